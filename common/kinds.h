@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_COMMON_KINDS_H
+#define VT_COMMON_KINDS_H
+
+/*
+ * The words of the record: what happened (op) to which kind of memory, and where a mark came from.  One list
+ * each; the number is stored in journals and databases and never changes, the text is what reports print.
+ */
+
+#define VT_OPS(X)                                                                                  \
+	X(ALLOC, 1, "alloc")                                                                       \
+	X(FREE, 2, "free")                                                                         \
+	X(FREE_FAILED, 3, "free_failed")     /* takes back the thread's last free of that address */ \
+	X(RESERVE, 4, "reserve")             /* address space only */                              \
+	X(UNRESERVE, 5, "unreserve")                                                               \
+	X(MAP, 6, "map")                     /* address = where, extra = handle */                 \
+	X(UNMAP, 7, "unmap")                                                                       \
+	X(RELEASE, 8, "release")             /* one reference of a vmm handle dropped */           \
+	X(RETAIN, 9, "retain")                                                                     \
+	X(OUT_OF_MEMORY, 10, "out_of_memory") /* size = what was asked for */                      \
+	X(MEMORY_INFO, 11, "memory_info")    /* extra = free bytes, size = total bytes */
+
+#define VT_KINDS(X)                                                                                \
+	X(BLOCK, 1, "block")         /* a framework allocator's piece of a segment */              \
+	X(SEGMENT, 2, "segment")     /* device memory from the driver (cuMemAlloc) */              \
+	X(VMM, 3, "vmm")             /* physical memory behind a handle (cuMemCreate) */           \
+	X(POOL, 4, "pool")           /* stream-ordered (cuMemAllocAsync) */                        \
+	X(MANAGED, 5, "managed")                                                                   \
+	X(PINNED, 6, "pinned")       /* page-locked host memory, or host memory registered */      \
+	X(ARRAY, 7, "array")                                                                       \
+	X(IPC, 8, "ipc")                                                                           \
+	X(GRAPH, 9, "graph")                                                                       \
+	X(ADDRESS, 10, "address")    /* a reserved address range */
+
+#define VT_MARK_KINDS(X)                                                                           \
+	X(POINT, 1, "point")                                                                       \
+	X(BEGIN, 2, "begin")                                                                       \
+	X(END, 3, "end")
+
+#define VT_MARK_SOURCES(X)                                                                         \
+	X(USER, 1, "user")                       /* vtrace_mark() */                               \
+	X(NVTX, 2, "nvtx")                                                                         \
+	X(RECORD_FUNCTION, 3, "record_function") /* torch.profiler.record_function ranges */
+
+#define VT_ENUM_ROW(name, number, text) VT_ENUM_PREFIX(name) = number,
+
+#define VT_ENUM_PREFIX(name) VT_OP_##name
+enum vt_op { VT_OPS(VT_ENUM_ROW) };
+#undef VT_ENUM_PREFIX
+#define VT_ENUM_PREFIX(name) VT_KIND_##name
+enum vt_kind { VT_KINDS(VT_ENUM_ROW) };
+#undef VT_ENUM_PREFIX
+#define VT_ENUM_PREFIX(name) VT_MARK_##name
+enum vt_mark_kind { VT_MARK_KINDS(VT_ENUM_ROW) };
+#undef VT_ENUM_PREFIX
+#define VT_ENUM_PREFIX(name) VT_SOURCE_##name
+enum vt_mark_source { VT_MARK_SOURCES(VT_ENUM_ROW) };
+#undef VT_ENUM_PREFIX
+#undef VT_ENUM_ROW
+
+#endif

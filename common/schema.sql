@@ -1,0 +1,178 @@
+-- The vtrace database.  Public: documented here and in FORMAT.md, versioned by user_version, only ever added to.
+-- Facts only; what a byte is called is decided by the reader.  Bytes, nanoseconds (CLOCK_MONOTONIC), event numbers from 1.
+-- Text columns named *_class, scope and name hold string.id.
+
+CREATE TABLE run (                    -- one row per fact about the run: command (JSON array), executable, pid, start_realtime_ns,
+	key   TEXT PRIMARY KEY,       -- duration_ns, ended, exit_status, events, lost_events, torn_records, imported_slots,
+	value TEXT NOT NULL           -- python, torch, recorder, env:NAME for each environment variable kept, ...
+) WITHOUT ROWID;
+
+CREATE TABLE device (
+	id              INTEGER PRIMARY KEY,  -- CUDA ordinal as the program saw it
+	name            TEXT NOT NULL,
+	total_bytes     INTEGER NOT NULL,
+	capability      INTEGER NOT NULL,     -- major * 10 + minor
+	multiprocessors INTEGER NOT NULL,
+	driver_version  INTEGER NOT NULL,
+	simulated       INTEGER NOT NULL,
+	-- Device use that no allocation explains, from the first memory_info sample on this device:
+	-- used then - recorded then (the context, other processes).  NULL where there was no sample.
+	context_bytes   INTEGER
+);
+
+CREATE TABLE string (id INTEGER PRIMARY KEY, text TEXT NOT NULL);
+
+CREATE TABLE module (                 -- loaded ELF objects
+	id       INTEGER PRIMARY KEY,
+	path     TEXT NOT NULL,
+	build_id TEXT NOT NULL,       -- hexadecimal, '' where there is none
+	start    INTEGER NOT NULL,
+	end      INTEGER NOT NULL,
+	bias     INTEGER NOT NULL
+);
+
+-- Stacks are trees: a node is a frame and the node that called it, so that stacks share their outer frames.
+CREATE TABLE native_frame (
+	id            INTEGER PRIMARY KEY,
+	address       INTEGER NOT NULL,   -- return address in the process
+	module        INTEGER,            -- module.id
+	symbol        TEXT,               -- demangled; NULL where none was found
+	symbol_offset INTEGER,
+	file          TEXT,               -- from debug information, where there is any
+	line          INTEGER
+);
+CREATE TABLE native_node (id INTEGER PRIMARY KEY, parent INTEGER NOT NULL, frame INTEGER NOT NULL);  -- parent 0: outermost
+CREATE TABLE native_stack (id INTEGER PRIMARY KEY, leaf INTEGER NOT NULL, depth INTEGER NOT NULL);
+
+CREATE TABLE python_code (id INTEGER PRIMARY KEY, file TEXT NOT NULL, name TEXT NOT NULL, first_line INTEGER NOT NULL);
+CREATE TABLE python_frame (
+	id           INTEGER PRIMARY KEY,
+	code         INTEGER NOT NULL,
+	line         INTEGER NOT NULL,
+	self_type    INTEGER,             -- string.id: class of `self`, where that is a module or an optimizer
+	self_address INTEGER              -- identity of that instance
+);
+CREATE TABLE python_node (id INTEGER PRIMARY KEY, parent INTEGER NOT NULL, frame INTEGER NOT NULL);
+CREATE TABLE python_stack (id INTEGER PRIMARY KEY, leaf INTEGER NOT NULL, depth INTEGER NOT NULL);
+
+-- One row per allocation; its free, when there is one, in the same row.
+CREATE TABLE allocation (
+	id                  INTEGER PRIMARY KEY,  -- event number of the allocation
+	kind                INTEGER NOT NULL,     -- memory_kind.id
+	device              INTEGER NOT NULL,
+	address             INTEGER NOT NULL,     -- pointer; vmm: the handle
+	size_bytes          INTEGER NOT NULL,
+	stream              INTEGER NOT NULL,
+	function            INTEGER NOT NULL,     -- function.id
+	thread              INTEGER NOT NULL,
+	time_ns             INTEGER NOT NULL,
+	native_stack        INTEGER,
+	python_stack        INTEGER,
+	scope               INTEGER,
+	node_class          INTEGER,              -- autograd node that was being evaluated
+	node_sequence       INTEGER,
+	forward_sequence    INTEGER,              -- last sequence number given to a new node on that thread
+	allocated_bytes     INTEGER NOT NULL,     -- the framework allocator's totals after the event (blocks only)
+	reserved_bytes      INTEGER NOT NULL,
+	freed_event         INTEGER,              -- NULL: never freed.  vmm: the event that dropped the last reference or mapping
+	freed_time_ns       INTEGER,
+	freed_thread        INTEGER,
+	freed_function      INTEGER,
+	freed_native_stack  INTEGER,
+	freed_python_stack  INTEGER,
+	freed_scope         INTEGER,
+	freed_node_class    INTEGER,              -- set: the block was released by this autograd node
+	freed_node_sequence INTEGER
+);
+
+-- Events that neither create nor destroy memory: reserve, map, release, frees of unknown pointers, memory_info, ...
+CREATE TABLE event (
+	id           INTEGER PRIMARY KEY,
+	time_ns      INTEGER NOT NULL,
+	thread       INTEGER NOT NULL,
+	op           INTEGER NOT NULL,    -- operation.id
+	kind         INTEGER NOT NULL,
+	device       INTEGER NOT NULL,
+	function     INTEGER NOT NULL,
+	address      INTEGER NOT NULL,
+	size_bytes   INTEGER NOT NULL,    -- memory_info: total bytes
+	extra        INTEGER NOT NULL,    -- map: handle; memory_info: free bytes
+	native_stack INTEGER,
+	python_stack INTEGER
+);
+
+CREATE TABLE out_of_memory (
+	event           INTEGER PRIMARY KEY,
+	time_ns         INTEGER NOT NULL,
+	thread          INTEGER NOT NULL,
+	device          INTEGER NOT NULL,
+	requested_bytes INTEGER NOT NULL,
+	allocated_bytes INTEGER NOT NULL,
+	reserved_bytes  INTEGER NOT NULL,
+	native_stack    INTEGER,
+	python_stack    INTEGER,
+	scope           INTEGER,
+	node_class      INTEGER,
+	node_sequence   INTEGER
+);
+
+CREATE TABLE mark (
+	event        INTEGER PRIMARY KEY,
+	time_ns      INTEGER NOT NULL,
+	thread       INTEGER NOT NULL,
+	kind         INTEGER NOT NULL,    -- mark_kind.id
+	source       INTEGER NOT NULL,    -- mark_source.id
+	name         INTEGER NOT NULL,    -- string.id
+	python_stack INTEGER
+);
+
+-- Peaks per device.  used = bytes held from the driver (segments, vmm, pool, managed, arrays) without the context.
+-- The instant of highest use is the one after which nothing is higher; among equal ones the one with most allocated bytes, then the first.
+CREATE TABLE peak (
+	device                INTEGER PRIMARY KEY,
+	event                 INTEGER NOT NULL,
+	used_bytes            INTEGER NOT NULL,
+	allocated_bytes       INTEGER NOT NULL,  -- block bytes at that instant
+	max_allocated_event   INTEGER NOT NULL,  -- instant of most block bytes, and how many
+	max_allocated_bytes   INTEGER NOT NULL
+);
+
+-- The words behind the numbers, filled from the program's own lists when the database is made.
+CREATE TABLE operation (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
+CREATE TABLE memory_kind (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
+CREATE TABLE mark_kind (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
+CREATE TABLE mark_source (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
+CREATE TABLE function (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
+
+CREATE INDEX allocation_freed ON allocation (freed_event) WHERE freed_event IS NOT NULL;
+
+-- Every event number with its time and what it was.
+CREATE VIEW every_event AS
+	SELECT id AS event, time_ns, thread, 1 AS op, kind, device, function, address, size_bytes FROM allocation
+	UNION ALL
+	SELECT freed_event, freed_time_ns, freed_thread, 2, kind, device, freed_function, address, size_bytes
+		FROM allocation WHERE freed_event IS NOT NULL AND kind != 3
+	UNION ALL
+	SELECT id, time_ns, thread, op, kind, device, function, address, size_bytes FROM event
+	UNION ALL
+	SELECT event, time_ns, thread, 10, 1, device, 101, 0, requested_bytes FROM out_of_memory;
+
+-- What was live after event n:  SELECT * FROM live_at WHERE at_event = n
+CREATE VIEW live_at AS
+	SELECT e.event AS at_event, a.*
+	FROM every_event e JOIN allocation a
+		ON a.id <= e.event AND (a.freed_event IS NULL OR a.freed_event > e.event);
+
+-- What was live at each device's peak.
+CREATE VIEW live_at_peak AS
+	SELECT a.* FROM peak p JOIN allocation a
+		ON a.device = p.device AND a.id <= p.event AND (a.freed_event IS NULL OR a.freed_event > p.event);
+
+-- Driver-level events in order, to compare with the simulator's ledger.
+CREATE VIEW driver_event AS
+	SELECT e.event, e.time_ns, e.thread, o.name AS op, k.name AS kind, f.name AS function, e.device, e.address, e.size_bytes
+	FROM every_event e
+		JOIN operation o ON o.id = e.op
+		JOIN memory_kind k ON k.id = e.kind
+		JOIN function f ON f.id = e.function
+	WHERE e.function < 100;
