@@ -45,10 +45,12 @@ CREATE TABLE native_node (id INTEGER PRIMARY KEY, parent INTEGER NOT NULL, frame
 CREATE TABLE native_stack (id INTEGER PRIMARY KEY, leaf INTEGER NOT NULL, depth INTEGER NOT NULL);
 
 CREATE TABLE python_code (id INTEGER PRIMARY KEY, file TEXT NOT NULL, name TEXT NOT NULL, first_line INTEGER NOT NULL);
+-- Only while a recording is being imported (empty afterwards): what decodes the lines of frames still to come.
+CREATE TABLE python_line_table (code INTEGER PRIMARY KEY, python_minor INTEGER NOT NULL, bytes BLOB NOT NULL);
 CREATE TABLE python_frame (
 	id           INTEGER PRIMARY KEY,
 	code         INTEGER NOT NULL,
-	line         INTEGER NOT NULL,
+	line         INTEGER NOT NULL,    -- 0 or less: not known
 	self_type    INTEGER,             -- string.id: class of `self`, where that is a module or an optimizer
 	self_address INTEGER              -- identity of that instance
 );
@@ -143,8 +145,6 @@ CREATE TABLE memory_kind (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
 CREATE TABLE mark_kind (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
 CREATE TABLE mark_source (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
 CREATE TABLE function (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
-
-CREATE INDEX allocation_freed ON allocation (freed_event) WHERE freed_event IS NOT NULL;
 
 -- Every event number with its time and what it was.
 CREATE VIEW every_event AS

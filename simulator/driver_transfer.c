@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+#include "simulator/driver_transfer.h"
+
+#include "simulator/driver_live.h"
+#include "simulator/driver_size.h"
+#include "simulator/driver_space.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define PAGE_BYTES 4096ULL
+
+static struct {
+	uint64_t copy_limit_bytes;
+} g;
+
+static uint64_t copy_limit(void)
+{
+	const char *text;
+
+	if (g.copy_limit_bytes)
+		return g.copy_limit_bytes;
+	text = getenv("VTRACE_SIM_COPY_LIMIT");
+	if (!text || vts_size_parse(text, &g.copy_limit_bytes) || !g.copy_limit_bytes)
+		g.copy_limit_bytes = 16 * VTS_MIB;
+	return g.copy_limit_bytes;
+}
+
+/* Host memory is the program's own affair; a device window is ours: only live and mapped ranges. */
+static int is_usable(CUdeviceptr address, uint64_t size_bytes)
+{
+	while (vts_space_is_device(address)) {
+		const struct vts_range *range = vts_live_find(address);
+		uint64_t left;
+
+		if (!range || (range->kind == VTS_KIND_MAPPING && !range->flags))
+			return 0;
+		left = range->start + range->size_bytes - address;
+		if (size_bytes <= left)
+			return 1;
+		/* Neighbouring mappings are one buffer to the program, allocations are not. */
+		if (range->kind != VTS_KIND_MAPPING)
+			return 0;
+		address += left;
+		size_bytes -= left;
+	}
+	return address != 0;
+}
+
+CUresult vts_transfer_copy(CUdeviceptr to, CUdeviceptr from, uint64_t size_bytes)
+{
+	if (!size_bytes)
+		return CUDA_SUCCESS;
+	if (!is_usable(to, size_bytes) || !is_usable(from, size_bytes))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (size_bytes <= copy_limit())
+		memmove(vts_space_host_view(to), vts_space_host_view(from), size_bytes);
+	return CUDA_SUCCESS;
+}
+
+/* Whole pages go back to the kernel and read as zeros again. */
+static void set_zero(char *start, uint64_t size_bytes)
+{
+	char *first = (char *)(uintptr_t)vts_size_round_up((uintptr_t)start, PAGE_BYTES);
+	char *last = (char *)(uintptr_t)((uintptr_t)(start + size_bytes) & ~(PAGE_BYTES - 1));
+
+	if (first >= last) {
+		memset(start, 0, size_bytes);
+		return;
+	}
+	memset(start, 0, (size_t)(first - start));
+	madvise(first, (size_t)(last - first), MADV_DONTNEED);
+	memset(last, 0, (size_t)(start + size_bytes - last));
+}
+
+static void fill(char *start, uint32_t value, unsigned int element_bytes, uint64_t nr_elements)
+{
+	if (element_bytes == 1) {
+		memset(start, (int)value, nr_elements);
+		return;
+	}
+	for (uint64_t i = 0; i < nr_elements; i++)
+		memcpy(start + i * element_bytes, &value, element_bytes);
+}
+
+CUresult vts_transfer_set(CUdeviceptr to, uint32_t value, unsigned int element_bytes,
+			  uint64_t nr_elements)
+{
+	uint64_t size_bytes = nr_elements * element_bytes;
+	char *start = vts_space_host_view(to);
+
+	if (!size_bytes)
+		return CUDA_SUCCESS;
+	if (!is_usable(to, size_bytes) || to % element_bytes)
+		return CUDA_ERROR_INVALID_VALUE;
+	/* Pinned memory can be shared or locked: never drop its pages. */
+	if (!value && vts_space_is_device(to))
+		set_zero(start, size_bytes);
+	else if (size_bytes <= copy_limit())
+		fill(start, value, element_bytes, nr_elements);
+	return CUDA_SUCCESS;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VTS_DRIVER_TRANSFER_H
+#define VTS_DRIVER_TRANSFER_H
+
+/*
+ * Moving and setting bytes.  Copies are real up to VTRACE_SIM_COPY_LIMIT (16 MiB unless set) and
+ * dropped above, because a program with 80 GiB on its "device" must not need them on the host: the
+ * destination then keeps what it had.  Setting to zero gives the pages back instead of touching
+ * them.
+ */
+
+#include "common/cuda_abi.h"
+
+/*
+ * Checks that both sides are usable (live device memory, or not in a device window at all), then
+ * copies. CUDA_ERROR_INVALID_VALUE otherwise.  Needs the call mutex.
+ */
+CUresult vts_transfer_copy(CUdeviceptr to, CUdeviceptr from, uint64_t size_bytes);
+
+/* Element size 1, 2 or 4.  Needs the call mutex. */
+CUresult vts_transfer_set(CUdeviceptr to, uint32_t value, unsigned int element_bytes,
+			  uint64_t nr_elements);
+
+#endif

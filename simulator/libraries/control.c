@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The interpreter is not linked: its functions are looked up in the process.  The first context is
+ * the moment to choose: PyTorch is imported by then, and no tensor that could decide anything
+ * exists before.
+ */
+#include "control.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FILE_INPUT = 257 /* Py_file_input */ };
+
+typedef int (*add_pending_fn)(int (*function)(void *), void *argument);
+typedef void *(*compile_fn)(const char *source, const char *file, int start, void *flags,
+			    int optimize);
+typedef void *(*new_dict_fn)(void);
+typedef int (*set_item_fn)(void *dictionary, const char *key, void *value);
+typedef void *(*builtins_fn)(void);
+typedef void *(*evaluate_fn)(void *code, void *globals, void *locals);
+typedef void (*no_argument_fn)(void);
+typedef void (*release_fn)(void *object);
+
+/* control_values.S */
+extern const char vts_control_source[];
+
+static struct {
+	int is_requested;
+} g;
+
+static void *find(const char *name)
+{
+	return dlsym(RTLD_DEFAULT, name);
+}
+
+static void evaluate(void *globals)
+{
+	compile_fn compile = (compile_fn)find("Py_CompileStringExFlags");
+	evaluate_fn eval = (evaluate_fn)find("PyEval_EvalCode");
+	builtins_fn builtins = (builtins_fn)find("PyEval_GetBuiltins");
+	set_item_fn set_item = (set_item_fn)find("PyDict_SetItemString");
+	release_fn release = (release_fn)find("Py_DecRef");
+	void *code, *result;
+
+	if (!compile || !eval || !builtins || !set_item || !release)
+		return;
+	set_item(globals, "__builtins__", builtins());
+	code = compile(vts_control_source, "<vtrace-simulator>", FILE_INPUT, NULL, -1);
+	result = code ? eval(code, globals, globals) : NULL;
+	if (result)
+		release(result);
+	if (code)
+		release(code);
+}
+
+/*
+ * Runs in the main thread with the GIL, between two bytecodes; must not leave an exception behind.
+ */
+static int install(void *unused)
+{
+	new_dict_fn new_dict = (new_dict_fn)find("PyDict_New");
+	no_argument_fn clear = (no_argument_fn)find("PyErr_Clear");
+	no_argument_fn print = (no_argument_fn)find("PyErr_Print");
+	builtins_fn occurred = (builtins_fn)find("PyErr_Occurred");
+	release_fn release = (release_fn)find("Py_DecRef");
+	void *globals = new_dict ? new_dict() : NULL;
+
+	(void)unused;
+	if (!globals)
+		return 0;
+	evaluate(globals);
+	if (occurred && occurred() && print && getenv("VTRACE_SIM_VERBOSE"))
+		print();
+	if (clear)
+		clear();
+	if (release)
+		release(globals);
+	return 0;
+}
+
+__attribute__((visibility("default"))) void vtrace_simulator_context_made(void)
+{
+	const char *wanted = getenv("VTRACE_SIM_CONTROL_VALUES");
+	add_pending_fn add_pending;
+
+	if ((wanted && !strcmp(wanted, "0")) ||
+	    __atomic_exchange_n(&g.is_requested, 1, __ATOMIC_RELAXED))
+		return;
+	add_pending = (add_pending_fn)find("Py_AddPendingCall");
+	/* The interpreter's queue may be full: the next context asks again. */
+	if (add_pending && add_pending(install, NULL))
+		__atomic_store_n(&g.is_requested, 0, __ATOMIC_RELAXED);
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * NCCL: communicators that know their size and rank, and collectives that put this rank's own data
+ * where the data of all ranks would be.  Clients compare such results (DDP gathers parameter shapes
+ * before it starts).
+ */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "maths.h"
+
+enum { SUCCESS = 0, SYSTEM_ERROR = 2, INVALID_ARGUMENT = 4, UNIQUE_ID_SIZE = 128 };
+
+struct communicator {
+	int nr_ranks;
+	int rank;
+};
+
+struct unique_id {
+	char bytes[UNIQUE_ID_SIZE];
+};
+
+typedef int (*copy_fn)(uint64_t to, uint64_t from, size_t size_bytes, void *stream);
+typedef int (*alloc_fn)(uint64_t *address, size_t size_bytes);
+typedef int (*free_fn)(uint64_t address);
+
+static struct {
+	pthread_once_t once;
+	copy_fn copy;
+	alloc_fn alloc;
+	free_fn release;
+} g = {.once = PTHREAD_ONCE_INIT};
+
+static void find_driver(void)
+{
+	void *library = dlopen("libcuda.so.1", RTLD_NOW);
+
+	if (!library)
+		return;
+	*(void **)&g.copy = dlsym(library, "cuMemcpyAsync");
+	*(void **)&g.alloc = dlsym(library, "cuMemAlloc_v2");
+	*(void **)&g.release = dlsym(library, "cuMemFree_v2");
+}
+
+/* The release as NCCL_VERSION_CODE writes it since 2.9. */
+static int get_version(int *version)
+{
+	struct vts_release release = vts_maths_release_of("libnccl");
+
+	*version = release.major * 10000 + release.minor * 100 + release.patch;
+	return SUCCESS;
+}
+
+static int get_unique_id(struct unique_id *id)
+{
+	pid_t pid = getpid();
+	void *serial = vts_maths_new_handle();
+
+	memset(id, 0, sizeof(*id));
+	memcpy(id->bytes, &pid, sizeof(pid));
+	memcpy(id->bytes + sizeof(pid), &serial, sizeof(serial));
+	return SUCCESS;
+}
+
+static int make_communicator(void **answer, int nr_ranks, int rank)
+{
+	struct communicator *communicator = malloc(sizeof(*communicator));
+
+	if (!communicator)
+		return SYSTEM_ERROR;
+	communicator->nr_ranks = nr_ranks;
+	communicator->rank = rank;
+	*answer = communicator;
+	return SUCCESS;
+}
+
+static int init_rank(void **answer, int nr_ranks, struct unique_id id, int rank)
+{
+	(void)id;
+	return make_communicator(answer, nr_ranks, rank);
+}
+
+static int init_rank_config(void **answer, int nr_ranks, struct unique_id id, int rank,
+			    void *config)
+{
+	(void)id, (void)config;
+	return make_communicator(answer, nr_ranks, rank);
+}
+
+static int init_rank_scalable(void **answer, int nr_ranks, int rank, int nr_ids, void *ids,
+			      void *config)
+{
+	(void)nr_ids, (void)ids, (void)config;
+	return make_communicator(answer, nr_ranks, rank);
+}
+
+static int init_all(void **answers, int nr_devices, const int *devices)
+{
+	int i, error = SUCCESS;
+
+	(void)devices;
+	for (i = 0; i < nr_devices && !error; i++)
+		error = make_communicator(&answers[i], nr_devices, i);
+	return error;
+}
+
+/*
+ * Only the ranks of this colour could say how many they are: the whole group is assumed to stay
+ * together.
+ */
+static int split(const struct communicator *communicator, int colour, int key, void **answer,
+		 void *config)
+{
+	(void)colour, (void)key, (void)config;
+	return make_communicator(answer, communicator->nr_ranks, communicator->rank);
+}
+
+static int get_count(const struct communicator *communicator, int *count)
+{
+	*count = communicator->nr_ranks;
+	return SUCCESS;
+}
+
+static int get_rank(const struct communicator *communicator, int *rank)
+{
+	*rank = communicator->rank;
+	return SUCCESS;
+}
+
+static int get_async_error(const void *communicator, int *error)
+{
+	(void)communicator;
+	*error = SUCCESS;
+	return SUCCESS;
+}
+
+/*
+ * ncclDataType_t: int8, uint8, int32, uint32, int64, uint64, float16, float32, float64, bfloat16, 2
+ * x float8.
+ */
+static size_t size_of(int type)
+{
+	static const size_t sizes[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
+
+	return type >= 0 && type < (int)(sizeof(sizes) / sizeof(sizes[0])) ? sizes[type] : 0;
+}
+
+static int copy(void *to, const void *from, size_t size_bytes, void *stream)
+{
+	pthread_once(&g.once, find_driver);
+	if (to == from || !size_bytes || !g.copy)
+		return SUCCESS;
+	return g.copy((uint64_t)(uintptr_t)to, (uint64_t)(uintptr_t)from, size_bytes, stream)
+		       ? SYSTEM_ERROR
+		       : SUCCESS;
+}
+
+static int all_gather(const void *send, void *receive, size_t count, int type,
+		      const struct communicator *communicator, void *stream)
+{
+	size_t size_bytes = count * size_of(type);
+	int i, error = SUCCESS;
+
+	for (i = 0; i < communicator->nr_ranks && !error; i++)
+		error = copy((char *)receive + (size_t)i * size_bytes, send, size_bytes, stream);
+	return error;
+}
+
+static int all_reduce(const void *send, void *receive, size_t count, int type, int operation,
+		      const struct communicator *communicator, void *stream)
+{
+	(void)operation, (void)communicator;
+	return copy(receive, send, count * size_of(type), stream);
+}
+
+static int reduce(const void *send, void *receive, size_t count, int type, int operation, int root,
+		  const struct communicator *communicator, void *stream)
+{
+	(void)operation;
+	return communicator->rank == root ? copy(receive, send, count * size_of(type), stream)
+					  : SUCCESS;
+}
+
+static int broadcast(const void *send, void *receive, size_t count, int type, int root,
+		     const struct communicator *communicator, void *stream)
+{
+	return communicator->rank == root ? copy(receive, send, count * size_of(type), stream)
+					  : SUCCESS;
+}
+
+static int reduce_scatter(const void *send, void *receive, size_t count, int type, int operation,
+			  const struct communicator *communicator, void *stream)
+{
+	size_t size_bytes = count * size_of(type);
+
+	(void)operation;
+	return copy(receive, (const char *)send + (size_t)communicator->rank * size_bytes,
+		    size_bytes, stream);
+}
+
+static int mem_alloc(void **pointer, size_t size_bytes)
+{
+	uint64_t address = 0;
+
+	pthread_once(&g.once, find_driver);
+	if (!g.alloc || g.alloc(&address, size_bytes))
+		return SYSTEM_ERROR;
+	*pointer = (void *)(uintptr_t)address;
+	return SUCCESS;
+}
+
+static int mem_free(void *pointer)
+{
+	pthread_once(&g.once, find_driver);
+	return g.release && !g.release((uint64_t)(uintptr_t)pointer) ? SUCCESS : INVALID_ARGUMENT;
+}
+
+static int destroy(struct communicator *communicator)
+{
+	free(communicator);
+	return SUCCESS;
+}
+
+const struct vts_maths_function vts_maths_nccl_functions[] = {
+	{"ncclGetVersion", (void *)get_version},
+	{"ncclGetUniqueId", (void *)get_unique_id},
+	{"ncclCommInitRank", (void *)init_rank},
+	{"ncclCommInitRankConfig", (void *)init_rank_config},
+	{"ncclCommInitRankScalable", (void *)init_rank_scalable},
+	{"ncclCommInitAll", (void *)init_all},
+	{"ncclCommSplit", (void *)split},
+	{"ncclCommCount", (void *)get_count},
+	{"ncclCommUserRank", (void *)get_rank},
+	{"ncclCommGetAsyncError", (void *)get_async_error},
+	{"ncclCommDestroy", (void *)destroy},
+	{"ncclCommAbort", (void *)destroy},
+	{"ncclAllGather", (void *)all_gather},
+	{"ncclAllReduce", (void *)all_reduce},
+	{"ncclReduce", (void *)reduce},
+	{"ncclBroadcast", (void *)broadcast},
+	{"ncclReduceScatter", (void *)reduce_scatter},
+	{"ncclMemAlloc", (void *)mem_alloc},
+	{"ncclMemFree", (void *)mem_free},
+	{NULL, NULL},
+};
