@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+#include "preload/closing.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/journal_format.h"
+#include "preload/config.h"
+#include "preload/guard.h"
+#include "preload/journal.h"
+#include "preload/output.h"
+#include "preload/session.h"
+#include "preload/sys.h"
+#include "preload/text.h"
+
+#define POLL_NS 1000000u
+#define START_GRACE_NS 1000000000ull
+#define ALIVE_POLLS 64u	/* between looks whether the importer lives, which cost more */
+
+static int is_imported(const struct vt_journal_header *header)
+{
+	return __atomic_load_n(&header->imported_slots, __ATOMIC_ACQUIRE) >=
+	       __atomic_load_n(&header->head_slots, __ATOMIC_RELAXED);
+}
+
+/*
+ * Whoever has taken up the journal, else the collector that was started and has not come to it yet:
+ * that one may have gone into the background of itself, so its process id says nothing, and it is
+ * given a moment.
+ */
+static int has_importer(const struct vt_journal_header *header)
+{
+	uint32_t pid = __atomic_load_n(&header->importer_pid, __ATOMIC_RELAXED);
+
+	if (pid)
+		return vt_sys_is_alive((int)pid);
+	return vt_session_collector() &&
+	       vt_sys_now_ns(CLOCK_MONOTONIC) < header->exit_time_ns + START_GRACE_NS;
+}
+
+static void wait_for_import(const struct vt_journal_header *header)
+{
+	uint64_t give_up_ns = header->exit_time_ns + vt_config()->exit_wait_s * 1000000000ull;
+
+	for (unsigned int poll = 0; !is_imported(header); poll++) {
+		if (poll % ALIVE_POLLS == 0 && !has_importer(header))
+			return;
+		if (vt_sys_now_ns(CLOCK_MONOTONIC) >= give_up_ns)
+			return;
+		vt_sys_sleep_ns(POLL_NS);
+	}
+}
+
+/* The path as the user will type it: relative where it lies below the current directory. */
+static void add_path(struct vt_text *text, const char *suffix)
+{
+	char directory[VT_OUTPUT_MAX];
+	const char *base = vt_session_base();
+	size_t len = 0;
+
+	if (vt_sys_getcwd(directory, sizeof(directory)) > 0)
+		len = strlen(directory);
+	if (len > 1 && strncmp(base, directory, len) == 0 && base[len] == '/')
+		base += len + 1;
+	vt_text_add(text, base);
+	vt_text_add(text, suffix);
+}
+
+static void add_peak(struct vt_text *text, const struct vt_journal_header *header)
+{
+	uint64_t peak = __atomic_load_n(&header->peak_bytes, __ATOMIC_RELAXED);
+
+	if (!peak)
+		return;
+	vt_text_add(text, "peak ");
+	vt_text_add_size(text, peak);
+	vt_text_add(text, " on cuda:");
+	vt_text_add_number(text, (uint64_t)header->peak_device);
+	vt_text_add(text, "; ");
+}
+
+/*
+ * vtrace: 1,204,311 events, 0 lost; peak 62.97 GiB on cuda:0; vtrace-python.4242.db (18.20 MiB)
+ * vtrace: next: vtrace report vtrace-python.4242.db
+ */
+static void say(const struct vt_journal_header *header)
+{
+	char buffer[3 * VT_OUTPUT_MAX];
+	const char *suffix = ".db";
+	struct vt_text text;
+
+	vt_text_init(&text, buffer, sizeof(buffer));
+	vt_text_add(&text, "vtrace: ");
+	vt_text_add_grouped(&text, vt_journal_nr_events());
+	vt_text_add(&text, " events, ");
+	vt_text_add_grouped(&text, __atomic_load_n(&header->lost_events, __ATOMIC_RELAXED));
+	vt_text_add(&text, " lost; ");
+	if (is_imported(header)) {
+		add_peak(&text, header);
+		add_path(&text, suffix);
+		vt_text_add(&text, " (");
+		vt_text_add_size(&text, header->database_bytes);
+		vt_text_add(&text, ")");
+	} else if (has_importer(header)) {
+		add_path(&text, suffix);
+		vt_text_add(&text, " is still being written");
+	} else {
+		/* Any later command imports the journal first. */
+		suffix = ".journal";
+		add_path(&text, suffix);
+	}
+	vt_text_add(&text, "\nvtrace: next: vtrace report ");
+	add_path(&text, suffix);
+	vt_text_add_char(&text, '\n');
+	vt_text_say(&text);
+}
+
+static void finish(int status, void *unused)
+{
+	struct vt_journal_header *header;
+	uint32_t recording = VT_JOURNAL_RECORDING;
+
+	(void)unused;
+	if (!vt_session_is_open())
+		return;
+	header = vt_journal_header();
+	header->exit_status = (uint32_t)status;
+	header->exit_time_ns = vt_sys_now_ns(CLOCK_MONOTONIC);
+	__atomic_store_n(&header->has_exit_status, 1, __ATOMIC_RELEASE);
+	/* A recording that had to stop stays so. */
+	__atomic_compare_exchange_n(&header->state, &recording, VT_JOURNAL_EXITING, 0,
+				    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+	wait_for_import(header);
+	if (!vt_config()->quiet)
+		say(header);
+}
+
+void vt_closing_register(void)
+{
+	on_exit(finish, NULL);
+}

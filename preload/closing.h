@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_PRELOAD_CLOSING_H
+#define VT_PRELOAD_CLOSING_H
+
+/*
+ * The last word of a program that ends by exit(): tells the journal, gives the collector a bounded
+ * time to finish the database, prints the closing lines.
+ */
+
+/*
+ * Registers the exit handler; called by the constructor.  It runs after the program's own handlers
+ * and after every library's destructors: handlers run in the reverse order of their registration,
+ * and the loader registers the destructors' turn after our constructor.  Frees in destructors are
+ * thus recorded before it.
+ */
+void vt_closing_register(void);
+
+#endif

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+#include "preload/devices.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "common/journal_format.h"
+#include "preload/journal.h"
+#include "preload/real.h"
+#include "preload/thread_state.h"
+#include "preload/tracker.h"
+
+#define MOST_DEVICES 64
+#define LONGEST_NAME 256
+
+static struct {
+	uint32_t generation;	/* the recording that the bits belong to (atomic) */
+	uint64_t described;	/* bit per device: description written (atomic) */
+	uint64_t sampled;	/* bit per device: memory_info written (atomic) */
+} g;
+
+/* Calls a real driver function if the driver has it. */
+#define QUERY(name, ...) __extension__({                                                           \
+	__typeof__(&name) query_ = (__typeof__(&name))vt_real_find(VT_REAL_##name);                \
+	query_ ? query_(__VA_ARGS__) : CUDA_ERROR_NOT_FOUND;                                       \
+})
+
+int vt_devices_current(void)
+{
+	CUdevice device;
+
+	return QUERY(cuCtxGetDevice, &device) == CUDA_SUCCESS ? device : -1;
+}
+
+static uint32_t attribute(CUdevice device, CUdevice_attribute which)
+{
+	int value = 0;
+
+	if (QUERY(cuDeviceGetAttribute, &value, which, device) != CUDA_SUCCESS || value < 0)
+		return 0;
+	return (uint32_t)value;
+}
+
+static uint32_t driver_version(void)
+{
+	int version = 0;
+
+	return QUERY(cuDriverGetVersion, &version) == CUDA_SUCCESS ? (uint32_t)version : 0;
+}
+
+static void describe(CUdevice device)
+{
+	struct {
+		struct vt_device_record record;
+		char name[LONGEST_NAME];
+	} d;
+	size_t total = 0;
+
+	memset(&d, 0, sizeof(d));
+	if (QUERY(cuDeviceGetName, d.name, LONGEST_NAME - 1, device) != CUDA_SUCCESS)
+		d.name[0] = '\0';
+	if (QUERY(cuDeviceTotalMem_v2, &total, device) != CUDA_SUCCESS)
+		total = 0;
+	d.record.id = device;
+	d.record.name_len = (uint32_t)strlen(d.name);
+	d.record.total_bytes = total;
+	d.record.capability = attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) * 10 +
+			      attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+	d.record.multiprocessors = attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+	d.record.driver_version = driver_version();
+	/* Our simulated driver says so by having this symbol; NVIDIA's has not. */
+	d.record.is_simulated = vt_real_symbol_in("libcuda.so", "vts_is_simulated") != NULL;
+	_Static_assert(offsetof(struct vt_device_record, name) == sizeof(d.record), "one piece");
+	vt_journal_append(&d, sizeof(d.record) + d.record.name_len, VT_RECORD_DEVICE);
+}
+
+/*
+ * cuMemGetInfo answers for the context's device, so the context must be on this one.  An allocation
+ * has just succeeded here, which a capture that forbids queries would not have let through, except
+ * for stream-ordered ones: there the stream itself is asked.
+ */
+static int can_sample(CUdevice device, CUstream stream)
+{
+	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+
+	if (vt_devices_current() != device)
+		return 0;
+	if (!stream)
+		return 1;
+	return QUERY(cuStreamIsCapturing, stream, &status) == CUDA_SUCCESS &&
+	       status == CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+static void sample(CUdevice device)
+{
+	struct vt_event_record event = {
+		.op = VT_OP_MEMORY_INFO,
+		.kind = VT_KIND_SEGMENT,
+		.device = device,
+		.function = vt_real_api(VT_REAL_cuMemGetInfo_v2)->id,
+	};
+	size_t free_bytes;
+	size_t total_bytes;
+
+	if (QUERY(cuMemGetInfo_v2, &free_bytes, &total_bytes) != CUDA_SUCCESS)
+		return;
+	event.extra = free_bytes;
+	event.size_bytes = total_bytes;
+	vt_tracker_event(&event);
+}
+
+/* A new recording (fork child) describes its devices again. */
+static void check_generation(void)
+{
+	uint32_t now = vt_thread_generation();
+
+	if (__atomic_load_n(&g.generation, __ATOMIC_RELAXED) == now)
+		return;
+	__atomic_store_n(&g.described, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&g.sampled, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&g.generation, now, __ATOMIC_RELAXED);
+}
+
+void vt_devices_note(int device, CUstream stream)
+{
+	uint64_t bit;
+
+	if (device < 0 || device >= MOST_DEVICES || !vt_tracker_is_active())
+		return;
+	check_generation();
+	bit = 1ull << device;
+	if (!(__atomic_load_n(&g.described, __ATOMIC_RELAXED) & bit) &&
+	    !(__atomic_fetch_or(&g.described, bit, __ATOMIC_RELAXED) & bit))
+		describe(device);
+	if (!(__atomic_load_n(&g.sampled, __ATOMIC_RELAXED) & bit) && can_sample(device, stream) &&
+	    !(__atomic_fetch_or(&g.sampled, bit, __ATOMIC_RELAXED) & bit))
+		sample(device);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_PRELOAD_DEVICES_H
+#define VT_PRELOAD_DEVICES_H
+
+/*
+ * Facts about devices: which one a thread's context is on, what it is, and how much of it was in
+ * use right after this program's first allocation there.
+ *
+ * These are the only driver calls that we make and the program did not.  All are queries of the
+ * calling thread: cuCtxGetDevice reads thread-local state and is allowed during stream capture.
+ * The rest runs once per device, right after an allocation that succeeded.
+ *
+ * Context: hook, outside the real call.  Any thread.
+ */
+
+#include "common/cuda_abi.h"
+
+/* Ordinal of the device of the calling thread's context, -1 if there is none. */
+int vt_devices_current(void);
+
+/*
+ * Call after an allocation on `device` was recorded: the first time writes the device's description
+ * and, once the thread's context is on it and `stream` (if any) is not capturing, one memory_info
+ * event.  With that, used bytes - recorded bytes at this instant = context, libraries and other
+ * processes.
+ */
+void vt_devices_note(int device, CUstream stream);
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * void *dlsym(void *handle, const char *name)
+ *
+ * Ours, in front of libc's.  libc tells from the return address who asks (RTLD_NEXT means "after
+ * the caller"), so a C function in between would make every such question look like ours, and
+ * libraries that wrap each other would find themselves and recurse.  Hence: every name that does
+ * not begin like a driver function (cu[A-Z]), and every one that vt_loader_dlsym() does not answer,
+ * jumps on with registers, stack and return address as they came.
+ */
+
+#if defined(__x86_64__)
+
+	.text
+	.globl	dlsym
+	.type	dlsym, @function
+	.p2align 4
+dlsym:
+	.cfi_startproc
+	endbr64
+	testq	%rsi, %rsi
+	jz	.Lnext
+	cmpb	$'c', (%rsi)
+	jne	.Lnext
+	cmpb	$'u', 1(%rsi)
+	jne	.Lnext
+	movzbl	2(%rsi), %eax
+	subl	$'A', %eax
+	cmpl	$25, %eax
+	ja	.Lnext
+
+	/*
+	 * struct vt_loader_answer vt_loader_dlsym(handle, name, caller): value in rax, is_answered
+	 * in rdx
+	 */
+	pushq	%rdi
+	.cfi_adjust_cfa_offset 8
+	pushq	%rsi
+	.cfi_adjust_cfa_offset 8
+	subq	$8, %rsp
+	.cfi_adjust_cfa_offset 8
+	movq	24(%rsp), %rdx
+	call	vt_loader_dlsym
+	addq	$8, %rsp
+	.cfi_adjust_cfa_offset -8
+	popq	%rsi
+	.cfi_adjust_cfa_offset -8
+	popq	%rdi
+	.cfi_adjust_cfa_offset -8
+	testq	%rdx, %rdx
+	jz	.Lnext
+	ret
+
+.Lnext:
+	movq	vt_real_next_dlsym(%rip), %rax
+	testq	%rax, %rax
+	jz	.Lfirst
+	jmpq	*%rax
+
+.Lfirst:
+	pushq	%rdi
+	.cfi_adjust_cfa_offset 8
+	pushq	%rsi
+	.cfi_adjust_cfa_offset 8
+	subq	$8, %rsp
+	.cfi_adjust_cfa_offset 8
+	call	vt_real_init_dlsym
+	addq	$8, %rsp
+	.cfi_adjust_cfa_offset -8
+	popq	%rsi
+	.cfi_adjust_cfa_offset -8
+	popq	%rdi
+	.cfi_adjust_cfa_offset -8
+	jmpq	*%rax
+	.cfi_endproc
+	.size	dlsym, .-dlsym
+
+#else
+#error "dlsym needs a few lines of assembly for this processor"
+#endif
+
+	.section .note.GNU-stack, "", @progbits

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * PyTorch's memory reports: its caching allocator tells the profiler about every block that it hands out or
+ * takes back and about every request that it cannot serve, whether a profiler runs or not.  We stand in
+ * front of these functions, write the event, and call the real one.
+ *
+ * The caller holds the allocator's mutex and usually not the GIL: nothing here may wait for either.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "preload/export.h"
+#include "preload/guard.h"
+#include "preload/torch_ranges.h"
+#include "preload/torch_real.h"
+#include "preload/tracker.h"
+
+enum {
+#define VT_CUDA_API(id, name, version, kind, op)
+#define VT_FRAMEWORK_API(id, name, kind, op) FUNCTION_##name = (id),
+#include "common/cuda_api.def"
+#undef VT_CUDA_API
+#undef VT_FRAMEWORK_API
+};
+
+/* c10::Device, passed by value in a register. */
+struct device {
+	int8_t type;
+	int8_t index;
+};
+
+/* c10::DeviceType::CUDA.  ROCm builds use the same number. */
+#define DEVICE_CUDA 1
+
+/* c10::reportMemoryUsageToProfiler; the first form has no totals, the second has them signed. */
+typedef void (*report_v1_fn)(void *pointer, int64_t size, struct device device);
+typedef void (*report_fn)(void *pointer, int64_t size, uint64_t allocated, uint64_t reserved,
+			  struct device device);
+
+/* c10::reportOutOfMemoryToProfiler */
+typedef void (*out_of_memory_fn)(int64_t size, uint64_t allocated, uint64_t reserved,
+				 struct device device);
+
+/* A block given out (size > 0) or taken back (size < 0).  The size is the block's, not the request's. */
+static void record_block(const void *pointer, int64_t size, uint64_t allocated, uint64_t reserved,
+			 struct device device)
+{
+	struct vt_event_record event = {
+		.op = size > 0 ? VT_OP_ALLOC : VT_OP_FREE,
+		.kind = VT_KIND_BLOCK,
+		.device = device.index,
+		.function = FUNCTION_c10_reportMemoryUsage,
+		.address = (uint64_t)(uintptr_t)pointer,
+		.size_bytes = size > 0 ? (uint64_t)size : 0 - (uint64_t)size,
+		.allocated_bytes = allocated,
+		.reserved_bytes = reserved,
+	};
+	int entered;
+
+	if (device.type != DEVICE_CUDA || size == 0)
+		return;
+	vt_torch_ranges_start();
+	entered = vt_guard_enter();
+	if (!entered)
+		return;
+	vt_tracker_event(&event);
+	vt_guard_leave();
+}
+
+static void record_out_of_memory(int64_t size, uint64_t allocated, uint64_t reserved,
+				 struct device device)
+{
+	struct vt_event_record event = {
+		.op = VT_OP_OUT_OF_MEMORY,
+		.kind = VT_KIND_BLOCK,
+		.device = device.index,
+		.function = FUNCTION_c10_reportOutOfMemory,
+		.size_bytes = (uint64_t)size,
+		.allocated_bytes = allocated,
+		.reserved_bytes = reserved,
+	};
+
+	if (device.type != DEVICE_CUDA || !vt_guard_enter())
+		return;
+	vt_tracker_event(&event);
+	vt_guard_leave();
+}
+
+/*
+ * Until 1.9 the pointer of a CUDA block is that of the allocator's own description of it, not the device's:
+ * good for pairing an allocation with its free, and there are no totals.
+ */
+VT_EXPORT void vt_torch_report_v1(void *pointer, int64_t size, struct device device)
+	__asm__(VT_TORCH_REPORT_V1);
+void vt_torch_report_v1(void *pointer, int64_t size, struct device device)
+{
+	report_v1_fn real = (report_v1_fn)vt_torch_real_find(VT_TORCH_FUNCTION_REPORT_V1);
+
+	record_block(pointer, size, 0, 0, device);
+	if (real)
+		real(pointer, size, device);
+}
+
+static void report(enum vt_torch_function function, void *pointer, int64_t size, uint64_t allocated,
+		   uint64_t reserved, struct device device)
+{
+	report_fn real = (report_fn)vt_torch_real_find(function);
+
+	record_block(pointer, size, allocated, reserved, device);
+	if (real)
+		real(pointer, size, allocated, reserved, device);
+}
+
+VT_EXPORT void vt_torch_report_v2(void *pointer, int64_t size, uint64_t allocated, uint64_t reserved,
+				  struct device device) __asm__(VT_TORCH_REPORT_V2);
+void vt_torch_report_v2(void *pointer, int64_t size, uint64_t allocated, uint64_t reserved,
+			struct device device)
+{
+	report(VT_TORCH_FUNCTION_REPORT_V2, pointer, size, allocated, reserved, device);
+}
+
+VT_EXPORT void vt_torch_report_v3(void *pointer, int64_t size, uint64_t allocated, uint64_t reserved,
+				  struct device device) __asm__(VT_TORCH_REPORT_V3);
+void vt_torch_report_v3(void *pointer, int64_t size, uint64_t allocated, uint64_t reserved,
+			struct device device)
+{
+	report(VT_TORCH_FUNCTION_REPORT_V3, pointer, size, allocated, reserved, device);
+}
+
+static void out_of_memory(enum vt_torch_function function, int64_t size, uint64_t allocated,
+			  uint64_t reserved, struct device device)
+{
+	out_of_memory_fn real = (out_of_memory_fn)vt_torch_real_find(function);
+
+	record_out_of_memory(size, allocated, reserved, device);
+	if (real)
+		real(size, allocated, reserved, device);
+}
+
+VT_EXPORT void vt_torch_out_of_memory_v1(int64_t size, uint64_t allocated, uint64_t reserved,
+					 struct device device) __asm__(VT_TORCH_OUT_OF_MEMORY_V1);
+void vt_torch_out_of_memory_v1(int64_t size, uint64_t allocated, uint64_t reserved,
+			       struct device device)
+{
+	out_of_memory(VT_TORCH_FUNCTION_OUT_OF_MEMORY_V1, size, allocated, reserved, device);
+}
+
+VT_EXPORT void vt_torch_out_of_memory_v2(int64_t size, uint64_t allocated, uint64_t reserved,
+					 struct device device) __asm__(VT_TORCH_OUT_OF_MEMORY_V2);
+void vt_torch_out_of_memory_v2(int64_t size, uint64_t allocated, uint64_t reserved,
+			       struct device device)
+{
+	out_of_memory(VT_TORCH_FUNCTION_OUT_OF_MEMORY_V2, size, allocated, reserved, device);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_PRELOAD_IDS_H
+#define VT_PRELOAD_IDS_H
+
+/*
+ * A table that gives content a number, without locks and without keeping the content: a key is 128
+ * bits hashed from it, so that two different contents under one key are not to be expected in any
+ * run.
+ *
+ * A new content is first written to the journal and then published, so that its record normally
+ * stands before its first use.  Two threads that meet it at once write it under two ids, which
+ * readers accept.  A table never grows: when it is half full, new contents are written each time
+ * they are met.
+ *
+ * Context: hook, any thread.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct vt_key {
+	uint64_t low;	/* never 0 */
+	uint64_t high;
+};
+
+struct vt_id_slot;
+
+struct vt_ids {
+	struct vt_id_slot *slots;
+	uint32_t bits;
+	uint32_t used;		/* atomic */
+	uint32_t last;		/* id given out last (atomic) */
+};
+
+/*
+ * Makes an empty table of 2^bits places; the memory of an earlier one is reused.  Returns 0 or
+ * -ENOMEM.
+ */
+int vt_ids_reset(struct vt_ids *ids, uint32_t bits);
+
+/* The id published for the key, or 0. */
+uint32_t vt_ids_find(const struct vt_ids *ids, const struct vt_key *key);
+
+/* A number that nobody has had yet, from 1. */
+uint32_t vt_ids_next(struct vt_ids *ids);
+
+/* Makes the id known for the key, unless another thread was first or the table is full. */
+void vt_ids_publish(struct vt_ids *ids, const struct vt_key *key, uint32_t id);
+
+/* Hashes any bytes. */
+struct vt_key vt_ids_key(const void *bytes, size_t len);
+
+#endif

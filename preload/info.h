@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_PRELOAD_INFO_H
+#define VT_PRELOAD_INFO_H
+
+/*
+ * Facts about the run, one key and one value each (table "run" of the database).
+ *
+ * Context: hook, journal open.  Any thread.
+ */
+
+#include <stddef.h>
+
+/* Appends one fact; a value longer than 32 KiB is cut. */
+void vt_info_write(const char *key, const char *value, size_t value_len);
+
+/*
+ * The same, for what is found out later and maybe more than once: written once per key and
+ * recording.
+ */
+void vt_info_once(const char *key, const char *value);
+
+/* Appends what is known when a recording opens: command, host, process, environment. */
+void vt_info_write_run(void);
+
+#endif

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The journal.  One mapping of a fixed, large piece of address space: the header page, then slots.
+ * The file behind it is shorter; it grows by whole chunks, and `capacity_slots` says how far it may
+ * be touched, because touching a mapped page without a block behind it on a full disk kills the
+ * program (SIGBUS).
+ *
+ * Growing opens the file by name, allocates, closes: no descriptor lives longer than that, so a
+ * program that closes all of them cannot make us write into its own files.  The name may meanwhile
+ * belong to another file: device and inode are compared.
+ *
+ * Reserving is a compare-and-swap on header.head_slots.  A record that does not fit into the rest
+ * of a chunk fills that with a pad record first.
+ */
+#include "preload/journal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "preload/output.h"
+#include "preload/sys.h"
+#include "preload/text.h"
+
+#define MOST_ADDRESS_SPACE (64ull << 30)
+#define LEAST_ADDRESS_SPACE (16ull << 20)
+#define GROW_WAIT_NS 2000000000ull
+
+static struct {
+	struct vt_journal_header *header;	/* start of the mapping, NULL = not open */
+	unsigned char *slots;
+	size_t mapped_bytes;
+	uint64_t limit_slots;		/* that the mapping can hold */
+	uint64_t capacity_slots;	/* that the file has blocks for (atomic) */
+	uint32_t is_growing;		/* one thread is in grow() (atomic) */
+	uint64_t early_lost;		/* events lost before there was a header (atomic) */
+	uint64_t nr_events;		/* recorded (atomic) */
+	struct vt_sys_identity identity;
+	char path[VT_OUTPUT_MAX];
+} g;
+
+static uint64_t file_bytes(uint64_t slots)
+{
+	return VT_JOURNAL_HEADER_BYTES + slots * VT_SLOT_BYTES;
+}
+
+/* Field 22 of /proc/self/stat; the name before it may hold anything, so count from the last ')'. */
+static uint64_t process_start_ticks(void)
+{
+	char text[1024];
+	const char *at;
+	uint64_t ticks = 0;
+
+	if (vt_sys_read_file("/proc/self/stat", text, sizeof(text)) <= 0)
+		return 0;
+	at = strrchr(text, ')');
+	for (int field = 2; at && field < 22; field++) {
+		at = strchr(at, ' ');
+		at = at ? at + 1 : NULL;
+	}
+	for (; at && *at >= '0' && *at <= '9'; at++)
+		ticks = ticks * 10 + (uint64_t)(*at - '0');
+	return ticks;
+}
+
+static void fill_header(struct vt_journal_header *header)
+{
+	*header = (struct vt_journal_header){
+		.version = VT_JOURNAL_VERSION,
+		.minimum_reader = VT_JOURNAL_VERSION,
+		.header_bytes = VT_JOURNAL_HEADER_BYTES,
+		.slot_bytes = VT_SLOT_BYTES,
+		.chunk_bytes = VT_CHUNK_BYTES,
+		.pid = (uint32_t)vt_sys_process_id(),
+		.process_start_ticks = process_start_ticks(),
+		.start_time_ns = vt_sys_now_ns(CLOCK_MONOTONIC),
+		.start_realtime_ns = vt_sys_now_ns(CLOCK_REALTIME),
+		.lost_events = __atomic_exchange_n(&g.early_lost, 0, __ATOMIC_RELAXED),
+		.state = VT_JOURNAL_RECORDING,
+	};
+	/* Last: a file without the magic is one that is still being made. */
+	__atomic_store_n(&header->magic, VT_JOURNAL_MAGIC, __ATOMIC_RELEASE);
+}
+
+/* Address space is refused where it is limited (ulimit -v, small machines): take what there is. */
+static void *map_as_much_as_possible(int fd, size_t *len)
+{
+	void *memory = NULL;
+
+	for (*len = MOST_ADDRESS_SPACE; *len >= LEAST_ADDRESS_SPACE; *len /= 4) {
+		memory = vt_sys_map_file(fd, *len);
+		if (memory)
+			return memory;
+	}
+	return NULL;
+}
+
+static int map_new_file(int fd)
+{
+	void *memory;
+	int err = vt_sys_allocate(fd, 0, file_bytes(VT_CHUNK_SLOTS));
+
+	if (!err)
+		err = vt_sys_identify(fd, &g.identity);
+	if (err)
+		return err;
+	memory = map_as_much_as_possible(fd, &g.mapped_bytes);
+	if (!memory)
+		return -ENODEV;
+	/* A fork child must not write into its parent's journal, not even by mistake. */
+	vt_sys_advise(memory, g.mapped_bytes, MADV_DONTFORK);
+	g.slots = (unsigned char *)memory + VT_JOURNAL_HEADER_BYTES;
+	g.limit_slots = (g.mapped_bytes - VT_JOURNAL_HEADER_BYTES) / VT_CHUNK_BYTES *
+			VT_CHUNK_SLOTS;
+	g.is_growing = 0;
+	__atomic_store_n(&g.capacity_slots, VT_CHUNK_SLOTS, __ATOMIC_RELAXED);
+	fill_header(memory);
+	__atomic_store_n(&g.header, memory, __ATOMIC_RELEASE);
+	return 0;
+}
+
+int vt_journal_open(const char *path)
+{
+	struct vt_text copy;
+	int fd;
+	int err;
+
+	vt_text_init(&copy, g.path, sizeof(g.path));
+	vt_text_add(&copy, path);
+	if (copy.is_cut)
+		return -ENAMETOOLONG;
+	fd = vt_sys_open(path, O_RDWR | O_CREAT | O_EXCL, 0644);
+	if (fd < 0)
+		return fd;
+	err = map_new_file(fd);
+	vt_sys_close(fd);
+	if (err)
+		vt_sys_unlink(path);
+	return err;
+}
+
+void vt_journal_forget(void)
+{
+	/*
+	 * The kernel did not give the child the mapping (MADV_DONTFORK): there is nothing to unmap.
+	 */
+	__atomic_store_n(&g.header, NULL, __ATOMIC_RELAXED);
+	g.slots = NULL;
+	g.is_growing = 0;
+	g.early_lost = 0;
+	g.nr_events = 0;
+}
+
+static void say_stopped(int error)
+{
+	char buffer[VT_OUTPUT_MAX + 256];
+	struct vt_text text;
+
+	vt_text_init(&text, buffer, sizeof(buffer));
+	vt_text_add(&text, "vtrace: recording stopped, the program goes on: ");
+	vt_text_add(&text, g.path);
+	vt_text_add(&text, ": ");
+	vt_text_add_error(&text, error);
+	vt_text_add_char(&text, '\n');
+	vt_text_say(&text);
+}
+
+void vt_journal_stop(int error)
+{
+	struct vt_journal_header *header = vt_journal_header();
+	uint32_t none = 0;
+
+	if (!header || !__atomic_compare_exchange_n(&header->off_reason, &none, (uint32_t)error, 0,
+						    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		return;
+	__atomic_store_n(&header->state, VT_JOURNAL_OFF, __ATOMIC_RELEASE);
+	say_stopped(error);
+}
+
+struct vt_journal_header *vt_journal_header(void)
+{
+	return __atomic_load_n(&g.header, __ATOMIC_ACQUIRE);
+}
+
+int vt_journal_is_recording(void)
+{
+	struct vt_journal_header *header = vt_journal_header();
+
+	return header && __atomic_load_n(&header->state, __ATOMIC_RELAXED) != VT_JOURNAL_OFF;
+}
+
+void vt_journal_count_lost(uint64_t nr_events)
+{
+	struct vt_journal_header *header = vt_journal_header();
+
+	__atomic_fetch_add(header ? &header->lost_events : &g.early_lost, nr_events,
+			   __ATOMIC_RELAXED);
+}
+
+uint64_t vt_journal_nr_events(void)
+{
+	return __atomic_load_n(&g.nr_events, __ATOMIC_RELAXED);
+}
+
+/* Allocates the chunk behind the present capacity.  Only one thread is here. */
+static int grow(void)
+{
+	struct vt_sys_identity identity;
+	uint64_t capacity = __atomic_load_n(&g.capacity_slots, __ATOMIC_RELAXED);
+	int fd;
+	int err;
+
+	if (capacity + VT_CHUNK_SLOTS > g.limit_slots)
+		return -EFBIG;
+	fd = vt_sys_open(g.path, O_RDWR, 0);
+	if (fd < 0)
+		return fd;
+	err = vt_sys_identify(fd, &identity);
+	if (!err && (identity.device != g.identity.device || identity.inode != g.identity.inode))
+		err = -ESTALE;
+	if (!err)
+		err = vt_sys_allocate(fd, file_bytes(capacity), VT_CHUNK_BYTES);
+	vt_sys_close(fd);
+	if (!err)
+		__atomic_store_n(&g.capacity_slots, capacity + VT_CHUNK_SLOTS, __ATOMIC_RELEASE);
+	return err;
+}
+
+/* Returns 0 if this thread grew the file, 1 if another one is at it, or a negative errno. */
+static int try_grow(uint64_t wanted_slots)
+{
+	int err = 0;
+
+	if (__atomic_exchange_n(&g.is_growing, 1, __ATOMIC_ACQUIRE))
+		return 1;
+	if (__atomic_load_n(&g.capacity_slots, __ATOMIC_RELAXED) < wanted_slots)
+		err = grow();
+	__atomic_store_n(&g.is_growing, 0, __ATOMIC_RELEASE);
+	return err;
+}
+
+/* Waits until the file holds that many slots.  Returns 0 or -1: then the record is lost. */
+static int need_capacity(uint64_t slots)
+{
+	uint64_t give_up_ns = 0;
+	int err;
+
+	while (__atomic_load_n(&g.capacity_slots, __ATOMIC_ACQUIRE) < slots) {
+		err = vt_journal_is_recording() ? try_grow(slots) : -ENOSPC;
+		if (err < 0) {
+			vt_journal_stop(-err);
+			return -1;
+		}
+		if (err == 0)
+			continue;
+		/* The growing thread could have died inside (a kill aimed at one thread). */
+		if (!give_up_ns)
+			give_up_ns = vt_sys_now_ns(CLOCK_MONOTONIC) + GROW_WAIT_NS;
+		else if (vt_sys_now_ns(CLOCK_MONOTONIC) > give_up_ns)
+			return -1;
+		vt_sys_yield();
+	}
+	return 0;
+}
+
+/* Half of the last chunk is used: have the next one ready before anybody needs it. */
+static void prepare_next_chunk(uint64_t head)
+{
+	uint64_t capacity = __atomic_load_n(&g.capacity_slots, __ATOMIC_RELAXED);
+
+	/* A failure here is met again, and told, when the room is really needed. */
+	if (head + VT_CHUNK_SLOTS / 2 > capacity && capacity < g.limit_slots)
+		try_grow(capacity + 1);
+}
+
+static void write_pad(uint64_t slot, uint64_t nr_slots)
+{
+	struct vt_record *pad = (void *)(g.slots + slot * VT_SLOT_BYTES);
+
+	pad->nr_slots = (uint32_t)nr_slots;
+	pad->type = VT_RECORD_PAD;
+	__atomic_store_n(&pad->commit, vt_record_commit(slot), __ATOMIC_RELEASE);
+}
+
+void *vt_journal_reserve(size_t bytes, uint64_t *slot)
+{
+	struct vt_journal_header *header = vt_journal_header();
+	uint64_t need = vt_record_slots(bytes);
+	uint64_t head;
+	uint64_t take;
+
+	if (!header || bytes > VT_RECORD_MAX_BYTES || !vt_journal_is_recording())
+		return NULL;
+	head = __atomic_load_n(&header->head_slots, __ATOMIC_RELAXED);
+	for (;;) {
+		uint64_t left = VT_CHUNK_SLOTS - head % VT_CHUNK_SLOTS;
+
+		take = need <= left ? need : left;
+		if (need_capacity(head + take))
+			return NULL;
+		if (!__atomic_compare_exchange_n(&header->head_slots, &head, head + take, 1,
+						 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			continue;
+		if (take == need)
+			break;
+		write_pad(head, take);
+		head += take;
+	}
+	prepare_next_chunk(head + take);
+	*slot = head;
+	return g.slots + head * VT_SLOT_BYTES;
+}
+
+void vt_journal_commit(void *record, uint64_t slot, size_t bytes, enum vt_record_type type)
+{
+	struct vt_record *head = record;
+
+	head->nr_slots = vt_record_slots(bytes);
+	head->type = (uint16_t)type;
+	head->sum = vt_record_sum(head);
+	/* Release: whoever sees the commit word sees the record. */
+	__atomic_store_n(&head->commit, vt_record_commit(slot), __ATOMIC_RELEASE);
+	if (type == VT_RECORD_EVENT || type == VT_RECORD_MARK)
+		__atomic_fetch_add(&g.nr_events, 1, __ATOMIC_RELAXED);
+}
+
+int vt_journal_append(const void *record, size_t bytes, enum vt_record_type type)
+{
+	uint64_t slot;
+	void *place = vt_journal_reserve(bytes, &slot);
+
+	if (!place)
+		return -1;
+	/* The head's own words are set by the commit, its commit word last. */
+	memcpy((char *)place + sizeof(struct vt_record),
+	       (const char *)record + sizeof(struct vt_record), bytes - sizeof(struct vt_record));
+	vt_journal_commit(place, slot, bytes, type);
+	return 0;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_PRELOAD_JOURNAL_H
+#define VT_PRELOAD_JOURNAL_H
+
+/*
+ * The journal of this process: an append-only file, mapped shared, no descriptor kept.  Layout and
+ * rules (J1..J4) are in common/journal_format.h.
+ *
+ * Context: hook, any thread.  Appending takes no lock; only one thread at a time grows the file,
+ * the others go on in what is there.  What finds no room is counted, never waited for longer than
+ * two seconds.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/journal_format.h"
+
+/*
+ * Creates the file (which must not exist) and starts recording into it.  Returns 0, -EEXIST, or
+ * another negative errno; after a failure nothing is left behind.  Not for two threads at once.
+ */
+int vt_journal_open(const char *path);
+
+/* Gives up the mapping without touching it: in a fork child the journal is the parent's. */
+void vt_journal_forget(void);
+
+/* Ends the recording for a reason (errno), says so once on standard error. */
+void vt_journal_stop(int error);
+
+/* Whether records can be appended. */
+int vt_journal_is_recording(void);
+
+/* Page 0 of the open journal, or NULL. */
+struct vt_journal_header *vt_journal_header(void);
+
+/* Events and marks recorded so far. */
+uint64_t vt_journal_nr_events(void);
+
+/* Counts events that could not be recorded; before the first open they are kept for its header. */
+void vt_journal_count_lost(uint64_t nr_events);
+
+/*
+ * Takes room for a record of `bytes` (at most VT_RECORD_MAX_BYTES), zeroed.  Returns NULL if there
+ * is none. Everything between this and vt_journal_commit must be short and must not fail.
+ */
+void *vt_journal_reserve(size_t bytes, uint64_t *slot);
+
+/* Publishes what vt_journal_reserve gave; the record must not be touched afterwards. */
+void vt_journal_commit(void *record, uint64_t slot, size_t bytes, enum vt_record_type type);
+
+/* Room, copy and publication in one for a record that is one piece.  Returns 0 or -1. */
+int vt_journal_append(const void *record, size_t bytes, enum vt_record_type type);
+
+#endif

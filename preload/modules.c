@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+#include "preload/modules.h"
+
+#include <elf.h>
+#include <link.h>
+#include <string.h>
+
+#include "common/journal_format.h"
+#include "preload/ids.h"
+#include "preload/journal.h"
+#include "preload/output.h"
+#include "preload/sys.h"
+
+#define MOST_MODULES 4096u
+#define LONGEST_BUILD_ID 64u
+
+/* What was there at the last look; a key stands for place, path and build id. */
+struct snapshot {
+	uint32_t nr;
+	struct vt_key keys[MOST_MODULES];
+};
+
+static struct {
+	uint32_t is_busy;	/* one thread is in vt_modules_update (atomic) */
+	unsigned long long adds;
+	unsigned long long subs;
+	struct snapshot *last;
+	struct snapshot *next;
+} g;
+
+struct module {
+	uint64_t start;
+	uint64_t end;
+	uint64_t bias;
+	const unsigned char *build_id;
+	uint32_t build_id_len;
+	const char *path;
+	uint32_t path_len;
+};
+
+static void find_range(const struct dl_phdr_info *info, struct module *module)
+{
+	module->start = UINT64_MAX;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+		uint64_t start = info->dlpi_addr + segment->p_vaddr;
+
+		if (segment->p_type != PT_LOAD)
+			continue;
+		if (start < module->start)
+			module->start = start;
+		if (start + segment->p_memsz > module->end)
+			module->end = start + segment->p_memsz;
+	}
+}
+
+/* Notes are read from memory, so only where a loaded segment holds them. */
+static void find_build_id(const struct dl_phdr_info *info, struct module *module)
+{
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+		uint64_t at = info->dlpi_addr + segment->p_vaddr;
+		uint64_t end = at + segment->p_memsz;
+
+		if (segment->p_type != PT_NOTE || at < module->start || end > module->end)
+			continue;
+		while (at + sizeof(ElfW(Nhdr)) <= end) {
+			const ElfW(Nhdr) *note = (const void *)(uintptr_t)at;
+			uint64_t name = at + sizeof(*note);
+			uint64_t content = name + ((note->n_namesz + 3u) & ~3u);
+
+			at = content + ((note->n_descsz + 3u) & ~3u);
+			if (at > end)
+				break;
+			if (note->n_type != NT_GNU_BUILD_ID || note->n_namesz != 4 ||
+			    memcmp((const void *)(uintptr_t)name, "GNU", 4) != 0 ||
+			    note->n_descsz > LONGEST_BUILD_ID)
+				continue;
+			module->build_id = (const void *)(uintptr_t)content;
+			module->build_id_len = note->n_descsz;
+			return;
+		}
+	}
+}
+
+static struct vt_key key_of(const struct module *module)
+{
+	const struct vt_key parts[3] = {
+		{ module->start, module->end },
+		vt_ids_key(module->path, module->path_len),
+		vt_ids_key(module->build_id, module->build_id_len),
+	};
+
+	return vt_ids_key(parts, sizeof(parts));
+}
+
+static void write_module(const struct module *module)
+{
+	struct vt_module_record *record;
+	size_t bytes = sizeof(*record) + module->build_id_len + module->path_len;
+	uint64_t slot;
+
+	record = vt_journal_reserve(bytes, &slot);
+	if (!record)
+		return;
+	record->start = module->start;
+	record->end = module->end;
+	record->bias = module->bias;
+	record->build_id_len = module->build_id_len;
+	record->path_len = module->path_len;
+	if (module->build_id_len)
+		memcpy(record->bytes, module->build_id, module->build_id_len);
+	memcpy(record->bytes + module->build_id_len, module->path, module->path_len);
+	vt_journal_commit(record, slot, bytes, VT_RECORD_MODULE);
+}
+
+static int has_key(const struct snapshot *snapshot, const struct vt_key *key, uint32_t hint)
+{
+	/*
+	 * Objects keep their order in the loader's list, so the same place is nearly always right.
+	 */
+	if (hint < snapshot->nr && !memcmp(&snapshot->keys[hint], key, sizeof(*key)))
+		return 1;
+	for (uint32_t i = 0; i < snapshot->nr; i++)
+		if (!memcmp(&snapshot->keys[i], key, sizeof(*key)))
+			return 1;
+	return 0;
+}
+
+static int visit(struct dl_phdr_info *info, size_t size, void *unused)
+{
+	struct module module = { .bias = info->dlpi_addr, .path = info->dlpi_name };
+	char program[VT_OUTPUT_MAX];
+	struct vt_key key;
+
+	(void)size;
+	(void)unused;
+	if (!module.path || !*module.path) {
+		/* The program itself has no name in the loader's list. */
+		if (vt_sys_readlink("/proc/self/exe", program, sizeof(program)) <= 0)
+			return 0;
+		module.path = program;
+	}
+	module.path_len = (uint32_t)strnlen(module.path, VT_OUTPUT_MAX);
+	find_range(info, &module);
+	find_build_id(info, &module);
+	key = key_of(&module);
+	if (!has_key(g.last, &key, g.next->nr))
+		write_module(&module);
+	if (g.next->nr < MOST_MODULES)
+		g.next->keys[g.next->nr++] = key;
+	return 0;
+}
+
+struct counters {
+	unsigned long long adds;
+	unsigned long long subs;
+};
+
+static int read_counters(struct dl_phdr_info *info, size_t size, void *result)
+{
+	struct counters *counters = result;
+
+	(void)size;
+	counters->adds = info->dlpi_adds;
+	counters->subs = info->dlpi_subs;
+	return 1;
+}
+
+static int take_snapshot(const struct counters *counters)
+{
+	struct snapshot *old;
+	int has_unloaded = counters->subs != g.subs;
+
+	if (!g.next)
+		g.next = vt_sys_map_private(sizeof(*g.next));
+	if (!g.last)
+		g.last = vt_sys_map_private(sizeof(*g.last));
+	if (!g.next || !g.last)
+		return has_unloaded;
+	g.next->nr = 0;
+	dl_iterate_phdr(visit, NULL);
+	old = g.last;
+	g.last = g.next;
+	g.next = old;
+	__atomic_store_n(&g.adds, counters->adds, __ATOMIC_RELAXED);
+	__atomic_store_n(&g.subs, counters->subs, __ATOMIC_RELAXED);
+	return has_unloaded;
+}
+
+int vt_modules_update(void)
+{
+	struct counters now = { 0, 0 };
+	int has_unloaded = 0;
+
+	dl_iterate_phdr(read_counters, &now);
+	if (now.adds == __atomic_load_n(&g.adds, __ATOMIC_RELAXED) &&
+	    now.subs == __atomic_load_n(&g.subs, __ATOMIC_RELAXED))
+		return 0;
+	if (__atomic_exchange_n(&g.is_busy, 1, __ATOMIC_ACQUIRE))
+		return 0;
+	if (now.adds != g.adds || now.subs != g.subs)
+		has_unloaded = take_snapshot(&now);
+	__atomic_store_n(&g.is_busy, 0, __ATOMIC_RELEASE);
+	return has_unloaded;
+}
+
+void vt_modules_reset(void)
+{
+	g.adds = 0;
+	g.subs = 0;
+	if (g.last)
+		g.last->nr = 0;
+	g.is_busy = 0;
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+#include "preload/output.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "preload/config.h"
+#include "preload/sys.h"
+#include "preload/text.h"
+
+#define SUFFIX ".db"
+#define LONGEST_SUFFIX ".journal"
+
+/* The rank that launchers give a process: torchrun and most, Open MPI, MPICH, Slurm. */
+static const char *rank(void)
+{
+	static const char *const variables[] = {
+		"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID",
+	};
+
+	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+		const char *text = getenv(variables[i]);
+
+		if (text && *text)
+			return text;
+	}
+	return "0";
+}
+
+/* A value becomes part of one file name, never a path of its own. */
+static void add_name(struct vt_text *text, const char *value)
+{
+	for (; *value; value++)
+		vt_text_add_char(text, *value == '/' || (unsigned char)*value < ' ' ? '_' : *value);
+}
+
+/* %q{NAME}; returns the place behind it, or `at` if it is not written like that. */
+static const char *add_environment(struct vt_text *text, const char *at)
+{
+	char name[256];
+	const char *end;
+	const char *value;
+
+	if (*at != '{' || !(end = strchr(at, '}')) || (size_t)(end - at) > sizeof(name))
+		return at;
+	memcpy(name, at + 1, (size_t)(end - at - 1));
+	name[end - at - 1] = '\0';
+	value = getenv(name);
+	add_name(text, value ? value : "");
+	return end + 1;
+}
+
+/* Expands the character behind '%' at `at`; returns the place behind what it took. */
+static const char *expand(struct vt_text *text, const char *at, unsigned int attempt)
+{
+	char host[256];
+
+	switch (*at++) {
+	case 'e':
+		add_name(text, program_invocation_short_name);
+		return at;
+	case 'p':
+		vt_text_add_number(text, (uint64_t)vt_sys_process_id());
+		return at;
+	case 'h':
+		add_name(text, vt_sys_hostname(host, sizeof(host)) == 0 ? host : "host");
+		return at;
+	case 't':
+		vt_text_add_number(text, vt_sys_now_ns(CLOCK_REALTIME) / 1000000000u);
+		return at;
+	case 'n':
+		vt_text_add_number(text, attempt);
+		return at;
+	case 'r':
+		add_name(text, rank());
+		return at;
+	case 'q':
+		return add_environment(text, at);
+	case '%':
+		vt_text_add_char(text, '%');
+		return at;
+	default:
+		vt_text_add_char(text, '%');
+		return at - 1;
+	}
+}
+
+/* Whether the pattern numbers its outputs itself. */
+static int has_number(const char *pattern)
+{
+	for (const char *at = strchr(pattern, '%'); at; at = strchr(at, '%')) {
+		if (at[1] == 'n')
+			return 1;
+		at += at[1] ? 2 : 1;
+	}
+	return 0;
+}
+
+static void expand_all(struct vt_text *text, const char *pattern, unsigned int attempt)
+{
+	while (*pattern) {
+		if (*pattern == '%')
+			pattern = expand(text, pattern + 1, attempt);
+		else
+			vt_text_add_char(text, *pattern++);
+	}
+}
+
+int vt_output_name(struct vt_output *output, const char *pattern, unsigned int attempt)
+{
+	char directory[VT_OUTPUT_MAX];
+	struct vt_text text;
+	ssize_t err;
+
+	vt_text_init(&text, output->base, sizeof(output->base) - sizeof(LONGEST_SUFFIX));
+	if (*pattern != '/') {
+		err = vt_sys_getcwd(directory, sizeof(directory));
+		if (err < 0)
+			return (int)err;
+		vt_text_add(&text, directory);
+		vt_text_add_char(&text, '/');
+	}
+	expand_all(&text, pattern, attempt);
+	if (text.bytes[text.len - 1] == '/')
+		expand_all(&text, VT_CONFIG_DEFAULT_OUTPUT, attempt);
+	if (text.len > strlen(SUFFIX) &&
+	    strcmp(text.bytes + text.len - strlen(SUFFIX), SUFFIX) == 0)
+		text.bytes[text.len -= strlen(SUFFIX)] = '\0';
+	if (attempt > 1 && !has_number(pattern)) {
+		vt_text_add_char(&text, '-');
+		vt_text_add_number(&text, attempt);
+	}
+	return text.is_cut ? -ENAMETOOLONG : 0;
+}
+
+void vt_output_path(const struct vt_output *output, const char *suffix, char *path)
+{
+	struct vt_text text;
+
+	vt_text_init(&text, path, VT_OUTPUT_MAX);
+	vt_text_add(&text, output->base);
+	vt_text_add(&text, suffix);
+}

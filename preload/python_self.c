@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A method's first argument is its object, and the object's type has a name and its bases in order.  Whether
+ * a type is one of the wanted is found out once and remembered under its address, and, because classes can be
+ * freed and their memory reused, under those of its name and bases and the beginning of the name.
+ */
+
+#include "preload/python_self.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "preload/intern.h"
+#include "preload/memo.h"
+#include "preload/python_read.h"
+
+#define LONGEST_TYPE_NAME 256
+#define MOST_BASES	  64
+#define MOST_CELLS	  1024
+#define FLAG_HEAP_TYPE	  (1 << 9) /* Py_TPFLAGS_HEAPTYPE */
+
+/* What is remembered for a type: the string id of its name, or this. */
+#define NOT_WANTED UINT32_MAX
+
+struct type {
+	const char *name;
+	const void *mro; /* tuple: the type, then its bases, nearest first */
+	int64_t nr_bases; /* with itself */
+};
+
+static struct {
+	struct vt_memo types;
+} g;
+
+static const void *base_at(const struct vt_python_abi *abi, const void *mro, int64_t index)
+{
+	return vt_python_read_pointer(mro, abi->tuple_items + (size_t)index * sizeof(void *));
+}
+
+static struct type read_type(const struct vt_python_abi *abi, const void *address)
+{
+	struct type type = {
+		.name = vt_python_read_pointer(address, abi->type_name),
+		.mro = vt_python_read_pointer(address, abi->type_mro),
+	};
+
+	if (type.mro)
+		type.nr_bases = vt_python_read_size(type.mro, abi->tuple_length);
+	return type;
+}
+
+/*
+ * The eight bytes of the name that start `at` bytes from its beginning, cut at its end.  Read as one aligned
+ * word where it is one, which may go beyond the end but never into another page.
+ */
+static uint64_t name_word(const char *name, size_t at)
+{
+	const uint64_t ones = 0x0101010101010101ull;
+	uint64_t word = 0, ends;
+	size_t i;
+
+	name += at;
+	if ((uintptr_t)name % sizeof(word)) {
+		for (i = 0; i < sizeof(word) && name[i]; i++)
+			word |= (uint64_t)(unsigned char)name[i] << 8 * i;
+		return word;
+	}
+	memcpy(&word, __builtin_assume_aligned(name, sizeof(word)), sizeof(word));
+	/* The lowest bit set is the top bit of the first zero byte. */
+	ends = (word - ones) & ~word & ones << 7;
+	return ends ? word & ((ends & -ends) - 1) : word;
+}
+
+static struct vt_memo_key key_of(const struct vt_python_abi *abi, const void *address,
+				 const struct type *type)
+{
+	struct vt_memo_key key = { { (uintptr_t)address, (uintptr_t)type->name,
+				     (uintptr_t)type->mro, (uint64_t)type->nr_bases } };
+
+	if (type->nr_bases > 1)
+		key.words[4] = (uintptr_t)base_at(abi, type->mro, 1);
+	key.words[5] = name_word(type->name, 0);
+	/* A full word: there is more. */
+	if (key.words[5] >> 56)
+		key.words[6] = name_word(type->name, sizeof(uint64_t));
+	return key;
+}
+
+/* The frameworks' own base classes; a class made in Python has its bare name. */
+static int is_wanted_name(const char *name)
+{
+	return strcmp(name, "Module") == 0 || strcmp(name, "Optimizer") == 0;
+}
+
+static int is_wanted(const struct vt_python_abi *abi, const struct type *type)
+{
+	int64_t i;
+
+	for (i = 0; i < type->nr_bases && i < MOST_BASES; i++) {
+		const void *base = base_at(abi, type->mro, i);
+		const char *name = base ? vt_python_read_pointer(base, abi->type_name) : NULL;
+
+		if (name && is_wanted_name(name))
+			return 1;
+	}
+	return 0;
+}
+
+/* The string id of the type's name if the type is wanted, else 0. */
+static uint32_t wanted_name(const struct vt_python_abi *abi, const void *address)
+{
+	struct type type;
+	struct vt_memo_key key;
+	uint32_t id;
+
+	/* Types that are not made in Python are dismissed without a look. */
+	if (!(vt_python_read_size(address, abi->type_flags) & FLAG_HEAP_TYPE))
+		return 0;
+	type = read_type(abi, address);
+	if (!type.name)
+		return 0;
+	key = key_of(abi, address, &type);
+	id = vt_memo_find(&g.types, &key);
+	if (!id) {
+		if (is_wanted(abi, &type))
+			id = vt_intern_string(type.name, strnlen(type.name, LONGEST_TYPE_NAME));
+		if (!id)
+			id = NOT_WANTED;
+		vt_memo_store(&g.types, &key, id);
+	}
+	return id == NOT_WANTED ? 0 : id;
+}
+
+static const void *local_at(const struct vt_python_abi *abi, const void *frame, size_t index)
+{
+	uintptr_t bits = (uintptr_t)vt_python_read_pointer(
+		frame, abi->frame_locals + index * sizeof(void *));
+
+	return (const void *)(bits & ~(uintptr_t)VT_PYTHON_REFERENCE_TAG);
+}
+
+/*
+ * Until 3.10 an argument that an inner function uses moves to a cell behind the locals and leaves NULL; the
+ * code object maps cells to arguments (co_cell2arg, one Py_ssize_t per cell, or NULL where there is none).
+ */
+static const void *find_moved_argument(const struct vt_python_abi *abi, const void *frame,
+				       const void *code)
+{
+	const void *arguments, *cells;
+	int64_t nr, i;
+
+	if (!abi->code_cell_arguments)
+		return NULL;
+	arguments = vt_python_read_pointer(code, abi->code_cell_arguments);
+	cells = vt_python_read_pointer(code, abi->code_cells);
+	if (!arguments || !cells)
+		return NULL;
+	nr = vt_python_read_size(cells, abi->tuple_length);
+	for (i = 0; i < nr && i < MOST_CELLS; i++)
+		if (vt_python_read_size(arguments, (size_t)i * sizeof(int64_t)) == 0)
+			return local_at(abi, frame,
+					(size_t)vt_python_read_int(code, abi->code_locals) +
+						(size_t)i);
+	return NULL;
+}
+
+static const void *first_argument(const struct vt_python *python, const void *frame, const void *code)
+{
+	const struct vt_python_abi *abi = &python->abi;
+	const void *object = local_at(abi, frame, 0);
+
+	if (!object)
+		object = find_moved_argument(abi, frame, code);
+	/* nn.Module._call_impl is the common case of an object in a cell. */
+	if (object && vt_python_read_type(abi, object) == python->cell_type)
+		object = vt_python_read_pointer(object, abi->cell_content);
+	return object;
+}
+
+void vt_python_self_find(const struct vt_python *python, const void *frame, const void *code,
+			 struct vt_python_frame *out)
+{
+	const void *object, *type;
+
+	out->self_type = 0;
+	out->self_address = 0;
+	if (vt_python_read_int(code, python->abi.code_arguments) < 1)
+		return;
+	object = first_argument(python, frame, code);
+	if (!object)
+		return;
+	type = vt_python_read_type(&python->abi, object);
+	if (!type)
+		return;
+	out->self_type = wanted_name(&python->abi, type);
+	if (out->self_type)
+		out->self_address = (uint64_t)(uintptr_t)object;
+}
+
+void vt_python_self_reset(void)
+{
+	vt_memo_clear(&g.types);
+}

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How a real address is learnt.  A look-up (dlsym, cuGetProcAddress) returned a pointer: the object
+ * that holds it is asked, once, for the addresses of all functions in the table, and from then on
+ * pointers are compared.  Nothing is decided by the name that was asked for, so a caller always
+ * gets the ABI that it asked for (cuCtxCreate and cuCtxCreate_v4 share a base name and nothing
+ * else).
+ *
+ * The first object that provides a function provides it for good.  A second driver in the process
+ * is passed through unrecorded, because one hook can only call one real function.
+ */
+#include "preload/real.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <string.h>
+
+#include "common/kinds.h"
+#include "preload/sys.h"
+#include "preload/text.h"
+
+#define MOST_OBJECTS 16u
+#define PATH_BYTES 4096u
+
+struct object {
+	uintptr_t start;
+	uintptr_t end;		/* set last (atomic), 0 = not there yet */
+};
+
+static struct {
+	void *address[VT_REAL_COUNT];	/* atomic, NULL = not learnt yet */
+	struct object objects[MOST_OBJECTS];	/* already asked */
+	uint32_t nr_objects;		/* atomic */
+	vt_real_dlsym_fn libc_dlsym;	/* atomic */
+	char own_path[PATH_BYTES];
+} g;
+
+vt_real_dlsym_fn vt_real_next_dlsym;
+
+/* The linker's own marks around this library. */
+extern const char vt_own_start[] __asm__("__ehdr_start") __attribute__((visibility("hidden")));
+extern const char vt_own_end[] __asm__("_end") __attribute__((visibility("hidden")));
+
+static const struct vt_real_api apis[VT_REAL_COUNT] = {
+#define VT_CUDA_API(id, name, version, kind, op) \
+	[VT_REAL_##name] = { #name, id, VT_KIND_##kind, VT_OP_##op },
+#define VT_FRAMEWORK_API(id, name, kind, op)
+#include "common/cuda_api.def"
+#undef VT_CUDA_API
+#undef VT_FRAMEWORK_API
+#define ROW(name) [VT_REAL_##name] = { #name, 0, 0, 0 },
+	VT_REAL_LOADERS(ROW)
+	VT_REAL_QUERIES(ROW)
+#undef ROW
+};
+
+const struct vt_real_api *vt_real_api(enum vt_real_function function)
+{
+	return &apis[function];
+}
+
+int vt_real_by_name(const char *name)
+{
+	for (int i = 0; i < VT_REAL_HOOKED; i++)
+		if (strcmp(apis[i].name, name) == 0)
+			return i;
+	return -1;
+}
+
+int vt_real_is_own(const void *address)
+{
+	return (const char *)address >= vt_own_start && (const char *)address < vt_own_end;
+}
+
+/* In case there is no dlsym at all behind us (cannot happen with glibc): nothing is found. */
+static void *find_nothing(void *handle, const char *name)
+{
+	(void)handle;
+	(void)name;
+	return NULL;
+}
+
+/*
+ * libc's dlsym under the version it has: 2.34 moved it into libc, 2.17 and 2.2.5 are the first ones
+ * of aarch64 and x86-64.  A version is needed: without one dlvsym would not exist as a way around
+ * ourselves.
+ */
+static vt_real_dlsym_fn find_libc_dlsym(void)
+{
+	static const char *const versions[] = { "GLIBC_2.34", "GLIBC_2.17", "GLIBC_2.2.5" };
+	vt_real_dlsym_fn found = __atomic_load_n(&g.libc_dlsym, __ATOMIC_ACQUIRE);
+	void *address = NULL;
+
+	if (found)
+		return found;
+	for (size_t i = 0; !address && i < sizeof(versions) / sizeof(versions[0]); i++)
+		address = dlvsym(RTLD_NEXT, "dlsym", versions[i]);
+	dlerror();
+	found = address ? (vt_real_dlsym_fn)address : find_nothing;
+	__atomic_store_n(&g.libc_dlsym, found, __ATOMIC_RELEASE);
+	return found;
+}
+
+vt_real_dlsym_fn vt_real_init_dlsym(void)
+{
+	vt_real_dlsym_fn next = __atomic_load_n(&vt_real_next_dlsym, __ATOMIC_ACQUIRE);
+	int saved = errno;
+	void *address;
+
+	if (next)
+		return next;
+	address = find_libc_dlsym()(RTLD_NEXT, "dlsym");
+	next = address ? (vt_real_dlsym_fn)address : find_libc_dlsym();
+	__atomic_store_n(&vt_real_next_dlsym, next, __ATOMIC_RELEASE);
+	errno = saved;
+	return next;
+}
+
+/* Searching loaded objects. */
+struct search {
+	const void *address;	/* find the object that holds it, or NULL: */
+	const char *prefix;	/* find the first whose file name starts so */
+	int is_found;
+	uintptr_t start;
+	uintptr_t end;
+	char name[PATH_BYTES];
+};
+
+static void object_range(const struct dl_phdr_info *info, uintptr_t *start, uintptr_t *end)
+{
+	*start = UINTPTR_MAX;
+	*end = 0;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+		uintptr_t at = info->dlpi_addr + segment->p_vaddr;
+
+		if (segment->p_type != PT_LOAD)
+			continue;
+		if (at < *start)
+			*start = at;
+		if (at + segment->p_memsz > *end)
+			*end = at + segment->p_memsz;
+	}
+}
+
+static const char *file_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static int visit(struct dl_phdr_info *info, size_t size, void *argument)
+{
+	struct search *search = argument;
+	struct vt_text name;
+	uintptr_t start;
+	uintptr_t end;
+
+	(void)size;
+	if (search->prefix &&
+	    strncmp(file_name(info->dlpi_name), search->prefix, strlen(search->prefix)) != 0)
+		return 0;
+	object_range(info, &start, &end);
+	if (search->address &&
+	    ((uintptr_t)search->address < start || (uintptr_t)search->address >= end))
+		return 0;
+	search->start = start;
+	search->end = end;
+	vt_text_init(&name, search->name, sizeof(search->name));
+	vt_text_add(&name, info->dlpi_name);
+	search->is_found = !name.is_cut;
+	return 1;
+}
+
+/* A handle of an object that is loaded, which from now on stays loaded. */
+static void *pin(const char *path)
+{
+	return dlopen(path, RTLD_NOLOAD | RTLD_LAZY | RTLD_NODELETE);
+}
+
+static int is_asked(const void *address)
+{
+	uint32_t nr = __atomic_load_n(&g.nr_objects, __ATOMIC_ACQUIRE);
+
+	for (uint32_t i = 0; i < nr && i < MOST_OBJECTS; i++) {
+		uintptr_t end = __atomic_load_n(&g.objects[i].end, __ATOMIC_ACQUIRE);
+
+		if ((uintptr_t)address < end && (uintptr_t)address >= g.objects[i].start)
+			return 1;
+	}
+	return 0;
+}
+
+static void note_asked(const struct search *object)
+{
+	uint32_t at = __atomic_fetch_add(&g.nr_objects, 1, __ATOMIC_ACQ_REL);
+
+	/* With the list full, further objects are asked again each time. */
+	if (at >= MOST_OBJECTS) {
+		__atomic_store_n(&g.nr_objects, MOST_OBJECTS, __ATOMIC_RELEASE);
+		return;
+	}
+	g.objects[at].start = object->start;
+	__atomic_store_n(&g.objects[at].end, object->end, __ATOMIC_RELEASE);
+}
+
+static void learn(enum vt_real_function function, void *address)
+{
+	void *unknown = NULL;
+
+	__atomic_compare_exchange_n(&g.address[function], &unknown, address, 0, __ATOMIC_RELEASE,
+				    __ATOMIC_RELAXED);
+}
+
+/*
+ * Learns what the object that holds `address` provides.  Hooked functions only from the object
+ * itself, not from those it depends on, which libc's dlsym searches too; a query may come from
+ * there.
+ */
+static void ask_object_of(const void *address)
+{
+	struct search object = { .address = address };
+	vt_real_dlsym_fn look_up = find_libc_dlsym();
+	void *handle;
+
+	dl_iterate_phdr(visit, &object);
+	if (!object.is_found)
+		return;
+	handle = pin(object.name);
+	for (int i = 0; handle && i < VT_REAL_COUNT; i++) {
+		void *found = look_up(handle, apis[i].name);
+		int is_inside = (uintptr_t)found >= object.start && (uintptr_t)found < object.end;
+
+		if (found && !vt_real_is_own(found) && (is_inside || i >= VT_REAL_HOOKED))
+			learn((enum vt_real_function)i, found);
+	}
+	note_asked(&object);
+	/* Callers test dlerror() instead of the result; what we asked in vain is not theirs. */
+	dlerror();
+}
+
+static int known(const void *address)
+{
+	for (int i = 0; i < VT_REAL_HOOKED; i++)
+		if (__atomic_load_n(&g.address[i], __ATOMIC_ACQUIRE) == address)
+			return i;
+	return -1;
+}
+
+int vt_real_route(const void *address)
+{
+	int saved = errno;
+	int function;
+
+	if (!address || vt_real_is_own(address))
+		return -1;
+	function = known(address);
+	if (function >= 0 || is_asked(address))
+		return function;
+	ask_object_of(address);
+	errno = saved;
+	return known(address);
+}
+
+/*
+ * For a caller that is linked to the driver: the next one in search order, else any driver that is
+ * loaded.
+ */
+static void *resolve(enum vt_real_function function)
+{
+	void *address = vt_real_symbol_next(apis[function].name);
+
+	if (!address)
+		address = vt_real_symbol_in("libcuda.so", apis[function].name);
+	if (!address || vt_real_is_own(address))
+		return NULL;
+	if (!is_asked(address))
+		ask_object_of(address);
+	learn(function, address);
+	return __atomic_load_n(&g.address[function], __ATOMIC_ACQUIRE);
+}
+
+void *vt_real_find(enum vt_real_function function)
+{
+	void *address = __atomic_load_n(&g.address[function], __ATOMIC_ACQUIRE);
+	int saved = errno;
+
+	if (!address) {
+		address = resolve(function);
+		errno = saved;
+	}
+	return address;
+}
+
+int vt_real_is_driver_caller(const void *address)
+{
+	struct search object = { .address = address };
+	const char *name;
+
+	dl_iterate_phdr(visit, &object);
+	name = file_name(object.name);
+	return object.is_found && (strncmp(name, "libcuda.so", 10) == 0 ||
+				   strncmp(name, "libnvidia-", 10) == 0);
+}
+
+void *vt_real_symbol_in(const char *prefix, const char *symbol)
+{
+	struct search object = { .prefix = prefix };
+	int saved = errno;
+	void *address = NULL;
+	void *handle;
+
+	dl_iterate_phdr(visit, &object);
+	handle = object.is_found ? pin(object.name) : NULL;
+	if (handle)
+		address = find_libc_dlsym()(handle, symbol);
+	dlerror();
+	errno = saved;
+	return address;
+}
+
+void *vt_real_symbol_next(const char *symbol)
+{
+	int saved = errno;
+	void *address = find_libc_dlsym()(RTLD_NEXT, symbol);
+
+	dlerror();
+	errno = saved;
+	return address;
+}
+
+const char *vt_real_own_path(void)
+{
+	char directory[PATH_BYTES];
+	struct vt_text path;
+	Dl_info info;
+
+	if (g.own_path[0] || !dladdr(vt_own_start, &info) || !info.dli_fname)
+		return g.own_path;
+	vt_text_init(&path, g.own_path, sizeof(g.own_path));
+	/*
+	 * As it was given in LD_PRELOAD; the constructor asks before the program can change its
+	 * directory.
+	 */
+	if (info.dli_fname[0] != '/' && vt_sys_getcwd(directory, sizeof(directory)) > 0) {
+		vt_text_add(&path, directory);
+		vt_text_add_char(&path, '/');
+	}
+	vt_text_add(&path, info.dli_fname);
+	if (path.is_cut)
+		g.own_path[0] = '\0';
+	return g.own_path;
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The state word lies in a page that the kernel empties in a fork child (MADV_WIPEONFORK), however
+ * the fork was made; where the kernel cannot do that (before 4.14), a fork handler does.  So a
+ * child starts with NONE without having run anything, and never takes its parent's journal for its
+ * own.
+ */
+#include "preload/session.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "preload/collector.h"
+#include "preload/config.h"
+#include "preload/early.h"
+#include "preload/info.h"
+#include "preload/intern.h"
+#include "preload/journal.h"
+#include "preload/output.h"
+#include "preload/python_stack.h"
+#include "preload/stacks.h"
+#include "preload/sys.h"
+#include "preload/text.h"
+#include "preload/thread_state.h"
+
+#define PAGE_BYTES 4096u
+#define OPEN_WAIT_NS 2000000000ull
+#define MOST_ATTEMPTS 1000u
+
+enum state {
+	STATE_NONE = 0,
+	STATE_OPENING,
+	STATE_OPEN,
+	STATE_REFUSED,
+};
+
+static struct {
+	uint32_t *state;		/* atomic pointer to the atomic word; NULL = STATE_NONE */
+	int collector_pid;
+	struct vt_output output;
+} g;
+
+static uint32_t read_state(void)
+{
+	uint32_t *state = __atomic_load_n(&g.state, __ATOMIC_ACQUIRE);
+
+	return state ? __atomic_load_n(state, __ATOMIC_ACQUIRE) : STATE_NONE;
+}
+
+int vt_session_is_open(void)
+{
+	return read_state() == STATE_OPEN;
+}
+
+const char *vt_session_base(void)
+{
+	return g.output.base;
+}
+
+int vt_session_collector(void)
+{
+	return g.collector_pid;
+}
+
+static void forget_in_child(void)
+{
+	*g.state = STATE_NONE;
+}
+
+/* The page with the state word, made once per process; NULL if there is no memory. */
+static uint32_t *state_word(void)
+{
+	uint32_t *state = __atomic_load_n(&g.state, __ATOMIC_ACQUIRE);
+	uint32_t *page;
+
+	if (state)
+		return state;
+	page = vt_sys_map_private(PAGE_BYTES);
+	if (!page)
+		return NULL;
+	if (!__atomic_compare_exchange_n(&g.state, &state, page, 0, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE)) {
+		vt_sys_unmap(page, PAGE_BYTES);
+		return state;
+	}
+	if (vt_sys_advise(page, PAGE_BYTES, MADV_WIPEONFORK) < 0)
+		pthread_atfork(NULL, NULL, forget_in_child);
+	return page;
+}
+
+static void say_refused(const char *path, int error)
+{
+	char buffer[VT_OUTPUT_MAX + 128];
+	struct vt_text text;
+
+	vt_text_init(&text, buffer, sizeof(buffer));
+	vt_text_add(&text, "vtrace: not recording, the program goes on: ");
+	vt_text_add(&text, path);
+	vt_text_add(&text, ": ");
+	vt_text_add_error(&text, error);
+	vt_text_add_char(&text, '\n');
+	vt_text_say(&text);
+}
+
+/* Creates the first candidate for which neither a journal nor a database exists. */
+static int create_journal(char *path)
+{
+	int err = -EEXIST;
+
+	for (unsigned int attempt = 1; err == -EEXIST && attempt <= MOST_ATTEMPTS; attempt++) {
+		err = vt_output_name(&g.output, vt_config()->output, attempt);
+		vt_output_path(&g.output, ".db", path);
+		if (err)
+			break;
+		if (vt_sys_exists(path) == 0) {
+			err = -EEXIST;
+			continue;
+		}
+		vt_output_path(&g.output, ".journal", path);
+		err = vt_journal_open(path);
+	}
+	return err;
+}
+
+/* Ids of an earlier recording (the parent's, in a fork child) mean nothing in this one. */
+static int forget_ids(void)
+{
+	int err = vt_intern_reset();
+
+	if (!err)
+		err = vt_stacks_reset();
+	vt_python_stack_reset();
+	vt_early_reset();
+	return err;
+}
+
+static uint32_t open_recording(void)
+{
+	char path[VT_OUTPUT_MAX];
+	int err;
+
+	vt_config_read();
+	vt_text_remember_stderr();
+	vt_journal_forget();
+	g.collector_pid = 0;
+	err = forget_ids();
+	if (!err)
+		err = create_journal(path);
+	if (err) {
+		say_refused(path, -err);
+		return STATE_REFUSED;
+	}
+	vt_info_write_run();
+	vt_early_write();
+	/* Last: threads now exchange what they remember for ids of this recording. */
+	vt_thread_new_generation();
+	if (vt_config()->collect)
+		g.collector_pid = vt_collector_start(path);
+	return STATE_OPEN;
+}
+
+/*
+ * Another thread is opening.  It may need the dynamic loader's lock while we hold that (an
+ * allocation in a library's constructor), so waiting must end.
+ */
+static uint32_t wait_for_opener(void)
+{
+	uint64_t give_up_ns = vt_sys_now_ns(CLOCK_MONOTONIC) + OPEN_WAIT_NS;
+	uint32_t state;
+
+	while ((state = read_state()) == STATE_OPENING) {
+		if (vt_sys_now_ns(CLOCK_MONOTONIC) > give_up_ns)
+			break;
+		vt_sys_yield();
+	}
+	return state;
+}
+
+int vt_session_ensure(void)
+{
+	uint32_t state = read_state();
+	uint32_t *word;
+
+	if (state == STATE_OPEN)
+		return 1;
+	if (state == STATE_NONE) {
+		word = state_word();
+		if (!word)
+			return 0;
+		if (__atomic_compare_exchange_n(word, &state, STATE_OPENING, 0, __ATOMIC_ACQ_REL,
+						__ATOMIC_ACQUIRE)) {
+			state = open_recording();
+			__atomic_store_n(word, state, __ATOMIC_RELEASE);
+			return state == STATE_OPEN;
+		}
+	}
+	return wait_for_opener() == STATE_OPEN;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+#include "preload/stacks.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "preload/config.h"
+#include "preload/ids.h"
+#include "preload/journal.h"
+#include "preload/modules.h"
+#include "preload/unwind.h"
+
+/*
+ * Places for a million different stacks (24 bytes each, only touched pages cost memory); a training
+ * run has some ten thousand.
+ */
+#define TABLE_BITS 21
+
+static struct {
+	struct vt_ids native;
+	struct vt_ids python;
+} g;
+
+int vt_stacks_reset(void)
+{
+	int err;
+
+	vt_modules_reset();
+	err = vt_ids_reset(&g.native, TABLE_BITS);
+	return err ? err : vt_ids_reset(&g.python, TABLE_BITS);
+}
+
+/* Writes a stack of either kind: both records are an id, a count and an array. */
+static int write_stack(uint32_t id, const void *frames, uint32_t nr, size_t frame_bytes,
+	enum vt_record_type type)
+{
+	struct vt_native_stack_record *record;
+	size_t bytes = sizeof(*record) + nr * frame_bytes;
+	uint64_t slot;
+
+	_Static_assert(offsetof(struct vt_native_stack_record, frames) ==
+		       offsetof(struct vt_python_stack_record, frames), "one writer for both");
+	record = vt_journal_reserve(bytes, &slot);
+	if (!record)
+		return -1;
+	record->id = id;
+	record->nr_frames = nr;
+	memcpy(record->frames, frames, nr * frame_bytes);
+	vt_journal_commit(record, slot, bytes, type);
+	return 0;
+}
+
+static uint32_t define(struct vt_ids *ids, const struct vt_key *key, const void *frames,
+	uint32_t nr, size_t frame_bytes, enum vt_record_type type)
+{
+	uint32_t id = vt_ids_next(ids);
+
+	if (write_stack(id, frames, nr, frame_bytes, type))
+		return 0;
+	vt_ids_publish(ids, key, id);
+	return id;
+}
+
+uint32_t vt_stacks_native(void)
+{
+	uint64_t frames[VT_STACK_MAX_FRAMES];
+	uint32_t most = vt_config()->stacks;
+	uint32_t nr = most ? vt_unwind_stack(frames, most) : 0;
+	struct vt_key key;
+	uint32_t id;
+
+	if (!nr)
+		return 0;
+	key = vt_ids_key(frames, nr * sizeof(frames[0]));
+	id = vt_ids_find(&g.native, &key);
+	if (id)
+		return id;
+	/*
+	 * New: the objects it runs through may be new, or the unwinder's memory of some may be out
+	 * of date.
+	 */
+	if (vt_modules_update()) {
+		vt_unwind_flush();
+		nr = vt_unwind_stack(frames, most);
+		key = vt_ids_key(frames, nr * sizeof(frames[0]));
+	}
+	if (!nr)
+		return 0;
+	return define(&g.native, &key, frames, nr, sizeof(frames[0]), VT_RECORD_NATIVE_STACK);
+}
+
+uint32_t vt_stacks_intern_python(const struct vt_python_frame *frames, unsigned int nr)
+{
+	struct vt_key key;
+	uint32_t id;
+
+	if (!nr)
+		return 0;
+	if (nr > VT_STACK_MAX_FRAMES)
+		nr = VT_STACK_MAX_FRAMES;
+	key = vt_ids_key(frames, nr * sizeof(frames[0]));
+	id = vt_ids_find(&g.python, &key);
+	if (id)
+		return id;
+	return define(&g.python, &key, frames, nr, sizeof(frames[0]), VT_RECORD_PYTHON_STACK);
+}

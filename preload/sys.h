@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_PRELOAD_SYS_H
+#define VT_PRELOAD_SYS_H
+
+/*
+ * Every system call of the recorder.  Called without libc's wrappers, because those are
+ * cancellation points, may be interposed by others, and set errno in the host's threads: here errno
+ * is untouched and the result is what the kernel said, >= 0 or a negative errno.
+ *
+ * Context: hook, any thread.  Tests replace single functions with the linker's --wrap.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* What tells one file from another. */
+struct vt_sys_identity {
+	uint64_t device;
+	uint64_t inode;
+};
+
+/*
+ * Files.  Descriptors are close-on-exec and must be closed before the caller returns to the host.
+ */
+int vt_sys_open(const char *path, int flags, unsigned int mode);
+int vt_sys_close(int fd);
+ssize_t vt_sys_read(int fd, void *bytes, size_t len);
+ssize_t vt_sys_write(int fd, const void *bytes, size_t len);
+int vt_sys_identify(int fd, struct vt_sys_identity *identity);
+int vt_sys_exists(const char *path);		/* 0, or -ENOENT or another reason */
+int vt_sys_is_executable(const char *path);	/* 1 or 0 */
+int vt_sys_unlink(const char *path);
+ssize_t vt_sys_readlink(const char *path, char *text, size_t size);	/* NUL-terminated */
+ssize_t vt_sys_getcwd(char *text, size_t size);
+
+/* Reads a whole small file; returns its length, cut at size - 1, NUL-terminated. */
+ssize_t vt_sys_read_file(const char *path, char *text, size_t size);
+
+/*
+ * Makes sure that [offset, offset + len) of the file has blocks on disk and reads as zero where it
+ * was new. Never raises SIGXFSZ: a size beyond RLIMIT_FSIZE is -EFBIG.  One caller at a time per
+ * file.
+ */
+int vt_sys_allocate(int fd, uint64_t offset, uint64_t len);
+
+/* Memory.  Both maps return NULL when the kernel refuses. */
+void *vt_sys_map_private(size_t len);		/* zeroed, not reserved in advance */
+void *vt_sys_map_file(int fd, size_t len);	/* shared, to read and write, from offset 0 */
+void vt_sys_unmap(void *address, size_t len);
+int vt_sys_advise(void *address, size_t len, int advice);
+
+/* Processes and time. */
+int vt_sys_process_id(void);
+int vt_sys_thread_id(void);
+int vt_sys_is_alive(int pid);		/* 1 or 0; a zombie is dead, who cannot be asked lives */
+void vt_sys_sleep_ns(uint64_t ns);	/* may return earlier */
+void vt_sys_yield(void);
+uint64_t vt_sys_now_ns(int clock);	/* CLOCK_MONOTONIC, CLOCK_REALTIME */
+int vt_sys_hostname(char *text, size_t size);
+
+/*
+ * Starts a program that is not a child of this process and about whose end nobody here is told: no
+ * SIGCHLD, nothing for the host's wait().  New session, default signals, empty signal mask.
+ * `stack` is scratch memory.  Returns its process id, or a negative errno.
+ */
+int vt_sys_start_detached(const char *path, char *const argv[], char *const envp[], void *stack,
+	size_t stack_size);
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_PRELOAD_THREAD_STATE_H
+#define VT_PRELOAD_THREAD_STATE_H
+
+/*
+ * What the recorder remembers per thread: one plain object in initial-exec thread-local storage (no
+ * lazy allocation, no destructor, usable in any order of construction and death).  All zero is its
+ * valid first state.  Only the owning thread touches it.
+ */
+
+#include <stdint.h>
+
+#define VT_SCOPE_DEPTH 32	/* ranges nested deeper are counted, their names are not kept */
+
+struct vt_thread {
+	uintptr_t guard;	/* frame that entered the re-entry guard, 0 = none; guard.h */
+	uint32_t tid;			/* kernel thread id, 0 = not asked yet */
+
+	/* Open ranges, outermost first; nr_scopes may exceed VT_SCOPE_DEPTH.  tracker.c */
+	uint32_t nr_scopes;
+	uint32_t scope[VT_SCOPE_DEPTH];	/* string ids, 0 = a name that was not kept */
+
+	/*
+	 * The autograd node being evaluated here; written by the framework hooks, read by the
+	 * tracker.
+	 */
+	uint32_t node_class;		/* string id, 0 = none */
+	uint64_t node_sequence;		/* valid while node_class != 0 */
+	uint64_t forward_sequence;	/* last number given to a node here, plus 1; 0 = none */
+
+	/* Which recording the ids above belong to: a fork child or a new journal starts anew. */
+	uint32_t generation;
+};
+_Static_assert(sizeof(struct vt_thread) <= 512, "static TLS is scarce");
+
+/*
+ * The calling thread's state.  Ids of an earlier recording (before a fork) have been cleared.
+ * Never NULL.
+ */
+struct vt_thread *vt_thread_self(void);
+
+/* Kernel thread id of the caller, asked once per thread. */
+uint32_t vt_thread_id(void);
+
+/*
+ * Declares that ids and thread ids remembered so far are void: in a fork child, and when a journal
+ * opens.
+ */
+void vt_thread_new_generation(void);
+
+/* Number of the present generation, for caches outside this file that must end with it. */
+uint32_t vt_thread_generation(void);
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A RecordFunction observer in C.  Only the scope of user ranges is asked for: PyTorch filters by scope
+ * before it makes anything, so that operators stay as fast as without us.
+ */
+
+#include "preload/torch_ranges.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "preload/guard.h"
+#include "preload/intern.h"
+#include "preload/thread_state.h"
+#include "preload/torch_real.h"
+#include "preload/tracker.h"
+
+/* at::RecordScope (ATen/record_function.h), the same from 1.13 to 2.15. */
+#define SCOPE_USER   7
+#define SCOPES_TOTAL 10
+
+/* A unique_ptr<ObserverContext> is returned in memory that the caller provides. */
+typedef void *(*range_start_fn)(void **result, const void *range);
+typedef void (*range_end_fn)(const void *range, void *context);
+
+/* at::RecordFunctionCallback, passed by value. */
+struct range_callback {
+	range_start_fn start;
+	range_end_fn end;
+	double sampling_probability;
+	uint8_t scopes[SCOPES_TOTAL];
+	uint8_t needs_inputs;
+	uint8_t needs_outputs;
+	uint8_t needs_ids;
+};
+_Static_assert(sizeof(struct range_callback) == 40, "layout of at::RecordFunctionCallback");
+
+typedef uint64_t (*add_callback_fn)(struct range_callback callback);
+typedef const char *(*range_name_fn)(const void *range);
+
+static struct {
+	int started; /* atomic */
+	range_name_fn name;
+} g;
+
+static void *begin(void **result, const void *range)
+{
+	const char *name = g.name(range);
+	int entered VT_GUARD_SCOPE = vt_guard_enter();
+
+	*result = NULL;
+	if (entered && name)
+		vt_tracker_mark(VT_MARK_BEGIN, VT_SOURCE_RECORD_FUNCTION, name, strlen(name));
+	return result;
+}
+
+/* How many ranges above and including the innermost one called `id` are open on this thread; 0 = none is. */
+static uint32_t depth_of(const struct vt_thread *thread, uint32_t id)
+{
+	uint32_t depth;
+
+	for (depth = 1; depth <= thread->nr_scopes; depth++) {
+		uint32_t index = thread->nr_scopes - depth;
+
+		/* A range whose name was not kept may be this one. */
+		if (index >= VT_SCOPE_DEPTH || thread->scope[index] == 0 ||
+		    thread->scope[index] == id)
+			return depth;
+	}
+	return 0;
+}
+
+/*
+ * A range that covers an asynchronous operation ends on the thread that finishes it: what is open there has
+ * nothing to do with it, and on the thread that began it later ends find it still open inside them.
+ */
+static void end(const void *range, void *context)
+{
+	const char *name = g.name(range);
+	int entered VT_GUARD_SCOPE = vt_guard_enter();
+	uint32_t depth;
+
+	(void)context;
+	if (!entered || !name)
+		return;
+	if (!vt_tracker_is_active()) {
+		vt_tracker_mark(VT_MARK_END, VT_SOURCE_RECORD_FUNCTION, NULL, 0);
+		return;
+	}
+	depth = depth_of(vt_thread_self(), vt_intern_string(name, strlen(name)));
+	while (depth-- > 0)
+		vt_tracker_mark(VT_MARK_END, VT_SOURCE_RECORD_FUNCTION, NULL, 0);
+}
+
+/* The callback structure was another one before 1.13, the first release that reports being out of memory. */
+static int has_known_layout(void)
+{
+	return vt_torch_real_find(VT_TORCH_FUNCTION_OUT_OF_MEMORY_V1) ||
+	       vt_torch_real_find(VT_TORCH_FUNCTION_OUT_OF_MEMORY_V2);
+}
+
+void vt_torch_ranges_start(void)
+{
+	struct range_callback callback = { .start = begin, .end = end, .sampling_probability = 1.0 };
+	add_callback_fn add;
+
+	if (__atomic_load_n(&g.started, __ATOMIC_RELAXED) || !vt_tracker_is_active())
+		return;
+	if (__atomic_exchange_n(&g.started, 1, __ATOMIC_RELAXED) || !has_known_layout())
+		return;
+	add = (add_callback_fn)vt_torch_real_find(VT_TORCH_FUNCTION_ADD_CALLBACK);
+	g.name = (range_name_fn)vt_torch_real_find(VT_TORCH_FUNCTION_RANGE_NAME);
+	if (!add || !g.name)
+		return;
+	callback.scopes[SCOPE_USER] = 1;
+	add(callback);
+}

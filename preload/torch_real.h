@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_PRELOAD_TORCH_REAL_H
+#define VT_PRELOAD_TORCH_REAL_H
+
+/*
+ * PyTorch's functions that we stand in front of or call, and the addresses of the real ones.  Its libraries
+ * are dependencies of a Python extension, loaded outside the global scope: "the next one in search order"
+ * does not find them, so each is looked up in its own library.
+ *
+ * Mangled names do not depend on the C++ standard library's string ABI: none has a std::string in it.
+ */
+
+/* c10::reportMemoryUsageToProfiler, by signature: before 1.10, until 1.13 (or 2.0), since. */
+#define VT_TORCH_REPORT_V1 "_ZN3c1027reportMemoryUsageToProfilerEPvlNS_6DeviceE"
+#define VT_TORCH_REPORT_V2 "_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE"
+#define VT_TORCH_REPORT_V3 "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"
+
+/* c10::reportOutOfMemoryToProfiler: 1.13, since. */
+#define VT_TORCH_OUT_OF_MEMORY_V1 "_ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE"
+#define VT_TORCH_OUT_OF_MEMORY_V2 "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE"
+
+/* torch::autograd::Engine::evaluate_function: one node of the backward pass, on the thread that runs it. */
+#define VT_TORCH_EVALUATE                                                                          \
+	"_ZN5torch8autograd6Engine17evaluate_functionERSt10shared_ptrINS0_9GraphTaskEE"            \
+	"PNS0_4NodeERNS0_11InputBufferERKS2_INS0_10ReadyQueueEE"
+
+/* at::sequence_number::get_and_increment: a forward operation makes its node. */
+#define VT_TORCH_NEXT_SEQUENCE "_ZN2at15sequence_number17get_and_incrementEv"
+
+/* at::addGlobalCallback(RecordFunctionCallback), at::RecordFunction::name() const: named ranges. */
+#define VT_TORCH_ADD_CALLBACK "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE"
+#define VT_TORCH_RANGE_NAME   "_ZNK2at14RecordFunction4nameEv"
+
+/* The unwinder that PyTorch's exceptions use, wherever it comes from. */
+#define VT_TORCH_UNWIND_RESUME	    "_Unwind_Resume"
+#define VT_TORCH_UNWIND_PERSONALITY "__gcc_personality_v0"
+
+/* X(name, start of the library's file name); what the library needs is searched as well. */
+#define VT_TORCH_FUNCTIONS(X)                                                                      \
+	X(REPORT_V1, "libc10.so")                                                                  \
+	X(REPORT_V2, "libc10.so")                                                                  \
+	X(REPORT_V3, "libc10.so")                                                                  \
+	X(OUT_OF_MEMORY_V1, "libc10.so")                                                           \
+	X(OUT_OF_MEMORY_V2, "libc10.so")                                                           \
+	X(EVALUATE, "libtorch_cpu.so")                                                             \
+	X(NEXT_SEQUENCE, "libtorch_cpu.so")                                                        \
+	X(ADD_CALLBACK, "libtorch_cpu.so")                                                         \
+	X(RANGE_NAME, "libtorch_cpu.so")                                                           \
+	X(UNWIND_RESUME, "libtorch_cpu.so")                                                        \
+	X(UNWIND_PERSONALITY, "libtorch_cpu.so")
+
+enum vt_torch_function {
+#define VT_TORCH_ROW(name, library) VT_TORCH_FUNCTION_##name,
+	VT_TORCH_FUNCTIONS(VT_TORCH_ROW)
+#undef VT_TORCH_ROW
+	VT_TORCH_FUNCTION_COUNT,
+};
+
+/*
+ * The real address, or NULL where this PyTorch has none.  The first call looks all of them up; where PyTorch
+ * was not loaded then, a later one does.  Context: hook.  Any thread.
+ */
+void *vt_torch_real_find(enum vt_torch_function function);
+
+#endif
