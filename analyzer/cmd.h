@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_CMD_H
+#define VT_ANALYZER_CMD_H
+
+/*
+ * The table of commands.  A command gets its own arguments (argv[0] is its name), prints its own output and
+ * returns the exit code (enum vt_exit; run: the traced program's own).
+ */
+
+#define VT_COMMANDS(X)                                                                             \
+	X(run, "run a program and record it")                                                      \
+	X(report, "where the memory went")                                                         \
+	X(blocks, "what was live at one moment, with owner and stacks")                            \
+	X(info, "what a recording holds, and what it lost")                                        \
+	X(collect, "turn a journal into a database (started by the recorder)")
+
+struct vt_command {
+	const char *name;
+	const char *summary;
+	int (*run)(int argc, char **argv);
+};
+
+#define VT_COMMAND_DECLARE(name, summary) int vt_cmd_##name(int argc, char **argv);
+VT_COMMANDS(VT_COMMAND_DECLARE)
+#undef VT_COMMAND_DECLARE
+
+#endif

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_DB_CHECK_H
+#define VT_ANALYZER_DB_CHECK_H
+
+/* Whether a file is one of our databases, by plain reads, before SQLite may write anything. */
+
+#include "analyzer/diag.h"
+
+/* 0, or -1 with `diag` filled: missing, not ours, truncated, newer. */
+int vt_db_check_file(const char *path, struct vt_diag *diag);
+
+#endif

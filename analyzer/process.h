@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_PROCESS_H
+#define VT_ANALYZER_PROCESS_H
+
+/*
+ * Whether the traced program still lives, by process id and start time, so that a reused id is not taken for it.
+ */
+
+#include <stdint.h>
+
+struct vt_process {
+	uint32_t pid;
+	uint64_t start_ticks; /* field 22 of /proc/PID/stat, 0 = unknown */
+	int fd;		      /* pidfd, -1 where there is none */
+};
+
+/* Starts watching; a process that is dead already is fine. */
+void vt_process_open(struct vt_process *process, uint32_t pid, uint64_t start_ticks);
+void vt_process_close(struct vt_process *process);
+
+int vt_process_is_alive(struct vt_process *process);
+/* Waits until it dies, at most that long. */
+void vt_process_wait(struct vt_process *process, unsigned int timeout_ms);
+
+#endif

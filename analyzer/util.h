@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_UTIL_H
+#define VT_ANALYZER_UTIL_H
+
+/*
+ * Memory, text and growing arrays for the vtrace command.  Running out of memory ends the command with a
+ * message: there is nothing useful that it could still do, and every file it writes survives being killed.
+ */
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#define VT_ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+/* Allocators that never return NULL; what they give is freed with free(). */
+void *vt_xmalloc(size_t size);
+void *vt_xcalloc(size_t count, size_t size);
+void *vt_xrealloc(void *p, size_t size);
+char *vt_xstrdup(const char *text);
+char *vt_xstrndup(const char *text, size_t len);
+char *vt_xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* Text that grows.  `data` is always NUL-terminated once anything was appended, NULL before. */
+struct vt_buffer {
+	char *data;
+	size_t len;
+	size_t capacity;
+};
+
+void vt_buffer_init(struct vt_buffer *buffer);
+void vt_buffer_release(struct vt_buffer *buffer);
+/* Empties it and keeps the memory. */
+void vt_buffer_clear(struct vt_buffer *buffer);
+void vt_buffer_append(struct vt_buffer *buffer, const void *bytes, size_t len);
+void vt_buffer_puts(struct vt_buffer *buffer, const char *text);
+void vt_buffer_putc(struct vt_buffer *buffer, char c);
+void vt_buffer_printf(struct vt_buffer *buffer, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+void vt_buffer_vprintf(struct vt_buffer *buffer, const char *fmt, va_list args)
+	__attribute__((format(printf, 2, 0)));
+/* Gives the text to the caller (free()), never NULL; the buffer is empty afterwards. */
+char *vt_buffer_detach(struct vt_buffer *buffer);
+
+/*
+ * A growing array of any type: VT_VECTOR(int) v = { 0 };  Elements v.items[0 .. v.len-1] may be used
+ * directly; a push may move them.
+ */
+#define VT_VECTOR(type)                                                                            \
+	struct {                                                                                   \
+		type *items;                                                                       \
+		size_t len;                                                                        \
+		size_t capacity;                                                                   \
+	}
+
+/* The same with a name, where it is passed between functions: VT_VECTOR_DECLARE(names, char *); */
+#define VT_VECTOR_DECLARE(tag, type)                                                               \
+	struct tag {                                                                               \
+		type *items;                                                                       \
+		size_t len;                                                                        \
+		size_t capacity;                                                                   \
+	}
+
+#define vt_vector_reserve(v, wanted)                                                               \
+	((v)->items = vt_vector_grow((v)->items, &(v)->capacity, (wanted), sizeof(*(v)->items)))
+
+#define vt_vector_push(v, item)                                                                    \
+	(vt_vector_reserve((v), (v)->len + 1), (void)((v)->items[(v)->len++] = (item)))
+
+#define vt_vector_release(v)                                                                       \
+	(free((v)->items), (v)->items = NULL, (v)->len = (v)->capacity = 0)
+
+void *vt_vector_grow(void *items, size_t *capacity, size_t wanted, size_t item_size);
+
+#endif
