@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: MIT
+"""Bad input: one clear line, exit code 3, nothing lost and nothing overwritten."""
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from recording import BUILD, WORKLOADS, record, vtrace
+
+CLIENT = BUILD / "tests" / "workloads" / "driver_client"
+JOURNAL_VERSION_OFFSET = 8
+JOURNAL_MINIMUM_READER_OFFSET = 12
+
+
+def refused(done, *words):
+    """Exactly one line on stderr, nothing on stdout, exit code 3."""
+    assert done.returncode == 3, (done.returncode, done.stdout, done.stderr)
+    lines = done.stderr.strip().splitlines()
+    assert len(lines) == 1, done.stderr
+    assert done.stdout == ""
+    for word in words:
+        assert word in lines[0], lines[0]
+    return True
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    recording = record(tmp_path_factory.mktemp("good"), CLIENT)
+    assert recording.process.returncode == 0, recording.process.stderr
+    return recording
+
+
+@pytest.fixture(scope="module")
+def journal(tmp_path_factory):
+    """A journal that no collector has touched."""
+    recording = record(tmp_path_factory.mktemp("journal"), CLIENT, env={"VTRACE_COLLECT": "0"})
+    path = recording.directory / "run.journal"
+    assert path.exists(), recording.process.stderr
+    return path
+
+
+@pytest.mark.parametrize("command", ("report", "info", "blocks"))
+def test_a_file_that_is_not_there(command, tmp_path):
+    assert refused(vtrace(command, tmp_path / "absent.db"), "absent.db")
+
+
+@pytest.mark.parametrize("command", ("report", "info", "blocks"))
+def test_a_file_that_is_not_ours(command, tmp_path):
+    stranger = tmp_path / "stranger.db"
+    stranger.write_bytes(b"once upon a time\n" * 500)
+    assert refused(vtrace(command, stranger), "stranger.db")
+    assert stranger.read_bytes() == b"once upon a time\n" * 500
+
+
+def test_an_sqlite_database_of_somebody_else(tmp_path):
+    other = tmp_path / "other.db"
+    subprocess.run(["python3", "-c", "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]);"
+                    " c.execute('create table t (x)'); c.commit()", other], check=True)
+    assert refused(vtrace("report", other), "other.db")
+
+
+@pytest.mark.parametrize("kept", (0, 1, 100, 4096, 20000))
+def test_a_truncated_database(recorded, kept, tmp_path):
+    short = tmp_path / "short.db"
+    short.write_bytes(recorded.database.read_bytes()[:kept])
+    assert refused(vtrace("report", short), "short.db")
+    assert short.stat().st_size == kept
+
+
+def test_an_empty_journal(tmp_path):
+    empty = tmp_path / "empty.journal"
+    empty.touch()
+    assert refused(vtrace("report", empty), "empty.journal")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["empty.journal"]
+
+
+def test_a_journal_of_a_newer_version(journal, tmp_path):
+    newer = tmp_path / "newer.journal"
+    data = bytearray(journal.read_bytes())
+    data[JOURNAL_VERSION_OFFSET:JOURNAL_VERSION_OFFSET + 4] = (9).to_bytes(4, "little")
+    data[JOURNAL_MINIMUM_READER_OFFSET:JOURNAL_MINIMUM_READER_OFFSET + 4] = (9).to_bytes(4, "little")
+    newer.write_bytes(data)
+    assert refused(vtrace("report", newer), "newer.journal", "9")
+    assert newer.read_bytes() == bytes(data)
+
+
+def test_a_journal_without_its_collector_is_imported_by_the_next_command(journal, tmp_path):
+    shutil.copy(journal, tmp_path / "left.journal")
+    done = vtrace("info", tmp_path / "left.db", "--json")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "left.db").exists()
+    assert not (tmp_path / "left.journal").exists()
+
+
+def test_an_unknown_profile(tmp_path):
+    done = vtrace("run", "--simulate", "h1000", "--", "/bin/true", cwd=tmp_path)
+    assert refused(done, "h1000", "h100-80g")
+
+
+def test_a_command_that_does_not_exist(tmp_path):
+    assert refused(vtrace("run", "--", "no-such-command", cwd=tmp_path), "no-such-command")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_output_that_exists_is_not_overwritten(tmp_path):
+    precious = tmp_path / "precious.db"
+    precious.write_text("mine")
+    done = vtrace("run", "--simulate", "h100-80g", "-o", precious, "--", CLIENT, cwd=tmp_path)
+    assert refused(done, "precious.db", "--force")
+    assert precious.read_text() == "mine"
+
+
+def as_nobody(*command, cwd):
+    return subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *map(str, command)], cwd=cwd,
+                          capture_output=True, text=True, timeout=60)
+
+
+def test_a_directory_without_permission(tmp_path):
+    locked = tmp_path / "locked"
+    locked.mkdir()
+    locked.chmod(0o555)
+    command = [BUILD / "vtrace", "run", "-o", locked / "run.db", "--", "/bin/true"]
+    if os.geteuid() != 0:
+        done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=60)
+    else:
+        if as_nobody(BUILD / "vtrace", "--version", cwd="/").returncode != 0:
+            pytest.skip("the build directory cannot be read by another user")
+        done = as_nobody(*command, cwd="/")
+    assert refused(done, "locked")
+    assert list(locked.iterdir()) == []
+
+
+def small_disk(directory, size, *command):
+    """Run a command with `directory` on a file system of that size, in a mount name space of its own."""
+    script = f'mount -t tmpfs -o size={size} vtrace-test "$1" && cd "$1" && shift && "$@"; code=$?; ls -la >&2; exit $code'
+    return subprocess.run(["unshare", "--mount", "sh", "-c", script, "sh", directory, *map(str, command)],
+                          capture_output=True, text=True, timeout=120, env=dict(os.environ, VTRACE_QUIET="0"))
+
+
+def test_a_full_disk_stops_the_recording_and_not_the_program(tmp_path):
+    probe = small_disk(tmp_path, "1m", "true")
+    if probe.returncode != 0:
+        pytest.skip("no permission to mount a small file system")
+    done = small_disk(tmp_path, "1m", BUILD / "vtrace", "run", "--simulate", "h100-80g", "--", CLIENT)
+    plain = subprocess.run([CLIENT], capture_output=True, text=True, timeout=60,
+                           env=dict(os.environ, LD_LIBRARY_PATH=str(BUILD / "simulator")))
+    assert done.returncode == plain.returncode == 0, done.stderr
+    assert done.stdout == plain.stdout
+    assert "No space left on device" in done.stderr

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: MIT
+"""What the end-to-end tests share: run a program under vtrace, open what came out, read the simulator's ledger."""
+import json
+import os
+import pathlib
+import sqlite3
+import subprocess
+import sys
+from dataclasses import dataclass
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("VTRACE_BUILD", SOURCE / "build"))
+VTRACE = BUILD / "vtrace"
+LIBRARY = BUILD / "libvtrace.so"
+WORKLOADS = SOURCE / "tests" / "workloads"
+PYTHON = sys.executable
+TIMEOUT_S = 300
+
+
+def clean_environment(extra=None):
+    """The environment without anything of ours or of PyTorch's settings that a developer may have set."""
+    kept = {k: v for k, v in os.environ.items()
+            if not k.startswith(("VTRACE_", "PYTORCH_", "LD_PRELOAD")) or k == "VTRACE_CACHE"}
+    kept.update(extra or {})
+    return kept
+
+
+def vtrace(*arguments, cwd=None, env=None):
+    return subprocess.run([str(VTRACE), *map(str, arguments)], cwd=cwd, env=clean_environment(env),
+                          capture_output=True, text=True, timeout=TIMEOUT_S, stdin=subprocess.DEVNULL)
+
+
+# What the recorder of today intercepts; the ledger also has contexts, arrays and handles that died with their last mapping.
+RECORDED_OPS = {"alloc", "free", "reserve", "unreserve", "map", "unmap", "release", "retain"}
+RECORDED_KINDS = {"device", "managed", "host", "registered", "pool", "vmm", "address"}
+
+
+@dataclass
+class LedgerLine:
+    op: str
+    kind: str
+    thread: int
+    pointer: int
+    size: int
+    device: int
+    used: int
+    function: str
+
+    @property
+    def is_recorded(self):
+        return self.op in RECORDED_OPS and self.kind in RECORDED_KINDS
+
+
+@dataclass
+class Ledger:
+    lines: list
+    peak: dict
+
+    @property
+    def recorded(self):
+        return [line for line in self.lines if line.is_recorded]
+
+
+def read_ledger(path):
+    """The whole ledger; `peak` maps a device to its highest use and is empty when the program was killed."""
+    lines, threads, peak = [], {}, {}
+    for text in pathlib.Path(path).read_text().splitlines(keepends=True):
+        words = text.split()
+        if words[:2] == ["#", "thread"]:
+            threads[int(words[2])] = int(words[4])
+        elif words[:3] == ["#", "summary", "device"]:
+            peak[int(words[3])] = int(words[7])
+        elif words[0] != "#" and text.endswith("\n"):
+            _, op, kind, thread, pointer, size, _, device, used, function = words
+            lines.append(LedgerLine(op, kind, threads[int(thread)], int(pointer, 16), int(size), int(device), int(used),
+                                    function))
+    return Ledger(lines, peak)
+
+
+@dataclass
+class Recording:
+    directory: pathlib.Path
+    database: pathlib.Path
+    ledger: pathlib.Path
+    process: subprocess.CompletedProcess
+
+    def read_ledger(self):
+        return read_ledger(self.ledger)
+
+    def query(self, sql, *arguments):
+        with sqlite3.connect(f"file:{self.database}?mode=ro", uri=True) as connection:
+            return connection.execute(sql, arguments).fetchall()
+
+    def value(self, sql, *arguments):
+        return self.query(sql, *arguments)[0][0]
+
+    def report(self, *options):
+        done = vtrace("report", self.database, "--json", *options)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    def blocks(self, when, *options):
+        done = vtrace("blocks", self.database, "--at", when, "--json", *options)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+
+def record(directory, *command, profile="h100-80g", env=None, name="run.db", options=()):
+    """Run a command under `vtrace run --simulate`, with a ledger beside the database."""
+    ledger = directory / "ledger"
+    done = vtrace("run", "--simulate", profile, "-o", directory / name, *options, "--", *command, cwd=directory,
+                  env={"VTRACE_SIM_LEDGER": str(ledger), **(env or {})})
+    return Recording(directory, directory / name, ledger, done)
+
+
+def record_python(directory, script, *arguments, **keywords):
+    return record(directory, PYTHON, WORKLOADS / script, *arguments, **keywords)

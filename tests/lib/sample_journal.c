@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/lib/sample_journal.h"
+
+#include "analyzer/util.h"
+
+#define MIB (1ull << 20)
+
+static void event(struct builder *b, uint32_t thread, enum vt_op op, enum vt_kind kind,
+		  uint64_t address, uint64_t size_bytes, uint64_t extra)
+{
+	builder_event(b, (struct vt_event_record){ .thread = thread,
+						   .op = (uint16_t)op,
+						   .kind = (uint16_t)kind,
+						   .address = address,
+						   .size_bytes = size_bytes,
+						   .extra = extra,
+						   .function = op == VT_OP_FREE ? 4 : 1,
+						   .native_stack = b->nr_events % 3 ? 1 : 0,
+						   .python_stack = b->nr_events % 2 ? 2 : 0,
+						   .scope = 5,
+						   .node_class = 6 });
+}
+
+static void add_stacks(struct builder *b)
+{
+	static const unsigned char table[] = { 2, 1, 4, 2, 6, 0x80, 2, 1 };
+	static const uint64_t frames[] = { 0x7000100, 0x7000200, 0x9000100 };
+	static const struct vt_python_frame python[] = {
+		{ .code = 2, .instruction_bytes = 3, .self_type = 5, .self_address = 0xabc },
+		{ .code = 2, .instruction_bytes = 4, .self_type = 5, .self_address = 0xabc },
+		{ .code = 1, .instruction_bytes = 0 },
+	};
+
+	builder_module(b, 0x7000000, 0x8000000, "/usr/lib/one.so");
+	builder_native_stack(b, 1, frames, 3);
+	builder_module(b, 0x9000000, 0xa000000, "/usr/lib/late.so");
+	builder_native_stack(b, 2, frames + 1, 2);
+	/* Another module where the first one was. */
+	builder_module(b, 0x7000000, 0x7800000, "/usr/lib/two.so");
+	builder_native_stack(b, 3, frames, 2);
+	/* Stacks before their code objects: two frames that turn out to be the same line. */
+	builder_python_stack(b, 1, python, 3);
+	builder_python_stack(b, 2, python + 1, 2);
+	builder_python_code(b, 1, "main", 10, table, sizeof(table));
+	builder_python_stack(b, 3, python + 1, 2);
+	builder_python_code(b, 2, "Linear.forward", 100, table, sizeof(table));
+	builder_python_stack(b, 4, python, 3);
+	builder_python_stack(b, 5, python + 1, 1);
+}
+
+static void add_blocks(struct builder *b)
+{
+	for (uint64_t i = 0; i < 12; i++) {
+		event(b, 1, VT_OP_ALLOC, VT_KIND_BLOCK, 0x10000 + i * 512, 512 * (i + 1), 0);
+		if (i % 3)
+			event(b, 2, VT_OP_FREE, VT_KIND_BLOCK, 0x10000 + (i - 1) * 512, 0, 0);
+	}
+}
+
+static void add_failed_frees(struct builder *b)
+{
+	event(b, 1, VT_OP_ALLOC, VT_KIND_POOL, 0x80000, MIB, 0);
+	event(b, 1, VT_OP_FREE, VT_KIND_POOL, 0x80000, 0, 0);
+	event(b, 1, VT_OP_FREE_FAILED, VT_KIND_POOL, 0x80000, 0, 0);
+	event(b, 3, VT_OP_FREE, VT_KIND_SEGMENT, 0x80000, 0, 0);
+	event(b, 1, VT_OP_FREE, VT_KIND_POOL, 0x80000, 0, 0);
+	event(b, 1, VT_OP_FREE_FAILED, VT_KIND_POOL, 0x80000, 0, 0);
+	/* Ended by reuse, then a failed free by the thread that reused it. */
+	event(b, 1, VT_OP_ALLOC, VT_KIND_SEGMENT, 0x10000, 3 * MIB, 0);
+	event(b, 1, VT_OP_FREE_FAILED, VT_KIND_SEGMENT, 0x10000, 0, 0);
+	event(b, 2, VT_OP_FREE, VT_KIND_SEGMENT, 0x10000, 0, 0);
+	event(b, 2, VT_OP_UNRESERVE, VT_KIND_ADDRESS, 0x10000, MIB, 0);
+	event(b, 2, VT_OP_FREE_FAILED, VT_KIND_ADDRESS, 0x10000, 0, 0);
+}
+
+static void add_vmm(struct builder *b)
+{
+	event(b, 1, VT_OP_RESERVE, VT_KIND_ADDRESS, 0x200000, 64 * MIB, 0);
+	event(b, 1, VT_OP_ALLOC, VT_KIND_VMM, 77, 2 * MIB, 0);
+	event(b, 1, VT_OP_MAP, VT_KIND_VMM, 0x200000, 2 * MIB, 77);
+	event(b, 1, VT_OP_ALLOC, VT_KIND_VMM, 78, 2 * MIB, 0);
+	event(b, 1, VT_OP_MAP, VT_KIND_VMM, 0x400000, 2 * MIB, 78);
+	event(b, 2, VT_OP_RETAIN, VT_KIND_VMM, 78, 0, 0);
+	event(b, 1, VT_OP_RELEASE, VT_KIND_VMM, 77, 0, 0);
+	event(b, 1, VT_OP_RELEASE, VT_KIND_VMM, 78, 0, 0);
+	event(b, 1, VT_OP_UNMAP, VT_KIND_VMM, 0x200000, 4 * MIB, 0);
+	event(b, 1, VT_OP_FREE_FAILED, VT_KIND_VMM, 0x200000, 0, 0);
+	event(b, 1, VT_OP_UNMAP, VT_KIND_VMM, 0x200000, 4 * MIB, 0);
+	event(b, 2, VT_OP_RELEASE, VT_KIND_VMM, 78, 0, 0);
+	event(b, 2, VT_OP_FREE_FAILED, VT_KIND_VMM, 78, 0, 0);
+	event(b, 2, VT_OP_MAP, VT_KIND_VMM, 0x200000, 2 * MIB, 78);
+	event(b, 2, VT_OP_RELEASE, VT_KIND_VMM, 78, 0, 0);
+	/* The handle's number comes again while the old one is mapped. */
+	event(b, 2, VT_OP_ALLOC, VT_KIND_VMM, 78, 4 * MIB, 0);
+	event(b, 2, VT_OP_MAP, VT_KIND_VMM, 0x200000, 4 * MIB, 78);
+	event(b, 2, VT_OP_RELEASE, VT_KIND_VMM, 78, 0, 0);
+}
+
+void sample_journal(struct builder *b)
+{
+	builder_info(b, "recorder", "0.1.0");
+	builder_info(b, "command", "[\"python\", \"train.py\"]");
+	builder_string(b, 5, "Linear");
+	event(b, 1, VT_OP_MEMORY_INFO, VT_KIND_SEGMENT, 0, 1000 * MIB, 600 * MIB);
+	builder_device(b, 0, "Sample", 1000 * MIB);
+	event(b, 1, VT_OP_ALLOC, VT_KIND_SEGMENT, 0x10000, 2 * MIB, 0);
+	add_stacks(b);
+	builder_mark(b, VT_MARK_BEGIN, 5);
+	add_blocks(b);
+	builder_tear(b, 3);
+	builder_string(b, 6, "MmBackward0");
+	add_failed_frees(b);
+	builder_lost(b, 2);
+	add_vmm(b);
+	event(b, 1, VT_OP_OUT_OF_MEMORY, VT_KIND_BLOCK, 0, 40 * MIB, 0);
+	builder_mark(b, VT_MARK_END, 5);
+	builder_append(b, (enum vt_record_type)99, &(struct vt_record){ 0 }, sizeof(struct vt_record));
+	builder_tear(b, 1);
+	builder_header(b)->lost_events = 3;
+	builder_header(b)->has_exit_status = 1;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TESTS_PRELOAD_DRIVER_H
+#define TESTS_PRELOAD_DRIVER_H
+
+/* What the driver of driver.c answers. */
+#define DRIVER_ERRNO 77
+#define DRIVER_TOTAL_BYTES ((size_t)1 << 36)
+#define DRIVER_FREE_BYTES ((size_t)1 << 35)
+#define DRIVER_BAD_ADDRESS 0xbad0000u	/* cuMemFree refuses it */
+
+/* Calls that reached the driver, of functions that the recorder hooks. */
+unsigned int driver_nr_calls(void);
+
+#endif

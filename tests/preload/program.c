@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The traced program of test_recorder.c: one scenario per name.  Ends with 0 if everything the
+ * scenario itself can see is right; what was recorded is the test's matter.  Built twice,
+ * PROGRAM_IS_LINKED tells whether it is linked to the driver.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/cuda_abi.h"
+#include "preload/vtrace.h"
+#include "tests/preload/driver.h"
+#include "tests/preload/program.h"
+
+#define EXPECT(condition)                                                                          \
+	do {                                                                                       \
+		if (!(condition)) {                                                                \
+			fprintf(stderr, "program: line %d: %s\n", __LINE__, #condition);           \
+			exit(99);                                                                  \
+		}                                                                                  \
+	} while (0)
+
+static struct {
+	void *driver;
+	__typeof__(&cuMemAlloc_v2) alloc;
+	__typeof__(&cuMemFree_v2) free;
+	__typeof__(&cuGetProcAddress_v2) get_address;
+	__typeof__(&driver_nr_calls) nr_calls;
+} g;
+
+/* The file name of the object that holds an address. */
+static const char *owner(const void *address)
+{
+	const char *slash;
+	Dl_info info;
+
+	EXPECT(address && dladdr(address, &info) && info.dli_fname);
+	slash = strrchr(info.dli_fname, '/');
+	return slash ? slash + 1 : info.dli_fname;
+}
+
+static int is_hook(const void *address)
+{
+	return strcmp(owner(address), "libvtrace.so") == 0;
+}
+
+static void find_driver(void)
+{
+#ifdef PROGRAM_IS_LINKED
+	g.driver = dlopen(NULL, RTLD_NOW);
+	g.alloc = cuMemAlloc_v2;
+	g.free = cuMemFree_v2;
+	g.get_address = cuGetProcAddress_v2;
+	g.nr_calls = driver_nr_calls;
+#else
+	g.driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+	EXPECT(g.driver);
+	*(void **)&g.alloc = dlsym(g.driver, "cuMemAlloc_v2");
+	*(void **)&g.free = dlsym(g.driver, "cuMemFree_v2");
+	*(void **)&g.get_address = dlsym(g.driver, "cuGetProcAddress_v2");
+	*(void **)&g.nr_calls = dlsym(g.driver, "driver_nr_calls");
+#endif
+	EXPECT(g.alloc && g.free && g.get_address);
+}
+
+static CUdeviceptr take(size_t size_bytes)
+{
+	CUdeviceptr address = 0;
+
+	EXPECT(g.alloc(&address, size_bytes) == CUDA_SUCCESS);
+	return address;
+}
+
+static void allocate_and_free(void)
+{
+	CUdeviceptr first = take(1001);
+	CUdeviceptr second = take(1002);
+
+	EXPECT(g.free(second) == CUDA_SUCCESS);
+	EXPECT(g.free(first) == CUDA_SUCCESS);
+	/* Our own questions included: two allocations, two frees, one cuMemGetInfo. */
+	EXPECT(g.nr_calls() == 5);
+}
+
+static void look_ups_yield_hooks(void)
+{
+	void *address;
+
+	EXPECT(is_hook((void *)g.alloc) && is_hook((void *)g.get_address));
+	EXPECT(!is_hook(dlsym(g.driver, "cuInit")));
+	/* What was looked up successfully leaves no error behind. */
+	EXPECT(dlsym(g.driver, "cuMemHostAlloc") && !dlerror());
+	EXPECT(!dlsym(g.driver, "cuNoSuchFunction") && dlerror());
+	EXPECT(dlsym(g.driver, "cuMemAlloc_v2") == (void *)g.alloc);
+
+	EXPECT(g.get_address("cuMemAlloc", &address, 3020, 0, NULL) == CUDA_SUCCESS);
+	EXPECT(address == (void *)g.alloc);
+	EXPECT(g.get_address("cuInit", &address, 12000, 0, NULL) == CUDA_SUCCESS);
+	EXPECT(!is_hook(address));
+	EXPECT(g.get_address("cuNoSuchFunction", &address, 12000, 0, NULL) == CUDA_ERROR_NOT_FOUND);
+	EXPECT(!address);
+}
+
+/* cuGetProcAddress asked for itself: by version one of two signatures, each a hook again. */
+static void look_up_looks_itself_up(void)
+{
+	CUdriverProcAddressQueryResult status = 9;
+	__typeof__(&cuGetProcAddress_v2) second;
+	__typeof__(&cuGetProcAddress) first;
+	void *legacy;
+	void *per_thread;
+
+	EXPECT(g.get_address("cuGetProcAddress", (void **)&first, 11030, 0, NULL) == CUDA_SUCCESS);
+	EXPECT(g.get_address("cuGetProcAddress", (void **)&second, 12000, 0, NULL) == CUDA_SUCCESS);
+	EXPECT(is_hook((void *)first) && is_hook((void *)second));
+	EXPECT((void *)first != (void *)second);
+	EXPECT(first("cuMemAllocAsync", &legacy, 11020, 0) == CUDA_SUCCESS);
+	EXPECT(second("cuMemAllocAsync", &per_thread, 11020, 2, &status) == CUDA_SUCCESS);
+	EXPECT(status == CU_GET_PROC_ADDRESS_SUCCESS);
+	EXPECT(is_hook(legacy) && is_hook(per_thread) && legacy != per_thread);
+	EXPECT(second("cuNoSuchFunction", &legacy, 12000, 0, &status) == CUDA_SUCCESS);
+	EXPECT(status == CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND && !legacy);
+	*(void **)&g.alloc = per_thread;
+	EXPECT(((__typeof__(&cuMemAllocAsync))per_thread)(&(CUdeviceptr){ 0 }, 1003, NULL) ==
+	       CUDA_SUCCESS);
+}
+
+static void refusals(void)
+{
+	CUdeviceptr address = 7;
+
+	EXPECT(g.alloc(&address, DRIVER_TOTAL_BYTES + 1) == CUDA_ERROR_OUT_OF_MEMORY);
+	EXPECT(address == 7);
+	EXPECT(g.free(0) == CUDA_SUCCESS);
+	take(1001);
+	EXPECT(g.free(DRIVER_BAD_ADDRESS) == CUDA_ERROR_INVALID_VALUE);
+}
+
+static void errno_is_the_driver_s(void)
+{
+	errno = 5;
+	take(1001);
+	EXPECT(errno == DRIVER_ERRNO);
+	errno = 5;
+	g.free(DRIVER_BAD_ADDRESS);
+	EXPECT(errno == DRIVER_ERRNO);
+	errno = 5;
+	dlsym(g.driver, "cuMemHostAlloc");
+	EXPECT(errno == 5);
+}
+
+static void shapes(void)
+{
+	__typeof__(&cuMemAllocPitch_v2) pitch;
+	__typeof__(&cuMemAllocManaged) managed;
+	__typeof__(&cuMemCreate) create;
+	__typeof__(&cuMemHostAlloc) host;
+	__typeof__(&cuMemGetInfo_v2) info;
+	CUmemAllocationProp properties = { .location = { CU_MEM_LOCATION_TYPE_DEVICE, 5 } };
+	CUmemGenericAllocationHandle handle;
+	CUdeviceptr address;
+	void *memory;
+	size_t bytes;
+
+	*(void **)&pitch = dlsym(g.driver, "cuMemAllocPitch_v2");
+	*(void **)&managed = dlsym(g.driver, "cuMemAllocManaged");
+	*(void **)&create = dlsym(g.driver, "cuMemCreate");
+	*(void **)&host = dlsym(g.driver, "cuMemHostAlloc");
+	*(void **)&info = dlsym(g.driver, "cuMemGetInfo_v2");
+	EXPECT(pitch(&address, &bytes, 1000, 7, 4) == CUDA_SUCCESS && bytes == 1024);
+	EXPECT(managed(&address, 1005, 1) == CUDA_SUCCESS);
+	EXPECT(create(&handle, 1006, &properties, 0) == CUDA_SUCCESS);
+	properties.location.type = CU_MEM_LOCATION_TYPE_HOST_NUMA;
+	EXPECT(create(&handle, 1007, &properties, 0) == CUDA_SUCCESS);
+	EXPECT(host(&memory, 1008, 0) == CUDA_SUCCESS);
+	EXPECT(info(NULL, NULL) == CUDA_SUCCESS);
+	EXPECT(info(&bytes, NULL) == CUDA_SUCCESS && bytes == DRIVER_FREE_BYTES);
+}
+
+/* Without a driver our exports must not look like one. */
+static void no_driver(void)
+{
+	EXPECT(!dlsym(RTLD_DEFAULT, "cuMemAlloc_v2") && dlerror());
+	EXPECT(!dlsym(dlopen(NULL, RTLD_NOW), "cuMemAlloc_v2") && dlerror());
+	EXPECT(!dlsym(RTLD_DEFAULT, "cuNoSuchFunction") && dlerror());
+	EXPECT(dlsym(RTLD_DEFAULT, "printf") == (void *)printf && !dlerror());
+	if (vtrace_mark)
+		vtrace_mark("before any allocation");
+}
+
+static void next_depends_on_the_caller(void)
+{
+	void *first = dlopen("libthird1.so", RTLD_NOW | RTLD_GLOBAL);
+	void *second = dlopen("libthird2.so", RTLD_NOW | RTLD_GLOBAL);
+	int (*next)(void);
+
+	EXPECT(first && second);
+	*(void **)&next = dlsym(first, "third_next_number");
+	EXPECT(next() == 2);
+	*(void **)&next = dlsym(second, "third_next_number");
+	EXPECT(next() == 0);
+}
+
+static void driver_callers_get_the_real_thing(void)
+{
+	void *library = dlopen("libnvidia-third.so", RTLD_NOW);
+	void *(*look_up)(void *, const char *);
+
+	EXPECT(library);
+	*(void **)&look_up = dlsym(library, "third_look_up");
+	EXPECT(strncmp(owner(look_up(g.driver, "cuMemAlloc_v2")), "libcuda", 7) == 0);
+	EXPECT(is_hook((void *)g.alloc));
+}
+
+/* The second library answers dlsym with its own function: that one is called, once. */
+static void second_library_is_asked(void)
+{
+	unsigned int (*nr_allocations)(void);
+	unsigned int (*nr_look_ups)(void);
+
+	*(void **)&nr_allocations = dlsym(RTLD_DEFAULT, "second_nr_allocations");
+	*(void **)&nr_look_ups = dlsym(RTLD_DEFAULT, "second_nr_look_ups");
+	EXPECT(nr_look_ups() > 0);
+	take(1001);
+	EXPECT(nr_allocations() == 1);
+}
+
+/* Programs that look for a driver, find it, and let go of it again. */
+static void driver_stays_loaded(void)
+{
+	EXPECT(dlclose(g.driver) == 0);
+	take(1001);
+	EXPECT(dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD));
+}
+
+static void *allocate_much(void *unused)
+{
+	for (int i = 0; i < PROGRAM_PER_THREAD; i++)
+		EXPECT(g.free(take(4096)) == CUDA_SUCCESS);
+	return unused;
+}
+
+static void threads(void)
+{
+	pthread_t thread[PROGRAM_THREADS];
+
+	for (int i = 0; i < PROGRAM_THREADS; i++)
+		EXPECT(pthread_create(&thread[i], NULL, allocate_much, NULL) == 0);
+	for (int i = 0; i < PROGRAM_THREADS; i++)
+		pthread_join(thread[i], NULL);
+}
+
+/* Daemons close everything and open their own; none of our bytes may land there. */
+static void descriptors_are_not_ours(void)
+{
+	int files[8];
+
+	take(1001);
+	for (int fd = 3; fd < 1024; fd++)
+		close(fd);
+	for (int i = 0; i < 8; i++) {
+		char name[] = "own-0";
+
+		name[4] = (char)('0' + i);
+		files[i] = open(name, O_RDWR | O_CREAT, 0600);
+		EXPECT(files[i] == 3 + i);
+	}
+	for (int i = 0; i < PROGRAM_THREADS; i++)
+		allocate_much(NULL);
+	for (int i = 0; i < 8; i++)
+		EXPECT(lseek(files[i], 0, SEEK_END) == 0);
+}
+
+static void wait_for(pid_t pid)
+{
+	int status;
+
+	EXPECT(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
+}
+
+static void children(void)
+{
+	pid_t pid;
+
+	take(1001);
+	pid = fork();
+	if (!pid)
+		exit(0);
+	wait_for(pid);
+	pid = fork();
+	if (!pid) {
+		take(2001);
+		take(2002);
+		exit(0);
+	}
+	wait_for(pid);
+	/* A fork that runs no handlers. */
+	pid = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+	if (!pid) {
+		take(3001);
+		_exit(0);
+	}
+	wait_for(pid);
+	take(1002);
+}
+
+static void next_program(void)
+{
+	take(1001);
+	execl("/proc/self/exe", "program", "allocate_and_free", NULL);
+	EXPECT(!"execl");
+}
+
+static int lowest_free_descriptor(void)
+{
+	int fd = dup(2);
+
+	close(fd);
+	return fd;
+}
+
+/* Nobody else is to be seen in the host: no child, no signal, no descriptor. */
+static void no_child_of_ours(void)
+{
+	int descriptor = lowest_free_descriptor();
+	sigset_t pending;
+
+	sigemptyset(&pending);
+	sigaddset(&pending, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &pending, NULL);
+	take(1001);
+	EXPECT(waitpid(-1, NULL, 0) == -1 && errno == ECHILD);
+	EXPECT(sigpending(&pending) == 0 && !sigismember(&pending, SIGCHLD));
+	EXPECT(lowest_free_descriptor() == descriptor);
+}
+
+static void marks(void)
+{
+	VTRACE_MARK("at the start");
+	take(1001);
+	VTRACE_MARK("after one");
+	take(1002);
+	VTRACE_MARK("after one");
+}
+
+static void unseen_end(void)
+{
+	take(1001);
+	abort();
+}
+
+static void status_three(void)
+{
+	take(1001);
+	exit(3);
+}
+
+static void other_stderr(void)
+{
+	take(1001);
+	dup2(open("own-stderr", O_RDWR | O_CREAT, 0600), 2);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		void (*run)(void);
+		int needs_driver;
+	} scenarios[] = {
+#define ROW(name) { #name, name, 1 },
+		PROGRAM_SCENARIOS(ROW)
+#undef ROW
+		{ "no_driver", no_driver, 0 },
+		{ "next_depends_on_the_caller", next_depends_on_the_caller, 0 },
+	};
+
+	for (size_t i = 0; argc > 1 && i < sizeof(scenarios) / sizeof(scenarios[0]); i++) {
+		if (strcmp(argv[1], scenarios[i].name) != 0)
+			continue;
+		if (scenarios[i].needs_driver)
+			find_driver();
+		scenarios[i].run();
+		return 0;
+	}
+	return 98;
+}

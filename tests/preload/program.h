@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TESTS_PRELOAD_PROGRAM_H
+#define TESTS_PRELOAD_PROGRAM_H
+
+/* The scenarios of program.c that need a driver. */
+#define PROGRAM_SCENARIOS(X)                                                                       \
+	X(allocate_and_free)                                                                       \
+	X(look_ups_yield_hooks)                                                                    \
+	X(look_up_looks_itself_up)                                                                 \
+	X(refusals)                                                                                \
+	X(errno_is_the_driver_s)                                                                   \
+	X(shapes)                                                                                  \
+	X(driver_callers_get_the_real_thing)                                                       \
+	X(second_library_is_asked)                                                                 \
+	X(driver_stays_loaded)                                                                     \
+	X(threads)                                                                                 \
+	X(descriptors_are_not_ours)                                                                \
+	X(children)                                                                                \
+	X(next_program)                                                                            \
+	X(no_child_of_ours)                                                                        \
+	X(marks)                                                                                   \
+	X(unseen_end)                                                                              \
+	X(status_three)                                                                            \
+	X(other_stderr)
+
+#define PROGRAM_THREADS 4
+#define PROGRAM_PER_THREAD 10000
+
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The recorder's Python part as a library of its own, with the journal and the symbol look-up replaced: a
+ * Python program calls it through ctypes and compares what was captured with what the interpreter itself
+ * says.  Records are kept in memory and never freed.
+ */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "preload/info.h"
+#include "preload/intern.h"
+#include "preload/journal.h"
+#include "preload/python_stack.h"
+#include "preload/real.h"
+#include "preload/stacks.h"
+
+#define MOST_RECORDS 100000
+#define EXPORT	     __attribute__((visibility("default")))
+
+static struct {
+	pthread_mutex_t lock;
+	struct vt_record *record[MOST_RECORDS];
+	size_t nr_records;
+	char version[64];
+} g = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static __thread struct {
+	struct vt_python_frame frames[VT_STACK_MAX_FRAMES];
+	unsigned int nr;
+} last;
+
+/* What python_*.c and intern.c need from the rest of the recorder. */
+void *vt_journal_reserve(size_t bytes, uint64_t *slot)
+{
+	*slot = 0;
+	return calloc(1, bytes);
+}
+
+void vt_journal_commit(void *record, uint64_t slot, size_t bytes, enum vt_record_type type)
+{
+	struct vt_record *head = record;
+
+	(void)slot;
+	(void)bytes;
+	head->type = (uint16_t)type;
+	pthread_mutex_lock(&g.lock);
+	if (g.nr_records == MOST_RECORDS)
+		abort();
+	g.record[g.nr_records++] = head;
+	pthread_mutex_unlock(&g.lock);
+}
+
+void vt_info_once(const char *key, const char *value)
+{
+	if (strcmp(key, "python") == 0)
+		strncpy(g.version, value, sizeof(g.version) - 1);
+}
+
+vt_real_dlsym_fn vt_real_init_dlsym(void)
+{
+	return dlsym;
+}
+
+void *vt_real_symbol_in(const char *prefix, const char *symbol)
+{
+	(void)prefix;
+	(void)symbol;
+	return NULL;
+}
+
+uint32_t vt_stacks_intern_python(const struct vt_python_frame *frames, unsigned int nr)
+{
+	memcpy(last.frames, frames, nr * sizeof(*frames));
+	last.nr = nr;
+	return 1;
+}
+
+/* What the Python side calls. */
+EXPORT int probe_start(void);
+int probe_start(void)
+{
+	int error = vt_intern_reset();
+
+	return error ? error : vt_python_stack_reset();
+}
+
+/* Captures the caller's stack into `frames`; returns the number of frames, 0 for no Python. */
+EXPORT int probe_capture(struct vt_python_frame *frames);
+int probe_capture(struct vt_python_frame *frames)
+{
+	last.nr = 0;
+	if (!vt_python_stack_capture())
+		return 0;
+	memcpy(frames, last.frames, last.nr * sizeof(*frames));
+	return (int)last.nr;
+}
+
+/* Nanoseconds of processor time per capture of the present stack. */
+EXPORT double probe_time(int rounds);
+double probe_time(int rounds)
+{
+	struct timespec start, end;
+	int i;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &start);
+	for (i = 0; i < rounds; i++)
+		vt_python_stack_capture();
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
+	return ((double)(end.tv_sec - start.tv_sec) * 1e9 + (double)(end.tv_nsec - start.tv_nsec)) /
+	       rounds;
+}
+
+static const struct vt_record *find(enum vt_record_type type, uint32_t id)
+{
+	const struct vt_record *found = NULL;
+	size_t i;
+
+	pthread_mutex_lock(&g.lock);
+	for (i = 0; i < g.nr_records && !found; i++) {
+		uint32_t own;
+
+		/* Both kinds of record have their id right behind the head. */
+		memcpy(&own, g.record[i] + 1, sizeof(own));
+		if (g.record[i]->type == type && own == id)
+			found = g.record[i];
+	}
+	pthread_mutex_unlock(&g.lock);
+	return found;
+}
+
+EXPORT const struct vt_record *probe_code(uint32_t id);
+const struct vt_record *probe_code(uint32_t id)
+{
+	return find(VT_RECORD_PYTHON_CODE, id);
+}
+
+EXPORT const struct vt_record *probe_string(uint32_t id);
+const struct vt_record *probe_string(uint32_t id)
+{
+	return find(VT_RECORD_STRING, id);
+}
+
+EXPORT size_t probe_count(void);
+size_t probe_count(void)
+{
+	return g.nr_records;
+}
+
+EXPORT const char *probe_version(void);
+const char *probe_version(void)
+{
+	return g.version;
+}

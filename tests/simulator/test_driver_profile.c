@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/* The cards: every profile is complete, options work, a wrong name yields no card at all. */
+#include "tests/simulator/child.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static int attribute(CUdevice_attribute which)
+{
+	int value = 0;
+
+	CHECK_RC(CUDA_SUCCESS, cuDeviceGetAttribute(&value, which, 0));
+	return value;
+}
+
+static void complete_body(void)
+{
+	size_t free_bytes, total_bytes, device_bytes;
+	char name[96];
+
+	vts_child_start();
+	CHECK_RC(CUDA_SUCCESS, cuDeviceGetName(name, sizeof(name), 0));
+	CHECK(strlen(name) > 5);
+	CHECK_RC(CUDA_SUCCESS, cuDeviceTotalMem_v2(&device_bytes, 0));
+	CHECK_RC(CUDA_SUCCESS, cuMemGetInfo_v2(&free_bytes, &total_bytes));
+	CHECK(device_bytes == total_bytes && total_bytes > 14 * GIB && free_bytes < total_bytes);
+	CHECK(attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) >= 7);
+	CHECK(attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT) >= 40);
+	CHECK(attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR) >= 1024);
+	CHECK(attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE) >= (int)(4 * MIB));
+	CHECK(attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN) >= 65536);
+	CHECK(attribute(CU_DEVICE_ATTRIBUTE_CLOCK_RATE) > 1000000);
+	CHECK_EQUAL(32, attribute(CU_DEVICE_ATTRIBUTE_WARP_SIZE));
+	CHECK_EQUAL(1024, attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK));
+	CHECK_EQUAL(1, attribute(CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED));
+	CHECK_EQUAL(1, attribute(CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED));
+	CHECK_EQUAL(0, attribute(CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED));
+}
+
+static void test_complete(void **state)
+{
+	static const char *const NAMES[] = { "h100-80g",  "h200-141g",	 "a100-80g", "a100-40g",
+					     "l40s-48g",  "rtx4090-24g", "t4-16g" };
+	char setting[128];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++) {
+		snprintf(setting, sizeof(setting), "VTRACE_SIM_PROFILE=%s", NAMES[i]);
+		assert_int_equal(0, vts_child_run(complete_body, setting, NULL));
+	}
+}
+
+static void example_body(void)
+{
+	size_t free_bytes, total_bytes;
+
+	vts_child_start();
+	CHECK_RC(CUDA_SUCCESS, cuMemGetInfo_v2(&free_bytes, &total_bytes));
+	CHECK_EQUAL(7910, total_bytes * 100 / GIB + 1); /* 79.10 GiB, rounded */
+}
+
+static void options_body(void)
+{
+	size_t total_bytes;
+	int value;
+
+	CHECK_RC(CUDA_SUCCESS, cuInit(0));
+	CHECK_RC(CUDA_SUCCESS, cuDeviceGetCount(&value));
+	CHECK_EQUAL(4, value);
+	CHECK_RC(CUDA_SUCCESS, cuDriverGetVersion(&value));
+	CHECK_EQUAL(12040, value);
+	CHECK_RC(CUDA_SUCCESS, cuDeviceTotalMem_v2(&total_bytes, 3));
+	CHECK_EQUAL(24000000000, total_bytes);
+}
+
+static void nothing_body(void)
+{
+	CHECK_RC(CUDA_ERROR_NO_DEVICE, cuInit(0));
+}
+
+static void test_options(void **state)
+{
+	(void)state;
+	assert_int_equal(0, vts_child_run(example_body, NULL));
+	assert_int_equal(0, vts_child_run(options_body,
+					  "VTRACE_SIM_PROFILE=l40s-48g,memory=24GB,count=4,"
+					  "driver=12.4",
+					  NULL));
+}
+
+static void test_wrong(void **state)
+{
+	static const char *const WRONG[] = { "h100",
+					     "h100-80g,memory=lots",
+					     "h100-80g,memory=0",
+					     "h100-80g,count=0",
+					     "h100-80g,count=9",
+					     "h100-80g,driver=new",
+					     "h100-80g,colour=green" };
+	char setting[128];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(WRONG) / sizeof(WRONG[0]); i++) {
+		snprintf(setting, sizeof(setting), "VTRACE_SIM_PROFILE=%s", WRONG[i]);
+		assert_int_equal(0, vts_child_run(nothing_body, setting, NULL));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_complete),
+		cmocka_unit_test(test_options),
+		cmocka_unit_test(test_wrong),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/lib/unit.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "analyzer/collect.h"
+#include "analyzer/journal_file.h"
+
+#define EVENTS 30000 /* some chunks, several batches */
+
+static void make_journal(const char *path)
+{
+	struct builder b;
+
+	builder_init(&b);
+	for (uint64_t i = 0; i < EVENTS; i++) {
+		builder_alloc(&b, VT_KIND_BLOCK, 0x1000 + i % 100 * 512, 512 + i);
+		builder_free(&b, VT_KIND_BLOCK, 0x1000 + i % 100 * 512);
+	}
+	builder_alloc(&b, VT_KIND_SEGMENT, 0x1000, 1 << 21);
+	builder_write(&b, path);
+	builder_release(&b);
+}
+
+static void assert_complete(const char *path)
+{
+	struct vt_db *db = NULL;
+
+	assert_int_equal(vt_db_open(&db, path, VT_DB_READ, NULL), 0);
+	assert_int_equal(vt_db_run_get_int(db, "events", -1), 2 * EVENTS + 1);
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM allocation WHERE freed_event = id + 1"),
+			 EVENTS);
+	assert_int_equal(unit_int(db, "SELECT sum(size_bytes) FROM allocation WHERE kind = 1"),
+			 EVENTS * 512ll + EVENTS * (EVENTS - 1ll) / 2);
+	assert_int_equal(vt_db_run_get_int(db, "unknown_frees", -1), 0);
+	vt_db_close(db);
+}
+
+static void a_dead_programs_journal_becomes_one_file(void **state)
+{
+	struct vt_collect_options options = { 0 };
+	struct vt_diag diag = { 0 };
+
+	(void)state;
+	make_journal("dead.journal");
+	assert_int_equal(vt_collect_run("dead.journal", "dead.db", &options, &diag), VT_COLLECT_DONE);
+	assert_int_not_equal(access("dead.journal", F_OK), 0);
+	assert_int_not_equal(access("dead.db-wal", F_OK), 0);
+	assert_int_not_equal(access("dead.db-shm", F_OK), 0);
+	assert_complete("dead.db");
+}
+
+/* Killed at moments spread over the whole import, until one gets through. */
+static void an_importer_that_is_killed_again_and_again_loses_nothing(void **state)
+{
+	struct vt_collect_options options = { 0 };
+	int kills = 0, status;
+
+	(void)state;
+	make_journal("kill.journal");
+	for (useconds_t delay = 500; !access("kill.journal", F_OK) && delay < 10000000; delay += delay / 4) {
+		pid_t pid = fork();
+
+		if (pid == 0)
+			_exit(vt_collect_run("kill.journal", "kill.db", &options, NULL) ? 1 : 0);
+		usleep(delay);
+		kill(pid, SIGKILL);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		kills += WIFSIGNALED(status);
+	}
+	assert_true(kills > 3);
+	assert_int_equal(vt_collect_run("kill.journal", "kill.db", &options, NULL),
+			 access("kill.journal", F_OK) ? VT_COLLECT_FAILED : VT_COLLECT_DONE);
+	assert_complete("kill.db");
+}
+
+/* A program that appends while its collector reads, and is killed. */
+static void a_living_program_is_followed_to_its_end(void **state)
+{
+	struct vt_collect_options options = { .is_following = 1 };
+	struct vt_journal_header *header;
+	struct builder b;
+	int ends[2], status, fd;
+	pid_t program;
+	char go;
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	program = fork();
+	if (program == 0) {
+		assert_int_equal(read(ends[0], &go, 1), 1);
+		fd = open("follow.journal", O_RDWR);
+		header = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		for (uint64_t slots = header->head_slots; slots + 2 <= header->reserved; slots += 2)
+			__atomic_store_n(&header->head_slots, slots + 2, __ATOMIC_RELEASE);
+		kill(getpid(), SIGKILL);
+	}
+	builder_init(&b);
+	builder_header(&b)->pid = (uint32_t)program;
+	builder_header(&b)->process_start_ticks = 0;
+	for (int i = 0; i < 5000; i++)
+		builder_alloc(&b, VT_KIND_SEGMENT, 0x1000 + (uint64_t)i * 512, 512);
+	builder_write(&b, "follow.journal");
+	/* The file is there as a whole, its head moves. */
+	fd = open("follow.journal", O_RDWR);
+	header = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	header->reserved = b.nr_slots;
+	header->head_slots = 2;
+	assert_int_equal(write(ends[1], "g", 1), 1);
+	assert_int_equal(vt_collect_run("follow.journal", "follow.db", &options, NULL),
+			 VT_COLLECT_DONE);
+	assert_int_equal(waitpid(program, &status, 0), program);
+	assert_int_equal(header->imported_slots, b.nr_slots);
+	assert_int_equal(header->event_count, 5000);
+	assert_int_equal(header->peak_bytes, 5000 * 512);
+	assert_int_equal(header->importer_pid, 0);
+	munmap(header, 4096);
+	close(fd);
+	builder_release(&b);
+}
+
+static void imported_chunks_are_given_back(void **state)
+{
+	struct vt_journal_file file;
+	struct stat before, after;
+
+	(void)state;
+	make_journal("holes.journal");
+	stat("holes.journal", &before);
+	assert_int_equal(vt_journal_file_open(&file, "holes.journal", NULL), VT_JOURNAL_OPENED);
+	vt_journal_file_recycle(&file, VT_CHUNK_SLOTS + 5);
+	stat("holes.journal", &after);
+	assert_int_equal(after.st_size, before.st_size);
+	if (after.st_blocks == before.st_blocks)
+		print_message("this file system has no holes\n");
+	else
+		assert_int_equal((before.st_blocks - after.st_blocks) * 512, VT_CHUNK_BYTES);
+	vt_journal_file_close(&file);
+}
+
+static void two_importers_do_not_meet(void **state)
+{
+	struct vt_collect_options options = { 0 };
+	struct vt_journal_file file;
+
+	(void)state;
+	make_journal("two.journal");
+	assert_int_equal(vt_journal_file_open(&file, "two.journal", NULL), VT_JOURNAL_OPENED);
+	assert_int_equal(vt_journal_file_header(&file)->importer_pid, getpid());
+	assert_true(vt_journal_file_is_held("two.journal"));
+	assert_int_equal(vt_collect_run("two.journal", "two.db", &options, NULL), VT_COLLECT_BUSY);
+	vt_journal_file_close(&file);
+	assert_false(vt_journal_file_is_held("two.journal"));
+	assert_int_equal(vt_collect_run("two.journal", "two.db", &options, NULL), VT_COLLECT_DONE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_dead_programs_journal_becomes_one_file),
+		cmocka_unit_test(an_importer_that_is_killed_again_and_again_loses_nothing),
+		cmocka_unit_test(a_living_program_is_followed_to_its_end),
+		cmocka_unit_test(imported_chunks_are_given_back),
+		cmocka_unit_test(two_importers_do_not_meet),
+	};
+
+	return cmocka_run_group_tests(tests, unit_enter, unit_leave);
+}

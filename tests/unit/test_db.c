@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/lib/unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/kinds.h"
+
+static void make(const char *path)
+{
+	struct vt_db *db = NULL;
+
+	assert_int_equal(vt_db_open(&db, path, VT_DB_CREATE, NULL), 0);
+	assert_int_equal(vt_db_make_single_file(db), 0);
+	vt_db_close(db);
+}
+
+static void assert_refused(const char *path, const char *why)
+{
+	struct vt_diag diag = { 0 };
+	struct vt_db *db = NULL;
+
+	assert_int_equal(vt_db_open(&db, path, VT_DB_READ, &diag), -1);
+	assert_null(db);
+	assert_int_equal(diag.exit_code, 3);
+	assert_non_null(strstr(diag.text, path));
+	if (!strstr(diag.text, why))
+		fail_msg("%s", diag.text);
+}
+
+static void write_file(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "we");
+
+	assert_non_null(file);
+	fputs(text, file);
+	fclose(file);
+}
+
+static void a_new_database_has_the_schema_and_the_words(void **state)
+{
+	struct vt_db *db = NULL;
+
+	(void)state;
+	make("new.db");
+	assert_int_equal(vt_db_open(&db, "new.db", VT_DB_READ, NULL), 0);
+	assert_int_equal(unit_int(db, "PRAGMA application_id"), VT_DB_APPLICATION_ID);
+	assert_int_equal(unit_int(db, "PRAGMA user_version"), VT_DB_SCHEMA_VERSION);
+	unit_assert_text(db, "SELECT name FROM operation WHERE id = 3", "free_failed");
+	unit_assert_text(db, "SELECT name FROM memory_kind WHERE id = 3", "vmm");
+	unit_assert_text(db, "SELECT name FROM mark_source WHERE id = 2", "nvtx");
+	unit_assert_text(db, "SELECT name FROM function WHERE id = 1", "cuMemAlloc_v2");
+	unit_assert_text(db, "SELECT name FROM function WHERE id = 101", "c10_reportOutOfMemory");
+	/* The views can be compiled. */
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM driver_event"), 0);
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM live_at"), 0);
+	vt_db_close(db);
+}
+
+static void what_exists_is_never_replaced(void **state)
+{
+	struct vt_diag diag = { 0 };
+	struct vt_db *db = NULL;
+	char text[16] = "";
+	FILE *file;
+
+	(void)state;
+	write_file("precious.db", "mine");
+	assert_int_equal(vt_db_open(&db, "precious.db", VT_DB_CREATE, &diag), -1);
+	assert_int_equal(diag.exit_code, 3);
+	file = fopen("precious.db", "re");
+	assert_int_equal(fread(text, 1, sizeof(text), file), 4);
+	fclose(file);
+	assert_string_equal(text, "mine");
+	assert_int_not_equal(access("precious.db.new", F_OK), 0);
+}
+
+static void bad_files_are_refused_by_name(void **state)
+{
+	struct vt_db *db = NULL;
+	struct stat st;
+
+	(void)state;
+	assert_refused("absent.db", "No such file");
+	write_file("foreign.db", "once upon a time there was a file that was longer than a hundred"
+				 " bytes, and still no database of ours, nor of anybody else.........");
+	assert_refused("foreign.db", "not a vtrace database");
+	write_file("empty.db", "");
+	assert_refused("empty.db", "empty");
+	mkdir("folder.db", 0777);
+	assert_refused("folder.db", "directory");
+
+	make("short.db");
+	assert_int_equal(stat("short.db", &st), 0);
+	assert_int_equal(truncate("short.db", st.st_size - 4096), 0);
+	assert_refused("short.db", "truncated");
+	assert_int_equal(truncate("short.db", 50), 0);
+	assert_refused("short.db", "not a vtrace database");
+
+	make("newer.db");
+	assert_int_equal(vt_db_open(&db, "newer.db", VT_DB_WRITE, NULL), 0);
+	vt_db_exec(db, "PRAGMA user_version=9");
+	vt_db_make_single_file(db);
+	vt_db_close(db);
+	assert_refused("newer.db", "schema 9");
+}
+
+static void no_permission_is_one_clear_line(void **state)
+{
+	struct vt_diag diag = { 0 };
+	struct vt_db *db = NULL;
+
+	(void)state;
+	assert_int_equal(vt_db_open(&db, "no-such-folder/x.db", VT_DB_CREATE, &diag), -1);
+	assert_non_null(strstr(diag.text, "No such file or directory"));
+	assert_null(strchr(diag.text, '\n'));
+}
+
+static void a_failed_prepare_only_shows_at_the_step(void **state)
+{
+	struct vt_stmt *stmt;
+	struct vt_db *db = NULL;
+
+	(void)state;
+	make("prepare.db");
+	assert_int_equal(vt_db_open(&db, "prepare.db", VT_DB_READ, NULL), 0);
+	stmt = vt_db_prepare(db, "SELECT x FROM nowhere");
+	assert_null(stmt);
+	vt_stmt_bind_int(stmt, 1, 5);
+	vt_stmt_bind_text(stmt, 1, "x");
+	assert_int_equal(vt_stmt_step(stmt), -1);
+	assert_true(vt_stmt_is_null(stmt, 0));
+	vt_stmt_free(stmt);
+	assert_non_null(strstr(vt_db_error(db), "nowhere"));
+	assert_int_equal(vt_db_query_int(db, "SELECT max(id) FROM allocation", 7), 7);
+	/* Statements that were forgotten go with their database. */
+	vt_db_prepare(db, "SELECT 1");
+	vt_db_close(db);
+}
+
+static void a_finished_database_is_one_file(void **state)
+{
+	struct vt_db *writer = NULL, *reader = NULL;
+	struct vt_stmt *stmt;
+
+	(void)state;
+	make("single.db");
+	assert_int_equal(vt_db_open(&writer, "single.db", VT_DB_WRITE, NULL), 0);
+	assert_int_equal(vt_db_run_set(writer, "key", "value"), 0);
+	assert_int_equal(access("single.db-wal", F_OK), 0);
+	/* A reader in the middle of a question holds it. */
+	assert_int_equal(vt_db_open(&reader, "single.db", VT_DB_READ, NULL), 0);
+	stmt = vt_db_prepare(reader, "SELECT name FROM function");
+	assert_int_equal(vt_stmt_step(stmt), 1);
+	assert_int_equal(vt_db_make_single_file(writer), -1);
+	vt_db_close(reader);
+	assert_int_equal(vt_db_make_single_file(writer), 0);
+	assert_int_not_equal(access("single.db-wal", F_OK), 0);
+	vt_db_close(writer);
+	assert_int_equal(vt_db_open(&reader, "single.db", VT_DB_READ, NULL), 0);
+	unit_assert_text(reader, "SELECT value FROM run WHERE key = 'key'", "value");
+	vt_db_close(reader);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_new_database_has_the_schema_and_the_words),
+		cmocka_unit_test(what_exists_is_never_replaced),
+		cmocka_unit_test(bad_files_are_refused_by_name),
+		cmocka_unit_test(no_permission_is_one_clear_line),
+		cmocka_unit_test(a_failed_prepare_only_shows_at_the_step),
+		cmocka_unit_test(a_finished_database_is_one_file),
+	};
+
+	return cmocka_run_group_tests(tests, unit_enter, unit_leave);
+}

@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/lib/unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/import.h"
+
+#define MIB (1ull << 20)
+
+/* By another thread, with whatever else matters. */
+static uint64_t event(struct builder *b, uint32_t thread, enum vt_op op, enum vt_kind kind,
+		      uint64_t address, uint64_t size_bytes, uint64_t extra)
+{
+	return builder_event(b, (struct vt_event_record){ .thread = thread,
+							  .op = (uint16_t)op,
+							  .kind = (uint16_t)kind,
+							  .address = address,
+							  .size_bytes = size_bytes,
+							  .extra = extra });
+}
+
+static void an_allocation_and_its_free_are_one_row(void **state)
+{
+	struct builder b;
+	struct vt_db *db;
+
+	(void)state;
+	builder_init(&b);
+	builder_alloc(&b, VT_KIND_SEGMENT, 0x1000, 2 * MIB);
+	builder_alloc(&b, VT_KIND_BLOCK, 0x1000, 512);
+	builder_free(&b, VT_KIND_BLOCK, 0x1000);
+	builder_alloc(&b, VT_KIND_BLOCK, 0x1000, 1024);
+	db = unit_import(&b, "pair.db");
+
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM allocation"), 3);
+	assert_int_equal(unit_int(db, "SELECT freed_event FROM allocation WHERE id = 2"), 3);
+	assert_int_equal(unit_int(db, "SELECT freed_time_ns - time_ns FROM allocation WHERE id = 2"),
+			 1000);
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM allocation WHERE freed_event IS NULL"), 2);
+	assert_int_equal(vt_db_run_get_int(db, "events", -1), 4);
+	assert_int_equal(vt_db_run_get_int(db, "unknown_frees", -1), 0);
+	vt_db_close(db);
+	builder_release(&b);
+}
+
+/* cuMemFree takes pointers of cuMemAllocAsync and cuMemAllocManaged as well. */
+static void a_driver_pointer_is_freed_by_whatever_function(void **state)
+{
+	static const enum vt_kind kinds[] = { VT_KIND_POOL, VT_KIND_MANAGED, VT_KIND_PINNED,
+					      VT_KIND_SEGMENT };
+	struct builder b;
+	struct vt_db *db;
+
+	(void)state;
+	builder_init(&b);
+	for (int i = 0; i < 4; i++)
+		builder_alloc(&b, kinds[i], 0x1000 + (uint64_t)i, 10);
+	for (int i = 0; i < 4; i++)
+		builder_free(&b, VT_KIND_SEGMENT, 0x1000 + (uint64_t)i);
+	db = unit_import(&b, "whatever.db");
+
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM allocation WHERE freed_event = id + 4"), 4);
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM event"), 0);
+	vt_db_close(db);
+	builder_release(&b);
+}
+
+static void an_address_that_comes_again_ends_the_old_allocation(void **state)
+{
+	struct builder b;
+	struct vt_db *db;
+
+	(void)state;
+	builder_init(&b);
+	builder_alloc(&b, VT_KIND_SEGMENT, 0x1000, 10 * MIB);
+	builder_alloc(&b, VT_KIND_SEGMENT, 0x1000, 4 * MIB);
+	db = unit_import(&b, "reuse.db");
+
+	assert_int_equal(unit_int(db, "SELECT freed_event FROM allocation WHERE id = 1"), 2);
+	assert_int_equal(vt_db_run_get_int(db, "reused_addresses", -1), 1);
+	assert_int_equal(unit_int(db, "SELECT used_bytes FROM peak"), 10 * MIB);
+	vt_db_close(db);
+	builder_release(&b);
+}
+
+static void a_free_of_an_unknown_address_is_an_event(void **state)
+{
+	struct builder b;
+	struct vt_db *db;
+
+	(void)state;
+	builder_init(&b);
+	builder_free(&b, VT_KIND_SEGMENT, 0x9000);
+	builder_free(&b, VT_KIND_BLOCK, 0x9000);
+	db = unit_import(&b, "unknown.db");
+
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM event WHERE op = 2"), 2);
+	assert_int_equal(vt_db_run_get_int(db, "unknown_frees", -1), 2);
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM peak"), 0);
+	vt_db_close(db);
+	builder_release(&b);
+}
+
+static void a_refused_free_is_taken_back(void **state)
+{
+	struct builder b;
+	struct vt_db *db;
+
+	(void)state;
+	builder_init(&b);
+	event(&b, 1, VT_OP_ALLOC, VT_KIND_SEGMENT, 0x1000, 5, 0);
+	event(&b, 1, VT_OP_ALLOC, VT_KIND_SEGMENT, 0x2000, 7, 0);
+	event(&b, 1, VT_OP_FREE, VT_KIND_SEGMENT, 0x1000, 0, 0);
+	event(&b, 2, VT_OP_FREE, VT_KIND_SEGMENT, 0x2000, 0, 0);
+	event(&b, 1, VT_OP_FREE_FAILED, VT_KIND_SEGMENT, 0x1000, 0, 0);
+	/* Live again: the next free is a good one. */
+	event(&b, 2, VT_OP_FREE, VT_KIND_SEGMENT, 0x1000, 0, 0);
+	db = unit_import(&b, "failed.db");
+
+	assert_int_equal(unit_int(db, "SELECT freed_event FROM allocation WHERE id = 1"), 6);
+	assert_int_equal(unit_int(db, "SELECT freed_event FROM allocation WHERE id = 2"), 4);
+	/* Both stay visible, so that every event number has a row. */
+	assert_int_equal(unit_int(db, "SELECT op FROM event WHERE id = 3"), VT_OP_FREE);
+	assert_int_equal(unit_int(db, "SELECT size_bytes FROM event WHERE id = 3"), 5);
+	assert_int_equal(unit_int(db, "SELECT op FROM event WHERE id = 5"), VT_OP_FREE_FAILED);
+	assert_int_equal(unit_int(db, "SELECT count(DISTINCT event) FROM every_event"), 6);
+	vt_db_close(db);
+	builder_release(&b);
+}
+
+/* A double free: the second one is unknown, and its failure must not bring the first one's memory back. */
+static void a_refused_free_of_nothing_takes_nothing_back(void **state)
+{
+	struct builder b;
+	struct vt_db *db;
+
+	(void)state;
+	builder_init(&b);
+	event(&b, 1, VT_OP_ALLOC, VT_KIND_SEGMENT, 0x1000, 5, 0);
+	event(&b, 1, VT_OP_FREE, VT_KIND_SEGMENT, 0x1000, 0, 0);
+	event(&b, 1, VT_OP_FREE, VT_KIND_SEGMENT, 0x1000, 0, 0);
+	event(&b, 1, VT_OP_FREE_FAILED, VT_KIND_SEGMENT, 0x1000, 0, 0);
+	db = unit_import(&b, "double.db");
+
+	assert_int_equal(unit_int(db, "SELECT freed_event FROM allocation WHERE id = 1"), 2);
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM event"), 2);
+	vt_db_close(db);
+	builder_release(&b);
+}
+
+static void vmm_memory_ends_with_its_last_holder(void **state)
+{
+	struct builder b;
+	struct vt_db *db;
+
+	(void)state;
+	builder_init(&b);
+	event(&b, 1, VT_OP_ALLOC, VT_KIND_VMM, 77, 2 * MIB, 0);
+	event(&b, 1, VT_OP_ALLOC, VT_KIND_VMM, 78, 2 * MIB, 0);
+	event(&b, 1, VT_OP_MAP, VT_KIND_VMM, 0x100000, 2 * MIB, 77);
+	event(&b, 1, VT_OP_MAP, VT_KIND_VMM, 0x300000, 2 * MIB, 78);
+	event(&b, 1, VT_OP_RELEASE, VT_KIND_VMM, 77, 0, 0);
+	/* 78 is still referenced, 77 is not. */
+	event(&b, 1, VT_OP_UNMAP, VT_KIND_VMM, 0x100000, 4 * MIB, 0);
+	event(&b, 1, VT_OP_RELEASE, VT_KIND_VMM, 78, 0, 0);
+	db = unit_import(&b, "vmm.db");
+
+	assert_int_equal(unit_int(db, "SELECT freed_event FROM allocation WHERE id = 1"), 6);
+	assert_int_equal(unit_int(db, "SELECT freed_event FROM allocation WHERE id = 2"), 7);
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM event"), 5);
+	assert_int_equal(unit_int(db, "SELECT used_bytes FROM peak"), 4 * MIB);
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM every_event"), 7);
+	vt_db_close(db);
+	builder_release(&b);
+}
+
+static void refused_unmaps_and_releases_are_taken_back(void **state)
+{
+	struct builder b;
+	struct vt_db *db;
+
+	(void)state;
+	builder_init(&b);
+	event(&b, 1, VT_OP_ALLOC, VT_KIND_VMM, 77, 2 * MIB, 0);
+	event(&b, 1, VT_OP_MAP, VT_KIND_VMM, 0x100000, 2 * MIB, 77);
+	event(&b, 1, VT_OP_RELEASE, VT_KIND_VMM, 77, 0, 0);
+	event(&b, 1, VT_OP_FREE_FAILED, VT_KIND_VMM, 77, 0, 0);
+	event(&b, 1, VT_OP_UNMAP, VT_KIND_VMM, 0x100000, 2 * MIB, 0);
+	event(&b, 1, VT_OP_RELEASE, VT_KIND_VMM, 77, 0, 0);
+	event(&b, 1, VT_OP_FREE_FAILED, VT_KIND_VMM, 77, 0, 0);
+	event(&b, 1, VT_OP_MAP, VT_KIND_VMM, 0x500000, 2 * MIB, 77);
+	event(&b, 1, VT_OP_RELEASE, VT_KIND_VMM, 77, 0, 0);
+	event(&b, 1, VT_OP_UNMAP, VT_KIND_VMM, 0x500000, 2 * MIB, 0);
+	event(&b, 1, VT_OP_FREE_FAILED, VT_KIND_VMM, 0x500000, 0, 0);
+	event(&b, 1, VT_OP_UNMAP, VT_KIND_VMM, 0x500000, 2 * MIB, 0);
+	db = unit_import(&b, "vmm-failed.db");
+
+	assert_int_equal(unit_int(db, "SELECT freed_event FROM allocation"), 12);
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM event"), 11);
+	vt_db_close(db);
+	builder_release(&b);
+}
+
+/* Used: what the driver gave.  Among instants of equal use the one with most block bytes, then the first. */
+static void the_peak_is_the_fullest_of_the_highest_instants(void **state)
+{
+	struct builder b;
+	struct vt_db *db;
+
+	(void)state;
+	builder_init(&b);
+	builder_alloc(&b, VT_KIND_SEGMENT, 0x10000, 100);
+	builder_alloc(&b, VT_KIND_BLOCK, 0x10000, 30);
+	builder_alloc(&b, VT_KIND_BLOCK, 0x10040, 50);
+	builder_free(&b, VT_KIND_BLOCK, 0x10000);
+	builder_alloc(&b, VT_KIND_BLOCK, 0x10000, 30);
+	builder_alloc(&b, VT_KIND_PINNED, 0x90000, 1000);
+	builder_free(&b, VT_KIND_SEGMENT, 0x10000);
+	builder_alloc(&b, VT_KIND_BLOCK, 0x10080, 60);
+	db = unit_import(&b, "peak.db");
+
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM peak"), 1);
+	assert_int_equal(unit_int(db, "SELECT event FROM peak"), 3);
+	assert_int_equal(unit_int(db, "SELECT used_bytes FROM peak"), 100);
+	assert_int_equal(unit_int(db, "SELECT allocated_bytes FROM peak"), 80);
+	assert_int_equal(unit_int(db, "SELECT max_allocated_event FROM peak"), 8);
+	assert_int_equal(unit_int(db, "SELECT max_allocated_bytes FROM peak"), 140);
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM live_at_peak"), 3);
+	vt_db_close(db);
+	builder_release(&b);
+}
+
+static void the_context_is_what_the_first_good_sample_leaves_unexplained(void **state)
+{
+	struct builder b;
+	struct vt_db *db;
+
+	(void)state;
+	builder_init(&b);
+	builder_alloc(&b, VT_KIND_SEGMENT, 0x10000, 20 * MIB);
+	/* Less is used than we know of: another thread was between its two records. */
+	event(&b, 1, VT_OP_MEMORY_INFO, VT_KIND_SEGMENT, 0, 1000 * MIB, 990 * MIB);
+	event(&b, 1, VT_OP_MEMORY_INFO, VT_KIND_SEGMENT, 0, 1000 * MIB, 500 * MIB);
+	builder_device(&b, 0, "Simulated", 1000 * MIB);
+	event(&b, 1, VT_OP_MEMORY_INFO, VT_KIND_SEGMENT, 0, 1000 * MIB, 400 * MIB);
+	db = unit_import(&b, "context.db");
+
+	assert_int_equal(unit_int(db, "SELECT context_bytes FROM device"), 480 * MIB);
+	unit_assert_text(db, "SELECT name FROM device", "Simulated");
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM event WHERE op = 11"), 3);
+	vt_db_close(db);
+	builder_release(&b);
+}
+
+static void marks_and_out_of_memory_are_events_of_their_own_tables(void **state)
+{
+	struct builder b;
+	struct vt_db *db;
+
+	(void)state;
+	builder_init(&b);
+	builder_string(&b, 5, "step 1");
+	builder_mark(&b, VT_MARK_BEGIN, 5);
+	event(&b, 1, VT_OP_OUT_OF_MEMORY, VT_KIND_BLOCK, 0, 40 * MIB, 0);
+	builder_mark(&b, VT_MARK_END, 5);
+	db = unit_import(&b, "marks.db");
+
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM mark"), 2);
+	unit_assert_text(db, "SELECT text FROM mark JOIN string ON string.id = name WHERE event = 3",
+			 "step 1");
+	assert_int_equal(unit_int(db, "SELECT requested_bytes FROM out_of_memory WHERE event = 2"),
+			 40 * MIB);
+	assert_int_equal(vt_db_run_get_int(db, "events", -1), 3);
+	vt_db_close(db);
+	builder_release(&b);
+}
+
+static void losses_are_counted(void **state)
+{
+	struct builder b;
+	struct vt_db *db;
+
+	(void)state;
+	builder_init(&b);
+	builder_lost(&b, 3);
+	builder_tear(&b, 2);
+	builder_lost(&b, 4);
+	builder_header(&b)->lost_events = 5;
+	db = unit_import(&b, "lost.db");
+
+	assert_int_equal(vt_db_run_get_int(db, "lost_events", -1), 7);
+	assert_int_equal(vt_db_run_get_int(db, "torn_records", -1), 1);
+	vt_db_close(db);
+	builder_release(&b);
+}
+
+static void how_it_ended_comes_from_the_header(void **state)
+{
+	struct builder b;
+	struct vt_db *db;
+
+	(void)state;
+	builder_init(&b);
+	builder_info(&b, "recorder", "9.9");
+	builder_info(&b, "ended", "a lie");
+	db = unit_import(&b, "killed.db");
+	unit_assert_text(db, "SELECT value FROM run WHERE key = 'ended'", "killed");
+	unit_assert_text(db, "SELECT value FROM run WHERE key = 'recorder'", "9.9");
+	vt_db_close(db);
+
+	builder_header(&b)->has_exit_status = 1;
+	builder_header(&b)->exit_status = 3;
+	builder_header(&b)->exit_time_ns = b.time_ns + 5000;
+	db = unit_import(&b, "exit.db");
+	unit_assert_text(db, "SELECT value FROM run WHERE key = 'ended'", "exit 3");
+	assert_int_equal(vt_db_run_get_int(db, "duration_ns", -1), 5000);
+	vt_db_close(db);
+	builder_release(&b);
+}
+
+static void what_the_parent_said_stays(void **state)
+{
+	struct builder b;
+	struct vt_db *db;
+
+	(void)state;
+	builder_init(&b);
+	builder_alloc(&b, VT_KIND_BLOCK, 1, 1);
+	db = unit_import_slots(builder_header(&b), builder_slots(&b), b.nr_slots, 1, "parent.db");
+	unit_assert_text(db, "SELECT value FROM run WHERE key = 'ended'", "running");
+	vt_db_run_set(db, "ended", "signal 9");
+	vt_db_close(db);
+	db = unit_import(&b, "parent.db");
+	unit_assert_text(db, "SELECT value FROM run WHERE key = 'ended'", "signal 9");
+	vt_db_close(db);
+	builder_release(&b);
+}
+
+static void another_runs_database_is_left_alone(void **state)
+{
+	struct vt_diag diag = { 0 };
+	struct vt_import *im = NULL;
+	struct builder b;
+	struct vt_db *db;
+	char *before, *after;
+
+	(void)state;
+	builder_init(&b);
+	builder_alloc(&b, VT_KIND_BLOCK, 1, 1);
+	db = unit_import(&b, "other.db");
+	before = unit_dump(db);
+	builder_header(&b)->start_realtime_ns++;
+	assert_int_equal(vt_import_open(&im, db, builder_header(&b), &diag), -1);
+	assert_int_equal(diag.exit_code, 3);
+	assert_non_null(strstr(diag.text, "another run"));
+	after = unit_dump(db);
+	assert_string_equal(before, after);
+	free(before);
+	free(after);
+	vt_db_close(db);
+	builder_release(&b);
+}
+
+/* A living program's import stops at a record that is not there and goes on when it is. */
+static void a_live_import_waits_for_the_record_in_flight(void **state)
+{
+	struct vt_import *im = NULL;
+	struct vt_record *late;
+	struct builder b;
+	struct vt_db *db = NULL;
+	uint64_t slot;
+
+	(void)state;
+	builder_init(&b);
+	builder_alloc(&b, VT_KIND_SEGMENT, 0x1000, 1);
+	slot = b.nr_slots;
+	builder_alloc(&b, VT_KIND_SEGMENT, 0x2000, 1);
+	builder_alloc(&b, VT_KIND_SEGMENT, 0x3000, 1);
+	late = (void *)(b.bytes + VT_JOURNAL_HEADER_BYTES + slot * VT_SLOT_BYTES);
+	late->commit = 0;
+
+	assert_int_equal(vt_db_open(&db, "live.db", VT_DB_CREATE, NULL), 0);
+	assert_int_equal(vt_import_open(&im, db, builder_header(&b), NULL), 0);
+	assert_int_equal(vt_import_batch(im, builder_header(&b), builder_slots(&b), b.nr_slots, 0,
+					 100, NULL),
+			 2);
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM allocation"), 1);
+	assert_int_equal(vt_import_batch(im, builder_header(&b), builder_slots(&b), b.nr_slots, 0,
+					 100, NULL),
+			 0);
+	late->commit = vt_record_commit(slot);
+	assert_int_equal(vt_import_batch(im, builder_header(&b), builder_slots(&b), b.nr_slots, 0,
+					 100, NULL),
+			 4);
+	assert_int_equal(unit_int(db, "SELECT address FROM allocation WHERE id = 2"), 0x2000);
+	assert_int_equal(vt_db_run_get_int(db, "torn_records", -1), 0);
+	vt_import_close(im);
+	vt_db_close(db);
+	builder_release(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_allocation_and_its_free_are_one_row),
+		cmocka_unit_test(a_driver_pointer_is_freed_by_whatever_function),
+		cmocka_unit_test(an_address_that_comes_again_ends_the_old_allocation),
+		cmocka_unit_test(a_free_of_an_unknown_address_is_an_event),
+		cmocka_unit_test(a_refused_free_is_taken_back),
+		cmocka_unit_test(a_refused_free_of_nothing_takes_nothing_back),
+		cmocka_unit_test(vmm_memory_ends_with_its_last_holder),
+		cmocka_unit_test(refused_unmaps_and_releases_are_taken_back),
+		cmocka_unit_test(the_peak_is_the_fullest_of_the_highest_instants),
+		cmocka_unit_test(the_context_is_what_the_first_good_sample_leaves_unexplained),
+		cmocka_unit_test(marks_and_out_of_memory_are_events_of_their_own_tables),
+		cmocka_unit_test(losses_are_counted),
+		cmocka_unit_test(how_it_ended_comes_from_the_header),
+		cmocka_unit_test(what_the_parent_said_stays),
+		cmocka_unit_test(another_runs_database_is_left_alone),
+		cmocka_unit_test(a_live_import_waits_for_the_record_in_flight),
+	};
+
+	return cmocka_run_group_tests(tests, unit_enter, unit_leave);
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/lib/unit.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "analyzer/resolve.h"
+#include "analyzer/symbols.h"
+#include "analyzer/util.h"
+
+enum { MARKED_LINE = __LINE__ + 1 };
+__attribute__((noinline)) static int marked_function(int x)
+{
+	__asm__ volatile("" : "+r"(x));
+	return x + 1;
+}
+
+static char *own_path(void)
+{
+	char *path = vt_xcalloc(1, 4096);
+
+	assert_true(readlink("/proc/self/exe", path, 4095) > 0);
+	return path;
+}
+
+static int first_bias(struct dl_phdr_info *info, size_t size, void *bias)
+{
+	(void)size;
+	*(uint64_t *)bias = info->dlpi_addr;
+	return 1;
+}
+
+static uint64_t own_bias(void)
+{
+	uint64_t bias = 0;
+
+	dl_iterate_phdr(first_bias, &bias);
+	return bias;
+}
+
+static void a_static_function_is_found_with_its_line(void **state)
+{
+	uint64_t address = (uint64_t)(uintptr_t)marked_function - own_bias();
+	char *path = own_path();
+	struct vt_symbols *symbols = vt_symbols_open(path, "");
+	struct vt_symbol symbol;
+
+	(void)state;
+	assert_int_equal(marked_function(1), 2);
+	assert_non_null(symbols);
+	vt_symbols_find(symbols, address + 1, &symbol);
+	assert_string_equal(symbol.name, "marked_function");
+	assert_int_equal(symbol.offset, 1);
+	if (symbol.file) {
+		assert_non_null(strstr(symbol.file, "test_symbols.c"));
+		assert_in_range(symbol.line, MARKED_LINE, MARKED_LINE + 4);
+	}
+	/* A return address right at its beginning belongs to whatever lies before. */
+	vt_symbols_find(symbols, address, &symbol);
+	assert_true(!symbol.name || strcmp(symbol.name, "marked_function") != 0);
+	vt_symbols_find(symbols, 1, &symbol);
+	assert_null(symbol.name);
+	vt_symbols_close(symbols);
+	free(path);
+}
+
+static void cxx_names_are_demangled(void **state)
+{
+	void *function = dlsym(RTLD_DEFAULT, "_ZNSt13runtime_errorC1EPKc");
+	struct vt_symbols *symbols;
+	struct vt_symbol symbol;
+	Dl_info info;
+
+	(void)state;
+	if (!function || !dladdr(function, &info) || !(symbols = vt_symbols_open(info.dli_fname, "")))
+		skip();
+	vt_symbols_find(symbols, (uint64_t)((char *)function - (char *)info.dli_fbase) + 4, &symbol);
+	assert_string_equal(symbol.name, "std::runtime_error::runtime_error(char const*)");
+	assert_int_equal(symbol.offset, 4);
+	vt_symbols_close(symbols);
+}
+
+static void another_file_than_the_one_recorded_is_refused(void **state)
+{
+	char *path = own_path();
+
+	(void)state;
+	assert_null(vt_symbols_open("/no/such/file.so", ""));
+	assert_null(vt_symbols_open("linux-vdso.so.1", ""));
+	assert_null(vt_symbols_open("/proc/self/cmdline", ""));
+	if (!vt_symbols_open(path, "00112233"))
+		assert_true(1);
+	free(path);
+}
+
+static void frames_of_a_database_are_resolved_once(void **state)
+{
+	uint64_t bias = own_bias(), frames[] = { (uint64_t)(uintptr_t)marked_function + 1, 5 };
+	char *path = own_path();
+	struct vt_module_record *module;
+	struct builder b;
+	struct vt_db *db;
+	size_t bytes = sizeof(*module) + strlen(path);
+
+	(void)state;
+	module = vt_xcalloc(1, bytes);
+	module->start = bias;
+	module->end = frames[0] + 0x1000;
+	module->bias = bias;
+	module->path_len = (uint32_t)strlen(path);
+	memcpy(module->bytes, path, strlen(path));
+	builder_init(&b);
+	/* The stack first: its module is found when symbols are looked up. */
+	builder_native_stack(&b, 1, frames, 2);
+	builder_append(&b, VT_RECORD_MODULE, module, bytes);
+	db = unit_import(&b, "resolve.db");
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM native_frame WHERE module IS NULL"), 2);
+	assert_int_equal(vt_resolve_frames(db, NULL), 0);
+	unit_assert_text(db, "SELECT symbol FROM native_frame WHERE module = 1", "marked_function");
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM native_frame WHERE symbol IS NULL"), 1);
+	vt_db_exec(db, "UPDATE native_frame SET symbol = 'kept' WHERE module = 1");
+	assert_int_equal(vt_resolve_frames(db, NULL), 0);
+	unit_assert_text(db, "SELECT symbol FROM native_frame WHERE module = 1", "kept");
+	vt_db_close(db);
+	builder_release(&b);
+	free(module);
+	free(path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_static_function_is_found_with_its_line),
+		cmocka_unit_test(cxx_names_are_demangled),
+		cmocka_unit_test(another_file_than_the_one_recorded_is_refused),
+		cmocka_unit_test(frames_of_a_database_are_resolved_once),
+	};
+
+	return cmocka_run_group_tests(tests, unit_enter, unit_leave);
+}
