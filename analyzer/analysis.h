@@ -3,8 +3,8 @@
 #define VT_ANALYZER_ANALYSIS_H
 
 /*
- * One recording, read and ready to be asked: database, model, stages, facts, owners.  Every command that judges
- * bytes starts here.
+ * One recording, read and ready to be asked: database, model, stages, facts, owners.  Every command
+ * that judges bytes starts here.
  */
 
 #include "analyzer/attribution.h"
@@ -20,8 +20,8 @@ struct vt_analysis {
 };
 
 /*
- * Reads what `path` names (input.h), with the rules of a file or the built-in ones (NULL).  Returns 0, or -1
- * with `diag` filled; vt_analysis_close is to be called in both cases.
+ * Reads what `path` names (input.h), with the rules of a file or the built-in ones (NULL).  Returns
+ * 0, or -1 with `diag` filled; vt_analysis_close is to be called in both cases.
  */
 int vt_analysis_open(struct vt_analysis *analysis, const char *path, const char *rules_path,
 		     struct vt_diag *diag);

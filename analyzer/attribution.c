@@ -10,6 +10,7 @@ void vt_attribution_init(struct vt_attribution *attribution, struct vt_facts *fa
 	memset(attribution, 0, sizeof(*attribution));
 	attribution->facts = facts;
 	vt_match_init(&attribution->match, facts);
+	vt_kinds_init(&attribution->kinds, facts);
 	attribution->verdicts =
 		vt_xcalloc((size_t)facts->model->nr_allocations + 1, sizeof(struct vt_verdict));
 }
@@ -21,6 +22,7 @@ void vt_attribution_release(struct vt_attribution *attribution)
 	free(attribution->owners);
 	free(attribution->verdicts);
 	vt_match_release(&attribution->match);
+	vt_kinds_release(&attribution->kinds);
 	memset(attribution, 0, sizeof(*attribution));
 }
 
@@ -47,7 +49,7 @@ static char *owner_path(struct vt_attribution *attribution, const struct vt_rule
 	if (!found)
 		return vt_xstrdup(rule->owner);
 	return vt_xasprintf("%.*s%s%s", (int)(found - rule->owner), rule->owner,
-			    vt_match_kind(&attribution->match, a), found + strlen(placeholder));
+			    vt_kinds_find(&attribution->kinds, a), found + strlen(placeholder));
 }
 
 struct vt_verdict vt_attribution_judge(struct vt_attribution *attribution, uint32_t allocation)
@@ -62,8 +64,8 @@ struct vt_verdict vt_attribution_judge(struct vt_attribution *attribution, uint3
 	verdict->is_judged = 1;
 	verdict->provenance = rule ? rule->provenance : VT_PROVENANCE_UNKNOWN;
 	verdict->rule = rule ? (uint16_t)(rule - attribution->facts->rules->rules + 1) : 0;
-	verdict->owner = number_owner(attribution, rule ? owner_path(attribution, rule, a) :
-							  vt_xstrdup(VT_OWNER_UNKNOWN));
+	verdict->owner = number_owner(attribution, rule ? owner_path(attribution, rule, a)
+							: vt_xstrdup(VT_OWNER_UNKNOWN));
 	return *verdict;
 }
 

@@ -3,22 +3,25 @@
 #define VT_ANALYZER_ATTRIBUTION_H
 
 /*
- * The owner of every byte, and how it is known.  Judged on demand and remembered; the database is not touched.
+ * The owner of every byte, and how it is known.  Judged on demand and remembered; the database is
+ * not touched.
  */
 
 #include <stdint.h>
 
+#include "analyzer/kinds.h"
 #include "analyzer/match.h"
 
 struct vt_verdict {
-	uint16_t owner;	    /* vt_attribution_owner() */
-	uint16_t rule;	    /* index into vt_rules.rules + 1; 0 = no rule fits */
+	uint16_t owner;     /* vt_attribution_owner() */
+	uint16_t rule;      /* index into vt_rules.rules + 1; 0 = no rule fits */
 	uint8_t provenance; /* enum vt_provenance */
 	uint8_t is_judged;
 };
 
 struct vt_attribution {
 	struct vt_match match;
+	struct vt_kinds kinds;
 	struct vt_facts *facts;
 	struct vt_verdict *verdicts; /* by allocation */
 	char **owners;

@@ -15,8 +15,8 @@ static const char *const kind_words[] = { VT_KINDS(KIND_WORD) };
 
 static const char *kind_of(const struct vt_allocation *a)
 {
-	return a->kind < VT_ARRAY_SIZE(kind_words) && kind_words[a->kind] ? kind_words[a->kind] :
-									   "?";
+	return a->kind < VT_ARRAY_SIZE(kind_words) && kind_words[a->kind] ? kind_words[a->kind]
+									  : "?";
 }
 
 static int compare_blocks(const void *a, const void *b, void *model)
@@ -104,8 +104,8 @@ static json_t *modules(const struct vt_blocks *blocks, const struct vt_allocatio
 		vt_chains_get(&analysis->facts.chains, a->python_stack, &nr);
 
 	for (uint32_t i = 0; i < nr; i++)
-		json_array_append_new(
-			array, vt_json_text(vt_model_text(&analysis->model, links[i].type)));
+		json_array_append_new(array,
+				      vt_json_text(vt_model_text(&analysis->model, links[i].type)));
 	return array;
 }
 
@@ -124,11 +124,13 @@ static json_t *block_json(struct vt_blocks *blocks, uint32_t index)
 	json_object_set_new(object, "allocated_event", json_integer(e.a->event));
 	json_object_set_new(object, "step", e.step ? json_integer(e.step) : json_null());
 	json_object_set_new(object, "stage", vt_json_text(e.stage));
-	json_object_set_new(object, "python",
-			    vt_json_lines(vt_describe_python(&blocks->describe, e.a->python_stack)));
+	json_object_set_new(
+		object, "python",
+		vt_json_lines(vt_describe_python(&blocks->describe, e.a->python_stack)));
 	json_object_set_new(object, "modules", modules(blocks, e.a));
-	json_object_set_new(object, "native",
-			    vt_json_lines(vt_describe_native(&blocks->describe, e.a->native_stack)));
+	json_object_set_new(
+		object, "native",
+		vt_json_lines(vt_describe_native(&blocks->describe, e.a->native_stack)));
 	return object;
 }
 
@@ -164,7 +166,7 @@ static char *where(const struct vt_blocks *blocks, const struct vt_allocation *a
 void vt_blocks_print_text(struct vt_blocks *blocks, FILE *out)
 {
 	static const struct vt_column columns[] = {
-		{ "id", 1 },	{ "device", 1 },   { "kind", 0 },  { "size", 1 },
+		{ "id", 1 },    { "device", 1 },   { "kind", 0 },  { "size", 1 },
 		{ "owner", 0 }, { "known by", 0 }, { "stage", 0 }, { "where", 0 },
 	};
 	char size[VT_UNITS_MAX], time[VT_UNITS_MAX];
@@ -176,8 +178,8 @@ void vt_blocks_print_text(struct vt_blocks *blocks, FILE *out)
 		struct entry e = judge(blocks, blocks->allocations[i]);
 		char id[24], device[16], stage[48];
 		char *place = where(blocks, e.a);
-		const char *cells[] = { id,	 device,       kind_of(e.a), size,
-					e.owner, e.provenance, stage,	     place };
+		const char *cells[] = { id,      device,       kind_of(e.a), size,
+					e.owner, e.provenance, stage,        place };
 
 		snprintf(id, sizeof(id), "%" PRId64, e.a->event);
 		snprintf(device, sizeof(device), "%d", e.a->device);
@@ -191,9 +193,9 @@ void vt_blocks_print_text(struct vt_blocks *blocks, FILE *out)
 		free(place);
 	}
 	fprintf(out, "%u live after event %" PRId64 " (t=%s), %s\n", blocks->nr, blocks->event,
-		vt_units_duration(time, sizeof(time),
-				  (uint64_t)vt_timeline_time(&blocks->analysis->timeline,
-							     blocks->event)),
+		vt_units_duration(
+			time, sizeof(time),
+			(uint64_t)vt_timeline_time(&blocks->analysis->timeline, blocks->event)),
 		vt_units_bytes(size, sizeof(size), sum));
 	if (blocks->nr)
 		vt_table_print(&table, out, 0);

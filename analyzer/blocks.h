@@ -14,7 +14,7 @@
 
 struct vt_blocks_options {
 	const char *when; /* when.h */
-	int device;	  /* VT_WHEN_ALL_DEVICES, or a CUDA ordinal */
+	int device;       /* VT_WHEN_ALL_DEVICES, or a CUDA ordinal */
 	int has_segments; /* list driver memory that holds blocks, too */
 	int has_all_frames;
 };
@@ -27,7 +27,10 @@ struct vt_blocks {
 	uint32_t nr;
 };
 
-/* Returns 0, or -1 with `diag` filled; vt_blocks_release in both cases.  `analysis` must outlive it. */
+/*
+ * Returns 0, or -1 with `diag` filled; vt_blocks_release in both cases.  `analysis` must outlive
+ * it.
+ */
 int vt_blocks_init(struct vt_blocks *blocks, struct vt_analysis *analysis,
 		   const struct vt_blocks_options *options, struct vt_diag *diag);
 void vt_blocks_release(struct vt_blocks *blocks);

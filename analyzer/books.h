@@ -3,8 +3,9 @@
 #define VT_ANALYZER_BOOKS_H
 
 /*
- * The balance of one device at one moment: every byte in use belongs to an owner, is cached by a framework's
- * allocator, or is the context's.  What does not add up is the difference, and is printed.
+ * The balance of one device at one moment: every byte in use belongs to an owner, is cached by a
+ * framework's allocator, or is the context's.  What does not add up is the difference, and is
+ * printed.
  */
 
 #include <stdint.h>

@@ -21,7 +21,7 @@ static void add_stack(link_vector *links, const struct vt_frames *frames, uint32
 	uint64_t last = 0;
 
 	for (unsigned i = 0; i < nr; i++) {
-		const struct vt_python_frame *frame = &frames->python[ids[i]];
+		const struct vt_frame_python *frame = &frames->python[ids[i]];
 		struct vt_chain_link link = { frame->self_type, frame->self_address };
 
 		/* forward, _call_impl and _wrapped_call_impl of one instance are one link. */
@@ -44,8 +44,8 @@ static int compare_addresses(const void *a, const void *b)
 
 static int has_address(const address_set *set, uint64_t address)
 {
-	return set->len && bsearch(&address, set->items, set->len, sizeof(address),
-				   compare_addresses) != NULL;
+	return set->len &&
+	       bsearch(&address, set->items, set->len, sizeof(address), compare_addresses) != NULL;
 }
 
 /* Everything that an embedding lies in. */
@@ -56,8 +56,8 @@ static void find_token_models(const struct vt_chains *chains, const struct vt_mo
 		uint32_t nr;
 		const struct vt_chain_link *links = vt_chains_get(chains, stack, &nr);
 
-		if (!nr || !vt_globs_match(&rules->token_model,
-					   vt_model_text(model, links[0].type)))
+		if (!nr ||
+		    !vt_globs_match(&rules->token_model, vt_model_text(model, links[0].type)))
 			continue;
 		for (uint32_t i = 1; i < nr; i++)
 			vt_vector_push(set, links[i].address);

@@ -3,8 +3,8 @@
 #define VT_ANALYZER_CHAINS_H
 
 /*
- * The modules that a Python stack runs through, innermost first ("Linear < MLP < Block"), one entry per
- * instance, and what can be said about module trees from all chains together.
+ * The modules that a Python stack runs through, innermost first ("Linear < MLP < Block"), one entry
+ * per instance, and what can be said about module trees from all chains together.
  */
 
 #include <stdint.h>
@@ -19,7 +19,8 @@ struct vt_chain_link {
 
 struct vt_chains {
 	struct vt_chain_link *links;
-	uint32_t *first; /* by Python stack: index of its first link; entry nr_stacks ends the last */
+	uint32_t *
+		first; /* by Python stack: index of its first link; entry nr_stacks ends the last */
 	uint8_t *is_head; /* by Python stack: inside the only matrix product beside a token model */
 	uint32_t nr_stacks;
 };

@@ -3,8 +3,8 @@
 #define VT_ANALYZER_CMD_H
 
 /*
- * The table of commands.  A command gets its own arguments (argv[0] is its name), prints its own output and
- * returns the exit code (enum vt_exit; run: the traced program's own).
+ * The table of commands.  A command gets its own arguments (argv[0] is its name), prints its own
+ * output and returns the exit code (enum vt_exit; run: the traced program's own).
  */
 
 #define VT_COMMANDS(X)                                                                             \

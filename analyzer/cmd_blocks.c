@@ -8,16 +8,23 @@
 #include "analyzer/options.h"
 #include "analyzer/when.h"
 
-enum { OPTION_AT = 256, OPTION_ALL_FRAMES, OPTION_DEVICE, OPTION_JSON, OPTION_RULES,
-       OPTION_SEGMENTS };
+enum {
+	OPTION_AT = 256,
+	OPTION_ALL_FRAMES,
+	OPTION_DEVICE,
+
+	OPTION_RULES,
+	OPTION_SEGMENTS
+};
 
 static const struct vt_option options[] = {
 	{ OPTION_AT, "at", "WHEN", "the moment: " VT_WHEN_WORDS " (default: peak)" },
 	{ OPTION_DEVICE, "device", "N", "only this CUDA device (default: all)" },
 	{ OPTION_SEGMENTS, "segments", NULL, "list the memory that holds blocks, too" },
-	{ OPTION_ALL_FRAMES, "all-frames", NULL, "show frames of PyTorch and Python's library too" },
+	{ OPTION_ALL_FRAMES, "all-frames", NULL,
+	  "show frames of PyTorch and Python's library too" },
 	{ OPTION_RULES, "rules", "FILE", "name bytes by these rules (default: built in)" },
-	{ OPTION_JSON, "json", NULL, "print JSON" },
+	{ 'j', "json", NULL, "print JSON" },
 	{ 0 },
 };
 
@@ -69,7 +76,7 @@ int vt_cmd_blocks(int argc, char **argv)
 		case OPTION_ALL_FRAMES:
 			wanted.has_all_frames = 1;
 			break;
-		case OPTION_JSON:
+		case 'j':
 			is_json = 1;
 			break;
 		case OPTION_RULES:
@@ -85,7 +92,7 @@ int vt_cmd_blocks(int argc, char **argv)
 	if (id < 0)
 		return vt_options_exit_code(id);
 	if (argc - optind != 1)
-		return vt_options_wrong(&spec, argc == optind ? "which recording?" :
-								 "one recording at a time");
+		return vt_options_wrong(&spec, argc == optind ? "which recording?"
+							      : "one recording at a time");
 	return print_blocks(argv[optind], rules, is_json, &wanted);
 }

@@ -27,13 +27,15 @@ static const struct vt_option options[] = {
 static const struct vt_options_spec spec = {
 	.command = "collect",
 	.synopsis = "[--foreground] FILE.journal",
-	.summary = "Turns a journal into a database while the traced program runs, and ends after it.\n"
-		   "The recorder starts it; by hand it takes up a journal that was left behind.",
+	.summary =
+		"Turns a journal into a database while the program runs, and ends after it.\n"
+		"The recorder starts it; by hand it takes up a journal that was left behind.",
 	.options = options,
 };
 
 /*
- * The program's descriptors must not live on in us: whoever reads its pipes would wait for our end, not its own.
+ * The program's descriptors must not live on in us: whoever reads its pipes would wait for our end,
+ * not its own.
  */
 static int leave_descriptors(void)
 {
@@ -51,7 +53,10 @@ static int leave_descriptors(void)
 	return 0;
 }
 
-/* Out of the program's session: its terminal's signals and its end are not ours.  Returns in the child only. */
+/*
+ * Out of the program's session: its terminal's signals and its end are not ours.  Returns in the
+ * child only.
+ */
 static int detach(void)
 {
 	pid_t pid = fork();
@@ -82,6 +87,7 @@ int vt_cmd_collect(int argc, char **argv)
 {
 	struct vt_diag diag = { 0 };
 	int is_foreground = 0, id;
+	sigset_t none;
 
 	while ((id = vt_options_next(&spec, argc, argv)) > 0)
 		is_foreground |= id == OPTION_FOREGROUND;
@@ -94,6 +100,9 @@ int vt_cmd_collect(int argc, char **argv)
 			    strerror(errno));
 		return vt_diag_print(&diag);
 	}
+	/* Started inside a program we have its mask; interrupts of its terminal are not for us. */
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGINT, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	if (collect(argv[optind], &diag))

@@ -33,11 +33,16 @@ static const struct {
 	const char *name;
 	const char *table;
 } counted[] = {
-	{ "allocations", "allocation" },     { "other_events", "event" },
-	{ "marks", "mark" },		     { "out_of_memory", "out_of_memory" },
-	{ "native_stacks", "native_stack" }, { "native_frames", "native_frame" },
-	{ "python_stacks", "python_stack" }, { "python_frames", "python_frame" },
-	{ "modules", "module" },	     { "strings", "string" },
+	{ "allocations", "allocation" },
+	{ "other_events", "event" },
+	{ "marks", "mark" },
+	{ "out_of_memory", "out_of_memory" },
+	{ "native_stacks", "native_stack" },
+	{ "native_frames", "native_frame" },
+	{ "python_stacks", "python_stack" },
+	{ "python_frames", "python_frame" },
+	{ "modules", "module" },
+	{ "strings", "string" },
 };
 
 /* Facts of the run table that count losses. */
@@ -103,9 +108,17 @@ static json_t *json_int_or_null(struct vt_stmt *stmt, int column)
 static json_t *json_devices(struct vt_db *db)
 {
 	static const char *const keys[] = {
-		"id",		  "name",	   "total_bytes",	 "capability",
-		"multiprocessors", "driver_version", "simulated",	 "context_bytes",
-		"peak_used_bytes", "peak_allocated_bytes", "max_allocated_bytes",
+		"id",
+		"name",
+		"total_bytes",
+		"capability",
+		"multiprocessors",
+		"driver_version",
+		"simulated",
+		"context_bytes",
+		"peak_used_bytes",
+		"peak_allocated_bytes",
+		"max_allocated_bytes",
 	};
 	struct vt_stmt *stmt = vt_db_prepare(db, DEVICE_QUERY);
 	json_t *devices = json_array();
@@ -132,7 +145,8 @@ static void print_json(struct vt_db *db)
 				    json_integer(count_rows(db, counted[i].table)));
 	json_object_set_new(file, "path", json_value("path", vt_db_path(db)));
 	json_object_set_new(file, "size_bytes", json_integer(file_bytes(db)));
-	json_object_set_new(file, "schema", json_integer(vt_db_query_int(db, "PRAGMA user_version", 0)));
+	json_object_set_new(file, "schema",
+			    json_integer(vt_db_query_int(db, "PRAGMA user_version", 0)));
 	json_object_set_new(root, "format", json_integer(1));
 	json_object_set_new(root, "file", file);
 	json_object_set_new(root, "run", json_run(db));
@@ -167,7 +181,8 @@ static void print_time(struct vt_db *db)
 
 static void print_device(struct vt_stmt *stmt)
 {
-	char total[VT_UNITS_MAX], peak[VT_UNITS_MAX], allocated[VT_UNITS_MAX], context[VT_UNITS_MAX];
+	char total[VT_UNITS_MAX], peak[VT_UNITS_MAX], allocated[VT_UNITS_MAX],
+		context[VT_UNITS_MAX];
 	int64_t capability = vt_stmt_int(stmt, 3), driver = vt_stmt_int(stmt, 5);
 	const char *name = vt_stmt_text(stmt, 1);
 
@@ -221,9 +236,11 @@ static void print_text(struct vt_db *db)
 	print_fact(db, "recorder", "recorder");
 	print_fact(db, "python", "python");
 	print_fact(db, "torch", "torch");
-	stmt = vt_db_prepare(db, "SELECT substr(key, 5), value FROM run WHERE key LIKE 'env:%' ORDER BY key");
+	stmt = vt_db_prepare(
+		db, "SELECT substr(key, 5), value FROM run WHERE key LIKE 'env:%' ORDER BY key");
 	while (vt_stmt_step(stmt) == 1)
-		printf("%-20s %s=%s\n", "environment", vt_stmt_text(stmt, 0), vt_stmt_text(stmt, 1));
+		printf("%-20s %s=%s\n", "environment", vt_stmt_text(stmt, 0),
+		       vt_stmt_text(stmt, 1));
 	vt_stmt_free(stmt);
 	stmt = vt_db_prepare(db, DEVICE_QUERY);
 	while (vt_stmt_step(stmt) == 1)

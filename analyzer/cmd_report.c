@@ -8,15 +8,16 @@
 #include "analyzer/report.h"
 #include "analyzer/when.h"
 
-enum { OPTION_AT = 256, OPTION_ALL_FRAMES, OPTION_DEVICE, OPTION_JSON, OPTION_RULES, OPTION_TOP };
+enum { OPTION_AT = 256, OPTION_ALL_FRAMES, OPTION_DEVICE, OPTION_RULES, OPTION_TOP };
 
 static const struct vt_option options[] = {
 	{ OPTION_AT, "at", "WHEN", "the moment: " VT_WHEN_WORDS " (default: peak)" },
 	{ OPTION_DEVICE, "device", "N", "only this CUDA device (default: all)" },
 	{ OPTION_TOP, "top", "N", "list that many stacks (default: 10)" },
-	{ OPTION_ALL_FRAMES, "all-frames", NULL, "show frames of PyTorch and Python's library too" },
+	{ OPTION_ALL_FRAMES, "all-frames", NULL,
+	  "show frames of PyTorch and Python's library too" },
 	{ OPTION_RULES, "rules", "FILE", "name bytes by these rules (default: built in)" },
-	{ OPTION_JSON, "json", NULL, "print JSON" },
+	{ 'j', "json", NULL, "print JSON" },
 	{ 0 },
 };
 
@@ -52,7 +53,8 @@ out:
 
 int vt_cmd_report(int argc, char **argv)
 {
-	struct vt_report_options wanted = { .when = "peak", .device = VT_WHEN_ALL_DEVICES,
+	struct vt_report_options wanted = { .when = "peak",
+					    .device = VT_WHEN_ALL_DEVICES,
 					    .top = 10 };
 	const char *rules = NULL;
 	int is_json = 0, id;
@@ -66,7 +68,7 @@ int vt_cmd_report(int argc, char **argv)
 		case OPTION_ALL_FRAMES:
 			wanted.has_all_frames = 1;
 			break;
-		case OPTION_JSON:
+		case 'j':
 			is_json = 1;
 			break;
 		case OPTION_RULES:
@@ -86,7 +88,7 @@ int vt_cmd_report(int argc, char **argv)
 	if (id < 0)
 		return vt_options_exit_code(id);
 	if (argc - optind != 1)
-		return vt_options_wrong(&spec, argc == optind ? "which recording?" :
-								 "one recording at a time");
+		return vt_options_wrong(&spec, argc == optind ? "which recording?"
+							      : "one recording at a time");
 	return print_report(argv[optind], rules, is_json, &wanted);
 }

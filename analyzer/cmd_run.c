@@ -10,11 +10,11 @@
 #include <unistd.h>
 
 #include "analyzer/cmd.h"
+#include "analyzer/collect.h"
 #include "analyzer/db.h"
 #include "analyzer/diag.h"
 #include "analyzer/environment.h"
 #include "analyzer/input.h"
-#include "analyzer/journal_file.h"
 #include "analyzer/launch.h"
 #include "analyzer/options.h"
 #include "analyzer/outputs.h"
@@ -48,7 +48,9 @@ static const struct vt_option options[] = {
 static const struct vt_options_spec spec = {
 	.command = "run",
 	.synopsis = "[OPTION...] -- COMMAND [ARGUMENT...]",
-	.summary = "Runs a program and records its GPU memory; its exit code is ours (128+N for signal N).",
+	.summary =
+		"Runs a program and records its GPU memory.  Ends with the program's exit code,\n"
+		"128+N where signal N killed it.",
 	.options = options,
 	.is_stopping_at_operand = 1,
 };
@@ -73,7 +75,9 @@ static int is_number(const char *text)
 	return *text && strspn(text, "0123456789") == strlen(text);
 }
 
-/* Reads the options; the recorder's become its variables.  Returns as vt_options_next at its end. */
+/*
+ * Reads the options; the recorder's become its variables.  Returns as vt_options_next at its end.
+ */
 static int read_options(struct run *run, int argc, char **argv)
 {
 	int id;
@@ -116,7 +120,7 @@ static char *output_folder(const char *output)
 {
 	const char *slash = strrchr(output, '/');
 	char *folder = slash == output ? vt_xstrdup("/")
-		       : slash	       ? vt_xstrndup(output, (size_t)(slash - output))
+		       : slash         ? vt_xstrndup(output, (size_t)(slash - output))
 				       : vt_xstrdup(".");
 
 	if (!is_pattern(folder))
@@ -175,7 +179,8 @@ static int set_environment(struct run *run, struct vt_diag *diag)
 	int rc = -1;
 
 	if (!library) {
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "libvtrace.so is not there (looked beside vtrace)");
+		vt_diag_set(diag, VT_EXIT_UNREADABLE,
+			    "libvtrace.so is not there (looked beside vtrace)");
 		goto out;
 	}
 	if (run->profile) {
@@ -223,37 +228,44 @@ static uint64_t realtime_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* Waits, bounded, until the collector has deleted the journal.  Returns whether it has. */
-static int wait_for_collector(const char *journal)
+/*
+ * Brings the recording to its end, bounded: waits for the collector, or does its work where there
+ * is none (yet). Returns whether the database is complete.
+ */
+static int complete(const char *journal, const char *database)
 {
-	const char *text = getenv("VTRACE_EXIT_WAIT");
-	uint64_t end = realtime_ns() + (text ? strtoull(text, NULL, 10) : 10) * 1000000000;
+	const char *wait = getenv("VTRACE_EXIT_WAIT"), *collect = getenv("VTRACE_COLLECT");
+	uint64_t end = realtime_ns() + (wait ? strtoull(wait, NULL, 10) : 10) * 1000000000;
+	struct vt_collect_options collect_options = { 0 };
 	struct timespec pause = { 0, 10000000 };
 
-	while (!access(journal, F_OK) && realtime_ns() < end && vt_journal_file_is_held(journal))
+	if (access(journal, F_OK))
+		return 1;
+	if (collect && !strcmp(collect, "0"))
+		return 0;
+	while (vt_collect_run(journal, database, &collect_options, NULL) == VT_COLLECT_BUSY &&
+	       realtime_ns() < end)
 		nanosleep(&pause, NULL);
 	return access(journal, F_OK) != 0;
 }
 
 static void print_closing_line(struct vt_db *db, const char *path)
 {
-	char events[VT_UNITS_MAX], lost[VT_UNITS_MAX], peak[VT_UNITS_MAX], size[VT_UNITS_MAX];
-	struct stat st = { 0 };
-	int64_t device;
+	uint64_t nr_events = (uint64_t)vt_db_run_get_int(db, "events", 0);
+	uint64_t nr_lost = (uint64_t)vt_db_run_get_int(db, "lost_events", 0);
+	int64_t peak = vt_db_query_int(db, "SELECT max(used_bytes) FROM peak", 0);
+	int64_t device =
+		vt_db_query_int(db, "SELECT device FROM peak ORDER BY used_bytes DESC LIMIT 1", 0);
+	char events[VT_UNITS_MAX], lost[VT_UNITS_MAX], bytes[VT_UNITS_MAX];
 
-	stat(path, &st);
-	device = vt_db_query_int(db, "SELECT device FROM peak ORDER BY used_bytes DESC LIMIT 1", 0);
-	fprintf(stderr,
-		"vtrace: %s events, %s lost; peak %s on cuda:%lld; %s (%s)\n"
-		"vtrace: next: vtrace report %s\n",
-		vt_units_count(events, sizeof(events),
-			       (uint64_t)vt_db_run_get_int(db, "events", 0)),
-		vt_units_count(lost, sizeof(lost),
-			       (uint64_t)vt_db_run_get_int(db, "lost_events", 0)),
-		vt_units_bytes(peak, sizeof(peak),
-			       (uint64_t)vt_db_query_int(db, "SELECT max(used_bytes) FROM peak", 0)),
-		(long long)device, path,
-		vt_units_bytes(size, sizeof(size), (uint64_t)st.st_size), path);
+	fprintf(stderr, "vtrace: %s events, %s lost; ",
+		vt_units_count(events, sizeof(events), nr_events),
+		vt_units_count(lost, sizeof(lost), nr_lost));
+	if (peak > 0)
+		fprintf(stderr, "peak %s on cuda:%lld; ",
+			vt_units_bytes(bytes, sizeof(bytes), (uint64_t)peak), (long long)device);
+	fprintf(stderr, "%s (%s)\nvtrace: next: vtrace report %s\n", path,
+		vt_units_bytes(bytes, sizeof(bytes), vt_db_size_bytes(db)), path);
 }
 
 /* Only read: opening for writing changes the file's mode. */
@@ -273,8 +285,8 @@ static int is_end_unknown(const char *path)
 }
 
 /*
- * The recorder says the closing line in the program's exit handlers.  Where none ran (a signal, _exit) nobody but
- * us knows how the program ended.
+ * The recorder says the closing line in the program's exit handlers.  Where none ran (a signal,
+ * _exit) nobody but us knows how the program ended.
  */
 static void close_recording(const struct run *run, const char *path, int status)
 {
@@ -303,7 +315,7 @@ static void finish(const struct run *run, pid_t pid, int status)
 
 	if (path) {
 		vt_input_paths(path, &database, &journal);
-		if (wait_for_collector(journal))
+		if (complete(journal, database))
 			close_recording(run, strncmp(database, "./", 2) ? database : database + 2,
 					status);
 	}

@@ -13,15 +13,21 @@
 #include "analyzer/resolve.h"
 #include "analyzer/util.h"
 
-/* Records per transaction: large enough that its cost does not matter, small enough for a live report. */
+/*
+ * Records per transaction: large enough that its cost does not matter, small enough for a live
+ * report.
+ */
 #define BATCH_RECORDS 65536
 
 /* Pauses between looks at a living journal. */
 #define SHORTEST_PAUSE_MS 1
-#define USUAL_PAUSE_MS	  10
+#define USUAL_PAUSE_MS    10
 #define LONGEST_PAUSE_MS  50
 
-/* How often a reader may keep the finished database from becoming one file, at one try per long pause. */
+/*
+ * How often a reader may keep the finished database from becoming one file, at one try per long
+ * pause.
+ */
 #define SINGLE_FILE_TRIES 100
 
 struct collect {
@@ -31,7 +37,7 @@ struct collect {
 	struct vt_import *import;
 	struct vt_db *db;
 	unsigned int pause_ms;
-	int is_dead; /* seen before the journal was read: nothing is written behind what we then read */
+	int is_dead; /* seen before the journal was read: what we then read is all */
 };
 
 static void publish(struct collect *c)
@@ -55,7 +61,8 @@ static int64_t take_batch(struct collect *c, struct vt_diag *diag)
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", c->journal.path, strerror(errno));
 		return -1;
 	}
-	taken = vt_import_batch(c->import, header, slots, nr_slots, c->is_dead, BATCH_RECORDS, diag);
+	taken = vt_import_batch(c->import, header, slots, nr_slots, c->is_dead, BATCH_RECORDS,
+				diag);
 	if (taken > 0)
 		publish(c);
 	if (c->options->progress) {
@@ -68,8 +75,9 @@ static int64_t take_batch(struct collect *c, struct vt_diag *diag)
 }
 
 /*
- * Back-off while the program lives.  A small batch does not shorten the pause: a transaction per handful of
- * events would cost the machine more than it gives.  A program in its exit handlers waits for us.
+ * Back-off while the program lives.  A small batch does not shorten the pause: a transaction per
+ * handful of events would cost the machine more than it gives.  A program in its exit handlers
+ * waits for us.
  */
 static void pause_between(struct collect *c, int64_t taken)
 {
@@ -80,7 +88,8 @@ static void pause_between(struct collect *c, int64_t taken)
 	else if (taken > 0)
 		c->pause_ms = USUAL_PAUSE_MS;
 	else if (c->pause_ms < LONGEST_PAUSE_MS)
-		c->pause_ms = c->pause_ms * 2 < LONGEST_PAUSE_MS ? c->pause_ms * 2 : LONGEST_PAUSE_MS;
+		c->pause_ms =
+			c->pause_ms * 2 < LONGEST_PAUSE_MS ? c->pause_ms * 2 : LONGEST_PAUSE_MS;
 	vt_process_wait(&c->process, c->pause_ms);
 }
 
@@ -141,7 +150,8 @@ static int open_database(struct collect *c, const char *path, struct vt_diag *di
 }
 
 enum vt_collect_result vt_collect_run(const char *journal_path, const char *database_path,
-				      const struct vt_collect_options *options, struct vt_diag *diag)
+				      const struct vt_collect_options *options,
+				      struct vt_diag *diag)
 {
 	struct collect c = { .options = options, .pause_ms = SHORTEST_PAUSE_MS, .process.fd = -1 };
 	const struct vt_journal_header *header;

@@ -3,10 +3,11 @@
 #define VT_ANALYZER_COLLECT_H
 
 /*
- * One journal to its database, from beginning to end: follows a living program, or takes up what a dead one left.
+ * One journal to its database, from beginning to end: follows a living program, or takes up what a
+ * dead one left.
  *
- * The journal is deleted only after everything in it is in a finished database, and no earlier: stopped at any
- * instruction, the next call goes on.
+ * The journal is deleted only after everything in it is in a finished database, and no earlier:
+ * stopped at any instruction, the next call goes on.
  */
 
 #include <stdint.h>
@@ -14,10 +15,10 @@
 #include "analyzer/diag.h"
 
 enum vt_collect_result {
-	VT_COLLECT_DONE = 0,	/* the database is finished, the journal is gone */
+	VT_COLLECT_DONE = 0,    /* the database is finished, the journal is gone */
 	VT_COLLECT_FAILED = -1, /* `diag` says why; the journal is kept */
-	VT_COLLECT_BUSY = -2,	/* somebody else does it at this moment */
-	VT_COLLECT_ALIVE = -3,	/* `is_following` was 0 and the program lives: imported so far */
+	VT_COLLECT_BUSY = -2,   /* somebody else does it at this moment */
+	VT_COLLECT_ALIVE = -3,  /* `is_following` was 0 and the program lives: imported so far */
 };
 
 struct vt_collect_options {
@@ -28,6 +29,7 @@ struct vt_collect_options {
 };
 
 enum vt_collect_result vt_collect_run(const char *journal_path, const char *database_path,
-				      const struct vt_collect_options *options, struct vt_diag *diag);
+				      const struct vt_collect_options *options,
+				      struct vt_diag *diag);
 
 #endif

@@ -5,7 +5,10 @@
 
 #include "analyzer/util.h"
 
-/* A range of addresses with driver memory behind it; ranges that are there at one moment do not overlap. */
+/*
+ * A range of addresses with driver memory behind it; ranges that are there at one moment do not
+ * overlap.
+ */
 struct range {
 	uint64_t start;
 	uint64_t end;
@@ -17,7 +20,9 @@ struct ranges {
 	VT_VECTOR(struct range) sorted;
 };
 
-/* Handles of physical memory (cuMemCreate) that are alive now; few: one per granule of 2 or 20 MiB. */
+/*
+ * Handles of physical memory (cuMemCreate) that are alive now; few: one per granule of 2 or 20 MiB.
+ */
 struct handles {
 	VT_VECTOR(uint32_t) alive; /* indices of allocations */
 };
@@ -44,6 +49,8 @@ static void erase(struct ranges *ranges, uint64_t start, uint64_t end)
 
 	while (last < ranges->sorted.len && ranges->sorted.items[last].start < end)
 		last++;
+	if (first == last)
+		return;
 	memmove(&ranges->sorted.items[first], &ranges->sorted.items[last],
 		(ranges->sorted.len - last) * sizeof(struct range));
 	ranges->sorted.len -= last - first;
@@ -100,8 +107,8 @@ static void place_block(struct vt_model *model, const struct ranges *ranges, uin
 	}
 }
 
-static void start_allocation(struct vt_model *model, struct ranges *ranges,
-			     struct handles *handles, uint32_t index)
+static void start_allocation(struct vt_model *model, struct ranges *ranges, struct handles *handles,
+			     uint32_t index)
 {
 	const struct vt_allocation *a = &model->allocations[index];
 

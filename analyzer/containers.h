@@ -3,8 +3,9 @@
 #define VT_ANALYZER_CONTAINERS_H
 
 /*
- * Finds for every block the driver memory it lies in, by address at the moment of the allocation, and so which
- * driver memory belongs to a framework's caching allocator.  Fills vt_allocation.container and .holds_blocks.
+ * Finds for every block the driver memory it lies in, by address at the moment of the allocation,
+ * and so which driver memory belongs to a framework's caching allocator.  Fills
+ * vt_allocation.container and .holds_blocks.
  */
 
 #include "analyzer/model.h"

@@ -2,10 +2,10 @@
 /*
  * db.c - the only user of sqlite3.h.
  *
- *  D1  A database appears under its name complete with its schema, or not at all: it is made under a second
- *      name and renamed without replacing.
- *  D2  A writer uses the write-ahead log: readers see committed batches while it works, and SIGKILL at any
- *      instruction leaves the last committed batch.
+ *  D1  A database appears under its name complete with its schema, or not at all: it is made under
+ *      a second name and renamed without replacing.
+ *  D2  A writer uses the write-ahead log: readers see committed batches while it works, and SIGKILL
+ *      at any instruction leaves the last committed batch.
  */
 #include "analyzer/db.h"
 
@@ -71,9 +71,9 @@ static int fill_all_words(struct vt_db *db)
 {
 	int rc = 0;
 
-#define WORD(name, number, text) rc |= fill_words(db, table, number, text);
+#define WORD(name, number, text)                 rc |= fill_words(db, table, number, text);
 #define VT_CUDA_API(id, name, version, kind, op) rc |= fill_words(db, "function", id, #name);
-#define VT_FRAMEWORK_API(id, name, kind, op) rc |= fill_words(db, "function", id, #name);
+#define VT_FRAMEWORK_API(id, name, kind, op)     rc |= fill_words(db, "function", id, #name);
 	const char *table = "operation";
 
 	VT_OPS(WORD)
@@ -108,7 +108,10 @@ static int open_raw(struct vt_db **out, const char *path, int flags, struct vt_d
 {
 	struct vt_db *db = vt_xcalloc(1, sizeof(*db));
 
-	/* Counting its own memory takes a lock per allocation; refused, which is fine, after the first use. */
+	/*
+	 * Counting its own memory takes a lock per allocation; refused, which is fine, after the
+	 * first use.
+	 */
 	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 	db->path = vt_xstrdup(path);
 	if (sqlite3_open_v2(path, &db->raw, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK) {
@@ -167,8 +170,8 @@ out:
 }
 
 /*
- * NORMAL: in this mode nothing is synchronised per transaction and SIGKILL loses nothing; a power cut loses at
- * most the last transactions.  16 MiB of log between checkpoints; 64 MiB of cache.
+ * NORMAL: in this mode nothing is synchronised per transaction and SIGKILL loses nothing; a power
+ * cut loses at most the last transactions.  16 MiB of log between checkpoints; 64 MiB of cache.
  */
 static const char writer_settings[] =
 	"PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=4096;"

@@ -3,23 +3,22 @@
 #define VT_ANALYZER_DB_H
 
 /*
- * The database file: the only door to SQLite.  Makes it from the embedded schema, opens it after checking that
- * it is ours and whole, and runs prepared statements.
+ * The database file: the only door to SQLite.  Makes it from the embedded schema, opens it after
+ * checking that it is ours and whole, and runs prepared statements.
  *
- * Errors: functions that return int return 0 (or what they say) or -1; the text is then in vt_db_error() until
- * the next call that fails.  Every vt_stmt_* function accepts NULL (a prepare that failed): binds do nothing and
- * vt_stmt_step returns -1, so that only the step needs checking.  One thread per vt_db.
+ * Errors: functions that return int return 0 (or what they say) or -1; the text is then in
+ * vt_db_error() until the next call that fails.  Every vt_stmt_* function accepts NULL (a prepare
+ * that failed): binds do nothing and vt_stmt_step returns -1, so that only the step needs
+ * checking.  One thread per vt_db.
  */
 
 #include <stdint.h>
 
+#include "analyzer/db_check.h"
 #include "analyzer/diag.h"
 
 struct vt_db;
 struct vt_stmt;
-
-#define VT_DB_APPLICATION_ID 0x76747263 /* "vtrc" */
-#define VT_DB_SCHEMA_VERSION 1
 
 enum vt_db_mode {
 	VT_DB_READ,   /* must exist; a collector may be writing to it */
@@ -28,8 +27,8 @@ enum vt_db_mode {
 };
 
 /*
- * Opens `path`.  *db is set only on success (0).  On -1 `diag` says why in one line: missing, no permission,
- * not ours, truncated, made by a newer version; nothing was modified.
+ * Opens `path`.  *db is set only on success (0).  On -1 `diag` says why in one line: missing, no
+ * permission, not ours, truncated, made by a newer version; nothing was modified.
  */
 int vt_db_open(struct vt_db **db, const char *path, enum vt_db_mode mode, struct vt_diag *diag);
 /* Also frees the statements that are still there.  NULL is fine. */
@@ -49,10 +48,15 @@ int vt_db_exec(struct vt_db *db, const char *sql);
 int vt_db_begin(struct vt_db *db);
 int vt_db_commit(struct vt_db *db);
 void vt_db_rollback(struct vt_db *db);
-/* How a writer ends: everything in one file, none beside it.  Returns -1 while a reader holds the old state. */
+/*
+ * How a writer ends: everything in one file, none beside it.  Returns -1 while a reader holds the
+ * old state.
+ */
 int vt_db_make_single_file(struct vt_db *db);
 
-/* Prepares one statement; NULL and vt_db_error() on failure.  Freed by vt_stmt_free or vt_db_close. */
+/*
+ * Prepares one statement; NULL and vt_db_error() on failure.  Freed by vt_stmt_free or vt_db_close.
+ */
 struct vt_stmt *vt_db_prepare(struct vt_db *db, const char *sql);
 void vt_stmt_free(struct vt_stmt *stmt);
 
@@ -64,17 +68,21 @@ void vt_stmt_bind_text_len(struct vt_stmt *stmt, int parameter, const char *text
 void vt_stmt_bind_blob(struct vt_stmt *stmt, int parameter, const void *bytes, int len);
 void vt_stmt_bind_null(struct vt_stmt *stmt, int parameter);
 
-/* 1 = a row is there, 0 = done, -1 = error.  After 0 and -1 the statement is reset, bindings stay. */
+/*
+ * 1 = a row is there, 0 = done, -1 = error.  After 0 and -1 the statement is reset, bindings stay.
+ */
 int vt_stmt_step(struct vt_stmt *stmt);
 /* Makes the statement ready to run again; bindings stay. */
 void vt_stmt_reset(struct vt_stmt *stmt);
 
-/* The columns of the current row, numbered from 0.  Text is borrowed until the next step or reset. */
+/*
+ * The columns of the current row, numbered from 0.  Text is borrowed until the next step or reset.
+ */
 int vt_stmt_is_null(struct vt_stmt *stmt, int column);
 int64_t vt_stmt_int(struct vt_stmt *stmt, int column);
 double vt_stmt_double(struct vt_stmt *stmt, int column);
 const char *vt_stmt_text(struct vt_stmt *stmt, int column); /* NULL for NULL */
-int vt_stmt_text_len(struct vt_stmt *stmt, int column); /* bytes; of a blob too */
+int vt_stmt_text_len(struct vt_stmt *stmt, int column);     /* bytes; of a blob too */
 const void *vt_stmt_blob(struct vt_stmt *stmt, int column);
 
 /* One value by one query without parameters: `fallback` where there is no row or it is NULL. */

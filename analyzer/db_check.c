@@ -9,16 +9,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "analyzer/db.h"
 #include "analyzer/util.h"
 
 /* Layout of an SQLite file's first page, https://www.sqlite.org/fileformat.html section 1.3. */
-#define SQLITE_MAGIC		 "SQLite format 3"
-#define SQLITE_HEADER_BYTES	 100
-#define OFFSET_PAGE_SIZE	 16
-#define OFFSET_PAGE_COUNT	 28
-#define OFFSET_USER_VERSION	 60
-#define OFFSET_APPLICATION_ID	 68
+#define SQLITE_MAGIC          "SQLite format 3"
+#define SQLITE_HEADER_BYTES   100
+#define OFFSET_PAGE_SIZE      16
+#define OFFSET_PAGE_COUNT     28
+#define OFFSET_USER_VERSION   60
+#define OFFSET_APPLICATION_ID 68
 
 static uint32_t get_be32(const unsigned char *p)
 {
@@ -55,15 +54,17 @@ static int check_header(const char *path, const unsigned char *header, uint64_t 
 	}
 	if (version > VT_DB_SCHEMA_VERSION) {
 		vt_diag_set(diag, VT_EXIT_UNREADABLE,
-			    "%s: schema %u was made by a newer vtrace; this one (%s) reads up to schema %d",
-			    path, version, VTRACE_VERSION, VT_DB_SCHEMA_VERSION);
+			    "%s: made by a newer vtrace: schema %u, this one (%s) reads %d", path,
+			    version, VTRACE_VERSION, VT_DB_SCHEMA_VERSION);
 		return -1;
 	}
-	/* While a writer moves pages from the log into the file, the first page runs ahead of the size. */
+	/*
+	 * While a writer moves pages from the log into the file, the first page runs ahead of the
+	 * size.
+	 */
 	if (size_bytes < promised_bytes(header) && !has_write_ahead_log(path)) {
-		vt_diag_set(diag, VT_EXIT_UNREADABLE,
-			    "%s: truncated: %llu bytes of %llu are there", path,
-			    (unsigned long long)size_bytes,
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: truncated: %llu bytes of %llu are there",
+			    path, (unsigned long long)size_bytes,
 			    (unsigned long long)promised_bytes(header));
 		return -1;
 	}
@@ -88,9 +89,9 @@ int vt_db_check_file(const char *path, struct vt_diag *diag)
 	close(fd);
 	if (len != (ssize_t)sizeof(header)) {
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", path,
-			    S_ISDIR(st.st_mode)	  ? "is a directory"
-			    : len == 0		  ? "empty, not a vtrace database"
-						  : "not a vtrace database");
+			    S_ISDIR(st.st_mode) ? "is a directory"
+			    : len == 0          ? "empty, not a vtrace database"
+						: "not a vtrace database");
 		return -1;
 	}
 	return check_header(path, header, (uint64_t)st.st_size, diag);

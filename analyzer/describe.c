@@ -159,7 +159,7 @@ static char *short_symbol(const char *symbol)
 static char *native_text(const struct vt_describe *describe, uint32_t id)
 {
 	const struct vt_frames *frames = &describe->model->frames;
-	const struct vt_native_frame *frame = &frames->native[id];
+	const struct vt_frame_native *frame = &frames->native[id];
 	const char *library = vt_frames_library(frames, id);
 	char *symbol, *text;
 
@@ -177,15 +177,17 @@ static char *native_text(const struct vt_describe *describe, uint32_t id)
 }
 
 /*
- * Frames that every allocation of PyTorch has: its caching allocator, its dispatcher's glue, the interpreter.
- * What is left names the operator and who called it.
+ * Frames that every allocation of PyTorch has: its caching allocator, its dispatcher's glue, the
+ * interpreter. What is left names the operator and who called it.
  */
 static int is_glue(const struct vt_frames *frames, uint32_t id)
 {
 	static const char *const libraries[] = { "libc10", "libpython", "python3", "libc.so",
 						 "ld-linux" };
-	static const char *const symbols[] = { "c10::impl::", "at::detail::empty_",
-					       "at::(anonymous namespace)::(anonymous namespace)::wrapper_" };
+	static const char *const symbols[] = {
+		"c10::impl::", "at::detail::empty_",
+		"at::(anonymous namespace)::(anonymous namespace)::wrapper_"
+	};
 	const char *symbol = frames->native[id].symbol;
 
 	for (size_t i = 0; i < VT_ARRAY_SIZE(libraries); i++)

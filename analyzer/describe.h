@@ -3,8 +3,9 @@
 #define VT_ANALYZER_DESCRIBE_H
 
 /*
- * Stacks as text: "train.py:12 step" and "libtorch_cuda.so!at::native::empty_cuda+0x1f", innermost first.
- * Frames of the framework itself (PyTorch, Python's own library, the simulator) are left out unless asked for.
+ * Stacks as text: "train.py:12 step" and "libtorch_cuda.so!at::native::empty_cuda+0x1f", innermost
+ * first. Frames of the framework itself (PyTorch, Python's own library, the simulator) are left out
+ * unless asked for.
  */
 
 #include <stdint.h>
@@ -31,11 +32,14 @@ struct vt_lines {
 unsigned vt_describe_visible(const struct vt_describe *describe, uint32_t stack, uint32_t *ids);
 
 /*
- * The Python frames that are to be seen: without the framework's, but where nothing else is there the innermost
- * one.
+ * The Python frames that are to be seen: without the framework's, but where nothing else is there
+ * the innermost one.
  */
 struct vt_lines vt_describe_python(const struct vt_describe *describe, uint32_t stack);
-/* The native frames that are to be seen: without allocator, dispatcher and interpreter; no parameter lists. */
+/*
+ * The native frames that are to be seen: without allocator, dispatcher and interpreter; no
+ * parameter lists.
+ */
 struct vt_lines vt_describe_native(const struct vt_describe *describe, uint32_t stack);
 void vt_describe_free(struct vt_lines *lines);
 

@@ -3,8 +3,8 @@
 #define VT_ANALYZER_DIAG_H
 
 /*
- * What went wrong, as one line for the user: filled by libraries, printed by the command.  The libraries of
- * the analyzer print nothing themselves.
+ * What went wrong, as one line for the user: filled by libraries, printed by the command.  The
+ * libraries of the analyzer print nothing themselves.
  */
 
 enum vt_exit {

@@ -8,7 +8,7 @@
 
 /* What the program was doing. */
 #define VT_STAGES(X)                                                                               \
-	X(LOAD, "load")             /* before the first forward */                                 \
+	X(LOAD, "load") /* before the first forward */                                             \
 	X(FORWARD, "forward")                                                                      \
 	X(BACKWARD, "backward")                                                                    \
 	X(OPTIMIZER, "optimizer")                                                                  \
@@ -28,13 +28,13 @@
 
 /* How long it lived; an allocation has several of these. */
 #define VT_LIFETIMES(X)                                                                            \
-	X(OPERATION, "operation")               /* died inside the operation that made it */       \
-	X(STAGE, "stage")                       /* died inside the stage that made it */           \
-	X(AFTER_STAGE, "after-stage")           /* alive when that stage ended */                  \
-	X(AFTER_BACKWARD, "after-backward")     /* alive when its step's backward pass ended */    \
-	X(AFTER_STEP, "after-step")             /* alive when its step ended */                    \
+	X(OPERATION, "operation")           /* died inside the operation that made it */           \
+	X(STAGE, "stage")                   /* died inside the stage that made it */               \
+	X(AFTER_STAGE, "after-stage")       /* alive when that stage ended */                      \
+	X(AFTER_BACKWARD, "after-backward") /* alive when its step's backward pass ended */        \
+	X(AFTER_STEP, "after-step")         /* alive when its step ended */                        \
 	X(AFTER_NEXT_STEP, "after-next-step")                                                      \
-	X(FOREVER, "forever")                   /* never freed while the program worked */
+	X(FOREVER, "forever") /* never freed while the program worked */
 
 /* Between the vocabulary's matrix product and the loss, and how that is known. */
 #define VT_HEADS(X)                                                                                \
@@ -47,7 +47,7 @@
 	X(GRADIENT, "gradient") /* something that outlived the pass: its input was a parameter */
 
 #define VT_EVIDENCE_ENUM(name, text) VT_EVIDENCE_PREFIX(name),
-#define VT_EVIDENCE_PREFIX(name) VT_STAGE_##name
+#define VT_EVIDENCE_PREFIX(name)     VT_STAGE_##name
 enum vt_stage { VT_STAGES(VT_EVIDENCE_ENUM) VT_NR_STAGES };
 #undef VT_EVIDENCE_PREFIX
 #define VT_EVIDENCE_PREFIX(name) VT_PROVENANCE_##name

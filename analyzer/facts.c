@@ -80,8 +80,8 @@ static void find_sequences(struct vt_facts *facts)
 }
 
 /*
- * The last event that shows the program at work: a Python frame or an autograd node.  The interpreter frees
- * what is left at its end without any frame.
+ * The last event that shows the program at work: a Python frame or an autograd node.  The
+ * interpreter frees what is left at its end without any frame.
  */
 static int64_t find_last_working_event(const struct vt_model *model)
 {
@@ -139,7 +139,9 @@ static int64_t end_of_step(const struct vt_stages *stages, uint32_t step)
 	return s && s->is_complete ? stages->spans[s->last_span].last_event : VT_NEVER;
 }
 
-/* The end of the backward pass that `span` is or that follows it in the same step; VT_NEVER: none. */
+/*
+ * The end of the backward pass that `span` is or that follows it in the same step; VT_NEVER: none.
+ */
 static int64_t end_of_backward(const struct vt_stages *stages, const struct vt_span *span)
 {
 	const struct vt_span *end = stages->spans + stages->nr_spans;
@@ -153,12 +155,13 @@ static int64_t end_of_backward(const struct vt_stages *stages, const struct vt_s
 /* Made and freed at the same place: same Python line, same node, one operator. */
 static int died_in_operation(const struct vt_allocation *a, int64_t freed)
 {
-	if (freed == VT_NEVER || a->thread != a->freed_thread || a->node_class != a->freed_node_class)
+	if (freed == VT_NEVER || a->thread != a->freed_thread ||
+	    a->node_class != a->freed_node_class)
 		return 0;
 	if (a->node_class)
 		return a->node_sequence == a->freed_node_sequence;
-	return a->native_stack && a->freed_native_stack && a->python_stack == a->freed_python_stack &&
-	       a->freed_event == a->event + 1;
+	return a->native_stack && a->freed_native_stack &&
+	       a->python_stack == a->freed_python_stack && a->freed_event == a->event + 1;
 }
 
 uint32_t vt_facts_lifetimes(const struct vt_facts *facts, const struct vt_allocation *a)
@@ -203,7 +206,10 @@ uint32_t vt_facts_heads(const struct vt_facts *facts, const struct vt_allocation
 	if (sequence == VT_NO_SEQUENCE)
 		return bits;
 	stretch = vt_heads_find(&facts->heads, span->step, sequence);
-	/* The product's own node makes the gradients of its input and its weight, not of the logits. */
+	/*
+	 * The product's own node makes the gradients of its input and its weight, not of the
+	 * logits.
+	 */
 	if (!stretch || (a->node_class && sequence == stretch->product))
 		return bits;
 	if (!a->node_class && span->stage != VT_STAGE_FORWARD)

@@ -3,8 +3,9 @@
 #define VT_ANALYZER_FACTS_H
 
 /*
- * Everything that rules can ask about one allocation: what was recorded, and what follows from it without
- * judgement (how long it lived in the program's own terms, what the node that shares its sequence number is).
+ * Everything that rules can ask about one allocation: what was recorded, and what follows from it
+ * without judgement (how long it lived in the program's own terms, what the node that shares its
+ * sequence number is).
  */
 
 #include <stdint.h>

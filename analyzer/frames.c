@@ -54,7 +54,7 @@ static void take_code(struct vt_frames *frames, uint32_t id, struct vt_stmt *stm
 
 static void take_python(struct vt_frames *frames, uint32_t id, struct vt_stmt *stmt)
 {
-	struct vt_python_frame *frame = &frames->python[id];
+	struct vt_frame_python *frame = &frames->python[id];
 
 	frame->code = (uint32_t)vt_stmt_int(stmt, 1);
 	frame->line = (uint32_t)vt_stmt_int(stmt, 2);
@@ -71,7 +71,7 @@ static void take_module(struct vt_frames *frames, uint32_t id, struct vt_stmt *s
 
 static void take_native(struct vt_frames *frames, uint32_t id, struct vt_stmt *stmt)
 {
-	struct vt_native_frame *frame = &frames->native[id];
+	struct vt_frame_native *frame = &frames->native[id];
 
 	frame->symbol = copy_nullable(stmt, 1);
 	frame->module = (uint32_t)vt_stmt_int(stmt, 2);
@@ -102,7 +102,10 @@ static void take_native_stack(struct vt_frames *frames, uint32_t id, struct vt_s
 	frames->native_tree.leaves[id] = (uint32_t)vt_stmt_int(stmt, 1);
 }
 
-/* One row per table: where its array and its length live in struct vt_frames, and how a row is read. */
+/*
+ * One row per table: where its array and its length live in struct vt_frames, and how a row is
+ * read.
+ */
 struct table {
 	const char *name;
 	const char *sql;
@@ -113,12 +116,14 @@ struct table {
 };
 
 #define TABLE(table, member, count, sql, take)                                                     \
-	{ table, sql, offsetof(struct vt_frames, member), offsetof(struct vt_frames, count),       \
-	  sizeof(*((struct vt_frames *)0)->member), take }
+	{                                                                                          \
+		table, sql, offsetof(struct vt_frames, member), offsetof(struct vt_frames, count), \
+			sizeof(*((struct vt_frames *)0)->member), take                             \
+	}
 
 static const struct table tables[] = {
-	TABLE("python_code", codes, nr_codes, "SELECT id, file, name FROM python_code WHERE id >= 0",
-	      take_code),
+	TABLE("python_code", codes, nr_codes,
+	      "SELECT id, file, name FROM python_code WHERE id >= 0", take_code),
 	TABLE("python_frame", python, nr_python,
 	      "SELECT id, code, line, self_type, self_address FROM python_frame WHERE id >= 0",
 	      take_python),

@@ -3,8 +3,9 @@
 #define VT_ANALYZER_FRAMES_H
 
 /*
- * The stacks of a database in memory: frames once, stacks as leaves of a tree.  Ids are those of the database;
- * id 0, and every id that is not there, is "no stack".  Stacks come out innermost frame first.
+ * The stacks of a database in memory: frames once, stacks as leaves of a tree.  Ids are those of
+ * the database; id 0, and every id that is not there, is "no stack".  Stacks come out innermost
+ * frame first.
  */
 
 #include <stdint.h>
@@ -12,22 +13,23 @@
 #include "analyzer/db.h"
 #include "analyzer/diag.h"
 
-#define VT_FRAMES_MAX 512 /* frames of one stack; more than the recorder keeps, outer ones are dropped */
+#define VT_FRAMES_MAX                                                                              \
+	512 /* frames of one stack; more than the recorder keeps, outer ones are dropped */
 
 struct vt_code {
 	char *file;
-	char *name; /* qualified where the interpreter has it: "Linear.forward" */
+	char *name;             /* qualified where the interpreter has it: "Linear.forward" */
 	const char *short_name; /* behind the last dot */
 };
 
-struct vt_python_frame {
+struct vt_frame_python {
 	uint32_t code;
 	uint32_t line;
 	uint32_t self_type; /* string id, 0 = self is no module and no optimizer */
 	uint64_t self_address;
 };
 
-struct vt_native_frame {
+struct vt_frame_native {
 	char *symbol; /* NULL where none was found */
 	uint32_t module;
 	uint64_t offset; /* into the symbol, or into the module where there is no symbol */
@@ -50,9 +52,9 @@ struct vt_frame_tree {
 struct vt_frames {
 	struct vt_code *codes;
 	uint32_t nr_codes;
-	struct vt_python_frame *python;
+	struct vt_frame_python *python;
 	uint32_t nr_python;
-	struct vt_native_frame *native;
+	struct vt_frame_native *native;
 	uint32_t nr_native;
 	char **modules; /* file names of ELF objects, without directories */
 	uint32_t nr_modules;

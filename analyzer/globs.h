@@ -3,11 +3,12 @@
 #define VT_ANALYZER_GLOBS_H
 
 /*
- * A list of shell patterns ("*Attention* *MLP"), as rules write them, and whether one of them fits a text, a
- * Python frame or a native frame.
+ * A list of shell patterns ("*Attention* *MLP"), as rules write them, and whether one of them fits
+ * a text, a Python frame or a native frame.
  *
- * Frames are matched as "FILE:FUNCTION" and "LIBRARY!SYMBOL".  A Python function without a dot in the pattern
- * stands for the bare name, so that it also fits interpreters that do not record qualified names.
+ * Frames are matched as "FILE:FUNCTION" and "LIBRARY!SYMBOL".  A Python function without a dot in
+ * the pattern stands for the bare name, so that it also fits interpreters that do not record
+ * qualified names.
  */
 
 #include <stddef.h>

@@ -6,8 +6,8 @@
 #include "analyzer/util.h"
 
 /*
- * Operators between the head and its loss: casts, shifts, views, log-softmax.  transformers' loss functions need
- * about ten; a product further away than this is not the head of that loss.
+ * Operators between the head and its loss: casts, shifts, views, log-softmax.  transformers' loss
+ * functions need about ten; a product further away than this is not the head of that loss.
  */
 #define MAX_STRETCH 64
 
@@ -133,8 +133,9 @@ static int has_one_forward_thread(const struct search *search)
 	for (uint32_t i = 0; i < search->model->nr_allocations; i++) {
 		const struct vt_allocation *a = &search->model->allocations[i];
 
-		if (a->node_class || a->python_stack >= search->model->frames.python_tree.nr_stacks ||
-		    search->stages->stack_evidence[a->python_stack] != VT_STAGE_FORWARD)
+		if (a->node_class ||
+		    a->python_stack >= search->model->frames.python_tree.nr_stacks ||
+		    search->stages->evidence.by_stack[a->python_stack] != VT_STAGE_FORWARD)
 			continue;
 		if (thread && thread != a->thread)
 			return 0;
@@ -146,7 +147,9 @@ static int has_one_forward_thread(const struct search *search)
 void vt_heads_init(struct vt_heads *heads, const struct vt_stages *stages,
 		   const struct vt_rules *rules, struct vt_operators *operators)
 {
-	struct search search = { .stages = stages, .model = stages->timeline->model, .rules = rules,
+	struct search search = { .stages = stages,
+				 .model = stages->timeline->model,
+				 .rules = rules,
 				 .operators = operators };
 
 	memset(heads, 0, sizeof(*heads));

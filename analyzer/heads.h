@@ -3,10 +3,10 @@
 #define VT_ANALYZER_HEADS_H
 
 /*
- * Where the logits are, in autograd's own numbering: for every loss the stretch of sequence numbers from the
- * last matrix product before it (the vocabulary head) to the loss itself.  What was made in that stretch of a
- * forward is the head's output, its casts and copies and the log-softmax; what nodes of that stretch make in
- * the backward pass are the gradients of those.
+ * Where the logits are, in autograd's own numbering: for every loss the stretch of sequence numbers
+ * from the last matrix product before it (the vocabulary head) to the loss itself.  What was made
+ * in that stretch of a forward is the head's output, its casts and copies and the log-softmax; what
+ * nodes of that stretch make in the backward pass are the gradients of those.
  */
 
 #include <stdint.h>

@@ -22,7 +22,7 @@ static uint64_t place_of(const struct vt_describe *describe, const struct vt_all
 	uint64_t hash = nr;
 
 	for (unsigned i = 0; i < nr; i++) {
-		const struct vt_python_frame *frame = &model->frames.python[ids[i]];
+		const struct vt_frame_python *frame = &model->frames.python[ids[i]];
 
 		hash = mix(hash, (uint64_t)frame->code << 32 | frame->line);
 	}
@@ -90,7 +90,8 @@ void vt_hotspots_init(struct vt_hotspots *hotspots, struct vt_attribution *attri
 
 	for (uint32_t i = 0; i < model->nr_allocations; i++) {
 		const struct vt_allocation *a = &model->allocations[i];
-		struct vt_hotspot one = { .bytes = a->size_bytes, .blocks = 1,
+		struct vt_hotspot one = { .bytes = a->size_bytes,
+					  .blocks = 1,
 					  .python_stack = a->python_stack,
 					  .native_stack = a->native_stack };
 

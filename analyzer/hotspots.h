@@ -3,8 +3,9 @@
 #define VT_ANALYZER_HOTSPOTS_H
 
 /*
- * Live bytes by the place in the program that made them.  Stacks that differ only in which instance of a module
- * ran, or in frames that are not shown, are one place; where there is no Python stack, the native one is.
+ * Live bytes by the place in the program that made them.  Stacks that differ only in which instance
+ * of a module ran, or in frames that are not shown, are one place; where there is no Python stack,
+ * the native one is.
  */
 
 #include <stdint.h>

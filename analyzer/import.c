@@ -61,8 +61,8 @@ static int begin_run(struct vt_import *im, const struct vt_journal_header *heade
 	rc |= set_int(im, "start_realtime_ns", header->start_realtime_ns);
 	rc |= vt_db_run_set(im->db, "ended", "running");
 	/*
-	 * The database that the earlier chunks went to is not there any more: what was punched out of the
-	 * journal reads as zeros, which a living program's journal would make us wait for.
+	 * The database that the earlier chunks went to is not there any more: what was punched out
+	 * of the journal reads as zeros, which a living program's journal would make us wait for.
 	 */
 	if (header->imported_slots) {
 		vt_journal_reader_init(&im->reader,
@@ -77,8 +77,6 @@ static int resume_run(struct vt_import *im)
 {
 	vt_journal_reader_init(&im->reader, get_int(im, "imported_slots"));
 	im->reader.torn_records = get_int(im, "torn_records");
-	/* A gap may have been passed in part: what follows belongs to the same one. */
-	im->reader.is_in_gap = (int)get_int(im, "is_in_gap");
 	im->nr_events = get_int(im, "events");
 	im->lost_in_records = get_int(im, "lost_records");
 	im->allocations.nr_reused = get_int(im, "reused_addresses");
@@ -217,7 +215,6 @@ static int write_counts(struct vt_import *im, const struct vt_journal_header *he
 	int rc = 0;
 
 	rc |= set_int(im, "imported_slots", im->reader.slot);
-	rc |= set_int(im, "is_in_gap", (uint64_t)im->reader.is_in_gap);
 	rc |= set_int(im, "events", im->nr_events);
 	rc |= set_int(im, "lost_events", lost_events(im, header));
 	rc |= set_int(im, "lost_records", im->lost_in_records);
@@ -279,8 +276,7 @@ static const char clean_up[] =
 	"DELETE FROM python_line_table;"
 	"UPDATE python_frame SET line = 0 WHERE line < 0;"
 	"INSERT INTO python_code SELECT DISTINCT code, '', '?', 0 FROM python_frame"
-	" WHERE code NOT IN (SELECT id FROM python_code);"
-	"DELETE FROM run WHERE key = 'is_in_gap'";
+	" WHERE code NOT IN (SELECT id FROM python_code)";
 
 int vt_import_finish(struct vt_import *im, const struct vt_journal_header *header,
 		     struct vt_diag *diag)

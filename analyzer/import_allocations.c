@@ -58,7 +58,10 @@ static void open_allocation(struct vt_import_allocations *a, const struct vt_ope
 	vt_peak_add(a->peak, what->device, what->kind, what->size_bytes);
 }
 
-/* Ends the live allocation with that key at `event`.  Returns 0 where there is none; *what is a copy. */
+/*
+ * Ends the live allocation with that key at `event`.  Returns 0 where there is none; *what is a
+ * copy.
+ */
 static int end_allocation(struct vt_import_allocations *a, struct vt_key key, uint64_t event,
 			  const struct vt_event_record *record, struct vt_open_allocation *what)
 {
@@ -306,11 +309,12 @@ int vt_import_allocations_event(struct vt_import_allocations *a, uint64_t event,
 /* Runs the history of vmm memory through the same code again, without writing. */
 static int replay_vmm(struct vt_import_allocations *a)
 {
-	struct vt_stmt *stmt = vt_db_prepare(
-		a->rows->db,
-		"SELECT id, 1, thread, device, address, size_bytes, 0 FROM allocation WHERE kind = 3"
-		" UNION ALL SELECT id, op, thread, device, address, size_bytes, extra FROM event"
-		" WHERE kind = 3 ORDER BY 1");
+	struct vt_stmt *stmt =
+		vt_db_prepare(a->rows->db,
+			      "SELECT id, 1, thread, device, address, size_bytes, 0 FROM allocation"
+			      " WHERE kind = 3 UNION ALL SELECT id, op, thread, device, address, "
+			      "size_bytes, extra FROM event"
+			      " WHERE kind = 3 ORDER BY 1");
 	struct vt_event_record record = { .kind = VT_KIND_VMM };
 	uint64_t nr_reused = a->nr_reused, nr_unknown_frees = a->nr_unknown_frees;
 	int rc;
@@ -344,9 +348,10 @@ static void read_allocation(struct vt_stmt *stmt, struct vt_open_allocation *wha
 
 static int load_open(struct vt_import_allocations *a)
 {
-	struct vt_stmt *stmt = vt_db_prepare(a->rows->db,
-					     "SELECT id, kind, device, address, size_bytes FROM allocation"
-					     " WHERE freed_event IS NULL AND kind != 3 ORDER BY id");
+	struct vt_stmt *stmt =
+		vt_db_prepare(a->rows->db,
+			      "SELECT id, kind, device, address, size_bytes FROM allocation"
+			      " WHERE freed_event IS NULL AND kind != 3 ORDER BY id");
 	struct vt_open_allocation what;
 	int rc;
 
@@ -373,8 +378,9 @@ static int load_last_frees(struct vt_import_allocations *a)
 		a->rows->db,
 		"SELECT id, kind, device, address, size_bytes, freed_thread, freed_time_ns,"
 		" freed_function, freed_native_stack, freed_python_stack, max(freed_event)"
-		" FROM allocation a WHERE freed_event IS NOT NULL AND kind NOT IN (1, 3) AND NOT EXISTS"
-		" (SELECT 1 FROM allocation b WHERE b.id = a.freed_event) GROUP BY freed_thread");
+		" FROM allocation a WHERE freed_event IS NOT NULL AND kind NOT IN (1, 3)"
+		" AND NOT EXISTS (SELECT 1 FROM allocation b WHERE b.id = a.freed_event) GROUP BY "
+		"freed_thread");
 	int rc;
 
 	while ((rc = vt_stmt_step(stmt)) == 1) {
@@ -398,11 +404,14 @@ static int load_last_frees(struct vt_import_allocations *a)
 	return rc;
 }
 
-/* Frees of unknown addresses, failed ones and those of address ranges leave nothing to take back. */
+/*
+ * Frees of unknown addresses, failed ones and those of address ranges leave nothing to take back.
+ */
 static int load_void_frees(struct vt_import_allocations *a)
 {
-	struct vt_stmt *stmt = vt_db_prepare(a->rows->db, "SELECT thread, max(id) FROM event"
-							  " WHERE op IN (2, 3, 5) GROUP BY thread");
+	struct vt_stmt *stmt = vt_db_prepare(a->rows->db,
+					     "SELECT thread, max(id) FROM event"
+					     " WHERE op IN (2, 3, 5) GROUP BY thread");
 	struct vt_event_record record = { 0 };
 	int rc;
 

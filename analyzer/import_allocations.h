@@ -5,14 +5,16 @@
 /*
  * Pairs allocations with their frees, in journal order.
  *
- *  A1  An address is looked up among blocks, or among everything the driver gives out (whatever function frees
- *      it), or among vmm handles: a block and its segment may start at the same address.
- *  A2  An allocation at an address that is still live ends the old one at this event and is counted: its free
- *      was lost.
+ *  A1  An address is looked up among blocks, or among everything the driver gives out (whatever
+ *      function frees it), or among vmm handles: a block and its segment may start at the same
+ *      address.
+ *  A2  An allocation at an address that is still live ends the old one at this event and is
+ *      counted: its free was lost.
  *  A3  A free of an unknown address becomes an event row and is counted.
  *  A4  free_failed takes back the thread's last free; both stay visible as event rows.
  *  A5  vmm memory ends with its last reference or mapping.
- *  A6  All of this state can be rebuilt from the database (resume), so that an import may stop anywhere.
+ *  A6  All of this state can be rebuilt from the database (resume), so that an import may stop
+ *      anywhere.
  */
 
 #include <stdint.h>
@@ -42,10 +44,10 @@ struct vt_last_free {
 
 struct vt_import_allocations {
 	struct vt_import_rows *rows; /* borrowed */
-	struct vt_peak *peak;	     /* borrowed */
+	struct vt_peak *peak;        /* borrowed */
 	struct vt_open_allocations open;
 	VT_VECTOR(uint64_t) unused; /* places in `open` */
-	struct vt_map places;	    /* {class, address} -> place in `open` */
+	struct vt_map places;       /* {class, address} -> place in `open` */
 	struct vt_vmm vmm;
 	VT_VECTOR(struct vt_last_free) last_frees;
 	struct vt_map last_free_places; /* thread -> place in last_frees */

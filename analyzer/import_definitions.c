@@ -13,15 +13,19 @@ void vt_import_definitions_init(struct vt_import_definitions *d, struct vt_db *d
 	d->db = db;
 	d->string = vt_db_prepare(db, "INSERT OR IGNORE INTO string VALUES (?,?)");
 	d->info = vt_db_prepare(db, "INSERT OR REPLACE INTO run VALUES (?,?)");
-	/* A sample may have made the row before the device was described, and the other way round. */
+	/*
+	 * A sample may have made the row before the device was described, and the other way round.
+	 */
 	d->device = vt_db_prepare(
-		db, "INSERT INTO device(id, name, total_bytes, capability, multiprocessors,"
-		    " driver_version, simulated) VALUES (?1,?2,?3,?4,?5,?6,?7) ON CONFLICT(id) DO UPDATE SET"
-		    " name=?2, total_bytes=?3, capability=?4, multiprocessors=?5, driver_version=?6,"
-		    " simulated=?7");
+		db,
+		"INSERT INTO device(id, name, total_bytes, capability, multiprocessors,"
+		" driver_version, simulated) VALUES (?1,?2,?3,?4,?5,?6,?7)"
+		" ON CONFLICT(id) DO UPDATE SET name=?2, total_bytes=?3, capability=?4,"
+		" multiprocessors=?5, driver_version=?6, simulated=?7");
 	d->context = vt_db_prepare(
-		db, "INSERT INTO device VALUES (?1, '', ?2, 0, 0, 0, 0, ?3) ON CONFLICT(id) DO UPDATE SET"
-		    " context_bytes = ifnull(context_bytes, ?3)");
+		db,
+		"INSERT INTO device VALUES (?1, '', ?2, 0, 0, 0, 0, ?3)"
+		" ON CONFLICT(id) DO UPDATE SET context_bytes = ifnull(context_bytes, ?3)");
 }
 
 void vt_import_definitions_release(struct vt_import_definitions *d)
@@ -42,10 +46,21 @@ int vt_import_definitions_string(struct vt_import_definitions *d, const struct v
 static int is_importers_key(const char *key, size_t len)
 {
 	static const char *const keys[] = {
-		"imported_slots",    "is_in_gap",	"events",	 "lost_events",
-		"lost_records",	     "torn_records",	"reused_addresses", "unknown_frees",
-		"pid",		     "start_time_ns",	"start_realtime_ns", "duration_ns",
-		"ended",	     "exit_status",	"recording_stopped", "resolved_frames",
+		"imported_slots",
+		"events",
+		"lost_events",
+		"lost_records",
+		"torn_records",
+		"reused_addresses",
+		"unknown_frees",
+		"pid",
+		"start_time_ns",
+		"start_realtime_ns",
+		"duration_ns",
+		"ended",
+		"exit_status",
+		"recording_stopped",
+		"resolved_frames",
 	};
 
 	for (size_t i = 0; i < VT_ARRAY_SIZE(keys); i++)
@@ -117,8 +132,7 @@ int vt_import_definitions_torch(struct vt_import_definitions *d, const struct vt
 	char *file, *version;
 	int rc = 0;
 
-	if (r->path_len < suffix_len ||
-	    memcmp(path + r->path_len - suffix_len, suffix, suffix_len))
+	if (r->path_len < suffix_len || memcmp(path + r->path_len - suffix_len, suffix, suffix_len))
 		return 0;
 	file = vt_xasprintf("%.*s/version.py", (int)(r->path_len - suffix_len), path);
 	version = read_version(file);

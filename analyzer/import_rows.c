@@ -7,12 +7,14 @@ void vt_import_rows_init(struct vt_import_rows *rows, struct vt_db *db)
 {
 	memset(rows, 0, sizeof(*rows));
 	rows->db = db;
-	rows->allocation = vt_db_prepare(db, "INSERT INTO allocation VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,"
-					     "?,?,?,?,?,?,?,?,?,?,?,?,?)");
+	rows->allocation = vt_db_prepare(db,
+					 "INSERT INTO allocation VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,"
+					 "?,?,?,?,?,?,?,?,?,?,?,?,?)");
 	rows->update = vt_db_prepare(
-		db, "UPDATE allocation SET freed_event=?2, freed_time_ns=?3, freed_thread=?4,"
-		    " freed_function=?5, freed_native_stack=?6, freed_python_stack=?7, freed_scope=?8,"
-		    " freed_node_class=?9, freed_node_sequence=?10 WHERE id=?1");
+		db,
+		"UPDATE allocation SET freed_event=?2, freed_time_ns=?3, freed_thread=?4,"
+		" freed_function=?5, freed_native_stack=?6, freed_python_stack=?7, freed_scope=?8,"
+		" freed_node_class=?9, freed_node_sequence=?10 WHERE id=?1");
 	rows->event = vt_db_prepare(db, "INSERT INTO event VALUES (?,?,?,?,?,?,?,?,?,?,?,?)");
 	rows->out_of_memory =
 		vt_db_prepare(db, "INSERT INTO out_of_memory VALUES (?,?,?,?,?,?,?,?,?,?,?,?)");
@@ -120,8 +122,7 @@ void vt_import_rows_end(struct vt_import_rows *rows, uint64_t row, uint64_t id,
 		vt_vector_push(&rows->updates, ((struct vt_row_update){ id, *end }));
 }
 
-int vt_import_rows_event(struct vt_import_rows *rows, uint64_t id,
-			 const struct vt_event_record *r)
+int vt_import_rows_event(struct vt_import_rows *rows, uint64_t id, const struct vt_event_record *r)
 {
 	struct vt_stmt *stmt = rows->event;
 

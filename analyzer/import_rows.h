@@ -3,8 +3,9 @@
 #define VT_ANALYZER_IMPORT_ROWS_H
 
 /*
- * The rows that events become.  Allocations of a batch wait in memory, so that one that is freed in the same
- * batch is written once; everything else is written at once.  A flush belongs into the batch's transaction.
+ * The rows that events become.  Allocations of a batch wait in memory, so that one that is freed in
+ * the same batch is written once; everything else is written at once.  A flush belongs into the
+ * batch's transaction.
  */
 
 #include <stdint.h>
@@ -36,7 +37,7 @@ struct vt_import_rows {
 	struct vt_stmt *allocation, *update, *event, *out_of_memory, *mark;
 	VT_VECTOR(struct vt_row_allocation) waiting;
 	VT_VECTOR(struct vt_row_update) updates;
-	uint64_t first_row; /* number of the first waiting row; rows are numbered over the whole import */
+	uint64_t first_row; /* number of the first waiting row, counted over the whole import */
 };
 
 /* A row number that is never waiting: rows read back from the database have it. */

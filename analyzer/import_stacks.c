@@ -58,7 +58,10 @@ static void bind_or_null(struct vt_stmt *stmt, int parameter, uint64_t value)
 		vt_stmt_bind_null(stmt, parameter);
 }
 
-/* The module that contains the address, 0 if none is known.  Later ones win: the address was used again. */
+/*
+ * The module that contains the address, 0 if none is known.  Later ones win: the address was used
+ * again.
+ */
 static uint32_t find_module(const struct vt_import_stacks *s, uint64_t address)
 {
 	for (size_t i = s->modules.len; i-- > 0;) {
@@ -147,7 +150,8 @@ static int node_id(struct vt_stack_rows *nodes, uint64_t parent, uint64_t frame,
 
 static int native_frame_id(struct vt_import_stacks *s, uint64_t address, uint64_t *id)
 {
-	const uint64_t *seen = vt_map_find(&s->seen_native_frames, (struct vt_key){ address, 0, 0 });
+	const uint64_t *seen =
+		vt_map_find(&s->seen_native_frames, (struct vt_key){ address, 0, 0 });
 	uint32_t module;
 	int is_new;
 
@@ -155,7 +159,9 @@ static int native_frame_id(struct vt_import_stacks *s, uint64_t address, uint64_
 		*id = *seen;
 		return 0;
 	}
-	/* A return address: the call is the byte before, which matters at the very end of a module. */
+	/*
+	 * A return address: the call is the byte before, which matters at the very end of a module.
+	 */
 	module = find_module(s, address - 1);
 	*id = intern(&s->native_frames, (struct vt_key){ address, module, 0 }, &is_new);
 	vt_map_put(&s->seen_native_frames, (struct vt_key){ address, 0, 0 }, *id);
@@ -299,7 +305,8 @@ int vt_import_stacks_python(struct vt_import_stacks *s, const struct vt_python_s
 
 static int load_modules(struct vt_import_stacks *s)
 {
-	struct vt_stmt *stmt = vt_db_prepare(s->db, "SELECT start, end, id FROM module ORDER BY id");
+	struct vt_stmt *stmt =
+		vt_db_prepare(s->db, "SELECT start, end, id FROM module ORDER BY id");
 	int rc;
 
 	while ((rc = vt_stmt_step(stmt)) == 1) {
@@ -315,8 +322,10 @@ static int load_modules(struct vt_import_stacks *s)
 
 static int load_codes(struct vt_import_stacks *s)
 {
-	struct vt_stmt *stmt = vt_db_prepare(s->db, "SELECT id, first_line, python_minor, bytes"
-						    " FROM python_code JOIN python_line_table ON code = id");
+	struct vt_stmt *stmt =
+		vt_db_prepare(s->db,
+			      "SELECT id, first_line, python_minor, bytes"
+			      " FROM python_code JOIN python_line_table ON code = id");
 	int rc;
 
 	while ((rc = vt_stmt_step(stmt)) == 1) {
@@ -339,8 +348,8 @@ static int load_rows(struct vt_import_stacks *s, struct vt_stack_rows *rows, con
 	int rc;
 
 	while ((rc = vt_stmt_step(stmt)) == 1) {
-		struct vt_key key = { (uint64_t)vt_stmt_int(stmt, 1), (uint64_t)vt_stmt_int(stmt, 2),
-				      0 };
+		struct vt_key key = { (uint64_t)vt_stmt_int(stmt, 1),
+				      (uint64_t)vt_stmt_int(stmt, 2), 0 };
 
 		rows->last_id = (uint64_t)vt_stmt_int(stmt, 0);
 		vt_map_put(&rows->ids, key, rows->last_id);
@@ -368,8 +377,9 @@ static void load_python_frame(struct vt_import_stacks *s, uint64_t id,
 
 static int load_python_frames(struct vt_import_stacks *s)
 {
-	struct vt_stmt *stmt = vt_db_prepare(s->db, "SELECT id, code, line, self_type, self_address"
-						    " FROM python_frame ORDER BY id");
+	struct vt_stmt *stmt = vt_db_prepare(s->db,
+					     "SELECT id, code, line, self_type, self_address"
+					     " FROM python_frame ORDER BY id");
 	struct vt_python_frame frame = { 0 };
 	int rc;
 
@@ -385,7 +395,8 @@ static int load_python_frames(struct vt_import_stacks *s)
 
 int vt_import_stacks_resume(struct vt_import_stacks *s)
 {
-	static const char frames[] = "SELECT id, address, ifnull(module, 0) FROM native_frame ORDER BY id";
+	static const char frames[] =
+		"SELECT id, address, ifnull(module, 0) FROM native_frame ORDER BY id";
 	static const char native_nodes[] = "SELECT id, parent, frame FROM native_node ORDER BY id";
 	static const char python_nodes[] = "SELECT id, parent, frame FROM python_node ORDER BY id";
 

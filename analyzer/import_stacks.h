@@ -3,13 +3,14 @@
 #define VT_ANALYZER_IMPORT_STACKS_H
 
 /*
- * Modules, code objects and stacks to rows: frames and the tree nodes above them are stored once each.
+ * Modules, code objects and stacks to rows: frames and the tree nodes above them are stored once
+ * each.
  *
- *  S1  A stack may come before the code objects and modules that it names.  A Python line that cannot be decoded
- *      yet is stored as -1 - instruction_bytes and decoded when the code object comes; a native frame's module
- *      is then found when symbols are resolved.
- *  S2  Everything needed to go on is in the database (resume), and the rows do not depend on where an import
- *      was interrupted.
+ *  S1  A stack may come before the code objects and modules that it names.  A Python line that
+ *      cannot be decoded yet is stored as -1 - instruction_bytes and decoded when the code object
+ *      comes; a native frame's module is then found when symbols are resolved.
+ *  S2  Everything needed to go on is in the database (resume), and the rows do not depend on where
+ *      an import was interrupted.
  */
 
 #include <stdint.h>
@@ -50,8 +51,9 @@ struct vt_import_stacks {
 	VT_VECTOR(struct vt_stack_code) codes;
 	struct vt_map code_places; /* code id -> place in `codes` */
 	struct vt_stack_rows native_frames, native_nodes, python_frames, python_nodes;
-	struct vt_map seen_native_frames; /* address -> frame id: spares the search for the module */
-	struct vt_map seen_python_frames; /* {code, instruction}, self -> frame id: spares the decoding */
+	/* Spare the search for the module, and the decoding. */
+	struct vt_map seen_native_frames; /* address -> frame id */
+	struct vt_map seen_python_frames; /* code, instruction, self -> frame id */
 	VT_VECTOR(struct vt_stack_undecoded) undecoded;
 	struct vt_stmt *module, *code, *line_table, *native_stack, *python_stack, *python_line;
 };
@@ -64,7 +66,9 @@ int vt_import_stacks_resume(struct vt_import_stacks *s);
 /* One record each; 0 or -1 with vt_db_error(). */
 int vt_import_stacks_module(struct vt_import_stacks *s, const struct vt_module_record *record);
 int vt_import_stacks_code(struct vt_import_stacks *s, const struct vt_python_code_record *record);
-int vt_import_stacks_native(struct vt_import_stacks *s, const struct vt_native_stack_record *record);
-int vt_import_stacks_python(struct vt_import_stacks *s, const struct vt_python_stack_record *record);
+int vt_import_stacks_native(struct vt_import_stacks *s,
+			    const struct vt_native_stack_record *record);
+int vt_import_stacks_python(struct vt_import_stacks *s,
+			    const struct vt_python_stack_record *record);
 
 #endif

@@ -14,11 +14,14 @@
 #include "analyzer/util.h"
 
 #define DATABASE_SUFFIX ".db"
-#define JOURNAL_SUFFIX	".journal"
+#define JOURNAL_SUFFIX  ".journal"
 
-/* The collector of a dead program is waited for this long; it imports millions of events in that time. */
+/*
+ * The collector of a dead program is waited for this long; it imports millions of events in that
+ * time.
+ */
 #define LONGEST_WAIT_MS 60000
-#define PAUSE_MS	20
+#define PAUSE_MS        20
 
 /* Only imports that last longer than this show a progress line. */
 #define QUIET_NS 1000000000ull
@@ -88,8 +91,8 @@ static int is_writer_alive(const char *journal)
 }
 
 /*
- * Somebody else imports.  Returns 1 when there is something to do again (it has ended), 0 if its database is to
- * be read as it is: the program lives.
+ * Somebody else imports.  Returns 1 when there is something to do again (it has ended), 0 if its
+ * database is to be read as it is: the program lives.
  */
 static int wait_for_collector(const char *journal, const char *database, struct vt_diag *diag)
 {

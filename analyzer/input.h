@@ -3,17 +3,19 @@
 #define VT_ANALYZER_INPUT_H
 
 /*
- * From what the user typed to an open database.  NAME, NAME.db and NAME.journal all mean the same recording.  An
- * unfinished journal beside it is imported first; where a collector is still at work on a living program, what
- * is there so far is read (run.ended = "running"); on a dead one, its end is waited for.
+ * From what the user typed to an open database.  NAME, NAME.db and NAME.journal all mean the same
+ * recording.  An unfinished journal beside it is imported first; where a collector is still at work
+ * on a living program, what is there so far is read (run.ended = "running"); on a dead one, its end
+ * is waited for.
  */
 
 #include "analyzer/db.h"
 #include "analyzer/diag.h"
 
 /*
- * Opens for reading.  Returns 0, or -1 with `diag` filled (exit code 3): missing, foreign, truncated, empty,
- * newer, no permission, no room to import into.  An import that fails leaves the journal where it is.
+ * Opens for reading.  Returns 0, or -1 with `diag` filled (exit code 3): missing, foreign,
+ * truncated, empty, newer, no permission, no room to import into.  An import that fails leaves the
+ * journal where it is.
  */
 int vt_input_open(const char *path, struct vt_db **db, struct vt_diag *diag);
 

@@ -8,9 +8,13 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "analyzer/util.h"
+
+#define LOCK_TRIES    5
+#define LOCK_PAUSE_NS 10000000
 
 static int refuse(enum vt_journal_refusal refusal, const char *path,
 		  const struct vt_journal_header *header, struct vt_diag *diag)
@@ -27,7 +31,8 @@ static int refuse(enum vt_journal_refusal refusal, const char *path,
 		break;
 	case VT_JOURNAL_NEWER:
 		vt_diag_set(diag, VT_EXIT_UNREADABLE,
-			    "%s: journal version %u needs a reader of version %u; this vtrace (%s) reads up to %d",
+			    "%s: made by a newer vtrace: version %u for readers from %u, this one "
+			    "(%s) reads %d",
 			    path, header->version, header->minimum_reader, VTRACE_VERSION,
 			    VT_JOURNAL_VERSION);
 		break;
@@ -63,9 +68,8 @@ static int read_header(int fd, const char *path, struct vt_journal_header *heade
 		return refuse(VT_JOURNAL_FOREIGN, path, header, diag);
 	if (refuse(vt_journal_check(header, (size_t)len), path, header, diag))
 		return -1;
-	return st.st_size < VT_JOURNAL_HEADER_BYTES
-		       ? refuse(VT_JOURNAL_EMPTY, path, header, diag)
-		       : 0;
+	return st.st_size < VT_JOURNAL_HEADER_BYTES ? refuse(VT_JOURNAL_EMPTY, path, header, diag)
+						    : 0;
 }
 
 /* Maps what the file has now; unmaps what was mapped before. */
@@ -93,6 +97,20 @@ static void release(struct vt_journal_file *file)
 	file->fd = -1;
 }
 
+/* Another command may be asking vt_journal_file_is_held, which takes the lock for an instant. */
+static int lock(int fd)
+{
+	struct timespec pause = { 0, LOCK_PAUSE_NS };
+	int rc = -1;
+
+	for (int i = 0; i < LOCK_TRIES && (rc = flock(fd, LOCK_EX | LOCK_NB)); i++) {
+		if (errno != EWOULDBLOCK)
+			break;
+		nanosleep(&pause, NULL);
+	}
+	return rc;
+}
+
 enum vt_journal_open vt_journal_file_open(struct vt_journal_file *file, const char *path,
 					  struct vt_diag *diag)
 {
@@ -109,7 +127,7 @@ enum vt_journal_open vt_journal_file_open(struct vt_journal_file *file, const ch
 	}
 	if (read_header(file->fd, path, &header, diag))
 		goto out;
-	if (flock(file->fd, LOCK_EX | LOCK_NB)) {
+	if (lock(file->fd)) {
 		rc = errno == EWOULDBLOCK ? VT_JOURNAL_BUSY : VT_JOURNAL_FAILED;
 		if (rc == VT_JOURNAL_FAILED)
 			vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", path, strerror(errno));
@@ -173,7 +191,8 @@ struct vt_journal_header *vt_journal_file_header(struct vt_journal_file *file)
 const void *vt_journal_file_slots(struct vt_journal_file *file, uint64_t *nr_slots)
 {
 	/* The head first: whatever it counts was grown into the file before. */
-	uint64_t head = __atomic_load_n(&vt_journal_file_header(file)->head_slots, __ATOMIC_ACQUIRE);
+	uint64_t head =
+		__atomic_load_n(&vt_journal_file_header(file)->head_slots, __ATOMIC_ACQUIRE);
 	uint64_t in_file;
 	struct stat st;
 

@@ -3,8 +3,9 @@
 #define VT_ANALYZER_JOURNAL_FILE_H
 
 /*
- * A journal as a file: one importer at a time holds it (an exclusive flock), reads it through a mapping that
- * follows its growth, publishes its progress in the header and gives imported chunks back to the file system.
+ * A journal as a file: one importer at a time holds it (an exclusive flock), reads it through a
+ * mapping that follows its growth, publishes its progress in the header and gives imported chunks
+ * back to the file system.
  */
 
 #include <stdint.h>
@@ -16,16 +17,16 @@
 struct vt_journal_file {
 	int fd;
 	char *path;
-	void *map; /* the whole file; the header is written by the importer alone, the rest is only read */
+	void *map; /* the whole file; only the importer's part of the header is written */
 	uint64_t map_bytes;
 	uint64_t punched_chunks; /* chunks below were given back */
 };
 
 enum vt_journal_open {
 	VT_JOURNAL_OPENED = 0,
-	VT_JOURNAL_FAILED = -1, /* `diag` says why: missing, empty, foreign, newer, damaged, no permission */
-	VT_JOURNAL_BUSY = -2,	/* another importer holds it */
-	VT_JOURNAL_GONE = -3,	/* another importer finished it in this moment */
+	VT_JOURNAL_FAILED = -1, /* `diag` says why: missing, empty, foreign, newer, damaged */
+	VT_JOURNAL_BUSY = -2,   /* another importer holds it */
+	VT_JOURNAL_GONE = -3,   /* another importer finished it in this moment */
 };
 
 /* Opens and locks.  On anything but VT_JOURNAL_OPENED nothing is held and nothing was modified. */
@@ -43,8 +44,8 @@ int vt_journal_file_is_held(const char *path);
 struct vt_journal_header *vt_journal_file_header(struct vt_journal_file *file);
 
 /*
- * Follows the file's growth.  Returns slot 0 and sets *nr_slots to how many may be read: below the writer's
- * head and inside the file.  NULL with errno if the file cannot be mapped.
+ * Follows the file's growth.  Returns slot 0 and sets *nr_slots to how many may be read: below the
+ * writer's head and inside the file.  NULL with errno if the file cannot be mapped.
  */
 const void *vt_journal_file_slots(struct vt_journal_file *file, uint64_t *nr_slots);
 

@@ -3,12 +3,13 @@
 #define VT_ANALYZER_JOURNAL_READER_H
 
 /*
- * Slots in memory to records, by the rules of common/FORMAT.md.  Knows nothing of files: the memory is a mapping
- * of a journal or a buffer of a test.
+ * Slots in memory to records, by the rules of common/FORMAT.md.  Knows nothing of files: the memory
+ * is a mapping of a journal or a buffer of a test.
  *
  *  R1  No byte is read outside the given slots, whatever the bytes say.
  *  R2  A record that is returned is whole, and its variable parts lie inside it.
- *  R3  While the writer lives, reading stops at the first slot that is not there; the same call later goes on.
+ *  R3  While the writer lives, reading stops at the first slot that is not there; the same call
+ *      later goes on.
  *  R4  Once it is dead, what is not there is passed slot by slot and each gap is counted.
  */
 
@@ -18,9 +19,9 @@
 
 struct vt_journal_reader {
 	const unsigned char *slots; /* borrowed; slot 0 */
-	uint64_t nr_slots;	    /* how many may be read */
-	uint64_t slot;		    /* everything below was read or passed */
-	uint64_t torn_records;	    /* gaps that were passed, records that contradict themselves */
+	uint64_t nr_slots;          /* how many may be read */
+	uint64_t slot;              /* everything below was read or passed */
+	uint64_t torn_records;      /* gaps that were passed, records that contradict themselves */
 	int is_writer_dead;
 	int is_in_gap;
 };
@@ -29,12 +30,11 @@ struct vt_journal_reader {
 void vt_journal_reader_init(struct vt_journal_reader *reader, uint64_t first_slot);
 
 /* Says what may be read now: called again whenever the journal has grown or moved. */
-void vt_journal_reader_feed(struct vt_journal_reader *reader, const void *slots,
-			    uint64_t nr_slots);
+void vt_journal_reader_feed(struct vt_journal_reader *reader, const void *slots, uint64_t nr_slots);
 
 /*
- * The next record, NULL where there is none (yet).  Pads are passed over; unknown types are returned.  The
- * record is borrowed from the slots.
+ * The next record, NULL where there is none (yet).  Pads are passed over; unknown types are
+ * returned.  The record is borrowed from the slots.
  */
 const struct vt_record *vt_journal_reader_next(struct vt_journal_reader *reader);
 

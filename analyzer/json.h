@@ -3,8 +3,8 @@
 #define VT_ANALYZER_JSON_H
 
 /*
- * What every --json of the command shares.  Bytes and times are integers; keys keep the order in which they
- * were set, and are only ever added.
+ * What every --json of the command shares.  Bytes and times are integers; keys keep the order in
+ * which they were set, and are only ever added.
  */
 
 #include <jansson.h>
@@ -12,7 +12,10 @@
 
 #include "analyzer/describe.h"
 
-/* A string, null for NULL.  Text that is no UTF-8 (a file name may be) has its odd bytes replaced by '?'. */
+/*
+ * A string, null for NULL.  Text that is no UTF-8 (a file name may be) has its odd bytes replaced
+ * by '?'.
+ */
 json_t *vt_json_text(const char *text);
 json_t *vt_json_integer(uint64_t value);
 /* Takes the lines. */

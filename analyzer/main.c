@@ -37,7 +37,9 @@ static int run_command(int argc, char **argv)
 	return VT_EXIT_UNREADABLE;
 }
 
-/* Output that did not reach its file is an error, a reader that went away (head) is none of ours. */
+/*
+ * Output that did not reach its file is an error, a reader that went away (head) is none of ours.
+ */
 static int flush_output(int exit_code)
 {
 	if (fflush(stdout) && exit_code == VT_EXIT_OK) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * map.c - open addressing with linear probing; a removal moves later entries back, so that there are no
- * tombstones and a map of short-lived addresses does not degrade.
+ * map.c - open addressing with linear probing; a removal moves later entries back, so that there
+ * are no tombstones and a map of short-lived addresses does not degrade.
  */
 #include "analyzer/map.h"
 

@@ -3,8 +3,8 @@
 #define VT_ANALYZER_MAP_H
 
 /*
- * A hash map from a key of three numbers to one number: open allocations by address, interned frames and stack
- * nodes.  Zero-initialised memory is an empty map.
+ * A hash map from a key of three numbers to one number: open allocations by address, interned
+ * frames and stack nodes.  Zero-initialised memory is an empty map.
  */
 
 #include <stddef.h>

@@ -49,8 +49,7 @@ static uint32_t words_of(const struct vt_facts *facts, const struct vt_allocatio
 }
 
 /* Borrowed; NULL where there is none. */
-static const char *text_of(struct vt_facts *facts, const struct vt_allocation *a,
-			   enum vt_fact fact)
+static const char *text_of(struct vt_facts *facts, const struct vt_allocation *a, enum vt_fact fact)
 {
 	const struct vt_chain_link *links;
 	uint32_t nr;
@@ -97,7 +96,7 @@ static int fits_python(const struct vt_facts *facts, const struct vt_condition *
 	if (!nr)
 		return vt_globs_match(&condition->globs, NULL);
 	for (unsigned i = 0; i < nr; i++) {
-		const struct vt_python_frame *frame = &frames->python[ids[i]];
+		const struct vt_frame_python *frame = &frames->python[ids[i]];
 		const struct vt_code *code = vt_frames_code(frames, ids[i]);
 
 		if (condition->fact == VT_FACT_LEAF_FRAME) {
@@ -141,9 +140,9 @@ static int fits_stack(struct vt_match *match, const struct vt_condition *conditi
 	const struct vt_frames *frames = &match->facts->model->frames;
 	int is_native = condition->fact == VT_FACT_NATIVE;
 	uint32_t nr = is_native ? frames->native_tree.nr_stacks : frames->python_tree.nr_stacks;
-	uint32_t stack = is_native ? a->native_stack :
-			 condition->fact == VT_FACT_FREED_FRAME ? a->freed_python_stack :
-			 a->python_stack;
+	uint32_t stack = is_native                                ? a->native_stack
+			 : condition->fact == VT_FACT_FREED_FRAME ? a->freed_python_stack
+								  : a->python_stack;
 	int8_t *memo;
 	int fits;
 
@@ -171,8 +170,7 @@ static int fits(struct vt_match *match, const struct vt_condition *condition,
 	case VT_COMPARE_WORDS:
 		return (words_of(match->facts, a, condition->fact) & condition->words) != 0;
 	case VT_COMPARE_TEXT:
-		return vt_globs_match(&condition->globs,
-				      text_of(match->facts, a, condition->fact));
+		return vt_globs_match(&condition->globs, text_of(match->facts, a, condition->fact));
 	case VT_COMPARE_STACK:
 		return fits_stack(match, condition, a);
 	default:
@@ -193,53 +191,4 @@ const struct vt_rule *vt_match_rule(struct vt_match *match, const struct vt_allo
 			return rule;
 	}
 	return NULL;
-}
-
-static const char *kind_of_module(const struct vt_match *match, uint32_t python_stack, int is_weak)
-{
-	uint32_t nr;
-	const struct vt_chain_link *links =
-		vt_chains_get(&match->facts->chains, python_stack, &nr);
-
-	for (uint32_t i = 0; i < nr; i++) {
-		const char *type = vt_model_text(match->facts->model, links[i].type);
-
-		for (unsigned k = 0; type && k < match->rules->nr_kinds; k++) {
-			const struct vt_kind_rule *kind = &match->rules->kinds[k];
-
-			if (vt_globs_match(is_weak ? &kind->weak_module : &kind->module, type))
-				return kind->name;
-		}
-	}
-	return NULL;
-}
-
-static const char *kind_of_text(const struct vt_match *match, const char *text, int is_node)
-{
-	for (unsigned k = 0; text && k < match->rules->nr_kinds; k++) {
-		const struct vt_kind_rule *kind = &match->rules->kinds[k];
-
-		if (vt_globs_match(is_node ? &kind->node : &kind->op, text))
-			return kind->name;
-	}
-	return NULL;
-}
-
-/* The producer: its module, else its operator, else the node that kept it. */
-const char *vt_match_kind(struct vt_match *match, const struct vt_allocation *a)
-{
-	struct vt_facts *facts = match->facts;
-	const char *name = kind_of_module(match, a->python_stack, 0);
-
-	if (!name)
-		name = kind_of_text(match, text_of(facts, a, VT_FACT_OP), 0);
-	if (!name)
-		name = kind_of_text(match, text_of(facts, a, VT_FACT_NODE), 1);
-	if (!name)
-		name = kind_of_text(match, text_of(facts, a, VT_FACT_FORWARD_NODE), 1);
-	if (!name)
-		name = kind_of_text(match, text_of(facts, a, VT_FACT_FREED_NODE), 1);
-	if (!name)
-		name = kind_of_module(match, a->python_stack, 1);
-	return name ? name : "other";
 }

@@ -3,8 +3,8 @@
 #define VT_ANALYZER_MATCH_H
 
 /*
- * Puts the facts of an allocation against the rules.  What a pattern says about one stack or one string is
- * remembered, so that a million allocations cost as much as their distinct stacks.
+ * Puts the facts of an allocation against the rules.  What a pattern says about one stack or one
+ * string is remembered, so that a million allocations cost as much as their distinct stacks.
  */
 
 #include <stdint.h>
@@ -22,8 +22,5 @@ void vt_match_release(struct vt_match *match);
 
 /* The first rule that fits, NULL: none. */
 const struct vt_rule *vt_match_rule(struct vt_match *match, const struct vt_allocation *a);
-
-/* What made it: the name of a [kind] section, "other" where none fits. */
-const char *vt_match_kind(struct vt_match *match, const struct vt_allocation *a);
 
 #endif

@@ -125,7 +125,9 @@ static void take_device(struct vt_model *model, struct vt_stmt *stmt)
 	device->context_bytes = (uint64_t)vt_stmt_int(stmt, 4);
 }
 
-static const char peak_sql[] = "SELECT event, device, used_bytes FROM peak ORDER BY device";
+static const char peak_sql[] =
+	"SELECT event, device, used_bytes, max_allocated_event, max_allocated_bytes FROM peak"
+	" ORDER BY device";
 
 static void take_peak(struct vt_model *model, struct vt_stmt *stmt)
 {
@@ -134,6 +136,8 @@ static void take_peak(struct vt_model *model, struct vt_stmt *stmt)
 	peak->event = vt_stmt_int(stmt, 0);
 	peak->device = (int16_t)vt_stmt_int(stmt, 1);
 	peak->used_bytes = (uint64_t)vt_stmt_int(stmt, 2);
+	peak->max_allocated_event = vt_stmt_int(stmt, 3);
+	peak->max_allocated_bytes = (uint64_t)vt_stmt_int(stmt, 4);
 }
 
 struct table {
@@ -146,8 +150,11 @@ struct table {
 };
 
 #define TABLE(table, stem, array, count)                                                           \
-	{ table, stem##_sql, offsetof(struct vt_model, array), offsetof(struct vt_model, count),   \
-	  sizeof(*((struct vt_model *)0)->array), take_##stem }
+	{                                                                                          \
+		table, stem##_sql, offsetof(struct vt_model, array),                               \
+			offsetof(struct vt_model, count), sizeof(*((struct vt_model *)0)->array),  \
+			take_##stem                                                                \
+	}
 
 static const struct table tables[] = {
 	TABLE("allocation", allocation, allocations, nr_allocations),
@@ -244,9 +251,11 @@ int vt_model_load(struct vt_model *model, struct vt_db *db, struct vt_diag *diag
 	model->start_time_ns = vt_db_run_get_int(db, "start_time_ns", -1);
 	if (model->start_time_ns < 0)
 		model->start_time_ns = vt_db_query_int(
-			db, "SELECT min(time_ns) FROM (SELECT time_ns FROM allocation WHERE id ="
-			    " (SELECT min(id) FROM allocation) UNION ALL SELECT time_ns FROM event"
-			    " WHERE id = (SELECT min(id) FROM event))", 0);
+			db,
+			"SELECT min(time_ns) FROM (SELECT time_ns FROM allocation WHERE id ="
+			" (SELECT min(id) FROM allocation) UNION ALL SELECT time_ns FROM event"
+			" WHERE id = (SELECT min(id) FROM event))",
+			0);
 	rc = load_all(model, diag);
 	vt_db_rollback(db);
 	if (rc)

@@ -3,8 +3,8 @@
 #define VT_ANALYZER_MODEL_H
 
 /*
- * A database in memory: the facts, and nothing that is a judgement.  Allocations are sorted by event number;
- * everything else refers to them by index.  Read once, never changed afterwards.
+ * A database in memory: the facts, and nothing that is a judgement.  Allocations are sorted by
+ * event number; everything else refers to them by index.  Read once, never changed afterwards.
  */
 
 #include <stdint.h>
@@ -15,9 +15,9 @@
 #include "analyzer/string_table.h"
 #include "common/kinds.h"
 
-#define VT_NEVER INT64_MAX
+#define VT_NEVER       INT64_MAX
 #define VT_NO_SEQUENCE UINT64_MAX
-#define VT_NO_INDEX UINT32_MAX
+#define VT_NO_INDEX    UINT32_MAX
 
 struct vt_allocation {
 	int64_t event;
@@ -26,7 +26,7 @@ struct vt_allocation {
 	int64_t freed_time_ns;
 	uint64_t address;
 	uint64_t size_bytes;
-	uint64_t node_sequence;    /* VT_NO_SEQUENCE where there is none */
+	uint64_t node_sequence; /* VT_NO_SEQUENCE where there is none */
 	uint64_t forward_sequence;
 	uint64_t freed_node_sequence;
 	uint32_t thread;
@@ -90,7 +90,9 @@ struct vt_device {
 
 struct vt_peak {
 	int64_t event;
-	uint64_t used_bytes; /* without the context */
+	uint64_t used_bytes;         /* without the context */
+	int64_t max_allocated_event; /* instant of most block bytes */
+	uint64_t max_allocated_bytes;
 	int16_t device;
 };
 
@@ -118,9 +120,10 @@ struct vt_model {
 int vt_model_load(struct vt_model *model, struct vt_db *db, struct vt_diag *diag);
 void vt_model_release(struct vt_model *model);
 
-const struct vt_device *vt_model_device(const struct vt_model *model, int device); /* NULL: unknown */
-const struct vt_peak *vt_model_peak(const struct vt_model *model, int device);     /* NULL: none */
-const char *vt_model_text(const struct vt_model *model, uint32_t string);          /* or NULL */
+const struct vt_device *vt_model_device(const struct vt_model *model,
+					int device);                           /* NULL: unknown */
+const struct vt_peak *vt_model_peak(const struct vt_model *model, int device); /* NULL: none */
+const char *vt_model_text(const struct vt_model *model, uint32_t string);      /* or NULL */
 
 static inline int vt_allocation_is_live(const struct vt_allocation *a, int64_t event)
 {

@@ -56,7 +56,10 @@ static char *find_operator(const struct vt_operators *operators, uint32_t native
 
 		if (!name)
 			continue;
-		/* empty() below addmm() is how addmm() gets its output; alone it is what was called. */
+		/*
+		 * empty() below addmm() is how addmm() gets its output; alone it is what was
+		 * called.
+		 */
 		if (!vt_globs_match(&operators->rules->plumbing, name)) {
 			free(plumbing);
 			return name;
@@ -78,7 +81,10 @@ const char *vt_operators_name(struct vt_operators *operators, uint32_t native_st
 	return operators->names[native_stack];
 }
 
-/* A nested name is a run of <length><identifier>; the last one is the class, template arguments end it. */
+/*
+ * A nested name is a run of <length><identifier>; the last one is the class, template arguments end
+ * it.
+ */
 static char *last_component(const char *text)
 {
 	const char *found = NULL;

@@ -4,7 +4,8 @@
 
 /*
  * What PyTorch was doing, in its own names: the operator on a native stack ("addmm", from
- * at::_ops::addmm::redispatch) and the class of an autograd node ("AddmmBackward0", from its RTTI name).
+ * at::_ops::addmm::redispatch) and the class of an autograd node ("AddmmBackward0", from its RTTI
+ * name).
  */
 
 #include <stdint.h>
@@ -15,9 +16,9 @@
 struct vt_operators {
 	const struct vt_model *model;
 	const struct vt_rules *rules;
-	char **names;	  /* by native stack, found on demand; NULL: none, or not looked up */
+	char **names;      /* by native stack, found on demand; NULL: none, or not looked up */
 	uint8_t *is_known; /* by native stack */
-	char **classes;	  /* by string id, short names of node classes; made on demand */
+	char **classes;    /* by string id, short names of node classes; made on demand */
 };
 
 void vt_operators_init(struct vt_operators *operators, const struct vt_model *model,

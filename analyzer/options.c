@@ -9,7 +9,7 @@
 #include "analyzer/diag.h"
 
 #define MAX_OPTIONS 48
-#define HELP_ID 1000
+#define HELP_ID     1000
 
 static void print_usage(FILE *out, const struct vt_options_spec *spec)
 {

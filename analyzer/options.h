@@ -3,7 +3,8 @@
 #define VT_ANALYZER_OPTIONS_H
 
 /*
- * Command line options: one table per command, which is both what is accepted and the text of --help.
+ * Command line options: one table per command, which is both what is accepted and the text of
+ * its help.
  *
  *	while ((id = vt_options_next(&spec, argc, argv)) > 0)
  *		switch (id) { case 'o': output = optarg; break; ... }
@@ -20,9 +21,9 @@ struct vt_option {
 };
 
 struct vt_options_spec {
-	const char *command;  /* "report" */
-	const char *synopsis; /* "[--json] FILE" */
-	const char *summary;  /* one sentence */
+	const char *command;             /* "report" */
+	const char *synopsis;            /* "[--json] FILE" */
+	const char *summary;             /* one sentence */
 	const struct vt_option *options; /* ended by a row whose name is NULL; --help is added */
 	int is_stopping_at_operand; /* options behind the first operand belong to somebody else */
 };

@@ -47,7 +47,10 @@ static int is_changed_since(const char *path, uint64_t since)
 	       (uint64_t)st.st_mtim.tv_sec + 1 >= since / 1000000000;
 }
 
-char *vt_outputs_find(const char *folder, uint32_t pid, uint64_t since)
+typedef int (*vt_outputs_match_fn)(const char *path, uint32_t pid, uint64_t since);
+
+static char *find_with(const char *folder, const char *suffix, vt_outputs_match_fn is_it,
+		       uint32_t pid, uint64_t since)
 {
 	DIR *directory = opendir(folder);
 	char *found = NULL, *journal;
@@ -56,9 +59,8 @@ char *vt_outputs_find(const char *folder, uint32_t pid, uint64_t since)
 	while (directory && !found && (entry = readdir(directory))) {
 		char *path = vt_xasprintf("%s/%s", folder, entry->d_name);
 
-		if (is_changed_since(path, since) &&
-		    ((has_suffix(path, ".journal") && is_journal_of(path, pid, since)) ||
-		     (has_suffix(path, ".db") && is_database_of(path, pid, since)))) {
+		if (has_suffix(path, suffix) && is_changed_since(path, since) &&
+		    is_it(path, pid, since)) {
 			vt_input_paths(path, &found, &journal);
 			free(journal);
 		}
@@ -67,4 +69,14 @@ char *vt_outputs_find(const char *folder, uint32_t pid, uint64_t since)
 	if (directory)
 		closedir(directory);
 	return found;
+}
+
+char *vt_outputs_find(const char *folder, uint32_t pid, uint64_t since)
+{
+	/*
+	 * In this order: a journal that goes away in between leaves a database that nobody writes.
+	 */
+	char *found = find_with(folder, ".journal", is_journal_of, pid, since);
+
+	return found ? found : find_with(folder, ".db", is_database_of, pid, since);
 }

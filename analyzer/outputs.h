@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 /*
- * The database path of the recording in `folder` that process `pid` began at or after `since_realtime_ns`; the file
- * may still be a journal only.  NULL where there is none; free().
+ * The database path of the recording in `folder` that process `pid` began at or after
+ * `since_realtime_ns`; the file may still be a journal only.  NULL where there is none; free().
  */
 char *vt_outputs_find(const char *folder, uint32_t pid, uint64_t since_realtime_ns);
 

@@ -127,8 +127,9 @@ int vt_peak_save(struct vt_peak *peak, struct vt_db *db)
 
 int vt_peak_load(struct vt_peak *peak, struct vt_db *db)
 {
-	struct vt_stmt *stmt = vt_db_prepare(db, "SELECT device, event, used_bytes, allocated_bytes,"
-						 " max_allocated_event, max_allocated_bytes FROM peak");
+	struct vt_stmt *stmt = vt_db_prepare(db,
+					     "SELECT device, event, used_bytes, allocated_bytes,"
+					     " max_allocated_event, max_allocated_bytes FROM peak");
 	int rc;
 
 	while ((rc = vt_stmt_step(stmt)) == 1) {

@@ -3,8 +3,9 @@
 #define VT_ANALYZER_PEAK_H
 
 /*
- * Running totals per device and the instants at which they were highest, kept event by event during an import.
- * used = bytes held from the driver; allocated = bytes of a framework's blocks (schema.sql, table peak).
+ * Running totals per device and the instants at which they were highest, kept event by event during
+ * an import. used = bytes held from the driver; allocated = bytes of a framework's blocks
+ * (schema.sql, table peak).
  */
 
 #include <stdint.h>
@@ -45,7 +46,9 @@ uint64_t vt_peak_used(struct vt_peak *peak, int32_t device);
 /* The device with the highest peak; NULL while there is none. */
 const struct vt_peak_device *vt_peak_highest(const struct vt_peak *peak);
 
-/* Writes what changed to the peak table; reads it back.  The totals come from the open allocations. */
+/*
+ * Writes what changed to the peak table; reads it back.  The totals come from the open allocations.
+ */
 int vt_peak_save(struct vt_peak *peak, struct vt_db *db);
 int vt_peak_load(struct vt_peak *peak, struct vt_db *db);
 

@@ -11,7 +11,9 @@
 
 #include "analyzer/util.h"
 
-/* Seen from the folder of the program: the build tree, then PREFIX/bin with PREFIX/LIBDIR/vtrace. */
+/*
+ * Seen from the folder of the program: the build tree, then PREFIX/bin with PREFIX/LIBDIR/vtrace.
+ */
 static const char *const places[] = { "", "../lib/vtrace/", "../" VTRACE_LIBDIR "/vtrace/" };
 
 char *vt_place_own(const char *name)

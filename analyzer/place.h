@@ -5,15 +5,21 @@
 /* Where things are: our own parts beside the running program, other programs on PATH. */
 
 /*
- * The absolute path of one of our own files ("libvtrace.so", "simulator"), looked for in the build tree's and the
- * installation's layout.  NULL where it is not there; free().
+ * The absolute path of one of our own files ("libvtrace.so", "simulator"), looked for in the build
+ * tree's and the installation's layout.  NULL where it is not there; free().
  */
 char *vt_place_own(const char *name);
 
-/* The executable that execvp() would run for `command`; NULL with errno where there is none; free(). */
+/*
+ * The executable that execvp() would run for `command`; NULL with errno where there is none;
+ * free().
+ */
 char *vt_place_command(const char *command);
 
-/* The Python that runs `path`: itself, or the interpreter in a script's first line.  NULL for others; free(). */
+/*
+ * The Python that runs `path`: itself, or the interpreter in a script's first line.  NULL for
+ * others; free().
+ */
 char *vt_place_python(const char *path);
 
 #endif

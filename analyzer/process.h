@@ -3,7 +3,8 @@
 #define VT_ANALYZER_PROCESS_H
 
 /*
- * Whether the traced program still lives, by process id and start time, so that a reused id is not taken for it.
+ * Whether the traced program still lives, by process id and start time, so that a reused id is not
+ * taken for it.
  */
 
 #include <stdint.h>
@@ -11,7 +12,7 @@
 struct vt_process {
 	uint32_t pid;
 	uint64_t start_ticks; /* field 22 of /proc/PID/stat, 0 = unknown */
-	int fd;		      /* pidfd, -1 where there is none */
+	int fd;               /* pidfd, -1 where there is none */
 };
 
 /* Starts watching; a process that is dead already is fine. */

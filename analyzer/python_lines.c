@@ -44,7 +44,10 @@ static uint32_t find_in_line_table(struct cursor c, uint32_t first_line, uint32_
 	return 0;
 }
 
-/* Six bits per byte, least significant first, bit 6 = more follows; the lowest bit of all is the sign. */
+/*
+ * Six bits per byte, least significant first, bit 6 = more follows; the lowest bit of all is the
+ * sign.
+ */
 static int64_t read_signed_varint(struct cursor *c)
 {
 	unsigned int shift = 0;

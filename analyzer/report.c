@@ -79,8 +79,8 @@ static int add_devices(struct vt_report *report, struct vt_diag *diag)
 	for (uint32_t i = 0; i < model->nr_devices; i++) {
 		const struct vt_device *device = &model->devices[i];
 
-		if (wanted == VT_WHEN_ALL_DEVICES ? !vt_model_peak(model, device->id) :
-						    device->id != wanted)
+		if (wanted == VT_WHEN_ALL_DEVICES ? !vt_model_peak(model, device->id)
+						  : device->id != wanted)
 			continue;
 		/* The last out-of-memory need not be this device's. */
 		if (wanted == VT_WHEN_ALL_DEVICES && strcmp(report->options->when, "oom") == 0 &&
@@ -112,7 +112,8 @@ static void add_stage(struct vt_report *report, const struct vt_report_device *r
 
 	stage->name = vt_evidence_stages[stages->spans[span].stage];
 	stage->device = row->device->id;
-	stage->peak_bytes = totals->peak_used_bytes + context_of(row->device);
+	stage->peak_bytes = totals->peak_allocated_bytes;
+	stage->peak_device_bytes = totals->peak_used_bytes + context_of(row->device);
 	stage->allocated_after_bytes = totals->end_allocated_bytes;
 	vt_books_init(&stage->after, attribution, stage->device, stages->spans[span].last_event);
 	if (span)
@@ -120,13 +121,30 @@ static void add_stage(struct vt_report *report, const struct vt_report_device *r
 			      stages->spans[span - 1].last_event);
 }
 
-/* One row per stage and device: the span in which that stage used most, the first of those. */
+/*
+ * Whether more was allocated in `span` than in `best`.  Not device use: a caching allocator gives
+ * nothing back, so that after the first step every stage would show the same figure.
+ */
+static int is_higher(const struct vt_stages *stages, uint32_t span, uint32_t best, uint32_t index)
+{
+	const struct vt_span_totals *a = vt_stages_totals(stages, span, index);
+	const struct vt_span_totals *b;
+
+	if (best == VT_NO_INDEX)
+		return 1;
+	b = vt_stages_totals(stages, best, index);
+	if (a->peak_allocated_bytes != b->peak_allocated_bytes)
+		return a->peak_allocated_bytes > b->peak_allocated_bytes;
+	return a->peak_used_bytes > b->peak_used_bytes;
+}
+
+/* One row per stage and device: the span in which that stage allocated most, the first of those. */
 static void add_stages(struct vt_report *report)
 {
 	const struct vt_stages *stages = &report->analysis->stages;
 
-	report->stages = vt_xcalloc((size_t)report->nr_devices * VT_NR_STAGES + 1,
-				    sizeof(*report->stages));
+	report->stages =
+		vt_xcalloc((size_t)report->nr_devices * VT_NR_STAGES + 1, sizeof(*report->stages));
 	for (uint32_t d = 0; d < report->nr_devices; d++)
 		for (unsigned stage = 0; stage < VT_NR_STAGES; stage++) {
 			uint32_t index = device_index(report, &report->devices[d]);
@@ -134,10 +152,7 @@ static void add_stages(struct vt_report *report)
 
 			for (uint32_t i = 0; i < stages->nr_spans; i++)
 				if (stages->spans[i].stage == stage &&
-				    (best == VT_NO_INDEX ||
-				     vt_stages_totals(stages, i, index)->peak_used_bytes >
-					     vt_stages_totals(stages, best, index)
-						     ->peak_used_bytes))
+				    is_higher(stages, i, best, index))
 					best = i;
 			if (best != VT_NO_INDEX)
 				add_stage(report, &report->devices[d], best);
@@ -157,11 +172,13 @@ static void add_step(struct vt_report *report, const struct vt_report_device *ro
 		const struct vt_span_totals *totals =
 			vt_stages_totals(stages, i, device_index(report, row));
 
-		if (totals->peak_used_bytes > out->peak_bytes)
-			out->peak_bytes = totals->peak_used_bytes;
+		if (totals->peak_allocated_bytes > out->peak_bytes)
+			out->peak_bytes = totals->peak_allocated_bytes;
+		if (totals->peak_used_bytes > out->peak_device_bytes)
+			out->peak_device_bytes = totals->peak_used_bytes;
 		out->end_bytes = totals->end_allocated_bytes;
 	}
-	out->peak_bytes += context_of(row->device);
+	out->peak_device_bytes += context_of(row->device);
 }
 
 static void add_steps(struct vt_report *report)
@@ -196,7 +213,8 @@ static void add_out_of_memory(struct vt_report *report)
 /* An error exit whose thread allocated nothing after its failed request ended because of that. */
 static int died_of_memory(const struct vt_model *model, const char *ended)
 {
-	const struct vt_out_of_memory *oom = model->nr_ooms ? &model->ooms[model->nr_ooms - 1] : NULL;
+	const struct vt_out_of_memory *oom =
+		model->nr_ooms ? &model->ooms[model->nr_ooms - 1] : NULL;
 
 	if (!oom || strncmp(ended, "exit ", 5) != 0 || strcmp(ended, "exit 0") == 0)
 		return 0;

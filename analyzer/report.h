@@ -3,8 +3,8 @@
 #define VT_ANALYZER_REPORT_H
 
 /*
- * Everything that `vtrace report` says, computed once and then printed as text (report_text.c) or as JSON
- * (report_json.c).
+ * Everything that `vtrace report` says, computed once and then printed as text (report_text.c) or
+ * as JSON (report_json.c).
  */
 
 #include <stdint.h>
@@ -17,8 +17,8 @@
 
 struct vt_report_options {
 	const char *when; /* when.h */
-	int device;	  /* VT_WHEN_ALL_DEVICES, or a CUDA ordinal */
-	unsigned top;	  /* stacks to list */
+	int device;       /* VT_WHEN_ALL_DEVICES, or a CUDA ordinal */
+	unsigned top;     /* stacks to list */
 	int has_all_frames;
 };
 
@@ -27,8 +27,8 @@ struct vt_report_place {
 	int64_t event;
 	int64_t time_ns;
 	const char *stage; /* NULL: unknown */
-	uint32_t step;	   /* 0: none */
-	char *doing;	   /* innermost module, else autograd node, else function; NULL: none */
+	uint32_t step;     /* 0: none */
+	char *doing;       /* innermost module, else autograd node, else function; NULL: none */
 };
 
 /* One device at the chosen moment. */
@@ -43,7 +43,8 @@ struct vt_report_device {
 struct vt_report_stage {
 	const char *name;
 	int device;
-	uint64_t peak_bytes;
+	uint64_t peak_bytes;	    /* of what has an owner */
+	uint64_t peak_device_bytes; /* with cached bytes and the context */
 	uint64_t allocated_after_bytes;
 	struct vt_books before; /* empty for the first span */
 	struct vt_books after;
@@ -52,7 +53,8 @@ struct vt_report_stage {
 struct vt_report_step {
 	uint32_t index;
 	int device;
-	uint64_t peak_bytes;
+	uint64_t peak_bytes;	    /* of what has an owner */
+	uint64_t peak_device_bytes; /* with cached bytes and the context */
 	uint64_t end_bytes; /* allocated */
 	int is_complete;
 };
@@ -76,10 +78,14 @@ struct vt_report {
 	struct vt_report_step *steps;
 	uint32_t nr_steps;
 	struct vt_report_oom out_of_memory; /* .oom is NULL where there was none */
-	double coverage[VT_NR_PROVENANCES]; /* shares of all owned bytes; all 0 where there are none */
+	double coverage[VT_NR_PROVENANCES]; /* shares of all owned bytes; all 0 where there are none
+					     */
 };
 
-/* Returns 0, or -1 with `diag` filled; vt_report_release in both cases.  `analysis` must outlive it. */
+/*
+ * Returns 0, or -1 with `diag` filled; vt_report_release in both cases.  `analysis` must outlive
+ * it.
+ */
 int vt_report_init(struct vt_report *report, struct vt_analysis *analysis,
 		   const struct vt_report_options *options, struct vt_diag *diag);
 void vt_report_release(struct vt_report *report);

@@ -120,12 +120,12 @@ static json_t *stacks(const struct vt_report *report, const struct vt_hotspots *
 		json_object_set_new(object, "owner",
 				    vt_json_text(vt_attribution_owner(
 					    &report->analysis->attribution, spot->owner)));
-		json_object_set_new(object, "python",
-				    vt_json_lines(vt_describe_python(&report->describe,
-								     spot->python_stack)));
-		json_object_set_new(object, "native",
-				    vt_json_lines(vt_describe_native(&report->describe,
-								     spot->native_stack)));
+		json_object_set_new(
+			object, "python",
+			vt_json_lines(vt_describe_python(&report->describe, spot->python_stack)));
+		json_object_set_new(
+			object, "native",
+			vt_json_lines(vt_describe_native(&report->describe, spot->native_stack)));
 		json_array_append_new(array, object);
 	}
 	return array;
@@ -147,10 +147,20 @@ static void set_books(json_t *object, const struct vt_books *books)
 	json_object_set_new(object, "reserved_bytes", vt_json_integer(books->reserved_bytes));
 	json_object_set_new(object, "allocated_bytes", vt_json_integer(books->allocated_bytes));
 	json_object_set_new(object, "context_bytes",
-			    books->has_context ? vt_json_integer(books->context_bytes) :
-						 json_null());
+			    books->has_context ? vt_json_integer(books->context_bytes)
+					       : json_null());
 	json_object_set_new(object, "difference_bytes", json_integer(books->difference_bytes));
 	json_object_set_new(object, "owners", owners(books));
+}
+
+/* Of the whole run; need not be the moment of highest use. */
+static void set_most_allocated(json_t *object, const struct vt_peak *peak)
+{
+	if (!peak)
+		return;
+	json_object_set_new(object, "max_allocated_event", json_integer(peak->max_allocated_event));
+	json_object_set_new(object, "max_allocated_bytes",
+			    vt_json_integer(peak->max_allocated_bytes));
 }
 
 static json_t *device(const struct vt_report *report, const struct vt_report_device *row)
@@ -159,6 +169,7 @@ static json_t *device(const struct vt_report *report, const struct vt_report_dev
 
 	set_place(peak, &row->place);
 	set_books(peak, &row->books);
+	set_most_allocated(peak, vt_model_peak(&report->analysis->model, row->device->id));
 	json_object_set_new(peak, "stacks", stacks(report, &row->hotspots));
 	json_object_set_new(object, "id", json_integer(row->device->id));
 	json_object_set_new(object, "name", vt_json_text(row->device->name));
@@ -179,6 +190,7 @@ static json_t *stage(const struct vt_report_stage *row)
 	json_object_set_new(object, "name", vt_json_text(row->name));
 	json_object_set_new(object, "device", json_integer(row->device));
 	json_object_set_new(object, "peak_bytes", vt_json_integer(row->peak_bytes));
+	json_object_set_new(object, "peak_device_bytes", vt_json_integer(row->peak_device_bytes));
 	json_object_set_new(object, "allocated_after_bytes",
 			    vt_json_integer(row->allocated_after_bytes));
 	json_object_set_new(object, "by_owner", by_owner);
@@ -192,6 +204,7 @@ static json_t *step(const struct vt_report_step *row)
 	json_object_set_new(object, "index", json_integer(row->index));
 	json_object_set_new(object, "device", json_integer(row->device));
 	json_object_set_new(object, "peak_bytes", vt_json_integer(row->peak_bytes));
+	json_object_set_new(object, "peak_device_bytes", vt_json_integer(row->peak_device_bytes));
 	json_object_set_new(object, "end_bytes", vt_json_integer(row->end_bytes));
 	json_object_set_new(object, "complete", json_boolean(row->is_complete));
 	return object;
@@ -210,12 +223,12 @@ static json_t *out_of_memory(const struct vt_report *report)
 	json_object_set_new(object, "requests_failed", json_integer(row->nr_ooms));
 	set_place(object, &row->place);
 	set_books(object, &row->books);
-	json_object_set_new(object, "python",
-			    vt_json_lines(vt_describe_python(&report->describe,
-							     row->oom->python_stack)));
-	json_object_set_new(object, "native",
-			    vt_json_lines(vt_describe_native(&report->describe,
-							     row->oom->native_stack)));
+	json_object_set_new(
+		object, "python",
+		vt_json_lines(vt_describe_python(&report->describe, row->oom->python_stack)));
+	json_object_set_new(
+		object, "native",
+		vt_json_lines(vt_describe_native(&report->describe, row->oom->native_stack)));
 	return object;
 }
 

@@ -2,6 +2,7 @@
 #include "analyzer/report_sections.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analyzer/table.h"
@@ -109,7 +110,8 @@ static char *known_by(const uint64_t *provenance, uint64_t bytes)
 				best = p;
 		if (!left[best] || left[best] < bytes / 10)
 			break;
-		vt_buffer_printf(&text, "%s%s", text.len ? ", " : "", vt_evidence_provenances[best]);
+		vt_buffer_printf(&text, "%s%s", text.len ? ", " : "",
+				 vt_evidence_provenances[best]);
 		left[best] = 0;
 	}
 	return vt_buffer_detach(&text);
@@ -273,7 +275,8 @@ static void add_changes(change_vector *changes, const struct vt_books *books, do
 	struct row *rows = group_by_parent(books, &nr);
 
 	for (uint32_t i = 0; i < nr; i++) {
-		struct change one = { rows[i].name, rows[i].name_len, sign * (double)rows[i].bytes };
+		struct change one = { rows[i].name, rows[i].name_len,
+				      sign * (double)rows[i].bytes };
 		size_t k;
 
 		for (k = 0; k < changes->len; k++)
@@ -288,7 +291,10 @@ static void add_changes(change_vector *changes, const struct vt_books *books, do
 	free(rows);
 }
 
-/* "weights 7.29, buffers 1.41" for the first stage, "+ activations 16.52, - inputs 0.01" for the others. */
+/*
+ * "weights 7.29, buffers 1.41" for the first stage, "+ activations 16.52, - inputs 0.01" for the
+ * others.
+ */
 static char *explain_stage(const struct vt_report_stage *stage, struct vt_report_unit unit)
 {
 	const unsigned max_named = 3;
@@ -308,7 +314,9 @@ static char *explain_stage(const struct vt_report_stage *stage, struct vt_report
 		if (fabs(c->bytes) < 0.005 * unit.bytes)
 			break;
 		vt_buffer_printf(&text, "%s%s%.*s %s", named++ ? ", " : "",
-				 !stage->before.event ? "" : c->bytes > 0 ? "+ " : "- ",
+				 !stage->before.event ? ""
+				 : c->bytes > 0       ? "+ "
+						      : "- ",
 				 c->name_len, c->name,
 				 vt_report_sections_figure(figure, unit, fabs(c->bytes)));
 	}
@@ -316,14 +324,18 @@ static char *explain_stage(const struct vt_report_stage *stage, struct vt_report
 	return vt_buffer_detach(&text);
 }
 
-void vt_report_sections_stages(const struct vt_report *report, int device,
-			       struct vt_report_unit unit, FILE *out)
+int vt_report_sections_stages(const struct vt_report *report, int device,
+			      struct vt_report_unit unit, FILE *out)
 {
 	char peak_title[32];
 	const struct vt_column columns[] = {
-		{ "STAGES", 0 }, { peak_title, 1 }, { "allocated after", 1 }, { "by", 0 },
+		{ "STAGES", 0 },
+		{ peak_title, 1 },
+		{ "allocated after", 1 },
+		{ "by", 0 },
 	};
 	struct vt_table table;
+	int is_told;
 
 	snprintf(peak_title, sizeof(peak_title), "peak %s", unit.name);
 	vt_table_init(&table, columns, VT_ARRAY_SIZE(columns));
@@ -345,39 +357,57 @@ void vt_report_sections_stages(const struct vt_report *report, int device,
 		vt_table_add(&table, cells);
 		free(by);
 	}
-	if (table.nr_rows)
+	/* One stage, whatever it is called, says no more than the peak above it. */
+	is_told = table.nr_rows > 1;
+	if (is_told)
 		vt_table_print(&table, out, 0);
 	vt_table_release(&table);
+	return is_told;
 }
 
-/* Bytes that stay behind per step, over the complete steps but the first, which makes what all use. */
-static int find_growth(const struct vt_report *report, int device, double *bytes)
+static int compare_growth(const void *a, const void *b)
 {
-	const struct vt_report_step *first = NULL, *last = NULL;
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/*
+ * Bytes that stay behind per step, over the complete steps but the first, which makes what all use.
+ * The lower median of the differences: remainders that the allocator did not split move the end of
+ * single steps, while a leak is in most of them.
+ */
+static int find_growth(const struct vt_report *report, int device, int64_t *bytes)
+{
+	int64_t *differences = vt_xcalloc(report->nr_steps + 1, sizeof(*differences));
+	const struct vt_report_step *last = NULL;
+	size_t nr = 0;
 
 	for (uint32_t i = 0; i < report->nr_steps; i++) {
 		const struct vt_report_step *step = &report->steps[i];
 
 		if (step->device != device || !step->is_complete || step->index < 2)
 			continue;
-		first = first ? first : step;
+		if (last)
+			differences[nr++] = (int64_t)(step->end_bytes - last->end_bytes);
 		last = step;
 	}
-	if (!first || first == last)
-		return 0;
-	*bytes = ((double)last->end_bytes - (double)first->end_bytes) / (last->index - first->index);
-	return 1;
+	qsort(differences, nr, sizeof(*differences), compare_growth);
+	if (nr)
+		*bytes = differences[(nr - 1) / 2];
+	free(differences);
+	return nr > 0;
 }
 
-void vt_report_sections_steps(const struct vt_report *report, int device,
-			      struct vt_report_unit unit, FILE *out)
+int vt_report_sections_steps(const struct vt_report *report, int device, struct vt_report_unit unit,
+			     FILE *out)
 {
 	const uint32_t nr = report->analysis->stages.nr_steps, shown_at_end = 3;
 	int is_unfinished = 0;
-	double growth;
+	int64_t growth;
 
 	if (!nr)
-		return;
+		return 0;
 	fprintf(out, "STEPS  1..%u  peak", nr);
 	for (uint32_t i = 0; i < report->nr_steps; i++) {
 		const struct vt_report_step *step = &report->steps[i];
@@ -387,8 +417,8 @@ void vt_report_sections_steps(const struct vt_report *report, int device,
 			continue;
 		is_unfinished |= !step->is_complete;
 		if (step->index <= shown_at_end || step->index + shown_at_end > nr)
-			fprintf(out, " %s", vt_report_sections_figure(figure, unit,
-								      (double)step->peak_bytes));
+			fprintf(out, " %s",
+				vt_report_sections_figure(figure, unit, (double)step->peak_bytes));
 		else if (step->index == shown_at_end + 1)
 			fprintf(out, " ...");
 	}
@@ -397,7 +427,8 @@ void vt_report_sections_steps(const struct vt_report *report, int device,
 		char text[VT_UNITS_MAX];
 
 		fprintf(out, "   growth %s/step",
-			vt_units_bytes_signed(text, sizeof(text), llround(growth)));
+			vt_units_bytes_signed(text, sizeof(text), growth));
 	}
 	fprintf(out, "%s\n", is_unfinished ? "   the last one did not end" : "");
+	return 1;
 }

@@ -24,9 +24,10 @@ const char *vt_report_sections_figure(char *buf, struct vt_report_unit unit, dou
 void vt_report_sections_owners(const struct vt_books *books, struct vt_report_unit unit, FILE *out);
 void vt_report_sections_places(const struct vt_report *report, const struct vt_report_device *row,
 			       struct vt_report_unit unit, FILE *out);
-void vt_report_sections_stages(const struct vt_report *report, int device,
-			       struct vt_report_unit unit, FILE *out);
-void vt_report_sections_steps(const struct vt_report *report, int device,
+/* Both return whether there was anything to say. */
+int vt_report_sections_stages(const struct vt_report *report, int device,
 			      struct vt_report_unit unit, FILE *out);
+int vt_report_sections_steps(const struct vt_report *report, int device, struct vt_report_unit unit,
+			     FILE *out);
 
 #endif

@@ -9,7 +9,7 @@
 #include "analyzer/units.h"
 #include "analyzer/util.h"
 
-#define BOLD "1"
+#define BOLD     "1"
 #define BOLD_RED "1;31"
 
 static int is_terminal(FILE *out)
@@ -74,7 +74,8 @@ static char *ending_of(const struct vt_report *report)
 }
 
 /* "  WORD VALUE", nothing where the value is not known. */
-static void print_known(const struct vt_report *report, const char *word, const char *key, FILE *out)
+static void print_known(const struct vt_report *report, const char *word, const char *key,
+			FILE *out)
 {
 	char *value = vt_db_run_get(report->analysis->db, key);
 
@@ -98,7 +99,8 @@ static void print_header(const struct vt_report *report, FILE *out)
 				 report->devices[i - 1].device->name) != 0)
 			fprintf(out, "  %s", report->devices[i].device->name);
 	if (duration >= 0)
-		fprintf(out, "  ran %s,", vt_units_duration(text, sizeof(text), (uint64_t)duration));
+		fprintf(out, "  ran %s,",
+			vt_units_duration(text, sizeof(text), (uint64_t)duration));
 	fprintf(out, " %s\n", ending);
 	free(script);
 	free(ending);
@@ -131,7 +133,8 @@ static void print_lines(struct vt_lines lines, unsigned max, FILE *out)
 static void print_request(const struct vt_report *report, FILE *out)
 {
 	const struct vt_report_oom *row = &report->out_of_memory;
-	const struct vt_device *device = vt_model_device(&report->analysis->model, row->oom->device);
+	const struct vt_device *device =
+		vt_model_device(&report->analysis->model, row->oom->device);
 	const struct vt_books *books = &row->books;
 	uint64_t used = vt_books_device_used(books);
 	char a[VT_UNITS_MAX], b[VT_UNITS_MAX], c[VT_UNITS_MAX];
@@ -187,7 +190,8 @@ static void print_device(const struct vt_report *report, const struct vt_report_
 		fprintf(out, " %s", report->options->when);
 	fprintf(out, "  %s", vt_units_bytes(text, sizeof(text), used));
 	if (row->device->total_bytes)
-		fprintf(out, " of %s", vt_units_bytes(text, sizeof(text), row->device->total_bytes));
+		fprintf(out, " of %s",
+			vt_units_bytes(text, sizeof(text), row->device->total_bytes));
 	fprintf(out, " on cuda:%d", row->device->id);
 	print_place(&row->place, out);
 	fputc('\n', out);
@@ -195,14 +199,16 @@ static void print_device(const struct vt_report *report, const struct vt_report_
 	if (row->hotspots.nr && report->options->top) {
 		fputc('\n', out);
 		print_heading(out, BOLD, "STACKS");
-		fprintf(out, "  the largest of %s places\n",
+		fprintf(out, "  the largest %u of %s places\n",
+			row->hotspots.nr < report->options->top ? row->hotspots.nr
+								: report->options->top,
 			vt_units_count(text, sizeof(text), row->hotspots.nr));
 		vt_report_sections_places(report, row, unit, out);
 	}
 	fputc('\n', out);
-	vt_report_sections_stages(report, row->device->id, unit, out);
-	vt_report_sections_steps(report, row->device->id, unit, out);
-	fputc('\n', out);
+	if (vt_report_sections_stages(report, row->device->id, unit, out) +
+	    vt_report_sections_steps(report, row->device->id, unit, out))
+		fputc('\n', out);
 }
 
 static void print_coverage(const struct vt_report *report, FILE *out)
@@ -211,8 +217,9 @@ static void print_coverage(const struct vt_report *report, FILE *out)
 
 	if (!report->nr_devices)
 		return;
-	fprintf(out, "coverage: %.1f %% by names or autograd, %.1f %% by scope, frames, shape or"
-		     " lifetime, %.1f %% unknown\n",
+	fprintf(out,
+		"coverage: %.1f %% by names or autograd, %.1f %% by scope, frames, shape or"
+		" lifetime, %.1f %% unknown\n",
 		100 * (share[VT_PROVENANCE_NAMES] + share[VT_PROVENANCE_AUTOGRAD]),
 		100 * (share[VT_PROVENANCE_SCOPE] + share[VT_PROVENANCE_FRAMES] +
 		       share[VT_PROVENANCE_SHAPE] + share[VT_PROVENANCE_LIFETIME]),
@@ -229,12 +236,15 @@ static void print_losses(const struct vt_report *report, FILE *out)
 	char text[VT_UNITS_MAX];
 
 	if (lost)
-		fprintf(out, "lost: %s events found no room; the figures are too small or too large"
-			     " by what they were\n",
-			vt_units_count(text, sizeof(text), (uint64_t)lost));
+		fprintf(out,
+			"lost: %s %s no room; the figures are too small or too large by"
+			" what was lost\n",
+			vt_units_count(text, sizeof(text), (uint64_t)lost),
+			lost == 1 ? "event found" : "events found");
 	if (torn)
-		fprintf(out, "lost: %s records were not finished when the program ended\n",
-			vt_units_count(text, sizeof(text), (uint64_t)torn));
+		fprintf(out, "lost: %s %s not finished when the program ended\n",
+			vt_units_count(text, sizeof(text), (uint64_t)torn),
+			torn == 1 ? "record was" : "records were");
 	if (stopped)
 		fprintf(out, "lost: recording stopped early: %s\n", stopped);
 	if (stacks)
@@ -247,9 +257,10 @@ static void print_notes(const struct vt_report *report, FILE *out)
 {
 	for (uint32_t i = 0; i < report->nr_devices; i++)
 		if (report->devices[i].device->is_simulated) {
-			fprintf(out, "note: cuda:%d is simulated: kernels computed nothing, so"
-				     " losses and outputs mean nothing, and times are not a"
-				     " GPU's; the bytes are what the real allocators asked for\n",
+			fprintf(out,
+				"note: cuda:%d is simulated: kernels computed nothing, so"
+				" losses and outputs mean nothing, and times are not a"
+				" GPU's; the bytes are what the real allocators asked for\n",
 				report->devices[i].device->id);
 			return;
 		}
@@ -267,7 +278,8 @@ void vt_report_text_print(const struct vt_report *report, const char *path, FILE
 	print_coverage(report, out);
 	print_losses(report, out);
 	print_notes(report, out);
-	fprintf(out, "next: vtrace blocks %s --at %s | vtrace report %s --all-frames | vtrace info"
-		     " %s\n",
+	fprintf(out,
+		"next: vtrace blocks %s --at %s | vtrace report %s --all-frames | vtrace info"
+		" %s\n",
 		path, report->options->when, path, path);
 }

@@ -29,8 +29,9 @@ struct work {
 
 static int load_modules(struct work *w)
 {
-	struct vt_stmt *stmt = vt_db_prepare(w->db, "SELECT id, start, end, bias, path, build_id"
-						    " FROM module ORDER BY id");
+	struct vt_stmt *stmt = vt_db_prepare(w->db,
+					     "SELECT id, start, end, bias, path, build_id"
+					     " FROM module ORDER BY id");
 	int rc;
 
 	while ((rc = vt_stmt_step(stmt)) == 1) {
@@ -61,8 +62,9 @@ static int64_t find_module(const struct work *w, uint64_t address)
 
 static int load_frames(struct work *w)
 {
-	struct vt_stmt *stmt = vt_db_prepare(w->db, "SELECT id, address, ifnull(module, 0)"
-						    " FROM native_frame WHERE id > ? ORDER BY id");
+	struct vt_stmt *stmt = vt_db_prepare(w->db,
+					     "SELECT id, address, ifnull(module, 0)"
+					     " FROM native_frame WHERE id > ? ORDER BY id");
 	int rc;
 
 	vt_stmt_bind_int(stmt, 1, w->last_frame);
@@ -111,7 +113,10 @@ static int write_frame(struct work *w, const struct frame *frame, const struct v
 	return vt_stmt_step(w->update);
 }
 
-/* The frames [from, to) all lie in one module.  Opening it may take a while: before the transaction. */
+/*
+ * The frames [from, to) all lie in one module.  Opening it may take a while: before the
+ * transaction.
+ */
 static int resolve_module(struct work *w, size_t from, size_t to)
 {
 	const struct module *module = module_at(w, w->frames.items[from].module);
@@ -158,8 +163,9 @@ int vt_resolve_frames(struct vt_db *db, struct vt_diag *diag)
 	int rc;
 
 	w.last_frame = vt_db_run_get_int(db, "resolved_frames", 0);
-	w.update = vt_db_prepare(db, "UPDATE native_frame SET module=?2, symbol=?3, symbol_offset=?4,"
-				     " file=?5, line=?6 WHERE id=?1");
+	w.update = vt_db_prepare(db,
+				 "UPDATE native_frame SET module=?2, symbol=?3, symbol_offset=?4,"
+				 " file=?5, line=?6 WHERE id=?1");
 	rc = load_modules(&w) || load_frames(&w) || resolve_all(&w);
 	if (!rc && w.frames.len)
 		rc = vt_db_run_set_int(db, "resolved_frames", w.last_frame);

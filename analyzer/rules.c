@@ -203,7 +203,8 @@ static int parse_kind(struct parser *p, struct vt_ini_entry *entry)
 	const struct globs_key keys[] = { { "module", &kind->module },
 					  { "op", &kind->op },
 					  { "node", &kind->node },
-					  { "weak_module", &kind->weak_module } };
+					  { "weak_module", &kind->weak_module },
+					  { "beside", &kind->beside } };
 
 	return parse_globs(p, entry, keys, VT_ARRAY_SIZE(keys));
 }
@@ -298,12 +299,9 @@ static const struct section_type {
 	int (*begin)(struct parser *p, char *name);
 	int (*entry)(struct parser *p, struct vt_ini_entry *entry);
 } section_types[] = {
-	{ "rule", begin_rule, parse_rule },
-	{ "kind", begin_kind, parse_kind },
-	{ "stage", begin_stage, parse_stage },
-	{ "loss", begin_set, parse_loss },
-	{ "product", begin_set, parse_product },
-	{ "token_model", begin_set, parse_token_model },
+	{ "rule", begin_rule, parse_rule },        { "kind", begin_kind, parse_kind },
+	{ "stage", begin_stage, parse_stage },     { "loss", begin_set, parse_loss },
+	{ "product", begin_set, parse_product },   { "token_model", begin_set, parse_token_model },
 	{ "plumbing", begin_set, parse_plumbing },
 };
 
@@ -429,6 +427,7 @@ void vt_rules_release(struct vt_rules *rules)
 		vt_globs_release(&rules->kinds[i].op);
 		vt_globs_release(&rules->kinds[i].node);
 		vt_globs_release(&rules->kinds[i].weak_module);
+		vt_globs_release(&rules->kinds[i].beside);
 	}
 	for (unsigned i = 0; i < rules->nr_stages; i++) {
 		vt_globs_release(&rules->stages[i].scope);

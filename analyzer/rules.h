@@ -3,14 +3,15 @@
 #define VT_ANALYZER_RULES_H
 
 /*
- * What bytes are called, as data: reads a rule file (rules.ini is the one built in) into tables.  This file
- * knows the grammar; matching facts against the tables is match.h.
+ * What bytes are called, as data: reads a rule file (rules.ini is the one built in) into
+ * tables.  This file knows the grammar; matching facts against the tables is match.h.
  *
- *	[stage NAME]  which frames and ranges show that the program is in that stage
- *	[kind NAME]   what "{kind}" in an owner stands for: module classes, operators, autograd nodes
- *	[loss]        autograd nodes and operators that consume logits;  [product]: the matrix products
- *	[token_model] module classes of models of tokens;  [plumbing]: operators that serve other operators
- *	[rule NAME]   conditions, owner, known_by, reason.  The first rule whose every condition holds decides.
+ * 	[stage NAME]  which frames and ranges show that the program is in that stage
+ * 	[kind NAME]   what "{kind}" in an owner stands for: module classes, operators, autograd
+ * nodes [loss]        autograd nodes and operators that consume logits;  [product]: the matrix
+ * products [token_model] module classes of models of tokens;  [plumbing]: operators that serve
+ * other operators [rule NAME]   conditions, owner, known_by, reason.  The first rule whose every
+ * condition holds decides.
  *
  * The value of a condition is a list of patterns, one of which must fit; "not_KEY" turns it round.
  */
@@ -24,25 +25,25 @@
 
 /* The facts that a rule can ask for, and how their values are compared. */
 #define VT_FACTS(X)                                                                                \
-	X(KIND, "kind", WORDS)                 /* block, segment, vmm, ... */                      \
-	X(STAGE, "stage", WORDS)               /* when it was made */                              \
+	X(KIND, "kind", WORDS)   /* block, segment, vmm, ... */                                    \
+	X(STAGE, "stage", WORDS) /* when it was made */                                            \
 	X(FREED_STAGE, "freed_stage", WORDS)                                                       \
 	X(LIFETIME, "lifetime", WORDS)                                                             \
 	X(HEAD, "head", WORDS)                                                                     \
-	X(YIELD, "yield", WORDS)               /* what the node of its operator made in backward */\
-	X(SCOPE, "scope", TEXT)                /* innermost open range */                          \
-	X(NODE, "node", TEXT)                  /* class of the autograd node that made it */       \
-	X(FREED_NODE, "freed_node", TEXT)      /* ... that released it: it was saved for it */     \
-	X(FORWARD_NODE, "forward_node", TEXT)  /* ... that the operator which made it belongs to */\
-	X(OP, "op", TEXT)                      /* innermost PyTorch operator on the native stack */\
-	X(INNER_MODULE, "inner_module", TEXT)  /* class of the innermost module */                 \
-	X(MODULE, "module", STACK)             /* class of any module on the stack */              \
-	X(FRAME, "frame", STACK)               /* any Python frame */                              \
-	X(INNER_FRAME, "inner_frame", STACK)   /* Python frames inside the innermost module call */\
-	X(LEAF_FRAME, "leaf_frame", STACK)     /* innermost one outside of PyTorch */                \
-	X(METHOD, "method", STACK)             /* frames whose self is a module or optimizer */    \
+	X(YIELD, "yield", WORDS)              /* what the node of its operator made in backward */ \
+	X(SCOPE, "scope", TEXT)               /* innermost open range */                           \
+	X(NODE, "node", TEXT)                 /* class of the autograd node that made it */        \
+	X(FREED_NODE, "freed_node", TEXT)     /* ... that released it: it was saved for it */      \
+	X(FORWARD_NODE, "forward_node", TEXT) /* ... that the operator which made it belongs to */ \
+	X(OP, "op", TEXT)                     /* innermost PyTorch operator on the native stack */ \
+	X(INNER_MODULE, "inner_module", TEXT) /* class of the innermost module */                  \
+	X(MODULE, "module", STACK)            /* class of any module on the stack */               \
+	X(FRAME, "frame", STACK)              /* any Python frame */                               \
+	X(INNER_FRAME, "inner_frame", STACK)  /* Python frames inside the innermost module call */ \
+	X(LEAF_FRAME, "leaf_frame", STACK)    /* innermost one outside of PyTorch */               \
+	X(METHOD, "method", STACK)            /* frames whose self is a module or optimizer */     \
 	X(FREED_FRAME, "freed_frame", STACK)                                                       \
-	X(NATIVE, "native", STACK)             /* any native frame */                              \
+	X(NATIVE, "native", STACK) /* any native frame */                                          \
 	X(MIN_BYTES, "min_bytes", BYTES)
 
 #define VT_FACT_ENUM(name, text, how) VT_FACT_##name,
@@ -76,6 +77,7 @@ struct vt_kind_rule {
 	struct vt_globs op;
 	struct vt_globs node;
 	struct vt_globs weak_module; /* decides where nothing else does */
+	struct vt_globs beside; /* modules and operators that belong to a neighbour of this kind */
 };
 
 struct vt_stage_rule {
@@ -107,8 +109,8 @@ struct vt_rules {
 };
 
 /*
- * Reads a rule file's text; `name` is for messages.  Returns 0, or -1 with `diag` filled with file, line and
- * what is wrong (exit code 3).  vt_rules_release is to be called in both cases.
+ * Reads a rule file's text; `name` is for messages.  Returns 0, or -1 with `diag` filled with file,
+ * line and what is wrong (exit code 3).  vt_rules_release is to be called in both cases.
  */
 int vt_rules_parse(struct vt_rules *rules, const char *name, const char *text, size_t len,
 		   struct vt_diag *diag);

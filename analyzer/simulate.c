@@ -30,7 +30,8 @@ static char *read_file(const char *path)
 }
 
 /* Whether the text has a section of that name; the names of all of them go to `names`. */
-static int find_section(const char *text, const char *name, size_t name_len, struct vt_buffer *names)
+static int find_section(const char *text, const char *name, size_t name_len,
+			struct vt_buffer *names)
 {
 	const char *last = NULL;
 	struct vt_ini ini;
@@ -91,8 +92,9 @@ int vt_simulate_check(const char *profile, const char *ini, struct vt_diag *diag
 
 	vt_buffer_init(&names);
 	if (!find_section(ini, profile, len, &names)) {
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "--simulate %.*s: no such profile; there are %s",
-			    (int)len, profile, names.data ? names.data : "none");
+		vt_diag_set(diag, VT_EXIT_UNREADABLE,
+			    "--simulate %.*s: no such profile; there are %s", (int)len, profile,
+			    names.data ? names.data : "none");
 		rc = -1;
 	} else if (profile[len]) {
 		rc = check_options(profile, profile + len + 1, diag);

@@ -3,20 +3,21 @@
 #define VT_ANALYZER_SIMULATE_H
 
 /*
- * What `vtrace run --simulate PROFILE` must set so that a program meets the simulated device instead of NVIDIA's
- * driver (the contract is in simulator/libraries/README.md).
+ * What `vtrace run --simulate PROFILE` must set so that a program meets the simulated device
+ * instead of NVIDIA's driver (the contract is in simulator/libraries/README.md).
  */
 
 #include "analyzer/diag.h"
 
 struct vt_simulate {
 	char *folder; /* of the simulator's libraries */
-	char *stubs;  /* folder of the library stubs for the command's Python; "" where none are needed */
+	char *stubs;  /* folder of stubs for the command's Python; "" where none are needed */
 };
 
 /*
- * Checks "NAME[,memory=24GiB][,count=2][,driver=12.4]" against profiles.ini and finds or makes the stubs for the
- * Python that runs `command_path`.  0, or -1 with `diag` filled; an unknown name lists the known ones.
+ * Checks "NAME[,memory=24GiB][,count=2][,driver=12.4]" against profiles.ini and finds or makes the
+ * stubs for the Python that runs `command_path`.  0, or -1 with `diag` filled; an unknown name
+ * lists the known ones.
  */
 int vt_simulate_prepare(struct vt_simulate *simulate, const char *profile, const char *command_path,
 			struct vt_diag *diag);

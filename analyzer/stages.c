@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How it works: one pass over all moments carries the current stage along; an event that shows a stage starts a
- * new span, an event that shows nothing stays where it is.  Three exceptions: nothing is forward before the
- * first forward; the main thread's events behind a backward pass, an optimizer step or a generation, when they
- * show nothing, are "other"; a forward without autograd in a program that trains is evaluation.
+ * How it works: one pass over all moments carries the current stage along; an event that shows a
+ * stage starts a new span, an event that shows nothing stays where it is.  Three exceptions:
+ * nothing is forward before the first forward; the main thread's events behind a backward pass, an
+ * optimizer step or a generation, when they show nothing, are "other"; a forward without autograd
+ * in a program that trains is evaluation.
  */
 #include "analyzer/stages.h"
 
@@ -11,143 +12,17 @@
 
 #include "analyzer/util.h"
 
-#define NO_STAGE VT_NR_STAGES
-
-#define NO_RULE UINT8_MAX
-
-/* The first stage rule that each code object fits, as any frame and as a method of a module; NO_RULE: none. */
-struct code_rules {
-	uint8_t *as_frame;
-	uint8_t *as_method;
-};
-
-static void judge_codes(const struct vt_frames *frames, const struct vt_rules *rules,
-			struct code_rules *found)
-{
-	found->as_frame = vt_xmalloc(frames->nr_codes);
-	found->as_method = vt_xmalloc(frames->nr_codes);
-	memset(found->as_frame, NO_RULE, frames->nr_codes);
-	memset(found->as_method, NO_RULE, frames->nr_codes);
-	for (uint32_t c = 0; c < frames->nr_codes; c++) {
-		if (!frames->codes[c].file)
-			continue;
-		for (unsigned r = rules->nr_stages; r-- > 0;) {
-			const struct vt_stage_rule *rule = &rules->stages[r];
-
-			if (vt_globs_match_python(&rule->frame, &frames->codes[c]))
-				found->as_frame[c] = found->as_method[c] = (uint8_t)r;
-			else if (vt_globs_match_python(&rule->method, &frames->codes[c]))
-				found->as_method[c] = (uint8_t)r;
-		}
-	}
-}
-
-/* Which stage the frames of a Python stack show; the innermost telling frame decides. */
-static uint8_t judge_stack(const struct vt_frames *frames, const struct vt_rules *rules,
-			   const struct code_rules *codes, uint32_t stack)
-{
-	uint32_t ids[VT_FRAMES_MAX];
-	unsigned nr = vt_frames_python(frames, stack, ids);
-	uint8_t found = NO_STAGE;
-
-	for (unsigned i = 0; i < nr; i++) {
-		const struct vt_python_frame *frame = &frames->python[ids[i]];
-		uint8_t rule = NO_RULE;
-
-		if (frame->code < frames->nr_codes)
-			rule = (frame->self_type ? codes->as_method : codes->as_frame)[frame->code];
-		if (rule == NO_RULE)
-			continue;
-		/* A forward may be called by a loop that makes tokens: look further out. */
-		if (found == NO_STAGE)
-			found = rules->stages[rule].stage;
-		else if (rules->stages[rule].stage == VT_STAGE_GENERATION)
-			found = VT_STAGE_GENERATION;
-		if (found != VT_STAGE_FORWARD)
-			break;
-	}
-	return found;
-}
-
-static uint8_t judge_scope(const struct vt_model *model, const struct vt_rules *rules,
-			   uint32_t scope)
-{
-	const char *text = vt_model_text(model, scope);
-
-	for (unsigned r = 0; text && r < rules->nr_stages; r++)
-		if (vt_globs_match(&rules->stages[r].scope, text))
-			return rules->stages[r].stage;
-	return NO_STAGE;
-}
-
-/* What an event shows about itself. */
-struct evidence {
-	uint8_t stage; /* NO_STAGE: nothing */
-	uint8_t has_python;
-	uint32_t thread; /* 0: unknown */
-	uint64_t forward_sequence;
-};
-
 struct pass {
 	struct vt_stages *stages;
 	const struct vt_model *model;
-	const struct vt_rules *rules;
-	uint8_t *scope_evidence; /* by string */
-	int has_forward; /* some event shows a forward by its frames */
 	VT_VECTOR(struct vt_span) spans;
 	VT_VECTOR(uint32_t) main_threads; /* those that ever showed a stage in Python */
 };
 
-static struct evidence judge(const struct pass *pass, uint32_t node, uint32_t scope, uint32_t stack)
+static struct vt_shown shown_at(const struct pass *pass, uint32_t moment)
 {
-	struct evidence e = { .stage = NO_STAGE, .forward_sequence = VT_NO_SEQUENCE };
-
-	if (stack >= pass->model->frames.python_tree.nr_stacks)
-		stack = 0;
-	e.has_python = stack != 0;
-	if (node)
-		e.stage = VT_STAGE_BACKWARD;
-	else if (pass->stages->stack_evidence[stack] != NO_STAGE)
-		e.stage = pass->stages->stack_evidence[stack];
-	else if (scope < pass->model->strings.nr)
-		e.stage = pass->scope_evidence[scope];
-	return e;
-}
-
-static struct evidence judge_moment(const struct pass *pass, const struct vt_moment *moment)
-{
-	const struct vt_model *model = pass->model;
-	struct evidence e = { .stage = NO_STAGE, .forward_sequence = VT_NO_SEQUENCE };
-
-	if (moment->what == VT_MOMENT_ALLOC) {
-		const struct vt_allocation *a = &model->allocations[moment->index];
-
-		e = judge(pass, a->node_class, a->scope, a->python_stack);
-		e.thread = a->thread;
-		e.forward_sequence = a->forward_sequence;
-		/* Functions without modules: autograd numbered what they did. */
-		if (!pass->has_forward && e.stage == NO_STAGE &&
-		    a->forward_sequence != VT_NO_SEQUENCE)
-			e.stage = VT_STAGE_FORWARD;
-	} else if (moment->what == VT_MOMENT_FREE) {
-		const struct vt_allocation *a = &model->allocations[moment->index];
-
-		e = judge(pass, a->freed_node_class, a->freed_scope, a->freed_python_stack);
-		e.thread = a->freed_thread;
-	} else if (moment->what == VT_MOMENT_MARK) {
-		const struct vt_mark *mark = &model->marks[moment->index];
-
-		/* Begin and end of a range show it even where nothing was allocated in between. */
-		if (mark->kind != VT_MARK_POINT)
-			e = judge(pass, 0, mark->name, 0);
-		e.thread = mark->thread;
-	} else if (moment->what == VT_MOMENT_OUT_OF_MEMORY) {
-		const struct vt_out_of_memory *oom = &model->ooms[moment->index];
-
-		e = judge(pass, oom->node_class, oom->scope, oom->python_stack);
-		e.thread = oom->thread;
-	}
-	return e;
+	return vt_stage_evidence_judge(&pass->stages->evidence,
+				       &pass->stages->timeline->moments[moment]);
 }
 
 static int is_main_thread(const struct pass *pass, uint32_t thread)
@@ -165,7 +40,7 @@ static uint32_t find_first_forward(const struct pass *pass)
 	uint32_t first_other = timeline->nr;
 
 	for (uint32_t i = 0; i < timeline->nr; i++) {
-		uint8_t stage = judge_moment(pass, &timeline->moments[i]).stage;
+		uint8_t stage = shown_at(pass, i).stage;
 
 		if (stage == VT_STAGE_FORWARD || stage == VT_STAGE_GENERATION)
 			return i;
@@ -176,7 +51,10 @@ static uint32_t find_first_forward(const struct pass *pass)
 	return first_other;
 }
 
-/* The first moment of the program's end: from there on memory is only freed, and nothing shows a stage. */
+/*
+ * The first moment of the program's end: from there on memory is only freed, and nothing shows a
+ * stage.
+ */
 static uint32_t find_tail(const struct pass *pass)
 {
 	const struct vt_timeline *timeline = pass->stages->timeline;
@@ -186,18 +64,18 @@ static uint32_t find_tail(const struct pass *pass)
 		const struct vt_moment *moment = &timeline->moments[i - 1];
 
 		if (moment->what == VT_MOMENT_ALLOC || moment->what == VT_MOMENT_OUT_OF_MEMORY ||
-		    judge_moment(pass, moment).stage != NO_STAGE)
+		    shown_at(pass, i - 1).stage != VT_NO_STAGE)
 			break;
 		i--;
 	}
 	return i;
 }
 
-static uint8_t next_stage(const struct pass *pass, uint8_t current, const struct evidence *e)
+static uint8_t next_stage(const struct pass *pass, uint8_t current, const struct vt_shown *e)
 {
 	if (e->stage == VT_STAGE_LOAD)
 		return VT_STAGE_OTHER; /* modules made or moved in the middle of the run */
-	if (e->stage != NO_STAGE)
+	if (e->stage != VT_NO_STAGE)
 		return e->stage;
 	if (current == VT_STAGE_BACKWARD || current == VT_STAGE_OPTIMIZER ||
 	    current == VT_STAGE_GENERATION)
@@ -229,13 +107,13 @@ static void cut(struct pass *pass)
 
 	for (uint32_t i = 0; i < timeline->nr; i++) {
 		const struct vt_moment *moment = &timeline->moments[i];
-		struct evidence e = judge_moment(pass, moment);
+		struct vt_shown e = shown_at(pass, i);
 
 		/* What did not fit is given up; what follows, if anything, shows itself. */
 		if (i >= end || (i && moment[-1].what == VT_MOMENT_OUT_OF_MEMORY))
 			current = VT_STAGE_OTHER;
 
-		if (e.stage != NO_STAGE && e.has_python && !is_main_thread(pass, e.thread) &&
+		if (e.stage != VT_NO_STAGE && e.has_python && !is_main_thread(pass, e.thread) &&
 		    e.stage != VT_STAGE_OTHER)
 			vt_vector_push(&pass->main_threads, e.thread);
 		if (i >= first)
@@ -251,26 +129,54 @@ static uint8_t next_told_stage(const struct pass *pass, size_t span)
 	for (size_t i = span + 1; i < pass->spans.len; i++)
 		if (pass->spans.items[i].stage != VT_STAGE_OTHER)
 			return pass->spans.items[i].stage;
-	return NO_STAGE;
+	return VT_NO_STAGE;
 }
 
-/* Whether autograd numbered new nodes on a thread during these events. */
-static int has_autograd(const struct pass *pass, const struct vt_span *span)
+/* The last sequence number that each thread was seen with. */
+struct last_number {
+	uint32_t thread;
+	uint64_t sequence;
+};
+
+typedef VT_VECTOR(struct last_number) number_vector;
+
+/* Whether autograd numbered a new node on that thread since its last allocation. */
+static int has_new_number(number_vector *numbers, const struct vt_allocation *a)
 {
-	const struct vt_timeline *timeline = pass->stages->timeline;
-	uint64_t first = VT_NO_SEQUENCE;
+	struct last_number one = { a->thread, a->forward_sequence };
 
-	for (uint32_t i = vt_timeline_after(timeline, span->first_event - 1);
-	     i < timeline->nr && timeline->moments[i].event <= span->last_event; i++) {
-		uint64_t sequence = judge_moment(pass, &timeline->moments[i]).forward_sequence;
+	for (size_t i = 0; i < numbers->len; i++) {
+		struct last_number *known = &numbers->items[i];
 
-		if (sequence == VT_NO_SEQUENCE)
+		if (known->thread != a->thread)
 			continue;
-		if (first != VT_NO_SEQUENCE && sequence != first)
-			return 1;
-		first = sequence;
+		if (known->sequence == a->forward_sequence)
+			return 0;
+		known->sequence = a->forward_sequence;
+		return 1;
 	}
-	return 0;
+	vt_vector_push(numbers, one);
+	return a->forward_sequence != VT_NO_SEQUENCE;
+}
+
+/* By span: whether autograd numbered nodes in it, which it does not under no_grad. */
+static uint8_t *find_autograd(const struct pass *pass)
+{
+	uint8_t *found = vt_xcalloc(pass->spans.len + 1, 1);
+	number_vector numbers = { 0 };
+	size_t span = 0;
+
+	for (uint32_t i = 0; i < pass->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &pass->model->allocations[i];
+
+		if (a->node_class)
+			continue;
+		while (span + 1 < pass->spans.len && pass->spans.items[span].last_event < a->event)
+			span++;
+		found[span] |= has_new_number(&numbers, a);
+	}
+	vt_vector_release(&numbers);
+	return found;
 }
 
 static uint32_t count_stage(const struct pass *pass, uint8_t stage)
@@ -284,15 +190,16 @@ static uint32_t count_stage(const struct pass *pass, uint8_t stage)
 
 static void find_evaluations(struct pass *pass)
 {
-	int is_training = count_stage(pass, VT_STAGE_BACKWARD) > 0;
+	uint8_t *has_autograd;
 
-	for (size_t i = 0; is_training && i < pass->spans.len; i++) {
-		struct vt_span *span = &pass->spans.items[i];
-
-		if (span->stage == VT_STAGE_FORWARD && !has_autograd(pass, span) &&
+	if (!count_stage(pass, VT_STAGE_BACKWARD))
+		return;
+	has_autograd = find_autograd(pass);
+	for (size_t i = 0; i < pass->spans.len; i++)
+		if (pass->spans.items[i].stage == VT_STAGE_FORWARD && !has_autograd[i] &&
 		    next_told_stage(pass, i) != VT_STAGE_BACKWARD)
-			span->stage = VT_STAGE_EVALUATION;
-	}
+			pass->spans.items[i].stage = VT_STAGE_EVALUATION;
+	free(has_autograd);
 }
 
 static int is_computing(uint8_t stage)
@@ -310,8 +217,8 @@ static void push_step(struct vt_stages *stages, size_t *capacity, uint32_t first
 }
 
 /*
- * A step: from behind the optimizer step before it to the end of its own.  What follows the last one counts
- * as an unfinished step when the program began to compute again.
+ * A step: from behind the optimizer step before it to the end of its own.  What follows the last
+ * one counts as an unfinished step when the program began to compute again.
  */
 static void find_steps(struct pass *pass)
 {
@@ -346,7 +253,10 @@ static void number_steps(struct pass *pass)
 {
 	struct vt_stages *stages = pass->stages;
 
-	/* Without an optimizer, one pass may be an interrupted step; several are no steps that we know. */
+	/*
+	 * Without an optimizer, one pass may be an interrupted step; several are no steps that we
+	 * know.
+	 */
 	if (!count_stage(pass, VT_STAGE_OPTIMIZER) && count_stage(pass, VT_STAGE_BACKWARD) != 1 &&
 	    !stages->timeline->model->nr_ooms)
 		return;
@@ -369,12 +279,15 @@ static void add_up_device(struct vt_stages *stages, uint32_t device_index)
 
 		t->peak_event = stages->spans[i].first_event;
 		for (; moment < timeline->nr &&
-		       timeline->moments[moment].event <= stages->spans[i].last_event; moment++) {
+		       timeline->moments[moment].event <= stages->spans[i].last_event;
+		     moment++) {
 			vt_timeline_add(timeline, &timeline->moments[moment], device, &now);
 			if (now.used_bytes > t->peak_used_bytes) {
 				t->peak_used_bytes = now.used_bytes;
 				t->peak_event = timeline->moments[moment].event;
 			}
+			if (now.allocated_bytes > t->peak_allocated_bytes)
+				t->peak_allocated_bytes = now.allocated_bytes;
 		}
 		t->end_allocated_bytes = now.allocated_bytes;
 	}
@@ -384,22 +297,11 @@ void vt_stages_init(struct vt_stages *stages, const struct vt_timeline *timeline
 		    const struct vt_rules *rules)
 {
 	const struct vt_model *model = timeline->model;
-	uint32_t nr_stacks = model->frames.python_tree.nr_stacks;
-	struct pass pass = { .stages = stages, .model = model, .rules = rules };
-	struct code_rules codes;
+	struct pass pass = { .stages = stages, .model = model };
 
 	memset(stages, 0, sizeof(*stages));
 	stages->timeline = timeline;
-	stages->stack_evidence = vt_xcalloc(nr_stacks + 1, 1);
-	stages->stack_evidence[0] = NO_STAGE;
-	judge_codes(&model->frames, rules, &codes);
-	for (uint32_t i = 1; i < nr_stacks; i++) {
-		stages->stack_evidence[i] = judge_stack(&model->frames, rules, &codes, i);
-		pass.has_forward |= stages->stack_evidence[i] == VT_STAGE_FORWARD;
-	}
-	pass.scope_evidence = vt_xcalloc(model->strings.nr + 1, 1);
-	for (uint32_t i = 0; i < model->strings.nr; i++)
-		pass.scope_evidence[i] = judge_scope(model, rules, i);
+	vt_stage_evidence_init(&stages->evidence, model, rules);
 	cut(&pass);
 	find_evaluations(&pass);
 	number_steps(&pass);
@@ -410,9 +312,6 @@ void vt_stages_init(struct vt_stages *stages, const struct vt_timeline *timeline
 	for (uint32_t i = 0; i < model->nr_devices; i++)
 		add_up_device(stages, i);
 	vt_vector_release(&pass.main_threads);
-	free(pass.scope_evidence);
-	free(codes.as_frame);
-	free(codes.as_method);
 }
 
 void vt_stages_release(struct vt_stages *stages)
@@ -420,7 +319,7 @@ void vt_stages_release(struct vt_stages *stages)
 	free(stages->spans);
 	free(stages->totals);
 	free(stages->steps);
-	free(stages->stack_evidence);
+	vt_stage_evidence_release(&stages->evidence);
 	memset(stages, 0, sizeof(*stages));
 }
 

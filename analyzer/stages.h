@@ -3,23 +3,22 @@
 #define VT_ANALYZER_STAGES_H
 
 /*
- * When the program did what: the recording cut into spans, each of one stage, and into training steps.
+ * When the program did what: the recording cut into spans, each of one stage, and into training
+ * steps.
  *
- * An event shows its stage by the autograd node that ran, by the innermost telling Python frame, or by the open
- * range; which frames and ranges tell is data (the [stage ...] sections of the rules).  An event that shows
- * nothing belongs to the stage that was there before it.  Everything before the first forward is load.  A step
- * ends with a run of optimizer events.
+ * An event that shows no stage (stage_evidence.h) belongs to the stage that was there before
+ * it.  Everything before the first forward is load.  A step ends with a run of optimizer events.
  */
 
 #include <stdint.h>
 
-#include "analyzer/rules.h"
-#include "analyzer/timeline.h"
+#include "analyzer/stage_evidence.h"
 
 /* What happened on one device during a span. */
 struct vt_span_totals {
 	uint64_t peak_used_bytes; /* without the context */
 	int64_t peak_event;
+	uint64_t peak_allocated_bytes; /* highest, not necessarily at peak_event */
 	uint64_t end_allocated_bytes;
 };
 
@@ -44,7 +43,7 @@ struct vt_stages {
 	struct vt_span_totals *totals; /* nr_spans rows of one entry per vt_model.devices */
 	struct vt_step *steps;
 	uint32_t nr_steps;
-	uint8_t *stack_evidence; /* by Python stack */
+	struct vt_stage_evidence evidence;
 };
 
 void vt_stages_init(struct vt_stages *stages, const struct vt_timeline *timeline,

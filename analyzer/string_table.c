@@ -6,12 +6,15 @@
 
 #include "analyzer/util.h"
 
-/* Ids are given out one after the other; races of the recorder leave small gaps, never ones like this. */
+/*
+ * Ids are given out one after the other; races of the recorder leave small gaps, never ones like
+ * this.
+ */
 #define MAX_GAP_FACTOR 64
 #define ALWAYS_ALLOWED (1 << 20)
 
 int vt_string_table_length(struct vt_db *db, const char *name, uint32_t *length,
-			    struct vt_diag *diag)
+			   struct vt_diag *diag)
 {
 	char sql[128];
 	int64_t max, count;

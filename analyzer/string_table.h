@@ -3,8 +3,8 @@
 #define VT_ANALYZER_STRING_TABLE_H
 
 /*
- * Rows of the database by their id: a table that hands out text for string.id, and the check that ids of a
- * damaged file cannot make us allocate the world.
+ * Rows of the database by their id: a table that hands out text for string.id, and the check that
+ * ids of a damaged file cannot make us allocate the world.
  */
 
 #include <stdint.h>
@@ -25,10 +25,10 @@ void vt_string_table_release(struct vt_string_table *table);
 const char *vt_string_table_get(const struct vt_string_table *table, uint32_t id);
 
 /*
- * Largest id of table `name` + 1, as the length of an array indexed by id.  Returns -1 with `diag` filled when the
- * ids are so sparse that the file cannot be one of ours.
+ * Largest id of table `name` + 1, as the length of an array indexed by id.  Returns -1 with `diag`
+ * filled when the ids are so sparse that the file cannot be one of ours.
  */
 int vt_string_table_length(struct vt_db *db, const char *name, uint32_t *length,
-			    struct vt_diag *diag);
+			   struct vt_diag *diag);
 
 #endif

@@ -22,9 +22,9 @@ struct function {
 struct vt_symbols {
 	int fd;
 	Elf *elf;
-	Dwarf *dwarf; /* NULL without debug information */
+	Dwarf *dwarf;                         /* NULL without debug information */
 	VT_VECTOR(struct function) functions; /* ascending */
-	char *demangled; /* the demangler's own buffer, reused */
+	char *demangled;                      /* the demangler's own buffer, reused */
 	size_t demangled_size;
 };
 
@@ -118,7 +118,10 @@ struct vt_symbols *vt_symbols_open(const char *path, const char *build_id)
 	struct vt_symbols *s = vt_xcalloc(1, sizeof(*s));
 
 	elf_version(EV_CURRENT);
-	/* The kernel's own object (linux-vdso.so.1) is no file; its name must not mean one in our directory. */
+	/*
+	 * The kernel's own object (linux-vdso.so.1) is no file; its name must not mean one in our
+	 * directory.
+	 */
 	s->fd = *path == '/' ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 	if (s->fd < 0)
 		goto out;
@@ -164,7 +167,9 @@ static const char *demangle(struct vt_symbols *s, const char *name)
 	return text;
 }
 
-/* The function that contains the address; NULL between functions: a wrong name is worse than none. */
+/*
+ * The function that contains the address; NULL between functions: a wrong name is worse than none.
+ */
 static const struct function *find_function(const struct vt_symbols *s, uint64_t address)
 {
 	size_t low = 0, high = s->functions.len;
@@ -188,7 +193,10 @@ static const struct function *find_function(const struct vt_symbols *s, uint64_t
 	return !f->size || address - f->start < f->size ? f : NULL;
 }
 
-/* The compilation unit that contains the address: by the index, else (clang writes none) one by one. */
+/*
+ * The compilation unit that contains the address: by the index, else (clang writes none) one by
+ * one.
+ */
 static Dwarf_Die *find_unit(Dwarf *dwarf, uint64_t address, Dwarf_Die *unit)
 {
 	Dwarf_Off offset = 0, next;

@@ -3,8 +3,8 @@
 #define VT_ANALYZER_SYMBOLS_H
 
 /*
- * Function names, and source lines where there is debug information, of one ELF file.  The only user of libelf
- * and libdw.
+ * Function names, and source lines where there is debug information, of one ELF file.  The only
+ * user of libelf and libdw.
  */
 
 #include <stdint.h>
@@ -20,15 +20,15 @@ struct vt_symbol {
 };
 
 /*
- * Opens the file.  Returns NULL if it cannot be read, or is not the one that was loaded: `build_id` is what was
- * recorded, in hexadecimal, '' where nothing was.
+ * Opens the file.  Returns NULL if it cannot be read, or is not the one that was loaded: `build_id`
+ * is what was recorded, in hexadecimal, '' where nothing was.
  */
 struct vt_symbols *vt_symbols_open(const char *path, const char *build_id);
 void vt_symbols_close(struct vt_symbols *symbols);
 
 /*
- * Looks up a return address, given as the file's own virtual address: the call that it returns to is the
- * instruction before it.
+ * Looks up a return address, given as the file's own virtual address: the call that it returns to
+ * is the instruction before it.
  */
 void vt_symbols_find(struct vt_symbols *symbols, uint64_t return_address, struct vt_symbol *symbol);
 

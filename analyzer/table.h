@@ -3,8 +3,8 @@
 #define VT_ANALYZER_TABLE_H
 
 /*
- * The one text table of the command: columns as wide as their cells, two blanks between them, nothing behind the
- * last cell of a line.
+ * The one text table of the command: columns as wide as their cells, two blanks between them,
+ * nothing behind the last cell of a line.
  */
 
 #include <stdio.h>

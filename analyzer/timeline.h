@@ -11,7 +11,7 @@
 #include "analyzer/model.h"
 
 enum vt_moment_what {
-	VT_MOMENT_FREE, /* index: the allocation that ends here */
+	VT_MOMENT_FREE,  /* index: the allocation that ends here */
 	VT_MOMENT_OTHER, /* index: vt_model.events */
 	VT_MOMENT_ALLOC,
 	VT_MOMENT_MARK,
@@ -40,7 +40,10 @@ uint32_t vt_timeline_after(const struct vt_timeline *timeline, int64_t event);
 int64_t vt_timeline_time(const struct vt_timeline *timeline, int64_t event);
 int64_t vt_timeline_moment_time(const struct vt_timeline *timeline, const struct vt_moment *moment);
 
-/* Bytes of one device.  used: from the driver, without the context; allocated: of what has an owner. */
+/*
+ * Bytes of one device.  used: from the driver, without the context; allocated: of what has an
+ * owner.
+ */
 struct vt_totals {
 	uint64_t used_bytes;
 	uint64_t allocated_bytes;

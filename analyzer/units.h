@@ -3,8 +3,8 @@
 #define VT_ANALYZER_UNITS_H
 
 /*
- * Bytes, times and counts to text and back.  Bytes are always written in powers of two and say so (GiB); input
- * takes GB and GiB and never confuses them.  Every function returns `buf`.
+ * Bytes, times and counts to text and back.  Bytes are always written in powers of two and say so
+ * (GiB); input takes GB and GiB and never confuses them.  Every function returns `buf`.
  */
 
 #include <stddef.h>
@@ -28,8 +28,9 @@ const char *vt_units_count(char *buf, size_t size, uint64_t count);
 const char *vt_units_duration(char *buf, size_t size, uint64_t ns);
 
 /*
- * Text to bytes: "24GiB", "24 GB", "1.5g", "4096".  K, M, G, T alone and KiB .. TiB are powers of 1024, KB .. TB
- * powers of 1000.  Returns 0, or -1 for anything else (negative, overflow, trailing text).
+ * Text to bytes: "24GiB", "24 GB", "1.5g", "4096".  K, M, G, T alone and KiB .. TiB are powers of
+ * 1024, KB .. TB powers of 1000.  Returns 0, or -1 for anything else (negative, overflow, trailing
+ * text).
  */
 int vt_units_parse_bytes(const char *text, uint64_t *bytes);
 

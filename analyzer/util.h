@@ -3,8 +3,9 @@
 #define VT_ANALYZER_UTIL_H
 
 /*
- * Memory, text and growing arrays for the vtrace command.  Running out of memory ends the command with a
- * message: there is nothing useful that it could still do, and every file it writes survives being killed.
+ * Memory, text and growing arrays for the vtrace command.  Running out of memory ends the command
+ * with a message: there is nothing useful that it could still do, and every file it writes survives
+ * being killed.
  */
 
 #include <stdarg.h>
@@ -44,8 +45,8 @@ void vt_buffer_vprintf(struct vt_buffer *buffer, const char *fmt, va_list args)
 char *vt_buffer_detach(struct vt_buffer *buffer);
 
 /*
- * A growing array of any type: VT_VECTOR(int) v = { 0 };  Elements v.items[0 .. v.len-1] may be used
- * directly; a push may move them.
+ * A growing array of any type: VT_VECTOR(int) v = { 0 };  Elements v.items[0 .. v.len-1] may be
+ * used directly; a push may move them.
  */
 #define VT_VECTOR(type)                                                                            \
 	struct {                                                                                   \
@@ -68,8 +69,7 @@ char *vt_buffer_detach(struct vt_buffer *buffer);
 #define vt_vector_push(v, item)                                                                    \
 	(vt_vector_reserve((v), (v)->len + 1), (void)((v)->items[(v)->len++] = (item)))
 
-#define vt_vector_release(v)                                                                       \
-	(free((v)->items), (v)->items = NULL, (v)->len = (v)->capacity = 0)
+#define vt_vector_release(v) (free((v)->items), (v)->items = NULL, (v)->len = (v)->capacity = 0)
 
 void *vt_vector_grow(void *items, size_t *capacity, size_t wanted, size_t item_size);
 

@@ -24,7 +24,10 @@ static void count_up(struct vt_vmm *vmm, uint64_t handle, uint64_t one)
 	vt_map_put(&vmm->handles, key_of(handle), (holders ? *holders : 0) + one);
 }
 
-/* Returns 1 if that was the last holder.  Counting below zero is ignored: the beginning was not seen. */
+/*
+ * Returns 1 if that was the last holder.  Counting below zero is ignored: the beginning was not
+ * seen.
+ */
 static int count_down(struct vt_vmm *vmm, uint64_t handle, uint64_t one)
 {
 	uint64_t *holders = vt_map_find(&vmm->handles, key_of(handle));

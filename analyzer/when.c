@@ -18,8 +18,10 @@ static int find_peak(const struct vt_model *model, int device, int64_t *event, s
 			found = peak;
 	}
 	if (!found) {
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: no device memory was recorded, so there"
-			    " is no peak", vt_db_path(model->db));
+		vt_diag_set(diag, VT_EXIT_UNREADABLE,
+			    "%s: no device memory was recorded, so there"
+			    " is no peak",
+			    vt_db_path(model->db));
 		return -1;
 	}
 	*event = found->event;

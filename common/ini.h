@@ -3,8 +3,9 @@
 #define VT_COMMON_INI_H
 
 /*
- * A reader of INI text in memory: "[section]", "key = value", "# comment".  Both the simulated driver
- * (inside a foreign process, no malloc) and the vtrace command read the device profiles with it.
+ * A reader of INI text in memory: "[section]", "key = value", "# comment".  Both the simulated
+ * driver (inside a foreign process, no malloc) and the vtrace command read the device profiles with
+ * it.
  */
 
 #include <stddef.h>
@@ -32,8 +33,9 @@ struct vt_ini {
 void vt_ini_init(struct vt_ini *ini, const char *text, size_t len);
 
 /*
- * The next entry.  Returns 1 with *entry filled, 0 at the end, -1 on a line that is neither a section, an
- * entry, a comment nor blank; entry->line then names it and the next call goes on after it.
+ * The next entry.  Returns 1 with *entry filled, 0 at the end, -1 on a line that is neither a
+ * section, an entry, a comment nor blank; entry->line then names it and the next call goes on after
+ * it.
  */
 int vt_ini_next(struct vt_ini *ini, struct vt_ini_entry *entry);
 

@@ -36,7 +36,7 @@ int vt_record_is_valid(const struct vt_record *record, uint64_t slot, uint64_t a
 	return record->sum == vt_record_sum(record);
 }
 
-/* Bytes that the variable part of a record claims, or SIZE_MAX for a type that has none to check. */
+/* The bytes that a record claims with its lengths and counts; 0 for a type that we do not know. */
 static uint64_t claimed_bytes(const struct vt_record *record)
 {
 	const void *p = record;

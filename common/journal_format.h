@@ -3,15 +3,18 @@
 #define VT_COMMON_JOURNAL_FORMAT_H
 
 /*
- * The journal: the one road from the traced program to us.  FORMAT.md has the prose; these structures are
- * the layout.  A journal is one file: a header page, then slots of 64 bytes.  A record fills one or more
- * consecutive slots and never crosses a chunk boundary.  All integers are little endian, all offsets are
- * asserted by the compiler.
+ * The journal: the one road from the traced program to us.  FORMAT.md has the prose; these
+ * structures are the layout.  A journal is one file: a header page, then slots of 64 bytes.  A
+ * record fills one or more consecutive slots and never crosses a chunk boundary.  All integers are
+ * little endian, all offsets are asserted by the compiler.
  *
- *  J1  A writer reserves slots by moving header.head_slots, fills them, and stores `commit` last (release).
+ *  J1  A writer reserves slots by moving header.head_slots, fills them, and stores `commit` last
+ *      (release).
  *  J2  A record is there if and only if commit == vt_record_commit(slot) and the sum matches.
- *  J3  Whatever lies below head_slots and is not there belongs to a thread that was stopped in flight.
- *  J4  A record is never changed after its commit; recycling only punches holes below imported_slots.
+ *  J3  Whatever lies below head_slots and is not there belongs to a thread that was stopped in
+ *      flight.
+ *  J4  A record is never changed after its commit; recycling only punches holes below
+ *      imported_slots.
  */
 
 #include <stddef.h>
@@ -20,22 +23,22 @@
 #include "common/kinds.h"
 
 #define VT_JOURNAL_MAGIC	0x4c4e524a45434156ull /* "VACEJRNL" read as bytes */
-#define VT_JOURNAL_VERSION	1 /* written; a reader refuses a header whose minimum_reader is larger */
+#define VT_JOURNAL_VERSION	1 /* written; a larger minimum_reader is refused */
 #define VT_JOURNAL_HEADER_BYTES	4096u
 #define VT_SLOT_BYTES		64u
-#define VT_CHUNK_BYTES		(4u << 20) /* the unit in which the file grows and is recycled */
+#define VT_CHUNK_BYTES		(4u << 20) /* the file grows and is recycled by these */
 #define VT_CHUNK_SLOTS		(VT_CHUNK_BYTES / VT_SLOT_BYTES)
 #define VT_RECORD_MAX_BYTES	(64u << 10)
 
 enum vt_journal_state {
 	VT_JOURNAL_RECORDING = 1,
-	VT_JOURNAL_EXITING = 2,	/* the program's exit handlers run; late frees may still follow */
+	VT_JOURNAL_EXITING = 2,	/* exit handlers run; late frees may still follow */
 	VT_JOURNAL_OFF = 3,	/* recording ended early; off_reason says why */
 };
 
 /*
- * Page 0.  The first part is written by the traced program, the second by whoever imports (the collector),
- * each in cache lines of its own.  Times are CLOCK_MONOTONIC unless they say otherwise.
+ * Page 0.  The first part is written by the traced program, the second by whoever imports (the
+ * collector), each in cache lines of its own.  Times are CLOCK_MONOTONIC unless they say otherwise.
  */
 struct vt_journal_header {
 	uint64_t magic;
@@ -99,8 +102,9 @@ struct vt_record {
 _Static_assert(sizeof(struct vt_record) == 16, "layout");
 
 /*
- * An allocation, free, map, ... (enum vt_op).  Ids of stacks and strings are the recorder's own; 0 = none.
- * A definition may stand after its first use (two threads), never be missing in a complete journal.
+ * An allocation, free, map, ... (enum vt_op).  Ids of stacks and strings are the recorder's own; 0
+ * = none. A definition may stand after its first use (two threads), never be missing in a complete
+ * journal.
  */
 struct vt_event_record {
 	struct vt_record head;
@@ -117,10 +121,10 @@ struct vt_event_record {
 	uint32_t native_stack;
 	uint32_t python_stack;
 	uint32_t scope;			/* innermost open range, string id */
-	uint32_t node_class;		/* autograd node being evaluated on this thread, string id */
+	uint32_t node_class;		/* autograd node evaluated on this thread, string id */
 	uint64_t node_sequence;		/* its sequence number, UINT64_MAX = none */
-	uint64_t forward_sequence;	/* last sequence number given out on this thread, UINT64_MAX = none */
-	uint64_t allocated_bytes;	/* the framework allocator's totals after a block event, else 0 */
+	uint64_t forward_sequence;	/* last one given out on this thread, or UINT64_MAX */
+	uint64_t allocated_bytes;	/* the framework's totals after a block event, else 0 */
 	uint64_t reserved_bytes;
 	uint64_t reserved;
 };
@@ -184,7 +188,7 @@ struct vt_python_code_record {
 	char bytes[];			/* file, name, line table */
 };
 
-/* self_type and self_address are set only where the frame's first local is a module or an optimizer. */
+/* self_type, self_address: only where the first local is a module or an optimizer. */
 struct vt_python_frame {
 	uint32_t code;
 	uint32_t instruction_bytes;	/* offset into the bytecode */
@@ -232,12 +236,13 @@ static inline uint32_t vt_record_slots(size_t bytes)
 	return (uint32_t)((bytes + VT_SLOT_BYTES - 1) / VT_SLOT_BYTES);
 }
 
-/* The checksum of a record of nr_slots slots; every byte behind `sum` counts, unused bytes are zero. */
+/* The checksum of a record; every byte behind `sum` counts, unused bytes are zero. */
 uint32_t vt_record_sum(const struct vt_record *record);
 
 /*
- * Whether a whole, committed record starts at `slot`.  `record` points to it, at most `available_slots` may
- * be read.  Only the head's plausibility and the sum are checked, not what the payload says.
+ * Whether a whole, committed record starts at `slot`.  `record` points to it, at most
+ * `available_slots` may be read.  Only the head's plausibility and the sum are checked, not what
+ * the payload says.
  */
 int vt_record_is_valid(const struct vt_record *record, uint64_t slot, uint64_t available_slots);
 
@@ -248,8 +253,8 @@ static inline size_t vt_record_bytes(const struct vt_record *record)
 }
 
 /*
- * Whether the variable parts of a valid record lie inside it: lengths and counts that come from the file
- * are never to be believed before this said yes.  Unknown types are fine (they are skipped).
+ * Whether the variable parts of a valid record lie inside it: lengths and counts that come from the
+ * file are never to be believed before this said yes.  Unknown types are fine (they are skipped).
  */
 int vt_record_is_sound(const struct vt_record *record);
 

@@ -3,14 +3,15 @@
 #define VT_COMMON_KINDS_H
 
 /*
- * The words of the record: what happened (op) to which kind of memory, and where a mark came from.  One list
- * each; the number is stored in journals and databases and never changes, the text is what reports print.
+ * The words of the record: what happened (op) to which kind of memory, and where a mark came from.
+ * One list each; the number is stored in journals and databases and never changes, the text is what
+ * reports print.
  */
 
 #define VT_OPS(X)                                                                                  \
 	X(ALLOC, 1, "alloc")                                                                       \
 	X(FREE, 2, "free")                                                                         \
-	X(FREE_FAILED, 3, "free_failed")     /* takes back the thread's last free of that address */ \
+	X(FREE_FAILED, 3, "free_failed")     /* takes back the last free of that address */ \
 	X(RESERVE, 4, "reserve")             /* address space only */                              \
 	X(UNRESERVE, 5, "unreserve")                                                               \
 	X(MAP, 6, "map")                     /* address = where, extra = handle */                 \

@@ -2,9 +2,14 @@
 -- Facts only; what a byte is called is decided by the reader.  Bytes, nanoseconds (CLOCK_MONOTONIC), event numbers from 1.
 -- Text columns named *_class, scope and name hold string.id.
 
-CREATE TABLE run (                    -- one row per fact about the run: command (JSON array), executable, pid, start_realtime_ns,
-	key   TEXT PRIMARY KEY,       -- duration_ns, ended, exit_status, events, lost_events, torn_records, imported_slots,
-	value TEXT NOT NULL           -- python, torch, recorder, env:NAME for each environment variable kept, ...
+-- One row per fact about the run.  From the recorder: command (JSON array), executable, cwd, hostname, recorder, python,
+-- env:NAME for each environment variable kept.  From the importer: pid, start_time_ns, start_realtime_ns, duration_ns, torch,
+-- ended ("running", "exit N", "signal N", "killed" = no exit handler ran), exit_status, recording_stopped (why, if early),
+-- events, lost_events (no room), torn_records (cut off by the program's death), reused_addresses (a free was lost),
+-- unknown_frees, and how far it is: imported_slots, lost_records, resolved_frames.
+CREATE TABLE run (
+	key   TEXT PRIMARY KEY,
+	value TEXT NOT NULL
 ) WITHOUT ROWID;
 
 CREATE TABLE device (

@@ -2,7 +2,10 @@
 #ifndef VT_PRELOAD_EXPORT_H
 #define VT_PRELOAD_EXPORT_H
 
-/* Everything is hidden but what stands in front of somebody else's function; exports.map lists them again. */
+/*
+ * Everything is hidden but what stands in front of somebody else's function; exports.map lists them
+ * again.
+ */
 #define VT_EXPORT __attribute__((visibility("default")))
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * NVTX: marks and ranges that a program or a library (NCCL, RAPIDS, torch.cuda.nvtx) sets for a profiler
- * become marks.  Pushed ranges nest on their thread and become scopes.  Ranges of start and end may overlap
- * and end on another thread, so that they become two marks: NAME, and "NAME (end)".
+ * NVTX: marks and ranges that a program or a library (NCCL, RAPIDS, torch.cuda.nvtx) sets for a
+ * profiler become marks.  Pushed ranges nest on their thread and become scopes.  Ranges of start
+ * and end may overlap and end on another thread, so that they become two marks: NAME, and "NAME
+ * (end)".
  */
 
 #include "preload/hook_nvtx.h"
@@ -83,8 +84,8 @@ static void end_range(uint64_t id)
 		struct open_range *range = &g.ranges[i];
 		uint64_t expected = id;
 
-		if (!__atomic_compare_exchange_n(&range->id, &expected, CLAIMED, 0, __ATOMIC_ACQUIRE,
-						 __ATOMIC_RELAXED))
+		if (!__atomic_compare_exchange_n(&range->id, &expected, CLAIMED, 0,
+						 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			continue;
 		name = range->name;
 		__atomic_store_n(&range->id, 0, __ATOMIC_RELEASE);

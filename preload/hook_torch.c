@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * PyTorch's memory reports: its caching allocator tells the profiler about every block that it hands out or
- * takes back and about every request that it cannot serve, whether a profiler runs or not.  We stand in
- * front of these functions, write the event, and call the real one.
+ * PyTorch's memory reports: its caching allocator tells the profiler about every block that it
+ * hands out or takes back and about every request that it cannot serve, whether a profiler runs or
+ * not.  We stand in front of these functions, write the event, and call the real one.
  *
  * The caller holds the allocator's mutex and usually not the GIL: nothing here may wait for either.
  */
@@ -42,7 +42,10 @@ typedef void (*report_fn)(void *pointer, int64_t size, uint64_t allocated, uint6
 typedef void (*out_of_memory_fn)(int64_t size, uint64_t allocated, uint64_t reserved,
 				 struct device device);
 
-/* A block given out (size > 0) or taken back (size < 0).  The size is the block's, not the request's. */
+/*
+ * A block given out (size > 0) or taken back (size < 0).  The size is the block's, not the
+ * request's.
+ */
 static void record_block(const void *pointer, int64_t size, uint64_t allocated, uint64_t reserved,
 			 struct device device)
 {
@@ -88,8 +91,8 @@ static void record_out_of_memory(int64_t size, uint64_t allocated, uint64_t rese
 }
 
 /*
- * Until 1.9 the pointer of a CUDA block is that of the allocator's own description of it, not the device's:
- * good for pairing an allocation with its free, and there are no totals.
+ * Until 1.9 the pointer of a CUDA block is that of the allocator's own description of it, not the
+ * device's: good for pairing an allocation with its free, and there are no totals.
  */
 VT_EXPORT void vt_torch_report_v1(void *pointer, int64_t size, struct device device)
 	__asm__(VT_TORCH_REPORT_V1);
@@ -112,16 +115,18 @@ static void report(enum vt_torch_function function, void *pointer, int64_t size,
 		real(pointer, size, allocated, reserved, device);
 }
 
-VT_EXPORT void vt_torch_report_v2(void *pointer, int64_t size, uint64_t allocated, uint64_t reserved,
-				  struct device device) __asm__(VT_TORCH_REPORT_V2);
+VT_EXPORT void vt_torch_report_v2(void *pointer, int64_t size, uint64_t allocated,
+				  uint64_t reserved, struct device device)
+	__asm__(VT_TORCH_REPORT_V2);
 void vt_torch_report_v2(void *pointer, int64_t size, uint64_t allocated, uint64_t reserved,
 			struct device device)
 {
 	report(VT_TORCH_FUNCTION_REPORT_V2, pointer, size, allocated, reserved, device);
 }
 
-VT_EXPORT void vt_torch_report_v3(void *pointer, int64_t size, uint64_t allocated, uint64_t reserved,
-				  struct device device) __asm__(VT_TORCH_REPORT_V3);
+VT_EXPORT void vt_torch_report_v3(void *pointer, int64_t size, uint64_t allocated,
+				  uint64_t reserved, struct device device)
+	__asm__(VT_TORCH_REPORT_V3);
 void vt_torch_report_v3(void *pointer, int64_t size, uint64_t allocated, uint64_t reserved,
 			struct device device)
 {

@@ -3,11 +3,12 @@
 #define VT_PRELOAD_MEMO_H
 
 /*
- * A small memory of answers in front of something slower: a few words of key, a number.  Each key has one
- * place, where the newest answer overwrites what was there, so a miss means nothing.  The key is kept whole:
- * an answer is never that of another key.
+ * A small memory of answers in front of something slower: a few words of key, a number.  Each key
+ * has one place, where the newest answer overwrites what was there, so a miss means nothing.  The
+ * key is kept whole: an answer is never that of another key.
  *
- * Context: hook, any thread, no lock.  A place that is being written reads as a miss.  All zero is empty.
+ * Context: hook, any thread, no lock.  A place that is being written reads as a miss.  All zero is
+ * empty.
  */
 
 #include <stdint.h>
@@ -21,7 +22,7 @@ struct vt_memo_key {
 
 /* One cache line. */
 struct vt_memo_slot {
-	uint32_t version;		/* atomic; odd while it is written, changed by every write */
+	uint32_t version; /* atomic; odd while it is written, another one after every write */
 	uint32_t value;
 	struct vt_memo_key key;
 } __attribute__((aligned(64)));
@@ -30,9 +31,13 @@ struct vt_memo {
 	struct vt_memo_slot slots[VT_MEMO_SLOTS];
 };
 
-static inline struct vt_memo_slot *vt_memo_slot_of(struct vt_memo *memo, const struct vt_memo_key *key)
+static inline struct vt_memo_slot *vt_memo_slot_of(struct vt_memo *memo,
+						   const struct vt_memo_key *key)
 {
-	/* 2^64 divided by the golden ratio; its product's upper bits depend on all bits of the address. */
+	/*
+	 * 2^64 divided by the golden ratio; its product's upper bits depend on all bits of the
+	 * address.
+	 */
 	return &memo->slots[(key->words[0] * 0x9e3779b97f4a7c15ull >> 32) % VT_MEMO_SLOTS];
 }
 
@@ -57,7 +62,8 @@ static inline uint32_t vt_memo_find(struct vt_memo *memo, const struct vt_memo_k
 }
 
 /* Remembers a number (not 0) for the key, unless another thread is writing in its place. */
-static inline void vt_memo_store(struct vt_memo *memo, const struct vt_memo_key *key, uint32_t value)
+static inline void vt_memo_store(struct vt_memo *memo, const struct vt_memo_key *key,
+				 uint32_t value)
 {
 	struct vt_memo_slot *slot = vt_memo_slot_of(memo, key);
 	uint32_t version = __atomic_load_n(&slot->version, __ATOMIC_RELAXED);
@@ -79,7 +85,7 @@ static inline void vt_memo_clear(struct vt_memo *memo)
 {
 	uint32_t i;
 
-	/* Untouched pages stay untouched. */
+	/* Pages that were never written to are only read, and cost no memory. */
 	for (i = 0; i < VT_MEMO_SLOTS; i++)
 		if (memo->slots[i].version)
 			memo->slots[i] = (struct vt_memo_slot){ 0 };

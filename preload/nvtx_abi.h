@@ -3,9 +3,9 @@
 #define VT_PRELOAD_NVTX_ABI_H
 
 /*
- * The part of NVTX version 3's binary interface that a tool needs, written from the published headers
- * (nvToolsExt.h, nvtxDetail/nvtxTypes.h).  NVTX is header-only: every library that uses it has its own copy
- * and asks the tool for callbacks once, the first time it marks anything.
+ * The part of NVTX version 3's binary interface that a tool needs, written from the published
+ * headers (nvToolsExt.h, nvtxDetail/nvtxTypes.h).  NVTX is header-only: every library that uses it
+ * has its own copy and asks the tool for callbacks once, the first time it marks anything.
  */
 
 #include <stddef.h>
@@ -80,7 +80,10 @@ struct vt_nvtx_event {
 _Static_assert(offsetof(struct vt_nvtx_event, message) == 40, "layout");
 _Static_assert(sizeof(struct vt_nvtx_event) == 48, "layout");
 
-/* What nvtxRangePush and nvtxRangePop return when a tool keeps no count (NVTX_NO_PUSH_POP_TRACKING). */
+/*
+ * What nvtxRangePush and nvtxRangePop return when a tool keeps no count
+ * (NVTX_NO_PUSH_POP_TRACKING).
+ */
 #define VT_NVTX_NO_COUNT (-2)
 
 #endif

@@ -3,7 +3,8 @@
 #define VT_PRELOAD_NVTX_NAMES_H
 
 /*
- * Names given to NVTX as UTF-8, and memory for those that outlive the call.  Context: hook.  Any thread.
+ * Names given to NVTX as UTF-8, and memory for those that outlive the call.  Context: hook.  Any
+ * thread.
  */
 
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Layouts of CPython.  The numbers of 3.9 to 3.12 are offsetof() over the interpreter's own headers
- * (Include/internal with Py_BUILD_CORE); these structures do not change between patch releases, which the
- * unit test checks against every interpreter it finds.
+ * (Include/internal with Py_BUILD_CORE); these structures do not change between patch releases,
+ * which the unit test checks against every interpreter it finds.
  */
 
 #include "preload/python_abi.h"
@@ -62,9 +62,9 @@ static const struct vt_python_abi layouts[] = {
 };
 
 /*
- * From 3.13 on _PyRuntime begins with struct _Py_DebugOffsets (Include/internal/pycore_runtime.h, then
- * pycore_debug_offsets.h): a cookie, PY_VERSION_HEX, a flag, and 64-bit offsets.  The structure grew in
- * between, so each row has the place of a field in 3.13's and in 3.14's.
+ * From 3.13 on _PyRuntime begins with struct _Py_DebugOffsets (Include/internal/pycore_runtime.h,
+ * then pycore_debug_offsets.h): a cookie, PY_VERSION_HEX, a flag, and 64-bit offsets.  The
+ * structure grew in between, so each row has the place of a field in 3.13's and in 3.14's.
  */
 #define COOKIE "xdebugpy"
 #define COOKIE_BYTES 8
@@ -99,7 +99,10 @@ static const struct vt_python_abi layouts[] = {
 #define FRAME_COPY_AT	304
 #define CODE_COPIES_AT	392
 
-/* No structure that is read has a field beyond this: a larger offset means that this is something else. */
+/*
+ * No structure that is read has a field beyond this: a larger offset means that this is something
+ * else.
+ */
 #define LARGEST_OFFSET	4096
 
 static uint64_t published(const void *runtime, size_t at)
@@ -144,8 +147,8 @@ static int read_published(struct vt_python_abi *abi, unsigned minor, const void 
 
 	/*
 	 * Not published: what follows the object header in two structures that all versions share
-	 * (PyTypeObject's public part has not moved since 3.9), and the two fields utf8_length and utf8
-	 * that a non-ASCII string has before its characters.
+	 * (PyTypeObject's public part has not moved since 3.9), and the two fields utf8_length and
+	 * utf8 that a non-ASCII string has before its characters.
 	 */
 	abi->type_mro = (uint16_t)(abi->type_name + 320);
 	abi->cell_content = (uint16_t)(abi->object_type + 8);
@@ -198,7 +201,9 @@ enum vt_python_answer vt_python_abi_find(struct vt_python *python, vt_python_fin
 	python->cell_type = find("PyCell_Type");
 	if (!python->is_finalizing || !python->code_type || !python->cell_type)
 		return VT_PYTHON_REFUSED;
-	/* Built to trace references: until 3.12 every object then has two more pointers in front. */
+	/*
+	 * Built to trace references: until 3.12 every object then has two more pointers in front.
+	 */
 	if (minor < PUBLISHED_SINCE && find("_Py_PrintReferences"))
 		return VT_PYTHON_REFUSED;
 	if (vt_python_abi_layout(&python->abi, minor, find("_PyRuntime")) < 0)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A code object is known by its address, and because it can be freed and its memory reused, by what it points
- * to and a few bytes of that.  Two levels: a small memory for the functions that run, a table for all.
+ * A code object is known by its address, and because it can be freed and its memory reused, by what
+ * it points to and a few bytes of that.  Two levels: a small memory for the functions that run, a
+ * table for all.
  */
 
 #include "preload/python_code.h"
@@ -60,19 +61,21 @@ static uint64_t last_bytes(const void *begin, int64_t len)
 }
 
 /*
- * Generated functions share their names and first lines and differ in a number at the end of the file's name
- * ("<eval_with_key>.12") and in their tables.
+ * Generated functions share their names and first lines and differ in a number at the end of the
+ * file's name ("<eval_with_key>.12") and in their tables.
  */
 static struct vt_memo_key key_of(const struct vt_python_abi *abi, const void *address,
 				 const struct code *code)
 {
+	const uint64_t sizes = (uint64_t)code->table_len << 32 | (uint32_t)code->first_line;
 	struct vt_memo_key key = { { (uintptr_t)address, (uintptr_t)code->file,
-				     (uintptr_t)code->name, (uintptr_t)code->table,
-				     (uint64_t)code->table_len << 32 | (uint32_t)code->first_line } };
+				     (uintptr_t)code->name, (uintptr_t)code->table, sizes } };
 	int64_t file_len;
 
 	if (code->file) {
-		/* Characters of more than a byte: this is inside them, and still tells texts apart. */
+		/*
+		 * Characters of more than a byte: this is inside them, and still tells texts apart.
+		 */
 		file_len = vt_python_read_size(code->file, abi->string_length);
 		key.words[5] = last_bytes((const char *)code->file + abi->string_ascii, file_len);
 	}

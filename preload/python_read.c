@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Text of str objects (Include/cpython/unicodeobject.h).  Only compact strings are read: names in code
- * objects and types are never anything else.
+ * Text of str objects (Include/cpython/unicodeobject.h).  Only compact strings are read: names in
+ * code objects and types are never anything else.
  */
 
 #include "preload/python_read.h"
@@ -12,8 +12,8 @@
 #define MOST_CHARACTERS (1 << 20)
 
 /*
- * Where `kind` begins in the state word: behind the two-bit field `interned`, which is a whole byte in the
- * free-threaded 3.14 because it is changed atomically there.
+ * Where `kind` begins in the state word: behind the two-bit field `interned`, which is a whole byte
+ * in the free-threaded 3.14 because it is changed atomically there.
  */
 #define KIND_SHIFT	2
 #define KIND_SHIFT_BYTE 8
@@ -51,7 +51,8 @@ static uint32_t character(const char *data, unsigned int kind, size_t i)
 	}
 }
 
-size_t vt_python_read_text(const struct vt_python_abi *abi, const void *string, char *out, size_t size)
+size_t vt_python_read_text(const struct vt_python_abi *abi, const void *string, char *out,
+			   size_t size)
 {
 	struct string_state state;
 	size_t len, nr, i, used = 0;

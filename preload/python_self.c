@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A method's first argument is its object, and the object's type has a name and its bases in order.  Whether
- * a type is one of the wanted is found out once and remembered under its address, and, because classes can be
- * freed and their memory reused, under those of its name and bases and the beginning of the name.
+ * A method's first argument is its object, and the object's type has a name and its bases in
+ * order.  Whether a type is one of the wanted is found out once and remembered under its address,
+ * and, because classes can be freed and their memory reused, under those of its name and bases and
+ * the beginning of the name.
  */
 
 #include "preload/python_self.h"
@@ -50,8 +51,8 @@ static struct type read_type(const struct vt_python_abi *abi, const void *addres
 }
 
 /*
- * The eight bytes of the name that start `at` bytes from its beginning, cut at its end.  Read as one aligned
- * word where it is one, which may go beyond the end but never into another page.
+ * The eight bytes of the name that start `at` bytes from its beginning, cut at its end.  Read as
+ * one aligned word where it is one, which may go beyond the end but never into another page.
  */
 static uint64_t name_word(const char *name, size_t at)
 {
@@ -140,8 +141,9 @@ static const void *local_at(const struct vt_python_abi *abi, const void *frame, 
 }
 
 /*
- * Until 3.10 an argument that an inner function uses moves to a cell behind the locals and leaves NULL; the
- * code object maps cells to arguments (co_cell2arg, one Py_ssize_t per cell, or NULL where there is none).
+ * Until 3.10 an argument that an inner function uses moves to a cell behind the locals and leaves
+ * NULL; the code object maps cells to arguments (co_cell2arg, one Py_ssize_t per cell, or NULL
+ * where there is none).
  */
 static const void *find_moved_argument(const struct vt_python_abi *abi, const void *frame,
 				       const void *code)
@@ -164,7 +166,8 @@ static const void *find_moved_argument(const struct vt_python_abi *abi, const vo
 	return NULL;
 }
 
-static const void *first_argument(const struct vt_python *python, const void *frame, const void *code)
+static const void *first_argument(const struct vt_python *python, const void *frame,
+				  const void *code)
 {
 	const struct vt_python_abi *abi = &python->abi;
 	const void *object = local_at(abi, frame, 0);

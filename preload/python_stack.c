@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finding the interpreter costs a few symbol look-ups: done when the journal opens, and again now and then
- * as long as there is none, for programs that load Python later.
+ * Finding the interpreter costs a few symbol look-ups: done when the journal opens, and again now
+ * and then as long as there is none, for programs that load Python later.
  */
 
 #include "preload/python_stack.h"
-
-#include <dlfcn.h>
 
 #include "preload/python_abi.h"
 #include "preload/python_code.h"
@@ -39,7 +37,7 @@ static struct {
 /* The interpreter is the program itself or in the global scope; an embedder may have hidden it. */
 static void *find_symbol(const char *symbol)
 {
-	void *address = vt_real_init_dlsym()(RTLD_DEFAULT, symbol);
+	void *address = vt_real_symbol_global(symbol);
 
 	return address ? address : vt_real_symbol_in("libpython3", symbol);
 }
@@ -96,7 +94,8 @@ static const char *bytecode_of(const struct vt_python_abi *abi, const void *fram
 	return vt_python_read_pointer(copies, (size_t)(index + 1) * sizeof(void *));
 }
 
-static uint32_t instruction_bytes(const struct vt_python_abi *abi, const void *frame, const void *code)
+static uint32_t instruction_bytes(const struct vt_python_abi *abi, const void *frame,
+				  const void *code)
 {
 	const char *start, *now;
 	int32_t last;

@@ -321,6 +321,16 @@ void *vt_real_symbol_in(const char *prefix, const char *symbol)
 	return address;
 }
 
+void *vt_real_symbol_global(const char *symbol)
+{
+	int saved = errno;
+	void *address = find_libc_dlsym()(RTLD_DEFAULT, symbol);
+
+	dlerror();
+	errno = saved;
+	return address;
+}
+
 void *vt_real_symbol_next(const char *symbol)
 {
 	int saved = errno;

@@ -97,6 +97,9 @@ int vt_real_is_own(const void *address);
  */
 void *vt_real_symbol_in(const char *prefix, const char *symbol);
 
+/* Looks `symbol` up in the global scope, the program itself included: where an interpreter is. */
+void *vt_real_symbol_global(const char *symbol);
+
 /*
  * The same by "next in search order after this library": for functions that we interpose ourselves.
  */

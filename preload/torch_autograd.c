@@ -2,9 +2,10 @@
 /*
  * The backward pass, node by node, and the forward operations that make the nodes.
  *
- * While a node runs on a thread, the thread's state names it: a gradient allocated inside it, or a saved
- * activation released at its end, is then an event with that node.  Nodes nest (checkpointing runs a
- * backward pass inside one), so the outer one is put back, also when a C++ exception passes through.
+ * While a node runs on a thread, the thread's state names it: a gradient allocated inside it, or a
+ * saved activation released at its end, is then an event with that node.  Nodes nest (checkpointing
+ * runs a backward pass inside one), so the outer one is put back, also when a C++ exception passes
+ * through.
  */
 
 #include <stddef.h>
@@ -16,6 +17,7 @@
 #include "preload/intern.h"
 #include "preload/thread_state.h"
 #include "preload/torch_node.h"
+#include "preload/torch_ranges.h"
 #include "preload/torch_real.h"
 #include "preload/tracker.h"
 
@@ -81,8 +83,8 @@ static int can_unwind(void)
 }
 
 /* Apart from its caller, so that only a call that may be unwound has a clean-up. */
-static __attribute__((noinline)) void evaluate(evaluate_fn real, void *engine, void *task, void *node,
-					       void *inputs, void *queue)
+static __attribute__((noinline)) void evaluate(evaluate_fn real, void *engine, void *task,
+					       void *node, void *inputs, void *queue)
 {
 	struct outer_node outer __attribute__((cleanup(leave_node))) = current_node();
 
@@ -109,11 +111,14 @@ void vt_torch_evaluate(void *engine, void *task, void *node, void *inputs, void 
 VT_EXPORT uint64_t vt_torch_next_sequence(void) __asm__(VT_TORCH_NEXT_SEQUENCE);
 uint64_t vt_torch_next_sequence(void)
 {
-	next_sequence_fn real = (next_sequence_fn)vt_torch_real_find(VT_TORCH_FUNCTION_NEXT_SEQUENCE);
+	const enum vt_torch_function function = VT_TORCH_FUNCTION_NEXT_SEQUENCE;
+	next_sequence_fn real = (next_sequence_fn)vt_torch_real_find(function);
 	struct vt_thread *thread = vt_thread_self();
 	/* Without the real one we count as it does: from 0, per thread. */
 	uint64_t sequence = real ? real() : thread->forward_sequence;
 
+	/* Here too, for allocators that report no blocks. */
+	vt_torch_ranges_start();
 	thread->forward_sequence = sequence + 1;
 	vt_torch_node_note_sequence(sequence);
 	return sequence;

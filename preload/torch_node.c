@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The sequence number is the first data member of a node, behind a virtual table pointer and whatever the
- * base class has: 16 bytes of enable_shared_from_this (offset 24, seen in 1.13 to 2.11) or 8 bytes of
- * reference counts (offset 16, seen in 2.14 and 2.15).  Which of both it is, is measured:
+ * The sequence number is the first data member of a node, behind a virtual table pointer and
+ * whatever the base class has: 16 bytes of enable_shared_from_this (offset 24, seen in 1.13 to
+ * 2.11) or 8 bytes of reference counts (offset 16, seen in 2.14 and 2.15).  Which of both it is, is
+ * measured:
  *
- *   offset 16	holds the number itself in the newer layout, and the address of a reference count block, which
- *		is never a number given out so far, in the older one.
+ *   offset 16	holds the number itself in the newer layout, and in the older one the address of a
+ *		reference count block, which is never a number given out so far.
  *
- * An AccumulateGrad node settles it, because it holds UINT64_MAX, which is no address; until one is seen, a
- * node counts as newer where offset 16 holds a number that has been given out.
+ * An AccumulateGrad node settles it, because it holds UINT64_MAX, which is no address; until one is
+ * seen, a node counts as newer where offset 16 holds a number that has been given out.
  */
 
 #include "preload/torch_node.h"
@@ -22,7 +23,7 @@
 
 static struct {
 	uint32_t offset;  /* atomic; 0 = not settled */
-	uint64_t highest; /* atomic; one more than the highest number given out, while not settled */
+	uint64_t highest; /* atomic; one more than the highest given out; while not settled */
 } g;
 
 static uint64_t number_at(const void *node, size_t offset)
@@ -33,7 +34,10 @@ static uint64_t number_at(const void *node, size_t offset)
 	return value;
 }
 
-/* Itanium C++ ABI: the type information stands before the virtual table, the name is its second word. */
+/*
+ * Itanium C++ ABI: the type information stands before the virtual table, the name is its second
+ * word.
+ */
 const char *vt_torch_node_class(const void *node)
 {
 	const void *const *table, *const *type;

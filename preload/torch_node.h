@@ -3,8 +3,8 @@
 #define VT_PRELOAD_TORCH_NODE_H
 
 /*
- * An autograd node (torch::autograd::Node) read raw: its class by C++ run-time type information, and the
- * sequence number that ties it to the forward operation that made it.
+ * An autograd node (torch::autograd::Node) read raw: its class by C++ run-time type information,
+ * and the sequence number that ties it to the forward operation that made it.
  */
 
 #include <stdint.h>
@@ -15,12 +15,15 @@
 const char *vt_torch_node_class(const void *node);
 
 /*
- * The node's sequence number; VT_TORCH_NO_SEQUENCE for nodes without one (AccumulateGrad) and as long as it
- * is not known where this PyTorch keeps it.  Any thread.
+ * The node's sequence number; VT_TORCH_NO_SEQUENCE for nodes without one (AccumulateGrad) and as
+ * long as it is not known where this PyTorch keeps it.  Any thread.
  */
 uint64_t vt_torch_node_sequence(const void *node, const char *node_class);
 
-/* Tells of a number that PyTorch has just given out: nodes made up to now have none above the highest. */
+/*
+ * Tells of a number that PyTorch has just given out: nodes made up to now have none above the
+ * highest.
+ */
 void vt_torch_node_note_sequence(uint64_t sequence);
 
 #endif

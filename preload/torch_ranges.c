@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A RecordFunction observer in C.  Only the scope of user ranges is asked for: PyTorch filters by scope
- * before it makes anything, so that operators stay as fast as without us.
+ * A RecordFunction observer in C.  Only the scope of user ranges is asked for: PyTorch filters by
+ * scope before it makes anything, so that operators stay as fast as without us.
  */
 
 #include "preload/torch_ranges.h"
@@ -55,7 +55,10 @@ static void *begin(void **result, const void *range)
 	return result;
 }
 
-/* How many ranges above and including the innermost one called `id` are open on this thread; 0 = none is. */
+/*
+ * How many ranges above and including the innermost one called `id` are open on this thread; 0 =
+ * none is.
+ */
 static uint32_t depth_of(const struct vt_thread *thread, uint32_t id)
 {
 	uint32_t depth;
@@ -72,8 +75,9 @@ static uint32_t depth_of(const struct vt_thread *thread, uint32_t id)
 }
 
 /*
- * A range that covers an asynchronous operation ends on the thread that finishes it: what is open there has
- * nothing to do with it, and on the thread that began it later ends find it still open inside them.
+ * A range that covers an asynchronous operation ends on the thread that finishes it: what is open
+ * there has nothing to do with it, and on the thread that began it later ends find it still open
+ * inside them.
  */
 static void end(const void *range, void *context)
 {
@@ -93,7 +97,10 @@ static void end(const void *range, void *context)
 		vt_tracker_mark(VT_MARK_END, VT_SOURCE_RECORD_FUNCTION, NULL, 0);
 }
 
-/* The callback structure was another one before 1.13, the first release that reports being out of memory. */
+/*
+ * The callback structure was another one before 1.13, the first release that reports being out of
+ * memory.
+ */
 static int has_known_layout(void)
 {
 	return vt_torch_real_find(VT_TORCH_FUNCTION_OUT_OF_MEMORY_V1) ||
@@ -102,7 +109,11 @@ static int has_known_layout(void)
 
 void vt_torch_ranges_start(void)
 {
-	struct range_callback callback = { .start = begin, .end = end, .sampling_probability = 1.0 };
+	struct range_callback callback = {
+		.start = begin,
+		.end = end,
+		.sampling_probability = 1.0,
+	};
 	add_callback_fn add;
 
 	if (__atomic_load_n(&g.started, __ATOMIC_RELAXED) || !vt_tracker_is_active())

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * All addresses are looked up together at the first use of any of them: usually before threads compete for
- * the locks of the dynamic loader and of PyTorch's allocator, which one of the callers holds.
+ * All addresses are looked up together at the first use of any of them: usually before threads
+ * compete for the locks of the dynamic loader and of PyTorch's allocator, which one of the callers
+ * holds.
  */
 
 #include "preload/torch_real.h"

@@ -3,11 +3,12 @@
 #define VT_PRELOAD_TORCH_REAL_H
 
 /*
- * PyTorch's functions that we stand in front of or call, and the addresses of the real ones.  Its libraries
- * are dependencies of a Python extension, loaded outside the global scope: "the next one in search order"
- * does not find them, so each is looked up in its own library.
+ * PyTorch's functions that we stand in front of or call, and the addresses of the real ones.  Its
+ * libraries are dependencies of a Python extension, loaded outside the global scope: "the next one
+ * in search order" does not find them, so each is looked up in its own library.
  *
- * Mangled names do not depend on the C++ standard library's string ABI: none has a std::string in it.
+ * Mangled names do not depend on the C++ standard library's string ABI: none has a std::string in
+ * it.
  */
 
 /* c10::reportMemoryUsageToProfiler, by signature: before 1.10, until 1.13 (or 2.0), since. */
@@ -19,7 +20,10 @@
 #define VT_TORCH_OUT_OF_MEMORY_V1 "_ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE"
 #define VT_TORCH_OUT_OF_MEMORY_V2 "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE"
 
-/* torch::autograd::Engine::evaluate_function: one node of the backward pass, on the thread that runs it. */
+/*
+ * torch::autograd::Engine::evaluate_function: one node of the backward pass, on the thread that
+ * runs it.
+ */
 #define VT_TORCH_EVALUATE                                                                          \
 	"_ZN5torch8autograd6Engine17evaluate_functionERSt10shared_ptrINS0_9GraphTaskEE"            \
 	"PNS0_4NodeERNS0_11InputBufferERKS2_INS0_10ReadyQueueEE"
@@ -57,8 +61,8 @@ enum vt_torch_function {
 };
 
 /*
- * The real address, or NULL where this PyTorch has none.  The first call looks all of them up; where PyTorch
- * was not loaded then, a later one does.  Context: hook.  Any thread.
+ * The real address, or NULL where this PyTorch has none.  The first call looks all of them up;
+ * where PyTorch was not loaded then, a later one does.  Context: hook.  Any thread.
  */
 void *vt_torch_real_find(enum vt_torch_function function);
 

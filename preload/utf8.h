@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 /*
- * Writes one code point to out if it fits into size bytes.  Returns the number of bytes (1 to 4), or 0 where
- * there is no room.  What is no character (a surrogate, above U+10FFFF) becomes U+FFFD.
+ * Writes one code point to out if it fits into size bytes.  Returns the number of bytes (1 to 4),
+ * or 0 where there is no room.  What is no character (a surrogate, above U+10FFFF) becomes U+FFFD.
  */
 static inline size_t vt_utf8_encode(uint32_t point, char *out, size_t size)
 {

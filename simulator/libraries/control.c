@@ -20,10 +20,10 @@ typedef int (*set_item_fn)(void *dictionary, const char *key, void *value);
 typedef void *(*builtins_fn)(void);
 typedef void *(*evaluate_fn)(void *code, void *globals, void *locals);
 typedef void (*no_argument_fn)(void);
-typedef void (*release_fn)(void *object);
 
-/* control_values.S */
-extern const char vts_control_source[];
+/* control_scripts.S */
+extern const char vts_control_data_dependent[];
+extern const char vts_control_values[];
 
 static struct {
 	int is_requested;
@@ -34,24 +34,28 @@ static void *find(const char *name)
 	return dlsym(RTLD_DEFAULT, name);
 }
 
-static void evaluate(void *globals)
+/* The script's globals are never released: they hold what it installed. */
+static void evaluate(const char *source)
 {
 	compile_fn compile = (compile_fn)find("Py_CompileStringExFlags");
 	evaluate_fn eval = (evaluate_fn)find("PyEval_EvalCode");
 	builtins_fn builtins = (builtins_fn)find("PyEval_GetBuiltins");
 	set_item_fn set_item = (set_item_fn)find("PyDict_SetItemString");
-	release_fn release = (release_fn)find("Py_DecRef");
-	void *code, *result;
+	new_dict_fn new_dict = (new_dict_fn)find("PyDict_New");
+	no_argument_fn clear = (no_argument_fn)find("PyErr_Clear");
+	no_argument_fn print = (no_argument_fn)find("PyErr_Print");
+	void *code, *globals;
 
-	if (!compile || !eval || !builtins || !set_item || !release)
+	if (!compile || !eval || !builtins || !set_item || !new_dict || !clear || !print)
 		return;
-	set_item(globals, "__builtins__", builtins());
-	code = compile(vts_control_source, "<vtrace-simulator>", FILE_INPUT, NULL, -1);
-	result = code ? eval(code, globals, globals) : NULL;
-	if (result)
-		release(result);
-	if (code)
-		release(code);
+	globals = new_dict();
+	code = compile(source, "<vtrace-simulator>", FILE_INPUT, NULL, -1);
+	if (globals && code && !set_item(globals, "__builtins__", builtins()) &&
+	    eval(code, globals, globals))
+		return;
+	if (getenv("VTRACE_SIM_VERBOSE"))
+		print();
+	clear();
 }
 
 /*
@@ -59,33 +63,20 @@ static void evaluate(void *globals)
  */
 static int install(void *unused)
 {
-	new_dict_fn new_dict = (new_dict_fn)find("PyDict_New");
-	no_argument_fn clear = (no_argument_fn)find("PyErr_Clear");
-	no_argument_fn print = (no_argument_fn)find("PyErr_Print");
-	builtins_fn occurred = (builtins_fn)find("PyErr_Occurred");
-	release_fn release = (release_fn)find("Py_DecRef");
-	void *globals = new_dict ? new_dict() : NULL;
+	const char *wanted = getenv("VTRACE_SIM_CONTROL_VALUES");
 
 	(void)unused;
-	if (!globals)
-		return 0;
-	evaluate(globals);
-	if (occurred && occurred() && print && getenv("VTRACE_SIM_VERBOSE"))
-		print();
-	if (clear)
-		clear();
-	if (release)
-		release(globals);
+	evaluate(vts_control_data_dependent);
+	if (!wanted || strcmp(wanted, "0"))
+		evaluate(vts_control_values);
 	return 0;
 }
 
 __attribute__((visibility("default"))) void vtrace_simulator_context_made(void)
 {
-	const char *wanted = getenv("VTRACE_SIM_CONTROL_VALUES");
 	add_pending_fn add_pending;
 
-	if ((wanted && !strcmp(wanted, "0")) ||
-	    __atomic_exchange_n(&g.is_requested, 1, __ATOMIC_RELAXED))
+	if (__atomic_exchange_n(&g.is_requested, 1, __ATOMIC_RELAXED))
 		return;
 	add_pending = (add_pending_fn)find("Py_AddPendingCall");
 	/* The interpreter's queue may be full: the next context asks again. */

@@ -83,8 +83,6 @@ static void open_all(const char *stubs)
 			open_library(stubs, own, soname, release);
 	}
 	fclose(list);
-	if (getenv("VTRACE_SIM_NVML"))
-		open_in(own, "libnvidia-ml.so.1");
 }
 
 static int is_client(void)

@@ -31,12 +31,12 @@ struct rule {
 };
 
 /* clang-format off */
-#define HANDLE(argument)   {WRITE_HANDLE, argument}
-#define INT_0(argument)    {WRITE_INT_0, argument}
-#define INT_1(argument)    {WRITE_INT_1, argument}
-#define SIZE_0(argument)   {WRITE_SIZE_0, argument}
-#define SIZE_1(argument)   {WRITE_SIZE_1, argument}
-#define TEXT(argument)     {WRITE_TEXT, argument}
+#define HANDLE(argument) {WRITE_HANDLE, argument}
+#define INT_0(argument) {WRITE_INT_0, argument}
+#define INT_1(argument) {WRITE_INT_1, argument}
+#define SIZE_0(argument) {WRITE_SIZE_0, argument}
+#define SIZE_1(argument) {WRITE_SIZE_1, argument}
+#define TEXT(argument) {WRITE_TEXT, argument}
 #define ZEROS_48(argument) {WRITE_ZEROS_48, argument}
 #define ZEROS_64(argument) {WRITE_ZEROS_64, argument}
 #define ZEROS_96(argument) {WRITE_ZEROS_96, argument}
@@ -51,6 +51,7 @@ static const struct rule rules[] = {
 static const struct vts_maths_function *const function_tables[] = {
 	vts_maths_cudnn_functions,
 	vts_maths_nccl_functions,
+	vts_maths_version_functions,
 };
 
 /* What every function says whose name promises a text. */
@@ -210,8 +211,12 @@ static struct {
 
 void vts_maths_note_release(const char *soname, struct vts_release release)
 {
+	const char *suffix = strstr(soname, ".so.");
+
 	if (g.nr_libraries == MAX_LIBRARIES)
 		return;
+	if (!release.major && suffix)
+		release.major = atoi(suffix + strlen(".so."));
 	g.libraries[g.nr_libraries].soname = strdup(soname);
 	g.libraries[g.nr_libraries++].release = release;
 }

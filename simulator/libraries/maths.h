@@ -33,7 +33,10 @@ void vts_maths_bind(struct vts_stub_table *table);
  */
 void vts_maths_note_release(const char *soname, struct vts_release release);
 
-/* The release of "libcudnn" and the like; zeros when nobody noted one. */
+/*
+ * The release of "libcudnn" and the like; where nobody noted one, the number in the soname, else
+ * zeros.
+ */
 struct vts_release vts_maths_release_of(const char *stem);
 
 /* A new handle: unique, not NULL, never to be dereferenced. */
@@ -58,5 +61,6 @@ struct vts_maths_function {
 /* Each ends with a NULL name. */
 extern const struct vts_maths_function vts_maths_cudnn_functions[];
 extern const struct vts_maths_function vts_maths_nccl_functions[];
+extern const struct vts_maths_function vts_maths_version_functions[];
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cuDNN: versions, and the graph interface ("backend descriptors") as far as a client can see it
- * from outside: a heuristic finds one engine, an engine configuration becomes a plan, a plan wants
- * a workspace, executing it does nothing.
+ * cuDNN's graph interface ("backend descriptors") as far as a client can see it from outside: a
+ * heuristic finds one engine, an engine configuration becomes a plan, a plan wants a workspace,
+ * executing it does nothing.
  */
 #include <string.h>
 
@@ -10,7 +10,6 @@
 
 enum {
 	SUCCESS = 0,
-	BAD_PARAM = 2000, /* of the numbering since release 9 */
 	/* cudnnBackendAttributeName_t */
 	ENGINEHEUR_RESULTS = 202,
 	ENGINECFG_ENGINE = 300,
@@ -20,25 +19,6 @@ enum {
 	OPERATIONGRAPH_ENGINE_GLOBAL_COUNT = 802,
 	ENGINE_GLOBAL_INDEX = 1301,
 };
-
-static size_t get_version(void)
-{
-	struct vts_release release = vts_maths_release_of("libcudnn");
-
-	/* CUDNN_VERSION since release 9. */
-	return (size_t)(release.major * 10000 + release.minor * 100 + release.patch);
-}
-
-static int get_property(int property, int *value)
-{
-	struct vts_release release = vts_maths_release_of("libcudnn");
-	int parts[] = {release.major, release.minor, release.patch};
-
-	if (property < 0 || property > 2)
-		return BAD_PARAM;
-	*value = parts[property];
-	return SUCCESS;
-}
 
 static int backend_create_descriptor(int type, void **descriptor)
 {
@@ -88,8 +68,6 @@ static int backend_get_attribute(void *descriptor, int name, int type, int64_t w
 }
 
 const struct vts_maths_function vts_maths_cudnn_functions[] = {
-	{"cudnnGetVersion", (void *)get_version},
-	{"cudnnGetProperty", (void *)get_property},
 	{"cudnnBackendCreateDescriptor", (void *)backend_create_descriptor},
 	{"cudnnBackendGetAttribute", (void *)backend_get_attribute},
 	{NULL, NULL},

@@ -45,15 +45,6 @@ static void find_driver(void)
 	*(void **)&g.release = dlsym(library, "cuMemFree_v2");
 }
 
-/* The release as NCCL_VERSION_CODE writes it since 2.9. */
-static int get_version(int *version)
-{
-	struct vts_release release = vts_maths_release_of("libnccl");
-
-	*version = release.major * 10000 + release.minor * 100 + release.patch;
-	return SUCCESS;
-}
-
 static int get_unique_id(struct unique_id *id)
 {
 	pid_t pid = getpid();
@@ -225,7 +216,6 @@ static int destroy(struct communicator *communicator)
 }
 
 const struct vts_maths_function vts_maths_nccl_functions[] = {
-	{"ncclGetVersion", (void *)get_version},
 	{"ncclGetUniqueId", (void *)get_unique_id},
 	{"ncclCommInitRank", (void *)init_rank},
 	{"ncclCommInitRankConfig", (void *)init_rank_config},

@@ -17,7 +17,9 @@ SCRIPT = WORKLOADS / "marked_training.py"
 
 
 def start(directory):
-    environment = clean_environment({"VTRACE_SIM_LEDGER": str(directory / "ledger"), "PYTORCH_NO_CUDA_MEMORY_CACHING": "1"})
+    # Uncached: every tensor is a driver allocation, so that the ledger grows all the time.
+    environment = clean_environment({"VTRACE_SIM_LEDGER": str(directory / "ledger"),
+                                     "PYTORCH_NO_CUDA_MEMORY_CACHING": "1"})
     return subprocess.Popen([VTRACE, "run", "--simulate", "h100-80g", "-o", directory / "run.db", "--", PYTHON, SCRIPT,
                              "--steps", "1000"], cwd=directory, env=environment, stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, start_new_session=True)

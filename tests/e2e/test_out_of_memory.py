@@ -7,7 +7,8 @@ from recording import record_python, vtrace
 
 @pytest.fixture(scope="module")
 def failed(tmp_path_factory):
-    return record_python(tmp_path_factory.mktemp("oom"), "out_of_memory.py", profile="h100-80g,memory=4GiB")
+    return record_python(tmp_path_factory.mktemp("oom"), "out_of_memory.py", "--uncaught",
+                         profile="h100-80g,memory=4GiB")
 
 
 def test_the_program_meets_pytorchs_own_error(failed):

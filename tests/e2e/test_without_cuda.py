@@ -10,7 +10,7 @@ COMMANDS = {
     "true": ["/bin/true"],
     "false": ["/bin/false"],
     "shell": ["sh", "-c", "echo out; echo err >&2; exit 7"],
-    "python": ["python3", "-c", "import sqlite3, threading; print(sqlite3.connect(':memory:').execute('select 1').fetchone())"],
+    "python": ["python3", "-c", "import sqlite3; print(sqlite3.connect(':memory:').execute('select 1').fetchone())"],
     "compiler": ["gcc", "-x", "c", "-", "-o", "program"],
 }
 PROGRAM = "#include <stdio.h>\nint main(void) { puts(\"hello\"); return 0; }\n"

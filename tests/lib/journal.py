@@ -70,10 +70,17 @@ class Journal:
     native_stacks: dict = field(default_factory=lambda: {0: []})
     events: list = field(default_factory=list)
     marks: list = field(default_factory=list)
+    order: list = field(default_factory=list)  # both, as they stand in the journal
 
     def frames(self, event):
         return [Frame(self.codes[code], instruction, self.strings[name], address)
                 for code, instruction, name, address in self.python_stacks[event.python_stack]]
+
+    def between(self, first, last):
+        """The events between two marks."""
+        names = [getattr(x, "name", None) for x in self.order]
+        start = names.index(first)
+        return [x for x in self.order[start:names.index(last, start)] if not hasattr(x, "name")]
 
 
 def commit_word(slot):
@@ -136,6 +143,8 @@ def read(path):
             time_ns, thread, mark, source, name, stack = struct.unpack_from("<QIHHII", body)
             journal.marks.append(types.SimpleNamespace(time_ns=time_ns, thread=thread, kind=MARK_KINDS[mark],
                                                        source=SOURCES[source], name=name, python_stack=stack))
+        if kind in (EVENT, MARK):
+            journal.order.append((journal.events if kind == EVENT else journal.marks)[-1])
     # Definitions may stand after their first use.
     for event in journal.events:
         event.scope, event.node_class = journal.strings[event.scope], journal.strings[event.node_class]

@@ -166,7 +166,7 @@ static void append_pieces(struct builder *b, enum vt_record_type type, const voi
 }
 
 #define PIECES(...) ((const void *const[]){ __VA_ARGS__, NULL })
-#define LENS(...) ((const size_t[]){ __VA_ARGS__ })
+#define LENS(...)   ((const size_t[]){ __VA_ARGS__ })
 
 void builder_string(struct builder *b, uint32_t id, const char *text)
 {

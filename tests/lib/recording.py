@@ -30,7 +30,7 @@ def vtrace(*arguments, cwd=None, env=None):
                           capture_output=True, text=True, timeout=TIMEOUT_S, stdin=subprocess.DEVNULL)
 
 
-# What the recorder of today intercepts; the ledger also has contexts, arrays and handles that died with their last mapping.
+# What the recorder intercepts; the ledger also has contexts, arrays and handles that died with their last mapping.
 RECORDED_OPS = {"alloc", "free", "reserve", "unreserve", "map", "unmap", "release", "retain"}
 RECORDED_KINDS = {"device", "managed", "host", "registered", "pool", "vmm", "address"}
 

@@ -114,7 +114,8 @@ void sample_journal(struct builder *b)
 	add_vmm(b);
 	event(b, 1, VT_OP_OUT_OF_MEMORY, VT_KIND_BLOCK, 0, 40 * MIB, 0);
 	builder_mark(b, VT_MARK_END, 5);
-	builder_append(b, (enum vt_record_type)99, &(struct vt_record){ 0 }, sizeof(struct vt_record));
+	builder_append(b, (enum vt_record_type)99, &(struct vt_record){ 0 },
+		       sizeof(struct vt_record));
 	builder_tear(b, 1);
 	builder_header(b)->lost_events = 3;
 	builder_header(b)->has_exit_status = 1;

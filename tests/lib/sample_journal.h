@@ -6,7 +6,10 @@
 
 #include "tests/lib/journal_builder.h"
 
-/* Fills an initialised builder.  Stacks come before what they name, frees fail, handles and addresses come again. */
+/*
+ * Fills an initialised builder.  Stacks come before what they name, frees fail, handles and
+ * addresses come again.
+ */
 void sample_journal(struct builder *b);
 
 #endif

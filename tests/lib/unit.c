@@ -18,7 +18,8 @@ int unit_enter(void **state)
 	const char *base = getenv("TMPDIR");
 
 	(void)state;
-	snprintf(g.folder, sizeof(g.folder), "%s/vtrace-unit-XXXXXX", base && *base ? base : "/tmp");
+	snprintf(g.folder, sizeof(g.folder), "%s/vtrace-unit-XXXXXX",
+		 base && *base ? base : "/tmp");
 	return mkdtemp(g.folder) && !chdir(g.folder) ? 0 : -1;
 }
 
@@ -98,9 +99,10 @@ char *unit_dump(struct vt_db *db)
 {
 	/* Every column of a table, quoted, in one value. */
 	struct vt_stmt *tables = vt_db_prepare(
-		db, "SELECT m.name, group_concat('quote(\"' || c.name || '\")', '||'',''||')"
-		    " FROM sqlite_master m JOIN pragma_table_info(m.name) c"
-		    " WHERE m.type = 'table' GROUP BY m.name ORDER BY m.name");
+		db,
+		"SELECT m.name, group_concat('quote(\"' || c.name || '\")', '||'',''||')"
+		" FROM sqlite_master m JOIN pragma_table_info(m.name) c"
+		" WHERE m.type = 'table' GROUP BY m.name ORDER BY m.name");
 	struct vt_buffer text;
 
 	vt_buffer_init(&text);

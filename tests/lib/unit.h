@@ -2,7 +2,10 @@
 #ifndef VT_TESTS_UNIT_H
 #define VT_TESTS_UNIT_H
 
-/* What the unit tests share: cmocka with its includes in order, a folder of one's own, databases from journals. */
+/*
+ * What the unit tests share: cmocka with its includes in order, a folder of one's own, databases
+ * from journals.
+ */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,11 +16,16 @@
 #include "analyzer/db.h"
 #include "tests/lib/journal_builder.h"
 
-/* A folder that exists from unit_enter to unit_leave, for cmocka's set-up and tear-down; it is the current one. */
+/*
+ * A folder that exists from unit_enter to unit_leave, for cmocka's set-up and tear-down; it is the
+ * current one.
+ */
 int unit_enter(void **state);
 int unit_leave(void **state);
 
-/* Imports a whole journal of a dead program into a new database of that name, open when it returns. */
+/*
+ * Imports a whole journal of a dead program into a new database of that name, open when it returns.
+ */
 struct vt_db *unit_import(struct builder *b, const char *path);
 /* The same from slots, `max_records` per batch, without an end. */
 struct vt_db *unit_import_slots(const struct vt_journal_header *header, const void *slots,

@@ -15,6 +15,7 @@
 static struct {
 	unsigned int nr_calls;	/* of functions that the recorder hooks (atomic) */
 	uint64_t next_address;	/* atomic */
+	void (*call_in_free)(void);
 } g = { .next_address = 0x10000000 };
 
 #define EXPORT __attribute__((visibility("default")))
@@ -22,6 +23,11 @@ static struct {
 EXPORT unsigned int driver_nr_calls(void)
 {
 	return __atomic_load_n(&g.nr_calls, __ATOMIC_RELAXED);
+}
+
+EXPORT void driver_call_in_free(void (*callback)(void))
+{
+	g.call_in_free = callback;
 }
 
 static CUresult count(CUresult result)
@@ -111,6 +117,11 @@ CUresult cuMemAllocManaged(CUdeviceptr *address, size_t size_bytes, unsigned int
 
 CUresult cuMemFree_v2(CUdeviceptr address)
 {
+	void (*callback)(void) = g.call_in_free;
+
+	g.call_in_free = NULL;
+	if (callback)
+		callback();
 	return count(address == DRIVER_BAD_ADDRESS ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS);
 }
 

@@ -11,4 +11,7 @@
 /* Calls that reached the driver, of functions that the recorder hooks. */
 unsigned int driver_nr_calls(void);
 
+/* Has the next cuMemFree call this first; it need not return. */
+void driver_call_in_free(void (*callback)(void));
+
 #endif

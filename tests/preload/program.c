@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,7 @@ static struct {
 	__typeof__(&cuMemFree_v2) free;
 	__typeof__(&cuGetProcAddress_v2) get_address;
 	__typeof__(&driver_nr_calls) nr_calls;
+	jmp_buf outside;
 } g;
 
 /* The file name of the object that holds an address. */
@@ -64,6 +66,8 @@ static void find_driver(void)
 	g.driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
 	EXPECT(g.driver);
 	*(void **)&g.alloc = dlsym(g.driver, "cuMemAlloc_v2");
+	/* The first look-up asks the driver for much that this one has not. */
+	EXPECT(!dlerror());
 	*(void **)&g.free = dlsym(g.driver, "cuMemFree_v2");
 	*(void **)&g.get_address = dlsym(g.driver, "cuGetProcAddress_v2");
 	*(void **)&g.nr_calls = dlsym(g.driver, "driver_nr_calls");
@@ -233,12 +237,38 @@ static void second_library_is_asked(void)
 	EXPECT(nr_allocations() == 1);
 }
 
+static void chained_library_is_asked(void)
+{
+	unsigned int (*nr_allocations)(void);
+
+	*(void **)&nr_allocations = dlsym(RTLD_DEFAULT, "chained_nr_allocations");
+	take(1001);
+	EXPECT(nr_allocations() == 1);
+}
+
 /* Programs that look for a driver, find it, and let go of it again. */
 static void driver_stays_loaded(void)
 {
 	EXPECT(dlclose(g.driver) == 0);
 	take(1001);
 	EXPECT(dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD));
+}
+
+static void jump_out(void)
+{
+	longjmp(g.outside, 1);
+}
+
+/* As an exception or a cancellation does: the hook's own end is never reached. */
+static void hook_is_left_by_a_jump(void)
+{
+	__typeof__(&driver_call_in_free) call_in_free;
+
+	*(void **)&call_in_free = dlsym(g.driver, "driver_call_in_free");
+	call_in_free(jump_out);
+	if (!setjmp(g.outside))
+		g.free(take(1001));
+	take(1002);
 }
 
 static void *allocate_much(void *unused)

@@ -12,7 +12,9 @@
 	X(shapes)                                                                                  \
 	X(driver_callers_get_the_real_thing)                                                       \
 	X(second_library_is_asked)                                                                 \
+	X(chained_library_is_asked)                                                                \
 	X(driver_stays_loaded)                                                                     \
+	X(hook_is_left_by_a_jump)                                                                  \
 	X(threads)                                                                                 \
 	X(descriptors_are_not_ours)                                                                \
 	X(children)                                                                                \

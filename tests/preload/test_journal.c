@@ -21,6 +21,7 @@
 #include "preload/intern.h"
 #include "preload/journal.h"
 #include "preload/sys.h"
+#include "preload/thread_state.h"
 #include "tests/preload/walk.h"
 
 #define NR_THREADS 4
@@ -31,6 +32,7 @@ static struct {
 	char path[80];
 	int allocations_left;	/* before vt_sys_allocate fails, -1 = never */
 	int allocation_error;
+	volatile int nr_signals;
 } g;
 
 int __real_vt_sys_allocate(int fd, uint64_t offset, uint64_t len);
@@ -257,6 +259,12 @@ static void full_disk_at_the_start_leaves_nothing(void **state)
 	assert_null(vt_journal_header());
 }
 
+static void count_signal(int number)
+{
+	(void)number;
+	g.nr_signals++;
+}
+
 /* A limit on file sizes kills whoever writes beyond it with SIGXFSZ, unless it is asked first. */
 static void file_size_limit_raises_no_signal(void **state)
 {
@@ -265,6 +273,7 @@ static void file_size_limit_raises_no_signal(void **state)
 
 	(void)state;
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+	signal(SIGXFSZ, count_signal);
 	limit = old;
 	limit.rlim_cur = VT_JOURNAL_HEADER_BYTES + VT_CHUNK_BYTES + 100;
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
@@ -272,6 +281,7 @@ static void file_size_limit_raises_no_signal(void **state)
 	append_until_refused();
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
 	assert_int_equal(vt_journal_header()->off_reason, EFBIG);
+	assert_int_equal(g.nr_signals, 0);
 }
 
 static void replaced_file_is_not_grown(void **state)
@@ -368,6 +378,30 @@ static void early_marks_are_written_at_the_start(void **state)
 	assert_int_equal(vt_early_id(outer), 0);
 }
 
+/* What a thread remembers of open ranges is exchanged for ids, and void in the next recording. */
+static void open_ranges_change_into_ids(void **state)
+{
+	struct vt_thread *thread = vt_thread_self();
+	uint32_t scope;
+
+	(void)state;
+	vt_early_reset();
+	scope = keep(VT_MARK_BEGIN, "outer");
+	thread->scope[0] = scope;
+	thread->nr_scopes = 1;
+	thread->node_class = 5;
+	assert_int_equal(vt_journal_open(g.path), 0);
+	vt_intern_reset();
+	vt_early_write();
+	vt_thread_new_generation();
+	assert_int_equal(vt_thread_self()->scope[0], vt_early_id(scope));
+	assert_true(thread->scope[0] != 0 && thread->scope[0] < VT_EARLY_SCOPE);
+	assert_int_equal(thread->node_class, 0);
+	vt_thread_new_generation();
+	assert_int_equal(vt_thread_self()->scope[0], 0);
+	assert_int_equal(thread->nr_scopes, 1);
+}
+
 static void early_marks_are_few(void **state)
 {
 	uint32_t kept = 0;
@@ -394,6 +428,7 @@ int main(void)
 		TEST(no_descriptor_stays_open),
 		TEST(fork_child_has_no_way_into_the_journal),
 		TEST(early_marks_are_written_at_the_start),
+		TEST(open_ranges_change_into_ids),
 		TEST(early_marks_are_few),
 	};
 

@@ -22,6 +22,7 @@
 #define LINKED TEST_FOLDER "/program_linked"
 #define FOUND TEST_FOLDER "/program"
 #define SECOND TEST_FOLDER "/libsecond.so"
+#define CHAINED TEST_FOLDER "/libchained.so"
 #define THIRD TEST_FOLDER "/libthird1.so:" TEST_FOLDER "/libthird2.so"
 #define WITH_COLLECTOR TEST_FOLDER "/with_collector/libvtrace.so"
 
@@ -236,12 +237,28 @@ static void library_behind_us_is_not_skipped(void **state)
 	walk_open(&walk, "run.journal");
 	assert_int_equal(walk_count(&walk, VT_RECORD_EVENT), 2);
 	walk_close(&walk);
+	assert_int_equal(
+		run_under(TEST_LIBRARY ":" CHAINED, LINKED, "chained_library_is_asked"), 0);
+	walk_open(&walk, "run-2.journal");
+	assert_int_equal(walk_count(&walk, VT_RECORD_EVENT), 2);
+	walk_close(&walk);
 }
 
 static void driver_is_pinned(void **state)
 {
 	(void)state;
 	run(FOUND, "driver_stays_loaded");
+}
+
+static void recording_goes_on_after_a_jump(void **state)
+{
+	struct walk walk;
+
+	(void)state;
+	run(FOUND, "hook_is_left_by_a_jump");
+	walk_open(&walk, "run.journal");
+	assert_int_equal(walk_event(&walk, ALLOC, 1).size_bytes, 1002);
+	walk_close(&walk);
 }
 
 static void threads_lose_nothing(void **state)
@@ -404,6 +421,7 @@ int main(void)
 		TEST(driver_libraries_get_the_driver),
 		TEST(library_behind_us_is_not_skipped),
 		TEST(driver_is_pinned),
+		TEST(recording_goes_on_after_a_jump),
 		TEST(threads_lose_nothing),
 		TEST(foreign_descriptors_are_safe),
 		TEST(fork_children_have_their_own),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The recorder's Python part as a library of its own, with the journal and the symbol look-up replaced: a
- * Python program calls it through ctypes and compares what was captured with what the interpreter itself
- * says.  Records are kept in memory and never freed.
+ * The recorder's Python part as a library of its own, with the journal and the symbol look-up
+ * replaced: a Python program calls it through ctypes and compares what was captured with what the
+ * interpreter itself says.  Records are kept in memory and never freed.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -59,9 +59,9 @@ void vt_info_once(const char *key, const char *value)
 		strncpy(g.version, value, sizeof(g.version) - 1);
 }
 
-vt_real_dlsym_fn vt_real_init_dlsym(void)
+void *vt_real_symbol_global(const char *symbol)
 {
-	return dlsym;
+	return dlsym(RTLD_DEFAULT, symbol);
 }
 
 void *vt_real_symbol_in(const char *prefix, const char *symbol)

@@ -252,7 +252,8 @@ def class_that_replaces_a_freed_one():
 def code_that_replaces_freed_code():
     for number in range(300):
         space = {"capture": capture}
-        source = "\n" * (number % 7) + f"def made_{number % 3}():\n" + "    pass\n" * (number % 5) + "    return capture()\n"
+        head, body = "\n" * (number % 7), "    pass\n" * (number % 5)
+        source = f"{head}def made_{number % 3}():\n{body}    return capture()\n"
         exec(compile(source, f"made-{number % 2}.py", "exec"), space)
         compare("code_that_replaces_freed_code", *space[f"made_{number % 3}"]())
         del space

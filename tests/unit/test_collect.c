@@ -51,7 +51,8 @@ static void a_dead_programs_journal_becomes_one_file(void **state)
 
 	(void)state;
 	make_journal("dead.journal");
-	assert_int_equal(vt_collect_run("dead.journal", "dead.db", &options, &diag), VT_COLLECT_DONE);
+	assert_int_equal(vt_collect_run("dead.journal", "dead.db", &options, &diag),
+			 VT_COLLECT_DONE);
 	assert_int_not_equal(access("dead.journal", F_OK), 0);
 	assert_int_not_equal(access("dead.db-wal", F_OK), 0);
 	assert_int_not_equal(access("dead.db-shm", F_OK), 0);
@@ -66,7 +67,8 @@ static void an_importer_that_is_killed_again_and_again_loses_nothing(void **stat
 
 	(void)state;
 	make_journal("kill.journal");
-	for (useconds_t delay = 500; !access("kill.journal", F_OK) && delay < 10000000; delay += delay / 4) {
+	for (useconds_t delay = 500; !access("kill.journal", F_OK) && delay < 10000000;
+	     delay += delay / 4) {
 		pid_t pid = fork();
 
 		if (pid == 0)
@@ -162,6 +164,45 @@ static void two_importers_do_not_meet(void **state)
 	assert_int_equal(vt_collect_run("two.journal", "two.db", &options, NULL), VT_COLLECT_DONE);
 }
 
+/*
+ * The holder deletes the journal while another importer waits for the lock.  Whether that one gets
+ * it in time is up to the machine; it must never take the deleted file for a journal.
+ */
+static void a_journal_that_was_finished_meanwhile_is_not_taken_up(void **state)
+{
+	struct vt_journal_file holder, other;
+	int result = 0, status;
+	struct builder b;
+
+	(void)state;
+	builder_init(&b);
+	for (int i = 0; i < 20 && result != 1; i++) {
+		pid_t pid;
+
+		builder_write(&b, "gone.journal");
+		assert_int_equal(vt_journal_file_open(&holder, "gone.journal", NULL),
+				 VT_JOURNAL_OPENED);
+		pid = fork();
+		if (pid == 0) {
+			/*
+			 * The lock is the open file's: it goes with the last that has it open or
+			 * mapped.
+			 */
+			munmap(holder.map, holder.map_bytes);
+			close(holder.fd);
+			result = vt_journal_file_open(&other, "gone.journal", NULL);
+			_exit(result == VT_JOURNAL_OPENED ? 2 : result == VT_JOURNAL_GONE);
+		}
+		usleep(5000);
+		vt_journal_file_delete(&holder);
+		vt_journal_file_close(&holder);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		result = WEXITSTATUS(status);
+		assert_int_not_equal(result, 2);
+	}
+	builder_release(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -170,6 +211,7 @@ int main(void)
 		cmocka_unit_test(a_living_program_is_followed_to_its_end),
 		cmocka_unit_test(imported_chunks_are_given_back),
 		cmocka_unit_test(two_importers_do_not_meet),
+		cmocka_unit_test(a_journal_that_was_finished_meanwhile_is_not_taken_up),
 	};
 
 	return cmocka_run_group_tests(tests, unit_enter, unit_leave);

@@ -85,8 +85,9 @@ static void bad_files_are_refused_by_name(void **state)
 
 	(void)state;
 	assert_refused("absent.db", "No such file");
-	write_file("foreign.db", "once upon a time there was a file that was longer than a hundred"
-				 " bytes, and still no database of ours, nor of anybody else.........");
+	write_file("foreign.db",
+		   "once upon a time there was a file that was longer than a hundred"
+		   " bytes, and still no database of ours, nor of anybody else.........");
 	assert_refused("foreign.db", "not a vtrace database");
 	write_file("empty.db", "");
 	assert_refused("empty.db", "empty");

@@ -35,9 +35,10 @@ static void an_allocation_and_its_free_are_one_row(void **state)
 
 	assert_int_equal(unit_int(db, "SELECT count(*) FROM allocation"), 3);
 	assert_int_equal(unit_int(db, "SELECT freed_event FROM allocation WHERE id = 2"), 3);
-	assert_int_equal(unit_int(db, "SELECT freed_time_ns - time_ns FROM allocation WHERE id = 2"),
-			 1000);
-	assert_int_equal(unit_int(db, "SELECT count(*) FROM allocation WHERE freed_event IS NULL"), 2);
+	assert_int_equal(
+		unit_int(db, "SELECT freed_time_ns - time_ns FROM allocation WHERE id = 2"), 1000);
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM allocation WHERE freed_event IS NULL"),
+			 2);
 	assert_int_equal(vt_db_run_get_int(db, "events", -1), 4);
 	assert_int_equal(vt_db_run_get_int(db, "unknown_frees", -1), 0);
 	vt_db_close(db);
@@ -60,7 +61,8 @@ static void a_driver_pointer_is_freed_by_whatever_function(void **state)
 		builder_free(&b, VT_KIND_SEGMENT, 0x1000 + (uint64_t)i);
 	db = unit_import(&b, "whatever.db");
 
-	assert_int_equal(unit_int(db, "SELECT count(*) FROM allocation WHERE freed_event = id + 4"), 4);
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM allocation WHERE freed_event = id + 4"),
+			 4);
 	assert_int_equal(unit_int(db, "SELECT count(*) FROM event"), 0);
 	vt_db_close(db);
 	builder_release(&b);
@@ -129,7 +131,31 @@ static void a_refused_free_is_taken_back(void **state)
 	builder_release(&b);
 }
 
-/* A double free: the second one is unknown, and its failure must not bring the first one's memory back. */
+/* A driver's refusal is about the driver's free, not about the block freed since. */
+static void a_refused_free_takes_back_no_block(void **state)
+{
+	struct builder b;
+	struct vt_db *db;
+
+	(void)state;
+	builder_init(&b);
+	event(&b, 1, VT_OP_ALLOC, VT_KIND_SEGMENT, 0x1000, 5, 0);
+	event(&b, 1, VT_OP_ALLOC, VT_KIND_BLOCK, 0x1000, 5, 0);
+	event(&b, 1, VT_OP_FREE, VT_KIND_SEGMENT, 0x1000, 0, 0);
+	event(&b, 1, VT_OP_FREE, VT_KIND_BLOCK, 0x1000, 0, 0);
+	event(&b, 1, VT_OP_FREE_FAILED, VT_KIND_SEGMENT, 0x1000, 0, 0);
+	db = unit_import(&b, "no-block.db");
+
+	assert_int_equal(unit_int(db, "SELECT freed_event FROM allocation WHERE id = 2"), 4);
+	assert_int_equal(unit_int(db, "SELECT id FROM allocation WHERE freed_event IS NULL"), 1);
+	vt_db_close(db);
+	builder_release(&b);
+}
+
+/*
+ * A double free: the second one is unknown, and its failure must not bring the first one's memory
+ * back.
+ */
 static void a_refused_free_of_nothing_takes_nothing_back(void **state)
 {
 	struct builder b;
@@ -202,7 +228,10 @@ static void refused_unmaps_and_releases_are_taken_back(void **state)
 	builder_release(&b);
 }
 
-/* Used: what the driver gave.  Among instants of equal use the one with most block bytes, then the first. */
+/*
+ * Used: what the driver gave.  Among instants of equal use the one with most block bytes, then the
+ * first.
+ */
 static void the_peak_is_the_fullest_of_the_highest_instants(void **state)
 {
 	struct builder b;
@@ -267,7 +296,8 @@ static void marks_and_out_of_memory_are_events_of_their_own_tables(void **state)
 	db = unit_import(&b, "marks.db");
 
 	assert_int_equal(unit_int(db, "SELECT count(*) FROM mark"), 2);
-	unit_assert_text(db, "SELECT text FROM mark JOIN string ON string.id = name WHERE event = 3",
+	unit_assert_text(db,
+			 "SELECT text FROM mark JOIN string ON string.id = name WHERE event = 3",
 			 "step 1");
 	assert_int_equal(unit_int(db, "SELECT requested_bytes FROM out_of_memory WHERE event = 2"),
 			 40 * MIB);
@@ -408,6 +438,7 @@ int main(void)
 		cmocka_unit_test(an_address_that_comes_again_ends_the_old_allocation),
 		cmocka_unit_test(a_free_of_an_unknown_address_is_an_event),
 		cmocka_unit_test(a_refused_free_is_taken_back),
+		cmocka_unit_test(a_refused_free_takes_back_no_block),
 		cmocka_unit_test(a_refused_free_of_nothing_takes_nothing_back),
 		cmocka_unit_test(vmm_memory_ends_with_its_last_holder),
 		cmocka_unit_test(refused_unmaps_and_releases_are_taken_back),

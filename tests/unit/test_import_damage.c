@@ -49,7 +49,8 @@ static int64_t survive(const struct vt_journal_header *header, const void *slots
 static void flip_bytes(struct builder *b)
 {
 	for (uint32_t n = 1 + number(40); n; n--)
-		b->bytes[VT_JOURNAL_HEADER_BYTES + number((uint32_t)(b->nr_slots * VT_SLOT_BYTES))] =
+		b->bytes[VT_JOURNAL_HEADER_BYTES +
+			 number((uint32_t)(b->nr_slots * VT_SLOT_BYTES))] =
 			(unsigned char)number(256);
 }
 

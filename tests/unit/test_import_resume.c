@@ -31,11 +31,11 @@ static int64_t import_some(struct builder *b, const char *path, uint64_t max_rec
 	struct vt_import *im = NULL;
 	int64_t taken;
 
-	assert_int_equal(vt_db_open(&db, path, access(path, F_OK) ? VT_DB_CREATE : VT_DB_WRITE, NULL),
-			 0);
+	assert_int_equal(
+		vt_db_open(&db, path, access(path, F_OK) ? VT_DB_CREATE : VT_DB_WRITE, NULL), 0);
 	assert_int_equal(vt_import_open(&im, db, builder_header(b), NULL), 0);
-	taken = vt_import_batch(im, builder_header(b), builder_slots(b), b->nr_slots, 1, max_records,
-				NULL);
+	taken = vt_import_batch(im, builder_header(b), builder_slots(b), b->nr_slots, 1,
+				max_records, NULL);
 	vt_import_close(im);
 	vt_db_close(db);
 	return taken;
@@ -59,8 +59,8 @@ static void assert_same(const char *expected, const char *text, uint64_t cut)
 		at++;
 	while (at && expected[at - 1] != '\n')
 		at--;
-	fail_msg("cut after record %llu:\nexpected %.200s\ngot      %.200s", (unsigned long long)cut,
-		 expected + at, text + at);
+	fail_msg("cut after record %llu:\nexpected %.200s\ngot      %.200s",
+		 (unsigned long long)cut, expected + at, text + at);
 }
 
 static void a_cut_at_any_record_gives_the_same_database(void **state)
@@ -118,8 +118,8 @@ static void batches_of_any_size_give_the_same_database(void **state)
 	sample_journal(&b);
 	expected = dump_of(unit_import(&b, "whole-3.db"));
 	for (uint64_t size = 1; size < 20; size++) {
-		vt_db_close(unit_import_slots(builder_header(&b), builder_slots(&b), b.nr_slots, size,
-					      "batches.db"));
+		vt_db_close(unit_import_slots(builder_header(&b), builder_slots(&b), b.nr_slots,
+					      size, "batches.db"));
 		text = dump_of(unit_import(&b, "batches.db"));
 		assert_same(expected, text, size);
 		free(text);
@@ -129,11 +129,15 @@ static void batches_of_any_size_give_the_same_database(void **state)
 	builder_release(&b);
 }
 
-/* A prefix of the journal gives a prefix of the events: the same rows, but for ends that came later. */
+/*
+ * A prefix of the journal gives a prefix of the events: the same rows, but for ends that came
+ * later.
+ */
 static void a_prefix_gives_a_prefix_of_the_events(void **state)
 {
-	static const char sql[] = "SELECT group_concat(event || ':' || op || ':' || address, ' ')"
-				  " FROM (SELECT * FROM every_event WHERE op IN (1, 6, 7, 8) ORDER BY event)";
+	static const char sql[] =
+		"SELECT group_concat(event || ':' || op || ':' || address, ' ')"
+		" FROM (SELECT * FROM every_event WHERE op IN (1, 6, 7, 8) ORDER BY event)";
 	struct vt_stmt *stmt;
 	struct builder b;
 	struct vt_db *db;

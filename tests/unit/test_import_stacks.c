@@ -22,15 +22,17 @@ static void stacks_are_trees_that_share_their_outer_frames(void **state)
 	assert_int_equal(unit_int(db, "SELECT count(*) FROM native_node"), 4);
 	assert_int_equal(unit_int(db, "SELECT depth FROM native_stack WHERE id = 2"), 3);
 	/* Up from the leaf: innermost first. */
-	unit_assert_text(db,
-			 "WITH RECURSIVE up(node, depth) AS (SELECT leaf, 0 FROM native_stack WHERE id = 2"
-			 " UNION ALL SELECT parent, depth + 1 FROM up JOIN native_node ON id = node"
-			 " WHERE parent) SELECT group_concat(address) FROM (SELECT address FROM up"
-			 " JOIN native_node n ON n.id = node JOIN native_frame f ON f.id = n.frame"
-			 " ORDER BY depth)",
-			 "1024,512,256");
-	assert_int_equal(unit_int(db, "SELECT parent FROM native_node n JOIN native_stack s"
-				      " ON s.leaf = n.id WHERE s.id = 3"),
+	unit_assert_text(
+		db,
+		"WITH RECURSIVE up(node, depth) AS (SELECT leaf, 0 FROM native_stack WHERE id = 2"
+		" UNION ALL SELECT parent, depth + 1 FROM up JOIN native_node ON id = node"
+		" WHERE parent) SELECT group_concat(address) FROM (SELECT address FROM up"
+		" JOIN native_node n ON n.id = node JOIN native_frame f ON f.id = n.frame"
+		" ORDER BY depth)",
+		"1024,512,256");
+	assert_int_equal(unit_int(db,
+				  "SELECT parent FROM native_node n JOIN native_stack s"
+				  " ON s.leaf = n.id WHERE s.id = 3"),
 			 1);
 	vt_db_close(db);
 	builder_release(&b);
@@ -70,8 +72,10 @@ static void a_module_that_replaces_another_gets_frames_of_its_own(void **state)
 	builder_native_stack(&b, 2, frames, 2);
 	db = unit_import(&b, "replaced.db");
 
-	assert_int_equal(unit_int(db, "SELECT count(*) FROM native_frame WHERE address = 0x1200"), 2);
-	assert_int_equal(unit_int(db, "SELECT count(*) FROM native_frame WHERE address = 0x1800"), 1);
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM native_frame WHERE address = 0x1200"),
+			 2);
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM native_frame WHERE address = 0x1800"),
+			 1);
 	vt_db_close(db);
 	builder_release(&b);
 }
@@ -95,7 +99,9 @@ static void python_frames_have_lines(void **state)
 	db = unit_import(&b, "lines.db");
 
 	/* Two instructions of one line are one frame. */
-	unit_assert_text(db, "SELECT group_concat(line) FROM (SELECT line FROM python_frame ORDER BY line)",
+	unit_assert_text(db,
+			 "SELECT group_concat(line) FROM (SELECT line FROM python_frame"
+			 " ORDER BY line)",
 			 "0,10,11,13");
 	assert_int_equal(unit_int(db, "SELECT depth FROM python_stack"), 5);
 	assert_int_equal(unit_int(db, "SELECT count(*) FROM python_node"), 5);
@@ -122,7 +128,8 @@ static void instances_of_a_module_are_frames_of_their_own(void **state)
 	builder_python_stack(&b, 2, frames, 3);
 	db = unit_import(&b, "instances.db");
 	assert_int_equal(unit_int(db, "SELECT count(*) FROM python_frame"), 3);
-	assert_int_equal(unit_int(db, "SELECT self_address FROM python_frame WHERE self_type = 8"), 32);
+	assert_int_equal(unit_int(db, "SELECT self_address FROM python_frame WHERE self_type = 8"),
+			 32);
 	vt_db_close(db);
 	builder_release(&b);
 }

@@ -93,7 +93,7 @@ static void bad_journals_are_refused_and_kept(void **state)
 	builder_header(&b)->version = 8;
 	builder_header(&b)->minimum_reader = 7;
 	builder_write(&b, "newer.journal");
-	assert_refused("newer", "reader of version 7");
+	assert_refused("newer", "for readers from 7");
 	assert_false(exists("newer.db"));
 	builder_header(&b)->minimum_reader = 1;
 	builder_header(&b)->slot_bytes = 63;
@@ -156,7 +156,10 @@ static void a_living_programs_database_is_read_as_it_is(void **state)
 	builder_release(&b);
 }
 
-/* Its collector was killed: the command imports what is there, and leaves the journal to the program. */
+/*
+ * Its collector was killed: the command imports what is there, and leaves the journal to the
+ * program.
+ */
 static void a_living_program_without_collector_is_imported_so_far(void **state)
 {
 	struct vt_db *db = NULL;

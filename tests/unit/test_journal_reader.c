@@ -132,7 +132,9 @@ static void every_prefix_gives_a_prefix(void **state)
 	(void)state;
 	builder_init(&b);
 	for (uint32_t i = 1; i <= 40; i++) {
-		builder_string(&b, i, i % 3 ? "short" : "a text that is too long for only one slot of them");
+		builder_string(&b, i,
+			       i % 3 ? "short"
+				     : "a text that is too long for only one slot of them");
 		builder_alloc(&b, VT_KIND_BLOCK, i, i);
 	}
 	complete = read_dead(&b, b.nr_slots, &torn);

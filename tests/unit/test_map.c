@@ -46,7 +46,8 @@ static void map_agrees_with_an_array_under_random_use(void **state)
 			vt_map_put(&map, key((uint64_t)i << 9), (uint64_t)step);
 			expected[i] = step;
 		} else {
-			assert_int_equal(vt_map_remove(&map, key((uint64_t)i << 9)), expected[i] >= 0);
+			assert_int_equal(vt_map_remove(&map, key((uint64_t)i << 9)),
+					 expected[i] >= 0);
 			expected[i] = -1;
 		}
 	}

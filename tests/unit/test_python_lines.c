@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Line tables of the interpreters that are here, against what each interpreter itself says of them. */
+/*
+ * Line tables of the interpreters that are here, against what each interpreter itself says of them.
+ */
 #include "tests/lib/unit.h"
 
 #include <glob.h>
@@ -12,14 +14,17 @@
 #include "analyzer/util.h"
 
 /*
- * Prints "c MINOR FIRST_LINE TABLE" for each code object of a large module of the standard library and of the
- * constructs that make odd tables, then "i OFFSET LINE" for each instruction; 0 = no line.
+ * Prints "c MINOR FIRST_LINE TABLE" for each code object of a large module of the standard library
+ * and of the constructs that make odd tables, then "i OFFSET LINE" for each instruction; 0 = no
+ * line.
  */
 static const char script[] =
 	"import sys, dis, types, argparse\n"
 	"minor = sys.version_info[1]\n"
-	"odd = 'def f(a):\\n' + '\\n' * 300 + '  x = (1 +\\n' + '\\n' * 200 + '   a)\\n  for i in x:\\n'"
-	"    '    try: yield i\\n    except E as e:\\n      pass\\n    finally: a()\\n  with a as b: return'\n"
+	"odd = 'def f(a):\\n' + '\\n' * 300 + '  x = (1 +\\n' + '\\n' * 200 + '   a)\\n  for i in "
+	"x:\\n'"
+	"    '    try: yield i\\n    except E as e:\\n      pass\\n    finally: a()\\n  with a as "
+	"b: return'\n"
 	"def lines(code):\n"
 	"  if minor >= 10:\n"
 	"    for start, end, line in code.co_lines():\n"
@@ -108,10 +113,9 @@ static void lines_are_those_of_the_interpreter(void **state)
 	glob("/usr/local/bin/python3.[0-9]*[0-9]", GLOB_APPEND, NULL, &found);
 	glob(installed, GLOB_APPEND, NULL, &found);
 	for (size_t i = 0; i < found.gl_pathc; i++) {
-		unsigned int minor = strstr(found.gl_pathv[i], "/3.6") || strstr(found.gl_pathv[i], "/3.7") ||
-						     strstr(found.gl_pathv[i], "/3.8")
-					     ? 0
-					     : check_interpreter(found.gl_pathv[i]);
+		const char *path = found.gl_pathv[i];
+		int is_older = strstr(path, "/3.6") || strstr(path, "/3.7") || strstr(path, "/3.8");
+		unsigned int minor = is_older ? 0 : check_interpreter(path);
 
 		if (minor && !(checked & 1u << minor))
 			print_message("checked Python 3.%u\n", minor);
@@ -123,18 +127,25 @@ static void lines_are_those_of_the_interpreter(void **state)
 		skip();
 }
 
-/* Written by hand from Objects/lnotab_notes.txt and Objects/locations.md, for machines without that version. */
+/*
+ * Written by hand from Objects/lnotab_notes.txt and Objects/locations.md, for machines without that
+ * version.
+ */
 static void the_three_formats_by_hand(void **state)
 {
 	static const unsigned char lnotab[] = { 6, 1, 44, 5, 0, 0x80, 6, 0xfe };
 	static const unsigned char lines[] = { 6, 1, 8, 0x80, 2, 5 };
-	/* One unit, no columns, delta +1 (svarint 2); two units, short form; three units without a line. */
+	/*
+	 * One unit, no columns, delta +1 (svarint 2); two units, short form; three units without a
+	 * line.
+	 */
 	static const unsigned char locations[] = { 0xe8, 2, 0x81, 0x10, 0xfa };
 
 	(void)state;
 	assert_int_equal(vt_python_lines_find(9, lnotab, sizeof(lnotab), 100, 0), 100);
 	assert_int_equal(vt_python_lines_find(9, lnotab, sizeof(lnotab), 100, 6), 101);
-	assert_int_equal(vt_python_lines_find(9, lnotab, sizeof(lnotab), 300, 50), 300 + 1 + 5 - 128);
+	assert_int_equal(vt_python_lines_find(9, lnotab, sizeof(lnotab), 300, 50),
+			 300 + 1 + 5 - 128);
 	assert_int_equal(vt_python_lines_find(9, lnotab, sizeof(lnotab), 300, 60), 300 + 6 - 130);
 	assert_int_equal(vt_python_lines_find(10, lines, sizeof(lines), 10, 4), 11);
 	assert_int_equal(vt_python_lines_find(10, lines, sizeof(lines), 10, 6), 0);
@@ -144,7 +155,8 @@ static void the_three_formats_by_hand(void **state)
 	assert_int_equal(vt_python_lines_find(12, locations, sizeof(locations), 10, 6), 0);
 	/* Behind the end: the table was cut. */
 	assert_int_equal(vt_python_lines_find(12, locations, sizeof(locations), 10, 100), 0);
-	assert_int_equal(vt_python_lines_find(12, locations, sizeof(locations), 10, UINT32_MAX), 10);
+	assert_int_equal(vt_python_lines_find(12, locations, sizeof(locations), 10, UINT32_MAX),
+			 10);
 	assert_int_equal(vt_python_lines_find(12, NULL, 0, 10, 0), 10);
 }
 

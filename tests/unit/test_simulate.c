@@ -6,7 +6,8 @@
 #include "analyzer/simulate.h"
 #include "analyzer/util.h"
 
-static const char ini[] = "# cards\n[small]\ndevice = S\ntotal_bytes = 1GiB\n\n[large-80g]\ndevice = L\n";
+static const char ini[] =
+	"# cards\n[small]\ndevice = S\ntotal_bytes = 1GiB\n\n[large-80g]\ndevice = L\n";
 
 static void known_profiles_with_options_are_taken(void **state)
 {
@@ -32,8 +33,9 @@ static void an_unknown_name_lists_the_known_ones(void **state)
 static void wrong_options_are_refused(void **state)
 {
 	static const char *const cases[] = {
-		"small,memory=", "small,memory=lots", "small,memory=0", "small,count=0", "small,count=9",
-		"small,count=2x", "small,driver=12", "small,colour=red", "small,memory=1GiB,x",
+		"small,memory=",   "small,memory=lots", "small,memory=0",
+		"small,count=0",   "small,count=9",     "small,count=2x",
+		"small,driver=12", "small,colour=red",  "small,memory=1GiB,x",
 	};
 
 	(void)state;

@@ -75,9 +75,11 @@ static void cxx_names_are_demangled(void **state)
 	Dl_info info;
 
 	(void)state;
-	if (!function || !dladdr(function, &info) || !(symbols = vt_symbols_open(info.dli_fname, "")))
+	if (!function || !dladdr(function, &info) ||
+	    !(symbols = vt_symbols_open(info.dli_fname, "")))
 		skip();
-	vt_symbols_find(symbols, (uint64_t)((char *)function - (char *)info.dli_fbase) + 4, &symbol);
+	vt_symbols_find(symbols, (uint64_t)((char *)function - (char *)info.dli_fbase) + 4,
+			&symbol);
 	assert_string_equal(symbol.name, "std::runtime_error::runtime_error(char const*)");
 	assert_int_equal(symbol.offset, 4);
 	vt_symbols_close(symbols);

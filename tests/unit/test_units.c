@@ -23,8 +23,10 @@ static void bytes_are_powers_of_two_with_two_decimals(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < VT_ARRAY_SIZE(cases); i++)
-		assert_string_equal(vt_units_bytes(buf, sizeof(buf), cases[i].bytes), cases[i].text);
-	assert_string_equal(vt_units_bytes_signed(buf, sizeof(buf), 3 * (int64_t)VT_GIB), "+3.00 GiB");
+		assert_string_equal(vt_units_bytes(buf, sizeof(buf), cases[i].bytes),
+				    cases[i].text);
+	assert_string_equal(vt_units_bytes_signed(buf, sizeof(buf), 3 * (int64_t)VT_GIB),
+			    "+3.00 GiB");
 	assert_string_equal(vt_units_bytes_signed(buf, sizeof(buf), -5), "-5 B");
 	assert_string_equal(vt_units_bytes_signed(buf, sizeof(buf), INT64_MIN), "-8388608.00 TiB");
 	assert_string_equal(vt_units_gib(buf, sizeof(buf), 62 * VT_GIB + VT_GIB / 4), "62.25");
@@ -60,7 +62,8 @@ static void durations_change_their_unit(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < VT_ARRAY_SIZE(cases); i++)
-		assert_string_equal(vt_units_duration(buf, sizeof(buf), cases[i].ns), cases[i].text);
+		assert_string_equal(vt_units_duration(buf, sizeof(buf), cases[i].ns),
+				    cases[i].text);
 }
 
 static void input_never_confuses_gb_with_gib(void **state)
@@ -69,9 +72,15 @@ static void input_never_confuses_gb_with_gib(void **state)
 		const char *text;
 		uint64_t bytes;
 	} cases[] = {
-		{ "4096", 4096 },	   { "24GiB", 24 * VT_GIB },  { "24 GB", 24000000000 },
-		{ "1.5g", VT_GIB * 3 / 2 }, { "512k", 512 * VT_KIB }, { "10MB", 10000000 },
-		{ "2 tib", 2048 * VT_GIB }, { "0", 0 },		      { "7 B", 7 },
+		{ "4096", 4096 },
+		{ "24GiB", 24 * VT_GIB },
+		{ "24 GB", 24000000000 },
+		{ "1.5g", VT_GIB * 3 / 2 },
+		{ "512k", 512 * VT_KIB },
+		{ "10MB", 10000000 },
+		{ "2 tib", 2048 * VT_GIB },
+		{ "0", 0 },
+		{ "7 B", 7 },
 	};
 	uint64_t bytes;
 
@@ -85,9 +94,9 @@ static void input_never_confuses_gb_with_gib(void **state)
 
 static void wrong_input_is_refused(void **state)
 {
-	static const char *const cases[] = { "",     "-1",  "GiB",   "1 GiB x", "1e999", "0x10",
-					     "nan",  " 5",  "5 GGB", "1..5",	"inf",	 "9999999 TiB",
-					     "+3",   "1,5" };
+	static const char *const cases[] = { "",     "-1",          "GiB", "1 GiB x", "1e999",
+					     "0x10", "nan",         " 5",  "5 GGB",   "1..5",
+					     "inf",  "9999999 TiB", "+3",  "1,5" };
 	uint64_t bytes = 42;
 
 	(void)state;

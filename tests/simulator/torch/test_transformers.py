@@ -87,3 +87,20 @@ def test_training_does_not_meet_control_values(simulate, tmp_path):
         "sys.setprofile(None)\n"
         "print('__torch_dispatch__' in seen)\n")
     assert simulate(script).output == "False\n"
+
+
+def test_sizes_that_the_device_decides_collapse(simulate, tmp_path):
+    """Where nothing can be known, data-dependent operators answer as for zeros, whatever the memory held before."""
+    script = tmp_path / "collapse.py"
+    script.write_text(
+        "import torch\n"
+        "for _ in range(3):\n"
+        "    old = torch.full((64,), 2**60).to('cuda')\n"  # what a stale count would be read from
+        "    del old\n"
+        "    x, big = torch.randn(1000).to('cuda'), torch.randn(100, 64).to('cuda')\n"
+        "    ids = torch.tensor([3, 3, 5, 9]).to('cuda')\n"
+        "    print(len(x[x > 0]), len(x.nonzero()), tuple(big[big[:, 0] > 0].shape), len(ids.unique()),\n"
+        "          len(ids.repeat_interleave(ids)), len(ids.bincount(minlength=4)))\n")
+    run = simulate(script)
+    assert run.output.splitlines() == ["0 0 (0, 64) 1 0 4"] * 3
+    assert "Overriding" not in run.errors

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+"""Operators whose result has as many rows as their input's values say.
+
+The simulator's kernels compute nothing: the counts that these operators copy to the host would be what some earlier
+tensor left in that memory, and a stale count is a size of 10^18 or an exception. So they answer as if every value were
+zero, which fresh memory of the simulated device is. Where control values know better (control_values.py), the result is
+replaced by the right one afterwards.
+
+Loaded by libvtrace-simulator.so into the client's interpreter; its frames are named <vtrace-simulator>.
+"""
+import sys
+import warnings
+
+
+def answers(torch):
+    empty, zeros = torch.empty, torch.zeros
+
+    def count(tensor):
+        """Of zeros: one value, unless there is none."""
+        return 1 if tensor.numel() else 0
+
+    def indices(*shape, like):
+        return zeros(shape, dtype=torch.int64, device=like.device)
+
+    def nonzero(self):
+        return indices(0, self.dim(), like=self)
+
+    def unique2(self, sorted=True, return_inverse=False, return_counts=False):
+        n = count(self)
+        return (empty(n, dtype=self.dtype, device=self.device),
+                indices(*(self.shape if return_inverse else (0,)), like=self),
+                indices(n if return_counts else 0, like=self))
+
+    def unique_dim(self, dim, sorted=True, return_inverse=False, return_counts=False):
+        shape = list(self.shape)
+        length, shape[dim] = shape[dim], min(1, shape[dim])
+        return (empty(shape, dtype=self.dtype, device=self.device),
+                indices(length if return_inverse else 0, like=self),
+                indices(shape[dim] if return_counts else 0, like=self))
+
+    def unique_consecutive(self, return_inverse=False, return_counts=False, dim=None):
+        if dim is None:
+            return unique2(self, True, return_inverse, return_counts)
+        return unique_dim(self, dim, True, return_inverse, return_counts)
+
+    def repeat_interleave(repeats, *, output_size=None):
+        return zeros(output_size or 0, dtype=repeats.dtype, device=repeats.device)
+
+    def bincount(self, weights=None, minlength=0):
+        dtype = torch.int64
+        if weights is not None:
+            dtype = torch.float32 if weights.dtype is torch.float32 else torch.float64
+        return zeros(max(count(self), minlength), dtype=dtype, device=self.device)
+
+    return {
+        "nonzero": nonzero,
+        "_unique2": unique2,
+        "unique_dim": unique_dim,
+        "unique_consecutive": unique_consecutive,
+        "repeat_interleave.Tensor": repeat_interleave,
+        "bincount": bincount,
+    }
+
+
+def install(torch):
+    library = torch.library.Library("aten", "IMPL")
+    with warnings.catch_warnings():
+        # "Overriding a previously registered kernel": that is the purpose.
+        warnings.simplefilter("ignore")
+        for name, function in answers(torch).items():
+            library.impl(name, function, "CUDA")
+    return library
+
+
+if "torch" in sys.modules:
+    # The registration lasts as long as this object.
+    kept = install(sys.modules["torch"])

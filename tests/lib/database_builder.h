@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_TESTS_DATABASE_BUILDER_H
+#define VT_TESTS_DATABASE_BUILDER_H
+
+/*
+ * Makes databases for tests of the report side, event by event, in words instead of ids:
+ *
+ * 	build_alloc(b, &(struct build_event){ .size = 4096, .python = "train.py:3 main",
+ * 		.node = "AddmmBackward0", .sequence = 7 });
+ *
+ * A Python stack is "FILE:LINE FUNCTION [TYPE@ADDRESS]" per frame, innermost first, frames
+ * separated by " < "; a native one "LIBRARY!SYMBOL" per frame, separated by " < ".
+ */
+
+#include <stdint.h>
+
+#include "analyzer/db.h"
+#include "common/kinds.h"
+
+#define BUILD_MAIN_THREAD   100
+#define BUILD_ENGINE_THREAD 200
+
+struct build_event {
+	uint64_t size;
+	uint64_t address;  /* 0: the next free one; blocks lie in the last segment that has room */
+	enum vt_kind kind; /* 0: block */
+	int device;
+	uint32_t thread; /* 0: the engine's where a node is given, else the main one */
+	const char *python;
+	const char *native;
+	const char *scope;
+	const char *node;  /* short class name */
+	uint64_t sequence; /* of the node, where one is given */
+	uint64_t forward;  /* last forward sequence number; 0: none */
+};
+
+struct builder_db;
+
+struct builder_db *build_open(const char *path);
+/* Computes the peaks and writes everything; the file can be opened afterwards. */
+void build_close(struct builder_db *b);
+
+/* Each returns the event number. */
+int64_t build_alloc(struct builder_db *b, const struct build_event *event);
+int64_t build_free(struct builder_db *b, int64_t allocation, const struct build_event *event);
+int64_t build_mark(struct builder_db *b, const char *name, enum vt_mark_kind kind,
+		   enum vt_mark_source source);
+int64_t build_oom(struct builder_db *b, const struct build_event *event);
+int64_t build_map(struct builder_db *b, int64_t allocation, uint64_t address, uint64_t size,
+		  enum vt_op op);
+void build_run(struct builder_db *b, const char *key, const char *value);
+void build_device(struct builder_db *b, int id, uint64_t total, int64_t context);
+
+#endif

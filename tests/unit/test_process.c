@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/lib/unit.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "analyzer/process.h"
+
+static uint64_t start_ticks_of(pid_t pid)
+{
+	char path[64], text[1024], *at;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	file = fopen(path, "re");
+	assert_non_null(file);
+	text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+	fclose(file);
+	at = strrchr(text, ')') + 2;
+	for (int field = 3; field < 22; field++)
+		at = strchr(at, ' ') + 1;
+	return strtoull(at, NULL, 10);
+}
+
+static pid_t start_sleeper(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		for (;;)
+			pause();
+	return pid;
+}
+
+static void its_death_is_seen_though_nobody_has_reaped_it(void **state)
+{
+	pid_t pid = start_sleeper();
+	struct vt_process process;
+
+	(void)state;
+	vt_process_open(&process, (uint32_t)pid, start_ticks_of(pid));
+	assert_true(vt_process_is_alive(&process));
+	kill(pid, SIGKILL);
+	/* Longer than the test may last: only the death can end it. */
+	while (vt_process_is_alive(&process))
+		vt_process_wait(&process, 200000);
+	vt_process_close(&process);
+	vt_process_open(&process, (uint32_t)pid, 0);
+	assert_false(vt_process_is_alive(&process));
+	vt_process_close(&process);
+	waitpid(pid, NULL, 0);
+	vt_process_open(&process, (uint32_t)pid, 0);
+	assert_false(vt_process_is_alive(&process));
+	vt_process_close(&process);
+}
+
+static void a_reused_process_id_is_not_taken_for_it(void **state)
+{
+	pid_t pid = start_sleeper();
+	struct vt_process process;
+
+	(void)state;
+	vt_process_open(&process, (uint32_t)pid, start_ticks_of(pid) + 1);
+	assert_false(vt_process_is_alive(&process));
+	vt_process_close(&process);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static void *stay(void *unused)
+{
+	for (;;)
+		pause();
+	return unused;
+}
+
+/* The main thread has ended, which makes the process look like a zombie; others go on. */
+static void a_process_lives_as_long_as_any_thread(void **state)
+{
+	struct vt_process process;
+	pthread_t thread;
+	char path[64], text[512] = "";
+	pid_t pid = fork();
+
+	(void)state;
+	if (pid == 0) {
+		pthread_create(&thread, NULL, stay, NULL);
+		pthread_exit(NULL);
+	}
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	while (!strstr(text, ") Z ")) {
+		FILE *file = fopen(path, "re");
+
+		assert_non_null(file);
+		text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+		fclose(file);
+	}
+	vt_process_open(&process, (uint32_t)pid, 0);
+	assert_true(vt_process_is_alive(&process));
+	kill(pid, SIGKILL);
+	while (vt_process_is_alive(&process))
+		vt_process_wait(&process, 200000);
+	vt_process_close(&process);
+	waitpid(pid, NULL, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(its_death_is_seen_though_nobody_has_reaped_it),
+		cmocka_unit_test(a_reused_process_id_is_not_taken_for_it),
+		cmocka_unit_test(a_process_lives_as_long_as_any_thread),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/lib/unit.h"
+
+#include "analyzer/analysis.h"
+#include "analyzer/util.h"
+#include "tests/lib/database_builder.h"
+
+#define TORCH   "/usr/lib/python3/dist-packages/torch"
+#define FORWARD "train.py:9 Net.forward Net@1 < train.py:40 main"
+#define USER    "train.py:50 main"
+#define STEP    TORCH "/optim/sgd.py:90 SGD.step SGD@7 < train.py:44 main"
+
+/* One event of a scenario: an allocation that shows what its fields say. */
+struct moment {
+	struct build_event event;
+	enum vt_stage stage;
+	uint32_t step;
+};
+
+static void open_analysis(struct vt_analysis *analysis)
+{
+	struct vt_diag diag = { 0 };
+
+	if (vt_analysis_open(analysis, "run.db", NULL, &diag))
+		fail_msg("%s", diag.text);
+}
+
+static void check(const struct moment *moments, size_t nr)
+{
+	struct builder_db *b = build_open("run.db");
+	struct vt_analysis analysis;
+
+	for (size_t i = 0; i < nr; i++) {
+		struct build_event event = moments[i].event;
+
+		event.size = 512;
+		build_alloc(b, &event);
+	}
+	build_close(b);
+	open_analysis(&analysis);
+	for (size_t i = 0; i < nr; i++) {
+		uint32_t span = vt_stages_span_at(&analysis.stages, (int64_t)i + 1);
+
+		assert_int_not_equal(span, VT_NO_INDEX);
+		if (analysis.stages.spans[span].stage != moments[i].stage ||
+		    analysis.stages.spans[span].step != moments[i].step)
+			fail_msg("moment %zu: %s %u, expected %s %u", i,
+				 vt_evidence_stages[analysis.stages.spans[span].stage],
+				 analysis.stages.spans[span].step,
+				 vt_evidence_stages[moments[i].stage], moments[i].step);
+	}
+	vt_analysis_close(&analysis);
+}
+
+static void training_has_its_stages_and_steps(void **state)
+{
+	static const struct moment moments[] = {
+		{ { .python = TORCH "/nn/m.py:1 Module._apply Net@1 < train.py:30 main" },
+		  VT_STAGE_LOAD,
+		  0 },
+		{ { .python = USER }, VT_STAGE_LOAD, 0 },
+		{ { .python = FORWARD, .forward = 1 }, VT_STAGE_FORWARD, 1 },
+		{ { .python = USER, .forward = 2 },
+		  VT_STAGE_FORWARD,
+		  1 }, /* the loss, outside of modules */
+		{ { .node = "AddmmBackward0", .sequence = 1 }, VT_STAGE_BACKWARD, 1 },
+		{ { .thread = BUILD_ENGINE_THREAD },
+		  VT_STAGE_BACKWARD,
+		  1 },                                     /* the engine between two nodes */
+		{ { .python = USER }, VT_STAGE_OTHER, 1 }, /* gradient clipping by hand */
+		{ { .python = STEP }, VT_STAGE_OPTIMIZER, 1 },
+		{ { .scope = "Optimizer.step#SGD.step" }, VT_STAGE_OPTIMIZER, 1 },
+		{ { .python = USER }, VT_STAGE_OTHER, 2 },
+		{ { .python = FORWARD, .forward = 3 }, VT_STAGE_FORWARD, 2 },
+		{ { .python = TORCH "/autograd/__init__.py:1 backward < " USER },
+		  VT_STAGE_BACKWARD,
+		  2 },
+		{ { .python = FORWARD, .forward = 4 },
+		  VT_STAGE_FORWARD,
+		  2 }, /* a second micro-batch */
+		{ { .node = "AddmmBackward0", .sequence = 4 }, VT_STAGE_BACKWARD, 2 },
+		{ { .python = STEP }, VT_STAGE_OPTIMIZER, 2 },
+		/* a module moved in the middle of the run */
+		{ { .python = TORCH "/nn/m.py:1 Module._apply Net@1 < " USER }, VT_STAGE_OTHER, 3 },
+		{ { .python = FORWARD, .forward = 5 }, VT_STAGE_FORWARD, 3 }, /* interrupted */
+	};
+
+	(void)state;
+	check(moments, VT_ARRAY_SIZE(moments));
+}
+
+static void inference_has_no_steps(void **state)
+{
+	static const struct moment moments[] = {
+		{ { .python = USER }, VT_STAGE_LOAD, 0 },
+		{ { .python = FORWARD }, VT_STAGE_FORWARD, 0 },
+		{ { .python = USER }, VT_STAGE_FORWARD, 0 },
+		{ { .python = FORWARD " < gen.py:3 Mixin.generate < main.py:1 main" },
+		  VT_STAGE_GENERATION,
+		  0 },
+		{ { .python = "gen.py:3 Mixin.generate < main.py:1 main" },
+		  VT_STAGE_GENERATION,
+		  0 },
+		{ { .python = USER }, VT_STAGE_OTHER, 0 },
+	};
+
+	(void)state;
+	check(moments, VT_ARRAY_SIZE(moments));
+}
+
+static void forward_without_autograd_between_steps_is_evaluation(void **state)
+{
+	static const struct moment moments[] = {
+		{ { .python = FORWARD, .forward = 1 }, VT_STAGE_FORWARD, 1 },
+		{ { .node = "AddmmBackward0", .sequence = 1 }, VT_STAGE_BACKWARD, 1 },
+		{ { .python = STEP, .forward = 1 }, VT_STAGE_OPTIMIZER, 1 },
+		{ { .python = FORWARD, .forward = 1 }, VT_STAGE_EVALUATION, 2 },
+		{ { .scope = "Optimizer.zero_grad#SGD.zero_grad" }, VT_STAGE_OTHER, 2 },
+		{ { .python = FORWARD, .forward = 2 }, VT_STAGE_FORWARD, 2 },
+		{ { .node = "AddmmBackward0", .sequence = 2 }, VT_STAGE_BACKWARD, 2 },
+		{ { .python = STEP }, VT_STAGE_OPTIMIZER, 2 },
+	};
+
+	(void)state;
+	check(moments, VT_ARRAY_SIZE(moments));
+}
+
+static void recomputation_and_closures_go_by_the_innermost_frame(void **state)
+{
+	static const struct moment moments[] = {
+		{ { .python = FORWARD, .forward = 1 }, VT_STAGE_FORWARD, 1 },
+		/* a module's forward inside a node: checkpointing */
+		{ { .python = FORWARD, .node = "CheckpointFunctionBackward", .sequence = 1 },
+		  VT_STAGE_BACKWARD,
+		  1 },
+		/* a module's forward inside an optimizer step: LBFGS's closure */
+		{ { .python = FORWARD " < " STEP, .forward = 2 }, VT_STAGE_FORWARD, 1 },
+		{ { .node = "AddmmBackward0", .sequence = 2 }, VT_STAGE_BACKWARD, 1 },
+		{ { .python = STEP }, VT_STAGE_OPTIMIZER, 1 },
+	};
+
+	(void)state;
+	check(moments, VT_ARRAY_SIZE(moments));
+}
+
+static void a_program_that_shows_nothing_is_other(void **state)
+{
+	static const struct moment moments[] = {
+		{ { .native = "libapp.so!f" }, VT_STAGE_OTHER, 0 },
+		{ { .python = USER }, VT_STAGE_OTHER, 0 },
+	};
+
+	(void)state;
+	check(moments, VT_ARRAY_SIZE(moments));
+}
+
+static void functions_without_modules_show_their_forward_by_numbers(void **state)
+{
+	static const struct moment moments[] = {
+		{ { .python = USER }, VT_STAGE_LOAD, 0 },
+		{ { .python = USER, .forward = 1 }, VT_STAGE_FORWARD, 1 },
+		{ { .node = "MmBackward0", .sequence = 1 }, VT_STAGE_BACKWARD, 1 },
+	};
+
+	(void)state;
+	check(moments, VT_ARRAY_SIZE(moments));
+}
+
+/* A fused optimizer allocates nothing: the range alone ends the step. */
+static void a_range_without_allocations_is_a_step(void **state)
+{
+	struct builder_db *b = build_open("run.db");
+	struct vt_analysis analysis;
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		build_alloc(b, &(struct build_event){ .size = 512, .python = FORWARD });
+		build_alloc(b, &(struct build_event){
+				       .size = 512, .node = "MmBackward0", .sequence = 1 });
+		build_mark(b, "Optimizer.step#AdamW.step", VT_MARK_BEGIN,
+			   VT_SOURCE_RECORD_FUNCTION);
+		build_mark(b, "Optimizer.step#AdamW.step", VT_MARK_END, VT_SOURCE_RECORD_FUNCTION);
+	}
+	build_close(b);
+
+	open_analysis(&analysis);
+
+	assert_int_equal(analysis.stages.nr_steps, 3);
+	assert_true(analysis.stages.steps[2].is_complete);
+	assert_int_equal(analysis.stages.spans[analysis.stages.steps[0].last_span].last_event, 4);
+	vt_analysis_close(&analysis);
+}
+
+static void what_follows_an_out_of_memory_is_other(void **state)
+{
+	struct builder_db *b = build_open("run.db");
+	struct vt_analysis analysis;
+	int64_t kept, oom;
+	const struct vt_span *span;
+
+	(void)state;
+	kept = build_alloc(b, &(struct build_event){ .size = 512, .python = FORWARD });
+	oom = build_oom(b, &(struct build_event){ .size = 1 << 30, .python = FORWARD });
+	build_free(b, kept, &(struct build_event){ .python = USER });
+	build_close(b);
+
+	open_analysis(&analysis);
+
+	span = &analysis.stages.spans[vt_stages_span_at(&analysis.stages, oom)];
+	assert_int_equal(span->stage, VT_STAGE_FORWARD);
+	assert_int_equal(span->step, 1);
+	assert_int_equal(span->last_event, oom);
+	assert_int_equal(analysis.stages.spans[analysis.stages.nr_spans - 1].stage, VT_STAGE_OTHER);
+	vt_analysis_close(&analysis);
+}
+
+/* The highest use inside a span, not only at its ends; what is live at its end. */
+static void spans_know_their_peak(void **state)
+{
+	struct builder_db *b = build_open("run.db");
+	struct vt_analysis analysis;
+	int64_t big;
+
+	(void)state;
+	build_alloc(b,
+		    &(struct build_event){ .size = 1000, .kind = VT_KIND_SEGMENT, .python = USER });
+	big = build_alloc(b, &(struct build_event){
+				     .size = 5000, .kind = VT_KIND_SEGMENT, .python = FORWARD });
+	build_free(b, big, &(struct build_event){ .python = FORWARD });
+	build_alloc(b, &(struct build_event){ .size = 100,
+					      .kind = VT_KIND_SEGMENT,
+					      .node = "MmBackward0",
+					      .sequence = 1 });
+	build_close(b);
+
+	open_analysis(&analysis);
+
+	assert_int_equal(analysis.stages.nr_spans, 3);
+	assert_int_equal(vt_stages_totals(&analysis.stages, 0, 0)->peak_used_bytes, 1000);
+	assert_int_equal(vt_stages_totals(&analysis.stages, 1, 0)->peak_used_bytes, 6000);
+	assert_int_equal(vt_stages_totals(&analysis.stages, 1, 0)->end_allocated_bytes, 1000);
+	assert_int_equal(vt_stages_totals(&analysis.stages, 1, 0)->peak_event, big);
+	assert_int_equal(vt_stages_totals(&analysis.stages, 2, 0)->peak_used_bytes, 1100);
+	vt_analysis_close(&analysis);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, unit_enter, unit_leave)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(training_has_its_stages_and_steps),
+		TEST(inference_has_no_steps),
+		TEST(forward_without_autograd_between_steps_is_evaluation),
+		TEST(recomputation_and_closures_go_by_the_innermost_frame),
+		TEST(a_program_that_shows_nothing_is_other),
+		TEST(functions_without_modules_show_their_forward_by_numbers),
+		TEST(a_range_without_allocations_is_a_step),
+		TEST(what_follows_an_out_of_memory_is_other),
+		TEST(spans_know_their_peak),
+	};
+
+	return cmocka_run_group_tests_name("stages", tests, NULL, NULL);
+}
