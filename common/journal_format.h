@@ -189,9 +189,10 @@ struct vt_python_code_record {
 };
 
 /* self_type, self_address: only where the first local is a module or an optimizer. */
+#define VT_PYTHON_NO_INSTRUCTION UINT32_MAX	/* unknown: the code object's first line */
 struct vt_python_frame {
 	uint32_t code;
-	uint32_t instruction_bytes;	/* offset into the bytecode */
+	uint32_t instruction_bytes;	/* offset into the bytecode, or VT_PYTHON_NO_INSTRUCTION */
 	uint32_t self_type;		/* string id of the type's name */
 	uint32_t reserved;
 	uint64_t self_address;		/* identity of the instance */

@@ -31,8 +31,6 @@
 
 #include <stdint.h>
 
-#define VT_PYTHON_NO_INSTRUCTION UINT32_MAX
-
 /*
  * Interns the calling thread's Python stack.  Returns its id, or 0: no interpreter, one of an
  * unknown version, a thread without Python frames, or an interpreter that is shutting down.

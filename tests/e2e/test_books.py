@@ -60,10 +60,13 @@ def test_a_second_report_is_the_same_byte_for_byte(trained):
     assert json.dumps(trained.report()) == json.dumps(trained.report())
 
 
-@pytest.mark.parametrize("settings", ({"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"},
-                                      {"PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"}), ids=("uncached", "async"))
+WITHOUT_REPORTS = {"uncached": {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"},
+                   "async": {"PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"}}
+
+
+@pytest.mark.parametrize("settings", WITHOUT_REPORTS)
 def test_ranges_are_recorded_where_pytorch_reports_no_blocks(settings, tmp_path):
-    recording = record_python(tmp_path, "marked_training.py", env=settings)
+    recording = record_python(tmp_path, "marked_training.py", env=WITHOUT_REPORTS[settings])
     assert recording.value("SELECT count(*) FROM allocation WHERE kind = 1") == 0
     steps = recording.value("SELECT count(*) FROM mark m JOIN string s ON s.id = m.name"
                             " WHERE s.text LIKE 'Optimizer.step#%' AND m.kind = 2")

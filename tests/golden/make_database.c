@@ -5,8 +5,8 @@
  */
 #include <stdio.h>
 
-#include "analyzer/db.h"
-#include "analyzer/util.h"
+#include "analyzer/database/db.h"
+#include "analyzer/base/util.h"
 
 static int read_file(const char *path, struct vt_buffer *text)
 {

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyzer/util.h"
+#include "analyzer/base/util.h"
 
 #define NODE_FORMAT "N5torch8autograd9generated%zu%sE"
 

@@ -14,7 +14,7 @@
 
 #include <stdint.h>
 
-#include "analyzer/db.h"
+#include "analyzer/database/db.h"
 #include "common/kinds.h"
 
 #define BUILD_MAIN_THREAD   100

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyzer/util.h"
+#include "analyzer/base/util.h"
 
 static void make_room(struct builder *b, uint64_t nr_slots)
 {

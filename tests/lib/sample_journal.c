@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/lib/sample_journal.h"
 
-#include "analyzer/util.h"
+#include "analyzer/base/util.h"
 
 #define MIB (1ull << 20)
 

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analyzer/import.h"
-#include "analyzer/util.h"
+#include "analyzer/import/import.h"
+#include "analyzer/base/util.h"
 
 static struct {
 	char folder[256];

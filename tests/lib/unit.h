@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "analyzer/db.h"
+#include "analyzer/database/db.h"
 #include "tests/lib/journal_builder.h"
 
 /*

@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-#include "analyzer/analysis.h"
-#include "analyzer/util.h"
+#include "analyzer/report/analysis.h"
+#include "analyzer/base/util.h"
 #include "tests/lib/database_builder.h"
 
 #define TORCH "/usr/lib/python3/dist-packages/torch"

@@ -11,8 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "analyzer/collect.h"
-#include "analyzer/journal_file.h"
+#include "analyzer/import/collect.h"
+#include "analyzer/import/journal_file.h"
 
 #define EVENTS 30000 /* some chunks, several batches */
 

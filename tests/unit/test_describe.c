@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyzer/describe.h"
-#include "analyzer/operators.h"
-#include "analyzer/util.h"
+#include "analyzer/model/describe.h"
+#include "analyzer/attribution/operators.h"
+#include "analyzer/base/util.h"
 #include "tests/lib/database_builder.h"
 
 #define VENV "/opt/u/venv/lib/python3.11"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyzer/import.h"
+#include "analyzer/import/import.h"
 
 #define MIB (1ull << 20)
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analyzer/import.h"
+#include "analyzer/import/import.h"
 #include "tests/lib/sample_journal.h"
 
 #define ROUNDS 150

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analyzer/import.h"
-#include "analyzer/journal_reader.h"
-#include "analyzer/util.h"
+#include "analyzer/import/import.h"
+#include "analyzer/import/journal_reader.h"
+#include "analyzer/base/util.h"
 #include "tests/lib/sample_journal.h"
 
 static uint64_t count_records(const struct builder *b)

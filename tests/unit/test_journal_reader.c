@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "analyzer/journal_reader.h"
+#include "analyzer/import/journal_reader.h"
 
 static int count(struct vt_journal_reader *reader)
 {

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "analyzer/map.h"
+#include "analyzer/base/map.h"
 
 static struct vt_key key(uint64_t a)
 {

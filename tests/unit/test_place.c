@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "analyzer/place.h"
-#include "analyzer/util.h"
+#include "analyzer/base/place.h"
+#include "analyzer/base/util.h"
 
 static void write_script(const char *path, const char *first_line, mode_t mode)
 {

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "analyzer/process.h"
+#include "analyzer/base/process.h"
 
 static uint64_t start_ticks_of(pid_t pid)
 {

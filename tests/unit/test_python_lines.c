@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyzer/python_lines.h"
-#include "analyzer/util.h"
+#include "analyzer/import/python_lines.h"
+#include "analyzer/base/util.h"
 
 /*
  * Prints "c MINOR FIRST_LINE TABLE" for each code object of a large module of the standard library

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "analyzer/rules.h"
-#include "analyzer/util.h"
+#include "analyzer/attribution/rules.h"
+#include "analyzer/base/util.h"
 
 static void a_rule_file_becomes_tables(void **state)
 {

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "analyzer/simulate.h"
-#include "analyzer/util.h"
+#include "analyzer/commands/simulate.h"
+#include "analyzer/base/util.h"
 
 static const char ini[] =
 	"# cards\n[small]\ndevice = S\ntotal_bytes = 1GiB\n\n[large-80g]\ndevice = L\n";

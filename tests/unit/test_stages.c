@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/lib/unit.h"
 
-#include "analyzer/analysis.h"
-#include "analyzer/util.h"
+#include "analyzer/report/analysis.h"
+#include "analyzer/base/util.h"
 #include "tests/lib/database_builder.h"
 
 #define TORCH   "/usr/lib/python3/dist-packages/torch"

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analyzer/resolve.h"
-#include "analyzer/symbols.h"
-#include "analyzer/util.h"
+#include "analyzer/import/resolve.h"
+#include "analyzer/import/symbols.h"
+#include "analyzer/base/util.h"
 
 enum { MARKED_LINE = __LINE__ + 1 };
 __attribute__((noinline)) static int marked_function(int x)

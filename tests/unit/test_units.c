@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/lib/unit.h"
 
-#include "analyzer/units.h"
-#include "analyzer/util.h"
+#include "analyzer/base/units.h"
+#include "analyzer/base/util.h"
 
 static void bytes_are_powers_of_two_with_two_decimals(void **state)
 {

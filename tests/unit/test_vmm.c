@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/lib/unit.h"
 
-#include "analyzer/vmm.h"
+#include "analyzer/import/vmm.h"
 
 #define MIB (1ull << 20)
 

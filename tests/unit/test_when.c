@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/lib/unit.h"
 
-#include "analyzer/model.h"
-#include "analyzer/util.h"
-#include "analyzer/when.h"
+#include "analyzer/model/model.h"
+#include "analyzer/base/util.h"
+#include "analyzer/model/when.h"
 #include "tests/lib/database_builder.h"
 
 /*

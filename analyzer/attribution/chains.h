@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_CHAINS_H
+#define VT_ANALYZER_CHAINS_H
+
+/*
+ * The modules that a Python stack runs through, innermost first ("Linear < MLP < Block"), one entry
+ * per instance, and what can be said about module trees from all chains together.
+ */
+
+#include <stdint.h>
+
+#include "analyzer/model/model.h"
+#include "analyzer/attribution/rules.h"
+
+struct vt_chain_link {
+	uint32_t type; /* string id of the class */
+	uint64_t address;
+};
+
+struct vt_chains {
+	struct vt_chain_link *links;
+	uint32_t *
+		first; /* by Python stack: index of its first link; entry nr_stacks ends the last */
+	uint8_t *is_head; /* by Python stack: inside the only matrix product beside a token model */
+	uint32_t nr_stacks;
+};
+
+void vt_chains_init(struct vt_chains *chains, const struct vt_model *model,
+		    const struct vt_rules *rules);
+void vt_chains_release(struct vt_chains *chains);
+
+/* The links of one stack; *nr is 0 where there is no module. */
+const struct vt_chain_link *vt_chains_get(const struct vt_chains *chains, uint32_t python_stack,
+					  uint32_t *nr);
+
+#endif

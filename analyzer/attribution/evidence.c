@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/attribution/evidence.h"
+
+#define TEXT(name, text) text,
+
+const char *const vt_evidence_stages[VT_NR_STAGES] = { VT_STAGES(TEXT) };
+const char *const vt_evidence_provenances[VT_NR_PROVENANCES] = { VT_PROVENANCES(TEXT) };
+const char *const vt_evidence_lifetimes[VT_NR_LIFETIMES] = { VT_LIFETIMES(TEXT) };
+const char *const vt_evidence_heads[VT_NR_HEADS] = { VT_HEADS(TEXT) };
+const char *const vt_evidence_yields[VT_NR_YIELDS] = { VT_YIELDS(TEXT) };

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/attribution/facts.h"
+
+#include <string.h>
+
+#include "analyzer/base/util.h"
+
+static int compare_sequences(const void *a, const void *b)
+{
+	const struct vt_sequence_class *x = a, *y = b;
+
+	if (x->step != y->step)
+		return x->step < y->step ? -1 : 1;
+	if (x->sequence != y->sequence)
+		return x->sequence < y->sequence ? -1 : 1;
+	return x->node_class < y->node_class ? -1 : x->node_class > y->node_class;
+}
+
+static uint32_t step_at(const struct vt_facts *facts, int64_t event)
+{
+	uint32_t span = vt_stages_span_at(facts->stages, event);
+
+	return span == VT_NO_INDEX ? 0 : facts->stages->spans[span].step;
+}
+
+typedef VT_VECTOR(struct vt_sequence_class) sequence_vector;
+
+static void add_sequence(const struct vt_facts *facts, sequence_vector *all, int64_t event,
+			 uint32_t node_class, uint64_t sequence, int makes_gradient)
+{
+	struct vt_sequence_class one = { sequence, 0, node_class, (uint8_t)makes_gradient };
+
+	if (!node_class || sequence == VT_NO_SEQUENCE)
+		return;
+	/* Events of one node follow each other. */
+	if (all->len && all->items[all->len - 1].sequence == sequence &&
+	    all->items[all->len - 1].node_class == node_class) {
+		all->items[all->len - 1].makes_gradient |= makes_gradient;
+		return;
+	}
+	one.step = step_at(facts, event);
+	vt_vector_push(all, one);
+}
+
+/* One entry per node: nodes on several threads take turns. */
+static void merge_sequences(sequence_vector *all)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < all->len; i++) {
+		struct vt_sequence_class *last = kept ? &all->items[kept - 1] : NULL;
+
+		if (last && compare_sequences(last, &all->items[i]) == 0)
+			last->makes_gradient |= all->items[i].makes_gradient;
+		else
+			all->items[kept++] = all->items[i];
+	}
+	all->len = kept;
+}
+
+static void find_sequences(struct vt_facts *facts)
+{
+	sequence_vector all = { 0 };
+
+	for (uint32_t i = 0; i < facts->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &facts->model->allocations[i];
+
+		add_sequence(facts, &all, a->event, a->node_class, a->node_sequence,
+			     a->node_class && (vt_facts_lifetimes(facts, a) &
+					       1u << VT_LIFETIME_AFTER_BACKWARD) != 0);
+		if (a->freed_event != VT_NEVER)
+			add_sequence(facts, &all, a->freed_event, a->freed_node_class,
+				     a->freed_node_sequence, 0);
+	}
+	if (all.len)
+		qsort(all.items, all.len, sizeof(*all.items), compare_sequences);
+	merge_sequences(&all);
+	facts->sequences = all.items;
+	facts->nr_sequences = (uint32_t)all.len;
+}
+
+/*
+ * The last event that shows the program at work: a Python frame or an autograd node.  The
+ * interpreter frees what is left at its end without any frame.
+ */
+static int64_t find_last_working_event(const struct vt_model *model)
+{
+	int64_t last = 0;
+
+	for (uint32_t i = 0; i < model->nr_allocations; i++) {
+		const struct vt_allocation *a = &model->allocations[i];
+
+		if (a->event > last)
+			last = a->event;
+		if (a->freed_event != VT_NEVER && a->freed_event > last &&
+		    (a->freed_python_stack || a->freed_node_class))
+			last = a->freed_event;
+	}
+	for (uint32_t i = 0; i < model->nr_marks; i++)
+		if (model->marks[i].event > last)
+			last = model->marks[i].event;
+	return last;
+}
+
+void vt_facts_init(struct vt_facts *facts, const struct vt_stages *stages,
+		   const struct vt_rules *rules)
+{
+	memset(facts, 0, sizeof(*facts));
+	facts->model = stages->timeline->model;
+	facts->rules = rules;
+	facts->stages = stages;
+	vt_chains_init(&facts->chains, facts->model, rules);
+	vt_operators_init(&facts->operators, facts->model, rules);
+	vt_heads_init(&facts->heads, stages, rules, &facts->operators);
+	facts->last_working_event = find_last_working_event(facts->model);
+	find_sequences(facts);
+}
+
+void vt_facts_release(struct vt_facts *facts)
+{
+	vt_chains_release(&facts->chains);
+	vt_operators_release(&facts->operators);
+	vt_heads_release(&facts->heads);
+	free(facts->sequences);
+	memset(facts, 0, sizeof(*facts));
+}
+
+const struct vt_span *vt_facts_span(const struct vt_facts *facts, const struct vt_allocation *a)
+{
+	uint32_t span = vt_stages_span_at(facts->stages, a->event);
+
+	return span == VT_NO_INDEX ? NULL : &facts->stages->spans[span];
+}
+
+static int64_t end_of_step(const struct vt_stages *stages, uint32_t step)
+{
+	const struct vt_step *s = vt_stages_step(stages, step);
+
+	return s && s->is_complete ? stages->spans[s->last_span].last_event : VT_NEVER;
+}
+
+/*
+ * The end of the backward pass that `span` is or that follows it in the same step; VT_NEVER: none.
+ */
+static int64_t end_of_backward(const struct vt_stages *stages, const struct vt_span *span)
+{
+	const struct vt_span *end = stages->spans + stages->nr_spans;
+
+	for (const struct vt_span *s = span; s < end && s->step == span->step; s++)
+		if (s->stage == VT_STAGE_BACKWARD)
+			return s->last_event;
+	return VT_NEVER;
+}
+
+/* Made and freed at the same place: same Python line, same node, one operator. */
+static int died_in_operation(const struct vt_allocation *a, int64_t freed)
+{
+	if (freed == VT_NEVER || a->thread != a->freed_thread ||
+	    a->node_class != a->freed_node_class)
+		return 0;
+	if (a->node_class)
+		return a->node_sequence == a->freed_node_sequence;
+	return a->native_stack && a->freed_native_stack &&
+	       a->python_stack == a->freed_python_stack && a->freed_event == a->event + 1;
+}
+
+uint32_t vt_facts_lifetimes(const struct vt_facts *facts, const struct vt_allocation *a)
+{
+	const struct vt_span *span = vt_facts_span(facts, a);
+	int64_t freed = a->freed_event;
+	uint32_t bits = 0;
+
+	if (!span)
+		return 0;
+	if (freed > facts->last_working_event && !a->freed_python_stack && !a->freed_node_class)
+		freed = VT_NEVER;
+#define ADD(name, holds) bits |= (holds) ? 1u << VT_LIFETIME_##name : 0
+	ADD(OPERATION, died_in_operation(a, freed));
+	ADD(STAGE, freed <= span->last_event);
+	ADD(AFTER_STAGE, freed > span->last_event);
+	ADD(AFTER_BACKWARD, freed > end_of_backward(facts->stages, span));
+	ADD(FOREVER, freed == VT_NEVER);
+	if (span->step) {
+		int64_t end = end_of_step(facts->stages, span->step);
+		int64_t next = end_of_step(facts->stages, span->step + 1);
+
+		ADD(AFTER_STEP, freed > end); /* never, where the end is VT_NEVER */
+		ADD(AFTER_NEXT_STEP, freed > next);
+	}
+#undef ADD
+	return bits;
+}
+
+uint32_t vt_facts_heads(const struct vt_facts *facts, const struct vt_allocation *a)
+{
+	uint64_t sequence = a->node_class ? a->node_sequence : a->forward_sequence;
+	const struct vt_span *span = vt_facts_span(facts, a);
+	const struct vt_head_stretch *stretch;
+	uint32_t bits = 0;
+
+	if (!span)
+		return 0;
+	if (!a->node_class && a->python_stack < facts->chains.nr_stacks &&
+	    facts->chains.is_head[a->python_stack])
+		bits |= 1u << VT_HEAD_MODULE;
+	if (sequence == VT_NO_SEQUENCE)
+		return bits;
+	stretch = vt_heads_find(&facts->heads, span->step, sequence);
+	/*
+	 * The product's own node makes the gradients of its input and its weight, not of the
+	 * logits.
+	 */
+	if (!stretch || (a->node_class && sequence == stretch->product))
+		return bits;
+	if (!a->node_class && span->stage != VT_STAGE_FORWARD)
+		return bits;
+	return bits | 1u << stretch->how;
+}
+
+/* The node that the forward operator of `a` created; NULL: none, or nothing is known about it. */
+static const struct vt_sequence_class *find_node(const struct vt_facts *facts,
+						 const struct vt_allocation *a)
+{
+	uint32_t low = 0, high = facts->nr_sequences;
+	struct vt_sequence_class wanted = { a->forward_sequence, step_at(facts, a->event), 0, 0 };
+
+	if (a->node_class || a->forward_sequence == VT_NO_SEQUENCE)
+		return NULL;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (compare_sequences(&facts->sequences[middle], &wanted) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == facts->nr_sequences || facts->sequences[low].sequence != wanted.sequence ||
+	    facts->sequences[low].step != wanted.step)
+		return NULL;
+	return &facts->sequences[low];
+}
+
+uint32_t vt_facts_forward_node(const struct vt_facts *facts, const struct vt_allocation *a)
+{
+	const struct vt_sequence_class *node = find_node(facts, a);
+
+	return node ? node->node_class : 0;
+}
+
+uint32_t vt_facts_yields(const struct vt_facts *facts, const struct vt_allocation *a)
+{
+	const struct vt_sequence_class *node = find_node(facts, a);
+
+	return node && node->makes_gradient ? 1u << VT_YIELD_GRADIENT : 0;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_FACTS_H
+#define VT_ANALYZER_FACTS_H
+
+/*
+ * Everything that rules can ask about one allocation: what was recorded, and what follows from it
+ * without judgement (how long it lived in the program's own terms, what the node that shares its
+ * sequence number is).
+ */
+
+#include <stdint.h>
+
+#include "analyzer/attribution/chains.h"
+#include "analyzer/attribution/heads.h"
+#include "analyzer/attribution/operators.h"
+#include "analyzer/attribution/stages.h"
+
+struct vt_facts {
+	const struct vt_model *model;
+	const struct vt_rules *rules;
+	const struct vt_stages *stages;
+	struct vt_chains chains;
+	struct vt_operators operators;
+	struct vt_heads heads;
+	struct vt_sequence_class *sequences; /* sorted */
+	uint32_t nr_sequences;
+	int64_t last_working_event; /* what dies later dies because the program ends */
+};
+
+/* The node class that a sequence number belongs to. */
+struct vt_sequence_class {
+	uint64_t sequence;
+	uint32_t step;
+	uint32_t node_class;
+	uint8_t makes_gradient; /* something that it made outlived the backward pass */
+};
+
+void vt_facts_init(struct vt_facts *facts, const struct vt_stages *stages,
+		   const struct vt_rules *rules);
+void vt_facts_release(struct vt_facts *facts);
+
+/* The span in which an allocation was made; NULL only for a recording without events. */
+const struct vt_span *vt_facts_span(const struct vt_facts *facts, const struct vt_allocation *a);
+
+/* Bit per enum vt_lifetime. */
+uint32_t vt_facts_lifetimes(const struct vt_facts *facts, const struct vt_allocation *a);
+/* Bit per enum vt_head; 0 where it has nothing to do with a head. */
+uint32_t vt_facts_heads(const struct vt_facts *facts, const struct vt_allocation *a);
+/* Bit per enum vt_yield. */
+uint32_t vt_facts_yields(const struct vt_facts *facts, const struct vt_allocation *a);
+/* String id of the class of the node that the forward operator of `a` created; 0: unknown. */
+uint32_t vt_facts_forward_node(const struct vt_facts *facts, const struct vt_allocation *a);
+
+#endif

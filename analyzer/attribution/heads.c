@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/attribution/heads.h"
+
+#include <string.h>
+
+#include "analyzer/base/util.h"
+
+/*
+ * Operators between the head and its loss: casts, shifts, views, log-softmax.  transformers' loss
+ * functions need about ten; a product further away than this is not the head of that loss.
+ */
+#define MAX_STRETCH 64
+
+struct sighting {
+	uint64_t sequence;
+	uint32_t step;
+	uint8_t is_loss;
+	uint8_t how; /* enum vt_head */
+};
+
+struct search {
+	const struct vt_stages *stages;
+	const struct vt_model *model;
+	const struct vt_rules *rules;
+	struct vt_operators *operators;
+	VT_VECTOR(struct sighting) seen;
+};
+
+static void see(struct search *search, int64_t event, uint64_t sequence, int is_loss,
+		enum vt_head how)
+{
+	uint32_t span = vt_stages_span_at(search->stages, event);
+	struct sighting s = { sequence, 0, (uint8_t)is_loss, (uint8_t)how };
+
+	if (sequence == VT_NO_SEQUENCE || span == VT_NO_INDEX)
+		return;
+	s.step = search->stages->spans[span].step;
+	vt_vector_push(&search->seen, s);
+}
+
+static void see_node(struct search *search, int64_t event, uint32_t node, uint64_t sequence)
+{
+	const char *name = vt_operators_class(search->operators, node);
+
+	if (!name)
+		return;
+	if (vt_globs_match(&search->rules->loss.node, name))
+		see(search, event, sequence, 1, VT_HEAD_AUTOGRAD);
+	else if (vt_globs_match(&search->rules->product.node, name))
+		see(search, event, sequence, 0, VT_HEAD_AUTOGRAD);
+}
+
+static void see_operator(struct search *search, int64_t event, uint32_t native_stack,
+			 uint64_t sequence)
+{
+	const char *name = vt_operators_name(search->operators, native_stack);
+
+	if (!name)
+		return;
+	if (vt_globs_match(&search->rules->loss.op, name))
+		see(search, event, sequence, 1, VT_HEAD_FRAMES);
+	else if (vt_globs_match(&search->rules->product.op, name))
+		see(search, event, sequence, 0, VT_HEAD_FRAMES);
+}
+
+/* The loss that did not fit left no allocation behind, but its report has a stack. */
+static void see_out_of_memory(struct search *search, const struct vt_out_of_memory *oom)
+{
+	const char *name = vt_operators_name(search->operators, oom->native_stack);
+	uint64_t last = VT_NO_SEQUENCE;
+
+	if (!name || oom->node_class || !vt_globs_match(&search->rules->loss.op, name))
+		return;
+	for (uint32_t i = 0; i < search->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &search->model->allocations[i];
+
+		if (a->event > oom->event)
+			break;
+		if (a->thread == oom->thread && a->forward_sequence != VT_NO_SEQUENCE)
+			last = a->forward_sequence;
+	}
+	if (last != VT_NO_SEQUENCE)
+		see(search, oom->event, last + 1, 1, VT_HEAD_FRAMES);
+}
+
+static int compare_sightings(const void *a, const void *b)
+{
+	const struct sighting *x = a, *y = b;
+
+	if (x->step != y->step)
+		return x->step < y->step ? -1 : 1;
+	if (x->sequence != y->sequence)
+		return x->sequence < y->sequence ? -1 : 1;
+	return x->how < y->how ? -1 : x->how > y->how;
+}
+
+/* Joins each loss with the last product before it. */
+static void join(struct vt_heads *heads, const struct search *search)
+{
+	VT_VECTOR(struct vt_head_stretch) found = { 0 };
+	const struct sighting *product = NULL;
+
+	for (size_t i = 0; i < search->seen.len; i++) {
+		const struct sighting *s = &search->seen.items[i];
+		struct vt_head_stretch *last = found.len ? &found.items[found.len - 1] : NULL;
+
+		if (product && product->step != s->step)
+			product = NULL;
+		if (!s->is_loss) {
+			product = s;
+			continue;
+		}
+		if (!product || s->sequence - product->sequence > MAX_STRETCH)
+			continue;
+		if (last && last->step == s->step && last->product == product->sequence) {
+			last->loss = s->sequence;
+		} else {
+			struct vt_head_stretch stretch = { product->sequence, s->sequence, s->step,
+							   s->how };
+
+			vt_vector_push(&found, stretch);
+		}
+	}
+	heads->stretches = found.items;
+	heads->nr = (uint32_t)found.len;
+}
+
+/* Sequence numbers count per thread: with several threads running forwards they say nothing. */
+static int has_one_forward_thread(const struct search *search)
+{
+	uint32_t thread = 0;
+
+	for (uint32_t i = 0; i < search->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &search->model->allocations[i];
+
+		if (a->node_class ||
+		    a->python_stack >= search->model->frames.python_tree.nr_stacks ||
+		    search->stages->evidence.by_stack[a->python_stack] != VT_STAGE_FORWARD)
+			continue;
+		if (thread && thread != a->thread)
+			return 0;
+		thread = a->thread;
+	}
+	return 1;
+}
+
+void vt_heads_init(struct vt_heads *heads, const struct vt_stages *stages,
+		   const struct vt_rules *rules, struct vt_operators *operators)
+{
+	struct search search = { .stages = stages,
+				 .model = stages->timeline->model,
+				 .rules = rules,
+				 .operators = operators };
+
+	memset(heads, 0, sizeof(*heads));
+	if (!has_one_forward_thread(&search))
+		return;
+	for (uint32_t i = 0; i < search.model->nr_allocations; i++) {
+		const struct vt_allocation *a = &search.model->allocations[i];
+
+		see_node(&search, a->event, a->node_class, a->node_sequence);
+		if (a->freed_event != VT_NEVER)
+			see_node(&search, a->freed_event, a->freed_node_class,
+				 a->freed_node_sequence);
+		if (!a->node_class && a->forward_sequence != VT_NO_SEQUENCE)
+			see_operator(&search, a->event, a->native_stack, a->forward_sequence);
+	}
+	for (uint32_t i = 0; i < search.model->nr_ooms; i++)
+		see_out_of_memory(&search, &search.model->ooms[i]);
+	if (search.seen.len)
+		qsort(search.seen.items, search.seen.len, sizeof(*search.seen.items),
+		      compare_sightings);
+	join(heads, &search);
+	vt_vector_release(&search.seen);
+}
+
+void vt_heads_release(struct vt_heads *heads)
+{
+	free(heads->stretches);
+	memset(heads, 0, sizeof(*heads));
+}
+
+const struct vt_head_stretch *vt_heads_find(const struct vt_heads *heads, uint32_t step,
+					    uint64_t sequence)
+{
+	uint32_t low = 0, high = heads->nr;
+
+	/* The last stretch that starts at or before (step, sequence). */
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		const struct vt_head_stretch *s = &heads->stretches[middle];
+
+		if (s->step < step || (s->step == step && s->product <= sequence))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || heads->stretches[low - 1].step != step ||
+	    heads->stretches[low - 1].loss < sequence)
+		return NULL;
+	return &heads->stretches[low - 1];
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_HEADS_H
+#define VT_ANALYZER_HEADS_H
+
+/*
+ * Where the logits are, in autograd's own numbering: for every loss the stretch of sequence numbers
+ * from the last matrix product before it (the vocabulary head) to the loss itself.  What was made
+ * in that stretch of a forward is the head's output, its casts and copies and the log-softmax; what
+ * nodes of that stretch make in the backward pass are the gradients of those.
+ */
+
+#include <stdint.h>
+
+#include "analyzer/attribution/operators.h"
+#include "analyzer/attribution/stages.h"
+
+struct vt_head_stretch {
+	uint64_t product;
+	uint64_t loss;
+	uint32_t step;
+	uint8_t how; /* enum vt_head */
+};
+
+struct vt_heads {
+	struct vt_head_stretch *stretches; /* by step, then by product */
+	uint32_t nr;
+};
+
+void vt_heads_init(struct vt_heads *heads, const struct vt_stages *stages,
+		   const struct vt_rules *rules, struct vt_operators *operators);
+void vt_heads_release(struct vt_heads *heads);
+
+/* The stretch that holds a sequence number, NULL: none. */
+const struct vt_head_stretch *vt_heads_find(const struct vt_heads *heads, uint32_t step,
+					    uint64_t sequence);
+
+#endif

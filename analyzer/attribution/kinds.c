@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/attribution/kinds.h"
+
+#include <string.h>
+
+#include "analyzer/base/util.h"
+
+#define NO_KIND UINT32_MAX
+
+enum list { MODULE, OP, NODE, WEAK_MODULE, BESIDE };
+
+static const struct vt_globs *globs_of(const struct vt_kind_rule *kind, enum list list)
+{
+	switch (list) {
+	case MODULE:
+		return &kind->module;
+	case OP:
+		return &kind->op;
+	case NODE:
+		return &kind->node;
+	case WEAK_MODULE:
+		return &kind->weak_module;
+	default:
+		return &kind->beside;
+	}
+}
+
+/* The first kind one of whose patterns fits. */
+static uint32_t find_text(const struct vt_kinds *kinds, const char *text, enum list list)
+{
+	for (uint32_t k = 0; text && k < kinds->rules->nr_kinds; k++)
+		if (vt_globs_match(globs_of(&kinds->rules->kinds[k], list), text))
+			return k;
+	return NO_KIND;
+}
+
+static const char *class_of(const struct vt_kinds *kinds, const struct vt_chain_link *link)
+{
+	return vt_model_text(kinds->facts->model, link->type);
+}
+
+/* Modules from the innermost outwards. */
+static uint32_t find_module(const struct vt_kinds *kinds, uint32_t python_stack, enum list list)
+{
+	uint32_t nr;
+	const struct vt_chain_link *links = vt_chains_get(&kinds->facts->chains, python_stack, &nr);
+
+	for (uint32_t i = 0; i < nr; i++) {
+		uint32_t kind = find_text(kinds, class_of(kinds, &links[i]), list);
+
+		if (kind != NO_KIND)
+			return kind;
+	}
+	return NO_KIND;
+}
+
+static int compare_holders(const void *a, const void *b)
+{
+	const struct vt_kind_holder *x = a, *y = b;
+
+	if (x->address != y->address)
+		return x->address < y->address ? -1 : 1;
+	return x->kind < y->kind ? -1 : x->kind > y->kind;
+}
+
+void vt_kinds_init(struct vt_kinds *kinds, struct vt_facts *facts)
+{
+	VT_VECTOR(struct vt_kind_holder) holders = { 0 };
+
+	memset(kinds, 0, sizeof(*kinds));
+	kinds->facts = facts;
+	kinds->rules = facts->rules;
+	for (uint32_t stack = 0; stack < facts->chains.nr_stacks; stack++) {
+		uint32_t nr;
+		const struct vt_chain_link *links = vt_chains_get(&facts->chains, stack, &nr);
+		struct vt_kind_holder one = { 0, NO_KIND };
+
+		if (nr < 2)
+			continue;
+		one.address = links[1].address;
+		one.kind = find_text(kinds, class_of(kinds, &links[0]), MODULE);
+		if (one.kind != NO_KIND)
+			vt_vector_push(&holders, one);
+	}
+	if (holders.len)
+		qsort(holders.items, holders.len, sizeof(*holders.items), compare_holders);
+	kinds->holders = holders.items;
+	kinds->nr_holders = (uint32_t)holders.len;
+}
+
+void vt_kinds_release(struct vt_kinds *kinds)
+{
+	free(kinds->holders);
+	memset(kinds, 0, sizeof(*kinds));
+}
+
+static int holds(const struct vt_kinds *kinds, uint64_t address, uint32_t kind)
+{
+	const struct vt_kind_holder wanted = { address, kind };
+
+	return kinds->nr_holders && bsearch(&wanted, kinds->holders, kinds->nr_holders,
+					    sizeof(wanted), compare_holders) != NULL;
+}
+
+/* ReLU beside a convolution is part of the convolution's business: module or operator. */
+static uint32_t find_beside(struct vt_kinds *kinds, const struct vt_allocation *a)
+{
+	const char *op = vt_operators_name(&kinds->facts->operators, a->native_stack);
+	uint32_t nr;
+	const struct vt_chain_link *links =
+		vt_chains_get(&kinds->facts->chains, a->python_stack, &nr);
+
+	for (uint32_t k = 0; k < kinds->rules->nr_kinds; k++) {
+		const struct vt_globs *beside = &kinds->rules->kinds[k].beside;
+
+		if (nr >= 2 && vt_globs_match(beside, class_of(kinds, &links[0])) &&
+		    holds(kinds, links[1].address, k))
+			return k;
+		if (nr >= 1 && op && vt_globs_match(beside, op) &&
+		    holds(kinds, links[0].address, k))
+			return k;
+	}
+	return NO_KIND;
+}
+
+const char *vt_kinds_find(struct vt_kinds *kinds, const struct vt_allocation *a)
+{
+	struct vt_operators *operators = &kinds->facts->operators;
+	uint32_t forward_node = vt_facts_forward_node(kinds->facts, a);
+	uint32_t kind = find_module(kinds, a->python_stack, MODULE);
+
+	if (kind == NO_KIND)
+		kind = find_text(kinds, vt_operators_name(operators, a->native_stack), OP);
+	if (kind == NO_KIND)
+		kind = find_text(kinds, vt_operators_class(operators, a->node_class), NODE);
+	if (kind == NO_KIND)
+		kind = find_text(kinds, vt_operators_class(operators, forward_node), NODE);
+	if (kind == NO_KIND)
+		kind = find_beside(kinds, a);
+	if (kind == NO_KIND)
+		kind = find_text(kinds, vt_operators_class(operators, a->freed_node_class), NODE);
+	if (kind == NO_KIND)
+		kind = find_module(kinds, a->python_stack, WEAK_MODULE);
+	return kind == NO_KIND ? "other" : kinds->rules->kinds[kind].name;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_KINDS_H
+#define VT_ANALYZER_KINDS_H
+
+/*
+ * What kind of thing made an allocation: attention, mlp, norm, ... by the [kind] sections of the
+ * rules.  The producer decides: its module, else its operator, else the node that kept the result.
+ */
+
+#include <stdint.h>
+
+#include "analyzer/attribution/facts.h"
+
+/* A module that directly holds one of a kind. */
+struct vt_kind_holder {
+	uint64_t address;
+	uint32_t kind; /* index into vt_rules.kinds */
+};
+
+struct vt_kinds {
+	struct vt_facts *facts;
+	const struct vt_rules *rules;
+	struct vt_kind_holder *holders; /* sorted */
+	uint32_t nr_holders;
+};
+
+void vt_kinds_init(struct vt_kinds *kinds, struct vt_facts *facts);
+void vt_kinds_release(struct vt_kinds *kinds);
+
+/* The name of a [kind] section, "other" where none fits. */
+const char *vt_kinds_find(struct vt_kinds *kinds, const struct vt_allocation *a);
+
+#endif

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/attribution/match.h"
+
+#include <string.h>
+
+#include "analyzer/model/describe.h"
+#include "analyzer/base/util.h"
+
+void vt_match_init(struct vt_match *match, struct vt_facts *facts)
+{
+	match->facts = facts;
+	match->rules = facts->rules;
+	match->memo = vt_xcalloc(facts->rules->nr_conditions + 1, sizeof(*match->memo));
+}
+
+void vt_match_release(struct vt_match *match)
+{
+	for (uint32_t i = 0; match->rules && i < match->rules->nr_conditions; i++)
+		free(match->memo[i]);
+	free(match->memo);
+	memset(match, 0, sizeof(*match));
+}
+
+static uint32_t stage_bit(const struct vt_facts *facts, int64_t event)
+{
+	uint32_t span = vt_stages_span_at(facts->stages, event);
+
+	return span == VT_NO_INDEX ? 0 : 1u << facts->stages->spans[span].stage;
+}
+
+/* The words that hold, a bit each. */
+static uint32_t words_of(const struct vt_facts *facts, const struct vt_allocation *a,
+			 enum vt_fact fact)
+{
+	switch (fact) {
+	case VT_FACT_KIND:
+		return 1u << a->kind;
+	case VT_FACT_STAGE:
+		return stage_bit(facts, a->event);
+	case VT_FACT_FREED_STAGE:
+		return a->freed_event == VT_NEVER ? 0 : stage_bit(facts, a->freed_event);
+	case VT_FACT_LIFETIME:
+		return vt_facts_lifetimes(facts, a);
+	case VT_FACT_YIELD:
+		return vt_facts_yields(facts, a);
+	default:
+		return vt_facts_heads(facts, a);
+	}
+}
+
+/* Borrowed; NULL where there is none. */
+static const char *text_of(struct vt_facts *facts, const struct vt_allocation *a, enum vt_fact fact)
+{
+	const struct vt_chain_link *links;
+	uint32_t nr;
+
+	switch (fact) {
+	case VT_FACT_SCOPE:
+		return vt_model_text(facts->model, a->scope);
+	case VT_FACT_NODE:
+		return vt_operators_class(&facts->operators, a->node_class);
+	case VT_FACT_FREED_NODE:
+		return vt_operators_class(&facts->operators, a->freed_node_class);
+	case VT_FACT_FORWARD_NODE:
+		return vt_operators_class(&facts->operators, vt_facts_forward_node(facts, a));
+	case VT_FACT_OP:
+		return vt_operators_name(&facts->operators, a->native_stack);
+	default:
+		links = vt_chains_get(&facts->chains, a->python_stack, &nr);
+		return nr ? vt_model_text(facts->model, links[0].type) : NULL;
+	}
+}
+
+static int fits_module(const struct vt_facts *facts, const struct vt_globs *globs, uint32_t stack)
+{
+	uint32_t nr;
+	const struct vt_chain_link *links = vt_chains_get(&facts->chains, stack, &nr);
+
+	if (!nr)
+		return vt_globs_match(globs, NULL);
+	for (uint32_t i = 0; i < nr; i++)
+		if (vt_globs_match(globs, vt_model_text(facts->model, links[i].type)))
+			return 1;
+	return 0;
+}
+
+/* "*" fits any stack that has frames, "-" one that has none. */
+static int fits_python(const struct vt_facts *facts, const struct vt_condition *condition,
+		       uint32_t stack)
+{
+	const struct vt_frames *frames = &facts->model->frames;
+	uint32_t ids[VT_FRAMES_MAX];
+	unsigned nr = vt_frames_python(frames, stack, ids);
+	uint64_t innermost = 0;
+
+	if (!nr)
+		return vt_globs_match(&condition->globs, NULL);
+	for (unsigned i = 0; i < nr; i++) {
+		const struct vt_frame_python *frame = &frames->python[ids[i]];
+		const struct vt_code *code = vt_frames_code(frames, ids[i]);
+
+		if (condition->fact == VT_FACT_LEAF_FRAME) {
+			if (vt_describe_is_framework(code->file))
+				continue;
+			return vt_globs_match_python(&condition->globs, code);
+		}
+		if (condition->fact == VT_FACT_INNER_FRAME && frame->self_type) {
+			if (innermost && frame->self_address != innermost)
+				return 0;
+			innermost = frame->self_address;
+		} else if (condition->fact == VT_FACT_INNER_FRAME && innermost) {
+			return 0;
+		}
+		if (condition->fact == VT_FACT_METHOD && !frame->self_type)
+			continue;
+		if (vt_globs_match_python(&condition->globs, code))
+			return 1;
+	}
+	return 0;
+}
+
+static int fits_native(const struct vt_facts *facts, const struct vt_condition *condition,
+		       uint32_t stack)
+{
+	const struct vt_frames *frames = &facts->model->frames;
+	uint32_t ids[VT_FRAMES_MAX];
+	unsigned nr = vt_frames_native(frames, stack, ids);
+
+	if (!nr)
+		return vt_globs_match(&condition->globs, NULL);
+	for (unsigned i = 0; i < nr; i++)
+		if (vt_globs_match_native(&condition->globs, frames, ids[i]))
+			return 1;
+	return 0;
+}
+
+static int fits_stack(struct vt_match *match, const struct vt_condition *condition,
+		      const struct vt_allocation *a)
+{
+	const struct vt_frames *frames = &match->facts->model->frames;
+	int is_native = condition->fact == VT_FACT_NATIVE;
+	uint32_t nr = is_native ? frames->native_tree.nr_stacks : frames->python_tree.nr_stacks;
+	uint32_t stack = is_native                                ? a->native_stack
+			 : condition->fact == VT_FACT_FREED_FRAME ? a->freed_python_stack
+								  : a->python_stack;
+	int8_t *memo;
+	int fits;
+
+	if (stack >= nr)
+		stack = 0;
+	if (!match->memo[condition->id])
+		match->memo[condition->id] = vt_xcalloc(nr + 1, 1);
+	memo = &match->memo[condition->id][stack];
+	if (*memo)
+		return *memo > 0;
+	if (is_native)
+		fits = fits_native(match->facts, condition, stack);
+	else if (condition->fact == VT_FACT_MODULE)
+		fits = fits_module(match->facts, &condition->globs, stack);
+	else
+		fits = fits_python(match->facts, condition, stack);
+	*memo = fits ? 1 : -1;
+	return fits;
+}
+
+static int fits(struct vt_match *match, const struct vt_condition *condition,
+		const struct vt_allocation *a)
+{
+	switch (condition->compare) {
+	case VT_COMPARE_WORDS:
+		return (words_of(match->facts, a, condition->fact) & condition->words) != 0;
+	case VT_COMPARE_TEXT:
+		return vt_globs_match(&condition->globs, text_of(match->facts, a, condition->fact));
+	case VT_COMPARE_STACK:
+		return fits_stack(match, condition, a);
+	default:
+		return a->size_bytes >= condition->bytes;
+	}
+}
+
+const struct vt_rule *vt_match_rule(struct vt_match *match, const struct vt_allocation *a)
+{
+	for (unsigned r = 0; r < match->rules->nr_rules; r++) {
+		const struct vt_rule *rule = &match->rules->rules[r];
+		unsigned i;
+
+		for (i = 0; i < rule->nr_conditions; i++)
+			if (fits(match, &rule->conditions[i], a) == rule->conditions[i].is_negated)
+				break;
+		if (i == rule->nr_conditions)
+			return rule;
+	}
+	return NULL;
+}

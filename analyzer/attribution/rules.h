@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_RULES_H
+#define VT_ANALYZER_RULES_H
+
+/*
+ * What bytes are called, as data: reads a rule file (rules.ini is the one built in) into
+ * tables.  This file knows the grammar; matching facts against the tables is match.h.
+ *
+ * 	[stage NAME]  which frames and ranges show that the program is in that stage
+ * 	[kind NAME]   what "{kind}" in an owner stands for: module classes, operators, autograd
+ * nodes [loss]        autograd nodes and operators that consume logits;  [product]: the matrix
+ * products [token_model] module classes of models of tokens;  [plumbing]: operators that serve
+ * other operators [rule NAME]   conditions, owner, known_by, reason.  The first rule whose every
+ * condition holds decides.
+ *
+ * The value of a condition is a list of patterns, one of which must fit; "not_KEY" turns it round.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analyzer/base/diag.h"
+#include "analyzer/attribution/evidence.h"
+#include "analyzer/attribution/globs.h"
+
+/* The facts that a rule can ask for, and how their values are compared. */
+#define VT_FACTS(X)                                                                                \
+	X(KIND, "kind", WORDS)   /* block, segment, vmm, ... */                                    \
+	X(STAGE, "stage", WORDS) /* when it was made */                                            \
+	X(FREED_STAGE, "freed_stage", WORDS)                                                       \
+	X(LIFETIME, "lifetime", WORDS)                                                             \
+	X(HEAD, "head", WORDS)                                                                     \
+	X(YIELD, "yield", WORDS)              /* what the node of its operator made in backward */ \
+	X(SCOPE, "scope", TEXT)               /* innermost open range */                           \
+	X(NODE, "node", TEXT)                 /* class of the autograd node that made it */        \
+	X(FREED_NODE, "freed_node", TEXT)     /* ... that released it: it was saved for it */      \
+	X(FORWARD_NODE, "forward_node", TEXT) /* ... that the operator which made it belongs to */ \
+	X(OP, "op", TEXT)                     /* innermost PyTorch operator on the native stack */ \
+	X(INNER_MODULE, "inner_module", TEXT) /* class of the innermost module */                  \
+	X(MODULE, "module", STACK)            /* class of any module on the stack */               \
+	X(FRAME, "frame", STACK)              /* any Python frame */                               \
+	X(INNER_FRAME, "inner_frame", STACK)  /* Python frames inside the innermost module call */ \
+	X(LEAF_FRAME, "leaf_frame", STACK)    /* innermost one outside of PyTorch */               \
+	X(METHOD, "method", STACK)            /* frames whose self is a module or optimizer */     \
+	X(FREED_FRAME, "freed_frame", STACK)                                                       \
+	X(NATIVE, "native", STACK) /* any native frame */                                          \
+	X(MIN_BYTES, "min_bytes", BYTES)
+
+#define VT_FACT_ENUM(name, text, how) VT_FACT_##name,
+enum vt_fact { VT_FACTS(VT_FACT_ENUM) VT_NR_FACTS };
+#undef VT_FACT_ENUM
+
+enum vt_compare { VT_COMPARE_WORDS, VT_COMPARE_TEXT, VT_COMPARE_STACK, VT_COMPARE_BYTES };
+
+struct vt_condition {
+	uint8_t fact;    /* enum vt_fact */
+	uint8_t compare; /* enum vt_compare */
+	uint8_t is_negated;
+	uint32_t words; /* bit per allowed word */
+	uint64_t bytes;
+	struct vt_globs globs;
+	uint32_t id; /* counts all conditions of all rules */
+};
+
+struct vt_rule {
+	char *name;
+	char *owner; /* path; "{kind}" stands for the kind of what made it */
+	char *reason;
+	uint8_t provenance; /* enum vt_provenance */
+	struct vt_condition *conditions;
+	unsigned nr_conditions;
+};
+
+struct vt_kind_rule {
+	char *name;
+	struct vt_globs module;
+	struct vt_globs op;
+	struct vt_globs node;
+	struct vt_globs weak_module; /* decides where nothing else does */
+	struct vt_globs beside; /* modules and operators that belong to a neighbour of this kind */
+};
+
+struct vt_stage_rule {
+	uint8_t stage; /* enum vt_stage */
+	struct vt_globs scope;
+	struct vt_globs frame;
+	struct vt_globs method;
+};
+
+/* Autograd nodes and operators that mean the same. */
+struct vt_operation_set {
+	struct vt_globs node;
+	struct vt_globs op;
+	struct vt_globs module; /* and module classes that do nothing else */
+};
+
+struct vt_rules {
+	struct vt_rule *rules;
+	unsigned nr_rules;
+	struct vt_kind_rule *kinds;
+	unsigned nr_kinds;
+	struct vt_stage_rule *stages;
+	unsigned nr_stages;
+	struct vt_operation_set loss;
+	struct vt_operation_set product;
+	struct vt_globs token_model; /* module classes that show that a model reads tokens */
+	struct vt_globs plumbing;    /* operators that only get memory for another operator */
+	uint32_t nr_conditions;
+};
+
+/*
+ * Reads a rule file's text; `name` is for messages.  Returns 0, or -1 with `diag` filled with file,
+ * line and what is wrong (exit code 3).  vt_rules_release is to be called in both cases.
+ */
+int vt_rules_parse(struct vt_rules *rules, const char *name, const char *text, size_t len,
+		   struct vt_diag *diag);
+/* The built-in rules, or those of the file at `path` where it is not NULL. */
+int vt_rules_load(struct vt_rules *rules, const char *path, struct vt_diag *diag);
+void vt_rules_release(struct vt_rules *rules);
+
+#endif

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/attribution/stage_evidence.h"
+
+#include <string.h>
+
+#include "analyzer/base/util.h"
+
+#define NO_RULE UINT8_MAX
+
+/*
+ * The first stage rule that each code object fits, as any frame and as a method of a module;
+ * NO_RULE: none.
+ */
+struct code_rules {
+	uint8_t *as_frame;
+	uint8_t *as_method;
+};
+
+static void judge_codes(const struct vt_frames *frames, const struct vt_rules *rules,
+			struct code_rules *found)
+{
+	found->as_frame = vt_xmalloc(frames->nr_codes);
+	found->as_method = vt_xmalloc(frames->nr_codes);
+	memset(found->as_frame, NO_RULE, frames->nr_codes);
+	memset(found->as_method, NO_RULE, frames->nr_codes);
+	for (uint32_t c = 0; c < frames->nr_codes; c++) {
+		if (!frames->codes[c].file)
+			continue;
+		for (unsigned r = rules->nr_stages; r-- > 0;) {
+			const struct vt_stage_rule *rule = &rules->stages[r];
+
+			if (vt_globs_match_python(&rule->frame, &frames->codes[c]))
+				found->as_frame[c] = found->as_method[c] = (uint8_t)r;
+			else if (vt_globs_match_python(&rule->method, &frames->codes[c]))
+				found->as_method[c] = (uint8_t)r;
+		}
+	}
+}
+
+/* Which stage the frames of a Python stack show; the innermost telling frame decides. */
+static uint8_t judge_stack(const struct vt_frames *frames, const struct vt_rules *rules,
+			   const struct code_rules *codes, uint32_t stack)
+{
+	uint32_t ids[VT_FRAMES_MAX];
+	unsigned nr = vt_frames_python(frames, stack, ids);
+	uint8_t found = VT_NO_STAGE;
+
+	for (unsigned i = 0; i < nr; i++) {
+		const struct vt_frame_python *frame = &frames->python[ids[i]];
+		uint8_t rule = NO_RULE;
+
+		if (frame->code < frames->nr_codes)
+			rule = (frame->self_type ? codes->as_method : codes->as_frame)[frame->code];
+		if (rule == NO_RULE)
+			continue;
+		/* A forward may be called by a loop that makes tokens: look further out. */
+		if (found == VT_NO_STAGE)
+			found = rules->stages[rule].stage;
+		else if (rules->stages[rule].stage == VT_STAGE_GENERATION)
+			found = VT_STAGE_GENERATION;
+		if (found != VT_STAGE_FORWARD)
+			break;
+	}
+	return found;
+}
+
+static uint8_t judge_scope(const struct vt_model *model, const struct vt_rules *rules,
+			   uint32_t scope)
+{
+	const char *text = vt_model_text(model, scope);
+
+	for (unsigned r = 0; text && r < rules->nr_stages; r++)
+		if (vt_globs_match(&rules->stages[r].scope, text))
+			return rules->stages[r].stage;
+	return VT_NO_STAGE;
+}
+
+static struct vt_shown judge(const struct vt_stage_evidence *evidence, uint32_t node,
+			     uint32_t scope, uint32_t stack)
+{
+	struct vt_shown shown = { .stage = VT_NO_STAGE };
+
+	if (stack >= evidence->model->frames.python_tree.nr_stacks)
+		stack = 0;
+	shown.has_python = stack != 0;
+	if (node)
+		shown.stage = VT_STAGE_BACKWARD;
+	else if (evidence->by_stack[stack] != VT_NO_STAGE)
+		shown.stage = evidence->by_stack[stack];
+	else if (scope < evidence->model->strings.nr)
+		shown.stage = evidence->by_scope[scope];
+	return shown;
+}
+
+struct vt_shown vt_stage_evidence_judge(const struct vt_stage_evidence *evidence,
+					const struct vt_moment *moment)
+{
+	const struct vt_model *model = evidence->model;
+	struct vt_shown shown = { .stage = VT_NO_STAGE };
+
+	if (moment->what == VT_MOMENT_ALLOC) {
+		const struct vt_allocation *a = &model->allocations[moment->index];
+
+		shown = judge(evidence, a->node_class, a->scope, a->python_stack);
+		shown.thread = a->thread;
+		/* Functions without modules: autograd numbered what they did. */
+		if (!evidence->has_forward && shown.stage == VT_NO_STAGE &&
+		    a->forward_sequence != VT_NO_SEQUENCE)
+			shown.stage = VT_STAGE_FORWARD;
+	} else if (moment->what == VT_MOMENT_FREE) {
+		const struct vt_allocation *a = &model->allocations[moment->index];
+
+		shown = judge(evidence, a->freed_node_class, a->freed_scope, a->freed_python_stack);
+		shown.thread = a->freed_thread;
+	} else if (moment->what == VT_MOMENT_MARK) {
+		const struct vt_mark *mark = &model->marks[moment->index];
+
+		/* Begin and end of a range show it even where nothing was allocated in between. */
+		if (mark->kind != VT_MARK_POINT)
+			shown = judge(evidence, 0, mark->name, 0);
+		shown.thread = mark->thread;
+	} else if (moment->what == VT_MOMENT_OUT_OF_MEMORY) {
+		const struct vt_out_of_memory *oom = &model->ooms[moment->index];
+
+		shown = judge(evidence, oom->node_class, oom->scope, oom->python_stack);
+		shown.thread = oom->thread;
+	}
+	return shown;
+}
+
+void vt_stage_evidence_init(struct vt_stage_evidence *evidence, const struct vt_model *model,
+			    const struct vt_rules *rules)
+{
+	uint32_t nr_stacks = model->frames.python_tree.nr_stacks;
+	struct code_rules codes;
+
+	evidence->model = model;
+	evidence->has_forward = 0;
+	evidence->by_stack = vt_xcalloc(nr_stacks + 1, 1);
+	evidence->by_stack[0] = VT_NO_STAGE;
+	judge_codes(&model->frames, rules, &codes);
+	for (uint32_t i = 1; i < nr_stacks; i++) {
+		evidence->by_stack[i] = judge_stack(&model->frames, rules, &codes, i);
+		evidence->has_forward |= evidence->by_stack[i] == VT_STAGE_FORWARD;
+	}
+	evidence->by_scope = vt_xcalloc(model->strings.nr + 1, 1);
+	for (uint32_t i = 0; i < model->strings.nr; i++)
+		evidence->by_scope[i] = judge_scope(model, rules, i);
+	free(codes.as_frame);
+	free(codes.as_method);
+}
+
+void vt_stage_evidence_release(struct vt_stage_evidence *evidence)
+{
+	free(evidence->by_stack);
+	free(evidence->by_scope);
+	memset(evidence, 0, sizeof(*evidence));
+}

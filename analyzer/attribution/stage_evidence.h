@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_STAGE_EVIDENCE_H
+#define VT_ANALYZER_STAGE_EVIDENCE_H
+
+/*
+ * Which stage a single event shows by itself: by the autograd node that ran, by the innermost
+ * telling Python frame, or by the open range.  Which frames and ranges tell is data, the [stage
+ * ...] sections of the rules.
+ */
+
+#include <stdint.h>
+
+#include "analyzer/attribution/rules.h"
+#include "analyzer/model/timeline.h"
+
+#define VT_NO_STAGE VT_NR_STAGES
+
+struct vt_stage_evidence {
+	const struct vt_model *model;
+	uint8_t *by_stack; /* by Python stack: enum vt_stage or VT_NO_STAGE */
+	uint8_t *by_scope; /* by string */
+	int has_forward;   /* some stack shows a forward */
+};
+
+/* What an event shows about itself. */
+struct vt_shown {
+	uint8_t stage; /* VT_NO_STAGE: nothing */
+	uint8_t has_python;
+	uint32_t thread; /* 0: unknown */
+};
+
+void vt_stage_evidence_init(struct vt_stage_evidence *evidence, const struct vt_model *model,
+			    const struct vt_rules *rules);
+void vt_stage_evidence_release(struct vt_stage_evidence *evidence);
+
+struct vt_shown vt_stage_evidence_judge(const struct vt_stage_evidence *evidence,
+					const struct vt_moment *moment);
+
+#endif

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How it works: one pass over all moments carries the current stage along; an event that shows a
+ * stage starts a new span, an event that shows nothing stays where it is.  Three exceptions:
+ * nothing is forward before the first forward; the main thread's events behind a backward pass, an
+ * optimizer step or a generation, when they show nothing, are "other"; a forward without autograd
+ * in a program that trains is evaluation.
+ */
+#include "analyzer/attribution/stages.h"
+
+#include <string.h>
+
+#include "analyzer/base/util.h"
+
+struct pass {
+	struct vt_stages *stages;
+	const struct vt_model *model;
+	VT_VECTOR(struct vt_span) spans;
+	VT_VECTOR(uint32_t) main_threads; /* those that ever showed a stage in Python */
+};
+
+static struct vt_shown shown_at(const struct pass *pass, uint32_t moment)
+{
+	return vt_stage_evidence_judge(&pass->stages->evidence,
+				       &pass->stages->timeline->moments[moment]);
+}
+
+static int is_main_thread(const struct pass *pass, uint32_t thread)
+{
+	for (size_t i = 0; i < pass->main_threads.len; i++)
+		if (pass->main_threads.items[i] == thread)
+			return 1;
+	return 0;
+}
+
+/* The event with which loading ends; past the last one when nothing shows a stage. */
+static uint32_t find_first_forward(const struct pass *pass)
+{
+	const struct vt_timeline *timeline = pass->stages->timeline;
+	uint32_t first_other = timeline->nr;
+
+	for (uint32_t i = 0; i < timeline->nr; i++) {
+		uint8_t stage = shown_at(pass, i).stage;
+
+		if (stage == VT_STAGE_FORWARD || stage == VT_STAGE_GENERATION)
+			return i;
+		if ((stage == VT_STAGE_BACKWARD || stage == VT_STAGE_OPTIMIZER) &&
+		    first_other == timeline->nr)
+			first_other = i;
+	}
+	return first_other;
+}
+
+/*
+ * The first moment of the program's end: from there on memory is only freed, and nothing shows a
+ * stage.
+ */
+static uint32_t find_tail(const struct pass *pass)
+{
+	const struct vt_timeline *timeline = pass->stages->timeline;
+	uint32_t i = timeline->nr;
+
+	while (i) {
+		const struct vt_moment *moment = &timeline->moments[i - 1];
+
+		if (moment->what == VT_MOMENT_ALLOC || moment->what == VT_MOMENT_OUT_OF_MEMORY ||
+		    shown_at(pass, i - 1).stage != VT_NO_STAGE)
+			break;
+		i--;
+	}
+	return i;
+}
+
+static uint8_t next_stage(const struct pass *pass, uint8_t current, const struct vt_shown *e)
+{
+	if (e->stage == VT_STAGE_LOAD)
+		return VT_STAGE_OTHER; /* modules made or moved in the middle of the run */
+	if (e->stage != VT_NO_STAGE)
+		return e->stage;
+	if (current == VT_STAGE_BACKWARD || current == VT_STAGE_OPTIMIZER ||
+	    current == VT_STAGE_GENERATION)
+		return e->has_python && is_main_thread(pass, e->thread) ? VT_STAGE_OTHER : current;
+	return current;
+}
+
+static void enter(struct pass *pass, uint8_t stage, int64_t event)
+{
+	struct vt_span span = { .first_event = event, .stage = stage };
+	struct vt_span *last = pass->spans.len ? &pass->spans.items[pass->spans.len - 1] : NULL;
+
+	if (last && last->stage == stage)
+		return;
+	/* Two moments of one event: it belongs to the span that it began in. */
+	if (last && last->first_event == event)
+		return;
+	if (last)
+		last->last_event = event - 1;
+	vt_vector_push(&pass->spans, span);
+}
+
+static void cut(struct pass *pass)
+{
+	const struct vt_timeline *timeline = pass->stages->timeline;
+	uint32_t first = find_first_forward(pass);
+	uint32_t end = find_tail(pass);
+	uint8_t current = first < timeline->nr ? VT_STAGE_LOAD : VT_STAGE_OTHER;
+
+	for (uint32_t i = 0; i < timeline->nr; i++) {
+		const struct vt_moment *moment = &timeline->moments[i];
+		struct vt_shown e = shown_at(pass, i);
+
+		/* What did not fit is given up; what follows, if anything, shows itself. */
+		if (i >= end || (i && moment[-1].what == VT_MOMENT_OUT_OF_MEMORY))
+			current = VT_STAGE_OTHER;
+
+		if (e.stage != VT_NO_STAGE && e.has_python && !is_main_thread(pass, e.thread) &&
+		    e.stage != VT_STAGE_OTHER)
+			vt_vector_push(&pass->main_threads, e.thread);
+		if (i >= first)
+			current = next_stage(pass, current, &e);
+		enter(pass, current, moment->event);
+	}
+	if (pass->spans.len)
+		pass->spans.items[pass->spans.len - 1].last_event = pass->model->last_event;
+}
+
+static uint8_t next_told_stage(const struct pass *pass, size_t span)
+{
+	for (size_t i = span + 1; i < pass->spans.len; i++)
+		if (pass->spans.items[i].stage != VT_STAGE_OTHER)
+			return pass->spans.items[i].stage;
+	return VT_NO_STAGE;
+}
+
+/* The last sequence number that each thread was seen with. */
+struct last_number {
+	uint32_t thread;
+	uint64_t sequence;
+};
+
+typedef VT_VECTOR(struct last_number) number_vector;
+
+/* Whether autograd numbered a new node on that thread since its last allocation. */
+static int has_new_number(number_vector *numbers, const struct vt_allocation *a)
+{
+	struct last_number one = { a->thread, a->forward_sequence };
+
+	for (size_t i = 0; i < numbers->len; i++) {
+		struct last_number *known = &numbers->items[i];
+
+		if (known->thread != a->thread)
+			continue;
+		if (known->sequence == a->forward_sequence)
+			return 0;
+		known->sequence = a->forward_sequence;
+		return 1;
+	}
+	vt_vector_push(numbers, one);
+	return a->forward_sequence != VT_NO_SEQUENCE;
+}
+
+/* By span: whether autograd numbered nodes in it, which it does not under no_grad. */
+static uint8_t *find_autograd(const struct pass *pass)
+{
+	uint8_t *found = vt_xcalloc(pass->spans.len + 1, 1);
+	number_vector numbers = { 0 };
+	size_t span = 0;
+
+	for (uint32_t i = 0; i < pass->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &pass->model->allocations[i];
+
+		if (a->node_class)
+			continue;
+		while (span + 1 < pass->spans.len && pass->spans.items[span].last_event < a->event)
+			span++;
+		found[span] |= has_new_number(&numbers, a);
+	}
+	vt_vector_release(&numbers);
+	return found;
+}
+
+static uint32_t count_stage(const struct pass *pass, uint8_t stage)
+{
+	uint32_t nr = 0;
+
+	for (size_t i = 0; i < pass->spans.len; i++)
+		nr += pass->spans.items[i].stage == stage;
+	return nr;
+}
+
+static void find_evaluations(struct pass *pass)
+{
+	uint8_t *has_autograd;
+
+	if (!count_stage(pass, VT_STAGE_BACKWARD))
+		return;
+	has_autograd = find_autograd(pass);
+	for (size_t i = 0; i < pass->spans.len; i++)
+		if (pass->spans.items[i].stage == VT_STAGE_FORWARD && !has_autograd[i] &&
+		    next_told_stage(pass, i) != VT_STAGE_BACKWARD)
+			pass->spans.items[i].stage = VT_STAGE_EVALUATION;
+	free(has_autograd);
+}
+
+static int is_computing(uint8_t stage)
+{
+	return stage == VT_STAGE_FORWARD || stage == VT_STAGE_BACKWARD;
+}
+
+static void push_step(struct vt_stages *stages, size_t *capacity, uint32_t first, uint32_t last,
+		      int is_complete)
+{
+	struct vt_step step = { first, last, (uint8_t)is_complete };
+
+	stages->steps = vt_vector_grow(stages->steps, capacity, stages->nr_steps + 1, sizeof(step));
+	stages->steps[stages->nr_steps++] = step;
+}
+
+/*
+ * A step: from behind the optimizer step before it to the end of its own.  What follows the last
+ * one counts as an unfinished step when the program began to compute again.
+ */
+static void find_steps(struct pass *pass)
+{
+	uint32_t nr_spans = (uint32_t)pass->spans.len, begin = 0, optimizer = 0;
+	int is_open = 0, is_stepping = 0;
+	size_t capacity = 0;
+
+	for (uint32_t i = 0; i < nr_spans; i++) {
+		uint8_t stage = pass->spans.items[i].stage;
+
+		if (is_computing(stage)) {
+			if (is_stepping) {
+				push_step(pass->stages, &capacity, begin, optimizer, 1);
+				begin = optimizer + 1;
+				is_stepping = 0;
+			} else if (!is_open && !pass->stages->nr_steps) {
+				begin = i;
+			}
+			is_open = 1;
+		} else if (stage == VT_STAGE_OPTIMIZER && is_open) {
+			is_stepping = 1;
+			optimizer = i;
+		}
+	}
+	if (is_stepping)
+		push_step(pass->stages, &capacity, begin, optimizer, 1);
+	else if (is_open)
+		push_step(pass->stages, &capacity, begin, nr_spans - 1, 0);
+}
+
+static void number_steps(struct pass *pass)
+{
+	struct vt_stages *stages = pass->stages;
+
+	/*
+	 * Without an optimizer, one pass may be an interrupted step; several are no steps that we
+	 * know.
+	 */
+	if (!count_stage(pass, VT_STAGE_OPTIMIZER) && count_stage(pass, VT_STAGE_BACKWARD) != 1 &&
+	    !stages->timeline->model->nr_ooms)
+		return;
+	find_steps(pass);
+	for (uint32_t s = 0; s < stages->nr_steps; s++)
+		for (uint32_t i = stages->steps[s].first_span; i <= stages->steps[s].last_span; i++)
+			pass->spans.items[i].step = s + 1;
+}
+
+static void add_up_device(struct vt_stages *stages, uint32_t device_index)
+{
+	const struct vt_timeline *timeline = stages->timeline;
+	int device = timeline->model->devices[device_index].id;
+	uint32_t nr_devices = timeline->model->nr_devices;
+	struct vt_totals now = { 0, 0 };
+	uint32_t moment = 0;
+
+	for (uint32_t i = 0; i < stages->nr_spans; i++) {
+		struct vt_span_totals *t = &stages->totals[(size_t)i * nr_devices + device_index];
+
+		t->peak_event = stages->spans[i].first_event;
+		for (; moment < timeline->nr &&
+		       timeline->moments[moment].event <= stages->spans[i].last_event;
+		     moment++) {
+			vt_timeline_add(timeline, &timeline->moments[moment], device, &now);
+			if (now.used_bytes > t->peak_used_bytes) {
+				t->peak_used_bytes = now.used_bytes;
+				t->peak_event = timeline->moments[moment].event;
+			}
+			if (now.allocated_bytes > t->peak_allocated_bytes)
+				t->peak_allocated_bytes = now.allocated_bytes;
+		}
+		t->end_allocated_bytes = now.allocated_bytes;
+	}
+}
+
+void vt_stages_init(struct vt_stages *stages, const struct vt_timeline *timeline,
+		    const struct vt_rules *rules)
+{
+	const struct vt_model *model = timeline->model;
+	struct pass pass = { .stages = stages, .model = model };
+
+	memset(stages, 0, sizeof(*stages));
+	stages->timeline = timeline;
+	vt_stage_evidence_init(&stages->evidence, model, rules);
+	cut(&pass);
+	find_evaluations(&pass);
+	number_steps(&pass);
+	stages->spans = pass.spans.items;
+	stages->nr_spans = (uint32_t)pass.spans.len;
+	stages->totals = vt_xcalloc((size_t)stages->nr_spans * model->nr_devices + 1,
+				    sizeof(*stages->totals));
+	for (uint32_t i = 0; i < model->nr_devices; i++)
+		add_up_device(stages, i);
+	vt_vector_release(&pass.main_threads);
+}
+
+void vt_stages_release(struct vt_stages *stages)
+{
+	free(stages->spans);
+	free(stages->totals);
+	free(stages->steps);
+	vt_stage_evidence_release(&stages->evidence);
+	memset(stages, 0, sizeof(*stages));
+}
+
+uint32_t vt_stages_span_at(const struct vt_stages *stages, int64_t event)
+{
+	uint32_t low = 0, high = stages->nr_spans;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (stages->spans[middle].last_event < event)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == stages->nr_spans)
+		return low ? low - 1 : VT_NO_INDEX;
+	return low;
+}
+
+const struct vt_step *vt_stages_step(const struct vt_stages *stages, uint32_t step)
+{
+	return step && step <= stages->nr_steps ? &stages->steps[step - 1] : NULL;
+}
+
+const struct vt_span_totals *vt_stages_totals(const struct vt_stages *stages, uint32_t span,
+					      uint32_t device_index)
+{
+	return &stages->totals[(size_t)span * stages->timeline->model->nr_devices + device_index];
+}

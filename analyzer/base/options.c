@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/base/options.h"
+
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyzer/base/diag.h"
+
+#define MAX_OPTIONS 48
+#define HELP_ID     1000
+
+static void print_usage(FILE *out, const struct vt_options_spec *spec)
+{
+	fprintf(out, "usage: vtrace %s %s\n", spec->command, spec->synopsis);
+}
+
+static void print_row(int id, const char *name, const char *argument, const char *help)
+{
+	char left[80], letter[8] = "    ";
+
+	if (id < 256)
+		snprintf(letter, sizeof(letter), "-%c, ", id);
+	snprintf(left, sizeof(left), "%s--%s%s%s", letter, name, argument ? " " : "",
+		 argument ? argument : "");
+	printf("  %-30s %s\n", left, help);
+}
+
+static void print_help(const struct vt_options_spec *spec)
+{
+	print_usage(stdout, spec);
+	printf("\n%s\n\noptions:\n", spec->summary);
+	for (const struct vt_option *o = spec->options; o->name; o++)
+		print_row(o->id, o->name, o->argument, o->help);
+	print_row('h', "help", NULL, "show this text");
+}
+
+int vt_options_wrong(const struct vt_options_spec *spec, const char *fmt, ...)
+{
+	va_list args;
+
+	fprintf(stderr, "vtrace %s: ", spec->command);
+	va_start(args, fmt);
+	vfprintf(stderr, fmt, args);
+	va_end(args);
+	fputc('\n', stderr);
+	print_usage(stderr, spec);
+	return VT_EXIT_USAGE;
+}
+
+/* getopt's two tables from ours. */
+static void make_tables(const struct vt_options_spec *spec, struct option *longs, char *letters)
+{
+	size_t n = 0, at = 0;
+
+	if (spec->is_stopping_at_operand)
+		letters[at++] = '+';
+	letters[at++] = ':';
+	for (const struct vt_option *o = spec->options; o->name && n + 2 < MAX_OPTIONS; o++) {
+		longs[n++] = (struct option){ o->name, o->argument ? 1 : 0, NULL, o->id };
+		if (o->id >= 256)
+			continue;
+		letters[at++] = (char)o->id;
+		if (o->argument)
+			letters[at++] = ':';
+	}
+	letters[at++] = 'h';
+	letters[at] = '\0';
+	longs[n++] = (struct option){ "help", 0, NULL, HELP_ID };
+	longs[n] = (struct option){ NULL, 0, NULL, 0 };
+}
+
+int vt_options_next(const struct vt_options_spec *spec, int argc, char **argv)
+{
+	struct option longs[MAX_OPTIONS];
+	char letters[2 * MAX_OPTIONS + 4];
+	int id;
+
+	make_tables(spec, longs, letters);
+	opterr = 0;
+	id = getopt_long(argc, argv, letters, longs, NULL);
+	if (id == -1)
+		return VT_OPTIONS_END;
+	if (id == 'h' || id == HELP_ID) {
+		print_help(spec);
+		return VT_OPTIONS_HELP;
+	}
+	if (id != '?' && id != ':')
+		return id;
+	vt_options_wrong(spec, "%s: %s", argv[optind - 1],
+			 id == ':' ? "needs an argument" : "no such option");
+	return VT_OPTIONS_WRONG;
+}
+
+int vt_options_exit_code(int end)
+{
+	return end == VT_OPTIONS_WRONG ? VT_EXIT_USAGE : VT_EXIT_OK;
+}

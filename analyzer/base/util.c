@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/base/util.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void *checked(void *p)
+{
+	if (!p) {
+		fputs("vtrace: out of memory\n", stderr);
+		exit(3);
+	}
+	return p;
+}
+
+void *vt_xmalloc(size_t size)
+{
+	return checked(malloc(size ? size : 1));
+}
+
+void *vt_xcalloc(size_t count, size_t size)
+{
+	return checked(calloc(count ? count : 1, size ? size : 1));
+}
+
+void *vt_xrealloc(void *p, size_t size)
+{
+	return checked(realloc(p, size ? size : 1));
+}
+
+char *vt_xstrdup(const char *text)
+{
+	return checked(strdup(text));
+}
+
+char *vt_xstrndup(const char *text, size_t len)
+{
+	return checked(strndup(text, len));
+}
+
+char *vt_xasprintf(const char *fmt, ...)
+{
+	va_list args;
+	char *text;
+
+	va_start(args, fmt);
+	if (vasprintf(&text, fmt, args) < 0)
+		text = NULL;
+	va_end(args);
+	return checked(text);
+}
+
+void vt_buffer_init(struct vt_buffer *buffer)
+{
+	memset(buffer, 0, sizeof(*buffer));
+}
+
+void vt_buffer_release(struct vt_buffer *buffer)
+{
+	free(buffer->data);
+	vt_buffer_init(buffer);
+}
+
+void vt_buffer_clear(struct vt_buffer *buffer)
+{
+	buffer->len = 0;
+	if (buffer->data)
+		buffer->data[0] = '\0';
+}
+
+/* Room for `len` more bytes and the NUL. */
+static void make_room(struct vt_buffer *buffer, size_t len)
+{
+	size_t wanted = buffer->len + len + 1;
+
+	if (wanted <= buffer->capacity)
+		return;
+	if (wanted < buffer->capacity * 2)
+		wanted = buffer->capacity * 2;
+	buffer->data = vt_xrealloc(buffer->data, wanted);
+	buffer->capacity = wanted;
+}
+
+void vt_buffer_append(struct vt_buffer *buffer, const void *bytes, size_t len)
+{
+	make_room(buffer, len);
+	if (len)
+		memcpy(buffer->data + buffer->len, bytes, len);
+	buffer->len += len;
+	buffer->data[buffer->len] = '\0';
+}
+
+void vt_buffer_puts(struct vt_buffer *buffer, const char *text)
+{
+	vt_buffer_append(buffer, text, strlen(text));
+}
+
+void vt_buffer_putc(struct vt_buffer *buffer, char c)
+{
+	vt_buffer_append(buffer, &c, 1);
+}
+
+void vt_buffer_vprintf(struct vt_buffer *buffer, const char *fmt, va_list args)
+{
+	va_list again;
+	int len;
+
+	va_copy(again, args);
+	len = vsnprintf(NULL, 0, fmt, args);
+	if (len > 0) {
+		make_room(buffer, (size_t)len);
+		vsnprintf(buffer->data + buffer->len, (size_t)len + 1, fmt, again);
+		buffer->len += (size_t)len;
+	}
+	va_end(again);
+}
+
+void vt_buffer_printf(struct vt_buffer *buffer, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vt_buffer_vprintf(buffer, fmt, args);
+	va_end(args);
+}
+
+char *vt_buffer_detach(struct vt_buffer *buffer)
+{
+	char *text = buffer->data ? buffer->data : vt_xstrdup("");
+
+	vt_buffer_init(buffer);
+	return text;
+}
+
+void *vt_vector_grow(void *items, size_t *capacity, size_t wanted, size_t item_size)
+{
+	size_t grown = *capacity ? *capacity * 2 : 16;
+
+	if (wanted <= *capacity)
+		return items;
+	if (grown < wanted)
+		grown = wanted;
+	*capacity = grown;
+	return vt_xrealloc(items, grown * item_size);
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+#include <getopt.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "analyzer/commands/cmd.h"
+#include "analyzer/database/db.h"
+#include "analyzer/base/diag.h"
+#include "analyzer/import/input.h"
+#include "analyzer/base/options.h"
+#include "analyzer/base/units.h"
+#include "analyzer/base/util.h"
+
+static const struct vt_option options[] = {
+	{ 'j', "json", NULL, "print JSON" },
+	{ 0, NULL, NULL, NULL },
+};
+
+static const struct vt_options_spec spec = {
+	.command = "info",
+	.synopsis = "[--json] FILE",
+	.summary = "What a recording holds: the run, versions, devices, counts, losses, file size.",
+	.options = options,
+};
+
+/* What is counted, in the order of the output: key in JSON, table. */
+static const struct {
+	const char *name;
+	const char *table;
+} counted[] = {
+	{ "allocations", "allocation" },
+	{ "other_events", "event" },
+	{ "marks", "mark" },
+	{ "out_of_memory", "out_of_memory" },
+	{ "native_stacks", "native_stack" },
+	{ "native_frames", "native_frame" },
+	{ "python_stacks", "python_stack" },
+	{ "python_frames", "python_frame" },
+	{ "modules", "module" },
+	{ "strings", "string" },
+};
+
+/* Facts of the run table that count losses. */
+static const char *const losses[] = { "lost_events", "torn_records", "reused_addresses",
+				      "unknown_frees" };
+
+static int64_t count_rows(struct vt_db *db, const char *table)
+{
+	char sql[64];
+
+	snprintf(sql, sizeof(sql), "SELECT count(*) FROM %s", table);
+	return vt_db_query_int(db, sql, 0);
+}
+
+static int64_t file_bytes(struct vt_db *db)
+{
+	struct stat st;
+
+	return stat(vt_db_path(db), &st) ? 0 : (int64_t)st.st_size;
+}
+
+/* Numbers are numbers, a command is an array, the rest is text. */
+static json_t *json_value(const char *key, const char *value)
+{
+	json_t *parsed = NULL;
+	char *end;
+	long long number = strtoll(value, &end, 10);
+
+	if (!strcmp(key, "command"))
+		parsed = json_loads(value, 0, NULL);
+	else if (*value && !*end && strncmp(key, "env:", 4) && strcmp(key, "python") &&
+		 strcmp(key, "torch"))
+		parsed = json_integer(number);
+	if (!parsed)
+		parsed = json_string(value);
+	/* Text that is not UTF-8 cannot be written as JSON. */
+	return parsed ? parsed : json_string("?");
+}
+
+static json_t *json_run(struct vt_db *db)
+{
+	struct vt_stmt *stmt = vt_db_prepare(db, "SELECT key, value FROM run ORDER BY key");
+	json_t *run = json_object();
+
+	while (vt_stmt_step(stmt) == 1)
+		json_object_set_new(run, vt_stmt_text(stmt, 0),
+				    json_value(vt_stmt_text(stmt, 0), vt_stmt_text(stmt, 1)));
+	vt_stmt_free(stmt);
+	return run;
+}
+
+#define DEVICE_QUERY                                                                               \
+	"SELECT id, name, total_bytes, capability, multiprocessors, driver_version, simulated,"    \
+	" context_bytes, p.used_bytes, p.allocated_bytes, p.max_allocated_bytes"                   \
+	" FROM device LEFT JOIN peak p ON p.device = id ORDER BY id"
+
+static json_t *json_int_or_null(struct vt_stmt *stmt, int column)
+{
+	return vt_stmt_is_null(stmt, column) ? json_null()
+					     : json_integer(vt_stmt_int(stmt, column));
+}
+
+static json_t *json_devices(struct vt_db *db)
+{
+	static const char *const keys[] = {
+		"id",
+		"name",
+		"total_bytes",
+		"capability",
+		"multiprocessors",
+		"driver_version",
+		"simulated",
+		"context_bytes",
+		"peak_used_bytes",
+		"peak_allocated_bytes",
+		"max_allocated_bytes",
+	};
+	struct vt_stmt *stmt = vt_db_prepare(db, DEVICE_QUERY);
+	json_t *devices = json_array();
+
+	while (vt_stmt_step(stmt) == 1) {
+		json_t *device = json_object();
+
+		for (int i = 0; i < (int)VT_ARRAY_SIZE(keys); i++)
+			json_object_set_new(device, keys[i], json_int_or_null(stmt, i));
+		json_object_set_new(device, "name", json_value("name", vt_stmt_text(stmt, 1)));
+		json_object_set_new(device, "simulated", json_boolean(vt_stmt_int(stmt, 6)));
+		json_array_append_new(devices, device);
+	}
+	vt_stmt_free(stmt);
+	return devices;
+}
+
+static void print_json(struct vt_db *db)
+{
+	json_t *root = json_object(), *counts = json_object(), *file = json_object();
+
+	for (size_t i = 0; i < VT_ARRAY_SIZE(counted); i++)
+		json_object_set_new(counts, counted[i].name,
+				    json_integer(count_rows(db, counted[i].table)));
+	json_object_set_new(file, "path", json_value("path", vt_db_path(db)));
+	json_object_set_new(file, "size_bytes", json_integer(file_bytes(db)));
+	json_object_set_new(file, "schema",
+			    json_integer(vt_db_query_int(db, "PRAGMA user_version", 0)));
+	json_object_set_new(root, "format", json_integer(1));
+	json_object_set_new(root, "file", file);
+	json_object_set_new(root, "run", json_run(db));
+	json_object_set_new(root, "devices", json_devices(db));
+	json_object_set_new(root, "counts", counts);
+	json_dumpf(root, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+	putchar('\n');
+	json_decref(root);
+}
+
+static void print_fact(struct vt_db *db, const char *label, const char *key)
+{
+	char *value = vt_db_run_get(db, key);
+
+	if (value)
+		printf("%-20s %s\n", label, value);
+	free(value);
+}
+
+static void print_time(struct vt_db *db)
+{
+	int64_t start_ns = vt_db_run_get_int(db, "start_realtime_ns", 0);
+	int64_t duration_ns = vt_db_run_get_int(db, "duration_ns", 0);
+	time_t seconds = (time_t)(start_ns / 1000000000);
+	char text[64], duration[VT_UNITS_MAX];
+	struct tm tm;
+
+	strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S %z", localtime_r(&seconds, &tm));
+	printf("%-20s %s, %s\n", "started", text,
+	       vt_units_duration(duration, sizeof(duration), (uint64_t)duration_ns));
+}
+
+static void print_device(struct vt_stmt *stmt)
+{
+	char total[VT_UNITS_MAX], peak[VT_UNITS_MAX], allocated[VT_UNITS_MAX],
+		context[VT_UNITS_MAX];
+	int64_t capability = vt_stmt_int(stmt, 3), driver = vt_stmt_int(stmt, 5);
+	const char *name = vt_stmt_text(stmt, 1);
+
+	printf("cuda:%-15" PRId64 " %s%s, %s, compute %" PRId64 ".%" PRId64 ", %" PRId64
+	       " SMs, driver %" PRId64 ".%" PRId64 "\n",
+	       vt_stmt_int(stmt, 0), name && *name ? name : "?",
+	       vt_stmt_int(stmt, 6) ? " (simulated)" : "",
+	       vt_units_bytes(total, sizeof(total), (uint64_t)vt_stmt_int(stmt, 2)),
+	       capability / 10, capability % 10, vt_stmt_int(stmt, 4), driver / 1000,
+	       driver % 1000 / 10);
+	printf("%-20s peak %s from the driver, %s in blocks", "",
+	       vt_units_bytes(peak, sizeof(peak), (uint64_t)vt_stmt_int(stmt, 8)),
+	       vt_units_bytes(allocated, sizeof(allocated), (uint64_t)vt_stmt_int(stmt, 10)));
+	if (!vt_stmt_is_null(stmt, 7))
+		printf(", context %s",
+		       vt_units_bytes(context, sizeof(context), (uint64_t)vt_stmt_int(stmt, 7)));
+	putchar('\n');
+}
+
+static void print_counts(struct vt_db *db)
+{
+	char text[VT_UNITS_MAX];
+
+	printf("%-20s %s\n", "events",
+	       vt_units_count(text, sizeof(text), (uint64_t)vt_db_run_get_int(db, "events", 0)));
+	for (size_t i = 0; i < VT_ARRAY_SIZE(losses); i++)
+		printf("  %-18s %s\n", losses[i],
+		       vt_units_count(text, sizeof(text),
+				      (uint64_t)vt_db_run_get_int(db, losses[i], 0)));
+	for (size_t i = 0; i < VT_ARRAY_SIZE(counted); i++)
+		printf("%-20s %s\n", counted[i].name,
+		       vt_units_count(text, sizeof(text),
+				      (uint64_t)count_rows(db, counted[i].table)));
+}
+
+static void print_text(struct vt_db *db)
+{
+	struct vt_stmt *stmt;
+	char size[VT_UNITS_MAX];
+
+	printf("%-20s %s, %s\n", "file", vt_db_path(db),
+	       vt_units_bytes(size, sizeof(size), (uint64_t)file_bytes(db)));
+	print_fact(db, "command", "command");
+	print_fact(db, "executable", "executable");
+	print_fact(db, "folder", "cwd");
+	print_fact(db, "host", "hostname");
+	print_fact(db, "pid", "pid");
+	print_time(db);
+	print_fact(db, "ended", "ended");
+	print_fact(db, "recording stopped", "recording_stopped");
+	print_fact(db, "recorder", "recorder");
+	print_fact(db, "python", "python");
+	print_fact(db, "torch", "torch");
+	stmt = vt_db_prepare(
+		db, "SELECT substr(key, 5), value FROM run WHERE key LIKE 'env:%' ORDER BY key");
+	while (vt_stmt_step(stmt) == 1)
+		printf("%-20s %s=%s\n", "environment", vt_stmt_text(stmt, 0),
+		       vt_stmt_text(stmt, 1));
+	vt_stmt_free(stmt);
+	stmt = vt_db_prepare(db, DEVICE_QUERY);
+	while (vt_stmt_step(stmt) == 1)
+		print_device(stmt);
+	vt_stmt_free(stmt);
+	print_counts(db);
+}
+
+int vt_cmd_info(int argc, char **argv)
+{
+	struct vt_diag diag = { 0 };
+	struct vt_db *db = NULL;
+	int is_json = 0, id;
+
+	while ((id = vt_options_next(&spec, argc, argv)) > 0)
+		is_json |= id == 'j';
+	if (id < 0)
+		return vt_options_exit_code(id);
+	if (argc - optind != 1)
+		return vt_options_wrong(&spec, "needs one file");
+	if (vt_input_open(argv[optind], &db, &diag))
+		return vt_diag_print(&diag);
+	if (is_json)
+		print_json(db);
+	else
+		print_text(db);
+	vt_db_close(db);
+	return VT_EXIT_OK;
+}

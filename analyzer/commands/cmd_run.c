@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "analyzer/commands/cmd.h"
+#include "analyzer/import/collect.h"
+#include "analyzer/database/db.h"
+#include "analyzer/base/diag.h"
+#include "analyzer/base/environment.h"
+#include "analyzer/import/input.h"
+#include "analyzer/commands/launch.h"
+#include "analyzer/base/options.h"
+#include "analyzer/commands/outputs.h"
+#include "analyzer/base/place.h"
+#include "analyzer/commands/simulate.h"
+#include "analyzer/base/units.h"
+#include "analyzer/base/util.h"
+
+enum {
+	OPTION_SIMULATE = 256,
+	OPTION_FORCE,
+	OPTION_EXIT_WAIT,
+	OPTION_STACKS,
+	OPTION_NO_COLLECT,
+};
+
+static const struct vt_option options[] = {
+	{ OPTION_SIMULATE, "simulate", "PROFILE",
+	  "no GPU needed: h100-80g[,memory=24GiB][,count=2][,driver=12.4]" },
+	{ 'o', "output", "FILE", "database to write (VTRACE_OUTPUT); %e %p %h %t %n %r %q{NAME}" },
+	{ 'q', "quiet", NULL, "no closing lines (VTRACE_QUIET)" },
+	{ OPTION_FORCE, "force", NULL, "replace an existing FILE" },
+	{ OPTION_EXIT_WAIT, "exit-wait", "SECONDS",
+	  "how long the end may wait for the database (VTRACE_EXIT_WAIT)" },
+	{ OPTION_STACKS, "stacks", "N", "native frames kept per stack, 0: none (VTRACE_STACKS)" },
+	{ OPTION_NO_COLLECT, "no-collect", NULL,
+	  "write the database later, by any vtrace command (VTRACE_COLLECT=0)" },
+	{ 0, NULL, NULL, NULL },
+};
+
+static const struct vt_options_spec spec = {
+	.command = "run",
+	.synopsis = "[OPTION...] -- COMMAND [ARGUMENT...]",
+	.summary =
+		"Runs a program and records its GPU memory.  Ends with the program's exit code,\n"
+		"128+N where signal N killed it.",
+	.options = options,
+	.is_stopping_at_operand = 1,
+};
+
+struct run {
+	const char *profile; /* --simulate, or NULL */
+	const char *output;  /* -o, or NULL */
+	int is_quiet, is_forcing;
+	char **command;
+	char *path; /* of the command's executable */
+	uint64_t start_realtime_ns;
+};
+
+/* The recorder's own patterns stay as they are: only it knows what they become. */
+static int is_pattern(const char *output)
+{
+	return strchr(output, '%') != NULL;
+}
+
+static int is_number(const char *text)
+{
+	return *text && strspn(text, "0123456789") == strlen(text);
+}
+
+/*
+ * Reads the options; the recorder's become its variables.  Returns as vt_options_next at its end.
+ */
+static int read_options(struct run *run, int argc, char **argv)
+{
+	int id;
+
+	while ((id = vt_options_next(&spec, argc, argv)) > 0) {
+		if ((id == OPTION_EXIT_WAIT || id == OPTION_STACKS) && !is_number(optarg)) {
+			vt_options_wrong(&spec, "%s: not a number", optarg);
+			return VT_OPTIONS_WRONG;
+		}
+		switch (id) {
+		case OPTION_SIMULATE:
+			run->profile = optarg;
+			break;
+		case 'o':
+			run->output = optarg;
+			break;
+		case 'q':
+			run->is_quiet = 1;
+			setenv("VTRACE_QUIET", "1", 1);
+			break;
+		case OPTION_FORCE:
+			run->is_forcing = 1;
+			break;
+		case OPTION_EXIT_WAIT:
+			setenv("VTRACE_EXIT_WAIT", optarg, 1);
+			break;
+		case OPTION_STACKS:
+			setenv("VTRACE_STACKS", optarg, 1);
+			break;
+		case OPTION_NO_COLLECT:
+			setenv("VTRACE_COLLECT", "0", 1);
+			break;
+		}
+	}
+	return id;
+}
+
+/* The folder that the recording goes to, as far as its name is fixed; NULL if it is not. */
+static char *output_folder(const char *output)
+{
+	const char *slash = strrchr(output, '/');
+	char *folder = slash == output ? vt_xstrdup("/")
+		       : slash         ? vt_xstrndup(output, (size_t)(slash - output))
+				       : vt_xstrdup(".");
+
+	if (!is_pattern(folder))
+		return folder;
+	free(folder);
+	return NULL;
+}
+
+static int check_folder(const char *output, struct vt_diag *diag)
+{
+	char *folder = output_folder(output);
+	struct stat st;
+	int rc = 0;
+
+	if (folder && (stat(folder, &st) || access(folder, W_OK | X_OK) || !S_ISDIR(st.st_mode))) {
+		if (!errno || S_ISREG(st.st_mode))
+			errno = ENOTDIR;
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: cannot write there: %s", folder,
+			    strerror(errno));
+		rc = -1;
+	}
+	free(folder);
+	return rc;
+}
+
+/* An output of a fixed name: must be free, or is made so. */
+static int check_output(struct run *run, struct vt_diag *diag)
+{
+	char *files[2] = { NULL, NULL };
+	int rc = 0;
+
+	if (is_pattern(run->output) || run->output[strlen(run->output) - 1] == '/')
+		return 0;
+	vt_input_paths(run->output, &files[0], &files[1]);
+	for (int i = 0; i < 2 && !rc; i++) {
+		if (access(files[i], F_OK))
+			continue;
+		if (!run->is_forcing) {
+			vt_diag_set(diag, VT_EXIT_UNREADABLE,
+				    "%s: exists already; --force replaces it", files[i]);
+			rc = -1;
+		} else if (unlink(files[i])) {
+			vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", files[i], strerror(errno));
+			rc = -1;
+		}
+	}
+	free(files[0]);
+	free(files[1]);
+	return rc;
+}
+
+static int set_environment(struct run *run, struct vt_diag *diag)
+{
+	struct vt_simulate simulate = { 0 };
+	char *library = vt_place_own("libvtrace.so");
+	int rc = -1;
+
+	if (!library) {
+		vt_diag_set(diag, VT_EXIT_UNREADABLE,
+			    "libvtrace.so is not there (looked beside vtrace)");
+		goto out;
+	}
+	if (run->profile) {
+		if (vt_simulate_prepare(&simulate, run->profile, run->path, diag))
+			goto out;
+		vt_simulate_set_environment(&simulate, run->profile);
+	}
+	/* In front of the simulator: ours must be the first to be asked. */
+	vt_environment_prepend("LD_PRELOAD", library);
+	if (run->output)
+		setenv("VTRACE_OUTPUT", run->output, 1);
+	rc = 0;
+out:
+	vt_simulate_release(&simulate);
+	free(library);
+	return rc;
+}
+
+/* Everything that can be wrong is found before the program starts. */
+static int prepare(struct run *run, struct vt_diag *diag)
+{
+	const char *output = run->output ? run->output : getenv("VTRACE_OUTPUT");
+
+	run->path = vt_place_command(run->command[0]);
+	if (!run->path) {
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", run->command[0],
+			    errno == ENOENT ? "no such command" : strerror(errno));
+		return -1;
+	}
+	if (output && *output && check_folder(output, diag))
+		return -1;
+	if ((!output || !*output) && check_folder("./", diag))
+		return -1;
+	if (set_environment(run, diag))
+		return -1;
+	/* Last: it may remove a file. */
+	return run->output ? check_output(run, diag) : 0;
+}
+
+static uint64_t realtime_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/*
+ * Brings the recording to its end, bounded: waits for the collector, or does its work where there
+ * is none (yet). Returns whether the database is complete.
+ */
+static int complete(const char *journal, const char *database)
+{
+	const char *wait = getenv("VTRACE_EXIT_WAIT"), *collect = getenv("VTRACE_COLLECT");
+	uint64_t end = realtime_ns() + (wait ? strtoull(wait, NULL, 10) : 10) * 1000000000;
+	struct vt_collect_options collect_options = { 0 };
+	struct timespec pause = { 0, 10000000 };
+
+	if (access(journal, F_OK))
+		return 1;
+	if (collect && !strcmp(collect, "0"))
+		return 0;
+	while (vt_collect_run(journal, database, &collect_options, NULL) == VT_COLLECT_BUSY &&
+	       realtime_ns() < end)
+		nanosleep(&pause, NULL);
+	return access(journal, F_OK) != 0;
+}
+
+static void print_closing_line(struct vt_db *db, const char *path)
+{
+	uint64_t nr_events = (uint64_t)vt_db_run_get_int(db, "events", 0);
+	uint64_t nr_lost = (uint64_t)vt_db_run_get_int(db, "lost_events", 0);
+	int64_t peak = vt_db_query_int(db, "SELECT max(used_bytes) FROM peak", 0);
+	int64_t device =
+		vt_db_query_int(db, "SELECT device FROM peak ORDER BY used_bytes DESC LIMIT 1", 0);
+	char events[VT_UNITS_MAX], lost[VT_UNITS_MAX], bytes[VT_UNITS_MAX];
+
+	fprintf(stderr, "vtrace: %s events, %s lost; ",
+		vt_units_count(events, sizeof(events), nr_events),
+		vt_units_count(lost, sizeof(lost), nr_lost));
+	if (peak > 0)
+		fprintf(stderr, "peak %s on cuda:%lld; ",
+			vt_units_bytes(bytes, sizeof(bytes), (uint64_t)peak), (long long)device);
+	fprintf(stderr, "%s (%s)\nvtrace: next: vtrace report %s\n", path,
+		vt_units_bytes(bytes, sizeof(bytes), vt_db_size_bytes(db)), path);
+}
+
+/* Only read: opening for writing changes the file's mode. */
+static int is_end_unknown(const char *path)
+{
+	struct vt_db *db = NULL;
+	char *ended;
+	int is_unknown;
+
+	if (vt_db_open(&db, path, VT_DB_READ, NULL))
+		return 0;
+	ended = vt_db_run_get(db, "ended");
+	is_unknown = !ended || !strcmp(ended, "killed");
+	free(ended);
+	vt_db_close(db);
+	return is_unknown;
+}
+
+/*
+ * The recorder says the closing line in the program's exit handlers.  Where none ran (a signal,
+ * _exit) nobody but us knows how the program ended.
+ */
+static void close_recording(const struct run *run, const char *path, int status)
+{
+	struct vt_db *db = NULL;
+	char text[32];
+
+	if (!is_end_unknown(path) || vt_db_open(&db, path, VT_DB_WRITE, NULL))
+		return;
+	if (WIFSIGNALED(status))
+		snprintf(text, sizeof(text), "signal %d", WTERMSIG(status));
+	else
+		snprintf(text, sizeof(text), "exit %d", WEXITSTATUS(status));
+	vt_db_run_set(db, "ended", text);
+	vt_db_make_single_file(db);
+	if (!run->is_quiet)
+		print_closing_line(db, path);
+	vt_db_close(db);
+}
+
+static void finish(const struct run *run, pid_t pid, int status)
+{
+	const char *output = getenv("VTRACE_OUTPUT");
+	char *folder = output_folder(output && *output ? output : "./");
+	char *path = folder ? vt_outputs_find(folder, (uint32_t)pid, run->start_realtime_ns) : NULL;
+	char *database = NULL, *journal = NULL;
+
+	if (path) {
+		vt_input_paths(path, &database, &journal);
+		if (complete(journal, database))
+			close_recording(run, strncmp(database, "./", 2) ? database : database + 2,
+					status);
+	}
+	free(database);
+	free(journal);
+	free(path);
+	free(folder);
+}
+
+int vt_cmd_run(int argc, char **argv)
+{
+	struct run run = { 0 };
+	struct vt_diag diag = { 0 };
+	int status = 0, id;
+	pid_t pid;
+
+	id = read_options(&run, argc, argv);
+	if (id < 0)
+		return vt_options_exit_code(id);
+	if (optind >= argc)
+		return vt_options_wrong(&spec, "needs a command");
+	if (run.output && !*run.output)
+		return vt_options_wrong(&spec, "-o: empty name");
+	run.command = argv + optind;
+	run.start_realtime_ns = realtime_ns();
+	if (prepare(&run, &diag) || vt_launch_run(run.path, run.command, &pid, &status, &diag)) {
+		free(run.path);
+		return vt_diag_print(&diag);
+	}
+	finish(&run, pid, status);
+	free(run.path);
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_LAUNCH_H
+#define VT_ANALYZER_LAUNCH_H
+
+/*
+ * Runs a program as if the user's shell had: same terminal, same process group, and signals sent to
+ * us reach it.
+ */
+
+#include <sys/types.h>
+
+#include "analyzer/base/diag.h"
+
+/*
+ * Starts argv[0] (the file `path`) and waits for its end.  Returns 0 with *pid and *status (as of
+ * waitpid), or -1 with `diag` filled if it could not be started.
+ */
+int vt_launch_run(const char *path, char **argv, pid_t *pid, int *status, struct vt_diag *diag);
+
+#endif

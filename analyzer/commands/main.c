@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyzer/commands/cmd.h"
+#include "analyzer/base/diag.h"
+#include "analyzer/base/util.h"
+
+#define ROW(name, summary) { #name, summary, vt_cmd_##name },
+static const struct vt_command commands[] = { VT_COMMANDS(ROW) };
+#undef ROW
+
+static void print_usage(FILE *out)
+{
+	fputs("usage: vtrace COMMAND [OPTION...] [ARGUMENT...]\n", out);
+}
+
+static int print_help(void)
+{
+	print_usage(stdout);
+	puts("\nWhere the bytes of GPU memory went.\n\ncommands:");
+	for (size_t i = 0; i < VT_ARRAY_SIZE(commands); i++)
+		printf("  %-10s %s\n", commands[i].name, commands[i].summary);
+	puts("\n  vtrace COMMAND --help   options of a command\n"
+	     "  vtrace --version        version\n\n"
+	     "To record without this command: LD_PRELOAD=/path/to/libvtrace.so PROGRAM");
+	return VT_EXIT_OK;
+}
+
+static int run_command(int argc, char **argv)
+{
+	for (size_t i = 0; i < VT_ARRAY_SIZE(commands); i++)
+		if (!strcmp(argv[0], commands[i].name))
+			return commands[i].run(argc, argv);
+	fprintf(stderr, "vtrace: %s: no such command; vtrace --help lists them\n", argv[0]);
+	return VT_EXIT_UNREADABLE;
+}
+
+/*
+ * Output that did not reach its file is an error, a reader that went away (head) is none of ours.
+ */
+static int flush_output(int exit_code)
+{
+	if (fflush(stdout) && exit_code == VT_EXIT_OK) {
+		perror("vtrace: standard output");
+		return VT_EXIT_UNREADABLE;
+	}
+	return exit_code;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2) {
+		print_usage(stderr);
+		fputs("vtrace --help lists the commands\n", stderr);
+		return VT_EXIT_USAGE;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
+		return flush_output(print_help());
+	if (!strcmp(argv[1], "--version")) {
+		puts("vtrace " VTRACE_VERSION);
+		return flush_output(VT_EXIT_OK);
+	}
+	if (argv[1][0] == '-') {
+		fprintf(stderr, "vtrace: %s: no such option\n", argv[1]);
+		print_usage(stderr);
+		return VT_EXIT_USAGE;
+	}
+	return flush_output(run_command(argc - 1, argv + 1));
+}

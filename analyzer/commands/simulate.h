@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_SIMULATE_H
+#define VT_ANALYZER_SIMULATE_H
+
+/*
+ * What `vtrace run --simulate PROFILE` must set so that a program meets the simulated device
+ * instead of NVIDIA's driver (the contract is in simulator/libraries/README.md).
+ */
+
+#include "analyzer/base/diag.h"
+
+struct vt_simulate {
+	char *folder; /* of the simulator's libraries */
+	char *stubs;  /* folder of stubs for the command's Python; "" where none are needed */
+};
+
+/*
+ * Checks "NAME[,memory=24GiB][,count=2][,driver=12.4]" against profiles.ini and finds or makes the
+ * stubs for the Python that runs `command_path`.  0, or -1 with `diag` filled; an unknown name
+ * lists the known ones.
+ */
+int vt_simulate_prepare(struct vt_simulate *simulate, const char *profile, const char *command_path,
+			struct vt_diag *diag);
+void vt_simulate_release(struct vt_simulate *simulate);
+
+/* The check alone, on the text of a profiles.ini. */
+int vt_simulate_check(const char *profile, const char *ini, struct vt_diag *diag);
+
+/* Sets the environment of this process for the program to come; LD_PRELOAD is prepended to. */
+void vt_simulate_set_environment(const struct vt_simulate *simulate, const char *profile);
+
+#endif

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * db.c - the only user of sqlite3.h.
+ *
+ *  D1  A database appears under its name complete with its schema, or not at all: it is made under
+ *      a second name and renamed without replacing.
+ *  D2  A writer uses the write-ahead log: readers see committed batches while it works, and SIGKILL
+ *      at any instruction leaves the last committed batch.
+ */
+#include "analyzer/database/db.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "analyzer/database/db_check.h"
+#include "analyzer/base/embedded.h"
+#include "analyzer/base/util.h"
+#include "common/kinds.h"
+
+/* How long a statement waits for another process's transaction. */
+#define BUSY_TIMEOUT_MS 10000
+
+struct vt_stmt {
+	sqlite3_stmt *raw;
+	struct vt_db *db;
+	struct vt_stmt *next, **link;
+};
+
+struct vt_db {
+	sqlite3 *raw;
+	char *path;
+	struct vt_stmt *statements;
+	char error[256];
+};
+
+static int fail(struct vt_db *db)
+{
+	snprintf(db->error, sizeof(db->error), "%s", sqlite3_errmsg(db->raw));
+	return -1;
+}
+
+const char *vt_db_path(const struct vt_db *db)
+{
+	return db->path;
+}
+
+const char *vt_db_error(const struct vt_db *db)
+{
+	return db->error[0] ? db->error : "unknown error";
+}
+
+void vt_db_diag(const struct vt_db *db, struct vt_diag *diag)
+{
+	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", db->path, vt_db_error(db));
+}
+
+static int fill_words(struct vt_db *db, const char *table, int id, const char *name)
+{
+	char sql[160];
+
+	snprintf(sql, sizeof(sql), "INSERT INTO %s VALUES (%d, '%s')", table, id, name);
+	return vt_db_exec(db, sql);
+}
+
+/* The words behind the numbers, from the same lists that the recorder is compiled with. */
+static int fill_all_words(struct vt_db *db)
+{
+	int rc = 0;
+
+#define WORD(name, number, text)                 rc |= fill_words(db, table, number, text);
+#define VT_CUDA_API(id, name, version, kind, op) rc |= fill_words(db, "function", id, #name);
+#define VT_FRAMEWORK_API(id, name, kind, op)     rc |= fill_words(db, "function", id, #name);
+	const char *table = "operation";
+
+	VT_OPS(WORD)
+	table = "memory_kind";
+	VT_KINDS(WORD)
+	table = "mark_kind";
+	VT_MARK_KINDS(WORD)
+	table = "mark_source";
+	VT_MARK_SOURCES(WORD)
+#include "common/cuda_api.def"
+#undef WORD
+#undef VT_CUDA_API
+#undef VT_FRAMEWORK_API
+	return rc;
+}
+
+static int write_schema(struct vt_db *db)
+{
+	char pragmas[160];
+
+	snprintf(pragmas, sizeof(pragmas), "PRAGMA application_id=%d; PRAGMA user_version=%d",
+		 VT_DB_APPLICATION_ID, VT_DB_SCHEMA_VERSION);
+	/* Nobody sees the file before it is renamed: no journal is needed to make it. */
+	if (vt_db_exec(db, "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF") || vt_db_begin(db))
+		return -1;
+	if (vt_db_exec(db, pragmas) || vt_db_exec(db, vt_embedded_schema) || fill_all_words(db))
+		return -1;
+	return vt_db_commit(db);
+}
+
+static int open_raw(struct vt_db **out, const char *path, int flags, struct vt_diag *diag)
+{
+	struct vt_db *db = vt_xcalloc(1, sizeof(*db));
+
+	/*
+	 * Counting its own memory takes a lock per allocation; refused, which is fine, after the
+	 * first use.
+	 */
+	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+	db->path = vt_xstrdup(path);
+	if (sqlite3_open_v2(path, &db->raw, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK) {
+		int error = db->raw ? sqlite3_system_errno(db->raw) : ENOMEM;
+
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", path,
+			    error ? strerror(error) : "cannot be opened");
+		vt_db_close(db);
+		return -1;
+	}
+	sqlite3_busy_timeout(db->raw, BUSY_TIMEOUT_MS);
+	sqlite3_extended_result_codes(db->raw, 1);
+	*out = db;
+	return 0;
+}
+
+/* Gives the finished file its name; the name must be free. */
+static int publish(const char *from, const char *to, struct vt_diag *diag)
+{
+	int rc = renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE);
+
+	/* File systems without the flag (NFS, older overlayfs) can still link without replacing. */
+	if (rc && (errno == EINVAL || errno == ENOSYS))
+		rc = link(from, to) ? -1 : unlink(from);
+	if (rc)
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", to, strerror(errno));
+	return rc;
+}
+
+static int create(const char *path, struct vt_diag *diag)
+{
+	char *draft = vt_xasprintf("%s.new", path);
+	struct vt_db *db = NULL;
+	int rc = -1;
+
+	/* Left by a creator that was killed. */
+	if (unlink(draft) && errno != ENOENT) {
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", path, strerror(errno));
+		goto out;
+	}
+	if (open_raw(&db, draft, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, diag))
+		goto out;
+	if (write_schema(db)) {
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", path, vt_db_error(db));
+		goto out;
+	}
+	vt_db_close(db);
+	db = NULL;
+	rc = publish(draft, path, diag);
+out:
+	vt_db_close(db);
+	if (rc)
+		unlink(draft);
+	free(draft);
+	return rc;
+}
+
+/*
+ * NORMAL: in this mode nothing is synchronised per transaction and SIGKILL loses nothing; a power
+ * cut loses at most the last transactions.  16 MiB of log between checkpoints; 64 MiB of cache.
+ */
+static const char writer_settings[] =
+	"PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=4096;"
+	"PRAGMA cache_size=-65536; PRAGMA temp_store=MEMORY";
+
+int vt_db_open(struct vt_db **out, const char *path, enum vt_db_mode mode, struct vt_diag *diag)
+{
+	int flags = mode == VT_DB_READ ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
+	struct vt_db *db = NULL;
+
+	if (mode == VT_DB_CREATE && create(path, diag))
+		return -1;
+	if (vt_db_check_file(path, diag) || open_raw(&db, path, flags, diag))
+		return -1;
+	/* The first query reads the schema: a damaged file shows here. */
+	if ((mode != VT_DB_READ && vt_db_exec(db, writer_settings)) ||
+	    vt_db_exec(db, "SELECT count(*) FROM run; SELECT max(id) FROM allocation")) {
+		vt_db_diag(db, diag);
+		vt_db_close(db);
+		return -1;
+	}
+	*out = db;
+	return 0;
+}
+
+void vt_db_close(struct vt_db *db)
+{
+	if (!db)
+		return;
+	while (db->statements)
+		vt_stmt_free(db->statements);
+	sqlite3_close(db->raw);
+	free(db->path);
+	free(db);
+}
+
+int vt_db_exec(struct vt_db *db, const char *sql)
+{
+	return sqlite3_exec(db->raw, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : fail(db);
+}
+
+int vt_db_begin(struct vt_db *db)
+{
+	return vt_db_exec(db, "BEGIN IMMEDIATE");
+}
+
+int vt_db_commit(struct vt_db *db)
+{
+	return vt_db_exec(db, "COMMIT");
+}
+
+void vt_db_rollback(struct vt_db *db)
+{
+	/* After some errors (a full disk) SQLite has rolled back already. */
+	if (!sqlite3_get_autocommit(db->raw))
+		sqlite3_exec(db->raw, "ROLLBACK", NULL, NULL, NULL);
+}
+
+int vt_db_make_single_file(struct vt_db *db)
+{
+	sqlite3_stmt *raw = NULL;
+	int rc = -1;
+
+	sqlite3_busy_timeout(db->raw, 0);
+	if (vt_db_exec(db, "PRAGMA wal_checkpoint(TRUNCATE)"))
+		goto out;
+	if (sqlite3_prepare_v2(db->raw, "PRAGMA journal_mode=DELETE", -1, &raw, NULL) != SQLITE_OK)
+		goto out;
+	if (sqlite3_step(raw) == SQLITE_ROW &&
+	    !strcmp((const char *)sqlite3_column_text(raw, 0), "delete"))
+		rc = 0;
+	else
+		fail(db);
+out:
+	sqlite3_finalize(raw);
+	sqlite3_busy_timeout(db->raw, BUSY_TIMEOUT_MS);
+	return rc;
+}
+
+struct vt_stmt *vt_db_prepare(struct vt_db *db, const char *sql)
+{
+	struct vt_stmt *stmt;
+	sqlite3_stmt *raw;
+
+	if (sqlite3_prepare_v3(db->raw, sql, -1, SQLITE_PREPARE_PERSISTENT, &raw, NULL) !=
+	    SQLITE_OK) {
+		fail(db);
+		return NULL;
+	}
+	stmt = vt_xcalloc(1, sizeof(*stmt));
+	stmt->raw = raw;
+	stmt->db = db;
+	stmt->next = db->statements;
+	stmt->link = &db->statements;
+	if (stmt->next)
+		stmt->next->link = &stmt->next;
+	db->statements = stmt;
+	return stmt;
+}
+
+void vt_stmt_free(struct vt_stmt *stmt)
+{
+	if (!stmt)
+		return;
+	*stmt->link = stmt->next;
+	if (stmt->next)
+		stmt->next->link = stmt->link;
+	sqlite3_finalize(stmt->raw);
+	free(stmt);
+}
+
+void vt_stmt_bind_int(struct vt_stmt *stmt, int parameter, int64_t value)
+{
+	if (stmt)
+		sqlite3_bind_int64(stmt->raw, parameter, value);
+}
+
+void vt_stmt_bind_double(struct vt_stmt *stmt, int parameter, double value)
+{
+	if (stmt)
+		sqlite3_bind_double(stmt->raw, parameter, value);
+}
+
+void vt_stmt_bind_text(struct vt_stmt *stmt, int parameter, const char *text)
+{
+	vt_stmt_bind_text_len(stmt, parameter, text, -1);
+}
+
+void vt_stmt_bind_text_len(struct vt_stmt *stmt, int parameter, const char *text, int len)
+{
+	if (stmt)
+		sqlite3_bind_text(stmt->raw, parameter, text, len, SQLITE_TRANSIENT);
+}
+
+void vt_stmt_bind_blob(struct vt_stmt *stmt, int parameter, const void *bytes, int len)
+{
+	/* A NULL pointer would bind NULL, not an empty blob. */
+	if (stmt)
+		sqlite3_bind_blob(stmt->raw, parameter, len ? bytes : "", len, SQLITE_TRANSIENT);
+}
+
+void vt_stmt_bind_null(struct vt_stmt *stmt, int parameter)
+{
+	if (stmt)
+		sqlite3_bind_null(stmt->raw, parameter);
+}
+
+int vt_stmt_step(struct vt_stmt *stmt)
+{
+	int rc;
+
+	if (!stmt)
+		return -1;
+	rc = sqlite3_step(stmt->raw);
+	if (rc == SQLITE_ROW)
+		return 1;
+	if (rc != SQLITE_DONE)
+		fail(stmt->db);
+	sqlite3_reset(stmt->raw);
+	return rc == SQLITE_DONE ? 0 : -1;
+}
+
+void vt_stmt_reset(struct vt_stmt *stmt)
+{
+	if (stmt)
+		sqlite3_reset(stmt->raw);
+}
+
+int vt_stmt_is_null(struct vt_stmt *stmt, int column)
+{
+	return !stmt || sqlite3_column_type(stmt->raw, column) == SQLITE_NULL;
+}
+
+int64_t vt_stmt_int(struct vt_stmt *stmt, int column)
+{
+	return stmt ? sqlite3_column_int64(stmt->raw, column) : 0;
+}
+
+double vt_stmt_double(struct vt_stmt *stmt, int column)
+{
+	return stmt ? sqlite3_column_double(stmt->raw, column) : 0;
+}
+
+const char *vt_stmt_text(struct vt_stmt *stmt, int column)
+{
+	return stmt ? (const char *)sqlite3_column_text(stmt->raw, column) : NULL;
+}
+
+int vt_stmt_text_len(struct vt_stmt *stmt, int column)
+{
+	return stmt ? sqlite3_column_bytes(stmt->raw, column) : 0;
+}
+
+const void *vt_stmt_blob(struct vt_stmt *stmt, int column)
+{
+	return stmt ? sqlite3_column_blob(stmt->raw, column) : NULL;
+}
+
+int64_t vt_db_query_int(struct vt_db *db, const char *sql, int64_t fallback)
+{
+	struct vt_stmt *stmt = vt_db_prepare(db, sql);
+
+	if (vt_stmt_step(stmt) == 1 && !vt_stmt_is_null(stmt, 0))
+		fallback = vt_stmt_int(stmt, 0);
+	vt_stmt_free(stmt);
+	return fallback;
+}
+
+uint64_t vt_db_size_bytes(struct vt_db *db)
+{
+	return (uint64_t)vt_db_query_int(db, "PRAGMA page_count", 0) *
+	       (uint64_t)vt_db_query_int(db, "PRAGMA page_size", 0);
+}
+
+char *vt_db_run_get(struct vt_db *db, const char *key)
+{
+	struct vt_stmt *stmt = vt_db_prepare(db, "SELECT value FROM run WHERE key = ?");
+	char *value = NULL;
+
+	vt_stmt_bind_text(stmt, 1, key);
+	if (vt_stmt_step(stmt) == 1 && vt_stmt_text(stmt, 0))
+		value = vt_xstrdup(vt_stmt_text(stmt, 0));
+	vt_stmt_free(stmt);
+	return value;
+}
+
+int64_t vt_db_run_get_int(struct vt_db *db, const char *key, int64_t fallback)
+{
+	char *value = vt_db_run_get(db, key);
+
+	if (value)
+		fallback = strtoll(value, NULL, 10);
+	free(value);
+	return fallback;
+}
+
+int vt_db_run_set(struct vt_db *db, const char *key, const char *value)
+{
+	struct vt_stmt *stmt = vt_db_prepare(db, "INSERT OR REPLACE INTO run VALUES (?, ?)");
+	int rc;
+
+	vt_stmt_bind_text(stmt, 1, key);
+	vt_stmt_bind_text(stmt, 2, value);
+	rc = vt_stmt_step(stmt);
+	vt_stmt_free(stmt);
+	return rc;
+}
+
+int vt_db_run_set_int(struct vt_db *db, const char *key, int64_t value)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%lld", (long long)value);
+	return vt_db_run_set(db, key, text);
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/import/collect.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "analyzer/database/db.h"
+#include "analyzer/import/import.h"
+#include "analyzer/import/journal_file.h"
+#include "analyzer/base/process.h"
+#include "analyzer/import/resolve.h"
+#include "analyzer/base/util.h"
+
+/*
+ * Records per transaction: large enough that its cost does not matter, small enough for a live
+ * report.
+ */
+#define BATCH_RECORDS 65536
+
+/* Pauses between looks at a living journal. */
+#define SHORTEST_PAUSE_MS 1
+#define USUAL_PAUSE_MS    10
+#define LONGEST_PAUSE_MS  50
+
+/*
+ * How often a reader may keep the finished database from becoming one file, at one try per long
+ * pause.
+ */
+#define SINGLE_FILE_TRIES 100
+
+struct collect {
+	const struct vt_collect_options *options;
+	struct vt_journal_file journal;
+	struct vt_process process;
+	struct vt_import *import;
+	struct vt_db *db;
+	unsigned int pause_ms;
+	int is_dead; /* seen before the journal was read: what we then read is all */
+};
+
+static void publish(struct collect *c)
+{
+	struct vt_import_progress progress;
+
+	vt_import_get_progress(c->import, &progress);
+	vt_journal_file_publish(&c->journal, &progress, vt_db_size_bytes(c->db));
+	vt_journal_file_recycle(&c->journal, progress.imported_slots);
+}
+
+/* Imports one batch.  Returns the slots read, 0 at the end of what is there, -1 on failure. */
+static int64_t take_batch(struct collect *c, struct vt_diag *diag)
+{
+	uint64_t nr_slots;
+	const void *slots = vt_journal_file_slots(&c->journal, &nr_slots);
+	const struct vt_journal_header *header = vt_journal_file_header(&c->journal);
+	int64_t taken;
+
+	if (!slots) {
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", c->journal.path, strerror(errno));
+		return -1;
+	}
+	taken = vt_import_batch(c->import, header, slots, nr_slots, c->is_dead, BATCH_RECORDS,
+				diag);
+	if (taken > 0)
+		publish(c);
+	if (c->options->progress) {
+		struct vt_import_progress progress;
+
+		vt_import_get_progress(c->import, &progress);
+		c->options->progress(c->options->context, progress.imported_slots, nr_slots);
+	}
+	return taken;
+}
+
+/*
+ * Back-off while the program lives.  A small batch does not shorten the pause: a transaction per
+ * handful of events would cost the machine more than it gives.  A program in its exit handlers
+ * waits for us.
+ */
+static void pause_between(struct collect *c, int64_t taken)
+{
+	const struct vt_journal_header *header = vt_journal_file_header(&c->journal);
+
+	if (__atomic_load_n(&header->state, __ATOMIC_RELAXED) == VT_JOURNAL_EXITING)
+		c->pause_ms = SHORTEST_PAUSE_MS;
+	else if (taken > 0)
+		c->pause_ms = USUAL_PAUSE_MS;
+	else if (c->pause_ms < LONGEST_PAUSE_MS)
+		c->pause_ms =
+			c->pause_ms * 2 < LONGEST_PAUSE_MS ? c->pause_ms * 2 : LONGEST_PAUSE_MS;
+	vt_process_wait(&c->process, c->pause_ms);
+}
+
+static enum vt_collect_result follow(struct collect *c, struct vt_diag *diag)
+{
+	int64_t taken;
+
+	for (;;) {
+		c->is_dead = !vt_process_is_alive(&c->process);
+		taken = take_batch(c, diag);
+		if (taken < 0)
+			return VT_COLLECT_FAILED;
+		if (taken > BATCH_RECORDS / 2)
+			continue;
+		if (c->is_dead && !taken)
+			return VT_COLLECT_DONE;
+		if (!c->is_dead && !taken && !c->options->is_following)
+			return VT_COLLECT_ALIVE;
+		if (!c->is_dead)
+			pause_between(c, taken);
+	}
+}
+
+/* A reader of the live database can hold it for a moment; a WAL file that stays is complete too. */
+static void make_single_file(struct collect *c)
+{
+	struct timespec pause = { 0, LONGEST_PAUSE_MS * 1000000L };
+
+	for (int i = 0; i < SINGLE_FILE_TRIES && vt_db_make_single_file(c->db); i++)
+		nanosleep(&pause, NULL);
+}
+
+static int finish(struct collect *c, struct vt_diag *diag)
+{
+	if (vt_import_finish(c->import, vt_journal_file_header(&c->journal), diag) ||
+	    vt_resolve_frames(c->db, diag))
+		return -1;
+	make_single_file(c);
+	vt_import_close(c->import);
+	c->import = NULL;
+	vt_db_close(c->db);
+	c->db = NULL;
+	/* Last: from here on the database is all there is, and it is complete. */
+	if (vt_journal_file_delete(&c->journal)) {
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", c->journal.path, strerror(errno));
+		return -1;
+	}
+	return 0;
+}
+
+static int open_database(struct collect *c, const char *path, struct vt_diag *diag)
+{
+	enum vt_db_mode mode = access(path, F_OK) ? VT_DB_CREATE : VT_DB_WRITE;
+
+	if (vt_db_open(&c->db, path, mode, diag))
+		return -1;
+	return vt_import_open(&c->import, c->db, vt_journal_file_header(&c->journal), diag);
+}
+
+enum vt_collect_result vt_collect_run(const char *journal_path, const char *database_path,
+				      const struct vt_collect_options *options,
+				      struct vt_diag *diag)
+{
+	struct collect c = { .options = options, .pause_ms = SHORTEST_PAUSE_MS, .process.fd = -1 };
+	const struct vt_journal_header *header;
+	enum vt_collect_result result = VT_COLLECT_FAILED;
+
+	switch (vt_journal_file_open(&c.journal, journal_path, diag)) {
+	case VT_JOURNAL_OPENED:
+		break;
+	case VT_JOURNAL_FAILED:
+		return VT_COLLECT_FAILED;
+	case VT_JOURNAL_BUSY:
+		return VT_COLLECT_BUSY;
+	case VT_JOURNAL_GONE:
+		return VT_COLLECT_DONE;
+	}
+	header = vt_journal_file_header(&c.journal);
+	vt_process_open(&c.process, header->pid, header->process_start_ticks);
+	if (open_database(&c, database_path, diag))
+		goto out;
+	publish(&c);
+	result = follow(&c, diag);
+	if (result == VT_COLLECT_DONE && finish(&c, diag))
+		result = VT_COLLECT_FAILED;
+out:
+	vt_import_close(c.import);
+	vt_db_close(c.db);
+	vt_process_close(&c.process);
+	vt_journal_file_close(&c.journal);
+	return result;
+}

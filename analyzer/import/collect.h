@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_COLLECT_H
+#define VT_ANALYZER_COLLECT_H
+
+/*
+ * One journal to its database, from beginning to end: follows a living program, or takes up what a
+ * dead one left.
+ *
+ * The journal is deleted only after everything in it is in a finished database, and no earlier:
+ * stopped at any instruction, the next call goes on.
+ */
+
+#include <stdint.h>
+
+#include "analyzer/base/diag.h"
+
+enum vt_collect_result {
+	VT_COLLECT_DONE = 0,    /* the database is finished, the journal is gone */
+	VT_COLLECT_FAILED = -1, /* `diag` says why; the journal is kept */
+	VT_COLLECT_BUSY = -2,   /* somebody else does it at this moment */
+	VT_COLLECT_ALIVE = -3,  /* `is_following` was 0 and the program lives: imported so far */
+};
+
+struct vt_collect_options {
+	int is_following; /* stay until the program has ended */
+	/* Called now and then with the share that is done; may be NULL. */
+	void (*progress)(void *context, uint64_t slots_done, uint64_t slots_all);
+	void *context;
+};
+
+enum vt_collect_result vt_collect_run(const char *journal_path, const char *database_path,
+				      const struct vt_collect_options *options,
+				      struct vt_diag *diag);
+
+#endif

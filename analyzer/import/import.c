@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/import/import.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyzer/import/import_allocations.h"
+#include "analyzer/import/import_definitions.h"
+#include "analyzer/import/import_rows.h"
+#include "analyzer/import/import_stacks.h"
+#include "analyzer/import/journal_reader.h"
+#include "analyzer/import/peak.h"
+#include "analyzer/base/util.h"
+
+struct vt_import {
+	struct vt_db *db;
+	struct vt_journal_reader reader;
+	struct vt_import_rows rows;
+	struct vt_import_allocations allocations;
+	struct vt_import_stacks stacks;
+	struct vt_import_definitions definitions;
+	struct vt_peak peak;
+	struct vt_stmt *set;
+	uint64_t nr_events;
+	uint64_t lost_in_records; /* what LOST records say */
+	uint64_t start_time_ns;
+	uint64_t last_time_ns; /* of the latest event */
+};
+
+static int fail(struct vt_import *im, struct vt_diag *diag)
+{
+	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s; the journal is kept", vt_db_path(im->db),
+		    vt_db_error(im->db));
+	vt_db_rollback(im->db);
+	return -1;
+}
+
+static int set_int(struct vt_import *im, const char *key, uint64_t value)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRIu64, value);
+	vt_stmt_bind_text(im->set, 1, key);
+	vt_stmt_bind_text(im->set, 2, text);
+	return vt_stmt_step(im->set);
+}
+
+static uint64_t get_int(struct vt_import *im, const char *key)
+{
+	return (uint64_t)vt_db_run_get_int(im->db, key, 0);
+}
+
+/* The first transaction: whose run it is. */
+static int begin_run(struct vt_import *im, const struct vt_journal_header *header)
+{
+	int rc = vt_db_begin(im->db);
+
+	rc |= set_int(im, "pid", header->pid);
+	rc |= set_int(im, "start_time_ns", header->start_time_ns);
+	rc |= set_int(im, "start_realtime_ns", header->start_realtime_ns);
+	rc |= vt_db_run_set(im->db, "ended", "running");
+	/*
+	 * The database that the earlier chunks went to is not there any more: what was punched out
+	 * of the journal reads as zeros, which a living program's journal would make us wait for.
+	 */
+	if (header->imported_slots) {
+		vt_journal_reader_init(&im->reader,
+				       header->imported_slots / VT_CHUNK_SLOTS * VT_CHUNK_SLOTS);
+		im->reader.torn_records = im->reader.slot != 0;
+	}
+	rc |= set_int(im, "imported_slots", im->reader.slot);
+	return rc || vt_db_commit(im->db) ? -1 : 0;
+}
+
+static int resume_run(struct vt_import *im)
+{
+	vt_journal_reader_init(&im->reader, get_int(im, "imported_slots"));
+	im->reader.torn_records = get_int(im, "torn_records");
+	im->nr_events = get_int(im, "events");
+	im->lost_in_records = get_int(im, "lost_records");
+	im->allocations.nr_reused = get_int(im, "reused_addresses");
+	im->allocations.nr_unknown_frees = get_int(im, "unknown_frees");
+	im->last_time_ns = im->start_time_ns + get_int(im, "duration_ns");
+	if (vt_peak_load(&im->peak, im->db) || vt_import_stacks_resume(&im->stacks))
+		return -1;
+	return vt_import_allocations_resume(&im->allocations);
+}
+
+static int is_other_run(struct vt_import *im, const struct vt_journal_header *header)
+{
+	return get_int(im, "pid") != header->pid ||
+	       get_int(im, "start_time_ns") != header->start_time_ns ||
+	       get_int(im, "start_realtime_ns") != header->start_realtime_ns;
+}
+
+int vt_import_open(struct vt_import **out, struct vt_db *db, const struct vt_journal_header *header,
+		   struct vt_diag *diag)
+{
+	struct vt_import *im = vt_xcalloc(1, sizeof(*im));
+	char *pid = vt_db_run_get(db, "pid");
+	int rc;
+
+	im->db = db;
+	im->start_time_ns = im->last_time_ns = header->start_time_ns;
+	im->set = vt_db_prepare(db, "INSERT OR REPLACE INTO run VALUES (?,?)");
+	vt_journal_reader_init(&im->reader, 0);
+	vt_import_rows_init(&im->rows, db);
+	vt_import_allocations_init(&im->allocations, &im->rows, &im->peak);
+	vt_import_stacks_init(&im->stacks, db);
+	vt_import_definitions_init(&im->definitions, db);
+	if (pid && is_other_run(im, header)) {
+		vt_diag_set(diag, VT_EXIT_UNREADABLE,
+			    "%s: holds another run (pid %s); move it away to import this journal",
+			    vt_db_path(db), pid);
+		rc = -1;
+		goto out;
+	}
+	rc = pid ? resume_run(im) : begin_run(im, header);
+	if (rc)
+		fail(im, diag);
+out:
+	free(pid);
+	if (rc)
+		vt_import_close(im);
+	else
+		*out = im;
+	return rc;
+}
+
+void vt_import_close(struct vt_import *im)
+{
+	if (!im)
+		return;
+	vt_stmt_free(im->set);
+	vt_import_allocations_release(&im->allocations);
+	vt_import_rows_release(&im->rows);
+	vt_import_stacks_release(&im->stacks);
+	vt_import_definitions_release(&im->definitions);
+	vt_peak_release(&im->peak);
+	free(im);
+}
+
+static void note_time(struct vt_import *im, uint64_t time_ns)
+{
+	if (time_ns > im->last_time_ns)
+		im->last_time_ns = time_ns;
+}
+
+static int take_event(struct vt_import *im, const struct vt_event_record *event)
+{
+	note_time(im, event->time_ns);
+	if (vt_import_allocations_event(&im->allocations, ++im->nr_events, event))
+		return -1;
+	if (event->op != VT_OP_MEMORY_INFO)
+		return 0;
+	return vt_import_definitions_sample(&im->definitions, event,
+					    vt_peak_used(&im->peak, event->device));
+}
+
+static int take_mark(struct vt_import *im, const struct vt_mark_record *mark)
+{
+	note_time(im, mark->time_ns);
+	return vt_import_rows_mark(&im->rows, ++im->nr_events, mark);
+}
+
+static int take_module(struct vt_import *im, const struct vt_module_record *module)
+{
+	if (vt_import_stacks_module(&im->stacks, module))
+		return -1;
+	return vt_import_definitions_torch(&im->definitions, module);
+}
+
+static int take_record(struct vt_import *im, const struct vt_record *record)
+{
+	const void *p = record;
+
+	switch (record->type) {
+	case VT_RECORD_EVENT:
+		return take_event(im, p);
+	case VT_RECORD_MARK:
+		return take_mark(im, p);
+	case VT_RECORD_INFO:
+		return vt_import_definitions_info(&im->definitions, p);
+	case VT_RECORD_STRING:
+		return vt_import_definitions_string(&im->definitions, p);
+	case VT_RECORD_DEVICE:
+		return vt_import_definitions_device(&im->definitions, p);
+	case VT_RECORD_MODULE:
+		return take_module(im, p);
+	case VT_RECORD_NATIVE_STACK:
+		return vt_import_stacks_native(&im->stacks, p);
+	case VT_RECORD_PYTHON_CODE:
+		return vt_import_stacks_code(&im->stacks, p);
+	case VT_RECORD_PYTHON_STACK:
+		return vt_import_stacks_python(&im->stacks, p);
+	case VT_RECORD_LOST:
+		im->lost_in_records += ((const struct vt_lost_record *)p)->nr_events;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+/* The recorder counts in its header; records of losses reach us only if they found room. */
+static uint64_t lost_events(const struct vt_import *im, const struct vt_journal_header *header)
+{
+	uint64_t counted = __atomic_load_n(&header->lost_events, __ATOMIC_RELAXED);
+
+	return counted > im->lost_in_records ? counted : im->lost_in_records;
+}
+
+static int write_counts(struct vt_import *im, const struct vt_journal_header *header)
+{
+	int rc = 0;
+
+	rc |= set_int(im, "imported_slots", im->reader.slot);
+	rc |= set_int(im, "events", im->nr_events);
+	rc |= set_int(im, "lost_events", lost_events(im, header));
+	rc |= set_int(im, "lost_records", im->lost_in_records);
+	rc |= set_int(im, "torn_records", im->reader.torn_records);
+	rc |= set_int(im, "reused_addresses", im->allocations.nr_reused);
+	rc |= set_int(im, "unknown_frees", im->allocations.nr_unknown_frees);
+	rc |= set_int(im, "duration_ns", im->last_time_ns - im->start_time_ns);
+	return rc;
+}
+
+int64_t vt_import_batch(struct vt_import *im, const struct vt_journal_header *header,
+			const void *slots, uint64_t nr_slots, int is_writer_dead,
+			uint64_t max_records, struct vt_diag *diag)
+{
+	const uint64_t first_slot = im->reader.slot;
+	const struct vt_record *record;
+	int has_begun = 0, rc = 0;
+
+	im->reader.is_writer_dead = is_writer_dead;
+	vt_journal_reader_feed(&im->reader, slots, nr_slots);
+	while (max_records-- && (record = vt_journal_reader_next(&im->reader))) {
+		if (!has_begun && (has_begun = 1) && vt_db_begin(im->db))
+			return fail(im, diag);
+		if (take_record(im, record))
+			return fail(im, diag);
+	}
+	if (im->reader.slot == first_slot)
+		return 0;
+	if (!has_begun)
+		rc = vt_db_begin(im->db);
+	if (rc || vt_import_rows_flush(&im->rows) || vt_peak_save(&im->peak, im->db) ||
+	    write_counts(im, header) || vt_db_commit(im->db))
+		return fail(im, diag);
+	return (int64_t)(im->reader.slot - first_slot);
+}
+
+static int write_end(struct vt_import *im, const struct vt_journal_header *header)
+{
+	char *known = vt_db_run_get(im->db, "ended");
+	char text[32] = "killed";
+	int rc = 0;
+
+	if (header->has_exit_status) {
+		snprintf(text, sizeof(text), "exit %u", header->exit_status);
+		rc |= set_int(im, "exit_status", header->exit_status);
+	}
+	if (header->exit_time_ns)
+		note_time(im, header->exit_time_ns);
+	if (!known || !strcmp(known, "running"))
+		rc |= vt_db_run_set(im->db, "ended", text);
+	if (header->off_reason)
+		rc |= vt_db_run_set(im->db, "recording_stopped", strerror((int)header->off_reason));
+	free(known);
+	return rc;
+}
+
+/* What was only needed to go on, and what will never be known. */
+static const char clean_up[] =
+	"DELETE FROM python_line_table;"
+	"UPDATE python_frame SET line = 0 WHERE line < 0;"
+	"INSERT INTO python_code SELECT DISTINCT code, '', '?', 0 FROM python_frame"
+	" WHERE code NOT IN (SELECT id FROM python_code)";
+
+int vt_import_finish(struct vt_import *im, const struct vt_journal_header *header,
+		     struct vt_diag *diag)
+{
+	if (vt_db_begin(im->db) || write_end(im, header) || write_counts(im, header) ||
+	    vt_db_exec(im->db, clean_up) || vt_db_commit(im->db))
+		return fail(im, diag);
+	return 0;
+}
+
+void vt_import_get_progress(const struct vt_import *im, struct vt_import_progress *progress)
+{
+	const struct vt_peak_device *highest = vt_peak_highest(&im->peak);
+
+	progress->imported_slots = im->reader.slot;
+	progress->event_count = im->nr_events;
+	progress->peak_bytes = highest ? highest->peak_used_bytes : 0;
+	progress->peak_device = highest ? highest->id : 0;
+}

@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/import/import_allocations.h"
+
+#include <string.h>
+
+/* A1: which addresses can be confused with which. */
+enum address_class {
+	CLASS_BLOCK,
+	CLASS_POINTER,
+	CLASS_HANDLE,
+	CLASS_RANGE,
+};
+
+static struct vt_key key_of(unsigned int kind, uint64_t address)
+{
+	enum address_class class = kind == VT_KIND_BLOCK     ? CLASS_BLOCK
+				   : kind == VT_KIND_VMM     ? CLASS_HANDLE
+				   : kind == VT_KIND_ADDRESS ? CLASS_RANGE
+							     : CLASS_POINTER;
+
+	return (struct vt_key){ class, address, 0 };
+}
+
+void vt_import_allocations_init(struct vt_import_allocations *a, struct vt_import_rows *rows,
+				struct vt_peak *peak)
+{
+	memset(a, 0, sizeof(*a));
+	a->rows = rows;
+	a->peak = peak;
+}
+
+void vt_import_allocations_release(struct vt_import_allocations *a)
+{
+	for (size_t i = 0; i < a->last_frees.len; i++) {
+		vt_vector_release(&a->last_frees.items[i].ended);
+		vt_vector_release(&a->last_frees.items[i].removed);
+	}
+	vt_vector_release(&a->last_frees);
+	vt_vector_release(&a->open);
+	vt_vector_release(&a->unused);
+	vt_map_release(&a->places);
+	vt_map_release(&a->last_free_places);
+	vt_vmm_release(&a->vmm);
+}
+
+static void open_allocation(struct vt_import_allocations *a, const struct vt_open_allocation *what)
+{
+	uint64_t place;
+
+	if (a->unused.len) {
+		place = a->unused.items[--a->unused.len];
+		a->open.items[place] = *what;
+	} else {
+		place = a->open.len;
+		vt_vector_push(&a->open, *what);
+	}
+	vt_map_put(&a->places, key_of(what->kind, what->address), place);
+	vt_peak_add(a->peak, what->device, what->kind, what->size_bytes);
+}
+
+/*
+ * Ends the live allocation with that key at `event`.  Returns 0 where there is none; *what is a
+ * copy.
+ */
+static int end_allocation(struct vt_import_allocations *a, struct vt_key key, uint64_t event,
+			  const struct vt_event_record *record, struct vt_open_allocation *what)
+{
+	const uint64_t *found = vt_map_find(&a->places, key);
+	struct vt_row_end end = { .event = event };
+	uint64_t place;
+
+	if (!found)
+		return 0;
+	place = *found;
+	*what = a->open.items[place];
+	vt_map_remove(&a->places, key);
+	vt_vector_push(&a->unused, place);
+	vt_peak_remove(a->peak, what->device, what->kind, what->size_bytes);
+	if (!a->is_replaying) {
+		end.record = *record;
+		vt_import_rows_end(a->rows, what->row, what->id, &end);
+	}
+	return 1;
+}
+
+static int write_event(struct vt_import_allocations *a, uint64_t event,
+		       const struct vt_event_record *record)
+{
+	return a->is_replaying ? 0 : vt_import_rows_event(a->rows, event, record);
+}
+
+/* This thread's last free, emptied and set to the given one. */
+static struct vt_last_free *begin_free(struct vt_import_allocations *a, uint64_t event,
+				       const struct vt_event_record *record)
+{
+	struct vt_key key = { record->thread, 0, 0 };
+	const uint64_t *found = vt_map_find(&a->last_free_places, key);
+	struct vt_last_free *last;
+
+	if (!found) {
+		vt_map_put(&a->last_free_places, key, a->last_frees.len);
+		vt_vector_push(&a->last_frees, ((struct vt_last_free){ 0 }));
+		last = &a->last_frees.items[a->last_frees.len - 1];
+	} else {
+		last = &a->last_frees.items[*found];
+	}
+	last->event = event;
+	last->record = *record;
+	last->ended.len = 0;
+	last->removed.len = 0;
+	return last;
+}
+
+static void take_alloc(struct vt_import_allocations *a, uint64_t event,
+		       const struct vt_event_record *record)
+{
+	struct vt_open_allocation old, new = {
+		.id = event,
+		.row = VT_ROW_WRITTEN,
+		.address = record->address,
+		.size_bytes = record->size_bytes,
+		.device = record->device,
+		.kind = record->kind,
+	};
+
+	a->nr_reused += (uint64_t)end_allocation(a, key_of(record->kind, record->address), event,
+						 record, &old);
+	if (!a->is_replaying)
+		new.row = vt_import_rows_allocation(a->rows, event, record);
+	open_allocation(a, &new);
+	if (record->kind == VT_KIND_VMM)
+		vt_vmm_create(&a->vmm, record->address);
+}
+
+static int take_block_free(struct vt_import_allocations *a, uint64_t event,
+			   const struct vt_event_record *record)
+{
+	struct vt_open_allocation what;
+
+	if (end_allocation(a, key_of(record->kind, record->address), event, record, &what))
+		return 0;
+	a->nr_unknown_frees++;
+	return write_event(a, event, record);
+}
+
+static int take_free(struct vt_import_allocations *a, uint64_t event,
+		     const struct vt_event_record *record)
+{
+	struct vt_last_free *last;
+	struct vt_open_allocation what;
+
+	/* A framework's free cannot fail: only the driver's are remembered. */
+	if (record->kind == VT_KIND_BLOCK)
+		return take_block_free(a, event, record);
+	last = begin_free(a, event, record);
+	if (record->kind != VT_KIND_VMM &&
+	    end_allocation(a, key_of(record->kind, record->address), event, record, &what)) {
+		vt_vector_push(&last->ended, what);
+		return 0;
+	}
+	last->event = 0;
+	a->nr_unknown_frees++;
+	return write_event(a, event, record);
+}
+
+/* Ends the memory behind every removed mapping that nothing holds any more. */
+static void end_unheld(struct vt_import_allocations *a, uint64_t event,
+		       const struct vt_event_record *record, const struct vt_vmm_mappings *removed,
+		       struct vt_open_allocations *ended)
+{
+	struct vt_open_allocation what;
+
+	for (size_t i = 0; i < removed->len; i++) {
+		uint64_t handle = removed->items[i].handle;
+
+		if (!vt_vmm_is_held(&a->vmm, handle) &&
+		    end_allocation(a, key_of(VT_KIND_VMM, handle), event, record, &what))
+			vt_vector_push(ended, what);
+	}
+}
+
+static int take_release(struct vt_import_allocations *a, uint64_t event,
+			const struct vt_event_record *record)
+{
+	struct vt_last_free *last = begin_free(a, event, record);
+	struct vt_open_allocation what;
+
+	if (vt_vmm_drop_reference(&a->vmm, record->address) &&
+	    end_allocation(a, key_of(VT_KIND_VMM, record->address), event, record, &what))
+		vt_vector_push(&last->ended, what);
+	return write_event(a, event, record);
+}
+
+static int take_unmap(struct vt_import_allocations *a, uint64_t event,
+		      const struct vt_event_record *record)
+{
+	struct vt_last_free *last = begin_free(a, event, record);
+
+	vt_vmm_remove_mappings(&a->vmm, record->address, record->size_bytes, &last->removed);
+	end_unheld(a, event, record, &last->removed, &last->ended);
+	return write_event(a, event, record);
+}
+
+static int take_map(struct vt_import_allocations *a, uint64_t event,
+		    const struct vt_event_record *record)
+{
+	struct vt_vmm_mapping mapping = { record->address, record->size_bytes, record->extra };
+	struct vt_open_allocations ended = { 0 };
+	struct vt_vmm_mappings removed = { 0 };
+
+	vt_vmm_add_mapping(&a->vmm, &mapping, &removed);
+	end_unheld(a, event, record, &removed, &ended);
+	vt_vector_release(&ended);
+	vt_vector_release(&removed);
+	return write_event(a, event, record);
+}
+
+/* Undoes what the last free did to the state and the rows. */
+static void take_back(struct vt_import_allocations *a, struct vt_last_free *last)
+{
+	struct vt_vmm_mappings displaced = { 0 };
+	struct vt_row_end none = { 0 };
+
+	if (last->record.op == VT_OP_RELEASE)
+		vt_vmm_add_reference(&a->vmm, last->record.address);
+	for (size_t i = 0; i < last->removed.len; i++)
+		vt_vmm_add_mapping(&a->vmm, &last->removed.items[i], &displaced);
+	vt_vector_release(&displaced);
+	for (size_t i = 0; i < last->ended.len; i++) {
+		const struct vt_open_allocation *what = &last->ended.items[i];
+
+		/* Given out again in between: then it was free after all. */
+		if (vt_map_find(&a->places, key_of(what->kind, what->address)))
+			continue;
+		open_allocation(a, what);
+		if (!a->is_replaying)
+			vt_import_rows_end(a->rows, what->row, what->id, &none);
+	}
+}
+
+/* A plain free had no row of its own so far, it was the end of an allocation: now it gets one. */
+static int write_failed_free(struct vt_import_allocations *a, const struct vt_last_free *last)
+{
+	struct vt_event_record record = last->record;
+
+	record.kind = (uint16_t)last->ended.items[0].kind;
+	record.device = last->ended.items[0].device;
+	record.size_bytes = last->ended.items[0].size_bytes;
+	record.extra = 0;
+	return write_event(a, last->event, &record);
+}
+
+static int take_free_failed(struct vt_import_allocations *a, uint64_t event,
+			    const struct vt_event_record *record)
+{
+	const uint64_t *found =
+		vt_map_find(&a->last_free_places, (struct vt_key){ record->thread, 0, 0 });
+	struct vt_last_free *last = found ? &a->last_frees.items[*found] : NULL;
+
+	if (!last || !last->event || last->record.address != record->address)
+		return write_event(a, event, record);
+	take_back(a, last);
+	if (last->record.op == VT_OP_FREE && write_failed_free(a, last))
+		return -1;
+	last->event = 0;
+	return write_event(a, event, record);
+}
+
+static int dispatch(struct vt_import_allocations *a, uint64_t event,
+		    const struct vt_event_record *record)
+{
+	switch (record->op) {
+	case VT_OP_ALLOC:
+		take_alloc(a, event, record);
+		return 0;
+	case VT_OP_FREE:
+		return take_free(a, event, record);
+	case VT_OP_FREE_FAILED:
+		return take_free_failed(a, event, record);
+	case VT_OP_MAP:
+		return take_map(a, event, record);
+	case VT_OP_UNMAP:
+		return take_unmap(a, event, record);
+	case VT_OP_RELEASE:
+		return take_release(a, event, record);
+	case VT_OP_RETAIN:
+		vt_vmm_add_reference(&a->vmm, record->address);
+		return write_event(a, event, record);
+	case VT_OP_UNRESERVE:
+		/* If it fails there is nothing to take back. */
+		begin_free(a, 0, record);
+		return write_event(a, event, record);
+	case VT_OP_OUT_OF_MEMORY:
+		return vt_import_rows_out_of_memory(a->rows, event, record);
+	default:
+		return write_event(a, event, record);
+	}
+}
+
+int vt_import_allocations_event(struct vt_import_allocations *a, uint64_t event,
+				const struct vt_event_record *record)
+{
+	int rc = dispatch(a, event, record);
+
+	vt_peak_settle(a->peak, event);
+	return rc;
+}
+
+/* Runs the history of vmm memory through the same code again, without writing. */
+static int replay_vmm(struct vt_import_allocations *a)
+{
+	struct vt_stmt *stmt =
+		vt_db_prepare(a->rows->db,
+			      "SELECT id, 1, thread, device, address, size_bytes, 0 FROM allocation"
+			      " WHERE kind = 3 UNION ALL SELECT id, op, thread, device, address, "
+			      "size_bytes, extra FROM event"
+			      " WHERE kind = 3 ORDER BY 1");
+	struct vt_event_record record = { .kind = VT_KIND_VMM };
+	uint64_t nr_reused = a->nr_reused, nr_unknown_frees = a->nr_unknown_frees;
+	int rc;
+
+	a->is_replaying = 1;
+	while ((rc = vt_stmt_step(stmt)) == 1) {
+		record.op = (uint16_t)vt_stmt_int(stmt, 1);
+		record.thread = (uint32_t)vt_stmt_int(stmt, 2);
+		record.device = (int32_t)vt_stmt_int(stmt, 3);
+		record.address = (uint64_t)vt_stmt_int(stmt, 4);
+		record.size_bytes = (uint64_t)vt_stmt_int(stmt, 5);
+		record.extra = (uint64_t)vt_stmt_int(stmt, 6);
+		dispatch(a, (uint64_t)vt_stmt_int(stmt, 0), &record);
+	}
+	a->is_replaying = 0;
+	vt_stmt_free(stmt);
+	a->nr_reused = nr_reused;
+	a->nr_unknown_frees = nr_unknown_frees;
+	return rc;
+}
+
+static void read_allocation(struct vt_stmt *stmt, struct vt_open_allocation *what)
+{
+	what->row = VT_ROW_WRITTEN;
+	what->id = (uint64_t)vt_stmt_int(stmt, 0);
+	what->kind = (uint32_t)vt_stmt_int(stmt, 1);
+	what->device = (int32_t)vt_stmt_int(stmt, 2);
+	what->address = (uint64_t)vt_stmt_int(stmt, 3);
+	what->size_bytes = (uint64_t)vt_stmt_int(stmt, 4);
+}
+
+static int load_open(struct vt_import_allocations *a)
+{
+	struct vt_stmt *stmt =
+		vt_db_prepare(a->rows->db,
+			      "SELECT id, kind, device, address, size_bytes FROM allocation"
+			      " WHERE freed_event IS NULL AND kind != 3 ORDER BY id");
+	struct vt_open_allocation what;
+	int rc;
+
+	while ((rc = vt_stmt_step(stmt)) == 1) {
+		read_allocation(stmt, &what);
+		open_allocation(a, &what);
+	}
+	vt_stmt_free(stmt);
+	return rc;
+}
+
+/* Whether the thread's last free known so far came before `event`. */
+static int is_later(struct vt_import_allocations *a, uint32_t thread, uint64_t event)
+{
+	const uint64_t *found = vt_map_find(&a->last_free_places, (struct vt_key){ thread, 0, 0 });
+
+	return !found || a->last_frees.items[*found].event < event;
+}
+
+/* Each thread's last driver free, where it ended an allocation (an end by reuse, A2, was none). */
+static int load_last_frees(struct vt_import_allocations *a)
+{
+	struct vt_stmt *stmt = vt_db_prepare(
+		a->rows->db,
+		"SELECT id, kind, device, address, size_bytes, freed_thread, freed_time_ns,"
+		" freed_function, freed_native_stack, freed_python_stack, max(freed_event)"
+		" FROM allocation a WHERE freed_event IS NOT NULL AND kind NOT IN (1, 3)"
+		" AND NOT EXISTS (SELECT 1 FROM allocation b WHERE b.id = a.freed_event) GROUP BY "
+		"freed_thread");
+	int rc;
+
+	while ((rc = vt_stmt_step(stmt)) == 1) {
+		struct vt_event_record record = { .op = VT_OP_FREE };
+		uint64_t event = (uint64_t)vt_stmt_int(stmt, 10);
+		struct vt_open_allocation what;
+
+		read_allocation(stmt, &what);
+		record.kind = (uint16_t)what.kind;
+		record.device = what.device;
+		record.address = what.address;
+		record.thread = (uint32_t)vt_stmt_int(stmt, 5);
+		record.time_ns = (uint64_t)vt_stmt_int(stmt, 6);
+		record.function = (uint32_t)vt_stmt_int(stmt, 7);
+		record.native_stack = (uint32_t)vt_stmt_int(stmt, 8);
+		record.python_stack = (uint32_t)vt_stmt_int(stmt, 9);
+		if (is_later(a, record.thread, event))
+			vt_vector_push(&begin_free(a, event, &record)->ended, what);
+	}
+	vt_stmt_free(stmt);
+	return rc;
+}
+
+/*
+ * Frees of unknown addresses, failed ones and those of address ranges leave nothing to take back.
+ */
+static int load_void_frees(struct vt_import_allocations *a)
+{
+	struct vt_stmt *stmt = vt_db_prepare(a->rows->db,
+					     "SELECT thread, max(id) FROM event"
+					     " WHERE op IN (2, 3, 5) GROUP BY thread");
+	struct vt_event_record record = { 0 };
+	int rc;
+
+	while ((rc = vt_stmt_step(stmt)) == 1) {
+		record.thread = (uint32_t)vt_stmt_int(stmt, 0);
+		if (is_later(a, record.thread, (uint64_t)vt_stmt_int(stmt, 1)))
+			begin_free(a, 0, &record);
+	}
+	vt_stmt_free(stmt);
+	return rc;
+}
+
+int vt_import_allocations_resume(struct vt_import_allocations *a)
+{
+	if (replay_vmm(a) || load_open(a) || load_last_frees(a) || load_void_frees(a))
+		return -1;
+	return 0;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_IMPORT_ALLOCATIONS_H
+#define VT_ANALYZER_IMPORT_ALLOCATIONS_H
+
+/*
+ * Pairs allocations with their frees, in journal order.
+ *
+ *  A1  An address is looked up among blocks, or among everything the driver gives out (whatever
+ *      function frees it), or among vmm handles: a block and its segment may start at the same
+ *      address.
+ *  A2  An allocation at an address that is still live ends the old one at this event and is
+ *      counted: its free was lost.
+ *  A3  A free of an unknown address becomes an event row and is counted.
+ *  A4  free_failed takes back the thread's last free; both stay visible as event rows.
+ *  A5  vmm memory ends with its last reference or mapping.
+ *  A6  All of this state can be rebuilt from the database (resume), so that an import may stop
+ *      anywhere.
+ */
+
+#include <stdint.h>
+
+#include "analyzer/import/import_rows.h"
+#include "analyzer/import/peak.h"
+#include "analyzer/import/vmm.h"
+
+struct vt_open_allocation {
+	uint64_t id;
+	uint64_t row;
+	uint64_t address;
+	uint64_t size_bytes;
+	int32_t device;
+	uint32_t kind;
+};
+
+VT_VECTOR_DECLARE(vt_open_allocations, struct vt_open_allocation);
+
+/* A thread's last free, release or unmap: what a free_failed would take back. */
+struct vt_last_free {
+	uint64_t event; /* 0 = none, or one of an unknown address */
+	struct vt_event_record record;
+	struct vt_open_allocations ended;
+	struct vt_vmm_mappings removed;
+};
+
+struct vt_import_allocations {
+	struct vt_import_rows *rows; /* borrowed */
+	struct vt_peak *peak;        /* borrowed */
+	struct vt_open_allocations open;
+	VT_VECTOR(uint64_t) unused; /* places in `open` */
+	struct vt_map places;       /* {class, address} -> place in `open` */
+	struct vt_vmm vmm;
+	VT_VECTOR(struct vt_last_free) last_frees;
+	struct vt_map last_free_places; /* thread -> place in last_frees */
+	uint64_t nr_reused;
+	uint64_t nr_unknown_frees;
+	int is_replaying; /* rebuilding the state: no rows are written */
+};
+
+void vt_import_allocations_init(struct vt_import_allocations *a, struct vt_import_rows *rows,
+				struct vt_peak *peak);
+void vt_import_allocations_release(struct vt_import_allocations *a);
+
+/* Rebuilds the state from the rows of an earlier import, totals in `peak` included.  0 or -1. */
+int vt_import_allocations_resume(struct vt_import_allocations *a);
+
+/* One event record.  0 or -1 with vt_db_error(). */
+int vt_import_allocations_event(struct vt_import_allocations *a, uint64_t event,
+				const struct vt_event_record *record);
+
+#endif

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/import/input.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "analyzer/import/collect.h"
+#include "analyzer/import/journal_file.h"
+#include "analyzer/base/process.h"
+#include "analyzer/import/resolve.h"
+#include "analyzer/base/util.h"
+
+#define DATABASE_SUFFIX ".db"
+#define JOURNAL_SUFFIX  ".journal"
+
+/*
+ * The collector of a dead program is waited for this long; it imports millions of events in that
+ * time.
+ */
+#define LONGEST_WAIT_MS 60000
+#define PAUSE_MS        20
+
+/* Only imports that last longer than this show a progress line. */
+#define QUIET_NS 1000000000ull
+
+static int has_suffix(const char *path, const char *suffix)
+{
+	size_t len = strlen(path), suffix_len = strlen(suffix);
+
+	return len > suffix_len && !strcmp(path + len - suffix_len, suffix);
+}
+
+void vt_input_paths(const char *path, char **database_path, char **journal_path)
+{
+	size_t stem = strlen(path);
+
+	if (has_suffix(path, DATABASE_SUFFIX))
+		stem -= strlen(DATABASE_SUFFIX);
+	else if (has_suffix(path, JOURNAL_SUFFIX))
+		stem -= strlen(JOURNAL_SUFFIX);
+	*database_path = vt_xasprintf("%.*s%s", (int)stem, path, DATABASE_SUFFIX);
+	*journal_path = vt_xasprintf("%.*s%s", (int)stem, path, JOURNAL_SUFFIX);
+	/* A database under a name of the user's own choice. */
+	if (!has_suffix(path, DATABASE_SUFFIX) && !has_suffix(path, JOURNAL_SUFFIX) &&
+	    access(*database_path, F_OK) && access(*journal_path, F_OK)) {
+		free(*database_path);
+		*database_path = vt_xstrdup(path);
+	}
+}
+
+struct progress {
+	uint64_t start_ns;
+	int is_shown;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static void show_progress(void *context, uint64_t done, uint64_t all)
+{
+	struct progress *progress = context;
+
+	if (!all || now_ns() - progress->start_ns < QUIET_NS)
+		return;
+	progress->is_shown = 1;
+	fprintf(stderr, "\rvtrace: importing the journal: %3llu %%",
+		(unsigned long long)(done * 100 / all));
+}
+
+static int is_writer_alive(const char *journal)
+{
+	struct vt_journal_header header;
+	struct vt_process process;
+	int is_alive;
+
+	/* Gone in this moment: finished. */
+	if (vt_journal_file_peek(journal, &header, NULL))
+		return 0;
+	vt_process_open(&process, header.pid, header.process_start_ticks);
+	is_alive = vt_process_is_alive(&process);
+	vt_process_close(&process);
+	return is_alive;
+}
+
+/*
+ * Somebody else imports.  Returns 1 when there is something to do again (it has ended), 0 if its
+ * database is to be read as it is: the program lives.
+ */
+static int wait_for_collector(const char *journal, const char *database, struct vt_diag *diag)
+{
+	struct timespec pause = { 0, PAUSE_MS * 1000000L };
+
+	for (int waited = 0; waited < LONGEST_WAIT_MS; waited += PAUSE_MS) {
+		if (access(journal, F_OK) || !vt_journal_file_is_held(journal))
+			return 1;
+		if (is_writer_alive(journal) && !access(database, F_OK))
+			return 0;
+		nanosleep(&pause, NULL);
+	}
+	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: its collector has not finished within %d s",
+		    journal, LONGEST_WAIT_MS / 1000);
+	return -1;
+}
+
+/* Brings the database up to the journal.  0, or -1 with `diag` filled. */
+static int take_up(const char *journal, const char *database, int *is_live, struct vt_diag *diag)
+{
+	struct progress progress = { .start_ns = now_ns() };
+	struct vt_collect_options options = { .context = &progress };
+	enum vt_collect_result result;
+	int rc;
+
+	options.progress = isatty(STDERR_FILENO) ? show_progress : NULL;
+	do {
+		result = vt_collect_run(journal, database, &options, diag);
+		rc = result == VT_COLLECT_BUSY ? wait_for_collector(journal, database, diag) : 0;
+	} while (rc > 0 && !access(journal, F_OK));
+	if (progress.is_shown)
+		fputs("\r\033[K", stderr);
+	*is_live = result == VT_COLLECT_ALIVE || (result == VT_COLLECT_BUSY && !rc);
+	return rc < 0 || result == VT_COLLECT_FAILED ? -1 : 0;
+}
+
+/* A living program's collector leaves the symbols to whoever wants to read them. */
+static void resolve_live(const char *database)
+{
+	struct vt_db *db;
+
+	if (vt_db_open(&db, database, VT_DB_WRITE, NULL))
+		return;
+	vt_resolve_frames(db, NULL);
+	vt_db_close(db);
+}
+
+int vt_input_open(const char *path, struct vt_db **db, struct vt_diag *diag)
+{
+	char *database, *journal;
+	int is_live = 0, rc = -1;
+
+	vt_input_paths(path, &database, &journal);
+	if (access(database, F_OK) && access(journal, F_OK)) {
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", path, strerror(errno));
+		goto out;
+	}
+	if (!access(journal, F_OK) && take_up(journal, database, &is_live, diag))
+		goto out;
+	if (is_live)
+		resolve_live(database);
+	rc = vt_db_open(db, database, VT_DB_READ, diag);
+out:
+	free(database);
+	free(journal);
+	return rc;
+}

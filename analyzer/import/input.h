@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_INPUT_H
+#define VT_ANALYZER_INPUT_H
+
+/*
+ * From what the user typed to an open database.  NAME, NAME.db and NAME.journal all mean the same
+ * recording.  An unfinished journal beside it is imported first; where a collector is still at work
+ * on a living program, what is there so far is read (run.ended = "running"); on a dead one, its end
+ * is waited for.
+ */
+
+#include "analyzer/database/db.h"
+#include "analyzer/base/diag.h"
+
+/*
+ * Opens for reading.  Returns 0, or -1 with `diag` filled (exit code 3): missing, foreign,
+ * truncated, empty, newer, no permission, no room to import into.  An import that fails leaves the
+ * journal where it is.
+ */
+int vt_input_open(const char *path, struct vt_db **db, struct vt_diag *diag);
+
+/* The two files that belong to `path`; both are the caller's to free(). */
+void vt_input_paths(const char *path, char **database_path, char **journal_path);
+
+#endif

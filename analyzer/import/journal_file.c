@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/import/journal_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "analyzer/base/util.h"
+
+#define LOCK_TRIES    5
+#define LOCK_PAUSE_NS 10000000
+
+static int refuse(enum vt_journal_refusal refusal, const char *path,
+		  const struct vt_journal_header *header, struct vt_diag *diag)
+{
+	switch (refusal) {
+	case VT_JOURNAL_OK:
+		return 0;
+	case VT_JOURNAL_EMPTY:
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: empty journal, nothing was recorded",
+			    path);
+		break;
+	case VT_JOURNAL_FOREIGN:
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: not a vtrace journal", path);
+		break;
+	case VT_JOURNAL_NEWER:
+		vt_diag_set(diag, VT_EXIT_UNREADABLE,
+			    "%s: made by a newer vtrace: version %u for readers from %u, this one "
+			    "(%s) reads %d",
+			    path, header->version, header->minimum_reader, VTRACE_VERSION,
+			    VT_JOURNAL_VERSION);
+		break;
+	case VT_JOURNAL_DAMAGED:
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: damaged journal header", path);
+		break;
+	}
+	return -1;
+}
+
+/* Reads and checks the header with plain reads. */
+static int read_header(int fd, const char *path, struct vt_journal_header *header,
+		       struct vt_diag *diag)
+{
+	struct stat st;
+	ssize_t len;
+
+	memset(header, 0, sizeof(*header));
+	if (fstat(fd, &st)) {
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", path, strerror(errno));
+		return -1;
+	}
+	if (!S_ISREG(st.st_mode)) {
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: not a regular file", path);
+		return -1;
+	}
+	len = pread(fd, header, sizeof(*header), 0);
+	if (len < 0) {
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", path, strerror(errno));
+		return -1;
+	}
+	if (len > 0 && len < (ssize_t)sizeof(*header) && header->magic != VT_JOURNAL_MAGIC)
+		return refuse(VT_JOURNAL_FOREIGN, path, header, diag);
+	if (refuse(vt_journal_check(header, (size_t)len), path, header, diag))
+		return -1;
+	return st.st_size < VT_JOURNAL_HEADER_BYTES ? refuse(VT_JOURNAL_EMPTY, path, header, diag)
+						    : 0;
+}
+
+/* Maps what the file has now; unmaps what was mapped before. */
+static int map_again(struct vt_journal_file *file, uint64_t bytes)
+{
+	void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file->fd, 0);
+
+	if (map == MAP_FAILED)
+		return -1;
+	if (file->map)
+		munmap(file->map, file->map_bytes);
+	file->map = map;
+	file->map_bytes = bytes;
+	return 0;
+}
+
+static void release(struct vt_journal_file *file)
+{
+	if (file->map)
+		munmap(file->map, file->map_bytes);
+	if (file->fd >= 0)
+		close(file->fd);
+	free(file->path);
+	memset(file, 0, sizeof(*file));
+	file->fd = -1;
+}
+
+/* Another command may be asking vt_journal_file_is_held, which takes the lock for an instant. */
+static int lock(int fd)
+{
+	struct timespec pause = { 0, LOCK_PAUSE_NS };
+	int rc = -1;
+
+	for (int i = 0; i < LOCK_TRIES && (rc = flock(fd, LOCK_EX | LOCK_NB)); i++) {
+		if (errno != EWOULDBLOCK)
+			break;
+		nanosleep(&pause, NULL);
+	}
+	return rc;
+}
+
+enum vt_journal_open vt_journal_file_open(struct vt_journal_file *file, const char *path,
+					  struct vt_diag *diag)
+{
+	enum vt_journal_open rc = VT_JOURNAL_FAILED;
+	struct vt_journal_header header;
+	struct stat st;
+
+	memset(file, 0, sizeof(*file));
+	file->path = vt_xstrdup(path);
+	file->fd = open(path, O_RDWR | O_CLOEXEC);
+	if (file->fd < 0) {
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", path, strerror(errno));
+		goto out;
+	}
+	if (read_header(file->fd, path, &header, diag))
+		goto out;
+	if (lock(file->fd)) {
+		rc = errno == EWOULDBLOCK ? VT_JOURNAL_BUSY : VT_JOURNAL_FAILED;
+		if (rc == VT_JOURNAL_FAILED)
+			vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", path, strerror(errno));
+		goto out;
+	}
+	/* The former holder deletes the file before it lets go of the lock. */
+	if (fstat(file->fd, &st) || st.st_nlink == 0) {
+		rc = VT_JOURNAL_GONE;
+		goto out;
+	}
+	if (map_again(file, (uint64_t)st.st_size)) {
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", path, strerror(errno));
+		goto out;
+	}
+	__atomic_store_n(&vt_journal_file_header(file)->importer_pid, (uint32_t)getpid(),
+			 __ATOMIC_RELAXED);
+	return VT_JOURNAL_OPENED;
+out:
+	release(file);
+	return rc;
+}
+
+void vt_journal_file_close(struct vt_journal_file *file)
+{
+	if (file->map)
+		__atomic_store_n(&vt_journal_file_header(file)->importer_pid, 0, __ATOMIC_RELAXED);
+	release(file);
+}
+
+int vt_journal_file_peek(const char *path, struct vt_journal_header *header, struct vt_diag *diag)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int rc;
+
+	if (fd < 0) {
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", path, strerror(errno));
+		return -1;
+	}
+	rc = read_header(fd, path, header, diag);
+	close(fd);
+	return rc;
+}
+
+int vt_journal_file_is_held(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int is_held;
+
+	if (fd < 0)
+		return 0;
+	is_held = flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
+	close(fd);
+	return is_held;
+}
+
+struct vt_journal_header *vt_journal_file_header(struct vt_journal_file *file)
+{
+	return file->map;
+}
+
+const void *vt_journal_file_slots(struct vt_journal_file *file, uint64_t *nr_slots)
+{
+	/* The head first: whatever it counts was grown into the file before. */
+	uint64_t head =
+		__atomic_load_n(&vt_journal_file_header(file)->head_slots, __ATOMIC_ACQUIRE);
+	uint64_t in_file;
+	struct stat st;
+
+	if (fstat(file->fd, &st))
+		return NULL;
+	if ((uint64_t)st.st_size < VT_JOURNAL_HEADER_BYTES) {
+		errno = EIO;
+		return NULL;
+	}
+	if ((uint64_t)st.st_size != file->map_bytes && map_again(file, (uint64_t)st.st_size))
+		return NULL;
+	in_file = (file->map_bytes - VT_JOURNAL_HEADER_BYTES) / VT_SLOT_BYTES;
+	*nr_slots = head < in_file ? head : in_file;
+	return (const char *)file->map + VT_JOURNAL_HEADER_BYTES;
+}
+
+void vt_journal_file_publish(struct vt_journal_file *file,
+			     const struct vt_import_progress *progress, uint64_t database_bytes)
+{
+	struct vt_journal_header *header = vt_journal_file_header(file);
+
+	__atomic_store_n(&header->event_count, progress->event_count, __ATOMIC_RELAXED);
+	__atomic_store_n(&header->peak_bytes, progress->peak_bytes, __ATOMIC_RELAXED);
+	__atomic_store_n(&header->peak_device, progress->peak_device, __ATOMIC_RELAXED);
+	__atomic_store_n(&header->database_bytes, database_bytes, __ATOMIC_RELAXED);
+	/* Last, with release: who sees this count sees the figures that belong to it. */
+	__atomic_store_n(&header->imported_slots, progress->imported_slots, __ATOMIC_RELEASE);
+}
+
+void vt_journal_file_recycle(struct vt_journal_file *file, uint64_t slot)
+{
+	uint64_t chunks = slot / VT_CHUNK_SLOTS;
+	off_t start = (off_t)(VT_JOURNAL_HEADER_BYTES + file->punched_chunks * VT_CHUNK_BYTES);
+
+	if (chunks <= file->punched_chunks)
+		return;
+	/* Refused by file systems without holes: the journal is then as large as it was written. */
+	fallocate(file->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, start,
+		  (off_t)((chunks - file->punched_chunks) * VT_CHUNK_BYTES));
+	file->punched_chunks = chunks;
+}
+
+int vt_journal_file_delete(struct vt_journal_file *file)
+{
+	return unlink(file->path);
+}

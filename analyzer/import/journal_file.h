@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_JOURNAL_FILE_H
+#define VT_ANALYZER_JOURNAL_FILE_H
+
+/*
+ * A journal as a file: one importer at a time holds it (an exclusive flock), reads it through a
+ * mapping that follows its growth, publishes its progress in the header and gives imported chunks
+ * back to the file system.
+ */
+
+#include <stdint.h>
+
+#include "analyzer/base/diag.h"
+#include "analyzer/import/import.h"
+#include "common/journal_format.h"
+
+struct vt_journal_file {
+	int fd;
+	char *path;
+	void *map; /* the whole file; only the importer's part of the header is written */
+	uint64_t map_bytes;
+	uint64_t punched_chunks; /* chunks below were given back */
+};
+
+enum vt_journal_open {
+	VT_JOURNAL_OPENED = 0,
+	VT_JOURNAL_FAILED = -1, /* `diag` says why: missing, empty, foreign, newer, damaged */
+	VT_JOURNAL_BUSY = -2,   /* another importer holds it */
+	VT_JOURNAL_GONE = -3,   /* another importer finished it in this moment */
+};
+
+/* Opens and locks.  On anything but VT_JOURNAL_OPENED nothing is held and nothing was modified. */
+enum vt_journal_open vt_journal_file_open(struct vt_journal_file *file, const char *path,
+					  struct vt_diag *diag);
+/* Gives the lock back; `importer_pid` is cleared. */
+void vt_journal_file_close(struct vt_journal_file *file);
+
+/* A copy of the header of a journal that somebody else may hold.  0, or -1 with `diag` filled. */
+int vt_journal_file_peek(const char *path, struct vt_journal_header *header, struct vt_diag *diag);
+/* Whether an importer holds the journal at this moment. */
+int vt_journal_file_is_held(const char *path);
+
+/* The header in the mapping; invalid after the next vt_journal_file_slots. */
+struct vt_journal_header *vt_journal_file_header(struct vt_journal_file *file);
+
+/*
+ * Follows the file's growth.  Returns slot 0 and sets *nr_slots to how many may be read: below the
+ * writer's head and inside the file.  NULL with errno if the file cannot be mapped.
+ */
+const void *vt_journal_file_slots(struct vt_journal_file *file, uint64_t *nr_slots);
+
+/* Tells the program (and whoever looks) how far the import is; the rows must be committed. */
+void vt_journal_file_publish(struct vt_journal_file *file,
+			     const struct vt_import_progress *progress, uint64_t database_bytes);
+/* Gives whole chunks below `slot` back.  File systems without holes keep them. */
+void vt_journal_file_recycle(struct vt_journal_file *file, uint64_t slot);
+/* Deletes the file: only after everything in it is in the database for good. */
+int vt_journal_file_delete(struct vt_journal_file *file);
+
+#endif

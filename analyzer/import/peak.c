@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/import/peak.h"
+
+int vt_peak_is_driver_kind(unsigned int kind)
+{
+	switch (kind) {
+	case VT_KIND_SEGMENT:
+	case VT_KIND_VMM:
+	case VT_KIND_POOL:
+	case VT_KIND_MANAGED:
+	case VT_KIND_ARRAY:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+void vt_peak_release(struct vt_peak *peak)
+{
+	vt_vector_release(&peak->devices);
+}
+
+/* A handful of devices at most: searched one by one. */
+static struct vt_peak_device *device_at(struct vt_peak *peak, int32_t id)
+{
+	for (size_t i = 0; i < peak->devices.len; i++)
+		if (peak->devices.items[i].id == id)
+			return &peak->devices.items[i];
+	vt_vector_push(&peak->devices, ((struct vt_peak_device){ .id = id }));
+	return &peak->devices.items[peak->devices.len - 1];
+}
+
+/* The total that memory of this kind counts to, NULL where it counts to none. */
+static uint64_t *total_of(struct vt_peak *peak, int32_t id, unsigned int kind)
+{
+	struct vt_peak_device *device;
+
+	if (kind != VT_KIND_BLOCK && !vt_peak_is_driver_kind(kind))
+		return NULL;
+	device = device_at(peak, id);
+	device->is_touched = 1;
+	return kind == VT_KIND_BLOCK ? &device->allocated_bytes : &device->used_bytes;
+}
+
+void vt_peak_add(struct vt_peak *peak, int32_t device, unsigned int kind, uint64_t size_bytes)
+{
+	uint64_t *total = total_of(peak, device, kind);
+
+	if (total)
+		*total += size_bytes;
+}
+
+void vt_peak_remove(struct vt_peak *peak, int32_t device, unsigned int kind, uint64_t size_bytes)
+{
+	uint64_t *total = total_of(peak, device, kind);
+
+	if (total)
+		*total -= size_bytes;
+}
+
+static void settle_device(struct vt_peak_device *d, uint64_t event)
+{
+	/* Most used; among equal ones most allocated; among those the first. */
+	if (d->used_bytes > d->peak_used_bytes ||
+	    (d->used_bytes == d->peak_used_bytes && d->allocated_bytes > d->peak_allocated_bytes)) {
+		d->peak_event = event;
+		d->peak_used_bytes = d->used_bytes;
+		d->peak_allocated_bytes = d->allocated_bytes;
+		d->is_changed = 1;
+	}
+	if (d->allocated_bytes > d->max_allocated_bytes) {
+		d->max_allocated_event = event;
+		d->max_allocated_bytes = d->allocated_bytes;
+		d->is_changed = 1;
+	}
+	d->is_touched = 0;
+}
+
+void vt_peak_settle(struct vt_peak *peak, uint64_t event)
+{
+	for (size_t i = 0; i < peak->devices.len; i++)
+		if (peak->devices.items[i].is_touched)
+			settle_device(&peak->devices.items[i], event);
+}
+
+uint64_t vt_peak_used(struct vt_peak *peak, int32_t device)
+{
+	return device_at(peak, device)->used_bytes;
+}
+
+const struct vt_peak_device *vt_peak_highest(const struct vt_peak *peak)
+{
+	const struct vt_peak_device *highest = NULL;
+
+	for (size_t i = 0; i < peak->devices.len; i++) {
+		const struct vt_peak_device *d = &peak->devices.items[i];
+
+		if (d->peak_event && (!highest || d->peak_used_bytes > highest->peak_used_bytes))
+			highest = d;
+	}
+	return highest;
+}
+
+int vt_peak_save(struct vt_peak *peak, struct vt_db *db)
+{
+	struct vt_stmt *stmt =
+		vt_db_prepare(db, "INSERT OR REPLACE INTO peak VALUES (?, ?, ?, ?, ?, ?)");
+	int rc = 0;
+
+	for (size_t i = 0; i < peak->devices.len && !rc; i++) {
+		struct vt_peak_device *d = &peak->devices.items[i];
+
+		if (!d->is_changed)
+			continue;
+		vt_stmt_bind_int(stmt, 1, d->id);
+		vt_stmt_bind_int(stmt, 2, (int64_t)d->peak_event);
+		vt_stmt_bind_int(stmt, 3, (int64_t)d->peak_used_bytes);
+		vt_stmt_bind_int(stmt, 4, (int64_t)d->peak_allocated_bytes);
+		vt_stmt_bind_int(stmt, 5, (int64_t)d->max_allocated_event);
+		vt_stmt_bind_int(stmt, 6, (int64_t)d->max_allocated_bytes);
+		rc = vt_stmt_step(stmt);
+		d->is_changed = 0;
+	}
+	vt_stmt_free(stmt);
+	return rc;
+}
+
+int vt_peak_load(struct vt_peak *peak, struct vt_db *db)
+{
+	struct vt_stmt *stmt = vt_db_prepare(db,
+					     "SELECT device, event, used_bytes, allocated_bytes,"
+					     " max_allocated_event, max_allocated_bytes FROM peak");
+	int rc;
+
+	while ((rc = vt_stmt_step(stmt)) == 1) {
+		struct vt_peak_device *d = device_at(peak, (int32_t)vt_stmt_int(stmt, 0));
+
+		d->peak_event = (uint64_t)vt_stmt_int(stmt, 1);
+		d->peak_used_bytes = (uint64_t)vt_stmt_int(stmt, 2);
+		d->peak_allocated_bytes = (uint64_t)vt_stmt_int(stmt, 3);
+		d->max_allocated_event = (uint64_t)vt_stmt_int(stmt, 4);
+		d->max_allocated_bytes = (uint64_t)vt_stmt_int(stmt, 5);
+	}
+	vt_stmt_free(stmt);
+	return rc;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_PEAK_H
+#define VT_ANALYZER_PEAK_H
+
+/*
+ * Running totals per device and the instants at which they were highest, kept event by event during
+ * an import. used = bytes held from the driver; allocated = bytes of a framework's blocks
+ * (schema.sql, table peak).
+ */
+
+#include <stdint.h>
+
+#include "analyzer/database/db.h"
+#include "analyzer/base/util.h"
+#include "common/kinds.h"
+
+struct vt_peak_device {
+	int32_t id;
+	uint64_t used_bytes;
+	uint64_t allocated_bytes;
+	uint64_t peak_event; /* 0 = nothing yet */
+	uint64_t peak_used_bytes;
+	uint64_t peak_allocated_bytes;
+	uint64_t max_allocated_event;
+	uint64_t max_allocated_bytes;
+	int is_touched; /* since the last settle */
+	int is_changed; /* since the last save */
+};
+
+struct vt_peak {
+	VT_VECTOR(struct vt_peak_device) devices;
+};
+
+/* Whether memory of that kind is device memory held from the driver. */
+int vt_peak_is_driver_kind(unsigned int kind);
+
+void vt_peak_release(struct vt_peak *peak);
+
+/* One allocation comes or goes.  vt_peak_settle then looks at the totals after the whole event. */
+void vt_peak_add(struct vt_peak *peak, int32_t device, unsigned int kind, uint64_t size_bytes);
+void vt_peak_remove(struct vt_peak *peak, int32_t device, unsigned int kind, uint64_t size_bytes);
+void vt_peak_settle(struct vt_peak *peak, uint64_t event);
+
+/* Bytes held from the driver on that device now. */
+uint64_t vt_peak_used(struct vt_peak *peak, int32_t device);
+/* The device with the highest peak; NULL while there is none. */
+const struct vt_peak_device *vt_peak_highest(const struct vt_peak *peak);
+
+/*
+ * Writes what changed to the peak table; reads it back.  The totals come from the open allocations.
+ */
+int vt_peak_save(struct vt_peak *peak, struct vt_db *db);
+int vt_peak_load(struct vt_peak *peak, struct vt_db *db);
+
+#endif

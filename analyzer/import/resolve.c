@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/import/resolve.h"
+
+#include <string.h>
+
+#include "analyzer/import/symbols.h"
+#include "analyzer/base/util.h"
+
+struct module {
+	int64_t id;
+	uint64_t start, end, bias;
+	char *path;
+	char *build_id;
+};
+
+struct frame {
+	int64_t id;
+	int64_t module; /* 0 = none */
+	uint64_t address;
+};
+
+struct work {
+	struct vt_db *db;
+	VT_VECTOR(struct module) modules; /* ascending by id */
+	VT_VECTOR(struct frame) frames;
+	int64_t last_frame;
+	struct vt_stmt *update;
+};
+
+static int load_modules(struct work *w)
+{
+	struct vt_stmt *stmt = vt_db_prepare(w->db,
+					     "SELECT id, start, end, bias, path, build_id"
+					     " FROM module ORDER BY id");
+	int rc;
+
+	while ((rc = vt_stmt_step(stmt)) == 1) {
+		struct module module = {
+			.id = vt_stmt_int(stmt, 0),
+			.start = (uint64_t)vt_stmt_int(stmt, 1),
+			.end = (uint64_t)vt_stmt_int(stmt, 2),
+			.bias = (uint64_t)vt_stmt_int(stmt, 3),
+			.path = vt_xstrdup(vt_stmt_text(stmt, 4)),
+			.build_id = vt_xstrdup(vt_stmt_text(stmt, 5)),
+		};
+
+		vt_vector_push(&w->modules, module);
+	}
+	vt_stmt_free(stmt);
+	return rc;
+}
+
+/* For frames that were recorded before their module: the newest one that contains the call. */
+static int64_t find_module(const struct work *w, uint64_t address)
+{
+	for (size_t i = w->modules.len; i-- > 0;)
+		if (address - 1 >= w->modules.items[i].start &&
+		    address - 1 < w->modules.items[i].end)
+			return w->modules.items[i].id;
+	return 0;
+}
+
+static int load_frames(struct work *w)
+{
+	struct vt_stmt *stmt = vt_db_prepare(w->db,
+					     "SELECT id, address, ifnull(module, 0)"
+					     " FROM native_frame WHERE id > ? ORDER BY id");
+	int rc;
+
+	vt_stmt_bind_int(stmt, 1, w->last_frame);
+	while ((rc = vt_stmt_step(stmt)) == 1) {
+		struct frame frame = { vt_stmt_int(stmt, 0), vt_stmt_int(stmt, 2),
+				       (uint64_t)vt_stmt_int(stmt, 1) };
+
+		w->last_frame = frame.id;
+		if (!frame.module)
+			frame.module = find_module(w, frame.address);
+		vt_vector_push(&w->frames, frame);
+	}
+	vt_stmt_free(stmt);
+	return rc;
+}
+
+static int by_module(const void *x, const void *y)
+{
+	const struct frame *a = x, *b = y;
+
+	if (a->module != b->module)
+		return a->module < b->module ? -1 : 1;
+	return a->address < b->address ? -1 : a->address > b->address;
+}
+
+static const struct module *module_at(const struct work *w, int64_t id)
+{
+	for (size_t i = 0; i < w->modules.len; i++)
+		if (w->modules.items[i].id == id)
+			return &w->modules.items[i];
+	return NULL;
+}
+
+static int write_frame(struct work *w, const struct frame *frame, const struct vt_symbol *symbol)
+{
+	vt_stmt_bind_int(w->update, 1, frame->id);
+	vt_stmt_bind_int(w->update, 2, frame->module);
+	vt_stmt_bind_text(w->update, 3, symbol->name);
+	vt_stmt_bind_null(w->update, 4);
+	if (symbol->name)
+		vt_stmt_bind_int(w->update, 4, (int64_t)symbol->offset);
+	vt_stmt_bind_text(w->update, 5, symbol->file);
+	vt_stmt_bind_null(w->update, 6);
+	if (symbol->file)
+		vt_stmt_bind_int(w->update, 6, symbol->line);
+	return vt_stmt_step(w->update);
+}
+
+/*
+ * The frames [from, to) all lie in one module.  Opening it may take a while: before the
+ * transaction.
+ */
+static int resolve_module(struct work *w, size_t from, size_t to)
+{
+	const struct module *module = module_at(w, w->frames.items[from].module);
+	struct vt_symbols *symbols =
+		module ? vt_symbols_open(module->path, module->build_id) : NULL;
+	struct vt_symbol symbol = { 0 };
+	int rc;
+
+	if (!module)
+		return 0;
+	rc = vt_db_begin(w->db);
+	for (size_t i = from; i < to && !rc; i++) {
+		if (symbols)
+			vt_symbols_find(symbols, w->frames.items[i].address - module->bias,
+					&symbol);
+		rc = write_frame(w, &w->frames.items[i], &symbol);
+	}
+	vt_symbols_close(symbols);
+	return rc || vt_db_commit(w->db) ? -1 : 0;
+}
+
+static int resolve_all(struct work *w)
+{
+	size_t from = 0;
+
+	if (w->frames.len)
+		qsort(w->frames.items, w->frames.len, sizeof(*w->frames.items), by_module);
+	while (from < w->frames.len) {
+		size_t to = from;
+
+		while (to < w->frames.len &&
+		       w->frames.items[to].module == w->frames.items[from].module)
+			to++;
+		if (resolve_module(w, from, to))
+			return -1;
+		from = to;
+	}
+	return 0;
+}
+
+int vt_resolve_frames(struct vt_db *db, struct vt_diag *diag)
+{
+	struct work w = { .db = db };
+	int rc;
+
+	w.last_frame = vt_db_run_get_int(db, "resolved_frames", 0);
+	w.update = vt_db_prepare(db,
+				 "UPDATE native_frame SET module=?2, symbol=?3, symbol_offset=?4,"
+				 " file=?5, line=?6 WHERE id=?1");
+	rc = load_modules(&w) || load_frames(&w) || resolve_all(&w);
+	if (!rc && w.frames.len)
+		rc = vt_db_run_set_int(db, "resolved_frames", w.last_frame);
+	if (rc) {
+		vt_db_diag(db, diag);
+		vt_db_rollback(db);
+	}
+	vt_stmt_free(w.update);
+	for (size_t i = 0; i < w.modules.len; i++) {
+		free(w.modules.items[i].path);
+		free(w.modules.items[i].build_id);
+	}
+	vt_vector_release(&w.modules);
+	vt_vector_release(&w.frames);
+	return rc ? -1 : 0;
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/model/frames.h"
+
+#include <string.h>
+
+#include "analyzer/model/string_table.h"
+#include "analyzer/base/util.h"
+
+static const char *behind_last(const char *text, char separator)
+{
+	const char *found = strrchr(text, separator);
+
+	return found ? found + 1 : text;
+}
+
+static char *copy_text(struct vt_stmt *stmt, int column)
+{
+	const char *text = vt_stmt_text(stmt, column);
+
+	return vt_xstrdup(text ? text : "");
+}
+
+static char *copy_nullable(struct vt_stmt *stmt, int column)
+{
+	const char *text = vt_stmt_text(stmt, column);
+
+	return text ? vt_xstrdup(text) : NULL;
+}
+
+/* Runs `sql` (first column: id) and gives every row to `take`. */
+static int load_rows(struct vt_frames *frames, struct vt_db *db, const char *sql,
+		     void (*take)(struct vt_frames *, uint32_t, struct vt_stmt *),
+		     struct vt_diag *diag)
+{
+	struct vt_stmt *stmt = vt_db_prepare(db, sql);
+	int rc;
+
+	while ((rc = vt_stmt_step(stmt)) == 1)
+		take(frames, (uint32_t)vt_stmt_int(stmt, 0), stmt);
+	vt_stmt_free(stmt);
+	if (rc < 0)
+		vt_db_diag(db, diag);
+	return rc;
+}
+
+static void take_code(struct vt_frames *frames, uint32_t id, struct vt_stmt *stmt)
+{
+	struct vt_code *code = &frames->codes[id];
+
+	code->file = copy_text(stmt, 1);
+	code->name = copy_text(stmt, 2);
+	code->short_name = behind_last(code->name, '.');
+}
+
+static void take_python(struct vt_frames *frames, uint32_t id, struct vt_stmt *stmt)
+{
+	struct vt_frame_python *frame = &frames->python[id];
+
+	frame->code = (uint32_t)vt_stmt_int(stmt, 1);
+	frame->line = (uint32_t)vt_stmt_int(stmt, 2);
+	frame->self_type = (uint32_t)vt_stmt_int(stmt, 3);
+	frame->self_address = (uint64_t)vt_stmt_int(stmt, 4);
+}
+
+static void take_module(struct vt_frames *frames, uint32_t id, struct vt_stmt *stmt)
+{
+	const char *path = vt_stmt_text(stmt, 1);
+
+	frames->modules[id] = vt_xstrdup(behind_last(path ? path : "?", '/'));
+}
+
+static void take_native(struct vt_frames *frames, uint32_t id, struct vt_stmt *stmt)
+{
+	struct vt_frame_native *frame = &frames->native[id];
+
+	frame->symbol = copy_nullable(stmt, 1);
+	frame->module = (uint32_t)vt_stmt_int(stmt, 2);
+	frame->offset = (uint64_t)vt_stmt_int(stmt, frame->symbol ? 3 : 4);
+	frame->file = copy_nullable(stmt, 5);
+	frame->line = (uint32_t)vt_stmt_int(stmt, 6);
+}
+
+static void take_python_node(struct vt_frames *frames, uint32_t id, struct vt_stmt *stmt)
+{
+	frames->python_tree.nodes[id].parent = (uint32_t)vt_stmt_int(stmt, 1);
+	frames->python_tree.nodes[id].frame = (uint32_t)vt_stmt_int(stmt, 2);
+}
+
+static void take_native_node(struct vt_frames *frames, uint32_t id, struct vt_stmt *stmt)
+{
+	frames->native_tree.nodes[id].parent = (uint32_t)vt_stmt_int(stmt, 1);
+	frames->native_tree.nodes[id].frame = (uint32_t)vt_stmt_int(stmt, 2);
+}
+
+static void take_python_stack(struct vt_frames *frames, uint32_t id, struct vt_stmt *stmt)
+{
+	frames->python_tree.leaves[id] = (uint32_t)vt_stmt_int(stmt, 1);
+}
+
+static void take_native_stack(struct vt_frames *frames, uint32_t id, struct vt_stmt *stmt)
+{
+	frames->native_tree.leaves[id] = (uint32_t)vt_stmt_int(stmt, 1);
+}
+
+/*
+ * One row per table: where its array and its length live in struct vt_frames, and how a row is
+ * read.
+ */
+struct table {
+	const char *name;
+	const char *sql;
+	size_t array;
+	size_t length;
+	size_t item_size;
+	void (*take)(struct vt_frames *, uint32_t, struct vt_stmt *);
+};
+
+#define TABLE(table, member, count, sql, take)                                                     \
+	{                                                                                          \
+		table, sql, offsetof(struct vt_frames, member), offsetof(struct vt_frames, count), \
+			sizeof(*((struct vt_frames *)0)->member), take                             \
+	}
+
+static const struct table tables[] = {
+	TABLE("python_code", codes, nr_codes,
+	      "SELECT id, file, name FROM python_code WHERE id >= 0", take_code),
+	TABLE("python_frame", python, nr_python,
+	      "SELECT id, code, line, self_type, self_address FROM python_frame WHERE id >= 0",
+	      take_python),
+	TABLE("module", modules, nr_modules, "SELECT id, path FROM module WHERE id >= 0",
+	      take_module),
+	TABLE("native_frame", native, nr_native,
+	      "SELECT f.id, f.symbol, f.module, f.symbol_offset, f.address - coalesce(m.bias, 0),"
+	      " f.file, f.line FROM native_frame f LEFT JOIN module m ON m.id = f.module"
+	      " WHERE f.id >= 0",
+	      take_native),
+	TABLE("python_node", python_tree.nodes, python_tree.nr_nodes,
+	      "SELECT id, parent, frame FROM python_node WHERE id >= 0", take_python_node),
+	TABLE("native_node", native_tree.nodes, native_tree.nr_nodes,
+	      "SELECT id, parent, frame FROM native_node WHERE id >= 0", take_native_node),
+	TABLE("python_stack", python_tree.leaves, python_tree.nr_stacks,
+	      "SELECT id, leaf FROM python_stack WHERE id >= 0", take_python_stack),
+	TABLE("native_stack", native_tree.leaves, native_tree.nr_stacks,
+	      "SELECT id, leaf FROM native_stack WHERE id >= 0", take_native_stack),
+};
+
+int vt_frames_load(struct vt_frames *frames, struct vt_db *db, struct vt_diag *diag)
+{
+	memset(frames, 0, sizeof(*frames));
+	for (size_t i = 0; i < VT_ARRAY_SIZE(tables); i++) {
+		const struct table *t = &tables[i];
+		uint32_t length;
+
+		if (vt_string_table_length(db, t->name, &length, diag))
+			return -1;
+		*(uint32_t *)((char *)frames + t->length) = length;
+		*(void **)((char *)frames + t->array) = vt_xcalloc(length, t->item_size);
+		if (load_rows(frames, db, t->sql, t->take, diag))
+			return -1;
+	}
+	return 0;
+}
+
+void vt_frames_release(struct vt_frames *frames)
+{
+	for (uint32_t i = 0; frames->codes && i < frames->nr_codes; i++) {
+		free(frames->codes[i].file);
+		free(frames->codes[i].name);
+	}
+	for (uint32_t i = 0; frames->native && i < frames->nr_native; i++) {
+		free(frames->native[i].symbol);
+		free(frames->native[i].file);
+	}
+	for (uint32_t i = 0; frames->modules && i < frames->nr_modules; i++)
+		free(frames->modules[i]);
+	for (size_t i = 0; i < VT_ARRAY_SIZE(tables); i++)
+		free(*(void **)((char *)frames + tables[i].array));
+	memset(frames, 0, sizeof(*frames));
+}
+
+/* A damaged tree may have loops; VT_FRAMES_MAX ends them. */
+static unsigned walk(const struct vt_frame_tree *tree, uint32_t nr_frames, uint32_t stack,
+		     uint32_t *out)
+{
+	uint32_t node = stack < tree->nr_stacks ? tree->leaves[stack] : 0;
+	unsigned nr = 0;
+
+	while (node && node < tree->nr_nodes && nr < VT_FRAMES_MAX) {
+		if (tree->nodes[node].frame < nr_frames)
+			out[nr++] = tree->nodes[node].frame;
+		else
+			break;
+		node = tree->nodes[node].parent;
+	}
+	return nr;
+}
+
+unsigned vt_frames_python(const struct vt_frames *frames, uint32_t stack, uint32_t *out)
+{
+	return walk(&frames->python_tree, frames->nr_python, stack, out);
+}
+
+unsigned vt_frames_native(const struct vt_frames *frames, uint32_t stack, uint32_t *out)
+{
+	return walk(&frames->native_tree, frames->nr_native, stack, out);
+}
+
+const struct vt_code *vt_frames_code(const struct vt_frames *frames, uint32_t python_frame)
+{
+	static const struct vt_code missing = { (char *)"?", (char *)"?", "?" };
+	uint32_t code = frames->python[python_frame].code;
+
+	if (code >= frames->nr_codes || !frames->codes[code].file)
+		return &missing;
+	return &frames->codes[code];
+}
+
+const char *vt_frames_library(const struct vt_frames *frames, uint32_t native_frame)
+{
+	uint32_t module = frames->native[native_frame].module;
+
+	if (module >= frames->nr_modules || !frames->modules[module])
+		return "?";
+	return frames->modules[module];
+}

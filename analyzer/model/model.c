@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/model/model.h"
+
+#include <string.h>
+
+#include "analyzer/base/util.h"
+
+/* Ids of other tables: NULL, and what does not fit, become "none". */
+static uint32_t id_at(struct vt_stmt *stmt, int column)
+{
+	int64_t id = vt_stmt_int(stmt, column);
+
+	return id > 0 && id < UINT32_MAX ? (uint32_t)id : 0;
+}
+
+static uint64_t sequence_at(struct vt_stmt *stmt, int column)
+{
+	return vt_stmt_is_null(stmt, column) ? VT_NO_SEQUENCE : (uint64_t)vt_stmt_int(stmt, column);
+}
+
+/* Columns in the order of the members below; the index is the column's number. */
+static const char allocation_sql[] =
+	"SELECT id, kind, device, address, size_bytes, thread, time_ns, native_stack, python_stack,"
+	" scope, node_class, node_sequence, forward_sequence, freed_event, freed_time_ns,"
+	" freed_thread, freed_native_stack, freed_python_stack, freed_scope, freed_node_class,"
+	" freed_node_sequence FROM allocation ORDER BY id";
+
+static void take_allocation(struct vt_model *model, struct vt_stmt *stmt)
+{
+	struct vt_allocation *a = &model->allocations[model->nr_allocations++];
+
+	a->event = vt_stmt_int(stmt, 0);
+	a->kind = (uint8_t)vt_stmt_int(stmt, 1);
+	a->device = (int16_t)vt_stmt_int(stmt, 2);
+	a->address = (uint64_t)vt_stmt_int(stmt, 3);
+	a->size_bytes = (uint64_t)vt_stmt_int(stmt, 4);
+	a->thread = (uint32_t)vt_stmt_int(stmt, 5);
+	a->time_ns = vt_stmt_int(stmt, 6) - model->start_time_ns;
+	a->native_stack = id_at(stmt, 7);
+	a->python_stack = id_at(stmt, 8);
+	a->scope = id_at(stmt, 9);
+	a->node_class = id_at(stmt, 10);
+	a->node_sequence = sequence_at(stmt, 11);
+	a->forward_sequence = sequence_at(stmt, 12);
+	a->container = VT_NO_INDEX;
+	a->freed_event = VT_NEVER;
+	a->freed_node_sequence = VT_NO_SEQUENCE;
+	if (vt_stmt_is_null(stmt, 13))
+		return;
+	a->freed_event = vt_stmt_int(stmt, 13);
+	a->freed_time_ns = vt_stmt_int(stmt, 14) - model->start_time_ns;
+	a->freed_thread = (uint32_t)vt_stmt_int(stmt, 15);
+	a->freed_native_stack = id_at(stmt, 16);
+	a->freed_python_stack = id_at(stmt, 17);
+	a->freed_scope = id_at(stmt, 18);
+	a->freed_node_class = id_at(stmt, 19);
+	a->freed_node_sequence = sequence_at(stmt, 20);
+}
+
+static const char event_sql[] =
+	"SELECT id, time_ns, op, address, size_bytes, extra FROM event ORDER BY id";
+
+static void take_event(struct vt_model *model, struct vt_stmt *stmt)
+{
+	struct vt_other_event *event = &model->events[model->nr_events++];
+
+	event->event = vt_stmt_int(stmt, 0);
+	event->time_ns = vt_stmt_int(stmt, 1) - model->start_time_ns;
+	event->op = (uint8_t)vt_stmt_int(stmt, 2);
+	event->address = (uint64_t)vt_stmt_int(stmt, 3);
+	event->size_bytes = (uint64_t)vt_stmt_int(stmt, 4);
+	event->extra = (uint64_t)vt_stmt_int(stmt, 5);
+}
+
+static const char mark_sql[] =
+	"SELECT event, time_ns, thread, kind, source, name, python_stack FROM mark ORDER BY event";
+
+static void take_mark(struct vt_model *model, struct vt_stmt *stmt)
+{
+	struct vt_mark *mark = &model->marks[model->nr_marks++];
+
+	mark->event = vt_stmt_int(stmt, 0);
+	mark->time_ns = vt_stmt_int(stmt, 1) - model->start_time_ns;
+	mark->thread = (uint32_t)vt_stmt_int(stmt, 2);
+	mark->kind = (uint8_t)vt_stmt_int(stmt, 3);
+	mark->source = (uint8_t)vt_stmt_int(stmt, 4);
+	mark->name = id_at(stmt, 5);
+	mark->python_stack = id_at(stmt, 6);
+}
+
+static const char oom_sql[] =
+	"SELECT event, time_ns, thread, device, requested_bytes, allocated_bytes, reserved_bytes,"
+	" native_stack, python_stack, scope, node_class FROM out_of_memory ORDER BY event";
+
+static void take_oom(struct vt_model *model, struct vt_stmt *stmt)
+{
+	struct vt_out_of_memory *oom = &model->ooms[model->nr_ooms++];
+
+	oom->event = vt_stmt_int(stmt, 0);
+	oom->time_ns = vt_stmt_int(stmt, 1) - model->start_time_ns;
+	oom->thread = (uint32_t)vt_stmt_int(stmt, 2);
+	oom->device = (int16_t)vt_stmt_int(stmt, 3);
+	oom->requested_bytes = (uint64_t)vt_stmt_int(stmt, 4);
+	oom->allocated_bytes = (uint64_t)vt_stmt_int(stmt, 5);
+	oom->reserved_bytes = (uint64_t)vt_stmt_int(stmt, 6);
+	oom->native_stack = id_at(stmt, 7);
+	oom->python_stack = id_at(stmt, 8);
+	oom->scope = id_at(stmt, 9);
+	oom->node_class = id_at(stmt, 10);
+}
+
+static const char device_sql[] =
+	"SELECT id, name, total_bytes, simulated, context_bytes FROM device ORDER BY id";
+
+static void take_device(struct vt_model *model, struct vt_stmt *stmt)
+{
+	struct vt_device *device = &model->devices[model->nr_devices++];
+	const char *name = vt_stmt_text(stmt, 1);
+
+	device->id = (int16_t)vt_stmt_int(stmt, 0);
+	device->name = vt_xstrdup(name ? name : "?");
+	device->total_bytes = (uint64_t)vt_stmt_int(stmt, 2);
+	device->is_simulated = vt_stmt_int(stmt, 3) != 0;
+	device->has_context = !vt_stmt_is_null(stmt, 4);
+	device->context_bytes = (uint64_t)vt_stmt_int(stmt, 4);
+}
+
+static const char peak_sql[] =
+	"SELECT event, device, used_bytes, max_allocated_event, max_allocated_bytes FROM peak"
+	" ORDER BY device";
+
+static void take_peak(struct vt_model *model, struct vt_stmt *stmt)
+{
+	struct vt_peak *peak = &model->peaks[model->nr_peaks++];
+
+	peak->event = vt_stmt_int(stmt, 0);
+	peak->device = (int16_t)vt_stmt_int(stmt, 1);
+	peak->used_bytes = (uint64_t)vt_stmt_int(stmt, 2);
+	peak->max_allocated_event = vt_stmt_int(stmt, 3);
+	peak->max_allocated_bytes = (uint64_t)vt_stmt_int(stmt, 4);
+}
+
+struct table {
+	const char *name;
+	const char *sql;
+	size_t array;
+	size_t count;
+	size_t item_size;
+	void (*take)(struct vt_model *, struct vt_stmt *);
+};
+
+#define TABLE(table, stem, array, count)                                                           \
+	{                                                                                          \
+		table, stem##_sql, offsetof(struct vt_model, array),                               \
+			offsetof(struct vt_model, count), sizeof(*((struct vt_model *)0)->array),  \
+			take_##stem                                                                \
+	}
+
+static const struct table tables[] = {
+	TABLE("allocation", allocation, allocations, nr_allocations),
+	TABLE("event", event, events, nr_events),
+	TABLE("mark", mark, marks, nr_marks),
+	TABLE("out_of_memory", oom, ooms, nr_ooms),
+	TABLE("device", device, devices, nr_devices),
+	TABLE("peak", peak, peaks, nr_peaks),
+};
+
+static int load_table(struct vt_model *model, const struct table *t, struct vt_diag *diag)
+{
+	uint32_t *count = (uint32_t *)((char *)model + t->count);
+	struct vt_stmt *stmt;
+	char *sql = vt_xasprintf("SELECT count(*) FROM %s", t->name);
+	int64_t rows = vt_db_query_int(model->db, sql, 0);
+	int rc;
+
+	free(sql);
+	if (rows >= VT_NO_INDEX) {
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: too many rows in table %s",
+			    vt_db_path(model->db), t->name);
+		return -1;
+	}
+	*(void **)((char *)model + t->array) = vt_xcalloc((size_t)rows + 1, t->item_size);
+	stmt = vt_db_prepare(model->db, t->sql);
+	while ((rc = vt_stmt_step(stmt)) == 1 && *count < rows)
+		t->take(model, stmt);
+	vt_stmt_free(stmt);
+	if (rc < 0)
+		vt_db_diag(model->db, diag);
+	return rc < 0 ? -1 : 0;
+}
+
+static void find_last_event(struct vt_model *model)
+{
+	int64_t last = 0;
+
+#define LATER(event) last = (event) > last ? (event) : last
+	for (uint32_t i = 0; i < model->nr_allocations; i++) {
+		LATER(model->allocations[i].event);
+		if (model->allocations[i].freed_event != VT_NEVER)
+			LATER(model->allocations[i].freed_event);
+	}
+	if (model->nr_events)
+		LATER(model->events[model->nr_events - 1].event);
+	if (model->nr_marks)
+		LATER(model->marks[model->nr_marks - 1].event);
+	if (model->nr_ooms)
+		LATER(model->ooms[model->nr_ooms - 1].event);
+#undef LATER
+	model->last_event = last;
+}
+
+/* A recording that was cut off early may know a device only by its memory. */
+static void name_unknown_devices(struct vt_model *model)
+{
+	for (uint32_t i = 0; i < model->nr_peaks; i++) {
+		struct vt_device *device;
+
+		if (vt_model_device(model, model->peaks[i].device))
+			continue;
+		model->devices = vt_xrealloc(model->devices,
+					     (model->nr_devices + 1) * sizeof(*model->devices));
+		device = &model->devices[model->nr_devices++];
+		memset(device, 0, sizeof(*device));
+		device->id = model->peaks[i].device;
+		device->name = vt_xstrdup("unknown device");
+	}
+}
+
+static int load_all(struct vt_model *model, struct vt_diag *diag)
+{
+	if (vt_string_table_load(&model->strings, model->db, diag) ||
+	    vt_frames_load(&model->frames, model->db, diag))
+		return -1;
+	for (size_t i = 0; i < VT_ARRAY_SIZE(tables); i++)
+		if (load_table(model, &tables[i], diag))
+			return -1;
+	return 0;
+}
+
+int vt_model_load(struct vt_model *model, struct vt_db *db, struct vt_diag *diag)
+{
+	int rc;
+
+	memset(model, 0, sizeof(*model));
+	model->db = db;
+	/* One snapshot for all tables: a collector may be adding rows. */
+	if (vt_db_exec(db, "BEGIN")) {
+		vt_db_diag(db, diag);
+		return -1;
+	}
+	model->start_time_ns = vt_db_run_get_int(db, "start_time_ns", -1);
+	if (model->start_time_ns < 0)
+		model->start_time_ns = vt_db_query_int(
+			db,
+			"SELECT min(time_ns) FROM (SELECT time_ns FROM allocation WHERE id ="
+			" (SELECT min(id) FROM allocation) UNION ALL SELECT time_ns FROM event"
+			" WHERE id = (SELECT min(id) FROM event))",
+			0);
+	rc = load_all(model, diag);
+	vt_db_rollback(db);
+	if (rc)
+		return rc;
+	find_last_event(model);
+	name_unknown_devices(model);
+	return 0;
+}
+
+void vt_model_release(struct vt_model *model)
+{
+	for (uint32_t i = 0; model->devices && i < model->nr_devices; i++)
+		free(model->devices[i].name);
+	for (size_t i = 0; i < VT_ARRAY_SIZE(tables); i++)
+		free(*(void **)((char *)model + tables[i].array));
+	vt_frames_release(&model->frames);
+	vt_string_table_release(&model->strings);
+	memset(model, 0, sizeof(*model));
+}
+
+const struct vt_device *vt_model_device(const struct vt_model *model, int device)
+{
+	for (uint32_t i = 0; i < model->nr_devices; i++)
+		if (model->devices[i].id == device)
+			return &model->devices[i];
+	return NULL;
+}
+
+const struct vt_peak *vt_model_peak(const struct vt_model *model, int device)
+{
+	for (uint32_t i = 0; i < model->nr_peaks; i++)
+		if (model->peaks[i].device == device)
+			return &model->peaks[i];
+	return NULL;
+}
+
+const char *vt_model_text(const struct vt_model *model, uint32_t string)
+{
+	return vt_string_table_get(&model->strings, string);
+}

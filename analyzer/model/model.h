@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_MODEL_H
+#define VT_ANALYZER_MODEL_H
+
+/*
+ * A database in memory: the facts, and nothing that is a judgement.  Allocations are sorted by
+ * event number; everything else refers to them by index.  Read once, never changed afterwards.
+ */
+
+#include <stdint.h>
+
+#include "analyzer/database/db.h"
+#include "analyzer/base/diag.h"
+#include "analyzer/model/frames.h"
+#include "analyzer/model/string_table.h"
+#include "common/kinds.h"
+
+#define VT_NEVER       INT64_MAX
+#define VT_NO_SEQUENCE UINT64_MAX
+#define VT_NO_INDEX    UINT32_MAX
+
+struct vt_allocation {
+	int64_t event;
+	int64_t freed_event; /* VT_NEVER: not freed while recorded */
+	int64_t time_ns;     /* since the start of the recording */
+	int64_t freed_time_ns;
+	uint64_t address;
+	uint64_t size_bytes;
+	uint64_t node_sequence; /* VT_NO_SEQUENCE where there is none */
+	uint64_t forward_sequence;
+	uint64_t freed_node_sequence;
+	uint32_t thread;
+	uint32_t freed_thread;
+	uint32_t native_stack;
+	uint32_t python_stack;
+	uint32_t freed_native_stack;
+	uint32_t freed_python_stack;
+	uint32_t scope;
+	uint32_t freed_scope;
+	uint32_t node_class;
+	uint32_t freed_node_class;
+	uint32_t container; /* blocks: index of the driver allocation it lies in, or VT_NO_INDEX */
+	int16_t device;
+	uint8_t kind;         /* enum vt_kind */
+	uint8_t holds_blocks; /* a framework's allocator cut this one into blocks at some time */
+};
+
+/* Events that neither create nor destroy memory; `extra` is the handle of a map. */
+struct vt_other_event {
+	int64_t event;
+	int64_t time_ns;
+	uint64_t address;
+	uint64_t size_bytes;
+	uint64_t extra;
+	uint8_t op; /* enum vt_op */
+};
+
+struct vt_mark {
+	int64_t event;
+	int64_t time_ns;
+	uint32_t thread;
+	uint32_t name;
+	uint32_t python_stack;
+	uint8_t kind;
+	uint8_t source;
+};
+
+struct vt_out_of_memory {
+	int64_t event;
+	int64_t time_ns;
+	uint64_t requested_bytes;
+	uint64_t allocated_bytes;
+	uint64_t reserved_bytes;
+	uint32_t thread;
+	uint32_t native_stack;
+	uint32_t python_stack;
+	uint32_t scope;
+	uint32_t node_class;
+	int16_t device;
+};
+
+struct vt_device {
+	int16_t id;
+	uint8_t is_simulated;
+	uint8_t has_context; /* context_bytes is known */
+	char *name;
+	uint64_t total_bytes;
+	uint64_t context_bytes;
+};
+
+struct vt_peak {
+	int64_t event;
+	uint64_t used_bytes;         /* without the context */
+	int64_t max_allocated_event; /* instant of most block bytes */
+	uint64_t max_allocated_bytes;
+	int16_t device;
+};
+
+struct vt_model {
+	struct vt_db *db; /* borrowed; the caller keeps it open */
+	struct vt_string_table strings;
+	struct vt_frames frames;
+	struct vt_allocation *allocations;
+	uint32_t nr_allocations;
+	struct vt_other_event *events;
+	uint32_t nr_events;
+	struct vt_mark *marks;
+	uint32_t nr_marks;
+	struct vt_out_of_memory *ooms;
+	uint32_t nr_ooms;
+	struct vt_device *devices;
+	uint32_t nr_devices;
+	struct vt_peak *peaks;
+	uint32_t nr_peaks;
+	int64_t last_event;
+	int64_t start_time_ns;
+};
+
+/* Returns 0, or -1 with `diag` filled; vt_model_release is to be called in both cases. */
+int vt_model_load(struct vt_model *model, struct vt_db *db, struct vt_diag *diag);
+void vt_model_release(struct vt_model *model);
+
+const struct vt_device *vt_model_device(const struct vt_model *model,
+					int device);                           /* NULL: unknown */
+const struct vt_peak *vt_model_peak(const struct vt_model *model, int device); /* NULL: none */
+const char *vt_model_text(const struct vt_model *model, uint32_t string);      /* or NULL */
+
+static inline int vt_allocation_is_live(const struct vt_allocation *a, int64_t event)
+{
+	return a->event <= event && a->freed_event > event;
+}
+
+/* Device memory that the driver counts as used by this process. */
+static inline int vt_allocation_is_driver(const struct vt_allocation *a)
+{
+	return a->kind == VT_KIND_SEGMENT || a->kind == VT_KIND_VMM || a->kind == VT_KIND_POOL ||
+	       a->kind == VT_KIND_MANAGED || a->kind == VT_KIND_ARRAY;
+}
+
+/* What gets an owner: blocks, and driver memory that no framework's allocator cuts into blocks. */
+static inline int vt_allocation_is_owned(const struct vt_allocation *a)
+{
+	return a->kind == VT_KIND_BLOCK || (vt_allocation_is_driver(a) && !a->holds_blocks);
+}
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/model/string_table.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "analyzer/base/util.h"
+
+/*
+ * Ids are given out one after the other; races of the recorder leave small gaps, never ones like
+ * this.
+ */
+#define MAX_GAP_FACTOR 64
+#define ALWAYS_ALLOWED (1 << 20)
+
+int vt_string_table_length(struct vt_db *db, const char *name, uint32_t *length,
+			   struct vt_diag *diag)
+{
+	char sql[128];
+	int64_t max, count;
+
+	snprintf(sql, sizeof(sql), "SELECT max(id) FROM %s", name);
+	max = vt_db_query_int(db, sql, 0);
+	snprintf(sql, sizeof(sql), "SELECT count(*) FROM %s", name);
+	count = vt_db_query_int(db, sql, 0);
+	if (max < 0 || max >= UINT32_MAX || max > ALWAYS_ALLOWED + count * MAX_GAP_FACTOR) {
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: impossible id %lld in table %s",
+			    vt_db_path(db), (long long)max, name);
+		return -1;
+	}
+	*length = (uint32_t)max + 1;
+	return 0;
+}
+
+int vt_string_table_load(struct vt_string_table *table, struct vt_db *db, struct vt_diag *diag)
+{
+	struct vt_stmt *stmt;
+	int rc;
+
+	memset(table, 0, sizeof(*table));
+	if (vt_string_table_length(db, "string", &table->nr, diag))
+		return -1;
+	table->text = vt_xcalloc(table->nr, sizeof(*table->text));
+	stmt = vt_db_prepare(db, "SELECT id, text FROM string WHERE id > 0");
+	while ((rc = vt_stmt_step(stmt)) == 1) {
+		const char *text = vt_stmt_text(stmt, 1);
+
+		table->text[vt_stmt_int(stmt, 0)] = vt_xstrdup(text ? text : "");
+	}
+	vt_stmt_free(stmt);
+	if (rc < 0)
+		vt_db_diag(db, diag);
+	return rc;
+}
+
+void vt_string_table_release(struct vt_string_table *table)
+{
+	for (uint32_t i = 0; i < table->nr; i++)
+		free(table->text[i]);
+	free(table->text);
+	memset(table, 0, sizeof(*table));
+}
+
+const char *vt_string_table_get(const struct vt_string_table *table, uint32_t id)
+{
+	return id < table->nr ? table->text[id] : NULL;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_TIMELINE_H
+#define VT_ANALYZER_TIMELINE_H
+
+/*
+ * All events of a recording in order, and the running totals of a device over them.
+ */
+
+#include <stdint.h>
+
+#include "analyzer/model/model.h"
+
+enum vt_moment_what {
+	VT_MOMENT_FREE,  /* index: the allocation that ends here */
+	VT_MOMENT_OTHER, /* index: vt_model.events */
+	VT_MOMENT_ALLOC,
+	VT_MOMENT_MARK,
+	VT_MOMENT_OUT_OF_MEMORY,
+};
+
+/* One event number may stand for two moments: an unmap that also ends the memory behind it. */
+struct vt_moment {
+	int64_t event;
+	uint32_t index;
+	uint8_t what; /* enum vt_moment_what */
+};
+
+struct vt_timeline {
+	const struct vt_model *model;
+	struct vt_moment *moments; /* by event, then by what */
+	uint32_t nr;
+};
+
+void vt_timeline_init(struct vt_timeline *timeline, const struct vt_model *model);
+void vt_timeline_release(struct vt_timeline *timeline);
+
+/* Index of the first moment behind `event`. */
+uint32_t vt_timeline_after(const struct vt_timeline *timeline, int64_t event);
+/* Time of the last moment at or before `event`, in ns since the start of the recording. */
+int64_t vt_timeline_time(const struct vt_timeline *timeline, int64_t event);
+int64_t vt_timeline_moment_time(const struct vt_timeline *timeline, const struct vt_moment *moment);
+
+/*
+ * Bytes of one device.  used: from the driver, without the context; allocated: of what has an
+ * owner.
+ */
+struct vt_totals {
+	uint64_t used_bytes;
+	uint64_t allocated_bytes;
+};
+
+/* Adds what `moment` changes on `device`. */
+void vt_timeline_add(const struct vt_timeline *timeline, const struct vt_moment *moment, int device,
+		     struct vt_totals *totals);
+
+#endif

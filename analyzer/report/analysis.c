@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/report/analysis.h"
+
+#include <string.h>
+
+#include "analyzer/model/containers.h"
+#include "analyzer/import/input.h"
+
+int vt_analysis_open(struct vt_analysis *analysis, const char *path, const char *rules_path,
+		     struct vt_diag *diag)
+{
+	memset(analysis, 0, sizeof(*analysis));
+	if (vt_rules_load(&analysis->rules, rules_path, diag) ||
+	    vt_input_open(path, &analysis->db, diag) ||
+	    vt_model_load(&analysis->model, analysis->db, diag))
+		return -1;
+	vt_timeline_init(&analysis->timeline, &analysis->model);
+	vt_containers_find(&analysis->model, &analysis->timeline);
+	vt_stages_init(&analysis->stages, &analysis->timeline, &analysis->rules);
+	vt_facts_init(&analysis->facts, &analysis->stages, &analysis->rules);
+	vt_attribution_init(&analysis->attribution, &analysis->facts);
+	return 0;
+}
+
+void vt_analysis_close(struct vt_analysis *analysis)
+{
+	vt_attribution_release(&analysis->attribution);
+	vt_facts_release(&analysis->facts);
+	vt_stages_release(&analysis->stages);
+	vt_timeline_release(&analysis->timeline);
+	vt_model_release(&analysis->model);
+	vt_rules_release(&analysis->rules);
+	vt_db_close(analysis->db);
+	memset(analysis, 0, sizeof(*analysis));
+}

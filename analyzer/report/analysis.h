@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_ANALYSIS_H
+#define VT_ANALYZER_ANALYSIS_H
+
+/*
+ * One recording, read and ready to be asked: database, model, stages, facts, owners.  Every command
+ * that judges bytes starts here.
+ */
+
+#include "analyzer/attribution/attribution.h"
+
+struct vt_analysis {
+	struct vt_db *db;
+	struct vt_model model;
+	struct vt_timeline timeline;
+	struct vt_rules rules;
+	struct vt_stages stages;
+	struct vt_facts facts;
+	struct vt_attribution attribution;
+};
+
+/*
+ * Reads what `path` names (input.h), with the rules of a file or the built-in ones (NULL).  Returns
+ * 0, or -1 with `diag` filled; vt_analysis_close is to be called in both cases.
+ */
+int vt_analysis_open(struct vt_analysis *analysis, const char *path, const char *rules_path,
+		     struct vt_diag *diag);
+void vt_analysis_close(struct vt_analysis *analysis);
+
+#endif

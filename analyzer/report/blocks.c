@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/report/blocks.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "analyzer/report/json.h"
+#include "analyzer/report/table.h"
+#include "analyzer/base/units.h"
+#include "analyzer/base/util.h"
+#include "analyzer/model/when.h"
+
+#define KIND_WORD(name, number, text) [number] = text,
+static const char *const kind_words[] = { VT_KINDS(KIND_WORD) };
+
+static const char *kind_of(const struct vt_allocation *a)
+{
+	return a->kind < VT_ARRAY_SIZE(kind_words) && kind_words[a->kind] ? kind_words[a->kind]
+									  : "?";
+}
+
+static int compare_blocks(const void *a, const void *b, void *model)
+{
+	const struct vt_allocation *all = ((const struct vt_model *)model)->allocations;
+	const struct vt_allocation *x = &all[*(const uint32_t *)a], *y = &all[*(const uint32_t *)b];
+
+	if (x->size_bytes != y->size_bytes)
+		return x->size_bytes > y->size_bytes ? -1 : 1;
+	return x->event < y->event ? -1 : x->event > y->event;
+}
+
+static int is_listed(const struct vt_allocation *a, const struct vt_blocks_options *options,
+		     int64_t event)
+{
+	if (!vt_allocation_is_live(a, event) || a->kind == VT_KIND_ADDRESS)
+		return 0;
+	if (options->device != VT_WHEN_ALL_DEVICES && a->device != options->device)
+		return 0;
+	return !a->holds_blocks || options->has_segments;
+}
+
+int vt_blocks_init(struct vt_blocks *blocks, struct vt_analysis *analysis,
+		   const struct vt_blocks_options *options, struct vt_diag *diag)
+{
+	struct vt_model *model = &analysis->model;
+	VT_VECTOR(uint32_t) found = { 0 };
+
+	memset(blocks, 0, sizeof(*blocks));
+	blocks->analysis = analysis;
+	vt_describe_init(&blocks->describe, model, options->has_all_frames);
+	if (vt_when_resolve(model, options->when, options->device, &blocks->event, diag))
+		return -1;
+	for (uint32_t i = 0; i < model->nr_allocations; i++)
+		if (is_listed(&model->allocations[i], options, blocks->event))
+			vt_vector_push(&found, i);
+	blocks->allocations = found.items;
+	blocks->nr = (uint32_t)found.len;
+	if (found.len)
+		qsort_r(found.items, found.len, sizeof(*found.items), compare_blocks, model);
+	return 0;
+}
+
+void vt_blocks_release(struct vt_blocks *blocks)
+{
+	vt_describe_release(&blocks->describe);
+	free(blocks->allocations);
+	memset(blocks, 0, sizeof(*blocks));
+}
+
+/* One listed allocation with what was judged about it. */
+struct entry {
+	const struct vt_allocation *a;
+	const char *owner; /* NULL: it holds blocks, which have owners of their own */
+	const char *provenance;
+	const char *stage;
+	uint32_t step;
+};
+
+static struct entry judge(struct vt_blocks *blocks, uint32_t index)
+{
+	struct vt_analysis *analysis = blocks->analysis;
+	struct entry e = { .a = &analysis->model.allocations[index] };
+	const struct vt_span *span = vt_facts_span(&analysis->facts, e.a);
+
+	if (!e.a->holds_blocks) {
+		struct vt_verdict verdict = vt_attribution_judge(&analysis->attribution, index);
+
+		e.owner = vt_attribution_owner(&analysis->attribution, verdict.owner);
+		e.provenance = vt_evidence_provenances[verdict.provenance];
+	}
+	if (span) {
+		e.stage = vt_evidence_stages[span->stage];
+		e.step = span->step;
+	}
+	return e;
+}
+
+static json_t *modules(const struct vt_blocks *blocks, const struct vt_allocation *a)
+{
+	const struct vt_analysis *analysis = blocks->analysis;
+	json_t *array = json_array();
+	uint32_t nr;
+	const struct vt_chain_link *links =
+		vt_chains_get(&analysis->facts.chains, a->python_stack, &nr);
+
+	for (uint32_t i = 0; i < nr; i++)
+		json_array_append_new(array,
+				      vt_json_text(vt_model_text(&analysis->model, links[i].type)));
+	return array;
+}
+
+static json_t *block_json(struct vt_blocks *blocks, uint32_t index)
+{
+	struct entry e = judge(blocks, index);
+	json_t *object = json_object();
+
+	json_object_set_new(object, "id", json_integer(e.a->event));
+	json_object_set_new(object, "device", json_integer(e.a->device));
+	json_object_set_new(object, "address", vt_json_integer(e.a->address));
+	json_object_set_new(object, "size_bytes", vt_json_integer(e.a->size_bytes));
+	json_object_set_new(object, "kind", vt_json_text(kind_of(e.a)));
+	json_object_set_new(object, "owner", vt_json_text(e.owner));
+	json_object_set_new(object, "provenance", vt_json_text(e.provenance));
+	json_object_set_new(object, "allocated_event", json_integer(e.a->event));
+	json_object_set_new(object, "step", e.step ? json_integer(e.step) : json_null());
+	json_object_set_new(object, "stage", vt_json_text(e.stage));
+	json_object_set_new(
+		object, "python",
+		vt_json_lines(vt_describe_python(&blocks->describe, e.a->python_stack)));
+	json_object_set_new(object, "modules", modules(blocks, e.a));
+	json_object_set_new(
+		object, "native",
+		vt_json_lines(vt_describe_native(&blocks->describe, e.a->native_stack)));
+	return object;
+}
+
+void vt_blocks_print_json(struct vt_blocks *blocks, FILE *out)
+{
+	json_t *object = json_object(), *at = json_object(), *array = json_array();
+	int64_t time_ns = vt_timeline_time(&blocks->analysis->timeline, blocks->event);
+
+	json_object_set_new(at, "event", json_integer(blocks->event));
+	json_object_set_new(at, "time_ns", json_integer(time_ns));
+	for (uint32_t i = 0; i < blocks->nr; i++)
+		json_array_append_new(array, block_json(blocks, blocks->allocations[i]));
+	json_object_set_new(object, "at", at);
+	json_object_set_new(object, "blocks", array);
+	vt_json_print(object, out);
+}
+
+/* The innermost frame that is to be seen, Python's where there is one. */
+static char *where(const struct vt_blocks *blocks, const struct vt_allocation *a)
+{
+	struct vt_lines lines = vt_describe_python(&blocks->describe, a->python_stack);
+	char *text;
+
+	if (!lines.nr) {
+		vt_describe_free(&lines);
+		lines = vt_describe_native(&blocks->describe, a->native_stack);
+	}
+	text = vt_xstrdup(lines.nr ? lines.text[0] : "");
+	vt_describe_free(&lines);
+	return text;
+}
+
+void vt_blocks_print_text(struct vt_blocks *blocks, FILE *out)
+{
+	static const struct vt_column columns[] = {
+		{ "id", 1 },    { "device", 1 },   { "kind", 0 },  { "size", 1 },
+		{ "owner", 0 }, { "known by", 0 }, { "stage", 0 }, { "where", 0 },
+	};
+	char size[VT_UNITS_MAX], time[VT_UNITS_MAX];
+	struct vt_table table;
+	uint64_t sum = 0;
+
+	vt_table_init(&table, columns, VT_ARRAY_SIZE(columns));
+	for (uint32_t i = 0; i < blocks->nr; i++) {
+		struct entry e = judge(blocks, blocks->allocations[i]);
+		char id[24], device[16], stage[48];
+		char *place = where(blocks, e.a);
+		const char *cells[] = { id,      device,       kind_of(e.a), size,
+					e.owner, e.provenance, stage,        place };
+
+		snprintf(id, sizeof(id), "%" PRId64, e.a->event);
+		snprintf(device, sizeof(device), "%d", e.a->device);
+		vt_units_bytes(size, sizeof(size), e.a->size_bytes);
+		if (e.step)
+			snprintf(stage, sizeof(stage), "%s %u", e.stage, e.step);
+		else
+			snprintf(stage, sizeof(stage), "%s", e.stage ? e.stage : "");
+		vt_table_add(&table, cells);
+		sum += e.owner ? e.a->size_bytes : 0;
+		free(place);
+	}
+	fprintf(out, "%u live after event %" PRId64 " (t=%s), %s\n", blocks->nr, blocks->event,
+		vt_units_duration(
+			time, sizeof(time),
+			(uint64_t)vt_timeline_time(&blocks->analysis->timeline, blocks->event)),
+		vt_units_bytes(size, sizeof(size), sum));
+	if (blocks->nr)
+		vt_table_print(&table, out, 0);
+	vt_table_release(&table);
+}

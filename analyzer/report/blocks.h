@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_BLOCKS_H
+#define VT_ANALYZER_BLOCKS_H
+
+/*
+ * The list behind `vtrace blocks`: what is live at one moment, largest first.
+ */
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "analyzer/report/analysis.h"
+#include "analyzer/model/describe.h"
+
+struct vt_blocks_options {
+	const char *when; /* when.h */
+	int device;       /* VT_WHEN_ALL_DEVICES, or a CUDA ordinal */
+	int has_segments; /* list driver memory that holds blocks, too */
+	int has_all_frames;
+};
+
+struct vt_blocks {
+	struct vt_analysis *analysis;
+	struct vt_describe describe;
+	int64_t event;
+	uint32_t *allocations; /* indices */
+	uint32_t nr;
+};
+
+/*
+ * Returns 0, or -1 with `diag` filled; vt_blocks_release in both cases.  `analysis` must outlive
+ * it.
+ */
+int vt_blocks_init(struct vt_blocks *blocks, struct vt_analysis *analysis,
+		   const struct vt_blocks_options *options, struct vt_diag *diag);
+void vt_blocks_release(struct vt_blocks *blocks);
+
+void vt_blocks_print_text(struct vt_blocks *blocks, FILE *out);
+void vt_blocks_print_json(struct vt_blocks *blocks, FILE *out);
+
+#endif

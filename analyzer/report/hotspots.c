@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/report/hotspots.h"
+
+#include <string.h>
+
+#include "analyzer/base/util.h"
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+	/* The finaliser of splitmix64: good enough that two places never meet. */
+	hash ^= value + 0x9e3779b97f4a7c15ull + (hash << 6) + (hash >> 2);
+	hash = (hash ^ (hash >> 30)) * 0xbf58476d1ce4e5b9ull;
+	hash = (hash ^ (hash >> 27)) * 0x94d049bb133111ebull;
+	return hash ^ (hash >> 31);
+}
+
+static uint64_t place_of(const struct vt_describe *describe, const struct vt_allocation *a)
+{
+	const struct vt_model *model = describe->model;
+	uint32_t ids[VT_FRAMES_MAX];
+	unsigned nr = vt_describe_visible(describe, a->python_stack, ids);
+	uint64_t hash = nr;
+
+	for (unsigned i = 0; i < nr; i++) {
+		const struct vt_frame_python *frame = &model->frames.python[ids[i]];
+
+		hash = mix(hash, (uint64_t)frame->code << 32 | frame->line);
+	}
+	if (nr)
+		return hash;
+	nr = vt_frames_native(&model->frames, a->native_stack, ids);
+	hash = mix(1, nr);
+	for (unsigned i = 0; i < nr; i++)
+		hash = mix(hash, ids[i]);
+	return hash;
+}
+
+static int compare_places(const void *a, const void *b)
+{
+	const struct vt_hotspot *x = a, *y = b;
+
+	if (x->place != y->place)
+		return x->place < y->place ? -1 : 1;
+	return x->owner < y->owner ? -1 : x->owner > y->owner;
+}
+
+/* Equal sizes: by stack, so that the order does not depend on the sort. */
+static int compare_bytes(const void *a, const void *b)
+{
+	const struct vt_hotspot *x = a, *y = b;
+
+	if (x->bytes != y->bytes)
+		return x->bytes > y->bytes ? -1 : 1;
+	if (x->python_stack != y->python_stack)
+		return x->python_stack < y->python_stack ? -1 : 1;
+	if (x->native_stack != y->native_stack)
+		return x->native_stack < y->native_stack ? -1 : 1;
+	return x->owner < y->owner ? -1 : x->owner > y->owner;
+}
+
+static void merge(struct vt_hotspots *hotspots)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < hotspots->nr; i++) {
+		const struct vt_hotspot *item = &hotspots->items[i];
+		struct vt_hotspot *last = kept ? &hotspots->items[kept - 1] : NULL;
+
+		if (!last || compare_places(last, item) != 0) {
+			hotspots->items[kept++] = *item;
+			continue;
+		}
+		last->bytes += item->bytes;
+		last->blocks += item->blocks;
+		if (item->python_stack < last->python_stack ||
+		    (item->python_stack == last->python_stack &&
+		     item->native_stack < last->native_stack)) {
+			last->python_stack = item->python_stack;
+			last->native_stack = item->native_stack;
+		}
+	}
+	hotspots->nr = kept;
+}
+
+void vt_hotspots_init(struct vt_hotspots *hotspots, struct vt_attribution *attribution,
+		      const struct vt_describe *describe, int device, int64_t event)
+{
+	const struct vt_model *model = attribution->facts->model;
+	VT_VECTOR(struct vt_hotspot) all = { 0 };
+
+	for (uint32_t i = 0; i < model->nr_allocations; i++) {
+		const struct vt_allocation *a = &model->allocations[i];
+		struct vt_hotspot one = { .bytes = a->size_bytes,
+					  .blocks = 1,
+					  .python_stack = a->python_stack,
+					  .native_stack = a->native_stack };
+
+		if (a->device != device || !vt_allocation_is_live(a, event) ||
+		    !vt_allocation_is_owned(a))
+			continue;
+		one.place = place_of(describe, a);
+		one.owner = vt_attribution_judge(attribution, i).owner;
+		vt_vector_push(&all, one);
+	}
+	hotspots->items = all.items;
+	hotspots->nr = (uint32_t)all.len;
+	if (!hotspots->nr)
+		return;
+	qsort(hotspots->items, hotspots->nr, sizeof(*hotspots->items), compare_places);
+	merge(hotspots);
+	qsort(hotspots->items, hotspots->nr, sizeof(*hotspots->items), compare_bytes);
+}
+
+void vt_hotspots_release(struct vt_hotspots *hotspots)
+{
+	free(hotspots->items);
+	memset(hotspots, 0, sizeof(*hotspots));
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_HOTSPOTS_H
+#define VT_ANALYZER_HOTSPOTS_H
+
+/*
+ * Live bytes by the place in the program that made them.  Stacks that differ only in which instance
+ * of a module ran, or in frames that are not shown, are one place; where there is no Python stack,
+ * the native one is.
+ */
+
+#include <stdint.h>
+
+#include "analyzer/attribution/attribution.h"
+#include "analyzer/model/describe.h"
+
+struct vt_hotspot {
+	uint64_t place;
+	uint64_t bytes;
+	uint32_t blocks;
+	uint16_t owner;
+	uint32_t python_stack; /* of the first allocation from there */
+	uint32_t native_stack;
+};
+
+struct vt_hotspots {
+	struct vt_hotspot *items; /* largest first */
+	uint32_t nr;
+};
+
+void vt_hotspots_init(struct vt_hotspots *hotspots, struct vt_attribution *attribution,
+		      const struct vt_describe *describe, int device, int64_t event);
+void vt_hotspots_release(struct vt_hotspots *hotspots);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/report/json.h"
+
+#include "analyzer/base/util.h"
+
+json_t *vt_json_text(const char *text)
+{
+	json_t *value;
+	char *copy;
+
+	if (!text)
+		return json_null();
+	value = json_string(text);
+	if (value)
+		return value;
+	copy = vt_xstrdup(text);
+	for (char *c = copy; *c; c++)
+		if ((unsigned char)*c >= 0x80)
+			*c = '?';
+	value = json_string(copy);
+	free(copy);
+	return value;
+}
+
+json_t *vt_json_integer(uint64_t value)
+{
+	return json_integer((json_int_t)value);
+}
+
+json_t *vt_json_lines(struct vt_lines lines)
+{
+	json_t *array = json_array();
+
+	for (unsigned i = 0; i < lines.nr; i++)
+		json_array_append_new(array, vt_json_text(lines.text[i]));
+	vt_describe_free(&lines);
+	return array;
+}
+
+void vt_json_print(json_t *value, FILE *out)
+{
+	/* Six digits: shares of bytes, nothing finer. */
+	json_dumpf(value, out, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
+	fputc('\n', out);
+	json_decref(value);
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/report/report.h"
+
+#include <string.h>
+
+#include "analyzer/base/util.h"
+#include "analyzer/model/when.h"
+
+/* What the events at one event number tell about the place: stacks and node of the last of them. */
+static void find_place(const struct vt_report *report, int64_t event, struct vt_report_place *place)
+{
+	const struct vt_analysis *analysis = report->analysis;
+	const struct vt_timeline *timeline = &analysis->timeline;
+	uint32_t after = vt_timeline_after(timeline, event);
+	uint32_t span = vt_stages_span_at(&analysis->stages, event);
+	uint32_t python = 0, node = 0, nr = 0, frames[VT_FRAMES_MAX];
+	const struct vt_chain_link *links;
+	const char *name = NULL;
+
+	place->event = event;
+	place->time_ns = vt_timeline_time(timeline, event);
+	if (span != VT_NO_INDEX) {
+		place->stage = vt_evidence_stages[analysis->stages.spans[span].stage];
+		place->step = analysis->stages.spans[span].step;
+	}
+	if (after && timeline->moments[after - 1].what == VT_MOMENT_ALLOC) {
+		const struct vt_allocation *a =
+			&analysis->model.allocations[timeline->moments[after - 1].index];
+
+		python = a->python_stack;
+		node = a->node_class;
+	} else if (after && timeline->moments[after - 1].what == VT_MOMENT_OUT_OF_MEMORY) {
+		const struct vt_out_of_memory *oom =
+			&analysis->model.ooms[timeline->moments[after - 1].index];
+
+		python = oom->python_stack;
+		node = oom->node_class;
+	}
+	links = vt_chains_get(&analysis->facts.chains, python, &nr);
+	if (nr)
+		name = vt_model_text(&analysis->model, links[0].type);
+	else if (node)
+		name = vt_operators_class(&report->analysis->facts.operators, node);
+	else if (vt_frames_python(&analysis->model.frames, python, frames))
+		name = vt_frames_code(&analysis->model.frames, frames[0])->short_name;
+	place->doing = name ? vt_xstrdup(name) : NULL;
+}
+
+static int add_device(struct vt_report *report, const struct vt_device *device,
+		      struct vt_diag *diag)
+{
+	struct vt_report_device *row;
+	int64_t event;
+
+	if (vt_when_resolve(&report->analysis->model, report->options->when, device->id, &event,
+			    diag))
+		return -1;
+	row = &report->devices[report->nr_devices++];
+	row->device = device;
+	find_place(report, event, &row->place);
+	vt_books_init(&row->books, &report->analysis->attribution, device->id, event);
+	vt_hotspots_init(&row->hotspots, &report->analysis->attribution, &report->describe,
+			 device->id, event);
+	return 0;
+}
+
+/* Devices on which nothing was ever allocated are left out, unless they were asked for. */
+static int add_devices(struct vt_report *report, struct vt_diag *diag)
+{
+	const struct vt_model *model = &report->analysis->model;
+	int wanted = report->options->device;
+
+	report->devices = vt_xcalloc(model->nr_devices + 1, sizeof(*report->devices));
+	if (wanted != VT_WHEN_ALL_DEVICES && !vt_model_device(model, wanted)) {
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: no device %d in this recording",
+			    vt_db_path(model->db), wanted);
+		return -1;
+	}
+	for (uint32_t i = 0; i < model->nr_devices; i++) {
+		const struct vt_device *device = &model->devices[i];
+
+		if (wanted == VT_WHEN_ALL_DEVICES ? !vt_model_peak(model, device->id)
+						  : device->id != wanted)
+			continue;
+		/* The last out-of-memory need not be this device's. */
+		if (wanted == VT_WHEN_ALL_DEVICES && strcmp(report->options->when, "oom") == 0 &&
+		    model->nr_ooms && model->ooms[model->nr_ooms - 1].device != device->id)
+			continue;
+		if (add_device(report, device, diag))
+			return -1;
+	}
+	return 0;
+}
+
+static uint64_t context_of(const struct vt_device *device)
+{
+	return device->has_context ? device->context_bytes : 0;
+}
+
+static uint32_t device_index(const struct vt_report *report, const struct vt_report_device *row)
+{
+	return (uint32_t)(row->device - report->analysis->model.devices);
+}
+
+static void add_stage(struct vt_report *report, const struct vt_report_device *row, uint32_t span)
+{
+	struct vt_attribution *attribution = &report->analysis->attribution;
+	const struct vt_stages *stages = &report->analysis->stages;
+	const struct vt_span_totals *totals =
+		vt_stages_totals(stages, span, device_index(report, row));
+	struct vt_report_stage *stage = &report->stages[report->nr_stages++];
+
+	stage->name = vt_evidence_stages[stages->spans[span].stage];
+	stage->device = row->device->id;
+	stage->peak_bytes = totals->peak_allocated_bytes;
+	stage->peak_device_bytes = totals->peak_used_bytes + context_of(row->device);
+	stage->allocated_after_bytes = totals->end_allocated_bytes;
+	vt_books_init(&stage->after, attribution, stage->device, stages->spans[span].last_event);
+	if (span)
+		vt_books_init(&stage->before, attribution, stage->device,
+			      stages->spans[span - 1].last_event);
+}
+
+/*
+ * Whether more was allocated in `span` than in `best`.  Not device use: a caching allocator gives
+ * nothing back, so that after the first step every stage would show the same figure.
+ */
+static int is_higher(const struct vt_stages *stages, uint32_t span, uint32_t best, uint32_t index)
+{
+	const struct vt_span_totals *a = vt_stages_totals(stages, span, index);
+	const struct vt_span_totals *b;
+
+	if (best == VT_NO_INDEX)
+		return 1;
+	b = vt_stages_totals(stages, best, index);
+	if (a->peak_allocated_bytes != b->peak_allocated_bytes)
+		return a->peak_allocated_bytes > b->peak_allocated_bytes;
+	return a->peak_used_bytes > b->peak_used_bytes;
+}
+
+/* One row per stage and device: the span in which that stage allocated most, the first of those. */
+static void add_stages(struct vt_report *report)
+{
+	const struct vt_stages *stages = &report->analysis->stages;
+
+	report->stages =
+		vt_xcalloc((size_t)report->nr_devices * VT_NR_STAGES + 1, sizeof(*report->stages));
+	for (uint32_t d = 0; d < report->nr_devices; d++)
+		for (unsigned stage = 0; stage < VT_NR_STAGES; stage++) {
+			uint32_t index = device_index(report, &report->devices[d]);
+			uint32_t best = VT_NO_INDEX;
+
+			for (uint32_t i = 0; i < stages->nr_spans; i++)
+				if (stages->spans[i].stage == stage &&
+				    is_higher(stages, i, best, index))
+					best = i;
+			if (best != VT_NO_INDEX)
+				add_stage(report, &report->devices[d], best);
+		}
+}
+
+static void add_step(struct vt_report *report, const struct vt_report_device *row, uint32_t number)
+{
+	const struct vt_stages *stages = &report->analysis->stages;
+	const struct vt_step *step = &stages->steps[number];
+	struct vt_report_step *out = &report->steps[report->nr_steps++];
+
+	out->index = number + 1;
+	out->device = row->device->id;
+	out->is_complete = step->is_complete;
+	for (uint32_t i = step->first_span; i <= step->last_span; i++) {
+		const struct vt_span_totals *totals =
+			vt_stages_totals(stages, i, device_index(report, row));
+
+		if (totals->peak_allocated_bytes > out->peak_bytes)
+			out->peak_bytes = totals->peak_allocated_bytes;
+		if (totals->peak_used_bytes > out->peak_device_bytes)
+			out->peak_device_bytes = totals->peak_used_bytes;
+		out->end_bytes = totals->end_allocated_bytes;
+	}
+	out->peak_device_bytes += context_of(row->device);
+}
+
+static void add_steps(struct vt_report *report)
+{
+	uint32_t nr = report->analysis->stages.nr_steps;
+
+	report->steps = vt_xcalloc((size_t)report->nr_devices * nr + 1, sizeof(*report->steps));
+	for (uint32_t d = 0; d < report->nr_devices; d++)
+		for (uint32_t i = 0; i < nr; i++)
+			add_step(report, &report->devices[d], i);
+}
+
+/* The last request that failed: where the run ended of it, it is the one. */
+static void add_out_of_memory(struct vt_report *report)
+{
+	const struct vt_model *model = &report->analysis->model;
+	struct vt_report_oom *row = &report->out_of_memory;
+
+	for (uint32_t i = 0; i < model->nr_ooms; i++)
+		if (report->options->device == VT_WHEN_ALL_DEVICES ||
+		    report->options->device == model->ooms[i].device) {
+			row->oom = &model->ooms[i];
+			row->nr_ooms++;
+		}
+	if (!row->oom)
+		return;
+	find_place(report, row->oom->event, &row->place);
+	vt_books_init(&row->books, &report->analysis->attribution, row->oom->device,
+		      row->oom->event);
+}
+
+/* An error exit whose thread allocated nothing after its failed request ended because of that. */
+static int died_of_memory(const struct vt_model *model, const char *ended)
+{
+	const struct vt_out_of_memory *oom =
+		model->nr_ooms ? &model->ooms[model->nr_ooms - 1] : NULL;
+
+	if (!oom || strncmp(ended, "exit ", 5) != 0 || strcmp(ended, "exit 0") == 0)
+		return 0;
+	for (uint32_t i = model->nr_allocations; i-- > 0;)
+		if (model->allocations[i].event < oom->event)
+			return 1;
+		else if (model->allocations[i].thread == oom->thread)
+			return 0;
+	return 1;
+}
+
+static void add_coverage(struct vt_report *report)
+{
+	uint64_t sum = 0, all[VT_NR_PROVENANCES] = { 0 };
+
+	for (uint32_t d = 0; d < report->nr_devices; d++) {
+		uint64_t bytes[VT_NR_PROVENANCES];
+
+		sum += vt_books_provenance(&report->devices[d].books, bytes);
+		for (unsigned p = 0; p < VT_NR_PROVENANCES; p++)
+			all[p] += bytes[p];
+	}
+	for (unsigned p = 0; sum && p < VT_NR_PROVENANCES; p++)
+		report->coverage[p] = (double)all[p] / (double)sum;
+}
+
+int vt_report_init(struct vt_report *report, struct vt_analysis *analysis,
+		   const struct vt_report_options *options, struct vt_diag *diag)
+{
+	memset(report, 0, sizeof(*report));
+	report->analysis = analysis;
+	report->options = options;
+	vt_describe_init(&report->describe, &analysis->model, options->has_all_frames);
+	report->ended = vt_db_run_get(analysis->db, "ended");
+	if (!report->ended)
+		report->ended = vt_xstrdup("running");
+	if (died_of_memory(&analysis->model, report->ended)) {
+		free(report->ended);
+		report->ended = vt_xstrdup("out of memory");
+	}
+	if (add_devices(report, diag))
+		return -1;
+	add_out_of_memory(report);
+	add_stages(report);
+	add_steps(report);
+	add_coverage(report);
+	return 0;
+}
+
+void vt_report_release(struct vt_report *report)
+{
+	for (uint32_t i = 0; i < report->nr_devices; i++) {
+		free(report->devices[i].place.doing);
+		vt_books_release(&report->devices[i].books);
+		vt_hotspots_release(&report->devices[i].hotspots);
+	}
+	for (uint32_t i = 0; i < report->nr_stages; i++) {
+		vt_books_release(&report->stages[i].before);
+		vt_books_release(&report->stages[i].after);
+	}
+	free(report->out_of_memory.place.doing);
+	vt_books_release(&report->out_of_memory.books);
+	vt_describe_release(&report->describe);
+	free(report->devices);
+	free(report->stages);
+	free(report->steps);
+	free(report->ended);
+	memset(report, 0, sizeof(*report));
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_REPORT_H
+#define VT_ANALYZER_REPORT_H
+
+/*
+ * Everything that `vtrace report` says, computed once and then printed as text (report_text.c) or
+ * as JSON (report_json.c).
+ */
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "analyzer/report/analysis.h"
+#include "analyzer/report/books.h"
+#include "analyzer/model/describe.h"
+#include "analyzer/report/hotspots.h"
+
+struct vt_report_options {
+	const char *when; /* when.h */
+	int device;       /* VT_WHEN_ALL_DEVICES, or a CUDA ordinal */
+	unsigned top;     /* stacks to list */
+	int has_all_frames;
+};
+
+/* What a program was doing at one event. */
+struct vt_report_place {
+	int64_t event;
+	int64_t time_ns;
+	const char *stage; /* NULL: unknown */
+	uint32_t step;     /* 0: none */
+	char *doing;       /* innermost module, else autograd node, else function; NULL: none */
+};
+
+/* One device at the chosen moment. */
+struct vt_report_device {
+	const struct vt_device *device;
+	struct vt_report_place place;
+	struct vt_books books;
+	struct vt_hotspots hotspots;
+};
+
+/* The span with the highest use among those of one stage on one device. */
+struct vt_report_stage {
+	const char *name;
+	int device;
+	uint64_t peak_bytes;	    /* of what has an owner */
+	uint64_t peak_device_bytes; /* with cached bytes and the context */
+	uint64_t allocated_after_bytes;
+	struct vt_books before; /* empty for the first span */
+	struct vt_books after;
+};
+
+struct vt_report_step {
+	uint32_t index;
+	int device;
+	uint64_t peak_bytes;	    /* of what has an owner */
+	uint64_t peak_device_bytes; /* with cached bytes and the context */
+	uint64_t end_bytes; /* allocated */
+	int is_complete;
+};
+
+struct vt_report_oom {
+	const struct vt_out_of_memory *oom;
+	uint32_t nr_ooms; /* of the whole run */
+	struct vt_report_place place;
+	struct vt_books books;
+};
+
+struct vt_report {
+	struct vt_analysis *analysis;
+	const struct vt_report_options *options;
+	struct vt_describe describe;
+	char *ended;
+	struct vt_report_device *devices;
+	uint32_t nr_devices;
+	struct vt_report_stage *stages;
+	uint32_t nr_stages;
+	struct vt_report_step *steps;
+	uint32_t nr_steps;
+	struct vt_report_oom out_of_memory; /* .oom is NULL where there was none */
+	double coverage[VT_NR_PROVENANCES]; /* shares of all owned bytes; all 0 where there are none
+					     */
+};
+
+/*
+ * Returns 0, or -1 with `diag` filled; vt_report_release in both cases.  `analysis` must outlive
+ * it.
+ */
+int vt_report_init(struct vt_report *report, struct vt_analysis *analysis,
+		   const struct vt_report_options *options, struct vt_diag *diag);
+void vt_report_release(struct vt_report *report);
+
+void vt_report_text_print(const struct vt_report *report, const char *path, FILE *out);
+void vt_report_json_print(const struct vt_report *report, FILE *out);
+
+#endif

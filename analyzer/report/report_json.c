@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/report/report.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "analyzer/report/json.h"
+#include "analyzer/base/util.h"
+
+#define FORMAT 1
+
+static json_t *run_text(const struct vt_report *report, const char *key)
+{
+	char *text = vt_db_run_get(report->analysis->db, key);
+	json_t *value = vt_json_text(text);
+
+	free(text);
+	return value;
+}
+
+static json_t *run_int(const struct vt_report *report, const char *key, int64_t fallback)
+{
+	return json_integer(vt_db_run_get_int(report->analysis->db, key, fallback));
+}
+
+/* The command is stored as a JSON array; anything else becomes an array of one. */
+static json_t *command(const struct vt_report *report)
+{
+	char *text = vt_db_run_get(report->analysis->db, "command");
+	json_t *value = text ? json_loads(text, 0, NULL) : json_array();
+
+	if (!json_is_array(value)) {
+		json_decref(value);
+		value = json_pack("[o]", vt_json_text(text));
+	}
+	free(text);
+	return value;
+}
+
+static json_t *settings(const struct vt_report *report)
+{
+	struct vt_stmt *stmt = vt_db_prepare(report->analysis->db,
+					     "SELECT substr(key, 5), value FROM run"
+					     " WHERE key GLOB 'env:*' ORDER BY key");
+	json_t *object = json_object();
+
+	while (vt_stmt_step(stmt) == 1)
+		json_object_set_new(object, vt_stmt_text(stmt, 0),
+				    vt_json_text(vt_stmt_text(stmt, 1)));
+	vt_stmt_free(stmt);
+	return object;
+}
+
+static json_t *run(const struct vt_report *report)
+{
+	json_t *object = json_object();
+
+	json_object_set_new(object, "command", command(report));
+	json_object_set_new(object, "pid", run_int(report, "pid", 0));
+	json_object_set_new(object, "ended", vt_json_text(report->ended));
+	json_object_set_new(object, "duration_ns", run_int(report, "duration_ns", 0));
+	json_object_set_new(object, "events",
+			    run_int(report, "events", report->analysis->model.last_event));
+	json_object_set_new(object, "lost", run_int(report, "lost_events", 0));
+	json_object_set_new(object, "python", run_text(report, "python"));
+	json_object_set_new(object, "torch", run_text(report, "torch"));
+	json_object_set_new(object, "recorder", run_text(report, "recorder"));
+	json_object_set_new(object, "settings", settings(report));
+	return object;
+}
+
+static json_t *provenance(const uint64_t *bytes)
+{
+	json_t *object = json_object();
+
+	for (unsigned p = 0; p < VT_PROVENANCE_UNKNOWN; p++)
+		json_object_set_new(object, vt_evidence_provenances[p], vt_json_integer(bytes[p]));
+	return object;
+}
+
+static void append_owner(json_t *array, const char *owner, uint64_t bytes, uint32_t blocks,
+			 const uint64_t *by_provenance)
+{
+	json_t *object = json_object();
+
+	json_object_set_new(object, "owner", vt_json_text(owner));
+	json_object_set_new(object, "bytes", vt_json_integer(bytes));
+	json_object_set_new(object, "blocks", json_integer(blocks));
+	json_object_set_new(object, "provenance", provenance(by_provenance));
+	json_array_append_new(array, object);
+}
+
+/* Leaves, and what the books need besides them to add up to the device's use. */
+static json_t *owners(const struct vt_books *books)
+{
+	static const uint64_t nothing[VT_NR_PROVENANCES];
+	json_t *array = json_array();
+
+	for (uint32_t i = 0; i < books->nr_lines; i++) {
+		const struct vt_books_line *line = &books->lines[i];
+
+		append_owner(array, line->owner, line->bytes, line->blocks, line->provenance);
+	}
+	append_owner(array, "cached", books->cached_bytes, 0, nothing);
+	if (books->has_context)
+		append_owner(array, "context", books->context_bytes, 0, nothing);
+	return array;
+}
+
+static json_t *stacks(const struct vt_report *report, const struct vt_hotspots *hotspots)
+{
+	json_t *array = json_array();
+
+	for (uint32_t i = 0; i < hotspots->nr && i < report->options->top; i++) {
+		const struct vt_hotspot *spot = &hotspots->items[i];
+		json_t *object = json_object();
+
+		json_object_set_new(object, "bytes", vt_json_integer(spot->bytes));
+		json_object_set_new(object, "blocks", json_integer(spot->blocks));
+		json_object_set_new(object, "owner",
+				    vt_json_text(vt_attribution_owner(
+					    &report->analysis->attribution, spot->owner)));
+		json_object_set_new(
+			object, "python",
+			vt_json_lines(vt_describe_python(&report->describe, spot->python_stack)));
+		json_object_set_new(
+			object, "native",
+			vt_json_lines(vt_describe_native(&report->describe, spot->native_stack)));
+		json_array_append_new(array, object);
+	}
+	return array;
+}
+
+static void set_place(json_t *object, const struct vt_report_place *place)
+{
+	json_object_set_new(object, "event", json_integer(place->event));
+	json_object_set_new(object, "time_ns", json_integer(place->time_ns));
+	json_object_set_new(object, "stage", vt_json_text(place->stage));
+	json_object_set_new(object, "step", place->step ? json_integer(place->step) : json_null());
+	json_object_set_new(object, "doing", vt_json_text(place->doing));
+}
+
+static void set_books(json_t *object, const struct vt_books *books)
+{
+	json_object_set_new(object, "device_used_bytes",
+			    vt_json_integer(vt_books_device_used(books)));
+	json_object_set_new(object, "reserved_bytes", vt_json_integer(books->reserved_bytes));
+	json_object_set_new(object, "allocated_bytes", vt_json_integer(books->allocated_bytes));
+	json_object_set_new(object, "context_bytes",
+			    books->has_context ? vt_json_integer(books->context_bytes)
+					       : json_null());
+	json_object_set_new(object, "difference_bytes", json_integer(books->difference_bytes));
+	json_object_set_new(object, "owners", owners(books));
+}
+
+/* Of the whole run; need not be the moment of highest use. */
+static void set_most_allocated(json_t *object, const struct vt_peak *peak)
+{
+	if (!peak)
+		return;
+	json_object_set_new(object, "max_allocated_event", json_integer(peak->max_allocated_event));
+	json_object_set_new(object, "max_allocated_bytes",
+			    vt_json_integer(peak->max_allocated_bytes));
+}
+
+static json_t *device(const struct vt_report *report, const struct vt_report_device *row)
+{
+	json_t *object = json_object(), *peak = json_object();
+
+	set_place(peak, &row->place);
+	set_books(peak, &row->books);
+	set_most_allocated(peak, vt_model_peak(&report->analysis->model, row->device->id));
+	json_object_set_new(peak, "stacks", stacks(report, &row->hotspots));
+	json_object_set_new(object, "id", json_integer(row->device->id));
+	json_object_set_new(object, "name", vt_json_text(row->device->name));
+	json_object_set_new(object, "total_bytes", vt_json_integer(row->device->total_bytes));
+	json_object_set_new(object, "simulated", json_boolean(row->device->is_simulated));
+	/* With --at it is another moment; the key stays, so that readers need one path. */
+	json_object_set_new(object, "peak", peak);
+	return object;
+}
+
+static json_t *stage(const struct vt_report_stage *row)
+{
+	json_t *object = json_object(), *by_owner = json_object();
+
+	for (uint32_t i = 0; i < row->after.nr_lines; i++)
+		json_object_set_new(by_owner, row->after.lines[i].owner,
+				    vt_json_integer(row->after.lines[i].bytes));
+	json_object_set_new(object, "name", vt_json_text(row->name));
+	json_object_set_new(object, "device", json_integer(row->device));
+	json_object_set_new(object, "peak_bytes", vt_json_integer(row->peak_bytes));
+	json_object_set_new(object, "peak_device_bytes", vt_json_integer(row->peak_device_bytes));
+	json_object_set_new(object, "allocated_after_bytes",
+			    vt_json_integer(row->allocated_after_bytes));
+	json_object_set_new(object, "by_owner", by_owner);
+	return object;
+}
+
+static json_t *step(const struct vt_report_step *row)
+{
+	json_t *object = json_object();
+
+	json_object_set_new(object, "index", json_integer(row->index));
+	json_object_set_new(object, "device", json_integer(row->device));
+	json_object_set_new(object, "peak_bytes", vt_json_integer(row->peak_bytes));
+	json_object_set_new(object, "peak_device_bytes", vt_json_integer(row->peak_device_bytes));
+	json_object_set_new(object, "end_bytes", vt_json_integer(row->end_bytes));
+	json_object_set_new(object, "complete", json_boolean(row->is_complete));
+	return object;
+}
+
+static json_t *out_of_memory(const struct vt_report *report)
+{
+	const struct vt_report_oom *row = &report->out_of_memory;
+	json_t *object;
+
+	if (!row->oom)
+		return json_null();
+	object = json_object();
+	json_object_set_new(object, "device", json_integer(row->oom->device));
+	json_object_set_new(object, "requested_bytes", vt_json_integer(row->oom->requested_bytes));
+	json_object_set_new(object, "requests_failed", json_integer(row->nr_ooms));
+	set_place(object, &row->place);
+	set_books(object, &row->books);
+	json_object_set_new(
+		object, "python",
+		vt_json_lines(vt_describe_python(&report->describe, row->oom->python_stack)));
+	json_object_set_new(
+		object, "native",
+		vt_json_lines(vt_describe_native(&report->describe, row->oom->native_stack)));
+	return object;
+}
+
+static json_t *coverage(const struct vt_report *report)
+{
+	json_t *object = json_object();
+
+	/* Rounded, so that no compiler's last digit shows. */
+	for (unsigned p = 0; p < VT_NR_PROVENANCES; p++)
+		json_object_set_new(object, vt_evidence_provenances[p],
+				    json_real(round(report->coverage[p] * 1e5) / 1e5));
+	return object;
+}
+
+void vt_report_json_print(const struct vt_report *report, FILE *out)
+{
+	json_t *object = json_object(), *devices = json_array(), *stages = json_array(),
+	       *steps = json_array();
+
+	for (uint32_t i = 0; i < report->nr_devices; i++)
+		json_array_append_new(devices, device(report, &report->devices[i]));
+	for (uint32_t i = 0; i < report->nr_stages; i++)
+		json_array_append_new(stages, stage(&report->stages[i]));
+	for (uint32_t i = 0; i < report->nr_steps; i++)
+		json_array_append_new(steps, step(&report->steps[i]));
+	json_object_set_new(object, "format", json_integer(FORMAT));
+	json_object_set_new(object, "run", run(report));
+	json_object_set_new(object, "devices", devices);
+	json_object_set_new(object, "stages", stages);
+	json_object_set_new(object, "steps", steps);
+	json_object_set_new(object, "findings", json_array());
+	json_object_set_new(object, "out_of_memory", out_of_memory(report));
+	json_object_set_new(object, "coverage", coverage(report));
+	vt_json_print(object, out);
+}

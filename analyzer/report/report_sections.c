@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/report/report_sections.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/report/table.h"
+#include "analyzer/base/units.h"
+#include "analyzer/base/util.h"
+
+struct vt_report_unit vt_report_sections_unit(uint64_t largest_bytes)
+{
+	struct vt_report_unit gib = { "GiB", (double)VT_GIB }, mib = { "MiB", (double)VT_MIB };
+
+	return largest_bytes < VT_GIB ? mib : gib;
+}
+
+const char *vt_report_sections_figure(char *buf, struct vt_report_unit unit, double bytes)
+{
+	double value = bytes / unit.bytes;
+
+	/* No "-0.00". */
+	snprintf(buf, VT_REPORT_FIGURE_MAX, "%.2f", fabs(value) < 0.005 ? 0.0 : value);
+	return buf;
+}
+
+/* A line of the table: an owner path's first part with the sum of its leaves, or a leaf. */
+struct row {
+	const char *name;
+	int name_len;
+	uint64_t bytes;
+	uint32_t blocks;
+	uint64_t provenance[VT_NR_PROVENANCES];
+	uint32_t first; /* leaves: books->lines[first .. first + nr_leaves) */
+	uint32_t nr_leaves;
+};
+
+static int parent_length(const char *owner)
+{
+	const char *slash = strchr(owner, '/');
+
+	return slash ? (int)(slash - owner) : (int)strlen(owner);
+}
+
+/* Lines are sorted by path, so that leaves of one parent stand together. */
+static struct row *group_by_parent(const struct vt_books *books, uint32_t *nr)
+{
+	struct row *rows = vt_xcalloc(books->nr_lines + 1, sizeof(*rows));
+
+	*nr = 0;
+	for (uint32_t i = 0; i < books->nr_lines; i++) {
+		const struct vt_books_line *line = &books->lines[i];
+		struct row *row = *nr ? &rows[*nr - 1] : NULL;
+		int len = parent_length(line->owner);
+
+		if (!row || row->name_len != len || memcmp(row->name, line->owner, (size_t)len)) {
+			row = &rows[(*nr)++];
+			row->name = line->owner;
+			row->name_len = len;
+			row->first = i;
+		}
+		row->nr_leaves++;
+		row->bytes += line->bytes;
+		row->blocks += line->blocks;
+		for (unsigned p = 0; p < VT_NR_PROVENANCES; p++)
+			row->provenance[p] += line->provenance[p];
+	}
+	return rows;
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+	const struct row *x = a, *y = b;
+
+	if (x->bytes != y->bytes)
+		return x->bytes > y->bytes ? -1 : 1;
+	return x->first < y->first ? -1 : x->first > y->first;
+}
+
+static int compare_leaves(const void *a, const void *b)
+{
+	const struct vt_books_line *x = a, *y = b;
+
+	if (x->bytes != y->bytes)
+		return x->bytes > y->bytes ? -1 : 1;
+	return strcmp(x->owner, y->owner);
+}
+
+static int is_unknown(const struct row *row)
+{
+	return row->name_len == (int)strlen(VT_OWNER_UNKNOWN) &&
+	       memcmp(row->name, VT_OWNER_UNKNOWN, (size_t)row->name_len) == 0;
+}
+
+/* The evidence that stands for a tenth of the bytes or more, most first. */
+static char *known_by(const uint64_t *provenance, uint64_t bytes)
+{
+	uint64_t left[VT_NR_PROVENANCES];
+	struct vt_buffer text;
+
+	vt_buffer_init(&text);
+	memcpy(left, provenance, sizeof(left));
+	left[VT_PROVENANCE_UNKNOWN] = 0;
+	for (;;) {
+		unsigned best = 0;
+
+		for (unsigned p = 1; p < VT_NR_PROVENANCES; p++)
+			if (left[p] > left[best])
+				best = p;
+		if (!left[best] || left[best] < bytes / 10)
+			break;
+		vt_buffer_printf(&text, "%s%s", text.len ? ", " : "",
+				 vt_evidence_provenances[best]);
+		left[best] = 0;
+	}
+	return vt_buffer_detach(&text);
+}
+
+struct owner_table {
+	struct vt_table table;
+	struct vt_report_unit unit;
+	uint64_t device_used;
+};
+
+enum { OWNER, BYTES, SHARE, BLOCKS, KNOWN_BY, NR_OWNER_COLUMNS };
+
+static void add_line(struct owner_table *owners, const char *name, double bytes, int64_t blocks,
+		     const char *evidence)
+{
+	char figure[VT_REPORT_FIGURE_MAX], share[VT_REPORT_FIGURE_MAX] = "";
+	char count[VT_UNITS_MAX] = "";
+	const char *cells[NR_OWNER_COLUMNS];
+
+	if (owners->device_used)
+		snprintf(share, sizeof(share), "%.1f", 100.0 * bytes / (double)owners->device_used);
+	if (blocks >= 0)
+		vt_units_count(count, sizeof(count), (uint64_t)blocks);
+	cells[OWNER] = name;
+	cells[BYTES] = vt_report_sections_figure(figure, owners->unit, bytes);
+	cells[SHARE] = share;
+	cells[BLOCKS] = count;
+	cells[KNOWN_BY] = evidence;
+	vt_table_add(&owners->table, cells);
+}
+
+static void add_parent(struct owner_table *owners, const struct vt_books *books,
+		       const struct row *row)
+{
+	char *evidence = known_by(row->provenance, row->bytes);
+	const char *leaf = books->lines[row->first].owner + row->name_len;
+	struct vt_books_line *leaves;
+	char *name;
+
+	/* An only child does not get a line of its own: "workspace (cublas)". */
+	if (row->nr_leaves == 1 && *leaf == '/')
+		name = vt_xasprintf("%.*s (%s)", row->name_len, row->name, leaf + 1);
+	else
+		name = vt_xstrndup(row->name, (size_t)row->name_len);
+	add_line(owners, name, (double)row->bytes, row->blocks, evidence);
+	free(name);
+	free(evidence);
+	if (row->nr_leaves == 1)
+		return;
+	leaves = vt_xcalloc(row->nr_leaves, sizeof(*leaves));
+	memcpy(leaves, books->lines + row->first, row->nr_leaves * sizeof(*leaves));
+	qsort(leaves, row->nr_leaves, sizeof(*leaves), compare_leaves);
+	for (uint32_t i = 0; i < row->nr_leaves; i++) {
+		leaf = leaves[i].owner + row->name_len;
+		name = vt_xasprintf("  %s", *leaf == '/' ? leaf + 1 : "(itself)");
+		add_line(owners, name, (double)leaves[i].bytes, -1, NULL);
+		free(name);
+	}
+	free(leaves);
+}
+
+static void add_rest(struct owner_table *owners, const struct vt_books *books,
+		     const struct row *unknown)
+{
+	char figure[VT_REPORT_FIGURE_MAX], text[96];
+
+	if (books->cached_bytes)
+		add_line(owners, "cached, not in use", (double)books->cached_bytes, -1, NULL);
+	if (books->has_context)
+		add_line(owners, "CUDA context, libraries", (double)books->context_bytes, -1,
+			 "device total - recorded");
+	add_line(owners, VT_OWNER_UNKNOWN, unknown ? (double)unknown->bytes : 0.0,
+		 unknown ? unknown->blocks : 0, NULL);
+	vt_table_add_line(&owners->table);
+	snprintf(text, sizeof(text), "books close to %s %s",
+		 vt_report_sections_figure(figure, owners->unit, (double)books->difference_bytes),
+		 owners->unit.name);
+	add_line(owners, books->has_context ? "device used" : "device used, without the context",
+		 (double)owners->device_used, -1, text);
+}
+
+void vt_report_sections_owners(const struct vt_books *books, struct vt_report_unit unit, FILE *out)
+{
+	const struct vt_column columns[NR_OWNER_COLUMNS] = {
+		{ "owner", 0 }, { unit.name, 1 }, { "%", 1 }, { "blocks", 1 }, { "known by", 0 },
+	};
+	struct owner_table owners = { .unit = unit, .device_used = vt_books_device_used(books) };
+	const struct row *unknown = NULL;
+	uint32_t nr;
+	struct row *rows = group_by_parent(books, &nr);
+
+	vt_table_init(&owners.table, columns, NR_OWNER_COLUMNS);
+	qsort(rows, nr, sizeof(*rows), compare_rows);
+	for (uint32_t i = 0; i < nr; i++)
+		if (is_unknown(&rows[i]))
+			unknown = &rows[i];
+		else
+			add_parent(&owners, books, &rows[i]);
+	add_rest(&owners, books, unknown);
+	vt_table_print(&owners.table, out, 2);
+	vt_table_release(&owners.table);
+	free(rows);
+}
+
+static void print_lines(struct vt_lines lines, unsigned max, FILE *out)
+{
+	for (unsigned i = 0; i < lines.nr && i < max; i++)
+		fprintf(out, "       %s\n", lines.text[i]);
+	if (lines.nr > max)
+		fprintf(out, "       ... %u more\n", lines.nr - max);
+	vt_describe_free(&lines);
+}
+
+void vt_report_sections_places(const struct vt_report *report, const struct vt_report_device *row,
+			       struct vt_report_unit unit, FILE *out)
+{
+	/* Enough to see which call of which library; --all-frames shows the rest. */
+	unsigned max = report->options->has_all_frames ? VT_FRAMES_MAX : 8;
+
+	for (uint32_t i = 0; i < row->hotspots.nr && i < report->options->top; i++) {
+		const struct vt_hotspot *spot = &row->hotspots.items[i];
+		char figure[VT_REPORT_FIGURE_MAX], count[VT_UNITS_MAX];
+		uint32_t ids[VT_FRAMES_MAX];
+
+		fprintf(out, "%3u  %s %s in %s %s, %s\n", i + 1,
+			vt_report_sections_figure(figure, unit, (double)spot->bytes), unit.name,
+			vt_units_count(count, sizeof(count), spot->blocks),
+			spot->blocks == 1 ? "block" : "blocks",
+			vt_attribution_owner(&report->analysis->attribution, spot->owner));
+		if (vt_frames_python(&report->analysis->model.frames, spot->python_stack, ids))
+			print_lines(vt_describe_python(&report->describe, spot->python_stack), max,
+				    out);
+		else
+			print_lines(vt_describe_native(&report->describe, spot->native_stack), max,
+				    out);
+	}
+}
+
+/* What one parent owner gained or lost. */
+struct change {
+	const char *name;
+	int name_len;
+	double bytes;
+};
+
+static int compare_changes(const void *a, const void *b)
+{
+	const struct change *x = a, *y = b;
+
+	if (fabs(x->bytes) > fabs(y->bytes) || fabs(x->bytes) < fabs(y->bytes))
+		return fabs(x->bytes) > fabs(y->bytes) ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+typedef VT_VECTOR(struct change) change_vector;
+
+static void add_changes(change_vector *changes, const struct vt_books *books, double sign)
+{
+	uint32_t nr;
+	struct row *rows = group_by_parent(books, &nr);
+
+	for (uint32_t i = 0; i < nr; i++) {
+		struct change one = { rows[i].name, rows[i].name_len,
+				      sign * (double)rows[i].bytes };
+		size_t k;
+
+		for (k = 0; k < changes->len; k++)
+			if (changes->items[k].name_len == one.name_len &&
+			    !memcmp(changes->items[k].name, one.name, (size_t)one.name_len))
+				break;
+		if (k < changes->len)
+			changes->items[k].bytes += one.bytes;
+		else
+			vt_vector_push(changes, one);
+	}
+	free(rows);
+}
+
+/*
+ * "weights 7.29, buffers 1.41" for the first stage, "+ activations 16.52, - inputs 0.01" for the
+ * others.
+ */
+static char *explain_stage(const struct vt_report_stage *stage, struct vt_report_unit unit)
+{
+	const unsigned max_named = 3;
+	change_vector changes = { 0 };
+	struct vt_buffer text;
+	unsigned named = 0;
+
+	vt_buffer_init(&text);
+	add_changes(&changes, &stage->after, 1);
+	add_changes(&changes, &stage->before, -1);
+	if (changes.len)
+		qsort(changes.items, changes.len, sizeof(*changes.items), compare_changes);
+	for (size_t i = 0; i < changes.len && named < max_named; i++) {
+		const struct change *c = &changes.items[i];
+		char figure[VT_REPORT_FIGURE_MAX];
+
+		if (fabs(c->bytes) < 0.005 * unit.bytes)
+			break;
+		vt_buffer_printf(&text, "%s%s%.*s %s", named++ ? ", " : "",
+				 !stage->before.event ? ""
+				 : c->bytes > 0       ? "+ "
+						      : "- ",
+				 c->name_len, c->name,
+				 vt_report_sections_figure(figure, unit, fabs(c->bytes)));
+	}
+	vt_vector_release(&changes);
+	return vt_buffer_detach(&text);
+}
+
+int vt_report_sections_stages(const struct vt_report *report, int device,
+			      struct vt_report_unit unit, FILE *out)
+{
+	char peak_title[32];
+	const struct vt_column columns[] = {
+		{ "STAGES", 0 },
+		{ peak_title, 1 },
+		{ "allocated after", 1 },
+		{ "by", 0 },
+	};
+	struct vt_table table;
+	int is_told;
+
+	snprintf(peak_title, sizeof(peak_title), "peak %s", unit.name);
+	vt_table_init(&table, columns, VT_ARRAY_SIZE(columns));
+	for (uint32_t i = 0; i < report->nr_stages; i++) {
+		const struct vt_report_stage *stage = &report->stages[i];
+		char name[32], peak[VT_REPORT_FIGURE_MAX], after[VT_REPORT_FIGURE_MAX];
+		char *by;
+		const char *cells[VT_ARRAY_SIZE(columns)];
+
+		if (stage->device != device)
+			continue;
+		by = explain_stage(stage, unit);
+		snprintf(name, sizeof(name), "  %s", stage->name);
+		cells[0] = name;
+		cells[1] = vt_report_sections_figure(peak, unit, (double)stage->peak_bytes);
+		cells[2] = vt_report_sections_figure(after, unit,
+						     (double)stage->allocated_after_bytes);
+		cells[3] = by;
+		vt_table_add(&table, cells);
+		free(by);
+	}
+	/* One stage, whatever it is called, says no more than the peak above it. */
+	is_told = table.nr_rows > 1;
+	if (is_told)
+		vt_table_print(&table, out, 0);
+	vt_table_release(&table);
+	return is_told;
+}
+
+static int compare_growth(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/*
+ * Bytes that stay behind per step, over the complete steps but the first, which makes what all use.
+ * The lower median of the differences: remainders that the allocator did not split move the end of
+ * single steps, while a leak is in most of them.
+ */
+static int find_growth(const struct vt_report *report, int device, int64_t *bytes)
+{
+	int64_t *differences = vt_xcalloc(report->nr_steps + 1, sizeof(*differences));
+	const struct vt_report_step *last = NULL;
+	size_t nr = 0;
+
+	for (uint32_t i = 0; i < report->nr_steps; i++) {
+		const struct vt_report_step *step = &report->steps[i];
+
+		if (step->device != device || !step->is_complete || step->index < 2)
+			continue;
+		if (last)
+			differences[nr++] = (int64_t)(step->end_bytes - last->end_bytes);
+		last = step;
+	}
+	qsort(differences, nr, sizeof(*differences), compare_growth);
+	if (nr)
+		*bytes = differences[(nr - 1) / 2];
+	free(differences);
+	return nr > 0;
+}
+
+int vt_report_sections_steps(const struct vt_report *report, int device, struct vt_report_unit unit,
+			     FILE *out)
+{
+	const uint32_t nr = report->analysis->stages.nr_steps, shown_at_end = 3;
+	int is_unfinished = 0;
+	int64_t growth;
+
+	if (!nr)
+		return 0;
+	fprintf(out, "STEPS  1..%u  peak", nr);
+	for (uint32_t i = 0; i < report->nr_steps; i++) {
+		const struct vt_report_step *step = &report->steps[i];
+		char figure[VT_REPORT_FIGURE_MAX];
+
+		if (step->device != device)
+			continue;
+		is_unfinished |= !step->is_complete;
+		if (step->index <= shown_at_end || step->index + shown_at_end > nr)
+			fprintf(out, " %s",
+				vt_report_sections_figure(figure, unit, (double)step->peak_bytes));
+		else if (step->index == shown_at_end + 1)
+			fprintf(out, " ...");
+	}
+	fprintf(out, " %s", unit.name);
+	if (find_growth(report, device, &growth)) {
+		char text[VT_UNITS_MAX];
+
+		fprintf(out, "   growth %s/step",
+			vt_units_bytes_signed(text, sizeof(text), growth));
+	}
+	fprintf(out, "%s\n", is_unfinished ? "   the last one did not end" : "");
+	return 1;
+}

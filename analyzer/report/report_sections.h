@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_REPORT_SECTIONS_H
+#define VT_ANALYZER_REPORT_SECTIONS_H
+
+/*
+ * The tables of the text report: owners, places, stages, steps.
+ */
+
+#include <stdio.h>
+
+#include "analyzer/report/report.h"
+
+/* One unit per report, so that figures can be compared down a column. */
+struct vt_report_unit {
+	const char *name; /* "GiB" */
+	double bytes;
+};
+
+struct vt_report_unit vt_report_sections_unit(uint64_t largest_bytes);
+#define VT_REPORT_FIGURE_MAX 32
+/* "62.97" */
+const char *vt_report_sections_figure(char *buf, struct vt_report_unit unit, double bytes);
+
+void vt_report_sections_owners(const struct vt_books *books, struct vt_report_unit unit, FILE *out);
+void vt_report_sections_places(const struct vt_report *report, const struct vt_report_device *row,
+			       struct vt_report_unit unit, FILE *out);
+/* Both return whether there was anything to say. */
+int vt_report_sections_stages(const struct vt_report *report, int device,
+			      struct vt_report_unit unit, FILE *out);
+int vt_report_sections_steps(const struct vt_report *report, int device, struct vt_report_unit unit,
+			     FILE *out);
+
+#endif

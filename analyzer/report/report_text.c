@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/report/report.h"
+
+#include <jansson.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "analyzer/report/report_sections.h"
+#include "analyzer/base/units.h"
+#include "analyzer/base/util.h"
+
+#define BOLD     "1"
+#define BOLD_RED "1;31"
+
+static int is_terminal(FILE *out)
+{
+	return isatty(fileno(out)) && !getenv("NO_COLOR");
+}
+
+static void print_heading(FILE *out, const char *colour, const char *text)
+{
+	if (is_terminal(out))
+		fprintf(out, "\033[%sm%s\033[0m", colour, text);
+	else
+		fputs(text, out);
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* What the user would call the run: the script behind a Python, else the program. */
+static char *script_of(const struct vt_report *report)
+{
+	char *text = vt_db_run_get(report->analysis->db, "command");
+	json_t *command = text ? json_loads(text, 0, NULL) : NULL;
+	const char *name = json_string_value(json_array_get(command, 0));
+	char *script;
+
+	if (name && strncmp(base_name(name), "python", 6) == 0)
+		for (size_t i = 1; i < json_array_size(command); i++) {
+			const char *word = json_string_value(json_array_get(command, i));
+
+			if (!word || (word[0] == '-' && word[1]))
+				continue;
+			name = word;
+			break;
+		}
+	script = vt_xstrdup(name ? base_name(name) : "unknown program");
+	json_decref(command);
+	free(text);
+	return script;
+}
+
+static char *ending_of(const struct vt_report *report)
+{
+	int number;
+	char rest;
+
+	if (strcmp(report->ended, "exit 0") == 0)
+		return vt_xstrdup("ended normally");
+	if (sscanf(report->ended, "exit %d%c", &number, &rest) == 1)
+		return vt_xasprintf("ended with exit status %d", number);
+	if (sscanf(report->ended, "signal %d%c", &number, &rest) == 1)
+		return vt_xasprintf("ended by signal %d (%s)", number, strsignal(number));
+	if (strcmp(report->ended, "running") == 0)
+		return vt_xstrdup("still running");
+	if (strcmp(report->ended, "killed") == 0)
+		return vt_xstrdup("ended without its exit handlers");
+	return vt_xasprintf("ended %s", report->ended);
+}
+
+/* "  WORD VALUE", nothing where the value is not known. */
+static void print_known(const struct vt_report *report, const char *word, const char *key,
+			FILE *out)
+{
+	char *value = vt_db_run_get(report->analysis->db, key);
+
+	if (value)
+		fprintf(out, "  %s %s", word, value);
+	free(value);
+}
+
+static void print_header(const struct vt_report *report, FILE *out)
+{
+	char *script = script_of(report), *ending = ending_of(report);
+	int64_t duration = vt_db_run_get_int(report->analysis->db, "duration_ns", -1);
+	char text[VT_UNITS_MAX];
+
+	fputs(script, out);
+	print_known(report, "pid", "pid", out);
+	print_known(report, "python", "python", out);
+	print_known(report, "torch", "torch", out);
+	for (uint32_t i = 0; i < report->nr_devices; i++)
+		if (!i || strcmp(report->devices[i].device->name,
+				 report->devices[i - 1].device->name) != 0)
+			fprintf(out, "  %s", report->devices[i].device->name);
+	if (duration >= 0)
+		fprintf(out, "  ran %s,",
+			vt_units_duration(text, sizeof(text), (uint64_t)duration));
+	fprintf(out, " %s\n", ending);
+	free(script);
+	free(ending);
+}
+
+/* "   t=41.2 s, step 3, forward, Linear" */
+static void print_place(const struct vt_report_place *place, FILE *out)
+{
+	char text[VT_UNITS_MAX];
+
+	fprintf(out, "   t=%s", vt_units_duration(text, sizeof(text), (uint64_t)place->time_ns));
+	if (place->step)
+		fprintf(out, ", step %u", place->step);
+	if (place->stage)
+		fprintf(out, ", %s", place->stage);
+	if (place->doing)
+		fprintf(out, ", %s", place->doing);
+	fputc('\n', out);
+}
+
+static void print_lines(struct vt_lines lines, unsigned max, FILE *out)
+{
+	for (unsigned i = 0; i < lines.nr && i < max; i++)
+		fprintf(out, "    %s\n", lines.text[i]);
+	if (lines.nr > max)
+		fprintf(out, "    ... %u more (--all-frames)\n", lines.nr - max);
+	vt_describe_free(&lines);
+}
+
+static void print_request(const struct vt_report *report, FILE *out)
+{
+	const struct vt_report_oom *row = &report->out_of_memory;
+	const struct vt_device *device =
+		vt_model_device(&report->analysis->model, row->oom->device);
+	const struct vt_books *books = &row->books;
+	uint64_t used = vt_books_device_used(books);
+	char a[VT_UNITS_MAX], b[VT_UNITS_MAX], c[VT_UNITS_MAX];
+
+	fprintf(out, "  asked for       %s\n",
+		vt_units_bytes(a, sizeof(a), row->oom->requested_bytes));
+	if (device && device->total_bytes)
+		fprintf(out, "  free on device  %s of %s%s\n",
+			vt_units_bytes(a, sizeof(a),
+				       device->total_bytes > used ? device->total_bytes - used : 0),
+			vt_units_bytes(b, sizeof(b), device->total_bytes),
+			books->has_context ? "" : ", without the context, which is not known");
+	fprintf(out, "  reserved        %s, of that allocated %s, cached %s\n",
+		vt_units_bytes(a, sizeof(a), row->oom->reserved_bytes),
+		vt_units_bytes(b, sizeof(b), row->oom->allocated_bytes),
+		vt_units_bytes(c, sizeof(c), row->oom->reserved_bytes - row->oom->allocated_bytes));
+	if (row->nr_ooms > 1)
+		fprintf(out, "  this is the last of %u requests that failed\n", row->nr_ooms);
+}
+
+static void print_out_of_memory(const struct vt_report *report, FILE *out)
+{
+	/* The innermost frames tell which operator asked; the rest is the interpreter. */
+	unsigned max = report->options->has_all_frames ? VT_FRAMES_MAX : 12;
+	const struct vt_report_oom *row = &report->out_of_memory;
+
+	if (!row->oom)
+		return;
+	print_heading(out, BOLD_RED, "OUT OF MEMORY");
+	fprintf(out, " on cuda:%d", row->oom->device);
+	print_place(&row->place, out);
+	fputc('\n', out);
+	print_request(report, out);
+	fprintf(out, "\n  the request's stack\n");
+	print_lines(vt_describe_python(&report->describe, row->oom->python_stack), max, out);
+	print_lines(vt_describe_native(&report->describe, row->oom->native_stack), max, out);
+	fprintf(out, "\n  live at that moment\n");
+	vt_report_sections_owners(&row->books,
+				  vt_report_sections_unit(vt_books_device_used(&row->books)), out);
+	fputc('\n', out);
+}
+
+static void print_device(const struct vt_report *report, const struct vt_report_device *row,
+			 FILE *out)
+{
+	uint64_t used = vt_books_device_used(&row->books);
+	struct vt_report_unit unit = vt_report_sections_unit(used);
+	int is_peak = strcmp(report->options->when, "peak") == 0;
+	char text[VT_UNITS_MAX];
+
+	print_heading(out, BOLD, is_peak ? "PEAK" : "AT");
+	if (!is_peak)
+		fprintf(out, " %s", report->options->when);
+	fprintf(out, "  %s", vt_units_bytes(text, sizeof(text), used));
+	if (row->device->total_bytes)
+		fprintf(out, " of %s",
+			vt_units_bytes(text, sizeof(text), row->device->total_bytes));
+	fprintf(out, " on cuda:%d", row->device->id);
+	print_place(&row->place, out);
+	fputc('\n', out);
+	vt_report_sections_owners(&row->books, unit, out);
+	if (row->hotspots.nr && report->options->top) {
+		fputc('\n', out);
+		print_heading(out, BOLD, "STACKS");
+		fprintf(out, "  the largest %u of %s places\n",
+			row->hotspots.nr < report->options->top ? row->hotspots.nr
+								: report->options->top,
+			vt_units_count(text, sizeof(text), row->hotspots.nr));
+		vt_report_sections_places(report, row, unit, out);
+	}
+	fputc('\n', out);
+	if (vt_report_sections_stages(report, row->device->id, unit, out) +
+	    vt_report_sections_steps(report, row->device->id, unit, out))
+		fputc('\n', out);
+}
+
+static void print_coverage(const struct vt_report *report, FILE *out)
+{
+	const double *share = report->coverage;
+
+	if (!report->nr_devices)
+		return;
+	fprintf(out,
+		"coverage: %.1f %% by names or autograd, %.1f %% by scope, frames, shape or"
+		" lifetime, %.1f %% unknown\n",
+		100 * (share[VT_PROVENANCE_NAMES] + share[VT_PROVENANCE_AUTOGRAD]),
+		100 * (share[VT_PROVENANCE_SCOPE] + share[VT_PROVENANCE_FRAMES] +
+		       share[VT_PROVENANCE_SHAPE] + share[VT_PROVENANCE_LIFETIME]),
+		100 * share[VT_PROVENANCE_UNKNOWN]);
+}
+
+static void print_losses(const struct vt_report *report, FILE *out)
+{
+	struct vt_db *db = report->analysis->db;
+	int64_t lost = vt_db_run_get_int(db, "lost_events", 0);
+	int64_t torn = vt_db_run_get_int(db, "torn_records", 0);
+	char *stopped = vt_db_run_get(db, "recording_stopped");
+	char *stacks = vt_db_run_get(db, "python_stacks");
+	char text[VT_UNITS_MAX];
+
+	if (lost)
+		fprintf(out,
+			"lost: %s %s no room; the figures are too small or too large by"
+			" what was lost\n",
+			vt_units_count(text, sizeof(text), (uint64_t)lost),
+			lost == 1 ? "event found" : "events found");
+	if (torn)
+		fprintf(out, "lost: %s %s not finished when the program ended\n",
+			vt_units_count(text, sizeof(text), (uint64_t)torn),
+			torn == 1 ? "record was" : "records were");
+	if (stopped)
+		fprintf(out, "lost: recording stopped early: %s\n", stopped);
+	if (stacks)
+		fprintf(out, "note: Python stacks: %s\n", stacks);
+	free(stopped);
+	free(stacks);
+}
+
+static void print_notes(const struct vt_report *report, FILE *out)
+{
+	for (uint32_t i = 0; i < report->nr_devices; i++)
+		if (report->devices[i].device->is_simulated) {
+			fprintf(out,
+				"note: cuda:%d is simulated: kernels computed nothing, so"
+				" losses and outputs mean nothing, and times are not a"
+				" GPU's; the bytes are what the real allocators asked for\n",
+				report->devices[i].device->id);
+			return;
+		}
+}
+
+void vt_report_text_print(const struct vt_report *report, const char *path, FILE *out)
+{
+	print_header(report, out);
+	fputc('\n', out);
+	print_out_of_memory(report, out);
+	for (uint32_t i = 0; i < report->nr_devices; i++)
+		print_device(report, &report->devices[i], out);
+	if (!report->nr_devices)
+		fprintf(out, "no device memory was allocated\n\n");
+	print_coverage(report, out);
+	print_losses(report, out);
+	print_notes(report, out);
+	fprintf(out,
+		"next: vtrace blocks %s --at %s | vtrace report %s --all-frames | vtrace info"
+		" %s\n",
+		path, report->options->when, path, path);
+}
