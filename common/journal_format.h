@@ -66,7 +66,7 @@ struct vt_journal_header {
 	/* Written by the importer; 64-byte aligned. */
 	uint64_t imported_slots;	/* everything below is in the database */
 	uint64_t event_count;
-	uint64_t peak_bytes;		/* highest device use recorded so far, on peak_device */
+	uint64_t peak_bytes;		/* highest device use so far, with the context */
 	int32_t peak_device;
 	uint32_t importer_pid;		/* 0 = nobody */
 	uint64_t database_bytes;

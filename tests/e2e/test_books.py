@@ -56,6 +56,11 @@ def test_owners_cached_and_context_add_up_to_the_device_used(trained):
     assert peak["device_used_bytes"] == trained.read_ledger().peak[0]
 
 
+def test_the_closing_line_gives_the_same_peak_as_the_report(trained):
+    used = trained.report()["devices"][0]["peak"]["device_used_bytes"]
+    assert f"peak {used / (1 << 20):.2f} MiB on cuda:0" in trained.process.stderr
+
+
 def test_a_second_report_is_the_same_byte_for_byte(trained):
     assert json.dumps(trained.report()) == json.dumps(trained.report())
 
