@@ -51,7 +51,9 @@ struct vt_journal_header {
 	uint64_t process_start_ticks;	/* field 22 of /proc/PID/stat: tells a reused pid */
 	uint64_t start_time_ns;
 	uint64_t start_realtime_ns;	/* CLOCK_REALTIME at the same moment */
-	uint64_t reserved;
+	/* Where pid means that process, 0 = unknown: FORMAT.md, "Where the program runs". */
+	uint32_t boot_hash;		/* vt_journal_boot_hash */
+	uint32_t pid_namespace;		/* inode of /proc/self/ns/pid */
 
 	/* Written by the program while it runs; 64-byte aligned. */
 	uint64_t head_slots;		/* slots reserved so far (atomic) */
@@ -73,9 +75,20 @@ struct vt_journal_header {
 	uint64_t reserved_importer[3];
 };
 
+_Static_assert(offsetof(struct vt_journal_header, boot_hash) == 56, "layout");
 _Static_assert(offsetof(struct vt_journal_header, head_slots) == 64, "layout");
 _Static_assert(offsetof(struct vt_journal_header, imported_slots) == 128, "layout");
 _Static_assert(sizeof(struct vt_journal_header) == 192, "layout");
+
+/* Of the text of /proc/sys/kernel/random/boot_id: FNV-1a, 32 bits; never 0. */
+static inline uint32_t vt_journal_boot_hash(const char *boot_id)
+{
+	uint32_t hash = 2166136261u;
+
+	for (; *boot_id && *boot_id != '\n'; boot_id++)
+		hash = (hash ^ (unsigned char)*boot_id) * 16777619u;
+	return hash ? hash : 1;
+}
 
 enum vt_record_type {
 	VT_RECORD_PAD = 1,	/* fills the end of a chunk */

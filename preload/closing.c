@@ -82,7 +82,7 @@ static void add_peak(struct vt_text *text, const struct vt_journal_header *heade
 }
 
 /*
- * vtrace: 1,204,311 events, 0 lost; peak 62.97 GiB on cuda:0; vtrace-python.4242.db (18.20 MiB)
+ * vtrace: 1,204,311 events, 0 lost; peak 62.97 GiB on cuda:0; vtrace-python.4242.db
  * vtrace: next: vtrace report vtrace-python.4242.db
  */
 static void say(const struct vt_journal_header *header)
@@ -100,9 +100,6 @@ static void say(const struct vt_journal_header *header)
 	if (is_imported(header)) {
 		add_peak(&text, header);
 		add_path(&text, suffix);
-		vt_text_add(&text, " (");
-		vt_text_add_size(&text, header->database_bytes);
-		vt_text_add(&text, ")");
 	} else if (has_importer(header)) {
 		add_path(&text, suffix);
 		vt_text_add(&text, " is still being written");

@@ -68,8 +68,11 @@ static void describe(CUdevice device)
 			      attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
 	d.record.multiprocessors = attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
 	d.record.driver_version = driver_version();
-	/* Our simulated driver says so by having this symbol; NVIDIA's has not. */
-	d.record.is_simulated = vt_real_symbol_in("libcuda.so", "vts_is_simulated") != NULL;
+	/*
+	 * Our simulated driver says so by having this symbol; NVIDIA's has not.  Looking for it now
+	 * could wait for the loader's lock while an allocator's is held.
+	 */
+	d.record.is_simulated = (uint32_t)vt_real_is_known(VT_REAL_vts_is_simulated);
 	_Static_assert(offsetof(struct vt_device_record, name) == sizeof(d.record), "one piece");
 	vt_journal_append(&d, sizeof(d.record) + d.record.name_len, VT_RECORD_DEVICE);
 }

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "preload/devices.h"
 #include "preload/export.h"
 #include "preload/guard.h"
 #include "preload/torch_ranges.h"
@@ -87,6 +88,8 @@ static void record_out_of_memory(int64_t size, uint64_t allocated, uint64_t rese
 	if (device.type != DEVICE_CUDA || !vt_guard_enter())
 		return;
 	vt_tracker_event(&event);
+	/* The first request of all may be the one that fails. */
+	vt_devices_note(device.index, NULL);
 	vt_guard_leave();
 }
 

@@ -31,7 +31,7 @@ static const char *const variables[] = {
 	"WORLD_SIZE", "LOCAL_WORLD_SIZE", "VTRACE_SIM_PROFILE",
 };
 
-void vt_info_write(const char *key, const char *value, size_t value_len)
+static void write_fact(const char *key, const char *value, size_t value_len)
 {
 	struct vt_info_record *record;
 	size_t key_len = strlen(key);
@@ -74,12 +74,12 @@ static int claim_key(const char *key)
 void vt_info_once(const char *key, const char *value)
 {
 	if (claim_key(key))
-		vt_info_write(key, value, strlen(value));
+		write_fact(key, value, strlen(value));
 }
 
 static void write_text(const char *key, const char *value)
 {
-	vt_info_write(key, value, strlen(value));
+	write_fact(key, value, strlen(value));
 }
 
 /* One argument as a JSON string.  Bytes that are not ASCII go through as they are (UTF-8). */
@@ -140,7 +140,7 @@ static void write_command(void)
 	if (len > 0) {
 		vt_text_init(&text, scratch->json, sizeof(scratch->json));
 		add_command(&text, scratch->arguments, (size_t)len);
-		vt_info_write("command", text.bytes, text.len);
+		write_fact("command", text.bytes, text.len);
 	}
 	vt_sys_unmap(scratch, sizeof(*scratch));
 }
@@ -165,7 +165,6 @@ static void write_environment(void)
 void vt_info_write_run(void)
 {
 	char path[VT_OUTPUT_MAX];
-	struct vt_text text;
 
 	write_text("recorder", VTRACE_VERSION);
 	write_command();
@@ -175,8 +174,5 @@ void vt_info_write_run(void)
 		write_text("cwd", path);
 	if (vt_sys_hostname(path, sizeof(path)) == 0)
 		write_text("hostname", path);
-	vt_text_init(&text, path, sizeof(path));
-	vt_text_add_number(&text, (uint64_t)vt_sys_process_id());
-	write_text("pid", path);
 	write_environment();
 }

@@ -8,18 +8,10 @@
  * Context: hook, journal open.  Any thread.
  */
 
-#include <stddef.h>
-
-/* Appends one fact; a value longer than 32 KiB is cut. */
-void vt_info_write(const char *key, const char *value, size_t value_len);
-
-/*
- * The same, for what is found out later and maybe more than once: written once per key and
- * recording.
- */
+/* Appends one fact, once per key and recording; a value longer than 32 KiB is cut. */
 void vt_info_once(const char *key, const char *value);
 
-/* Appends what is known when a recording opens: command, host, process, environment. */
+/* Appends what is known when a recording opens: command, host, environment. */
 void vt_info_write_run(void);
 
 #endif

@@ -167,7 +167,8 @@ static void say_stopped(int error)
 	vt_text_say(&text);
 }
 
-void vt_journal_stop(int error)
+/* Ends the recording for a reason (errno), says so once on standard error. */
+static void stop(int error)
 {
 	struct vt_journal_header *header = vt_journal_header();
 	uint32_t none = 0;
@@ -250,7 +251,7 @@ static int need_capacity(uint64_t slots)
 	while (__atomic_load_n(&g.capacity_slots, __ATOMIC_ACQUIRE) < slots) {
 		err = vt_journal_is_recording() ? try_grow(slots) : -ENOSPC;
 		if (err < 0) {
-			vt_journal_stop(-err);
+			stop(-err);
 			return -1;
 		}
 		if (err == 0)

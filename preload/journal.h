@@ -25,9 +25,6 @@ int vt_journal_open(const char *path);
 /* Gives up the mapping without touching it: in a fork child the journal is the parent's. */
 void vt_journal_forget(void);
 
-/* Ends the recording for a reason (errno), says so once on standard error. */
-void vt_journal_stop(int error);
-
 /* Whether records can be appended. */
 int vt_journal_is_recording(void);
 

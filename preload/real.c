@@ -294,6 +294,11 @@ void *vt_real_find(enum vt_real_function function)
 	return address;
 }
 
+int vt_real_is_known(enum vt_real_function function)
+{
+	return __atomic_load_n(&g.address[function], __ATOMIC_ACQUIRE) != NULL;
+}
+
 int vt_real_is_driver_caller(const void *address)
 {
 	struct search object = { .address = address };

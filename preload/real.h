@@ -19,14 +19,18 @@
 /* Looks a symbol up; the type of dlsym. */
 typedef void *(*vt_real_dlsym_fn)(void *handle, const char *name);
 
-/* Driver functions that are called but not hooked: pure queries. */
+/*
+ * Driver functions that are called but not hooked: pure queries.  The last is in our simulated
+ * driver only.
+ */
 #define VT_REAL_QUERIES(X)                                                                         \
 	X(cuCtxGetDevice)                                                                          \
 	X(cuDeviceGetName)                                                                         \
 	X(cuDeviceTotalMem_v2)                                                                     \
 	X(cuDeviceGetAttribute)                                                                    \
 	X(cuDriverGetVersion)                                                                      \
-	X(cuStreamIsCapturing)
+	X(cuStreamIsCapturing)                                                                     \
+	X(vts_is_simulated)
 
 /* Driver functions that are hooked although they touch no memory. */
 #define VT_REAL_LOADERS(X)                                                                         \
@@ -64,6 +68,8 @@ int vt_real_by_name(const char *name);
  * The real address of a driver function, resolving it now if need be; NULL if the process has none.
  */
 void *vt_real_find(enum vt_real_function function);
+/* Whether it was learnt already; asks nobody, so that no lock of the loader is taken. */
+int vt_real_is_known(enum vt_real_function function);
 
 /*
  * The next dlsym in search order: another preloaded library's if there is one, else libc's.

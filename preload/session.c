@@ -91,6 +91,7 @@ static uint32_t *state_word(void)
 	return page;
 }
 
+/* `path` is empty where it did not come to a name. */
 static void say_refused(const char *path, int error)
 {
 	char buffer[VT_OUTPUT_MAX + 128];
@@ -98,11 +99,47 @@ static void say_refused(const char *path, int error)
 
 	vt_text_init(&text, buffer, sizeof(buffer));
 	vt_text_add(&text, "vtrace: not recording, the program goes on: ");
-	vt_text_add(&text, path);
-	vt_text_add(&text, ": ");
+	if (*path) {
+		vt_text_add(&text, path);
+		vt_text_add(&text, ": ");
+	}
 	vt_text_add_error(&text, error);
 	vt_text_add_char(&text, '\n');
 	vt_text_say(&text);
+}
+
+static uint32_t own_boot_hash(void)
+{
+	char text[64];
+
+	if (vt_sys_read_file("/proc/sys/kernel/random/boot_id", text, sizeof(text)) <= 0)
+		return 0;
+	return vt_journal_boot_hash(text);
+}
+
+/* From "pid:[4026531836]". */
+static uint32_t own_pid_namespace(void)
+{
+	uint32_t inode = 0;
+	char text[64];
+	const char *at = text;
+
+	if (vt_sys_readlink("/proc/self/ns/pid", text, sizeof(text)) <= 0)
+		return 0;
+	while (*at && *at != '[')
+		at++;
+	for (at += *at == '['; *at >= '0' && *at <= '9'; at++)
+		inode = inode * 10 + (uint32_t)(*at - '0');
+	return inode;
+}
+
+/* Nobody else looks for our process before we start the collector. */
+static void write_place(void)
+{
+	struct vt_journal_header *header = vt_journal_header();
+
+	header->boot_hash = own_boot_hash();
+	header->pid_namespace = own_pid_namespace();
 }
 
 /* Creates the first candidate for which neither a journal nor a database exists. */
@@ -132,7 +169,8 @@ static int forget_ids(void)
 
 	if (!err)
 		err = vt_stacks_reset();
-	vt_python_stack_reset();
+	if (!err)
+		err = vt_python_stack_reset();
 	vt_early_reset();
 	return err;
 }
@@ -142,6 +180,7 @@ static uint32_t open_recording(void)
 	char path[VT_OUTPUT_MAX];
 	int err;
 
+	path[0] = '\0';
 	vt_config_read();
 	vt_text_remember_stderr();
 	vt_journal_forget();
@@ -153,6 +192,7 @@ static uint32_t open_recording(void)
 		say_refused(path, -err);
 		return STATE_REFUSED;
 	}
+	write_place();
 	vt_info_write_run();
 	vt_early_write();
 	/* Last: threads now exchange what they remember for ids of this recording. */

@@ -5,8 +5,8 @@
 /*
  * One recording: from the first driver allocation of a process to its end.
  *
- *	NONE --first allocation--> OPENING --> OPEN
- *	                              \------> REFUSED	(no file could be made; said once)
+ *	NONE --first allocation, or out of memory--> OPENING --> OPEN
+ *	                                                 \----> REFUSED	(no file; said once)
  *	any --fork, in the child--> NONE
  *
  * Threads: any.  The one that opens does all the work, others wait for it, bounded.

@@ -44,14 +44,30 @@ int vt_sys_close(int fd)
 	return (int)CALL1(SYS_close, fd);
 }
 
-ssize_t vt_sys_read(int fd, void *bytes, size_t len)
-{
-	return CALL3(SYS_read, fd, bytes, len);
-}
+#define SIGNAL_SET_BYTES sizeof(uint64_t) /* the kernel's set of 64 signals */
+#define SIGNAL_BIT(number) (1ull << ((number) - 1))
 
-ssize_t vt_sys_write(int fd, const void *bytes, size_t len)
+/*
+ * Both signals come to the thread that writes, while it writes: blocked, and taken back unless the
+ * program had one waiting already.
+ */
+ssize_t vt_sys_write_unsignalled(int fd, const void *bytes, size_t len)
 {
-	return CALL3(SYS_write, fd, bytes, len);
+	const uint64_t ours = SIGNAL_BIT(SIGPIPE) | SIGNAL_BIT(SIGXFSZ);
+	const struct timespec now = { 0, 0 };
+	uint64_t before = 0;
+	uint64_t mask = 0;
+	uint64_t new;
+	ssize_t written;
+
+	CALL4(SYS_rt_sigprocmask, SIG_BLOCK, &ours, &mask, SIGNAL_SET_BYTES);
+	CALL2(SYS_rt_sigpending, &before, SIGNAL_SET_BYTES);
+	written = CALL3(SYS_write, fd, bytes, len);
+	new = ours & ~before;
+	if (new && (written == -EPIPE || written == -EFBIG))
+		CALL4(SYS_rt_sigtimedwait, &new, NULL, &now, SIGNAL_SET_BYTES);
+	CALL4(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, SIGNAL_SET_BYTES);
+	return written;
 }
 
 int vt_sys_identify(int fd, struct vt_sys_identity *identity)
@@ -105,7 +121,7 @@ ssize_t vt_sys_read_file(const char *path, char *text, size_t size)
 	if (fd < 0)
 		return fd;
 	while (len < size - 1) {
-		got = vt_sys_read(fd, text + len, size - 1 - len);
+		got = CALL3(SYS_read, fd, text + len, size - 1 - len);
 		if (got <= 0)
 			break;
 		len += (size_t)got;
@@ -282,8 +298,7 @@ struct kernel_sigaction {
 	unsigned long mask;
 };
 
-#define NR_SIGNALS 64
-#define SIGNAL_SET_BYTES (NR_SIGNALS / 8)
+#define NR_SIGNALS (8 * SIGNAL_SET_BYTES)
 
 /*
  * Host handlers must not run on this borrowed memory once the mask is lifted; ignored signals stay
@@ -294,7 +309,7 @@ static void default_signals(void)
 	struct kernel_sigaction action;
 	unsigned long none = 0;
 
-	for (int number = 1; number <= NR_SIGNALS; number++) {
+	for (unsigned int number = 1; number <= NR_SIGNALS; number++) {
 		if (CALL4(SYS_rt_sigaction, number, NULL, &action, SIGNAL_SET_BYTES) < 0 ||
 		    action.handler == SIG_IGN || action.handler == SIG_DFL)
 			continue;

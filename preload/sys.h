@@ -25,8 +25,8 @@ struct vt_sys_identity {
  */
 int vt_sys_open(const char *path, int flags, unsigned int mode);
 int vt_sys_close(int fd);
-ssize_t vt_sys_read(int fd, void *bytes, size_t len);
-ssize_t vt_sys_write(int fd, const void *bytes, size_t len);
+/* Without the SIGPIPE or SIGXFSZ by which a reader that is gone or a full file kills a program. */
+ssize_t vt_sys_write_unsignalled(int fd, const void *bytes, size_t len);
 int vt_sys_identify(int fd, struct vt_sys_identity *identity);
 int vt_sys_exists(const char *path);		/* 0, or -ENOENT or another reason */
 int vt_sys_is_executable(const char *path);	/* 1 or 0 */

@@ -143,5 +143,5 @@ void vt_text_say(const struct vt_text *text)
 				now.device != g.stderr_identity.device ||
 				now.inode != g.stderr_identity.inode))
 		return;
-	vt_sys_write(STDERR, text->bytes, text->len);
+	vt_sys_write_unsignalled(STDERR, text->bytes, text->len);
 }

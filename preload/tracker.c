@@ -20,6 +20,8 @@ int vt_tracker_is_active(void)
 
 static int opens_recording(const struct vt_event_record *event)
 {
+	if (event->op == VT_OP_OUT_OF_MEMORY)
+		return 1;
 	return event->kind != VT_KIND_BLOCK &&
 	       (event->op == VT_OP_ALLOC || event->op == VT_OP_RESERVE);
 }

@@ -23,8 +23,9 @@ int vt_tracker_is_active(void);
 
 /*
  * Records one event.  The caller zeroes the record and fills op, kind, device, function, address,
- * size_bytes, extra, stream, allocated_bytes and reserved_bytes, no more.  An allocation
- * or reservation by the driver opens the journal; any other event before that is dropped.
+ * size_bytes, extra, stream, allocated_bytes and reserved_bytes, no more.  An allocation or
+ * reservation by the driver, or being out of memory, opens the journal; any other event before that
+ * is dropped.
  */
 void vt_tracker_event(struct vt_event_record *event);
 

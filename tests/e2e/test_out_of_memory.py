@@ -30,5 +30,14 @@ def test_the_report_says_so_first_with_request_and_stack(failed):
     assert sum(o["bytes"] for o in told["owners"] if o["owner"] not in ("cached", "context")) >= live
 
 
+def test_the_very_first_request_may_be_the_one_that_fails(tmp_path):
+    recording = record_python(tmp_path, "out_of_memory.py", "--uncaught", "--mib", "10240",
+                              profile="h100-80g,memory=4GiB")
+    assert recording.process.returncode == 1
+    told = recording.report()["out_of_memory"]
+    assert told["requested_bytes"] == 10240 << 20
+    assert any("out_of_memory.py" in frame for frame in told["python"])
+
+
 def test_the_run_is_said_to_have_ended_out_of_memory(failed):
     assert failed.report()["run"]["ended"] == "out of memory"

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -397,6 +398,25 @@ static void other_stderr(void)
 {
 	take(1001);
 	dup2(open("own-stderr", O_RDWR | O_CREAT, 0600), 2);
+}
+
+static void nobody_reads_stderr(void)
+{
+	int ends[2];
+
+	EXPECT(pipe(ends) == 0 && dup2(ends[1], 2) == 2);
+	close(ends[0]);
+	close(ends[1]);
+	take(1001);
+}
+
+/* Less address space than the tables of a recording need. */
+static void address_space_is_short(void)
+{
+	struct rlimit limit = { 64u << 20, 64u << 20 };
+
+	EXPECT(setrlimit(RLIMIT_AS, &limit) == 0);
+	take(1001);
 }
 
 int main(int argc, char **argv)

@@ -23,7 +23,9 @@
 	X(marks)                                                                                   \
 	X(unseen_end)                                                                              \
 	X(status_three)                                                                            \
-	X(other_stderr)
+	X(other_stderr)                                                                            \
+	X(nobody_reads_stderr)                                                                     \
+	X(address_space_is_short)
 
 #define PROGRAM_THREADS 4
 #define PROGRAM_PER_THREAD 10000

@@ -157,6 +157,12 @@ static void ranges_may_overlap(void **state)
 	ids[0] = CALL(core, RANGE_START_A, uint64_t, (const char *), "last");
 	CALL(core, RANGE_END, void, (uint64_t), ids[0]);
 	assert_marks("point:last point:last (end) ");
+
+	/* What NVTX returns for a range that nobody answered for, and a number never given out. */
+	t.marks[0] = '\0';
+	CALL(core, RANGE_END, void, (uint64_t), 0);
+	CALL(core, RANGE_END, void, (uint64_t), UINT64_MAX);
+	assert_marks("");
 }
 
 static void small_tables_are_respected(void **state)
