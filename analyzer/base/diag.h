@@ -16,6 +16,7 @@ enum vt_exit {
 
 struct vt_diag {
 	int exit_code; /* 0 while nothing went wrong */
+	int is_busy;   /* somebody holds the database: the same may work later */
 	char text[512];
 };
 

@@ -7,9 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "common/journal_format.h"
 
 /* State letter and start time of a process; -1 if there is none. */
 static int read_stat(uint32_t pid, char *state, uint64_t *start_ticks)
@@ -64,6 +67,37 @@ static int is_listed(const struct vt_process *process)
 	if (process->start_ticks && start_ticks != process->start_ticks)
 		return 0;
 	return (state != 'Z' && state != 'X') || has_other_threads(process->pid);
+}
+
+/* 0 where it cannot be read. */
+static uint32_t own_boot_hash(void)
+{
+	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+	char text[64];
+	uint32_t hash = 0;
+
+	if (file && fgets(text, sizeof(text), file))
+		hash = vt_journal_boot_hash(text);
+	if (file)
+		fclose(file);
+	return hash;
+}
+
+static uint32_t own_pid_namespace(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) ? 0 : (uint32_t)st.st_ino;
+}
+
+static int differs(uint32_t theirs, uint32_t ours)
+{
+	return theirs && ours && theirs != ours;
+}
+
+int vt_process_is_elsewhere(uint32_t boot_hash, uint32_t pid_namespace)
+{
+	return differs(boot_hash, own_boot_hash()) || differs(pid_namespace, own_pid_namespace());
 }
 
 void vt_process_open(struct vt_process *process, uint32_t pid, uint64_t start_ticks)

@@ -19,6 +19,13 @@ struct vt_process {
 void vt_process_open(struct vt_process *process, uint32_t pid, uint64_t start_ticks);
 void vt_process_close(struct vt_process *process);
 
+/*
+ * Whether a process that was recorded under that boot (vt_journal_boot_hash) and in that pid
+ * namespace cannot be looked up here: its id means another process, or none.  0 = unknown, taken
+ * for ours.
+ */
+int vt_process_is_elsewhere(uint32_t boot_hash, uint32_t pid_namespace);
+
 int vt_process_is_alive(struct vt_process *process);
 /* Waits until it dies, at most that long. */
 void vt_process_wait(struct vt_process *process, unsigned int timeout_ms);

@@ -41,12 +41,6 @@ const char *vt_units_bytes_signed(char *buf, size_t size, int64_t bytes)
 	return buf;
 }
 
-const char *vt_units_gib(char *buf, size_t size, uint64_t bytes)
-{
-	snprintf(buf, size, "%.2f", (double)bytes / (double)VT_GIB);
-	return buf;
-}
-
 const char *vt_units_count(char *buf, size_t size, uint64_t count)
 {
 	char digits[24];

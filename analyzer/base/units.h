@@ -20,8 +20,6 @@
 const char *vt_units_bytes(char *buf, size_t size, uint64_t bytes);
 /* The same with a sign: "+2.30 GiB", "-20.00 MiB", "0 B". */
 const char *vt_units_bytes_signed(char *buf, size_t size, int64_t bytes);
-/* In GiB without the unit: "62.97". */
-const char *vt_units_gib(char *buf, size_t size, uint64_t bytes);
 /* "1,204,311" */
 const char *vt_units_count(char *buf, size_t size, uint64_t count);
 /* "850 ms", "41.2 s", "1 min 12 s", "2 h 5 min" */

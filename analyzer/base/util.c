@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/base/util.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static void *checked(void *p)
 {
@@ -50,6 +53,41 @@ char *vt_xasprintf(const char *fmt, ...)
 	return checked(text);
 }
 
+int vt_util_has_suffix(const char *text, const char *suffix)
+{
+	size_t len = strlen(text), suffix_len = strlen(suffix);
+
+	return len > suffix_len && !strcmp(text + len - suffix_len, suffix);
+}
+
+void vt_util_hex(char *out, const void *bytes, size_t len)
+{
+	static const char digits[] = "0123456789abcdef";
+	const unsigned char *byte = bytes;
+
+	for (size_t i = 0; i < len; i++) {
+		*out++ = digits[byte[i] >> 4];
+		*out++ = digits[byte[i] & 15];
+	}
+	*out = '\0';
+}
+
+int vt_util_open_regular(const char *path)
+{
+	struct stat st;
+	int fd;
+
+	/* Asked twice: opening a device can do something by itself, and the name can change. */
+	if (stat(path, &st) || !S_ISREG(st.st_mode))
+		return -1;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode))) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
 void vt_buffer_init(struct vt_buffer *buffer)
 {
 	memset(buffer, 0, sizeof(*buffer));
@@ -59,13 +97,6 @@ void vt_buffer_release(struct vt_buffer *buffer)
 {
 	free(buffer->data);
 	vt_buffer_init(buffer);
-}
-
-void vt_buffer_clear(struct vt_buffer *buffer)
-{
-	buffer->len = 0;
-	if (buffer->data)
-		buffer->data[0] = '\0';
 }
 
 /* Room for `len` more bytes and the NUL. */
@@ -93,11 +124,6 @@ void vt_buffer_append(struct vt_buffer *buffer, const void *bytes, size_t len)
 void vt_buffer_puts(struct vt_buffer *buffer, const char *text)
 {
 	vt_buffer_append(buffer, text, strlen(text));
-}
-
-void vt_buffer_putc(struct vt_buffer *buffer, char c)
-{
-	vt_buffer_append(buffer, &c, 1);
 }
 
 void vt_buffer_vprintf(struct vt_buffer *buffer, const char *fmt, va_list args)

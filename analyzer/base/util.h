@@ -23,6 +23,18 @@ char *vt_xstrdup(const char *text);
 char *vt_xstrndup(const char *text, size_t len);
 char *vt_xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* Whether `text` ends so and has something before it. */
+int vt_util_has_suffix(const char *text, const char *suffix);
+
+/* Bytes as lower-case hexadecimal digits; `out` has room for 2 * len + 1. */
+void vt_util_hex(char *out, const void *bytes, size_t len);
+
+/*
+ * Opens a regular file for reading, -1 for anything else: a name that comes from a file may mean a
+ * pipe, which would be waited for, or a device.
+ */
+int vt_util_open_regular(const char *path);
+
 /* Text that grows.  `data` is always NUL-terminated once anything was appended, NULL before. */
 struct vt_buffer {
 	char *data;
@@ -32,11 +44,8 @@ struct vt_buffer {
 
 void vt_buffer_init(struct vt_buffer *buffer);
 void vt_buffer_release(struct vt_buffer *buffer);
-/* Empties it and keeps the memory. */
-void vt_buffer_clear(struct vt_buffer *buffer);
 void vt_buffer_append(struct vt_buffer *buffer, const void *bytes, size_t len);
 void vt_buffer_puts(struct vt_buffer *buffer, const char *text);
-void vt_buffer_putc(struct vt_buffer *buffer, char c);
 void vt_buffer_printf(struct vt_buffer *buffer, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void vt_buffer_vprintf(struct vt_buffer *buffer, const char *fmt, va_list args)

@@ -24,6 +24,9 @@
 /* How long a statement waits for another process's transaction. */
 #define BUSY_TIMEOUT_MS 10000
 
+/* Names for a new database before it has its own. */
+#define DRAFT_TRIES 100
+
 struct vt_stmt {
 	sqlite3_stmt *raw;
 	struct vt_db *db;
@@ -35,10 +38,14 @@ struct vt_db {
 	char *path;
 	struct vt_stmt *statements;
 	char error[256];
+	int is_busy; /* what `error` is about: somebody else's lock */
 };
 
 static int fail(struct vt_db *db)
 {
+	int code = sqlite3_errcode(db->raw) & 0xff; /* without the extension */
+
+	db->is_busy = code == SQLITE_BUSY || code == SQLITE_LOCKED;
 	snprintf(db->error, sizeof(db->error), "%s", sqlite3_errmsg(db->raw));
 	return -1;
 }
@@ -53,9 +60,16 @@ const char *vt_db_error(const struct vt_db *db)
 	return db->error[0] ? db->error : "unknown error";
 }
 
+int vt_db_is_busy(const struct vt_db *db)
+{
+	return db->is_busy;
+}
+
 void vt_db_diag(const struct vt_db *db, struct vt_diag *diag)
 {
 	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", db->path, vt_db_error(db));
+	if (diag)
+		diag->is_busy = db->is_busy;
 }
 
 static int fill_words(struct vt_db *db, const char *table, int id, const char *name)
@@ -141,18 +155,53 @@ static int publish(const char *from, const char *to, struct vt_diag *diag)
 	return rc;
 }
 
+/*
+ * Logs of a database that was deleted without them (its writer was killed before): SQLite would
+ * take them for the new one's.
+ */
+static void remove_old_logs(const char *path)
+{
+	static const char *const suffixes[] = { "-wal", "-shm", "-journal" };
+
+	for (size_t i = 0; i < VT_ARRAY_SIZE(suffixes) && access(path, F_OK); i++) {
+		char *log = vt_xasprintf("%s%s", path, suffixes[i]);
+
+		unlink(log);
+		free(log);
+	}
+}
+
+/*
+ * An empty file in the folder of `path` under a name that nobody had; free().  NULL with `diag`
+ * filled.  It is left behind by who is killed before the rename, a few milliseconds later.
+ */
+static char *make_draft(const char *path, struct vt_diag *diag)
+{
+	for (unsigned int i = 0; i < DRAFT_TRIES; i++) {
+		char *draft = vt_xasprintf("%s.new-%d-%u", path, (int)getpid(), i);
+		int fd = open(draft, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+
+		if (fd >= 0) {
+			close(fd);
+			return draft;
+		}
+		free(draft);
+		if (errno != EEXIST)
+			break;
+	}
+	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", path, strerror(errno));
+	return NULL;
+}
+
 static int create(const char *path, struct vt_diag *diag)
 {
-	char *draft = vt_xasprintf("%s.new", path);
+	char *draft = make_draft(path, diag);
 	struct vt_db *db = NULL;
 	int rc = -1;
 
-	/* Left by a creator that was killed. */
-	if (unlink(draft) && errno != ENOENT) {
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", path, strerror(errno));
-		goto out;
-	}
-	if (open_raw(&db, draft, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, diag))
+	if (!draft)
+		return -1;
+	if (open_raw(&db, draft, SQLITE_OPEN_READWRITE, diag))
 		goto out;
 	if (write_schema(db)) {
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", path, vt_db_error(db));
@@ -160,6 +209,7 @@ static int create(const char *path, struct vt_diag *diag)
 	}
 	vt_db_close(db);
 	db = NULL;
+	remove_old_logs(path);
 	rc = publish(draft, path, diag);
 out:
 	vt_db_close(db);
@@ -289,12 +339,6 @@ void vt_stmt_bind_int(struct vt_stmt *stmt, int parameter, int64_t value)
 		sqlite3_bind_int64(stmt->raw, parameter, value);
 }
 
-void vt_stmt_bind_double(struct vt_stmt *stmt, int parameter, double value)
-{
-	if (stmt)
-		sqlite3_bind_double(stmt->raw, parameter, value);
-}
-
 void vt_stmt_bind_text(struct vt_stmt *stmt, int parameter, const char *text)
 {
 	vt_stmt_bind_text_len(stmt, parameter, text, -1);
@@ -334,12 +378,6 @@ int vt_stmt_step(struct vt_stmt *stmt)
 	return rc == SQLITE_DONE ? 0 : -1;
 }
 
-void vt_stmt_reset(struct vt_stmt *stmt)
-{
-	if (stmt)
-		sqlite3_reset(stmt->raw);
-}
-
 int vt_stmt_is_null(struct vt_stmt *stmt, int column)
 {
 	return !stmt || sqlite3_column_type(stmt->raw, column) == SQLITE_NULL;
@@ -348,11 +386,6 @@ int vt_stmt_is_null(struct vt_stmt *stmt, int column)
 int64_t vt_stmt_int(struct vt_stmt *stmt, int column)
 {
 	return stmt ? sqlite3_column_int64(stmt->raw, column) : 0;
-}
-
-double vt_stmt_double(struct vt_stmt *stmt, int column)
-{
-	return stmt ? sqlite3_column_double(stmt->raw, column) : 0;
 }
 
 const char *vt_stmt_text(struct vt_stmt *stmt, int column)

@@ -36,7 +36,9 @@ void vt_db_close(struct vt_db *db);
 
 const char *vt_db_path(const struct vt_db *db);
 const char *vt_db_error(const struct vt_db *db);
-/* Fills `diag` (exit code 3) with "PATH: what SQLite said". */
+/* Whether the latest error was that somebody else holds a lock. */
+int vt_db_is_busy(const struct vt_db *db);
+/* Fills `diag` (exit code 3) with "PATH: what SQLite said", and whether it may work later. */
 void vt_db_diag(const struct vt_db *db, struct vt_diag *diag);
 
 /* Size of the database once everything is in its one file. */
@@ -62,7 +64,6 @@ void vt_stmt_free(struct vt_stmt *stmt);
 
 /* Parameters are numbered from 1.  Text and blobs are copied. */
 void vt_stmt_bind_int(struct vt_stmt *stmt, int parameter, int64_t value);
-void vt_stmt_bind_double(struct vt_stmt *stmt, int parameter, double value);
 void vt_stmt_bind_text(struct vt_stmt *stmt, int parameter, const char *text); /* NULL binds NULL */
 void vt_stmt_bind_text_len(struct vt_stmt *stmt, int parameter, const char *text, int len);
 void vt_stmt_bind_blob(struct vt_stmt *stmt, int parameter, const void *bytes, int len);
@@ -72,15 +73,12 @@ void vt_stmt_bind_null(struct vt_stmt *stmt, int parameter);
  * 1 = a row is there, 0 = done, -1 = error.  After 0 and -1 the statement is reset, bindings stay.
  */
 int vt_stmt_step(struct vt_stmt *stmt);
-/* Makes the statement ready to run again; bindings stay. */
-void vt_stmt_reset(struct vt_stmt *stmt);
 
 /*
- * The columns of the current row, numbered from 0.  Text is borrowed until the next step or reset.
+ * The columns of the current row, numbered from 0.  Text is borrowed until the next step.
  */
 int vt_stmt_is_null(struct vt_stmt *stmt, int column);
 int64_t vt_stmt_int(struct vt_stmt *stmt, int column);
-double vt_stmt_double(struct vt_stmt *stmt, int column);
 const char *vt_stmt_text(struct vt_stmt *stmt, int column); /* NULL for NULL */
 int vt_stmt_text_len(struct vt_stmt *stmt, int column);     /* bytes; of a blob too */
 const void *vt_stmt_blob(struct vt_stmt *stmt, int column);

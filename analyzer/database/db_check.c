@@ -78,7 +78,8 @@ int vt_db_check_file(const char *path, struct vt_diag *diag)
 	ssize_t len;
 	int fd;
 
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	/* Not waiting for the writer of a pipe. */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0 || fstat(fd, &st)) {
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", path, strerror(errno));
 		if (fd >= 0)

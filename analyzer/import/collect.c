@@ -93,12 +93,28 @@ static void pause_between(struct collect *c, int64_t taken)
 	vt_process_wait(&c->process, c->pause_ms);
 }
 
+/* Said by the user where it cannot be known. */
+static int is_writer_dead(struct collect *c)
+{
+	return c->journal.is_elsewhere ? c->options->is_writer_dead
+				       : !vt_process_is_alive(&c->process);
+}
+
+static enum vt_collect_result say_elsewhere(const struct collect *c, struct vt_diag *diag)
+{
+	vt_diag_set(diag, VT_EXIT_UNREADABLE,
+		    "%s: from another machine, container or boot; its program may still run "
+		    "(if it is gone: vtrace collect --foreground --dead %s)",
+		    c->journal.path, c->journal.path);
+	return VT_COLLECT_ELSEWHERE;
+}
+
 static enum vt_collect_result follow(struct collect *c, struct vt_diag *diag)
 {
 	int64_t taken;
 
 	for (;;) {
-		c->is_dead = !vt_process_is_alive(&c->process);
+		c->is_dead = is_writer_dead(c);
 		taken = take_batch(c, diag);
 		if (taken < 0)
 			return VT_COLLECT_FAILED;
@@ -106,9 +122,11 @@ static enum vt_collect_result follow(struct collect *c, struct vt_diag *diag)
 			continue;
 		if (c->is_dead && !taken)
 			return VT_COLLECT_DONE;
+		if (!c->is_dead && !taken && c->journal.is_elsewhere)
+			return say_elsewhere(c, diag);
 		if (!c->is_dead && !taken && !c->options->is_following)
 			return VT_COLLECT_ALIVE;
-		if (!c->is_dead)
+		if (!c->is_dead && !c->journal.is_elsewhere)
 			pause_between(c, taken);
 	}
 }
@@ -122,16 +140,21 @@ static void make_single_file(struct collect *c)
 		nanosleep(&pause, NULL);
 }
 
+static void close_database(struct collect *c)
+{
+	vt_import_close(c->import);
+	c->import = NULL;
+	vt_db_close(c->db);
+	c->db = NULL;
+}
+
 static int finish(struct collect *c, struct vt_diag *diag)
 {
 	if (vt_import_finish(c->import, vt_journal_file_header(&c->journal), diag) ||
 	    vt_resolve_frames(c->db, diag))
 		return -1;
 	make_single_file(c);
-	vt_import_close(c->import);
-	c->import = NULL;
-	vt_db_close(c->db);
-	c->db = NULL;
+	close_database(c);
 	/* Last: from here on the database is all there is, and it is complete. */
 	if (vt_journal_file_delete(&c->journal)) {
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", c->journal.path, strerror(errno));
@@ -149,13 +172,52 @@ static int open_database(struct collect *c, const char *path, struct vt_diag *di
 	return vt_import_open(&c->import, c->db, vt_journal_file_header(&c->journal), diag);
 }
 
+/* From opening the database to the program's end, or to what stops us. */
+static enum vt_collect_result attempt(struct collect *c, const char *database_path,
+				      struct vt_diag *diag)
+{
+	enum vt_collect_result result = VT_COLLECT_FAILED;
+
+	if (!open_database(c, database_path, diag)) {
+		publish(c);
+		result = follow(c, diag);
+	}
+	if (result == VT_COLLECT_DONE && finish(c, diag))
+		result = VT_COLLECT_FAILED;
+	close_database(c);
+	return result;
+}
+
+/*
+ * Somebody may hold the database's lock for longer than SQLite waits.  A living program's journal
+ * would only grow without us: another attempt goes on behind the last batch that was committed.
+ */
+static enum vt_collect_result attempt_while_alive(struct collect *c, const char *database_path,
+						  struct vt_diag *diag)
+{
+	enum vt_collect_result result;
+	struct vt_diag said;
+
+	for (;;) {
+		memset(&said, 0, sizeof(said));
+		result = attempt(c, database_path, &said);
+		if (result != VT_COLLECT_FAILED || !said.is_busy || !c->options->is_following ||
+		    c->journal.is_elsewhere || is_writer_dead(c))
+			break;
+		vt_process_wait(&c->process, LONGEST_PAUSE_MS);
+	}
+	if (said.exit_code)
+		vt_diag_set(diag, said.exit_code, "%s", said.text);
+	return result;
+}
+
 enum vt_collect_result vt_collect_run(const char *journal_path, const char *database_path,
 				      const struct vt_collect_options *options,
 				      struct vt_diag *diag)
 {
 	struct collect c = { .options = options, .pause_ms = SHORTEST_PAUSE_MS, .process.fd = -1 };
 	const struct vt_journal_header *header;
-	enum vt_collect_result result = VT_COLLECT_FAILED;
+	enum vt_collect_result result;
 
 	switch (vt_journal_file_open(&c.journal, journal_path, diag)) {
 	case VT_JOURNAL_OPENED:
@@ -169,15 +231,7 @@ enum vt_collect_result vt_collect_run(const char *journal_path, const char *data
 	}
 	header = vt_journal_file_header(&c.journal);
 	vt_process_open(&c.process, header->pid, header->process_start_ticks);
-	if (open_database(&c, database_path, diag))
-		goto out;
-	publish(&c);
-	result = follow(&c, diag);
-	if (result == VT_COLLECT_DONE && finish(&c, diag))
-		result = VT_COLLECT_FAILED;
-out:
-	vt_import_close(c.import);
-	vt_db_close(c.db);
+	result = attempt_while_alive(&c, database_path, diag);
 	vt_process_close(&c.process);
 	vt_journal_file_close(&c.journal);
 	return result;

@@ -7,7 +7,8 @@
  * dead one left.
  *
  * The journal is deleted only after everything in it is in a finished database, and no earlier:
- * stopped at any instruction, the next call goes on.
+ * stopped at any instruction, the next call goes on.  While it follows a living program, a database
+ * that somebody else has locked is tried again and again.
  */
 
 #include <stdint.h>
@@ -19,10 +20,17 @@ enum vt_collect_result {
 	VT_COLLECT_FAILED = -1, /* `diag` says why; the journal is kept */
 	VT_COLLECT_BUSY = -2,   /* somebody else does it at this moment */
 	VT_COLLECT_ALIVE = -3,  /* `is_following` was 0 and the program lives: imported so far */
+	/*
+	 * Recorded on another machine, before a reboot, or in another container: whether the
+	 * program lives cannot be known here.  Imported so far, the journal is kept; `diag` says
+	 * so.
+	 */
+	VT_COLLECT_ELSEWHERE = -4,
 };
 
 struct vt_collect_options {
-	int is_following; /* stay until the program has ended */
+	int is_following;   /* stay until the program has ended */
+	int is_writer_dead; /* the user says so: believed where it cannot be known */
 	/* Called now and then with the share that is done; may be NULL. */
 	void (*progress)(void *context, uint64_t slots_done, uint64_t slots_all);
 	void *context;

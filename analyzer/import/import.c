@@ -11,6 +11,7 @@
 #include "analyzer/import/import_stacks.h"
 #include "analyzer/import/journal_reader.h"
 #include "analyzer/import/peak.h"
+#include "analyzer/import/run_keys.h"
 #include "analyzer/base/util.h"
 
 struct vt_import {
@@ -32,23 +33,25 @@ static int fail(struct vt_import *im, struct vt_diag *diag)
 {
 	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s; the journal is kept", vt_db_path(im->db),
 		    vt_db_error(im->db));
+	if (diag)
+		diag->is_busy = vt_db_is_busy(im->db);
 	vt_db_rollback(im->db);
 	return -1;
 }
 
-static int set_int(struct vt_import *im, const char *key, uint64_t value)
+static int set_int(struct vt_import *im, enum vt_run_key key, uint64_t value)
 {
 	char text[24];
 
 	snprintf(text, sizeof(text), "%" PRIu64, value);
-	vt_stmt_bind_text(im->set, 1, key);
+	vt_stmt_bind_text(im->set, 1, vt_run_key(key));
 	vt_stmt_bind_text(im->set, 2, text);
 	return vt_stmt_step(im->set);
 }
 
-static uint64_t get_int(struct vt_import *im, const char *key)
+static uint64_t get_int(struct vt_import *im, enum vt_run_key key)
 {
-	return (uint64_t)vt_db_run_get_int(im->db, key, 0);
+	return (uint64_t)vt_db_run_get_int(im->db, vt_run_key(key), 0);
 }
 
 /* The first transaction: whose run it is. */
@@ -56,10 +59,10 @@ static int begin_run(struct vt_import *im, const struct vt_journal_header *heade
 {
 	int rc = vt_db_begin(im->db);
 
-	rc |= set_int(im, "pid", header->pid);
-	rc |= set_int(im, "start_time_ns", header->start_time_ns);
-	rc |= set_int(im, "start_realtime_ns", header->start_realtime_ns);
-	rc |= vt_db_run_set(im->db, "ended", "running");
+	rc |= set_int(im, VT_RUN_PID, header->pid);
+	rc |= set_int(im, VT_RUN_START_TIME, header->start_time_ns);
+	rc |= set_int(im, VT_RUN_START_REALTIME, header->start_realtime_ns);
+	rc |= vt_db_run_set(im->db, vt_run_key(VT_RUN_ENDED), "running");
 	/*
 	 * The database that the earlier chunks went to is not there any more: what was punched out
 	 * of the journal reads as zeros, which a living program's journal would make us wait for.
@@ -69,19 +72,19 @@ static int begin_run(struct vt_import *im, const struct vt_journal_header *heade
 				       header->imported_slots / VT_CHUNK_SLOTS * VT_CHUNK_SLOTS);
 		im->reader.torn_records = im->reader.slot != 0;
 	}
-	rc |= set_int(im, "imported_slots", im->reader.slot);
+	rc |= set_int(im, VT_RUN_IMPORTED_SLOTS, im->reader.slot);
 	return rc || vt_db_commit(im->db) ? -1 : 0;
 }
 
 static int resume_run(struct vt_import *im)
 {
-	vt_journal_reader_init(&im->reader, get_int(im, "imported_slots"));
-	im->reader.torn_records = get_int(im, "torn_records");
-	im->nr_events = get_int(im, "events");
-	im->lost_in_records = get_int(im, "lost_records");
-	im->allocations.nr_reused = get_int(im, "reused_addresses");
-	im->allocations.nr_unknown_frees = get_int(im, "unknown_frees");
-	im->last_time_ns = im->start_time_ns + get_int(im, "duration_ns");
+	vt_journal_reader_init(&im->reader, get_int(im, VT_RUN_IMPORTED_SLOTS));
+	im->reader.torn_records = get_int(im, VT_RUN_TORN_RECORDS);
+	im->nr_events = get_int(im, VT_RUN_EVENTS);
+	im->lost_in_records = get_int(im, VT_RUN_LOST_RECORDS);
+	im->allocations.nr_reused = get_int(im, VT_RUN_REUSED_ADDRESSES);
+	im->allocations.nr_unknown_frees = get_int(im, VT_RUN_UNKNOWN_FREES);
+	im->last_time_ns = im->start_time_ns + get_int(im, VT_RUN_DURATION);
 	if (vt_peak_load(&im->peak, im->db) || vt_import_stacks_resume(&im->stacks))
 		return -1;
 	return vt_import_allocations_resume(&im->allocations);
@@ -89,16 +92,32 @@ static int resume_run(struct vt_import *im)
 
 static int is_other_run(struct vt_import *im, const struct vt_journal_header *header)
 {
-	return get_int(im, "pid") != header->pid ||
-	       get_int(im, "start_time_ns") != header->start_time_ns ||
-	       get_int(im, "start_realtime_ns") != header->start_realtime_ns;
+	return get_int(im, VT_RUN_PID) != header->pid ||
+	       get_int(im, VT_RUN_START_TIME) != header->start_time_ns ||
+	       get_int(im, VT_RUN_START_REALTIME) != header->start_realtime_ns;
+}
+
+/* How far the import is said to be, by the database or, where that is new, by the journal. */
+static int is_ahead(struct vt_import *im, const struct vt_journal_header *header, int is_new,
+		    struct vt_diag *diag)
+{
+	uint64_t head = __atomic_load_n(&header->head_slots, __ATOMIC_ACQUIRE);
+	uint64_t done = is_new ? header->imported_slots : get_int(im, VT_RUN_IMPORTED_SLOTS);
+
+	if (done <= head)
+		return 0;
+	vt_diag_set(diag, VT_EXIT_UNREADABLE,
+		    "%s: damaged: %" PRIu64 " slots of its journal would be imported, which has "
+		    "%" PRIu64 "; the journal is kept",
+		    vt_db_path(im->db), done, head);
+	return 1;
 }
 
 int vt_import_open(struct vt_import **out, struct vt_db *db, const struct vt_journal_header *header,
 		   struct vt_diag *diag)
 {
 	struct vt_import *im = vt_xcalloc(1, sizeof(*im));
-	char *pid = vt_db_run_get(db, "pid");
+	char *pid = vt_db_run_get(db, vt_run_key(VT_RUN_PID));
 	int rc;
 
 	im->db = db;
@@ -113,6 +132,10 @@ int vt_import_open(struct vt_import **out, struct vt_db *db, const struct vt_jou
 		vt_diag_set(diag, VT_EXIT_UNREADABLE,
 			    "%s: holds another run (pid %s); move it away to import this journal",
 			    vt_db_path(db), pid);
+		rc = -1;
+		goto out;
+	}
+	if (is_ahead(im, header, !pid, diag)) {
 		rc = -1;
 		goto out;
 	}
@@ -214,14 +237,14 @@ static int write_counts(struct vt_import *im, const struct vt_journal_header *he
 {
 	int rc = 0;
 
-	rc |= set_int(im, "imported_slots", im->reader.slot);
-	rc |= set_int(im, "events", im->nr_events);
-	rc |= set_int(im, "lost_events", lost_events(im, header));
-	rc |= set_int(im, "lost_records", im->lost_in_records);
-	rc |= set_int(im, "torn_records", im->reader.torn_records);
-	rc |= set_int(im, "reused_addresses", im->allocations.nr_reused);
-	rc |= set_int(im, "unknown_frees", im->allocations.nr_unknown_frees);
-	rc |= set_int(im, "duration_ns", im->last_time_ns - im->start_time_ns);
+	rc |= set_int(im, VT_RUN_IMPORTED_SLOTS, im->reader.slot);
+	rc |= set_int(im, VT_RUN_EVENTS, im->nr_events);
+	rc |= set_int(im, VT_RUN_LOST_EVENTS, lost_events(im, header));
+	rc |= set_int(im, VT_RUN_LOST_RECORDS, im->lost_in_records);
+	rc |= set_int(im, VT_RUN_TORN_RECORDS, im->reader.torn_records);
+	rc |= set_int(im, VT_RUN_REUSED_ADDRESSES, im->allocations.nr_reused);
+	rc |= set_int(im, VT_RUN_UNKNOWN_FREES, im->allocations.nr_unknown_frees);
+	rc |= set_int(im, VT_RUN_DURATION, im->last_time_ns - im->start_time_ns);
 	return rc;
 }
 
@@ -253,20 +276,21 @@ int64_t vt_import_batch(struct vt_import *im, const struct vt_journal_header *he
 
 static int write_end(struct vt_import *im, const struct vt_journal_header *header)
 {
-	char *known = vt_db_run_get(im->db, "ended");
+	char *known = vt_db_run_get(im->db, vt_run_key(VT_RUN_ENDED));
 	char text[32] = "killed";
 	int rc = 0;
 
 	if (header->has_exit_status) {
 		snprintf(text, sizeof(text), "exit %u", header->exit_status);
-		rc |= set_int(im, "exit_status", header->exit_status);
+		rc |= set_int(im, VT_RUN_EXIT_STATUS, header->exit_status);
 	}
 	if (header->exit_time_ns)
 		note_time(im, header->exit_time_ns);
 	if (!known || !strcmp(known, "running"))
-		rc |= vt_db_run_set(im->db, "ended", text);
+		rc |= vt_db_run_set(im->db, vt_run_key(VT_RUN_ENDED), text);
 	if (header->off_reason)
-		rc |= vt_db_run_set(im->db, "recording_stopped", strerror((int)header->off_reason));
+		rc |= vt_db_run_set(im->db, vt_run_key(VT_RUN_RECORDING_STOPPED),
+				    strerror((int)header->off_reason));
 	free(known);
 	return rc;
 }

@@ -30,7 +30,8 @@ struct vt_import_progress {
 
 /*
  * Starts an import into an empty database, or goes on with one that was interrupted.  `db` is
- * borrowed. Returns -1 with `diag` filled if the database belongs to another run.
+ * borrowed. Returns -1 with `diag` filled if the database belongs to another run or is ahead of the
+ * journal.
  */
 int vt_import_open(struct vt_import **im, struct vt_db *db, const struct vt_journal_header *header,
 		   struct vt_diag *diag);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/import/run_keys.h"
 #include "analyzer/base/util.h"
 
 void vt_import_definitions_init(struct vt_import_definitions *d, struct vt_db *db)
@@ -45,23 +46,9 @@ int vt_import_definitions_string(struct vt_import_definitions *d, const struct v
 
 static int is_importers_key(const char *key, size_t len)
 {
-	static const char *const keys[] = {
-		"imported_slots",
-		"events",
-		"lost_events",
-		"lost_records",
-		"torn_records",
-		"reused_addresses",
-		"unknown_frees",
-		"pid",
-		"start_time_ns",
-		"start_realtime_ns",
-		"duration_ns",
-		"ended",
-		"exit_status",
-		"recording_stopped",
-		"resolved_frames",
-	};
+#define KEY(name, text) text,
+	static const char *const keys[] = { VT_RUN_KEYS(KEY) };
+#undef KEY
 
 	for (size_t i = 0; i < VT_ARRAY_SIZE(keys); i++)
 		if (strlen(keys[i]) == len && !memcmp(keys[i], key, len))
@@ -107,7 +94,8 @@ int vt_import_definitions_sample(struct vt_import_definitions *d, const struct v
 /* What stands between the quotes of  __version__ = '2.11.0+cu130'; NULL if it is not there. */
 static char *read_version(const char *path)
 {
-	FILE *file = fopen(path, "re");
+	int fd = vt_util_open_regular(path);
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
 	char line[256], *version = NULL;
 
 	while (file && !version && fgets(line, sizeof(line), file)) {

@@ -58,16 +58,12 @@ static void bind_or_null(struct vt_stmt *stmt, int parameter, uint64_t value)
 		vt_stmt_bind_null(stmt, parameter);
 }
 
-/*
- * The module that contains the address, 0 if none is known.  Later ones win: the address was used
- * again.
- */
-static uint32_t find_module(const struct vt_import_stacks *s, uint64_t address)
+uint32_t vt_stack_modules_find(const struct vt_stack_modules *modules, uint64_t return_address)
 {
-	for (size_t i = s->modules.len; i-- > 0;) {
-		const struct vt_stack_module *m = &s->modules.items[i];
+	for (size_t i = modules->len; i-- > 0;) {
+		const struct vt_stack_module *m = &modules->items[i];
 
-		if (address >= m->start && address < m->end)
+		if (return_address - 1 >= m->start && return_address - 1 < m->end)
 			return m->id;
 	}
 	return 0;
@@ -80,21 +76,12 @@ static void remember_module(struct vt_import_stacks *s, const struct vt_stack_mo
 	vt_vector_push(&s->modules, *module);
 }
 
-static void hex(char *out, const char *bytes, uint32_t len)
-{
-	for (uint32_t i = 0; i < len; i++) {
-		*out++ = "0123456789abcdef"[(unsigned char)bytes[i] >> 4];
-		*out++ = "0123456789abcdef"[bytes[i] & 15];
-	}
-	*out = '\0';
-}
-
 int vt_import_stacks_module(struct vt_import_stacks *s, const struct vt_module_record *r)
 {
 	struct vt_stack_module module = { r->start, r->end, (uint32_t)s->modules.len + 1 };
 	char build_id[2 * 64 + 1];
 
-	hex(build_id, r->bytes, r->build_id_len < 64 ? r->build_id_len : 64);
+	vt_util_hex(build_id, r->bytes, r->build_id_len < 64 ? r->build_id_len : 64);
 	remember_module(s, &module);
 	vt_stmt_bind_int(s->module, 1, module.id);
 	vt_stmt_bind_text_len(s->module, 2, r->bytes + r->build_id_len, (int)r->path_len);
@@ -159,10 +146,7 @@ static int native_frame_id(struct vt_import_stacks *s, uint64_t address, uint64_
 		*id = *seen;
 		return 0;
 	}
-	/*
-	 * A return address: the call is the byte before, which matters at the very end of a module.
-	 */
-	module = find_module(s, address - 1);
+	module = vt_stack_modules_find(&s->modules, address);
 	*id = intern(&s->native_frames, (struct vt_key){ address, module, 0 }, &is_new);
 	vt_map_put(&s->seen_native_frames, (struct vt_key){ address, 0, 0 }, *id);
 	if (!is_new)
@@ -303,10 +287,10 @@ int vt_import_stacks_python(struct vt_import_stacks *s, const struct vt_python_s
 	return write_stack(s->python_stack, r->id, node, r->nr_frames);
 }
 
-static int load_modules(struct vt_import_stacks *s)
+int vt_stack_modules_load(struct vt_stack_modules *modules, struct vt_db *db)
 {
 	struct vt_stmt *stmt =
-		vt_db_prepare(s->db, "SELECT start, end, id FROM module ORDER BY id");
+		vt_db_prepare(db, "SELECT start, end, id FROM module ORDER BY id");
 	int rc;
 
 	while ((rc = vt_stmt_step(stmt)) == 1) {
@@ -314,7 +298,7 @@ static int load_modules(struct vt_import_stacks *s)
 						  (uint64_t)vt_stmt_int(stmt, 1),
 						  (uint32_t)vt_stmt_int(stmt, 2) };
 
-		vt_vector_push(&s->modules, module);
+		vt_vector_push(modules, module);
 	}
 	vt_stmt_free(stmt);
 	return rc;
@@ -400,7 +384,7 @@ int vt_import_stacks_resume(struct vt_import_stacks *s)
 	static const char native_nodes[] = "SELECT id, parent, frame FROM native_node ORDER BY id";
 	static const char python_nodes[] = "SELECT id, parent, frame FROM python_node ORDER BY id";
 
-	if (load_modules(s) || load_codes(s) || load_python_frames(s) ||
+	if (vt_stack_modules_load(&s->modules, s->db) || load_codes(s) || load_python_frames(s) ||
 	    load_rows(s, &s->native_frames, frames) ||
 	    load_rows(s, &s->native_nodes, native_nodes) ||
 	    load_rows(s, &s->python_nodes, python_nodes))

@@ -25,6 +25,8 @@ struct vt_stack_module {
 	uint32_t id;
 };
 
+VT_VECTOR_DECLARE(vt_stack_modules, struct vt_stack_module);
+
 struct vt_stack_code {
 	uint32_t first_line;
 	uint32_t python_minor;
@@ -47,7 +49,7 @@ struct vt_stack_rows {
 
 struct vt_import_stacks {
 	struct vt_db *db; /* borrowed */
-	VT_VECTOR(struct vt_stack_module) modules;
+	struct vt_stack_modules modules;
 	VT_VECTOR(struct vt_stack_code) codes;
 	struct vt_map code_places; /* code id -> place in `codes` */
 	struct vt_stack_rows native_frames, native_nodes, python_frames, python_nodes;
@@ -70,5 +72,13 @@ int vt_import_stacks_native(struct vt_import_stacks *s,
 			    const struct vt_native_stack_record *record);
 int vt_import_stacks_python(struct vt_import_stacks *s,
 			    const struct vt_python_stack_record *record);
+
+/* The modules of a database, in their order; 0, or -1 (vt_db_error).  vt_vector_release. */
+int vt_stack_modules_load(struct vt_stack_modules *modules, struct vt_db *db);
+/*
+ * The module that contains the call before a return address, which matters at the very end of a
+ * module; 0 if none is known.  Later ones win: the address was used again.
+ */
+uint32_t vt_stack_modules_find(const struct vt_stack_modules *modules, uint64_t return_address);
 
 #endif

@@ -26,26 +26,21 @@
 /* Only imports that last longer than this show a progress line. */
 #define QUIET_NS 1000000000ull
 
-static int has_suffix(const char *path, const char *suffix)
-{
-	size_t len = strlen(path), suffix_len = strlen(suffix);
-
-	return len > suffix_len && !strcmp(path + len - suffix_len, suffix);
-}
-
 void vt_input_paths(const char *path, char **database_path, char **journal_path)
 {
+	int is_database = vt_util_has_suffix(path, DATABASE_SUFFIX);
+	int is_journal = vt_util_has_suffix(path, JOURNAL_SUFFIX);
 	size_t stem = strlen(path);
 
-	if (has_suffix(path, DATABASE_SUFFIX))
+	if (is_database)
 		stem -= strlen(DATABASE_SUFFIX);
-	else if (has_suffix(path, JOURNAL_SUFFIX))
+	else if (is_journal)
 		stem -= strlen(JOURNAL_SUFFIX);
 	*database_path = vt_xasprintf("%.*s%s", (int)stem, path, DATABASE_SUFFIX);
 	*journal_path = vt_xasprintf("%.*s%s", (int)stem, path, JOURNAL_SUFFIX);
 	/* A database under a name of the user's own choice. */
-	if (!has_suffix(path, DATABASE_SUFFIX) && !has_suffix(path, JOURNAL_SUFFIX) &&
-	    access(*database_path, F_OK) && access(*journal_path, F_OK)) {
+	if (!is_database && !is_journal && access(*database_path, F_OK) &&
+	    access(*journal_path, F_OK)) {
 		free(*database_path);
 		*database_path = vt_xstrdup(path);
 	}
@@ -75,7 +70,7 @@ static void show_progress(void *context, uint64_t done, uint64_t all)
 		(unsigned long long)(done * 100 / all));
 }
 
-static int is_writer_alive(const char *journal)
+int vt_input_is_writer_alive(const char *journal)
 {
 	struct vt_journal_header header;
 	struct vt_process process;
@@ -84,6 +79,9 @@ static int is_writer_alive(const char *journal)
 	/* Gone in this moment: finished. */
 	if (vt_journal_file_peek(journal, &header, NULL))
 		return 0;
+	/* Its collector is at work, and knows. */
+	if (vt_journal_file_is_elsewhere(&header))
+		return 1;
 	vt_process_open(&process, header.pid, header.process_start_ticks);
 	is_alive = vt_process_is_alive(&process);
 	vt_process_close(&process);
@@ -101,7 +99,7 @@ static int wait_for_collector(const char *journal, const char *database, struct 
 	for (int waited = 0; waited < LONGEST_WAIT_MS; waited += PAUSE_MS) {
 		if (access(journal, F_OK) || !vt_journal_file_is_held(journal))
 			return 1;
-		if (is_writer_alive(journal) && !access(database, F_OK))
+		if (vt_input_is_writer_alive(journal) && !access(database, F_OK))
 			return 0;
 		nanosleep(&pause, NULL);
 	}
@@ -116,16 +114,22 @@ static int take_up(const char *journal, const char *database, int *is_live, stru
 	struct progress progress = { .start_ns = now_ns() };
 	struct vt_collect_options options = { .context = &progress };
 	enum vt_collect_result result;
+	struct vt_diag said = { 0 };
 	int rc;
 
 	options.progress = isatty(STDERR_FILENO) ? show_progress : NULL;
 	do {
-		result = vt_collect_run(journal, database, &options, diag);
-		rc = result == VT_COLLECT_BUSY ? wait_for_collector(journal, database, diag) : 0;
+		result = vt_collect_run(journal, database, &options, &said);
+		rc = result == VT_COLLECT_BUSY ? wait_for_collector(journal, database, &said) : 0;
 	} while (rc > 0 && !access(journal, F_OK));
 	if (progress.is_shown)
 		fputs("\r\033[K", stderr);
-	*is_live = result == VT_COLLECT_ALIVE || (result == VT_COLLECT_BUSY && !rc);
+	if (result == VT_COLLECT_ELSEWHERE)
+		vt_diag_print(&said);
+	else if (said.exit_code)
+		vt_diag_set(diag, said.exit_code, "%s", said.text);
+	*is_live = result == VT_COLLECT_ALIVE || result == VT_COLLECT_ELSEWHERE ||
+		   (result == VT_COLLECT_BUSY && !rc);
 	return rc < 0 || result == VT_COLLECT_FAILED ? -1 : 0;
 }
 

@@ -6,7 +6,8 @@
  * From what the user typed to an open database.  NAME, NAME.db and NAME.journal all mean the same
  * recording.  An unfinished journal beside it is imported first; where a collector is still at work
  * on a living program, what is there so far is read (run.ended = "running"); on a dead one, its end
- * is waited for.
+ * is waited for.  A program on another machine or in another container is one line on standard
+ * error, and what is there so far.
  */
 
 #include "analyzer/database/db.h"
@@ -21,5 +22,8 @@ int vt_input_open(const char *path, struct vt_db **db, struct vt_diag *diag);
 
 /* The two files that belong to `path`; both are the caller's to free(). */
 void vt_input_paths(const char *path, char **database_path, char **journal_path);
+
+/* Whether the program that writes the journal lives; 0 where there is none. */
+int vt_input_is_writer_alive(const char *journal_path);
 
 #endif

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "analyzer/base/process.h"
 #include "analyzer/base/util.h"
 
 #define LOCK_TRIES    5
@@ -111,6 +112,18 @@ static int lock(int fd)
 	return rc;
 }
 
+static void set_importer(struct vt_journal_file *file, uint32_t pid)
+{
+	if (!file->is_elsewhere)
+		__atomic_store_n(&vt_journal_file_header(file)->importer_pid, pid,
+				 __ATOMIC_RELAXED);
+}
+
+int vt_journal_file_is_elsewhere(const struct vt_journal_header *header)
+{
+	return vt_process_is_elsewhere(header->boot_hash, header->pid_namespace);
+}
+
 enum vt_journal_open vt_journal_file_open(struct vt_journal_file *file, const char *path,
 					  struct vt_diag *diag)
 {
@@ -120,7 +133,7 @@ enum vt_journal_open vt_journal_file_open(struct vt_journal_file *file, const ch
 
 	memset(file, 0, sizeof(*file));
 	file->path = vt_xstrdup(path);
-	file->fd = open(path, O_RDWR | O_CLOEXEC);
+	file->fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
 	if (file->fd < 0) {
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", path, strerror(errno));
 		goto out;
@@ -142,8 +155,8 @@ enum vt_journal_open vt_journal_file_open(struct vt_journal_file *file, const ch
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", path, strerror(errno));
 		goto out;
 	}
-	__atomic_store_n(&vt_journal_file_header(file)->importer_pid, (uint32_t)getpid(),
-			 __ATOMIC_RELAXED);
+	file->is_elsewhere = vt_journal_file_is_elsewhere(&header);
+	set_importer(file, (uint32_t)getpid());
 	return VT_JOURNAL_OPENED;
 out:
 	release(file);
@@ -153,13 +166,13 @@ out:
 void vt_journal_file_close(struct vt_journal_file *file)
 {
 	if (file->map)
-		__atomic_store_n(&vt_journal_file_header(file)->importer_pid, 0, __ATOMIC_RELAXED);
+		set_importer(file, 0);
 	release(file);
 }
 
 int vt_journal_file_peek(const char *path, struct vt_journal_header *header, struct vt_diag *diag)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	int rc;
 
 	if (fd < 0) {
@@ -173,7 +186,7 @@ int vt_journal_file_peek(const char *path, struct vt_journal_header *header, str
 
 int vt_journal_file_is_held(const char *path)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	int is_held;
 
 	if (fd < 0)
@@ -214,6 +227,8 @@ void vt_journal_file_publish(struct vt_journal_file *file,
 {
 	struct vt_journal_header *header = vt_journal_file_header(file);
 
+	if (file->is_elsewhere)
+		return;
 	__atomic_store_n(&header->event_count, progress->event_count, __ATOMIC_RELAXED);
 	__atomic_store_n(&header->peak_bytes, progress->peak_bytes, __ATOMIC_RELAXED);
 	__atomic_store_n(&header->peak_device, progress->peak_device, __ATOMIC_RELAXED);
@@ -227,7 +242,7 @@ void vt_journal_file_recycle(struct vt_journal_file *file, uint64_t slot)
 	uint64_t chunks = slot / VT_CHUNK_SLOTS;
 	off_t start = (off_t)(VT_JOURNAL_HEADER_BYTES + file->punched_chunks * VT_CHUNK_BYTES);
 
-	if (chunks <= file->punched_chunks)
+	if (file->is_elsewhere || chunks <= file->punched_chunks)
 		return;
 	/* Refused by file systems without holes: the journal is then as large as it was written. */
 	fallocate(file->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, start,

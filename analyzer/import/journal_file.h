@@ -17,9 +17,14 @@
 struct vt_journal_file {
 	int fd;
 	char *path;
-	void *map; /* the whole file; only the importer's part of the header is written */
+	void *map; /* the whole file; at most the importer's part of the header is written */
 	uint64_t map_bytes;
 	uint64_t punched_chunks; /* chunks below were given back */
+	/*
+	 * The program's process id means nothing here.  The file is then only read: over a network
+	 * our page of its header may be older than the program's.
+	 */
+	int is_elsewhere;
 };
 
 enum vt_journal_open {
@@ -37,6 +42,8 @@ void vt_journal_file_close(struct vt_journal_file *file);
 
 /* A copy of the header of a journal that somebody else may hold.  0, or -1 with `diag` filled. */
 int vt_journal_file_peek(const char *path, struct vt_journal_header *header, struct vt_diag *diag);
+/* Whether the program that wrote it runs, or ran, where its process id cannot be looked up. */
+int vt_journal_file_is_elsewhere(const struct vt_journal_header *header);
 /* Whether an importer holds the journal at this moment. */
 int vt_journal_file_is_held(const char *path);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/import/peak.h"
 
-int vt_peak_is_driver_kind(unsigned int kind)
+/* Whether memory of that kind is device memory held from the driver. */
+static int is_driver_kind(unsigned int kind)
 {
 	switch (kind) {
 	case VT_KIND_SEGMENT:
@@ -30,12 +31,15 @@ static struct vt_peak_device *device_at(struct vt_peak *peak, int32_t id)
 	return &peak->devices.items[peak->devices.len - 1];
 }
 
-/* The total that memory of this kind counts to, NULL where it counts to none. */
+/*
+ * The total that memory of this kind counts to, NULL where it counts to none: memory of cuMemCreate
+ * on the host is on device -1.
+ */
 static uint64_t *total_of(struct vt_peak *peak, int32_t id, unsigned int kind)
 {
 	struct vt_peak_device *device;
 
-	if (kind != VT_KIND_BLOCK && !vt_peak_is_driver_kind(kind))
+	if (id < 0 || (kind != VT_KIND_BLOCK && !is_driver_kind(kind)))
 		return NULL;
 	device = device_at(peak, id);
 	device->is_touched = 1;

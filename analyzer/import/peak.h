@@ -31,9 +31,6 @@ struct vt_peak {
 	VT_VECTOR(struct vt_peak_device) devices;
 };
 
-/* Whether memory of that kind is device memory held from the driver. */
-int vt_peak_is_driver_kind(unsigned int kind);
-
 void vt_peak_release(struct vt_peak *peak);
 
 /* One allocation comes or goes.  vt_peak_settle then looks at the totals after the whole event. */

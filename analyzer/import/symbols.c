@@ -3,7 +3,6 @@
 
 #include <elfutils/libdw.h>
 #include <elfutils/libdwelf.h>
-#include <fcntl.h>
 #include <gelf.h>
 #include <string.h>
 #include <unistd.h>
@@ -30,17 +29,14 @@ struct vt_symbols {
 
 static int has_build_id(Elf *elf, const char *wanted)
 {
-	char hex[2 * 64 + 1] = "";
+	char hex[2 * 64 + 1];
 	const void *id;
 	ssize_t len = dwelf_elf_gnu_build_id(elf, &id);
 
 	/* Nothing to compare: the path is all there is. */
 	if (!*wanted || len <= 0)
 		return 1;
-	for (ssize_t i = 0; i < len && i < 64; i++) {
-		hex[2 * i] = "0123456789abcdef"[((const unsigned char *)id)[i] >> 4];
-		hex[2 * i + 1] = "0123456789abcdef"[((const unsigned char *)id)[i] & 15];
-	}
+	vt_util_hex(hex, id, len < 64 ? (size_t)len : 64);
 	return !strcmp(hex, wanted);
 }
 
@@ -122,7 +118,7 @@ struct vt_symbols *vt_symbols_open(const char *path, const char *build_id)
 	 * The kernel's own object (linux-vdso.so.1) is no file; its name must not mean one in our
 	 * directory.
 	 */
-	s->fd = *path == '/' ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	s->fd = *path == '/' ? vt_util_open_regular(path) : -1;
 	if (s->fd < 0)
 		goto out;
 	s->elf = elf_begin(s->fd, ELF_C_READ_MMAP, NULL);

@@ -11,6 +11,8 @@ import pytest
 
 from recording import PYTHON, VTRACE, WORKLOADS, clean_environment, vtrace
 
+BOOT_HASH_OFFSET = 56
+PID_NAMESPACE_OFFSET = 60
 IMPORTER_PID_OFFSET = 156
 DEADLINE_S = 60
 
@@ -34,10 +36,15 @@ class Program:
         _, errors = self.process.communicate(command + "\n" if command else None, timeout=120)
         return self.process.returncode, errors
 
+    def header(self):
+        with open(self.directory / "run.journal", "rb") as file:
+            return file.read(4096)
+
     def collector(self):
         """The collector's process id, once it is at work."""
-        header = (self.directory / "run.journal").read_bytes()[:4096]
-        return struct.unpack_from("<I", header, IMPORTER_PID_OFFSET)[0]
+        if not (self.directory / "run.db").exists():
+            return 0
+        return struct.unpack_from("<I", self.header(), IMPORTER_PID_OFFSET)[0]
 
 
 @pytest.fixture
@@ -116,3 +123,42 @@ def test_two_collectors_do_not_meet(program, tmp_path):
     done = vtrace("collect", "--foreground", tmp_path / "run.journal")
     assert done.returncode == 3
     assert "already" in done.stderr
+
+
+def fnv1a(text):
+    value = 2166136261
+    for byte in text.encode():
+        value = (value ^ byte) * 16777619 % 2 ** 32
+    return value
+
+
+def test_the_recorder_says_where_it_runs(program, tmp_path):
+    program.tell("alloc 1")
+    boot_hash, pid_namespace = struct.unpack_from("<II", program.header(), BOOT_HASH_OFFSET)
+    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+        assert boot_hash == fnv1a(file.read().strip())
+    assert pid_namespace == os.stat(f"/proc/{program.process.pid}/ns/pid").st_ino
+
+
+@pytest.mark.parametrize("offset", (BOOT_HASH_OFFSET, PID_NAMESPACE_OFFSET))
+def test_a_program_elsewhere_keeps_its_journal(program, tmp_path, offset):
+    program.tell("alloc 4")
+    os.kill(until(program.collector), signal.SIGKILL)
+    journal = tmp_path / "run.journal"
+    with open(journal, "r+b") as file:
+        file.seek(offset)
+        file.write(struct.pack("<I", 7))
+    program.end()
+    before = journal.read_bytes()
+    done = vtrace("info", "--json", tmp_path / "run.db")
+    assert done.returncode == 0
+    assert "may still run" in done.stderr and done.stderr.count("\n") == 1
+    assert json.loads(done.stdout)["run"]["ended"] == "running"
+    assert json.loads(done.stdout)["counts"]["allocations"] == 4
+    done = vtrace("collect", "--foreground", journal)
+    assert done.returncode == 3 and "--dead" in done.stderr
+    assert journal.read_bytes() == before
+    done = vtrace("collect", "--foreground", "--dead", journal)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert info(tmp_path)["counts"]["allocations"] == 4
+    assert [p.name for p in tmp_path.iterdir()] == ["run.db"]

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/lib/unit.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,6 +16,31 @@
 #include "analyzer/import/journal_file.h"
 
 #define EVENTS 30000 /* some chunks, several batches */
+
+/*
+ * Takes the place of SQLite's own, which it calls: nobody here waits long for a lock, and a test
+ * lets go of it when a database is opened for the second time.
+ */
+int sqlite3_busy_timeout(void *raw, int timeout_ms);
+
+static struct {
+	int nr_opened; /* since it was set to 0 */
+	struct vt_db *holder;
+	pid_t program;
+} g;
+
+int sqlite3_busy_timeout(void *raw, int timeout_ms)
+{
+	int (*real)(void *, int);
+
+	*(void **)&real = dlsym(RTLD_NEXT, "sqlite3_busy_timeout");
+	if (timeout_ms && ++g.nr_opened == 2 && g.holder) {
+		vt_db_rollback(g.holder);
+		kill(g.program, SIGKILL);
+		waitpid(g.program, NULL, 0);
+	}
+	return real(raw, timeout_ms < 20 ? timeout_ms : 20);
+}
 
 static void make_journal(const char *path)
 {
@@ -101,7 +127,8 @@ static void a_living_program_is_followed_to_its_end(void **state)
 		assert_int_equal(read(ends[0], &go, 1), 1);
 		fd = open("follow.journal", O_RDWR);
 		header = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-		for (uint64_t slots = header->head_slots; slots + 2 <= header->reserved; slots += 2)
+		for (uint64_t slots = header->head_slots;
+		     slots + 2 <= header->reserved_writer[0]; slots += 2)
 			__atomic_store_n(&header->head_slots, slots + 2, __ATOMIC_RELEASE);
 		kill(getpid(), SIGKILL);
 	}
@@ -114,7 +141,7 @@ static void a_living_program_is_followed_to_its_end(void **state)
 	/* The file is there as a whole, its head moves. */
 	fd = open("follow.journal", O_RDWR);
 	header = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	header->reserved = b.nr_slots;
+	header->reserved_writer[0] = b.nr_slots;
 	header->head_slots = 2;
 	assert_int_equal(write(ends[1], "g", 1), 1);
 	assert_int_equal(vt_collect_run("follow.journal", "follow.db", &options, NULL),
@@ -126,6 +153,119 @@ static void a_living_program_is_followed_to_its_end(void **state)
 	assert_int_equal(header->importer_pid, 0);
 	munmap(header, 4096);
 	close(fd);
+	builder_release(&b);
+}
+
+/* The first `nr_slots` are imported already.  The lock lasts until the collector tries again. */
+static void collect_beside_a_lock(struct builder *b, uint64_t nr_slots)
+{
+	struct vt_collect_options options = { .is_following = 1 };
+	struct vt_diag diag = { 0 };
+
+	g.program = fork();
+	if (!g.program) {
+		pause();
+		_exit(0);
+	}
+	builder_header(b)->pid = (uint32_t)g.program;
+	builder_header(b)->process_start_ticks = 0;
+	builder_write(b, "lock.journal");
+	if (nr_slots)
+		vt_db_close(unit_import_slots(builder_header(b), builder_slots(b), nr_slots, 10,
+					      "lock.db"));
+	assert_int_equal(vt_db_open(&g.holder, "lock.db",
+				    nr_slots ? VT_DB_WRITE : VT_DB_CREATE, NULL), 0);
+	assert_int_equal(vt_db_begin(g.holder), 0);
+	g.nr_opened = 0;
+	if (vt_collect_run("lock.journal", "lock.db", &options, &diag) != VT_COLLECT_DONE)
+		fail_msg("%s", diag.text);
+	assert_int_equal(unit_int(g.holder, "SELECT count(*) FROM allocation"), 100);
+	assert_int_equal(vt_db_run_get_int(g.holder, "events", 0), 100);
+	vt_db_close(g.holder);
+	g.holder = NULL;
+	assert_int_not_equal(access("lock.journal", F_OK), 0);
+	unlink("lock.db");
+}
+
+static void a_held_write_lock_does_not_end_the_collector(void **state)
+{
+	struct builder b;
+
+	(void)state;
+	builder_init(&b);
+	for (int i = 0; i < 100; i++)
+		builder_alloc(&b, VT_KIND_SEGMENT, 0x1000 + (uint64_t)i * 512, 512);
+	collect_beside_a_lock(&b, 0);
+	collect_beside_a_lock(&b, 40);
+	builder_release(&b);
+}
+
+/* Damaged, or made to have an unread journal deleted. */
+static void a_database_ahead_of_its_journal_is_refused(void **state)
+{
+	struct vt_collect_options options = { 0 };
+	struct vt_diag diag = { 0 };
+	struct vt_db *db = NULL;
+	struct builder b;
+
+	(void)state;
+	builder_init(&b);
+	builder_alloc(&b, VT_KIND_SEGMENT, 0x1000, 512);
+	builder_write(&b, "ahead.journal");
+	db = unit_import_slots(builder_header(&b), builder_slots(&b), b.nr_slots, 10, "ahead.db");
+	assert_int_equal(vt_db_run_set(db, "imported_slots", "1000"), 0);
+	vt_db_close(db);
+	assert_int_equal(vt_collect_run("ahead.journal", "ahead.db", &options, &diag),
+			 VT_COLLECT_FAILED);
+	assert_int_equal(diag.exit_code, 3);
+	assert_non_null(strstr(diag.text, "ahead.db"));
+	assert_int_equal(access("ahead.journal", F_OK), 0);
+
+	/* The journal's own header says so, and there is no database. */
+	unlink("ahead.db");
+	builder_header(&b)->imported_slots = 1ull << 40;
+	builder_write(&b, "ahead.journal");
+	assert_int_equal(vt_collect_run("ahead.journal", "ahead.db", &options, NULL),
+			 VT_COLLECT_FAILED);
+	assert_int_equal(access("ahead.journal", F_OK), 0);
+	builder_release(&b);
+}
+
+/* The process id says nothing here: neither that the program is dead nor that it lives. */
+static void a_program_elsewhere_keeps_its_journal(void **state)
+{
+	struct vt_collect_options options = { .is_following = 1 };
+	struct vt_journal_header header;
+	struct vt_diag diag = { 0 };
+	struct vt_db *db = NULL;
+	struct builder b;
+
+	(void)state;
+	builder_init(&b);
+	builder_header(&b)->boot_hash = 1;
+	builder_header(&b)->pid_namespace = 1;
+	builder_alloc(&b, VT_KIND_SEGMENT, 0x1000, 512);
+	builder_tear(&b, 2); /* in flight, as far as we know */
+	builder_alloc(&b, VT_KIND_SEGMENT, 0x2000, 512);
+	builder_write(&b, "far.journal");
+	assert_int_equal(vt_collect_run("far.journal", "far.db", &options, &diag),
+			 VT_COLLECT_ELSEWHERE);
+	assert_non_null(strstr(diag.text, "vtrace collect --foreground --dead far.journal"));
+	/* Its header is the program's alone: a page of another machine may be behind. */
+	assert_int_equal(vt_journal_file_peek("far.journal", &header, NULL), 0);
+	assert_memory_equal(&header, b.bytes, sizeof(header));
+	assert_int_equal(vt_db_open(&db, "far.db", VT_DB_READ, NULL), 0);
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM allocation"), 1);
+	unit_assert_text(db, "SELECT value FROM run WHERE key = 'ended'", "running");
+	vt_db_close(db);
+
+	options.is_writer_dead = 1;
+	assert_int_equal(vt_collect_run("far.journal", "far.db", &options, NULL), VT_COLLECT_DONE);
+	assert_int_not_equal(access("far.journal", F_OK), 0);
+	assert_int_equal(vt_db_open(&db, "far.db", VT_DB_READ, NULL), 0);
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM allocation"), 2);
+	unit_assert_text(db, "SELECT value FROM run WHERE key = 'ended'", "killed");
+	vt_db_close(db);
 	builder_release(&b);
 }
 
@@ -209,6 +349,9 @@ int main(void)
 		cmocka_unit_test(a_dead_programs_journal_becomes_one_file),
 		cmocka_unit_test(an_importer_that_is_killed_again_and_again_loses_nothing),
 		cmocka_unit_test(a_living_program_is_followed_to_its_end),
+		cmocka_unit_test(a_held_write_lock_does_not_end_the_collector),
+		cmocka_unit_test(a_database_ahead_of_its_journal_is_refused),
+		cmocka_unit_test(a_program_elsewhere_keeps_its_journal),
 		cmocka_unit_test(imported_chunks_are_given_back),
 		cmocka_unit_test(two_importers_do_not_meet),
 		cmocka_unit_test(a_journal_that_was_finished_meanwhile_is_not_taken_up),

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/lib/unit.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "analyzer/import/import.h"
 
@@ -232,6 +235,28 @@ static void refused_unmaps_and_releases_are_taken_back(void **state)
  * Used: what the driver gave.  Among instants of equal use the one with most block bytes, then the
  * first.
  */
+/* cuMemCreate gives host memory too (NCCL asks for it): it is on no device, so it has no peak. */
+static void memory_on_no_device_has_no_peak(void **state)
+{
+	struct vt_event_record host = {
+		.op = VT_OP_ALLOC, .kind = VT_KIND_VMM, .device = -1, .size_bytes = 64 * MIB
+	};
+	struct builder b;
+	struct vt_db *db;
+
+	(void)state;
+	builder_init(&b);
+	builder_alloc(&b, VT_KIND_SEGMENT, 0x1000, 4 * MIB);
+	builder_event(&b, host);
+	db = unit_import(&b, "host.db");
+
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM allocation"), 2);
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM peak"), 1);
+	assert_int_equal(unit_int(db, "SELECT used_bytes FROM peak WHERE device = 0"), 4 * MIB);
+	vt_db_close(db);
+	builder_release(&b);
+}
+
 static void the_peak_is_the_fullest_of_the_highest_instants(void **state)
 {
 	struct builder b;
@@ -430,6 +455,36 @@ static void a_live_import_waits_for_the_record_in_flight(void **state)
 	builder_release(&b);
 }
 
+/* Opened plainly, a pipe would wait for a writer that never comes. */
+static void a_frameworks_version_is_read_from_files_only(void **state)
+{
+	static const char text[] = "# made by setup.py\n__version__ = '2.11.0+cu130'\n";
+	char *folder = getcwd(NULL, 0), path[4200];
+	struct builder b;
+	struct vt_db *db;
+	FILE *file;
+
+	(void)state;
+	alarm(20);
+	snprintf(path, sizeof(path), "%s/lib/libtorch_cpu.so", folder);
+	builder_init(&b);
+	builder_module(&b, 0x1000, 0x2000, path);
+	assert_int_equal(mkfifo("version.py", 0600), 0);
+	db = unit_import(&b, "version-pipe.db");
+	assert_null(vt_db_run_get(db, "torch"));
+	vt_db_close(db);
+	unlink("version.py");
+	file = fopen("version.py", "we");
+	fputs(text, file);
+	fclose(file);
+	db = unit_import(&b, "version.db");
+	unit_assert_text(db, "SELECT value FROM run WHERE key = 'torch'", "2.11.0+cu130");
+	vt_db_close(db);
+	alarm(0);
+	builder_release(&b);
+	free(folder);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -442,6 +497,7 @@ int main(void)
 		cmocka_unit_test(a_refused_free_of_nothing_takes_nothing_back),
 		cmocka_unit_test(vmm_memory_ends_with_its_last_holder),
 		cmocka_unit_test(refused_unmaps_and_releases_are_taken_back),
+		cmocka_unit_test(memory_on_no_device_has_no_peak),
 		cmocka_unit_test(the_peak_is_the_fullest_of_the_highest_instants),
 		cmocka_unit_test(the_context_is_what_the_first_good_sample_leaves_unexplained),
 		cmocka_unit_test(marks_and_out_of_memory_are_events_of_their_own_tables),
@@ -449,6 +505,7 @@ int main(void)
 		cmocka_unit_test(how_it_ended_comes_from_the_header),
 		cmocka_unit_test(what_the_parent_said_stays),
 		cmocka_unit_test(another_runs_database_is_left_alone),
+		cmocka_unit_test(a_frameworks_version_is_read_from_files_only),
 		cmocka_unit_test(a_live_import_waits_for_the_record_in_flight),
 	};
 

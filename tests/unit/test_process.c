@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -109,11 +110,35 @@ static void a_process_lives_as_long_as_any_thread(void **state)
 	waitpid(pid, NULL, 0);
 }
 
+static void a_process_of_another_boot_or_namespace_is_elsewhere(void **state)
+{
+	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+	char boot_id[64] = "";
+	uint32_t boot, pids;
+	struct stat st;
+
+	(void)state;
+	if (!file || !fgets(boot_id, sizeof(boot_id), file) || stat("/proc/self/ns/pid", &st))
+		skip();
+	fclose(file);
+	boot = vt_journal_boot_hash(boot_id);
+	pids = (uint32_t)st.st_ino;
+	assert_false(vt_process_is_elsewhere(boot, pids));
+	assert_true(vt_process_is_elsewhere(boot + 1, pids));
+	assert_true(vt_process_is_elsewhere(boot, pids + 1));
+	/* Unknown: taken for ours, as every journal was that does not say it. */
+	assert_false(vt_process_is_elsewhere(0, 0));
+	assert_true(vt_process_is_elsewhere(0, pids + 1));
+	/* The hash is a number in a file format: FNV-1a of "a" (published test vector). */
+	assert_int_equal(vt_journal_boot_hash("a\n"), 0xe40c292c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(its_death_is_seen_though_nobody_has_reaped_it),
 		cmocka_unit_test(a_reused_process_id_is_not_taken_for_it),
+		cmocka_unit_test(a_process_of_another_boot_or_namespace_is_elsewhere),
 		cmocka_unit_test(a_process_lives_as_long_as_any_thread),
 	};
 

@@ -5,11 +5,34 @@
 #include <link.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "analyzer/import/resolve.h"
 #include "analyzer/import/symbols.h"
 #include "analyzer/base/util.h"
+
+/* A second connection to the database whose frames are resolved; NULL = nobody asks. */
+static struct {
+	struct vt_db *other;
+	int nr_asked;
+} g;
+
+/* Takes the place of libdw's own: whether the database can be written to while it is asked. */
+void *dwarf_addrdie(void *dwarf, uint64_t address, void *die);
+
+void *dwarf_addrdie(void *dwarf, uint64_t address, void *die)
+{
+	void *(*real)(void *, uint64_t, void *);
+
+	*(void **)&real = dlsym(RTLD_NEXT, "dwarf_addrdie");
+	if (g.other) {
+		g.nr_asked++;
+		assert_int_equal(vt_db_begin(g.other), 0);
+		vt_db_rollback(g.other);
+	}
+	return real(dwarf, address, die);
+}
 
 enum { MARKED_LINE = __LINE__ + 1 };
 __attribute__((noinline)) static int marked_function(int x)
@@ -98,6 +121,21 @@ static void another_file_than_the_one_recorded_is_refused(void **state)
 	free(path);
 }
 
+/* Opened plainly, it would wait for a writer that never comes. */
+static void a_pipe_in_a_modules_place_is_not_waited_for(void **state)
+{
+	char *folder = getcwd(NULL, 0), *path = vt_xasprintf("%s/pipe.so", folder);
+
+	(void)state;
+	alarm(20);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_null(vt_symbols_open(path, ""));
+	assert_null(vt_symbols_open("/dev/zero", ""));
+	alarm(0);
+	free(path);
+	free(folder);
+}
+
 static void frames_of_a_database_are_resolved_once(void **state)
 {
 	uint64_t bias = own_bias(), frames[] = { (uint64_t)(uintptr_t)marked_function + 1, 5 };
@@ -120,7 +158,12 @@ static void frames_of_a_database_are_resolved_once(void **state)
 	builder_append(&b, VT_RECORD_MODULE, module, bytes);
 	db = unit_import(&b, "resolve.db");
 	assert_int_equal(unit_int(db, "SELECT count(*) FROM native_frame WHERE module IS NULL"), 2);
+	assert_int_equal(vt_db_open(&g.other, "resolve.db", VT_DB_WRITE, NULL), 0);
 	assert_int_equal(vt_resolve_frames(db, NULL), 0);
+	vt_db_close(g.other);
+	g.other = NULL;
+	if (!g.nr_asked)
+		print_message("built without debug information: no lock was looked for\n");
 	unit_assert_text(db, "SELECT symbol FROM native_frame WHERE module = 1", "marked_function");
 	assert_int_equal(unit_int(db, "SELECT count(*) FROM native_frame WHERE symbol IS NULL"), 1);
 	vt_db_exec(db, "UPDATE native_frame SET symbol = 'kept' WHERE module = 1");
@@ -138,6 +181,7 @@ int main(void)
 		cmocka_unit_test(a_static_function_is_found_with_its_line),
 		cmocka_unit_test(cxx_names_are_demangled),
 		cmocka_unit_test(another_file_than_the_one_recorded_is_refused),
+		cmocka_unit_test(a_pipe_in_a_modules_place_is_not_waited_for),
 		cmocka_unit_test(frames_of_a_database_are_resolved_once),
 	};
 
