@@ -8,3 +8,7 @@ const char *const vt_evidence_provenances[VT_NR_PROVENANCES] = { VT_PROVENANCES(
 const char *const vt_evidence_lifetimes[VT_NR_LIFETIMES] = { VT_LIFETIMES(TEXT) };
 const char *const vt_evidence_heads[VT_NR_HEADS] = { VT_HEADS(TEXT) };
 const char *const vt_evidence_yields[VT_NR_YIELDS] = { VT_YIELDS(TEXT) };
+const char *const vt_evidence_grad_modes[VT_NR_GRAD_MODES] = { VT_GRAD_MODES(TEXT) };
+const char *const vt_evidence_repeats[VT_NR_REPEATS] = { VT_REPEATS(TEXT) };
+const char *const vt_evidence_moved[VT_NR_MOVED] = { VT_MOVED(TEXT) };
+const char *const vt_evidence_programs[VT_NR_PROGRAMS] = { VT_PROGRAMS(TEXT) };

@@ -30,6 +30,7 @@
 #define VT_LIFETIMES(X)                                                                            \
 	X(OPERATION, "operation")           /* died inside the operation that made it */           \
 	X(STAGE, "stage")                   /* died inside the stage that made it */               \
+	X(AFTER_CALL, "after-call")         /* alive when its outermost module returned */  \
 	X(AFTER_STAGE, "after-stage")       /* alive when that stage ended */                      \
 	X(AFTER_BACKWARD, "after-backward") /* alive when its step's backward pass ended */        \
 	X(AFTER_STEP, "after-step")         /* alive when its step ended */                        \
@@ -45,6 +46,25 @@
 /* What the node of an operator made when its turn came in the backward pass. */
 #define VT_YIELDS(X)                                                                               \
 	X(GRADIENT, "gradient") /* something that outlived the pass: its input was a parameter */
+
+/* Whether autograd numbered nodes during the call of the outermost module that made it. */
+#define VT_GRAD_MODES(X)                                                                           \
+	X(ON, "on")                                                                                \
+	X(OFF, "off")
+
+/* Whether the same place in the program made another in the module's next call, or the last. */
+#define VT_REPEATS(X)                                                                              \
+	X(AGAIN, "again")                                                                          \
+	X(ONCE, "once")
+
+/* What the program is written with. */
+#define VT_PROGRAMS(X)                                                                             \
+	X(MODULES, "modules")                                                                      \
+	X(FUNCTIONS, "functions") /* no module's forward was seen */
+
+/* What Module._apply made it for. */
+#define VT_MOVED(X)                                                                                \
+	X(BUFFER, "buffer") /* told from a parameter by the line */
 
 #define VT_EVIDENCE_ENUM(name, text) VT_EVIDENCE_PREFIX(name),
 #define VT_EVIDENCE_PREFIX(name)     VT_STAGE_##name
@@ -62,6 +82,18 @@ enum vt_head { VT_HEADS(VT_EVIDENCE_ENUM) VT_NR_HEADS };
 #define VT_EVIDENCE_PREFIX(name) VT_YIELD_##name
 enum vt_yield { VT_YIELDS(VT_EVIDENCE_ENUM) VT_NR_YIELDS };
 #undef VT_EVIDENCE_PREFIX
+#define VT_EVIDENCE_PREFIX(name) VT_GRAD_MODE_##name
+enum vt_grad_mode { VT_GRAD_MODES(VT_EVIDENCE_ENUM) VT_NR_GRAD_MODES };
+#undef VT_EVIDENCE_PREFIX
+#define VT_EVIDENCE_PREFIX(name) VT_PROGRAM_##name
+enum vt_program { VT_PROGRAMS(VT_EVIDENCE_ENUM) VT_NR_PROGRAMS };
+#undef VT_EVIDENCE_PREFIX
+#define VT_EVIDENCE_PREFIX(name) VT_MOVED_##name
+enum vt_moved { VT_MOVED(VT_EVIDENCE_ENUM) VT_NR_MOVED };
+#undef VT_EVIDENCE_PREFIX
+#define VT_EVIDENCE_PREFIX(name) VT_REPEAT_##name
+enum vt_repeat { VT_REPEATS(VT_EVIDENCE_ENUM) VT_NR_REPEATS };
+#undef VT_EVIDENCE_PREFIX
 #undef VT_EVIDENCE_ENUM
 
 /* The texts by number. */
@@ -70,5 +102,9 @@ extern const char *const vt_evidence_provenances[VT_NR_PROVENANCES];
 extern const char *const vt_evidence_lifetimes[VT_NR_LIFETIMES];
 extern const char *const vt_evidence_heads[VT_NR_HEADS];
 extern const char *const vt_evidence_yields[VT_NR_YIELDS];
+extern const char *const vt_evidence_grad_modes[VT_NR_GRAD_MODES];
+extern const char *const vt_evidence_repeats[VT_NR_REPEATS];
+extern const char *const vt_evidence_moved[VT_NR_MOVED];
+extern const char *const vt_evidence_programs[VT_NR_PROGRAMS];
 
 #endif

@@ -109,18 +109,18 @@ void vt_facts_init(struct vt_facts *facts, const struct vt_stages *stages,
 	facts->model = stages->timeline->model;
 	facts->rules = rules;
 	facts->stages = stages;
-	vt_chains_init(&facts->chains, facts->model, rules);
 	vt_operators_init(&facts->operators, facts->model, rules);
 	vt_heads_init(&facts->heads, stages, rules, &facts->operators);
+	vt_moves_init(&facts->moves, stages);
 	facts->last_working_event = find_last_working_event(facts->model);
 	find_sequences(facts);
 }
 
 void vt_facts_release(struct vt_facts *facts)
 {
-	vt_chains_release(&facts->chains);
 	vt_operators_release(&facts->operators);
 	vt_heads_release(&facts->heads);
+	vt_moves_release(&facts->moves);
 	free(facts->sequences);
 	memset(facts, 0, sizeof(*facts));
 }
@@ -164,6 +164,18 @@ static int died_in_operation(const struct vt_allocation *a, int64_t freed)
 	       a->python_stack == a->freed_python_stack && a->freed_event == a->event + 1;
 }
 
+static uint32_t index_of(const struct vt_facts *facts, const struct vt_allocation *a)
+{
+	return (uint32_t)(a - facts->model->allocations);
+}
+
+static int64_t end_of_call(const struct vt_facts *facts, const struct vt_allocation *a)
+{
+	const struct vt_call *call = vt_calls_find(&facts->stages->calls, index_of(facts, a));
+
+	return call ? call->end_event : VT_NEVER;
+}
+
 uint32_t vt_facts_lifetimes(const struct vt_facts *facts, const struct vt_allocation *a)
 {
 	const struct vt_span *span = vt_facts_span(facts, a);
@@ -177,6 +189,7 @@ uint32_t vt_facts_lifetimes(const struct vt_facts *facts, const struct vt_alloca
 #define ADD(name, holds) bits |= (holds) ? 1u << VT_LIFETIME_##name : 0
 	ADD(OPERATION, died_in_operation(a, freed));
 	ADD(STAGE, freed <= span->last_event);
+	ADD(AFTER_CALL, freed > end_of_call(facts, a));
 	ADD(AFTER_STAGE, freed > span->last_event);
 	ADD(AFTER_BACKWARD, freed > end_of_backward(facts->stages, span));
 	ADD(FOREVER, freed == VT_NEVER);
@@ -191,6 +204,14 @@ uint32_t vt_facts_lifetimes(const struct vt_facts *facts, const struct vt_alloca
 	return bits;
 }
 
+/* Made while autograd numbered nothing: the thread's last number is that of something older. */
+static int is_unnumbered(const struct vt_facts *facts, const struct vt_allocation *a)
+{
+	const struct vt_call *call = vt_calls_find(&facts->stages->calls, index_of(facts, a));
+
+	return call && !call->has_autograd;
+}
+
 uint32_t vt_facts_heads(const struct vt_facts *facts, const struct vt_allocation *a)
 {
 	uint64_t sequence = a->node_class ? a->node_sequence : a->forward_sequence;
@@ -200,10 +221,10 @@ uint32_t vt_facts_heads(const struct vt_facts *facts, const struct vt_allocation
 
 	if (!span)
 		return 0;
-	if (!a->node_class && a->python_stack < facts->chains.nr_stacks &&
-	    facts->chains.is_head[a->python_stack])
+	if (!a->node_class && a->python_stack < facts->stages->chains.nr_stacks &&
+	    facts->stages->chains.is_head[a->python_stack])
 		bits |= 1u << VT_HEAD_MODULE;
-	if (sequence == VT_NO_SEQUENCE)
+	if (sequence == VT_NO_SEQUENCE || is_unnumbered(facts, a))
 		return bits;
 	stretch = vt_heads_find(&facts->heads, span->step, sequence);
 	/*
@@ -224,7 +245,7 @@ static const struct vt_sequence_class *find_node(const struct vt_facts *facts,
 	uint32_t low = 0, high = facts->nr_sequences;
 	struct vt_sequence_class wanted = { a->forward_sequence, step_at(facts, a->event), 0, 0 };
 
-	if (a->node_class || a->forward_sequence == VT_NO_SEQUENCE)
+	if (a->node_class || a->forward_sequence == VT_NO_SEQUENCE || is_unnumbered(facts, a))
 		return NULL;
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
@@ -251,5 +272,28 @@ uint32_t vt_facts_yields(const struct vt_facts *facts, const struct vt_allocatio
 {
 	const struct vt_sequence_class *node = find_node(facts, a);
 
+	/* What autograd did not record has the number of the operator before it. */
+	if (!vt_calls_is_numbered(&facts->stages->calls, index_of(facts, a)))
+		return 0;
 	return node && node->makes_gradient ? 1u << VT_YIELD_GRADIENT : 0;
+}
+
+uint32_t vt_facts_grad_modes(const struct vt_facts *facts, const struct vt_allocation *a)
+{
+	const struct vt_call *call = vt_calls_find(&facts->stages->calls, index_of(facts, a));
+
+	if (!call)
+		return 0;
+	return 1u << (call->has_autograd ? VT_GRAD_MODE_ON : VT_GRAD_MODE_OFF);
+}
+
+uint32_t vt_facts_repeats(const struct vt_facts *facts, const struct vt_allocation *a)
+{
+	uint32_t index = index_of(facts, a);
+
+	if (!vt_calls_find(&facts->stages->calls, index))
+		return 0;
+	if (vt_calls_is_again(&facts->stages->calls, index, a->python_stack))
+		return 1u << VT_REPEAT_AGAIN;
+	return 1u << VT_REPEAT_ONCE;
 }

@@ -10,8 +10,8 @@
 
 #include <stdint.h>
 
-#include "analyzer/attribution/chains.h"
 #include "analyzer/attribution/heads.h"
+#include "analyzer/attribution/moves.h"
 #include "analyzer/attribution/operators.h"
 #include "analyzer/attribution/stages.h"
 
@@ -19,9 +19,9 @@ struct vt_facts {
 	const struct vt_model *model;
 	const struct vt_rules *rules;
 	const struct vt_stages *stages;
-	struct vt_chains chains;
 	struct vt_operators operators;
 	struct vt_heads heads;
+	struct vt_moves moves;
 	struct vt_sequence_class *sequences; /* sorted */
 	uint32_t nr_sequences;
 	int64_t last_working_event; /* what dies later dies because the program ends */
@@ -48,6 +48,9 @@ uint32_t vt_facts_lifetimes(const struct vt_facts *facts, const struct vt_alloca
 uint32_t vt_facts_heads(const struct vt_facts *facts, const struct vt_allocation *a);
 /* Bit per enum vt_yield. */
 uint32_t vt_facts_yields(const struct vt_facts *facts, const struct vt_allocation *a);
+/* Bit per enum vt_grad_mode and enum vt_repeat; 0 outside of modules. */
+uint32_t vt_facts_grad_modes(const struct vt_facts *facts, const struct vt_allocation *a);
+uint32_t vt_facts_repeats(const struct vt_facts *facts, const struct vt_allocation *a);
 /* String id of the class of the node that the forward operator of `a` created; 0: unknown. */
 uint32_t vt_facts_forward_node(const struct vt_facts *facts, const struct vt_allocation *a);
 

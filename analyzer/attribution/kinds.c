@@ -43,7 +43,8 @@ static const char *class_of(const struct vt_kinds *kinds, const struct vt_chain_
 static uint32_t find_module(const struct vt_kinds *kinds, uint32_t python_stack, enum list list)
 {
 	uint32_t nr;
-	const struct vt_chain_link *links = vt_chains_get(&kinds->facts->chains, python_stack, &nr);
+	const struct vt_chain_link *links =
+		vt_chains_get(&kinds->facts->stages->chains, python_stack, &nr);
 
 	for (uint32_t i = 0; i < nr; i++) {
 		uint32_t kind = find_text(kinds, class_of(kinds, &links[i]), list);
@@ -70,9 +71,10 @@ void vt_kinds_init(struct vt_kinds *kinds, struct vt_facts *facts)
 	memset(kinds, 0, sizeof(*kinds));
 	kinds->facts = facts;
 	kinds->rules = facts->rules;
-	for (uint32_t stack = 0; stack < facts->chains.nr_stacks; stack++) {
+	for (uint32_t stack = 0; stack < facts->stages->chains.nr_stacks; stack++) {
 		uint32_t nr;
-		const struct vt_chain_link *links = vt_chains_get(&facts->chains, stack, &nr);
+		const struct vt_chain_link *links =
+			vt_chains_get(&facts->stages->chains, stack, &nr);
 		struct vt_kind_holder one = { 0, NO_KIND };
 
 		if (nr < 2)
@@ -108,7 +110,7 @@ static uint32_t find_beside(struct vt_kinds *kinds, const struct vt_allocation *
 	const char *op = vt_operators_name(&kinds->facts->operators, a->native_stack);
 	uint32_t nr;
 	const struct vt_chain_link *links =
-		vt_chains_get(&kinds->facts->chains, a->python_stack, &nr);
+		vt_chains_get(&kinds->facts->stages->chains, a->python_stack, &nr);
 
 	for (uint32_t k = 0; k < kinds->rules->nr_kinds; k++) {
 		const struct vt_globs *beside = &kinds->rules->kinds[k].beside;
@@ -130,13 +132,13 @@ const char *vt_kinds_find(struct vt_kinds *kinds, const struct vt_allocation *a)
 	uint32_t kind = find_module(kinds, a->python_stack, MODULE);
 
 	if (kind == NO_KIND)
+		kind = find_beside(kinds, a);
+	if (kind == NO_KIND)
 		kind = find_text(kinds, vt_operators_name(operators, a->native_stack), OP);
 	if (kind == NO_KIND)
 		kind = find_text(kinds, vt_operators_class(operators, a->node_class), NODE);
 	if (kind == NO_KIND)
 		kind = find_text(kinds, vt_operators_class(operators, forward_node), NODE);
-	if (kind == NO_KIND)
-		kind = find_beside(kinds, a);
 	if (kind == NO_KIND)
 		kind = find_text(kinds, vt_operators_class(operators, a->freed_node_class), NODE);
 	if (kind == NO_KIND)

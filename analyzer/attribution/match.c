@@ -43,6 +43,16 @@ static uint32_t words_of(const struct vt_facts *facts, const struct vt_allocatio
 		return vt_facts_lifetimes(facts, a);
 	case VT_FACT_YIELD:
 		return vt_facts_yields(facts, a);
+	case VT_FACT_GRAD:
+		return vt_facts_grad_modes(facts, a);
+	case VT_FACT_MOVED:
+		return vt_moves_is_buffer(&facts->moves, a->python_stack) ? 1u << VT_MOVED_BUFFER
+									  : 0;
+	case VT_FACT_PROGRAM:
+		return facts->stages->evidence.has_forward ? 1u << VT_PROGRAM_MODULES
+							   : 1u << VT_PROGRAM_FUNCTIONS;
+	case VT_FACT_MADE:
+		return vt_facts_repeats(facts, a);
 	default:
 		return vt_facts_heads(facts, a);
 	}
@@ -66,7 +76,7 @@ static const char *text_of(struct vt_facts *facts, const struct vt_allocation *a
 	case VT_FACT_OP:
 		return vt_operators_name(&facts->operators, a->native_stack);
 	default:
-		links = vt_chains_get(&facts->chains, a->python_stack, &nr);
+		links = vt_chains_get(&facts->stages->chains, a->python_stack, &nr);
 		return nr ? vt_model_text(facts->model, links[0].type) : NULL;
 	}
 }
@@ -74,7 +84,7 @@ static const char *text_of(struct vt_facts *facts, const struct vt_allocation *a
 static int fits_module(const struct vt_facts *facts, const struct vt_globs *globs, uint32_t stack)
 {
 	uint32_t nr;
-	const struct vt_chain_link *links = vt_chains_get(&facts->chains, stack, &nr);
+	const struct vt_chain_link *links = vt_chains_get(&facts->stages->chains, stack, &nr);
 
 	if (!nr)
 		return vt_globs_match(globs, NULL);

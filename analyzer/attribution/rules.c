@@ -38,6 +38,18 @@ static const char *const *words_of(enum vt_fact fact, size_t *count)
 	case VT_FACT_YIELD:
 		*count = VT_NR_YIELDS;
 		return vt_evidence_yields;
+	case VT_FACT_GRAD:
+		*count = VT_NR_GRAD_MODES;
+		return vt_evidence_grad_modes;
+	case VT_FACT_MOVED:
+		*count = VT_NR_MOVED;
+		return vt_evidence_moved;
+	case VT_FACT_PROGRAM:
+		*count = VT_NR_PROGRAMS;
+		return vt_evidence_programs;
+	case VT_FACT_MADE:
+		*count = VT_NR_REPEATS;
+		return vt_evidence_repeats;
 	default:
 		*count = VT_NR_STAGES;
 		return vt_evidence_stages;

@@ -31,6 +31,10 @@
 	X(LIFETIME, "lifetime", WORDS)                                                             \
 	X(HEAD, "head", WORDS)                                                                     \
 	X(YIELD, "yield", WORDS)              /* what the node of its operator made in backward */ \
+	X(GRAD, "grad", WORDS)                /* whether autograd recorded its module call */      \
+	X(MADE, "made", WORDS)                /* whether that place makes one in every call */     \
+	X(MOVED, "moved", WORDS)              /* what Module._apply made it for */                 \
+	X(PROGRAM, "program", WORDS)          /* written with modules or without */                \
 	X(SCOPE, "scope", TEXT)               /* innermost open range */                           \
 	X(NODE, "node", TEXT)                 /* class of the autograd node that made it */        \
 	X(FREED_NODE, "freed_node", TEXT)     /* ... that released it: it was saved for it */      \

@@ -4,7 +4,8 @@
  * stage starts a new span, an event that shows nothing stays where it is.  Three exceptions:
  * nothing is forward before the first forward; the main thread's events behind a backward pass, an
  * optimizer step or a generation, when they show nothing, are "other"; a forward without autograd
- * in a program that trains is evaluation.
+ * in a program that trains is evaluation.  A module that autograd never records (a teacher, a
+ * frozen encoder) is no evaluation: it serves the training step that it is called in.
  */
 #include "analyzer/attribution/stages.h"
 
@@ -17,6 +18,9 @@ struct pass {
 	const struct vt_model *model;
 	VT_VECTOR(struct vt_span) spans;
 	VT_VECTOR(uint32_t) main_threads; /* those that ever showed a stage in Python */
+	VT_VECTOR(uint64_t) trained;
+	int has_backward;
+	int is_evaluating;
 };
 
 static struct vt_shown shown_at(const struct pass *pass, uint32_t moment)
@@ -83,6 +87,44 @@ static uint8_t next_stage(const struct pass *pass, uint8_t current, const struct
 	return current;
 }
 
+static int compare_modules(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Outermost modules that autograd ever recorded: those that the program trains. */
+static void find_trained(struct pass *pass)
+{
+	const struct vt_calls *calls = &pass->stages->calls;
+
+	for (uint32_t i = 1; i < calls->nr; i++)
+		if (calls->calls[i].has_autograd)
+			vt_vector_push(&pass->trained, calls->calls[i].module);
+	if (pass->trained.len)
+		qsort(pass->trained.items, pass->trained.len, sizeof(*pass->trained.items),
+		      compare_modules);
+	for (uint32_t i = 0; i < pass->stages->timeline->nr && !pass->has_backward; i++)
+		pass->has_backward = shown_at(pass, i).stage == VT_STAGE_BACKWARD;
+}
+
+/* Whether a forward's moment belongs to a call of a trained module that autograd did not record. */
+static int is_evaluation(struct pass *pass, uint8_t stage, const struct vt_moment *moment)
+{
+	const struct vt_call *call = NULL;
+
+	if (stage != VT_STAGE_FORWARD || !pass->has_backward)
+		pass->is_evaluating = 0;
+	else if (moment->what == VT_MOMENT_ALLOC)
+		call = vt_calls_find(&pass->stages->calls, moment->index);
+	if (call)
+		pass->is_evaluating = !call->has_autograd && pass->trained.len &&
+				      bsearch(&call->module, pass->trained.items, pass->trained.len,
+					      sizeof(call->module), compare_modules) != NULL;
+	return pass->is_evaluating;
+}
+
 static void enter(struct pass *pass, uint8_t stage, int64_t event)
 {
 	struct vt_span span = { .first_event = event, .stage = stage };
@@ -118,7 +160,8 @@ static void cut(struct pass *pass)
 			vt_vector_push(&pass->main_threads, e.thread);
 		if (i >= first)
 			current = next_stage(pass, current, &e);
-		enter(pass, current, moment->event);
+		enter(pass, is_evaluation(pass, current, moment) ? VT_STAGE_EVALUATION : current,
+		      moment->event);
 	}
 	if (pass->spans.len)
 		pass->spans.items[pass->spans.len - 1].last_event = pass->model->last_event;
@@ -302,6 +345,9 @@ void vt_stages_init(struct vt_stages *stages, const struct vt_timeline *timeline
 	memset(stages, 0, sizeof(*stages));
 	stages->timeline = timeline;
 	vt_stage_evidence_init(&stages->evidence, model, rules);
+	vt_chains_init(&stages->chains, model, rules);
+	vt_calls_init(&stages->calls, timeline, &stages->chains);
+	find_trained(&pass);
 	cut(&pass);
 	find_evaluations(&pass);
 	number_steps(&pass);
@@ -312,6 +358,7 @@ void vt_stages_init(struct vt_stages *stages, const struct vt_timeline *timeline
 	for (uint32_t i = 0; i < model->nr_devices; i++)
 		add_up_device(stages, i);
 	vt_vector_release(&pass.main_threads);
+	vt_vector_release(&pass.trained);
 }
 
 void vt_stages_release(struct vt_stages *stages)
@@ -320,6 +367,8 @@ void vt_stages_release(struct vt_stages *stages)
 	free(stages->totals);
 	free(stages->steps);
 	vt_stage_evidence_release(&stages->evidence);
+	vt_chains_release(&stages->chains);
+	vt_calls_release(&stages->calls);
 	memset(stages, 0, sizeof(*stages));
 }
 

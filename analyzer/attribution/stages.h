@@ -12,6 +12,8 @@
 
 #include <stdint.h>
 
+#include "analyzer/attribution/calls.h"
+#include "analyzer/attribution/chains.h"
 #include "analyzer/attribution/stage_evidence.h"
 
 /* What happened on one device during a span. */
@@ -44,6 +46,8 @@ struct vt_stages {
 	struct vt_step *steps;
 	uint32_t nr_steps;
 	struct vt_stage_evidence evidence;
+	struct vt_chains chains;
+	struct vt_calls calls;
 };
 
 void vt_stages_init(struct vt_stages *stages, const struct vt_timeline *timeline,

@@ -12,21 +12,27 @@
 #include "analyzer/commands/cmd.h"
 #include "analyzer/import/collect.h"
 #include "analyzer/base/diag.h"
+#include "analyzer/database/db_check.h"
 #include "analyzer/import/input.h"
+#include "analyzer/import/journal_file.h"
 #include "analyzer/base/options.h"
 
 enum {
 	OPTION_FOREGROUND = 256,
+	OPTION_DEAD,
 };
 
 static const struct vt_option options[] = {
 	{ OPTION_FOREGROUND, "foreground", NULL, "stay in the foreground and say what goes wrong" },
+	{ OPTION_DEAD, "dead", NULL,
+	  "the program is gone: believed of one on another machine, in another container or "
+	  "before a reboot" },
 	{ 0, NULL, NULL, NULL },
 };
 
 static const struct vt_options_spec spec = {
 	.command = "collect",
-	.synopsis = "[--foreground] FILE.journal",
+	.synopsis = "[--foreground] [--dead] FILE.journal",
 	.summary =
 		"Turns a journal into a database while the program runs, and ends after it.\n"
 		"The recorder starts it; by hand it takes up a journal that was left behind.",
@@ -68,44 +74,76 @@ static int detach(void)
 	return setsid() < 0 || leave_descriptors() ? -1 : 0;
 }
 
-static int collect(const char *path, struct vt_diag *diag)
+/*
+ * While there is somebody to tell.  1: somebody else has made the database already; -1: `diag` says
+ * why the journal cannot be read.
+ */
+static int check(const char *journal, const char *database, struct vt_diag *diag)
 {
-	struct vt_collect_options collect_options = { .is_following = 1 };
-	char *database, *journal;
-	int rc;
+	struct vt_journal_header header;
+	struct vt_diag why = { 0 };
 
-	vt_input_paths(path, &database, &journal);
-	rc = vt_collect_run(journal, database, &collect_options, diag);
+	if (!vt_journal_file_peek(journal, &header, &why))
+		return 0;
+	if (access(journal, F_OK) && errno == ENOENT && !vt_db_check_file(database, NULL))
+		return 1;
+	*diag = why;
+	return -1;
+}
+
+static int collect(const char *journal, const char *database, int is_writer_dead,
+		   struct vt_diag *diag)
+{
+	struct vt_collect_options collect_options = { .is_following = 1,
+						      .is_writer_dead = is_writer_dead };
+	int rc = vt_collect_run(journal, database, &collect_options, diag);
+
 	if (rc == VT_COLLECT_BUSY)
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: is being collected already", journal);
-	free(database);
-	free(journal);
 	return rc;
 }
 
-int vt_cmd_collect(int argc, char **argv)
+/* Returns the exit code. */
+static int check_and_collect(const char *path, int is_foreground, int is_writer_dead)
 {
 	struct vt_diag diag = { 0 };
-	int is_foreground = 0, id;
+	char *database, *journal;
 	sigset_t none;
+	int rc;
 
-	while ((id = vt_options_next(&spec, argc, argv)) > 0)
-		is_foreground |= id == OPTION_FOREGROUND;
-	if (id < 0)
-		return vt_options_exit_code(id);
-	if (argc - optind != 1)
-		return vt_options_wrong(&spec, "needs one journal");
+	vt_input_paths(path, &database, &journal);
+	rc = check(journal, database, &diag);
+	if (rc)
+		goto out;
 	if (!is_foreground && detach()) {
 		vt_diag_set(&diag, VT_EXIT_UNREADABLE, "cannot go to the background: %s",
 			    strerror(errno));
-		return vt_diag_print(&diag);
+		rc = -1;
+		goto out;
 	}
 	/* Started inside a program we have its mask; interrupts of its terminal are not for us. */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGINT, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
-	if (collect(argv[optind], &diag))
-		return vt_diag_print(&diag);
-	return VT_EXIT_OK;
+	rc = collect(journal, database, is_writer_dead, &diag);
+out:
+	free(database);
+	free(journal);
+	return rc < 0 ? vt_diag_print(&diag) : VT_EXIT_OK;
+}
+
+int vt_cmd_collect(int argc, char **argv)
+{
+	int is_foreground = 0, is_writer_dead = 0, id;
+
+	while ((id = vt_options_next(&spec, argc, argv)) > 0) {
+		is_foreground |= id == OPTION_FOREGROUND;
+		is_writer_dead |= id == OPTION_DEAD;
+	}
+	if (id < 0)
+		return vt_options_exit_code(id);
+	if (argc - optind != 1)
+		return vt_options_wrong(&spec, "needs one journal");
+	return check_and_collect(argv[optind], is_foreground, is_writer_dead);
 }

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -16,12 +15,18 @@
 #include "analyzer/base/environment.h"
 #include "analyzer/import/input.h"
 #include "analyzer/commands/launch.h"
+#include "analyzer/base/numbers.h"
 #include "analyzer/base/options.h"
 #include "analyzer/commands/outputs.h"
 #include "analyzer/base/place.h"
 #include "analyzer/commands/simulate.h"
+#include "analyzer/commands/target.h"
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
+
+/* Of the recorder, preload/config.h. */
+#define USUAL_EXIT_WAIT_S   10
+#define LONGEST_EXIT_WAIT_S 3600
 
 enum {
 	OPTION_SIMULATE = 256,
@@ -61,14 +66,9 @@ struct run {
 	int is_quiet, is_forcing;
 	char **command;
 	char *path; /* of the command's executable */
+	struct vt_target target;
 	uint64_t start_realtime_ns;
 };
-
-/* The recorder's own patterns stay as they are: only it knows what they become. */
-static int is_pattern(const char *output)
-{
-	return strchr(output, '%') != NULL;
-}
 
 static int is_number(const char *text)
 {
@@ -83,6 +83,11 @@ static int read_options(struct run *run, int argc, char **argv)
 	int id;
 
 	while ((id = vt_options_next(&spec, argc, argv)) > 0) {
+		/* What was meant as their end. */
+		if (optarg && !strcmp(optarg, "--")) {
+			vt_options_wrong(&spec, "an argument is missing before --");
+			return VT_OPTIONS_WRONG;
+		}
 		if ((id == OPTION_EXIT_WAIT || id == OPTION_STACKS) && !is_number(optarg)) {
 			vt_options_wrong(&spec, "%s: not a number", optarg);
 			return VT_OPTIONS_WRONG;
@@ -115,63 +120,6 @@ static int read_options(struct run *run, int argc, char **argv)
 	return id;
 }
 
-/* The folder that the recording goes to, as far as its name is fixed; NULL if it is not. */
-static char *output_folder(const char *output)
-{
-	const char *slash = strrchr(output, '/');
-	char *folder = slash == output ? vt_xstrdup("/")
-		       : slash         ? vt_xstrndup(output, (size_t)(slash - output))
-				       : vt_xstrdup(".");
-
-	if (!is_pattern(folder))
-		return folder;
-	free(folder);
-	return NULL;
-}
-
-static int check_folder(const char *output, struct vt_diag *diag)
-{
-	char *folder = output_folder(output);
-	struct stat st;
-	int rc = 0;
-
-	if (folder && (stat(folder, &st) || access(folder, W_OK | X_OK) || !S_ISDIR(st.st_mode))) {
-		if (!errno || S_ISREG(st.st_mode))
-			errno = ENOTDIR;
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: cannot write there: %s", folder,
-			    strerror(errno));
-		rc = -1;
-	}
-	free(folder);
-	return rc;
-}
-
-/* An output of a fixed name: must be free, or is made so. */
-static int check_output(struct run *run, struct vt_diag *diag)
-{
-	char *files[2] = { NULL, NULL };
-	int rc = 0;
-
-	if (is_pattern(run->output) || run->output[strlen(run->output) - 1] == '/')
-		return 0;
-	vt_input_paths(run->output, &files[0], &files[1]);
-	for (int i = 0; i < 2 && !rc; i++) {
-		if (access(files[i], F_OK))
-			continue;
-		if (!run->is_forcing) {
-			vt_diag_set(diag, VT_EXIT_UNREADABLE,
-				    "%s: exists already; --force replaces it", files[i]);
-			rc = -1;
-		} else if (unlink(files[i])) {
-			vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", files[i], strerror(errno));
-			rc = -1;
-		}
-	}
-	free(files[0]);
-	free(files[1]);
-	return rc;
-}
-
 static int set_environment(struct run *run, struct vt_diag *diag)
 {
 	struct vt_simulate simulate = { 0 };
@@ -190,8 +138,7 @@ static int set_environment(struct run *run, struct vt_diag *diag)
 	}
 	/* In front of the simulator: ours must be the first to be asked. */
 	vt_environment_prepend("LD_PRELOAD", library);
-	if (run->output)
-		setenv("VTRACE_OUTPUT", run->output, 1);
+	setenv("VTRACE_OUTPUT", run->target.output, 1);
 	rc = 0;
 out:
 	vt_simulate_release(&simulate);
@@ -210,14 +157,10 @@ static int prepare(struct run *run, struct vt_diag *diag)
 			    errno == ENOENT ? "no such command" : strerror(errno));
 		return -1;
 	}
-	if (output && *output && check_folder(output, diag))
+	if (vt_target_init(&run->target, output, diag) || set_environment(run, diag))
 		return -1;
-	if ((!output || !*output) && check_folder("./", diag))
-		return -1;
-	if (set_environment(run, diag))
-		return -1;
-	/* Last: it may remove a file. */
-	return run->output ? check_output(run, diag) : 0;
+	/* Last: it may set files aside.  Names that are taken get a number where none was asked. */
+	return run->output ? vt_target_reserve(&run->target, run->is_forcing, diag) : 0;
 }
 
 static uint64_t realtime_ns(void)
@@ -228,14 +171,25 @@ static uint64_t realtime_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
+/* As the recorder reads it: what is no number is as if not set. */
+static uint64_t exit_wait_ns(void)
+{
+	const char *wait = getenv("VTRACE_EXIT_WAIT");
+	int64_t seconds;
+
+	if (!wait || vt_numbers_parse(wait, LONGEST_EXIT_WAIT_S, &seconds))
+		seconds = USUAL_EXIT_WAIT_S;
+	return (uint64_t)seconds * 1000000000;
+}
+
 /*
  * Brings the recording to its end, bounded: waits for the collector, or does its work where there
  * is none (yet). Returns whether the database is complete.
  */
 static int complete(const char *journal, const char *database)
 {
-	const char *wait = getenv("VTRACE_EXIT_WAIT"), *collect = getenv("VTRACE_COLLECT");
-	uint64_t end = realtime_ns() + (wait ? strtoull(wait, NULL, 10) : 10) * 1000000000;
+	const char *collect = getenv("VTRACE_COLLECT");
+	uint64_t end = realtime_ns() + exit_wait_ns();
 	struct vt_collect_options collect_options = { 0 };
 	struct timespec pause = { 0, 10000000 };
 
@@ -253,7 +207,12 @@ static void print_closing_line(struct vt_db *db, const char *path)
 {
 	uint64_t nr_events = (uint64_t)vt_db_run_get_int(db, "events", 0);
 	uint64_t nr_lost = (uint64_t)vt_db_run_get_int(db, "lost_events", 0);
-	int64_t peak = vt_db_query_int(db, "SELECT max(used_bytes) FROM peak", 0);
+	/* With the context, as the recorder says it. */
+	int64_t peak = vt_db_query_int(db,
+				       "SELECT used_bytes + ifnull(context_bytes, 0)"
+				       " FROM peak LEFT JOIN device ON device = device.id"
+				       " ORDER BY used_bytes DESC LIMIT 1",
+				       0);
 	int64_t device =
 		vt_db_query_int(db, "SELECT device FROM peak ORDER BY used_bytes DESC LIMIT 1", 0);
 	char events[VT_UNITS_MAX], lost[VT_UNITS_MAX], bytes[VT_UNITS_MAX];
@@ -264,8 +223,7 @@ static void print_closing_line(struct vt_db *db, const char *path)
 	if (peak > 0)
 		fprintf(stderr, "peak %s on cuda:%lld; ",
 			vt_units_bytes(bytes, sizeof(bytes), (uint64_t)peak), (long long)device);
-	fprintf(stderr, "%s (%s)\nvtrace: next: vtrace report %s\n", path,
-		vt_units_bytes(bytes, sizeof(bytes), vt_db_size_bytes(db)), path);
+	fprintf(stderr, "%s\nvtrace: next: vtrace report %s\n", path, path);
 }
 
 /* Only read: opening for writing changes the file's mode. */
@@ -306,33 +264,86 @@ static void close_recording(const struct run *run, const char *path, int status)
 	vt_db_close(db);
 }
 
+/* As the user will type it: relative where it lies below the current directory. */
+static const char *shorten(const char *path)
+{
+	char *directory = getcwd(NULL, 0);
+	size_t len = directory ? strlen(directory) : 0;
+
+	if (!strncmp(path, "./", 2))
+		path += 2;
+	else if (len > 1 && !strncmp(path, directory, len) && path[len] == '/')
+		path += len + 1;
+	free(directory);
+	return path;
+}
+
+/* Not where the recorder may have refused to record, which it has said itself. */
+static void say_nothing_was_recorded(const struct run *run)
+{
+	/* The driver's own, and that of Windows' subsystem for Linux. */
+	int has_gpu = !access("/dev/nvidiactl", F_OK) || !access("/dev/nvidia0", F_OK) ||
+		      !access("/dev/dxg", F_OK);
+
+	if (run->is_quiet || !vt_target_has_room(&run->target) ||
+	    vt_outputs_has_any(run->target.folder, run->start_realtime_ns))
+		return;
+	fprintf(stderr, "vtrace: no GPU memory was allocated, nothing recorded%s\n",
+		run->profile || has_gpu
+			? ""
+			: "; without a GPU: vtrace run --simulate h100-80g -- ...");
+}
+
 static void finish(const struct run *run, pid_t pid, int status)
 {
-	const char *output = getenv("VTRACE_OUTPUT");
-	char *folder = output_folder(output && *output ? output : "./");
-	char *path = folder ? vt_outputs_find(folder, (uint32_t)pid, run->start_realtime_ns) : NULL;
-	char *database = NULL, *journal = NULL;
+	const char *folder = run->target.folder;
+	char *database = NULL, *journal = NULL, *path;
 
+	/* Of folders whose names only the recorder knows, nothing is known. */
+	if (!folder)
+		return;
+	path = vt_outputs_find(folder, (uint32_t)pid, run->start_realtime_ns);
 	if (path) {
 		vt_input_paths(path, &database, &journal);
 		if (complete(journal, database))
-			close_recording(run, strncmp(database, "./", 2) ? database : database + 2,
-					status);
+			close_recording(run, shorten(database), status);
+	} else {
+		say_nothing_was_recorded(run);
 	}
 	free(database);
 	free(journal);
 	free(path);
-	free(folder);
+}
+
+static int is_quiet_by_variable(void)
+{
+	const char *quiet = getenv("VTRACE_QUIET");
+	int64_t number;
+
+	return quiet && !vt_numbers_parse(quiet, INT64_MAX, &number) && number;
+}
+
+/* Returns the exit code. */
+static int run_and_finish(struct run *run)
+{
+	struct vt_diag diag = { 0 };
+	int status = 0;
+	pid_t pid;
+
+	if (prepare(run, &diag) || vt_launch_run(run->path, run->command, &pid, &status, &diag)) {
+		vt_target_settle(&run->target);
+		return vt_diag_print(&diag);
+	}
+	finish(run, pid, status);
+	vt_target_settle(&run->target);
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
 int vt_cmd_run(int argc, char **argv)
 {
-	struct run run = { 0 };
-	struct vt_diag diag = { 0 };
-	int status = 0, id;
-	pid_t pid;
+	struct run run = { .is_quiet = is_quiet_by_variable() };
+	int id = read_options(&run, argc, argv), exit_code;
 
-	id = read_options(&run, argc, argv);
 	if (id < 0)
 		return vt_options_exit_code(id);
 	if (optind >= argc)
@@ -341,11 +352,8 @@ int vt_cmd_run(int argc, char **argv)
 		return vt_options_wrong(&spec, "-o: empty name");
 	run.command = argv + optind;
 	run.start_realtime_ns = realtime_ns();
-	if (prepare(&run, &diag) || vt_launch_run(run.path, run.command, &pid, &status, &diag)) {
-		free(run.path);
-		return vt_diag_print(&diag);
-	}
-	finish(&run, pid, status);
+	exit_code = run_and_finish(&run);
+	vt_target_release(&run.target);
 	free(run.path);
-	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+	return exit_code;
 }

@@ -2,6 +2,7 @@
 #include "analyzer/commands/outputs.h"
 
 #include <dirent.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -10,18 +11,14 @@
 #include "analyzer/import/journal_file.h"
 #include "analyzer/base/util.h"
 
-static int has_suffix(const char *name, const char *suffix)
-{
-	size_t len = strlen(name), suffix_len = strlen(suffix);
-
-	return len > suffix_len && !strcmp(name + len - suffix_len, suffix);
-}
+#define ANY_PROCESS 0 /* no process has this id */
 
 static int is_journal_of(const char *path, uint32_t pid, uint64_t since)
 {
 	struct vt_journal_header header;
 
-	return !vt_journal_file_peek(path, &header, NULL) && header.pid == pid &&
+	return !vt_journal_file_peek(path, &header, NULL) &&
+	       (pid == ANY_PROCESS || header.pid == pid) &&
 	       header.start_realtime_ns >= since;
 }
 
@@ -32,7 +29,7 @@ static int is_database_of(const char *path, uint32_t pid, uint64_t since)
 
 	if (vt_db_open(&db, path, VT_DB_READ, NULL))
 		return 0;
-	is_it = vt_db_run_get_int(db, "pid", 0) == (int64_t)pid &&
+	is_it = (pid == ANY_PROCESS || vt_db_run_get_int(db, "pid", 0) == (int64_t)pid) &&
 		(uint64_t)vt_db_run_get_int(db, "start_realtime_ns", 0) >= since;
 	vt_db_close(db);
 	return is_it;
@@ -59,7 +56,7 @@ static char *find_with(const char *folder, const char *suffix, vt_outputs_match_
 	while (directory && !found && (entry = readdir(directory))) {
 		char *path = vt_xasprintf("%s/%s", folder, entry->d_name);
 
-		if (has_suffix(path, suffix) && is_changed_since(path, since) &&
+		if (vt_util_has_suffix(path, suffix) && is_changed_since(path, since) &&
 		    is_it(path, pid, since)) {
 			vt_input_paths(path, &found, &journal);
 			free(journal);
@@ -79,4 +76,13 @@ char *vt_outputs_find(const char *folder, uint32_t pid, uint64_t since)
 	char *found = find_with(folder, ".journal", is_journal_of, pid, since);
 
 	return found ? found : find_with(folder, ".db", is_database_of, pid, since);
+}
+
+int vt_outputs_has_any(const char *folder, uint64_t since)
+{
+	char *found = vt_outputs_find(folder, ANY_PROCESS, since);
+	int has_any = found != NULL;
+
+	free(found);
+	return has_any;
 }

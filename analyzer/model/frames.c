@@ -144,6 +144,31 @@ static const struct table tables[] = {
 	      "SELECT id, leaf FROM native_stack WHERE id >= 0", take_native_stack),
 };
 
+/* "Net.forward" is; "main", "main.<locals>.step" and "<lambda>" are not. */
+static int is_method_name(const struct vt_code *code)
+{
+	static const char nested[] = "<locals>.";
+	size_t owner = (size_t)(code->short_name - code->name);
+	size_t len = sizeof(nested) - 1;
+
+	return owner && (owner < len || strncmp(code->short_name - len, nested, len) != 0);
+}
+
+/*
+ * The recorder looks at the first argument alone: train(model, batch) passes for a method of the
+ * model.  Where the interpreter qualifies names (3.11 and later) they tell; elsewhere it stays.
+ */
+static void drop_arguments_of_functions(struct vt_frames *frames)
+{
+	int is_qualified = 0;
+
+	for (uint32_t i = 0; i < frames->nr_codes && !is_qualified; i++)
+		is_qualified = frames->codes[i].name && is_method_name(&frames->codes[i]);
+	for (uint32_t i = 0; is_qualified && i < frames->nr_python; i++)
+		if (!is_method_name(vt_frames_code(frames, i)))
+			frames->python[i].self_type = 0;
+}
+
 int vt_frames_load(struct vt_frames *frames, struct vt_db *db, struct vt_diag *diag)
 {
 	memset(frames, 0, sizeof(*frames));
@@ -158,6 +183,7 @@ int vt_frames_load(struct vt_frames *frames, struct vt_db *db, struct vt_diag *d
 		if (load_rows(frames, db, t->sql, t->take, diag))
 			return -1;
 	}
+	drop_arguments_of_functions(frames);
 	return 0;
 }
 

@@ -101,7 +101,7 @@ static json_t *modules(const struct vt_blocks *blocks, const struct vt_allocatio
 	json_t *array = json_array();
 	uint32_t nr;
 	const struct vt_chain_link *links =
-		vt_chains_get(&analysis->facts.chains, a->python_stack, &nr);
+		vt_chains_get(&analysis->stages.chains, a->python_stack, &nr);
 
 	for (uint32_t i = 0; i < nr; i++)
 		json_array_append_new(array,

@@ -36,7 +36,7 @@ static void find_place(const struct vt_report *report, int64_t event, struct vt_
 		python = oom->python_stack;
 		node = oom->node_class;
 	}
-	links = vt_chains_get(&analysis->facts.chains, python, &nr);
+	links = vt_chains_get(&analysis->stages.chains, python, &nr);
 	if (nr)
 		name = vt_model_text(&analysis->model, links[0].type);
 	else if (node)

@@ -337,7 +337,7 @@ int vt_report_sections_stages(const struct vt_report *report, int device,
 	struct vt_table table;
 	int is_told;
 
-	snprintf(peak_title, sizeof(peak_title), "peak %s", unit.name);
+	snprintf(peak_title, sizeof(peak_title), "allocated peak %s", unit.name);
 	vt_table_init(&table, columns, VT_ARRAY_SIZE(columns));
 	for (uint32_t i = 0; i < report->nr_stages; i++) {
 		const struct vt_report_stage *stage = &report->stages[i];
@@ -372,31 +372,47 @@ static int compare_growth(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/*
- * Bytes that stay behind per step, over the complete steps but the first, which makes what all use.
- * The lower median of the differences: remainders that the allocator did not split move the end of
- * single steps, while a leak is in most of them.
- */
-static int find_growth(const struct vt_report *report, int device, int64_t *bytes)
+static int64_t nearest_to_zero(int64_t low, int64_t high)
 {
-	int64_t *differences = vt_xcalloc(report->nr_steps + 1, sizeof(*differences));
-	const struct vt_report_step *last = NULL;
+	if (low >= 0)
+		return low;
+	return high <= 0 ? high : 0;
+}
+
+/* What the complete steps of a device but the first, which makes what all use, left allocated. */
+static size_t gather_ends(const struct vt_report *report, int device, int64_t *ends)
+{
 	size_t nr = 0;
 
 	for (uint32_t i = 0; i < report->nr_steps; i++) {
 		const struct vt_report_step *step = &report->steps[i];
 
-		if (step->device != device || !step->is_complete || step->index < 2)
-			continue;
-		if (last)
-			differences[nr++] = (int64_t)(step->end_bytes - last->end_bytes);
-		last = step;
+		if (step->device == device && step->is_complete && step->index >= 2)
+			ends[nr++] = (int64_t)step->end_bytes;
 	}
-	qsort(differences, nr, sizeof(*differences), compare_growth);
-	if (nr)
-		*bytes = differences[(nr - 1) / 2];
-	free(differences);
-	return nr > 0;
+	return nr;
+}
+
+/*
+ * Bytes that stay behind per step: the median (of two the one nearest to 0) of the differences
+ * between steps half the run apart.  Remainders that the allocator did not split move the end of
+ * single steps, while a leak is in all.  An even distance, because two optimizers that take turns
+ * make two kinds of steps.  One difference alone is no growth.
+ */
+static int find_growth(const struct vt_report *report, int device, int64_t *bytes)
+{
+	int64_t *ends = vt_xcalloc(report->nr_steps + 1, sizeof(*ends));
+	size_t nr_ends = gather_ends(report, device, ends);
+	size_t distance = nr_ends < 4 ? 1 : nr_ends / 4 * 2;
+	size_t nr = nr_ends > distance ? nr_ends - distance : 0;
+
+	for (size_t i = 0; i < nr; i++)
+		ends[i] = (ends[i + distance] - ends[i]) / (int64_t)distance;
+	qsort(ends, nr, sizeof(*ends), compare_growth);
+	if (nr > 1)
+		*bytes = nearest_to_zero(ends[(nr - 1) / 2], ends[nr / 2]);
+	free(ends);
+	return nr > 1;
 }
 
 int vt_report_sections_steps(const struct vt_report *report, int device, struct vt_report_unit unit,
@@ -408,7 +424,7 @@ int vt_report_sections_steps(const struct vt_report *report, int device, struct 
 
 	if (!nr)
 		return 0;
-	fprintf(out, "STEPS  1..%u  peak", nr);
+	fprintf(out, "STEPS  1..%u  allocated peak", nr);
 	for (uint32_t i = 0; i < report->nr_steps; i++) {
 		const struct vt_report_step *step = &report->steps[i];
 		char figure[VT_REPORT_FIGURE_MAX];

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Bad input: one clear line, exit code 3, nothing lost and nothing overwritten."""
+import json
 import os
 import shutil
 import subprocess
@@ -111,6 +112,69 @@ def test_an_output_that_exists_is_not_overwritten(tmp_path):
     assert precious.read_text() == "mine"
 
 
+@pytest.mark.parametrize("content", (b"", b"mine", b"SQLite format 3\0" + bytes(4096)))
+def test_force_replaces_recordings_only(content, tmp_path):
+    precious = tmp_path / "precious.db"
+    precious.write_bytes(content)
+    done = vtrace("run", "--force", "-o", precious, "--", "/bin/true", cwd=tmp_path)
+    assert refused(done, "precious.db", "not a vtrace database")
+    assert precious.read_bytes() == content
+    assert [path.name for path in tmp_path.iterdir()] == ["precious.db"]
+
+
+def test_force_does_not_replace_a_journal_of_somebody_else(tmp_path):
+    precious = tmp_path / "precious.journal"
+    precious.write_text("dear diary\n" * 1000)
+    done = vtrace("run", "--force", "-o", tmp_path / "precious.db", "--", "/bin/true", cwd=tmp_path)
+    assert refused(done, "precious.journal", "not a vtrace journal")
+    assert precious.read_text() == "dear diary\n" * 1000
+
+
+def test_a_folder_in_which_no_file_can_be_made(tmp_path):
+    """access(2) says yes to root, creating says no."""
+    done = vtrace("run", "-o", "/proc/x.db", "--", "touch", tmp_path / "started")
+    assert refused(done, "/proc")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_name_that_no_file_can_have(tmp_path):
+    done = vtrace("run", "-o", 249 * "x" + ".db", "--", "touch", "started", cwd=tmp_path)
+    assert refused(done, "xxx.journal", "too long")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", ("report", "blocks"))
+@pytest.mark.parametrize("arguments", (("--device", "x"), ("--device", "0", "--at", "end"), ("run.db", "second.db")))
+def test_a_view_of_no_recording_or_no_number(command, arguments, tmp_path):
+    done = vtrace(command, *arguments, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"vtrace {command}: ")
+
+
+@pytest.mark.parametrize("command", ("report", "blocks"))
+def test_every_view_has_the_same_options(command, recorded):
+    done = vtrace(command, "--at", "end", "--device", "0", "--all-frames", "--json", recorded.database)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)
+    assert refused(vtrace(command, "--rules", "no-such-rules.ini", recorded.database), "no-such-rules.ini")
+    assert refused(vtrace(command, "--at", "mark:nowhere", recorded.database), "nowhere")
+
+
+@pytest.mark.parametrize("options", ((), ("--foreground",)))
+def test_collecting_what_is_no_journal(options, tmp_path):
+    garbage = tmp_path / "garbage.journal"
+    garbage.write_bytes(b"dear diary\n" * 1000)
+    assert refused(vtrace("collect", *options, tmp_path / "nope.journal"), "nope.journal", "No such file")
+    assert refused(vtrace("collect", *options, garbage), "garbage.journal", "not a vtrace journal")
+    assert [path.name for path in tmp_path.iterdir()] == ["garbage.journal"]
+
+
+def test_collecting_what_was_collected_is_no_error(recorded):
+    """The recorder's collector may come after a command that did its work: nobody's terminal hears of it."""
+    done = vtrace("collect", recorded.directory / "run.journal")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
 def as_nobody(*command, cwd):
     return subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *map(str, command)], cwd=cwd,
                           capture_output=True, text=True, timeout=60)
@@ -148,3 +212,4 @@ def test_a_full_disk_stops_the_recording_and_not_the_program(tmp_path):
     assert done.returncode == plain.returncode == 0, done.stderr
     assert done.stdout == plain.stdout
     assert "No space left on device" in done.stderr
+    assert "no GPU memory" not in done.stderr

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
 """`vtrace run`: the program must not notice it, and what it recorded ends as the program did."""
+import json
+import pathlib
+import re
 import signal
 import subprocess
 
@@ -7,6 +10,8 @@ import pytest
 
 from recording import PYTHON, VTRACE, WORKLOADS, clean_environment, record, vtrace
 
+NOTHING = "vtrace: no GPU memory was allocated, nothing recorded"
+HAS_GPU = any(pathlib.Path("/dev", name).exists() for name in ("nvidiactl", "nvidia0", "dxg"))
 HOLD = WORKLOADS / "hold_memory.py"
 
 
@@ -24,13 +29,13 @@ def ended(directory, name="run"):
 @pytest.mark.parametrize("code", (0, 1, 77, 255))
 def test_the_exit_code_is_the_programs(code, tmp_path):
     done = run(tmp_path, "--", "sh", "-c", f"exit {code}")
-    assert (done.returncode, done.stdout, done.stderr) == (code, "", "")
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", NOTHING + "\n")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_input_output_and_arguments_pass_through(tmp_path):
     done = run(tmp_path, "--", "sh", "-c", 'cat; echo "$1" >&2', "sh", "-o  x", text="a\nb\n")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "a\nb\n", "-o  x\n")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "a\nb\n", f"-o  x\n{NOTHING}\n")
 
 
 @pytest.mark.parametrize("number", (signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV))
@@ -62,11 +67,131 @@ def test_without_collector_the_next_command_imports(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["run.db"]
 
 
-def test_force_replaces_what_is_there(tmp_path):
-    (tmp_path / "run.db").write_text("old")
-    done = run(tmp_path, "--force", "--", PYTHON, HOLD, text="alloc 3\n")
+def allocations(directory):
+    done = vtrace("info", "--json", directory / "run")
     assert done.returncode == 0, done.stderr
-    assert ended(tmp_path) == "exit 0"
+    return json.loads(done.stdout)["counts"]["allocations"]
+
+
+def names(directory):
+    return sorted(path.name for path in directory.iterdir())
+
+
+def test_the_closing_line_of_a_killed_program_has_the_reports_peak(tmp_path):
+    """The program cannot say it, so we do, in the recorder's words."""
+    said = [run(tmp_path, "--", PYTHON, HOLD, text="alloc 700\n" + end, name=name).stderr
+            for end, name in (("kill 9\n", "killed.db"), ("", "normal.db"))]
+    assert said[0].replace("killed", "normal") == said[1]
+    match = re.match(r"vtrace: 70[0-9] events, 0 lost; peak ([0-9.]+ GiB) on cuda:0; killed\.db\n"
+                     r"vtrace: next: vtrace report killed\.db\n$", said[0])
+    assert match, said[0]
+    assert f"PEAK  {match[1]} of " in vtrace("report", tmp_path / "killed.db").stdout
+
+
+@pytest.fixture
+def recorded(tmp_path):
+    """A folder with a recording of three allocations, run.db."""
+    done = run(tmp_path, "--", PYTHON, HOLD, text="alloc 3\n")
+    assert done.returncode == 0, done.stderr
+    return tmp_path
+
+
+def test_force_replaces_a_recording(recorded):
+    done = run(recorded, "--force", "--", PYTHON, HOLD, text="alloc 5\n")
+    assert done.returncode == 0, done.stderr
+    assert allocations(recorded) == 5
+    assert names(recorded) == ["run.db"]
+
+
+def test_force_replaces_a_journal(tmp_path):
+    run(tmp_path, "--no-collect", "--", PYTHON, HOLD, text="alloc 3\n")
+    done = run(tmp_path, "--force", "--", PYTHON, HOLD, text="alloc 5\n")
+    assert done.returncode == 0, done.stderr
+    assert allocations(tmp_path) == 5
+    assert names(tmp_path) == ["run.db"]
+
+
+def test_force_keeps_the_old_recording_until_there_is_a_new_one(recorded):
+    (recorded / "run.db-wal").touch()
+    before = (recorded / "run.db").read_bytes()
+    done = run(recorded, "--force", "--", "sh", "-c", "ls; exit 4")
+    assert (done.returncode, done.stderr) == (4, NOTHING + "\n")
+    aside = done.stdout.split()
+    assert len(aside) == 2 and all(name.startswith("run.db.old-") for name in aside)
+    assert aside[1] == aside[0] + "-wal"
+    assert names(recorded) == ["run.db", "run.db-wal"]
+    assert (recorded / "run.db").read_bytes() == before
+
+
+@pytest.mark.parametrize("wrong", (("--simulate", "h1000", "--", "true"), ("--", "no-such-command"),
+                                   ("--", "/dev/null")))
+def test_force_leaves_all_as_it_is_where_no_program_starts(wrong, recorded):
+    before = (recorded / "run.db").read_bytes()
+    assert run(recorded, "--force", *wrong).returncode == 3
+    assert names(recorded) == ["run.db"]
+    assert (recorded / "run.db").read_bytes() == before
+
+
+def test_force_does_not_touch_a_recording_that_goes_on(tmp_path):
+    process = subprocess.Popen([VTRACE, "run", "--simulate", "h100-80g", "-q", "-o", tmp_path / "run.db", "--", PYTHON,
+                                HOLD], cwd=tmp_path, env=clean_environment(), stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, text=True)
+    process.stdin.write("alloc 3\n")
+    process.stdin.flush()
+    assert process.stdout.readline() == "done\n"
+    done = run(tmp_path, "--force", "--", "true")
+    process.communicate("alloc 2\n", timeout=60)
+    assert done.returncode == 3
+    assert re.fullmatch(r"vtrace: \S+run\.journal: is being recorded, --force does not replace it\n", done.stderr)
+    assert allocations(tmp_path) == 5
+    assert names(tmp_path) == ["run.db"]
+
+
+def test_nothing_recorded_is_said_and_how_to_do_without_a_gpu(tmp_path):
+    hint = "" if HAS_GPU else "; without a GPU: vtrace run --simulate h100-80g -- ..."
+    assert vtrace("run", "--", "true", cwd=tmp_path).stderr == NOTHING + hint + "\n"
+    assert vtrace("run", "-q", "--", "true", cwd=tmp_path).stderr == ""
+    assert vtrace("run", "--", "true", cwd=tmp_path, env={"VTRACE_QUIET": "1"}).stderr == ""
+
+
+@pytest.mark.parametrize("output", ((), ("-o", "run.db"), ("-o", "%e.db")))
+def test_a_recording_of_a_programs_child_is_something(output, tmp_path):
+    """In another folder, too: what a program does by itself, `cd` among it, is not ours to know."""
+    (tmp_path / "below").mkdir()
+    done = subprocess.run([VTRACE, "run", "--simulate", "h100-80g", *output, "--", "sh", "-c",
+                           'cd below; "$@"; exit 3', "sh", PYTHON, HOLD], cwd=tmp_path, env=clean_environment(),
+                          input="alloc 3\n", capture_output=True, text=True, timeout=120)
+    assert done.returncode == 3
+    assert "events, 0 lost; peak" in done.stderr and NOTHING not in done.stderr
+    assert len(list(tmp_path.glob("*.db"))) == 1 and names(tmp_path / "below") == []
+
+
+@pytest.mark.parametrize("output, expected", (("run.db", ["run-2.db", "run-3.db", "run.db"]),
+                                              ("%q{SLASHED}.db", ["a_b-2.db", "a_b-3.db", "a_b.db"]),
+                                              ("run%n.db", ["run1.db", "run2.db", "run3.db"])))
+def test_every_process_has_a_database_of_its_own(output, expected, tmp_path):
+    hold = f"echo alloc 1 | {PYTHON} {HOLD};"
+    done = vtrace("run", "--simulate", "h100-80g", "-o", output, "--", "sh", "-c", 3 * hold, cwd=tmp_path,
+                  env={"SLASHED": "a/b"})
+    assert done.returncode == 0, done.stderr
+    # Collectors of a program's children may be at work yet.
+    assert sorted(path.name for path in tmp_path.glob("*.db")) == expected
+
+
+@pytest.mark.parametrize("wrong", (("-o", "--", "true"), ("--output", "--", "true"), ("--simulate", "--", "true"),
+                                   ("--exit-wait", "abc", "--", "true"), ("--exit-wait", "-1", "--", "true")))
+def test_a_wrong_argument_is_wrong_usage(wrong, tmp_path):
+    done = vtrace("run", *wrong, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "vtrace run: " in done.stderr
+    assert names(tmp_path) == []
+
+
+def test_a_wait_that_is_no_number_is_the_usual_one(tmp_path):
+    done = subprocess.run([VTRACE, "run", "--simulate", "h100-80g", "-o", "run.db", "--", PYTHON, HOLD], cwd=tmp_path,
+                          env=clean_environment({"VTRACE_EXIT_WAIT": "abc"}), input="alloc 3\nkill 9\n",
+                          capture_output=True, text=True, timeout=120)
+    assert (done.returncode, names(tmp_path)) == (137, ["run.db"])
 
 
 def test_a_signal_to_us_reaches_the_program(tmp_path):
@@ -83,8 +208,8 @@ def test_a_signal_to_us_reaches_the_program(tmp_path):
 def test_what_was_preloaded_before_stays_behind_us(tmp_path):
     done = vtrace("run", "--simulate", "h100-80g", "--", "sh", "-c", "echo $LD_PRELOAD", cwd=tmp_path,
                   env={"LD_PRELOAD": "libm.so.6"})
-    names = [path.rsplit("/", 1)[-1] for path in done.stdout.strip().split(":")]
-    assert names == ["libvtrace.so", "libvtrace-simulator.so", "libm.so.6"]
+    preloaded = [path.rsplit("/", 1)[-1] for path in done.stdout.strip().split(":")]
+    assert preloaded == ["libvtrace.so", "libvtrace-simulator.so", "libm.so.6"]
 
 
 def test_the_database_has_what_the_program_did(tmp_path):

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/lib/unit.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/model/when.h"
 #include "analyzer/report/analysis.h"
+#include "analyzer/report/report_sections.h"
 #include "analyzer/base/util.h"
 #include "tests/lib/database_builder.h"
 
@@ -119,6 +125,59 @@ static void forward_without_autograd_between_steps_is_evaluation(void **state)
 		{ { .python = FORWARD, .forward = 2 }, VT_STAGE_FORWARD, 2 },
 		{ { .node = "AddmmBackward0", .sequence = 2 }, VT_STAGE_BACKWARD, 2 },
 		{ { .python = STEP }, VT_STAGE_OPTIMIZER, 2 },
+	};
+
+	(void)state;
+	check(moments, VT_ARRAY_SIZE(moments));
+}
+
+/* Nothing else happens between the last batch that is evaluated and the first that is learned. */
+static void an_evaluation_right_before_a_forward_is_told_from_it(void **state)
+{
+	static const struct moment moments[] = {
+		{ { .python = FORWARD, .forward = 1 }, VT_STAGE_FORWARD, 1 },
+		{ { .node = "AddmmBackward0", .sequence = 1 }, VT_STAGE_BACKWARD, 1 },
+		{ { .python = STEP, .forward = 1 }, VT_STAGE_OPTIMIZER, 1 },
+		{ { .python = USER, .forward = 1 }, VT_STAGE_OTHER, 2 },
+		{ { .python = FORWARD, .forward = 1 }, VT_STAGE_EVALUATION, 2 },
+		{ { .python = USER, .forward = 1 }, VT_STAGE_EVALUATION, 2 },
+		{ { .python = FORWARD, .forward = 2 }, VT_STAGE_FORWARD, 2 },
+		{ { .node = "AddmmBackward0", .sequence = 2 }, VT_STAGE_BACKWARD, 2 },
+		{ { .python = STEP }, VT_STAGE_OPTIMIZER, 2 },
+	};
+
+	(void)state;
+	check(moments, VT_ARRAY_SIZE(moments));
+}
+
+static void a_teacher_serves_the_step_it_is_called_in(void **state)
+{
+	static const struct moment moments[] = {
+		{ { .python = FORWARD, .forward = 1 }, VT_STAGE_FORWARD, 1 },
+		{ { .node = "AddmmBackward0", .sequence = 1 }, VT_STAGE_BACKWARD, 1 },
+		{ { .python = STEP, .forward = 1 }, VT_STAGE_OPTIMIZER, 1 },
+		{ { .python = "train.py:9 Net.forward Net@2 < " USER, .forward = 1 },
+		  VT_STAGE_FORWARD,
+		  2 },
+		{ { .python = FORWARD, .forward = 2 }, VT_STAGE_FORWARD, 2 },
+		{ { .node = "AddmmBackward0", .sequence = 2 }, VT_STAGE_BACKWARD, 2 },
+		{ { .python = STEP }, VT_STAGE_OPTIMIZER, 2 },
+	};
+
+	(void)state;
+	check(moments, VT_ARRAY_SIZE(moments));
+}
+
+/* forward(model, batch) is no method, wherever its first argument comes from. */
+static void a_function_with_a_model_as_argument_is_no_method(void **state)
+{
+	static const struct moment moments[] = {
+		{ { .python = "train.py:3 forward Net@1 < " USER }, VT_STAGE_LOAD, 0 },
+		{ { .python = "train.py:4 main.<locals>.forward Net@1 < " USER },
+		  VT_STAGE_LOAD,
+		  0 },
+		{ { .python = FORWARD, .forward = 1 }, VT_STAGE_FORWARD, 1 },
+		{ { .node = "AddmmBackward0", .sequence = 1 }, VT_STAGE_BACKWARD, 1 },
 	};
 
 	(void)state;
@@ -244,6 +303,71 @@ static void spans_know_their_peak(void **state)
 	vt_analysis_close(&analysis);
 }
 
+/* The report's line on steps, each of which keeps `kept` bytes or, below 0, frees them. */
+static char *steps_line(const int *kept, size_t nr)
+{
+	static const struct vt_report_options options = { "peak", VT_WHEN_ALL_DEVICES, 1, 0 };
+	struct builder_db *b = build_open("run.db");
+	struct vt_analysis analysis;
+	struct vt_report report;
+	struct vt_diag diag = { 0 };
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	build_device(b, 0, 1 << 30, 0);
+	build_alloc(b, &(struct build_event){
+			       .size = 1 << 20, .kind = VT_KIND_SEGMENT, .python = USER });
+	for (size_t i = 0; i < nr; i++) {
+		struct build_event forward = { .size = 512, .python = FORWARD, .forward = i + 1 };
+		struct build_event step = { .size = (uint64_t)abs(kept[i]), .python = STEP };
+		int64_t made = build_alloc(b, &forward), state;
+
+		build_alloc(b, &(struct build_event){ .size = 512,
+						      .node = "MmBackward0",
+						      .sequence = i + 1 });
+		build_free(b, made, &(struct build_event){ .python = USER });
+		build_free(b, made + 1, &(struct build_event){ .python = USER });
+		state = build_alloc(b, &step);
+		if (kept[i] < 0)
+			build_free(b, state, &step);
+	}
+	build_close(b);
+	open_analysis(&analysis);
+	if (vt_report_init(&report, &analysis, &options, &diag))
+		fail_msg("%s", diag.text);
+	vt_report_sections_steps(&report, 0, vt_report_sections_unit(1 << 20), out);
+	vt_report_release(&report);
+	vt_analysis_close(&analysis);
+	assert_int_equal(remove("run.db"), 0);
+	fclose(out);
+	return text;
+}
+
+static void growth_is_what_most_steps_leave_behind(void **state)
+{
+	static const int leak[] = { 4096, 1024, 1024, 1024, 1024, 1024 };
+	static const int once[] = { 4096, 1024, -512, -512, 8192, -512, -512, -512 };
+	static const int back[] = { 4096, 1024, -512, 1024 };
+	static const int single[] = { 4096, 1024, 1024 };
+	char *text;
+
+	(void)state;
+	text = steps_line(leak, VT_ARRAY_SIZE(leak));
+	assert_non_null(strstr(text, "growth +1.00 KiB/step"));
+	free(text);
+	text = steps_line(once, VT_ARRAY_SIZE(once));
+	assert_non_null(strstr(text, "growth 0 B/step"));
+	free(text);
+	text = steps_line(back, VT_ARRAY_SIZE(back));
+	assert_non_null(strstr(text, "growth 0 B/step"));
+	free(text);
+	/* one difference between two steps is not a trend */
+	text = steps_line(single, VT_ARRAY_SIZE(single));
+	assert_null(strstr(text, "growth"));
+	free(text);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, unit_enter, unit_leave)
 
 int main(void)
@@ -252,12 +376,16 @@ int main(void)
 		TEST(training_has_its_stages_and_steps),
 		TEST(inference_has_no_steps),
 		TEST(forward_without_autograd_between_steps_is_evaluation),
+		TEST(an_evaluation_right_before_a_forward_is_told_from_it),
+		TEST(a_teacher_serves_the_step_it_is_called_in),
+		TEST(a_function_with_a_model_as_argument_is_no_method),
 		TEST(recomputation_and_closures_go_by_the_innermost_frame),
 		TEST(a_program_that_shows_nothing_is_other),
 		TEST(functions_without_modules_show_their_forward_by_numbers),
 		TEST(a_range_without_allocations_is_a_step),
 		TEST(what_follows_an_out_of_memory_is_other),
 		TEST(spans_know_their_peak),
+		TEST(growth_is_what_most_steps_leave_behind),
 	};
 
 	return cmocka_run_group_tests_name("stages", tests, NULL, NULL);

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/attribution/calls.h"
+
+#include <string.h>
+
+#include "analyzer/base/util.h"
+
+/* A step may call one module from several places in turn: a critic on real and on made images. */
+#define NEIGHBOURS 4
+
+/* What is known about a thread at one moment of the pass. */
+struct thread {
+	uint32_t id;
+	uint32_t call; /* open; 0: none */
+	uint64_t sequence; /* last number that autograd gave */
+};
+
+struct pass {
+	const struct vt_model *model;
+	const struct vt_chains *chains;
+	struct vt_calls *calls;
+	VT_VECTOR(struct vt_call) found;
+	VT_VECTOR(struct vt_call_place) places;
+	VT_VECTOR(struct thread) threads;
+};
+
+static struct thread *thread_of(struct pass *pass, uint32_t id)
+{
+	struct thread fresh = { id, 0, VT_NO_SEQUENCE };
+
+	for (size_t i = 0; i < pass->threads.len; i++)
+		if (pass->threads.items[i].id == id)
+			return &pass->threads.items[i];
+	vt_vector_push(&pass->threads, fresh);
+	return &pass->threads.items[pass->threads.len - 1];
+}
+
+static uint64_t outermost_module(const struct pass *pass, uint32_t python_stack)
+{
+	uint32_t nr;
+	const struct vt_chain_link *links = vt_chains_get(pass->chains, python_stack, &nr);
+
+	return nr ? links[nr - 1].address : 0;
+}
+
+static uint32_t next_ordinal(const struct pass *pass, uint64_t module)
+{
+	for (size_t i = pass->found.len; i-- > 1;)
+		if (pass->found.items[i].module == module)
+			return pass->found.items[i].ordinal + 1;
+	return 1;
+}
+
+/* Ends the thread's call where `module` is another, and begins one where it is any. */
+static void move_to(struct pass *pass, struct thread *thread, uint64_t module, int64_t event)
+{
+	struct vt_call *open = &pass->found.items[thread->call];
+	struct vt_call fresh = { module, VT_NEVER, thread->id, 0, 0 };
+
+	if (open->module == module)
+		return;
+	if (thread->call)
+		open->end_event = event;
+	thread->call = 0;
+	if (!module)
+		return;
+	fresh.ordinal = next_ordinal(pass, module);
+	thread->call = (uint32_t)pass->found.len;
+	vt_vector_push(&pass->found, fresh);
+}
+
+static void see_allocation(struct pass *pass, uint32_t index)
+{
+	const struct vt_allocation *a = &pass->model->allocations[index];
+	struct thread *thread = thread_of(pass, a->thread);
+	struct vt_call *call;
+
+	/* Below a node of the backward pass modules run again, on the pass's behalf. */
+	if (a->node_class || !a->python_stack)
+		return;
+	move_to(pass, thread, outermost_module(pass, a->python_stack), a->event);
+	call = &pass->found.items[thread->call];
+	pass->calls->is_numbered[index] = a->forward_sequence != thread->sequence;
+	if (thread->call)
+		call->has_autograd |= pass->calls->is_numbered[index];
+	thread->sequence = a->forward_sequence;
+	pass->calls->by_allocation[index] = thread->call;
+	if (thread->call) {
+		struct vt_call_place place = { a->python_stack, call->ordinal };
+
+		vt_vector_push(&pass->places, place);
+	}
+}
+
+static int compare_places(const void *a, const void *b)
+{
+	const struct vt_call_place *x = a, *y = b;
+
+	if (x->python_stack != y->python_stack)
+		return x->python_stack < y->python_stack ? -1 : 1;
+	return x->ordinal < y->ordinal ? -1 : x->ordinal > y->ordinal;
+}
+
+void vt_calls_init(struct vt_calls *calls, const struct vt_timeline *timeline,
+		   const struct vt_chains *chains)
+{
+	const struct vt_model *model = timeline->model;
+	struct pass pass = { .model = model, .chains = chains, .calls = calls };
+	struct vt_call none = { 0, VT_NEVER, 0, 0, 0 };
+
+	memset(calls, 0, sizeof(*calls));
+	calls->by_allocation =
+		vt_xcalloc((size_t)model->nr_allocations + 1, sizeof(*calls->by_allocation));
+	calls->is_numbered = vt_xcalloc((size_t)model->nr_allocations + 1, 1);
+	vt_vector_push(&pass.found, none);
+	for (uint32_t i = 0; i < timeline->nr; i++) {
+		const struct vt_moment *moment = &timeline->moments[i];
+		const struct vt_allocation *a = &model->allocations[moment->index];
+
+		if (moment->what == VT_MOMENT_ALLOC)
+			see_allocation(&pass, moment->index);
+		else if (moment->what == VT_MOMENT_FREE && a->freed_python_stack &&
+			 !a->freed_node_class)
+			move_to(&pass, thread_of(&pass, a->freed_thread),
+				outermost_module(&pass, a->freed_python_stack), moment->event);
+	}
+	calls->calls = pass.found.items;
+	calls->nr = (uint32_t)pass.found.len;
+	calls->places = pass.places.items;
+	calls->nr_places = (uint32_t)pass.places.len;
+	if (calls->nr_places)
+		qsort(calls->places, calls->nr_places, sizeof(*calls->places), compare_places);
+	vt_vector_release(&pass.threads);
+}
+
+void vt_calls_release(struct vt_calls *calls)
+{
+	free(calls->calls);
+	free(calls->by_allocation);
+	free(calls->is_numbered);
+	free(calls->places);
+	memset(calls, 0, sizeof(*calls));
+}
+
+const struct vt_call *vt_calls_find(const struct vt_calls *calls, uint32_t allocation)
+{
+	uint32_t call = calls->by_allocation[allocation];
+
+	return call ? &calls->calls[call] : NULL;
+}
+
+int vt_calls_is_numbered(const struct vt_calls *calls, uint32_t allocation)
+{
+	return calls->is_numbered[allocation];
+}
+
+static int has_place(const struct vt_calls *calls, uint32_t python_stack, uint32_t ordinal)
+{
+	const struct vt_call_place wanted = { python_stack, ordinal };
+
+	return bsearch(&wanted, calls->places, calls->nr_places, sizeof(wanted), compare_places) !=
+	       NULL;
+}
+
+int vt_calls_is_again(const struct vt_calls *calls, uint32_t allocation, uint32_t python_stack)
+{
+	const struct vt_call *call = vt_calls_find(calls, allocation);
+
+	for (uint32_t i = 1; call && i <= NEIGHBOURS; i++)
+		if (has_place(calls, python_stack, call->ordinal + i) ||
+		    (call->ordinal > i && has_place(calls, python_stack, call->ordinal - i)))
+			return 1;
+	return 0;
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/commands/target.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "analyzer/base/util.h"
+#include "analyzer/database/db_check.h"
+#include "analyzer/import/input.h"
+#include "analyzer/import/journal_file.h"
+#include "common/journal_format.h"
+
+enum { DATABASE, LOG, LOG_INDEX, JOURNAL };
+
+/* The recorder's own patterns stay as they are: only it knows what they become. */
+static int is_pattern(const char *output)
+{
+	return strchr(output, '%') != NULL;
+}
+
+static char *folder_of(const char *output)
+{
+	const char *slash = strrchr(output, '/');
+
+	if (!slash)
+		return vt_xstrdup(".");
+	return slash == output ? vt_xstrdup("/") : vt_xstrndup(output, (size_t)(slash - output));
+}
+
+/* What the recorder's patterns leave as it is. */
+static char *escape(const char *path)
+{
+	char *escaped = vt_xcalloc(2 * strlen(path) + 1, 1), *to = escaped;
+
+	for (; *path; path++) {
+		if (*path == '%')
+			*to++ = '%';
+		*to++ = *path;
+	}
+	return escaped;
+}
+
+static char *make_absolute(const char *output)
+{
+	char *directory, *escaped, *absolute;
+
+	if (*output == '/' || !(directory = getcwd(NULL, 0)))
+		return vt_xstrdup(output);
+	escaped = escape(directory);
+	absolute = vt_xasprintf("%s/%s", escaped, strncmp(output, "./", 2) ? output : output + 2);
+	free(escaped);
+	free(directory);
+	return absolute;
+}
+
+/* Gives the file its size and maps it, as the recorder does with a journal. */
+static int grow(int fd, off_t bytes)
+{
+	int error = posix_fallocate(fd, 0, bytes);
+	void *map;
+
+	if (error)
+		return error;
+	map = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (map == MAP_FAILED)
+		return errno;
+	munmap(map, (size_t)bytes);
+	return 0;
+}
+
+/*
+ * By making a file, of `bytes` unless 0: access(2) says yes to root even where none can be made
+ * (/proc).  Returns 0 or an errno.
+ */
+static int probe(const char *folder, off_t bytes)
+{
+	char *name = vt_xasprintf("%s/.vtrace-XXXXXX", folder);
+	struct stat st;
+	int error = 0, fd = -1;
+
+	if (stat(folder, &st))
+		error = errno;
+	else if (!S_ISDIR(st.st_mode))
+		error = ENOTDIR;
+	else if ((fd = mkostemp(name, O_CLOEXEC)) < 0)
+		error = errno;
+	if (fd >= 0) {
+		unlink(name);
+		error = bytes ? grow(fd, bytes) : 0;
+		close(fd);
+	}
+	free(name);
+	return error;
+}
+
+int vt_target_has_room(const struct vt_target *target)
+{
+	return target->folder && !probe(target->folder, VT_JOURNAL_HEADER_BYTES + VT_CHUNK_BYTES);
+}
+
+/* A fixed name: which files it means. */
+static int set_files(struct vt_target *target, const char *output, struct vt_diag *diag)
+{
+	vt_input_paths(output, &target->files[DATABASE], &target->files[JOURNAL]);
+	target->files[LOG] = vt_xasprintf("%s-wal", target->files[DATABASE]);
+	target->files[LOG_INDEX] = vt_xasprintf("%s-shm", target->files[DATABASE]);
+	/* Too long a name, for one. */
+	if (!access(target->files[JOURNAL], F_OK) || errno == ENOENT)
+		return 0;
+	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", target->files[JOURNAL], strerror(errno));
+	return -1;
+}
+
+int vt_target_init(struct vt_target *target, const char *output, struct vt_diag *diag)
+{
+	int error;
+
+	memset(target, 0, sizeof(*target));
+	if (!output || !*output)
+		output = "./";
+	target->output = make_absolute(output);
+	target->folder = folder_of(output);
+	if (is_pattern(target->folder)) {
+		free(target->folder);
+		target->folder = NULL;
+		return 0;
+	}
+	error = probe(target->folder, 0);
+	if (error) {
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: cannot write there: %s", target->folder,
+			    strerror(error));
+		return -1;
+	}
+	if (is_pattern(output) || output[strlen(output) - 1] == '/')
+		return 0;
+	return set_files(target, output, diag);
+}
+
+void vt_target_release(struct vt_target *target)
+{
+	for (int i = 0; i < VT_TARGET_FILES; i++) {
+		free(target->files[i]);
+		free(target->aside[i]);
+	}
+	free(target->output);
+	free(target->folder);
+	memset(target, 0, sizeof(*target));
+}
+
+static int is_there(const struct vt_target *target)
+{
+	return !access(target->files[DATABASE], F_OK) || !access(target->files[JOURNAL], F_OK);
+}
+
+/* Only recordings of ours that nobody writes are replaced. */
+static int check_old(const struct vt_target *target, struct vt_diag *diag)
+{
+	const char *database = target->files[DATABASE], *journal = target->files[JOURNAL];
+	struct vt_journal_header header;
+
+	if (!access(database, F_OK) && vt_db_check_file(database, diag))
+		return -1;
+	if (access(journal, F_OK))
+		return 0;
+	if (vt_journal_file_peek(journal, &header, diag))
+		return -1;
+	if (!vt_journal_file_is_held(journal) && !vt_input_is_writer_alive(journal))
+		return 0;
+	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: is being recorded, --force does not replace it",
+		    journal);
+	return -1;
+}
+
+/* SQLite finds a log by its database's name: FILE.old-PID has FILE.old-PID-wal. */
+static int set_aside(struct vt_target *target, struct vt_diag *diag)
+{
+	static const char *const suffixes[] = { "", "-wal", "-shm", "" };
+
+	for (int i = 0; i < VT_TARGET_FILES; i++) {
+		char *aside = vt_xasprintf(
+			"%s.old-%d%s", target->files[i == JOURNAL ? JOURNAL : DATABASE],
+			(int)getpid(), suffixes[i]);
+
+		if (!rename(target->files[i], aside)) {
+			target->aside[i] = aside;
+			continue;
+		}
+		free(aside);
+		if (errno != ENOENT) {
+			vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: cannot be replaced: %s",
+				    target->files[i], strerror(errno));
+			vt_target_settle(target);
+			return -1;
+		}
+	}
+	return 0;
+}
+
+int vt_target_reserve(struct vt_target *target, int is_replacing, struct vt_diag *diag)
+{
+	if (!target->files[DATABASE] || !is_there(target))
+		return 0;
+	if (!is_replacing) {
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: exists already; --force replaces it",
+			    target->files[access(target->files[DATABASE], F_OK) ? JOURNAL
+										: DATABASE]);
+		return -1;
+	}
+	return check_old(target, diag) ? -1 : set_aside(target, diag);
+}
+
+/* Never over a file that came in the meantime. */
+static void bring_back(const char *aside, const char *file)
+{
+	int rc = renameat2(AT_FDCWD, aside, AT_FDCWD, file, RENAME_NOREPLACE);
+
+	/* File systems without the flag: NFS, older overlayfs. */
+	if (rc && (errno == EINVAL || errno == ENOSYS) && access(file, F_OK))
+		rc = rename(aside, file);
+	if (rc)
+		fprintf(stderr, "vtrace: what was %s is now %s: %s\n", file, aside,
+			strerror(errno));
+}
+
+void vt_target_settle(struct vt_target *target)
+{
+	int is_replaced = target->files[DATABASE] && is_there(target);
+
+	for (int i = 0; i < VT_TARGET_FILES; i++) {
+		if (!target->aside[i])
+			continue;
+		if (is_replaced)
+			unlink(target->aside[i]);
+		else
+			bring_back(target->aside[i], target->files[i]);
+		free(target->aside[i]);
+		target->aside[i] = NULL;
+	}
+}

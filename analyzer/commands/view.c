@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/commands/view.h"
+
+#include <limits.h>
+#include <unistd.h>
+
+#include "analyzer/base/diag.h"
+#include "analyzer/base/numbers.h"
+
+int vt_view_number(const struct vt_options_spec *spec, int *number)
+{
+	int64_t parsed;
+
+	if (vt_numbers_parse(optarg, INT_MAX, &parsed)) {
+		vt_options_wrong(spec, "\"%s\" is no number", optarg);
+		return VT_OPTIONS_WRONG;
+	}
+	*number = (int)parsed;
+	return 0;
+}
+
+static int take_operand(struct vt_view *view, const struct vt_options_spec *spec, int argc,
+			char **argv)
+{
+	if (argc - optind != 1) {
+		vt_options_wrong(spec, argc == optind ? "which recording?"
+						      : "one recording at a time");
+		return VT_OPTIONS_WRONG;
+	}
+	view->path = argv[optind];
+	return VT_OPTIONS_END;
+}
+
+int vt_view_next(struct vt_view *view, const struct vt_options_spec *spec, int argc, char **argv)
+{
+	int id;
+
+	while ((id = vt_options_next(spec, argc, argv)) > 0) {
+		switch (id) {
+		case VT_VIEW_AT:
+			view->when = optarg;
+			break;
+		case VT_VIEW_DEVICE:
+			if (vt_view_number(spec, &view->device))
+				return VT_OPTIONS_WRONG;
+			break;
+		case VT_VIEW_ALL_FRAMES:
+			view->has_all_frames = 1;
+			break;
+		case VT_VIEW_RULES:
+			view->rules = optarg;
+			break;
+		case 'j':
+			view->is_json = 1;
+			break;
+		default:
+			return id;
+		}
+	}
+	return id < 0 ? id : take_operand(view, spec, argc, argv);
+}
+
+int vt_view_show(const struct vt_view *view, vt_view_show_fn show, const void *wanted)
+{
+	struct vt_diag diag = { 0 };
+	struct vt_analysis analysis = { 0 };
+	int rc = vt_analysis_open(&analysis, view->path, view->rules, &diag);
+
+	if (!rc)
+		rc = show(&analysis, view, wanted, &diag);
+	vt_analysis_close(&analysis);
+	return rc ? vt_diag_print(&diag) : VT_EXIT_OK;
+}

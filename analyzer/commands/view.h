@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_VIEW_H
+#define VT_ANALYZER_VIEW_H
+
+/*
+ * What the commands that look at one recording have in common: options, the operand, opening and
+ * closing.  A command has VT_VIEW_OPTIONS in its table and asks for its own options only:
+ *
+ *	struct vt_view view = VT_VIEW_DEFAULT;
+ *
+ *	while ((id = vt_view_next(&view, &spec, argc, argv)) > 0)
+ *		switch (id) { case OPTION_SEGMENTS: ... }
+ *	if (id < 0)
+ *		return vt_options_exit_code(id);
+ *	return vt_view_show(&view, show, &wanted);
+ */
+
+#include "analyzer/base/options.h"
+#include "analyzer/model/when.h"
+#include "analyzer/report/analysis.h"
+
+/* Apart from the numbers of a command's own options, which begin at 256. */
+enum {
+	VT_VIEW_AT = 1024,
+	VT_VIEW_DEVICE,
+	VT_VIEW_ALL_FRAMES,
+	VT_VIEW_RULES,
+};
+
+/* Rows for a command's table of options. */
+#define VT_VIEW_OPTIONS                                                                            \
+	{ VT_VIEW_AT, "at", "WHEN", "the moment: " VT_WHEN_WORDS " (default: peak)" },             \
+	{ VT_VIEW_DEVICE, "device", "N", "only this CUDA device (default: all)" },                 \
+	{ VT_VIEW_ALL_FRAMES, "all-frames", NULL,                                                  \
+	  "show frames of PyTorch and Python's library too" },                                     \
+	{ VT_VIEW_RULES, "rules", "FILE", "name bytes by these rules (default: built in)" },       \
+	{ 'j', "json", NULL, "print JSON" }
+
+struct vt_view {
+	const char *path;  /* the recording */
+	const char *when;  /* when.h */
+	const char *rules; /* NULL: built in */
+	int device;        /* VT_WHEN_ALL_DEVICES, or a CUDA ordinal */
+	int has_all_frames;
+	int is_json;
+};
+
+#define VT_VIEW_DEFAULT { .when = "peak", .device = VT_WHEN_ALL_DEVICES }
+
+/*
+ * As vt_options_next, but only for options outside VT_VIEW_OPTIONS.  VT_OPTIONS_END only where
+ * there is exactly one operand.
+ */
+int vt_view_next(struct vt_view *view, const struct vt_options_spec *spec, int argc, char **argv);
+
+/* Reads optarg.  0, or VT_OPTIONS_WRONG with the message printed. */
+int vt_view_number(const struct vt_options_spec *spec, int *number);
+
+/* Prints what the command is for.  0, or -1 with `diag` filled. */
+typedef int (*vt_view_show_fn)(struct vt_analysis *analysis, const struct vt_view *view,
+			       const void *wanted, struct vt_diag *diag);
+
+/* Opens the recording and shows it.  Returns the command's exit code. */
+int vt_view_show(const struct vt_view *view, vt_view_show_fn show, const void *wanted);
+
+#endif
