@@ -71,8 +71,7 @@ struct vt_journal_header {
 	uint64_t peak_bytes;		/* highest device use so far, with the context */
 	int32_t peak_device;
 	uint32_t importer_pid;		/* 0 = nobody */
-	uint64_t database_bytes;
-	uint64_t reserved_importer[3];
+	uint64_t reserved_importer[4];
 };
 
 _Static_assert(offsetof(struct vt_journal_header, boot_hash) == 56, "layout");

@@ -413,12 +413,6 @@ int64_t vt_db_query_int(struct vt_db *db, const char *sql, int64_t fallback)
 	return fallback;
 }
 
-uint64_t vt_db_size_bytes(struct vt_db *db)
-{
-	return (uint64_t)vt_db_query_int(db, "PRAGMA page_count", 0) *
-	       (uint64_t)vt_db_query_int(db, "PRAGMA page_size", 0);
-}
-
 char *vt_db_run_get(struct vt_db *db, const char *key)
 {
 	struct vt_stmt *stmt = vt_db_prepare(db, "SELECT value FROM run WHERE key = ?");

@@ -41,9 +41,6 @@ int vt_db_is_busy(const struct vt_db *db);
 /* Fills `diag` (exit code 3) with "PATH: what SQLite said", and whether it may work later. */
 void vt_db_diag(const struct vt_db *db, struct vt_diag *diag);
 
-/* Size of the database once everything is in its one file. */
-uint64_t vt_db_size_bytes(struct vt_db *db);
-
 /* One or more statements without results. */
 int vt_db_exec(struct vt_db *db, const char *sql);
 /* Opens a transaction that nobody else's write can get before. */

@@ -45,7 +45,7 @@ static void publish(struct collect *c)
 	struct vt_import_progress progress;
 
 	vt_import_get_progress(c->import, &progress);
-	vt_journal_file_publish(&c->journal, &progress, vt_db_size_bytes(c->db));
+	vt_journal_file_publish(&c->journal, &progress);
 	vt_journal_file_recycle(&c->journal, progress.imported_slots);
 }
 

@@ -223,7 +223,7 @@ const void *vt_journal_file_slots(struct vt_journal_file *file, uint64_t *nr_slo
 }
 
 void vt_journal_file_publish(struct vt_journal_file *file,
-			     const struct vt_import_progress *progress, uint64_t database_bytes)
+			     const struct vt_import_progress *progress)
 {
 	struct vt_journal_header *header = vt_journal_file_header(file);
 
@@ -232,7 +232,6 @@ void vt_journal_file_publish(struct vt_journal_file *file,
 	__atomic_store_n(&header->event_count, progress->event_count, __ATOMIC_RELAXED);
 	__atomic_store_n(&header->peak_bytes, progress->peak_bytes, __ATOMIC_RELAXED);
 	__atomic_store_n(&header->peak_device, progress->peak_device, __ATOMIC_RELAXED);
-	__atomic_store_n(&header->database_bytes, database_bytes, __ATOMIC_RELAXED);
 	/* Last, with release: who sees this count sees the figures that belong to it. */
 	__atomic_store_n(&header->imported_slots, progress->imported_slots, __ATOMIC_RELEASE);
 }

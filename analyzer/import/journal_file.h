@@ -58,7 +58,7 @@ const void *vt_journal_file_slots(struct vt_journal_file *file, uint64_t *nr_slo
 
 /* Tells the program (and whoever looks) how far the import is; the rows must be committed. */
 void vt_journal_file_publish(struct vt_journal_file *file,
-			     const struct vt_import_progress *progress, uint64_t database_bytes);
+			     const struct vt_import_progress *progress);
 /* Gives whole chunks below `slot` back.  File systems without holes keep them. */
 void vt_journal_file_recycle(struct vt_journal_file *file, uint64_t slot);
 /* Deletes the file: only after everything in it is in the database for good. */

@@ -50,7 +50,6 @@ int main(int argc, char **argv)
 		usleep(1000);
 	header->peak_bytes = COLLECTOR_PEAK_BYTES;
 	header->peak_device = 1;
-	header->database_bytes = COLLECTOR_DATABASE_BYTES;
 	__atomic_store_n(&header->imported_slots, header->head_slots, __ATOMIC_RELEASE);
 	return 0;
 }

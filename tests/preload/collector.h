@@ -4,6 +4,5 @@
 
 /* What collector.c says it found. */
 #define COLLECTOR_PEAK_BYTES (3ull << 29)	/* 1.50 GiB */
-#define COLLECTOR_DATABASE_BYTES (5ull << 20)
 
 #endif
