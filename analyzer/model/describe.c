@@ -178,12 +178,13 @@ static char *native_text(const struct vt_describe *describe, uint32_t id)
 
 /*
  * Frames that every allocation of PyTorch has: its caching allocator, its dispatcher's glue, the
- * interpreter. What is left names the operator and who called it.
+ * interpreter, our own hook around a backward node.  What is left names the operator and who
+ * called it.
  */
 static int is_glue(const struct vt_frames *frames, uint32_t id)
 {
-	static const char *const libraries[] = { "libc10", "libpython", "python3", "libc.so",
-						 "ld-linux" };
+	static const char *const libraries[] = { "libc10",  "libpython", "python3",
+						 "libc.so", "ld-linux",	 "libvtrace.so" };
 	static const char *const symbols[] = {
 		"c10::impl::", "at::detail::empty_",
 		"at::(anonymous namespace)::(anonymous namespace)::wrapper_"

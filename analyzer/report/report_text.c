@@ -257,11 +257,9 @@ static void print_notes(const struct vt_report *report, FILE *out)
 {
 	for (uint32_t i = 0; i < report->nr_devices; i++)
 		if (report->devices[i].device->is_simulated) {
-			fprintf(out,
-				"note: cuda:%d is simulated: kernels computed nothing, so"
-				" losses and outputs mean nothing, and times are not a"
-				" GPU's; the bytes are what the real allocators asked for\n",
-				report->devices[i].device->id);
+			fprintf(out, "note: simulated: kernels computed nothing, so losses and"
+				     " outputs mean nothing, and times are not a GPU's; the bytes"
+				     " are what the real allocators asked for\n");
 			return;
 		}
 }

@@ -97,6 +97,8 @@ static void stacks_are_innermost_first_and_folded(void **state)
 		  "libx.so+0x0\nlibx.so!ns::(anonymous "
 		  "namespace)::f<int>+0x10\nlibx.so!g<...>::operator()+0x10\n" },
 		{ NULL, "libc10.so!f", 0, "libc10.so!f+0x10\n" },
+		{ NULL, "libx.so!grad < libvtrace.so!evaluate < app!main", 0,
+		  "libx.so!grad+0x10\napp!main+0x10\n" },
 	};
 
 	(void)state;
