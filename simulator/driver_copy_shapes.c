@@ -90,26 +90,27 @@ static CUresult copy_box_on(CUstream stream, const struct box *box)
 	return copy_box(box);
 }
 
-CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D *copy)
+/* Nothing here depends on how a pitch is aligned, so both entry points are this. */
+static CUresult copy_2d(const CUDA_MEMCPY2D *copy)
 {
 	struct box box;
 
-	VTS_ENTER(VTS_NEEDS_CONTEXT);
 	if (!copy)
-		return vts_call_leave(CUDA_ERROR_INVALID_VALUE);
+		return CUDA_ERROR_INVALID_VALUE;
 	box = from_2d(copy);
-	return vts_call_leave(copy_box(&box));
+	return copy_box(&box);
+}
+
+CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D *copy)
+{
+	VTS_ENTER(VTS_NEEDS_CONTEXT);
+	return vts_call_leave(copy_2d(copy));
 }
 
 CUresult cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D *copy)
 {
-	struct box box;
-
 	VTS_ENTER(VTS_NEEDS_CONTEXT);
-	if (!copy)
-		return vts_call_leave(CUDA_ERROR_INVALID_VALUE);
-	box = from_2d(copy);
-	return vts_call_leave(copy_box(&box));
+	return vts_call_leave(copy_2d(copy));
 }
 
 CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *copy, CUstream stream)
