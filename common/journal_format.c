@@ -76,6 +76,12 @@ static uint64_t claimed_bytes(const struct vt_record *record)
 		return sizeof(struct vt_mark_record);
 	case VT_RECORD_LOST:
 		return sizeof(struct vt_lost_record);
+	case VT_RECORD_PROBE:
+		return sizeof(struct vt_probe_record);
+	case VT_RECORD_TENSOR:
+		return sizeof(struct vt_tensor_record);
+	case VT_RECORD_TORCH_MODULE:
+		return sizeof(struct vt_torch_module_record);
 	default:
 		return 0;
 	}

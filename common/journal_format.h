@@ -101,6 +101,9 @@ enum vt_record_type {
 	VT_RECORD_EVENT = 9,	/* consumes an event number */
 	VT_RECORD_MARK = 10,	/* consumes an event number */
 	VT_RECORD_LOST = 11,
+	VT_RECORD_PROBE = 12,	/* one look of the probe at the program's own objects */
+	VT_RECORD_TENSOR = 13,
+	VT_RECORD_TORCH_MODULE = 14,
 };
 
 /* The head of every record.  A reader skips types that it does not know. */
@@ -138,7 +141,8 @@ struct vt_event_record {
 	uint64_t forward_sequence;	/* last one given out on this thread, or UINT64_MAX */
 	uint64_t allocated_bytes;	/* the framework's totals after a block event, else 0 */
 	uint64_t reserved_bytes;
-	uint64_t reserved;
+	uint32_t forward_python_stack;	/* where the forward call that made the node stood */
+	uint32_t reserved;
 };
 _Static_assert(sizeof(struct vt_event_record) == 128, "layout");
 
@@ -153,6 +157,56 @@ struct vt_mark_record {
 	uint64_t reserved[2];
 };
 _Static_assert(sizeof(struct vt_mark_record) == 56, "layout");
+
+/* Written when the probe has finished; its tensors and modules stand before it. */
+struct vt_probe_record {
+	struct vt_record head;
+	uint64_t time_ns;		/* when it began */
+	uint64_t duration_ns;
+	uint32_t probe;			/* counts from 1 */
+	uint32_t thread;
+	uint32_t reason;		/* string id: what made it look now */
+	uint32_t nr_tensors;
+	uint64_t reserved;
+};
+_Static_assert(sizeof(struct vt_probe_record) == 56, "layout");
+
+/*
+ * A storage that the probe saw under a name, alive at this place in the journal (the probe holds
+ * it).  The same storage may be seen under several names.
+ */
+struct vt_tensor_record {
+	struct vt_record head;
+	uint32_t probe;
+	int32_t device;
+	uint64_t address;		/* of the storage, not of a view into it */
+	uint64_t size_bytes;		/* of the storage */
+	uint32_t role;			/* enum vt_role */
+	uint32_t flags;			/* enum vt_tensor_flag */
+	uint32_t name;			/* string id: "layers.3.mlp.up_proj.weight" */
+	uint32_t holder;		/* string id: the variable that its root was found in */
+	uint32_t dtype;			/* string id: "bfloat16" */
+	uint32_t shape;			/* string id: "4096,11008" */
+};
+_Static_assert(sizeof(struct vt_tensor_record) == 64, "layout");
+
+enum vt_tensor_flag {
+	VT_TENSOR_REQUIRES_GRAD = 1,
+	VT_TENSOR_LEAF = 2,
+	VT_TENSOR_VIEW = 4,		/* sees a part of its storage only */
+};
+
+/* An nn.Module; `address` is what stands as self_address in Python stacks. */
+struct vt_torch_module_record {
+	struct vt_record head;
+	uint64_t address;
+	uint32_t probe;
+	uint32_t class_name;		/* string id */
+	uint32_t name;			/* string id: path from its root, 0 = it is the root */
+	uint32_t holder;		/* string id: the variable that its root was found in */
+	uint64_t root_address;
+};
+_Static_assert(sizeof(struct vt_torch_module_record) == 48, "layout");
 
 struct vt_string_record {
 	struct vt_record head;

@@ -43,6 +43,18 @@
 	X(NVTX, 2, "nvtx")                                                                         \
 	X(RECORD_FUNCTION, 3, "record_function") /* torch.profiler.record_function ranges */
 
+/* Where the probe found a tensor; what it therefore is, is a judgement. */
+#define VT_ROLES(X)                                                                                \
+	X(PARAMETER, 1, "parameter")     /* of a module */                                         \
+	X(BUFFER, 2, "buffer")           /* registered */                                          \
+	X(ATTRIBUTE, 3, "attribute")     /* a tensor in a module's own variables */                \
+	X(GRADIENT, 4, "gradient")       /* .grad; name is that of the parameter */                \
+	X(OPTIMIZER, 5, "optimizer")     /* state; name is PARAMETER.KEY */                        \
+	X(MASTER, 6, "master")           /* an optimizer updates it, no module has it */           \
+	X(CACHE, 7, "cache")             /* keys, values and states of a cache object */           \
+	X(INPUT, 8, "input")             /* argument of an outermost module's call */              \
+	X(VARIABLE, 9, "variable")       /* of a frame of the program, or in a container there */
+
 #define VT_ENUM_ROW(name, number, text) VT_ENUM_PREFIX(name) = number,
 
 #define VT_ENUM_PREFIX(name) VT_OP_##name
@@ -56,6 +68,9 @@ enum vt_mark_kind { VT_MARK_KINDS(VT_ENUM_ROW) };
 #undef VT_ENUM_PREFIX
 #define VT_ENUM_PREFIX(name) VT_SOURCE_##name
 enum vt_mark_source { VT_MARK_SOURCES(VT_ENUM_ROW) };
+#undef VT_ENUM_PREFIX
+#define VT_ENUM_PREFIX(name) VT_ROLE_##name
+enum vt_role { VT_ROLES(VT_ENUM_ROW) };
 #undef VT_ENUM_PREFIX
 #undef VT_ENUM_ROW
 

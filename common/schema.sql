@@ -89,7 +89,9 @@ CREATE TABLE allocation (
 	freed_python_stack  INTEGER,
 	freed_scope         INTEGER,
 	freed_node_class    INTEGER,              -- set: the block was released by this autograd node
-	freed_node_sequence INTEGER
+	freed_node_sequence INTEGER,
+	forward_python_stack       INTEGER,       -- where the forward call stood that created node_sequence
+	freed_forward_python_stack INTEGER        -- ... freed_node_sequence
 );
 
 -- Events that neither create nor destroy memory: reserve, map, release, frees of unknown pointers, memory_info, ...
@@ -133,6 +135,42 @@ CREATE TABLE mark (
 	python_stack INTEGER
 );
 
+-- What the probe saw: the program's own objects, looked at now and then.  A row of tensor says that the storage at that address
+-- was alive at that event and what the program called it; the allocation is the one that was live there then.
+CREATE TABLE probe (
+	id          INTEGER PRIMARY KEY,
+	event       INTEGER NOT NULL,     -- the last one before its end
+	time_ns     INTEGER NOT NULL,
+	duration_ns INTEGER NOT NULL,
+	thread      INTEGER NOT NULL,
+	reason      INTEGER,              -- string.id: what made it look then
+	tensors     INTEGER NOT NULL
+);
+CREATE TABLE tensor (
+	id         INTEGER PRIMARY KEY,
+	event      INTEGER NOT NULL,
+	probe      INTEGER NOT NULL,
+	device     INTEGER NOT NULL,
+	address    INTEGER NOT NULL,      -- of its storage
+	size_bytes INTEGER NOT NULL,      -- of its storage
+	role       INTEGER NOT NULL,      -- tensor_role.id: where it was found
+	flags      INTEGER NOT NULL,      -- 1 requires_grad, 2 leaf, 4 sees a part of its storage only
+	name       INTEGER,               -- string.id: layers.3.mlp.up_proj.weight
+	holder     INTEGER,               -- string.id: the variable that its root was found in
+	dtype      INTEGER,               -- string.id
+	shape      INTEGER                -- string.id: 4096,11008
+);
+CREATE TABLE torch_module (               -- instances of nn.Module
+	id           INTEGER PRIMARY KEY,
+	event        INTEGER NOT NULL,
+	probe        INTEGER NOT NULL,
+	address      INTEGER NOT NULL,    -- python_frame.self_address
+	class        INTEGER,             -- string.id
+	name         INTEGER,             -- string.id: path from its root; NULL: it is the root
+	holder       INTEGER,             -- string.id: the variable that its root was found in
+	root_address INTEGER NOT NULL
+);
+
 -- Peaks per device.  used = bytes held from the driver (segments, vmm, pool, managed, arrays) without the context.
 -- The instant of highest use is the one after which nothing is higher; among equal ones the one with most allocated bytes, then the first.
 CREATE TABLE peak (
@@ -149,6 +187,7 @@ CREATE TABLE operation (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
 CREATE TABLE memory_kind (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
 CREATE TABLE mark_kind (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
 CREATE TABLE mark_source (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
+CREATE TABLE tensor_role (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
 CREATE TABLE function (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
 
 -- Every event number with its time and what it was.

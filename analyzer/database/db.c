@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "analyzer/database/db_check.h"
+#include "analyzer/database/db_older.h"
 #include "analyzer/base/embedded.h"
 #include "analyzer/base/util.h"
 #include "common/kinds.h"
@@ -97,6 +98,8 @@ static int fill_all_words(struct vt_db *db)
 	VT_MARK_KINDS(WORD)
 	table = "mark_source";
 	VT_MARK_SOURCES(WORD)
+	table = "tensor_role";
+	VT_ROLES(WORD)
 #include "common/cuda_api.def"
 #undef WORD
 #undef VT_CUDA_API
@@ -227,6 +230,14 @@ static const char writer_settings[] =
 	"PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=4096;"
 	"PRAGMA cache_size=-65536; PRAGMA temp_store=MEMORY";
 
+static int complete(struct vt_db *db, enum vt_db_mode mode)
+{
+	int version = (int)vt_db_query_int(db, "PRAGMA user_version", VT_DB_SCHEMA_VERSION);
+	const char *sql = vt_db_older_sql(version, mode == VT_DB_READ);
+
+	return sql ? vt_db_exec(db, sql) : 0;
+}
+
 int vt_db_open(struct vt_db **out, const char *path, enum vt_db_mode mode, struct vt_diag *diag)
 {
 	int flags = mode == VT_DB_READ ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
@@ -238,7 +249,8 @@ int vt_db_open(struct vt_db **out, const char *path, enum vt_db_mode mode, struc
 		return -1;
 	/* The first query reads the schema: a damaged file shows here. */
 	if ((mode != VT_DB_READ && vt_db_exec(db, writer_settings)) ||
-	    vt_db_exec(db, "SELECT count(*) FROM run; SELECT max(id) FROM allocation")) {
+	    vt_db_exec(db, "SELECT count(*) FROM run; SELECT max(id) FROM allocation") ||
+	    complete(db, mode)) {
 		vt_db_diag(db, diag);
 		vt_db_close(db);
 		return -1;

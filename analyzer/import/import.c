@@ -7,6 +7,7 @@
 
 #include "analyzer/import/import_allocations.h"
 #include "analyzer/import/import_definitions.h"
+#include "analyzer/import/import_names.h"
 #include "analyzer/import/import_rows.h"
 #include "analyzer/import/import_stacks.h"
 #include "analyzer/import/journal_reader.h"
@@ -21,6 +22,7 @@ struct vt_import {
 	struct vt_import_allocations allocations;
 	struct vt_import_stacks stacks;
 	struct vt_import_definitions definitions;
+	struct vt_import_names names;
 	struct vt_peak peak;
 	struct vt_stmt *set;
 	uint64_t nr_events;
@@ -128,6 +130,7 @@ int vt_import_open(struct vt_import **out, struct vt_db *db, const struct vt_jou
 	vt_import_allocations_init(&im->allocations, &im->rows, &im->peak);
 	vt_import_stacks_init(&im->stacks, db);
 	vt_import_definitions_init(&im->definitions, db);
+	vt_import_names_init(&im->names, db);
 	if (pid && is_other_run(im, header)) {
 		vt_diag_set(diag, VT_EXIT_UNREADABLE,
 			    "%s: holds another run (pid %s); move it away to import this journal",
@@ -160,6 +163,7 @@ void vt_import_close(struct vt_import *im)
 	vt_import_rows_release(&im->rows);
 	vt_import_stacks_release(&im->stacks);
 	vt_import_definitions_release(&im->definitions);
+	vt_import_names_release(&im->names);
 	vt_peak_release(&im->peak);
 	free(im);
 }
@@ -217,6 +221,12 @@ static int take_record(struct vt_import *im, const struct vt_record *record)
 		return vt_import_stacks_code(&im->stacks, p);
 	case VT_RECORD_PYTHON_STACK:
 		return vt_import_stacks_python(&im->stacks, p);
+	case VT_RECORD_PROBE:
+		return vt_import_names_probe(&im->names, im->nr_events, p);
+	case VT_RECORD_TENSOR:
+		return vt_import_names_tensor(&im->names, im->nr_events, p);
+	case VT_RECORD_TORCH_MODULE:
+		return vt_import_names_torch_module(&im->names, im->nr_events, p);
 	case VT_RECORD_LOST:
 		im->lost_in_records += ((const struct vt_lost_record *)p)->nr_events;
 		return 0;

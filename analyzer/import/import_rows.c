@@ -9,12 +9,13 @@ void vt_import_rows_init(struct vt_import_rows *rows, struct vt_db *db)
 	rows->db = db;
 	rows->allocation = vt_db_prepare(db,
 					 "INSERT INTO allocation VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,"
-					 "?,?,?,?,?,?,?,?,?,?,?,?,?)");
+					 "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
 	rows->update = vt_db_prepare(
 		db,
 		"UPDATE allocation SET freed_event=?2, freed_time_ns=?3, freed_thread=?4,"
 		" freed_function=?5, freed_native_stack=?6, freed_python_stack=?7, freed_scope=?8,"
-		" freed_node_class=?9, freed_node_sequence=?10 WHERE id=?1");
+		" freed_node_class=?9, freed_node_sequence=?10, freed_forward_python_stack=?11"
+		" WHERE id=?1");
 	rows->event = vt_db_prepare(db, "INSERT INTO event VALUES (?,?,?,?,?,?,?,?,?,?,?,?)");
 	rows->out_of_memory =
 		vt_db_prepare(db, "INSERT INTO out_of_memory VALUES (?,?,?,?,?,?,?,?,?,?,?,?)");
@@ -54,14 +55,15 @@ static void bind_u64(struct vt_stmt *stmt, int parameter, uint64_t value)
 	vt_stmt_bind_int(stmt, parameter, (int64_t)value);
 }
 
-/* The nine columns about the end of an allocation, from `first` on. */
-static void bind_end(struct vt_stmt *stmt, int first, const struct vt_row_end *end)
+/* The columns about the end of an allocation, from `first` on; `last` is the newest one. */
+static void bind_end(struct vt_stmt *stmt, int first, int last, const struct vt_row_end *end)
 {
 	const struct vt_event_record *r = &end->record;
 
 	if (!end->event) {
 		for (int i = 0; i < 9; i++)
 			vt_stmt_bind_null(stmt, first + i);
+		vt_stmt_bind_null(stmt, last);
 		return;
 	}
 	bind_u64(stmt, first, end->event);
@@ -73,6 +75,7 @@ static void bind_end(struct vt_stmt *stmt, int first, const struct vt_row_end *e
 	bind_id(stmt, first + 6, r->scope);
 	bind_id(stmt, first + 7, r->node_class);
 	bind_sequence(stmt, first + 8, r->node_sequence);
+	bind_id(stmt, last, r->forward_python_stack);
 }
 
 static int write_allocation(struct vt_stmt *stmt, const struct vt_row_allocation *row)
@@ -96,7 +99,8 @@ static int write_allocation(struct vt_stmt *stmt, const struct vt_row_allocation
 	bind_sequence(stmt, 15, r->forward_sequence);
 	bind_u64(stmt, 16, r->allocated_bytes);
 	bind_u64(stmt, 17, r->reserved_bytes);
-	bind_end(stmt, 18, &row->end);
+	bind_id(stmt, 27, r->forward_python_stack);
+	bind_end(stmt, 18, 28, &row->end);
 	return vt_stmt_step(stmt);
 }
 
@@ -184,7 +188,7 @@ int vt_import_rows_flush(struct vt_import_rows *rows)
 	/* In order: an end may be taken back in the same batch. */
 	for (size_t i = 0; i < rows->updates.len && !rc; i++) {
 		bind_u64(rows->update, 1, rows->updates.items[i].id);
-		bind_end(rows->update, 2, &rows->updates.items[i].end);
+		bind_end(rows->update, 2, 11, &rows->updates.items[i].end);
 		rc = vt_stmt_step(rows->update);
 	}
 	rows->first_row += rows->waiting.len;

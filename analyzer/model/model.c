@@ -23,7 +23,8 @@ static const char allocation_sql[] =
 	"SELECT id, kind, device, address, size_bytes, thread, time_ns, native_stack, python_stack,"
 	" scope, node_class, node_sequence, forward_sequence, freed_event, freed_time_ns,"
 	" freed_thread, freed_native_stack, freed_python_stack, freed_scope, freed_node_class,"
-	" freed_node_sequence FROM allocation ORDER BY id";
+	" freed_node_sequence, forward_python_stack, freed_forward_python_stack"
+	" FROM allocation ORDER BY id";
 
 static void take_allocation(struct vt_model *model, struct vt_stmt *stmt)
 {
@@ -42,6 +43,8 @@ static void take_allocation(struct vt_model *model, struct vt_stmt *stmt)
 	a->node_class = id_at(stmt, 10);
 	a->node_sequence = sequence_at(stmt, 11);
 	a->forward_sequence = sequence_at(stmt, 12);
+	a->forward_python_stack = id_at(stmt, 21);
+	a->freed_forward_python_stack = id_at(stmt, 22);
 	a->container = VT_NO_INDEX;
 	a->freed_event = VT_NEVER;
 	a->freed_node_sequence = VT_NO_SEQUENCE;

@@ -35,6 +35,8 @@ struct vt_allocation {
 	uint32_t python_stack;
 	uint32_t freed_native_stack;
 	uint32_t freed_python_stack;
+	uint32_t forward_python_stack; /* of the call that created node_sequence; 0: unknown */
+	uint32_t freed_forward_python_stack;
 	uint32_t scope;
 	uint32_t freed_scope;
 	uint32_t node_class;

@@ -142,6 +142,55 @@ static void bad_files_are_refused_by_name(void **state)
 	assert_refused("newer.db", "schema 9");
 }
 
+/* What the second schema added, taken away. */
+static void make_first_schema(const char *path)
+{
+	struct vt_db *db = NULL;
+
+	make(path);
+	assert_int_equal(vt_db_open(&db, path, VT_DB_WRITE, NULL), 0);
+	assert_int_equal(vt_db_exec(db,
+		"DROP TABLE probe; DROP TABLE tensor; DROP TABLE torch_module;"
+		"DROP TABLE tensor_role;"
+		"ALTER TABLE allocation DROP COLUMN forward_python_stack;"
+		"ALTER TABLE allocation DROP COLUMN freed_forward_python_stack;"
+		"INSERT INTO allocation (id, kind, device, address, size_bytes, stream, function,"
+		" thread, time_ns, allocated_bytes, reserved_bytes)"
+		" VALUES (1,2,0,4096,512,0,1,1,0,0,0);"
+		"PRAGMA user_version=1"), 0);
+	assert_int_equal(vt_db_make_single_file(db), 0);
+	vt_db_close(db);
+}
+
+static void a_first_schema_is_read_as_it_is(void **state)
+{
+	struct vt_db *db = NULL;
+
+	(void)state;
+	make_first_schema("first.db");
+	assert_int_equal(vt_db_open(&db, "first.db", VT_DB_READ, NULL), 0);
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM tensor"), 0);
+	assert_int_equal(unit_int(db, "SELECT size_bytes FROM allocation"
+				      " WHERE forward_python_stack IS NULL"), 512);
+	assert_int_equal(unit_int(db, "PRAGMA user_version"), 1);
+	vt_db_close(db);
+}
+
+static void a_first_schema_is_completed_by_a_writer(void **state)
+{
+	struct vt_db *db = NULL;
+
+	(void)state;
+	make_first_schema("going-on.db");
+	assert_int_equal(vt_db_open(&db, "going-on.db", VT_DB_WRITE, NULL), 0);
+	vt_db_close(db);
+	assert_int_equal(vt_db_open(&db, "going-on.db", VT_DB_READ, NULL), 0);
+	assert_int_equal(unit_int(db, "PRAGMA user_version"), VT_DB_SCHEMA_VERSION);
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM allocation"
+				      " WHERE freed_forward_python_stack IS NULL"), 1);
+	vt_db_close(db);
+}
+
 /* SQLite would take the log of a database that was deleted without it for the new one's. */
 static void a_log_of_a_deleted_database_is_not_taken_over(void **state)
 {
@@ -227,6 +276,8 @@ int main(void)
 		cmocka_unit_test(what_exists_is_never_replaced),
 		cmocka_unit_test(a_neighbour_with_the_name_of_a_draft_is_not_touched),
 		cmocka_unit_test(bad_files_are_refused_by_name),
+		cmocka_unit_test(a_first_schema_is_read_as_it_is),
+		cmocka_unit_test(a_first_schema_is_completed_by_a_writer),
 		cmocka_unit_test(a_log_of_a_deleted_database_is_not_taken_over),
 		cmocka_unit_test(no_permission_is_one_clear_line),
 		cmocka_unit_test(a_failed_prepare_only_shows_at_the_step),

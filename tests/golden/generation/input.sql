@@ -107,7 +107,10 @@ INSERT INTO native_stack VALUES
 	(2, 6, 3),
 	(3, 9, 3),
 	(4, 12, 3);
-INSERT INTO allocation VALUES
+INSERT INTO allocation (id, kind, device, address, size_bytes, stream, function, thread, time_ns, native_stack, python_stack,
+	scope, node_class, node_sequence, forward_sequence, allocated_bytes, reserved_bytes, freed_event, freed_time_ns,
+	freed_thread, freed_function, freed_native_stack, freed_python_stack, freed_scope, freed_node_class,
+	freed_node_sequence) VALUES
 	(1, 3, 0, 11, 1073741824, 0, 11, 4242, 1000000, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
 	(3, 3, 0, 12, 1073741824, 0, 11, 4242, 3000000, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
 	(5, 3, 1, 13, 1073741824, 0, 11, 4242, 5000000, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),

@@ -45,7 +45,10 @@ INSERT INTO native_stack VALUES
 	(4, 9, 2),
 	(5, 10, 2),
 	(6, 1, 1);
-INSERT INTO allocation VALUES
+INSERT INTO allocation (id, kind, device, address, size_bytes, stream, function, thread, time_ns, native_stack, python_stack,
+	scope, node_class, node_sequence, forward_sequence, allocated_bytes, reserved_bytes, freed_event, freed_time_ns,
+	freed_thread, freed_function, freed_native_stack, freed_python_stack, freed_scope, freed_node_class,
+	freed_node_sequence) VALUES
 	(1, 2, 0, 139637976727552, 2147483648, 0, 1, 77, 1000000, 1, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
 	(2, 2, 0, 139640124211200, 536870912, 0, 1, 77, 2000000, 1, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
 	(3, 4, 0, 139637976727552, 1073741824, 0, 5, 77, 3000000, 2, NULL, NULL, NULL, NULL, NULL, 0, 0, 7, 7000000, 77, 4, 6, NULL, NULL, NULL, NULL),

@@ -243,7 +243,10 @@ INSERT INTO native_stack VALUES
 	(14, 38, 4),
 	(15, 41, 3),
 	(16, 44, 3);
-INSERT INTO allocation VALUES
+INSERT INTO allocation (id, kind, device, address, size_bytes, stream, function, thread, time_ns, native_stack, python_stack,
+	scope, node_class, node_sequence, forward_sequence, allocated_bytes, reserved_bytes, freed_event, freed_time_ns,
+	freed_thread, freed_function, freed_native_stack, freed_python_stack, freed_scope, freed_node_class,
+	freed_node_sequence) VALUES
 	(1, 2, 0, 139637976727552, 12884901888, 0, 1, 4242, 1000000, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
 	(2, 1, 0, 139637976727552, 335544320, 0, 100, 4242, 2000000, 1, 1, NULL, NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
 	(3, 1, 0, 139638312271872, 100663296, 0, 100, 4242, 3000000, 1, 2, NULL, NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/database/db_older.h"
+
+#include <stddef.h>
+
+/* Version 2: what the probe saw, and where forward calls stood. */
+#define TABLES_2(temporary)                                                                        \
+	"CREATE " temporary " TABLE probe (id INTEGER PRIMARY KEY, event, time_ns, duration_ns,"   \
+	" thread, reason, tensors);"                                                               \
+	"CREATE " temporary " TABLE tensor (id INTEGER PRIMARY KEY, event, probe, device, address,"\
+	" size_bytes, role, flags, name, holder, dtype, shape);"                                   \
+	"CREATE " temporary " TABLE torch_module (id INTEGER PRIMARY KEY, event, probe, address,"  \
+	" class, name, holder, root_address);"                                                     \
+	"CREATE " temporary " TABLE tensor_role (id INTEGER PRIMARY KEY, name);"
+
+/* A temporary view hides the table of its name. */
+static const char read_2[] =
+	"PRAGMA temp_store=MEMORY;" TABLES_2("TEMP")
+	"CREATE TEMP VIEW allocation AS SELECT *, NULL AS forward_python_stack,"
+	" NULL AS freed_forward_python_stack FROM main.allocation";
+
+static const char write_2[] =
+	"BEGIN IMMEDIATE;" TABLES_2("")
+	"ALTER TABLE allocation ADD COLUMN forward_python_stack INTEGER;"
+	"ALTER TABLE allocation ADD COLUMN freed_forward_python_stack INTEGER;"
+	"PRAGMA user_version=2; COMMIT";
+
+const char *vt_db_older_sql(int version, int is_reader)
+{
+	if (version >= 2)
+		return NULL;
+	return is_reader ? read_2 : write_2;
+}
