@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: MIT
+"""The recording that is scored: its births in order, its stages, and books that are kept without vtrace's report."""
+import sqlite3
+from contextlib import closing
+
+from recording import read_ledger
+
+BLOCK = "(SELECT id FROM memory_kind WHERE name = 'block')"
+RESYNC = 64  # births that one run may have and the other not, before it is the same again
+
+
+class Recorded:
+    def __init__(self, database):
+        self.database = database
+
+    def query(self, sql, *arguments):
+        with closing(sqlite3.connect(f"file:{self.database}?mode=ro", uri=True)) as connection:
+            return connection.execute(sql, arguments).fetchall()
+
+    def births(self, device):
+        return self.query(f"SELECT id, size_bytes FROM allocation WHERE kind = {BLOCK} AND device = ? ORDER BY id",
+                          device)
+
+    def devices(self):
+        return [row[0] for row in self.query(f"SELECT DISTINCT device FROM allocation WHERE kind = {BLOCK}")]
+
+    def stages(self):
+        return [row[0] for row in self.query(
+            "SELECT s.text FROM mark m JOIN string s ON s.id = m.name JOIN mark_source o ON o.id = m.source"
+            " WHERE o.name = 'user' ORDER BY m.event")]
+
+
+def fits(size, requested):
+    """A block has the requested size rounded up, and up to 1 MiB more where the rest was not worth a block."""
+    return requested <= size <= requested + 512 + (1 << 20)
+
+
+def join(births, truth):
+    """{event of a birth in the scored run: its truth}, by order; what only one of the runs has is left out."""
+    joined, i, k = {}, 0, 0
+
+    def agree(i, k, n):
+        return all(fits(births[i + j][1], truth[k + j][0]) for j in range(n)
+                   if i + j < len(births) and k + j < len(truth))
+
+    while i < len(births) and k < len(truth):
+        if agree(i, k, 1):
+            joined[births[i][0]] = truth[k]
+            i, k = i + 1, k + 1
+            continue
+        step = next(((a, s - a) for s in range(1, RESYNC) for a in range(s + 1) if agree(i + a, k + s - a, 8)), None)
+        if step is None:
+            break
+        i, k = i + step[0], k + step[1]
+    return joined
+
+
+def books(recorded, ledger_path):
+    """(largest difference in bytes over every event, how many events were looked at); infinite where events lack.
+
+    Owners + cached + context is what is recorded: driver memory, with or without blocks in it, and the context.  So
+    the recorded driver memory is held against the simulator's ledger at each driver event, and at each birth the live
+    blocks and segments against what PyTorch's allocator says it has allocated and reserved.
+    """
+    ledger, nr_driver = against_ledger(recorded, read_ledger(ledger_path).recorded)
+    allocator, nr_births = against_allocator(recorded)
+    return max(ledger, allocator), nr_driver + nr_births
+
+
+def against_ledger(recorded, lines):
+    context = dict(recorded.query("SELECT id, context_bytes FROM device"))
+    events = recorded.query("SELECT op, kind, device, address, size_bytes FROM driver_event WHERE op != 'memory_info'"
+                            " ORDER BY event")
+    if len(events) != len(lines):
+        return float("inf"), 0
+    held, worst = {}, 0
+    for (op, kind, device, address, size), line in zip(events, lines):
+        if kind in ("segment", "pool", "array"):
+            if op == "alloc":
+                held[device, address] = size
+            elif op == "free":
+                held.pop((device, address), None)
+        elif kind == "vmm" and op in ("map", "unmap"):
+            held[device, address] = size if op == "map" else 0
+        used = sum(size for (on, _), size in held.items() if on == line.device)
+        if line.kind in ("device", "pool", "vmm"):
+            worst = max(worst, abs(used + (context.get(line.device) or 0) - line.used))
+    return worst, len(lines)
+
+
+def against_allocator(recorded):
+    rows = recorded.query("SELECT a.id, a.freed_event, k.name, a.device, a.size_bytes, a.allocated_bytes,"
+                          " a.reserved_bytes FROM allocation a JOIN memory_kind k ON k.id = a.kind")
+    events = []
+    for born, freed, kind, device, size, allocated, reserved in rows:
+        if kind in ("block", "segment", "vmm"):
+            events.append((born, kind, device, size, allocated, reserved))
+            if freed is not None:
+                events.append((freed, kind, device, -size, None, None))
+    blocks, segments, worst, looked = {}, {}, 0, 0
+    for _, kind, device, size, allocated, reserved in sorted(events, key=lambda e: (e[0], e[3] > 0)):
+        total = blocks if kind == "block" else segments
+        total[device] = total.get(device, 0) + size
+        if kind == "block" and size > 0:
+            looked += 1
+            worst = max(worst, abs(blocks[device] - allocated), abs(segments.get(device, 0) - reserved))
+    return worst, looked

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: MIT
+"""The two runs of a case: the one under observation, whose truth is kept, and the one under vtrace, which is scored."""
+import hashlib
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+from importlib import metadata
+
+from recorded import Recorded, books
+from recording import BUILD, PYTHON, SOURCE, TIMEOUT_S, clean_environment, vtrace
+from score import Case
+
+HERE = pathlib.Path(__file__).resolve().parent
+ORACLE = HERE / "oracle"
+PROFILE = "h100-80g"
+CACHE = pathlib.Path(os.environ.get("VTRACE_CACHE", pathlib.Path.home() / ".cache" / "vtrace")) / "accuracy"
+# What the device reads decides which way some programs go, and what it reads depends on what lay there before: that
+# is not the same in both runs.  So nothing is ever there but zeros.
+ENVIRONMENT = {"VTRACE_SIM_COPY_LIMIT": "1"}
+LIBRARIES = ("torch", "transformers", "peft", "diffusers", "timm", "accelerate", "torchvision")
+
+
+class Failed(Exception):
+    pass
+
+
+def version(library):
+    try:
+        return metadata.version(library)
+    except metadata.PackageNotFoundError:
+        return "-"
+
+
+def has(entry):
+    return all(version(library) != "-" for library in entry.options.get("needs", ()))
+
+
+def key(entry):
+    """Whatever the truth depends on; vtrace itself is not among it."""
+    text = hashlib.sha256(entry.name.encode())
+    for path in sorted(ORACLE.glob("*.py")) + [entry.file, HERE / "cases" / "stage.py"]:
+        text.update(path.read_bytes())
+    text.update(repr(ENVIRONMENT).encode())
+    text.update(" ".join(version(library) for library in LIBRARIES).encode())
+    return text.hexdigest()[:24]
+
+
+def profile(entry):
+    return entry.options.get("device", PROFILE)
+
+
+def environment(entry):
+    return ENVIRONMENT | entry.options.get("env", {})
+
+
+def find_truth(entry):
+    path = CACHE / f"{entry.name}-{key(entry)}.json"
+    if not path.exists():
+        CACHE.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=CACHE) as folder:
+            output = pathlib.Path(folder) / "truth.json"
+            done = subprocess.run(
+                [SOURCE / "tests" / "simulator" / "sim-run", BUILD, profile(entry), PYTHON, ORACLE / "main.py",
+                 entry.file, entry.name, output], cwd=folder, env=clean_environment(environment(entry)),
+                capture_output=True, text=True, timeout=TIMEOUT_S, stdin=subprocess.DEVNULL)
+            if done.returncode or not output.exists():
+                raise Failed(f"{entry.name}, observed: {done.stderr[-2000:]}")
+            for old in CACHE.glob(f"{entry.name}-*.json"):
+                old.unlink(missing_ok=True)
+            output.rename(path)
+    return json.loads(path.read_text())
+
+
+def record(entry, probe, folder):
+    """(recording, largest difference of its books, events looked at)"""
+    database, ledger = folder / "run.db", folder / "ledger"
+    extra = {"VTRACE_SIM_LEDGER": str(ledger), "VTRACE_PROBE": str(probe)}
+    done = vtrace("run", "--simulate", profile(entry), "-q", "-o", database, "--", PYTHON, entry.file, entry.name,
+                  cwd=folder, env=environment(entry) | extra)
+    if done.returncode:
+        raise Failed(f"{entry.name}, recorded: {done.stderr[-2000:]}")
+    recorded = Recorded(database)
+    return recorded, *books(recorded, ledger)
+
+
+def score(entry, probe):
+    """(scored case, difference of its books)"""
+    truth = find_truth(entry)
+    with tempfile.TemporaryDirectory() as folder:
+        recorded, difference, _ = record(entry, probe, pathlib.Path(folder))
+
+        def blocks_at(when, device):
+            done = vtrace("blocks", recorded.database, "--at", when, "--device", device, "--json")
+            if done.returncode:
+                raise Failed(f"{entry.name}, at {when}: {done.stderr}")
+            return json.loads(done.stdout)["blocks"]
+
+        return Case(entry.name, recorded, truth, blocks_at), difference

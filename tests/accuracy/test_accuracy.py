@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: MIT
+"""A few quick cases in every test run, all of them with the bounds of the whole set in the full one; and the scorer."""
+import sqlite3
+
+import pytest
+
+import accuracy
+import bounds
+import catalogue
+import recorded
+import runs
+import score
+
+QUICK = ("cnn", "chunked_checkpointed", "eight_bits", "recurrent", "two_devices")
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_bytes_at_the_peak_have_the_right_owner(name):
+    case, difference = runs.score(catalogue.read()[name], probe=1)
+    missed = [row for row in bounds.figures_of_one(case, difference) if not bounds.is_met(*row[1:])]
+    assert not missed, (missed, case.confusions().most_common(3))
+
+
+@pytest.mark.full
+def test_the_whole_set_meets_the_bounds():
+    assert accuracy.main([]) == 0
+
+
+# --- the scorer: what must be noticed ---
+
+MIB = 1 << 20
+
+
+def block(number, owner, size=MIB, provenance="frames"):
+    return {"id": number, "size_bytes": size, "owner": owner, "provenance": provenance, "kind": "block", "device": 0}
+
+
+def truth(owner, names=()):
+    return [MIB, owner, list(names), "somewhere"]
+
+
+def moment(*pairs):
+    """Blocks with their truths: (owner, truth, provenance)."""
+    blocks = [block(n, owner, provenance=more[0] if more else "frames") for n, (owner, _, *more) in enumerate(pairs)]
+    return score.Moment("now", blocks, {n: true for n, (_, true, *_) in enumerate(pairs) if true})
+
+
+def test_a_false_owner_is_wrong_and_an_unknown_one_is_unknown():
+    found = moment(("weights", truth("weights")), ("inputs", truth("logits")), ("unknown", truth("inputs")),
+                   ("weights/cast", truth("weights")))
+    assert (found.percent("right"), found.percent("wrong"), found.percent("unknown")) == (50, 25, 25)
+    assert found.confusions["logits", "inputs"] == MIB
+
+
+def test_bytes_without_truth_are_not_right():
+    found = moment(("weights", truth("weights")), ("weights", None))
+    assert (found.percent("right"), found.percent("without truth")) == (50, 50)
+
+
+def test_wrong_with_certainty_is_counted_apart():
+    found = moment(("inputs", truth("logits"), "autograd"), ("inputs", truth("logits"), "frames"))
+    assert (found.percent("wrong"), found.percent("wrong, certain")) == (100, 50)
+
+
+def test_a_kind_of_activation_counts_for_recall_and_not_for_right():
+    found = moment(("activations/mlp", truth("activations/norm")), ("activations/norm", truth("activations/norm")))
+    assert found.percent("right") == 100
+    assert (found.truth["activations/norm"], found.both["activations/norm"], found.got["activations/mlp"]) == (
+        2 * MIB, MIB, MIB)
+
+
+@pytest.mark.parametrize("owner, verdict", (("weights/a.b.weight", "right"), ("weights/model.a.b.weight", "right"),
+                                            ("weights/c.weight", "wrong"), ("weights", "wrong")))
+def test_a_path_is_right_only_if_it_ends_in_the_full_name(owner, verdict):
+    found = moment((owner, truth("weights", ["a.b.weight"]), "names"))
+    assert found.paths == {verdict: MIB}
+
+
+def test_births_are_joined_by_order_past_what_only_one_run_has():
+    sizes = [(n + 1) * 8 * MIB for n in range(40)]
+    births = [(100 + n, size) for n, size in enumerate(sizes)]
+    truths = [[size, f"owner {n}", [], ""] for n, size in enumerate(sizes)]
+    truths.insert(20, [3, "only observed", [], ""])
+    joined = recorded.join(births, truths)
+    assert len(joined) == 40
+    assert all(joined[100 + n][1] == f"owner {n}" for n in range(40))
+
+
+def test_births_of_other_sizes_are_not_joined():
+    assert not recorded.join([(1, 8 * MIB)] * 30, [[64 * MIB, "weights", [], ""]] * 30)
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("books")
+    return runs.record(catalogue.read()["cnn"], 1, folder), folder
+
+
+def test_the_books_close_at_every_event(recording):
+    (_, difference, looked), _ = recording
+    assert difference == 0
+    assert looked > 100
+
+
+@pytest.mark.parametrize("change", (
+    "UPDATE allocation SET size_bytes = size_bytes + 512 WHERE id = (SELECT max(id) FROM allocation WHERE kind = 1)",
+    "UPDATE device SET context_bytes = context_bytes + 1",
+    "DELETE FROM allocation WHERE id = (SELECT min(id) FROM allocation WHERE kind = 1)",
+    "DELETE FROM allocation WHERE id = (SELECT min(id) FROM allocation WHERE kind = 2)"))
+def test_the_books_do_not_close_after_a_forgery(recording, tmp_path, change):
+    (found, _, _), folder = recording
+    forged = tmp_path / "forged.db"
+    forged.write_bytes(found.database.read_bytes())
+    with sqlite3.connect(forged) as connection:
+        connection.execute(change)
+    assert recorded.books(recorded.Recorded(forged), folder / "ledger")[0] > 0
+
+
+def test_every_bound_can_be_missed():
+    for _, _, relation, bound in bounds.figures([], [], [0]):
+        assert not bounds.is_met(None, relation, bound)
+        assert not bounds.is_met(bound + 1 if relation == bounds.AT_MOST else bound - 1, relation, bound)
