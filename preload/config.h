@@ -22,7 +22,9 @@
 	NUMBER(exit_wait_s, "VTRACE_EXIT_WAIT", 10, 3600,                                          \
 		"seconds that the end of the program may wait for the database")                   \
 	NUMBER(collect, "VTRACE_COLLECT", 1, 1, "0: do not start `vtrace collect`")                \
-	NUMBER(stacks, "VTRACE_STACKS", 128, 512, "native frames kept per stack, 0: none")
+	NUMBER(stacks, "VTRACE_STACKS", 128, 512, "native frames kept per stack, 0: none")         \
+	NUMBER(probe, "VTRACE_PROBE", 1, 1,                                                        \
+		"0: never look at the program's own Python objects for the names of tensors")
 
 struct vt_config {
 #define VT_CONFIG_TEXT(field, variable, standard, what) const char *field;

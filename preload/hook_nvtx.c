@@ -16,6 +16,7 @@
 #include "preload/guard.h"
 #include "preload/nvtx_abi.h"
 #include "preload/nvtx_names.h"
+#include "preload/probe.h"
 #include "preload/real.h"
 #include "preload/tracker.h"
 
@@ -40,6 +41,8 @@ static void record(enum vt_mark_kind kind, const struct vt_nvtx_name *name)
 		return;
 	vt_tracker_mark(kind, VT_SOURCE_NVTX, name ? name->text : NULL, name ? name->len : 0);
 	vt_guard_leave();
+	if (kind == VT_MARK_POINT)
+		vt_probe_note_mark();
 }
 
 static void read_name(struct vt_nvtx_name *name, const struct vt_nvtx_event *event)

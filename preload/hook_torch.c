@@ -13,6 +13,7 @@
 #include "preload/devices.h"
 #include "preload/export.h"
 #include "preload/guard.h"
+#include "preload/probe.h"
 #include "preload/torch_ranges.h"
 #include "preload/torch_real.h"
 #include "preload/tracker.h"
@@ -70,6 +71,7 @@ static void record_block(const void *pointer, int64_t size, uint64_t allocated, 
 		return;
 	vt_tracker_event(&event);
 	vt_guard_leave();
+	vt_probe_note_block(&event);
 }
 
 static void record_out_of_memory(int64_t size, uint64_t allocated, uint64_t reserved,
@@ -91,6 +93,7 @@ static void record_out_of_memory(int64_t size, uint64_t allocated, uint64_t rese
 	/* The first request of all may be the one that fails. */
 	vt_devices_note(device.index, NULL);
 	vt_guard_leave();
+	vt_probe_note_out_of_memory();
 }
 
 /*

@@ -8,15 +8,23 @@
 #include "preload/journal.h"
 
 #define TABLE_BITS 16		/* scopes, type names, node classes: hundreds, thousands at most */
+/*
+ * Names of tensors: five per parameter of a model with 25,000 of them.  A table of their own, for a
+ * full one would have every later scope written each time.
+ */
+#define NAME_TABLE_BITS 18
 #define LONGEST_STRING 4096u
 
 static struct {
-	struct vt_ids ids;
+	struct vt_ids ids;	/* gives out the ids of both */
+	struct vt_ids names;
 } g;
 
 int vt_intern_reset(void)
 {
-	return vt_ids_reset(&g.ids, TABLE_BITS);
+	int err = vt_ids_reset(&g.ids, TABLE_BITS);
+
+	return err ? err : vt_ids_reset(&g.names, NAME_TABLE_BITS);
 }
 
 static int write_string(uint32_t id, const char *text, size_t len)
@@ -35,7 +43,7 @@ static int write_string(uint32_t id, const char *text, size_t len)
 	return 0;
 }
 
-uint32_t vt_intern_string(const char *text, size_t len)
+static uint32_t intern(struct vt_ids *table, const char *text, size_t len)
 {
 	struct vt_key key;
 	uint32_t id;
@@ -45,12 +53,22 @@ uint32_t vt_intern_string(const char *text, size_t len)
 	if (len > LONGEST_STRING)
 		len = LONGEST_STRING;
 	key = vt_ids_key(text, len);
-	id = vt_ids_find(&g.ids, &key);
+	id = vt_ids_find(table, &key);
 	if (id)
 		return id;
 	id = vt_ids_next(&g.ids);
 	if (write_string(id, text, len))
 		return 0;
-	vt_ids_publish(&g.ids, &key, id);
+	vt_ids_publish(table, &key, id);
 	return id;
+}
+
+uint32_t vt_intern_string(const char *text, size_t len)
+{
+	return intern(&g.ids, text, len);
+}
+
+uint32_t vt_intern_name(const char *text, size_t len)
+{
+	return intern(&g.names, text, len);
 }

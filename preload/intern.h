@@ -19,6 +19,9 @@
  */
 uint32_t vt_intern_string(const char *text, size_t len);
 
+/* The same for names of the program's objects, of which there may be a hundred thousand. */
+uint32_t vt_intern_name(const char *text, size_t len);
+
 /* Forgets everything; called when a journal opens, before any other use. */
 int vt_intern_reset(void);
 

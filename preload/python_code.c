@@ -31,9 +31,18 @@ struct code {
 	int32_t first_line;
 };
 
+/*
+ * nn.Module._call_impl, since 2.1 within _wrapped_call_impl.  Each may get an id more than once
+ * (two threads).
+ */
+#define CALL_NAME "_call_impl"
+#define CALL_FILE "/torch/nn/modules/module.py"
+#define MOST_CALLS 8
+
 static struct {
 	struct vt_memo memo;
 	struct vt_ids ids;
+	uint32_t calls[MOST_CALLS];	/* atomic: ids, 0 = none */
 } g;
 
 static struct code read_code(const struct vt_python_abi *abi, const void *address)
@@ -85,6 +94,35 @@ static struct vt_memo_key key_of(const struct vt_python_abi *abi, const void *ad
 	return key;
 }
 
+static int ends_with(const char *text, size_t len, const char *end)
+{
+	size_t end_len = strlen(end);
+
+	return len >= end_len && !memcmp(text + len - end_len, end, end_len);
+}
+
+static void note_call(uint32_t id)
+{
+	for (int i = 0; i < MOST_CALLS; i++) {
+		uint32_t none = 0;
+
+		if (__atomic_compare_exchange_n(&g.calls[i], &none, id, 0, __ATOMIC_RELAXED,
+						__ATOMIC_RELAXED))
+			return;
+	}
+}
+
+int vt_python_code_is_call(uint32_t id)
+{
+	for (int i = 0; i < MOST_CALLS; i++) {
+		uint32_t call = __atomic_load_n(&g.calls[i], __ATOMIC_RELAXED);
+
+		if (!call || call == id)
+			return call != 0;
+	}
+	return 0;
+}
+
 static __attribute__((noinline)) uint32_t write_code(const struct vt_python_abi *abi,
 						     const struct code *code)
 {
@@ -116,6 +154,8 @@ static __attribute__((noinline)) uint32_t write_code(const struct vt_python_abi 
 		memcpy(record->bytes + file_len + name_len,
 		       (const char *)code->table + abi->bytes_data, table_len);
 	vt_journal_commit(record, slot, bytes, VT_RECORD_PYTHON_CODE);
+	if (ends_with(name, name_len, CALL_NAME) && ends_with(file, file_len, CALL_FILE))
+		note_call(id);
 	return id;
 }
 
@@ -148,5 +188,6 @@ uint32_t vt_python_code_id(const struct vt_python_abi *abi, const void *address)
 int vt_python_code_reset(void)
 {
 	vt_memo_clear(&g.memo);
+	memset(g.calls, 0, sizeof(g.calls));
 	return vt_ids_reset(&g.ids, TABLE_BITS);
 }

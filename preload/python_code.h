@@ -18,6 +18,9 @@
  */
 uint32_t vt_python_code_id(const struct vt_python_abi *abi, const void *code);
 
+/* Whether the code with this id is what PyTorch runs when a module is called. */
+int vt_python_code_is_call(uint32_t id);
+
 /*
  * Forgets all ids; called when a journal opens.  Returns 0 or -ENOMEM (then every use writes a
  * record).

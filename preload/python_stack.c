@@ -12,6 +12,7 @@
 #include "preload/python_self.h"
 #include "preload/real.h"
 #include "preload/stacks.h"
+#include "preload/thread_state.h"
 #include "preload/info.h"
 
 /* Entry frames lie between frames with code; a chain longer than this is damaged. */
@@ -35,7 +36,7 @@ static struct {
 } g;
 
 /* The interpreter is the program itself or in the global scope; an embedder may have hidden it. */
-static void *find_symbol(const char *symbol)
+void *vt_python_stack_symbol(const char *symbol)
 {
 	void *address = vt_real_symbol_global(symbol);
 
@@ -44,7 +45,7 @@ static void *find_symbol(const char *symbol)
 
 static void search(void)
 {
-	enum vt_python_answer answer = vt_python_abi_find(&g.python, find_symbol);
+	enum vt_python_answer answer = vt_python_abi_find(&g.python, vt_python_stack_symbol);
 	enum state state = STATE_ABSENT;
 
 	if (answer == VT_PYTHON_READY) {
@@ -142,8 +143,10 @@ static const void *innermost_frame(const struct vt_python *python)
 static unsigned int walk(const struct vt_python *python, struct vt_python_frame *frames)
 {
 	const void *frame = innermost_frame(python), *code;
+	struct vt_thread *thread = vt_thread_self();
 	unsigned int nr = 0, steps;
 
+	thread->module_call = 0;
 	for (steps = 0; frame && nr < VT_STACK_MAX_FRAMES && steps < LONGEST_CHAIN; steps++) {
 		code = code_of(python, frame);
 		if (code) {
@@ -151,6 +154,8 @@ static unsigned int walk(const struct vt_python *python, struct vt_python_frame 
 			frames[nr].instruction_bytes = instruction_bytes(&python->abi, frame, code);
 			frames[nr].reserved = 0;
 			vt_python_self_find(python, frame, code, &frames[nr]);
+			if (frames[nr].self_type && vt_python_code_is_call(frames[nr].code))
+				thread->module_call = frames[nr].self_address;
 			nr++;
 		}
 		frame = vt_python_read_pointer(frame, python->abi.frame_previous);
@@ -158,12 +163,17 @@ static unsigned int walk(const struct vt_python *python, struct vt_python_frame 
 	return nr;
 }
 
+const struct vt_python *vt_python_stack_interpreter(void)
+{
+	return is_ready() && !g.python.is_finalizing() ? &g.python : NULL;
+}
+
 uint32_t vt_python_stack_capture(void)
 {
 	struct vt_python_frame frames[VT_STACK_MAX_FRAMES];
 	unsigned int nr;
 
-	if (!is_ready() || g.python.is_finalizing())
+	if (!vt_python_stack_interpreter())
 		return 0;
 	nr = walk(&g.python, frames);
 	return nr ? vt_stacks_intern_python(frames, nr) : 0;

@@ -31,12 +31,23 @@
 
 #include <stdint.h>
 
+#include "preload/python_abi.h"
+
 /*
  * Interns the calling thread's Python stack.  Returns its id, or 0: no interpreter, one of an
  * unknown version, a thread without Python frames, or an interpreter that is shutting down.
  * Context: hook, journal open.  Any thread.
  */
 uint32_t vt_python_stack_capture(void);
+
+/*
+ * The interpreter of this process, or NULL: none that is known, or it is shutting down.
+ * Context: hook, journal open.  Any thread.
+ */
+const struct vt_python *vt_python_stack_interpreter(void);
+
+/* The address of one of its functions, or NULL.  Slow: keep it.  Context: hook. */
+void *vt_python_stack_symbol(const char *symbol);
 
 /*
  * Forgets every id handed out and looks for the interpreter anew; called when a journal opens,

@@ -28,6 +28,9 @@ struct vt_thread {
 	uint64_t node_sequence;		/* valid while node_class != 0 */
 	uint64_t forward_sequence;	/* last number given to a node here, plus 1; 0 = none */
 
+	/* Outermost module whose call this thread was in at the last event, 0 = none. */
+	uint64_t module_call;
+
 	/* Which recording the ids above belong to: a fork child or a new journal starts anew. */
 	uint32_t generation;
 };

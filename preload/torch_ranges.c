@@ -12,6 +12,7 @@
 
 #include "preload/guard.h"
 #include "preload/intern.h"
+#include "preload/probe.h"
 #include "preload/thread_state.h"
 #include "preload/torch_real.h"
 #include "preload/tracker.h"
@@ -95,6 +96,7 @@ static void end(const void *range, void *context)
 	depth = depth_of(vt_thread_self(), vt_intern_string(name, strlen(name)));
 	while (depth-- > 0)
 		vt_tracker_mark(VT_MARK_END, VT_SOURCE_RECORD_FUNCTION, NULL, 0);
+	vt_probe_note_range_end(name);
 }
 
 /*

@@ -7,6 +7,7 @@
 #include "preload/early.h"
 #include "preload/intern.h"
 #include "preload/journal.h"
+#include "preload/probe_known.h"
 #include "preload/python_stack.h"
 #include "preload/session.h"
 #include "preload/stacks.h"
@@ -70,6 +71,8 @@ void vt_tracker_event(struct vt_event_record *event)
 	if (vt_journal_is_recording())
 		fill(event);
 	append(event, sizeof(*event), VT_RECORD_EVENT);
+	if (event->op == VT_OP_FREE || event->op == VT_OP_UNMAP)
+		vt_probe_known_note_free(event->address);
 	errno = saved;
 }
 

@@ -16,6 +16,7 @@
 #include "preload/python_stack.h"
 #include "preload/real.h"
 #include "preload/stacks.h"
+#include "preload/thread_state.h"
 
 #define MOST_RECORDS 100000
 #define EXPORT	     __attribute__((visibility("default")))
@@ -51,6 +52,14 @@ void vt_journal_commit(void *record, uint64_t slot, size_t bytes, enum vt_record
 		abort();
 	g.record[g.nr_records++] = head;
 	pthread_mutex_unlock(&g.lock);
+}
+
+/* The recorder's is in static thread-local storage, of which an interpreter leaves too little. */
+struct vt_thread *vt_thread_self(void)
+{
+	static __thread struct vt_thread self;
+
+	return &self;
 }
 
 void vt_info_once(const char *key, const char *value)

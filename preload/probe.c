@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Two kinds of reasons.  Landmarks come few times in a run, and afterwards something has a name
+ * that had none: the first calls of a module tree, the first two optimizer steps, being out of
+ * memory.  The others (a new peak, a mark) may come at any time.
+ *
+ * Budget: INITIAL_NS at the start and a thousandth of the time since then.  A landmark looks as
+ * long as anything is left, so that it may overdraw once; the others only where the last duration
+ * fits.
+ */
+#include "preload/probe.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <time.h>
+
+#include "preload/config.h"
+#include "preload/probe_api.h"
+#include "preload/probe_program.h"
+#include "preload/probe_records.h"
+#include "preload/sys.h"
+#include "preload/thread_state.h"
+#include "preload/tracker.h"
+
+#define INITIAL_NS   50000000ull
+#define SHARE	     1000u	/* of the run's time */
+#define MOST_NS	     400000000ull /* one look stops here and keeps what it has */
+#define PAUSE_FACTOR 10u	/* between two looks, times the last one's duration */
+#define RETRY_NS     1000000u	/* after one that was not possible then */
+
+/*
+ * A first allocation that is worth a look: smaller blocks come from the allocator's small pool.
+ * Until a module was called programs load their parameters, and a peak is new at almost every one.
+ */
+#define FIRST_PEAK_BYTES (1ull << 20)
+#define LOADING_NS	 10000000000ull
+#define MOST_DEVICES	 64
+
+#define MOST_MODULES	 64u	/* remembered callees, power of two */
+#define LANDMARK_MODULES 4u
+#define LANDMARK_STEPS	 2u
+#define STEP_PREFIX	 "Optimizer.step#" /* torch.optim.Optimizer.profile_hook_step */
+
+/* X(name, text, whether a landmark); the first that applies is the one recorded. */
+#define REASONS(X)                                                                                 \
+	X(OUT_OF_MEMORY, "out of memory", 1)                                                       \
+	X(STEP, "optimizer step", 1)                                                               \
+	X(CALL, "module call", 1)                                                                  \
+	X(MARK, "mark", 0)                                                                         \
+	X(PEAK, "peak", 0)
+
+enum reason {
+#define ROW(name, text, landmark) REASON_##name,
+	REASONS(ROW)
+#undef ROW
+	NR_REASONS,
+};
+
+static const struct {
+	const char *text;
+	int is_landmark;
+} reasons[] = {
+#define ROW(name, text, landmark) { text, landmark },
+	REASONS(ROW)
+#undef ROW
+};
+
+/* All of it atomic, relaxed: a look too many or too few does no harm. */
+static struct {
+	uint32_t generation;	/* the recording that the rest belongs to */
+	uint32_t requested;	/* bit per reason */
+	uint32_t is_queued;
+	uint64_t start_ns;
+	uint64_t spent_ns;
+	uint64_t last_ns;	/* duration of the last look */
+	uint64_t not_before_ns;
+	uint64_t modules[MOST_MODULES];
+	uint32_t nr_modules;
+	uint32_t nr_steps;
+	uint64_t peak_bytes[MOST_DEVICES];
+	uint64_t next_peak_bytes[MOST_DEVICES];
+} g;
+
+#define LOAD(field)	    __atomic_load_n(&g.field, __ATOMIC_RELAXED)
+#define STORE(field, value) __atomic_store_n(&g.field, (value), __ATOMIC_RELAXED)
+
+static void start_anew(uint32_t generation)
+{
+	memset(&g, 0, sizeof(g));
+	for (int i = 0; i < MOST_DEVICES; i++)
+		g.next_peak_bytes[i] = FIRST_PEAK_BYTES;
+	g.start_ns = vt_sys_now_ns(CLOCK_MONOTONIC);
+	STORE(generation, generation);
+}
+
+static int is_on(void)
+{
+	uint32_t generation;
+
+	if (!vt_tracker_is_active() || !vt_config()->probe)
+		return 0;
+	generation = vt_thread_generation();
+	if (LOAD(generation) != generation)
+		start_anew(generation);
+	return 1;
+}
+
+static int64_t balance_ns(uint64_t now_ns)
+{
+	return (int64_t)(INITIAL_NS + (now_ns - LOAD(start_ns)) / SHARE) - (int64_t)LOAD(spent_ns);
+}
+
+static int is_affordable(enum reason reason, uint64_t now_ns)
+{
+	int64_t balance = balance_ns(now_ns);
+
+	if (reasons[reason].is_landmark)
+		return balance > 0;
+	return balance >= (int64_t)LOAD(last_ns) && now_ns >= LOAD(not_before_ns);
+}
+
+/* The peaks that are worth a look from here on. */
+static void raise_peaks(uint64_t now_ns)
+{
+	int is_loading = !LOAD(nr_modules) && now_ns < LOAD(start_ns) + LOADING_NS;
+
+	for (int i = 0; i < MOST_DEVICES; i++) {
+		uint64_t peak = LOAD(peak_bytes[i]);
+		uint64_t more = is_loading ? peak : peak / 20;
+
+		if (peak)
+			STORE(next_peak_bytes[i],
+			      peak + (more < FIRST_PEAK_BYTES ? FIRST_PEAK_BYTES : more));
+	}
+}
+
+static void account(uint64_t start_ns, uint64_t end_ns)
+{
+	uint64_t duration = end_ns - start_ns;
+
+	STORE(spent_ns, LOAD(spent_ns) + duration);
+	STORE(last_ns, duration);
+	STORE(not_before_ns, end_ns + PAUSE_FACTOR * duration);
+	raise_peaks(end_ns);
+}
+
+static enum reason first_of(uint32_t bits)
+{
+	return (enum reason)__builtin_ctz(bits);
+}
+
+/* Returns -1 where an exception of the host is to go on. */
+static int look(const struct vt_probe_api *api, enum reason reason)
+{
+	uint64_t start_ns = vt_sys_now_ns(CLOCK_MONOTONIC), end_ns;
+	enum vt_probe_answer answer;
+
+	if (vt_probe_records_begin() < 0)
+		return 0;
+	answer = vt_probe_program_run(api, start_ns + MOST_NS);
+	end_ns = vt_sys_now_ns(CLOCK_MONOTONIC);
+	vt_probe_records_end(start_ns, end_ns - start_ns, reasons[reason].text);
+	account(start_ns, end_ns);
+	return answer == VT_PROBE_RAISED ? -1 : 0;
+}
+
+/* Called by the interpreter: main thread, GIL held, between two instructions. */
+static int run_pending(void *context)
+{
+	const struct vt_probe_api *api;
+	uint32_t bits;
+	int saved = errno, rc = 0;
+
+	(void)context;
+	STORE(is_queued, 0);
+	bits = __atomic_exchange_n(&g.requested, 0, __ATOMIC_RELAXED);
+	api = bits && is_on() ? vt_probe_api_find() : NULL;
+	if (api && vt_probe_program_can_run(api)) {
+		rc = look(api, first_of(bits));
+	} else if (api) {
+		__atomic_fetch_or(&g.requested, bits, __ATOMIC_RELAXED);
+		STORE(not_before_ns, vt_sys_now_ns(CLOCK_MONOTONIC) + RETRY_NS);
+	}
+	errno = saved;
+	return rc;
+}
+
+static void queue(void)
+{
+	const struct vt_probe_api *api = vt_probe_api_find();
+
+	if (!api || __atomic_exchange_n(&g.is_queued, 1, __ATOMIC_RELAXED))
+		return;
+	/* Its queue is full: what was requested is still wanted at the next event. */
+	if (api->Py_AddPendingCall(run_pending, NULL))
+		STORE(is_queued, 0);
+}
+
+static void request(enum reason reason, uint64_t now_ns)
+{
+	if (!is_affordable(reason, now_ns))
+		return;
+	__atomic_fetch_or(&g.requested, 1u << reason, __ATOMIC_RELAXED);
+	queue();
+}
+
+/* Whether this thread works for a module tree whose call was not seen before. */
+static int is_new_call(void)
+{
+	uint64_t module = vt_thread_self()->module_call;
+	uint64_t *place;
+
+	if (!module)
+		return 0;
+	place = &g.modules[(module * 0x9e3779b97f4a7c15ull >> 32) % MOST_MODULES];
+	if (__atomic_load_n(place, __ATOMIC_RELAXED) == module ||
+	    LOAD(nr_modules) >= LANDMARK_MODULES)
+		return 0;
+	__atomic_store_n(place, module, __ATOMIC_RELAXED);
+	STORE(nr_modules, LOAD(nr_modules) + 1);
+	return 1;
+}
+
+static int is_new_peak(const struct vt_event_record *event)
+{
+	uint64_t bytes = event->allocated_bytes;
+
+	if (event->device < 0 || event->device >= MOST_DEVICES ||
+	    bytes <= LOAD(peak_bytes[event->device]))
+		return 0;
+	STORE(peak_bytes[event->device], bytes);
+	return bytes >= LOAD(next_peak_bytes[event->device]);
+}
+
+void vt_probe_note_block(const struct vt_event_record *event)
+{
+	int saved = errno;
+
+	if (!event->time_ns || !is_on())
+		return;
+	if (is_new_peak(event))
+		request(REASON_PEAK, event->time_ns);
+	if (is_new_call())
+		request(REASON_CALL, event->time_ns);
+	if (LOAD(requested) && !LOAD(is_queued) && event->time_ns >= LOAD(not_before_ns))
+		queue();
+	errno = saved;
+}
+
+static void note(enum reason reason)
+{
+	int saved = errno;
+
+	if (is_on())
+		request(reason, vt_sys_now_ns(CLOCK_MONOTONIC));
+	errno = saved;
+}
+
+void vt_probe_note_out_of_memory(void)
+{
+	note(REASON_OUT_OF_MEMORY);
+}
+
+void vt_probe_note_mark(void)
+{
+	note(REASON_MARK);
+}
+
+void vt_probe_note_range_end(const char *name)
+{
+	if (strncmp(name, STEP_PREFIX, strlen(STEP_PREFIX)) || LOAD(nr_steps) >= LANDMARK_STEPS)
+		return;
+	STORE(nr_steps, LOAD(nr_steps) + 1);
+	note(REASON_STEP);
+}

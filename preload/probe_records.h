@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_PRELOAD_PROBE_RECORDS_H
+#define VT_PRELOAD_PROBE_RECORDS_H
+
+/*
+ * What a probe writes: tensors and modules, each once as long as it stays true (probe_known.h),
+ * and at its end itself.
+ *
+ * Context: journal open, the thread of the probe.  Texts are UTF-8 and borrowed.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct vt_probe_text {
+	const char *bytes;
+	size_t len;
+};
+
+struct vt_probe_tensor {
+	uint64_t address;	/* of the storage */
+	uint64_t size_bytes;
+	int32_t device;
+	uint32_t role;		/* enum vt_role */
+	uint32_t flags;		/* enum vt_tensor_flag */
+	struct vt_probe_text name, holder, dtype, shape;
+};
+
+struct vt_probe_module {
+	uint64_t address;
+	uint64_t root_address;
+	struct vt_probe_text class_name, name, holder;
+};
+
+/* The number of the probe that begins, from 1 in each recording, or -ENOMEM. */
+int vt_probe_records_begin(void);
+
+/* Whether the journal has it already; looks at address, role, name and holder only. */
+int vt_probe_records_has_tensor(const struct vt_probe_tensor *tensor);
+void vt_probe_records_tensor(const struct vt_probe_tensor *tensor);
+
+/* Does nothing where the journal has it already. */
+void vt_probe_records_module(const struct vt_probe_module *module);
+
+/* Writes the probe's own record; `reason` is a literal. */
+void vt_probe_records_end(uint64_t start_ns, uint64_t duration_ns, const char *reason);
+
+#endif
