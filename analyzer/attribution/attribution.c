@@ -3,12 +3,15 @@
 
 #include <string.h>
 
+#include "analyzer/attribution/gradients.h"
 #include "analyzer/base/util.h"
+#include "common/journal_format.h"
 
 void vt_attribution_init(struct vt_attribution *attribution, struct vt_facts *facts)
 {
 	memset(attribution, 0, sizeof(*attribution));
 	attribution->facts = facts;
+	vt_gradients_find(facts);
 	vt_match_init(&attribution->match, facts);
 	vt_kinds_init(&attribution->kinds, facts);
 	attribution->verdicts =
@@ -21,35 +24,118 @@ void vt_attribution_release(struct vt_attribution *attribution)
 		free(attribution->owners[i]);
 	free(attribution->owners);
 	free(attribution->verdicts);
+	vt_map_release(&attribution->numbers);
 	vt_match_release(&attribution->match);
 	vt_kinds_release(&attribution->kinds);
 	memset(attribution, 0, sizeof(*attribution));
 }
 
-/* Takes the path; there are a few dozen. */
-static uint16_t number_owner(struct vt_attribution *attribution, char *path)
+/* Where a path's number is, or would be; two paths of one hash stand behind each other. */
+static struct vt_key key_of(const struct vt_attribution *attribution, const char *path)
 {
-	for (uint32_t i = 0; i < attribution->nr_owners; i++)
-		if (strcmp(attribution->owners[i], path) == 0) {
-			free(path);
-			return (uint16_t)i;
-		}
+	struct vt_key key = { 0xcbf29ce484222325ull, strlen(path), 0 };
+	const uint64_t *number;
+
+	/* FNV-1a. */
+	for (const char *at = path; *at; at++)
+		key.a = (key.a ^ (unsigned char)*at) * 0x100000001b3ull;
+	while ((number = vt_map_find(&attribution->numbers, key)) &&
+	       strcmp(attribution->owners[*number], path) != 0)
+		key.c++;
+	return key;
+}
+
+/* Takes the path. */
+static uint32_t number_owner(struct vt_attribution *attribution, char *path)
+{
+	struct vt_key key = key_of(attribution, path);
+	const uint64_t *known = vt_map_find(&attribution->numbers, key);
+
+	if (known) {
+		free(path);
+		return (uint32_t)*known;
+	}
+	vt_map_put(&attribution->numbers, key, attribution->nr_owners);
 	attribution->owners = vt_vector_grow(attribution->owners, &attribution->owner_capacity,
 					     attribution->nr_owners + 1, sizeof(char *));
 	attribution->owners[attribution->nr_owners] = path;
-	return (uint16_t)attribution->nr_owners++;
+	return attribution->nr_owners++;
 }
 
-static char *owner_path(struct vt_attribution *attribution, const struct vt_rule *rule,
-			const struct vt_allocation *a)
+/* The row that a rule speaks of: the strongest of the roles it asks for, else of any. */
+static const struct vt_tensor *row_of(const struct vt_attribution *attribution,
+				      const struct vt_rule *rule, uint32_t allocation)
 {
-	static const char placeholder[] = "{kind}";
-	const char *found = strstr(rule->owner, placeholder);
+	uint32_t mask = VT_NAMES_ANY_ROLE;
 
-	if (!found)
-		return vt_xstrdup(rule->owner);
-	return vt_xasprintf("%.*s%s%s", (int)(found - rule->owner), rule->owner,
-			    vt_kinds_find(&attribution->kinds, a), found + strlen(placeholder));
+	for (unsigned i = 0; i < rule->nr_conditions; i++)
+		if (rule->conditions[i].fact == VT_FACT_ROLE && !rule->conditions[i].is_negated)
+			mask = rule->conditions[i].words;
+	return vt_names_find(&attribution->facts->names, allocation, mask);
+}
+
+/* What a placeholder stands for; the caller frees.  NULL: nothing here. */
+static char *value_of(struct vt_attribution *attribution, const struct vt_rule *rule,
+		      const char *word, uint32_t allocation)
+{
+	const struct vt_allocation *a = &attribution->facts->model->allocations[allocation];
+	const struct vt_names *names = &attribution->facts->names;
+	const struct vt_tensor *row;
+
+	if (strcmp(word, "kind") == 0)
+		return vt_xstrdup(vt_kinds_find(&attribution->kinds, a));
+	if (strcmp(word, "variable") == 0) {
+		row = vt_names_find(names, allocation, 1u << VT_ROLE_VARIABLE);
+		return row ? vt_names_variable(names, row) : NULL;
+	}
+	if (strcmp(word, "parameter") == 0)
+		row = vt_facts_parameter(attribution->facts, a);
+	else
+		row = row_of(attribution, rule, allocation);
+	return row ? vt_names_tensor_path(names, row) : NULL;
+}
+
+/* Replaces "{WORD}"; a path ends before the part that has nothing to stand there. */
+static char *expand(struct vt_attribution *attribution, const struct vt_rule *rule,
+		    const char *template, uint32_t allocation)
+{
+	const char *open = strchr(template, '{'), *close = open ? strchr(open, '}') : NULL;
+	char *word, *value, *text;
+	size_t len;
+
+	if (!close)
+		return vt_xstrdup(template);
+	word = vt_xstrndup(open + 1, (size_t)(close - open - 1));
+	value = value_of(attribution, rule, word, allocation);
+	len = (size_t)(open - template);
+	if (value && *value)
+		text = vt_xasprintf("%.*s%s%s", (int)len, template, value, close + 1);
+	else
+		text = vt_xstrndup(template, len && template[len - 1] == '/' ? len - 1 : len);
+	free(word);
+	free(value);
+	return text;
+}
+
+const struct vt_rule *vt_attribution_rule(const struct vt_attribution *attribution,
+					  struct vt_verdict verdict)
+{
+	return verdict.rule ? &attribution->facts->rules->rules[verdict.rule - 1] : NULL;
+}
+
+/* Only of what a probe saw among a module's parameters, or in an optimizer's list. */
+static uint8_t training_of(const struct vt_attribution *attribution, const struct vt_rule *rule,
+			   uint32_t allocation)
+{
+	const struct vt_tensor *row;
+
+	if (strcmp(rule->owner, VT_OWNER_WEIGHTS) != 0)
+		return VT_TRAINING_UNKNOWN;
+	row = vt_names_find(&attribution->facts->names, allocation,
+			    1u << VT_ROLE_PARAMETER | 1u << VT_ROLE_MASTER);
+	if (!row)
+		return VT_TRAINING_UNKNOWN;
+	return row->flags & VT_TENSOR_REQUIRES_GRAD ? VT_TRAINING_TRAINED : VT_TRAINING_FROZEN;
 }
 
 struct vt_verdict vt_attribution_judge(struct vt_attribution *attribution, uint32_t allocation)
@@ -57,16 +143,44 @@ struct vt_verdict vt_attribution_judge(struct vt_attribution *attribution, uint3
 	struct vt_verdict *verdict = &attribution->verdicts[allocation];
 	const struct vt_allocation *a = &attribution->facts->model->allocations[allocation];
 	const struct vt_rule *rule;
+	char *owner;
 
 	if (verdict->is_judged)
 		return *verdict;
-	rule = vt_match_rule(&attribution->match, a);
+	rule = vt_match_rule(&attribution->match, a, NULL);
 	verdict->is_judged = 1;
 	verdict->provenance = rule ? rule->provenance : VT_PROVENANCE_UNKNOWN;
 	verdict->rule = rule ? (uint16_t)(rule - attribution->facts->rules->rules + 1) : 0;
-	verdict->owner = number_owner(attribution, rule ? owner_path(attribution, rule, a)
-							: vt_xstrdup(VT_OWNER_UNKNOWN));
+	verdict->training = rule ? training_of(attribution, rule, allocation) : 0;
+	owner = rule ? expand(attribution, rule, rule->owner, allocation)
+		     : vt_xstrdup(VT_OWNER_UNKNOWN);
+	verdict->owner = number_owner(attribution, owner);
 	return *verdict;
+}
+
+char *vt_attribution_path_by(struct vt_attribution *attribution, const struct vt_rule *rule,
+			     uint32_t allocation)
+{
+	char *owner, *leaf, *path;
+
+	if (!rule)
+		return vt_xstrdup(VT_OWNER_UNKNOWN);
+	owner = expand(attribution, rule, rule->owner, allocation);
+	if (!rule->leaf)
+		return owner;
+	leaf = expand(attribution, rule, rule->leaf, allocation);
+	path = *leaf ? vt_xasprintf("%s/%s", owner, leaf) : vt_xstrdup(owner);
+	free(owner);
+	free(leaf);
+	return path;
+}
+
+char *vt_attribution_path(struct vt_attribution *attribution, uint32_t allocation)
+{
+	struct vt_verdict verdict = vt_attribution_judge(attribution, allocation);
+
+	return vt_attribution_path_by(attribution, vt_attribution_rule(attribution, verdict),
+				      allocation);
 }
 
 const char *vt_attribution_owner(const struct vt_attribution *attribution, uint32_t owner)

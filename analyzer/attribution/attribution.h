@@ -5,17 +5,25 @@
 /*
  * The owner of every byte, and how it is known.  Judged on demand and remembered; the database is
  * not touched.
+ *
+ * An owner is a category, of which there are few ("weights", "activations/mlp"): what is added up.
+ * Its path may go on with the name of the one thing ("weights/layers.0.mlp.up_proj.weight").
  */
 
 #include <stdint.h>
 
 #include "analyzer/attribution/kinds.h"
 #include "analyzer/attribution/match.h"
+#include "analyzer/base/map.h"
+
+/* Weights: whether the optimizer may change them. */
+enum vt_training { VT_TRAINING_UNKNOWN, VT_TRAINING_TRAINED, VT_TRAINING_FROZEN };
 
 struct vt_verdict {
-	uint16_t owner;     /* vt_attribution_owner() */
+	uint32_t owner;     /* vt_attribution_owner() */
 	uint16_t rule;      /* index into vt_rules.rules + 1; 0 = no rule fits */
 	uint8_t provenance; /* enum vt_provenance */
+	uint8_t training;   /* enum vt_training */
 	uint8_t is_judged;
 };
 
@@ -27,16 +35,26 @@ struct vt_attribution {
 	char **owners;
 	uint32_t nr_owners;
 	size_t owner_capacity;
+	struct vt_map numbers; /* hash of a path to its number */
 };
 
 #define VT_OWNER_UNKNOWN "unknown"
+#define VT_OWNER_WEIGHTS "weights"
 
 void vt_attribution_init(struct vt_attribution *attribution, struct vt_facts *facts);
 void vt_attribution_release(struct vt_attribution *attribution);
 
 /* Of the allocation with that index. */
 struct vt_verdict vt_attribution_judge(struct vt_attribution *attribution, uint32_t allocation);
-/* Owner path by number: "activations/mlp". */
+/* Category by number: "activations/mlp". */
 const char *vt_attribution_owner(const struct vt_attribution *attribution, uint32_t owner);
+/* The full path of the allocation with that index; the caller frees. */
+char *vt_attribution_path(struct vt_attribution *attribution, uint32_t allocation);
+/* ... by one rule, whether or not it is the one that decides; NULL: by none. */
+char *vt_attribution_path_by(struct vt_attribution *attribution, const struct vt_rule *rule,
+			     uint32_t allocation);
+/* The rule that decided; NULL: none. */
+const struct vt_rule *vt_attribution_rule(const struct vt_attribution *attribution,
+					  struct vt_verdict verdict);
 
 #endif

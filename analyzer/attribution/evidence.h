@@ -66,6 +66,15 @@
 #define VT_MOVED(X)                                                                                \
 	X(BUFFER, "buffer") /* told from a parameter by the line */
 
+/* What the probe noted about a tensor. */
+#define VT_FLAGS(X)                                                                                \
+	X(REQUIRES_GRAD, "requires-grad")                                                          \
+	X(LEAF, "leaf") /* no operator made it, as far as autograd knows */                        \
+	X(VIEW, "view") /* sees a part of its storage only */
+
+/* What a block is a copy of (same shape, another type), or the gradient of. */
+#define VT_THINGS(X) X(PARAMETER, "parameter")
+
 #define VT_EVIDENCE_ENUM(name, text) VT_EVIDENCE_PREFIX(name),
 #define VT_EVIDENCE_PREFIX(name)     VT_STAGE_##name
 enum vt_stage { VT_STAGES(VT_EVIDENCE_ENUM) VT_NR_STAGES };
@@ -94,6 +103,12 @@ enum vt_moved { VT_MOVED(VT_EVIDENCE_ENUM) VT_NR_MOVED };
 #define VT_EVIDENCE_PREFIX(name) VT_REPEAT_##name
 enum vt_repeat { VT_REPEATS(VT_EVIDENCE_ENUM) VT_NR_REPEATS };
 #undef VT_EVIDENCE_PREFIX
+#define VT_EVIDENCE_PREFIX(name) VT_FLAG_##name
+enum vt_flag { VT_FLAGS(VT_EVIDENCE_ENUM) VT_NR_FLAGS };
+#undef VT_EVIDENCE_PREFIX
+#define VT_EVIDENCE_PREFIX(name) VT_THING_##name
+enum vt_thing { VT_THINGS(VT_EVIDENCE_ENUM) VT_NR_THINGS };
+#undef VT_EVIDENCE_PREFIX
 #undef VT_EVIDENCE_ENUM
 
 /* The texts by number. */
@@ -106,5 +121,7 @@ extern const char *const vt_evidence_grad_modes[VT_NR_GRAD_MODES];
 extern const char *const vt_evidence_repeats[VT_NR_REPEATS];
 extern const char *const vt_evidence_moved[VT_NR_MOVED];
 extern const char *const vt_evidence_programs[VT_NR_PROGRAMS];
+extern const char *const vt_evidence_flags[VT_NR_FLAGS];
+extern const char *const vt_evidence_things[VT_NR_THINGS];
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyzer/base/util.h"
+#include "common/journal_format.h"
 
 static int compare_sequences(const void *a, const void *b)
 {
@@ -112,6 +113,7 @@ void vt_facts_init(struct vt_facts *facts, const struct vt_stages *stages,
 	vt_operators_init(&facts->operators, facts->model, rules);
 	vt_heads_init(&facts->heads, stages, rules, &facts->operators);
 	vt_moves_init(&facts->moves, stages);
+	vt_names_init(&facts->names, facts->model);
 	facts->last_working_event = find_last_working_event(facts->model);
 	find_sequences(facts);
 }
@@ -121,6 +123,8 @@ void vt_facts_release(struct vt_facts *facts)
 	vt_operators_release(&facts->operators);
 	vt_heads_release(&facts->heads);
 	vt_moves_release(&facts->moves);
+	vt_names_release(&facts->names);
+	free(facts->gradient_of);
 	free(facts->sequences);
 	memset(facts, 0, sizeof(*facts));
 }
@@ -296,4 +300,43 @@ uint32_t vt_facts_repeats(const struct vt_facts *facts, const struct vt_allocati
 	if (vt_calls_is_again(&facts->stages->calls, index, a->python_stack))
 		return 1u << VT_REPEAT_AGAIN;
 	return 1u << VT_REPEAT_ONCE;
+}
+
+uint32_t vt_facts_roles(const struct vt_facts *facts, const struct vt_allocation *a)
+{
+	return vt_names_roles(&facts->names, index_of(facts, a));
+}
+
+const struct vt_tensor *vt_facts_row(const struct vt_facts *facts, const struct vt_allocation *a)
+{
+	return vt_names_find(&facts->names, index_of(facts, a), VT_NAMES_ANY_ROLE);
+}
+
+uint32_t vt_facts_flags(const struct vt_facts *facts, const struct vt_allocation *a)
+{
+	uint32_t nr, flags = 0, bits = 0;
+	const uint32_t *rows = vt_names_rows(&facts->names, index_of(facts, a), &nr);
+
+	for (uint32_t i = 0; i < nr; i++)
+		flags |= facts->model->tensors[rows[i]].flags;
+	bits |= flags & VT_TENSOR_REQUIRES_GRAD ? 1u << VT_FLAG_REQUIRES_GRAD : 0;
+	bits |= flags & VT_TENSOR_LEAF ? 1u << VT_FLAG_LEAF : 0;
+	return bits | (flags & VT_TENSOR_VIEW ? 1u << VT_FLAG_VIEW : 0);
+}
+
+uint32_t vt_facts_copies(const struct vt_facts *facts, const struct vt_allocation *a)
+{
+	const struct vt_tensor *row = vt_facts_row(facts, a);
+
+	if (!row || !vt_names_has_parameter_like(&facts->names, row))
+		return 0;
+	return 1u << VT_THING_PARAMETER;
+}
+
+const struct vt_tensor *vt_facts_parameter(const struct vt_facts *facts,
+					   const struct vt_allocation *a)
+{
+	uint32_t tensor = facts->gradient_of ? facts->gradient_of[index_of(facts, a)] : 0;
+
+	return tensor ? &facts->model->tensors[tensor - 1] : NULL;
 }

@@ -14,6 +14,7 @@
 #include "analyzer/attribution/moves.h"
 #include "analyzer/attribution/operators.h"
 #include "analyzer/attribution/stages.h"
+#include "analyzer/model/names.h"
 
 struct vt_facts {
 	const struct vt_model *model;
@@ -22,6 +23,9 @@ struct vt_facts {
 	struct vt_operators operators;
 	struct vt_heads heads;
 	struct vt_moves moves;
+	struct vt_names names;
+	uint32_t *gradient_of; /* by allocation: index of the parameter in vt_model.tensors + 1;
+				  0: unknown, or no gradient (gradients.h) */
 	struct vt_sequence_class *sequences; /* sorted */
 	uint32_t nr_sequences;
 	int64_t last_working_event; /* what dies later dies because the program ends */
@@ -51,6 +55,15 @@ uint32_t vt_facts_yields(const struct vt_facts *facts, const struct vt_allocatio
 /* Bit per enum vt_grad_mode and enum vt_repeat; 0 outside of modules. */
 uint32_t vt_facts_grad_modes(const struct vt_facts *facts, const struct vt_allocation *a);
 uint32_t vt_facts_repeats(const struct vt_facts *facts, const struct vt_allocation *a);
+/* What the probe saw: bit per enum vt_role, enum vt_flag, enum vt_thing. */
+uint32_t vt_facts_roles(const struct vt_facts *facts, const struct vt_allocation *a);
+uint32_t vt_facts_flags(const struct vt_facts *facts, const struct vt_allocation *a);
+uint32_t vt_facts_copies(const struct vt_facts *facts, const struct vt_allocation *a);
+/* The parameter whose gradient it is, though no probe saw it to be; NULL: unknown. */
+const struct vt_tensor *vt_facts_parameter(const struct vt_facts *facts,
+					   const struct vt_allocation *a);
+/* The tensor found in its strongest role; NULL: no probe saw it. */
+const struct vt_tensor *vt_facts_row(const struct vt_facts *facts, const struct vt_allocation *a);
 /* String id of the class of the node that the forward operator of `a` created; 0: unknown. */
 uint32_t vt_facts_forward_node(const struct vt_facts *facts, const struct vt_allocation *a);
 

@@ -53,6 +53,14 @@ static uint32_t words_of(const struct vt_facts *facts, const struct vt_allocatio
 							   : 1u << VT_PROGRAM_FUNCTIONS;
 	case VT_FACT_MADE:
 		return vt_facts_repeats(facts, a);
+	case VT_FACT_ROLE:
+		return vt_facts_roles(facts, a);
+	case VT_FACT_FLAG:
+		return vt_facts_flags(facts, a);
+	case VT_FACT_COPY_OF:
+		return vt_facts_copies(facts, a);
+	case VT_FACT_GRADIENT_OF:
+		return vt_facts_parameter(facts, a) ? 1u << VT_THING_PARAMETER : 0;
 	default:
 		return vt_facts_heads(facts, a);
 	}
@@ -61,10 +69,17 @@ static uint32_t words_of(const struct vt_facts *facts, const struct vt_allocatio
 /* Borrowed; NULL where there is none. */
 static const char *text_of(struct vt_facts *facts, const struct vt_allocation *a, enum vt_fact fact)
 {
+	const struct vt_tensor *row = vt_facts_row(facts, a);
 	const struct vt_chain_link *links;
 	uint32_t nr;
 
 	switch (fact) {
+	case VT_FACT_NAME:
+		return row ? vt_model_text(facts->model, row->name) : NULL;
+	case VT_FACT_HOLDER:
+		return row ? vt_model_text(facts->model, row->holder) : NULL;
+	case VT_FACT_DTYPE:
+		return row ? vt_model_text(facts->model, row->dtype) : NULL;
 	case VT_FACT_SCOPE:
 		return vt_model_text(facts->model, a->scope);
 	case VT_FACT_NODE:
@@ -188,10 +203,13 @@ static int fits(struct vt_match *match, const struct vt_condition *condition,
 	}
 }
 
-const struct vt_rule *vt_match_rule(struct vt_match *match, const struct vt_allocation *a)
+const struct vt_rule *vt_match_rule(struct vt_match *match, const struct vt_allocation *a,
+				    const struct vt_rule *after)
 {
-	for (unsigned r = 0; r < match->rules->nr_rules; r++) {
-		const struct vt_rule *rule = &match->rules->rules[r];
+	const struct vt_rule *end = match->rules->rules + match->rules->nr_rules;
+
+	for (const struct vt_rule *rule = after ? after + 1 : match->rules->rules; rule < end;
+	     rule++) {
 		unsigned i;
 
 		for (i = 0; i < rule->nr_conditions; i++)
@@ -201,4 +219,34 @@ const struct vt_rule *vt_match_rule(struct vt_match *match, const struct vt_allo
 			return rule;
 	}
 	return NULL;
+}
+
+static char *list_words(uint32_t bits, enum vt_fact fact)
+{
+	struct vt_buffer text;
+	size_t count;
+	const char *const *words = vt_rules_words(fact, &count);
+
+	if (!bits)
+		return NULL;
+	vt_buffer_init(&text);
+	for (size_t i = 0; i < count; i++)
+		if ((bits & 1u << i) && words[i])
+			vt_buffer_printf(&text, "%s%s", text.len ? " " : "", words[i]);
+	return vt_buffer_detach(&text);
+}
+
+char *vt_match_fact(struct vt_match *match, const struct vt_allocation *a, enum vt_fact fact)
+{
+	const char *text;
+
+	switch (vt_rules_compare(fact)) {
+	case VT_COMPARE_WORDS:
+		return list_words(words_of(match->facts, a, fact), fact);
+	case VT_COMPARE_TEXT:
+		text = text_of(match->facts, a, fact);
+		return text ? vt_xstrdup(text) : NULL;
+	default:
+		return NULL;
+	}
 }

@@ -20,7 +20,13 @@ struct vt_match {
 void vt_match_init(struct vt_match *match, struct vt_facts *facts);
 void vt_match_release(struct vt_match *match);
 
-/* The first rule that fits, NULL: none. */
-const struct vt_rule *vt_match_rule(struct vt_match *match, const struct vt_allocation *a);
+/* The first rule behind `after` (NULL: of all) that fits, NULL: none. */
+const struct vt_rule *vt_match_rule(struct vt_match *match, const struct vt_allocation *a,
+				    const struct vt_rule *after);
+/*
+ * What rules see of an allocation: the words that hold, or the text; the caller frees.  NULL:
+ * nothing, or a stack.
+ */
+char *vt_match_fact(struct vt_match *match, const struct vt_allocation *a, enum vt_fact fact);
 
 #endif

@@ -13,6 +13,7 @@
 
 #define KIND_WORD(name, number, text) [number] = text,
 static const char *const kind_words[] = { VT_KINDS(KIND_WORD) };
+static const char *const role_words[] = { VT_ROLES(KIND_WORD) };
 
 struct fact_row {
 	const char *key;
@@ -22,9 +23,21 @@ struct fact_row {
 #define FACT_ROW(name, text, how) { text, VT_COMPARE_##how },
 static const struct fact_row fact_rows[VT_NR_FACTS] = { VT_FACTS(FACT_ROW) };
 
-/* The words of the facts that are compared by word. */
-static const char *const *words_of(enum vt_fact fact, size_t *count)
+const char *vt_rules_fact(enum vt_fact fact)
 {
+	return fact_rows[fact].key;
+}
+
+enum vt_compare vt_rules_compare(enum vt_fact fact)
+{
+	return fact_rows[fact].compare;
+}
+
+const char *const *vt_rules_words(enum vt_fact fact, size_t *count)
+{
+	*count = 0;
+	if (fact_rows[fact].compare != VT_COMPARE_WORDS)
+		return NULL;
 	switch (fact) {
 	case VT_FACT_KIND:
 		*count = VT_ARRAY_SIZE(kind_words);
@@ -47,6 +60,16 @@ static const char *const *words_of(enum vt_fact fact, size_t *count)
 	case VT_FACT_PROGRAM:
 		*count = VT_NR_PROGRAMS;
 		return vt_evidence_programs;
+	case VT_FACT_ROLE:
+		*count = VT_ARRAY_SIZE(role_words);
+		return role_words;
+	case VT_FACT_FLAG:
+		*count = VT_NR_FLAGS;
+		return vt_evidence_flags;
+	case VT_FACT_COPY_OF:
+	case VT_FACT_GRADIENT_OF:
+		*count = VT_NR_THINGS;
+		return vt_evidence_things;
 	case VT_FACT_MADE:
 		*count = VT_NR_REPEATS;
 		return vt_evidence_repeats;
@@ -64,6 +87,8 @@ static int find_word(const char *const *words, size_t count, const char *text, s
 	return -1;
 }
 
+static const char built_in[] = "built-in rules";
+
 /* What a file is read into; vectors first, given to struct vt_rules at the end. */
 struct parser {
 	struct vt_rules *rules;
@@ -72,6 +97,7 @@ struct parser {
 	VT_VECTOR(struct vt_stage_rule) stages;
 	VT_VECTOR(struct vt_condition) conditions; /* of the last rule */
 	const char *section; /* where the entries of this section began; tells sections apart */
+	unsigned int line;   /* of its first entry */
 	const char *name;
 	struct vt_diag *diag;
 };
@@ -92,7 +118,7 @@ static int parse_words(struct parser *p, const struct vt_ini_entry *entry,
 		       struct vt_condition *condition)
 {
 	size_t count;
-	const char *const *words = words_of(condition->fact, &count);
+	const char *const *words = vt_rules_words(condition->fact, &count);
 	struct vt_globs list;
 	int word = 0;
 
@@ -171,6 +197,8 @@ static int parse_rule(struct parser *p, struct vt_ini_entry *entry)
 
 	if (is_key(entry, "owner"))
 		replace(&rule->owner, entry);
+	else if (is_key(entry, "leaf"))
+		replace(&rule->leaf, entry);
 	else if (is_key(entry, "reason"))
 		replace(&rule->reason, entry);
 	else if (is_key(entry, "known_by"))
@@ -254,6 +282,27 @@ static int parse_plumbing(struct parser *p, struct vt_ini_entry *entry)
 	return parse_globs(p, entry, &key, 1);
 }
 
+static int parse_text(struct parser *p, const char *text, size_t len);
+
+/* The built-in rules stand where the file asks for them; they ask for none. */
+static int parse_include(struct parser *p, struct vt_ini_entry *entry)
+{
+	static const char word[] = "default";
+	struct parser outer = *p;
+	int rc;
+
+	if (!is_key(entry, "rules"))
+		return complain(p, entry, "unknown key");
+	if (entry->value_len != strlen(word) || memcmp(entry->value, word, strlen(word)) != 0)
+		return complain(p, entry, "unknown rules");
+	p->name = built_in;
+	p->section = NULL;
+	rc = parse_text(p, vt_embedded_rules, strlen(vt_embedded_rules));
+	p->name = outer.name;
+	p->section = outer.section;
+	return rc;
+}
+
 static int finish_rule(struct parser *p)
 {
 	struct vt_rule *rule = p->list.len ? &p->list.items[p->list.len - 1] : NULL;
@@ -265,8 +314,8 @@ static int finish_rule(struct parser *p)
 	memset(&p->conditions, 0, sizeof(p->conditions));
 	if (rule->owner && rule->nr_conditions)
 		return 0;
-	vt_diag_set(p->diag, VT_EXIT_UNREADABLE, "%s: rule \"%s\" has no %s", p->name, rule->name,
-		    rule->owner ? "condition" : "owner");
+	vt_diag_set(p->diag, VT_EXIT_UNREADABLE, "%s:%u: rule \"%s\" has no %s", p->name, p->line,
+		    rule->name, rule->owner ? "condition" : "owner");
 	return -1;
 }
 
@@ -314,7 +363,7 @@ static const struct section_type {
 	{ "rule", begin_rule, parse_rule },        { "kind", begin_kind, parse_kind },
 	{ "stage", begin_stage, parse_stage },     { "loss", begin_set, parse_loss },
 	{ "product", begin_set, parse_product },   { "token_model", begin_set, parse_token_model },
-	{ "plumbing", begin_set, parse_plumbing },
+	{ "plumbing", begin_set, parse_plumbing }, { "include", begin_set, parse_include },
 };
 
 static const struct section_type *find_section(const struct vt_ini_entry *entry, size_t *word_len)
@@ -339,39 +388,47 @@ static int take_entry(struct parser *p, struct vt_ini_entry *entry)
 	if (p->section != entry->section) {
 		size_t skip = word_len < entry->section_len ? word_len + 1 : word_len;
 
-		p->section = entry->section;
 		if (finish_rule(p))
 			return -1;
+		p->section = entry->section;
+		p->line = entry->line;
 		if (type->begin(p, vt_xstrndup(entry->section + skip, entry->section_len - skip)))
 			return complain(p, entry, "unknown stage");
 	}
 	return type->entry(p, entry);
 }
 
-int vt_rules_parse(struct vt_rules *rules, const char *name, const char *text, size_t len,
-		   struct vt_diag *diag)
+static int parse_text(struct parser *p, const char *text, size_t len)
 {
-	struct parser p = { .rules = rules, .name = name, .diag = diag };
 	struct vt_ini_entry entry;
 	struct vt_ini ini;
 	int rc;
 
-	memset(rules, 0, sizeof(*rules));
 	vt_ini_init(&ini, text, len);
-	while ((rc = vt_ini_next(&ini, &entry)) == 1 && !(rc = take_entry(&p, &entry)))
+	while ((rc = vt_ini_next(&ini, &entry)) == 1 && !(rc = take_entry(p, &entry)))
 		;
 	if (rc < 0)
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s:%u: neither a section nor key = value",
-			    name, ini.line);
-	if (finish_rule(&p))
-		rc = -1;
+		vt_diag_set(p->diag, VT_EXIT_UNREADABLE,
+			    "%s:%u: neither a section nor key = value", p->name, ini.line);
+	/* Also where it failed: what was read must not get lost. */
+	return finish_rule(p) || rc < 0 ? -1 : 0;
+}
+
+int vt_rules_parse(struct vt_rules *rules, const char *name, const char *text, size_t len,
+		   struct vt_diag *diag)
+{
+	struct parser p = { .rules = rules, .name = name, .diag = diag };
+	int rc;
+
+	memset(rules, 0, sizeof(*rules));
+	rc = parse_text(&p, text, len);
 	rules->rules = p.list.items;
 	rules->nr_rules = (unsigned)p.list.len;
 	rules->kinds = p.kinds.items;
 	rules->nr_kinds = (unsigned)p.kinds.len;
 	rules->stages = p.stages.items;
 	rules->nr_stages = (unsigned)p.stages.len;
-	return rc < 0 ? -1 : 0;
+	return rc;
 }
 
 static int read_file(const char *path, struct vt_buffer *text, struct vt_diag *diag)
@@ -402,7 +459,7 @@ int vt_rules_load(struct vt_rules *rules, const char *path, struct vt_diag *diag
 
 	memset(rules, 0, sizeof(*rules));
 	if (!path)
-		return vt_rules_parse(rules, "built-in rules", vt_embedded_rules,
+		return vt_rules_parse(rules, built_in, vt_embedded_rules,
 				      strlen(vt_embedded_rules), diag);
 	vt_buffer_init(&text);
 	rc = read_file(path, &text, diag);
@@ -419,6 +476,7 @@ static void release_rule(struct vt_rule *rule)
 	free(rule->conditions);
 	free(rule->name);
 	free(rule->owner);
+	free(rule->leaf);
 	free(rule->reason);
 }
 

@@ -6,12 +6,17 @@
  * What bytes are called, as data: reads a rule file (rules.ini is the one built in) into
  * tables.  This file knows the grammar; matching facts against the tables is match.h.
  *
- * 	[stage NAME]  which frames and ranges show that the program is in that stage
- * 	[kind NAME]   what "{kind}" in an owner stands for: module classes, operators, autograd
- * nodes [loss]        autograd nodes and operators that consume logits;  [product]: the matrix
- * products [token_model] module classes of models of tokens;  [plumbing]: operators that serve
- * other operators [rule NAME]   conditions, owner, known_by, reason.  The first rule whose every
- * condition holds decides.
+ * 	[stage NAME]   which frames and ranges show that the program is in that stage
+ * 	[kind NAME]    what "{kind}" in an owner stands for: module classes, operators, nodes
+ * 	[loss]         autograd nodes and operators that consume logits
+ * 	[product]      the matrix products
+ * 	[token_model]  module classes of models of tokens
+ * 	[plumbing]     operators that serve other operators
+ * 	[include]      "rules = default": the built-in file stands here
+ * 	[rule NAME]    conditions, owner, leaf, known_by, reason
+ *
+ * The first rule whose every condition holds decides; of several [loss], [product], [token_model]
+ * and [plumbing] the last one counts.
  *
  * The value of a condition is a list of patterns, one of which must fit; "not_KEY" turns it round.
  */
@@ -35,6 +40,13 @@
 	X(MADE, "made", WORDS)                /* whether that place makes one in every call */     \
 	X(MOVED, "moved", WORDS)              /* what Module._apply made it for */                 \
 	X(PROGRAM, "program", WORDS)          /* written with modules or without */                \
+	X(ROLE, "role", WORDS)                /* where the probe found it, any of its places */    \
+	X(FLAG, "flag", WORDS)                /* what any tensor found in it is */                 \
+	X(COPY_OF, "copy_of", WORDS)          /* what has its shape in another type */             \
+	X(GRADIENT_OF, "gradient_of", WORDS)  /* what module and size of its node's call show */   \
+	X(NAME, "name", TEXT)                 /* under which the probe found it */                 \
+	X(HOLDER, "holder", TEXT)             /* the variable that its root was found in */        \
+	X(DTYPE, "dtype", TEXT)               /* the tensor's */                                   \
 	X(SCOPE, "scope", TEXT)               /* innermost open range */                           \
 	X(NODE, "node", TEXT)                 /* class of the autograd node that made it */        \
 	X(FREED_NODE, "freed_node", TEXT)     /* ... that released it: it was saved for it */      \
@@ -68,7 +80,10 @@ struct vt_condition {
 
 struct vt_rule {
 	char *name;
-	char *owner; /* path; "{kind}" stands for the kind of what made it */
+	char *owner; /* path; "{kind}" stands for the kind of what made it, "{variable}" for what
+			holds it */
+	char *leaf;  /* what the path goes on with where single blocks are named: "{name}",
+			"{parameter}" whose gradient it is; or NULL */
 	char *reason;
 	uint8_t provenance; /* enum vt_provenance */
 	struct vt_condition *conditions;
@@ -111,6 +126,11 @@ struct vt_rules {
 	struct vt_globs plumbing;    /* operators that only get memory for another operator */
 	uint32_t nr_conditions;
 };
+
+/* How rule files write a fact, and the words it can have; NULL: it is not compared by word. */
+const char *vt_rules_fact(enum vt_fact fact);
+enum vt_compare vt_rules_compare(enum vt_fact fact);
+const char *const *vt_rules_words(enum vt_fact fact, size_t *count);
 
 /*
  * Reads a rule file's text; `name` is for messages.  Returns 0, or -1 with `diag` filled with file,

@@ -11,6 +11,7 @@
 	X(run, "run a program and record it")                                                      \
 	X(report, "where the memory went")                                                         \
 	X(blocks, "what was live at one moment, with owner and stacks")                            \
+	X(explain, "everything known about one block")                                             \
 	X(info, "what a recording holds, and what it lost")                                        \
 	X(collect, "turn a journal into a database (started by the recorder)")
 

@@ -19,15 +19,20 @@ int vt_view_number(const struct vt_options_spec *spec, int *number)
 	return 0;
 }
 
-static int take_operand(struct vt_view *view, const struct vt_options_spec *spec, int argc,
+static int take_operands(struct vt_view *view, const struct vt_options_spec *spec, int argc,
 			char **argv)
 {
-	if (argc - optind != 1) {
-		vt_options_wrong(spec, argc == optind ? "which recording?"
-						      : "one recording at a time");
+	int wanted = view->has_what ? 2 : 1;
+
+	if (argc - optind != wanted) {
+		vt_options_wrong(spec, argc == optind            ? "which recording?"
+				       : argc - optind < wanted ? "which block?"
+				       : view->has_what         ? "one block at a time"
+								: "one recording at a time");
 		return VT_OPTIONS_WRONG;
 	}
 	view->path = argv[optind];
+	view->what = view->has_what ? argv[optind + 1] : NULL;
 	return VT_OPTIONS_END;
 }
 
@@ -57,7 +62,7 @@ int vt_view_next(struct vt_view *view, const struct vt_options_spec *spec, int a
 			return id;
 		}
 	}
-	return id < 0 ? id : take_operand(view, spec, argc, argv);
+	return id < 0 ? id : take_operands(view, spec, argc, argv);
 }
 
 int vt_view_show(const struct vt_view *view, vt_view_show_fn show, const void *wanted)

@@ -38,18 +38,20 @@ enum {
 
 struct vt_view {
 	const char *path;  /* the recording */
+	const char *what;  /* the second operand */
 	const char *when;  /* when.h */
 	const char *rules; /* NULL: built in */
 	int device;        /* VT_WHEN_ALL_DEVICES, or a CUDA ordinal */
 	int has_all_frames;
 	int is_json;
+	int has_what; /* set by the command: it takes a second operand */
 };
 
 #define VT_VIEW_DEFAULT { .when = "peak", .device = VT_WHEN_ALL_DEVICES }
 
 /*
  * As vt_options_next, but only for options outside VT_VIEW_OPTIONS.  VT_OPTIONS_END only where
- * there is exactly one operand.
+ * there are exactly the operands that the command takes.
  */
 int vt_view_next(struct vt_view *view, const struct vt_options_spec *spec, int argc, char **argv);
 

@@ -143,6 +143,57 @@ static void take_peak(struct vt_model *model, struct vt_stmt *stmt)
 	peak->max_allocated_bytes = (uint64_t)vt_stmt_int(stmt, 4);
 }
 
+static const char probe_sql[] =
+	"SELECT id, event, time_ns, duration_ns, reason FROM probe ORDER BY id";
+
+static void take_probe(struct vt_model *model, struct vt_stmt *stmt)
+{
+	struct vt_probe *probe = &model->probes[model->nr_probes++];
+
+	probe->id = id_at(stmt, 0);
+	probe->event = vt_stmt_int(stmt, 1);
+	probe->time_ns = vt_stmt_int(stmt, 2) - model->start_time_ns;
+	probe->duration_ns = vt_stmt_int(stmt, 3);
+	probe->reason = id_at(stmt, 4);
+}
+
+static const char tensor_sql[] =
+	"SELECT event, address, size_bytes, probe, name, holder, dtype, shape, device, role, flags"
+	" FROM tensor ORDER BY event, id";
+
+static void take_tensor(struct vt_model *model, struct vt_stmt *stmt)
+{
+	struct vt_tensor *tensor = &model->tensors[model->nr_tensors++];
+
+	tensor->event = vt_stmt_int(stmt, 0);
+	tensor->address = (uint64_t)vt_stmt_int(stmt, 1);
+	tensor->size_bytes = (uint64_t)vt_stmt_int(stmt, 2);
+	tensor->probe = id_at(stmt, 3);
+	tensor->name = id_at(stmt, 4);
+	tensor->holder = id_at(stmt, 5);
+	tensor->dtype = id_at(stmt, 6);
+	tensor->shape = id_at(stmt, 7);
+	tensor->device = (int16_t)vt_stmt_int(stmt, 8);
+	tensor->role = (uint8_t)vt_stmt_int(stmt, 9);
+	tensor->flags = (uint8_t)vt_stmt_int(stmt, 10);
+}
+
+static const char module_sql[] = "SELECT event, address, root_address, probe, class, name, holder"
+				 " FROM torch_module ORDER BY event, id";
+
+static void take_module(struct vt_model *model, struct vt_stmt *stmt)
+{
+	struct vt_torch_module *module = &model->modules[model->nr_modules++];
+
+	module->event = vt_stmt_int(stmt, 0);
+	module->address = (uint64_t)vt_stmt_int(stmt, 1);
+	module->root_address = (uint64_t)vt_stmt_int(stmt, 2);
+	module->probe = id_at(stmt, 3);
+	module->class_name = id_at(stmt, 4);
+	module->name = id_at(stmt, 5);
+	module->holder = id_at(stmt, 6);
+}
+
 struct table {
 	const char *name;
 	const char *sql;
@@ -166,6 +217,9 @@ static const struct table tables[] = {
 	TABLE("out_of_memory", oom, ooms, nr_ooms),
 	TABLE("device", device, devices, nr_devices),
 	TABLE("peak", peak, peaks, nr_peaks),
+	TABLE("probe", probe, probes, nr_probes),
+	TABLE("tensor", tensor, tensors, nr_tensors),
+	TABLE("torch_module", module, modules, nr_modules),
 };
 
 static int load_table(struct vt_model *model, const struct table *t, struct vt_diag *diag)

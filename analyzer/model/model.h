@@ -98,6 +98,41 @@ struct vt_peak {
 	int16_t device;
 };
 
+/* One look of the probe at the program's own objects. */
+struct vt_probe {
+	int64_t event; /* the last one before its end */
+	int64_t time_ns;
+	int64_t duration_ns;
+	uint32_t id;
+	uint32_t reason;
+};
+
+/* A storage that was alive at `event`, under one of its names; names.h finds the allocation. */
+struct vt_tensor {
+	int64_t event;
+	uint64_t address; /* of the storage */
+	uint64_t size_bytes;
+	uint32_t probe;
+	uint32_t name;   /* string ids: "layers.3.mlp.up_proj.weight" */
+	uint32_t holder; /* where its root was found: "main: model"; of variables the function */
+	uint32_t dtype;
+	uint32_t shape;
+	int16_t device;
+	uint8_t role;  /* enum vt_role */
+	uint8_t flags; /* enum vt_tensor_flag */
+};
+
+/* An nn.Module; `address` is what frames have as self_address. */
+struct vt_torch_module {
+	int64_t event;
+	uint64_t address;
+	uint64_t root_address;
+	uint32_t probe;
+	uint32_t class_name; /* string ids */
+	uint32_t name;       /* path from its root; 0: it is the root */
+	uint32_t holder;
+};
+
 struct vt_model {
 	struct vt_db *db; /* borrowed; the caller keeps it open */
 	struct vt_string_table strings;
@@ -114,6 +149,12 @@ struct vt_model {
 	uint32_t nr_devices;
 	struct vt_peak *peaks;
 	uint32_t nr_peaks;
+	struct vt_probe *probes;
+	uint32_t nr_probes;
+	struct vt_tensor *tensors;
+	uint32_t nr_tensors;
+	struct vt_torch_module *modules;
+	uint32_t nr_modules;
 	int64_t last_event;
 	int64_t start_time_ns;
 };

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "analyzer/attribution/origins.h"
 #include "analyzer/report/json.h"
 #include "analyzer/report/table.h"
 #include "analyzer/base/units.h"
@@ -13,7 +14,7 @@
 #define KIND_WORD(name, number, text) [number] = text,
 static const char *const kind_words[] = { VT_KINDS(KIND_WORD) };
 
-static const char *kind_of(const struct vt_allocation *a)
+const char *vt_blocks_kind(const struct vt_allocation *a)
 {
 	return a->kind < VT_ARRAY_SIZE(kind_words) && kind_words[a->kind] ? kind_words[a->kind]
 									  : "?";
@@ -70,8 +71,10 @@ void vt_blocks_release(struct vt_blocks *blocks)
 /* One listed allocation with what was judged about it. */
 struct entry {
 	const struct vt_allocation *a;
-	const char *owner; /* NULL: it holds blocks, which have owners of their own */
+	char *owner; /* NULL: it holds blocks, which have owners of their own */
+	char *module;
 	const char *provenance;
+	uint8_t training; /* enum vt_training */
 	const char *stage;
 	uint32_t step;
 };
@@ -85,14 +88,22 @@ static struct entry judge(struct vt_blocks *blocks, uint32_t index)
 	if (!e.a->holds_blocks) {
 		struct vt_verdict verdict = vt_attribution_judge(&analysis->attribution, index);
 
-		e.owner = vt_attribution_owner(&analysis->attribution, verdict.owner);
+		e.owner = vt_attribution_path(&analysis->attribution, index);
+		e.module = vt_origins_module(&analysis->facts, e.a);
 		e.provenance = vt_evidence_provenances[verdict.provenance];
+		e.training = verdict.training;
 	}
 	if (span) {
 		e.stage = vt_evidence_stages[span->stage];
 		e.step = span->step;
 	}
 	return e;
+}
+
+static void release(struct entry *e)
+{
+	free(e->owner);
+	free(e->module);
 }
 
 static json_t *modules(const struct vt_blocks *blocks, const struct vt_allocation *a)
@@ -109,18 +120,21 @@ static json_t *modules(const struct vt_blocks *blocks, const struct vt_allocatio
 	return array;
 }
 
-static json_t *block_json(struct vt_blocks *blocks, uint32_t index)
+json_t *vt_blocks_json(struct vt_blocks *blocks, uint32_t allocation)
 {
-	struct entry e = judge(blocks, index);
+	struct entry e = judge(blocks, allocation);
 	json_t *object = json_object();
 
 	json_object_set_new(object, "id", json_integer(e.a->event));
 	json_object_set_new(object, "device", json_integer(e.a->device));
 	json_object_set_new(object, "address", vt_json_integer(e.a->address));
 	json_object_set_new(object, "size_bytes", vt_json_integer(e.a->size_bytes));
-	json_object_set_new(object, "kind", vt_json_text(kind_of(e.a)));
+	json_object_set_new(object, "kind", vt_json_text(vt_blocks_kind(e.a)));
 	json_object_set_new(object, "owner", vt_json_text(e.owner));
 	json_object_set_new(object, "provenance", vt_json_text(e.provenance));
+	json_object_set_new(object, "trained",
+			    e.training ? json_boolean(e.training == VT_TRAINING_TRAINED)
+				       : json_null());
 	json_object_set_new(object, "allocated_event", json_integer(e.a->event));
 	json_object_set_new(object, "step", e.step ? json_integer(e.step) : json_null());
 	json_object_set_new(object, "stage", vt_json_text(e.stage));
@@ -128,9 +142,11 @@ static json_t *block_json(struct vt_blocks *blocks, uint32_t index)
 		object, "python",
 		vt_json_lines(vt_describe_python(&blocks->describe, e.a->python_stack)));
 	json_object_set_new(object, "modules", modules(blocks, e.a));
+	json_object_set_new(object, "module", vt_json_text(e.module));
 	json_object_set_new(
 		object, "native",
 		vt_json_lines(vt_describe_native(&blocks->describe, e.a->native_stack)));
+	release(&e);
 	return object;
 }
 
@@ -142,7 +158,7 @@ void vt_blocks_print_json(struct vt_blocks *blocks, FILE *out)
 	json_object_set_new(at, "event", json_integer(blocks->event));
 	json_object_set_new(at, "time_ns", json_integer(time_ns));
 	for (uint32_t i = 0; i < blocks->nr; i++)
-		json_array_append_new(array, block_json(blocks, blocks->allocations[i]));
+		json_array_append_new(array, vt_blocks_json(blocks, blocks->allocations[i]));
 	json_object_set_new(object, "at", at);
 	json_object_set_new(object, "blocks", array);
 	vt_json_print(object, out);
@@ -178,7 +194,7 @@ void vt_blocks_print_text(struct vt_blocks *blocks, FILE *out)
 		struct entry e = judge(blocks, blocks->allocations[i]);
 		char id[24], device[16], stage[48];
 		char *place = where(blocks, e.a);
-		const char *cells[] = { id,      device,       kind_of(e.a), size,
+		const char *cells[] = { id,      device,       vt_blocks_kind(e.a), size,
 					e.owner, e.provenance, stage,        place };
 
 		snprintf(id, sizeof(id), "%" PRId64, e.a->event);
@@ -191,6 +207,7 @@ void vt_blocks_print_text(struct vt_blocks *blocks, FILE *out)
 		vt_table_add(&table, cells);
 		sum += e.owner ? e.a->size_bytes : 0;
 		free(place);
+		release(&e);
 	}
 	fprintf(out, "%u live after event %" PRId64 " (t=%s), %s\n", blocks->nr, blocks->event,
 		vt_units_duration(

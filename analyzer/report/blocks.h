@@ -6,6 +6,7 @@
  * The list behind `vtrace blocks`: what is live at one moment, largest first.
  */
 
+#include <jansson.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -34,6 +35,11 @@ struct vt_blocks {
 int vt_blocks_init(struct vt_blocks *blocks, struct vt_analysis *analysis,
 		   const struct vt_blocks_options *options, struct vt_diag *diag);
 void vt_blocks_release(struct vt_blocks *blocks);
+
+/* One allocation as it stands in the list; the caller gives it back. */
+json_t *vt_blocks_json(struct vt_blocks *blocks, uint32_t allocation);
+/* The word for its kind: "block", "segment", ... */
+const char *vt_blocks_kind(const struct vt_allocation *a);
 
 void vt_blocks_print_text(struct vt_blocks *blocks, FILE *out);
 void vt_blocks_print_json(struct vt_blocks *blocks, FILE *out);

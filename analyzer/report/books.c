@@ -16,7 +16,7 @@ static void add_to_owner(struct vt_books *books, const struct vt_attribution *at
 			 struct vt_verdict verdict, uint64_t bytes)
 {
 	struct vt_books_line *line;
-	uint32_t wanted = (uint32_t)verdict.owner + 1;
+	uint32_t wanted = verdict.owner + 1;
 
 	if (wanted > books->nr_lines) {
 		books->lines = vt_xrealloc(books->lines, wanted * sizeof(*books->lines));
@@ -29,6 +29,8 @@ static void add_to_owner(struct vt_books *books, const struct vt_attribution *at
 	line->bytes += bytes;
 	line->blocks++;
 	line->provenance[verdict.provenance] += bytes;
+	line->trained_bytes += verdict.training == VT_TRAINING_TRAINED ? bytes : 0;
+	line->frozen_bytes += verdict.training == VT_TRAINING_FROZEN ? bytes : 0;
 }
 
 static void drop_empty_lines(struct vt_books *books)

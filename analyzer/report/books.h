@@ -17,6 +17,8 @@ struct vt_books_line {
 	uint64_t bytes;
 	uint32_t blocks;
 	uint64_t provenance[VT_NR_PROVENANCES]; /* bytes */
+	uint64_t trained_bytes; /* weights that a probe saw: those that require a gradient */
+	uint64_t frozen_bytes;
 };
 
 struct vt_books {

@@ -17,7 +17,7 @@ struct vt_hotspot {
 	uint64_t place;
 	uint64_t bytes;
 	uint32_t blocks;
-	uint16_t owner;
+	uint32_t owner;
 	uint32_t python_stack; /* of the first allocation from there */
 	uint32_t native_stack;
 };

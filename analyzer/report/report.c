@@ -284,3 +284,9 @@ void vt_report_release(struct vt_report *report)
 	free(report->ended);
 	memset(report, 0, sizeof(*report));
 }
+
+int vt_report_is_unknown(const struct vt_report *report, const struct vt_hotspot *spot)
+{
+	return strcmp(vt_attribution_owner(&report->analysis->attribution, spot->owner),
+		      VT_OWNER_UNKNOWN) == 0;
+}

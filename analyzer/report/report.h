@@ -90,6 +90,9 @@ int vt_report_init(struct vt_report *report, struct vt_analysis *analysis,
 		   const struct vt_report_options *options, struct vt_diag *diag);
 void vt_report_release(struct vt_report *report);
 
+/* Whether no rule names what was made there. */
+int vt_report_is_unknown(const struct vt_report *report, const struct vt_hotspot *spot);
+
 void vt_report_text_print(const struct vt_report *report, const char *path, FILE *out);
 void vt_report_json_print(const struct vt_report *report, FILE *out);
 

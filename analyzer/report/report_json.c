@@ -90,6 +90,17 @@ static void append_owner(json_t *array, const char *owner, uint64_t bytes, uint3
 	json_array_append_new(array, object);
 }
 
+/* Of weights: what probes saw to be trained, and frozen; the rest was not seen. */
+static void append_training(json_t *owners, const struct vt_books_line *line)
+{
+	json_t *last = json_array_get(owners, json_array_size(owners) - 1);
+
+	if (strcmp(line->owner, VT_OWNER_WEIGHTS) != 0)
+		return;
+	json_object_set_new(last, "trained_bytes", vt_json_integer(line->trained_bytes));
+	json_object_set_new(last, "frozen_bytes", vt_json_integer(line->frozen_bytes));
+}
+
 /* Leaves, and what the books need besides them to add up to the device's use. */
 static json_t *owners(const struct vt_books *books)
 {
@@ -100,6 +111,7 @@ static json_t *owners(const struct vt_books *books)
 		const struct vt_books_line *line = &books->lines[i];
 
 		append_owner(array, line->owner, line->bytes, line->blocks, line->provenance);
+		append_training(array, line);
 	}
 	append_owner(array, "cached", books->cached_bytes, 0, nothing);
 	if (books->has_context)
@@ -107,13 +119,20 @@ static json_t *owners(const struct vt_books *books)
 	return array;
 }
 
-static json_t *stacks(const struct vt_report *report, const struct vt_hotspots *hotspots)
+/* The largest places; all, or only those that no rule names. */
+static json_t *stacks(const struct vt_report *report, const struct vt_hotspots *hotspots,
+		      int is_unknown)
 {
 	json_t *array = json_array();
 
-	for (uint32_t i = 0; i < hotspots->nr && i < report->options->top; i++) {
+	for (uint32_t i = 0; i < hotspots->nr && json_array_size(array) < report->options->top;
+	     i++) {
 		const struct vt_hotspot *spot = &hotspots->items[i];
-		json_t *object = json_object();
+		json_t *object;
+
+		if (is_unknown && !vt_report_is_unknown(report, spot))
+			continue;
+		object = json_object();
 
 		json_object_set_new(object, "bytes", vt_json_integer(spot->bytes));
 		json_object_set_new(object, "blocks", json_integer(spot->blocks));
@@ -170,7 +189,8 @@ static json_t *device(const struct vt_report *report, const struct vt_report_dev
 	set_place(peak, &row->place);
 	set_books(peak, &row->books);
 	set_most_allocated(peak, vt_model_peak(&report->analysis->model, row->device->id));
-	json_object_set_new(peak, "stacks", stacks(report, &row->hotspots));
+	json_object_set_new(peak, "stacks", stacks(report, &row->hotspots, 0));
+	json_object_set_new(peak, "unknown", stacks(report, &row->hotspots, 1));
 	json_object_set_new(object, "id", json_integer(row->device->id));
 	json_object_set_new(object, "name", vt_json_text(row->device->name));
 	json_object_set_new(object, "total_bytes", vt_json_integer(row->device->total_bytes));

@@ -144,6 +144,15 @@ static void add_line(struct owner_table *owners, const char *name, double bytes,
 	vt_table_add(&owners->table, cells);
 }
 
+/* Of weights, where not all that is known of them is trained. */
+static void add_training(struct owner_table *owners, const struct vt_books_line *line)
+{
+	if (!line->frozen_bytes)
+		return;
+	add_line(owners, "  of which trained", (double)line->trained_bytes, -1, NULL);
+	add_line(owners, "  of which frozen", (double)line->frozen_bytes, -1, NULL);
+}
+
 static void add_parent(struct owner_table *owners, const struct vt_books *books,
 		       const struct row *row)
 {
@@ -160,6 +169,7 @@ static void add_parent(struct owner_table *owners, const struct vt_books *books,
 	add_line(owners, name, (double)row->bytes, row->blocks, evidence);
 	free(name);
 	free(evidence);
+	add_training(owners, &books->lines[row->first]);
 	if (row->nr_leaves == 1)
 		return;
 	leaves = vt_xcalloc(row->nr_leaves, sizeof(*leaves));
@@ -226,29 +236,40 @@ static void print_lines(struct vt_lines lines, unsigned max, FILE *out)
 	vt_describe_free(&lines);
 }
 
-void vt_report_sections_places(const struct vt_report *report, const struct vt_report_device *row,
-			       struct vt_report_unit unit, FILE *out)
+static void print_place(const struct vt_report *report, const struct vt_hotspot *spot,
+			unsigned number, struct vt_report_unit unit, FILE *out)
 {
 	/* Enough to see which call of which library; --all-frames shows the rest. */
 	unsigned max = report->options->has_all_frames ? VT_FRAMES_MAX : 8;
+	char figure[VT_REPORT_FIGURE_MAX], count[VT_UNITS_MAX];
+	uint32_t ids[VT_FRAMES_MAX];
 
-	for (uint32_t i = 0; i < row->hotspots.nr && i < report->options->top; i++) {
-		const struct vt_hotspot *spot = &row->hotspots.items[i];
-		char figure[VT_REPORT_FIGURE_MAX], count[VT_UNITS_MAX];
-		uint32_t ids[VT_FRAMES_MAX];
+	fprintf(out, "%3u  %s %s in %s %s, %s\n", number,
+		vt_report_sections_figure(figure, unit, (double)spot->bytes), unit.name,
+		vt_units_count(count, sizeof(count), spot->blocks),
+		spot->blocks == 1 ? "block" : "blocks",
+		vt_attribution_owner(&report->analysis->attribution, spot->owner));
+	if (vt_frames_python(&report->analysis->model.frames, spot->python_stack, ids))
+		print_lines(vt_describe_python(&report->describe, spot->python_stack), max, out);
+	else
+		print_lines(vt_describe_native(&report->describe, spot->native_stack), max, out);
+}
 
-		fprintf(out, "%3u  %s %s in %s %s, %s\n", i + 1,
-			vt_report_sections_figure(figure, unit, (double)spot->bytes), unit.name,
-			vt_units_count(count, sizeof(count), spot->blocks),
-			spot->blocks == 1 ? "block" : "blocks",
-			vt_attribution_owner(&report->analysis->attribution, spot->owner));
-		if (vt_frames_python(&report->analysis->model.frames, spot->python_stack, ids))
-			print_lines(vt_describe_python(&report->describe, spot->python_stack), max,
-				    out);
-		else
-			print_lines(vt_describe_native(&report->describe, spot->native_stack), max,
-				    out);
-	}
+void vt_report_sections_places(const struct vt_report *report, const struct vt_report_device *row,
+			       struct vt_report_unit unit, FILE *out)
+{
+	for (uint32_t i = 0; i < row->hotspots.nr && i < report->options->top; i++)
+		print_place(report, &row->hotspots.items[i], i + 1, unit, out);
+}
+
+void vt_report_sections_unknown(const struct vt_report *report, const struct vt_report_device *row,
+				struct vt_report_unit unit, FILE *out)
+{
+	unsigned shown = 0;
+
+	for (uint32_t i = 0; i < row->hotspots.nr && shown < report->options->top; i++)
+		if (vt_report_is_unknown(report, &row->hotspots.items[i]))
+			print_place(report, &row->hotspots.items[i], ++shown, unit, out);
 }
 
 /* What one parent owner gained or lost. */

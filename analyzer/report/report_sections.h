@@ -24,6 +24,9 @@ const char *vt_report_sections_figure(char *buf, struct vt_report_unit unit, dou
 void vt_report_sections_owners(const struct vt_books *books, struct vt_report_unit unit, FILE *out);
 void vt_report_sections_places(const struct vt_report *report, const struct vt_report_device *row,
 			       struct vt_report_unit unit, FILE *out);
+/* Those of them that no rule names. */
+void vt_report_sections_unknown(const struct vt_report *report, const struct vt_report_device *row,
+				struct vt_report_unit unit, FILE *out);
 /* Both return whether there was anything to say. */
 int vt_report_sections_stages(const struct vt_report *report, int device,
 			      struct vt_report_unit unit, FILE *out);

@@ -177,6 +177,25 @@ static void print_out_of_memory(const struct vt_report *report, FILE *out)
 	fputc('\n', out);
 }
 
+/* Nothing is said where everything has a name. */
+static void print_unknown(const struct vt_report *report, const struct vt_report_device *row,
+			  struct vt_report_unit unit, FILE *out)
+{
+	uint32_t nr = 0;
+	char text[VT_UNITS_MAX];
+
+	for (uint32_t i = 0; i < row->hotspots.nr; i++)
+		nr += vt_report_is_unknown(report, &row->hotspots.items[i]) != 0;
+	if (!nr || !report->options->top)
+		return;
+	fputc('\n', out);
+	print_heading(out, BOLD, "UNKNOWN");
+	fprintf(out, "  the largest %u of %s places that no rule names\n",
+		nr < report->options->top ? nr : report->options->top,
+		vt_units_count(text, sizeof(text), nr));
+	vt_report_sections_unknown(report, row, unit, out);
+}
+
 static void print_device(const struct vt_report *report, const struct vt_report_device *row,
 			 FILE *out)
 {
@@ -205,6 +224,7 @@ static void print_device(const struct vt_report *report, const struct vt_report_
 			vt_units_count(text, sizeof(text), row->hotspots.nr));
 		vt_report_sections_places(report, row, unit, out);
 	}
+	print_unknown(report, row, unit, out);
 	fputc('\n', out);
 	if (vt_report_sections_stages(report, row->device->id, unit, out) +
 	    vt_report_sections_steps(report, row->device->id, unit, out))
@@ -217,9 +237,7 @@ static void print_coverage(const struct vt_report *report, FILE *out)
 
 	if (!report->nr_devices)
 		return;
-	fprintf(out,
-		"coverage: %.1f %% by names or autograd, %.1f %% by scope, frames, shape or"
-		" lifetime, %.1f %% unknown\n",
+	fprintf(out, "coverage: %.1f %% by name or autograd, %.1f %% by rule, %.1f %% unknown\n",
 		100 * (share[VT_PROVENANCE_NAMES] + share[VT_PROVENANCE_AUTOGRAD]),
 		100 * (share[VT_PROVENANCE_SCOPE] + share[VT_PROVENANCE_FRAMES] +
 		       share[VT_PROVENANCE_SHAPE] + share[VT_PROVENANCE_LIFETIME]),

@@ -209,6 +209,7 @@ int64_t build_alloc(struct builder_db *b, const struct build_event *event)
 {
 	uint32_t native = add_stack(b, event->native, 1), python = add_stack(b, event->python, 0);
 	uint32_t scope = intern(b, event->scope), node = node_class(b, event->node);
+	uint32_t forward_python = add_stack(b, event->forward_python, 0);
 	uint64_t address = event->address ? event->address : b->next_address;
 	int64_t id = ++b->last_event;
 
@@ -218,14 +219,16 @@ int64_t build_alloc(struct builder_db *b, const struct build_event *event)
 	     vt_xasprintf("INSERT INTO allocation (id, kind, device, address, size_bytes, stream,"
 			  " function, thread, time_ns, native_stack, python_stack, scope,"
 			  " node_class, node_sequence, forward_sequence, allocated_bytes,"
-			  " reserved_bytes) VALUES (%" PRId64 ", %d, %d, %" PRIu64 ", %" PRIu64
-			  ", 0, 100, %u, %" PRId64 ", %s, %s, %s, %s, %s, %s, 0, 0)",
+			  " reserved_bytes, forward_python_stack) VALUES (%" PRId64
+			  ", %d, %d, %" PRIu64 ", %" PRIu64
+			  ", 0, 100, %u, %" PRId64 ", %s, %s, %s, %s, %s, %s, 0, 0, %s)",
 			  id, event->kind ? (int)event->kind : VT_KIND_BLOCK, event->device,
 			  address, event->size, thread_of(event), id * 1000000,
 			  or_null(native, native != 0), or_null(python, python != 0),
 			  or_null(scope, scope != 0), or_null(node, node != 0),
 			  or_null(event->sequence, event->node && event->sequence),
-			  or_null(event->forward, event->forward != 0)));
+			  or_null(event->forward, event->forward != 0),
+			  or_null(forward_python, forward_python != 0)));
 	return id;
 }
 
@@ -287,6 +290,32 @@ int64_t build_map(struct builder_db *b, int64_t allocation, uint64_t address, ui
 			  ", (SELECT address FROM allocation WHERE id = %" PRId64 "), NULL, NULL)",
 			  id, id * 1000000, BUILD_MAIN_THREAD, (int)op, address, size, allocation));
 	return id;
+}
+
+void build_tensor(struct builder_db *b, const struct build_tensor *tensor)
+{
+	uint32_t name = intern(b, tensor->name), holder = intern(b, tensor->holder);
+	uint32_t dtype = intern(b, tensor->dtype ? tensor->dtype : "float32");
+	uint32_t shape = intern(b, tensor->shape);
+
+	exec(b, vt_xasprintf("INSERT INTO tensor SELECT NULL, %" PRId64 ", %u, device, address"
+			     " + %" PRIu64 ", size_bytes - %" PRIu64 ", %d, %u, %s, %s, %u, %s"
+			     " FROM allocation WHERE id = %" PRId64,
+			     b->last_event, tensor->probe ? tensor->probe : 1, tensor->offset,
+			     tensor->offset, (int)tensor->role, tensor->flags,
+			     or_null(name, name != 0), or_null(holder, holder != 0), dtype,
+			     or_null(shape, shape != 0), tensor->allocation));
+}
+
+void build_module(struct builder_db *b, uint64_t address, const char *type, const char *name,
+		  const char *holder, uint64_t root)
+{
+	uint32_t class = intern(b, type), path = intern(b, name), variable = intern(b, holder);
+
+	exec(b, vt_xasprintf("INSERT INTO torch_module VALUES (NULL, %" PRId64 ", 1, %" PRIu64
+			     ", %u, %s, %s, %" PRIu64 ")",
+			     b->last_event, address, class, or_null(path, path != 0),
+			     or_null(variable, variable != 0), root));
 }
 
 void build_run(struct builder_db *b, const char *key, const char *value)

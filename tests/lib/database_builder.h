@@ -31,6 +31,7 @@ struct build_event {
 	const char *scope;
 	const char *node;  /* short class name */
 	uint64_t sequence; /* of the node, where one is given */
+	const char *forward_python; /* where the forward call stood that made the node */
 	uint64_t forward;  /* last forward sequence number; 0: none */
 };
 
@@ -48,6 +49,24 @@ int64_t build_mark(struct builder_db *b, const char *name, enum vt_mark_kind kin
 int64_t build_oom(struct builder_db *b, const struct build_event *event);
 int64_t build_map(struct builder_db *b, int64_t allocation, uint64_t address, uint64_t size,
 		  enum vt_op op);
+
+/* What a probe saw after the last event; `allocation` is what build_alloc returned. */
+struct build_tensor {
+	int64_t allocation;
+	enum vt_role role;
+	unsigned flags; /* enum vt_tensor_flag */
+	unsigned probe; /* 0: the first */
+	const char *name;
+	const char *holder;
+	const char *dtype; /* NULL: float32 */
+	const char *shape;
+	uint64_t offset; /* of the storage in the allocation */
+};
+
+void build_tensor(struct builder_db *b, const struct build_tensor *tensor);
+/* `name` NULL: it is the root, at `root`. */
+void build_module(struct builder_db *b, uint64_t address, const char *type, const char *name,
+		  const char *holder, uint64_t root);
 void build_run(struct builder_db *b, const char *key, const char *value);
 void build_device(struct builder_db *b, int id, uint64_t total, int64_t context);
 

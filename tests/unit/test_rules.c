@@ -49,15 +49,39 @@ static void a_rule_file_becomes_tables(void **state)
 	vt_rules_release(&rules);
 }
 
+/* Before the built-in rules, so that the user's decide; behind them, so that they fill gaps. */
+static void built_in_rules_stand_where_the_file_says(void **state)
+{
+	static const char text[] = "[rule before]\nnode = *\nowner = a\n"
+				   "[include]\nrules = default\n"
+				   "[rule behind]\nnode = *\nowner = b\nleaf = {name}\n";
+	struct vt_rules rules, built_in;
+	struct vt_diag diag = { 0 };
+
+	(void)state;
+	assert_int_equal(vt_rules_parse(&rules, "test", text, strlen(text), &diag), 0);
+	assert_int_equal(vt_rules_load(&built_in, NULL, &diag), 0);
+	assert_int_equal(rules.nr_rules, built_in.nr_rules + 2);
+	assert_string_equal(rules.rules[0].name, "before");
+	assert_string_equal(rules.rules[1].name, built_in.rules[0].name);
+	assert_string_equal(rules.rules[rules.nr_rules - 1].name, "behind");
+	assert_string_equal(rules.rules[rules.nr_rules - 1].leaf, "{name}");
+	assert_int_equal(rules.nr_kinds, built_in.nr_kinds);
+	assert_int_equal(rules.nr_stages, built_in.nr_stages);
+	assert_int_equal(rules.loss.node.nr, built_in.loss.node.nr);
+	vt_rules_release(&rules);
+	vt_rules_release(&built_in);
+}
+
 static void faults_are_named_with_their_line(void **state)
 {
 	static const struct {
 		const char *text;
 		const char *message;
 	} cases[] = {
-		{ "[rule a]\nowner = x\nknown_by = frames\n", "test: rule \"a\" has no condition" },
-		{ "[rule a]\nnode = *\n", "test: rule \"a\" has no owner" },
-		{ "[rule a]\nnode = *\n[rule b]\nowner = x\n", "test: rule \"a\" has no owner" },
+		{ "[rule a]\nowner = x\nknown_by = frames\n", "test:2: rule \"a\" has no condition" },
+		{ "[rule a]\nnode = *\n", "test:2: rule \"a\" has no owner" },
+		{ "[rule a]\nnode = *\n[rule b]\nowner = x\n", "test:2: rule \"a\" has no owner" },
 		{ "[rule a]\ncolour = red\n", "test:2: unknown key: colour = red" },
 		{ "[rule a]\nstage = lunch\n", "test:2: unknown word: stage = lunch" },
 		{ "[rule a]\nknown_by = luck\n", "test:2: unknown provenance: known_by = luck" },
@@ -65,6 +89,10 @@ static void faults_are_named_with_their_line(void **state)
 		{ "[stage lunch]\nframe = x\n", "test:2: unknown stage: frame = x" },
 		{ "[kind norm]\nnode = x\nframe = x\n", "test:3: unknown key: frame = x" },
 		{ "[recipe a]\nx = y\n", "test:2: unknown section: x = y" },
+		{ "[include]\nrules = mine\n", "test:2: unknown rules: rules = mine" },
+		{ "[include]\nfile = default\n", "test:2: unknown key: file = default" },
+		{ "[include]\nrules = default\n[rule a]\nnode = *\n",
+		  "test:4: rule \"a\" has no owner" },
 		{ "\n\nnonsense\n", "test:3: neither a section nor key = value" },
 	};
 
@@ -121,6 +149,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_rule_file_becomes_tables),
+		cmocka_unit_test(built_in_rules_stand_where_the_file_says),
 		cmocka_unit_test(faults_are_named_with_their_line),
 		cmocka_unit_test(the_built_in_rules_are_whole),
 		cmocka_unit_test(a_missing_file_is_said),
