@@ -26,6 +26,7 @@ struct vt_thread {
 	 */
 	uint32_t node_class;		/* string id, 0 = none */
 	uint64_t node_sequence;		/* valid while node_class != 0 */
+	uint32_t forward_python_stack;	/* where the node was made, 0 = not known; likewise */
 	uint64_t forward_sequence;	/* last number given to a node here, plus 1; 0 = none */
 
 	/* Outermost module whose call this thread was in at the last event, 0 = none. */

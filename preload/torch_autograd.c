@@ -8,6 +8,7 @@
  * through.
  */
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -15,7 +16,9 @@
 #include "preload/export.h"
 #include "preload/guard.h"
 #include "preload/intern.h"
+#include "preload/python_stack.h"
 #include "preload/thread_state.h"
+#include "preload/torch_forward.h"
 #include "preload/torch_node.h"
 #include "preload/torch_ranges.h"
 #include "preload/torch_real.h"
@@ -24,11 +27,13 @@
 /* The references of the C++ signature are addresses that only the real function looks behind. */
 typedef void (*evaluate_fn)(void *engine, void *task, void *node, void *inputs, void *queue);
 typedef uint64_t (*next_sequence_fn)(void);
+typedef uint64_t (*thread_fn)(void);
 
 struct outer_node {
 	uint32_t node_class;
 	uint32_t generation;
 	uint64_t node_sequence;
+	uint32_t forward_python_stack;
 };
 
 static struct outer_node current_node(void)
@@ -39,6 +44,7 @@ static struct outer_node current_node(void)
 		.node_class = thread->node_class,
 		.generation = thread->generation,
 		.node_sequence = thread->node_sequence,
+		.forward_python_stack = thread->forward_python_stack,
 	};
 }
 
@@ -52,6 +58,8 @@ static void enter_node(const void *node)
 	class = vt_torch_node_class(node);
 	thread->node_class = vt_intern_string(class, strlen(class));
 	thread->node_sequence = vt_torch_node_sequence(node, class);
+	thread->forward_python_stack = vt_torch_forward_find(vt_torch_node_thread(node, class),
+							     thread->node_sequence);
 	vt_guard_leave();
 }
 
@@ -62,6 +70,7 @@ static void leave_node(const struct outer_node *outer)
 
 	thread->node_class = is_same_recording ? outer->node_class : 0;
 	thread->node_sequence = outer->node_sequence;
+	thread->forward_python_stack = outer->forward_python_stack;
 }
 
 /* Where torch_unwind.S jumps to. */
@@ -108,6 +117,26 @@ void vt_torch_evaluate(void *engine, void *task, void *node, void *inputs, void 
 		real(engine, task, node, inputs, queue);
 }
 
+/*
+ * A node that another node makes (a gradient is to be differentiated once more) belongs to the call
+ * that the other one belongs to, unless Python made it there.
+ */
+static void note_forward(const struct vt_thread *thread, uint64_t sequence)
+{
+	thread_fn number = (thread_fn)vt_torch_real_find(VT_TORCH_FUNCTION_THREAD);
+	int saved = errno;
+	uint32_t stack;
+
+	if (!number || !vt_guard_enter())
+		return;
+	stack = vt_python_stack_capture();
+	if (!stack && thread->node_class)
+		stack = thread->forward_python_stack;
+	vt_torch_forward_note(number(), sequence, stack);
+	vt_guard_leave();
+	errno = saved;
+}
+
 VT_EXPORT uint64_t vt_torch_next_sequence(void) __asm__(VT_TORCH_NEXT_SEQUENCE);
 uint64_t vt_torch_next_sequence(void)
 {
@@ -121,5 +150,7 @@ uint64_t vt_torch_next_sequence(void)
 	vt_torch_ranges_start();
 	thread->forward_sequence = sequence + 1;
 	vt_torch_node_note_sequence(sequence);
+	if (vt_tracker_is_active())
+		note_forward(thread, sequence);
 	return sequence;
 }

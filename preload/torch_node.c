@@ -19,6 +19,13 @@
 
 #define OFFSET_NEWER 16u
 #define OFFSET_OLDER 24u
+
+/*
+ * Behind the sequence number: depth in the graph, one or two flags in a word, then the thread
+ * (1.13, 2.6, 2.11, 2.15).
+ */
+#define THREAD_BEHIND 24u
+
 #define CLASS_WITHOUT_SEQUENCE "N5torch8autograd14AccumulateGradE"
 
 static struct {
@@ -91,4 +98,11 @@ uint64_t vt_torch_node_sequence(const void *node, const char *node_class)
 	uint32_t offset = find_offset(node, node_class);
 
 	return offset ? number_at(node, offset) : VT_TORCH_NO_SEQUENCE;
+}
+
+uint64_t vt_torch_node_thread(const void *node, const char *node_class)
+{
+	uint32_t offset = find_offset(node, node_class);
+
+	return offset ? number_at(node, offset + THREAD_BEHIND) : 0;
 }

@@ -21,6 +21,12 @@ const char *vt_torch_node_class(const void *node);
 uint64_t vt_torch_node_sequence(const void *node, const char *node_class);
 
 /*
+ * The number that PyTorch gave to the thread which made the node, from 1; 0 as long as it is not
+ * known where this PyTorch keeps it.  Any thread.
+ */
+uint64_t vt_torch_node_thread(const void *node, const char *node_class);
+
+/*
  * Tells of a number that PyTorch has just given out: nodes made up to now have none above the
  * highest.
  */

@@ -31,6 +31,12 @@
 /* at::sequence_number::get_and_increment: a forward operation makes its node. */
 #define VT_TORCH_NEXT_SEQUENCE "_ZN2at15sequence_number17get_and_incrementEv"
 
+/*
+ * at::RecordFunction::currentThreadId(): the number that a node keeps of the thread which makes it
+ * (since 1.8).
+ */
+#define VT_TORCH_THREAD "_ZN2at14RecordFunction15currentThreadIdEv"
+
 /* at::addGlobalCallback(RecordFunctionCallback), at::RecordFunction::name() const: named ranges. */
 #define VT_TORCH_ADD_CALLBACK "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE"
 #define VT_TORCH_RANGE_NAME   "_ZNK2at14RecordFunction4nameEv"
@@ -48,6 +54,7 @@
 	X(OUT_OF_MEMORY_V2, "libc10.so")                                                           \
 	X(EVALUATE, "libtorch_cpu.so")                                                             \
 	X(NEXT_SEQUENCE, "libtorch_cpu.so")                                                        \
+	X(THREAD, "libtorch_cpu.so")                                                               \
 	X(ADD_CALLBACK, "libtorch_cpu.so")                                                         \
 	X(RANGE_NAME, "libtorch_cpu.so")                                                           \
 	X(UNWIND_RESUME, "libtorch_cpu.so")                                                        \

@@ -46,6 +46,7 @@ static void fill(struct vt_event_record *event)
 	event->node_class = thread->node_class;
 	event->node_sequence = thread->node_class ? thread->node_sequence : UINT64_MAX;
 	event->forward_sequence = thread->forward_sequence - 1;
+	event->forward_python_stack = thread->node_class ? thread->forward_python_stack : 0;
 }
 
 static void append(const void *record, size_t bytes, enum vt_record_type type)

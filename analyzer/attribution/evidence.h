@@ -74,6 +74,9 @@
 
 /* What a block is a copy of (same shape, another type), or the gradient of. */
 #define VT_THINGS(X) X(PARAMETER, "parameter")
+/* What the node of the backward pass that released it did. */
+#define VT_RELEASERS(X)                                                                            \
+	X(RECOMPUTING, "recomputing") /* modules' forward ran under it */
 
 #define VT_EVIDENCE_ENUM(name, text) VT_EVIDENCE_PREFIX(name),
 #define VT_EVIDENCE_PREFIX(name)     VT_STAGE_##name
@@ -109,6 +112,9 @@ enum vt_flag { VT_FLAGS(VT_EVIDENCE_ENUM) VT_NR_FLAGS };
 #define VT_EVIDENCE_PREFIX(name) VT_THING_##name
 enum vt_thing { VT_THINGS(VT_EVIDENCE_ENUM) VT_NR_THINGS };
 #undef VT_EVIDENCE_PREFIX
+#define VT_EVIDENCE_PREFIX(name) VT_RELEASER_##name
+enum vt_releaser { VT_RELEASERS(VT_EVIDENCE_ENUM) VT_NR_RELEASERS };
+#undef VT_EVIDENCE_PREFIX
 #undef VT_EVIDENCE_ENUM
 
 /* The texts by number. */
@@ -119,6 +125,7 @@ extern const char *const vt_evidence_heads[VT_NR_HEADS];
 extern const char *const vt_evidence_yields[VT_NR_YIELDS];
 extern const char *const vt_evidence_grad_modes[VT_NR_GRAD_MODES];
 extern const char *const vt_evidence_repeats[VT_NR_REPEATS];
+extern const char *const vt_evidence_releasers[VT_NR_RELEASERS];
 extern const char *const vt_evidence_moved[VT_NR_MOVED];
 extern const char *const vt_evidence_programs[VT_NR_PROGRAMS];
 extern const char *const vt_evidence_flags[VT_NR_FLAGS];

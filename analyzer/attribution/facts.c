@@ -114,6 +114,7 @@ void vt_facts_init(struct vt_facts *facts, const struct vt_stages *stages,
 	vt_heads_init(&facts->heads, stages, rules, &facts->operators);
 	vt_moves_init(&facts->moves, stages);
 	vt_names_init(&facts->names, facts->model);
+	vt_recomputes_init(&facts->recomputes, facts->model, &stages->chains);
 	facts->last_working_event = find_last_working_event(facts->model);
 	find_sequences(facts);
 }
@@ -125,6 +126,7 @@ void vt_facts_release(struct vt_facts *facts)
 	vt_moves_release(&facts->moves);
 	vt_names_release(&facts->names);
 	free(facts->gradient_of);
+	vt_recomputes_release(&facts->recomputes);
 	free(facts->sequences);
 	memset(facts, 0, sizeof(*facts));
 }
@@ -289,6 +291,16 @@ uint32_t vt_facts_grad_modes(const struct vt_facts *facts, const struct vt_alloc
 	if (!call)
 		return 0;
 	return 1u << (call->has_autograd ? VT_GRAD_MODE_ON : VT_GRAD_MODE_OFF);
+}
+
+uint32_t vt_facts_releasers(const struct vt_facts *facts, const struct vt_allocation *a)
+{
+	struct vt_recompute node = { a->freed_node_sequence, a->freed_node_class,
+				     a->freed_forward_python_stack };
+
+	if (!a->freed_node_class || !vt_recomputes_has(&facts->recomputes, &node))
+		return 0;
+	return 1u << VT_RELEASER_RECOMPUTING;
 }
 
 uint32_t vt_facts_repeats(const struct vt_facts *facts, const struct vt_allocation *a)

@@ -13,6 +13,7 @@
 #include "analyzer/attribution/heads.h"
 #include "analyzer/attribution/moves.h"
 #include "analyzer/attribution/operators.h"
+#include "analyzer/attribution/recomputes.h"
 #include "analyzer/attribution/stages.h"
 #include "analyzer/model/names.h"
 
@@ -26,6 +27,7 @@ struct vt_facts {
 	struct vt_names names;
 	uint32_t *gradient_of; /* by allocation: index of the parameter in vt_model.tensors + 1;
 				  0: unknown, or no gradient (gradients.h) */
+	struct vt_recomputes recomputes;
 	struct vt_sequence_class *sequences; /* sorted */
 	uint32_t nr_sequences;
 	int64_t last_working_event; /* what dies later dies because the program ends */
@@ -64,6 +66,8 @@ const struct vt_tensor *vt_facts_parameter(const struct vt_facts *facts,
 					   const struct vt_allocation *a);
 /* The tensor found in its strongest role; NULL: no probe saw it. */
 const struct vt_tensor *vt_facts_row(const struct vt_facts *facts, const struct vt_allocation *a);
+/* Bit per enum vt_releaser; 0 where no node of the backward pass released it. */
+uint32_t vt_facts_releasers(const struct vt_facts *facts, const struct vt_allocation *a);
 /* String id of the class of the node that the forward operator of `a` created; 0: unknown. */
 uint32_t vt_facts_forward_node(const struct vt_facts *facts, const struct vt_allocation *a);
 

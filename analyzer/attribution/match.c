@@ -61,6 +61,8 @@ static uint32_t words_of(const struct vt_facts *facts, const struct vt_allocatio
 		return vt_facts_copies(facts, a);
 	case VT_FACT_GRADIENT_OF:
 		return vt_facts_parameter(facts, a) ? 1u << VT_THING_PARAMETER : 0;
+	case VT_FACT_FREED_BY:
+		return vt_facts_releasers(facts, a);
 	default:
 		return vt_facts_heads(facts, a);
 	}
@@ -159,15 +161,29 @@ static int fits_native(const struct vt_facts *facts, const struct vt_condition *
 	return 0;
 }
 
+static uint32_t stack_of(const struct vt_allocation *a, enum vt_fact fact)
+{
+	switch (fact) {
+	case VT_FACT_NATIVE:
+		return a->native_stack;
+	case VT_FACT_FREED_FRAME:
+		return a->freed_python_stack;
+	case VT_FACT_FORWARD_FRAME:
+		return a->forward_python_stack;
+	case VT_FACT_FREED_FORWARD_FRAME:
+		return a->freed_forward_python_stack;
+	default:
+		return a->python_stack;
+	}
+}
+
 static int fits_stack(struct vt_match *match, const struct vt_condition *condition,
 		      const struct vt_allocation *a)
 {
 	const struct vt_frames *frames = &match->facts->model->frames;
 	int is_native = condition->fact == VT_FACT_NATIVE;
 	uint32_t nr = is_native ? frames->native_tree.nr_stacks : frames->python_tree.nr_stacks;
-	uint32_t stack = is_native                                ? a->native_stack
-			 : condition->fact == VT_FACT_FREED_FRAME ? a->freed_python_stack
-								  : a->python_stack;
+	uint32_t stack = stack_of(a, condition->fact);
 	int8_t *memo;
 	int fits;
 

@@ -73,6 +73,9 @@ const char *const *vt_rules_words(enum vt_fact fact, size_t *count)
 	case VT_FACT_MADE:
 		*count = VT_NR_REPEATS;
 		return vt_evidence_repeats;
+	case VT_FACT_FREED_BY:
+		*count = VT_NR_RELEASERS;
+		return vt_evidence_releasers;
 	default:
 		*count = VT_NR_STAGES;
 		return vt_evidence_stages;

@@ -34,6 +34,7 @@
 	X(STAGE, "stage", WORDS) /* when it was made */                                            \
 	X(FREED_STAGE, "freed_stage", WORDS)                                                       \
 	X(LIFETIME, "lifetime", WORDS)                                                             \
+	X(FREED_BY, "freed_by", WORDS)        /* what the node that released it did */             \
 	X(HEAD, "head", WORDS)                                                                     \
 	X(YIELD, "yield", WORDS)              /* what the node of its operator made in backward */ \
 	X(GRAD, "grad", WORDS)                /* whether autograd recorded its module call */      \
@@ -59,6 +60,8 @@
 	X(LEAF_FRAME, "leaf_frame", STACK)    /* innermost one outside of PyTorch */               \
 	X(METHOD, "method", STACK)            /* frames whose self is a module or optimizer */     \
 	X(FREED_FRAME, "freed_frame", STACK)                                                       \
+	X(FORWARD_FRAME, "forward_frame", STACK) /* where the call stood that made its node */     \
+	X(FREED_FORWARD_FRAME, "freed_forward_frame", STACK) /* ... the node that released it */   \
 	X(NATIVE, "native", STACK) /* any native frame */                                          \
 	X(MIN_BYTES, "min_bytes", BYTES)
 

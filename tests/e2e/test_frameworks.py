@@ -1,20 +1,12 @@
 # SPDX-License-Identifier: MIT
 """What the recorder writes about PyTorch and Python, read from the journal itself."""
-import subprocess
-
 import journal
 import pytest
-from recording import PYTHON, SOURCE
-from simulated import trace_python
+from recording import PYTHON
+from simulated import torch_python, trace_python
 
 GENERATED = "N5torch8autograd9generated"
 PYTHON_NODE = "N5torch8autograd6PyNodeE"
-
-
-def torch_python(version):
-    """The Python of another PyTorch; made (0.5 GB) if it is not there."""
-    script = SOURCE / "scripts" / "torch-venv"
-    return subprocess.run([str(script), version], check=True, capture_output=True, text=True).stdout.strip()
 
 
 @pytest.fixture(scope="module", params=[

@@ -238,17 +238,18 @@ int64_t build_free(struct builder_db *b, int64_t allocation, const struct build_
 	const struct build_event *e = event ? event : &nothing;
 	uint32_t native = add_stack(b, e->native, 1), python = add_stack(b, e->python, 0);
 	uint32_t scope = intern(b, e->scope), node = node_class(b, e->node);
+	uint32_t forward_python = add_stack(b, e->forward_python, 0);
 	int64_t id = ++b->last_event;
 
 	exec(b, vt_xasprintf("UPDATE allocation SET freed_event = %" PRId64
 			     ", freed_time_ns = %" PRId64
 			     ", freed_thread = %u, freed_function = 100, freed_native_stack = %s,"
 			     " freed_python_stack = %s, freed_scope = %s, freed_node_class = %s,"
-			     " freed_node_sequence = %s WHERE id = %" PRId64,
+			     " freed_node_sequence = %s, freed_forward_python_stack = %s WHERE id = %" PRId64,
 			     id, id * 1000000, thread_of(e), or_null(native, native != 0),
 			     or_null(python, python != 0), or_null(scope, scope != 0),
 			     or_null(node, node != 0), or_null(e->sequence, e->node && e->sequence),
-			     allocation));
+			     or_null(forward_python, forward_python != 0), allocation));
 	return id;
 }
 

@@ -73,8 +73,14 @@ class Journal:
     order: list = field(default_factory=list)  # both, as they stand in the journal
 
     def frames(self, event):
+        return self.stack(event.python_stack)
+
+    def forward_frames(self, event):
+        return self.stack(event.forward_python_stack)
+
+    def stack(self, number):
         return [Frame(self.codes[code], instruction, self.strings[name], address)
-                for code, instruction, name, address in self.python_stacks[event.python_stack]]
+                for code, instruction, name, address in self.python_stacks[number]]
 
     def between(self, first, last):
         """The events between two marks."""
@@ -108,8 +114,9 @@ def split(text, *lengths):
 
 def read_event(body):
     names = ("time_ns thread op kind device function address size_bytes extra stream native_stack python_stack "
-             "scope node_class node_sequence forward_sequence allocated_bytes reserved_bytes").split()
-    event = types.SimpleNamespace(**dict(zip(names, struct.unpack_from("<QIHHiIQQQQIIIIQQQQ", body))))
+             "scope node_class node_sequence forward_sequence allocated_bytes reserved_bytes "
+             "forward_python_stack").split()
+    event = types.SimpleNamespace(**dict(zip(names, struct.unpack_from("<QIHHiIQQQQIIIIQQQQI", body))))
     event.op, event.kind = OPS[event.op], KINDS[event.kind]
     return event
 

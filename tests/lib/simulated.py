@@ -7,6 +7,12 @@ import journal
 from recording import BUILD, LIBRARY, PYTHON, SOURCE, TIMEOUT_S, WORKLOADS, clean_environment
 
 
+def torch_python(version):
+    """The Python of another PyTorch; made (0.5 GB) if it is not there."""
+    script = SOURCE / "scripts" / "torch-venv"
+    return subprocess.run([str(script), version], check=True, capture_output=True, text=True).stdout.strip()
+
+
 def trace(directory, *command, profile="h100-80g", env=None):
     """(finished process, journal or None)."""
     extra = {"VTRACE_PRELOAD": str(LIBRARY), "VTRACE_COLLECT": "0", "VTRACE_OUTPUT": str(directory / "run.db"),

@@ -16,28 +16,35 @@
 static const void *mul_type[] = { NULL, MUL };
 static const void *mul_table[] = { mul_type, NULL };
 
-/* As in 2.14: table, reference counts, number, depth in the graph. */
+/* The thread that made every node here. */
+#define THREAD 3
+
+/* As in 2.14: table, reference counts, number, depth in the graph, flags, thread. */
 static const uint64_t *newer(uint64_t sequence)
 {
-	static uint64_t node[4];
+	static uint64_t node[6];
 
 	node[0] = (uintptr_t)&mul_table[1];
 	node[1] = 1ull << 32 | 1;
 	node[2] = sequence;
 	node[3] = 2;
+	node[4] = 1;
+	node[5] = THREAD;
 	return node;
 }
 
-/* As in 2.11: table, itself, address of a count block, number, depth in the graph. */
+/* As in 2.11: table, itself, address of a count block, number, depth in the graph, flag, thread. */
 static const uint64_t *older(uint64_t block, uint64_t sequence)
 {
-	static uint64_t node[5];
+	static uint64_t node[7];
 
 	node[0] = (uintptr_t)&mul_table[1];
 	node[1] = (uintptr_t)node;
 	node[2] = block;
 	node[3] = sequence;
 	node[4] = 2;
+	node[5] = 1;
+	node[6] = THREAD;
 	return node;
 }
 
@@ -80,6 +87,7 @@ static void newer_layout_is_found(void **state)
 	assert_int_equal(vt_torch_node_sequence(newer(UINT64_MAX), ACCUMULATE), UINT64_MAX);
 	assert_int_equal(g.offset, OFFSET_NEWER);
 	assert_int_equal(vt_torch_node_sequence(newer(70000), MUL), 70000);
+	assert_int_equal(vt_torch_node_thread(newer(70000), MUL), THREAD);
 }
 
 static void older_layout_is_found(void **state)
@@ -93,6 +101,7 @@ static void older_layout_is_found(void **state)
 			 UINT64_MAX);
 	assert_int_equal(g.offset, OFFSET_OLDER);
 	assert_int_equal(vt_torch_node_sequence(older(16, 70000), MUL), 70000);
+	assert_int_equal(vt_torch_node_thread(older(16, 70000), MUL), THREAD);
 }
 
 static void nothing_is_guessed(void **state)
@@ -103,6 +112,7 @@ static void nothing_is_guessed(void **state)
 	assert_int_equal(vt_torch_node_sequence(older(0x7f1200001230, 5), MUL),
 			 VT_TORCH_NO_SEQUENCE);
 	assert_int_equal(vt_torch_node_sequence(older(1, 2), ACCUMULATE), VT_TORCH_NO_SEQUENCE);
+	assert_int_equal(vt_torch_node_thread(older(1, 2), ACCUMULATE), 0);
 	assert_int_equal(g.offset, 0);
 }
 

@@ -15,6 +15,8 @@
 #define BLOCK "train.py:20 Block.forward Block@2 < " MODEL
 #define IN(type, address)                                                                          \
 	TORCH "/nn/modules/x.py:5 " #type ".forward " #type "@" #address " < " BLOCK
+#define CHECKPOINT TORCH "/utils/checkpoint.py:505 checkpoint < " MODEL
+#define OWN	   "own.py:3 Recompute.apply < " MODEL
 #define STEP TORCH "/optim/adamw.py:90 AdamW.step AdamW@7 < train.py:44 main"
 #define OP(name)                                                                                   \
 	"libtorch_cuda.so!at::native::x < libtorch_cpu.so!at::_ops::" #name                        \
@@ -359,6 +361,68 @@ static const struct row {
 	  IN_BACKWARD,
 	  { .node = "CheckpointFunctionBackward", .sequence = 412, .python = IN(FeedForward, 6) },
 	  { .node = "GeluBackward0", .sequence = 3 } },
+	/* what a checkpointed part starts from, whoever wrote the checkpoint */
+	{ "activations/checkpoint",
+	  "autograd",
+	  FORWARD,
+	  IN_BACKWARD,
+	  { .python = IN(Linear, 9) },
+	  { .node = "PyNode", .sequence = 420, .forward_python = CHECKPOINT } },
+	{ "activations/checkpoint",
+	  "autograd",
+	  FORWARD,
+	  IN_BACKWARD,
+	  { .python = IN(Linear, 9) },
+	  { .node = "NativeLayerNormBackward0",
+	    .sequence = 421,
+	    .forward_python = TORCH "/nn/n.py:1 LayerNorm.forward LayerNorm@5 < " CHECKPOINT } },
+	{ "activations/checkpoint",
+	  "autograd",
+	  FORWARD,
+	  IN_BACKWARD,
+	  { .python = IN(Linear, 9) },
+	  { .node = "PyNode", .sequence = 422, .forward_python = OWN } },
+	{ "activations/mlp",
+	  "autograd",
+	  BACKWARD,
+	  IN_BACKWARD,
+	  { .node = "PyNode",
+	    .sequence = 422,
+	    .forward_python = OWN,
+	    .python = TORCH "/nn/modules/x.py:5 MLP.forward MLP@6 < own.py:9 backward < " TORCH
+			    "/autograd/function.py:311 BackwardCFunction.apply" },
+	  { .node = "GeluBackward0", .sequence = 3 } },
+	/* a function that runs no forward again; one called by a module's own training loop */
+	{ "activations/mlp",
+	  "autograd",
+	  FORWARD,
+	  IN_BACKWARD,
+	  { .python = IN(FeedForward, 6) },
+	  { .node = "PyNode", .sequence = 423, .forward_python = OWN } },
+	{ "activations/mlp",
+	  "autograd",
+	  FORWARD,
+	  IN_BACKWARD,
+	  { .python = IN(FeedForward, 6) },
+	  { .node = "PyNode", .sequence = 424, .forward_python = OWN } },
+	{ "activation gradients",
+	  "autograd",
+	  BACKWARD,
+	  IN_BACKWARD,
+	  { .node = "PyNode",
+	    .sequence = 424,
+	    .forward_python = OWN,
+	    .python = "own.py:9 backward < " TORCH
+		      "/autograd/function.py:311 BackwardCFunction.apply < "
+		      "train.py:12 Net.training_step Net@1 < train.py:40 main" },
+	  { .node = "MulBackward0", .sequence = 4 } },
+	/* what a node makes is of the kind of the module that made the node */
+	{ "activations/norm",
+	  "autograd",
+	  BACKWARD,
+	  BEHIND_STEP,
+	  { .node = "MulBackward0", .sequence = 425, .forward_python = IN(LayerNorm, 5) },
+	  { .node = "MulBackward0", .sequence = 901 } },
 	/* optimizer */
 	{ "optimizer",
 	  "scope",
