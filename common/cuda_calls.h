@@ -340,6 +340,11 @@ CUresult cuProfilerStop(void);
 VT_CUDA_TWIN(cuMemAllocAsync, _ptsz);
 VT_CUDA_TWIN(cuMemAllocFromPoolAsync, _ptsz);
 VT_CUDA_TWIN(cuMemFreeAsync, _ptsz);
+VT_CUDA_TWIN(cuStreamBeginCapture, _ptsz);
+VT_CUDA_TWIN(cuStreamBeginCapture_v2, _ptsz);
+VT_CUDA_TWIN(cuStreamBeginCaptureToGraph, _ptsz);
+VT_CUDA_TWIN(cuStreamEndCapture, _ptsz);
+VT_CUDA_TWIN(cuGraphInstantiateWithParams, _ptsz);
 
 #pragma GCC visibility pop
 

@@ -3,7 +3,7 @@
 -- Text columns named *_class, scope and name hold string.id.
 
 -- One row per fact about the run.  From the recorder: command (JSON array), executable, cwd, hostname, recorder, python,
--- env:NAME for each environment variable kept.  From the importer: pid, start_time_ns, start_realtime_ns, duration_ns, torch,
+-- env:NAME for each environment variable kept, uuid:N of device N.  From the importer: pid, start_time_ns, start_realtime_ns, duration_ns, torch,
 -- ended ("running", "exit N", "signal N", "killed" = no exit handler ran), exit_status, recording_stopped (why, if early),
 -- events, lost_events (no room), torn_records (cut off by the program's death), reused_addresses (a free was lost),
 -- unknown_frees, and how far it is: imported_slots, lost_records, resolved_frames.
@@ -94,7 +94,7 @@ CREATE TABLE allocation (
 	freed_forward_python_stack INTEGER        -- ... freed_node_sequence
 );
 
--- Events that neither create nor destroy memory: reserve, map, release, frees of unknown pointers, memory_info, ...
+-- Events that neither create nor destroy memory: reserve, map, release, frees of unknown pointers, memory_info, captures, ...
 CREATE TABLE event (
 	id           INTEGER PRIMARY KEY,
 	time_ns      INTEGER NOT NULL,
@@ -105,7 +105,7 @@ CREATE TABLE event (
 	function     INTEGER NOT NULL,
 	address      INTEGER NOT NULL,
 	size_bytes   INTEGER NOT NULL,    -- memory_info: total bytes
-	extra        INTEGER NOT NULL,    -- map: handle; memory_info: free bytes
+	extra        INTEGER NOT NULL,    -- map: handle; memory_info: free bytes; capture_end, instantiate: graph
 	native_stack INTEGER,
 	python_stack INTEGER
 );
@@ -189,6 +189,15 @@ CREATE TABLE mark_kind (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
 CREATE TABLE mark_source (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
 CREATE TABLE tensor_role (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
 CREATE TABLE function (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
+
+-- What NVML said while the program ran, looked up by the collector now and then: a row when it is another than before, and
+-- one more when it was still so the next time.
+CREATE TABLE device_sample (
+	time_ns            INTEGER NOT NULL,
+	device             INTEGER NOT NULL,
+	total_used_bytes   INTEGER NOT NULL,  -- of the device, by everybody
+	process_used_bytes INTEGER            -- by this process; NULL where NVML does not say (other pid namespace)
+);
 
 -- Every event number with its time and what it was.
 CREATE VIEW every_event AS

@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "common/journal_format.h"
+#include "preload/info.h"
 #include "preload/journal.h"
 #include "preload/real.h"
+#include "preload/text.h"
 #include "preload/thread_state.h"
 #include "preload/tracker.h"
 
@@ -48,6 +50,33 @@ static uint32_t driver_version(void)
 	return QUERY(cuDriverGetVersion, &version) == CUDA_SUCCESS ? (uint32_t)version : 0;
 }
 
+/*
+ * NVML, which the collector asks about the whole device, numbers devices in another way.  The newer
+ * call tells the parts of a partitioned device apart.
+ */
+static void write_uuid(CUdevice device)
+{
+	static const char digits[] = "0123456789abcdef";
+	char key[32], value[48];
+	struct vt_text text;
+	CUuuid uuid;
+
+	if (QUERY(cuDeviceGetUuid_v2, &uuid, device) != CUDA_SUCCESS &&
+	    QUERY(cuDeviceGetUuid, &uuid, device) != CUDA_SUCCESS)
+		return;
+	vt_text_init(&text, key, sizeof(key));
+	vt_text_add(&text, "uuid:");
+	vt_text_add_number(&text, (uint64_t)device);
+	vt_text_init(&text, value, sizeof(value));
+	for (size_t i = 0; i < sizeof(uuid.bytes); i++) {
+		if (i == 4 || i == 6 || i == 8 || i == 10)
+			vt_text_add_char(&text, '-');
+		vt_text_add_char(&text, digits[(unsigned char)uuid.bytes[i] >> 4]);
+		vt_text_add_char(&text, digits[(unsigned char)uuid.bytes[i] & 15]);
+	}
+	vt_info_once(key, value);
+}
+
 static void describe(CUdevice device)
 {
 	struct {
@@ -75,6 +104,7 @@ static void describe(CUdevice device)
 	d.record.is_simulated = (uint32_t)vt_real_is_known(VT_REAL_vts_is_simulated);
 	_Static_assert(offsetof(struct vt_device_record, name) == sizeof(d.record), "one piece");
 	vt_journal_append(&d, sizeof(d.record) + d.record.name_len, VT_RECORD_DEVICE);
+	write_uuid(device);
 }
 
 /*

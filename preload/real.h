@@ -27,6 +27,8 @@ typedef void *(*vt_real_dlsym_fn)(void *handle, const char *name);
 	X(cuCtxGetDevice)                                                                          \
 	X(cuDeviceGetName)                                                                         \
 	X(cuDeviceTotalMem_v2)                                                                     \
+	X(cuDeviceGetUuid_v2)                                                                      \
+	X(cuDeviceGetUuid)                                                                         \
 	X(cuDeviceGetAttribute)                                                                    \
 	X(cuDriverGetVersion)                                                                      \
 	X(cuStreamIsCapturing)                                                                     \

@@ -24,8 +24,14 @@ int vts_device_open_all(void);
 struct vts_device *vts_device_at(CUdevice number);
 int vts_device_count(void);
 
+/* What is left for this process: without its own, other processes' and the profile's other=. */
+uint64_t vts_device_free_bytes(CUdevice number);
+
 /* CUDA_ERROR_OUT_OF_MEMORY when the profile's usable size would be exceeded. */
 CUresult vts_device_charge(CUdevice number, uint64_t size_bytes);
 void vts_device_discharge(CUdevice number, uint64_t size_bytes);
+
+#define VTS_UUID_BYTES 16
+void vts_device_uuid(int physical, char *bytes);
 
 #endif

@@ -93,11 +93,8 @@ static CUresult get_uuid(CUuuid *uuid, CUdevice device)
 {
 	CUresult result = check_device(uuid, device);
 
-	if (!result) {
-		memset(uuid, 0, sizeof(*uuid));
-		memcpy(uuid->bytes, "vtrace-simulat", 14);
-		uuid->bytes[15] = (char)vts_device_at(device)->physical;
-	}
+	if (!result)
+		vts_device_uuid(vts_device_at(device)->physical, uuid->bytes);
 	return result;
 }
 

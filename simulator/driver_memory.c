@@ -14,12 +14,10 @@
 CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
 {
 	const struct vts_profile *profile = vts_profile_get();
-	const struct vts_device *device;
 
 	VTS_ENTER(VTS_NEEDS_CONTEXT);
-	device = vts_device_at(vts_scope_context()->device);
 	if (free_bytes)
-		*free_bytes = profile->usable_bytes - device->used_bytes;
+		*free_bytes = vts_device_free_bytes(vts_scope_context()->device);
 	if (total_bytes)
 		*total_bytes = profile->total_bytes;
 	return vts_call_leave(CUDA_SUCCESS);

@@ -171,6 +171,8 @@ static int apply_option(struct vts_profile *profile, const char *option)
 {
 	if (!strncmp(option, "memory=", 7))
 		return apply_memory(profile, option + 7);
+	if (!strncmp(option, "other=", 6))
+		return vts_size_parse(option + 6, &profile->other_bytes);
 	if (!strncmp(option, "driver=", 7))
 		return parse_driver(option + 7, &profile->driver_version);
 	if (!strncmp(option, "count=", 6)) {
@@ -199,6 +201,10 @@ static int configure(struct vts_profile *profile)
 				option);
 			return -1;
 		}
+	if (profile->other_bytes >= profile->usable_bytes) {
+		fprintf(stderr, "vtrace simulator: VTRACE_SIM_PROFILE: other= leaves nothing\n");
+		return -1;
+	}
 	return 0;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * libnvidia-ml.so.1: the few functions that CUDA programs ask for (PyTorch's out-of-memory text,
- * its expandable segments), fed by the simulated driver of the same process.  Other processes are
- * not seen.
+ * its expandable segments) and vtrace's collector, fed by the simulated driver: of the same
+ * process, or of all processes of one simulation (driver_share.h).
  */
 #include "simulator/nvml_view.h"
 
@@ -238,6 +238,29 @@ EXPORT(nvmlDeviceGetHandleByPciBusId_v2(const char *text, nvmlDevice_t *device))
 	return by_bus(text, device);
 }
 
+/* "GPU-" and 32 hexadecimal digits in groups. */
+EXPORT(nvmlDeviceGetHandleByUUID(const char *text, nvmlDevice_t *device))
+{
+	struct vts_nvml_view view;
+
+	if (!text || !device)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	for (unsigned int i = 0; by_index(i, device) == NVML_SUCCESS; i++) {
+		char uuid[64] = "GPU-";
+		size_t len = strlen(uuid);
+
+		if (look(*device, &view))
+			break;
+		for (size_t k = 0; k < sizeof(view.uuid); k++)
+			len += (size_t)snprintf(uuid + len, sizeof(uuid) - len, "%s%02x",
+						k == 4 || k == 6 || k == 8 || k == 10 ? "-" : "",
+						(unsigned char)view.uuid[k]);
+		if (!strcmp(uuid, text))
+			return NVML_SUCCESS;
+	}
+	return g.nr_inits ? NVML_ERROR_NOT_FOUND : NVML_ERROR_UNINITIALIZED;
+}
+
 EXPORT(nvmlDeviceGetIndex(nvmlDevice_t device, unsigned int *index))
 {
 	struct vts_nvml_view view;
@@ -283,39 +306,39 @@ EXPORT(nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, struct memory_v2 *memory)
 	return result;
 }
 
-/* This process, when it uses the device.  *nr is the room on entry and the number on return. */
-static nvmlReturn_t processes(nvmlDevice_t device, unsigned int *nr, unsigned long long *used)
+/* *nr is the room on entry and the number on return. */
+static nvmlReturn_t processes(nvmlDevice_t device, unsigned int *nr, struct vts_nvml_view *view)
 {
-	struct vts_nvml_view view;
 	unsigned int room = nr ? *nr : 0;
-	nvmlReturn_t result = nr ? look(device, &view) : NVML_ERROR_INVALID_ARGUMENT;
+	nvmlReturn_t result = nr ? look(device, view) : NVML_ERROR_INVALID_ARGUMENT;
 
 	if (result)
 		return result;
-	*used = view.used_bytes;
-	*nr = view.used_bytes ? 1 : 0;
+	*nr = view->nr_processes;
 	return room < *nr ? NVML_ERROR_INSUFFICIENT_SIZE : NVML_SUCCESS;
 }
 
 EXPORT(nvmlDeviceGetComputeRunningProcesses(nvmlDevice_t device, unsigned int *nr,
 					    struct process_v1 *list))
 {
-	unsigned long long used;
-	nvmlReturn_t result = processes(device, nr, &used);
+	struct vts_nvml_view view;
+	nvmlReturn_t result = processes(device, nr, &view);
 
-	if (!result && *nr && list)
-		list[0] = (struct process_v1){ (unsigned int)getpid(), used };
+	for (unsigned int i = 0; !result && list && i < *nr; i++)
+		list[i] = (struct process_v1){ view.processes[i].pid,
+					       view.processes[i].used_bytes };
 	return result;
 }
 
 static nvmlReturn_t processes_v2(nvmlDevice_t device, unsigned int *nr, struct process_v2 *list)
 {
-	unsigned long long used;
-	nvmlReturn_t result = processes(device, nr, &used);
+	struct vts_nvml_view view;
+	nvmlReturn_t result = processes(device, nr, &view);
 
 	/* No partitions: both instance numbers are "none". */
-	if (!result && *nr && list)
-		list[0] = (struct process_v2){ (unsigned int)getpid(), used, ~0u, ~0u };
+	for (unsigned int i = 0; !result && list && i < *nr; i++)
+		list[i] = (struct process_v2){ view.processes[i].pid, view.processes[i].used_bytes,
+					       ~0u, ~0u };
 	return result;
 }
 

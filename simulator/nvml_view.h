@@ -2,6 +2,10 @@
 #ifndef VTS_NVML_VIEW_H
 #define VTS_NVML_VIEW_H
 
+#include "simulator/driver_share.h"
+
+#define VTS_NVML_PROCESSES 64
+
 /*
  * What the simulated driver tells the simulated NVML of the same process.  NVML sees physical
  * devices, with or without cuInit, whatever CUDA_VISIBLE_DEVICES says.
@@ -9,11 +13,14 @@
 
 struct vts_nvml_view {
 	char name[96];
+	char uuid[16];
 	int nr_devices;
 	int driver_version; /* 13000 */
 	int bus;
 	unsigned long long total_bytes;
-	unsigned long long used_bytes; /* by this process */
+	unsigned long long used_bytes; /* by all processes */
+	unsigned int nr_processes;     /* known ones */
+	struct vts_share_use processes[VTS_NVML_PROCESSES];
 };
 
 /* 0, or -1 without such a device.  Exported by the driver. */

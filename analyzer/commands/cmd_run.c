@@ -38,7 +38,7 @@ enum {
 
 static const struct vt_option options[] = {
 	{ OPTION_SIMULATE, "simulate", "PROFILE",
-	  "no GPU needed: h100-80g[,memory=24GiB][,count=2][,driver=12.4]" },
+	  "no GPU needed: h100-80g[,memory=24GiB][,count=2][,driver=12.4][,other=3GiB]" },
 	{ 'o', "output", "FILE", "database to write (VTRACE_OUTPUT); %e %p %h %t %n %r %q{NAME}" },
 	{ 'q', "quiet", NULL, "no closing lines (VTRACE_QUIET)" },
 	{ OPTION_FORCE, "force", NULL, "replace an existing FILE" },
@@ -67,6 +67,7 @@ struct run {
 	char **command;
 	char *path; /* of the command's executable */
 	struct vt_target target;
+	struct vt_simulate simulate;
 	uint64_t start_realtime_ns;
 };
 
@@ -122,7 +123,6 @@ static int read_options(struct run *run, int argc, char **argv)
 
 static int set_environment(struct run *run, struct vt_diag *diag)
 {
-	struct vt_simulate simulate = { 0 };
 	char *library = vt_place_own("libvtrace.so");
 	int rc = -1;
 
@@ -132,16 +132,15 @@ static int set_environment(struct run *run, struct vt_diag *diag)
 		goto out;
 	}
 	if (run->profile) {
-		if (vt_simulate_prepare(&simulate, run->profile, run->path, diag))
+		if (vt_simulate_prepare(&run->simulate, run->profile, run->path, diag))
 			goto out;
-		vt_simulate_set_environment(&simulate, run->profile);
+		vt_simulate_set_environment(&run->simulate, run->profile);
 	}
 	/* In front of the simulator: ours must be the first to be asked. */
 	vt_environment_prepend("LD_PRELOAD", library);
 	setenv("VTRACE_OUTPUT", run->target.output, 1);
 	rc = 0;
 out:
-	vt_simulate_release(&simulate);
 	free(library);
 	return rc;
 }
@@ -354,6 +353,7 @@ int vt_cmd_run(int argc, char **argv)
 	run.start_realtime_ns = realtime_ns();
 	exit_code = run_and_finish(&run);
 	vt_target_release(&run.target);
+	vt_simulate_release(&run.simulate);
 	free(run.path);
 	return exit_code;
 }

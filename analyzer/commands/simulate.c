@@ -2,7 +2,9 @@
 #include "analyzer/commands/simulate.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -59,6 +61,8 @@ static int is_option(const char *option)
 
 	if (!strncmp(option, "memory=", 7))
 		return !vt_units_parse_bytes(option + 7, &bytes) && bytes;
+	if (!strncmp(option, "other=", 6))
+		return !vt_units_parse_bytes(option + 6, &bytes);
 	if (!strncmp(option, "count=", 6))
 		return sscanf(option + 6, "%u%c", &count, &rest) == 1 && count >= 1 && count <= 8;
 	if (!strncmp(option, "driver=", 7))
@@ -76,7 +80,8 @@ static int check_options(const char *profile, const char *options, struct vt_dia
 		if (is_option(option))
 			continue;
 		vt_diag_set(diag, VT_EXIT_UNREADABLE,
-			    "--simulate %s: %s: options are memory=24GiB, count=1..8, driver=12.4",
+			    "--simulate %s: %s: options are memory=24GiB, count=1..8, driver=12.4, "
+			    "other=3GiB",
 			    profile, option);
 		rc = -1;
 	}
@@ -178,12 +183,36 @@ out:
 
 void vt_simulate_release(struct vt_simulate *simulate)
 {
+	if (simulate->shared)
+		unlink(simulate->shared);
+	free(simulate->shared);
 	free(simulate->folder);
 	free(simulate->stubs);
 	memset(simulate, 0, sizeof(*simulate));
 }
 
-void vt_simulate_set_environment(const struct vt_simulate *simulate, const char *profile)
+/* Without it the processes of the program do not see each other's memory, which is no error. */
+static void share(struct vt_simulate *simulate)
+{
+	const char *folder = getenv("TMPDIR");
+	int fd;
+
+	/* A simulation inside of another one is on the same devices. */
+	if (getenv("VTRACE_SIM_SHARED"))
+		return;
+	simulate->shared = vt_xasprintf("%s/vtrace-devices-XXXXXX",
+					folder && *folder ? folder : P_tmpdir);
+	fd = mkostemp(simulate->shared, O_CLOEXEC);
+	if (fd < 0) {
+		free(simulate->shared);
+		simulate->shared = NULL;
+		return;
+	}
+	close(fd);
+	setenv("VTRACE_SIM_SHARED", simulate->shared, 1);
+}
+
+void vt_simulate_set_environment(struct vt_simulate *simulate, const char *profile)
 {
 	char *loader = vt_xasprintf("%s/libvtrace-simulator.so", simulate->folder);
 
@@ -192,6 +221,7 @@ void vt_simulate_set_environment(const struct vt_simulate *simulate, const char 
 		vt_environment_prepend("LD_LIBRARY_PATH", simulate->stubs);
 	vt_environment_prepend("LD_LIBRARY_PATH", simulate->folder);
 	setenv("VTRACE_SIM_PROFILE", profile, 1);
+	share(simulate);
 	setenv("VTRACE_SIM_STUBS", simulate->stubs, 1);
 	free(loader);
 }

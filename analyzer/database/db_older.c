@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-/* Version 2: what the probe saw, and where forward calls stood. */
+/* Version 2: what the probe saw, where forward calls stood, what NVML said. */
 #define TABLES_2(temporary)                                                                        \
 	"CREATE " temporary " TABLE probe (id INTEGER PRIMARY KEY, event, time_ns, duration_ns,"   \
 	" thread, reason, tensors);"                                                               \
@@ -11,6 +11,8 @@
 	" size_bytes, role, flags, name, holder, dtype, shape);"                                   \
 	"CREATE " temporary " TABLE torch_module (id INTEGER PRIMARY KEY, event, probe, address,"  \
 	" class, name, holder, root_address);"                                                     \
+	"CREATE " temporary " TABLE device_sample (time_ns, device, total_used_bytes,"              \
+	" process_used_bytes);"                                                                    \
 	"CREATE " temporary " TABLE tensor_role (id INTEGER PRIMARY KEY, name);"
 
 /* A temporary view hides the table of its name. */

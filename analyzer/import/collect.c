@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "analyzer/database/db.h"
+#include "analyzer/import/device_samples.h"
 #include "analyzer/import/import.h"
 #include "analyzer/import/journal_file.h"
 #include "analyzer/base/process.h"
@@ -36,6 +37,7 @@ struct collect {
 	struct vt_process process;
 	struct vt_import *import;
 	struct vt_db *db;
+	struct vt_device_samples *samples; /* NULL: the program cannot be looked at */
 	unsigned int pause_ms;
 	int is_dead; /* seen before the journal was read: what we then read is all */
 };
@@ -74,6 +76,14 @@ static int64_t take_batch(struct collect *c, struct vt_diag *diag)
 	return taken;
 }
 
+/* Its exit handlers run: it gives its memory back, and waits for us. */
+static int is_exiting(struct collect *c)
+{
+	const struct vt_journal_header *header = vt_journal_file_header(&c->journal);
+
+	return __atomic_load_n(&header->state, __ATOMIC_RELAXED) == VT_JOURNAL_EXITING;
+}
+
 /*
  * Back-off while the program lives.  A small batch does not shorten the pause: a transaction per
  * handful of events would cost the machine more than it gives.  A program in its exit handlers
@@ -81,9 +91,7 @@ static int64_t take_batch(struct collect *c, struct vt_diag *diag)
  */
 static void pause_between(struct collect *c, int64_t taken)
 {
-	const struct vt_journal_header *header = vt_journal_file_header(&c->journal);
-
-	if (__atomic_load_n(&header->state, __ATOMIC_RELAXED) == VT_JOURNAL_EXITING)
+	if (is_exiting(c))
 		c->pause_ms = SHORTEST_PAUSE_MS;
 	else if (taken > 0)
 		c->pause_ms = USUAL_PAUSE_MS;
@@ -118,6 +126,8 @@ static enum vt_collect_result follow(struct collect *c, struct vt_diag *diag)
 		taken = take_batch(c, diag);
 		if (taken < 0)
 			return VT_COLLECT_FAILED;
+		if (!c->is_dead && !is_exiting(c))
+			vt_device_samples_take(c->samples);
 		if (taken > BATCH_RECORDS / 2)
 			continue;
 		if (c->is_dead && !taken)
@@ -142,6 +152,8 @@ static void make_single_file(struct collect *c)
 
 static void close_database(struct collect *c)
 {
+	vt_device_samples_close(c->samples);
+	c->samples = NULL;
 	vt_import_close(c->import);
 	c->import = NULL;
 	vt_db_close(c->db);
@@ -180,6 +192,8 @@ static enum vt_collect_result attempt(struct collect *c, const char *database_pa
 
 	if (!open_database(c, database_path, diag)) {
 		publish(c);
+		if (c->options->is_following && !c->journal.is_elsewhere)
+			c->samples = vt_device_samples_open(c->db, c->process.pid);
 		result = follow(c, diag);
 	}
 	if (result == VT_COLLECT_DONE && finish(c, diag))

@@ -90,30 +90,41 @@ static void drop_handle(struct handles *handles, uint32_t allocation)
 		}
 }
 
-/* A block may span several maps of one expandable segment; it is put into the first. */
-static void place_block(struct vt_model *model, const struct ranges *ranges, uint32_t index)
+typedef VT_VECTOR(struct vt_spill) spill_vector;
+
+/*
+ * A block may span several maps of one expandable segment: it is put into the first, and what lies
+ * in the others is noted.
+ */
+static void place_block(struct vt_model *model, const struct ranges *ranges, spill_vector *spills,
+			uint32_t index)
 {
 	struct vt_allocation *block = &model->allocations[index];
+	const uint64_t block_end = block->address + block->size_bytes;
 	size_t at = first_ending_after(ranges, block->address);
 
 	for (; at < ranges->sorted.len; at++) {
 		const struct range *range = &ranges->sorted.items[at];
+		uint64_t end = range->end < block_end ? range->end : block_end;
+		struct vt_spill spill = { index, range->allocation, end - range->start };
 
-		if (range->start >= block->address + block->size_bytes)
+		if (range->start >= block_end)
 			break;
 		if (range->start <= block->address)
 			block->container = range->allocation;
+		else
+			vt_vector_push(spills, spill);
 		model->allocations[range->allocation].holds_blocks = 1;
 	}
 }
 
 static void start_allocation(struct vt_model *model, struct ranges *ranges, struct handles *handles,
-			     uint32_t index)
+			     spill_vector *spills, uint32_t index)
 {
 	const struct vt_allocation *a = &model->allocations[index];
 
 	if (a->kind == VT_KIND_BLOCK)
-		place_block(model, ranges, index);
+		place_block(model, ranges, spills, index);
 	else if (a->kind == VT_KIND_VMM)
 		vt_vector_push(&handles->alive, index);
 	else if (vt_allocation_is_driver(a))
@@ -145,16 +156,28 @@ static void map_or_unmap(const struct vt_model *model, struct ranges *ranges,
 		insert(ranges, event->address, event->size_bytes, allocation);
 }
 
+static void list_segments(struct vt_model *model)
+{
+	VT_VECTOR(struct vt_segment) segments = { 0 };
+
+	for (uint32_t i = 0; i < model->nr_allocations; i++)
+		if (model->allocations[i].holds_blocks)
+			vt_vector_push(&segments, ((struct vt_segment){ .allocation = i }));
+	model->segments = segments.items;
+	model->nr_segments = (uint32_t)segments.len;
+}
+
 void vt_containers_find(struct vt_model *model, const struct vt_timeline *timeline)
 {
 	struct ranges ranges = { 0 };
 	struct handles handles = { 0 };
+	spill_vector spills = { 0 };
 
 	for (uint32_t i = 0; i < timeline->nr; i++) {
 		const struct vt_moment *moment = &timeline->moments[i];
 
 		if (moment->what == VT_MOMENT_ALLOC)
-			start_allocation(model, &ranges, &handles, moment->index);
+			start_allocation(model, &ranges, &handles, &spills, moment->index);
 		else if (moment->what == VT_MOMENT_FREE)
 			end_allocation(model, &ranges, &handles, moment->index);
 		else if (moment->what == VT_MOMENT_OTHER)
@@ -162,4 +185,7 @@ void vt_containers_find(struct vt_model *model, const struct vt_timeline *timeli
 	}
 	vt_vector_release(&ranges.sorted);
 	vt_vector_release(&handles.alive);
+	model->spills = spills.items;
+	model->nr_spills = (uint32_t)spills.len;
+	list_segments(model);
 }

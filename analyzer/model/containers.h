@@ -5,7 +5,7 @@
 /*
  * Finds for every block the driver memory it lies in, by address at the moment of the allocation,
  * and so which driver memory belongs to a framework's caching allocator.  Fills
- * vt_allocation.container and .holds_blocks.
+ * vt_allocation.container and .holds_blocks, vt_model.segments and .spills.
  */
 
 #include "analyzer/model/model.h"

@@ -61,7 +61,7 @@ static void take_allocation(struct vt_model *model, struct vt_stmt *stmt)
 }
 
 static const char event_sql[] =
-	"SELECT id, time_ns, op, address, size_bytes, extra FROM event ORDER BY id";
+	"SELECT id, time_ns, op, address, size_bytes, extra, thread FROM event ORDER BY id";
 
 static void take_event(struct vt_model *model, struct vt_stmt *stmt)
 {
@@ -73,6 +73,7 @@ static void take_event(struct vt_model *model, struct vt_stmt *stmt)
 	event->address = (uint64_t)vt_stmt_int(stmt, 3);
 	event->size_bytes = (uint64_t)vt_stmt_int(stmt, 4);
 	event->extra = (uint64_t)vt_stmt_int(stmt, 5);
+	event->thread = (uint32_t)vt_stmt_int(stmt, 6);
 }
 
 static const char mark_sql[] =
@@ -194,6 +195,21 @@ static void take_module(struct vt_model *model, struct vt_stmt *stmt)
 	module->holder = id_at(stmt, 6);
 }
 
+static const char sample_sql[] =
+	"SELECT time_ns, device, total_used_bytes, process_used_bytes FROM device_sample"
+	" ORDER BY time_ns, device";
+
+static void take_sample(struct vt_model *model, struct vt_stmt *stmt)
+{
+	struct vt_device_sample *sample = &model->samples[model->nr_samples++];
+
+	sample->time_ns = vt_stmt_int(stmt, 0) - model->start_time_ns;
+	sample->device = (int16_t)vt_stmt_int(stmt, 1);
+	sample->total_used_bytes = (uint64_t)vt_stmt_int(stmt, 2);
+	sample->has_process = !vt_stmt_is_null(stmt, 3);
+	sample->process_used_bytes = (uint64_t)vt_stmt_int(stmt, 3);
+}
+
 struct table {
 	const char *name;
 	const char *sql;
@@ -220,6 +236,7 @@ static const struct table tables[] = {
 	TABLE("probe", probe, probes, nr_probes),
 	TABLE("tensor", tensor, tensors, nr_tensors),
 	TABLE("torch_module", module, modules, nr_modules),
+	TABLE("device_sample", sample, samples, nr_samples),
 };
 
 static int load_table(struct vt_model *model, const struct table *t, struct vt_diag *diag)
@@ -328,6 +345,9 @@ void vt_model_release(struct vt_model *model)
 		free(model->devices[i].name);
 	for (size_t i = 0; i < VT_ARRAY_SIZE(tables); i++)
 		free(*(void **)((char *)model + tables[i].array));
+	free(model->segments);
+	free(model->spills);
+	free(model->captures);
 	vt_frames_release(&model->frames);
 	vt_string_table_release(&model->strings);
 	memset(model, 0, sizeof(*model));

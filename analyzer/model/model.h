@@ -54,7 +54,32 @@ struct vt_other_event {
 	uint64_t address;
 	uint64_t size_bytes;
 	uint64_t extra;
+	uint32_t thread;
 	uint8_t op; /* enum vt_op */
+};
+
+/* Driver memory that a framework's allocator cut into blocks. */
+struct vt_segment {
+	uint32_t allocation; /* index */
+	uint32_t capture;    /* a graph pool's: the pool's first capture, from 1; else 0 */
+};
+
+/* One recording of a CUDA graph. */
+struct vt_capture {
+	int64_t event;
+	int64_t end_event;  /* VT_NEVER: it did not end */
+	int64_t last_end;   /* the latest end of the captures up to this one */
+	int64_t gone_event; /* when the last graph made of it was destroyed; VT_NEVER: not */
+	uint64_t graph;
+	uint32_t thread;
+	uint32_t pool; /* number, from 1, of the first capture that shares memory with it */
+};
+
+/* What of a block lies in another segment than its first: granules that are mapped side by side. */
+struct vt_spill {
+	uint32_t block;   /* index of the allocation */
+	uint32_t segment; /* index of the allocation */
+	uint64_t bytes;
 };
 
 struct vt_mark {
@@ -88,6 +113,17 @@ struct vt_device {
 	char *name;
 	uint64_t total_bytes;
 	uint64_t context_bytes;
+};
+
+/* What was in use on a device at one time. */
+struct vt_device_sample {
+	int64_t time_ns; /* since the start of the recording */
+	uint64_t total_used_bytes;
+	uint64_t process_used_bytes;
+	uint64_t recorded_bytes; /* held from the driver by then; found by samples.h */
+	int16_t device;
+	uint8_t has_process; /* process_used_bytes is known */
+	uint8_t is_quiet;    /* nothing moved around then; found by samples.h */
 };
 
 struct vt_peak {
@@ -155,6 +191,14 @@ struct vt_model {
 	uint32_t nr_tensors;
 	struct vt_torch_module *modules;
 	uint32_t nr_modules;
+	struct vt_segment *segments; /* by allocation; found by containers.h, as the spills */
+	uint32_t nr_segments;
+	struct vt_spill *spills; /* by block */
+	uint32_t nr_spills;
+	struct vt_capture *captures; /* by event; found by captures.h */
+	uint32_t nr_captures;
+	struct vt_device_sample *samples; /* by time */
+	uint32_t nr_samples;
 	int64_t last_event;
 	int64_t start_time_ns;
 };

@@ -3,7 +3,9 @@
 
 #include <string.h>
 
+#include "analyzer/model/captures.h"
 #include "analyzer/model/containers.h"
+#include "analyzer/model/samples.h"
 #include "analyzer/import/input.h"
 
 int vt_analysis_open(struct vt_analysis *analysis, const char *path, const char *rules_path,
@@ -16,6 +18,8 @@ int vt_analysis_open(struct vt_analysis *analysis, const char *path, const char 
 		return -1;
 	vt_timeline_init(&analysis->timeline, &analysis->model);
 	vt_containers_find(&analysis->model, &analysis->timeline);
+	vt_captures_find(&analysis->model);
+	vt_samples_find(&analysis->model);
 	vt_stages_init(&analysis->stages, &analysis->timeline, &analysis->rules);
 	vt_facts_init(&analysis->facts, &analysis->stages, &analysis->rules);
 	vt_attribution_init(&analysis->attribution, &analysis->facts);

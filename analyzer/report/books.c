@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/report/books.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "analyzer/base/util.h"
+#include "analyzer/model/captures.h"
+#include "analyzer/model/samples.h"
+#include "analyzer/model/segments.h"
 
 static int compare_lines(const void *a, const void *b)
 {
@@ -45,29 +50,92 @@ static void drop_empty_lines(struct vt_books *books)
 		qsort(books->lines, kept, sizeof(*books->lines), compare_lines);
 }
 
-static void close_books(struct vt_books *books, const struct vt_model *model, uint64_t owned,
-			uint64_t cached_blocks)
+static void add_rest(struct vt_books *books, uint64_t bytes, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+static void add_rest(struct vt_books *books, uint64_t bytes, const char *format, ...)
 {
-	const struct vt_device *device = vt_model_device(model, books->device);
+	struct vt_books_rest *rest;
+	va_list arguments;
+
+	books->rest = vt_xrealloc(books->rest, (books->nr_rest + 1) * sizeof(*books->rest));
+	rest = &books->rest[books->nr_rest++];
+	rest->bytes = bytes;
+	va_start(arguments, format);
+	vsnprintf(rest->owner, sizeof(rest->owner), format, arguments);
+	va_end(arguments);
+}
+
+/* Free bytes per capture, in the order of the captures. */
+static void add_graph_pools(struct vt_books *books, const struct vt_model *model,
+			    const uint64_t *free_bytes)
+{
+	uint64_t *pools = vt_xcalloc(model->nr_captures + 1, sizeof(*pools));
+
+	for (uint32_t i = 0; i < model->nr_segments; i++)
+		if (model->segments[i].capture)
+			pools[model->segments[i].capture - 1] += free_bytes[i];
+	for (uint32_t i = 0; i < model->nr_captures; i++)
+		if (pools[i])
+			add_rest(books, pools[i], "graph pools/%u", i + 1);
+	free(pools);
+}
+
+/* What the blocks leave of every segment; `held` becomes what is free. */
+static void share_out_free_bytes(struct vt_books *books, const struct vt_model *model,
+				 uint64_t *held)
+{
+	for (uint32_t i = 0; i < model->nr_segments; i++) {
+		const struct vt_segment *segment = &model->segments[i];
+		const struct vt_allocation *a = &model->allocations[segment->allocation];
+		int is_there = a->device == books->device && vt_allocation_is_live(a, books->event);
+		uint64_t free_bytes =
+			is_there && a->size_bytes > held[i] ? a->size_bytes - held[i] : 0;
+
+		if (vt_captures_is_private(model, segment, books->event))
+			books->graph_pool_bytes += free_bytes;
+		else if (held[i])
+			books->pinned_bytes += free_bytes;
+		else
+			books->free_segment_bytes += free_bytes;
+		held[i] = vt_captures_is_private(model, segment, books->event) ? free_bytes : 0;
+	}
+	books->cached_bytes = books->free_segment_bytes + books->pinned_bytes;
+	add_rest(books, books->free_segment_bytes, "cached/free segments");
+	add_rest(books, books->pinned_bytes, "cached/pinned");
+	add_graph_pools(books, model, held);
+}
+
+static void close_books(struct vt_books *books, const struct vt_model *model, uint64_t owned)
+{
 	const struct vt_peak *peak = vt_model_peak(model, books->device);
 
 	/* The importer counted the peak on its own: where we look at it, we compare. */
 	if (peak && peak->event == books->event)
 		books->used_bytes = peak->used_bytes;
-	if (books->reserved_bytes > cached_blocks)
-		books->cached_bytes = books->reserved_bytes - cached_blocks;
-	books->difference_bytes = (int64_t)(books->used_bytes - owned - books->cached_bytes);
-	if (device && device->has_context) {
-		books->has_context = 1;
-		books->context_bytes = device->context_bytes;
-	}
+	books->difference_bytes = (int64_t)(books->used_bytes - owned - books->cached_bytes -
+					    books->graph_pool_bytes);
+}
+
+/* What is in use without an allocation that was recorded. */
+static void add_outside(struct vt_books *books, const struct vt_model *model, int64_t time_ns)
+{
+	struct vt_outside outside = vt_samples_at(model, books->device, time_ns);
+
+	books->has_context = outside.has_context;
+	books->context_bytes = outside.context_bytes;
+	books->has_other = outside.has_other;
+	books->other_bytes = outside.other_bytes;
+	if (books->has_context)
+		add_rest(books, books->context_bytes, "context");
+	if (books->has_other)
+		add_rest(books, books->other_bytes, "other processes");
 }
 
 void vt_books_init(struct vt_books *books, struct vt_attribution *attribution, int device,
 		   int64_t event)
 {
 	const struct vt_model *model = attribution->facts->model;
-	uint64_t owned = 0, cached_blocks = 0;
+	uint64_t *held = vt_xcalloc(model->nr_segments + 1, sizeof(*held)), owned = 0;
 
 	memset(books, 0, sizeof(*books));
 	books->event = event;
@@ -81,10 +149,10 @@ void vt_books_init(struct vt_books *books, struct vt_attribution *attribution, i
 			books->used_bytes += a->size_bytes;
 		if (vt_allocation_is_driver(a) && a->holds_blocks)
 			books->reserved_bytes += a->size_bytes;
-		if (a->kind == VT_KIND_BLOCK)
+		if (a->kind == VT_KIND_BLOCK) {
 			books->allocated_bytes += a->size_bytes;
-		if (a->kind == VT_KIND_BLOCK && a->container != VT_NO_INDEX)
-			cached_blocks += a->size_bytes;
+			vt_segments_hold(model, held, i);
+		}
 		if (!vt_allocation_is_owned(a))
 			continue;
 		owned += a->size_bytes;
@@ -92,18 +160,23 @@ void vt_books_init(struct vt_books *books, struct vt_attribution *attribution, i
 			     a->size_bytes);
 	}
 	drop_empty_lines(books);
-	close_books(books, model, owned, cached_blocks);
+	share_out_free_bytes(books, model, held);
+	close_books(books, model, owned);
+	add_outside(books, model,
+		    vt_timeline_time(attribution->facts->stages->timeline, event));
+	free(held);
 }
 
 void vt_books_release(struct vt_books *books)
 {
 	free(books->lines);
+	free(books->rest);
 	memset(books, 0, sizeof(*books));
 }
 
 uint64_t vt_books_device_used(const struct vt_books *books)
 {
-	return books->used_bytes + (books->has_context ? books->context_bytes : 0);
+	return books->used_bytes + books->context_bytes + books->other_bytes;
 }
 
 uint64_t vt_books_provenance(const struct vt_books *books, uint64_t *bytes)

@@ -3,9 +3,9 @@
 #define VT_ANALYZER_BOOKS_H
 
 /*
- * The balance of one device at one moment: every byte in use belongs to an owner, is cached by a
- * framework's allocator, or is the context's.  What does not add up is the difference, and is
- * printed.
+ * The balance of one device at one moment: every byte in use belongs to an owner, is kept by a
+ * framework's allocator for later, or is the context's or other processes'.  What does not add up
+ * is the difference, and is printed.
  */
 
 #include <stdint.h>
@@ -21,25 +21,42 @@ struct vt_books_line {
 	uint64_t frozen_bytes;
 };
 
+/*
+ * Bytes in use that no allocation's owner has: "cached/free segments" (without a live block,
+ * empty_cache can return them), "cached/pinned" (free pieces beside live blocks), "graph pools/N"
+ * (free, but kept for the replays of CUDA graphs), "context", "other processes".
+ */
+struct vt_books_rest {
+	char owner[40];
+	uint64_t bytes;
+};
+
 struct vt_books {
 	int64_t event;
 	int device;
 	struct vt_books_line *lines; /* leaves, by path */
 	uint32_t nr_lines;
+	struct vt_books_rest *rest; /* in the order above */
+	uint32_t nr_rest;
 	uint64_t allocated_bytes; /* blocks */
 	uint64_t reserved_bytes;  /* driver memory that holds blocks */
-	uint64_t cached_bytes;
+	uint64_t cached_bytes; /* free_segment_bytes + pinned_bytes */
+	uint64_t free_segment_bytes;
+	uint64_t pinned_bytes;
+	uint64_t graph_pool_bytes;
 	uint64_t used_bytes; /* from the driver, without the context */
-	uint64_t context_bytes;
+	uint64_t context_bytes; /* 0 where it is not known */
+	uint64_t other_bytes;   /* other processes; 0 where they are not told from the context */
 	uint8_t has_context;
-	int64_t difference_bytes; /* device used - owners - cached - context */
+	uint8_t has_other;
+	int64_t difference_bytes; /* device used - owners - rest */
 };
 
 void vt_books_init(struct vt_books *books, struct vt_attribution *attribution, int device,
 		   int64_t event);
 void vt_books_release(struct vt_books *books);
 
-/* Everything in use, with the context where it is known. */
+/* Everything in use, with the context and other processes where they are known. */
 uint64_t vt_books_device_used(const struct vt_books *books);
 /* Bytes per enum vt_provenance over all owners; returns their sum. */
 uint64_t vt_books_provenance(const struct vt_books *books, uint64_t *bytes);

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "analyzer/model/samples.h"
 #include "analyzer/report/json.h"
 #include "analyzer/base/util.h"
 
@@ -113,9 +114,8 @@ static json_t *owners(const struct vt_books *books)
 		append_owner(array, line->owner, line->bytes, line->blocks, line->provenance);
 		append_training(array, line);
 	}
-	append_owner(array, "cached", books->cached_bytes, 0, nothing);
-	if (books->has_context)
-		append_owner(array, "context", books->context_bytes, 0, nothing);
+	for (uint32_t i = 0; i < books->nr_rest; i++)
+		append_owner(array, books->rest[i].owner, books->rest[i].bytes, 0, nothing);
 	return array;
 }
 
@@ -165,9 +165,16 @@ static void set_books(json_t *object, const struct vt_books *books)
 			    vt_json_integer(vt_books_device_used(books)));
 	json_object_set_new(object, "reserved_bytes", vt_json_integer(books->reserved_bytes));
 	json_object_set_new(object, "allocated_bytes", vt_json_integer(books->allocated_bytes));
+	json_object_set_new(object, "cached_bytes", vt_json_integer(books->cached_bytes));
+	json_object_set_new(object, "cached_free_segments_bytes",
+			    vt_json_integer(books->free_segment_bytes));
+	json_object_set_new(object, "cached_pinned_bytes", vt_json_integer(books->pinned_bytes));
+	json_object_set_new(object, "graph_pools_bytes", vt_json_integer(books->graph_pool_bytes));
 	json_object_set_new(object, "context_bytes",
 			    books->has_context ? vt_json_integer(books->context_bytes)
 					       : json_null());
+	json_object_set_new(object, "other_processes_bytes",
+			    books->has_other ? vt_json_integer(books->other_bytes) : json_null());
 	json_object_set_new(object, "difference_bytes", json_integer(books->difference_bytes));
 	json_object_set_new(object, "owners", owners(books));
 }
@@ -180,6 +187,18 @@ static void set_most_allocated(json_t *object, const struct vt_peak *peak)
 	json_object_set_new(object, "max_allocated_event", json_integer(peak->max_allocated_event));
 	json_object_set_new(object, "max_allocated_bytes",
 			    vt_json_integer(peak->max_allocated_bytes));
+}
+
+/* Over the whole run, where samples tell. */
+static void set_context_growth(json_t *object, const struct vt_model *model, int device)
+{
+	uint64_t first = 0, last = 0;
+	int is_known = vt_samples_context_growth(model, device, &first, &last);
+
+	json_object_set_new(object, "first_context_bytes",
+			    is_known ? vt_json_integer(first) : json_null());
+	json_object_set_new(object, "last_context_bytes",
+			    is_known ? vt_json_integer(last) : json_null());
 }
 
 static json_t *device(const struct vt_report *report, const struct vt_report_device *row)
@@ -195,6 +214,7 @@ static json_t *device(const struct vt_report *report, const struct vt_report_dev
 	json_object_set_new(object, "name", vt_json_text(row->device->name));
 	json_object_set_new(object, "total_bytes", vt_json_integer(row->device->total_bytes));
 	json_object_set_new(object, "simulated", json_boolean(row->device->is_simulated));
+	set_context_growth(object, &report->analysis->model, row->device->id);
 	/* With --at it is another moment; the key stays, so that readers need one path. */
 	json_object_set_new(object, "peak", peak);
 	return object;

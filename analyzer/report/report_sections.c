@@ -184,16 +184,60 @@ static void add_parent(struct owner_table *owners, const struct vt_books *books,
 	free(leaves);
 }
 
+/* What the rest is called in the text, by the first part of its path. */
+static const struct rest_name {
+	const char *parent;
+	const char *text;
+	const char *known_by;
+} rest_names[] = {
+	{ "cached", "cached, not in use", NULL },
+	{ "graph pools", "CUDA graph pools, idle", NULL },
+	{ "context", "CUDA context, libraries", "device total - recorded" },
+	{ "other processes", "other processes", "NVML" },
+};
+
+/* Leaves of one parent stand together; an only child shares its parent's line. */
+static uint32_t add_rest_parent(struct owner_table *owners, const struct vt_books_rest *rest,
+				uint32_t nr)
+{
+	const int len = parent_length(rest->owner);
+	const struct rest_name *name = rest_names;
+	uint32_t nr_leaves = 0, nr_shown = 0;
+	const struct vt_books_rest *only = rest;
+	uint64_t bytes = 0;
+	char *text;
+
+	for (; nr_leaves < nr && !strncmp(rest[nr_leaves].owner, rest->owner, (size_t)len);
+	     nr_leaves++) {
+		bytes += rest[nr_leaves].bytes;
+		nr_shown += rest[nr_leaves].bytes != 0;
+		only = rest[nr_leaves].bytes ? &rest[nr_leaves] : only;
+	}
+	while (strncmp(name->parent, rest->owner, (size_t)len))
+		name++;
+	if (rest->owner[len] && nr_shown == 1)
+		text = vt_xasprintf("%s (%s)", name->text, only->owner + len + 1);
+	else
+		text = vt_xstrdup(name->text);
+	if (nr_shown || !rest->owner[len])
+		add_line(owners, text, (double)bytes, -1, name->known_by);
+	free(text);
+	for (uint32_t i = 0; nr_shown > 1 && i < nr_leaves; i++) {
+		text = vt_xasprintf("  %s", rest[i].owner + len + 1);
+		if (rest[i].bytes)
+			add_line(owners, text, (double)rest[i].bytes, -1, NULL);
+		free(text);
+	}
+	return nr_leaves;
+}
+
 static void add_rest(struct owner_table *owners, const struct vt_books *books,
 		     const struct row *unknown)
 {
 	char figure[VT_REPORT_FIGURE_MAX], text[96];
 
-	if (books->cached_bytes)
-		add_line(owners, "cached, not in use", (double)books->cached_bytes, -1, NULL);
-	if (books->has_context)
-		add_line(owners, "CUDA context, libraries", (double)books->context_bytes, -1,
-			 "device total - recorded");
+	for (uint32_t i = 0; i < books->nr_rest;)
+		i += add_rest_parent(owners, &books->rest[i], books->nr_rest - i);
 	add_line(owners, VT_OWNER_UNKNOWN, unknown ? (double)unknown->bytes : 0.0,
 		 unknown ? unknown->blocks : 0, NULL);
 	vt_table_add_line(&owners->table);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analyzer/model/samples.h"
 #include "analyzer/report/report_sections.h"
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
@@ -271,8 +272,37 @@ static void print_losses(const struct vt_report *report, FILE *out)
 	free(stacks);
 }
 
+/* The code of kernels is loaded when they are first used, and libraries take memory then. */
+static void print_growth(const struct vt_report *report, const struct vt_report_device *row,
+			 FILE *out)
+{
+	const uint64_t noticeable = VT_MIB;
+	char a[VT_UNITS_MAX], b[VT_UNITS_MAX];
+	uint64_t first, last;
+
+	if (vt_samples_context_growth(&report->analysis->model, row->device->id, &first, &last) &&
+	    last >= first + noticeable)
+		fprintf(out, "note: the context on cuda:%d grew from %s to %s during the run\n",
+			row->device->id, vt_units_bytes(a, sizeof(a), first),
+			vt_units_bytes(b, sizeof(b), last));
+}
+
+static void print_outside(const struct vt_report *report, FILE *out)
+{
+	int is_unknown = 0;
+
+	for (uint32_t i = 0; i < report->nr_devices; i++) {
+		print_growth(report, &report->devices[i], out);
+		is_unknown |= !report->devices[i].books.has_other;
+	}
+	if (is_unknown)
+		fprintf(out, "note: what other processes use of the device is not known (NVML was"
+			     " not asked or did not say); it would be part of the context\n");
+}
+
 static void print_notes(const struct vt_report *report, FILE *out)
 {
+	print_outside(report, out);
 	for (uint32_t i = 0; i < report->nr_devices; i++)
 		if (report->devices[i].device->is_simulated) {
 			fprintf(out, "note: simulated: kernels computed nothing, so losses and"

@@ -4,47 +4,14 @@ import json
 import os
 import signal
 import struct
-import subprocess
-import time
 
 import pytest
 
-from recording import PYTHON, VTRACE, WORKLOADS, clean_environment, vtrace
+from living import Program, until
+from recording import vtrace
 
 BOOT_HASH_OFFSET = 56
 PID_NAMESPACE_OFFSET = 60
-IMPORTER_PID_OFFSET = 156
-DEADLINE_S = 60
-
-
-class Program:
-    """hold_memory.py under `vtrace run`, obeying one command at a time."""
-
-    def __init__(self, directory):
-        self.directory = directory
-        self.process = subprocess.Popen(
-            [VTRACE, "run", "--simulate", "h100-80g", "-o", directory / "run.db", "--", PYTHON,
-             WORKLOADS / "hold_memory.py"], cwd=directory, env=clean_environment(), stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-    def tell(self, command):
-        self.process.stdin.write(command + "\n")
-        self.process.stdin.flush()
-        assert self.process.stdout.readline() == "done\n"
-
-    def end(self, command=None):
-        _, errors = self.process.communicate(command + "\n" if command else None, timeout=120)
-        return self.process.returncode, errors
-
-    def header(self):
-        with open(self.directory / "run.journal", "rb") as file:
-            return file.read(4096)
-
-    def collector(self):
-        """The collector's process id, once it is at work."""
-        if not (self.directory / "run.db").exists():
-            return 0
-        return struct.unpack_from("<I", self.header(), IMPORTER_PID_OFFSET)[0]
 
 
 @pytest.fixture
@@ -53,16 +20,6 @@ def program(tmp_path):
     yield started
     started.process.kill()
     started.process.communicate()
-
-
-def until(question):
-    deadline = time.monotonic() + DEADLINE_S
-    while time.monotonic() < deadline:
-        answer = question()
-        if answer:
-            return answer
-        time.sleep(0.01)
-    raise AssertionError("did not happen")
 
 
 def info(directory):

@@ -319,6 +319,25 @@ void build_module(struct builder_db *b, uint64_t address, const char *type, cons
 			     or_null(variable, variable != 0), root));
 }
 
+int64_t build_graph(struct builder_db *b, enum vt_op op, uint64_t address, uint64_t extra)
+{
+	int64_t id = ++b->last_event;
+
+	exec(b, vt_xasprintf("INSERT INTO event VALUES (%" PRId64 ", %" PRId64
+			     ", %d, %d, %d, -1, 24, %" PRIu64 ", 0, %" PRIu64 ", NULL, NULL)",
+			     id, id * 1000000, BUILD_MAIN_THREAD, (int)op, VT_KIND_GRAPH, address,
+			     extra));
+	return id;
+}
+
+void build_sample(struct builder_db *b, int device, int64_t after_ns, uint64_t total,
+		  uint64_t process)
+{
+	exec(b, vt_xasprintf("INSERT INTO device_sample VALUES (%" PRId64 ", %d, %" PRIu64 ", %s)",
+			     b->last_event * 1000000 + after_ns, device, total,
+			     or_null(process, process != 0)));
+}
+
 void build_run(struct builder_db *b, const char *key, const char *value)
 {
 	vt_db_run_set(b->db, key, value);

@@ -67,6 +67,11 @@ void build_tensor(struct builder_db *b, const struct build_tensor *tensor);
 /* `name` NULL: it is the root, at `root`. */
 void build_module(struct builder_db *b, uint64_t address, const char *type, const char *name,
 		  const char *holder, uint64_t root);
+/* The life of CUDA graphs: `address` and `extra` as kinds.h says of the op. */
+int64_t build_graph(struct builder_db *b, enum vt_op op, uint64_t address, uint64_t extra);
+/* After the last event by so much; `process` 0: not known. */
+void build_sample(struct builder_db *b, int device, int64_t after_ns, uint64_t total,
+		  uint64_t process);
 void build_run(struct builder_db *b, const char *key, const char *value);
 void build_device(struct builder_db *b, int id, uint64_t total, int64_t context);
 

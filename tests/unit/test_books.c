@@ -61,6 +61,8 @@ static void owners_cached_and_context_are_the_device_used(void **state)
 	assert_int_equal(books.reserved_bytes, 10000);
 	assert_int_equal(books.allocated_bytes, 1000);
 	assert_int_equal(books.cached_bytes, 9000);
+	assert_int_equal(books.pinned_bytes, 9000);
+	assert_int_equal(books.free_segment_bytes, 0);
 	assert_int_equal(books.context_bytes, 4096);
 	assert_int_equal(vt_books_device_used(&books), 14596);
 	assert_int_equal(books.difference_bytes, 0);
@@ -90,6 +92,7 @@ static void a_segment_without_a_live_block_is_cached_whole(void **state)
 	open_books(&analysis, &books, 0, only);
 
 	assert_int_equal(books.cached_bytes, 10000);
+	assert_int_equal(books.free_segment_bytes, 10000);
 	assert_int_equal(books.nr_lines, 0);
 	assert_false(books.has_context);
 	assert_int_equal(books.difference_bytes, 0);
@@ -129,6 +132,38 @@ static void blocks_in_mapped_memory_are_found(void **state)
 	assert_int_equal(books.cached_bytes, 800);
 	/* A block in memory that nobody gave out is a fault of the record, and shows. */
 	assert_int_equal(books.difference_bytes, -100);
+	close_books(&analysis, &books);
+}
+
+/*
+ * What empty_cache can unmap of an expandable segment is a granule without a live block, also one
+ * into which a block of before reached.
+ */
+static void granules_are_free_one_by_one(void **state)
+{
+	struct builder_db *b = build_open("run.db");
+	struct vt_analysis analysis;
+	struct vt_books books;
+	int64_t over_two, both, one;
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++)
+		build_map(b, driver(b, VT_KIND_VMM, 11 + i, 1000), BASE + i * 1000, 1000,
+			  VT_OP_MAP);
+	over_two = block(b, BASE + 500, 1900);
+	both = block(b, BASE + 2400, 100);
+	one = build_free(b, over_two, NULL);
+	build_close(b);
+
+	open_books(&analysis, &books, 0, both);
+	assert_int_equal(books.free_segment_bytes, 0);
+	assert_int_equal(books.pinned_bytes, 1000);
+	assert_int_equal(books.difference_bytes, 0);
+	vt_books_release(&books);
+	vt_books_init(&books, &analysis.attribution, 0, one);
+	assert_int_equal(books.free_segment_bytes, 2000);
+	assert_int_equal(books.pinned_bytes, 900);
+	assert_int_equal(books.difference_bytes, 0);
 	close_books(&analysis, &books);
 }
 
@@ -188,6 +223,7 @@ int main(void)
 		TEST(owners_cached_and_context_are_the_device_used),
 		TEST(a_segment_without_a_live_block_is_cached_whole),
 		TEST(blocks_in_mapped_memory_are_found),
+		TEST(granules_are_free_one_by_one),
 		TEST(reused_addresses_are_told_apart),
 		TEST(devices_have_books_of_their_own),
 	};

@@ -12,7 +12,8 @@ static const char ini[] =
 static void known_profiles_with_options_are_taken(void **state)
 {
 	static const char *const cases[] = { "small", "large-80g", "small,memory=24GiB",
-					     "small,memory=24 GB,count=2,driver=12.4", "small," };
+					     "small,memory=24 GB,count=2,driver=12.4", "small,",
+					     "small,other=3GiB" };
 
 	(void)state;
 	for (size_t i = 0; i < VT_ARRAY_SIZE(cases); i++)
@@ -36,6 +37,7 @@ static void wrong_options_are_refused(void **state)
 		"small,memory=",   "small,memory=lots", "small,memory=0",
 		"small,count=0",   "small,count=9",     "small,count=2x",
 		"small,driver=12", "small,colour=red",  "small,memory=1GiB,x",
+		"small,other=",
 	};
 
 	(void)state;

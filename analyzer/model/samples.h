@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_SAMPLES_H
+#define VT_ANALYZER_SAMPLES_H
+
+/*
+ * What of a device is in use without an allocation that we know: the program's own context (with
+ * the code of kernels and libraries, what the driver rounds up, what its pools keep), and other
+ * processes.
+ *
+ *  S1  Samples have a time and no event number: only one that says the same as the one before, with
+ *      no allocation or free of the driver between them or shortly before, is compared with what
+ *      was recorded by then.
+ *  S2  The last sample by a moment speaks for it, before the first one that one.
+ *  S3  Where no process is told apart, the context is the one that the recorder measured after the
+ *      first allocation, which has the others in it.
+ */
+
+#include "analyzer/model/model.h"
+
+struct vt_outside {
+	uint64_t context_bytes;
+	uint64_t other_bytes;
+	uint8_t has_context;
+	uint8_t has_other; /* other processes are told apart from the context */
+};
+
+/* Fills in what the samples are compared with. */
+void vt_samples_find(struct vt_model *model);
+
+struct vt_outside vt_samples_at(const struct vt_model *model, int device, int64_t time_ns);
+/* The first and the last that is known of the whole run; returns 0 where there is nothing. */
+int vt_samples_context_growth(const struct vt_model *model, int device, uint64_t *first_bytes,
+			      uint64_t *last_bytes);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/model/segments.h"
+
+#include <stddef.h>
+
+const struct vt_segment *vt_segments_find(const struct vt_model *model, uint32_t allocation)
+{
+	uint32_t low = 0, high = model->nr_segments;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (model->segments[middle].allocation < allocation)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == model->nr_segments || model->segments[low].allocation != allocation)
+		return NULL;
+	return &model->segments[low];
+}
+
+static uint32_t first_spill(const struct vt_model *model, uint32_t block)
+{
+	uint32_t low = 0, high = model->nr_spills;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (model->spills[middle].block < block)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static void add(const struct vt_model *model, uint64_t *held, uint32_t allocation, uint64_t bytes)
+{
+	const struct vt_segment *segment = vt_segments_find(model, allocation);
+
+	if (segment)
+		held[segment - model->segments] += bytes;
+}
+
+void vt_segments_hold(const struct vt_model *model, uint64_t *held, uint32_t block)
+{
+	const struct vt_allocation *a = &model->allocations[block];
+	uint64_t spilled = 0;
+
+	for (uint32_t i = first_spill(model, block);
+	     i < model->nr_spills && model->spills[i].block == block; i++) {
+		spilled += model->spills[i].bytes;
+		add(model, held, model->spills[i].segment, model->spills[i].bytes);
+	}
+	if (a->container != VT_NO_INDEX && spilled < a->size_bytes)
+		add(model, held, a->container, a->size_bytes - spilled);
+}
