@@ -37,6 +37,14 @@ static void judge_codes(const struct vt_frames *frames, const struct vt_rules *r
 	}
 }
 
+static uint8_t rule_of(const struct vt_frames *frames, const struct code_rules *codes,
+		       const struct vt_frame_python *frame)
+{
+	if (frame->code >= frames->nr_codes)
+		return NO_RULE;
+	return (frame->self_type ? codes->as_method : codes->as_frame)[frame->code];
+}
+
 /* Which stage the frames of a Python stack show; the innermost telling frame decides. */
 static uint8_t judge_stack(const struct vt_frames *frames, const struct vt_rules *rules,
 			   const struct code_rules *codes, uint32_t stack)
@@ -46,11 +54,8 @@ static uint8_t judge_stack(const struct vt_frames *frames, const struct vt_rules
 	uint8_t found = VT_NO_STAGE;
 
 	for (unsigned i = 0; i < nr; i++) {
-		const struct vt_frame_python *frame = &frames->python[ids[i]];
-		uint8_t rule = NO_RULE;
+		uint8_t rule = rule_of(frames, codes, &frames->python[ids[i]]);
 
-		if (frame->code < frames->nr_codes)
-			rule = (frame->self_type ? codes->as_method : codes->as_frame)[frame->code];
 		if (rule == NO_RULE)
 			continue;
 		/* A forward may be called by a loop that makes tokens: look further out. */
@@ -60,6 +65,31 @@ static uint8_t judge_stack(const struct vt_frames *frames, const struct vt_rules
 			found = VT_STAGE_GENERATION;
 		if (found != VT_STAGE_FORWARD)
 			break;
+	}
+	return found;
+}
+
+static struct vt_stage_landmarks find_landmarks(const struct vt_frames *frames,
+						const struct vt_rules *rules,
+						const struct code_rules *codes, uint32_t stack)
+{
+	struct vt_stage_landmarks found = { 0 };
+	uint32_t ids[VT_FRAMES_MAX];
+	unsigned nr = vt_frames_python(frames, stack, ids);
+
+	for (unsigned i = 0; i < nr; i++) {
+		const struct vt_frame_python *frame = &frames->python[ids[i]];
+		uint8_t rule = rule_of(frames, codes, frame);
+		uint8_t stage = rule == NO_RULE ? VT_NO_STAGE : rules->stages[rule].stage;
+
+		if (stage == VT_STAGE_GENERATION)
+			found.is_generating = 1;
+		else if (stage == VT_STAGE_OPTIMIZER && frame->self_address)
+			found.optimizer = frame->self_address;
+		if (stage == VT_STAGE_FORWARD && frame->self_type && !found.is_generating) {
+			found.module = frame->self_address;
+			found.type = frame->self_type;
+		}
 	}
 	return found;
 }
@@ -138,9 +168,11 @@ void vt_stage_evidence_init(struct vt_stage_evidence *evidence, const struct vt_
 	evidence->has_forward = 0;
 	evidence->by_stack = vt_xcalloc(nr_stacks + 1, 1);
 	evidence->by_stack[0] = VT_NO_STAGE;
+	evidence->landmarks = vt_xcalloc(nr_stacks + 1, sizeof(*evidence->landmarks));
 	judge_codes(&model->frames, rules, &codes);
 	for (uint32_t i = 1; i < nr_stacks; i++) {
 		evidence->by_stack[i] = judge_stack(&model->frames, rules, &codes, i);
+		evidence->landmarks[i] = find_landmarks(&model->frames, rules, &codes, i);
 		evidence->has_forward |= evidence->by_stack[i] == VT_STAGE_FORWARD;
 	}
 	evidence->by_scope = vt_xcalloc(model->strings.nr + 1, 1);
@@ -153,6 +185,7 @@ void vt_stage_evidence_init(struct vt_stage_evidence *evidence, const struct vt_
 void vt_stage_evidence_release(struct vt_stage_evidence *evidence)
 {
 	free(evidence->by_stack);
+	free(evidence->landmarks);
 	free(evidence->by_scope);
 	memset(evidence, 0, sizeof(*evidence));
 }

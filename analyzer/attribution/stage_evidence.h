@@ -15,9 +15,18 @@
 
 #define VT_NO_STAGE VT_NR_STAGES
 
+/* What a Python stack runs through, whatever stage its innermost frames show. */
+struct vt_stage_landmarks {
+	uint64_t module; /* of the outermost forward, within a generation: below it; 0: none */
+	uint64_t optimizer; /* whose step it is; 0: none, or unknown */
+	uint32_t type;	    /* of the module: string id */
+	uint8_t is_generating;
+};
+
 struct vt_stage_evidence {
 	const struct vt_model *model;
 	uint8_t *by_stack; /* by Python stack: enum vt_stage or VT_NO_STAGE */
+	struct vt_stage_landmarks *landmarks; /* by Python stack */
 	uint8_t *by_scope; /* by string */
 	int has_forward;   /* some stack shows a forward */
 };

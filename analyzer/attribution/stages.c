@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * How it works: one pass over all moments carries the current stage along; an event that shows a
- * stage starts a new span, an event that shows nothing stays where it is.  Three exceptions:
+ * stage starts a new span, an event that shows nothing stays where it is.  Four exceptions:
  * nothing is forward before the first forward; the main thread's events behind a backward pass, an
  * optimizer step or a generation, when they show nothing, are "other"; a forward without autograd
- * in a program that trains is evaluation.  A module that autograd never records (a teacher, a
+ * in a program that trains is evaluation; a forward in a loop that makes tokens (passes.h) is
+ * generation.  A module that autograd never records (a teacher, a
  * frozen encoder) is no evaluation: it serves the training step that it is called in.
  */
 #include "analyzer/attribution/stages.h"
 
 #include <string.h>
 
+#include "analyzer/attribution/decoding.h"
 #include "analyzer/base/util.h"
 
 struct pass {
@@ -21,6 +23,8 @@ struct pass {
 	VT_VECTOR(uint64_t) trained;
 	int has_backward;
 	int is_evaluating;
+	uint32_t loop; /* the first of passes.loops that did not end yet */
+	int is_behind_loop;
 };
 
 static struct vt_shown shown_at(const struct pass *pass, uint32_t moment)
@@ -140,6 +144,32 @@ static void enter(struct pass *pass, uint8_t stage, int64_t event)
 	vt_vector_push(&pass->spans, span);
 }
 
+/* Whether an event lies in a loop that makes tokens and shows no frame that says so. */
+static int is_in_loop(struct pass *pass, int64_t event)
+{
+	const struct vt_passes *passes = &pass->stages->passes;
+
+	while (pass->loop < passes->nr_loops && passes->loops[pass->loop].last_event < event)
+		pass->loop++;
+	return pass->loop < passes->nr_loops && passes->loops[pass->loop].first_event <= event;
+}
+
+/* What a moment counts as that is a forward by itself; *stage goes on to the next moment. */
+static uint8_t judge_forward(struct pass *pass, uint8_t *stage, const struct vt_shown *shown,
+			     const struct vt_moment *moment)
+{
+	if (is_in_loop(pass, moment->event)) {
+		pass->is_behind_loop = 1;
+		return *stage == VT_STAGE_FORWARD ? VT_STAGE_GENERATION : *stage;
+	}
+	/* Behind the loop nothing is forward that does not show it, as behind a backward pass. */
+	if (shown->stage != VT_NO_STAGE)
+		pass->is_behind_loop = 0;
+	else if (pass->is_behind_loop && *stage == VT_STAGE_FORWARD)
+		*stage = VT_STAGE_OTHER;
+	return is_evaluation(pass, *stage, moment) ? VT_STAGE_EVALUATION : *stage;
+}
+
 static void cut(struct pass *pass)
 {
 	const struct vt_timeline *timeline = pass->stages->timeline;
@@ -160,8 +190,7 @@ static void cut(struct pass *pass)
 			vt_vector_push(&pass->main_threads, e.thread);
 		if (i >= first)
 			current = next_stage(pass, current, &e);
-		enter(pass, is_evaluation(pass, current, moment) ? VT_STAGE_EVALUATION : current,
-		      moment->event);
+		enter(pass, judge_forward(pass, &current, &e, moment), moment->event);
 	}
 	if (pass->spans.len)
 		pass->spans.items[pass->spans.len - 1].last_event = pass->model->last_event;
@@ -245,95 +274,18 @@ static void find_evaluations(struct pass *pass)
 	free(has_autograd);
 }
 
-static int is_computing(uint8_t stage)
+static struct vt_range_totals *add_up_spans(const struct vt_stages *stages)
 {
-	return stage == VT_STAGE_FORWARD || stage == VT_STAGE_BACKWARD;
-}
-
-static void push_step(struct vt_stages *stages, size_t *capacity, uint32_t first, uint32_t last,
-		      int is_complete)
-{
-	struct vt_step step = { first, last, (uint8_t)is_complete };
-
-	stages->steps = vt_vector_grow(stages->steps, capacity, stages->nr_steps + 1, sizeof(step));
-	stages->steps[stages->nr_steps++] = step;
-}
-
-/*
- * A step: from behind the optimizer step before it to the end of its own.  What follows the last
- * one counts as an unfinished step when the program began to compute again.
- */
-static void find_steps(struct pass *pass)
-{
-	uint32_t nr_spans = (uint32_t)pass->spans.len, begin = 0, optimizer = 0;
-	int is_open = 0, is_stepping = 0;
-	size_t capacity = 0;
-
-	for (uint32_t i = 0; i < nr_spans; i++) {
-		uint8_t stage = pass->spans.items[i].stage;
-
-		if (is_computing(stage)) {
-			if (is_stepping) {
-				push_step(pass->stages, &capacity, begin, optimizer, 1);
-				begin = optimizer + 1;
-				is_stepping = 0;
-			} else if (!is_open && !pass->stages->nr_steps) {
-				begin = i;
-			}
-			is_open = 1;
-		} else if (stage == VT_STAGE_OPTIMIZER && is_open) {
-			is_stepping = 1;
-			optimizer = i;
-		}
-	}
-	if (is_stepping)
-		push_step(pass->stages, &capacity, begin, optimizer, 1);
-	else if (is_open)
-		push_step(pass->stages, &capacity, begin, nr_spans - 1, 0);
-}
-
-static void number_steps(struct pass *pass)
-{
-	struct vt_stages *stages = pass->stages;
-
-	/*
-	 * Without an optimizer, one pass may be an interrupted step; several are no steps that we
-	 * know.
-	 */
-	if (!count_stage(pass, VT_STAGE_OPTIMIZER) && count_stage(pass, VT_STAGE_BACKWARD) != 1 &&
-	    !stages->timeline->model->nr_ooms)
-		return;
-	find_steps(pass);
-	for (uint32_t s = 0; s < stages->nr_steps; s++)
-		for (uint32_t i = stages->steps[s].first_span; i <= stages->steps[s].last_span; i++)
-			pass->spans.items[i].step = s + 1;
-}
-
-static void add_up_device(struct vt_stages *stages, uint32_t device_index)
-{
-	const struct vt_timeline *timeline = stages->timeline;
-	int device = timeline->model->devices[device_index].id;
-	uint32_t nr_devices = timeline->model->nr_devices;
-	struct vt_totals now = { 0, 0 };
-	uint32_t moment = 0;
+	struct vt_range *ranges = vt_xcalloc((size_t)stages->nr_spans + 1, sizeof(*ranges));
+	struct vt_range_totals *totals;
 
 	for (uint32_t i = 0; i < stages->nr_spans; i++) {
-		struct vt_span_totals *t = &stages->totals[(size_t)i * nr_devices + device_index];
-
-		t->peak_event = stages->spans[i].first_event;
-		for (; moment < timeline->nr &&
-		       timeline->moments[moment].event <= stages->spans[i].last_event;
-		     moment++) {
-			vt_timeline_add(timeline, &timeline->moments[moment], device, &now);
-			if (now.used_bytes > t->peak_used_bytes) {
-				t->peak_used_bytes = now.used_bytes;
-				t->peak_event = timeline->moments[moment].event;
-			}
-			if (now.allocated_bytes > t->peak_allocated_bytes)
-				t->peak_allocated_bytes = now.allocated_bytes;
-		}
-		t->end_allocated_bytes = now.allocated_bytes;
+		ranges[i].first_event = stages->spans[i].first_event;
+		ranges[i].last_event = stages->spans[i].last_event;
 	}
+	totals = vt_totals_add_up(stages->timeline, ranges, stages->nr_spans);
+	free(ranges);
+	return totals;
 }
 
 void vt_stages_init(struct vt_stages *stages, const struct vt_timeline *timeline,
@@ -347,16 +299,15 @@ void vt_stages_init(struct vt_stages *stages, const struct vt_timeline *timeline
 	vt_stage_evidence_init(&stages->evidence, model, rules);
 	vt_chains_init(&stages->chains, model, rules);
 	vt_calls_init(&stages->calls, timeline, &stages->chains);
+	vt_passes_init(&stages->passes, timeline, &stages->evidence, &stages->calls);
+	vt_decoding_find(&stages->passes, model, &stages->chains);
 	find_trained(&pass);
 	cut(&pass);
 	find_evaluations(&pass);
-	number_steps(&pass);
 	stages->spans = pass.spans.items;
 	stages->nr_spans = (uint32_t)pass.spans.len;
-	stages->totals = vt_xcalloc((size_t)stages->nr_spans * model->nr_devices + 1,
-				    sizeof(*stages->totals));
-	for (uint32_t i = 0; i < model->nr_devices; i++)
-		add_up_device(stages, i);
+	vt_steps_init(&stages->steps, timeline, &stages->evidence, stages->spans, stages->nr_spans);
+	stages->totals = add_up_spans(stages);
 	vt_vector_release(&pass.main_threads);
 	vt_vector_release(&pass.trained);
 }
@@ -365,37 +316,42 @@ void vt_stages_release(struct vt_stages *stages)
 {
 	free(stages->spans);
 	free(stages->totals);
-	free(stages->steps);
+	vt_steps_release(&stages->steps);
 	vt_stage_evidence_release(&stages->evidence);
 	vt_chains_release(&stages->chains);
 	vt_calls_release(&stages->calls);
+	vt_passes_release(&stages->passes);
 	memset(stages, 0, sizeof(*stages));
 }
 
 uint32_t vt_stages_span_at(const struct vt_stages *stages, int64_t event)
 {
-	uint32_t low = 0, high = stages->nr_spans;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (stages->spans[middle].last_event < event)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == stages->nr_spans)
-		return low ? low - 1 : VT_NO_INDEX;
-	return low;
+	return vt_spans_find(stages->spans, stages->nr_spans, event);
 }
 
 const struct vt_step *vt_stages_step(const struct vt_stages *stages, uint32_t step)
 {
-	return step && step <= stages->nr_steps ? &stages->steps[step - 1] : NULL;
+	return step && step <= stages->steps.nr ? &stages->steps.steps[step - 1] : NULL;
 }
 
-const struct vt_span_totals *vt_stages_totals(const struct vt_stages *stages, uint32_t span,
-					      uint32_t device_index)
+const struct vt_range_totals *vt_stages_totals(const struct vt_stages *stages, uint32_t span,
+					       uint32_t device_index)
 {
 	return &stages->totals[(size_t)span * stages->timeline->model->nr_devices + device_index];
+}
+
+struct vt_range *vt_stages_passes(const struct vt_stages *stages)
+{
+	const struct vt_passes *passes = &stages->passes;
+	struct vt_range *ranges = vt_xcalloc((size_t)passes->nr + 1, sizeof(*ranges));
+
+	for (uint32_t i = 0; i < passes->nr; i++) {
+		uint32_t span = vt_stages_span_at(stages, passes->passes[i].first_event);
+
+		ranges[i].first_event = passes->passes[i].first_event;
+		ranges[i].last_event = stages->spans[span].last_event;
+		if (i + 1 < passes->nr && passes->passes[i + 1].first_event <= ranges[i].last_event)
+			ranges[i].last_event = passes->passes[i + 1].first_event - 1;
+	}
+	return ranges;
 }

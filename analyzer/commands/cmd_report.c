@@ -1,14 +1,23 @@
 /* SPDX-License-Identifier: MIT */
+#include <getopt.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "analyzer/commands/cmd.h"
 #include "analyzer/commands/view.h"
 #include "analyzer/report/report.h"
 
-enum { OPTION_TOP = 256 };
+enum { OPTION_TOP = 256, OPTION_STAGES };
+
+struct wanted {
+	int top;
+	int has_marks;
+};
 
 static const struct vt_option options[] = {
 	{ OPTION_TOP, "top", "N", "list that many stacks (default: 10)" },
+	{ OPTION_STAGES, "stages", "WHAT",
+	  "rows of the table of stages: phases (default), or marks: the program's own" },
 	VT_VIEW_OPTIONS,
 	{ 0 },
 };
@@ -20,17 +29,19 @@ static const struct vt_options_spec spec = {
 	.options = options,
 };
 
-static int show(struct vt_analysis *analysis, const struct vt_view *view, const void *top,
+static int show(struct vt_analysis *analysis, const struct vt_view *view, const void *context,
 		struct vt_diag *diag)
 {
-	const struct vt_report_options wanted = {
+	const struct wanted *wanted = context;
+	const struct vt_report_options report_options = {
 		.when = view->when,
 		.device = view->device,
-		.top = (unsigned)*(const int *)top,
+		.top = (unsigned)wanted->top,
 		.has_all_frames = view->has_all_frames,
+		.has_marks = wanted->has_marks,
 	};
 	struct vt_report report = { 0 };
-	int rc = vt_report_init(&report, analysis, &wanted, diag);
+	int rc = vt_report_init(&report, analysis, &report_options, diag);
 
 	if (!rc && view->is_json)
 		vt_report_json_print(&report, stdout);
@@ -40,15 +51,27 @@ static int show(struct vt_analysis *analysis, const struct vt_view *view, const 
 	return rc;
 }
 
+static int take_option(int id, struct wanted *wanted)
+{
+	if (id == OPTION_TOP)
+		return vt_view_number(&spec, &wanted->top);
+	wanted->has_marks = strcmp(optarg, "marks") == 0;
+	if (wanted->has_marks || strcmp(optarg, "phases") == 0)
+		return 0;
+	vt_options_wrong(&spec, "--stages takes phases or marks, not \"%s\"", optarg);
+	return -1;
+}
+
 int vt_cmd_report(int argc, char **argv)
 {
 	struct vt_view view = VT_VIEW_DEFAULT;
-	int top = 10, id;
+	struct wanted wanted = { .top = 10 };
+	int id;
 
 	while ((id = vt_view_next(&view, &spec, argc, argv)) > 0)
-		if (id == OPTION_TOP && vt_view_number(&spec, &top))
+		if (take_option(id, &wanted))
 			return vt_options_exit_code(VT_OPTIONS_WRONG);
 	if (id < 0)
 		return vt_options_exit_code(id);
-	return vt_view_show(&view, show, &top);
+	return vt_view_show(&view, show, &wanted);
 }

@@ -11,7 +11,7 @@
 	" size_bytes, role, flags, name, holder, dtype, shape);"                                   \
 	"CREATE " temporary " TABLE torch_module (id INTEGER PRIMARY KEY, event, probe, address,"  \
 	" class, name, holder, root_address);"                                                     \
-	"CREATE " temporary " TABLE device_sample (time_ns, device, total_used_bytes,"              \
+	"CREATE " temporary " TABLE device_sample (time_ns, device, total_used_bytes,"             \
 	" process_used_bytes);"                                                                    \
 	"CREATE " temporary " TABLE tensor_role (id INTEGER PRIMARY KEY, name);"
 

@@ -92,103 +92,20 @@ static int add_devices(struct vt_report *report, struct vt_diag *diag)
 	return 0;
 }
 
-static uint64_t context_of(const struct vt_device *device)
+static int add_stages(struct vt_report *report, struct vt_diag *diag)
 {
-	return device->has_context ? device->context_bytes : 0;
-}
+	const struct vt_device **devices = vt_xcalloc(report->nr_devices + 1, sizeof(*devices));
+	int rc;
 
-static uint32_t device_index(const struct vt_report *report, const struct vt_report_device *row)
-{
-	return (uint32_t)(row->device - report->analysis->model.devices);
-}
-
-static void add_stage(struct vt_report *report, const struct vt_report_device *row, uint32_t span)
-{
-	struct vt_attribution *attribution = &report->analysis->attribution;
-	const struct vt_stages *stages = &report->analysis->stages;
-	const struct vt_span_totals *totals =
-		vt_stages_totals(stages, span, device_index(report, row));
-	struct vt_report_stage *stage = &report->stages[report->nr_stages++];
-
-	stage->name = vt_evidence_stages[stages->spans[span].stage];
-	stage->device = row->device->id;
-	stage->peak_bytes = totals->peak_allocated_bytes;
-	stage->peak_device_bytes = totals->peak_used_bytes + context_of(row->device);
-	stage->allocated_after_bytes = totals->end_allocated_bytes;
-	vt_books_init(&stage->after, attribution, stage->device, stages->spans[span].last_event);
-	if (span)
-		vt_books_init(&stage->before, attribution, stage->device,
-			      stages->spans[span - 1].last_event);
-}
-
-/*
- * Whether more was allocated in `span` than in `best`.  Not device use: a caching allocator gives
- * nothing back, so that after the first step every stage would show the same figure.
- */
-static int is_higher(const struct vt_stages *stages, uint32_t span, uint32_t best, uint32_t index)
-{
-	const struct vt_span_totals *a = vt_stages_totals(stages, span, index);
-	const struct vt_span_totals *b;
-
-	if (best == VT_NO_INDEX)
-		return 1;
-	b = vt_stages_totals(stages, best, index);
-	if (a->peak_allocated_bytes != b->peak_allocated_bytes)
-		return a->peak_allocated_bytes > b->peak_allocated_bytes;
-	return a->peak_used_bytes > b->peak_used_bytes;
-}
-
-/* One row per stage and device: the span in which that stage allocated most, the first of those. */
-static void add_stages(struct vt_report *report)
-{
-	const struct vt_stages *stages = &report->analysis->stages;
-
-	report->stages =
-		vt_xcalloc((size_t)report->nr_devices * VT_NR_STAGES + 1, sizeof(*report->stages));
-	for (uint32_t d = 0; d < report->nr_devices; d++)
-		for (unsigned stage = 0; stage < VT_NR_STAGES; stage++) {
-			uint32_t index = device_index(report, &report->devices[d]);
-			uint32_t best = VT_NO_INDEX;
-
-			for (uint32_t i = 0; i < stages->nr_spans; i++)
-				if (stages->spans[i].stage == stage &&
-				    is_higher(stages, i, best, index))
-					best = i;
-			if (best != VT_NO_INDEX)
-				add_stage(report, &report->devices[d], best);
-		}
-}
-
-static void add_step(struct vt_report *report, const struct vt_report_device *row, uint32_t number)
-{
-	const struct vt_stages *stages = &report->analysis->stages;
-	const struct vt_step *step = &stages->steps[number];
-	struct vt_report_step *out = &report->steps[report->nr_steps++];
-
-	out->index = number + 1;
-	out->device = row->device->id;
-	out->is_complete = step->is_complete;
-	for (uint32_t i = step->first_span; i <= step->last_span; i++) {
-		const struct vt_span_totals *totals =
-			vt_stages_totals(stages, i, device_index(report, row));
-
-		if (totals->peak_allocated_bytes > out->peak_bytes)
-			out->peak_bytes = totals->peak_allocated_bytes;
-		if (totals->peak_used_bytes > out->peak_device_bytes)
-			out->peak_device_bytes = totals->peak_used_bytes;
-		out->end_bytes = totals->end_allocated_bytes;
-	}
-	out->peak_device_bytes += context_of(row->device);
-}
-
-static void add_steps(struct vt_report *report)
-{
-	uint32_t nr = report->analysis->stages.nr_steps;
-
-	report->steps = vt_xcalloc((size_t)report->nr_devices * nr + 1, sizeof(*report->steps));
-	for (uint32_t d = 0; d < report->nr_devices; d++)
-		for (uint32_t i = 0; i < nr; i++)
-			add_step(report, &report->devices[d], i);
+	for (uint32_t i = 0; i < report->nr_devices; i++)
+		devices[i] = report->devices[i].device;
+	rc = vt_report_stages_init(&report->stages, report->analysis, devices, report->nr_devices,
+				   report->options->has_marks, diag);
+	if (!rc)
+		vt_report_turns_init(&report->turns, report->analysis, devices,
+				     report->nr_devices);
+	free(devices);
+	return rc;
 }
 
 /* The last request that failed: where the run ended of it, it is the one. */
@@ -258,8 +175,8 @@ int vt_report_init(struct vt_report *report, struct vt_analysis *analysis,
 	if (add_devices(report, diag))
 		return -1;
 	add_out_of_memory(report);
-	add_stages(report);
-	add_steps(report);
+	if (add_stages(report, diag))
+		return -1;
 	add_coverage(report);
 	return 0;
 }
@@ -271,16 +188,12 @@ void vt_report_release(struct vt_report *report)
 		vt_books_release(&report->devices[i].books);
 		vt_hotspots_release(&report->devices[i].hotspots);
 	}
-	for (uint32_t i = 0; i < report->nr_stages; i++) {
-		vt_books_release(&report->stages[i].before);
-		vt_books_release(&report->stages[i].after);
-	}
+	vt_report_stages_release(&report->stages);
+	vt_report_turns_release(&report->turns);
 	free(report->out_of_memory.place.doing);
 	vt_books_release(&report->out_of_memory.books);
 	vt_describe_release(&report->describe);
 	free(report->devices);
-	free(report->stages);
-	free(report->steps);
 	free(report->ended);
 	memset(report, 0, sizeof(*report));
 }

@@ -14,12 +14,15 @@
 #include "analyzer/report/books.h"
 #include "analyzer/model/describe.h"
 #include "analyzer/report/hotspots.h"
+#include "analyzer/report/report_stages.h"
+#include "analyzer/report/report_turns.h"
 
 struct vt_report_options {
 	const char *when; /* when.h */
 	int device;       /* VT_WHEN_ALL_DEVICES, or a CUDA ordinal */
 	unsigned top;     /* stacks to list */
 	int has_all_frames;
+	int has_marks; /* rows for the program's own marks in place of stages */
 };
 
 /* What a program was doing at one event. */
@@ -39,26 +42,6 @@ struct vt_report_device {
 	struct vt_hotspots hotspots;
 };
 
-/* The span with the highest use among those of one stage on one device. */
-struct vt_report_stage {
-	const char *name;
-	int device;
-	uint64_t peak_bytes;	    /* of what has an owner */
-	uint64_t peak_device_bytes; /* with cached bytes and the context */
-	uint64_t allocated_after_bytes;
-	struct vt_books before; /* empty for the first span */
-	struct vt_books after;
-};
-
-struct vt_report_step {
-	uint32_t index;
-	int device;
-	uint64_t peak_bytes;	    /* of what has an owner */
-	uint64_t peak_device_bytes; /* with cached bytes and the context */
-	uint64_t end_bytes; /* allocated */
-	int is_complete;
-};
-
 struct vt_report_oom {
 	const struct vt_out_of_memory *oom;
 	uint32_t nr_ooms; /* of the whole run */
@@ -73,10 +56,8 @@ struct vt_report {
 	char *ended;
 	struct vt_report_device *devices;
 	uint32_t nr_devices;
-	struct vt_report_stage *stages;
-	uint32_t nr_stages;
-	struct vt_report_step *steps;
-	uint32_t nr_steps;
+	struct vt_report_stages stages;
+	struct vt_report_turns turns;
 	struct vt_report_oom out_of_memory; /* .oom is NULL where there was none */
 	double coverage[VT_NR_PROVENANCES]; /* shares of all owned bytes; all 0 where there are none
 					     */

@@ -6,6 +6,7 @@
 
 #include "analyzer/model/samples.h"
 #include "analyzer/report/json.h"
+#include "analyzer/report/report_stages_json.h"
 #include "analyzer/base/util.h"
 
 #define FORMAT 1
@@ -220,36 +221,6 @@ static json_t *device(const struct vt_report *report, const struct vt_report_dev
 	return object;
 }
 
-static json_t *stage(const struct vt_report_stage *row)
-{
-	json_t *object = json_object(), *by_owner = json_object();
-
-	for (uint32_t i = 0; i < row->after.nr_lines; i++)
-		json_object_set_new(by_owner, row->after.lines[i].owner,
-				    vt_json_integer(row->after.lines[i].bytes));
-	json_object_set_new(object, "name", vt_json_text(row->name));
-	json_object_set_new(object, "device", json_integer(row->device));
-	json_object_set_new(object, "peak_bytes", vt_json_integer(row->peak_bytes));
-	json_object_set_new(object, "peak_device_bytes", vt_json_integer(row->peak_device_bytes));
-	json_object_set_new(object, "allocated_after_bytes",
-			    vt_json_integer(row->allocated_after_bytes));
-	json_object_set_new(object, "by_owner", by_owner);
-	return object;
-}
-
-static json_t *step(const struct vt_report_step *row)
-{
-	json_t *object = json_object();
-
-	json_object_set_new(object, "index", json_integer(row->index));
-	json_object_set_new(object, "device", json_integer(row->device));
-	json_object_set_new(object, "peak_bytes", vt_json_integer(row->peak_bytes));
-	json_object_set_new(object, "peak_device_bytes", vt_json_integer(row->peak_device_bytes));
-	json_object_set_new(object, "end_bytes", vt_json_integer(row->end_bytes));
-	json_object_set_new(object, "complete", json_boolean(row->is_complete));
-	return object;
-}
-
 static json_t *out_of_memory(const struct vt_report *report)
 {
 	const struct vt_report_oom *row = &report->out_of_memory;
@@ -285,20 +256,14 @@ static json_t *coverage(const struct vt_report *report)
 
 void vt_report_json_print(const struct vt_report *report, FILE *out)
 {
-	json_t *object = json_object(), *devices = json_array(), *stages = json_array(),
-	       *steps = json_array();
+	json_t *object = json_object(), *devices = json_array();
 
 	for (uint32_t i = 0; i < report->nr_devices; i++)
 		json_array_append_new(devices, device(report, &report->devices[i]));
-	for (uint32_t i = 0; i < report->nr_stages; i++)
-		json_array_append_new(stages, stage(&report->stages[i]));
-	for (uint32_t i = 0; i < report->nr_steps; i++)
-		json_array_append_new(steps, step(&report->steps[i]));
 	json_object_set_new(object, "format", json_integer(FORMAT));
 	json_object_set_new(object, "run", run(report));
 	json_object_set_new(object, "devices", devices);
-	json_object_set_new(object, "stages", stages);
-	json_object_set_new(object, "steps", steps);
+	vt_report_stages_json_add(report, object);
 	json_object_set_new(object, "findings", json_array());
 	json_object_set_new(object, "out_of_memory", out_of_memory(report));
 	json_object_set_new(object, "coverage", coverage(report));

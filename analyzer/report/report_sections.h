@@ -3,7 +3,7 @@
 #define VT_ANALYZER_REPORT_SECTIONS_H
 
 /*
- * The tables of the text report: owners, places, stages, steps.
+ * The tables of the text report that say where: owners and places.
  */
 
 #include <stdio.h>
@@ -27,10 +27,5 @@ void vt_report_sections_places(const struct vt_report *report, const struct vt_r
 /* Those of them that no rule names. */
 void vt_report_sections_unknown(const struct vt_report *report, const struct vt_report_device *row,
 				struct vt_report_unit unit, FILE *out);
-/* Both return whether there was anything to say. */
-int vt_report_sections_stages(const struct vt_report *report, int device,
-			      struct vt_report_unit unit, FILE *out);
-int vt_report_sections_steps(const struct vt_report *report, int device, struct vt_report_unit unit,
-			     FILE *out);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "analyzer/model/samples.h"
 #include "analyzer/report/report_sections.h"
+#include "analyzer/report/report_stages_text.h"
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
 
@@ -227,8 +228,9 @@ static void print_device(const struct vt_report *report, const struct vt_report_
 	}
 	print_unknown(report, row, unit, out);
 	fputc('\n', out);
-	if (vt_report_sections_stages(report, row->device->id, unit, out) +
-	    vt_report_sections_steps(report, row->device->id, unit, out))
+	if (vt_report_stages_text_table(report, row->device->id, unit, out) +
+	    vt_report_stages_text_steps(report, row->device->id, unit, out) +
+	    vt_report_stages_text_calls(report, row->device->id, unit, out))
 		fputc('\n', out);
 }
 

@@ -115,13 +115,13 @@ static uint32_t node_class(struct builder_db *b, const char *name)
 	return intern(b, rtti);
 }
 
-/* One frame per node here: the trees need not share anything. */
+/* The same text is the same frame; nodes are not shared. */
 static void add_python_frame(struct builder_db *b, const char *text, uint32_t parent)
 {
 	char file[256], function[256], type[128] = "";
 	unsigned line = 0;
 	unsigned long long address = 0;
-	uint32_t id = ++b->nr_python;
+	uint32_t id = intern(b, text), node = ++b->nr_python;
 	char self[64] = "NULL";
 	int got = sscanf(text, "%255[^:]:%u %255s %127[^@]@%llu", file, &line, function, type,
 			 &address);
@@ -129,10 +129,10 @@ static void add_python_frame(struct builder_db *b, const char *text, uint32_t pa
 	check(got == 3 || got == 5, text, "is no Python frame");
 	if (got == 5)
 		snprintf(self, sizeof(self), "%u", intern(b, type));
-	exec(b, vt_xasprintf("INSERT INTO python_code VALUES (%u, '%s', '%s', 1);"
-			     "INSERT INTO python_frame VALUES (%u, %u, %u, %s, %llu);"
+	exec(b, vt_xasprintf("INSERT OR IGNORE INTO python_code VALUES (%u, '%s', '%s', 1);"
+			     "INSERT OR IGNORE INTO python_frame VALUES (%u, %u, %u, %s, %llu);"
 			     "INSERT INTO python_node VALUES (%u, %u, %u)",
-			     id, file, function, id, id, line, self, address, id, parent, id));
+			     id, file, function, id, id, line, self, address, node, parent, id));
 }
 
 static void add_native_frame(struct builder_db *b, const char *text, uint32_t parent)
@@ -245,7 +245,8 @@ int64_t build_free(struct builder_db *b, int64_t allocation, const struct build_
 			     ", freed_time_ns = %" PRId64
 			     ", freed_thread = %u, freed_function = 100, freed_native_stack = %s,"
 			     " freed_python_stack = %s, freed_scope = %s, freed_node_class = %s,"
-			     " freed_node_sequence = %s, freed_forward_python_stack = %s WHERE id = %" PRId64,
+			     " freed_node_sequence = %s, freed_forward_python_stack = %s"
+			     " WHERE id = %" PRId64,
 			     id, id * 1000000, thread_of(e), or_null(native, native != 0),
 			     or_null(python, python != 0), or_null(scope, scope != 0),
 			     or_null(node, node != 0), or_null(e->sequence, e->node && e->sequence),
@@ -256,12 +257,19 @@ int64_t build_free(struct builder_db *b, int64_t allocation, const struct build_
 int64_t build_mark(struct builder_db *b, const char *name, enum vt_mark_kind kind,
 		   enum vt_mark_source source)
 {
+	return build_mark_at(b, name, kind, source, NULL);
+}
+
+int64_t build_mark_at(struct builder_db *b, const char *name, enum vt_mark_kind kind,
+		      enum vt_mark_source source, const char *place)
+{
+	uint32_t python = add_stack(b, place, 0);
 	int64_t id = ++b->last_event;
 
 	exec(b, vt_xasprintf("INSERT INTO mark VALUES (%" PRId64 ", %" PRId64
-			     ", %d, %d, %d, %u, NULL)",
+			     ", %d, %d, %d, %u, %s)",
 			     id, id * 1000000, BUILD_MAIN_THREAD, (int)kind, (int)source,
-			     intern(b, name)));
+			     intern(b, name), or_null(python, python != 0)));
 	return id;
 }
 

@@ -46,6 +46,9 @@ int64_t build_alloc(struct builder_db *b, const struct build_event *event);
 int64_t build_free(struct builder_db *b, int64_t allocation, const struct build_event *event);
 int64_t build_mark(struct builder_db *b, const char *name, enum vt_mark_kind kind,
 		   enum vt_mark_source source);
+/* The same with the Python stack that left it. */
+int64_t build_mark_at(struct builder_db *b, const char *name, enum vt_mark_kind kind,
+		      enum vt_mark_source source, const char *place);
 int64_t build_oom(struct builder_db *b, const struct build_event *event);
 int64_t build_map(struct builder_db *b, int64_t allocation, uint64_t address, uint64_t size,
 		  enum vt_op op);

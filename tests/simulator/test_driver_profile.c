@@ -39,8 +39,10 @@ static void complete_body(void)
 
 static void test_complete(void **state)
 {
-	static const char *const NAMES[] = { "h100-80g",  "h200-141g",	 "a100-80g", "a100-40g",
-					     "l40s-48g",  "rtx4090-24g", "t4-16g" };
+	static const char *const NAMES[] = {
+		"h100-80g", "h200-141g",      "a100-80g",    "a100-40g",
+		"l40s-48g", "rtxpro6000-96g", "rtx4090-24g", "t4-16g",
+	};
 	char setting[128];
 
 	(void)state;

@@ -151,7 +151,7 @@ static void make_first_schema(const char *path)
 	assert_int_equal(vt_db_open(&db, path, VT_DB_WRITE, NULL), 0);
 	assert_int_equal(vt_db_exec(db,
 		"DROP TABLE probe; DROP TABLE tensor; DROP TABLE torch_module;"
-		"DROP TABLE tensor_role;"
+		"DROP TABLE tensor_role; DROP TABLE device_sample;"
 		"ALTER TABLE allocation DROP COLUMN forward_python_stack;"
 		"ALTER TABLE allocation DROP COLUMN freed_forward_python_stack;"
 		"INSERT INTO allocation (id, kind, device, address, size_bytes, stream, function,"

@@ -79,7 +79,8 @@ static void faults_are_named_with_their_line(void **state)
 		const char *text;
 		const char *message;
 	} cases[] = {
-		{ "[rule a]\nowner = x\nknown_by = frames\n", "test:2: rule \"a\" has no condition" },
+		{ "[rule a]\nowner = x\nknown_by = frames\n",
+		  "test:2: rule \"a\" has no condition" },
 		{ "[rule a]\nnode = *\n", "test:2: rule \"a\" has no owner" },
 		{ "[rule a]\nnode = *\n[rule b]\nowner = x\n", "test:2: rule \"a\" has no owner" },
 		{ "[rule a]\ncolour = red\n", "test:2: unknown key: colour = red" },

@@ -159,29 +159,6 @@ static void without_its_process_a_sample_tells_nothing(void **state)
 	vt_analysis_close(&analysis);
 }
 
-/* Made before there was such a table. */
-static void an_older_recording_has_none(void **state)
-{
-	struct builder_db *b = build_open("run.db");
-	struct vt_analysis analysis;
-	struct vt_diag diag = { 0 };
-	struct vt_db *db;
-
-	(void)state;
-	build_device(b, 0, 8ull << 30, 999);
-	segment(b, 0, 1000);
-	build_close(b);
-	assert_int_equal(vt_db_open(&db, "run.db", VT_DB_WRITE, &diag), 0);
-	assert_int_equal(vt_db_exec(db, "DROP TABLE device_sample"), 0);
-	vt_db_make_single_file(db);
-	vt_db_close(db);
-	open_run(&analysis);
-
-	assert_int_equal(analysis.model.nr_samples, 0);
-	assert_int_equal(vt_samples_at(&analysis.model, 0, 0).context_bytes, 999);
-	vt_analysis_close(&analysis);
-}
-
 /* With NVML or without: nobody has a device of that name. */
 static void an_unknown_device_is_left_out(void **state)
 {
@@ -211,7 +188,6 @@ int main(void)
 		TEST(the_growth_is_from_the_first_to_the_last),
 		TEST(a_busy_program_has_its_measured_context_without_the_others),
 		TEST(without_its_process_a_sample_tells_nothing),
-		TEST(an_older_recording_has_none),
 		TEST(an_unknown_device_is_left_out),
 	};
 

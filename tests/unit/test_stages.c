@@ -7,7 +7,7 @@
 
 #include "analyzer/model/when.h"
 #include "analyzer/report/analysis.h"
-#include "analyzer/report/report_sections.h"
+#include "analyzer/report/report_stages_text.h"
 #include "analyzer/base/util.h"
 #include "tests/lib/database_builder.h"
 
@@ -230,6 +230,7 @@ static void a_range_without_allocations_is_a_step(void **state)
 {
 	struct builder_db *b = build_open("run.db");
 	struct vt_analysis analysis;
+	const struct vt_step *first;
 
 	(void)state;
 	for (int i = 0; i < 3; i++) {
@@ -244,9 +245,10 @@ static void a_range_without_allocations_is_a_step(void **state)
 
 	open_analysis(&analysis);
 
-	assert_int_equal(analysis.stages.nr_steps, 3);
-	assert_true(analysis.stages.steps[2].is_complete);
-	assert_int_equal(analysis.stages.spans[analysis.stages.steps[0].last_span].last_event, 4);
+	assert_int_equal(analysis.stages.steps.nr, 3);
+	assert_true(analysis.stages.steps.steps[2].is_complete);
+	first = vt_stages_step(&analysis.stages, 1);
+	assert_int_equal(analysis.stages.spans[first->last_span].last_event, 4);
 	vt_analysis_close(&analysis);
 }
 
@@ -306,7 +308,7 @@ static void spans_know_their_peak(void **state)
 /* The report's line on steps, each of which keeps `kept` bytes or, below 0, frees them. */
 static char *steps_line(const int *kept, size_t nr)
 {
-	static const struct vt_report_options options = { "peak", VT_WHEN_ALL_DEVICES, 1, 0 };
+	static const struct vt_report_options options = { "peak", VT_WHEN_ALL_DEVICES, 1, 0, 0 };
 	struct builder_db *b = build_open("run.db");
 	struct vt_analysis analysis;
 	struct vt_report report;
@@ -336,7 +338,7 @@ static char *steps_line(const int *kept, size_t nr)
 	open_analysis(&analysis);
 	if (vt_report_init(&report, &analysis, &options, &diag))
 		fail_msg("%s", diag.text);
-	vt_report_sections_steps(&report, 0, vt_report_sections_unit(1 << 20), out);
+	vt_report_stages_text_steps(&report, 0, vt_report_sections_unit(1 << 20), out);
 	vt_report_release(&report);
 	vt_analysis_close(&analysis);
 	assert_int_equal(remove("run.db"), 0);

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_DECODING_H
+#define VT_ANALYZER_DECODING_H
+
+/*
+ * Which passes read a prompt and which make one token each.
+ */
+
+#include "analyzer/attribution/chains.h"
+#include "analyzer/attribution/passes.h"
+
+/* Sets `kind` of all passes, and `generation` and `loops` of those in loops without a frame. */
+void vt_decoding_find(struct vt_passes *passes, const struct vt_model *model,
+		      const struct vt_chains *chains);
+
+#endif

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/lib/unit.h"
+
+#include <stdio.h>
+
+#include "analyzer/base/util.h"
+#include "analyzer/report/analysis.h"
+#include "tests/lib/database_builder.h"
+
+#define MAIN	 " < run.py:40 main"
+#define CHAT	 " < app.py:2 Chat.forward Chat@9"
+#define GENERATE "lib.py:7 Mixin.sample Lm@1 < lib.py:3 Mixin.generate Lm@1" MAIN
+
+static int64_t alloc(struct builder_db *b, const char *python, uint64_t size)
+{
+	return build_alloc(b, &(struct build_event){ .size = size, .python = python });
+}
+
+/* Passes as letters: c call, p prefill, d decode step; with the number of their generation. */
+static void check(const char *expected)
+{
+	static const char letters[] = "cpd";
+	struct vt_analysis analysis;
+	struct vt_diag diag = { 0 };
+	struct vt_buffer text;
+
+	if (vt_analysis_open(&analysis, "run.db", NULL, &diag))
+		fail_msg("%s", diag.text);
+	vt_buffer_init(&text);
+	for (uint32_t i = 0; i < analysis.stages.passes.nr; i++) {
+		const struct vt_pass *pass = &analysis.stages.passes.passes[i];
+		uint32_t span = vt_stages_span_at(&analysis.stages, pass->first_event);
+
+		vt_buffer_printf(&text, "%s%c%u", i ? " " : "", letters[pass->kind],
+				 pass->generation);
+		if (pass->generation)
+			assert_int_equal(analysis.stages.spans[span].stage, VT_STAGE_GENERATION);
+	}
+	assert_string_equal(text.data ? text.data : "", expected);
+	vt_buffer_release(&text);
+	vt_analysis_close(&analysis);
+	assert_int_equal(remove("run.db"), 0);
+}
+
+static void a_call_is_one_pass_however_deep_it_goes(void **state)
+{
+	struct builder_db *b = build_open("run.db");
+
+	(void)state;
+	alloc(b, "net.py:1 Embedding.forward Embedding@2" MAIN, 512);
+	alloc(b, "net.py:2 Net.forward Net@1" MAIN, 512);
+	alloc(b, "net.py:1 Embedding.forward Embedding@2 < net.py:2 Net.forward Net@1" MAIN, 512);
+	alloc(b, "run.py:40 main", 512);
+	alloc(b, "net.py:2 Net.forward Net@1" MAIN, 512);
+	build_close(b);
+	check("c0 c0 c0");
+}
+
+static void the_loop_that_generates_makes_passes_of_its_calls(void **state)
+{
+	struct builder_db *b = build_open("run.db");
+
+	(void)state;
+	for (int request = 0; request < 2; request++) {
+		alloc(b, "enc.py:5 Encoder.forward Encoder@3 < " GENERATE, 512);
+		for (int token = 0; token < 3; token++) {
+			alloc(b, "lm.py:5 Lm.forward Lm@1 < " GENERATE, 512);
+			alloc(b, GENERATE, 512);
+		}
+		alloc(b, "run.py:40 main", 512);
+	}
+	build_close(b);
+	check("c1 p1 d1 d1 c2 p2 d2 d2");
+}
+
+static void a_module_around_the_loop_is_no_pass(void **state)
+{
+	struct builder_db *b = build_open("run.db");
+
+	(void)state;
+	for (int token = 0; token < 2; token++) {
+		alloc(b, "lm.py:5 Lm.forward Lm@1 < " GENERATE CHAT, 512);
+		alloc(b, GENERATE CHAT, 512);
+	}
+	build_close(b);
+	check("p1 d1");
+}
+
+/* What one call of a hand-written loop allocates. */
+struct call {
+	uint64_t input;
+	uint64_t cache;
+};
+
+/*
+ * A loop that holds what a call returned until the next one did, or for good; the prompt is read at
+ * a line of its own.
+ */
+static void play(const struct call *calls, size_t nr, int keeps_all)
+{
+	struct builder_db *b = build_open("run.db");
+	int64_t held = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		const char *line = i ? "run.py:45 main" : "run.py:42 main";
+		char *model = vt_xasprintf("lm.py:5 Lm.forward Lm@1 < %s", line);
+		char *cache = vt_xasprintf("lm.py:20 Attention.forward Attention@2 < %s", model);
+		int64_t input = alloc(b, model, calls[i].input), output;
+
+		output = alloc(b, cache, calls[i].cache);
+		build_free(b, input, &(struct build_event){ .python = model });
+		alloc(b, line, 512);
+		if (held && !keeps_all)
+			build_free(b, held, &(struct build_event){ .python = line });
+		held = output;
+		free(model);
+		free(cache);
+	}
+	build_close(b);
+}
+
+static void a_cache_that_grows_from_call_to_call_is_a_generation(void **state)
+{
+	static const struct call with_prompt[] = {
+		{ 4096, 8192 }, { 512, 8704 }, { 512, 9216 }
+	};
+	static const struct call rounded[] = {
+		{ 512, 1024 }, { 512, 1024 }, { 512, 1536 }, { 512, 1536 }
+	};
+
+	(void)state;
+	play(with_prompt, VT_ARRAY_SIZE(with_prompt), 0);
+	check("p1 d1 d1");
+	play(rounded, VT_ARRAY_SIZE(rounded), 0);
+	check("p1 d1 d1 d1");
+}
+
+static void requests_of_any_length_are_calls(void **state)
+{
+	static const struct call equal[] = { { 512, 1024 }, { 512, 1024 }, { 512, 1024 } };
+	static const struct call longer[] = { { 512, 1024 }, { 1024, 2048 }, { 1536, 3072 } };
+	static const struct call shrinking[] = { { 512, 4096 }, { 512, 3072 }, { 512, 2048 } };
+
+	(void)state;
+	play(equal, VT_ARRAY_SIZE(equal), 0);
+	check("c0 c0 c0");
+	play(longer, VT_ARRAY_SIZE(longer), 0);
+	check("c0 c0 c0");
+	play(shrinking, VT_ARRAY_SIZE(shrinking), 0);
+	check("c0 c0 c0");
+}
+
+/* What is collected in a list is replaced by nothing. */
+static void outputs_that_stay_are_no_cache(void **state)
+{
+	static const struct call calls[] = {
+		{ 512, 1024 }, { 512, 1536 }, { 512, 2048 }, { 512, 2560 }
+	};
+
+	(void)state;
+	play(calls, VT_ARRAY_SIZE(calls), 1);
+	check("c0 c0 c0 c0");
+}
+
+static void what_follows_a_loop_without_showing_itself_is_other(void **state)
+{
+	static const struct call calls[] = { { 4096, 8192 }, { 512, 8704 }, { 512, 9216 } };
+	struct vt_analysis analysis;
+	struct vt_diag diag = { 0 };
+
+	(void)state;
+	play(calls, VT_ARRAY_SIZE(calls), 0);
+	if (vt_analysis_open(&analysis, "run.db", NULL, &diag))
+		fail_msg("%s", diag.text);
+	assert_int_equal(analysis.stages.nr_spans, 2);
+	assert_int_equal(analysis.stages.spans[0].stage, VT_STAGE_GENERATION);
+	assert_int_equal(analysis.stages.spans[1].stage, VT_STAGE_OTHER);
+	vt_analysis_close(&analysis);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, unit_enter, unit_leave)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_call_is_one_pass_however_deep_it_goes),
+		TEST(the_loop_that_generates_makes_passes_of_its_calls),
+		TEST(a_cache_that_grows_from_call_to_call_is_a_generation),
+		TEST(requests_of_any_length_are_calls),
+		TEST(a_module_around_the_loop_is_no_pass),
+		TEST(outputs_that_stay_are_no_cache),
+		TEST(what_follows_a_loop_without_showing_itself_is_other),
+	};
+
+	return cmocka_run_group_tests_name("passes", tests, NULL, NULL);
+}
