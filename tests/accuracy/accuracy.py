@@ -60,14 +60,19 @@ def print_figures(rows):
         print(f"{name:52} {relation:>9} {bound:6g} {shown:>10}  {verdict}")
 
 
+def facts(block, truth, moment):
+    return {"at": moment, "where": truth and truth[3], "names": truth and truth[2]} | {
+        k: block[k] for k in ("id", "size_bytes", "provenance", "stage", "step", "python", "modules", "native")}
+
+
 def as_json(scored, rows):
     cases = [{"case": case.name, "probe": int(probe), "bytes_at_peak": sum(m.bytes["all"] for m in case.peaks),
               "right": case.peak("right"), "wrong": case.peak("wrong"), "unknown": case.peak("unknown"),
               "wrong_certain": case.peak("wrong, certain"), "without_truth": case.peak("without truth"),
               "books_difference_bytes": difference,
               "moments": [{"at": m.name, "bytes": dict(m.bytes)} for m in case.moments],
-              "confusions": [{"truth": t, "owner": o, "bytes": n}
-                             for (t, o), n in case.confusions(is_top=False).most_common()]}
+              "confusions": [{"truth": key[0], "owner": key[1], "bytes": n} | facts(*case.example(key))
+                             for key, n in case.confusions(is_top=False).most_common()]}
              for probe, case, difference in scored]
     return {"cases": cases, "figures": [{"figure": n, "measured": v, "relation": r, "bound": b,
                                          "ok": bounds.is_met(v, r, b)} for n, v, r, b in rows]}
@@ -88,7 +93,8 @@ def main(arguments):
     print(f"{'case':20} probe  MiB peak   right  wrong unknown no truth stages books  largest confusion")
     for entry in chosen:
         if not runs.has(entry):
-            print(f"{entry.name:20} left out: needs {', '.join(entry.options['needs'])}")
+            print(f"{entry.name:20} FAILED needs {', '.join(entry.options['needs'])}")
+            failed += 1
             continue
         for probe in ("1", "0") if options.probe == "both" else (options.probe,):
             try:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The two runs of a case: the one under observation, whose truth is kept, and the one under vtrace, which is scored."""
+import fcntl
 import hashlib
 import json
 import os
@@ -59,18 +60,25 @@ def find_truth(entry):
     path = CACHE / f"{entry.name}-{key(entry)}.json"
     if not path.exists():
         CACHE.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=CACHE) as folder:
-            output = pathlib.Path(folder) / "truth.json"
-            done = subprocess.run(
-                [SOURCE / "tests" / "simulator" / "sim-run", BUILD, profile(entry), PYTHON, ORACLE / "main.py",
-                 entry.file, entry.name, output], cwd=folder, env=clean_environment(environment(entry)),
-                capture_output=True, text=True, timeout=TIMEOUT_S, stdin=subprocess.DEVNULL)
-            if done.returncode or not output.exists():
-                raise Failed(f"{entry.name}, observed: {done.stderr[-2000:]}")
-            for old in CACHE.glob(f"{entry.name}-*.json"):
-                old.unlink(missing_ok=True)
-            output.rename(path)
+        with open(CACHE / f"{entry.name}.lock", "w", encoding="ascii") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # another run may be finding it out
+            if not path.exists():
+                observe(entry, path)
     return json.loads(path.read_text())
+
+
+def observe(entry, path):
+    with tempfile.TemporaryDirectory(dir=CACHE) as folder:
+        output = pathlib.Path(folder) / "truth.json"
+        done = subprocess.run(
+            [SOURCE / "tests" / "simulator" / "sim-run", BUILD, profile(entry), PYTHON, ORACLE / "main.py",
+             entry.file, entry.name, output], cwd=folder, env=clean_environment(environment(entry)),
+            capture_output=True, text=True, timeout=TIMEOUT_S, stdin=subprocess.DEVNULL)
+        if done.returncode or not output.exists():
+            raise Failed(f"{entry.name}, observed: {done.stderr[-2000:]}")
+        for old in CACHE.glob(f"{entry.name}-*.json"):
+            old.unlink(missing_ok=True)
+        output.rename(path)
 
 
 def record(entry, probe, folder):
