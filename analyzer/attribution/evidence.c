@@ -15,3 +15,6 @@ const char *const vt_evidence_moved[VT_NR_MOVED] = { VT_MOVED(TEXT) };
 const char *const vt_evidence_programs[VT_NR_PROGRAMS] = { VT_PROGRAMS(TEXT) };
 const char *const vt_evidence_flags[VT_NR_FLAGS] = { VT_FLAGS(TEXT) };
 const char *const vt_evidence_things[VT_NR_THINGS] = { VT_THINGS(TEXT) };
+const char *const vt_evidence_shape_classes[VT_NR_SHAPE_CLASSES] = { VT_SHAPE_CLASSES(TEXT) };
+const char *const vt_evidence_alike[VT_NR_ALIKE] = { VT_ALIKE(TEXT) };
+const char *const vt_evidence_shares[VT_NR_SHARES] = { VT_SHARES(TEXT) };

@@ -74,9 +74,25 @@
 
 /* What a block is a copy of (same shape, another type), or the gradient of. */
 #define VT_THINGS(X) X(PARAMETER, "parameter")
+
 /* What the node of the backward pass that released it did. */
 #define VT_RELEASERS(X)                                                                            \
 	X(RECOMPUTING, "recomputing") /* modules' forward ran under it */
+
+/* What the shapes of parameters and inputs make of its exact size. */
+#define VT_SHAPE_CLASSES(X)                                                                        \
+	X(LOGITS, "logits")                                                                        \
+	X(HIDDEN, "hidden")                                                                        \
+	X(INTERMEDIATE, "intermediate")                                                            \
+	X(SCORES, "scores")
+
+/* How many blocks of its size its stage made. */
+#define VT_ALIKE(X) X(LAYERS, "layers") /* one or two per layer of the model */
+
+/* Of the device's highest use: a size alone must not decide above a thousandth. */
+#define VT_SHARES(X)                                                                               \
+	X(SMALL, "small")                                                                          \
+	X(LARGE, "large")
 
 #define VT_EVIDENCE_ENUM(name, text) VT_EVIDENCE_PREFIX(name),
 #define VT_EVIDENCE_PREFIX(name)     VT_STAGE_##name
@@ -115,6 +131,15 @@ enum vt_thing { VT_THINGS(VT_EVIDENCE_ENUM) VT_NR_THINGS };
 #define VT_EVIDENCE_PREFIX(name) VT_RELEASER_##name
 enum vt_releaser { VT_RELEASERS(VT_EVIDENCE_ENUM) VT_NR_RELEASERS };
 #undef VT_EVIDENCE_PREFIX
+#define VT_EVIDENCE_PREFIX(name) VT_SHAPE_##name
+enum vt_shape_class { VT_SHAPE_CLASSES(VT_EVIDENCE_ENUM) VT_NR_SHAPE_CLASSES };
+#undef VT_EVIDENCE_PREFIX
+#define VT_EVIDENCE_PREFIX(name) VT_ALIKE_##name
+enum vt_alike { VT_ALIKE(VT_EVIDENCE_ENUM) VT_NR_ALIKE };
+#undef VT_EVIDENCE_PREFIX
+#define VT_EVIDENCE_PREFIX(name) VT_SHARE_##name
+enum vt_share { VT_SHARES(VT_EVIDENCE_ENUM) VT_NR_SHARES };
+#undef VT_EVIDENCE_PREFIX
 #undef VT_EVIDENCE_ENUM
 
 /* The texts by number. */
@@ -129,6 +154,9 @@ extern const char *const vt_evidence_releasers[VT_NR_RELEASERS];
 extern const char *const vt_evidence_moved[VT_NR_MOVED];
 extern const char *const vt_evidence_programs[VT_NR_PROGRAMS];
 extern const char *const vt_evidence_flags[VT_NR_FLAGS];
+extern const char *const vt_evidence_shape_classes[VT_NR_SHAPE_CLASSES];
+extern const char *const vt_evidence_alike[VT_NR_ALIKE];
+extern const char *const vt_evidence_shares[VT_NR_SHARES];
 extern const char *const vt_evidence_things[VT_NR_THINGS];
 
 #endif

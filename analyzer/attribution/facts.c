@@ -115,6 +115,7 @@ void vt_facts_init(struct vt_facts *facts, const struct vt_stages *stages,
 	vt_moves_init(&facts->moves, stages);
 	vt_names_init(&facts->names, facts->model);
 	vt_recomputes_init(&facts->recomputes, facts->model, &stages->chains);
+	vt_shapes_init(&facts->shapes, &facts->names, stages, rules);
 	facts->last_working_event = find_last_working_event(facts->model);
 	find_sequences(facts);
 }
@@ -124,6 +125,7 @@ void vt_facts_release(struct vt_facts *facts)
 	vt_operators_release(&facts->operators);
 	vt_heads_release(&facts->heads);
 	vt_moves_release(&facts->moves);
+	vt_shapes_release(&facts->shapes);
 	vt_names_release(&facts->names);
 	free(facts->gradient_of);
 	vt_recomputes_release(&facts->recomputes);
@@ -351,4 +353,25 @@ const struct vt_tensor *vt_facts_parameter(const struct vt_facts *facts,
 	uint32_t tensor = facts->gradient_of ? facts->gradient_of[index_of(facts, a)] : 0;
 
 	return tensor ? &facts->model->tensors[tensor - 1] : NULL;
+}
+
+uint32_t vt_facts_shape_classes(const struct vt_facts *facts, const struct vt_allocation *a)
+{
+	return a->kind == VT_KIND_BLOCK ? vt_shapes_classes(&facts->shapes, a->size_bytes) : 0;
+}
+
+uint32_t vt_facts_alike(const struct vt_facts *facts, const struct vt_allocation *a)
+{
+	if (a->kind != VT_KIND_BLOCK || !vt_shapes_is_per_layer(&facts->shapes, facts->stages, a))
+		return 0;
+	return 1u << VT_ALIKE_LAYERS;
+}
+
+uint32_t vt_facts_shares(const struct vt_facts *facts, const struct vt_allocation *a)
+{
+	const struct vt_peak *peak = vt_model_peak(facts->model, a->device);
+
+	if (!peak)
+		return 0;
+	return 1u << (a->size_bytes > peak->used_bytes / 1000 ? VT_SHARE_LARGE : VT_SHARE_SMALL);
 }

@@ -14,6 +14,7 @@
 #include "analyzer/attribution/moves.h"
 #include "analyzer/attribution/operators.h"
 #include "analyzer/attribution/recomputes.h"
+#include "analyzer/attribution/shapes.h"
 #include "analyzer/attribution/stages.h"
 #include "analyzer/model/names.h"
 
@@ -25,6 +26,7 @@ struct vt_facts {
 	struct vt_heads heads;
 	struct vt_moves moves;
 	struct vt_names names;
+	struct vt_shapes shapes;
 	uint32_t *gradient_of; /* by allocation: index of the parameter in vt_model.tensors + 1;
 				  0: unknown, or no gradient (gradients.h) */
 	struct vt_recomputes recomputes;
@@ -61,6 +63,10 @@ uint32_t vt_facts_repeats(const struct vt_facts *facts, const struct vt_allocati
 uint32_t vt_facts_roles(const struct vt_facts *facts, const struct vt_allocation *a);
 uint32_t vt_facts_flags(const struct vt_facts *facts, const struct vt_allocation *a);
 uint32_t vt_facts_copies(const struct vt_facts *facts, const struct vt_allocation *a);
+/* What its size says: bit per enum vt_shape_class, enum vt_alike, enum vt_share. */
+uint32_t vt_facts_shape_classes(const struct vt_facts *facts, const struct vt_allocation *a);
+uint32_t vt_facts_alike(const struct vt_facts *facts, const struct vt_allocation *a);
+uint32_t vt_facts_shares(const struct vt_facts *facts, const struct vt_allocation *a);
 /* The parameter whose gradient it is, though no probe saw it to be; NULL: unknown. */
 const struct vt_tensor *vt_facts_parameter(const struct vt_facts *facts,
 					   const struct vt_allocation *a);

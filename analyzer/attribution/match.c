@@ -59,6 +59,12 @@ static uint32_t words_of(const struct vt_facts *facts, const struct vt_allocatio
 		return vt_facts_flags(facts, a);
 	case VT_FACT_COPY_OF:
 		return vt_facts_copies(facts, a);
+	case VT_FACT_SHAPE_CLASS:
+		return vt_facts_shape_classes(facts, a);
+	case VT_FACT_ALIKE:
+		return vt_facts_alike(facts, a);
+	case VT_FACT_SHARE:
+		return vt_facts_shares(facts, a);
 	case VT_FACT_GRADIENT_OF:
 		return vt_facts_parameter(facts, a) ? 1u << VT_THING_PARAMETER : 0;
 	case VT_FACT_FREED_BY:

@@ -70,6 +70,15 @@ const char *const *vt_rules_words(enum vt_fact fact, size_t *count)
 	case VT_FACT_GRADIENT_OF:
 		*count = VT_NR_THINGS;
 		return vt_evidence_things;
+	case VT_FACT_SHAPE_CLASS:
+		*count = VT_NR_SHAPE_CLASSES;
+		return vt_evidence_shape_classes;
+	case VT_FACT_ALIKE:
+		*count = VT_NR_ALIKE;
+		return vt_evidence_alike;
+	case VT_FACT_SHARE:
+		*count = VT_NR_SHARES;
+		return vt_evidence_shares;
 	case VT_FACT_MADE:
 		*count = VT_NR_REPEATS;
 		return vt_evidence_repeats;

@@ -45,6 +45,9 @@
 	X(FLAG, "flag", WORDS)                /* what any tensor found in it is */                 \
 	X(COPY_OF, "copy_of", WORDS)          /* what has its shape in another type */             \
 	X(GRADIENT_OF, "gradient_of", WORDS)  /* what module and size of its node's call show */   \
+	X(SHAPE_CLASS, "shape_class", WORDS)  /* what has this exact size here */                  \
+	X(ALIKE, "alike", WORDS)              /* how many equal ones its stage made */             \
+	X(SHARE, "share", WORDS)              /* of the peak */                                    \
 	X(NAME, "name", TEXT)                 /* under which the probe found it */                 \
 	X(HOLDER, "holder", TEXT)             /* the variable that its root was found in */        \
 	X(DTYPE, "dtype", TEXT)               /* the tensor's */                                   \

@@ -13,6 +13,12 @@ static uint32_t id_at(struct vt_stmt *stmt, int column)
 	return id > 0 && id < UINT32_MAX ? (uint32_t)id : 0;
 }
 
+/* Of strings that are compared: of equal texts the first. */
+static uint32_t string_at(const struct vt_model *model, struct vt_stmt *stmt, int column)
+{
+	return vt_string_table_first(&model->strings, id_at(stmt, column));
+}
+
 static uint64_t sequence_at(struct vt_stmt *stmt, int column)
 {
 	return vt_stmt_is_null(stmt, column) ? VT_NO_SEQUENCE : (uint64_t)vt_stmt_int(stmt, column);
@@ -170,10 +176,10 @@ static void take_tensor(struct vt_model *model, struct vt_stmt *stmt)
 	tensor->address = (uint64_t)vt_stmt_int(stmt, 1);
 	tensor->size_bytes = (uint64_t)vt_stmt_int(stmt, 2);
 	tensor->probe = id_at(stmt, 3);
-	tensor->name = id_at(stmt, 4);
-	tensor->holder = id_at(stmt, 5);
-	tensor->dtype = id_at(stmt, 6);
-	tensor->shape = id_at(stmt, 7);
+	tensor->name = string_at(model, stmt, 4);
+	tensor->holder = string_at(model, stmt, 5);
+	tensor->dtype = string_at(model, stmt, 6);
+	tensor->shape = string_at(model, stmt, 7);
 	tensor->device = (int16_t)vt_stmt_int(stmt, 8);
 	tensor->role = (uint8_t)vt_stmt_int(stmt, 9);
 	tensor->flags = (uint8_t)vt_stmt_int(stmt, 10);
@@ -190,9 +196,9 @@ static void take_module(struct vt_model *model, struct vt_stmt *stmt)
 	module->address = (uint64_t)vt_stmt_int(stmt, 1);
 	module->root_address = (uint64_t)vt_stmt_int(stmt, 2);
 	module->probe = id_at(stmt, 3);
-	module->class_name = id_at(stmt, 4);
-	module->name = id_at(stmt, 5);
-	module->holder = id_at(stmt, 6);
+	module->class_name = string_at(model, stmt, 4);
+	module->name = string_at(model, stmt, 5);
+	module->holder = string_at(model, stmt, 6);
 }
 
 static const char sample_sql[] =
@@ -305,6 +311,11 @@ static int load_all(struct vt_model *model, struct vt_diag *diag)
 	if (vt_string_table_load(&model->strings, model->db, diag) ||
 	    vt_frames_load(&model->frames, model->db, diag))
 		return -1;
+	for (uint32_t i = 0; i < model->frames.nr_python; i++) {
+		struct vt_frame_python *frame = &model->frames.python[i];
+
+		frame->self_type = vt_string_table_first(&model->strings, frame->self_type);
+	}
 	for (size_t i = 0; i < VT_ARRAY_SIZE(tables); i++)
 		if (load_table(model, &tables[i], diag))
 			return -1;

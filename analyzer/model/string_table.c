@@ -32,6 +32,32 @@ int vt_string_table_length(struct vt_db *db, const char *name, uint32_t *length,
 	return 0;
 }
 
+static int compare_texts(const void *a, const void *b, void *text)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	int order = strcmp(((char *const *)text)[x], ((char *const *)text)[y]);
+
+	return order ? order : x < y ? -1 : x > y;
+}
+
+static void find_first(struct vt_string_table *table)
+{
+	uint32_t *sorted = vt_xcalloc(table->nr, sizeof(*sorted)), nr = 0;
+
+	table->first = vt_xcalloc(table->nr, sizeof(*table->first));
+	for (uint32_t i = 0; i < table->nr; i++)
+		if (table->text[i])
+			sorted[nr++] = i;
+	qsort_r(sorted, nr, sizeof(*sorted), compare_texts, table->text);
+	for (uint32_t i = 0; i < nr; i++) {
+		uint32_t before = i ? sorted[i - 1] : 0;
+		int is_same = i && !strcmp(table->text[before], table->text[sorted[i]]);
+
+		table->first[sorted[i]] = is_same ? table->first[before] : sorted[i];
+	}
+	free(sorted);
+}
+
 int vt_string_table_load(struct vt_string_table *table, struct vt_db *db, struct vt_diag *diag)
 {
 	struct vt_stmt *stmt;
@@ -50,6 +76,8 @@ int vt_string_table_load(struct vt_string_table *table, struct vt_db *db, struct
 	vt_stmt_free(stmt);
 	if (rc < 0)
 		vt_db_diag(db, diag);
+	else
+		find_first(table);
 	return rc;
 }
 
@@ -58,10 +86,16 @@ void vt_string_table_release(struct vt_string_table *table)
 	for (uint32_t i = 0; i < table->nr; i++)
 		free(table->text[i]);
 	free(table->text);
+	free(table->first);
 	memset(table, 0, sizeof(*table));
 }
 
 const char *vt_string_table_get(const struct vt_string_table *table, uint32_t id)
 {
 	return id < table->nr ? table->text[id] : NULL;
+}
+
+uint32_t vt_string_table_first(const struct vt_string_table *table, uint32_t id)
+{
+	return id < table->nr ? table->first[id] : 0;
 }

@@ -13,8 +13,9 @@
 #include "analyzer/base/diag.h"
 
 struct vt_string_table {
-	char **text; /* by id; NULL where there is none */
-	uint32_t nr; /* largest id + 1 */
+	char **text;	 /* by id; NULL where there is none */
+	uint32_t *first; /* by id: the lowest id of that text */
+	uint32_t nr;	 /* largest id + 1 */
 };
 
 /* Returns 0, or -1 with `diag` filled. */
@@ -23,6 +24,12 @@ void vt_string_table_release(struct vt_string_table *table);
 
 /* Text of an id, NULL for 0 and for ids that are not there. */
 const char *vt_string_table_get(const struct vt_string_table *table, uint32_t id);
+
+/*
+ * The one id that stands for all ids of one text (the recorder's tables do not know each other);
+ * 0 for ids that are not there.
+ */
+uint32_t vt_string_table_first(const struct vt_string_table *table, uint32_t id);
 
 /*
  * Largest id of table `name` + 1, as the length of an array indexed by id.  Returns -1 with `diag`

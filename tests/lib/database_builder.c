@@ -98,9 +98,18 @@ static uint32_t intern(struct builder_db *b, const char *text)
 
 	if (!text)
 		return 0;
-	id = (uint32_t)query(b, vt_xasprintf("SELECT id FROM string WHERE text = '%s'", text));
+	id = (uint32_t)query(b, vt_xasprintf("SELECT min(id) FROM string WHERE text = '%s'", text));
 	if (id)
 		return id;
+	exec(b, vt_xasprintf("INSERT INTO string VALUES (%u, '%s')", ++b->nr_strings, text));
+	return b->nr_strings;
+}
+
+/* The probe's strings have ids of their own, as the recorder gives them. */
+static uint32_t intern_again(struct builder_db *b, const char *text)
+{
+	if (!text)
+		return 0;
 	exec(b, vt_xasprintf("INSERT INTO string VALUES (%u, '%s')", ++b->nr_strings, text));
 	return b->nr_strings;
 }
@@ -303,9 +312,9 @@ int64_t build_map(struct builder_db *b, int64_t allocation, uint64_t address, ui
 
 void build_tensor(struct builder_db *b, const struct build_tensor *tensor)
 {
-	uint32_t name = intern(b, tensor->name), holder = intern(b, tensor->holder);
-	uint32_t dtype = intern(b, tensor->dtype ? tensor->dtype : "float32");
-	uint32_t shape = intern(b, tensor->shape);
+	uint32_t name = intern_again(b, tensor->name), holder = intern_again(b, tensor->holder);
+	uint32_t dtype = intern_again(b, tensor->dtype ? tensor->dtype : "float32");
+	uint32_t shape = intern_again(b, tensor->shape);
 
 	exec(b, vt_xasprintf("INSERT INTO tensor SELECT NULL, %" PRId64 ", %u, device, address"
 			     " + %" PRIu64 ", size_bytes - %" PRIu64 ", %d, %u, %s, %s, %u, %s"
@@ -319,7 +328,8 @@ void build_tensor(struct builder_db *b, const struct build_tensor *tensor)
 void build_module(struct builder_db *b, uint64_t address, const char *type, const char *name,
 		  const char *holder, uint64_t root)
 {
-	uint32_t class = intern(b, type), path = intern(b, name), variable = intern(b, holder);
+	uint32_t class = intern_again(b, type), path = intern_again(b, name);
+	uint32_t variable = intern_again(b, holder);
 
 	exec(b, vt_xasprintf("INSERT INTO torch_module VALUES (NULL, %" PRId64 ", 1, %" PRIu64
 			     ", %u, %s, %s, %" PRIu64 ")",

@@ -320,7 +320,9 @@ static char *module_at(const struct vt_analysis *analysis, uint64_t address, con
 	for (uint32_t id = 1; id < analysis->model.strings.nr; id++)
 		if (vt_model_text(&analysis->model, id) &&
 		    strcmp(vt_model_text(&analysis->model, id), type) == 0)
-			module = vt_names_module(&analysis->facts.names, address, id, event);
+			module = vt_names_module(
+				&analysis->facts.names, address,
+				vt_string_table_first(&analysis->model.strings, id), event);
 	return module ? vt_names_module_path(&analysis->facts.names, module) : vt_xstrdup("none");
 }
 
