@@ -14,6 +14,7 @@ void vt_attribution_init(struct vt_attribution *attribution, struct vt_facts *fa
 	vt_gradients_find(facts);
 	vt_match_init(&attribution->match, facts);
 	vt_kinds_init(&attribution->kinds, facts);
+	vt_places_init(&attribution->places, facts->model);
 	attribution->verdicts =
 		vt_xcalloc((size_t)facts->model->nr_allocations + 1, sizeof(struct vt_verdict));
 }
@@ -27,6 +28,7 @@ void vt_attribution_release(struct vt_attribution *attribution)
 	vt_map_release(&attribution->numbers);
 	vt_match_release(&attribution->match);
 	vt_kinds_release(&attribution->kinds);
+	vt_places_release(&attribution->places);
 	memset(attribution, 0, sizeof(*attribution));
 }
 
@@ -84,6 +86,8 @@ static char *value_of(struct vt_attribution *attribution, const struct vt_rule *
 
 	if (strcmp(word, "kind") == 0)
 		return vt_xstrdup(vt_kinds_find(&attribution->kinds, a));
+	if (strcmp(word, "place") == 0)
+		return vt_places_find(&attribution->places, a);
 	if (strcmp(word, "variable") == 0) {
 		row = vt_names_find(names, allocation, 1u << VT_ROLE_VARIABLE);
 		return row ? vt_names_variable(names, row) : NULL;
@@ -148,12 +152,17 @@ struct vt_verdict vt_attribution_judge(struct vt_attribution *attribution, uint3
 	if (verdict->is_judged)
 		return *verdict;
 	rule = vt_match_rule(&attribution->match, a, NULL);
+	owner = rule ? expand(attribution, rule, rule->owner, allocation) : NULL;
+	/* An owner that depends on what the stacks do not tell. */
+	if (!owner || !*owner) {
+		free(owner);
+		owner = vt_xstrdup(VT_OWNER_UNKNOWN);
+		rule = NULL;
+	}
 	verdict->is_judged = 1;
 	verdict->provenance = rule ? rule->provenance : VT_PROVENANCE_UNKNOWN;
 	verdict->rule = rule ? (uint16_t)(rule - attribution->facts->rules->rules + 1) : 0;
 	verdict->training = rule ? training_of(attribution, rule, allocation) : 0;
-	owner = rule ? expand(attribution, rule, rule->owner, allocation)
-		     : vt_xstrdup(VT_OWNER_UNKNOWN);
 	verdict->owner = number_owner(attribution, owner);
 	return *verdict;
 }

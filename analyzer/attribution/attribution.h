@@ -14,6 +14,7 @@
 
 #include "analyzer/attribution/kinds.h"
 #include "analyzer/attribution/match.h"
+#include "analyzer/attribution/places.h"
 #include "analyzer/base/map.h"
 
 /* Weights: whether the optimizer may change them. */
@@ -30,6 +31,7 @@ struct vt_verdict {
 struct vt_attribution {
 	struct vt_match match;
 	struct vt_kinds kinds;
+	struct vt_places places;
 	struct vt_facts *facts;
 	struct vt_verdict *verdicts; /* by allocation */
 	char **owners;

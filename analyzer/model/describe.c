@@ -25,7 +25,7 @@ void vt_describe_release(struct vt_describe *describe)
 }
 
 /* Behind the last "/site-packages/" or "/dist-packages/"; NULL: the file is in neither. */
-static const char *in_packages(const char *file)
+const char *vt_describe_package(const char *file)
 {
 	static const char *const folders[] = { "/site-packages/", "/dist-packages/" };
 
@@ -55,7 +55,7 @@ static const char *in_library(const char *file)
 int vt_describe_is_framework(const char *file)
 {
 	static const char *const torch[] = { "torch/", "functorch/" };
-	const char *package = in_packages(file);
+	const char *package = vt_describe_package(file);
 
 	if (!package)
 		return in_library(file) != NULL || strncmp(file, "<frozen ", 8) == 0 ||
@@ -68,7 +68,7 @@ int vt_describe_is_framework(const char *file)
 
 const char *vt_describe_file(const struct vt_describe *describe, const char *file)
 {
-	const char *inner = in_packages(file);
+	const char *inner = vt_describe_package(file);
 
 	if (!inner)
 		inner = in_library(file);
@@ -128,8 +128,7 @@ static size_t end_of_template(const char *symbol, size_t open)
 	return i;
 }
 
-/* A demangled name without its parameters: "void f<int>(int)" -> "void f<int>". */
-static char *short_symbol(const char *symbol)
+char *vt_describe_symbol(const char *symbol)
 {
 	static const char *const whole[] = { "(anonymous namespace)", "operator()", "operator<<",
 					     "operator<=", "operator<" };
@@ -165,7 +164,7 @@ static char *native_text(const struct vt_describe *describe, uint32_t id)
 
 	if (!frame->symbol)
 		return vt_xasprintf("%s+0x%llx", library, (unsigned long long)frame->offset);
-	symbol = short_symbol(frame->symbol);
+	symbol = vt_describe_symbol(frame->symbol);
 	if (frame->file && frame->line)
 		text = vt_xasprintf("%s!%s %s:%u", library, symbol,
 				    vt_describe_file(describe, frame->file), frame->line);

@@ -43,6 +43,10 @@ struct vt_lines vt_describe_python(const struct vt_describe *describe, uint32_t 
 struct vt_lines vt_describe_native(const struct vt_describe *describe, uint32_t stack);
 void vt_describe_free(struct vt_lines *lines);
 
+/* A demangled name without its parameters: "void f<int>(int)" -> "void f<int>"; free(). */
+char *vt_describe_symbol(const char *symbol);
+/* What follows the folder of installed packages in a source file's path; NULL: it is in none. */
+const char *vt_describe_package(const char *file);
 /* Whether a source file belongs to the framework. */
 int vt_describe_is_framework(const char *file);
 /* A source file without what is the same on every machine or in every run; borrowed from `file`. */

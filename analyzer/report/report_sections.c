@@ -219,7 +219,8 @@ static uint32_t add_rest_parent(struct owner_table *owners, const struct vt_book
 		text = vt_xasprintf("%s (%s)", name->text, only->owner + len + 1);
 	else
 		text = vt_xstrdup(name->text);
-	if (nr_shown || !rest->owner[len])
+	/* Nobody beside us is no line; a context of nothing is one. */
+	if (nr_shown || !strcmp(name->parent, "context"))
 		add_line(owners, text, (double)bytes, -1, name->known_by);
 	free(text);
 	for (uint32_t i = 0; nr_shown > 1 && i < nr_leaves; i++) {

@@ -302,9 +302,24 @@ static void print_outside(const struct vt_report *report, FILE *out)
 			     " not asked or did not say); it would be part of the context\n");
 }
 
+static int has_pool_memory(const struct vt_report *report)
+{
+	const struct vt_model *model = &report->analysis->model;
+
+	for (uint32_t i = 0; i < model->nr_allocations; i++)
+		if (model->allocations[i].kind == VT_KIND_POOL)
+			return 1;
+	return 0;
+}
+
 static void print_notes(const struct vt_report *report, FILE *out)
 {
 	print_outside(report, out);
+	if (has_pool_memory(report))
+		fprintf(out,
+			"note: stream-ordered memory (cudaMallocAsync) counts until it is freed;"
+			" what the driver's pool then keeps is part of the context, as far as"
+			" that was measured\n");
 	for (uint32_t i = 0; i < report->nr_devices; i++)
 		if (report->devices[i].device->is_simulated) {
 			fprintf(out, "note: simulated: kernels computed nothing, so losses and"

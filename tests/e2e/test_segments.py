@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from recording import record_python
+from recording import record_python, vtrace
 
 PROGRAMS = {
     "graph": ("graph_pools.py", "h100-80g", {}),
@@ -103,3 +103,24 @@ def test_the_books_close_at_every_driver_event(name, tmp_path):
         assert sum(o["bytes"] for o in peak["owners"]) == peak["device_used_bytes"] == used, event
         checked.add(device)
     assert checked == ({0, 1} if name == "two devices" else {0})
+
+
+DRIVER_ALONE = {"async": {"PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"},
+                "uncached": {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}}
+
+
+@pytest.mark.parametrize("settings", DRIVER_ALONE)
+def test_without_blocks_nothing_is_cached(settings, tmp_path):
+    """What the driver rounds up and its pools keep is told by no event: the ledger's use is another figure."""
+    recording = record_python(tmp_path, "train_mlp.py", env=DRIVER_ALONE[settings])
+    assert recording.process.returncode == 0, recording.process.stderr
+    events = [event for event, in recording.query("SELECT id FROM allocation WHERE device = 0 ORDER BY id")]
+    assert len(events) > 50
+    for event in events[::25]:
+        peak = at(recording, f"event:{event}")
+        assert peak["difference_bytes"] == peak["cached_bytes"] == peak["graph_pools_bytes"] == 0
+        assert sum(o["bytes"] for o in peak["owners"]) == peak["device_used_bytes"]
+        assert sum(o["bytes"] for o in peak["owners"] if o["blocks"]) == recording.value(
+            "SELECT sum(size_bytes) FROM live_at WHERE at_event = ? AND kind IN (2, 4) AND device = 0", event)
+    said = vtrace("report", recording.database).stdout
+    assert ("stream-ordered memory" in said) == (settings == "async")
