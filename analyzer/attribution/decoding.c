@@ -235,6 +235,64 @@ static int has_prefill(const struct search *search, uint32_t position)
 	return found;
 }
 
+/* Whether its place is one of those; prefill may make a cache at another line of the module. */
+static int is_growing(const carried_vector *growing, const struct carried *one, int is_prefill)
+{
+	for (size_t i = 0; i < growing->len; i++)
+		if (growing->items[i].module == one->module &&
+		    (is_prefill || growing->items[i].frame == one->frame))
+			return 1;
+	return 0;
+}
+
+/* The places whose blocks grew from one call to the next. */
+static void add_growing(const carried_vector *before, const carried_vector *after,
+			carried_vector *growing)
+{
+	for (size_t i = 0, k = 0; i < before->len && k < after->len;) {
+		int order = compare_carried(&before->items[i], &after->items[k]);
+
+		if (!order && after->items[k].size_bytes > before->items[i].size_bytes &&
+		    !is_growing(growing, &after->items[k], 0))
+			vt_vector_push(growing, after->items[k]);
+		i += order <= 0;
+		k += order >= 0;
+	}
+}
+
+static void mark_carried(struct search *search, uint32_t position, const carried_vector *growing,
+			 int is_prefill)
+{
+	uint32_t pass = search->order[position];
+
+	for (uint32_t i = search->first[pass]; i < search->first[pass + 1]; i++) {
+		const struct vt_allocation *a = &search->model->allocations[i];
+		struct carried one;
+
+		if (search->passes->by_allocation[i] != pass || !is_carried(search, position, a))
+			continue;
+		one = describe(search, a);
+		search->passes->is_carried[i] = (uint8_t)is_growing(growing, &one, is_prefill);
+	}
+}
+
+/* What the calls of a loop hand on and replace by something larger: the cache. */
+static void find_cache(struct search *search, uint32_t first, uint32_t end)
+{
+	carried_vector before = { 0 }, after = { 0 }, growing = { 0 };
+
+	for (uint32_t i = first; i + 1 < end; i++) {
+		gather_carried(search, i, &before);
+		gather_carried(search, i + 1, &after);
+		add_growing(&before, &after, &growing);
+	}
+	for (uint32_t i = first; i < end; i++)
+		mark_carried(search, i, &growing, i == first);
+	vt_vector_release(&before);
+	vt_vector_release(&after);
+	vt_vector_release(&growing);
+}
+
 static void mark_loop(struct search *search, uint32_t first, uint32_t end)
 {
 	const struct vt_pass *last = ordered(search, end - 1);
@@ -248,6 +306,7 @@ static void mark_loop(struct search *search, uint32_t first, uint32_t end)
 		ordered(search, i)->generation = search->nr_generations;
 	}
 	vt_vector_push(&search->loops, range);
+	find_cache(search, first, end);
 }
 
 static void find_unknown(struct search *search)
@@ -347,6 +406,7 @@ void vt_decoding_find(struct vt_passes *passes, const struct vt_model *model,
 				 .chains = chains,
 				 .nr_generations = passes->nr_generations };
 
+	passes->is_carried = vt_xcalloc((size_t)model->nr_allocations + 1, 1);
 	find_first_allocations(&search);
 	find_known(&search);
 	order_by_module(&search);

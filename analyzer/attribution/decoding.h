@@ -9,7 +9,10 @@
 #include "analyzer/attribution/chains.h"
 #include "analyzer/attribution/passes.h"
 
-/* Sets `kind` of all passes, and `generation` and `loops` of those in loops without a frame. */
+/*
+ * Sets `kind` of all passes and `is_carried`; `generation` and `loops` of those in loops without a
+ * frame.
+ */
 void vt_decoding_find(struct vt_passes *passes, const struct vt_model *model,
 		      const struct vt_chains *chains);
 

@@ -55,7 +55,8 @@
 /* Whether the same place in the program made another in the module's next call, or the last. */
 #define VT_REPEATS(X)                                                                              \
 	X(AGAIN, "again")                                                                          \
-	X(ONCE, "once")
+	X(ONCE, "once")                                                                            \
+	X(CARRIED, "carried") /* ... a larger one in its stead, in a loop that makes tokens */
 
 /* What the program is written with. */
 #define VT_PROGRAMS(X)                                                                             \

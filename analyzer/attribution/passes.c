@@ -141,6 +141,7 @@ void vt_passes_release(struct vt_passes *passes)
 {
 	free(passes->passes);
 	free(passes->by_allocation);
+	free(passes->is_carried);
 	free(passes->loops);
 	memset(passes, 0, sizeof(*passes));
 }

@@ -308,12 +308,19 @@ static void find_optimized_steps(struct build *build)
 	push_step(build, begin, build->nr_spans - 1, first, nr, 0);
 }
 
-static int has_backward_pass(const struct build *build)
+static int has_stage(const struct build *build, uint8_t stage)
 {
 	for (uint32_t i = 0; i < build->nr_spans; i++)
-		if (build->spans[i].stage == VT_STAGE_BACKWARD)
+		if (build->spans[i].stage == stage)
 			return 1;
 	return 0;
+}
+
+/* Whether it trains, or may have been about to when it ran out of memory. */
+static int may_train(const struct build *build)
+{
+	return has_stage(build, VT_STAGE_BACKWARD) ||
+	       (build->timeline->model->nr_ooms && !has_stage(build, VT_STAGE_GENERATION));
 }
 
 /* Steps of a program that changes its weights by itself. */
@@ -323,7 +330,7 @@ static void find_plain_steps(struct build *build)
 	const struct vt_model *model = build->timeline->model;
 	int has_backward = 0;
 
-	if (begin == build->nr_spans || (!has_backward_pass(build) && !model->nr_ooms))
+	if (begin == build->nr_spans || !may_train(build))
 		return;
 	for (uint32_t i = begin; i < build->nr_spans; i++) {
 		if (build->spans[i].stage == VT_STAGE_FORWARD && has_backward) {

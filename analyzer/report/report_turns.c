@@ -156,10 +156,16 @@ struct group {
 
 VT_VECTOR_DECLARE(groups, struct group);
 
+/* Steps with a backward pass: a forward that ran out of memory may be a step or not. */
+static int is_training(const struct vt_steps *steps)
+{
+	return steps->nr > 1 || (steps->nr && steps->steps[0].nr_micro_batches);
+}
+
 /* Decode steps and prefills of any program; other calls where nothing is trained. */
 static int is_counted(const struct vt_stages *stages, const struct vt_pass *pass)
 {
-	return pass->generation ? pass->kind != VT_PASS_CALL : !stages->steps.nr;
+	return pass->generation ? pass->kind != VT_PASS_CALL : !is_training(&stages->steps);
 }
 
 /* The group of a generation, or of the calls of one module. */

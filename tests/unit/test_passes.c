@@ -2,6 +2,7 @@
 #include "tests/lib/unit.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "analyzer/base/util.h"
 #include "analyzer/report/analysis.h"
@@ -135,6 +136,51 @@ static void a_cache_that_grows_from_call_to_call_is_a_generation(void **state)
 	check("p1 d1 d1 d1");
 }
 
+/* The cache of the prompt, which the same module made at another line, belongs to it as well. */
+static void what_a_loop_hands_on_is_its_cache(void **state)
+{
+	struct builder_db *b = build_open("run.db");
+	static const char model[] = "lm.py:5 Lm.forward Lm@1";
+	int64_t cache = 0;
+	struct vt_analysis analysis;
+	struct vt_diag diag = { 0 };
+	uint32_t nr_caches = 0;
+
+	(void)state;
+	for (uint64_t i = 0; i < 3; i++) {
+		const char *main = i ? "run.py:45 main" : "run.py:42 main";
+		char *python = vt_xasprintf("lm.py:%d Attention.forward Attention@2 < %s < %s",
+					    i ? 20 : 30, model, main);
+		char *head = vt_xasprintf("lm.py:9 Head.forward Head@3 < %s < %s", model, main);
+		int64_t input = alloc(b, python, i ? 512 : 4096);
+		int64_t fresh = alloc(b, python, 8192 + 512 * i), output = alloc(b, head, 512);
+
+		build_free(b, input, &(struct build_event){ .python = python });
+		alloc(b, main, 512);
+		if (cache) {
+			build_free(b, cache, &(struct build_event){ .python = main });
+			build_free(b, cache + 1, &(struct build_event){ .python = main });
+		}
+		assert_int_equal(output, fresh + 1);
+		cache = fresh;
+		free(python);
+		free(head);
+	}
+	build_close(b);
+	if (vt_analysis_open(&analysis, "run.db", NULL, &diag))
+		fail_msg("%s", diag.text);
+	for (uint32_t i = 0; i < analysis.model.nr_allocations; i++) {
+		struct vt_verdict verdict = vt_attribution_judge(&analysis.attribution, i);
+		const char *owner = vt_attribution_owner(&analysis.attribution, verdict.owner);
+		int is_cache = strcmp(owner, "kv cache") == 0;
+
+		assert_int_equal(is_cache, analysis.model.allocations[i].size_bytes >= 8192);
+		nr_caches += (uint32_t)is_cache;
+	}
+	assert_int_equal(nr_caches, 3);
+	vt_analysis_close(&analysis);
+}
+
 static void requests_of_any_length_are_calls(void **state)
 {
 	static const struct call equal[] = { { 512, 1024 }, { 512, 1024 }, { 512, 1024 } };
@@ -186,6 +232,7 @@ int main(void)
 		TEST(a_call_is_one_pass_however_deep_it_goes),
 		TEST(the_loop_that_generates_makes_passes_of_its_calls),
 		TEST(a_cache_that_grows_from_call_to_call_is_a_generation),
+		TEST(what_a_loop_hands_on_is_its_cache),
 		TEST(requests_of_any_length_are_calls),
 		TEST(a_module_around_the_loop_is_no_pass),
 		TEST(outputs_that_stay_are_no_cache),

@@ -20,8 +20,9 @@ static void alloc(struct builder_db *b, const char *python)
 }
 
 /*
- * One letter, one event: f forward, b backward, u the program's own, 1 and 2 below the step of two
- * optimizers; ( and [ open the range of an optimizer at two places, ) closes it; o out of memory.
+ * One letter, one event: f forward, b backward, g generation, u the program's own, 1 and 2 below
+ * the step of two optimizers; ( and [ open the range of an optimizer at two places, ) closes it; o
+ * out of memory.
  */
 static void play(struct builder_db *b, const char *script)
 {
@@ -38,6 +39,9 @@ static void play(struct builder_db *b, const char *script)
 			build_alloc(b, &(struct build_event){ .size = 512,
 							      .node = "MmBackward0",
 							      .sequence = sequence });
+			break;
+		case 'g':
+			alloc(b, FORWARD " < lib.py:3 Mixin.generate Net@1 < " USER);
 			break;
 		case 'u':
 			alloc(b, USER);
@@ -153,6 +157,9 @@ static void without_an_optimizer_each_forward_and_backward_is_a_step(void **stat
 	check("ufbufbufo", "1u 1u 0o!");
 	check("ufbu", "1u!");
 	check("ufuf", "");
+	/* it may have been about to train, or was it? */
+	check("ufo", "0o!");
+	check("ufgo", "");
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, unit_enter, unit_leave)
