@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyzer/base/util.h"
+#include "analyzer/model/producer.h"
 
 #define NO_KIND UINT32_MAX
 
@@ -104,22 +105,14 @@ static int holds(const struct vt_kinds *kinds, uint64_t address, uint32_t kind)
 					    sizeof(wanted), compare_holders) != NULL;
 }
 
-/* Where the producer stood: for what a node made without Python, where the node was made. */
-static uint32_t producer_stack(const struct vt_kinds *kinds, const struct vt_allocation *a)
-{
-	uint32_t nr;
-
-	vt_chains_get(&kinds->facts->stages->chains, a->python_stack, &nr);
-	return nr ? a->python_stack : a->forward_python_stack;
-}
-
 /* ReLU beside a convolution is part of the convolution's business: module or operator. */
 static uint32_t find_beside(struct vt_kinds *kinds, const struct vt_allocation *a)
 {
 	const char *op = vt_operators_name(&kinds->facts->operators, a->native_stack);
 	uint32_t nr;
 	const struct vt_chain_link *links =
-		vt_chains_get(&kinds->facts->stages->chains, producer_stack(kinds, a), &nr);
+		vt_chains_get(&kinds->facts->stages->chains,
+			      vt_producer_stack(kinds->facts->model, a), &nr);
 
 	for (uint32_t k = 0; k < kinds->rules->nr_kinds; k++) {
 		const struct vt_globs *beside = &kinds->rules->kinds[k].beside;
@@ -138,7 +131,7 @@ const char *vt_kinds_find(struct vt_kinds *kinds, const struct vt_allocation *a)
 {
 	struct vt_operators *operators = &kinds->facts->operators;
 	uint32_t forward_node = vt_facts_forward_node(kinds->facts, a);
-	uint32_t stack = producer_stack(kinds, a);
+	uint32_t stack = vt_producer_stack(kinds->facts->model, a);
 	uint32_t kind = find_module(kinds, stack, MODULE);
 
 	if (kind == NO_KIND)

@@ -7,17 +7,20 @@
 #include "analyzer/commands/view.h"
 #include "analyzer/report/report.h"
 
-enum { OPTION_TOP = 256, OPTION_STAGES };
+enum { OPTION_TOP = 256, OPTION_STAGES, OPTION_BY };
 
 struct wanted {
 	int top;
 	int has_marks;
+	int is_by_keeper;
 };
 
 static const struct vt_option options[] = {
 	{ OPTION_TOP, "top", "N", "list that many stacks (default: 10)" },
 	{ OPTION_STAGES, "stages", "WHAT",
 	  "rows of the table of stages: phases (default), or marks: the program's own" },
+	{ OPTION_BY, "by", "owner|keeper",
+	  "add up by what bytes are, or by what keeps them alive (default: owner)" },
 	VT_VIEW_OPTIONS,
 	{ 0 },
 };
@@ -39,6 +42,7 @@ static int show(struct vt_analysis *analysis, const struct vt_view *view, const 
 		.top = (unsigned)wanted->top,
 		.has_all_frames = view->has_all_frames,
 		.has_marks = wanted->has_marks,
+		.is_by_keeper = wanted->is_by_keeper,
 	};
 	struct vt_report report = { 0 };
 	int rc = vt_report_init(&report, analysis, &report_options, diag);
@@ -51,15 +55,29 @@ static int show(struct vt_analysis *analysis, const struct vt_view *view, const 
 	return rc;
 }
 
-static int take_option(int id, struct wanted *wanted)
+static int take_stages(struct wanted *wanted)
 {
-	if (id == OPTION_TOP)
-		return vt_view_number(&spec, &wanted->top);
 	wanted->has_marks = strcmp(optarg, "marks") == 0;
 	if (wanted->has_marks || strcmp(optarg, "phases") == 0)
 		return 0;
 	vt_options_wrong(&spec, "--stages takes phases or marks, not \"%s\"", optarg);
 	return -1;
+}
+
+static int take_by(struct wanted *wanted)
+{
+	wanted->is_by_keeper = strcmp(optarg, "keeper") == 0;
+	if (wanted->is_by_keeper || strcmp(optarg, "owner") == 0)
+		return 0;
+	vt_options_wrong(&spec, "--by takes owner or keeper, not \"%s\"", optarg);
+	return -1;
+}
+
+static int take_option(int id, struct wanted *wanted)
+{
+	if (id == OPTION_TOP)
+		return vt_view_number(&spec, &wanted->top);
+	return id == OPTION_STAGES ? take_stages(wanted) : take_by(wanted);
 }
 
 int vt_cmd_report(int argc, char **argv)

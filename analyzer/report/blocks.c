@@ -5,10 +5,12 @@
 #include <string.h>
 
 #include "analyzer/attribution/origins.h"
+#include "analyzer/attribution/keepers.h"
 #include "analyzer/report/json.h"
 #include "analyzer/report/table.h"
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
+#include "analyzer/model/producer.h"
 #include "analyzer/model/when.h"
 
 #define KIND_WORD(name, number, text) [number] = text,
@@ -112,12 +114,30 @@ static json_t *modules(const struct vt_blocks *blocks, const struct vt_allocatio
 	json_t *array = json_array();
 	uint32_t nr;
 	const struct vt_chain_link *links =
-		vt_chains_get(&analysis->stages.chains, a->python_stack, &nr);
+		vt_chains_get(&analysis->stages.chains, vt_producer_stack(&analysis->model, a),
+			      &nr);
 
 	for (uint32_t i = 0; i < nr; i++)
 		json_array_append_new(array,
 				      vt_json_text(vt_model_text(&analysis->model, links[i].type)));
 	return array;
+}
+
+static json_t *keeper(struct vt_blocks *blocks, uint32_t index)
+{
+	struct vt_analysis *analysis = blocks->analysis;
+	enum vt_keeper keeper;
+	char *detail, *text;
+	json_t *value;
+
+	if (analysis->model.allocations[index].holds_blocks)
+		return json_null();
+	keeper = vt_keepers_find(&analysis->attribution, &blocks->describe, index, &detail);
+	text = vt_keepers_text(keeper, detail);
+	value = vt_json_text(text);
+	free(detail);
+	free(text);
+	return value;
 }
 
 json_t *vt_blocks_json(struct vt_blocks *blocks, uint32_t allocation)
@@ -141,8 +161,12 @@ json_t *vt_blocks_json(struct vt_blocks *blocks, uint32_t allocation)
 	json_object_set_new(
 		object, "python",
 		vt_json_lines(vt_describe_python(&blocks->describe, e.a->python_stack)));
+	json_object_set_new(
+		object, "forward_python",
+		vt_json_lines(vt_describe_python(&blocks->describe, e.a->forward_python_stack)));
 	json_object_set_new(object, "modules", modules(blocks, e.a));
 	json_object_set_new(object, "module", vt_json_text(e.module));
+	json_object_set_new(object, "keeper", keeper(blocks, allocation));
 	json_object_set_new(
 		object, "native",
 		vt_json_lines(vt_describe_native(&blocks->describe, e.a->native_stack)));

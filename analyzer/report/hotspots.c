@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyzer/base/util.h"
+#include "analyzer/model/producer.h"
 
 static uint64_t mix(uint64_t hash, uint64_t value)
 {
@@ -14,12 +15,16 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 	return hash ^ (hash >> 31);
 }
 
+/* Tells the backward of a line from the line. */
+#define IS_BACKWARD UINT64_MAX
+
 static uint64_t place_of(const struct vt_describe *describe, const struct vt_allocation *a)
 {
 	const struct vt_model *model = describe->model;
 	uint32_t ids[VT_FRAMES_MAX];
-	unsigned nr = vt_describe_visible(describe, a->python_stack, ids);
-	uint64_t hash = nr;
+	uint32_t stack = vt_producer_stack(model, a);
+	unsigned nr = vt_describe_visible(describe, stack, ids);
+	uint64_t hash = stack == a->python_stack ? nr : mix(IS_BACKWARD, nr);
 
 	for (unsigned i = 0; i < nr; i++) {
 		const struct vt_frame_python *frame = &model->frames.python[ids[i]];
@@ -77,6 +82,7 @@ static void merge(struct vt_hotspots *hotspots)
 		     item->native_stack < last->native_stack)) {
 			last->python_stack = item->python_stack;
 			last->native_stack = item->native_stack;
+			last->forward_python_stack = item->forward_python_stack;
 		}
 	}
 	hotspots->nr = kept;
@@ -94,6 +100,10 @@ void vt_hotspots_init(struct vt_hotspots *hotspots, struct vt_attribution *attri
 					  .blocks = 1,
 					  .python_stack = a->python_stack,
 					  .native_stack = a->native_stack };
+
+		one.forward_python_stack = vt_producer_stack(model, a);
+		if (one.forward_python_stack == a->python_stack)
+			one.forward_python_stack = 0;
 
 		if (a->device != device || !vt_allocation_is_live(a, event) ||
 		    !vt_allocation_is_owned(a))

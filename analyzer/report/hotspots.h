@@ -4,8 +4,9 @@
 
 /*
  * Live bytes by the place in the program that made them.  Stacks that differ only in which instance
- * of a module ran, or in frames that are not shown, are one place; where there is no Python stack,
- * the native one is.
+ * of a module ran, or in frames that are not shown, are one place.  What a node of the backward
+ * pass made stands at the forward call (producer.h); where there is no Python stack, the native
+ * one is.
  */
 
 #include <stdint.h>
@@ -20,6 +21,7 @@ struct vt_hotspot {
 	uint32_t owner;
 	uint32_t python_stack; /* of the first allocation from there */
 	uint32_t native_stack;
+	uint32_t forward_python_stack; /* 0, or of the call whose backward it is */
 };
 
 struct vt_hotspots {

@@ -23,6 +23,7 @@ struct vt_report_options {
 	unsigned top;     /* stacks to list */
 	int has_all_frames;
 	int has_marks; /* rows for the program's own marks in place of stages */
+	int is_by_keeper; /* instead of by owner */
 };
 
 /* What a program was doing at one event. */

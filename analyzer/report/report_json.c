@@ -7,6 +7,7 @@
 #include "analyzer/model/samples.h"
 #include "analyzer/report/json.h"
 #include "analyzer/report/report_stages_json.h"
+#include "analyzer/report/keeper_table.h"
 #include "analyzer/base/util.h"
 
 #define FORMAT 1
@@ -143,6 +144,9 @@ static json_t *stacks(const struct vt_report *report, const struct vt_hotspots *
 		json_object_set_new(
 			object, "python",
 			vt_json_lines(vt_describe_python(&report->describe, spot->python_stack)));
+		json_object_set_new(object, "forward_python",
+				    vt_json_lines(vt_describe_python(
+					    &report->describe, spot->forward_python_stack)));
 		json_object_set_new(
 			object, "native",
 			vt_json_lines(vt_describe_native(&report->describe, spot->native_stack)));
@@ -202,6 +206,17 @@ static void set_context_growth(json_t *object, const struct vt_model *model, int
 			    is_known ? vt_json_integer(last) : json_null());
 }
 
+static json_t *keepers(const struct vt_report *report, const struct vt_report_device *row)
+{
+	struct vt_keeper_table table;
+	json_t *array;
+
+	vt_keeper_table_init(&table, report, row);
+	array = vt_keeper_table_json(&table);
+	vt_keeper_table_release(&table);
+	return array;
+}
+
 static json_t *device(const struct vt_report *report, const struct vt_report_device *row)
 {
 	json_t *object = json_object(), *peak = json_object();
@@ -211,6 +226,8 @@ static json_t *device(const struct vt_report *report, const struct vt_report_dev
 	set_most_allocated(peak, vt_model_peak(&report->analysis->model, row->device->id));
 	json_object_set_new(peak, "stacks", stacks(report, &row->hotspots, 0));
 	json_object_set_new(peak, "unknown", stacks(report, &row->hotspots, 1));
+	if (report->options->is_by_keeper)
+		json_object_set_new(peak, "keepers", keepers(report, row));
 	json_object_set_new(object, "id", json_integer(row->device->id));
 	json_object_set_new(object, "name", vt_json_text(row->device->name));
 	json_object_set_new(object, "total_bytes", vt_json_integer(row->device->total_bytes));

@@ -281,23 +281,40 @@ static void print_lines(struct vt_lines lines, unsigned max, FILE *out)
 	vt_describe_free(&lines);
 }
 
+static void print_frames(const struct vt_report *report, const struct vt_hotspot *spot, unsigned max,
+		       FILE *out)
+{
+	const struct vt_describe *describe = &report->describe;
+	uint32_t forward = spot->forward_python_stack;
+	struct vt_lines lines =
+		vt_describe_python(describe, forward ? forward : spot->python_stack);
+	char *line;
+
+	if (forward && lines.nr) {
+		line = vt_xasprintf("backward of %s", lines.text[0]);
+		free(lines.text[0]);
+		lines.text[0] = line;
+	}
+	if (!lines.nr) {
+		vt_describe_free(&lines);
+		lines = vt_describe_native(describe, spot->native_stack);
+	}
+	print_lines(lines, max, out);
+}
+
 static void print_place(const struct vt_report *report, const struct vt_hotspot *spot,
 			unsigned number, struct vt_report_unit unit, FILE *out)
 {
 	/* Enough to see which call of which library; --all-frames shows the rest. */
 	unsigned max = report->options->has_all_frames ? VT_FRAMES_MAX : 8;
 	char figure[VT_REPORT_FIGURE_MAX], count[VT_UNITS_MAX];
-	uint32_t ids[VT_FRAMES_MAX];
 
 	fprintf(out, "%3u  %s %s in %s %s, %s\n", number,
 		vt_report_sections_figure(figure, unit, (double)spot->bytes), unit.name,
 		vt_units_count(count, sizeof(count), spot->blocks),
 		spot->blocks == 1 ? "block" : "blocks",
 		vt_attribution_owner(&report->analysis->attribution, spot->owner));
-	if (vt_frames_python(&report->analysis->model.frames, spot->python_stack, ids))
-		print_lines(vt_describe_python(&report->describe, spot->python_stack), max, out);
-	else
-		print_lines(vt_describe_native(&report->describe, spot->native_stack), max, out);
+	print_frames(report, spot, max, out);
 }
 
 void vt_report_sections_places(const struct vt_report *report, const struct vt_report_device *row,

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "analyzer/model/samples.h"
+#include "analyzer/report/keeper_table.h"
 #include "analyzer/report/report_sections.h"
 #include "analyzer/report/report_stages_text.h"
 #include "analyzer/base/units.h"
@@ -198,6 +199,16 @@ static void print_unknown(const struct vt_report *report, const struct vt_report
 	vt_report_sections_unknown(report, row, unit, out);
 }
 
+static void print_keepers(const struct vt_report *report, const struct vt_report_device *row,
+			  struct vt_report_unit unit, FILE *out)
+{
+	struct vt_keeper_table table;
+
+	vt_keeper_table_init(&table, report, row);
+	vt_keeper_table_print(&table, unit, out);
+	vt_keeper_table_release(&table);
+}
+
 static void print_device(const struct vt_report *report, const struct vt_report_device *row,
 			 FILE *out)
 {
@@ -216,7 +227,10 @@ static void print_device(const struct vt_report *report, const struct vt_report_
 	fprintf(out, " on cuda:%d", row->device->id);
 	print_place(&row->place, out);
 	fputc('\n', out);
-	vt_report_sections_owners(&row->books, unit, out);
+	if (report->options->is_by_keeper)
+		print_keepers(report, row, unit, out);
+	else
+		vt_report_sections_owners(&row->books, unit, out);
 	if (row->hotspots.nr && report->options->top) {
 		fputc('\n', out);
 		print_heading(out, BOLD, "STACKS");

@@ -27,7 +27,8 @@ static void free_it(struct builder_db *b, int64_t allocation, const char *python
 /* The parts of the text report that say when, for device 0. */
 static char *print(int has_marks)
 {
-	const struct vt_report_options options = { "peak", VT_WHEN_ALL_DEVICES, 1, 0, has_marks };
+	const struct vt_report_options options = { .when = "peak", .device = VT_WHEN_ALL_DEVICES,
+						   .top = 1, .has_marks = has_marks };
 	const struct vt_report_unit unit = { "MiB", (double)MIB };
 	struct vt_analysis analysis;
 	struct vt_report report;

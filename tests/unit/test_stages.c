@@ -308,7 +308,9 @@ static void spans_know_their_peak(void **state)
 /* The report's line on steps, each of which keeps `kept` bytes or, below 0, frees them. */
 static char *steps_line(const int *kept, size_t nr)
 {
-	static const struct vt_report_options options = { "peak", VT_WHEN_ALL_DEVICES, 1, 0, 0 };
+	static const struct vt_report_options options = {
+		.when = "peak", .device = VT_WHEN_ALL_DEVICES, .top = 1
+	};
 	struct builder_db *b = build_open("run.db");
 	struct vt_analysis analysis;
 	struct vt_report report;
