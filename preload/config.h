@@ -23,8 +23,9 @@
 		"seconds that the end of the program may wait for the database")                   \
 	NUMBER(collect, "VTRACE_COLLECT", 1, 1, "0: do not start `vtrace collect`")                \
 	NUMBER(stacks, "VTRACE_STACKS", 128, 512, "native frames kept per stack, 0: none")         \
-	NUMBER(probe, "VTRACE_PROBE", 1, 1,                                                        \
-		"0: never look at the program's own Python objects for the names of tensors")
+	NUMBER(probe, "VTRACE_PROBE", 1, 2,                                                        \
+		"look at the program's Python objects for the names of tensors; 0: never, 1: in "  \
+		"0.1 % of its time, 2: whenever there is a reason")
 
 struct vt_config {
 #define VT_CONFIG_TEXT(field, variable, standard, what) const char *field;

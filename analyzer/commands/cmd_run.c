@@ -33,6 +33,7 @@ enum {
 	OPTION_FORCE,
 	OPTION_EXIT_WAIT,
 	OPTION_STACKS,
+	OPTION_PROBE,
 	OPTION_NO_COLLECT,
 };
 
@@ -45,6 +46,8 @@ static const struct vt_option options[] = {
 	{ OPTION_EXIT_WAIT, "exit-wait", "SECONDS",
 	  "how long the end may wait for the database (VTRACE_EXIT_WAIT)" },
 	{ OPTION_STACKS, "stacks", "N", "native frames kept per stack, 0: none (VTRACE_STACKS)" },
+	{ OPTION_PROBE, "probe", "N",
+	  "names from Python objects, 0: never, 2: at any cost (VTRACE_PROBE)" },
 	{ OPTION_NO_COLLECT, "no-collect", NULL,
 	  "write the database later, by any vtrace command (VTRACE_COLLECT=0)" },
 	{ 0, NULL, NULL, NULL },
@@ -76,6 +79,11 @@ static int is_number(const char *text)
 	return *text && strspn(text, "0123456789") == strlen(text);
 }
 
+static int takes_number(int id)
+{
+	return id == OPTION_EXIT_WAIT || id == OPTION_STACKS || id == OPTION_PROBE;
+}
+
 /*
  * Reads the options; the recorder's become its variables.  Returns as vt_options_next at its end.
  */
@@ -89,7 +97,7 @@ static int read_options(struct run *run, int argc, char **argv)
 			vt_options_wrong(&spec, "an argument is missing before --");
 			return VT_OPTIONS_WRONG;
 		}
-		if ((id == OPTION_EXIT_WAIT || id == OPTION_STACKS) && !is_number(optarg)) {
+		if (takes_number(id) && !is_number(optarg)) {
 			vt_options_wrong(&spec, "%s: not a number", optarg);
 			return VT_OPTIONS_WRONG;
 		}
@@ -112,6 +120,9 @@ static int read_options(struct run *run, int argc, char **argv)
 			break;
 		case OPTION_STACKS:
 			setenv("VTRACE_STACKS", optarg, 1);
+			break;
+		case OPTION_PROBE:
+			setenv("VTRACE_PROBE", optarg, 1);
 			break;
 		case OPTION_NO_COLLECT:
 			setenv("VTRACE_COLLECT", "0", 1);
