@@ -50,4 +50,33 @@ void vt_ids_publish(struct vt_ids *ids, const struct vt_key *key, uint32_t id);
 /* Hashes any bytes. */
 struct vt_key vt_ids_key(const void *bytes, size_t len);
 
+/*
+ * Hashes a sequence of words so that a longer one goes on from a shorter one: start, push each,
+ * finish.  Two lanes of multiplications folded to 64 bits, with different constants.
+ */
+static inline struct vt_key vt_ids_key_start(void)
+{
+	return (struct vt_key){ 0x9e3779b97f4a7c15ull, 0xc2b2ae3d27d4eb4full };
+}
+
+static inline uint64_t vt_ids_fold(uint64_t a, uint64_t b)
+{
+	unsigned __int128 product = (unsigned __int128)a * b;
+
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+static inline struct vt_key vt_ids_key_push(struct vt_key key, uint64_t word)
+{
+	key.low = vt_ids_fold(key.low ^ word, 0x87c37b91114253d5ull);
+	key.high = vt_ids_fold(key.high + word, 0x9fb21c651e98df25ull);
+	return key;
+}
+
+static inline struct vt_key vt_ids_key_finish(struct vt_key key)
+{
+	key.low |= 1;
+	return key;
+}
+
 #endif

@@ -8,6 +8,7 @@
 #include "preload/ids.h"
 #include "preload/journal.h"
 #include "preload/modules.h"
+#include "preload/native_stack.h"
 #include "preload/unwind.h"
 
 /*
@@ -61,20 +62,61 @@ static uint32_t define(struct vt_ids *ids, const struct vt_key *key, const void 
 	return id;
 }
 
+/* As native_stack.c does, outermost frame first. */
+static struct vt_key native_key(const uint64_t *frames, uint32_t nr)
+{
+	struct vt_key key = vt_ids_key_start();
+
+	while (nr)
+		key = vt_ids_key_push(key, frames[--nr]);
+	return vt_ids_key_finish(key);
+}
+
+/*
+ * The id of the remembered stack, or 0: *nr is how many frames were copied for the caller to
+ * define, 0 where there is no such stack.
+ */
+static uint32_t find_remembered(uint64_t *frames, uint32_t most, uint32_t *nr)
+{
+	struct vt_native_stack *stack = vt_native_stack_enter(most);
+	struct vt_key key;
+	uint32_t id = 0;
+
+	*nr = 0;
+	if (!stack)
+		return 0;
+	key = vt_native_stack_key(stack);
+	if (vt_native_stack_depth(stack))
+		id = vt_ids_find(&g.native, &key);
+	if (!id) {
+		*nr = vt_native_stack_depth(stack);
+		vt_native_stack_copy(stack, frames);
+	}
+	vt_native_stack_leave(stack);
+	return id;
+}
+
 uint32_t vt_stacks_native(void)
 {
 	uint64_t frames[VT_STACK_MAX_FRAMES];
-	uint32_t most = vt_config()->stacks;
-	uint32_t nr = most ? vt_unwind_stack(frames, most) : 0;
+	uint32_t most = vt_config()->stacks, nr;
 	struct vt_key key;
 	uint32_t id;
 
-	if (!nr)
+	if (!most)
 		return 0;
-	key = vt_ids_key(frames, nr * sizeof(frames[0]));
-	id = vt_ids_find(&g.native, &key);
+	id = find_remembered(frames, most, &nr);
 	if (id)
 		return id;
+	if (!nr) {
+		nr = vt_unwind_stack(frames, most);
+		if (!nr)
+			return 0;
+		key = native_key(frames, nr);
+		id = vt_ids_find(&g.native, &key);
+		if (id)
+			return id;
+	}
 	/*
 	 * New: the objects it runs through may be new, or the unwinder's memory of some may be out
 	 * of date.
@@ -82,10 +124,10 @@ uint32_t vt_stacks_native(void)
 	if (vt_modules_update()) {
 		vt_unwind_flush();
 		nr = vt_unwind_stack(frames, most);
-		key = vt_ids_key(frames, nr * sizeof(frames[0]));
+		if (!nr)
+			return 0;
 	}
-	if (!nr)
-		return 0;
+	key = native_key(frames, nr);
 	return define(&g.native, &key, frames, nr, sizeof(frames[0]), VT_RECORD_NATIVE_STACK);
 }
 

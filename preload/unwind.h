@@ -18,9 +18,38 @@
 unsigned int vt_unwind_stack(uint64_t *frames, unsigned int size);
 
 /*
+ * One step of a trace, from a frame to its caller.  What the trace does from there on depends on
+ * `address`, `top` and `frame_pointer` and, while the later steps are plain, on the words that
+ * those read: the return address at top - 8 and the frame pointer at its slot.  Nothing else.
+ */
+struct vt_unwind_step {
+	uint64_t address;		/* return address, read from top - 8 */
+	uint64_t top;			/* stack pointer after that return */
+	uint64_t frame_pointer;		/* after that return */
+	uint64_t frame_pointer_slot;	/* where it was read from; 0: the callee kept it */
+	int32_t is_plain;
+	int32_t is_last;		/* `address` is no code: the stack ends here */
+};
+
+/* Returns nonzero to end the trace. */
+typedef int (*vt_unwind_step_fn)(void *argument, const struct vt_unwind_step *step);
+
+/*
+ * Takes at most `size` steps (VT_UNWIND_MOST_STEPS), our own frames included, innermost first.
+ * Returns how many were taken and not ended by `on_step`; -1 where a frame is too unusual for this
+ * road: vt_unwind_stack knows another.
+ */
+int vt_unwind_steps(unsigned int size, vt_unwind_step_fn on_step, void *argument);
+
+#define VT_UNWIND_MOST_STEPS 528u
+
+/*
  * Forgets what was learnt about code addresses: a library was unloaded and another may take its
  * place.
  */
 void vt_unwind_flush(void);
+
+/* Changes with every vt_unwind_flush. */
+uint32_t vt_unwind_generation(void);
 
 #endif
