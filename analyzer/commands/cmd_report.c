@@ -18,7 +18,7 @@ struct wanted {
 static const struct vt_option options[] = {
 	{ OPTION_TOP, "top", "N", "list that many stacks (default: 10)" },
 	{ OPTION_STAGES, "stages", "WHAT",
-	  "rows of the table of stages: phases (default), or marks: the program's own" },
+	  "what the table of stages has rows for: auto (default), or the program's marks" },
 	{ OPTION_BY, "by", "owner|keeper",
 	  "add up by what bytes are, or by what keeps them alive (default: owner)" },
 	VT_VIEW_OPTIONS,
@@ -58,9 +58,9 @@ static int show(struct vt_analysis *analysis, const struct vt_view *view, const 
 static int take_stages(struct wanted *wanted)
 {
 	wanted->has_marks = strcmp(optarg, "marks") == 0;
-	if (wanted->has_marks || strcmp(optarg, "phases") == 0)
+	if (wanted->has_marks || strcmp(optarg, "auto") == 0)
 		return 0;
-	vt_options_wrong(&spec, "--stages takes phases or marks, not \"%s\"", optarg);
+	vt_options_wrong(&spec, "--stages takes auto or marks, not \"%s\"", optarg);
 	return -1;
 }
 

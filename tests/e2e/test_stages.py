@@ -98,7 +98,7 @@ def test_marks_as_rows(tmp_path):
     allocated = {row["name"]: row["allocated_after_bytes"] for row in report["marks"]}
     assert allocated == json.loads(recording.process.stdout)["marks"]
     wrong = vtrace("report", recording.database, "--stages", "moons")
-    assert wrong.returncode == 2 and "phases or marks" in wrong.stderr
+    assert wrong.returncode == 2 and "auto or marks" in wrong.stderr
 
 
 @pytest.mark.full
