@@ -10,6 +10,7 @@ const char *const vt_evidence_heads[VT_NR_HEADS] = { VT_HEADS(TEXT) };
 const char *const vt_evidence_yields[VT_NR_YIELDS] = { VT_YIELDS(TEXT) };
 const char *const vt_evidence_grad_modes[VT_NR_GRAD_MODES] = { VT_GRAD_MODES(TEXT) };
 const char *const vt_evidence_repeats[VT_NR_REPEATS] = { VT_REPEATS(TEXT) };
+const char *const vt_evidence_likes[VT_NR_LIKES] = { VT_LIKES(TEXT) };
 const char *const vt_evidence_releasers[VT_NR_RELEASERS] = { VT_RELEASERS(TEXT) };
 const char *const vt_evidence_moved[VT_NR_MOVED] = { VT_MOVED(TEXT) };
 const char *const vt_evidence_programs[VT_NR_PROGRAMS] = { VT_PROGRAMS(TEXT) };

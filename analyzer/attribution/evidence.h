@@ -78,7 +78,11 @@
 
 /* What the node of the backward pass that released it did. */
 #define VT_RELEASERS(X)                                                                            \
-	X(RECOMPUTING, "recomputing") /* modules' forward ran under it */
+	X(RECOMPUTING, "recomputing") /* modules' forward ran under it */                          \
+	X(TWIN, "twin")               /* it made a gradient of the same size, to the byte */
+
+/* What else has the same size, to the byte. */
+#define VT_LIKES(X) X(GRADIENT, "gradient")
 
 /* What the shapes of parameters and inputs make of its exact size. */
 #define VT_SHAPE_CLASSES(X)                                                                        \
@@ -129,6 +133,9 @@ enum vt_flag { VT_FLAGS(VT_EVIDENCE_ENUM) VT_NR_FLAGS };
 #define VT_EVIDENCE_PREFIX(name) VT_THING_##name
 enum vt_thing { VT_THINGS(VT_EVIDENCE_ENUM) VT_NR_THINGS };
 #undef VT_EVIDENCE_PREFIX
+#define VT_EVIDENCE_PREFIX(name) VT_LIKE_##name
+enum vt_like { VT_LIKES(VT_EVIDENCE_ENUM) VT_NR_LIKES };
+#undef VT_EVIDENCE_PREFIX
 #define VT_EVIDENCE_PREFIX(name) VT_RELEASER_##name
 enum vt_releaser { VT_RELEASERS(VT_EVIDENCE_ENUM) VT_NR_RELEASERS };
 #undef VT_EVIDENCE_PREFIX
@@ -151,6 +158,7 @@ extern const char *const vt_evidence_heads[VT_NR_HEADS];
 extern const char *const vt_evidence_yields[VT_NR_YIELDS];
 extern const char *const vt_evidence_grad_modes[VT_NR_GRAD_MODES];
 extern const char *const vt_evidence_repeats[VT_NR_REPEATS];
+extern const char *const vt_evidence_likes[VT_NR_LIKES];
 extern const char *const vt_evidence_releasers[VT_NR_RELEASERS];
 extern const char *const vt_evidence_moved[VT_NR_MOVED];
 extern const char *const vt_evidence_programs[VT_NR_PROGRAMS];

@@ -103,6 +103,22 @@ static int64_t find_last_working_event(const struct vt_model *model)
 	return last;
 }
 
+static void find_twins(struct vt_facts *facts)
+{
+	VT_VECTOR(struct vt_twin) gradients = { 0 };
+
+	for (uint32_t i = 0; i < facts->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &facts->model->allocations[i];
+		struct vt_twin twin = { a->size_bytes, { a->node_sequence, a->node_class,
+							 a->forward_python_stack } };
+
+		if (a->node_class &&
+		    (vt_facts_lifetimes(facts, a) & 1u << VT_LIFETIME_AFTER_BACKWARD))
+			vt_vector_push(&gradients, twin);
+	}
+	vt_twins_init(&facts->twins, gradients.items, (uint32_t)gradients.len);
+}
+
 void vt_facts_init(struct vt_facts *facts, const struct vt_stages *stages,
 		   const struct vt_rules *rules)
 {
@@ -118,6 +134,7 @@ void vt_facts_init(struct vt_facts *facts, const struct vt_stages *stages,
 	vt_shapes_init(&facts->shapes, &facts->names, stages, rules);
 	facts->last_working_event = find_last_working_event(facts->model);
 	find_sequences(facts);
+	find_twins(facts);
 }
 
 void vt_facts_release(struct vt_facts *facts)
@@ -129,6 +146,7 @@ void vt_facts_release(struct vt_facts *facts)
 	vt_names_release(&facts->names);
 	free(facts->gradient_of);
 	vt_recomputes_release(&facts->recomputes);
+	vt_twins_release(&facts->twins);
 	free(facts->sequences);
 	memset(facts, 0, sizeof(*facts));
 }
@@ -300,9 +318,15 @@ uint32_t vt_facts_releasers(const struct vt_facts *facts, const struct vt_alloca
 	struct vt_recompute node = { a->freed_node_sequence, a->freed_node_class,
 				     a->freed_forward_python_stack };
 
-	if (!a->freed_node_class || !vt_recomputes_has(&facts->recomputes, &node))
+	uint32_t bits = 0;
+
+	if (!a->freed_node_class)
 		return 0;
-	return 1u << VT_RELEASER_RECOMPUTING;
+	if (vt_recomputes_has(&facts->recomputes, &node))
+		bits |= 1u << VT_RELEASER_RECOMPUTING;
+	if (vt_twins_has_node(&facts->twins, a->size_bytes, &node))
+		bits |= 1u << VT_RELEASER_TWIN;
+	return bits;
 }
 
 uint32_t vt_facts_repeats(const struct vt_facts *facts, const struct vt_allocation *a)

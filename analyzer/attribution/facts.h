@@ -16,6 +16,7 @@
 #include "analyzer/attribution/recomputes.h"
 #include "analyzer/attribution/shapes.h"
 #include "analyzer/attribution/stages.h"
+#include "analyzer/attribution/twins.h"
 #include "analyzer/model/names.h"
 
 struct vt_facts {
@@ -30,6 +31,7 @@ struct vt_facts {
 	uint32_t *gradient_of; /* by allocation: index of the parameter in vt_model.tensors + 1;
 				  0: unknown, or no gradient (gradients.h) */
 	struct vt_recomputes recomputes;
+	struct vt_twins twins;
 	struct vt_sequence_class *sequences; /* sorted */
 	uint32_t nr_sequences;
 	int64_t last_working_event; /* what dies later dies because the program ends */

@@ -24,6 +24,7 @@ struct search {
 	const struct vt_rules *rules;
 	struct vt_operators *operators;
 	VT_VECTOR(struct sighting) seen;
+	int8_t *is_loss; /* by native stack: 0 = not known, 1 = yes, -1 = no */
 };
 
 static void see(struct search *search, int64_t event, uint64_t sequence, int is_loss,
@@ -50,6 +51,20 @@ static void see_node(struct search *search, int64_t event, uint32_t node, uint64
 		see(search, event, sequence, 0, VT_HEAD_AUTOGRAD);
 }
 
+/* A loss over a vocabulary works by smaller operators: kl_div by xlogy, mul and sub. */
+static int is_loss(struct search *search, uint32_t native_stack)
+{
+	int8_t *known;
+
+	if (native_stack >= search->model->frames.native_tree.nr_stacks)
+		return 0;
+	known = &search->is_loss[native_stack];
+	if (!*known)
+		*known = vt_operators_has(search->operators, native_stack,
+					  &search->rules->loss.op) ? 1 : -1;
+	return *known > 0;
+}
+
 static void see_operator(struct search *search, int64_t event, uint32_t native_stack,
 			 uint64_t sequence)
 {
@@ -57,7 +72,7 @@ static void see_operator(struct search *search, int64_t event, uint32_t native_s
 
 	if (!name)
 		return;
-	if (vt_globs_match(&search->rules->loss.op, name))
+	if (is_loss(search, native_stack))
 		see(search, event, sequence, 1, VT_HEAD_FRAMES);
 	else if (vt_globs_match(&search->rules->product.op, name))
 		see(search, event, sequence, 0, VT_HEAD_FRAMES);
@@ -153,8 +168,9 @@ void vt_heads_init(struct vt_heads *heads, const struct vt_stages *stages,
 				 .operators = operators };
 
 	memset(heads, 0, sizeof(*heads));
+	search.is_loss = vt_xcalloc(search.model->frames.native_tree.nr_stacks + 1, 1);
 	if (!has_one_forward_thread(&search))
-		return;
+		goto out;
 	for (uint32_t i = 0; i < search.model->nr_allocations; i++) {
 		const struct vt_allocation *a = &search.model->allocations[i];
 
@@ -171,7 +187,9 @@ void vt_heads_init(struct vt_heads *heads, const struct vt_stages *stages,
 		qsort(search.seen.items, search.seen.len, sizeof(*search.seen.items),
 		      compare_sightings);
 	join(heads, &search);
+out:
 	vt_vector_release(&search.seen);
+	free(search.is_loss);
 }
 
 void vt_heads_release(struct vt_heads *heads)

@@ -128,7 +128,8 @@ enum vt_keeper vt_keepers_find(struct vt_attribution *attribution,
 	uint32_t lifetimes = vt_facts_lifetimes(facts, a);
 
 	*detail = NULL;
-	if (role != VT_NR_KEEPERS)
+	/* No .grad is let go by a node: a result of autograd.grad() is, or what a loss made. */
+	if (role != VT_NR_KEEPERS && !(role == VT_KEEPER_GRADIENTS && a->freed_node_class))
 		return role;
 	if (a->freed_node_class)
 		return find_node(facts, describe, a, owner, detail);

@@ -67,6 +67,8 @@ static uint32_t words_of(const struct vt_facts *facts, const struct vt_allocatio
 		return vt_facts_shares(facts, a);
 	case VT_FACT_GRADIENT_OF:
 		return vt_facts_parameter(facts, a) ? 1u << VT_THING_PARAMETER : 0;
+	case VT_FACT_LIKE:
+		return vt_twins_has_size(&facts->twins, a->size_bytes) ? 1u << VT_LIKE_GRADIENT : 0;
 	case VT_FACT_FREED_BY:
 		return vt_facts_releasers(facts, a);
 	default:

@@ -81,6 +81,23 @@ const char *vt_operators_name(struct vt_operators *operators, uint32_t native_st
 	return operators->names[native_stack];
 }
 
+int vt_operators_has(const struct vt_operators *operators, uint32_t native_stack,
+		     const struct vt_globs *globs)
+{
+	const struct vt_frames *frames = &operators->model->frames;
+	uint32_t ids[VT_FRAMES_MAX];
+	unsigned nr = vt_frames_native(frames, native_stack, ids);
+	int is_found = 0;
+
+	for (unsigned i = 0; i < nr && !is_found; i++) {
+		char *name = operator_of(frames->native[ids[i]].symbol);
+
+		is_found = name && vt_globs_match(globs, name);
+		free(name);
+	}
+	return is_found;
+}
+
 /*
  * A nested name is a run of <length><identifier>; the last one is the class, template arguments end
  * it.

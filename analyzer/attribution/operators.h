@@ -27,6 +27,9 @@ void vt_operators_release(struct vt_operators *operators);
 
 /* Innermost operator that is not plumbing; NULL where there is none. */
 const char *vt_operators_name(struct vt_operators *operators, uint32_t native_stack);
+/* Whether any operator on the stack fits: the innermost, or one that it was called for. */
+int vt_operators_has(const struct vt_operators *operators, uint32_t native_stack,
+		     const struct vt_globs *globs);
 /* Short name of a node class; NULL for id 0. */
 const char *vt_operators_class(struct vt_operators *operators, uint32_t string);
 

@@ -33,10 +33,8 @@ static int has_forward_below(const struct vt_frames *frames, uint32_t python_sta
 	return 0;
 }
 
-static int compare_nodes(const void *a, const void *b)
+int vt_recomputes_compare(const struct vt_recompute *x, const struct vt_recompute *y)
 {
-	const struct vt_recompute *x = a, *y = b;
-
 	if (x->sequence != y->sequence)
 		return x->sequence < y->sequence ? -1 : 1;
 	if (x->node_class != y->node_class)
@@ -44,6 +42,11 @@ static int compare_nodes(const void *a, const void *b)
 	if (x->forward_python_stack != y->forward_python_stack)
 		return x->forward_python_stack < y->forward_python_stack ? -1 : 1;
 	return 0;
+}
+
+static int compare_nodes(const void *a, const void *b)
+{
+	return vt_recomputes_compare(a, b);
 }
 
 void vt_recomputes_init(struct vt_recomputes *recomputes, const struct vt_model *model,
@@ -60,7 +63,7 @@ void vt_recomputes_init(struct vt_recomputes *recomputes, const struct vt_model 
 		if (!a->node_class || !vt_chains_get(chains, a->python_stack, &nr) || !nr)
 			continue;
 		/* Events of one node follow each other. */
-		if (found.len && !compare_nodes(&found.items[found.len - 1], &node))
+		if (found.len && !vt_recomputes_compare(&found.items[found.len - 1], &node))
 			continue;
 		if (has_forward_below(&model->frames, a->python_stack))
 			vt_vector_push(&found, node);

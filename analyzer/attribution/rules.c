@@ -82,6 +82,9 @@ const char *const *vt_rules_words(enum vt_fact fact, size_t *count)
 	case VT_FACT_MADE:
 		*count = VT_NR_REPEATS;
 		return vt_evidence_repeats;
+	case VT_FACT_LIKE:
+		*count = VT_NR_LIKES;
+		return vt_evidence_likes;
 	case VT_FACT_FREED_BY:
 		*count = VT_NR_RELEASERS;
 		return vt_evidence_releasers;

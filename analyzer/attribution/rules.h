@@ -34,6 +34,7 @@
 	X(STAGE, "stage", WORDS) /* when it was made */                                            \
 	X(FREED_STAGE, "freed_stage", WORDS)                                                       \
 	X(LIFETIME, "lifetime", WORDS)                                                             \
+	X(LIKE, "like", WORDS)                /* what else has its size */                         \
 	X(FREED_BY, "freed_by", WORDS)        /* what the node that released it did */             \
 	X(HEAD, "head", WORDS)                                                                     \
 	X(YIELD, "yield", WORDS)              /* what the node of its operator made in backward */ \

@@ -322,6 +322,16 @@ static const struct row {
 	  BEHIND_STEP,
 	  { .node = "MmBackward0", .sequence = 800 },
 	  { 0 } },
+	/* a loss works by smaller operators */
+	{ "logits",
+	  "autograd",
+	  FORWARD,
+	  IN_STAGE,
+	  { .python = "train.py:41 main",
+	    .forward = 806,
+	    .native = "libtorch_cpu.so!at::_ops::mul_Tensor::call(at::Tensor const&) < "
+		      "libtorch_cpu.so!at::_ops::kl_div::call(at::Tensor const&)" },
+	  { 0 } },
 	/* backward */
 	{ "gradients",
 	  "autograd",
@@ -423,6 +433,13 @@ static const struct row {
 	  BEHIND_STEP,
 	  { .node = "MulBackward0", .sequence = 425, .forward_python = IN(LayerNorm, 5) },
 	  { .node = "MulBackward0", .sequence = 901 } },
+	/* what becomes a .grad need not be made by a node */
+	{ "gradients",
+	  "frames",
+	  FORWARD,
+	  BEHIND_STEP,
+	  { .python = "own.py:7 Loss.forward < " MODEL },
+	  { .python = TORCH "/optim/optimizer.py:990 Optimizer.zero_grad < train.py:46 main" } },
 	/* optimizer */
 	{ "optimizer",
 	  "scope",

@@ -178,7 +178,9 @@ static void what_functions_make_at_random_is_the_users(void **state)
 		{ { .python = OUTSIDE, .native = OP(randn) }, "user", 0, NULL },
 		{ { .python = OUTSIDE, .native = OP(randn) }, "inputs", 2, NULL },
 		{ { .python = OUTSIDE, .native = OP(mm), .forward = 1 }, NULL, 0, NULL },
-		{ { .node = "MmBackward0", .sequence = 1 }, NULL, 0, NULL },
+		{ { .node = "MmBackward0", .sequence = 1 }, NULL, 4, "TanhBackward0" },
+		{ { .node = "TanhBackward0", .sequence = 2 }, NULL, 5, "TanhBackward0" },
+		{ { .python = OUTSIDE, .native = OP(mm), .forward = 3 }, NULL, 0, NULL },
 	};
 
 	(void)state;
@@ -208,6 +210,56 @@ static void what_every_call_makes_is_no_buffer(void **state)
 	check_events(events, VT_ARRAY_SIZE(events));
 }
 
+/* All have the size of the gradient, which is what makes them its parameter and its state. */
+static void leaves_are_as_large_as_their_gradients(void **state)
+{
+	static const struct event events[] = {
+		{ { .python = OUTSIDE, .native = OP(div_Tensor) }, "weights", 0, NULL },
+		{ { .python = OUTSIDE, .native = OP(zeros_like) }, "optimizer", 0, NULL },
+		{ { .python = OUTSIDE, .native = OP(index_Tensor) }, "inputs", 3, NULL },
+		{ { .python = IN(Linear, 4), .forward = 900 }, NULL, 5, "MmBackward0" },
+		{ { .node = "MmBackward0", .sequence = 900 }, "gradients", 0, NULL },
+		{ { .python = STEP }, "optimizer", 0, NULL },
+		{ { .python = OUTSIDE }, NULL, 0, NULL },
+	};
+
+	(void)state;
+	check_events(events, VT_ARRAY_SIZE(events));
+}
+
+static void without_a_gradient_a_size_says_nothing(void **state)
+{
+	static const struct event events[] = {
+		{ { .python = OUTSIDE, .native = OP(div_Tensor) }, "user", 0, NULL },
+		{ { .python = OUTSIDE, .native = OP(zeros_like) }, "user", 0, NULL },
+		{ { .python = IN(Linear, 4), .forward = 900 }, NULL, 3, "MmBackward0" },
+		{ { .python = OUTSIDE }, NULL, 0, NULL },
+	};
+
+	(void)state;
+	check_events(events, VT_ARRAY_SIZE(events));
+}
+
+/* A fused loss: its own node lets go of the sum, and hands on a gradient as large. */
+static void gradient_that_a_loss_makes_in_forward(void **state)
+{
+#define LOSS "own.py:7 Loss.forward < " TORCH "/autograd/function.py:581 Function.apply < " MODEL
+	static const struct event events[] = {
+		{ { .python = IN(Linear, 4), .forward = 1 }, NULL, 4, "MmBackward0" },
+		{ { .python = LOSS, .native = OP(zeros_like), .forward = 2 },
+		  "gradients", 4, "PyNode" },
+		{ { .python = LOSS, .native = OP(mul_Tensor), .forward = 2 },
+		  "activations/other", 4, "PyNode" },
+		{ { .node = "PyNode", .sequence = 900 }, "gradients", 0, NULL },
+		{ { .python = STEP }, "optimizer", 0, NULL },
+		{ { .python = OUTSIDE }, NULL, 0, NULL },
+	};
+#undef LOSS
+
+	(void)state;
+	check_events(events, VT_ARRAY_SIZE(events));
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, unit_enter, unit_leave)
 
 int main(void)
@@ -220,6 +272,9 @@ int main(void)
 		TEST(without_buffers_everything_moved_is_a_weight),
 		TEST(what_functions_make_at_random_is_the_users),
 		TEST(what_every_call_makes_is_no_buffer),
+		TEST(leaves_are_as_large_as_their_gradients),
+		TEST(without_a_gradient_a_size_says_nothing),
+		TEST(gradient_that_a_loss_makes_in_forward),
 	};
 
 	return cmocka_run_group_tests_name("attribution of programs", tests, NULL, NULL);

@@ -68,6 +68,11 @@ static const struct row {
 	  { .node = "MulBackward0", .sequence = 505 } },
 	/* roles */
 	{ ".grad", BACKWARD, OPTIMIZER, { .node = "AddmmBackward0", .sequence = 506 }, { 0 } },
+	{ "gradient for MulBackward0",
+	  BACKWARD,
+	  BACKWARD,
+	  { .node = "AccumulateGrad" },
+	  { .node = "MulBackward0", .sequence = 507 } },
 	{ "module",
 	  LOAD,
 	  NEVER,

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/attribution/twins.h"
+
+#include <string.h>
+
+#include "analyzer/base/util.h"
+
+static int compare_twins(const void *a, const void *b)
+{
+	const struct vt_twin *x = a, *y = b;
+
+	if (x->size_bytes != y->size_bytes)
+		return x->size_bytes < y->size_bytes ? -1 : 1;
+	return vt_recomputes_compare(&x->node, &y->node);
+}
+
+void vt_twins_init(struct vt_twins *twins, struct vt_twin *gradients, uint32_t nr)
+{
+	twins->gradients = gradients;
+	twins->nr = nr;
+	if (nr)
+		qsort(gradients, nr, sizeof(*gradients), compare_twins);
+}
+
+void vt_twins_release(struct vt_twins *twins)
+{
+	free(twins->gradients);
+	memset(twins, 0, sizeof(*twins));
+}
+
+/* The first at or behind `wanted`; NULL: none. */
+static const struct vt_twin *find(const struct vt_twins *twins, const struct vt_twin *wanted)
+{
+	uint32_t low = 0, high = twins->nr;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (compare_twins(&twins->gradients[middle], wanted) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < twins->nr ? &twins->gradients[low] : NULL;
+}
+
+int vt_twins_has_size(const struct vt_twins *twins, uint64_t size_bytes)
+{
+	const struct vt_twin wanted = { .size_bytes = size_bytes };
+	const struct vt_twin *found = find(twins, &wanted);
+
+	return found && found->size_bytes == size_bytes;
+}
+
+int vt_twins_has_node(const struct vt_twins *twins, uint64_t size_bytes,
+		      const struct vt_recompute *node)
+{
+	const struct vt_twin wanted = { size_bytes, *node };
+	const struct vt_twin *found = find(twins, &wanted);
+
+	return found && !compare_twins(found, &wanted);
+}
