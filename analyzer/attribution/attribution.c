@@ -73,6 +73,8 @@ static const struct vt_tensor *row_of(const struct vt_attribution *attribution,
 	for (unsigned i = 0; i < rule->nr_conditions; i++)
 		if (rule->conditions[i].fact == VT_FACT_ROLE && !rule->conditions[i].is_negated)
 			mask = rule->conditions[i].words;
+	if (mask == 1u << VT_ROLE_VARIABLE)
+		return vt_names_find_variable(&attribution->facts->names, allocation);
 	return vt_names_find(&attribution->facts->names, allocation, mask);
 }
 
@@ -89,7 +91,7 @@ static char *value_of(struct vt_attribution *attribution, const struct vt_rule *
 	if (strcmp(word, "place") == 0)
 		return vt_places_find(&attribution->places, a);
 	if (strcmp(word, "variable") == 0) {
-		row = vt_names_find(names, allocation, 1u << VT_ROLE_VARIABLE);
+		row = vt_names_find_variable(names, allocation);
 		return row ? vt_names_variable(names, row) : NULL;
 	}
 	if (strcmp(word, "parameter") == 0)

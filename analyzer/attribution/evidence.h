@@ -82,14 +82,15 @@
 	X(TWIN, "twin")               /* it made a gradient of the same size, to the byte */
 
 /* What else has the same size, to the byte. */
-#define VT_LIKES(X) X(GRADIENT, "gradient")
+#define VT_SAME_SIZES(X) X(GRADIENT, "gradient")
 
 /* What the shapes of parameters and inputs make of its exact size. */
 #define VT_SHAPE_CLASSES(X)                                                                        \
 	X(LOGITS, "logits")                                                                        \
 	X(HIDDEN, "hidden")                                                                        \
 	X(INTERMEDIATE, "intermediate")                                                            \
-	X(SCORES, "scores")
+	X(SCORES, "scores")                                                                        \
+	X(PARAMETER, "parameter") /* a matrix or more of a module */
 
 /* How many blocks of its size its stage made. */
 #define VT_ALIKE(X) X(LAYERS, "layers") /* one or two per layer of the model */
@@ -133,8 +134,8 @@ enum vt_flag { VT_FLAGS(VT_EVIDENCE_ENUM) VT_NR_FLAGS };
 #define VT_EVIDENCE_PREFIX(name) VT_THING_##name
 enum vt_thing { VT_THINGS(VT_EVIDENCE_ENUM) VT_NR_THINGS };
 #undef VT_EVIDENCE_PREFIX
-#define VT_EVIDENCE_PREFIX(name) VT_LIKE_##name
-enum vt_like { VT_LIKES(VT_EVIDENCE_ENUM) VT_NR_LIKES };
+#define VT_EVIDENCE_PREFIX(name) VT_SAME_SIZE_##name
+enum vt_same_size { VT_SAME_SIZES(VT_EVIDENCE_ENUM) VT_NR_SAME_SIZES };
 #undef VT_EVIDENCE_PREFIX
 #define VT_EVIDENCE_PREFIX(name) VT_RELEASER_##name
 enum vt_releaser { VT_RELEASERS(VT_EVIDENCE_ENUM) VT_NR_RELEASERS };
@@ -158,7 +159,7 @@ extern const char *const vt_evidence_heads[VT_NR_HEADS];
 extern const char *const vt_evidence_yields[VT_NR_YIELDS];
 extern const char *const vt_evidence_grad_modes[VT_NR_GRAD_MODES];
 extern const char *const vt_evidence_repeats[VT_NR_REPEATS];
-extern const char *const vt_evidence_likes[VT_NR_LIKES];
+extern const char *const vt_evidence_same_sizes[VT_NR_SAME_SIZES];
 extern const char *const vt_evidence_releasers[VT_NR_RELEASERS];
 extern const char *const vt_evidence_moved[VT_NR_MOVED];
 extern const char *const vt_evidence_programs[VT_NR_PROGRAMS];

@@ -147,6 +147,7 @@ void vt_facts_release(struct vt_facts *facts)
 	free(facts->gradient_of);
 	vt_recomputes_release(&facts->recomputes);
 	vt_twins_release(&facts->twins);
+	free(facts->cast_of);
 	free(facts->sequences);
 	memset(facts, 0, sizeof(*facts));
 }
@@ -373,10 +374,29 @@ uint32_t vt_facts_copies(const struct vt_facts *facts, const struct vt_allocatio
 	return 1u << VT_THING_PARAMETER;
 }
 
+uint32_t vt_facts_like(const struct vt_facts *facts, const struct vt_allocation *a)
+{
+	const struct vt_tensor *row = vt_facts_row(facts, a);
+
+	return row && vt_names_is_shaped_like(&facts->names, row) ? 1u << VT_THING_PARAMETER : 0;
+}
+
+uint32_t vt_facts_gradients(const struct vt_facts *facts, const struct vt_allocation *a)
+{
+	return facts->gradient_of[index_of(facts, a)] ? 1u << VT_THING_PARAMETER : 0;
+}
+
+uint32_t vt_facts_casts(const struct vt_facts *facts, const struct vt_allocation *a)
+{
+	return facts->cast_of[index_of(facts, a)] ? 1u << VT_THING_PARAMETER : 0;
+}
+
 const struct vt_tensor *vt_facts_parameter(const struct vt_facts *facts,
 					   const struct vt_allocation *a)
 {
-	uint32_t tensor = facts->gradient_of ? facts->gradient_of[index_of(facts, a)] : 0;
+	uint32_t index = index_of(facts, a);
+	uint32_t tensor = facts->gradient_of[index] ? facts->gradient_of[index]
+						    : facts->cast_of[index];
 
 	return tensor ? &facts->model->tensors[tensor - 1] : NULL;
 }

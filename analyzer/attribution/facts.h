@@ -30,6 +30,7 @@ struct vt_facts {
 	struct vt_shapes shapes;
 	uint32_t *gradient_of; /* by allocation: index of the parameter in vt_model.tensors + 1;
 				  0: unknown, or no gradient (gradients.h) */
+	uint32_t *cast_of;     /* ... of which it is a copy of half the width */
 	struct vt_recomputes recomputes;
 	struct vt_twins twins;
 	struct vt_sequence_class *sequences; /* sorted */
@@ -69,9 +70,14 @@ uint32_t vt_facts_copies(const struct vt_facts *facts, const struct vt_allocatio
 uint32_t vt_facts_shape_classes(const struct vt_facts *facts, const struct vt_allocation *a);
 uint32_t vt_facts_alike(const struct vt_facts *facts, const struct vt_allocation *a);
 uint32_t vt_facts_shares(const struct vt_facts *facts, const struct vt_allocation *a);
-/* The parameter whose gradient it is, though no probe saw it to be; NULL: unknown. */
+/* Bit per enum vt_thing: what it is the gradient, or a cast, of. */
+uint32_t vt_facts_gradients(const struct vt_facts *facts, const struct vt_allocation *a);
+uint32_t vt_facts_casts(const struct vt_facts *facts, const struct vt_allocation *a);
+/* The parameter whose gradient or cast it is, though no probe saw it to be; NULL: unknown. */
 const struct vt_tensor *vt_facts_parameter(const struct vt_facts *facts,
 					   const struct vt_allocation *a);
+/* Whether the tensor has the shape of something that is trained; bit per enum vt_thing. */
+uint32_t vt_facts_like(const struct vt_facts *facts, const struct vt_allocation *a);
 /* The tensor found in its strongest role; NULL: no probe saw it. */
 const struct vt_tensor *vt_facts_row(const struct vt_facts *facts, const struct vt_allocation *a);
 /* Bit per enum vt_releaser; 0 where no node of the backward pass released it. */

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "analyzer/base/map.h"
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
 
@@ -84,7 +85,7 @@ static void gather_parameters(struct search *search)
  */
 static int fits(uint64_t tensor_bytes, uint64_t block_bytes, int is_exact)
 {
-	uint64_t rounded = (tensor_bytes + 511) / 512 * 512;
+	const uint64_t rounded = (tensor_bytes + 511) / 512 * 512;
 
 	if (block_bytes == rounded)
 		return 1;
@@ -92,9 +93,19 @@ static int fits(uint64_t tensor_bytes, uint64_t block_bytes, int is_exact)
 	       block_bytes - rounded <= VT_MIB;
 }
 
+/* What is looked for: a block, and how much smaller than a parameter it is. */
+struct wanted {
+	uint32_t allocation;
+	uint32_t python_stack;
+	unsigned divisor;
+	int is_exact; /* a block with room to spare would fit too much else */
+};
+
 static uint32_t count_fitting(const struct search *search, size_t at, const char *module,
-			      size_t len, uint64_t bytes, int is_exact, uint32_t *first)
+			      size_t len, const struct wanted *wanted, int is_exact,
+			      uint32_t *first)
 {
+	uint64_t bytes = search->facts->model->allocations[wanted->allocation].size_bytes;
 	const struct vt_tensor *tensors = search->facts->model->tensors;
 	uint32_t nr = 0;
 
@@ -103,7 +114,7 @@ static uint32_t count_fitting(const struct search *search, size_t at, const char
 
 		if (compare_modules(p->path, p->module_len, module, len) != 0)
 			break;
-		if (!fits(tensors[p->tensor].size_bytes, bytes, is_exact))
+		if (!fits(tensors[p->tensor].size_bytes / wanted->divisor, bytes, is_exact))
 			continue;
 		if (!nr++)
 			*first = (uint32_t)at;
@@ -112,8 +123,8 @@ static uint32_t count_fitting(const struct search *search, size_t at, const char
 }
 
 /* The parameters of one module that have the size of a block. */
-static uint32_t find_fitting(const struct search *search, const char *module, uint64_t bytes,
-			     uint32_t *first)
+static uint32_t find_fitting(const struct search *search, const char *module,
+			     const struct wanted *wanted, uint32_t *first)
 {
 	size_t len = strlen(module), low = 0, high = search->parameters.len;
 	uint32_t nr;
@@ -127,8 +138,10 @@ static uint32_t find_fitting(const struct search *search, const char *module, ui
 		else
 			high = middle;
 	}
-	nr = count_fitting(search, low, module, len, bytes, 1, first);
-	return nr ? nr : count_fitting(search, low, module, len, bytes, 0, first);
+	nr = count_fitting(search, low, module, len, wanted, 1, first);
+	if (nr || wanted->is_exact)
+		return nr;
+	return count_fitting(search, low, module, len, wanted, 0, first);
 }
 
 /* Made by a node, alive when the pass had ended, and not kept for another node. */
@@ -143,16 +156,16 @@ static int may_be_gradient(struct vt_facts *facts, const struct vt_allocation *a
 	return (vt_facts_lifetimes(facts, a) & 1u << VT_LIFETIME_AFTER_BACKWARD) != 0;
 }
 
-/* The innermost module of the node's forward call that has a parameter of that size decides. */
-static struct candidate find_candidate(const struct search *search, uint32_t allocation)
+/* The innermost module of the stack that has a parameter of that size decides. */
+static struct candidate find_candidate(const struct search *search, const struct wanted *wanted)
 {
 	const struct vt_facts *facts = search->facts;
-	const struct vt_allocation *a = &facts->model->allocations[allocation];
+	const struct vt_allocation *a = &facts->model->allocations[wanted->allocation];
 	const struct vt_span *span = vt_facts_span(facts, a);
-	struct candidate found = { 0, allocation, span ? span->step : 0, 0, 0 };
+	struct candidate found = { 0, wanted->allocation, span ? span->step : 0, 0, 0 };
 	uint32_t nr;
 	const struct vt_chain_link *links =
-		vt_chains_get(&facts->stages->chains, a->forward_python_stack, &nr);
+		vt_chains_get(&facts->stages->chains, wanted->python_stack, &nr);
 
 	for (uint32_t i = 0; i < nr && !found.nr; i++) {
 		const struct vt_torch_module *module = vt_names_module(
@@ -163,7 +176,7 @@ static struct candidate find_candidate(const struct search *search, uint32_t all
 			continue;
 		path = vt_names_module_path(&facts->names, module);
 		found.module = links[i].address;
-		found.nr = find_fitting(search, path, a->size_bytes, &found.first);
+		found.nr = find_fitting(search, path, wanted, &found.first);
 		free(path);
 	}
 	return found;
@@ -262,25 +275,130 @@ static void name_several(struct search *search)
 	}
 }
 
-void vt_gradients_find(struct vt_facts *facts)
+static void find_by_nodes(struct search *search)
 {
-	struct search search = { .facts = facts };
+	struct vt_facts *facts = search->facts;
 
-	facts->gradient_of =
-		vt_xcalloc((size_t)facts->model->nr_allocations + 1, sizeof(*facts->gradient_of));
-	gather_parameters(&search);
-	for (uint32_t i = 0; search.parameters.len && i < facts->model->nr_allocations; i++) {
+	for (uint32_t i = 0; i < facts->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &facts->model->allocations[i];
+		const struct wanted wanted = { i, a->forward_python_stack, 1, 0 };
 		struct candidate one;
 
-		if (!may_be_gradient(facts, &facts->model->allocations[i]))
+		if (!may_be_gradient(facts, a))
 			continue;
-		one = find_candidate(&search, i);
+		one = find_candidate(search, &wanted);
 		if (one.nr == 1)
-			facts->gradient_of[i] = search.parameters.items[one.first].tensor + 1;
+			facts->gradient_of[i] = search->parameters.items[one.first].tensor + 1;
 		else if (one.nr)
-			vt_vector_push(&search.several, one);
+			vt_vector_push(&search->several, one);
 	}
-	name_several(&search);
+	name_several(search);
+}
+
+static int is_cast(struct vt_facts *facts, const struct vt_allocation *a)
+{
+	const char *operation;
+
+	if (a->kind != VT_KIND_BLOCK || a->node_class || !a->python_stack)
+		return 0;
+	operation = vt_operators_name(&facts->operators, a->native_stack);
+	return operation && strcmp(operation, "_to_copy") == 0;
+}
+
+/* The neighbour (step 1 or -1) on the thread, where it is a cast at the same place; or NULL. */
+static const struct vt_allocation *cast_beside(struct vt_facts *facts, uint32_t allocation,
+					       int step)
+{
+	const struct vt_allocation *all = facts->model->allocations, *a = &all[allocation];
+
+	for (uint32_t i = allocation + (uint32_t)step; i < facts->model->nr_allocations;
+	     i += (uint32_t)step) {
+		if (all[i].kind != VT_KIND_BLOCK || all[i].thread != a->thread)
+			continue;
+		return all[i].python_stack == a->python_stack && is_cast(facts, &all[i]) ? &all[i]
+											 : NULL;
+	}
+	return NULL;
+}
+
+/*
+ * Copies in half the bytes, made where the module that has the parameter ran.  The arguments of one
+ * operator are cast from the last to the first (g++ evaluates them so; seen in the wheels of 2.11):
+ * bias, weight, input.  So what another cast follows is a parameter's, while the last one may be
+ * the input's, and must have exactly the parameter's size.
+ */
+static void find_casts(struct search *search)
+{
+	struct vt_facts *facts = search->facts;
+
+	for (uint32_t i = 0; i < facts->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &facts->model->allocations[i], *before;
+		struct wanted wanted = { i, a->python_stack, 2, 1 };
+		struct candidate one;
+
+		if (!is_cast(facts, a))
+			continue;
+		before = cast_beside(facts, i, -1);
+		wanted.is_exact = !cast_beside(facts, i, 1);
+		if (wanted.is_exact && before && before->size_bytes == a->size_bytes)
+			continue;
+		one = find_candidate(search, &wanted);
+		if (one.nr == 1)
+			facts->cast_of[i] = search->parameters.items[one.first].tensor + 1;
+	}
+}
+
+static struct vt_key place_of(const struct vt_allocation *a)
+{
+	struct vt_key key = { a->size_bytes, a->python_stack, a->native_stack };
+
+	return key;
+}
+
+/* Where a fused loss makes a gradient in its forward, it makes it in every step. */
+static void find_by_place(struct search *search)
+{
+	struct vt_facts *facts = search->facts;
+	struct vt_map places = { 0 };
+
+	for (uint32_t i = 0; i < facts->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &facts->model->allocations[i];
+		const struct candidate one = { .allocation = i };
+		uint64_t parameter, *known;
+
+		if (a->node_class || !a->python_stack)
+			continue;
+		parameter = seen_parameter(search, &one);
+		known = vt_map_find(&places, place_of(a));
+		/* Two parameters in turn at one place: which is which, is not known. */
+		if (known && parameter)
+			*known = *known == parameter ? parameter : 0;
+		else if (parameter)
+			vt_map_put(&places, place_of(a), parameter);
+	}
+	for (uint32_t i = 0; places.len && i < facts->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &facts->model->allocations[i];
+		const uint64_t *parameter = vt_map_find(&places, place_of(a));
+
+		if (parameter && !a->node_class)
+			facts->gradient_of[i] = (uint32_t)*parameter;
+	}
+	vt_map_release(&places);
+}
+
+void vt_gradients_find(struct vt_facts *facts)
+{
+	size_t nr = (size_t)facts->model->nr_allocations + 1;
+	struct search search = { .facts = facts };
+
+	facts->gradient_of = vt_xcalloc(nr, sizeof(*facts->gradient_of));
+	facts->cast_of = vt_xcalloc(nr, sizeof(*facts->cast_of));
+	gather_parameters(&search);
+	if (search.parameters.len) {
+		find_by_nodes(&search);
+		find_by_place(&search);
+		find_casts(&search);
+	}
 	for (size_t i = 0; i < search.parameters.len; i++)
 		free(search.parameters.items[i].path);
 	vt_vector_release(&search.parameters);

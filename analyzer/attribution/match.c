@@ -66,9 +66,13 @@ static uint32_t words_of(const struct vt_facts *facts, const struct vt_allocatio
 	case VT_FACT_SHARE:
 		return vt_facts_shares(facts, a);
 	case VT_FACT_GRADIENT_OF:
-		return vt_facts_parameter(facts, a) ? 1u << VT_THING_PARAMETER : 0;
+		return vt_facts_gradients(facts, a);
+	case VT_FACT_CAST_OF:
+		return vt_facts_casts(facts, a);
 	case VT_FACT_LIKE:
-		return vt_twins_has_size(&facts->twins, a->size_bytes) ? 1u << VT_LIKE_GRADIENT : 0;
+		return vt_facts_like(facts, a);
+	case VT_FACT_SAME_SIZE:
+		return vt_twins_has_size(&facts->twins, a->size_bytes) ? 1u << VT_SAME_SIZE_GRADIENT : 0;
 	case VT_FACT_FREED_BY:
 		return vt_facts_releasers(facts, a);
 	default:
@@ -79,17 +83,10 @@ static uint32_t words_of(const struct vt_facts *facts, const struct vt_allocatio
 /* Borrowed; NULL where there is none. */
 static const char *text_of(struct vt_facts *facts, const struct vt_allocation *a, enum vt_fact fact)
 {
-	const struct vt_tensor *row = vt_facts_row(facts, a);
 	const struct vt_chain_link *links;
 	uint32_t nr;
 
 	switch (fact) {
-	case VT_FACT_NAME:
-		return row ? vt_model_text(facts->model, row->name) : NULL;
-	case VT_FACT_HOLDER:
-		return row ? vt_model_text(facts->model, row->holder) : NULL;
-	case VT_FACT_DTYPE:
-		return row ? vt_model_text(facts->model, row->dtype) : NULL;
 	case VT_FACT_SCOPE:
 		return vt_model_text(facts->model, a->scope);
 	case VT_FACT_NODE:
@@ -212,6 +209,36 @@ static int fits_stack(struct vt_match *match, const struct vt_condition *conditi
 	return fits;
 }
 
+static uint32_t string_of(const struct vt_tensor *row, enum vt_fact fact)
+{
+	switch (fact) {
+	case VT_FACT_NAME:
+		return row->name;
+	case VT_FACT_HOLDER:
+		return row->holder;
+	default:
+		return row->dtype;
+	}
+}
+
+/* One storage has many names: any of them may fit. */
+static int fits_names(const struct vt_facts *facts, const struct vt_condition *condition,
+		      const struct vt_allocation *a)
+{
+	uint32_t nr;
+	const uint32_t *rows = vt_names_rows(
+		&facts->names, (uint32_t)(a - facts->model->allocations), &nr);
+
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct vt_tensor *row = &facts->model->tensors[rows[i]];
+
+		if (vt_globs_match(&condition->globs,
+				   vt_model_text(facts->model, string_of(row, condition->fact))))
+			return 1;
+	}
+	return nr ? 0 : vt_globs_match(&condition->globs, NULL);
+}
+
 static int fits(struct vt_match *match, const struct vt_condition *condition,
 		const struct vt_allocation *a)
 {
@@ -222,6 +249,8 @@ static int fits(struct vt_match *match, const struct vt_condition *condition,
 		return vt_globs_match(&condition->globs, text_of(match->facts, a, condition->fact));
 	case VT_COMPARE_STACK:
 		return fits_stack(match, condition, a);
+	case VT_COMPARE_NAMES:
+		return fits_names(match->facts, condition, a);
 	default:
 		return a->size_bytes >= condition->bytes;
 	}
@@ -262,6 +291,7 @@ static char *list_words(uint32_t bits, enum vt_fact fact)
 
 char *vt_match_fact(struct vt_match *match, const struct vt_allocation *a, enum vt_fact fact)
 {
+	const struct vt_tensor *row = vt_facts_row(match->facts, a);
 	const char *text;
 
 	switch (vt_rules_compare(fact)) {
@@ -269,6 +299,9 @@ char *vt_match_fact(struct vt_match *match, const struct vt_allocation *a, enum 
 		return list_words(words_of(match->facts, a, fact), fact);
 	case VT_COMPARE_TEXT:
 		text = text_of(match->facts, a, fact);
+		return text ? vt_xstrdup(text) : NULL;
+	case VT_COMPARE_NAMES:
+		text = row ? vt_model_text(match->facts->model, string_of(row, fact)) : NULL;
 		return text ? vt_xstrdup(text) : NULL;
 	default:
 		return NULL;

@@ -68,6 +68,8 @@ const char *const *vt_rules_words(enum vt_fact fact, size_t *count)
 		return vt_evidence_flags;
 	case VT_FACT_COPY_OF:
 	case VT_FACT_GRADIENT_OF:
+	case VT_FACT_CAST_OF:
+	case VT_FACT_LIKE:
 		*count = VT_NR_THINGS;
 		return vt_evidence_things;
 	case VT_FACT_SHAPE_CLASS:
@@ -82,9 +84,9 @@ const char *const *vt_rules_words(enum vt_fact fact, size_t *count)
 	case VT_FACT_MADE:
 		*count = VT_NR_REPEATS;
 		return vt_evidence_repeats;
-	case VT_FACT_LIKE:
-		*count = VT_NR_LIKES;
-		return vt_evidence_likes;
+	case VT_FACT_SAME_SIZE:
+		*count = VT_NR_SAME_SIZES;
+		return vt_evidence_same_sizes;
 	case VT_FACT_FREED_BY:
 		*count = VT_NR_RELEASERS;
 		return vt_evidence_releasers;

@@ -34,7 +34,7 @@
 	X(STAGE, "stage", WORDS) /* when it was made */                                            \
 	X(FREED_STAGE, "freed_stage", WORDS)                                                       \
 	X(LIFETIME, "lifetime", WORDS)                                                             \
-	X(LIKE, "like", WORDS)                /* what else has its size */                         \
+	X(SAME_SIZE, "same_size", WORDS)      /* what else has its size */                         \
 	X(FREED_BY, "freed_by", WORDS)        /* what the node that released it did */             \
 	X(HEAD, "head", WORDS)                                                                     \
 	X(YIELD, "yield", WORDS)              /* what the node of its operator made in backward */ \
@@ -46,12 +46,14 @@
 	X(FLAG, "flag", WORDS)                /* what any tensor found in it is */                 \
 	X(COPY_OF, "copy_of", WORDS)          /* what has its shape in another type */             \
 	X(GRADIENT_OF, "gradient_of", WORDS)  /* what module and size of its node's call show */   \
+	X(CAST_OF, "cast_of", WORDS)          /* the same of a copy in half the width */           \
+	X(LIKE, "like", WORDS)                /* what has its shape, in any type */                \
 	X(SHAPE_CLASS, "shape_class", WORDS)  /* what has this exact size here */                  \
 	X(ALIKE, "alike", WORDS)              /* how many equal ones its stage made */             \
 	X(SHARE, "share", WORDS)              /* of the peak */                                    \
-	X(NAME, "name", TEXT)                 /* under which the probe found it */                 \
-	X(HOLDER, "holder", TEXT)             /* the variable that its root was found in */        \
-	X(DTYPE, "dtype", TEXT)               /* the tensor's */                                   \
+	X(NAME, "name", NAMES)                /* under which the probe found it */                 \
+	X(HOLDER, "holder", NAMES)            /* the variable that its root was found in */        \
+	X(DTYPE, "dtype", NAMES)              /* the tensor's */                                   \
 	X(SCOPE, "scope", TEXT)               /* innermost open range */                           \
 	X(NODE, "node", TEXT)                 /* class of the autograd node that made it */        \
 	X(FREED_NODE, "freed_node", TEXT)     /* ... that released it: it was saved for it */      \
@@ -73,7 +75,13 @@
 enum vt_fact { VT_FACTS(VT_FACT_ENUM) VT_NR_FACTS };
 #undef VT_FACT_ENUM
 
-enum vt_compare { VT_COMPARE_WORDS, VT_COMPARE_TEXT, VT_COMPARE_STACK, VT_COMPARE_BYTES };
+enum vt_compare {
+	VT_COMPARE_WORDS,
+	VT_COMPARE_TEXT,
+	VT_COMPARE_NAMES, /* one of several texts */
+	VT_COMPARE_STACK,
+	VT_COMPARE_BYTES,
+};
 
 struct vt_condition {
 	uint8_t fact;    /* enum vt_fact */

@@ -161,6 +161,20 @@ static void add_size(size_vector *sizes, uint64_t elements, enum vt_shape_class 
 	}
 }
 
+/* Vectors are too small to tell anything. */
+static void add_parameter_sizes(size_vector *sizes, const struct vt_model *model)
+{
+	for (uint32_t i = 0; i < model->nr_tensors; i++) {
+		const struct vt_tensor *tensor = &model->tensors[i];
+		const char *shape = vt_model_text(model, tensor->shape);
+		struct vt_shape_size one = { (tensor->size_bytes + 511) / 512 * 512,
+					     1u << VT_SHAPE_PARAMETER };
+
+		if (tensor->role == VT_ROLE_PARAMETER && shape && strchr(shape, ','))
+			vt_vector_push(sizes, one);
+	}
+}
+
 static void add_batch_sizes(size_vector *sizes, const struct dimensions *dimensions, uint64_t rows,
 			    uint64_t length)
 {
@@ -272,8 +286,9 @@ void vt_shapes_init(struct vt_shapes *shapes, const struct vt_names *names,
 	find_embeddings(&dimensions, names->model, rules);
 	find_inner(&dimensions, names->model);
 	find_batches(&dimensions, names->model);
-	if (dimensions.batches.is_full || dimensions.inner.is_full)
-		return;
+	add_parameter_sizes(&sizes, names->model);
+	if (dimensions.inner.is_full || dimensions.batches.is_full)
+		dimensions.batches.nr = 0;
 	for (unsigned i = 0; i < dimensions.batches.nr; i++)
 		add_batch_sizes(&sizes, &dimensions, dimensions.batches.rows[i],
 				dimensions.batches.tokens[i]);

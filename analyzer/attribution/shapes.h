@@ -6,7 +6,7 @@
  * The exact sizes that things of this run have, from the shapes of what a probe saw: with V rows
  * and h columns in an embedding, i other sides of h-sided matrices, and inputs of b x T tokens,
  * logits are b*T*V elements, a hidden state b*T*h, an intermediate one b*T*i, scores of attention
- * b*a*T*T, all of 2 or 4 bytes.
+ * b*a*T*T, all of 2 or 4 bytes; and parameters have the sizes that they have.
  *
  * Equal sizes prove little: rules may only break ties with them.  As many equal blocks in one stage
  * as the model has layers, or twice as many, prove a little more.

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyzer/base/util.h"
+#include "common/journal_format.h"
 
 /* Roles whose names are paths in a tree of modules; the others' begin at a variable anyway. */
 #define IN_TREE                                                                                    \
@@ -267,7 +268,18 @@ static int compare_shapes(const void *a, const void *b, void *model)
 
 	if (x->shape != y->shape)
 		return x->shape < y->shape ? -1 : 1;
-	return x->dtype < y->dtype ? -1 : x->dtype > y->dtype;
+	if (x->dtype != y->dtype)
+		return x->dtype < y->dtype ? -1 : 1;
+	return x->role < y->role ? -1 : x->role > y->role;
+}
+
+/* Programs without modules have their parameters in variables. */
+static int is_trained(const struct vt_tensor *tensor)
+{
+	const unsigned leaf = VT_TENSOR_LEAF | VT_TENSOR_REQUIRES_GRAD;
+
+	return tensor->role == VT_ROLE_PARAMETER ||
+	       (tensor->role == VT_ROLE_VARIABLE && (tensor->flags & leaf) == leaf);
 }
 
 static void find_parameters(struct vt_names *names)
@@ -277,7 +289,7 @@ static void find_parameters(struct vt_names *names)
 
 	names->parameters = vt_xcalloc((size_t)model->nr_tensors + 1, sizeof(uint32_t));
 	for (uint32_t i = 0; i < model->nr_tensors; i++)
-		if (model->tensors[i].role == VT_ROLE_PARAMETER)
+		if (is_trained(&model->tensors[i]))
 			names->parameters[nr++] = i;
 	qsort_r(names->parameters, nr, sizeof(uint32_t), compare_shapes, (void *)model);
 	for (uint32_t i = 0; i < nr; i++)
@@ -292,9 +304,18 @@ int vt_names_has_parameter_like(const struct vt_names *names, const struct vt_te
 	for (uint32_t i = 0; i < names->nr_parameters; i++) {
 		const struct vt_tensor *one = &names->model->tensors[names->parameters[i]];
 
-		if (one->shape == tensor->shape && one->dtype != tensor->dtype)
+		if (one->role == VT_ROLE_PARAMETER && one->shape == tensor->shape &&
+		    one->dtype != tensor->dtype)
 			return 1;
 	}
+	return 0;
+}
+
+int vt_names_is_shaped_like(const struct vt_names *names, const struct vt_tensor *tensor)
+{
+	for (uint32_t i = 0; tensor->shape && i < names->nr_parameters; i++)
+		if (names->model->tensors[names->parameters[i]].shape == tensor->shape)
+			return 1;
 	return 0;
 }
 
@@ -348,6 +369,26 @@ const struct vt_tensor *vt_names_find(const struct vt_names *names, uint32_t all
 		if (found && tensor->role != found->role)
 			break;
 		if (role_bit(tensor) & role_mask)
+			found = tensor;
+	}
+	return found;
+}
+
+const struct vt_tensor *vt_names_find_variable(const struct vt_names *names, uint32_t allocation)
+{
+	const struct vt_tensor *found = NULL;
+	uint32_t nr;
+	const uint32_t *rows = vt_names_rows(names, allocation, &nr);
+
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct vt_tensor *tensor = &names->model->tensors[rows[i]];
+		const char *name = vt_model_text(names->model, tensor->name);
+
+		if (tensor->role != VT_ROLE_VARIABLE)
+			continue;
+		if (name && strchr(name, '.'))
+			return tensor;
+		if (!found)
 			found = tensor;
 	}
 	return found;

@@ -22,7 +22,7 @@ struct vt_names {
 	uint32_t *modules;       /* indices of vt_model.modules by address, then event */
 	uint32_t *clashing;      /* sorted string ids of holders whose trees have equal names */
 	uint32_t nr_clashing;
-	uint32_t *parameters; /* one of each shape and type: indices of vt_model.tensors, sorted */
+	uint32_t *parameters;    /* of what is trained one tensor of each shape and type, sorted */
 	uint32_t nr_parameters;
 };
 
@@ -40,6 +40,11 @@ uint32_t vt_names_roles(const struct vt_names *names, uint32_t allocation);
 const struct vt_tensor *vt_names_find(const struct vt_names *names, uint32_t allocation,
 				      uint32_t role_mask);
 /*
+ * The variable that says most about who holds it: one that was seen first, a container before what
+ * a loop takes from it.  NULL: no variable does.
+ */
+const struct vt_tensor *vt_names_find_variable(const struct vt_names *names, uint32_t allocation);
+/*
  * The module at an address as it was at `event`: the last one seen there before, else the first
  * one afterwards, of that class (string id).  NULL: no probe saw it.
  */
@@ -48,6 +53,8 @@ const struct vt_torch_module *vt_names_module(const struct vt_names *names, uint
 
 /* Whether a module's parameter has the shape of this tensor, and another type. */
 int vt_names_has_parameter_like(const struct vt_names *names, const struct vt_tensor *tensor);
+/* Whether anything that is trained, a module's or not, has this shape. */
+int vt_names_is_shaped_like(const struct vt_names *names, const struct vt_tensor *tensor);
 
 /*
  * Full names; the caller frees.  The variable stands before them where another tree has the same

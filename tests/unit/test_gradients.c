@@ -15,6 +15,7 @@
 #define NET       "net.py:9 Net.forward Net@1 < train.py:40 main"
 #define IN(type, address) "nn.py:5 " #type ".forward " #type "@" #address " < " NET
 #define NR_STEPS 3
+#define NORM	 6
 #define SCALE    10
 #define SEEN_IN  1 /* the step after which the probe looks */
 
@@ -181,10 +182,135 @@ static void gradients_get_the_names_of_their_parameters(void **state)
 	vt_analysis_close(&analysis);
 }
 
+static char *path_of(struct vt_analysis *analysis, int64_t event)
+{
+	for (uint32_t i = 0; i < analysis->model.nr_allocations; i++)
+		if (analysis->model.allocations[i].event == event)
+			return vt_attribution_path(&analysis->attribution, i);
+	return vt_xstrdup("nothing");
+}
+
+static void assert_path(struct vt_analysis *analysis, int64_t event, const char *expected)
+{
+	char *path = path_of(analysis, event);
+
+	assert_string_equal(path, expected);
+	free(path);
+}
+
+#define OF(op)                                                                                     \
+	"libtorch_cuda.so!at::native::x < libtorch_cpu.so!at::_ops::" op "::call(at::Tensor const&)"
+#define CAST OF("_to_copy") " < libtorch_cpu.so!at::autocast::cached_cast(c10::ScalarType)"
+
+static uint32_t things_of(const struct vt_analysis *analysis, int64_t event)
+{
+	for (uint32_t i = 0; i < analysis->model.nr_allocations; i++)
+		if (analysis->model.allocations[i].event == event)
+			return vt_facts_casts(&analysis->facts, &analysis->model.allocations[i]);
+	return 0;
+}
+
+/* Autocast casts bias, weight and input of an operator, in that order. */
+static void casts_of_parameters_are_told_from_those_of_inputs(void **state)
+{
+	const char *const up = IN(Linear, 3), *const down = IN(Linear, 4);
+	struct builder_db *b = build_open("casts.db");
+	struct vt_analysis analysis;
+	struct vt_diag diag = { 0 };
+	struct build_event cast = { .native = CAST, .forward = 300 };
+	int64_t bias, weight, input, alone, odd, last, plain, other;
+
+	(void)state;
+	load(b);
+	cast.python = up;
+	cast.size = 1024;
+	bias = build_alloc(b, &cast);
+	cast.size = 1 << 19;
+	weight = build_alloc(b, &cast);
+	input = build_alloc(b, &cast); /* as large as the weight by chance */
+	/* In front of another one a block with room to spare will do, on its own it must fit. */
+	build_alloc(b, &(struct build_event){ .size = 512, .python = down, .forward = 300 });
+	cast.python = down;
+	cast.size = 4 << 19;
+	odd = build_alloc(b, &cast);
+	cast.size = 512;
+	last = build_alloc(b, &cast);
+	build_alloc(b, &(struct build_event){ .size = 512, .python = down, .forward = 300 });
+	cast.size = 3 << 19;
+	alone = build_alloc(b, &cast);
+	/* Not autocast's; and no cast. */
+	build_alloc(b, &(struct build_event){ .size = 512, .python = NET, .forward = 300 });
+	plain = build_alloc(b, &(struct build_event){ .size = 1 << 19,
+						      .python = up,
+						      .native = OF("_to_copy"),
+						      .forward = 300 });
+	build_alloc(b, &(struct build_event){ .size = 512, .python = NET, .forward = 300 });
+	other = build_alloc(b, &(struct build_event){ .size = 1 << 19,
+						      .python = up,
+						      .native = OF("mul"),
+						      .forward = 300 });
+	build_close(b);
+	if (vt_analysis_open(&analysis, "casts.db", NULL, &diag))
+		fail_msg("%s", diag.text);
+	assert_path(&analysis, bias, "weights/cast/up.bias");
+	assert_path(&analysis, weight, "weights/cast/up.weight");
+	assert_path(&analysis, input, "activations/mlp");
+	assert_path(&analysis, odd, "weights/cast/down.weight");
+	assert_path(&analysis, last, "activations/mlp");
+	assert_path(&analysis, alone, "weights/cast/down.weight");
+	assert_path(&analysis, plain, "activations/mlp");
+	assert_path(&analysis, other, "activations/mlp");
+	assert_int_equal(things_of(&analysis, plain), 1u << VT_THING_PARAMETER);
+	assert_int_equal(things_of(&analysis, other), 0);
+	vt_analysis_close(&analysis);
+}
+
+/* A fused loss makes the gradient in its forward; what becomes .grad is known by where. */
+static void gradients_made_in_forward_are_known_by_their_place(void **state)
+{
+	const struct build_event place = { .size = 1 << 20,
+					   .python = "loss.py:7 Fused.forward < train.py:40 main",
+					   .native = "libtorch_cpu.so!at::_ops::mm::call",
+					   .forward = 300 };
+	const struct build_event shared = { .size = 512,
+					    .python = "loss.py:8 Fused.forward < train.py:40 main",
+					    .forward = 300 };
+	struct builder_db *b = build_open("fused.db");
+	struct vt_analysis analysis;
+	struct vt_diag diag = { 0 };
+	int64_t seen, again, weight, bias, either;
+	char *path;
+
+	(void)state;
+	load(b);
+	seen = build_alloc(b, &place);
+	weight = build_alloc(b, &shared);
+	bias = build_alloc(b, &shared);
+	see(b, &rows[0], seen);
+	see(b, &rows[NORM], bias);
+	see(b, &rows[NORM + 1], weight);
+	again = build_alloc(b, &place);
+	either = build_alloc(b, &shared);
+	build_close(b);
+	if (vt_analysis_open(&analysis, "fused.db", NULL, &diag))
+		fail_msg("%s", diag.text);
+	assert_path(&analysis, seen, "gradients/up.weight");
+	assert_path(&analysis, again, "gradients/up.weight");
+	assert_path(&analysis, bias, "gradients/norm.bias");
+	path = path_of(&analysis, either);
+	assert_null(strstr(path, "gradients"));
+	free(path);
+	vt_analysis_close(&analysis);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(gradients_get_the_names_of_their_parameters,
+						unit_enter, unit_leave),
+		cmocka_unit_test_setup_teardown(casts_of_parameters_are_told_from_those_of_inputs,
+						unit_enter, unit_leave),
+		cmocka_unit_test_setup_teardown(gradients_made_in_forward_are_known_by_their_place,
 						unit_enter, unit_leave),
 	};
 

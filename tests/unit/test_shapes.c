@@ -69,7 +69,9 @@ static void sizes_have_classes(void **state)
 		{ TOKENS * 64 * 4, 1u << VT_SHAPE_HIDDEN | 1u << VT_SHAPE_SCORES },
 		{ TOKENS * 256 * 4, 1u << VT_SHAPE_INTERMEDIATE | 1u << VT_SHAPE_SCORES },
 		{ 2 * 8 * 16 * 16 * 2, 1u << VT_SHAPE_HIDDEN | 1u << VT_SHAPE_SCORES },
-		{ 2 * 32 * 16 * 16 * 4, 1u << VT_SHAPE_SCORES },
+		{ 2 * 64 * 16 * 16 * 4, 1u << VT_SHAPE_SCORES },
+		{ 256 * 64 * 4, 1u << VT_SHAPE_SCORES | 1u << VT_SHAPE_PARAMETER },
+		{ 3001 * 64 * 4 + 256, 1u << VT_SHAPE_PARAMETER },
 	};
 	struct builder_db *b = build_open("classes.db");
 	struct vt_analysis analysis;

@@ -39,10 +39,14 @@ class Decoder(nn.Module):
         return self.head(self.norm(x))
 
 
+def judge(scores, ids):
+    return F.cross_entropy(scores.flatten(0, 1), ids.flatten())
+
+
 def step_of(model, optimizer, step, call=None):
     ids = torch.randint(0, V, (8, 256), device="cuda")
     scores = head(model(ids) if call is None else call(ids))
-    loss = F.cross_entropy(scores.flatten(0, 1), ids.flatten())
+    loss = judge(scores, ids)
     stage(f"forward-{step}", inputs="ids", logits="scores")
     loss.backward()
     stage(f"backward-{step}", inputs="ids", logits="scores")
@@ -88,7 +92,8 @@ def offloaded():
         step_of(model, optimizer, step, call)
 
 
-@case(family="decoder by hand", mode="compiled, eager backend", hooks=False, functions={"compute": "other"})
+@case(family="decoder by hand", mode="compiled, eager backend", hooks=False,
+      functions={"compute": "other", "judge": "logits"})
 def compiled():
     model = Decoder().cuda()
     optimizer = torch.optim.AdamW(model.parameters())
@@ -220,6 +225,10 @@ def recurrent():
         optimizer.zero_grad()
 
 
+def chances(scores):
+    return torch.distributions.Categorical(logits=scores, validate_args=False)
+
+
 @case(family="reinforcement", mode="rollouts kept on the device", heads=["2"], roles={"*": "mlp"})
 def policy():
     net = nn.Sequential(nn.Linear(1024, 2048), nn.Tanh(), nn.Linear(2048, 64)).to("cuda")
@@ -230,14 +239,14 @@ def policy():
         for _ in range(12):
             view = torch.randn(256, 1024, device="cuda")
             with torch.no_grad():
-                act = torch.distributions.Categorical(logits=net(view)).sample()
+                act = chances(net(view)).sample()
             seen.append(view)
             done.append(act)
             gains.append(torch.randn(256, device="cuda"))
         stage(f"played-{epoch}", inputs="seen, done, gains")
         x, a, g = torch.cat(seen), torch.cat(done), torch.cat(gains)
         for turn in range(2):
-            loss = -(torch.distributions.Categorical(logits=net(x)).log_prob(a) * g).mean()
+            loss = -(chances(net(x)).log_prob(a) * g).mean()
             stage(f"forward-{epoch}.{turn}", inputs="x, a, g, seen, done, gains")
             optimizer.zero_grad()
             loss.backward()

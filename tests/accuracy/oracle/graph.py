@@ -2,6 +2,8 @@
 """Where a backward pass is: each node reports before it runs, and whether it lies between the loss and a head."""
 import torch
 
+SHAPES = ("View", "UnsafeView", "Reshape", "Transpose", "Permute", "TBackward", "Unsqueeze", "Squeeze")
+
 
 class Graph:
     def __init__(self, observer):
@@ -26,8 +28,12 @@ class Graph:
 
     @staticmethod
     def mark_head(tensor):
-        if not tensor.is_leaf:
-            tensor.grad_fn.metadata["head"] = True
+        """The node that makes the tensor; shapes given to it afterwards are above: their gradients are of logits."""
+        node = None if tensor.is_leaf else tensor.grad_fn
+        while node is not None and node.name().startswith(SHAPES):
+            node = node.next_functions[0][0]
+        if node is not None:
+            node.metadata["head"] = True
 
     def _hook(self, roots):
         order, seen, todo = [], set(), [(node, False) for node in roots]
