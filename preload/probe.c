@@ -4,10 +4,10 @@
  * that had none: the first calls of a module tree, the first two optimizer steps, being out of
  * memory.  The others (a new peak, a mark) may come at any time.
  *
- * Budget: INITIAL_NS at the start and a thousandth of the time since then.  A landmark looks as
- * long as anything is left, so that it may overdraw once; the others only where the last duration
- * fits.  It is counted in processor time, which is what the program loses: waiting while others run
- * is no work of ours.
+ * Budget: INITIAL_NS at the start and a thousandth of the time since then.  The first landmark of
+ * each kind looks in any case, later ones as long as anything is left, the others only where the
+ * last duration fits.  It is counted in processor time, which is what the program loses: waiting
+ * while others run is no work of ours.
  */
 #include "preload/probe.h"
 
@@ -76,6 +76,7 @@ static const struct {
 static struct {
 	uint32_t generation;	/* the recording that the rest belongs to */
 	uint32_t requested;	/* bit per reason */
+	uint32_t looked;	/* the same: at least once */
 	uint32_t is_queued;
 	uint64_t start_ns;
 	uint64_t spent_ns;
@@ -124,7 +125,7 @@ static int is_affordable(enum reason reason, uint64_t now_ns)
 	if (vt_config()->probe == ALWAYS)
 		return 1;
 	if (reasons[reason].is_landmark)
-		return balance > 0;
+		return balance > 0 || !(LOAD(looked) >> reason & 1);
 	return balance >= (int64_t)LOAD(last_ns) && now_ns >= LOAD(not_before_ns);
 }
 
@@ -171,6 +172,7 @@ static int look(const struct vt_probe_api *api, enum reason reason)
 	answer = vt_probe_program_run(api, deadline_ns);
 	end_ns = vt_sys_now_ns(CLOCK_MONOTONIC);
 	vt_probe_records_end(start_ns, end_ns - start_ns, reasons[reason].text);
+	__atomic_fetch_or(&g.looked, 1u << reason, __ATOMIC_RELAXED);
 	account(vt_sys_now_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns, end_ns);
 	return answer == VT_PROBE_RAISED ? -1 : 0;
 }
@@ -279,7 +281,8 @@ void vt_probe_note_mark(void)
 
 void vt_probe_note_range_end(const char *name)
 {
-	if (strncmp(name, STEP_PREFIX, strlen(STEP_PREFIX)) || LOAD(nr_steps) >= LANDMARK_STEPS)
+	if (strncmp(name, STEP_PREFIX, strlen(STEP_PREFIX)) || !is_on() ||
+	    LOAD(nr_steps) >= LANDMARK_STEPS)
 		return;
 	STORE(nr_steps, LOAD(nr_steps) + 1);
 	note(REASON_STEP);

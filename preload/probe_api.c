@@ -33,7 +33,8 @@ static int find_all(struct vt_probe_api *api)
 #undef NEED
 	api->none = vt_python_stack_symbol("_Py_NoneStruct");
 	api->default_eval = vt_python_stack_symbol("_PyEval_EvalFrameDefault");
-	return is_complete && api->none && api->default_eval;
+	api->exception = vt_python_stack_symbol("PyExc_Exception");
+	return is_complete && api->exception && api->none && api->default_eval;
 }
 
 /* Said once in the recording, so that names that are not there have a reason. */

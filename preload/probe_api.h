@@ -56,6 +56,7 @@ struct vt_probe_method {
 	X(void *, PyCFunction_NewEx, (struct vt_probe_method *method, void *self, void *module))   \
 	X(void *, PyErr_Occurred, (void))                                                          \
 	X(void, PyErr_Clear, (void))                                                               \
+	X(int, PyErr_ExceptionMatches, (void *type))                                               \
 	X(void, PyErr_Fetch, (void **type, void **value, void **traceback))                        \
 	X(void, PyErr_Restore, (void *type, void *value, void *traceback))                         \
 	X(void, PyErr_NormalizeException, (void **type, void **value, void **traceback))           \
@@ -77,6 +78,7 @@ struct vt_probe_api {
 	VT_PROBE_API_LATER(VT_PROBE_API_FIELD)
 #undef VT_PROBE_API_FIELD
 	void *none;		/* the object None */
+	void **exception;	/* the variable that holds the class Exception */
 	void *default_eval;	/* what evaluates frames unless somebody put a function in front */
 	struct vt_python_abi abi;
 };

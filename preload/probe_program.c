@@ -244,23 +244,31 @@ static int fill(const struct vt_probe_api *api, void *names)
 	return 0;
 }
 
+/* Runs a text in `names`.  Returns 0, or -1 with an exception set. */
+static int execute(const struct vt_probe_api *api, const char *source, void *names)
+{
+	void *code = api->Py_CompileString(source, FILE_NAME, VT_PROBE_FILE_INPUT);
+	void *result = code ? api->PyEval_EvalCode(code, names, names) : NULL;
+	int rc = result ? 0 : -1;
+
+	if (code)
+		api->Py_DecRef(code);
+	if (result)
+		api->Py_DecRef(result);
+	return rc;
+}
+
 /* The global names of the compiled program (a new reference), or NULL with an exception set. */
 static void *compile(const struct vt_probe_api *api)
 {
-	void *names = api->PyDict_New(), *code = NULL, *result = NULL;
+	void *names = api->PyDict_New();
 
-	if (names && !fill(api, names))
-		code = api->Py_CompileString(vt_embedded_probe, FILE_NAME, VT_PROBE_FILE_INPUT);
-	if (code)
-		result = api->PyEval_EvalCode(code, names, names);
-	if (code)
-		api->Py_DecRef(code);
-	if (result) {
-		api->Py_DecRef(result);
+	if (!names)
+		return NULL;
+	if (!fill(api, names) && !execute(api, vt_embedded_probe_kinds, names) &&
+	    !execute(api, vt_embedded_probe, names))
 		return names;
-	}
-	if (names)
-		api->Py_DecRef(names);
+	api->Py_DecRef(names);
 	return NULL;
 }
 
@@ -341,6 +349,9 @@ static enum vt_probe_answer run(const struct vt_probe_api *api)
 {
 	void *look = find_look(api), *result;
 
+	/* Not made: no memory, or an interrupt from the keyboard just then. */
+	if (!look && api->PyErr_Occurred() && !api->PyErr_ExceptionMatches(*api->exception))
+		return pass_on(api);
 	if (!look) {
 		api->PyErr_Clear();
 		return VT_PROBE_DONE;

@@ -3,15 +3,16 @@
 #define VT_PRELOAD_PROBE_PROGRAM_H
 
 /*
- * The Python program of the probe (probe.py): compiled once per interpreter and kept in the
- * interpreter's own dictionary, run with functions of ours that write what it finds.
+ * The Python program of the probe (probe_kinds.py, probe.py): compiled once per interpreter and
+ * kept in the interpreter's own dictionary, run with functions of ours that write what it finds.
  */
 
 #include <stdint.h>
 
 #include "preload/probe_api.h"
 
-extern const char vt_embedded_probe[]; /* probe.py */
+extern const char vt_embedded_probe_kinds[]; /* probe_kinds.py */
+extern const char vt_embedded_probe[];	     /* probe.py */
 
 enum vt_probe_answer {
 	VT_PROBE_DONE,

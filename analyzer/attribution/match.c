@@ -72,7 +72,9 @@ static uint32_t words_of(const struct vt_facts *facts, const struct vt_allocatio
 	case VT_FACT_LIKE:
 		return vt_facts_like(facts, a);
 	case VT_FACT_SAME_SIZE:
-		return vt_twins_has_size(&facts->twins, a->size_bytes) ? 1u << VT_SAME_SIZE_GRADIENT : 0;
+		return vt_twins_has_size(&facts->twins, a->size_bytes)
+			       ? 1u << VT_SAME_SIZE_GRADIENT
+			       : 0;
 	case VT_FACT_FREED_BY:
 		return vt_facts_releasers(facts, a);
 	default:

@@ -281,8 +281,8 @@ static void print_lines(struct vt_lines lines, unsigned max, FILE *out)
 	vt_describe_free(&lines);
 }
 
-static void print_frames(const struct vt_report *report, const struct vt_hotspot *spot, unsigned max,
-		       FILE *out)
+static void print_frames(const struct vt_report *report, const struct vt_hotspot *spot,
+			 unsigned max, FILE *out)
 {
 	const struct vt_describe *describe = &report->describe;
 	uint32_t forward = spot->forward_python_stack;

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Objects that answer badly when somebody looks at them, a mark while they are there, and whether anybody noticed.
 
-Prints JSON: `touched` names the user-defined code that ran, `expected` is as in probe_names.py, `same` what was the same
-before and after.
+Prints JSON: `touched` names the user-defined code that ran, `expected` is as in probe_names.py, `same` what the program
+saw of itself.
 """
 import ctypes
 import gc
@@ -265,17 +265,21 @@ def watched_calls():
 
 
 def short_lived():
-    """A local variable must die with its function, also if the probe has looked at the frame."""
+    """How much of a deleted local variable still lives: f_locals would keep it, after the probe looked at the frame."""
     model = nn.Linear(64, 64, device="cuda")
     result = weakref.ref(model), weakref.ref(model.weight)
     mark(b"short lived")
-    return result
+    del model
+    return sum(reference() is not None for reference in result)
 
 
 def main():
     gc.collect()
     gc.disable()
-    evil, odd = Evil(), EvilObject()
+    evil, odd, broken = Evil(), EvilObject(), nn.Linear(4, 4)
+    broken.__dict__["_parameters"] = EvilList([1])
+    broken.__dict__["_buffers"] = EvilDict(buffer=tensor("buffer", "buffer", "main: broken"))
+    broken.__dict__["_modules"] = None
     mapping = EvilDict(inner=tensor("variable", "mapping.inner", "probe_survives.py:main"))
     sequence = EvilList([tensor("variable", "sequence.0", "probe_survives.py:main")])
     keyed = {EvilKey(): tensor("variable", "keyed.?", "probe_survives.py:main")}
@@ -288,7 +292,7 @@ def main():
     faked = fake()
     sparse = torch.eye(2, device="cpu").to_sparse()
     nonleaf = torch.zeros(1, device="cuda", requires_grad=True) * 2
-    held = [evil, odd, mapping, sequence, functional, wrapper, quantised, lazy, meta, sparse, nonleaf]
+    held = [evil, odd, broken, mapping, sequence, functional, wrapper, quantised, lazy, meta, sparse, nonleaf]
     gc.collect()
     before, counts = observed(), reference_counts(held)
     allocated = torch.cuda.memory_allocated()
@@ -301,7 +305,7 @@ def main():
     same = {
         "state": before == after, "references": counts == reference_counts(held),
         "memory": allocated == torch.cuda.memory_allocated(), "warned": len(warned),
-        "garbage": garbage, "watched": watched_calls(), "alive": sum(ref() is not None for ref in short_lived()),
+        "garbage": garbage, "watched": watched_calls(), "alive": short_lived(),
         "stopped": interrupted()}
     print(json.dumps({"touched": touched, "expected": expected, "same": same}))
     return faked, keyed
