@@ -12,6 +12,8 @@
 	X(report, "where the memory went")                                                         \
 	X(blocks, "what was live at one moment, with owner and stacks")                            \
 	X(explain, "everything known about one block")                                             \
+	X(frag, "what fragmentation cost")                                                         \
+	X(whatif, "what other allocator settings would have given")                                \
 	X(info, "what a recording holds, and what it lost")                                        \
 	X(collect, "turn a journal into a database (started by the recorder)")
 

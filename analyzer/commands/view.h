@@ -36,6 +36,12 @@ enum {
 	{ VT_VIEW_RULES, "rules", "FILE", "name bytes by these rules (default: built in)" },       \
 	{ 'j', "json", NULL, "print JSON" }
 
+/* The rows for commands that play a recording from its beginning to its end. */
+#define VT_VIEW_REPLAY_OPTIONS                                                                     \
+	{ VT_VIEW_DEVICE, "device", "N", "only this CUDA device (default: all)" },                 \
+	{ VT_VIEW_RULES, "rules", "FILE", "name bytes by these rules (default: built in)" },       \
+	{ 'j', "json", NULL, "print JSON" }
+
 struct vt_view {
 	const char *path;  /* the recording */
 	const char *what;  /* the second operand */

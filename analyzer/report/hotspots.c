@@ -18,7 +18,7 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 /* Tells the backward of a line from the line. */
 #define IS_BACKWARD UINT64_MAX
 
-static uint64_t place_of(const struct vt_describe *describe, const struct vt_allocation *a)
+uint64_t vt_hotspots_place(const struct vt_describe *describe, const struct vt_allocation *a)
 {
 	const struct vt_model *model = describe->model;
 	uint32_t ids[VT_FRAMES_MAX];
@@ -108,7 +108,7 @@ void vt_hotspots_init(struct vt_hotspots *hotspots, struct vt_attribution *attri
 		if (a->device != device || !vt_allocation_is_live(a, event) ||
 		    !vt_allocation_is_owned(a))
 			continue;
-		one.place = place_of(describe, a);
+		one.place = vt_hotspots_place(describe, a);
 		one.owner = vt_attribution_judge(attribution, i).owner;
 		vt_vector_push(&all, one);
 	}

@@ -29,6 +29,9 @@ struct vt_hotspots {
 	uint32_t nr;
 };
 
+/* A number for the place that made an allocation, equal for equal places. */
+uint64_t vt_hotspots_place(const struct vt_describe *describe, const struct vt_allocation *a);
+
 void vt_hotspots_init(struct vt_hotspots *hotspots, struct vt_attribution *attribution,
 		      const struct vt_describe *describe, int device, int64_t event);
 void vt_hotspots_release(struct vt_hotspots *hotspots);

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "analyzer/base/units.h"
+#include "analyzer/commands/cmd.h"
+#include "analyzer/commands/view.h"
+#include "analyzer/report/frag.h"
+
+enum { OPTION_REQUEST = 256, OPTION_TOP };
+
+static const struct vt_option options[] = {
+	{ OPTION_REQUEST, "request", "SIZE",
+	  "account for a request of this size (default: the failed one, else the largest)" },
+	{ OPTION_TOP, "top", "N", "show that many segments and places (default: 10)" },
+	VT_VIEW_OPTIONS,
+	{ 0 },
+};
+
+static const struct vt_options_spec spec = {
+	.command = "frag",
+	.synopsis = "[OPTION...] FILE",
+	.summary = "Says what fragmentation of PyTorch's caching allocator cost a recorded run.",
+	.options = options,
+};
+
+struct wanted {
+	uint64_t request_bytes;
+	int top;
+};
+
+static int show(struct vt_analysis *analysis, const struct vt_view *view, const void *pointer,
+		struct vt_diag *diag)
+{
+	const struct wanted *wanted = pointer;
+	const struct vt_frag_options asked = {
+		.when = view->when,
+		.device = view->device,
+		.request_bytes = wanted->request_bytes,
+		.top = (unsigned)wanted->top,
+		.has_all_frames = view->has_all_frames,
+	};
+	struct vt_frag frag;
+	int rc = vt_frag_init(&frag, analysis, &asked, diag);
+
+	if (!rc && view->is_json)
+		vt_frag_print_json(&frag, stdout);
+	else if (!rc)
+		vt_frag_print_text(&frag, stdout);
+	vt_frag_release(&frag);
+	return rc;
+}
+
+int vt_cmd_frag(int argc, char **argv)
+{
+	struct vt_view view = VT_VIEW_DEFAULT;
+	struct wanted wanted = { .top = 10 };
+	int id;
+
+	view.when = NULL; /* a failed request comes before the peak */
+	while ((id = vt_view_next(&view, &spec, argc, argv)) > 0) {
+		if (id == OPTION_TOP && vt_view_number(&spec, &wanted.top))
+			return vt_options_exit_code(VT_OPTIONS_WRONG);
+		if (id == OPTION_REQUEST && vt_units_parse_bytes(optarg, &wanted.request_bytes))
+			return vt_options_wrong(&spec, "\"%s\" is no size", optarg);
+	}
+	if (id < 0)
+		return vt_options_exit_code(id);
+	return vt_view_show(&view, show, &wanted);
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/replay/follow.h"
+
+#include <string.h>
+
+void vt_follow_init(struct vt_follow *follow, const struct vt_tape *tape)
+{
+	memset(follow, 0, sizeof(*follow));
+	follow->tape = tape;
+	vt_card_init(&follow->card, UINT64_MAX);
+	vt_pools_init(&follow->pools, &tape->settings, &follow->card, tape->device_bytes);
+	follow->holding =
+		vt_xcalloc((size_t)tape->model->nr_allocations + 1, sizeof(struct vt_piece *));
+	follow->nr_live = vt_xcalloc(tape->segments.len + 1, sizeof(uint32_t));
+}
+
+void vt_follow_release(struct vt_follow *follow)
+{
+	vt_pools_release(&follow->pools);
+	vt_card_release(&follow->card);
+	vt_map_release(&follow->starts);
+	free(follow->holding);
+	free(follow->nr_live);
+	memset(follow, 0, sizeof(*follow));
+}
+
+struct vt_piece *vt_follow_at(const struct vt_follow *follow, uint64_t address)
+{
+	const uint64_t *found = vt_map_find(&follow->starts, (struct vt_key){ .a = address });
+
+	return found ? (struct vt_piece *)(uintptr_t)*found : NULL;
+}
+
+static void index_piece(struct vt_follow *follow, struct vt_piece *piece)
+{
+	vt_map_put(&follow->starts, (struct vt_key){ .a = piece->address }, (uintptr_t)piece);
+}
+
+static void forget_start(struct vt_follow *follow, uint64_t address)
+{
+	vt_map_remove(&follow->starts, (struct vt_key){ .a = address });
+}
+
+/* Among the free ones, with the starts that disappear in it forgotten. */
+static void insert_merged(struct vt_follow *follow, struct vt_piece *piece)
+{
+	uint64_t start = piece->address, end = start + piece->size_bytes;
+
+	vt_pools_merge(&follow->pools, piece);
+	if (piece->address != start)
+		forget_start(follow, start);
+	if (piece->address + piece->size_bytes != end)
+		forget_start(follow, end);
+	index_piece(follow, piece);
+	vt_pools_insert(piece);
+}
+
+static struct vt_piece *new_piece(struct vt_follow *follow, uint32_t number, int is_mapped)
+{
+	const struct vt_tape_segment *segment = &follow->tape->segments.items[number];
+	struct vt_pool *pool = vt_pools_half(&follow->pools, 0, segment->is_small);
+	struct vt_piece *piece =
+		vt_pools_piece_new(&follow->pools, pool, 0, segment->address, segment->size_bytes);
+
+	piece->segment = number;
+	piece->is_mapped = (uint8_t)is_mapped;
+	insert_merged(follow, piece);
+	return piece;
+}
+
+/* The piece of an expandable segment around an address; the segment is made where it is new. */
+static struct vt_piece *piece_around(struct vt_follow *follow, uint64_t address, uint32_t segment)
+{
+	struct vt_piece *piece = vt_follow_at(follow, address);
+
+	if (piece && piece->segment == segment)
+		return piece;
+	piece = vt_follow_segment(follow, segment);
+	if (!piece)
+		return new_piece(follow, segment, 0);
+	while (piece && address - piece->address >= piece->size_bytes)
+		piece = piece->next;
+	return piece;
+}
+
+static void take_out(struct vt_follow *follow, struct vt_piece *piece)
+{
+	vt_pools_remove(piece);
+	forget_start(follow, piece->address);
+}
+
+static void put_back(struct vt_follow *follow, struct vt_piece *piece)
+{
+	index_piece(follow, piece);
+	vt_pools_insert(piece);
+}
+
+/* Makes [address, address + bytes) of a free piece a piece of its own, in no set. */
+static struct vt_piece *cut_out(struct vt_follow *follow, struct vt_piece *piece,
+				const struct vt_tape_change *change)
+{
+	struct vt_piece *rest = piece;
+
+	take_out(follow, piece);
+	if (change->address > piece->address)
+		put_back(follow,
+			 vt_pools_split(&follow->pools, piece, change->address - piece->address));
+	if (piece->size_bytes <= change->bytes)
+		return piece;
+	piece = vt_pools_split(&follow->pools, rest, change->bytes);
+	put_back(follow, rest);
+	return piece;
+}
+
+static void map_or_unmap(struct vt_follow *follow, const struct vt_tape_change *change)
+{
+	int is_map = change->op == VT_SEGMENT_MAP;
+	struct vt_piece *piece = piece_around(follow, change->address, change->segment);
+
+	if (!piece || piece->is_allocated || piece->is_mapped == is_map ||
+	    change->address + change->bytes > piece->address + piece->size_bytes)
+		return;
+	piece = cut_out(follow, piece, change);
+	piece->is_mapped = (uint8_t)is_map;
+	insert_merged(follow, piece);
+}
+
+static void make_change(struct vt_follow *follow, const struct vt_tape_change *change)
+{
+	struct vt_piece *piece;
+
+	if (change->op == VT_SEGMENT_MAP || change->op == VT_SEGMENT_UNMAP) {
+		map_or_unmap(follow, change);
+	} else if (change->op == VT_SEGMENT_TAKE) {
+		new_piece(follow, change->segment, 1);
+	} else {
+		piece = vt_follow_at(follow, change->address);
+		if (!piece || piece->is_allocated || piece->size_bytes != change->bytes)
+			return;
+		take_out(follow, piece);
+		vt_pools_piece_free(&follow->pools, piece);
+	}
+	vt_pools_note(&follow->pools, change->op, change->address, change->bytes);
+}
+
+const struct vt_tape_step *vt_follow_peek(const struct vt_follow *follow)
+{
+	const struct vt_tape *tape = follow->tape;
+
+	return follow->next_step < tape->steps.len ? &tape->steps.items[follow->next_step] : NULL;
+}
+
+int vt_follow_is_new(const struct vt_follow *follow, const struct vt_tape_step *step)
+{
+	const struct vt_tape *tape = follow->tape;
+	int64_t before = step > tape->steps.items ? step[-1].event : 0;
+
+	if (step->op == VT_TAPE_FAILED)
+		return 1;
+	return step->op == VT_TAPE_TAKE && step->segment != VT_NO_INDEX &&
+	       tape->segments.items[step->segment].taken_event > before;
+}
+
+int vt_follow_is_searched_before(const struct vt_follow *follow, const struct vt_tape_step *step)
+{
+	return vt_follow_is_new(follow, step) &&
+	       !(step > follow->tape->steps.items && step[-1].op == VT_TAPE_EMPTY_CACHE);
+}
+
+const struct vt_tape_step *vt_follow_next(struct vt_follow *follow)
+{
+	const struct vt_tape *tape = follow->tape;
+	const struct vt_tape_step *step = NULL;
+
+	if (follow->next_step < tape->steps.len)
+		step = &tape->steps.items[follow->next_step++];
+	while (follow->next_change < tape->changes.len &&
+	       (!step || tape->changes.items[follow->next_change].event < step->event))
+		make_change(follow, &tape->changes.items[follow->next_change++]);
+	return step;
+}
+
+struct vt_piece *vt_follow_place(const struct vt_follow *follow, const struct vt_tape_step *step)
+{
+	const struct vt_allocation *block = &follow->tape->model->allocations[step->allocation];
+	struct vt_piece *piece = vt_follow_at(follow, block->address);
+
+	return piece && !piece->is_allocated && piece->is_mapped &&
+			       piece->size_bytes >= block->size_bytes
+		       ? piece
+		       : NULL;
+}
+
+static void take(struct vt_follow *follow, const struct vt_tape_step *step)
+{
+	const struct vt_allocation *block = &follow->tape->model->allocations[step->allocation];
+	struct vt_piece *piece = vt_follow_place(follow, step);
+
+	if (!piece)
+		return;
+	vt_pools_remove(piece);
+	if (piece->size_bytes > block->size_bytes) {
+		struct vt_piece *rest = piece;
+
+		piece = vt_pools_split(&follow->pools, rest, block->size_bytes);
+		index_piece(follow, rest);
+		vt_pools_insert(rest);
+	}
+	index_piece(follow, piece);
+	piece->is_allocated = 1;
+	piece->holder = step->allocation;
+	follow->holding[step->allocation] = piece;
+	follow->nr_live[piece->segment]++;
+	follow->pools.allocated_bytes += piece->size_bytes;
+}
+
+static void give(struct vt_follow *follow, const struct vt_tape_step *step)
+{
+	struct vt_piece *piece = follow->holding[step->allocation];
+
+	if (!piece)
+		return;
+	follow->holding[step->allocation] = NULL;
+	follow->nr_live[piece->segment]--;
+	follow->pools.allocated_bytes -= piece->size_bytes;
+	piece->is_allocated = 0;
+	piece->holder = VT_PIECE_NOBODY;
+	insert_merged(follow, piece);
+}
+
+void vt_follow_make(struct vt_follow *follow, const struct vt_tape_step *step)
+{
+	if (step->op == VT_TAPE_TAKE)
+		take(follow, step);
+	else if (step->op == VT_TAPE_GIVE)
+		give(follow, step);
+}
+
+void vt_follow_to(struct vt_follow *follow, int64_t event)
+{
+	const struct vt_tape *tape = follow->tape;
+
+	while (follow->next_step < tape->steps.len &&
+	       tape->steps.items[follow->next_step].event <= event)
+		vt_follow_make(follow, vt_follow_next(follow));
+	while (follow->next_change < tape->changes.len &&
+	       tape->changes.items[follow->next_change].event <= event)
+		make_change(follow, &tape->changes.items[follow->next_change++]);
+}
+
+struct vt_piece *vt_follow_segment(const struct vt_follow *follow, uint32_t segment)
+{
+	struct vt_piece *piece =
+		vt_follow_at(follow, follow->tape->segments.items[segment].address);
+
+	return piece && piece->segment == segment ? piece : NULL;
+}

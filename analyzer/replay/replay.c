@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/replay/replay.h"
+
+#include <string.h>
+
+#include "analyzer/replay/allocator.h"
+
+struct player {
+	struct vt_replay *replay;
+	const struct vt_tape *tape;
+	const struct vt_replay_options *options;
+	struct vt_pools pools;
+	struct vt_card card;
+	struct vt_piece **holding; /* by allocation */
+	size_t next_change;        /* of the recording, not yet compared */
+	uint64_t recorded_reserved_bytes;
+	VT_VECTOR(struct vt_tape_change) made; /* since the last comparison */
+	VT_VECTOR(struct vt_tape_change) recorded;
+};
+
+void vt_replay_options_init(struct vt_replay_options *options, const struct vt_tape *tape)
+{
+	memset(options, 0, sizeof(*options));
+	options->settings = tape->settings;
+	options->capacity_bytes = tape->capacity_bytes;
+}
+
+int vt_replay_is_exact(const struct vt_replay *replay)
+{
+	return !replay->first_difference;
+}
+
+static void differ(struct player *player, uint32_t *counter, int64_t event)
+{
+	++*counter;
+	if (!player->replay->first_difference)
+		player->replay->first_difference = event;
+}
+
+static void note_change(void *context, enum vt_segment_op op, uint64_t address, uint64_t size_bytes)
+{
+	struct player *player = context;
+	struct vt_tape_change change = { .address = address,
+					 .bytes = size_bytes,
+					 .op = (uint8_t)op };
+
+	if (player->options->is_compared)
+		vt_vector_push(&player->made, change);
+}
+
+/* The driver gives again what it gave before this step. */
+static void expect_changes(struct player *player, int64_t event)
+{
+	const struct vt_tape *tape = player->tape;
+
+	if (!player->options->is_compared)
+		return;
+	vt_card_forget_expected(&player->card);
+	for (size_t i = player->next_change;
+	     i < tape->changes.len && tape->changes.items[i].event < event; i++) {
+		const struct vt_tape_change *change = &tape->changes.items[i];
+		const struct vt_tape_segment *segment = &tape->segments.items[change->segment];
+
+		if (change->op == VT_SEGMENT_TAKE || change->op == VT_SEGMENT_MAP)
+			vt_card_expect(&player->card, segment->address, segment->size_bytes);
+	}
+}
+
+static int compare_two(const void *a, const void *b)
+{
+	const struct vt_tape_change *x = a, *y = b;
+
+	if (x->op != y->op)
+		return x->op < y->op ? -1 : 1;
+	if (x->address != y->address)
+		return x->address < y->address ? -1 : 1;
+	return x->bytes < y->bytes ? -1 : x->bytes > y->bytes;
+}
+
+/*
+ * The changes between two steps, in any order: that of segments of several streams given back at
+ * once follows from the streams' handles, which are not recorded.
+ */
+static int are_same(struct vt_tape_change *made, size_t nr_made, struct vt_tape_change *recorded,
+		    size_t nr_recorded)
+{
+	if (nr_made != nr_recorded)
+		return 0;
+	if (nr_made > 1) {
+		qsort(made, nr_made, sizeof(*made), compare_two);
+		qsort(recorded, nr_recorded, sizeof(*recorded), compare_two);
+	}
+	for (size_t i = 0; i < nr_made; i++)
+		if (compare_two(&made[i], &recorded[i]))
+			return 0;
+	return 1;
+}
+
+static void compare_changes(struct player *player, int64_t event)
+{
+	const struct vt_tape *tape = player->tape;
+	struct vt_replay *replay = player->replay;
+
+	player->recorded.len = 0;
+	for (; player->next_change < tape->changes.len &&
+	       tape->changes.items[player->next_change].event < event;
+	     player->next_change++) {
+		struct vt_tape_change change = tape->changes.items[player->next_change];
+		int is_more = change.op == VT_SEGMENT_TAKE || change.op == VT_SEGMENT_MAP;
+
+		vt_vector_push(&player->recorded, change);
+		player->recorded_reserved_bytes += is_more ? change.bytes : 0 - change.bytes;
+	}
+	replay->nr_changes += (uint32_t)player->recorded.len;
+	if (!are_same(player->made.items, player->made.len, player->recorded.items,
+		      player->recorded.len))
+		differ(player, &replay->nr_changes_other, event);
+	player->made.len = 0;
+	if (player->recorded_reserved_bytes != player->pools.reserved_bytes)
+		differ(player, &replay->nr_reserved_other, event);
+}
+
+static void note_peaks(struct player *player, int64_t event)
+{
+	struct vt_replay *replay = player->replay;
+
+	if (player->pools.reserved_bytes > replay->peak_reserved_bytes) {
+		replay->peak_reserved_bytes = player->pools.reserved_bytes;
+		replay->peak_reserved_event = event;
+	}
+	if (player->pools.allocated_bytes > replay->peak_allocated_bytes)
+		replay->peak_allocated_bytes = player->pools.allocated_bytes;
+	if (player->card.used_bytes > replay->peak_used_bytes)
+		replay->peak_used_bytes = player->card.used_bytes;
+}
+
+static uint64_t request_of(const struct player *player, const struct vt_tape_step *step)
+{
+	return player->options->request_bytes ? player->options->request_bytes[step->allocation]
+					      : step->bytes;
+}
+
+static uint32_t stream_of(const struct vt_tape *tape, const struct vt_tape_step *step)
+{
+	return step->segment == VT_NO_INDEX ? 0 : tape->segments.items[step->segment].stream;
+}
+
+static void fail(struct player *player, const struct vt_tape_step *step, uint64_t bytes)
+{
+	player->replay->failure = (struct vt_replay_failure){
+		.event = step->event,
+		.request_bytes = bytes,
+		.reserved_bytes = player->pools.reserved_bytes,
+		.allocated_bytes = player->pools.allocated_bytes,
+	};
+}
+
+static void take(struct player *player, const struct vt_tape_step *step)
+{
+	const struct vt_allocation *block = &player->tape->model->allocations[step->allocation];
+	uint64_t bytes = request_of(player, step);
+	struct vt_piece *piece;
+
+	if (!bytes)
+		return;
+	expect_changes(player, step->event);
+	piece = vt_allocator_take(&player->pools, bytes, stream_of(player->tape, step), 0);
+	if (!piece) {
+		fail(player, step, bytes);
+		return;
+	}
+	player->holding[step->allocation] = piece;
+	note_peaks(player, step->event);
+	if (!player->options->is_compared)
+		return;
+	player->replay->nr_blocks++;
+	if (piece->address != block->address || piece->size_bytes != block->size_bytes)
+		differ(player, &player->replay->nr_blocks_elsewhere, step->event);
+}
+
+static void give(struct player *player, const struct vt_tape_step *step)
+{
+	struct vt_piece *piece = player->holding[step->allocation];
+
+	player->holding[step->allocation] = NULL;
+	if (piece)
+		vt_allocator_give(&player->pools, piece);
+}
+
+/* A request that failed is given back at once: nobody knows for how long it was meant. */
+static void retry_failed(struct player *player, const struct vt_tape_step *step)
+{
+	struct vt_piece *piece;
+
+	expect_changes(player, step->event);
+	piece = vt_allocator_take(&player->pools, step->bytes, stream_of(player->tape, step), 0);
+	if (!piece)
+		return;
+	note_peaks(player, step->event);
+	player->replay->nr_rescued++;
+	vt_allocator_give(&player->pools, piece);
+}
+
+/* Others take what they took; where the replay leaves them too little, that is a failure. */
+static void take_other(struct player *player, const struct vt_tape_step *step)
+{
+	if (vt_card_charge(&player->card, step->bytes))
+		fail(player, step, step->bytes);
+	note_peaks(player, step->event);
+}
+
+static void make(struct player *player, const struct vt_tape_step *step)
+{
+	switch (step->op) {
+	case VT_TAPE_TAKE:
+		take(player, step);
+		break;
+	case VT_TAPE_GIVE:
+		give(player, step);
+		break;
+	case VT_TAPE_EMPTY_CACHE:
+		vt_allocator_empty_cache(&player->pools);
+		break;
+	case VT_TAPE_FAILED:
+		retry_failed(player, step);
+		break;
+	case VT_TAPE_OTHER_TAKE:
+		take_other(player, step);
+		break;
+	default:
+		vt_card_discharge(&player->card, step->bytes);
+		break;
+	}
+}
+
+static int is_comparable(const struct vt_tape_step *step)
+{
+	return step->op == VT_TAPE_TAKE || step->op == VT_TAPE_GIVE || step->op == VT_TAPE_FAILED;
+}
+
+static void play(struct player *player)
+{
+	const struct vt_tape *tape = player->tape;
+
+	for (size_t i = 0; i < tape->steps.len && !player->replay->failure.event; i++) {
+		const struct vt_tape_step *step = &tape->steps.items[i];
+
+		make(player, step);
+		if (player->options->is_compared && is_comparable(step))
+			compare_changes(player, step->event);
+	}
+	if (player->options->is_compared && !player->replay->failure.event)
+		compare_changes(player, VT_NEVER);
+}
+
+void vt_replay_run(struct vt_replay *replay, const struct vt_tape *tape,
+		   const struct vt_replay_options *options)
+{
+	struct player player = { .replay = replay, .tape = tape, .options = options };
+
+	memset(replay, 0, sizeof(*replay));
+	vt_card_init(&player.card, options->capacity_bytes);
+	vt_pools_init(&player.pools, &options->settings, &player.card, tape->device_bytes);
+	player.pools.note = note_change;
+	player.pools.context = &player;
+	player.holding =
+		vt_xcalloc((size_t)tape->model->nr_allocations + 1, sizeof(struct vt_piece *));
+	play(&player);
+	if (options->is_compared && replay->failure.event)
+		differ(&player, &replay->nr_blocks_elsewhere, replay->failure.event);
+	replay->end_reserved_bytes = player.pools.reserved_bytes;
+	replay->nr_retries = player.pools.nr_retries;
+	vt_vector_release(&player.made);
+	vt_vector_release(&player.recorded);
+	vt_pools_release(&player.pools);
+	vt_card_release(&player.card);
+	free(player.holding);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_REPLAY_H
+#define VT_ANALYZER_REPLAY_H
+
+/*
+ * A tape played to the model of the allocator.  With the recorded settings it has to come to the
+ * recorded segments and addresses, which is counted; with others it says what they would have
+ * given.  A request that the model cannot serve ends the replay: the program would not have gone
+ * on as recorded.
+ */
+
+#include "analyzer/replay/tape.h"
+
+struct vt_replay_options {
+	struct vt_settings settings;
+	uint64_t capacity_bytes;
+	/* The sizes asked for, by allocation of the model: 0 leaves it out.  NULL: as recorded. */
+	const uint64_t *request_bytes;
+	uint8_t is_compared; /* with the recording, whose addresses the driver is to give again */
+};
+
+struct vt_replay_failure {
+	int64_t event; /* 0: none */
+	uint64_t request_bytes;
+	uint64_t reserved_bytes;
+	uint64_t allocated_bytes;
+};
+
+struct vt_replay {
+	uint64_t peak_reserved_bytes;
+	uint64_t peak_allocated_bytes;
+	uint64_t peak_used_bytes; /* with others' memory, without the context */
+	int64_t peak_reserved_event;
+	uint64_t end_reserved_bytes;
+	uint32_t nr_retries;
+	struct vt_replay_failure failure;
+	uint32_t nr_rescued; /* requests that failed in the recording and are served here */
+	/* With is_compared: */
+	uint32_t nr_blocks;
+	uint32_t nr_blocks_elsewhere; /* at another address or of another size than recorded */
+	uint32_t nr_changes;          /* of segments, recorded */
+	uint32_t nr_changes_other;    /* times between two steps at which they were not the same */
+	uint32_t nr_reserved_other; /* steps after which the reserved bytes are not the recorded */
+	int64_t first_difference;   /* event; 0: none */
+};
+
+void vt_replay_options_init(struct vt_replay_options *options, const struct vt_tape *tape);
+void vt_replay_run(struct vt_replay *replay, const struct vt_tape *tape,
+		   const struct vt_replay_options *options);
+
+/* Whether a comparison found nothing. */
+int vt_replay_is_exact(const struct vt_replay *replay);
+
+#endif

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/replay/requests.h"
+
+#include <string.h>
+
+#include "analyzer/base/units.h"
+#include "analyzer/replay/follow.h"
+
+/* Requests of one place to look at before and behind: places repeat from step to step. */
+#define MAX_NEIGHBOURS 64
+
+/* The tail that may be left on a large block, also the largest small one; a segment's rounding. */
+#define LONGEST_TAIL     VT_MIB
+#define SEGMENT_ROUNDING (2 * VT_MIB)
+
+struct take {
+	uint64_t place;
+	uint32_t step;
+	uint64_t least_bytes; /* of the request; the block's size where that is the request */
+	uint64_t bytes;       /* of the block */
+	uint64_t seen_bytes;  /* what the probe's storage makes it; 0: not seen */
+};
+
+VT_VECTOR_DECLARE(takes, struct take);
+
+struct storage {
+	int64_t event;
+	uint64_t address;
+	uint64_t size_bytes;
+};
+
+VT_VECTOR_DECLARE(storages, struct storage);
+
+struct gathering {
+	struct takes takes;
+	uint32_t *takes_of; /* by allocation: index + 1 */
+	struct storages storages;
+	size_t next;
+};
+
+static uint64_t place_of(const struct vt_allocation *block)
+{
+	return ((uint64_t)block->native_stack << 32 | block->python_stack) ^
+	       (uint64_t)block->node_class << 24;
+}
+
+/* The longest tail that the allocator would have left on this block. */
+static uint64_t longest_tail(const struct vt_tape *tape, const struct vt_piece *piece, int is_fresh)
+{
+	const struct vt_settings *settings = &tape->settings;
+
+	if (piece->pool->is_small || settings->is_expandable)
+		return 0;
+	if (piece->size_bytes < settings->max_split_bytes)
+		return LONGEST_TAIL;
+	return is_fresh ? SEGMENT_ROUNDING - 512 : settings->max_rounding_bytes - 512;
+}
+
+/* The largest piece that is free now and smaller than the block of a TAKE; 0: none. */
+static uint64_t largest_below(const struct vt_follow *follow, const struct vt_tape_step *step)
+{
+	const struct vt_tape *tape = follow->tape;
+	const struct vt_piece *below;
+
+	if (step->op != VT_TAPE_TAKE || step->segment == VT_NO_INDEX)
+		return 0;
+	below = vt_free_set_before(&vt_pools_half((struct vt_pools *)&follow->pools, 0,
+						  tape->segments.items[step->segment].is_small)
+					    ->free,
+				   0, tape->model->allocations[step->allocation].size_bytes, 0);
+	return below ? below->size_bytes : 0;
+}
+
+/*
+ * A request was larger than every free piece below the one that it got.  (The pieces of other
+ * streams count too: that makes the bound too high at times, never the answer impossible.)
+ */
+static uint64_t least_request(const struct vt_piece *piece, uint64_t tail_bytes, uint64_t below)
+{
+	uint64_t least = piece->size_bytes - tail_bytes;
+
+	if (tail_bytes && least <= LONGEST_TAIL)
+		least = LONGEST_TAIL + 512; /* smaller ones have a pool of their own */
+	return below >= least ? below + 512 : least;
+}
+
+static struct take look_at(const struct vt_follow *follow, const struct vt_tape_step *step,
+			   uint64_t below)
+{
+	const struct vt_tape *tape = follow->tape;
+	const struct vt_allocation *block = &tape->model->allocations[step->allocation];
+	const struct vt_piece *piece = vt_follow_place(follow, step);
+	struct take take = {
+		.place = place_of(block),
+		.step = (uint32_t)(step - tape->steps.items),
+		.bytes = block->size_bytes,
+		.least_bytes = block->size_bytes,
+	};
+
+	if (piece && step->segment != VT_NO_INDEX && piece->size_bytes == block->size_bytes)
+		take.least_bytes = least_request(
+			piece, longest_tail(tape, piece, vt_follow_is_new(follow, step)), below);
+	return take;
+}
+
+/* Storages that the probe saw, in order of events; empty where the recording has none. */
+static void load_storages(struct storages *storages, const struct vt_tape *tape)
+{
+	struct vt_db *db = tape->model->db;
+	struct vt_stmt *stmt;
+
+	if (vt_db_query_int(db, "SELECT count(*) FROM pragma_table_info('tensor')", 0) == 0)
+		return;
+	stmt = vt_db_prepare(db,
+			     "SELECT event, address, size_bytes FROM tensor WHERE device = ?"
+			     " ORDER BY event");
+	vt_stmt_bind_int(stmt, 1, tape->device);
+	while (vt_stmt_step(stmt) == 1) {
+		struct storage storage = {
+			.event = vt_stmt_int(stmt, 0),
+			.address = (uint64_t)vt_stmt_int(stmt, 1),
+			.size_bytes = (uint64_t)vt_stmt_int(stmt, 2),
+		};
+
+		vt_vector_push(storages, storage);
+	}
+	vt_stmt_free(stmt);
+}
+
+/* What was seen before this step belongs to the blocks that are live now. */
+static void use_storages(struct gathering *gathering, const struct vt_follow *follow,
+			 int64_t before_event)
+{
+	for (; gathering->next < gathering->storages.len; gathering->next++) {
+		const struct storage *seen = &gathering->storages.items[gathering->next];
+		const struct vt_piece *piece;
+		uint64_t rounded;
+		struct take *take;
+
+		if (seen->event >= before_event)
+			return;
+		piece = vt_follow_at(follow, seen->address);
+		if (!piece || !piece->is_allocated || !gathering->takes_of[piece->holder])
+			continue;
+		take = &gathering->takes.items[gathering->takes_of[piece->holder] - 1];
+		rounded = vt_settings_round(&follow->tape->settings, seen->size_bytes);
+		if (rounded >= take->least_bytes && rounded <= take->bytes)
+			take->seen_bytes = rounded;
+	}
+}
+
+static void gather(struct gathering *gathering, const struct vt_tape *tape)
+{
+	const struct vt_tape_step *step;
+	struct vt_follow follow;
+
+	vt_follow_init(&follow, tape);
+	while ((step = vt_follow_peek(&follow))) {
+		uint64_t below = largest_below(&follow, step);
+		int is_before = vt_follow_is_searched_before(&follow, step);
+
+		use_storages(gathering, &follow, step->event);
+		vt_follow_next(&follow);
+		if (step->op == VT_TAPE_TAKE) {
+			struct take take = look_at(
+				&follow, step, is_before ? below : largest_below(&follow, step));
+
+			vt_vector_push(&gathering->takes, take);
+			gathering->takes_of[step->allocation] = (uint32_t)gathering->takes.len;
+		}
+		vt_follow_make(&follow, step);
+	}
+	use_storages(gathering, &follow, VT_NEVER);
+	vt_follow_release(&follow);
+}
+
+static int compare_takes(const void *a, const void *b)
+{
+	const struct take *x = a, *y = b;
+
+	if (x->place != y->place)
+		return x->place < y->place ? -1 : 1;
+	return x->step < y->step ? -1 : x->step > y->step;
+}
+
+/* 0: not known for sure. */
+static uint64_t known_bytes(const struct take *take)
+{
+	return take->least_bytes == take->bytes ? take->bytes : take->seen_bytes;
+}
+
+static int could_be(const struct take *take, const struct take *other)
+{
+	uint64_t known = known_bytes(other);
+
+	return other->place == take->place && known >= take->least_bytes && known <= take->bytes;
+}
+
+/* The size of the nearest request from there that was cut exactly and fits; 0 where none is. */
+static uint64_t likely_bytes(const struct takes *takes, size_t at)
+{
+	const struct take *take = &takes->items[at];
+
+	for (size_t i = 1; i <= MAX_NEIGHBOURS; i++) {
+		if (i <= at && could_be(take, take - i))
+			return known_bytes(take - i);
+		if (at + i < takes->len && could_be(take, take + i))
+			return known_bytes(take + i);
+	}
+	return 0;
+}
+
+static void settle(struct vt_requests *requests, struct vt_tape *tape, const struct takes *takes,
+		   size_t at)
+{
+	const struct take *take = &takes->items[at];
+	struct vt_tape_step *step = &tape->steps.items[take->step];
+	uint64_t likely;
+
+	if (known_bytes(take)) {
+		requests->nr_known++;
+		step->bytes = known_bytes(take);
+		return;
+	}
+	likely = likely_bytes(takes, at);
+	if (likely) {
+		requests->nr_likely++;
+		step->bytes = likely;
+		return;
+	}
+	requests->nr_blocks++;
+	requests->tail_bytes += take->bytes - take->least_bytes;
+	step->bytes = vt_settings_round_down(&tape->settings, take->bytes);
+}
+
+void vt_requests_find(struct vt_requests *requests, struct vt_tape *tape)
+{
+	struct gathering gathering = { 0 };
+	struct takes *takes = &gathering.takes;
+
+	memset(requests, 0, sizeof(*requests));
+	gathering.takes_of = vt_xcalloc((size_t)tape->model->nr_allocations + 1, sizeof(uint32_t));
+	load_storages(&gathering.storages, tape);
+	gather(&gathering, tape);
+	if (takes->len)
+		qsort(takes->items, takes->len, sizeof(*takes->items), compare_takes);
+	for (size_t i = 0; i < takes->len; i++)
+		settle(requests, tape, takes, i);
+	vt_vector_release(takes);
+	vt_vector_release(&gathering.storages);
+	free(gathering.takes_of);
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/replay/streams.h"
+
+#include <string.h>
+
+#include "analyzer/base/map.h"
+#include "analyzer/replay/follow.h"
+
+/* More better fits than this at one request are not looked at: they are the same few segments. */
+#define MAX_PASSED_OVER 256
+
+struct edge {
+	uint32_t from;
+	uint32_t to;
+};
+
+struct finding {
+	struct vt_tape *tape;
+	struct vt_map known;          /* edges seen */
+	VT_VECTOR(struct edge) edges; /* both directions, sorted by `from` before colouring */
+	uint32_t *first_edge;         /* by segment */
+	uint8_t *is_coloured;
+};
+
+static void differ(struct finding *finding, uint32_t a, uint32_t b)
+{
+	struct edge edge = { a, b };
+	struct vt_key key = { .a = a < b ? a : b, .b = a < b ? b : a };
+
+	if (a == b || vt_map_find(&finding->known, key))
+		return;
+	vt_map_put(&finding->known, key, 1);
+	vt_vector_push(&finding->edges, edge);
+	edge = (struct edge){ b, a };
+	vt_vector_push(&finding->edges, edge);
+}
+
+/* Whether the allocator would have taken `piece` for the request, had it been its stream's. */
+static int is_allowed(const struct vt_settings *settings, uint64_t size_bytes, uint64_t piece_bytes)
+{
+	if (size_bytes < settings->max_split_bytes)
+		return piece_bytes < settings->max_split_bytes;
+	return piece_bytes - size_bytes < settings->max_rounding_bytes;
+}
+
+/* What was free and fitted, up to what was chosen (NULL: a new segment was made instead). */
+static void look_at_request(struct finding *finding, const struct vt_follow *follow,
+			    uint64_t size_bytes, uint32_t segment, const struct vt_piece *chosen)
+{
+	const struct vt_tape_segment *own = &finding->tape->segments.items[segment];
+	const struct vt_pool *pool =
+		vt_pools_half((struct vt_pools *)&follow->pools, 0, own->is_small);
+	struct vt_piece *piece = vt_free_set_from(&pool->free, 0, size_bytes, 0);
+
+	for (unsigned i = 0; i < MAX_PASSED_OVER && piece && piece != chosen; i++) {
+		if (!is_allowed(&finding->tape->settings, size_bytes, piece->size_bytes))
+			return;
+		differ(finding, segment, piece->segment);
+		piece = vt_free_set_next(piece);
+	}
+}
+
+/* A request that an empty_cache() came before: it searched what that had left. */
+static void look_after_changes(struct finding *finding, struct vt_follow *follow,
+			       const struct vt_tape_step *step)
+{
+	struct vt_piece *chosen = step->op == VT_TAPE_TAKE ? vt_follow_place(follow, step) : NULL;
+	int is_new = vt_follow_is_new(follow, step);
+
+	if (chosen && is_new)
+		vt_pools_remove(chosen);
+	look_at_request(finding, follow, step->bytes, step->segment, is_new ? NULL : chosen);
+	if (chosen && is_new)
+		vt_pools_insert(chosen);
+}
+
+static void gather(struct finding *finding)
+{
+	const struct vt_tape_step *step;
+	struct vt_follow follow;
+
+	vt_follow_init(&follow, finding->tape);
+	while ((step = vt_follow_peek(&follow))) {
+		int is_request = (step->op == VT_TAPE_TAKE || step->op == VT_TAPE_FAILED) &&
+				 step->segment != VT_NO_INDEX;
+		int is_before = vt_follow_is_searched_before(&follow, step);
+
+		if (is_request && is_before)
+			look_at_request(finding, &follow, step->bytes, step->segment, NULL);
+		vt_follow_next(&follow);
+		if (is_request && !is_before)
+			look_after_changes(finding, &follow, step);
+		vt_follow_make(&follow, step);
+	}
+	vt_follow_release(&follow);
+}
+
+static int compare_edges(const void *a, const void *b)
+{
+	const struct edge *x = a, *y = b;
+
+	if (x->from != y->from)
+		return x->from < y->from ? -1 : 1;
+	return x->to < y->to ? -1 : x->to > y->to;
+}
+
+static void sort_edges(struct finding *finding)
+{
+	size_t nr = finding->tape->segments.len;
+
+	if (finding->edges.len)
+		qsort(finding->edges.items, finding->edges.len, sizeof(struct edge), compare_edges);
+	finding->first_edge = vt_xcalloc(nr + 2, sizeof(uint32_t));
+	for (size_t i = 0; i < finding->edges.len; i++)
+		finding->first_edge[finding->edges.items[i].from + 1]++;
+	for (size_t i = 0; i < nr; i++)
+		finding->first_edge[i + 1] += finding->first_edge[i];
+}
+
+/* The lowest number that no neighbour has. */
+static uint32_t lowest_free(const struct finding *finding, uint32_t segment)
+{
+	for (uint32_t colour = 0;; colour++) {
+		int is_taken = 0;
+
+		for (uint32_t i = finding->first_edge[segment];
+		     i < finding->first_edge[segment + 1] && !is_taken; i++) {
+			uint32_t to = finding->edges.items[i].to;
+
+			is_taken = finding->is_coloured[to] &&
+				   finding->tape->segments.items[to].stream == colour;
+		}
+		if (!is_taken)
+			return colour;
+	}
+}
+
+/*
+ * Breadth first from the oldest of each group: where two streams are enough to explain everything,
+ * this finds two.
+ */
+static uint32_t colour_group(struct finding *finding, uint32_t first)
+{
+	VT_VECTOR(uint32_t) queue = { 0 };
+	uint32_t highest = 0;
+
+	vt_vector_push(&queue, first);
+	for (size_t at = 0; at < queue.len; at++) {
+		uint32_t segment = queue.items[at], colour;
+
+		if (finding->is_coloured[segment])
+			continue;
+		colour = lowest_free(finding, segment);
+		finding->tape->segments.items[segment].stream = colour;
+		finding->is_coloured[segment] = 1;
+		highest = colour > highest ? colour : highest;
+		for (uint32_t i = finding->first_edge[segment];
+		     i < finding->first_edge[segment + 1]; i++)
+			vt_vector_push(&queue, finding->edges.items[i].to);
+	}
+	vt_vector_release(&queue);
+	return highest;
+}
+
+/*
+ * An expandable segment has address space for everything its stream could ever want: two of one
+ * half at one time are two streams'.
+ */
+static void differ_if_expandable(struct finding *finding)
+{
+	const struct vt_tape *tape = finding->tape;
+
+	for (uint32_t i = 0; i < tape->segments.len; i++)
+		for (uint32_t j = 0; j < i; j++) {
+			const struct vt_tape_segment *a = &tape->segments.items[i];
+			const struct vt_tape_segment *b = &tape->segments.items[j];
+
+			if (a->is_expandable && b->is_expandable && a->is_small == b->is_small &&
+			    a->taken_event < b->given_event && b->taken_event < a->given_event)
+				differ(finding, i, j);
+		}
+}
+
+/* Numbers streams in the order in which they appear; the default one, 0, stays 0. */
+static uint32_t number_of(struct vt_map *numbers, uint64_t stream)
+{
+	struct vt_key key = { .a = stream };
+	const uint64_t *found = stream ? vt_map_find(numbers, key) : NULL;
+	uint32_t number = (uint32_t)numbers->len + 1;
+
+	if (!stream)
+		return 0;
+	if (found)
+		return (uint32_t)*found;
+	vt_map_put(numbers, key, number);
+	return number;
+}
+
+/* Where the recorder knew the stream of each block: how many streams there are, else 0. */
+static uint32_t use_recorded(struct vt_tape *tape)
+{
+	struct vt_stmt *stmt = vt_db_prepare(tape->model->db,
+					     "SELECT id, stream FROM allocation WHERE kind = 1"
+					     " AND device = ? AND stream != 0 ORDER BY id");
+	struct vt_map numbers = { 0 };
+	size_t at = 0;
+	uint32_t nr;
+
+	vt_stmt_bind_int(stmt, 1, tape->device);
+	while (vt_stmt_step(stmt) == 1) {
+		uint32_t number = number_of(&numbers, (uint64_t)vt_stmt_int(stmt, 1));
+		int64_t event = vt_stmt_int(stmt, 0);
+
+		while (at < tape->steps.len && tape->steps.items[at].event < event)
+			at++;
+		if (at < tape->steps.len && tape->steps.items[at].event == event &&
+		    tape->steps.items[at].segment != VT_NO_INDEX)
+			tape->segments.items[tape->steps.items[at].segment].stream = number;
+	}
+	nr = numbers.len ? (uint32_t)numbers.len + 1 : 0;
+	vt_stmt_free(stmt);
+	vt_map_release(&numbers);
+	return nr;
+}
+
+uint32_t vt_streams_find(struct vt_tape *tape)
+{
+	struct finding finding = { .tape = tape };
+	uint32_t highest = use_recorded(tape);
+
+	if (highest)
+		return highest;
+
+	finding.is_coloured = vt_xcalloc(tape->segments.len + 1, 1);
+	if (tape->settings.is_expandable)
+		differ_if_expandable(&finding);
+	else
+		gather(&finding);
+	sort_edges(&finding);
+	for (uint32_t i = 0; i < tape->segments.len; i++) {
+		uint32_t of_group = finding.is_coloured[i] ? 0 : colour_group(&finding, i);
+
+		highest = of_group > highest ? of_group : highest;
+	}
+	vt_map_release(&finding.known);
+	vt_vector_release(&finding.edges);
+	free(finding.first_edge);
+	free(finding.is_coloured);
+	return highest + 1;
+}

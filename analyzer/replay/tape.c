@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/replay/tape.h"
+
+#include <string.h>
+
+#include "analyzer/base/map.h"
+#include "analyzer/replay/causes.h"
+#include "analyzer/replay/reservations.h"
+
+enum mapping { MAPPED_NOWHERE, MAPPED_IN_SEGMENT, MAPPED_ELSEWHERE };
+
+/* What is carried along while the events are read in order. */
+struct reading {
+	struct vt_tape *tape;
+	const struct vt_model *model;
+	struct vt_reservations reservations;
+	struct vt_map handles;  /* live vmm handle -> allocation + 1 */
+	struct vt_map mapped;   /* address -> allocation + 1 of what is mapped there */
+	struct vt_map segments; /* allocation of a segment -> its number */
+	uint8_t *mapping;       /* by allocation: enum mapping of its handle */
+	size_t first_given;     /* first change of the current gap between steps */
+	enum vt_cause cause;    /* of what was given back in it */
+	int64_t given_event;
+	uint64_t given_used_bytes; /* before that */
+	uint64_t used_bytes;
+	uint64_t max_used_bytes;
+};
+
+static struct vt_key key(uint64_t number)
+{
+	return (struct vt_key){ .a = number };
+}
+
+static void put(struct vt_map *map, uint64_t from, uint64_t to)
+{
+	vt_map_put(map, key(from), to + 1);
+}
+
+static uint32_t get(const struct vt_map *map, uint64_t from)
+{
+	const uint64_t *value = vt_map_find(map, key(from));
+
+	return value ? (uint32_t)(*value - 1) : VT_NO_INDEX;
+}
+
+static void add_step(struct reading *reading, struct vt_tape_step step)
+{
+	vt_vector_push(&reading->tape->steps, step);
+}
+
+/* Whether what was taken from the driver in this gap would not have fitted without giving back. */
+static int was_needed(const struct reading *reading)
+{
+	const struct vt_tape *tape = reading->tape;
+	uint64_t bytes = 0;
+
+	for (size_t i = reading->first_given; i < tape->changes.len; i++)
+		if (tape->changes.items[i].op == VT_SEGMENT_TAKE ||
+		    tape->changes.items[i].op == VT_SEGMENT_MAP)
+			bytes += tape->changes.items[i].bytes;
+	return bytes && reading->given_used_bytes + bytes > tape->capacity_bytes;
+}
+
+/* The gap before a step is over.  What no request needed to be given back was empty_cache(). */
+static void close_gap(struct reading *reading)
+{
+	struct vt_tape *tape = reading->tape;
+
+	if (!reading->given_event)
+		return;
+	if (reading->cause == VT_CAUSE_EMPTY_CACHE ||
+	    (reading->cause == VT_CAUSE_UNKNOWN && !was_needed(reading)))
+		add_step(reading, (struct vt_tape_step){ .event = reading->given_event,
+							 .op = VT_TAPE_EMPTY_CACHE,
+							 .segment = VT_NO_INDEX });
+	tape->is_collected |= reading->cause == VT_CAUSE_COLLECTION;
+	reading->given_event = 0;
+}
+
+static void add_change(struct reading *reading, struct vt_tape_change change)
+{
+	struct vt_tape *tape = reading->tape;
+
+	vt_vector_push(&tape->changes, change);
+}
+
+static void note_given(struct reading *reading, int64_t event, const struct vt_allocation *a)
+{
+	if (!reading->given_event) {
+		reading->given_event = event;
+		reading->first_given = reading->tape->changes.len;
+		reading->given_used_bytes = reading->used_bytes;
+		reading->cause = VT_CAUSE_UNKNOWN;
+	}
+	if (a && reading->cause == VT_CAUSE_UNKNOWN)
+		reading->cause = vt_causes_find(reading->model, a->freed_native_stack,
+						a->freed_python_stack);
+}
+
+static uint32_t add_segment(struct vt_tape *tape, struct vt_tape_segment segment)
+{
+	segment.given_event = VT_NEVER;
+	vt_vector_push(&tape->segments, segment);
+	return (uint32_t)tape->segments.len - 1;
+}
+
+static int is_small_segment(const struct vt_tape *tape, uint64_t size_bytes)
+{
+	return size_bytes == vt_settings_segment(&tape->settings, 1);
+}
+
+static void take_segment(struct reading *reading, uint32_t index)
+{
+	const struct vt_allocation *a = &reading->model->allocations[index];
+	struct vt_tape *tape = reading->tape;
+	uint32_t number = add_segment(
+		tape, (struct vt_tape_segment){
+			      .address = a->address,
+			      .size_bytes = a->size_bytes,
+			      .taken_event = a->event,
+			      .is_small = (uint8_t)is_small_segment(tape, a->size_bytes),
+		      });
+
+	put(&reading->segments, index, number);
+	add_change(reading, (struct vt_tape_change){ a->event, a->address, a->size_bytes, number,
+						     VT_SEGMENT_TAKE });
+}
+
+static void give_segment(struct reading *reading, uint32_t index)
+{
+	const struct vt_allocation *a = &reading->model->allocations[index];
+	uint32_t number = get(&reading->segments, index);
+
+	if (number == VT_NO_INDEX)
+		return;
+	note_given(reading, a->freed_event, a);
+	reading->tape->segments.items[number].given_event = a->freed_event;
+	add_change(reading, (struct vt_tape_change){ a->freed_event, a->address, a->size_bytes,
+						     number, VT_SEGMENT_GIVE_BACK });
+}
+
+/* The expandable segment of this device around an address, NULL where it is none. */
+static struct vt_reservation *run_at(struct reading *reading, uint64_t address, int64_t event)
+{
+	struct vt_reservation *r = vt_reservations_at(&reading->reservations, address, event);
+	struct vt_tape *tape = reading->tape;
+
+	if (!r || !r->has_blocks || r->device != tape->device)
+		return NULL;
+	if (r->segment == VT_NO_INDEX)
+		r->segment = add_segment(
+			tape, (struct vt_tape_segment){
+				      .address = r->address,
+				      .size_bytes = r->size_bytes,
+				      .taken_event = r->event,
+				      .is_small = (uint8_t)is_small_segment(tape, r->granule_bytes),
+				      .is_expandable = 1,
+			      });
+	return r;
+}
+
+static void map_or_unmap(struct reading *reading, const struct vt_other_event *event)
+{
+	int is_map = event->op == VT_OP_MAP;
+	struct vt_reservation *r = run_at(reading, event->address, event->event);
+	uint32_t owner = get(is_map ? &reading->handles : &reading->mapped,
+			     is_map ? event->extra : event->address);
+
+	if (!r)
+		return;
+	if (is_map && owner != VT_NO_INDEX)
+		put(&reading->mapped, event->address, owner);
+	if (!is_map)
+		note_given(reading, event->event,
+			   owner == VT_NO_INDEX ? NULL : &reading->model->allocations[owner]);
+	add_change(reading, (struct vt_tape_change){ event->event, event->address,
+						     event->size_bytes, r->segment,
+						     is_map ? VT_SEGMENT_MAP : VT_SEGMENT_UNMAP });
+}
+
+static void take_other_event(struct reading *reading, const struct vt_other_event *event)
+{
+	struct vt_reservation *r;
+
+	if (event->op == VT_OP_MAP || event->op == VT_OP_UNMAP) {
+		map_or_unmap(reading, event);
+	} else if (event->op == VT_OP_UNRESERVE) {
+		r = run_at(reading, event->address, event->event);
+		if (r)
+			reading->tape->segments.items[r->segment].given_event = event->event;
+	}
+}
+
+static uint32_t segment_of_block(struct reading *reading, const struct vt_allocation *block)
+{
+	const struct vt_reservation *r;
+
+	if (block->container != VT_NO_INDEX &&
+	    reading->model->allocations[block->container].kind == VT_KIND_SEGMENT)
+		return get(&reading->segments, block->container);
+	r = run_at(reading, block->address, block->event);
+	return r ? r->segment : VT_NO_INDEX;
+}
+
+static void take_block(struct reading *reading, uint32_t index)
+{
+	const struct vt_allocation *block = &reading->model->allocations[index];
+	struct vt_tape *tape = reading->tape;
+	uint32_t segment = segment_of_block(reading, block);
+
+	close_gap(reading);
+	tape->nr_blocks++;
+	tape->nr_homeless += segment == VT_NO_INDEX;
+	add_step(reading, (struct vt_tape_step){ block->event, block->size_bytes, index, segment,
+						 VT_TAPE_TAKE });
+}
+
+static void other(struct reading *reading, uint32_t index, int64_t event, enum vt_tape_op op)
+{
+	add_step(reading,
+		 (struct vt_tape_step){ event, reading->model->allocations[index].size_bytes, index,
+					VT_NO_INDEX, (uint8_t)op });
+}
+
+static void count_use(struct reading *reading, uint64_t bytes, int is_more)
+{
+	reading->used_bytes += is_more ? bytes : 0 - bytes;
+	if (reading->used_bytes > reading->max_used_bytes)
+		reading->max_used_bytes = reading->used_bytes;
+}
+
+/*
+ * A handle that is never mapped is the allocator's, too: when the device is full it drops the ones
+ * that it made for the granules before the one that failed.
+ */
+static int is_others(const struct reading *reading, uint32_t index)
+{
+	const struct vt_allocation *a = &reading->model->allocations[index];
+
+	if (a->kind == VT_KIND_VMM && reading->reservations.len)
+		return reading->mapping[index] == MAPPED_ELSEWHERE;
+	return vt_allocation_is_driver(a);
+}
+
+static void begin(struct reading *reading, uint32_t index)
+{
+	const struct vt_allocation *a = &reading->model->allocations[index];
+
+	if (a->device != reading->tape->device)
+		return;
+	if (vt_allocation_is_driver(a))
+		count_use(reading, a->size_bytes, 1);
+	if (a->kind == VT_KIND_BLOCK)
+		take_block(reading, index);
+	else if (a->kind == VT_KIND_SEGMENT && a->holds_blocks)
+		take_segment(reading, index);
+	else if (is_others(reading, index))
+		other(reading, index, a->event, VT_TAPE_OTHER_TAKE);
+	if (a->kind == VT_KIND_VMM)
+		put(&reading->handles, a->address, index);
+}
+
+static void end(struct reading *reading, uint32_t index)
+{
+	const struct vt_allocation *a = &reading->model->allocations[index];
+
+	if (a->device != reading->tape->device)
+		return;
+	if (a->kind == VT_KIND_BLOCK) {
+		close_gap(reading);
+		other(reading, index, a->freed_event, VT_TAPE_GIVE);
+	} else if (a->kind == VT_KIND_SEGMENT && a->holds_blocks) {
+		give_segment(reading, index);
+	} else if (is_others(reading, index)) {
+		other(reading, index, a->freed_event, VT_TAPE_OTHER_GIVE);
+	}
+	if (vt_allocation_is_driver(a))
+		count_use(reading, a->size_bytes, 0);
+}
+
+/*
+ * A failed request bounds what there was: a new segment for it did not fit beside what was in use.
+ * A limit that the program set by a call is seen only so.
+ */
+static void fail(struct reading *reading, uint32_t index)
+{
+	const struct vt_out_of_memory *oom = &reading->model->ooms[index];
+	struct vt_tape *tape = reading->tape;
+	uint64_t needed = vt_settings_segment(&tape->settings, oom->requested_bytes);
+	uint32_t segment;
+
+	if (oom->device != tape->device)
+		return;
+	close_gap(reading);
+	segment = add_segment(
+		tape, (struct vt_tape_segment){
+			      .taken_event = oom->event,
+			      .is_request = 1,
+			      .is_small = (uint8_t)vt_settings_is_small(oom->requested_bytes) });
+	add_step(reading, (struct vt_tape_step){ oom->event, oom->requested_bytes, index, segment,
+						 VT_TAPE_FAILED });
+	if (tape->settings.is_expandable)
+		return;
+	if (tape->capacity_bytes >= reading->used_bytes + needed)
+		tape->capacity_bytes = reading->used_bytes + needed - 1;
+}
+
+static void read_moment(struct reading *reading, const struct vt_moment *moment)
+{
+	switch (moment->what) {
+	case VT_MOMENT_ALLOC:
+		begin(reading, moment->index);
+		break;
+	case VT_MOMENT_FREE:
+		end(reading, moment->index);
+		break;
+	case VT_MOMENT_OTHER:
+		take_other_event(reading, &reading->model->events[moment->index]);
+		break;
+	case VT_MOMENT_OUT_OF_MEMORY:
+		fail(reading, moment->index);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Which physical memory lies behind expandable segments: it comes before its map, so first. */
+static void find_granules(struct reading *reading, const struct vt_timeline *timeline)
+{
+	const struct vt_model *model = reading->model;
+
+	for (uint32_t i = 0; reading->reservations.len && i < timeline->nr; i++) {
+		const struct vt_moment *moment = &timeline->moments[i];
+		const struct vt_other_event *event = &model->events[moment->index];
+		const struct vt_reservation *r;
+		uint32_t owner;
+
+		if (moment->what == VT_MOMENT_ALLOC &&
+		    model->allocations[moment->index].kind == VT_KIND_VMM)
+			put(&reading->handles, model->allocations[moment->index].address,
+			    moment->index);
+		if (moment->what != VT_MOMENT_OTHER || event->op != VT_OP_MAP)
+			continue;
+		r = vt_reservations_at(&reading->reservations, event->address, event->event);
+		owner = get(&reading->handles, event->extra);
+		if (owner != VT_NO_INDEX)
+			reading->mapping[owner] =
+				r && r->has_blocks ? MAPPED_IN_SEGMENT : MAPPED_ELSEWHERE;
+	}
+	vt_map_clear(&reading->handles);
+}
+
+static int read_settings(struct vt_tape *tape, struct vt_diag *diag)
+{
+	/* Since 2.9 the second name is read where the first is not set. */
+	static const char *const names[] = { "env:PYTORCH_CUDA_ALLOC_CONF",
+					     "env:PYTORCH_ALLOC_CONF" };
+	char *version = vt_db_run_get(tape->model->db, "torch"), *text = NULL;
+	int rc;
+
+	vt_settings_init(&tape->settings, version);
+	for (size_t i = 0; i < VT_ARRAY_SIZE(names) && !text; i++)
+		text = vt_db_run_get(tape->model->db, names[i]);
+	rc = text ? vt_settings_parse(&tape->settings, text, diag) : 0;
+	free(text);
+	free(version);
+	return rc;
+}
+
+static void read_device(struct vt_tape *tape)
+{
+	const struct vt_device *device = vt_model_device(tape->model, tape->device);
+
+	tape->device_bytes = device ? device->total_bytes : 0;
+	tape->capacity_bytes = UINT64_MAX;
+	if (!tape->device_bytes)
+		return;
+	tape->capacity_bytes = tape->device_bytes;
+	if (device->has_context && device->context_bytes < tape->device_bytes)
+		tape->capacity_bytes -= device->context_bytes;
+}
+
+/* Blocks decide: settings changed by a call are not in the environment. */
+static void correct_settings(struct vt_tape *tape)
+{
+	for (size_t i = 0; i < tape->segments.len; i++)
+		if (!tape->segments.items[i].is_request) {
+			tape->settings.is_expandable = tape->segments.items[i].is_expandable;
+			return;
+		}
+}
+
+int vt_tape_has_blocks(const struct vt_model *model, int device)
+{
+	for (uint32_t i = 0; i < model->nr_allocations; i++)
+		if (model->allocations[i].kind == VT_KIND_BLOCK &&
+		    model->allocations[i].device == device)
+			return 1;
+	return 0;
+}
+
+static int is_usable(const struct vt_tape *tape, struct vt_diag *diag)
+{
+	const char *why = NULL;
+
+	if (!tape->settings.is_native)
+		why = "backend:cudaMallocAsync leaves placing to the driver, which cannot be "
+		      "replayed";
+	else if (!tape->nr_blocks)
+		why = "no blocks of PyTorch's caching allocator on this device: there is nothing "
+		      "to replay";
+	else if (tape->nr_homeless > tape->nr_blocks / 2)
+		why = "its blocks lie in no memory that was recorded: there is nothing to replay";
+	if (why)
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", vt_db_path(tape->model->db), why);
+	return !why;
+}
+
+int vt_tape_init(struct vt_tape *tape, const struct vt_timeline *timeline, int device,
+		 struct vt_diag *diag)
+{
+	const struct vt_model *model = timeline->model;
+	struct reading reading = { .tape = tape, .model = model };
+
+	memset(tape, 0, sizeof(*tape));
+	tape->model = model;
+	tape->device = device;
+	if (read_settings(tape, diag))
+		return -1;
+	read_device(tape);
+	reading.mapping = vt_xcalloc((size_t)model->nr_allocations + 1, 1);
+	vt_reservations_find(&reading.reservations, timeline);
+	find_granules(&reading, timeline);
+	for (uint32_t i = 0; i < timeline->nr; i++)
+		read_moment(&reading, &timeline->moments[i]);
+	close_gap(&reading);
+	if (tape->capacity_bytes < reading.max_used_bytes)
+		tape->capacity_bytes = reading.max_used_bytes;
+	correct_settings(tape);
+	vt_reservations_release(&reading.reservations);
+	vt_map_release(&reading.handles);
+	vt_map_release(&reading.mapped);
+	vt_map_release(&reading.segments);
+	free(reading.mapping);
+	return is_usable(tape, diag) ? 0 : -1;
+}
+
+void vt_tape_release(struct vt_tape *tape)
+{
+	vt_vector_release(&tape->steps);
+	vt_vector_release(&tape->changes);
+	vt_vector_release(&tape->segments);
+}

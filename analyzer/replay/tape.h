@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_TAPE_H
+#define VT_ANALYZER_TAPE_H
+
+/*
+ * A recording as the caching allocator of one device saw it: what was asked of it, in order, and
+ * what it asked of the driver.  The first can be played with any settings; the second is what a
+ * replay with the recorded settings has to come to.
+ *
+ * What a recording does not say: the size that was asked for (a block may include a tail that was
+ * not worth splitting off), the stream, empty_cache() calls that released nothing, record_stream()
+ * and limits set by a call.  streams.h and requests.h infer the first two.
+ */
+
+#include <stdint.h>
+
+#include "analyzer/base/diag.h"
+#include "analyzer/base/util.h"
+#include "analyzer/model/model.h"
+#include "analyzer/model/timeline.h"
+#include "analyzer/replay/pools.h"
+#include "analyzer/replay/settings.h"
+
+enum vt_tape_op {
+	VT_TAPE_TAKE,
+	VT_TAPE_GIVE,
+	VT_TAPE_EMPTY_CACHE,
+	VT_TAPE_FAILED,     /* a request that ended out of memory */
+	VT_TAPE_OTHER_TAKE, /* device memory of somebody else in this process */
+	VT_TAPE_OTHER_GIVE,
+};
+
+struct vt_tape_step {
+	int64_t event;
+	uint64_t bytes;      /* TAKE, FAILED: the request, as far as it is known */
+	uint32_t allocation; /* index into the model; FAILED: of vt_model.ooms */
+	uint32_t segment;    /* TAKE, FAILED: index into `segments`, VT_NO_INDEX */
+	uint8_t op;          /* enum vt_tape_op */
+};
+
+/* What the allocator did at the driver. */
+struct vt_tape_change {
+	int64_t event;
+	uint64_t address;
+	uint64_t bytes;
+	uint32_t segment;
+	uint8_t op; /* enum vt_segment_op */
+};
+
+struct vt_tape_segment {
+	uint64_t address;
+	uint64_t size_bytes; /* address space, where it is expandable */
+	int64_t taken_event;
+	int64_t given_event; /* VT_NEVER */
+	uint32_t stream;     /* a number of our own: the streams of a pool that can be told apart */
+	uint8_t is_small;
+	uint8_t is_expandable;
+	uint8_t is_request; /* no segment: stands for a failed request */
+};
+
+struct vt_tape {
+	const struct vt_model *model;
+	int device;
+	struct vt_settings settings; /* the recorded ones */
+	uint64_t device_bytes;       /* 0: not known */
+	uint64_t capacity_bytes;     /* what the process could have, without its context */
+	VT_VECTOR(struct vt_tape_step) steps;
+	VT_VECTOR(struct vt_tape_change) changes;
+	VT_VECTOR(struct vt_tape_segment) segments;
+	uint32_t nr_blocks;
+	uint32_t nr_homeless; /* blocks that lie in no segment that was recorded */
+	uint8_t is_collected; /* old segments were given back: a memory limit was set */
+};
+
+/* Whether any framework's blocks were recorded on a device. */
+int vt_tape_has_blocks(const struct vt_model *model, int device);
+
+/*
+ * Returns 0, or -1 with `diag` filled where there is nothing to replay: no blocks of a caching
+ * allocator, or a backend that is not PyTorch's own.  vt_tape_release in both cases.
+ */
+int vt_tape_init(struct vt_tape *tape, const struct vt_timeline *timeline, int device,
+		 struct vt_diag *diag);
+void vt_tape_release(struct vt_tape *tape);
+
+#endif

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/report/frag.h"
+
+#include <string.h>
+
+#include "analyzer/model/when.h"
+#include "analyzer/replay/streams.h"
+#include "analyzer/report/hotspots.h"
+
+/* Enough to see a trend, few enough for one screen. */
+#define NR_SAMPLES 16
+
+double vt_frag_utilisation(const struct vt_frag_device *device)
+{
+	return device->peak_reserved_bytes
+		       ? (double)device->peak_allocated_bytes / (double)device->peak_reserved_bytes
+		       : 1.0;
+}
+
+static void find_requests(struct vt_frag_device *device)
+{
+	const struct vt_tape *tape = &device->tape;
+
+	device->request_bytes =
+		vt_xcalloc((size_t)tape->model->nr_allocations + 1, sizeof(uint64_t));
+	for (size_t i = 0; i < tape->steps.len; i++)
+		if (tape->steps.items[i].op == VT_TAPE_TAKE)
+			device->request_bytes[tape->steps.items[i].allocation] =
+				tape->steps.items[i].bytes;
+}
+
+static void higher(uint64_t *peak, uint64_t bytes)
+{
+	if (bytes > *peak)
+		*peak = bytes;
+}
+
+/* Keeps, of each part of the run, the first step after which most was reserved. */
+static void take_sample(struct vt_frag_device *device, size_t at, int64_t event, uint64_t *highest,
+			uint64_t reserved_bytes)
+{
+	struct vt_frag_sample sample = { .event = event };
+	size_t nr = device->tape.steps.len;
+
+	if (!device->samples.len || at * NR_SAMPLES / nr != (at - 1) * NR_SAMPLES / nr) {
+		vt_vector_push(&device->samples, sample);
+		*highest = reserved_bytes;
+	} else if (reserved_bytes > *highest) {
+		device->samples.items[device->samples.len - 1] = sample;
+		*highest = reserved_bytes;
+	}
+}
+
+static void find_peaks(struct vt_frag_device *device)
+{
+	uint64_t requested = 0, highest = 0;
+	const struct vt_tape_step *step;
+	struct vt_follow follow;
+
+	vt_follow_init(&follow, &device->tape);
+	for (size_t at = 0; (step = vt_follow_next(&follow)); at++) {
+		vt_follow_make(&follow, step);
+		if (step->op == VT_TAPE_TAKE)
+			requested += device->request_bytes[step->allocation];
+		else if (step->op == VT_TAPE_GIVE)
+			requested -= device->request_bytes[step->allocation];
+		higher(&device->peak_requested_bytes, requested);
+		higher(&device->peak_allocated_bytes, follow.pools.allocated_bytes);
+		higher(&device->peak_reserved_bytes, follow.pools.reserved_bytes);
+		take_sample(device, at, step->event, &highest, follow.pools.reserved_bytes);
+	}
+	vt_follow_release(&follow);
+}
+
+static void fill_samples(struct vt_frag_device *device, const struct vt_timeline *timeline)
+{
+	struct vt_follow follow;
+
+	vt_follow_init(&follow, &device->tape);
+	for (size_t i = 0; i < device->samples.len; i++) {
+		struct vt_frag_sample *sample = &device->samples.items[i];
+		struct vt_layout layout;
+
+		vt_follow_to(&follow, sample->event);
+		vt_layout_init(&layout, &follow, 1);
+		sample->time_ns = vt_timeline_time(timeline, sample->event);
+		sample->totals = layout.totals;
+		vt_layout_release(&layout);
+	}
+	vt_follow_release(&follow);
+}
+
+static uint64_t used_at(const struct vt_timeline *timeline, int device, int64_t event)
+{
+	struct vt_totals totals = { 0 };
+	uint32_t behind = vt_timeline_after(timeline, event);
+
+	for (uint32_t i = 0; i < behind; i++)
+		vt_timeline_add(timeline, &timeline->moments[i], device, &totals);
+	return totals.used_bytes;
+}
+
+/* The failed request at or before the moment, else the largest of the run. */
+static const struct vt_tape_step *find_request(const struct vt_frag_device *device)
+{
+	const struct vt_tape_step *failed = NULL, *largest = NULL;
+
+	for (size_t i = 0; i < device->tape.steps.len; i++) {
+		const struct vt_tape_step *step = &device->tape.steps.items[i];
+
+		if (step->op == VT_TAPE_FAILED && step->event <= device->event)
+			failed = step;
+		else if (step->op == VT_TAPE_TAKE && (!largest || step->bytes > largest->bytes))
+			largest = step;
+	}
+	return failed ? failed : largest;
+}
+
+static void account(struct vt_frag_device *device, const struct vt_timeline *timeline,
+		    uint64_t wanted_bytes)
+{
+	const struct vt_tape_step *step = find_request(device);
+	uint64_t used = used_at(timeline, device->tape.device, device->event);
+
+	if (step && !wanted_bytes) {
+		wanted_bytes = step->bytes;
+		if (step->segment != VT_NO_INDEX)
+			device->request_stream = device->tape.segments.items[step->segment].stream;
+	}
+	vt_layout_account(&device->account, &device->follow, wanted_bytes, device->request_stream,
+			  used);
+}
+
+static int compare_places(const void *a, const void *b)
+{
+	const struct vt_frag_pin *x = a, *y = b;
+
+	if (x->place != y->place)
+		return x->place < y->place ? -1 : 1;
+	if (x->owner != y->owner)
+		return x->owner < y->owner ? -1 : 1;
+	return x->allocation < y->allocation ? -1 : x->allocation > y->allocation;
+}
+
+static int compare_pinned(const void *a, const void *b)
+{
+	const struct vt_frag_pin *x = a, *y = b;
+
+	if (x->pinned_bytes != y->pinned_bytes)
+		return x->pinned_bytes > y->pinned_bytes ? -1 : 1;
+	return x->allocation < y->allocation ? -1 : x->allocation > y->allocation;
+}
+
+/* A block beside two gaps comes twice: its size counts once. */
+static void join(struct vt_frag_pin *into, const struct vt_frag_pin *pin, uint32_t last)
+{
+	into->pinned_bytes += pin->pinned_bytes;
+	if (pin->allocation == last)
+		return;
+	into->size_bytes += pin->size_bytes;
+	into->blocks++;
+}
+
+static void gather_pins(struct vt_frag *frag, struct vt_frag_device *device)
+{
+	const struct vt_model *model = device->tape.model;
+	struct vt_attribution *attribution = &frag->analysis->attribution;
+	size_t nr = 0;
+	uint32_t last = VT_NO_INDEX;
+
+	for (size_t i = 0; i < device->layout.pins.len; i++) {
+		const struct vt_layout_pin *pin = &device->layout.pins.items[i];
+		const struct vt_allocation *a = &model->allocations[pin->allocation];
+		struct vt_frag_pin found = {
+			.place = vt_hotspots_place(&frag->describe, a),
+			.pinned_bytes = pin->bytes,
+			.size_bytes = a->size_bytes,
+			.blocks = 1,
+			.allocation = pin->allocation,
+			.owner = vt_attribution_judge(attribution, pin->allocation).owner,
+		};
+
+		vt_vector_push(&device->pins, found);
+	}
+	if (device->pins.len)
+		qsort(device->pins.items, device->pins.len, sizeof(struct vt_frag_pin),
+		      compare_places);
+	for (size_t i = 0; i < device->pins.len; i++) {
+		struct vt_frag_pin *pin = &device->pins.items[i];
+		struct vt_frag_pin *into = nr ? &device->pins.items[nr - 1] : NULL;
+
+		if (into && into->place == pin->place && into->owner == pin->owner) {
+			join(into, pin, last);
+			last = pin->allocation;
+		} else {
+			last = pin->allocation;
+			device->pins.items[nr++] = *pin;
+		}
+	}
+	device->pins.len = nr;
+	if (nr)
+		qsort(device->pins.items, nr, sizeof(struct vt_frag_pin), compare_pinned);
+}
+
+static void measure_internal(struct vt_frag_device *device)
+{
+	const struct vt_model *model = device->tape.model;
+
+	for (uint32_t i = 0; i < model->nr_allocations; i++)
+		if (device->follow.holding[i])
+			device->internal_bytes +=
+				model->allocations[i].size_bytes - device->request_bytes[i];
+}
+
+static int resolve(struct vt_frag_device *device, const struct vt_frag_options *options,
+		   struct vt_diag *diag)
+{
+	const struct vt_model *model = device->tape.model;
+	const char *when = options->when;
+
+	if (!when)
+		when = model->nr_ooms ? "oom" : "peak";
+	return vt_when_resolve(model, when, device->tape.device, &device->event, diag);
+}
+
+static int add_device(struct vt_frag *frag, int number, const struct vt_frag_options *options,
+		      struct vt_diag *diag)
+{
+	struct vt_frag_device *device = &frag->devices[frag->nr_devices++];
+	const struct vt_timeline *timeline = &frag->analysis->timeline;
+
+	if (vt_tape_init(&device->tape, timeline, number, diag) || resolve(device, options, diag))
+		return -1;
+	vt_requests_find(&device->requests, &device->tape);
+	device->nr_streams = vt_streams_find(&device->tape);
+	find_requests(device);
+	find_peaks(device);
+	fill_samples(device, timeline);
+	vt_follow_init(&device->follow, &device->tape);
+	vt_follow_to(&device->follow, device->event);
+	vt_layout_init(&device->layout, &device->follow, 0);
+	account(device, timeline, options->request_bytes);
+	gather_pins(frag, device);
+	measure_internal(device);
+	return 0;
+}
+
+int vt_frag_init(struct vt_frag *frag, struct vt_analysis *analysis,
+		 const struct vt_frag_options *options, struct vt_diag *diag)
+{
+	const struct vt_model *model = &analysis->model;
+
+	memset(frag, 0, sizeof(*frag));
+	frag->analysis = analysis;
+	frag->top = options->top;
+	vt_describe_init(&frag->describe, model, options->has_all_frames);
+	frag->devices = vt_xcalloc((size_t)model->nr_devices + 1, sizeof(*frag->devices));
+	if (options->device != VT_WHEN_ALL_DEVICES)
+		return add_device(frag, options->device, options, diag);
+	for (uint32_t i = 0; i < model->nr_devices; i++)
+		if (vt_tape_has_blocks(model, model->devices[i].id) &&
+		    add_device(frag, model->devices[i].id, options, diag))
+			return -1;
+	/* Nothing there: the tape of the first device says why. */
+	return frag->nr_devices ? 0 : add_device(frag, 0, options, diag);
+}
+
+void vt_frag_release(struct vt_frag *frag)
+{
+	for (uint32_t i = 0; i < frag->nr_devices; i++) {
+		struct vt_frag_device *device = &frag->devices[i];
+
+		vt_layout_release(&device->layout);
+		vt_follow_release(&device->follow);
+		vt_vector_release(&device->samples);
+		vt_vector_release(&device->pins);
+		free(device->request_bytes);
+		vt_tape_release(&device->tape);
+	}
+	vt_describe_release(&frag->describe);
+	free(frag->devices);
+	memset(frag, 0, sizeof(*frag));
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_FRAG_H
+#define VT_ANALYZER_FRAG_H
+
+/*
+ * Fragmentation of PyTorch's caching allocator in a recorded run: over time, and at one moment in
+ * full.
+ */
+
+#include <stdio.h>
+
+#include "analyzer/model/describe.h"
+#include "analyzer/replay/layout.h"
+#include "analyzer/replay/requests.h"
+#include "analyzer/report/analysis.h"
+
+struct vt_frag_options {
+	const char *when; /* NULL: the last failed request, else the peak of the device */
+	int device;
+	uint64_t request_bytes; /* 0: the failed request, else the largest of the run */
+	unsigned top;           /* segments and pinning places to show */
+	int has_all_frames;
+};
+
+struct vt_frag_sample {
+	int64_t event;
+	int64_t time_ns;
+	struct vt_layout_totals totals;
+};
+
+/* Live blocks of one place and owner that pin free bytes. */
+struct vt_frag_pin {
+	uint64_t place;
+	uint64_t pinned_bytes;
+	uint64_t size_bytes;
+	uint32_t blocks;
+	uint32_t allocation; /* the first of them */
+	uint16_t owner;
+};
+
+struct vt_frag_device {
+	struct vt_tape tape;
+	struct vt_requests requests;
+	uint32_t nr_streams;
+	struct vt_follow follow; /* at the moment looked at */
+	struct vt_layout layout;
+	struct vt_layout_account account;
+	uint64_t *request_bytes; /* by allocation, as far as known */
+	uint32_t request_stream;
+	int64_t event;
+	uint64_t peak_reserved_bytes; /* of the whole run */
+	uint64_t peak_allocated_bytes;
+	uint64_t peak_requested_bytes; /* the least that any allocator could do with */
+	uint64_t internal_bytes; /* of the live blocks at the moment: tails, as far as known */
+	VT_VECTOR(struct vt_frag_sample) samples;
+	VT_VECTOR(struct vt_frag_pin) pins; /* largest first */
+};
+
+struct vt_frag {
+	struct vt_analysis *analysis;
+	struct vt_describe describe;
+	unsigned top;
+	struct vt_frag_device *devices;
+	uint32_t nr_devices;
+};
+
+/* Returns 0, or -1 with `diag` filled; vt_frag_release in both cases. */
+int vt_frag_init(struct vt_frag *frag, struct vt_analysis *analysis,
+		 const struct vt_frag_options *options, struct vt_diag *diag);
+void vt_frag_release(struct vt_frag *frag);
+
+/* Peak allocated over peak reserved. */
+double vt_frag_utilisation(const struct vt_frag_device *device);
+
+void vt_frag_print_text(struct vt_frag *frag, FILE *out);
+void vt_frag_print_json(struct vt_frag *frag, FILE *out);
+
+#endif

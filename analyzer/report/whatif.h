@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_WHATIF_H
+#define VT_ANALYZER_WHATIF_H
+
+/*
+ * A recorded run played again to the model of PyTorch's caching allocator: with the recorded
+ * settings, which shows how well the model knows this run, and with what was asked for.
+ */
+
+#include <stdio.h>
+
+#include "analyzer/replay/replay.h"
+#include "analyzer/replay/requests.h"
+#include "analyzer/report/analysis.h"
+
+/* An owner and all below it, or a glob of owners; factor 0 leaves its blocks out. */
+struct vt_whatif_scale {
+	const char *owner;
+	double factor;
+};
+
+struct vt_whatif_options {
+	int device;            /* VT_WHEN_ALL_DEVICES: each that has blocks */
+	const char *settings;  /* in the place of the recorded ones; NULL: those */
+	const char *changes;   /* on top, in the same language; NULL: none */
+	uint64_t memory_bytes; /* of the device; 0: the recorded one's */
+	const struct vt_whatif_scale *scales;
+	size_t nr_scales;
+};
+
+struct vt_whatif_device {
+	struct vt_tape tape;
+	struct vt_requests requests;
+	uint32_t nr_streams;
+	struct vt_replay recorded; /* compared with the recording */
+	struct vt_settings settings;
+	uint64_t capacity_bytes;
+	struct vt_replay predicted;
+	uint64_t scaled_bytes; /* of the requests that the scales met */
+};
+
+struct vt_whatif {
+	struct vt_analysis *analysis;
+	struct vt_whatif_device *devices;
+	uint32_t nr_devices;
+};
+
+/* Returns 0, or -1 with `diag` filled; vt_whatif_release in both cases. */
+int vt_whatif_init(struct vt_whatif *whatif, struct vt_analysis *analysis,
+		   const struct vt_whatif_options *options, struct vt_diag *diag);
+void vt_whatif_release(struct vt_whatif *whatif);
+
+void vt_whatif_print_text(const struct vt_whatif *whatif, FILE *out);
+void vt_whatif_print_json(const struct vt_whatif *whatif, FILE *out);
+
+#endif

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/report/whatif.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "analyzer/base/units.h"
+#include "analyzer/report/json.h"
+#include "analyzer/report/table.h"
+
+static char *settings_text(const struct vt_settings *settings)
+{
+	struct vt_buffer buffer;
+
+	vt_buffer_init(&buffer);
+	vt_settings_print(settings, &buffer);
+	return vt_buffer_detach(&buffer);
+}
+
+static json_t *failure_json(const struct vt_replay_failure *failure)
+{
+	json_t *object;
+
+	if (!failure->event)
+		return json_null();
+	object = json_object();
+	json_object_set_new(object, "event", json_integer(failure->event));
+	json_object_set_new(object, "requested_bytes", vt_json_integer(failure->request_bytes));
+	json_object_set_new(object, "reserved_bytes", vt_json_integer(failure->reserved_bytes));
+	json_object_set_new(object, "allocated_bytes", vt_json_integer(failure->allocated_bytes));
+	return object;
+}
+
+static json_t *replay_json(const struct vt_replay *replay, const struct vt_settings *settings,
+			   uint64_t capacity_bytes)
+{
+	json_t *object = json_object();
+	char *text = settings_text(settings);
+
+	json_object_set_new(object, "settings", vt_json_text(text));
+	json_object_set_new(object, "capacity_bytes",
+			    capacity_bytes == UINT64_MAX ? json_null()
+							 : vt_json_integer(capacity_bytes));
+	json_object_set_new(object, "peak_reserved_bytes",
+			    vt_json_integer(replay->peak_reserved_bytes));
+	json_object_set_new(object, "peak_reserved_event",
+			    json_integer(replay->peak_reserved_event));
+	json_object_set_new(object, "peak_allocated_bytes",
+			    vt_json_integer(replay->peak_allocated_bytes));
+	json_object_set_new(object, "peak_used_bytes", vt_json_integer(replay->peak_used_bytes));
+	json_object_set_new(object, "end_reserved_bytes",
+			    vt_json_integer(replay->end_reserved_bytes));
+	json_object_set_new(object, "retries", json_integer(replay->nr_retries));
+	json_object_set_new(object, "rescued_requests", json_integer(replay->nr_rescued));
+	json_object_set_new(object, "out_of_memory", failure_json(&replay->failure));
+	free(text);
+	return object;
+}
+
+static json_t *comparison_json(const struct vt_whatif_device *device)
+{
+	const struct vt_replay *replay = &device->recorded;
+	json_t *object = json_object();
+
+	json_object_set_new(object, "exact", json_boolean(vt_replay_is_exact(replay)));
+	json_object_set_new(object, "blocks", json_integer(replay->nr_blocks));
+	json_object_set_new(object, "blocks_elsewhere", json_integer(replay->nr_blocks_elsewhere));
+	json_object_set_new(object, "segment_events", json_integer(replay->nr_changes));
+	json_object_set_new(object, "segment_events_other", json_integer(replay->nr_changes_other));
+	json_object_set_new(object, "reserved_other", json_integer(replay->nr_reserved_other));
+	json_object_set_new(object, "first_difference",
+			    replay->first_difference ? json_integer(replay->first_difference)
+						     : json_null());
+	json_object_set_new(object, "streams", json_integer(device->nr_streams));
+	json_object_set_new(object, "requests_known", json_integer(device->requests.nr_known));
+	json_object_set_new(object, "requests_likely", json_integer(device->requests.nr_likely));
+	json_object_set_new(object, "requests_bounded", json_integer(device->requests.nr_blocks));
+	return object;
+}
+
+void vt_whatif_print_json(const struct vt_whatif *whatif, FILE *out)
+{
+	json_t *object = json_object(), *array = json_array();
+
+	for (uint32_t i = 0; i < whatif->nr_devices; i++) {
+		const struct vt_whatif_device *device = &whatif->devices[i];
+		json_t *entry = json_object();
+
+		json_object_set_new(entry, "id", json_integer(device->tape.device));
+		json_object_set_new(entry, "recorded",
+				    replay_json(&device->recorded, &device->tape.settings,
+						device->tape.capacity_bytes));
+		json_object_set_new(entry, "comparison", comparison_json(device));
+		json_object_set_new(
+			entry, "predicted",
+			replay_json(&device->predicted, &device->settings, device->capacity_bytes));
+		json_object_set_new(entry, "scaled_bytes", vt_json_integer(device->scaled_bytes));
+		json_array_append_new(array, entry);
+	}
+	json_object_set_new(object, "format", json_integer(1));
+	json_object_set_new(object, "devices", array);
+	vt_json_print(object, out);
+}
+
+static void add_row(struct vt_table *table, const char *name, uint64_t recorded, uint64_t predicted)
+{
+	char a[VT_UNITS_MAX], b[VT_UNITS_MAX], c[VT_UNITS_MAX];
+	const char *cells[] = { name, vt_units_bytes(a, sizeof(a), recorded),
+				vt_units_bytes(b, sizeof(b), predicted),
+				vt_units_bytes_signed(c, sizeof(c),
+						      (int64_t)predicted - (int64_t)recorded) };
+
+	vt_table_add(table, cells);
+}
+
+static void print_verdict(const struct vt_whatif_device *device, FILE *out)
+{
+	const struct vt_replay *replay = &device->predicted;
+	const struct vt_replay_failure *failure = &replay->failure;
+	char bytes[VT_UNITS_MAX], reserved[VT_UNITS_MAX], left[VT_UNITS_MAX];
+
+	if (failure->event) {
+		fprintf(out,
+			"out of memory at event %" PRId64
+			": %s more do not fit beside %s "
+			"reserved\n",
+			failure->event,
+			vt_units_bytes(bytes, sizeof(bytes), failure->request_bytes),
+			vt_units_bytes(reserved, sizeof(reserved), failure->reserved_bytes));
+		return;
+	}
+	if (replay->nr_rescued)
+		fprintf(out,
+			"%u of the requests that failed would be served; what the program "
+			"would do then is not recorded\n",
+			replay->nr_rescued);
+	if (device->capacity_bytes != UINT64_MAX)
+		fprintf(out, "fits with %s to spare\n",
+			vt_units_bytes(left, sizeof(left),
+				       device->capacity_bytes - replay->peak_used_bytes));
+}
+
+static void print_comparison(const struct vt_whatif_device *device, FILE *out)
+{
+	const struct vt_replay *replay = &device->recorded;
+
+	if (vt_replay_is_exact(replay)) {
+		fprintf(out,
+			"as recorded: %u blocks and %u segment events reproduced one for one\n",
+			replay->nr_blocks, replay->nr_changes);
+		return;
+	}
+	fprintf(out,
+		"as recorded: %u of %u blocks and %u of %u segment events differ, first at event "
+		"%" PRId64 ": the prediction is as uncertain\n",
+		replay->nr_blocks_elsewhere, replay->nr_blocks, replay->nr_changes_other,
+		replay->nr_changes, replay->first_difference);
+}
+
+static void print_device(const struct vt_whatif_device *device, FILE *out)
+{
+	static const struct vt_column columns[] = {
+		{ "", 0 }, { "recorded", 1 }, { "predicted", 1 }, { "difference", 1 }
+	};
+	char *recorded = settings_text(&device->tape.settings);
+	char *asked = settings_text(&device->settings);
+	char retries[2][16];
+	const char *cells[] = { "retries", retries[0], retries[1], NULL };
+	struct vt_table table;
+
+	fprintf(out, "WHAT IF  cuda:%d  %s -> %s\n", device->tape.device,
+		recorded[0] ? recorded : "default settings", asked[0] ? asked : "default settings");
+	print_comparison(device, out);
+	fputc('\n', out);
+	vt_table_init(&table, columns, VT_ARRAY_SIZE(columns));
+	add_row(&table, "peak reserved", device->recorded.peak_reserved_bytes,
+		device->predicted.peak_reserved_bytes);
+	add_row(&table, "peak allocated", device->recorded.peak_allocated_bytes,
+		device->predicted.peak_allocated_bytes);
+	add_row(&table, "reserved at the end", device->recorded.end_reserved_bytes,
+		device->predicted.end_reserved_bytes);
+	snprintf(retries[0], sizeof(retries[0]), "%u", device->recorded.nr_retries);
+	snprintf(retries[1], sizeof(retries[1]), "%u", device->predicted.nr_retries);
+	vt_table_add(&table, cells);
+	vt_table_print(&table, out, 2);
+	vt_table_release(&table);
+	fputc('\n', out);
+	print_verdict(device, out);
+	free(recorded);
+	free(asked);
+}
+
+void vt_whatif_print_text(const struct vt_whatif *whatif, FILE *out)
+{
+	for (uint32_t i = 0; i < whatif->nr_devices; i++) {
+		if (i)
+			fputc('\n', out);
+		print_device(&whatif->devices[i], out);
+	}
+}

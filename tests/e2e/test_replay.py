@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: MIT
+"""The allocator replay on the real allocator: recordings reproduced, other settings foretold, and what it cannot do."""
+import json
+
+import pytest
+
+from recording import PYTHON, WORKLOADS, record, record_python, vtrace
+
+MIB = 1 << 20
+WORN = ("fragmentation.py", "--steps", "8")
+
+
+def worn(directory, settings="", profile="h100-80g"):
+    return record_python(directory, *WORN, profile=profile, env={"PYTORCH_CUDA_ALLOC_CONF": settings})
+
+
+def whatif(recording, *options):
+    done = vtrace("whatif", recording.database, "--json", *options)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)["devices"][0]
+
+
+def frag(recording, *options):
+    done = vtrace("frag", recording.database, "--json", *options)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)["devices"][0]
+
+
+def own_peak(recording):
+    """What PyTorch itself printed."""
+    return json.loads(recording.process.stdout.splitlines()[-1])["peak_reserved_bytes"]
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    return worn(tmp_path_factory.mktemp("plain"))
+
+
+@pytest.fixture(scope="module")
+def expandable(tmp_path_factory):
+    return worn(tmp_path_factory.mktemp("expandable"), "expandable_segments:True")
+
+
+@pytest.fixture(scope="module")
+def full(tmp_path_factory):
+    """Seven segments of 500 MiB, each pinned by one block of 30 MiB, then a request of 1 GiB: it fits into no gap."""
+    script = tmp_path_factory.mktemp("full")
+    (script / "gaps.py").write_text(
+        "import torch\n"
+        "def take(mib): return torch.empty(mib << 20, dtype=torch.uint8, device='cuda')\n"
+        "pins, rests = [], []\n"
+        "for _ in range(7):\n"
+        "    take(500)\n"
+        "    pins.append(take(30))\n"
+        "    rests.append(take(470))\n"
+        "rests.clear()\n"
+        "take(1024)\n")
+    return record(script, PYTHON, script / "gaps.py", profile="h100-80g,memory=4200MiB")
+
+
+@pytest.mark.parametrize("name", ["plain", "expandable"])
+def test_a_recording_is_reproduced_one_for_one(name, request):
+    recording = request.getfixturevalue(name)
+    device = whatif(recording)
+    assert device["comparison"]["exact"], device["comparison"]
+    assert device["comparison"]["blocks"] == recording.value("SELECT count(*) FROM allocation WHERE kind = 1")
+    assert device["comparison"]["segment_events"] > 10
+    assert device["recorded"]["peak_reserved_bytes"] == own_peak(recording)
+
+
+def test_two_streams_are_told_apart(plain):
+    assert whatif(plain)["comparison"]["streams"] == 2
+
+
+def test_expandable_segments_are_foretold(plain, expandable):
+    predicted = whatif(plain, "--expandable")["predicted"]
+    assert predicted["out_of_memory"] is None
+    assert abs(predicted["peak_reserved_bytes"] - own_peak(expandable)) <= 0.01 * own_peak(expandable)
+    assert own_peak(expandable) != own_peak(plain)
+
+
+def test_a_collected_run_is_reproduced(tmp_path):
+    recording = worn(tmp_path, "garbage_collection_threshold:0.4,per_process_memory_fraction:0.006")
+    device = whatif(recording)
+    assert device["comparison"]["exact"], device["comparison"]
+    assert recording.value("SELECT count(*) FROM allocation WHERE kind = 2 AND freed_event IS NOT NULL") > 0
+
+
+def test_a_failed_request_is_served_by_expandable_segments(full):
+    assert full.process.returncode == 1
+    device = whatif(full, "--expandable")
+    assert device["comparison"]["exact"], device["comparison"]
+    assert whatif(full)["predicted"]["rescued_requests"] == 0
+    assert device["predicted"]["rescued_requests"] == 1
+    assert device["predicted"]["out_of_memory"] is None
+
+
+def test_a_smaller_device_fails_where_the_run_would(plain):
+    predicted = whatif(plain, "--memory", "700MiB")["predicted"]
+    failure = predicted["out_of_memory"]
+    assert failure["reserved_bytes"] + failure["requested_bytes"] > predicted["capacity_bytes"]
+    assert "out of memory at event" in vtrace("whatif", plain.database, "--memory", "700MiB").stdout
+
+
+def test_frag_accounts_for_every_cached_byte_of_a_failed_request(full):
+    at = frag(full)["at"]
+    assert at["event"] == full.value("SELECT event FROM out_of_memory")
+    assert at["reserved_bytes"] - at["allocated_bytes"] == at["cached_bytes"]
+    assert at["free_segment_bytes"] + at["pinned_bytes"] == at["cached_bytes"]
+    request = at["request"]
+    assert request["request_bytes"] == 1 << 30
+    assert request["serving_bytes"] == 0
+    reasons = ("serving", "too_small", "other_pool", "other_stream", "unsplittable")
+    assert sum(request[f"{reason}_bytes"] for reason in reasons) == at["cached_bytes"]
+    assert request["device_free_bytes"] < 1 << 30
+    assert at["pinned_bytes"] == 7 * 470 * MIB
+    pin, = at["pinned_by"]
+    assert pin["blocks"] == 7 and pin["pinned_bytes"] == at["pinned_bytes"]
+    assert any("gaps.py:6" in frame for frame in pin["python"])
+
+
+def test_the_map_of_frag_is_whole(plain):
+    device = frag(plain)
+    for segment in device["at"]["map"]:
+        assert sum(piece["size_bytes"] for piece in segment["pieces"]) == segment["size_bytes"]
+        blocks = [piece for piece in segment["pieces"] if piece["block"]]
+        assert sum(piece["size_bytes"] for piece in blocks) == segment["allocated_bytes"]
+    assert device["lower_bound_bytes"] <= device["peak_allocated_bytes"] <= device["peak_reserved_bytes"]
+    assert device["peak_reserved_bytes"] == own_peak(plain)
+
+
+def test_without_an_owner_less_is_needed(plain):
+    everything, less = whatif(plain), whatif(plain, "--without", "optimizer")
+    assert 0 < less["scaled_bytes"]
+    assert less["predicted"]["peak_allocated_bytes"] < everything["predicted"]["peak_allocated_bytes"]
+    more = whatif(plain, "--scale", "optimizer=3")
+    assert more["predicted"]["peak_allocated_bytes"] > everything["predicted"]["peak_allocated_bytes"]
+
+
+@pytest.mark.parametrize("command", ["frag", "whatif"])
+def test_what_cannot_be_replayed_says_so(command, tmp_path):
+    recording = record_python(tmp_path, "memory_stats.py", env={"PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"})
+    done = vtrace(command, recording.database)
+    assert done.returncode == 3
+    assert done.stdout == ""
+    assert "cudaMallocAsync" in done.stderr and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["frag", "whatif"])
+def test_a_program_without_pytorch_has_nothing_to_replay(command, tmp_path):
+    recording = record(tmp_path, PYTHON, WORKLOADS / "driver_client.py")
+    done = vtrace(command, recording.database)
+    assert done.returncode == 3
+    assert "no blocks of PyTorch's caching allocator" in done.stderr and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("options", [
+    ("--settings", "nonsense"), ("--max-split", "1"), ("--gc", "2"), ("--scale", "x"), ("--roundup", "3"),
+    ("--memory", "much"), ("--settings", "backend:cudaMallocAsync")])
+def test_wrong_settings_are_wrong_usage(options, plain):
+    done = vtrace("whatif", plain.database, *options)
+    assert done.returncode == 2
+    assert done.stdout == "" and done.stderr
