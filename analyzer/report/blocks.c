@@ -174,16 +174,23 @@ json_t *vt_blocks_json(struct vt_blocks *blocks, uint32_t allocation)
 	return object;
 }
 
-void vt_blocks_print_json(struct vt_blocks *blocks, FILE *out)
+json_t *vt_blocks_moment_json(const struct vt_blocks *blocks)
 {
-	json_t *object = json_object(), *at = json_object(), *array = json_array();
 	int64_t time_ns = vt_timeline_time(&blocks->analysis->timeline, blocks->event);
+	json_t *at = json_object();
 
 	json_object_set_new(at, "event", json_integer(blocks->event));
 	json_object_set_new(at, "time_ns", json_integer(time_ns));
+	return at;
+}
+
+void vt_blocks_print_json(struct vt_blocks *blocks, FILE *out)
+{
+	json_t *object = json_object(), *array = json_array();
+
 	for (uint32_t i = 0; i < blocks->nr; i++)
 		json_array_append_new(array, vt_blocks_json(blocks, blocks->allocations[i]));
-	json_object_set_new(object, "at", at);
+	json_object_set_new(object, "at", vt_blocks_moment_json(blocks));
 	json_object_set_new(object, "blocks", array);
 	vt_json_print(object, out);
 }

@@ -38,6 +38,8 @@ void vt_blocks_release(struct vt_blocks *blocks);
 
 /* One allocation as it stands in the list; the caller gives it back. */
 json_t *vt_blocks_json(struct vt_blocks *blocks, uint32_t allocation);
+/* {"event": ..., "time_ns": ...} */
+json_t *vt_blocks_moment_json(const struct vt_blocks *blocks);
 /* The word for its kind: "block", "segment", ... */
 const char *vt_blocks_kind(const struct vt_allocation *a);
 

@@ -7,6 +7,7 @@ import os
 import pathlib
 import subprocess
 import tempfile
+import time
 from importlib import metadata
 
 from recorded import Recorded, books
@@ -20,6 +21,7 @@ CACHE = pathlib.Path(os.environ.get("VTRACE_CACHE", pathlib.Path.home() / ".cach
 # What is read from the device decides which way some programs go, and depends on what lay at that address before: that
 # is not the same in both runs.  So larger copies leave zeros there; single values still come back.
 ENVIRONMENT = {"VTRACE_SIM_COPY_LIMIT": "64"}
+KEPT_S = 30 * 24 * 3600  # truths of sources that may come back, and of other trees
 LIBRARIES = ("torch", "transformers", "peft", "diffusers", "timm", "accelerate", "torchvision")
 
 
@@ -76,9 +78,10 @@ def observe(entry, path):
             capture_output=True, text=True, timeout=TIMEOUT_S, stdin=subprocess.DEVNULL)
         if done.returncode or not output.exists():
             raise Failed(f"{entry.name}, observed: {done.stderr[-2000:]}")
-        for old in CACHE.glob(f"{entry.name}-*.json"):
-            old.unlink(missing_ok=True)
         output.rename(path)
+    for old in CACHE.glob("*.json"):
+        if time.time() - old.stat().st_mtime > KEPT_S:
+            old.unlink(missing_ok=True)
 
 
 def record(entry, probe, folder):

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/report/groups.h"
+
+#include <string.h>
+
+#include "analyzer/attribution/origins.h"
+#include "analyzer/base/units.h"
+#include "analyzer/base/util.h"
+#include "analyzer/report/json.h"
+#include "analyzer/report/table.h"
+
+#define WORD(name, text) text,
+static const char *const words[VT_NR_GROUPS_BY] = { VT_GROUPS_BY(WORD) };
+
+int vt_groups_parse(const char *word, enum vt_groups_by *by)
+{
+	for (int i = 0; i < VT_NR_GROUPS_BY; i++)
+		if (strcmp(word, words[i]) == 0) {
+			*by = (enum vt_groups_by)i;
+			return 0;
+		}
+	return -1;
+}
+
+static char *name_of(struct vt_blocks *blocks, uint32_t allocation, enum vt_groups_by by)
+{
+	struct vt_analysis *analysis = blocks->analysis;
+	struct vt_verdict verdict;
+	char *path, *folded;
+
+	if (by == VT_GROUPS_BY_OWNER) {
+		verdict = vt_attribution_judge(&analysis->attribution, allocation);
+		return vt_xstrdup(vt_attribution_owner(&analysis->attribution, verdict.owner));
+	}
+	path = vt_origins_module(&analysis->facts, &analysis->model.allocations[allocation]);
+	folded = path ? vt_origins_fold(path) : NULL;
+	free(path);
+	return folded;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	const struct vt_group *x = a, *y = b;
+
+	if (!x->name || !y->name)
+		return !x->name - !y->name;
+	return strcmp(x->name, y->name);
+}
+
+static int compare_bytes(const void *a, const void *b)
+{
+	const struct vt_group *x = a, *y = b;
+
+	if (x->bytes != y->bytes)
+		return x->bytes > y->bytes ? -1 : 1;
+	return compare_names(a, b);
+}
+
+void vt_groups_init(struct vt_groups *groups, struct vt_blocks *blocks, enum vt_groups_by by)
+{
+	uint32_t kept = 0;
+
+	memset(groups, 0, sizeof(*groups));
+	groups->by = by;
+	groups->items = vt_xcalloc((size_t)blocks->nr + 1, sizeof(*groups->items));
+	for (uint32_t i = 0; i < blocks->nr; i++) {
+		const struct vt_allocation *a =
+			&blocks->analysis->model.allocations[blocks->allocations[i]];
+		struct vt_group *group = &groups->items[groups->nr];
+
+		/* Its blocks are in the list, too. */
+		if (a->holds_blocks)
+			continue;
+		group->name = name_of(blocks, blocks->allocations[i], by);
+		group->bytes = a->size_bytes;
+		group->blocks = 1;
+		groups->nr++;
+	}
+	qsort(groups->items, groups->nr, sizeof(*groups->items), compare_names);
+	for (uint32_t i = 0; i < groups->nr; i++) {
+		struct vt_group *last = kept ? &groups->items[kept - 1] : NULL;
+
+		if (!last || compare_names(last, &groups->items[i]) != 0) {
+			groups->items[kept++] = groups->items[i];
+			continue;
+		}
+		last->bytes += groups->items[i].bytes;
+		last->blocks++;
+		free(groups->items[i].name);
+	}
+	groups->nr = kept;
+	qsort(groups->items, groups->nr, sizeof(*groups->items), compare_bytes);
+}
+
+void vt_groups_release(struct vt_groups *groups)
+{
+	for (uint32_t i = 0; i < groups->nr; i++)
+		free(groups->items[i].name);
+	free(groups->items);
+	memset(groups, 0, sizeof(*groups));
+}
+
+void vt_groups_print_text(const struct vt_groups *groups, FILE *out)
+{
+	const struct vt_column columns[] = {
+		{ words[groups->by], 0 }, { "size", 1 }, { "%", 1 }, { "blocks", 1 },
+	};
+	struct vt_table table;
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < groups->nr; i++)
+		sum += groups->items[i].bytes;
+	vt_table_init(&table, columns, VT_ARRAY_SIZE(columns));
+	for (uint32_t i = 0; i < groups->nr; i++) {
+		const struct vt_group *group = &groups->items[i];
+		char size[VT_UNITS_MAX], share[VT_UNITS_MAX], count[VT_UNITS_MAX];
+		const char *name = !group->name ? "(none)" : *group->name ? group->name : "(root)";
+		const char *cells[] = { name, size, share, count };
+
+		vt_units_bytes(size, sizeof(size), group->bytes);
+		snprintf(share, sizeof(share), "%.1f",
+			 100.0 * (double)group->bytes / (double)(sum ? sum : 1));
+		vt_units_count(count, sizeof(count), group->blocks);
+		vt_table_add(&table, cells);
+	}
+	if (groups->nr)
+		vt_table_print(&table, out, 0);
+	vt_table_release(&table);
+}
+
+void vt_groups_print_json(const struct vt_groups *groups, const struct vt_blocks *blocks, FILE *out)
+{
+	json_t *object = json_object(), *array = json_array();
+
+	for (uint32_t i = 0; i < groups->nr; i++) {
+		const struct vt_group *group = &groups->items[i];
+		json_t *item = json_object();
+
+		json_object_set_new(item, words[groups->by], vt_json_text(group->name));
+		json_object_set_new(item, "bytes", vt_json_integer(group->bytes));
+		json_object_set_new(item, "blocks", json_integer(group->blocks));
+		json_array_append_new(array, item);
+	}
+	json_object_set_new(object, "at", vt_blocks_moment_json(blocks));
+	json_object_set_new(object, "by", vt_json_text(words[groups->by]));
+	json_object_set_new(object, "groups", array);
+	vt_json_print(object, out);
+}

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: MIT
+"""Names of the probe in a real training: weights, gradients, optimizer states, in steps it did not look at, too."""
+import json
+
+import pytest
+
+from recording import LIBRARY, PYTHON, WORKLOADS, record, record_python, vtrace
+
+pytestmark = pytest.mark.skipif(b"VTRACE_PROBE" not in LIBRARY.read_bytes(), reason="a recorder without the probe")
+
+NAMED = ("weights", "gradients", "optimizer")
+ROUNDING = 512 + (1 << 20)  # of PyTorch's allocator: to 512 bytes, and what it does not split off
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    recording = record_python(tmp_path_factory.mktemp("gpt"), "train_gpt.py")
+    assert recording.process.returncode == 0, recording.process.stderr
+    return recording
+
+
+@pytest.fixture(scope="module")
+def parameters(tmp_path_factory):
+    """{name: bytes} as PyTorch itself tells them."""
+    code = ("import json, sys; sys.path.insert(0, sys.argv[1]); sys.argv = sys.argv[:1]; import train_gpt as w;"
+            " o = w.parse(); m = w.GPT(w.Config(vocabulary=o.vocabulary, layers=o.layers, width=o.width,"
+            " checkpointing=o.checkpointing));"
+            " print(json.dumps({n: p.numel() * p.element_size() for n, p in m.named_parameters()}))")
+    process = record(tmp_path_factory.mktemp("parameters"), PYTHON, "-c", code, WORKLOADS).process
+    assert process.returncode == 0, process.stderr
+    return json.loads(process.stdout.splitlines()[-1])
+
+
+def named(recorded, when):
+    blocks = recorded.blocks(when)["blocks"]
+    return [b for b in blocks if b["owner"].split("/")[0] in NAMED and not b["owner"].startswith("weights/cast")]
+
+
+def test_every_weight_gradient_and_state_has_its_name(recorded, parameters):
+    blocks = named(recorded, "peak")
+    assert blocks
+    for block in blocks:
+        kind, _, name = block["owner"].partition("/")
+        if kind == "optimizer":
+            name, _, key = name.rpartition(".")
+            assert key in ("exp_avg", "exp_avg_sq", "step"), block["owner"]
+        assert name in parameters, block["owner"]
+        assert block["provenance"] == "names"
+        assert block["module"] == name.rpartition(".")[0]
+        if block["owner"].rpartition(".")[2] != "step":
+            assert 0 <= block["size_bytes"] - parameters[name] <= ROUNDING, block["owner"]
+
+
+def test_gradients_of_a_step_without_a_look_are_named_too(recorded, parameters):
+    gradients = [b for b in named(recorded, "peak") if b["owner"].startswith("gradients/")]
+    assert {b["owner"].partition("/")[2] for b in gradients} == set(parameters)
+    explained = [json.loads(vtrace("explain", recorded.database, b["id"], "--json").stdout) for b in gradients]
+    assert any(e["facts"].get("gradient_of") == "parameter" and not e["names"] for e in explained)
+
+
+def test_each_layer_counts_to_its_row(recorded):
+    groups = vtrace("blocks", recorded.database, "--by", "module").stdout
+    assert "blocks.*.mlp" in groups
+    assert "blocks.0" not in groups
