@@ -8,7 +8,7 @@
 
 #include "analyzer/base/diag.h"
 
-#define MAX_OPTIONS 48
+#define MAX_OPTIONS 80
 #define HELP_ID     1000
 
 static void print_usage(FILE *out, const struct vt_options_spec *spec)

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyzer/base/options.h"
+#include "analyzer/base/units.h"
+#include "analyzer/commands/cmd.h"
+#include "analyzer/planner/planner.h"
+#include "analyzer/planner/sheet.h"
+#include "analyzer/planner/source.h"
+
+/* The settings have the numbers from SETTING on, in their own order. */
+enum { OPTION_TRAIN = 256, OPTION_INFER, OPTION_GPU, OPTION_VRAM, OPTION_PARAMS, OPTION_WHAT_IF,
+       OPTION_LIST, SETTING = 512 };
+
+#define HELP_NUMBER(help, limits) help
+#define HELP_BYTES(help, limits)  help
+#define HELP_WORD(help, limits)   help ": " limits
+#define SETTING_OPTION(id, name, kind, standard, limits, argument, changes, help)                  \
+	{ SETTING + VT_SET_##id, name, argument, HELP_##kind(help, limits) },
+static const struct vt_option options[] = {
+	{ OPTION_TRAIN, "train", NULL, "a step of training" },
+	{ OPTION_INFER, "infer", NULL, "a forward, or generation (default)" },
+	{ OPTION_GPU, "gpu", "NAME", "fit it on this card (default: on all that are known)" },
+	{ OPTION_VRAM, "vram", "SIZE", "fit it on a device of that size (24GiB or 24GB)" },
+	{ OPTION_PARAMS, "params", "N", "no MODEL: that many parameters (7B)" },
+	{ OPTION_WHAT_IF, "what-if", "NAME=V,V,...", "the peak for every value of that option" },
+	{ OPTION_LIST, "list", NULL, "print the presets and the cards" },
+	{ 'j', "json", NULL, "print JSON" },
+	VT_SETTINGS(SETTING_OPTION)
+	{ 0 },
+};
+#undef SETTING_OPTION
+
+static const struct vt_options_spec spec = {
+	.command = "estimate",
+	.synopsis = "[OPTION...] MODEL | --params N",
+	.summary = "Says what a run will need before there is one. MODEL is a config.json, a\n"
+		   "safetensors or GGUF file, a preset (--list), or a sheet of formulas (.ini).",
+	.options = options,
+};
+
+struct arguments {
+	struct vt_plan_settings settings;
+	struct vt_gpu gpu;
+	const char *params;
+	const char *what_if; /* NULL: one plan */
+	int has_gpu, is_json, is_list;
+};
+
+static int take_mode(struct arguments *arguments, int mode, struct vt_diag *diag)
+{
+	if (arguments->settings.is_given[VT_SET_MODE] &&
+	    arguments->settings.value[VT_SET_MODE] != mode)
+		vt_diag_set(diag, VT_EXIT_USAGE, "--train and --infer exclude each other");
+	arguments->settings.is_given[VT_SET_MODE] = 1;
+	arguments->settings.value[VT_SET_MODE] = mode;
+	return diag->exit_code ? -1 : 0;
+}
+
+static int take_gpu(struct arguments *arguments, const char *name, struct vt_diag *diag)
+{
+	arguments->has_gpu = 1;
+	if (!vt_gpus_find(name, &arguments->gpu))
+		return 0;
+	vt_diag_set(diag, VT_EXIT_USAGE, "--gpu %.40s: no such card; --list shows those", name);
+	return -1;
+}
+
+static int take_vram(struct arguments *arguments, const char *text, struct vt_diag *diag)
+{
+	uint64_t bytes;
+
+	arguments->has_gpu = 1;
+	if (vt_units_parse_bytes(text, &bytes) || !bytes) {
+		vt_diag_set(diag, VT_EXIT_USAGE, "--vram %.40s: a size such as 24GiB", text);
+		return -1;
+	}
+	vt_gpus_plain(&arguments->gpu, bytes);
+	return 0;
+}
+
+/* 0, or -1 with `diag` filled. */
+static int take(struct arguments *arguments, int id, struct vt_diag *diag)
+{
+	switch (id) {
+	case OPTION_TRAIN:
+		return take_mode(arguments, VT_MODE_TRAIN, diag);
+	case OPTION_INFER:
+		return take_mode(arguments, VT_MODE_INFER, diag);
+	case OPTION_GPU:
+		return take_gpu(arguments, optarg, diag);
+	case OPTION_VRAM:
+		return take_vram(arguments, optarg, diag);
+	case OPTION_PARAMS:
+		arguments->params = optarg;
+		return 0;
+	case OPTION_WHAT_IF:
+		arguments->what_if = optarg;
+		return 0;
+	case OPTION_LIST:
+		arguments->is_list = 1;
+		return 0;
+	case 'j':
+		arguments->is_json = 1;
+		return 0;
+	default:
+		return vt_plan_settings_set(&arguments->settings, (enum vt_setting)(id - SETTING),
+				       optarg, diag);
+	}
+}
+
+static int print_list(void)
+{
+	char *presets = vt_source_presets(), b[VT_UNITS_MAX];
+	struct vt_gpu gpu;
+
+	printf("presets:\n");
+	for (const char *at = presets; *at; at += strspn(at, " ")) {
+		printf("  %.*s\n", (int)strcspn(at, " "), at);
+		at += strcspn(at, " ");
+	}
+	printf("cards:\n");
+	for (size_t i = 0; !vt_gpus_at(i, &gpu); i++)
+		printf("  %-14s %s usable\n", gpu.name,
+		       vt_units_bytes(b, sizeof(b), gpu.usable_bytes));
+	free(presets);
+	return VT_EXIT_OK;
+}
+
+static void estimate(const struct arguments *arguments, const char *name, struct vt_diag *diag)
+{
+	struct vt_architecture model = { 0 };
+	struct vt_sweep sweep;
+	struct vt_planner_request request = {
+		.model = &model,
+		.settings = arguments->settings,
+		.gpu = arguments->has_gpu ? &arguments->gpu : NULL,
+		.sweep = arguments->what_if ? &sweep : NULL,
+	};
+	int rc;
+
+	if (arguments->what_if && vt_sweep_parse(&sweep, arguments->what_if, diag))
+		return;
+	if (!arguments->what_if && vt_plan_settings_check(&arguments->settings, diag))
+		return;
+	if (arguments->params)
+		rc = vt_source_nominal(&model, arguments->params, diag);
+	else
+		rc = vt_source_open(&model, name, diag);
+	if (!rc && arguments->is_json)
+		vt_planner_json_print(&request, stdout, diag);
+	else if (!rc)
+		vt_planner_text_print(&request, stdout, diag);
+	vt_architecture_release(&model);
+}
+
+int vt_cmd_estimate(int argc, char **argv)
+{
+	struct arguments arguments = { 0 };
+	struct vt_diag diag = { 0 };
+	int id, wanted;
+
+	vt_plan_settings_init(&arguments.settings);
+	while ((id = vt_options_next(&spec, argc, argv)) > 0)
+		if (take(&arguments, id, &diag))
+			return vt_options_wrong(&spec, "%s", diag.text);
+	if (id < 0)
+		return vt_options_exit_code(id);
+	if (arguments.is_list)
+		return print_list();
+	wanted = arguments.params ? 0 : 1;
+	if (argc - optind != wanted)
+		return vt_options_wrong(&spec, wanted ? "one MODEL" : "--params and no MODEL");
+	if (wanted && vt_sheet_is(argv[optind]))
+		vt_sheet_print(argv[optind], arguments.what_if, arguments.is_json, stdout, &diag);
+	else
+		estimate(&arguments, argv[optind], &diag);
+	if (!diag.exit_code)
+		return VT_EXIT_OK;
+	return diag.exit_code == VT_EXIT_USAGE ? vt_options_wrong(&spec, "%s", diag.text) :
+						 vt_diag_print(&diag);
+}

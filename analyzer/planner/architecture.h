@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_ARCHITECTURE_H
+#define VT_ANALYZER_ARCHITECTURE_H
+
+/*
+ * A model as the planner sees it: the sizes of its stacks of layers, and the shape of every
+ * parameter.  Nothing here knows where they came from (config.c, tensor_file.c).
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analyzer/base/util.h"
+
+/* X(NAME, text): what a parameter is, which decides how it is quantised, cut and adapted. */
+#define VT_TENSOR_ROLES(X)                                                                         \
+	X(EMBEDDING, "embedding")                                                                  \
+	X(HEAD, "head")                                                                            \
+	X(LINEAR, "linear")                                                                        \
+	X(EXPERT, "expert")                                                                        \
+	X(NORM, "norm")                                                                            \
+	X(BIAS, "bias")                                                                            \
+	X(OTHER, "other")
+
+enum vt_tensor_role {
+#define VT_TENSOR_ROLE_ID(name, text) VT_ROLE_##name,
+	VT_TENSOR_ROLES(VT_TENSOR_ROLE_ID)
+#undef VT_TENSOR_ROLE_ID
+	VT_NR_ROLES
+};
+
+enum vt_part {
+	VT_PART_TEXT,
+	VT_PART_ENCODER, /* of an encoder-decoder */
+	VT_PART_VISION,
+	VT_PART_PROJECTOR,
+	VT_NR_PARTS
+};
+
+/* `count` equal parameters of rows x columns; rows = outputs of a linear layer. */
+struct vt_plan_tensor {
+	char name[64]; /* "layers.*.mlp.up_proj.weight" */
+	enum vt_tensor_role role;
+	enum vt_part part;
+	int is_in_layer; /* of a layer: cut by pipeline parallelism */
+	uint64_t rows, columns, count;
+	double bits; /* per element as stored in a file; 0: as the run's type says */
+	int is_shuffled; /* its inputs are as many patches as pixel shuffle makes one */
+};
+
+enum vt_norm_kind { VT_NORM_RMS, VT_NORM_RMS_FP32, VT_NORM_LAYER };
+enum vt_mlp_kind { VT_MLP_GATED, VT_MLP_PLAIN };
+
+/* A stack of equal transformer layers; all zero where the model has none. */
+struct vt_stack {
+	uint64_t hidden, layers, heads, kv_heads, head_dim, ffn;
+	uint64_t value_dim; /* per head; head_dim but for latent attention */
+	uint64_t vocabulary;
+	uint64_t positions;     /* learned, 0 = rotary or none */
+	uint64_t norms;         /* per layer, of width hidden */
+	uint64_t full_layers;   /* attention over everything; the rest sees `window` tokens */
+	uint64_t window;        /* 0 = no layer has one */
+	uint64_t kv_rank, rope_dim; /* latent attention: what a latent cache holds per token */
+	uint64_t experts, experts_per_token, expert_ffn, shared_ffn, dense_layers;
+	uint64_t state_bytes; /* fp32 recurrent state per sequence, all layers */
+	uint64_t inner;       /* state-space layers: expanded width */
+	uint64_t tokens;      /* fixed length (vision: patches, with the class token) */
+	uint64_t max_tokens;  /* max_position_embeddings, 0 = not said */
+	enum vt_norm_kind norm;
+	enum vt_mlp_kind mlp;
+	int has_qk_norm;
+	int has_stepwise_gelu;  /* computed in six operations that keep what they need */
+	int has_fused_qkv;      /* queries, keys and values are parts of one tensor */
+	int has_partial_rotary; /* only a part of each head is rotated, and joined to the rest */
+	int has_shared_norm_input; /* attention and mlp stand side by side, each behind a norm */
+	int has_dropout;        /* behind attention and mlp, in training */
+	int has_attention;      /* 0: state-space layers */
+	int has_soft_cap;       /* of logits (Gemma 2) */
+};
+
+struct vt_architecture {
+	char *name;       /* as the user named it */
+	char *family;     /* "llama" */
+	char *note;       /* what had to be assumed, NULL if nothing */
+	char dtype[16];   /* of the stored weights, "" if not said */
+	struct vt_stack stacks[VT_NR_PARTS];
+	struct vt_plan_tensor *tensors;
+	size_t nr_tensors;
+	size_t capacity;
+	int is_tied;      /* the head is the embedding */
+	int is_nominal;   /* only a number of parameters is known */
+	int is_too_large; /* more parameters than can be counted exactly */
+	uint64_t image_tokens; /* per image, in the text's sequence */
+	uint64_t patch_side;   /* patches along one side of an image */
+};
+
+void vt_architecture_release(struct vt_architecture *model);
+
+struct vt_tensor_spec {
+	enum vt_part part;
+	enum vt_tensor_role role;
+	uint64_t rows, columns, count;
+	int is_in_layer;
+};
+
+/* Adds unless it has no elements. */
+void vt_architecture_add(struct vt_architecture *model, const char *name,
+			 const struct vt_tensor_spec *spec);
+
+/* Elements of all parameters that `is_wanted` (NULL: all) says yes to; exact. */
+typedef int (*vt_tensor_fn)(const struct vt_plan_tensor *tensor, const void *context);
+uint64_t vt_architecture_count(const struct vt_architecture *model, vt_tensor_fn is_wanted,
+			       const void *context);
+
+uint64_t vt_tensor_elements(const struct vt_plan_tensor *tensor);
+
+#endif

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/planner/config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "analyzer/planner/config_values.h"
+#include "analyzer/planner/families.h"
+#include "analyzer/planner/tensors.h"
+
+static int is_family(const struct vt_config_values *v, const char *key, const char *word)
+{
+	return vt_families_has(v->family, key, word);
+}
+
+/* How many layers see everything, when `period` - 1 of every `period` see a window only. */
+static uint64_t full_of_pattern(uint64_t layers, uint64_t period)
+{
+	return period ? layers / period : layers;
+}
+
+static uint64_t full_of_list(const json_t *types)
+{
+	uint64_t full = 0;
+	const json_t *type;
+	size_t i;
+
+	json_array_foreach(types, i, type)
+	{
+		const char *text = json_string_value(type);
+
+		full += text && !strcmp(text, "full_attention");
+	}
+	return full;
+}
+
+static void read_window(const struct vt_config_values *v, struct vt_stack *s)
+{
+	const json_t *types = json_object_get(v->object, "layer_types");
+	uint64_t window = vt_config_key(v, "sliding_window", 0);
+	char rule[32];
+	unsigned period = 0;
+
+	s->full_layers = s->layers;
+	vt_families_get(v->family, "window", rule, sizeof(rule));
+	if (!window || !strcmp(rule, "none"))
+		return;
+	if (!strcmp(rule, "flag") && !vt_config_flag(v, "use_sliding_window", 0))
+		return;
+	s->window = window;
+	s->full_layers = 0;
+	if (json_is_array(types))
+		s->full_layers = full_of_list(types);
+	else if (sscanf(rule, "pattern:%u", &period) == 1)
+		s->full_layers = full_of_pattern(
+			s->layers, vt_config_key(v, "sliding_window_pattern", period));
+	else if (!strcmp(rule, "flag"))
+		s->full_layers = vt_config_key(v, "max_window_layers", 0);
+	if (s->full_layers > s->layers)
+		s->full_layers = s->layers;
+}
+
+static void read_experts(const struct vt_config_values *v, struct vt_stack *s,
+			 struct vt_tensor_style *style)
+{
+	s->experts = vt_config_size(v, "experts", 0);
+	if (!s->experts)
+		return;
+	s->experts_per_token = vt_config_size(v, "experts_per_token", 1);
+	s->expert_ffn = vt_config_size(v, "expert_ffn", s->ffn);
+	s->dense_layers = vt_config_size(v, "dense_layers", 0);
+	s->shared_ffn = vt_config_size(v, "shared_ffn", 0);
+	style->has_shared_gate = s->shared_ffn > 0;
+	if (!s->shared_ffn)
+		s->shared_ffn = vt_config_size(v, "shared_experts", 0) * s->expert_ffn;
+	if (s->experts_per_token > s->experts || s->dense_layers > s->layers)
+		vt_diag_set(v->diag, VT_EXIT_UNREADABLE,
+			    "%s: more experts per token than experts, or more dense layers than "
+			    "layers", v->where);
+}
+
+static void read_latent_attention(const struct vt_config_values *v, struct vt_stack *s,
+				  struct vt_tensor_style *style)
+{
+	s->kv_rank = vt_config_key(v, "kv_lora_rank", 0);
+	if (!s->kv_rank)
+		return;
+	s->rope_dim = vt_config_key(v, "qk_rope_head_dim", 0);
+	style->nope_dim = vt_config_key(v, "qk_nope_head_dim", 0);
+	style->query_rank = vt_config_key(v, "q_lora_rank", 0);
+	s->head_dim = s->rope_dim + style->nope_dim;
+	s->value_dim = vt_config_key(v, "v_head_dim", s->head_dim);
+	s->kv_heads = s->heads;
+}
+
+static void read_biases(const struct vt_config_values *v, struct vt_tensor_style *style)
+{
+#define BIAS_LETTER(name, letter) letter,
+	static const char letters[] = { VT_BIASES(BIAS_LETTER) };
+#undef BIAS_LETTER
+	for (int i = 0; i < VT_NR_BIASES; i++) {
+		const char always[] = { letters[i], '\0' }, asked[] = { letters[i], '?', '\0' };
+		const char *key = i == VT_BIAS_MLP ? "mlp_bias" : "attention_bias";
+
+		style->has_bias[i] = is_family(v, "biases", always) ||
+				     (is_family(v, "biases", asked) && vt_config_flag(v, key, 0));
+	}
+}
+
+static int is_part(const struct vt_config_values *v, const char *key)
+{
+	double value = json_number_value(json_object_get(v->object, key));
+
+	return value > 0 && value < 1;
+}
+
+/* The first key that is there decides. */
+static int has_dropout(const struct vt_config_values *v)
+{
+	static const char *const keys[] = { "resid_pdrop", "hidden_dropout_prob", "dropout_rate",
+					    "hidden_dropout", "resid_dropout" };
+
+	for (size_t i = 0; i < VT_ARRAY_SIZE(keys); i++) {
+		const json_t *value = json_object_get(v->object, keys[i]);
+
+		if (json_is_number(value))
+			return json_number_value(value) > 0;
+	}
+	return is_family(v, "dropout", "yes");
+}
+
+static void read_style(const struct vt_config_values *v, struct vt_stack *s,
+		       struct vt_tensor_style *style)
+{
+	const char *activation = vt_config_text(v, "hidden_act");
+
+	if (!activation)
+		activation = vt_config_text(v, "activation_function");
+	s->norm = is_family(v, "norm", "layer")	   ? VT_NORM_LAYER :
+		  is_family(v, "norm", "rms-fp32") ? VT_NORM_RMS_FP32 :
+						     VT_NORM_RMS;
+	s->mlp = is_family(v, "mlp", "plain") ? VT_MLP_PLAIN : VT_MLP_GATED;
+	s->has_stepwise_gelu = activation ? !strcmp(activation, "gelu_new") :
+					    is_family(v, "activation", "gelu_new");
+	s->has_fused_qkv = is_family(v, "qkv", "fused");
+	s->has_partial_rotary = is_part(v, "partial_rotary_factor") || is_part(v, "rotary_pct");
+	s->has_shared_norm_input = is_family(v, "parallel", "yes") &&
+				   vt_config_flag(v, "use_parallel_residual", 1);
+	s->has_dropout = has_dropout(v);
+	s->has_qk_norm = !is_family(v, "qk_norm", "none");
+	style->has_full_qk_norm = is_family(v, "qk_norm", "full");
+	read_biases(v, style);
+}
+
+static uint64_t divided(const struct vt_config_values *v, uint64_t whole, uint64_t parts)
+{
+	if (!parts || whole % parts)
+		vt_diag_set(v->diag, VT_EXIT_UNREADABLE,
+			    "%s: a width of %llu does not divide into %llu heads", v->where,
+			    (unsigned long long)whole, (unsigned long long)parts);
+	return parts ? whole / parts : 0;
+}
+
+/* What every stack of attention layers has. */
+static void read_stack(const struct vt_config_values *v, struct vt_stack *s,
+		       struct vt_tensor_style *style)
+{
+	char norms[8];
+
+	s->has_attention = 1;
+	s->hidden = vt_config_required(v, "hidden");
+	s->layers = vt_config_required(v, "layers");
+	s->heads = vt_config_required(v, "heads");
+	s->kv_heads = vt_config_size(v, "kv_heads", s->heads);
+	s->ffn = vt_config_size(v, "ffn", 4 * s->hidden);
+	s->head_dim = vt_config_size(v, "head_dim", 0);
+	if (!s->head_dim && !vt_config_key(v, "kv_lora_rank", 0))
+		s->head_dim = divided(v, s->hidden, s->heads);
+	s->value_dim = s->head_dim;
+	s->norms = strtoul(vt_families_get(v->family, "norms", norms, sizeof(norms)), NULL, 10);
+	s->max_tokens = vt_config_size(v, "max_tokens", 0);
+	read_style(v, s, style);
+	read_latent_attention(v, s, style);
+	read_window(v, s);
+	if (s->kv_heads > s->heads || (s->kv_heads && s->heads % s->kv_heads))
+		vt_diag_set(v->diag, VT_EXIT_UNREADABLE,
+			    "%s: %llu key and value heads do not divide %llu heads", v->where,
+			    (unsigned long long)s->kv_heads, (unsigned long long)s->heads);
+}
+
+static void read_decoder(struct vt_architecture *model, const struct vt_config_values *v)
+{
+	struct vt_stack *s = &model->stacks[VT_PART_TEXT];
+	struct vt_tensor_style style = { 0 };
+
+	read_stack(v, s, &style);
+	s->vocabulary = vt_config_required(v, "vocabulary");
+	s->positions = vt_config_size(v, "positions", 0);
+	s->has_soft_cap = json_is_number(json_object_get(v->object, "final_logit_softcapping"));
+	read_experts(v, s, &style);
+	style.has_pooler = is_family(v, "layout", "encoder");
+	if (style.has_pooler)
+		vt_tensors_encoder(model, &style);
+	else
+		vt_tensors_decoder(model, &style);
+}
+
+static void read_encoder_decoder(struct vt_architecture *model, const struct vt_config_values *v)
+{
+	struct vt_stack *s = &model->stacks[VT_PART_TEXT];
+	struct vt_stack *encoder = &model->stacks[VT_PART_ENCODER];
+	struct vt_tensor_style style = { 0 };
+	const char *mlp = vt_config_text(v, "feed_forward_proj");
+
+	read_stack(v, encoder, &style);
+	if (mlp && !strncmp(mlp, "gated", 5))
+		encoder->mlp = VT_MLP_GATED;
+	style.relative_buckets = vt_config_key(v, "relative_attention_num_buckets", 32);
+	*s = *encoder;
+	s->vocabulary = vt_config_required(v, "vocabulary");
+	s->layers = s->full_layers = vt_config_size(v, "decoder_layers", encoder->layers);
+	s->norms = encoder->norms + 1; /* one before the attention to the encoder */
+	vt_tensors_encoder_decoder(model, &style);
+}
+
+static void read_state_space(struct vt_architecture *model, const struct vt_config_values *v)
+{
+	struct vt_stack *s = &model->stacks[VT_PART_TEXT];
+	struct vt_tensor_style style = { 0 };
+
+	s->hidden = vt_config_required(v, "hidden");
+	s->layers = vt_config_required(v, "layers");
+	s->vocabulary = vt_config_required(v, "vocabulary");
+	s->inner = vt_config_key(v, "intermediate_size",
+				 s->hidden * vt_config_key(v, "expand", 2));
+	s->norms = 1;
+	style.state = vt_config_key(v, "state_size", 16);
+	style.kernel = vt_config_key(v, "conv_kernel", 4);
+	style.rank = vt_config_key(v, "time_step_rank", (s->hidden + 15) / 16);
+	s->state_bytes = 4 * s->layers * s->inner * (style.state + style.kernel);
+	vt_tensors_state_space(model, &style);
+}
+
+static void read_vision(struct vt_architecture *model, const struct vt_config_values *v)
+{
+	struct vt_stack *s = &model->stacks[VT_PART_VISION];
+	int is_siglip = !strncmp(v->family, "siglip", 6), is_clip = !strncmp(v->family, "clip", 4);
+	struct vt_tensor_style style = {
+		.has_class_token = !is_siglip,
+		.has_patch_bias = !is_clip,
+		.has_pre_norm = is_clip,
+		.has_pooler = !is_siglip && !is_clip,
+	};
+
+	read_stack(v, s, &style);
+	style.has_attention_head = is_siglip && vt_config_flag(v, "vision_use_head", 1);
+	style.channels = vt_config_key(v, "num_channels", 3);
+	style.patch = vt_config_key(v, "patch_size", 0);
+	model->patch_side = style.patch ? vt_config_key(v, "image_size", 0) / style.patch : 0;
+	if (!model->patch_side || model->patch_side > 100000 || style.channels > 10000)
+		vt_diag_set(v->diag, VT_EXIT_UNREADABLE,
+			    "%s: image_size and patch_size give no sensible number of patches",
+			    v->where);
+	else
+		s->tokens = model->patch_side * model->patch_side + (style.has_class_token ? 1 : 0);
+	vt_tensors_vision(model, &style);
+}
+
+static void read_object(struct vt_architecture *model, const json_t *object, const char *where,
+			struct vt_diag *diag);
+
+/* Between an image's patches and the text: one linear layer, or two with a bias each. */
+static void add_projector(struct vt_architecture *model, int has_two)
+{
+	uint64_t in = model->stacks[VT_PART_VISION].hidden;
+	uint64_t out = model->stacks[VT_PART_TEXT].hidden;
+	struct vt_tensor_spec spec = { VT_PART_PROJECTOR, VT_ROLE_LINEAR, out, in, 1, 0 };
+
+	vt_architecture_add(model, "projector.linear_1", &spec);
+	if (model->nr_tensors)
+		model->tensors[model->nr_tensors - 1].is_shuffled = 1;
+	if (!has_two)
+		return;
+	spec.columns = out;
+	vt_architecture_add(model, "projector.linear_2", &spec);
+	spec = (struct vt_tensor_spec){ VT_PART_PROJECTOR, VT_ROLE_BIAS, out, 1, 2, 0 };
+	vt_architecture_add(model, "projector.bias", &spec);
+}
+
+static void read_parts(struct vt_architecture *model, const struct vt_config_values *v)
+{
+	const json_t *text = json_object_get(v->object, "text_config");
+	const json_t *vision = json_object_get(v->object, "vision_config");
+
+	if (!json_is_object(text)) {
+		vt_diag_set(v->diag, VT_EXIT_UNREADABLE, "%s: text_config: missing", v->where);
+		return;
+	}
+	read_object(model, text, v->where, v->diag);
+	if (!json_is_object(vision))
+		return;
+	read_object(model, vision, v->where, v->diag);
+	model->image_tokens = model->patch_side * model->patch_side;
+	add_projector(model, is_family(v, "projector", "mlp"));
+}
+
+static const char *known_family(struct vt_architecture *model, const json_t *object)
+{
+	const char *family = json_string_value(json_object_get(object, "model_type"));
+
+	if (family && vt_families_is_known(family))
+		return family;
+	free(model->note);
+	model->note = vt_xasprintf("model_type %.40s is not known: read as a decoder like Llama",
+				   family ? family : "(missing)");
+	return VT_FAMILY_FALLBACK;
+}
+
+static void read_object(struct vt_architecture *model, const json_t *object, const char *where,
+			struct vt_diag *diag)
+{
+	struct vt_config_values v = { object, known_family(model, object), where, diag };
+
+	/* One level of parts: a part that has parts again is read as a decoder. */
+	if (is_family(&v, "layout", "text+vision")) {
+		if (model->family)
+			v.family = VT_FAMILY_FALLBACK;
+		free(model->family);
+		model->family = vt_xstrdup(v.family);
+		if (strcmp(v.family, VT_FAMILY_FALLBACK)) {
+			read_parts(model, &v);
+			return;
+		}
+	}
+	if (!model->family)
+		model->family = vt_xstrdup(v.family);
+	if (!is_family(&v, "layout", "vision"))
+		model->is_tied =
+			vt_config_flag(&v, "tie_word_embeddings", is_family(&v, "tied", "yes"));
+	if (is_family(&v, "layout", "vision"))
+		read_vision(model, &v);
+	else if (is_family(&v, "layout", "encoder-decoder"))
+		read_encoder_decoder(model, &v);
+	else if (is_family(&v, "layout", "state-space"))
+		read_state_space(model, &v);
+	else
+		read_decoder(model, &v);
+}
+
+int vt_config_from_json(struct vt_architecture *model, const json_t *config, const char *where,
+			struct vt_diag *diag)
+{
+	const char *dtype;
+
+	if (!json_is_object(config)) {
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: no JSON object", where);
+		return -1;
+	}
+	read_object(model, config, where, diag);
+	if (model->is_too_large)
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: more than 2^53 parameters", where);
+	dtype = json_string_value(json_object_get(config, "dtype"));
+	if (!dtype)
+		dtype = json_string_value(json_object_get(config, "torch_dtype"));
+	snprintf(model->dtype, sizeof(model->dtype), "%s", dtype ? dtype : "");
+	return diag->exit_code ? -1 : 0;
+}
+
+int vt_config_read(struct vt_architecture *model, const char *text, size_t len, const char *where,
+		   struct vt_diag *diag)
+{
+	json_error_t error;
+	json_t *config = json_loadb(text, len, JSON_REJECT_DUPLICATES, &error);
+	int rc;
+
+	if (!config) {
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: no JSON: line %d: %.120s", where,
+			    error.line, error.text);
+		return -1;
+	}
+	rc = vt_config_from_json(model, config, where, diag);
+	json_decref(config);
+	return rc;
+}

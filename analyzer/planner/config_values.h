@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_CONFIG_VALUES_H
+#define VT_ANALYZER_CONFIG_VALUES_H
+
+/*
+ * Values of a config.json under the names that its family gives them (families.ini).
+ */
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "analyzer/base/diag.h"
+
+/* No width, number of layers or vocabulary of any model is near; products of two are exact. */
+#define VT_CONFIG_MAX_SIZE 100000000
+
+struct vt_config_values {
+	const json_t *object;
+	const char *family;
+	const char *where;    /* for messages */
+	struct vt_diag *diag; /* the first thing that was wrong; exit_code 0 while all is well */
+};
+
+/*
+ * The whole number that the family calls `name` ("hidden"), `fallback` where the configuration does
+ * not say (or says null); 0 after an error.
+ */
+uint64_t vt_config_size(const struct vt_config_values *values, const char *name, uint64_t fallback);
+/* The same where there must be one that is at least 1. */
+uint64_t vt_config_required(const struct vt_config_values *values, const char *name);
+
+/* By the key itself. */
+uint64_t vt_config_key(const struct vt_config_values *values, const char *key, uint64_t fallback);
+/* `fallback` where it is missing or null; an error where it is neither true nor false. */
+int vt_config_flag(const struct vt_config_values *values, const char *key, int fallback);
+/* NULL where it is missing or no text. */
+const char *vt_config_text(const struct vt_config_values *values, const char *key);
+
+#endif

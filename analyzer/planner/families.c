@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/planner/families.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "analyzer/base/embedded.h"
+#include "common/ini.h"
+
+static int is_text(const char *text, size_t len, const char *wanted)
+{
+	return strlen(wanted) == len && !memcmp(text, wanted, len);
+}
+
+int vt_families_is_known(const char *family)
+{
+	char heading[96];
+	int len = snprintf(heading, sizeof(heading), "\n[%s]\n", family);
+
+	/* A section may be empty, and the reader of entries then never shows it. */
+	return len > 0 && (size_t)len < sizeof(heading) && strcmp(family, VT_FAMILY_FALLBACK) &&
+	       strstr(vt_embedded_families, heading);
+}
+
+static int find(const char *section, const char *key, char *buf, size_t size)
+{
+	struct vt_ini_entry entry;
+	struct vt_ini ini;
+
+	vt_ini_init(&ini, vt_embedded_families, strlen(vt_embedded_families));
+	while (vt_ini_next(&ini, &entry) > 0) {
+		if (!is_text(entry.section, entry.section_len, section) ||
+		    !is_text(entry.key, entry.key_len, key))
+			continue;
+		snprintf(buf, size, "%.*s", (int)entry.value_len, entry.value);
+		return 1;
+	}
+	return 0;
+}
+
+const char *vt_families_get(const char *family, const char *key, char *buf, size_t size)
+{
+	buf[0] = '\0';
+	if (!find(family, key, buf, size))
+		find(VT_FAMILY_FALLBACK, key, buf, size);
+	return buf;
+}
+
+int vt_families_has(const char *family, const char *key, const char *word)
+{
+	char value[256], *save, *found;
+
+	vt_families_get(family, key, value, sizeof(value));
+	for (found = strtok_r(value, " ", &save); found; found = strtok_r(NULL, " ", &save))
+		if (!strcmp(found, word))
+			return 1;
+	return 0;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_GPUS_H
+#define VT_ANALYZER_GPUS_H
+
+/*
+ * Cards: the profiles of the simulator and, beyond them, gpus.ini.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct vt_gpu {
+	char name[32];
+	uint64_t usable_bytes;  /* what contexts and allocations can take together */
+	uint64_t vendor_bytes;  /* as sold: 80 GB; 0 if the name does not say */
+	uint64_t context_bytes; /* 0: not known */
+	uint64_t cublas_bytes;  /* of one handle and stream in PyTorch */
+	unsigned capability;    /* 90 = 9.0, 0: not known */
+};
+
+/* 0 with *gpu filled, or -1 where there is none of that name. */
+int vt_gpus_find(const char *name, struct vt_gpu *gpu);
+/* The `place`-th card, from the smallest on: 0 with *gpu filled, or -1 behind the last one. */
+int vt_gpus_at(size_t place, struct vt_gpu *gpu);
+
+/* A card of that many bytes, of which nothing else is known. */
+void vt_gpus_plain(struct vt_gpu *gpu, uint64_t bytes);
+
+#endif

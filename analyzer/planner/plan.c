@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/planner/plan.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define STAGE_NAME(name, text) text,
+static const char *const stage_names[] = { VT_PLAN_STAGES(STAGE_NAME) };
+#undef STAGE_NAME
+
+const char *vt_plan_stage_name(enum vt_plan_stage stage)
+{
+	return stage_names[stage];
+}
+
+double vt_plan_symbol(const struct vt_plan *plan, const char *name)
+{
+	const struct vt_symbol *found = vt_formula_find(&plan->symbols, name, strlen(name));
+
+	return found ? found->value : 0;
+}
+
+static double evaluate(struct vt_plan *plan, const char *formula)
+{
+	const char *error;
+	double bytes;
+
+	if (vt_formula_evaluate(formula, &plan->symbols, &bytes, &error) && !plan->error) {
+		plan->error = error;
+		plan->error_formula = formula;
+	}
+	return bytes;
+}
+
+static char *substitute(const struct vt_plan *plan, const char *formula)
+{
+	struct vt_buffer text;
+
+	vt_buffer_init(&text);
+	vt_formula_substitute(formula, &plan->symbols, &text);
+	return vt_buffer_detach(&text);
+}
+
+/* A share of one rank is the whole: "/t" says nothing then. */
+static void drop_shares(char *text)
+{
+	char *to = text;
+
+	while (*text) {
+		if (text[0] == '/' && text[1] == 't' && !isalnum((unsigned char)text[2]))
+			text += 2;
+		else
+			*to++ = *text++;
+	}
+	*to = '\0';
+}
+
+void vt_plan_add(struct vt_plan *plan, const struct vt_term_spec *spec, const char *fmt, ...)
+{
+	struct vt_term term = { .owner = spec->owner, .stages = spec->stages & plan->stages,
+				.why = spec->why };
+	va_list args;
+
+	va_start(args, fmt);
+	if (vasprintf(&term.formula, fmt, args) < 0)
+		term.formula = vt_xstrdup("0");
+	va_end(args);
+	if (vt_plan_symbol(plan, "t") == 1)
+		drop_shares(term.formula);
+	vt_formula_tidy(term.formula);
+	term.bytes = evaluate(plan, term.formula);
+	term.low = spec->low ? evaluate(plan, spec->low) : term.bytes;
+	term.high = spec->high ? evaluate(plan, spec->high) : term.bytes;
+	if (!plan->error && (!term.stages || term.high == 0)) {
+		free(term.formula);
+		return;
+	}
+	if (plan->is_explained)
+		term.numbers = substitute(plan, term.formula);
+	vt_vector_push(&plan->terms, term);
+}
+
+void vt_plan_add_up(struct vt_plan *plan)
+{
+	for (size_t i = 0; i < plan->terms.len; i++) {
+		const struct vt_term *term = &plan->terms.items[i];
+
+		for (int stage = 0; stage < VT_NR_PLAN_STAGES; stage++) {
+			if (!(term->stages & 1u << stage))
+				continue;
+			plan->bytes[stage] += term->bytes;
+			plan->low[stage] += term->low;
+			plan->high[stage] += term->high;
+		}
+	}
+	for (int stage = 0; stage < VT_NR_PLAN_STAGES; stage++)
+		if (plan->bytes[stage] > plan->bytes[plan->peak])
+			plan->peak = (enum vt_plan_stage)stage;
+}
+
+void vt_plan_release(struct vt_plan *plan)
+{
+	for (size_t i = 0; i < plan->terms.len; i++) {
+		free(plan->terms.items[i].formula);
+		free(plan->terms.items[i].numbers);
+	}
+	vt_vector_release(&plan->terms);
+	memset(plan, 0, sizeof(*plan));
+}
+
+double vt_plan_peak(const struct vt_plan *plan)
+{
+	return plan->bytes[plan->peak];
+}

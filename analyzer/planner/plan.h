@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_PLAN_H
+#define VT_ANALYZER_PLAN_H
+
+/*
+ * What a run will hold on one device: terms, each one formula of one owner, live in some stages.
+ * A stage holds the sum of its terms; the peak is the largest stage.
+ */
+
+#include "analyzer/planner/architecture.h"
+#include "analyzer/planner/formula.h"
+#include "analyzer/planner/gpus.h"
+#include "analyzer/planner/plan_settings.h"
+
+/* X(NAME, text), in the order of a run. */
+#define VT_PLAN_STAGES(X)                                                                          \
+	X(LOAD, "load")                                                                            \
+	X(FIRST_LAYER, "first layer")                                                              \
+	X(FORWARD, "forward")                                                                      \
+	X(LOSS, "loss")                                                                            \
+	X(BACKWARD_LOSS, "backward: loss")                                                         \
+	X(BACKWARD_TOP, "backward: last layer")                                                    \
+	X(BACKWARD_BOTTOM, "backward: first layer")                                                \
+	X(BACKWARD_END, "backward: embedding")                                                     \
+	X(STEP, "step")                                                                            \
+	X(LOGITS, "logits")                                                                        \
+	X(DECODE, "decode")
+
+enum vt_plan_stage {
+#define VT_PLAN_STAGE_ID(name, text) VT_STAGE_##name,
+	VT_PLAN_STAGES(VT_PLAN_STAGE_ID)
+#undef VT_PLAN_STAGE_ID
+	VT_NR_PLAN_STAGES
+};
+
+#define VT_IN(stage) (1u << VT_STAGE_##stage)
+#define VT_IN_BACKWARD                                                                             \
+	(VT_IN(BACKWARD_LOSS) | VT_IN(BACKWARD_TOP) | VT_IN(BACKWARD_BOTTOM) | VT_IN(BACKWARD_END))
+#define VT_IN_TRAINING (VT_IN(FIRST_LAYER) | VT_IN(FORWARD) | VT_IN(LOSS) | VT_IN_BACKWARD)
+#define VT_IN_INFERENCE                                                                            \
+	(VT_IN(FIRST_LAYER) | VT_IN(FORWARD) | VT_IN(LOGITS) | VT_IN(DECODE))
+#define VT_IN_ALL ((1u << VT_NR_PLAN_STAGES) - 1)
+
+struct vt_term {
+	const char *owner;  /* as in the report: "activations/mlp" */
+	char *formula;
+	char *numbers;      /* the formula with numbers in, NULL unless the plan is explained */
+	const char *why;    /* what it is, and what it assumes about the runtime */
+	unsigned stages;    /* VT_IN(...) */
+	double bytes, low, high;
+};
+
+VT_VECTOR_DECLARE(vt_terms, struct vt_term);
+
+struct vt_plan {
+	const struct vt_architecture *model;
+	const struct vt_plan_settings *settings;
+	const struct vt_gpu *gpu; /* NULL: none was named */
+	struct vt_symbols symbols;
+	struct vt_terms terms;
+	unsigned stages;         /* those that this run has */
+	enum vt_plan_stage peak; /* the stage of the expected peak */
+	double bytes[VT_NR_PLAN_STAGES], low[VT_NR_PLAN_STAGES], high[VT_NR_PLAN_STAGES];
+	int is_explained;
+	const char *error; /* the first formula that failed, and why */
+	const char *error_formula;
+};
+
+void vt_plan_release(struct vt_plan *plan);
+
+/* Bytes of all device memory, context included, at the peak. */
+double vt_plan_peak(const struct vt_plan *plan);
+
+const char *vt_plan_stage_name(enum vt_plan_stage stage);
+
+/* --- for the files that know the terms ------------------------------------------------------- */
+
+static inline int64_t vt_plan_setting(const struct vt_plan *plan, enum vt_setting id)
+{
+	return plan->settings->value[id];
+}
+
+static inline int vt_plan_is_training(const struct vt_plan *plan)
+{
+	return plan->settings->value[VT_SET_MODE] == VT_MODE_TRAIN;
+}
+
+/* 0 where there is no such name. */
+double vt_plan_symbol(const struct vt_plan *plan, const char *name);
+
+struct vt_term_spec {
+	const char *owner;
+	unsigned stages;
+	const char *low, *high; /* NULL: as expected */
+	const char *why;
+};
+
+/* Adds the formula that `fmt` makes; a result of 0 adds nothing. */
+void vt_plan_add(struct vt_plan *plan, const struct vt_term_spec *spec, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Adds the terms up, once they are all there. */
+void vt_plan_add_up(struct vt_plan *plan);
+
+#endif

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+
+#include "analyzer/planner/estimate.h"
+#include "analyzer/planner/fit.h"
+#include "analyzer/planner/owners.h"
+#include "analyzer/planner/planner.h"
+#include "analyzer/planner/sizes.h"
+#include "analyzer/report/json.h"
+
+#define FORMAT 1
+
+/* Whole bytes: halves of a byte come from bits per weight. */
+static json_t *bytes_of(double bytes)
+{
+	return json_integer((json_int_t)(bytes < 0 ? bytes - 0.5 : bytes + 0.5));
+}
+
+static void set_range(json_t *object, double bytes, double low, double high)
+{
+	json_object_set_new(object, "bytes", bytes_of(bytes));
+	json_object_set_new(object, "low_bytes", bytes_of(low));
+	json_object_set_new(object, "high_bytes", bytes_of(high));
+}
+
+static json_t *model_of(const struct vt_plan *plan)
+{
+	json_t *object = json_object();
+
+	json_object_set_new(object, "name", vt_json_text(plan->model->name));
+	json_object_set_new(object, "family", vt_json_text(plan->model->family));
+	json_object_set_new(object, "parameters",
+			    vt_json_integer(vt_architecture_count(plan->model, NULL, NULL)));
+	json_object_set_new(object, "note", vt_json_text(plan->model->note));
+	return object;
+}
+
+static json_t *settings_of(const struct vt_plan *plan)
+{
+	json_t *object = json_object();
+	char word[32];
+
+	for (int id = 0; id < VT_NR_SETTINGS; id++)
+		json_object_set_new(object, vt_plan_settings_row((enum vt_setting)id)->name,
+				    vt_json_text(vt_plan_settings_text(plan->settings,
+								  (enum vt_setting)id, word,
+								  sizeof(word))));
+	return object;
+}
+
+static json_t *symbols_of(const struct vt_plan *plan)
+{
+	json_t *object = json_object();
+
+	for (size_t i = 0; i < plan->symbols.len; i++)
+		json_object_set_new(object, plan->symbols.items[i].name,
+				    json_real(plan->symbols.items[i].value));
+	return object;
+}
+
+static json_t *owners_of(const struct vt_plan *plan, enum vt_plan_stage stage)
+{
+	struct vt_owner_sums sums = { 0 };
+	json_t *array = json_array();
+
+	vt_owners_of_stage(plan, stage, &sums);
+	for (size_t i = 0; i < sums.len; i++) {
+		json_t *object = json_object();
+
+		json_object_set_new(object, "owner", vt_json_text(sums.items[i].owner));
+		set_range(object, sums.items[i].bytes, sums.items[i].low, sums.items[i].high);
+		json_array_append_new(array, object);
+	}
+	vt_vector_release(&sums);
+	return array;
+}
+
+static json_t *stages_of(const struct vt_plan *plan)
+{
+	json_t *array = json_array();
+
+	for (int stage = 0; stage < VT_NR_PLAN_STAGES; stage++) {
+		json_t *object;
+
+		if (!(plan->stages & 1u << stage))
+			continue;
+		object = json_object();
+		json_object_set_new(object, "name",
+				    vt_json_text(vt_plan_stage_name((enum vt_plan_stage)stage)));
+		set_range(object, plan->bytes[stage], plan->low[stage], plan->high[stage]);
+		json_object_set_new(object, "owners", owners_of(plan, (enum vt_plan_stage)stage));
+		json_array_append_new(array, object);
+	}
+	return array;
+}
+
+static json_t *term_of(const struct vt_term *term)
+{
+	json_t *object = json_object(), *stages = json_array();
+
+	json_object_set_new(object, "owner", vt_json_text(term->owner));
+	set_range(object, term->bytes, term->low, term->high);
+	json_object_set_new(object, "formula", vt_json_text(term->formula));
+	json_object_set_new(object, "numbers", vt_json_text(term->numbers));
+	json_object_set_new(object, "why", vt_json_text(term->why));
+	for (int stage = 0; stage < VT_NR_PLAN_STAGES; stage++)
+		if (term->stages & 1u << stage)
+			json_array_append_new(
+				stages,
+				vt_json_text(vt_plan_stage_name((enum vt_plan_stage)stage)));
+	json_object_set_new(object, "stages", stages);
+	return object;
+}
+
+static json_t *terms_of(const struct vt_plan *plan)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < plan->terms.len; i++)
+		json_array_append_new(array, term_of(&plan->terms.items[i]));
+	return array;
+}
+
+static json_t *gpu_of(const struct vt_plan *plan, const struct vt_gpu *gpu)
+{
+	json_t *object = json_object();
+
+	json_object_set_new(object, "name", vt_json_text(gpu->name));
+	json_object_set_new(object, "usable_bytes", vt_json_integer(gpu->usable_bytes));
+	json_object_set_new(object, "vendor_bytes", vt_json_integer(gpu->vendor_bytes));
+	json_object_set_new(object, "headroom_bytes", bytes_of(vt_fit_headroom(plan, gpu)));
+	json_object_set_new(object, "fit", vt_json_text(vt_fit_text(vt_fit_judge(plan, gpu))));
+	json_object_set_new(object, "falls_back_to", vt_json_text(vt_fit_fallback(plan, gpu)));
+	return object;
+}
+
+static json_t *gpus_of(const struct vt_plan *plan)
+{
+	json_t *array = json_array();
+	struct vt_gpu gpu;
+
+	if (plan->gpu)
+		json_array_append_new(array, gpu_of(plan, plan->gpu));
+	for (size_t i = 0; !plan->gpu && !vt_gpus_at(i, &gpu); i++)
+		json_array_append_new(array, gpu_of(plan, &gpu));
+	return array;
+}
+
+static json_t *load_of(const struct vt_plan *plan)
+{
+	struct vt_load load = { 0 };
+	json_t *object = json_object();
+
+	if (!plan->model->is_nominal && !vt_plan_setting(plan, VT_SET_QUANTISE))
+		vt_sizes_load(plan, &load);
+	json_object_set_new(object, "allocated_bytes", vt_json_integer(load.allocated_bytes));
+	json_object_set_new(object, "reserved_bytes", vt_json_integer(load.reserved_bytes));
+	return object;
+}
+
+static json_t *ladder_of(const struct vt_plan *plan)
+{
+	struct vt_changes changes = { 0 };
+	json_t *array = json_array();
+
+	if (plan->gpu && vt_fit_judge(plan, plan->gpu) != VT_FIT_YES)
+		vt_fit_ladder(plan, plan->gpu, &changes);
+	for (size_t i = 0; i < changes.len; i++) {
+		const struct vt_change *one = &changes.items[i];
+		json_t *object = json_object();
+
+		json_object_set_new(object, "option",
+				    vt_json_text(vt_plan_settings_row(one->id)->name));
+		json_object_set_new(object, "value", vt_json_text(one->value));
+		json_object_set_new(object, "peak_bytes", bytes_of(one->peak));
+		json_object_set_new(object, "saves_bytes", bytes_of(one->saves));
+		json_object_set_new(object, "fit", vt_json_text(vt_fit_text(one->fit)));
+		json_object_set_new(object, "costs", vt_json_text(one->cost));
+		json_array_append_new(array, object);
+	}
+	vt_vector_release(&changes);
+	return array;
+}
+
+static json_t *plan_of(const struct vt_plan *plan)
+{
+	json_t *object = json_object(), *peak = json_object();
+
+	json_object_set_new(object, "format", json_integer(FORMAT));
+	json_object_set_new(object, "model", model_of(plan));
+	json_object_set_new(object, "settings", settings_of(plan));
+	json_object_set_new(object, "symbols", symbols_of(plan));
+	json_object_set_new(peak, "stage", vt_json_text(vt_plan_stage_name(plan->peak)));
+	set_range(peak, vt_plan_peak(plan), plan->low[plan->peak], plan->high[plan->peak]);
+	json_object_set_new(peak, "owners", owners_of(plan, plan->peak));
+	json_object_set_new(object, "peak", peak);
+	json_object_set_new(object, "stages", stages_of(plan));
+	json_object_set_new(object, "terms", terms_of(plan));
+	json_object_set_new(object, "load", load_of(plan));
+	json_object_set_new(object, "gpus", gpus_of(plan));
+	json_object_set_new(object, "ladder", ladder_of(plan));
+	return object;
+}
+
+static json_t *sweep_of(const struct vt_planner_request *request,
+			const struct vt_sweep_points *points)
+{
+	const struct vt_setting_row *row = vt_plan_settings_row(request->sweep->id);
+	json_t *object = json_object(), *array = json_array();
+
+	for (size_t i = 0; i < points->len; i++) {
+		const struct vt_sweep_point *point = &points->items[i];
+		json_t *one = json_object();
+
+		json_object_set_new(one, "value", vt_json_text(point->value));
+		json_object_set_new(one, "peak_bytes", bytes_of(point->peak));
+		json_object_set_new(one, "saves_bytes",
+				    bytes_of(points->items[0].peak - point->peak));
+		json_object_set_new(one, "stage", vt_json_text(vt_plan_stage_name(point->stage)));
+		json_array_append_new(array, one);
+	}
+	json_object_set_new(object, "format", json_integer(FORMAT));
+	json_object_set_new(object, "option", vt_json_text(row->name));
+	json_object_set_new(object, "changes_results", json_boolean(row->changes_results));
+	json_object_set_new(object, "points", array);
+	json_object_set_new(object, "least", vt_json_integer(vt_sweep_best(points)));
+	return object;
+}
+
+static int json_sweep(const struct vt_planner_request *request, FILE *out, struct vt_diag *diag)
+{
+	struct vt_sweep_points points = { 0 };
+	int rc = vt_sweep_run(request->sweep, request->model, &request->settings,
+			      request->gpu, &points, diag);
+
+	if (!rc)
+		vt_json_print(sweep_of(request, &points), out);
+	vt_vector_release(&points);
+	return rc;
+}
+
+int vt_planner_json_print(const struct vt_planner_request *request, FILE *out, struct vt_diag *diag)
+{
+	struct vt_plan plan = { .model = request->model, .settings = &request->settings,
+				.gpu = request->gpu, .is_explained = 1 };
+	int rc;
+
+	if (request->sweep)
+		return json_sweep(request, out, diag);
+	rc = vt_estimate_make(&plan, diag);
+	if (!rc)
+		vt_json_print(plan_of(&plan), out);
+	vt_plan_release(&plan);
+	return rc;
+}

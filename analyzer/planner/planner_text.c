@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <string.h>
+
+#include "analyzer/base/units.h"
+#include "analyzer/planner/estimate.h"
+#include "analyzer/planner/fit.h"
+#include "analyzer/planner/owners.h"
+#include "analyzer/planner/planner.h"
+#include "analyzer/planner/sizes.h"
+#include "analyzer/report/table.h"
+
+static const char *gib(char *buf, double bytes)
+{
+	snprintf(buf, VT_UNITS_MAX, "%.2f", bytes / VT_GIB);
+	return buf;
+}
+
+static void print_head(const struct vt_plan *plan, FILE *out)
+{
+	const struct vt_architecture *model = plan->model;
+	char buf[VT_UNITS_MAX], word[32];
+	uint64_t count = vt_architecture_count(model, NULL, NULL);
+
+	fprintf(out, "%s  %s", model->name, vt_units_count(buf, sizeof(buf), count));
+	fprintf(out, " parameters (%.2fB)  %s\n", (double)count / 1e9, model->family);
+	fprintf(out, "settings:");
+	for (int id = 0; id < VT_NR_SETTINGS; id++)
+		if (plan->settings->is_given[id] || id == VT_SET_MODE || id == VT_SET_BATCH ||
+		    id == VT_SET_SEQ)
+			fprintf(out, " %s=%s", vt_plan_settings_row((enum vt_setting)id)->name,
+				vt_plan_settings_text(plan->settings, (enum vt_setting)id, word,
+						 sizeof(word)));
+	fputc('\n', out);
+	if (model->note)
+		fprintf(out, "note: %s\n", model->note);
+}
+
+static void print_owners(const struct vt_plan *plan, FILE *out)
+{
+	static const struct vt_column columns[] = {
+		{ "owner", 0 }, { "GiB", 1 }, { "low", 1 }, { "high", 1 }, { "%", 1 },
+	};
+	struct vt_owner_sums sums = { 0 };
+	struct vt_table table;
+	char b[4][VT_UNITS_MAX];
+
+	vt_table_init(&table, columns, VT_ARRAY_SIZE(columns));
+	vt_owners_of_stage(plan, plan->peak, &sums);
+	for (size_t i = 0; i < sums.len; i++) {
+		const struct vt_owner_sum *sum = &sums.items[i];
+
+		snprintf(b[3], sizeof(b[3]), "%.1f", 100 * sum->bytes / vt_plan_peak(plan));
+		vt_table_add(&table, (const char *[]){ sum->owner, gib(b[0], sum->bytes),
+						       gib(b[1], sum->low), gib(b[2], sum->high),
+						       b[3] });
+	}
+	vt_table_add_line(&table);
+	vt_table_add(&table, (const char *[]){ "all", gib(b[0], vt_plan_peak(plan)),
+					       gib(b[1], plan->low[plan->peak]),
+					       gib(b[2], plan->high[plan->peak]), "100.0" });
+	vt_table_print(&table, out, 2);
+	/* tests/planner/compare on the simulator: 2 to 40 %, the median 8 %. */
+	fprintf(out, "  beside it: what the allocator caches, 2 to 40 %% of this when measured\n");
+	vt_table_release(&table);
+	vt_vector_release(&sums);
+}
+
+static void print_terms(const struct vt_plan *plan, FILE *out)
+{
+	static const struct vt_column columns[] = { { NULL, 0 }, { NULL, 1 }, { NULL, 0 } };
+	struct vt_table table;
+	char bytes[VT_UNITS_MAX];
+
+	fprintf(out, "\nFORMULAS  at the peak, in bytes\n");
+	vt_table_init(&table, columns, VT_ARRAY_SIZE(columns));
+	for (size_t i = 0; i < plan->terms.len; i++) {
+		const struct vt_term *term = &plan->terms.items[i];
+		char *text;
+
+		if (!(term->stages & 1u << plan->peak))
+			continue;
+		text = vt_xasprintf("%s = %s", term->formula, term->numbers);
+		vt_table_add(&table, (const char *[]){ term->owner, gib(bytes, term->bytes),
+						       text });
+		free(text);
+		text = vt_xasprintf("    %s", term->why);
+		vt_table_add(&table, (const char *[]){ "", "", text });
+		free(text);
+	}
+	vt_table_print(&table, out, 2);
+	vt_table_release(&table);
+}
+
+static void print_stages(const struct vt_plan *plan, FILE *out)
+{
+	static const struct vt_column columns[] = {
+		{ "STAGES", 0 }, { "GiB", 1 }, { "low", 1 }, { "high", 1 }, { NULL, 0 },
+	};
+	struct vt_table table;
+	char b[3][VT_UNITS_MAX];
+
+	fputc('\n', out);
+	vt_table_init(&table, columns, VT_ARRAY_SIZE(columns));
+	for (int stage = 0; stage < VT_NR_PLAN_STAGES; stage++) {
+		const char *name = vt_plan_stage_name((enum vt_plan_stage)stage);
+
+		if (plan->stages & 1u << stage)
+			vt_table_add(&table, (const char *[]){
+						     name, gib(b[0], plan->bytes[stage]),
+						     gib(b[1], plan->low[stage]),
+						     gib(b[2], plan->high[stage]),
+						     stage == (int)plan->peak ? "peak" : "" });
+	}
+	vt_table_print(&table, out, 0);
+	vt_table_release(&table);
+}
+
+/* "h100-80g (80 GB)": the vendor's capacity is the only GB in the output. */
+static void describe_gpu(const struct vt_gpu *gpu, char *buf, size_t size)
+{
+	if (gpu->vendor_bytes)
+		snprintf(buf, size, "%s (%llu GB)", gpu->name,
+			 (unsigned long long)(gpu->vendor_bytes / 1000000000));
+	else
+		snprintf(buf, size, "%s", gpu->name);
+}
+
+static void add_gpu(struct vt_table *table, const struct vt_plan *plan, const struct vt_gpu *gpu)
+{
+	const char *fallback = vt_fit_fallback(plan, gpu);
+	char name[64], note[64] = "", b[2][VT_UNITS_MAX];
+
+	describe_gpu(gpu, name, sizeof(name));
+	if (fallback)
+		snprintf(note, sizeof(note), "capability %u.%u: falls back to %s",
+			 gpu->capability / 10, gpu->capability % 10, fallback);
+	snprintf(b[1], sizeof(b[1]), "%+.2f", vt_fit_headroom(plan, gpu) / VT_GIB);
+	vt_table_add(table, (const char *[]){ name, gib(b[0], (double)gpu->usable_bytes), b[1],
+					      vt_fit_text(vt_fit_judge(plan, gpu)), note });
+}
+
+/* Segments after loading: only a replay knows. */
+static void print_load(const struct vt_plan *plan, FILE *out)
+{
+	struct vt_load load = { 0 };
+	char b[2][VT_UNITS_MAX];
+
+	if (plan->model->is_nominal || vt_plan_setting(plan, VT_SET_QUANTISE))
+		return;
+	vt_sizes_load(plan, &load);
+	if (load.reserved_bytes)
+		fprintf(out, "after loading, replayed: allocated %s GiB, reserved %s GiB\n",
+			gib(b[0], (double)load.allocated_bytes),
+			gib(b[1], (double)load.reserved_bytes));
+}
+
+static void print_fit(const struct vt_plan *plan, FILE *out)
+{
+	static const struct vt_column columns[] = {
+		{ "GPU", 0 }, { "usable GiB", 1 }, { "to spare", 1 }, { NULL, 0 }, { NULL, 0 },
+	};
+	struct vt_table table;
+	struct vt_gpu gpu;
+
+	fputc('\n', out);
+	vt_table_init(&table, columns, VT_ARRAY_SIZE(columns));
+	if (plan->gpu)
+		add_gpu(&table, plan, plan->gpu);
+	for (size_t i = 0; !plan->gpu && !vt_gpus_at(i, &gpu); i++)
+		add_gpu(&table, plan, &gpu);
+	vt_table_print(&table, out, 0);
+	vt_table_release(&table);
+}
+
+static void print_ladder(const struct vt_plan *plan, FILE *out)
+{
+	static const struct vt_column columns[] = {
+		{ "IT WOULD FIT WITH", 0 }, { "GiB", 1 }, { "saves", 1 }, { NULL, 0 },
+		{ "costs", 0 },
+	};
+	struct vt_changes changes = { 0 };
+	struct vt_table table;
+	char b[2][VT_UNITS_MAX], name[64];
+
+	if (!plan->gpu || vt_fit_judge(plan, plan->gpu) == VT_FIT_YES)
+		return;
+	fputc('\n', out);
+	vt_fit_ladder(plan, plan->gpu, &changes);
+	vt_table_init(&table, columns, VT_ARRAY_SIZE(columns));
+	for (size_t i = 0; i < changes.len; i++) {
+		const struct vt_change *one = &changes.items[i];
+
+		snprintf(name, sizeof(name), "--%s %s", vt_plan_settings_row(one->id)->name,
+			 one->value);
+		vt_table_add(&table, (const char *[]){ name, gib(b[0], one->peak),
+						       gib(b[1], one->saves), vt_fit_text(one->fit),
+						       one->cost });
+	}
+	vt_table_print(&table, out, 0);
+	vt_table_release(&table);
+	vt_vector_release(&changes);
+}
+
+static void print_peak(const struct vt_plan *plan, FILE *out)
+{
+	char b[VT_UNITS_MAX];
+
+	fprintf(out, "\nPEAK  %s GiB", gib(b, vt_plan_peak(plan)));
+	if (plan->gpu)
+		fprintf(out, " of %s GiB on %s", gib(b, (double)plan->gpu->usable_bytes),
+			plan->gpu->name);
+	fprintf(out, "   in %s\n\n", vt_plan_stage_name(plan->peak));
+}
+
+static void print_sweep(const struct vt_planner_request *request,
+			const struct vt_sweep_points *points, FILE *out)
+{
+	const struct vt_setting_row *row = vt_plan_settings_row(request->sweep->id);
+	const struct vt_column columns[] = {
+		{ row->name, 0 }, { "GiB", 1 }, { "saves", 1 }, { "%", 1 }, { "peak in", 0 },
+		{ NULL, 0 },
+	};
+	size_t best = vt_sweep_best(points);
+	struct vt_table table;
+	char b[3][VT_UNITS_MAX];
+
+	vt_table_init(&table, columns, VT_ARRAY_SIZE(columns));
+	for (size_t i = 0; i < points->len; i++) {
+		const struct vt_sweep_point *point = &points->items[i];
+		double saved = points->items[0].peak - point->peak;
+
+		snprintf(b[2], sizeof(b[2]), "%.1f", 100 * saved / points->items[0].peak);
+		vt_table_add(&table, (const char *[]){ point->value, gib(b[0], point->peak),
+						       gib(b[1], saved), b[2],
+						       vt_plan_stage_name(point->stage),
+						       i == best ? "least" : "" });
+	}
+	vt_table_print(&table, out, 0);
+	vt_table_release(&table);
+	if (row->changes_results)
+		fprintf(out, "note: --%s changes results, not only memory\n", row->name);
+}
+
+static int text_sweep(const struct vt_planner_request *request, FILE *out, struct vt_diag *diag)
+{
+	struct vt_sweep_points points = { 0 };
+	int rc = vt_sweep_run(request->sweep, request->model, &request->settings,
+			      request->gpu, &points, diag);
+
+	if (!rc)
+		print_sweep(request, &points, out);
+	vt_vector_release(&points);
+	return rc;
+}
+
+int vt_planner_text_print(const struct vt_planner_request *request, FILE *out, struct vt_diag *diag)
+{
+	struct vt_plan plan = { .model = request->model, .settings = &request->settings,
+				.gpu = request->gpu, .is_explained = 1 };
+	int rc;
+
+	if (request->sweep)
+		return text_sweep(request, out, diag);
+	rc = vt_estimate_make(&plan, diag);
+	if (!rc) {
+		print_head(&plan, out);
+		print_peak(&plan, out);
+		print_owners(&plan, out);
+		print_terms(&plan, out);
+		print_stages(&plan, out);
+		print_load(&plan, out);
+		print_fit(&plan, out);
+		print_ladder(&plan, out);
+	}
+	vt_plan_release(&plan);
+	return rc;
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/planner/tensors.h"
+
+/* Where parameters go to, and what does not change from one to the next. */
+struct layer {
+	struct vt_architecture *model;
+	const struct vt_tensor_style *style;
+	enum vt_part part;
+	uint64_t count; /* layers */
+};
+
+static void add(const struct layer *layer, const char *name, enum vt_tensor_role role,
+		uint64_t rows, uint64_t columns, uint64_t count)
+{
+	const struct vt_tensor_spec spec = {
+		.part = layer->part,
+		.role = role,
+		.rows = rows,
+		.columns = columns,
+		.count = count,
+		.is_in_layer = layer->count > 0,
+	};
+
+	vt_architecture_add(layer->model, name, &spec);
+}
+
+/* A linear layer and its bias. */
+static void add_linear(const struct layer *layer, const char *name, uint64_t rows, uint64_t columns,
+		       int has_bias)
+{
+	add(layer, name, VT_ROLE_LINEAR, rows, columns, layer->count);
+	if (has_bias)
+		add(layer, name, VT_ROLE_BIAS, rows, 1, layer->count);
+}
+
+static void add_norms(const struct layer *layer, const char *name, uint64_t width, uint64_t count)
+{
+	int has_bias = layer->style->has_bias[VT_BIAS_NORM];
+
+	add(layer, name, VT_ROLE_NORM, width, 1, count * (has_bias ? 2 : 1));
+}
+
+static void add_latent_attention(const struct layer *layer, const struct vt_stack *s)
+{
+	const struct vt_tensor_style *style = layer->style;
+
+	if (style->query_rank) {
+		add_linear(layer, "self_attn.q_a_proj", style->query_rank, s->hidden, 0);
+		add_norms(layer, "self_attn.q_a_layernorm", style->query_rank, layer->count);
+		add_linear(layer, "self_attn.q_b_proj", s->heads * s->head_dim, style->query_rank,
+			   0);
+	} else {
+		add_linear(layer, "self_attn.q_proj", s->heads * s->head_dim, s->hidden, 0);
+	}
+	add_linear(layer, "self_attn.kv_a_proj", s->kv_rank + s->rope_dim, s->hidden, 0);
+	add_norms(layer, "self_attn.kv_a_layernorm", s->kv_rank, layer->count);
+	add_linear(layer, "self_attn.kv_b_proj", s->heads * (style->nope_dim + s->value_dim),
+		   s->kv_rank, 0);
+	add_linear(layer, "self_attn.o_proj", s->hidden, s->heads * s->value_dim, 0);
+}
+
+static void add_attention(const struct layer *layer, const struct vt_stack *s)
+{
+	const int *has_bias = layer->style->has_bias;
+	uint64_t q = s->heads * s->head_dim, k = s->kv_heads * s->head_dim;
+
+	if (s->kv_rank) {
+		add_latent_attention(layer, s);
+		return;
+	}
+	add_linear(layer, "self_attn.q_proj", q, s->hidden, has_bias[VT_BIAS_QUERY]);
+	add_linear(layer, "self_attn.k_proj", k, s->hidden, has_bias[VT_BIAS_KEY]);
+	add_linear(layer, "self_attn.v_proj", k, s->hidden, has_bias[VT_BIAS_VALUE]);
+	add_linear(layer, "self_attn.o_proj", s->hidden, q, has_bias[VT_BIAS_OUTPUT]);
+	if (!s->has_qk_norm)
+		return;
+	add_norms(layer, "self_attn.q_norm", layer->style->has_full_qk_norm ? q : s->head_dim,
+		  layer->count);
+	add_norms(layer, "self_attn.k_norm", layer->style->has_full_qk_norm ? k : s->head_dim,
+		  layer->count);
+}
+
+static void add_mlp(const struct layer *layer, const struct vt_stack *s)
+{
+	int has_bias = layer->style->has_bias[VT_BIAS_MLP];
+
+	if (s->mlp == VT_MLP_GATED)
+		add_linear(layer, "mlp.gate_proj", s->ffn, s->hidden, has_bias);
+	add_linear(layer, "mlp.up_proj", s->ffn, s->hidden, has_bias);
+	add_linear(layer, "mlp.down_proj", s->hidden, s->ffn, has_bias);
+}
+
+static void add_experts(const struct layer *layer, const struct vt_stack *s)
+{
+	uint64_t count = layer->count * s->experts;
+
+	add(layer, "mlp.router", VT_ROLE_OTHER, s->experts, s->hidden, layer->count);
+	add(layer, "mlp.experts.gate_proj", VT_ROLE_EXPERT, s->expert_ffn, s->hidden, count);
+	add(layer, "mlp.experts.up_proj", VT_ROLE_EXPERT, s->expert_ffn, s->hidden, count);
+	add(layer, "mlp.experts.down_proj", VT_ROLE_EXPERT, s->hidden, s->expert_ffn, count);
+	add_linear(layer, "mlp.shared.gate_proj", s->shared_ffn, s->hidden, 0);
+	add_linear(layer, "mlp.shared.up_proj", s->shared_ffn, s->hidden, 0);
+	add_linear(layer, "mlp.shared.down_proj", s->hidden, s->shared_ffn, 0);
+	if (layer->style->has_shared_gate)
+		add_linear(layer, "mlp.shared.gate", 1, s->hidden, 0);
+}
+
+/* Attention, mlp and norms of all layers of a stack. */
+static void add_layers(struct vt_architecture *model, const struct vt_tensor_style *style,
+		       enum vt_part part)
+{
+	const struct vt_stack *s = &model->stacks[part];
+	uint64_t dense = s->experts ? s->dense_layers : s->layers;
+	struct layer layer = { model, style, part, s->layers };
+
+	add_attention(&layer, s);
+	add_norms(&layer, "layernorm", s->hidden, s->layers * s->norms);
+	layer.count = dense;
+	if (dense)
+		add_mlp(&layer, s);
+	layer.count = s->layers - dense;
+	if (layer.count)
+		add_experts(&layer, s);
+}
+
+static void add_head(const struct layer *outside, const struct vt_stack *s)
+{
+	if (!outside->model->is_tied)
+		add(outside, "lm_head", VT_ROLE_HEAD, s->vocabulary, s->hidden, 1);
+	if (outside->style->has_bias[VT_BIAS_HEAD])
+		add(outside, "lm_head.bias", VT_ROLE_BIAS, s->vocabulary, 1, 1);
+}
+
+void vt_tensors_decoder(struct vt_architecture *model, const struct vt_tensor_style *style)
+{
+	const struct vt_stack *s = &model->stacks[VT_PART_TEXT];
+	const struct layer outside = { model, style, VT_PART_TEXT, 0 };
+
+	add(&outside, "embed_tokens", VT_ROLE_EMBEDDING, s->vocabulary, s->hidden, 1);
+	add(&outside, "embed_positions", VT_ROLE_EMBEDDING, s->positions, s->hidden, 1);
+	add_layers(model, style, VT_PART_TEXT);
+	add_norms(&outside, "norm", s->hidden, 1);
+	add_head(&outside, s);
+}
+
+void vt_tensors_encoder(struct vt_architecture *model, const struct vt_tensor_style *style)
+{
+	const struct vt_stack *s = &model->stacks[VT_PART_TEXT];
+	const struct layer outside = { model, style, VT_PART_TEXT, 0 };
+
+	add(&outside, "embed_tokens", VT_ROLE_EMBEDDING, s->vocabulary, s->hidden, 1);
+	add(&outside, "embed_positions", VT_ROLE_EMBEDDING, s->positions, s->hidden, 1);
+	/* Two kinds of segments in every BERT. */
+	add(&outside, "embed_segments", VT_ROLE_EMBEDDING, 2, s->hidden, 1);
+	add_norms(&outside, "embeddings.norm", s->hidden, 1);
+	add_layers(model, style, VT_PART_TEXT);
+	if (!style->has_pooler)
+		return;
+	add(&outside, "pooler", VT_ROLE_LINEAR, s->hidden, s->hidden, 1);
+	add(&outside, "pooler.bias", VT_ROLE_BIAS, s->hidden, 1, 1);
+}
+
+void vt_tensors_encoder_decoder(struct vt_architecture *model, const struct vt_tensor_style *style)
+{
+	const struct vt_stack *s = &model->stacks[VT_PART_TEXT];
+	const struct vt_stack *encoder = &model->stacks[VT_PART_ENCODER];
+	const struct layer outside = { model, style, VT_PART_TEXT, 0 };
+	const struct layer cross = { model, style, VT_PART_TEXT, s->layers };
+
+	add(&outside, "shared", VT_ROLE_EMBEDDING, s->vocabulary, s->hidden, 1);
+	add_layers(model, style, VT_PART_ENCODER);
+	add_layers(model, style, VT_PART_TEXT);
+	add_attention(&cross, s);
+	/* One table of relative positions and one last norm in each of the two stacks. */
+	add(&outside, "relative_attention_bias", VT_ROLE_EMBEDDING, style->relative_buckets,
+	    s->heads, encoder->layers ? 2 : 1);
+	add_norms(&outside, "final_layer_norm", s->hidden, encoder->layers ? 2 : 1);
+	add_head(&outside, s);
+}
+
+void vt_tensors_state_space(struct vt_architecture *model, const struct vt_tensor_style *style)
+{
+	const struct vt_stack *s = &model->stacks[VT_PART_TEXT];
+	const struct layer outside = { model, style, VT_PART_TEXT, 0 };
+	const struct layer layer = { model, style, VT_PART_TEXT, s->layers };
+
+	add(&outside, "embeddings", VT_ROLE_EMBEDDING, s->vocabulary, s->hidden, 1);
+	add_linear(&layer, "mixer.in_proj", 2 * s->inner, s->hidden, 0);
+	add(&layer, "mixer.conv1d", VT_ROLE_OTHER, s->inner, style->kernel, s->layers);
+	add(&layer, "mixer.conv1d.bias", VT_ROLE_BIAS, s->inner, 1, s->layers);
+	add_linear(&layer, "mixer.x_proj", style->rank + 2 * style->state, s->inner, 0);
+	add_linear(&layer, "mixer.dt_proj", s->inner, style->rank, 1);
+	add(&layer, "mixer.A_log", VT_ROLE_OTHER, s->inner, style->state, s->layers);
+	add(&layer, "mixer.D", VT_ROLE_OTHER, s->inner, 1, s->layers);
+	add_linear(&layer, "mixer.out_proj", s->hidden, s->inner, 0);
+	add_norms(&layer, "norm", s->hidden, s->layers);
+	add_norms(&outside, "norm_f", s->hidden, 1);
+	add_head(&outside, s);
+}
+
+static void add_attention_head(const struct layer *outside, const struct vt_stack *s)
+{
+	add(outside, "head.probe", VT_ROLE_OTHER, 1, s->hidden, 1);
+	add(outside, "head.attention.in_proj", VT_ROLE_LINEAR, 3 * s->hidden, s->hidden, 1);
+	add(outside, "head.attention.in_proj.bias", VT_ROLE_BIAS, 3 * s->hidden, 1, 1);
+	add(outside, "head.attention.out_proj", VT_ROLE_LINEAR, s->hidden, s->hidden, 1);
+	add(outside, "head.attention.out_proj.bias", VT_ROLE_BIAS, s->hidden, 1, 1);
+	add_norms(outside, "head.layernorm", s->hidden, 1);
+	add(outside, "head.mlp.fc1", VT_ROLE_LINEAR, s->ffn, s->hidden, 1);
+	add(outside, "head.mlp.fc1.bias", VT_ROLE_BIAS, s->ffn, 1, 1);
+	add(outside, "head.mlp.fc2", VT_ROLE_LINEAR, s->hidden, s->ffn, 1);
+	add(outside, "head.mlp.fc2.bias", VT_ROLE_BIAS, s->hidden, 1, 1);
+}
+
+void vt_tensors_vision(struct vt_architecture *model, const struct vt_tensor_style *style)
+{
+	const struct vt_stack *s = &model->stacks[VT_PART_VISION];
+	const struct layer outside = { model, style, VT_PART_VISION, 0 };
+
+	add(&outside, "patch_embedding", VT_ROLE_OTHER, s->hidden,
+	    style->channels * style->patch * style->patch, 1);
+	if (style->has_patch_bias)
+		add(&outside, "patch_embedding.bias", VT_ROLE_BIAS, s->hidden, 1, 1);
+	if (style->has_class_token)
+		add(&outside, "class_embedding", VT_ROLE_OTHER, s->hidden, 1, 1);
+	add(&outside, "position_embedding", VT_ROLE_EMBEDDING, s->tokens, s->hidden, 1);
+	if (style->has_pre_norm)
+		add_norms(&outside, "pre_layrnorm", s->hidden, 1);
+	add_layers(model, style, VT_PART_VISION);
+	add_norms(&outside, "post_layernorm", s->hidden, 1);
+	if (style->has_attention_head)
+		add_attention_head(&outside, s);
+	if (!style->has_pooler)
+		return;
+	add(&outside, "pooler", VT_ROLE_LINEAR, s->hidden, s->hidden, 1);
+	add(&outside, "pooler.bias", VT_ROLE_BIAS, s->hidden, 1, 1);
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Keys and values of generation, and the recurrent states of models that have them instead.
+ */
+#include <stdio.h>
+
+#include "analyzer/planner/terms.h"
+
+#define IN_PREFILL (VT_IN(FORWARD) | VT_IN(LOGITS))
+#define IN_CACHE   (IN_PREFILL | VT_IN(DECODE))
+
+/* Elements per token and layer. */
+static const char *token(const struct vt_plan *plan)
+{
+	const struct vt_stack *s = &plan->model->stacks[VT_PART_TEXT];
+	int is_latent = vt_plan_setting(plan, VT_SET_KV_CACHE) == VT_KV_LATENT;
+
+	if (s->kv_rank && is_latent)
+		return "(rank+rope)";
+	return s->kv_rank ? "a*(d+dv)" : "k*(d+dv)";
+}
+
+/* Bytes per element, with the scales of quantised caches. */
+static const char *element(const struct vt_plan *plan)
+{
+	int64_t dtype = vt_plan_setting(plan, VT_SET_KV_DTYPE);
+
+	return dtype == VT_DTYPE_INT8 || dtype == VT_DTYPE_INT4 ? "(c+4/group)" : "c";
+}
+
+static void add_cache(struct vt_plan *plan, unsigned stages, const char *layers, const char *tokens,
+		      const char *why)
+{
+	const struct vt_term_spec spec = { "kv", stages, NULL, NULL, why };
+	const char *over = vt_plan_setting(plan, VT_SET_TENSOR) > 1 &&
+				   vt_plan_setting(plan, VT_SET_KV_CACHE) != VT_KV_LATENT ?
+				   "/min(t,k)" :
+				   "";
+
+	vt_plan_add(plan, &spec, "b*%s*%s*%s*%s%s", layers, token(plan), tokens, element(plan),
+		    over);
+}
+
+/* vLLM's pages of 16 tokens; what its pool takes beyond them is a setting of the server. */
+static void add_paged(struct vt_plan *plan, const char *why)
+{
+	add_cache(plan, IN_CACHE, "Lfull", "16*ceil((s+n)/16)", why);
+	add_cache(plan, IN_CACHE, "Lwindow", "16*ceil(min(s+n,window)/16)", why);
+}
+
+static void add_whole(struct vt_plan *plan, const char *why)
+{
+	static const char window[] = "layers that see a window keep that much";
+	int is_static = vt_plan_setting(plan, VT_SET_KV_CACHE) != VT_KV_DYNAMIC;
+
+	add_cache(plan, IN_PREFILL, "Lfull", is_static ? "(s+n)" : "s", why);
+	add_cache(plan, VT_IN(DECODE), "Lfull", "(s+n)", why);
+	add_cache(plan, VT_IN(DECODE), "Lwindow", "min(s+n,window)", window);
+	if (is_static)
+		add_cache(plan, IN_PREFILL, "Lwindow", "min(s+n,window)", window);
+	else
+		add_cache(plan, IN_PREFILL, "Lwindow", "s",
+			  "DynamicCache keeps a view of the window, and so all of the prefill");
+}
+
+/* DynamicCache concatenates: the old and the new tensors of one layer live side by side. */
+static void add_growth(struct vt_plan *plan)
+{
+	const struct vt_term_spec spec = { "kv", VT_IN(DECODE), NULL, NULL,
+		"one layer's keys or values twice while a token is appended (torch.cat)" };
+
+	if (vt_plan_setting(plan, VT_SET_KV_CACHE) == VT_KV_DYNAMIC)
+		vt_plan_add(plan, &spec, "b*k*max(d,dv)*(s+n)*%s", element(plan));
+}
+
+void vt_terms_cache(struct vt_plan *plan)
+{
+	const struct vt_stack *s = &plan->model->stacks[VT_PART_TEXT];
+	const struct vt_term_spec state = { "kv", IN_CACHE, NULL, NULL,
+					    "recurrent states in fp32, whatever the length" };
+	const char *why = s->kv_rank && vt_plan_setting(plan, VT_SET_KV_CACHE) != VT_KV_LATENT ?
+				  "latent attention, but its keys and values are cached expanded" :
+				  "keys and values of every token";
+	const struct vt_term_spec encoder = { "kv", IN_CACHE, NULL, NULL,
+		"keys and values of the attention to the encoder" };
+
+	if (vt_plan_is_training(plan) || vt_plan_setting(plan, VT_SET_KV_CACHE) == VT_KV_NONE)
+		return;
+	vt_plan_add(plan, &state, "b*state");
+	if (!s->has_attention)
+		return;
+	if (vt_plan_setting(plan, VT_SET_KV_CACHE) == VT_KV_PAGED)
+		add_paged(plan, why);
+	else
+		add_whole(plan, why);
+	if (plan->model->stacks[VT_PART_ENCODER].layers)
+		vt_plan_add(plan, &encoder, "b*L*k*(d+dv)*s*c");
+	add_growth(plan);
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Logits and the loss: bytes per logit, T*V logits.
+ */
+#include "analyzer/planner/terms.h"
+
+#define IN_LOSS (VT_IN(LOSS) | VT_IN(BACKWARD_LOSS))
+
+/* Of the head's weights, where they train, and of its input. */
+static const char *head_gradient(const struct vt_plan *plan)
+{
+	int is_frozen = vt_plan_setting(plan, VT_SET_LORA) ||
+			vt_plan_setting(plan, VT_SET_FREEZE) == VT_FREEZE_ALL_BUT_PROJECTOR;
+
+	return is_frozen ? "T*h*e" : "V*h*g/t + T*h*e";
+}
+
+/* What a chunk of the loss needs, and what a loop without checkpointing leaves behind. */
+static void add_chunked(struct vt_plan *plan, int64_t loss)
+{
+	const struct vt_term_spec kept = { "logits", IN_LOSS, NULL, NULL,
+		"every chunk's fp32 log-softmax stays for backward: a loop alone saves little" };
+	const struct vt_term_spec forward = { "logits", VT_IN(LOSS), NULL, NULL,
+		"one chunk: logits, their upcast, log-softmax" };
+	const struct vt_term_spec backward = { "logits", VT_IN(BACKWARD_LOSS), NULL, NULL,
+		"one chunk going backward" };
+	const struct vt_term_spec hidden = { "gradients", VT_IN(BACKWARD_LOSS), NULL, NULL,
+		"of the head's weights and input, summed over the chunks" };
+
+	if (loss == VT_LOSS_CHUNKED)
+		vt_plan_add(plan, &kept, "4*T*V/t");
+	vt_plan_add(plan, &forward, "(e+4+4)*min(x,T)*V/t");
+	vt_plan_add(plan, &backward, "(4+4+4+e)*min(x,T)*V/t");
+	vt_plan_add(plan, &hidden, "%s", head_gradient(plan));
+}
+
+/* A fused linear cross-entropy makes the gradient in forward, chunk by chunk. */
+static void add_fused(struct vt_plan *plan)
+{
+	const struct vt_term_spec chunk = { "logits", VT_IN(LOSS), "0", "(e+4)*x*V/t",
+		"one chunk of logits, turned into its gradient in place" };
+	const struct vt_term_spec gradient = { "gradients", IN_LOSS, NULL, NULL,
+		"of the head's weights and input, made in forward" };
+
+	vt_plan_add(plan, &chunk, "e*min(ceil(T/max(1,floor(V/h))),T)*V/t");
+	vt_plan_add(plan, &gradient, "%s", head_gradient(plan));
+}
+
+/* The whole logits at once: bytes per logit by variant. */
+static void add_whole(struct vt_plan *plan, int64_t loss)
+{
+	/* .float() of what is fp32 already makes nothing. */
+	int is_upcast = vt_plan_symbol(plan, "e") < 4;
+	const struct vt_term_spec forward = { "logits", VT_IN(LOSS), NULL, NULL,
+		loss == VT_LOSS_PLAIN || !is_upcast ? "logits and their log-softmax" :
+		loss == VT_LOSS_COPIED ? "logits, a shifted copy, the upcast, log-softmax" :
+					 "logits, their fp32 upcast, log-softmax" };
+	const struct vt_term_spec backward = { "logits", VT_IN(BACKWARD_LOSS), NULL, NULL,
+		"log-softmax, its gradient, the logits' gradient" };
+	const struct vt_term_spec held = { "logits", VT_IN_BACKWARD, "0", "e*T*V/t",
+		"the script may still hold the model's output" };
+	const struct vt_term_spec gradient = { "logits", VT_IN(BACKWARD_TOP), NULL, NULL,
+		"the logits' gradient, while the head goes backward" };
+
+	if (loss == VT_LOSS_PLAIN) {
+		vt_plan_add(plan, &forward, "2*e*T*V/t");
+		vt_plan_add(plan, &backward, "3*e*T*V/t");
+	} else if (loss == VT_LOSS_COPIED) {
+		vt_plan_add(plan, &forward, is_upcast ? "(2*e+4+4)*T*V/t" : "(2*e+4)*T*V/t");
+		vt_plan_add(plan, &backward, "(4+4+4)*T*V/t");
+	} else {
+		vt_plan_add(plan, &forward, is_upcast ? "(e+4+4)*T*V/t" : "(e+4)*T*V/t");
+		vt_plan_add(plan, &backward, "(4+4+4)*T*V/t");
+	}
+	vt_plan_add(plan, &gradient, "e*T*V/t");
+	vt_plan_add(plan, &held, "held*e*T*V/t");
+}
+
+static void add_inference(struct vt_plan *plan)
+{
+	const struct vt_term_spec all = { "logits", VT_IN(LOGITS), NULL, NULL,
+					  "of every position" };
+	const struct vt_term_spec last = { "logits", VT_IN(LOGITS) | VT_IN(DECODE), NULL, NULL,
+		"of the last position, and their fp32 copy for sampling" };
+	int64_t wanted = vt_plan_setting(plan, VT_SET_LOGITS);
+	int is_last = wanted == VT_LOGITS_AUTO ? vt_plan_setting(plan, VT_SET_NEW_TOKENS) > 0 :
+						 wanted == VT_LOGITS_LAST;
+
+	if (is_last)
+		vt_plan_add(plan, &last, "b*V*(e+4)/t");
+	else
+		vt_plan_add(plan, &all, "T*V*e/t");
+}
+
+void vt_terms_logits(struct vt_plan *plan)
+{
+	int64_t loss = vt_plan_setting(plan, VT_SET_LOSS);
+
+	if (!vt_plan_is_training(plan))
+		add_inference(plan);
+	else if (loss == VT_LOSS_FUSED)
+		add_fused(plan);
+	else if (loss == VT_LOSS_CHUNKED || loss == VT_LOSS_CHECKPOINTED)
+		add_chunked(plan, loss);
+	else
+		add_whole(plan, loss);
+}

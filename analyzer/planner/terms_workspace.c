@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What nobody's tensors are: inputs, libraries' workspaces, communication, the context.
+ */
+#include "analyzer/planner/terms.h"
+
+static void add_inputs(struct vt_plan *plan)
+{
+	const struct vt_term_spec tokens = { "inputs", VT_IN_TRAINING | VT_IN_INFERENCE, NULL, NULL,
+					     "token ids, and in training labels and their shift" };
+	const struct vt_term_spec pixels = { "inputs", VT_IN_TRAINING | VT_IN_INFERENCE, NULL,
+					     NULL, "fp32 pixels of 3 channels, 16 x 16 a patch" };
+
+	vt_plan_add(plan, &tokens, "%s", vt_plan_is_training(plan) ? "3*8*T" : "8*T");
+	vt_plan_add(plan, &pixels, "b*images*patches*16*16*3*4");
+}
+
+static void add_libraries(struct vt_plan *plan)
+{
+	const struct vt_term_spec cublas = { "workspace/cublas",
+		VT_IN_TRAINING | VT_IN_INFERENCE | VT_IN(STEP), "0", NULL,
+		"one per handle and stream; backward's thread has a handle of its own" };
+
+	vt_plan_add(plan, &cublas, "%s", vt_plan_is_training(plan) ? "2*cublas" : "cublas");
+}
+
+static void add_communication(struct vt_plan *plan)
+{
+	/* LL 524288 + LL128 4915200 + Simple 4194304, in units of 2 MiB (nccl init.cc). */
+	const struct vt_term_spec nccl = { "communication", VT_IN_ALL & ~VT_IN(LOAD), "2*10485760",
+		"64*10485760",
+		"NCCL: 10 MiB per channel and connection; it varies, so measure it" };
+
+	if (vt_plan_setting(plan, VT_SET_DATA) > 1 || vt_plan_setting(plan, VT_SET_TENSOR) > 1 ||
+	    vt_plan_setting(plan, VT_SET_PIPELINE) > 1)
+		vt_plan_add(plan, &nccl, "2*16*ceil(9633792/2097152)*2097152");
+}
+
+void vt_terms_workspace(struct vt_plan *plan)
+{
+	int is_known = vt_plan_setting(plan, VT_SET_CONTEXT) ||
+		       (plan->gpu && plan->gpu->context_bytes);
+	const struct vt_term_spec context = { "context", VT_IN_ALL, is_known ? NULL : "268435456",
+		is_known ? NULL : "644245094",
+		is_known ? "CUDA context and libraries" :
+			   "CUDA context and libraries: 0.25 to 0.6 GiB until measured" };
+
+	if (!plan->model->is_nominal) {
+		add_inputs(plan);
+		add_libraries(plan);
+	}
+	add_communication(plan);
+	vt_plan_add(plan, &context, "context");
+}

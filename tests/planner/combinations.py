@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: MIT
+"""Runs that are both planned and measured: real PyTorch and transformers on the simulated device, without weights."""
+import json
+import re
+from dataclasses import dataclass, field
+
+from recording import SOURCE, record_python, vtrace
+
+PRESETS = SOURCE / "analyzer" / "planner" / "presets.json"
+GPU = "h200-141g"
+TORCH_DTYPES = {"bf16": "bfloat16", "fp32": "float32", "fp16": "float16"}
+
+# The report's owners under the planner's: a cache that is on in training holds what attention keeps for backward;
+# "activation gradients" are here gradients that have not reached their parameter.
+SAME = {"activation": "gradients", "kv": "activations/attention", "activations/residual": "activations/norm",
+        "activations/mask": "activations/attention"}
+
+
+@dataclass
+class Combination:
+    model: str
+    batch: int = 1
+    seq: int = 1024
+    train: bool = True
+    plan: dict = field(default_factory=dict)  # options of vtrace estimate
+    run: tuple = ()  # the same for the workload
+
+    @property
+    def name(self):
+        words = [f"{k}={v}" for k, v in self.plan.items()]
+        return " ".join([self.model, "train" if self.train else "infer", f"{self.batch}x{self.seq}", *words])
+
+
+def plain(model, batch, seq, **plan):
+    return Combination(model, batch, seq, True, plan, ())
+
+
+COMBINATIONS = (
+    plain("qwen2.5-0.5b", 4, 1024),
+    plain("llama-3.2-1b", 2, 2048),
+    Combination("llama-3.2-1b", 2, 2048, True, {"checkpointing": "full"}, ("--checkpointing",)),
+    Combination("llama-3.2-1b", 2, 1024, True, {"attention": "eager"}, ("--attention", "eager")),
+    Combination("llama-3.2-1b", 2, 512, True, {"optimizer-loop": "fused"}, ("--fused",)),
+    plain("qwen3-0.6b", 4, 1024),
+    plain("gemma-3-1b", 2, 1024),
+    plain("phi-1.5", 2, 1024),
+    plain("pythia-160m", 8, 1024),
+    plain("gpt2", 4, 1024),
+    Combination("gpt2", 4, 1024, True, {"dtype": "fp32"}, ("--dtype", "float32")),
+    Combination("qwen2.5-0.5b", 4, 1024, True, {"dtype": "fp32"}, ("--dtype", "float32")),
+    Combination("qwen2.5-0.5b", 4, 1024, True, {"dtype": "fp32", "autocast": "bf16"},
+                ("--dtype", "float32", "--autocast")),
+    plain("llama-2-7b", 1, 2048),
+    Combination("llama-3.2-1b", 4, 2048, False),
+    Combination("llama-3.2-1b", 4, 2048, False, {"new-tokens": 8}, ("--new-tokens", "8")),
+    Combination("mistral-7b", 2, 8192, False, {"new-tokens": 4}, ("--new-tokens", "4")),
+    Combination("qwen2.5-0.5b", 4, 1024, False, {"attention": "eager"}, ("--attention", "eager")),
+)
+
+
+def estimate(*arguments):
+    done = vtrace("estimate", "--json", *arguments)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def plan(combination):
+    """The plan, for a card whose context is known."""
+    options = [x for k, v in combination.plan.items() for x in (f"--{k}", v)]
+    return estimate(combination.model, "--train" if combination.train else "--infer", "--batch", combination.batch,
+                    "--seq", combination.seq, "--gpu", GPU,
+                    *(() if "dtype" in combination.plan else ("--dtype", "bf16")), *options)
+
+
+def allocated(planned):
+    """What the plan says is in tensors at its peak."""
+    return max(stage["bytes"] - sum(o["bytes"] for o in stage["owners"] if o["owner"] == "context")
+               for stage in planned["stages"])
+
+
+def measure(directory, combination):
+    """(peak of PyTorch's allocator in bytes, the report)."""
+    config = directory / "config.json"
+    config.write_text(json.dumps(json.loads(PRESETS.read_text())[combination.model]))
+    recording = record_python(directory, "planned_run.py", config, "--batch", combination.batch, "--seq",
+                              combination.seq, *(["--train"] if combination.train else []), *combination.run,
+                              profile=GPU)
+    found = re.search(r'{"peak_allocated_bytes": (\d+)}', recording.process.stdout)
+    assert found, recording.process.stderr
+    return int(found[1]), recording.report()
+
+
+def owners(rows, key):
+    """Bytes by owner, the words of report and plan brought together."""
+    sums = {}
+    for row in rows:
+        owner = row["owner"].split(" ")[0]
+        owner = SAME.get(owner, owner)
+        sums[owner] = sums.get(owner, 0) + row[key]
+    return sums

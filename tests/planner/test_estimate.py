@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: MIT
+"""vtrace estimate as a command: formulas that say what was computed, options, files, bad input."""
+import json
+import math
+import re
+import struct
+
+import pytest
+
+from combinations import estimate
+from recording import vtrace
+
+LLAMA = {"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
+         "intermediate_size": 128, "vocab_size": 100}
+
+MODES = (
+    "llama-3-8b --train", "llama-3-8b --train --checkpointing full --loss fused --autocast bf16 --dtype fp32",
+    "llama-3-8b --infer --batch 4 --new-tokens 100 --kv-dtype int8", "mixtral-8x7b --train --zero 3 --data-parallel 8",
+    "deepseek-v3 --infer --seq 4096 --tensor-parallel 8", "qwen2.5-7b --train --lora 16 --quantise nf4-double",
+    "gpt2 --train --optimizer adamw8bit --keep-logits yes", "llama-3-8b --train --attention eager --accumulate 4",
+    "siglip-qwen2.5-1.5b --train --freeze vision --factor 4", "t5-small --infer --new-tokens 5", "mamba-130m --train",
+    "llama-2-70b --train --tensor-parallel 4 --pipeline-parallel 4 --sequence-parallel yes --master fp32",
+    "gemma-3-27b --infer --seq 32768 --new-tokens 10", "vit-base-patch16-224 --train --batch 8",
+)
+
+
+def refused(done, code, *words):
+    """One line that says why (and for wrong usage the usage line behind it), nothing on stdout."""
+    assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
+    lines = done.stderr.strip().splitlines()
+    assert len(lines) == (2 if code == 2 else 1), done.stderr
+    assert done.stdout == ""
+    for word in words:
+        assert word in lines[0], lines[0]
+    return True
+
+
+def compute(text):
+    """What a reader with a calculator gets."""
+    assert re.fullmatch(r"[\d.e+*/() ,-]*", re.sub(r"\b(min|max|ceil|floor)\(", "(", text)), text
+    return eval(text, {"__builtins__": {}}, {"min": min, "max": max, "ceil": math.ceil, "floor": math.floor})
+
+
+@pytest.mark.parametrize("command", MODES)
+def test_what_is_printed_is_what_was_computed(command):
+    plan = estimate(*command.split())
+    for term in plan["terms"]:
+        assert compute(term["numbers"]) == pytest.approx(term["bytes"], abs=1), term["formula"]
+        assert term["low_bytes"] <= term["bytes"] <= term["high_bytes"]
+        assert term["why"] and term["stages"]
+    for stage in plan["stages"]:
+        rows = [t["bytes"] for t in plan["terms"] if stage["name"] in t["stages"]]
+        assert stage["bytes"] == pytest.approx(sum(rows), abs=len(rows))
+        assert stage["bytes"] == pytest.approx(sum(o["bytes"] for o in stage["owners"]), abs=len(rows))
+    assert plan["peak"]["bytes"] == max(stage["bytes"] for stage in plan["stages"])
+
+
+@pytest.mark.parametrize("command", MODES)
+def test_the_text_has_the_peak_and_every_formula(command):
+    done = vtrace("estimate", *command.split(), "--gpu", "h100-80g")
+    plan = estimate(*command.split(), "--gpu", "h100-80g")
+    assert done.returncode == 0, done.stderr
+    assert f"PEAK  {plan['peak']['bytes'] / 2**30:.2f} GiB" in done.stdout
+    for term in plan["terms"]:
+        if plan["peak"]["stage"] in term["stages"]:
+            assert f"{term['formula']} = {term['numbers']}" in done.stdout
+    assert "h100-80g (80 GB)" in done.stdout
+
+
+def peak(*arguments):
+    return estimate(*arguments)["peak"]["bytes"]
+
+
+@pytest.mark.parametrize("option", (
+    "--checkpointing full", "--loss fused", "--loss checkpointed --loss-chunk 512", "--optimizer adamw8bit",
+    "--optimizer sgd",
+    "--offload optimizer", "--tensor-parallel 2", "--pipeline-parallel 2", "--data-parallel 8 --zero 3", "--lora 16",
+    "--lora 16 --quantise nf4", "--optimizer adafactor", "--optimizer muon", "--seq 1024"))
+def test_an_option_that_saves_saves(option):
+    base = ("llama-3-8b", "--train", "--batch", "2", "--dtype", "bf16")
+    # Communication is a cost that tensor, pipeline and data parallelism bring.
+    assert peak(*base, *option.split()) < peak(*base)
+
+
+@pytest.mark.parametrize("option", (
+    "--attention eager", "--mask yes", "--repeat-kv yes", "--keep-logits yes", "--dtype fp32",
+    "--master fp32", "--rope-cache 8192", "--data-parallel 2"))
+def test_an_option_that_costs_costs(option):
+    base = ("llama-3-8b", "--train", "--batch", "2")
+    assert peak(*base, *option.split()) > peak(*base)
+
+
+@pytest.mark.parametrize("option", (
+    "--kv-dtype int8", "--kv-dtype int4", "--kv-dtype fp8", "--kv-cache none", "--quantise int8", "--quantise q4_k",
+    "--offload weights", "--tensor-parallel 2", "--logits last"))
+def test_inference_options_that_save(option):
+    base = ("llama-3-8b", "--batch", "4", "--seq", "8192")
+    assert peak(*base, *option.split()) < peak(*base)
+
+
+def test_a_window_saves_where_the_cache_keeps_nothing_else():
+    base = ("llama-3-8b", "--seq", "8192", "--window", "1024", "--new-tokens", "8")
+    kv = [{o["owner"]: o["bytes"] for o in estimate(*base, "--kv-cache", cache)["stages"][2]["owners"]}["kv"]
+          for cache in ("dynamic", "static")]
+    assert kv[0] == 8 * kv[1]
+
+
+def test_pages_are_whole():
+    def kv(cache, seq):
+        plan = estimate("llama-3-8b", "--seq", str(seq), "--kv-cache", cache)
+        return {o["owner"]: o["bytes"] for s in plan["stages"] if s["name"] == "forward" for o in s["owners"]}["kv"]
+
+    assert kv("paged", 4096) == kv("static", 4096)
+    assert kv("paged", 4097) == kv("static", 4112)
+
+
+def test_fsdp_does_not_divide_activations():
+    def activations(*more):
+        plan = estimate("llama-3-8b", "--train", *more)
+        owners = next(s["owners"] for s in plan["stages"] if s["name"] == "forward")
+        return sum(o["bytes"] for o in owners if o["owner"].startswith("activations"))
+
+    assert activations("--data-parallel", "8", "--zero", "3") == activations()
+
+
+def test_sequence_parallelism_divides_what_tensor_parallelism_leaves():
+    def norms(*more):
+        plan = estimate("llama-3-8b", "--train", "--tensor-parallel", "4", *more)
+        owners = next(s["owners"] for s in plan["stages"] if s["name"] == "forward")
+        return next(o["bytes"] for o in owners if o["owner"] == "activations/norm")
+
+    assert norms() == 4 * norms("--sequence-parallel", "yes")
+
+
+def test_the_range_has_what_a_script_may_hold():
+    plan, held = (estimate("llama-3-8b", "--train", "--seq", "8192", "--keep-logits", x)["peak"] for x in ("no", "yes"))
+    assert plan["stage"] == held["stage"] == "backward: loss"
+    assert plan["bytes"] < plan["high_bytes"] == held["high_bytes"]
+    assert held["bytes"] - plan["bytes"] == 2 * 8192 * 128256
+
+
+def test_a_ladder_names_single_changes_and_what_they_give():
+    plan = estimate("llama-3.2-3b", "--train", "--batch", "8", "--gpu", "h100-80g")
+    assert plan["gpus"][0]["fit"] == "does not fit"
+    for rung in plan["ladder"]:
+        changed = estimate("llama-3.2-3b", "--train", "--batch", "8", "--gpu", "h100-80g", f"--{rung['option']}",
+                           rung["value"])
+        assert changed["peak"]["bytes"] == rung["peak_bytes"]
+        assert changed["gpus"][0]["fit"] == rung["fit"]
+    assert any(rung["fit"] == "fits" for rung in plan["ladder"])
+
+
+def test_a_sweep_is_the_plans_one_by_one():
+    swept = estimate("qwen3-0.6b", "--train", "--what-if", "seq=512,1024,4096")
+    assert [p["peak_bytes"] for p in swept["points"]] == [peak("qwen3-0.6b", "--train", "--seq", str(s))
+                                                          for s in (512, 1024, 4096)]
+    assert not swept["changes_results"]
+    assert estimate("gpt2", "--what-if", "quantise=none,int8")["changes_results"]
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+def test_a_config_beside_its_preset(tmp_path):
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps(LLAMA))
+    plan = estimate(config)
+    assert plan["model"]["parameters"] == 2 * 6400 + 2 * (16384 + 24576 + 128) + 64
+    assert plan["model"]["note"] is None
+
+
+def test_a_safetensors_file(tmp_path):
+    header = json.dumps({"a.weight": {"dtype": "BF16", "shape": [100, 8], "data_offsets": [0, 1600]}}).encode()
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(struct.pack("<Q", len(header)) + header + bytes(1600))
+    plan = estimate(path)
+    assert plan["model"]["parameters"] == 800
+    assert {o["owner"]: o["bytes"] for o in plan["peak"]["owners"]}["weights"] == 1600
+    path.write_bytes(path.read_bytes()[:-1])
+    assert refused(vtrace("estimate", path), 3, "do not fit the file")
+    path.write_bytes(struct.pack("<Q", 2**63) + header)
+    assert refused(vtrace("estimate", path), 3, "cut off")
+    path.write_bytes(b"")
+    assert refused(vtrace("estimate", path), 3, "too short")
+
+
+def gguf(*, cut=0):
+    """A header of one table and one matrix in Q6_K and Q4_K."""
+    def text(value):
+        return struct.pack("<Q", len(value)) + value.encode()
+
+    def size(key, value):
+        return text("llama." + key) + struct.pack("<II", 4, value)
+
+    def tensor(name, columns, rows, kind):
+        return text(name) + struct.pack("<IQQIQ", 2, columns, rows, kind, 0)
+
+    keys = [text("general.architecture") + struct.pack("<I", 8) + text("llama"), size("block_count", 2),
+            size("embedding_length", 256), size("feed_forward_length", 512), size("attention.head_count", 4)]
+    tensors = [tensor("token_embd.weight", 256, 1000, 14), tensor("blk.0.attn_q.weight", 256, 256, 12)]
+    head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(keys)) + b"".join(keys) + b"".join(tensors)
+    return head[:len(head) - cut]
+
+
+def test_a_gguf_file(tmp_path):
+    path = tmp_path / "model.gguf"
+    path.write_bytes(gguf())
+    plan = estimate(path, "--seq", "1024")
+    owners = {o["owner"]: o["bytes"] for s in plan["stages"] if s["name"] == "forward" for o in s["owners"]}
+    assert owners["weights"] == 256000 * 6.5625 / 8 + 65536 * 4.5 / 8
+    assert owners["kv"] == 2 * 4 * 64 * 2 * 1024 * 2
+    path.write_bytes(gguf(cut=9))
+    assert refused(vtrace("estimate", path), 3, str(path), "cut off")
+
+
+def test_configurations_that_cannot_be_read(tmp_path):
+    config = tmp_path / "config.json"
+    for text, word in (("", "no JSON"), ("{", "no JSON"), ("[]", "no JSON object"), ("{}", "hidden_size: missing"),
+                       (json.dumps(LLAMA | {"hidden_size": 0}), "at least 1"),
+                       (json.dumps(LLAMA | {"num_hidden_layers": -3}), "whole number"),
+                       (json.dumps(LLAMA | {"vocab_size": 10**15}), "whole number"),
+                       (json.dumps(LLAMA | {"vocab_size": 1.5}), "whole number"),
+                       ("[" * 100000, "no JSON"), (json.dumps(LLAMA)[:-5], "no JSON")):
+        config.write_text(text)
+        assert refused(vtrace("estimate", config), 3, str(config), word)
+    with config.open("wb") as file:
+        file.truncate(100 * 2**20)
+    assert refused(vtrace("estimate", config), 3, "too many")
+    assert refused(vtrace("estimate", tmp_path), 3, "cannot be read")
+    assert refused(vtrace("estimate", tmp_path / "absent" / "config.json"), 3, "cannot be read")
+    assert refused(vtrace("estimate", "no-such-preset"), 3, "neither a file nor a preset")
+
+
+def test_sizes_that_no_device_holds():
+    assert refused(vtrace("estimate", "llama-3-8b", "--batch", "1000000000", "--seq", "1000000000"), 3, "2^53")
+
+
+# --- options ----------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("arguments, words", (
+    ((), ("one MODEL",)),
+    (("gpt2", "llama-3-8b"), ("one MODEL",)),
+    (("gpt2", "--params", "7B"), ("--params and no MODEL",)),
+    (("--params", "0"), ("such as 7B",)),
+    (("--params", "7Q"), ("such as 7B",)),
+    (("gpt2", "--batch", "0"), ("--batch 0", "whole number from 1")),
+    (("gpt2", "--batch", "-1"), ("--batch -1",)),
+    (("gpt2", "--batch", "1000000000000000"), ("whole number",)),
+    (("gpt2", "--dtype", "int3"), ("--dtype int3", "bf16")),
+    (("gpt2", "--gpu", "nosuch"), ("no such card",)),
+    (("gpt2", "--vram", "80 apples"), ("--vram",)),
+    (("gpt2", "--train", "--infer"), ("exclude each other",)),
+    (("gpt2", "--infer", "--checkpointing", "full"), ("saves or costs nothing without a backward",)),
+    (("gpt2", "--train", "--new-tokens", "4"), ("no meaning in training",)),
+    (("gpt2", "--train", "--quantise", "int8"), ("needs --lora",)),
+    (("gpt2", "--train", "--zero", "2"), ("--data-parallel",)),
+    (("gpt2", "--train", "--lora", "8", "--freeze", "vision"), ("--lora and --freeze",)),
+    (("gpt2", "--sequence-parallel", "yes"), ("--tensor-parallel",)),
+    (("gpt2", "--what-if", "batch"), ("NAME=VALUE",)),
+    (("gpt2", "--what-if", "nosuch=1"), ("NAME=VALUE",)),
+    (("gpt2", "--what-if", "batch=1,x"), ("--batch x",)),
+    (("gpt2", "--nosuch"), ("no such option",)),
+))
+def test_wrong_usage(arguments, words):
+    assert refused(vtrace("estimate", *arguments), 2, *words)
+
+
+def test_a_sheet_that_is_none(tmp_path):
+    sheet = tmp_path / "sheet.ini"
+    for text, word in (("", "no [rows]"), ("[rows]\nweights = P*2\n", ":2: a name has no value"),
+                       ("[symbols]\nP = 1/0\n", ":2: a division by zero"), ("[other]\nx = 1\n", "sections are"),
+                       ("[rows]\nnonsense\n", ":2: no \"name = formula\""),
+                       ("[rows]\nweights = " + "(" * 5000 + "1\n", "nested too deeply")):
+        sheet.write_text(text)
+        assert refused(vtrace("estimate", sheet), 3, str(sheet), word)
+    sheet.write_text("[rows]\nweights = 1\n")
+    assert refused(vtrace("estimate", sheet, "--what-if", "x=1"), 2, "no symbol x")
+
+
+def test_every_card_has_sizes_and_a_capability():
+    cards = estimate("gpt2")["gpus"]
+    assert len(cards) >= 20
+    assert [c["usable_bytes"] for c in cards] == sorted(c["usable_bytes"] for c in cards)
+    for card in cards:
+        # Vendors round up or down, but not by a tenth and more.
+        assert 0.85 < card["usable_bytes"] / card["vendor_bytes"] < 1.08, card
+        assert card["headroom_bytes"] < card["usable_bytes"]
+    plain = estimate("gpt2", "--vram", "24GB")["gpus"]
+    assert [c["usable_bytes"] for c in plain] == [24 * 10**9]
+
+
+def test_the_help_has_every_option_and_its_words():
+    done = vtrace("estimate", "--help")
+    settings = estimate("gpt2")["settings"]
+    assert done.returncode == 0
+    for name, value in settings.items():
+        line = next(line for line in done.stdout.splitlines() if f"--{name} " in line)
+        assert value.isdigit() or value in line
+    assert "dynamic static paged latent none" in done.stdout
+
+
+def test_the_list_names_presets_and_cards():
+    done = vtrace("estimate", "--list")
+    assert done.returncode == 0
+    assert "  qwen2.5-1.5b\n" in done.stdout
+    assert "h100-80g" in done.stdout

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/lib/unit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "analyzer/planner/formula.h"
+
+static void define(struct vt_symbols *symbols, const char *name, double value)
+{
+	assert_int_equal(vt_formula_define(symbols, name, strlen(name), value), 0);
+}
+
+static void formulas_have_the_usual_precedence(void **state)
+{
+	static const struct {
+		const char *text;
+		double value;
+	} cases[] = {
+		{ "1+2*3", 7 },
+		{ "(1+2)*3", 9 },
+		{ "10-2-3", 5 },
+		{ "16/4/2", 2 },
+		{ "2*-3+7", 1 },
+		{ " L * h ", 12 },
+		{ "min(L,h)+max(L,h)", 7 },
+		{ "ceil(7/2)*floor(7/2)", 12 },
+		{ "4.5*h/8", 2.25 },
+	};
+	struct vt_symbols symbols = { 0 };
+	const char *error;
+	double value;
+
+	(void)state;
+	define(&symbols, "L", 3);
+	define(&symbols, "h", 4);
+	for (size_t i = 0; i < VT_ARRAY_SIZE(cases); i++) {
+		assert_int_equal(vt_formula_evaluate(cases[i].text, &symbols, &value, &error), 0);
+		assert_true(value == cases[i].value);
+	}
+}
+
+static void what_is_no_formula_is_named(void **state)
+{
+	static const struct {
+		const char *text, *error;
+	} cases[] = {
+		{ "", "no formula" },
+		{ "1+", "no formula" },
+		{ "(1", "a parenthesis is not closed" },
+		{ "min(1", "a parenthesis is not closed" },
+		{ "min(1)", "a function is min(x,y), max(x,y), ceil(x) or floor(x)" },
+		{ "rm(1)", "a function is min(x,y), max(x,y), ceil(x) or floor(x)" },
+		{ "h", "a name has no value" },
+		{ "1/0", "a division by zero" },
+		{ "1-2", "a negative result" },
+		{ "9007199254740992", "a result of 2^53 or more" },
+		{ "1e999", "a result of 2^53 or more" },
+		{ "0/1e-999", "a division by zero" },
+		{ "1 2", "something stands behind the formula" },
+		{ "0x10", "a number is decimal" },
+		{ "((((((((((((((((((((((((((((((((1", "nested too deeply" },
+		{ "--------------------------------1", "nested too deeply" },
+	};
+	struct vt_symbols symbols = { 0 };
+	const char *error;
+	double value;
+
+	(void)state;
+	for (size_t i = 0; i < VT_ARRAY_SIZE(cases); i++) {
+		assert_int_equal(vt_formula_evaluate(cases[i].text, &symbols, &value, &error), -1);
+		assert_string_equal(error, cases[i].error);
+		assert_true(value == 0);
+	}
+}
+
+static void numbers_take_the_place_of_names(void **state)
+{
+	struct vt_symbols symbols = { 0 };
+	struct vt_buffer out;
+	char *text;
+
+	(void)state;
+	define(&symbols, "P", 6738415616);
+	define(&symbols, "Pt", 4.127);
+	define(&symbols, "e", 2);
+	vt_buffer_init(&out);
+	vt_formula_substitute("max(P*e,2*Pt)/none", &symbols, &out);
+	text = vt_buffer_detach(&out);
+	assert_string_equal(text, "max(6738415616*2,2*4.127)/none");
+	free(text);
+}
+
+static void doubled_parentheses_are_dropped(void **state)
+{
+	static const struct {
+		const char *before, *after;
+	} cases[] = {
+		{ "L*T*((4*i*e))", "L*T*(4*i*e)" },
+		{ "(((x)))", "(x)" },
+		{ "((a+b)*c)", "((a+b)*c)" },
+		{ "((a)+(b))", "((a)+(b))" },
+		{ "((a)", "((a)" },
+		{ "max((x),y)", "max((x),y)" },
+		{ "", "" },
+	};
+	char text[32];
+
+	(void)state;
+	for (size_t i = 0; i < VT_ARRAY_SIZE(cases); i++) {
+		snprintf(text, sizeof(text), "%s", cases[i].before);
+		vt_formula_tidy(text);
+		assert_string_equal(text, cases[i].after);
+	}
+}
+
+static void a_full_table_takes_no_more(void **state)
+{
+	struct vt_symbols symbols = { 0 };
+	char name[16];
+
+	(void)state;
+	for (int i = 0; i < VT_FORMULA_MAX_SYMBOLS; i++) {
+		snprintf(name, sizeof(name), "x%d", i);
+		define(&symbols, name, i);
+	}
+	assert_int_equal(vt_formula_define(&symbols, "y", 1, 0), -1);
+	define(&symbols, "x7", 8);
+	assert_true(vt_formula_find(&symbols, "x7", 2)->value == 8);
+	assert_null(vt_formula_find(&symbols, "x", 1));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(formulas_have_the_usual_precedence),
+		cmocka_unit_test(what_is_no_formula_is_named),
+		cmocka_unit_test(numbers_take_the_place_of_names),
+		cmocka_unit_test(doubled_parentheses_are_dropped),
+		cmocka_unit_test(a_full_table_takes_no_more),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
