@@ -61,7 +61,8 @@
 /* What the program is written with. */
 #define VT_PROGRAMS(X)                                                                             \
 	X(MODULES, "modules")                                                                      \
-	X(FUNCTIONS, "functions") /* no module's forward was seen */
+	X(FUNCTIONS, "functions") /* no module's forward was seen */                              \
+	X(INFERENCE, "inference") /* ... and nothing that autograd recorded */
 
 /* What Module._apply made it for. */
 #define VT_MOVED(X)                                                                                \
@@ -76,13 +77,15 @@
 /* What a block is a copy of (same shape, another type), or the gradient of. */
 #define VT_THINGS(X) X(PARAMETER, "parameter")
 
+/* What the gradients of its size make of what a program keeps in its own variables (updates.h). */
+#define VT_UPDATES(X)                                                                              \
+	X(WEIGHT, "weight")                                                                        \
+	X(STATE, "state")
+
 /* What the node of the backward pass that released it did. */
 #define VT_RELEASERS(X)                                                                            \
 	X(RECOMPUTING, "recomputing") /* modules' forward ran under it */                          \
 	X(TWIN, "twin")               /* it made a gradient of the same size, to the byte */
-
-/* What else has the same size, to the byte. */
-#define VT_SAME_SIZES(X) X(GRADIENT, "gradient")
 
 /* What the shapes of parameters and inputs make of its exact size. */
 #define VT_SHAPE_CLASSES(X)                                                                        \
@@ -93,7 +96,10 @@
 	X(PARAMETER, "parameter") /* a matrix or more of a module */
 
 /* How many blocks of its size its stage made. */
-#define VT_ALIKE(X) X(LAYERS, "layers") /* one or two per layer of the model */
+#define VT_ALIKE(X)                                                                                \
+	X(LAYERS, "layers") /* one or two per layer of the model */                                \
+	X(TREE, "tree")     /* a container of the program has such ones by number (trees.h) */     \
+	X(SCORES, "scores") /* ... or of a product on the way to a choice */
 
 /* Of the device's highest use: a size alone must not decide above a thousandth. */
 #define VT_SHARES(X)                                                                               \
@@ -134,8 +140,8 @@ enum vt_flag { VT_FLAGS(VT_EVIDENCE_ENUM) VT_NR_FLAGS };
 #define VT_EVIDENCE_PREFIX(name) VT_THING_##name
 enum vt_thing { VT_THINGS(VT_EVIDENCE_ENUM) VT_NR_THINGS };
 #undef VT_EVIDENCE_PREFIX
-#define VT_EVIDENCE_PREFIX(name) VT_SAME_SIZE_##name
-enum vt_same_size { VT_SAME_SIZES(VT_EVIDENCE_ENUM) VT_NR_SAME_SIZES };
+#define VT_EVIDENCE_PREFIX(name) VT_UPDATE_##name
+enum vt_update { VT_UPDATES(VT_EVIDENCE_ENUM) VT_NR_UPDATES };
 #undef VT_EVIDENCE_PREFIX
 #define VT_EVIDENCE_PREFIX(name) VT_RELEASER_##name
 enum vt_releaser { VT_RELEASERS(VT_EVIDENCE_ENUM) VT_NR_RELEASERS };
@@ -159,11 +165,11 @@ extern const char *const vt_evidence_heads[VT_NR_HEADS];
 extern const char *const vt_evidence_yields[VT_NR_YIELDS];
 extern const char *const vt_evidence_grad_modes[VT_NR_GRAD_MODES];
 extern const char *const vt_evidence_repeats[VT_NR_REPEATS];
-extern const char *const vt_evidence_same_sizes[VT_NR_SAME_SIZES];
 extern const char *const vt_evidence_releasers[VT_NR_RELEASERS];
 extern const char *const vt_evidence_moved[VT_NR_MOVED];
 extern const char *const vt_evidence_programs[VT_NR_PROGRAMS];
 extern const char *const vt_evidence_flags[VT_NR_FLAGS];
+extern const char *const vt_evidence_updates[VT_NR_UPDATES];
 extern const char *const vt_evidence_shape_classes[VT_NR_SHAPE_CLASSES];
 extern const char *const vt_evidence_alike[VT_NR_ALIKE];
 extern const char *const vt_evidence_shares[VT_NR_SHARES];

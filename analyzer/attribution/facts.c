@@ -133,6 +133,11 @@ void vt_facts_init(struct vt_facts *facts, const struct vt_stages *stages,
 	vt_recomputes_init(&facts->recomputes, facts->model, &stages->chains);
 	vt_shapes_init(&facts->shapes, &facts->names, stages, rules);
 	facts->last_working_event = find_last_working_event(facts->model);
+	for (uint32_t i = 0; i < facts->model->nr_allocations; i++)
+		if (facts->model->allocations[i].event > facts->last_made_event)
+			facts->last_made_event = facts->model->allocations[i].event;
+	vt_trees_init(&facts->trees, &facts->names, stages);
+	vt_choices_init(&facts->choices, stages, rules, &facts->operators);
 	find_sequences(facts);
 	find_twins(facts);
 }
@@ -143,6 +148,9 @@ void vt_facts_release(struct vt_facts *facts)
 	vt_heads_release(&facts->heads);
 	vt_moves_release(&facts->moves);
 	vt_shapes_release(&facts->shapes);
+	vt_trees_release(&facts->trees);
+	vt_choices_release(&facts->choices);
+	free(facts->updates);
 	vt_names_release(&facts->names);
 	free(facts->gradient_of);
 	vt_recomputes_release(&facts->recomputes);
@@ -219,7 +227,7 @@ uint32_t vt_facts_lifetimes(const struct vt_facts *facts, const struct vt_alloca
 	ADD(AFTER_CALL, freed > end_of_call(facts, a));
 	ADD(AFTER_STAGE, freed > span->last_event);
 	ADD(AFTER_BACKWARD, freed > end_of_backward(facts->stages, span));
-	ADD(FOREVER, freed == VT_NEVER);
+	ADD(FOREVER, freed == VT_NEVER || (freed > facts->last_made_event && !a->freed_node_class));
 	if (span->step) {
 		int64_t end = end_of_step(facts->stages, span->step);
 		int64_t next = end_of_step(facts->stages, span->step + 1);
@@ -401,6 +409,13 @@ const struct vt_tensor *vt_facts_parameter(const struct vt_facts *facts,
 	return tensor ? &facts->model->tensors[tensor - 1] : NULL;
 }
 
+uint32_t vt_facts_updates(const struct vt_facts *facts, const struct vt_allocation *a)
+{
+	uint8_t what = facts->updates ? facts->updates[index_of(facts, a)] : 0;
+
+	return what ? 1u << (what - 1) : 0;
+}
+
 uint32_t vt_facts_shape_classes(const struct vt_facts *facts, const struct vt_allocation *a)
 {
 	return a->kind == VT_KIND_BLOCK ? vt_shapes_classes(&facts->shapes, a->size_bytes) : 0;
@@ -408,9 +423,18 @@ uint32_t vt_facts_shape_classes(const struct vt_facts *facts, const struct vt_al
 
 uint32_t vt_facts_alike(const struct vt_facts *facts, const struct vt_allocation *a)
 {
-	if (a->kind != VT_KIND_BLOCK || !vt_shapes_is_per_layer(&facts->shapes, facts->stages, a))
+	uint32_t bits = 0;
+
+	if (a->kind != VT_KIND_BLOCK)
 		return 0;
-	return 1u << VT_ALIKE_LAYERS;
+	if (vt_shapes_is_per_layer(&facts->shapes, facts->stages, a))
+		bits |= 1u << VT_ALIKE_LAYERS;
+	if (facts->trees.is_member[index_of(facts, a)])
+		bits |= 1u << VT_ALIKE_TREE;
+	if (facts->trees.is_score[index_of(facts, a)] ||
+	    facts->choices.is_score[index_of(facts, a)])
+		bits |= 1u << VT_ALIKE_SCORES;
+	return bits;
 }
 
 uint32_t vt_facts_shares(const struct vt_facts *facts, const struct vt_allocation *a)

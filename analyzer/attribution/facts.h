@@ -10,12 +10,14 @@
 
 #include <stdint.h>
 
+#include "analyzer/attribution/choices.h"
 #include "analyzer/attribution/heads.h"
 #include "analyzer/attribution/moves.h"
 #include "analyzer/attribution/operators.h"
 #include "analyzer/attribution/recomputes.h"
 #include "analyzer/attribution/shapes.h"
 #include "analyzer/attribution/stages.h"
+#include "analyzer/attribution/trees.h"
 #include "analyzer/attribution/twins.h"
 #include "analyzer/model/names.h"
 
@@ -33,8 +35,12 @@ struct vt_facts {
 	uint32_t *cast_of;     /* ... of which it is a copy of half the width */
 	struct vt_recomputes recomputes;
 	struct vt_twins twins;
+	struct vt_trees trees;
+	struct vt_choices choices;
+	uint8_t *updates; /* by allocation: enum vt_update + 1; 0: neither (updates.h) */
 	struct vt_sequence_class *sequences; /* sorted */
 	uint32_t nr_sequences;
+	int64_t last_made_event;    /* what dies behind it dies with the function that held it */
 	int64_t last_working_event; /* what dies later dies because the program ends */
 };
 
@@ -66,6 +72,8 @@ uint32_t vt_facts_repeats(const struct vt_facts *facts, const struct vt_allocati
 uint32_t vt_facts_roles(const struct vt_facts *facts, const struct vt_allocation *a);
 uint32_t vt_facts_flags(const struct vt_facts *facts, const struct vt_allocation *a);
 uint32_t vt_facts_copies(const struct vt_facts *facts, const struct vt_allocation *a);
+/* Bit per enum vt_update. */
+uint32_t vt_facts_updates(const struct vt_facts *facts, const struct vt_allocation *a);
 /* What its size says: bit per enum vt_shape_class, enum vt_alike, enum vt_share. */
 uint32_t vt_facts_shape_classes(const struct vt_facts *facts, const struct vt_allocation *a);
 uint32_t vt_facts_alike(const struct vt_facts *facts, const struct vt_allocation *a);

@@ -49,8 +49,10 @@ static uint32_t words_of(const struct vt_facts *facts, const struct vt_allocatio
 		return vt_moves_is_buffer(&facts->moves, a->python_stack) ? 1u << VT_MOVED_BUFFER
 									  : 0;
 	case VT_FACT_PROGRAM:
-		return facts->stages->evidence.has_forward ? 1u << VT_PROGRAM_MODULES
-							   : 1u << VT_PROGRAM_FUNCTIONS;
+		if (facts->stages->evidence.has_forward)
+			return 1u << VT_PROGRAM_MODULES;
+		return 1u << VT_PROGRAM_FUNCTIONS |
+		       (facts->stages->evidence.has_autograd ? 0 : 1u << VT_PROGRAM_INFERENCE);
 	case VT_FACT_MADE:
 		return vt_facts_repeats(facts, a);
 	case VT_FACT_ROLE:
@@ -59,6 +61,8 @@ static uint32_t words_of(const struct vt_facts *facts, const struct vt_allocatio
 		return vt_facts_flags(facts, a);
 	case VT_FACT_COPY_OF:
 		return vt_facts_copies(facts, a);
+	case VT_FACT_UPDATE:
+		return vt_facts_updates(facts, a);
 	case VT_FACT_SHAPE_CLASS:
 		return vt_facts_shape_classes(facts, a);
 	case VT_FACT_ALIKE:
@@ -71,10 +75,6 @@ static uint32_t words_of(const struct vt_facts *facts, const struct vt_allocatio
 		return vt_facts_casts(facts, a);
 	case VT_FACT_LIKE:
 		return vt_facts_like(facts, a);
-	case VT_FACT_SAME_SIZE:
-		return vt_twins_has_size(&facts->twins, a->size_bytes)
-			       ? 1u << VT_SAME_SIZE_GRADIENT
-			       : 0;
 	case VT_FACT_FREED_BY:
 		return vt_facts_releasers(facts, a);
 	default:
@@ -173,6 +173,8 @@ static uint32_t stack_of(const struct vt_allocation *a, enum vt_fact fact)
 	switch (fact) {
 	case VT_FACT_NATIVE:
 		return a->native_stack;
+	case VT_FACT_FREED_NATIVE:
+		return a->freed_native_stack;
 	case VT_FACT_FREED_FRAME:
 		return a->freed_python_stack;
 	case VT_FACT_FORWARD_FRAME:
@@ -188,7 +190,8 @@ static int fits_stack(struct vt_match *match, const struct vt_condition *conditi
 		      const struct vt_allocation *a)
 {
 	const struct vt_frames *frames = &match->facts->model->frames;
-	int is_native = condition->fact == VT_FACT_NATIVE;
+	int is_native = condition->fact == VT_FACT_NATIVE ||
+			condition->fact == VT_FACT_FREED_NATIVE;
 	uint32_t nr = is_native ? frames->native_tree.nr_stacks : frames->python_tree.nr_stacks;
 	uint32_t stack = stack_of(a, condition->fact);
 	int8_t *memo;
@@ -218,6 +221,8 @@ static uint32_t string_of(const struct vt_tensor *row, enum vt_fact fact)
 		return row->name;
 	case VT_FACT_HOLDER:
 		return row->holder;
+	case VT_FACT_SHAPE:
+		return row->shape;
 	default:
 		return row->dtype;
 	}

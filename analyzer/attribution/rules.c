@@ -72,6 +72,9 @@ const char *const *vt_rules_words(enum vt_fact fact, size_t *count)
 	case VT_FACT_LIKE:
 		*count = VT_NR_THINGS;
 		return vt_evidence_things;
+	case VT_FACT_UPDATE:
+		*count = VT_NR_UPDATES;
+		return vt_evidence_updates;
 	case VT_FACT_SHAPE_CLASS:
 		*count = VT_NR_SHAPE_CLASSES;
 		return vt_evidence_shape_classes;
@@ -84,9 +87,6 @@ const char *const *vt_rules_words(enum vt_fact fact, size_t *count)
 	case VT_FACT_MADE:
 		*count = VT_NR_REPEATS;
 		return vt_evidence_repeats;
-	case VT_FACT_SAME_SIZE:
-		*count = VT_NR_SAME_SIZES;
-		return vt_evidence_same_sizes;
 	case VT_FACT_FREED_BY:
 		*count = VT_NR_RELEASERS;
 		return vt_evidence_releasers;
@@ -249,7 +249,8 @@ static int parse_stage(struct parser *p, struct vt_ini_entry *entry)
 	struct vt_stage_rule *stage = &p->stages.items[p->stages.len - 1];
 	const struct globs_key keys[] = { { "scope", &stage->scope },
 					  { "frame", &stage->frame },
-					  { "method", &stage->method } };
+					  { "method", &stage->method },
+					  { "op", &stage->op } };
 
 	return parse_globs(p, entry, keys, VT_ARRAY_SIZE(keys));
 }
@@ -288,6 +289,13 @@ static int parse_product(struct parser *p, struct vt_ini_entry *entry)
 static int parse_token_model(struct parser *p, struct vt_ini_entry *entry)
 {
 	const struct globs_key key = { "module", &p->rules->token_model };
+
+	return parse_globs(p, entry, &key, 1);
+}
+
+static int parse_choice(struct parser *p, struct vt_ini_entry *entry)
+{
+	const struct globs_key key = { "op", &p->rules->choice };
 
 	return parse_globs(p, entry, &key, 1);
 }
@@ -380,7 +388,8 @@ static const struct section_type {
 	{ "rule", begin_rule, parse_rule },        { "kind", begin_kind, parse_kind },
 	{ "stage", begin_stage, parse_stage },     { "loss", begin_set, parse_loss },
 	{ "product", begin_set, parse_product },   { "token_model", begin_set, parse_token_model },
-	{ "plumbing", begin_set, parse_plumbing }, { "include", begin_set, parse_include },
+	{ "plumbing", begin_set, parse_plumbing }, { "choice", begin_set, parse_choice },
+	{ "include", begin_set, parse_include },
 };
 
 static const struct section_type *find_section(const struct vt_ini_entry *entry, size_t *word_len)
@@ -520,10 +529,12 @@ void vt_rules_release(struct vt_rules *rules)
 		vt_globs_release(&rules->stages[i].scope);
 		vt_globs_release(&rules->stages[i].frame);
 		vt_globs_release(&rules->stages[i].method);
+		vt_globs_release(&rules->stages[i].op);
 	}
 	release_set(&rules->loss);
 	release_set(&rules->product);
 	vt_globs_release(&rules->token_model);
+	vt_globs_release(&rules->choice);
 	vt_globs_release(&rules->plumbing);
 	free(rules->rules);
 	free(rules->kinds);

@@ -11,6 +11,7 @@
  * 	[loss]         autograd nodes and operators that consume logits
  * 	[product]      the matrix products
  * 	[token_model]  module classes of models of tokens
+ * 	[choice]       operators that choose a token by its scores
  * 	[plumbing]     operators that serve other operators
  * 	[include]      "rules = default": the built-in file stands here
  * 	[rule NAME]    conditions, owner, leaf, known_by, reason
@@ -34,7 +35,6 @@
 	X(STAGE, "stage", WORDS) /* when it was made */                                            \
 	X(FREED_STAGE, "freed_stage", WORDS)                                                       \
 	X(LIFETIME, "lifetime", WORDS)                                                             \
-	X(SAME_SIZE, "same_size", WORDS)      /* what else has its size */                         \
 	X(FREED_BY, "freed_by", WORDS)        /* what the node that released it did */             \
 	X(HEAD, "head", WORDS)                                                                     \
 	X(YIELD, "yield", WORDS)              /* what the node of its operator made in backward */ \
@@ -46,6 +46,7 @@
 	X(FLAG, "flag", WORDS)                /* what any tensor found in it is */                 \
 	X(COPY_OF, "copy_of", WORDS)          /* what has its shape in another type */             \
 	X(GRADIENT_OF, "gradient_of", WORDS)  /* what module and size of its node's call show */   \
+	X(UPDATE, "update", WORDS)            /* what gradients of its size make of it */          \
 	X(CAST_OF, "cast_of", WORDS)          /* the same of a copy in half the width */           \
 	X(LIKE, "like", WORDS)                /* what has its shape, in any type */                \
 	X(SHAPE_CLASS, "shape_class", WORDS)  /* what has this exact size here */                  \
@@ -54,6 +55,7 @@
 	X(NAME, "name", NAMES)                /* under which the probe found it */                 \
 	X(HOLDER, "holder", NAMES)            /* the variable that its root was found in */        \
 	X(DTYPE, "dtype", NAMES)              /* the tensor's */                                   \
+	X(SHAPE, "shape", NAMES)              /* the tensor's, "4096,11008" */                     \
 	X(SCOPE, "scope", TEXT)               /* innermost open range */                           \
 	X(NODE, "node", TEXT)                 /* class of the autograd node that made it */        \
 	X(FREED_NODE, "freed_node", TEXT)     /* ... that released it: it was saved for it */      \
@@ -69,6 +71,7 @@
 	X(FORWARD_FRAME, "forward_frame", STACK) /* where the call stood that made its node */     \
 	X(FREED_FORWARD_FRAME, "freed_forward_frame", STACK) /* ... the node that released it */   \
 	X(NATIVE, "native", STACK) /* any native frame */                                          \
+	X(FREED_NATIVE, "freed_native", STACK)                                                     \
 	X(MIN_BYTES, "min_bytes", BYTES)
 
 #define VT_FACT_ENUM(name, text, how) VT_FACT_##name,
@@ -119,6 +122,7 @@ struct vt_stage_rule {
 	struct vt_globs scope;
 	struct vt_globs frame;
 	struct vt_globs method;
+	struct vt_globs op; /* operators, in programs without modules that train nothing */
 };
 
 /* Autograd nodes and operators that mean the same. */
@@ -138,6 +142,7 @@ struct vt_rules {
 	struct vt_operation_set loss;
 	struct vt_operation_set product;
 	struct vt_globs token_model; /* module classes that show that a model reads tokens */
+	struct vt_globs choice;      /* operators that choose among scores */
 	struct vt_globs plumbing;    /* operators that only get memory for another operator */
 	uint32_t nr_conditions;
 };

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "analyzer/attribution/operators.h"
 #include "analyzer/base/util.h"
 
 #define NO_RULE UINT8_MAX
@@ -137,6 +138,8 @@ struct vt_shown vt_stage_evidence_judge(const struct vt_stage_evidence *evidence
 		if (!evidence->has_forward && shown.stage == VT_NO_STAGE &&
 		    a->forward_sequence != VT_NO_SEQUENCE)
 			shown.stage = VT_STAGE_FORWARD;
+		if (evidence->by_native_stack && shown.stage == VT_NO_STAGE)
+			shown.stage = evidence->by_native_stack[a->native_stack];
 	} else if (moment->what == VT_MOMENT_FREE) {
 		const struct vt_allocation *a = &model->allocations[moment->index];
 
@@ -158,6 +161,35 @@ struct vt_shown vt_stage_evidence_judge(const struct vt_stage_evidence *evidence
 	return shown;
 }
 
+static int has_autograd(const struct vt_model *model)
+{
+	for (uint32_t i = 0; i < model->nr_allocations; i++)
+		if (model->allocations[i].node_class ||
+		    model->allocations[i].forward_sequence != VT_NO_SEQUENCE)
+			return 1;
+	return 0;
+}
+
+/* Functions that train nothing: their operators are all there is. */
+static uint8_t *judge_operators(const struct vt_model *model, const struct vt_rules *rules)
+{
+	uint32_t nr = model->frames.native_tree.nr_stacks;
+	uint8_t *found = vt_xmalloc((size_t)nr + 1);
+	struct vt_operators operators;
+
+	vt_operators_init(&operators, model, rules);
+	for (uint32_t i = 0; i <= nr; i++) {
+		const char *name = i < nr ? vt_operators_name(&operators, i) : NULL;
+
+		found[i] = VT_NO_STAGE;
+		for (unsigned r = 0; name && r < rules->nr_stages; r++)
+			if (vt_globs_match(&rules->stages[r].op, name))
+				found[i] = rules->stages[r].stage;
+	}
+	vt_operators_release(&operators);
+	return found;
+}
+
 void vt_stage_evidence_init(struct vt_stage_evidence *evidence, const struct vt_model *model,
 			    const struct vt_rules *rules)
 {
@@ -175,6 +207,10 @@ void vt_stage_evidence_init(struct vt_stage_evidence *evidence, const struct vt_
 		evidence->landmarks[i] = find_landmarks(&model->frames, rules, &codes, i);
 		evidence->has_forward |= evidence->by_stack[i] == VT_STAGE_FORWARD;
 	}
+	evidence->has_autograd = has_autograd(model);
+	evidence->by_native_stack = NULL;
+	if (!evidence->has_forward && !evidence->has_autograd)
+		evidence->by_native_stack = judge_operators(model, rules);
 	evidence->by_scope = vt_xcalloc(model->strings.nr + 1, 1);
 	for (uint32_t i = 0; i < model->strings.nr; i++)
 		evidence->by_scope[i] = judge_scope(model, rules, i);
@@ -187,5 +223,6 @@ void vt_stage_evidence_release(struct vt_stage_evidence *evidence)
 	free(evidence->by_stack);
 	free(evidence->landmarks);
 	free(evidence->by_scope);
+	free(evidence->by_native_stack);
 	memset(evidence, 0, sizeof(*evidence));
 }

@@ -28,7 +28,9 @@ struct vt_stage_evidence {
 	uint8_t *by_stack; /* by Python stack: enum vt_stage or VT_NO_STAGE */
 	struct vt_stage_landmarks *landmarks; /* by Python stack */
 	uint8_t *by_scope; /* by string */
+	uint8_t *by_native_stack; /* NULL where modules or autograd tell more */
 	int has_forward;   /* some stack shows a forward */
+	int has_autograd;  /* autograd numbered something */
 };
 
 /* What an event shows about itself. */

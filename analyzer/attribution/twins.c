@@ -44,14 +44,6 @@ static const struct vt_twin *find(const struct vt_twins *twins, const struct vt_
 	return low < twins->nr ? &twins->gradients[low] : NULL;
 }
 
-int vt_twins_has_size(const struct vt_twins *twins, uint64_t size_bytes)
-{
-	const struct vt_twin wanted = { .size_bytes = size_bytes };
-	const struct vt_twin *found = find(twins, &wanted);
-
-	return found && found->size_bytes == size_bytes;
-}
-
 int vt_twins_has_node(const struct vt_twins *twins, uint64_t size_bytes,
 		      const struct vt_recompute *node)
 {

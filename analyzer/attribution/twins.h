@@ -26,8 +26,7 @@ struct vt_twins {
 void vt_twins_init(struct vt_twins *twins, struct vt_twin *gradients, uint32_t nr);
 void vt_twins_release(struct vt_twins *twins);
 
-/* Whether a gradient of that size was made at all; by that node. */
-int vt_twins_has_size(const struct vt_twins *twins, uint64_t size_bytes);
+/* Whether that node made a gradient of that size. */
 int vt_twins_has_node(const struct vt_twins *twins, uint64_t size_bytes,
 		      const struct vt_recompute *node);
 

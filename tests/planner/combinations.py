@@ -95,6 +95,6 @@ def owners(rows, key):
     sums = {}
     for row in rows:
         owner = row["owner"].split(" ")[0]
-        owner = SAME.get(owner, owner)
+        owner = "cached" if owner.startswith("cached/") else SAME.get(owner, owner)
         sums[owner] = sums.get(owner, 0) + row[key]
     return sums

@@ -78,7 +78,7 @@ def deepseek():
     train(DeepseekV3ForCausalLM(config).to(torch.bfloat16).cuda())
 
 
-@case(family="decoder, parallel blocks", mode="bf16", roles={**HF, "*.attention": "attention"}, heads=["embed_out"])
+@case(family="decoder, parallel blocks", mode="bf16", roles={**HF, "*.attention": "attention"}, heads=["lm_head"])
 def neox():
     from transformers import GPTNeoXConfig, GPTNeoXForCausalLM
     train(GPTNeoXForCausalLM(small(GPTNeoXConfig, use_cache=False)).to("cuda", torch.bfloat16))

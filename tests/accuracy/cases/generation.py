@@ -58,7 +58,9 @@ def sliding_cache():
             stage(f"token-{step}", inputs="ids")
 
 
-@case(family="encoder and decoder", mode="generate() with beams", roles=HF, heads=["lm_head"])
+@case(family="encoder and decoder", mode="generate() with beams", roles=HF, heads=["lm_head"],
+      functions={"reorder_cache": "kv cache",
+                 "GenerationMixin._expand_inputs_for_generation.<locals>._expand_dict_for_generation": "other"})
 def generate_beams():
     from transformers import T5Config, T5ForConditionalGeneration
     model = T5ForConditionalGeneration(T5Config(vocab_size=V, d_model=H, num_layers=3, num_heads=8, d_kv=64, d_ff=1024,

@@ -207,7 +207,8 @@ class Contrast(nn.Module):
         q = F.normalize(self.query(a), dim=1)
         with torch.no_grad():
             k = F.normalize(self.slow(b), dim=1)
-        return torch.cat([(q * k).sum(1, keepdim=True), head(q @ self.queue.clone().detach())], 1) / 0.07
+        product = head(q @ self.queue.clone().detach())
+        return head(torch.cat([(q * k).sum(1, keepdim=True), product], 1) / 0.07)
 
 
 @case(family="contrastive, queue", mode="fp32")

@@ -38,6 +38,9 @@ class Observer:
         self.walk()
         self.brackets.remove()
         self.ledger.close()
+        idle = set(self.roles.heads) - self.roles.heads_seen
+        if idle and error == (None, None, None):
+            raise ValueError(f"no module that ran is a head by {sorted(idle)}")
 
     # --- the log: ("+" | "-" | "node", token, clock, payload) ---
 

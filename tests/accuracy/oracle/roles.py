@@ -13,7 +13,7 @@ GENERIC = ((nn.MultiheadAttention, "attention"), (nn.Embedding, "embedding"), (n
 
 class Roles:
     def __init__(self, roles, heads):
-        self.roles, self.heads, self.paths = dict(roles), list(heads), {}
+        self.roles, self.heads, self.paths, self.heads_seen = dict(roles), list(heads), {}, set()
 
     def add_model(self, model):
         for path, module in model.named_modules():
@@ -31,7 +31,9 @@ class Roles:
         return next((role for pattern, role in self.roles.items() if self.matches(module, pattern)), None)
 
     def is_head(self, module):
-        return any(self.matches(module, pattern) for pattern in self.heads)
+        found = {pattern for pattern in self.heads if self.matches(module, pattern)}
+        self.heads_seen |= found
+        return bool(found)
 
     def generic(self, module):
         if isinstance(module, NORMS):

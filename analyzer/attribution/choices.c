@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/attribution/choices.h"
+
+#include <string.h>
+
+#include "analyzer/base/util.h"
+
+/* Scores are in half or single precision, and their copies in the other. */
+#define WIDEST_RATIO 2
+
+struct search {
+	struct vt_choices *choices;
+	const struct vt_model *model;
+	const struct vt_rules *rules;
+	struct vt_operators *operators;
+	uint64_t most;    /* bytes of the largest product since the last choice */
+	uint32_t product; /* the last one; VT_NO_INDEX: none yet */
+};
+
+/* How much of a product's result is a row: a choice may be among the last token's scores only. */
+static int is_as_long(uint64_t scores, uint64_t size_bytes)
+{
+	return size_bytes == scores || size_bytes == scores * WIDEST_RATIO ||
+	       size_bytes * WIDEST_RATIO == scores;
+}
+
+static void choose(struct search *search, uint32_t choice)
+{
+	const struct vt_allocation *all = search->model->allocations;
+	uint32_t product = search->product;
+
+	search->product = VT_NO_INDEX;
+	if (product == VT_NO_INDEX || all[product].size_bytes < search->most) {
+		search->most = 0;
+		return;
+	}
+	search->most = 0;
+	for (uint32_t i = product; i < choice; i++)
+		if (all[i].kind == VT_KIND_BLOCK && all[i].thread == all[product].thread &&
+		    is_as_long(all[product].size_bytes, all[i].size_bytes))
+			search->choices->is_score[i] = 1;
+}
+
+static void see(struct search *search, uint32_t index)
+{
+	const struct vt_allocation *a = &search->model->allocations[index];
+	const char *name = vt_operators_name(search->operators, a->native_stack);
+
+	if (a->kind != VT_KIND_BLOCK || !name)
+		return;
+	if (vt_globs_match(&search->rules->choice, name)) {
+		choose(search, index);
+	} else if (vt_globs_match(&search->rules->product.op, name)) {
+		search->product = index;
+		if (a->size_bytes > search->most)
+			search->most = a->size_bytes;
+	}
+}
+
+void vt_choices_init(struct vt_choices *choices, const struct vt_stages *stages,
+		     const struct vt_rules *rules, struct vt_operators *operators)
+{
+	struct search search = { .choices = choices,
+				 .model = stages->timeline->model,
+				 .rules = rules,
+				 .operators = operators,
+				 .product = VT_NO_INDEX };
+
+	choices->is_score = vt_xcalloc((size_t)search.model->nr_allocations + 1, 1);
+	if (stages->evidence.has_forward || stages->evidence.has_autograd)
+		return;
+	for (uint32_t i = 0; i < search.model->nr_allocations; i++)
+		see(&search, i);
+}
+
+void vt_choices_release(struct vt_choices *choices)
+{
+	free(choices->is_score);
+	memset(choices, 0, sizeof(*choices));
+}

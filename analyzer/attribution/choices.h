@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_CHOICES_H
+#define VT_ANALYZER_CHOICES_H
+
+/*
+ * Scores of tokens in programs without modules that train nothing: when the program chooses
+ * (argmax, multinomial, ...), the last matrix product before it made the scores, provided that no
+ * product of that pass made more; and so did what lies between the two and is as long.
+ */
+
+#include <stdint.h>
+
+#include "analyzer/attribution/operators.h"
+#include "analyzer/attribution/stages.h"
+
+struct vt_choices {
+	uint8_t *is_score; /* by allocation */
+};
+
+void vt_choices_init(struct vt_choices *choices, const struct vt_stages *stages,
+		     const struct vt_rules *rules, struct vt_operators *operators);
+void vt_choices_release(struct vt_choices *choices);
+
+#endif

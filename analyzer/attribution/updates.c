@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Parameters of modules are among the weights of U2 only in a program that trains modules: with
+ * functional transforms the module is a pattern, and what is trained are copies.
+ */
+#include "analyzer/attribution/updates.h"
+
+#include <string.h>
+
+#include "analyzer/base/map.h"
+#include "analyzer/base/util.h"
+
+/* PyTorch gives nothing smaller: scalars and short vectors of all sorts have this size. */
+#define SMALLEST_BLOCK 512
+/* CUDACachingAllocator, kSmallSize: the rest of a segment that stays with the block before it. */
+#define SMALLEST_REST (1u << 20)
+
+/* Gradients of one size on one device. */
+struct size_class {
+	uint64_t size_bytes;
+	int64_t first_event; /* when the first was made */
+	uint32_t most; /* of one backward pass */
+	uint32_t nr_weights;
+	int16_t device;
+	uint8_t has_rest; /* the size is that of a block with a rest */
+};
+
+struct search {
+	uint8_t *what; /* facts->updates */
+	const struct vt_facts *facts;
+	const struct vt_model *model;
+	VT_VECTOR(struct size_class) classes;
+	struct vt_map by_size;
+	struct vt_map per_span; /* gradients of a class in a backward pass */
+	int has_trained_modules;
+};
+
+static struct vt_key size_key(const struct vt_allocation *a)
+{
+	struct vt_key key = { a->size_bytes, (uint64_t)a->device, 0 };
+
+	return key;
+}
+
+/* Whether it ends with its segment: only such a block can have a rest. */
+static int can_have_rest(const struct search *search, const struct vt_allocation *a)
+{
+	const struct vt_allocation *segment;
+
+	if (a->container == VT_NO_INDEX || a->size_bytes <= SMALLEST_REST)
+		return 0;
+	segment = &search->model->allocations[a->container];
+	return a->address + a->size_bytes == segment->address + segment->size_bytes;
+}
+
+static struct size_class *class_of(const struct search *search, const struct vt_allocation *a)
+{
+	const uint64_t *at;
+	int has_rest;
+
+	if (a->kind != VT_KIND_BLOCK || a->size_bytes <= SMALLEST_BLOCK)
+		return NULL;
+	at = vt_map_find(&search->by_size, size_key(a));
+	if (at)
+		return &search->classes.items[*at];
+	has_rest = can_have_rest(search, a);
+	for (size_t i = 0; i < search->classes.len && a->size_bytes > SMALLEST_REST; i++) {
+		struct size_class *class = &search->classes.items[i];
+
+		if (class->device != a->device)
+			continue;
+		if (has_rest && class->size_bytes < a->size_bytes &&
+		    a->size_bytes - class->size_bytes <= SMALLEST_REST)
+			return class;
+		if (class->has_rest && class->size_bytes > a->size_bytes &&
+		    class->size_bytes - a->size_bytes <= SMALLEST_REST)
+			return class;
+	}
+	return NULL;
+}
+
+static int is_accumulation(const struct search *search, uint32_t node_class)
+{
+	const char *name = vt_model_text(search->model, node_class);
+
+	return name && strstr(name, "AccumulateGrad") != NULL;
+}
+
+static int is_gradient(const struct search *search, const struct vt_allocation *a)
+{
+	const struct vt_span *span = vt_facts_span(search->facts, a);
+
+	if (a->kind != VT_KIND_BLOCK || a->size_bytes <= SMALLEST_BLOCK || !span)
+		return 0;
+	/* The engine itself adds up what several nodes made for one tensor. */
+	if (!a->node_class && (a->python_stack || span->stage != VT_STAGE_BACKWARD))
+		return 0;
+	if (a->freed_node_class && !is_accumulation(search, a->freed_node_class))
+		return 0;
+	return (vt_facts_lifetimes(search->facts, a) & 1u << VT_LIFETIME_AFTER_BACKWARD) != 0;
+}
+
+static void count_gradient(struct search *search, const struct vt_allocation *a)
+{
+	struct vt_key key = { 0, vt_stages_span_at(search->facts->stages, a->event), 0 };
+	struct size_class *class = class_of(search, a);
+	uint64_t *count, nr;
+
+	if (!class) {
+		struct size_class one = { .size_bytes = a->size_bytes,
+					  .first_event = a->event,
+					  .device = a->device,
+					  .has_rest = (uint8_t)can_have_rest(search, a) };
+
+		vt_map_put(&search->by_size, size_key(a), search->classes.len);
+		vt_vector_push(&search->classes, one);
+		class = &search->classes.items[search->classes.len - 1];
+	}
+	if (class->first_event > a->event)
+		class->first_event = a->event;
+	key.a = (uint64_t)(class - search->classes.items);
+	count = vt_map_find(&search->per_span, key);
+	nr = count ? ++*count : 1;
+	if (!count)
+		vt_map_put(&search->per_span, key, 1);
+	if (class->most < nr)
+		class->most = (uint32_t)nr;
+}
+
+static void count_gradients(struct search *search, int has_rest)
+{
+	for (uint32_t i = 0; i < search->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &search->model->allocations[i];
+
+		if (can_have_rest(search, a) == has_rest && is_gradient(search, a))
+			count_gradient(search, a);
+	}
+}
+
+static void find_trained_modules(struct search *search)
+{
+	for (uint32_t i = 0; i < search->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &search->model->allocations[i];
+		const char *scope = vt_model_text(search->model, a->scope);
+
+		search->has_trained_modules |= is_accumulation(search, a->node_class) ||
+					       is_accumulation(search, a->freed_node_class) ||
+					       (scope && strncmp(scope, "Optimizer.", 10) == 0);
+	}
+	for (uint32_t i = 0; i < search->model->nr_tensors; i++)
+		search->has_trained_modules |=
+			search->model->tensors[i].role == VT_ROLE_GRADIENT;
+}
+
+static int is_of_module(const struct search *search, const struct vt_allocation *a)
+{
+	uint32_t nr;
+
+	vt_chains_get(&search->facts->stages->chains, a->python_stack, &nr);
+	return nr || (vt_facts_roles(search->facts, a) & 1u << VT_ROLE_PARAMETER);
+}
+
+/* U1 */
+static int is_candidate(const struct search *search, const struct vt_allocation *a)
+{
+	const struct size_class *class = class_of(search, a);
+	const struct vt_span *span;
+
+	if (!class || a->node_class || a->event > class->first_event ||
+	    a->freed_event < class->first_event)
+		return 0;
+	span = vt_facts_span(search->facts, a);
+	if (!span || span->stage != VT_STAGE_LOAD)
+		return 0;
+	return search->has_trained_modules || !is_of_module(search, a);
+}
+
+static int requires_gradient(const struct search *search, const struct vt_allocation *a)
+{
+	uint32_t wanted = 1u << VT_FLAG_LEAF | 1u << VT_FLAG_REQUIRES_GRAD;
+
+	return (vt_facts_flags(search->facts, a) & wanted) == wanted;
+}
+
+static int is_made_as_zeros(const struct search *search, const struct vt_allocation *a)
+{
+	return vt_trees_is_zeros(&search->model->frames, a->native_stack);
+}
+
+/* U2, one of the three kinds of candidates after the other, each in the order of making. */
+static void find_weights(struct search *search, int turn)
+{
+	for (uint32_t i = 0; i < search->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &search->model->allocations[i];
+		struct size_class *class;
+
+		if (search->what[i] || !is_candidate(search, a))
+			continue;
+		if (turn == 0 && !requires_gradient(search, a))
+			continue;
+		if (turn == 1 && is_made_as_zeros(search, a))
+			continue;
+		class = class_of(search, a);
+		if (class->nr_weights >= (turn == 2 ? 1 : turn == 1 ? class->most : UINT32_MAX))
+			continue;
+		class->nr_weights++;
+		search->what[i] = VT_UPDATE_WEIGHT + 1;
+	}
+}
+
+/* U3 */
+static void find_states(struct search *search)
+{
+	for (uint32_t i = 0; i < search->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &search->model->allocations[i];
+
+		if (!search->what[i] && is_candidate(search, a) &&
+		    is_made_as_zeros(search, a))
+			search->what[i] = VT_UPDATE_STATE + 1;
+	}
+}
+
+/* Of what was made outside of modules, what a variable held it in; NULL: unknown. */
+static const struct vt_tensor *variable_of(const struct search *search, uint32_t allocation)
+{
+	const struct vt_allocation *a = &search->model->allocations[allocation];
+
+	if (a->node_class || !class_of(search, a))
+		return NULL;
+	return vt_names_find(&search->facts->names, allocation, 1u << VT_ROLE_VARIABLE);
+}
+
+static struct vt_key name_key(const struct vt_tensor *row)
+{
+	struct vt_key key = { row->name, row->holder, row->shape };
+
+	return key;
+}
+
+static struct vt_key place_key(const struct vt_allocation *a)
+{
+	struct vt_key key = { (uint64_t)a->python_stack << 32 | a->native_stack, a->size_bytes,
+			      1 };
+
+	return key;
+}
+
+/* U4: what was said of one goes to those that have the same key. */
+static void spread(struct search *search, int is_by_place)
+{
+	uint8_t *what = search->what;
+	struct vt_map known = { 0 };
+
+	for (int is_second = 0; is_second < 2; is_second++)
+		for (uint32_t i = 0; i < search->model->nr_allocations; i++) {
+			const struct vt_allocation *a = &search->model->allocations[i];
+			const struct vt_tensor *row = variable_of(search, i);
+			struct vt_key key;
+			const uint64_t *found;
+
+			if (a->node_class || !class_of(search, a) ||
+			    (is_by_place ? !a->python_stack : !row))
+				continue;
+			key = is_by_place ? place_key(a) : name_key(row);
+			found = vt_map_find(&known, key);
+			if (!is_second && what[i] && !found)
+				vt_map_put(&known, key, what[i]);
+			else if (is_second && !what[i] && found && (!is_by_place || !row))
+				what[i] = (uint8_t)*found;
+		}
+	vt_map_release(&known);
+}
+
+/* A block of the search's sizes is made or freed. */
+struct moment {
+	int64_t event;
+	uint32_t allocation;
+	uint8_t is_free;
+};
+
+static int compare_moments(const void *a, const void *b)
+{
+	const struct moment *x = a, *y = b;
+
+	if (x->event != y->event)
+		return x->event < y->event ? -1 : 1;
+	return x->allocation < y->allocation ? -1 : x->allocation > y->allocation;
+}
+
+typedef VT_VECTOR(struct moment) moment_vector;
+
+static void gather_moments(const struct search *search, moment_vector *all)
+{
+	for (uint32_t i = 0; i < search->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &search->model->allocations[i];
+		struct moment one = { a->event, i, 0 };
+
+		if (!class_of(search, a))
+			continue;
+		vt_vector_push(all, one);
+		one.event = a->freed_event;
+		one.is_free = 1;
+		if (a->freed_event <= search->facts->last_working_event)
+			vt_vector_push(all, one);
+	}
+	if (all->len)
+		qsort(all->items, all->len, sizeof(*all->items), compare_moments);
+}
+
+/* What took the place of a block that was let go: the last of its size that the program made. */
+static uint32_t find_successor(const struct search *search, const moment_vector *all, size_t at)
+{
+	const struct vt_allocation *old = &search->model->allocations[all->items[at].allocation];
+
+	while (at-- > 0) {
+		const struct moment *m = &all->items[at];
+		const struct vt_allocation *a = &search->model->allocations[m->allocation];
+
+		if (m->is_free || class_of(search, a) != class_of(search, old))
+			continue;
+		/* Behind the gradients an update made nothing yet. */
+		if (a == old || is_gradient(search, a))
+			break;
+		if (!a->node_class && a->freed_event > all->items[at].event &&
+		    vt_allocation_is_live(a, old->freed_event) &&
+		    !search->what[m->allocation] && !is_of_module(search, a))
+			return m->allocation;
+	}
+	return VT_NO_INDEX;
+}
+
+/* U5 */
+static void find_successors(struct search *search)
+{
+	uint8_t *what = search->what;
+	moment_vector all = { 0 };
+
+	gather_moments(search, &all);
+	for (size_t i = 0; i < all.len; i++) {
+		const struct moment *m = &all.items[i];
+		const struct vt_allocation *a = &search->model->allocations[m->allocation];
+		uint32_t next;
+
+		if (!m->is_free || !what[m->allocation] || !a->freed_python_stack ||
+		    a->freed_event <= class_of(search, a)->first_event)
+			continue;
+		next = find_successor(search, &all, i);
+		if (next != VT_NO_INDEX)
+			what[next] = what[m->allocation];
+	}
+	vt_vector_release(&all);
+}
+
+void vt_updates_find(struct vt_facts *facts)
+{
+	struct search search = { .facts = facts, .model = facts->model };
+
+	facts->updates = vt_xcalloc((size_t)facts->model->nr_allocations + 1, 1);
+	search.what = facts->updates;
+	/* What has no rest tells the sizes. */
+	count_gradients(&search, 0);
+	count_gradients(&search, 1);
+	find_trained_modules(&search);
+	for (int turn = 0; turn < 3; turn++)
+		find_weights(&search, turn);
+	find_states(&search);
+	spread(&search, 0);
+	spread(&search, 1);
+	find_successors(&search);
+	vt_vector_release(&search.classes);
+	vt_map_release(&search.by_size);
+	vt_map_release(&search.per_span);
+}
