@@ -33,6 +33,21 @@ static char *cut(char *path, unsigned nr)
 	return path;
 }
 
+static int is_number(const char *text, size_t len)
+{
+	return len && strspn(text, "0123456789") >= len;
+}
+
+/* PATH.PARAMETER; of a state PATH.PARAMETER.KEY, with one more part where the key holds a list. */
+static unsigned parts_behind_path(const struct vt_tensor *tensor, const char *path)
+{
+	const char *last = strrchr(path, '.');
+
+	if (tensor->role != VT_ROLE_OPTIMIZER)
+		return 1;
+	return last && is_number(last + 1, strlen(last + 1)) ? 3 : 2;
+}
+
 char *vt_origins_module(const struct vt_facts *facts, const struct vt_allocation *a)
 {
 	const uint32_t in_module = 1u << VT_ROLE_PARAMETER | 1u << VT_ROLE_BUFFER |
@@ -43,19 +58,15 @@ char *vt_origins_module(const struct vt_facts *facts, const struct vt_allocation
 
 	if (!tensor)
 		tensor = vt_facts_parameter(facts, a);
-	/* PATH.PARAMETER, or PATH.PARAMETER.KEY */
-	if (tensor)
-		return cut(vt_names_tensor_path(&facts->names, tensor),
-			   tensor->role == VT_ROLE_OPTIMIZER ? 2 : 1);
+	if (tensor) {
+		char *path = vt_names_tensor_path(&facts->names, tensor);
+
+		return cut(path, parts_behind_path(tensor, path));
+	}
 	module = vt_origins_of_stack(facts, a->python_stack, a->event);
 	if (!module)
 		module = vt_origins_of_stack(facts, a->forward_python_stack, a->event);
 	return module ? vt_names_module_path(&facts->names, module) : NULL;
-}
-
-static int is_number(const char *text, size_t len)
-{
-	return len && strspn(text, "0123456789") >= len;
 }
 
 char *vt_origins_fold(const char *path)

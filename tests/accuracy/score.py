@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Hold the owners that vtrace gives against the truth, in bytes, at the peak of each device and at each stage."""
+import re
 from collections import Counter
 
 from recorded import join
@@ -61,8 +62,11 @@ class Moment:
 
 
 def is_path(got, truth):
-    """weights/NAME, gradients/NAME, optimizer/NAME.KEY; NAME may begin with the variable that holds the model."""
-    path = got.partition("/")[2]
+    """weights/NAME, gradients/NAME, optimizer/NAME.KEY; NAME may begin with the variable that holds the model, and a
+    KEY that holds a list go on with an index."""
+    category, _, path = got.partition("/")
+    if category == "optimizer":
+        path = re.sub(r"(\.\d+)+$", "", path)
     return any(path == name or path.endswith(("." + name, "/" + name)) for name in truth[2])
 
 

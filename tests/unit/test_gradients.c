@@ -83,6 +83,19 @@ static void load(struct builder_db *b)
 	build_module(b, 8, "Gelu", "gelu", "main: model", 1);
 }
 
+/* A state whose key holds a list. */
+static int64_t listed_state(struct builder_db *b)
+{
+	int64_t event = build_alloc(b, &(struct build_event){ .size = 1 << 20,
+							      .python = "train.py:9 main" });
+
+	build_tensor(b, &(struct build_tensor){ .allocation = event,
+						.role = VT_ROLE_OPTIMIZER,
+						.name = "up.weight.moments.1",
+						.holder = "main: optimizer" });
+	return event;
+}
+
 static void see(struct builder_db *b, const struct row *row, int64_t event)
 {
 	if (row->seen)
@@ -164,10 +177,12 @@ static void gradients_get_the_names_of_their_parameters(void **state)
 	struct builder_db *b = build_open("gradients.db");
 	struct vt_analysis analysis;
 	struct vt_diag diag = { 0 };
+	int64_t state_event;
 	int wrong = 0;
 
 	(void)state;
 	load(b);
+	state_event = listed_state(b);
 	for (int i = 0; i < NR_STEPS; i++)
 		step(b, i);
 	build_close(b);
@@ -177,6 +192,7 @@ static void gradients_get_the_names_of_their_parameters(void **state)
 		for (size_t i = 0; i < VT_ARRAY_SIZE(rows); i++)
 			wrong += !is_named(&analysis, number, i);
 	assert_int_equal(wrong, 0);
+	assert_module(&analysis, state_event, "up");
 	assert_module(&analysis, g.events[2][0], "up");
 	assert_module(&analysis, g.events[2][SCALE], "");
 	vt_analysis_close(&analysis);
