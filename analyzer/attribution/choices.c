@@ -35,6 +35,7 @@ static void choose(struct search *search, uint32_t choice)
 		return;
 	}
 	search->most = 0;
+	search->choices->nr++;
 	for (uint32_t i = product; i < choice; i++)
 		if (all[i].kind == VT_KIND_BLOCK && all[i].thread == all[product].thread &&
 		    is_as_long(all[product].size_bytes, all[i].size_bytes))
@@ -66,6 +67,7 @@ void vt_choices_init(struct vt_choices *choices, const struct vt_stages *stages,
 				 .operators = operators,
 				 .product = VT_NO_INDEX };
 
+	choices->nr = 0;
 	choices->is_score = vt_xcalloc((size_t)search.model->nr_allocations + 1, 1);
 	if (stages->evidence.has_forward || stages->evidence.has_autograd)
 		return;

@@ -15,6 +15,7 @@
 
 struct vt_choices {
 	uint8_t *is_score; /* by allocation */
+	uint32_t nr;       /* choices among scores */
 };
 
 void vt_choices_init(struct vt_choices *choices, const struct vt_stages *stages,

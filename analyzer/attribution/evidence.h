@@ -35,7 +35,8 @@
 	X(AFTER_BACKWARD, "after-backward") /* alive when its step's backward pass ended */        \
 	X(AFTER_STEP, "after-step")         /* alive when its step ended */                        \
 	X(AFTER_NEXT_STEP, "after-next-step")                                                      \
-	X(FOREVER, "forever") /* never freed while the program worked */
+	X(FOREVER, "forever") /* never freed while the program worked */                           \
+	X(TO_THE_END, "to-the-end") /* ... or behind the last that was made */
 
 /* Between the vocabulary's matrix product and the loss, and how that is known. */
 #define VT_HEADS(X)                                                                                \
@@ -61,8 +62,10 @@
 /* What the program is written with. */
 #define VT_PROGRAMS(X)                                                                             \
 	X(MODULES, "modules")                                                                      \
-	X(FUNCTIONS, "functions") /* no module's forward was seen */                              \
-	X(INFERENCE, "inference") /* ... and nothing that autograd recorded */
+	X(FUNCTIONS, "functions") /* no module's forward was seen */                               \
+	X(INFERENCE, "inference") /* ... nothing that autograd recorded; operators of networks */  \
+	X(DECODER, "decoder")     /* ... and choices among scores */                               \
+	X(COMPUTATION, "computation") /* nothing that autograd recorded, no network's operator */
 
 /* What Module._apply made it for. */
 #define VT_MOVED(X)                                                                                \
@@ -80,7 +83,8 @@
 /* What the gradients of its size make of what a program keeps in its own variables (updates.h). */
 #define VT_UPDATES(X)                                                                              \
 	X(WEIGHT, "weight")                                                                        \
-	X(STATE, "state")
+	X(STATE, "state")                                                                          \
+	X(SIZED, "sized") /* neither, but of the size of gradients */
 
 /* What the node of the backward pass that released it did. */
 #define VT_RELEASERS(X)                                                                            \

@@ -211,6 +211,39 @@ static int64_t end_of_call(const struct vt_facts *facts, const struct vt_allocat
 	return call ? call->end_event : VT_NEVER;
 }
 
+/*
+ * Where an optimizer's step ends that evaluates the model, and so has stages inside; VT_NEVER: not
+ * known.
+ */
+static int64_t end_of_scope(const struct vt_model *model, const struct vt_allocation *a)
+{
+	uint32_t low = 0, high = model->nr_marks;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (model->marks[middle].event <= a->event)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; a->scope && low < model->nr_marks; low++)
+		if (model->marks[low].kind == VT_MARK_END && model->marks[low].name == a->scope &&
+		    model->marks[low].thread == a->thread)
+			return model->marks[low].event;
+	return VT_NEVER;
+}
+
+static int64_t end_of_stage(const struct vt_facts *facts, const struct vt_span *span,
+			    const struct vt_allocation *a)
+{
+	int64_t end = VT_NEVER;
+
+	if (span->stage == VT_STAGE_OPTIMIZER)
+		end = end_of_scope(facts->model, a);
+	return end != VT_NEVER && end > span->last_event ? end : span->last_event;
+}
+
 uint32_t vt_facts_lifetimes(const struct vt_facts *facts, const struct vt_allocation *a)
 {
 	const struct vt_span *span = vt_facts_span(facts, a);
@@ -223,11 +256,12 @@ uint32_t vt_facts_lifetimes(const struct vt_facts *facts, const struct vt_alloca
 		freed = VT_NEVER;
 #define ADD(name, holds) bits |= (holds) ? 1u << VT_LIFETIME_##name : 0
 	ADD(OPERATION, died_in_operation(a, freed));
-	ADD(STAGE, freed <= span->last_event);
+	ADD(STAGE, freed <= end_of_stage(facts, span, a));
 	ADD(AFTER_CALL, freed > end_of_call(facts, a));
-	ADD(AFTER_STAGE, freed > span->last_event);
+	ADD(AFTER_STAGE, freed > end_of_stage(facts, span, a));
 	ADD(AFTER_BACKWARD, freed > end_of_backward(facts->stages, span));
-	ADD(FOREVER, freed == VT_NEVER || (freed > facts->last_made_event && !a->freed_node_class));
+	ADD(FOREVER, freed == VT_NEVER);
+	ADD(TO_THE_END, freed > facts->last_made_event && !a->freed_node_class);
 	if (span->step) {
 		int64_t end = end_of_step(facts->stages, span->step);
 		int64_t next = end_of_step(facts->stages, span->step + 1);
@@ -407,6 +441,24 @@ const struct vt_tensor *vt_facts_parameter(const struct vt_facts *facts,
 						    : facts->cast_of[index];
 
 	return tensor ? &facts->model->tensors[tensor - 1] : NULL;
+}
+
+uint32_t vt_facts_programs(const struct vt_facts *facts)
+{
+	const struct vt_stages *stages = facts->stages;
+	uint32_t bits = 1u << VT_PROGRAM_FUNCTIONS;
+
+	if (stages->evidence.has_forward)
+		return 1u << VT_PROGRAM_MODULES;
+	if (stages->evidence.has_autograd)
+		return bits;
+	for (uint32_t i = 0; i < stages->nr_spans; i++)
+		if (stages->spans[i].stage == VT_STAGE_FORWARD ||
+		    stages->spans[i].stage == VT_STAGE_GENERATION) {
+			bits |= 1u << VT_PROGRAM_INFERENCE;
+			return bits | (facts->choices.nr ? 1u << VT_PROGRAM_DECODER : 0);
+		}
+	return bits | 1u << VT_PROGRAM_COMPUTATION;
 }
 
 uint32_t vt_facts_updates(const struct vt_facts *facts, const struct vt_allocation *a)

@@ -72,6 +72,8 @@ uint32_t vt_facts_repeats(const struct vt_facts *facts, const struct vt_allocati
 uint32_t vt_facts_roles(const struct vt_facts *facts, const struct vt_allocation *a);
 uint32_t vt_facts_flags(const struct vt_facts *facts, const struct vt_allocation *a);
 uint32_t vt_facts_copies(const struct vt_facts *facts, const struct vt_allocation *a);
+/* Bit per enum vt_program. */
+uint32_t vt_facts_programs(const struct vt_facts *facts);
 /* Bit per enum vt_update. */
 uint32_t vt_facts_updates(const struct vt_facts *facts, const struct vt_allocation *a);
 /* What its size says: bit per enum vt_shape_class, enum vt_alike, enum vt_share. */

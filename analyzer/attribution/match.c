@@ -49,10 +49,7 @@ static uint32_t words_of(const struct vt_facts *facts, const struct vt_allocatio
 		return vt_moves_is_buffer(&facts->moves, a->python_stack) ? 1u << VT_MOVED_BUFFER
 									  : 0;
 	case VT_FACT_PROGRAM:
-		if (facts->stages->evidence.has_forward)
-			return 1u << VT_PROGRAM_MODULES;
-		return 1u << VT_PROGRAM_FUNCTIONS |
-		       (facts->stages->evidence.has_autograd ? 0 : 1u << VT_PROGRAM_INFERENCE);
+		return vt_facts_programs(facts);
 	case VT_FACT_MADE:
 		return vt_facts_repeats(facts, a);
 	case VT_FACT_ROLE:

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyzer/attribution/globs.h"
 #include "analyzer/base/map.h"
 #include "analyzer/base/util.h"
 #include "common/journal_format.h"
@@ -38,22 +37,25 @@ struct search {
 	leaf_vector leaves;
 };
 
-int vt_trees_is_zeros(const struct vt_frames *frames, uint32_t native_stack)
+/* Whether a native stack runs through an operator that fills with zeros. */
+static int runs_through_zeros(const struct vt_frames *frames, uint32_t native_stack)
 {
-	static const char zeros[] = "*!*at::_ops::zeros* *!*at::_ops::new_zeros*";
 	uint32_t ids[VT_FRAMES_MAX];
-	struct vt_globs globs;
-	unsigned nr;
-	int fits = 0;
+	unsigned nr = vt_frames_native(frames, native_stack, ids);
 
-	if (native_stack >= frames->native_tree.nr_stacks)
-		return 0;
-	vt_globs_init(&globs, zeros, sizeof(zeros) - 1);
-	nr = vt_frames_native(frames, native_stack, ids);
-	for (unsigned i = 0; i < nr && !fits; i++)
-		fits = vt_globs_match_native(&globs, frames, ids[i]);
-	vt_globs_release(&globs);
-	return fits;
+	for (unsigned i = 0; i < nr; i++) {
+		const char *symbol = frames->native[ids[i]].symbol;
+
+		if (symbol && (strstr(symbol, "at::_ops::zeros") ||
+			       strstr(symbol, "at::_ops::new_zeros")))
+			return 1;
+	}
+	return 0;
+}
+
+int vt_trees_is_zeros(const struct vt_trees *trees, uint32_t native_stack)
+{
+	return native_stack < trees->nr_native_stacks && trees->is_zeros[native_stack];
 }
 
 static int is_digit(char c)
@@ -61,21 +63,26 @@ static int is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* "p.layers.11.wq" -> "p.layers.*.wq"; *place is where the first number stands, else 0. */
+/*
+ * "p.layers.11.wq" -> "p.layers.*.wq"; *place is where the first number stands, else 0.  A number
+ * at the end of a path that has another is a field of a tuple: "p.layers.11.2" -> "p.layers.*.2".
+ */
 static char *fold_numbers(const char *name, size_t *place)
 {
 	char *fold = vt_xstrdup(name), *to = fold;
 
+	const char *last = strrchr(name, '.');
+
 	*place = 0;
 	for (const char *at = name; *at; at++) {
-		if (!is_digit(*at)) {
+		if (!is_digit(*at) || (*place && last && at > last)) {
 			*to++ = *at;
 			continue;
 		}
-		if (!*place && at != name)
-			*place = (size_t)(at - name);
 		if (at == name || !is_digit(at[-1]))
 			*to++ = '*';
+		if (!*place && at != name && !is_digit(at[1]))
+			*place = (size_t)(to - 1 - fold);
 	}
 	*to = 0;
 	return fold;
@@ -125,7 +132,7 @@ static void add_leaf(struct search *search, uint32_t row)
 	leaf.nr_sides = read_sides(vt_model_text(search->model, tensor->shape), leaf.sides);
 	if (!leaf.nr_sides || a->node_class || !is_loaded(search, a) ||
 	    (leaf.nr_sides == 4 && (leaf.sides[2] > MAX_KERNEL || leaf.sides[3] > MAX_KERNEL)) ||
-	    vt_trees_is_zeros(&search->model->frames, a->native_stack))
+	    vt_trees_is_zeros(search->trees, a->native_stack))
 		return;
 	leaf.fold = fold_numbers(name, &leaf.place);
 	vt_vector_push(&search->leaves, leaf);
@@ -274,6 +281,10 @@ void vt_trees_init(struct vt_trees *trees, const struct vt_names *names,
 
 	trees->is_member = vt_xcalloc((size_t)names->model->nr_allocations + 1, 1);
 	trees->is_score = vt_xcalloc((size_t)names->model->nr_allocations + 1, 1);
+	trees->nr_native_stacks = names->model->frames.native_tree.nr_stacks;
+	trees->is_zeros = vt_xcalloc((size_t)trees->nr_native_stacks + 1, 1);
+	for (uint32_t i = 0; i < trees->nr_native_stacks; i++)
+		trees->is_zeros[i] = (uint8_t)runs_through_zeros(&names->model->frames, i);
 	/* Module trees have names of their own. */
 	if (stages->evidence.has_forward)
 		return;
@@ -303,5 +314,6 @@ void vt_trees_release(struct vt_trees *trees)
 {
 	free(trees->is_member);
 	free(trees->is_score);
+	free(trees->is_zeros);
 	memset(trees, 0, sizeof(*trees));
 }

@@ -19,6 +19,8 @@
 struct vt_trees {
 	uint8_t *is_member; /* by allocation */
 	uint8_t *is_score;  /* by allocation */
+	uint8_t *is_zeros;  /* by native stack */
+	uint32_t nr_native_stacks;
 };
 
 void vt_trees_init(struct vt_trees *trees, const struct vt_names *names,
@@ -26,6 +28,6 @@ void vt_trees_init(struct vt_trees *trees, const struct vt_names *names,
 void vt_trees_release(struct vt_trees *trees);
 
 /* Whether the native stack runs through an operator that fills with zeros. */
-int vt_trees_is_zeros(const struct vt_frames *frames, uint32_t native_stack);
+int vt_trees_is_zeros(const struct vt_trees *trees, uint32_t native_stack);
 
 #endif

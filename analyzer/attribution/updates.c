@@ -14,6 +14,8 @@
 #define SMALLEST_BLOCK 512
 /* CUDACachingAllocator, kSmallSize: the rest of a segment that stays with the block before it. */
 #define SMALLEST_REST (1u << 20)
+/* Backward passes: what a step makes for itself sees the next one at most. */
+#define LONG_LIFE 2
 
 /* Gradients of one size on one device. */
 struct size_class {
@@ -31,6 +33,7 @@ struct search {
 	const struct vt_model *model;
 	VT_VECTOR(struct size_class) classes;
 	struct vt_map by_size;
+	uint32_t *by_allocation; /* class + 1, 0: none; NULL: not all classes are known yet */
 	struct vt_map per_span; /* gradients of a class in a backward pass */
 	int has_trained_modules;
 };
@@ -53,7 +56,7 @@ static int can_have_rest(const struct search *search, const struct vt_allocation
 	return a->address + a->size_bytes == segment->address + segment->size_bytes;
 }
 
-static struct size_class *class_of(const struct search *search, const struct vt_allocation *a)
+static struct size_class *find_class(const struct search *search, const struct vt_allocation *a)
 {
 	const uint64_t *at;
 	int has_rest;
@@ -77,6 +80,29 @@ static struct size_class *class_of(const struct search *search, const struct vt_
 			return class;
 	}
 	return NULL;
+}
+
+static struct size_class *class_of(const struct search *search, const struct vt_allocation *a)
+{
+	uint32_t known;
+
+	if (!search->by_allocation)
+		return find_class(search, a);
+	known = search->by_allocation[a - search->model->allocations];
+	return known ? &search->classes.items[known - 1] : NULL;
+}
+
+static void remember_classes(struct search *search)
+{
+	uint32_t nr = search->model->nr_allocations;
+	uint32_t *known = vt_xcalloc((size_t)nr + 1, sizeof(*known));
+
+	for (uint32_t i = 0; i < nr; i++) {
+		struct size_class *class = find_class(search, &search->model->allocations[i]);
+
+		known[i] = class ? (uint32_t)(class - search->classes.items) + 1 : 0;
+	}
+	search->by_allocation = known;
 }
 
 static int is_accumulation(const struct search *search, uint32_t node_class)
@@ -184,7 +210,7 @@ static int requires_gradient(const struct search *search, const struct vt_alloca
 
 static int is_made_as_zeros(const struct search *search, const struct vt_allocation *a)
 {
-	return vt_trees_is_zeros(&search->model->frames, a->native_stack);
+	return vt_trees_is_zeros(&search->facts->trees, a->native_stack);
 }
 
 /* U2, one of the three kinds of candidates after the other, each in the order of making. */
@@ -220,6 +246,45 @@ static void find_states(struct search *search)
 	}
 }
 
+/* How many backward passes made gradients of its size while it lived. */
+static unsigned count_passes(struct search *search, const struct vt_allocation *a)
+{
+	uint32_t last = VT_NO_INDEX;
+	unsigned nr = 0;
+
+	for (uint32_t i = (uint32_t)(a - search->model->allocations);
+	     i < search->model->nr_allocations && nr < LONG_LIFE; i++) {
+		const struct vt_allocation *g = &search->model->allocations[i];
+		uint32_t span;
+
+		if (g->event > a->freed_event)
+			break;
+		if (!g->node_class || class_of(search, g) != class_of(search, a) ||
+		    !is_gradient(search, g))
+			continue;
+		span = vt_stages_span_at(search->facts->stages, g->event);
+		nr += span != last;
+		last = span;
+	}
+	return nr;
+}
+
+/* U4 */
+static void find_late_states(struct search *search)
+{
+	for (uint32_t i = 0; i < search->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &search->model->allocations[i];
+		const struct size_class *class = class_of(search, a);
+
+		if (search->what[i] || !class || a->node_class || !a->python_stack ||
+		    a->event < class->first_event || a->freed_node_class ||
+		    is_of_module(search, a) || !is_made_as_zeros(search, a))
+			continue;
+		if (count_passes(search, a) >= LONG_LIFE)
+			search->what[i] = VT_UPDATE_STATE + 1;
+	}
+}
+
 /* Of what was made outside of modules, what a variable held it in; NULL: unknown. */
 static const struct vt_tensor *variable_of(const struct search *search, uint32_t allocation)
 {
@@ -245,7 +310,13 @@ static struct vt_key place_key(const struct vt_allocation *a)
 	return key;
 }
 
-/* U4: what was said of one goes to those that have the same key. */
+/* What a step made only for itself is gone before the next gradients. */
+static int is_kept(struct search *search, const struct vt_allocation *a)
+{
+	return a->freed_event > search->facts->last_made_event || count_passes(search, a) > 0;
+}
+
+/* U5: what was said of one goes to those that have the same key. */
 static void spread(struct search *search, int is_by_place)
 {
 	uint8_t *what = search->what;
@@ -265,7 +336,8 @@ static void spread(struct search *search, int is_by_place)
 			found = vt_map_find(&known, key);
 			if (!is_second && what[i] && !found)
 				vt_map_put(&known, key, what[i]);
-			else if (is_second && !what[i] && found && (!is_by_place || !row))
+			else if (is_second && !what[i] && found &&
+				 (!is_by_place || (!row && is_kept(search, a))))
 				what[i] = (uint8_t)*found;
 		}
 	vt_map_release(&known);
@@ -329,7 +401,7 @@ static uint32_t find_successor(const struct search *search, const moment_vector 
 	return VT_NO_INDEX;
 }
 
-/* U5 */
+/* U6 */
 static void find_successors(struct search *search)
 {
 	uint8_t *what = search->what;
@@ -351,6 +423,16 @@ static void find_successors(struct search *search)
 	vt_vector_release(&all);
 }
 
+static void mark_rest(struct search *search)
+{
+	for (uint32_t i = 0; i < search->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &search->model->allocations[i];
+
+		if (!search->what[i] && !a->node_class && class_of(search, a))
+			search->what[i] = VT_UPDATE_SIZED + 1;
+	}
+}
+
 void vt_updates_find(struct vt_facts *facts)
 {
 	struct search search = { .facts = facts, .model = facts->model };
@@ -360,14 +442,18 @@ void vt_updates_find(struct vt_facts *facts)
 	/* What has no rest tells the sizes. */
 	count_gradients(&search, 0);
 	count_gradients(&search, 1);
+	remember_classes(&search);
 	find_trained_modules(&search);
 	for (int turn = 0; turn < 3; turn++)
 		find_weights(&search, turn);
 	find_states(&search);
+	find_late_states(&search);
 	spread(&search, 0);
 	spread(&search, 1);
 	find_successors(&search);
+	mark_rest(&search);
 	vt_vector_release(&search.classes);
 	vt_map_release(&search.by_size);
+	free(search.by_allocation);
 	vt_map_release(&search.per_span);
 }

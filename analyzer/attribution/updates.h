@@ -11,9 +11,11 @@
  *  U2  As many as there are gradients of that size are weights: those that the probe saw to require
  *      a gradient, then the first that were not made as zeros, then any.
  *  U3  Those behind them that were made as zeros are state of the optimizer.
- *  U4  A program that makes new ones in each step has the same in the same variable: what a
+ *  U4  So are zeros that are made behind the first gradients, when they are needed first, and kept
+ *      through those of two more steps.
+ *  U5  A program that makes new ones in each step has the same in the same variable: what a
  *      variable of that name held, it holds; and so does what that line made of that size.
- *  U5  Where no variable is known: what the program made last of that size, behind the gradients,
+ *  U6  Where no variable is known: what the program made last of that size, behind the gradients,
  *      takes the place of a weight or state that is let go.
  */
 

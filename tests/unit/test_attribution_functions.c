@@ -28,14 +28,17 @@ struct event {
 	const char *name;        /* of a variable in which a probe saw it at the end, or when... */
 	const char *shape;       /* ... it was freed; NULL: none did */
 	unsigned flags;          /* enum vt_tensor_flag */
+	enum vt_role role;       /* 0: a variable */
 	const char *freed_native;
+	const char *freed_node; /* that frees it; NULL: the program does */
 };
 
 static void see(struct builder_db *b, const struct event *event, int64_t id)
 {
 	if (event->name)
 		build_tensor(b, &(struct build_tensor){ .allocation = id,
-							.role = VT_ROLE_VARIABLE,
+							.role = event->role ? event->role :
+									      VT_ROLE_VARIABLE,
 							.flags = event->flags,
 							.name = event->name,
 							.holder = "main.py:main",
@@ -57,8 +60,11 @@ static void check_events(const struct event *events, size_t nr)
 				continue;
 			see(b, &events[k], ids[k]);
 			build_free(b, ids[k],
-				   &(struct build_event){ .python = MAIN,
-							  .native = events[k].freed_native });
+				   &(struct build_event){
+					   .python = events[k].freed_node ? NULL : MAIN,
+					   .node = events[k].freed_node,
+					   .sequence = events[k].freed_node ? 900 : 0,
+					   .native = events[k].freed_native });
 		}
 		ids[i] = build_alloc(b, &events[i].made);
 	}
@@ -232,6 +238,178 @@ static void data_in_a_list_is_no_weight(void **state)
 	CHECK(events);
 }
 
+/* State that is made in the first step; a temporary beside it. */
+static void zeros_that_the_first_step_makes_are_state(void **state)
+{
+	static const struct event events[] = {
+		{ .made = MADE(4 * M, randn), .owner = "weights" },
+		{ .made = MADE(1 * M, mm, .forward = 1) },
+		{ .made = NODE(4 * M, "MmBackward0", 1), .owner = "gradients", .free_at = 6 },
+		{ .made = MADE(4 * M, zeros_like, .forward = 1), .owner = "optimizer" },
+		{ .made = MADE(4 * M, zeros_like, .forward = 1), .owner = "activations/other",
+		  .free_at = 6 },
+		{ .made = MADE(1 * M, mul, .forward = 1) },
+		{ .made = MADE(1 * M, mm, .forward = 2) },
+		{ .made = NODE(4 * M, "MmBackward0", 2), .owner = "gradients", .free_at = 9 },
+		{ .made = MADE(1 * M, mul, .forward = 2) },
+		{ .made = MADE(1 * M, mm, .forward = 3) },
+		{ .made = NODE(4 * M, "MmBackward0", 3), .owner = "gradients", .free_at = 12 },
+		{ .made = MADE(1 * M, mul, .forward = 3) },
+		{ .made = MADE(1 * M, mul, .forward = 3) },
+	};
+
+	(void)state;
+	CHECK(events);
+}
+
+/* A fused loss makes the gradient of the head's weight in its forward, by an own function. */
+static void a_gradient_made_in_forward_is_a_gradient(void **state)
+{
+#define APPLY(op) OP(op) " < libtorch_python.so!THPFunction_apply(_object*, _object*)"
+	static const struct event events[] = {
+		{ .made = MADE(4 * M, randn), .owner = "weights" },
+		{ .made = { .size = 2 * M, .python = MAIN, .native = APPLY(mm), .forward = 1 } },
+		{ .made = { .size = 4 * M, .python = MAIN, .native = APPLY(zeros_like),
+			    .forward = 1 },
+		  .owner = "gradients", .free_at = 5, .freed_node = "OneSweepBackward" },
+		{ .made = { .size = 2 * M, .python = MAIN, .native = APPLY(zeros_like),
+			    .forward = 1 },
+		  .owner = "activations/other", .free_at = 5, .freed_node = "OneSweepBackward" },
+		{ .made = NODE(4 * M, "OneSweepBackward", 1), .owner = "gradients" },
+		{ .made = MADE(1 * M, mul, .forward = 1) },
+	};
+
+	(void)state;
+	CHECK(events);
+}
+
+/* Fully sharded data parallelism moves weights by its own functions. */
+static void shards_and_what_is_put_together_are_weights(void **state)
+{
+#define FSDP    "/usr/lib/python3/dist-packages/torch/distributed/fsdp/_fully_shard/"
+#define FORWARD "main.py:20 Net.forward Net@1 < " MAIN
+	static const struct event events[] = {
+		{ .made = { .size = 1 * M,
+			    .python = FSDP "_fsdp_param.py:9 _init_sharded < " MAIN },
+		  .owner = "weights" },
+		{ .made = { .size = 2 * M, .forward = 1,
+			    .python = FSDP "_fsdp_param.py:5 alloc_storage < " FORWARD },
+		  .owner = "weights" },
+		{ .made = { .size = 1 * M, .python = FORWARD, .forward = 1 } },
+		{ .made = { .size = 1 * M, .node = "MmBackward0", .sequence = 1 } },
+		{ .made = { .size = 1 * M, .thread = BUILD_ENGINE_THREAD,
+			    .python = FSDP "_fsdp_collectives.py:9 foreach_reduce" },
+		  .owner = "gradients" },
+		{ .made = MADE(512, mul, .forward = 1) },
+	};
+
+	(void)state;
+	CHECK(events);
+}
+
+/* A matrix is multiplied by itself: random numbers are nobody's inputs here. */
+static void a_computation_has_no_inputs(void **state)
+{
+	static const struct event events[] = {
+		{ .made = MADE(4 * M, randn), .owner = "user", .free_at = 2 },
+		{ .made = MADE(4 * M, mm), .owner = "user" },
+		{ .made = MADE(1 * M, mul), .owner = "user" },
+	};
+
+	(void)state;
+	CHECK(events);
+}
+
+/* One layer keeps what it computed in each call; another one's result dies. */
+static void what_a_module_keeps_of_every_call_is_a_cache(void **state)
+{
+#define CALL  "main.py:20 Net.forward Net@1 < " MAIN
+#define LAYER "main.py:30 Layer.forward Layer@2 < " CALL
+#define ONE_CALL(number, end)                                                                      \
+	{ .made = { .size = 1 * M, .python = CALL }, .free_at = (end) },                           \
+	{ .made = { .size = 2 * M, .python = LAYER, .native = OP(_to_copy) },                      \
+	  .owner = "kv cache", .role = VT_ROLE_ATTRIBUTE,                                          \
+	  SEEN("layer.kept." #number, "8,8,512,64") },                                             \
+	{ .made = { .size = 2 * M, .python = LAYER, .native = OP(mul) }, .free_at = (end) },       \
+	{ .made = MADE(512, argmax) }
+	static const struct event events[] = {
+		ONE_CALL(0, 3),
+		ONE_CALL(1, 7),
+		ONE_CALL(2, 11),
+	};
+
+	(void)state;
+	CHECK(events);
+}
+
+/* A variable's name tells a batch from results that were put together. */
+static void a_batch_put_together_is_told_by_its_name(void **state)
+{
+#define NET "main.py:20 Net.forward Net@1 < " MAIN
+	static const struct event events[] = {
+		{ .made = { .size = 1 * M, .python = NET, .forward = 1 }, .free_at = 2 },
+		{ .made = NODE(1 * M, "TanhBackward0", 1), .free_at = 2 },
+		{ .made = MADE(4 * M, cat, .forward = 1), .owner = "inputs",
+		  SEEN("obs", "512,2048") },
+		{ .made = MADE(4 * M, cat, .forward = 1), .owner = "user/found",
+		  SEEN("found", "512,2048") },
+		{ .made = { .size = 1 * M, .python = NET, .forward = 2 }, .free_at = 6 },
+		{ .made = NODE(1 * M, "TanhBackward0", 2), .free_at = 6 },
+		{ .made = MADE(512, mul, .forward = 2) },
+	};
+
+	(void)state;
+	CHECK(events);
+}
+
+#define CLOSURE "main.py:50 main.<locals>.closure < "
+#define LBFGS   "/usr/lib/python3/dist-packages/torch/optim/lbfgs.py:400 LBFGS.step LBFGS@7 < " MAIN
+#define IN_STEP(bytes, place, ...)                                                                 \
+	{ .size = (bytes), .python = place, .scope = "Optimizer.step#LBFGS.step", __VA_ARGS__ }
+
+/* The step evaluates the model twice: what it keeps between the two is its own, and temporary. */
+static void what_dies_within_a_step_is_no_state(void **state)
+{
+	static const struct build_event made[] = {
+		IN_STEP(1 * M, CLOSURE LBFGS, .forward = 1),
+		IN_STEP(2 * M, LBFGS, .forward = 1), /* freed behind the second evaluation */
+		IN_STEP(4 * M, LBFGS, .forward = 1), /* kept */
+		{ .size = 1 * M, .node = "MseLossBackward0", .sequence = 1 },
+		IN_STEP(1 * M, CLOSURE "main.py:20 Net.forward Net@1 < " LBFGS, .forward = 2),
+	};
+	static const char *const owners[] = { "activations/other", "workspace/optimizer",
+					      "optimizer" };
+	struct builder_db *b = build_open("functions.db");
+	struct vt_analysis analysis;
+	struct vt_diag diag = { 0 };
+	int64_t ids[VT_ARRAY_SIZE(made)];
+
+	(void)state;
+	build_alloc(b, &(struct build_event){ .size = M, .forward = 1,
+					      .python = "main.py:20 Net.forward Net@1 < " MAIN });
+	build_mark(b, "Optimizer.step#LBFGS.step", VT_MARK_BEGIN, VT_SOURCE_RECORD_FUNCTION);
+	for (size_t i = 0; i < VT_ARRAY_SIZE(made); i++)
+		ids[i] = build_alloc(b, &made[i]);
+	build_free(b, ids[1], &(struct build_event){ .python = LBFGS });
+	build_mark(b, "Optimizer.step#LBFGS.step", VT_MARK_END, VT_SOURCE_RECORD_FUNCTION);
+	build_alloc(b, &(struct build_event){ .size = 512, .python = MAIN, .forward = 2 });
+	build_close(b);
+	assert_int_equal(vt_analysis_open(&analysis, "functions.db", NULL, &diag), 0);
+	for (uint32_t i = 0; i < analysis.model.nr_allocations; i++)
+		for (size_t k = 0; k < VT_ARRAY_SIZE(owners); k++) {
+			struct vt_verdict verdict;
+
+			if (analysis.model.allocations[i].event != ids[k])
+				continue;
+			verdict = vt_attribution_judge(&analysis.attribution, i);
+			assert_string_equal(vt_attribution_owner(&analysis.attribution,
+								 verdict.owner),
+					    owners[k]);
+		}
+	vt_analysis_close(&analysis);
+	assert_int_equal(unlink("functions.db"), 0);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, unit_enter, unit_leave)
 
 int main(void)
@@ -243,6 +421,13 @@ int main(void)
 		TEST(what_an_unused_graph_kept_is_no_gradient),
 		TEST(inference_of_functions_has_its_owners),
 		TEST(data_in_a_list_is_no_weight),
+		TEST(zeros_that_the_first_step_makes_are_state),
+		TEST(a_gradient_made_in_forward_is_a_gradient),
+		TEST(shards_and_what_is_put_together_are_weights),
+		TEST(a_computation_has_no_inputs),
+		TEST(what_a_module_keeps_of_every_call_is_a_cache),
+		TEST(a_batch_put_together_is_told_by_its_name),
+		TEST(what_dies_within_a_step_is_no_state),
 	};
 
 	return cmocka_run_group_tests_name("attribution of functions", tests, NULL, NULL);
