@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
 
+#include "analyzer/attribution/keepers.h"
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
 #include "analyzer/report/explain.h"
@@ -108,6 +109,22 @@ static void print_verdict(struct vt_explain *explain, FILE *out)
 	}
 }
 
+/* Who has to let go before it is free. */
+static void print_keeper(struct vt_explain *explain, FILE *out)
+{
+	enum vt_keeper keeper;
+	char *detail, *text;
+
+	if (explain->a->holds_blocks)
+		return;
+	keeper = vt_keepers_find(&explain->analysis->attribution, &explain->blocks.describe,
+				 explain->allocation, &detail);
+	text = vt_keepers_text(keeper, detail);
+	fprintf(out, "kept by  %s\n", text);
+	free(detail);
+	free(text);
+}
+
 static void print_facts(struct vt_explain *explain, FILE *out)
 {
 	fprintf(out, "\nwhat rules see of it, besides its stacks\n");
@@ -145,6 +162,7 @@ void vt_explain_text_print(struct vt_explain *explain, FILE *out)
 	print_life(explain, out);
 	fputc('\n', out);
 	print_verdict(explain, out);
+	print_keeper(explain, out);
 	print_module(explain, out);
 	print_names(explain, out);
 	print_facts(explain, out);
