@@ -1,6 +1,6 @@
 -- The vtrace database.  Public: documented here and in FORMAT.md, versioned by user_version, only ever added to.
 -- Facts only; what a byte is called is decided by the reader.  Bytes, nanoseconds (CLOCK_MONOTONIC), event numbers from 1.
--- Text columns named *_class, scope and name hold string.id.
+-- INTEGER columns named *_class, class, scope, name, holder, dtype, shape and reason hold string.id.
 
 -- One row per fact about the run.  From the recorder: command (JSON array), executable, cwd, hostname, recorder, python,
 -- env:NAME for each environment variable kept, uuid:N of device N.  From the importer: pid, start_time_ns, start_realtime_ns, duration_ns, torch,

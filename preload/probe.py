@@ -101,11 +101,13 @@ class Look:
         while todo:
             value, name, holder, place, role, depth, objects = todo.pop()
             kind = of(value)
+            self.nr_values += 1
+            if self.nr_values % 256 == 0 and is_late():
+                return
             if kind == A_TENSOR:
                 if role:
                     self.found.append((value, role, name, place))
                 continue
-            self.nr_values += 1
             if kind == NOTHING or id(value) in self.seen or depth > MOST_DEPTH or self.nr_values > MOST_VALUES:
                 continue
             if kind == A_MODULE:
@@ -361,7 +363,9 @@ class Look:
         # An argument or a cache that is also an ordinary variable is that first.
         recorded = set()
         for is_variable in False, True:
-            for value, role, name, holder in self.found:
+            for nr, (value, role, name, holder) in enumerate(self.found):
+                if nr % 256 == 0 and is_late():
+                    return
                 if (role == VARIABLE) is is_variable and id(value) not in self.names and id(value) not in recorded:
                     recorded.add(id(value))
                     self.attempt(self.plain, value, role, name, holder)

@@ -345,20 +345,36 @@ static enum vt_probe_answer pass_on(const struct vt_probe_api *api)
 	return VT_PROBE_RAISED;
 }
 
+/* An exception of the machine (no memory, too deep) is ours to forget, an interrupt is not. */
+static enum vt_probe_answer end_badly(const struct vt_probe_api *api)
+{
+	if (api->PyErr_Occurred() && !api->PyErr_ExceptionMatches(*api->exception))
+		return pass_on(api);
+	api->PyErr_Clear();
+	return VT_PROBE_DONE;
+}
+
+/* Whether the exception comes out of Python code: out of the look, that is. */
+static int has_begun(const struct vt_probe_api *api)
+{
+	void *type, *value, *traceback;
+
+	api->PyErr_Fetch(&type, &value, &traceback);
+	api->PyErr_Restore(type, value, traceback);
+	return traceback != NULL;
+}
+
 static enum vt_probe_answer run(const struct vt_probe_api *api)
 {
 	void *look = find_look(api), *result;
 
 	/* Not made: no memory, or an interrupt from the keyboard just then. */
-	if (!look && api->PyErr_Occurred() && !api->PyErr_ExceptionMatches(*api->exception))
-		return pass_on(api);
-	if (!look) {
-		api->PyErr_Clear();
-		return VT_PROBE_DONE;
-	}
+	if (!look)
+		return end_badly(api);
 	result = call(api, look);
+	/* The program keeps its own exceptions to itself: what comes out is a handler's, or ours. */
 	if (!result)
-		return pass_on(api);
+		return has_begun(api) ? pass_on(api) : end_badly(api);
 	api->Py_DecRef(result);
 	return VT_PROBE_DONE;
 }

@@ -34,7 +34,7 @@ static int run_command(int argc, char **argv)
 		if (!strcmp(argv[0], commands[i].name))
 			return commands[i].run(argc, argv);
 	fprintf(stderr, "vtrace: %s: no such command; vtrace --help lists them\n", argv[0]);
-	return VT_EXIT_UNREADABLE;
+	return VT_EXIT_USAGE;
 }
 
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef VT_ANALYZER_ALLOCATOR_H
-#define VT_ANALYZER_ALLOCATOR_H
+#ifndef VT_ANALYZER_PLANNER_ALLOCATOR_H
+#define VT_ANALYZER_PLANNER_ALLOCATOR_H
 
 /*
  * PyTorch's caching allocator in numbers: which blocks and segments a row of requests makes on one

@@ -198,9 +198,15 @@ void vt_blocks_print_json(struct vt_blocks *blocks, FILE *out)
 /* The innermost frame that is to be seen, Python's where there is one. */
 static char *where(const struct vt_blocks *blocks, const struct vt_allocation *a)
 {
-	struct vt_lines lines = vt_describe_python(&blocks->describe, a->python_stack);
+	uint32_t stack = vt_producer_stack(&blocks->analysis->model, a);
+	struct vt_lines lines = vt_describe_python(&blocks->describe, stack);
 	char *text;
 
+	if (lines.nr && stack != a->python_stack) {
+		text = vt_xasprintf("backward of %s", lines.text[0]);
+		vt_describe_free(&lines);
+		return text;
+	}
 	if (!lines.nr) {
 		vt_describe_free(&lines);
 		lines = vt_describe_native(&blocks->describe, a->native_stack);

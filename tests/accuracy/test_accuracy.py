@@ -117,7 +117,7 @@ def test_the_books_do_not_close_after_a_forgery(recording, tmp_path, change):
     assert recorded.books(recorded.Recorded(forged), folder / "ledger")[0] > 0
 
 
-def test_every_bound_can_be_missed():
+def test_a_figure_beyond_its_bound_is_missed():
     for _, _, relation, bound in bounds.figures([], [], [0]):
         assert not bounds.is_met(None, relation, bound)
         assert not bounds.is_met(bound + 1 if relation == bounds.AT_MOST else bound - 1, relation, bound)

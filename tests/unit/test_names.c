@@ -140,7 +140,7 @@ static const struct row {
 	  .known_by = "names",
 	  .phase = FORWARD,
 	  .made = { .python = BLOCK },
-	  .seen = { { .role = VT_ROLE_ATTRIBUTE, .name = "layers.0.past.0.k" } } },
+	  .seen = { { .role = VT_ROLE_ATTRIBUTE, .name = "layers.0.past.0.k", .shape = "2,8,64,64" } } },
 	{ .path = "user/self.queue",
 	  .known_by = "names",
 	  .made = { .python = MAIN },
