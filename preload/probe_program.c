@@ -372,7 +372,7 @@ static enum vt_probe_answer run(const struct vt_probe_api *api)
 	if (!look)
 		return end_badly(api);
 	result = call(api, look);
-	/* The program keeps its own exceptions to itself: what comes out is a handler's, or ours. */
+	/* What comes out of the look is a signal handler's; before it, the machine's. */
 	if (!result)
 		return has_begun(api) ? pass_on(api) : end_badly(api);
 	api->Py_DecRef(result);
