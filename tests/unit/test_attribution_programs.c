@@ -217,7 +217,23 @@ static void leaves_are_as_large_as_their_gradients(void **state)
 		{ { .python = OUTSIDE, .native = OP(div_Tensor) }, "weights", 0, NULL },
 		{ { .python = OUTSIDE, .native = OP(zeros_like) }, "optimizer", 0, NULL },
 		{ { .python = OUTSIDE, .native = OP(index_Tensor) }, "inputs", 3, NULL },
-		{ { .python = IN(Linear, 4), .forward = 900 }, NULL, 5, "MmBackward0" },
+		{ { .python = "net.py:4 apply < main.py:9 main", .forward = 900 },
+		  NULL, 5, "MmBackward0" },
+		{ { .node = "MmBackward0", .sequence = 900 }, "gradients", 0, NULL },
+		{ { .python = STEP }, "optimizer", 0, NULL },
+		{ { .python = OUTSIDE }, NULL, 0, NULL },
+	};
+
+	(void)state;
+	check_events(events, VT_ARRAY_SIZE(events));
+}
+
+/* In a program of modules, data can be as large as a weight, whose gradient it is then not. */
+static void data_of_a_weights_size_is_data(void **state)
+{
+	static const struct event events[] = {
+		{ { .python = OUTSIDE, .native = OP(div_Tensor) }, "user", 0, NULL },
+		{ { .python = IN(Linear, 4), .forward = 900 }, NULL, 3, "MmBackward0" },
 		{ { .node = "MmBackward0", .sequence = 900 }, "gradients", 0, NULL },
 		{ { .python = STEP }, "optimizer", 0, NULL },
 		{ { .python = OUTSIDE }, NULL, 0, NULL },
@@ -273,6 +289,7 @@ int main(void)
 		TEST(what_functions_make_at_random_is_the_users),
 		TEST(what_every_call_makes_is_no_buffer),
 		TEST(leaves_are_as_large_as_their_gradients),
+		TEST(data_of_a_weights_size_is_data),
 		TEST(without_a_gradient_a_size_says_nothing),
 		TEST(gradient_that_a_loss_makes_in_forward),
 	};
