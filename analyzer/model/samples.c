@@ -48,6 +48,14 @@ static int is_same(const struct vt_device_sample *a, const struct vt_device_samp
 	       a->process_used_bytes == b->process_used_bytes;
 }
 
+/* Whether a change lies before both samples, and was carried out when the second was taken. */
+static int is_over(const struct change *change, const struct vt_device_sample *first,
+		   const struct vt_device_sample *second)
+{
+	return change->time_ns < first->time_ns &&
+	       change->time_ns < second->time_ns - LONGEST_FREE_NS;
+}
+
 static void compare_samples(struct vt_model *model, int device, const struct changes *changes)
 {
 	const struct vt_device_sample *previous = NULL;
@@ -65,8 +73,8 @@ static void compare_samples(struct vt_model *model, int device, const struct cha
 			recorded += changes->items[nr_done].bytes;
 		sample->recorded_bytes = recorded > 0 ? (uint64_t)recorded : 0;
 		sample->is_quiet = previous && is_same(previous, sample) &&
-				   (!nr_done || changes->items[nr_done - 1].time_ns <
-							previous->time_ns - LONGEST_FREE_NS);
+				   (!nr_done || is_over(&changes->items[nr_done - 1], previous,
+							sample));
 		previous = sample;
 	}
 }

@@ -8,8 +8,8 @@
  * processes.
  *
  *  S1  Samples have a time and no event number: only one that says the same as the one before, with
- *      no allocation or free of the driver between them or shortly before, is compared with what
- *      was recorded by then.
+ *      no allocation or free of the driver between them or shortly before it, is compared with
+ *      what was recorded by then.
  *  S2  The last sample by a moment speaks for it, before the first one that one.
  *  S3  Where no process is told apart, the context is the one that the recorder measured after the
  *      first allocation, which has the others in it.

@@ -178,12 +178,29 @@ static void an_unknown_device_is_left_out(void **state)
 	vt_db_close(db);
 }
 
+/* The collector looks again 50 ms later, and then no more while nothing moves. */
+static void the_first_look_may_follow_at_once(void **state)
+{
+	struct builder_db *b = build_open("run.db");
+	struct vt_analysis analysis;
+
+	(void)state;
+	build_device(b, 0, 8ull << 30, 999);
+	segment(b, 0, 1000);
+	settled(b, 1 * MS, 1700, 1300);
+	build_close(b);
+	open_run(&analysis);
+	assert_int_equal(vt_samples_at(&analysis.model, 0, 5 * LONG).context_bytes, 300);
+	vt_analysis_close(&analysis);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, unit_enter, unit_leave)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(the_last_quiet_sample_by_then_speaks),
+		TEST(the_first_look_may_follow_at_once),
 		TEST(what_moved_between_two_looks_is_not_quiet),
 		TEST(the_growth_is_from_the_first_to_the_last),
 		TEST(a_busy_program_has_its_measured_context_without_the_others),
