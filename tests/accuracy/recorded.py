@@ -69,7 +69,8 @@ def books(recorded, ledger_path):
 
 def against_ledger(recorded, lines):
     context = dict(recorded.query("SELECT id, context_bytes FROM device"))
-    events = recorded.query("SELECT op, kind, device, address, size_bytes FROM driver_event WHERE op != 'memory_info'"
+    events = recorded.query("SELECT op, kind, device, address, size_bytes FROM driver_event"
+                            " WHERE op NOT IN ('memory_info', 'capture_begin', 'capture_end', 'instantiate', 'destroy')"
                             " ORDER BY event")
     if len(events) != len(lines):
         return float("inf"), 0
