@@ -3,45 +3,26 @@
 
 #include <string.h>
 
-#include "analyzer/base/units.h"
-
-/* The constants of CUDACachingAllocator.cpp. */
-#define MIN_BLOCK    512ull
-#define SMALL_SIZE   VT_MIB        /* requests up to here come from the small pool */
-#define SMALL_BUFFER (2 * VT_MIB)
-#define MIN_LARGE    (10 * VT_MIB) /* from here on a segment of one's own */
-#define LARGE_BUFFER (20 * VT_MIB)
-#define ROUND_LARGE  (2 * VT_MIB)
+#include "analyzer/replay/settings.h"
 
 #define NONE UINT32_MAX
 
-static uint64_t round_up(uint64_t bytes, uint64_t unit)
+/* What nobody has set: its sizes are the replay's. */
+static struct vt_settings defaults(void)
 {
-	return (bytes + unit - 1) / unit * unit;
-}
+	struct vt_settings settings;
 
-uint64_t vt_allocator_round(uint64_t bytes)
-{
-	return bytes < MIN_BLOCK ? MIN_BLOCK : round_up(bytes, MIN_BLOCK);
-}
-
-static uint64_t segment_size(uint64_t bytes)
-{
-	if (bytes <= SMALL_SIZE)
-		return SMALL_BUFFER;
-	return bytes < MIN_LARGE ? LARGE_BUFFER : round_up(bytes, ROUND_LARGE);
-}
-
-static int is_split(int is_small, uint64_t rest)
-{
-	return is_small ? rest >= MIN_BLOCK : rest > SMALL_SIZE;
+	vt_settings_init(&settings, NULL);
+	return settings;
 }
 
 uint64_t vt_allocator_tail(uint64_t bytes)
 {
-	uint64_t rounded = vt_allocator_round(bytes), rest = segment_size(rounded) - rounded;
+	const struct vt_settings settings = defaults();
+	uint64_t rounded = vt_settings_round(&settings, bytes);
+	uint64_t rest = vt_settings_segment(&settings, rounded) - rounded;
 
-	return rounded < MIN_LARGE || is_split(0, rest) ? 0 : rest;
+	return vt_settings_is_split(&settings, rounded, rest) ? 0 : rest;
 }
 
 /* Best fit: the smallest free block that is large enough, the earliest of equals. */
@@ -83,12 +64,13 @@ static void split(struct vt_allocator *a, uint32_t number, uint64_t bytes)
 
 uint32_t vt_allocator_malloc(struct vt_allocator *a, uint64_t bytes)
 {
-	uint64_t rounded = vt_allocator_round(bytes);
-	int is_small = rounded <= SMALL_SIZE;
+	const struct vt_settings settings = defaults();
+	uint64_t rounded = vt_settings_round(&settings, bytes);
+	int is_small = vt_settings_is_small(rounded);
 	uint32_t number = find(a, rounded, is_small);
 
 	if (number == NONE) {
-		struct vt_allocator_block new = { .size = segment_size(rounded),
+		struct vt_allocator_block new = { .size = vt_settings_segment(&settings, rounded),
 						  .segment = a->nr_segments++,
 						  .is_small = is_small, .left = NONE,
 						  .right = NONE };
@@ -96,7 +78,7 @@ uint32_t vt_allocator_malloc(struct vt_allocator *a, uint64_t bytes)
 		a->reserved_bytes += new.size;
 		number = add_block(a, new);
 	}
-	if (is_split(is_small, a->blocks.items[number].size - rounded))
+	if (vt_settings_is_split(&settings, rounded, a->blocks.items[number].size - rounded))
 		split(a, number, rounded);
 	a->blocks.items[number].is_used = 1;
 	a->allocated_bytes += a->blocks.items[number].size;

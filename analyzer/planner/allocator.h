@@ -31,9 +31,6 @@ uint32_t vt_allocator_malloc(struct vt_allocator *allocator, uint64_t bytes);
 void vt_allocator_free(struct vt_allocator *allocator, uint32_t block);
 void vt_allocator_release(struct vt_allocator *allocator);
 
-/* A request as it is counted at least: whole units of 512 bytes. */
-uint64_t vt_allocator_round(uint64_t bytes);
-
 /*
  * What a block of a segment of its own counts beyond the request: the rest of the last 2 MiB where
  * it is too small to be split off.
