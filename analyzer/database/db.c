@@ -375,6 +375,14 @@ void vt_stmt_bind_null(struct vt_stmt *stmt, int parameter)
 		sqlite3_bind_null(stmt->raw, parameter);
 }
 
+void vt_stmt_bind_id(struct vt_stmt *stmt, int parameter, uint32_t id)
+{
+	if (id)
+		vt_stmt_bind_int(stmt, parameter, id);
+	else
+		vt_stmt_bind_null(stmt, parameter);
+}
+
 int vt_stmt_step(struct vt_stmt *stmt)
 {
 	int rc;

@@ -65,6 +65,8 @@ void vt_stmt_bind_text(struct vt_stmt *stmt, int parameter, const char *text); /
 void vt_stmt_bind_text_len(struct vt_stmt *stmt, int parameter, const char *text, int len);
 void vt_stmt_bind_blob(struct vt_stmt *stmt, int parameter, const void *bytes, int len);
 void vt_stmt_bind_null(struct vt_stmt *stmt, int parameter);
+/* An id of the recorder's: 0 means none and binds NULL. */
+void vt_stmt_bind_id(struct vt_stmt *stmt, int parameter, uint32_t id);
 
 /*
  * 1 = a row is there, 0 = done, -1 = error.  After 0 and -1 the statement is reset, bindings stay.

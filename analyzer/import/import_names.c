@@ -21,14 +21,6 @@ void vt_import_names_release(struct vt_import_names *names)
 	vt_stmt_free(names->torch_module);
 }
 
-static void bind_string(struct vt_stmt *stmt, int parameter, uint32_t id)
-{
-	if (id)
-		vt_stmt_bind_int(stmt, parameter, id);
-	else
-		vt_stmt_bind_null(stmt, parameter);
-}
-
 int vt_import_names_probe(struct vt_import_names *names, uint64_t event,
 			  const struct vt_probe_record *r)
 {
@@ -39,7 +31,7 @@ int vt_import_names_probe(struct vt_import_names *names, uint64_t event,
 	vt_stmt_bind_int(stmt, 3, (int64_t)r->time_ns);
 	vt_stmt_bind_int(stmt, 4, (int64_t)r->duration_ns);
 	vt_stmt_bind_int(stmt, 5, r->thread);
-	bind_string(stmt, 6, r->reason);
+	vt_stmt_bind_id(stmt, 6, r->reason);
 	vt_stmt_bind_int(stmt, 7, r->nr_tensors);
 	return vt_stmt_step(stmt);
 }
@@ -56,10 +48,10 @@ int vt_import_names_tensor(struct vt_import_names *names, uint64_t event,
 	vt_stmt_bind_int(stmt, 5, (int64_t)r->size_bytes);
 	vt_stmt_bind_int(stmt, 6, r->role);
 	vt_stmt_bind_int(stmt, 7, r->flags);
-	bind_string(stmt, 8, r->name);
-	bind_string(stmt, 9, r->holder);
-	bind_string(stmt, 10, r->dtype);
-	bind_string(stmt, 11, r->shape);
+	vt_stmt_bind_id(stmt, 8, r->name);
+	vt_stmt_bind_id(stmt, 9, r->holder);
+	vt_stmt_bind_id(stmt, 10, r->dtype);
+	vt_stmt_bind_id(stmt, 11, r->shape);
 	return vt_stmt_step(stmt);
 }
 
@@ -71,9 +63,9 @@ int vt_import_names_torch_module(struct vt_import_names *names, uint64_t event,
 	vt_stmt_bind_int(stmt, 1, (int64_t)event);
 	vt_stmt_bind_int(stmt, 2, r->probe);
 	vt_stmt_bind_int(stmt, 3, (int64_t)r->address);
-	bind_string(stmt, 4, r->class_name);
-	bind_string(stmt, 5, r->name);
-	bind_string(stmt, 6, r->holder);
+	vt_stmt_bind_id(stmt, 4, r->class_name);
+	vt_stmt_bind_id(stmt, 5, r->name);
+	vt_stmt_bind_id(stmt, 6, r->holder);
 	vt_stmt_bind_int(stmt, 7, (int64_t)r->root_address);
 	return vt_stmt_step(stmt);
 }

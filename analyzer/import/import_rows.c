@@ -33,15 +33,6 @@ void vt_import_rows_release(struct vt_import_rows *rows)
 	vt_stmt_free(rows->mark);
 }
 
-/* Ids of the recorder: 0 means none and becomes NULL. */
-static void bind_id(struct vt_stmt *stmt, int parameter, uint32_t id)
-{
-	if (id)
-		vt_stmt_bind_int(stmt, parameter, id);
-	else
-		vt_stmt_bind_null(stmt, parameter);
-}
-
 static void bind_sequence(struct vt_stmt *stmt, int parameter, uint64_t sequence)
 {
 	if (sequence != UINT64_MAX)
@@ -70,12 +61,12 @@ static void bind_end(struct vt_stmt *stmt, int first, int last, const struct vt_
 	bind_u64(stmt, first + 1, r->time_ns);
 	bind_u64(stmt, first + 2, r->thread);
 	bind_u64(stmt, first + 3, r->function);
-	bind_id(stmt, first + 4, r->native_stack);
-	bind_id(stmt, first + 5, r->python_stack);
-	bind_id(stmt, first + 6, r->scope);
-	bind_id(stmt, first + 7, r->node_class);
+	vt_stmt_bind_id(stmt, first + 4, r->native_stack);
+	vt_stmt_bind_id(stmt, first + 5, r->python_stack);
+	vt_stmt_bind_id(stmt, first + 6, r->scope);
+	vt_stmt_bind_id(stmt, first + 7, r->node_class);
 	bind_sequence(stmt, first + 8, r->node_sequence);
-	bind_id(stmt, last, r->forward_python_stack);
+	vt_stmt_bind_id(stmt, last, r->forward_python_stack);
 }
 
 static int write_allocation(struct vt_stmt *stmt, const struct vt_row_allocation *row)
@@ -91,15 +82,15 @@ static int write_allocation(struct vt_stmt *stmt, const struct vt_row_allocation
 	bind_u64(stmt, 7, r->function);
 	bind_u64(stmt, 8, r->thread);
 	bind_u64(stmt, 9, r->time_ns);
-	bind_id(stmt, 10, r->native_stack);
-	bind_id(stmt, 11, r->python_stack);
-	bind_id(stmt, 12, r->scope);
-	bind_id(stmt, 13, r->node_class);
+	vt_stmt_bind_id(stmt, 10, r->native_stack);
+	vt_stmt_bind_id(stmt, 11, r->python_stack);
+	vt_stmt_bind_id(stmt, 12, r->scope);
+	vt_stmt_bind_id(stmt, 13, r->node_class);
 	bind_sequence(stmt, 14, r->node_sequence);
 	bind_sequence(stmt, 15, r->forward_sequence);
 	bind_u64(stmt, 16, r->allocated_bytes);
 	bind_u64(stmt, 17, r->reserved_bytes);
-	bind_id(stmt, 27, r->forward_python_stack);
+	vt_stmt_bind_id(stmt, 27, r->forward_python_stack);
 	bind_end(stmt, 18, 28, &row->end);
 	return vt_stmt_step(stmt);
 }
@@ -140,8 +131,8 @@ int vt_import_rows_event(struct vt_import_rows *rows, uint64_t id, const struct 
 	bind_u64(stmt, 8, r->address);
 	bind_u64(stmt, 9, r->size_bytes);
 	bind_u64(stmt, 10, r->extra);
-	bind_id(stmt, 11, r->native_stack);
-	bind_id(stmt, 12, r->python_stack);
+	vt_stmt_bind_id(stmt, 11, r->native_stack);
+	vt_stmt_bind_id(stmt, 12, r->python_stack);
 	return vt_stmt_step(stmt);
 }
 
@@ -157,10 +148,10 @@ int vt_import_rows_out_of_memory(struct vt_import_rows *rows, uint64_t id,
 	bind_u64(stmt, 5, r->size_bytes);
 	bind_u64(stmt, 6, r->allocated_bytes);
 	bind_u64(stmt, 7, r->reserved_bytes);
-	bind_id(stmt, 8, r->native_stack);
-	bind_id(stmt, 9, r->python_stack);
-	bind_id(stmt, 10, r->scope);
-	bind_id(stmt, 11, r->node_class);
+	vt_stmt_bind_id(stmt, 8, r->native_stack);
+	vt_stmt_bind_id(stmt, 9, r->python_stack);
+	vt_stmt_bind_id(stmt, 10, r->scope);
+	vt_stmt_bind_id(stmt, 11, r->node_class);
 	bind_sequence(stmt, 12, r->node_sequence);
 	return vt_stmt_step(stmt);
 }
@@ -175,7 +166,7 @@ int vt_import_rows_mark(struct vt_import_rows *rows, uint64_t id, const struct v
 	bind_u64(stmt, 4, r->kind);
 	bind_u64(stmt, 5, r->source);
 	bind_u64(stmt, 6, r->name);
-	bind_id(stmt, 7, r->python_stack);
+	vt_stmt_bind_id(stmt, 7, r->python_stack);
 	return vt_stmt_step(stmt);
 }
 
