@@ -67,6 +67,17 @@ static struct vt_probe_text text(void *object)
 	return result;
 }
 
+/* The first four arguments of both: what tells a tensor and its name from others. */
+static struct vt_probe_tensor named_tensor(void *const *arguments)
+{
+	return (struct vt_probe_tensor){
+		.address = number(arguments[0]),
+		.role = (uint32_t)number(arguments[1]),
+		.name = text(arguments[2]),
+		.holder = text(arguments[3]),
+	};
+}
+
 /* has_tensor(address, role, name, holder): whether it need not be written. */
 static void *has_tensor(void *self, void *const *arguments, ssize_t nr)
 {
@@ -75,12 +86,7 @@ static void *has_tensor(void *self, void *const *arguments, ssize_t nr)
 	(void)self;
 	if (nr != 4)
 		return none();
-	tensor = (struct vt_probe_tensor){
-		.address = number(arguments[0]),
-		.role = (uint32_t)number(arguments[1]),
-		.name = text(arguments[2]),
-		.holder = text(arguments[3]),
-	};
+	tensor = named_tensor(arguments);
 	return g.api->PyBool_FromLong(vt_probe_records_has_tensor(&tensor));
 }
 
@@ -92,17 +98,12 @@ static void *tensor(void *self, void *const *arguments, ssize_t nr)
 	(void)self;
 	if (nr != 9)
 		return none();
-	tensor = (struct vt_probe_tensor){
-		.address = number(arguments[0]),
-		.role = (uint32_t)number(arguments[1]),
-		.name = text(arguments[2]),
-		.holder = text(arguments[3]),
-		.size_bytes = number(arguments[4]),
-		.device = (int32_t)number(arguments[5]),
-		.flags = (uint32_t)number(arguments[6]),
-		.dtype = text(arguments[7]),
-		.shape = text(arguments[8]),
-	};
+	tensor = named_tensor(arguments);
+	tensor.size_bytes = number(arguments[4]);
+	tensor.device = (int32_t)number(arguments[5]);
+	tensor.flags = (uint32_t)number(arguments[6]);
+	tensor.dtype = text(arguments[7]);
+	tensor.shape = text(arguments[8]);
 	if (g.api->PyErr_Occurred())
 		return NULL;
 	vt_probe_records_tensor(&tensor);
