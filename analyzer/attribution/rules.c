@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyzer/attribution/templates.h"
 #include "analyzer/base/embedded.h"
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
@@ -328,19 +329,40 @@ static int parse_include(struct parser *p, struct vt_ini_entry *entry)
 	return rc;
 }
 
+/* As words behind the rule's name; NULL: nothing is wrong. */
+static const char *fault_of(const struct vt_rule *rule, const struct vt_rule *first)
+{
+	if (!*rule->name)
+		return "has no name";
+	if (!rule->owner || !*rule->owner)
+		return "has no owner";
+	if (!rule->nr_conditions)
+		return "has no condition";
+	if (rule->provenance == VT_PROVENANCE_UNKNOWN)
+		return "has no known_by";
+	if (!vt_templates_is_valid(rule->owner) || !vt_templates_is_valid(rule->leaf))
+		return "has a placeholder that is not known";
+	for (; first < rule; first++)
+		if (!strcmp(first->name, rule->name))
+			return "has the name of another rule";
+	return NULL;
+}
+
 static int finish_rule(struct parser *p)
 {
 	struct vt_rule *rule = p->list.len ? &p->list.items[p->list.len - 1] : NULL;
+	const char *fault;
 
 	if (!rule || rule->conditions)
 		return 0;
 	rule->conditions = p->conditions.items;
 	rule->nr_conditions = (unsigned)p->conditions.len;
 	memset(&p->conditions, 0, sizeof(p->conditions));
-	if (rule->owner && rule->nr_conditions)
+	fault = fault_of(rule, p->list.items);
+	if (!fault)
 		return 0;
-	vt_diag_set(p->diag, VT_EXIT_UNREADABLE, "%s:%u: rule \"%s\" has no %s", p->name, p->line,
-		    rule->name, rule->owner ? "condition" : "owner");
+	vt_diag_set(p->diag, VT_EXIT_UNREADABLE, "%s:%u: rule \"%s\" %s", p->name, p->line,
+		    rule->name, fault);
 	return -1;
 }
 

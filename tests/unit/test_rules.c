@@ -52,9 +52,10 @@ static void a_rule_file_becomes_tables(void **state)
 /* Before the built-in rules, so that the user's decide; behind them, so that they fill gaps. */
 static void built_in_rules_stand_where_the_file_says(void **state)
 {
-	static const char text[] = "[rule before]\nnode = *\nowner = a\n"
+	static const char text[] = "[rule before]\nnode = *\nowner = a\nknown_by = frames\n"
 				   "[include]\nrules = default\n"
-				   "[rule behind]\nnode = *\nowner = b\nleaf = {name}\n";
+				   "[rule behind]\nnode = *\nowner = b\nleaf = {name}\n"
+				   "known_by = names\n";
 	struct vt_rules rules, built_in;
 	struct vt_diag diag = { 0 };
 
@@ -72,6 +73,8 @@ static void built_in_rules_stand_where_the_file_says(void **state)
 	vt_rules_release(&rules);
 	vt_rules_release(&built_in);
 }
+
+#define RULE_A "[rule a]\nnode = *\nowner = {kind}\nknown_by = frames\n"
 
 static void faults_are_named_with_their_line(void **state)
 {
@@ -95,6 +98,15 @@ static void faults_are_named_with_their_line(void **state)
 		{ "[include]\nfile = default\n", "test:2: unknown key: file = default" },
 		{ "[include]\nrules = default\n[rule a]\nnode = *\n",
 		  "test:4: rule \"a\" has no owner" },
+		{ "[rule a]\nnode = *\nowner = x\n", "test:2: rule \"a\" has no known_by" },
+		{ "[rule]\nnode = *\nowner = x\nknown_by = frames\n",
+		  "test:2: rule \"\" has no name" },
+		{ RULE_A "[rule b]\nnode = *\nowner = {kynd}\nknown_by = frames\n",
+		  "test:6: rule \"b\" has a placeholder that is not known" },
+		{ RULE_A "[rule b]\nnode = *\nowner = x\nleaf = {name\nknown_by = frames\n",
+		  "test:6: rule \"b\" has a placeholder that is not known" },
+		{ RULE_A RULE_A, "test:6: rule \"a\" has the name of another rule" },
+		{ "[rule a]\n\033]0;x\a = y\n", "test:2: unknown key: ?]0;x? = y" },
 		{ "\n\nnonsense\n", "test:3: neither a section nor key = value" },
 	};
 
