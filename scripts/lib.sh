@@ -23,6 +23,17 @@ vt_usage() {
 	exit 2
 }
 
+# For an argument that the script does not know; the help is the head of the script.
+vt_unknown() {
+	case $1 in
+	--help | -h)
+		sed -n '3,/^[^#]/s/^# \{0,1\}//p' "$0"
+		exit 0
+		;;
+	esac
+	vt_usage "unknown argument $1"
+}
+
 # How many jobs to run at once: a machine with many cores has not always the memory for as many.
 vt_jobs() {
 	local cores

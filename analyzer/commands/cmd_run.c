@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,8 @@
 /* Of the recorder, preload/config.h. */
 #define USUAL_EXIT_WAIT_S   10
 #define LONGEST_EXIT_WAIT_S 3600
+#define MOST_STACKS         512
+#define HIGHEST_PROBE       2
 
 enum {
 	OPTION_SIMULATE = 256,
@@ -74,14 +77,29 @@ struct run {
 	uint64_t start_realtime_ns;
 };
 
-static int is_number(const char *text)
+/* The most that an option takes; -1: it takes no number. */
+static int64_t most_of(int id)
 {
-	return *text && strspn(text, "0123456789") == strlen(text);
+	switch (id) {
+	case OPTION_EXIT_WAIT:
+		return LONGEST_EXIT_WAIT_S;
+	case OPTION_STACKS:
+		return MOST_STACKS;
+	case OPTION_PROBE:
+		return HIGHEST_PROBE;
+	default:
+		return -1;
+	}
 }
 
-static int takes_number(int id)
+static int check_number(int id)
 {
-	return id == OPTION_EXIT_WAIT || id == OPTION_STACKS || id == OPTION_PROBE;
+	int64_t most = most_of(id), number;
+
+	if (most < 0 || !vt_numbers_parse(optarg, most, &number))
+		return 0;
+	vt_options_wrong(&spec, "%s: not a number from 0 to %" PRId64, optarg, most);
+	return -1;
 }
 
 /*
@@ -97,10 +115,8 @@ static int read_options(struct run *run, int argc, char **argv)
 			vt_options_wrong(&spec, "an argument is missing before --");
 			return VT_OPTIONS_WRONG;
 		}
-		if (takes_number(id) && !is_number(optarg)) {
-			vt_options_wrong(&spec, "%s: not a number", optarg);
+		if (check_number(id))
 			return VT_OPTIONS_WRONG;
-		}
 		switch (id) {
 		case OPTION_SIMULATE:
 			run->profile = optarg;

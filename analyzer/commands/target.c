@@ -24,6 +24,15 @@ static int is_pattern(const char *output)
 	return strchr(output, '%') != NULL;
 }
 
+/* Where a pattern stands that is none of the recorder's (preload/config.h); NULL: nowhere. */
+static const char *find_unknown_pattern(const char *output)
+{
+	for (const char *at = output; (at = strchr(at, '%')); at += 2)
+		if (!at[1] || !strchr("ephtnr%q", at[1]) || (at[1] == 'q' && at[2] != '{'))
+			return at;
+	return NULL;
+}
+
 static char *folder_of(const char *output)
 {
 	const char *slash = strrchr(output, '/');
@@ -119,11 +128,18 @@ static int set_files(struct vt_target *target, const char *output, struct vt_dia
 
 int vt_target_init(struct vt_target *target, const char *output, struct vt_diag *diag)
 {
+	const char *unknown;
 	int error;
 
 	memset(target, 0, sizeof(*target));
 	if (!output || !*output)
 		output = "./";
+	unknown = find_unknown_pattern(output);
+	if (unknown) {
+		vt_diag_set(diag, VT_EXIT_USAGE,
+			    "%s: %.2s is no pattern (%%%% stands for a percent sign)", output, unknown);
+		return -1;
+	}
 	target->output = make_absolute(output);
 	target->folder = folder_of(output);
 	if (is_pattern(target->folder)) {

@@ -56,7 +56,7 @@ static int find_block(struct vt_explain *explain, const struct vt_explain_option
 	errno = 0;
 	number = strtoull(options->what, &end, is_hexadecimal ? 16 : 10);
 	if (errno || *end || end == options->what || strchr("+- ", *options->what)) {
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "\"%s\" is neither an ID nor an address",
+		vt_diag_set(diag, VT_EXIT_USAGE, "\"%s\" is neither an ID nor an address",
 			    options->what);
 		return -1;
 	}

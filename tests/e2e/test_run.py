@@ -179,11 +179,21 @@ def test_every_process_has_a_database_of_its_own(output, expected, tmp_path):
 
 
 @pytest.mark.parametrize("wrong", (("-o", "--", "true"), ("--output", "--", "true"), ("--simulate", "--", "true"),
-                                   ("--exit-wait", "abc", "--", "true"), ("--exit-wait", "-1", "--", "true")))
+                                   ("--exit-wait", "abc", "--", "true"), ("--exit-wait", "-1", "--", "true"),
+                                   ("--exit-wait", "3601", "--", "true"), ("--probe", "3", "--", "true"),
+                                   ("--stacks", "513", "--", "true")))
 def test_a_wrong_argument_is_wrong_usage(wrong, tmp_path):
     done = vtrace("run", *wrong, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert "vtrace run: " in done.stderr
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("output", ("%z.db", "a%", "%q{HOME.db/%q", "100%.db"))
+def test_an_unknown_pattern_is_wrong_usage(output, tmp_path):
+    done = vtrace("run", "-o", output, "--", "true", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"{output}: %" in done.stderr and "is no pattern" in done.stderr
     assert names(tmp_path) == []
 
 
