@@ -37,7 +37,7 @@ static void print_groups(struct vt_blocks *blocks, const struct vt_view *view, e
 	if (view->is_json)
 		vt_groups_print_json(&groups, blocks, stdout);
 	else
-		vt_groups_print_text(&groups, stdout);
+		vt_groups_print_text(&groups, blocks, stdout);
 	vt_groups_release(&groups);
 }
 

@@ -123,21 +123,19 @@ static json_t *modules(const struct vt_blocks *blocks, const struct vt_allocatio
 	return array;
 }
 
-static json_t *keeper(struct vt_blocks *blocks, uint32_t index)
+/* In the words of the report's table of keepers. */
+static void add_keeper(struct vt_blocks *blocks, uint32_t index, json_t *object)
 {
 	struct vt_analysis *analysis = blocks->analysis;
-	enum vt_keeper keeper;
-	char *detail, *text;
-	json_t *value;
+	const char *keeper = NULL;
+	char *detail = NULL;
 
-	if (analysis->model.allocations[index].holds_blocks)
-		return json_null();
-	keeper = vt_keepers_find(&analysis->attribution, &blocks->describe, index, &detail);
-	text = vt_keepers_text(keeper, detail);
-	value = vt_json_text(text);
+	if (!analysis->model.allocations[index].holds_blocks)
+		keeper = vt_keepers_words[vt_keepers_find(
+			&analysis->attribution, &blocks->describe, index, &detail)];
+	json_object_set_new(object, "keeper", vt_json_text(keeper));
+	json_object_set_new(object, "keeper_detail", vt_json_text(detail));
 	free(detail);
-	free(text);
-	return value;
 }
 
 json_t *vt_blocks_json(struct vt_blocks *blocks, uint32_t allocation)
@@ -166,7 +164,7 @@ json_t *vt_blocks_json(struct vt_blocks *blocks, uint32_t allocation)
 		vt_json_lines(vt_describe_python(&blocks->describe, e.a->forward_python_stack)));
 	json_object_set_new(object, "modules", modules(blocks, e.a));
 	json_object_set_new(object, "module", vt_json_text(e.module));
-	json_object_set_new(object, "keeper", keeper(blocks, allocation));
+	add_keeper(blocks, allocation, object);
 	json_object_set_new(
 		object, "native",
 		vt_json_lines(vt_describe_native(&blocks->describe, e.a->native_stack)));

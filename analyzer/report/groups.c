@@ -100,7 +100,7 @@ void vt_groups_release(struct vt_groups *groups)
 	memset(groups, 0, sizeof(*groups));
 }
 
-void vt_groups_print_text(const struct vt_groups *groups, FILE *out)
+void vt_groups_print_text(const struct vt_groups *groups, const struct vt_blocks *blocks, FILE *out)
 {
 	const struct vt_column columns[] = {
 		{ words[groups->by], 0 }, { "size", 1 }, { "%", 1 }, { "blocks", 1 },
@@ -126,6 +126,8 @@ void vt_groups_print_text(const struct vt_groups *groups, FILE *out)
 	if (groups->nr)
 		vt_table_print(&table, out, 0);
 	vt_table_release(&table);
+	if (groups->by == VT_GROUPS_BY_MODULE && !blocks->analysis->model.nr_probes)
+		fprintf(out, "no probe ran (VTRACE_PROBE=0, or no PyTorch): modules have no names\n");
 }
 
 void vt_groups_print_json(const struct vt_groups *groups, const struct vt_blocks *blocks, FILE *out)

@@ -37,7 +37,9 @@ int vt_groups_parse(const char *word, enum vt_groups_by *by);
 void vt_groups_init(struct vt_groups *groups, struct vt_blocks *blocks, enum vt_groups_by by);
 void vt_groups_release(struct vt_groups *groups);
 
-void vt_groups_print_text(const struct vt_groups *groups, FILE *out);
+/* Says so where nothing could be known of modules. */
+void vt_groups_print_text(const struct vt_groups *groups, const struct vt_blocks *blocks,
+			  FILE *out);
 void vt_groups_print_json(const struct vt_groups *groups, const struct vt_blocks *blocks,
 			  FILE *out);
 
