@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/planner/estimate.h"
 
+#include <inttypes.h>
+
 #include "analyzer/planner/sizes.h"
 #include "analyzer/planner/terms.h"
 
@@ -20,8 +22,31 @@ static unsigned stages_of(const struct vt_plan *plan)
 	return stages;
 }
 
+/* Ranks share whole heads and whole layers: the frameworks refuse anything else, too. */
+static int check_ranks(const struct vt_plan *plan, struct vt_diag *diag)
+{
+	const struct vt_stack *s = &plan->model->stacks[VT_PART_TEXT];
+	uint64_t tensor = (uint64_t)vt_plan_setting(plan, VT_SET_TENSOR);
+	uint64_t pipeline = (uint64_t)vt_plan_setting(plan, VT_SET_PIPELINE);
+
+	if (s->heads && s->heads % tensor)
+		vt_diag_set(diag, VT_EXIT_USAGE,
+			    "--tensor-parallel %" PRIu64 ": %" PRIu64
+			    " attention heads do not divide by it",
+			    tensor, s->heads);
+	else if (s->layers && pipeline > s->layers)
+		vt_diag_set(diag, VT_EXIT_USAGE,
+			    "--pipeline-parallel %" PRIu64 ": there are %" PRIu64 " layers",
+			    pipeline, s->layers);
+	else
+		return 0;
+	return -1;
+}
+
 int vt_estimate_make(struct vt_plan *plan, struct vt_diag *diag)
 {
+	if (check_ranks(plan, diag))
+		return -1;
 	plan->stages = stages_of(plan);
 	vt_sizes_define(plan);
 	vt_terms_states(plan);
