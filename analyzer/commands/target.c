@@ -137,7 +137,8 @@ int vt_target_init(struct vt_target *target, const char *output, struct vt_diag 
 	unknown = find_unknown_pattern(output);
 	if (unknown) {
 		vt_diag_set(diag, VT_EXIT_USAGE,
-			    "%s: %.2s is no pattern (%%%% stands for a percent sign)", output, unknown);
+			    "%s: %.2s is no pattern (%%%% stands for a percent sign)", output,
+			    unknown);
 		return -1;
 	}
 	target->output = make_absolute(output);

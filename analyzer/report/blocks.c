@@ -11,7 +11,7 @@
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
 #include "analyzer/model/producer.h"
-#include "analyzer/model/when.h"
+#include "analyzer/attribution/moments.h"
 
 #define KIND_WORD(name, number, text) [number] = text,
 static const char *const kind_words[] = { VT_KINDS(KIND_WORD) };
@@ -51,7 +51,8 @@ int vt_blocks_init(struct vt_blocks *blocks, struct vt_analysis *analysis,
 	memset(blocks, 0, sizeof(*blocks));
 	blocks->analysis = analysis;
 	vt_describe_init(&blocks->describe, model, options->has_all_frames);
-	if (vt_when_resolve(model, options->when, options->device, &blocks->event, diag))
+	if (vt_moments_resolve(&analysis->stages, options->when, options->device, &blocks->event,
+			       diag))
 		return -1;
 	for (uint32_t i = 0; i < model->nr_allocations; i++)
 		if (is_listed(&model->allocations[i], options, blocks->event))

@@ -7,7 +7,7 @@
 
 #include "analyzer/attribution/origins.h"
 #include "analyzer/base/util.h"
-#include "analyzer/model/when.h"
+#include "analyzer/attribution/moments.h"
 #include "common/journal_format.h"
 
 /* The block, not the driver memory that it lies in, which may be as large. */
@@ -63,7 +63,8 @@ static int find_block(struct vt_explain *explain, const struct vt_explain_option
 	explain->allocation = is_hexadecimal ? VT_NO_INDEX : find_event(model, number);
 	if (explain->allocation != VT_NO_INDEX)
 		return 0;
-	if (vt_when_resolve(model, options->when, options->device, &event, diag))
+	if (vt_moments_resolve(&explain->analysis->stages, options->when, options->device, &event,
+			       diag))
 		return -1;
 	explain->allocation = find_address(model, number, options->device, event);
 	if (explain->allocation != VT_NO_INDEX)

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "analyzer/model/when.h"
+#include "analyzer/attribution/moments.h"
 #include "analyzer/replay/streams.h"
 #include "analyzer/report/hotspots.h"
 
@@ -212,15 +212,15 @@ static void measure_internal(struct vt_frag_device *device)
 				model->allocations[i].size_bytes - device->request_bytes[i];
 }
 
-static int resolve(struct vt_frag_device *device, const struct vt_frag_options *options,
-		   struct vt_diag *diag)
+static int resolve(const struct vt_frag *frag, struct vt_frag_device *device,
+		   const struct vt_frag_options *options, struct vt_diag *diag)
 {
-	const struct vt_model *model = device->tape.model;
 	const char *when = options->when;
 
 	if (!when)
-		when = model->nr_ooms ? "oom" : "peak";
-	return vt_when_resolve(model, when, device->tape.device, &device->event, diag);
+		when = device->tape.model->nr_ooms ? "oom" : "peak";
+	return vt_moments_resolve(&frag->analysis->stages, when, device->tape.device,
+				  &device->event, diag);
 }
 
 static int add_device(struct vt_frag *frag, int number, const struct vt_frag_options *options,
@@ -229,7 +229,8 @@ static int add_device(struct vt_frag *frag, int number, const struct vt_frag_opt
 	struct vt_frag_device *device = &frag->devices[frag->nr_devices++];
 	const struct vt_timeline *timeline = &frag->analysis->timeline;
 
-	if (vt_tape_init(&device->tape, timeline, number, diag) || resolve(device, options, diag))
+	if (vt_tape_init(&device->tape, timeline, number, diag) ||
+	    resolve(frag, device, options, diag))
 		return -1;
 	vt_requests_find(&device->requests, &device->tape);
 	device->nr_streams = vt_streams_find(&device->tape);

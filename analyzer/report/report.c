@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "analyzer/base/util.h"
-#include "analyzer/model/when.h"
+#include "analyzer/attribution/moments.h"
 
 /* What the events at one event number tell about the place: stacks and node of the last of them. */
 static void find_place(const struct vt_report *report, int64_t event, struct vt_report_place *place)
@@ -52,7 +52,7 @@ static int add_device(struct vt_report *report, const struct vt_device *device,
 	struct vt_report_device *row;
 	int64_t event;
 
-	if (vt_when_resolve(&report->analysis->model, report->options->when, device->id, &event,
+	if (vt_moments_resolve(&report->analysis->stages, report->options->when, device->id, &event,
 			    diag))
 		return -1;
 	row = &report->devices[report->nr_devices++];

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/attribution/moments.h"
+
+#include <string.h>
+
+#include "analyzer/attribution/evidence.h"
+#include "analyzer/base/numbers.h"
+
+/* Of the spans that are looked at; one of the two is "none" (VT_NR_STAGES, 0). */
+struct wanted {
+	unsigned stage;
+	uint32_t step;
+};
+
+struct highest {
+	uint64_t bytes;
+	int64_t event;
+	int is_found;
+};
+
+static int is_wanted(const struct wanted *wanted, const struct vt_span *span)
+{
+	return span->stage == wanted->stage || (wanted->step && span->step == wanted->step);
+}
+
+/* Only behind the last moment of an event: one event may be two. */
+static int is_last_of_event(const struct vt_timeline *timeline, uint32_t i)
+{
+	return i + 1 == timeline->nr ||
+	       timeline->moments[i + 1].event != timeline->moments[i].event;
+}
+
+static void look_at_device(const struct vt_stages *stages, const struct wanted *wanted, int device,
+			   struct highest *highest)
+{
+	const struct vt_timeline *timeline = stages->timeline;
+	struct vt_totals totals = { 0 };
+	uint32_t span = 0;
+
+	for (uint32_t i = 0; i < timeline->nr; i++) {
+		const struct vt_moment *moment = &timeline->moments[i];
+
+		vt_timeline_add(timeline, moment, device, &totals);
+		while (span < stages->nr_spans && stages->spans[span].last_event < moment->event)
+			span++;
+		if (span == stages->nr_spans)
+			return;
+		if (stages->spans[span].first_event > moment->event ||
+		    !is_wanted(wanted, &stages->spans[span]) || !is_last_of_event(timeline, i))
+			continue;
+		if (highest->is_found && totals.allocated_bytes <= highest->bytes)
+			continue;
+		*highest = (struct highest){ totals.allocated_bytes, moment->event, 1 };
+	}
+}
+
+static int find_highest(const struct vt_stages *stages, const struct wanted *wanted, int device,
+			int64_t *event)
+{
+	const struct vt_model *model = stages->timeline->model;
+	struct highest highest = { 0 };
+
+	for (uint32_t i = 0; i < model->nr_devices; i++)
+		if (device == VT_WHEN_ALL_DEVICES || model->devices[i].id == device)
+			look_at_device(stages, wanted, model->devices[i].id, &highest);
+	*event = highest.event;
+	return highest.is_found ? 0 : -1;
+}
+
+static int find_stage(const struct vt_stages *stages, const char *name, int device, int64_t *event,
+		      struct vt_diag *diag)
+{
+	struct wanted wanted = { 0 };
+
+	while (wanted.stage < VT_NR_STAGES &&
+	       strcmp(vt_evidence_stages[wanted.stage], name) != 0)
+		wanted.stage++;
+	if (wanted.stage == VT_NR_STAGES) {
+		vt_diag_set(diag, VT_EXIT_USAGE, "stage:%s: no stage is called so", name);
+		return -1;
+	}
+	if (!find_highest(stages, &wanted, device, event))
+		return 0;
+	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: no stage \"%s\" in this run",
+		    vt_db_path(stages->timeline->model->db), name);
+	return -1;
+}
+
+static int find_step(const struct vt_stages *stages, const char *text, int device, int64_t *event,
+		     struct vt_diag *diag)
+{
+	struct wanted wanted = { .stage = VT_NR_STAGES };
+	int64_t number;
+
+	if (vt_numbers_parse(text, UINT32_MAX, &number) || !number) {
+		vt_diag_set(diag, VT_EXIT_USAGE, "step:%s: not the number of a step", text);
+		return -1;
+	}
+	wanted.step = (uint32_t)number;
+	if (!find_highest(stages, &wanted, device, event))
+		return 0;
+	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: no step %u, there are %u",
+		    vt_db_path(stages->timeline->model->db), wanted.step, stages->steps.nr);
+	return -1;
+}
+
+int vt_moments_resolve(const struct vt_stages *stages, const char *text, int device,
+		       int64_t *event, struct vt_diag *diag)
+{
+	static const char stage[] = "stage:", step[] = "step:";
+
+	if (strncmp(text, stage, strlen(stage)) == 0)
+		return find_stage(stages, text + strlen(stage), device, event, diag);
+	if (strncmp(text, step, strlen(step)) == 0)
+		return find_step(stages, text + strlen(step), device, event, diag);
+	return vt_when_resolve(stages->timeline->model, text, device, event, diag);
+}

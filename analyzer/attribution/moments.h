@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_MOMENTS_H
+#define VT_ANALYZER_MOMENTS_H
+
+/*
+ * A moment of a recording, as users name it: those of when.h, which need facts alone, and the
+ * instants of most allocated bytes in a stage ("stage:backward") or in a step ("step:3").
+ */
+
+#include <stdint.h>
+
+#include "analyzer/attribution/stages.h"
+#include "analyzer/model/when.h"
+
+/* As vt_when_resolve; of all devices, that with the most allocated bytes decides. */
+int vt_moments_resolve(const struct vt_stages *stages, const char *text, int device,
+		       int64_t *event, struct vt_diag *diag);
+
+#endif
