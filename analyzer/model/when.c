@@ -5,6 +5,14 @@
 
 #include "analyzer/base/numbers.h"
 
+static int no_peak(const struct vt_model *model, struct vt_diag *diag)
+{
+	vt_diag_set(diag, VT_EXIT_UNREADABLE,
+		    "%s: no device memory was recorded, so there is no peak",
+		    vt_db_path(model->db));
+	return -1;
+}
+
 static int find_peak(const struct vt_model *model, int device, int64_t *event, struct vt_diag *diag)
 {
 	const struct vt_peak *found = NULL;
@@ -17,14 +25,28 @@ static int find_peak(const struct vt_model *model, int device, int64_t *event, s
 		if (!found || peak->used_bytes > found->used_bytes)
 			found = peak;
 	}
-	if (!found) {
-		vt_diag_set(diag, VT_EXIT_UNREADABLE,
-			    "%s: no device memory was recorded, so there"
-			    " is no peak",
-			    vt_db_path(model->db));
-		return -1;
-	}
+	if (!found)
+		return no_peak(model, diag);
 	*event = found->event;
+	return 0;
+}
+
+static int find_most_allocated(const struct vt_model *model, int device, int64_t *event,
+			       struct vt_diag *diag)
+{
+	const struct vt_peak *found = NULL;
+
+	for (uint32_t i = 0; i < model->nr_peaks; i++) {
+		const struct vt_peak *peak = &model->peaks[i];
+
+		if (device != VT_WHEN_ALL_DEVICES && peak->device != device)
+			continue;
+		if (!found || peak->max_allocated_bytes > found->max_allocated_bytes)
+			found = peak;
+	}
+	if (!found || !found->max_allocated_bytes)
+		return find_peak(model, device, event, diag);
+	*event = found->max_allocated_event;
 	return 0;
 }
 
@@ -82,6 +104,8 @@ int vt_when_resolve(const struct vt_model *model, const char *text, int device, 
 
 	if (strcmp(text, "peak") == 0)
 		return find_peak(model, device, event, diag);
+	if (strcmp(text, "most-allocated") == 0)
+		return find_most_allocated(model, device, event, diag);
 	if (strcmp(text, "oom") == 0)
 		return find_oom(model, device, event, diag);
 	if (strcmp(text, "end") == 0) {

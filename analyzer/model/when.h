@@ -3,16 +3,17 @@
 #define VT_ANALYZER_WHEN_H
 
 /*
- * A moment of a recording, as users name it: "peak", "end", "oom", "mark:NAME" (the first of that
- * name), "event:N"; those that need a judgement are attribution/moments.h's.  What is live then is
- * what was allocated at or before that event and not freed at or before it.
+ * A moment of a recording, as users name it: "peak", "most-allocated" (most bytes in blocks;
+ * without blocks the peak), "end", "oom", "mark:NAME" (the first of that name), "event:N"; those
+ * that need a judgement are attribution/moments.h's.  What is live then is what was allocated at or
+ * before that event and not freed at or before it.
  */
 
 #include <stdint.h>
 
 #include "analyzer/model/model.h"
 
-#define VT_WHEN_WORDS       "peak|end|oom|stage:NAME|step:N|mark:NAME|event:N"
+#define VT_WHEN_WORDS       "peak|most-allocated|end|oom|stage:NAME|step:N|mark:NAME|event:N"
 #define VT_WHEN_ALL_DEVICES (-1)
 
 /*
