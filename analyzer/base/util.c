@@ -60,6 +60,13 @@ int vt_util_has_suffix(const char *text, const char *suffix)
 	return len > suffix_len && !strcmp(text + len - suffix_len, suffix);
 }
 
+const char *vt_util_base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
 void vt_util_hex(char *out, const void *bytes, size_t len)
 {
 	static const char digits[] = "0123456789abcdef";

@@ -26,6 +26,9 @@ char *vt_xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Whether `text` ends so and has something before it. */
 int vt_util_has_suffix(const char *text, const char *suffix);
 
+/* What follows the last slash; borrowed from `path`. */
+const char *vt_util_base_name(const char *path);
+
 /* Bytes as lower-case hexadecimal digits; `out` has room for 2 * len + 1. */
 void vt_util_hex(char *out, const void *bytes, size_t len);
 

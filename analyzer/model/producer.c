@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "analyzer/base/util.h"
+
 static int ends_with(const char *text, const char *end)
 {
 	size_t len = strlen(text), end_len = strlen(end);
@@ -29,4 +31,25 @@ uint32_t vt_producer_stack(const struct vt_model *model, const struct vt_allocat
 	    is_engine_call(&model->frames, a->python_stack))
 		return a->forward_python_stack;
 	return a->python_stack;
+}
+
+static void mark_backward(struct vt_lines *lines)
+{
+	char *line = vt_xasprintf("backward of %s", lines->text[0]);
+
+	free(lines->text[0]);
+	lines->text[0] = line;
+}
+
+struct vt_lines vt_producer_lines(const struct vt_describe *describe, const struct vt_allocation *a)
+{
+	uint32_t stack = vt_producer_stack(describe->model, a);
+	struct vt_lines lines = vt_describe_python(describe, stack);
+
+	if (lines.nr && stack != a->python_stack)
+		mark_backward(&lines);
+	if (lines.nr)
+		return lines;
+	vt_describe_free(&lines);
+	return vt_describe_native(describe, a->native_stack);
 }

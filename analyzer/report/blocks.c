@@ -194,23 +194,12 @@ void vt_blocks_print_json(struct vt_blocks *blocks, FILE *out)
 	vt_json_print(object, out);
 }
 
-/* The innermost frame that is to be seen, Python's where there is one. */
+/* The innermost frame that is to be seen. */
 static char *where(const struct vt_blocks *blocks, const struct vt_allocation *a)
 {
-	uint32_t stack = vt_producer_stack(&blocks->analysis->model, a);
-	struct vt_lines lines = vt_describe_python(&blocks->describe, stack);
-	char *text;
+	struct vt_lines lines = vt_producer_lines(&blocks->describe, a);
+	char *text = vt_xstrdup(lines.nr ? lines.text[0] : "");
 
-	if (lines.nr && stack != a->python_stack) {
-		text = vt_xasprintf("backward of %s", lines.text[0]);
-		vt_describe_free(&lines);
-		return text;
-	}
-	if (!lines.nr) {
-		vt_describe_free(&lines);
-		lines = vt_describe_native(&blocks->describe, a->native_stack);
-	}
-	text = vt_xstrdup(lines.nr ? lines.text[0] : "");
 	vt_describe_free(&lines);
 	return text;
 }

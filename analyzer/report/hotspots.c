@@ -3,17 +3,9 @@
 
 #include <string.h>
 
+#include "analyzer/base/hash.h"
 #include "analyzer/base/util.h"
 #include "analyzer/model/producer.h"
-
-static uint64_t mix(uint64_t hash, uint64_t value)
-{
-	/* The finaliser of splitmix64: good enough that two places never meet. */
-	hash ^= value + 0x9e3779b97f4a7c15ull + (hash << 6) + (hash >> 2);
-	hash = (hash ^ (hash >> 30)) * 0xbf58476d1ce4e5b9ull;
-	hash = (hash ^ (hash >> 27)) * 0x94d049bb133111ebull;
-	return hash ^ (hash >> 31);
-}
 
 /* Tells the backward of a line from the line. */
 #define IS_BACKWARD UINT64_MAX
@@ -24,19 +16,19 @@ uint64_t vt_hotspots_place(const struct vt_describe *describe, const struct vt_a
 	uint32_t ids[VT_FRAMES_MAX];
 	uint32_t stack = vt_producer_stack(model, a);
 	unsigned nr = vt_describe_visible(describe, stack, ids);
-	uint64_t hash = stack == a->python_stack ? nr : mix(IS_BACKWARD, nr);
+	uint64_t hash = stack == a->python_stack ? nr : vt_hash_mix(IS_BACKWARD, nr);
 
 	for (unsigned i = 0; i < nr; i++) {
 		const struct vt_frame_python *frame = &model->frames.python[ids[i]];
 
-		hash = mix(hash, (uint64_t)frame->code << 32 | frame->line);
+		hash = vt_hash_mix(hash, (uint64_t)frame->code << 32 | frame->line);
 	}
 	if (nr)
 		return hash;
 	nr = vt_frames_native(&model->frames, a->native_stack, ids);
-	hash = mix(1, nr);
+	hash = vt_hash_mix(1, nr);
 	for (unsigned i = 0; i < nr; i++)
-		hash = mix(hash, ids[i]);
+		hash = vt_hash_mix(hash, ids[i]);
 	return hash;
 }
 
@@ -49,6 +41,13 @@ static int compare_places(const void *a, const void *b)
 	return x->owner < y->owner ? -1 : x->owner > y->owner;
 }
 
+static int is_older(const struct vt_allocation *a, const struct vt_allocation *than)
+{
+	if (a->python_stack != than->python_stack)
+		return a->python_stack < than->python_stack;
+	return a->native_stack < than->native_stack;
+}
+
 /* Equal sizes: by stack, so that the order does not depend on the sort. */
 static int compare_bytes(const void *a, const void *b)
 {
@@ -56,10 +55,8 @@ static int compare_bytes(const void *a, const void *b)
 
 	if (x->bytes != y->bytes)
 		return x->bytes > y->bytes ? -1 : 1;
-	if (x->python_stack != y->python_stack)
-		return x->python_stack < y->python_stack ? -1 : 1;
-	if (x->native_stack != y->native_stack)
-		return x->native_stack < y->native_stack ? -1 : 1;
+	if (is_older(x->first, y->first) || is_older(y->first, x->first))
+		return is_older(x->first, y->first) ? -1 : 1;
 	return x->owner < y->owner ? -1 : x->owner > y->owner;
 }
 
@@ -77,13 +74,8 @@ static void merge(struct vt_hotspots *hotspots)
 		}
 		last->bytes += item->bytes;
 		last->blocks += item->blocks;
-		if (item->python_stack < last->python_stack ||
-		    (item->python_stack == last->python_stack &&
-		     item->native_stack < last->native_stack)) {
-			last->python_stack = item->python_stack;
-			last->native_stack = item->native_stack;
-			last->forward_python_stack = item->forward_python_stack;
-		}
+		if (is_older(item->first, last->first))
+			last->first = item->first;
 	}
 	hotspots->nr = kept;
 }
@@ -96,14 +88,7 @@ void vt_hotspots_init(struct vt_hotspots *hotspots, struct vt_attribution *attri
 
 	for (uint32_t i = 0; i < model->nr_allocations; i++) {
 		const struct vt_allocation *a = &model->allocations[i];
-		struct vt_hotspot one = { .bytes = a->size_bytes,
-					  .blocks = 1,
-					  .python_stack = a->python_stack,
-					  .native_stack = a->native_stack };
-
-		one.forward_python_stack = vt_producer_stack(model, a);
-		if (one.forward_python_stack == a->python_stack)
-			one.forward_python_stack = 0;
+		struct vt_hotspot one = { .bytes = a->size_bytes, .blocks = 1, .first = a };
 
 		if (a->device != device || !vt_allocation_is_live(a, event) ||
 		    !vt_allocation_is_owned(a))

@@ -19,9 +19,7 @@ struct vt_hotspot {
 	uint64_t bytes;
 	uint32_t blocks;
 	uint32_t owner;
-	uint32_t python_stack; /* of the first allocation from there */
-	uint32_t native_stack;
-	uint32_t forward_python_stack; /* 0, or of the call whose backward it is */
+	const struct vt_allocation *first; /* that of the oldest stacks from there */
 };
 
 struct vt_hotspots {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyzer/model/samples.h"
+#include "analyzer/model/producer.h"
 #include "analyzer/report/json.h"
 #include "analyzer/report/report_stages_json.h"
 #include "analyzer/report/keeper_table.h"
@@ -122,6 +123,22 @@ static json_t *owners(const struct vt_books *books)
 }
 
 /* The largest places; all, or only those that no rule names. */
+/* "forward_python" is empty where it is not the place that counts. */
+static void set_stacks(json_t *object, const struct vt_report *report,
+		       const struct vt_allocation *a)
+{
+	const struct vt_describe *describe = &report->describe;
+	uint32_t producer = vt_producer_stack(describe->model, a);
+
+	json_object_set_new(object, "python",
+			    vt_json_lines(vt_describe_python(describe, a->python_stack)));
+	json_object_set_new(object, "forward_python",
+			    vt_json_lines(vt_describe_python(
+				    describe, producer == a->python_stack ? 0 : producer)));
+	json_object_set_new(object, "native",
+			    vt_json_lines(vt_describe_native(describe, a->native_stack)));
+}
+
 static json_t *stacks(const struct vt_report *report, const struct vt_hotspots *hotspots,
 		      int is_unknown)
 {
@@ -135,21 +152,12 @@ static json_t *stacks(const struct vt_report *report, const struct vt_hotspots *
 		if (is_unknown && !vt_report_is_unknown(report, spot))
 			continue;
 		object = json_object();
-
 		json_object_set_new(object, "bytes", vt_json_integer(spot->bytes));
 		json_object_set_new(object, "blocks", json_integer(spot->blocks));
 		json_object_set_new(object, "owner",
 				    vt_json_text(vt_attribution_owner(
 					    &report->analysis->attribution, spot->owner)));
-		json_object_set_new(
-			object, "python",
-			vt_json_lines(vt_describe_python(&report->describe, spot->python_stack)));
-		json_object_set_new(object, "forward_python",
-				    vt_json_lines(vt_describe_python(
-					    &report->describe, spot->forward_python_stack)));
-		json_object_set_new(
-			object, "native",
-			vt_json_lines(vt_describe_native(&report->describe, spot->native_stack)));
+		set_stacks(object, report, spot->first);
 		json_array_append_new(array, object);
 	}
 	return array;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/model/producer.h"
 #include "analyzer/report/table.h"
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
@@ -281,27 +282,6 @@ static void print_lines(struct vt_lines lines, unsigned max, FILE *out)
 	vt_describe_free(&lines);
 }
 
-static void print_frames(const struct vt_report *report, const struct vt_hotspot *spot,
-			 unsigned max, FILE *out)
-{
-	const struct vt_describe *describe = &report->describe;
-	uint32_t forward = spot->forward_python_stack;
-	struct vt_lines lines =
-		vt_describe_python(describe, forward ? forward : spot->python_stack);
-	char *line;
-
-	if (forward && lines.nr) {
-		line = vt_xasprintf("backward of %s", lines.text[0]);
-		free(lines.text[0]);
-		lines.text[0] = line;
-	}
-	if (!lines.nr) {
-		vt_describe_free(&lines);
-		lines = vt_describe_native(describe, spot->native_stack);
-	}
-	print_lines(lines, max, out);
-}
-
 static void print_place(const struct vt_report *report, const struct vt_hotspot *spot,
 			unsigned number, struct vt_report_unit unit, FILE *out)
 {
@@ -314,7 +294,7 @@ static void print_place(const struct vt_report *report, const struct vt_hotspot 
 		vt_units_count(count, sizeof(count), spot->blocks),
 		spot->blocks == 1 ? "block" : "blocks",
 		vt_attribution_owner(&report->analysis->attribution, spot->owner));
-	print_frames(report, spot, max, out);
+	print_lines(vt_producer_lines(&report->describe, spot->first), max, out);
 }
 
 void vt_report_sections_places(const struct vt_report *report, const struct vt_report_device *row,

@@ -28,13 +28,6 @@ static void print_heading(FILE *out, const char *colour, const char *text)
 		fputs(text, out);
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /* What the user would call the run: the script behind a Python, else the program. */
 static char *script_of(const struct vt_report *report)
 {
@@ -43,7 +36,7 @@ static char *script_of(const struct vt_report *report)
 	const char *name = json_string_value(json_array_get(command, 0));
 	char *script;
 
-	if (name && strncmp(base_name(name), "python", 6) == 0)
+	if (name && strncmp(vt_util_base_name(name), "python", 6) == 0)
 		for (size_t i = 1; i < json_array_size(command); i++) {
 			const char *word = json_string_value(json_array_get(command, i));
 
@@ -52,7 +45,7 @@ static char *script_of(const struct vt_report *report)
 			name = word;
 			break;
 		}
-	script = vt_xstrdup(name ? base_name(name) : "unknown program");
+	script = vt_xstrdup(name ? vt_util_base_name(name) : "unknown program");
 	json_decref(command);
 	free(text);
 	return script;
