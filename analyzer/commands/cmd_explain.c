@@ -43,7 +43,7 @@ int vt_cmd_explain(int argc, char **argv)
 	struct vt_view view = VT_VIEW_DEFAULT;
 	int id;
 
-	view.has_what = 1;
+	view.what_word = "block";
 	id = vt_view_next(&view, &spec, argc, argv);
 	if (id < 0)
 		return vt_options_exit_code(id);

@@ -22,17 +22,19 @@ int vt_view_number(const struct vt_options_spec *spec, int *number)
 static int take_operands(struct vt_view *view, const struct vt_options_spec *spec, int argc,
 			char **argv)
 {
-	int wanted = view->has_what ? 2 : 1;
+	int wanted = view->what_word ? 2 : 1;
 
-	if (argc - optind != wanted) {
-		vt_options_wrong(spec, argc == optind            ? "which recording?"
-				       : argc - optind < wanted ? "which block?"
-				       : view->has_what         ? "one block at a time"
-								: "one recording at a time");
+	if (argc == optind)
+		vt_options_wrong(spec, "which recording?");
+	else if (argc - optind < wanted)
+		vt_options_wrong(spec, "which %s?", view->what_word);
+	else if (argc - optind > wanted)
+		vt_options_wrong(spec, "one %s at a time",
+				 view->what_word ? view->what_word : "recording");
+	if (argc - optind != wanted)
 		return VT_OPTIONS_WRONG;
-	}
 	view->path = argv[optind];
-	view->what = view->has_what ? argv[optind + 1] : NULL;
+	view->what = view->what_word ? argv[optind + 1] : NULL;
 	return VT_OPTIONS_END;
 }
 

@@ -50,7 +50,7 @@ struct vt_view {
 	int device;        /* VT_WHEN_ALL_DEVICES, or a CUDA ordinal */
 	int has_all_frames;
 	int is_json;
-	int has_what; /* set by the command: it takes a second operand */
+	const char *what_word; /* set by a command that takes a second operand: what that is */
 };
 
 #define VT_VIEW_DEFAULT { .when = "peak", .device = VT_WHEN_ALL_DEVICES }

@@ -50,6 +50,7 @@ static void take_code(struct vt_frames *frames, uint32_t id, struct vt_stmt *stm
 	code->file = copy_text(stmt, 1);
 	code->name = copy_text(stmt, 2);
 	code->short_name = behind_last(code->name, '.');
+	code->first_line = (uint32_t)vt_stmt_int(stmt, 3);
 }
 
 static void take_python(struct vt_frames *frames, uint32_t id, struct vt_stmt *stmt)
@@ -123,7 +124,7 @@ struct table {
 
 static const struct table tables[] = {
 	TABLE("python_code", codes, nr_codes,
-	      "SELECT id, file, name FROM python_code WHERE id >= 0", take_code),
+	      "SELECT id, file, name, first_line FROM python_code WHERE id >= 0", take_code),
 	TABLE("python_frame", python, nr_python,
 	      "SELECT id, code, line, self_type, self_address FROM python_frame WHERE id >= 0",
 	      take_python),
@@ -233,7 +234,7 @@ unsigned vt_frames_native(const struct vt_frames *frames, uint32_t stack, uint32
 
 const struct vt_code *vt_frames_code(const struct vt_frames *frames, uint32_t python_frame)
 {
-	static const struct vt_code missing = { (char *)"?", (char *)"?", "?" };
+	static const struct vt_code missing = { (char *)"?", (char *)"?", "?", 0 };
 	uint32_t code = frames->python[python_frame].code;
 
 	if (code >= frames->nr_codes || !frames->codes[code].file)

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "analyzer/base/diag.h"
+#include "analyzer/base/util.h"
+#include "analyzer/commands/cmd.h"
+#include "analyzer/commands/view.h"
+#include "analyzer/diff/diff_json.h"
+#include "analyzer/diff/figures.h"
+#include "analyzer/report/json.h"
+
+#define MOST_THRESHOLDS 64
+
+enum { OPTION_BY = 256, OPTION_TOP, OPTION_EXACT, OPTION_FAIL_ON, OPTION_FORMAT };
+
+static const struct vt_option options[] = {
+	{ OPTION_BY, "by", "WHAT", "places are: stack (default), module, file, or owner alone" },
+	{ OPTION_TOP, "top", "N", "show that many places (default: 10)" },
+	{ OPTION_EXACT, "exact", NULL, "stacks match only with equal paths and line numbers" },
+	{ OPTION_FAIL_ON, "fail-on", "WHAT",
+	  "exit 1 if more: any, total:+2%, allocated:+1GiB, owner:PATH:+5%" },
+	{ OPTION_FORMAT, "format", "FORMAT", "text (default), markdown or json" },
+	VT_VIEW_OPTIONS,
+	{ 0 },
+};
+
+static const struct vt_options_spec spec = {
+	.command = "diff",
+	.synopsis = "[OPTION...] BASE NEW",
+	.summary = "Says what changed between two recordings: runs, owners, places.",
+	.options = options,
+};
+
+struct wanted {
+	struct vt_diff_options diff;
+	struct vt_threshold thresholds[MOST_THRESHOLDS];
+	unsigned nr_thresholds;
+	int is_markdown;
+	int *is_exceeded;
+};
+
+/* On stderr where the report is for a program, too. */
+static int check(const struct wanted *wanted, struct vt_diff *diff, FILE *out)
+{
+	int is_exceeded = 0;
+
+	for (unsigned i = 0; i < wanted->nr_thresholds; i++)
+		for (uint32_t d = 0; d < diff->nr_devices; d++) {
+			struct vt_figures figures;
+			uint64_t bytes[VT_DIFF_SIDES];
+
+			if (!vt_thresholds_is_exceeded(&wanted->thresholds[i], diff,
+						       &diff->devices[d], bytes))
+				continue;
+			is_exceeded = 1;
+			vt_figures_make(&figures, bytes);
+			if (wanted->thresholds[i].subject == VT_THRESHOLD_ANY) {
+				fputs("FAILED any: there is a difference\n", out);
+				break;
+			}
+			fprintf(out, "FAILED %s: %s on cuda:%d, was %s: %s (%s)\n",
+				wanted->thresholds[i].text, figures.new, diff->devices[d].device,
+				figures.base, figures.change, figures.share);
+		}
+	return is_exceeded;
+}
+
+static void print(const struct wanted *wanted, const struct vt_view *view, struct vt_diff *diff)
+{
+	if (view->is_json)
+		vt_json_print(vt_diff_json(diff, wanted->thresholds, wanted->nr_thresholds),
+			      stdout);
+	else if (wanted->is_markdown)
+		vt_diff_markdown_print(diff, stdout);
+	else
+		vt_diff_text_print(diff, stdout);
+	*wanted->is_exceeded = check(wanted, diff, stderr);
+}
+
+static int show(struct vt_analysis *base, const struct vt_view *view, const void *pointer,
+		struct vt_diag *diag)
+{
+	const struct wanted *wanted = pointer;
+	struct vt_diff_options asked = wanted->diff;
+	struct vt_analysis new = { 0 };
+	struct vt_diff diff = { 0 };
+	int rc = vt_analysis_open(&new, view->what, view->rules, diag);
+
+	asked.when = view->when;
+	asked.device = view->device;
+	asked.has_all_frames = view->has_all_frames;
+	if (!rc)
+		rc = vt_diff_init(&diff, base, &new, &asked, diag);
+	if (!rc)
+		print(wanted, view, &diff);
+	vt_diff_release(&diff);
+	vt_analysis_close(&new);
+	return rc;
+}
+
+static int take_format(struct wanted *wanted, struct vt_view *view)
+{
+	wanted->is_markdown = !strcmp(optarg, "markdown");
+	view->is_json = !strcmp(optarg, "json");
+	if (wanted->is_markdown || view->is_json || !strcmp(optarg, "text"))
+		return 0;
+	vt_options_wrong(&spec, "no format \"%s\": text, markdown or json", optarg);
+	return -1;
+}
+
+static int take_threshold(struct wanted *wanted)
+{
+	if (wanted->nr_thresholds == MOST_THRESHOLDS)
+		vt_options_wrong(&spec, "more than %d times --fail-on", MOST_THRESHOLDS);
+	else if (vt_thresholds_parse(&wanted->thresholds[wanted->nr_thresholds], optarg))
+		vt_options_wrong(&spec,
+				 "--fail-on \"%s\": such as any, total:+2%%, owner:PATH:+1GiB",
+				 optarg);
+	else
+		return wanted->nr_thresholds++, 0;
+	return -1;
+}
+
+/* Returns 0, or -1 with the message printed. */
+static int take_option(int id, struct wanted *wanted, struct vt_view *view)
+{
+	int number;
+
+	switch (id) {
+	case OPTION_BY:
+		if (!vt_changes_parse(optarg, &wanted->diff.by))
+			return 0;
+		vt_options_wrong(&spec, "cannot compare by \"%s\"", optarg);
+		return -1;
+	case OPTION_TOP:
+		if (vt_view_number(&spec, &number))
+			return -1;
+		wanted->diff.top = (unsigned)number;
+		return 0;
+	case OPTION_EXACT:
+		wanted->diff.is_exact = 1;
+		return 0;
+	case OPTION_FORMAT:
+		return take_format(wanted, view);
+	default:
+		return take_threshold(wanted);
+	}
+}
+
+int vt_cmd_diff(int argc, char **argv)
+{
+	struct vt_view view = VT_VIEW_DEFAULT;
+	int id, rc, is_exceeded = 0;
+	struct wanted wanted = { .diff = { .top = 10, .by = VT_CHANGES_BY_STACK },
+				 .is_exceeded = &is_exceeded };
+
+	view.what_word = "new recording";
+	/* Device use is flat once the allocator has its segments: its peak could be any instant. */
+	view.when = "most-allocated";
+	while ((id = vt_view_next(&view, &spec, argc, argv)) > 0)
+		if (take_option(id, &wanted, &view))
+			return VT_EXIT_USAGE;
+	if (id < 0)
+		return vt_options_exit_code(id);
+	rc = vt_view_show(&view, show, &wanted);
+	return rc == VT_EXIT_OK && is_exceeded ? VT_EXIT_DIFFERENCE : rc;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_DIFF_H
+#define VT_ANALYZER_DIFF_H
+
+/*
+ * Two recordings side by side, at one moment of each: what differs in the runs themselves, then
+ * owners, then the places that made the difference.  Computed once, printed as text, Markdown or
+ * JSON.
+ */
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "analyzer/diff/changes.h"
+#include "analyzer/diff/runs.h"
+#include "analyzer/report/books.h"
+
+struct vt_diff_options {
+	const char *when; /* attribution/moments.h */
+	int device;       /* VT_WHEN_ALL_DEVICES, or a CUDA ordinal */
+	enum vt_changes_by by;
+	unsigned top; /* places to list */
+	int is_exact;
+	int has_all_frames;
+};
+
+/* An owner's bytes in both; the rest of the books ("cached/pinned", "context") is with them. */
+struct vt_diff_owner {
+	const char *owner; /* borrowed */
+	uint64_t bytes[VT_DIFF_SIDES];
+	int is_rest; /* no allocation's owner: cached, context, other processes */
+};
+
+struct vt_diff_device {
+	int device;
+	struct vt_books books[VT_DIFF_SIDES]; /* empty where nothing was recorded on it */
+	int has_books[VT_DIFF_SIDES];
+	/* Of the whole run, whatever moment is looked at. */
+	uint64_t peak_bytes[VT_DIFF_SIDES];	       /* device use, with the context */
+	uint64_t most_allocated_bytes[VT_DIFF_SIDES]; /* in blocks */
+	char *doing[VT_DIFF_SIDES]; /* "step 2, backward"; NULL: not known */
+	struct vt_diff_owner *owners; /* the largest difference first; the rest behind */
+	uint32_t nr_owners;
+	struct vt_changes changes;
+	/*
+	 * How far the peaks of equal steps of one run lie apart, the larger of both runs: a
+	 * difference of that size says nothing.
+	 */
+	uint64_t noise_bytes;
+};
+
+struct vt_diff {
+	const struct vt_diff_options *options;
+	struct vt_analysis *sides[VT_DIFF_SIDES];
+	struct vt_describe describe[VT_DIFF_SIDES];
+	struct vt_runs runs;
+	struct vt_diff_device *devices;
+	uint32_t nr_devices;
+};
+
+/*
+ * Returns 0, or -1 with `diag` filled: no such moment in one of them.  vt_diff_release in both
+ * cases; the recordings must outlive it.
+ */
+int vt_diff_init(struct vt_diff *diff, struct vt_analysis *base, struct vt_analysis *new,
+		 const struct vt_diff_options *options, struct vt_diag *diag);
+void vt_diff_release(struct vt_diff *diff);
+
+/* Whether any owner or place differs by more than the noise. */
+int vt_diff_is_different(const struct vt_diff *diff);
+/* The same of one pair of figures. */
+int vt_diff_is_change(const struct vt_diff_device *device, const uint64_t *bytes);
+
+void vt_diff_text_print(struct vt_diff *diff, FILE *out);
+void vt_diff_markdown_print(struct vt_diff *diff, FILE *out);
+
+#endif

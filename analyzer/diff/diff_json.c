@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/diff/diff_json.h"
+
+#include "analyzer/diff/figures.h"
+#include "analyzer/model/producer.h"
+#include "analyzer/report/json.h"
+
+static json_t *runs(const struct vt_runs *all)
+{
+	json_t *array = json_array();
+
+	for (uint32_t i = 0; i < all->nr; i++) {
+		json_t *object = json_object();
+
+		json_object_set_new(object, "what", vt_json_text(all->rows[i].what));
+		json_object_set_new(object, "base", vt_json_text(all->rows[i].text[0]));
+		json_object_set_new(object, "new", vt_json_text(all->rows[i].text[1]));
+		json_array_append_new(array, object);
+	}
+	return array;
+}
+
+static void set_bytes(json_t *object, const uint64_t *bytes)
+{
+	json_object_set_new(object, "base_bytes", vt_json_integer(bytes[VT_DIFF_BASE]));
+	json_object_set_new(object, "new_bytes", vt_json_integer(bytes[VT_DIFF_NEW]));
+	json_object_set_new(object, "change_bytes",
+			    json_integer((json_int_t)(bytes[VT_DIFF_NEW] - bytes[VT_DIFF_BASE])));
+}
+
+static json_t *bytes_json(const uint64_t *bytes)
+{
+	json_t *object = json_object();
+
+	set_bytes(object, bytes);
+	return object;
+}
+
+static json_t *owners(const struct vt_diff_device *device)
+{
+	json_t *array = json_array();
+
+	for (uint32_t i = 0; i < device->nr_owners; i++) {
+		json_t *object = json_object();
+
+		json_object_set_new(object, "owner", vt_json_text(device->owners[i].owner));
+		set_bytes(object, device->owners[i].bytes);
+		json_array_append_new(array, object);
+	}
+	return array;
+}
+
+static json_t *stack_of(const struct vt_diff *diff, const struct vt_change *change, int side)
+{
+	if (change->allocation[side] == VT_NO_INDEX)
+		return json_array();
+	return vt_json_lines(vt_producer_lines(
+		&diff->describe[side],
+		&diff->sides[side]->model.allocations[change->allocation[side]]));
+}
+
+static json_t *change_json(const struct vt_diff *diff, const struct vt_change *change)
+{
+	json_t *object = json_object();
+
+	json_object_set_new(object, "what", vt_json_text(vt_figures_word(change->bytes)));
+	set_bytes(object, change->bytes);
+	json_object_set_new(object, "base_blocks", json_integer(change->blocks[VT_DIFF_BASE]));
+	json_object_set_new(object, "new_blocks", json_integer(change->blocks[VT_DIFF_NEW]));
+	if (diff->options->by != VT_CHANGES_BY_STACK) {
+		json_object_set_new(object, vt_changes_word(diff->options->by),
+				    vt_json_text(change->name));
+		return object;
+	}
+	json_object_set_new(object, "base_owner", vt_json_text(change->owner[VT_DIFF_BASE]));
+	json_object_set_new(object, "new_owner", vt_json_text(change->owner[VT_DIFF_NEW]));
+	json_object_set_new(object, "base_stack", stack_of(diff, change, VT_DIFF_BASE));
+	json_object_set_new(object, "new_stack", stack_of(diff, change, VT_DIFF_NEW));
+	return object;
+}
+
+static json_t *places(const struct vt_diff *diff, const struct vt_changes *changes)
+{
+	json_t *array = json_array();
+
+	for (uint32_t i = 0; i < changes->nr && i < diff->options->top; i++)
+		json_array_append_new(array, change_json(diff, &changes->items[i]));
+	return array;
+}
+
+static json_t *device_json(const struct vt_diff *diff, const struct vt_diff_device *device)
+{
+	json_t *object = json_object();
+
+	json_object_set_new(object, "id", json_integer(device->device));
+	json_object_set_new(object, "device_used", bytes_json(device->peak_bytes));
+	json_object_set_new(object, "allocated", bytes_json(device->most_allocated_bytes));
+	json_object_set_new(object, "base_doing", vt_json_text(device->doing[VT_DIFF_BASE]));
+	json_object_set_new(object, "new_doing", vt_json_text(device->doing[VT_DIFF_NEW]));
+	json_object_set_new(object, "noise_bytes", vt_json_integer(device->noise_bytes));
+	json_object_set_new(object, "owners", owners(device));
+	json_object_set_new(object, "places", places(diff, &device->changes));
+	json_object_set_new(object, "places_differing", json_integer(device->changes.nr));
+	json_object_set_new(object, "places_equal", json_integer(device->changes.nr_equal));
+	return object;
+}
+
+static json_t *failed(const struct vt_diff *diff, const struct vt_threshold *thresholds,
+		      unsigned nr_thresholds)
+{
+	json_t *array = json_array();
+
+	for (unsigned i = 0; i < nr_thresholds; i++)
+		for (uint32_t d = 0; d < diff->nr_devices; d++) {
+			uint64_t bytes[VT_DIFF_SIDES];
+			json_t *object;
+
+			if (!vt_thresholds_is_exceeded(&thresholds[i], diff, &diff->devices[d],
+						       bytes))
+				continue;
+			object = json_object();
+			json_object_set_new(object, "threshold", vt_json_text(thresholds[i].text));
+			json_object_set_new(object, "device",
+					    json_integer(diff->devices[d].device));
+			set_bytes(object, bytes);
+			json_array_append_new(array, object);
+		}
+	return array;
+}
+
+json_t *vt_diff_json(struct vt_diff *diff, const struct vt_threshold *thresholds,
+		     unsigned nr_thresholds)
+{
+	json_t *object = json_object(), *devices = json_array();
+
+	json_object_set_new(object, "format", json_integer(1));
+	json_object_set_new(object, "base",
+			    vt_json_text(vt_db_path(diff->sides[VT_DIFF_BASE]->db)));
+	json_object_set_new(object, "new", vt_json_text(vt_db_path(diff->sides[VT_DIFF_NEW]->db)));
+	json_object_set_new(object, "at", vt_json_text(diff->options->when));
+	json_object_set_new(object, "by", vt_json_text(vt_changes_word(diff->options->by)));
+	json_object_set_new(object, "is_different", json_boolean(vt_diff_is_different(diff)));
+	json_object_set_new(object, "runs", runs(&diff->runs));
+	for (uint32_t i = 0; i < diff->nr_devices; i++)
+		json_array_append_new(devices, device_json(diff, &diff->devices[i]));
+	json_object_set_new(object, "devices", devices);
+	json_object_set_new(object, "failed", failed(diff, thresholds, nr_thresholds));
+	return object;
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/diff/diff.h"
+
+#include <string.h>
+
+#include "analyzer/base/util.h"
+#include "analyzer/diff/figures.h"
+#include "analyzer/model/producer.h"
+#include "analyzer/report/table.h"
+
+/* Enough to see which call of which library; --all-frames shows the rest. */
+#define MOST_FRAMES 8
+
+static void print_runs(const struct vt_diff *diff, FILE *out)
+{
+	static const struct vt_column columns[] = { { "", 0 }, { "base", 0 }, { "new", 0 } };
+	struct vt_table table;
+
+	fprintf(out, "base  %s\nnew   %s\n", vt_db_path(diff->sides[VT_DIFF_BASE]->db),
+		vt_db_path(diff->sides[VT_DIFF_NEW]->db));
+	if (!diff->runs.nr)
+		return;
+	fputs("\nRUNS  what differs between them\n", out);
+	vt_table_init(&table, columns, VT_ARRAY_SIZE(columns));
+	for (uint32_t i = 0; i < diff->runs.nr; i++) {
+		const struct vt_runs_row *row = &diff->runs.rows[i];
+		const char *cells[] = { row->what, row->text[0] ? row->text[0] : "-",
+					row->text[1] ? row->text[1] : "-" };
+
+		vt_table_add(&table, cells);
+	}
+	vt_table_print(&table, out, 2);
+	vt_table_release(&table);
+}
+
+static void add_row(struct vt_table *table, const char *name, const uint64_t *bytes)
+{
+	struct vt_figures figures;
+	const char *cells[] = { name, figures.base, figures.new, figures.change, figures.share };
+
+	vt_figures_make(&figures, bytes);
+	vt_table_add(table, cells);
+}
+
+static void print_owners(const struct vt_diff_device *device, FILE *out)
+{
+	static const struct vt_column columns[] = {
+		{ "owner", 0 }, { "base", 1 }, { "new", 1 }, { "change", 1 }, { "", 1 },
+	};
+	uint64_t same[VT_DIFF_SIDES] = { 0 }, used[VT_DIFF_SIDES];
+	struct vt_table table;
+	uint32_t nr_same = 0;
+	char *rest;
+
+	vt_table_init(&table, columns, VT_ARRAY_SIZE(columns));
+	for (uint32_t i = 0; i < device->nr_owners; i++) {
+		const struct vt_diff_owner *owner = &device->owners[i];
+
+		if (vt_diff_is_change(device, owner->bytes)) {
+			add_row(&table, owner->owner, owner->bytes);
+			continue;
+		}
+		nr_same++;
+		for (int side = 0; side < VT_DIFF_SIDES; side++)
+			same[side] += owner->bytes[side];
+	}
+	rest = vt_xasprintf("%u %s as before", nr_same, nr_same == 1 ? "owner" : "owners");
+	if (nr_same)
+		add_row(&table, rest, same);
+	for (int side = 0; side < VT_DIFF_SIDES; side++)
+		used[side] = vt_books_device_used(&device->books[side]);
+	vt_table_add_line(&table);
+	add_row(&table, "device used", used);
+	vt_table_print(&table, out, 2);
+	vt_table_release(&table);
+	free(rest);
+}
+
+/* The new run's stack, where there is one: that is the source that can be changed. */
+static void print_stack(const struct vt_diff *diff, const struct vt_change *change, FILE *out)
+{
+	int side = change->allocation[VT_DIFF_NEW] != VT_NO_INDEX ? VT_DIFF_NEW : VT_DIFF_BASE;
+	const struct vt_model *model = &diff->sides[side]->model;
+	unsigned max = diff->options->has_all_frames ? VT_FRAMES_MAX : MOST_FRAMES;
+	struct vt_lines lines = vt_producer_lines(
+		&diff->describe[side], &model->allocations[change->allocation[side]]);
+
+	for (unsigned i = 0; i < lines.nr && i < max; i++)
+		fprintf(out, "       %s\n", lines.text[i]);
+	if (lines.nr > max)
+		fprintf(out, "       ... %u more\n", lines.nr - max);
+	vt_describe_free(&lines);
+}
+
+static void print_change(const struct vt_diff *diff, const struct vt_change *change,
+			 unsigned number, FILE *out)
+{
+	const char *base = change->owner[VT_DIFF_BASE], *new = change->owner[VT_DIFF_NEW];
+	struct vt_figures figures;
+
+	vt_figures_make(&figures, change->bytes);
+	fprintf(out, "%3u  %-6s  %s: %s in %u, was %s in %u", number,
+		vt_figures_word(change->bytes), figures.change, figures.new,
+		change->blocks[VT_DIFF_NEW], figures.base, change->blocks[VT_DIFF_BASE]);
+	if (diff->options->by != VT_CHANGES_BY_STACK) {
+		fprintf(out, ", %s\n", change->name ? change->name : "(none)");
+		return;
+	}
+	if (base && new && strcmp(base, new) != 0)
+		fprintf(out, ", %s, was %s\n", new, base);
+	else
+		fprintf(out, ", %s\n", new ? new : base);
+	print_stack(diff, change, out);
+}
+
+static void print_changes(const struct vt_diff *diff, const struct vt_diff_device *device,
+			  FILE *out)
+{
+	const struct vt_changes *changes = &device->changes;
+	unsigned shown = 0, nr = 0;
+
+	if (changes->by == VT_CHANGES_BY_OWNER)
+		return;
+	for (uint32_t i = 0; i < changes->nr; i++)
+		nr += vt_diff_is_change(device, changes->items[i].bytes);
+	fprintf(out, "\nPLACES by %s: %u of %u differ\n", vt_changes_word(changes->by), nr,
+		changes->nr + changes->nr_equal);
+	for (uint32_t i = 0; i < changes->nr && shown < diff->options->top; i++)
+		if (vt_diff_is_change(device, changes->items[i].bytes))
+			print_change(diff, &changes->items[i], ++shown, out);
+	if (nr > shown)
+		fprintf(out, "     ... %u more (--top)\n", nr - shown);
+}
+
+static void print_total(const char *what, const uint64_t *bytes, FILE *out)
+{
+	struct vt_figures figures;
+
+	vt_figures_make(&figures, bytes);
+	fprintf(out, "  %-20s %s, was %s%s%s%s%s%s\n", what, figures.new, figures.base,
+		*figures.share ? ": " : "", *figures.share ? figures.change : "",
+		*figures.share ? " (" : "", figures.share, *figures.share ? ")" : "");
+}
+
+static void print_doing(const struct vt_diff_device *device, FILE *out)
+{
+	const char *base = device->doing[VT_DIFF_BASE], *new = device->doing[VT_DIFF_NEW];
+
+	if (base && new && !strcmp(base, new))
+		fprintf(out, ": %s\n", new);
+	else if (base && new)
+		fprintf(out, ": %s; it was in %s\n", new, base);
+	else
+		fputc('\n', out);
+}
+
+static void print_device(const struct vt_diff *diff, const struct vt_diff_device *device, FILE *out)
+{
+	static const char *const words[] = { "base", "new run" };
+	char noise[VT_UNITS_MAX];
+
+	fprintf(out, "\ncuda:%d\n", device->device);
+	print_total("device used at most", device->peak_bytes, out);
+	print_total("allocated at most", device->most_allocated_bytes, out);
+	for (int side = 0; side < VT_DIFF_SIDES; side++)
+		if (!device->has_books[side])
+			fprintf(out, "  the %s recorded no memory of this device\n", words[side]);
+	if (device->noise_bytes)
+		fprintf(out, "  equal steps of one run lie %s apart: less is no difference\n",
+			vt_units_bytes(noise, sizeof(noise), device->noise_bytes));
+	fprintf(out, "\nOWNERS  at %s", diff->options->when);
+	print_doing(device, out);
+	print_owners(device, out);
+	print_changes(diff, device, out);
+}
+
+void vt_diff_text_print(struct vt_diff *diff, FILE *out)
+{
+	print_runs(diff, out);
+	if (!vt_diff_is_different(diff)) {
+		fputs("\nno difference in memory: every owner and every place has the same bytes\n",
+		      out);
+		return;
+	}
+	for (uint32_t i = 0; i < diff->nr_devices; i++)
+		print_device(diff, &diff->devices[i], out);
+}

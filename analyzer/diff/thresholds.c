@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/diff/thresholds.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/base/units.h"
+
+static const struct subject {
+	const char *word;
+	enum vt_threshold_subject subject;
+} subjects[] = {
+	{ "total:", VT_THRESHOLD_TOTAL },
+	{ "allocated:", VT_THRESHOLD_ALLOCATED },
+	{ "owner:", VT_THRESHOLD_OWNER },
+};
+
+/* "+5%", "+100MiB", "+0" */
+static int parse_amount(struct vt_threshold *threshold, const char *text)
+{
+	char *end;
+
+	if (*text++ != '+' || !strchr("0123456789.", *text) || !*text)
+		return -1;
+	threshold->percent = strtod(text, &end);
+	threshold->is_percent = !strcmp(end, "%");
+	if (threshold->is_percent)
+		return threshold->percent >= 0 && threshold->percent < 1e9 ? 0 : -1;
+	return vt_units_parse_bytes(text, &threshold->bytes);
+}
+
+int vt_thresholds_parse(struct vt_threshold *threshold, const char *text)
+{
+	const char *amount;
+
+	memset(threshold, 0, sizeof(*threshold));
+	threshold->text = text;
+	if (!strcmp(text, "any"))
+		return 0;
+	for (size_t i = 0; i < sizeof(subjects) / sizeof(subjects[0]); i++) {
+		size_t len = strlen(subjects[i].word);
+
+		if (strncmp(text, subjects[i].word, len) != 0)
+			continue;
+		threshold->subject = subjects[i].subject;
+		if (threshold->subject != VT_THRESHOLD_OWNER)
+			return parse_amount(threshold, text + len);
+		threshold->owner = text + len;
+		amount = strrchr(threshold->owner, ':');
+		if (!amount || amount == threshold->owner)
+			return -1;
+		threshold->owner_len = (int)(amount - threshold->owner);
+		return parse_amount(threshold, amount + 1);
+	}
+	return -1;
+}
+
+/* "activations" has "activations/mlp" below it. */
+static int is_below(const char *owner, const struct vt_threshold *threshold)
+{
+	size_t len = (size_t)threshold->owner_len;
+
+	return strncmp(owner, threshold->owner, len) == 0 && (!owner[len] || owner[len] == '/');
+}
+
+static uint64_t bytes_of(const struct vt_threshold *threshold,
+			 const struct vt_diff_device *device, int side)
+{
+	uint64_t sum = 0;
+
+	if (threshold->subject == VT_THRESHOLD_TOTAL)
+		return device->peak_bytes[side];
+	if (threshold->subject == VT_THRESHOLD_ALLOCATED)
+		return device->most_allocated_bytes[side];
+	for (uint32_t i = 0; i < device->nr_owners; i++)
+		if (is_below(device->owners[i].owner, threshold))
+			sum += device->owners[i].bytes[side];
+	return sum;
+}
+
+int vt_thresholds_is_exceeded(const struct vt_threshold *threshold, const struct vt_diff *diff,
+			      const struct vt_diff_device *device, uint64_t *bytes)
+{
+	uint64_t allowed = threshold->bytes;
+
+	bytes[VT_DIFF_BASE] = bytes[VT_DIFF_NEW] = 0;
+	if (threshold->subject == VT_THRESHOLD_ANY)
+		return vt_diff_is_different(diff);
+	for (int side = 0; side < VT_DIFF_SIDES; side++)
+		bytes[side] = bytes_of(threshold, device, side);
+	if (bytes[VT_DIFF_NEW] <= bytes[VT_DIFF_BASE] || !vt_diff_is_change(device, bytes))
+		return 0;
+	if (threshold->is_percent)
+		allowed = (uint64_t)(threshold->percent / 100 * (double)bytes[VT_DIFF_BASE]);
+	return bytes[VT_DIFF_NEW] - bytes[VT_DIFF_BASE] > allowed;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_THRESHOLDS_H
+#define VT_ANALYZER_THRESHOLDS_H
+
+/*
+ * How much more a run may take before that is a failure, as users type it:
+ *
+ *	any                       no owner and no place may differ
+ *	total:+2%                 the highest device use of the run
+ *	allocated:+100MiB         the most bytes in blocks of the run
+ *	owner:activations:+5%     an owner with all below it, at the moment that is compared
+ */
+
+#include "analyzer/diff/diff.h"
+
+enum vt_threshold_subject {
+	VT_THRESHOLD_ANY,
+	VT_THRESHOLD_TOTAL,
+	VT_THRESHOLD_ALLOCATED,
+	VT_THRESHOLD_OWNER,
+};
+
+struct vt_threshold {
+	const char *text; /* as it was typed; borrowed */
+	enum vt_threshold_subject subject;
+	const char *owner; /* in `text` */
+	int owner_len;
+	int is_percent;
+	double percent;
+	uint64_t bytes;
+};
+
+/* Returns 0, or -1 where `text` is none of the above.  `text` must outlive it. */
+int vt_thresholds_parse(struct vt_threshold *threshold, const char *text);
+
+/*
+ * Whether the new run takes more than that on this device.  `bytes`: of its subject in both runs;
+ * both 0 for "any".
+ */
+int vt_thresholds_is_exceeded(const struct vt_threshold *threshold, const struct vt_diff *diff,
+			      const struct vt_diff_device *device, uint64_t *bytes);
+
+#endif

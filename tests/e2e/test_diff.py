@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: MIT
+"""vtrace diff: one training script changed in one way at a time, and what the first lines say of it."""
+import json
+import subprocess
+
+import pytest
+
+from recording import BUILD, PYTHON, SOURCE, WORKLOADS, record, vtrace
+
+SCRIPT = "diff_training.py"
+# name: (arguments, owner with the largest difference, sign, function of the place with the largest, words in RUNS)
+CHANGES = {
+    "batch": (["batch=5"], "logits", 1, "loss_of", "input"),
+    "length": (["length=512"], "logits", 1, "loss_of", "input"),
+    "layer": (["layers=4"], "activations/mlp", 1, "MLP.forward", None),
+    "checkpointing": (["checkpoint=1"], "activations/mlp", -1, "MLP.forward", None),
+    "eager attention": (["attention=eager"], "activations/attention", 1, "attend", None),
+    "chunked loss": (["loss=chunked"], "logits", -1, "loss_of", None),
+    "optimizer": (["optimizer=SGD"], "optimizer", -1, "main", None),
+}
+QUICK = ("batch", "optimizer")
+
+
+def record_changed(directory, *arguments, script=None):
+    recording = record(directory, PYTHON, script or WORKLOADS / SCRIPT, *arguments)
+    assert recording.process.returncode == 0, recording.process.stderr
+    return recording
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    return record_changed(tmp_path_factory.mktemp("base"))
+
+
+def diff(base, new, *options, code=0):
+    done = vtrace("diff", base.database, new.database, "--json", *options)
+    assert done.returncode == code, done.stderr
+    return json.loads(done.stdout)
+
+
+def function_of(line):
+    """The f of "backward of train.py:12 f"."""
+    return line.split()[-1]
+
+
+@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.full) for n in CHANGES])
+def test_the_first_lines_name_the_change(base, tmp_path, name):
+    arguments, owner, sign, function, word = CHANGES[name]
+    found = diff(base, record_changed(tmp_path, *arguments))
+    device = found["devices"][0]
+    first, place = device["owners"][0], device["places"][0]
+    assert (first["owner"], first["change_bytes"] * sign > 0) == (owner, True)
+    assert function_of((place["new_stack"] or place["base_stack"])[0]) == function
+    assert place["change_bytes"] * sign > 0
+    assert found["is_different"] and device["allocated"]["change_bytes"] * sign > 0
+    told = [row["what"] for row in found["runs"]]
+    assert told[0] == "command" and (not word or any(w.startswith(word) for w in told))
+
+
+@pytest.mark.full
+def test_a_leak_is_a_place_that_is_new(base, tmp_path):
+    device = diff(base, record_changed(tmp_path, "leak=1"))["devices"][0]
+    place = device["places"][0]
+    assert (place["what"], place["new_blocks"], function_of(place["new_stack"][0])) == ("new", 4, "main")
+    assert device["allocated"]["change_bytes"] > 4 << 20
+
+
+@pytest.mark.full
+def test_another_type_changes_weights_and_states(base, tmp_path):
+    owners = {o["owner"]: o for o in diff(base, record_changed(tmp_path, "dtype=float32"))["devices"][0]["owners"]}
+    for owner in ("weights", "optimizer"):
+        assert owners[owner]["new_bytes"] == pytest.approx(2 * owners[owner]["base_bytes"], rel=0.01)
+
+
+@pytest.mark.parametrize("change", ("inserted", "renamed"))
+def test_moved_lines_and_files_are_no_difference(base, tmp_path, change):
+    text = (WORKLOADS / SCRIPT).read_text()
+    if change == "inserted":
+        # Above everything, and inside of a function.
+        text = "\n" * 40 + text.replace("    kept = []\n", "    kept = []\n" + "    # a comment\n" * 15)
+    script = tmp_path / ("another_name.py" if change == "renamed" else SCRIPT)
+    script.write_text(text)
+    new = record_changed(tmp_path, script=script)
+    done = vtrace("diff", base.database, new.database, "--fail-on", "any")
+    assert done.returncode == 0 and "no difference in memory" in done.stdout, done.stdout
+    # It is the alignment that says so.
+    exact = vtrace("diff", base.database, new.database, "--exact", "--fail-on", "any")
+    assert exact.returncode == 1 and "FAILED any" in exact.stderr
+
+
+@pytest.mark.full
+def test_another_pytorch_keeps_the_places(base, tmp_path, torch_2_6):
+    new = record(tmp_path, torch_2_6, WORKLOADS / SCRIPT)
+    assert new.process.returncode == 0, new.process.stderr
+    found = diff(base, new)
+    assert "torch" in [row["what"] for row in found["runs"]]
+    device = found["devices"][0]
+    # Its own decisions may differ, the program's lines are found.
+    assert device["places_equal"] > device["places_differing"]
+    assert {p["what"] for p in device["places"]} <= {"grown", "shrunk", "new", "gone"}
+
+
+@pytest.fixture
+def torch_2_6():
+    done = subprocess.run([SOURCE / "scripts" / "torch-venv", "2.6.0"], capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip("no PyTorch 2.6: " + done.stderr.strip().splitlines()[-1])
+    return done.stdout.strip()
+
+
+def test_a_run_against_itself(base):
+    found = diff(base, base, "--fail-on", "any", "--fail-on", "total:+0")
+    assert (found["is_different"], found["runs"], found["failed"]) == (False, [], [])
+    assert found["devices"][0]["places"] == [] and found["devices"][0]["places_equal"] > 10
+
+
+@pytest.fixture(scope="module")
+def shorter(tmp_path_factory):
+    return record_changed(tmp_path_factory.mktemp("shorter"), "batch=3")
+
+
+@pytest.mark.parametrize("threshold,code", (
+    ("any", 1), ("total:+0", 1), ("total:+1TiB", 0), ("allocated:+1%", 1), ("allocated:+900%", 0),
+    ("owner:activations:+10%", 1), ("owner:activations/mlp:+10%", 1), ("owner:weights:+0", 0),
+    ("owner:activ:+0", 0), ("owner:nobody:+0", 0)))
+def test_thresholds_decide_the_exit_code(base, shorter, threshold, code):
+    found = diff(shorter, base, "--fail-on", threshold, code=code)
+    assert [f["threshold"] for f in found["failed"]] == [threshold] * code
+    # Less is never a failure, but "any" is any difference.
+    assert vtrace("diff", base.database, shorter.database, "--fail-on", threshold).returncode == (threshold == "any")
+
+
+@pytest.mark.parametrize("by,name", (("module", "layers.*.mlp"), ("file", SCRIPT), ("owner", "activations/mlp")))
+def test_places_can_be_modules_and_files(base, shorter, by, name):
+    places = diff(shorter, base, "--by", by)["devices"][0]["places"]
+    assert any((p[by] or "").endswith(name) and p["change_bytes"] > 0 for p in places)
+
+
+def test_every_format_tells_the_same(base, shorter):
+    text = vtrace("diff", shorter.database, base.database).stdout
+    markdown = vtrace("diff", shorter.database, base.database, "--format", "markdown").stdout
+    change = diff(shorter, base)["devices"][0]["owners"][0]
+    assert f"{change['change_bytes'] / 2**20:+.2f} MiB" in text
+    assert f"| {change['owner']} | " in markdown and f"{change['change_bytes'] / 2**20:+.2f} MiB |" in markdown
+
+
+def test_a_stage_is_compared_with_the_same_stage(base, shorter):
+    device = diff(shorter, base, "--at", "stage:forward")["devices"][0]
+    assert (device["base_doing"], device["new_doing"]) == ("step 2, forward", "step 2, forward")
+
+
+def test_what_cannot_be_compared_is_said(base, tmp_path):
+    plain = record(tmp_path, BUILD / "tests" / "workloads" / "driver_client", "2")
+    done = vtrace("diff", base.database, plain.database)
+    assert done.returncode == 0 and "stacks" in done.stdout and "torch" in done.stdout
+    for arguments, code, words in (
+            ((base.database,), 2, "which new recording?"), ((), 2, "which recording?"),
+            ((base.database, base.database, base.database), 2, "one new recording at a time"),
+            ((base.database, tmp_path / "none.db"), 3, "none.db"),
+            ((base.database, base.database, "--at", "step:99"), 3, "no step 99"),
+            ((base.database, base.database, "--by", "luck"), 2, "luck"),
+            ((base.database, base.database, "--format", "pdf"), 2, "pdf"),
+            ((base.database, base.database, "--fail-on", "total:5%"), 2, "total:5%"),
+            ((base.database, base.database, "--fail-on", "owner:+5%"), 2, "owner:+5%"),
+            ((base.database, base.database, "--device", "5"), 3, "on that device")):
+        done = vtrace("diff", *arguments)
+        assert (done.returncode, done.stdout) == (code, "") and words in done.stderr
+
+
+def test_a_killed_run_is_compared_with_a_whole_one(base, tmp_path):
+    killed = tmp_path / "killed.py"
+    killed.write_text("import os\n" + (WORKLOADS / SCRIPT).read_text().replace(
+        "        optimizer.zero_grad()\n", "        os.kill(os.getpid(), 9)\n"))
+    new = record(tmp_path, PYTHON, killed)
+    assert new.process.returncode == 137
+    vtrace("info", new.database)
+    found = diff(base, new)
+    ended = next(row for row in found["runs"] if row["what"] == "ended")
+    assert ended["base"] == "exit 0" and ended["new"] != "exit 0"
