@@ -44,7 +44,10 @@ static void wait_for_import(const struct vt_journal_header *header)
 {
 	uint64_t give_up_ns = header->exit_time_ns + vt_config()->exit_wait_s * 1000000000ull;
 
-	for (unsigned int poll = 0; !is_imported(header); poll++) {
+	for (unsigned int poll = 0;; poll++) {
+		vt_journal_exchange();
+		if (is_imported(header))
+			return;
 		if (poll % ALIVE_POLLS == 0 && !has_importer(header))
 			return;
 		if (vt_sys_now_ns(CLOCK_MONOTONIC) >= give_up_ns)

@@ -22,6 +22,9 @@
 	NUMBER(exit_wait_s, "VTRACE_EXIT_WAIT", 10, 3600,                                          \
 		"seconds that the end of the program may wait for the database")                   \
 	NUMBER(collect, "VTRACE_COLLECT", 1, 1, "0: do not start `vtrace collect`")                \
+	NUMBER(max_journal_mib, "VTRACE_MAX_JOURNAL", 0, 1u << 20,                                 \
+		"MiB of disk that events may take before they are in the database, 0: no limit; "  \
+		"what comes later is lost, and counted")                                           \
 	NUMBER(stacks, "VTRACE_STACKS", 128, 512, "native frames kept per stack, 0: none")         \
 	NUMBER(probe, "VTRACE_PROBE", 1, 2,                                                        \
 		"look at the program's Python objects for the names of tensors; 0: never, 1: in "  \

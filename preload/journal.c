@@ -5,9 +5,8 @@
  * be touched, because touching a mapped page without a block behind it on a full disk kills the
  * program (SIGBUS).
  *
- * Growing opens the file by name, allocates, closes: no descriptor lives longer than that, so a
- * program that closes all of them cannot make us write into its own files.  The name may meanwhile
- * belong to another file: device and inode are compared.
+ * Growing opens the file by name, allocates, closes (journal_disk.h).  Where the file cannot be
+ * mapped shared, the memory is private and is written to the file in batches (journal_plain.h).
  *
  * Reserving is a compare-and-swap on header.head_slots.  A record that does not fit into the rest
  * of a chunk fills that with a pad record first.
@@ -15,11 +14,12 @@
 #include "preload/journal.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 
+#include "preload/journal_disk.h"
+#include "preload/journal_plain.h"
 #include "preload/output.h"
 #include "preload/sys.h"
 #include "preload/text.h"
@@ -37,8 +37,8 @@ static struct {
 	uint32_t is_growing;		/* one thread is in grow() (atomic) */
 	uint64_t early_lost;		/* events lost before there was a header (atomic) */
 	uint64_t nr_events;		/* recorded (atomic) */
-	struct vt_sys_identity identity;
-	char path[VT_OUTPUT_MAX];
+	uint64_t most_bytes;		/* on disk, 0 = no limit */
+	int is_plain;			/* the memory is private */
 } g;
 
 static uint64_t file_bytes(uint64_t slots)
@@ -85,12 +85,12 @@ static void fill_header(struct vt_journal_header *header)
 }
 
 /* Address space is refused where it is limited (ulimit -v, small machines): take what there is. */
-static void *map_as_much_as_possible(int fd, size_t *len)
+static void *map_as_much_as_possible(int fd, int is_plain, size_t *len)
 {
 	void *memory = NULL;
 
 	for (*len = MOST_ADDRESS_SPACE; *len >= LEAST_ADDRESS_SPACE; *len /= 4) {
-		memory = vt_sys_map_file(fd, *len);
+		memory = is_plain ? vt_sys_map_private(*len) : vt_sys_map_file(fd, *len);
 		if (memory)
 			return memory;
 	}
@@ -102,13 +102,16 @@ static int map_new_file(int fd)
 	void *memory;
 	int err = vt_sys_allocate(fd, 0, file_bytes(VT_CHUNK_SLOTS));
 
-	if (!err)
-		err = vt_sys_identify(fd, &g.identity);
 	if (err)
 		return err;
-	memory = map_as_much_as_possible(fd, &g.mapped_bytes);
+	g.is_plain = 0;
+	memory = map_as_much_as_possible(fd, 0, &g.mapped_bytes);
+	if (!memory) {
+		g.is_plain = 1;
+		memory = map_as_much_as_possible(fd, 1, &g.mapped_bytes);
+	}
 	if (!memory)
-		return -ENODEV;
+		return -ENOMEM;
 	/* A fork child must not write into its parent's journal, not even by mistake. */
 	vt_sys_advise(memory, g.mapped_bytes, MADV_DONTFORK);
 	g.slots = (unsigned char *)memory + VT_JOURNAL_HEADER_BYTES;
@@ -117,21 +120,22 @@ static int map_new_file(int fd)
 	g.is_growing = 0;
 	__atomic_store_n(&g.capacity_slots, VT_CHUNK_SLOTS, __ATOMIC_RELAXED);
 	fill_header(memory);
+	if (g.is_plain)
+		vt_journal_plain_start(memory, g.slots);
 	__atomic_store_n(&g.header, memory, __ATOMIC_RELEASE);
 	return 0;
 }
 
+void vt_journal_set_limit(uint64_t most_bytes)
+{
+	g.most_bytes = most_bytes;
+}
+
 int vt_journal_open(const char *path)
 {
-	struct vt_text copy;
-	int fd;
+	int fd = vt_journal_disk_create(path);
 	int err;
 
-	vt_text_init(&copy, g.path, sizeof(g.path));
-	vt_text_add(&copy, path);
-	if (copy.is_cut)
-		return -ENAMETOOLONG;
-	fd = vt_sys_open(path, O_RDWR | O_CREAT | O_EXCL, 0644);
 	if (fd < 0)
 		return fd;
 	err = map_new_file(fd);
@@ -160,7 +164,7 @@ static void say_stopped(int error)
 
 	vt_text_init(&text, buffer, sizeof(buffer));
 	vt_text_add(&text, "vtrace: recording stopped, the program goes on: ");
-	vt_text_add(&text, g.path);
+	vt_text_add(&text, vt_journal_disk_path());
 	vt_text_add(&text, ": ");
 	vt_text_add_error(&text, error);
 	vt_text_add_char(&text, '\n');
@@ -176,7 +180,12 @@ static void stop(int error)
 	if (!header || !__atomic_compare_exchange_n(&header->off_reason, &none, (uint32_t)error, 0,
 						    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		return;
+	/* What is whole may still find its way; after this nothing is written any more. */
+	if (g.is_plain)
+		vt_journal_plain_write();
 	__atomic_store_n(&header->state, VT_JOURNAL_OFF, __ATOMIC_RELEASE);
+	if (g.is_plain)
+		vt_journal_count_lost(vt_journal_plain_nr_unwritten());
 	say_stopped(error);
 }
 
@@ -208,19 +217,18 @@ uint64_t vt_journal_nr_events(void)
 /* Allocates the chunk behind the present capacity.  Only one thread is here. */
 static int grow(void)
 {
-	struct vt_sys_identity identity;
 	uint64_t capacity = __atomic_load_n(&g.capacity_slots, __ATOMIC_RELAXED);
 	int fd;
-	int err;
+	int err = 0;
 
 	if (capacity + VT_CHUNK_SLOTS > g.limit_slots)
 		return -EFBIG;
-	fd = vt_sys_open(g.path, O_RDWR, 0);
+	fd = vt_journal_disk_open();
 	if (fd < 0)
 		return fd;
-	err = vt_sys_identify(fd, &identity);
-	if (!err && (identity.device != g.identity.device || identity.inode != g.identity.inode))
-		err = -ESTALE;
+	/* What the importer gave back does not count. */
+	if (g.most_bytes && vt_sys_disk_bytes(fd) + VT_CHUNK_BYTES > g.most_bytes)
+		err = -EFBIG;
 	if (!err)
 		err = vt_sys_allocate(fd, file_bytes(capacity), VT_CHUNK_BYTES);
 	vt_sys_close(fd);
@@ -314,6 +322,14 @@ void *vt_journal_reserve(size_t bytes, uint64_t *slot)
 	return g.slots + head * VT_SLOT_BYTES;
 }
 
+static void write_batch(void)
+{
+	int err = vt_journal_plain_write();
+
+	if (err)
+		stop(-err);
+}
+
 void vt_journal_commit(void *record, uint64_t slot, size_t bytes, enum vt_record_type type)
 {
 	struct vt_record *head = record;
@@ -325,6 +341,16 @@ void vt_journal_commit(void *record, uint64_t slot, size_t bytes, enum vt_record
 	__atomic_store_n(&head->commit, vt_record_commit(slot), __ATOMIC_RELEASE);
 	if (type == VT_RECORD_EVENT || type == VT_RECORD_MARK)
 		__atomic_fetch_add(&g.nr_events, 1, __ATOMIC_RELAXED);
+	if (g.is_plain && vt_journal_plain_is_due())
+		write_batch();
+}
+
+void vt_journal_exchange(void)
+{
+	if (!g.is_plain)
+		return;
+	write_batch();
+	vt_journal_plain_read();
 }
 
 int vt_journal_append(const void *record, size_t bytes, enum vt_record_type type)

@@ -22,6 +22,18 @@
  */
 int vt_journal_open(const char *path);
 
+/*
+ * What the file may take of the disk, in bytes, from the next open on; 0: no limit.  What has been
+ * imported and given back does not count.  Beyond it the recording ends with EFBIG.
+ */
+void vt_journal_set_limit(uint64_t most_bytes);
+
+/*
+ * Where the file cannot be mapped: writes what was committed, reads what the importer says.
+ * Otherwise both happen by themselves, and this does nothing.
+ */
+void vt_journal_exchange(void);
+
 /* Gives up the mapping without touching it: in a fork child the journal is the parent's. */
 void vt_journal_forget(void);
 

@@ -184,6 +184,7 @@ static uint32_t open_recording(void)
 	vt_config_read();
 	vt_text_remember_stderr();
 	vt_journal_forget();
+	vt_journal_set_limit((uint64_t)vt_config()->max_journal_mib << 20);
 	g.collector_pid = 0;
 	err = forget_ids();
 	if (!err)
@@ -195,6 +196,7 @@ static uint32_t open_recording(void)
 	write_place();
 	vt_info_write_run();
 	vt_early_write();
+	vt_journal_exchange();
 	/* Last: threads now exchange what they remember for ids of this recording. */
 	vt_thread_new_generation();
 	if (vt_config()->collect)

@@ -44,6 +44,7 @@ int vt_sys_close(int fd)
 	return (int)CALL1(SYS_close, fd);
 }
 
+#define BLOCK_BYTES 512u /* of st_blocks, whatever the file system's own are */
 #define SIGNAL_SET_BYTES sizeof(uint64_t) /* the kernel's set of 64 signals */
 #define SIGNAL_BIT(number) (1ull << ((number) - 1))
 
@@ -84,9 +85,50 @@ int vt_sys_identify(int fd, struct vt_sys_identity *identity)
 	return 0;
 }
 
+uint64_t vt_sys_disk_bytes(int fd)
+{
+	struct stat status;
+	int saved = errno;
+	uint64_t bytes = fstat(fd, &status) ? 0 : (uint64_t)status.st_blocks * BLOCK_BYTES;
+
+	errno = saved;
+	return bytes;
+}
+
+static int transfer_at(long number, int fd, char *bytes, size_t len, uint64_t offset)
+{
+	while (len) {
+		long done = CALL4(number, fd, bytes, len, offset);
+
+		if (done == -EINTR)
+			continue;
+		if (done <= 0)
+			return done ? (int)done : -EIO;
+		bytes += done;
+		offset += (uint64_t)done;
+		len -= (size_t)done;
+	}
+	return 0;
+}
+
+int vt_sys_write_at(int fd, const void *bytes, size_t len, uint64_t offset)
+{
+	return transfer_at(SYS_pwrite64, fd, (char *)bytes, len, offset);
+}
+
+int vt_sys_read_at(int fd, void *bytes, size_t len, uint64_t offset)
+{
+	return transfer_at(SYS_pread64, fd, bytes, len, offset);
+}
+
 int vt_sys_exists(const char *path)
 {
-	return (int)CALL3(SYS_faccessat, AT_FDCWD, path, F_OK);
+	struct stat status;
+	int saved = errno;
+	int err = lstat(path, &status) ? -errno : 0;
+
+	errno = saved;
+	return err;
 }
 
 int vt_sys_is_executable(const char *path)
@@ -135,20 +177,16 @@ ssize_t vt_sys_read_file(const char *path, char *text, size_t size)
 static int write_zeros(int fd, uint64_t offset, uint64_t len)
 {
 	static const char zeros[4096];
-	long written;
+	int err = 0;
 
-	while (len) {
+	while (len && !err) {
 		size_t part = len < sizeof(zeros) ? len : sizeof(zeros);
 
-		written = CALL4(SYS_pwrite64, fd, zeros, part, offset);
-		if (written == -EINTR)
-			continue;
-		if (written <= 0)
-			return written ? (int)written : -EIO;
-		offset += (uint64_t)written;
-		len -= (uint64_t)written;
+		err = vt_sys_write_at(fd, zeros, part, offset);
+		offset += part;
+		len -= part;
 	}
-	return 0;
+	return err;
 }
 
 int vt_sys_allocate(int fd, uint64_t offset, uint64_t len)

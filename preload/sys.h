@@ -28,7 +28,12 @@ int vt_sys_close(int fd);
 /* Without the SIGPIPE or SIGXFSZ by which a reader that is gone or a full file kills a program. */
 ssize_t vt_sys_write_unsignalled(int fd, const void *bytes, size_t len);
 int vt_sys_identify(int fd, struct vt_sys_identity *identity);
-int vt_sys_exists(const char *path);		/* 0, or -ENOENT or another reason */
+uint64_t vt_sys_disk_bytes(int fd);	/* that the file has blocks for, holes left out */
+/* The whole piece, or a negative errno; a file that is shorter than that is -EIO. */
+int vt_sys_write_at(int fd, const void *bytes, size_t len, uint64_t offset);
+int vt_sys_read_at(int fd, void *bytes, size_t len, uint64_t offset);
+/* 0, or -ENOENT or another reason; a link that leads nowhere is there as well. */
+int vt_sys_exists(const char *path);
 int vt_sys_is_executable(const char *path);	/* 1 or 0 */
 int vt_sys_unlink(const char *path);
 ssize_t vt_sys_readlink(const char *path, char *text, size_t size);	/* NUL-terminated */

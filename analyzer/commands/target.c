@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -68,21 +67,6 @@ static char *make_absolute(const char *output)
 	return absolute;
 }
 
-/* Gives the file its size and maps it, as the recorder does with a journal. */
-static int grow(int fd, off_t bytes)
-{
-	int error = posix_fallocate(fd, 0, bytes);
-	void *map;
-
-	if (error)
-		return error;
-	map = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (map == MAP_FAILED)
-		return errno;
-	munmap(map, (size_t)bytes);
-	return 0;
-}
-
 /*
  * By making a file, of `bytes` unless 0: access(2) says yes to root even where none can be made
  * (/proc).  Returns 0 or an errno.
@@ -101,7 +85,7 @@ static int probe(const char *folder, off_t bytes)
 		error = errno;
 	if (fd >= 0) {
 		unlink(name);
-		error = bytes ? grow(fd, bytes) : 0;
+		error = bytes ? posix_fallocate(fd, 0, bytes) : 0;
 		close(fd);
 	}
 	free(name);
@@ -170,9 +154,17 @@ void vt_target_release(struct vt_target *target)
 	memset(target, 0, sizeof(*target));
 }
 
+/* A link that leads nowhere is there: nothing is made through it. */
+static int has_name(const char *path)
+{
+	struct stat st;
+
+	return !lstat(path, &st);
+}
+
 static int is_there(const struct vt_target *target)
 {
-	return !access(target->files[DATABASE], F_OK) || !access(target->files[JOURNAL], F_OK);
+	return has_name(target->files[DATABASE]) || has_name(target->files[JOURNAL]);
 }
 
 /* Only recordings of ours that nobody writes are replaced. */
@@ -181,7 +173,7 @@ static int check_old(const struct vt_target *target, struct vt_diag *diag)
 	const char *database = target->files[DATABASE], *journal = target->files[JOURNAL];
 	struct vt_journal_header header;
 
-	if (!access(database, F_OK) && vt_db_check_file(database, diag))
+	if (has_name(database) && vt_db_check_file(database, diag))
 		return -1;
 	if (access(journal, F_OK))
 		return 0;
@@ -225,8 +217,7 @@ int vt_target_reserve(struct vt_target *target, int is_replacing, struct vt_diag
 		return 0;
 	if (!is_replacing) {
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: exists already; --force replaces it",
-			    target->files[access(target->files[DATABASE], F_OK) ? JOURNAL
-										: DATABASE]);
+			    target->files[has_name(target->files[DATABASE]) ? DATABASE : JOURNAL]);
 		return -1;
 	}
 	return check_old(target, diag) ? -1 : set_aside(target, diag);

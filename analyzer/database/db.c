@@ -182,7 +182,7 @@ static char *make_draft(const char *path, struct vt_diag *diag)
 {
 	for (unsigned int i = 0; i < DRAFT_TRIES; i++) {
 		char *draft = vt_xasprintf("%s.new-%d-%u", path, (int)getpid(), i);
-		int fd = open(draft, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+		int fd = open(draft, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
 		if (fd >= 0) {
 			close(fd);

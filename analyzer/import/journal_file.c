@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -16,6 +17,9 @@
 
 #define LOCK_TRIES    5
 #define LOCK_PAUSE_NS 10000000
+
+/* Of the header: the importer's part follows it. */
+#define PROGRAM_BYTES offsetof(struct vt_journal_header, imported_slots)
 
 static int refuse(enum vt_journal_refusal refusal, const char *path,
 		  const struct vt_journal_header *header, struct vt_diag *diag)
@@ -76,15 +80,89 @@ static int read_header(int fd, const char *path, struct vt_journal_header *heade
 /* Maps what the file has now; unmaps what was mapped before. */
 static int map_again(struct vt_journal_file *file, uint64_t bytes)
 {
-	void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file->fd, 0);
+	void *map;
 
+	if (file->is_plain)
+		map = mremap(file->map, file->map_bytes, bytes, MREMAP_MAYMOVE);
+	else
+		map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file->fd, 0);
 	if (map == MAP_FAILED)
 		return -1;
-	if (file->map)
+	if (file->map && !file->is_plain)
 		munmap(file->map, file->map_bytes);
 	file->map = map;
 	file->map_bytes = bytes;
 	return 0;
+}
+
+static int read_exactly(int fd, char *to, uint64_t bytes, uint64_t offset)
+{
+	while (bytes) {
+		ssize_t len = pread(fd, to, bytes, (off_t)offset);
+
+		if (len < 0 && errno == EINTR)
+			continue;
+		if (len <= 0) {
+			errno = len ? errno : EIO;
+			return -1;
+		}
+		to += len;
+		offset += (uint64_t)len;
+		bytes -= (uint64_t)len;
+	}
+	return 0;
+}
+
+/*
+ * Some file systems (FUSE with direct I/O, some network and shared-folder ones) do not map files
+ * shared: what they hold is then read.
+ */
+static int copy_first(struct vt_journal_file *file, uint64_t bytes)
+{
+	file->map = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (file->map == MAP_FAILED) {
+		file->map = NULL;
+		return -1;
+	}
+	file->map_bytes = bytes;
+	file->is_plain = 1;
+	if (read_exactly(file->fd, file->map, sizeof(struct vt_journal_header), 0))
+		return -1;
+	/* Chunks below were given back. */
+	file->read_slots = vt_journal_file_header(file)->imported_slots / VT_CHUNK_SLOTS *
+			   VT_CHUNK_SLOTS;
+	return 0;
+}
+
+/* The program's part of the header, which is ours only to read. */
+static int read_program_part(struct vt_journal_file *file)
+{
+	return file->is_plain ? read_exactly(file->fd, file->map, PROGRAM_BYTES, 0) : 0;
+}
+
+/* What lies below `nr_slots` is never written again: what was read once stays. */
+static int read_slots(struct vt_journal_file *file, uint64_t nr_slots)
+{
+	uint64_t offset = VT_JOURNAL_HEADER_BYTES + file->read_slots * VT_SLOT_BYTES;
+	uint64_t end = VT_JOURNAL_HEADER_BYTES + nr_slots * VT_SLOT_BYTES;
+
+	if (!file->is_plain || nr_slots <= file->read_slots)
+		return 0;
+	if (read_exactly(file->fd, (char *)file->map + offset, end - offset, offset))
+		return -1;
+	file->read_slots = nr_slots;
+	return 0;
+}
+
+static void write_own_part(struct vt_journal_file *file)
+{
+	ssize_t len = sizeof(struct vt_journal_header) - PROGRAM_BYTES;
+
+	/* What does not arrive makes the program wait at its end, no longer than it is told to. */
+	if (file->is_plain && pwrite(file->fd, (char *)file->map + PROGRAM_BYTES, (size_t)len,
+				     PROGRAM_BYTES) != len)
+		return;
 }
 
 static void release(struct vt_journal_file *file)
@@ -114,9 +192,10 @@ static int lock(int fd)
 
 static void set_importer(struct vt_journal_file *file, uint32_t pid)
 {
-	if (!file->is_elsewhere)
-		__atomic_store_n(&vt_journal_file_header(file)->importer_pid, pid,
-				 __ATOMIC_RELAXED);
+	if (file->is_elsewhere)
+		return;
+	__atomic_store_n(&vt_journal_file_header(file)->importer_pid, pid, __ATOMIC_RELAXED);
+	write_own_part(file);
 }
 
 int vt_journal_file_is_elsewhere(const struct vt_journal_header *header)
@@ -151,7 +230,7 @@ enum vt_journal_open vt_journal_file_open(struct vt_journal_file *file, const ch
 		rc = VT_JOURNAL_GONE;
 		goto out;
 	}
-	if (map_again(file, (uint64_t)st.st_size)) {
+	if (map_again(file, (uint64_t)st.st_size) && copy_first(file, (uint64_t)st.st_size)) {
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", path, strerror(errno));
 		goto out;
 	}
@@ -203,12 +282,14 @@ struct vt_journal_header *vt_journal_file_header(struct vt_journal_file *file)
 
 const void *vt_journal_file_slots(struct vt_journal_file *file, uint64_t *nr_slots)
 {
-	/* The head first: whatever it counts was grown into the file before. */
-	uint64_t head =
-		__atomic_load_n(&vt_journal_file_header(file)->head_slots, __ATOMIC_ACQUIRE);
 	uint64_t in_file;
 	struct stat st;
+	uint64_t head;
 
+	/* The head first: whatever it counts was grown into the file before. */
+	if (read_program_part(file))
+		return NULL;
+	head = __atomic_load_n(&vt_journal_file_header(file)->head_slots, __ATOMIC_ACQUIRE);
 	if (fstat(file->fd, &st))
 		return NULL;
 	if ((uint64_t)st.st_size < VT_JOURNAL_HEADER_BYTES) {
@@ -219,6 +300,8 @@ const void *vt_journal_file_slots(struct vt_journal_file *file, uint64_t *nr_slo
 		return NULL;
 	in_file = (file->map_bytes - VT_JOURNAL_HEADER_BYTES) / VT_SLOT_BYTES;
 	*nr_slots = head < in_file ? head : in_file;
+	if (read_slots(file, *nr_slots))
+		return NULL;
 	return (const char *)file->map + VT_JOURNAL_HEADER_BYTES;
 }
 
@@ -234,6 +317,7 @@ void vt_journal_file_publish(struct vt_journal_file *file,
 	__atomic_store_n(&header->peak_device, progress->peak_device, __ATOMIC_RELAXED);
 	/* Last, with release: who sees this count sees the figures that belong to it. */
 	__atomic_store_n(&header->imported_slots, progress->imported_slots, __ATOMIC_RELEASE);
+	write_own_part(file);
 }
 
 void vt_journal_file_recycle(struct vt_journal_file *file, uint64_t slot)
@@ -246,6 +330,9 @@ void vt_journal_file_recycle(struct vt_journal_file *file, uint64_t slot)
 	/* Refused by file systems without holes: the journal is then as large as it was written. */
 	fallocate(file->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, start,
 		  (off_t)((chunks - file->punched_chunks) * VT_CHUNK_BYTES));
+	if (file->is_plain)
+		madvise((char *)file->map + start, (chunks - file->punched_chunks) * VT_CHUNK_BYTES,
+			MADV_DONTNEED);
 	file->punched_chunks = chunks;
 }
 

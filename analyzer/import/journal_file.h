@@ -4,8 +4,8 @@
 
 /*
  * A journal as a file: one importer at a time holds it (an exclusive flock), reads it through a
- * mapping that follows its growth, publishes its progress in the header and gives imported chunks
- * back to the file system.
+ * mapping that follows its growth (a copy, where the file system refuses to map it), publishes its
+ * progress in the header and gives imported chunks back to the file system.
  */
 
 #include <stdint.h>
@@ -20,6 +20,9 @@ struct vt_journal_file {
 	void *map; /* the whole file; at most the importer's part of the header is written */
 	uint64_t map_bytes;
 	uint64_t punched_chunks; /* chunks below were given back */
+	/* The file cannot be mapped: `map` is private memory, and holds this much of the slots. */
+	int is_plain;
+	uint64_t read_slots;
 	/*
 	 * The program's process id means nothing here.  The file is then only read: over a network
 	 * our page of its header may be older than the program's.
