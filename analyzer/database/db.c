@@ -5,7 +5,9 @@
  *  D1  A database appears under its name complete with its schema, or not at all: it is made under
  *      a second name and renamed without replacing.
  *  D2  A writer uses the write-ahead log: readers see committed batches while it works, and SIGKILL
- *      at any instruction leaves the last committed batch.
+ *      at any instruction leaves the last committed batch.  Its index is a file that is mapped
+ *      shared; where files cannot be, the rollback journal keeps the second promise and readers
+ *      wait for the end of a batch.
  */
 #include "analyzer/database/db.h"
 
@@ -14,6 +16,7 @@
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "analyzer/database/db_check.h"
@@ -227,8 +230,31 @@ out:
  * cut loses at most the last transactions.  16 MiB of log between checkpoints; 64 MiB of cache.
  */
 static const char writer_settings[] =
-	"PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=4096;"
+	"PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=4096;"
 	"PRAGMA cache_size=-65536; PRAGMA temp_store=MEMORY";
+
+static int can_be_mapped(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	void *map = MAP_FAILED;
+
+	if (fd >= 0) {
+		map = mmap(NULL, 1, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		close(fd);
+	}
+	if (map == MAP_FAILED)
+		return 0;
+	munmap(map, 1);
+	return 1;
+}
+
+static int set_up_writer(struct vt_db *db)
+{
+	/* A database of this mode could not even be read there: it is never tried. */
+	if (can_be_mapped(db->path) && vt_db_exec(db, "PRAGMA journal_mode=WAL"))
+		return -1;
+	return vt_db_exec(db, writer_settings);
+}
 
 static int complete(struct vt_db *db, enum vt_db_mode mode)
 {
@@ -248,7 +274,7 @@ int vt_db_open(struct vt_db **out, const char *path, enum vt_db_mode mode, struc
 	if (vt_db_check_file(path, diag) || open_raw(&db, path, flags, diag))
 		return -1;
 	/* The first query reads the schema: a damaged file shows here. */
-	if ((mode != VT_DB_READ && vt_db_exec(db, writer_settings)) ||
+	if ((mode != VT_DB_READ && set_up_writer(db)) ||
 	    vt_db_exec(db, "SELECT count(*) FROM run; SELECT max(id) FROM allocation") ||
 	    complete(db, mode)) {
 		vt_db_diag(db, diag);

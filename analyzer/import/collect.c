@@ -241,7 +241,10 @@ enum vt_collect_result vt_collect_run(const char *journal_path, const char *data
 	case VT_JOURNAL_BUSY:
 		return VT_COLLECT_BUSY;
 	case VT_JOURNAL_GONE:
-		return VT_COLLECT_DONE;
+		if (!access(database_path, F_OK))
+			return VT_COLLECT_DONE;
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", journal_path, strerror(ENOENT));
+		return VT_COLLECT_FAILED;
 	}
 	header = vt_journal_file_header(&c.journal);
 	vt_process_open(&c.process, header->pid, header->process_start_ticks);

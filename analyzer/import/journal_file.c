@@ -214,7 +214,11 @@ enum vt_journal_open vt_journal_file_open(struct vt_journal_file *file, const ch
 	file->path = vt_xstrdup(path);
 	file->fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
 	if (file->fd < 0) {
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", path, strerror(errno));
+		/* The caller has seen it: its importer has deleted it since. */
+		if (errno == ENOENT)
+			rc = VT_JOURNAL_GONE;
+		else
+			vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", path, strerror(errno));
 		goto out;
 	}
 	if (read_header(file->fd, path, &header, diag))

@@ -34,7 +34,7 @@ enum vt_journal_open {
 	VT_JOURNAL_OPENED = 0,
 	VT_JOURNAL_FAILED = -1, /* `diag` says why: missing, empty, foreign, newer, damaged */
 	VT_JOURNAL_BUSY = -2,   /* another importer holds it */
-	VT_JOURNAL_GONE = -3,   /* another importer finished it in this moment */
+	VT_JOURNAL_GONE = -3,   /* not there: another importer has finished it */
 };
 
 /* Opens and locks.  On anything but VT_JOURNAL_OPENED nothing is held and nothing was modified. */
