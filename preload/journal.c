@@ -34,8 +34,10 @@ static struct {
 	size_t mapped_bytes;
 	uint64_t limit_slots;		/* that the mapping can hold */
 	uint64_t capacity_slots;	/* that the file has blocks for (atomic) */
+	uint64_t next_try_slots;	/* a chunk was refused: when to ask again (atomic) */
 	uint32_t is_growing;		/* one thread is in grow() (atomic) */
 	uint64_t early_lost;		/* events lost before there was a header (atomic) */
+	uint32_t early_process;		/* whose: a fork child's parent's are not its own */
 	uint64_t nr_events;		/* recorded (atomic) */
 	uint64_t most_bytes;		/* on disk, 0 = no limit */
 	int is_plain;			/* the memory is private */
@@ -65,6 +67,22 @@ static uint64_t process_start_ticks(void)
 	return ticks;
 }
 
+static uint64_t take_early_lost(void)
+{
+	uint64_t nr = __atomic_exchange_n(&g.early_lost, 0, __ATOMIC_RELAXED);
+
+	return g.early_process == (uint32_t)vt_sys_process_id() ? nr : 0;
+}
+
+static void count_early_lost(uint64_t nr_events)
+{
+	uint32_t process = (uint32_t)vt_sys_process_id();
+
+	if (__atomic_exchange_n(&g.early_process, process, __ATOMIC_RELAXED) != process)
+		__atomic_store_n(&g.early_lost, 0, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&g.early_lost, nr_events, __ATOMIC_RELAXED);
+}
+
 static void fill_header(struct vt_journal_header *header)
 {
 	*header = (struct vt_journal_header){
@@ -77,7 +95,7 @@ static void fill_header(struct vt_journal_header *header)
 		.process_start_ticks = process_start_ticks(),
 		.start_time_ns = vt_sys_now_ns(CLOCK_MONOTONIC),
 		.start_realtime_ns = vt_sys_now_ns(CLOCK_REALTIME),
-		.lost_events = __atomic_exchange_n(&g.early_lost, 0, __ATOMIC_RELAXED),
+		.lost_events = take_early_lost(),
 		.state = VT_JOURNAL_RECORDING,
 	};
 	/* Last: a file without the magic is one that is still being made. */
@@ -118,6 +136,7 @@ static int map_new_file(int fd)
 	g.limit_slots = (g.mapped_bytes - VT_JOURNAL_HEADER_BYTES) / VT_CHUNK_BYTES *
 			VT_CHUNK_SLOTS;
 	g.is_growing = 0;
+	g.next_try_slots = 0;
 	__atomic_store_n(&g.capacity_slots, VT_CHUNK_SLOTS, __ATOMIC_RELAXED);
 	fill_header(memory);
 	if (g.is_plain)
@@ -153,7 +172,6 @@ void vt_journal_forget(void)
 	__atomic_store_n(&g.header, NULL, __ATOMIC_RELAXED);
 	g.slots = NULL;
 	g.is_growing = 0;
-	g.early_lost = 0;
 	g.nr_events = 0;
 }
 
@@ -205,8 +223,10 @@ void vt_journal_count_lost(uint64_t nr_events)
 {
 	struct vt_journal_header *header = vt_journal_header();
 
-	__atomic_fetch_add(header ? &header->lost_events : &g.early_lost, nr_events,
-			   __ATOMIC_RELAXED);
+	if (header)
+		__atomic_fetch_add(&header->lost_events, nr_events, __ATOMIC_RELAXED);
+	else
+		count_early_lost(nr_events);
 }
 
 uint64_t vt_journal_nr_events(void)
@@ -279,9 +299,15 @@ static void prepare_next_chunk(uint64_t head)
 {
 	uint64_t capacity = __atomic_load_n(&g.capacity_slots, __ATOMIC_RELAXED);
 
-	/* A failure here is met again, and told, when the room is really needed. */
-	if (head + VT_CHUNK_SLOTS / 2 > capacity && capacity < g.limit_slots)
-		try_grow(capacity + 1);
+	if (head + VT_CHUNK_SLOTS / 2 <= capacity || capacity >= g.limit_slots ||
+	    head < __atomic_load_n(&g.next_try_slots, __ATOMIC_RELAXED))
+		return;
+	/*
+	 * A failure here is met again, and told, when the room is really needed.  Not at every
+	 * event: a file system that is nearly full may take long to find that out (tmpfs: 0.5 ms).
+	 */
+	if (try_grow(capacity + 1) < 0)
+		__atomic_store_n(&g.next_try_slots, head + VT_CHUNK_SLOTS / 8, __ATOMIC_RELAXED);
 }
 
 static void write_pad(uint64_t slot, uint64_t nr_slots)

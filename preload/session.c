@@ -39,6 +39,7 @@ enum state {
 
 static struct {
 	uint32_t *state;		/* atomic pointer to the atomic word; NULL = STATE_NONE */
+	uint32_t spare_state;		/* the word where no page could be had (atomic) */
 	int collector_pid;
 	struct vt_output output;
 } g;
@@ -70,25 +71,25 @@ static void forget_in_child(void)
 	*g.state = STATE_NONE;
 }
 
-/* The page with the state word, made once per process; NULL if there is no memory. */
+/* The page with the state word, made once per process. */
 static uint32_t *state_word(void)
 {
 	uint32_t *state = __atomic_load_n(&g.state, __ATOMIC_ACQUIRE);
 	uint32_t *page;
+	uint32_t *word;
 
 	if (state)
 		return state;
 	page = vt_sys_map_private(PAGE_BYTES);
-	if (!page)
-		return NULL;
-	if (!__atomic_compare_exchange_n(&g.state, &state, page, 0, __ATOMIC_ACQ_REL,
+	word = page ? page : &g.spare_state;
+	if (!__atomic_compare_exchange_n(&g.state, &state, word, 0, __ATOMIC_ACQ_REL,
 					 __ATOMIC_ACQUIRE)) {
 		vt_sys_unmap(page, PAGE_BYTES);
 		return state;
 	}
-	if (vt_sys_advise(page, PAGE_BYTES, MADV_WIPEONFORK) < 0)
+	if (!page || vt_sys_advise(page, PAGE_BYTES, MADV_WIPEONFORK) < 0)
 		pthread_atfork(NULL, NULL, forget_in_child);
-	return page;
+	return word;
 }
 
 /* `path` is empty where it did not come to a name. */
@@ -230,8 +231,6 @@ int vt_session_ensure(void)
 		return 1;
 	if (state == STATE_NONE) {
 		word = state_word();
-		if (!word)
-			return 0;
 		if (__atomic_compare_exchange_n(word, &state, STATE_OPENING, 0, __ATOMIC_ACQ_REL,
 						__ATOMIC_ACQUIRE)) {
 			state = open_recording();
