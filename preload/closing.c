@@ -19,10 +19,14 @@
 #define START_GRACE_NS 1000000000ull
 #define ALIVE_POLLS 64u	/* between looks whether the importer lives, which cost more */
 
+static struct {
+	uint64_t end_slots;	/* the head when the end began */
+} g;
+
+/* Threads that go on allocating would have it waited for for ever. */
 static int is_imported(const struct vt_journal_header *header)
 {
-	return __atomic_load_n(&header->imported_slots, __ATOMIC_ACQUIRE) >=
-	       __atomic_load_n(&header->head_slots, __ATOMIC_RELAXED);
+	return __atomic_load_n(&header->imported_slots, __ATOMIC_ACQUIRE) >= g.end_slots;
 }
 
 /*
@@ -126,6 +130,7 @@ static void finish(int status, void *unused)
 	if (!vt_session_is_open())
 		return;
 	header = vt_journal_header();
+	g.end_slots = __atomic_load_n(&header->head_slots, __ATOMIC_RELAXED);
 	header->exit_status = (uint32_t)status;
 	header->exit_time_ns = vt_sys_now_ns(CLOCK_MONOTONIC);
 	__atomic_store_n(&header->has_exit_status, 1, __ATOMIC_RELEASE);

@@ -30,6 +30,7 @@
 #define LONGEST_EXIT_WAIT_S 3600
 #define MOST_STACKS         512
 #define HIGHEST_PROBE       2
+#define MOST_JOURNAL_MIB    (1024 * 1024)
 
 enum {
 	OPTION_SIMULATE = 256,
@@ -37,6 +38,7 @@ enum {
 	OPTION_EXIT_WAIT,
 	OPTION_STACKS,
 	OPTION_PROBE,
+	OPTION_MAX_JOURNAL,
 	OPTION_NO_COLLECT,
 };
 
@@ -51,6 +53,8 @@ static const struct vt_option options[] = {
 	{ OPTION_STACKS, "stacks", "N", "native frames kept per stack, 0: none (VTRACE_STACKS)" },
 	{ OPTION_PROBE, "probe", "N",
 	  "names from Python objects, 0: never, 2: at any cost (VTRACE_PROBE)" },
+	{ OPTION_MAX_JOURNAL, "max-journal", "MIB",
+	  "disk for events that are not in the database yet, 0: no limit (VTRACE_MAX_JOURNAL)" },
 	{ OPTION_NO_COLLECT, "no-collect", NULL,
 	  "write the database later, by any vtrace command (VTRACE_COLLECT=0)" },
 	{ 0, NULL, NULL, NULL },
@@ -87,6 +91,8 @@ static int64_t most_of(int id)
 		return MOST_STACKS;
 	case OPTION_PROBE:
 		return HIGHEST_PROBE;
+	case OPTION_MAX_JOURNAL:
+		return MOST_JOURNAL_MIB;
 	default:
 		return -1;
 	}
@@ -139,6 +145,9 @@ static int read_options(struct run *run, int argc, char **argv)
 			break;
 		case OPTION_PROBE:
 			setenv("VTRACE_PROBE", optarg, 1);
+			break;
+		case OPTION_MAX_JOURNAL:
+			setenv("VTRACE_MAX_JOURNAL", optarg, 1);
 			break;
 		case OPTION_NO_COLLECT:
 			setenv("VTRACE_COLLECT", "0", 1);

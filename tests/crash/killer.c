@@ -6,8 +6,8 @@
  *   killer run STOPS STEPS COMMAND...	a program from its first instruction on
  *
  * The thread goes on for STOPS entries to and exits from system calls (NUMBER:STOPS: of that one
- * call), then for STEPS single instructions; there its whole process is killed.  Where it stays in a
- * system call for longer than PATIENCE_S it is killed in it.  Prints one line: "killed STOPS
+ * call), then for STEPS single instructions; there its whole process is killed.  Where it stays in
+ * a system call for longer than PATIENCE_S it is killed in it.  Prints one line: "killed STOPS
  * OBJECT+OFFSET SYSCALL" (SYSCALL is the last one that was entered, -1 = none), or "ended STOPS"
  * when the program was faster.
  */
