@@ -11,7 +11,7 @@
 #define VT_OPS(X)                                                                                  \
 	X(ALLOC, 1, "alloc")                                                                       \
 	X(FREE, 2, "free")                                                                         \
-	X(FREE_FAILED, 3, "free_failed")     /* takes back the last free of that address */ \
+	X(FREE_FAILED, 3, "free_failed")     /* takes back the last free of that address */        \
 	X(RESERVE, 4, "reserve")             /* address space only */                              \
 	X(UNRESERVE, 5, "unreserve")                                                               \
 	X(MAP, 6, "map")                     /* address = where, extra = handle */                 \
@@ -23,7 +23,8 @@
 	X(CAPTURE_BEGIN, 12, "capture_begin") /* a stream (address) records a CUDA graph */        \
 	X(CAPTURE_END, 13, "capture_end")    /* extra = the graph, 0: the capture was invalid */   \
 	X(INSTANTIATE, 14, "instantiate")    /* address = executable graph, extra = graph */       \
-	X(DESTROY, 15, "destroy")            /* address = graph or executable graph */
+	X(DESTROY, 15, "destroy")            /* of a graph, executable graph, context, pool */     \
+	X(CREATE, 16, "create")              /* of a context or pool: address = its handle */
 
 #define VT_KINDS(X)                                                                                \
 	X(BLOCK, 1, "block")         /* a framework allocator's piece of a segment */              \
@@ -35,7 +36,8 @@
 	X(ARRAY, 7, "array")                                                                       \
 	X(IPC, 8, "ipc")                                                                           \
 	X(GRAPH, 9, "graph")                                                                       \
-	X(ADDRESS, 10, "address")    /* a reserved address range */
+	X(ADDRESS, 10, "address")    /* a reserved address range */                                \
+	X(CONTEXT, 11, "context")    /* what memory goes with; its own bytes are not known */
 
 #define VT_MARK_KINDS(X)                                                                           \
 	X(POINT, 1, "point")                                                                       \

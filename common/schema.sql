@@ -94,7 +94,12 @@ CREATE TABLE allocation (
 	freed_forward_python_stack INTEGER        -- ... freed_node_sequence
 );
 
--- Events that neither create nor destroy memory: reserve, map, release, frees of unknown pointers, memory_info, captures, ...
+-- What an allocation goes with, where the recorder knows it: the handle of the context that it was made in (cuMemAlloc, managed,
+-- pinned, arrays).
+CREATE TABLE allocation_parent (allocation INTEGER PRIMARY KEY, parent INTEGER NOT NULL);
+
+-- Events that neither create nor destroy memory by themselves: reserve, map, release, frees of unknown pointers, memory_info, captures,
+-- contexts, ...
 CREATE TABLE event (
 	id           INTEGER PRIMARY KEY,
 	time_ns      INTEGER NOT NULL,

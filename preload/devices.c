@@ -34,6 +34,13 @@ int vt_devices_current(void)
 	return QUERY(cuCtxGetDevice, &device) == CUDA_SUCCESS ? device : -1;
 }
 
+uint64_t vt_devices_context(void)
+{
+	CUcontext context;
+
+	return QUERY(cuCtxGetCurrent, &context) == CUDA_SUCCESS ? (uintptr_t)context : 0;
+}
+
 static uint32_t attribute(CUdevice device, CUdevice_attribute which)
 {
 	int value = 0;

@@ -13,10 +13,15 @@
  * Context: hook, outside the real call.  Any thread.
  */
 
+#include <stdint.h>
+
 #include "common/cuda_abi.h"
 
 /* Ordinal of the device of the calling thread's context, -1 if there is none. */
 int vt_devices_current(void);
+
+/* Handle of the calling thread's context, 0 if there is none: what memory is freed with. */
+uint64_t vt_devices_context(void);
 
 /*
  * Call after an allocation on `device` was recorded: the first time writes the device's description

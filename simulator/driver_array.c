@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* CUDA arrays: their memory is accounted, their contents are not kept. */
+#include "simulator/driver_array.h"
+
+#include "common/cuda_array.h"
 #include "simulator/driver_call.h"
 #include "simulator/driver_scope.h"
 #include "simulator/driver_device.h"
@@ -14,47 +17,9 @@ struct array {
 	CUDA_ARRAY3D_DESCRIPTOR shape;
 	uint64_t size_bytes;
 	CUdevice device;
+	unsigned int context;	/* id of the owning one */
 	unsigned int nr_levels; /* of a mipmapped array; 0: a plain one */
 };
-
-static uint64_t channel_bytes(CUarray_format format)
-{
-	switch (format) {
-	case CU_AD_FORMAT_UNSIGNED_INT8:
-	case CU_AD_FORMAT_SIGNED_INT8:
-		return 1;
-	case CU_AD_FORMAT_UNSIGNED_INT16:
-	case CU_AD_FORMAT_SIGNED_INT16:
-	case CU_AD_FORMAT_HALF:
-		return 2;
-	case CU_AD_FORMAT_UNSIGNED_INT32:
-	case CU_AD_FORMAT_SIGNED_INT32:
-	case CU_AD_FORMAT_FLOAT:
-		return 4;
-	}
-	return 0;
-}
-
-static uint64_t at_least_one(size_t extent)
-{
-	return extent ? extent : 1;
-}
-
-/* Lower bound: the real layout is tiled and larger by an unknown amount. */
-static uint64_t bytes_of(const CUDA_ARRAY3D_DESCRIPTOR *shape, unsigned int nr_levels)
-{
-	uint64_t level = shape->Width * at_least_one(shape->Height) * at_least_one(shape->Depth) *
-			 shape->NumChannels * channel_bytes(shape->Format);
-	uint64_t sum = level;
-
-	if (shape->Flags & (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING))
-		return 0;
-	while (nr_levels-- > 1) {
-		level /= 4;
-		sum += level;
-	}
-	return sum;
-}
 
 static void write_ledger(const struct array *array, uintptr_t handle, const char *op)
 {
@@ -73,11 +38,11 @@ static CUresult create(uintptr_t *handle, const CUDA_ARRAY3D_DESCRIPTOR *shape,
 		       unsigned int nr_levels)
 {
 	struct array *array;
-	uint64_t size = bytes_of(shape, nr_levels);
+	uint64_t size = vt_cuda_array_bytes(shape, nr_levels);
 	CUdevice device = vts_scope_context()->device;
 	CUresult result;
 
-	if (!shape->Width || !channel_bytes(shape->Format) || !shape->NumChannels)
+	if (!shape->Width || !vt_cuda_array_channel_bytes(shape->Format) || !shape->NumChannels)
 		return CUDA_ERROR_INVALID_VALUE;
 	result = vts_device_charge(device, vts_size_round_up(size, VTS_SPACE_GRANULE));
 	if (result)
@@ -92,9 +57,19 @@ static CUresult create(uintptr_t *handle, const CUDA_ARRAY3D_DESCRIPTOR *shape,
 	array->shape = *shape;
 	array->size_bytes = size;
 	array->device = device;
+	array->context = vts_scope_context()->id;
 	array->nr_levels = nr_levels;
 	write_ledger(array, *handle, "alloc");
 	return CUDA_SUCCESS;
+}
+
+static void drop(struct array *array, uintptr_t handle, const char *op)
+{
+	vts_device_discharge(array->device,
+			     vts_size_round_up(array->size_bytes, VTS_SPACE_GRANULE));
+	write_ledger(array, handle, op);
+	vts_handles_drop(VTS_HANDLE_ARRAY, handle);
+	free(array);
 }
 
 static CUresult destroy(uintptr_t handle, int is_mipmapped)
@@ -103,12 +78,20 @@ static CUresult destroy(uintptr_t handle, int is_mipmapped)
 
 	if (!array || !!array->nr_levels != is_mipmapped)
 		return CUDA_ERROR_INVALID_HANDLE;
-	vts_device_discharge(array->device,
-			     vts_size_round_up(array->size_bytes, VTS_SPACE_GRANULE));
-	write_ledger(array, handle, "free");
-	vts_handles_drop(VTS_HANDLE_ARRAY, handle);
-	free(array);
+	drop(array, handle, "free");
 	return CUDA_SUCCESS;
+}
+
+void vts_array_drop_context(unsigned int context)
+{
+	uintptr_t handle = 0;
+
+	while ((handle = vts_handles_next(VTS_HANDLE_ARRAY, handle))) {
+		struct array *array = vts_handles_find(VTS_HANDLE_ARRAY, handle);
+
+		if (array->context == context)
+			drop(array, handle, "freed-by-destroy");
+	}
 }
 
 CUresult cuArrayCreate_v2(CUarray *out, const CUDA_ARRAY_DESCRIPTOR *shape)
@@ -201,7 +184,7 @@ static CUresult requirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *out, uintptr_t hand
 	if (!array || !out)
 		return out ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE;
 	*out = (CUDA_ARRAY_MEMORY_REQUIREMENTS){
-		.size = vts_size_round_up(bytes_of(&array->shape, array->nr_levels),
+		.size = vts_size_round_up(vt_cuda_array_bytes(&array->shape, array->nr_levels),
 					  VTS_SPACE_GRANULE),
 		.alignment = VTS_SPACE_GRANULE,
 	};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Creation, destruction and the primary contexts; the thread's stack is driver_current.c. */
+#include "simulator/driver_array.h"
 #include "simulator/driver_call.h"
 #include "simulator/driver_capture.h"
 #include "simulator/driver_device.h"
@@ -88,6 +89,7 @@ static CUresult make(CUdevice device, unsigned int flags, struct vts_context **o
 static void destroy(struct vts_context *context)
 {
 	vts_live_drop_context(context->id);
+	vts_array_drop_context(context->id);
 	vts_capture_drop_streams(context->id);
 	discharge(context->device);
 	write_ledger(context, "destroy");

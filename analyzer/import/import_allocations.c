@@ -74,6 +74,7 @@ static int end_allocation(struct vt_import_allocations *a, struct vt_key key, ui
 	place = *found;
 	*what = a->open.items[place];
 	vt_map_remove(&a->places, key);
+	a->open.items[place].id = 0;
 	vt_vector_push(&a->unused, place);
 	vt_peak_remove(a->peak, what->device, what->kind, what->size_bytes);
 	if (!a->is_replaying) {
@@ -121,6 +122,7 @@ static void take_alloc(struct vt_import_allocations *a, uint64_t event,
 		.size_bytes = record->size_bytes,
 		.device = record->device,
 		.kind = record->kind,
+		.parent = record->extra,
 	};
 
 	a->nr_reused += (uint64_t)end_allocation(a, key_of(record->kind, record->address), event,
@@ -177,6 +179,23 @@ static void end_unheld(struct vt_import_allocations *a, uint64_t event,
 		    end_allocation(a, key_of(VT_KIND_VMM, handle), event, record, &what))
 			vt_vector_push(ended, what);
 	}
+}
+
+/* A context takes with it what was allocated in it. */
+static int take_destroy(struct vt_import_allocations *a, uint64_t event,
+			const struct vt_event_record *record)
+{
+	struct vt_last_free *last = begin_free(a, event, record);
+	struct vt_open_allocation what;
+
+	for (size_t i = 0; record->kind == VT_KIND_CONTEXT && i < a->open.len; i++) {
+		const struct vt_open_allocation *child = &a->open.items[i];
+
+		if (child->id && child->parent == record->address &&
+		    end_allocation(a, key_of(child->kind, child->address), event, record, &what))
+			vt_vector_push(&last->ended, what);
+	}
+	return write_event(a, event, record);
 }
 
 static int take_release(struct vt_import_allocations *a, uint64_t event,
@@ -283,6 +302,8 @@ static int dispatch(struct vt_import_allocations *a, uint64_t event,
 		return take_unmap(a, event, record);
 	case VT_OP_RELEASE:
 		return take_release(a, event, record);
+	case VT_OP_DESTROY:
+		return take_destroy(a, event, record);
 	case VT_OP_RETAIN:
 		vt_vmm_add_reference(&a->vmm, record->address);
 		return write_event(a, event, record);
@@ -344,13 +365,15 @@ static void read_allocation(struct vt_stmt *stmt, struct vt_open_allocation *wha
 	what->device = (int32_t)vt_stmt_int(stmt, 2);
 	what->address = (uint64_t)vt_stmt_int(stmt, 3);
 	what->size_bytes = (uint64_t)vt_stmt_int(stmt, 4);
+	what->parent = (uint64_t)vt_stmt_int(stmt, 5);
 }
 
 static int load_open(struct vt_import_allocations *a)
 {
 	struct vt_stmt *stmt =
 		vt_db_prepare(a->rows->db,
-			      "SELECT id, kind, device, address, size_bytes FROM allocation"
+			      "SELECT id, kind, device, address, size_bytes, ifnull(parent, 0)"
+			      " FROM allocation LEFT JOIN allocation_parent ON allocation = id"
 			      " WHERE freed_event IS NULL AND kind != 3 ORDER BY id");
 	struct vt_open_allocation what;
 	int rc;
@@ -371,34 +394,51 @@ static int is_later(struct vt_import_allocations *a, uint32_t thread, uint64_t e
 	return !found || a->last_frees.items[*found].event < event;
 }
 
-/* Each thread's last driver free, where it ended an allocation (an end by reuse, A2, was none). */
+/*
+ * Each thread's last driver free, where it ended allocations (an end by reuse, A2, was none); the
+ * end of a context has a row of its own.
+ */
+static const char last_frees[] =
+	"SELECT a.id, a.kind, a.device, a.address, a.size_bytes, ifnull(parent, 0), freed_thread,"
+	" freed_time_ns, freed_function, freed_native_stack, freed_python_stack, freed_event,"
+	" ifnull(e.op, 2), ifnull(e.address, a.address), ifnull(e.kind, a.kind)"
+	" FROM allocation a LEFT JOIN allocation_parent ON allocation = a.id"
+	" LEFT JOIN event e ON e.id = freed_event"
+	" WHERE freed_event IN (SELECT max(freed_event) FROM allocation f WHERE kind NOT IN (1, 3)"
+	" AND NOT EXISTS (SELECT 1 FROM allocation b WHERE b.id = f.freed_event)"
+	" GROUP BY freed_thread)";
+
+static void read_free(struct vt_stmt *stmt, struct vt_event_record *record)
+{
+	record->device = (int32_t)vt_stmt_int(stmt, 2);
+	record->thread = (uint32_t)vt_stmt_int(stmt, 6);
+	record->time_ns = (uint64_t)vt_stmt_int(stmt, 7);
+	record->function = (uint32_t)vt_stmt_int(stmt, 8);
+	record->native_stack = (uint32_t)vt_stmt_int(stmt, 9);
+	record->python_stack = (uint32_t)vt_stmt_int(stmt, 10);
+	record->op = (uint16_t)vt_stmt_int(stmt, 12);
+	record->address = (uint64_t)vt_stmt_int(stmt, 13);
+	record->kind = (uint16_t)vt_stmt_int(stmt, 14);
+}
+
 static int load_last_frees(struct vt_import_allocations *a)
 {
-	struct vt_stmt *stmt = vt_db_prepare(
-		a->rows->db,
-		"SELECT id, kind, device, address, size_bytes, freed_thread, freed_time_ns,"
-		" freed_function, freed_native_stack, freed_python_stack, max(freed_event)"
-		" FROM allocation a WHERE freed_event IS NOT NULL AND kind NOT IN (1, 3)"
-		" AND NOT EXISTS (SELECT 1 FROM allocation b WHERE b.id = a.freed_event) GROUP BY "
-		"freed_thread");
+	struct vt_stmt *stmt = vt_db_prepare(a->rows->db, last_frees);
 	int rc;
 
 	while ((rc = vt_stmt_step(stmt)) == 1) {
-		struct vt_event_record record = { .op = VT_OP_FREE };
-		uint64_t event = (uint64_t)vt_stmt_int(stmt, 10);
+		struct vt_event_record record = { 0 };
+		uint64_t event = (uint64_t)vt_stmt_int(stmt, 11);
 		struct vt_open_allocation what;
+		const uint64_t *found;
 
 		read_allocation(stmt, &what);
-		record.kind = (uint16_t)what.kind;
-		record.device = what.device;
-		record.address = what.address;
-		record.thread = (uint32_t)vt_stmt_int(stmt, 5);
-		record.time_ns = (uint64_t)vt_stmt_int(stmt, 6);
-		record.function = (uint32_t)vt_stmt_int(stmt, 7);
-		record.native_stack = (uint32_t)vt_stmt_int(stmt, 8);
-		record.python_stack = (uint32_t)vt_stmt_int(stmt, 9);
+		read_free(stmt, &record);
 		if (is_later(a, record.thread, event))
-			vt_vector_push(&begin_free(a, event, &record)->ended, what);
+			begin_free(a, event, &record);
+		found = vt_map_find(&a->last_free_places, (struct vt_key){ record.thread, 0, 0 });
+		if (a->last_frees.items[*found].event == event)
+			vt_vector_push(&a->last_frees.items[*found].ended, what);
 	}
 	vt_stmt_free(stmt);
 	return rc;

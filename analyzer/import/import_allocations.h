@@ -13,7 +13,8 @@
  *  A3  A free of an unknown address becomes an event row and is counted.
  *  A4  free_failed takes back the thread's last free; both stay visible as event rows.
  *  A5  vmm memory ends with its last reference or mapping.
- *  A6  All of this state can be rebuilt from the database (resume), so that an import may stop
+ *  A6  A context that is destroyed ends what was allocated in it; a refused one takes that back.
+ *  A7  All of this state can be rebuilt from the database (resume), so that an import may stop
  *      anywhere.
  */
 
@@ -24,10 +25,11 @@
 #include "analyzer/import/vmm.h"
 
 struct vt_open_allocation {
-	uint64_t id;
+	uint64_t id; /* 0: an unused place */
 	uint64_t row;
 	uint64_t address;
 	uint64_t size_bytes;
+	uint64_t parent; /* handle of what it goes with, 0 = unknown or nothing */
 	int32_t device;
 	uint32_t kind;
 };

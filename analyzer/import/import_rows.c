@@ -10,6 +10,7 @@ void vt_import_rows_init(struct vt_import_rows *rows, struct vt_db *db)
 	rows->allocation = vt_db_prepare(db,
 					 "INSERT INTO allocation VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,"
 					 "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+	rows->parent = vt_db_prepare(db, "INSERT INTO allocation_parent VALUES (?,?)");
 	rows->update = vt_db_prepare(
 		db,
 		"UPDATE allocation SET freed_event=?2, freed_time_ns=?3, freed_thread=?4,"
@@ -27,6 +28,7 @@ void vt_import_rows_release(struct vt_import_rows *rows)
 	vt_vector_release(&rows->waiting);
 	vt_vector_release(&rows->updates);
 	vt_stmt_free(rows->allocation);
+	vt_stmt_free(rows->parent);
 	vt_stmt_free(rows->update);
 	vt_stmt_free(rows->event);
 	vt_stmt_free(rows->out_of_memory);
@@ -67,6 +69,13 @@ static void bind_end(struct vt_stmt *stmt, int first, int last, const struct vt_
 	vt_stmt_bind_id(stmt, first + 7, r->node_class);
 	bind_sequence(stmt, first + 8, r->node_sequence);
 	vt_stmt_bind_id(stmt, last, r->forward_python_stack);
+}
+
+static int write_parent(struct vt_stmt *stmt, const struct vt_row_allocation *row)
+{
+	bind_u64(stmt, 1, row->id);
+	bind_u64(stmt, 2, row->record.extra);
+	return vt_stmt_step(stmt);
 }
 
 static int write_allocation(struct vt_stmt *stmt, const struct vt_row_allocation *row)
@@ -174,8 +183,11 @@ int vt_import_rows_flush(struct vt_import_rows *rows)
 {
 	int rc = 0;
 
-	for (size_t i = 0; i < rows->waiting.len && !rc; i++)
+	for (size_t i = 0; i < rows->waiting.len && !rc; i++) {
 		rc = write_allocation(rows->allocation, &rows->waiting.items[i]);
+		if (!rc && rows->waiting.items[i].record.extra)
+			rc = write_parent(rows->parent, &rows->waiting.items[i]);
+	}
 	/* In order: an end may be taken back in the same batch. */
 	for (size_t i = 0; i < rows->updates.len && !rc; i++) {
 		bind_u64(rows->update, 1, rows->updates.items[i].id);

@@ -96,7 +96,7 @@ static void list_captures(struct vt_model *model)
 			end(&s, event);
 		else if (event->op == VT_OP_INSTANTIATE)
 			instantiate(&s, event);
-		else if (event->op == VT_OP_DESTROY)
+		else if (event->op == VT_OP_DESTROY && event->kind == VT_KIND_GRAPH)
 			destroy(&s, event);
 	}
 	for (size_t i = 0; i < s.captures.len; i++) {

@@ -127,7 +127,7 @@ static void start_allocation(struct vt_model *model, struct ranges *ranges, stru
 		place_block(model, ranges, spills, index);
 	else if (a->kind == VT_KIND_VMM)
 		vt_vector_push(&handles->alive, index);
-	else if (vt_allocation_is_driver(a))
+	else if (vt_allocation_is_driver(a) && a->kind != VT_KIND_ARRAY)
 		insert(ranges, a->address, a->size_bytes, index);
 }
 
@@ -138,7 +138,7 @@ static void end_allocation(const struct vt_model *model, struct ranges *ranges,
 
 	if (a->kind == VT_KIND_VMM)
 		drop_handle(handles, index);
-	else if (a->kind != VT_KIND_BLOCK && vt_allocation_is_driver(a))
+	else if (a->kind != VT_KIND_BLOCK && a->kind != VT_KIND_ARRAY && vt_allocation_is_driver(a))
 		erase(ranges, a->address, a->address + a->size_bytes);
 }
 

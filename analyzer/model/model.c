@@ -67,7 +67,7 @@ static void take_allocation(struct vt_model *model, struct vt_stmt *stmt)
 }
 
 static const char event_sql[] =
-	"SELECT id, time_ns, op, address, size_bytes, extra, thread FROM event ORDER BY id";
+	"SELECT id, time_ns, op, address, size_bytes, extra, thread, kind FROM event ORDER BY id";
 
 static void take_event(struct vt_model *model, struct vt_stmt *stmt)
 {
@@ -80,6 +80,7 @@ static void take_event(struct vt_model *model, struct vt_stmt *stmt)
 	event->size_bytes = (uint64_t)vt_stmt_int(stmt, 4);
 	event->extra = (uint64_t)vt_stmt_int(stmt, 5);
 	event->thread = (uint32_t)vt_stmt_int(stmt, 6);
+	event->kind = (uint8_t)vt_stmt_int(stmt, 7);
 }
 
 static const char mark_sql[] =

@@ -55,7 +55,8 @@ struct vt_other_event {
 	uint64_t size_bytes;
 	uint64_t extra;
 	uint32_t thread;
-	uint8_t op; /* enum vt_op */
+	uint8_t op;   /* enum vt_op */
+	uint8_t kind; /* enum vt_kind */
 };
 
 /* Driver memory that a framework's allocator cut into blocks. */

@@ -3,7 +3,7 @@
 import sqlite3
 from contextlib import closing
 
-from recording import read_ledger
+from recording import MARKERS, read_ledger
 
 BLOCK = "(SELECT id FROM memory_kind WHERE name = 'block')"
 RESYNC = 64  # births that one run may have and the other not, before it is the same again
@@ -70,8 +70,7 @@ def books(recorded, ledger_path):
 def against_ledger(recorded, lines):
     context = dict(recorded.query("SELECT id, context_bytes FROM device"))
     events = recorded.query("SELECT op, kind, device, address, size_bytes FROM driver_event"
-                            " WHERE op NOT IN ('memory_info', 'capture_begin', 'capture_end', 'instantiate', 'destroy')"
-                            " ORDER BY event")
+                            f" WHERE op NOT IN {MARKERS} ORDER BY event")
     if len(events) != len(lines):
         return float("inf"), 0
     held, worst = {}, 0

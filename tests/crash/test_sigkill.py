@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from recording import PYTHON, VTRACE, WORKLOADS, clean_environment, read_ledger, vtrace
+from recording import MARKERS, PYTHON, VTRACE, WORKLOADS, clean_environment, read_ledger, vtrace
 
 QUICK_SEEDS = range(5)
 ALL_SEEDS = range(50)
@@ -56,7 +56,7 @@ def test_nothing_that_the_ledger_had_is_missing(seed, tmp_path):
     lines = read_ledger(tmp_path / "ledger").recorded
     threads = {line.thread for line in lines}
     with sqlite3.connect(tmp_path / "run.db") as database:
-        events = database.execute("SELECT thread, op, address FROM driver_event WHERE op != 'memory_info'"
+        events = database.execute(f"SELECT thread, op, address FROM driver_event WHERE op NOT IN {MARKERS}"
                                   " ORDER BY event").fetchall()
     for thread in threads:
         theirs = [(line.op, line.pointer) for line in lines if line.thread == thread]

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from recording import record_python, vtrace
+from recording import MARKERS, record_python, vtrace
 
 PROGRAMS = {
     "graph": ("graph_pools.py", "h100-80g", {}),
@@ -92,8 +92,7 @@ def uses_after(ledger):
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_books_close_at_driver_events(name, most, tmp_path):
     recording = record_program(tmp_path, name)
-    events = recording.query("SELECT event FROM driver_event WHERE op NOT IN ('memory_info', 'capture_begin',"
-                             " 'capture_end', 'instantiate', 'destroy') ORDER BY event")
+    events = recording.query(f"SELECT event FROM driver_event WHERE op NOT IN {MARKERS} ORDER BY event")
     lines = uses_after(recording.read_ledger())
     assert len(events) == len(lines) > 10
     checked = set()

@@ -35,6 +35,10 @@ RECORDED_OPS = {"alloc", "free", "reserve", "unreserve", "map", "unmap", "releas
 RECORDED_KINDS = {"device", "managed", "host", "registered", "pool", "vmm", "address"}
 
 
+# Events that are no change of memory, as a list in SQL.
+MARKERS = "('memory_info', 'capture_begin', 'capture_end', 'instantiate', 'create', 'destroy')"
+
+
 @dataclass
 class LedgerLine:
     op: str

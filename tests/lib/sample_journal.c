@@ -96,6 +96,19 @@ static void add_vmm(struct builder *b)
 	event(b, 2, VT_OP_RELEASE, VT_KIND_VMM, 78, 0, 0);
 }
 
+/* The end of a context: refused, then done. */
+static void add_contexts(struct builder *b)
+{
+	event(b, 1, VT_OP_ALLOC, VT_KIND_SEGMENT, 0x900000, 2 * MIB, 0xc1);
+	event(b, 1, VT_OP_ALLOC, VT_KIND_ARRAY, 0xa0, MIB, 0xc1);
+	event(b, 1, VT_OP_ALLOC, VT_KIND_SEGMENT, 0xb00000, 2 * MIB, 0xc2);
+	event(b, 3, VT_OP_DESTROY, VT_KIND_CONTEXT, 0xc1, 0, 0);
+	event(b, 3, VT_OP_FREE_FAILED, VT_KIND_CONTEXT, 0xc1, 0, 201);
+	event(b, 1, VT_OP_FREE, VT_KIND_ARRAY, 0xa0, 0, 0);
+	event(b, 1, VT_OP_ALLOC, VT_KIND_PINNED, 0xd00000, MIB, 0xc1);
+	event(b, 3, VT_OP_DESTROY, VT_KIND_CONTEXT, 0xc1, 0, 0);
+}
+
 void sample_journal(struct builder *b)
 {
 	builder_info(b, "recorder", "0.1.0");
@@ -112,6 +125,7 @@ void sample_journal(struct builder *b)
 	add_failed_frees(b);
 	builder_lost(b, 2);
 	add_vmm(b);
+	add_contexts(b);
 	event(b, 1, VT_OP_OUT_OF_MEMORY, VT_KIND_BLOCK, 0, 40 * MIB, 0);
 	builder_mark(b, VT_MARK_END, 5);
 	builder_append(b, (enum vt_record_type)99, &(struct vt_record){ 0 },

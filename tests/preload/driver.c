@@ -60,6 +60,72 @@ CUresult cuCtxGetDevice(CUdevice *device)
 	return CUDA_SUCCESS;
 }
 
+CUresult cuCtxGetCurrent(CUcontext *context)
+{
+	*context = DRIVER_CONTEXT;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
+{
+	(void)device;
+	*context = DRIVER_CONTEXT;
+	return count(CUDA_SUCCESS);
+}
+
+CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
+{
+	(void)device;
+	return count(CUDA_SUCCESS);
+}
+
+CUresult cuDevicePrimaryCtxReset_v2(CUdevice device)
+{
+	return count(device == DRIVER_BAD_DEVICE ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS);
+}
+
+CUresult cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice device)
+{
+	(void)flags;
+	(void)device;
+	*context = DRIVER_OTHER_CONTEXT;
+	return count(CUDA_SUCCESS);
+}
+
+CUresult cuCtxDestroy_v2(CUcontext context)
+{
+	return count(context == DRIVER_OTHER_CONTEXT ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT);
+}
+
+CUresult cuArrayCreate_v2(CUarray *array, const CUDA_ARRAY_DESCRIPTOR *shape)
+{
+	(void)shape;
+	*array = (CUarray)(uintptr_t)new_address();
+	return count(CUDA_SUCCESS);
+}
+
+CUresult cuArray3DCreate_v2(CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *shape)
+{
+	(void)shape;
+	*array = (CUarray)(uintptr_t)new_address();
+	return count(CUDA_SUCCESS);
+}
+
+CUresult cuMipmappedArrayCreate(CUmipmappedArray *array, const CUDA_ARRAY3D_DESCRIPTOR *shape,
+	unsigned int nr_levels)
+{
+	(void)shape;
+	(void)nr_levels;
+	*array = (CUmipmappedArray)(uintptr_t)new_address();
+	return count(CUDA_SUCCESS);
+}
+
+CUresult cuArrayDestroy(CUarray array)
+{
+	(void)array;
+	return count(CUDA_SUCCESS);
+}
+
 CUresult cuDeviceGetName(char *name, int size, CUdevice device)
 {
 	(void)device;

@@ -190,6 +190,53 @@ static void shapes(void)
 	EXPECT(info(&bytes, NULL) == CUDA_SUCCESS && bytes == DRIVER_FREE_BYTES);
 }
 
+/* A function of the driver by its exact name. */
+static void *function(const char *name)
+{
+	void *address = dlsym(g.driver, name);
+
+	EXPECT(address && is_hook(address));
+	return address;
+}
+#define CALL(name, ...) ((__typeof__(&name))function(#name))(__VA_ARGS__)
+
+static void arrays(void)
+{
+	CUDA_ARRAY_DESCRIPTOR flat = { 100, 7, CU_AD_FORMAT_HALF, 2 };
+	CUDA_ARRAY3D_DESCRIPTOR cube = { 64, 32, 4, CU_AD_FORMAT_FLOAT, 4, 0 };
+	CUmipmappedArray levels;
+	CUarray array;
+
+	EXPECT(CALL(cuArrayCreate_v2, &array, &flat) == CUDA_SUCCESS);
+	EXPECT(CALL(cuArrayDestroy, array) == CUDA_SUCCESS);
+	EXPECT(CALL(cuArray3DCreate_v2, &array, &cube) == CUDA_SUCCESS);
+	EXPECT(CALL(cuMipmappedArrayCreate, &levels, &cube, 3) == CUDA_SUCCESS);
+	cube.Flags = CUDA_ARRAY3D_SPARSE;
+	EXPECT(CALL(cuArray3DCreate_v2, &array, &cube) == CUDA_SUCCESS);
+}
+
+static void contexts(void)
+{
+	CUcontext context;
+
+	/* Before the recording: counted, not recorded. */
+	EXPECT(CALL(cuDevicePrimaryCtxRetain, &context, 0) == CUDA_SUCCESS);
+	take(1001);
+	EXPECT(CALL(cuDevicePrimaryCtxRetain, &context, 0) == CUDA_SUCCESS);
+	EXPECT(CALL(cuDevicePrimaryCtxRelease_v2, 0) == CUDA_SUCCESS);
+	EXPECT(CALL(cuCtxCreate_v2, &context, 0, 3) == CUDA_SUCCESS);
+	EXPECT(CALL(cuCtxDestroy_v2, context) == CUDA_SUCCESS);
+	EXPECT(CALL(cuCtxDestroy_v2, DRIVER_CONTEXT) == CUDA_ERROR_INVALID_CONTEXT);
+	EXPECT(CALL(cuDevicePrimaryCtxRelease_v2, 0) == CUDA_SUCCESS);
+	/* One too many. */
+	EXPECT(CALL(cuDevicePrimaryCtxRelease_v2, 0) == CUDA_SUCCESS);
+	for (int i = 0; i < 3; i++)
+		EXPECT(CALL(cuDevicePrimaryCtxRetain, &context, DRIVER_BAD_DEVICE) == 0);
+	EXPECT(CALL(cuDevicePrimaryCtxReset_v2, DRIVER_BAD_DEVICE) != CUDA_SUCCESS);
+	for (int i = 0; i < 3; i++)
+		EXPECT(CALL(cuDevicePrimaryCtxRelease_v2, DRIVER_BAD_DEVICE) == CUDA_SUCCESS);
+}
+
 /* Without a driver our exports must not look like one. */
 static void no_driver(void)
 {
@@ -260,7 +307,20 @@ static void jump_out(void)
 	longjmp(g.outside, 1);
 }
 
-/* As an exception or a cancellation does: the hook's own end is never reached. */
+/* Far below the frames of what is called next, whatever the sizes of the hooks' own frames are. */
+static __attribute__((noinline)) void free_deep_in_the_stack(CUdeviceptr address)
+{
+	volatile char room[4096];
+
+	room[0] = 0;
+	g.free(address);
+	room[1] = room[0];
+}
+
+/*
+ * As an exception or a cancellation does: the hook's own end is never reached.  guard.c notices
+ * from a frame that is not below.
+ */
 static void hook_is_left_by_a_jump(void)
 {
 	__typeof__(&driver_call_in_free) call_in_free;
@@ -268,7 +328,7 @@ static void hook_is_left_by_a_jump(void)
 	*(void **)&call_in_free = dlsym(g.driver, "driver_call_in_free");
 	call_in_free(jump_out);
 	if (!setjmp(g.outside))
-		g.free(take(1001));
+		free_deep_in_the_stack(take(1001));
 	take(1002);
 }
 

@@ -10,6 +10,8 @@
 	X(refusals)                                                                                \
 	X(errno_is_the_driver_s)                                                                   \
 	X(shapes)                                                                                  \
+	X(arrays)                                                                                  \
+	X(contexts)                                                                                \
 	X(driver_callers_get_the_real_thing)                                                       \
 	X(second_library_is_asked)                                                                 \
 	X(chained_library_is_asked)                                                                \

@@ -36,6 +36,15 @@ enum {
 	CREATE = 11,
 	HOST = 18,
 	INFO = 23,
+	ARRAY = 38,
+	ARRAY_3D = 39,
+	ARRAY_DESTROY = 40,
+	MIPMAPPED = 41,
+	CONTEXT_CREATE = 45,
+	CONTEXT_DESTROY = 49,
+	PRIMARY_RETAIN = 50,
+	PRIMARY_RELEASE = 52,
+	PRIMARY_RESET = 54,
 };
 
 static struct {
@@ -201,6 +210,56 @@ static void sizes_and_devices(void **state)
 	assert_int_equal(walk_event(&walk, HOST, 0).kind, VT_KIND_PINNED);
 	assert_int_equal(walk_count(&walk, VT_RECORD_DEVICE), 2);
 	assert_int_equal(walk_count(&walk, VT_RECORD_EVENT), 6);
+	walk_close(&walk);
+}
+
+static void arrays_are_their_elements(void **state)
+{
+	struct vt_event_record event;
+	struct walk walk;
+
+	(void)state;
+	run(FOUND, "arrays");
+	walk_open(&walk, "run.journal");
+	event = walk_event(&walk, ARRAY, 0);
+	assert_int_equal(event.kind, VT_KIND_ARRAY);
+	assert_int_equal(event.size_bytes, 100 * 7 * 2 * 2);
+	assert_int_equal(event.device, 0);
+	assert_int_equal(event.extra, (uintptr_t)DRIVER_CONTEXT);
+	assert_int_equal(walk_event(&walk, ARRAY_DESTROY, 0).address, event.address);
+	assert_int_equal(walk_event(&walk, ARRAY_3D, 0).size_bytes, 64 * 32 * 4 * 16);
+	assert_int_equal(walk_event(&walk, ARRAY_3D, 1).size_bytes, 0);
+	assert_int_equal(walk_event(&walk, MIPMAPPED, 0).size_bytes,
+			 64 * 32 * 4 * 16 * (16 + 4 + 1) / 16);
+	walk_close(&walk);
+}
+
+static void contexts_end_with_their_last_reference(void **state)
+{
+	struct vt_event_record event;
+	struct walk walk;
+
+	(void)state;
+	run(FOUND, "contexts");
+	walk_open(&walk, "run.journal");
+	assert_int_equal(walk_event(&walk, ALLOC, 0).extra, (uintptr_t)DRIVER_CONTEXT);
+	event = walk_event(&walk, CONTEXT_CREATE, 0);
+	assert_int_equal(event.op, VT_OP_CREATE);
+	assert_int_equal(event.device, 3);
+	assert_int_equal(event.address, (uintptr_t)DRIVER_OTHER_CONTEXT);
+	assert_int_equal(walk_event(&walk, CONTEXT_DESTROY, 0).op, VT_OP_DESTROY);
+	assert_int_equal(walk_event(&walk, CONTEXT_DESTROY, 1).op, VT_OP_DESTROY);
+	event = walk_event(&walk, CONTEXT_DESTROY, 2);
+	assert_int_equal(event.op, VT_OP_FREE_FAILED);
+	assert_int_equal(event.address, (uintptr_t)DRIVER_CONTEXT);
+	/* Two references: one end. */
+	assert_int_equal(walk_event(&walk, PRIMARY_RELEASE, 0).address, (uintptr_t)DRIVER_CONTEXT);
+	/* A reset ends it whatever holds it; this one was refused. */
+	assert_int_equal(walk_event(&walk, PRIMARY_RETAIN, 0).op, VT_OP_CREATE);
+	assert_int_equal(walk_event(&walk, PRIMARY_RESET, 0).op, VT_OP_DESTROY);
+	assert_int_equal(walk_event(&walk, PRIMARY_RESET, 1).op, VT_OP_FREE_FAILED);
+	assert_int_equal(walk_event(&walk, PRIMARY_RELEASE, 1).op, VT_OP_DESTROY);
+	assert_int_equal(walk_count(&walk, VT_RECORD_EVENT), 11);
 	walk_close(&walk);
 }
 
@@ -430,6 +489,8 @@ int main(void)
 		TEST(refused_calls),
 		TEST(errno_is_untouched),
 		TEST(sizes_and_devices),
+		TEST(arrays_are_their_elements),
+		TEST(contexts_end_with_their_last_reference),
 		TEST(program_without_a_driver_is_left_alone),
 		TEST(rtld_next_keeps_its_caller),
 		TEST(driver_libraries_get_the_driver),

@@ -142,7 +142,7 @@ static void bad_files_are_refused_by_name(void **state)
 	assert_refused("newer.db", "schema 9");
 }
 
-/* What the second schema added, taken away. */
+/* What the second and the third schema added, taken away. */
 static void make_first_schema(const char *path)
 {
 	struct vt_db *db = NULL;
@@ -150,6 +150,7 @@ static void make_first_schema(const char *path)
 	make(path);
 	assert_int_equal(vt_db_open(&db, path, VT_DB_WRITE, NULL), 0);
 	assert_int_equal(vt_db_exec(db,
+		"DROP TABLE allocation_parent;"
 		"DROP TABLE probe; DROP TABLE tensor; DROP TABLE torch_module;"
 		"DROP TABLE tensor_role; DROP TABLE device_sample;"
 		"ALTER TABLE allocation DROP COLUMN forward_python_stack;"
@@ -188,6 +189,26 @@ static void a_first_schema_is_completed_by_a_writer(void **state)
 	assert_int_equal(unit_int(db, "PRAGMA user_version"), VT_DB_SCHEMA_VERSION);
 	assert_int_equal(unit_int(db, "SELECT count(*) FROM allocation"
 				      " WHERE freed_forward_python_stack IS NULL"), 1);
+	vt_db_close(db);
+}
+
+static void a_second_schema_is_read_and_completed(void **state)
+{
+	struct vt_db *db = NULL;
+
+	(void)state;
+	make("second.db");
+	assert_int_equal(vt_db_open(&db, "second.db", VT_DB_WRITE, NULL), 0);
+	assert_int_equal(vt_db_exec(db, "DROP TABLE allocation_parent; PRAGMA user_version=2"), 0);
+	assert_int_equal(vt_db_make_single_file(db), 0);
+	vt_db_close(db);
+	assert_int_equal(vt_db_open(&db, "second.db", VT_DB_READ, NULL), 0);
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM allocation_parent"), 0);
+	assert_int_equal(unit_int(db, "PRAGMA user_version"), 2);
+	vt_db_close(db);
+	assert_int_equal(vt_db_open(&db, "second.db", VT_DB_WRITE, NULL), 0);
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM allocation_parent"), 0);
+	assert_int_equal(unit_int(db, "PRAGMA user_version"), 3);
 	vt_db_close(db);
 }
 
@@ -278,6 +299,7 @@ int main(void)
 		cmocka_unit_test(bad_files_are_refused_by_name),
 		cmocka_unit_test(a_first_schema_is_read_as_it_is),
 		cmocka_unit_test(a_first_schema_is_completed_by_a_writer),
+		cmocka_unit_test(a_second_schema_is_read_and_completed),
 		cmocka_unit_test(a_log_of_a_deleted_database_is_not_taken_over),
 		cmocka_unit_test(no_permission_is_one_clear_line),
 		cmocka_unit_test(a_failed_prepare_only_shows_at_the_step),

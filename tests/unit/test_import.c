@@ -107,6 +107,61 @@ static void a_free_of_an_unknown_address_is_an_event(void **state)
 	builder_release(&b);
 }
 
+/* Memory of two contexts on one device, some of it on no device; a pool has no context. */
+static void build_contexts(struct builder *b)
+{
+	event(b, 1, VT_OP_ALLOC, VT_KIND_SEGMENT, 0x1000, 4 * MIB, 0xc1);
+	event(b, 1, VT_OP_ALLOC, VT_KIND_ARRAY, 0x2000, 2 * MIB, 0xc1);
+	event(b, 1, VT_OP_ALLOC, VT_KIND_PINNED, 0x3000, 5, 0xc1);
+	event(b, 1, VT_OP_ALLOC, VT_KIND_SEGMENT, 0x4000, 8 * MIB, 0xc2);
+	event(b, 1, VT_OP_ALLOC, VT_KIND_POOL, 0x5000, 7, 0);
+	event(b, 2, VT_OP_DESTROY, VT_KIND_CONTEXT, 0xc1, 0, 0);
+}
+
+static void a_context_takes_its_memory_with_it(void **state)
+{
+	struct builder b;
+	struct vt_db *db;
+
+	(void)state;
+	builder_init(&b);
+	build_contexts(&b);
+	event(&b, 1, VT_OP_ALLOC, VT_KIND_SEGMENT, 0x1000, 1, 0xc2);
+	db = unit_import(&b, "contexts.db");
+
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM allocation WHERE freed_event = 6"), 3);
+	assert_int_equal(unit_int(db, "SELECT sum(id) FROM allocation WHERE freed_event = 6"), 6);
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM allocation WHERE freed_event IS NULL"),
+			 3);
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM event WHERE op = 15 AND kind = 11"), 1);
+	assert_int_equal(unit_int(db, "SELECT parent FROM allocation_parent WHERE allocation = 4"),
+			 0xc2);
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM allocation_parent"), 5);
+	assert_int_equal(unit_int(db, "SELECT used_bytes FROM peak"), 14 * MIB + 7);
+	vt_db_close(db);
+	builder_release(&b);
+}
+
+static void a_refused_end_of_a_context_is_taken_back(void **state)
+{
+	struct builder b;
+	struct vt_db *db;
+
+	(void)state;
+	builder_init(&b);
+	build_contexts(&b);
+	event(&b, 2, VT_OP_FREE_FAILED, VT_KIND_CONTEXT, 0xc1, 0, 201);
+	event(&b, 1, VT_OP_FREE, VT_KIND_ARRAY, 0x2000, 0, 0);
+	db = unit_import(&b, "refused_context.db");
+
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM allocation WHERE freed_event IS NULL"),
+			 4);
+	assert_int_equal(unit_int(db, "SELECT id FROM allocation WHERE freed_event = 8"), 2);
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM event"), 2);
+	vt_db_close(db);
+	builder_release(&b);
+}
+
 static void a_refused_free_is_taken_back(void **state)
 {
 	struct builder b;
@@ -492,6 +547,8 @@ int main(void)
 		cmocka_unit_test(a_driver_pointer_is_freed_by_whatever_function),
 		cmocka_unit_test(an_address_that_comes_again_ends_the_old_allocation),
 		cmocka_unit_test(a_free_of_an_unknown_address_is_an_event),
+		cmocka_unit_test(a_context_takes_its_memory_with_it),
+		cmocka_unit_test(a_refused_end_of_a_context_is_taken_back),
 		cmocka_unit_test(a_refused_free_is_taken_back),
 		cmocka_unit_test(a_refused_free_takes_back_no_block),
 		cmocka_unit_test(a_refused_free_of_nothing_takes_nothing_back),

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+"""Every kind of memory that a program can get from the driver, each event, life and byte of it against the ledger."""
+import pytest
+
+from recording import BUILD, record
+
+PROGRAM = BUILD / "tests" / "workloads" / "driver_kinds"
+KINDS = ("device", "host", "array", "context")
+# What the ledger calls some kinds.
+NAMES = {"device": "segment", "host": "pinned", "registered": "pinned"}
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def used(request, tmp_path_factory):
+    recording = record(tmp_path_factory.mktemp(request.param), PROGRAM, request.param)
+    assert recording.process.returncode == 0, recording.process.stderr
+    return recording
+
+
+def recorded_lines(recording):
+    """The ledger from the first line on that opens a recording; the end of a handle belongs to the line of its call."""
+    lines = []
+    for line in recording.read_ledger().lines:
+        if line.op == "gone":
+            lines[-1].used = line.used
+        else:
+            lines.append(line)
+    return lines[next(i for i, line in enumerate(lines) if line.op in ("alloc", "reserve")):]
+
+
+def words(line):
+    return line.op, NAMES.get(line.kind, line.kind), line.function, line.pointer
+
+
+def events(recording):
+    """(number, what it did): without what a destroyed owner took with it, and without refused calls."""
+    refused = {number for number, in recording.query("SELECT id FROM event WHERE op = 3")}
+    taken = {number for number, in recording.query("SELECT id FROM event WHERE op = 15")}
+    rows = recording.query("SELECT event, op, kind, function, address FROM driver_event ORDER BY event, op")
+    failed = refused | {number - 1 for number in refused}
+    return [(number, (op, kind, function, address)) for number, op, kind, function, address in rows
+            if number not in failed and op != "memory_info" and not (number in taken and op == "free")]
+
+
+def test_every_change_of_memory_is_an_event_and_no_other_is(used):
+    lines = [words(line) for line in recorded_lines(used) if line.op != "freed-by-destroy"]
+    assert [what for _, what in events(used)] == lines
+
+
+def test_what_an_owner_holds_is_freed_by_its_end(used):
+    ends = used.query("SELECT 'freed-by-destroy', k.name, f.name, a.address FROM allocation a"
+                      " JOIN function f ON f.id = a.freed_function JOIN memory_kind k ON k.id = a.kind"
+                      " JOIN event e ON e.id = a.freed_event WHERE e.op = 15")
+    assert sorted(ends) == sorted(words(line) for line in recorded_lines(used) if line.op == "freed-by-destroy")
+
+
+def test_refused_frees_are_told_and_end_nothing(used):
+    bad = [line.split() for line in used.ledger.read_text().splitlines() if line.startswith("# bad-free")]
+    told = used.query("SELECT f.name, e.address FROM event e JOIN function f ON f.id = e.function WHERE e.op = 3")
+    assert {(function, int(pointer, 16)) for _, _, pointer, function in bad} <= set(told)
+    live = used.value("SELECT count(*) FROM allocation WHERE freed_event IS NULL AND kind != 3")
+    lines = [line for line in recorded_lines(used) if line.kind != "vmm"]
+    assert live == sum(line.op == "alloc" for line in lines) - sum(
+        line.op in ("free", "freed-by-destroy") for line in lines)
+
+
+def memory_in_use(lines, context_bytes):
+    """After each line, without the context: it takes its own bytes while there is one on the device."""
+    nr_contexts, uses = 1, []
+    for line in lines:
+        if line.kind == "context":
+            nr_contexts += {"create": 1, "destroy": -1}[line.op]
+        uses.append(line.used - (context_bytes if nr_contexts else 0))
+    return uses
+
+
+def test_the_books_close_at_every_event_on_the_device(used):
+    lines = recorded_lines(used)
+    context_bytes = next(line.used for line in used.read_ledger().lines if line.kind == "context")
+    uses = [use for line, use in zip(lines, memory_in_use(lines, context_bytes)) if line.op != "freed-by-destroy"]
+    lines = [line for line in lines if line.op != "freed-by-destroy"]
+    managed = 0
+    for (number, what), line, use in zip(events(used), lines, uses):
+        if line.device < 0:
+            continue
+        # Nothing tells where managed memory is: here it counts to the device, in the simulator to the host.
+        if line.kind == "managed":
+            managed += line.size if line.op == "alloc" else -line.size
+        managed *= what[1] != "context"
+        peak = used.report("--at", f"event:{number}")["devices"][0]["peak"]
+        assert peak["difference_bytes"] == 0
+        assert sum(o["bytes"] for o in peak["owners"]) == peak["device_used_bytes"]
+        assert peak["device_used_bytes"] - peak["context_bytes"] == use + managed, what

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A CUDA program without a framework that uses one kind of memory after the other, each through its
+ * whole life.  Sizes are multiples of what the simulated driver rounds to, so that the bytes in use
+ * can be compared with its ledger at each event.
+ *
+ *   driver_kinds KIND...
+ *
+ * Exit code: 0, 1 a CUDA call failed (named on stderr), 2 there is no such kind, 77 no driver here.
+ */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cuda_abi.h"
+
+#define MIB (1024ul * 1024ul)
+
+static struct {
+	void *driver;
+	CUdevice device;
+	CUcontext context;
+} g;
+
+static void *function(const char *name)
+{
+	void *address = dlsym(g.driver, name);
+
+	if (!address) {
+		fprintf(stderr, "driver_kinds: the driver has no %s\n", name);
+		exit(1);
+	}
+	return address;
+}
+
+static void check(CUresult result, CUresult wanted, const char *call)
+{
+	if (result == wanted)
+		return;
+	fprintf(stderr, "driver_kinds: %s: %d instead of %d\n", call, result, wanted);
+	exit(1);
+}
+
+#define CALL(name, ...) \
+	check(((__typeof__(&name))function(#name))(__VA_ARGS__), CUDA_SUCCESS, #name)
+#define REFUSED(error, name, ...) \
+	check(((__typeof__(&name))function(#name))(__VA_ARGS__), error, #name)
+
+static CUdeviceptr take(size_t size_bytes)
+{
+	CUdeviceptr address = 0;
+
+	CALL(cuMemAlloc_v2, &address, size_bytes);
+	return address;
+}
+
+static void device(void)
+{
+	CUdeviceptr address = take(6 * MIB), managed;
+	CUdeviceptr pitched;
+	size_t pitch;
+
+	CALL(cuMemAllocPitch_v2, &pitched, &pitch, 4096, 1024, 16);
+	CALL(cuMemAllocManaged, &managed, 3 * MIB, CU_MEM_ATTACH_GLOBAL);
+	CALL(cuMemFree_v2, 0);
+	REFUSED(CUDA_ERROR_INVALID_VALUE, cuMemFree_v2, address + 512);
+	REFUSED(CUDA_ERROR_INVALID_VALUE, cuMemFree_v2, 0x12340000);
+	CALL(cuMemFree_v2, address);
+	REFUSED(CUDA_ERROR_INVALID_VALUE, cuMemFree_v2, address);
+	CALL(cuMemFree_v2, pitched);
+	CALL(cuMemFree_v2, managed);
+}
+
+static void host(void)
+{
+	static char page[8192] __attribute__((aligned(4096)));
+	void *one, *two;
+
+	CALL(cuMemHostAlloc, &one, MIB, CU_MEMHOSTALLOC_PORTABLE);
+	CALL(cuMemAllocHost_v2, &two, 2 * MIB);
+	CALL(cuMemHostRegister_v2, page, sizeof(page), 0);
+	CALL(cuMemHostUnregister, page);
+	CALL(cuMemHostRegister, page, sizeof(page), 0);
+	CALL(cuMemHostUnregister, page);
+	CALL(cuMemFreeHost, two);
+	CALL(cuMemFreeHost, one);
+}
+
+static void array(void)
+{
+	CUDA_ARRAY_DESCRIPTOR flat = { 1024, 1024, CU_AD_FORMAT_FLOAT, 4 };
+	CUDA_ARRAY3D_DESCRIPTOR cube = { 256, 256, 16, CU_AD_FORMAT_HALF, 2, 0 };
+	CUmipmappedArray levels;
+	CUarray plain, deep, level;
+
+	CALL(cuArrayCreate_v2, &plain, &flat);
+	CALL(cuArray3DCreate_v2, &deep, &cube);
+	cube.Width = cube.Height = 1024;
+	CALL(cuMipmappedArrayCreate, &levels, &cube, 2);
+	CALL(cuMipmappedArrayGetLevel, &level, levels, 1);
+	CALL(cuArrayDestroy, plain);
+	REFUSED(CUDA_ERROR_INVALID_HANDLE, cuArrayDestroy, plain);
+	CALL(cuMipmappedArrayDestroy, levels);
+	CALL(cuArrayDestroy, deep);
+}
+
+/* What a context held goes with it: a second one, the primary one by reset and by release. */
+static void context(void)
+{
+	CUDA_ARRAY_DESCRIPTOR flat = { 1024, 1024, CU_AD_FORMAT_FLOAT, 1 };
+	CUmemAllocationProp properties = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+					   .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+	CUmemGenericAllocationHandle handle;
+	CUcontext second, again;
+	CUdeviceptr address;
+	CUarray plain;
+	void *memory;
+
+	take(4 * MIB);
+	CALL(cuCtxCreate_v2, &second, 0, g.device);
+	take(8 * MIB);
+	CALL(cuArrayCreate_v2, &plain, &flat);
+	CALL(cuMemHostAlloc, &memory, MIB, 0);
+	CALL(cuMemAllocManaged, &address, MIB, CU_MEM_ATTACH_GLOBAL);
+	CALL(cuMemCreate, &handle, 2 * MIB, &properties, 0);
+	CALL(cuCtxDestroy_v2, second);
+	CALL(cuCtxSetCurrent, g.context);
+	REFUSED(CUDA_ERROR_INVALID_CONTEXT, cuCtxDestroy_v2, g.context);
+	take(2 * MIB);
+	CALL(cuDevicePrimaryCtxReset_v2, g.device);
+	CALL(cuDevicePrimaryCtxRetain, &g.context, g.device);
+	CALL(cuDevicePrimaryCtxRetain, &again, g.device);
+	CALL(cuCtxSetCurrent, g.context);
+	take(6 * MIB);
+	CALL(cuDevicePrimaryCtxRelease_v2, g.device);
+	take(10 * MIB);
+	CALL(cuDevicePrimaryCtxRelease_v2, g.device);
+	CALL(cuDevicePrimaryCtxRetain, &g.context, g.device);
+	CALL(cuCtxSetCurrent, g.context);
+	CALL(cuMemRelease, handle);
+	CALL(cuMemFree_v2, take(2 * MIB));
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} kinds[] = {
+	{ "device", device },
+	{ "host", host },
+	{ "array", array },
+	{ "context", context },
+};
+
+static void run(const char *name)
+{
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (strcmp(kinds[i].name, name) == 0) {
+			kinds[i].run();
+			return;
+		}
+	fprintf(stderr, "driver_kinds: no kind %s\n", name);
+	exit(2);
+}
+
+int main(int argc, char **argv)
+{
+	g.driver = dlopen("libcuda.so.1", RTLD_NOW);
+	if (!g.driver)
+		return 77;
+	CALL(cuInit, 0);
+	CALL(cuDeviceGet, &g.device, 0);
+	CALL(cuDevicePrimaryCtxRetain, &g.context, g.device);
+	CALL(cuCtxSetCurrent, g.context);
+	for (int i = 1; i < argc; i++)
+		run(argv[i]);
+	return 0;
+}
