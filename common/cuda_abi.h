@@ -33,6 +33,7 @@ typedef struct CUgraphExec_st *CUgraphExec;
 typedef struct CUmemPoolHandle_st *CUmemoryPool;
 typedef struct CUuserObject_st *CUuserObject;
 typedef struct CUlinkState_st *CUlinkState;
+typedef struct CUextMemory_st *CUexternalMemory;
 
 typedef enum cudaError_enum {
 	CUDA_SUCCESS = 0,
@@ -334,6 +335,50 @@ typedef struct {
 	size_t WidthInBytes, Height, Depth;
 } CUDA_MEMCPY3D;
 
+/* Memory of others: of other processes, of other interfaces, of several devices at once. */
+typedef struct {
+	char reserved[64];
+} CUipcMemHandle;
+
+typedef struct {
+	unsigned char reserved[64];
+} CUmemPoolPtrExportData;
+
+typedef struct {
+	int type;
+	union {
+		int fd;
+		struct {
+			void *handle;
+			const void *name;
+		} win32;
+		const void *nvSciBufObject;
+	} handle;
+	unsigned long long size;
+	unsigned int flags;
+	unsigned int reserved[16];
+} CUDA_EXTERNAL_MEMORY_HANDLE_DESC;
+
+typedef struct {
+	unsigned long long offset, size;
+	unsigned int flags;
+	unsigned int reserved[16];
+} CUDA_EXTERNAL_MEMORY_BUFFER_DESC;
+
+typedef struct {
+	unsigned long long offset;
+	CUDA_ARRAY3D_DESCRIPTOR arrayDesc;
+	unsigned int numLevels;
+	unsigned int reserved[16];
+} CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC;
+
+typedef struct {
+	unsigned int numDevices;
+	size_t size;
+	unsigned long long handleTypes;
+	unsigned long long flags;
+} CUmulticastObjectProp;
+
 /* Streams, capture, graphs, launches. */
 typedef enum {
 	CU_STREAM_CAPTURE_STATUS_NONE = 0,
@@ -416,6 +461,10 @@ _Static_assert(sizeof(CUDA_ARRAY3D_DESCRIPTOR) == 40, "cuArray3DCreate_v2's argu
 _Static_assert(sizeof(CUDA_MEMCPY2D) == 128, "cuMemcpy2D_v2's argument");
 _Static_assert(sizeof(CUDA_MEMCPY3D) == 200, "cuMemcpy3D_v2's argument");
 _Static_assert(sizeof(CUDA_MEM_ALLOC_NODE_PARAMS) == 120, "cuGraphAddMemAllocNode's argument");
+_Static_assert(sizeof(CUDA_EXTERNAL_MEMORY_HANDLE_DESC) == 104, "cuImportExternalMemory's");
+_Static_assert(sizeof(CUDA_EXTERNAL_MEMORY_BUFFER_DESC) == 88, "cuExternalMemoryGetMappedBuffer's");
+_Static_assert(sizeof(CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC) == 120, "of a mipmapped array");
+_Static_assert(sizeof(CUmulticastObjectProp) == 32, "cuMulticastCreate's argument");
 _Static_assert(sizeof(CUlaunchConfig) == 56, "cuLaunchKernelEx's argument");
 
 #include "common/cuda_calls.h"

@@ -142,6 +142,18 @@ CUresult cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *, CUarray,
 CUresult cuMipmappedArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *,
 	CUmipmappedArray, CUdevice);
 
+/* Memory of other processes and of other interfaces. */
+CUresult cuIpcGetMemHandle(CUipcMemHandle *, CUdeviceptr);
+CUresult cuIpcOpenMemHandle(CUdeviceptr *, CUipcMemHandle, unsigned int);
+CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *, CUipcMemHandle, unsigned int);
+CUresult cuIpcCloseMemHandle(CUdeviceptr);
+CUresult cuImportExternalMemory(CUexternalMemory *, const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *);
+CUresult cuExternalMemoryGetMappedBuffer(CUdeviceptr *, CUexternalMemory,
+	const CUDA_EXTERNAL_MEMORY_BUFFER_DESC *);
+CUresult cuExternalMemoryGetMappedMipmappedArray(CUmipmappedArray *, CUexternalMemory,
+	const CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC *);
+CUresult cuDestroyExternalMemory(CUexternalMemory);
+
 /* Virtual memory management. */
 CUresult cuMemAddressReserve(CUdeviceptr *, size_t, size_t, CUdeviceptr, unsigned long long);
 CUresult cuMemAddressFree(CUdeviceptr, size_t);
@@ -158,6 +170,22 @@ CUresult cuMemGetAllocationGranularity(size_t *, const CUmemAllocationProp *,
 CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *,
 	CUmemGenericAllocationHandle);
 CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *, void *);
+CUresult cuMemExportToShareableHandle(void *, CUmemGenericAllocationHandle,
+	CUmemAllocationHandleType, unsigned long long);
+CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *, void *,
+	CUmemAllocationHandleType);
+CUresult cuMulticastGetGranularity(size_t *, const CUmulticastObjectProp *, int);
+CUresult cuMulticastCreate(CUmemGenericAllocationHandle *, const CUmulticastObjectProp *);
+CUresult cuMulticastAddDevice(CUmemGenericAllocationHandle, CUdevice);
+CUresult cuMulticastBindMem(CUmemGenericAllocationHandle, size_t, CUmemGenericAllocationHandle,
+	size_t, size_t, unsigned long long);
+CUresult cuMulticastBindMem_v2(CUmemGenericAllocationHandle, CUdevice, size_t,
+	CUmemGenericAllocationHandle, size_t, size_t, unsigned long long);
+CUresult cuMulticastBindAddr(CUmemGenericAllocationHandle, size_t, CUdeviceptr, size_t,
+	unsigned long long);
+CUresult cuMulticastBindAddr_v2(CUmemGenericAllocationHandle, CUdevice, size_t, CUdeviceptr,
+	size_t, unsigned long long);
+CUresult cuMulticastUnbind(CUmemGenericAllocationHandle, CUdevice, size_t, size_t);
 
 /* Stream-ordered pools. */
 CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *, CUdevice);

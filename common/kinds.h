@@ -24,7 +24,9 @@
 	X(CAPTURE_END, 13, "capture_end")    /* extra = the graph, 0: the capture was invalid */   \
 	X(INSTANTIATE, 14, "instantiate")    /* address = executable graph, extra = graph */       \
 	X(DESTROY, 15, "destroy")            /* of a graph, executable graph, context, pool */     \
-	X(CREATE, 16, "create")              /* of a context or pool: address = its handle */
+	X(CREATE, 16, "create")              /* of a context or pool: address = its handle */      \
+	X(BIND, 17, "bind")                  /* address = multicast object, extra = what to it */  \
+	X(UNBIND, 18, "unbind")
 
 #define VT_KINDS(X)                                                                                \
 	X(BLOCK, 1, "block")         /* a framework allocator's piece of a segment */              \
@@ -34,10 +36,13 @@
 	X(MANAGED, 5, "managed")                                                                   \
 	X(PINNED, 6, "pinned")       /* page-locked host memory, or host memory registered */      \
 	X(ARRAY, 7, "array")                                                                       \
-	X(IPC, 8, "ipc")                                                                           \
+	X(IPC, 8, "ipc")             /* of another process, at an address here */                  \
 	X(GRAPH, 9, "graph")                                                                       \
 	X(ADDRESS, 10, "address")    /* a reserved address range */                                \
-	X(CONTEXT, 11, "context")    /* what memory goes with; its own bytes are not known */
+	X(CONTEXT, 11, "context")    /* what memory goes with; its own bytes are not known */      \
+	X(EXTERNAL, 12, "external")  /* of another interface: handle, or mapped piece */ \
+	X(IMPORTED, 13, "imported")  /* vmm memory that somebody exported: a handle as of vmm */   \
+	X(MULTICAST, 14, "multicast") /* object over devices' memory: a handle as of vmm */
 
 #define VT_MARK_KINDS(X)                                                                           \
 	X(POINT, 1, "point")                                                                       \

@@ -209,7 +209,7 @@ CREATE VIEW every_event AS
 	SELECT id AS event, time_ns, thread, 1 AS op, kind, device, function, address, size_bytes FROM allocation
 	UNION ALL
 	SELECT freed_event, freed_time_ns, freed_thread, 2, kind, device, freed_function, address, size_bytes
-		FROM allocation WHERE freed_event IS NOT NULL AND kind != 3
+		FROM allocation WHERE freed_event IS NOT NULL AND kind NOT IN (3, 13, 14)
 	UNION ALL
 	SELECT id, time_ns, thread, op, kind, device, function, address, size_bytes FROM event
 	UNION ALL

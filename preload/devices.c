@@ -41,6 +41,16 @@ uint64_t vt_devices_context(void)
 	return QUERY(cuCtxGetCurrent, &context) == CUDA_SUCCESS ? (uintptr_t)context : 0;
 }
 
+uint64_t vt_devices_range_bytes(CUdeviceptr address)
+{
+	CUdeviceptr start;
+	size_t size_bytes;
+
+	return QUERY(cuMemGetAddressRange_v2, &start, &size_bytes, address) == CUDA_SUCCESS
+		       ? size_bytes
+		       : 0;
+}
+
 static uint32_t attribute(CUdevice device, CUdevice_attribute which)
 {
 	int value = 0;

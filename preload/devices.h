@@ -24,6 +24,12 @@ int vt_devices_current(void);
 uint64_t vt_devices_context(void);
 
 /*
+ * Size of the memory that begins at a device address which was just given out, 0 where the driver
+ * does not say.
+ */
+uint64_t vt_devices_range_bytes(CUdeviceptr address);
+
+/*
  * Call after an allocation on `device` was recorded: the first time writes the device's description
  * and, once the thread's context is on it and `stream` (if any) is not capturing, one memory_info
  * event.  With that, used bytes - recorded bytes at this instant = context, libraries and other

@@ -26,6 +26,7 @@ typedef void *(*vt_real_dlsym_fn)(void *handle, const char *name);
 #define VT_REAL_QUERIES(X)                                                                         \
 	X(cuCtxGetDevice)                                                                          \
 	X(cuCtxGetCurrent)                                                                         \
+	X(cuMemGetAddressRange_v2)                                                                 \
 	X(cuDeviceGetName)                                                                         \
 	X(cuDeviceTotalMem_v2)                                                                     \
 	X(cuDeviceGetUuid_v2)                                                                      \

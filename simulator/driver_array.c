@@ -18,6 +18,7 @@ struct array {
 	uint64_t size_bytes;
 	CUdevice device;
 	unsigned int context;	/* id of the owning one */
+	int is_foreign;		/* charged to somebody else */
 	unsigned int nr_levels; /* of a mipmapped array; 0: a plain one */
 };
 
@@ -25,48 +26,64 @@ static void write_ledger(const struct array *array, uintptr_t handle, const char
 {
 	struct vts_ledger_entry entry = {
 		.op = op,
-		.kind = "array",
+		.kind = array->is_foreign ? "external" : "array",
 		.pointer = handle,
 		.size_bytes = array->size_bytes,
-		.device = array->device,
+		.device = array->is_foreign ? -1 : array->device,
 	};
 
 	vts_ledger_write(&entry);
 }
 
-static CUresult create(uintptr_t *handle, const CUDA_ARRAY3D_DESCRIPTOR *shape,
-		       unsigned int nr_levels)
+static CUresult charge(const struct array *array)
 {
+	return array->is_foreign ? CUDA_SUCCESS :
+				   vts_device_charge(array->device,
+						     vts_size_round_up(array->size_bytes,
+								       VTS_SPACE_GRANULE));
+}
+
+static void discharge(const struct array *array)
+{
+	if (!array->is_foreign)
+		vts_device_discharge(array->device, vts_size_round_up(array->size_bytes,
+								      VTS_SPACE_GRANULE));
+}
+
+static CUresult create(uintptr_t *handle, const CUDA_ARRAY3D_DESCRIPTOR *shape,
+		       unsigned int nr_levels, int is_foreign)
+{
+	const struct array wanted = {
+		.shape = *shape,
+		.size_bytes = vt_cuda_array_bytes(shape, nr_levels),
+		.device = vts_scope_context()->device,
+		.context = vts_scope_context()->id,
+		.is_foreign = is_foreign,
+		.nr_levels = nr_levels,
+	};
 	struct array *array;
-	uint64_t size = vt_cuda_array_bytes(shape, nr_levels);
-	CUdevice device = vts_scope_context()->device;
 	CUresult result;
 
 	if (!shape->Width || !vt_cuda_array_channel_bytes(shape->Format) || !shape->NumChannels)
 		return CUDA_ERROR_INVALID_VALUE;
-	result = vts_device_charge(device, vts_size_round_up(size, VTS_SPACE_GRANULE));
+	result = charge(&wanted);
 	if (result)
 		return result;
-	array = calloc(1, sizeof(*array));
+	array = malloc(sizeof(*array));
 	*handle = array ? vts_handles_new(VTS_HANDLE_ARRAY, array) : 0;
 	if (!*handle) {
 		free(array);
-		vts_device_discharge(device, vts_size_round_up(size, VTS_SPACE_GRANULE));
+		discharge(&wanted);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	array->shape = *shape;
-	array->size_bytes = size;
-	array->device = device;
-	array->context = vts_scope_context()->id;
-	array->nr_levels = nr_levels;
+	*array = wanted;
 	write_ledger(array, *handle, "alloc");
 	return CUDA_SUCCESS;
 }
 
 static void drop(struct array *array, uintptr_t handle, const char *op)
 {
-	vts_device_discharge(array->device,
-			     vts_size_round_up(array->size_bytes, VTS_SPACE_GRANULE));
+	discharge(array);
 	write_ledger(array, handle, op);
 	vts_handles_drop(VTS_HANDLE_ARRAY, handle);
 	free(array);
@@ -94,6 +111,12 @@ void vts_array_drop_context(unsigned int context)
 	}
 }
 
+CUresult vts_array_new_foreign(CUmipmappedArray *out, const CUDA_ARRAY3D_DESCRIPTOR *shape,
+			       unsigned int nr_levels)
+{
+	return create((uintptr_t *)out, shape, nr_levels, 1);
+}
+
 CUresult cuArrayCreate_v2(CUarray *out, const CUDA_ARRAY_DESCRIPTOR *shape)
 {
 	CUDA_ARRAY3D_DESCRIPTOR whole = { 0 };
@@ -105,7 +128,7 @@ CUresult cuArrayCreate_v2(CUarray *out, const CUDA_ARRAY_DESCRIPTOR *shape)
 	whole.Height = shape->Height;
 	whole.Format = shape->Format;
 	whole.NumChannels = shape->NumChannels;
-	return vts_call_leave(create((uintptr_t *)out, &whole, 0));
+	return vts_call_leave(create((uintptr_t *)out, &whole, 0, 0));
 }
 
 CUresult cuArray3DCreate_v2(CUarray *out, const CUDA_ARRAY3D_DESCRIPTOR *shape)
@@ -113,7 +136,7 @@ CUresult cuArray3DCreate_v2(CUarray *out, const CUDA_ARRAY3D_DESCRIPTOR *shape)
 	VTS_ENTER(VTS_NEEDS_CONTEXT | VTS_UNSAFE_IN_CAPTURE);
 	if (!out || !shape)
 		return vts_call_leave(CUDA_ERROR_INVALID_VALUE);
-	return vts_call_leave(create((uintptr_t *)out, shape, 0));
+	return vts_call_leave(create((uintptr_t *)out, shape, 0, 0));
 }
 
 CUresult cuArrayDestroy(CUarray handle)
@@ -128,7 +151,7 @@ CUresult cuMipmappedArrayCreate(CUmipmappedArray *out, const CUDA_ARRAY3D_DESCRI
 	VTS_ENTER(VTS_NEEDS_CONTEXT | VTS_UNSAFE_IN_CAPTURE);
 	if (!out || !shape || !nr_levels || nr_levels > 32)
 		return vts_call_leave(CUDA_ERROR_INVALID_VALUE);
-	return vts_call_leave(create((uintptr_t *)out, shape, nr_levels));
+	return vts_call_leave(create((uintptr_t *)out, shape, nr_levels, 0));
 }
 
 CUresult cuMipmappedArrayDestroy(CUmipmappedArray handle)

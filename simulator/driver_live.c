@@ -27,7 +27,8 @@ static const char *const KIND_NAMES[] = {
 	[VTS_KIND_DEVICE] = "device", [VTS_KIND_MANAGED] = "managed",
 	[VTS_KIND_HOST] = "host",     [VTS_KIND_REGISTERED] = "registered",
 	[VTS_KIND_POOL] = "pool",     [VTS_KIND_GRAPH] = "graph",
-	[VTS_KIND_MAPPING] = "vmm",
+	[VTS_KIND_MAPPING] = "vmm",   [VTS_KIND_IPC] = "ipc",
+	[VTS_KIND_EXTERNAL] = "external",
 };
 
 static void write_ledger(const struct vts_range *range, const char *op, uint64_t handle)
@@ -38,7 +39,10 @@ static void write_ledger(const struct vts_range *range, const char *op, uint64_t
 		.pointer = range->start,
 		.size_bytes = range->size_bytes,
 		.handle = handle,
-		.device = range->device,
+		/* Memory of others is on a device, but not this process's. */
+		.device = range->kind == VTS_KIND_IPC || range->kind == VTS_KIND_EXTERNAL ?
+				  -1 :
+				  range->device,
 	};
 
 	vts_ledger_write(&entry);
@@ -59,6 +63,13 @@ static uint64_t physical_bytes(const struct vts_range *range)
 	return range->kind == VTS_KIND_DEVICE ? range->span_bytes : 0;
 }
 
+/* Only memory of the device itself shares slabs. */
+static int is_small(const struct vts_range *range)
+{
+	return vts_device_at(range->device) && range->kind == VTS_KIND_DEVICE &&
+	       range->size_bytes < SLAB_LIMIT;
+}
+
 static CUresult take_small(struct vts_range *range)
 {
 	struct vts_arena *slabs = &g.slabs[range->device];
@@ -75,7 +86,7 @@ static CUresult take_memory(struct vts_range *range)
 	struct vts_device *device = vts_device_at(range->device);
 	CUresult result;
 
-	if (device && range->kind != VTS_KIND_MANAGED && range->size_bytes < SLAB_LIMIT)
+	if (is_small(range))
 		return take_small(range);
 	range->span_bytes = vts_size_round_up(range->size_bytes, device ? VTS_SPACE_GRANULE : 4096);
 	if (device) {

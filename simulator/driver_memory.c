@@ -79,7 +79,8 @@ CUresult cuMemFree_v2(CUdeviceptr address)
 		return vts_call_leave(CUDA_SUCCESS);
 	range = vts_live_find_start(address);
 	if (!range || (range->kind != VTS_KIND_DEVICE && range->kind != VTS_KIND_MANAGED &&
-		       range->kind != VTS_KIND_POOL && range->kind != VTS_KIND_GRAPH)) {
+		       range->kind != VTS_KIND_POOL && range->kind != VTS_KIND_GRAPH &&
+		       range->kind != VTS_KIND_EXTERNAL)) {
 		vts_ledger_count_bad_free(address);
 		return vts_call_leave(CUDA_ERROR_INVALID_VALUE);
 	}

@@ -18,6 +18,8 @@ enum vts_kind {
 	VTS_KIND_GRAPH,
 	VTS_KIND_RESERVED, /* cuMemAddressReserve */
 	VTS_KIND_MAPPING,  /* cuMemMap */
+	VTS_KIND_IPC,	   /* of another process */
+	VTS_KIND_EXTERNAL, /* of another interface */
 };
 
 struct vts_arena;

@@ -6,8 +6,10 @@
  * last mapping are gone.
  *
  * The bytes belong to the mapping, not to the handle: they are lost at unmap, and two mappings of
- * one handle do not share them.  Sharing between processes is not offered.
+ * one handle do not share them.
  */
+#include "simulator/driver_vmm.h"
+
 #include "simulator/driver_call.h"
 #include "simulator/driver_device.h"
 #include "simulator/driver_handles.h"
@@ -19,15 +21,6 @@
 #include <stdlib.h>
 
 #define GRANULARITY VTS_SPACE_GRANULE
-
-struct physical {
-	uintptr_t handle;
-	uint64_t size_bytes;
-	CUmemAllocationProp properties;
-	CUdevice device; /* -1: host memory */
-	unsigned int nr_references;
-	unsigned int nr_mappings;
-};
 
 static struct {
 	struct vts_ranges reservations;
@@ -113,9 +106,7 @@ CUresult cuMemAddressFree(CUdeviceptr address, size_t size_bytes)
 	return vts_call_leave(CUDA_SUCCESS);
 }
 
-/*
- * CUDA_ERROR_NOT_SUPPORTED for handles that other processes should open: there is no such sharing.
- */
+/* Of the ways to share with other processes there are file descriptors. */
 static CUresult check_properties(const CUmemAllocationProp *properties, CUdevice *device)
 {
 	if (properties->type != CU_MEM_ALLOCATION_TYPE_PINNED)
@@ -133,44 +124,54 @@ static CUresult check_properties(const CUmemAllocationProp *properties, CUdevice
 	return vts_device_at(*device) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 
+CUresult vts_vmm_new(struct vts_physical *physical, const char *kind)
+{
+	const int is_charged = physical->device >= 0 && !physical->is_foreign;
+	struct vts_physical *made;
+	CUresult result = CUDA_SUCCESS;
+
+	if (is_charged)
+		result = vts_device_charge(physical->device, physical->size_bytes);
+	if (result)
+		return result;
+	made = malloc(sizeof(*made));
+	physical->handle = made ? vts_handles_new(VTS_HANDLE_MEMORY, made) : 0;
+	if (!physical->handle) {
+		free(made);
+		if (is_charged)
+			vts_device_discharge(physical->device, physical->size_bytes);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	physical->nr_references = 1;
+	*made = *physical;
+	write_ledger("alloc", kind, physical->handle, physical->size_bytes, physical->handle,
+		     physical->is_foreign ? -1 : physical->device);
+	return CUDA_SUCCESS;
+}
+
 CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size_bytes,
 		     const CUmemAllocationProp *properties, unsigned long long flags)
 {
-	struct physical *physical = NULL;
-	CUdevice device = -1;
+	struct vts_physical physical = { .size_bytes = size_bytes, .device = -1 };
 	CUresult result;
 
 	VTS_ENTER_SIZED(VTS_NEEDS_INIT, size_bytes);
 	if (!handle || !properties || flags || !size_bytes || size_bytes % GRANULARITY)
 		return vts_call_leave(CUDA_ERROR_INVALID_VALUE);
-	result = check_properties(properties, &device);
-	if (!result && device >= 0)
-		result = vts_device_charge(device, size_bytes);
-	if (result)
-		return vts_call_leave(result);
-	physical = calloc(1, sizeof(*physical));
-	if (physical)
-		physical->handle = vts_handles_new(VTS_HANDLE_MEMORY, physical);
-	if (!physical || !physical->handle) {
-		free(physical);
-		if (device >= 0)
-			vts_device_discharge(device, size_bytes);
-		return vts_call_leave(CUDA_ERROR_OUT_OF_MEMORY);
-	}
-	physical->size_bytes = size_bytes;
-	physical->properties = *properties;
-	physical->device = device;
-	physical->nr_references = 1;
-	*handle = physical->handle;
-	write_ledger("alloc", "vmm", physical->handle, size_bytes, physical->handle, device);
-	return vts_call_leave(CUDA_SUCCESS);
+	physical.properties = *properties;
+	result = check_properties(properties, &physical.device);
+	if (!result)
+		result = vts_vmm_new(&physical, "vmm");
+	if (!result)
+		*handle = physical.handle;
+	return vts_call_leave(result);
 }
 
-static void drop_if_unused(struct physical *physical)
+static void drop_if_unused(struct vts_physical *physical)
 {
 	if (physical->nr_references || physical->nr_mappings)
 		return;
-	if (physical->device >= 0)
+	if (physical->device >= 0 && !physical->is_foreign)
 		vts_device_discharge(physical->device, physical->size_bytes);
 	vts_handles_drop(VTS_HANDLE_MEMORY, physical->handle);
 	write_ledger("gone", "vmm", physical->handle, physical->size_bytes, physical->handle,
@@ -178,19 +179,19 @@ static void drop_if_unused(struct physical *physical)
 	free(physical);
 }
 
-static struct physical *find_referenced(CUmemGenericAllocationHandle handle)
+struct vts_physical *vts_vmm_find(CUmemGenericAllocationHandle handle)
 {
-	struct physical *physical = vts_handles_find(VTS_HANDLE_MEMORY, (uintptr_t)handle);
+	struct vts_physical *physical = vts_handles_find(VTS_HANDLE_MEMORY, (uintptr_t)handle);
 
 	return physical && physical->nr_references ? physical : NULL;
 }
 
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
 {
-	struct physical *physical;
+	struct vts_physical *physical;
 
 	VTS_ENTER(VTS_NEEDS_INIT);
-	physical = find_referenced(handle);
+	physical = vts_vmm_find(handle);
 	if (!physical) {
 		vts_ledger_count_bad_free(handle);
 		return vts_call_leave(CUDA_ERROR_INVALID_VALUE);
@@ -204,7 +205,7 @@ CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
 CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *address)
 {
 	const struct vts_range *range;
-	struct physical *physical;
+	struct vts_physical *physical;
 
 	VTS_ENTER(VTS_NEEDS_INIT);
 	range = vts_live_find((uintptr_t)address);
@@ -221,10 +222,10 @@ CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void 
 CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *properties,
 						CUmemGenericAllocationHandle handle)
 {
-	const struct physical *physical;
+	const struct vts_physical *physical;
 
 	VTS_ENTER(VTS_NEEDS_INIT);
-	physical = find_referenced(handle);
+	physical = vts_vmm_find(handle);
 	if (!properties || !physical)
 		return vts_call_leave(CUDA_ERROR_INVALID_VALUE);
 	*properties = physical->properties;
@@ -247,10 +248,10 @@ CUresult cuMemMap(CUdeviceptr address, size_t size_bytes, size_t offset,
 				   .kind = VTS_KIND_MAPPING,
 				   .handle = handle,
 				   .offset = offset };
-	struct physical *physical;
+	struct vts_physical *physical;
 
 	VTS_ENTER_SIZED(VTS_NEEDS_INIT, size_bytes);
-	physical = find_referenced(handle);
+	physical = vts_vmm_find(handle);
 	if (!physical || flags || !size_bytes || address % GRANULARITY ||
 	    size_bytes % GRANULARITY || offset || size_bytes > physical->size_bytes ||
 	    !is_in_one_reservation(address, size_bytes))
@@ -288,7 +289,7 @@ CUresult cuMemUnmap(CUdeviceptr address, size_t size_bytes)
 	vts_space_unback(address, size_bytes);
 	for (CUdeviceptr at = address; at < address + size_bytes;) {
 		struct vts_range *range = vts_live_find(at);
-		struct physical *physical =
+		struct vts_physical *physical =
 			vts_handles_find(VTS_HANDLE_MEMORY, (uintptr_t)range->handle);
 
 		at += range->size_bytes;

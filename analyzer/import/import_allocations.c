@@ -14,11 +14,17 @@ enum address_class {
 static struct vt_key key_of(unsigned int kind, uint64_t address)
 {
 	enum address_class class = kind == VT_KIND_BLOCK     ? CLASS_BLOCK
-				   : kind == VT_KIND_VMM     ? CLASS_HANDLE
+				   : vt_vmm_is_kind(kind)    ? CLASS_HANDLE
 				   : kind == VT_KIND_ADDRESS ? CLASS_RANGE
 							     : CLASS_POINTER;
 
 	return (struct vt_key){ class, address, 0 };
+}
+
+/* Who counts the references of that kind. */
+static struct vt_vmm *vmm_of(struct vt_import_allocations *a, unsigned int kind)
+{
+	return kind == VT_KIND_IPC ? &a->ipc : &a->vmm;
 }
 
 void vt_import_allocations_init(struct vt_import_allocations *a, struct vt_import_rows *rows,
@@ -41,9 +47,11 @@ void vt_import_allocations_release(struct vt_import_allocations *a)
 	vt_map_release(&a->places);
 	vt_map_release(&a->last_free_places);
 	vt_vmm_release(&a->vmm);
+	vt_vmm_release(&a->ipc);
 }
 
-static void open_allocation(struct vt_import_allocations *a, const struct vt_open_allocation *what)
+void vt_import_allocations_open(struct vt_import_allocations *a,
+				const struct vt_open_allocation *what)
 {
 	uint64_t place;
 
@@ -90,9 +98,9 @@ static int write_event(struct vt_import_allocations *a, uint64_t event,
 	return a->is_replaying ? 0 : vt_import_rows_event(a->rows, event, record);
 }
 
-/* This thread's last free, emptied and set to the given one. */
-static struct vt_last_free *begin_free(struct vt_import_allocations *a, uint64_t event,
-				       const struct vt_event_record *record)
+struct vt_last_free *vt_import_allocations_begin_free(struct vt_import_allocations *a,
+						      uint64_t event,
+						      const struct vt_event_record *record)
 {
 	struct vt_key key = { record->thread, 0, 0 };
 	const uint64_t *found = vt_map_find(&a->last_free_places, key);
@@ -112,10 +120,38 @@ static struct vt_last_free *begin_free(struct vt_import_allocations *a, uint64_t
 	return last;
 }
 
-static void take_alloc(struct vt_import_allocations *a, uint64_t event,
-		       const struct vt_event_record *record)
+/*
+ * Memory of others that is opened again has the same address or handle, and is to be closed once
+ * more.
+ */
+static int is_again(struct vt_import_allocations *a, const struct vt_event_record *record)
 {
-	struct vt_open_allocation old, new = {
+	const uint64_t *found;
+
+	if (record->kind != VT_KIND_IPC && record->kind != VT_KIND_IMPORTED)
+		return 0;
+	found = vt_map_find(&a->places, key_of(record->kind, record->address));
+	return found && a->open.items[*found].kind == record->kind;
+}
+
+static int take_again(struct vt_import_allocations *a, uint64_t event,
+		      const struct vt_event_record *record)
+{
+	struct vt_event_record again = *record;
+
+	again.op = VT_OP_RETAIN;
+	vt_vmm_add_reference(vmm_of(a, record->kind), record->address);
+	return write_event(a, event, &again);
+}
+
+static int take_alloc(struct vt_import_allocations *a, uint64_t event,
+		      const struct vt_event_record *record)
+{
+	struct vt_open_allocation old, new;
+
+	if (is_again(a, record))
+		return take_again(a, event, record);
+	new = (struct vt_open_allocation){
 		.id = event,
 		.row = VT_ROW_WRITTEN,
 		.address = record->address,
@@ -129,9 +165,10 @@ static void take_alloc(struct vt_import_allocations *a, uint64_t event,
 						 record, &old);
 	if (!a->is_replaying)
 		new.row = vt_import_rows_allocation(a->rows, event, record);
-	open_allocation(a, &new);
-	if (record->kind == VT_KIND_VMM)
-		vt_vmm_create(&a->vmm, record->address);
+	vt_import_allocations_open(a, &new);
+	if (vt_vmm_is_kind(record->kind) || record->kind == VT_KIND_IPC)
+		vt_vmm_create(vmm_of(a, record->kind), record->address);
+	return 0;
 }
 
 static int take_block_free(struct vt_import_allocations *a, uint64_t event,
@@ -145,17 +182,34 @@ static int take_block_free(struct vt_import_allocations *a, uint64_t event,
 	return write_event(a, event, record);
 }
 
+/* Closed, but not as often as it was opened. */
+static int take_close(struct vt_import_allocations *a, uint64_t event,
+		      const struct vt_event_record *record)
+{
+	struct vt_event_record close = *record;
+	struct vt_last_free *last;
+
+	close.op = VT_OP_RELEASE;
+	last = vt_import_allocations_begin_free(a, event, &close);
+	last->record.kind = VT_KIND_IPC;
+	return write_event(a, event, &close);
+}
+
 static int take_free(struct vt_import_allocations *a, uint64_t event,
 		     const struct vt_event_record *record)
 {
 	struct vt_last_free *last;
 	struct vt_open_allocation what;
 
+	if (record->kind == VT_KIND_IPC && vt_vmm_is_held(&a->ipc, record->address) &&
+	    !vt_vmm_drop_reference(&a->ipc, record->address))
+		return take_close(a, event, record);
+
 	/* A framework's free cannot fail: only the driver's are remembered. */
 	if (record->kind == VT_KIND_BLOCK)
 		return take_block_free(a, event, record);
-	last = begin_free(a, event, record);
-	if (record->kind != VT_KIND_VMM &&
+	last = vt_import_allocations_begin_free(a, event, record);
+	if (!vt_vmm_is_kind(record->kind) &&
 	    end_allocation(a, key_of(record->kind, record->address), event, record, &what)) {
 		vt_vector_push(&last->ended, what);
 		return 0;
@@ -185,7 +239,7 @@ static void end_unheld(struct vt_import_allocations *a, uint64_t event,
 static int take_destroy(struct vt_import_allocations *a, uint64_t event,
 			const struct vt_event_record *record)
 {
-	struct vt_last_free *last = begin_free(a, event, record);
+	struct vt_last_free *last = vt_import_allocations_begin_free(a, event, record);
 	struct vt_open_allocation what;
 
 	for (size_t i = 0; record->kind == VT_KIND_CONTEXT && i < a->open.len; i++) {
@@ -201,7 +255,7 @@ static int take_destroy(struct vt_import_allocations *a, uint64_t event,
 static int take_release(struct vt_import_allocations *a, uint64_t event,
 			const struct vt_event_record *record)
 {
-	struct vt_last_free *last = begin_free(a, event, record);
+	struct vt_last_free *last = vt_import_allocations_begin_free(a, event, record);
 	struct vt_open_allocation what;
 
 	if (vt_vmm_drop_reference(&a->vmm, record->address) &&
@@ -213,7 +267,7 @@ static int take_release(struct vt_import_allocations *a, uint64_t event,
 static int take_unmap(struct vt_import_allocations *a, uint64_t event,
 		      const struct vt_event_record *record)
 {
-	struct vt_last_free *last = begin_free(a, event, record);
+	struct vt_last_free *last = vt_import_allocations_begin_free(a, event, record);
 
 	vt_vmm_remove_mappings(&a->vmm, record->address, record->size_bytes, &last->removed);
 	end_unheld(a, event, record, &last->removed, &last->ended);
@@ -240,8 +294,9 @@ static void take_back(struct vt_import_allocations *a, struct vt_last_free *last
 	struct vt_vmm_mappings displaced = { 0 };
 	struct vt_row_end none = { 0 };
 
-	if (last->record.op == VT_OP_RELEASE)
-		vt_vmm_add_reference(&a->vmm, last->record.address);
+	if (last->record.op == VT_OP_RELEASE ||
+	    (last->record.op == VT_OP_FREE && last->record.kind == VT_KIND_IPC))
+		vt_vmm_add_reference(vmm_of(a, last->record.kind), last->record.address);
 	for (size_t i = 0; i < last->removed.len; i++)
 		vt_vmm_add_mapping(&a->vmm, &last->removed.items[i], &displaced);
 	vt_vector_release(&displaced);
@@ -251,7 +306,7 @@ static void take_back(struct vt_import_allocations *a, struct vt_last_free *last
 		/* Given out again in between: then it was free after all. */
 		if (vt_map_find(&a->places, key_of(what->kind, what->address)))
 			continue;
-		open_allocation(a, what);
+		vt_import_allocations_open(a, what);
 		if (!a->is_replaying)
 			vt_import_rows_end(a->rows, what->row, what->id, &none);
 	}
@@ -285,13 +340,12 @@ static int take_free_failed(struct vt_import_allocations *a, uint64_t event,
 	return write_event(a, event, record);
 }
 
-static int dispatch(struct vt_import_allocations *a, uint64_t event,
+int vt_import_allocations_replay(struct vt_import_allocations *a, uint64_t event,
 		    const struct vt_event_record *record)
 {
 	switch (record->op) {
 	case VT_OP_ALLOC:
-		take_alloc(a, event, record);
-		return 0;
+		return take_alloc(a, event, record);
 	case VT_OP_FREE:
 		return take_free(a, event, record);
 	case VT_OP_FREE_FAILED:
@@ -305,11 +359,11 @@ static int dispatch(struct vt_import_allocations *a, uint64_t event,
 	case VT_OP_DESTROY:
 		return take_destroy(a, event, record);
 	case VT_OP_RETAIN:
-		vt_vmm_add_reference(&a->vmm, record->address);
+		vt_vmm_add_reference(vmm_of(a, record->kind), record->address);
 		return write_event(a, event, record);
 	case VT_OP_UNRESERVE:
 		/* If it fails there is nothing to take back. */
-		begin_free(a, 0, record);
+		vt_import_allocations_begin_free(a, 0, record);
 		return write_event(a, event, record);
 	case VT_OP_OUT_OF_MEMORY:
 		return vt_import_rows_out_of_memory(a->rows, event, record);
@@ -321,152 +375,8 @@ static int dispatch(struct vt_import_allocations *a, uint64_t event,
 int vt_import_allocations_event(struct vt_import_allocations *a, uint64_t event,
 				const struct vt_event_record *record)
 {
-	int rc = dispatch(a, event, record);
+	int rc = vt_import_allocations_replay(a, event, record);
 
 	vt_peak_settle(a->peak, event);
 	return rc;
-}
-
-/* Runs the history of vmm memory through the same code again, without writing. */
-static int replay_vmm(struct vt_import_allocations *a)
-{
-	struct vt_stmt *stmt =
-		vt_db_prepare(a->rows->db,
-			      "SELECT id, 1, thread, device, address, size_bytes, 0 FROM allocation"
-			      " WHERE kind = 3 UNION ALL SELECT id, op, thread, device, address, "
-			      "size_bytes, extra FROM event"
-			      " WHERE kind = 3 ORDER BY 1");
-	struct vt_event_record record = { .kind = VT_KIND_VMM };
-	uint64_t nr_reused = a->nr_reused, nr_unknown_frees = a->nr_unknown_frees;
-	int rc;
-
-	a->is_replaying = 1;
-	while ((rc = vt_stmt_step(stmt)) == 1) {
-		record.op = (uint16_t)vt_stmt_int(stmt, 1);
-		record.thread = (uint32_t)vt_stmt_int(stmt, 2);
-		record.device = (int32_t)vt_stmt_int(stmt, 3);
-		record.address = (uint64_t)vt_stmt_int(stmt, 4);
-		record.size_bytes = (uint64_t)vt_stmt_int(stmt, 5);
-		record.extra = (uint64_t)vt_stmt_int(stmt, 6);
-		dispatch(a, (uint64_t)vt_stmt_int(stmt, 0), &record);
-	}
-	a->is_replaying = 0;
-	vt_stmt_free(stmt);
-	a->nr_reused = nr_reused;
-	a->nr_unknown_frees = nr_unknown_frees;
-	return rc;
-}
-
-static void read_allocation(struct vt_stmt *stmt, struct vt_open_allocation *what)
-{
-	what->row = VT_ROW_WRITTEN;
-	what->id = (uint64_t)vt_stmt_int(stmt, 0);
-	what->kind = (uint32_t)vt_stmt_int(stmt, 1);
-	what->device = (int32_t)vt_stmt_int(stmt, 2);
-	what->address = (uint64_t)vt_stmt_int(stmt, 3);
-	what->size_bytes = (uint64_t)vt_stmt_int(stmt, 4);
-	what->parent = (uint64_t)vt_stmt_int(stmt, 5);
-}
-
-static int load_open(struct vt_import_allocations *a)
-{
-	struct vt_stmt *stmt =
-		vt_db_prepare(a->rows->db,
-			      "SELECT id, kind, device, address, size_bytes, ifnull(parent, 0)"
-			      " FROM allocation LEFT JOIN allocation_parent ON allocation = id"
-			      " WHERE freed_event IS NULL AND kind != 3 ORDER BY id");
-	struct vt_open_allocation what;
-	int rc;
-
-	while ((rc = vt_stmt_step(stmt)) == 1) {
-		read_allocation(stmt, &what);
-		open_allocation(a, &what);
-	}
-	vt_stmt_free(stmt);
-	return rc;
-}
-
-/* Whether the thread's last free known so far came before `event`. */
-static int is_later(struct vt_import_allocations *a, uint32_t thread, uint64_t event)
-{
-	const uint64_t *found = vt_map_find(&a->last_free_places, (struct vt_key){ thread, 0, 0 });
-
-	return !found || a->last_frees.items[*found].event < event;
-}
-
-/*
- * Each thread's last driver free, where it ended allocations (an end by reuse, A2, was none); the
- * end of a context has a row of its own.
- */
-static const char last_frees[] =
-	"SELECT a.id, a.kind, a.device, a.address, a.size_bytes, ifnull(parent, 0), freed_thread,"
-	" freed_time_ns, freed_function, freed_native_stack, freed_python_stack, freed_event,"
-	" ifnull(e.op, 2), ifnull(e.address, a.address), ifnull(e.kind, a.kind)"
-	" FROM allocation a LEFT JOIN allocation_parent ON allocation = a.id"
-	" LEFT JOIN event e ON e.id = freed_event"
-	" WHERE freed_event IN (SELECT max(freed_event) FROM allocation f WHERE kind NOT IN (1, 3)"
-	" AND NOT EXISTS (SELECT 1 FROM allocation b WHERE b.id = f.freed_event)"
-	" GROUP BY freed_thread)";
-
-static void read_free(struct vt_stmt *stmt, struct vt_event_record *record)
-{
-	record->device = (int32_t)vt_stmt_int(stmt, 2);
-	record->thread = (uint32_t)vt_stmt_int(stmt, 6);
-	record->time_ns = (uint64_t)vt_stmt_int(stmt, 7);
-	record->function = (uint32_t)vt_stmt_int(stmt, 8);
-	record->native_stack = (uint32_t)vt_stmt_int(stmt, 9);
-	record->python_stack = (uint32_t)vt_stmt_int(stmt, 10);
-	record->op = (uint16_t)vt_stmt_int(stmt, 12);
-	record->address = (uint64_t)vt_stmt_int(stmt, 13);
-	record->kind = (uint16_t)vt_stmt_int(stmt, 14);
-}
-
-static int load_last_frees(struct vt_import_allocations *a)
-{
-	struct vt_stmt *stmt = vt_db_prepare(a->rows->db, last_frees);
-	int rc;
-
-	while ((rc = vt_stmt_step(stmt)) == 1) {
-		struct vt_event_record record = { 0 };
-		uint64_t event = (uint64_t)vt_stmt_int(stmt, 11);
-		struct vt_open_allocation what;
-		const uint64_t *found;
-
-		read_allocation(stmt, &what);
-		read_free(stmt, &record);
-		if (is_later(a, record.thread, event))
-			begin_free(a, event, &record);
-		found = vt_map_find(&a->last_free_places, (struct vt_key){ record.thread, 0, 0 });
-		if (a->last_frees.items[*found].event == event)
-			vt_vector_push(&a->last_frees.items[*found].ended, what);
-	}
-	vt_stmt_free(stmt);
-	return rc;
-}
-
-/*
- * Frees of unknown addresses, failed ones and those of address ranges leave nothing to take back.
- */
-static int load_void_frees(struct vt_import_allocations *a)
-{
-	struct vt_stmt *stmt = vt_db_prepare(a->rows->db,
-					     "SELECT thread, max(id) FROM event"
-					     " WHERE op IN (2, 3, 5) GROUP BY thread");
-	struct vt_event_record record = { 0 };
-	int rc;
-
-	while ((rc = vt_stmt_step(stmt)) == 1) {
-		record.thread = (uint32_t)vt_stmt_int(stmt, 0);
-		if (is_later(a, record.thread, (uint64_t)vt_stmt_int(stmt, 1)))
-			begin_free(a, 0, &record);
-	}
-	vt_stmt_free(stmt);
-	return rc;
-}
-
-int vt_import_allocations_resume(struct vt_import_allocations *a)
-{
-	if (replay_vmm(a) || load_open(a) || load_last_frees(a) || load_void_frees(a))
-		return -1;
-	return 0;
 }

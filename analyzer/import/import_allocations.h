@@ -14,7 +14,9 @@
  *  A4  free_failed takes back the thread's last free; both stay visible as event rows.
  *  A5  vmm memory ends with its last reference or mapping.
  *  A6  A context that is destroyed ends what was allocated in it; a refused one takes that back.
- *  A7  All of this state can be rebuilt from the database (resume), so that an import may stop
+ *  A7  Memory of other processes that is opened again is the same memory; closed as often, it is
+ *      gone.
+ *  A8  All of this state can be rebuilt from the database (resume), so that an import may stop
  *      anywhere.
  */
 
@@ -51,6 +53,7 @@ struct vt_import_allocations {
 	VT_VECTOR(uint64_t) unused; /* places in `open` */
 	struct vt_map places;       /* {class, address} -> place in `open` */
 	struct vt_vmm vmm;
+	struct vt_vmm ipc; /* how often each pointer was opened: references without mappings */
 	VT_VECTOR(struct vt_last_free) last_frees;
 	struct vt_map last_free_places; /* thread -> place in last_frees */
 	uint64_t nr_reused;
@@ -64,6 +67,16 @@ void vt_import_allocations_release(struct vt_import_allocations *a);
 
 /* Rebuilds the state from the rows of an earlier import, totals in `peak` included.  0 or -1. */
 int vt_import_allocations_resume(struct vt_import_allocations *a);
+
+/* For resume: an allocation that is live; this thread's last free, emptied and set to this one. */
+void vt_import_allocations_open(struct vt_import_allocations *a,
+				const struct vt_open_allocation *what);
+struct vt_last_free *vt_import_allocations_begin_free(struct vt_import_allocations *a,
+						      uint64_t event,
+						      const struct vt_event_record *record);
+/* For resume: what the event does to the state, without a new peak. */
+int vt_import_allocations_replay(struct vt_import_allocations *a, uint64_t event,
+				 const struct vt_event_record *record);
 
 /* One event record.  0 or -1 with vt_db_error(). */
 int vt_import_allocations_event(struct vt_import_allocations *a, uint64_t event,

@@ -3,8 +3,15 @@
 
 #include <string.h>
 
+#include "common/kinds.h"
+
 #define ONE_REFERENCE (1ull << 32)
 #define ONE_MAPPING   1ull
+
+int vt_vmm_is_kind(unsigned int kind)
+{
+	return kind == VT_KIND_VMM || kind == VT_KIND_IMPORTED || kind == VT_KIND_MULTICAST;
+}
 
 static struct vt_key key_of(uint64_t handle)
 {

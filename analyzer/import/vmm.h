@@ -14,6 +14,9 @@
 #include "analyzer/base/map.h"
 #include "analyzer/base/util.h"
 
+/* Whether a kind's addresses are handles of this sort. */
+int vt_vmm_is_kind(unsigned int kind);
+
 struct vt_vmm_mapping {
 	uint64_t address;
 	uint64_t size_bytes;

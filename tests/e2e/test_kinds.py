@@ -5,14 +5,18 @@ import pytest
 from recording import BUILD, record
 
 PROGRAM = BUILD / "tests" / "workloads" / "driver_kinds"
-KINDS = ("device", "host", "array", "context")
+KINDS = ("device", "host", "array", "context", "ipc", "external", "vmm")
 # What the ledger calls some kinds.
 NAMES = {"device": "segment", "host": "pinned", "registered": "pinned"}
 
 
 @pytest.fixture(scope="module", params=KINDS)
 def used(request, tmp_path_factory):
-    recording = record(tmp_path_factory.mktemp(request.param), PROGRAM, request.param)
+    directory = tmp_path_factory.mktemp(request.param)
+    if request.param == "ipc":
+        assert record(directory, PROGRAM, "export", name="export.db").process.returncode == 0
+        (directory / "ledger").unlink()
+    recording = record(directory, PROGRAM, request.param)
     assert recording.process.returncode == 0, recording.process.stderr
     return recording
 
@@ -58,8 +62,8 @@ def test_refused_frees_are_told_and_end_nothing(used):
     bad = [line.split() for line in used.ledger.read_text().splitlines() if line.startswith("# bad-free")]
     told = used.query("SELECT f.name, e.address FROM event e JOIN function f ON f.id = e.function WHERE e.op = 3")
     assert {(function, int(pointer, 16)) for _, _, pointer, function in bad} <= set(told)
-    live = used.value("SELECT count(*) FROM allocation WHERE freed_event IS NULL AND kind != 3")
-    lines = [line for line in recorded_lines(used) if line.kind != "vmm"]
+    live = used.value("SELECT count(*) FROM allocation WHERE freed_event IS NULL AND kind NOT IN (3, 13, 14)")
+    lines = [line for line in recorded_lines(used) if line.kind not in ("vmm", "imported", "multicast")]
     assert live == sum(line.op == "alloc" for line in lines) - sum(
         line.op in ("free", "freed-by-destroy") for line in lines)
 
@@ -91,3 +95,14 @@ def test_the_books_close_at_every_event_on_the_device(used):
         assert peak["difference_bytes"] == 0
         assert sum(o["bytes"] for o in peak["owners"]) == peak["device_used_bytes"]
         assert peak["device_used_bytes"] - peak["context_bytes"] == use + managed, what
+
+
+OWNERS = {"array": ("array", "array"), "ipc": ("ipc", "imported"), "external": ("external", "external")}
+
+
+@pytest.mark.parametrize("used, kind", [(kind, kind) for kind in OWNERS], indirect=["used"])
+def test_the_kind_tells_the_owner(used, kind):
+    """Other memory has the function that asked for it."""
+    first = used.value("SELECT min(a.id) FROM allocation a JOIN memory_kind k ON k.id = a.kind WHERE k.name = ?", kind)
+    block = next(b for b in used.blocks(f"event:{first}")["blocks"] if b["id"] == first)
+    assert (block["kind"], block["owner"], block["provenance"]) == (*OWNERS[kind], "frames")

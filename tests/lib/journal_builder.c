@@ -124,6 +124,17 @@ uint64_t builder_event(struct builder *b, struct vt_event_record event)
 	return ++b->nr_events;
 }
 
+uint64_t builder_call(struct builder *b, uint32_t thread, enum vt_op op, enum vt_kind kind,
+		      uint64_t address, uint64_t size_bytes, uint64_t extra)
+{
+	return builder_event(b, (struct vt_event_record){ .thread = thread,
+							  .op = (uint16_t)op,
+							  .kind = (uint16_t)kind,
+							  .address = address,
+							  .size_bytes = size_bytes,
+							  .extra = extra });
+}
+
 uint64_t builder_alloc(struct builder *b, enum vt_kind kind, uint64_t address, uint64_t size_bytes)
 {
 	return builder_event(b, (struct vt_event_record){ .op = VT_OP_ALLOC,

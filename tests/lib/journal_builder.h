@@ -33,6 +33,9 @@ uint64_t builder_tear(struct builder *b, uint32_t nr_slots);
 
 /* Appends an event (time, thread and no sequences are filled in) and returns its number. */
 uint64_t builder_event(struct builder *b, struct vt_event_record event);
+/* By any thread, with what matters to how long memory lives; on device 0. */
+uint64_t builder_call(struct builder *b, uint32_t thread, enum vt_op op, enum vt_kind kind,
+		      uint64_t address, uint64_t size_bytes, uint64_t extra);
 /* The common ones, by thread 1 on device 0. */
 uint64_t builder_alloc(struct builder *b, enum vt_kind kind, uint64_t address, uint64_t size_bytes);
 uint64_t builder_free(struct builder *b, enum vt_kind kind, uint64_t address);

@@ -36,7 +36,7 @@ RECORDED_KINDS = {"device", "managed", "host", "registered", "pool", "vmm", "add
 
 
 # Events that are no change of memory, as a list in SQL.
-MARKERS = "('memory_info', 'capture_begin', 'capture_end', 'instantiate', 'create', 'destroy')"
+MARKERS = "('memory_info', 'capture_begin', 'capture_end', 'instantiate', 'create', 'destroy', 'bind', 'unbind')"
 
 
 @dataclass

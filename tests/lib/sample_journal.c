@@ -109,6 +109,29 @@ static void add_contexts(struct builder *b)
 	event(b, 3, VT_OP_DESTROY, VT_KIND_CONTEXT, 0xc1, 0, 0);
 }
 
+/* Opened three times; two closes, one of them refused, then the last two. */
+static void add_imports(struct builder *b)
+{
+	for (int i = 0; i < 3; i++)
+		event(b, 1 + (uint32_t)i, VT_OP_ALLOC, VT_KIND_IPC, 0xe00000, MIB, 0xc2);
+	event(b, 1, VT_OP_FREE, VT_KIND_IPC, 0xe00000, 0, 0);
+	event(b, 2, VT_OP_FREE, VT_KIND_IPC, 0xe00000, 0, 0);
+	event(b, 2, VT_OP_FREE_FAILED, VT_KIND_IPC, 0xe00000, 0, 1);
+	event(b, 1, VT_OP_FREE, VT_KIND_IPC, 0xe00000, 0, 0);
+	event(b, 1, VT_OP_FREE, VT_KIND_IPC, 0xe00000, 0, 0);
+	event(b, 1, VT_OP_FREE_FAILED, VT_KIND_IPC, 0xe00000, 0, 1);
+	event(b, 2, VT_OP_FREE, VT_KIND_IPC, 0xe00000, 0, 0);
+	event(b, 1, VT_OP_ALLOC, VT_KIND_IMPORTED, 79, 0, 0);
+	event(b, 1, VT_OP_ALLOC, VT_KIND_IMPORTED, 79, 0, 0);
+	event(b, 1, VT_OP_RELEASE, VT_KIND_VMM, 79, 0, 0);
+	event(b, 1, VT_OP_MAP, VT_KIND_VMM, 0x1000000, 2 * MIB, 79);
+	event(b, 1, VT_OP_RELEASE, VT_KIND_VMM, 79, 0, 0);
+	event(b, 1, VT_OP_UNMAP, VT_KIND_VMM, 0x1000000, 2 * MIB, 0);
+	event(b, 1, VT_OP_ALLOC, VT_KIND_MULTICAST, 80, 8 * MIB, 0);
+	event(b, 1, VT_OP_BIND, VT_KIND_MULTICAST, 80, 8 * MIB, 78);
+	event(b, 1, VT_OP_RELEASE, VT_KIND_VMM, 80, 0, 0);
+}
+
 void sample_journal(struct builder *b)
 {
 	builder_info(b, "recorder", "0.1.0");
@@ -126,6 +149,7 @@ void sample_journal(struct builder *b)
 	builder_lost(b, 2);
 	add_vmm(b);
 	add_contexts(b);
+	add_imports(b);
 	event(b, 1, VT_OP_OUT_OF_MEMORY, VT_KIND_BLOCK, 0, 40 * MIB, 0);
 	builder_mark(b, VT_MARK_END, 5);
 	builder_append(b, (enum vt_record_type)99, &(struct vt_record){ 0 },

@@ -111,7 +111,7 @@ static void names_body(void)
 	static const char *const WANTED[] = {
 		"cuMemExportToShareableHandle", "cuMemImportFromShareableHandle",
 		"cuMulticastCreate", "cuStreamWriteValue32", "cuStreamWriteValue32_v2",
-		"cuIpcGetMemHandle", "cuTexRefCreate", "cuMemcpyDtoHAsync_v2_ptsz",
+		"cuIpcGetEventHandle", "cuTexRefCreate", "cuMemcpyDtoHAsync_v2_ptsz",
 		"cuGraphAddNode_v2", "cuGreenCtxCreate", "cuGLGetDevices_v2",
 	};
 	CUresult (*absent)(void);
@@ -119,9 +119,9 @@ static void names_body(void)
 	for (size_t i = 0; i < sizeof(WANTED) / sizeof(WANTED[0]); i++)
 		if (!dlsym(RTLD_DEFAULT, WANTED[i]))
 			vts_child_check(0, WANTED[i], __FILE__, __LINE__);
-	absent = (CUresult (*)(void))(uintptr_t)dlsym(RTLD_DEFAULT, "cuIpcGetMemHandle");
+	absent = (CUresult (*)(void))(uintptr_t)dlsym(RTLD_DEFAULT, "cuIpcGetEventHandle");
 	CHECK_RC(CUDA_ERROR_NOT_SUPPORTED, absent());
-	CHECK((void *)(uintptr_t)absent == ask("cuIpcGetMemHandle", 13000, 0, 0));
+	CHECK((void *)(uintptr_t)absent == ask("cuIpcGetEventHandle", 13000, 0, 0));
 }
 
 static void test_names(void **state)

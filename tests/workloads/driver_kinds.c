@@ -142,6 +142,100 @@ static void context(void)
 	CALL(cuMemFree_v2, take(2 * MIB));
 }
 
+/* Left for another run of this program. */
+static void export(void)
+{
+	FILE *file = fopen("exported", "w");
+	CUipcMemHandle handle;
+
+	CALL(cuIpcGetMemHandle, &handle, take(4 * MIB));
+	if (!file || fwrite(&handle, sizeof(handle), 1, file) != 1 || fclose(file))
+		exit(1);
+}
+
+/* Memory of another process: opened twice at one address, closed twice. */
+static void ipc(void)
+{
+	FILE *file = fopen("exported", "r");
+	CUdeviceptr address, again, own = take(2 * MIB);
+	CUipcMemHandle handle;
+
+	if (!file || fread(&handle, sizeof(handle), 1, file) != 1)
+		exit(1);
+	fclose(file);
+	CALL(cuIpcOpenMemHandle_v2, &address, handle, 1);
+	CALL(cuIpcOpenMemHandle, &again, handle, 1);
+	if (again != address)
+		exit(1);
+	REFUSED(CUDA_ERROR_INVALID_VALUE, cuMemFree_v2, address);
+	CALL(cuIpcCloseMemHandle, address);
+	CALL(cuIpcCloseMemHandle, address);
+	REFUSED(CUDA_ERROR_INVALID_VALUE, cuIpcCloseMemHandle, address);
+	/* The last one goes with its context. */
+	CALL(cuIpcOpenMemHandle_v2, &address, handle, 1);
+	CALL(cuMemFree_v2, own);
+	CALL(cuDevicePrimaryCtxReset_v2, g.device);
+	CALL(cuDevicePrimaryCtxRetain, &g.context, g.device);
+	CALL(cuCtxSetCurrent, g.context);
+}
+
+static void external(void)
+{
+	CUDA_EXTERNAL_MEMORY_HANDLE_DESC what = { .type = 1, .size = 8 * MIB };
+	CUDA_EXTERNAL_MEMORY_BUFFER_DESC piece = { .offset = MIB, .size = 3 * MIB };
+	CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC picture = {
+		.arrayDesc = { 256, 256, 0, CU_AD_FORMAT_FLOAT, 4, 0 },
+		.numLevels = 2,
+	};
+	CUexternalMemory memory;
+	CUmipmappedArray array;
+	CUdeviceptr address;
+
+	CALL(cuImportExternalMemory, &memory, &what);
+	CALL(cuExternalMemoryGetMappedBuffer, &address, memory, &piece);
+	CALL(cuExternalMemoryGetMappedMipmappedArray, &array, memory, &picture);
+	CALL(cuMipmappedArrayDestroy, array);
+	CALL(cuMemFree_v2, address);
+	CALL(cuDestroyExternalMemory, memory);
+	REFUSED(CUDA_ERROR_INVALID_VALUE, cuDestroyExternalMemory, memory);
+}
+
+/* Virtual memory that lives by its map, by a second reference; imported memory and an object. */
+static void vmm(void)
+{
+	CUmemAllocationProp properties = {
+		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+		.location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+	};
+	CUmulticastObjectProp together = { .numDevices = 1, .size = 4 * MIB };
+	CUmemGenericAllocationHandle own, retained, imported, object;
+	CUdeviceptr at;
+	int fd;
+
+	CALL(cuMemAddressReserve, &at, 16 * MIB, 0, 0, 0);
+	CALL(cuMemCreate, &own, 4 * MIB, &properties, 0);
+	CALL(cuMemMap, at, 4 * MIB, 0, own, 0);
+	CALL(cuMemExportToShareableHandle, &fd, own, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+	CALL(cuMemImportFromShareableHandle, &imported, (void *)(intptr_t)fd,
+	     CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+	CALL(cuMemMap, at + 4 * MIB, 4 * MIB, 0, imported, 0);
+	CALL(cuMemRelease, imported);
+	CALL(cuMulticastCreate, &object, &together);
+	CALL(cuMulticastAddDevice, object, g.device);
+	CALL(cuMulticastBindMem, object, 0, own, 0, 4 * MIB, 0);
+	CALL(cuMulticastUnbind, object, g.device, 0, 4 * MIB);
+	CALL(cuMulticastBindAddr, object, 0, at, 4 * MIB, 0);
+	CALL(cuMemRelease, object);
+	CALL(cuMemRelease, own);
+	CALL(cuMemRetainAllocationHandle, &retained, (void *)(uintptr_t)at);
+	CALL(cuMemUnmap, at, 4 * MIB);
+	CALL(cuMemUnmap, at + 4 * MIB, 4 * MIB);
+	CALL(cuMemRelease, retained);
+	REFUSED(CUDA_ERROR_INVALID_VALUE, cuMemRelease, retained);
+	CALL(cuMemAddressFree, at, 16 * MIB);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -150,6 +244,10 @@ static const struct {
 	{ "host", host },
 	{ "array", array },
 	{ "context", context },
+	{ "export", export },
+	{ "ipc", ipc },
+	{ "external", external },
+	{ "vmm", vmm },
 };
 
 static void run(const char *name)

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/* How long memory lives that is not simply freed: it goes with something, or is counted. */
+#include "tests/lib/unit.h"
+
+#include "analyzer/import/import.h"
+
+#define MIB (1ull << 20)
+
+static void vmm_memory_ends_with_its_last_holder(void **state)
+{
+	struct builder b;
+	struct vt_db *db;
+
+	(void)state;
+	builder_init(&b);
+	builder_call(&b, 1, VT_OP_ALLOC, VT_KIND_VMM, 77, 2 * MIB, 0);
+	builder_call(&b, 1, VT_OP_ALLOC, VT_KIND_VMM, 78, 2 * MIB, 0);
+	builder_call(&b, 1, VT_OP_MAP, VT_KIND_VMM, 0x100000, 2 * MIB, 77);
+	builder_call(&b, 1, VT_OP_MAP, VT_KIND_VMM, 0x300000, 2 * MIB, 78);
+	builder_call(&b, 1, VT_OP_RELEASE, VT_KIND_VMM, 77, 0, 0);
+	/* 78 is still referenced, 77 is not. */
+	builder_call(&b, 1, VT_OP_UNMAP, VT_KIND_VMM, 0x100000, 4 * MIB, 0);
+	builder_call(&b, 1, VT_OP_RELEASE, VT_KIND_VMM, 78, 0, 0);
+	db = unit_import(&b, "vmm.db");
+
+	assert_int_equal(unit_int(db, "SELECT freed_event FROM allocation WHERE id = 1"), 6);
+	assert_int_equal(unit_int(db, "SELECT freed_event FROM allocation WHERE id = 2"), 7);
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM event"), 5);
+	assert_int_equal(unit_int(db, "SELECT used_bytes FROM peak"), 4 * MIB);
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM every_event"), 7);
+	vt_db_close(db);
+	builder_release(&b);
+}
+
+static void refused_unmaps_and_releases_are_taken_back(void **state)
+{
+	struct builder b;
+	struct vt_db *db;
+
+	(void)state;
+	builder_init(&b);
+	builder_call(&b, 1, VT_OP_ALLOC, VT_KIND_VMM, 77, 2 * MIB, 0);
+	builder_call(&b, 1, VT_OP_MAP, VT_KIND_VMM, 0x100000, 2 * MIB, 77);
+	builder_call(&b, 1, VT_OP_RELEASE, VT_KIND_VMM, 77, 0, 0);
+	builder_call(&b, 1, VT_OP_FREE_FAILED, VT_KIND_VMM, 77, 0, 0);
+	builder_call(&b, 1, VT_OP_UNMAP, VT_KIND_VMM, 0x100000, 2 * MIB, 0);
+	builder_call(&b, 1, VT_OP_RELEASE, VT_KIND_VMM, 77, 0, 0);
+	builder_call(&b, 1, VT_OP_FREE_FAILED, VT_KIND_VMM, 77, 0, 0);
+	builder_call(&b, 1, VT_OP_MAP, VT_KIND_VMM, 0x500000, 2 * MIB, 77);
+	builder_call(&b, 1, VT_OP_RELEASE, VT_KIND_VMM, 77, 0, 0);
+	builder_call(&b, 1, VT_OP_UNMAP, VT_KIND_VMM, 0x500000, 2 * MIB, 0);
+	builder_call(&b, 1, VT_OP_FREE_FAILED, VT_KIND_VMM, 0x500000, 0, 0);
+	builder_call(&b, 1, VT_OP_UNMAP, VT_KIND_VMM, 0x500000, 2 * MIB, 0);
+	db = unit_import(&b, "vmm-failed.db");
+
+	assert_int_equal(unit_int(db, "SELECT freed_event FROM allocation"), 12);
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM event"), 11);
+	vt_db_close(db);
+	builder_release(&b);
+}
+
+/*
+ * Used: what the driver gave.  Among instants of equal use the one with most block bytes, then the
+ * first.
+ */
+/* cuMemCreate gives host memory too (NCCL asks for it): it is on no device, so it has no peak. */
+/* Memory of two contexts on one device, some of it on no device; a pool has no context. */
+static void build_contexts(struct builder *b)
+{
+	builder_call(b, 1, VT_OP_ALLOC, VT_KIND_SEGMENT, 0x1000, 4 * MIB, 0xc1);
+	builder_call(b, 1, VT_OP_ALLOC, VT_KIND_ARRAY, 0x2000, 2 * MIB, 0xc1);
+	builder_call(b, 1, VT_OP_ALLOC, VT_KIND_PINNED, 0x3000, 5, 0xc1);
+	builder_call(b, 1, VT_OP_ALLOC, VT_KIND_SEGMENT, 0x4000, 8 * MIB, 0xc2);
+	builder_call(b, 1, VT_OP_ALLOC, VT_KIND_POOL, 0x5000, 7, 0);
+	builder_call(b, 2, VT_OP_DESTROY, VT_KIND_CONTEXT, 0xc1, 0, 0);
+}
+
+static void a_context_takes_its_memory_with_it(void **state)
+{
+	struct builder b;
+	struct vt_db *db;
+
+	(void)state;
+	builder_init(&b);
+	build_contexts(&b);
+	builder_call(&b, 1, VT_OP_ALLOC, VT_KIND_SEGMENT, 0x1000, 1, 0xc2);
+	db = unit_import(&b, "contexts.db");
+
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM allocation WHERE freed_event = 6"), 3);
+	assert_int_equal(unit_int(db, "SELECT sum(id) FROM allocation WHERE freed_event = 6"), 6);
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM allocation WHERE freed_event IS NULL"),
+			 3);
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM event WHERE op = 15 AND kind = 11"), 1);
+	assert_int_equal(unit_int(db, "SELECT parent FROM allocation_parent WHERE allocation = 4"),
+			 0xc2);
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM allocation_parent"), 5);
+	assert_int_equal(unit_int(db, "SELECT used_bytes FROM peak"), 14 * MIB + 7);
+	vt_db_close(db);
+	builder_release(&b);
+}
+
+static void a_refused_end_of_a_context_is_taken_back(void **state)
+{
+	struct builder b;
+	struct vt_db *db;
+
+	(void)state;
+	builder_init(&b);
+	build_contexts(&b);
+	builder_call(&b, 2, VT_OP_FREE_FAILED, VT_KIND_CONTEXT, 0xc1, 0, 201);
+	builder_call(&b, 1, VT_OP_FREE, VT_KIND_ARRAY, 0x2000, 0, 0);
+	db = unit_import(&b, "refused_context.db");
+
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM allocation WHERE freed_event IS NULL"),
+			 4);
+	assert_int_equal(unit_int(db, "SELECT id FROM allocation WHERE freed_event = 8"), 2);
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM event"), 2);
+	vt_db_close(db);
+	builder_release(&b);
+}
+
+/* The sample has all of it; every place of resuming gives the same (unit/import_resume). */
+static void memory_of_others_ends_when_it_is_closed_as_often_as_opened(void **state)
+{
+	struct builder b;
+	struct vt_db *db;
+
+	(void)state;
+	builder_init(&b);
+	for (int i = 0; i < 3; i++)
+		builder_call(&b, 1, VT_OP_ALLOC, VT_KIND_IPC, 0x1000, MIB, 0xc1);
+	builder_call(&b, 1, VT_OP_FREE, VT_KIND_IPC, 0x1000, 0, 0);
+	builder_call(&b, 1, VT_OP_FREE_FAILED, VT_KIND_IPC, 0x1000, 0, 1);
+	builder_call(&b, 1, VT_OP_FREE, VT_KIND_IPC, 0x1000, 0, 0);
+	builder_call(&b, 1, VT_OP_FREE, VT_KIND_IPC, 0x1000, 0, 0);
+	builder_call(&b, 1, VT_OP_FREE, VT_KIND_IPC, 0x1000, 0, 0);
+	builder_call(&b, 1, VT_OP_FREE, VT_KIND_IPC, 0x1000, 0, 0);
+	db = unit_import(&b, "ipc.db");
+
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM allocation"), 1);
+	assert_int_equal(unit_int(db, "SELECT freed_event FROM allocation"), 8);
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM event WHERE op = 9"), 2);
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM event WHERE op = 8"), 3);
+	assert_int_equal(vt_db_run_get_int(db, "unknown_frees", -1), 1);
+	assert_int_equal(vt_db_run_get_int(db, "reused_addresses", -1), 0);
+	/* Whoever allocated it counts it. */
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM peak WHERE used_bytes > 0"), 0);
+	vt_db_close(db);
+	builder_release(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(vmm_memory_ends_with_its_last_holder),
+		cmocka_unit_test(refused_unmaps_and_releases_are_taken_back),
+		cmocka_unit_test(a_context_takes_its_memory_with_it),
+		cmocka_unit_test(a_refused_end_of_a_context_is_taken_back),
+		cmocka_unit_test(memory_of_others_ends_when_it_is_closed_as_often_as_opened),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
