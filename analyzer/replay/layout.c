@@ -147,6 +147,8 @@ static uint64_t *account_for(struct vt_layout_account *account, const struct vt_
 		return &account->other_pool_bytes;
 	if (piece->size_bytes < request)
 		return &account->too_small_bytes;
+	if (segment->stream != stream && segment->is_private)
+		return &account->private_pool_bytes;
 	if (segment->stream != stream)
 		return &account->other_stream_bytes;
 	if (request < limit ? piece->size_bytes >= limit

@@ -42,7 +42,8 @@ struct vt_layout_account {
 	uint64_t segment_bytes;      /* what a new segment for it would take */
 	uint64_t serving_bytes;      /* pieces that would serve it */
 	uint64_t other_pool_bytes;   /* small pieces for a large request, or the reverse */
-	uint64_t other_stream_bytes; /* large enough, but another stream's or a private pool's */
+	uint64_t other_stream_bytes; /* large enough, but another stream's */
+	uint64_t private_pool_bytes; /* ... but of the pool of a CUDA graph */
 	uint64_t too_small_bytes;
 	uint64_t unsplittable_bytes; /* kept whole by max_split_size_mb */
 	uint64_t device_free_bytes;  /* what the driver still has; UINT64_MAX: not known */

@@ -198,6 +198,7 @@ static void retry_failed(struct player *player, const struct vt_tape_step *step)
 		return;
 	note_peaks(player, step->event);
 	player->replay->nr_rescued++;
+	player->replay->rescued_event = step->event;
 	vt_allocator_give(&player->pools, piece);
 }
 

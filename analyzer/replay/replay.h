@@ -35,6 +35,7 @@ struct vt_replay {
 	uint32_t nr_retries;
 	struct vt_replay_failure failure;
 	uint32_t nr_rescued; /* requests that failed in the recording and are served here */
+	int64_t rescued_event; /* of the last of them */
 	/* With is_compared: */
 	uint32_t nr_blocks;
 	uint32_t nr_blocks_elsewhere; /* at another address or of another size than recorded */

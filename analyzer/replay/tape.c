@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyzer/base/map.h"
+#include "analyzer/model/segments.h"
 #include "analyzer/replay/causes.h"
 #include "analyzer/replay/reservations.h"
 
@@ -109,6 +110,13 @@ static int is_small_segment(const struct vt_tape *tape, uint64_t size_bytes)
 	return size_bytes == vt_settings_segment(&tape->settings, 1);
 }
 
+static int is_private(const struct vt_model *model, uint32_t index)
+{
+	const struct vt_segment *segment = vt_segments_find(model, index);
+
+	return segment && segment->capture;
+}
+
 static void take_segment(struct reading *reading, uint32_t index)
 {
 	const struct vt_allocation *a = &reading->model->allocations[index];
@@ -119,6 +127,7 @@ static void take_segment(struct reading *reading, uint32_t index)
 			      .size_bytes = a->size_bytes,
 			      .taken_event = a->event,
 			      .is_small = (uint8_t)is_small_segment(tape, a->size_bytes),
+			      .is_private = (uint8_t)is_private(reading->model, index),
 		      });
 
 	put(&reading->segments, index, number);

@@ -55,6 +55,7 @@ struct vt_tape_segment {
 	uint32_t stream;     /* a number of our own: the streams of a pool that can be told apart */
 	uint8_t is_small;
 	uint8_t is_expandable;
+	uint8_t is_private; /* of the pool of a CUDA graph; not told of expandable ones */
 	uint8_t is_request; /* no segment: stands for a failed request */
 };
 

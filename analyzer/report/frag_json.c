@@ -50,6 +50,7 @@ static json_t *account_json(const struct vt_frag_device *device)
 	set_bytes(object, "too_small_bytes", account->too_small_bytes);
 	set_bytes(object, "other_pool_bytes", account->other_pool_bytes);
 	set_bytes(object, "other_stream_bytes", account->other_stream_bytes);
+	set_bytes(object, "private_pool_bytes", account->private_pool_bytes);
 	set_bytes(object, "unsplittable_bytes", account->unsplittable_bytes);
 	set_bytes(object, "returnable_bytes", account->returnable_bytes);
 	json_object_set_new(object, "device_free_bytes",

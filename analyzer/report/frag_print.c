@@ -97,6 +97,9 @@ static void print_account(const struct vt_frag_device *device, FILE *out)
 	line(out, "other pool", account->other_pool_bytes,
 	     "small and large requests have pools of their own");
 	line(out, "other stream", account->other_stream_bytes, "large enough");
+	if (account->private_pool_bytes)
+		line(out, "private pool", account->private_pool_bytes,
+		     "kept for the replay of a CUDA graph");
 	if (account->unsplittable_bytes)
 		line(out, "kept whole", account->unsplittable_bytes, "by max_split_size_mb");
 	line(out, "empty_cache()", account->returnable_bytes, "would give back of these");

@@ -6,46 +6,6 @@
 #include "analyzer/base/util.h"
 #include "analyzer/attribution/moments.h"
 
-/* What the events at one event number tell about the place: stacks and node of the last of them. */
-static void find_place(const struct vt_report *report, int64_t event, struct vt_report_place *place)
-{
-	const struct vt_analysis *analysis = report->analysis;
-	const struct vt_timeline *timeline = &analysis->timeline;
-	uint32_t after = vt_timeline_after(timeline, event);
-	uint32_t span = vt_stages_span_at(&analysis->stages, event);
-	uint32_t python = 0, node = 0, nr = 0, frames[VT_FRAMES_MAX];
-	const struct vt_chain_link *links;
-	const char *name = NULL;
-
-	place->event = event;
-	place->time_ns = vt_timeline_time(timeline, event);
-	if (span != VT_NO_INDEX) {
-		place->stage = vt_evidence_stages[analysis->stages.spans[span].stage];
-		place->step = analysis->stages.spans[span].step;
-	}
-	if (after && timeline->moments[after - 1].what == VT_MOMENT_ALLOC) {
-		const struct vt_allocation *a =
-			&analysis->model.allocations[timeline->moments[after - 1].index];
-
-		python = a->python_stack;
-		node = a->node_class;
-	} else if (after && timeline->moments[after - 1].what == VT_MOMENT_OUT_OF_MEMORY) {
-		const struct vt_out_of_memory *oom =
-			&analysis->model.ooms[timeline->moments[after - 1].index];
-
-		python = oom->python_stack;
-		node = oom->node_class;
-	}
-	links = vt_chains_get(&analysis->stages.chains, python, &nr);
-	if (nr)
-		name = vt_model_text(&analysis->model, links[0].type);
-	else if (node)
-		name = vt_operators_class(&report->analysis->facts.operators, node);
-	else if (vt_frames_python(&analysis->model.frames, python, frames))
-		name = vt_frames_code(&analysis->model.frames, frames[0])->short_name;
-	place->doing = name ? vt_xstrdup(name) : NULL;
-}
-
 static int add_device(struct vt_report *report, const struct vt_device *device,
 		      struct vt_diag *diag)
 {
@@ -57,7 +17,7 @@ static int add_device(struct vt_report *report, const struct vt_device *device,
 		return -1;
 	row = &report->devices[report->nr_devices++];
 	row->device = device;
-	find_place(report, event, &row->place);
+	vt_report_place_find(&row->place, report->analysis, event);
 	vt_books_init(&row->books, &report->analysis->attribution, device->id, event);
 	vt_hotspots_init(&row->hotspots, &report->analysis->attribution, &report->describe,
 			 device->id, event);
@@ -108,25 +68,6 @@ static int add_stages(struct vt_report *report, struct vt_diag *diag)
 	return rc;
 }
 
-/* The last request that failed: where the run ended of it, it is the one. */
-static void add_out_of_memory(struct vt_report *report)
-{
-	const struct vt_model *model = &report->analysis->model;
-	struct vt_report_oom *row = &report->out_of_memory;
-
-	for (uint32_t i = 0; i < model->nr_ooms; i++)
-		if (report->options->device == VT_WHEN_ALL_DEVICES ||
-		    report->options->device == model->ooms[i].device) {
-			row->oom = &model->ooms[i];
-			row->nr_ooms++;
-		}
-	if (!row->oom)
-		return;
-	find_place(report, row->oom->event, &row->place);
-	vt_books_init(&row->books, &report->analysis->attribution, row->oom->device,
-		      row->oom->event);
-}
-
 /* An error exit whose thread allocated nothing after its failed request ended because of that. */
 static int died_of_memory(const struct vt_model *model, const char *ended)
 {
@@ -174,7 +115,7 @@ int vt_report_init(struct vt_report *report, struct vt_analysis *analysis,
 	}
 	if (add_devices(report, diag))
 		return -1;
-	add_out_of_memory(report);
+	vt_oom_init(&report->out_of_memory, analysis, &report->describe, options->device);
 	if (add_stages(report, diag))
 		return -1;
 	add_coverage(report);
@@ -184,14 +125,13 @@ int vt_report_init(struct vt_report *report, struct vt_analysis *analysis,
 void vt_report_release(struct vt_report *report)
 {
 	for (uint32_t i = 0; i < report->nr_devices; i++) {
-		free(report->devices[i].place.doing);
+		vt_report_place_release(&report->devices[i].place);
 		vt_books_release(&report->devices[i].books);
 		vt_hotspots_release(&report->devices[i].hotspots);
 	}
 	vt_report_stages_release(&report->stages);
 	vt_report_turns_release(&report->turns);
-	free(report->out_of_memory.place.doing);
-	vt_books_release(&report->out_of_memory.books);
+	vt_oom_release(&report->out_of_memory);
 	vt_describe_release(&report->describe);
 	free(report->devices);
 	free(report->ended);

@@ -14,6 +14,8 @@
 #include "analyzer/report/books.h"
 #include "analyzer/model/describe.h"
 #include "analyzer/report/hotspots.h"
+#include "analyzer/report/oom.h"
+#include "analyzer/report/report_place.h"
 #include "analyzer/report/report_stages.h"
 #include "analyzer/report/report_turns.h"
 
@@ -26,28 +28,12 @@ struct vt_report_options {
 	int is_by_keeper; /* instead of by owner */
 };
 
-/* What a program was doing at one event. */
-struct vt_report_place {
-	int64_t event;
-	int64_t time_ns;
-	const char *stage; /* NULL: unknown */
-	uint32_t step;     /* 0: none */
-	char *doing;       /* innermost module, else autograd node, else function; NULL: none */
-};
-
 /* One device at the chosen moment. */
 struct vt_report_device {
 	const struct vt_device *device;
 	struct vt_report_place place;
 	struct vt_books books;
 	struct vt_hotspots hotspots;
-};
-
-struct vt_report_oom {
-	const struct vt_out_of_memory *oom;
-	uint32_t nr_ooms; /* of the whole run */
-	struct vt_report_place place;
-	struct vt_books books;
 };
 
 struct vt_report {
@@ -59,7 +45,7 @@ struct vt_report {
 	uint32_t nr_devices;
 	struct vt_report_stages stages;
 	struct vt_report_turns turns;
-	struct vt_report_oom out_of_memory; /* .oom is NULL where there was none */
+	struct vt_oom out_of_memory; /* .oom is NULL where there was none */
 	double coverage[VT_NR_PROVENANCES]; /* shares of all owned bytes; all 0 where there are none
 					     */
 };

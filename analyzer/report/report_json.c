@@ -6,6 +6,7 @@
 
 #include "analyzer/model/samples.h"
 #include "analyzer/model/producer.h"
+#include "analyzer/report/books_json.h"
 #include "analyzer/report/json.h"
 #include "analyzer/report/report_stages_json.h"
 #include "analyzer/report/keeper_table.h"
@@ -73,56 +74,6 @@ static json_t *run(const struct vt_report *report)
 	return object;
 }
 
-static json_t *provenance(const uint64_t *bytes)
-{
-	json_t *object = json_object();
-
-	for (unsigned p = 0; p < VT_PROVENANCE_UNKNOWN; p++)
-		json_object_set_new(object, vt_evidence_provenances[p], vt_json_integer(bytes[p]));
-	return object;
-}
-
-static void append_owner(json_t *array, const char *owner, uint64_t bytes, uint32_t blocks,
-			 const uint64_t *by_provenance)
-{
-	json_t *object = json_object();
-
-	json_object_set_new(object, "owner", vt_json_text(owner));
-	json_object_set_new(object, "bytes", vt_json_integer(bytes));
-	json_object_set_new(object, "blocks", json_integer(blocks));
-	json_object_set_new(object, "provenance", provenance(by_provenance));
-	json_array_append_new(array, object);
-}
-
-/* Of weights: what probes saw to be trained, and frozen; the rest was not seen. */
-static void append_training(json_t *owners, const struct vt_books_line *line)
-{
-	json_t *last = json_array_get(owners, json_array_size(owners) - 1);
-
-	if (strcmp(line->owner, VT_OWNER_WEIGHTS) != 0)
-		return;
-	json_object_set_new(last, "trained_bytes", vt_json_integer(line->trained_bytes));
-	json_object_set_new(last, "frozen_bytes", vt_json_integer(line->frozen_bytes));
-}
-
-/* Leaves, and what the books need besides them to add up to the device's use. */
-static json_t *owners(const struct vt_books *books)
-{
-	static const uint64_t nothing[VT_NR_PROVENANCES];
-	json_t *array = json_array();
-
-	for (uint32_t i = 0; i < books->nr_lines; i++) {
-		const struct vt_books_line *line = &books->lines[i];
-
-		append_owner(array, line->owner, line->bytes, line->blocks, line->provenance);
-		append_training(array, line);
-	}
-	for (uint32_t i = 0; i < books->nr_rest; i++)
-		append_owner(array, books->rest[i].owner, books->rest[i].bytes, 0, nothing);
-	return array;
-}
-
-/* The largest places; all, or only those that no rule names. */
 /* "forward_python" is empty where it is not the place that counts. */
 static void set_stacks(json_t *object, const struct vt_report *report,
 		       const struct vt_allocation *a)
@@ -139,6 +90,7 @@ static void set_stacks(json_t *object, const struct vt_report *report,
 			    vt_json_lines(vt_describe_native(describe, a->native_stack)));
 }
 
+/* The largest places; all, or only those that no rule names. */
 static json_t *stacks(const struct vt_report *report, const struct vt_hotspots *hotspots,
 		      int is_unknown)
 {
@@ -161,35 +113,6 @@ static json_t *stacks(const struct vt_report *report, const struct vt_hotspots *
 		json_array_append_new(array, object);
 	}
 	return array;
-}
-
-static void set_place(json_t *object, const struct vt_report_place *place)
-{
-	json_object_set_new(object, "event", json_integer(place->event));
-	json_object_set_new(object, "time_ns", json_integer(place->time_ns));
-	json_object_set_new(object, "stage", vt_json_text(place->stage));
-	json_object_set_new(object, "step", place->step ? json_integer(place->step) : json_null());
-	json_object_set_new(object, "doing", vt_json_text(place->doing));
-}
-
-static void set_books(json_t *object, const struct vt_books *books)
-{
-	json_object_set_new(object, "device_used_bytes",
-			    vt_json_integer(vt_books_device_used(books)));
-	json_object_set_new(object, "reserved_bytes", vt_json_integer(books->reserved_bytes));
-	json_object_set_new(object, "allocated_bytes", vt_json_integer(books->allocated_bytes));
-	json_object_set_new(object, "cached_bytes", vt_json_integer(books->cached_bytes));
-	json_object_set_new(object, "cached_free_segments_bytes",
-			    vt_json_integer(books->free_segment_bytes));
-	json_object_set_new(object, "cached_pinned_bytes", vt_json_integer(books->pinned_bytes));
-	json_object_set_new(object, "graph_pools_bytes", vt_json_integer(books->graph_pool_bytes));
-	json_object_set_new(object, "context_bytes",
-			    books->has_context ? vt_json_integer(books->context_bytes)
-					       : json_null());
-	json_object_set_new(object, "other_processes_bytes",
-			    books->has_other ? vt_json_integer(books->other_bytes) : json_null());
-	json_object_set_new(object, "difference_bytes", json_integer(books->difference_bytes));
-	json_object_set_new(object, "owners", owners(books));
 }
 
 /* Of the whole run; need not be the moment of highest use. */
@@ -229,8 +152,8 @@ static json_t *device(const struct vt_report *report, const struct vt_report_dev
 {
 	json_t *object = json_object(), *peak = json_object();
 
-	set_place(peak, &row->place);
-	set_books(peak, &row->books);
+	vt_report_place_json(&row->place, peak);
+	vt_books_json_set(peak, &row->books);
 	set_most_allocated(peak, vt_model_peak(&report->analysis->model, row->device->id));
 	json_object_set_new(peak, "stacks", stacks(report, &row->hotspots, 0));
 	json_object_set_new(peak, "unknown", stacks(report, &row->hotspots, 1));
@@ -243,28 +166,6 @@ static json_t *device(const struct vt_report *report, const struct vt_report_dev
 	set_context_growth(object, &report->analysis->model, row->device->id);
 	/* With --at it is another moment; the key stays, so that readers need one path. */
 	json_object_set_new(object, "peak", peak);
-	return object;
-}
-
-static json_t *out_of_memory(const struct vt_report *report)
-{
-	const struct vt_report_oom *row = &report->out_of_memory;
-	json_t *object;
-
-	if (!row->oom)
-		return json_null();
-	object = json_object();
-	json_object_set_new(object, "device", json_integer(row->oom->device));
-	json_object_set_new(object, "requested_bytes", vt_json_integer(row->oom->requested_bytes));
-	json_object_set_new(object, "requests_failed", json_integer(row->nr_ooms));
-	set_place(object, &row->place);
-	set_books(object, &row->books);
-	json_object_set_new(
-		object, "python",
-		vt_json_lines(vt_describe_python(&report->describe, row->oom->python_stack)));
-	json_object_set_new(
-		object, "native",
-		vt_json_lines(vt_describe_native(&report->describe, row->oom->native_stack)));
 	return object;
 }
 
@@ -290,7 +191,7 @@ void vt_report_json_print(const struct vt_report *report, FILE *out)
 	json_object_set_new(object, "devices", devices);
 	vt_report_stages_json_add(report, object);
 	json_object_set_new(object, "findings", json_array());
-	json_object_set_new(object, "out_of_memory", out_of_memory(report));
+	json_object_set_new(object, "out_of_memory", vt_oom_json(&report->out_of_memory));
 	json_object_set_new(object, "coverage", coverage(report));
 	vt_json_print(object, out);
 }

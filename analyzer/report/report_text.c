@@ -102,75 +102,12 @@ static void print_header(const struct vt_report *report, FILE *out)
 	free(ending);
 }
 
-/* "   t=41.2 s, step 3, forward, Linear" */
-static void print_place(const struct vt_report_place *place, FILE *out)
-{
-	char text[VT_UNITS_MAX];
-
-	fprintf(out, "   t=%s", vt_units_duration(text, sizeof(text), (uint64_t)place->time_ns));
-	if (place->step)
-		fprintf(out, ", step %u", place->step);
-	if (place->stage)
-		fprintf(out, ", %s", place->stage);
-	if (place->doing)
-		fprintf(out, ", %s", place->doing);
-	fputc('\n', out);
-}
-
-static void print_lines(struct vt_lines lines, unsigned max, FILE *out)
-{
-	for (unsigned i = 0; i < lines.nr && i < max; i++)
-		fprintf(out, "    %s\n", lines.text[i]);
-	if (lines.nr > max)
-		fprintf(out, "    ... %u more (--all-frames)\n", lines.nr - max);
-	vt_describe_free(&lines);
-}
-
-static void print_request(const struct vt_report *report, FILE *out)
-{
-	const struct vt_report_oom *row = &report->out_of_memory;
-	const struct vt_device *device =
-		vt_model_device(&report->analysis->model, row->oom->device);
-	const struct vt_books *books = &row->books;
-	uint64_t used = vt_books_device_used(books);
-	char a[VT_UNITS_MAX], b[VT_UNITS_MAX], c[VT_UNITS_MAX];
-
-	fprintf(out, "  asked for       %s\n",
-		vt_units_bytes(a, sizeof(a), row->oom->requested_bytes));
-	if (device && device->total_bytes)
-		fprintf(out, "  free on device  %s of %s%s\n",
-			vt_units_bytes(a, sizeof(a),
-				       device->total_bytes > used ? device->total_bytes - used : 0),
-			vt_units_bytes(b, sizeof(b), device->total_bytes),
-			books->has_context ? "" : ", without the context, which is not known");
-	fprintf(out, "  reserved        %s, of that allocated %s, cached %s\n",
-		vt_units_bytes(a, sizeof(a), row->oom->reserved_bytes),
-		vt_units_bytes(b, sizeof(b), row->oom->allocated_bytes),
-		vt_units_bytes(c, sizeof(c), row->oom->reserved_bytes - row->oom->allocated_bytes));
-	if (row->nr_ooms > 1)
-		fprintf(out, "  this is the last of %u requests that failed\n", row->nr_ooms);
-}
-
 static void print_out_of_memory(const struct vt_report *report, FILE *out)
 {
-	/* The innermost frames tell which operator asked; the rest is the interpreter. */
-	unsigned max = report->options->has_all_frames ? VT_FRAMES_MAX : 12;
-	const struct vt_report_oom *row = &report->out_of_memory;
-
-	if (!row->oom)
+	if (!report->out_of_memory.oom)
 		return;
 	print_heading(out, BOLD_RED, "OUT OF MEMORY");
-	fprintf(out, " on cuda:%d", row->oom->device);
-	print_place(&row->place, out);
-	fputc('\n', out);
-	print_request(report, out);
-	fprintf(out, "\n  the request's stack\n");
-	print_lines(vt_describe_python(&report->describe, row->oom->python_stack), max, out);
-	print_lines(vt_describe_native(&report->describe, row->oom->native_stack), max, out);
-	fprintf(out, "\n  live at that moment\n");
-	vt_report_sections_owners(&row->books,
-				  vt_report_sections_unit(vt_books_device_used(&row->books)), out);
-	fputc('\n', out);
+	vt_oom_print_text(&report->out_of_memory, out);
 }
 
 /* Nothing is said where everything has a name. */
@@ -218,7 +155,7 @@ static void print_device(const struct vt_report *report, const struct vt_report_
 		fprintf(out, " of %s",
 			vt_units_bytes(text, sizeof(text), row->device->total_bytes));
 	fprintf(out, " on cuda:%d", row->device->id);
-	print_place(&row->place, out);
+	vt_report_place_print(&row->place, out);
 	fputc('\n', out);
 	if (report->options->is_by_keeper)
 		print_keepers(report, row, unit, out);

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/diagnosis/smaller.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "analyzer/diagnosis/remedies.h"
+
+/* Lengths are tried in sixteenths of the recorded one: finer says more than is known. */
+#define LENGTH_PARTS 16
+
+/* Owners whose bytes grow with the batch, and all below them. */
+static const char *const growing[] = {
+	"activations", "activation gradients", "logits", "inputs", "kv cache",
+};
+
+struct trial {
+	struct vt_attribution *attribution;
+	const struct vt_tape *tape;
+	struct vt_tape cut;
+	uint8_t *powers; /* by step: with which power of the length it grows; 0: not at all */
+};
+
+static int is_growing(const char *owner)
+{
+	for (size_t i = 0; i < VT_ARRAY_SIZE(growing); i++) {
+		size_t len = strlen(growing[i]);
+
+		if (!strncmp(owner, growing[i], len) && (!owner[len] || owner[len] == '/'))
+			return 1;
+	}
+	return 0;
+}
+
+static uint8_t power_of(const struct trial *trial, uint64_t size_bytes)
+{
+	uint32_t classes = vt_shapes_classes(&trial->attribution->facts->shapes, size_bytes);
+
+	return classes == 1u << VT_SHAPE_SCORES ? 2 : 1;
+}
+
+static uint8_t power_of_block(struct trial *trial, uint32_t allocation)
+{
+	struct vt_verdict verdict = vt_attribution_judge(trial->attribution, allocation);
+
+	if (!is_growing(vt_attribution_owner(trial->attribution, verdict.owner)))
+		return 0;
+	return power_of(trial, trial->tape->model->allocations[allocation].size_bytes);
+}
+
+/* By the table of shapes, else by what such a request became before. */
+static uint8_t power_of_request(struct trial *trial, const struct vt_tape_step *failed)
+{
+	const uint32_t batch_classes = 1u << VT_SHAPE_LOGITS | 1u << VT_SHAPE_HIDDEN |
+				       1u << VT_SHAPE_INTERMEDIATE | 1u << VT_SHAPE_SCORES;
+	uint64_t size = vt_settings_round(&trial->tape->settings, failed->bytes);
+
+	if (vt_shapes_classes(&trial->attribution->facts->shapes, size) & batch_classes)
+		return power_of(trial, size);
+	for (size_t i = trial->cut.steps.len; i-- > 0;)
+		if (trial->cut.steps.items[i].op == VT_TAPE_TAKE &&
+		    vt_settings_round(&trial->tape->settings, trial->cut.steps.items[i].bytes) ==
+			    size)
+			return trial->powers[i];
+	return 0;
+}
+
+static void find_powers(struct trial *trial)
+{
+	size_t nr = trial->cut.steps.len;
+
+	trial->powers = vt_xcalloc(nr, 1);
+	for (size_t i = 0; i < nr; i++)
+		if (trial->cut.steps.items[i].op == VT_TAPE_TAKE)
+			trial->powers[i] =
+				power_of_block(trial, trial->cut.steps.items[i].allocation);
+	trial->powers[nr - 1] = power_of_request(trial, &trial->cut.steps.items[nr - 1]);
+}
+
+static uint64_t scaled(uint64_t bytes, uint64_t part, uint64_t whole, unsigned power)
+{
+	for (unsigned i = 0; i < power; i++)
+		bytes = (uint64_t)((double)bytes * (double)part / (double)whole);
+	return bytes ? bytes : 1;
+}
+
+static int is_served(const struct trial *trial, uint64_t part, uint64_t whole, int is_length)
+{
+	const struct vt_tape *cut = &trial->cut;
+	struct vt_replay_options options;
+	struct vt_replay replay;
+	struct vt_tape changed = *cut;
+
+	memset(&changed.steps, 0, sizeof(changed.steps));
+	vt_vector_reserve(&changed.steps, cut->steps.len);
+	memcpy(changed.steps.items, cut->steps.items, cut->steps.len * sizeof(*cut->steps.items));
+	changed.steps.len = cut->steps.len;
+	for (size_t i = 0; i < changed.steps.len; i++) {
+		struct vt_tape_step *step = &changed.steps.items[i];
+		unsigned power = trial->powers[i];
+
+		step->bytes = scaled(step->bytes, part, whole, is_length || !power ? power : 1);
+	}
+	vt_replay_options_init(&options, &changed);
+	vt_replay_run(&replay, &changed, &options);
+	vt_vector_release(&changed.steps);
+	return replay.rescued_event == cut->steps.items[cut->steps.len - 1].event;
+}
+
+/* The largest part of `whole` below it that is served; 0: none. */
+static uint64_t search(const struct trial *trial, uint64_t whole, int is_length)
+{
+	uint64_t low = 0, high = whole;
+
+	while (high - low > 1) {
+		uint64_t middle = low + (high - low) / 2;
+
+		if (is_served(trial, middle, whole, is_length))
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* "8,1024" */
+static unsigned read_shape(const char *shape, uint64_t *rows, uint64_t *columns)
+{
+	unsigned long long x = 0, y = 0;
+	int nr = shape ? sscanf(shape, "%llu,%llu", &x, &y) : 0;
+
+	*rows = x;
+	*columns = y;
+	return nr > 0 ? (unsigned)nr : 0;
+}
+
+/* The inputs that the last look of the probe before the request saw; -1: they do not agree. */
+static int read_batch(struct vt_smaller *smaller, const struct vt_model *model, int64_t event)
+{
+	const struct vt_tensor *last = NULL;
+
+	for (uint32_t i = 0; i < model->nr_tensors; i++)
+		if (model->tensors[i].role == VT_ROLE_INPUT && model->tensors[i].event <= event)
+			last = &model->tensors[i];
+	for (uint32_t i = 0; last && i < model->nr_tensors; i++) {
+		const struct vt_tensor *tensor = &model->tensors[i];
+		const char *dtype = vt_model_text(model, tensor->dtype);
+		uint64_t rows, columns;
+
+		if (tensor->role != VT_ROLE_INPUT || tensor->probe != last->probe ||
+		    read_shape(vt_model_text(model, tensor->shape), &rows, &columns) < 2)
+			continue;
+		if (smaller->batch && smaller->batch != rows)
+			return -1;
+		smaller->batch = rows;
+		if (dtype && !strncmp(dtype, "int", 3) && columns > smaller->length)
+			smaller->length = columns;
+	}
+	return smaller->batch ? 0 : -1;
+}
+
+void vt_smaller_find(struct vt_smaller *smaller, struct vt_attribution *attribution,
+		     const struct vt_tape *tape, uint32_t oom)
+{
+	struct trial trial = { .attribution = attribution, .tape = tape };
+
+	memset(smaller, 0, sizeof(*smaller));
+	if (read_batch(smaller, tape->model, tape->model->ooms[oom].event) ||
+	    vt_remedies_cut(&trial.cut, tape, oom)) {
+		memset(smaller, 0, sizeof(*smaller));
+		return;
+	}
+	find_powers(&trial);
+	if (!trial.powers[trial.cut.steps.len - 1])
+		memset(smaller, 0, sizeof(*smaller));
+	else
+		smaller->fits_batch = search(&trial, smaller->batch, 0);
+	if (smaller->batch && !smaller->fits_batch && smaller->length >= LENGTH_PARTS)
+		smaller->fits_length =
+			search(&trial, LENGTH_PARTS, 1) * smaller->length / LENGTH_PARTS;
+	free(trial.powers);
+	vt_remedies_uncut(&trial.cut);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_SMALLER_H
+#define VT_ANALYZER_SMALLER_H
+
+/*
+ * The largest batch, or else the longest sequence, with which a request that failed would have been
+ * served: the recording replayed up to it with everything scaled that grows with the batch.
+ *
+ * The batch is the first dimension that the inputs of the model share, the length the second of
+ * those that are whole numbers (tokens); both as the probe saw them.  What grows with it is told by
+ * owners; scores of attention grow with the square of the length.
+ */
+
+#include "analyzer/attribution/attribution.h"
+#include "analyzer/replay/replay.h"
+
+struct vt_smaller {
+	uint64_t batch; /* recorded; 0: not known, or not known what the request would be then */
+	uint64_t length;
+	uint64_t fits_batch;  /* 0: not even one row */
+	uint64_t fits_length; /* 0: not tried (a smaller batch fits), or none of the lengths */
+};
+
+/* `oom` must be on the tape. */
+void vt_smaller_find(struct vt_smaller *smaller, struct vt_attribution *attribution,
+		     const struct vt_tape *tape, uint32_t oom);
+
+#endif

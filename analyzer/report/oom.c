@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/report/oom.h"
+
+#include <string.h>
+
+#include "analyzer/model/when.h"
+
+const char *const vt_oom_causes[VT_NR_OOM_CAUSES] = {
+#define VT_OOM_CAUSE_TEXT(name, text) text,
+	VT_OOM_CAUSES(VT_OOM_CAUSE_TEXT)
+#undef VT_OOM_CAUSE_TEXT
+};
+
+const struct vt_frag_device *vt_oom_device(const struct vt_oom *oom)
+{
+	return oom->frag.nr_devices && !*oom->unplayed.text ? &oom->frag.devices[0] : NULL;
+}
+
+static void play(struct vt_oom *oom)
+{
+	const struct vt_frag_options options = { .when = "oom",
+						 .device = oom->oom->device,
+						 .top = VT_FRAMES_MAX,
+						 .has_all_frames = oom->describe->has_all_frames };
+	uint32_t index = (uint32_t)(oom->oom - oom->analysis->model.ooms);
+	const struct vt_tape *tape;
+
+	if (vt_frag_init(&oom->frag, oom->analysis, &options, &oom->unplayed))
+		return;
+	tape = &oom->frag.devices[0].tape;
+	vt_remedies_find(&oom->remedies, tape, index);
+	vt_smaller_find(&oom->smaller, &oom->analysis->attribution, tape, index);
+}
+
+static void find_free(struct vt_oom *oom)
+{
+	const struct vt_device *device = vt_model_device(&oom->analysis->model, oom->oom->device);
+	uint64_t used = vt_books_device_used(&oom->books);
+
+	oom->device_free_bytes = UINT64_MAX;
+	if (device && device->total_bytes)
+		oom->device_free_bytes =
+			device->total_bytes > used ? device->total_bytes - used : 0;
+}
+
+/*
+ * Before it fails, PyTorch waits for all streams and gives back what is wholly free: what is still
+ * cached then lies beside live blocks, in another stream's or in a private pool.
+ */
+static void find_cause(struct vt_oom *oom)
+{
+	uint64_t needed = oom->oom->requested_bytes, all = oom->device_free_bytes;
+	const struct vt_frag_device *device = vt_oom_device(oom);
+
+	if (device)
+		needed = device->tape.settings.is_expandable ? device->account.request_bytes
+							     : device->account.segment_bytes;
+	if (all == UINT64_MAX || !oom->books.has_context)
+		return;
+	oom->missing_bytes = needed > all ? needed - all : 0;
+	if (!oom->missing_bytes) {
+		oom->cause = VT_OOM_LIMIT;
+		return;
+	}
+	all += oom->oom->reserved_bytes - oom->oom->allocated_bytes;
+	if (all >= oom->oom->requested_bytes)
+		oom->cause = VT_OOM_FRAGMENTATION;
+	else if (oom->books.has_other &&
+		 oom->device_free_bytes + oom->books.other_bytes >= needed)
+		oom->cause = VT_OOM_OTHERS;
+	else
+		oom->cause = VT_OOM_CAPACITY;
+}
+
+void vt_oom_init(struct vt_oom *oom, struct vt_analysis *analysis,
+		 const struct vt_describe *describe, int device)
+{
+	const struct vt_model *model = &analysis->model;
+
+	memset(oom, 0, sizeof(*oom));
+	oom->analysis = analysis;
+	oom->describe = describe;
+	for (uint32_t i = 0; i < model->nr_ooms; i++)
+		if (device == VT_WHEN_ALL_DEVICES || device == model->ooms[i].device) {
+			oom->oom = &model->ooms[i];
+			oom->nr_ooms++;
+		}
+	if (!oom->oom)
+		return;
+	vt_report_place_find(&oom->place, analysis, oom->oom->event);
+	vt_books_init(&oom->books, &analysis->attribution, oom->oom->device, oom->oom->event);
+	find_free(oom);
+	play(oom);
+	find_cause(oom);
+}
+
+void vt_oom_release(struct vt_oom *oom)
+{
+	if (oom->oom) {
+		vt_report_place_release(&oom->place);
+		vt_books_release(&oom->books);
+		vt_frag_release(&oom->frag);
+	}
+	memset(oom, 0, sizeof(*oom));
+}

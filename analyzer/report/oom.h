@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_OOM_H
+#define VT_ANALYZER_OOM_H
+
+/*
+ * Why a request failed: what it was, what was live, what every free byte was worth for it, and what
+ * would have served it.  The first screen of a report on a run that did not fit, and all of
+ * `vtrace oom`.
+ */
+
+#include <stdio.h>
+
+#include "analyzer/diagnosis/remedies.h"
+#include "analyzer/diagnosis/smaller.h"
+#include "analyzer/report/books.h"
+#include "analyzer/report/frag.h"
+#include "analyzer/report/report_place.h"
+
+#define VT_OOM_CAUSES(X)                                                                           \
+	X(UNKNOWN, "unknown")                                                                      \
+	X(CAPACITY, "capacity")           /* not even all free bytes together are enough */        \
+	X(FRAGMENTATION, "fragmentation") /* they would be, but lie apart */                       \
+	X(OTHERS, "other processes")      /* they would be, with what other processes use */       \
+	X(LIMIT, "limit") /* the device had enough: the program, or PyTorch, is kept below it */
+
+#define VT_OOM_CAUSE_ENUM(name, text) VT_OOM_##name,
+enum vt_oom_cause { VT_OOM_CAUSES(VT_OOM_CAUSE_ENUM) VT_NR_OOM_CAUSES };
+#undef VT_OOM_CAUSE_ENUM
+
+extern const char *const vt_oom_causes[VT_NR_OOM_CAUSES];
+
+struct vt_oom {
+	struct vt_analysis *analysis;
+	const struct vt_describe *describe;  /* borrowed */
+	const struct vt_out_of_memory *oom;  /* NULL: none, and nothing else is filled in */
+	uint32_t nr_ooms;                    /* of the whole run */
+	struct vt_report_place place;
+	struct vt_books books;
+	struct vt_diag unplayed; /* why there is no replay; empty text: there is */
+	struct vt_frag frag;     /* of the one device at that event, where there is a replay */
+	struct vt_remedies remedies;
+	struct vt_smaller smaller;
+	enum vt_oom_cause cause;
+	uint64_t device_free_bytes; /* UINT64_MAX: not known */
+	uint64_t missing_bytes;     /* with so many more on the device, it would have been served */
+};
+
+/* The last failed request of a device (VT_WHEN_ALL_DEVICES: of all).  The rest must outlive it. */
+void vt_oom_init(struct vt_oom *oom, struct vt_analysis *analysis,
+		 const struct vt_describe *describe, int device);
+void vt_oom_release(struct vt_oom *oom);
+
+/* NULL: nothing was replayed. */
+const struct vt_frag_device *vt_oom_device(const struct vt_oom *oom);
+
+void vt_oom_print_text(const struct vt_oom *oom, FILE *out);
+/* Everything that a report's "out_of_memory" has; null where no request failed. */
+json_t *vt_oom_json(const struct vt_oom *oom);
+
+#endif

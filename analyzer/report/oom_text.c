@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/report/oom.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "analyzer/base/units.h"
+#include "analyzer/report/report_sections.h"
+
+/* Of the request: the innermost tell who asked, the rest is the interpreter. */
+#define MAX_FRAMES 12
+/* Of blocks beside free bytes; `vtrace frag` has all. */
+#define MAX_PLACES 3
+
+static void print_lines(struct vt_lines lines, unsigned max, const char *indent, FILE *out)
+{
+	for (unsigned i = 0; i < lines.nr && i < max; i++)
+		fprintf(out, "%s%s\n", indent, lines.text[i]);
+	if (lines.nr > max)
+		fprintf(out, "%s... %u more (--all-frames)\n", indent, lines.nr - max);
+	vt_describe_free(&lines);
+}
+
+static void print_request(const struct vt_oom *oom, FILE *out)
+{
+	const struct vt_device *device =
+		vt_model_device(&oom->analysis->model, oom->oom->device);
+	char a[VT_UNITS_MAX], b[VT_UNITS_MAX], c[VT_UNITS_MAX];
+
+	fprintf(out, "  asked for       %s\n",
+		vt_units_bytes(a, sizeof(a), oom->oom->requested_bytes));
+	if (oom->device_free_bytes != UINT64_MAX)
+		fprintf(out, "  free on device  %s of %s%s\n",
+			vt_units_bytes(a, sizeof(a), oom->device_free_bytes),
+			vt_units_bytes(b, sizeof(b), device->total_bytes),
+			oom->books.has_context ? ""
+					       : ", without the context, which is not known");
+	fprintf(out, "  reserved        %s, of that allocated %s, cached %s\n",
+		vt_units_bytes(a, sizeof(a), oom->oom->reserved_bytes),
+		vt_units_bytes(b, sizeof(b), oom->oom->allocated_bytes),
+		vt_units_bytes(c, sizeof(c), oom->oom->reserved_bytes - oom->oom->allocated_bytes));
+	if (oom->nr_ooms > 1)
+		fprintf(out, "  this is the last of %u requests that failed\n", oom->nr_ooms);
+}
+
+/* One sentence, behind "because". */
+static void print_cause(const struct vt_oom *oom, FILE *out)
+{
+	uint64_t cached = oom->oom->reserved_bytes - oom->oom->allocated_bytes;
+	uint64_t all = cached + oom->device_free_bytes, wanted = oom->oom->requested_bytes;
+	char a[VT_UNITS_MAX], b[VT_UNITS_MAX];
+
+	fputs("  because         ", out);
+	switch (oom->cause) {
+	case VT_OOM_FRAGMENTATION:
+		fprintf(out, "of fragmentation: %s are free, %s of them beside live blocks\n",
+			vt_units_bytes(a, sizeof(a), all), vt_units_bytes(b, sizeof(b), cached));
+		break;
+	case VT_OOM_CAPACITY:
+		fprintf(out, "it does not fit: with every free byte, %s are missing\n",
+			vt_units_bytes(a, sizeof(a), wanted > all ? wanted - all : 0));
+		break;
+	case VT_OOM_OTHERS:
+		fprintf(out, "other processes use %s of the device\n",
+			vt_units_bytes(a, sizeof(a), oom->books.other_bytes));
+		break;
+	case VT_OOM_LIMIT:
+		fprintf(out, "of a limit: the device had enough, as far as was recorded"
+			     " (a memory fraction, or others took it meanwhile)\n");
+		break;
+	default:
+		fprintf(out, "of what cannot be told: the use of the device's context is not"
+			     " known\n");
+		break;
+	}
+}
+
+static void line(FILE *out, const char *name, uint64_t bytes, const char *what)
+{
+	char text[VT_UNITS_MAX];
+
+	if (bytes)
+		fprintf(out, "  %-18s %11s  %s\n", name, vt_units_bytes(text, sizeof(text), bytes),
+			what);
+}
+
+static void print_account(const struct vt_oom *oom, const struct vt_frag_device *device, FILE *out)
+{
+	const struct vt_layout_account *account = &device->account;
+	const struct vt_layout_totals *totals = &device->layout.totals;
+	char text[VT_UNITS_MAX], what[120];
+
+	fputs("\nFREE BYTES, AND WHY THEY DID NOT SERVE IT\n", out);
+	snprintf(what, sizeof(what), "the largest piece is %s",
+		 vt_units_bytes(text, sizeof(text), totals->largest_free_bytes));
+	line(out, "too small", account->too_small_bytes, what);
+	line(out, "other pool", account->other_pool_bytes,
+	     "requests up to 1 MiB and larger ones have pools of their own");
+	line(out, "other stream", account->other_stream_bytes, "large enough");
+	line(out, "private pool", account->private_pool_bytes,
+	     "large enough, but kept for the replay of a CUDA graph");
+	line(out, "kept whole", account->unsplittable_bytes, "by max_split_size_mb");
+	line(out, "awaited a stream", account->serving_bytes,
+	     "large enough, but in use by another stream until just then");
+	if (oom->device_free_bytes != UINT64_MAX) {
+		snprintf(what, sizeof(what), "a new segment for it takes %s",
+			 vt_units_bytes(text, sizeof(text), account->segment_bytes));
+		line(out, "free on device", oom->device_free_bytes, what);
+	}
+	if (oom->books.has_other)
+		line(out, "other processes", oom->books.other_bytes, "not free, but not yours");
+}
+
+static void print_pins(const struct vt_oom *oom, const struct vt_frag_device *device, FILE *out)
+{
+	size_t shown = device->pins.len < MAX_PLACES ? device->pins.len : MAX_PLACES;
+	char pinned[VT_UNITS_MAX], size[VT_UNITS_MAX];
+
+	if (oom->cause != VT_OOM_FRAGMENTATION || !shown)
+		return;
+	fprintf(out, "\nPINNED BY  the %zu of %zu places whose live blocks keep most of them\n",
+		shown, device->pins.len);
+	for (size_t i = 0; i < shown; i++) {
+		const struct vt_frag_pin *pin = &device->pins.items[i];
+		const struct vt_allocation *a = &oom->analysis->model.allocations[pin->allocation];
+		struct vt_lines lines = vt_describe_python(oom->describe, a->python_stack);
+
+		fprintf(out, "  %zu  %s beside %u block%s of %s, %s\n", i + 1,
+			vt_units_bytes(pinned, sizeof(pinned), pin->pinned_bytes), pin->blocks,
+			pin->blocks == 1 ? "" : "s",
+			vt_units_bytes(size, sizeof(size), pin->size_bytes),
+			vt_attribution_owner(&oom->analysis->attribution, pin->owner));
+		if (!lines.nr) {
+			vt_describe_free(&lines);
+			lines = vt_describe_native(oom->describe, a->native_stack);
+		}
+		print_lines(lines, MAX_PLACES, "       ", out);
+	}
+}
+
+static void print_remedy(const struct vt_remedy *remedy, FILE *out)
+{
+	char text[VT_UNITS_MAX];
+
+	fprintf(out, "  %-34s ", remedy->text);
+	if (remedy->is_on)
+		fputs("is set already\n", out);
+	else if (remedy->is_served)
+		fprintf(out, "serves it, with at most %s reserved up to there\n",
+			vt_units_bytes(text, sizeof(text), remedy->reserved_bytes));
+	else if (remedy->failed_event)
+		fprintf(out, "fails even earlier, at event %" PRId64 "\n", remedy->failed_event);
+	else
+		fputs("does not help\n", out);
+}
+
+static void print_smaller(const struct vt_smaller *smaller, FILE *out)
+{
+	if (!smaller->batch)
+		return;
+	if (smaller->fits_batch)
+		fprintf(out, "  batch %" PRIu64 " instead of %" PRIu64
+			     "%*sserves it; what would have followed was not recorded\n",
+			smaller->fits_batch, smaller->batch, 8, "");
+	else if (smaller->fits_length)
+		fprintf(out, "  length %" PRIu64 " instead of %" PRIu64
+			     " serves it; no smaller batch of %" PRIu64 " does\n",
+			smaller->fits_length, smaller->length, smaller->batch);
+	else
+		fputs("  no smaller batch and no shorter sequence serves it\n", out);
+}
+
+static void print_remedies(const struct vt_oom *oom, FILE *out)
+{
+	const struct vt_replay *recorded = &oom->remedies.recorded;
+
+	fputs("\nWHAT WOULD HAVE SERVED IT  by replay", out);
+	if (vt_replay_is_exact(recorded))
+		fprintf(out, ", which comes to the recorded %u blocks and %u segment events\n",
+			recorded->nr_blocks, recorded->nr_changes);
+	else
+		fprintf(out, ", which differs from the recording from event %" PRId64
+			     " on: estimates\n",
+			recorded->first_difference);
+	for (int i = 0; i < VT_NR_REMEDIES; i++)
+		print_remedy(&oom->remedies.items[i], out);
+	print_smaller(&oom->smaller, out);
+}
+
+void vt_oom_print_text(const struct vt_oom *oom, FILE *out)
+{
+	unsigned max = oom->describe->has_all_frames ? VT_FRAMES_MAX : MAX_FRAMES;
+	const struct vt_frag_device *device = vt_oom_device(oom);
+
+	fprintf(out, " on cuda:%d", oom->oom->device);
+	vt_report_place_print(&oom->place, out);
+	fputc('\n', out);
+	print_request(oom, out);
+	print_cause(oom, out);
+	fprintf(out, "\n  the request's stack\n");
+	print_lines(vt_describe_python(oom->describe, oom->oom->python_stack), max, "    ", out);
+	print_lines(vt_describe_native(oom->describe, oom->oom->native_stack), max, "    ", out);
+	fprintf(out, "\n  live at that moment\n");
+	vt_report_sections_owners(&oom->books,
+				  vt_report_sections_unit(vt_books_device_used(&oom->books)), out);
+	if (device) {
+		print_account(oom, device, out);
+		print_pins(oom, device, out);
+		print_remedies(oom, out);
+	} else {
+		fprintf(out, "\nnot replayed: %s\n", oom->unplayed.text);
+	}
+	fputc('\n', out);
+}

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: MIT
+"""vtrace oom: why a request failed and what would have served it, each answer confirmed by running the program so."""
+import json
+
+import pytest
+
+from recording import PYTHON, record, record_python, vtrace
+
+MIB = 1 << 20
+GIB = 1 << 30
+CARD = "h100-80g,memory=24GiB"
+DRIVER_ONLY = ("import ctypes as c; d = c.CDLL('libcuda.so.1'); x = c.c_void_p(); d.cuInit(0); "
+               "d.cuDevicePrimaryCtxRetain(c.byref(x), 0); d.cuCtxSetCurrent(x); "
+               "d.cuMemAlloc_v2(c.byref(x), c.c_size_t(4096))")
+
+
+def collect(directory, settings="", profile=CARD):
+    return record_python(directory, "collect_features.py", profile=profile,
+                         env={"PYTORCH_CUDA_ALLOC_CONF": settings})
+
+
+def oom(recording):
+    done = vtrace("oom", recording.database, "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)["out_of_memory"]
+
+
+def remedy(told, setting):
+    found, = [r for r in told["remedies"] if r["setting"].startswith(setting)]
+    return found
+
+
+def program(directory, text, **keywords):
+    (directory / "program.py").write_text(text)
+    return record(directory, PYTHON, directory / "program.py", **keywords)
+
+
+def own_peak(recording):
+    return int(recording.process.stdout.split(" peak ")[1].split()[0])
+
+
+@pytest.fixture(scope="module")
+def fragmented(tmp_path_factory):
+    return collect(tmp_path_factory.mktemp("fragmented"))
+
+
+@pytest.fixture(scope="module")
+def told(fragmented):
+    return oom(fragmented)
+
+
+def test_fragmentation_is_the_cause_with_gigabytes_free(fragmented, told):
+    assert fragmented.process.returncode == 1
+    assert told["cause"] == "fragmentation"
+    free = told["cached_bytes"] + told["free"]["device_free_bytes"]
+    assert free > 10 * GIB and free > told["requested_bytes"] == 8 * GIB
+    assert told["free"]["device_free_bytes"] < told["requested_bytes"]
+    text = vtrace("oom", fragmented.database).stdout
+    assert "because         of fragmentation: 13.15 GiB are free" in text
+
+
+def test_every_cached_byte_has_a_reason(told):
+    reasons = ("too_small", "other_pool", "other_stream", "private_pool", "unsplittable", "awaited_stream")
+    assert sum(told["free"][f"{reason}_bytes"] for reason in reasons) == told["cached_bytes"]
+    assert told["free"]["largest_free_bytes"] < told["requested_bytes"]
+
+
+def test_the_pinning_blocks_are_named(told):
+    pin = told["pinned_by"][0]
+    assert pin["owner"] == "user/features"
+    assert pin["pinned_bytes"] > 0.99 * told["cached_bytes"]
+    assert "collect_features.py:23 Encoder.forward" in pin["python"][0]
+
+
+def test_expandable_segments_serve_it_and_the_rerun_confirms(told, tmp_path):
+    foretold = remedy(told, "expandable_segments")
+    assert told["replay_exact"] and foretold["serves"]
+    rerun = collect(tmp_path, "expandable_segments:True")
+    assert rerun.process.returncode == 0
+    assert foretold["peak_reserved_bytes"] == pytest.approx(own_peak(rerun), rel=0.01)
+    assert vtrace("oom", rerun.database).returncode == 3
+
+
+def test_a_split_limit_serves_it_and_the_rerun_confirms(told, tmp_path):
+    foretold = remedy(told, "max_split_size_mb")
+    assert foretold["serves"]
+    rerun = collect(tmp_path, foretold["setting"])
+    assert rerun.process.returncode == 0
+    assert foretold["peak_reserved_bytes"] == pytest.approx(own_peak(rerun), rel=0.01)
+
+
+@pytest.mark.parametrize("setting", ["garbage_collection_threshold:0.8,per_process_memory_fraction:0.99"])
+def test_what_does_not_help_is_said_and_the_rerun_confirms(told, tmp_path, setting):
+    assert not remedy(told, setting)["serves"]
+    assert not remedy(told, "empty_cache")["serves"]
+    assert collect(tmp_path, setting).process.returncode == 1
+
+
+def test_a_setting_that_is_on_is_not_advised(tmp_path):
+    failed = collect(tmp_path, "expandable_segments:True", "h100-80g,memory=17GiB")
+    told = oom(failed)
+    assert told["cause"] == "capacity"
+    on = remedy(told, "expandable_segments")
+    assert on["already_on"] and not on["serves"]
+    assert "expandable_segments:True           is set already" in vtrace("oom", failed.database).stdout
+
+
+def test_the_report_opens_with_it(fragmented):
+    text = vtrace("report", fragmented.database).stdout
+    assert "WHAT WOULD HAVE SERVED IT" in text[:text.index("\nPEAK")]
+    assert fragmented.report()["out_of_memory"]["remedies"] == oom(fragmented)["remedies"]
+
+
+def test_what_does_not_fit_is_not_called_fragmentation(tmp_path):
+    failed = record_python(tmp_path, "out_of_memory.py", "--uncaught", profile="h100-80g,memory=4GiB")
+    told = oom(failed)
+    assert told["cause"] == "capacity"
+    assert not any(r["serves"] for r in told["remedies"])
+    missing = told["missing_bytes"]
+    assert 0 < missing <= 256 * MIB
+    kept = [failed.value("SELECT count(*) FROM allocation WHERE kind = 1")]
+    for more in (missing - 2 * MIB, missing):
+        (tmp_path / str(more)).mkdir()
+        rerun = record_python(tmp_path / str(more), "out_of_memory.py", "--uncaught",
+                              profile=f"h100-80g,memory={4096 * MIB + more}")
+        kept.append(rerun.value("SELECT count(*) FROM allocation WHERE kind = 1"))
+    assert kept[1] == kept[0] and kept[2] == kept[0] + 1
+
+
+def train(directory, batch):
+    directory.mkdir(exist_ok=True)
+    return record_python(directory, "transformers_step.py", "--batch", str(batch), profile="h100-80g,memory=3GiB")
+
+
+def test_the_largest_batch_that_serves_it(tmp_path):
+    told = oom(train(tmp_path / "16", 16))
+    smaller = told["smaller"]
+    assert (smaller["batch"], smaller["length"]) == (16, 512)
+    fits = smaller["fits_batch"]
+    assert 1 < fits < 16
+    fails = oom(train(tmp_path / "more", fits + 1))
+    assert fails["requested_bytes"] == told["requested_bytes"] * (fits + 1) // 16
+    assert fails["python"] == told["python"]
+    rerun = train(tmp_path / "fits", fits)
+    size = told["requested_bytes"] * fits // 16  # and up to 1 MiB that is not worth cutting off
+    assert rerun.value("SELECT count(*) FROM allocation WHERE kind = 1 AND size_bytes BETWEEN ? AND ?",
+                       size, size + MIB)
+
+
+def test_a_limit_of_the_program_is_told_from_a_full_device(tmp_path):
+    failed = program(tmp_path, "import torch\n"
+                               "torch.cuda.set_per_process_memory_fraction(0.25)\n"
+                               "kept = [torch.empty(1 << 30, dtype=torch.uint8, device='cuda') for _ in range(12)]\n",
+                     profile=CARD)
+    assert failed.process.returncode == 1
+    assert oom(failed)["cause"] == "limit"
+
+
+def test_what_another_stream_freed_does_not_serve(tmp_path):
+    failed = program(tmp_path, "import torch\n"
+                               "def take(mib): return torch.empty(mib << 20, dtype=torch.uint8, device='cuda')\n"
+                               "side = torch.cuda.Stream()\n"
+                               "with torch.cuda.stream(side):\n"
+                               "    whole = take(3000)\n"
+                               "    del whole\n"
+                               "    pin = take(500)\n"
+                               "    rest = take(2000)\n"
+                               "    del rest\n"
+                               "take(1000)\n",
+                     profile="h100-80g,memory=4200MiB")
+    told = oom(failed)
+    assert told["cause"] == "fragmentation"
+    assert told["free"]["other_stream_bytes"] == 2500 * MIB
+    assert "other stream" in vtrace("oom", failed.database).stdout
+
+
+@pytest.mark.parametrize("command, says", [
+    (("import torch; torch.empty(9, device='cuda')",), "no request failed\n"),
+    ((DRIVER_ONLY,), "PyTorch's allocator are recorded when they fail"),
+    (("import os, torch; torch.empty(9, device='cuda'); os.kill(os.getpid(), 9)",), "before the program was killed"),
+])
+def test_a_run_without_a_failed_request_is_one_clear_line(tmp_path, command, says):
+    recording = record(tmp_path, PYTHON, "-c", *command)
+    done = vtrace("oom", recording.database)
+    assert done.returncode == 3 and not done.stdout
+    assert says in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_without_the_probe_no_smaller_batch_is_made_up(tmp_path):
+    failed = record_python(tmp_path, "transformers_step.py", "--batch", "16", profile="h100-80g,memory=3GiB",
+                           env={"VTRACE_PROBE": "0"})
+    told = oom(failed)
+    assert told["cause"] == "capacity" and told["smaller"] is None
+    assert "batch" not in vtrace("oom", failed.database).stdout
+
+
+def test_placing_by_the_driver_is_not_replayed(tmp_path):
+    failed = record_python(tmp_path, "out_of_memory.py", "--uncaught", profile="h100-80g,memory=4GiB",
+                           env={"PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"})
+    done = vtrace("oom", failed.database)
+    if failed.query("SELECT 1 FROM out_of_memory"):
+        assert done.returncode == 0 and "not replayed: " in done.stdout
+    else:
+        assert done.returncode == 3
+
+
+def test_wrong_usage(fragmented):
+    assert vtrace("oom").returncode == 2
+    assert vtrace("oom", fragmented.database, "--nonsense").returncode == 2
+    assert vtrace("oom", "/nonexistent.db").returncode == 3
