@@ -131,7 +131,8 @@ struct vt_event_record {
 	uint32_t function;		/* id of the intercepted function, cuda_api.def */
 	uint64_t address;		/* pointer; for vmm memory the handle */
 	uint64_t size_bytes;
-	uint64_t extra;			/* map: handle; memory_info: free bytes; alloc: parent */
+	uint64_t extra;			/* map: handle; memory_info: free bytes; block: request;
+					   other memory: what it goes with */
 	uint64_t stream;
 	uint32_t native_stack;
 	uint32_t python_stack;

@@ -69,7 +69,7 @@ CREATE TABLE allocation (
 	device              INTEGER NOT NULL,
 	address             INTEGER NOT NULL,     -- pointer; vmm: the handle
 	size_bytes          INTEGER NOT NULL,
-	stream              INTEGER NOT NULL,
+	stream              INTEGER NOT NULL,     -- blocks: PyTorch's number of it, 0: the default one, or not known
 	function            INTEGER NOT NULL,     -- function.id
 	thread              INTEGER NOT NULL,
 	time_ns             INTEGER NOT NULL,
@@ -91,7 +91,8 @@ CREATE TABLE allocation (
 	freed_node_class    INTEGER,              -- set: the block was released by this autograd node
 	freed_node_sequence INTEGER,
 	forward_python_stack       INTEGER,       -- where the forward call stood that created node_sequence
-	freed_forward_python_stack INTEGER        -- ... freed_node_sequence
+	freed_forward_python_stack INTEGER,       -- ... freed_node_sequence
+	requested_bytes     INTEGER               -- blocks: what was asked for, before rounding; NULL: not known, or below 512
 );
 
 -- What an allocation goes with, where the recorder knows it: the handle of the context that it was made in (cuMemAlloc, managed,
@@ -120,14 +121,15 @@ CREATE TABLE out_of_memory (
 	time_ns         INTEGER NOT NULL,
 	thread          INTEGER NOT NULL,
 	device          INTEGER NOT NULL,
-	requested_bytes INTEGER NOT NULL,
+	requested_bytes INTEGER NOT NULL, -- before rounding, where the recorder knew that
 	allocated_bytes INTEGER NOT NULL,
 	reserved_bytes  INTEGER NOT NULL,
 	native_stack    INTEGER,
 	python_stack    INTEGER,
 	scope           INTEGER,
 	node_class      INTEGER,
-	node_sequence   INTEGER
+	node_sequence   INTEGER,
+	stream          INTEGER           -- as of allocation
 );
 
 CREATE TABLE mark (

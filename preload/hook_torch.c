@@ -16,6 +16,7 @@
 #include "preload/probe.h"
 #include "preload/torch_ranges.h"
 #include "preload/torch_real.h"
+#include "preload/torch_request.h"
 #include "preload/tracker.h"
 
 enum {
@@ -45,7 +46,7 @@ typedef void (*out_of_memory_fn)(int64_t size, uint64_t allocated, uint64_t rese
 				 struct device device);
 
 /*
- * A block given out (size > 0) or taken back (size < 0).  The size is the block's, not the
+ * A block given out (size > 0) or taken back (size < 0).  The size is the block's, `extra` the
  * request's.
  */
 static void record_block(const void *pointer, int64_t size, uint64_t allocated, uint64_t reserved,
@@ -61,6 +62,7 @@ static void record_block(const void *pointer, int64_t size, uint64_t allocated, 
 		.allocated_bytes = allocated,
 		.reserved_bytes = reserved,
 	};
+	uint64_t request = vt_torch_request_take();
 	int entered;
 
 	if (device.type != DEVICE_CUDA || size == 0)
@@ -69,6 +71,11 @@ static void record_block(const void *pointer, int64_t size, uint64_t allocated, 
 	entered = vt_guard_enter();
 	if (!entered)
 		return;
+	if (event.op == VT_OP_ALLOC) {
+		/* A larger one is another's, which failed in a way that is not reported. */
+		event.extra = request <= event.size_bytes ? request : 0;
+		event.stream = vt_torch_request_stream(device.index);
+	}
 	vt_tracker_event(&event);
 	vt_guard_leave();
 	vt_probe_note_block(&event);
@@ -83,12 +90,14 @@ static void record_out_of_memory(int64_t size, uint64_t allocated, uint64_t rese
 		.device = device.index,
 		.function = FUNCTION_c10_reportOutOfMemory,
 		.size_bytes = (uint64_t)size,
+		.extra = vt_torch_request_take(),
 		.allocated_bytes = allocated,
 		.reserved_bytes = reserved,
 	};
 
 	if (device.type != DEVICE_CUDA || !vt_guard_enter())
 		return;
+	event.stream = vt_torch_request_stream(device.index);
 	vt_tracker_event(&event);
 	/* The first request of all may be the one that fails. */
 	vt_devices_note(device.index, NULL);

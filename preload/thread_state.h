@@ -32,6 +32,12 @@ struct vt_thread {
 	/* Outermost module whose call this thread was in at the last event, 0 = none. */
 	uint64_t module_call;
 
+	/*
+	 * What PyTorch's allocator was asked for since its last report, 0 = nothing that is known.
+	 * torch_request.c
+	 */
+	uint64_t request_bytes;
+
 	/* Which recording the ids above belong to: a fork child or a new journal starts anew. */
 	uint32_t generation;
 };

@@ -21,6 +21,18 @@
 #define VT_TORCH_OUT_OF_MEMORY_V2 "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE"
 
 /*
+ * roundup_power2_divisions(size_t) of c10::cuda::CUDACachingAllocator::CUDAAllocatorConfig until
+ * 2.8, of c10::CachingAllocator::AcceleratorAllocatorConfig since: what a request is rounded by.
+ */
+#define VT_TORCH_DIVISIONS_V1                                                                      \
+	"_ZN3c104cuda20CUDACachingAllocator19CUDAAllocatorConfig24roundup_power2_divisionsEm"
+#define VT_TORCH_DIVISIONS_V2                                                                      \
+	"_ZN3c1016CachingAllocator26AcceleratorAllocatorConfig24roundup_power2_divisionsEm"
+
+/* c10::cuda::getCurrentCUDAStream(c10::DeviceIndex), the calling thread's. */
+#define VT_TORCH_CURRENT_STREAM "_ZN3c104cuda20getCurrentCUDAStreamEa"
+
+/*
  * torch::autograd::Engine::evaluate_function: one node of the backward pass, on the thread that
  * runs it.
  */
@@ -52,6 +64,9 @@
 	X(REPORT_V3, "libc10.so")                                                                  \
 	X(OUT_OF_MEMORY_V1, "libc10.so")                                                           \
 	X(OUT_OF_MEMORY_V2, "libc10.so")                                                           \
+	X(DIVISIONS_V1, "libc10_cuda.so")                                                          \
+	X(DIVISIONS_V2, "libc10.so")                                                               \
+	X(CURRENT_STREAM, "libc10_cuda.so")                                                        \
 	X(EVALUATE, "libtorch_cpu.so")                                                             \
 	X(NEXT_SEQUENCE, "libtorch_cpu.so")                                                        \
 	X(THREAD, "libtorch_cpu.so")                                                               \

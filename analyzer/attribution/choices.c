@@ -8,11 +8,15 @@
 /* Scores are in half or single precision, and their copies in the other. */
 #define WIDEST_RATIO 2
 
+/* What an operator is for; the same for all blocks of one native stack. */
+enum part { PART_UNSEEN, PART_NONE, PART_CHOICE, PART_PRODUCT };
+
 struct search {
 	struct vt_choices *choices;
 	const struct vt_model *model;
 	const struct vt_rules *rules;
 	struct vt_operators *operators;
+	uint8_t *parts;   /* by native stack: enum part */
 	uint64_t most;    /* bytes of the largest product since the last choice */
 	uint32_t product; /* the last one; VT_NO_INDEX: none yet */
 };
@@ -42,16 +46,32 @@ static void choose(struct search *search, uint32_t choice)
 			search->choices->is_score[i] = 1;
 }
 
+static enum part find_part(const struct search *search, uint32_t native_stack)
+{
+	const char *name = vt_operators_name(search->operators, native_stack);
+
+	if (name && vt_globs_match(&search->rules->choice, name))
+		return PART_CHOICE;
+	return name && vt_globs_match(&search->rules->product.op, name) ? PART_PRODUCT : PART_NONE;
+}
+
+static enum part part_of(struct search *search, uint32_t native_stack)
+{
+	if (native_stack >= search->model->frames.native_tree.nr_stacks)
+		return PART_NONE;
+	if (search->parts[native_stack] == PART_UNSEEN)
+		search->parts[native_stack] = (uint8_t)find_part(search, native_stack);
+	return (enum part)search->parts[native_stack];
+}
+
 static void see(struct search *search, uint32_t index)
 {
 	const struct vt_allocation *a = &search->model->allocations[index];
-	const char *name = vt_operators_name(search->operators, a->native_stack);
+	enum part part = a->kind == VT_KIND_BLOCK ? part_of(search, a->native_stack) : PART_NONE;
 
-	if (a->kind != VT_KIND_BLOCK || !name)
-		return;
-	if (vt_globs_match(&search->rules->choice, name)) {
+	if (part == PART_CHOICE) {
 		choose(search, index);
-	} else if (vt_globs_match(&search->rules->product.op, name)) {
+	} else if (part == PART_PRODUCT) {
 		search->product = index;
 		if (a->size_bytes > search->most)
 			search->most = a->size_bytes;
@@ -71,8 +91,10 @@ void vt_choices_init(struct vt_choices *choices, const struct vt_stages *stages,
 	choices->is_score = vt_xcalloc((size_t)search.model->nr_allocations + 1, 1);
 	if (stages->evidence.has_forward || stages->evidence.has_autograd)
 		return;
+	search.parts = vt_xcalloc((size_t)search.model->frames.native_tree.nr_stacks + 1, 1);
 	for (uint32_t i = 0; i < search.model->nr_allocations; i++)
 		see(&search, i);
+	free(search.parts);
 }
 
 void vt_choices_release(struct vt_choices *choices)

@@ -61,7 +61,8 @@ int vt_cmd_frag(int argc, char **argv)
 	while ((id = vt_view_next(&view, &spec, argc, argv)) > 0) {
 		if (id == OPTION_TOP && vt_view_number(&spec, &wanted.top))
 			return vt_options_exit_code(VT_OPTIONS_WRONG);
-		if (id == OPTION_REQUEST && vt_units_parse_bytes(optarg, &wanted.request_bytes))
+		if (id == OPTION_REQUEST &&
+		    (vt_units_parse_bytes(optarg, &wanted.request_bytes) || !wanted.request_bytes))
 			return vt_options_wrong(&spec, "\"%s\" is no size", optarg);
 	}
 	if (id < 0)

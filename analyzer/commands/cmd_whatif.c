@@ -78,7 +78,8 @@ static int add_scale(struct wanted *wanted, char *text)
 		*equals = 0;
 		scale.factor = strtod(equals + 1, &end);
 	}
-	if (!equals || end == equals + 1 || *end || !isfinite(scale.factor) || scale.factor < 0)
+	if (!equals || equals == text || end == equals + 1 || *end || !isfinite(scale.factor) ||
+	    scale.factor < 0)
 		return vt_options_wrong(&spec, "--scale takes OWNER=FACTOR");
 	vt_vector_push(&wanted->scales, scale);
 	return 0;
@@ -99,10 +100,13 @@ static int take_option(struct wanted *wanted, int id)
 		wanted->whatif.settings = optarg;
 		return 0;
 	case OPTION_MEMORY:
-		if (vt_units_parse_bytes(optarg, &wanted->whatif.memory_bytes))
-			return vt_options_wrong(&spec, "\"%s\" is no size", optarg);
+		if (vt_units_parse_bytes(optarg, &wanted->whatif.memory_bytes) ||
+		    !wanted->whatif.memory_bytes)
+			return vt_options_wrong(&spec, "\"%s\" is no size of a device", optarg);
 		return 0;
 	case OPTION_WITHOUT:
+		if (!*optarg)
+			return vt_options_wrong(&spec, "--without takes an owner");
 		vt_vector_push(&wanted->scales, left_out);
 		return 0;
 	case OPTION_SCALE:
@@ -142,6 +146,7 @@ int vt_cmd_whatif(int argc, char **argv)
 	vt_buffer_init(&wanted.changes);
 	while (!rc && (id = vt_view_next(&view, &spec, argc, argv)) > 0)
 		rc = take_option(&wanted, id);
+	view.is_without_owners = !wanted.scales.len;
 	if (!rc)
 		rc = id < 0 ? vt_options_exit_code(id) : vt_view_show(&view, show, &wanted);
 	vt_buffer_release(&wanted.changes);

@@ -71,7 +71,8 @@ int vt_view_show(const struct vt_view *view, vt_view_show_fn show, const void *w
 {
 	struct vt_diag diag = { 0 };
 	struct vt_analysis analysis = { 0 };
-	int rc = vt_analysis_open(&analysis, view->path, view->rules, &diag);
+	int rc = (view->is_without_owners ? vt_analysis_open_model : vt_analysis_open)(
+		&analysis, view->path, view->rules, &diag);
 
 	if (!rc)
 		rc = show(&analysis, view, wanted, &diag);

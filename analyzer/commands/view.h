@@ -51,6 +51,7 @@ struct vt_view {
 	int has_all_frames;
 	int is_json;
 	const char *what_word; /* set by a command that takes a second operand: what that is */
+	int is_without_owners; /* set by a command that asks for no owner, stage or step */
 };
 
 #define VT_VIEW_DEFAULT { .when = "peak", .device = VT_WHEN_ALL_DEVICES }

@@ -15,34 +15,47 @@
 	" process_used_bytes);"                                                                    \
 	"CREATE " temporary " TABLE tensor_role (id INTEGER PRIMARY KEY, name);"
 
-/* Version 3: what allocations go with. */
+#define ADD_2                                                                                      \
+	"ALTER TABLE allocation ADD COLUMN forward_python_stack INTEGER;"                          \
+	"ALTER TABLE allocation ADD COLUMN freed_forward_python_stack INTEGER;"
+
+/* Version 3: what allocations go with; what PyTorch's allocator was asked for, on which stream. */
 #define TABLES_3(temporary)                                                                        \
 	"CREATE " temporary " TABLE allocation_parent (allocation INTEGER PRIMARY KEY, parent);"
 
-#define MEMORY "PRAGMA temp_store=MEMORY;"
+#define ADD_3                                                                                      \
+	"ALTER TABLE allocation ADD COLUMN requested_bytes INTEGER;"                               \
+	"ALTER TABLE out_of_memory ADD COLUMN stream INTEGER;"
 
 /* A temporary view hides the table of its name. */
-static const char read_1[] =
-	MEMORY TABLES_2("TEMP") TABLES_3("TEMP")
-	"CREATE TEMP VIEW allocation AS SELECT *, NULL AS forward_python_stack,"
-	" NULL AS freed_forward_python_stack FROM main.allocation";
+#define VIEW(table, columns)                                                                       \
+	"CREATE TEMP VIEW " table " AS SELECT *, " columns " FROM main." table ";"
+#define VIEW_OUT_OF_MEMORY_3 VIEW("out_of_memory", "NULL AS stream")
 
-static const char read_2[] = MEMORY TABLES_3("TEMP");
+static const struct {
+	const char *read;
+	const char *write;
+} older[] = {
+	[1] = { "PRAGMA temp_store=MEMORY;" TABLES_2("TEMP") TABLES_3("TEMP")
+		VIEW("allocation", "NULL AS forward_python_stack,"
+		     " NULL AS freed_forward_python_stack, NULL AS requested_bytes")
+		VIEW_OUT_OF_MEMORY_3,
+		"BEGIN IMMEDIATE;" TABLES_2("") TABLES_3("") ADD_2 ADD_3
+		"PRAGMA user_version=3; COMMIT" },
+	[2] = { "PRAGMA temp_store=MEMORY;" TABLES_3("TEMP")
+		VIEW("allocation", "NULL AS requested_bytes")
+		VIEW_OUT_OF_MEMORY_3,
+		"BEGIN IMMEDIATE;" TABLES_3("") ADD_3 "PRAGMA user_version=3; COMMIT" },
+};
 
-static const char write_1[] =
-	"BEGIN IMMEDIATE;" TABLES_2("") TABLES_3("")
-	"ALTER TABLE allocation ADD COLUMN forward_python_stack INTEGER;"
-	"ALTER TABLE allocation ADD COLUMN freed_forward_python_stack INTEGER;"
-	"PRAGMA user_version=3; COMMIT";
-
-static const char write_2[] =
-	"BEGIN IMMEDIATE;" TABLES_3("") "PRAGMA user_version=3; COMMIT";
+#define NR_OLDER (int)(sizeof(older) / sizeof(older[0]))
 
 const char *vt_db_older_sql(int version, int is_reader)
 {
-	if (version >= 3)
+	/* Before 1 there was none; a file of ours without a version is read as the first. */
+	int known = version < 1 ? 1 : version;
+
+	if (known >= NR_OLDER)
 		return NULL;
-	if (version == 2)
-		return is_reader ? read_2 : write_2;
-	return is_reader ? read_1 : write_1;
+	return is_reader ? older[known].read : older[known].write;
 }

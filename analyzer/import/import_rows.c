@@ -9,7 +9,7 @@ void vt_import_rows_init(struct vt_import_rows *rows, struct vt_db *db)
 	rows->db = db;
 	rows->allocation = vt_db_prepare(db,
 					 "INSERT INTO allocation VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,"
-					 "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+					 "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
 	rows->parent = vt_db_prepare(db, "INSERT INTO allocation_parent VALUES (?,?)");
 	rows->update = vt_db_prepare(
 		db,
@@ -19,7 +19,7 @@ void vt_import_rows_init(struct vt_import_rows *rows, struct vt_db *db)
 		" WHERE id=?1");
 	rows->event = vt_db_prepare(db, "INSERT INTO event VALUES (?,?,?,?,?,?,?,?,?,?,?,?)");
 	rows->out_of_memory =
-		vt_db_prepare(db, "INSERT INTO out_of_memory VALUES (?,?,?,?,?,?,?,?,?,?,?,?)");
+		vt_db_prepare(db, "INSERT INTO out_of_memory VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)");
 	rows->mark = vt_db_prepare(db, "INSERT INTO mark VALUES (?,?,?,?,?,?,?)");
 }
 
@@ -71,6 +71,12 @@ static void bind_end(struct vt_stmt *stmt, int first, int last, const struct vt_
 	vt_stmt_bind_id(stmt, last, r->forward_python_stack);
 }
 
+/* The same field is the size that was asked for where it is a block. */
+static int has_parent(const struct vt_row_allocation *row)
+{
+	return row->record.extra && row->record.kind != VT_KIND_BLOCK;
+}
+
 static int write_parent(struct vt_stmt *stmt, const struct vt_row_allocation *row)
 {
 	bind_u64(stmt, 1, row->id);
@@ -101,6 +107,10 @@ static int write_allocation(struct vt_stmt *stmt, const struct vt_row_allocation
 	bind_u64(stmt, 17, r->reserved_bytes);
 	vt_stmt_bind_id(stmt, 27, r->forward_python_stack);
 	bind_end(stmt, 18, 28, &row->end);
+	if (r->kind == VT_KIND_BLOCK && r->extra)
+		bind_u64(stmt, 29, r->extra);
+	else
+		vt_stmt_bind_null(stmt, 29);
 	return vt_stmt_step(stmt);
 }
 
@@ -154,7 +164,7 @@ int vt_import_rows_out_of_memory(struct vt_import_rows *rows, uint64_t id,
 	bind_u64(stmt, 2, r->time_ns);
 	bind_u64(stmt, 3, r->thread);
 	vt_stmt_bind_int(stmt, 4, r->device);
-	bind_u64(stmt, 5, r->size_bytes);
+	bind_u64(stmt, 5, r->extra ? r->extra : r->size_bytes);
 	bind_u64(stmt, 6, r->allocated_bytes);
 	bind_u64(stmt, 7, r->reserved_bytes);
 	vt_stmt_bind_id(stmt, 8, r->native_stack);
@@ -162,6 +172,7 @@ int vt_import_rows_out_of_memory(struct vt_import_rows *rows, uint64_t id,
 	vt_stmt_bind_id(stmt, 10, r->scope);
 	vt_stmt_bind_id(stmt, 11, r->node_class);
 	bind_sequence(stmt, 12, r->node_sequence);
+	bind_u64(stmt, 13, r->stream);
 	return vt_stmt_step(stmt);
 }
 
@@ -185,7 +196,7 @@ int vt_import_rows_flush(struct vt_import_rows *rows)
 
 	for (size_t i = 0; i < rows->waiting.len && !rc; i++) {
 		rc = write_allocation(rows->allocation, &rows->waiting.items[i]);
-		if (!rc && rows->waiting.items[i].record.extra)
+		if (!rc && has_parent(&rows->waiting.items[i]))
 			rc = write_parent(rows->parent, &rows->waiting.items[i]);
 	}
 	/* In order: an end may be taken back in the same batch. */

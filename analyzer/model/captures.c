@@ -214,14 +214,18 @@ void vt_captures_find(struct vt_model *model)
 	free(witnesses);
 }
 
+int64_t vt_captures_pool_gone(const struct vt_model *model, uint32_t pool)
+{
+	int64_t gone = 0;
+
+	for (uint32_t i = pool - 1; i < model->nr_captures; i++)
+		if (pool_of(model, i + 1) == pool && model->captures[i].gone_event > gone)
+			gone = model->captures[i].gone_event;
+	return gone;
+}
+
 int vt_captures_is_private(const struct vt_model *model, const struct vt_segment *segment,
 			   int64_t event)
 {
-	if (!segment->capture)
-		return 0;
-	for (uint32_t i = segment->capture - 1; i < model->nr_captures; i++)
-		if (pool_of(model, i + 1) == segment->capture &&
-		    model->captures[i].gone_event > event)
-			return 1;
-	return 0;
+	return segment->capture && vt_captures_pool_gone(model, segment->capture) > event;
 }

@@ -22,6 +22,9 @@
 /* Fills vt_model.captures and vt_segment.capture; needs what containers.h found. */
 void vt_captures_find(struct vt_model *model);
 
+/* The event after which no graph needs that pool (vt_segment.capture) any more; VT_NEVER: none. */
+int64_t vt_captures_pool_gone(const struct vt_model *model, uint32_t pool);
+
 /* Whether the segment is kept for the replay of a graph after that event. */
 int vt_captures_is_private(const struct vt_model *model, const struct vt_segment *segment,
 			   int64_t event);

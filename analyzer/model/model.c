@@ -29,7 +29,8 @@ static const char allocation_sql[] =
 	"SELECT id, kind, device, address, size_bytes, thread, time_ns, native_stack, python_stack,"
 	" scope, node_class, node_sequence, forward_sequence, freed_event, freed_time_ns,"
 	" freed_thread, freed_native_stack, freed_python_stack, freed_scope, freed_node_class,"
-	" freed_node_sequence, forward_python_stack, freed_forward_python_stack"
+	" freed_node_sequence, forward_python_stack, freed_forward_python_stack, requested_bytes,"
+	" stream"
 	" FROM allocation ORDER BY id";
 
 static void take_allocation(struct vt_model *model, struct vt_stmt *stmt)
@@ -51,6 +52,8 @@ static void take_allocation(struct vt_model *model, struct vt_stmt *stmt)
 	a->forward_sequence = sequence_at(stmt, 12);
 	a->forward_python_stack = id_at(stmt, 21);
 	a->freed_forward_python_stack = id_at(stmt, 22);
+	a->requested_bytes = (uint64_t)vt_stmt_int(stmt, 23);
+	a->stream = (uint64_t)vt_stmt_int(stmt, 24);
 	a->container = VT_NO_INDEX;
 	a->freed_event = VT_NEVER;
 	a->freed_node_sequence = VT_NO_SEQUENCE;
@@ -101,7 +104,7 @@ static void take_mark(struct vt_model *model, struct vt_stmt *stmt)
 
 static const char oom_sql[] =
 	"SELECT event, time_ns, thread, device, requested_bytes, allocated_bytes, reserved_bytes,"
-	" native_stack, python_stack, scope, node_class FROM out_of_memory ORDER BY event";
+	" native_stack, python_stack, scope, node_class, stream FROM out_of_memory ORDER BY event";
 
 static void take_oom(struct vt_model *model, struct vt_stmt *stmt)
 {
@@ -118,6 +121,7 @@ static void take_oom(struct vt_model *model, struct vt_stmt *stmt)
 	oom->python_stack = id_at(stmt, 8);
 	oom->scope = id_at(stmt, 9);
 	oom->node_class = id_at(stmt, 10);
+	oom->stream = (uint64_t)vt_stmt_int(stmt, 11);
 }
 
 static const char device_sql[] =

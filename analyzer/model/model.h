@@ -26,7 +26,9 @@ struct vt_allocation {
 	int64_t freed_time_ns;
 	uint64_t address;
 	uint64_t size_bytes;
-	uint64_t node_sequence; /* VT_NO_SEQUENCE where there is none */
+	uint64_t requested_bytes; /* blocks: before rounding; 0: not known */
+	uint64_t stream;          /* blocks: PyTorch's number of it; 0: default, or not known */
+	uint64_t node_sequence;   /* VT_NO_SEQUENCE where there is none */
 	uint64_t forward_sequence;
 	uint64_t freed_node_sequence;
 	uint32_t thread;
@@ -96,9 +98,10 @@ struct vt_mark {
 struct vt_out_of_memory {
 	int64_t event;
 	int64_t time_ns;
-	uint64_t requested_bytes;
+	uint64_t requested_bytes; /* before rounding, or rounded where that is not known */
 	uint64_t allocated_bytes;
 	uint64_t reserved_bytes;
+	uint64_t stream;
 	uint32_t thread;
 	uint32_t native_stack;
 	uint32_t python_stack;

@@ -53,7 +53,9 @@ static void find_places(struct places *places, const struct vt_model *model)
 		if (vt_allocation_is_driver(&model->allocations[i]))
 			places->driver[places->nr_driver++] = i;
 	}
-	qsort_r(places->sorted, places->nr, sizeof(uint32_t), compare_places, (void *)model);
+	if (model->nr_tensors)
+		qsort_r(places->sorted, places->nr, sizeof(uint32_t), compare_places,
+			(void *)model);
 }
 
 static void release_places(struct places *places)

@@ -26,6 +26,50 @@ static void push(struct vt_timeline *timeline, int64_t event, uint32_t index,
 	moment->what = (uint8_t)what;
 }
 
+/* What happens at one event number, put in order where that is more than one thing. */
+static void sort_runs(struct vt_timeline *timeline)
+{
+	uint32_t start = 0;
+
+	for (uint32_t i = 1; i <= timeline->nr; i++) {
+		const struct vt_moment *moments = timeline->moments;
+
+		if (i < timeline->nr && moments[i].event == moments[start].event)
+			continue;
+		if (i - start > 1)
+			qsort(&timeline->moments[start], i - start, sizeof(*timeline->moments),
+			      compare_moments);
+		start = i;
+	}
+}
+
+/* Event numbers are nearly all there are: each moment goes to the place that its number says. */
+static void place_by_event(struct vt_timeline *timeline, uint64_t last_event)
+{
+	uint32_t *places = vt_xcalloc((size_t)last_event + 2, sizeof(*places));
+	struct vt_moment *sorted = vt_xcalloc((size_t)timeline->nr + 1, sizeof(*sorted));
+
+	for (uint32_t i = 0; i < timeline->nr; i++)
+		places[timeline->moments[i].event + 1]++;
+	for (uint64_t event = 0; event < last_event; event++)
+		places[event + 1] += places[event];
+	for (uint32_t i = 0; i < timeline->nr; i++)
+		sorted[places[timeline->moments[i].event]++] = timeline->moments[i];
+	free(timeline->moments);
+	free(places);
+	timeline->moments = sorted;
+	sort_runs(timeline);
+}
+
+/* A damaged database may have any numbers. */
+static int are_dense(const struct vt_timeline *timeline, int64_t last_event)
+{
+	for (uint32_t i = 0; i < timeline->nr; i++)
+		if (timeline->moments[i].event < 0 || timeline->moments[i].event > last_event)
+			return 0;
+	return last_event < 4 * (int64_t)timeline->nr + 1024;
+}
+
 void vt_timeline_init(struct vt_timeline *timeline, const struct vt_model *model)
 {
 	size_t max = 2 * (size_t)model->nr_allocations + model->nr_events + model->nr_marks +
@@ -45,7 +89,10 @@ void vt_timeline_init(struct vt_timeline *timeline, const struct vt_model *model
 		push(timeline, model->marks[i].event, i, VT_MOMENT_MARK);
 	for (uint32_t i = 0; i < model->nr_ooms; i++)
 		push(timeline, model->ooms[i].event, i, VT_MOMENT_OUT_OF_MEMORY);
-	qsort(timeline->moments, timeline->nr, sizeof(*timeline->moments), compare_moments);
+	if (are_dense(timeline, model->last_event))
+		place_by_event(timeline, (uint64_t)model->last_event);
+	else
+		qsort(timeline->moments, timeline->nr, sizeof(*timeline->moments), compare_moments);
 }
 
 void vt_timeline_release(struct vt_timeline *timeline)

@@ -230,6 +230,7 @@ static void give(struct vt_follow *follow, const struct vt_tape_step *step)
 
 void vt_follow_make(struct vt_follow *follow, const struct vt_tape_step *step)
 {
+	follow->event = step->event;
 	if (step->op == VT_TAPE_TAKE)
 		take(follow, step);
 	else if (step->op == VT_TAPE_GIVE)

@@ -21,6 +21,7 @@ struct vt_follow {
 	size_t next_change;
 	struct vt_piece **holding; /* by allocation */
 	uint32_t *nr_live;         /* by segment: blocks in it */
+	int64_t event;             /* of the last step made */
 };
 
 void vt_follow_init(struct vt_follow *follow, const struct vt_tape *tape);

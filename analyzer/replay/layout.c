@@ -4,11 +4,14 @@
 #include <string.h>
 
 /* Bytes of a free piece that could go back to the driver: all of a segment, or whole granules. */
-static uint64_t returnable(const struct vt_tape *tape, const struct vt_piece *piece)
+static uint64_t returnable(const struct vt_follow *follow, const struct vt_piece *piece)
 {
+	const struct vt_tape *tape = follow->tape;
 	const struct vt_tape_segment *segment = &tape->segments.items[piece->segment];
 	uint64_t granule, first, last;
 
+	if (follow->event < segment->kept_until)
+		return 0; /* a graph's replay writes to it */
 	if (!segment->is_expandable)
 		return piece->size_bytes == segment->size_bytes ? piece->size_bytes : 0;
 	granule = vt_settings_granule(&tape->settings, segment->is_small);
@@ -41,12 +44,13 @@ static void pin_evenly(struct vt_layout *layout, const struct vt_piece *piece,
  * In an expandable segment only granules are kept: the rest of a free piece at either end is pinned
  * by the block beside it.
  */
-static void pin_beside(struct vt_layout *layout, const struct vt_tape *tape,
+static void pin_beside(struct vt_layout *layout, const struct vt_follow *follow,
 		       const struct vt_piece *piece)
 {
+	const struct vt_tape *tape = follow->tape;
 	const struct vt_tape_segment *segment = &tape->segments.items[piece->segment];
 	uint64_t granule = vt_settings_granule(&tape->settings, segment->is_small);
-	uint64_t back = returnable(tape, piece);
+	uint64_t back = returnable(follow, piece);
 	uint64_t front = (granule - (piece->address - segment->address) % granule) % granule;
 	const struct vt_piece *before = piece->previous, *behind = piece->next;
 
@@ -60,7 +64,7 @@ static void pin_beside(struct vt_layout *layout, const struct vt_tape *tape,
 		add_pin(layout, behind->holder, piece->size_bytes - back - front);
 }
 
-static void measure(struct vt_layout *layout, const struct vt_tape *tape,
+static void measure(struct vt_layout *layout, const struct vt_follow *follow,
 		    const struct vt_piece *first, struct vt_layout_segment *segment)
 {
 	struct vt_layout_totals *totals = &layout->totals;
@@ -76,7 +80,7 @@ static void measure(struct vt_layout *layout, const struct vt_tape *tape,
 			segment->nr_blocks++;
 			continue;
 		}
-		back = returnable(tape, piece);
+		back = returnable(follow, piece);
 		segment->free_bytes += back;
 		segment->pinned_bytes += piece->size_bytes - back;
 		segment->nr_free++;
@@ -96,16 +100,16 @@ static void add_totals(struct vt_layout_totals *totals, const struct vt_layout_s
 	totals->nr_segments++;
 }
 
-static void find_pins(struct vt_layout *layout, const struct vt_tape *tape,
+static void find_pins(struct vt_layout *layout, const struct vt_follow *follow,
 		      const struct vt_piece *first, const struct vt_layout_segment *segment)
 {
-	if (!tape->segments.items[segment->segment].is_expandable) {
+	if (!follow->tape->segments.items[segment->segment].is_expandable) {
 		pin_evenly(layout, first, segment);
 		return;
 	}
 	for (const struct vt_piece *piece = first; piece; piece = piece->next)
 		if (piece->is_mapped && !piece->is_allocated)
-			pin_beside(layout, tape, piece);
+			pin_beside(layout, follow, piece);
 }
 
 void vt_layout_init(struct vt_layout *layout, const struct vt_follow *follow, int is_brief)
@@ -119,14 +123,14 @@ void vt_layout_init(struct vt_layout *layout, const struct vt_follow *follow, in
 
 		if (!tape->segments.items[i].is_request)
 			first = vt_follow_segment(follow, i);
-		measure(layout, tape, first, &segment);
+		measure(layout, follow, first, &segment);
 		if (!segment.mapped_bytes)
 			continue;
 		add_totals(&layout->totals, &segment);
 		if (is_brief)
 			continue;
 		vt_vector_push(&layout->segments, segment);
-		find_pins(layout, tape, first, &segment);
+		find_pins(layout, follow, first, &segment);
 	}
 }
 
@@ -147,7 +151,7 @@ static uint64_t *account_for(struct vt_layout_account *account, const struct vt_
 		return &account->other_pool_bytes;
 	if (piece->size_bytes < request)
 		return &account->too_small_bytes;
-	if (segment->stream != stream && segment->is_private)
+	if (segment->pool)
 		return &account->private_pool_bytes;
 	if (segment->stream != stream)
 		return &account->other_stream_bytes;
@@ -176,7 +180,7 @@ void vt_layout_account(struct vt_layout_account *account, const struct vt_follow
 		for (const struct vt_piece *piece = vt_free_set_first(&pool->free); piece;
 		     piece = vt_free_set_next(piece)) {
 			*account_for(account, tape, piece, stream) += piece->size_bytes;
-			account->returnable_bytes += returnable(tape, piece);
+			account->returnable_bytes += returnable(follow, piece);
 		}
 	}
 }

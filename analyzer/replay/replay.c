@@ -23,6 +23,7 @@ void vt_replay_options_init(struct vt_replay_options *options, const struct vt_t
 	memset(options, 0, sizeof(*options));
 	options->settings = tape->settings;
 	options->capacity_bytes = tape->capacity_bytes;
+	options->device_bytes = tape->device_bytes;
 }
 
 int vt_replay_is_exact(const struct vt_replay *replay)
@@ -140,9 +141,23 @@ static uint64_t request_of(const struct player *player, const struct vt_tape_ste
 					      : step->bytes;
 }
 
-static uint32_t stream_of(const struct vt_tape *tape, const struct vt_tape_step *step)
+/* While a graph needs a private pool, none of it goes back. */
+static void keep_pool(struct player *player, uint32_t pool, int is_kept)
 {
-	return step->segment == VT_NO_INDEX ? 0 : tape->segments.items[step->segment].stream;
+	for (int is_small = 0; pool && is_small < 2; is_small++)
+		vt_pools_half(&player->pools, pool, is_small)->is_kept = (uint8_t)is_kept;
+}
+
+static struct vt_piece *take_piece(struct player *player, const struct vt_tape_step *step,
+				   uint64_t bytes)
+{
+	static const struct vt_tape_segment nowhere;
+	const struct vt_tape_segment *segment =
+		step->segment == VT_NO_INDEX ? &nowhere
+					     : &player->tape->segments.items[step->segment];
+
+	keep_pool(player, segment->pool, step->event < segment->kept_until);
+	return vt_allocator_take(&player->pools, bytes, segment->stream, segment->pool);
 }
 
 static void fail(struct player *player, const struct vt_tape_step *step, uint64_t bytes)
@@ -164,7 +179,7 @@ static void take(struct player *player, const struct vt_tape_step *step)
 	if (!bytes)
 		return;
 	expect_changes(player, step->event);
-	piece = vt_allocator_take(&player->pools, bytes, stream_of(player->tape, step), 0);
+	piece = take_piece(player, step, bytes);
 	if (!piece) {
 		fail(player, step, bytes);
 		return;
@@ -193,7 +208,7 @@ static void retry_failed(struct player *player, const struct vt_tape_step *step)
 	struct vt_piece *piece;
 
 	expect_changes(player, step->event);
-	piece = vt_allocator_take(&player->pools, step->bytes, stream_of(player->tape, step), 0);
+	piece = take_piece(player, step, step->bytes);
 	if (!piece)
 		return;
 	note_peaks(player, step->event);
@@ -224,6 +239,9 @@ static void make(struct player *player, const struct vt_tape_step *step)
 		break;
 	case VT_TAPE_FAILED:
 		retry_failed(player, step);
+		break;
+	case VT_TAPE_POOL_GONE:
+		keep_pool(player, step->segment, 0);
 		break;
 	case VT_TAPE_OTHER_TAKE:
 		take_other(player, step);
@@ -261,7 +279,8 @@ void vt_replay_run(struct vt_replay *replay, const struct vt_tape *tape,
 
 	memset(replay, 0, sizeof(*replay));
 	vt_card_init(&player.card, options->capacity_bytes);
-	vt_pools_init(&player.pools, &options->settings, &player.card, tape->device_bytes);
+	vt_pools_init(&player.pools, &options->settings, &player.card,
+		      options->device_bytes);
 	player.pools.note = note_change;
 	player.pools.context = &player;
 	player.holding =

@@ -14,6 +14,7 @@
 struct vt_replay_options {
 	struct vt_settings settings;
 	uint64_t capacity_bytes;
+	uint64_t device_bytes; /* what a memory fraction is a part of */
 	/* The sizes asked for, by allocation of the model: 0 leaves it out.  NULL: as recorded. */
 	const uint64_t *request_bytes;
 	uint8_t is_compared; /* with the recording, whose addresses the driver is to give again */

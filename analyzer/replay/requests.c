@@ -38,6 +38,21 @@ struct gathering {
 	size_t next;
 };
 
+/* Whether a block needs no guess: its request was recorded, or is what no tail was added to. */
+static int is_recorded(const struct vt_allocation *block)
+{
+	return block->requested_bytes || block->size_bytes == vt_settings_least();
+}
+
+static int are_all_recorded(const struct vt_tape *tape)
+{
+	for (size_t i = 0; i < tape->steps.len; i++)
+		if (tape->steps.items[i].op == VT_TAPE_TAKE &&
+		    !is_recorded(&tape->model->allocations[tape->steps.items[i].allocation]))
+			return 0;
+	return 1;
+}
+
 static uint64_t place_of(const struct vt_allocation *block)
 {
 	return ((uint64_t)block->native_stack << 32 | block->python_stack) ^
@@ -97,7 +112,9 @@ static struct take look_at(const struct vt_follow *follow, const struct vt_tape_
 		.least_bytes = block->size_bytes,
 	};
 
-	if (piece && step->segment != VT_NO_INDEX && piece->size_bytes == block->size_bytes)
+	if (is_recorded(block))
+		take.seen_bytes = vt_settings_round(&tape->settings, step->bytes);
+	else if (piece && step->segment != VT_NO_INDEX && piece->size_bytes == block->size_bytes)
 		take.least_bytes = least_request(
 			piece, longest_tail(tape, piece, vt_follow_is_new(follow, step)), below);
 	return take;
@@ -219,7 +236,8 @@ static void settle(struct vt_requests *requests, struct vt_tape *tape, const str
 
 	if (known_bytes(take)) {
 		requests->nr_known++;
-		step->bytes = known_bytes(take);
+		if (!is_recorded(&tape->model->allocations[step->allocation]))
+			step->bytes = known_bytes(take);
 		return;
 	}
 	likely = likely_bytes(takes, at);
@@ -239,6 +257,10 @@ void vt_requests_find(struct vt_requests *requests, struct vt_tape *tape)
 	struct takes *takes = &gathering.takes;
 
 	memset(requests, 0, sizeof(*requests));
+	if (are_all_recorded(tape)) {
+		requests->nr_known = tape->nr_blocks;
+		return;
+	}
 	gathering.takes_of = vt_xcalloc((size_t)tape->model->nr_allocations + 1, sizeof(uint32_t));
 	load_storages(&gathering.storages, tape);
 	gather(&gathering, tape);

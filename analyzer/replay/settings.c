@@ -77,6 +77,11 @@ uint64_t vt_settings_round(const struct vt_settings *settings, uint64_t request_
 	return (request_bytes + SMALLEST_BLOCK - 1) / SMALLEST_BLOCK * SMALLEST_BLOCK;
 }
 
+uint64_t vt_settings_least(void)
+{
+	return SMALLEST_BLOCK;
+}
+
 uint64_t vt_settings_round_down(const struct vt_settings *settings, uint64_t bytes)
 {
 	uint64_t power, step;
@@ -117,12 +122,31 @@ int vt_settings_is_split(const struct vt_settings *settings, uint64_t rounded_by
 	return rounded_bytes < settings->max_split_bytes && remainder_bytes > SMALL_MAX;
 }
 
+/* Options of 2.6 to 2.15 that change nothing about where blocks lie. */
+static const char *const passed_over[] = {
+	"expandable_segments_reserve",
+	"expandable_segments_reserve_by_class",
+	"graph_capture_record_stream_reuse",
+	"pinned_free_catch_all",
+	"pinned_max_cached_size_mb",
+	"pinned_max_round_threshold_mb",
+	"pinned_num_register_threads",
+	"pinned_reserve_segment_size_mb",
+	"pinned_use_background_threads",
+	"pinned_use_cuda_host_register",
+	"pinned_use_hip_host_register",
+	"release_lock_on_cudamalloc",
+	"release_lock_on_hipmalloc",
+	"throw_on_cudamalloc_oom",
+};
+
 /* One word of the setting's text: up to `, : [ ]` or the end, spaces left out. */
 struct reader {
 	const char *at;
 	char word[64];
 	struct vt_diag *diag;
 	const char *text;
+	int is_strict; /* no options that are not known */
 };
 
 static int fail(struct reader *reader, const char *why)
@@ -186,6 +210,16 @@ static int fraction_in(struct reader *reader, double *fraction)
 	if (end == reader->word || *end || !isfinite(*fraction) || *fraction < 0 || *fraction > 1)
 		return fail(reader, "expected a number from 0 to 1");
 	return 0;
+}
+
+/* PyTorch refuses both ends. */
+static int threshold_in(struct reader *reader, double *threshold)
+{
+	if (fraction_in(reader, threshold))
+		return -1;
+	return *threshold > 0 && *threshold < 1
+		       ? 0
+		       : fail(reader, "a garbage collection threshold lies between 0 and 1");
 }
 
 static int flag_in(struct reader *reader, uint8_t *flag)
@@ -271,8 +305,14 @@ static int backend_in(struct reader *reader, uint8_t *is_native)
 }
 
 /* An option that does not change where blocks lie. */
-static int pass_over(struct reader *reader)
+static int pass_over(struct reader *reader, const char *key)
 {
+	int is_known = !reader->is_strict;
+
+	for (size_t i = 0; i < VT_ARRAY_SIZE(passed_over); i++)
+		is_known |= !strcmp(key, passed_over[i]);
+	if (!is_known)
+		return fail(reader, "PyTorch has no option of that name");
 	next_word(reader);
 	if (*reader->at != '[')
 		return 0;
@@ -292,7 +332,7 @@ static int option_in(struct vt_settings *settings, struct reader *reader, const 
 	if (!strcmp(key, "large_segment_size_mb"))
 		return mebibytes_in(reader, 2, &settings->large_segment_bytes);
 	if (!strcmp(key, "garbage_collection_threshold"))
-		return fraction_in(reader, &settings->gc_threshold);
+		return threshold_in(reader, &settings->gc_threshold);
 	if (!strcmp(key, "per_process_memory_fraction"))
 		return fraction_in(reader, &settings->memory_fraction);
 	if (!strcmp(key, "roundup_power2_divisions"))
@@ -301,12 +341,15 @@ static int option_in(struct vt_settings *settings, struct reader *reader, const 
 		return flag_in(reader, &settings->is_expandable);
 	if (!strcmp(key, "backend"))
 		return backend_in(reader, &settings->is_native);
-	return pass_over(reader);
+	return pass_over(reader, key);
 }
 
-int vt_settings_parse(struct vt_settings *settings, const char *text, struct vt_diag *diag)
+static int parse(struct vt_settings *settings, const char *text, int is_strict,
+		 struct vt_diag *diag)
 {
-	struct reader reader = { .at = text, .text = text, .diag = diag };
+	struct reader reader = {
+		.at = text, .text = text, .diag = diag, .is_strict = is_strict
+	};
 	char key[sizeof(reader.word)];
 
 	while (*reader.at) {
@@ -320,6 +363,16 @@ int vt_settings_parse(struct vt_settings *settings, const char *text, struct vt_
 			return -1;
 	}
 	return 0;
+}
+
+int vt_settings_parse(struct vt_settings *settings, const char *text, struct vt_diag *diag)
+{
+	return parse(settings, text, 0, diag);
+}
+
+int vt_settings_parse_known(struct vt_settings *settings, const char *text, struct vt_diag *diag)
+{
+	return parse(settings, text, 1, diag);
 }
 
 static void print_divisions(const uint32_t *divisions, struct vt_buffer *out)

@@ -47,12 +47,16 @@ void vt_settings_init(struct vt_settings *settings, const char *version);
  * not change where blocks lie are passed over.  Returns 0, or -1 with `diag` filled.
  */
 int vt_settings_parse(struct vt_settings *settings, const char *text, struct vt_diag *diag);
+/* The same for what a user asks for: options that no release has are refused. */
+int vt_settings_parse_known(struct vt_settings *settings, const char *text, struct vt_diag *diag);
 
 /* Appends what differs from the defaults in the same language; nothing where nothing differs. */
 void vt_settings_print(const struct vt_settings *settings, struct vt_buffer *out);
 
 /* The size of block that a request becomes. */
 uint64_t vt_settings_round(const struct vt_settings *settings, uint64_t request_bytes);
+/* The size of the smallest block, and that up to which requests are not rounded any other way. */
+uint64_t vt_settings_least(void);
 /* The largest size up to `bytes` that is not rounded any further. */
 uint64_t vt_settings_round_down(const struct vt_settings *settings, uint64_t bytes);
 int vt_settings_is_small(uint64_t rounded_bytes);

@@ -22,12 +22,21 @@ struct finding {
 	uint8_t *is_coloured;
 };
 
+/* Whether the recording has one stream and one pool for both segments. */
+static int are_alike(const struct finding *finding, uint32_t a, uint32_t b)
+{
+	const struct vt_tape_segment *x = &finding->tape->segments.items[a];
+	const struct vt_tape_segment *y = &finding->tape->segments.items[b];
+
+	return x->stream_id == y->stream_id && x->pool == y->pool;
+}
+
 static void differ(struct finding *finding, uint32_t a, uint32_t b)
 {
 	struct edge edge = { a, b };
 	struct vt_key key = { .a = a < b ? a : b, .b = a < b ? b : a };
 
-	if (a == b || vt_map_find(&finding->known, key))
+	if (a == b || !are_alike(finding, a, b) || vt_map_find(&finding->known, key))
 		return;
 	vt_map_put(&finding->known, key, 1);
 	vt_vector_push(&finding->edges, edge);
@@ -45,17 +54,18 @@ static int is_allowed(const struct vt_settings *settings, uint64_t size_bytes, u
 
 /* What was free and fitted, up to what was chosen (NULL: a new segment was made instead). */
 static void look_at_request(struct finding *finding, const struct vt_follow *follow,
-			    uint64_t size_bytes, uint32_t segment, const struct vt_piece *chosen)
+			    const struct vt_tape_step *step, const struct vt_piece *chosen)
 {
-	const struct vt_tape_segment *own = &finding->tape->segments.items[segment];
+	const struct vt_tape_segment *own = &finding->tape->segments.items[step->segment];
 	const struct vt_pool *pool =
 		vt_pools_half((struct vt_pools *)&follow->pools, 0, own->is_small);
+	uint64_t size_bytes = vt_settings_round(&finding->tape->settings, step->bytes);
 	struct vt_piece *piece = vt_free_set_from(&pool->free, 0, size_bytes, 0);
 
 	for (unsigned i = 0; i < MAX_PASSED_OVER && piece && piece != chosen; i++) {
 		if (!is_allowed(&finding->tape->settings, size_bytes, piece->size_bytes))
 			return;
-		differ(finding, segment, piece->segment);
+		differ(finding, step->segment, piece->segment);
 		piece = vt_free_set_next(piece);
 	}
 }
@@ -69,7 +79,7 @@ static void look_after_changes(struct finding *finding, struct vt_follow *follow
 
 	if (chosen && is_new)
 		vt_pools_remove(chosen);
-	look_at_request(finding, follow, step->bytes, step->segment, is_new ? NULL : chosen);
+	look_at_request(finding, follow, step, is_new ? NULL : chosen);
 	if (chosen && is_new)
 		vt_pools_insert(chosen);
 }
@@ -86,7 +96,7 @@ static void gather(struct finding *finding)
 		int is_before = vt_follow_is_searched_before(&follow, step);
 
 		if (is_request && is_before)
-			look_at_request(finding, &follow, step->bytes, step->segment, NULL);
+			look_at_request(finding, &follow, step, NULL);
 		vt_follow_next(&follow);
 		if (is_request && !is_before)
 			look_after_changes(finding, &follow, step);
@@ -139,27 +149,23 @@ static uint32_t lowest_free(const struct finding *finding, uint32_t segment)
  * Breadth first from the oldest of each group: where two streams are enough to explain everything,
  * this finds two.
  */
-static uint32_t colour_group(struct finding *finding, uint32_t first)
+static void colour_group(struct finding *finding, uint32_t first)
 {
 	VT_VECTOR(uint32_t) queue = { 0 };
-	uint32_t highest = 0;
 
 	vt_vector_push(&queue, first);
 	for (size_t at = 0; at < queue.len; at++) {
-		uint32_t segment = queue.items[at], colour;
+		uint32_t segment = queue.items[at];
 
 		if (finding->is_coloured[segment])
 			continue;
-		colour = lowest_free(finding, segment);
-		finding->tape->segments.items[segment].stream = colour;
+		finding->tape->segments.items[segment].stream = lowest_free(finding, segment);
 		finding->is_coloured[segment] = 1;
-		highest = colour > highest ? colour : highest;
 		for (uint32_t i = finding->first_edge[segment];
 		     i < finding->first_edge[segment + 1]; i++)
 			vt_vector_push(&queue, finding->edges.items[i].to);
 	}
 	vt_vector_release(&queue);
-	return highest;
 }
 
 /*
@@ -181,44 +187,24 @@ static void differ_if_expandable(struct finding *finding)
 		}
 }
 
-/* Numbers streams in the order in which they appear; the default one, 0, stays 0. */
-static uint32_t number_of(struct vt_map *numbers, uint64_t stream)
+/* Numbers streams in the order in which they appear; the default one stays 0. */
+static uint32_t number_streams(struct vt_tape *tape)
 {
-	struct vt_key key = { .a = stream };
-	const uint64_t *found = stream ? vt_map_find(numbers, key) : NULL;
-	uint32_t number = (uint32_t)numbers->len + 1;
-
-	if (!stream)
-		return 0;
-	if (found)
-		return (uint32_t)*found;
-	vt_map_put(numbers, key, number);
-	return number;
-}
-
-/* Where the recorder knew the stream of each block: how many streams there are, else 0. */
-static uint32_t use_recorded(struct vt_tape *tape)
-{
-	struct vt_stmt *stmt = vt_db_prepare(tape->model->db,
-					     "SELECT id, stream FROM allocation WHERE kind = 1"
-					     " AND device = ? AND stream != 0 ORDER BY id");
 	struct vt_map numbers = { 0 };
-	size_t at = 0;
 	uint32_t nr;
 
-	vt_stmt_bind_int(stmt, 1, tape->device);
-	while (vt_stmt_step(stmt) == 1) {
-		uint32_t number = number_of(&numbers, (uint64_t)vt_stmt_int(stmt, 1));
-		int64_t event = vt_stmt_int(stmt, 0);
+	vt_map_put(&numbers, (struct vt_key){ 0 }, 0);
+	for (size_t i = 0; i < tape->segments.len; i++) {
+		struct vt_tape_segment *segment = &tape->segments.items[i];
+		struct vt_key key = { .a = segment->stream_id, .b = segment->stream };
+		const uint64_t *found = vt_map_find(&numbers, key);
+		uint32_t number = found ? (uint32_t)*found : (uint32_t)numbers.len;
 
-		while (at < tape->steps.len && tape->steps.items[at].event < event)
-			at++;
-		if (at < tape->steps.len && tape->steps.items[at].event == event &&
-		    tape->steps.items[at].segment != VT_NO_INDEX)
-			tape->segments.items[tape->steps.items[at].segment].stream = number;
+		if (!found)
+			vt_map_put(&numbers, key, number);
+		segment->stream = number;
 	}
-	nr = numbers.len ? (uint32_t)numbers.len + 1 : 0;
-	vt_stmt_free(stmt);
+	nr = (uint32_t)numbers.len;
 	vt_map_release(&numbers);
 	return nr;
 }
@@ -226,10 +212,6 @@ static uint32_t use_recorded(struct vt_tape *tape)
 uint32_t vt_streams_find(struct vt_tape *tape)
 {
 	struct finding finding = { .tape = tape };
-	uint32_t highest = use_recorded(tape);
-
-	if (highest)
-		return highest;
 
 	finding.is_coloured = vt_xcalloc(tape->segments.len + 1, 1);
 	if (tape->settings.is_expandable)
@@ -237,14 +219,12 @@ uint32_t vt_streams_find(struct vt_tape *tape)
 	else
 		gather(&finding);
 	sort_edges(&finding);
-	for (uint32_t i = 0; i < tape->segments.len; i++) {
-		uint32_t of_group = finding.is_coloured[i] ? 0 : colour_group(&finding, i);
-
-		highest = of_group > highest ? of_group : highest;
-	}
+	for (uint32_t i = 0; i < tape->segments.len; i++)
+		if (!finding.is_coloured[i])
+			colour_group(&finding, i);
 	vt_map_release(&finding.known);
 	vt_vector_release(&finding.edges);
 	free(finding.first_edge);
 	free(finding.is_coloured);
-	return highest + 1;
+	return number_streams(tape);
 }

@@ -3,10 +3,11 @@
 #define VT_ANALYZER_STREAMS_H
 
 /*
- * Which segments belong to different streams.  Where a recording has no streams for blocks, the
- * allocator's choice tells: it takes the best fit, so where a better one was free and was not
- * taken, that was another stream's (or another private pool's, which is as closed).  Segments that
- * nothing tells apart are put into one stream.
+ * Which segments belong to different streams.  The recorder knows the stream of each block, older
+ * ones do not.  Within what is recorded as one stream the allocator's choice tells more: it takes
+ * the best fit, so where a better one was free and was not taken, that was another stream's, in a
+ * closed pool of its own (a MemPool), or still awaited another stream (record_stream), all of which
+ * come to the same for a request.  Segments that nothing tells apart are put into one stream.
  *
  * A stream here is a number; 0 is the default stream, or the one that most is known of.
  */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyzer/base/map.h"
+#include "analyzer/model/captures.h"
 #include "analyzer/model/segments.h"
 #include "analyzer/replay/causes.h"
 #include "analyzer/replay/reservations.h"
@@ -105,16 +106,21 @@ static uint32_t add_segment(struct vt_tape *tape, struct vt_tape_segment segment
 	return (uint32_t)tape->segments.len - 1;
 }
 
+/* The private pool of the segment, or granule, that the allocation with that index is. */
+static void join_pool(const struct reading *reading, struct vt_tape_segment *segment,
+		      uint32_t index)
+{
+	const struct vt_segment *found = vt_segments_find(reading->model, index);
+
+	if (!found || !found->capture || segment->pool)
+		return;
+	segment->pool = found->capture;
+	segment->kept_until = vt_captures_pool_gone(reading->model, found->capture);
+}
+
 static int is_small_segment(const struct vt_tape *tape, uint64_t size_bytes)
 {
 	return size_bytes == vt_settings_segment(&tape->settings, 1);
-}
-
-static int is_private(const struct vt_model *model, uint32_t index)
-{
-	const struct vt_segment *segment = vt_segments_find(model, index);
-
-	return segment && segment->capture;
 }
 
 static void take_segment(struct reading *reading, uint32_t index)
@@ -127,9 +133,9 @@ static void take_segment(struct reading *reading, uint32_t index)
 			      .size_bytes = a->size_bytes,
 			      .taken_event = a->event,
 			      .is_small = (uint8_t)is_small_segment(tape, a->size_bytes),
-			      .is_private = (uint8_t)is_private(reading->model, index),
 		      });
 
+	join_pool(reading, &tape->segments.items[number], index);
 	put(&reading->segments, index, number);
 	add_change(reading, (struct vt_tape_change){ a->event, a->address, a->size_bytes, number,
 						     VT_SEGMENT_TAKE });
@@ -177,14 +183,33 @@ static void map_or_unmap(struct reading *reading, const struct vt_other_event *e
 
 	if (!r)
 		return;
-	if (is_map && owner != VT_NO_INDEX)
+	if (is_map && owner != VT_NO_INDEX) {
+		join_pool(reading, &reading->tape->segments.items[r->segment], owner);
 		put(&reading->mapped, event->address, owner);
+	}
 	if (!is_map)
 		note_given(reading, event->event,
 			   owner == VT_NO_INDEX ? NULL : &reading->model->allocations[owner]);
 	add_change(reading, (struct vt_tape_change){ event->event, event->address,
 						     event->size_bytes, r->segment,
 						     is_map ? VT_SEGMENT_MAP : VT_SEGMENT_UNMAP });
+}
+
+/* Destroying a graph, or ending a capture in vain, may leave pools that nothing needs. */
+static void end_pools(struct reading *reading, int64_t event)
+{
+	const struct vt_model *model = reading->model;
+
+	for (uint32_t i = 0; i < model->nr_captures; i++) {
+		uint32_t pool = i + 1;
+
+		if (model->captures[i].pool != pool || vt_captures_pool_gone(model, pool) != event)
+			continue;
+		close_gap(reading);
+		add_step(reading, (struct vt_tape_step){ .event = event,
+							 .op = VT_TAPE_POOL_GONE,
+							 .segment = pool });
+	}
 }
 
 static void take_other_event(struct reading *reading, const struct vt_other_event *event)
@@ -197,6 +222,8 @@ static void take_other_event(struct reading *reading, const struct vt_other_even
 		r = run_at(reading, event->address, event->event);
 		if (r)
 			reading->tape->segments.items[r->segment].given_event = event->event;
+	} else if (event->op == VT_OP_DESTROY || event->op == VT_OP_CAPTURE_END) {
+		end_pools(reading, event->event);
 	}
 }
 
@@ -211,6 +238,29 @@ static uint32_t segment_of_block(struct reading *reading, const struct vt_alloca
 	return r ? r->segment : VT_NO_INDEX;
 }
 
+/*
+ * A block that was asked for with a stream given explicitly is recorded with the current one: the
+ * majority of a segment's blocks is right (Boyer and Moore's vote, in one pass).
+ */
+static void vote(struct reading *reading, uint32_t segment, uint64_t stream)
+{
+	struct vt_tape_segment *of = &reading->tape->segments.items[segment];
+
+	if (!of->nr_votes)
+		of->stream_id = stream;
+	of->nr_votes += of->stream_id == stream ? 1 : (uint32_t)-1;
+}
+
+/* What the recorder knew, where a block of this size can have come of it. */
+static uint64_t asked_bytes(const struct vt_tape *tape, const struct vt_allocation *block)
+{
+	uint64_t asked = block->requested_bytes;
+
+	if (!asked || vt_settings_round(&tape->settings, asked) > block->size_bytes)
+		return block->size_bytes;
+	return asked;
+}
+
 static void take_block(struct reading *reading, uint32_t index)
 {
 	const struct vt_allocation *block = &reading->model->allocations[index];
@@ -220,8 +270,10 @@ static void take_block(struct reading *reading, uint32_t index)
 	close_gap(reading);
 	tape->nr_blocks++;
 	tape->nr_homeless += segment == VT_NO_INDEX;
-	add_step(reading, (struct vt_tape_step){ block->event, block->size_bytes, index, segment,
-						 VT_TAPE_TAKE });
+	if (segment != VT_NO_INDEX)
+		vote(reading, segment, block->stream);
+	add_step(reading, (struct vt_tape_step){ block->event, asked_bytes(tape, block), index,
+						 segment, VT_TAPE_TAKE });
 }
 
 static void other(struct reading *reading, uint32_t index, int64_t event, enum vt_tape_op op)
@@ -295,7 +347,8 @@ static void fail(struct reading *reading, uint32_t index)
 {
 	const struct vt_out_of_memory *oom = &reading->model->ooms[index];
 	struct vt_tape *tape = reading->tape;
-	uint64_t needed = vt_settings_segment(&tape->settings, oom->requested_bytes);
+	uint64_t rounded = vt_settings_round(&tape->settings, oom->requested_bytes);
+	uint64_t needed = vt_settings_segment(&tape->settings, rounded);
 	uint32_t segment;
 
 	if (oom->device != tape->device)
@@ -305,7 +358,8 @@ static void fail(struct reading *reading, uint32_t index)
 		tape, (struct vt_tape_segment){
 			      .taken_event = oom->event,
 			      .is_request = 1,
-			      .is_small = (uint8_t)vt_settings_is_small(oom->requested_bytes) });
+			      .stream_id = oom->stream,
+			      .is_small = (uint8_t)vt_settings_is_small(rounded) });
 	add_step(reading, (struct vt_tape_step){ oom->event, oom->requested_bytes, index, segment,
 						 VT_TAPE_FAILED });
 	if (tape->settings.is_expandable)

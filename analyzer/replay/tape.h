@@ -7,9 +7,9 @@
  * what it asked of the driver.  The first can be played with any settings; the second is what a
  * replay with the recorded settings has to come to.
  *
- * What a recording does not say: the size that was asked for (a block may include a tail that was
- * not worth splitting off), the stream, empty_cache() calls that released nothing, record_stream()
- * and limits set by a call.  streams.h and requests.h infer the first two.
+ * What a recording does not say: empty_cache() calls that released nothing, record_stream(), pools
+ * of a MemPool, limits set by a call; of an older recorder also the size that was asked for and the
+ * stream.  requests.h and streams.h find the sizes and who shares free memory with whom.
  */
 
 #include <stdint.h>
@@ -26,13 +26,14 @@ enum vt_tape_op {
 	VT_TAPE_GIVE,
 	VT_TAPE_EMPTY_CACHE,
 	VT_TAPE_FAILED,     /* a request that ended out of memory */
+	VT_TAPE_POOL_GONE,  /* the last graph that needed the private pool `segment` */
 	VT_TAPE_OTHER_TAKE, /* device memory of somebody else in this process */
 	VT_TAPE_OTHER_GIVE,
 };
 
 struct vt_tape_step {
 	int64_t event;
-	uint64_t bytes;      /* TAKE, FAILED: the request, as far as it is known */
+	uint64_t bytes;      /* TAKE, FAILED: the request, as far as it is known; not rounded */
 	uint32_t allocation; /* index into the model; FAILED: of vt_model.ooms */
 	uint32_t segment;    /* TAKE, FAILED: index into `segments`, VT_NO_INDEX */
 	uint8_t op;          /* enum vt_tape_op */
@@ -52,10 +53,13 @@ struct vt_tape_segment {
 	uint64_t size_bytes; /* address space, where it is expandable */
 	int64_t taken_event;
 	int64_t given_event; /* VT_NEVER */
+	uint64_t stream_id;  /* PyTorch's, of most of its blocks; 0 where that is not recorded */
 	uint32_t stream;     /* a number of our own: the streams of a pool that can be told apart */
+	uint32_t pool;       /* private, of a CUDA graph: its number; 0: the usual one */
+	int64_t kept_until;  /* of a private pool: when the last graph that needs it went */
+	uint32_t nr_votes;   /* for stream_id, while the events are read */
 	uint8_t is_small;
 	uint8_t is_expandable;
-	uint8_t is_private; /* of the pool of a CUDA graph; not told of expandable ones */
 	uint8_t is_request; /* no segment: stands for a failed request */
 };
 

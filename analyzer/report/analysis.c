@@ -8,8 +8,8 @@
 #include "analyzer/model/samples.h"
 #include "analyzer/import/input.h"
 
-int vt_analysis_open(struct vt_analysis *analysis, const char *path, const char *rules_path,
-		     struct vt_diag *diag)
+int vt_analysis_open_model(struct vt_analysis *analysis, const char *path, const char *rules_path,
+			   struct vt_diag *diag)
 {
 	memset(analysis, 0, sizeof(*analysis));
 	if (vt_rules_load(&analysis->rules, rules_path, diag) ||
@@ -20,6 +20,14 @@ int vt_analysis_open(struct vt_analysis *analysis, const char *path, const char 
 	vt_containers_find(&analysis->model, &analysis->timeline);
 	vt_captures_find(&analysis->model);
 	vt_samples_find(&analysis->model);
+	return 0;
+}
+
+int vt_analysis_open(struct vt_analysis *analysis, const char *path, const char *rules_path,
+		     struct vt_diag *diag)
+{
+	if (vt_analysis_open_model(analysis, path, rules_path, diag))
+		return -1;
 	vt_stages_init(&analysis->stages, &analysis->timeline, &analysis->rules);
 	vt_facts_init(&analysis->facts, &analysis->stages, &analysis->rules);
 	vt_attribution_init(&analysis->attribution, &analysis->facts);

@@ -25,6 +25,9 @@ struct vt_analysis {
  */
 int vt_analysis_open(struct vt_analysis *analysis, const char *path, const char *rules_path,
 		     struct vt_diag *diag);
+/* The same without stages, facts and owners, which cost as much as the rest. */
+int vt_analysis_open_model(struct vt_analysis *analysis, const char *path, const char *rules_path,
+			   struct vt_diag *diag);
 void vt_analysis_close(struct vt_analysis *analysis);
 
 #endif

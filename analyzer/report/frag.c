@@ -51,43 +51,86 @@ static void take_sample(struct vt_frag_device *device, size_t at, int64_t event,
 	}
 }
 
-static void find_peaks(struct vt_frag_device *device)
-{
-	uint64_t requested = 0, highest = 0;
-	const struct vt_tape_step *step;
-	struct vt_follow follow;
+/* What is held at one place of the tape. */
+struct held {
+	size_t next_change;
+	uint64_t requested_bytes;
+	uint64_t allocated_bytes;
+	uint64_t reserved_bytes;
+};
 
-	vt_follow_init(&follow, &device->tape);
-	for (size_t at = 0; (step = vt_follow_next(&follow)); at++) {
-		vt_follow_make(&follow, step);
-		if (step->op == VT_TAPE_TAKE)
-			requested += device->request_bytes[step->allocation];
-		else if (step->op == VT_TAPE_GIVE)
-			requested -= device->request_bytes[step->allocation];
-		higher(&device->peak_requested_bytes, requested);
-		higher(&device->peak_allocated_bytes, follow.pools.allocated_bytes);
-		higher(&device->peak_reserved_bytes, follow.pools.reserved_bytes);
-		take_sample(device, at, step->event, &highest, follow.pools.reserved_bytes);
+static void hold(struct held *held, const struct vt_frag_device *device,
+		 const struct vt_tape_step *step)
+{
+	const struct vt_tape *tape = &device->tape;
+	int is_give = step->op == VT_TAPE_GIVE;
+
+	for (; held->next_change < tape->changes.len &&
+	       tape->changes.items[held->next_change].event < step->event;
+	     held->next_change++) {
+		const struct vt_tape_change *change = &tape->changes.items[held->next_change];
+		int is_more = change->op == VT_SEGMENT_TAKE || change->op == VT_SEGMENT_MAP;
+
+		held->reserved_bytes += is_more ? change->bytes : 0 - change->bytes;
 	}
-	vt_follow_release(&follow);
+	if (step->op == VT_TAPE_TAKE || is_give) {
+		uint64_t requested = device->request_bytes[step->allocation];
+		uint64_t allocated = tape->model->allocations[step->allocation].size_bytes;
+
+		held->requested_bytes += is_give ? 0 - requested : requested;
+		held->allocated_bytes += is_give ? 0 - allocated : allocated;
+	}
 }
 
-static void fill_samples(struct vt_frag_device *device, const struct vt_timeline *timeline)
+static void find_peaks(struct vt_frag_device *device)
 {
-	struct vt_follow follow;
+	struct held held = { 0 };
+	uint64_t highest = 0;
 
-	vt_follow_init(&follow, &device->tape);
-	for (size_t i = 0; i < device->samples.len; i++) {
+	for (size_t at = 0; at < device->tape.steps.len; at++) {
+		const struct vt_tape_step *step = &device->tape.steps.items[at];
+
+		hold(&held, device, step);
+		higher(&device->peak_requested_bytes, held.requested_bytes);
+		higher(&device->peak_allocated_bytes, held.allocated_bytes);
+		higher(&device->peak_reserved_bytes, held.reserved_bytes);
+		take_sample(device, at, step->event, &highest, held.reserved_bytes);
+	}
+}
+
+/* The samples from `first` on up to `event`, by a follow on its way; returns the next one. */
+static size_t fill_samples(struct vt_frag_device *device, struct vt_follow *follow, size_t first,
+			   int64_t event, const struct vt_timeline *timeline)
+{
+	size_t i = first;
+
+	for (; i < device->samples.len && device->samples.items[i].event <= event; i++) {
 		struct vt_frag_sample *sample = &device->samples.items[i];
 		struct vt_layout layout;
 
-		vt_follow_to(&follow, sample->event);
-		vt_layout_init(&layout, &follow, 1);
+		vt_follow_to(follow, sample->event);
+		vt_layout_init(&layout, follow, 1);
 		sample->time_ns = vt_timeline_time(timeline, sample->event);
 		sample->totals = layout.totals;
 		vt_layout_release(&layout);
 	}
-	vt_follow_release(&follow);
+	return i;
+}
+
+/* Leaves device->follow at the moment looked at; samples behind it take a way of their own. */
+static void follow_all(struct vt_frag_device *device, const struct vt_timeline *timeline)
+{
+	struct vt_follow behind;
+	size_t next;
+
+	vt_follow_init(&device->follow, &device->tape);
+	next = fill_samples(device, &device->follow, 0, device->event, timeline);
+	vt_follow_to(&device->follow, device->event);
+	if (next == device->samples.len)
+		return;
+	vt_follow_init(&behind, &device->tape);
+	fill_samples(device, &behind, next, VT_NEVER, timeline);
+	vt_follow_release(&behind);
 }
 
 static uint64_t used_at(const struct vt_timeline *timeline, int device, int64_t event)
@@ -236,9 +279,7 @@ static int add_device(struct vt_frag *frag, int number, const struct vt_frag_opt
 	device->nr_streams = vt_streams_find(&device->tape);
 	find_requests(device);
 	find_peaks(device);
-	fill_samples(device, timeline);
-	vt_follow_init(&device->follow, &device->tape);
-	vt_follow_to(&device->follow, device->event);
+	follow_all(device, timeline);
 	vt_layout_init(&device->layout, &device->follow, 0);
 	account(device, timeline, options->request_bytes);
 	gather_pins(frag, device);

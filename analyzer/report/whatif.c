@@ -8,6 +8,9 @@
 #include "analyzer/replay/requests.h"
 #include "analyzer/replay/streams.h"
 
+/* Everything is added up in signed 64-bit numbers; a block of more is none of this world. */
+#define MAX_REQUEST 0x1p56
+
 static int is_below(const char *owner, const char *wanted)
 {
 	size_t len = strlen(wanted);
@@ -17,41 +20,82 @@ static int is_below(const char *owner, const char *wanted)
 	return !strncmp(owner, wanted, len) && owner[len] == '/';
 }
 
-static double factor_of(struct vt_whatif *whatif, const struct vt_whatif_options *options,
-			uint32_t allocation)
+/* The index of the scale for a block, options->nr_scales where there is none. */
+static size_t scale_of(struct vt_whatif *whatif, uint32_t allocation)
 {
+	const struct vt_whatif_options *options = whatif->options;
 	struct vt_attribution *attribution = &whatif->analysis->attribution;
 	struct vt_verdict verdict = vt_attribution_judge(attribution, allocation);
 	const char *owner = vt_attribution_owner(attribution, verdict.owner);
+	size_t i = 0;
 
-	for (size_t i = 0; i < options->nr_scales; i++)
-		if (is_below(owner, options->scales[i].owner))
-			return options->scales[i].factor;
-	return 1;
+	while (i < options->nr_scales && !is_below(owner, options->scales[i].owner))
+		i++;
+	return i;
+}
+
+/* Only a factor of 0 leaves a block out. */
+static int scale(uint64_t *request, uint64_t bytes, const struct vt_whatif_scale *by,
+		 struct vt_diag *diag)
+{
+	double scaled = (double)bytes * by->factor;
+
+	if (scaled >= MAX_REQUEST) {
+		vt_diag_set(diag, VT_EXIT_USAGE, "--scale %s=%g: no device has that much memory",
+			    by->owner, by->factor);
+		return -1;
+	}
+	*request = scaled >= 1 ? (uint64_t)scaled : by->factor > 0;
+	return 0;
 }
 
 /* Requests by allocation, NULL where none is changed. */
-static uint64_t *scaled_requests(struct vt_whatif *whatif, struct vt_whatif_device *device,
-				 const struct vt_whatif_options *options)
+static int scale_requests(struct vt_whatif *whatif, struct vt_whatif_device *device,
+			  uint64_t **requests, struct vt_diag *diag)
 {
+	const struct vt_whatif_options *options = whatif->options;
 	const struct vt_tape *tape = &device->tape;
-	uint64_t *requests;
 
 	if (!options->nr_scales)
-		return NULL;
-	requests = vt_xcalloc((size_t)tape->model->nr_allocations + 1, sizeof(*requests));
+		return 0;
+	*requests = vt_xcalloc((size_t)tape->model->nr_allocations + 1, sizeof(**requests));
 	for (size_t i = 0; i < tape->steps.len; i++) {
 		const struct vt_tape_step *step = &tape->steps.items[i];
-		double factor;
+		size_t by;
 
 		if (step->op != VT_TAPE_TAKE)
 			continue;
-		factor = factor_of(whatif, options, step->allocation);
-		requests[step->allocation] =
-			factor == 1 ? step->bytes : (uint64_t)((double)step->bytes * factor);
-		device->scaled_bytes += factor == 1 ? 0 : step->bytes;
+		by = scale_of(whatif, step->allocation);
+		(*requests)[step->allocation] = step->bytes;
+		if (by == options->nr_scales)
+			continue;
+		if (scale(&(*requests)[step->allocation], step->bytes, &options->scales[by], diag))
+			return -1;
+		device->scaled_bytes += step->bytes;
+		device->met[by].bytes += step->bytes;
+		device->met[by].blocks++;
 	}
-	return requests;
+	return 0;
+}
+
+/* An owner that has nothing here is a mistake, not an answer. */
+static int check_scales(const struct vt_whatif *whatif, struct vt_diag *diag)
+{
+	const struct vt_whatif_options *options = whatif->options;
+
+	for (size_t i = 0; i < options->nr_scales; i++) {
+		uint32_t blocks = 0;
+
+		for (uint32_t j = 0; j < whatif->nr_devices; j++)
+			blocks += whatif->devices[j].met[i].blocks;
+		if (blocks)
+			continue;
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: no block is owned by \"%s\"%s",
+			    vt_db_path(whatif->analysis->db), options->scales[i].owner,
+			    i ? ", or an owner named before it has them all" : "");
+		return -1;
+	}
+	return 0;
 }
 
 static int read_settings(struct vt_settings *settings, const struct vt_tape *tape,
@@ -61,10 +105,10 @@ static int read_settings(struct vt_settings *settings, const struct vt_tape *tap
 	if (options->settings) {
 		vt_settings_init(settings, NULL);
 		settings->has_open_list = tape->settings.has_open_list;
-		if (vt_settings_parse(settings, options->settings, diag))
+		if (vt_settings_parse_known(settings, options->settings, diag))
 			return -1;
 	}
-	if (options->changes && vt_settings_parse(settings, options->changes, diag))
+	if (options->changes && vt_settings_parse_known(settings, options->changes, diag))
 		return -1;
 	if (settings->is_native)
 		return 0;
@@ -74,12 +118,24 @@ static int read_settings(struct vt_settings *settings, const struct vt_tape *tap
 	return -1;
 }
 
-static int play(struct vt_whatif *whatif, struct vt_whatif_device *device,
-		const struct vt_whatif_options *options, struct vt_diag *diag)
+/* The rest of the device keeps what it has: the context, other processes, an unseen limit. */
+static void change_memory(struct vt_replay_options *asked, const struct vt_tape *tape,
+			  uint64_t memory_bytes)
 {
+	uint64_t reserve = tape->device_bytes > tape->capacity_bytes
+				   ? tape->device_bytes - tape->capacity_bytes
+				   : 0;
+
+	asked->device_bytes = memory_bytes;
+	asked->capacity_bytes = memory_bytes > reserve ? memory_bytes - reserve : 0;
+}
+
+static int play(struct vt_whatif *whatif, struct vt_whatif_device *device, struct vt_diag *diag)
+{
+	const struct vt_whatif_options *options = whatif->options;
 	struct vt_tape *tape = &device->tape;
 	struct vt_replay_options recorded, asked;
-	uint64_t *requests;
+	uint64_t *requests = NULL;
 
 	vt_requests_find(&device->requests, tape);
 	device->nr_streams = vt_streams_find(tape);
@@ -89,13 +145,12 @@ static int play(struct vt_whatif *whatif, struct vt_whatif_device *device,
 	vt_replay_options_init(&asked, tape);
 	if (read_settings(&asked.settings, tape, options, diag))
 		return -1;
-	if (options->memory_bytes) {
-		uint64_t reserve = tape->device_bytes - tape->capacity_bytes;
-
-		asked.capacity_bytes =
-			options->memory_bytes > reserve ? options->memory_bytes - reserve : 0;
+	if (options->memory_bytes)
+		change_memory(&asked, tape, options->memory_bytes);
+	if (scale_requests(whatif, device, &requests, diag)) {
+		free(requests);
+		return -1;
 	}
-	requests = scaled_requests(whatif, device, options);
 	asked.request_bytes = requests;
 	vt_replay_run(&device->predicted, tape, &asked);
 	device->settings = asked.settings;
@@ -104,38 +159,47 @@ static int play(struct vt_whatif *whatif, struct vt_whatif_device *device,
 	return 0;
 }
 
-static int add_device(struct vt_whatif *whatif, int number, const struct vt_whatif_options *options,
-		      struct vt_diag *diag)
+static int add_device(struct vt_whatif *whatif, int number, struct vt_diag *diag)
 {
 	struct vt_whatif_device *device = &whatif->devices[whatif->nr_devices++];
 
+	device->met = vt_xcalloc(whatif->options->nr_scales + 1, sizeof(*device->met));
 	if (vt_tape_init(&device->tape, &whatif->analysis->timeline, number, diag))
 		return -1;
-	return play(whatif, device, options, diag);
+	return play(whatif, device, diag);
+}
+
+static int add_devices(struct vt_whatif *whatif, struct vt_diag *diag)
+{
+	const struct vt_model *model = &whatif->analysis->model;
+
+	if (whatif->options->device != VT_WHEN_ALL_DEVICES)
+		return add_device(whatif, whatif->options->device, diag);
+	for (uint32_t i = 0; i < model->nr_devices; i++)
+		if (vt_tape_has_blocks(model, model->devices[i].id) &&
+		    add_device(whatif, model->devices[i].id, diag))
+			return -1;
+	/* Nothing to replay: the tape of the first device says why. */
+	return whatif->nr_devices ? 0 : add_device(whatif, 0, diag);
 }
 
 int vt_whatif_init(struct vt_whatif *whatif, struct vt_analysis *analysis,
 		   const struct vt_whatif_options *options, struct vt_diag *diag)
 {
-	const struct vt_model *model = &analysis->model;
-
 	memset(whatif, 0, sizeof(*whatif));
 	whatif->analysis = analysis;
-	whatif->devices = vt_xcalloc((size_t)model->nr_devices + 1, sizeof(*whatif->devices));
-	if (options->device != VT_WHEN_ALL_DEVICES)
-		return add_device(whatif, options->device, options, diag);
-	for (uint32_t i = 0; i < model->nr_devices; i++)
-		if (vt_tape_has_blocks(model, model->devices[i].id) &&
-		    add_device(whatif, model->devices[i].id, options, diag))
-			return -1;
-	/* Nothing to replay: the tape of the first device says why. */
-	return whatif->nr_devices ? 0 : add_device(whatif, 0, options, diag);
+	whatif->options = options;
+	whatif->devices =
+		vt_xcalloc((size_t)analysis->model.nr_devices + 1, sizeof(*whatif->devices));
+	return add_devices(whatif, diag) || check_scales(whatif, diag) ? -1 : 0;
 }
 
 void vt_whatif_release(struct vt_whatif *whatif)
 {
-	for (uint32_t i = 0; i < whatif->nr_devices; i++)
+	for (uint32_t i = 0; i < whatif->nr_devices; i++) {
 		vt_tape_release(&whatif->devices[i].tape);
+		free(whatif->devices[i].met);
+	}
 	free(whatif->devices);
 	memset(whatif, 0, sizeof(*whatif));
 }

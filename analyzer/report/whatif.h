@@ -13,7 +13,10 @@
 #include "analyzer/replay/requests.h"
 #include "analyzer/report/analysis.h"
 
-/* An owner and all below it, or a glob of owners; factor 0 leaves its blocks out. */
+/*
+ * An owner and all below it, or a glob of owners; factor 0 leaves its blocks out.  Of several that
+ * meet a block the first counts.
+ */
 struct vt_whatif_scale {
 	const char *owner;
 	double factor;
@@ -28,6 +31,12 @@ struct vt_whatif_options {
 	size_t nr_scales;
 };
 
+/* What a scale met. */
+struct vt_whatif_met {
+	uint64_t bytes;
+	uint32_t blocks;
+};
+
 struct vt_whatif_device {
 	struct vt_tape tape;
 	struct vt_requests requests;
@@ -36,16 +45,21 @@ struct vt_whatif_device {
 	struct vt_settings settings;
 	uint64_t capacity_bytes;
 	struct vt_replay predicted;
-	uint64_t scaled_bytes; /* of the requests that the scales met */
+	uint64_t scaled_bytes;     /* of the requests that the scales met */
+	struct vt_whatif_met *met; /* by scale */
 };
 
 struct vt_whatif {
 	struct vt_analysis *analysis;
+	const struct vt_whatif_options *options; /* the caller's */
 	struct vt_whatif_device *devices;
 	uint32_t nr_devices;
 };
 
-/* Returns 0, or -1 with `diag` filled; vt_whatif_release in both cases. */
+/*
+ * Returns 0, or -1 with `diag` filled; vt_whatif_release in both cases.  Without scales the
+ * analysis needs no owners.  `options` is read when printing, too.
+ */
 int vt_whatif_init(struct vt_whatif *whatif, struct vt_analysis *analysis,
 		   const struct vt_whatif_options *options, struct vt_diag *diag);
 void vt_whatif_release(struct vt_whatif *whatif);

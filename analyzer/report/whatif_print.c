@@ -78,6 +78,29 @@ static json_t *comparison_json(const struct vt_whatif_device *device)
 	return object;
 }
 
+static json_t *changed_json(const struct vt_whatif *whatif, const struct vt_whatif_device *device)
+{
+	const struct vt_whatif_options *options = whatif->options;
+	json_t *object = json_object(), *scales = json_array();
+
+	json_object_set_new(object, "settings",
+			    json_boolean(options->settings || options->changes));
+	json_object_set_new(object, "memory_bytes",
+			    options->memory_bytes ? vt_json_integer(options->memory_bytes)
+						  : json_null());
+	for (size_t i = 0; i < options->nr_scales; i++) {
+		json_t *scale = json_object();
+
+		json_object_set_new(scale, "owner", vt_json_text(options->scales[i].owner));
+		json_object_set_new(scale, "factor", json_real(options->scales[i].factor));
+		json_object_set_new(scale, "blocks", json_integer(device->met[i].blocks));
+		json_object_set_new(scale, "bytes", vt_json_integer(device->met[i].bytes));
+		json_array_append_new(scales, scale);
+	}
+	json_object_set_new(object, "scales", scales);
+	return object;
+}
+
 void vt_whatif_print_json(const struct vt_whatif *whatif, FILE *out)
 {
 	json_t *object = json_object(), *array = json_array();
@@ -87,6 +110,7 @@ void vt_whatif_print_json(const struct vt_whatif *whatif, FILE *out)
 		json_t *entry = json_object();
 
 		json_object_set_new(entry, "id", json_integer(device->tape.device));
+		json_object_set_new(entry, "changed", changed_json(whatif, device));
 		json_object_set_new(entry, "recorded",
 				    replay_json(&device->recorded, &device->tape.settings,
 						device->tape.capacity_bytes));
@@ -157,19 +181,50 @@ static void print_comparison(const struct vt_whatif_device *device, FILE *out)
 		replay->nr_changes, replay->first_difference);
 }
 
-static void print_device(const struct vt_whatif_device *device, FILE *out)
+/* What was asked for, after what there was. */
+static void print_changes(const struct vt_whatif *whatif, const struct vt_whatif_device *device,
+			  FILE *out)
+{
+	const struct vt_whatif_options *options = whatif->options;
+	char *recorded = settings_text(&device->tape.settings);
+	char *asked = settings_text(&device->settings);
+	char bytes[VT_UNITS_MAX];
+
+	fprintf(out, "WHAT IF  cuda:%d  %s", device->tape.device,
+		recorded[0] ? recorded : "default settings");
+	if (options->settings || options->changes)
+		fprintf(out, " -> %s", asked[0] ? asked : "default settings");
+	if (options->memory_bytes)
+		fprintf(out, ", %s of memory",
+			vt_units_bytes(bytes, sizeof(bytes), options->memory_bytes));
+	for (size_t i = 0; i < options->nr_scales; i++) {
+		const struct vt_whatif_scale *scale = &options->scales[i];
+		const struct vt_whatif_met *met = &device->met[i];
+
+		fprintf(out, scale->factor > 0 ? ", %s x %g" : ", without %s", scale->owner,
+			scale->factor);
+		fprintf(out, " (%u block%s, %s in all)", met->blocks, met->blocks == 1 ? "" : "s",
+			vt_units_bytes(bytes, sizeof(bytes), met->bytes));
+	}
+	if (!options->settings && !options->changes && !options->memory_bytes &&
+	    !options->nr_scales)
+		fputs(", nothing changed", out);
+	fputc('\n', out);
+	free(recorded);
+	free(asked);
+}
+
+static void print_device(const struct vt_whatif *whatif, const struct vt_whatif_device *device,
+			 FILE *out)
 {
 	static const struct vt_column columns[] = {
 		{ "", 0 }, { "recorded", 1 }, { "predicted", 1 }, { "difference", 1 }
 	};
-	char *recorded = settings_text(&device->tape.settings);
-	char *asked = settings_text(&device->settings);
 	char retries[2][16];
 	const char *cells[] = { "retries", retries[0], retries[1], NULL };
 	struct vt_table table;
 
-	fprintf(out, "WHAT IF  cuda:%d  %s -> %s\n", device->tape.device,
-		recorded[0] ? recorded : "default settings", asked[0] ? asked : "default settings");
+	print_changes(whatif, device, out);
 	print_comparison(device, out);
 	fputc('\n', out);
 	vt_table_init(&table, columns, VT_ARRAY_SIZE(columns));
@@ -186,8 +241,6 @@ static void print_device(const struct vt_whatif_device *device, FILE *out)
 	vt_table_release(&table);
 	fputc('\n', out);
 	print_verdict(device, out);
-	free(recorded);
-	free(asked);
 }
 
 void vt_whatif_print_text(const struct vt_whatif *whatif, FILE *out)
@@ -195,6 +248,6 @@ void vt_whatif_print_text(const struct vt_whatif *whatif, FILE *out)
 	for (uint32_t i = 0; i < whatif->nr_devices; i++) {
 		if (i)
 			fputc('\n', out);
-		print_device(&whatif->devices[i], out);
+		print_device(whatif, &whatif->devices[i], out);
 	}
 }

@@ -156,8 +156,55 @@ def test_a_program_without_pytorch_has_nothing_to_replay(command, tmp_path):
 
 @pytest.mark.parametrize("options", [
     ("--settings", "nonsense"), ("--max-split", "1"), ("--gc", "2"), ("--scale", "x"), ("--roundup", "3"),
-    ("--memory", "much"), ("--settings", "backend:cudaMallocAsync")])
+    ("--memory", "much"), ("--memory", "0"), ("--settings", "backend:cudaMallocAsync"),
+    ("--settings", "no_such_option:1"), ("--gc", "0"), ("--gc", "1"), ("--fraction", "nan"),
+    ("--scale", "=2"), ("--without", ""), ("--scale", "activations=1e30"), ("--scale", "activations=-1")])
 def test_wrong_settings_are_wrong_usage(options, plain):
     done = vtrace("whatif", plain.database, *options)
     assert done.returncode == 2
     assert done.stdout == "" and done.stderr
+    assert [line.startswith("usage") for line in done.stderr.splitlines()[1:]] in ([], [True])
+
+
+@pytest.mark.parametrize("options", [("--without", "nobody"), ("--without", "optimizer", "--scale", "optimizer=2")])
+def test_an_owner_that_has_nothing_is_no_answer(options, plain):
+    done = vtrace("whatif", plain.database, *options)
+    assert done.returncode == 3
+    assert done.stdout == ""
+    assert f'"{options[-1].split("=")[0]}"' in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_the_head_says_what_was_changed(plain):
+    def head(*options):
+        return vtrace("whatif", plain.database, *options).stdout.splitlines()[0]
+
+    assert head() == "WHAT IF  cuda:0  default settings, nothing changed"
+    text = head("--expandable", "--memory", "40GiB", "--without", "optimizer", "--scale", "activations=1.5")
+    assert "default settings -> expandable_segments:True, 40.00 GiB of memory, without optimizer (" in text
+    assert "activations x 1.5 (" in text
+    changed = whatif(plain, "--memory", "40GiB", "--without", "optimizer")["changed"]
+    assert changed["memory_bytes"] == 40 << 30 and not changed["settings"]
+    scale, = changed["scales"]
+    assert (scale["owner"], scale["factor"]) == ("optimizer", 0)
+    assert scale["blocks"] > 0 and scale["bytes"] > 0
+
+
+def test_a_fraction_is_one_of_the_device_asked_for(plain):
+    """Half of 1 GiB is what half of 80 GiB is not: too little."""
+    predicted = whatif(plain, "--memory", "1GiB", "--fraction", "0.3")["predicted"]
+    assert predicted["out_of_memory"] or predicted["retries"]
+    assert predicted["peak_reserved_bytes"] <= 0.3 * (1 << 30)
+
+
+def test_nothing_is_too_small_to_account_for(plain):
+    done = vtrace("frag", plain.database, "--request", "0")
+    assert done.returncode == 2
+    assert '"0" is no size' in done.stderr
+
+
+def test_many_blocks_on_two_streams_are_reproduced(tmp_path):
+    recording = record_python(tmp_path, "many_blocks.py", "--blocks", "10000")
+    comparison = whatif(recording)["comparison"]
+    assert comparison["exact"]
+    assert (comparison["blocks"], comparison["streams"]) == (10000, 2)
+    assert comparison["requests_known"] == 10000

@@ -228,16 +228,18 @@ int64_t build_alloc(struct builder_db *b, const struct build_event *event)
 	     vt_xasprintf("INSERT INTO allocation (id, kind, device, address, size_bytes, stream,"
 			  " function, thread, time_ns, native_stack, python_stack, scope,"
 			  " node_class, node_sequence, forward_sequence, allocated_bytes,"
-			  " reserved_bytes, forward_python_stack) VALUES (%" PRId64
+			  " reserved_bytes, forward_python_stack, requested_bytes) VALUES (%" PRId64
 			  ", %d, %d, %" PRIu64 ", %" PRIu64
-			  ", 0, 100, %u, %" PRId64 ", %s, %s, %s, %s, %s, %s, 0, 0, %s)",
+			  ", %" PRIu64 ", 100, %u, %" PRId64
+			  ", %s, %s, %s, %s, %s, %s, 0, 0, %s, %s)",
 			  id, event->kind ? (int)event->kind : VT_KIND_BLOCK, event->device,
-			  address, event->size, thread_of(event), id * 1000000,
+			  address, event->size, event->stream, thread_of(event), id * 1000000,
 			  or_null(native, native != 0), or_null(python, python != 0),
 			  or_null(scope, scope != 0), or_null(node, node != 0),
 			  or_null(event->sequence, event->node && event->sequence),
 			  or_null(event->forward, event->forward != 0),
-			  or_null(forward_python, forward_python != 0)));
+			  or_null(forward_python, forward_python != 0),
+			  or_null(event->requested, event->requested != 0)));
 	return id;
 }
 
@@ -290,10 +292,11 @@ int64_t build_oom(struct builder_db *b, const struct build_event *event)
 
 	exec(b,
 	     vt_xasprintf("INSERT INTO out_of_memory VALUES (%" PRId64 ", %" PRId64
-			  ", %u, %d, %" PRIu64 ", 0, 0, %s, %s, NULL, %s, %s)",
+			  ", %u, %d, %" PRIu64 ", 0, 0, %s, %s, NULL, %s, %s, %" PRIu64 ")",
 			  id, id * 1000000, thread_of(event), event->device, event->size,
 			  or_null(native, native != 0), or_null(python, python != 0),
-			  or_null(node, node != 0), or_null(event->sequence, event->node != NULL)));
+			  or_null(node, node != 0), or_null(event->sequence, event->node != NULL),
+			  event->stream));
 	return id;
 }
 

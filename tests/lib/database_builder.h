@@ -22,6 +22,8 @@
 
 struct build_event {
 	uint64_t size;
+	uint64_t requested; /* of a block, before rounding; 0: not known */
+	uint64_t stream;
 	uint64_t address;  /* 0: the next free one; blocks lie in the last segment that has room */
 	enum vt_kind kind; /* 0: block */
 	int device;

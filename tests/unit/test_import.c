@@ -36,6 +36,42 @@ static void an_allocation_and_its_free_are_one_row(void **state)
 	builder_release(&b);
 }
 
+/* The request is larger than 32 bits hold, as any size may be. */
+static void the_size_asked_for_is_kept_beside_the_blocks(void **state)
+{
+	struct vt_event_record record = { .thread = 1,
+					  .op = VT_OP_ALLOC,
+					  .kind = VT_KIND_BLOCK,
+					  .address = 0x1000,
+					  .size_bytes = 6144 * MIB,
+					  .extra = 6144 * MIB - 5,
+					  .stream = 3 };
+	struct builder b;
+	struct vt_db *db;
+
+	(void)state;
+	builder_init(&b);
+	builder_event(&b, record);
+	builder_alloc(&b, VT_KIND_BLOCK, 0x2000, 512);
+	record.op = VT_OP_OUT_OF_MEMORY;
+	builder_event(&b, record);
+	record.extra = 0;
+	builder_event(&b, record);
+	db = unit_import(&b, "requested.db");
+
+	assert_int_equal(unit_int(db, "SELECT requested_bytes FROM allocation WHERE id = 1"),
+			 6144 * MIB - 5);
+	assert_int_equal(unit_int(db, "SELECT id FROM allocation WHERE requested_bytes IS NULL"),
+			 2);
+	assert_int_equal(unit_int(db, "SELECT requested_bytes FROM out_of_memory WHERE event = 3"),
+			 6144 * MIB - 5);
+	assert_int_equal(unit_int(db, "SELECT requested_bytes FROM out_of_memory WHERE event = 4"),
+			 6144 * MIB);
+	assert_int_equal(unit_int(db, "SELECT sum(stream) FROM out_of_memory"), 6);
+	vt_db_close(db);
+	builder_release(&b);
+}
+
 /* cuMemFree takes pointers of cuMemAllocAsync and cuMemAllocManaged as well. */
 static void a_driver_pointer_is_freed_by_whatever_function(void **state)
 {
@@ -419,6 +455,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_allocation_and_its_free_are_one_row),
+		cmocka_unit_test(the_size_asked_for_is_kept_beside_the_blocks),
 		cmocka_unit_test(a_driver_pointer_is_freed_by_whatever_function),
 		cmocka_unit_test(an_address_that_comes_again_ends_the_old_allocation),
 		cmocka_unit_test(a_free_of_an_unknown_address_is_an_event),

@@ -388,6 +388,100 @@ static void a_tail_is_told_by_a_storage_that_was_seen(void **state)
 			 vt_settings_round(&g.tape.settings, 13 * MIB + 700000));
 }
 
+/* A request that the block cannot have come of is another's; one below 512 bytes needs none. */
+static void a_recorded_request_is_what_is_asked_again(void **state)
+{
+	struct builder_db *b = start(1000);
+	const uint64_t request = 13 * MIB + 3;
+
+	(void)state;
+	segment(b, AT(0), 14 * MIB);
+	build_alloc(b, &(struct build_event){
+			       .address = AT(0), .size = 14 * MIB, .requested = request });
+	segment(b, AT(20), 2 * MIB);
+	block(b, AT(20), 512);
+	build_close(b);
+
+	open_tape();
+
+	assert_int_equal(g.requests.nr_known, 2);
+	assert_int_equal(g.tape.steps.items[0].bytes, request);
+	assert_int_equal(replay_with("expandable_segments:True")->peak_allocated_bytes,
+			 13 * MIB + 512 + 512);
+	assert_int_equal(replay_with("roundup_power2_divisions:2")->peak_allocated_bytes,
+			 16 * MIB + 512);
+}
+
+static void an_impossible_request_is_not_believed(void **state)
+{
+	struct builder_db *b = start(1000);
+
+	(void)state;
+	segment(b, AT(0), 14 * MIB);
+	build_alloc(b, &(struct build_event){
+			       .address = AT(0), .size = 14 * MIB, .requested = 14 * MIB + 1 });
+	build_close(b);
+
+	open_tape();
+
+	assert_int_equal(g.tape.steps.items[0].bytes, 14 * MIB);
+}
+
+/* The last block of the second segment was given a stream that is not the thread's current one. */
+static void recorded_streams_share_nothing(void **state)
+{
+	struct builder_db *b = start(1000);
+	const uint64_t streams[] = { 7, 7, 0 };
+
+	(void)state;
+	segment(b, AT(0), 20 * MIB);
+	block(b, AT(0), 20 * MIB);
+	segment(b, AT(20), 20 * MIB);
+	for (unsigned i = 0; i < 3; i++)
+		build_alloc(b, &(struct build_event){ .address = AT(20 + 3 * i),
+						      .size = 3 * MIB,
+						      .stream = streams[i] });
+	build_close(b);
+
+	open_tape();
+
+	assert_int_equal(g.nr_streams, 2);
+	assert_int_equal(g.tape.segments.items[1].stream, 1);
+	assert_int_equal(vt_replay_is_exact(replay()), 1);
+}
+
+static void a_graphs_pool_is_kept_until_the_graph_goes(void **state)
+{
+	static const struct build_event call = { .python = EMPTY_CACHE };
+	struct builder_db *b = start(1000);
+	int64_t own, usual, inside, small, left, gone;
+
+	(void)state;
+	usual = segment(b, AT(0), 12 * MIB);
+	build_free(b, block(b, AT(0), 12 * MIB), NULL);
+	small = segment(b, AT(40), 2 * MIB);
+	left = block(b, AT(40), 512);
+	build_graph(b, VT_OP_CAPTURE_BEGIN, 1, 0);
+	own = segment(b, AT(20), 12 * MIB); /* though there was one in the usual pool */
+	inside = block(b, AT(20), 12 * MIB);
+	build_free(b, inside, NULL);
+	build_graph(b, VT_OP_CAPTURE_END, 1, 2);
+	build_free(b, usual, &call);
+	build_free(b, left, NULL);
+	gone = build_graph(b, VT_OP_DESTROY, 2, 0);
+	build_free(b, own, &call);
+	build_free(b, small, &call);
+	build_close(b);
+
+	open_tape();
+
+	assert_int_equal(g.tape.segments.items[2].pool, 1);
+	assert_int_equal(g.tape.segments.items[2].kept_until, gone);
+	assert_int_equal(g.nr_streams, 1);
+	assert_int_equal(vt_replay_is_exact(replay()), 1);
+	assert_int_equal(g.replay.nr_changes, 6);
+}
+
 static void a_layout_tells_free_segments_from_pinned_gaps(void **state)
 {
 	struct builder_db *b = start(1000);
@@ -481,6 +575,10 @@ int main(void)
 		TEST(handles_that_are_never_mapped_are_nobodys),
 		TEST(a_tail_is_told_by_the_same_place),
 		TEST(a_tail_is_told_by_a_storage_that_was_seen),
+		TEST(a_recorded_request_is_what_is_asked_again),
+		TEST(an_impossible_request_is_not_believed),
+		TEST(recorded_streams_share_nothing),
+		TEST(a_graphs_pool_is_kept_until_the_graph_goes),
 		TEST(a_layout_tells_free_segments_from_pinned_gaps),
 		TEST(without_blocks_there_is_nothing_to_replay),
 		TEST(the_drivers_own_pools_are_not_replayed),

@@ -85,6 +85,22 @@ static void the_rest_of_a_list_begins_elsewhere_before_2_9(void **state)
 	assert_int_equal(vt_settings_round(&old, 26 * VT_MIB - 5), 28 * VT_MIB);
 }
 
+/* A recording may come of a newer release; what a user asks for is to be in one that is known. */
+static void options_that_no_release_has_are_refused_where_they_are_asked_for(void **state)
+{
+	struct vt_settings settings = parsed("");
+	struct vt_diag diag = { 0 };
+
+	(void)state;
+	assert_int_equal(
+		vt_settings_parse(&settings, "new_option:[1,2],max_split_size_mb:64", NULL), 0);
+	assert_int_equal(settings.max_split_bytes, 64 * VT_MIB);
+	assert_int_equal(vt_settings_parse_known(&settings, "new_option:1", &diag), -1);
+	assert_int_equal(diag.exit_code, VT_EXIT_USAGE);
+	assert_int_equal(vt_settings_parse_known(&settings, "pinned_use_background_threads:True",
+						 NULL), 0);
+}
+
 static void segments_are_2_mib_20_mib_or_the_request_rounded_to_2_mib(void **state)
 {
 	struct vt_settings settings = parsed("");
@@ -179,6 +195,7 @@ static void what_pytorch_refuses_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(options_that_no_release_has_are_refused_where_they_are_asked_for),
 		cmocka_unit_test(requests_are_rounded_to_512_bytes),
 		cmocka_unit_test(divisions_of_powers_of_two_round_up_to_the_next_step),
 		cmocka_unit_test(rounding_down_gives_what_rounding_keeps),

@@ -179,7 +179,8 @@ INSERT INTO allocation (id, kind, device, address, size_bytes, stream, function,
 	(14, 1, 0, 139639923933184, 536870912, 0, 100, 4242, 14000000, 5, 11, NULL, NULL, NULL, 1009, 0, 0, 16, 16000000, 4242, 100, NULL, 13, NULL, NULL, NULL);
 INSERT INTO mark VALUES
 	(6, 6000000, 4242, 1, 1, 4, NULL);
-INSERT INTO out_of_memory VALUES
+INSERT INTO out_of_memory (event, time_ns, thread, device, requested_bytes, allocated_bytes, reserved_bytes,
+ native_stack, python_stack, scope, node_class, node_sequence) VALUES
 	(15, 15000000, 4242, 0, 6979321856, 2484076544, 8589934592, 8, 12, NULL, NULL, NULL);
 INSERT INTO peak VALUES
 	(0, 14, 8589934592, 2484076544, 14, 2484076544);
