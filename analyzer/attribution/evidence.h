@@ -42,11 +42,12 @@
 #define VT_HEADS(X)                                                                                \
 	X(AUTOGRAD, "autograd") /* by the sequence numbers of autograd nodes */                    \
 	X(FRAMES, "frames")     /* by the operators on the stacks */                               \
-	X(MODULE, "module")     /* by the module: the one matrix product beside the token model */
+	X(MODULE, "module")     /* by the module: the one matrix product beside the token model */ \
+	X(PRODUCT, "product")   /* the product itself, or behind it in a graph of one number */
 
 /* What the node of an operator made when its turn came in the backward pass. */
 #define VT_YIELDS(X)                                                                               \
-	X(GRADIENT, "gradient") /* something that outlived the pass: its input was a parameter */
+	X(GRADIENT, "gradient") /* ... of a parameter, which was its input */
 
 /* Whether autograd numbered nodes during the call of the outermost module that made it. */
 #define VT_GRAD_MODES(X)                                                                           \
@@ -58,6 +59,12 @@
 	X(AGAIN, "again")                                                                          \
 	X(ONCE, "once")                                                                            \
 	X(CARRIED, "carried") /* ... a larger one in its stead, in a loop that makes tokens */
+
+/* What the program's own code made it of (sources.h). */
+#define VT_SOURCES(X)                                                                              \
+	X(LOGITS, "logits") /* of the output of a head */                                          \
+	X(RESULT, "result") /* of anything else that a model returned */                           \
+	X(DATA, "data")     /* of pieces that were copied to the device, or made up there */
 
 /* What the program is written with. */
 #define VT_PROGRAMS(X)                                                                             \
@@ -129,6 +136,9 @@ enum vt_yield { VT_YIELDS(VT_EVIDENCE_ENUM) VT_NR_YIELDS };
 #define VT_EVIDENCE_PREFIX(name) VT_GRAD_MODE_##name
 enum vt_grad_mode { VT_GRAD_MODES(VT_EVIDENCE_ENUM) VT_NR_GRAD_MODES };
 #undef VT_EVIDENCE_PREFIX
+#define VT_EVIDENCE_PREFIX(name) VT_SOURCE_##name
+enum vt_source { VT_SOURCES(VT_EVIDENCE_ENUM) VT_NR_SOURCES };
+#undef VT_EVIDENCE_PREFIX
 #define VT_EVIDENCE_PREFIX(name) VT_PROGRAM_##name
 enum vt_program { VT_PROGRAMS(VT_EVIDENCE_ENUM) VT_NR_PROGRAMS };
 #undef VT_EVIDENCE_PREFIX
@@ -171,6 +181,7 @@ extern const char *const vt_evidence_grad_modes[VT_NR_GRAD_MODES];
 extern const char *const vt_evidence_repeats[VT_NR_REPEATS];
 extern const char *const vt_evidence_releasers[VT_NR_RELEASERS];
 extern const char *const vt_evidence_moved[VT_NR_MOVED];
+extern const char *const vt_evidence_sources[VT_NR_SOURCES];
 extern const char *const vt_evidence_programs[VT_NR_PROGRAMS];
 extern const char *const vt_evidence_flags[VT_NR_FLAGS];
 extern const char *const vt_evidence_updates[VT_NR_UPDATES];

@@ -59,6 +59,18 @@ static void merge_sequences(sequence_vector *all)
 	all->len = kept;
 }
 
+/* It outlives the pass; or it was only added to the .grad that was there. */
+static int makes_gradient(struct vt_facts *facts, const struct vt_allocation *a)
+{
+	const char *freed_by = vt_operators_class(&facts->operators, a->freed_node_class);
+
+	if (!a->node_class)
+		return 0;
+	if (freed_by && strncmp(freed_by, "AccumulateGrad", strlen("AccumulateGrad")) == 0)
+		return 1;
+	return (vt_facts_lifetimes(facts, a) & 1u << VT_LIFETIME_AFTER_BACKWARD) != 0;
+}
+
 static void find_sequences(struct vt_facts *facts)
 {
 	sequence_vector all = { 0 };
@@ -67,8 +79,7 @@ static void find_sequences(struct vt_facts *facts)
 		const struct vt_allocation *a = &facts->model->allocations[i];
 
 		add_sequence(facts, &all, a->event, a->node_class, a->node_sequence,
-			     a->node_class && (vt_facts_lifetimes(facts, a) &
-					       1u << VT_LIFETIME_AFTER_BACKWARD) != 0);
+			     makes_gradient(facts, a));
 		if (a->freed_event != VT_NEVER)
 			add_sequence(facts, &all, a->freed_event, a->freed_node_class,
 				     a->freed_node_sequence, 0);
@@ -130,6 +141,7 @@ void vt_facts_init(struct vt_facts *facts, const struct vt_stages *stages,
 	vt_heads_init(&facts->heads, stages, rules, &facts->operators);
 	vt_moves_init(&facts->moves, stages);
 	vt_names_init(&facts->names, facts->model);
+	vt_recorded_passes_init(&facts->recorded, stages);
 	vt_recomputes_init(&facts->recomputes, facts->model, &stages->chains);
 	vt_shapes_init(&facts->shapes, &facts->names, stages, rules);
 	facts->last_working_event = find_last_working_event(facts->model);
@@ -154,6 +166,8 @@ void vt_facts_release(struct vt_facts *facts)
 	vt_names_release(&facts->names);
 	free(facts->gradient_of);
 	vt_recomputes_release(&facts->recomputes);
+	vt_recorded_passes_release(&facts->recorded);
+	free(facts->sources);
 	vt_twins_release(&facts->twins);
 	free(facts->cast_of);
 	free(facts->sequences);
@@ -296,6 +310,8 @@ uint32_t vt_facts_heads(const struct vt_facts *facts, const struct vt_allocation
 	if (sequence == VT_NO_SEQUENCE || is_unnumbered(facts, a))
 		return bits;
 	stretch = vt_heads_find(&facts->heads, span->step, sequence);
+	if (stretch && !a->node_class && a->event >= stretch->product_event)
+		bits |= 1u << VT_HEAD_PRODUCT;
 	/*
 	 * The product's own node makes the gradients of its input and its weight, not of the
 	 * logits.
@@ -351,6 +367,10 @@ uint32_t vt_facts_grad_modes(const struct vt_facts *facts, const struct vt_alloc
 {
 	const struct vt_call *call = vt_calls_find(&facts->stages->calls, index_of(facts, a));
 
+	if (a->node_class)
+		return 1u << (vt_recorded_passes_has(&facts->recorded, facts->stages, a)
+				      ? VT_GRAD_MODE_ON
+				      : VT_GRAD_MODE_OFF);
 	if (!call)
 		return 0;
 	return 1u << (call->has_autograd ? VT_GRAD_MODE_ON : VT_GRAD_MODE_OFF);
@@ -461,6 +481,13 @@ uint32_t vt_facts_programs(const struct vt_facts *facts)
 	return bits | 1u << VT_PROGRAM_COMPUTATION;
 }
 
+uint32_t vt_facts_sources(const struct vt_facts *facts, const struct vt_allocation *a)
+{
+	uint8_t what = facts->sources ? facts->sources[index_of(facts, a)] : 0;
+
+	return what ? 1u << (what - 1) : 0;
+}
+
 uint32_t vt_facts_updates(const struct vt_facts *facts, const struct vt_allocation *a)
 {
 	uint8_t what = facts->updates ? facts->updates[index_of(facts, a)] : 0;
@@ -470,7 +497,7 @@ uint32_t vt_facts_updates(const struct vt_facts *facts, const struct vt_allocati
 
 uint32_t vt_facts_shape_classes(const struct vt_facts *facts, const struct vt_allocation *a)
 {
-	return a->kind == VT_KIND_BLOCK ? vt_shapes_classes(&facts->shapes, a->size_bytes) : 0;
+	return a->kind == VT_KIND_BLOCK ? vt_shapes_classes(&facts->shapes, facts->model, a) : 0;
 }
 
 uint32_t vt_facts_alike(const struct vt_facts *facts, const struct vt_allocation *a)

@@ -15,6 +15,7 @@
 #include "analyzer/attribution/moves.h"
 #include "analyzer/attribution/operators.h"
 #include "analyzer/attribution/recomputes.h"
+#include "analyzer/attribution/recorded_passes.h"
 #include "analyzer/attribution/shapes.h"
 #include "analyzer/attribution/stages.h"
 #include "analyzer/attribution/trees.h"
@@ -34,9 +35,11 @@ struct vt_facts {
 				  0: unknown, or no gradient (gradients.h) */
 	uint32_t *cast_of;     /* ... of which it is a copy of half the width */
 	struct vt_recomputes recomputes;
+	struct vt_recorded_passes recorded;
 	struct vt_twins twins;
 	struct vt_trees trees;
 	struct vt_choices choices;
+	uint8_t *sources; /* by allocation: enum vt_source + 1; 0: not known (sources.h) */
 	uint8_t *updates; /* by allocation: enum vt_update + 1; 0: neither (updates.h) */
 	struct vt_sequence_class *sequences; /* sorted */
 	uint32_t nr_sequences;
@@ -49,7 +52,7 @@ struct vt_sequence_class {
 	uint64_t sequence;
 	uint32_t step;
 	uint32_t node_class;
-	uint8_t makes_gradient; /* something that it made outlived the backward pass */
+	uint8_t makes_gradient; /* what it made outlived the backward pass, or was added to .grad */
 };
 
 void vt_facts_init(struct vt_facts *facts, const struct vt_stages *stages,
@@ -65,13 +68,18 @@ uint32_t vt_facts_lifetimes(const struct vt_facts *facts, const struct vt_alloca
 uint32_t vt_facts_heads(const struct vt_facts *facts, const struct vt_allocation *a);
 /* Bit per enum vt_yield. */
 uint32_t vt_facts_yields(const struct vt_facts *facts, const struct vt_allocation *a);
-/* Bit per enum vt_grad_mode and enum vt_repeat; 0 outside of modules. */
+/*
+ * Bit per enum vt_grad_mode and enum vt_repeat; 0 outside of modules.  The mode in which a node
+ * made something is that of its backward pass (recorded_passes.h).
+ */
 uint32_t vt_facts_grad_modes(const struct vt_facts *facts, const struct vt_allocation *a);
 uint32_t vt_facts_repeats(const struct vt_facts *facts, const struct vt_allocation *a);
 /* What the probe saw: bit per enum vt_role, enum vt_flag, enum vt_thing. */
 uint32_t vt_facts_roles(const struct vt_facts *facts, const struct vt_allocation *a);
 uint32_t vt_facts_flags(const struct vt_facts *facts, const struct vt_allocation *a);
 uint32_t vt_facts_copies(const struct vt_facts *facts, const struct vt_allocation *a);
+/* Bit per enum vt_source. */
+uint32_t vt_facts_sources(const struct vt_facts *facts, const struct vt_allocation *a);
 /* Bit per enum vt_program. */
 uint32_t vt_facts_programs(const struct vt_facts *facts);
 /* Bit per enum vt_update. */

@@ -13,6 +13,7 @@
 
 struct sighting {
 	uint64_t sequence;
+	int64_t event; /* of an operator; else VT_NEVER */
 	uint32_t step;
 	uint8_t is_loss;
 	uint8_t how; /* enum vt_head */
@@ -31,7 +32,8 @@ static void see(struct search *search, int64_t event, uint64_t sequence, int is_
 		enum vt_head how)
 {
 	uint32_t span = vt_stages_span_at(search->stages, event);
-	struct sighting s = { sequence, 0, (uint8_t)is_loss, (uint8_t)how };
+	struct sighting s = { sequence, how == VT_HEAD_FRAMES ? event : VT_NEVER, 0,
+			      (uint8_t)is_loss, (uint8_t)how };
 
 	if (sequence == VT_NO_SEQUENCE || span == VT_NO_INDEX)
 		return;
@@ -39,13 +41,25 @@ static void see(struct search *search, int64_t event, uint64_t sequence, int is_
 	vt_vector_push(&search->seen, s);
 }
 
-static void see_node(struct search *search, int64_t event, uint32_t node, uint64_t sequence)
+/* Not in a part of a model, where a normalisation may be one of attention, or of a router. */
+static int is_programs_own(const struct search *search, uint32_t python_stack)
+{
+	uint32_t nr;
+
+	vt_chains_get(&search->stages->chains, python_stack, &nr);
+	return nr <= 1;
+}
+
+static void see_node(struct search *search, int64_t event, uint32_t node, uint64_t sequence,
+		     uint32_t forward_stack)
 {
 	const char *name = vt_operators_class(search->operators, node);
 
 	if (!name)
 		return;
-	if (vt_globs_match(&search->rules->loss.node, name))
+	if (vt_globs_match(&search->rules->loss.node, name) ||
+	    (vt_globs_match(&search->rules->normaliser.node, name) &&
+	     is_programs_own(search, forward_stack)))
 		see(search, event, sequence, 1, VT_HEAD_AUTOGRAD);
 	else if (vt_globs_match(&search->rules->product.node, name))
 		see(search, event, sequence, 0, VT_HEAD_AUTOGRAD);
@@ -65,17 +79,18 @@ static int is_loss(struct search *search, uint32_t native_stack)
 	return *known > 0;
 }
 
-static void see_operator(struct search *search, int64_t event, uint32_t native_stack,
-			 uint64_t sequence)
+static void see_operator(struct search *search, const struct vt_allocation *a)
 {
-	const char *name = vt_operators_name(search->operators, native_stack);
+	const char *name = vt_operators_name(search->operators, a->native_stack);
 
 	if (!name)
 		return;
-	if (is_loss(search, native_stack))
-		see(search, event, sequence, 1, VT_HEAD_FRAMES);
+	if (is_loss(search, a->native_stack) ||
+	    (vt_globs_match(&search->rules->normaliser.op, name) &&
+	     is_programs_own(search, a->python_stack)))
+		see(search, a->event, a->forward_sequence, 1, VT_HEAD_FRAMES);
 	else if (vt_globs_match(&search->rules->product.op, name))
-		see(search, event, sequence, 0, VT_HEAD_FRAMES);
+		see(search, a->event, a->forward_sequence, 0, VT_HEAD_FRAMES);
 }
 
 /* The loss that did not fit left no allocation behind, but its report has a stack. */
@@ -106,7 +121,9 @@ static int compare_sightings(const void *a, const void *b)
 		return x->step < y->step ? -1 : 1;
 	if (x->sequence != y->sequence)
 		return x->sequence < y->sequence ? -1 : 1;
-	return x->how < y->how ? -1 : x->how > y->how;
+	if (x->how != y->how)
+		return x->how < y->how ? -1 : 1;
+	return x->event < y->event ? -1 : x->event > y->event;
 }
 
 /* Joins each loss with the last product before it. */
@@ -130,8 +147,8 @@ static void join(struct vt_heads *heads, const struct search *search)
 		if (last && last->step == s->step && last->product == product->sequence) {
 			last->loss = s->sequence;
 		} else {
-			struct vt_head_stretch stretch = { product->sequence, s->sequence, s->step,
-							   s->how };
+			struct vt_head_stretch stretch = { product->sequence, s->sequence,
+							   product->event, s->step, s->how };
 
 			vt_vector_push(&found, stretch);
 		}
@@ -174,12 +191,13 @@ void vt_heads_init(struct vt_heads *heads, const struct vt_stages *stages,
 	for (uint32_t i = 0; i < search.model->nr_allocations; i++) {
 		const struct vt_allocation *a = &search.model->allocations[i];
 
-		see_node(&search, a->event, a->node_class, a->node_sequence);
+		see_node(&search, a->event, a->node_class, a->node_sequence,
+			 a->forward_python_stack);
 		if (a->freed_event != VT_NEVER)
 			see_node(&search, a->freed_event, a->freed_node_class,
-				 a->freed_node_sequence);
+				 a->freed_node_sequence, a->freed_forward_python_stack);
 		if (!a->node_class && a->forward_sequence != VT_NO_SEQUENCE)
-			see_operator(&search, a->event, a->native_stack, a->forward_sequence);
+			see_operator(&search, a);
 	}
 	for (uint32_t i = 0; i < search.model->nr_ooms; i++)
 		see_out_of_memory(&search, &search.model->ooms[i]);

@@ -17,6 +17,7 @@
 struct vt_head_stretch {
 	uint64_t product;
 	uint64_t loss;
+	int64_t product_event; /* when its operator ran, VT_NEVER: it left no allocation */
 	uint32_t step;
 	uint8_t how; /* enum vt_head */
 };

@@ -48,6 +48,8 @@ static uint32_t words_of(const struct vt_facts *facts, const struct vt_allocatio
 	case VT_FACT_MOVED:
 		return vt_moves_is_buffer(&facts->moves, a->python_stack) ? 1u << VT_MOVED_BUFFER
 									  : 0;
+	case VT_FACT_MADE_OF:
+		return vt_facts_sources(facts, a);
 	case VT_FACT_PROGRAM:
 		return vt_facts_programs(facts);
 	case VT_FACT_MADE:

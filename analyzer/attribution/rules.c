@@ -58,6 +58,9 @@ const char *const *vt_rules_words(enum vt_fact fact, size_t *count)
 	case VT_FACT_MOVED:
 		*count = VT_NR_MOVED;
 		return vt_evidence_moved;
+	case VT_FACT_MADE_OF:
+		*count = VT_NR_SOURCES;
+		return vt_evidence_sources;
 	case VT_FACT_PROGRAM:
 		*count = VT_NR_PROGRAMS;
 		return vt_evidence_programs;
@@ -282,6 +285,11 @@ static int parse_loss(struct parser *p, struct vt_ini_entry *entry)
 	return parse_set(p, entry, &p->rules->loss);
 }
 
+static int parse_normaliser(struct parser *p, struct vt_ini_entry *entry)
+{
+	return parse_set(p, entry, &p->rules->normaliser);
+}
+
 static int parse_product(struct parser *p, struct vt_ini_entry *entry)
 {
 	return parse_set(p, entry, &p->rules->product);
@@ -297,6 +305,27 @@ static int parse_token_model(struct parser *p, struct vt_ini_entry *entry)
 static int parse_choice(struct parser *p, struct vt_ini_entry *entry)
 {
 	const struct globs_key key = { "op", &p->rules->choice };
+
+	return parse_globs(p, entry, &key, 1);
+}
+
+static int parse_copy(struct parser *p, struct vt_ini_entry *entry)
+{
+	const struct globs_key key = { "op", &p->rules->copy };
+
+	return parse_globs(p, entry, &key, 1);
+}
+
+static int parse_join(struct parser *p, struct vt_ini_entry *entry)
+{
+	const struct globs_key key = { "op", &p->rules->join };
+
+	return parse_globs(p, entry, &key, 1);
+}
+
+static int parse_data(struct parser *p, struct vt_ini_entry *entry)
+{
+	const struct globs_key key = { "op", &p->rules->data };
 
 	return parse_globs(p, entry, &key, 1);
 }
@@ -411,6 +440,8 @@ static const struct section_type {
 	{ "stage", begin_stage, parse_stage },     { "loss", begin_set, parse_loss },
 	{ "product", begin_set, parse_product },   { "token_model", begin_set, parse_token_model },
 	{ "plumbing", begin_set, parse_plumbing }, { "choice", begin_set, parse_choice },
+	{ "copy", begin_set, parse_copy },         { "join", begin_set, parse_join },
+	{ "data", begin_set, parse_data },         { "normaliser", begin_set, parse_normaliser },
 	{ "include", begin_set, parse_include },
 };
 
@@ -554,9 +585,13 @@ void vt_rules_release(struct vt_rules *rules)
 		vt_globs_release(&rules->stages[i].op);
 	}
 	release_set(&rules->loss);
+	release_set(&rules->normaliser);
 	release_set(&rules->product);
 	vt_globs_release(&rules->token_model);
 	vt_globs_release(&rules->choice);
+	vt_globs_release(&rules->copy);
+	vt_globs_release(&rules->join);
+	vt_globs_release(&rules->data);
 	vt_globs_release(&rules->plumbing);
 	free(rules->rules);
 	free(rules->kinds);

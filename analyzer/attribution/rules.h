@@ -9,9 +9,13 @@
  * 	[stage NAME]   which frames and ranges show that the program is in that stage
  * 	[kind NAME]    what "{kind}" in an owner stands for: module classes, operators, nodes
  * 	[loss]         autograd nodes and operators that consume logits
+ * 	[normaliser]   what does so too, outside of all modules but the outermost
  * 	[product]      the matrix products
  * 	[token_model]  module classes of models of tokens
  * 	[choice]       operators that choose a token by its scores
+ * 	[copy]         operators that copy what they are given, once or several times
+ * 	[join]         operators that put tensors together
+ * 	[data]         operators that bring data to the device, or make it up there
  * 	[plumbing]     operators that serve other operators
  * 	[include]      "rules = default": the built-in file stands here
  * 	[rule NAME]    conditions, owner, leaf, known_by, reason
@@ -40,6 +44,7 @@
 	X(YIELD, "yield", WORDS)              /* what the node of its operator made in backward */ \
 	X(GRAD, "grad", WORDS)                /* whether autograd recorded its module call */      \
 	X(MADE, "made", WORDS)                /* whether that place makes one in every call */     \
+	X(MADE_OF, "made_of", WORDS)          /* what the program's own code made it of */         \
 	X(MOVED, "moved", WORDS)              /* what Module._apply made it for */                 \
 	X(PROGRAM, "program", WORDS)          /* written with modules or without */                \
 	X(ROLE, "role", WORDS)                /* where the probe found it, any of its places */    \
@@ -140,9 +145,13 @@ struct vt_rules {
 	struct vt_stage_rule *stages;
 	unsigned nr_stages;
 	struct vt_operation_set loss;
+	struct vt_operation_set normaliser; /* losses, where only a program's own code has them */
 	struct vt_operation_set product;
 	struct vt_globs token_model; /* module classes that show that a model reads tokens */
 	struct vt_globs choice;      /* operators that choose among scores */
+	struct vt_globs copy;        /* operators that copy, once or several times */
+	struct vt_globs join;        /* operators that put tensors together */
+	struct vt_globs data;        /* operators that bring data to the device, or make it up */
 	struct vt_globs plumbing;    /* operators that only get memory for another operator */
 	uint32_t nr_conditions;
 };

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyzer/attribution/rests.h"
 #include "analyzer/base/util.h"
 
 /* Distinct values of one dimension; a run with more of them (ragged batches) has no table. */
@@ -304,12 +305,33 @@ void vt_shapes_release(struct vt_shapes *shapes)
 	memset(shapes, 0, sizeof(*shapes));
 }
 
-uint32_t vt_shapes_classes(const struct vt_shapes *shapes, uint64_t size_bytes)
+/* Of the one size between two; several say nothing. */
+static uint32_t classes_of(const struct vt_shapes *shapes, uint64_t least_bytes,
+			   uint64_t most_bytes)
 {
-	const struct vt_shape_size wanted = { size_bytes, 0 };
-	const struct vt_shape_size *found = NULL;
+	uint32_t low = 0, high = shapes->nr;
 
-	if (shapes->nr)
-		found = bsearch(&wanted, shapes->sizes, shapes->nr, sizeof(wanted), compare_sizes);
-	return found ? found->classes : 0;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (shapes->sizes[middle].size_bytes < least_bytes)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == shapes->nr || shapes->sizes[low].size_bytes > most_bytes)
+		return 0;
+	if (low + 1 < shapes->nr && shapes->sizes[low + 1].size_bytes <= most_bytes)
+		return 0;
+	return shapes->sizes[low].classes;
+}
+
+uint32_t vt_shapes_classes(const struct vt_shapes *shapes, const struct vt_model *model,
+			   const struct vt_allocation *a)
+{
+	uint32_t classes = classes_of(shapes, a->size_bytes, a->size_bytes);
+
+	if (classes || !vt_rests_can_have(model, a))
+		return classes;
+	return classes_of(shapes, a->size_bytes - VT_REST_MAX, a->size_bytes);
 }

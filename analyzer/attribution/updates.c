@@ -7,13 +7,12 @@
 
 #include <string.h>
 
+#include "analyzer/attribution/rests.h"
 #include "analyzer/base/map.h"
 #include "analyzer/base/util.h"
 
 /* PyTorch gives nothing smaller: scalars and short vectors of all sorts have this size. */
 #define SMALLEST_BLOCK 512
-/* CUDACachingAllocator, kSmallSize: the rest of a segment that stays with the block before it. */
-#define SMALLEST_REST (1u << 20)
 /* Backward passes: what a step makes for itself sees the next one at most. */
 #define LONG_LIFE 2
 
@@ -45,17 +44,6 @@ static struct vt_key size_key(const struct vt_allocation *a)
 	return key;
 }
 
-/* Whether it ends with its segment: only such a block can have a rest. */
-static int can_have_rest(const struct search *search, const struct vt_allocation *a)
-{
-	const struct vt_allocation *segment;
-
-	if (a->container == VT_NO_INDEX || a->size_bytes <= SMALLEST_REST)
-		return 0;
-	segment = &search->model->allocations[a->container];
-	return a->address + a->size_bytes == segment->address + segment->size_bytes;
-}
-
 static struct size_class *find_class(const struct search *search, const struct vt_allocation *a)
 {
 	const uint64_t *at;
@@ -66,17 +54,17 @@ static struct size_class *find_class(const struct search *search, const struct v
 	at = vt_map_find(&search->by_size, size_key(a));
 	if (at)
 		return &search->classes.items[*at];
-	has_rest = can_have_rest(search, a);
-	for (size_t i = 0; i < search->classes.len && a->size_bytes > SMALLEST_REST; i++) {
+	has_rest = vt_rests_can_have(search->model, a);
+	for (size_t i = 0; i < search->classes.len && a->size_bytes > VT_REST_MAX; i++) {
 		struct size_class *class = &search->classes.items[i];
 
 		if (class->device != a->device)
 			continue;
 		if (has_rest && class->size_bytes < a->size_bytes &&
-		    a->size_bytes - class->size_bytes <= SMALLEST_REST)
+		    a->size_bytes - class->size_bytes <= VT_REST_MAX)
 			return class;
 		if (class->has_rest && class->size_bytes > a->size_bytes &&
-		    class->size_bytes - a->size_bytes <= SMALLEST_REST)
+		    class->size_bytes - a->size_bytes <= VT_REST_MAX)
 			return class;
 	}
 	return NULL;
@@ -123,10 +111,14 @@ static int is_gradient(const struct search *search, const struct vt_allocation *
 		return 0;
 	if (a->freed_node_class && !is_accumulation(search, a->freed_node_class))
 		return 0;
+	/* What a recorded pass makes may be gradients of inputs; another one tells the sizes. */
+	if (search->facts->recorded.is_any_other &&
+	    vt_recorded_passes_has(&search->facts->recorded, search->facts->stages, a))
+		return 0;
 	return (vt_facts_lifetimes(search->facts, a) & 1u << VT_LIFETIME_AFTER_BACKWARD) != 0;
 }
 
-static void count_gradient(struct search *search, const struct vt_allocation *a)
+static void count_gradient(struct search *search, const struct vt_allocation *a, uint8_t has_rest)
 {
 	struct vt_key key = { 0, vt_stages_span_at(search->facts->stages, a->event), 0 };
 	struct size_class *class = class_of(search, a);
@@ -136,7 +128,7 @@ static void count_gradient(struct search *search, const struct vt_allocation *a)
 		struct size_class one = { .size_bytes = a->size_bytes,
 					  .first_event = a->event,
 					  .device = a->device,
-					  .has_rest = (uint8_t)can_have_rest(search, a) };
+					  .has_rest = has_rest };
 
 		vt_map_put(&search->by_size, size_key(a), search->classes.len);
 		vt_vector_push(&search->classes, one);
@@ -158,8 +150,8 @@ static void count_gradients(struct search *search, int has_rest)
 	for (uint32_t i = 0; i < search->model->nr_allocations; i++) {
 		const struct vt_allocation *a = &search->model->allocations[i];
 
-		if (can_have_rest(search, a) == has_rest && is_gradient(search, a))
-			count_gradient(search, a);
+		if (vt_rests_can_have(search->model, a) == has_rest && is_gradient(search, a))
+			count_gradient(search, a, (uint8_t)has_rest);
 	}
 }
 
@@ -428,7 +420,7 @@ static void mark_rest(struct search *search)
 	for (uint32_t i = 0; i < search->model->nr_allocations; i++) {
 		const struct vt_allocation *a = &search->model->allocations[i];
 
-		if (!search->what[i] && !a->node_class && class_of(search, a))
+		if (!search->what[i] && class_of(search, a))
 			search->what[i] = VT_UPDATE_SIZED + 1;
 	}
 }

@@ -427,7 +427,7 @@ static const struct row {
 		      "train.py:12 Net.training_step Net@1 < train.py:40 main" },
 	  { .node = "MulBackward0", .sequence = 4 } },
 	/* what a node makes is of the kind of the module that made the node */
-	{ "activations/norm",
+	{ "activation gradients",
 	  "autograd",
 	  BACKWARD,
 	  BEHIND_STEP,

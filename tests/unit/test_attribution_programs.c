@@ -49,7 +49,7 @@ static void check_events(const struct event *events, size_t nr)
 							   .sequence = 900 } :
 						   &(struct build_event){
 							   .python = "main.py:9 main" });
-		event.size = 4096;
+		event.size = event.size ? event.size : 4096;
 		ids[i] = build_alloc(b, &event);
 	}
 	build_close(b);
@@ -122,13 +122,46 @@ static void what_a_second_pass_needs_is_no_gradient(void **state)
 	static const struct event events[] = {
 		{ { .python = MODEL, .forward = 1 }, NULL, 0, NULL },
 		{ { .node = "ConvolutionBackward0", .sequence = 1 },
-		  "activations/conv",
+		  "activation gradients",
 		  4,
 		  "ConvolutionBackwardBackward0" },
 		{ { .node = "ConvolutionBackward0", .sequence = 1 }, "gradients", 0, NULL },
 		{ { .python = MODEL, .forward = 2 }, NULL, 0, NULL },
 		{ { .node = "AddmmBackward0", .sequence = 2 }, NULL, 0, NULL },
 		{ { .python = STEP, .forward = 2 }, NULL, 0, NULL },
+	};
+
+	(void)state;
+	check_events(events, VT_ARRAY_SIZE(events));
+}
+
+/*
+ * What a program asks autograd.grad() for and goes on with: the gradient of a layer's input by the
+ * formula that made it, any other by its size, which is that of no parameter's gradient.
+ */
+static void what_a_recorded_pass_returns_is_no_gradient(void **state)
+{
+#define LINEAR TORCH "/nn/modules/linear.py:134 Linear.forward Linear@2 < " MODEL
+#define MAT1   "libtorch_cpu.so!torch::autograd::generated::details::mm_mat1_backward"
+#define MAT2   "libtorch_cpu.so!torch::autograd::generated::details::mm_mat2_backward"
+#define NODE(n, numbered, ...)                                                                     \
+	{ .node = "AddmmBackward0", .sequence = n, .forward = numbered, __VA_ARGS__ }
+	static const struct event events[] = {
+		{ { .python = LINEAR, .forward = 2 }, NULL, 0, NULL },
+		/* The engine's thread numbers nodes: the pass is recorded. */
+		{ NODE(2, 1), NULL, 4, NULL },
+		{ NODE(2, 3, .native = MAT1, .forward_python = LINEAR),
+		  "activations/mlp",
+		  0,
+		  NULL },
+		{ NODE(1, 4, .size = 8192), "activations/other", 0, NULL },
+		{ { .python = STEP, .forward = 7 }, NULL, 0, NULL },
+		/* It does not. */
+		{ { .python = LINEAR, .forward = 12 }, NULL, 0, NULL },
+		{ NODE(12, 4), NULL, 9, NULL },
+		{ NODE(12, 4, .native = MAT1, .forward_python = LINEAR), "gradients", 0, NULL },
+		{ NODE(12, 4, .native = MAT2, .forward_python = LINEAR), "gradients", 0, NULL },
+		{ { .python = STEP, .forward = 17 }, NULL, 0, NULL },
 	};
 
 	(void)state;
@@ -284,6 +317,7 @@ int main(void)
 		TEST(outputs_that_inference_keeps_are_the_users),
 		TEST(an_evaluation_has_no_logits_by_old_numbers),
 		TEST(what_a_second_pass_needs_is_no_gradient),
+		TEST(what_a_recorded_pass_returns_is_no_gradient),
 		TEST(buffers_that_are_moved_are_told_from_weights),
 		TEST(without_buffers_everything_moved_is_a_weight),
 		TEST(what_functions_make_at_random_is_the_users),

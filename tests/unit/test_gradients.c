@@ -35,7 +35,7 @@ static const struct row {
 	/* The gradient of its input: gone before the pass ended. */
 	{ "activation gradients", NULL, 7 << 19, IN(Linear, 4), 0, IN_PASS },
 	/* Kept for a node of a second pass. */
-	{ "activations/mlp", NULL, 7 << 19, IN(Linear, 4), 0, BY_NODE },
+	{ "activation gradients", NULL, 7 << 19, IN(Linear, 4), 0, BY_NODE },
 	/* A size that no parameter of the module has. */
 	{ "gradients", NULL, 1 << 19, IN(Linear, 4), 0, LATER },
 	/* Equal sizes: by order, backwards on purpose. */

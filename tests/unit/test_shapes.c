@@ -82,7 +82,9 @@ static void sizes_have_classes(void **state)
 	build_close(b);
 	open_analysis(&analysis, "classes.db");
 	for (size_t i = 0; i < VT_ARRAY_SIZE(cases); i++) {
-		uint32_t got = vt_shapes_classes(&analysis.facts.shapes, cases[i].size);
+		const struct vt_allocation block = { .size_bytes = cases[i].size,
+						     .container = VT_NO_INDEX };
+		uint32_t got = vt_shapes_classes(&analysis.facts.shapes, &analysis.model, &block);
 
 		if (got == cases[i].classes)
 			continue;

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/attribution/rests.h"
+
+#define ROUNDING 512
+
+int vt_rests_can_have(const struct vt_model *model, const struct vt_allocation *a)
+{
+	const struct vt_allocation *segment;
+
+	if (a->container == VT_NO_INDEX || a->size_bytes <= VT_REST_MAX)
+		return 0;
+	segment = &model->allocations[a->container];
+	return a->address + a->size_bytes == segment->address + segment->size_bytes;
+}
+
+uint64_t vt_rests_least(const struct vt_model *model, const struct vt_allocation *a)
+{
+	uint64_t most = a->size_bytes;
+
+	if (vt_rests_can_have(model, a))
+		return most - VT_REST_MAX;
+	return most < ROUNDING ? 1 : most - ROUNDING + 1;
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/attribution/sources.h"
+
+#include <string.h>
+
+#include "analyzer/attribution/rests.h"
+#include "analyzer/base/util.h"
+
+/* Smaller ones are of equal size by chance; a row of scores of a vocabulary is larger. */
+#define SMALLEST_BYTES (16u << 10)
+/* A model returns few things, and what becomes of them is looked for among the last ones. */
+#define RESULTS_MAX 64
+/* Beams, or answers to one prompt. */
+#define REPEATS_MAX 64
+/* Pieces are made shortly before they are put together: a rollout, an epoch of batches. */
+#define PIECES_MAX 8192
+#define PLACES_MAX 8
+
+/* Something that is alive behind the call that made it, or was made of such a thing. */
+struct result {
+	uint32_t allocation;
+	uint8_t is_logits;
+};
+
+struct search {
+	struct vt_facts *facts;
+	const struct vt_model *model;
+	VT_VECTOR(struct result) results; /* of the last pass */
+	uint32_t pass;
+};
+
+static int is_head(const struct vt_facts *facts, const struct vt_allocation *a)
+{
+	const char *op = vt_operators_name((struct vt_operators *)&facts->operators,
+					   a->native_stack);
+
+	return vt_facts_heads(facts, a) && op && vt_globs_match(&facts->rules->product.op, op);
+}
+
+/* In a call that autograd records whatever it saves stays alive, the head's output as well. */
+static void see_in_pass(struct search *search, uint32_t index, uint32_t pass)
+{
+	const struct vt_allocation *a = &search->model->allocations[index];
+	const struct vt_pass *p = &search->facts->stages->passes.passes[pass];
+	struct result one = { index, (uint8_t)is_head(search->facts, a) };
+
+	if (pass != search->pass)
+		search->results.len = 0;
+	search->pass = pass;
+	if (a->freed_event < p->end_event || a->size_bytes < SMALLEST_BYTES)
+		return;
+	if (one.is_logits || !p->has_autograd)
+		vt_vector_push(&search->results, one);
+}
+
+/* Whether `times` / `parts` of what was asked for in `x` can be what was asked for in `y`. */
+static int is_multiple(const struct vt_model *model, const struct vt_allocation *x,
+		       uint64_t times, uint64_t parts, const struct vt_allocation *y)
+{
+	return vt_rests_least(model, x) * times <= y->size_bytes * parts &&
+	       vt_rests_least(model, y) * parts <= x->size_bytes * times;
+}
+
+static int is_cast(const struct vt_model *model, const struct vt_allocation *x,
+		   const struct vt_allocation *y)
+{
+	return is_multiple(model, x, 1, 1, y) || is_multiple(model, x, 2, 1, y) ||
+	       is_multiple(model, x, 1, 2, y);
+}
+
+/* Scores go through all sorts of operators; of anything else only copies are told by their size. */
+static int is_made_of(struct search *search, const struct result *result,
+		      const struct vt_allocation *y)
+{
+	const struct vt_allocation *x = &search->model->allocations[result->allocation];
+	const char *op = vt_operators_name(&search->facts->operators, y->native_stack);
+	uint64_t times = (y->size_bytes + x->size_bytes / 2) / x->size_bytes;
+	int is_same = is_cast(search->model, x, y);
+
+	if (x->device != y->device || !vt_allocation_is_live(x, y->event))
+		return 0;
+	if (!op || !vt_globs_match(&search->facts->rules->copy, op))
+		return result->is_logits && is_same;
+	return is_same || (times >= 2 && times <= REPEATS_MAX &&
+			   is_multiple(search->model, x, times, 1, y));
+}
+
+/* What is likeliest the last result that is alive and has its size; NULL: none. */
+static const struct result *find_result(struct search *search, const struct vt_allocation *a)
+{
+	size_t nr = search->results.len;
+
+	for (size_t k = 0; k < nr && k < RESULTS_MAX; k++) {
+		const struct result *one = &search->results.items[nr - 1 - k];
+
+		if (is_made_of(search, one, a))
+			return one;
+	}
+	return NULL;
+}
+
+static int is_piece(const struct search *search, uint32_t index, const struct vt_allocation *whole)
+{
+	const struct vt_allocation *a = &search->model->allocations[index];
+
+	const uint32_t *passes = search->facts->stages->passes.by_allocation;
+
+	return a->kind == VT_KIND_BLOCK && a->device == whole->device && a->python_stack &&
+	       !a->node_class && passes[index] == VT_NO_INDEX &&
+	       vt_allocation_is_live(a, whole->event);
+}
+
+/* How many live pieces of that place and size there are. */
+static uint64_t count_pieces(const struct search *search, uint32_t piece, uint32_t whole)
+{
+	const struct vt_allocation *all = search->model->allocations, *p = &all[piece];
+	uint64_t nr = 0;
+
+	for (uint32_t i = whole; i-- > 0 && whole - i <= PIECES_MAX;)
+		nr += all[i].python_stack == p->python_stack &&
+		      all[i].native_stack == p->native_stack &&
+		      all[i].size_bytes == p->size_bytes && is_piece(search, i, &all[whole]);
+	return nr;
+}
+
+/* Whether it was put together from pieces that are data: copied to the device, or made up. */
+static int is_of_data(struct search *search, uint32_t index)
+{
+	const struct vt_allocation *all = search->model->allocations, *a = &all[index];
+	const struct vt_rules *rules = search->facts->rules;
+	const char *op = vt_operators_name(&search->facts->operators, a->native_stack);
+	uint32_t tried = 0, last = 0;
+
+	if (!op || !vt_globs_match(&rules->join, op))
+		return 0;
+	for (uint32_t i = index; i-- > 0 && index - i <= PIECES_MAX && tried < PLACES_MAX;) {
+		uint64_t nr = a->size_bytes / all[i].size_bytes;
+		const char *made_by;
+
+		if (nr < 2 || !is_multiple(search->model, &all[i], nr, 1, a) ||
+		    (tried && all[i].python_stack == last) || !is_piece(search, i, a))
+			continue;
+		last = all[i].python_stack;
+		tried++;
+		made_by = vt_operators_name(&search->facts->operators, all[i].native_stack);
+		if (made_by && vt_globs_match(&rules->data, made_by) &&
+		    count_pieces(search, i, index) == nr)
+			return 1;
+	}
+	return 0;
+}
+
+static void see_outside(struct search *search, uint32_t index)
+{
+	const struct vt_allocation *a = &search->model->allocations[index];
+	uint8_t *source = &search->facts->sources[index];
+	const struct result *found;
+
+	if (a->size_bytes < SMALLEST_BYTES || !a->python_stack)
+		return;
+	found = find_result(search, a);
+	if (found) {
+		struct result one = { index, found->is_logits };
+
+		*source = (found->is_logits ? VT_SOURCE_LOGITS : VT_SOURCE_RESULT) + 1;
+		vt_vector_push(&search->results, one);
+	} else if (is_of_data(search, index)) {
+		*source = VT_SOURCE_DATA + 1;
+	}
+}
+
+void vt_sources_find(struct vt_facts *facts)
+{
+	struct search search = { .facts = facts, .model = facts->model, .pass = VT_NO_INDEX };
+	const struct vt_passes *passes = &facts->stages->passes;
+
+	facts->sources = vt_xcalloc((size_t)facts->model->nr_allocations + 1, 1);
+	for (uint32_t i = 0; i < facts->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &facts->model->allocations[i];
+
+		/* A backward pass consumes what the model returned. */
+		if (a->node_class)
+			search.results.len = 0;
+		else if (a->kind == VT_KIND_BLOCK && passes->by_allocation[i] != VT_NO_INDEX)
+			see_in_pass(&search, i, passes->by_allocation[i]);
+		else if (a->kind == VT_KIND_BLOCK)
+			see_outside(&search, i);
+	}
+	vt_vector_release(&search.results);
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the program's own code made it of: casts of scores, results that are repeated, batches from
+ * pieces; and what compiled graphs and losses of a program's own make of a matrix product.
+ */
+#include "tests/lib/unit.h"
+
+#include <string.h>
+
+#include "analyzer/base/util.h"
+#include "analyzer/report/analysis.h"
+#include "tests/lib/database_builder.h"
+
+#define TORCH "/usr/lib/python3/dist-packages/torch"
+#define MAIN  "main.py:40 main"
+#define NET   "net.py:9 Net.forward Net@1 < " MAIN
+#define IN(type, address)                                                                          \
+	TORCH "/nn/modules/x.py:5 " #type ".forward " #type "@" #address " < " NET
+#define OP(name)                                                                                   \
+	"libtorch_cuda.so!at::native::x < libtorch_cpu.so!at::_ops::" #name                        \
+	"::call(at::Tensor const&)"
+#define M (1ull << 20)
+
+/* One allocation, in order, and what it is; with no owner it only sets the scene. */
+struct event {
+	struct build_event made;
+	const char *owner;
+	int free_at; /* index of the event before which it is freed; 0: never */
+	const char *freed_node; /* that frees it; NULL: the program does */
+};
+
+static void check_events(const struct event *events, size_t nr)
+{
+	struct builder_db *b = build_open("sources.db");
+	struct vt_analysis analysis;
+	struct vt_diag diag = { 0 };
+	int64_t ids[32];
+
+	assert_true(nr <= VT_ARRAY_SIZE(ids));
+	for (size_t i = 0; i < nr; i++) {
+		for (size_t k = 0; k < i; k++)
+			if (events[k].free_at == (int)i)
+				build_free(b, ids[k],
+					   events[k].freed_node ?
+						   &(struct build_event){
+							   .node = events[k].freed_node,
+							   .sequence = 900 } :
+						   &(struct build_event){ .python = MAIN });
+		ids[i] = build_alloc(b, &events[i].made);
+	}
+	build_close(b);
+	if (vt_analysis_open(&analysis, "sources.db", NULL, &diag))
+		fail_msg("%s", diag.text);
+	for (uint32_t i = 0; i < analysis.model.nr_allocations; i++)
+		for (size_t k = 0; k < nr; k++) {
+			struct vt_verdict verdict;
+
+			if (analysis.model.allocations[i].event != ids[k] || !events[k].owner)
+				continue;
+			verdict = vt_attribution_judge(&analysis.attribution, i);
+			if (strcmp(vt_attribution_owner(&analysis.attribution, verdict.owner),
+				   events[k].owner) != 0)
+				fail_msg("event %zu: %s, not %s", k,
+					 vt_attribution_owner(&analysis.attribution,
+							      verdict.owner),
+					 events[k].owner);
+		}
+	vt_analysis_close(&analysis);
+}
+
+#define HERE(bytes, op, ...)                                                                       \
+	{ .size = bytes, .python = "main.py:50 main", .native = OP(op), __VA_ARGS__ }
+
+/* Scored without gradients: no loss, no number of autograd, only what was alive and how large. */
+static void what_a_program_makes_of_scores_is_logits(void **state)
+{
+	static const struct event events[] = {
+		{ { .size = M, .python = IN(Embedding, 2), .native = OP(embedding) },
+		  NULL, 2, NULL },
+		{ { .size = 6 * M, .python = IN(Linear, 3), .native = OP(linear) },
+		  "logits", 6, NULL },
+		{ HERE(12 * M, _to_copy), "logits", 4, NULL },
+		{ HERE(12 * M, div_Tensor), "logits", 6, NULL },
+		/* Not as long. */
+		{ HERE(7 * M, mul_Tensor), "activations/other", 6, NULL },
+		{ HERE(12 * M, exp), "logits", 6, NULL },
+		/* They are gone. */
+		{ HERE(12 * M, mul_Tensor), "activations/other", 0, NULL },
+	};
+
+	(void)state;
+	check_events(events, VT_ARRAY_SIZE(events));
+}
+
+#define LOOP "gen.py:70 Net.generate Net@1 < " MAIN
+#define CODE "net.py:9 Coder.forward Coder@5 < " LOOP
+
+/* An encoder's result goes to every beam; numbers of tokens are no part of it. */
+static void what_a_loop_repeats_is_no_input(void **state)
+{
+	static const struct event events[] = {
+		{ { .size = M, .python = "net.py:12 Coder.forward Coder@5 < " LOOP,
+		    .native = OP(native_layer_norm) },
+		  NULL, 0, NULL },
+		{ { .size = 4 * M, .python = "gen.py:60 expand < " LOOP, .native = OP(clone) },
+		  "activations/other", 0, NULL },
+		{ { .size = 4 * M, .python = "gen.py:60 expand < " LOOP, .native = OP(full) },
+		  "inputs", 0, NULL },
+		{ { .size = 65536, .python = "gen.py:60 expand < " LOOP, .native = OP(clone) },
+		  "inputs", 0, NULL },
+		{ { .size = M, .python = CODE, .native = OP(native_layer_norm) }, NULL, 0, NULL },
+	};
+
+	(void)state;
+	check_events(events, VT_ARRAY_SIZE(events));
+}
+
+#define PIECE(line, op, bytes)                                                                     \
+	{ { .size = bytes, .python = "main.py:" #line " main", .native = OP(op) }, NULL, 0, NULL }
+
+/* Three equal pieces that were brought to the device; not four, and not a model's results. */
+static void a_batch_from_pieces_of_data_is_an_input(void **state)
+{
+	static const struct event events[] = {
+		{ { .size = M, .python = IN(Linear, 3), .native = OP(linear) }, NULL, 0, NULL },
+		PIECE(20, _to_copy, M),
+		PIECE(20, _to_copy, M),
+		PIECE(20, _to_copy, M),
+		PIECE(21, argmax, 2 * M),
+		PIECE(21, argmax, 2 * M),
+		{ { .size = 512, .node = "AddmmBackward0", .sequence = 3 }, NULL, 0, NULL },
+		{ HERE(3 * M, cat), "inputs", 0, NULL },
+		{ HERE(4 * M, cat), "user", 0, NULL },
+		{ HERE(2 * M, cat), "user", 0, NULL },
+		{ HERE(3 * M, mul_Tensor), "user", 0, NULL },
+	};
+
+	(void)state;
+	check_events(events, VT_ARRAY_SIZE(events));
+}
+
+#define GRAPH "<eval_with_key>.3:18 forward GraphModule@8 < " NET
+#define GRAPH_OP(bytes, op)                                                                        \
+	{ .size = bytes, .python = GRAPH, .native = OP(op), .forward = 4 }
+
+/* All operators of a compiled graph have the number of its one node. */
+static void behind_the_last_product_of_a_compiled_graph_are_logits(void **state)
+{
+	static const struct event events[] = {
+		{ { .size = 512, .python = NET, .forward = 1 }, NULL, 0, NULL },
+		{ GRAPH_OP(2 * M, mm), "activations/other", 7, "CompiledFunctionBackward" },
+		{ GRAPH_OP(2 * M, tanh), "activations/other", 7, "CompiledFunctionBackward" },
+		{ GRAPH_OP(8 * M, mm), "logits", 8, NULL },
+		{ GRAPH_OP(16 * M, _to_copy), "logits", 8, NULL },
+		{ HERE(16 * M, _log_softmax, .forward = 6), "logits", 6, "LogSoftmaxBackward0" },
+		{ { .size = 512, .node = "LogSoftmaxBackward0", .sequence = 6 }, NULL, 0, NULL },
+		{ { .size = 512, .node = "CompiledFunctionBackward", .sequence = 4 },
+		  NULL, 0, NULL },
+		{ HERE(512, mul_Tensor), NULL, 0, NULL },
+	};
+
+	(void)state;
+	check_events(events, VT_ARRAY_SIZE(events));
+}
+
+/* A distribution normalises scores outside of modules; what attends does so inside of them. */
+static void scores_that_a_program_normalises_are_logits(void **state)
+{
+	static const struct event events[] = {
+		{ { .size = 2 * M, .python = IN(Router, 6), .native = OP(mm), .forward = 2 },
+		  "activations/other", 6, "MmBackward0" },
+		{ { .size = 512, .python = IN(Router, 6), .native = OP(logsumexp), .forward = 3 },
+		  "activations/other", 6, "LogsumexpBackward0" },
+		{ { .size = M, .python = IN(Linear, 3), .native = OP(addmm), .forward = 70 },
+		  "logits", 6, "SubBackward0" },
+		{ HERE(512, logsumexp, .forward = 71), "logits", 6, "SubBackward0" },
+		{ HERE(M, sub_Tensor, .forward = 72), "logits", 6, "GatherBackward0" },
+		{ HERE(512, gather, .forward = 73), "activations/other", 6, NULL },
+		{ { .size = 512, .node = "AddmmBackward0", .sequence = 70 }, NULL, 0, NULL },
+	};
+
+	(void)state;
+	check_events(events, VT_ARRAY_SIZE(events));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, unit_enter, unit_leave)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(what_a_program_makes_of_scores_is_logits),
+		TEST(what_a_loop_repeats_is_no_input),
+		TEST(a_batch_from_pieces_of_data_is_an_input),
+		TEST(behind_the_last_product_of_a_compiled_graph_are_logits),
+		TEST(scores_that_a_program_normalises_are_logits),
+	};
+
+	return cmocka_run_group_tests_name("attribution by sources", tests, NULL, NULL);
+}
