@@ -3,39 +3,31 @@
 
 #include <string.h>
 
+#include "analyzer/attribution/handovers.h"
 #include "analyzer/base/util.h"
 
-/* A block that one call of a module left for the next, by the place that made it. */
-struct carried {
-	uint64_t module; /* innermost */
-	uint32_t frame;	 /* innermost; outer ones differ between the prompt's call and the others */
+/* A place in all modules of a class that hands over in each call of a row. */
+struct place {
+	uint32_t type;
+	uint32_t frame;
 	uint32_t occurrence;
-	uint64_t size_bytes;
+	uint32_t position; /* of the last call that did */
+	uint32_t nr_steps;
+	uint32_t nr_grown;
+	uint64_t size_bytes; /* then; the smallest of all these modules' */
+	uint8_t has_shrunk;
+	uint8_t is_known;
 };
 
-typedef VT_VECTOR(struct carried) carried_vector;
+typedef VT_VECTOR(struct place) place_vector;
 
 struct search {
 	struct vt_passes *passes;
 	const struct vt_model *model;
-	const struct vt_chains *chains;
-	uint32_t *first; /* by pass: its first allocation; entry nr ends the last */
-	uint32_t *order; /* passes outside of known generations, by module, then in time */
-	uint32_t nr_order;
+	struct vt_handovers handovers;
 	uint32_t nr_generations;
 	VT_VECTOR(struct vt_range) loops;
 };
-
-static int compare_carried(const void *a, const void *b)
-{
-	const struct carried *x = a, *y = b;
-
-	if (x->frame != y->frame)
-		return x->frame < y->frame ? -1 : 1;
-	if (x->module != y->module)
-		return x->module < y->module ? -1 : 1;
-	return x->occurrence < y->occurrence ? -1 : x->occurrence > y->occurrence;
-}
 
 /* A module that a loop calls. */
 struct called {
@@ -98,199 +90,191 @@ static void find_known(struct search *search)
 
 static struct vt_pass *ordered(const struct search *search, uint32_t position)
 {
-	return &search->passes->passes[search->order[position]];
+	return &search->passes->passes[search->handovers.order[position]];
 }
 
-/* The pass that many calls later, of the same module; NULL: none. */
-static const struct vt_pass *later(const struct search *search, uint32_t position, uint32_t calls)
+static struct place *find_place(place_vector *places, const struct vt_handover *one)
 {
-	if (position + calls >= search->nr_order ||
-	    ordered(search, position + calls)->module != ordered(search, position)->module)
-		return NULL;
-	return ordered(search, position + calls);
+	struct place fresh = { one->type, one->frame, one->occurrence, 0, 0, 0, 0, 0, 0 };
+
+	for (size_t i = 0; i < places->len; i++)
+		if (places->items[i].type == one->type && places->items[i].frame == one->frame &&
+		    places->items[i].occurrence == one->occurrence)
+			return &places->items[i];
+	vt_vector_push(places, fresh);
+	return &places->items[places->len - 1];
 }
 
-static uint64_t first_size(const struct search *search, uint32_t position)
+/* The next call of a row: what each place hands over now. */
+static void follow(place_vector *places, uint32_t position, const vt_handover_vector *handed)
 {
-	uint32_t pass = search->order[position];
+	for (size_t i = 0, end; i < handed->len; i = end) {
+		const struct vt_handover *one = &handed->items[i];
+		struct place *place = find_place(places, one);
+		uint64_t least = one->size_bytes;
 
-	for (uint32_t i = search->first[pass]; i < search->first[pass + 1]; i++)
-		if (search->passes->by_allocation[i] == pass &&
-		    search->model->allocations[i].kind == VT_KIND_BLOCK)
-			return search->model->allocations[i].size_bytes;
-	return 0;
-}
-
-/* Alive when the module is called again, gone when it is called once more. */
-static int is_carried(const struct search *search, uint32_t position, const struct vt_allocation *a)
-{
-	const struct vt_pass *next = later(search, position, 1);
-	const struct vt_pass *after = later(search, position, 2);
-	int64_t begin = next ? next->first_event : ordered(search, position)->end_event;
-
-	if (a->kind != VT_KIND_BLOCK || a->freed_event < begin)
-		return 0;
-	return !after || a->freed_event < after->first_event;
-}
-
-static struct carried describe(const struct search *search, const struct vt_allocation *a)
-{
-	uint32_t ids[VT_FRAMES_MAX], nr;
-	const struct vt_chain_link *links = vt_chains_get(search->chains, a->python_stack, &nr);
-	struct carried one = { .module = nr ? links[0].address : 0, .size_bytes = a->size_bytes };
-
-	if (vt_frames_python(&search->model->frames, a->python_stack, ids))
-		one.frame = ids[0];
-	return one;
-}
-
-static void gather_carried(const struct search *search, uint32_t position, carried_vector *found)
-{
-	uint32_t pass = search->order[position];
-
-	found->len = 0;
-	for (uint32_t i = search->first[pass]; i < search->first[pass + 1]; i++) {
-		const struct vt_allocation *a = &search->model->allocations[i];
-		struct carried one;
-
-		if (search->passes->by_allocation[i] != pass || !is_carried(search, position, a))
-			continue;
-		one = describe(search, a);
-		for (size_t k = 0; k < found->len; k++)
-			one.occurrence += found->items[k].frame == one.frame &&
-					  found->items[k].module == one.module;
-		vt_vector_push(found, one);
+		for (end = i + 1;
+		     end < handed->len && vt_handovers_is_same(one, &handed->items[end]); end++)
+			if (least > handed->items[end].size_bytes)
+				least = handed->items[end].size_bytes;
+		if (place->is_known && place->position == position - 1) {
+			place->nr_steps++;
+			place->nr_grown += least > place->size_bytes;
+			place->has_shrunk |= least < place->size_bytes &&
+					     !vt_handovers_is_as_large(least, place->size_bytes);
+		}
+		place->is_known = 1;
+		place->position = position;
+		place->size_bytes = least;
 	}
-	if (found->len)
-		qsort(found->items, found->len, sizeof(*found->items), compare_carried);
 }
 
 /*
- * Bytes by which what was carried grew from one call to the next; negative where something
- * shrank or nothing has its successor.
+ * The sizes of large blocks vary by themselves (handovers.h): those have to grow nearly every time.
  */
-static int64_t growth_between(const carried_vector *before, const carried_vector *after)
+static int is_growing(const struct place *place)
 {
-	int64_t growth = 0;
-	size_t matched = 0;
+	int varies = vt_handovers_is_as_large(place->size_bytes, place->size_bytes - 1);
 
-	for (size_t i = 0, k = 0; i < before->len && k < after->len;) {
-		int order = compare_carried(&before->items[i], &after->items[k]);
-
-		if (!order) {
-			if (after->items[k].size_bytes < before->items[i].size_bytes)
-				return -1;
-			growth += (int64_t)(after->items[k].size_bytes -
-					    before->items[i].size_bytes);
-			matched++;
-		}
-		i += order <= 0;
-		k += order >= 0;
-	}
-	return matched ? growth : -1;
+	return place->nr_grown && !place->has_shrunk &&
+	       (!varies || place->nr_grown * 4 >= place->nr_steps * 3);
 }
 
-/* The end of the row of calls that begins at `position`; *growth: what it carried grew by. */
-static uint32_t find_row(const struct search *search, uint32_t position, int64_t *growth)
+/* Whether some place handed over in both calls, and none has shrunk. */
+static int goes_on(const place_vector *places, uint32_t position)
 {
-	carried_vector before = { 0 }, after = { 0 };
-	uint64_t size = first_size(search, position);
+	int is_met = 0;
+
+	for (size_t i = 0; i < places->len; i++) {
+		const struct place *place = &places->items[i];
+
+		if (place->position != position)
+			continue;
+		if (place->has_shrunk)
+			return 0;
+		is_met |= place->nr_steps > 0;
+	}
+	return is_met;
+}
+
+/* The end of the row of calls that begins at `position`, and what their places did. */
+static uint32_t find_row(const struct search *search, uint32_t position, place_vector *places)
+{
+	const struct vt_handovers *handovers = &search->handovers;
+	vt_handover_vector handed = { 0 };
+	uint64_t size = vt_handovers_first_size(handovers, position);
 	uint32_t end = position + 1;
 
-	*growth = 0;
-	gather_carried(search, position, &before);
-	while (before.len && later(search, end - 1, 1) && !ordered(search, end)->has_autograd &&
-	       first_size(search, end) == size) {
-		carried_vector swap = before;
-		int64_t grown;
+	places->len = 0;
+	vt_handovers_gather(handovers, position, &handed);
+	follow(places, position, &handed);
+	while (handed.len && vt_handovers_later(handovers, end - 1, 1) &&
+	       !ordered(search, end)->has_autograd &&
+	       vt_handovers_first_size(handovers, end) == size) {
+		place_vector before = { 0 };
 
-		gather_carried(search, end, &after);
-		grown = growth_between(&before, &after);
-		if (grown < 0)
+		for (size_t i = 0; i < places->len; i++)
+			vt_vector_push(&before, places->items[i]);
+		vt_handovers_gather(handovers, end, &handed);
+		follow(places, end, &handed);
+		if (!goes_on(places, end)) {
+			vt_vector_release(places);
+			*places = before;
 			break;
-		*growth += grown;
-		before = after;
-		after = swap;
+		}
+		vt_vector_release(&before);
 		end++;
 	}
-	vt_vector_release(&before);
-	vt_vector_release(&after);
+	vt_vector_release(&handed);
 	return end;
+}
+
+static int has_growing(const place_vector *places)
+{
+	for (size_t i = 0; i < places->len; i++)
+		if (is_growing(&places->items[i]))
+			return 1;
+	return 0;
 }
 
 /* Whether the call before left something that the row's first call used. */
 static int has_prefill(const struct search *search, uint32_t position)
 {
-	carried_vector left = { 0 };
-	int found;
+	const struct vt_handovers *handovers = &search->handovers;
 	const struct vt_pass *pass = ordered(search, position);
 	const struct vt_pass *before = position ? ordered(search, position - 1) : NULL;
+	vt_handover_vector left = { 0 };
+	int found;
 
-	if (!before || before->module != pass->module || before->has_autograd ||
-	    first_size(search, position - 1) <= first_size(search, position))
+	if (!before || vt_handovers_later(handovers, position - 1, 1) != pass ||
+	    before->has_autograd || vt_handovers_first_size(handovers, position - 1) <=
+					    vt_handovers_first_size(handovers, position))
 		return 0;
-	gather_carried(search, position - 1, &left);
+	vt_handovers_gather(handovers, position - 1, &left);
 	found = left.len > 0;
 	vt_vector_release(&left);
 	return found;
 }
 
-/* Whether its place is one of those; prefill may make a cache at another line of the module. */
-static int is_growing(const carried_vector *growing, const struct carried *one, int is_prefill)
+/* What was handed over at a place that grows. */
+static int is_at_growing(const place_vector *places, const struct vt_handover *one)
 {
-	for (size_t i = 0; i < growing->len; i++)
-		if (growing->items[i].module == one->module &&
-		    (is_prefill || growing->items[i].frame == one->frame))
+	for (size_t i = 0; i < places->len; i++)
+		if (places->items[i].type == one->type && places->items[i].frame == one->frame &&
+		    places->items[i].occurrence == one->occurrence &&
+		    is_growing(&places->items[i]))
 			return 1;
 	return 0;
 }
 
-/* The places whose blocks grew from one call to the next. */
-static void add_growing(const carried_vector *before, const carried_vector *after,
-			carried_vector *growing)
+static int has_module(const vt_handover_vector *known, uint64_t module)
 {
-	for (size_t i = 0, k = 0; i < before->len && k < after->len;) {
-		int order = compare_carried(&before->items[i], &after->items[k]);
-
-		if (!order && after->items[k].size_bytes > before->items[i].size_bytes &&
-		    !is_growing(growing, &after->items[k], 0))
-			vt_vector_push(growing, after->items[k]);
-		i += order <= 0;
-		k += order >= 0;
-	}
+	for (size_t i = 0; i < known->len; i++)
+		if (known->items[i].module == module)
+			return 1;
+	return 0;
 }
 
-static void mark_carried(struct search *search, uint32_t position, const carried_vector *growing,
-			 int is_prefill)
+static void keep_cache(vt_handover_vector *handed, const place_vector *places,
+		       const vt_handover_vector *known)
 {
-	uint32_t pass = search->order[position];
+	size_t kept = 0;
 
-	for (uint32_t i = search->first[pass]; i < search->first[pass + 1]; i++) {
-		const struct vt_allocation *a = &search->model->allocations[i];
-		struct carried one;
-
-		if (search->passes->by_allocation[i] != pass || !is_carried(search, position, a))
-			continue;
-		one = describe(search, a);
-		search->passes->is_carried[i] = (uint8_t)is_growing(growing, &one, is_prefill);
-	}
+	for (size_t i = 0; i < handed->len; i++)
+		if (known ? has_module(known, handed->items[i].module)
+			  : is_at_growing(places, &handed->items[i]))
+			handed->items[kept++] = handed->items[i];
+	handed->len = kept;
 }
 
-/* What the calls of a loop hand on and replace by something larger: the cache. */
-static void find_cache(struct search *search, uint32_t first, uint32_t end)
+static void mark(struct search *search, const vt_handover_vector *handed)
 {
-	carried_vector before = { 0 }, after = { 0 }, growing = { 0 };
+	for (size_t i = 0; i < handed->len; i++)
+		search->passes->is_carried[handed->items[i].allocation] = 1;
+}
 
-	for (uint32_t i = first; i + 1 < end; i++) {
-		gather_carried(search, i, &before);
-		gather_carried(search, i + 1, &after);
-		add_growing(&before, &after, &growing);
+/*
+ * What the calls of a row hand over at places that grow, and what the program made of it between
+ * them: the cache.  The first call may make it at another line of the same module.
+ */
+static void mark_cache(struct search *search, uint32_t first, uint32_t end,
+		       const place_vector *places)
+{
+	vt_handover_vector handed = { 0 }, later = { 0 }, copies = { 0 };
+
+	for (uint32_t i = end; i-- > first;) {
+		vt_handovers_gather(&search->handovers, i, &handed);
+		keep_cache(&handed, places, i == first ? &later : NULL);
+		mark(search, &handed);
+		vt_handovers_copies(&search->handovers, i, &handed, &copies);
+		mark(search, &copies);
+		if (i == first + 1)
+			for (size_t k = 0; k < handed.len; k++)
+				vt_vector_push(&later, handed.items[k]);
 	}
-	for (uint32_t i = first; i < end; i++)
-		mark_carried(search, i, &growing, i == first);
-	vt_vector_release(&before);
-	vt_vector_release(&after);
-	vt_vector_release(&growing);
+	vt_vector_release(&handed);
+	vt_vector_release(&later);
+	vt_vector_release(&copies);
 }
 
 static void mark_loop(struct search *search, uint32_t first, uint32_t end)
@@ -300,32 +284,61 @@ static void mark_loop(struct search *search, uint32_t first, uint32_t end)
 				  last->end_event == VT_NEVER ? search->model->last_event
 							      : last->end_event - 1 };
 
+	vt_vector_push(&search->loops, range);
 	search->nr_generations++;
 	for (uint32_t i = first; i < end; i++) {
 		ordered(search, i)->kind = i == first ? VT_PASS_PREFILL : VT_PASS_DECODE;
 		ordered(search, i)->generation = search->nr_generations;
 	}
-	vt_vector_push(&search->loops, range);
-	find_cache(search, first, end);
 }
 
 static void find_unknown(struct search *search)
 {
+	place_vector places = { 0 };
 	uint32_t end;
 
-	for (uint32_t i = 0; i < search->nr_order; i = end) {
-		int64_t growth = 0;
-		uint32_t least;
+	for (uint32_t i = 0; i < search->handovers.nr; i = end) {
+		uint32_t least, first;
 
 		end = i + 1;
-		if (ordered(search, i)->has_autograd)
+		if (ordered(search, i)->has_autograd || ordered(search, i)->generation)
 			continue;
-		end = find_row(search, i, &growth);
+		end = find_row(search, i, &places);
 		/* Two alone may be chance, unless a call with a prompt stands before them. */
 		least = has_prefill(search, i) ? 2 : 3;
-		if (growth > 0 && end - i >= least)
-			mark_loop(search, least == 2 ? i - 1 : i, end);
+		if (!has_growing(&places) || end - i < least)
+			continue;
+		first = least == 2 ? i - 1 : i;
+		mark_cache(search, first, end, &places);
+		mark_loop(search, first, end);
 	}
+	vt_vector_release(&places);
+}
+
+/* The caches of loops that a frame shows, of modules that do not show them by a frame. */
+static void find_known_caches(struct search *search)
+{
+	const struct vt_handovers *handovers = &search->handovers;
+	vt_handover_vector handed = { 0 };
+	place_vector places = { 0 };
+	uint32_t end;
+
+	for (uint32_t i = 0; i < handovers->nr; i = end) {
+		for (end = i + 1; vt_handovers_later(handovers, end - 1, 1);)
+			end++;
+		if (!ordered(search, i)->generation || end - i < 3)
+			continue;
+		places.len = 0;
+		/* What grows behind the prompt's call only may do so with the number of rows. */
+		for (uint32_t k = i + 1; k < end; k++) {
+			vt_handovers_gather(handovers, k, &handed);
+			follow(&places, k, &handed);
+		}
+		if (has_growing(&places))
+			mark_cache(search, i, end, &places);
+	}
+	vt_vector_release(&handed);
+	vt_vector_release(&places);
 }
 
 static int compare_ranges(const void *a, const void *b)
@@ -352,64 +365,17 @@ static void number_generations(struct search *search)
 	free(numbers);
 }
 
-static void find_first_allocations(struct search *search)
-{
-	const struct vt_passes *passes = search->passes;
-	uint32_t next = 0;
-
-	search->first = vt_xcalloc((size_t)passes->nr + 1, sizeof(*search->first));
-	for (uint32_t i = 0; i < search->model->nr_allocations; i++) {
-		uint32_t pass = passes->by_allocation[i];
-
-		if (pass != VT_NO_INDEX)
-			while (next <= pass)
-				search->first[next++] = i;
-	}
-	while (next <= passes->nr)
-		search->first[next++] = search->model->nr_allocations;
-}
-
-struct place {
-	uint64_t module;
-	uint32_t pass;
-};
-
-static int compare_places(const void *a, const void *b)
-{
-	const struct place *x = a, *y = b;
-
-	if (x->module != y->module)
-		return x->module < y->module ? -1 : 1;
-	return x->pass < y->pass ? -1 : x->pass > y->pass;
-}
-
-static void order_by_module(struct search *search)
-{
-	const struct vt_passes *passes = search->passes;
-	struct place *places = vt_xcalloc((size_t)passes->nr + 1, sizeof(*places));
-
-	for (uint32_t i = 0; i < passes->nr; i++)
-		if (!passes->passes[i].generation)
-			places[search->nr_order++] = (struct place){ passes->passes[i].module, i };
-	qsort(places, search->nr_order, sizeof(*places), compare_places);
-	search->order = vt_xcalloc((size_t)search->nr_order + 1, sizeof(*search->order));
-	for (uint32_t i = 0; i < search->nr_order; i++)
-		search->order[i] = places[i].pass;
-	free(places);
-}
-
 void vt_decoding_find(struct vt_passes *passes, const struct vt_model *model,
 		      const struct vt_chains *chains)
 {
 	struct search search = { .passes = passes,
 				 .model = model,
-				 .chains = chains,
 				 .nr_generations = passes->nr_generations };
 
 	passes->is_carried = vt_xcalloc((size_t)model->nr_allocations + 1, 1);
-	find_first_allocations(&search);
+	vt_handovers_init(&search.handovers, passes, model, chains);
 	find_known(&search);
-	order_by_module(&search);
+	find_known_caches(&search);
 	find_unknown(&search);
 	number_generations(&search);
 	if (search.loops.len)
@@ -417,6 +383,5 @@ void vt_decoding_find(struct vt_passes *passes, const struct vt_model *model,
 		      compare_ranges);
 	passes->loops = search.loops.items;
 	passes->nr_loops = (uint32_t)search.loops.len;
-	free(search.first);
-	free(search.order);
+	vt_handovers_release(&search.handovers);
 }

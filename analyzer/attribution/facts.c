@@ -396,10 +396,10 @@ uint32_t vt_facts_repeats(const struct vt_facts *facts, const struct vt_allocati
 {
 	uint32_t index = index_of(facts, a);
 
-	if (!vt_calls_find(&facts->stages->calls, index))
-		return 0;
 	if (facts->stages->passes.is_carried[index])
 		return 1u << VT_REPEAT_CARRIED;
+	if (!vt_calls_find(&facts->stages->calls, index))
+		return 0;
 	if (vt_calls_is_again(&facts->stages->calls, index, a->python_stack))
 		return 1u << VT_REPEAT_AGAIN;
 	return 1u << VT_REPEAT_ONCE;

@@ -181,6 +181,114 @@ static void what_a_loop_hands_on_is_its_cache(void **state)
 	vt_analysis_close(&analysis);
 }
 
+#define LAYERS 2
+
+/* One call's keys and values, at the same line of each layer. */
+static void fill(struct builder_db *b, int64_t *cache, const char *line, uint64_t size)
+{
+	for (int i = 0; i < 2 * LAYERS; i++) {
+		char *python = vt_xasprintf("lm.py:20 Attention.forward Attention@%d < "
+					    "lm.py:5 Lm.forward Lm@1 < %s",
+					    2 + i / 2, line);
+
+		cache[i] = alloc(b, python, size);
+		free(python);
+	}
+}
+
+/* The program's own copies take the cache's place. */
+static void exchange(struct builder_db *b, int64_t *cache, const char *line, uint64_t size)
+{
+	int64_t old[2 * LAYERS];
+
+	memcpy(old, cache, sizeof(old));
+	for (int i = 0; i < 2 * LAYERS; i++)
+		cache[i] = alloc(b, line, size);
+	for (int i = 0; i < 2 * LAYERS; i++)
+		build_free(b, old[i], &(struct build_event){ .python = line });
+}
+
+static uint64_t sum_caches(uint64_t *others)
+{
+	struct vt_analysis analysis;
+	struct vt_diag diag = { 0 };
+	uint64_t bytes = 0;
+
+	if (vt_analysis_open(&analysis, "run.db", NULL, &diag))
+		fail_msg("%s", diag.text);
+	*others = 0;
+	for (uint32_t i = 0; i < analysis.model.nr_allocations; i++) {
+		struct vt_verdict verdict = vt_attribution_judge(&analysis.attribution, i);
+		const char *owner = vt_attribution_owner(&analysis.attribution, verdict.owner);
+
+		if (strcmp(owner, "kv cache") == 0)
+			bytes += analysis.model.allocations[i].size_bytes;
+		else
+			*others += analysis.model.allocations[i].size_bytes;
+	}
+	vt_analysis_close(&analysis);
+	return bytes;
+}
+
+/*
+ * Beams: three for the prompt, then sorted behind each call; the tokens, which grow as well, are
+ * one block and no cache.
+ */
+static void copies_that_the_loop_makes_of_its_cache_are_cache(void **state)
+{
+	struct builder_db *b = build_open("run.db");
+	int64_t cache[2 * LAYERS], old[2 * LAYERS], tokens = 0;
+	uint64_t expected = 0, others;
+
+	(void)state;
+	alloc(b, "lm.py:5 Lm.forward Lm@1 < run.py:42 main", 4096);
+	fill(b, cache, "run.py:42 main", 8192);
+	exchange(b, cache, "run.py:43 main", 3 * 8192);
+	expected += 4 * 2 * LAYERS * 8192;
+	for (uint64_t i = 1; i < 4; i++) {
+		int64_t last = tokens, input;
+
+		exchange(b, cache, "run.py:44 main", 3 * (8192 + (i - 1) * 512));
+		tokens = alloc(b, "run.py:45 main", 40960 + 512 * i);
+		if (last)
+			build_free(b, last, &(struct build_event){ .python = "run.py:45 main" });
+		input = alloc(b, "lm.py:5 Lm.forward Lm@1 < run.py:46 main", 512);
+		memcpy(old, cache, sizeof(old));
+		fill(b, cache, "run.py:46 main", 3 * (8192 + i * 512));
+		build_free(b, input, &(struct build_event){ .python = "run.py:46 main" });
+		for (int k = 0; k < 2 * LAYERS; k++)
+			build_free(b, old[k], &(struct build_event){ .python = "run.py:46 main" });
+		expected += 3 * 2 * LAYERS * (2 * 8192 + (2 * i - 1) * 512);
+	}
+	alloc(b, "run.py:47 main", 512);
+	build_close(b);
+	assert_int_equal(sum_caches(&others), expected);
+	assert_int_equal(others, 4096 + 3 * (40960 + 512) + (1 + 2) * 512 + 3 * 512 + 512);
+	check("p1 d1 d1 d1");
+}
+
+/* A loop under a function that generates, whose model shows its cache by nothing but growth. */
+static void what_grows_under_a_frame_that_generates_is_cache(void **state)
+{
+	struct builder_db *b = build_open("run.db");
+	int64_t cache[2 * LAYERS], old[2 * LAYERS];
+	uint64_t expected = 0, others;
+
+	(void)state;
+	for (uint64_t i = 0; i < 4; i++) {
+		memcpy(old, cache, sizeof(old));
+		fill(b, cache, GENERATE, 8192 + 512 * i);
+		alloc(b, GENERATE, 512);
+		for (int k = 0; i && k < 2 * LAYERS; k++)
+			build_free(b, old[k], &(struct build_event){ .python = GENERATE });
+		expected += 2 * LAYERS * (8192 + 512 * i);
+	}
+	build_close(b);
+	assert_int_equal(sum_caches(&others), expected);
+	assert_int_equal(others, 4 * 512);
+	check("p1 d1 d1 d1");
+}
+
 static void requests_of_any_length_are_calls(void **state)
 {
 	static const struct call equal[] = { { 512, 1024 }, { 512, 1024 }, { 512, 1024 } };
@@ -233,6 +341,8 @@ int main(void)
 		TEST(the_loop_that_generates_makes_passes_of_its_calls),
 		TEST(a_cache_that_grows_from_call_to_call_is_a_generation),
 		TEST(what_a_loop_hands_on_is_its_cache),
+		TEST(copies_that_the_loop_makes_of_its_cache_are_cache),
+		TEST(what_grows_under_a_frame_that_generates_is_cache),
 		TEST(requests_of_any_length_are_calls),
 		TEST(a_module_around_the_loop_is_no_pass),
 		TEST(outputs_that_stay_are_no_cache),
