@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyzer/attribution/handovers.h"
+#include "analyzer/attribution/hoards.h"
 #include "analyzer/base/util.h"
 
 /* A place in all modules of a class that hands over in each call of a row. */
@@ -26,6 +27,7 @@ struct search {
 	const struct vt_model *model;
 	struct vt_handovers handovers;
 	uint32_t nr_generations;
+	uint32_t next_hoard; /* rows before it were looked through */
 	VT_VECTOR(struct vt_range) loops;
 };
 
@@ -197,20 +199,27 @@ static int has_growing(const place_vector *places)
 	return 0;
 }
 
-/* Whether the call before left something that the row's first call used. */
-static int has_prefill(const struct search *search, uint32_t position)
+/* Whether the call before was of a longer input. */
+static int has_prompt(const struct search *search, uint32_t position)
 {
 	const struct vt_handovers *handovers = &search->handovers;
-	const struct vt_pass *pass = ordered(search, position);
-	const struct vt_pass *before = position ? ordered(search, position - 1) : NULL;
+
+	return position &&
+	       vt_handovers_later(handovers, position - 1, 1) == ordered(search, position) &&
+	       !ordered(search, position - 1)->has_autograd &&
+	       vt_handovers_first_size(handovers, position - 1) >
+		       vt_handovers_first_size(handovers, position);
+}
+
+/* Whether that call left something that the row's first call used. */
+static int has_prefill(const struct search *search, uint32_t position)
+{
 	vt_handover_vector left = { 0 };
 	int found;
 
-	if (!before || vt_handovers_later(handovers, position - 1, 1) != pass ||
-	    before->has_autograd || vt_handovers_first_size(handovers, position - 1) <=
-					    vt_handovers_first_size(handovers, position))
+	if (!has_prompt(search, position))
 		return 0;
-	vt_handovers_gather(handovers, position - 1, &left);
+	vt_handovers_gather(&search->handovers, position - 1, &left);
 	found = left.len > 0;
 	vt_vector_release(&left);
 	return found;
@@ -292,6 +301,28 @@ static void mark_loop(struct search *search, uint32_t first, uint32_t end)
 	}
 }
 
+/*
+ * Marks a row of calls that add to a cache and replace nothing (hoards.h).  Returns its end, or
+ * position + 1 where there is none.
+ */
+static uint32_t find_hoard(struct search *search, uint32_t position)
+{
+	int is_after_prompt = has_prompt(search, position);
+	uint32_t first = is_after_prompt ? position - 1 : position, end;
+	vt_handover_vector kept = { 0 };
+
+	if (position < search->next_hoard)
+		return position + 1;
+	end = vt_hoards_find_row(&search->handovers, position, is_after_prompt, &kept);
+	search->next_hoard = end;
+	mark(search, &kept);
+	if (kept.len && !ordered(search, position)->generation)
+		mark_loop(search, first, end);
+	end = kept.len ? end : position + 1;
+	vt_vector_release(&kept);
+	return end;
+}
+
 static void find_unknown(struct search *search)
 {
 	place_vector places = { 0 };
@@ -306,8 +337,12 @@ static void find_unknown(struct search *search)
 		end = find_row(search, i, &places);
 		/* Two alone may be chance, unless a call with a prompt stands before them. */
 		least = has_prefill(search, i) ? 2 : 3;
-		if (!has_growing(&places) || end - i < least)
+		if (!has_growing(&places) || end - i < least) {
+			uint32_t other = find_hoard(search, i);
+
+			end = other > end ? other : end;
 			continue;
+		}
 		first = least == 2 ? i - 1 : i;
 		mark_cache(search, first, end, &places);
 		mark_loop(search, first, end);
@@ -328,6 +363,7 @@ static void find_known_caches(struct search *search)
 			end++;
 		if (!ordered(search, i)->generation || end - i < 3)
 			continue;
+		find_hoard(search, i + 1);
 		places.len = 0;
 		/* What grows behind the prompt's call only may do so with the number of rows. */
 		for (uint32_t k = i + 1; k < end; k++) {
@@ -376,6 +412,7 @@ void vt_decoding_find(struct vt_passes *passes, const struct vt_model *model,
 	vt_handovers_init(&search.handovers, passes, model, chains);
 	find_known(&search);
 	find_known_caches(&search);
+	search.next_hoard = 0;
 	find_unknown(&search);
 	number_generations(&search);
 	if (search.loops.len)

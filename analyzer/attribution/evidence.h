@@ -91,6 +91,7 @@
 #define VT_UPDATES(X)                                                                              \
 	X(WEIGHT, "weight")                                                                        \
 	X(STATE, "state")                                                                          \
+	X(MASTER, "master") /* in twice the width (masters.h) */                                   \
 	X(SIZED, "sized") /* neither, but of the size of gradients */
 
 /* What the node of the backward pass that released it did. */

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "analyzer/attribution/masters.h"
 #include "analyzer/attribution/rests.h"
 #include "analyzer/base/map.h"
 #include "analyzer/base/util.h"
@@ -16,21 +17,11 @@
 /* Backward passes: what a step makes for itself sees the next one at most. */
 #define LONG_LIFE 2
 
-/* Gradients of one size on one device. */
-struct size_class {
-	uint64_t size_bytes;
-	int64_t first_event; /* when the first was made */
-	uint32_t most; /* of one backward pass */
-	uint32_t nr_weights;
-	int16_t device;
-	uint8_t has_rest; /* the size is that of a block with a rest */
-};
-
 struct search {
 	uint8_t *what; /* facts->updates */
 	const struct vt_facts *facts;
 	const struct vt_model *model;
-	VT_VECTOR(struct size_class) classes;
+	VT_VECTOR(struct vt_gradient_class) classes;
 	struct vt_map by_size;
 	uint32_t *by_allocation; /* class + 1, 0: none; NULL: not all classes are known yet */
 	struct vt_map per_span; /* gradients of a class in a backward pass */
@@ -44,7 +35,8 @@ static struct vt_key size_key(const struct vt_allocation *a)
 	return key;
 }
 
-static struct size_class *find_class(const struct search *search, const struct vt_allocation *a)
+static struct vt_gradient_class *find_class(const struct search *search,
+					    const struct vt_allocation *a)
 {
 	const uint64_t *at;
 	int has_rest;
@@ -56,7 +48,7 @@ static struct size_class *find_class(const struct search *search, const struct v
 		return &search->classes.items[*at];
 	has_rest = vt_rests_can_have(search->model, a);
 	for (size_t i = 0; i < search->classes.len && a->size_bytes > VT_REST_MAX; i++) {
-		struct size_class *class = &search->classes.items[i];
+		struct vt_gradient_class *class = &search->classes.items[i];
 
 		if (class->device != a->device)
 			continue;
@@ -70,7 +62,8 @@ static struct size_class *find_class(const struct search *search, const struct v
 	return NULL;
 }
 
-static struct size_class *class_of(const struct search *search, const struct vt_allocation *a)
+static struct vt_gradient_class *class_of(const struct search *search,
+					  const struct vt_allocation *a)
 {
 	uint32_t known;
 
@@ -86,7 +79,8 @@ static void remember_classes(struct search *search)
 	uint32_t *known = vt_xcalloc((size_t)nr + 1, sizeof(*known));
 
 	for (uint32_t i = 0; i < nr; i++) {
-		struct size_class *class = find_class(search, &search->model->allocations[i]);
+		struct vt_gradient_class *class =
+			find_class(search, &search->model->allocations[i]);
 
 		known[i] = class ? (uint32_t)(class - search->classes.items) + 1 : 0;
 	}
@@ -121,11 +115,11 @@ static int is_gradient(const struct search *search, const struct vt_allocation *
 static void count_gradient(struct search *search, const struct vt_allocation *a, uint8_t has_rest)
 {
 	struct vt_key key = { 0, vt_stages_span_at(search->facts->stages, a->event), 0 };
-	struct size_class *class = class_of(search, a);
+	struct vt_gradient_class *class = class_of(search, a);
 	uint64_t *count, nr;
 
 	if (!class) {
-		struct size_class one = { .size_bytes = a->size_bytes,
+		struct vt_gradient_class one = { .size_bytes = a->size_bytes,
 					  .first_event = a->event,
 					  .device = a->device,
 					  .has_rest = has_rest };
@@ -181,7 +175,7 @@ static int is_of_module(const struct search *search, const struct vt_allocation 
 /* U1 */
 static int is_candidate(const struct search *search, const struct vt_allocation *a)
 {
-	const struct size_class *class = class_of(search, a);
+	const struct vt_gradient_class *class = class_of(search, a);
 	const struct vt_span *span;
 
 	if (!class || a->node_class || a->event > class->first_event ||
@@ -210,7 +204,7 @@ static void find_weights(struct search *search, int turn)
 {
 	for (uint32_t i = 0; i < search->model->nr_allocations; i++) {
 		const struct vt_allocation *a = &search->model->allocations[i];
-		struct size_class *class;
+		struct vt_gradient_class *class;
 
 		if (search->what[i] || !is_candidate(search, a))
 			continue;
@@ -266,7 +260,7 @@ static void find_late_states(struct search *search)
 {
 	for (uint32_t i = 0; i < search->model->nr_allocations; i++) {
 		const struct vt_allocation *a = &search->model->allocations[i];
-		const struct size_class *class = class_of(search, a);
+		const struct vt_gradient_class *class = class_of(search, a);
 
 		if (search->what[i] || !class || a->node_class || !a->python_stack ||
 		    a->event < class->first_event || a->freed_node_class ||
@@ -443,6 +437,7 @@ void vt_updates_find(struct vt_facts *facts)
 	spread(&search, 0);
 	spread(&search, 1);
 	find_successors(&search);
+	vt_masters_find(facts, search.classes.items, (uint32_t)search.classes.len);
 	mark_rest(&search);
 	vt_vector_release(&search.classes);
 	vt_map_release(&search.by_size);

@@ -264,6 +264,54 @@ static void zeros_that_the_first_step_makes_are_state(void **state)
 	CHECK(events);
 }
 
+#define WEIGHT(bytes) { .made = { .size = (bytes), .python = "net.py:3 Net.__init__ Net@1" } }
+#define COPY(bytes, what)                                                                          \
+	{ .made = { .size = (bytes), .python = "main.py:20 keep < " MAIN, .native = OP(clone) },   \
+	  .owner = what }
+#define STATE(bytes)                                                                               \
+	{ .made = { .size = (bytes), .python = STEP, .native = OP(zeros_like), .forward = 1 },     \
+	  .owner = "optimizer" }
+#define OF_MODULE(number)                                                                          \
+	{ .made = { .size = 1 * M, .python = "net.py:9 Net.forward Net@1 < " MAIN,                 \
+		    .native = OP(mm), .forward = (number) } }
+#define BACKWARD(number, freed)                                                                    \
+	{ .made = NODE(2 * M, "MmBackward0", number), .owner = "gradients", .free_at = (freed) },  \
+	{ .made = NODE(12 * M, "MmBackward0", number), .owner = "gradients", .free_at = (freed) }, \
+	{ .made = NODE(1024, "MmBackward0", number), .owner = "gradients", .free_at = (freed) }
+
+/* 1.5 KiB of twice 0.75 KiB, which take 1 KiB. */
+static void masters_in_twice_the_width_belong_to_the_optimizer(void **state)
+{
+	static const struct event events[] = {
+		WEIGHT(2 * M), WEIGHT(12 * M), WEIGHT(1024),
+		COPY(4 * M, "optimizer"), COPY(24 * M, "optimizer"), COPY(1536, "optimizer"),
+		{ .made = { .size = 4 * M, .python = "main.py:21 load < " MAIN,
+			    .native = OP(clone) }, .owner = "user" },
+		OF_MODULE(1), BACKWARD(1, 14),
+		STATE(4 * M), STATE(24 * M), STATE(1536),
+		OF_MODULE(2), BACKWARD(2, 18),
+		OF_MODULE(3),
+	};
+
+	(void)state;
+	CHECK(events);
+}
+
+/* An average of the weights in twice the width: no state is as wide. */
+static void averages_in_twice_the_width_are_the_programs_own(void **state)
+{
+	static const struct event events[] = {
+		WEIGHT(2 * M), WEIGHT(12 * M), WEIGHT(1024),
+		COPY(4 * M, "user"), COPY(24 * M, "user"), COPY(1536, "user"),
+		OF_MODULE(1), BACKWARD(1, 10),
+		OF_MODULE(2), BACKWARD(2, 14),
+		OF_MODULE(3),
+	};
+
+	(void)state;
+	CHECK(events);
+}
+
 /* A fused loss makes the gradient of the head's weight in its forward, by an own function. */
 static void a_gradient_made_in_forward_is_a_gradient(void **state)
 {
@@ -424,6 +472,8 @@ int main(void)
 		TEST(inference_of_functions_has_its_owners),
 		TEST(data_in_a_list_is_no_weight),
 		TEST(zeros_that_the_first_step_makes_are_state),
+		TEST(masters_in_twice_the_width_belong_to_the_optimizer),
+		TEST(averages_in_twice_the_width_are_the_programs_own),
 		TEST(a_gradient_made_in_forward_is_a_gradient),
 		TEST(shards_and_what_is_put_together_are_weights),
 		TEST(a_computation_has_no_inputs),

@@ -289,6 +289,42 @@ static void what_grows_under_a_frame_that_generates_is_cache(void **state)
 	check("p1 d1 d1 d1");
 }
 
+/* Layers keep a piece of every call, and put all pieces together, or do not. */
+static void play_pieces(int reads_all)
+{
+	struct builder_db *b = build_open("run.db");
+
+	for (uint64_t i = 0; i < 4; i++) {
+		alloc(b, "lm.py:5 Lm.forward Lm@1 < run.py:42 main", i ? 512 : 4096);
+		for (int layer = 0; layer < LAYERS; layer++) {
+			char *python = vt_xasprintf("lm.py:20 Attention.forward Attention@%d < "
+						    "lm.py:5 Lm.forward Lm@1 < run.py:42 main",
+						    2 + layer);
+			int64_t whole;
+
+			alloc(b, python, i ? 1024 : 8192);
+			whole = alloc(b, python, reads_all ? 8192 + i * 1024 : 2048);
+			build_free(b, whole, &(struct build_event){ .python = python });
+			free(python);
+		}
+		alloc(b, "run.py:43 main", 512);
+	}
+	build_close(b);
+}
+
+static void pieces_that_are_read_together_are_a_cache(void **state)
+{
+	uint64_t others;
+
+	(void)state;
+	play_pieces(1);
+	assert_int_equal(sum_caches(&others), LAYERS * (8192 + 3 * 1024));
+	check("p1 d1 d1 d1");
+	play_pieces(0);
+	assert_int_equal(sum_caches(&others), 0);
+	check("c0 c0 c0 c0");
+}
+
 static void requests_of_any_length_are_calls(void **state)
 {
 	static const struct call equal[] = { { 512, 1024 }, { 512, 1024 }, { 512, 1024 } };
@@ -343,6 +379,7 @@ int main(void)
 		TEST(what_a_loop_hands_on_is_its_cache),
 		TEST(copies_that_the_loop_makes_of_its_cache_are_cache),
 		TEST(what_grows_under_a_frame_that_generates_is_cache),
+		TEST(pieces_that_are_read_together_are_a_cache),
 		TEST(requests_of_any_length_are_calls),
 		TEST(a_module_around_the_loop_is_no_pass),
 		TEST(outputs_that_stay_are_no_cache),
