@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: MIT
+"""The figures of what recording costs, each beside what it must be.  README.md says what each of them is."""
+import argparse
+import json
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+from recording import LIBRARY, clean_environment
+from runs import EVENTS_LIBRARY, collect, depths, environment, in_turn, instructions, medians, workload
+
+FIGURES = {}
+
+
+def figure(function):
+    FIGURES[function.__name__] = function
+    return function
+
+
+def row(name, value, unit, bound=None, note=""):
+    """`bound` is the largest value that is good enough; a negative one the smallest."""
+    good = None if bound is None else value <= bound if bound >= 0 else value >= -bound
+    return {"figure": name, "value": value, "unit": unit, "bound": bound, "is_met": good, "note": note}
+
+
+@figure
+def event(folder, options):
+    """Added time per event, stacks warm."""
+    database = folder / "event.db"
+
+    def traced(_):
+        database.unlink(missing_ok=True)
+        return workload("events", EVENTS_LIBRARY, options.events, database=database)
+
+    results = in_turn(options.rounds, {
+        "one event, without": lambda _: workload("events", EVENTS_LIBRARY, options.events),
+        "one event, recorded": traced})
+    without, recorded = (medians(results[name]) for name in results)
+    python, native = depths(database)
+    counted = instructions(folder, ("events", EVENTS_LIBRARY, 1000), ("events", EVENTS_LIBRARY, 5000), 4000)
+    note = f"{python:.0f} Python and {native:.0f} native frames"
+    rows = [row("added time per event, median", recorded["median_ns"] - without["median_ns"], "ns", 500, note),
+            row("added time per event, p99", recorded["p99_ns"] - without["median_ns"], "ns", 1000, note),
+            row("added time per event, mean", recorded["mean_ns"] - without["mean_ns"], "ns", None, note)]
+    if counted is not None:
+        rows.append(row("instructions per event", counted, "", None, "callgrind"))
+    return rows
+
+
+@figure
+def history(folder, options):
+    """The same beside PyTorch's own recorder, on PyTorch's own blocks."""
+    number = options.events * 2
+
+    def traced(_):
+        database = folder / "history.db"
+        database.unlink(missing_ok=True)
+        return workload("tensors", number, database=database)
+
+    results = in_turn(options.rounds, {
+        "tensors, without": lambda _: workload("tensors", number),
+        "tensors, recorded": traced,
+        "tensors, PyTorch's history, all": lambda _: workload("tensors", number, "all"),
+        "tensors, PyTorch's history, python": lambda _: workload("tensors", number, "python")})
+    without, ours, everything, python = (medians(r)["cpu_ns_per_event"] for r in results.values())
+    depth = "%.0f Python and %.0f native frames" % depths(folder / "history.db")
+    return [row("added per PyTorch event", ours - without, "ns", None, depth),
+            row("... by PyTorch's history, all", everything - without, "ns"),
+            row("... by PyTorch's history, python", python - without, "ns"),
+            row("ours against all", (ours - without) / (everything - without), "", 1 / 8),
+            row("ours against python", (ours - without) / (python - without), "", 1 / 5)]
+
+
+def training(folder, options, layers, width, steps, bound):
+    def traced(_):
+        database = folder / "gpt.db"
+        database.unlink(missing_ok=True)
+        before = os.times()
+        result = workload("gpt", layers, width, steps, database=database)
+        result["run_cpu_s"] = os.times().children_user - before.children_user
+        return result
+
+    name = f"GPT {layers} x {width}"
+    results = in_turn(options.rounds, {
+        f"{name}, without": lambda _: workload("gpt", layers, width, steps),
+        f"{name}, recorded": traced,
+        f"{name}, PyTorch's history, python": lambda _: workload("gpt", layers, width, steps, "python"),
+        f"{name}, PyTorch's history, all": lambda _: workload("gpt", layers, width, steps, "all")})
+    without, ours, python, everything = (medians(r) for r in results.values())
+    note = f"{without['events_per_step']:.0f} events a step of {without['wall_ns'] / 1e6:.2f} ms, kernels take no time"
+    rows = [row(f"{name}, slower by", 100 * (ours["wall_ns"] / without["wall_ns"] - 1), "%", bound, note),
+            row(f"{name}, more processor time", 100 * (ours["cpu_ns"] / without["cpu_ns"] - 1), "%"),
+            row(f"{name}, added per event", (ours["cpu_ns"] - without["cpu_ns"]) / without["events_per_step"], "ns")]
+    for what, result in (("python", python), ("all", everything)):
+        rows.append(row(f"... PyTorch's history, {what}, slower by",
+                        100 * (result["wall_ns"] / without["wall_ns"] - 1), "%"))
+    return rows
+
+
+@figure
+def training_small(folder, options):
+    """Six layers: the worst case, nothing but launches."""
+    return training(folder, options, 6, 256, options.steps, 5)
+
+
+@figure
+def training_large(folder, options):
+    """24 layers; on a device most of a step is kernels, here as little as in the small one."""
+    return training(folder, options, 24, 2048, max(options.steps // 4, 5), 1)
+
+
+@figure
+def memory(folder, options):
+    """Host memory of the traced process while events are recorded."""
+    added = workload("memory", EVENTS_LIBRARY, options.most_events, database=folder / "memory.db")["added_bytes"]
+    rows = []
+    for number, kinds in added.items():
+        rows.append(row(f"private memory after {int(number):,} events", kinds["RssAnon"] / 2 ** 20, "MiB", 64))
+        rows.append(row("... with pages of the journal", kinds["VmRSS"] / 2 ** 20, "MiB", None,
+                        "shared with the page cache"))
+    return rows
+
+
+@figure
+def importing(folder, options):
+    """What the collector and the database cost, on a training run and on a repetitive one."""
+    rows = []
+    for name, arguments in (("training", ("gpt", 6, 256, options.steps * 4)),
+                            ("repetitive", ("repeat", EVENTS_LIBRARY, 1, 10 ** 6))):
+        journal, database = folder / f"{name}.journal", folder / f"{name}.db"
+        before = os.times()
+        workload(*arguments, database=database, collect=False)
+        program_s = os.times().children_user - before.children_user
+        cpu_s, system_s = collect(journal)
+        with_events = subprocess.run([sys.executable, "-c", COUNT, str(database)], check=True, capture_output=True,
+                                     text=True).stdout
+        number = int(with_events)
+        bytes_per_event = database.stat().st_size / number
+        rows += [row(f"collector, {name}", number / cpu_s, "events/s", -10 ** 6, f"{number:,} events, "
+                     f"{system_s / cpu_s:.0%} in the kernel"),
+                 row(f"database, {name}", bytes_per_event, "B/event", 40 if name == "repetitive" else None,
+                     "stacks and names too")]
+        if name == "training":
+            rows.append(row("collector's processor time against the program's", 100 * cpu_s / program_s, "%", 100))
+        database.unlink()
+    return rows
+
+
+COUNT = """import sqlite3, sys
+print(sqlite3.connect(sys.argv[1]).execute("SELECT value FROM run WHERE key = 'events'").fetchone()[0])"""
+
+
+@figure
+def spawning(folder, options):
+    """A process that never meets CUDA, from its start to its end."""
+    def once(preload):
+        env = clean_environment({"LD_PRELOAD": str(LIBRARY)} if preload else None)
+        start = time.perf_counter_ns()
+        os.waitpid(os.posix_spawn("/bin/true", ["true"], env), 0)
+        return time.perf_counter_ns() - start
+
+    times = {False: [], True: []}
+    for _ in range(options.rounds * 200):
+        for preload, found in times.items():
+            found.append(once(preload))
+    without, ours = (statistics.median(t) / 1e3 for t in times.values())
+    return [row("spawn and exit without CUDA, more", 100 * (ours / without - 1), "%", 5, f"{without:.0f} us without"),
+            row("... added", ours - without, "us")]
+
+
+@figure
+def scaling(folder, options):
+    """Processor time per event as threads and events become more."""
+    def run(threads, number):
+        def once(_):
+            database = folder / "scaling.db"
+            result = workload("repeat", EVENTS_LIBRARY, threads, number, database=database, collect=False)
+            (folder / "scaling.journal").unlink()
+            return result
+        return once
+
+    counts = [n for n in (10 ** 4, 10 ** 5, 10 ** 6, 10 ** 7) if n <= options.most_events]
+    # As many threads as cores: more would share them.
+    threads = [n for n in (1, 2, 4, 8, 16) if n <= len(os.sched_getaffinity(0))]
+    results = in_turn(options.rounds, {
+        **{f"{n} threads": run(n, 10 ** 6 // n) for n in threads},
+        **{f"{n:,} events": run(1, n) for n in counts}})
+    found = {name: medians(r)["cpu_ns_per_event"] for name, r in results.items()}
+    rows = [row(f"processor time per event, {name}", value, "ns") for name, value in found.items()]
+    rows.append(row("largest against smallest number of threads",
+                    found[f"{threads[-1]} threads"] / found["1 threads"], "times"))
+    rows.append(row("most against fewest events", found[f"{counts[-1]:,} events"] / found[f"{counts[0]:,} events"],
+                    "times"))
+    return rows
+
+
+@figure
+def references(folder, options):
+    """Recorders of the host's memory on as deep a stack: what others pay for an event."""
+    number = options.events * 10
+    tools = {"heaptrack": ["heaptrack", "-o", str(folder / "heaptrack")]}
+    tools = {name: command for name, command in tools.items() if shutil.which(command[0])}
+    if subprocess.run([sys.executable, "-c", "import memray"], capture_output=True, check=False).returncode == 0:
+        tools["memray, native"] = [sys.executable, "-m", "memray", "run", "--native", "-f", "-o",
+                                   str(folder / "memray")]
+    rows = []
+    for name, command in tools.items():
+        def once(wrapper):
+            program = [sys.executable] if not wrapper or wrapper[0] != sys.executable else []
+            done = subprocess.run([*wrapper, *program, str(pathlib.Path(__file__).with_name("workload.py")), "malloc",
+                                   str(EVENTS_LIBRARY), str(number)], check=True, capture_output=True, text=True,
+                                  env=environment())
+            line = next(line for line in done.stdout.splitlines() if line.startswith("{"))
+            return json.loads(line)
+
+        results = in_turn(options.rounds, {"malloc": lambda _: once([]), name: lambda _, c=command: once(c)})
+        without, theirs = (medians(r)["ns_per_event"] for r in results.values())
+        rows.append(row(f"{name}, added per event", theirs - without, "ns", None, "malloc, processor time"))
+    return rows
+
+
+def show(rows):
+    for line in rows:
+        bound = "" if line["bound"] is None else f"{'<=' if line['bound'] >= 0 else '>='} {abs(line['bound']):,.10g}"
+        value = f"{line['value']:,.3f}" if abs(line["value"]) < 10 else f"{line['value']:,.0f}"
+        state = {None: "", True: "met", False: "MISSED"}[line["is_met"]]
+        print(f"{line['figure']:<52} {value:>12} {line['unit']:<9} {bound:>12}  {state:<6}  {line['note']}".rstrip())
+    sys.stdout.flush()
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("figures", nargs="*", metavar="FIGURE", help="default: all")
+    parser.add_argument("--rounds", type=int, default=5, help="runs of each kind, in turn; medians are shown")
+    parser.add_argument("--events", type=int, default=20000, help="timed one by one in each run")
+    parser.add_argument("--most-events", type=int, default=10 ** 7)
+    parser.add_argument("--steps", type=int, default=100, help="of training in each run")
+    parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("--list", action="store_true")
+    options = parser.parse_args()
+    for name in options.figures:
+        if name not in FIGURES:
+            parser.error(f"no figure {name} (--list names them)")
+    return options
+
+
+def main():
+    options = parse()
+    if options.list:
+        for name, function in FIGURES.items():
+            print(f"{name:<16} {function.__doc__}")
+        return
+    rows = []
+    for name in options.figures or FIGURES:
+        with tempfile.TemporaryDirectory(prefix="vtrace-bench-") as folder:
+            found = FIGURES[name](pathlib.Path(folder), options)
+        show(found)
+        rows += found
+    if options.json:
+        load = os.getloadavg()
+        options.json.write_text(json.dumps({"cores": len(os.sched_getaffinity(0)), "load": load, "rows": rows},
+                                           indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: MIT
+"""Starts the workloads, with the recorder and without, always in turn: a machine that slows down slows both."""
+import json
+import os
+import pathlib
+import re
+import shutil
+import sqlite3
+import statistics
+import subprocess
+import sys
+
+from recording import BUILD, LIBRARY, SOURCE, VTRACE, clean_environment
+
+HERE = pathlib.Path(__file__).resolve().parent
+EVENTS_LIBRARY = BUILD / "tests" / "bench" / "libc10.so"
+LAUNCHER = SOURCE / "tests" / "simulator" / "sim-run"
+TIMEOUT_S = 3600
+
+
+def environment(database=None, collect=True):
+    """The recorder's, or none of it."""
+    if not database:
+        return clean_environment()
+    # The end of the program waits for its database: what is measured ends before.
+    return clean_environment({"VTRACE_PRELOAD": str(LIBRARY), "VTRACE_OUTPUT": str(database), "VTRACE_QUIET": "1",
+                              "VTRACE_COLLECT": str(int(collect)), "VTRACE_EXIT_WAIT": "3600"})
+
+
+def workload(*arguments, database=None, collect=True, wrapper=()):
+    """What the workload printed."""
+    command = [*wrapper, LAUNCHER, BUILD, "h100-80g", sys.executable, HERE / "workload.py", *arguments]
+    done = subprocess.run(list(map(str, command)), env=environment(database, collect), capture_output=True, text=True,
+                          timeout=TIMEOUT_S, stdin=subprocess.DEVNULL)
+    if done.returncode:
+        sys.exit(f"{' '.join(map(str, arguments))}: exit {done.returncode}\n{done.stderr[-2000:]}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def in_turn(rounds, variants):
+    """variants: name -> function of the round.  Returns name -> list of results."""
+    results = {name: [] for name in variants}
+    for number in range(rounds):
+        for name, run in variants.items():
+            print(f"recorder: {name}, round {number + 1} of {rounds}", file=sys.stderr)
+            results[name].append(run(number))
+    return results
+
+
+def medians(results):
+    """A list of equal dictionaries -> one of medians."""
+    return {key: statistics.median(result[key] for result in results) for key in results[0]}
+
+
+def count_instructions(folder, arguments):
+    out = folder / "callgrind.out"
+    wrapper = ["valgrind", "--tool=callgrind", "--toggle-collect=bench_event", f"--callgrind-out-file={out}.%p",
+               "--trace-children=yes"]
+    workload(*arguments, database=folder / "callgrind.db", collect=False, wrapper=wrapper)
+    counted = sum(int(number) for file in folder.glob("callgrind.out*")
+                  for number in re.findall(r"^(?:summary|totals): (\d+)", file.read_text(), re.M)[:1])
+    for file in folder.glob("callgrind.*"):
+        file.unlink()
+    return counted
+
+
+def instructions(folder, fewer, more, number):
+    """
+    Instructions per event, by callgrind: what `more` runs beyond `fewer`, over the `number` of events between them.
+    None where there is no valgrind.
+    """
+    if not shutil.which("valgrind"):
+        return None
+    return (count_instructions(folder, more) - count_instructions(folder, fewer)) / number
+
+
+def collect(journal):
+    """(processor seconds of the collector, of them in the kernel) for a journal whose program is gone."""
+    before = os.times()
+    subprocess.run([str(VTRACE), "collect", "--foreground", str(journal)], check=True, env=clean_environment(),
+                   timeout=TIMEOUT_S)
+    after = os.times()
+    user, system = after.children_user - before.children_user, after.children_system - before.children_system
+    return user + system, system
+
+
+def depths(database):
+    """Median depth of the stacks that were recorded, over events: (Python, native)."""
+    with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as connection:
+        return tuple(statistics.median(row[0] for row in connection.execute(
+            f"SELECT s.depth FROM allocation a JOIN {kind}_stack s ON s.id = a.{kind}_stack"))
+            for kind in ("python", "native"))
