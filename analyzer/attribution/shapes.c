@@ -326,10 +326,15 @@ static uint32_t classes_of(const struct vt_shapes *shapes, uint64_t least_bytes,
 	return shapes->sizes[low].classes;
 }
 
+uint32_t vt_shapes_of_size(const struct vt_shapes *shapes, uint64_t size_bytes)
+{
+	return classes_of(shapes, size_bytes, size_bytes);
+}
+
 uint32_t vt_shapes_classes(const struct vt_shapes *shapes, const struct vt_model *model,
 			   const struct vt_allocation *a)
 {
-	uint32_t classes = classes_of(shapes, a->size_bytes, a->size_bytes);
+	uint32_t classes = vt_shapes_of_size(shapes, a->size_bytes);
 
 	if (classes || !vt_rests_can_have(model, a))
 		return classes;

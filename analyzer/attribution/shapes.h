@@ -32,7 +32,9 @@ void vt_shapes_init(struct vt_shapes *shapes, const struct vt_names *names,
 		    const struct vt_stages *stages, const struct vt_rules *rules);
 void vt_shapes_release(struct vt_shapes *shapes);
 
-/* Bit per enum vt_shape_class: of all sizes that may have been asked for with that block. */
+/* Bit per enum vt_shape_class: what has exactly that size. */
+uint32_t vt_shapes_of_size(const struct vt_shapes *shapes, uint64_t size_bytes);
+/* ... of all sizes that may have been asked for with that block. */
 uint32_t vt_shapes_classes(const struct vt_shapes *shapes, const struct vt_model *model,
 			   const struct vt_allocation *a);
 /* Whether the span that made it made one or two equal blocks per layer. */

@@ -34,7 +34,7 @@ static int is_growing(const char *owner)
 
 static uint8_t power_of(const struct trial *trial, uint64_t size_bytes)
 {
-	uint32_t classes = vt_shapes_classes(&trial->attribution->facts->shapes, size_bytes);
+	uint32_t classes = vt_shapes_of_size(&trial->attribution->facts->shapes, size_bytes);
 
 	return classes == 1u << VT_SHAPE_SCORES ? 2 : 1;
 }
@@ -55,7 +55,7 @@ static uint8_t power_of_request(struct trial *trial, const struct vt_tape_step *
 				       1u << VT_SHAPE_INTERMEDIATE | 1u << VT_SHAPE_SCORES;
 	uint64_t size = vt_settings_round(&trial->tape->settings, failed->bytes);
 
-	if (vt_shapes_classes(&trial->attribution->facts->shapes, size) & batch_classes)
+	if (vt_shapes_of_size(&trial->attribution->facts->shapes, size) & batch_classes)
 		return power_of(trial, size);
 	for (size_t i = trial->cut.steps.len; i-- > 0;)
 		if (trial->cut.steps.items[i].op == VT_TAPE_TAKE &&

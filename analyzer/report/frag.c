@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "analyzer/attribution/moments.h"
+#include "analyzer/model/site.h"
 #include "analyzer/replay/streams.h"
-#include "analyzer/report/hotspots.h"
 
 /* Enough to see a trend, few enough for one screen. */
 #define NR_SAMPLES 16
@@ -215,7 +215,7 @@ static void gather_pins(struct vt_frag *frag, struct vt_frag_device *device)
 		const struct vt_layout_pin *pin = &device->layout.pins.items[i];
 		const struct vt_allocation *a = &model->allocations[pin->allocation];
 		struct vt_frag_pin found = {
-			.place = vt_hotspots_place(&frag->describe, a),
+			.place = vt_site_of(&frag->describe, a),
 			.pinned_bytes = pin->bytes,
 			.size_bytes = a->size_bytes,
 			.blocks = 1,

@@ -3,34 +3,8 @@
 
 #include <string.h>
 
-#include "analyzer/base/hash.h"
 #include "analyzer/base/util.h"
-#include "analyzer/model/producer.h"
-
-/* Tells the backward of a line from the line. */
-#define IS_BACKWARD UINT64_MAX
-
-uint64_t vt_hotspots_place(const struct vt_describe *describe, const struct vt_allocation *a)
-{
-	const struct vt_model *model = describe->model;
-	uint32_t ids[VT_FRAMES_MAX];
-	uint32_t stack = vt_producer_stack(model, a);
-	unsigned nr = vt_describe_visible(describe, stack, ids);
-	uint64_t hash = stack == a->python_stack ? nr : vt_hash_mix(IS_BACKWARD, nr);
-
-	for (unsigned i = 0; i < nr; i++) {
-		const struct vt_frame_python *frame = &model->frames.python[ids[i]];
-
-		hash = vt_hash_mix(hash, (uint64_t)frame->code << 32 | frame->line);
-	}
-	if (nr)
-		return hash;
-	nr = vt_frames_native(&model->frames, a->native_stack, ids);
-	hash = vt_hash_mix(1, nr);
-	for (unsigned i = 0; i < nr; i++)
-		hash = vt_hash_mix(hash, ids[i]);
-	return hash;
-}
+#include "analyzer/model/site.h"
 
 static int compare_places(const void *a, const void *b)
 {
@@ -93,7 +67,7 @@ void vt_hotspots_init(struct vt_hotspots *hotspots, struct vt_attribution *attri
 		if (a->device != device || !vt_allocation_is_live(a, event) ||
 		    !vt_allocation_is_owned(a))
 			continue;
-		one.place = vt_hotspots_place(describe, a);
+		one.place = vt_site_of(describe, a);
 		one.owner = vt_attribution_judge(attribution, i).owner;
 		vt_vector_push(&all, one);
 	}

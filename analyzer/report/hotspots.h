@@ -3,10 +3,7 @@
 #define VT_ANALYZER_HOTSPOTS_H
 
 /*
- * Live bytes by the place in the program that made them.  Stacks that differ only in which instance
- * of a module ran, or in frames that are not shown, are one place.  What a node of the backward
- * pass made stands at the forward call (producer.h); where there is no Python stack, the native
- * one is.
+ * Live bytes by the place in the program that made them (site.h).
  */
 
 #include <stdint.h>
@@ -26,9 +23,6 @@ struct vt_hotspots {
 	struct vt_hotspot *items; /* largest first */
 	uint32_t nr;
 };
-
-/* A number for the place that made an allocation, equal for equal places. */
-uint64_t vt_hotspots_place(const struct vt_describe *describe, const struct vt_allocation *a);
 
 void vt_hotspots_init(struct vt_hotspots *hotspots, struct vt_attribution *attribution,
 		      const struct vt_describe *describe, int device, int64_t event);

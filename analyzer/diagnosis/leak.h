@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_LEAK_H
+#define VT_ANALYZER_LEAK_H
+
+/*
+ * Blocks of one place in the program and of one owner that are alive though they are old: the row
+ * of every list of leaks.
+ */
+
+#include <stdint.h>
+
+#include "analyzer/diagnosis/trend.h"
+
+#define VT_LEAK_FORMS(X)                                                                           \
+	X(PILE, "pile")       /* every turn adds blocks */                                         \
+	X(GROWING, "growing") /* a block is replaced by a larger one */
+
+#define VT_LEAK_ENUM(name, text) VT_LEAK_##name,
+enum vt_leak_form { VT_LEAK_FORMS(VT_LEAK_ENUM) VT_NR_LEAK_FORMS };
+#undef VT_LEAK_ENUM
+
+extern const char *const vt_leak_forms[VT_NR_LEAK_FORMS];
+
+struct vt_leak {
+	uint32_t allocation; /* index of the largest, of equal ones the first */
+	uint32_t owner;	     /* vt_attribution_owner() of it */
+	uint64_t bytes;	     /* alive at the end of the last turn, and made behind the warm-up */
+	uint32_t blocks;
+	uint32_t first_turn; /* that such a block was made in, from 1 */
+	uint32_t last_turn;
+	uint32_t *kept; /* their indices */
+	/* Of what grows. */
+	uint8_t form; /* enum vt_leak_form */
+	struct vt_trend trend;
+	double bytes_per_turn;
+};
+
+/* For qsort: the largest first. */
+int vt_leak_compare_bytes(const void *a, const void *b);
+
+#endif

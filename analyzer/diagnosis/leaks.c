@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * leaks.c - turns become points, each the end of some turns; the floors of a place between two
+ * points become its trend (trend.h); what grows is told from what only looks so by its blocks.
+ */
+#include "analyzer/diagnosis/leaks.h"
+
+#include <string.h>
+
+#include "analyzer/base/util.h"
+#include "analyzer/diagnosis/site_groups.h"
+#include "analyzer/diagnosis/workload.h"
+#include "analyzer/model/when.h"
+
+/*
+ * The first step makes gradients and the optimizer's state, the second is the first that runs with
+ * them, and libraries try out and keep workspaces in both.  Slices do not know where warm-up ends.
+ */
+#define WARM_UP_TURNS  2
+#define WARM_UP_SHARE  10
+#define WARM_UP_SLICES 4
+
+/* The last turn's results are alive, whatever becomes of them: what is older was kept. */
+#define FRESH_POINTS 2
+#define OLD_SHARE    0.5 /* of the growth, in blocks older than that: a pile */
+
+/* What joins a block to one more piece; the old one goes a few temporaries later. */
+#define COPY_EVENTS	16
+#define SHARE_OF_JOINED 0.75 /* of the blocks of a place */
+static const char *const joiners[] = { "cat", "stack", "constant_pad_nd", "resize_" };
+
+struct build {
+	struct vt_leaks *leaks;
+	const struct vt_model *model;
+	struct vt_site_groups groups;
+	int64_t *points; /* nr_points + 1 event numbers */
+	struct vt_workload workload;
+	VT_VECTOR(struct vt_leak) growth;
+	VT_VECTOR(struct vt_leak) since;
+};
+
+uint32_t vt_leaks_min_turns(enum vt_turn_kind kind)
+{
+	return kind == VT_TURN_SLICE ? VT_TREND_MIN_POINTS * WARM_UP_SLICES
+				     : VT_TREND_MIN_POINTS + WARM_UP_TURNS;
+}
+
+static uint32_t warm_up_of(const struct vt_turns *turns)
+{
+	uint32_t share = turns->nr / WARM_UP_SHARE;
+
+	if (turns->kind == VT_TURN_SLICE)
+		return turns->nr / WARM_UP_SLICES;
+	return share > WARM_UP_TURNS ? share : WARM_UP_TURNS;
+}
+
+/* Several turns make a point where there are more than a trend takes; warm-up takes the rest. */
+static void find_points(struct build *build)
+{
+	struct vt_leaks *leaks = build->leaks;
+	const struct vt_turns *turns = &leaks->turns;
+	uint32_t warm_up = warm_up_of(turns), nr;
+
+	if (turns->nr < vt_leaks_min_turns(turns->kind))
+		return;
+	nr = turns->nr - warm_up;
+	leaks->turns_per_point = (nr + VT_TREND_MAX_POINTS - 1) / VT_TREND_MAX_POINTS;
+	leaks->nr_points = nr / leaks->turns_per_point;
+	leaks->nr_warm_up = turns->nr - leaks->nr_points * leaks->turns_per_point;
+	build->points = vt_xcalloc((size_t)leaks->nr_points + 1, sizeof(*build->points));
+	for (uint32_t i = 0; i <= leaks->nr_points; i++)
+		build->points[i] = turns->ends[leaks->nr_warm_up + i * leaks->turns_per_point];
+}
+
+static int64_t last_point(const struct build *build)
+{
+	return build->points[build->leaks->nr_points];
+}
+
+/* A row of least values between points, filled as time goes on. */
+struct floors {
+	const struct build *build;
+	uint64_t values[VT_TREND_MAX_POINTS];
+	uint64_t now;
+	uint32_t next; /* the point that ends the current stretch; 0: before the first */
+};
+
+/* Time has come to `event`; `now` is what was held until then. */
+static void pass(struct floors *floors, int64_t event)
+{
+	const struct build *build = floors->build;
+
+	while (floors->next <= build->leaks->nr_points && build->points[floors->next] < event)
+		if (floors->next++ < build->leaks->nr_points)
+			floors->values[floors->next - 1] = floors->now;
+}
+
+static void change(struct floors *floors, int64_t event, uint64_t now)
+{
+	pass(floors, event);
+	floors->now = now;
+	if (floors->next && floors->next <= floors->build->leaks->nr_points &&
+	    now < floors->values[floors->next - 1])
+		floors->values[floors->next - 1] = now;
+}
+
+static struct vt_trend trend_of(struct floors *floors)
+{
+	pass(floors, VT_NEVER);
+	return vt_trend_find(floors->values, floors->build->leaks->nr_points);
+}
+
+static struct vt_trend group_trend(const struct build *build, uint32_t group)
+{
+	const struct vt_site_groups *groups = &build->groups;
+	struct floors floors = { .build = build };
+
+	for (uint32_t i = groups->first[group]; i < groups->first[group + 1]; i++) {
+		const struct vt_moment *moment = &groups->moments[i];
+		uint64_t size = build->model->allocations[moment->index].size_bytes;
+
+		change(&floors, moment->event,
+		       moment->what == VT_MOMENT_ALLOC ? floors.now + size : floors.now - size);
+	}
+	return trend_of(&floors);
+}
+
+/* The turn, from 1, that an event belongs to; 0: none. */
+static uint32_t turn_at(const struct vt_turns *turns, int64_t event)
+{
+	uint32_t stretch = vt_workload_stretch(turns->ends, turns->nr, event);
+
+	return stretch == VT_NO_INDEX ? 0 : stretch + 1;
+}
+
+static void add_kept(const struct build *build, struct vt_leak *leak, uint32_t index)
+{
+	const struct vt_allocation *all = build->model->allocations, *a = &all[index];
+	uint32_t turn = turn_at(&build->leaks->turns, a->event);
+
+	if (!leak->blocks)
+		leak->first_turn = turn;
+	if (!leak->blocks || a->size_bytes > all[leak->allocation].size_bytes)
+		leak->allocation = index;
+	leak->last_turn = turn;
+	leak->bytes += a->size_bytes;
+	leak->kept[leak->blocks++] = index;
+}
+
+/* What is alive at the last point and was made behind the warm-up, and until `until`. */
+static struct vt_leak gather(const struct build *build, uint32_t group, int64_t until)
+{
+	const struct vt_site_groups *groups = &build->groups;
+	uint32_t first = groups->first[group], end = groups->first[group + 1];
+	struct vt_leak leak = { .kept = vt_xcalloc((size_t)(end - first) + 1, sizeof(uint32_t)) };
+
+	for (uint32_t i = first; i < end; i++) {
+		const struct vt_moment *moment = &groups->moments[i];
+
+		if (moment->what == VT_MOMENT_ALLOC && moment->event > build->points[0] &&
+		    moment->event <= until &&
+		    build->model->allocations[moment->index].freed_event > last_point(build))
+			add_kept(build, &leak, moment->index);
+	}
+	return leak;
+}
+
+static int is_joiner(const char *name)
+{
+	for (size_t i = 0; name && i < VT_ARRAY_SIZE(joiners); i++)
+		if (strcmp(name, joiners[i]) == 0)
+			return 1;
+	return 0;
+}
+
+static int64_t old_until(const struct build *build)
+{
+	return build->points[build->leaks->nr_points - FRESH_POINTS];
+}
+
+/* Whether nearly each block of the place was joined to the one before, which then went. */
+static int is_joined(const struct build *build, uint32_t group)
+{
+	const struct vt_site_groups *groups = &build->groups;
+	const struct vt_allocation *all = build->model->allocations, *last = NULL;
+	struct vt_operators *operators = &build->leaks->attribution->facts->operators;
+	uint32_t nr = 0, nr_joined = 0;
+
+	for (uint32_t i = groups->first[group]; i < groups->first[group + 1]; i++) {
+		const struct vt_moment *moment = &groups->moments[i];
+		const struct vt_allocation *a = &all[moment->index];
+
+		if (moment->what != VT_MOMENT_ALLOC || a->event <= build->points[0] ||
+		    a->event > last_point(build))
+			continue;
+		if (last) {
+			nr++;
+			nr_joined += is_joiner(vt_operators_name(operators, a->native_stack)) &&
+				     last->freed_event > a->event &&
+				     last->freed_event <= a->event + COPY_EVENTS;
+		}
+		last = a;
+	}
+	return nr && nr_joined >= SHARE_OF_JOINED * nr;
+}
+
+/* Whether it grows though the turns do not. */
+static int grows_alone(const struct build *build, uint32_t group)
+{
+	const struct vt_site_groups *groups = &build->groups;
+	uint64_t own[VT_TREND_MAX_POINTS] = { 0 };
+
+	for (uint32_t i = groups->first[group]; i < groups->first[group + 1]; i++) {
+		const struct vt_moment *moment = &groups->moments[i];
+		uint32_t stretch = vt_workload_stretch(build->points, build->leaks->nr_points,
+						       moment->event);
+
+		if (moment->what == VT_MOMENT_ALLOC && stretch != VT_NO_INDEX)
+			own[stretch] += build->model->allocations[moment->index].size_bytes;
+	}
+	return !vt_workload_is_growing(&build->workload, own);
+}
+
+static int is_leak(const struct build *build, uint32_t group, struct vt_leak *leak)
+{
+	uint32_t nr_old = build->leaks->nr_points - FRESH_POINTS;
+	struct vt_leak old = gather(build, group, old_until(build));
+	int is_pile = (double)old.bytes >= OLD_SHARE * leak->trend.slope * nr_old;
+
+	free(old.kept);
+	leak->form = is_pile ? VT_LEAK_PILE : VT_LEAK_GROWING;
+	return leak->blocks && (is_pile || is_joined(build, group) || grows_alone(build, group));
+}
+
+static void look_at(struct build *build, uint32_t group)
+{
+	struct vt_leaks *leaks = build->leaks;
+	struct vt_trend trend = group_trend(build, group);
+	struct vt_leak leak = { 0 };
+
+	if (trend.confidence != VT_CONFIDENCE_NONE) {
+		leak = gather(build, group, last_point(build));
+		leak.trend = trend;
+		leak.bytes_per_turn = trend.slope / leaks->turns_per_point;
+		if (is_leak(build, group, &leak)) {
+			/* Time alone is a poor measure: a load that comes late grows, too. */
+			if (leaks->turns.kind == VT_TURN_SLICE)
+				leak.trend.confidence = VT_CONFIDENCE_MEDIUM;
+			vt_vector_push(&build->growth, leak);
+			return;
+		}
+		free(leak.kept);
+	}
+	leak = gather(build, group, old_until(build));
+	if (leak.blocks)
+		vt_vector_push(&build->since, leak);
+	else
+		free(leak.kept);
+}
+
+static int compare_growth(const void *a, const void *b)
+{
+	const struct vt_leak *x = a, *y = b;
+
+	if (x->bytes_per_turn != y->bytes_per_turn)
+		return x->bytes_per_turn > y->bytes_per_turn ? -1 : 1;
+	return x->allocation < y->allocation ? -1 : x->allocation > y->allocation;
+}
+
+static void judge_owners(struct vt_leaks *leaks, struct vt_leak *all, uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr; i++)
+		all[i].owner = vt_attribution_judge(leaks->attribution, all[i].allocation).owner;
+}
+
+static void find_growth(struct build *build, int device)
+{
+	struct vt_leaks *leaks = build->leaks;
+	const struct vt_timeline *timeline = leaks->attribution->facts->stages->timeline;
+
+	vt_site_groups_init(&build->groups, timeline, &leaks->describe, device,
+			    leaks->turns.ends + leaks->nr_warm_up,
+			    leaks->turns.nr - leaks->nr_warm_up + 1);
+	build->workload = vt_workload_measure(build->model, build->points, leaks->nr_points);
+	leaks->are_turns_growing =
+		vt_workload_is_growing(&build->workload, (uint64_t[VT_TREND_MAX_POINTS]){ 0 });
+	for (uint32_t group = 0; group < build->groups.nr; group++)
+		look_at(build, group);
+	vt_site_groups_release(&build->groups);
+	leaks->growth = build->growth.items;
+	leaks->nr_growth = (uint32_t)build->growth.len;
+	leaks->since = build->since.items;
+	leaks->nr_since = (uint32_t)build->since.len;
+	if (leaks->nr_growth)
+		qsort(leaks->growth, leaks->nr_growth, sizeof(*leaks->growth), compare_growth);
+	if (leaks->nr_since)
+		qsort(leaks->since, leaks->nr_since, sizeof(*leaks->since), vt_leak_compare_bytes);
+	judge_owners(leaks, leaks->growth, leaks->nr_growth);
+	judge_owners(leaks, leaks->since, leaks->nr_since);
+}
+
+static void add_total(struct build *build, int device)
+{
+	struct vt_leaks *leaks = build->leaks;
+	const struct vt_timeline *timeline = leaks->attribution->facts->stages->timeline;
+	struct floors allocated = { .build = build }, reserved = { .build = build };
+	struct vt_leak_total *total = &leaks->totals[leaks->nr_totals++];
+	struct vt_totals now = { 0 };
+
+	for (uint32_t i = 0; i < timeline->nr; i++) {
+		const struct vt_moment *moment = &timeline->moments[i];
+
+		vt_timeline_add(timeline, moment, device, &now);
+		change(&allocated, moment->event, now.allocated_bytes);
+		change(&reserved, moment->event, now.used_bytes);
+	}
+	total->device = device;
+	total->allocated = trend_of(&allocated);
+	total->reserved = trend_of(&reserved);
+	total->allocated_per_turn = total->allocated.slope / leaks->turns_per_point;
+	total->reserved_per_turn = total->reserved.slope / leaks->turns_per_point;
+}
+
+static void find_totals(struct build *build, int device)
+{
+	const struct vt_model *model = build->model;
+
+	build->leaks->totals =
+		vt_xcalloc((size_t)model->nr_devices + 1, sizeof(struct vt_leak_total));
+	for (uint32_t i = 0; i < model->nr_devices; i++)
+		if (device == VT_WHEN_ALL_DEVICES || device == model->devices[i].id)
+			add_total(build, model->devices[i].id);
+}
+
+void vt_leaks_init(struct vt_leaks *leaks, struct vt_attribution *attribution,
+		   const struct vt_leaks_options *options)
+{
+	const struct vt_facts *facts = attribution->facts;
+	struct build build = { .leaks = leaks, .model = facts->model };
+
+	memset(leaks, 0, sizeof(*leaks));
+	leaks->attribution = attribution;
+	vt_describe_init(&leaks->describe, facts->model, options->has_all_frames);
+	vt_turns_init(&leaks->turns, facts->stages, facts->last_working_event);
+	find_points(&build);
+	if (leaks->nr_points) {
+		find_growth(&build, options->device);
+		find_totals(&build, options->device);
+	}
+	free(build.points);
+	if (options->has_ended)
+		vt_leftovers_init(&leaks->leftovers, attribution, &leaks->describe,
+				  options->device);
+}
+
+static void free_all(struct vt_leak *all, uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr; i++)
+		free(all[i].kept);
+	free(all);
+}
+
+void vt_leaks_release(struct vt_leaks *leaks)
+{
+	free_all(leaks->growth, leaks->nr_growth);
+	free_all(leaks->since, leaks->nr_since);
+	vt_leftovers_release(&leaks->leftovers);
+	free(leaks->totals);
+	vt_turns_release(&leaks->turns);
+	vt_describe_release(&leaks->describe);
+	memset(leaks, 0, sizeof(*leaks));
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/diagnosis/leftovers.h"
+
+#include <string.h>
+
+#include "analyzer/base/map.h"
+#include "analyzer/base/util.h"
+#include "analyzer/model/site.h"
+#include "analyzer/model/when.h"
+
+/* Owners, and all below them. */
+static const char *const on_purpose[] = {
+	"weights", "buffers", "gradients", "optimizer", "workspace", "communication", "graph pools",
+};
+
+static int is_on_purpose(const char *owner)
+{
+	for (size_t i = 0; i < VT_ARRAY_SIZE(on_purpose); i++) {
+		size_t len = strlen(on_purpose[i]);
+
+		if (strncmp(owner, on_purpose[i], len) == 0 && (!owner[len] || owner[len] == '/'))
+			return 1;
+	}
+	return 0;
+}
+
+VT_VECTOR_DECLARE(left, struct vt_leak);
+
+static void add(struct left *left, struct vt_map *places, const struct vt_describe *describe,
+		uint32_t index, uint32_t owner)
+{
+	const struct vt_allocation *all = describe->model->allocations;
+	const struct vt_key key = { vt_site_of(describe, &all[index]), owner,
+				    (uint64_t)all[index].device };
+	uint64_t *known = vt_map_find(places, key);
+	struct vt_leak fresh = { .allocation = index, .owner = owner }, *leak;
+
+	if (!known) {
+		vt_map_put(places, key, left->len);
+		vt_vector_push(left, fresh);
+		known = vt_map_find(places, key);
+	}
+	leak = &left->items[*known];
+	if (all[index].size_bytes > all[leak->allocation].size_bytes)
+		leak->allocation = index;
+	leak->bytes += all[index].size_bytes;
+	leak->blocks++;
+}
+
+void vt_leftovers_init(struct vt_leftovers *leftovers, struct vt_attribution *attribution,
+		       const struct vt_describe *describe, int device)
+{
+	const struct vt_model *model = describe->model;
+	struct vt_map places = { 0 };
+	struct left left = { 0 };
+
+	memset(leftovers, 0, sizeof(*leftovers));
+	for (uint32_t i = 0; i < model->nr_allocations; i++) {
+		const struct vt_allocation *a = &model->allocations[i];
+		uint32_t owner;
+
+		if (a->freed_event != VT_NEVER || !vt_allocation_is_owned(a) ||
+		    (device != VT_WHEN_ALL_DEVICES && a->device != device))
+			continue;
+		owner = vt_attribution_judge(attribution, i).owner;
+		if (is_on_purpose(vt_attribution_owner(attribution, owner)))
+			leftovers->on_purpose_bytes += a->size_bytes;
+		else
+			add(&left, &places, describe, i, owner);
+	}
+	vt_map_release(&places);
+	leftovers->items = left.items;
+	leftovers->nr = (uint32_t)left.len;
+	if (leftovers->nr)
+		qsort(leftovers->items, leftovers->nr, sizeof(*leftovers->items),
+		      vt_leak_compare_bytes);
+}
+
+void vt_leftovers_release(struct vt_leftovers *leftovers)
+{
+	free(leftovers->items);
+	memset(leftovers, 0, sizeof(*leftovers));
+}

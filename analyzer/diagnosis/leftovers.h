@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_LEFTOVERS_H
+#define VT_ANALYZER_LEFTOVERS_H
+
+/*
+ * What a program that ended by itself never gave back, but for what frameworks and libraries keep
+ * on purpose: workspaces, collectives' buffers, pools of CUDA graphs; weights and what belongs to
+ * them, which live as long as the program by their nature.
+ */
+
+#include "analyzer/attribution/attribution.h"
+#include "analyzer/diagnosis/leak.h"
+#include "analyzer/model/describe.h"
+
+struct vt_leftovers {
+	struct vt_leak *items; /* largest first; their `kept` is NULL */
+	uint32_t nr;
+	uint64_t on_purpose_bytes; /* what was left out */
+};
+
+void vt_leftovers_init(struct vt_leftovers *leftovers, struct vt_attribution *attribution,
+		       const struct vt_describe *describe, int device);
+void vt_leftovers_release(struct vt_leftovers *leftovers);
+
+#endif

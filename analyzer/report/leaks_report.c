@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/report/leaks_report.h"
+
+#include <string.h>
+
+#include "analyzer/base/units.h"
+#include "analyzer/base/util.h"
+#include "analyzer/model/when.h"
+
+VT_VECTOR_DECLARE(notes, char *);
+
+static int has_kind(const struct vt_model *model, enum vt_kind kind)
+{
+	for (uint32_t i = 0; i < model->nr_allocations; i++)
+		if (model->allocations[i].kind == kind)
+			return 1;
+	return 0;
+}
+
+static char *note_turns(const struct vt_leaks *leaks)
+{
+	const struct vt_turns *turns = &leaks->turns;
+	uint32_t wanted = vt_leaks_min_turns(turns->kind);
+	char duration[VT_UNITS_MAX];
+
+	if (!turns->nr)
+		return vt_xstrdup("growth is not known: no steps, generations, marks or calls, and"
+				  " too few events for slices of time");
+	if (!leaks->nr_points)
+		return vt_xasprintf("growth is not known: %u %s, and at least %u are needed to"
+				    " tell it from warm-up", turns->nr,
+				    turns->nr == 1 ? vt_turns_words[turns->kind]
+						   : vt_turns_plurals[turns->kind],
+				    wanted);
+	if (turns->kind == VT_TURN_SLICE)
+		return vt_xasprintf("no steps, generations, marks or calls: compared are %u slices"
+				    " of %s; a load that rises looks like a leak", turns->nr,
+				    vt_units_duration(duration, sizeof(duration),
+						      (uint64_t)turns->duration_ns));
+	return NULL;
+}
+
+/* Without an end of its own a program did not come to giving things back. */
+static int has_ended(const char *ended)
+{
+	return strncmp(ended, "exit ", strlen("exit ")) == 0;
+}
+
+static void gather_notes(struct vt_leaks_report *report)
+{
+	const struct vt_model *model = &report->analysis->model;
+	struct notes notes = { 0 };
+	char *turns = note_turns(&report->leaks);
+
+	if (turns)
+		vt_vector_push(&notes, turns);
+	if (report->leaks.are_turns_growing)
+		vt_vector_push(&notes,
+			       vt_xasprintf("each %s makes more than the last (longer sequences,"
+					    " larger batches); what is larger because of that is no"
+					    " leak", vt_turns_words[report->leaks.turns.kind]));
+	if (!has_kind(model, VT_KIND_BLOCK))
+		vt_vector_push(&notes, vt_xstrdup("no framework's blocks: only what was asked of"
+						  " the driver"));
+	if (model->frames.python_tree.nr_stacks <= 1)
+		vt_vector_push(&notes, vt_xstrdup("no Python: places are native stacks, and who"
+						  " holds a block is not known"));
+	if (strcmp(report->ended, "running") == 0)
+		vt_vector_push(&notes, vt_xstrdup("still running: growth so far; what it will leave"
+						  " at its end is not known"));
+	else if (!has_ended(report->ended))
+		vt_vector_push(&notes, vt_xstrdup("killed: what it would have given back at its"
+						  " end is not known"));
+	report->notes.text = notes.items;
+	report->notes.nr = (unsigned)notes.len;
+}
+
+int vt_leaks_report_init(struct vt_leaks_report *report, struct vt_analysis *analysis,
+			 const struct vt_leaks_report_options *asked, struct vt_diag *diag)
+{
+	struct vt_leaks_options options = { .device = asked->device,
+					    .has_all_frames = asked->has_all_frames };
+
+	memset(report, 0, sizeof(*report));
+	report->analysis = analysis;
+	report->top = asked->top;
+	if (asked->device != VT_WHEN_ALL_DEVICES &&
+	    !vt_model_device(&analysis->model, asked->device)) {
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "there is no cuda:%d in this recording",
+			    asked->device);
+		return -1;
+	}
+	report->ended = vt_db_run_get(analysis->db, "ended");
+	if (!report->ended)
+		report->ended = vt_xstrdup("running");
+	options.has_ended = has_ended(report->ended);
+	vt_leaks_init(&report->leaks, &analysis->attribution, &options);
+	gather_notes(report);
+	return 0;
+}
+
+void vt_leaks_report_release(struct vt_leaks_report *report)
+{
+	if (report->analysis && report->ended)
+		vt_leaks_release(&report->leaks);
+	vt_describe_free(&report->notes);
+	free(report->ended);
+	memset(report, 0, sizeof(*report));
+}
+
+uint64_t vt_leaks_report_growth(const struct vt_leaks_report *report)
+{
+	double sum = 0;
+
+	for (uint32_t i = 0; i < report->leaks.nr_growth; i++)
+		sum += report->leaks.growth[i].bytes_per_turn;
+	return (uint64_t)(sum + 0.5);
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/report/leaks_report.h"
+
+#include <inttypes.h>
+
+#include "analyzer/base/units.h"
+#include "analyzer/model/producer.h"
+
+#define MAX_FRAMES 6 /* of one place; --json has all */
+
+static const char *signed_bytes(char *text, double bytes)
+{
+	int64_t rounded = (int64_t)(bytes + (bytes < 0 ? -0.5 : 0.5));
+
+	return vt_units_bytes_signed(text, VT_UNITS_MAX, rounded);
+}
+
+static void print_frames(struct vt_leaks *leaks, const struct vt_allocation *a, FILE *out)
+{
+	const struct vt_model *model = leaks->attribution->facts->model;
+	struct vt_lines lines =
+		vt_describe_python(&leaks->describe, vt_producer_stack(model, a));
+
+	if (!lines.nr) {
+		vt_describe_free(&lines);
+		lines = vt_describe_native(&leaks->describe, a->native_stack);
+	}
+	for (unsigned i = 0; i < lines.nr && i < MAX_FRAMES; i++)
+		fprintf(out, "       %s\n", lines.text[i]);
+	if (!lines.nr)
+		fputs("       (no stack)\n", out);
+	vt_describe_free(&lines);
+}
+
+static const struct vt_allocation *made(const struct vt_leaks *leaks, const struct vt_leak *leak)
+{
+	return &leaks->attribution->facts->model->allocations[leak->allocation];
+}
+
+static const char *owner_of(const struct vt_leaks *leaks, const struct vt_leak *leak)
+{
+	return vt_attribution_owner(leaks->attribution, leak->owner);
+}
+
+static void print_turns(const struct vt_leaks *leaks, FILE *out)
+{
+	const struct vt_turns *turns = &leaks->turns;
+	const char *name = vt_model_text(leaks->attribution->facts->model, turns->name);
+
+	fprintf(out, "LEAKS  %u %s%s%s%s", turns->nr,
+		turns->nr == 1 ? vt_turns_words[turns->kind] : vt_turns_plurals[turns->kind],
+		turns->name && name ? " \"" : "", turns->name && name ? name : "",
+		turns->name && name ? "\"" : "");
+	if (leaks->nr_points)
+		fprintf(out, ", of which %u are warm-up", leaks->nr_warm_up);
+	fputc('\n', out);
+}
+
+static void print_totals(const struct vt_leaks *leaks, FILE *out)
+{
+	const char *word = vt_turns_words[leaks->turns.kind];
+
+	for (uint32_t i = 0; i < leaks->nr_totals; i++) {
+		const struct vt_leak_total *total = &leaks->totals[i];
+		char allocated[VT_UNITS_MAX], reserved[VT_UNITS_MAX];
+
+		fprintf(out, "  cuda:%d  allocated %s/%s, held from the driver %s/%s%s\n",
+			total->device, signed_bytes(allocated, total->allocated_per_turn), word,
+			signed_bytes(reserved, total->reserved_per_turn), word,
+			total->reserved_per_turn > 0 && total->allocated_per_turn <= 0
+				? ": fragmentation, see vtrace frag"
+				: "");
+	}
+}
+
+static void print_growth(struct vt_leaks_report *report, FILE *out)
+{
+	struct vt_leaks *leaks = &report->leaks;
+	const char *word = vt_turns_words[leaks->turns.kind];
+	char bytes[VT_UNITS_MAX], slope[VT_UNITS_MAX], noise[VT_UNITS_MAX];
+
+	if (!leaks->nr_growth) {
+		fputs("\nno place in the program holds more and more\n", out);
+		return;
+	}
+	fprintf(out, "\nGROWTH  %s/%s in %u place%s\n",
+		vt_units_bytes_signed(slope, sizeof(slope),
+				      (int64_t)vt_leaks_report_growth(report)),
+		word, leaks->nr_growth, leaks->nr_growth == 1 ? "" : "s");
+	for (uint32_t i = 0; i < leaks->nr_growth && i < report->top; i++) {
+		const struct vt_leak *leak = &leaks->growth[i];
+
+		fprintf(out, "  %u  %s/%s  %s, %s in %u block%s since %s %u\n", i + 1,
+			signed_bytes(slope, leak->bytes_per_turn), word, owner_of(leaks, leak),
+			vt_units_bytes(bytes, sizeof(bytes), leak->bytes), leak->blocks,
+			leak->blocks == 1 ? "" : "s", word, leak->first_turn);
+		print_frames(leaks, made(leaks, leak), out);
+		fprintf(out, "     confidence %s: %u points, noise %s, %.0f %% in order%s\n",
+			vt_trend_confidences[leak->trend.confidence], leak->trend.nr_points,
+			vt_units_bytes(noise, sizeof(noise), (uint64_t)leak->trend.noise),
+			100 * leak->trend.consistency,
+			leak->form == VT_LEAK_GROWING ? "; replaced by a larger block each time"
+						      : "");
+	}
+	if (leaks->nr_growth > report->top)
+		fprintf(out, "  and %u more\n", leaks->nr_growth - report->top);
+}
+
+static void print_list(struct vt_leaks_report *report, const struct vt_leak *all, uint32_t nr,
+		       FILE *out)
+{
+	struct vt_leaks *leaks = &report->leaks;
+	const char *word = vt_turns_words[leaks->turns.kind];
+	char bytes[VT_UNITS_MAX];
+
+	for (uint32_t i = 0; i < nr && i < report->top; i++) {
+		fprintf(out, "  %u  %s in %u block%s, %s", i + 1,
+			vt_units_bytes(bytes, sizeof(bytes), all[i].bytes), all[i].blocks,
+			all[i].blocks == 1 ? "" : "s", owner_of(leaks, &all[i]));
+		if (all[i].first_turn)
+			fprintf(out, ", %s %u", word, all[i].first_turn);
+		if (all[i].last_turn > all[i].first_turn)
+			fprintf(out, "..%u", all[i].last_turn);
+		fputc('\n', out);
+		print_frames(leaks, made(leaks, &all[i]), out);
+	}
+	if (nr > report->top)
+		fprintf(out, "  and %u more\n", nr - report->top);
+}
+
+void vt_leaks_report_print_text(struct vt_leaks_report *report, FILE *out)
+{
+	struct vt_leaks *leaks = &report->leaks;
+	char bytes[VT_UNITS_MAX];
+
+	print_turns(leaks, out);
+	if (leaks->nr_points) {
+		print_totals(leaks, out);
+		print_growth(report, out);
+	}
+	if (leaks->nr_since) {
+		fprintf(out, "\nKEPT  made behind the warm-up, alive at the end of the last %s\n",
+			vt_turns_words[leaks->turns.kind]);
+		print_list(report, leaks->since, leaks->nr_since, out);
+	}
+	if (leaks->leftovers.nr) {
+		fputs("\nNEVER FREED  alive when the program ended\n", out);
+		print_list(report, leaks->leftovers.items, leaks->leftovers.nr, out);
+	}
+	if (leaks->leftovers.on_purpose_bytes)
+		fprintf(out, "\nnever freed, too, and kept on purpose: %s (weights and state,"
+			     " libraries' workspaces)\n",
+			vt_units_bytes(bytes, sizeof(bytes), leaks->leftovers.on_purpose_bytes));
+	if (report->notes.nr)
+		fputc('\n', out);
+	for (unsigned i = 0; i < report->notes.nr; i++)
+		fprintf(out, "note: %s\n", report->notes.text[i]);
+}

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: MIT
+"""`vtrace leaks` on real training loops: seeded leaks are found, loops that only look so are not."""
+import json
+import re
+
+import pytest
+from living import Program, until
+from recording import BUILD, WORKLOADS, record, record_python, vtrace
+
+CLIENT = BUILD / "tests" / "workloads" / "driver_client"
+LEAKS = WORKLOADS / "leaking_loops.py"
+
+# Bytes that each step adds, by what the loop keeps: WIDTH 256, 4 bytes.
+SEEDS = {
+    "losses": 256 * (1024 + 1024 + 256 + 256) * 4 + 512,  # what GELU and the products need, output and input; the loss
+    "hook": 256 * 256 * 4,
+    "cache": 64 * 256 * 4,
+    "optimizer": 2 * (2 * 256 * 1024 + 1024 + 256) * 4,
+    "traceback": 512 * (1024 + 1024 + 256 + 256) * 4,
+    "closure": 256 * 256 * 4,
+}
+QUICK_SEEDS = ("losses", "cache")
+CLEAN = ("variable_lengths", "curriculum", "accumulation", "evaluation", "generation", "one_generation", "ema",
+         "checkpointing", "adversarial", "logging", "prefetch", "amp", "sawtooth", "tables")
+QUICK_CLEAN = ("curriculum", "generation")
+
+
+def parameters(names, quick):
+    return [pytest.param(name, marks=() if name in quick else pytest.mark.full) for name in names]
+
+
+def leaks(recording, *options):
+    done = vtrace("leaks", recording.database, "--json", *options)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def seeded_line(loop):
+    """FILE:LINE of the comment that marks what the loop keeps."""
+    for number, line in enumerate(LEAKS.read_text().splitlines(), 1):
+        if line.endswith(f"# leak: {loop}"):
+            return f"leaking_loops.py:{number}"
+    raise AssertionError(loop)
+
+
+def has_line(lines, wanted):
+    return any(line.rpartition("/")[2].split(" ")[0] == wanted for line in lines)
+
+
+@pytest.fixture(scope="module")
+def leaking(tmp_path_factory):
+    """Recordings by loop, each made once."""
+    made = {}
+
+    def get(loop):
+        if loop not in made:
+            made[loop] = record_python(tmp_path_factory.mktemp(loop), "leaking_loops.py", loop)
+            assert made[loop].process.returncode == 0, made[loop].process.stderr
+        return made[loop]
+
+    return get
+
+
+@pytest.mark.parametrize("loop", parameters(SEEDS, QUICK_SEEDS))
+def test_a_seeded_leak_is_found(loop, leaking):
+    found = leaks(leaking(loop))
+    assert found["turns"]["kind"] == "step" and found["turns"]["count"] == 16
+    assert found["bytes_per_turn"] == SEEDS[loop]
+    for place in found["growth"]:
+        assert place["confidence"] == "high", place
+        assert has_line(place["python"], seeded_line(loop)), place["python"]
+        assert place["form"] == ("growing" if loop == "cache" else "pile")
+
+
+@pytest.mark.parametrize("loop", parameters(CLEAN, QUICK_CLEAN))
+def test_a_clean_loop_has_no_leak(loop, tmp_path):
+    recording = record_python(tmp_path, "clean_loops.py", loop)
+    assert recording.process.returncode == 0, recording.process.stderr
+    found = leaks(recording)
+    assert found["growth"] == [] and found["bytes_per_turn"] == 0
+    assert (found["turns"]["points"] > 0) is (loop != "one_generation")
+    done = vtrace("leaks", recording.database, "--fail-on", "1")
+    assert done.returncode == 0
+    assert ("growth is not known: 1 generation, " in done.stdout) is (loop == "one_generation")
+    assert ("each step makes more than the last" in done.stdout) is (loop == "curriculum")
+
+
+def test_text_and_exit_codes(leaking):
+    database = leaking("losses").database
+    done = vtrace("leaks", database)
+    assert done.returncode == 0 and done.stderr == ""
+    assert re.search(r"^LEAKS  16 steps, of which 2 are warm-up$", done.stdout, re.M), done.stdout
+    assert re.search(r"^GROWTH  \+2\.50 MiB/step in \d+ places$", done.stdout, re.M), done.stdout
+    assert "confidence high: 14 points, noise 0 B, 100 % in order" in done.stdout
+    assert vtrace("leaks", database, "--fail-on", "2MiB").returncode == 1
+    assert vtrace("leaks", database, "--fail-on", "3MiB").returncode == 0
+    for wrong in (("--fail-on", "0"), ("--fail-on", "much"), ("--top", "-1"), ("--by", "step")):
+        done = vtrace("leaks", database, *wrong)
+        assert done.returncode == 2 and done.stdout == "" and done.stderr, wrong
+    assert vtrace("leaks", database, "--device", "7").returncode == 3
+    assert vtrace("leaks").returncode == 2
+    assert len(vtrace("leaks", database, "--top", "1").stdout) < len(vtrace("leaks", database).stdout)
+
+
+def test_without_python_or_a_framework(tmp_path):
+    recording = record(tmp_path, CLIENT)
+    assert recording.process.returncode == 0, recording.process.stderr
+    notes = "\n".join(leaks(recording)["notes"])
+    for what in ("no framework's blocks", "no Python", "growth is not known"):
+        assert what in notes, notes
+
+
+def test_a_run_that_goes_on_and_one_that_was_killed(tmp_path):
+    program = Program(tmp_path)
+    program.tell("alloc 8")
+    until(program.collector)
+    done = vtrace("leaks", tmp_path / "run.db")
+    assert done.returncode == 0, done.stderr
+    assert "note: still running: " in done.stdout and "NEVER FREED" not in done.stdout
+    program.end("kill 9")
+    done = vtrace("leaks", tmp_path / "run.db")
+    assert done.returncode == 0, done.stderr
+    assert "note: killed: " in done.stdout and "NEVER FREED" not in done.stdout
+
+
+def test_bad_input(tmp_path):
+    done = vtrace("leaks", tmp_path / "absent.db")
+    assert done.returncode == 3 and done.stdout == ""
+    assert len(done.stderr.strip().splitlines()) == 1
