@@ -6,15 +6,24 @@
 #include "analyzer/base/util.h"
 #include "common/journal_format.h"
 
-/* Roles whose names are paths in a tree of modules; the others' begin at a variable anyway. */
+/*
+ * Roles whose names are paths in a tree of modules or in a cache; the others begin at a variable
+ * anyway.
+ */
 #define IN_TREE                                                                                    \
 	(1u << VT_ROLE_PARAMETER | 1u << VT_ROLE_BUFFER | 1u << VT_ROLE_ATTRIBUTE |                \
-	 1u << VT_ROLE_GRADIENT | 1u << VT_ROLE_OPTIMIZER)
+	 1u << VT_ROLE_GRADIENT | 1u << VT_ROLE_OPTIMIZER | 1u << VT_ROLE_CACHE)
 
 /* Rows of a damaged file may hold anything. */
 static uint32_t role_bit(const struct vt_tensor *tensor)
 {
 	return tensor->role < 32 ? 1u << tensor->role : 0;
+}
+
+/* A cache that is a tensor has no name inside, only a variable. */
+static int is_in_tree(const struct vt_tensor *tensor)
+{
+	return (role_bit(tensor) & IN_TREE) && (tensor->role != VT_ROLE_CACHE || tensor->name);
 }
 
 static int compare_numbers(uint64_t x, uint64_t y)
@@ -207,7 +216,7 @@ static void gather_uses(const struct vt_names *names, use_vector *uses)
 		struct use one = { tensor->role, names->allocations[i], tensor->event,
 				   tensor->name, tensor->holder };
 
-		if (one.what != VT_NO_INDEX && (role_bit(tensor) & IN_TREE))
+		if (one.what != VT_NO_INDEX && is_in_tree(tensor))
 			vt_vector_push(uses, one);
 	}
 	for (uint32_t i = 0; i < model->nr_modules; i++) {
@@ -447,7 +456,7 @@ char *vt_names_tensor_path(const struct vt_names *names, const struct vt_tensor 
 {
 	const char *text;
 
-	if (role_bit(tensor) & IN_TREE)
+	if (is_in_tree(tensor))
 		return join_path(names, tensor->holder, tensor->name);
 	text = vt_model_text(names->model, tensor->name ? tensor->name : tensor->holder);
 	return vt_xstrdup(text ? text : "");

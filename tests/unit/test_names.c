@@ -413,6 +413,45 @@ static void many_variables_are_many_owners(void **state)
 	vt_analysis_close(&analysis);
 }
 
+static int64_t add_cache(struct builder_db *b, const char *holder, const char *name)
+{
+	int64_t event = build_alloc(b, &(struct build_event){ .size = 512, .python = MAIN });
+
+	build_tensor(b, &(struct build_tensor){ .allocation = event,
+						.role = VT_ROLE_CACHE,
+						.name = name,
+						.holder = holder,
+						.shape = "4,8,16,8" });
+	return event;
+}
+
+/* Two models have a cache each: their tensors have one name. */
+static void caches_of_one_name_have_two_paths(void **state)
+{
+	static const char *const paths[] = { "kv cache/cache.layers.0.keys",
+					     "kv cache/draft.layers.0.keys", "kv cache/1.keys",
+					     "kv cache/main: k_cache", "kv cache/main: v_cache" };
+	struct builder_db *b = build_open("caches.db");
+	struct vt_analysis analysis;
+	int64_t events[] = { add_cache(b, "main: cache", "layers.0.keys"),
+			     add_cache(b, "main: draft", "layers.0.keys"),
+			     add_cache(b, "main: other", "1.keys"),
+			     add_cache(b, "main: k_cache", NULL),
+			     add_cache(b, "main: v_cache", NULL) };
+
+	(void)state;
+	build_close(b);
+	open_analysis(&analysis, "caches.db");
+	for (size_t i = 0; i < VT_ARRAY_SIZE(events); i++) {
+		char *path = vt_attribution_path(&analysis.attribution,
+						 index_at(&analysis, events[i]));
+
+		assert_string_equal(path, paths[i]);
+		free(path);
+	}
+	vt_analysis_close(&analysis);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -420,6 +459,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(names_follow_the_moment, unit_enter, unit_leave),
 		cmocka_unit_test_setup_teardown(modules_have_paths, unit_enter, unit_leave),
 		cmocka_unit_test_setup_teardown(many_variables_are_many_owners, unit_enter,
+						unit_leave),
+		cmocka_unit_test_setup_teardown(caches_of_one_name_have_two_paths, unit_enter,
 						unit_leave),
 	};
 
