@@ -424,6 +424,20 @@ typedef struct {
 	CUdeviceptr dptr; /* out */
 } CUDA_MEM_ALLOC_NODE_PARAMS;
 
+/* Of cuGraphAddNode: the first member of what follows depends on the type. */
+typedef struct {
+	CUgraphNodeType type;
+	int reserved0[3];
+	union {
+		long long reserved1[29];
+		CUDA_MEM_ALLOC_NODE_PARAMS alloc;
+		struct {
+			CUdeviceptr dptr;
+		} free;
+	};
+	long long reserved2;
+} CUgraphNodeParams;
+
 typedef struct {
 	uint64_t flags;
 	CUstream hUploadStream;
@@ -465,6 +479,7 @@ _Static_assert(sizeof(CUDA_EXTERNAL_MEMORY_HANDLE_DESC) == 104, "cuImportExterna
 _Static_assert(sizeof(CUDA_EXTERNAL_MEMORY_BUFFER_DESC) == 88, "cuExternalMemoryGetMappedBuffer's");
 _Static_assert(sizeof(CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC) == 120, "of a mipmapped array");
 _Static_assert(sizeof(CUmulticastObjectProp) == 32, "cuMulticastCreate's argument");
+_Static_assert(sizeof(CUgraphNodeParams) == 256, "cuGraphAddNode's argument");
 _Static_assert(sizeof(CUlaunchConfig) == 56, "cuLaunchKernelEx's argument");
 
 #include "common/cuda_calls.h"

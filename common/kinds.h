@@ -26,7 +26,13 @@
 	X(DESTROY, 15, "destroy")            /* of a graph, executable graph, context, pool */     \
 	X(CREATE, 16, "create")              /* of a context or pool: address = its handle */      \
 	X(BIND, 17, "bind")                  /* address = multicast object, extra = what to it */  \
-	X(UNBIND, 18, "unbind")
+	X(UNBIND, 18, "unbind")                                                                    \
+	X(FREE_NODE, 19, "free_node")        /* a graph frees the address when it runs */          \
+	X(TRIM, 20, "trim")                  /* of a pool, or of a device's graph memory */        \
+	X(SET, 21, "set")                    /* a pool's attribute or a limit: extra = which */    \
+	X(USE, 22, "use")                    /* the device's pool from now on: address = pool */   \
+	X(LOAD, 23, "load")                  /* of a module or library: address = its handle */    \
+	X(UNLOAD, 24, "unload")
 
 #define VT_KINDS(X)                                                                                \
 	X(BLOCK, 1, "block")         /* a framework allocator's piece of a segment */              \
@@ -37,12 +43,14 @@
 	X(PINNED, 6, "pinned")       /* page-locked host memory, or host memory registered */      \
 	X(ARRAY, 7, "array")                                                                       \
 	X(IPC, 8, "ipc")             /* of another process, at an address here */                  \
-	X(GRAPH, 9, "graph")                                                                       \
+	X(GRAPH, 9, "graph")         /* of a CUDA graph's allocation nodes */                      \
 	X(ADDRESS, 10, "address")    /* a reserved address range */                                \
 	X(CONTEXT, 11, "context")    /* what memory goes with; its own bytes are not known */      \
-	X(EXTERNAL, 12, "external")  /* of another interface: handle, or mapped piece */ \
+	X(EXTERNAL, 12, "external")  /* of another interface: handle, or mapped piece */           \
 	X(IMPORTED, 13, "imported")  /* vmm memory that somebody exported: a handle as of vmm */   \
-	X(MULTICAST, 14, "multicast") /* object over devices' memory: a handle as of vmm */
+	X(MULTICAST, 14, "multicast") /* object over devices' memory: a handle as of vmm */        \
+	X(MODULE, 15, "module")      /* code and its variables; how much it takes is not known */  \
+	X(LIMIT, 16, "limit")        /* stacks, printf, device heap: part of the context */
 
 #define VT_MARK_KINDS(X)                                                                           \
 	X(POINT, 1, "point")                                                                       \

@@ -96,7 +96,7 @@ CREATE TABLE allocation (
 );
 
 -- What an allocation goes with, where the recorder knows it: the handle of the context that it was made in (cuMemAlloc, managed,
--- pinned, arrays).
+-- pinned, arrays, opened and external memory), of the pool that was named, of the graph that it is a node of.
 CREATE TABLE allocation_parent (allocation INTEGER PRIMARY KEY, parent INTEGER NOT NULL);
 
 -- Events that neither create nor destroy memory by themselves: reserve, map, release, frees of unknown pointers, memory_info, captures,

@@ -19,6 +19,7 @@ static struct {
 	uint32_t generation;	/* the recording that the bits belong to (atomic) */
 	uint64_t described;	/* bit per device: description written (atomic) */
 	uint64_t sampled;	/* bit per device: memory_info written (atomic) */
+	int nr_captures;	/* streams that capture (atomic); of all recordings */
 } g;
 
 /* Calls a real driver function if the driver has it. */
@@ -49,6 +50,23 @@ uint64_t vt_devices_range_bytes(CUdeviceptr address)
 	return QUERY(cuMemGetAddressRange_v2, &start, &size_bytes, address) == CUDA_SUCCESS
 		       ? size_bytes
 		       : 0;
+}
+
+void vt_devices_count_captures(int change)
+{
+	__atomic_fetch_add(&g.nr_captures, change, __ATOMIC_RELAXED);
+}
+
+uint64_t vt_devices_captured_graph(CUstream stream)
+{
+	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+	CUgraph graph = NULL;
+
+	if (__atomic_load_n(&g.nr_captures, __ATOMIC_RELAXED) <= 0 ||
+	    QUERY(cuStreamGetCaptureInfo_v2, stream, &status, NULL, &graph, NULL, NULL) !=
+		    CUDA_SUCCESS)
+		return 0;
+	return status == CU_STREAM_CAPTURE_STATUS_ACTIVE ? (uintptr_t)graph : 0;
 }
 
 static uint32_t attribute(CUdevice device, CUdevice_attribute which)

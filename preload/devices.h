@@ -30,6 +30,13 @@ uint64_t vt_devices_context(void);
 uint64_t vt_devices_range_bytes(CUdeviceptr address);
 
 /*
+ * A stream begins (+1) or ends (-1) to capture.  While none does, nobody has to be asked for the
+ * next: the graph that `stream` records into, 0 if it does not.
+ */
+void vt_devices_count_captures(int change);
+uint64_t vt_devices_captured_graph(CUstream stream);
+
+/*
  * Call after an allocation on `device` was recorded: the first time writes the device's description
  * and, once the thread's context is on it and `stream` (if any) is not capturing, one memory_info
  * event.  With that, used bytes - recorded bytes at this instant = context, libraries and other

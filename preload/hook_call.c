@@ -43,9 +43,23 @@ void vt_hook_call_from_pool(enum vt_real_function function, uint64_t address, ui
 
 	event.device = vt_devices_current();
 	event.stream = (uintptr_t)stream;
-	event.extra = (uintptr_t)pool;
+	event.extra = vt_devices_captured_graph(stream);
+	if (event.extra)
+		event.kind = VT_KIND_GRAPH;
+	else
+		event.extra = (uintptr_t)pool;
 	vt_tracker_event(&event);
 	vt_devices_note(event.device, stream);
+}
+
+void vt_hook_call_on_device(enum vt_real_function function, uint64_t handle, CUdevice device,
+	uint64_t extra)
+{
+	struct vt_event_record event = vt_hook_call_event(function, handle, 0);
+
+	event.device = device;
+	event.extra = extra;
+	vt_tracker_event(&event);
 }
 
 void vt_hook_call_note(enum vt_real_function function, uint64_t address, uint64_t size_bytes,

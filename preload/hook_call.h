@@ -61,9 +61,16 @@ void vt_hook_call_in_context(enum vt_real_function function, uint64_t address,
 void vt_hook_call_host_in_context(enum vt_real_function function, const void *address,
 	uint64_t size_bytes);
 
-/* Stream-ordered memory; `pool` NULL is the device's current one. */
+/*
+ * Stream-ordered memory; `pool` NULL is the device's current one.  On a stream that captures it is
+ * the graph's.
+ */
 void vt_hook_call_from_pool(enum vt_real_function function, uint64_t address, uint64_t size_bytes,
 	CUmemoryPool pool, CUstream stream);
+
+/* Something of that device, without memory of its own that is known. */
+void vt_hook_call_on_device(enum vt_real_function function, uint64_t handle, CUdevice device,
+	uint64_t extra);
 
 /* Anything that is on no device, or whose device is another event's matter. */
 void vt_hook_call_note(enum vt_real_function function, uint64_t address, uint64_t size_bytes,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Hooks of captures and graphs. */
+#include "preload/devices.h"
 #include "preload/hook_call.h"
+#include "preload/tracker.h"
 
 /*
  * CUDA graphs: what an allocator gives out while a stream is captured belongs to the graph.  A
@@ -12,6 +14,8 @@ CUresult name parameters                                                        
 {                                                                                                  \
 	HOOK(name);                                                                                \
 	result = real arguments;                                                                   \
+	if (result == CUDA_SUCCESS)                                                                \
+		vt_devices_count_captures(1);                                                      \
 	if (recording && result == CUDA_SUCCESS)                                                   \
 		vt_hook_call_note(function, (uintptr_t)stream, 0, 0);                              \
 	return result;                                                                             \
@@ -23,6 +27,8 @@ CUresult name(CUstream stream, CUgraph *graph)                                  
 {                                                                                                  \
 	HOOK(name);                                                                                \
 	result = real(stream, graph);                                                              \
+	if (result == CUDA_SUCCESS || result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED)             \
+		vt_devices_count_captures(-1);                                                     \
 	if (recording &&                                                                           \
 	    (result == CUDA_SUCCESS || result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED))           \
 		vt_hook_call_note(function, (uintptr_t)stream, 0,                                  \
@@ -74,3 +80,84 @@ INSTANTIATE(cuGraphInstantiateWithParams, WITH_PARAMS, (executable, graph, how))
 INSTANTIATE(cuGraphInstantiateWithParams_ptsz, WITH_PARAMS, (executable, graph, how))
 DESTROY(cuGraphDestroy, CUgraph)
 DESTROY(cuGraphExecDestroy, CUgraphExec)
+INSTANTIATE(cuGraphInstantiate,
+	(CUgraphExec *executable, CUgraph graph, CUgraphNode *node, char *log, size_t log_bytes),
+	(executable, graph, node, log, log_bytes))
+
+/*
+ * Memory of allocation nodes belongs to its graph: it has its address from now on, whatever frees
+ * it between two runs, until the graph and all executables made of it are gone.
+ */
+static void note_memory(enum vt_real_function function, CUgraph graph,
+	const CUDA_MEM_ALLOC_NODE_PARAMS *what)
+{
+	struct vt_event_record event = vt_hook_call_event(function, what->dptr, what->bytesize);
+
+	if (what->poolProps.location.type == CU_MEM_LOCATION_TYPE_DEVICE)
+		event.device = what->poolProps.location.id;
+	event.extra = (uintptr_t)graph;
+	vt_tracker_event(&event);
+	vt_devices_note(event.device, NULL);
+}
+
+static void note_free_node(enum vt_real_function function, CUgraph graph, CUdeviceptr address)
+{
+	struct vt_event_record event = vt_hook_call_event(function, address, 0);
+
+	event.op = VT_OP_FREE_NODE;
+	event.extra = (uintptr_t)graph;
+	vt_tracker_event(&event);
+}
+
+CUresult cuGraphAddMemAllocNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *after,
+	size_t nr, CUDA_MEM_ALLOC_NODE_PARAMS *what)
+{
+	HOOK(cuGraphAddMemAllocNode);
+
+	result = real(node, graph, after, nr, what);
+	if (recording && result == CUDA_SUCCESS)
+		note_memory(function, graph, what);
+	return result;
+}
+
+CUresult cuGraphAddMemFreeNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *after,
+	size_t nr, CUdeviceptr address)
+{
+	HOOK(cuGraphAddMemFreeNode);
+
+	result = real(node, graph, after, nr, address);
+	if (recording && result == CUDA_SUCCESS)
+		note_free_node(function, graph, address);
+	return result;
+}
+
+#define ADD_NODE(name, parameters, arguments)                                                      \
+CUresult name parameters                                                                           \
+{                                                                                                  \
+	HOOK(name);                                                                                \
+	result = real arguments;                                                                   \
+	if (recording && result == CUDA_SUCCESS && what->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)     \
+		note_memory(function, graph, &what->alloc);                                        \
+	if (recording && result == CUDA_SUCCESS && what->type == CU_GRAPH_NODE_TYPE_MEM_FREE)      \
+		note_free_node(function, graph, what->free.dptr);                                  \
+	return result;                                                                             \
+}
+
+ADD_NODE(cuGraphAddNode,
+	(CUgraphNode *node, CUgraph graph, const CUgraphNode *after, size_t nr,
+	 CUgraphNodeParams *what),
+	(node, graph, after, nr, what))
+ADD_NODE(cuGraphAddNode_v2,
+	(CUgraphNode *node, CUgraph graph, const CUgraphNode *after, const CUgraphEdgeData *edges,
+	 size_t nr, CUgraphNodeParams *what),
+	(node, graph, after, edges, nr, what))
+
+CUresult cuDeviceGraphMemTrim(CUdevice device)
+{
+	HOOK(cuDeviceGraphMemTrim);
+
+	result = real(device);
+	if (recording && result == CUDA_SUCCESS)
+		vt_hook_call_on_device(function, 0, device, 0);
+	return result;
+}

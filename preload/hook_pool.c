@@ -1,39 +1,161 @@
 /* SPDX-License-Identifier: MIT */
-/* Hooks of stream-ordered memory. */
+/*
+ * Hooks of stream-ordered memory and its pools.  What a pool keeps after a free is asked of nobody:
+ * cuMemPoolGetAttribute breaks captures.
+ */
+#include "preload/devices.h"
 #include "preload/hook_call.h"
+#include "preload/tracker.h"
 
-/* Stream-ordered memory; a _ptsz twin differs in what stream NULL means. */
-#define ALLOC_ASYNC(name)                                                                          \
+/* A _ptsz twin differs in what stream NULL means. */
+#define LEGACY(stream) (stream)
+#define PER_THREAD(stream) ((stream) ? (stream) : CU_STREAM_PER_THREAD)
+
+/* A captured free happens when the graph runs. */
+static CUresult free_async(__typeof__(&cuMemFreeAsync) real, enum vt_real_function function,
+	int recording, CUdeviceptr address, CUstream stream, uint64_t graph)
+{
+	struct vt_event_record event = vt_hook_call_event(function, address, 0);
+	CUresult result;
+
+	if (!graph) {
+		FREE(real(address, stream), address, 0, stream);
+		return result;
+	}
+	result = real(address, stream);
+	event.op = VT_OP_FREE_NODE;
+	event.kind = VT_KIND_GRAPH;
+	event.stream = (uintptr_t)stream;
+	event.extra = graph;
+	if (recording && result == CUDA_SUCCESS)
+		vt_tracker_event(&event);
+	return result;
+}
+
+#define ALLOC_ASYNC(name, effective)                                                               \
 CUresult name(CUdeviceptr *address, size_t size_bytes, CUstream stream)                            \
 {                                                                                                  \
 	HOOK(name);                                                                                \
 	result = real(address, size_bytes, stream);                                                \
 	if (recording && result == CUDA_SUCCESS)                                                   \
-		vt_hook_call_from_pool(function, *address, size_bytes, NULL, stream);              \
+		vt_hook_call_from_pool(function, *address, size_bytes, NULL,                       \
+				       effective(stream));                                         \
 	return result;                                                                             \
 }
 
-#define ALLOC_FROM_POOL(name)                                                                      \
+#define ALLOC_FROM_POOL(name, effective)                                                           \
 CUresult name(CUdeviceptr *address, size_t size_bytes, CUmemoryPool pool, CUstream stream)         \
 {                                                                                                  \
 	HOOK(name);                                                                                \
 	result = real(address, size_bytes, pool, stream);                                          \
 	if (recording && result == CUDA_SUCCESS)                                                   \
-		vt_hook_call_from_pool(function, *address, size_bytes, pool, stream);              \
+		vt_hook_call_from_pool(function, *address, size_bytes, pool,                       \
+				       effective(stream));                                         \
 	return result;                                                                             \
 }
 
-#define FREE_ASYNC(name)                                                                           \
+#define FREE_ASYNC(name, effective)                                                                \
 CUresult name(CUdeviceptr address, CUstream stream)                                                \
 {                                                                                                  \
 	HOOK(name);                                                                                \
-	FREE(real(address, stream), address, 0, stream);                                           \
+	result = free_async(real, function, recording, address, stream,                            \
+			    vt_devices_captured_graph(effective(stream)));                         \
 	return result;                                                                             \
 }
 
-ALLOC_ASYNC(cuMemAllocAsync)
-ALLOC_ASYNC(cuMemAllocAsync_ptsz)
-ALLOC_FROM_POOL(cuMemAllocFromPoolAsync)
-ALLOC_FROM_POOL(cuMemAllocFromPoolAsync_ptsz)
-FREE_ASYNC(cuMemFreeAsync)
-FREE_ASYNC(cuMemFreeAsync_ptsz)
+ALLOC_ASYNC(cuMemAllocAsync, LEGACY)
+ALLOC_ASYNC(cuMemAllocAsync_ptsz, PER_THREAD)
+ALLOC_FROM_POOL(cuMemAllocFromPoolAsync, LEGACY)
+ALLOC_FROM_POOL(cuMemAllocFromPoolAsync_ptsz, PER_THREAD)
+FREE_ASYNC(cuMemFreeAsync, LEGACY)
+FREE_ASYNC(cuMemFreeAsync_ptsz, PER_THREAD)
+
+static CUdevice device_of(const CUmemLocation *location)
+{
+	return location->type == CU_MEM_LOCATION_TYPE_DEVICE ? location->id : VT_HOOK_NO_DEVICE;
+}
+
+CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *properties)
+{
+	HOOK(cuMemPoolCreate);
+
+	result = real(pool, properties);
+	if (recording && result == CUDA_SUCCESS)
+		vt_hook_call_on_device(function, (uintptr_t)*pool, device_of(&properties->location),
+				       0);
+	return result;
+}
+
+/* Its memory lives until the last allocation from it is freed. */
+CUresult cuMemPoolDestroy(CUmemoryPool pool)
+{
+	HOOK(cuMemPoolDestroy);
+
+	FREE(real(pool), pool, 0, NULL);
+	return result;
+}
+
+CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep_bytes)
+{
+	HOOK(cuMemPoolTrimTo);
+
+	result = real(pool, keep_bytes);
+	if (recording && result == CUDA_SUCCESS)
+		vt_hook_call_note(function, (uintptr_t)pool, keep_bytes, 0);
+	return result;
+}
+
+/* The only one that changes how much memory is kept; the others are switches. */
+CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void *value)
+{
+	HOOK(cuMemPoolSetAttribute);
+
+	result = real(pool, attribute, value);
+	if (recording && result == CUDA_SUCCESS && attribute == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
+		vt_hook_call_note(function, (uintptr_t)pool, *(const uint64_t *)value, attribute);
+	return result;
+}
+
+CUresult cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool)
+{
+	HOOK(cuDeviceSetMemPool);
+
+	result = real(device, pool);
+	if (recording && result == CUDA_SUCCESS)
+		vt_hook_call_on_device(function, (uintptr_t)pool, device, 0);
+	return result;
+}
+
+CUresult cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type, CUmemoryPool pool)
+{
+	HOOK(cuMemSetMemPool);
+
+	result = real(location, type, pool);
+	if (recording && result == CUDA_SUCCESS)
+		vt_hook_call_on_device(function, (uintptr_t)pool, device_of(location), type);
+	return result;
+}
+
+CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool *pool, void *shareable,
+	CUmemAllocationHandleType type, unsigned long long flags)
+{
+	HOOK(cuMemPoolImportFromShareableHandle);
+
+	result = real(pool, shareable, type, flags);
+	if (recording && result == CUDA_SUCCESS)
+		vt_hook_call_on_device(function, (uintptr_t)*pool, VT_HOOK_NO_DEVICE, 0);
+	return result;
+}
+
+/* Memory of the pool's process, freed here with cuMemFree or cuMemFreeAsync. */
+CUresult cuMemPoolImportPointer(CUdeviceptr *address, CUmemoryPool pool,
+	CUmemPoolPtrExportData *exported)
+{
+	HOOK(cuMemPoolImportPointer);
+
+	result = real(address, pool, exported);
+	if (recording && result == CUDA_SUCCESS)
+		vt_hook_call_note(function, *address, vt_devices_range_bytes(*address),
+				  (uintptr_t)pool);
+	return result;
+}

@@ -33,6 +33,7 @@ typedef void *(*vt_real_dlsym_fn)(void *handle, const char *name);
 	X(cuDeviceGetUuid)                                                                         \
 	X(cuDeviceGetAttribute)                                                                    \
 	X(cuDriverGetVersion)                                                                      \
+	X(cuStreamGetCaptureInfo_v2)                                                               \
 	X(cuStreamIsCapturing)                                                                     \
 	X(vts_is_simulated)
 

@@ -77,15 +77,14 @@ CUresult cuGraphAddHostNode(CUgraphNode *out, CUgraph graph, const CUgraphNode *
 	return vts_call_leave(result);
 }
 
-CUresult cuGraphAddMemAllocNode(CUgraphNode *out, CUgraph graph, const CUgraphNode *after,
-				size_t nr_after, CUDA_MEM_ALLOC_NODE_PARAMS *parameters)
+static CUresult add_alloc(CUgraphNode *out, CUgraph graph, const CUgraphNode *after,
+			  size_t nr_after, CUDA_MEM_ALLOC_NODE_PARAMS *parameters)
 {
 	CUdeviceptr address = 0;
 	CUresult result;
 
-	VTS_ENTER_SIZED(VTS_NEEDS_INIT, parameters ? parameters->bytesize : 0);
 	if (!parameters || !vts_graph_find(graph))
-		return vts_call_leave(CUDA_ERROR_INVALID_VALUE);
+		return CUDA_ERROR_INVALID_VALUE;
 	result = vts_graph_alloc(vts_graph_find(graph), parameters->poolProps.location.id,
 				 parameters->bytesize, &address);
 	if (!result)
@@ -94,19 +93,64 @@ CUresult cuGraphAddMemAllocNode(CUgraphNode *out, CUgraph graph, const CUgraphNo
 		parameters->dptr = address;
 		vts_graph_node(*out)->allocation = *parameters;
 	}
-	return vts_call_leave(result);
+	return result;
+}
+
+static CUresult add_free(CUgraphNode *out, CUgraph graph, const CUgraphNode *after, size_t nr_after,
+			 CUdeviceptr address)
+{
+	CUresult result = add(out, graph, after, nr_after, CU_GRAPH_NODE_TYPE_MEM_FREE);
+
+	if (!result)
+		vts_graph_node(*out)->freed = address;
+	return result;
+}
+
+CUresult cuGraphAddMemAllocNode(CUgraphNode *out, CUgraph graph, const CUgraphNode *after,
+				size_t nr_after, CUDA_MEM_ALLOC_NODE_PARAMS *parameters)
+{
+	VTS_ENTER_SIZED(VTS_NEEDS_INIT, parameters ? parameters->bytesize : 0);
+	return vts_call_leave(add_alloc(out, graph, after, nr_after, parameters));
 }
 
 CUresult cuGraphAddMemFreeNode(CUgraphNode *out, CUgraph graph, const CUgraphNode *after,
 			       size_t nr_after, CUdeviceptr address)
 {
-	CUresult result;
-
 	VTS_ENTER(VTS_NEEDS_INIT);
-	result = add(out, graph, after, nr_after, CU_GRAPH_NODE_TYPE_MEM_FREE);
-	if (!result)
-		vts_graph_node(*out)->freed = address;
-	return vts_call_leave(result);
+	return vts_call_leave(add_free(out, graph, after, nr_after, address));
+}
+
+/* Of all types those with memory, and the empty one. */
+static CUresult add_any(CUgraphNode *out, CUgraph graph, const CUgraphNode *after, size_t nr_after,
+			CUgraphNodeParams *what)
+{
+	if (!what)
+		return CUDA_ERROR_INVALID_VALUE;
+	switch (what->type) {
+	case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+		return add_alloc(out, graph, after, nr_after, &what->alloc);
+	case CU_GRAPH_NODE_TYPE_MEM_FREE:
+		return add_free(out, graph, after, nr_after, what->free.dptr);
+	case CU_GRAPH_NODE_TYPE_EMPTY:
+		return add(out, graph, after, nr_after, CU_GRAPH_NODE_TYPE_EMPTY);
+	default:
+		return CUDA_ERROR_NOT_SUPPORTED;
+	}
+}
+
+CUresult cuGraphAddNode(CUgraphNode *out, CUgraph graph, const CUgraphNode *after, size_t nr_after,
+			CUgraphNodeParams *what)
+{
+	VTS_ENTER(VTS_NEEDS_INIT);
+	return vts_call_leave(add_any(out, graph, after, nr_after, what));
+}
+
+CUresult cuGraphAddNode_v2(CUgraphNode *out, CUgraph graph, const CUgraphNode *after,
+			   const CUgraphEdgeData *edges, size_t nr_after, CUgraphNodeParams *what)
+{
+	(void)edges;
+	VTS_ENTER(VTS_NEEDS_INIT);
+	return vts_call_leave(add_any(out, graph, after, nr_after, what));
 }
 
 CUresult cuGraphMemAllocNodeGetParams(CUgraphNode handle, CUDA_MEM_ALLOC_NODE_PARAMS *out)

@@ -80,7 +80,8 @@ CUresult cuMemFree_v2(CUdeviceptr address)
 	range = vts_live_find_start(address);
 	if (!range || (range->kind != VTS_KIND_DEVICE && range->kind != VTS_KIND_MANAGED &&
 		       range->kind != VTS_KIND_POOL && range->kind != VTS_KIND_GRAPH &&
-		       range->kind != VTS_KIND_EXTERNAL)) {
+		       range->kind != VTS_KIND_EXTERNAL &&
+		       !(range->kind == VTS_KIND_IPC && range->handle))) {
 		vts_ledger_count_bad_free(address);
 		return vts_call_leave(CUDA_ERROR_INVALID_VALUE);
 	}

@@ -72,7 +72,8 @@ static CUresult release(CUdeviceptr address, CUstream stream)
 	if (!vts_stream_is_valid(stream))
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (!range || range->kind == VTS_KIND_HOST || range->kind == VTS_KIND_REGISTERED ||
-	    range->kind == VTS_KIND_MAPPING || range->kind == VTS_KIND_IPC) {
+	    range->kind == VTS_KIND_MAPPING ||
+	    (range->kind == VTS_KIND_IPC && !range->handle)) {
 		vts_ledger_count_bad_free(address);
 		return CUDA_ERROR_INVALID_VALUE;
 	}

@@ -48,6 +48,7 @@ void vt_import_allocations_release(struct vt_import_allocations *a)
 	vt_map_release(&a->last_free_places);
 	vt_vmm_release(&a->vmm);
 	vt_vmm_release(&a->ipc);
+	vt_graph_lives_release(&a->graphs);
 }
 
 void vt_import_allocations_open(struct vt_import_allocations *a,
@@ -195,6 +196,24 @@ static int take_close(struct vt_import_allocations *a, uint64_t event,
 	return write_event(a, event, &close);
 }
 
+static int is_of_graph(struct vt_import_allocations *a, const struct vt_event_record *record)
+{
+	const uint64_t *found = vt_map_find(&a->places, key_of(record->kind, record->address));
+
+	return found && a->open.items[*found].kind == VT_KIND_GRAPH;
+}
+
+/* The next run of the graph makes it again, at the same address. */
+static int take_free_of_graph(struct vt_import_allocations *a, uint64_t event,
+			      const struct vt_event_record *record)
+{
+	struct vt_event_record row = *record;
+
+	row.kind = VT_KIND_GRAPH;
+	vt_import_allocations_begin_free(a, 0, record);
+	return write_event(a, event, &row);
+}
+
 static int take_free(struct vt_import_allocations *a, uint64_t event,
 		     const struct vt_event_record *record)
 {
@@ -208,6 +227,8 @@ static int take_free(struct vt_import_allocations *a, uint64_t event,
 	/* A framework's free cannot fail: only the driver's are remembered. */
 	if (record->kind == VT_KIND_BLOCK)
 		return take_block_free(a, event, record);
+	if (is_of_graph(a, record))
+		return take_free_of_graph(a, event, record);
 	last = vt_import_allocations_begin_free(a, event, record);
 	if (!vt_vmm_is_kind(record->kind) &&
 	    end_allocation(a, key_of(record->kind, record->address), event, record, &what)) {
@@ -235,18 +256,26 @@ static void end_unheld(struct vt_import_allocations *a, uint64_t event,
 	}
 }
 
-/* A context takes with it what was allocated in it. */
+/* A context takes with it what was allocated in it, a graph when nothing made of it is left. */
 static int take_destroy(struct vt_import_allocations *a, uint64_t event,
 			const struct vt_event_record *record)
 {
 	struct vt_last_free *last = vt_import_allocations_begin_free(a, event, record);
 	struct vt_open_allocation what;
+	uint64_t heir = 0;
 
-	for (size_t i = 0; record->kind == VT_KIND_CONTEXT && i < a->open.len; i++) {
-		const struct vt_open_allocation *child = &a->open.items[i];
+	if (record->kind == VT_KIND_GRAPH)
+		heir = vt_graph_lives_destroy(&a->graphs, record->address);
+	/* A pool goes with its last allocation, not the other way. */
+	for (size_t i = 0; record->kind != VT_KIND_POOL && i < a->open.len; i++) {
+		struct vt_open_allocation *child = &a->open.items[i];
 
-		if (child->id && child->parent == record->address &&
-		    end_allocation(a, key_of(child->kind, child->address), event, record, &what))
+		if (!child->id || child->parent != record->address)
+			continue;
+		if (heir)
+			child->parent = heir;
+		else if (end_allocation(a, key_of(child->kind, child->address), event, record,
+					&what))
 			vt_vector_push(&last->ended, what);
 	}
 	return write_event(a, event, record);
@@ -356,6 +385,9 @@ int vt_import_allocations_replay(struct vt_import_allocations *a, uint64_t event
 		return take_unmap(a, event, record);
 	case VT_OP_RELEASE:
 		return take_release(a, event, record);
+	case VT_OP_INSTANTIATE:
+		vt_graph_lives_instantiate(&a->graphs, record->address, record->extra);
+		return write_event(a, event, record);
 	case VT_OP_DESTROY:
 		return take_destroy(a, event, record);
 	case VT_OP_RETAIN:

@@ -16,12 +16,15 @@
  *  A6  A context that is destroyed ends what was allocated in it; a refused one takes that back.
  *  A7  Memory of other processes that is opened again is the same memory; closed as often, it is
  *      gone.
- *  A8  All of this state can be rebuilt from the database (resume), so that an import may stop
+ *  A8  Memory of a graph's nodes ends with the graph and all executables made of it, whatever frees
+ *      it between two runs.
+ *  A9  All of this state can be rebuilt from the database (resume), so that an import may stop
  *      anywhere.
  */
 
 #include <stdint.h>
 
+#include "analyzer/import/graph_lives.h"
 #include "analyzer/import/import_rows.h"
 #include "analyzer/import/peak.h"
 #include "analyzer/import/vmm.h"
@@ -53,6 +56,7 @@ struct vt_import_allocations {
 	VT_VECTOR(uint64_t) unused; /* places in `open` */
 	struct vt_map places;       /* {class, address} -> place in `open` */
 	struct vt_vmm vmm;
+	struct vt_graph_lives graphs;
 	struct vt_vmm ipc; /* how often each pointer was opened: references without mappings */
 	VT_VECTOR(struct vt_last_free) last_frees;
 	struct vt_map last_free_places; /* thread -> place in last_frees */

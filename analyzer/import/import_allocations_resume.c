@@ -2,17 +2,20 @@
 /* The pairing's state, rebuilt from the rows of an earlier import. */
 #include "analyzer/import/import_allocations.h"
 
-/* Kinds whose lives are told by events on handles, not by the row (vt_vmm_is_kind). */
-#define HANDLES "(3, 13, 14)"
-_Static_assert(VT_KIND_VMM == 3 && VT_KIND_IMPORTED == 13 && VT_KIND_MULTICAST == 14, "HANDLES");
+/* Kinds whose lives events on handles tell, not the row: those of vt_vmm_is_kind, and graphs. */
+#define HANDLES "(3, 9, 13, 14)"
+_Static_assert(VT_KIND_VMM == 3 && VT_KIND_GRAPH == 9 && VT_KIND_IMPORTED == 13 &&
+		       VT_KIND_MULTICAST == 14,
+	       "HANDLES");
 
 /* Runs the history of what has handles through the same code again, without writing. */
 static int replay_handles(struct vt_import_allocations *a)
 {
 	struct vt_stmt *stmt =
 		vt_db_prepare(a->rows->db,
-			      "SELECT id, 1, thread, device, address, size_bytes, 0, kind FROM"
-			      " allocation WHERE kind IN " HANDLES " UNION ALL SELECT id, op,"
+			      "SELECT id, 1, thread, device, address, size_bytes,"
+			      " ifnull(parent, 0), kind FROM allocation LEFT JOIN allocation_parent ON allocation = id"
+			      " WHERE kind IN " HANDLES " UNION ALL SELECT id, op,"
 			      " thread, device, address, size_bytes, extra, kind FROM event"
 			      " WHERE kind IN " HANDLES " ORDER BY 1");
 	struct vt_event_record record = { 0 };

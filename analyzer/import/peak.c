@@ -10,6 +10,7 @@ static int is_driver_kind(unsigned int kind)
 	case VT_KIND_POOL:
 	case VT_KIND_MANAGED:
 	case VT_KIND_ARRAY:
+	case VT_KIND_GRAPH:
 		return 1;
 	default:
 		return 0;

@@ -132,6 +132,20 @@ static void add_imports(struct builder *b)
 	event(b, 1, VT_OP_RELEASE, VT_KIND_VMM, 80, 0, 0);
 }
 
+/* Memory of two graphs; one is gone before the executables that were made of it. */
+static void add_graphs(struct builder *b)
+{
+	event(b, 1, VT_OP_ALLOC, VT_KIND_GRAPH, 0xf00000, MIB, 0x91);
+	event(b, 2, VT_OP_ALLOC, VT_KIND_GRAPH, 0xf80000, MIB, 0x92);
+	event(b, 1, VT_OP_INSTANTIATE, VT_KIND_GRAPH, 0x95, 0, 0x91);
+	event(b, 1, VT_OP_INSTANTIATE, VT_KIND_GRAPH, 0x96, 0, 0x91);
+	event(b, 1, VT_OP_DESTROY, VT_KIND_GRAPH, 0x91, 0, 0);
+	event(b, 2, VT_OP_FREE, VT_KIND_SEGMENT, 0xf00000, 0, 0);
+	event(b, 1, VT_OP_DESTROY, VT_KIND_GRAPH, 0x95, 0, 0);
+	event(b, 2, VT_OP_DESTROY, VT_KIND_GRAPH, 0x92, 0, 0);
+	event(b, 1, VT_OP_DESTROY, VT_KIND_GRAPH, 0x96, 0, 0);
+}
+
 void sample_journal(struct builder *b)
 {
 	builder_info(b, "recorder", "0.1.0");
@@ -150,6 +164,7 @@ void sample_journal(struct builder *b)
 	add_vmm(b);
 	add_contexts(b);
 	add_imports(b);
+	add_graphs(b);
 	event(b, 1, VT_OP_OUT_OF_MEMORY, VT_KIND_BLOCK, 0, 40 * MIB, 0);
 	builder_mark(b, VT_MARK_END, 5);
 	builder_append(b, (enum vt_record_type)99, &(struct vt_record){ 0 },

@@ -149,6 +149,34 @@ static void memory_of_others_ends_when_it_is_closed_as_often_as_opened(void **st
 	builder_release(&b);
 }
 
+/* Two executables outlive their graph; what frees the memory between two runs does not end it. */
+static void memory_of_a_graph_ends_with_the_last_of_it(void **state)
+{
+	struct builder b;
+	struct vt_db *db;
+
+	(void)state;
+	builder_init(&b);
+	builder_call(&b, 1, VT_OP_ALLOC, VT_KIND_GRAPH, 0x1000, 4 * MIB, 0x91);
+	builder_call(&b, 1, VT_OP_ALLOC, VT_KIND_GRAPH, 0x2000, 2 * MIB, 0x92);
+	builder_call(&b, 1, VT_OP_INSTANTIATE, VT_KIND_GRAPH, 0x95, 0, 0x91);
+	builder_call(&b, 1, VT_OP_INSTANTIATE, VT_KIND_GRAPH, 0x96, 0, 0x91);
+	builder_call(&b, 1, VT_OP_DESTROY, VT_KIND_GRAPH, 0x91, 0, 0);
+	builder_call(&b, 1, VT_OP_FREE, VT_KIND_POOL, 0x1000, 0, 0);
+	builder_call(&b, 1, VT_OP_DESTROY, VT_KIND_GRAPH, 0x96, 0, 0);
+	builder_call(&b, 1, VT_OP_DESTROY, VT_KIND_GRAPH, 0x95, 0, 0);
+	builder_call(&b, 1, VT_OP_DESTROY, VT_KIND_GRAPH, 0x92, 0, 0);
+	db = unit_import(&b, "graphs.db");
+
+	assert_int_equal(unit_int(db, "SELECT freed_event FROM allocation WHERE id = 1"), 8);
+	assert_int_equal(unit_int(db, "SELECT freed_event FROM allocation WHERE id = 2"), 9);
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM event WHERE op = 2 AND kind = 9"), 1);
+	assert_int_equal(vt_db_run_get_int(db, "unknown_frees", -1), 0);
+	assert_int_equal(unit_int(db, "SELECT used_bytes FROM peak"), 6 * MIB);
+	vt_db_close(db);
+	builder_release(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -157,6 +185,7 @@ int main(void)
 		cmocka_unit_test(a_context_takes_its_memory_with_it),
 		cmocka_unit_test(a_refused_end_of_a_context_is_taken_back),
 		cmocka_unit_test(memory_of_others_ends_when_it_is_closed_as_often_as_opened),
+		cmocka_unit_test(memory_of_a_graph_ends_with_the_last_of_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

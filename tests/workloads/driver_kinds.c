@@ -236,6 +236,95 @@ static void vmm(void)
 	CALL(cuMemAddressFree, at, 16 * MIB);
 }
 
+/* The pool keeps what was freed; a destroyed one lives until its last allocation is freed. */
+static void pool(void)
+{
+	CUmemPoolProps properties = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+				      .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+	uint64_t threshold = UINT64_MAX;
+	CUdeviceptr one, two, three;
+	CUmemoryPool own, usual, foreign;
+	CUmemPoolPtrExportData exported;
+	int fd;
+
+	CALL(cuMemAllocAsync, &one, 32 * MIB, NULL);
+	CALL(cuMemPoolCreate, &own, &properties);
+	CALL(cuMemPoolSetAttribute, own, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold);
+	CALL(cuMemAllocFromPoolAsync, &two, 64 * MIB, own, NULL);
+	CALL(cuDeviceGetDefaultMemPool, &usual, g.device);
+	CALL(cuDeviceSetMemPool, g.device, own);
+	CALL(cuMemAllocAsync_ptsz, &three, 32 * MIB, NULL);
+	CALL(cuDeviceSetMemPool, g.device, usual);
+	CALL(cuMemFreeAsync, two, NULL);
+	CALL(cuMemPoolTrimTo, own, 0);
+	CALL(cuMemPoolExportToShareableHandle, &fd, usual, 1, 0);
+	CALL(cuMemPoolExportPointer, &exported, one);
+	CALL(cuMemPoolImportFromShareableHandle, &foreign, (void *)(intptr_t)fd, 1, 0);
+	CALL(cuMemPoolImportPointer, &two, foreign, &exported);
+	CALL(cuMemFreeAsync, two, NULL);
+	CALL(cuMemPoolDestroy, foreign);
+	CALL(cuMemFreeAsync, one, NULL);
+	CALL(cuMemPoolTrimTo, usual, 0);
+	CALL(cuMemPoolDestroy, own);
+	REFUSED(CUDA_ERROR_INVALID_VALUE, cuMemPoolDestroy, usual);
+	CALL(cuMemFree_v2, three);
+}
+
+/* Memory of nodes that were added and of a capture; it goes with the last executable graph. */
+static void graph(void)
+{
+	CUDA_MEM_ALLOC_NODE_PARAMS node = {
+		.poolProps = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+			       .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } },
+		.bytesize = 32 * MIB,
+	};
+	CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_MEM_ALLOC };
+	CUgraphNodeParams freed = { .type = CU_GRAPH_NODE_TYPE_MEM_FREE };
+	CUgraphExec first, second;
+	CUdeviceptr captured;
+	CUgraph made, recorded;
+	CUgraphNode out;
+	CUstream stream;
+
+	CALL(cuGraphCreate, &made, 0);
+	CALL(cuGraphAddMemAllocNode, &out, made, NULL, 0, &node);
+	CALL(cuGraphAddMemFreeNode, &out, made, &out, 1, node.dptr);
+	any.alloc = node;
+	CALL(cuGraphAddNode_v2, &out, made, NULL, NULL, 0, &any);
+	freed.free.dptr = any.alloc.dptr;
+	CALL(cuGraphAddNode, &out, made, &out, 1, &freed);
+	CALL(cuGraphInstantiateWithFlags, &first, made, 0);
+	CALL(cuStreamCreate, &stream, CU_STREAM_NON_BLOCKING);
+	CALL(cuStreamBeginCapture_v2, stream, CU_STREAM_CAPTURE_MODE_RELAXED);
+	CALL(cuMemAllocAsync, &captured, 64 * MIB, stream);
+	CALL(cuMemFreeAsync, captured, stream);
+	CALL(cuStreamEndCapture, stream, &recorded);
+	CALL(cuGraphInstantiateWithFlags, &second, recorded, 0);
+	CALL(cuGraphDestroy, made);
+	CALL(cuGraphExecDestroy, second);
+	CALL(cuGraphDestroy, recorded);
+	CALL(cuDeviceGraphMemTrim, g.device);
+	CALL(cuGraphLaunch, first, stream);
+	CALL(cuGraphExecDestroy, first);
+	CALL(cuDeviceGraphMemTrim, g.device);
+	CALL(cuMemFree_v2, take(2 * MIB));
+}
+
+/* No bytes that anything tells: that they were asked for. */
+static void module(void)
+{
+	CUdeviceptr own = take(2 * MIB);
+	CUlibrary library;
+	CUmodule loaded;
+
+	CALL(cuModuleLoadData, &loaded, "image");
+	CALL(cuModuleUnload, loaded);
+	CALL(cuLibraryLoadData, &library, "image", NULL, NULL, 0, NULL, NULL, 0);
+	CALL(cuLibraryUnload, library);
+	CALL(cuCtxSetLimit, CU_LIMIT_MALLOC_HEAP_SIZE, 64 * MIB);
+	CALL(cuMemFree_v2, own);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -248,6 +337,9 @@ static const struct {
 	{ "ipc", ipc },
 	{ "external", external },
 	{ "vmm", vmm },
+	{ "pool", pool },
+	{ "graph", graph },
+	{ "module", module },
 };
 
 static void run(const char *name)
