@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
+#include <string.h>
 
 #include "analyzer/commands/cmd.h"
 #include "analyzer/commands/view.h"
 #include "analyzer/report/explain.h"
+#include "analyzer/report/findings_print.h"
+
+#define FINDING "finding:"
 
 static const struct vt_option options[] = {
 	VT_VIEW_OPTIONS,
@@ -12,7 +16,7 @@ static const struct vt_option options[] = {
 
 static const struct vt_options_spec spec = {
 	.command = "explain",
-	.synopsis = "[OPTION...] FILE ADDRESS|ID",
+	.synopsis = "[OPTION...] FILE ADDRESS|ID | finding:ID",
 	.summary = "Tells all that is known about one block, and why its owner is its owner.",
 	.options = options,
 };
@@ -38,11 +42,24 @@ static int show(struct vt_analysis *analysis, const struct vt_view *view, const 
 	return rc;
 }
 
+/* What a finding means needs no recording. */
+static int explain_finding(const char *id)
+{
+	enum vt_finding_id found = vt_findings_find(id);
+
+	if (found == VT_NR_FINDINGS)
+		return vt_options_wrong(&spec, "there is no finding \"%s\"", id);
+	vt_findings_print_page(found, stdout);
+	return VT_EXIT_OK;
+}
+
 int vt_cmd_explain(int argc, char **argv)
 {
 	struct vt_view view = VT_VIEW_DEFAULT;
 	int id;
 
+	if (argc == 2 && strncmp(argv[1], FINDING, strlen(FINDING)) == 0)
+		return explain_finding(argv[1] + strlen(FINDING));
 	view.what_word = "block";
 	id = vt_view_next(&view, &spec, argc, argv);
 	if (id < 0)

@@ -118,6 +118,8 @@ int vt_report_init(struct vt_report *report, struct vt_analysis *analysis,
 	vt_oom_init(&report->out_of_memory, analysis, &report->describe, options->device);
 	if (add_stages(report, diag))
 		return -1;
+	vt_findings_init(&report->findings, &analysis->attribution, &report->describe,
+			 options->device);
 	add_coverage(report);
 	return 0;
 }
@@ -132,6 +134,7 @@ void vt_report_release(struct vt_report *report)
 	vt_report_stages_release(&report->stages);
 	vt_report_turns_release(&report->turns);
 	vt_oom_release(&report->out_of_memory);
+	vt_findings_release(&report->findings);
 	vt_describe_release(&report->describe);
 	free(report->devices);
 	free(report->ended);

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "analyzer/diagnosis/findings.h"
 #include "analyzer/report/analysis.h"
 #include "analyzer/report/books.h"
 #include "analyzer/model/describe.h"
@@ -45,6 +46,7 @@ struct vt_report {
 	uint32_t nr_devices;
 	struct vt_report_stages stages;
 	struct vt_report_turns turns;
+	struct vt_findings findings;
 	struct vt_oom out_of_memory; /* .oom is NULL where there was none */
 	double coverage[VT_NR_PROVENANCES]; /* shares of all owned bytes; all 0 where there are none
 					     */

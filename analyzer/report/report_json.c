@@ -7,6 +7,7 @@
 #include "analyzer/model/samples.h"
 #include "analyzer/model/producer.h"
 #include "analyzer/report/books_json.h"
+#include "analyzer/report/findings_print.h"
 #include "analyzer/report/json.h"
 #include "analyzer/report/report_stages_json.h"
 #include "analyzer/report/keeper_table.h"
@@ -190,7 +191,7 @@ void vt_report_json_print(const struct vt_report *report, FILE *out)
 	json_object_set_new(object, "run", run(report));
 	json_object_set_new(object, "devices", devices);
 	vt_report_stages_json_add(report, object);
-	json_object_set_new(object, "findings", json_array());
+	json_object_set_new(object, "findings", vt_findings_print_json(&report->findings));
 	json_object_set_new(object, "out_of_memory", vt_oom_json(&report->out_of_memory));
 	json_object_set_new(object, "coverage", coverage(report));
 	vt_json_print(object, out);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "analyzer/model/samples.h"
+#include "analyzer/report/findings_print.h"
 #include "analyzer/report/keeper_table.h"
 #include "analyzer/report/report_sections.h"
 #include "analyzer/report/report_stages_text.h"
@@ -178,6 +179,16 @@ static void print_device(const struct vt_report *report, const struct vt_report_
 		fputc('\n', out);
 }
 
+static void print_findings(const struct vt_report *report, FILE *out)
+{
+	if (!report->findings.len)
+		return;
+	print_heading(out, BOLD, "FINDINGS");
+	fputs("  each alone, by how much the highest use would be lower\n", out);
+	vt_findings_print_text(&report->findings, out);
+	fputc('\n', out);
+}
+
 static void print_coverage(const struct vt_report *report, FILE *out)
 {
 	const double *share = report->coverage;
@@ -282,6 +293,7 @@ void vt_report_text_print(const struct vt_report *report, const char *path, FILE
 		print_device(report, &report->devices[i], out);
 	if (!report->nr_devices)
 		fprintf(out, "no device memory was allocated\n\n");
+	print_findings(report, out);
 	print_coverage(report, out);
 	print_losses(report, out);
 	print_notes(report, out);

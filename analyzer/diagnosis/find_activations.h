@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_FIND_ACTIVATIONS_H
+#define VT_ANALYZER_FIND_ACTIVATIONS_H
+
+/*
+ * The findings about what a pass leaves behind: for its backward pass, or by mistake.
+ */
+
+#include "analyzer/diagnosis/scene.h"
+
+void vt_find_activations_detect(struct vt_scene *scene);
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_FIND_CACHE_H
+#define VT_ANALYZER_FIND_CACHE_H
+
+/*
+ * The findings about what PyTorch's allocator reserved in vain, by replay.
+ */
+
+#include "analyzer/diagnosis/scene.h"
+
+void vt_find_cache_detect(struct vt_scene *scene);
+
+#endif

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/diagnosis/find_logits.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "analyzer/base/units.h"
+
+/* What the fix is told to do, and the saving computed for. */
+#define CHUNKS 8
+/* Two may be a forward's logits and a view's copy on one line. */
+#define LEAST_PIECES 3
+
+/* Blocks of one size that one place makes in one span: pieces, if there are several. */
+struct pieces {
+	struct vt_map counts; /* by size, stacks and span */
+};
+
+static struct vt_key key_of(const struct vt_scene *scene, const struct vt_allocation *a)
+{
+	uint32_t span = vt_stages_span_at(scene->facts->stages, a->event);
+
+	return (struct vt_key){ a->size_bytes,
+				(uint64_t)a->python_stack << 32 | a->native_stack,
+				(uint64_t)span << 32 | a->node_class };
+}
+
+static int is_logits(const struct vt_scene *scene, uint32_t i)
+{
+	const struct vt_allocation *a = &scene->model->allocations[i];
+
+	return a->device == scene->device && vt_allocation_is_owned(a) &&
+	       vt_scene_is_owner(scene, i, "logits");
+}
+
+static void count_pieces(struct pieces *pieces, const struct vt_scene *scene)
+{
+	memset(pieces, 0, sizeof(*pieces));
+	for (uint32_t i = 0; i < scene->model->nr_allocations; i++) {
+		struct vt_key key = key_of(scene, &scene->model->allocations[i]);
+		uint64_t *count;
+
+		if (!is_logits(scene, i))
+			continue;
+		count = vt_map_find(&pieces->counts, key);
+		if (count)
+			++*count;
+		else
+			vt_map_put(&pieces->counts, key, 1);
+	}
+}
+
+static uint64_t nr_pieces(const struct pieces *pieces, const struct vt_scene *scene, uint32_t i)
+{
+	const uint64_t *count = vt_map_find(&pieces->counts,
+					    key_of(scene, &scene->model->allocations[i]));
+
+	return count ? *count : 0;
+}
+
+/* The largest of those that live at the peak; VT_NO_INDEX: there are none. */
+static uint32_t largest_live(const struct vt_scene *scene)
+{
+	uint32_t largest = VT_NO_INDEX;
+
+	for (uint32_t k = 0; k < scene->nr_live; k++) {
+		uint32_t i = scene->live[k];
+
+		if (is_logits(scene, i) && (largest == VT_NO_INDEX ||
+					    scene->model->allocations[i].size_bytes >
+						    scene->model->allocations[largest].size_bytes))
+			largest = i;
+	}
+	return largest;
+}
+
+static void find_whole(struct vt_scene *scene, const struct pieces *pieces)
+{
+	struct vt_reliefs reliefs = { 0 };
+	uint32_t largest = largest_live(scene), blocks = 0;
+	uint64_t bytes = 0;
+	char all[VT_UNITS_MAX], one[VT_UNITS_MAX];
+
+	if (largest == VT_NO_INDEX || nr_pieces(pieces, scene, largest) != 1)
+		return;
+	for (uint32_t i = 0; i < scene->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &scene->model->allocations[i];
+
+		if (is_logits(scene, i))
+			vt_reliefs_add(&reliefs, a, a->size_bytes / CHUNKS * (CHUNKS - 1));
+	}
+	for (uint32_t k = 0; k < scene->nr_live; k++)
+		if (is_logits(scene, scene->live[k])) {
+			bytes += scene->model->allocations[scene->live[k]].size_bytes;
+			blocks++;
+		}
+	vt_units_bytes(all, sizeof(all), bytes);
+	vt_units_bytes(one, sizeof(one), scene->model->allocations[largest].size_bytes);
+	vt_scene_add(scene, VT_FINDING_LOGITS_KEPT_WHOLE, &reliefs, largest,
+			vt_xasprintf("%s in %u block%s, the largest of %s", all, blocks,
+				     blocks == 1 ? "" : "s", one));
+}
+
+/* The next piece of the same place in the same span, of blocks visited backwards. */
+static uint32_t next_piece(struct vt_map *later, const struct vt_scene *scene, uint32_t i)
+{
+	struct vt_key key = key_of(scene, &scene->model->allocations[i]);
+	const uint64_t *found = vt_map_find(later, key);
+	uint32_t next = found ? (uint32_t)*found : VT_NO_INDEX;
+
+	vt_map_put(later, key, i);
+	return next;
+}
+
+/* With a checkpoint, a piece dies when the next begins, and is made again when that one is done. */
+static void find_chunks(struct vt_scene *scene, const struct pieces *pieces)
+{
+	const struct vt_allocation *all = scene->model->allocations;
+	struct vt_reliefs reliefs = { 0 };
+	struct vt_map later = { 0 };
+	uint32_t kept = 0, first = VT_NO_INDEX;
+	char one[VT_UNITS_MAX];
+
+	for (uint32_t i = scene->model->nr_allocations; i-- > 0;) {
+		uint32_t next;
+
+		if (!is_logits(scene, i) || nr_pieces(pieces, scene, i) < LEAST_PIECES)
+			continue;
+		next = next_piece(&later, scene, i);
+		if (next == VT_NO_INDEX || all[i].freed_event < all[next].event)
+			continue;
+		if (vt_allocation_is_live(&all[i], scene->event)) {
+			first = i;
+			kept++;
+		}
+		vt_vector_push(&reliefs, ((struct vt_relief){
+						 all[next].event,
+						 all[next].freed_event < all[i].freed_event
+							 ? all[next].freed_event
+							 : all[i].freed_event,
+						 all[i].size_bytes }));
+	}
+	vt_map_release(&later);
+	if (kept + 1 < LEAST_PIECES) {
+		vt_vector_release(&reliefs);
+		return;
+	}
+	vt_units_bytes(one, sizeof(one), all[first].size_bytes);
+	vt_scene_add(scene, VT_FINDING_LOGITS_CHUNKS_KEPT, &reliefs, first,
+			vt_xasprintf("%u pieces, each as this one of %s", kept, one));
+}
+
+/* Inputs of the model and rows of its matrices, each once; a run with more has no such table. */
+#define SHAPES_MAX 64
+
+struct shapes {
+	struct {
+		uint64_t rows, columns;
+	} inputs[SHAPES_MAX], matrices[SHAPES_MAX];
+	unsigned nr_inputs, nr_matrices;
+};
+
+static void note_shape(struct shapes *shapes, int is_input, uint64_t rows, uint64_t columns)
+{
+	unsigned *nr = is_input ? &shapes->nr_inputs : &shapes->nr_matrices;
+
+	for (unsigned i = 0; i < *nr; i++)
+		if (is_input ? shapes->inputs[i].rows == rows &&
+				       shapes->inputs[i].columns == columns
+			     : shapes->matrices[i].rows == rows)
+			return;
+	if (*nr == SHAPES_MAX)
+		return;
+	if (is_input) {
+		shapes->inputs[*nr].rows = rows;
+		shapes->inputs[*nr].columns = columns;
+	} else {
+		shapes->matrices[*nr].rows = rows;
+	}
+	++*nr;
+}
+
+static void find_shapes(struct shapes *shapes, const struct vt_model *model)
+{
+	memset(shapes, 0, sizeof(*shapes));
+	for (uint32_t i = 0; i < model->nr_tensors; i++) {
+		const char *shape = vt_model_text(model, model->tensors[i].shape);
+		int is_input = model->tensors[i].role == VT_ROLE_INPUT;
+		unsigned long long rows, columns;
+
+		if ((is_input || model->tensors[i].role == VT_ROLE_PARAMETER) && shape &&
+		    sscanf(shape, "%llu,%llu", &rows, &columns) == 2 && rows && columns > 1 &&
+		    rows < UINT32_MAX && columns < UINT32_MAX)
+			note_shape(shapes, is_input, rows, columns);
+	}
+}
+
+/*
+ * How many positions of each row such a block has; 1: the last only, or it is not known.  Up to
+ * 1 MiB of a large block may be a tail that was not worth cutting off.
+ */
+static uint64_t positions_of(const struct shapes *shapes, uint64_t size_bytes)
+{
+	for (unsigned i = 0; i < shapes->nr_inputs; i++)
+		for (unsigned k = 0; k < 2 * shapes->nr_matrices; k++) {
+			uint64_t width = k % 2 ? 4 : 2;
+			uint64_t bytes = shapes->inputs[i].rows * shapes->inputs[i].columns *
+					 shapes->matrices[k / 2].rows * width;
+
+			if (size_bytes >= bytes && size_bytes - bytes <= VT_MIB)
+				return shapes->inputs[i].columns;
+		}
+	return 1;
+}
+
+static void find_all_tokens(struct vt_scene *scene)
+{
+	struct vt_reliefs reliefs = { 0 };
+	uint32_t largest = largest_live(scene);
+	const struct vt_allocation *all = scene->model->allocations;
+	char one[VT_UNITS_MAX];
+	struct shapes shapes;
+	uint64_t positions;
+	/* What autograd records is meant to be trained, even where that was not recorded. */
+	if (largest == VT_NO_INDEX ||
+	    vt_facts_grad_modes(scene->facts, &all[largest]) & 1u << VT_GRAD_MODE_ON)
+		return;
+	find_shapes(&shapes, scene->model);
+	positions = positions_of(&shapes, all[largest].size_bytes);
+	for (uint32_t i = 0; positions > 1 && i < scene->model->nr_allocations; i++) {
+		uint64_t of;
+
+		if (!is_logits(scene, i))
+			continue;
+		of = positions_of(&shapes, all[i].size_bytes);
+		vt_reliefs_add(&reliefs, &all[i], all[i].size_bytes / of * (of - 1));
+	}
+	if (!reliefs.len)
+		return;
+	vt_units_bytes(one, sizeof(one), all[largest].size_bytes);
+	vt_scene_add(scene, VT_FINDING_LOGITS_OF_ALL_TOKENS, &reliefs, largest,
+			vt_xasprintf("one block of %s for %llu positions", one,
+				     (unsigned long long)positions));
+}
+
+void vt_find_logits_detect(struct vt_scene *scene)
+{
+	struct pieces pieces;
+
+	if (!scene->is_training) {
+		find_all_tokens(scene);
+		return;
+	}
+	count_pieces(&pieces, scene);
+	find_whole(scene, &pieces);
+	find_chunks(scene, &pieces);
+	vt_map_release(&pieces.counts);
+}

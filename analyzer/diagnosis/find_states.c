@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/diagnosis/find_states.h"
+
+#include <string.h>
+
+#include "analyzer/base/units.h"
+#include "common/journal_format.h"
+
+/* bitsandbytes leaves smaller states as they are (min_8bit_size), and has one scale per 256. */
+#define LEAST_8BIT_ELEMENTS 4096
+#define BLOCKWISE           256
+/* Below that, other things are worth more thought than another optimizer. */
+#define STATES_SHARE 0.2
+
+static unsigned bytes_of(const struct vt_scene *scene, const struct vt_tensor *tensor)
+{
+	const char *dtype = vt_model_text(scene->model, tensor->dtype);
+
+	if (!dtype)
+		return 0;
+	if (strcmp(dtype, "float32") == 0)
+		return 4;
+	return strcmp(dtype, "bfloat16") == 0 || strcmp(dtype, "float16") == 0 ? 2 : 0;
+}
+
+/* The buffers of torch.nn.modules.batchnorm, whose values differ from module to module. */
+static int is_statistic(const char *leaf)
+{
+	static const char *const names[] = { "running_mean", "running_var", "num_batches_tracked" };
+
+	for (size_t i = 0; i < VT_ARRAY_SIZE(names); i++)
+		if (strcmp(leaf, names[i]) == 0)
+			return 1;
+	return 0;
+}
+
+struct buffer {
+	uint64_t size_bytes;
+	const char *leaf;
+	uint32_t shape;
+	uint32_t dtype;
+	uint32_t allocation;
+};
+
+static int compare_kind(const struct buffer *x, const struct buffer *y)
+{
+	int names = strcmp(x->leaf, y->leaf);
+
+	if (names)
+		return names;
+	if (x->size_bytes != y->size_bytes)
+		return x->size_bytes > y->size_bytes ? -1 : 1;
+	return x->shape != y->shape ? (x->shape < y->shape ? -1 : 1)
+				    : (x->dtype > y->dtype) - (x->dtype < y->dtype);
+}
+
+static int compare_buffers(const void *a, const void *b)
+{
+	const struct buffer *x = a, *y = b;
+	int kind = compare_kind(x, y);
+
+	return kind ? kind : (x->allocation > y->allocation) - (x->allocation < y->allocation);
+}
+
+static struct buffer *find_buffers(const struct vt_scene *scene, size_t *nr)
+{
+	const uint32_t roles = 1u << VT_ROLE_BUFFER | 1u << VT_ROLE_ATTRIBUTE;
+	struct buffer *buffers = vt_xcalloc((size_t)scene->nr_live + 1, sizeof(*buffers));
+
+	*nr = 0;
+	for (uint32_t k = 0; k < scene->nr_live; k++) {
+		uint32_t i = scene->live[k];
+		const struct vt_tensor *tensor = vt_names_find(&scene->facts->names, i, roles);
+		const char *name = tensor ? vt_model_text(scene->model, tensor->name) : NULL;
+		const char *dot = name ? strrchr(name, '.') : NULL;
+
+		if (!dot || is_statistic(dot + 1) || !vt_scene_is_owner(scene, i, "buffers"))
+			continue;
+		buffers[(*nr)++] = (struct buffer){ scene->model->allocations[i].size_bytes,
+						    dot + 1, tensor->shape, tensor->dtype, i };
+	}
+	qsort(buffers, *nr, sizeof(*buffers), compare_buffers);
+	return buffers;
+}
+
+static void find_equal_buffers(struct vt_scene *scene)
+{
+	struct vt_reliefs reliefs = { 0 };
+	struct vt_buffer names = { 0 };
+	uint32_t first = VT_NO_INDEX, blocks = 0;
+	char one[VT_UNITS_MAX];
+	size_t nr;
+	struct buffer *buffers = find_buffers(scene, &nr);
+
+	for (size_t i = 1; i < nr; i++) {
+		int is_second = i < 2 || compare_kind(&buffers[i - 1], &buffers[i - 2]);
+
+		if (compare_kind(&buffers[i], &buffers[i - 1]))
+			continue;
+		if (first == VT_NO_INDEX ||
+		    buffers[i].size_bytes > scene->model->allocations[first].size_bytes)
+			first = buffers[i].allocation;
+		if (is_second)
+			vt_buffer_printf(&names, "%s%s", names.len ? ", " : "", buffers[i].leaf);
+		blocks += is_second ? 2 : 1;
+		vt_reliefs_add(&reliefs, &scene->model->allocations[buffers[i].allocation],
+			       buffers[i].size_bytes);
+	}
+	if (first == VT_NO_INDEX) {
+		free(buffers);
+		return;
+	}
+	vt_units_bytes(one, sizeof(one), scene->model->allocations[first].size_bytes);
+	vt_scene_add(scene, VT_FINDING_EQUAL_BUFFERS, &reliefs, first,
+			vt_xasprintf("%u of up to %s (%s)", blocks, one, names.data));
+	vt_buffer_release(&names);
+	free(buffers);
+}
+
+static uint64_t narrowed(uint64_t elements)
+{
+	return elements + (elements + BLOCKWISE - 1) / BLOCKWISE * 4;
+}
+
+/* The temporary tensors of all steps of the optimizer; returns those at the highest use. */
+static uint64_t relieve_burst(struct vt_scene *scene, struct vt_reliefs *reliefs, uint32_t *first)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < scene->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &scene->model->allocations[i];
+
+		if (a->device != scene->device || !vt_allocation_is_owned(a) ||
+		    !vt_scene_is_owner(scene, i, "workspace/optimizer"))
+			continue;
+		if (vt_allocation_is_live(a, scene->event)) {
+			*first = *first == VT_NO_INDEX ? i : *first;
+			bytes += a->size_bytes;
+		}
+		vt_reliefs_add(reliefs, a, a->size_bytes);
+	}
+	return bytes;
+}
+
+/* An 8-bit optimizer's step is one kernel per parameter, which needs no temporary tensors. */
+static void find_wide_states(struct vt_scene *scene)
+{
+	struct vt_reliefs reliefs = { 0 };
+	uint32_t first = VT_NO_INDEX, temporary = VT_NO_INDEX;
+	uint64_t bytes = 0;
+	char all[VT_UNITS_MAX];
+
+	for (uint32_t i = 0; i < scene->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &scene->model->allocations[i];
+		const struct vt_tensor *state = vt_names_find(&scene->facts->names, i,
+							      1u << VT_ROLE_OPTIMIZER);
+		unsigned width = state ? bytes_of(scene, state) : 0;
+		uint64_t elements = width ? a->size_bytes / width : 0;
+
+		if (a->device != scene->device || elements < LEAST_8BIT_ELEMENTS)
+			continue;
+		if (vt_allocation_is_live(a, scene->event))
+			bytes += a->size_bytes;
+		first = first == VT_NO_INDEX ? i : first;
+		vt_reliefs_add(&reliefs, a, a->size_bytes - narrowed(elements));
+	}
+	if ((double)bytes < STATES_SHARE * (double)scene->peak_bytes) {
+		vt_vector_release(&reliefs);
+		return;
+	}
+	relieve_burst(scene, &reliefs, &temporary);
+	vt_units_bytes(all, sizeof(all), bytes);
+	vt_scene_add(scene, VT_FINDING_OPTIMIZER_STATES_WIDE, &reliefs, first,
+			vt_xasprintf("%s at the highest use", all));
+}
+
+static void find_burst(struct vt_scene *scene)
+{
+	struct vt_reliefs reliefs = { 0 };
+	uint32_t first = VT_NO_INDEX;
+	char all[VT_UNITS_MAX];
+
+	if (scene->stage != VT_STAGE_OPTIMIZER)
+		return;
+	vt_units_bytes(all, sizeof(all), relieve_burst(scene, &reliefs, &first));
+	if (first == VT_NO_INDEX) {
+		vt_vector_release(&reliefs);
+		return;
+	}
+	vt_scene_add(scene, VT_FINDING_OPTIMIZER_BURST, &reliefs, first,
+			vt_xasprintf("%s of temporary tensors", all));
+}
+
+/* The spans of one stage in a step; returns 0 where there is none. */
+static int find_stage(const struct vt_stages *stages, const struct vt_step *step,
+		      enum vt_stage stage, int64_t *first_event, int64_t *last_event)
+{
+	int is_found = 0;
+
+	for (uint32_t i = step->first_span; i <= step->last_span; i++) {
+		if (stages->spans[i].stage != stage)
+			continue;
+		if (!is_found)
+			*first_event = stages->spans[i].first_event;
+		*last_event = stages->spans[i].last_event;
+		is_found = 1;
+	}
+	return is_found;
+}
+
+/*
+ * A gradient that a backward pass makes anew comes when its turn is there: in the step that made it
+ * first it came at some part of that pass, and so it would in each later one.
+ */
+static void relieve_gradient(struct vt_scene *scene, struct vt_reliefs *reliefs, uint32_t i)
+{
+	const struct vt_allocation *a = &scene->model->allocations[i];
+	const struct vt_stages *stages = scene->facts->stages;
+	uint32_t made = vt_facts_span(scene->facts, a)->step;
+	int64_t first, last;
+	double part;
+
+	if (!made || !find_stage(stages, &stages->steps.steps[made - 1], VT_STAGE_BACKWARD, &first,
+				 &last))
+		return;
+	part = last > first ? (double)(a->event - first) / (double)(last - first) : 0;
+	for (uint32_t s = made + 1; s <= stages->steps.nr; s++) {
+		const struct vt_step *step = &stages->steps.steps[s - 1];
+		int64_t begin = stages->spans[step->first_span].first_event;
+
+		if (a->freed_event <= begin)
+			return;
+		if (!find_stage(stages, step, VT_STAGE_BACKWARD, &first, &last))
+			continue;
+		first += (int64_t)(part * (double)(last - first));
+		vt_vector_push(reliefs,
+			       ((struct vt_relief){
+				       begin, first < a->freed_event ? first : a->freed_event,
+				       a->size_bytes }));
+	}
+}
+
+static int is_old_gradient(const struct vt_scene *scene, uint32_t i)
+{
+	const struct vt_allocation *a = &scene->model->allocations[i];
+	const struct vt_span *span = vt_facts_span(scene->facts, a);
+
+	return span && span->step && span->step < scene->step &&
+	       vt_scene_is_owner(scene, i, "gradients");
+}
+
+static void find_old_gradients(struct vt_scene *scene)
+{
+	const struct vt_step *step = vt_stages_step(scene->facts->stages, scene->step);
+	struct vt_reliefs reliefs = { 0 };
+	uint32_t first = VT_NO_INDEX;
+	uint64_t bytes = 0;
+	char all[VT_UNITS_MAX];
+
+	if (!step || step->nr_micro_batches > 1 || scene->stage == VT_STAGE_OPTIMIZER)
+		return;
+	for (uint32_t k = 0; k < scene->nr_live; k++) {
+		uint32_t i = scene->live[k];
+
+		if (!is_old_gradient(scene, i))
+			continue;
+		first = first == VT_NO_INDEX ? i : first;
+		bytes += scene->model->allocations[i].size_bytes;
+		relieve_gradient(scene, &reliefs, i);
+	}
+	if (first == VT_NO_INDEX)
+		return;
+	vt_units_bytes(all, sizeof(all), bytes);
+	vt_scene_add(scene, VT_FINDING_GRADIENTS_IN_FORWARD, &reliefs, first,
+			vt_xasprintf("%s of a step before", all));
+}
+
+static int is_frozen_wide(const struct vt_scene *scene, const struct vt_tensor *tensor)
+{
+	return tensor && tensor->role == VT_ROLE_PARAMETER &&
+	       !(tensor->flags & VT_TENSOR_REQUIRES_GRAD) && bytes_of(scene, tensor) == 4;
+}
+
+/* Whether anything computes in 16 bits: parameters, or what autocast makes of them. */
+static int has_narrow(const struct vt_scene *scene)
+{
+	for (uint32_t i = 0; i < scene->model->nr_tensors; i++)
+		if (scene->model->tensors[i].role == VT_ROLE_PARAMETER &&
+		    bytes_of(scene, &scene->model->tensors[i]) == 2)
+			return 1;
+	for (uint32_t k = 0; k < scene->nr_live; k++)
+		if (vt_scene_is_owner(scene, scene->live[k], "weights/cast"))
+			return 1;
+	return 0;
+}
+
+static void find_frozen_weights(struct vt_scene *scene)
+{
+	const struct vt_names *names = &scene->facts->names;
+	struct vt_reliefs reliefs = { 0 };
+	uint32_t first = VT_NO_INDEX;
+	uint64_t bytes = 0;
+	char all[VT_UNITS_MAX];
+
+	if (!has_narrow(scene))
+		return;
+	for (uint32_t i = 0; i < scene->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &scene->model->allocations[i];
+
+		if (a->device != scene->device)
+			continue;
+		if (is_frozen_wide(scene, vt_names_find(names, i, 1u << VT_ROLE_PARAMETER))) {
+			first = first == VT_NO_INDEX ? i : first;
+			bytes += vt_allocation_is_live(a, scene->event) ? a->size_bytes : 0;
+			vt_reliefs_add(&reliefs, a, a->size_bytes / 2);
+		} else if (vt_allocation_is_owned(a) &&
+			   vt_scene_is_owner(scene, i, "weights/cast") &&
+			   is_frozen_wide(scene, vt_facts_parameter(scene->facts, a))) {
+			vt_reliefs_add(&reliefs, a, a->size_bytes);
+		}
+	}
+	if (first == VT_NO_INDEX)
+		return;
+	vt_units_bytes(all, sizeof(all), bytes);
+	vt_scene_add(scene, VT_FINDING_FROZEN_WEIGHTS_WIDE, &reliefs, first,
+			vt_xasprintf("%s of them", all));
+}
+
+void vt_find_states_detect(struct vt_scene *scene)
+{
+	find_equal_buffers(scene);
+	find_frozen_weights(scene);
+	if (!scene->is_training)
+		return;
+	find_wide_states(scene);
+	find_burst(scene);
+	find_old_gradients(scene);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_FIND_STATES_H
+#define VT_ANALYZER_FIND_STATES_H
+
+/*
+ * The findings about what stays from step to step: buffers, weights, gradients, optimizer states.
+ */
+
+#include "analyzer/diagnosis/scene.h"
+
+void vt_find_states_detect(struct vt_scene *scene);
+
+#endif

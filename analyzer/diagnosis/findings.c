@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/diagnosis/findings.h"
+
+#include <string.h>
+
+#include "analyzer/diagnosis/find_activations.h"
+#include "analyzer/diagnosis/find_cache.h"
+#include "analyzer/diagnosis/find_logits.h"
+#include "analyzer/diagnosis/find_states.h"
+#include "analyzer/model/when.h"
+
+const struct vt_finding_words vt_findings_words[VT_NR_FINDINGS] = {
+#define VT_FINDING(name, ...) { __VA_ARGS__ },
+#include "analyzer/diagnosis/finding_table.def"
+#undef VT_FINDING
+};
+
+enum vt_finding_id vt_findings_find(const char *id)
+{
+	int found = 0;
+
+	while (found < VT_NR_FINDINGS && strcmp(vt_findings_words[found].id, id))
+		found++;
+	return found;
+}
+
+static int compare_findings(const void *a, const void *b)
+{
+	const struct vt_finding *x = a, *y = b;
+
+	if (x->saves_bytes != y->saves_bytes)
+		return x->saves_bytes > y->saves_bytes ? -1 : 1;
+	return x->id != y->id ? (x->id < y->id ? -1 : 1) : x->device - y->device;
+}
+
+void vt_findings_init(struct vt_findings *findings, struct vt_attribution *attribution,
+		      const struct vt_describe *describe, int device)
+{
+	const struct vt_model *model = attribution->facts->model;
+
+	memset(findings, 0, sizeof(*findings));
+	for (uint32_t i = 0; i < model->nr_peaks; i++) {
+		const struct vt_peak *peak = &model->peaks[i];
+		struct vt_scene scene = {
+			.findings = findings,
+			.attribution = attribution,
+			.describe = describe,
+			.device = peak->device,
+		};
+
+		if (device != VT_WHEN_ALL_DEVICES && device != peak->device)
+			continue;
+		vt_scene_init(&scene, peak->max_allocated_event);
+		vt_find_logits_detect(&scene);
+		vt_find_states_detect(&scene);
+		vt_find_activations_detect(&scene);
+		vt_find_cache_detect(&scene);
+		vt_scene_release(&scene);
+	}
+	if (findings->len)
+		qsort(findings->items, findings->len, sizeof(*findings->items), compare_findings);
+}
+
+void vt_findings_release(struct vt_findings *findings)
+{
+	for (size_t i = 0; i < findings->len; i++) {
+		free(findings->items[i].where);
+		free(findings->items[i].text);
+	}
+	vt_vector_release(findings);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_RELIEFS_H
+#define VT_ANALYZER_RELIEFS_H
+
+/*
+ * What the highest use of a device would have been if some bytes had not been there for some time.
+ * A saving at one moment is none where the use was as high at another: only the whole run tells.
+ */
+
+#include "analyzer/base/util.h"
+#include "analyzer/model/timeline.h"
+
+/* `bytes` less from one event to the one before another. */
+struct vt_relief {
+	int64_t from_event;
+	int64_t to_event; /* VT_NEVER: to the end */
+	uint64_t bytes;
+};
+
+VT_VECTOR_DECLARE(vt_reliefs, struct vt_relief);
+
+/* `bytes` of an allocation as long as it lives, or up to an event. */
+void vt_reliefs_add(struct vt_reliefs *reliefs, const struct vt_allocation *a, uint64_t bytes);
+void vt_reliefs_add_until(struct vt_reliefs *reliefs, const struct vt_allocation *a, uint64_t bytes,
+			  int64_t to_event);
+
+/* The most bytes with an owner at any moment on a device, with the reliefs; NULL: as recorded. */
+uint64_t vt_reliefs_peak(const struct vt_reliefs *reliefs, const struct vt_timeline *timeline,
+			 int device);
+
+#endif

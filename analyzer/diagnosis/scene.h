@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_SCENE_H
+#define VT_ANALYZER_SCENE_H
+
+/*
+ * One device of a run at its highest use of bytes with an owner: what the families of findings look
+ * at, and where they leave what they found.
+ */
+
+#include "analyzer/attribution/attribution.h"
+#include "analyzer/diagnosis/reliefs.h"
+#include "analyzer/model/describe.h"
+
+enum vt_finding_id {
+#define VT_FINDING(name, ...) VT_FINDING_##name,
+#include "analyzer/diagnosis/finding_table.def"
+#undef VT_FINDING
+	VT_NR_FINDINGS
+};
+
+struct vt_finding {
+	enum vt_finding_id id;
+	uint64_t saves_bytes;
+	const char *owner; /* borrowed; NULL: of no one owner */
+	char *where;       /* "model.py:646 Net.forward"; NULL: no one place */
+	char *text;        /* what, with this run's figures */
+	int device;
+	uint8_t is_replayed; /* else it is arithmetic */
+};
+
+VT_VECTOR_DECLARE(vt_findings, struct vt_finding);
+
+struct vt_scene {
+	struct vt_findings *findings;
+	struct vt_attribution *attribution;
+	const struct vt_describe *describe;
+	const struct vt_timeline *timeline;
+	const struct vt_model *model;
+	const struct vt_facts *facts;
+	int device;
+	int64_t event;
+	uint64_t peak_bytes;
+	uint32_t *live; /* allocations with an owner at that event */
+	uint32_t nr_live;
+	uint32_t step;   /* 0: in none */
+	uint8_t stage;   /* enum vt_stage */
+	uint8_t is_training;
+};
+
+/* `findings`, `attribution`, `describe` and `device` are set; the rest is found. */
+void vt_scene_init(struct vt_scene *scene, int64_t event);
+void vt_scene_release(struct vt_scene *scene);
+
+/* Owner and all below it. */
+int vt_scene_is_owner(const struct vt_scene *scene, uint32_t allocation, const char *owner);
+/*
+ * Adds what the reliefs save, if that is worth a line.  `text` is taken; `allocation` tells owner
+ * and place.  The reliefs are released.
+ */
+void vt_scene_add(struct vt_scene *scene, enum vt_finding_id id, struct vt_reliefs *reliefs,
+		     uint32_t allocation, char *text);
+/* The same for what a replay came to. */
+void vt_scene_add_replayed(struct vt_scene *scene, enum vt_finding_id id, uint64_t saves_bytes,
+			      char *text);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/report/findings_print.h"
+
+#include <string.h>
+
+#include "analyzer/base/units.h"
+#include "analyzer/report/json.h"
+
+#define SAVES_COLUMN 76 /* where a report's other tables end, more or less */
+#define PAGE_WIDTH   78
+
+void vt_findings_print_text(const struct vt_findings *findings, FILE *out)
+{
+	for (size_t i = 0; i < findings->len; i++) {
+		const struct vt_finding *finding = &findings->items[i];
+		const struct vt_finding_words *words = &vt_findings_words[finding->id];
+		char saves[VT_UNITS_MAX];
+		int width = fprintf(out, "%2zu  %s: %s", i + 1, words->what, finding->text);
+
+		vt_units_bytes(saves, sizeof(saves), finding->saves_bytes);
+		fprintf(out, "%*s  saves %s%s\n", width < SAVES_COLUMN ? SAVES_COLUMN - width : 0,
+			"", saves, finding->is_replayed ? ", by replay" : "");
+		if (finding->where)
+			fprintf(out, "    %s\n", finding->where);
+		fprintf(out, "    %s (finding:%s)\n", words->fix, words->id);
+	}
+}
+
+json_t *vt_findings_print_json(const struct vt_findings *findings)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < findings->len; i++) {
+		const struct vt_finding *finding = &findings->items[i];
+		const struct vt_finding_words *words = &vt_findings_words[finding->id];
+		char *text = vt_xasprintf("%s: %s", words->what, finding->text);
+		json_t *object = json_object();
+
+		json_object_set_new(object, "id", vt_json_text(words->id));
+		json_object_set_new(object, "saves_bytes", vt_json_integer(finding->saves_bytes));
+		json_object_set_new(object, "owner", vt_json_text(finding->owner));
+		json_object_set_new(object, "where", vt_json_text(finding->where));
+		json_object_set_new(object, "text", vt_json_text(text));
+		json_object_set_new(object, "fix", vt_json_text(words->fix));
+		json_object_set_new(object, "device", json_integer(finding->device));
+		json_object_set_new(object, "proved_by",
+				    vt_json_text(finding->is_replayed ? "replay"
+								      : "arithmetic"));
+		json_array_append_new(array, object);
+		free(text);
+	}
+	return array;
+}
+
+/* At most PAGE_WIDTH columns, each line behind two blanks. */
+static void print_wrapped(const char *text, FILE *out)
+{
+	size_t column = 0;
+
+	while (*text) {
+		size_t word = strcspn(text, " ");
+
+		if (column && column + 1 + word > PAGE_WIDTH) {
+			fputc('\n', out);
+			column = 0;
+		}
+		fprintf(out, "%s%.*s", column ? " " : "  ", (int)word, text);
+		column += word + (column ? 1 : 2);
+		text += word;
+		text += strspn(text, " ");
+	}
+	fputc('\n', out);
+}
+
+void vt_findings_print_page(enum vt_finding_id id, FILE *out)
+{
+	const struct vt_finding_words *words = &vt_findings_words[id];
+
+	fprintf(out, "finding:%s  %s\n\nWHAT TO DO\n", words->id, words->what);
+	print_wrapped(words->fix, out);
+	fputs("\nWHEN IT IS FOUND\n", out);
+	print_wrapped(words->found, out);
+	fputs("\nWHAT IT SAVES\n", out);
+	print_wrapped(words->saves, out);
+}

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: MIT
+"""Findings of reports: a program with the fault gets it, and loses as many bytes as foretold when it is mended.
+
+Of every finding there are three programs (workloads/faults.py): one that has the fault, the same without it, and one
+that looks like it and has it not.
+"""
+import json
+
+import pytest
+
+from recording import PYTHON, record, record_python, vtrace
+
+MIB = 1 << 20
+QUICK = ["logits-kept-whole", "logits-chunks-kept", "equal-buffers"]
+SLOW = ["logits-of-all-tokens", "optimizer-states-wide", "optimizer-burst", "gradients-in-forward", "results-kept",
+        "activations-kept", "attention-scores", "frozen-weights-wide", "fragmentation", "cache-after-load"]
+CASES = QUICK + [pytest.param(case, marks=pytest.mark.full) for case in SLOW]
+REPLAYED = ("fragmentation", "cache-after-load")
+
+
+def mended(case, how, directory):
+    settings = "expandable_segments:True" if (case, how) == ("fragmentation", "fixed") else ""
+    recording = record_python(directory, "faults.py", case, how, env={"PYTORCH_CUDA_ALLOC_CONF": settings})
+    assert recording.process.returncode == 0, recording.process.stderr
+    recording.own_peak = json.loads(recording.process.stdout.splitlines()[-1])
+    return recording
+
+
+def finding(recording, case):
+    return next((f for f in recording.report()["findings"] if f["id"] == case), None)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_fault_is_found_and_saves_what_is_foretold(case, tmp_path):
+    for how in ("fault", "fixed"):
+        (tmp_path / how).mkdir()
+    fault = mended(case, "fault", tmp_path / "fault")
+    fixed = mended(case, "fixed", tmp_path / "fixed")
+    found = finding(fault, case)
+    assert found and found["proved_by"] == ("replay" if case in REPLAYED else "arithmetic")
+    key = "reserved" if case in REPLAYED else "allocated"
+    assert found["saves_bytes"] == pytest.approx(fault.own_peak[key] - fixed.own_peak[key], rel=0.05)
+    assert finding(fixed, case) is None
+    text = vtrace("report", fault.database).stdout
+    assert f"(finding:{case})" in text[text.index("FINDINGS"):]
+    if case not in REPLAYED:
+        assert "faults.py:" in found["where"]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_looks_like_it_is_not_taken_for_it(case, tmp_path):
+    assert finding(mended(case, "near", tmp_path), case) is None
+
+
+def test_findings_come_by_bytes_and_have_a_page_each(tmp_path):
+    found = mended("logits-kept-whole", "fault", tmp_path).report()["findings"]
+    assert len(found) > 1
+    assert [f["saves_bytes"] for f in found] == sorted((f["saves_bytes"] for f in found), reverse=True)
+    for one in found:
+        page = vtrace("explain", f"finding:{one['id']}")
+        assert page.returncode == 0 and page.stdout.startswith(f"finding:{one['id']}")
+        assert "WHEN IT IS FOUND" in page.stdout and "WHAT IT SAVES" in page.stdout
+    assert vtrace("explain", "finding:nonsense").returncode == 2
+
+
+def test_the_shared_tables_of_the_tour(tmp_path):
+    """36 layers with two rotary tables each."""
+    recording = record_python(tmp_path, "long_context.py", "--context", "16384")
+    found = finding(recording, "equal-buffers")
+    assert found["text"].split(": ")[1].startswith("72 of up to 4.00 MiB (cosines, sines)")
+    assert found["saves_bytes"] == 70 * 4 * MIB
+
+
+def test_training_that_failed_in_its_forward_is_not_told_to_drop_its_logits(tmp_path):
+    recording = record_python(tmp_path, "transformers_step.py", "--batch", "16", profile="h100-80g,memory=3GiB")
+    ids = {f["id"] for f in recording.report()["findings"]}
+    assert not ids & {"logits-of-all-tokens", "results-kept"}
+
+
+HAND_OVER = """
+import torch
+encoder, decoder = torch.nn.Linear(1024, 65536).to("cuda"), torch.nn.Linear(65536, 64).to("cuda")
+with torch.no_grad():
+    for _ in range(3):
+        states = encoder(torch.zeros(512, 1024, device="cuda"))
+        for _ in range(2):
+            out = decoder(states)
+        del states, out
+"""
+
+
+@pytest.mark.full
+def test_what_one_model_hands_to_another_is_no_kept_result(tmp_path):
+    recording = record(tmp_path, PYTHON, "-c", HAND_OVER)
+    assert finding(recording, "results-kept") is None
+
+
+@pytest.mark.full
+def test_a_graph_that_hangs_on_a_variable_through_a_forward_without_gradients(tmp_path):
+    """The profile by hand of a long context: the first layer's graph is alive while the whole model runs."""
+    recording = record_python(tmp_path, "long_context.py", "--context", "65536", "--layers", "4")
+    found = finding(recording, "results-kept")
+    assert found and found["saves_bytes"] > 0
+    assert "activations-kept" not in {f["id"] for f in recording.report()["findings"]}

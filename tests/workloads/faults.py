@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: MIT
+"""Programs with one fault that costs memory each, the same without it, and one that looks like it and has it not.
+
+    faults.py CASE fault|fixed|near
+
+Prints the highest allocated and reserved bytes as JSON.
+"""
+import argparse
+import json
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
+
+VOCABULARY, WIDTH, HEADS, LENGTH, BATCH, LAYERS = 32000, 512, 8, 512, 4, 6
+
+
+class Attention(nn.Module):
+    def __init__(self, by_hand=False):
+        super().__init__()
+        self.qkv = nn.Linear(WIDTH, 3 * WIDTH)
+        self.out = nn.Linear(WIDTH, WIDTH)
+        self.by_hand = by_hand
+
+    def forward(self, x):
+        b, t, _ = x.shape
+        q, k, v = (y.view(b, t, HEADS, -1).transpose(1, 2) for y in self.qkv(x).chunk(3, -1))
+        if self.by_hand:
+            y = (q @ k.transpose(-1, -2) / 8).softmax(-1) @ v
+        else:
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.out(y.transpose(1, 2).reshape(b, t, WIDTH))
+
+
+class Layer(nn.Module):
+    def __init__(self, by_hand=False):
+        super().__init__()
+        self.norm1, self.norm2 = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
+        self.attention = Attention(by_hand)
+        self.mlp = nn.Sequential(nn.Linear(WIDTH, 4 * WIDTH), nn.GELU(), nn.Linear(4 * WIDTH, WIDTH))
+
+    def forward(self, x):
+        x = x + self.attention(self.norm1(x))
+        return x + self.mlp(self.norm2(x))
+
+
+class Decoder(nn.Module):
+    def __init__(self, vocabulary=VOCABULARY, layers=LAYERS, is_checkpointed=False, **options):
+        super().__init__()
+        self.embedding = nn.Embedding(vocabulary, WIDTH)
+        self.layers = nn.ModuleList(Layer(**options) for _ in range(layers))
+        self.norm = nn.LayerNorm(WIDTH)
+        self.head = nn.Linear(WIDTH, vocabulary, bias=False)
+        self.is_checkpointed = is_checkpointed
+
+    def body(self, tokens):
+        x = self.embedding(tokens)
+        for layer in self.layers:
+            x = checkpoint(layer, x, use_reentrant=False) if self.is_checkpointed else layer(x)
+        return self.norm(x)
+
+    def forward(self, tokens, last_only=False):
+        x = self.body(tokens)
+        return self.head(x[:, -1:] if last_only else x)
+
+
+def batch(vocabulary=VOCABULARY, rows=BATCH, length=LENGTH):
+    return torch.randint(vocabulary, (rows, length)).to("cuda")
+
+
+def whole_loss(model, tokens):
+    return F.cross_entropy(model(tokens).float().flatten(0, 1), tokens.flatten())
+
+
+def piece_loss(head, hidden, labels):
+    return F.cross_entropy(head(hidden).float(), labels, reduction="sum")
+
+
+class InPieces(nn.Module):
+    """The loss over pieces of the tokens, each checkpointed or not."""
+
+    def __init__(self, model, pieces, is_checkpointed):
+        super().__init__()
+        self.model, self.pieces, self.is_checkpointed = model, pieces, is_checkpointed
+
+    def forward(self, tokens):
+        hidden = self.model.body(tokens).flatten(0, 1).chunk(self.pieces)
+        labels = tokens.flatten().chunk(self.pieces)
+        total = 0
+        for h, y in zip(hidden, labels):
+            if self.is_checkpointed:
+                total = total + checkpoint(piece_loss, self.model.head, h, y, use_reentrant=False)
+            else:
+                total = total + piece_loss(self.model.head, h, y)
+        return total / tokens.numel()
+
+
+def train(model, loss, steps=3, optimizer=None, micro_batches=1, set_to_none=True, **data):
+    optimizer = optimizer or torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(steps):
+        for _ in range(micro_batches):
+            loss(batch(**data)).backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=set_to_none)
+
+
+def logits_kept_whole(how):
+    model = Decoder(layers=2).to("cuda", torch.bfloat16)
+    in_pieces = InPieces(model, 8, is_checkpointed=True)
+    train(model, (lambda tokens: whole_loss(model, tokens)) if how == "fault" else in_pieces, rows=8)
+
+
+def logits_chunks_kept(how):
+    model = Decoder(layers=2).to("cuda", torch.bfloat16)
+    train(model, InPieces(model, 8, is_checkpointed=how != "fault"), rows=8, micro_batches=4 if how == "near" else 1)
+
+
+def logits_of_all_tokens(how):
+    model = Decoder(layers=2).to("cuda", torch.bfloat16)
+    if how == "near":
+        return train(model, lambda tokens: whole_loss(model, tokens))
+    with torch.no_grad():
+        for _ in range(3):
+            model(batch(), last_only=how == "fixed")
+
+
+def equal_buffers(how):
+    if how == "near":
+        model = nn.Sequential(*(nn.BatchNorm1d(1 << 20) for _ in range(8))).to("cuda")
+        return [model(torch.zeros(2, 1 << 20).to("cuda")) for _ in range(2)]
+    model = Decoder(1000).to("cuda")
+    shared = torch.zeros(16384, WIDTH, device="cuda") if how == "fixed" else None
+    for layer in model.layers:
+        table = shared if how == "fixed" else torch.zeros(16384, WIDTH, device="cuda")
+        layer.register_buffer("positions", table, persistent=False)
+    del table, shared
+    with torch.no_grad():
+        for _ in range(3):
+            model(batch(1000))
+
+
+class Adam8(torch.optim.Optimizer):
+    """The memory of a blockwise 8-bit Adam."""
+
+    def __init__(self, parameters):
+        super().__init__(parameters, {})
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for p in group["params"]:
+                if self.state[p] or p.grad is None:
+                    continue
+                for name in ("state1", "state2"):
+                    if p.numel() < 4096:
+                        self.state[p][name] = torch.zeros_like(p)
+                        continue
+                    self.state[p][name] = torch.zeros_like(p, dtype=torch.uint8)
+                    self.state[p][f"absmax{name}"] = torch.zeros(-(-p.numel() // 256), device=p.device)
+
+
+def optimizer_states_wide(how):
+    model = Decoder().to("cuda")
+    kind = torch.optim.AdamW(model.parameters(), foreach=False) if how == "fault" else Adam8(model.parameters())
+    train(model, lambda tokens: whole_loss(model, tokens), optimizer=kind, rows=1, length=64)
+
+
+def optimizer_burst(how):
+    model = Decoder().to("cuda")
+    if how == "near":
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, foreach=True)
+    else:
+        optimizer = torch.optim.AdamW(model.parameters(), foreach=how == "fault", fused=how == "fixed" or None)
+    train(model, lambda tokens: whole_loss(model, tokens), optimizer=optimizer, rows=1, length=64)
+
+
+def gradients_in_forward(how):
+    model = Decoder().to("cuda", torch.bfloat16)
+    micro_batches = 2 if how == "near" else 1
+    train(model, lambda tokens: whole_loss(model, tokens), micro_batches=micro_batches, set_to_none=how != "fault")
+
+
+def results_kept(how):
+    model = Decoder(layers=2).to("cuda", torch.bfloat16)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    previous, losses = None, []
+    for _ in range(3):
+        tokens = batch()
+        logits = model(tokens)
+        loss = F.cross_entropy(logits.flatten(0, 1), tokens.flatten())
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        losses.append(loss.detach())
+        previous = logits if how == "fault" else None
+        if how != "near":
+            del logits, loss
+    return previous, losses
+
+
+def activations_kept(how):
+    if how == "near":
+        model = Decoder(1000).to("cuda")
+        with torch.no_grad():
+            return [model(batch(1000, rows=16)) for _ in range(2)]
+    model = Decoder(1000, layers=12, is_checkpointed=how == "fixed").to("cuda", torch.bfloat16)
+    train(model, lambda tokens: whole_loss(model, tokens), vocabulary=1000, rows=16)
+
+
+def attention_scores(how):
+    model = Decoder(1000, by_hand=how == "fault").to("cuda", torch.bfloat16)
+    train(model, lambda tokens: whole_loss(model, tokens), vocabulary=1000, length=1024)
+
+
+def frozen_weights_wide(how):
+    frozen = Decoder(1000).to("cuda", torch.bfloat16 if how == "fixed" else torch.float32)
+    head = nn.Linear(1000, 64).to("cuda", torch.bfloat16)
+    frozen.requires_grad_(how == "near")
+    optimizer = torch.optim.SGD(list(head.parameters()) + list(frozen.parameters()), lr=0.1)
+    for _ in range(3):
+        loss = head(frozen(batch(1000, rows=1, length=64)).to(torch.bfloat16)).sum()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+def fragmentation(how):
+    model = nn.Linear(256, 8192, device="cuda")
+    kept, rows = [], 16384
+    with torch.no_grad():
+        for _ in range(12):
+            wide = model(torch.empty(rows, 256, device="cuda"))
+            del wide
+            if how != "near":
+                kept.append(torch.empty(rows * 4200, device="cuda"))
+            rows += 512 if how != "near" else 0
+
+
+def cache_after_load(how):
+    model = nn.Sequential(*(nn.Linear(2048, 2048) for _ in range(40)))
+    model = model.to(torch.bfloat16).to("cuda") if how == "near" else model.to("cuda").to(torch.bfloat16)
+    if how == "fixed":
+        torch.cuda.empty_cache()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        model(torch.zeros(16384, 2048, dtype=torch.bfloat16, device="cuda")).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+CASES = (logits_kept_whole, logits_chunks_kept, logits_of_all_tokens, equal_buffers, optimizer_states_wide,
+         optimizer_burst, gradients_in_forward, results_kept, activations_kept, attention_scores, frozen_weights_wide,
+         fragmentation, cache_after_load)
+
+
+def main():
+    cases = {case.__name__.replace("_", "-"): case for case in CASES}
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("case", choices=cases)
+    parser.add_argument("how", choices=("fault", "fixed", "near"))
+    options = parser.parse_args()
+    cases[options.case](options.how)
+    print(json.dumps({"allocated": torch.cuda.max_memory_allocated(), "reserved": torch.cuda.max_memory_reserved()}))
+
+
+if __name__ == "__main__":
+    main()
