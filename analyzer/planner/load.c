@@ -3,19 +3,19 @@
 
 #include <string.h>
 
-#include "analyzer/planner/allocator.h"
+#include "analyzer/replay/allocator.h"
 
 struct request {
 	uint64_t elements;
 	int is_buffer; /* counted in bytes of its final type */
-	uint32_t block;
+	struct vt_piece *block;
 };
 
 VT_VECTOR_DECLARE(requests, struct request);
 
 static void push(struct requests *requests, uint64_t elements, uint64_t count, int is_buffer)
 {
-	struct request request = { elements, is_buffer, 0 };
+	struct request request = { elements, is_buffer, NULL };
 
 	for (uint64_t i = 0; i < count && requests->len <= VT_LOAD_MAX_TENSORS; i++)
 		vt_vector_push(requests, request);
@@ -70,27 +70,34 @@ static uint64_t bytes_of(const struct vt_load *load, const struct request *reque
 void vt_load_replay(struct vt_load *load)
 {
 	double first = load->is_cast_later ? 4 : load->element_bytes;
-	struct vt_allocator allocator = { 0 };
 	struct requests requests = { 0 };
+	struct vt_settings settings;
+	struct vt_pools pools;
+	struct vt_card card;
 
+	vt_settings_init(&settings, NULL);
+	vt_card_init(&card, UINT64_MAX);
+	vt_pools_init(&pools, &settings, &card, 0);
 	list(&requests, load);
 	if (requests.len > VT_LOAD_MAX_TENSORS)
 		requests.len = 0;
 	for (size_t i = 0; i < requests.len; i++)
-		requests.items[i].block = vt_allocator_malloc(
-			&allocator, bytes_of(load, &requests.items[i], first));
+		requests.items[i].block = vt_allocator_take(
+			&pools, bytes_of(load, &requests.items[i], first), 0, 0);
 	for (size_t i = 0; i < requests.len; i++) {
 		uint64_t bytes = bytes_of(load, &requests.items[i], load->element_bytes);
-		uint32_t old = requests.items[i].block;
+		struct vt_piece *old = requests.items[i].block;
 
 		load->requested_bytes += bytes;
 		if (!load->is_cast_later || load->element_bytes == 4)
 			continue;
-		requests.items[i].block = vt_allocator_malloc(&allocator, bytes);
-		vt_allocator_free(&allocator, old);
+		requests.items[i].block = vt_allocator_take(&pools, bytes, 0, 0);
+		if (old)
+			vt_allocator_give(&pools, old);
 	}
-	load->allocated_bytes = allocator.allocated_bytes;
-	load->reserved_bytes = allocator.reserved_bytes;
-	vt_allocator_release(&allocator);
+	load->allocated_bytes = pools.allocated_bytes;
+	load->reserved_bytes = pools.reserved_bytes;
+	vt_pools_release(&pools);
+	vt_card_release(&card);
 	vt_vector_release(&requests);
 }

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "analyzer/planner/allocator.h"
+#include "analyzer/replay/settings.h"
 
 /* Tensors of fewer elements keep their states in fp32 (bitsandbytes, min_8bit_size). */
 #define MIN_8BIT_ELEMENTS 4096
@@ -246,7 +246,9 @@ static void sum(const struct vt_plan *plan, struct sums *sums)
 {
 	const struct vt_stack *text = &plan->model->stacks[VT_PART_TEXT];
 	double element = vt_plan_symbol(plan, "w");
+	struct vt_settings settings;
 
+	vt_settings_init(&settings, NULL);
 	for (size_t i = 0; i < plan->model->nr_tensors; i++) {
 		const struct vt_plan_tensor *tensor = &plan->model->tensors[i];
 		double share = share_of(plan, tensor), elements, each;
@@ -263,7 +265,7 @@ static void sum(const struct vt_plan *plan, struct sums *sums)
 			sums->quantised_rows += elements / (double)tensor->columns;
 		}
 		sums->tails += (double)tensor->count *
-			       (double)vt_allocator_tail((uint64_t)(each * element));
+			       (double)vt_settings_tail(&settings, (uint64_t)(each * element));
 		if (tensor->columns > 1 && tensor->rows > 1)
 			sums->largest = fmax(sums->largest, each);
 		if (has_adapter(plan, tensor))

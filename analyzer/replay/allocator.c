@@ -126,43 +126,16 @@ struct vt_piece *vt_allocator_take(struct vt_pools *pools, uint64_t request_byte
 	return piece;
 }
 
-static void free_piece(struct vt_pools *pools, struct vt_piece *piece)
+void vt_allocator_give(struct vt_pools *pools, struct vt_piece *piece)
 {
+	pools->allocated_bytes -= piece->size_bytes;
+	piece->is_allocated = 0;
 	piece->holder = VT_PIECE_NOBODY;
 	vt_pools_merge(pools, piece);
 	vt_pools_insert(piece);
 }
 
-void vt_allocator_give(struct vt_pools *pools, struct vt_piece *piece)
-{
-	pools->allocated_bytes -= piece->size_bytes;
-	piece->is_allocated = 0;
-	free_piece(pools, piece);
-}
-
-void vt_allocator_give_later(struct vt_pools *pools, struct vt_piece *piece)
-{
-	pools->allocated_bytes -= piece->size_bytes;
-	piece->is_allocated = 0;
-	piece->is_pending = 1;
-	vt_vector_push(&pools->pending, piece);
-}
-
-void vt_allocator_finish(struct vt_pools *pools, struct vt_piece *piece)
-{
-	for (size_t i = 0; i < pools->pending.len; i++) {
-		if (pools->pending.items[i] != piece)
-			continue;
-		pools->pending.items[i] = pools->pending.items[--pools->pending.len];
-		piece->is_pending = 0;
-		free_piece(pools, piece);
-		return;
-	}
-}
-
 void vt_allocator_empty_cache(struct vt_pools *pools)
 {
-	while (pools->pending.len)
-		vt_allocator_finish(pools, pools->pending.items[pools->pending.len - 1]);
 	vt_reclaim_all(pools);
 }

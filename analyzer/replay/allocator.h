@@ -9,6 +9,9 @@
  * A request is rounded, served by the smallest free piece of its stream and pool that is large
  * enough (the one that can grow least, where segments are expandable), else by a new segment; when
  * the driver has none, cached memory goes back and it is tried again.
+ *
+ * Not modelled: memory that another stream was told to be using (record_stream) and that waits for
+ * it.  PyTorch reports such a block as free at once; until when it waits is recorded nowhere.
  */
 
 #include "analyzer/replay/pools.h"
@@ -18,14 +21,8 @@ struct vt_piece *vt_allocator_take(struct vt_pools *pools, uint64_t request_byte
 				   uint32_t pool_number);
 
 void vt_allocator_give(struct vt_pools *pools, struct vt_piece *piece);
-/*
- * The same for memory that another stream was told to be using (record_stream): it stays unusable
- * until vt_allocator_finish.
- */
-void vt_allocator_give_later(struct vt_pools *pools, struct vt_piece *piece);
-void vt_allocator_finish(struct vt_pools *pools, struct vt_piece *piece);
 
-/* torch.cuda.empty_cache(): waits for all streams, gives back what is wholly free. */
+/* torch.cuda.empty_cache(): gives back what is wholly free. */
 void vt_allocator_empty_cache(struct vt_pools *pools);
 
 #endif

@@ -3,7 +3,7 @@
 
 static int is_usable(const struct vt_piece *piece)
 {
-	return piece && !piece->is_allocated && !piece->is_pending;
+	return piece && !piece->is_allocated;
 }
 
 static int has_room(const struct vt_piece *piece, uint64_t size_bytes)

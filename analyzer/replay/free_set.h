@@ -29,7 +29,6 @@ struct vt_piece {
 	uint32_t holder;  /* what the caller says lives in it; VT_PIECE_NOBODY */
 	uint32_t segment; /* the caller's number of the segment */
 	uint8_t is_allocated;
-	uint8_t is_pending; /* freed, but a stream may still be using it */
 	uint8_t is_mapped;  /* 0: address space of an expandable segment, without memory */
 	uint8_t level;
 	struct vt_piece *links[VT_FREE_SET_LEVELS];

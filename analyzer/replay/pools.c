@@ -24,7 +24,6 @@ void vt_pools_release(struct vt_pools *pools)
 		free(pools->chunks.items[i]);
 	vt_vector_release(&pools->halves);
 	vt_vector_release(&pools->runs);
-	vt_vector_release(&pools->pending);
 	vt_vector_release(&pools->chunks);
 }
 
@@ -119,8 +118,7 @@ struct vt_piece *vt_pools_split(struct vt_pools *pools, struct vt_piece *piece, 
 
 static int can_join(const struct vt_piece *piece, const struct vt_piece *other)
 {
-	return other && !other->is_allocated && !other->is_pending &&
-	       other->is_mapped == piece->is_mapped;
+	return other && !other->is_allocated && other->is_mapped == piece->is_mapped;
 }
 
 void vt_pools_merge(struct vt_pools *pools, struct vt_piece *piece)

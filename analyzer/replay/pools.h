@@ -49,7 +49,6 @@ struct vt_pools {
 	uint64_t device_bytes;              /* what fractions are fractions of */
 	VT_VECTOR(struct vt_pool *) halves; /* 2 * number: large, + 1: small */
 	VT_VECTOR(struct vt_segment_run *) runs;
-	VT_VECTOR(struct vt_piece *) pending;
 	VT_VECTOR(struct vt_piece *) chunks; /* memory of pieces */
 	struct vt_piece *spare;              /* through `next` */
 	vt_pools_note_fn note;               /* may be NULL */

@@ -122,6 +122,14 @@ int vt_settings_is_split(const struct vt_settings *settings, uint64_t rounded_by
 	return rounded_bytes < settings->max_split_bytes && remainder_bytes > SMALL_MAX;
 }
 
+uint64_t vt_settings_tail(const struct vt_settings *settings, uint64_t request_bytes)
+{
+	uint64_t rounded = vt_settings_round(settings, request_bytes);
+	uint64_t rest = vt_settings_segment(settings, rounded) - rounded;
+
+	return vt_settings_is_split(settings, rounded, rest) ? 0 : rest;
+}
+
 /* Options of 2.6 to 2.15 that change nothing about where blocks lie. */
 static const char *const passed_over[] = {
 	"expandable_segments_reserve",

@@ -62,6 +62,8 @@ uint64_t vt_settings_round_down(const struct vt_settings *settings, uint64_t byt
 int vt_settings_is_small(uint64_t rounded_bytes);
 /* The size of a new segment for it, without expandable segments. */
 uint64_t vt_settings_segment(const struct vt_settings *settings, uint64_t rounded_bytes);
+/* What a new segment for a request has beside it that is too small to be cut off: 0 to 1 MiB. */
+uint64_t vt_settings_tail(const struct vt_settings *settings, uint64_t request_bytes);
 /* Bytes that an expandable segment grows by. */
 uint64_t vt_settings_granule(const struct vt_settings *settings, int is_small);
 /* Whether `remainder_bytes` of a block are cut off when `rounded_bytes` are taken from it. */

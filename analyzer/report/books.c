@@ -16,10 +16,16 @@ static int compare_lines(const void *a, const void *b)
 		      ((const struct vt_books_line *)b)->owner);
 }
 
+static uint64_t requested_of(const struct vt_allocation *a)
+{
+	return a->requested_bytes ? a->requested_bytes : a->size_bytes;
+}
+
 /* The line of an owner; lines are by number of the owner while they are filled. */
 static void add_to_owner(struct vt_books *books, const struct vt_attribution *attribution,
-			 struct vt_verdict verdict, uint64_t bytes)
+			 struct vt_verdict verdict, const struct vt_allocation *a)
 {
+	uint64_t bytes = a->size_bytes;
 	struct vt_books_line *line;
 	uint32_t wanted = verdict.owner + 1;
 
@@ -32,6 +38,7 @@ static void add_to_owner(struct vt_books *books, const struct vt_attribution *at
 	line = &books->lines[verdict.owner];
 	line->owner = vt_attribution_owner(attribution, verdict.owner);
 	line->bytes += bytes;
+	line->requested_bytes += requested_of(a);
 	line->blocks++;
 	line->provenance[verdict.provenance] += bytes;
 	line->trained_bytes += verdict.training == VT_TRAINING_TRAINED ? bytes : 0;
@@ -151,13 +158,13 @@ void vt_books_init(struct vt_books *books, struct vt_attribution *attribution, i
 			books->reserved_bytes += a->size_bytes;
 		if (a->kind == VT_KIND_BLOCK) {
 			books->allocated_bytes += a->size_bytes;
+			books->requested_bytes += requested_of(a);
 			vt_segments_hold(model, held, i);
 		}
 		if (!vt_allocation_is_owned(a))
 			continue;
 		owned += a->size_bytes;
-		add_to_owner(books, attribution, vt_attribution_judge(attribution, i),
-			     a->size_bytes);
+		add_to_owner(books, attribution, vt_attribution_judge(attribution, i), a);
 	}
 	drop_empty_lines(books);
 	share_out_free_bytes(books, model, held);

@@ -15,6 +15,7 @@
 struct vt_books_line {
 	const char *owner; /* borrowed from the attribution */
 	uint64_t bytes;
+	uint64_t requested_bytes; /* before rounding; the block's where that is not known */
 	uint32_t blocks;
 	uint64_t provenance[VT_NR_PROVENANCES]; /* bytes */
 	uint64_t trained_bytes; /* weights that a probe saw: those that require a gradient */
@@ -39,6 +40,7 @@ struct vt_books {
 	struct vt_books_rest *rest; /* in the order above */
 	uint32_t nr_rest;
 	uint64_t allocated_bytes; /* blocks */
+	uint64_t requested_bytes; /* of them; as of the lines */
 	uint64_t reserved_bytes;  /* driver memory that holds blocks */
 	uint64_t cached_bytes; /* free_segment_bytes + pinned_bytes */
 	uint64_t free_segment_bytes;

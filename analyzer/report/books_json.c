@@ -27,10 +27,11 @@ static void append_owner(json_t *array, const char *owner, uint64_t bytes, uint3
 }
 
 /* Of weights: what probes saw to be trained, and frozen; the rest was not seen. */
-static void append_training(json_t *owners, const struct vt_books_line *line)
+static void append_details(json_t *owners, const struct vt_books_line *line)
 {
 	json_t *last = json_array_get(owners, json_array_size(owners) - 1);
 
+	json_object_set_new(last, "requested_bytes", vt_json_integer(line->requested_bytes));
 	if (strcmp(line->owner, VT_OWNER_WEIGHTS) != 0)
 		return;
 	json_object_set_new(last, "trained_bytes", vt_json_integer(line->trained_bytes));
@@ -47,7 +48,7 @@ static json_t *owners(const struct vt_books *books)
 		const struct vt_books_line *line = &books->lines[i];
 
 		append_owner(array, line->owner, line->bytes, line->blocks, line->provenance);
-		append_training(array, line);
+		append_details(array, line);
 	}
 	for (uint32_t i = 0; i < books->nr_rest; i++)
 		append_owner(array, books->rest[i].owner, books->rest[i].bytes, 0, nothing);
@@ -60,6 +61,7 @@ void vt_books_json_set(json_t *object, const struct vt_books *books)
 			    vt_json_integer(vt_books_device_used(books)));
 	json_object_set_new(object, "reserved_bytes", vt_json_integer(books->reserved_bytes));
 	json_object_set_new(object, "allocated_bytes", vt_json_integer(books->allocated_bytes));
+	json_object_set_new(object, "requested_bytes", vt_json_integer(books->requested_bytes));
 	json_object_set_new(object, "cached_bytes", vt_json_integer(books->cached_bytes));
 	json_object_set_new(object, "cached_free_segments_bytes",
 			    vt_json_integer(books->free_segment_bytes));

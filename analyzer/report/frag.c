@@ -249,10 +249,15 @@ static void measure_internal(struct vt_frag_device *device)
 {
 	const struct vt_model *model = device->tape.model;
 
-	for (uint32_t i = 0; i < model->nr_allocations; i++)
-		if (device->follow.holding[i])
-			device->internal_bytes +=
-				model->allocations[i].size_bytes - device->request_bytes[i];
+	for (uint32_t i = 0; i < model->nr_allocations; i++) {
+		uint64_t request = device->request_bytes[i];
+		uint64_t rounded = vt_settings_round(&device->tape.settings, request);
+
+		if (!device->follow.holding[i])
+			continue;
+		device->rounding_bytes += rounded - request;
+		device->tail_bytes += model->allocations[i].size_bytes - rounded;
+	}
 }
 
 static int resolve(const struct vt_frag *frag, struct vt_frag_device *device,

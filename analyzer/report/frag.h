@@ -51,7 +51,8 @@ struct vt_frag_device {
 	uint64_t peak_reserved_bytes; /* of the whole run */
 	uint64_t peak_allocated_bytes;
 	uint64_t peak_requested_bytes; /* the least that any allocator could do with */
-	uint64_t internal_bytes; /* of the live blocks at the moment: tails, as far as known */
+	uint64_t rounding_bytes; /* of the live blocks at the moment: requests rounded up */
+	uint64_t tail_bytes;     /* ... what was not worth cutting off, as far as known */
 	VT_VECTOR(struct vt_frag_sample) samples;
 	VT_VECTOR(struct vt_frag_pin) pins; /* largest first */
 };

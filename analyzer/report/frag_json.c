@@ -99,6 +99,8 @@ static json_t *segments_json(const struct vt_frag_device *device)
 		json_object_set_new(object, "pool", vt_json_text(of->is_small ? "small" : "large"));
 		json_object_set_new(object, "expandable", json_boolean(of->is_expandable));
 		json_object_set_new(object, "stream", json_integer(of->stream));
+		json_object_set_new(object, "private_pool",
+				    of->pool ? json_integer(of->pool) : json_null());
 		set_bytes(object, "allocated_bytes", segment->allocated_bytes);
 		set_bytes(object, "free_segment_bytes", segment->free_bytes);
 		set_bytes(object, "pinned_bytes", segment->pinned_bytes);
@@ -145,10 +147,13 @@ static json_t *device_json(struct vt_frag *frag, const struct vt_frag_device *de
 	set_bytes(object, "lower_bound_bytes", device->peak_requested_bytes);
 	json_object_set_new(object, "utilisation", json_real(vt_frag_utilisation(device)));
 	json_object_set_new(object, "streams", json_integer(device->nr_streams));
+	json_object_set_new(object, "requests_bounded", json_integer(device->requests.nr_blocks));
 	json_object_set_new(object, "samples", samples_json(device));
 	json_object_set_new(at, "event", json_integer(device->event));
 	json_object_set_new(at, "time_ns", json_integer(time_ns));
-	set_bytes(at, "internal_bytes", device->internal_bytes);
+	set_bytes(at, "internal_bytes", device->rounding_bytes + device->tail_bytes);
+	set_bytes(at, "rounding_bytes", device->rounding_bytes);
+	set_bytes(at, "tail_bytes", device->tail_bytes);
 	json_object_set_new(at, "request", account_json(device));
 	json_object_set_new(at, "map", segments_json(device));
 	json_object_set_new(at, "pinned_by", pins_json(frag, device));

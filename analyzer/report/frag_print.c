@@ -61,9 +61,10 @@ static void print_totals(const struct vt_frag_device *device, FILE *out)
 
 	line(out, "reserved", totals->reserved_bytes, "");
 	line(out, "allocated", totals->allocated_bytes, "");
-	snprintf(what, sizeof(what), "of them tails that nobody asked for%s",
+	line(out, "  rounding", device->rounding_bytes, "requests rounded up");
+	snprintf(what, sizeof(what), "not asked for and too small to be cut off%s",
 		 device->requests.nr_blocks ? ", as far as is known" : "");
-	line(out, "  internal", device->internal_bytes, what);
+	line(out, "  tails", device->tail_bytes, what);
 	snprintf(what, sizeof(what), "%u pieces, the largest %s", totals->nr_free,
 		 vt_units_bytes(largest, sizeof(largest), totals->largest_free_bytes));
 	line(out, "cached", totals->cached_bytes, what);
@@ -91,7 +92,7 @@ static void print_account(const struct vt_frag_device *device, FILE *out)
 
 	fprintf(out, "\nFOR A REQUEST OF %s%s\n",
 		vt_units_bytes(bytes, sizeof(bytes), account->request_bytes),
-		device->nr_streams > 1 ? "  (streams as far as they can be told apart)" : "");
+		device->request_stream ? "  on a stream of its own" : "");
 	line(out, "would serve it", account->serving_bytes, "");
 	line(out, "too small", account->too_small_bytes, "");
 	line(out, "other pool", account->other_pool_bytes,

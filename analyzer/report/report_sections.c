@@ -10,6 +10,9 @@
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
 
+/* A quarter of a percent: 7.29 of 7.31 GiB. */
+#define VISIBLE_PARTS 400
+
 struct vt_report_unit vt_report_sections_unit(uint64_t largest_bytes)
 {
 	struct vt_report_unit gib = { "GiB", (double)VT_GIB }, mib = { "MiB", (double)VT_MIB };
@@ -31,6 +34,7 @@ struct row {
 	const char *name;
 	int name_len;
 	uint64_t bytes;
+	uint64_t requested_bytes;
 	uint32_t blocks;
 	uint64_t provenance[VT_NR_PROVENANCES];
 	uint32_t first; /* leaves: books->lines[first .. first + nr_leaves) */
@@ -63,6 +67,7 @@ static struct row *group_by_parent(const struct vt_books *books, uint32_t *nr)
 		}
 		row->nr_leaves++;
 		row->bytes += line->bytes;
+		row->requested_bytes += line->requested_bytes;
 		row->blocks += line->blocks;
 		for (unsigned p = 0; p < VT_NR_PROVENANCES; p++)
 			row->provenance[p] += line->provenance[p];
@@ -145,6 +150,21 @@ static void add_line(struct owner_table *owners, const char *name, double bytes,
 	vt_table_add(&owners->table, cells);
 }
 
+/*
+ * What the program's tensors take, where the allocator's rounding and tails make it visibly more: a
+ * model's weights are compared with the sum of its parameters.
+ */
+static void add_requested(struct owner_table *owners, const struct row *row)
+{
+	char bytes[VT_REPORT_FIGURE_MAX], requested[VT_REPORT_FIGURE_MAX];
+
+	vt_report_sections_figure(bytes, owners->unit, (double)row->bytes);
+	vt_report_sections_figure(requested, owners->unit, (double)row->requested_bytes);
+	if (strcmp(bytes, requested) != 0 &&
+	    (row->bytes - row->requested_bytes) * VISIBLE_PARTS >= row->bytes)
+		add_line(owners, "  of which asked for", (double)row->requested_bytes, -1, NULL);
+}
+
 /* Of weights, where not all that is known of them is trained. */
 static void add_training(struct owner_table *owners, const struct vt_books_line *line)
 {
@@ -170,6 +190,7 @@ static void add_parent(struct owner_table *owners, const struct vt_books *books,
 	add_line(owners, name, (double)row->bytes, row->blocks, evidence);
 	free(name);
 	free(evidence);
+	add_requested(owners, row);
 	add_training(owners, &books->lines[row->first]);
 	if (row->nr_leaves == 1)
 		return;

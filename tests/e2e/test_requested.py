@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from recording import PYTHON, WORKLOADS, record
+from recording import PYTHON, WORKLOADS, record, vtrace
 from simulated import torch_python
 
 SMALLEST_BLOCK = 512
@@ -38,6 +38,25 @@ def test_every_request_is_the_one_in_pytorchs_history(tmp_path):
     assert len(history) == 61
     assert_same(history, blocks)
     assert recording.value("SELECT requested_bytes FROM out_of_memory") == 1 << 40
+
+
+def test_what_was_not_asked_for_is_told_apart(tmp_path):
+    """Per owner in the report, by its reason in frag: both against PyTorch's history, below 512 bytes a whole block."""
+    recording, history, _ = recorded(tmp_path)
+    ids = [event for event, in recording.query("SELECT id FROM allocation WHERE kind = 1 ORDER BY id")]
+    asked = {event: max(entry["bytes"], SMALLEST_BLOCK) for entry, event in zip(history, ids)}
+    last = ids[len(history) - 1]
+    live = recording.query("SELECT id, size_bytes FROM allocation WHERE kind = 1 AND id <= ?1"
+                           " AND coalesce(freed_event, ?1 + 1) > ?1", last)
+    when = ("--at", f"event:{last}")
+    at_last = recording.report(*when)["devices"][0]["peak"]
+    assert at_last["requested_bytes"] == sum(asked[event] for event, _ in live)
+    assert sum(owner.get("requested_bytes", 0) for owner in at_last["owners"]) == at_last["requested_bytes"]
+    assert "  of which asked for" in vtrace("report", recording.database, *when).stdout
+    done = vtrace("frag", recording.database, *when, "--json")
+    at_last = json.loads(done.stdout)["devices"][0]["at"]
+    assert at_last["rounding_bytes"] == sum(-asked[event] % SMALLEST_BLOCK for event, _ in live) > 0
+    assert at_last["tail_bytes"] == sum(size - asked[event] for event, size in live) - at_last["rounding_bytes"] > 0
 
 
 @pytest.mark.full

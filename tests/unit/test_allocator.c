@@ -205,34 +205,6 @@ static void a_full_device_makes_the_cache_go_back_and_is_asked_again(void **stat
 	assert_told("");
 }
 
-static void a_block_used_by_another_stream_is_not_free_yet(void **state)
-{
-	struct vt_piece *used, *beside;
-
-	(void)state;
-	start("", 1000);
-	used = take(6 * MIB);
-	beside = take(6 * MIB);
-	vt_allocator_give_later(&g.pools, used);
-	assert_int_equal(g.pools.allocated_bytes, 6 * MIB);
-	give(beside);
-	/* Neither taken nor joined to its neighbour. */
-	take(15 * MIB);
-	assert_told("+20 +16");
-	vt_allocator_finish(&g.pools, used);
-	take(18 * MIB);
-	assert_told("");
-}
-
-static void empty_cache_waits_for_other_streams(void **state)
-{
-	(void)state;
-	start("", 1000);
-	vt_allocator_give_later(&g.pools, take(12 * MIB));
-	vt_allocator_empty_cache(&g.pools);
-	assert_told("+12 -12");
-}
-
 static void max_split_keeps_large_pieces_whole(void **state)
 {
 	(void)state;
@@ -449,8 +421,6 @@ int main(void)
 		TEST(private_pools_share_no_pieces_and_may_be_kept),
 		TEST(empty_cache_gives_back_whole_segments_only),
 		TEST(a_full_device_makes_the_cache_go_back_and_is_asked_again),
-		TEST(a_block_used_by_another_stream_is_not_free_yet),
-		TEST(empty_cache_waits_for_other_streams),
 		TEST(max_split_keeps_large_pieces_whole),
 		TEST(max_split_gives_back_just_enough),
 		TEST(max_split_gives_back_several),

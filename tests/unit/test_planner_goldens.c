@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "analyzer/base/units.h"
-#include "analyzer/planner/allocator.h"
 #include "analyzer/planner/sizes.h"
 #include "tests/lib/planned.h"
 
@@ -252,55 +251,6 @@ static void channels_of_nccl(void **state)
 	planned_release(p);
 }
 
-/* c10/cuda/CUDACachingAllocator.cpp: what a request takes, and what it leaves. */
-static void blocks_and_segments(void **state)
-{
-	static const struct {
-		uint64_t bytes, allocated, reserved;
-	} cases[] = {
-		{ 1, 512, 2 * VT_MIB },
-		{ 513, 1024, 2 * VT_MIB },
-		{ VT_MIB, VT_MIB, 2 * VT_MIB },
-		{ VT_MIB + 1, VT_MIB + 512, 20 * VT_MIB },
-		{ 10 * VT_MIB, 10 * VT_MIB, 10 * VT_MIB },
-		{ 11 * VT_MIB, 12 * VT_MIB, 12 * VT_MIB },
-		{ 10 * VT_MIB + VT_MIB / 2, 10 * VT_MIB + VT_MIB / 2, 12 * VT_MIB },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < VT_ARRAY_SIZE(cases); i++) {
-		struct vt_allocator a = { 0 };
-		uint32_t block = vt_allocator_malloc(&a, cases[i].bytes);
-
-		assert_int_equal(a.allocated_bytes, cases[i].allocated);
-		assert_int_equal(a.reserved_bytes, cases[i].reserved);
-		vt_allocator_free(&a, block);
-		assert_int_equal(a.allocated_bytes, 0);
-		/* A freed block serves again. */
-		vt_allocator_malloc(&a, cases[i].bytes);
-		assert_int_equal(a.reserved_bytes, cases[i].reserved);
-		vt_allocator_release(&a);
-	}
-}
-
-static void neighbours_grow_together(void **state)
-{
-	struct vt_allocator a = { 0 };
-	uint32_t blocks[4];
-
-	(void)state;
-	for (int i = 0; i < 4; i++)
-		blocks[i] = vt_allocator_malloc(&a, 5 * VT_MIB);
-	assert_int_equal(a.reserved_bytes, 20 * VT_MIB);
-	vt_allocator_free(&a, blocks[0]);
-	vt_allocator_free(&a, blocks[2]);
-	vt_allocator_free(&a, blocks[1]);
-	vt_allocator_malloc(&a, 15 * VT_MIB);
-	assert_int_equal(a.reserved_bytes, 20 * VT_MIB);
-	assert_int_equal(a.allocated_bytes, 20 * VT_MIB);
-	vt_allocator_release(&a);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -314,8 +264,6 @@ int main(void)
 		cmocka_unit_test(quantised_models_keep_their_embeddings),
 		cmocka_unit_test(kept_activations),
 		cmocka_unit_test(channels_of_nccl),
-		cmocka_unit_test(blocks_and_segments),
-		cmocka_unit_test(neighbours_grow_together),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -117,6 +117,18 @@ static void segments_are_2_mib_20_mib_or_the_request_rounded_to_2_mib(void **sta
 	assert_int_equal(vt_settings_granule(&large, 1), 2 * VT_MIB);
 }
 
+static void a_new_segment_has_a_tail_that_is_not_worth_cutting_off(void **state)
+{
+	struct vt_settings settings = parsed("");
+
+	(void)state;
+	assert_int_equal(vt_settings_tail(&settings, 1), 0);
+	assert_int_equal(vt_settings_tail(&settings, 5 * VT_MIB), 0);
+	assert_int_equal(vt_settings_tail(&settings, 11 * VT_MIB), VT_MIB);
+	assert_int_equal(vt_settings_tail(&settings, 11 * VT_MIB - 1), VT_MIB);
+	assert_int_equal(vt_settings_tail(&settings, 11 * VT_MIB - 513), 0);
+}
+
 static void large_blocks_keep_a_tail_of_1_mib_and_expandable_ones_none(void **state)
 {
 	struct vt_settings settings = parsed("max_split_size_mb:64");
@@ -195,6 +207,7 @@ static void what_pytorch_refuses_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_new_segment_has_a_tail_that_is_not_worth_cutting_off),
 		cmocka_unit_test(options_that_no_release_has_are_refused_where_they_are_asked_for),
 		cmocka_unit_test(requests_are_rounded_to_512_bytes),
 		cmocka_unit_test(divisions_of_powers_of_two_round_up_to_the_next_step),
