@@ -20,6 +20,16 @@ struct vt_memo_key {
 	uint64_t words[VT_MEMO_WORDS];	/* the first tells most keys apart: an address */
 };
 
+static inline int vt_memo_is_same(const struct vt_memo_key *a, const struct vt_memo_key *b)
+{
+	uint64_t differs = 0;
+
+#pragma GCC unroll 7
+	for (int i = 0; i < VT_MEMO_WORDS; i++)
+		differs |= a->words[i] ^ b->words[i];
+	return !differs;
+}
+
 /* One cache line. */
 struct vt_memo_slot {
 	uint32_t version; /* atomic; odd while it is written, another one after every write */

@@ -59,39 +59,79 @@ static struct code read_code(const struct vt_python_abi *abi, const void *addres
 	return code;
 }
 
-/* The last eight bytes before `end`, or 0 where there are fewer. */
-static uint64_t last_bytes(const void *begin, int64_t len)
+/* Where the last eight bytes begin, or NULL where there are fewer. */
+static const void *last_word(const void *begin, int64_t len)
 {
-	uint64_t word = 0;
+	return len >= (int64_t)sizeof(uint64_t) ? (const char *)begin + len - sizeof(uint64_t)
+						: NULL;
+}
 
-	if (len >= (int64_t)sizeof(word))
-		memcpy(&word, (const char *)begin + len - sizeof(word), sizeof(word));
-	return word;
+static uint64_t word_at(const void *word)
+{
+	return word ? (uint64_t)vt_python_read_size(word, 0) : 0;
 }
 
 /*
  * Generated functions share their names and first lines and differ in a number at the end of the
  * file's name ("<eval_with_key>.12") and in their tables.
  */
-static struct vt_memo_key key_of(const struct vt_python_abi *abi, const void *address,
-				 const struct code *code)
+static void fill(const struct vt_python_abi *abi, struct vt_python_known_code *entry,
+		 const void *address, const struct code *code)
 {
-	const uint64_t sizes = (uint64_t)code->table_len << 32 | (uint32_t)code->first_line;
-	struct vt_memo_key key = { { (uintptr_t)address, (uintptr_t)code->file,
-				     (uintptr_t)code->name, (uintptr_t)code->table, sizes } };
-	int64_t file_len;
-
+	*entry = (struct vt_python_known_code){
+		.head.address = address,
+		.nr_arguments = vt_python_read_int(address, abi->code_arguments),
+		.first_line = code->first_line,
+		.file = code->file,
+		.name = code->name,
+		.table = code->table,
+		.table_len = code->table_len,
+	};
 	if (code->file) {
 		/*
 		 * Characters of more than a byte: this is inside them, and still tells texts apart.
 		 */
-		file_len = vt_python_read_size(code->file, abi->string_length);
-		key.words[5] = last_bytes((const char *)code->file + abi->string_ascii, file_len);
+		entry->file_len = vt_python_read_size(code->file, abi->string_length);
+		entry->file_end = last_word((const char *)code->file + abi->string_ascii,
+					    entry->file_len);
 	}
 	if (code->table)
-		key.words[6] = last_bytes((const char *)code->table + abi->bytes_data,
-					  code->table_len);
-	return key;
+		entry->table_end = last_word((const char *)code->table + abi->bytes_data,
+					     code->table_len);
+	entry->file_word = word_at(entry->file_end);
+	entry->table_word = word_at(entry->table_end);
+}
+
+static struct vt_memo_key key_of(const struct vt_python_known_code *entry)
+{
+	return (struct vt_memo_key){ {
+		(uintptr_t)entry->head.address,
+		(uintptr_t)entry->file,
+		(uintptr_t)entry->name,
+		(uintptr_t)entry->table,
+		(uint64_t)entry->table_len << 32 | (uint32_t)entry->first_line,
+		entry->file_word,
+		entry->table_word,
+	} };
+}
+
+/* In this order: only where a pointer is the same is there anything to read behind it. */
+static int is_unchanged(const struct vt_python_abi *abi, const struct vt_python_known_code *entry,
+			const void *address)
+{
+	if (vt_python_read_pointer(address, abi->code_file) != entry->file ||
+	    vt_python_read_pointer(address, abi->code_qualname) != entry->name ||
+	    vt_python_read_pointer(address, abi->code_lines) != entry->table ||
+	    vt_python_read_int(address, abi->code_first_line) != entry->first_line ||
+	    vt_python_read_int(address, abi->code_arguments) != entry->nr_arguments)
+		return 0;
+	if (entry->file && vt_python_read_size(entry->file, abi->string_length) != entry->file_len)
+		return 0;
+	if (entry->table &&
+	    vt_python_read_size(entry->table, abi->bytes_length) != entry->table_len)
+		return 0;
+	return word_at(entry->file_end) == entry->file_word &&
+	       word_at(entry->table_end) == entry->table_word;
 }
 
 static int ends_with(const char *text, size_t len, const char *end)
@@ -112,7 +152,7 @@ static void note_call(uint32_t id)
 	}
 }
 
-int vt_python_code_is_call(uint32_t id)
+static int is_call(uint32_t id)
 {
 	for (int i = 0; i < MOST_CALLS; i++) {
 		uint32_t call = __atomic_load_n(&g.calls[i], __ATOMIC_RELAXED);
@@ -176,13 +216,32 @@ static __attribute__((noinline)) uint32_t find_or_write(const struct vt_python_a
 	return id;
 }
 
-uint32_t vt_python_code_id(const struct vt_python_abi *abi, const void *address)
+static __attribute__((noinline)) void learn(const struct vt_python_abi *abi,
+					    struct vt_python_known_code *entry, const void *address)
 {
 	struct code code = read_code(abi, address);
-	struct vt_memo_key key = key_of(abi, address, &code);
-	uint32_t id = vt_memo_find(&g.memo, &key);
+	struct vt_memo_key key;
 
-	return id ? id : find_or_write(abi, &code, &key);
+	fill(abi, entry, address, &code);
+	key = key_of(entry);
+	entry->id = vt_memo_find(&g.memo, &key);
+	if (!entry->id)
+		entry->id = find_or_write(abi, &code, &key);
+	entry->is_call = (uint32_t)is_call(entry->id);
+}
+
+const struct vt_python_known_code *vt_python_code_look(const struct vt_python_abi *abi,
+						       struct vt_python_known *known,
+						       const void *address)
+{
+	struct vt_python_known_code *entry = vt_python_known_code(known, address);
+
+	if (entry->head.address != address || !entry->id || !is_unchanged(abi, entry, address)) {
+		learn(abi, entry, address);
+		entry->head.version = ++*known->version;
+	}
+	entry->head.walk = known->walk;
+	return entry;
 }
 
 int vt_python_code_reset(void)

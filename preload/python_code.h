@@ -11,15 +11,26 @@
 #include <stdint.h>
 
 #include "preload/python_abi.h"
+#include "preload/python_known.h"
 
 /*
- * The id of a code object, which must be alive; 0 if nothing can be recorded.  Context: hook,
- * journal open. Any thread; two that meet the same new code may write it under two ids.
+ * What is known of a code object, which must be on the stack that this walk goes through: looks at
+ * it if this is the first time in the walk.  Context: hook, journal open.  Any thread, `known` is
+ * its own; two threads that meet the same new code may write it under two ids.
  */
-uint32_t vt_python_code_id(const struct vt_python_abi *abi, const void *code);
+const struct vt_python_known_code *vt_python_code_look(const struct vt_python_abi *abi,
+						       struct vt_python_known *known,
+						       const void *code);
 
-/* Whether the code with this id is what PyTorch runs when a module is called. */
-int vt_python_code_is_call(uint32_t id);
+static inline const struct vt_python_known_code *
+vt_python_code_of(const struct vt_python_abi *abi, struct vt_python_known *known, const void *code)
+{
+	const struct vt_python_known_code *entry = vt_python_known_code(known, code);
+
+	if (entry->head.address == code && entry->head.walk == known->walk)
+		return entry;
+	return vt_python_code_look(abi, known, code);
+}
 
 /*
  * Forgets all ids; called when a journal opens.  Returns 0 or -ENOMEM (then every use writes a

@@ -108,28 +108,54 @@ static int is_wanted(const struct vt_python_abi *abi, const struct type *type)
 }
 
 /* The string id of the type's name if the type is wanted, else 0. */
-static uint32_t wanted_name(const struct vt_python_abi *abi, const void *address)
+static uint32_t wanted_name(const struct vt_python_abi *abi, const struct type *type,
+			    const struct vt_memo_key *key)
 {
-	struct type type;
-	struct vt_memo_key key;
-	uint32_t id;
+	uint32_t id = vt_memo_find(&g.types, key);
 
-	/* Types that are not made in Python are dismissed without a look. */
-	if (!(vt_python_read_size(address, abi->type_flags) & FLAG_HEAP_TYPE))
-		return 0;
-	type = read_type(abi, address);
-	if (!type.name)
-		return 0;
-	key = key_of(abi, address, &type);
-	id = vt_memo_find(&g.types, &key);
 	if (!id) {
-		if (is_wanted(abi, &type))
-			id = vt_intern_string(type.name, strnlen(type.name, LONGEST_TYPE_NAME));
+		if (is_wanted(abi, type))
+			id = vt_intern_string(type->name, strnlen(type->name, LONGEST_TYPE_NAME));
 		if (!id)
 			id = NOT_WANTED;
-		vt_memo_store(&g.types, &key, id);
+		vt_memo_store(&g.types, key, id);
 	}
 	return id == NOT_WANTED ? 0 : id;
+}
+
+/* Returns whether it is the one that was known. */
+static int look(const struct vt_python_abi *abi, struct vt_python_known_type *entry,
+		const void *address)
+{
+	struct vt_memo_key key = { { 0 } };
+	struct type type;
+
+	/* Types that are not made in Python are dismissed without a look. */
+	if (vt_python_read_size(address, abi->type_flags) & FLAG_HEAP_TYPE) {
+		type = read_type(abi, address);
+		if (type.name)
+			key = key_of(abi, address, &type);
+	}
+	if (entry->head.address == address && vt_memo_is_same(&entry->key, &key))
+		return 1;
+	entry->name = key.words[0] ? wanted_name(abi, &type, &key) : 0;
+	entry->key = key;
+	entry->head.address = address;
+	return 0;
+}
+
+const struct vt_python_known_type *vt_python_self_look(const struct vt_python_abi *abi,
+						       struct vt_python_known *known,
+						       const void *type)
+{
+	struct vt_python_known_type *entry = vt_python_known_type(known, type);
+
+	if (entry->head.address == type && entry->head.walk == known->walk)
+		return entry;
+	if (!look(abi, entry, type))
+		entry->head.version = ++*known->version;
+	entry->head.walk = known->walk;
+	return entry;
 }
 
 static const void *local_at(const struct vt_python_abi *abi, const void *frame, size_t index)
@@ -166,38 +192,27 @@ static const void *find_moved_argument(const struct vt_python_abi *abi, const vo
 	return NULL;
 }
 
-static const void *first_argument(const struct vt_python *python, const void *frame,
-				  const void *code)
+struct vt_python_self vt_python_self_read(const struct vt_python *python, const void *frame,
+					  const void *code)
 {
 	const struct vt_python_abi *abi = &python->abi;
-	const void *object = local_at(abi, frame, 0);
+	struct vt_python_self self = { .object = local_at(abi, frame, 0) };
 
-	if (!object)
-		object = find_moved_argument(abi, frame, code);
+	if (self.object) {
+		self.where = VT_PYTHON_SELF_LOCAL;
+	} else {
+		self.object = find_moved_argument(abi, frame, code);
+		self.where = abi->code_cell_arguments ? VT_PYTHON_SELF_MOVED : VT_PYTHON_SELF_NONE;
+	}
 	/* nn.Module._call_impl is the common case of an object in a cell. */
-	if (object && vt_python_read_type(abi, object) == python->cell_type)
-		object = vt_python_read_pointer(object, abi->cell_content);
-	return object;
-}
-
-void vt_python_self_find(const struct vt_python *python, const void *frame, const void *code,
-			 struct vt_python_frame *out)
-{
-	const void *object, *type;
-
-	out->self_type = 0;
-	out->self_address = 0;
-	if (vt_python_read_int(code, python->abi.code_arguments) < 1)
-		return;
-	object = first_argument(python, frame, code);
-	if (!object)
-		return;
-	type = vt_python_read_type(&python->abi, object);
-	if (!type)
-		return;
-	out->self_type = wanted_name(&python->abi, type);
-	if (out->self_type)
-		out->self_address = (uint64_t)(uintptr_t)object;
+	if (self.object && vt_python_read_type(abi, self.object) == python->cell_type) {
+		self.object = vt_python_read_pointer(self.object, abi->cell_content);
+		if (self.where == VT_PYTHON_SELF_LOCAL)
+			self.where = VT_PYTHON_SELF_CELL;
+	}
+	if (self.object)
+		self.type = vt_python_read_type(abi, self.object);
+	return self;
 }
 
 void vt_python_self_reset(void)

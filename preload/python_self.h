@@ -3,19 +3,43 @@
 #define VT_PRELOAD_PYTHON_SELF_H
 
 /*
- * Which module or optimizer a frame works for: the type name and the address of its first argument,
- * if that is an instance of a class that has a base named "Module" or "Optimizer".
+ * Which module or optimizer a frame works for: its first argument, if that is an instance of a
+ * class that has a base named "Module" or "Optimizer".
  */
 
-#include "common/journal_format.h"
+#include <stdint.h>
+
 #include "preload/python_abi.h"
+#include "preload/python_known.h"
+
+/* What was found in a frame, raw: as long as it reads the same, the object is the same. */
+enum vt_python_self_where {
+	VT_PYTHON_SELF_NONE,	/* nothing there */
+	VT_PYTHON_SELF_LOCAL,	/* the first local variable */
+	VT_PYTHON_SELF_CELL,	/* in the cell that is the first local variable */
+	VT_PYTHON_SELF_MOVED,	/* in a cell behind the local variables (until 3.10) */
+};
+
+struct vt_python_self {
+	const void *object;
+	const void *type;
+	enum vt_python_self_where where;
+};
 
 /*
- * Fills self_type and self_address of *out, or leaves both 0.  `frame` runs `code`; both belong to
- * the calling thread.  Context: hook, journal open.
+ * The first argument of a frame that runs `code`, which has one; both belong to the calling thread.
+ * Context: hook.
  */
-void vt_python_self_find(const struct vt_python *python, const void *frame, const void *code,
-			 struct vt_python_frame *out);
+struct vt_python_self vt_python_self_read(const struct vt_python *python, const void *frame,
+					  const void *code);
+
+/*
+ * What is known of a type: looks at it if this is the first time in the walk.  Context: hook,
+ * journal open.
+ */
+const struct vt_python_known_type *vt_python_self_look(const struct vt_python_abi *abi,
+						       struct vt_python_known *known,
+						       const void *type);
 
 /* Forgets all types; called when a journal opens. */
 void vt_python_self_reset(void);

@@ -7,16 +7,11 @@
 #include "preload/python_stack.h"
 
 #include "preload/python_abi.h"
-#include "preload/python_code.h"
-#include "preload/python_read.h"
-#include "preload/python_self.h"
-#include "preload/real.h"
-#include "preload/stacks.h"
-#include "preload/thread_state.h"
 #include "preload/info.h"
-
-/* Entry frames lie between frames with code; a chain longer than this is damaged. */
-#define LONGEST_CHAIN (4 * VT_STACK_MAX_FRAMES)
+#include "preload/python_code.h"
+#include "preload/python_self.h"
+#include "preload/python_walk.h"
+#include "preload/real.h"
 
 /* Captures between two look-ups while there is no interpreter: 1, 2, 4, ... up to this. */
 #define LONGEST_PAUSE 4096u
@@ -79,90 +74,6 @@ static int is_ready(void)
 	return __atomic_load_n(&g.state, __ATOMIC_RELAXED) == STATE_READY;
 }
 
-/* Where the bytecode that `frame` runs begins. */
-static const char *bytecode_of(const struct vt_python_abi *abi, const void *frame, const void *code)
-{
-	const void *copies;
-	int32_t index;
-
-	if (!abi->code_copies)
-		return (const char *)code + abi->code_bytecode;
-	/* struct _PyCodeArray: a count, then one pointer per copy. */
-	copies = vt_python_read_pointer(code, abi->code_copies);
-	index = vt_python_read_int(frame, abi->frame_copy);
-	if (!copies || index < 0 || index >= vt_python_read_size(copies, 0))
-		return NULL;
-	return vt_python_read_pointer(copies, (size_t)(index + 1) * sizeof(void *));
-}
-
-static uint32_t instruction_bytes(const struct vt_python_abi *abi, const void *frame,
-				  const void *code)
-{
-	const char *start, *now;
-	int32_t last;
-
-	if (abi->minor <= 10) {
-		/* An instruction has two bytes; 3.10 counts instructions. */
-		last = vt_python_read_int(frame, abi->frame_instruction);
-		if (last < 0)
-			return VT_PYTHON_NO_INSTRUCTION;
-		return (uint32_t)last * (abi->minor == 10 ? 2 : 1);
-	}
-	start = bytecode_of(abi, frame, code);
-	now = vt_python_read_pointer(frame, abi->frame_instruction);
-	if (!start || now < start || now - start > INT32_MAX)
-		return VT_PYTHON_NO_INSTRUCTION;
-	return (uint32_t)(now - start);
-}
-
-/* The code that a frame runs, or NULL for a frame without. */
-static const void *code_of(const struct vt_python *python, const void *frame)
-{
-	const struct vt_python_abi *abi = &python->abi;
-	uintptr_t bits = (uintptr_t)vt_python_read_pointer(frame, abi->frame_code);
-	const void *code = (const void *)(bits & ~(uintptr_t)VT_PYTHON_REFERENCE_TAG);
-
-	if (abi->frame_owner &&
-	    ((const unsigned char *)frame)[abi->frame_owner] >= VT_PYTHON_FIRST_CODELESS_OWNER)
-		return NULL;
-	if (!code || vt_python_read_type(abi, code) != python->code_type)
-		return NULL;
-	return code;
-}
-
-static const void *innermost_frame(const struct vt_python *python)
-{
-	const struct vt_python_abi *abi = &python->abi;
-	const void *thread = python->thread_state();
-
-	if (thread && abi->thread_cframe)
-		thread = vt_python_read_pointer(thread, abi->thread_cframe);
-	return thread ? vt_python_read_pointer(thread, abi->thread_frame) : NULL;
-}
-
-static unsigned int walk(const struct vt_python *python, struct vt_python_frame *frames)
-{
-	const void *frame = innermost_frame(python), *code;
-	struct vt_thread *thread = vt_thread_self();
-	unsigned int nr = 0, steps;
-
-	thread->module_call = 0;
-	for (steps = 0; frame && nr < VT_STACK_MAX_FRAMES && steps < LONGEST_CHAIN; steps++) {
-		code = code_of(python, frame);
-		if (code) {
-			frames[nr].code = vt_python_code_id(&python->abi, code);
-			frames[nr].instruction_bytes = instruction_bytes(&python->abi, frame, code);
-			frames[nr].reserved = 0;
-			vt_python_self_find(python, frame, code, &frames[nr]);
-			if (frames[nr].self_type && vt_python_code_is_call(frames[nr].code))
-				thread->module_call = frames[nr].self_address;
-			nr++;
-		}
-		frame = vt_python_read_pointer(frame, python->abi.frame_previous);
-	}
-	return nr;
-}
-
 const struct vt_python *vt_python_stack_interpreter(void)
 {
 	return is_ready() && !g.python.is_finalizing() ? &g.python : NULL;
@@ -170,18 +81,13 @@ const struct vt_python *vt_python_stack_interpreter(void)
 
 uint32_t vt_python_stack_capture(void)
 {
-	struct vt_python_frame frames[VT_STACK_MAX_FRAMES];
-	unsigned int nr;
-
-	if (!vt_python_stack_interpreter())
-		return 0;
-	nr = walk(&g.python, frames);
-	return nr ? vt_stacks_intern_python(frames, nr) : 0;
+	return vt_python_stack_interpreter() ? vt_python_walk_intern(&g.python) : 0;
 }
 
 int vt_python_stack_reset(void)
 {
 	vt_python_self_reset();
+	vt_python_walk_reset();
 	g.missed = 0;
 	g.next = 0;
 	__atomic_store_n(&g.state, STATE_ABSENT, __ATOMIC_RELEASE);

@@ -131,18 +131,16 @@ uint32_t vt_stacks_native(void)
 	return define(&g.native, &key, frames, nr, sizeof(frames[0]), VT_RECORD_NATIVE_STACK);
 }
 
-uint32_t vt_stacks_intern_python(const struct vt_python_frame *frames, unsigned int nr)
+uint32_t vt_stacks_find_python(const struct vt_key *key)
 {
-	struct vt_key key;
-	uint32_t id;
+	return vt_ids_find(&g.python, key);
+}
 
-	if (!nr)
-		return 0;
-	if (nr > VT_STACK_MAX_FRAMES)
-		nr = VT_STACK_MAX_FRAMES;
-	key = vt_ids_key(frames, nr * sizeof(frames[0]));
-	id = vt_ids_find(&g.python, &key);
-	if (id)
-		return id;
-	return define(&g.python, &key, frames, nr, sizeof(frames[0]), VT_RECORD_PYTHON_STACK);
+uint32_t vt_stacks_intern_python(const struct vt_key *key, const struct vt_python_frame *frames,
+				 unsigned int nr)
+{
+	uint32_t id = vt_ids_find(&g.python, key);
+
+	return id ? id
+		  : define(&g.python, key, frames, nr, sizeof(frames[0]), VT_RECORD_PYTHON_STACK);
 }

@@ -10,16 +10,19 @@
 #include <stdint.h>
 
 #include "common/journal_format.h"
+#include "preload/ids.h"
 
 #define VT_STACK_MAX_FRAMES 512
 
 /* Unwinds the caller's native stack, leaves our own frames out, returns its id. */
 uint32_t vt_stacks_native(void);
 
-/*
- * Interns a Python stack, innermost frame first; nr is cut at VT_STACK_MAX_FRAMES (outermost lost).
- */
-uint32_t vt_stacks_intern_python(const struct vt_python_frame *frames, unsigned int nr);
+/* The id of the Python stack with that key, or 0. */
+uint32_t vt_stacks_find_python(const struct vt_key *key);
+
+/* Interns a Python stack, innermost frame first; nr is at most VT_STACK_MAX_FRAMES. */
+uint32_t vt_stacks_intern_python(const struct vt_key *key, const struct vt_python_frame *frames,
+				 unsigned int nr);
 
 /* Forgets everything; called when a journal opens, before any other use. */
 int vt_stacks_reset(void);

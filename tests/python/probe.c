@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "preload/info.h"
 #include "preload/intern.h"
@@ -26,11 +27,13 @@ static struct {
 	struct vt_record *record[MOST_RECORDS];
 	size_t nr_records;
 	char version[64];
+	uint32_t is_timing;	/* every stack counts as known */
 } g = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static __thread struct {
 	struct vt_python_frame frames[VT_STACK_MAX_FRAMES];
 	unsigned int nr;
+	struct vt_key key;
 } last;
 
 /* What python_*.c and intern.c need from the rest of the recorder. */
@@ -68,6 +71,17 @@ void vt_info_once(const char *key, const char *value)
 		strncpy(g.version, value, sizeof(g.version) - 1);
 }
 
+uint32_t vt_thread_id(void)
+{
+	return (uint32_t)gettid();
+}
+
+/* One recording for ever. */
+uint32_t vt_thread_generation(void)
+{
+	return 1;
+}
+
 void *vt_real_symbol_global(const char *symbol)
 {
 	return dlsym(RTLD_DEFAULT, symbol);
@@ -80,8 +94,16 @@ void *vt_real_symbol_in(const char *prefix, const char *symbol)
 	return NULL;
 }
 
-uint32_t vt_stacks_intern_python(const struct vt_python_frame *frames, unsigned int nr)
+uint32_t vt_stacks_find_python(const struct vt_key *key)
 {
+	(void)key;
+	return g.is_timing;
+}
+
+uint32_t vt_stacks_intern_python(const struct vt_key *key, const struct vt_python_frame *frames,
+				 unsigned int nr)
+{
+	last.key = *key;
 	memcpy(last.frames, frames, nr * sizeof(*frames));
 	last.nr = nr;
 	return 1;
@@ -107,6 +129,13 @@ int probe_capture(struct vt_python_frame *frames)
 	return (int)last.nr;
 }
 
+/* By which the stack of the last capture is known: the one or the other half. */
+EXPORT uint64_t probe_key(int is_high);
+uint64_t probe_key(int is_high)
+{
+	return is_high ? last.key.high : last.key.low;
+}
+
 /* Nanoseconds of processor time per capture of the present stack. */
 EXPORT double probe_time(int rounds);
 double probe_time(int rounds)
@@ -114,10 +143,12 @@ double probe_time(int rounds)
 	struct timespec start, end;
 	int i;
 
+	g.is_timing = 1;
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &start);
 	for (i = 0; i < rounds; i++)
 		vt_python_stack_capture();
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
+	g.is_timing = 0;
 	return ((double)(end.tv_sec - start.tv_sec) * 1e9 + (double)(end.tv_nsec - start.tv_nsec)) /
 	       rounds;
 }

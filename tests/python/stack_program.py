@@ -6,152 +6,16 @@
 Runs under any Python from 3.9 on. Prints one line per situation; exit code 1 if any was wrong. The
 oracle is the interpreter itself: sys._getframe, f_lasti, f_lineno, co_lines.
 """
+import _thread
 import asyncio
-import ctypes
-import dis
 import functools
 import gc
 import sys
 import threading
 
-MOST_FRAMES = 512
-NO_INSTRUCTION = 0xFFFFFFFF
-
-
-class Frame(ctypes.Structure):
-    _fields_ = [("code", ctypes.c_uint32), ("instruction", ctypes.c_uint32), ("self_type", ctypes.c_uint32),
-                ("reserved", ctypes.c_uint32), ("self_address", ctypes.c_uint64)]
-
-
-probe = ctypes.CDLL(sys.argv[1])
-probe.probe_code.restype = probe.probe_string.restype = ctypes.c_void_p
-probe.probe_version.restype = ctypes.c_char_p
-probe.probe_time.restype = ctypes.c_double
-probe.probe_count.restype = ctypes.c_size_t
-assert probe.probe_start() == 0
-
-failures = []
-
-
-def check(situation, condition, what=""):
-    if not condition:
-        failures.append(situation)
-        print(f"WRONG {situation}: {what}")
-
-
-@functools.lru_cache(None)
-def string(number):
-    address = probe.probe_string(number)
-    length = ctypes.c_uint32.from_address(address + 20).value
-    return ctypes.string_at(address + 24, length).decode()
-
-
-@functools.lru_cache(None)
-def code_of(number):
-    """(file, name, first line, line table, Python's minor version) of a code record."""
-    address = probe.probe_code(number)
-    first = ctypes.c_uint32.from_address(address + 20).value
-    minor = ctypes.c_uint16.from_address(address + 24).value
-    lengths = [ctypes.c_uint32.from_address(address + 28 + 4 * i).value for i in range(3)]
-    text = ctypes.string_at(address + 40, sum(lengths))
-    file, name, table = (text[sum(lengths[:i]):sum(lengths[:i + 1])] for i in range(3))
-    return file.decode(), name.decode(), first, table, minor
-
-
-def capture():
-    """(captured frames, the interpreter's own frames), both without this function."""
-    frames = (Frame * MOST_FRAMES)()
-    number = probe.probe_capture(frames)
-    own, frame = [], sys._getframe(1)
-    while frame:
-        own.append((frame.f_code, frame.f_lasti, frame.f_lineno))
-        frame = frame.f_back
-    return frames[1:number], own
-
-
-def line_at(code, instruction):
-    """What PyCode_Addr2Line would say."""
-    if hasattr(code, "co_lines"):
-        found = [line for start, end, line in code.co_lines() if start <= instruction < end]
-        return found[-1] if found else None
-    found = [line for start, line in dis.findlinestarts(code) if start <= instruction]
-    return found[-1] if found else code.co_firstlineno
-
-
-def clean(text):
-    """As the recorder writes it: a lone surrogate is no character."""
-    return "".join("\ufffd" if 0xd800 <= ord(c) < 0xe000 else c for c in text)
-
-
-def compare(situation, captured, own):
-    """Everything about every frame but `self`."""
-    check(situation, len(captured) == min(len(own), MOST_FRAMES - 1), f"{len(captured)} of {len(own)} frames")
-    for depth, (got, (code, lasti, line)) in enumerate(zip(captured, own)):
-        file, name, first, table, minor = code_of(got.code)
-        check(situation, file == clean(code.co_filename), f"file {file!r}, not {code.co_filename!r}")
-        wanted = clean(getattr(code, "co_qualname", code.co_name))
-        check(situation, name == wanted, f"name {name!r}, not {wanted!r}")
-        check(situation, first == code.co_firstlineno, f"first line {first}")
-        check(situation, minor == sys.version_info[1], f"minor {minor}")
-        wanted = code.co_linetable if sys.version_info >= (3, 10) else code.co_lnotab
-        check(situation, table == wanted[:len(table)] and len(table) >= min(len(wanted), 50000), "line table")
-        check(situation, line_at(code, got.instruction) == line, f"line of {got.instruction} in {name}, not {line}")
-        # The innermost has gone on from one call to the next since.
-        if depth > 0:
-            check(situation, got.instruction == lasti, f"instruction {got.instruction}, not {lasti}, in {name}")
-
-
-def situation(function):
-    """Runs a situation: what it returns is compared; more is checked inside."""
-    before = len(failures)
-    result = function()
-    if result is not None:
-        compare(function.__name__, *result)
-    if len(failures) == before:
-        print(f"ok {function.__name__}")
-    return function
-
-
-def selves(captured):
-    return [(string(f.self_type), f.self_address) for f in captured if f.self_type]
-
-
-class Module:
-    """Stands for torch.nn.Module: the recorder goes by the name."""
-
-    def run(self):
-        return capture()
-
-    def run_in_cell(self, *args, **kwargs):
-        def inner():
-            return capture(), self
-        return inner()[0]
-
-
-class Optimizer:
-    def step(self):
-        return capture()
-
-
-class Mixin:
-    pass
-
-
-class Linear(Module):
-    pass
-
-
-class Block(Mixin, Linear):
-    def run(self):
-        return super().run()
-
-
-class Plain:
-    def run(self):
-        return capture()
-
-
-Übergang = type("Übergang", (Module,), {})
+from random_calls import climb
+from stack_capture import (Block, Linear, Module, Optimizer, Plain, capture, check, code_of,
+                           compare, failures, probe, selves, situation, Übergang)
 
 
 @situation
@@ -257,6 +121,79 @@ def code_that_replaces_freed_code():
         exec(compile(source, f"made-{number % 2}.py", "exec"), space)
         compare("code_that_replaces_freed_code", *space[f"made_{number % 3}"]())
         del space
+
+
+@situation
+def code_that_differs_in_its_last_letters():
+    """Only its file's name is another one, and so short-lived that both often lie where the last ones were."""
+    def made():
+        return capture()
+
+    template, places = made.__code__, set()
+    for number in range(300):
+        made.__code__ = template
+        made.__code__ = template.replace(co_filename=f"/somewhere/made-{number:03}.py")
+        places.add((id(made.__code__), id(made.__code__.co_filename)))
+        compare("code_that_differs_in_its_last_letters", *made())
+    # Until 3.10 they do not.
+    is_tried = len(places) < 100 or sys.version_info < (3, 11)
+    check("code_that_differs_in_its_last_letters", is_tried, f"{len(places)} places")
+
+
+@situation
+def argument_of_another_class_at_the_same_place():
+    def first_argument(anything):
+        return capture()
+
+    argument = Linear()
+    for number in range(200):
+        kind = type(f"Made{number}", (Module,), {})
+        argument.__class__ = kind
+        del kind
+        found = [name for name, _ in selves(first_argument(argument)[0])]
+        check("argument_of_another_class_at_the_same_place", found == [f"Made{number}"], f"{found}, not Made{number}")
+        argument.__class__ = Linear
+        gc.collect()
+
+
+@situation
+def other_module_in_the_same_cell():
+    places = set()
+
+    class InCell(Linear):
+        def run(self):
+            def inner():
+                return capture(), self
+
+            places.add(id(inner.__closure__[0]))
+            return inner()[0]
+
+    for module in [InCell() for _ in range(50)]:
+        result = module.run()
+        check("other_module_in_the_same_cell", selves(result[0]) == [("InCell", id(module))], selves(result[0]))
+    check("other_module_in_the_same_cell", len(places) < 25, f"{len(places)} places")
+    return result
+
+
+@situation
+def generator_at_the_bottom_of_a_thread():
+    """In the same memory as before, with nothing outside of it; every 64th thread uses what this one remembers."""
+    def values():
+        while True:
+            result.append(capture())
+            done.release()
+            yield
+
+    result, done, generator = [], threading.Semaphore(0), values()
+    for _ in range(130):
+        next(generator)
+        done.acquire()
+        result.clear()
+        _thread.start_new_thread(next, (generator,))
+        done.acquire()
+        compare("generator_at_the_bottom_of_a_thread", *result[0])
+        while generator.gi_running:
+            pass
 
 
 @situation
@@ -410,6 +347,22 @@ def many_threads():
     check("many_threads", len(results) == 8)
     for result in results:
         compare("many_threads", *result)
+
+
+@situation
+def random_calls():
+    for seed in range(8):
+        climb(seed, 400)
+
+
+@situation
+def random_calls_in_threads():
+    for turn in range(2):
+        threads = [threading.Thread(target=climb, args=(100 * turn + i, 100)) for i in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
 
 
 @situation
