@@ -15,6 +15,7 @@
 
 #include "common/cuda_abi.h"
 #include "preload/real.h"
+#include "preload/torch_real.h"
 
 /* Where each hooked function's hook is.  The library is linked with -Bsymbolic: these are ours. */
 static void *const hooks[VT_REAL_HOOKED] = {
@@ -37,6 +38,8 @@ static void *substitute(void *address, const void *caller)
 {
 	int function = vt_real_route(address);
 
+	/* PyTorch is loaded before it looks for a driver, and holds no lock of its own here. */
+	vt_torch_real_prepare();
 	if (function < 0 || vt_real_is_driver_caller(caller))
 		return address;
 	return hooks[function];

@@ -113,17 +113,18 @@ VT_EXPORT void vt_torch_report_v1(void *pointer, int64_t size, struct device dev
 	__asm__(VT_TORCH_REPORT_V1);
 void vt_torch_report_v1(void *pointer, int64_t size, struct device device)
 {
-	report_v1_fn real = (report_v1_fn)vt_torch_real_find(VT_TORCH_FUNCTION_REPORT_V1);
+	report_v1_fn real = (report_v1_fn)vt_torch_real_find(VT_TORCH_FUNCTION_REPORT_V1,
+							     __builtin_return_address(0));
 
 	record_block(pointer, size, 0, 0, device);
 	if (real)
 		real(pointer, size, device);
 }
 
-static void report(enum vt_torch_function function, void *pointer, int64_t size, uint64_t allocated,
-		   uint64_t reserved, struct device device)
+static void report(enum vt_torch_function function, const void *caller, void *pointer, int64_t size,
+		   uint64_t allocated, uint64_t reserved, struct device device)
 {
-	report_fn real = (report_fn)vt_torch_real_find(function);
+	report_fn real = (report_fn)vt_torch_real_find(function, caller);
 
 	record_block(pointer, size, allocated, reserved, device);
 	if (real)
@@ -136,7 +137,8 @@ VT_EXPORT void vt_torch_report_v2(void *pointer, int64_t size, uint64_t allocate
 void vt_torch_report_v2(void *pointer, int64_t size, uint64_t allocated, uint64_t reserved,
 			struct device device)
 {
-	report(VT_TORCH_FUNCTION_REPORT_V2, pointer, size, allocated, reserved, device);
+	report(VT_TORCH_FUNCTION_REPORT_V2, __builtin_return_address(0), pointer, size, allocated,
+	       reserved, device);
 }
 
 VT_EXPORT void vt_torch_report_v3(void *pointer, int64_t size, uint64_t allocated,
@@ -145,13 +147,14 @@ VT_EXPORT void vt_torch_report_v3(void *pointer, int64_t size, uint64_t allocate
 void vt_torch_report_v3(void *pointer, int64_t size, uint64_t allocated, uint64_t reserved,
 			struct device device)
 {
-	report(VT_TORCH_FUNCTION_REPORT_V3, pointer, size, allocated, reserved, device);
+	report(VT_TORCH_FUNCTION_REPORT_V3, __builtin_return_address(0), pointer, size, allocated,
+	       reserved, device);
 }
 
-static void out_of_memory(enum vt_torch_function function, int64_t size, uint64_t allocated,
-			  uint64_t reserved, struct device device)
+static void out_of_memory(enum vt_torch_function function, const void *caller, int64_t size,
+			  uint64_t allocated, uint64_t reserved, struct device device)
 {
-	out_of_memory_fn real = (out_of_memory_fn)vt_torch_real_find(function);
+	out_of_memory_fn real = (out_of_memory_fn)vt_torch_real_find(function, caller);
 
 	record_out_of_memory(size, allocated, reserved, device);
 	if (real)
@@ -163,7 +166,8 @@ VT_EXPORT void vt_torch_out_of_memory_v1(int64_t size, uint64_t allocated, uint6
 void vt_torch_out_of_memory_v1(int64_t size, uint64_t allocated, uint64_t reserved,
 			       struct device device)
 {
-	out_of_memory(VT_TORCH_FUNCTION_OUT_OF_MEMORY_V1, size, allocated, reserved, device);
+	out_of_memory(VT_TORCH_FUNCTION_OUT_OF_MEMORY_V1, __builtin_return_address(0), size,
+		      allocated, reserved, device);
 }
 
 VT_EXPORT void vt_torch_out_of_memory_v2(int64_t size, uint64_t allocated, uint64_t reserved,
@@ -171,5 +175,6 @@ VT_EXPORT void vt_torch_out_of_memory_v2(int64_t size, uint64_t allocated, uint6
 void vt_torch_out_of_memory_v2(int64_t size, uint64_t allocated, uint64_t reserved,
 			       struct device device)
 {
-	out_of_memory(VT_TORCH_FUNCTION_OUT_OF_MEMORY_V2, size, allocated, reserved, device);
+	out_of_memory(VT_TORCH_FUNCTION_OUT_OF_MEMORY_V2, __builtin_return_address(0), size,
+		      allocated, reserved, device);
 }

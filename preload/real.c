@@ -310,20 +310,31 @@ int vt_real_is_driver_caller(const void *address)
 				   strncmp(name, "libnvidia-", 10) == 0);
 }
 
-void *vt_real_symbol_in(const char *prefix, const char *symbol)
+/* In the object that is searched for, or in those that it needs. */
+static void *symbol_of(struct search *object, const char *symbol)
 {
-	struct search object = { .prefix = prefix };
 	int saved = errno;
 	void *address = NULL;
 	void *handle;
 
-	dl_iterate_phdr(visit, &object);
-	handle = object.is_found ? pin(object.name) : NULL;
+	dl_iterate_phdr(visit, object);
+	/* The program itself has no name here, and is in the global scope. */
+	handle = object->is_found && object->name[0] ? pin(object->name) : NULL;
 	if (handle)
 		address = find_libc_dlsym()(handle, symbol);
 	dlerror();
 	errno = saved;
-	return address;
+	return address && !vt_real_is_own(address) ? address : NULL;
+}
+
+void *vt_real_symbol_in(const char *prefix, const char *symbol)
+{
+	return symbol_of(&(struct search){ .prefix = prefix }, symbol);
+}
+
+void *vt_real_symbol_beside(const void *address, const char *symbol)
+{
+	return symbol_of(&(struct search){ .address = address }, symbol);
 }
 
 void *vt_real_symbol_global(const char *symbol)

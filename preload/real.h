@@ -108,6 +108,12 @@ int vt_real_is_own(const void *address);
  */
 void *vt_real_symbol_in(const char *prefix, const char *symbol);
 
+/*
+ * The same in the object that holds `address`, the caller of a hook: where it would have been found
+ * without us, whatever that object's name is and whatever scope it was loaded into.
+ */
+void *vt_real_symbol_beside(const void *address, const char *symbol);
+
 /* Looks `symbol` up in the global scope, the program itself included: where an interpreter is. */
 void *vt_real_symbol_global(const char *symbol);
 

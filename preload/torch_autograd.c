@@ -81,11 +81,11 @@ void *vt_torch_unwind_personality;
 static int can_unwind(void)
 {
 	if (!__atomic_load_n(&vt_torch_unwind_personality, __ATOMIC_ACQUIRE)) {
-		vt_torch_unwind_resume = vt_torch_real_find(VT_TORCH_FUNCTION_UNWIND_RESUME);
+		vt_torch_unwind_resume = vt_torch_real_find(VT_TORCH_FUNCTION_UNWIND_RESUME, NULL);
 		if (!vt_torch_unwind_resume)
 			return 0;
 		__atomic_store_n(&vt_torch_unwind_personality,
-				 vt_torch_real_find(VT_TORCH_FUNCTION_UNWIND_PERSONALITY),
+				 vt_torch_real_find(VT_TORCH_FUNCTION_UNWIND_PERSONALITY, NULL),
 				 __ATOMIC_RELEASE);
 	}
 	return vt_torch_unwind_personality != NULL;
@@ -106,9 +106,10 @@ VT_EXPORT void vt_torch_evaluate(void *engine, void *task, void *node, void *inp
 	__asm__(VT_TORCH_EVALUATE);
 void vt_torch_evaluate(void *engine, void *task, void *node, void *inputs, void *queue)
 {
-	evaluate_fn real = (evaluate_fn)vt_torch_real_find(VT_TORCH_FUNCTION_EVALUATE);
+	evaluate_fn real = (evaluate_fn)vt_torch_real_find(VT_TORCH_FUNCTION_EVALUATE,
+							   __builtin_return_address(0));
 
-	/* Somebody called it, so it exists. */
+	/* Whoever calls it was loaded with it: only if our export was all that there was. */
 	if (!real)
 		return;
 	if (vt_tracker_is_active() && can_unwind())
@@ -123,7 +124,7 @@ void vt_torch_evaluate(void *engine, void *task, void *node, void *inputs, void 
  */
 static void note_forward(const struct vt_thread *thread, uint64_t sequence)
 {
-	thread_fn number = (thread_fn)vt_torch_real_find(VT_TORCH_FUNCTION_THREAD);
+	thread_fn number = (thread_fn)vt_torch_real_find(VT_TORCH_FUNCTION_THREAD, NULL);
 	int saved = errno;
 	uint32_t stack;
 
@@ -141,7 +142,8 @@ VT_EXPORT uint64_t vt_torch_next_sequence(void) __asm__(VT_TORCH_NEXT_SEQUENCE);
 uint64_t vt_torch_next_sequence(void)
 {
 	const enum vt_torch_function function = VT_TORCH_FUNCTION_NEXT_SEQUENCE;
-	next_sequence_fn real = (next_sequence_fn)vt_torch_real_find(function);
+	next_sequence_fn real =
+		(next_sequence_fn)vt_torch_real_find(function, __builtin_return_address(0));
 	struct vt_thread *thread = vt_thread_self();
 	/* Without the real one we count as it does: from 0, per thread. */
 	uint64_t sequence = real ? real() : thread->forward_sequence;

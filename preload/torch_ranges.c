@@ -105,8 +105,8 @@ static void end(const void *range, void *context)
  */
 static int has_known_layout(void)
 {
-	return vt_torch_real_find(VT_TORCH_FUNCTION_OUT_OF_MEMORY_V1) ||
-	       vt_torch_real_find(VT_TORCH_FUNCTION_OUT_OF_MEMORY_V2);
+	return vt_torch_real_find(VT_TORCH_FUNCTION_OUT_OF_MEMORY_V1, NULL) ||
+	       vt_torch_real_find(VT_TORCH_FUNCTION_OUT_OF_MEMORY_V2, NULL);
 }
 
 void vt_torch_ranges_start(void)
@@ -122,8 +122,8 @@ void vt_torch_ranges_start(void)
 		return;
 	if (__atomic_exchange_n(&g.started, 1, __ATOMIC_RELAXED) || !has_known_layout())
 		return;
-	add = (add_callback_fn)vt_torch_real_find(VT_TORCH_FUNCTION_ADD_CALLBACK);
-	g.name = (range_name_fn)vt_torch_real_find(VT_TORCH_FUNCTION_RANGE_NAME);
+	add = (add_callback_fn)vt_torch_real_find(VT_TORCH_FUNCTION_ADD_CALLBACK, NULL);
+	g.name = (range_name_fn)vt_torch_real_find(VT_TORCH_FUNCTION_RANGE_NAME, NULL);
 	if (!add || !g.name)
 		return;
 	callback.scopes[SCOPE_USER] = 1;

@@ -83,9 +83,18 @@ enum vt_torch_function {
 };
 
 /*
- * The real address, or NULL where this PyTorch has none.  The first call looks all of them up;
- * where PyTorch was not loaded then, a later one does.  Context: hook.  Any thread.
+ * The real address, or NULL where there is none.  `caller` is where a function that we stand in
+ * front of was called from, NULL for one that we call ourselves: what is not found under PyTorch's
+ * own names is looked for where the caller would have found it.  What was not found is looked for
+ * again now and then only, but for a function that the program cannot do without.  Context: hook.
+ * Any thread.
  */
-void *vt_torch_real_find(enum vt_torch_function function);
+void *vt_torch_real_find(enum vt_torch_function function, const void *caller);
+
+/*
+ * Looks all of them up, once: where no lock of PyTorch's is held, so that later uses need not wait
+ * for the dynamic loader's.
+ */
+void vt_torch_real_prepare(void);
 
 #endif
