@@ -83,7 +83,9 @@ static void see_allocation(struct pass *pass, uint32_t index)
 	pass->calls->is_numbered[index] = a->forward_sequence != thread->sequence;
 	if (thread->call)
 		call->has_autograd |= pass->calls->is_numbered[index];
-	thread->sequence = a->forward_sequence;
+	/* The segment that the first block of its size needed comes before the block. */
+	if (a->kind == VT_KIND_BLOCK)
+		thread->sequence = a->forward_sequence;
 	pass->calls->by_allocation[index] = thread->call;
 	if (thread->call) {
 		struct vt_call_place place = { a->python_stack, call->ordinal };

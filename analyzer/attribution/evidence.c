@@ -13,6 +13,7 @@ const char *const vt_evidence_repeats[VT_NR_REPEATS] = { VT_REPEATS(TEXT) };
 const char *const vt_evidence_releasers[VT_NR_RELEASERS] = { VT_RELEASERS(TEXT) };
 const char *const vt_evidence_moved[VT_NR_MOVED] = { VT_MOVED(TEXT) };
 const char *const vt_evidence_sources[VT_NR_SOURCES] = { VT_SOURCES(TEXT) };
+const char *const vt_evidence_purposes[VT_NR_PURPOSES] = { VT_PURPOSES(TEXT) };
 const char *const vt_evidence_programs[VT_NR_PROGRAMS] = { VT_PROGRAMS(TEXT) };
 const char *const vt_evidence_flags[VT_NR_FLAGS] = { VT_FLAGS(TEXT) };
 const char *const vt_evidence_things[VT_NR_THINGS] = { VT_THINGS(TEXT) };

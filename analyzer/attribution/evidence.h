@@ -54,6 +54,11 @@
 	X(ON, "on")                                                                                \
 	X(OFF, "off")
 
+/* What the backward pass is for in which a node made it, where not to fill .grad. */
+#define VT_PURPOSES(X)                                                                             \
+	X(RECORDED, "recorded") /* autograd recorded the pass itself: create_graph */              \
+	X(RETURNED, "returned") /* autograd.grad() returns its results */
+
 /* Whether the same place in the program made another in the module's next call, or the last. */
 #define VT_REPEATS(X)                                                                              \
 	X(AGAIN, "again")                                                                          \
@@ -64,7 +69,8 @@
 #define VT_SOURCES(X)                                                                              \
 	X(LOGITS, "logits") /* of the output of a head */                                          \
 	X(RESULT, "result") /* of anything else that a model returned */                           \
-	X(DATA, "data")     /* of pieces that were copied to the device, or made up there */
+	X(DATA, "data")     /* of what was copied to the device, or made up there */              \
+	X(PIECES, "pieces") /* ... and put together */
 
 /* What the program is written with. */
 #define VT_PROGRAMS(X)                                                                             \
@@ -140,6 +146,9 @@ enum vt_grad_mode { VT_GRAD_MODES(VT_EVIDENCE_ENUM) VT_NR_GRAD_MODES };
 #define VT_EVIDENCE_PREFIX(name) VT_SOURCE_##name
 enum vt_source { VT_SOURCES(VT_EVIDENCE_ENUM) VT_NR_SOURCES };
 #undef VT_EVIDENCE_PREFIX
+#define VT_EVIDENCE_PREFIX(name) VT_PURPOSE_##name
+enum vt_pass_purpose { VT_PURPOSES(VT_EVIDENCE_ENUM) VT_NR_PURPOSES };
+#undef VT_EVIDENCE_PREFIX
 #define VT_EVIDENCE_PREFIX(name) VT_PROGRAM_##name
 enum vt_program { VT_PROGRAMS(VT_EVIDENCE_ENUM) VT_NR_PROGRAMS };
 #undef VT_EVIDENCE_PREFIX
@@ -183,6 +192,7 @@ extern const char *const vt_evidence_repeats[VT_NR_REPEATS];
 extern const char *const vt_evidence_releasers[VT_NR_RELEASERS];
 extern const char *const vt_evidence_moved[VT_NR_MOVED];
 extern const char *const vt_evidence_sources[VT_NR_SOURCES];
+extern const char *const vt_evidence_purposes[VT_NR_PURPOSES];
 extern const char *const vt_evidence_programs[VT_NR_PROGRAMS];
 extern const char *const vt_evidence_flags[VT_NR_FLAGS];
 extern const char *const vt_evidence_updates[VT_NR_UPDATES];

@@ -367,10 +367,6 @@ uint32_t vt_facts_grad_modes(const struct vt_facts *facts, const struct vt_alloc
 {
 	const struct vt_call *call = vt_calls_find(&facts->stages->calls, index_of(facts, a));
 
-	if (a->node_class)
-		return 1u << (vt_recorded_passes_has(&facts->recorded, facts->stages, a)
-				      ? VT_GRAD_MODE_ON
-				      : VT_GRAD_MODE_OFF);
 	if (!call)
 		return 0;
 	return 1u << (call->has_autograd ? VT_GRAD_MODE_ON : VT_GRAD_MODE_OFF);

@@ -3,9 +3,12 @@
 
 #include <string.h>
 
+#include "analyzer/attribution/rests.h"
 #include "analyzer/base/map.h"
-#include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
+
+/* What a layer casts was made by the one before it, or a few operators earlier. */
+#define SOURCE_MAX 16
 
 /* A parameter that a probe saw. */
 struct parameter {
@@ -79,18 +82,15 @@ static void gather_parameters(struct search *search)
 	search->parameters.len = kept;
 }
 
-/*
- * PyTorch's allocator rounds up to 512 bytes, and leaves up to 1 MiB more in a block of its pool
- * for requests above 1 MiB (kMinBlockSize and kSmallSize in CUDACachingAllocator.cpp).
- */
+/* Whether a tensor may have been asked for with a block (rests.h). */
 static int fits(uint64_t tensor_bytes, uint64_t block_bytes, int is_exact)
 {
 	const uint64_t rounded = (tensor_bytes + 511) / 512 * 512;
 
 	if (block_bytes == rounded)
 		return 1;
-	return !is_exact && rounded > VT_MIB && block_bytes > rounded &&
-	       block_bytes - rounded <= VT_MIB;
+	return !is_exact && rounded > VT_REST_MAX && block_bytes > rounded &&
+	       block_bytes - rounded <= VT_REST_MAX;
 }
 
 /* What is looked for: a block, and how much smaller than a parameter it is. */
@@ -321,11 +321,25 @@ static const struct vt_allocation *cast_beside(struct vt_facts *facts, uint32_t 
 	return NULL;
 }
 
+/* Whether something of twice its bytes is there that was just made: what it is a cast of. */
+static int has_source(const struct vt_model *model, uint32_t allocation)
+{
+	const struct vt_allocation *all = model->allocations, *a = &all[allocation];
+	uint64_t least = 2 * vt_rests_least(model, a), most = 2 * a->size_bytes;
+
+	for (uint32_t i = allocation, nr = 0; i-- > 0 && nr < SOURCE_MAX; nr++)
+		if (all[i].kind == VT_KIND_BLOCK && all[i].thread == a->thread &&
+		    vt_allocation_is_live(&all[i], a->event) && all[i].size_bytes >= least &&
+		    vt_rests_least(model, &all[i]) <= most)
+			return 1;
+	return 0;
+}
+
 /*
  * Copies in half the bytes, made where the module that has the parameter ran.  The arguments of one
  * operator are cast from the last to the first (g++ evaluates them so; seen in the wheels of 2.11):
  * bias, weight, input.  So what another cast follows is a parameter's, while the last one may be
- * the input's, and must have exactly the parameter's size.
+ * the input's, and must have exactly the parameter's size, or no input.
  */
 static void find_casts(struct search *search)
 {
@@ -339,7 +353,9 @@ static void find_casts(struct search *search)
 		if (!is_cast(facts, a))
 			continue;
 		before = cast_beside(facts, i, -1);
-		wanted.is_exact = !cast_beside(facts, i, 1);
+		wanted.is_exact = !cast_beside(facts, i, 1) &&
+				  (!vt_rests_can_have(facts->model, a) ||
+				   has_source(facts->model, i));
 		if (wanted.is_exact && before && before->size_bytes == a->size_bytes)
 			continue;
 		one = find_candidate(search, &wanted);

@@ -7,6 +7,11 @@
 #include "analyzer/model/producer.h"
 
 #define NO_KIND UINT32_MAX
+/* What else a module may hold: matrix products, and anything but those. */
+#define LAYER	 (UINT32_MAX - 1)
+#define NO_LAYER (UINT32_MAX - 2)
+/* Allocations between a result and what passes it on: masks, and what an operator needs itself. */
+#define SOURCE_MAX 16
 
 enum list { MODULE, OP, NODE, WEAK_MODULE, BESIDE };
 
@@ -72,6 +77,7 @@ void vt_kinds_init(struct vt_kinds *kinds, struct vt_facts *facts)
 	memset(kinds, 0, sizeof(*kinds));
 	kinds->facts = facts;
 	kinds->rules = facts->rules;
+	kinds->layer_kind = NO_KIND;
 	for (uint32_t stack = 0; stack < facts->stages->chains.nr_stacks; stack++) {
 		uint32_t nr;
 		const struct vt_chain_link *links =
@@ -84,6 +90,13 @@ void vt_kinds_init(struct vt_kinds *kinds, struct vt_facts *facts)
 		one.kind = find_text(kinds, class_of(kinds, &links[0]), MODULE);
 		if (one.kind != NO_KIND)
 			vt_vector_push(&holders, one);
+		one.kind = NO_LAYER;
+		if (vt_globs_match(&kinds->rules->product.module, class_of(kinds, &links[0]))) {
+			one.kind = LAYER;
+			kinds->layer_kind = find_text(kinds, class_of(kinds, &links[0]),
+						      WEAK_MODULE);
+		}
+		vt_vector_push(&holders, one);
 	}
 	if (holders.len)
 		qsort(holders.items, holders.len, sizeof(*holders.items), compare_holders);
@@ -127,7 +140,44 @@ static uint32_t find_beside(struct vt_kinds *kinds, const struct vt_allocation *
 	return NO_KIND;
 }
 
-const char *vt_kinds_find(struct vt_kinds *kinds, const struct vt_allocation *a)
+/* Holds layers and nothing else: a layer of a program's own, of several matrices. */
+static int is_layer(const struct vt_kinds *kinds, uint64_t address)
+{
+	return holds(kinds, address, LAYER) && !holds(kinds, address, NO_LAYER);
+}
+
+static int is_kind(const struct vt_kinds *kinds, uint32_t kind, const char *name)
+{
+	return kind != NO_KIND && !strcmp(kinds->rules->kinds[kind].name, name);
+}
+
+/* A norm keeps its input, whoever made that. */
+static uint32_t find_keeper(struct vt_kinds *kinds, const struct vt_allocation *a)
+{
+	const char *node = vt_operators_class(&kinds->facts->operators, a->freed_node_class);
+	uint32_t kind = find_text(kinds, node, NODE);
+
+	return is_kind(kinds, kind, "norm") ? NO_KIND : kind;
+}
+
+/* A layer's sum, of what it was and what it learnt, is not what a sum is between layers. */
+static uint32_t find_operator(struct vt_kinds *kinds, const struct vt_allocation *a,
+			      uint32_t stack)
+{
+	const char *op = vt_operators_name(&kinds->facts->operators, a->native_stack);
+	uint32_t kind = find_text(kinds, op, OP);
+	uint32_t nr;
+	const struct vt_chain_link *links =
+		vt_chains_get(&kinds->facts->stages->chains, stack, &nr);
+
+	if (!nr || !is_kind(kinds, kind, "residual"))
+		return kind;
+	if (find_text(kinds, class_of(kinds, &links[0]), WEAK_MODULE) != NO_KIND)
+		return NO_KIND;
+	return is_layer(kinds, links[0].address) ? kinds->layer_kind : kind;
+}
+
+static const char *find_own(struct vt_kinds *kinds, const struct vt_allocation *a)
 {
 	struct vt_operators *operators = &kinds->facts->operators;
 	uint32_t forward_node = vt_facts_forward_node(kinds->facts, a);
@@ -137,14 +187,51 @@ const char *vt_kinds_find(struct vt_kinds *kinds, const struct vt_allocation *a)
 	if (kind == NO_KIND)
 		kind = find_beside(kinds, a);
 	if (kind == NO_KIND)
-		kind = find_text(kinds, vt_operators_name(operators, a->native_stack), OP);
+		kind = find_operator(kinds, a, stack);
 	if (kind == NO_KIND)
 		kind = find_text(kinds, vt_operators_class(operators, a->node_class), NODE);
 	if (kind == NO_KIND)
 		kind = find_text(kinds, vt_operators_class(operators, forward_node), NODE);
 	if (kind == NO_KIND)
-		kind = find_text(kinds, vt_operators_class(operators, a->freed_node_class), NODE);
+		kind = find_keeper(kinds, a);
 	if (kind == NO_KIND)
 		kind = find_module(kinds, stack, WEAK_MODULE);
 	return kind == NO_KIND ? "other" : kinds->rules->kinds[kind].name;
+}
+
+static int is_passing(struct vt_kinds *kinds, const struct vt_allocation *a)
+{
+	const char *op = vt_operators_name(&kinds->facts->operators, a->native_stack);
+	uint32_t nr;
+	const struct vt_chain_link *links =
+		vt_chains_get(&kinds->facts->stages->chains,
+			      vt_producer_stack(kinds->facts->model, a), &nr);
+
+	return (op && vt_globs_match(&kinds->rules->passing.op, op)) ||
+	       (nr && vt_globs_match(&kinds->rules->passing.module, class_of(kinds, &links[0])));
+}
+
+/* What the thread made last before something that passes it on; or that itself. */
+static const struct vt_allocation *find_source(struct vt_kinds *kinds,
+					       const struct vt_allocation *a)
+{
+	const struct vt_allocation *first = kinds->facts->model->allocations;
+
+	if (a->node_class || !is_passing(kinds, a) ||
+	    find_module(kinds, a->python_stack, MODULE) != NO_KIND)
+		return a;
+	for (const struct vt_allocation *b = a; b-- > first && a - b <= SOURCE_MAX;) {
+		if (b->kind != VT_KIND_BLOCK || b->thread != a->thread)
+			continue;
+		if (b->node_class || !b->python_stack)
+			break;
+		if (!is_passing(kinds, b))
+			return b;
+	}
+	return a;
+}
+
+const char *vt_kinds_find(struct vt_kinds *kinds, const struct vt_allocation *a)
+{
+	return find_own(kinds, find_source(kinds, a));
 }

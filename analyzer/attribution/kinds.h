@@ -14,7 +14,7 @@
 /* A module that directly holds one of a kind. */
 struct vt_kind_holder {
 	uint64_t address;
-	uint32_t kind; /* index into vt_rules.kinds */
+	uint32_t kind; /* index into vt_rules.kinds, or what kinds.c says of layers */
 };
 
 struct vt_kinds {
@@ -22,6 +22,7 @@ struct vt_kinds {
 	const struct vt_rules *rules;
 	struct vt_kind_holder *holders; /* sorted */
 	uint32_t nr_holders;
+	uint32_t layer_kind; /* of a matrix product by itself */
 };
 
 void vt_kinds_init(struct vt_kinds *kinds, struct vt_facts *facts);

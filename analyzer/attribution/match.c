@@ -50,6 +50,8 @@ static uint32_t words_of(const struct vt_facts *facts, const struct vt_allocatio
 									  : 0;
 	case VT_FACT_MADE_OF:
 		return vt_facts_sources(facts, a);
+	case VT_FACT_PASS:
+		return vt_recorded_passes_of(&facts->recorded, facts->stages, a);
 	case VT_FACT_PROGRAM:
 		return vt_facts_programs(facts);
 	case VT_FACT_MADE:

@@ -35,37 +35,60 @@ static int is_numbering(last_vector *threads, const struct last *next)
 	return is_new;
 }
 
+/* torch.autograd.grad(): it makes the gradient that its pass starts with. */
+static int is_returned(const struct vt_frames *frames, uint32_t python_stack)
+{
+	static const char file[] = "/torch/autograd/__init__.py";
+	uint32_t ids[VT_FRAMES_MAX];
+	unsigned nr = vt_frames_python(frames, python_stack, ids);
+
+	for (unsigned i = 0; i < nr; i++) {
+		const struct vt_code *code = vt_frames_code(frames, ids[i]);
+		size_t len = strlen(code->file);
+
+		if (len >= sizeof(file) - 1 && strcmp(code->short_name, "grad") == 0 &&
+		    strcmp(code->file + len - (sizeof(file) - 1), file) == 0)
+			return 1;
+	}
+	return 0;
+}
+
 void vt_recorded_passes_init(struct vt_recorded_passes *passes, const struct vt_stages *stages)
 {
 	const struct vt_model *model = stages->timeline->model;
 	last_vector threads = { 0 };
 
-	passes->is_any_other = 0;
-	passes->is_recorded = vt_xcalloc((size_t)stages->nr_spans + 1, 1);
+	passes->is_any_plain = 0;
+	passes->what = vt_xcalloc((size_t)stages->nr_spans + 1, 1);
 	for (uint32_t i = 0; i < model->nr_allocations; i++) {
 		const struct vt_allocation *a = &model->allocations[i];
 		const struct last next = { a->thread, vt_stages_span_at(stages, a->event),
 					   a->forward_sequence, a->python_stack != 0 };
 
-		if (a->node_class && next.span != VT_NO_INDEX)
-			passes->is_recorded[next.span] |= is_numbering(&threads, &next);
+		if (next.span == VT_NO_INDEX ||
+		    stages->spans[next.span].stage != VT_STAGE_BACKWARD)
+			continue;
+		if (a->node_class && is_numbering(&threads, &next))
+			passes->what[next.span] |= 1u << VT_PURPOSE_RECORDED;
+		if (!a->node_class && is_returned(&model->frames, a->python_stack))
+			passes->what[next.span] |= 1u << VT_PURPOSE_RETURNED;
 	}
 	for (uint32_t i = 0; i < stages->nr_spans; i++)
-		passes->is_any_other |= stages->spans[i].stage == VT_STAGE_BACKWARD &&
-					!passes->is_recorded[i];
+		passes->is_any_plain |= stages->spans[i].stage == VT_STAGE_BACKWARD &&
+					!passes->what[i];
 	vt_vector_release(&threads);
 }
 
 void vt_recorded_passes_release(struct vt_recorded_passes *passes)
 {
-	free(passes->is_recorded);
+	free(passes->what);
 	memset(passes, 0, sizeof(*passes));
 }
 
-int vt_recorded_passes_has(const struct vt_recorded_passes *passes, const struct vt_stages *stages,
-			   const struct vt_allocation *a)
+uint32_t vt_recorded_passes_of(const struct vt_recorded_passes *passes,
+			       const struct vt_stages *stages, const struct vt_allocation *a)
 {
 	uint32_t span = vt_stages_span_at(stages, a->event);
 
-	return a->node_class && span != VT_NO_INDEX && passes->is_recorded[span];
+	return a->node_class && span != VT_NO_INDEX ? passes->what[span] : 0;
 }

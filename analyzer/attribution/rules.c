@@ -61,6 +61,9 @@ const char *const *vt_rules_words(enum vt_fact fact, size_t *count)
 	case VT_FACT_MADE_OF:
 		*count = VT_NR_SOURCES;
 		return vt_evidence_sources;
+	case VT_FACT_PASS:
+		*count = VT_NR_PURPOSES;
+		return vt_evidence_purposes;
 	case VT_FACT_PROGRAM:
 		*count = VT_NR_PROGRAMS;
 		return vt_evidence_programs;
@@ -295,6 +298,11 @@ static int parse_product(struct parser *p, struct vt_ini_entry *entry)
 	return parse_set(p, entry, &p->rules->product);
 }
 
+static int parse_passing(struct parser *p, struct vt_ini_entry *entry)
+{
+	return parse_set(p, entry, &p->rules->passing);
+}
+
 static int parse_token_model(struct parser *p, struct vt_ini_entry *entry)
 {
 	const struct globs_key key = { "module", &p->rules->token_model };
@@ -441,8 +449,8 @@ static const struct section_type {
 	{ "product", begin_set, parse_product },   { "token_model", begin_set, parse_token_model },
 	{ "plumbing", begin_set, parse_plumbing }, { "choice", begin_set, parse_choice },
 	{ "copy", begin_set, parse_copy },         { "join", begin_set, parse_join },
-	{ "data", begin_set, parse_data },         { "normaliser", begin_set, parse_normaliser },
-	{ "include", begin_set, parse_include },
+	{ "passing", begin_set, parse_passing },   { "data", begin_set, parse_data },
+	{ "include", begin_set, parse_include },   { "normaliser", begin_set, parse_normaliser },
 };
 
 static const struct section_type *find_section(const struct vt_ini_entry *entry, size_t *word_len)
@@ -587,6 +595,7 @@ void vt_rules_release(struct vt_rules *rules)
 	release_set(&rules->loss);
 	release_set(&rules->normaliser);
 	release_set(&rules->product);
+	release_set(&rules->passing);
 	vt_globs_release(&rules->token_model);
 	vt_globs_release(&rules->choice);
 	vt_globs_release(&rules->copy);

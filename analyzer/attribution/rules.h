@@ -16,6 +16,7 @@
  * 	[copy]         operators that copy what they are given, once or several times
  * 	[join]         operators that put tensors together
  * 	[data]         operators that bring data to the device, or make it up there
+ * 	[passing]      modules and operators that make what their input was, a little changed
  * 	[plumbing]     operators that serve other operators
  * 	[include]      "rules = default": the built-in file stands here
  * 	[rule NAME]    conditions, owner, leaf, known_by, reason
@@ -45,6 +46,7 @@
 	X(GRAD, "grad", WORDS)                /* whether autograd recorded its module call */      \
 	X(MADE, "made", WORDS)                /* whether that place makes one in every call */     \
 	X(MADE_OF, "made_of", WORDS)          /* what the program's own code made it of */         \
+	X(PASS, "pass", WORDS)                /* what the backward pass is for that made it */     \
 	X(MOVED, "moved", WORDS)              /* what Module._apply made it for */                 \
 	X(PROGRAM, "program", WORDS)          /* written with modules or without */                \
 	X(ROLE, "role", WORDS)                /* where the probe found it, any of its places */    \
@@ -149,6 +151,7 @@ struct vt_rules {
 	struct vt_operation_set product;
 	struct vt_globs token_model; /* module classes that show that a model reads tokens */
 	struct vt_globs choice;      /* operators that choose among scores */
+	struct vt_operation_set passing; /* what hands on what it is given, a little changed */
 	struct vt_globs copy;        /* operators that copy, once or several times */
 	struct vt_globs join;        /* operators that put tensors together */
 	struct vt_globs data;        /* operators that bring data to the device, or make it up */

@@ -10,6 +10,8 @@
 #define SMALLEST_BYTES (16u << 10)
 /* A model returns few things, and what becomes of them is looked for among the last ones. */
 #define RESULTS_MAX 64
+/* Tokens, of which one may be left out. */
+#define SHORTEST_ROW 8
 /* Beams, or answers to one prompt. */
 #define REPEATS_MAX 64
 /* Pieces are made shortly before they are put together: a rollout, an epoch of batches. */
@@ -26,6 +28,7 @@ struct search {
 	struct vt_facts *facts;
 	const struct vt_model *model;
 	VT_VECTOR(struct result) results; /* of the last pass */
+	VT_VECTOR(uint32_t) data; /* what was brought to the device, or made of that */
 	uint32_t pass;
 };
 
@@ -68,6 +71,11 @@ static int is_cast(const struct vt_model *model, const struct vt_allocation *x,
 	       is_multiple(model, x, 1, 2, y);
 }
 
+static int is_most_of(uint64_t whole, uint64_t part)
+{
+	return part < whole && part >= whole - whole / SHORTEST_ROW;
+}
+
 /* Scores go through all sorts of operators; of anything else only copies are told by their size. */
 static int is_made_of(struct search *search, const struct result *result,
 		      const struct vt_allocation *y)
@@ -81,6 +89,10 @@ static int is_made_of(struct search *search, const struct result *result,
 		return 0;
 	if (!op || !vt_globs_match(&search->facts->rules->copy, op))
 		return result->is_logits && is_same;
+	/* Without the last token of each row, which has no label. */
+	if (result->is_logits && (is_most_of(x->size_bytes, y->size_bytes) ||
+				  is_most_of(2 * x->size_bytes, y->size_bytes)))
+		return 1;
 	return is_same || (times >= 2 && times <= REPEATS_MAX &&
 			   is_multiple(search->model, x, times, 1, y));
 }
@@ -150,6 +162,36 @@ static int is_of_data(struct search *search, uint32_t index)
 	return 0;
 }
 
+/* Brought to the device, or made up there, and by no module. */
+static int is_data(struct search *search, const struct vt_allocation *a)
+{
+	const char *op = vt_operators_name(&search->facts->operators, a->native_stack);
+	uint32_t nr;
+
+	vt_chains_get(&search->facts->stages->chains, a->python_stack, &nr);
+	return !nr && op && vt_globs_match(&search->facts->rules->data, op);
+}
+
+/* Scaled, mixed, moved by noise: with the elements of data that is there. */
+static int is_made_of_data(struct search *search, const struct vt_allocation *a)
+{
+	const struct vt_rules *rules = search->facts->rules;
+	const char *op = vt_operators_name(&search->facts->operators, a->native_stack);
+	size_t nr = search->data.len;
+
+	if (!op || (vt_globs_match(&rules->plumbing, op) && !vt_globs_match(&rules->copy, op)))
+		return 0;
+	for (size_t k = 0; k < nr && k < RESULTS_MAX; k++) {
+		const struct vt_allocation *x =
+			&search->model->allocations[search->data.items[nr - 1 - k]];
+
+		if (x->device == a->device && vt_allocation_is_live(x, a->event) &&
+		    is_cast(search->model, x, a))
+			return 1;
+	}
+	return 0;
+}
+
 static void see_outside(struct search *search, uint32_t index)
 {
 	const struct vt_allocation *a = &search->model->allocations[index];
@@ -165,8 +207,12 @@ static void see_outside(struct search *search, uint32_t index)
 		*source = (found->is_logits ? VT_SOURCE_LOGITS : VT_SOURCE_RESULT) + 1;
 		vt_vector_push(&search->results, one);
 	} else if (is_of_data(search, index)) {
+		*source = VT_SOURCE_PIECES + 1;
+	} else if (is_made_of_data(search, a)) {
 		*source = VT_SOURCE_DATA + 1;
 	}
+	if (*source >= VT_SOURCE_DATA + 1 || is_data(search, a))
+		vt_vector_push(&search->data, index);
 }
 
 void vt_sources_find(struct vt_facts *facts)
@@ -187,4 +233,5 @@ void vt_sources_find(struct vt_facts *facts)
 			see_outside(&search, i);
 	}
 	vt_vector_release(&search.results);
+	vt_vector_release(&search.data);
 }

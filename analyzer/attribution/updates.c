@@ -105,9 +105,9 @@ static int is_gradient(const struct search *search, const struct vt_allocation *
 		return 0;
 	if (a->freed_node_class && !is_accumulation(search, a->freed_node_class))
 		return 0;
-	/* What a recorded pass makes may be gradients of inputs; another one tells the sizes. */
-	if (search->facts->recorded.is_any_other &&
-	    vt_recorded_passes_has(&search->facts->recorded, search->facts->stages, a))
+	/* Other passes may make gradients of inputs; those that fill .grad tell the sizes. */
+	if (search->facts->recorded.is_any_plain &&
+	    vt_recorded_passes_of(&search->facts->recorded, search->facts->stages, a))
 		return 0;
 	return (vt_facts_lifetimes(search->facts, a) & 1u << VT_LIFETIME_AFTER_BACKWARD) != 0;
 }

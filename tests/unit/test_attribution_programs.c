@@ -162,6 +162,17 @@ static void what_a_recorded_pass_returns_is_no_gradient(void **state)
 		{ NODE(12, 4, .native = MAT1, .forward_python = LINEAR), "gradients", 0, NULL },
 		{ NODE(12, 4, .native = MAT2, .forward_python = LINEAR), "gradients", 0, NULL },
 		{ { .python = STEP, .forward = 17 }, NULL, 0, NULL },
+		/* autograd.grad() without a graph. */
+		{ { .python = LINEAR, .forward = 22 }, NULL, 0, NULL },
+		{ { .python = TORCH "/autograd/__init__.py:503 grad < main.py:9 main",
+		    .forward = 23 },
+		  NULL, 0, NULL },
+		{ NODE(22, 4, .native = MAT1, .forward_python = LINEAR),
+		  "activation gradients",
+		  0,
+		  NULL },
+		{ NODE(22, 4, .native = MAT2, .forward_python = LINEAR), "gradients", 0, NULL },
+		{ { .python = STEP, .forward = 27 }, NULL, 0, NULL },
 	};
 
 	(void)state;
