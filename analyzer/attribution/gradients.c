@@ -6,9 +6,7 @@
 #include "analyzer/attribution/rests.h"
 #include "analyzer/base/map.h"
 #include "analyzer/base/util.h"
-
-/* What a layer casts was made by the one before it, or a few operators earlier. */
-#define SOURCE_MAX 16
+#include "common/journal_format.h"
 
 /* A parameter that a probe saw. */
 struct parameter {
@@ -321,25 +319,19 @@ static const struct vt_allocation *cast_beside(struct vt_facts *facts, uint32_t 
 	return NULL;
 }
 
-/* Whether something of twice its bytes is there that was just made: what it is a cast of. */
-static int has_source(const struct vt_model *model, uint32_t allocation)
+/* No gradient is asked of it: autocast does not cache its cast, and makes one in every call. */
+static int is_frozen(const struct search *search, const struct candidate *candidate)
 {
-	const struct vt_allocation *all = model->allocations, *a = &all[allocation];
-	uint64_t least = 2 * vt_rests_least(model, a), most = 2 * a->size_bytes;
+	const struct parameter *p = &search->parameters.items[candidate->first];
 
-	for (uint32_t i = allocation, nr = 0; i-- > 0 && nr < SOURCE_MAX; nr++)
-		if (all[i].kind == VT_KIND_BLOCK && all[i].thread == a->thread &&
-		    vt_allocation_is_live(&all[i], a->event) && all[i].size_bytes >= least &&
-		    vt_rests_least(model, &all[i]) <= most)
-			return 1;
-	return 0;
+	return !(search->facts->model->tensors[p->tensor].flags & VT_TENSOR_REQUIRES_GRAD);
 }
 
 /*
  * Copies in half the bytes, made where the module that has the parameter ran.  The arguments of one
  * operator are cast from the last to the first (g++ evaluates them so; seen in the wheels of 2.11):
  * bias, weight, input.  So what another cast follows is a parameter's, while the last one may be
- * the input's, and must have exactly the parameter's size, or no input.
+ * the input's, and must have exactly the parameter's size, or autograd did not record the cast.
  */
 static void find_casts(struct search *search)
 {
@@ -349,17 +341,18 @@ static void find_casts(struct search *search)
 		const struct vt_allocation *a = &facts->model->allocations[i], *before;
 		struct wanted wanted = { i, a->python_stack, 2, 1 };
 		struct candidate one;
+		int is_last;
 
 		if (!is_cast(facts, a))
 			continue;
 		before = cast_beside(facts, i, -1);
-		wanted.is_exact = !cast_beside(facts, i, 1) &&
-				  (!vt_rests_can_have(facts->model, a) ||
-				   has_source(facts->model, i));
+		is_last = !cast_beside(facts, i, 1);
+		wanted.is_exact = is_last && (!vt_rests_can_have(facts->model, a) ||
+					      vt_calls_is_numbered(&facts->stages->calls, i));
 		if (wanted.is_exact && before && before->size_bytes == a->size_bytes)
 			continue;
 		one = find_candidate(search, &wanted);
-		if (one.nr == 1)
+		if (one.nr == 1 && (!is_last || wanted.is_exact || is_frozen(search, &one)))
 			facts->cast_of[i] = search->parameters.items[one.first].tensor + 1;
 	}
 }
