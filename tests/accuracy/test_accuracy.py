@@ -70,6 +70,14 @@ def test_a_kind_of_activation_counts_for_recall_and_not_for_right():
         2 * MIB, MIB, MIB)
 
 
+def test_what_is_wrong_with_certainty_at_a_stage_is_not_outweighed_by_the_peak():
+    case = score.Case.__new__(score.Case)
+    case.peaks = [moment(*[("weights", truth("weights"))] * 9)]
+    case.stages = [moment(("inputs", truth("logits"), "autograd"), ("weights", truth("weights")))]
+    assert dict((name, value) for name, value, *_ in bounds.figures_of_one(case, 0))[
+        "wrong by names, autograd or scope, worst moment"] == 50
+
+
 @pytest.mark.parametrize("owner, verdict", (("weights/a.b.weight", "right"), ("weights/model.a.b.weight", "right"),
                                             ("weights/c.weight", "wrong"), ("weights", "wrong")))
 def test_a_path_is_right_only_if_it_ends_in_the_full_name(owner, verdict):
