@@ -30,9 +30,9 @@ static struct {
 	int has_no_streams; /* atomic: this PyTorch has no such function */
 } g;
 
-static size_t divisions(enum vt_torch_function function, size_t size)
+static size_t divisions(enum vt_torch_function function, size_t size, const void *caller)
 {
-	divisions_fn real = (divisions_fn)vt_torch_real_find(function);
+	divisions_fn real = (divisions_fn)vt_torch_real_find(function, caller);
 
 	vt_thread_self()->request_bytes = size;
 	/* 0 is PyTorch's own answer where nothing is set. */
@@ -42,13 +42,13 @@ static size_t divisions(enum vt_torch_function function, size_t size)
 VT_EXPORT size_t vt_torch_divisions_v1(size_t size) __asm__(VT_TORCH_DIVISIONS_V1);
 size_t vt_torch_divisions_v1(size_t size)
 {
-	return divisions(VT_TORCH_FUNCTION_DIVISIONS_V1, size);
+	return divisions(VT_TORCH_FUNCTION_DIVISIONS_V1, size, __builtin_return_address(0));
 }
 
 VT_EXPORT size_t vt_torch_divisions_v2(size_t size) __asm__(VT_TORCH_DIVISIONS_V2);
 size_t vt_torch_divisions_v2(size_t size)
 {
-	return divisions(VT_TORCH_FUNCTION_DIVISIONS_V2, size);
+	return divisions(VT_TORCH_FUNCTION_DIVISIONS_V2, size, __builtin_return_address(0));
 }
 
 uint64_t vt_torch_request_take(void)
@@ -71,7 +71,8 @@ uint64_t vt_torch_request_stream(int8_t device)
 
 	if (__atomic_load_n(&g.has_no_streams, __ATOMIC_RELAXED))
 		return 0;
-	current = (current_stream_fn)vt_torch_real_find(VT_TORCH_FUNCTION_CURRENT_STREAM);
+	current = (current_stream_fn)vt_torch_real_find(VT_TORCH_FUNCTION_CURRENT_STREAM,
+							  NULL);
 	if (current)
 		return (uint64_t)current(device).id;
 	__atomic_store_n(&g.has_no_streams, 1, __ATOMIC_RELAXED);
