@@ -275,7 +275,7 @@ class Look:
             todo += children
 
     def parameters(self, inside, prefix, holder):
-        names, record, parameter_type = self.names, self.record, self.torch.plain_types[1]
+        names, record = self.names, self.record
         is_leaf, gradient_of = self.torch.is_leaf, self.torch.gradient
         for key, parameter in entries(inside, "_parameters"):
             if parameter is None:
@@ -284,7 +284,7 @@ class Look:
             names[id(parameter)] = name
             record(parameter, PARAMETER, name, holder)
             # .grad of what is no leaf warns.
-            if (type(parameter) is parameter_type or self.is_ordinary(parameter)) and is_leaf(parameter):
+            if is_leaf(parameter):
                 gradient = gradient_of(parameter)
                 if gradient is not None:
                     record(gradient, GRADIENT, name, holder)

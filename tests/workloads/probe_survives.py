@@ -194,6 +194,15 @@ class Quantised(nn.Module):
         self.weight.quant_state = state
 
 
+class Wrapped(nn.Module):
+    def __init__(self):
+        super().__init__()
+        inner, gradient = (tensor(role, "weight.inner", "main: wrapped") for role in ("parameter", "gradient"))
+        weight = DispatchTensor(inner).requires_grad_()
+        weight.grad = DispatchTensor(gradient[:len(inner)])
+        self._parameters["weight"] = weight
+
+
 def look():
     global is_looking
     is_looking = True
@@ -285,14 +294,14 @@ def main():
     keyed = {EvilKey(): tensor("variable", "keyed.?", "probe_survives.py:main")}
     functional = tensor("variable", "functional", "probe_survives.py:main").as_subclass(FunctionTensor)
     wrapper = DispatchTensor(tensor("variable", "wrapper.inner", "probe_survives.py:main"))
-    quantised = Quantised()
+    quantised, wrapped = Quantised(), Wrapped()
     lazy = nn.LazyLinear(4, device="cuda")
     assert type(lazy.weight) is UninitializedParameter
     meta = nn.Linear(4, 4, device="meta")
     faked = fake()
     sparse = torch.eye(2, device="cpu").to_sparse()
     nonleaf = torch.zeros(1, device="cuda", requires_grad=True) * 2
-    held = [evil, odd, broken, mapping, sequence, functional, wrapper, quantised, lazy, meta, sparse, nonleaf]
+    held = [evil, odd, broken, mapping, sequence, functional, wrapper, quantised, wrapped, lazy, meta, sparse, nonleaf]
     gc.collect()
     before, counts = observed(), reference_counts(held)
     allocated = torch.cuda.memory_allocated()
