@@ -99,12 +99,27 @@ static size_t first_row(const char *name)
 	return low;
 }
 
+static int has_twin(const char *name)
+{
+	for (size_t i = first_row(name); i < g.nr_rows && !strcmp(g.rows[i].name, name); i++)
+		if (is_per_thread(&g.rows[i]))
+			return 1;
+	return 0;
+}
+
+/*
+ * With the flag of the per-thread default stream a function that has twins is not there before its
+ * first twin (seen with driver 535).
+ */
 static CUdriverProcAddressQueryResult look_up(const char *name, int version, uint64_t flags,
 					      void **function)
 {
 	CUdriverProcAddressQueryResult status = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
 
+	int needs_twin;
+
 	pthread_once(&g.once, sort_rows);
+	needs_twin = flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM && has_twin(name);
 	for (size_t i = first_row(name); i < g.nr_rows && !strcmp(g.rows[i].name, name); i++) {
 		if (status == CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND)
 			status = CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT;
@@ -112,6 +127,8 @@ static CUdriverProcAddressQueryResult look_up(const char *name, int version, uin
 			break;
 		if (is_per_thread(&g.rows[i]) &&
 		    !(flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM))
+			continue;
+		if (needs_twin && !is_per_thread(&g.rows[i]))
 			continue;
 		*function = (void *)(uintptr_t)g.rows[i].function;
 		status = CU_GET_PROC_ADDRESS_SUCCESS;

@@ -14,7 +14,8 @@ static int replay_handles(struct vt_import_allocations *a)
 	struct vt_stmt *stmt =
 		vt_db_prepare(a->rows->db,
 			      "SELECT id, 1, thread, device, address, size_bytes,"
-			      " ifnull(parent, 0), kind FROM allocation LEFT JOIN allocation_parent ON allocation = id"
+			      " ifnull(parent, 0), kind FROM allocation"
+			      " LEFT JOIN allocation_parent ON allocation = id"
 			      " WHERE kind IN " HANDLES " UNION ALL SELECT id, op,"
 			      " thread, device, address, size_bytes, extra, kind FROM event"
 			      " WHERE kind IN " HANDLES " ORDER BY 1");

@@ -294,6 +294,30 @@ static void chained_library_is_asked(void)
 	EXPECT(nr_allocations() == 1);
 }
 
+/* It sees the look-ups, wherever it stands; what comes back is a hook all the same. */
+static void chaining_library_is_asked(void)
+{
+	unsigned int (*nr_look_ups)(void);
+	unsigned int before;
+
+	*(void **)&nr_look_ups = dlsym(RTLD_DEFAULT, "first_nr_look_ups");
+	before = nr_look_ups();
+	EXPECT(is_hook(dlsym(g.driver, "cuMemHostAlloc")) && nr_look_ups() == before + 1);
+	EXPECT(g.free(take(1001)) == CUDA_SUCCESS);
+}
+
+/* The look-up behind us hands out our own hooks: they come back as they are, and work. */
+static void hooks_are_not_wrapped_again(void)
+{
+	unsigned int before = g.nr_calls();
+	void *address = dlsym(g.driver, "cuMemAlloc_v2");
+
+	EXPECT(is_hook(address) && address == dlsym(RTLD_DEFAULT, "cuMemAlloc_v2"));
+	EXPECT(g.free(take(1001)) == CUDA_SUCCESS);
+	/* With what we ask once about a device: each reached the driver once. */
+	EXPECT(g.nr_calls() == before + 3);
+}
+
 /* Programs that look for a driver, find it, and let go of it again. */
 static void driver_stays_loaded(void)
 {

@@ -15,6 +15,8 @@
 	X(driver_callers_get_the_real_thing)                                                       \
 	X(second_library_is_asked)                                                                 \
 	X(chained_library_is_asked)                                                                \
+	X(chaining_library_is_asked)                                                               \
+	X(hooks_are_not_wrapped_again)                                                             \
 	X(driver_stays_loaded)                                                                     \
 	X(hook_is_left_by_a_jump)                                                                  \
 	X(threads)                                                                                 \

@@ -303,6 +303,41 @@ static void library_behind_us_is_not_skipped(void **state)
 	walk_close(&walk);
 }
 
+/* Before us, behind us, on both sides. */
+static void chaining_libraries_are_chained(void **state)
+{
+	static const char *const orders[] = {
+		TEST_FOLDER "/libfirst.so:" TEST_LIBRARY,
+		TEST_LIBRARY ":" TEST_FOLDER "/libfirst.so",
+		TEST_FOLDER "/libfirst.so:" TEST_LIBRARY ":" SECOND,
+	};
+	static const char *const journals[] = { "run.journal", "run-2.journal", "run-3.journal" };
+	struct walk walk;
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		if (run_under(orders[i], FOUND, "chaining_library_is_asked") != 0)
+			fail_msg("%s: %s", orders[i], g.said);
+		walk_open(&walk, journals[i]);
+		assert_int_equal(walk_event(&walk, ALLOC, 0).size_bytes, 1001);
+		assert_int_equal(walk_count(&walk, VT_RECORD_EVENT), 3);
+		walk_close(&walk);
+	}
+}
+
+static void a_hook_is_never_wrapped_again(void **state)
+{
+	struct walk walk;
+
+	(void)state;
+	if (run_under(TEST_LIBRARY ":" TEST_FOLDER "/libhooks.so", FOUND,
+		      "hooks_are_not_wrapped_again") != 0)
+		fail_msg("%s", g.said);
+	walk_open(&walk, "run.journal");
+	assert_int_equal(walk_count(&walk, VT_RECORD_EVENT), 3);
+	walk_close(&walk);
+}
+
 static void driver_is_pinned(void **state)
 {
 	(void)state;
@@ -495,6 +530,8 @@ int main(void)
 		TEST(rtld_next_keeps_its_caller),
 		TEST(driver_libraries_get_the_driver),
 		TEST(library_behind_us_is_not_skipped),
+		TEST(chaining_libraries_are_chained),
+		TEST(a_hook_is_never_wrapped_again),
 		TEST(driver_is_pinned),
 		TEST(recording_goes_on_after_a_jump),
 		TEST(threads_lose_nothing),
