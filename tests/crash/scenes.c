@@ -54,6 +54,15 @@ __attribute__((destructor)) static void free_late(void)
 		give_back(g.late);
 }
 
+/* A signal is no exit code. */
+static void expect_end(pid_t pid, int code)
+{
+	int status;
+
+	EXPECT(pid > 0 && waitpid(pid, &status, 0) == pid);
+	EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == code);
+}
+
 static void begin(void)
 {
 	take(1001);
@@ -128,14 +137,13 @@ static void by_exec(void)
 /* As os.fork and os._exit do: nothing of the child's end is the parent's. */
 static void by_forked_exit(void)
 {
-	int status;
 	pid_t pid;
 
 	begin();
 	pid = fork();
 	if (!pid)
 		_exit(6);
-	EXPECT(waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == 6);
+	expect_end(pid, 6);
 	take(1002);
 }
 
@@ -267,7 +275,6 @@ static void thread_from_before(void)
 static void forks_workers(void)
 {
 	pid_t workers[4];
-	int status;
 
 	begin();
 	for (int i = 0; i < 4; i++) {
@@ -281,15 +288,8 @@ static void forks_workers(void)
 		give_back(take(5000 + (size_t)i));
 	}
 	for (int i = 0; i < 4; i++)
-		EXPECT(waitpid(workers[i], &status, 0) == workers[i] && WEXITSTATUS(status) == i);
+		expect_end(workers[i], i);
 	take(1002);
-}
-
-static void wait_for(pid_t pid)
-{
-	int status;
-
-	EXPECT(pid > 0 && waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == 3);
 }
 
 static void spawns(void)
@@ -303,10 +303,10 @@ static void spawns(void)
 		execv("/proc/self/exe", arguments);
 		_exit(98);
 	}
-	wait_for(pid);
+	expect_end(pid, 3);
 	take(1002);
 	EXPECT(posix_spawn(&pid, "/proc/self/exe", NULL, NULL, arguments, environ) == 0);
-	wait_for(pid);
+	expect_end(pid, 3);
 	take(1003);
 }
 
@@ -326,7 +326,7 @@ static void launches_ranks(void)
 		}
 	}
 	for (int i = 0; i < 3; i++)
-		wait_for(pids[i]);
+		expect_end(pids[i], 3);
 }
 
 static void is_a_rank(void)
@@ -345,12 +345,24 @@ static void waits(void)
 	take(1002);
 }
 
+/* As much again for every line on standard input. */
+static void works_on_demand(void)
+{
+	begin();
+	for (int c = getchar(); c != EOF; c = getchar()) {
+		for (int i = 0; i < 10000; i++)
+			give_back(take(6000));
+		puts("done");
+		fflush(stdout);
+	}
+}
+
 #define SCENES(X)                                                                                  \
 	X(by_return) X(by_exit) X(by_underscore_exit) X(by_quick_exit) X(by_abort) X(by_exception) \
 	X(by_segmentation_fault) X(by_terminate) X(by_exec) X(by_forked_exit)                      \
 	X(unloads_the_driver) X(lists_descriptors) X(closes_descriptors) X(threads_come_and_go)    \
 	X(ends_under_its_threads) X(thread_from_before) X(forks_workers) X(spawns)                 \
-	X(launches_ranks) X(is_a_rank) X(waits)
+	X(launches_ranks) X(is_a_rank) X(waits) X(works_on_demand)
 
 int main(int argc, char **argv)
 {

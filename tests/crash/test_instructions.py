@@ -23,7 +23,8 @@ MOST_STEPS = 4000  # instructions; an event is about 1500
 CHUNK_SLOTS = 65536
 # System calls of the importer (x86-64), and how many stops in them: fallocate punches what was recycled, ftruncate,
 # fsync and fdatasync end a log, unlink deletes logs and the journal, renameat2 gives the database its name.
-RARE_CALLS = ((285, 6), (77, 6), (74, 3), (75, 3), (87, 9), (316, 2))
+OPENAT, FALLOCATE = 257, 285
+RARE_CALLS = ((FALLOCATE, 4), (FALLOCATE, 4), (FALLOCATE, 4), (77, 6), (74, 3), (75, 3), (87, 9), (316, 2))
 
 
 def log_uniform(generator, most):
@@ -49,13 +50,12 @@ class Run:
 
     def strike_program(self, victim):
         """Somewhere between its first event and its last."""
-        is_growing = self.random.random() < 0.3
-        # The journal grows when half of its last chunk is used. It makes no other system calls.
-        wanted = CHUNK_SLOTS // 2 - self.random.randrange(8000) if is_growing else \
-            log_uniform(self.random, 3 * CHUNK_SLOTS)
+        wanted = log_uniform(self.random, 3 * CHUNK_SLOTS)
         if victim.wait_until(lambda: victim.head >= wanted) and victim.threads():
             thread = self.random.choice(victim.threads())
-            self.strike("program", ("attach", thread), 8 if is_growing else 0)
+            # Or where the journal grows: the thread goes on until it is its turn.
+            call = self.random.choice((None, None, OPENAT, FALLOCATE))
+            self.strike("program", ("attach", thread), 1 if call else 0, call=call)
 
     def strike_collector(self, victim):
         wanted = log_uniform(self.random, 3 * CHUNK_SLOTS) if self.random.random() < 0.7 else 0

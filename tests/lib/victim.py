@@ -30,10 +30,10 @@ def environment(directory, **extra):
 
 
 class Victim:
-    def __init__(self, directory, threads, calls, is_collected=True, before=(), **extra):
+    def __init__(self, directory, threads=1, calls=1, is_collected=True, command=None, **extra):
         self.directory, self.journal = directory, directory / "run.journal"
-        command = [*before, CLIENT, directory / "ledger", threads, calls]
-        self.process = subprocess.Popen([str(word) for word in command], cwd=directory, stdin=subprocess.DEVNULL,
+        command = command or (CLIENT, directory / "ledger", threads, calls)
+        self.process = subprocess.Popen([str(word) for word in command], cwd=directory, stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                         env=environment(directory, VTRACE_COLLECT=str(int(is_collected)), **extra))
         self.header = None

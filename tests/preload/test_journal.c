@@ -249,6 +249,39 @@ static void full_disk_ends_the_recording_only(void **state)
 	walk_close(&walk);
 }
 
+/* While another thread opened the recording, for longer than anybody waits. */
+static void losses_before_the_start_are_counted(void **state)
+{
+	(void)state;
+	vt_journal_count_lost(3);
+	/* As a recording begins. */
+	vt_journal_forget();
+	assert_int_equal(vt_journal_open(g.path), 0);
+	vt_journal_count_lost(1);
+	assert_int_equal(vt_journal_header()->lost_events, 4);
+}
+
+static int child_s_losses(void)
+{
+	vt_journal_forget();
+	return vt_journal_open(g.path) ? 99 : (int)vt_journal_header()->lost_events;
+}
+
+static void losses_of_a_parent_are_not_the_child_s(void **state)
+{
+	int status;
+	pid_t pid;
+
+	(void)state;
+	vt_journal_count_lost(3);
+	pid = fork();
+	if (pid == 0)
+		_exit(child_s_losses());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 static void full_disk_at_the_start_leaves_nothing(void **state)
 {
 	(void)state;
@@ -422,6 +455,8 @@ int main(void)
 		TEST(unfinished_record_is_passed_over),
 		TEST(existing_file_is_not_touched),
 		TEST(full_disk_ends_the_recording_only),
+		TEST(losses_before_the_start_are_counted),
+		TEST(losses_of_a_parent_are_not_the_child_s),
 		TEST(full_disk_at_the_start_leaves_nothing),
 		TEST(file_size_limit_raises_no_signal),
 		TEST(replaced_file_is_not_grown),
