@@ -76,8 +76,9 @@ static struct buffer *find_buffers(const struct vt_scene *scene, size_t *nr)
 
 		if (!dot || is_statistic(dot + 1) || !vt_scene_is_owner(scene, i, "buffers"))
 			continue;
-		buffers[(*nr)++] = (struct buffer){ scene->model->allocations[i].size_bytes,
-						    dot + 1, tensor->shape, tensor->dtype, i };
+		/* The storage's size: of equal blocks one may have a tail. */
+		buffers[(*nr)++] = (struct buffer){ tensor->size_bytes, dot + 1, tensor->shape,
+						    tensor->dtype, i };
 	}
 	qsort(buffers, *nr, sizeof(*buffers), compare_buffers);
 	return buffers;
@@ -104,7 +105,7 @@ static void find_equal_buffers(struct vt_scene *scene)
 			vt_buffer_printf(&names, "%s%s", names.len ? ", " : "", buffers[i].leaf);
 		blocks += is_second ? 2 : 1;
 		vt_reliefs_add(&reliefs, &scene->model->allocations[buffers[i].allocation],
-			       buffers[i].size_bytes);
+			       scene->model->allocations[buffers[i].allocation].size_bytes);
 	}
 	if (first == VT_NO_INDEX) {
 		free(buffers);
