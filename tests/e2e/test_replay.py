@@ -196,6 +196,21 @@ def test_a_fraction_is_one_of_the_device_asked_for(plain):
     assert predicted["peak_reserved_bytes"] <= 0.3 * (1 << 30)
 
 
+def test_the_pools_of_graphs_are_told_apart(tmp_path):
+    """What they keep, by PyTorch's own snapshot, and when it becomes cache like any other."""
+    recording = record_python(tmp_path, "graph_pools.py")
+    said = {line["mark"]: line for line in map(json.loads, recording.process.stdout.splitlines()[:5])}
+    assert whatif(recording)["comparison"]["exact"]
+
+    def private(mark):
+        return [s for s in frag(recording, "--at", f"mark:{mark}")["at"]["map"] if s["private_pool"]]
+
+    kept = [s for s in private("emptied") if not s["free_segment_bytes"]]
+    assert sum(s["pinned_bytes"] for s in kept) == said["emptied"]["private_idle"] > 0
+    assert private("captured") and not any(s["free_segment_bytes"] for s in private("captured"))
+    assert sum(s["free_segment_bytes"] for s in private("reset")) > 0
+
+
 def test_nothing_is_too_small_to_account_for(plain):
     done = vtrace("frag", plain.database, "--request", "0")
     assert done.returncode == 2
