@@ -72,7 +72,8 @@
 	X(MASTER, 6, "master")           /* an optimizer updates it, no module has it */           \
 	X(CACHE, 7, "cache")             /* keys, values and states of a cache object */           \
 	X(INPUT, 8, "input")             /* argument of an outermost module's call */              \
-	X(VARIABLE, 9, "variable")       /* of a frame of the program, or in a container there */
+	X(VARIABLE, 9, "variable")       /* of a frame of the program, or in a container there */  \
+	X(HELD, 10, "held")              /* name: the way to it from a root; holder: its kinds */
 
 #define VT_ENUM_ROW(name, number, text) VT_ENUM_PREFIX(name) = number,
 

@@ -162,8 +162,8 @@ CREATE TABLE tensor (
 	size_bytes INTEGER NOT NULL,      -- of its storage
 	role       INTEGER NOT NULL,      -- tensor_role.id: where it was found
 	flags      INTEGER NOT NULL,      -- 1 requires_grad, 2 leaf, 4 sees a part of its storage only
-	name       INTEGER,               -- string.id: layers.3.mlp.up_proj.weight
-	holder     INTEGER,               -- string.id: the variable that its root was found in
+	name       INTEGER,               -- string.id: layers.3.mlp.up_proj.weight; role held: the way to it
+	holder     INTEGER,               -- string.id: the variable that its root was found in; held: kinds of links
 	dtype      INTEGER,               -- string.id
 	shape      INTEGER                -- string.id: 4096,11008
 );

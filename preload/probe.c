@@ -4,6 +4,12 @@
  * that had none: the first calls of a module tree, the first two optimizer steps, being out of
  * memory.  The others (a new peak, a mark) may come at any time.
  *
+ * A third kind, growth, also asks who holds what the program piles up (probe_holders.py).  It
+ * comes when twice as many optimizer steps have ended as the last time, or at a new peak of a
+ * program that has none, and only where more is allocated than then.  It has a budget of its own:
+ * the first two (one that notes what is there, one that searches for what still is) come in any
+ * case.
+ *
  * Budget: INITIAL_NS at the start and a thousandth of the time since then.  The first landmark of
  * each kind looks in any case, later ones as long as anything is left, the others only where the
  * last duration fits.  It is counted in processor time, which is what the program loses: waiting
@@ -46,6 +52,10 @@
 #define MOST_MODULES	 64u	/* remembered callees, power of two */
 #define LANDMARK_MODULES 4u
 #define LANDMARK_STEPS	 2u
+#define FIRST_GROWTH	 2u	/* steps; the first that is compared with */
+#define FIRST_STEP_NS	 10000000000ull /* a module was called so long ago: no training */
+#define FREE_GROWTH	 2u	/* looks */
+#define MOST_GROWTH_NS	 1000000000ull /* one stops there; a dozen passes over all objects */
 #define STEP_PREFIX	 "Optimizer.step#" /* torch.optim.Optimizer.profile_hook_step */
 
 /* X(name, text, whether a landmark); the first that applies is the one recorded. */
@@ -53,6 +63,7 @@
 	X(OUT_OF_MEMORY, "out of memory", 1)                                                       \
 	X(STEP, "optimizer step", 1)                                                               \
 	X(CALL, "module call", 1)                                                                  \
+	X(GROWTH, "growth", 0)                                                                     \
 	X(MARK, "mark", 0)                                                                         \
 	X(PEAK, "peak", 0)
 
@@ -84,7 +95,14 @@ static struct {
 	uint64_t not_before_ns;
 	uint64_t modules[MOST_MODULES];
 	uint32_t nr_modules;
+	uint64_t first_call_ns;
 	uint32_t nr_steps;
+	uint32_t next_growth;	/* step */
+	uint32_t nr_growth;	/* looks for growth */
+	uint64_t growth_spent_ns;
+	uint64_t growth_last_ns;
+	uint64_t grown_bytes;	/* allocated when growth was asked for the last time */
+	uint64_t allocated_bytes[MOST_DEVICES];
 	uint64_t peak_bytes[MOST_DEVICES];
 	uint64_t next_peak_bytes[MOST_DEVICES];
 } g;
@@ -97,6 +115,7 @@ static void start_anew(uint32_t generation)
 	memset(&g, 0, sizeof(g));
 	for (int i = 0; i < MOST_DEVICES; i++)
 		g.next_peak_bytes[i] = FIRST_PEAK_BYTES;
+	g.next_growth = FIRST_GROWTH;
 	g.start_ns = vt_sys_now_ns(CLOCK_MONOTONIC);
 	STORE(generation, generation);
 }
@@ -118,12 +137,20 @@ static int64_t balance_ns(uint64_t now_ns)
 	return (int64_t)(INITIAL_NS + (now_ns - LOAD(start_ns)) / SHARE) - (int64_t)LOAD(spent_ns);
 }
 
+static int is_growth_affordable(uint64_t now_ns)
+{
+	return LOAD(nr_growth) < FREE_GROWTH ||
+	       LOAD(growth_spent_ns) + LOAD(growth_last_ns) <= (now_ns - LOAD(start_ns)) / SHARE;
+}
+
 static int is_affordable(enum reason reason, uint64_t now_ns)
 {
 	int64_t balance = balance_ns(now_ns);
 
 	if (vt_config()->probe == ALWAYS)
 		return 1;
+	if (reason == REASON_GROWTH)
+		return is_growth_affordable(now_ns);
 	if (reasons[reason].is_landmark)
 		return balance > 0 || !(LOAD(looked) >> reason & 1);
 	return balance >= (int64_t)LOAD(last_ns) && now_ns >= LOAD(not_before_ns);
@@ -146,16 +173,25 @@ static void raise_peaks(uint64_t now_ns)
 	}
 }
 
-static void account(uint64_t cpu_ns, uint64_t end_ns)
+static void account(enum reason reason, uint64_t cpu_ns, uint64_t end_ns)
 {
+	raise_peaks(end_ns);
+	if (reason == REASON_GROWTH) {
+		STORE(nr_growth, LOAD(nr_growth) + 1);
+		STORE(growth_spent_ns, LOAD(growth_spent_ns) + cpu_ns);
+		STORE(growth_last_ns, cpu_ns);
+		return;
+	}
 	STORE(spent_ns, LOAD(spent_ns) + cpu_ns);
 	STORE(last_ns, cpu_ns);
 	STORE(not_before_ns, end_ns + PAUSE_FACTOR * cpu_ns);
-	raise_peaks(end_ns);
 }
 
 static enum reason first_of(uint32_t bits)
 {
+	/* It sees what the others would. */
+	if (bits & 1u << REASON_GROWTH)
+		return REASON_GROWTH;
 	return (enum reason)__builtin_ctz(bits);
 }
 
@@ -168,12 +204,14 @@ static int look(const struct vt_probe_api *api, enum reason reason)
 
 	if (vt_probe_records_begin() < 0)
 		return 0;
-	deadline_ns = vt_config()->probe == ALWAYS ? UINT64_MAX : start_ns + MOST_NS;
-	answer = vt_probe_program_run(api, deadline_ns);
+	deadline_ns = start_ns + (reason == REASON_GROWTH ? MOST_GROWTH_NS : MOST_NS);
+	if (vt_config()->probe == ALWAYS)
+		deadline_ns = UINT64_MAX;
+	answer = vt_probe_program_run(api, deadline_ns, reason == REASON_GROWTH);
 	end_ns = vt_sys_now_ns(CLOCK_MONOTONIC);
 	vt_probe_records_end(start_ns, end_ns - start_ns, reasons[reason].text);
 	__atomic_fetch_or(&g.looked, 1u << reason, __ATOMIC_RELAXED);
-	account(vt_sys_now_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns, end_ns);
+	account(reason, vt_sys_now_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns, end_ns);
 	return answer == VT_PROBE_RAISED ? -1 : 0;
 }
 
@@ -230,19 +268,43 @@ static int is_new_call(void)
 	    LOAD(nr_modules) >= LANDMARK_MODULES)
 		return 0;
 	__atomic_store_n(place, module, __ATOMIC_RELAXED);
+	if (!LOAD(nr_modules))
+		STORE(first_call_ns, vt_sys_now_ns(CLOCK_MONOTONIC));
 	STORE(nr_modules, LOAD(nr_modules) + 1);
 	return 1;
+}
+
+/* Whether more is allocated than the last time that somebody asked. */
+static int has_grown(void)
+{
+	uint64_t bytes = 0, before = LOAD(grown_bytes);
+
+	for (int i = 0; i < MOST_DEVICES; i++)
+		bytes += LOAD(allocated_bytes[i]);
+	STORE(grown_bytes, bytes);
+	return before && bytes > before;
 }
 
 static int is_new_peak(const struct vt_event_record *event)
 {
 	uint64_t bytes = event->allocated_bytes;
 
-	if (event->device < 0 || event->device >= MOST_DEVICES ||
-	    bytes <= LOAD(peak_bytes[event->device]))
+	if (event->device < 0 || event->device >= MOST_DEVICES)
+		return 0;
+	STORE(allocated_bytes[event->device], bytes);
+	if (bytes <= LOAD(peak_bytes[event->device]))
 		return 0;
 	STORE(peak_bytes[event->device], bytes);
 	return bytes >= LOAD(next_peak_bytes[event->device]);
+}
+
+/* Where nothing steps, one peak after the other is growth. */
+static void note_peak(uint64_t time_ns)
+{
+	request(REASON_PEAK, time_ns);
+	if (LOAD(nr_modules) && !LOAD(nr_steps) && has_grown() &&
+	    time_ns > LOAD(first_call_ns) + FIRST_STEP_NS)
+		request(REASON_GROWTH, time_ns);
 }
 
 void vt_probe_note_block(const struct vt_event_record *event)
@@ -252,7 +314,7 @@ void vt_probe_note_block(const struct vt_event_record *event)
 	if (!event->time_ns || !is_on())
 		return;
 	if (is_new_peak(event))
-		request(REASON_PEAK, event->time_ns);
+		note_peak(event->time_ns);
 	if (is_new_call())
 		request(REASON_CALL, event->time_ns);
 	if (LOAD(requested) && !LOAD(is_queued) && event->time_ns >= LOAD(not_before_ns))
@@ -281,9 +343,18 @@ void vt_probe_note_mark(void)
 
 void vt_probe_note_range_end(const char *name)
 {
-	if (strncmp(name, STEP_PREFIX, strlen(STEP_PREFIX)) || !is_on() ||
-	    LOAD(nr_steps) >= LANDMARK_STEPS)
+	uint32_t nr_steps;
+
+	if (strncmp(name, STEP_PREFIX, strlen(STEP_PREFIX)) || !is_on())
 		return;
-	STORE(nr_steps, LOAD(nr_steps) + 1);
-	note(REASON_STEP);
+	nr_steps = LOAD(nr_steps) + 1;
+	STORE(nr_steps, nr_steps);
+	if (nr_steps <= LANDMARK_STEPS)
+		note(REASON_STEP);
+	if (nr_steps != LOAD(next_growth))
+		return;
+	STORE(next_growth, 2 * nr_steps);
+	/* At the first it is what the steps are compared with. */
+	if (has_grown() && nr_steps > FIRST_GROWTH)
+		note(REASON_GROWTH);
 }

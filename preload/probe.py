@@ -9,6 +9,8 @@
 #  - Nothing is imported, printed, changed or kept: all references end with the call.
 #  - frame.f_locals is not read before 3.13 (probe_program.c, fast_locals).
 #
+# probe_holders.py, which comes last, says who holds what piles up.
+#
 # probe_program.c adds MODULES (sys.modules), MINOR, has_tensor, write_tensor, write_module, storage_bytes, variables,
 # fast_locals and is_late.
 
@@ -17,10 +19,12 @@ def make_record(look):
     """record(tensor, role, name, holder), called for every tensor: its variables are as near as can be."""
     tensor_type, parameter_type = look.torch.plain_types
     is_cuda, address_of = look.torch.is_cuda, look.torch.address
-    write, of_tensor, inside = look.write, look.kinds.of_tensor, look.record_inside
+    write, of_tensor, inside, named = look.write, look.kinds.of_tensor, look.record_inside, look.named
 
     def record(tensor, role, name, holder):
         cls = type(tensor)
+        if role != VARIABLE:
+            named.add(id(tensor))
         is_plain = cls is tensor_type or cls is parameter_type
         if (is_plain or of_tensor(tensor) != WRAPPER) and is_cuda(tensor):
             try:
@@ -48,6 +52,7 @@ class Look:
         self.optimizers = []       # (attributes, holder)
         self.found = []            # (tensor, role, name, holder)
         self.names = {}            # id of a tensor -> its name as a parameter or so
+        self.named = set()         # ids of tensors that have a role of their own
         self.record = make_record(self)
 
     # Tensors.
@@ -403,7 +408,7 @@ def failures():
         yield frames
 
 
-def search(frame, thread):
+def search(frame, thread, is_growing):
     try:
         torch = Torch()
     except SURPRISES:
@@ -412,19 +417,21 @@ def search(frame, thread):
     try:
         with torch.without_functions():
             this.everywhere(frame, thread)
+            if is_growing:
+                this.attempt(search_holders, this, frame, thread)
     finally:
         # It and the function hold each other, and garbage is for the program's own collector to find.
         this.record = None
 
 
-def look(frame, thread):
+def look(frame, thread, is_growing):
     # Newer interpreters have been told already (probe_program.c).
     collector = variables(MODULES["gc"]) if MINOR < 10 and "gc" in MODULES else None
     was_collecting = collector and collector["isenabled"]()
     try:
         if was_collecting:
             collector["disable"]()
-        search(frame, thread)
+        search(frame, thread, is_growing)
     except Exception as error:
         # Ours ends here.  What a signal handler of the program raised, in a frame of its own, goes on; as does an
         # interrupt from the keyboard, which is no Exception.

@@ -3,7 +3,7 @@
 # in the same name space.
 
 # common/kinds.h, VT_ROLES.  NO_ROLE: look through it, but a tensor there is nobody's.
-NO_ROLE, PARAMETER, BUFFER, ATTRIBUTE, GRADIENT, OPTIMIZER, MASTER, CACHE, INPUT, VARIABLE = range(10)
+NO_ROLE, PARAMETER, BUFFER, ATTRIBUTE, GRADIENT, OPTIMIZER, MASTER, CACHE, INPUT, VARIABLE, HELD = range(11)
 # common/journal_format.h, enum vt_tensor_flag
 REQUIRES_GRAD, LEAF, VIEW = 1, 2, 4
 

@@ -39,6 +39,7 @@ typedef int32_t (*storage_size_fn)(void *const *tensor, int64_t *bytes);
 static struct {
 	const struct vt_probe_api *api;	/* valid while the program runs, under the GIL */
 	uint64_t deadline_ns;
+	int is_growing;
 	storage_size_fn storage_size;
 } g;
 
@@ -207,6 +208,15 @@ static void *is_late(void *self, void *const *arguments, ssize_t nr)
 	return g.api->PyBool_FromLong(vt_sys_now_ns(CLOCK_MONOTONIC) >= g.deadline_ns);
 }
 
+/* was_seen(address): whether the storage was asked for before, and has not been freed since. */
+static void *was_seen(void *self, void *const *arguments, ssize_t nr)
+{
+	(void)self;
+	if (nr != 1)
+		return none();
+	return g.api->PyBool_FromLong(vt_probe_records_was_seen(number(arguments[0])));
+}
+
 static struct vt_probe_method methods[] = {
 	{ "has_tensor", has_tensor, VT_PROBE_FAST_CALL, NULL },
 	{ "write_tensor", tensor, VT_PROBE_FAST_CALL, NULL },
@@ -215,6 +225,7 @@ static struct vt_probe_method methods[] = {
 	{ "variables", variables, VT_PROBE_FAST_CALL, NULL },
 	{ "fast_locals", fast_locals, VT_PROBE_FAST_CALL, NULL },
 	{ "is_late", is_late, VT_PROBE_FAST_CALL, NULL },
+	{ "was_seen", was_seen, VT_PROBE_FAST_CALL, NULL },
 };
 
 /* Takes over `value`.  Returns 0, or -1 with an exception set. */
@@ -267,7 +278,8 @@ static void *compile(const struct vt_probe_api *api)
 	if (!names)
 		return NULL;
 	if (!fill(api, names) && !execute(api, vt_embedded_probe_kinds, names) &&
-	    !execute(api, vt_embedded_probe, names))
+	    !execute(api, vt_embedded_probe, names) &&
+	    !execute(api, vt_embedded_probe_holders, names))
 		return names;
 	api->Py_DecRef(names);
 	return NULL;
@@ -285,13 +297,13 @@ static void *find_look(const struct vt_probe_api *api)
 }
 
 /*
- * look(frame, thread): the innermost frame of the host and the thread's number, as
+ * look(frame, thread, is_growing): the innermost frame of the host and the thread's number, as
  * sys._current_frames() has it.
  */
 static void *call(const struct vt_probe_api *api, void *look)
 {
 	void *frame = api->PyEval_GetFrame();
-	void *arguments = api->PyTuple_New(2), *result;
+	void *arguments = api->PyTuple_New(3), *result;
 
 	if (!arguments)
 		return NULL;
@@ -301,6 +313,7 @@ static void *call(const struct vt_probe_api *api, void *look)
 	api->PyTuple_SetItem(arguments, 0, frame);
 	api->PyTuple_SetItem(arguments, 1,
 			     api->PyLong_FromUnsignedLongLong(api->PyThread_get_thread_ident()));
+	api->PyTuple_SetItem(arguments, 2, api->PyBool_FromLong(g.is_growing));
 	result = api->PyObject_CallObject(look, arguments);
 	api->Py_DecRef(arguments);
 	return result;
@@ -405,13 +418,15 @@ int vt_probe_program_can_run(const struct vt_probe_api *api)
 	       !is_watched(api);
 }
 
-enum vt_probe_answer vt_probe_program_run(const struct vt_probe_api *api, uint64_t deadline_ns)
+enum vt_probe_answer vt_probe_program_run(const struct vt_probe_api *api, uint64_t deadline_ns,
+					  int is_growing)
 {
 	void *type, *value, *traceback;
 	enum vt_probe_answer answer;
 
 	g.api = api;
 	g.deadline_ns = deadline_ns;
+	g.is_growing = is_growing;
 	if (!g.storage_size)
 		g.storage_size =
 			(storage_size_fn)vt_real_symbol_in("libtorch_cpu.so", STORAGE_SIZE);

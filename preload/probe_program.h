@@ -3,8 +3,8 @@
 #define VT_PRELOAD_PROBE_PROGRAM_H
 
 /*
- * The Python program of the probe (probe_kinds.py, probe.py): compiled once per interpreter and
- * kept in the interpreter's own dictionary, run with functions of ours that write what it finds.
+ * The Python program of the probe (probe_kinds.py, probe.py, probe_holders.py): compiled once per
+ * interpreter and kept in its own dictionary, run with functions of ours that write what it finds.
  */
 
 #include <stdint.h>
@@ -13,6 +13,7 @@
 
 extern const char vt_embedded_probe_kinds[]; /* probe_kinds.py */
 extern const char vt_embedded_probe[];	     /* probe.py */
+extern const char vt_embedded_probe_holders[];
 
 enum vt_probe_answer {
 	VT_PROBE_DONE,
@@ -23,9 +24,11 @@ enum vt_probe_answer {
 int vt_probe_program_can_run(const struct vt_probe_api *api);
 
 /*
- * Looks once; from `deadline_ns` on it only finishes.  The error indicator, collection of garbage
+ * Looks once, where `is_growing` also for who holds what is old; from `deadline_ns` on it only
+ * finishes.  The error indicator, collection of garbage
  * and tracing are afterwards as they were.  Context: the GIL is held, no hook, journal open.
  */
-enum vt_probe_answer vt_probe_program_run(const struct vt_probe_api *api, uint64_t deadline_ns);
+enum vt_probe_answer vt_probe_program_run(const struct vt_probe_api *api, uint64_t deadline_ns,
+					  int is_growing);
 
 #endif

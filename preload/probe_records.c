@@ -76,6 +76,20 @@ void vt_probe_records_tensor(const struct vt_probe_tensor *tensor)
 	g.nr_tensors++;
 }
 
+int vt_probe_records_was_seen(uint64_t address)
+{
+	static const char what[8] = "seen";
+	uint64_t words[2] = { address, 0 };
+	struct vt_key key;
+
+	memcpy(&words[1], what, sizeof(what));
+	key = vt_ids_key(words, sizeof(words));
+	if (vt_probe_known_has_tensor(address, &key))
+		return 1;
+	vt_probe_known_keep_tensor(&key);
+	return 0;
+}
+
 void vt_probe_records_module(const struct vt_probe_module *module)
 {
 	const uint64_t words[4] = { module->root_address, hash_text(&module->class_name),

@@ -39,6 +39,13 @@ int vt_probe_records_begin(void);
 int vt_probe_records_has_tensor(const struct vt_probe_tensor *tensor);
 void vt_probe_records_tensor(const struct vt_probe_tensor *tensor);
 
+/*
+ * Whether that storage was asked for at an earlier probe.  Addresses that share their bit of
+ * probe_known.h with a freed one answer no, and one that was freed and given out again two probes
+ * ago may answer yes.
+ */
+int vt_probe_records_was_seen(uint64_t address);
+
 /* Does nothing where the journal has it already. */
 void vt_probe_records_module(const struct vt_probe_module *module);
 

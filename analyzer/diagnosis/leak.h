@@ -21,6 +21,14 @@ enum vt_leak_form { VT_LEAK_FORMS(VT_LEAK_ENUM) VT_NR_LEAK_FORMS };
 
 extern const char *const vt_leak_forms[VT_NR_LEAK_FORMS];
 
+/* Who holds some of it. */
+struct vt_holder {
+	char *way;   /* from a root inwards: "variable history of train.py:main > list" */
+	char *kinds; /* of its links: "variable,list" */
+	uint32_t tensors; /* that the probe saw held so, at any time */
+	uint8_t has_graph; /* one of them is a result of autograd */
+};
+
 struct vt_leak {
 	uint32_t allocation; /* index of the largest, of equal ones the first */
 	uint32_t owner;	     /* vt_attribution_owner() of it */
@@ -29,6 +37,9 @@ struct vt_leak {
 	uint32_t first_turn; /* that such a block was made in, from 1 */
 	uint32_t last_turn;
 	uint32_t *kept; /* their indices */
+	uint32_t group; /* of site_groups.h, while these are there */
+	struct vt_holder *holders; /* the most telling first; none: no probe saw it */
+	uint32_t nr_holders;
 	/* Of what grows. */
 	uint8_t form; /* enum vt_leak_form */
 	struct vt_trend trend;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analyzer/base/util.h"
+#include "analyzer/diagnosis/holders.h"
 #include "analyzer/diagnosis/site_groups.h"
 #include "analyzer/diagnosis/workload.h"
 #include "analyzer/model/when.h"
@@ -152,8 +153,9 @@ static struct vt_leak gather(const struct build *build, uint32_t group, int64_t 
 {
 	const struct vt_site_groups *groups = &build->groups;
 	uint32_t first = groups->first[group], end = groups->first[group + 1];
-	struct vt_leak leak = { .kept = vt_xcalloc((size_t)(end - first) + 1, sizeof(uint32_t)) };
+	struct vt_leak leak = { .group = group };
 
+	leak.kept = vt_xcalloc((size_t)(end - first) + 1, sizeof(*leak.kept));
 	for (uint32_t i = first; i < end; i++) {
 		const struct vt_moment *moment = &groups->moments[i];
 
@@ -276,6 +278,7 @@ static void judge_owners(struct vt_leaks *leaks, struct vt_leak *all, uint32_t n
 static void find_growth(struct build *build, int device)
 {
 	struct vt_leaks *leaks = build->leaks;
+	const struct vt_names *names = &leaks->attribution->facts->names;
 	const struct vt_timeline *timeline = leaks->attribution->facts->stages->timeline;
 
 	vt_site_groups_init(&build->groups, timeline, &leaks->describe, device,
@@ -286,6 +289,10 @@ static void find_growth(struct build *build, int device)
 		vt_workload_is_growing(&build->workload, (uint64_t[VT_TREND_MAX_POINTS]){ 0 });
 	for (uint32_t group = 0; group < build->groups.nr; group++)
 		look_at(build, group);
+	vt_holders_find(build->growth.items, (uint32_t)build->growth.len, names,
+			build->groups.by_allocation, build->groups.nr);
+	vt_holders_find(build->since.items, (uint32_t)build->since.len, names,
+			build->groups.by_allocation, build->groups.nr);
 	vt_site_groups_release(&build->groups);
 	leaks->growth = build->growth.items;
 	leaks->nr_growth = (uint32_t)build->growth.len;
@@ -355,8 +362,10 @@ void vt_leaks_init(struct vt_leaks *leaks, struct vt_attribution *attribution,
 
 static void free_all(struct vt_leak *all, uint32_t nr)
 {
-	for (uint32_t i = 0; i < nr; i++)
+	for (uint32_t i = 0; i < nr; i++) {
 		free(all[i].kept);
+		vt_holders_release(&all[i]);
+	}
 	free(all);
 }
 

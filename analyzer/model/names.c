@@ -146,7 +146,9 @@ static void join_tensors(struct vt_names *names)
 		uint32_t allocation = find_allocation(&places, model, &model->tensors[i]);
 
 		names->allocations[i] = allocation;
-		if (allocation == VT_NO_INDEX || !role_bit(&model->tensors[i]))
+		/* The way to a tensor is no name of it. */
+		if (allocation == VT_NO_INDEX || !role_bit(&model->tensors[i]) ||
+		    model->tensors[i].role == VT_ROLE_HELD)
 			continue;
 		names->by_allocation[nr++] = i;
 		names->first[allocation + 1]++;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/report/leaks_report.h"
 
+#include <string.h>
+
 #include "analyzer/model/producer.h"
 #include "analyzer/report/json.h"
 
@@ -12,6 +14,36 @@ static json_t *rounded(double value)
 static json_t *turn_or_null(uint32_t turn)
 {
 	return turn ? json_integer(turn) : json_null();
+}
+
+/* "variable,list" as an array. */
+static json_t *kinds_json(const char *kinds)
+{
+	json_t *array = json_array();
+
+	while (*kinds) {
+		size_t len = strcspn(kinds, ",");
+
+		json_array_append_new(array, json_stringn(kinds, len));
+		kinds += len + (kinds[len] == ',');
+	}
+	return array;
+}
+
+static json_t *holders_json(const struct vt_leak *leak)
+{
+	json_t *array = json_array();
+
+	for (uint32_t i = 0; i < leak->nr_holders; i++) {
+		const struct vt_holder *holder = &leak->holders[i];
+		json_t *object = json_object();
+
+		json_object_set_new(object, "way", vt_json_text(holder->way));
+		json_object_set_new(object, "kinds", kinds_json(holder->kinds));
+		json_object_set_new(object, "tensors", json_integer(holder->tensors));
+		json_array_append_new(array, object);
+	}
+	return array;
 }
 
 /* What all lists have. */
@@ -34,6 +66,7 @@ static json_t *leak_json(struct vt_leaks *leaks, const struct vt_leak *leak)
 							     vt_producer_stack(model, a))));
 	json_object_set_new(object, "native",
 			    vt_json_lines(vt_describe_native(&leaks->describe, a->native_stack)));
+	json_object_set_new(object, "held_by", holders_json(leak));
 	return object;
 }
 

@@ -6,7 +6,8 @@
 #include "analyzer/base/units.h"
 #include "analyzer/model/producer.h"
 
-#define MAX_FRAMES 6 /* of one place; --json has all */
+#define MAX_FRAMES  6 /* of one place; --json has all */
+#define MAX_HOLDERS 3
 
 static const char *signed_bytes(char *text, double bytes)
 {
@@ -40,6 +41,12 @@ static const struct vt_allocation *made(const struct vt_leaks *leaks, const stru
 static const char *owner_of(const struct vt_leaks *leaks, const struct vt_leak *leak)
 {
 	return vt_attribution_owner(leaks->attribution, leak->owner);
+}
+
+static void print_holders(const struct vt_leak *leak, FILE *out)
+{
+	for (uint32_t i = 0; i < leak->nr_holders && i < MAX_HOLDERS; i++)
+		fprintf(out, "     held by %s\n", leak->holders[i].way);
 }
 
 static void print_turns(const struct vt_leaks *leaks, FILE *out)
@@ -95,6 +102,7 @@ static void print_growth(struct vt_leaks_report *report, FILE *out)
 			vt_units_bytes(bytes, sizeof(bytes), leak->bytes), leak->blocks,
 			leak->blocks == 1 ? "" : "s", word, leak->first_turn);
 		print_frames(leaks, made(leaks, leak), out);
+		print_holders(leak, out);
 		fprintf(out, "     confidence %s: %u points, noise %s, %.0f %% in order%s\n",
 			vt_trend_confidences[leak->trend.confidence], leak->trend.nr_points,
 			vt_units_bytes(noise, sizeof(noise), (uint64_t)leak->trend.noise),
@@ -123,6 +131,7 @@ static void print_list(struct vt_leaks_report *report, const struct vt_leak *all
 			fprintf(out, "..%u", all[i].last_turn);
 		fputc('\n', out);
 		print_frames(leaks, made(leaks, &all[i]), out);
+		print_holders(&all[i], out);
 	}
 	if (nr > report->top)
 		fprintf(out, "  and %u more\n", nr - report->top);

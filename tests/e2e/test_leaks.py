@@ -19,7 +19,20 @@ SEEDS = {
     "traceback": 512 * (1024 + 1024 + 256 + 256) * 4,
     "closure": 256 * 256 * 4,
 }
-QUICK_SEEDS = ("losses", "cache")
+QUICK_SEEDS = ("losses", "cache", "traceback")
+# The way to what each keeps, and the kinds of its links.
+HOLDERS = {
+    "losses": (r"variable history of F:losses > list > graph", "variable list graph"),
+    "hook": (r"hook _forward_hooks of Linear > dict > closure captured of F:watch\.<locals>\.keep:\d+ > list",
+             "hook dict closure list"),
+    "cache": (r"variable memory.bank of F:cache", "variable"),
+    "optimizer": (r"variable trainer of F:optimizer > attribute saved of Trainer > dict > dict state > dict"
+                  r" > dict exp_avg(_sq)?", "variable attribute dict dict dict dict"),
+    "traceback": (r"global ERRORS of F > list > exception ValueError > traceback > frame hidden of F:risky",
+                  "global list exception traceback frame"),
+    "closure": (r"class topics of Bus > dict step > list > default of F:closure\.<locals>\.report:\d+",
+                "class dict list default"),
+}
 CLEAN = ("variable_lengths", "curriculum", "accumulation", "evaluation", "generation", "one_generation", "ema",
          "checkpointing", "adversarial", "logging", "prefetch", "amp", "sawtooth", "tables")
 QUICK_CLEAN = ("curriculum", "generation")
@@ -54,7 +67,9 @@ def leaking(tmp_path_factory):
 
     def get(loop):
         if loop not in made:
-            made[loop] = record_python(tmp_path_factory.mktemp(loop), "leaking_loops.py", loop)
+            # The search for holders stops after a second, which is not much on a busy machine.
+            made[loop] = record_python(tmp_path_factory.mktemp(loop), "leaking_loops.py", loop,
+                                       env={"VTRACE_PROBE": "2"})
             assert made[loop].process.returncode == 0, made[loop].process.stderr
         return made[loop]
 
@@ -70,6 +85,34 @@ def test_a_seeded_leak_is_found(loop, leaking):
         assert place["confidence"] == "high", place
         assert has_line(place["python"], seeded_line(loop)), place["python"]
         assert place["form"] == ("growing" if loop == "cache" else "pile")
+
+
+@pytest.mark.parametrize("loop", parameters(SEEDS, QUICK_SEEDS))
+def test_a_seeded_leak_has_its_holder(loop, leaking):
+    way, kinds = HOLDERS[loop]
+    held_by = leaks(leaking(loop))["growth"][0]["held_by"]
+    assert held_by and re.fullmatch(way.replace("F", "leaking_loops.py"), held_by[0]["way"]), held_by
+    assert held_by[0]["kinds"] == kinds.split() and held_by[0]["tensors"] > 0
+    assert f"     held by {held_by[0]['way']}\n" in vtrace("leaks", leaking(loop).database).stdout
+
+
+def test_nobody_notices_the_search(tmp_path):
+    """Holders that shout when they are touched, counts of references, what is garbage and what is freed."""
+    seen = {}
+    for setting in "0", "2":
+        (tmp_path / setting).mkdir()
+        recording = record_python(tmp_path / setting, "probe_holders.py", env={"VTRACE_PROBE": setting})
+        assert recording.process.returncode == 0, recording.process.stderr
+        seen[setting] = json.loads(recording.process.stdout.splitlines()[0])
+    assert recording.value("SELECT count(*) FROM tensor WHERE role = 10") > 0
+    assert seen["2"]["touched"] == [] and seen["2"]["same"] == seen["0"]["same"]
+    assert seen["2"]["same"]["alive"] is False
+
+
+def test_growth_is_searched_only_where_there_is_any(leaking):
+    reasons = "SELECT count(*) FROM probe p JOIN string s ON s.id = p.reason WHERE s.text = 'growth'"
+    assert leaking("losses").value(reasons) >= 3  # after 4, 8 and 16 steps
+    assert leaking("clean").value(reasons) == 0
 
 
 @pytest.mark.parametrize("loop", parameters(CLEAN, QUICK_CLEAN))

@@ -30,6 +30,7 @@ static struct {
 	enum vt_probe_answer answer;
 	int (*pending)(void *);
 	uint32_t nr_looks;
+	int is_growing;
 	const char *reason;
 	struct vt_thread thread;
 	struct vt_config config;
@@ -85,9 +86,11 @@ int vt_probe_program_can_run(const struct vt_probe_api *api)
 	return t.can_run;
 }
 
-enum vt_probe_answer vt_probe_program_run(const struct vt_probe_api *api, uint64_t deadline_ns)
+enum vt_probe_answer vt_probe_program_run(const struct vt_probe_api *api, uint64_t deadline_ns,
+					  int is_growing)
 {
 	(void)api;
+	t.is_growing = is_growing;
 	assert_true(deadline_ns > t.now_ns);
 	t.now_ns += t.cost_ns;
 	return t.answer;
@@ -233,6 +236,74 @@ static void test_first_landmark_of_each_kind_is_free(void **state)
 	assert_string_equal(safe_point(), "");
 }
 
+/* As many steps more, which leave so much each; what the last of them led to. */
+static const char *steps(uint32_t nr, uint64_t *allocated_bytes, uint64_t bytes)
+{
+	const char *reason = "";
+
+	for (uint32_t i = 0; i < nr; i++) {
+		block(*allocated_bytes += bytes);
+		safe_point();
+		t.is_growing = 0;
+		step();
+		reason = safe_point();
+	}
+	return reason;
+}
+
+static void test_growth_from_step_to_step(void **state)
+{
+	uint64_t bytes = MIB;
+
+	(void)state;
+	/* The second is compared with, whatever a peak before the first was. */
+	t.thread.module_call = 1;
+	block(bytes);
+	safe_point();
+	assert_string_equal(steps(2, &bytes, MIB), "optimizer step");
+	assert_string_equal(steps(1, &bytes, MIB), "");
+	assert_string_equal(steps(1, &bytes, MIB), "growth");
+	assert_true(t.is_growing);
+	assert_string_equal(steps(3, &bytes, MIB), "");
+	assert_false(t.is_growing);
+	assert_string_equal(steps(1, &bytes, MIB), "growth");
+	/* It stopped growing, and goes on. */
+	assert_string_equal(steps(8, &bytes, 0), "");
+	t.now_ns += 60 * 1000 * MS;
+	assert_string_equal(steps(16, &bytes, MIB), "growth");
+}
+
+static void test_growth_has_a_budget_of_its_own(void **state)
+{
+	uint64_t bytes = MIB;
+
+	(void)state;
+	t.cost_ns = 100 * MS;
+	assert_string_equal(steps(4, &bytes, 512), "growth");
+	assert_string_equal(steps(4, &bytes, 512), "growth");
+	assert_string_equal(steps(8, &bytes, 512), "");
+	/* 0.1 % of the time for what the third would make of them. */
+	t.now_ns += 300 * 1000 * MS;
+	assert_string_equal(steps(16, &bytes, 512), "growth");
+}
+
+/* A program without an optimizer has grown where a new peak comes late. */
+static void test_growth_without_steps(void **state)
+{
+	(void)state;
+	t.thread.module_call = 1;
+	block(100 * MIB);
+	assert_string_equal(safe_point(), "module call");
+	t.thread.module_call = 0;
+	t.now_ns += 1000 * MS;
+	block(200 * MIB);
+	assert_string_equal(safe_point(), "peak");
+	t.now_ns += 20000 * MS;
+	block(300 * MIB);
+	assert_string_equal(safe_point(), "growth");
+	assert_true(t.is_growing);
+}
+
 static void test_at_any_cost(void **state)
 {
 	uint32_t mark;
@@ -324,6 +395,9 @@ int main(void)
 		cmocka_unit_test_setup(test_two_steps, setup),
 		cmocka_unit_test_setup(test_budget, setup),
 		cmocka_unit_test_setup(test_first_landmark_of_each_kind_is_free, setup),
+		cmocka_unit_test_setup(test_growth_from_step_to_step, setup),
+		cmocka_unit_test_setup(test_growth_has_a_budget_of_its_own, setup),
+		cmocka_unit_test_setup(test_growth_without_steps, setup),
 		cmocka_unit_test_setup(test_at_any_cost, setup),
 		cmocka_unit_test_setup(test_off_or_not_recording, setup),
 		cmocka_unit_test_setup(test_asked_for_once_until_it_ran, setup),
