@@ -182,6 +182,9 @@ static uint32_t find_row(const struct search *search, uint32_t position, place_v
 		if (!goes_on(places, end)) {
 			vt_vector_release(places);
 			*places = before;
+			/* A call that the program died in hands over whatever was there. */
+			end += ordered(search, end)->end_event == VT_NEVER &&
+			       !vt_handovers_later(handovers, end, 1);
 			break;
 		}
 		vt_vector_release(&before);
@@ -225,14 +228,16 @@ static int has_prefill(const struct search *search, uint32_t position)
 	return found;
 }
 
-/* What was handed over at a place that grows. */
-static int is_at_growing(const place_vector *places, const struct vt_handover *one)
+/* What was handed over at a place that grows; in a call that was cut short no less than before. */
+static int is_at_growing(const place_vector *places, const struct vt_handover *one,
+			 uint32_t position)
 {
 	for (size_t i = 0; i < places->len; i++)
 		if (places->items[i].type == one->type && places->items[i].frame == one->frame &&
 		    places->items[i].occurrence == one->occurrence &&
 		    is_growing(&places->items[i]))
-			return 1;
+			return position <= places->items[i].position ||
+			       one->size_bytes >= places->items[i].size_bytes;
 	return 0;
 }
 
@@ -244,14 +249,14 @@ static int has_module(const vt_handover_vector *known, uint64_t module)
 	return 0;
 }
 
-static void keep_cache(vt_handover_vector *handed, const place_vector *places,
+static void keep_cache(vt_handover_vector *handed, const place_vector *places, uint32_t position,
 		       const vt_handover_vector *known)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < handed->len; i++)
 		if (known ? has_module(known, handed->items[i].module)
-			  : is_at_growing(places, &handed->items[i]))
+			  : is_at_growing(places, &handed->items[i], position))
 			handed->items[kept++] = handed->items[i];
 	handed->len = kept;
 }
@@ -273,7 +278,7 @@ static void mark_cache(struct search *search, uint32_t first, uint32_t end,
 
 	for (uint32_t i = end; i-- > first;) {
 		vt_handovers_gather(&search->handovers, i, &handed);
-		keep_cache(&handed, places, i == first ? &later : NULL);
+		keep_cache(&handed, places, i, i == first ? &later : NULL);
 		mark(search, &handed);
 		vt_handovers_copies(&search->handovers, i, &handed, &copies);
 		mark(search, &copies);

@@ -267,6 +267,31 @@ static void copies_that_the_loop_makes_of_its_cache_are_cache(void **state)
 	check("p1 d1 d1 d1");
 }
 
+/* The program ends in the middle of a call, with what the first layer needs for itself. */
+static void a_loop_that_died_in_a_call_has_its_cache(void **state)
+{
+	struct builder_db *b = build_open("run.db");
+	int64_t cache[2 * LAYERS], old[2 * LAYERS];
+	uint64_t expected = 0, others;
+
+	(void)state;
+	for (uint64_t i = 0; i < 4; i++) {
+		alloc(b, "lm.py:5 Lm.forward Lm@1 < run.py:46 main", 512);
+		memcpy(old, cache, sizeof(old));
+		fill(b, cache, "run.py:46 main", 8192 + 512 * i);
+		for (int k = 0; i && k < 2 * LAYERS; k++)
+			build_free(b, old[k], &(struct build_event){ .python = "run.py:46 main" });
+		exchange(b, cache, "run.py:44 main", 8192 + 512 * i);
+		expected += 2 * 2 * LAYERS * (8192 + 512 * i);
+	}
+	alloc(b, "lm.py:5 Lm.forward Lm@1 < run.py:46 main", 512);
+	alloc(b, "lm.py:20 Attention.forward Attention@2 < lm.py:5 Lm.forward Lm@1 < run.py:46 main",
+	      512);
+	build_close(b);
+	assert_int_equal(sum_caches(&others), expected);
+	check("p1 d1 d1 d1 d1");
+}
+
 /* A loop under a function that generates, whose model shows its cache by nothing but growth. */
 static void what_grows_under_a_frame_that_generates_is_cache(void **state)
 {
@@ -378,6 +403,7 @@ int main(void)
 		TEST(a_cache_that_grows_from_call_to_call_is_a_generation),
 		TEST(what_a_loop_hands_on_is_its_cache),
 		TEST(copies_that_the_loop_makes_of_its_cache_are_cache),
+		TEST(a_loop_that_died_in_a_call_has_its_cache),
 		TEST(what_grows_under_a_frame_that_generates_is_cache),
 		TEST(pieces_that_are_read_together_are_a_cache),
 		TEST(requests_of_any_length_are_calls),
