@@ -285,7 +285,9 @@ static void a_loop_that_died_in_a_call_has_its_cache(void **state)
 		expected += 2 * 2 * LAYERS * (8192 + 512 * i);
 	}
 	alloc(b, "lm.py:5 Lm.forward Lm@1 < run.py:46 main", 512);
-	alloc(b, "lm.py:20 Attention.forward Attention@2 < lm.py:5 Lm.forward Lm@1 < run.py:46 main",
+	alloc(b,
+	      "lm.py:20 Attention.forward Attention@2 < lm.py:5 Lm.forward Lm@1 < "
+	      "run.py:46 main",
 	      512);
 	build_close(b);
 	assert_int_equal(sum_caches(&others), expected);
