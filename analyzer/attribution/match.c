@@ -286,7 +286,7 @@ static char *list_words(uint32_t bits, enum vt_fact fact)
 {
 	struct vt_buffer text;
 	size_t count;
-	const char *const *words = vt_rules_words(fact, &count);
+	const char *const *words = vt_fact_table_words(fact, &count);
 
 	if (!bits)
 		return NULL;
@@ -302,7 +302,7 @@ char *vt_match_fact(struct vt_match *match, const struct vt_allocation *a, enum 
 	const struct vt_tensor *row = vt_facts_row(match->facts, a);
 	const char *text;
 
-	switch (vt_rules_compare(fact)) {
+	switch (vt_fact_table_compare(fact)) {
 	case VT_COMPARE_WORDS:
 		return list_words(words_of(match->facts, a, fact), fact);
 	case VT_COMPARE_TEXT:

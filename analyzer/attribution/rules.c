@@ -10,98 +10,6 @@
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
 #include "common/ini.h"
-#include "common/kinds.h"
-
-#define KIND_WORD(name, number, text) [number] = text,
-static const char *const kind_words[] = { VT_KINDS(KIND_WORD) };
-static const char *const role_words[] = { VT_ROLES(KIND_WORD) };
-
-struct fact_row {
-	const char *key;
-	enum vt_compare compare;
-};
-
-#define FACT_ROW(name, text, how) { text, VT_COMPARE_##how },
-static const struct fact_row fact_rows[VT_NR_FACTS] = { VT_FACTS(FACT_ROW) };
-
-const char *vt_rules_fact(enum vt_fact fact)
-{
-	return fact_rows[fact].key;
-}
-
-enum vt_compare vt_rules_compare(enum vt_fact fact)
-{
-	return fact_rows[fact].compare;
-}
-
-const char *const *vt_rules_words(enum vt_fact fact, size_t *count)
-{
-	*count = 0;
-	if (fact_rows[fact].compare != VT_COMPARE_WORDS)
-		return NULL;
-	switch (fact) {
-	case VT_FACT_KIND:
-		*count = VT_ARRAY_SIZE(kind_words);
-		return kind_words;
-	case VT_FACT_LIFETIME:
-		*count = VT_NR_LIFETIMES;
-		return vt_evidence_lifetimes;
-	case VT_FACT_HEAD:
-		*count = VT_NR_HEADS;
-		return vt_evidence_heads;
-	case VT_FACT_YIELD:
-		*count = VT_NR_YIELDS;
-		return vt_evidence_yields;
-	case VT_FACT_GRAD:
-		*count = VT_NR_GRAD_MODES;
-		return vt_evidence_grad_modes;
-	case VT_FACT_MOVED:
-		*count = VT_NR_MOVED;
-		return vt_evidence_moved;
-	case VT_FACT_MADE_OF:
-		*count = VT_NR_SOURCES;
-		return vt_evidence_sources;
-	case VT_FACT_PASS:
-		*count = VT_NR_PURPOSES;
-		return vt_evidence_purposes;
-	case VT_FACT_PROGRAM:
-		*count = VT_NR_PROGRAMS;
-		return vt_evidence_programs;
-	case VT_FACT_ROLE:
-		*count = VT_ARRAY_SIZE(role_words);
-		return role_words;
-	case VT_FACT_FLAG:
-		*count = VT_NR_FLAGS;
-		return vt_evidence_flags;
-	case VT_FACT_COPY_OF:
-	case VT_FACT_GRADIENT_OF:
-	case VT_FACT_CAST_OF:
-	case VT_FACT_LIKE:
-		*count = VT_NR_THINGS;
-		return vt_evidence_things;
-	case VT_FACT_UPDATE:
-		*count = VT_NR_UPDATES;
-		return vt_evidence_updates;
-	case VT_FACT_SHAPE_CLASS:
-		*count = VT_NR_SHAPE_CLASSES;
-		return vt_evidence_shape_classes;
-	case VT_FACT_ALIKE:
-		*count = VT_NR_ALIKE;
-		return vt_evidence_alike;
-	case VT_FACT_SHARE:
-		*count = VT_NR_SHARES;
-		return vt_evidence_shares;
-	case VT_FACT_MADE:
-		*count = VT_NR_REPEATS;
-		return vt_evidence_repeats;
-	case VT_FACT_FREED_BY:
-		*count = VT_NR_RELEASERS;
-		return vt_evidence_releasers;
-	default:
-		*count = VT_NR_STAGES;
-		return vt_evidence_stages;
-	}
-}
 
 static int find_word(const char *const *words, size_t count, const char *text, size_t len)
 {
@@ -142,7 +50,7 @@ static int parse_words(struct parser *p, const struct vt_ini_entry *entry,
 		       struct vt_condition *condition)
 {
 	size_t count;
-	const char *const *words = vt_rules_words(condition->fact, &count);
+	const char *const *words = vt_fact_table_words(condition->fact, &count);
 	struct vt_globs list;
 	int word = 0;
 
@@ -180,12 +88,12 @@ static int parse_condition(struct parser *p, struct vt_ini_entry *entry)
 		entry->key_len -= strlen(negation);
 	}
 	for (fact = 0; fact < VT_NR_FACTS; fact++)
-		if (is_key(entry, fact_rows[fact].key))
+		if (is_key(entry, vt_fact_table_key((enum vt_fact)fact)))
 			break;
 	if (fact == VT_NR_FACTS)
 		return complain(p, entry, "unknown key");
 	condition.fact = (uint8_t)fact;
-	condition.compare = (uint8_t)fact_rows[fact].compare;
+	condition.compare = (uint8_t)vt_fact_table_compare((enum vt_fact)fact);
 	condition.id = p->rules->nr_conditions++;
 	if (condition.compare == VT_COMPARE_WORDS)
 		rc = parse_words(p, entry, &condition);

@@ -149,7 +149,7 @@ void vt_explain_release(struct vt_explain *explain)
 const char *vt_explain_role(const struct vt_tensor *tensor)
 {
 	size_t count;
-	const char *const *words = vt_rules_words(VT_FACT_ROLE, &count);
+	const char *const *words = vt_fact_table_words(VT_FACT_ROLE, &count);
 
 	return tensor->role < count && words[tensor->role] ? words[tensor->role] : "?";
 }

@@ -30,7 +30,7 @@ static json_t *facts_json(struct vt_explain *explain)
 					   (enum vt_fact)fact);
 
 		if (text)
-			json_object_set_new(object, vt_rules_fact((enum vt_fact)fact),
+			json_object_set_new(object, vt_fact_table_key((enum vt_fact)fact),
 					    vt_json_text(text));
 		free(text);
 	}

@@ -133,7 +133,7 @@ static void print_facts(struct vt_explain *explain, FILE *out)
 					   (enum vt_fact)fact);
 
 		if (text)
-			fprintf(out, "  %-16s %s\n", vt_rules_fact((enum vt_fact)fact), text);
+			fprintf(out, "  %-16s %s\n", vt_fact_table_key((enum vt_fact)fact), text);
 		free(text);
 	}
 }

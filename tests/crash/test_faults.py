@@ -203,7 +203,7 @@ def test_the_folder_is_removed(tmp_path):
 
 def test_what_the_collector_cannot_store_is_kept(tmp_path):
     """Its disk is full, not the program's: the journal stays until there is room."""
-    done = in_small_disk(tmp_path, 14, """
+    done = in_small_disk(tmp_path, 16, """
         VTRACE_COLLECT=0 LD_PRELOAD=$SHIM $CLIENT ../ledger 1 50000 || exit 50
         head -c 100m /dev/zero > filler 2>/dev/null
         $VTRACE info run.db; test $? = 3 || exit 51

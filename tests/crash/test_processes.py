@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from recording import PYTHON, WORKLOADS, clean_environment, record, vtrace
+from recording import MARKERS, PYTHON, WORKLOADS, clean_environment, record, vtrace
 from scenes import BEGIN, EARLY, GIVEN_BACK, LATE, SCENES, calls_of, perform
 from victim import DRIVER_FOLDER, environment, finish
 
@@ -127,7 +127,7 @@ def test_workers_of_a_data_loader(tmp_path):
     assert recording.process.returncode == 0, recording.process.stderr
     assert [path.name for path in tmp_path.glob("*.db")] == ["run.db"] and not list(tmp_path.glob("*.journal"))
     ledger = recording.read_ledger().recorded
-    rows = recording.query("SELECT thread, op, address FROM driver_event WHERE op != 'memory_info' ORDER BY event")
+    rows = recording.query(f"SELECT thread, op, address FROM driver_event WHERE op NOT IN {MARKERS} ORDER BY event")
     assert len(rows) > 3
     for thread in {line.thread for line in ledger}:
         assert [(op, address) for t, op, address in rows if t == thread] == \

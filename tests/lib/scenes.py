@@ -2,7 +2,7 @@
 """tests/crash/scenes.c under the recorder, and what was recorded of it."""
 import sqlite3
 
-from recording import vtrace
+from recording import MARKERS, vtrace
 from victim import DRIVER_FOLDER, PROGRAMS
 
 SCENES, EARLY = PROGRAMS / "scenes", PROGRAMS / "libearly.so"
@@ -14,7 +14,7 @@ GIVEN_BACK = [("free", LATE)]
 def calls_of(database, most_torn=0):
     """(operation, size) of the driver calls, in order; a free has the size of what it gives back. And the run."""
     with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as connection:
-        rows = connection.execute("SELECT op, size_bytes, address FROM driver_event WHERE op != 'memory_info'"
+        rows = connection.execute(f"SELECT op, size_bytes, address FROM driver_event WHERE op NOT IN {MARKERS}"
                                   " ORDER BY event").fetchall()
         run = dict(connection.execute("SELECT key, value FROM run"))
     sizes, calls = {}, []

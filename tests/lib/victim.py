@@ -11,7 +11,7 @@ import struct
 import subprocess
 import time
 
-from recording import BUILD, LIBRARY, clean_environment, vtrace
+from recording import BUILD, LIBRARY, MARKERS, clean_environment, vtrace
 
 PROGRAMS = BUILD / "tests" / "crash"
 CLIENT, KILLER = PROGRAMS / "client", PROGRAMS / "killer"
@@ -97,7 +97,7 @@ def check_books(directory):
         assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         run = dict(database.execute("SELECT key, value FROM run"))
         rows = database.execute("SELECT thread, address, iif(op = 'free', 0, size_bytes) FROM driver_event"
-                                " WHERE op != 'memory_info' ORDER BY event").fetchall()
+                                f" WHERE op NOT IN {MARKERS} ORDER BY event").fetchall()
     ours = {}
     for thread, address, size in rows:
         ours.setdefault(thread, []).append((address, size))
