@@ -286,7 +286,7 @@ class Look:
             if parameter is None:
                 continue
             name = prefix + key
-            names[id(parameter)] = name
+            names.setdefault(id(parameter), name)  # tied: the name that named_parameters() gives
             record(parameter, PARAMETER, name, holder)
             # .grad of what is no leaf warns.
             if is_leaf(parameter):

@@ -50,8 +50,8 @@ def test_what_was_not_asked_for_is_told_apart(tmp_path):
                            " AND coalesce(freed_event, ?1 + 1) > ?1", last)
     when = ("--at", f"event:{last}")
     at_last = recording.report(*when)["devices"][0]["peak"]
-    assert at_last["requested_bytes"] == sum(asked[event] for event, _ in live)
-    assert sum(owner.get("requested_bytes", 0) for owner in at_last["owners"]) == at_last["requested_bytes"]
+    assert at_last["allocated_requested_bytes"] == sum(asked[event] for event, _ in live)
+    assert sum(owner.get("requested_bytes", 0) for owner in at_last["owners"]) == at_last["allocated_requested_bytes"]
     assert "  of which asked for" in vtrace("report", recording.database, *when).stdout
     done = vtrace("frag", recording.database, *when, "--json")
     at_last = json.loads(done.stdout)["devices"][0]["at"]
