@@ -61,7 +61,8 @@ void vt_books_json_set(json_t *object, const struct vt_books *books)
 			    vt_json_integer(vt_books_device_used(books)));
 	json_object_set_new(object, "reserved_bytes", vt_json_integer(books->reserved_bytes));
 	json_object_set_new(object, "allocated_bytes", vt_json_integer(books->allocated_bytes));
-	json_object_set_new(object, "allocated_requested_bytes", vt_json_integer(books->requested_bytes));
+	json_object_set_new(object, "allocated_requested_bytes",
+			    vt_json_integer(books->requested_bytes));
 	json_object_set_new(object, "cached_bytes", vt_json_integer(books->cached_bytes));
 	json_object_set_new(object, "cached_free_segments_bytes",
 			    vt_json_integer(books->free_segment_bytes));

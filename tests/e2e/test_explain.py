@@ -100,6 +100,13 @@ def test_faults_of_rules_are_named_with_their_line(recorded, tmp_path, command, 
     assert refused(vtrace(command, "--rules", rules, *operands), message)
 
 
-@pytest.mark.parametrize("what", ("99999999", "0x10", "lm_head", "-1", "12x"))
+@pytest.mark.parametrize("what", ("lm_head", "-1", "12x"))
+def test_what_names_no_block_is_wrong_usage(recorded, what):
+    done = vtrace("explain", recorded, "--", what)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f'vtrace: "{what}" is neither an ID nor an address\n'
+
+
+@pytest.mark.parametrize("what", ("99999999", "0x10"))
 def test_what_is_no_block_is_said_in_one_line(recorded, what):
     assert refused(vtrace("explain", recorded, "--", what))
