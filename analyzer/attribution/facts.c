@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "analyzer/base/search.h"
 #include "analyzer/base/util.h"
 #include "common/journal_format.h"
 
@@ -231,16 +232,8 @@ static int64_t end_of_call(const struct vt_facts *facts, const struct vt_allocat
  */
 static int64_t end_of_scope(const struct vt_model *model, const struct vt_allocation *a)
 {
-	uint32_t low = 0, high = model->nr_marks;
+	uint32_t low = vt_search_first(i, model->nr_marks, model->marks[i].event <= a->event);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (model->marks[middle].event <= a->event)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	for (; a->scope && low < model->nr_marks; low++)
 		if (model->marks[low].kind == VT_MARK_END && model->marks[low].name == a->scope &&
 		    model->marks[low].thread == a->thread)
@@ -327,19 +320,13 @@ uint32_t vt_facts_heads(const struct vt_facts *facts, const struct vt_allocation
 static const struct vt_sequence_class *find_node(const struct vt_facts *facts,
 						 const struct vt_allocation *a)
 {
-	uint32_t low = 0, high = facts->nr_sequences;
+	uint32_t low;
 	struct vt_sequence_class wanted = { a->forward_sequence, step_at(facts, a->event), 0, 0 };
 
 	if (a->node_class || a->forward_sequence == VT_NO_SEQUENCE || is_unnumbered(facts, a))
 		return NULL;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (compare_sequences(&facts->sequences[middle], &wanted) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = (uint32_t)vt_search_first(i, facts->nr_sequences,
+					compare_sequences(&facts->sequences[i], &wanted) < 0);
 	if (low == facts->nr_sequences || facts->sequences[low].sequence != wanted.sequence ||
 	    facts->sequences[low].step != wanted.step)
 		return NULL;

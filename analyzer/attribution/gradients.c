@@ -5,6 +5,7 @@
 
 #include "analyzer/attribution/rests.h"
 #include "analyzer/base/map.h"
+#include "analyzer/base/search.h"
 #include "analyzer/base/util.h"
 #include "common/journal_format.h"
 
@@ -124,18 +125,12 @@ static uint32_t count_fitting(const struct search *search, size_t at, const char
 static uint32_t find_fitting(const struct search *search, const char *module,
 			     const struct wanted *wanted, uint32_t *first)
 {
-	size_t len = strlen(module), low = 0, high = search->parameters.len;
+	const struct parameter *all = search->parameters.items;
+	size_t len = strlen(module), low;
 	uint32_t nr;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct parameter *p = &search->parameters.items[middle];
-
-		if (compare_modules(p->path, p->module_len, module, len) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = vt_search_first(i, search->parameters.len,
+			      compare_modules(all[i].path, all[i].module_len, module, len) < 0);
 	nr = count_fitting(search, low, module, len, wanted, 1, first);
 	if (nr || wanted->is_exact)
 		return nr;

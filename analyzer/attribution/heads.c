@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "analyzer/base/search.h"
 #include "analyzer/base/util.h"
 
 /*
@@ -219,20 +220,13 @@ void vt_heads_release(struct vt_heads *heads)
 const struct vt_head_stretch *vt_heads_find(const struct vt_heads *heads, uint32_t step,
 					    uint64_t sequence)
 {
-	uint32_t low = 0, high = heads->nr;
+	const struct vt_head_stretch *all = heads->stretches;
+	/* Behind the last stretch that starts at or before (step, sequence). */
+	uint32_t low = vt_search_first(i, heads->nr,
+				       all[i].step < step || (all[i].step == step &&
+							      all[i].product <= sequence));
 
-	/* The last stretch that starts at or before (step, sequence). */
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		const struct vt_head_stretch *s = &heads->stretches[middle];
-
-		if (s->step < step || (s->step == step && s->product <= sequence))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low || heads->stretches[low - 1].step != step ||
-	    heads->stretches[low - 1].loss < sequence)
+	if (!low || all[low - 1].step != step || all[low - 1].loss < sequence)
 		return NULL;
-	return &heads->stretches[low - 1];
+	return &all[low - 1];
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyzer/attribution/rests.h"
+#include "analyzer/base/search.h"
 #include "analyzer/base/util.h"
 
 /* Distinct values of one dimension; a run with more of them (ragged batches) has no table. */
@@ -309,16 +310,8 @@ void vt_shapes_release(struct vt_shapes *shapes)
 static uint32_t classes_of(const struct vt_shapes *shapes, uint64_t least_bytes,
 			   uint64_t most_bytes)
 {
-	uint32_t low = 0, high = shapes->nr;
+	uint32_t low = vt_search_first(i, shapes->nr, shapes->sizes[i].size_bytes < least_bytes);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (shapes->sizes[middle].size_bytes < least_bytes)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (low == shapes->nr || shapes->sizes[low].size_bytes > most_bytes)
 		return 0;
 	if (low + 1 < shapes->nr && shapes->sizes[low + 1].size_bytes <= most_bytes)

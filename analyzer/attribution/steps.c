@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyzer/base/map.h"
+#include "analyzer/base/search.h"
 #include "analyzer/base/util.h"
 
 /* One call of an optimizer's step. */
@@ -150,16 +151,9 @@ static int is_computing(const struct build *build, uint32_t span)
 static int is_closure(const struct build *build, uint32_t span)
 {
 	int64_t event = build->spans[span].first_event;
-	size_t low = 0, high = build->calls.len;
+	size_t low = vt_search_first(i, build->calls.len,
+				     build->calls.items[i].first_event <= event);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (build->calls.items[middle].first_event <= event)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low && build->calls.items[low - 1].last_event >= event;
 }
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "analyzer/base/search.h"
 #include "analyzer/base/util.h"
 
 static int compare_twins(const void *a, const void *b)
@@ -31,16 +32,9 @@ void vt_twins_release(struct vt_twins *twins)
 /* The first at or behind `wanted`; NULL: none. */
 static const struct vt_twin *find(const struct vt_twins *twins, const struct vt_twin *wanted)
 {
-	uint32_t low = 0, high = twins->nr;
+	uint32_t low = vt_search_first(i, twins->nr,
+				       compare_twins(&twins->gradients[i], wanted) < 0);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (compare_twins(&twins->gradients[middle], wanted) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < twins->nr ? &twins->gradients[low] : NULL;
 }
 

@@ -1,21 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/diagnosis/workload.h"
+#include "analyzer/base/search.h"
 
 /* Of the first stretch: below that, turns are alike. */
 #define LEAST_GROWTH 0.1
 
 uint32_t vt_workload_stretch(const int64_t *points, uint32_t nr, int64_t event)
 {
-	uint32_t low = 0, high = nr + 1;
+	uint32_t low = vt_search_first(i, nr + 1, points[i] < event);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (points[middle] < event)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low >= 1 && low <= nr ? low - 1 : VT_NO_INDEX;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analyzer/base/search.h"
 #include "analyzer/base/util.h"
 
 /* From libstdc++: the demangler of the Itanium C++ ABI. */
@@ -168,17 +169,8 @@ static const char *demangle(struct vt_symbols *s, const char *name)
  */
 static const struct function *find_function(const struct vt_symbols *s, uint64_t address)
 {
-	size_t low = 0, high = s->functions.len;
+	size_t low = vt_search_first(i, s->functions.len, s->functions.items[i].start <= address);
 	const struct function *f;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (s->functions.items[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (!low)
 		return NULL;
 	f = &s->functions.items[low - 1];

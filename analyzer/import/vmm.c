@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/import/vmm.h"
+#include "analyzer/base/search.h"
 
 #include <string.h>
 
@@ -52,17 +53,8 @@ static int count_down(struct vt_vmm *vmm, uint64_t handle, uint64_t one)
 /* Index of the first mapping at or above `address`. */
 static size_t lower_bound(const struct vt_vmm *vmm, uint64_t address)
 {
-	size_t low = 0, high = vmm->mappings.len;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (vmm->mappings.items[middle].address < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return vt_search_first(i, vmm->mappings.len,
+			       vmm->mappings.items[i].address < address);
 }
 
 /* Closes the gap of mappings [from, to). */

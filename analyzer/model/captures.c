@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "analyzer/base/search.h"
 #include "analyzer/base/util.h"
 #include "analyzer/model/segments.h"
 
@@ -113,17 +114,7 @@ static void list_captures(struct vt_model *model)
 
 static uint32_t first_from(const struct vt_model *model, int64_t event)
 {
-	uint32_t low = 0, high = model->nr_captures;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (model->captures[middle].event < event)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return vt_search_first(i, model->nr_captures, model->captures[i].event < event);
 }
 
 /* The number of the last capture that went on then; of that thread's, if given. */

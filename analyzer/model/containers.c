@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "analyzer/base/search.h"
 #include "analyzer/base/util.h"
 
 /*
@@ -29,17 +30,7 @@ struct handles {
 
 static size_t first_ending_after(const struct ranges *ranges, uint64_t address)
 {
-	size_t low = 0, high = ranges->sorted.len;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (ranges->sorted.items[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return vt_search_first(i, ranges->sorted.len, ranges->sorted.items[i].end <= address);
 }
 
 /* Removes what lies between two addresses; an unmap may cover several maps. */

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "analyzer/base/search.h"
 #include "analyzer/base/util.h"
 #include "common/journal_format.h"
 
@@ -73,25 +74,24 @@ static void release_places(struct places *places)
 	free(places->driver);
 }
 
+/* In the order of the places: by device, address, event. */
+static int is_not_behind(const struct vt_allocation *a, const struct vt_tensor *tensor)
+{
+	if (a->device != tensor->device)
+		return a->device < tensor->device;
+	if (a->address != tensor->address)
+		return a->address < tensor->address;
+	return a->event <= tensor->event;
+}
+
 /* The last allocation at exactly that address that was made at or before the event. */
 static uint32_t find_exact(const struct places *places, const struct vt_model *model,
 			   const struct vt_tensor *tensor)
 {
-	uint32_t low = 0, high = places->nr;
+	uint32_t low = vt_search_first(
+		i, places->nr, is_not_behind(&model->allocations[places->sorted[i]], tensor));
 	const struct vt_allocation *a;
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		a = &model->allocations[places->sorted[middle]];
-		if (a->device != tensor->device
-			    ? a->device < tensor->device
-			    : a->address != tensor->address ? a->address < tensor->address
-							    : a->event <= tensor->event)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (!low)
 		return VT_NO_INDEX;
 	a = &model->allocations[places->sorted[low - 1]];
@@ -411,16 +411,9 @@ const struct vt_torch_module *vt_names_module(const struct vt_names *names, uint
 					      uint32_t class_name, int64_t event)
 {
 	const struct vt_torch_module *all = names->model->modules, *found = NULL;
-	uint32_t low = 0, high = names->model->nr_modules;
+	uint32_t low = vt_search_first(i, names->model->nr_modules,
+				       all[names->modules[i]].address < address);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (all[names->modules[middle]].address < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	for (; low < names->model->nr_modules; low++) {
 		const struct vt_torch_module *module = &all[names->modules[low]];
 

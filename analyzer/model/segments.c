@@ -3,18 +3,13 @@
 
 #include <stddef.h>
 
+#include "analyzer/base/search.h"
+
 const struct vt_segment *vt_segments_find(const struct vt_model *model, uint32_t allocation)
 {
-	uint32_t low = 0, high = model->nr_segments;
+	uint32_t low = vt_search_first(i, model->nr_segments,
+				       model->segments[i].allocation < allocation);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (model->segments[middle].allocation < allocation)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (low == model->nr_segments || model->segments[low].allocation != allocation)
 		return NULL;
 	return &model->segments[low];
@@ -22,17 +17,7 @@ const struct vt_segment *vt_segments_find(const struct vt_model *model, uint32_t
 
 static uint32_t first_spill(const struct vt_model *model, uint32_t block)
 {
-	uint32_t low = 0, high = model->nr_spills;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (model->spills[middle].block < block)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return vt_search_first(i, model->nr_spills, model->spills[i].block < block);
 }
 
 static void add(const struct vt_model *model, uint64_t *held, uint32_t allocation, uint64_t bytes)

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "analyzer/base/search.h"
 #include "analyzer/base/util.h"
 
 static int compare_moments(const void *a, const void *b)
@@ -103,17 +104,7 @@ void vt_timeline_release(struct vt_timeline *timeline)
 
 uint32_t vt_timeline_after(const struct vt_timeline *timeline, int64_t event)
 {
-	uint32_t low = 0, high = timeline->nr;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (timeline->moments[middle].event <= event)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return vt_search_first(i, timeline->nr, timeline->moments[i].event <= event);
 }
 
 int64_t vt_timeline_moment_time(const struct vt_timeline *timeline, const struct vt_moment *moment)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/replay/card.h"
+#include "analyzer/base/search.h"
 
 #include <string.h>
 
@@ -47,17 +48,7 @@ void vt_card_discharge(struct vt_card *card, uint64_t size_bytes)
 /* Index of the first taken range that ends behind `address`. */
 static size_t first_ending_behind(const struct vt_card *card, uint64_t address)
 {
-	size_t low = 0, high = card->taken.len;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (card->taken.items[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return vt_search_first(i, card->taken.len, card->taken.items[i].end <= address);
 }
 
 static void take_range(struct vt_card *card, uint64_t start, uint64_t end)
