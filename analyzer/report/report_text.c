@@ -284,6 +284,17 @@ static void print_notes(const struct vt_report *report, FILE *out)
 		}
 }
 
+static void print_next(const struct vt_report *report, const char *path, FILE *out)
+{
+	fputs("next: ", out);
+	if (report->out_of_memory.oom)
+		fprintf(out, "vtrace oom %s | ", path);
+	fprintf(out,
+		"vtrace blocks %s --at %s | vtrace frag %s | vtrace leaks %s |"
+		" vtrace diff BASE %s\n",
+		path, report->options->when, path, path, path);
+}
+
 void vt_report_text_print(const struct vt_report *report, const char *path, FILE *out)
 {
 	print_header(report, out);
@@ -297,8 +308,5 @@ void vt_report_text_print(const struct vt_report *report, const char *path, FILE
 	print_coverage(report, out);
 	print_losses(report, out);
 	print_notes(report, out);
-	fprintf(out,
-		"next: vtrace blocks %s --at %s | vtrace report %s --all-frames | vtrace info"
-		" %s\n",
-		path, report->options->when, path, path);
+	print_next(report, path, out);
 }
