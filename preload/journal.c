@@ -198,12 +198,14 @@ static void stop(int error)
 	if (!header || !__atomic_compare_exchange_n(&header->off_reason, &none, (uint32_t)error, 0,
 						    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		return;
-	/* What is whole may still find its way; after this nothing is written any more. */
+	/* What is whole may still find its way; after this only the header is written. */
 	if (g.is_plain)
 		vt_journal_plain_write();
 	__atomic_store_n(&header->state, VT_JOURNAL_OFF, __ATOMIC_RELEASE);
-	if (g.is_plain)
+	if (g.is_plain) {
 		vt_journal_count_lost(vt_journal_plain_nr_unwritten());
+		vt_journal_plain_write();
+	}
 	say_stopped(error);
 }
 
@@ -284,11 +286,15 @@ static int need_capacity(uint64_t slots)
 		}
 		if (err == 0)
 			continue;
-		/* The growing thread could have died inside (a kill aimed at one thread). */
+		/*
+		 * The growing thread may never come back (cancelled, a jump out of a signal handler
+		 * that met it there, a kill aimed at one thread).  Nobody else can grow then: it
+		 * ends here, or every later event would wait as long and be lost.
+		 */
 		if (!give_up_ns)
 			give_up_ns = vt_sys_now_ns(CLOCK_MONOTONIC) + GROW_WAIT_NS;
 		else if (vt_sys_now_ns(CLOCK_MONOTONIC) > give_up_ns)
-			return -1;
+			stop(ETIMEDOUT);
 		vt_sys_yield();
 	}
 	return 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "preload/journal_plain.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -10,6 +11,7 @@
 
 #define BATCH_SLOTS ((64u << 10) / VT_SLOT_BYTES)
 #define BATCH_NS 20000000u
+#define WRITE_WAIT_NS 2000000000ull
 
 /* Of the header: the program's part lies before the importer's. */
 #define PROGRAM_BYTES offsetof(struct vt_journal_header, imported_slots)
@@ -21,7 +23,7 @@ static struct {
 	uint64_t written_slots;		/* that the file has (atomic) */
 	uint64_t released_chunks;	/* whose memory was given back */
 	uint64_t written_ns;		/* when (atomic) */
-	uint32_t is_writing;		/* one thread is in write_out() (atomic) */
+	uint64_t writing_ns;		/* since when a thread writes, 0: none does (atomic) */
 } g;
 
 void vt_journal_plain_start(struct vt_journal_header *header, unsigned char *slots)
@@ -31,7 +33,7 @@ void vt_journal_plain_start(struct vt_journal_header *header, unsigned char *slo
 	g.written_slots = 0;
 	g.released_chunks = 0;
 	g.written_ns = 0;
-	g.is_writing = 0;
+	g.writing_ns = 0;
 }
 
 static uint64_t head_slots(void)
@@ -107,18 +109,36 @@ static int write_out(int fd)
 	return 0;
 }
 
+/*
+ * Returns 0 when the caller writes, 1 while another thread does, -ETIMEDOUT if that one does not
+ * come back (journal.c says how).  The header of an ended recording is then written all the same.
+ */
+static int begin_writing(void)
+{
+	uint64_t since_ns = 0;
+	uint64_t now_ns = vt_sys_now_ns(CLOCK_MONOTONIC);
+
+	if (__atomic_compare_exchange_n(&g.writing_ns, &since_ns, now_ns, 0, __ATOMIC_ACQUIRE,
+					__ATOMIC_RELAXED))
+		return 0;
+	if (now_ns < since_ns || now_ns - since_ns <= WRITE_WAIT_NS)
+		return 1;
+	return __atomic_load_n(&g.header->state, __ATOMIC_RELAXED) == VT_JOURNAL_OFF ? 0
+										      : -ETIMEDOUT;
+}
+
 int vt_journal_plain_write(void)
 {
 	int fd;
-	int err;
+	int err = begin_writing();
 
-	if (__atomic_exchange_n(&g.is_writing, 1, __ATOMIC_ACQUIRE))
-		return 0;
+	if (err)
+		return err < 0 ? err : 0;
 	fd = vt_journal_disk_open();
 	err = fd < 0 ? fd : write_out(fd);
 	if (fd >= 0)
 		vt_sys_close(fd);
-	__atomic_store_n(&g.is_writing, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&g.writing_ns, 0, __ATOMIC_RELEASE);
 	return err;
 }
 

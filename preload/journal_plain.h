@@ -24,7 +24,8 @@ int vt_journal_plain_is_due(void);
 
 /*
  * Writes what is committed, and the header; gives whole chunks that were written back.  Returns 0
- * (also where another thread is at it), or a negative errno.
+ * (also where another thread is at it), -ETIMEDOUT where that one has not come back within two
+ * seconds, or another negative errno.
  */
 int vt_journal_plain_write(void);
 

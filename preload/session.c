@@ -33,6 +33,7 @@
 enum state {
 	STATE_NONE = 0,
 	STATE_OPENING,
+	STATE_LATE,		/* ... for so long that nobody waits for it any more */
 	STATE_OPEN,
 	STATE_REFUSED,
 };
@@ -92,7 +93,7 @@ static uint32_t *state_word(void)
 	return word;
 }
 
-/* `path` is empty where it did not come to a name. */
+/* `path` is empty where it did not come to a name, or where that is another thread's. */
 static void say_refused(const char *path, int error)
 {
 	char buffer[VT_OUTPUT_MAX + 128];
@@ -205,9 +206,21 @@ static uint32_t open_recording(void)
 	return STATE_OPEN;
 }
 
+/* If the opener is only slow, the recording begins when it is done, and later events are in it. */
+static void give_up_opener(void)
+{
+	uint32_t *word = state_word();
+	uint32_t opening = STATE_OPENING;
+
+	if (__atomic_compare_exchange_n(word, &opening, STATE_LATE, 0, __ATOMIC_ACQ_REL,
+					__ATOMIC_RELAXED))
+		say_refused("", ETIMEDOUT);
+}
+
 /*
  * Another thread is opening.  It may need the dynamic loader's lock while we hold that (an
- * allocation in a library's constructor), so waiting must end.
+ * allocation in a library's constructor), so waiting must end.  It may also never come back (see
+ * need_capacity in journal.c): only the first event waits.
  */
 static uint32_t wait_for_opener(void)
 {
@@ -215,8 +228,10 @@ static uint32_t wait_for_opener(void)
 	uint32_t state;
 
 	while ((state = read_state()) == STATE_OPENING) {
-		if (vt_sys_now_ns(CLOCK_MONOTONIC) > give_up_ns)
+		if (vt_sys_now_ns(CLOCK_MONOTONIC) > give_up_ns) {
+			give_up_opener();
 			break;
+		}
 		vt_sys_yield();
 	}
 	return state;

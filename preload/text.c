@@ -116,6 +116,7 @@ void vt_text_add_error(struct vt_text *text, int error)
 		{ EMFILE, "Too many open files" },
 		{ ENFILE, "Too many open files in system" },
 		{ ESTALE, "File was replaced" },
+		{ ETIMEDOUT, "Another thread did not finish" },
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdint.h>
@@ -32,6 +33,7 @@
 
 static struct {
 	CUdeviceptr late;
+	sigjmp_buf place;
 } g;
 
 static CUdeviceptr take(size_t size_bytes)
@@ -357,12 +359,27 @@ static void works_on_demand(void)
 	}
 }
 
+static void jump(int number)
+{
+	(void)number;
+	siglongjmp(g.place, 1);
+}
+
+/* Whatever the signal met is never finished. */
+static void jumps_out(void)
+{
+	signal(SIGUSR1, jump);
+	for (int i = 0; i < 60000; i++)
+		if (!sigsetjmp(g.place, 1))
+			give_back(take(4000));
+}
+
 #define SCENES(X)                                                                                  \
 	X(by_return) X(by_exit) X(by_underscore_exit) X(by_quick_exit) X(by_abort) X(by_exception) \
 	X(by_segmentation_fault) X(by_terminate) X(by_exec) X(by_forked_exit)                      \
 	X(unloads_the_driver) X(lists_descriptors) X(closes_descriptors) X(threads_come_and_go)    \
 	X(ends_under_its_threads) X(thread_from_before) X(forks_workers) X(spawns)                 \
-	X(launches_ranks) X(is_a_rank) X(waits) X(works_on_demand)
+	X(launches_ranks) X(is_a_rank) X(waits) X(works_on_demand) X(jumps_out)
 
 int main(int argc, char **argv)
 {

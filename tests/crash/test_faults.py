@@ -2,12 +2,14 @@
 """System calls of the recorder that fail, disks that are full: the program notices nothing, what is lost is counted."""
 import errno
 import shutil
+import signal
 import struct
 import subprocess
 
 import pytest
 
 from recording import LIBRARY, VTRACE, clean_environment, vtrace
+from scenes import SCENES
 from victim import CLIENT, DRIVER_FOLDER, Victim, check_books, environment, finish, read_books
 
 FAULT = DRIVER_FOLDER / "libfault.so"
@@ -134,6 +136,24 @@ def test_their_importer_cannot_map_them_either(tmp_path, books):
     assert done.returncode == 0, done.stderr
     assert struct.unpack("<Q", count.read_bytes())[0] > 0
     assert run.check(books[LARGE]) == 0
+
+
+@pytest.mark.parametrize("number", (1, 2))
+def test_a_jump_out_of_the_recorder(tmp_path, number):
+    """While it opens the journal, while it grows it: one event waits for what never comes, the others do not."""
+    count = tmp_path / "count"
+    count.write_bytes(bytes(8))
+    fault = {"FAULT_CALL": "fallocate", "FAULT_FROM": number, "FAULT_UNTIL": number, "FAULT_COUNT": count,
+             "FAULT_SIGNAL": int(signal.SIGUSR1), "LD_PRELOAD": f"{LIBRARY}:{FAULT}", "VTRACE_COLLECT": 0}
+    env = environment(tmp_path, **{key: str(value) for key, value in fault.items()})
+    done = subprocess.run([SCENES, "jumps_out"], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=100,
+                          check=False)
+    assert done.returncode == 0, done.stderr
+    said = "not recording" if number == 1 else "recording stopped"
+    assert done.stderr.startswith(f"vtrace: {said}, the program goes on: ") and done.stderr.count("\n") == 1
+    if number == 2:
+        run = finish(tmp_path)["run"]
+        assert run["recording_stopped"] and run["events"] > 10000 and run["lost_events"] > 10000
 
 
 def test_killed_it_loses_a_batch_at_most(tmp_path):

@@ -6,6 +6,7 @@
  *   FAULT_FROM	the first that fails, from 1
  *   FAULT_UNTIL	the last that fails; not set: all from there on
  *   FAULT_ERRNO	what it fails with, a number; not set: what fits the call
+ *   FAULT_SIGNAL	a number: raised in it before it fails; its handler may jump away
  *   FAULT_COUNT	a file of 8 bytes: how many such calls there were
  *
  * In a program without libvtrace.so (FAULT_OBJECT=) it is the program's own mmap that is meant.
@@ -15,6 +16,7 @@
 #include <fcntl.h>
 #include <link.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -42,6 +44,7 @@ static struct {
 	uint64_t from;
 	uint64_t until;
 	int error;
+	int signal;
 	uint64_t *count;	/* shared, atomic */
 	int is_whole_program;
 	uintptr_t start, end;	/* of libvtrace.so */
@@ -103,6 +106,7 @@ __attribute__((constructor)) static void start(void)
 	g.from = number_of("FAULT_FROM", 1);
 	g.until = number_of("FAULT_UNTIL", UINT64_MAX);
 	g.error = (int)number_of("FAULT_ERRNO", 0);
+	g.signal = (int)number_of("FAULT_SIGNAL", 0);
 	g.is_whole_program = getenv("FAULT_OBJECT") && !*getenv("FAULT_OBJECT");
 	dl_iterate_phdr(find_recorder, NULL);
 	if (fd >= 0)
@@ -129,6 +133,8 @@ static int fault(const char *name, int usual_error, const void *caller)
 	number = __atomic_add_fetch(g.count, 1, __ATOMIC_RELAXED);
 	if (number < g.from || number > g.until)
 		return 0;
+	if (g.signal)
+		raise(g.signal);
 	return g.error ? g.error : usual_error;
 }
 

@@ -32,6 +32,9 @@ static struct {
 	char path[80];
 	int allocations_left;	/* before vt_sys_allocate fails, -1 = never */
 	int allocation_error;
+	int ends_in_growth;	/* the thread in the next vt_sys_allocate never returns */
+	int ends_in_write;	/* ... vt_sys_write_at */
+	int is_unmappable;	/* no file can be mapped */
 	volatile int nr_signals;
 } g;
 
@@ -40,6 +43,10 @@ int __wrap_vt_sys_allocate(int fd, uint64_t offset, uint64_t len);
 
 int __wrap_vt_sys_allocate(int fd, uint64_t offset, uint64_t len)
 {
+	if (g.ends_in_growth) {
+		g.ends_in_growth = 0;
+		pthread_exit(NULL);
+	}
 	if (g.allocations_left == 0)
 		return g.allocation_error;
 	if (g.allocations_left > 0)
@@ -47,11 +54,32 @@ int __wrap_vt_sys_allocate(int fd, uint64_t offset, uint64_t len)
 	return __real_vt_sys_allocate(fd, offset, len);
 }
 
+void *__real_vt_sys_map_file(int fd, size_t len);
+void *__wrap_vt_sys_map_file(int fd, size_t len);
+
+void *__wrap_vt_sys_map_file(int fd, size_t len)
+{
+	return g.is_unmappable ? NULL : __real_vt_sys_map_file(fd, len);
+}
+
+int __real_vt_sys_write_at(int fd, const void *bytes, size_t len, uint64_t offset);
+int __wrap_vt_sys_write_at(int fd, const void *bytes, size_t len, uint64_t offset);
+
+int __wrap_vt_sys_write_at(int fd, const void *bytes, size_t len, uint64_t offset)
+{
+	if (g.ends_in_write) {
+		g.ends_in_write = 0;
+		pthread_exit(NULL);
+	}
+	return __real_vt_sys_write_at(fd, bytes, len, offset);
+}
+
 static int set_up(void **state)
 {
 	(void)state;
 	strcpy(g.directory, "/tmp/vtrace-journal-XXXXXX");
 	g.allocations_left = -1;
+	g.ends_in_growth = g.ends_in_write = g.is_unmappable = 0;
 	if (!mkdtemp(g.directory))
 		return -1;
 	snprintf(g.path, sizeof(g.path), "%s/a.journal", g.directory);
@@ -446,6 +474,62 @@ static void early_marks_are_few(void **state)
 	assert_true(keep(VT_MARK_BEGIN, "a range still finds room") != 0);
 }
 
+static void run_to_its_end(void *(*run)(void *))
+{
+	uint32_t number = 0;
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, run, &number), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
+/* Nobody can grow any more: the recording ends, and says so, instead of losing each event late. */
+static void a_thread_that_ends_while_it_grows_ends_the_recording(void **state)
+{
+	uint64_t nr = 0;
+
+	(void)state;
+	assert_int_equal(vt_journal_open(g.path), 0);
+	g.ends_in_growth = 1;
+	run_to_its_end(append_many);
+	assert_int_equal(g.ends_in_growth, 0);
+	while (!append_event(1, nr))
+		nr++;
+	assert_true(nr > 0);
+	assert_int_equal(vt_journal_header()->off_reason, ETIMEDOUT);
+	assert_false(vt_journal_is_recording());
+}
+
+static uint64_t lost_in_file(void)
+{
+	struct vt_journal_header header;
+	int fd = open(g.path, O_RDONLY);
+
+	assert_int_equal(pread(fd, &header, sizeof(header), 0), sizeof(header));
+	close(fd);
+	assert_int_equal(header.state, VT_JOURNAL_OFF);
+	assert_int_equal(header.off_reason, ETIMEDOUT);
+	return header.lost_events;
+}
+
+/* What waits in memory for a writer that never comes back is counted, in the file as well. */
+static void a_thread_that_ends_while_it_writes_ends_the_recording(void **state)
+{
+	uint64_t nr = 0;
+
+	(void)state;
+	g.is_unmappable = 1;
+	assert_int_equal(vt_journal_open(g.path), 0);
+	g.ends_in_write = 1;
+	run_to_its_end(append_many);
+	assert_int_equal(g.ends_in_write, 0);
+	while (nr < 100000000 && !append_event(1, nr))
+		nr++;
+	assert_int_equal(vt_journal_header()->off_reason, ETIMEDOUT);
+	/* With the one that the other thread was at. */
+	assert_int_equal(lost_in_file(), nr + 1);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -465,6 +549,8 @@ int main(void)
 		TEST(early_marks_are_written_at_the_start),
 		TEST(open_ranges_change_into_ids),
 		TEST(early_marks_are_few),
+		TEST(a_thread_that_ends_while_it_grows_ends_the_recording),
+		TEST(a_thread_that_ends_while_it_writes_ends_the_recording),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
