@@ -56,6 +56,43 @@ static void a_living_writer_is_waited_for(void **state)
 	builder_release(&b);
 }
 
+/* A thread was cancelled in between: the others' records must not wait for it for ever. */
+static void a_hole_that_grows_old_is_passed(void **state)
+{
+	struct vt_journal_reader reader;
+	struct builder b;
+	uint64_t hole;
+
+	(void)state;
+	builder_init(&b);
+	builder_alloc(&b, VT_KIND_SEGMENT, 1, 1);
+	hole = b.nr_slots;
+	builder_tear(&b, 2);
+	/* The program slept before; what counts is what came since. */
+	b.time_ns += 10 * VT_JOURNAL_HOLE_NS;
+	builder_string(&b, 1, "one");
+	builder_tear(&b, 1);
+	builder_alloc(&b, VT_KIND_SEGMENT, 2, 2);
+	b.time_ns += VT_JOURNAL_HOLE_NS / 2;
+	builder_alloc(&b, VT_KIND_SEGMENT, 3, 3);
+	builder_tear(&b, 1);
+	vt_journal_reader_init(&reader, 0);
+	vt_journal_reader_feed(&reader, builder_slots(&b), b.nr_slots);
+	assert_int_equal(count(&reader), 1);
+	assert_int_equal(reader.slot, hole);
+
+	hole = b.nr_slots - 1;
+	b.time_ns += VT_JOURNAL_HOLE_NS / 2;
+	builder_alloc(&b, VT_KIND_SEGMENT, 4, 4);
+	builder_string(&b, 2, "two");
+	vt_journal_reader_feed(&reader, builder_slots(&b), b.nr_slots);
+	assert_int_equal(count(&reader), 3);
+	assert_int_equal(reader.torn_records, 2);
+	/* The last hole is as young as what stands behind it. */
+	assert_int_equal(reader.slot, hole);
+	builder_release(&b);
+}
+
 static void a_dead_writers_gaps_are_passed_and_counted(void **state)
 {
 	struct builder b;
@@ -154,6 +191,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_living_writer_is_waited_for),
+		cmocka_unit_test(a_hole_that_grows_old_is_passed),
 		cmocka_unit_test(a_dead_writers_gaps_are_passed_and_counted),
 		cmocka_unit_test(a_record_with_a_wrong_sum_is_torn),
 		cmocka_unit_test(a_record_that_claims_more_than_it_has_is_not_returned),
