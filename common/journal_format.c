@@ -41,7 +41,10 @@ static uint64_t claimed_bytes(const struct vt_record *record)
 {
 	const void *p = record;
 
-	switch (record->type) {
+	/* No default: the compiler names a type that has no case here. */
+	switch ((enum vt_record_type)record->type) {
+	case VT_RECORD_PAD:
+		return sizeof(struct vt_record);
 	case VT_RECORD_INFO: {
 		const struct vt_info_record *r = p;
 		return sizeof(*r) + (uint64_t)r->key_len + r->value_len;
@@ -74,17 +77,14 @@ static uint64_t claimed_bytes(const struct vt_record *record)
 		return sizeof(struct vt_event_record);
 	case VT_RECORD_MARK:
 		return sizeof(struct vt_mark_record);
-	case VT_RECORD_LOST:
-		return sizeof(struct vt_lost_record);
 	case VT_RECORD_PROBE:
 		return sizeof(struct vt_probe_record);
 	case VT_RECORD_TENSOR:
 		return sizeof(struct vt_tensor_record);
 	case VT_RECORD_TORCH_MODULE:
 		return sizeof(struct vt_torch_module_record);
-	default:
-		return 0;
 	}
+	return 0;
 }
 
 int vt_record_is_sound(const struct vt_record *record)

@@ -89,21 +89,26 @@ static inline uint32_t vt_journal_boot_hash(const char *boot_id)
 	return hash ? hash : 1;
 }
 
+/* 11 was a record of losses, which no version wrote: header.lost_events counts them. */
+#define VT_RECORDS(X)                                                                              \
+	X(PAD, 1)		/* fills the end of a chunk */                                     \
+	X(INFO, 2)		/* one key and one value about the run */                          \
+	X(STRING, 3)		/* id -> text; scopes, type names, node classes */                 \
+	X(MODULE, 4)		/* one loaded ELF object */                                        \
+	X(NATIVE_STACK, 5)                                                                         \
+	X(PYTHON_CODE, 6)                                                                          \
+	X(PYTHON_STACK, 7)                                                                         \
+	X(DEVICE, 8)                                                                               \
+	X(EVENT, 9)		/* consumes an event number */                                     \
+	X(MARK, 10)		/* consumes an event number */                                     \
+	X(PROBE, 12)		/* one look of the probe at the program's own objects */           \
+	X(TENSOR, 13)                                                                              \
+	X(TORCH_MODULE, 14)
+
 enum vt_record_type {
-	VT_RECORD_PAD = 1,	/* fills the end of a chunk */
-	VT_RECORD_INFO = 2,	/* one key and one value about the run */
-	VT_RECORD_STRING = 3,	/* id -> text; scopes, type names, node classes */
-	VT_RECORD_MODULE = 4,	/* one loaded ELF object */
-	VT_RECORD_NATIVE_STACK = 5,
-	VT_RECORD_PYTHON_CODE = 6,
-	VT_RECORD_PYTHON_STACK = 7,
-	VT_RECORD_DEVICE = 8,
-	VT_RECORD_EVENT = 9,	/* consumes an event number */
-	VT_RECORD_MARK = 10,	/* consumes an event number */
-	VT_RECORD_LOST = 11,
-	VT_RECORD_PROBE = 12,	/* one look of the probe at the program's own objects */
-	VT_RECORD_TENSOR = 13,
-	VT_RECORD_TORCH_MODULE = 14,
+#define VT_RECORD_ROW(name, number) VT_RECORD_##name = (number),
+	VT_RECORDS(VT_RECORD_ROW)
+#undef VT_RECORD_ROW
 };
 
 /* The head of every record.  A reader skips types that it does not know. */
@@ -282,14 +287,6 @@ struct vt_device_record {
 	uint32_t driver_version;	/* 13000 = 13.0 */
 	uint32_t is_simulated;
 	char name[];
-};
-
-struct vt_lost_record {
-	struct vt_record head;
-	uint64_t time_ns;
-	uint64_t nr_events;
-	uint32_t reason;		/* errno */
-	uint32_t reserved;
 };
 
 /* The commit word of the record that starts at `slot`: never 0, and another one at every slot. */

@@ -26,7 +26,6 @@ struct vt_import {
 	struct vt_peak peak;
 	struct vt_stmt *set;
 	uint64_t nr_events;
-	uint64_t lost_in_records; /* what LOST records say */
 	uint64_t start_time_ns;
 	uint64_t last_time_ns; /* of the latest event */
 };
@@ -83,7 +82,6 @@ static int resume_run(struct vt_import *im)
 	vt_journal_reader_init(&im->reader, get_int(im, VT_RUN_IMPORTED_SLOTS));
 	im->reader.torn_records = get_int(im, VT_RUN_TORN_RECORDS);
 	im->nr_events = get_int(im, VT_RUN_EVENTS);
-	im->lost_in_records = get_int(im, VT_RUN_LOST_RECORDS);
 	im->allocations.nr_reused = get_int(im, VT_RUN_REUSED_ADDRESSES);
 	im->allocations.nr_unknown_frees = get_int(im, VT_RUN_UNKNOWN_FREES);
 	im->last_time_ns = im->start_time_ns + get_int(im, VT_RUN_DURATION);
@@ -202,7 +200,7 @@ static int take_record(struct vt_import *im, const struct vt_record *record)
 {
 	const void *p = record;
 
-	switch (record->type) {
+	switch ((enum vt_record_type)record->type) {
 	case VT_RECORD_EVENT:
 		return take_event(im, p);
 	case VT_RECORD_MARK:
@@ -227,20 +225,11 @@ static int take_record(struct vt_import *im, const struct vt_record *record)
 		return vt_import_names_tensor(&im->names, im->nr_events, p);
 	case VT_RECORD_TORCH_MODULE:
 		return vt_import_names_torch_module(&im->names, im->nr_events, p);
-	case VT_RECORD_LOST:
-		im->lost_in_records += ((const struct vt_lost_record *)p)->nr_events;
-		return 0;
-	default:
+	case VT_RECORD_PAD:
 		return 0;
 	}
-}
-
-/* The recorder counts in its header; records of losses reach us only if they found room. */
-static uint64_t lost_events(const struct vt_import *im, const struct vt_journal_header *header)
-{
-	uint64_t counted = __atomic_load_n(&header->lost_events, __ATOMIC_RELAXED);
-
-	return counted > im->lost_in_records ? counted : im->lost_in_records;
+	/* Of a newer version: skipped. */
+	return 0;
 }
 
 static int write_counts(struct vt_import *im, const struct vt_journal_header *header)
@@ -249,8 +238,8 @@ static int write_counts(struct vt_import *im, const struct vt_journal_header *he
 
 	rc |= set_int(im, VT_RUN_IMPORTED_SLOTS, im->reader.slot);
 	rc |= set_int(im, VT_RUN_EVENTS, im->nr_events);
-	rc |= set_int(im, VT_RUN_LOST_EVENTS, lost_events(im, header));
-	rc |= set_int(im, VT_RUN_LOST_RECORDS, im->lost_in_records);
+	rc |= set_int(im, VT_RUN_LOST_EVENTS,
+		      __atomic_load_n(&header->lost_events, __ATOMIC_RELAXED));
 	rc |= set_int(im, VT_RUN_TORN_RECORDS, im->reader.torn_records);
 	rc |= set_int(im, VT_RUN_REUSED_ADDRESSES, im->allocations.nr_reused);
 	rc |= set_int(im, VT_RUN_UNKNOWN_FREES, im->allocations.nr_unknown_frees);

@@ -14,7 +14,6 @@
 	X(IMPORTED_SLOTS, "imported_slots")        \
 	X(EVENTS, "events")                        \
 	X(LOST_EVENTS, "lost_events")              \
-	X(LOST_RECORDS, "lost_records")            \
 	X(TORN_RECORDS, "torn_records")            \
 	X(REUSED_ADDRESSES, "reused_addresses")    \
 	X(UNKNOWN_FREES, "unknown_frees")          \

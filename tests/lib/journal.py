@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 KINDS_H = pathlib.Path(__file__).resolve().parents[2] / "common" / "kinds.h"
 HEADER_BYTES, SLOT_BYTES, CHUNK_SLOTS, HEAD_BYTES = 4096, 64, 65536, 16
-PAD, INFO, STRING, MODULE, NATIVE_STACK, PYTHON_CODE, PYTHON_STACK, DEVICE, EVENT, MARK, LOST = range(1, 12)
+PAD, INFO, STRING, MODULE, NATIVE_STACK, PYTHON_CODE, PYTHON_STACK, DEVICE, EVENT, MARK = range(1, 11)
 NONE = 2 ** 64 - 1
 
 

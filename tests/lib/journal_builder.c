@@ -251,13 +251,6 @@ void builder_device(struct builder *b, int32_t id, const char *name, uint64_t to
 	append_pieces(b, VT_RECORD_DEVICE, &r, sizeof(r), PIECES(name), LENS(r.name_len));
 }
 
-void builder_lost(struct builder *b, uint64_t nr_events)
-{
-	struct vt_lost_record r = { .time_ns = b->time_ns, .nr_events = nr_events, .reason = 28 };
-
-	builder_append(b, VT_RECORD_LOST, &r, sizeof(r));
-}
-
 void builder_write(const struct builder *b, const char *path)
 {
 	struct builder copy = *b;

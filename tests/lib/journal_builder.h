@@ -50,7 +50,6 @@ void builder_python_code(struct builder *b, uint32_t id, const char *name, uint3
 void builder_python_stack(struct builder *b, uint32_t id, const struct vt_python_frame *frames,
 			  uint32_t nr);
 void builder_device(struct builder *b, int32_t id, const char *name, uint64_t total_bytes);
-void builder_lost(struct builder *b, uint64_t nr_events);
 
 /* Writes the journal as a file. */
 void builder_write(const struct builder *b, const char *path);

@@ -160,7 +160,6 @@ void sample_journal(struct builder *b)
 	builder_tear(b, 3);
 	builder_string(b, 6, "MmBackward0");
 	add_failed_frees(b);
-	builder_lost(b, 2);
 	add_vmm(b);
 	add_contexts(b);
 	add_imports(b);

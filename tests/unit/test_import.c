@@ -304,13 +304,12 @@ static void losses_are_counted(void **state)
 
 	(void)state;
 	builder_init(&b);
-	builder_lost(&b, 3);
 	builder_tear(&b, 2);
-	builder_lost(&b, 4);
+	builder_string(&b, 1, "one");
 	builder_header(&b)->lost_events = 5;
 	db = unit_import(&b, "lost.db");
 
-	assert_int_equal(vt_db_run_get_int(db, "lost_events", -1), 7);
+	assert_int_equal(vt_db_run_get_int(db, "lost_events", -1), 5);
 	assert_int_equal(vt_db_run_get_int(db, "torn_records", -1), 1);
 	vt_db_close(db);
 	builder_release(&b);
