@@ -61,10 +61,10 @@ void vt_tracker_event(struct vt_event_record *event)
 
 	if (!vt_session_is_open()) {
 		if (!opens_recording(event))
-			return;
+			goto out;
 		if (!vt_session_ensure()) {
 			vt_journal_count_lost(1);
-			return;
+			goto out;
 		}
 	}
 	event->time_ns = vt_sys_now_ns(CLOCK_MONOTONIC);
@@ -74,6 +74,7 @@ void vt_tracker_event(struct vt_event_record *event)
 	append(event, sizeof(*event), VT_RECORD_EVENT);
 	if (event->op == VT_OP_FREE || event->op == VT_OP_UNMAP)
 		vt_probe_known_note_free(event->address);
+out:
 	errno = saved;
 }
 
