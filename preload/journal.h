@@ -7,8 +7,8 @@
  * rules (J1..J4) are in common/journal_format.h.
  *
  * Context: hook, any thread.  Appending takes no lock; only one thread at a time grows the file,
- * the others go on in what is there.  What finds no room is counted; where a thread never comes back
- * from growing or writing, the recording ends after two seconds (ETIMEDOUT).
+ * the others go on in what is there.  What finds no room is counted; where a thread does not come
+ * back from growing or writing, the recording ends after two seconds (ETIMEDOUT).
  */
 
 #include <stddef.h>
