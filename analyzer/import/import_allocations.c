@@ -159,7 +159,8 @@ static int take_alloc(struct vt_import_allocations *a, uint64_t event,
 		.size_bytes = record->size_bytes,
 		.device = record->device,
 		.kind = record->kind,
-		.parent = record->extra,
+		/* Of a block the field is the size that was asked for. */
+		.parent = record->kind == VT_KIND_BLOCK ? 0 : record->extra,
 	};
 
 	a->nr_reused += (uint64_t)end_allocation(a, key_of(record->kind, record->address), event,
@@ -262,12 +263,13 @@ static int take_destroy(struct vt_import_allocations *a, uint64_t event,
 {
 	struct vt_last_free *last = vt_import_allocations_begin_free(a, event, record);
 	struct vt_open_allocation what;
+	/* A pool goes with its last allocation, not the other way; 0 is no handle. */
+	int is_parent = record->kind != VT_KIND_POOL && record->address;
 	uint64_t heir = 0;
 
 	if (record->kind == VT_KIND_GRAPH)
 		heir = vt_graph_lives_destroy(&a->graphs, record->address);
-	/* A pool goes with its last allocation, not the other way. */
-	for (size_t i = 0; record->kind != VT_KIND_POOL && i < a->open.len; i++) {
+	for (size_t i = 0; is_parent && i < a->open.len; i++) {
 		struct vt_open_allocation *child = &a->open.items[i];
 
 		if (!child->id || child->parent != record->address)

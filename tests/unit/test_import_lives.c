@@ -99,6 +99,25 @@ static void a_context_takes_its_memory_with_it(void **state)
 	builder_release(&b);
 }
 
+/* The request of a block stands where others have their handle; no handle at all is no handle. */
+static void a_request_is_no_handle(void **state)
+{
+	struct builder b;
+	struct vt_db *db;
+
+	(void)state;
+	builder_init(&b);
+	builder_call(&b, 1, VT_OP_ALLOC, VT_KIND_BLOCK, 0x1000, MIB, 0xc1);
+	builder_call(&b, 1, VT_OP_ALLOC, VT_KIND_SEGMENT, 0x2000, MIB, 0);
+	builder_call(&b, 1, VT_OP_DESTROY, VT_KIND_CONTEXT, 0xc1, 0, 0);
+	builder_call(&b, 1, VT_OP_DESTROY, VT_KIND_CONTEXT, 0, 0, 0);
+	db = unit_import(&b, "request.db");
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM allocation WHERE freed_event IS NULL"),
+			 2);
+	vt_db_close(db);
+	builder_release(&b);
+}
+
 static void a_refused_end_of_a_context_is_taken_back(void **state)
 {
 	struct builder b;
@@ -183,6 +202,7 @@ int main(void)
 		cmocka_unit_test(vmm_memory_ends_with_its_last_holder),
 		cmocka_unit_test(refused_unmaps_and_releases_are_taken_back),
 		cmocka_unit_test(a_context_takes_its_memory_with_it),
+		cmocka_unit_test(a_request_is_no_handle),
 		cmocka_unit_test(a_refused_end_of_a_context_is_taken_back),
 		cmocka_unit_test(memory_of_others_ends_when_it_is_closed_as_often_as_opened),
 		cmocka_unit_test(memory_of_a_graph_ends_with_the_last_of_it),
