@@ -34,23 +34,24 @@
 	X(LOAD, 23, "load")                  /* of a module or library: address = its handle */    \
 	X(UNLOAD, 24, "unload")
 
+/* The last word: whether it is device memory that the driver counts as used by the process. */
 #define VT_KINDS(X)                                                                                \
-	X(BLOCK, 1, "block")         /* a framework allocator's piece of a segment */              \
-	X(SEGMENT, 2, "segment")     /* device memory from the driver (cuMemAlloc) */              \
-	X(VMM, 3, "vmm")             /* physical memory behind a handle (cuMemCreate) */           \
-	X(POOL, 4, "pool")           /* stream-ordered (cuMemAllocAsync) */                        \
-	X(MANAGED, 5, "managed")                                                                   \
-	X(PINNED, 6, "pinned")       /* page-locked host memory, or host memory registered */      \
-	X(ARRAY, 7, "array")                                                                       \
-	X(IPC, 8, "ipc")             /* of another process, at an address here */                  \
-	X(GRAPH, 9, "graph")         /* of a CUDA graph's allocation nodes */                      \
-	X(ADDRESS, 10, "address")    /* a reserved address range */                                \
-	X(CONTEXT, 11, "context")    /* what memory goes with; its own bytes are not known */      \
-	X(EXTERNAL, 12, "external")  /* of another interface: handle, or mapped piece */           \
-	X(IMPORTED, 13, "imported")  /* vmm memory that somebody exported: a handle as of vmm */   \
-	X(MULTICAST, 14, "multicast") /* object over devices' memory: a handle as of vmm */        \
-	X(MODULE, 15, "module")      /* code and its variables; how much it takes is not known */  \
-	X(LIMIT, 16, "limit")        /* stacks, printf, device heap: part of the context */
+	X(BLOCK, 1, "block", 0)        /* a framework allocator's piece of a segment */            \
+	X(SEGMENT, 2, "segment", 1)    /* device memory from the driver (cuMemAlloc) */            \
+	X(VMM, 3, "vmm", 1)            /* physical memory behind a handle (cuMemCreate) */         \
+	X(POOL, 4, "pool", 1)          /* stream-ordered (cuMemAllocAsync) */                      \
+	X(MANAGED, 5, "managed", 1)                                                                \
+	X(PINNED, 6, "pinned", 0)      /* page-locked host memory, or host memory registered */    \
+	X(ARRAY, 7, "array", 1)                                                                    \
+	X(IPC, 8, "ipc", 0)            /* of another process, at an address here */                \
+	X(GRAPH, 9, "graph", 1)        /* of a CUDA graph's allocation nodes */                    \
+	X(ADDRESS, 10, "address", 0)   /* a reserved address range */                              \
+	X(CONTEXT, 11, "context", 0)   /* what memory goes with; its own bytes are not known */    \
+	X(EXTERNAL, 12, "external", 0) /* of another interface: handle, or mapped piece */         \
+	X(IMPORTED, 13, "imported", 0) /* vmm memory that somebody exported: a handle as of vmm */ \
+	X(MULTICAST, 14, "multicast", 0) /* object over devices' memory: a handle as of vmm */     \
+	X(MODULE, 15, "module", 0)     /* code and its variables; its size is not known */         \
+	X(LIMIT, 16, "limit", 0)       /* stacks, printf, device heap: part of the context */
 
 #define VT_MARK_KINDS(X)                                                                           \
 	X(POINT, 1, "point")                                                                       \
@@ -75,7 +76,7 @@
 	X(VARIABLE, 9, "variable")       /* of a frame of the program, or in a container there */  \
 	X(HELD, 10, "held")              /* name: the way to it from a root; holder: its kinds */
 
-#define VT_ENUM_ROW(name, number, text) VT_ENUM_PREFIX(name) = number,
+#define VT_ENUM_ROW(name, number, ...) VT_ENUM_PREFIX(name) = number,
 
 #define VT_ENUM_PREFIX(name) VT_OP_##name
 enum vt_op { VT_OPS(VT_ENUM_ROW) };
@@ -93,5 +94,18 @@ enum vt_mark_source { VT_MARK_SOURCES(VT_ENUM_ROW) };
 enum vt_role { VT_ROLES(VT_ENUM_ROW) };
 #undef VT_ENUM_PREFIX
 #undef VT_ENUM_ROW
+
+static inline int vt_kind_is_driver(unsigned int kind)
+{
+	switch (kind) {
+#define VT_KIND_ROW(name, number, text, is_driver)                                                 \
+	case number:                                                                               \
+		return is_driver;
+		VT_KINDS(VT_KIND_ROW)
+#undef VT_KIND_ROW
+	default:
+		return 0;
+	}
+}
 
 #endif

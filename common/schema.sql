@@ -208,14 +208,18 @@ CREATE TABLE device_sample (
 
 -- Every event number with its time and what it was.
 CREATE VIEW every_event AS
-	SELECT id AS event, time_ns, thread, 1 AS op, kind, device, function, address, size_bytes FROM allocation
+	SELECT id AS event, time_ns, thread, (SELECT id FROM operation WHERE name = 'alloc') AS op, kind, device, function, address, size_bytes FROM allocation
 	UNION ALL
-	SELECT freed_event, freed_time_ns, freed_thread, 2, kind, device, freed_function, address, size_bytes
-		FROM allocation WHERE freed_event IS NOT NULL AND kind NOT IN (3, 13, 14)
+	SELECT freed_event, freed_time_ns, freed_thread, (SELECT id FROM operation WHERE name = 'free'), kind, device, freed_function, address, size_bytes
+		FROM allocation WHERE freed_event IS NOT NULL AND kind NOT IN
+			(SELECT id FROM memory_kind WHERE name IN ('vmm', 'imported', 'multicast'))
 	UNION ALL
 	SELECT id, time_ns, thread, op, kind, device, function, address, size_bytes FROM event
 	UNION ALL
-	SELECT event, time_ns, thread, 10, 1, device, 101, 0, requested_bytes FROM out_of_memory;
+	SELECT event, time_ns, thread, (SELECT id FROM operation WHERE name = 'out_of_memory'),
+			(SELECT id FROM memory_kind WHERE name = 'block'), device,
+			(SELECT id FROM function WHERE name = 'c10_reportOutOfMemory'), 0, requested_bytes
+		FROM out_of_memory;
 
 -- What was live after event n:  SELECT * FROM live_at WHERE at_event = n
 CREATE VIEW live_at AS
@@ -235,4 +239,4 @@ CREATE VIEW driver_event AS
 		JOIN operation o ON o.id = e.op
 		JOIN memory_kind k ON k.id = e.kind
 		JOIN function f ON f.id = e.function
-	WHERE e.function < 100;
+	WHERE k.name <> 'block';  -- those are frameworks' reports

@@ -5,7 +5,7 @@
 #include "analyzer/base/util.h"
 #include "common/kinds.h"
 
-#define KIND_WORD(name, number, text) [number] = text,
+#define KIND_WORD(name, number, text, ...) [number] = text,
 static const char *const kind_words[] = { VT_KINDS(KIND_WORD) };
 static const char *const role_words[] = { VT_ROLES(KIND_WORD) };
 

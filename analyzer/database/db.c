@@ -80,16 +80,37 @@ static int fill_words(struct vt_db *db, const char *table, int id, const char *n
 {
 	char sql[160];
 
-	snprintf(sql, sizeof(sql), "INSERT INTO %s VALUES (%d, '%s')", table, id, name);
+	snprintf(sql, sizeof(sql), "INSERT OR IGNORE INTO %s VALUES (%d, '%s')", table,
+		 id, name);
 	return vt_db_exec(db, sql);
 }
 
-/* The words behind the numbers, from the same lists that the recorder is compiled with. */
+/* What the views of schema.sql tell a framework's report from a driver's call by. */
+#define VT_CUDA_API(id, name, version, kind, op)                                                   \
+	_Static_assert(VT_KIND_##kind != VT_KIND_BLOCK, #name);
+#define VT_FRAMEWORK_API(id, name, kind, op) _Static_assert(VT_KIND_##kind == VT_KIND_BLOCK, #name);
+#include "common/cuda_api.def"
+#undef VT_CUDA_API
+#undef VT_FRAMEWORK_API
+
+/* Each number once. */
+enum {
+#define VT_CUDA_API(id, name, version, kind, op) FUNCTION_##id,
+#define VT_FRAMEWORK_API(id, name, kind, op)     FUNCTION_##id,
+#include "common/cuda_api.def"
+#undef VT_CUDA_API
+#undef VT_FRAMEWORK_API
+};
+
+/*
+ * The words behind the numbers, from the same lists that the recorder is compiled with; a file that
+ * has some gets the rest.
+ */
 static int fill_all_words(struct vt_db *db)
 {
 	int rc = 0;
 
-#define WORD(name, number, text)                 rc |= fill_words(db, table, number, text);
+#define WORD(name, number, text, ...)            rc |= fill_words(db, table, number, text);
 #define VT_CUDA_API(id, name, version, kind, op) rc |= fill_words(db, "function", id, #name);
 #define VT_FRAMEWORK_API(id, name, kind, op)     rc |= fill_words(db, "function", id, #name);
 	const char *table = "operation";
@@ -261,7 +282,16 @@ static int complete(struct vt_db *db, enum vt_db_mode mode)
 	int version = (int)vt_db_query_int(db, "PRAGMA user_version", VT_DB_SCHEMA_VERSION);
 	const char *sql = vt_db_older_sql(version, mode == VT_DB_READ);
 
-	return sql ? vt_db_exec(db, sql) : 0;
+	if (!sql)
+		return 0;
+	if (mode == VT_DB_READ)
+		return vt_db_exec(db, sql);
+	if (vt_db_begin(db))
+		return -1;
+	if (!vt_db_exec(db, sql) && !fill_all_words(db) && !vt_db_commit(db))
+		return 0;
+	vt_db_rollback(db);
+	return -1;
 }
 
 int vt_db_open(struct vt_db **out, const char *path, enum vt_db_mode mode, struct vt_diag *diag)

@@ -40,12 +40,11 @@ static const struct {
 		VIEW("allocation", "NULL AS forward_python_stack,"
 		     " NULL AS freed_forward_python_stack, NULL AS requested_bytes")
 		VIEW_OUT_OF_MEMORY_3,
-		"BEGIN IMMEDIATE;" TABLES_2("") TABLES_3("") ADD_2 ADD_3
-		"PRAGMA user_version=3; COMMIT" },
+		TABLES_2("") TABLES_3("") ADD_2 ADD_3 "PRAGMA user_version=3" },
 	[2] = { "PRAGMA temp_store=MEMORY;" TABLES_3("TEMP")
 		VIEW("allocation", "NULL AS requested_bytes")
 		VIEW_OUT_OF_MEMORY_3,
-		"BEGIN IMMEDIATE;" TABLES_3("") ADD_3 "PRAGMA user_version=3; COMMIT" },
+		TABLES_3("") ADD_3 "PRAGMA user_version=3" },
 };
 
 #define NR_OLDER (int)(sizeof(older) / sizeof(older[0]))

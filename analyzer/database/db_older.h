@@ -8,7 +8,10 @@
  * a writer (an import that goes on) adds it to the file.
  */
 
-/* The statements that complete a file of that version; NULL: nothing is missing. */
+/*
+ * The statements that complete a file of that version, for a transaction of the writer's; NULL:
+ * nothing is missing.
+ */
 const char *vt_db_older_sql(int version, int is_reader);
 
 #endif

@@ -1,22 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/import/peak.h"
 
-/* Whether memory of that kind is device memory held from the driver. */
-static int is_driver_kind(unsigned int kind)
-{
-	switch (kind) {
-	case VT_KIND_SEGMENT:
-	case VT_KIND_VMM:
-	case VT_KIND_POOL:
-	case VT_KIND_MANAGED:
-	case VT_KIND_ARRAY:
-	case VT_KIND_GRAPH:
-		return 1;
-	default:
-		return 0;
-	}
-}
-
 void vt_peak_release(struct vt_peak *peak)
 {
 	vt_vector_release(&peak->devices);
@@ -40,7 +24,7 @@ static uint64_t *total_of(struct vt_peak *peak, int32_t id, unsigned int kind)
 {
 	struct vt_peak_device *device;
 
-	if (id < 0 || (kind != VT_KIND_BLOCK && !is_driver_kind(kind)))
+	if (id < 0 || (kind != VT_KIND_BLOCK && !vt_kind_is_driver(kind)))
 		return NULL;
 	device = device_at(peak, id);
 	device->is_touched = 1;

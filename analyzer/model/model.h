@@ -224,9 +224,7 @@ static inline int vt_allocation_is_live(const struct vt_allocation *a, int64_t e
 /* Device memory that the driver counts as used by this process. */
 static inline int vt_allocation_is_driver(const struct vt_allocation *a)
 {
-	return a->kind == VT_KIND_SEGMENT || a->kind == VT_KIND_VMM || a->kind == VT_KIND_POOL ||
-	       a->kind == VT_KIND_MANAGED || a->kind == VT_KIND_ARRAY ||
-	       a->kind == VT_KIND_GRAPH;
+	return vt_kind_is_driver(a->kind);
 }
 
 /* What gets an owner: blocks, and driver memory that no framework's allocator cuts into blocks. */

@@ -13,7 +13,7 @@
 #include "analyzer/model/producer.h"
 #include "analyzer/attribution/moments.h"
 
-#define KIND_WORD(name, number, text) [number] = text,
+#define KIND_WORD(name, number, text, ...) [number] = text,
 static const char *const kind_words[] = { VT_KINDS(KIND_WORD) };
 
 const char *vt_blocks_kind(const struct vt_allocation *a)

@@ -19,7 +19,7 @@ NONE = 2 ** 64 - 1
 def numbers(table):
     """Number -> text of one of the lists in kinds.h."""
     body = re.search(rf"#define {table}\(X\)(.*?)\n\n", KINDS_H.read_text(), re.S).group(1)
-    return {int(number): text for number, text in re.findall(r'X\(\w+, (\d+), "(\w+)"\)', body)}
+    return {int(number): text for number, text in re.findall(r'X\(\w+, (\d+), "(\w+)"[,)]', body)}
 
 
 OPS, KINDS, MARK_KINDS, SOURCES = map(numbers, ("VT_OPS", "VT_KINDS", "VT_MARK_KINDS", "VT_MARK_SOURCES"))
