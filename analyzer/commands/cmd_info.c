@@ -12,9 +12,11 @@
 #include "analyzer/database/db.h"
 #include "analyzer/base/diag.h"
 #include "analyzer/import/input.h"
+#include "analyzer/import/run_keys.h"
 #include "analyzer/base/options.h"
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
+#include "analyzer/report/json.h"
 
 static const struct vt_option options[] = {
 	{ 'j', "json", NULL, "print JSON" },
@@ -64,22 +66,28 @@ static int64_t file_bytes(struct vt_db *db)
 	return stat(vt_db_path(db), &st) ? 0 : (int64_t)st.st_size;
 }
 
-/* Numbers are numbers, a command is an array, the rest is text. */
-static json_t *json_value(const char *key, const char *value)
+static int is_number(const char *key)
 {
-	json_t *parsed = NULL;
-	char *end;
-	long long number = strtoll(value, &end, 10);
+#define TEXT(name, text) text,
+	static const char *const numbers[] = { VT_RUN_NUMBERS(TEXT) };
+#undef TEXT
 
-	if (!strcmp(key, "command"))
-		parsed = json_loads(value, 0, NULL);
-	else if (*value && !*end && strncmp(key, "env:", 4) && strcmp(key, "python") &&
-		 strcmp(key, "torch"))
-		parsed = json_integer(number);
-	if (!parsed)
-		parsed = json_string(value);
-	/* Text that is not UTF-8 cannot be written as JSON. */
-	return parsed ? parsed : json_string("?");
+	for (size_t i = 0; i < VT_ARRAY_SIZE(numbers); i++)
+		if (!strcmp(key, numbers[i]))
+			return 1;
+	return 0;
+}
+
+/* The type depends on the key alone: a host may be called 0123. */
+static json_t *json_fact(const char *key, const char *value)
+{
+	json_t *command = strcmp(key, "command") ? NULL : json_loads(value, 0, NULL);
+
+	if (command)
+		return command;
+	if (is_number(key))
+		return json_integer(strtoll(value, NULL, 10));
+	return vt_json_text(value);
 }
 
 static json_t *json_run(struct vt_db *db)
@@ -89,7 +97,7 @@ static json_t *json_run(struct vt_db *db)
 
 	while (vt_stmt_step(stmt) == 1)
 		json_object_set_new(run, vt_stmt_text(stmt, 0),
-				    json_value(vt_stmt_text(stmt, 0), vt_stmt_text(stmt, 1)));
+				    json_fact(vt_stmt_text(stmt, 0), vt_stmt_text(stmt, 1)));
 	vt_stmt_free(stmt);
 	return run;
 }
@@ -128,7 +136,7 @@ static json_t *json_devices(struct vt_db *db)
 
 		for (int i = 0; i < (int)VT_ARRAY_SIZE(keys); i++)
 			json_object_set_new(device, keys[i], json_int_or_null(stmt, i));
-		json_object_set_new(device, "name", json_value("name", vt_stmt_text(stmt, 1)));
+		json_object_set_new(device, "name", vt_json_text(vt_stmt_text(stmt, 1)));
 		json_object_set_new(device, "simulated", json_boolean(vt_stmt_int(stmt, 6)));
 		json_array_append_new(devices, device);
 	}
@@ -143,7 +151,7 @@ static void print_json(struct vt_db *db)
 	for (size_t i = 0; i < VT_ARRAY_SIZE(counted); i++)
 		json_object_set_new(counts, counted[i].name,
 				    json_integer(count_rows(db, counted[i].table)));
-	json_object_set_new(file, "path", json_value("path", vt_db_path(db)));
+	json_object_set_new(file, "path", vt_json_text(vt_db_path(db)));
 	json_object_set_new(file, "size_bytes", json_integer(file_bytes(db)));
 	json_object_set_new(file, "schema",
 			    json_integer(vt_db_query_int(db, "PRAGMA user_version", 0)));

@@ -6,7 +6,7 @@
  * The keys of the run table that the importer writes.  A journal's information records cannot set
  * them: X(NAME, text) makes VT_RUN_NAME.
  */
-#define VT_RUN_KEYS(X)                             \
+#define VT_RUN_NUMBERS(X)                          \
 	X(PID, "pid")                              \
 	X(START_TIME, "start_time_ns")             \
 	X(START_REALTIME, "start_realtime_ns")     \
@@ -17,10 +17,12 @@
 	X(TORN_RECORDS, "torn_records")            \
 	X(REUSED_ADDRESSES, "reused_addresses")    \
 	X(UNKNOWN_FREES, "unknown_frees")          \
-	X(ENDED, "ended")                          \
 	X(EXIT_STATUS, "exit_status")              \
-	X(RECORDING_STOPPED, "recording_stopped")  \
 	X(RESOLVED_FRAMES, "resolved_frames")
+#define VT_RUN_TEXTS(X)                            \
+	X(ENDED, "ended")                          \
+	X(RECORDING_STOPPED, "recording_stopped")
+#define VT_RUN_KEYS(X) VT_RUN_NUMBERS(X) VT_RUN_TEXTS(X)
 
 enum vt_run_key {
 #define VT_RUN_KEY(name, text) VT_RUN_##name,

@@ -4,6 +4,7 @@ import json
 import pathlib
 import re
 import signal
+import sqlite3
 import subprocess
 
 import pytest
@@ -94,6 +95,17 @@ def recorded(tmp_path):
     done = run(tmp_path, "--", PYTHON, HOLD, text="alloc 3\n")
     assert done.returncode == 0, done.stderr
     return tmp_path
+
+
+def test_the_type_of_a_fact_depends_on_its_key(recorded):
+    with sqlite3.connect(recorded / "run.db") as db:
+        db.execute("UPDATE run SET value = '0123' WHERE key = 'hostname'")
+        db.execute("UPDATE run SET value = '12' WHERE key = 'cwd'")
+        db.execute("UPDATE run SET value = CAST(x'2fff' AS TEXT) WHERE key = 'executable'")
+    done = vtrace("info", "--json", recorded / "run.db")
+    facts = json.loads(done.stdout)["run"]
+    assert (facts["hostname"], facts["cwd"], facts["executable"]) == ("0123", "12", "/?")
+    assert isinstance(facts["pid"], int) and isinstance(facts["events"], int)
 
 
 def test_force_replaces_a_recording(recorded):
