@@ -4,13 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* What a message quotes may come from any file: it stays one line and drives no terminal. */
-static void make_printable(char *text)
-{
-	for (; *text; text++)
-		if ((unsigned char)*text < ' ' || *text == 0x7f)
-			*text = '?';
-}
+#include "analyzer/base/printable.h"
 
 void vt_diag_set(struct vt_diag *diag, int exit_code, const char *fmt, ...)
 {
@@ -22,7 +16,8 @@ void vt_diag_set(struct vt_diag *diag, int exit_code, const char *fmt, ...)
 	va_start(args, fmt);
 	vsnprintf(diag->text, sizeof(diag->text), fmt, args);
 	va_end(args);
-	make_printable(diag->text);
+	/* What a message quotes may come from any file. */
+	vt_printable_make(diag->text);
 }
 
 int vt_diag_print(const struct vt_diag *diag)

@@ -14,6 +14,7 @@
 #include "analyzer/import/input.h"
 #include "analyzer/import/run_keys.h"
 #include "analyzer/base/options.h"
+#include "analyzer/base/printable.h"
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
 #include "analyzer/report/json.h"
@@ -165,13 +166,17 @@ static void print_json(struct vt_db *db)
 	json_decref(root);
 }
 
+/* Takes the value; NULL: it is not known. */
+static void print_line(const char *label, char *value)
+{
+	if (value)
+		printf("%-20s %s\n", label, vt_printable_make(value));
+	free(value);
+}
+
 static void print_fact(struct vt_db *db, const char *label, const char *key)
 {
-	char *value = vt_db_run_get(db, key);
-
-	if (value)
-		printf("%-20s %s\n", label, value);
-	free(value);
+	print_line(label, vt_db_run_get(db, key));
 }
 
 static void print_time(struct vt_db *db)
@@ -192,7 +197,7 @@ static void print_device(struct vt_stmt *stmt)
 	char total[VT_UNITS_MAX], peak[VT_UNITS_MAX], allocated[VT_UNITS_MAX],
 		context[VT_UNITS_MAX];
 	int64_t capability = vt_stmt_int(stmt, 3), driver = vt_stmt_int(stmt, 5);
-	const char *name = vt_stmt_text(stmt, 1);
+	char *name = vt_printable_copy(vt_stmt_text(stmt, 1));
 
 	printf("cuda:%-15" PRId64 " %s%s, %s, compute %" PRId64 ".%" PRId64 ", %" PRId64
 	       " SMs, driver %" PRId64 ".%" PRId64 "\n",
@@ -201,6 +206,7 @@ static void print_device(struct vt_stmt *stmt)
 	       vt_units_bytes(total, sizeof(total), (uint64_t)vt_stmt_int(stmt, 2)),
 	       capability / 10, capability % 10, vt_stmt_int(stmt, 4), driver / 1000,
 	       driver % 1000 / 10);
+	free(name);
 	printf("%-20s peak %s from the driver, %s in blocks", "",
 	       vt_units_bytes(peak, sizeof(peak), (uint64_t)vt_stmt_int(stmt, 8)),
 	       vt_units_bytes(allocated, sizeof(allocated), (uint64_t)vt_stmt_int(stmt, 10)));
@@ -247,8 +253,8 @@ static void print_text(struct vt_db *db)
 	stmt = vt_db_prepare(
 		db, "SELECT substr(key, 5), value FROM run WHERE key LIKE 'env:%' ORDER BY key");
 	while (vt_stmt_step(stmt) == 1)
-		printf("%-20s %s=%s\n", "environment", vt_stmt_text(stmt, 0),
-		       vt_stmt_text(stmt, 1));
+		print_line("environment",
+			   vt_xasprintf("%s=%s", vt_stmt_text(stmt, 0), vt_stmt_text(stmt, 1)));
 	vt_stmt_free(stmt);
 	stmt = vt_db_prepare(db, DEVICE_QUERY);
 	while (vt_stmt_step(stmt) == 1)

@@ -5,6 +5,7 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "analyzer/base/printable.h"
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
 
@@ -14,14 +15,14 @@
 /* Takes the texts; keeps a row only where they differ. */
 static void add(struct vt_runs *runs, const char *what, char *base, char *new)
 {
-	struct vt_runs_row row = { .text = { base, new } };
+	struct vt_runs_row row = { .text = { vt_printable_make(base), vt_printable_make(new) } };
 
 	if ((!base && !new) || (base && new && !strcmp(base, new))) {
 		free(base);
 		free(new);
 		return;
 	}
-	row.what = vt_xstrdup(what);
+	row.what = vt_printable_copy(what);
 	runs->rows = vt_xrealloc(runs->rows, (runs->nr + 1) * sizeof(*runs->rows));
 	runs->rows[runs->nr++] = row;
 }

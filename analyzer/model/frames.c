@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyzer/model/string_table.h"
+#include "analyzer/base/printable.h"
 #include "analyzer/base/util.h"
 
 static const char *behind_last(const char *text, char separator)
@@ -17,14 +18,12 @@ static char *copy_text(struct vt_stmt *stmt, int column)
 {
 	const char *text = vt_stmt_text(stmt, column);
 
-	return vt_xstrdup(text ? text : "");
+	return vt_printable_copy(text ? text : "");
 }
 
 static char *copy_nullable(struct vt_stmt *stmt, int column)
 {
-	const char *text = vt_stmt_text(stmt, column);
-
-	return text ? vt_xstrdup(text) : NULL;
+	return vt_printable_copy(vt_stmt_text(stmt, column));
 }
 
 /* Runs `sql` (first column: id) and gives every row to `take`. */
@@ -67,7 +66,7 @@ static void take_module(struct vt_frames *frames, uint32_t id, struct vt_stmt *s
 {
 	const char *path = vt_stmt_text(stmt, 1);
 
-	frames->modules[id] = vt_xstrdup(behind_last(path ? path : "?", '/'));
+	frames->modules[id] = vt_printable_copy(behind_last(path ? path : "?", '/'));
 }
 
 static void take_native(struct vt_frames *frames, uint32_t id, struct vt_stmt *stmt)

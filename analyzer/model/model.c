@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "analyzer/base/printable.h"
 #include "analyzer/base/util.h"
 
 /* Ids of other tables: NULL, and what does not fit, become "none". */
@@ -133,7 +134,7 @@ static void take_device(struct vt_model *model, struct vt_stmt *stmt)
 	const char *name = vt_stmt_text(stmt, 1);
 
 	device->id = (int16_t)vt_stmt_int(stmt, 0);
-	device->name = vt_xstrdup(name ? name : "?");
+	device->name = vt_printable_copy(name ? name : "?");
 	device->total_bytes = (uint64_t)vt_stmt_int(stmt, 2);
 	device->is_simulated = vt_stmt_int(stmt, 3) != 0;
 	device->has_context = !vt_stmt_is_null(stmt, 4);

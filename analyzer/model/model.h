@@ -5,6 +5,7 @@
 /*
  * A database in memory: the facts, and nothing that is a judgement.  Allocations are sorted by
  * event number; everything else refers to them by index.  Read once, never changed afterwards.
+ * Recorded texts are printable (base/printable.h): marks, file names and classes are a program's.
  */
 
 #include <stdint.h>

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyzer/base/printable.h"
 #include "analyzer/base/util.h"
 
 /*
@@ -71,7 +72,7 @@ int vt_string_table_load(struct vt_string_table *table, struct vt_db *db, struct
 	while ((rc = vt_stmt_step(stmt)) == 1) {
 		const char *text = vt_stmt_text(stmt, 1);
 
-		table->text[vt_stmt_int(stmt, 0)] = vt_xstrdup(text ? text : "");
+		table->text[vt_stmt_int(stmt, 0)] = vt_printable_copy(text ? text : "");
 	}
 	vt_stmt_free(stmt);
 	if (rc < 0)

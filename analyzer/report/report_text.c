@@ -10,6 +10,7 @@
 #include "analyzer/report/keeper_table.h"
 #include "analyzer/report/report_sections.h"
 #include "analyzer/report/report_stages_text.h"
+#include "analyzer/base/printable.h"
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
 
@@ -46,7 +47,7 @@ static char *script_of(const struct vt_report *report)
 			name = word;
 			break;
 		}
-	script = vt_xstrdup(name ? vt_util_base_name(name) : "unknown program");
+	script = vt_printable_copy(name ? vt_util_base_name(name) : "unknown program");
 	json_decref(command);
 	free(text);
 	return script;
@@ -67,14 +68,14 @@ static char *ending_of(const struct vt_report *report)
 		return vt_xstrdup("still running");
 	if (strcmp(report->ended, "killed") == 0)
 		return vt_xstrdup("ended without its exit handlers");
-	return vt_xasprintf("ended %s", report->ended);
+	return vt_printable_make(vt_xasprintf("ended %s", report->ended));
 }
 
 /* "  WORD VALUE", nothing where the value is not known. */
 static void print_known(const struct vt_report *report, const char *word, const char *key,
 			FILE *out)
 {
-	char *value = vt_db_run_get(report->analysis->db, key);
+	char *value = vt_printable_make(vt_db_run_get(report->analysis->db, key));
 
 	if (value)
 		fprintf(out, "  %s %s", word, value);
@@ -207,8 +208,8 @@ static void print_losses(const struct vt_report *report, FILE *out)
 	struct vt_db *db = report->analysis->db;
 	int64_t lost = vt_db_run_get_int(db, "lost_events", 0);
 	int64_t torn = vt_db_run_get_int(db, "torn_records", 0);
-	char *stopped = vt_db_run_get(db, "recording_stopped");
-	char *stacks = vt_db_run_get(db, "python_stacks");
+	char *stopped = vt_printable_make(vt_db_run_get(db, "recording_stopped"));
+	char *stacks = vt_printable_make(vt_db_run_get(db, "python_stacks"));
 	char text[VT_UNITS_MAX];
 
 	if (lost)
