@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/base/util.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -93,6 +94,16 @@ int vt_util_open_regular(const char *path)
 		fd = -1;
 	}
 	return fd;
+}
+
+int vt_util_rename(const char *from, const char *to)
+{
+	int rc = renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE);
+
+	/* File systems without the flag (NFS, older overlayfs) can still link without replacing. */
+	if (rc && (errno == EINVAL || errno == ENOSYS))
+		rc = link(from, to) ? -1 : unlink(from);
+	return rc;
 }
 
 void vt_buffer_init(struct vt_buffer *buffer)

@@ -38,6 +38,11 @@ void vt_util_hex(char *out, const void *bytes, size_t len);
  */
 int vt_util_open_regular(const char *path);
 
+/*
+ * Renames a file to a name that must be free: EEXIST otherwise.  0, or -1 with errno.
+ */
+int vt_util_rename(const char *from, const char *to);
+
 /* Text that grows.  `data` is always NUL-terminated once anything was appended, NULL before. */
 struct vt_buffer {
 	char *data;

@@ -186,17 +186,43 @@ static int check_old(const struct vt_target *target, struct vt_diag *diag)
 	return -1;
 }
 
-/* SQLite finds a log by its database's name: FILE.old-PID has FILE.old-PID-wal. */
-static int set_aside(struct vt_target *target, struct vt_diag *diag)
+/* SQLite finds a log by its database's name: FILE.old-PID-1 has FILE.old-PID-1-wal. */
+static char *aside_name(const struct vt_target *target, int file, unsigned number)
 {
 	static const char *const suffixes[] = { "", "-wal", "-shm", "" };
 
-	for (int i = 0; i < VT_TARGET_FILES; i++) {
-		char *aside = vt_xasprintf(
-			"%s.old-%d%s", target->files[i == JOURNAL ? JOURNAL : DATABASE],
-			(int)getpid(), suffixes[i]);
+	return vt_xasprintf("%s.old-%d-%u%s", target->files[file == JOURNAL ? JOURNAL : DATABASE],
+			    (int)getpid(), number, suffixes[file]);
+}
 
-		if (!rename(target->files[i], aside)) {
+/*
+ * The first number under which nothing was set aside yet: in a container the process id is the
+ * same each time, and what a killed run left is a recording.
+ */
+static unsigned find_free_number(const struct vt_target *target)
+{
+	for (unsigned number = 1;; number++) {
+		int nr_taken = 0;
+
+		for (int i = 0; i < VT_TARGET_FILES; i++) {
+			char *aside = aside_name(target, i, number);
+
+			nr_taken += has_name(aside);
+			free(aside);
+		}
+		if (!nr_taken)
+			return number;
+	}
+}
+
+static int set_aside(struct vt_target *target, struct vt_diag *diag)
+{
+	unsigned number = find_free_number(target);
+
+	for (int i = 0; i < VT_TARGET_FILES; i++) {
+		char *aside = aside_name(target, i, number);
+
+		if (!vt_util_rename(target->files[i], aside)) {
 			target->aside[i] = aside;
 			continue;
 		}
@@ -226,12 +252,7 @@ int vt_target_reserve(struct vt_target *target, int is_replacing, struct vt_diag
 /* Never over a file that came in the meantime. */
 static void bring_back(const char *aside, const char *file)
 {
-	int rc = renameat2(AT_FDCWD, aside, AT_FDCWD, file, RENAME_NOREPLACE);
-
-	/* File systems without the flag: NFS, older overlayfs. */
-	if (rc && (errno == EINVAL || errno == ENOSYS) && access(file, F_OK))
-		rc = rename(aside, file);
-	if (rc)
+	if (vt_util_rename(aside, file))
 		fprintf(stderr, "vtrace: what was %s is now %s: %s\n", file, aside,
 			strerror(errno));
 }

@@ -172,11 +172,8 @@ static int open_raw(struct vt_db **out, const char *path, int flags, struct vt_d
 /* Gives the finished file its name; the name must be free. */
 static int publish(const char *from, const char *to, struct vt_diag *diag)
 {
-	int rc = renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE);
+	int rc = vt_util_rename(from, to);
 
-	/* File systems without the flag (NFS, older overlayfs) can still link without replacing. */
-	if (rc && (errno == EINVAL || errno == ENOSYS))
-		rc = link(from, to) ? -1 : unlink(from);
 	if (rc)
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", to, strerror(errno));
 	return rc;

@@ -135,6 +135,17 @@ def test_force_keeps_the_old_recording_until_there_is_a_new_one(recorded):
     assert (recorded / "run.db").read_bytes() == before
 
 
+def test_force_destroys_nothing_that_was_set_aside_under_the_same_process_id(recorded):
+    before = (recorded / "run.db").read_bytes()
+    for number in ("", "-1"):
+        script = (f'echo precious > run.db.old-$${number}; echo run.db.old-$${number};'
+                  f' exec "{VTRACE}" run --force -q -o run.db -- true')
+        done = subprocess.run(["sh", "-c", script], cwd=recorded, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        assert (recorded / done.stdout.strip()).read_text() == "precious\n"
+        assert (recorded / "run.db").read_bytes() == before
+
+
 @pytest.mark.parametrize("wrong", (("--simulate", "h1000", "--", "true"), ("--", "no-such-command"),
                                    ("--", "/dev/null")))
 def test_force_leaves_all_as_it_is_where_no_program_starts(wrong, recorded):
