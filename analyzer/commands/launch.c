@@ -44,7 +44,7 @@ static void catch_signals(sigset_t *before, struct sigaction *old)
 		sigaction(passed_on[i], &action, &old[i]);
 }
 
-/* In the child: what the program would have had without us. */
+/* In the child: what the program would have had without us. Behind it: what we had. */
 static void restore_signals(const sigset_t *before, const struct sigaction *old)
 {
 	for (size_t i = 0; i < VT_ARRAY_SIZE(passed_on); i++)
@@ -82,6 +82,7 @@ int vt_launch_run(const char *path, char **argv, pid_t *pid, int *status, struct
 	while (*pid > 0 && waitpid(*pid, status, 0) < 0 && errno == EINTR)
 		;
 	g.child = 0;
+	restore_signals(&before, old);
 	if (error)
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", argv[0], strerror(error));
 	return error ? -1 : 0;
