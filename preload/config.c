@@ -9,7 +9,7 @@ static struct {
 	.values = {
 #define VT_CONFIG_TEXT(field, variable, standard, what) .field = standard,
 #define VT_CONFIG_NUMBER(field, variable, standard, most, what) .field = standard,
-		VT_CONFIG_OPTIONS(VT_CONFIG_TEXT, VT_CONFIG_NUMBER)
+		VT_RECORDER_OPTIONS(VT_CONFIG_TEXT, VT_CONFIG_NUMBER)
 #undef VT_CONFIG_TEXT
 #undef VT_CONFIG_NUMBER
 	},
@@ -49,7 +49,7 @@ void vt_config_read(void)
 	g.values.field = text_of(variable, standard);
 #define VT_CONFIG_NUMBER(field, variable, standard, most, what) \
 	g.values.field = number_of(variable, standard, most);
-	VT_CONFIG_OPTIONS(VT_CONFIG_TEXT, VT_CONFIG_NUMBER)
+	VT_RECORDER_OPTIONS(VT_CONFIG_TEXT, VT_CONFIG_NUMBER)
 #undef VT_CONFIG_TEXT
 #undef VT_CONFIG_NUMBER
 }

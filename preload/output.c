@@ -124,7 +124,7 @@ int vt_output_name(struct vt_output *output, const char *pattern, unsigned int a
 	}
 	expand_all(&text, pattern, attempt);
 	if (text.bytes[text.len - 1] == '/')
-		expand_all(&text, VT_CONFIG_DEFAULT_OUTPUT, attempt);
+		expand_all(&text, VT_RECORDER_DEFAULT_OUTPUT, attempt);
 	if (text.len > strlen(SUFFIX) &&
 	    strcmp(text.bytes + text.len - strlen(SUFFIX), SUFFIX) == 0)
 		text.bytes[text.len -= strlen(SUFFIX)] = '\0';

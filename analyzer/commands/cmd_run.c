@@ -12,6 +12,7 @@
 #include "analyzer/commands/cmd.h"
 #include "analyzer/import/collect.h"
 #include "analyzer/database/db.h"
+#include "analyzer/base/clock.h"
 #include "analyzer/base/diag.h"
 #include "analyzer/base/environment.h"
 #include "analyzer/import/input.h"
@@ -24,13 +25,25 @@
 #include "analyzer/commands/target.h"
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
+#include "common/recorder_options.h"
 
-/* Of the recorder, preload/config.h. */
-#define USUAL_EXIT_WAIT_S   10
-#define LONGEST_EXIT_WAIT_S 3600
-#define MOST_STACKS         512
-#define HIGHEST_PROBE       2
-#define MOST_JOURNAL_MIB    (1024 * 1024)
+/* The recorder's options that are numbers. */
+enum {
+#define NO_TEXT(field, variable, standard, what)
+#define NAME(field, variable, standard, most, what) RECORDER_##field,
+	VT_RECORDER_OPTIONS(NO_TEXT, NAME)
+#undef NAME
+};
+
+static const struct recorder_option {
+	const char *variable;
+	int64_t standard, most;
+} recorder_options[] = {
+#define ROW(field, variable, standard, most, what) { variable, standard, most },
+	VT_RECORDER_OPTIONS(NO_TEXT, ROW)
+#undef ROW
+#undef NO_TEXT
+};
 
 enum {
 	OPTION_SIMULATE = 256,
@@ -81,30 +94,33 @@ struct run {
 	uint64_t start_realtime_ns;
 };
 
-/* The most that an option takes; -1: it takes no number. */
-static int64_t most_of(int id)
+/* What an option with a number sets; NULL: it takes none. */
+static const struct recorder_option *recorder_option_of(int id)
 {
 	switch (id) {
 	case OPTION_EXIT_WAIT:
-		return LONGEST_EXIT_WAIT_S;
+		return &recorder_options[RECORDER_exit_wait_s];
 	case OPTION_STACKS:
-		return MOST_STACKS;
+		return &recorder_options[RECORDER_stacks];
 	case OPTION_PROBE:
-		return HIGHEST_PROBE;
+		return &recorder_options[RECORDER_probe];
 	case OPTION_MAX_JOURNAL:
-		return MOST_JOURNAL_MIB;
+		return &recorder_options[RECORDER_max_journal_mib];
 	default:
-		return -1;
+		return NULL;
 	}
 }
 
-static int check_number(int id)
+static int set_number(int id)
 {
-	int64_t most = most_of(id), number;
+	const struct recorder_option *option = recorder_option_of(id);
+	int64_t number;
 
-	if (most < 0 || !vt_numbers_parse(optarg, most, &number))
+	if (!option)
 		return 0;
-	vt_options_wrong(&spec, "%s: not a number from 0 to %" PRId64, optarg, most);
+	if (!vt_numbers_parse(optarg, option->most, &number))
+		return setenv(option->variable, optarg, 1);
+	vt_options_wrong(&spec, "%s: not a number from 0 to %" PRId64, optarg, option->most);
 	return -1;
 }
 
@@ -121,7 +137,7 @@ static int read_options(struct run *run, int argc, char **argv)
 			vt_options_wrong(&spec, "an argument is missing before --");
 			return VT_OPTIONS_WRONG;
 		}
-		if (check_number(id))
+		if (set_number(id))
 			return VT_OPTIONS_WRONG;
 		switch (id) {
 		case OPTION_SIMULATE:
@@ -136,18 +152,6 @@ static int read_options(struct run *run, int argc, char **argv)
 			break;
 		case OPTION_FORCE:
 			run->is_forcing = 1;
-			break;
-		case OPTION_EXIT_WAIT:
-			setenv("VTRACE_EXIT_WAIT", optarg, 1);
-			break;
-		case OPTION_STACKS:
-			setenv("VTRACE_STACKS", optarg, 1);
-			break;
-		case OPTION_PROBE:
-			setenv("VTRACE_PROBE", optarg, 1);
-			break;
-		case OPTION_MAX_JOURNAL:
-			setenv("VTRACE_MAX_JOURNAL", optarg, 1);
 			break;
 		case OPTION_NO_COLLECT:
 			setenv("VTRACE_COLLECT", "0", 1);
@@ -206,15 +210,18 @@ static uint64_t realtime_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* As the recorder reads it: what is no number is as if not set. */
-static uint64_t exit_wait_ns(void)
+/* In force, as the recorder reads it. */
+static int64_t number_in_force(const struct recorder_option *option)
 {
-	const char *wait = getenv("VTRACE_EXIT_WAIT");
-	int64_t seconds;
+	const char *text = getenv(option->variable);
+	int64_t number;
 
-	if (!wait || vt_numbers_parse(wait, LONGEST_EXIT_WAIT_S, &seconds))
-		seconds = USUAL_EXIT_WAIT_S;
-	return (uint64_t)seconds * 1000000000;
+	/* Digits only: longer ones than a number has are too many. */
+	if (!text || !*text || text[strspn(text, "0123456789")])
+		return option->standard;
+	if (vt_numbers_parse(text, option->most, &number))
+		return option->most;
+	return number;
 }
 
 /*
@@ -223,17 +230,17 @@ static uint64_t exit_wait_ns(void)
  */
 static int complete(const char *journal, const char *database)
 {
-	const char *collect = getenv("VTRACE_COLLECT");
-	uint64_t end = realtime_ns() + exit_wait_ns();
+	int64_t wait_s = number_in_force(&recorder_options[RECORDER_exit_wait_s]);
+	uint64_t end = vt_clock_ns() + (uint64_t)wait_s * 1000000000;
 	struct vt_collect_options collect_options = { 0 };
 	struct timespec pause = { 0, 10000000 };
 
 	if (access(journal, F_OK))
 		return 1;
-	if (collect && !strcmp(collect, "0"))
+	if (!number_in_force(&recorder_options[RECORDER_collect]))
 		return 0;
 	while (vt_collect_run(journal, database, &collect_options, NULL) == VT_COLLECT_BUSY &&
-	       realtime_ns() < end)
+	       vt_clock_ns() < end)
 		nanosleep(&pause, NULL);
 	return access(journal, F_OK) != 0;
 }
@@ -350,14 +357,6 @@ static void finish(const struct run *run, pid_t pid, int status)
 	free(path);
 }
 
-static int is_quiet_by_variable(void)
-{
-	const char *quiet = getenv("VTRACE_QUIET");
-	int64_t number;
-
-	return quiet && !vt_numbers_parse(quiet, INT64_MAX, &number) && number;
-}
-
 /* Returns the exit code. */
 static int run_and_finish(struct run *run)
 {
@@ -376,7 +375,7 @@ static int run_and_finish(struct run *run)
 
 int vt_cmd_run(int argc, char **argv)
 {
-	struct run run = { .is_quiet = is_quiet_by_variable() };
+	struct run run = { .is_quiet = number_in_force(&recorder_options[RECORDER_quiet]) != 0 };
 	int id = read_options(&run, argc, argv), exit_code;
 
 	if (id < 0)

@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "analyzer/base/clock.h"
 #include "analyzer/base/util.h"
 #include "analyzer/import/nvml.h"
 
@@ -29,14 +29,6 @@ struct vt_device_samples {
 	uint64_t next_ns;
 	uint64_t interval_ns;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 struct vt_device_samples *vt_device_samples_open(struct vt_db *db, uint32_t pid)
 {
@@ -116,7 +108,7 @@ static int look(struct vt_device_samples *samples, struct device *device)
 
 	if (!device->handle || vt_nvml_look(samples->nvml, device->handle, samples->pid, &use))
 		return 0;
-	time_ns = now_ns();
+	time_ns = vt_clock_ns();
 	if (device->has_last && !memcmp(&use, &device->last, sizeof(use))) {
 		/* The first row may be from the midst of allocations; this one is not. */
 		if (!device->is_settled)
@@ -138,7 +130,7 @@ void vt_device_samples_take(struct vt_device_samples *samples)
 {
 	int is_new = 0;
 
-	if (!samples || now_ns() < samples->next_ns)
+	if (!samples || vt_clock_ns() < samples->next_ns)
 		return;
 	find_devices(samples);
 	for (size_t i = 0; i < samples->devices.len; i++)
@@ -146,5 +138,5 @@ void vt_device_samples_take(struct vt_device_samples *samples)
 	samples->interval_ns = is_new ? SHORTEST_INTERVAL_NS : 2 * samples->interval_ns;
 	if (samples->interval_ns > LONGEST_INTERVAL_NS)
 		samples->interval_ns = LONGEST_INTERVAL_NS;
-	samples->next_ns = now_ns() + samples->interval_ns;
+	samples->next_ns = vt_clock_ns() + samples->interval_ns;
 }

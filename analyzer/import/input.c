@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "analyzer/base/clock.h"
 #include "analyzer/import/collect.h"
 #include "analyzer/import/journal_file.h"
 #include "analyzer/base/process.h"
@@ -51,19 +52,11 @@ struct progress {
 	int is_shown;
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 static void show_progress(void *context, uint64_t done, uint64_t all)
 {
 	struct progress *progress = context;
 
-	if (!all || now_ns() - progress->start_ns < QUIET_NS)
+	if (!all || vt_clock_ns() - progress->start_ns < QUIET_NS)
 		return;
 	progress->is_shown = 1;
 	fprintf(stderr, "\rvtrace: importing the journal: %3llu %%",
@@ -111,7 +104,7 @@ static int wait_for_collector(const char *journal, const char *database, struct 
 /* Brings the database up to the journal.  0, or -1 with `diag` filled. */
 static int take_up(const char *journal, const char *database, int *is_live, struct vt_diag *diag)
 {
-	struct progress progress = { .start_ns = now_ns() };
+	struct progress progress = { .start_ns = vt_clock_ns() };
 	struct vt_collect_options options = { .context = &progress };
 	enum vt_collect_result result;
 	struct vt_diag said = { 0 };

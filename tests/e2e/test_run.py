@@ -54,6 +54,12 @@ def test_a_program_that_skips_its_exit_handlers_has_its_exit_code_all_the_same(t
     assert ended(tmp_path) == "exit 5"
 
 
+def test_a_variable_means_the_same_to_the_recorder_and_to_run(tmp_path):
+    recording = record(tmp_path, PYTHON, WORKLOADS / "driver_client.py", env={"VTRACE_COLLECT": "00"})
+    assert recording.process.returncode == 0, recording.process.stderr
+    assert [p.name for p in tmp_path.iterdir() if p.name.startswith("run.")] == ["run.journal"]
+
+
 def test_quiet_means_no_line_of_ours(tmp_path):
     done = run(tmp_path, "-q", "--", PYTHON, HOLD, text="alloc 3\nkill 9\n")
     assert (done.returncode, done.stderr) == (137, "")

@@ -49,7 +49,7 @@ static void output_names(void **state)
 	check_name("/x/%q{open", 1, "/x/{open");
 	check_name("/x/%z%", 1, "/x/%z%");
 	check_name("/x/", 1, "/x/vtrace-test_output.PID");
-	check_name(VT_CONFIG_DEFAULT_OUTPUT, 2, "//vtrace-test_output.PID-2");
+	check_name(VT_RECORDER_DEFAULT_OUTPUT, 2, "//vtrace-test_output.PID-2");
 	check_name("/x/.db", 1, "/x/");
 }
 
@@ -112,7 +112,7 @@ static void options_come_from_the_environment(void **state)
 	assert_int_equal(vt_config()->exit_wait_s, 3);
 	assert_int_equal(vt_config()->quiet, 0);
 	assert_int_equal(vt_config()->stacks, 512);
-	assert_string_equal(vt_config()->output, VT_CONFIG_DEFAULT_OUTPUT);
+	assert_string_equal(vt_config()->output, VT_RECORDER_DEFAULT_OUTPUT);
 }
 
 static void ids_tell_contents_apart(void **state)

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/base/clock.h"
+
+#include <time.h>
+
+uint64_t vt_clock_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_COMMON_RECORDER_OPTIONS_H
+#define VT_COMMON_RECORDER_OPTIONS_H
+
+/*
+ * The recorder's options, which it reads from its environment and `vtrace run` sets there.  A
+ * number is a whole decimal one: what is none is as if not set, what is larger than the most is the
+ * most.
+ */
+
+#define VT_RECORDER_DEFAULT_OUTPUT "vtrace-%e.%p.db"
+
+/* TEXT(field, variable, default, what it is), NUMBER(field, variable, default, most, what it is) */
+#define VT_RECORDER_OPTIONS(TEXT, NUMBER)                                                          \
+	TEXT(output, "VTRACE_OUTPUT", VT_RECORDER_DEFAULT_OUTPUT,                                  \
+		"database to write; %e program, %p process id, %h host, %t start in Unix "         \
+		"seconds, %n first free number from 1, %r rank, %q{NAME} environment variable, "   \
+		"%% percent")                                                                      \
+	NUMBER(quiet, "VTRACE_QUIET", 0, 1, "1: no closing lines")                                 \
+	NUMBER(exit_wait_s, "VTRACE_EXIT_WAIT", 10, 3600,                                          \
+		"seconds that the end of the program may wait for the database")                   \
+	NUMBER(collect, "VTRACE_COLLECT", 1, 1, "0: do not start `vtrace collect`")                \
+	NUMBER(max_journal_mib, "VTRACE_MAX_JOURNAL", 0, 1u << 20,                                 \
+		"MiB of disk that events may take before they are in the database, 0: no limit; "  \
+		"what comes later is lost, and counted")                                           \
+	NUMBER(stacks, "VTRACE_STACKS", 128, 512, "native frames kept per stack, 0: none")         \
+	NUMBER(probe, "VTRACE_PROBE", 1, 2,                                                        \
+		"look at the program's Python objects for the names of tensors; 0: never, 1: in "  \
+		"0.1 % of its time, 2: whenever there is a reason")
+
+#endif
