@@ -42,7 +42,11 @@ static int run_command(int argc, char **argv)
  */
 static int flush_output(int exit_code)
 {
-	if (fflush(stdout) && exit_code == VT_EXIT_OK) {
+	/* An earlier flush may have failed where the last one does not. */
+	int has_failed = ferror(stdout);
+
+	has_failed |= fflush(stdout);
+	if (has_failed && exit_code == VT_EXIT_OK) {
 		perror("vtrace: standard output");
 		return VT_EXIT_UNREADABLE;
 	}
