@@ -108,10 +108,15 @@ int vt_moments_resolve(const struct vt_stages *stages, const char *text, int dev
 		       int64_t *event, struct vt_diag *diag)
 {
 	static const char stage[] = "stage:", step[] = "step:";
+	int rc;
 
 	if (strncmp(text, stage, strlen(stage)) == 0)
 		return find_stage(stages, text + strlen(stage), device, event, diag);
 	if (strncmp(text, step, strlen(step)) == 0)
 		return find_step(stages, text + strlen(step), device, event, diag);
-	return vt_when_resolve(stages->timeline->model, text, device, event, diag);
+	rc = vt_when_resolve(stages->timeline->model, text, device, event, diag);
+	if (rc > 0)
+		vt_diag_set(diag, VT_EXIT_USAGE, "\"%s\" is no moment; use %s", text,
+			    VT_MOMENTS_WORDS);
+	return rc ? -1 : 0;
 }

@@ -12,7 +12,12 @@
 #include "analyzer/attribution/stages.h"
 #include "analyzer/model/when.h"
 
-/* As vt_when_resolve; of all devices, that with the most allocated bytes decides. */
+#define VT_MOMENTS_WORDS "peak|most-allocated|end|oom|stage:NAME|step:N|mark:NAME|event:N"
+
+/*
+ * 0, or -1 with `diag` filled, as vt_when_resolve; of all devices, that with the most allocated
+ * bytes decides.
+ */
 int vt_moments_resolve(const struct vt_stages *stages, const char *text, int device,
 		       int64_t *event, struct vt_diag *diag);
 

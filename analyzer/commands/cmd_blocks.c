@@ -18,7 +18,7 @@ struct wanted {
 static const struct vt_option options[] = {
 	{ OPTION_SEGMENTS, "segments", NULL, "list the memory that holds blocks, too" },
 	{ OPTION_BY, "by", "WHAT", "add up: owner, or module (of one row together)" },
-	VT_VIEW_OPTIONS,
+	VT_VIEW_OPTIONS("peak"),
 	{ 0 },
 };
 

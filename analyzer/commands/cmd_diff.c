@@ -22,7 +22,7 @@ static const struct vt_option options[] = {
 	{ OPTION_FAIL_ON, "fail-on", "WHAT",
 	  "exit 1 if more: any, total:+2%, allocated:+1GiB, owner:PATH:+5%" },
 	{ OPTION_FORMAT, "format", "FORMAT", "text (default), markdown or json" },
-	VT_VIEW_OPTIONS,
+	VT_VIEW_OPTIONS("most-allocated"),
 	{ 0 },
 };
 

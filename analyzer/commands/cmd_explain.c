@@ -10,7 +10,7 @@
 #define FINDING "finding:"
 
 static const struct vt_option options[] = {
-	VT_VIEW_OPTIONS,
+	VT_VIEW_OPTIONS("peak"),
 	{ 0 },
 };
 

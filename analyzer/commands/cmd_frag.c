@@ -13,7 +13,7 @@ static const struct vt_option options[] = {
 	{ OPTION_REQUEST, "request", "SIZE",
 	  "account for a request of this size (default: the failed one, else the largest)" },
 	{ OPTION_TOP, "top", "N", "show that many segments and places (default: 10)" },
-	VT_VIEW_OPTIONS,
+	VT_VIEW_OPTIONS("the failed request, else peak"),
 	{ 0 },
 };
 

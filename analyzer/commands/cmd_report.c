@@ -21,7 +21,7 @@ static const struct vt_option options[] = {
 	  "what the table of stages has rows for: auto (default), or the program's marks" },
 	{ OPTION_BY, "by", "owner|keeper",
 	  "add up by what bytes are, or by what keeps them alive (default: owner)" },
-	VT_VIEW_OPTIONS,
+	VT_VIEW_OPTIONS("peak"),
 	{ 0 },
 };
 

@@ -16,7 +16,7 @@
  */
 
 #include "analyzer/base/options.h"
-#include "analyzer/model/when.h"
+#include "analyzer/attribution/moments.h"
 #include "analyzer/report/analysis.h"
 
 /* Apart from the numbers of a command's own options, which begin at 256. */
@@ -27,9 +27,10 @@ enum {
 	VT_VIEW_RULES,
 };
 
-/* Rows for a command's table of options. */
-#define VT_VIEW_OPTIONS                                                                            \
-	{ VT_VIEW_AT, "at", "WHEN", "the moment: " VT_WHEN_WORDS " (default: peak)" },             \
+/* Rows for a command's table of options; `standard`: what is looked at without --at. */
+#define VT_VIEW_OPTIONS(standard)                                                                  \
+	{ VT_VIEW_AT, "at", "WHEN",                                                                \
+	  "the moment: " VT_MOMENTS_WORDS " (default: " standard ")" },                            \
 	{ VT_VIEW_DEVICE, "device", "N", "only this CUDA device (default: all)" },                 \
 	{ VT_VIEW_ALL_FRAMES, "all-frames", NULL,                                                  \
 	  "show frames of PyTorch and Python's library too" },                                     \
@@ -45,7 +46,7 @@ enum {
 struct vt_view {
 	const char *path;  /* the recording */
 	const char *what;  /* the second operand */
-	const char *when;  /* when.h */
+	const char *when;  /* moments.h */
 	const char *rules; /* NULL: built in */
 	int device;        /* VT_WHEN_ALL_DEVICES, or a CUDA ordinal */
 	int has_all_frames;

@@ -116,6 +116,5 @@ int vt_when_resolve(const struct vt_model *model, const char *text, int device, 
 		return find_mark(model, text + strlen(mark), event, diag);
 	if (strncmp(text, number, strlen(number)) == 0)
 		return parse_event(model, text + strlen(number), event, diag);
-	vt_diag_set(diag, VT_EXIT_USAGE, "\"%s\" is no moment; use %s", text, VT_WHEN_WORDS);
-	return -1;
+	return 1;
 }

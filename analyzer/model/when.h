@@ -13,13 +13,12 @@
 
 #include "analyzer/model/model.h"
 
-#define VT_WHEN_WORDS       "peak|most-allocated|end|oom|stage:NAME|step:N|mark:NAME|event:N"
 #define VT_WHEN_ALL_DEVICES (-1)
 
 /*
  * The event that `text` means, for one device or for all (then "peak" is that of the device with
- * the highest). Returns 0, or -1 with `diag` filled: wrong usage (2), or nothing of that kind in
- * this recording (3).
+ * the highest). Returns 0; -1 with `diag` filled: wrong usage (2), or nothing of that kind in this
+ * recording (3); 1 where `text` begins with no such word, with `diag` as it was.
  */
 int vt_when_resolve(const struct vt_model *model, const char *text, int device, int64_t *event,
 		    struct vt_diag *diag);
