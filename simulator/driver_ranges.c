@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-size_t vts_ranges_lower_bound(const struct vts_ranges *ranges, CUdeviceptr address)
+/* Index of the first one that starts at or after ADDRESS. */
+static size_t lower_bound(const struct vts_ranges *ranges, CUdeviceptr address)
 {
 	size_t low = 0, high = ranges->nr_items;
 
@@ -23,7 +24,7 @@ size_t vts_ranges_lower_bound(const struct vts_ranges *ranges, CUdeviceptr addre
 
 struct vts_range *vts_ranges_find(const struct vts_ranges *ranges, CUdeviceptr address)
 {
-	size_t index = vts_ranges_lower_bound(ranges, address);
+	size_t index = lower_bound(ranges, address);
 	struct vts_range *range;
 
 	if (index < ranges->nr_items && ranges->items[index].start == address)
@@ -43,7 +44,7 @@ struct vts_range *vts_ranges_find_start(const struct vts_ranges *ranges, CUdevic
 
 int vts_ranges_insert(struct vts_ranges *ranges, const struct vts_range *range)
 {
-	size_t index = vts_ranges_lower_bound(ranges, range->start);
+	size_t index = lower_bound(ranges, range->start);
 	struct vts_range *items = ranges->items;
 
 	if (index && items[index - 1].start + items[index - 1].span_bytes > range->start)
@@ -78,7 +79,7 @@ CUdeviceptr vts_ranges_first_fit(const struct vts_ranges *ranges, CUdeviceptr lo
 {
 	CUdeviceptr place = vts_size_round_up(low, alignment);
 
-	for (size_t i = vts_ranges_lower_bound(ranges, low); i < ranges->nr_items; i++) {
+	for (size_t i = lower_bound(ranges, low); i < ranges->nr_items; i++) {
 		const struct vts_range *range = &ranges->items[i];
 
 		if (place + size_bytes <= range->start)

@@ -56,9 +56,6 @@ struct vts_range *vts_ranges_find_start(const struct vts_ranges *ranges, CUdevic
 
 void vts_ranges_remove(struct vts_ranges *ranges, struct vts_range *range);
 
-/* Index of the first one that starts at or after ADDRESS. */
-size_t vts_ranges_lower_bound(const struct vts_ranges *ranges, CUdeviceptr address);
-
 /*
  * The lowest free place of SIZE bytes in [low, high), a multiple of ALIGNMENT, or 0 if there is
  * none. "Free" goes by span_bytes.

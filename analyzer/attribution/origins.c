@@ -5,8 +5,9 @@
 
 #include "analyzer/base/util.h"
 
-const struct vt_torch_module *vt_origins_of_stack(const struct vt_facts *facts,
-						  uint32_t python_stack, int64_t event)
+/* The row of the innermost module of a Python stack that a probe saw; NULL: of none. */
+static const struct vt_torch_module *find_of_stack(const struct vt_facts *facts,
+						   uint32_t python_stack, int64_t event)
 {
 	uint32_t nr;
 	const struct vt_chain_link *links =
@@ -63,9 +64,9 @@ char *vt_origins_module(const struct vt_facts *facts, const struct vt_allocation
 
 		return cut(path, parts_behind_path(tensor, path));
 	}
-	module = vt_origins_of_stack(facts, a->python_stack, a->event);
+	module = find_of_stack(facts, a->python_stack, a->event);
 	if (!module)
-		module = vt_origins_of_stack(facts, a->forward_python_stack, a->event);
+		module = find_of_stack(facts, a->forward_python_stack, a->event);
 	return module ? vt_names_module_path(&facts->names, module) : NULL;
 }
 

@@ -15,8 +15,4 @@ char *vt_origins_module(const struct vt_facts *facts, const struct vt_allocation
 /* "model.layers.*.mlp": what a path has in common with those of equal modules; the caller frees. */
 char *vt_origins_fold(const char *path);
 
-/* The row of the innermost module of a Python stack that a probe saw; NULL: of none. */
-const struct vt_torch_module *vt_origins_of_stack(const struct vt_facts *facts,
-						  uint32_t python_stack, int64_t event);
-
 #endif

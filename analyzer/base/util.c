@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -144,7 +145,8 @@ void vt_buffer_puts(struct vt_buffer *buffer, const char *text)
 	vt_buffer_append(buffer, text, strlen(text));
 }
 
-void vt_buffer_vprintf(struct vt_buffer *buffer, const char *fmt, va_list args)
+__attribute__((format(printf, 2, 0))) static void
+print_arguments(struct vt_buffer *buffer, const char *fmt, va_list args)
 {
 	va_list again;
 	int len;
@@ -164,7 +166,7 @@ void vt_buffer_printf(struct vt_buffer *buffer, const char *fmt, ...)
 	va_list args;
 
 	va_start(args, fmt);
-	vt_buffer_vprintf(buffer, fmt, args);
+	print_arguments(buffer, fmt, args);
 	va_end(args);
 }
 

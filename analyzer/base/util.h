@@ -8,7 +8,6 @@
  * being killed.
  */
 
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -56,8 +55,6 @@ void vt_buffer_append(struct vt_buffer *buffer, const void *bytes, size_t len);
 void vt_buffer_puts(struct vt_buffer *buffer, const char *text);
 void vt_buffer_printf(struct vt_buffer *buffer, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-void vt_buffer_vprintf(struct vt_buffer *buffer, const char *fmt, va_list args)
-	__attribute__((format(printf, 2, 0)));
 /* Gives the text to the caller (free()), never NULL; the buffer is empty afterwards. */
 char *vt_buffer_detach(struct vt_buffer *buffer);
 

@@ -43,7 +43,8 @@ const char *vt_changes_word(enum vt_changes_by by)
 	return words[by];
 }
 
-int64_t vt_changes_delta(const struct vt_change *change)
+/* new - base */
+static int64_t delta_of(const struct vt_change *change)
 {
 	return (int64_t)(change->bytes[VT_DIFF_NEW] - change->bytes[VT_DIFF_BASE]);
 }
@@ -214,7 +215,7 @@ static void join(struct entries *all, struct change_list *changes, compare_fn co
 
 static uint64_t magnitude(const struct vt_change *change)
 {
-	int64_t delta = vt_changes_delta(change);
+	int64_t delta = delta_of(change);
 
 	return delta < 0 ? -(uint64_t)delta : (uint64_t)delta;
 }
@@ -238,7 +239,7 @@ static void keep_differences(struct vt_changes *changes, struct change_list *all
 	uint32_t kept = 0;
 
 	for (size_t i = 0; i < all->len; i++) {
-		if (vt_changes_delta(&all->items[i]))
+		if (delta_of(&all->items[i]))
 			all->items[kept++] = all->items[i];
 		else
 			free(all->items[i].name);

@@ -60,7 +60,4 @@ void vt_changes_init(struct vt_changes *changes, const struct vt_changes_side *s
 		     const struct vt_alignment *alignment, enum vt_changes_by by, int is_exact);
 void vt_changes_release(struct vt_changes *changes);
 
-/* new - base */
-int64_t vt_changes_delta(const struct vt_change *change);
-
 #endif

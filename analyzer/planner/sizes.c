@@ -19,7 +19,8 @@ static double setting(const struct vt_plan *plan, enum vt_setting id)
 	return (double)vt_plan_setting(plan, id);
 }
 
-double vt_sizes_dtype_bytes(int64_t dtype)
+/* Bytes of one element of a type of VT_SET_DTYPE and its like; VT_DTYPE_AUTO has none. */
+static double dtype_bytes(int64_t dtype)
 {
 	static const double bytes[] = {
 		[VT_DTYPE_AUTO] = 0, [VT_DTYPE_FP32] = 4,   [VT_DTYPE_BF16] = 2,
@@ -63,15 +64,15 @@ static void define_types(struct vt_plan *plan)
 	/* PyTorch computes in the type of the checkpoint; where that says nothing, in bf16. */
 	if (dtype == VT_DTYPE_AUTO)
 		dtype = strstr(plan->model->dtype, "32") ? VT_DTYPE_FP32 : VT_DTYPE_BF16;
-	w = vt_sizes_dtype_bytes(dtype);
+	w = dtype_bytes(dtype);
 	e = autocast ? 2 : w;
 	define(plan, "w", w);
 	define(plan, "e", e);
 	define(plan, "r", w);
-	define(plan, "g", grad ? vt_sizes_dtype_bytes(grad) : w);
-	define(plan, "o", state ? vt_sizes_dtype_bytes(state) :
+	define(plan, "g", grad ? dtype_bytes(grad) : w);
+	define(plan, "o", state ? dtype_bytes(state) :
 			  vt_plan_setting(plan, VT_SET_MASTER) ? 4 : w);
-	define(plan, "c", kv ? vt_sizes_dtype_bytes(kv) : e);
+	define(plan, "c", kv ? dtype_bytes(kv) : e);
 	define(plan, "group", setting(plan, VT_SET_KV_GROUP));
 	define(plan, "bits", quantised_bits(vt_plan_setting(plan, VT_SET_QUANTISE)));
 }
@@ -160,7 +161,8 @@ static void define_ranks(struct vt_plan *plan)
 	define(plan, "accumulate", setting(plan, VT_SET_ACCUMULATE));
 }
 
-int vt_sizes_is_trained(const struct vt_plan *plan, const struct vt_plan_tensor *tensor)
+/* Whether this run trains that parameter itself (not through an adapter). */
+static int is_trained(const struct vt_plan *plan, const struct vt_plan_tensor *tensor)
 {
 	int64_t freeze = vt_plan_setting(plan, VT_SET_FREEZE);
 
@@ -271,7 +273,7 @@ static void sum(const struct vt_plan *plan, struct sums *sums)
 		if (has_adapter(plan, tensor))
 			sums->adapters += (double)(tensor->rows + tensor->columns) *
 					  (double)tensor->count * share;
-		if (vt_sizes_is_trained(plan, tensor))
+		if (is_trained(plan, tensor))
 			sum_trained(sums, tensor, share);
 	}
 }

@@ -15,10 +15,4 @@ void vt_sizes_define(struct vt_plan *plan);
 /* Replays the loading of the model with the settings; *load is filled with its results. */
 void vt_sizes_load(const struct vt_plan *plan, struct vt_load *load);
 
-/* Whether this run trains that parameter itself (not through an adapter). */
-int vt_sizes_is_trained(const struct vt_plan *plan, const struct vt_plan_tensor *tensor);
-
-/* Bytes of one element of a type of VT_SET_DTYPE and its like; VT_DTYPE_AUTO has none. */
-double vt_sizes_dtype_bytes(int64_t dtype);
-
 #endif

@@ -116,7 +116,8 @@ static void add_symbol(struct vts_stub_set *set, const struct imports *in, size_
 		vts_stub_set_add_symbol(vts_stub_set_add_library(set, file), name, node, is_object);
 }
 
-void vts_stub_imports_add_file(struct vts_stub_set *set, const char *path)
+/* A file that is not a shared object of this machine is skipped silently. */
+static void add_file(struct vts_stub_set *set, const char *path)
 {
 	struct imports in = {0};
 	GElf_Ehdr header;
@@ -156,7 +157,7 @@ void vts_stub_imports_add_tree(struct vts_stub_set *set, const char *directory)
 			fts_set(tree, entry, FTS_SKIP);
 		else if (entry->fts_info != FTS_D && entry->fts_info != FTS_DP &&
 			 is_shared_object(entry))
-			vts_stub_imports_add_file(set, entry->fts_path);
+			add_file(set, entry->fts_path);
 	}
 	if (tree)
 		fts_close(tree);

@@ -7,11 +7,6 @@
 #include "stub_set.h"
 
 /*
- * Adds one file's imports.  A file that is not a shared object of this machine is skipped silently.
- */
-void vts_stub_imports_add_file(struct vts_stub_set *set, const char *path);
-
-/*
  * Adds every shared object under a directory; folders named nvidia (real libraries) are left out.
  */
 void vts_stub_imports_add_tree(struct vts_stub_set *set, const char *directory);

@@ -120,7 +120,11 @@ int vts_module_kernel(const void *host, void **kernel)
 	return error;
 }
 
-int vts_module_variable(const void *host, uint64_t *address, size_t *size_bytes)
+/*
+ * The device memory of a variable, allocated at the first use; 13 (invalid symbol) for an unknown
+ * address.
+ */
+static int find_variable(const void *host, uint64_t *address, size_t *size_bytes)
 {
 	enum { INVALID_SYMBOL = 13 };
 	struct symbol *symbol = find_symbol(host);
@@ -214,7 +218,7 @@ ENTRY(cudaGetSymbolAddress, void **pointer, const void *host)
 {
 	uint64_t address = 0;
 	size_t size_bytes;
-	int error = vts_context_enter() ?: vts_module_variable(host, &address, &size_bytes);
+	int error = vts_context_enter() ?: find_variable(host, &address, &size_bytes);
 
 	if (!error)
 		*pointer = (void *)(uintptr_t)address;
@@ -225,7 +229,7 @@ ENTRY(cudaGetSymbolSize, size_t *answer, const void *host)
 {
 	uint64_t address;
 
-	return vts_error_set(vts_context_enter() ?: vts_module_variable(host, &address, answer));
+	return vts_error_set(vts_context_enter() ?: find_variable(host, &address, answer));
 }
 
 ENTRY(cudaMemcpyToSymbol, const void *host, const void *from, size_t count, size_t offset,
@@ -233,7 +237,7 @@ ENTRY(cudaMemcpyToSymbol, const void *host, const void *from, size_t count, size
 {
 	uint64_t address = 0;
 	size_t size_bytes = 0;
-	int error = vts_context_enter() ?: vts_module_variable(host, &address, &size_bytes);
+	int error = vts_context_enter() ?: find_variable(host, &address, &size_bytes);
 
 	(void)direction;
 	if (!error && (offset > size_bytes || count > size_bytes - offset))
