@@ -10,7 +10,8 @@
  *
  *  J1  A writer reserves slots by moving header.head_slots, fills them, and stores `commit` last
  *      (release).
- *  J2  A record is there if and only if commit == vt_record_commit(slot) and the sum matches.
+ *  J2  A record is there if and only if commit == vt_record_commit(slot) and the sum matches; a
+ *      pad (VT_RECORD_PAD) has no sum.
  *  J3  Whatever lies below head_slots and is not there belongs to a thread that was stopped in
  *      flight.
  *  J4  A record is never changed after its commit; recycling only punches holes below
