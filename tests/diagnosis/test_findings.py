@@ -5,10 +5,11 @@ Of every finding there are three programs (workloads/faults.py): one that has th
 that looks like it and has it not.
 """
 import json
+import re
 
 import pytest
 
-from recording import PYTHON, record, record_python, vtrace
+from recording import PYTHON, SOURCE, record, record_python, vtrace
 
 MIB = 1 << 20
 QUICK = ["logits-kept-whole", "logits-chunks-kept", "equal-buffers"]
@@ -16,6 +17,13 @@ SLOW = ["logits-of-all-tokens", "optimizer-states-wide", "optimizer-burst", "gra
         "activations-kept", "attention-scores", "frozen-weights-wide", "fragmentation", "cache-after-load"]
 CASES = QUICK + [pytest.param(case, marks=pytest.mark.full) for case in SLOW]
 REPLAYED = ("fragmentation", "cache-after-load")
+
+
+def test_each_finding_has_its_programs():
+    table = (SOURCE / "analyzer" / "diagnosis" / "finding_table.def").read_text()
+    ids = re.findall(r'^VT_FINDING\(\w+,\s*"([^"]+)"', table, re.M)
+    assert len(ids) == table.count("\nVT_FINDING(")
+    assert sorted(ids) == sorted(QUICK + SLOW)
 
 
 def mended(case, how, directory):
@@ -73,7 +81,10 @@ def test_the_shared_tables_of_the_tour(tmp_path):
 
 def test_training_that_failed_in_its_forward_is_not_told_to_drop_its_logits(tmp_path):
     recording = record_python(tmp_path, "transformers_step.py", "--batch", "16", profile="h100-80g,memory=3GiB")
-    ids = {f["id"] for f in recording.report()["findings"]}
+    assert "OutOfMemoryError" in recording.process.stderr and recording.process.returncode == 1
+    report = recording.report()
+    assert report["out_of_memory"]["requested_bytes"] > 0
+    ids = {f["id"] for f in report["findings"]}
     assert not ids & {"logits-of-all-tokens", "results-kept"}
 
 
@@ -92,6 +103,7 @@ with torch.no_grad():
 @pytest.mark.full
 def test_what_one_model_hands_to_another_is_no_kept_result(tmp_path):
     recording = record(tmp_path, PYTHON, "-c", HAND_OVER)
+    assert recording.process.returncode == 0, recording.process.stderr
     assert finding(recording, "results-kept") is None
 
 

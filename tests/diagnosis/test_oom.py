@@ -194,14 +194,14 @@ def test_without_the_probe_no_smaller_batch_is_made_up(tmp_path):
     assert "batch" not in vtrace("oom", failed.database).stdout
 
 
-def test_placing_by_the_driver_is_not_replayed(tmp_path):
+def test_what_the_driver_places_and_refuses_is_no_request_of_pytorch_s_allocator(tmp_path):
     failed = record_python(tmp_path, "out_of_memory.py", "--uncaught", profile="h100-80g,memory=4GiB",
                            env={"PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"})
+    assert failed.process.returncode == 1 and "OutOfMemoryError" in failed.process.stderr
+    assert failed.query("SELECT 1 FROM out_of_memory") == []
     done = vtrace("oom", failed.database)
-    if failed.query("SELECT 1 FROM out_of_memory"):
-        assert done.returncode == 0 and "not replayed: " in done.stdout
-    else:
-        assert done.returncode == 3
+    assert done.returncode == 3 and not done.stdout
+    assert "no request failed; only requests of PyTorch's allocator are recorded when they fail" in done.stderr
 
 
 def test_wrong_usage(fragmented):

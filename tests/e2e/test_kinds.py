@@ -1,11 +1,18 @@
 # SPDX-License-Identifier: MIT
 """Every kind of memory that a program can get from the driver, each event, life and byte of it against the ledger."""
+import collections
+
 import pytest
 
 from recording import BUILD, record
 
 PROGRAM = BUILD / "tests" / "workloads" / "driver_kinds"
-KINDS = ("device", "host", "array", "context", "ipc", "external", "vmm", "pool", "graph", "module")
+# What the program does with each kind: changes of memory, ends with an owner, refused frees, changes on the device
+# whose bytes the books are asked for (imported memory is no device's in the ledger, pools keep what is freed).
+Made = collections.namedtuple("Made", "changes ends refused booked")
+KINDS = {"device": Made(6, 0, 3, 6), "host": Made(8, 0, 0, 0), "array": Made(6, 0, 1, 6), "context": Made(18, 8, 1, 17),
+         "ipc": Made(9, 1, 2, 4), "external": Made(6, 0, 1, 0), "vmm": Made(17, 0, 1, 10), "pool": Made(8, 0, 1, 0),
+         "graph": Made(5, 3, 0, 2), "module": Made(2, 0, 0, 2)}
 # What the ledger has lines for; marks of pools, graphs and modules have none.
 CHANGES = {"alloc", "free", "retain", "release", "map", "unmap", "reserve", "unreserve", "create", "destroy", "bind",
            "unbind"}
@@ -21,6 +28,7 @@ def used(request, tmp_path_factory):
         (directory / "ledger").unlink()
     recording = record(directory, PROGRAM, request.param)
     assert recording.process.returncode == 0, recording.process.stderr
+    recording.made = KINDS[request.param]
     return recording
 
 
@@ -53,6 +61,7 @@ def events(recording):
 def test_every_change_of_memory_is_an_event_and_no_other_is(used):
     lines = [words(line) for line in recorded_lines(used) if line.op != "freed-by-destroy"]
     assert [what for _, what in events(used)] == lines
+    assert len(lines) == used.made.changes
 
 
 def test_what_an_owner_holds_is_freed_by_its_end(used):
@@ -60,11 +69,14 @@ def test_what_an_owner_holds_is_freed_by_its_end(used):
                       " JOIN function f ON f.id = a.freed_function JOIN memory_kind k ON k.id = a.kind"
                       " JOIN event e ON e.id = a.freed_event WHERE e.op = 15")
     assert sorted(ends) == sorted(words(line) for line in recorded_lines(used) if line.op == "freed-by-destroy")
+    assert len(ends) == used.made.ends
 
 
 def test_refused_frees_are_told_and_end_nothing(used):
     bad = [line.split() for line in used.ledger.read_text().splitlines() if line.startswith("# bad-free")]
     told = used.query("SELECT f.name, e.address FROM event e JOIN function f ON f.id = e.function WHERE e.op = 3")
+    assert len(told) == used.made.refused
+    # The ledger has not all of those whose handle was wrong.
     assert {(function, int(pointer, 16)) for _, _, pointer, function in bad} <= set(told)
     live = used.value("SELECT count(*) FROM allocation WHERE freed_event IS NULL AND kind NOT IN (3, 13, 14)")
     lines = [line for line in recorded_lines(used) if line.kind not in ("vmm", "imported", "multicast")]
@@ -87,8 +99,10 @@ def test_the_books_close_at_every_event_on_the_device(used):
     context_bytes = next(line.used for line in used.read_ledger().lines if line.kind == "context")
     uses = [use for line, use in zip(lines, memory_in_use(lines, context_bytes)) if line.op != "freed-by-destroy"]
     lines = [line for line in lines if line.op != "freed-by-destroy"]
-    managed = 0
-    for (number, what), line, use in zip(events(used), lines, uses):
+    changes = events(used)
+    assert len(changes) == len(lines) == len(uses)
+    managed = nr_booked = 0
+    for (number, what), line, use in zip(changes, lines, uses):
         if line.device < 0:
             continue
         # Nothing tells where managed memory is: here it counts to the device, in the simulator to the host.
@@ -102,6 +116,8 @@ def test_the_books_close_at_every_event_on_the_device(used):
         assert peak["difference_bytes"] == 0
         assert sum(o["bytes"] for o in peak["owners"]) == peak["device_used_bytes"]
         assert peak["device_used_bytes"] - peak["context_bytes"] == use + managed, what
+        nr_booked += 1
+    assert nr_booked == used.made.booked
 
 
 OWNERS = {"array": ("array", "array"), "ipc": ("ipc", "imported"), "external": ("external", "external")}

@@ -41,6 +41,7 @@ def check_answers(driver):
     without, owners = answers(driver)
     with_recorder, hooked = answers(driver, BUILD / "libvtrace.so")
     assert with_recorder == without
+    assert len(owners) == len(hooked) == len(without) > 0
     names = set(intercepted()) | {"cuGetProcAddress", "cuGetProcAddress_v2"}
     for row, owner, mine in zip(without, owners, hooked):
         wanted = "libvtrace.so" if row[6] in names else owner
@@ -108,4 +109,5 @@ def test_the_simulator_answers_as_the_real_driver_of_that_version(real_driver):
     profile = {"VTRACE_SIM_PROFILE": f"h100-80g,driver={newest // 1000}.{newest % 1000 // 10}"}
     real = [row for row in answers(real_driver)[0] if row[0] != "dlsym"]
     ours = [row for row in answers(SIMULATOR / "libcuda.so.1", env=profile)[0] if row[0] != "dlsym"]
+    assert len(real) == len(ours) > 0
     assert [pair for pair in zip(real, ours) if pair[0] != pair[1]] == []

@@ -7,7 +7,7 @@
  *   FAULT_UNTIL	the last that fails; not set: all from there on
  *   FAULT_ERRNO	what it fails with, a number; not set: what fits the call
  *   FAULT_SIGNAL	a number: raised in it before it fails; its handler may jump away
- *   FAULT_COUNT	a file of 8 bytes: how many such calls there were
+ *   FAULT_COUNT	a file of 16 bytes: how many such calls there were, and how many of them failed
  *
  * In a program without libvtrace.so (FAULT_OBJECT=) it is the program's own mmap that is meant.
  */
@@ -45,7 +45,7 @@ static struct {
 	uint64_t until;
 	int error;
 	int signal;
-	uint64_t *count;	/* shared, atomic */
+	uint64_t *count;	/* two, shared, atomic */
 	int is_whole_program;
 	uintptr_t start, end;	/* of libvtrace.so */
 } g;
@@ -110,7 +110,7 @@ __attribute__((constructor)) static void start(void)
 	g.is_whole_program = getenv("FAULT_OBJECT") && !*getenv("FAULT_OBJECT");
 	dl_iterate_phdr(find_recorder, NULL);
 	if (fd >= 0)
-		g.count = (void *)raw(SYS_mmap, 0, 8, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		g.count = (void *)raw(SYS_mmap, 0, 16, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (fd >= 0)
 		raw(SYS_close, fd, 0, 0, 0, 0, 0);
 	g.call = getenv("FAULT_CALL");
@@ -133,6 +133,7 @@ static int fault(const char *name, int usual_error, const void *caller)
 	number = __atomic_add_fetch(g.count, 1, __ATOMIC_RELAXED);
 	if (number < g.from || number > g.until)
 		return 0;
+	__atomic_add_fetch(&g.count[1], 1, __ATOMIC_RELAXED);
 	if (g.signal)
 		raise(g.signal);
 	return g.error ? g.error : usual_error;
