@@ -49,8 +49,8 @@ typedef void (*out_of_memory_fn)(int64_t size, uint64_t allocated, uint64_t rese
  * A block given out (size > 0) or taken back (size < 0).  The size is the block's, `extra` the
  * request's.
  */
-static void record_block(const void *pointer, int64_t size, uint64_t allocated, uint64_t reserved,
-			 struct device device)
+static void record_block(const void *caller, const void *pointer, int64_t size, uint64_t allocated,
+			 uint64_t reserved, struct device device)
 {
 	struct vt_event_record event = {
 		.op = size > 0 ? VT_OP_ALLOC : VT_OP_FREE,
@@ -74,15 +74,15 @@ static void record_block(const void *pointer, int64_t size, uint64_t allocated, 
 	if (event.op == VT_OP_ALLOC) {
 		/* A larger one is another's, which failed in a way that is not reported. */
 		event.extra = request <= event.size_bytes ? request : 0;
-		event.stream = vt_torch_request_stream(device.index);
+		event.stream = vt_torch_request_stream(device.index, caller);
 	}
 	vt_tracker_event(&event);
 	vt_guard_leave();
 	vt_probe_note_block(&event);
 }
 
-static void record_out_of_memory(int64_t size, uint64_t allocated, uint64_t reserved,
-				 struct device device)
+static void record_out_of_memory(const void *caller, int64_t size, uint64_t allocated,
+				 uint64_t reserved, struct device device)
 {
 	struct vt_event_record event = {
 		.op = VT_OP_OUT_OF_MEMORY,
@@ -97,7 +97,7 @@ static void record_out_of_memory(int64_t size, uint64_t allocated, uint64_t rese
 
 	if (device.type != DEVICE_CUDA || !vt_guard_enter())
 		return;
-	event.stream = vt_torch_request_stream(device.index);
+	event.stream = vt_torch_request_stream(device.index, caller);
 	vt_tracker_event(&event);
 	/* The first request of all may be the one that fails. */
 	vt_devices_note(device.index, NULL);
@@ -113,10 +113,11 @@ VT_EXPORT void vt_torch_report_v1(void *pointer, int64_t size, struct device dev
 	__asm__(VT_TORCH_REPORT_V1);
 void vt_torch_report_v1(void *pointer, int64_t size, struct device device)
 {
-	report_v1_fn real = (report_v1_fn)vt_torch_real_find(VT_TORCH_FUNCTION_REPORT_V1,
-							     __builtin_return_address(0));
+	const void *caller = __builtin_return_address(0);
+	report_v1_fn real =
+		(report_v1_fn)vt_torch_real_find(VT_TORCH_FUNCTION_REPORT_V1, caller);
 
-	record_block(pointer, size, 0, 0, device);
+	record_block(caller, pointer, size, 0, 0, device);
 	if (real)
 		real(pointer, size, device);
 }
@@ -126,7 +127,7 @@ static void report(enum vt_torch_function function, const void *caller, void *po
 {
 	report_fn real = (report_fn)vt_torch_real_find(function, caller);
 
-	record_block(pointer, size, allocated, reserved, device);
+	record_block(caller, pointer, size, allocated, reserved, device);
 	if (real)
 		real(pointer, size, allocated, reserved, device);
 }
@@ -156,7 +157,7 @@ static void out_of_memory(enum vt_torch_function function, const void *caller, i
 {
 	out_of_memory_fn real = (out_of_memory_fn)vt_torch_real_find(function, caller);
 
-	record_out_of_memory(size, allocated, reserved, device);
+	record_out_of_memory(caller, size, allocated, reserved, device);
 	if (real)
 		real(size, allocated, reserved, device);
 }

@@ -26,10 +26,6 @@ struct stream {
 };
 typedef struct stream (*current_stream_fn)(int8_t device);
 
-static struct {
-	int has_no_streams; /* atomic: this PyTorch has no such function */
-} g;
-
 static size_t divisions(enum vt_torch_function function, size_t size, const void *caller)
 {
 	divisions_fn real = (divisions_fn)vt_torch_real_find(function, caller);
@@ -62,19 +58,12 @@ uint64_t vt_torch_request_take(void)
 
 /*
  * Asked instead of intercepted: every launch of a kernel asks for it.  The allocator has just asked
- * itself on this thread, so the answer is a read of thread-local memory.  Its library is there now,
- * or the report would not be: what is not found will not be later.
+ * itself on this thread, so the answer is a read of thread-local memory.
  */
-uint64_t vt_torch_request_stream(int8_t device)
+uint64_t vt_torch_request_stream(int8_t device, const void *caller)
 {
-	current_stream_fn current;
+	current_stream_fn current = (current_stream_fn)vt_torch_real_find(
+		VT_TORCH_FUNCTION_CURRENT_STREAM, caller);
 
-	if (__atomic_load_n(&g.has_no_streams, __ATOMIC_RELAXED))
-		return 0;
-	current = (current_stream_fn)vt_torch_real_find(VT_TORCH_FUNCTION_CURRENT_STREAM,
-							  NULL);
-	if (current)
-		return (uint64_t)current(device).id;
-	__atomic_store_n(&g.has_no_streams, 1, __ATOMIC_RELAXED);
-	return 0;
+	return current ? (uint64_t)current(device).id : 0;
 }
