@@ -143,9 +143,9 @@ static void describe(CUdevice device)
 }
 
 /*
- * cuMemGetInfo answers for the context's device, so the context must be on this one.  An allocation
- * has just succeeded here, which a capture that forbids queries would not have let through, except
- * for stream-ordered ones: there the stream itself is asked.
+ * cuMemGetInfo answers for the context's device, so the context must be on this one.  A capture
+ * that forbids queries would be made invalid by it: where a stream is known it is asked, elsewhere
+ * (nodes of graphs, requests that failed) the sample waits for the end of all captures.
  */
 static int can_sample(CUdevice device, CUstream stream)
 {
@@ -154,7 +154,7 @@ static int can_sample(CUdevice device, CUstream stream)
 	if (vt_devices_current() != device)
 		return 0;
 	if (!stream)
-		return 1;
+		return __atomic_load_n(&g.nr_captures, __ATOMIC_RELAXED) <= 0;
 	return QUERY(cuStreamIsCapturing, stream, &status) == CUDA_SUCCESS &&
 	       status == CU_STREAM_CAPTURE_STATUS_NONE;
 }

@@ -38,9 +38,9 @@ uint64_t vt_devices_captured_graph(CUstream stream);
 
 /*
  * Call after an allocation on `device` was recorded: the first time writes the device's description
- * and, once the thread's context is on it and `stream` (if any) is not capturing, one memory_info
- * event.  With that, used bytes - recorded bytes at this instant = context, libraries and other
- * processes.
+ * and, once the thread's context is on it and `stream` (NULL: no stream at all) is not capturing,
+ * one memory_info event.  With that, used bytes - recorded bytes at this instant = context,
+ * libraries and other processes.
  */
 void vt_devices_note(int device, CUstream stream);
 

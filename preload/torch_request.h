@@ -20,8 +20,8 @@ uint64_t vt_torch_request_take(void);
 /*
  * The number of the calling thread's current stream on a device (c10::StreamId; 0 = the default
  * stream, and where it is not known).  Memory that was asked for with an explicit stream
- * (raw_alloc_with_stream) may belong to another one.  `caller` lies in the library that reports: the
- * function is looked for beside it.
+ * (raw_alloc_with_stream) may belong to another one.  `caller` lies in the library that reports:
+ * the function is looked for beside it.
  */
 uint64_t vt_torch_request_stream(int8_t device, const void *caller);
 

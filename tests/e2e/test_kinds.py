@@ -160,3 +160,10 @@ def test_memory_belongs_to_the_pool_that_was_named(used):
     pool = used.value("SELECT address FROM event WHERE op = 16 ORDER BY id")
     assert used.query("SELECT size_bytes, parent FROM allocation LEFT JOIN allocation_parent ON allocation = id"
                       " WHERE kind = 4 ORDER BY id") == [(32 << 20, None), (64 << 20, pool), (32 << 20, None)]
+
+
+def test_the_first_sample_waits_for_the_end_of_a_capture(tmp_path):
+    recording = record(tmp_path, PROGRAM, "capture")
+    assert recording.process.returncode == 0, recording.process.stderr
+    ops = [op for op, in recording.query("SELECT op FROM driver_event ORDER BY event")]
+    assert ops.count("memory_info") == 1 and ops.index("memory_info") > ops.index("capture_end"), ops

@@ -310,6 +310,26 @@ static void graph(void)
 	CALL(cuMemFree_v2, take(2 * MIB));
 }
 
+/* The first memory of all belongs to a graph, while a stream captures what no query may disturb. */
+static void capture(void)
+{
+	CUDA_MEM_ALLOC_NODE_PARAMS node = {
+		.poolProps = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+			       .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } },
+		.bytesize = 32 * MIB,
+	};
+	CUgraph made, recorded;
+	CUgraphNode out;
+	CUstream stream;
+
+	CALL(cuStreamCreate, &stream, CU_STREAM_NON_BLOCKING);
+	CALL(cuStreamBeginCapture_v2, stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
+	CALL(cuGraphCreate, &made, 0);
+	CALL(cuGraphAddMemAllocNode, &out, made, NULL, 0, &node);
+	CALL(cuStreamEndCapture, stream, &recorded);
+	CALL(cuMemFree_v2, take(2 * MIB));
+}
+
 /* No bytes that anything tells: that they were asked for. */
 static void module(void)
 {
@@ -339,6 +359,7 @@ static const struct {
 	{ "vmm", vmm },
 	{ "pool", pool },
 	{ "graph", graph },
+	{ "capture", capture },
 	{ "module", module },
 };
 
