@@ -276,9 +276,12 @@ static int set_up_writer(struct vt_db *db)
 
 static int complete(struct vt_db *db, enum vt_db_mode mode)
 {
-	int version = (int)vt_db_query_int(db, "PRAGMA user_version", VT_DB_SCHEMA_VERSION);
+	int version = (int)vt_db_query_int(db, "PRAGMA user_version", -1);
 	const char *sql = vt_db_older_sql(version, mode == VT_DB_READ);
 
+	/* It could not be read; a damaged file was refused before. */
+	if (version < 0)
+		return -1;
 	if (!sql)
 		return 0;
 	if (mode == VT_DB_READ)
@@ -486,15 +489,25 @@ int64_t vt_db_query_int(struct vt_db *db, const char *sql, int64_t fallback)
 	return fallback;
 }
 
-char *vt_db_run_get(struct vt_db *db, const char *key)
+int vt_db_run_find(struct vt_db *db, const char *key, char **value)
 {
 	struct vt_stmt *stmt = vt_db_prepare(db, "SELECT value FROM run WHERE key = ?");
-	char *value = NULL;
+	int rc;
 
+	*value = NULL;
 	vt_stmt_bind_text(stmt, 1, key);
-	if (vt_stmt_step(stmt) == 1 && vt_stmt_text(stmt, 0))
-		value = vt_xstrdup(vt_stmt_text(stmt, 0));
+	rc = vt_stmt_step(stmt);
+	if (rc == 1 && vt_stmt_text(stmt, 0))
+		*value = vt_xstrdup(vt_stmt_text(stmt, 0));
 	vt_stmt_free(stmt);
+	return rc < 0 ? -1 : 0;
+}
+
+char *vt_db_run_get(struct vt_db *db, const char *key)
+{
+	char *value;
+
+	vt_db_run_find(db, key, &value);
 	return value;
 }
 

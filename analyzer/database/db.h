@@ -85,7 +85,11 @@ const void *vt_stmt_blob(struct vt_stmt *stmt, int column);
 /* One value by one query without parameters: `fallback` where there is no row or it is NULL. */
 int64_t vt_db_query_int(struct vt_db *db, const char *sql, int64_t fallback);
 
-/* The run table.  get: a copy (free()), NULL where the key is missing. */
+/*
+ * The run table.  find: sets *value to a copy (free()), NULL where the key is missing.  get: where
+ * an error is as good as a missing key.
+ */
+int vt_db_run_find(struct vt_db *db, const char *key, char **value);
 char *vt_db_run_get(struct vt_db *db, const char *key);
 int64_t vt_db_run_get_int(struct vt_db *db, const char *key, int64_t fallback);
 int vt_db_run_set(struct vt_db *db, const char *key, const char *value);

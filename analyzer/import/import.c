@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analyzer/import/import_allocations.h"
@@ -13,6 +14,7 @@
 #include "analyzer/import/journal_reader.h"
 #include "analyzer/import/peak.h"
 #include "analyzer/import/run_keys.h"
+#include "analyzer/base/process.h"
 #include "analyzer/base/util.h"
 
 struct vt_import {
@@ -28,6 +30,8 @@ struct vt_import {
 	uint64_t nr_events;
 	uint64_t start_time_ns;
 	uint64_t last_time_ns; /* of the latest event */
+	int is_elsewhere;      /* the program's files are not those of this machine */
+	int has_misread;       /* a get_int failed */
 };
 
 static int fail(struct vt_import *im, struct vt_diag *diag)
@@ -50,9 +54,17 @@ static int set_int(struct vt_import *im, enum vt_run_key key, uint64_t value)
 	return vt_stmt_step(im->set);
 }
 
+/* 0 where the key is missing, and where it cannot be read: see has_misread. */
 static uint64_t get_int(struct vt_import *im, enum vt_run_key key)
 {
-	return (uint64_t)vt_db_run_get_int(im->db, vt_run_key(key), 0);
+	char *value;
+	uint64_t number;
+
+	if (vt_db_run_find(im->db, vt_run_key(key), &value))
+		im->has_misread = 1;
+	number = value ? strtoull(value, NULL, 10) : 0;
+	free(value);
+	return number;
 }
 
 /* The first transaction: whose run it is. */
@@ -85,7 +97,8 @@ static int resume_run(struct vt_import *im)
 	im->allocations.nr_reused = get_int(im, VT_RUN_REUSED_ADDRESSES);
 	im->allocations.nr_unknown_frees = get_int(im, VT_RUN_UNKNOWN_FREES);
 	im->last_time_ns = im->start_time_ns + get_int(im, VT_RUN_DURATION);
-	if (vt_peak_load(&im->peak, im->db) || vt_import_stacks_resume(&im->stacks))
+	if (im->has_misread || vt_peak_load(&im->peak, im->db) ||
+	    vt_import_stacks_resume(&im->stacks))
 		return -1;
 	return vt_import_allocations_resume(&im->allocations);
 }
@@ -117,11 +130,12 @@ int vt_import_open(struct vt_import **out, struct vt_db *db, const struct vt_jou
 		   struct vt_diag *diag)
 {
 	struct vt_import *im = vt_xcalloc(1, sizeof(*im));
-	char *pid = vt_db_run_get(db, vt_run_key(VT_RUN_PID));
-	int rc;
+	char *pid;
+	int rc = vt_db_run_find(db, vt_run_key(VT_RUN_PID), &pid);
 
 	im->db = db;
 	im->start_time_ns = im->last_time_ns = header->start_time_ns;
+	im->is_elsewhere = vt_process_is_elsewhere(header->boot_hash, header->pid_namespace);
 	im->set = vt_db_prepare(db, "INSERT OR REPLACE INTO run VALUES (?,?)");
 	vt_journal_reader_init(&im->reader, 0);
 	vt_import_rows_init(&im->rows, db);
@@ -129,7 +143,12 @@ int vt_import_open(struct vt_import **out, struct vt_db *db, const struct vt_jou
 	vt_import_stacks_init(&im->stacks, db);
 	vt_import_definitions_init(&im->definitions, db);
 	vt_import_names_init(&im->names, db);
-	if (pid && is_other_run(im, header)) {
+	/* What cannot be read now is no new database. */
+	if (rc) {
+		fail(im, diag);
+		goto out;
+	}
+	if (pid && is_other_run(im, header) && !im->has_misread) {
 		vt_diag_set(diag, VT_EXIT_UNREADABLE,
 			    "%s: holds another run (pid %s); move it away to import this journal",
 			    vt_db_path(db), pid);
@@ -193,6 +212,8 @@ static int take_module(struct vt_import *im, const struct vt_module_record *modu
 {
 	if (vt_import_stacks_module(&im->stacks, module))
 		return -1;
+	if (im->is_elsewhere)
+		return 0;
 	return vt_import_definitions_torch(&im->definitions, module);
 }
 

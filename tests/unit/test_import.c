@@ -445,9 +445,35 @@ static void a_frameworks_version_is_read_from_files_only(void **state)
 	db = unit_import(&b, "version.db");
 	unit_assert_text(db, "SELECT value FROM run WHERE key = 'torch'", "2.11.0+cu130");
 	vt_db_close(db);
+	/* Another machine's path: what lies there on this one is another's. */
+	builder_header(&b)->boot_hash = 1;
+	builder_header(&b)->pid_namespace = 1;
+	db = unit_import(&b, "elsewhere.db");
+	assert_null(vt_db_run_get(db, "torch"));
+	vt_db_close(db);
 	alarm(0);
 	builder_release(&b);
 	free(folder);
+}
+
+/* A run that cannot be read is not taken for none, which would begin anew over it. */
+static void an_unreadable_run_is_left_alone(void **state)
+{
+	struct vt_import *im = NULL;
+	struct vt_diag diag = { 0 };
+	struct builder b;
+	struct vt_db *db;
+
+	(void)state;
+	builder_init(&b);
+	builder_alloc(&b, VT_KIND_SEGMENT, 0x1000, 512);
+	db = unit_import(&b, "unreadable.db");
+	assert_int_equal(vt_db_exec(db, "ALTER TABLE run RENAME COLUMN value TO hidden"), 0);
+	assert_int_equal(vt_import_open(&im, db, builder_header(&b), &diag), -1);
+	assert_non_null(strstr(diag.text, "no such column"));
+	unit_assert_text(db, "SELECT hidden FROM run WHERE key = 'ended'", "killed");
+	vt_db_close(db);
+	builder_release(&b);
 }
 
 int main(void)
@@ -470,6 +496,7 @@ int main(void)
 		cmocka_unit_test(what_the_parent_said_stays),
 		cmocka_unit_test(another_runs_database_is_left_alone),
 		cmocka_unit_test(a_frameworks_version_is_read_from_files_only),
+		cmocka_unit_test(an_unreadable_run_is_left_alone),
 		cmocka_unit_test(a_live_import_waits_for_the_record_in_flight),
 	};
 
