@@ -15,6 +15,8 @@ from recording import LIBRARY, clean_environment
 from runs import EVENTS_LIBRARY, collect, depths, environment, in_turn, instructions, medians, workload
 
 FIGURES = {}
+# Of the default build on x86-64, Python 3.11, gcc 12: 8,921 to 8,948 in five runs.
+MOST_INSTRUCTIONS = 9000
 
 
 def figure(function):
@@ -22,10 +24,13 @@ def figure(function):
     return function
 
 
-def row(name, value, unit, bound=None, note=""):
-    """`bound` is the largest value that is good enough; a negative one the smallest."""
-    good = None if bound is None else value <= bound if bound >= 0 else value >= -bound
-    return {"figure": name, "value": value, "unit": unit, "bound": bound, "is_met": good, "note": note}
+def row(name, value, unit, at_most=None, note="", at_least=None, is_exact=False):
+    """`is_exact`: the machine has no part in it, so that a missed bound is a failure."""
+    good = None
+    if at_most is not None or at_least is not None:
+        good = (at_most is None or value <= at_most) and (at_least is None or value >= at_least)
+    return {"figure": name, "value": value, "unit": unit, "at_most": at_most, "at_least": at_least, "is_met": good,
+            "is_exact": is_exact, "note": note}
 
 
 @figure
@@ -48,7 +53,7 @@ def event(folder, options):
             row("added time per event, p99", recorded["p99_ns"] - without["median_ns"], "ns", 1000, note),
             row("added time per event, mean", recorded["mean_ns"] - without["mean_ns"], "ns", None, note)]
     if counted is not None:
-        rows.append(row("instructions per event", counted, "", None, "callgrind"))
+        rows.append(row("instructions per event", counted, "", MOST_INSTRUCTIONS, "callgrind", is_exact=True))
     return rows
 
 
@@ -80,10 +85,7 @@ def training(folder, options, layers, width, steps, bound):
     def traced(_):
         database = folder / "gpt.db"
         database.unlink(missing_ok=True)
-        before = os.times()
-        result = workload("gpt", layers, width, steps, database=database)
-        result["run_cpu_s"] = os.times().children_user - before.children_user
-        return result
+        return workload("gpt", layers, width, steps, database=database)
 
     name = f"GPT {layers} x {width}"
     results = in_turn(options.rounds, {
@@ -141,8 +143,8 @@ def importing(folder, options):
                                      text=True).stdout
         number = int(with_events)
         bytes_per_event = database.stat().st_size / number
-        rows += [row(f"collector, {name}", number / cpu_s, "events/s", -10 ** 6, f"{number:,} events, "
-                     f"{system_s / cpu_s:.0%} in the kernel"),
+        rows += [row(f"collector, {name}", number / cpu_s, "events/s", at_least=10 ** 6,
+                     note=f"{number:,} events, {system_s / cpu_s:.0%} in the kernel"),
                  row(f"database, {name}", bytes_per_event, "B/event", 40 if name == "repetitive" else None,
                      "stacks and names too")]
         if name == "training":
@@ -226,7 +228,8 @@ def references(folder, options):
 
 def show(rows):
     for line in rows:
-        bound = "" if line["bound"] is None else f"{'<=' if line['bound'] >= 0 else '>='} {abs(line['bound']):,.10g}"
+        bound = " ".join(f"{sign} {line[key]:,.10g}" for sign, key in (("<=", "at_most"), (">=", "at_least"))
+                         if line[key] is not None)
         value = f"{line['value']:,.3f}" if abs(line["value"]) < 10 else f"{line['value']:,.0f}"
         state = {None: "", True: "met", False: "MISSED"}[line["is_met"]]
         print(f"{line['figure']:<52} {value:>12} {line['unit']:<9} {bound:>12}  {state:<6}  {line['note']}".rstrip())
@@ -265,6 +268,9 @@ def main():
         load = os.getloadavg()
         options.json.write_text(json.dumps({"cores": len(os.sched_getaffinity(0)), "load": load, "rows": rows},
                                            indent=1) + "\n")
+    missed = [line["figure"] for line in rows if line["is_exact"] and line["is_met"] is False]
+    if missed:
+        sys.exit(f"recorder: missed, and not for the machine: {', '.join(missed)}")
 
 
 if __name__ == "__main__":
