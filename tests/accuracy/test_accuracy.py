@@ -11,7 +11,7 @@ import recorded
 import runs
 import score
 
-QUICK = ("cnn", "chunked_checkpointed", "eight_bits", "recurrent", "two_devices")
+QUICK = ("cnn", "eight_bits", "two_devices")
 
 
 @pytest.mark.parametrize("name", QUICK)

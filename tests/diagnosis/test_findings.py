@@ -12,9 +12,10 @@ import pytest
 from recording import PYTHON, SOURCE, record, record_python, vtrace
 
 MIB = 1 << 20
-QUICK = ["logits-kept-whole", "logits-chunks-kept", "equal-buffers"]
-SLOW = ["logits-of-all-tokens", "optimizer-states-wide", "optimizer-burst", "gradients-in-forward", "results-kept",
-        "activations-kept", "attention-scores", "frozen-weights-wide", "fragmentation", "cache-after-load"]
+QUICK = ["logits-kept-whole"]
+SLOW = ["logits-chunks-kept", "equal-buffers", "logits-of-all-tokens", "optimizer-states-wide", "optimizer-burst",
+        "gradients-in-forward", "results-kept", "activations-kept", "attention-scores", "frozen-weights-wide",
+        "fragmentation", "cache-after-load"]
 CASES = QUICK + [pytest.param(case, marks=pytest.mark.full) for case in SLOW]
 REPLAYED = ("fragmentation", "cache-after-load")
 

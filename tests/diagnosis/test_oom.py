@@ -81,6 +81,7 @@ def test_expandable_segments_serve_it_and_the_rerun_confirms(told, tmp_path):
     assert vtrace("oom", rerun.database).returncode == 3
 
 
+@pytest.mark.full
 def test_a_split_limit_serves_it_and_the_rerun_confirms(told, tmp_path):
     foretold = remedy(told, "max_split_size_mb")
     assert foretold["serves"]
@@ -89,6 +90,7 @@ def test_a_split_limit_serves_it_and_the_rerun_confirms(told, tmp_path):
     assert foretold["peak_reserved_bytes"] == pytest.approx(own_peak(rerun), rel=0.01)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("setting", ["garbage_collection_threshold:0.8,per_process_memory_fraction:0.99"])
 def test_what_does_not_help_is_said_and_the_rerun_confirms(told, tmp_path, setting):
     assert not remedy(told, setting)["serves"]
@@ -96,6 +98,7 @@ def test_what_does_not_help_is_said_and_the_rerun_confirms(told, tmp_path, setti
     assert collect(tmp_path, setting).process.returncode == 1
 
 
+@pytest.mark.full
 def test_a_setting_that_is_on_is_not_advised(tmp_path):
     failed = collect(tmp_path, "expandable_segments:True", "h100-80g,memory=17GiB")
     told = oom(failed)
@@ -132,12 +135,20 @@ def train(directory, batch):
     return record_python(directory, "transformers_step.py", "--batch", str(batch), profile="h100-80g,memory=3GiB")
 
 
-def test_the_largest_batch_that_serves_it(tmp_path):
-    told = oom(train(tmp_path / "16", 16))
-    smaller = told["smaller"]
+@pytest.fixture(name="too_large", scope="module")
+def fixture_too_large(tmp_path_factory):
+    return oom(train(tmp_path_factory.mktemp("16"), 16))
+
+
+def test_the_largest_batch_that_serves_it(too_large):
+    smaller = too_large["smaller"]
     assert (smaller["batch"], smaller["length"]) == (16, 512)
-    fits = smaller["fits_batch"]
-    assert 1 < fits < 16
+    assert 1 < smaller["fits_batch"] < 16
+
+
+@pytest.mark.full
+def test_the_largest_batch_serves_it_and_one_more_does_not(too_large, tmp_path):
+    told, fits = too_large, too_large["smaller"]["fits_batch"]
     fails = oom(train(tmp_path / "more", fits + 1))
     assert fails["requested_bytes"] == told["requested_bytes"] * (fits + 1) // 16
     assert fails["python"] == told["python"]

@@ -6,7 +6,7 @@ import pytest
 
 from recording import MARKERS, record_python
 
-MODELS = ("gpt", "qwen2")
+MODELS = ("gpt", pytest.param("qwen2", marks=pytest.mark.full))
 
 
 @pytest.fixture(scope="module", params=MODELS)

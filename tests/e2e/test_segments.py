@@ -13,6 +13,10 @@ PROGRAMS = {
 }
 
 
+def quick(names, *some):
+    return [name if name in some else pytest.param(name, marks=pytest.mark.full) for name in names]
+
+
 def record_program(directory, name):
     script, profile, env = PROGRAMS[name]
     recording = record_python(directory, script, profile=profile, env=env)
@@ -89,7 +93,7 @@ def uses_after(ledger):
 
 # A report each: at eight moments in every run, at all of them in the full lane.
 @pytest.mark.parametrize("most", [8, pytest.param(None, marks=pytest.mark.full)])
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", quick(PROGRAMS, "graph", "two devices"))
 def test_the_books_close_at_driver_events(name, most, tmp_path):
     recording = record_program(tmp_path, name)
     events = recording.query(f"SELECT event FROM driver_event WHERE op NOT IN {MARKERS} ORDER BY event")
@@ -110,7 +114,7 @@ DRIVER_ALONE = {"async": {"PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"},
                 "uncached": {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}}
 
 
-@pytest.mark.parametrize("settings", DRIVER_ALONE)
+@pytest.mark.parametrize("settings", quick(DRIVER_ALONE, "async"))
 def test_without_blocks_nothing_is_cached(settings, tmp_path):
     """What the driver rounds up and its pools keep is told by no event: the ledger's use is another figure."""
     recording = record_python(tmp_path, "train_mlp.py", env=DRIVER_ALONE[settings])

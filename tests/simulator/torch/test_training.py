@@ -29,7 +29,8 @@ FULL = pytest.mark.full
 
 GPT = [
     pytest.param([], id="bf16"),
-    pytest.param(["--optimizer", "fused", "--precision", "fp16", "--checkpointing"], id="fused-scaler-checkpointing"),
+    pytest.param(["--optimizer", "fused", "--precision", "fp16", "--checkpointing"], id="fused-scaler-checkpointing",
+                 marks=FULL),
     pytest.param(["--precision", "fp32"], id="fp32", marks=FULL),
     pytest.param(["--optimizer", "fused"], id="fused", marks=FULL),
     pytest.param(["--precision", "fp16"], id="scaler", marks=FULL),
@@ -44,6 +45,7 @@ def test_gpt(simulate, options):
     assert run.number(r"step 4 .* peak (\d+) bytes") > 4 * 4 * 59_000_000
 
 
+@FULL
 def test_checkpointing_saves_memory(simulate):
     def peak(*arguments):
         return simulate("train_gpt.py", "--batch", "16", *arguments).number(r"step 4 .* peak (\d+) bytes")
