@@ -140,7 +140,7 @@ def test_their_collector_reads_them(tmp_path, books):
 def test_their_importer_cannot_map_them_either(tmp_path, books):
     run = Faulted(tmp_path / "run", LARGE, call="map_shared")
     count = tmp_path / "count"
-    count.write_bytes(bytes(8))
+    count.write_bytes(bytes(16))
     done = subprocess.run([VTRACE, "info", "run.db"], cwd=run.directory, capture_output=True, text=True, check=False,
                           env=clean_environment({"LD_PRELOAD": str(FAULT), "FAULT_COUNT": str(count),
                                                  "FAULT_CALL": "map_shared", "FAULT_OBJECT": ""}))
@@ -153,7 +153,7 @@ def test_their_importer_cannot_map_them_either(tmp_path, books):
 def test_a_jump_out_of_the_recorder(tmp_path, number):
     """While it opens the journal, while it grows it: one event waits for what never comes, the others do not."""
     count = tmp_path / "count"
-    count.write_bytes(bytes(8))
+    count.write_bytes(bytes(16))
     fault = {"FAULT_CALL": "fallocate", "FAULT_FROM": number, "FAULT_UNTIL": number, "FAULT_COUNT": count,
              "FAULT_SIGNAL": int(signal.SIGUSR1), "LD_PRELOAD": f"{LIBRARY}:{FAULT}", "VTRACE_COLLECT": 0}
     env = environment(tmp_path, **{key: str(value) for key, value in fault.items()})
@@ -169,7 +169,7 @@ def test_a_jump_out_of_the_recorder(tmp_path, number):
 
 def test_killed_it_loses_a_batch_at_most(tmp_path):
     count = tmp_path / "count"
-    count.write_bytes(bytes(8))
+    count.write_bytes(bytes(16))
     victim = Victim(tmp_path, 1, 80000, False, FAULT_CALL="map_shared", FAULT_COUNT=str(count),
                     LD_PRELOAD=f"{LIBRARY}:{FAULT}")
     victim.wait_until(lambda: (tmp_path / "run.journal").exists() and

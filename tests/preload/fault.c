@@ -7,7 +7,7 @@
  *   FAULT_UNTIL	the last that fails; not set: all from there on
  *   FAULT_ERRNO	what it fails with, a number; not set: what fits the call
  *   FAULT_SIGNAL	a number: raised in it before it fails; its handler may jump away
- *   FAULT_COUNT	a file of 16 bytes: how many such calls there were, and how many of them failed
+ *   FAULT_COUNT	a file of 16 bytes: how many such calls there were, how many of them failed
  *
  * In a program without libvtrace.so (FAULT_OBJECT=) it is the program's own mmap that is meant.
  */
