@@ -40,16 +40,21 @@ static char *where(const struct vt_scene *scene, uint32_t allocation)
 void vt_scene_add(struct vt_scene *scene, enum vt_finding_id id, struct vt_reliefs *reliefs,
 		     uint32_t allocation, char *text)
 {
-	struct vt_verdict verdict = vt_attribution_judge(scene->attribution, allocation);
-	uint64_t peak = vt_reliefs_peak(reliefs, scene->timeline, scene->device);
-	struct vt_finding finding = {
-		.id = id,
-		.saves_bytes = scene->peak_bytes > peak ? scene->peak_bytes - peak : 0,
-		.owner = vt_attribution_owner(scene->attribution, verdict.owner),
-		.where = where(scene, allocation),
-		.text = text,
-	};
+	struct vt_finding finding = { .id = id, .text = text };
+	struct vt_verdict verdict;
+	uint64_t peak;
 
+	/* Only of a file whose figures contradict each other. */
+	if (allocation == VT_NO_INDEX) {
+		vt_vector_release(reliefs);
+		free(text);
+		return;
+	}
+	verdict = vt_attribution_judge(scene->attribution, allocation);
+	peak = vt_reliefs_peak(reliefs, scene->timeline, scene->device);
+	finding.saves_bytes = scene->peak_bytes > peak ? scene->peak_bytes - peak : 0;
+	finding.owner = vt_attribution_owner(scene->attribution, verdict.owner);
+	finding.where = where(scene, allocation);
 	vt_vector_release(reliefs);
 	push(scene, finding);
 }

@@ -26,22 +26,6 @@ static char *copy_nullable(struct vt_stmt *stmt, int column)
 	return vt_printable_copy(vt_stmt_text(stmt, column));
 }
 
-/* Runs `sql` (first column: id) and gives every row to `take`. */
-static int load_rows(struct vt_frames *frames, struct vt_db *db, const char *sql,
-		     void (*take)(struct vt_frames *, uint32_t, struct vt_stmt *),
-		     struct vt_diag *diag)
-{
-	struct vt_stmt *stmt = vt_db_prepare(db, sql);
-	int rc;
-
-	while ((rc = vt_stmt_step(stmt)) == 1)
-		take(frames, (uint32_t)vt_stmt_int(stmt, 0), stmt);
-	vt_stmt_free(stmt);
-	if (rc < 0)
-		vt_db_diag(db, diag);
-	return rc;
-}
-
 static void take_code(struct vt_frames *frames, uint32_t id, struct vt_stmt *stmt)
 {
 	struct vt_code *code = &frames->codes[id];
@@ -169,6 +153,28 @@ static void drop_arguments_of_functions(struct vt_frames *frames)
 			frames->python[i].self_type = 0;
 }
 
+/* Gives every row to the table's function. */
+static int load_rows(struct vt_frames *frames, struct vt_db *db, const struct table *table,
+		     uint32_t length, struct vt_diag *diag)
+{
+	struct vt_stmt *stmt = vt_db_prepare(db, table->sql);
+	int rc;
+
+	while ((rc = vt_stmt_step(stmt)) == 1) {
+		int64_t id = vt_stmt_int(stmt, 0);
+
+		if (vt_string_table_check(db, table->name, id, length, diag)) {
+			rc = -1;
+			break;
+		}
+		table->take(frames, (uint32_t)id, stmt);
+	}
+	vt_stmt_free(stmt);
+	if (rc < 0)
+		vt_db_diag(db, diag);
+	return rc;
+}
+
 int vt_frames_load(struct vt_frames *frames, struct vt_db *db, struct vt_diag *diag)
 {
 	memset(frames, 0, sizeof(*frames));
@@ -180,7 +186,7 @@ int vt_frames_load(struct vt_frames *frames, struct vt_db *db, struct vt_diag *d
 			return -1;
 		*(uint32_t *)((char *)frames + t->length) = length;
 		*(void **)((char *)frames + t->array) = vt_xcalloc(length, t->item_size);
-		if (load_rows(frames, db, t->sql, t->take, diag))
+		if (load_rows(frames, db, t, length, diag))
 			return -1;
 	}
 	drop_arguments_of_functions(frames);

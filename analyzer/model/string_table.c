@@ -33,6 +33,16 @@ int vt_string_table_length(struct vt_db *db, const char *name, uint32_t *length,
 	return 0;
 }
 
+int vt_string_table_check(struct vt_db *db, const char *name, int64_t id, uint32_t length,
+			  struct vt_diag *diag)
+{
+	if (id >= 0 && id < length)
+		return 0;
+	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: impossible id %lld in table %s", vt_db_path(db),
+		    (long long)id, name);
+	return -1;
+}
+
 static int compare_texts(const void *a, const void *b, void *text)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -71,8 +81,13 @@ int vt_string_table_load(struct vt_string_table *table, struct vt_db *db, struct
 	stmt = vt_db_prepare(db, "SELECT id, text FROM string WHERE id > 0");
 	while ((rc = vt_stmt_step(stmt)) == 1) {
 		const char *text = vt_stmt_text(stmt, 1);
+		int64_t id = vt_stmt_int(stmt, 0);
 
-		table->text[vt_stmt_int(stmt, 0)] = vt_printable_copy(text ? text : "");
+		if (vt_string_table_check(db, "string", id, table->nr, diag)) {
+			rc = -1;
+			break;
+		}
+		table->text[id] = vt_printable_copy(text ? text : "");
 	}
 	vt_stmt_free(stmt);
 	if (rc < 0)

@@ -18,6 +18,13 @@ struct vt_string_table {
 	uint32_t nr;	 /* largest id + 1 */
 };
 
+/*
+ * Whether a row's id is one of that table's: in a damaged file the largest need not be the one that
+ * vt_string_table_length was told.  Returns 0, or -1 with `diag` filled.
+ */
+int vt_string_table_check(struct vt_db *db, const char *name, int64_t id, uint32_t length,
+			  struct vt_diag *diag);
+
 /* Returns 0, or -1 with `diag` filled. */
 int vt_string_table_load(struct vt_string_table *table, struct vt_db *db, struct vt_diag *diag);
 void vt_string_table_release(struct vt_string_table *table);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/report/leaks_report.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "analyzer/base/units.h"
@@ -50,6 +51,7 @@ static void gather_notes(struct vt_leaks_report *report)
 {
 	const struct vt_model *model = &report->analysis->model;
 	struct notes notes = { 0 };
+	int64_t lost = vt_db_run_get_int(report->analysis->db, "lost_events", 0);
 	char *turns = note_turns(&report->leaks);
 
 	if (turns)
@@ -65,6 +67,11 @@ static void gather_notes(struct vt_leaks_report *report)
 	if (model->frames.python_tree.nr_stacks <= 1)
 		vt_vector_push(&notes, vt_xstrdup("no Python: places are native stacks, and who"
 						  " holds a block is not known"));
+	if (lost > 0)
+		vt_vector_push(&notes,
+			       vt_xasprintf("%" PRId64 " events were lost: what was freed by them "
+					    "seems to be alive, what they made is not there",
+					    lost));
 	if (strcmp(report->ended, "running") == 0)
 		vt_vector_push(&notes, vt_xstrdup("still running: growth so far; what it will leave"
 						  " at its end is not known"));

@@ -139,6 +139,8 @@ static int play(struct vt_whatif *whatif, struct vt_whatif_device *device, struc
 
 	vt_requests_find(&device->requests, tape);
 	device->nr_streams = vt_streams_find(tape);
+	for (uint32_t i = 0; i < tape->model->nr_ooms; i++)
+		device->nr_failed += tape->model->ooms[i].device == tape->device;
 	vt_replay_options_init(&recorded, tape);
 	recorded.is_compared = 1;
 	vt_replay_run(&device->recorded, tape, &recorded);

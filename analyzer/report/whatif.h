@@ -41,6 +41,7 @@ struct vt_whatif_device {
 	struct vt_tape tape;
 	struct vt_requests requests;
 	uint32_t nr_streams;
+	uint32_t nr_failed; /* requests, in the recording */
 	struct vt_replay recorded; /* compared with the recording */
 	struct vt_settings settings;
 	uint64_t capacity_bytes;

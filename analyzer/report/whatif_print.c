@@ -158,6 +158,11 @@ static void print_verdict(const struct vt_whatif_device *device, FILE *out)
 			"%u of the requests that failed would be served; what the program "
 			"would do then is not recorded\n",
 			replay->nr_rescued);
+	if (replay->nr_rescued < device->nr_failed) {
+		fprintf(out, "%u of the %u requests that failed would fail again\n",
+			device->nr_failed - replay->nr_rescued, device->nr_failed);
+		return;
+	}
 	if (device->capacity_bytes != UINT64_MAX)
 		fprintf(out, "fits with %s to spare\n",
 			vt_units_bytes(left, sizeof(left),

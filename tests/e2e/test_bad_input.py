@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 
 import pytest
@@ -219,3 +220,15 @@ def test_a_full_disk_stops_the_recording_and_not_the_program(tmp_path):
     assert done.stdout == plain.stdout
     assert "No space left on device" in done.stderr
     assert "no GPU memory" not in done.stderr
+
+
+@pytest.mark.parametrize("damage", ("UPDATE allocation SET kind = -1", "UPDATE allocation SET device = -1",
+                                    "UPDATE allocation SET size_bytes = 'x'", "UPDATE peak SET device = -1",
+                                    "UPDATE native_frame SET id = id + 100000 WHERE id = 1"))
+def test_figures_that_contradict_each_other_end_no_command(recorded, tmp_path, damage):
+    path = tmp_path / "damaged.db"
+    shutil.copy(recorded.database, path)
+    with sqlite3.connect(path) as connection:
+        connection.execute(damage)
+    for command in ("report", "blocks", "leaks", "frag"):
+        assert vtrace(command, path).returncode in (0, 3)

@@ -41,3 +41,8 @@ def test_the_very_first_request_may_be_the_one_that_fails(tmp_path):
 
 def test_the_run_is_said_to_have_ended_out_of_memory(failed):
     assert failed.report()["run"]["ended"] == "out of memory"
+
+
+def test_a_request_that_fails_again_does_not_fit(failed):
+    said = vtrace("whatif", failed.database).stdout
+    assert "requests that failed would fail again" in said and "to spare" not in said
