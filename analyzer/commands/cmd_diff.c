@@ -76,6 +76,10 @@ static void print(const struct wanted *wanted, const struct vt_view *view, struc
 		vt_diff_markdown_print(diff, stdout);
 	else
 		vt_diff_text_print(diff, stdout);
+	for (unsigned i = 0; i < wanted->nr_thresholds; i++)
+		if (!vt_thresholds_has_subject(&wanted->thresholds[i], diff))
+			fprintf(stderr, "note: %s: neither run has that owner\n",
+				wanted->thresholds[i].text);
 	*wanted->is_exceeded = check(wanted, diff, stderr);
 }
 

@@ -78,6 +78,17 @@ static uint64_t bytes_of(const struct vt_threshold *threshold,
 	return sum;
 }
 
+int vt_thresholds_has_subject(const struct vt_threshold *threshold, const struct vt_diff *diff)
+{
+	if (threshold->subject != VT_THRESHOLD_OWNER)
+		return 1;
+	for (uint32_t d = 0; d < diff->nr_devices; d++)
+		for (uint32_t i = 0; i < diff->devices[d].nr_owners; i++)
+			if (is_below(diff->devices[d].owners[i].owner, threshold))
+				return 1;
+	return 0;
+}
+
 int vt_thresholds_is_exceeded(const struct vt_threshold *threshold, const struct vt_diff *diff,
 			      const struct vt_diff_device *device, uint64_t *bytes)
 {

@@ -136,6 +136,12 @@ def test_places_can_be_modules_and_files(base, shorter, by, name):
     assert any((p[by] or "").endswith(name) and p["change_bytes"] > 0 for p in places)
 
 
+def test_an_owner_that_neither_run_has_is_said(base, shorter):
+    done = vtrace("diff", shorter.database, base.database, "--fail-on", "owner:nobody:+0",
+                  "--fail-on", "owner:weights:+0")
+    assert (done.returncode, done.stderr) == (0, "note: owner:nobody:+0: neither run has that owner\n")
+
+
 def test_every_format_tells_the_same(base, shorter):
     text = vtrace("diff", shorter.database, base.database).stdout
     markdown = vtrace("diff", shorter.database, base.database, "--format", "markdown").stdout
