@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* CUDACachingAllocator, kSmallSize: blocks above it may be larger than asked for by as much. */
-#define SMALLEST_REST (1u << 20)
+#include "analyzer/attribution/rests.h"
+
 /* A cache has keys and values. */
 #define LEAST_COPIES 2
 /* Times that a prompt's cache may be multiplied: the continuations that one prompt gets. */
@@ -111,7 +111,7 @@ int vt_handovers_is_as_large(uint64_t size_bytes, uint64_t other_bytes)
 	uint64_t more = size_bytes > other_bytes ? size_bytes : other_bytes;
 	uint64_t less = size_bytes > other_bytes ? other_bytes : size_bytes;
 
-	return more == less || (less > SMALLEST_REST && more - less <= SMALLEST_REST);
+	return more == less || (less > VT_REST_MAX && more - less <= VT_REST_MAX);
 }
 
 /* Whether a copy holds the original one or several times. */

@@ -3,12 +3,9 @@
 
 #include <string.h>
 
+#include "analyzer/attribution/rests.h"
 #include "analyzer/base/util.h"
 
-/* PyTorch's allocator rounds up to this. */
-#define ROUNDING 512
-/* CUDACachingAllocator, kSmallSize: the rest of a segment that stays with the block before it. */
-#define SMALLEST_REST (1u << 20)
 /* Of the gradients, and of what the line made. */
 #define LEAST_PERCENT 90
 /* Fewer could be anything of twice the size. */
@@ -57,8 +54,8 @@ static void gather(struct search *search)
 		uint32_t nr;
 
 		vt_chains_get(&facts->stages->chains, a->python_stack, &nr);
-		if (a->kind != VT_KIND_BLOCK || a->size_bytes <= ROUNDING || a->node_class ||
-		    a->freed_node_class || !a->python_stack || nr ||
+		if (a->kind != VT_KIND_BLOCK || a->size_bytes <= VT_REST_ROUNDING ||
+		    a->node_class || a->freed_node_class || !a->python_stack || nr ||
 		    a->freed_event <= facts->last_made_event)
 			continue;
 		one.is_zeros = (uint8_t)vt_trees_is_zeros(&facts->trees, a->native_stack);
@@ -72,7 +69,7 @@ static void gather(struct search *search)
 /* What a block may have been made for at least. */
 static uint64_t least_bytes(uint64_t size_bytes)
 {
-	return size_bytes - (size_bytes > SMALLEST_REST ? SMALLEST_REST : ROUNDING - 1);
+	return size_bytes - (size_bytes > VT_REST_MAX ? VT_REST_MAX : VT_REST_ROUNDING - 1);
 }
 
 static int is_twice(uint64_t size_bytes, uint64_t gradient_bytes)

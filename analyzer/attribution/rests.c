@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/attribution/rests.h"
 
-#define ROUNDING 512
-
 int vt_rests_can_have(const struct vt_model *model, const struct vt_allocation *a)
 {
 	const struct vt_allocation *segment;
@@ -19,5 +17,5 @@ uint64_t vt_rests_least(const struct vt_model *model, const struct vt_allocation
 
 	if (vt_rests_can_have(model, a))
 		return most - VT_REST_MAX;
-	return most < ROUNDING ? 1 : most - ROUNDING + 1;
+	return most < VT_REST_ROUNDING ? 1 : most - VT_REST_ROUNDING + 1;
 }

@@ -10,7 +10,8 @@
 
 #include "analyzer/model/model.h"
 
-#define VT_REST_MAX (1u << 20)
+#define VT_REST_ROUNDING 512
+#define VT_REST_MAX      (1u << 20)
 
 /* Whether it ends with its segment: only such a block can have a rest. */
 int vt_rests_can_have(const struct vt_model *model, const struct vt_allocation *a);
