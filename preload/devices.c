@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "preload/devices.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -22,10 +23,16 @@ static struct {
 	int nr_captures;	/* streams that capture (atomic); of all recordings */
 } g;
 
-/* Calls a real driver function if the driver has it. */
+/*
+ * Calls a real driver function if the driver has it; what that leaves in errno is not what the
+ * program's own call left there.
+ */
 #define QUERY(name, ...) __extension__({                                                           \
 	__typeof__(&name) query_ = (__typeof__(&name))vt_real_find(VT_REAL_##name);                \
-	query_ ? query_(__VA_ARGS__) : CUDA_ERROR_NOT_FOUND;                                       \
+	int saved_ = errno;                                                                        \
+	CUresult result_ = query_ ? query_(__VA_ARGS__) : CUDA_ERROR_NOT_FOUND;                    \
+	errno = saved_;                                                                            \
+	result_;                                                                                   \
 })
 
 int vt_devices_current(void)

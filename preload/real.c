@@ -82,6 +82,71 @@ static void *find_nothing(void *handle, const char *name)
 }
 
 /*
+ * An error of the loader that the program has not asked for yet.  Every call of the loader forgets
+ * it, so it is taken before ours and made again after them, by failing in the same way.
+ */
+struct pending_error {
+	char text[512];
+};
+
+#define NO_SYMBOL ": undefined symbol: "
+#define NO_FILE ": cannot open shared object file: No such file or directory"
+
+static void take_error(struct pending_error *error)
+{
+	const char *said = dlerror();
+	struct vt_text text;
+
+	vt_text_init(&text, error->text, sizeof(error->text));
+	vt_text_add(&text, said ? said : "");
+}
+
+/* Whether `text` starts with that object's name as the loader writes it. */
+static int is_error_of(const char *text, const char *object)
+{
+	size_t len = strlen(object);
+
+	return strncmp(text, object, len) == 0 && strncmp(text + len, NO_SYMBOL, 2) == 0;
+}
+
+static const char *own_name(void)
+{
+	Dl_info info;
+
+	return dladdr(vt_own_start, &info) && info.dli_fname ? info.dli_fname : "";
+}
+
+/*
+ * Another object's than the program's is not asked again, since it may be gone: that error comes
+ * back as one of this library, with the whole text.
+ */
+static void make_error_again(struct pending_error *error)
+{
+	vt_real_dlsym_fn look_up = g.libc_dlsym ? g.libc_dlsym : find_nothing;
+	char *symbol = strstr(error->text, NO_SYMBOL);
+	char *file_end = strstr(error->text, NO_FILE);
+
+	if (file_end && !file_end[strlen(NO_FILE)]) {
+		*file_end = '\0';
+		dlopen(error->text, RTLD_LAZY);
+	} else if (symbol && is_error_of(error->text, program_invocation_name)) {
+		look_up(dlopen(NULL, RTLD_LAZY), symbol + strlen(NO_SYMBOL));
+	} else if (symbol && is_error_of(error->text, own_name())) {
+		look_up(RTLD_DEFAULT, symbol + strlen(NO_SYMBOL));
+	} else {
+		look_up(RTLD_DEFAULT, error->text);
+	}
+}
+
+/* Callers test dlerror() instead of the result; what we asked in vain is not theirs. */
+static void give_error_back(struct pending_error *error)
+{
+	dlerror();
+	if (error->text[0])
+		make_error_again(error);
+}
+
+/*
  * libc's dlsym under the version it has: 2.34 moved it into libc, 2.17 and 2.2.5 are the first ones
  * of aarch64 and x86-64.  A version is needed: without one dlvsym would not exist as a way around
  * ourselves.
@@ -90,15 +155,17 @@ static vt_real_dlsym_fn find_libc_dlsym(void)
 {
 	static const char *const versions[] = { "GLIBC_2.34", "GLIBC_2.17", "GLIBC_2.2.5" };
 	vt_real_dlsym_fn found = __atomic_load_n(&g.libc_dlsym, __ATOMIC_ACQUIRE);
+	struct pending_error error;
 	void *address = NULL;
 
 	if (found)
 		return found;
+	take_error(&error);
 	for (size_t i = 0; !address && i < sizeof(versions) / sizeof(versions[0]); i++)
 		address = dlvsym(RTLD_NEXT, "dlsym", versions[i]);
-	dlerror();
 	found = address ? (vt_real_dlsym_fn)address : find_nothing;
 	__atomic_store_n(&g.libc_dlsym, found, __ATOMIC_RELEASE);
+	give_error_back(&error);
 	return found;
 }
 
@@ -223,11 +290,13 @@ static void ask_object_of(const void *address)
 {
 	struct search object = { .address = address };
 	vt_real_dlsym_fn look_up = find_libc_dlsym();
+	struct pending_error error;
 	void *handle;
 
 	dl_iterate_phdr(visit, &object);
 	if (!object.is_found)
 		return;
+	take_error(&error);
 	handle = pin(object.name);
 	for (int i = 0; handle && i < VT_REAL_COUNT; i++) {
 		void *found = look_up(handle, apis[i].name);
@@ -237,8 +306,7 @@ static void ask_object_of(const void *address)
 			learn((enum vt_real_function)i, found);
 	}
 	note_asked(&object);
-	/* Callers test dlerror() instead of the result; what we asked in vain is not theirs. */
-	dlerror();
+	give_error_back(&error);
 }
 
 static int known(const void *address)
@@ -313,16 +381,18 @@ int vt_real_is_driver_caller(const void *address)
 /* In the object that is searched for, or in those that it needs. */
 static void *symbol_of(struct search *object, const char *symbol)
 {
+	struct pending_error error;
 	int saved = errno;
 	void *address = NULL;
 	void *handle;
 
+	take_error(&error);
 	dl_iterate_phdr(visit, object);
 	/* The program itself has no name here, and is in the global scope. */
 	handle = object->is_found && object->name[0] ? pin(object->name) : NULL;
 	if (handle)
 		address = find_libc_dlsym()(handle, symbol);
-	dlerror();
+	give_error_back(&error);
 	errno = saved;
 	return address && !vt_real_is_own(address) ? address : NULL;
 }
@@ -337,24 +407,27 @@ void *vt_real_symbol_beside(const void *address, const char *symbol)
 	return symbol_of(&(struct search){ .address = address }, symbol);
 }
 
-void *vt_real_symbol_global(const char *symbol)
+static void *symbol_from(void *place, const char *symbol)
 {
+	struct pending_error error;
 	int saved = errno;
-	void *address = find_libc_dlsym()(RTLD_DEFAULT, symbol);
+	void *address;
 
-	dlerror();
+	take_error(&error);
+	address = find_libc_dlsym()(place, symbol);
+	give_error_back(&error);
 	errno = saved;
 	return address;
 }
 
+void *vt_real_symbol_global(const char *symbol)
+{
+	return symbol_from(RTLD_DEFAULT, symbol);
+}
+
 void *vt_real_symbol_next(const char *symbol)
 {
-	int saved = errno;
-	void *address = find_libc_dlsym()(RTLD_NEXT, symbol);
-
-	dlerror();
-	errno = saved;
-	return address;
+	return symbol_from(RTLD_NEXT, symbol);
 }
 
 const char *vt_real_own_path(void)

@@ -6,6 +6,7 @@
 
 #include "preload/torch_ranges.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -116,6 +117,7 @@ void vt_torch_ranges_start(void)
 		.end = end,
 		.sampling_probability = 1.0,
 	};
+	int saved = errno;
 	add_callback_fn add;
 
 	if (__atomic_load_n(&g.started, __ATOMIC_RELAXED) || !vt_tracker_is_active())
@@ -128,4 +130,5 @@ void vt_torch_ranges_start(void)
 		return;
 	callback.scopes[SCOPE_USER] = 1;
 	add(callback);
+	errno = saved;
 }

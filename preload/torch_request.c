@@ -10,6 +10,7 @@
 
 #include "preload/torch_request.h"
 
+#include <errno.h>
 #include <stddef.h>
 
 #include "preload/export.h"
@@ -64,6 +65,9 @@ uint64_t vt_torch_request_stream(int8_t device, const void *caller)
 {
 	current_stream_fn current = (current_stream_fn)vt_torch_real_find(
 		VT_TORCH_FUNCTION_CURRENT_STREAM, caller);
+	int saved = errno;
+	uint64_t id = current ? (uint64_t)current(device).id : 0;
 
-	return current ? (uint64_t)current(device).id : 0;
+	errno = saved;
+	return id;
 }
