@@ -26,8 +26,12 @@ struct search {
 	const struct vt_rules *rules;
 	struct vt_operators *operators;
 	VT_VECTOR(struct sighting) seen;
-	int8_t *is_loss; /* by native stack: 0 = not known, 1 = yes, -1 = no */
+	uint8_t *node_parts;     /* by class: enum part */
+	uint8_t *operator_parts; /* by native stack: enum part */
 };
+
+/* What an operation may be on the way from hidden states to a loss; KNOWN: that was looked up. */
+enum part { PRODUCT = 1, NORMALISER = 2, LOSS = 4, KNOWN = 8 };
 
 static void see(struct search *search, int64_t event, uint64_t sequence, int is_loss,
 		enum vt_head how)
@@ -51,47 +55,68 @@ static int is_programs_own(const struct search *search, uint32_t python_stack)
 	return nr <= 1;
 }
 
-static void see_node(struct search *search, int64_t event, uint32_t node, uint64_t sequence,
-		     uint32_t forward_stack)
+static uint8_t parts_of(const char *name, int is_loss, const struct vt_globs *normaliser,
+			const struct vt_globs *product)
 {
+	return (uint8_t)(KNOWN | (is_loss ? LOSS : 0) |
+			 (vt_globs_match(normaliser, name) ? NORMALISER : 0) |
+			 (vt_globs_match(product, name) ? PRODUCT : 0));
+}
+
+static uint8_t parts_of_node(struct search *search, uint32_t node)
+{
+	const struct vt_rules *rules = search->rules;
 	const char *name = vt_operators_class(search->operators, node);
 
-	if (!name)
-		return;
-	if (vt_globs_match(&search->rules->loss.node, name) ||
-	    (vt_globs_match(&search->rules->normaliser.node, name) &&
-	     is_programs_own(search, forward_stack)))
-		see(search, event, sequence, 1, VT_HEAD_AUTOGRAD);
-	else if (vt_globs_match(&search->rules->product.node, name))
-		see(search, event, sequence, 0, VT_HEAD_AUTOGRAD);
+	return name ? parts_of(name, vt_globs_match(&rules->loss.node, name),
+			       &rules->normaliser.node, &rules->product.node)
+		    : KNOWN;
 }
 
 /* A loss over a vocabulary works by smaller operators: kl_div by xlogy, mul and sub. */
-static int is_loss(struct search *search, uint32_t native_stack)
+static uint8_t parts_of_operator(struct search *search, uint32_t native_stack)
 {
-	int8_t *known;
+	const struct vt_rules *rules = search->rules;
+	const char *name = vt_operators_name(search->operators, native_stack);
 
-	if (native_stack >= search->model->frames.native_tree.nr_stacks)
-		return 0;
-	known = &search->is_loss[native_stack];
+	return name ? parts_of(name,
+			       vt_operators_has(search->operators, native_stack, &rules->loss.op),
+			       &rules->normaliser.op, &rules->product.op)
+		    : KNOWN;
+}
+
+static void see_parts(struct search *search, uint8_t parts, int64_t event, uint64_t sequence,
+		      uint32_t python_stack, enum vt_head how)
+{
+	if ((parts & LOSS) || ((parts & NORMALISER) && is_programs_own(search, python_stack)))
+		see(search, event, sequence, 1, how);
+	else if (parts & PRODUCT)
+		see(search, event, sequence, 0, how);
+}
+
+static void see_node(struct search *search, int64_t event, uint32_t node, uint64_t sequence,
+		     uint32_t forward_stack)
+{
+	uint8_t *known;
+
+	if (node >= search->model->strings.nr)
+		return;
+	known = &search->node_parts[node];
 	if (!*known)
-		*known = vt_operators_has(search->operators, native_stack,
-					  &search->rules->loss.op) ? 1 : -1;
-	return *known > 0;
+		*known = parts_of_node(search, node);
+	see_parts(search, *known, event, sequence, forward_stack, VT_HEAD_AUTOGRAD);
 }
 
 static void see_operator(struct search *search, const struct vt_allocation *a)
 {
-	const char *name = vt_operators_name(search->operators, a->native_stack);
+	uint8_t *known;
 
-	if (!name)
+	if (a->native_stack >= search->model->frames.native_tree.nr_stacks)
 		return;
-	if (is_loss(search, a->native_stack) ||
-	    (vt_globs_match(&search->rules->normaliser.op, name) &&
-	     is_programs_own(search, a->python_stack)))
-		see(search, a->event, a->forward_sequence, 1, VT_HEAD_FRAMES);
-	else if (vt_globs_match(&search->rules->product.op, name))
-		see(search, a->event, a->forward_sequence, 0, VT_HEAD_FRAMES);
+	known = &search->operator_parts[a->native_stack];
+	if (!*known)
+		*known = parts_of_operator(search, a->native_stack);
+	see_parts(search, *known, a->event, a->forward_sequence, a->python_stack, VT_HEAD_FRAMES);
 }
 
 /* The loss that did not fit left no allocation behind, but its report has a stack. */
@@ -186,7 +211,8 @@ void vt_heads_init(struct vt_heads *heads, const struct vt_stages *stages,
 				 .operators = operators };
 
 	memset(heads, 0, sizeof(*heads));
-	search.is_loss = vt_xcalloc(search.model->frames.native_tree.nr_stacks + 1, 1);
+	search.node_parts = vt_xcalloc((size_t)search.model->strings.nr + 1, 1);
+	search.operator_parts = vt_xcalloc((size_t)search.model->frames.native_tree.nr_stacks + 1, 1);
 	if (!has_one_forward_thread(&search))
 		goto out;
 	for (uint32_t i = 0; i < search.model->nr_allocations; i++) {
@@ -208,7 +234,8 @@ void vt_heads_init(struct vt_heads *heads, const struct vt_stages *stages,
 	join(heads, &search);
 out:
 	vt_vector_release(&search.seen);
-	free(search.is_loss);
+	free(search.node_parts);
+	free(search.operator_parts);
 }
 
 void vt_heads_release(struct vt_heads *heads)

@@ -107,6 +107,8 @@ void vt_kinds_init(struct vt_kinds *kinds, struct vt_facts *facts)
 void vt_kinds_release(struct vt_kinds *kinds)
 {
 	free(kinds->holders);
+	vt_map_release(&kinds->own);
+	vt_map_release(&kinds->passing);
 	memset(kinds, 0, sizeof(*kinds));
 }
 
@@ -177,11 +179,10 @@ static uint32_t find_operator(struct vt_kinds *kinds, const struct vt_allocation
 	return is_layer(kinds, links[0].address) ? kinds->layer_kind : kind;
 }
 
-static const char *find_own(struct vt_kinds *kinds, const struct vt_allocation *a)
+static uint32_t find_own(struct vt_kinds *kinds, const struct vt_allocation *a, uint32_t stack,
+			 uint32_t forward_node)
 {
 	struct vt_operators *operators = &kinds->facts->operators;
-	uint32_t forward_node = vt_facts_forward_node(kinds->facts, a);
-	uint32_t stack = vt_producer_stack(kinds->facts->model, a);
 	uint32_t kind = find_module(kinds, stack, MODULE);
 
 	if (kind == NO_KIND)
@@ -196,19 +197,45 @@ static const char *find_own(struct vt_kinds *kinds, const struct vt_allocation *
 		kind = find_keeper(kinds, a);
 	if (kind == NO_KIND)
 		kind = find_module(kinds, stack, WEAK_MODULE);
+	return kind;
+}
+
+static const char *name_own(struct vt_kinds *kinds, const struct vt_allocation *a)
+{
+	uint32_t forward_node = vt_facts_forward_node(kinds->facts, a);
+	uint32_t stack = vt_producer_stack(kinds->facts->model, a), kind;
+	struct vt_key key = { (uint64_t)a->native_stack << 32 | stack,
+			      (uint64_t)a->node_class << 32 | forward_node, a->freed_node_class };
+	const uint64_t *known = vt_map_find(&kinds->own, key);
+
+	kind = known ? (uint32_t)*known : find_own(kinds, a, stack, forward_node);
+	if (!known)
+		vt_map_put(&kinds->own, key, kind);
 	return kind == NO_KIND ? "other" : kinds->rules->kinds[kind].name;
+}
+
+static int find_passing(const struct vt_kinds *kinds, uint32_t native_stack, uint32_t stack)
+{
+	const char *op = vt_operators_name(&kinds->facts->operators, native_stack);
+	uint32_t nr;
+	const struct vt_chain_link *links =
+		vt_chains_get(&kinds->facts->stages->chains, stack, &nr);
+
+	return (op && vt_globs_match(&kinds->rules->passing.op, op)) ||
+	       (nr && vt_globs_match(&kinds->rules->passing.module, class_of(kinds, &links[0])));
 }
 
 static int is_passing(struct vt_kinds *kinds, const struct vt_allocation *a)
 {
-	const char *op = vt_operators_name(&kinds->facts->operators, a->native_stack);
-	uint32_t nr;
-	const struct vt_chain_link *links =
-		vt_chains_get(&kinds->facts->stages->chains,
-			      vt_producer_stack(kinds->facts->model, a), &nr);
+	struct vt_key key = { a->native_stack, vt_producer_stack(kinds->facts->model, a), 0 };
+	const uint64_t *known = vt_map_find(&kinds->passing, key);
+	int is;
 
-	return (op && vt_globs_match(&kinds->rules->passing.op, op)) ||
-	       (nr && vt_globs_match(&kinds->rules->passing.module, class_of(kinds, &links[0])));
+	if (known)
+		return (int)*known;
+	is = find_passing(kinds, a->native_stack, (uint32_t)key.b);
+	vt_map_put(&kinds->passing, key, (uint64_t)is);
+	return is;
 }
 
 /* What the thread made last before something that passes it on; or that itself. */
@@ -233,5 +260,5 @@ static const struct vt_allocation *find_source(struct vt_kinds *kinds,
 
 const char *vt_kinds_find(struct vt_kinds *kinds, const struct vt_allocation *a)
 {
-	return find_own(kinds, find_source(kinds, a));
+	return name_own(kinds, find_source(kinds, a));
 }

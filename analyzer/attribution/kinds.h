@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "analyzer/attribution/facts.h"
+#include "analyzer/base/map.h"
 
 /* A module that directly holds one of a kind. */
 struct vt_kind_holder {
@@ -23,6 +24,9 @@ struct vt_kinds {
 	struct vt_kind_holder *holders; /* sorted */
 	uint32_t nr_holders;
 	uint32_t layer_kind; /* of a matrix product by itself */
+	/* What was said before, of the same stacks and nodes. */
+	struct vt_map own;     /* -> kind */
+	struct vt_map passing; /* -> whether they pass on what they are given */
 };
 
 void vt_kinds_init(struct vt_kinds *kinds, struct vt_facts *facts);

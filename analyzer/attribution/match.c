@@ -3,8 +3,16 @@
 
 #include <string.h>
 
+#include "analyzer/base/hash.h"
 #include "analyzer/model/describe.h"
-#include "analyzer/base/util.h"
+
+/* The words of one allocation, each fact's found once: many rules ask for the same. */
+struct words {
+	uint64_t known; /* bit per fact */
+	uint32_t of[VT_NR_FACTS];
+};
+
+_Static_assert(VT_NR_FACTS <= 64, "struct words");
 
 void vt_match_init(struct vt_match *match, struct vt_facts *facts)
 {
@@ -18,6 +26,8 @@ void vt_match_release(struct vt_match *match)
 	for (uint32_t i = 0; match->rules && i < match->rules->nr_conditions; i++)
 		free(match->memo[i]);
 	free(match->memo);
+	vt_map_release(&match->sites);
+	vt_vector_release(&match->left);
 	memset(match, 0, sizeof(*match));
 }
 
@@ -187,6 +197,35 @@ static uint32_t stack_of(const struct vt_allocation *a, enum vt_fact fact)
 	}
 }
 
+/* What a condition said of one of `nr` things; 0: nothing yet. */
+static int8_t *memo_of(struct vt_match *match, const struct vt_condition *condition, uint32_t nr,
+		       uint32_t thing)
+{
+	if (!match->memo[condition->id])
+		match->memo[condition->id] = vt_xcalloc((size_t)nr + 1, 1);
+	return &match->memo[condition->id][thing];
+}
+
+static int fits_text(struct vt_match *match, const struct vt_condition *condition,
+		     const struct vt_allocation *a)
+{
+	struct vt_facts *facts = match->facts;
+	uint32_t node;
+	int8_t *memo;
+
+	/* The one text that does not follow from the site. */
+	if (condition->fact != VT_FACT_FORWARD_NODE)
+		return vt_globs_match(&condition->globs, text_of(facts, a, condition->fact));
+	node = vt_facts_forward_node(facts, a);
+	if (node >= facts->model->strings.nr)
+		node = 0;
+	memo = memo_of(match, condition, facts->model->strings.nr, node);
+	if (!*memo)
+		*memo = vt_globs_match(&condition->globs,
+				       vt_operators_class(&facts->operators, node)) ? 1 : -1;
+	return *memo > 0;
+}
+
 static int fits_stack(struct vt_match *match, const struct vt_condition *condition,
 		      const struct vt_allocation *a)
 {
@@ -200,9 +239,7 @@ static int fits_stack(struct vt_match *match, const struct vt_condition *conditi
 
 	if (stack >= nr)
 		stack = 0;
-	if (!match->memo[condition->id])
-		match->memo[condition->id] = vt_xcalloc(nr + 1, 1);
-	memo = &match->memo[condition->id][stack];
+	memo = memo_of(match, condition, nr, stack);
 	if (*memo)
 		return *memo > 0;
 	if (is_native)
@@ -247,14 +284,24 @@ static int fits_names(const struct vt_facts *facts, const struct vt_condition *c
 	return nr ? 0 : vt_globs_match(&condition->globs, NULL);
 }
 
+static uint32_t known_words(struct vt_match *match, const struct vt_allocation *a,
+			    enum vt_fact fact, struct words *words)
+{
+	if (!(words->known & 1ull << fact)) {
+		words->of[fact] = words_of(match->facts, a, fact);
+		words->known |= 1ull << fact;
+	}
+	return words->of[fact];
+}
+
 static int fits(struct vt_match *match, const struct vt_condition *condition,
-		const struct vt_allocation *a)
+		const struct vt_allocation *a, struct words *words)
 {
 	switch (condition->compare) {
 	case VT_COMPARE_WORDS:
-		return (words_of(match->facts, a, condition->fact) & condition->words) != 0;
+		return (known_words(match, a, condition->fact, words) & condition->words) != 0;
 	case VT_COMPARE_TEXT:
-		return vt_globs_match(&condition->globs, text_of(match->facts, a, condition->fact));
+		return fits_text(match, condition, a);
 	case VT_COMPARE_STACK:
 		return fits_stack(match, condition, a);
 	case VT_COMPARE_NAMES:
@@ -264,21 +311,69 @@ static int fits(struct vt_match *match, const struct vt_condition *condition,
 	}
 }
 
+/* Whether what a condition says is the same for all allocations of a site. */
+static int is_of_site(const struct vt_condition *condition)
+{
+	return condition->compare == VT_COMPARE_STACK || condition->fact == VT_FACT_KIND ||
+	       (condition->compare == VT_COMPARE_TEXT && condition->fact != VT_FACT_FORWARD_NODE);
+}
+
+/* Whether the conditions on the site hold, or the others. */
+static int holds(struct vt_match *match, const struct vt_rule *rule, const struct vt_allocation *a,
+		 int of_site, struct words *words)
+{
+	for (unsigned i = 0; i < rule->nr_conditions; i++) {
+		const struct vt_condition *condition = &rule->conditions[i];
+
+		if (is_of_site(condition) == of_site &&
+		    fits(match, condition, a, words) == condition->is_negated)
+			return 0;
+	}
+	return 1;
+}
+
+/* All that conditions on the site ask for. */
+static struct vt_key site_of(const struct vt_allocation *a)
+{
+	struct vt_key key = { (uint64_t)a->native_stack << 32 | a->python_stack,
+			      (uint64_t)a->freed_native_stack << 32 | a->freed_python_stack,
+			      a->kind };
+
+	key.c = vt_hash_mix(key.c, (uint64_t)a->forward_python_stack << 32 |
+					   a->freed_forward_python_stack);
+	key.c = vt_hash_mix(key.c, (uint64_t)a->node_class << 32 | a->freed_node_class);
+	key.c = vt_hash_mix(key.c, a->scope);
+	return key;
+}
+
+/* The rules whose conditions on the site hold: few are left of all. */
+static const uint32_t *rules_left(struct vt_match *match, const struct vt_allocation *a)
+{
+	struct vt_key site = site_of(a);
+	const uint64_t *known = vt_map_find(&match->sites, site);
+	struct words words = { 0 };
+	size_t first = match->left.len;
+
+	if (known)
+		return &match->left.items[*known];
+	for (uint32_t i = 0; i < match->rules->nr_rules; i++)
+		if (holds(match, &match->rules->rules[i], a, 1, &words))
+			vt_vector_push(&match->left, i);
+	vt_vector_push(&match->left, VT_NO_INDEX);
+	vt_map_put(&match->sites, site, first);
+	return &match->left.items[first];
+}
+
 const struct vt_rule *vt_match_rule(struct vt_match *match, const struct vt_allocation *a,
 				    const struct vt_rule *after)
 {
-	const struct vt_rule *end = match->rules->rules + match->rules->nr_rules;
+	const struct vt_rule *all = match->rules->rules;
+	struct words words;
 
-	for (const struct vt_rule *rule = after ? after + 1 : match->rules->rules; rule < end;
-	     rule++) {
-		unsigned i;
-
-		for (i = 0; i < rule->nr_conditions; i++)
-			if (fits(match, &rule->conditions[i], a) == rule->conditions[i].is_negated)
-				break;
-		if (i == rule->nr_conditions)
-			return rule;
-	}
+	words.known = 0;
+	for (const uint32_t *left = rules_left(match, a); *left != VT_NO_INDEX; left++)
+		if ((!after || &all[*left] > after) && holds(match, &all[*left], a, 0, &words))
+			return &all[*left];
 	return NULL;
 }
 

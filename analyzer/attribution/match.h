@@ -4,17 +4,22 @@
 
 /*
  * Puts the facts of an allocation against the rules.  What a pattern says about one stack or one
- * string is remembered, so that a million allocations cost as much as their distinct stacks.
+ * string is remembered, and which rules are left for a site - the stacks, ranges and nodes of an
+ * allocation and its free - so that a million allocations cost as much as their distinct sites.
  */
 
 #include <stdint.h>
 
 #include "analyzer/attribution/facts.h"
+#include "analyzer/base/map.h"
+#include "analyzer/base/util.h"
 
 struct vt_match {
 	struct vt_facts *facts;
 	const struct vt_rules *rules;
-	int8_t **memo; /* by condition, then by stack; 0 unknown, 1 fits, -1 does not */
+	int8_t **memo; /* by condition, then by stack or node; 0 unknown, 1 fits, -1 does not */
+	struct vt_map sites;         /* site -> its first in `left` */
+	VT_VECTOR(uint32_t) left;    /* numbers of rules, each site's in order and VT_NO_INDEX */
 };
 
 void vt_match_init(struct vt_match *match, struct vt_facts *facts);

@@ -336,33 +336,22 @@ struct moment {
 	uint8_t is_free;
 };
 
-static int compare_moments(const void *a, const void *b)
-{
-	const struct moment *x = a, *y = b;
-
-	if (x->event != y->event)
-		return x->event < y->event ? -1 : 1;
-	return x->allocation < y->allocation ? -1 : x->allocation > y->allocation;
-}
-
 typedef VT_VECTOR(struct moment) moment_vector;
 
 static void gather_moments(const struct search *search, moment_vector *all)
 {
-	for (uint32_t i = 0; i < search->model->nr_allocations; i++) {
-		const struct vt_allocation *a = &search->model->allocations[i];
-		struct moment one = { a->event, i, 0 };
+	const struct vt_timeline *timeline = search->facts->stages->timeline;
 
-		if (!class_of(search, a))
+	for (uint32_t i = 0; i < timeline->nr; i++) {
+		const struct vt_moment *of = &timeline->moments[i];
+		struct moment one = { of->event, of->index, of->what == VT_MOMENT_FREE };
+
+		if (of->what != VT_MOMENT_ALLOC && !one.is_free)
 			continue;
-		vt_vector_push(all, one);
-		one.event = a->freed_event;
-		one.is_free = 1;
-		if (a->freed_event <= search->facts->last_working_event)
+		if (class_of(search, &search->model->allocations[of->index]) &&
+		    (!one.is_free || of->event <= search->facts->last_working_event))
 			vt_vector_push(all, one);
 	}
-	if (all->len)
-		qsort(all->items, all->len, sizeof(*all->items), compare_moments);
 }
 
 /* What took the place of a block that was let go: the last of its size that the program made. */

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "analyzer/base/map.h"
 #include "analyzer/base/search.h"
 #include "analyzer/base/util.h"
 #include "common/journal_format.h"
@@ -46,24 +47,38 @@ static int compare_places(const void *a, const void *b, void *model)
 }
 
 struct places {
-	uint32_t *sorted; /* all that has an owner */
-	uint32_t *driver; /* of those, what comes from the driver: few, and cut up by programs */
+	uint32_t *sorted; /* what has an owner and lies where some tensor does */
+	uint32_t *driver; /* what comes from the driver and has one: few, and cut up by programs */
 	uint32_t nr;
 	uint32_t nr_driver;
 };
 
+static struct vt_key place_of(int16_t device, uint64_t address)
+{
+	return (struct vt_key){ .a = address, .b = (uint16_t)device };
+}
+
 static void find_places(struct places *places, const struct vt_model *model)
 {
+	struct vt_map wanted = { 0 };
+
+	for (uint32_t i = 0; i < model->nr_tensors; i++)
+		vt_map_put(&wanted, place_of(model->tensors[i].device, model->tensors[i].address),
+			   1);
 	places->sorted = vt_xcalloc((size_t)model->nr_allocations + 1, sizeof(uint32_t));
 	places->driver = vt_xcalloc((size_t)model->nr_allocations + 1, sizeof(uint32_t));
 	for (uint32_t i = 0; i < model->nr_allocations; i++) {
-		if (!vt_allocation_is_owned(&model->allocations[i]))
+		const struct vt_allocation *a = &model->allocations[i];
+
+		if (!vt_allocation_is_owned(a))
 			continue;
-		places->sorted[places->nr++] = i;
-		if (vt_allocation_is_driver(&model->allocations[i]))
+		if (vt_map_find(&wanted, place_of(a->device, a->address)))
+			places->sorted[places->nr++] = i;
+		if (vt_allocation_is_driver(a))
 			places->driver[places->nr_driver++] = i;
 	}
-	if (model->nr_tensors)
+	vt_map_release(&wanted);
+	if (places->nr)
 		qsort_r(places->sorted, places->nr, sizeof(uint32_t), compare_places,
 			(void *)model);
 }

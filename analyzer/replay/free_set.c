@@ -26,12 +26,12 @@ static int is_below(const struct vt_free_set *set, const struct vt_piece *piece,
 	return piece->address < key->address;
 }
 
-/* The links that a piece with this key stands behind, one per level. */
+/* The links that a piece with this key stands behind, one per level that is in use. */
 static void find_links(struct vt_free_set *set, const struct key *key, struct vt_piece ***links)
 {
 	struct vt_piece **level = set->heads;
 
-	for (int i = VT_FREE_SET_LEVELS - 1; i >= 0; i--) {
+	for (int i = set->nr_levels - 1; i >= 0; i--) {
 		while (level[i] && is_below(set, level[i], key))
 			level = level[i]->links;
 		links[i] = &level[i];
@@ -60,13 +60,26 @@ void vt_free_set_insert(struct vt_free_set *set, struct vt_piece *piece)
 	struct key key = key_of(piece);
 	struct vt_piece **links[VT_FREE_SET_LEVELS];
 
-	find_links(set, &key, links);
 	piece->level = random_level(set);
+	while (set->nr_levels < piece->level)
+		set->heads[set->nr_levels++] = NULL;
+	find_links(set, &key, links);
 	for (unsigned i = 0; i < piece->level; i++) {
 		piece->links[i] = *links[i];
 		*links[i] = piece;
 	}
+	piece->link = links[0];
+	if (piece->links[0])
+		piece->links[0]->link = &piece->links[0];
 	set->len++;
+}
+
+/* Three in four are on the lowest level alone, and need no search. */
+static void unlink_lowest(struct vt_piece *piece)
+{
+	*piece->link = piece->links[0];
+	if (piece->links[0])
+		piece->links[0]->link = piece->link;
 }
 
 void vt_free_set_remove(struct vt_free_set *set, struct vt_piece *piece)
@@ -74,10 +87,15 @@ void vt_free_set_remove(struct vt_free_set *set, struct vt_piece *piece)
 	struct key key = key_of(piece);
 	struct vt_piece **links[VT_FREE_SET_LEVELS];
 
-	find_links(set, &key, links);
-	for (unsigned i = 0; i < piece->level; i++)
-		if (*links[i] == piece)
-			*links[i] = piece->links[i];
+	if (piece->level > 1)
+		find_links(set, &key, links);
+	for (unsigned i = 1; i < piece->level; i++) {
+		/* Segments of a damaged recording may lie over each other: equals stand in front. */
+		while (*links[i] != piece)
+			links[i] = &(*links[i])->links[i];
+		*links[i] = piece->links[i];
+	}
+	unlink_lowest(piece);
 	set->len--;
 }
 
@@ -87,7 +105,7 @@ static struct vt_piece *search(const struct vt_free_set *set, const struct key *
 	struct vt_piece *const *level = set->heads;
 
 	*before = NULL;
-	for (int i = VT_FREE_SET_LEVELS - 1; i >= 0; i--)
+	for (int i = set->nr_levels - 1; i >= 0; i--)
 		while (level[i] && is_below(set, level[i], key)) {
 			*before = level[i];
 			level = level[i]->links;

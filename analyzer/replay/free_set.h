@@ -31,11 +31,13 @@ struct vt_piece {
 	uint8_t is_allocated;
 	uint8_t is_mapped;  /* 0: address space of an expandable segment, without memory */
 	uint8_t level;
+	struct vt_piece **link; /* the one that leads to it on the lowest level */
 	struct vt_piece *links[VT_FREE_SET_LEVELS];
 };
 
 struct vt_free_set {
 	struct vt_piece *heads[VT_FREE_SET_LEVELS];
+	int nr_levels; /* that were ever used */
 	uint32_t len;
 	uint32_t random;
 	uint8_t is_by_address;

@@ -7,11 +7,13 @@
     python workload.py malloc LIBRARY NUMBER       memory of the host, for recorders of that
     python workload.py tensors NUMBER [HISTORY]    PyTorch blocks below 43 Python frames; HISTORY is PyTorch's recorder
     python workload.py gpt LAYERS WIDTH STEPS [HISTORY]
+    python workload.py failing LAYERS WIDTH NUMBER  training for NUMBER events, then a request that the device refuses
 """
 import ctypes
 import functools
 import json
 import pathlib
+import random
 import re
 import statistics
 import sys
@@ -129,25 +131,31 @@ def tensors(number, history=None):
     return {"cpu_ns_per_event": below(PYTHON_FRAMES - 9, run) / number}
 
 
-def gpt(layers, width, steps, history=None):
+def small_gpt(layers, width):
     sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "workloads"))
     import torch
     from train_gpt import GPT, Config
-    start_history(history)
     torch.manual_seed(0)
     model = GPT(Config(layers=layers, width=width, vocabulary=8192, context=128)).cuda()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)
+    return model, torch.optim.AdamW(model.parameters(), lr=3e-4)
+
+
+def block_events():
+    import torch
+    counts = torch.cuda.memory_stats()
+    return counts["allocation.all.allocated"] + counts["allocation.all.freed"]
+
+
+def gpt(layers, width, steps, history=None):
+    import torch
+    start_history(history)
+    model, optimizer = small_gpt(layers, width)
     tokens = torch.randint(8192, (8, 129), device="cuda")
     wall, cpu = [], []
-
-    def count():
-        counts = torch.cuda.memory_stats()
-        return counts["allocation.all.allocated"] + counts["allocation.all.freed"]
-
     warm = max(3, steps // 10)
     for step in range(warm + steps):
         if step == warm:
-            events_before = count()
+            events_before = block_events()
         start, start_cpu = time.perf_counter_ns(), time.process_time_ns()
         loss = model(tokens[:, :-1], tokens[:, 1:])
         loss.backward()
@@ -157,11 +165,30 @@ def gpt(layers, width, steps, history=None):
         wall.append(time.perf_counter_ns() - start)
         cpu.append(time.process_time_ns() - start_cpu)
     return {"wall_ns": statistics.median(wall[warm:]), "cpu_ns": statistics.median(cpu[warm:]),
-            "events_per_step": (count() - events_before) / steps}
+            "events_per_step": (block_events() - events_before) / steps}
+
+
+def failing(layers, width, number):
+    """Sequences of several lengths, so that the allocator has something to be fragmented by."""
+    import torch
+    model, optimizer = small_gpt(layers, width)
+    lengths = random.Random(0)
+    steps = 0
+    while block_events() < number:
+        tokens = torch.randint(8192, (8, 1 + lengths.randrange(32, 129, 8)), device="cuda")
+        model(tokens[:, :-1], tokens[:, 1:]).backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        steps += 1
+    try:
+        torch.empty(torch.cuda.get_device_properties(0).total_memory, dtype=torch.uint8, device="cuda")
+    except torch.cuda.OutOfMemoryError:
+        pass
+    return {"events": block_events(), "steps": steps}
 
 
 def main():
-    commands = {f.__name__: f for f in (events, repeat, memory, malloc, tensors, gpt)}
+    commands = {f.__name__: f for f in (events, repeat, memory, malloc, tensors, gpt, failing)}
     arguments = [int(word) if word.isdigit() else word for word in sys.argv[2:]]
     sys.setrecursionlimit(10000)
     print(json.dumps(commands[sys.argv[1]](*arguments)))
