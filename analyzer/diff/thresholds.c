@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/diff/thresholds.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "analyzer/base/units.h"
+#include "analyzer/base/owner_path.h"
 
 static const struct subject {
 	const char *word;
@@ -18,15 +17,9 @@ static const struct subject {
 /* "+5%", "+100MiB", "+0" */
 static int parse_amount(struct vt_threshold *threshold, const char *text)
 {
-	char *end;
-
-	if (*text++ != '+' || !strchr("0123456789.", *text) || !*text)
+	if (vt_amounts_parse(text, &threshold->amount) || !threshold->amount.is_relative)
 		return -1;
-	threshold->percent = strtod(text, &end);
-	threshold->is_percent = !strcmp(end, "%");
-	if (threshold->is_percent)
-		return threshold->percent >= 0 && threshold->percent < 1e9 ? 0 : -1;
-	return vt_units_parse_bytes(text, &threshold->bytes);
+	return 0;
 }
 
 int vt_thresholds_parse(struct vt_threshold *threshold, const char *text)
@@ -55,12 +48,9 @@ int vt_thresholds_parse(struct vt_threshold *threshold, const char *text)
 	return -1;
 }
 
-/* "activations" has "activations/mlp" below it. */
-static int is_below(const char *owner, const struct vt_threshold *threshold)
+static int is_subject(const char *owner, const struct vt_threshold *threshold)
 {
-	size_t len = (size_t)threshold->owner_len;
-
-	return strncmp(owner, threshold->owner, len) == 0 && (!owner[len] || owner[len] == '/');
+	return vt_owner_path_is_below(owner, threshold->owner, (size_t)threshold->owner_len);
 }
 
 static uint64_t bytes_of(const struct vt_threshold *threshold,
@@ -73,7 +63,7 @@ static uint64_t bytes_of(const struct vt_threshold *threshold,
 	if (threshold->subject == VT_THRESHOLD_ALLOCATED)
 		return device->most_allocated_bytes[side];
 	for (uint32_t i = 0; i < device->nr_owners; i++)
-		if (is_below(device->owners[i].owner, threshold))
+		if (is_subject(device->owners[i].owner, threshold))
 			sum += device->owners[i].bytes[side];
 	return sum;
 }
@@ -84,7 +74,7 @@ int vt_thresholds_has_subject(const struct vt_threshold *threshold, const struct
 		return 1;
 	for (uint32_t d = 0; d < diff->nr_devices; d++)
 		for (uint32_t i = 0; i < diff->devices[d].nr_owners; i++)
-			if (is_below(diff->devices[d].owners[i].owner, threshold))
+			if (is_subject(diff->devices[d].owners[i].owner, threshold))
 				return 1;
 	return 0;
 }
@@ -92,8 +82,6 @@ int vt_thresholds_has_subject(const struct vt_threshold *threshold, const struct
 int vt_thresholds_is_exceeded(const struct vt_threshold *threshold, const struct vt_diff *diff,
 			      const struct vt_diff_device *device, uint64_t *bytes)
 {
-	uint64_t allowed = threshold->bytes;
-
 	bytes[VT_DIFF_BASE] = bytes[VT_DIFF_NEW] = 0;
 	if (threshold->subject == VT_THRESHOLD_ANY)
 		return vt_diff_is_different(diff);
@@ -101,7 +89,5 @@ int vt_thresholds_is_exceeded(const struct vt_threshold *threshold, const struct
 		bytes[side] = bytes_of(threshold, device, side);
 	if (bytes[VT_DIFF_NEW] <= bytes[VT_DIFF_BASE] || !vt_diff_is_change(device, bytes))
 		return 0;
-	if (threshold->is_percent)
-		allowed = (uint64_t)(threshold->percent / 100 * (double)bytes[VT_DIFF_BASE]);
-	return bytes[VT_DIFF_NEW] - bytes[VT_DIFF_BASE] > allowed;
+	return bytes[VT_DIFF_NEW] > vt_amounts_most(&threshold->amount, bytes[VT_DIFF_BASE]);
 }

@@ -11,6 +11,7 @@
  *	owner:activations:+5%     an owner with all below it, at the moment that is compared
  */
 
+#include "analyzer/base/amounts.h"
 #include "analyzer/diff/diff.h"
 
 enum vt_threshold_subject {
@@ -25,9 +26,7 @@ struct vt_threshold {
 	enum vt_threshold_subject subject;
 	const char *owner; /* in `text` */
 	int owner_len;
-	int is_percent;
-	double percent;
-	uint64_t bytes;
+	struct vt_amount amount; /* relative */
 };
 
 /* Returns 0, or -1 where `text` is none of the above.  `text` must outlive it. */
