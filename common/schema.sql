@@ -3,7 +3,8 @@
 -- INTEGER columns named *_class, class, scope, name, holder, dtype, shape and reason hold string.id.
 
 -- One row per fact about the run.  From the recorder: command (JSON array), executable, cwd, hostname, recorder, python,
--- env:NAME for each environment variable kept, uuid:N of device N.  From the importer: pid, start_time_ns, start_realtime_ns, duration_ns, torch,
+-- env:NAME for each environment variable kept, uuid:N of device N; where a launcher started it (common/launchers.h) launcher, rank,
+-- world_size, local_rank and job (equal for processes of one start).  From the importer: pid, start_time_ns, start_realtime_ns, duration_ns, torch,
 -- ended ("running", "exit N", "signal N", "killed" = no exit handler ran), exit_status, recording_stopped (why, if early),
 -- events, lost_events (no room), torn_records (cut off by the program's death), reused_addresses (a free was lost),
 -- unknown_frees, and how far it is: imported_slots, resolved_frames.

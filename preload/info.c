@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/journal_format.h"
+#include "common/launchers.h"
 #include "preload/ids.h"
 #include "preload/journal.h"
 #include "preload/output.h"
@@ -162,6 +163,26 @@ static void write_environment(void)
 	}
 }
 
+/* Which of several processes this is. */
+static void write_rank(void)
+{
+	char job[VT_LAUNCHERS_MAX_JOB];
+	struct vt_launcher launcher;
+
+	vt_launchers_find(&launcher);
+	if (!launcher.name)
+		return;
+	vt_launchers_job(job);
+	write_text("launcher", launcher.name);
+	write_text("rank", launcher.rank);
+	if (launcher.world_size)
+		write_text("world_size", launcher.world_size);
+	if (launcher.local_rank)
+		write_text("local_rank", launcher.local_rank);
+	if (*job)
+		write_text("job", job);
+}
+
 void vt_info_write_run(void)
 {
 	char path[VT_OUTPUT_MAX];
@@ -174,5 +195,6 @@ void vt_info_write_run(void)
 		write_text("cwd", path);
 	if (vt_sys_hostname(path, sizeof(path)) == 0)
 		write_text("hostname", path);
+	write_rank();
 	write_environment();
 }

@@ -6,28 +6,13 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/launchers.h"
 #include "preload/config.h"
 #include "preload/sys.h"
 #include "preload/text.h"
 
 #define SUFFIX ".db"
 #define LONGEST_SUFFIX ".journal"
-
-/* The rank that launchers give a process: torchrun and most, Open MPI, MPICH, Slurm. */
-static const char *rank(void)
-{
-	static const char *const variables[] = {
-		"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID",
-	};
-
-	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
-		const char *text = getenv(variables[i]);
-
-		if (text && *text)
-			return text;
-	}
-	return "0";
-}
 
 /* A value becomes part of one file name, never a path of its own. */
 static void add_name(struct vt_text *text, const char *value)
@@ -55,6 +40,7 @@ static const char *add_environment(struct vt_text *text, const char *at)
 /* Expands the character behind '%' at `at`; returns the place behind what it took. */
 static const char *expand(struct vt_text *text, const char *at, unsigned int attempt)
 {
+	struct vt_launcher launcher;
 	char host[256];
 
 	switch (*at++) {
@@ -74,7 +60,8 @@ static const char *expand(struct vt_text *text, const char *at, unsigned int att
 		vt_text_add_number(text, attempt);
 		return at;
 	case 'r':
-		add_name(text, rank());
+		vt_launchers_find(&launcher);
+		add_name(text, launcher.rank ? launcher.rank : "0");
 		return at;
 	case 'q':
 		return add_environment(text, at);
@@ -108,6 +95,18 @@ static void expand_all(struct vt_text *text, const char *pattern, unsigned int a
 	}
 }
 
+/* One of several processes, whose pattern does not say which: behind the name. */
+static void add_rank(struct vt_text *text, const char *pattern)
+{
+	struct vt_launcher launcher;
+
+	vt_launchers_find(&launcher);
+	if (!vt_launchers_is_one_of_many(&launcher) || vt_launchers_is_named_by(pattern))
+		return;
+	vt_text_add(text, ".rank");
+	vt_text_add(text, launcher.rank);
+}
+
 int vt_output_name(struct vt_output *output, const char *pattern, unsigned int attempt)
 {
 	char directory[VT_OUTPUT_MAX];
@@ -128,6 +127,7 @@ int vt_output_name(struct vt_output *output, const char *pattern, unsigned int a
 	if (text.len > strlen(SUFFIX) &&
 	    strcmp(text.bytes + text.len - strlen(SUFFIX), SUFFIX) == 0)
 		text.bytes[text.len -= strlen(SUFFIX)] = '\0';
+	add_rank(&text, pattern);
 	if (attempt > 1 && !has_number(pattern)) {
 		vt_text_add_char(&text, '-');
 		vt_text_add_number(&text, attempt);

@@ -17,7 +17,9 @@ struct vt_output {
 /*
  * Names the attempt-th candidate (from 1): a pattern with %n takes the number there, any other gets
  * "-2", "-3", ... before ".db" from the second attempt on.  A pattern that ends in '/' gets the
- * default name. Returns 0 or a negative errno (-ENAMETOOLONG, no current directory).
+ * default name; where a launcher has started several processes (common/launchers.h), one without
+ * %r and %q gets ".rankN" before ".db".  Returns 0 or a negative errno (-ENAMETOOLONG, no current
+ * directory).
  */
 int vt_output_name(struct vt_output *output, const char *pattern, unsigned int attempt);
 

@@ -14,6 +14,7 @@
 #include "analyzer/import/input.h"
 #include "analyzer/import/journal_file.h"
 #include "common/journal_format.h"
+#include "common/launchers.h"
 
 enum { DATABASE, LOG, LOG_INDEX, JOURNAL };
 
@@ -97,6 +98,23 @@ int vt_target_has_room(const struct vt_target *target)
 	return target->folder && !probe(target->folder, VT_JOURNAL_HEADER_BYTES + VT_CHUNK_BYTES);
 }
 
+/* As the recorder will: each of several processes that a launcher started has its own name. */
+static char *add_rank(const char *output)
+{
+	struct vt_launcher launcher;
+	char *database, *journal, *named;
+
+	vt_launchers_find(&launcher);
+	if (!vt_launchers_is_one_of_many(&launcher))
+		return vt_xstrdup(output);
+	vt_input_paths(output, &database, &journal);
+	named = vt_xasprintf("%.*s.rank%s.db", (int)(strlen(journal) - strlen(".journal")),
+			     journal, launcher.rank);
+	free(database);
+	free(journal);
+	return named;
+}
+
 /* A fixed name: which files it means. */
 static int set_files(struct vt_target *target, const char *output, struct vt_diag *diag)
 {
@@ -113,6 +131,7 @@ static int set_files(struct vt_target *target, const char *output, struct vt_dia
 int vt_target_init(struct vt_target *target, const char *output, struct vt_diag *diag)
 {
 	const char *unknown;
+	char *named;
 	int error;
 
 	memset(target, 0, sizeof(*target));
@@ -140,7 +159,10 @@ int vt_target_init(struct vt_target *target, const char *output, struct vt_diag 
 	}
 	if (is_pattern(output) || output[strlen(output) - 1] == '/')
 		return 0;
-	return set_files(target, output, diag);
+	named = add_rank(output);
+	error = set_files(target, named, diag);
+	free(named);
+	return error;
 }
 
 void vt_target_release(struct vt_target *target)

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "common/launchers.h"
 #include "preload/config.h"
 #include "preload/ids.h"
 #include "preload/output.h"
@@ -51,6 +52,91 @@ static void output_names(void **state)
 	check_name("/x/", 1, "/x/vtrace-test_output.PID");
 	check_name(VT_RECORDER_DEFAULT_OUTPUT, 2, "//vtrace-test_output.PID-2");
 	check_name("/x/.db", 1, "/x/");
+}
+
+static void forget_launchers(void)
+{
+	static const char *const variables[] = {
+		"RANK", "WORLD_SIZE", "LOCAL_RANK", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+		"PMI_RANK", "PMI_SIZE", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS",
+		"SLURM_JOB_ID", "SLURM_STEP_ID", "PMIX_NAMESPACE", "MASTER_ADDR", "MASTER_PORT",
+		"TORCHELASTIC_RUN_ID",
+	};
+
+	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
+		unsetenv(variables[i]);
+}
+
+static void each_of_several_processes_is_named_by_its_rank(void **state)
+{
+	(void)state;
+	forget_launchers();
+	setenv("RANK", "3", 1);
+	setenv("WORLD_SIZE", "4", 1);
+	check_name("/x/run.db", 1, "/x/run.rank3");
+	check_name("/x/run.db", 2, "/x/run.rank3-2");
+	check_name("/x/", 1, "/x/vtrace-test_output.PID.rank3");
+	check_name("/x/run%n.db", 2, "/x/run2.rank3");
+	/* Where the user has told them apart already. */
+	check_name("/x/r%r.db", 1, "/x/r3");
+	check_name("/x/r%q{RANK}.db", 1, "/x/r3");
+	check_name("/x/50%%r.db", 1, "/x/50%r.rank3");
+	/* One process is no rank of many, whatever the launcher. */
+	setenv("WORLD_SIZE", "1", 1);
+	check_name("/x/run.db", 1, "/x/run");
+	unsetenv("WORLD_SIZE");
+	check_name("/x/run.db", 1, "/x/run");
+	forget_launchers();
+}
+
+/* What each launcher's processes find in their environment. */
+static void launchers_tell_the_rank(void **state)
+{
+	struct vt_launcher launcher;
+	char job[VT_LAUNCHERS_MAX_JOB];
+
+	(void)state;
+	forget_launchers();
+	vt_launchers_find(&launcher);
+	assert_null(launcher.name);
+	assert_false(vt_launchers_is_one_of_many(&launcher));
+	vt_launchers_job(job);
+	assert_string_equal(job, "");
+
+	/* A batch script of Slurm is one task, however many its job has. */
+	setenv("SLURM_PROCID", "0", 1);
+	setenv("SLURM_NTASKS", "8", 1);
+	setenv("SLURM_STEP_NUM_TASKS", "1", 1);
+	vt_launchers_find(&launcher);
+	assert_string_equal(launcher.name, "srun");
+	assert_false(vt_launchers_is_one_of_many(&launcher));
+
+	setenv("SLURM_STEP_NUM_TASKS", "8", 1);
+	setenv("SLURM_JOB_ID", "77", 1);
+	setenv("SLURM_STEP_ID", "2", 1);
+	vt_launchers_find(&launcher);
+	assert_string_equal(launcher.world_size, "8");
+	assert_true(vt_launchers_is_one_of_many(&launcher));
+	vt_launchers_job(job);
+	assert_string_equal(job, "77 2");
+
+	setenv("OMPI_COMM_WORLD_RANK", "5", 1);
+	setenv("OMPI_COMM_WORLD_SIZE", "16", 1);
+	vt_launchers_find(&launcher);
+	assert_string_equal(launcher.name, "mpirun");
+	assert_string_equal(launcher.rank, "5");
+	assert_string_equal(launcher.world_size, "16");
+	assert_null(launcher.local_rank);
+
+	/* A user's own word is no rank. */
+	setenv("RANK", "gold", 1);
+	vt_launchers_find(&launcher);
+	assert_string_equal(launcher.rank, "5");
+	setenv("RANK", "9", 1);
+	vt_launchers_find(&launcher);
+	assert_string_equal(launcher.name, "torchrun");
+	assert_string_equal(launcher.rank, "9");
+	forget_launchers();
 }
 
 static void too_long_a_name_is_refused(void **state)
@@ -173,6 +259,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(output_names),
+		cmocka_unit_test(each_of_several_processes_is_named_by_its_rank),
+		cmocka_unit_test(launchers_tell_the_rank),
 		cmocka_unit_test(too_long_a_name_is_refused),
 		cmocka_unit_test(texts),
 		cmocka_unit_test(options_come_from_the_environment),
