@@ -66,72 +66,54 @@ static const void *last_word(const void *begin, int64_t len)
 						: NULL;
 }
 
-static uint64_t word_at(const void *word)
-{
-	return word ? (uint64_t)vt_python_read_size(word, 0) : 0;
-}
-
 /*
  * Generated functions share their names and first lines and differ in a number at the end of the
- * file's name ("<eval_with_key>.12") and in their tables.
+ * file's name ("<eval_with_key>.12") and in their tables: those ends are compared too.  Each watch
+ * that reads behind a pointer comes after the one that holds it.
  */
-static void fill(const struct vt_python_abi *abi, struct vt_python_known_code *entry,
-		 const void *address, const struct code *code)
+static struct vt_memo_key watch(const struct vt_python_abi *abi, struct vt_python_known_head *head,
+				const void *address, const struct code *code)
 {
-	*entry = (struct vt_python_known_code){
-		.head.address = address,
-		.nr_arguments = vt_python_read_int(address, abi->code_arguments),
-		.first_line = code->first_line,
-		.file = code->file,
-		.name = code->name,
-		.table = code->table,
-		.table_len = code->table_len,
-	};
+	struct vt_watch *watch = head->watches;
+	uint64_t file_word = 0, table_word = 0;
+	const void *end;
+
+	*watch++ = vt_watch_of(address, abi->object_type);
+	*watch++ = vt_watch_of(address, abi->code_file);
+	*watch++ = vt_watch_of(address, abi->code_qualname);
+	*watch++ = vt_watch_of(address, abi->code_lines);
+	/* Two numbers of four bytes, with a neighbour each that never changes either. */
+	*watch++ = vt_watch_of(address, abi->code_first_line);
+	*watch++ = vt_watch_of(address, abi->code_arguments);
 	if (code->file) {
-		/*
-		 * Characters of more than a byte: this is inside them, and still tells texts apart.
-		 */
-		entry->file_len = vt_python_read_size(code->file, abi->string_length);
-		entry->file_end = last_word((const char *)code->file + abi->string_ascii,
-					    entry->file_len);
+		*watch++ = vt_watch_of(code->file, abi->string_length);
+		/* Characters of more than a byte: inside them, which still tells texts apart. */
+		end = last_word((const char *)code->file + abi->string_ascii,
+				vt_python_read_size(code->file, abi->string_length));
+		if (end) {
+			*watch = vt_watch_of(end, 0);
+			file_word = watch++->what;
+		}
 	}
-	if (code->table)
-		entry->table_end = last_word((const char *)code->table + abi->bytes_data,
-					     code->table_len);
-	entry->file_word = word_at(entry->file_end);
-	entry->table_word = word_at(entry->table_end);
-}
-
-static struct vt_memo_key key_of(const struct vt_python_known_code *entry)
-{
+	if (code->table) {
+		*watch++ = vt_watch_of(code->table, abi->bytes_length);
+		end = last_word((const char *)code->table + abi->bytes_data, code->table_len);
+		if (end) {
+			*watch = vt_watch_of(end, 0);
+			table_word = watch++->what;
+		}
+	}
+	head->address = address;
+	head->nr_watches = (uint32_t)(watch - head->watches);
 	return (struct vt_memo_key){ {
-		(uintptr_t)entry->head.address,
-		(uintptr_t)entry->file,
-		(uintptr_t)entry->name,
-		(uintptr_t)entry->table,
-		(uint64_t)entry->table_len << 32 | (uint32_t)entry->first_line,
-		entry->file_word,
-		entry->table_word,
+		(uintptr_t)address,
+		(uintptr_t)code->file,
+		(uintptr_t)code->name,
+		(uintptr_t)code->table,
+		(uint64_t)code->table_len << 32 | (uint32_t)code->first_line,
+		file_word,
+		table_word,
 	} };
-}
-
-/* In this order: only where a pointer is the same is there anything to read behind it. */
-static int is_unchanged(const struct vt_python_abi *abi, const struct vt_python_known_code *entry,
-			const void *address)
-{
-	if (vt_python_read_pointer(address, abi->code_file) != entry->file ||
-	    vt_python_read_pointer(address, abi->code_qualname) != entry->name ||
-	    vt_python_read_pointer(address, abi->code_lines) != entry->table ||
-	    vt_python_read_int(address, abi->code_first_line) != entry->first_line ||
-	    vt_python_read_int(address, abi->code_arguments) != entry->nr_arguments)
-		return 0;
-	if (entry->file && vt_python_read_size(entry->file, abi->string_length) != entry->file_len)
-		return 0;
-	if (entry->table &&
-	    vt_python_read_size(entry->table, abi->bytes_length) != entry->table_len)
-		return 0;
-	return word_at(entry->file_end) == entry->file_word &&
-	       word_at(entry->table_end) == entry->table_word;
 }
 
 static int ends_with(const char *text, size_t len, const char *end)
@@ -220,25 +202,26 @@ static __attribute__((noinline)) void learn(const struct vt_python_abi *abi,
 					    struct vt_python_known_code *entry, const void *address)
 {
 	struct code code = read_code(abi, address);
-	struct vt_memo_key key;
+	struct vt_memo_key key = watch(abi, &entry->head, address, &code);
 
-	fill(abi, entry, address, &code);
-	key = key_of(entry);
+	entry->nr_arguments = vt_python_read_int(address, abi->code_arguments);
 	entry->id = vt_memo_find(&g.memo, &key);
 	if (!entry->id)
 		entry->id = find_or_write(abi, &code, &key);
 	entry->is_call = (uint32_t)is_call(entry->id);
 }
 
-const struct vt_python_known_code *vt_python_code_look(const struct vt_python_abi *abi,
-						       struct vt_python_known *known,
-						       const void *address)
+struct vt_python_known_code *vt_python_code_look(const struct vt_python_abi *abi,
+						 struct vt_python_known *known, const void *address)
 {
 	struct vt_python_known_code *entry = vt_python_known_code(known, address);
 
-	if (entry->head.address != address || !entry->id || !is_unchanged(abi, entry, address)) {
+	if (entry->head.address == address && entry->head.walk == known->walk)
+		return entry;
+	if (entry->head.address != address || !entry->id ||
+	    !vt_watch_are_same(entry->head.watches, entry->head.nr_watches)) {
+		vt_python_known_note_change(known, &entry->head);
 		learn(abi, entry, address);
-		entry->head.version = ++*known->version;
 	}
 	entry->head.walk = known->walk;
 	return entry;

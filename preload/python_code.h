@@ -18,19 +18,8 @@
  * it if this is the first time in the walk.  Context: hook, journal open.  Any thread, `known` is
  * its own; two threads that meet the same new code may write it under two ids.
  */
-const struct vt_python_known_code *vt_python_code_look(const struct vt_python_abi *abi,
-						       struct vt_python_known *known,
-						       const void *code);
-
-static inline const struct vt_python_known_code *
-vt_python_code_of(const struct vt_python_abi *abi, struct vt_python_known *known, const void *code)
-{
-	const struct vt_python_known_code *entry = vt_python_known_code(known, code);
-
-	if (entry->head.address == code && entry->head.walk == known->walk)
-		return entry;
-	return vt_python_code_look(abi, known, code);
-}
+struct vt_python_known_code *vt_python_code_look(const struct vt_python_abi *abi,
+						 struct vt_python_known *known, const void *code);
 
 /*
  * Forgets all ids; called when a journal opens.  Returns 0 or -ENOMEM (then every use writes a

@@ -8,19 +8,28 @@
  * the walk that has compared it with what stands there, and for no other; a stack runs through the
  * same few functions again and again, and within a walk nothing that is on it can be freed.
  *
+ * What a remembered stack refers to is in use: it stays where it is, and each walk compares all of
+ * it, also where no frame was looked at.
+ *
  * For one thread at a time.  All zero is empty.
  */
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "preload/memo.h"
+#include "preload/watch.h"
+
+#define VT_PYTHON_KNOWN_WATCHES 10
 
 /* What every entry begins with. */
 struct vt_python_known_head {
 	const void *address;
-	uint64_t walk;		/* that looked at it last */
-	uint64_t version;	/* another one whenever what is known has changed; never 0 */
+	uint64_t walk;		/* that compared it last */
+	uint32_t nr_users;
+	uint32_t place;		/* among those in use */
+	uint32_t nr_watches;
+	uint32_t unused;
+	struct vt_watch watches[VT_PYTHON_KNOWN_WATCHES];
 };
 
 struct vt_python_known_code {
@@ -28,74 +37,124 @@ struct vt_python_known_code {
 	uint32_t id;		/* 0: could not be recorded */
 	int32_t nr_arguments;
 	uint32_t is_call;	/* what PyTorch runs when a module is called */
-	int32_t first_line;
-	/* As python_code.c compares them, and the last words of the two texts. */
-	const void *file;
-	const void *name;
-	const void *table;
-	int64_t file_len;
-	int64_t table_len;
-	const void *file_end;
-	const void *table_end;
-	uint64_t file_word;
-	uint64_t table_word;
 };
 
 struct vt_python_known_type {
 	struct vt_python_known_head head;
-	struct vt_memo_key key;
 	uint32_t name;		/* string id; 0: neither a module nor an optimizer */
 };
 
-/* The tables belong to whoever walks; their sizes are powers of two. */
+/*
+ * The tables belong to whoever walks; their sizes are powers of two, or 0 where nothing is kept.
+ * One entry more than that stands in where there is no place.
+ */
 struct vt_python_known {
 	uint64_t walk;		/* number of the present one, from 1 */
-	uint64_t *version;	/* given out last */
+	uint32_t is_stale;	/* something in use was not what it had been */
+	uint32_t is_full;	/* something found no place: nothing of this walk may be kept */
 	struct vt_python_known_code *codes;
 	struct vt_python_known_type *types;
 	uint32_t nr_codes;
 	uint32_t nr_types;
+	uint32_t nr_used;
+	struct vt_python_known_head **used;	/* room for nr_codes + nr_types */
 };
 
 /* An address may be in any of so many places that lie side by side. */
-#define VT_PYTHON_KNOWN_WAYS 4u
+#define VT_PYTHON_KNOWN_WAYS 8u
 
 /* 2^64 divided by the golden ratio: the product's upper bits depend on all bits of the address. */
 static inline uint32_t vt_python_known_place(const void *address, uint32_t nr_places)
 {
 	uint32_t place = (uint32_t)((uintptr_t)address * 0x9e3779b97f4a7c15ull >> 40);
 
-	return place & (nr_places - 1) & ~(VT_PYTHON_KNOWN_WAYS - 1);
+	return nr_places ? place & (nr_places - 1) & ~(VT_PYTHON_KNOWN_WAYS - 1) : 0;
 }
 
-/* The entry of that address, or the one among its places that was looked at longest ago. */
-static inline void *vt_python_known_find(void *entries, size_t entry_bytes, uint32_t nr_entries,
+/* The entry of that address, or the one to take for it. */
+static inline void *vt_python_known_find(struct vt_python_known *known, void *entries,
+					 size_t entry_bytes, uint32_t nr_entries,
 					 const void *address)
 {
 	char *at = (char *)entries + vt_python_known_place(address, nr_entries) * entry_bytes;
-	struct vt_python_known_head *found = (void *)at;
+	struct vt_python_known_head *found = NULL;
 
-	for (uint32_t way = 0; way < VT_PYTHON_KNOWN_WAYS && way < nr_entries; way++) {
-		struct vt_python_known_head *head = (void *)(at + way * entry_bytes);
+	for (uint32_t way = 0; way < VT_PYTHON_KNOWN_WAYS && nr_entries; way++, at += entry_bytes) {
+		struct vt_python_known_head *head = (void *)at;
 
 		if (head->address == address)
 			return head;
-		if (head->walk < found->walk)
+		/* Not in use, and compared longest ago. */
+		if (!head->nr_users && (!found || head->walk < found->walk))
 			found = head;
 	}
+	if (found)
+		return found;
+	known->is_full = 1;
+	found = (void *)((char *)entries + nr_entries * entry_bytes);
+	found->address = NULL;
 	return found;
 }
 
-static inline struct vt_python_known_code *vt_python_known_code(const struct vt_python_known *known,
+static inline struct vt_python_known_code *vt_python_known_code(struct vt_python_known *known,
 								const void *address)
 {
-	return vt_python_known_find(known->codes, sizeof(*known->codes), known->nr_codes, address);
+	return vt_python_known_find(known, known->codes, sizeof(*known->codes), known->nr_codes,
+				    address);
 }
 
-static inline struct vt_python_known_type *vt_python_known_type(const struct vt_python_known *known,
+static inline struct vt_python_known_type *vt_python_known_type(struct vt_python_known *known,
 								const void *address)
 {
-	return vt_python_known_find(known->types, sizeof(*known->types), known->nr_types, address);
+	return vt_python_known_find(known, known->types, sizeof(*known->types), known->nr_types,
+				    address);
+}
+
+static inline void vt_python_known_use(struct vt_python_known *known,
+				       struct vt_python_known_head *head)
+{
+	if (known->is_full || head->nr_users++)
+		return;
+	head->place = known->nr_used;
+	known->used[known->nr_used++] = head;
+}
+
+static inline void vt_python_known_leave(struct vt_python_known *known,
+					 struct vt_python_known_head *head)
+{
+	if (known->is_full || --head->nr_users)
+		return;
+	known->used[head->place] = known->used[--known->nr_used];
+	known->used[head->place]->place = head->place;
+}
+
+/* Nothing is in use any more. */
+static inline void vt_python_known_leave_all(struct vt_python_known *known)
+{
+	while (known->nr_used)
+		known->used[--known->nr_used]->nr_users = 0;
+	known->is_stale = known->is_full = 0;
+}
+
+/* An entry turned out to be of something else than it was. */
+static inline void vt_python_known_note_change(struct vt_python_known *known,
+					       const struct vt_python_known_head *head)
+{
+	if (head->nr_users)
+		known->is_stale = 1;
+}
+
+/* Compares what is in use and was not met in this walk; its addresses must be on the stack. */
+static inline int vt_python_known_is_all_same(struct vt_python_known *known)
+{
+	for (uint32_t i = 0; i < known->nr_used; i++) {
+		struct vt_python_known_head *head = known->used[i];
+
+		if (head->walk != known->walk &&
+		    !vt_watch_are_same(head->watches, head->nr_watches))
+			return 0;
+	}
+	return !known->is_stale;
 }
 
 #endif

@@ -18,6 +18,7 @@
 #define LONGEST_TYPE_NAME 256
 #define MOST_BASES	  64
 #define MOST_CELLS	  1024
+#define NAME_BYTES	  16 /* that tell types of one address apart */
 #define FLAG_HEAP_TYPE	  (1 << 9) /* Py_TPFLAGS_HEAPTYPE */
 
 /* What is remembered for a type: the string id of its name, or this. */
@@ -123,37 +124,66 @@ static uint32_t wanted_name(const struct vt_python_abi *abi, const struct type *
 	return id == NOT_WANTED ? 0 : id;
 }
 
-/* Returns whether it is the one that was known. */
-static int look(const struct vt_python_abi *abi, struct vt_python_known_type *entry,
-		const void *address)
+/* As much as name_word() reads of it, in aligned words, which never reach into another page. */
+static struct vt_watch *watch_name(struct vt_watch *watch, const char *name)
 {
-	struct vt_memo_key key = { { 0 } };
-	struct type type;
+	const char *end = name + strnlen(name, NAME_BYTES - 1) + 1;
+	const char *word = name - (uintptr_t)name % sizeof(uint64_t);
 
-	/* Types that are not made in Python are dismissed without a look. */
-	if (vt_python_read_size(address, abi->type_flags) & FLAG_HEAP_TYPE) {
-		type = read_type(abi, address);
-		if (type.name)
-			key = key_of(abi, address, &type);
-	}
-	if (entry->head.address == address && vt_memo_is_same(&entry->key, &key))
-		return 1;
-	entry->name = key.words[0] ? wanted_name(abi, &type, &key) : 0;
-	entry->key = key;
-	entry->head.address = address;
-	return 0;
+	for (; word < end; word += sizeof(uint64_t))
+		*watch++ = vt_watch_of(word, 0);
+	return watch;
 }
 
-const struct vt_python_known_type *vt_python_self_look(const struct vt_python_abi *abi,
-						       struct vt_python_known *known,
-						       const void *type)
+/* What key_of() has read, in its order. */
+static void watch(const struct vt_python_abi *abi, struct vt_python_known_head *head,
+		  const void *address, const struct type *type)
+{
+	struct vt_watch *watch = head->watches;
+
+	*watch++ = vt_watch_of(address, abi->type_flags);
+	if (type->name) {
+		*watch++ = vt_watch_of(address, abi->type_name);
+		*watch++ = vt_watch_of(address, abi->type_mro);
+		if (type->mro)
+			*watch++ = vt_watch_of(type->mro, abi->tuple_length);
+		if (type->nr_bases > 1)
+			*watch++ = vt_watch_of(type->mro, abi->tuple_items + sizeof(void *));
+		watch = watch_name(watch, type->name);
+	}
+	head->address = address;
+	head->nr_watches = (uint32_t)(watch - head->watches);
+}
+
+/* Types that are not made in Python are dismissed without a look. */
+static void learn(const struct vt_python_abi *abi, struct vt_python_known_type *entry,
+		  const void *address)
+{
+	struct type type = { 0 };
+	struct vt_memo_key key;
+
+	if (vt_python_read_size(address, abi->type_flags) & FLAG_HEAP_TYPE)
+		type = read_type(abi, address);
+	watch(abi, &entry->head, address, &type);
+	entry->name = 0;
+	if (type.name) {
+		key = key_of(abi, address, &type);
+		entry->name = wanted_name(abi, &type, &key);
+	}
+}
+
+struct vt_python_known_type *vt_python_self_look(const struct vt_python_abi *abi,
+						 struct vt_python_known *known, const void *type)
 {
 	struct vt_python_known_type *entry = vt_python_known_type(known, type);
 
 	if (entry->head.address == type && entry->head.walk == known->walk)
 		return entry;
-	if (!look(abi, entry, type))
-		entry->head.version = ++*known->version;
+	if (entry->head.address != type ||
+	    !vt_watch_are_same(entry->head.watches, entry->head.nr_watches)) {
+		vt_python_known_note_change(known, &entry->head);
+		learn(abi, entry, type);
+	}
 	entry->head.walk = known->walk;
 	return entry;
 }

@@ -37,9 +37,8 @@ struct vt_python_self vt_python_self_read(const struct vt_python *python, const 
  * What is known of a type: looks at it if this is the first time in the walk.  Context: hook,
  * journal open.
  */
-const struct vt_python_known_type *vt_python_self_look(const struct vt_python_abi *abi,
-						       struct vt_python_known *known,
-						       const void *type);
+struct vt_python_known_type *vt_python_self_look(const struct vt_python_abi *abi,
+						 struct vt_python_known *known, const void *type);
 
 /* Forgets all types; called when a journal opens. */
 void vt_python_self_reset(void);

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A remembered frame stands for its present self if all that is read of it for the stack reads the
- * same: the code, the instruction, the first argument, and what those two are (python_known.h).
- * That says nothing of the frame outside of it, so each is compared, outwards, by the same chain of
- * pointers that a full walk follows; no word is read that a full walk would not read.
+ * same (python_level.h).  That says nothing of the frame outside of it, so each is compared,
+ * outwards, by the same chain of pointers that a full walk follows; no word is read that a full
+ * walk would not read.
+ *
+ * Where a frame is another but the one outside of it is where it was, it is exchanged in its
+ * place: a model that calls the next of its layers differs in the middle of its stack.  Where
+ * frames have come or gone, what was compared so far is put aside and the walk goes on until it
+ * meets a remembered frame again.
  */
 #include "preload/python_walk.h"
 
@@ -11,11 +16,9 @@
 #include <string.h>
 
 #include "preload/ids.h"
-#include "preload/python_code.h"
 #include "preload/python_frame.h"
 #include "preload/python_known.h"
-#include "preload/python_read.h"
-#include "preload/python_self.h"
+#include "preload/python_level.h"
 #include "preload/stacks.h"
 #include "preload/thread_state.h"
 
@@ -25,45 +28,28 @@
 /* 64 threads that allocate at the same time; more share places.  Only touched pages cost memory. */
 #define NR_PLACES 64u
 
-/* Different functions, and types of first arguments, on one stack: rarely half as many. */
-#define NR_CODES 256u
-#define NR_TYPES 128u
+/* Functions of different code, and types, that can be known at a time: a stack has rarely half. */
+#define NR_CODES 512u
+#define NR_TYPES 256u
 
 /* By a frame's address, the level that it was: a guess. */
 #define GUESS_BITS 9
 #define NR_GUESSES (1u << GUESS_BITS)
 
-struct level {
-	const void *frame;	/* NULL: must be looked at each time */
-	uint64_t code;		/* as they stand in the frame */
-	uint64_t instruction;
-	uint64_t local;
-	const struct vt_python_known_code *what;
-	uint64_t what_version;
-	/* Where the first argument is: its cell, if it is in one, the object and what it is. */
-	const void *cell;
-	const void *object;
-	const void *type;
-	const struct vt_python_known_type *kind;
-	uint64_t kind_version;
-	struct vt_python_frame found;
-	uint64_t own_call;	/* the module whose call this is, 0: none */
-	uint64_t module_call;	/* outermost of those up to this level */
-};
-
 struct place {
 	uint32_t is_busy;	/* atomic */
 	uint32_t generation;	/* of the recording that the ids belong to */
-	uint64_t walk;
-	uint64_t version;
 	uint32_t nr;		/* levels, outermost first */
+	uint32_t id;		/* of the stack that they are, 0 = not known */
 	uint16_t guesses[NR_GUESSES];
-	struct level levels[VT_STACK_MAX_FRAMES];
+	struct vt_python_level levels[VT_STACK_MAX_FRAMES];
 	/* While a walk runs: what is new, innermost first. */
-	struct level fresh[VT_STACK_MAX_FRAMES];
+	struct vt_python_level fresh[VT_STACK_MAX_FRAMES];
 	struct vt_key keys[VT_STACK_MAX_FRAMES]; /* of the stack up to each level */
-	struct vt_python_known_code codes[NR_CODES];
-	struct vt_python_known_type types[NR_TYPES];
+	struct vt_python_known known;
+	struct vt_python_known_code codes[NR_CODES + 1];
+	struct vt_python_known_type types[NR_TYPES + 1];
+	struct vt_python_known_head *used[NR_CODES + NR_TYPES];
 } __attribute__((aligned(64)));
 
 static struct {
@@ -73,180 +59,101 @@ static struct {
 /* One walk. */
 struct walk {
 	const struct vt_python *python;
-	struct vt_python_known known;
 	struct place *place;
-	uint64_t instruction_mask;	/* until 3.10 it is an int */
 	uint32_t nr_fresh;
 	uint32_t nr_steps;
-	/* The levels from `inner` outwards to `outer` are the frames walked last. */
-	uint32_t is_sharing;
-	uint32_t inner;
-	uint32_t outer;
+	uint32_t nr_kept;	/* outermost levels that are this stack's */
+	uint32_t nr_same;	/* of these, the outermost so many are as they were */
 };
-
-static uint64_t word_at(const void *base, size_t at)
-{
-	return (uint64_t)vt_python_read_size(base, at);
-}
-
-static const void *untagged(uint64_t reference)
-{
-	return (const void *)(uintptr_t)(reference & ~(uint64_t)VT_PYTHON_REFERENCE_TAG);
-}
-
-static void look_at_self(struct walk *walk, const void *code, struct level *level)
-{
-	const struct vt_python_self self = vt_python_self_read(walk->python, level->frame, code);
-
-	level->object = self.object;
-	level->type = self.type;
-	if (self.where == VT_PYTHON_SELF_CELL)
-		level->cell = untagged(level->local);
-	if (self.type) {
-		level->kind = vt_python_self_look(&walk->python->abi, &walk->known, self.type);
-		level->kind_version = level->kind->head.version;
-		level->found.self_type = level->kind->name;
-	}
-	if (level->found.self_type)
-		level->found.self_address = (uint64_t)(uintptr_t)self.object;
-	if (self.where == VT_PYTHON_SELF_MOVED || (self.object && !self.type))
-		level->frame = NULL;
-}
-
-/* Looks at one frame in full.  Returns 0 for one without code. */
-static int look(struct walk *walk, const void *frame, struct level *level)
-{
-	const struct vt_python_abi *abi = &walk->python->abi;
-	const void *code = vt_python_frame_code(walk->python, frame);
-	const struct vt_python_known_code *what;
-
-	if (!code)
-		return 0;
-	what = vt_python_code_of(abi, &walk->known, code);
-	*level = (struct level){
-		.frame = frame,
-		.code = word_at(frame, abi->frame_code),
-		.instruction = word_at(frame, abi->frame_instruction) & walk->instruction_mask,
-		.local = word_at(frame, abi->frame_locals),
-		.what = what,
-		.what_version = what->head.version,
-		.found.code = what->id,
-		.found.instruction_bytes = vt_python_frame_instruction(abi, frame, code),
-	};
-	if (what->nr_arguments > 0)
-		look_at_self(walk, code, level);
-	if (what->is_call)
-		level->own_call = level->found.self_address;
-	return 1;
-}
-
-/* The frame holds the same code pointer: whether that is still the same code. */
-static __attribute__((noinline)) int is_same_code(struct walk *walk, const struct level *level)
-{
-	const struct vt_python_abi *abi = &walk->python->abi;
-	const void *code = untagged(level->code);
-
-	return vt_python_read_type(abi, code) == walk->python->code_type &&
-	       vt_python_code_of(abi, &walk->known, code)->head.version == level->what_version;
-}
-
-static __attribute__((noinline)) int is_same_type(struct walk *walk, const struct level *level)
-{
-	return vt_python_self_look(&walk->python->abi, &walk->known, level->type)->head.version ==
-	       level->kind_version;
-}
-
-/* Each of these leads to the next: nothing is read behind a pointer that is another. */
-static inline int is_unchanged(struct walk *walk, const struct level *level, const void *frame)
-{
-	const struct vt_python_abi *abi = &walk->python->abi;
-
-	if (level->frame != frame || word_at(frame, abi->frame_code) != level->code ||
-	    (word_at(frame, abi->frame_instruction) & walk->instruction_mask) !=
-		    level->instruction ||
-	    word_at(frame, abi->frame_locals) != level->local)
-		return 0;
-	if ((level->what->head.version != level->what_version ||
-	     level->what->head.walk != walk->known.walk) &&
-	    !is_same_code(walk, level))
-		return 0;
-	if (level->cell &&
-	    (vt_python_read_type(abi, level->cell) != walk->python->cell_type ||
-	     vt_python_read_pointer(level->cell, abi->cell_content) != level->object))
-		return 0;
-	if (!level->object)
-		return 1;
-	return vt_python_read_type(abi, level->object) == level->type &&
-	       ((level->kind->head.version == level->kind_version &&
-		 level->kind->head.walk == walk->known.walk) ||
-		is_same_type(walk, level));
-}
 
 static uint16_t *guess_of(struct place *place, const void *frame)
 {
 	return &place->guesses[(uintptr_t)frame * 0x9e3779b97f4a7c15ull >> (64 - GUESS_BITS)];
 }
 
-/* What was taken for the rest of the stack is a piece of it only. */
-static void stop_sharing(struct walk *walk)
+static void use(struct vt_python_known *known, const struct vt_python_level *level)
 {
-	struct place *place = walk->place;
-
-	if (!walk->is_sharing)
-		return;
-	for (uint32_t i = walk->inner + 1; i-- > walk->outer;)
-		place->fresh[walk->nr_fresh++] = place->levels[i];
-	walk->is_sharing = 0;
+	vt_python_known_use(known, &level->what->head);
+	if (level->kind)
+		vt_python_known_use(known, &level->kind->head);
 }
 
-/* Whether the frame is one from which on to compare. */
-static int may_share(struct walk *walk, const void *frame)
+static void leave_level(struct vt_python_known *known, const struct vt_python_level *level)
 {
-	struct place *place = walk->place;
-	uint32_t guess = *guess_of(place, frame);
+	vt_python_known_leave(known, &level->what->head);
+	if (level->kind)
+		vt_python_known_leave(known, &level->kind->head);
+}
 
-	if (guess >= place->nr || !is_unchanged(walk, &place->levels[guess], frame))
+/* Looks at one frame in full and keeps what it refers to.  Returns 0 for one without code. */
+static int look(struct walk *walk, const void *frame, struct vt_python_level *level)
+{
+	struct vt_python_known *known = &walk->place->known;
+
+	if (!vt_python_level_look(walk->python, known, frame, level))
 		return 0;
-	walk->is_sharing = 1;
-	walk->inner = walk->outer = guess;
+	use(known, level);
 	return 1;
 }
 
-/* While sharing. */
-static uint32_t depth_of(const struct walk *walk)
+/* The level is this frame, but not as it was.  Returns whether that outside is where it was. */
+static int exchange(struct walk *walk, uint32_t index, struct vt_python_level *now)
 {
-	return walk->nr_fresh + walk->inner - walk->outer + 1;
+	struct place *place = walk->place;
+	struct vt_python_level *level = &place->levels[index];
+
+	if (!look(walk, level->frame, now))
+		return 0;
+	if (now->outer != (index ? level[-1].frame : NULL))
+		return 0;
+	leave_level(&place->known, level);
+	*level = *now;
+	if (walk->nr_same > index)
+		walk->nr_same = index;
+	return 1;
 }
 
-static const void *previous_of(const struct walk *walk, const void *frame)
+/* Puts the levels from `inner` outwards to `outer` aside. */
+static int put_aside(struct walk *walk, uint32_t inner, uint32_t outer)
 {
-	return vt_python_read_pointer(frame, walk->python->abi.frame_previous);
-}
+	struct place *place = walk->place;
 
-static int is_codeless(const struct walk *walk, const void *frame)
-{
-	uint16_t owner = walk->python->abi.frame_owner;
-
-	return owner && ((const unsigned char *)frame)[owner] >= VT_PYTHON_FIRST_CODELESS_OWNER;
+	if (walk->nr_fresh + (inner + 1 - outer) >= VT_STACK_MAX_FRAMES)
+		return -1;
+	for (uint32_t i = inner + 1; i-- > outer;) {
+		use(&place->known, &place->levels[i]);
+		place->fresh[walk->nr_fresh++] = place->levels[i];
+	}
+	return 0;
 }
 
 /*
- * From a frame that is a level, outwards as long as frames and levels agree.  Returns the first
- * frame that does not, NULL where there is none.
+ * From a level that stands for `*frame` outwards.  Returns 1 if the levels from there on are all of
+ * the rest, 0 if the walk has to go on at *frame, -1 for a stack that is too deep.
  */
-static const void *share(struct walk *walk, const void *frame)
+static int share(struct walk *walk, uint32_t index, const void **frame)
 {
-	const struct level *level = &walk->place->levels[walk->outer];
+	struct place *place = walk->place;
+	struct vt_python_level now;
+	uint32_t inner = index, nr = index + 1;
 
-	while ((frame = previous_of(walk, frame)) && walk->nr_steps++ < LONGEST_CHAIN) {
-		if (is_codeless(walk, frame))
-			continue;
-		if (level == walk->place->levels || !is_unchanged(walk, level - 1, frame))
+	for (;;) {
+		nr -= vt_python_level_compare(&walk->python->abi, &place->levels[nr - 1], nr);
+		if (!nr)
 			break;
-		level--;
+		if (!exchange(walk, nr - 1, &now)) {
+			if (put_aside(walk, inner, nr))
+				return -1;
+			if (now.what)
+				place->fresh[walk->nr_fresh++] = now;
+			*frame = now.outer;
+			return 0;
+		}
+		if (!--nr)
+			break;
 	}
-	walk->outer = (uint32_t)(level - walk->place->levels);
-	return frame;
+	walk->nr_kept = inner + 1;
+	return 1;
 }
 
 /* Returns -1 for a stack that is too deep to be remembered. */
@@ -254,25 +161,29 @@ static int follow(struct walk *walk)
 {
 	/* In a free-threaded build the same instruction pointer may be another instruction. */
 	const int is_shareable = !walk->python->abi.code_copies;
+	struct place *place = walk->place;
 	const void *frame = vt_python_frame_innermost(walk->python);
 
+	walk->nr_fresh = walk->nr_steps = walk->nr_kept = 0;
+	walk->nr_same = place->nr;
 	while (frame && walk->nr_steps++ < LONGEST_CHAIN) {
-		if (is_shareable && !is_codeless(walk, frame) && may_share(walk, frame)) {
-			frame = share(walk, frame);
-			if (depth_of(walk) > VT_STACK_MAX_FRAMES)
-				return -1;
-			if (!frame && !walk->outer)
-				return 0;
-			stop_sharing(walk);
+		uint32_t guess = *guess_of(place, frame);
+		struct vt_python_level *level = &place->fresh[walk->nr_fresh];
+		int found;
+
+		if (is_shareable && guess < place->nr && place->levels[guess].frame == frame) {
+			found = share(walk, guess, &frame);
+			if (found)
+				break;
 			continue;
 		}
 		if (walk->nr_fresh == VT_STACK_MAX_FRAMES)
 			return -1;
-		if (look(walk, frame, &walk->place->fresh[walk->nr_fresh]))
+		if (look(walk, frame, level))
 			walk->nr_fresh++;
-		frame = previous_of(walk, frame);
+		frame = level->outer;
 	}
-	return 0;
+	return walk->nr_kept + walk->nr_fresh > VT_STACK_MAX_FRAMES ? -1 : 0;
 }
 
 static struct vt_key push(struct vt_key key, const struct vt_python_frame *frame)
@@ -282,36 +193,74 @@ static struct vt_key push(struct vt_key key, const struct vt_python_frame *frame
 	return vt_ids_key_push(key, frame->self_type);
 }
 
-/* The new levels go on top of those that are shared. */
-static void put_together(struct walk *walk)
+/* What is known of the levels from `nr` on follows from those outside of them. */
+static void derive(struct place *place, uint32_t nr)
 {
-	struct place *place = walk->place;
-	uint32_t nr = walk->is_sharing ? walk->inner + 1 : 0;
 	struct vt_key key = nr ? place->keys[nr - 1] : vt_ids_key_start();
 	uint64_t module_call = nr ? place->levels[nr - 1].module_call : 0;
 
-	while (walk->nr_fresh) {
-		struct level *level = &place->levels[nr];
+	for (; nr < place->nr; nr++) {
+		struct vt_python_level *level = &place->levels[nr];
 
-		*level = place->fresh[--walk->nr_fresh];
 		if (!module_call)
 			module_call = level->own_call;
 		level->module_call = module_call;
 		key = push(key, &level->found);
 		place->keys[nr] = key;
+	}
+}
+
+/* The new levels go on top of those that are kept. */
+static void put_together(struct walk *walk)
+{
+	struct place *place = walk->place;
+	uint32_t nr = walk->nr_kept;
+
+	if (!walk->nr_fresh && nr == place->nr && walk->nr_same == nr)
+		return;
+	while (place->nr > nr)
+		leave_level(&place->known, &place->levels[--place->nr]);
+	while (walk->nr_fresh) {
+		struct vt_python_level *level = &place->levels[nr];
+
+		*level = place->fresh[--walk->nr_fresh];
 		*guess_of(place, level->frame) = (uint16_t)nr;
+		/* A frame between the two that is none: the way has to be found each time. */
+		if (level->outer != (nr ? level[-1].frame : NULL))
+			vt_python_level_spoil(level);
 		nr++;
 	}
 	place->nr = nr;
+	place->id = 0;
+	derive(place, walk->nr_same < walk->nr_kept ? walk->nr_same : walk->nr_kept);
 }
 
-/* The ids of an earlier recording (before a fork) mean nothing in this one. */
-static void forget(struct place *place, uint32_t generation)
+static void forget(struct place *place)
+{
+	place->nr = 0;
+	place->id = 0;
+	vt_python_known_leave_all(&place->known);
+}
+
+/*
+ * The ids of an earlier recording (before a fork) mean nothing in this one, and nothing that a
+ * thread of the parent may have been writing is believed.
+ */
+static void start(struct place *place, uint32_t generation)
 {
 	place->generation = generation;
 	place->nr = 0;
+	place->id = 0;
 	memset(place->codes, 0, sizeof(place->codes));
 	memset(place->types, 0, sizeof(place->types));
+	place->known = (struct vt_python_known){
+		.walk = 1,
+		.codes = place->codes,
+		.types = place->types,
+		.nr_codes = NR_CODES,
+		.nr_types = NR_TYPES,
+		.used = place->used,
+	};
 }
 
 static struct place *enter(void)
@@ -323,13 +272,16 @@ static struct place *enter(void)
 	if (!__atomic_compare_exchange_n(&place->is_busy, &idle, 1, 0, __ATOMIC_ACQUIRE,
 					 __ATOMIC_RELAXED))
 		return NULL;
-	if (place->generation != generation)
-		forget(place, generation);
+	if (place->generation != generation || !place->known.walk)
+		start(place, generation);
 	return place;
 }
 
 static void leave(struct place *place)
 {
+	/* What found no place to be known in cannot be compared the next time. */
+	if (place->known.is_full)
+		forget(place);
 	__atomic_store_n(&place->is_busy, 0, __ATOMIC_RELEASE);
 }
 
@@ -337,102 +289,78 @@ static void leave(struct place *place)
 static struct place *remember(const struct vt_python *python)
 {
 	struct place *place = enter();
-	struct walk walk = {
-		.python = python,
-		.place = place,
-		.instruction_mask = python->abi.minor <= 10 ? UINT32_MAX : UINT64_MAX,
-	};
+	struct walk walk = { .python = python, .place = place };
 
 	if (!place)
 		return NULL;
-	walk.known = (struct vt_python_known){
-		.walk = ++place->walk,
-		.version = &place->version,
-		.codes = place->codes,
-		.types = place->types,
-		.nr_codes = NR_CODES,
-		.nr_types = NR_TYPES,
-	};
-	if (follow(&walk)) {
-		place->nr = 0;
-		leave(place);
-		return NULL;
+	for (;;) {
+		place->known.walk++;
+		if (follow(&walk)) {
+			forget(place);
+			leave(place);
+			return NULL;
+		}
+		put_together(&walk);
+		if (vt_python_known_is_all_same(&place->known))
+			return place;
+		/* Other code at the place of what a frame had run: once more, without memories. */
+		forget(place);
 	}
-	put_together(&walk);
-	return place;
 }
 
-/* The innermost frames with nothing kept. */
-static unsigned int walk_in_full(const struct vt_python *python, struct vt_python_frame *frames)
+/* With nothing kept: what one frame refers to is not needed for the next. */
+static uint32_t intern_in_full(const struct vt_python *python)
 {
-	struct vt_python_known_code code = { 0 };
-	struct vt_python_known_type type = { 0 };
-	uint64_t version = 0;
-	struct walk walk = {
-		.python = python,
-		.known = { .walk = 1, .version = &version, .codes = &code, .types = &type,
-			   .nr_codes = 1, .nr_types = 1 },
-	};
+	struct vt_python_frame frames[VT_STACK_MAX_FRAMES];
+	struct vt_key key = vt_ids_key_start();
 	const void *frame = vt_python_frame_innermost(python);
 	uint64_t module_call = 0;
 	unsigned int nr = 0, steps = 0;
-	struct level level;
+	struct vt_python_known_code code = { 0 };
+	struct vt_python_known_type type = { 0 };
+	struct vt_python_known known = { .walk = 1, .codes = &code, .types = &type };
+	struct vt_python_level level;
 
 	for (; frame && nr < VT_STACK_MAX_FRAMES && steps < LONGEST_CHAIN; steps++) {
-		if (look(&walk, frame, &level)) {
+		if (vt_python_level_look(python, &known, frame, &level)) {
 			frames[nr++] = level.found;
 			if (level.own_call)
 				module_call = level.own_call;
 		}
-		frame = previous_of(&walk, frame);
+		frame = level.outer;
 	}
 	vt_thread_self()->module_call = module_call;
-	return nr;
-}
-
-/* What is remembered, innermost first. */
-static void copy(const struct place *place, struct vt_python_frame *frames)
-{
-	for (uint32_t i = place->nr; i-- > 0;)
-		*frames++ = place->levels[i].found;
-}
-
-static uint32_t intern_in_full(const struct vt_python *python)
-{
-	struct vt_python_frame frames[VT_STACK_MAX_FRAMES];
-	unsigned int nr = walk_in_full(python, frames);
-	struct vt_key key = vt_ids_key_start();
-
 	for (unsigned int i = nr; i-- > 0;)
 		key = push(key, &frames[i]);
 	key = vt_ids_key_finish(key);
 	return nr ? vt_stacks_intern_python(&key, frames, nr) : 0;
 }
 
-static __attribute__((noinline)) uint32_t define(const struct place *place,
-						 const struct vt_key *key)
+/* The number of the remembered stack, which is new. */
+static __attribute__((noinline)) uint32_t find(const struct place *place)
 {
-	struct vt_python_frame frames[VT_STACK_MAX_FRAMES];
+	struct vt_key key = vt_ids_key_finish(place->keys[place->nr - 1]);
+	struct vt_python_frame frames[VT_STACK_MAX_FRAMES], *frame = frames;
+	uint32_t id = vt_stacks_find_python(&key);
 
-	copy(place, frames);
-	return vt_stacks_intern_python(key, frames, place->nr);
+	if (id)
+		return id;
+	for (uint32_t i = place->nr; i-- > 0;)
+		*frame++ = place->levels[i].found;
+	return vt_stacks_intern_python(&key, frames, place->nr);
 }
 
 uint32_t vt_python_walk_intern(const struct vt_python *python)
 {
 	struct place *place = remember(python);
-	struct vt_key key;
-	uint32_t id = 0;
+	uint32_t id;
 
 	if (!place)
 		return intern_in_full(python);
 	vt_thread_self()->module_call = place->nr ? place->levels[place->nr - 1].module_call : 0;
-	if (place->nr) {
-		key = vt_ids_key_finish(place->keys[place->nr - 1]);
-		id = vt_stacks_find_python(&key);
-		if (!id)
-			id = define(place, &key);
-	}
+	if (place->nr && !place->id)
+		place->id = find(place);
+	id = place->id;
 	leave(place);
 	return id;
 }

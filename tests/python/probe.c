@@ -22,19 +22,24 @@
 #define MOST_RECORDS 100000
 #define EXPORT	     __attribute__((visibility("default")))
 
+struct stack {
+	struct vt_key key;
+	unsigned int nr;
+	struct vt_python_frame frames[];
+};
+
 static struct {
 	pthread_mutex_t lock;
 	struct vt_record *record[MOST_RECORDS];
 	size_t nr_records;
 	char version[64];
-	uint32_t is_timing;	/* every stack counts as known */
+	/* The stacks that were given a number, each time another one, from 1. */
+	struct stack *stack[MOST_RECORDS];
+	uint32_t nr_stacks;
 } g = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-static __thread struct {
-	struct vt_python_frame frames[VT_STACK_MAX_FRAMES];
-	unsigned int nr;
-	struct vt_key key;
-} last;
+/* By which the stack of the last capture is known. */
+static __thread struct vt_key last;
 
 /* What python_*.c and intern.c need from the rest of the recorder. */
 void *vt_journal_reserve(size_t bytes, uint64_t *slot)
@@ -94,19 +99,26 @@ void *vt_real_symbol_in(const char *prefix, const char *symbol)
 	return NULL;
 }
 
+/* Each stack that is asked for is compared, known or not. */
 uint32_t vt_stacks_find_python(const struct vt_key *key)
 {
 	(void)key;
-	return g.is_timing;
+	return 0;
 }
 
 uint32_t vt_stacks_intern_python(const struct vt_key *key, const struct vt_python_frame *frames,
 				 unsigned int nr)
 {
-	last.key = *key;
-	memcpy(last.frames, frames, nr * sizeof(*frames));
-	last.nr = nr;
-	return 1;
+	struct stack *stack = malloc(sizeof(*stack) + nr * sizeof(*frames));
+	uint32_t id = __atomic_add_fetch(&g.nr_stacks, 1, __ATOMIC_RELAXED);
+
+	if (!stack || id >= MOST_RECORDS)
+		abort();
+	stack->key = *key;
+	stack->nr = nr;
+	memcpy(stack->frames, frames, nr * sizeof(*frames));
+	g.stack[id] = stack;
+	return id;
 }
 
 /* What the Python side calls. */
@@ -122,18 +134,21 @@ int probe_start(void)
 EXPORT int probe_capture(struct vt_python_frame *frames);
 int probe_capture(struct vt_python_frame *frames)
 {
-	last.nr = 0;
-	if (!vt_python_stack_capture())
+	uint32_t id = vt_python_stack_capture();
+	const struct stack *stack = g.stack[id];
+
+	if (!id)
 		return 0;
-	memcpy(frames, last.frames, last.nr * sizeof(*frames));
-	return (int)last.nr;
+	last = stack->key;
+	memcpy(frames, stack->frames, stack->nr * sizeof(*frames));
+	return (int)stack->nr;
 }
 
-/* By which the stack of the last capture is known: the one or the other half. */
+/* The one or the other half of the last capture's key. */
 EXPORT uint64_t probe_key(int is_high);
 uint64_t probe_key(int is_high)
 {
-	return is_high ? last.key.high : last.key.low;
+	return is_high ? last.high : last.low;
 }
 
 /* Nanoseconds of processor time per capture of the present stack. */
@@ -143,12 +158,10 @@ double probe_time(int rounds)
 	struct timespec start, end;
 	int i;
 
-	g.is_timing = 1;
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &start);
 	for (i = 0; i < rounds; i++)
 		vt_python_stack_capture();
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
-	g.is_timing = 0;
 	return ((double)(end.tv_sec - start.tv_sec) * 1e9 + (double)(end.tv_nsec - start.tv_nsec)) /
 	       rounds;
 }

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+#include "preload/python_level.h"
+
+#include <stddef.h>
+
+#include "preload/python_code.h"
+#include "preload/python_frame.h"
+#include "preload/python_read.h"
+#include "preload/python_self.h"
+
+/* Entry frames between two frames with code: more than a few are damage. */
+#define MOST_CODELESS 64
+
+/* An object of no type, for frames without a first argument. */
+static const uint64_t nothing[8];
+
+static int is_codeless(const struct vt_python_abi *abi, const void *frame)
+{
+	return abi->frame_owner &&
+	       ((const unsigned char *)frame)[abi->frame_owner] >= VT_PYTHON_FIRST_CODELESS_OWNER;
+}
+
+/* Notes one more word.  Where there is no room, the level has to be looked at each time. */
+static void add(struct vt_python_level *level, const void *base, uint64_t at)
+{
+	if (level->nr_extras < VT_PYTHON_LEVEL_EXTRAS)
+		level->extras[level->nr_extras++] = vt_watch_of(base, at);
+	else
+		vt_python_level_spoil(level);
+}
+
+static const void *untagged(uint64_t reference)
+{
+	return (const void *)(uintptr_t)(reference & ~(uint64_t)VT_PYTHON_REFERENCE_TAG);
+}
+
+static void look_at_self(const struct vt_python *python, struct vt_python_known *known,
+			 const void *code, struct vt_python_level *level)
+{
+	const struct vt_python_abi *abi = &python->abi;
+	const struct vt_python_self self = vt_python_self_read(python, level->frame, code);
+	const void *cell;
+
+	level->local_at = abi->frame_locals;
+	level->local = vt_watch_read((const char *)level->frame + abi->frame_locals);
+	if (self.where == VT_PYTHON_SELF_CELL) {
+		cell = untagged(level->local);
+		add(level, cell, abi->object_type);
+		add(level, cell, abi->cell_content);
+	}
+	if (self.type) {
+		level->object = self.object;
+		level->type = (uint64_t)(uintptr_t)self.type;
+		level->kind = vt_python_self_look(abi, known, self.type);
+		level->found.self_type = level->kind->name;
+	}
+	if (level->found.self_type)
+		level->found.self_address = (uint64_t)(uintptr_t)self.object;
+	if (self.where == VT_PYTHON_SELF_MOVED || (self.object && !self.type))
+		vt_python_level_spoil(level);
+}
+
+/* Finds the next frame with code outwards, and notes what that depends on. */
+static void look_outwards(const struct vt_python_abi *abi, const void *frame,
+			  struct vt_python_level *level)
+{
+	const void *outer = vt_python_read_pointer(frame, abi->frame_previous);
+
+	level->previous = (uint64_t)(uintptr_t)outer;
+	for (int i = 0; outer && is_codeless(abi, outer) && i < MOST_CODELESS; i++) {
+		/* The word that the owner is in: nothing else in it changes in such a frame. */
+		add(level, outer, abi->frame_owner & ~(sizeof(uint64_t) - 1));
+		add(level, outer, abi->frame_previous);
+		outer = vt_python_read_pointer(outer, abi->frame_previous);
+	}
+	level->outer = outer;
+}
+
+int vt_python_level_look(const struct vt_python *python, struct vt_python_known *known,
+			 const void *frame, struct vt_python_level *level)
+{
+	const struct vt_python_abi *abi = &python->abi;
+	const void *code = vt_python_frame_code(python, frame);
+
+	*level = (struct vt_python_level){
+		.frame = frame,
+		.code = vt_watch_read((const char *)frame + abi->frame_code),
+		.instruction = vt_watch_read((const char *)frame + abi->frame_instruction),
+		.object = nothing,
+		.local_at = abi->frame_code,
+	};
+	level->local = level->code;
+	if (!code) {
+		level->outer = vt_python_read_pointer(frame, abi->frame_previous);
+		return 0;
+	}
+	level->what = vt_python_code_look(abi, known, code);
+	level->found.code = level->what->id;
+	level->found.instruction_bytes = vt_python_frame_instruction(abi, frame, code);
+	if (level->what->nr_arguments > 0)
+		look_at_self(python, known, code, level);
+	if (level->what->is_call)
+		level->own_call = level->found.self_address;
+	look_outwards(abi, frame, level);
+	return 1;
+}
+
+/* Each of these leads to the next: nothing is read behind a pointer that is another. */
+uint32_t vt_python_level_compare(const struct vt_python_abi *abi,
+				 const struct vt_python_level *level, uint32_t nr)
+{
+	const size_t code = abi->frame_code, instruction = abi->frame_instruction;
+	const size_t previous = abi->frame_previous, type = abi->object_type;
+	const struct vt_python_level *const first = level, *const end = level - nr;
+
+	for (; level != end; level--) {
+		const char *frame = level->frame;
+
+		if (vt_watch_read(frame + code) != level->code ||
+		    vt_watch_read(frame + instruction) != level->instruction ||
+		    vt_watch_read(frame + previous) != level->previous ||
+		    vt_watch_read(frame + level->local_at) != level->local)
+			break;
+		if (level->nr_extras && !vt_watch_are_same(level->extras, level->nr_extras))
+			break;
+		if (vt_watch_read((const char *)level->object + type) != level->type)
+			break;
+	}
+	return (uint32_t)(first - level);
+}

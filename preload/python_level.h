@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_PRELOAD_PYTHON_LEVEL_H
+#define VT_PRELOAD_PYTHON_LEVEL_H
+
+/*
+ * One frame of a remembered Python stack: what a walk in full found in it, and the words that this
+ * came from.  As long as they read the same, and the code and the type are what they were
+ * (python_known.h), the frame and the way to the next one outwards are the same.
+ *
+ * Context: hook; the frame is on the calling thread's stack.
+ */
+
+#include <stdint.h>
+
+#include "common/journal_format.h"
+#include "preload/python_abi.h"
+#include "preload/python_known.h"
+
+/* A cell (2), and an entry frame of the interpreter's C loop (2). */
+#define VT_PYTHON_LEVEL_EXTRAS 4
+
+struct vt_python_level {
+	/* What every event compares, one cache line. */
+	const void *frame;
+	uint64_t code;		/* as they stand in the frame; 0: never the same */
+	uint64_t instruction;
+	uint64_t previous;
+	uint64_t local;		/* what stands at local_at */
+	const void *object;	/* the first argument, or something that never changes */
+	uint64_t type;
+	uint32_t local_at;	/* of the first argument, of the code where there is none */
+	uint32_t nr_extras;
+	struct vt_watch extras[VT_PYTHON_LEVEL_EXTRAS];
+
+	const void *outer;	/* the next frame with code outwards, or NULL */
+	struct vt_python_known_code *what;
+	struct vt_python_known_type *kind;	/* of the first argument, or NULL */
+	struct vt_python_frame found;
+	uint64_t own_call;	/* the module whose call this is, 0: none */
+	uint64_t module_call;	/* outermost of those up to this level */
+} __attribute__((aligned(64)));
+
+/* It has to be looked at each time. */
+static inline void vt_python_level_spoil(struct vt_python_level *level)
+{
+	level->code = 0;
+}
+
+/*
+ * Looks at a frame in full, all but module_call.  Returns 0 for one without code, of which only
+ * `outer` is set.
+ */
+int vt_python_level_look(const struct vt_python *python, struct vt_python_known *known,
+			 const void *frame, struct vt_python_level *level);
+
+/* How many of the levels up to level[0], which goes outwards to level[-nr + 1], are the same. */
+uint32_t vt_python_level_compare(const struct vt_python_abi *abi,
+				 const struct vt_python_level *level, uint32_t nr);
+
+#endif
