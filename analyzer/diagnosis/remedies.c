@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyzer/base/parallel.h"
+#include "analyzer/base/units.h"
+
 /*
  * What the notes of PyTorch's allocator give as the place to begin; below 1, a fraction of the
  * memory has to be set too, or the threshold does nothing.
@@ -30,8 +33,7 @@ int vt_remedies_cut(struct vt_tape *cut, const struct vt_tape *tape, uint32_t oo
 		return -1;
 	*cut = *tape;
 	memset(&cut->steps, 0, sizeof(cut->steps));
-	/* Room for one more. */
-	vt_vector_reserve(&cut->steps, at + 2);
+	vt_vector_reserve(&cut->steps, at + 1);
 	memcpy(cut->steps.items, tape->steps.items, (at + 1) * sizeof(*cut->steps.items));
 	cut->steps.len = at + 1;
 	while (cut->changes.len &&
@@ -45,8 +47,15 @@ void vt_remedies_uncut(struct vt_tape *cut)
 	vt_vector_release(&cut->steps);
 }
 
-static void play(struct vt_remedy *remedy, const struct vt_tape *cut,
-		 const struct vt_settings *settings)
+/* What one of the tries below has to go by, and to fill in. */
+struct trying {
+	const struct vt_tape *cut;
+	struct vt_remedies *remedies;
+};
+
+/* Returns the largest segment of a fixed size that was made. */
+static uint64_t play(struct vt_remedy *remedy, const struct vt_tape *cut,
+		     const struct vt_settings *settings)
 {
 	int64_t wanted = cut->steps.items[cut->steps.len - 1].event;
 	struct vt_replay_options options;
@@ -58,16 +67,16 @@ static void play(struct vt_remedy *remedy, const struct vt_tape *cut,
 	remedy->is_served = replay.rescued_event == wanted;
 	remedy->failed_event = replay.failure.event;
 	remedy->reserved_bytes = replay.peak_reserved_bytes;
+	return replay.largest_segment_bytes;
 }
 
-static void play_text(struct vt_remedy *remedy, const struct vt_tape *cut, const char *text)
+static uint64_t play_text(struct vt_remedy *remedy, const struct vt_tape *cut, const char *text)
 {
 	struct vt_settings settings = cut->settings;
 	struct vt_diag diag;
 
 	snprintf(remedy->text, sizeof(remedy->text), "%s", text);
-	if (!vt_settings_parse(&settings, text, &diag))
-		play(remedy, cut, &settings);
+	return vt_settings_parse(&settings, text, &diag) ? 0 : play(remedy, cut, &settings);
 }
 
 static int is_better(const struct vt_remedy *remedy, const struct vt_remedy *than)
@@ -79,30 +88,75 @@ static int is_better(const struct vt_remedy *remedy, const struct vt_remedy *tha
 	return remedy->reserved_bytes < than->reserved_bytes;
 }
 
-/* The best of the limits; where none of them changes anything, the first. */
+/*
+ * The best of the limits; where none of them changes anything, the first.  A limit that no segment
+ * came up to changed nothing, and a higher one does not either.
+ */
 static void try_split_limits(struct vt_remedy *remedy, const struct vt_tape *cut)
 {
-	for (size_t i = 0; i < VT_ARRAY_SIZE(split_limits); i++) {
+	int is_met = 1;
+
+	for (size_t i = 0; is_met && i < VT_ARRAY_SIZE(split_limits); i++) {
 		struct vt_remedy tried = { 0 };
+		uint64_t largest;
 		char text[48];
 
 		snprintf(text, sizeof(text), "max_split_size_mb:%u", split_limits[i]);
-		play_text(&tried, cut, text);
+		largest = play_text(&tried, cut, text);
+		is_met = cut->settings.is_expandable || largest >= split_limits[i] * VT_MIB;
 		if (!i || is_better(&tried, remedy))
 			*remedy = tried;
 	}
 }
 
-static void empty_before(struct vt_remedy *remedy, struct vt_tape *cut)
+static void empty_before(struct vt_remedy *remedy, const struct vt_tape *cut)
 {
-	struct vt_tape_step *failed = &cut->steps.items[cut->steps.len - 1];
+	struct vt_tape emptied = *cut;
+	size_t last = cut->steps.len - 1;
+	struct vt_tape_step step = { .event = cut->steps.items[last].event,
+				     .segment = VT_NO_INDEX,
+				     .op = VT_TAPE_EMPTY_CACHE };
 
-	failed[1] = failed[0];
-	failed[0] = (struct vt_tape_step){ .event = failed[1].event,
-					   .segment = VT_NO_INDEX,
-					   .op = VT_TAPE_EMPTY_CACHE };
-	cut->steps.len++;
-	play(remedy, cut, &cut->settings);
+	/* A copy: others play the tape at the same time. */
+	memset(&emptied.steps, 0, sizeof(emptied.steps));
+	vt_vector_reserve(&emptied.steps, last + 2);
+	memcpy(emptied.steps.items, cut->steps.items, last * sizeof(step));
+	emptied.steps.items[last] = step;
+	emptied.steps.items[last + 1] = cut->steps.items[last];
+	emptied.steps.len = last + 2;
+	play(remedy, &emptied, &cut->settings);
+	vt_vector_release(&emptied.steps);
+}
+
+/* One of the remedies, or behind them what was recorded. */
+static void try_one(void *context, size_t kind)
+{
+	const struct trying *trying = context;
+	const struct vt_tape *cut = trying->cut;
+	struct vt_remedy *remedy = &trying->remedies->items[kind];
+	struct vt_replay_options options;
+
+	if (kind < VT_NR_REMEDIES && remedy->is_on)
+		return;
+	switch (kind) {
+	case VT_REMEDY_EXPANDABLE:
+		play_text(remedy, cut, "expandable_segments:True");
+		break;
+	case VT_REMEDY_MAX_SPLIT:
+		try_split_limits(remedy, cut);
+		break;
+	case VT_REMEDY_GC:
+		play_text(remedy, cut, GC_SETTINGS);
+		break;
+	case VT_REMEDY_EMPTY_CACHE:
+		empty_before(remedy, cut);
+		break;
+	default:
+		vt_replay_options_init(&options, cut);
+		options.is_compared = 1;
+		vt_replay_run(&trying->remedies->recorded, cut, &options);
+		break;
+	}
 }
 
 static int is_on(const struct vt_settings *settings, enum vt_remedy_kind kind)
@@ -122,7 +176,6 @@ static int is_on(const struct vt_settings *settings, enum vt_remedy_kind kind)
 void vt_remedies_find(struct vt_remedies *remedies, const struct vt_tape *tape, uint32_t oom)
 {
 	struct vt_remedy *items = remedies->items;
-	struct vt_replay_options options;
 	struct vt_tape cut;
 
 	memset(remedies, 0, sizeof(*remedies));
@@ -132,15 +185,7 @@ void vt_remedies_find(struct vt_remedies *remedies, const struct vt_tape *tape, 
 	}
 	if (vt_remedies_cut(&cut, tape, oom))
 		return;
-	vt_replay_options_init(&options, &cut);
-	options.is_compared = 1;
-	vt_replay_run(&remedies->recorded, &cut, &options);
-	if (!items[VT_REMEDY_EXPANDABLE].is_on)
-		play_text(&items[VT_REMEDY_EXPANDABLE], &cut, "expandable_segments:True");
-	if (!items[VT_REMEDY_MAX_SPLIT].is_on)
-		try_split_limits(&items[VT_REMEDY_MAX_SPLIT], &cut);
-	if (!items[VT_REMEDY_GC].is_on)
-		play_text(&items[VT_REMEDY_GC], &cut, GC_SETTINGS);
-	empty_before(&items[VT_REMEDY_EMPTY_CACHE], &cut);
+	vt_parallel_run(VT_NR_REMEDIES + 1, try_one,
+			&(struct trying){ .cut = &cut, .remedies = remedies });
 	vt_remedies_uncut(&cut);
 }

@@ -47,6 +47,8 @@ static void note_change(void *context, enum vt_segment_op op, uint64_t address, 
 
 	if (player->options->is_compared)
 		vt_vector_push(&player->made, change);
+	if (op == VT_SEGMENT_TAKE && size_bytes > player->replay->largest_segment_bytes)
+		player->replay->largest_segment_bytes = size_bytes;
 }
 
 /* The driver gives again what it gave before this step. */

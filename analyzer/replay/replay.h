@@ -32,6 +32,7 @@ struct vt_replay {
 	uint64_t peak_allocated_bytes;
 	uint64_t peak_used_bytes; /* with others' memory, without the context */
 	int64_t peak_reserved_event;
+	uint64_t largest_segment_bytes; /* of those that are not expandable; 0: none */
 	uint64_t end_reserved_bytes;
 	uint32_t nr_retries;
 	struct vt_replay_failure failure;
