@@ -5,6 +5,7 @@
 
 #include "analyzer/base/printable.h"
 #include "analyzer/base/util.h"
+#include "analyzer/model/allocation_rows.h"
 
 /* Ids of other tables: NULL, and what does not fit, become "none". */
 static uint32_t id_at(struct vt_stmt *stmt, int column)
@@ -18,56 +19,6 @@ static uint32_t id_at(struct vt_stmt *stmt, int column)
 static uint32_t string_at(const struct vt_model *model, struct vt_stmt *stmt, int column)
 {
 	return vt_string_table_first(&model->strings, id_at(stmt, column));
-}
-
-static uint64_t sequence_at(struct vt_stmt *stmt, int column)
-{
-	return vt_stmt_is_null(stmt, column) ? VT_NO_SEQUENCE : (uint64_t)vt_stmt_int(stmt, column);
-}
-
-/* Columns in the order of the members below; the index is the column's number. */
-static const char allocation_sql[] =
-	"SELECT id, kind, device, address, size_bytes, thread, time_ns, native_stack, python_stack,"
-	" scope, node_class, node_sequence, forward_sequence, freed_event, freed_time_ns,"
-	" freed_thread, freed_native_stack, freed_python_stack, freed_scope, freed_node_class,"
-	" freed_node_sequence, forward_python_stack, freed_forward_python_stack, requested_bytes,"
-	" stream"
-	" FROM allocation ORDER BY id";
-
-static void take_allocation(struct vt_model *model, struct vt_stmt *stmt)
-{
-	struct vt_allocation *a = &model->allocations[model->nr_allocations++];
-
-	a->event = vt_stmt_int(stmt, 0);
-	a->kind = (uint8_t)vt_stmt_int(stmt, 1);
-	a->device = (int16_t)vt_stmt_int(stmt, 2);
-	a->address = (uint64_t)vt_stmt_int(stmt, 3);
-	a->size_bytes = (uint64_t)vt_stmt_int(stmt, 4);
-	a->thread = (uint32_t)vt_stmt_int(stmt, 5);
-	a->time_ns = vt_stmt_int(stmt, 6) - model->start_time_ns;
-	a->native_stack = id_at(stmt, 7);
-	a->python_stack = id_at(stmt, 8);
-	a->scope = id_at(stmt, 9);
-	a->node_class = id_at(stmt, 10);
-	a->node_sequence = sequence_at(stmt, 11);
-	a->forward_sequence = sequence_at(stmt, 12);
-	a->forward_python_stack = id_at(stmt, 21);
-	a->freed_forward_python_stack = id_at(stmt, 22);
-	a->requested_bytes = (uint64_t)vt_stmt_int(stmt, 23);
-	a->stream = (uint64_t)vt_stmt_int(stmt, 24);
-	a->container = VT_NO_INDEX;
-	a->freed_event = VT_NEVER;
-	a->freed_node_sequence = VT_NO_SEQUENCE;
-	if (vt_stmt_is_null(stmt, 13))
-		return;
-	a->freed_event = vt_stmt_int(stmt, 13);
-	a->freed_time_ns = vt_stmt_int(stmt, 14) - model->start_time_ns;
-	a->freed_thread = (uint32_t)vt_stmt_int(stmt, 15);
-	a->freed_native_stack = id_at(stmt, 16);
-	a->freed_python_stack = id_at(stmt, 17);
-	a->freed_scope = id_at(stmt, 18);
-	a->freed_node_class = id_at(stmt, 19);
-	a->freed_node_sequence = sequence_at(stmt, 20);
 }
 
 static const char event_sql[] =
@@ -239,7 +190,6 @@ struct table {
 	}
 
 static const struct table tables[] = {
-	TABLE("allocation", allocation, allocations, nr_allocations),
 	TABLE("event", event, events, nr_events),
 	TABLE("mark", mark, marks, nr_marks),
 	TABLE("out_of_memory", oom, ooms, nr_ooms),
@@ -325,7 +275,7 @@ static int load_all(struct vt_model *model, struct vt_diag *diag)
 	for (size_t i = 0; i < VT_ARRAY_SIZE(tables); i++)
 		if (load_table(model, &tables[i], diag))
 			return -1;
-	return 0;
+	return vt_allocation_rows_load(model, diag);
 }
 
 int vt_model_load(struct vt_model *model, struct vt_db *db, struct vt_diag *diag)
@@ -362,6 +312,7 @@ void vt_model_release(struct vt_model *model)
 		free(model->devices[i].name);
 	for (size_t i = 0; i < VT_ARRAY_SIZE(tables); i++)
 		free(*(void **)((char *)model + tables[i].array));
+	free(model->allocations);
 	free(model->segments);
 	free(model->spills);
 	free(model->captures);

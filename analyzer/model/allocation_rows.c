@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * allocation_rows.c - a table that is long is read in parts, each by a connection of its own and at
+ * the same time.
+ *
+ *  A1  All parts are of one snapshot: how far the import was is the same in each connection's
+ *      transaction, and the one writer there is changes that with every batch of rows.  Where it
+ *      is not the same, or a part cannot be opened, one connection reads everything.
+ */
+#include "analyzer/model/allocation_rows.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "analyzer/base/parallel.h"
+#include "analyzer/base/util.h"
+
+/* A second connection costs a millisecond, a row about one thousandth of that. */
+#define ROWS_PER_PART 50000
+#define MAX_PARTS     4
+
+/* Columns in the order of the members below; the index is the column's number. */
+static const char allocation_sql[] =
+	"SELECT id, kind, device, address, size_bytes, thread, time_ns, native_stack, python_stack,"
+	" scope, node_class, node_sequence, forward_sequence, freed_event, freed_time_ns,"
+	" freed_thread, freed_native_stack, freed_python_stack, freed_scope, freed_node_class,"
+	" freed_node_sequence, forward_python_stack, freed_forward_python_stack, requested_bytes,"
+	" stream"
+	" FROM allocation WHERE id > ? AND id <= ? ORDER BY id";
+
+/* Rows with ids in (after, upto]. */
+struct part {
+	struct vt_db *db;
+	int64_t after;
+	int64_t upto;
+	int64_t start_time_ns;
+	struct vt_allocation *rows;
+	int64_t max;
+	int64_t nr;
+	int rc;
+};
+
+/* Ids of other tables: NULL, and what does not fit, become "none". */
+static uint32_t id_at(struct vt_stmt *stmt, int column)
+{
+	int64_t id = vt_stmt_int(stmt, column);
+
+	return id > 0 && id < UINT32_MAX ? (uint32_t)id : 0;
+}
+
+static uint64_t sequence_at(struct vt_stmt *stmt, int column)
+{
+	return vt_stmt_is_null(stmt, column) ? VT_NO_SEQUENCE : (uint64_t)vt_stmt_int(stmt, column);
+}
+
+static void take(struct vt_allocation *a, struct vt_stmt *stmt, int64_t start_time_ns)
+{
+	a->event = vt_stmt_int(stmt, 0);
+	a->kind = (uint8_t)vt_stmt_int(stmt, 1);
+	a->device = (int16_t)vt_stmt_int(stmt, 2);
+	a->address = (uint64_t)vt_stmt_int(stmt, 3);
+	a->size_bytes = (uint64_t)vt_stmt_int(stmt, 4);
+	a->thread = (uint32_t)vt_stmt_int(stmt, 5);
+	a->time_ns = vt_stmt_int(stmt, 6) - start_time_ns;
+	a->native_stack = id_at(stmt, 7);
+	a->python_stack = id_at(stmt, 8);
+	a->scope = id_at(stmt, 9);
+	a->node_class = id_at(stmt, 10);
+	a->node_sequence = sequence_at(stmt, 11);
+	a->forward_sequence = sequence_at(stmt, 12);
+	a->forward_python_stack = id_at(stmt, 21);
+	a->freed_forward_python_stack = id_at(stmt, 22);
+	a->requested_bytes = (uint64_t)vt_stmt_int(stmt, 23);
+	a->stream = (uint64_t)vt_stmt_int(stmt, 24);
+	a->container = VT_NO_INDEX;
+	a->freed_event = VT_NEVER;
+	a->freed_node_sequence = VT_NO_SEQUENCE;
+	if (vt_stmt_is_null(stmt, 13))
+		return;
+	a->freed_event = vt_stmt_int(stmt, 13);
+	a->freed_time_ns = vt_stmt_int(stmt, 14) - start_time_ns;
+	a->freed_thread = (uint32_t)vt_stmt_int(stmt, 15);
+	a->freed_native_stack = id_at(stmt, 16);
+	a->freed_python_stack = id_at(stmt, 17);
+	a->freed_scope = id_at(stmt, 18);
+	a->freed_node_class = id_at(stmt, 19);
+	a->freed_node_sequence = sequence_at(stmt, 20);
+}
+
+static void read_part(void *context, size_t number)
+{
+	struct part *part = (struct part *)context + number;
+	struct vt_stmt *stmt = vt_db_prepare(part->db, allocation_sql);
+
+	vt_stmt_bind_int(stmt, 1, part->after);
+	vt_stmt_bind_int(stmt, 2, part->upto);
+	while ((part->rc = vt_stmt_step(stmt)) == 1 && part->nr < part->max)
+		take(&part->rows[part->nr++], stmt, part->start_time_ns);
+	vt_stmt_free(stmt);
+}
+
+static int64_t count_rows(struct vt_db *db, int64_t after, int64_t upto)
+{
+	struct vt_stmt *stmt =
+		vt_db_prepare(db, "SELECT count(*) FROM allocation WHERE id > ? AND id <= ?");
+	int64_t nr;
+
+	vt_stmt_bind_int(stmt, 1, after);
+	vt_stmt_bind_int(stmt, 2, upto);
+	nr = vt_stmt_step(stmt) == 1 ? vt_stmt_int(stmt, 0) : 0;
+	vt_stmt_free(stmt);
+	return nr;
+}
+
+/* Another connection that sees what `model`'s does (A1); NULL: there is none. */
+static struct vt_db *open_beside(const struct vt_model *model)
+{
+	int64_t slots = vt_db_run_get_int(model->db, "imported_slots", -1);
+	struct vt_diag diag;
+	struct vt_db *db;
+
+	if (slots < 0 || vt_db_open(&db, vt_db_path(model->db), VT_DB_READ, &diag))
+		return NULL;
+	if (!vt_db_exec(db, "BEGIN") && vt_db_run_get_int(db, "imported_slots", -1) == slots)
+		return db;
+	vt_db_close(db);
+	return NULL;
+}
+
+/* The parts of a table of so many rows, equally long where its ids are dense; all in `rows`. */
+static unsigned divide(const struct vt_model *model, int64_t nr_rows, struct part *parts)
+{
+	int64_t first = vt_db_query_int(model->db, "SELECT min(id) FROM allocation", 0);
+	int64_t last = vt_db_query_int(model->db, "SELECT max(id) FROM allocation", 0);
+	int64_t nr = nr_rows / ROWS_PER_PART, done = 0;
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	unsigned i = 0;
+
+	nr = nr > processors ? processors : nr;
+	nr = nr > MAX_PARTS ? MAX_PARTS : nr;
+	/* A damaged table's ids may be any: no part of them is worth a thread. */
+	if (nr < 2 || first < 0 || last / 16 > nr_rows)
+		nr = 1;
+	for (; i < nr; i++) {
+		struct part *part = &parts[i];
+
+		part->db = i ? open_beside(model) : model->db;
+		if (!part->db)
+			break;
+		part->after = i ? parts[i - 1].upto : INT64_MIN;
+		part->upto = nr > 1 ? first + (last - first) * (i + 1) / nr : INT64_MAX;
+		part->start_time_ns = model->start_time_ns;
+		part->rows = model->allocations + done;
+		part->max = i + 1 < nr ? count_rows(model->db, part->after, part->upto)
+				       : nr_rows - done;
+		done += part->max;
+	}
+	/* The last one has what is left. */
+	parts[i - 1].upto = INT64_MAX;
+	parts[i - 1].max += nr_rows - done;
+	return i;
+}
+
+int vt_allocation_rows_load(struct vt_model *model, struct vt_diag *diag)
+{
+	int64_t rows = vt_db_query_int(model->db, "SELECT count(*) FROM allocation", 0);
+	struct part parts[MAX_PARTS] = { 0 };
+	unsigned nr;
+	int rc = 0;
+
+	if (rows >= VT_NO_INDEX) {
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: too many rows in table allocation",
+			    vt_db_path(model->db));
+		return -1;
+	}
+	model->allocations = vt_xcalloc((size_t)rows + 1, sizeof(*model->allocations));
+	nr = divide(model, rows, parts);
+	vt_parallel_run(nr, read_part, parts);
+	for (unsigned i = 0; i < nr; i++) {
+		if (parts[i].rc < 0 && !rc)
+			vt_db_diag(parts[i].db, diag);
+		rc |= parts[i].rc < 0;
+		/* Fewer than were counted come of a damaged file alone: no hole stays. */
+		if (parts[i].rows != model->allocations + model->nr_allocations)
+			memmove(model->allocations + model->nr_allocations, parts[i].rows,
+				(size_t)parts[i].nr * sizeof(*parts[i].rows));
+		model->nr_allocations += (uint32_t)parts[i].nr;
+		if (i)
+			vt_db_close(parts[i].db);
+	}
+	return rc ? -1 : 0;
+}

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: MIT
+"""What looking at a long recording costs.  README.md says what is measured and how the recordings are made."""
+import argparse
+import json
+import os
+import pathlib
+import sqlite3
+import statistics
+import subprocess
+import sys
+import tempfile
+
+from recorder import row, show
+from recording import VTRACE, clean_environment
+from runs import workload
+
+# Seconds of the clock, what the issue of each command asks for; report, blocks and the scaled whatif have no such figure.
+MOST_S = {"frag": 2, "oom": 2, "leaks": 2, "whatif": 2, "whatif, scaled": 2, "report": None, "diff": 3,
+          "diff, many": 20}
+MOST_GIB = {"diff, many": 1}
+COMMANDS = {
+    "frag": ("frag", "{failing}"),
+    "oom": ("oom", "{failing}"),
+    "leaks": ("leaks", "{failing}"),
+    "whatif": ("whatif", "--expandable", "{failing}"),
+    "whatif, scaled": ("whatif", "--scale", "activations=0.5", "{failing}"),
+    "report": ("report", "{failing}"),
+    "diff": ("diff", "{failing}", "{second}"),
+    "diff, many": ("diff", "{many}", "{many_second}"),
+}
+
+
+def record(database, layers, events):
+    """GPT training with sequences of several lengths; at its end a request that the device refuses."""
+    print(f"commands: recording {events:,} events with {layers} layers", file=sys.stderr)
+    workload("failing", layers, 256, events, database=database)
+
+
+# What repeats is moved on by all event numbers and all of the time: as many more steps of the same program. What was
+# alive at the end stays alive in the first part only as long as there.
+REPEAT = """
+INSERT INTO allocation SELECT {columns} FROM allocation WHERE id <= {last} AND freed_event IS NOT NULL;
+INSERT INTO mark SELECT event + {by}, time_ns + {time}, thread, kind, source, name, python_stack FROM mark
+ WHERE event <= {last};
+"""
+
+
+def repeat(source, database, events):
+    """A recording of about `events` events: `source` over and over, as rows. Made of a real one, not recorded itself."""
+    print(f"commands: repeating up to {events:,} events", file=sys.stderr)
+    database.write_bytes(source.read_bytes())
+    with sqlite3.connect(database, isolation_level=None) as connection:
+        connection.executescript("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; BEGIN")
+        last, time_ns = connection.execute(
+            "SELECT max(max(id), max(freed_event)), max(time_ns) - min(time_ns) FROM allocation").fetchone()
+        names = [name for _, name, *_ in connection.execute("PRAGMA table_info(allocation)")]
+        for number in range(1, max(events // last, 1)):
+            by, time = number * last, number * time_ns
+            moved = {"id": by, "freed_event": by, "time_ns": time, "freed_time_ns": time}
+            columns = ", ".join(f"{name} + {moved[name]}" if name in moved else name for name in names)
+            connection.executescript(REPEAT.format(columns=columns, last=last, by=by, time=time))
+        connection.execute("UPDATE run SET value = ? WHERE key = 'events'", (str(last * max(events // last, 1)),))
+        connection.execute("COMMIT")
+    connection.close()
+
+
+class Recordings:
+    """Made when first asked for, and left where --keep says."""
+
+    def __init__(self, folder, options):
+        self.folder = folder
+        self.options = options
+
+    def __getitem__(self, name):
+        path = self.folder / f"{name}.db"
+        if not path.exists():
+            if name.startswith("many"):
+                repeat(pathlib.Path(self["second" if name.endswith("second") else "failing"]), path, self.options.many)
+            else:
+                # The second has one more layer: something to be compared with the first.
+                record(path, 7 if name == "second" else 6, self.options.events)
+        return str(path)
+
+
+def number_of(path):
+    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as connection:
+        return int(connection.execute("SELECT value FROM run WHERE key = 'events'").fetchone()[0])
+
+
+def once(command):
+    """(processor seconds, seconds, GiB at the most), of one run."""
+    start = os.times()
+    process = subprocess.Popen([str(VTRACE), *command], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                               env=clean_environment(), text=True)
+    error = process.stderr.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        sys.exit(f"commands: vtrace {' '.join(command)}: exit {process.returncode}\n{error}")
+    return usage.ru_utime + usage.ru_stime, os.times().elapsed - start.elapsed, usage.ru_maxrss / 2 ** 20
+
+
+def measure(name, recordings, rounds):
+    command = [word.format_map(recordings) for word in COMMANDS[name]]
+    # Read once before: the file is in memory, as it is when it was just written.
+    once(["info", command[-1]])
+    runs = [once(command) for _ in range(rounds)]
+    cpu_s, wall_s, gib = (statistics.median(values) for values in zip(*runs))
+    note = f"{number_of(command[-1]):,} events"
+    return [row(f"{name}, clock", wall_s, "s", MOST_S[name], note), row("... processors", cpu_s, "s"),
+            row("... memory", gib, "GiB", MOST_GIB.get(name))]
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("commands", nargs="*", metavar="COMMAND",
+                        help=f"default: all but what needs --many: {', '.join(COMMANDS)}")
+    parser.add_argument("--events", type=int, default=10 ** 6)
+    parser.add_argument("--many", type=int, default=0, help="events of the two largest, 10000000 for the bound")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--keep", type=pathlib.Path, help="keep the recordings there, and use those that are there")
+    parser.add_argument("--json", type=pathlib.Path)
+    options = parser.parse_args()
+    for name in options.commands:
+        if name not in COMMANDS:
+            parser.error(f"no command {name}")
+    return options
+
+
+def main():
+    options = parse()
+    wanted = options.commands or [name for name in COMMANDS if options.many or not name.endswith("many")]
+    rows = []
+    with tempfile.TemporaryDirectory(prefix="vtrace-bench-") as folder:
+        if options.keep:
+            options.keep.mkdir(parents=True, exist_ok=True)
+        recordings = Recordings(options.keep or pathlib.Path(folder), options)
+        for name in wanted:
+            found = measure(name, recordings, options.rounds)
+            show(found)
+            rows += found
+    if options.json:
+        options.json.write_text(json.dumps({"cores": len(os.sched_getaffinity(0)), "load": os.getloadavg(),
+                                            "rows": rows}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
