@@ -40,6 +40,23 @@ static void try_expandable(struct vt_scene *scene, const struct vt_tape *tape,
 	add(scene, VT_FINDING_FRAGMENTATION, recorded, &replay);
 }
 
+static void try_no_rounding(struct vt_scene *scene, const struct vt_tape *tape,
+			    const struct vt_replay *recorded)
+{
+	struct vt_replay_options options;
+	struct vt_replay replay;
+	int is_set = 0;
+
+	for (unsigned i = 0; i < VT_SETTINGS_INTERVALS; i++)
+		is_set |= tape->settings.divisions[i] > 1;
+	if (!is_set)
+		return;
+	vt_replay_options_init(&options, tape);
+	memset(options.settings.divisions, 0, sizeof(options.settings.divisions));
+	vt_replay_run(&replay, tape, &options);
+	add(scene, VT_FINDING_ROUNDED_REQUESTS, recorded, &replay);
+}
+
 /* The first event behind loading; VT_NEVER: there is nothing behind it. */
 static int64_t end_of_load(const struct vt_scene *scene)
 {
@@ -100,6 +117,7 @@ void vt_find_cache_detect(struct vt_scene *scene)
 	if (vt_replay_is_exact(&recorded)) {
 		try_expandable(scene, &tape, &recorded);
 		try_empty_cache(scene, &tape, &recorded);
+		try_no_rounding(scene, &tape, &recorded);
 	}
 	vt_tape_release(&tape);
 }

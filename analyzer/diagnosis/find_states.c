@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "analyzer/attribution/globs.h"
 #include "analyzer/base/units.h"
 #include "common/journal_format.h"
 
@@ -276,6 +277,60 @@ static void find_old_gradients(struct vt_scene *scene)
 			vt_xasprintf("%s of a step before", all));
 }
 
+/* Made by the reducer of DistributedDataParallel; its frames are exported since PyTorch 1.x. */
+static int is_bucket(const struct vt_scene *scene, uint32_t i)
+{
+	static char *patterns[] = { "*!*c10d::Reducer::initialize_bucket*" };
+	const struct vt_globs globs = { patterns, VT_ARRAY_SIZE(patterns) };
+	const struct vt_frames *frames = &scene->model->frames;
+	const struct vt_allocation *a = &scene->model->allocations[i];
+	uint32_t ids[VT_FRAMES_MAX];
+	unsigned nr = vt_frames_native(frames, a->native_stack, ids);
+
+	for (unsigned k = 0; k < nr; k++)
+		if (vt_globs_match_native(&globs, frames, ids[k]))
+			return 1;
+	return 0;
+}
+
+/* A gradient is copied into its bucket as soon as it is there. */
+static void find_gradients_twice(struct vt_scene *scene)
+{
+	const uint32_t role = 1u << VT_ROLE_GRADIENT;
+	struct vt_reliefs reliefs = { 0 };
+	uint32_t first = VT_NO_INDEX;
+	uint64_t bytes = 0, in_buckets = 0;
+	char all[VT_UNITS_MAX], twice[VT_UNITS_MAX];
+
+	for (uint32_t i = 0; i < scene->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &scene->model->allocations[i];
+		int is_live = vt_allocation_is_live(a, scene->event);
+		int is_seen = (vt_names_roles(&scene->facts->names, i) & role) != 0;
+
+		if (a->device != scene->device || a->kind != VT_KIND_BLOCK ||
+		    !vt_scene_is_owner(scene, i, "gradients"))
+			continue;
+		if (is_bucket(scene, i)) {
+			in_buckets += is_live && !is_seen ? a->size_bytes : 0;
+			continue;
+		}
+		vt_vector_push(&reliefs, ((struct vt_relief){ a->event + 1, a->freed_event,
+							      a->size_bytes }));
+		if (!is_live || !is_seen)
+			continue;
+		first = first == VT_NO_INDEX ? i : first;
+		bytes += a->size_bytes;
+	}
+	if (first == VT_NO_INDEX || !in_buckets) {
+		vt_vector_release(&reliefs);
+		return;
+	}
+	vt_units_bytes(all, sizeof(all), in_buckets);
+	vt_units_bytes(twice, sizeof(twice), bytes);
+	vt_scene_add(scene, VT_FINDING_GRADIENTS_TWICE, &reliefs, first,
+			vt_xasprintf("%s in buckets, %s beside them", all, twice));
+}
+
 static int is_frozen_wide(const struct vt_scene *scene, const struct vt_tensor *tensor)
 {
 	return tensor && tensor->role == VT_ROLE_PARAMETER &&
@@ -336,4 +391,5 @@ void vt_find_states_detect(struct vt_scene *scene)
 	find_wide_states(scene);
 	find_burst(scene);
 	find_old_gradients(scene);
+	find_gradients_twice(scene);
 }

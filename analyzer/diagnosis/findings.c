@@ -5,8 +5,11 @@
 
 #include "analyzer/diagnosis/find_activations.h"
 #include "analyzer/diagnosis/find_cache.h"
+#include "analyzer/diagnosis/find_growth.h"
+#include "analyzer/diagnosis/find_keys.h"
 #include "analyzer/diagnosis/find_logits.h"
 #include "analyzer/diagnosis/find_states.h"
+#include "analyzer/diagnosis/find_workspaces.h"
 #include "analyzer/model/when.h"
 
 const struct vt_finding_words vt_findings_words[VT_NR_FINDINGS] = {
@@ -54,6 +57,9 @@ void vt_findings_init(struct vt_findings *findings, struct vt_attribution *attri
 		vt_find_logits_detect(&scene);
 		vt_find_states_detect(&scene);
 		vt_find_activations_detect(&scene);
+		vt_find_keys_detect(&scene);
+		vt_find_workspaces_detect(&scene);
+		vt_find_growth_detect(&scene);
 		vt_find_cache_detect(&scene);
 		vt_scene_release(&scene);
 	}

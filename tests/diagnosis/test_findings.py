@@ -15,9 +15,18 @@ MIB = 1 << 20
 QUICK = ["logits-kept-whole"]
 SLOW = ["logits-chunks-kept", "equal-buffers", "logits-of-all-tokens", "optimizer-states-wide", "optimizer-burst",
         "gradients-in-forward", "results-kept", "activations-kept", "attention-scores", "frozen-weights-wide",
-        "fragmentation", "cache-after-load"]
+        "fragmentation", "cache-after-load", "repeated-keys", "gradients-twice", "wide-cache", "library-workspaces",
+        "rounded-requests", "growth"]
 CASES = QUICK + [pytest.param(case, marks=pytest.mark.full) for case in SLOW]
-REPLAYED = ("fragmentation", "cache-after-load")
+REPLAYED = ("fragmentation", "cache-after-load", "rounded-requests")
+ALLOCATOR, CUBLAS = "PYTORCH_CUDA_ALLOC_CONF", "CUBLAS_WORKSPACE_CONFIG"
+SETTINGS = {
+    ("fragmentation", "fixed"): {ALLOCATOR: "expandable_segments:True"},
+    ("rounded-requests", "fault"): {ALLOCATOR: "roundup_power2_divisions:2"},
+    ("rounded-requests", "near"): {ALLOCATOR: "roundup_power2_divisions:2"},
+    ("library-workspaces", "fixed"): {CUBLAS: ":4096:2:16:8"},
+    ("library-workspaces", "near"): {CUBLAS: ":4096:8"},  # as large, but wanted: results are the same in each run
+}
 
 
 def test_each_finding_has_its_programs():
@@ -28,8 +37,7 @@ def test_each_finding_has_its_programs():
 
 
 def mended(case, how, directory):
-    settings = "expandable_segments:True" if (case, how) == ("fragmentation", "fixed") else ""
-    recording = record_python(directory, "faults.py", case, how, env={"PYTORCH_CUDA_ALLOC_CONF": settings})
+    recording = record_python(directory, "faults.py", case, how, env=SETTINGS.get((case, how)))
     assert recording.process.returncode == 0, recording.process.stderr
     recording.own_peak = json.loads(recording.process.stdout.splitlines()[-1])
     return recording

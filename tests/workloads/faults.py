@@ -6,7 +6,10 @@
 Prints the highest allocated and reserved bytes as JSON.
 """
 import argparse
+import collections
 import json
+import os
+import tempfile
 
 import torch
 from torch import nn
@@ -33,11 +36,43 @@ class Attention(nn.Module):
         return self.out(y.transpose(1, 2).reshape(b, t, WIDTH))
 
 
+class GroupedAttention(nn.Module):
+    """Several heads of queries share one of keys and values; or each has its own, and keys and values have adapters."""
+
+    def __init__(self, groups, is_repeated):
+        super().__init__()
+        self.queries = nn.Linear(WIDTH, WIDTH)
+        self.keys, self.values = (nn.Linear(WIDTH, WIDTH // groups) for _ in range(2))
+        self.out = nn.Linear(WIDTH, WIDTH)
+        if groups == 1:
+            self.down = nn.ModuleList(nn.Linear(WIDTH, WIDTH // 4) for _ in range(2))
+            self.up = nn.ModuleList(nn.Linear(WIDTH // 4, WIDTH) for _ in range(2))
+        self.groups, self.is_repeated = groups, is_repeated
+
+    def widen(self, x):
+        if self.groups == 1:
+            return x.contiguous()
+        b, h, t, d = x.shape
+        return x[:, :, None].expand(b, h, self.groups, t, d).reshape(b, h * self.groups, t, d)
+
+    def forward(self, x):
+        b, t, _ = x.shape
+        made = [m(x) for m in (self.queries, self.keys, self.values)]
+        if self.groups == 1:
+            made[1:] = [y + up(down(x)) for y, down, up in zip(made[1:], self.down, self.up)]
+        q, k, v = (y.view(b, t, -1, WIDTH // HEADS).transpose(1, 2) for y in made)
+        del made
+        if self.is_repeated:
+            k, v = self.widen(k), self.widen(v)
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=not self.is_repeated)
+        return self.out(y.transpose(1, 2).reshape(b, t, WIDTH))
+
+
 class Layer(nn.Module):
-    def __init__(self, by_hand=False):
+    def __init__(self, attention=Attention, **options):
         super().__init__()
         self.norm1, self.norm2 = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
-        self.attention = Attention(by_hand)
+        self.attention = attention(**options)
         self.mlp = nn.Sequential(nn.Linear(WIDTH, 4 * WIDTH), nn.GELU(), nn.Linear(4 * WIDTH, WIDTH))
 
     def forward(self, x):
@@ -249,9 +284,81 @@ def cache_after_load(how):
         optimizer.zero_grad()
 
 
+def repeated_keys(how):
+    model = Decoder(1000, attention=GroupedAttention, groups=1 if how == "near" else 4, is_repeated=how != "fixed")
+    model.to("cuda", torch.bfloat16)
+    train(model, lambda tokens: whole_loss(model, tokens), vocabulary=1000, rows=16)
+
+
+def gradients_twice(how):
+    store = os.path.join(tempfile.mkdtemp(), "store")
+    torch.distributed.init_process_group("gloo", init_method=f"file://{store}", rank=0, world_size=1)
+    model = nn.parallel.DistributedDataParallel(Decoder(8000).to("cuda"), gradient_as_bucket_view=how == "fixed")
+    if how == "near":  # buckets, and nothing in them yet
+        with torch.no_grad():
+            return [model(batch(8000)) for _ in range(2)]
+    train(model, lambda tokens: whole_loss(model, tokens), vocabulary=8000, rows=1, length=64)
+
+
+class Cache:
+    """Keys and values of 16 bits, or of 8."""
+
+    def __init__(self, how, rows, length):
+        shape = (2, rows, HEADS, length, WIDTH // HEADS)
+        kind = torch.bfloat16 if how == "fault" else torch.float8_e4m3fn
+        self.kv_cache = [torch.zeros(shape, dtype=kind, device="cuda") for _ in range(LAYERS)]
+        self.scales = [torch.zeros(shape[:-1], dtype=torch.bfloat16, device="cuda") for _ in range(LAYERS)] \
+            if how == "near" else None
+
+    def read(self, layer, row, length):
+        return self.kv_cache[layer][:, row, :, :length].to(torch.bfloat16)
+
+
+def wide_cache(how):
+    rows, length = 16, 2048
+    maps = [nn.Linear(WIDTH, 3 * WIDTH).to("cuda", torch.bfloat16) for _ in range(LAYERS)]
+    cache = Cache(how, rows, length)
+    with torch.no_grad():
+        for token in range(1000, 1004):
+            for layer, qkv in enumerate(maps):
+                x = torch.zeros(rows, WIDTH, dtype=torch.bfloat16, device="cuda")
+                q, k, v = (y.view(rows, HEADS, -1) for y in qkv(x).chunk(3, -1))
+                cache.kv_cache[layer][0, :, :, token] = k.to(cache.kv_cache[layer].dtype)
+                cache.kv_cache[layer][1, :, :, token] = v.to(cache.kv_cache[layer].dtype)
+                for row in range(rows):
+                    keys, values = cache.read(layer, row, token + 1)
+                    F.scaled_dot_product_attention(q[row][:, None], keys, values)
+
+
+def library_workspaces(_):
+    model = nn.Linear(2048, 2048).to("cuda")
+    for _ in range(4):
+        with torch.cuda.stream(torch.cuda.Stream()):
+            model(torch.zeros(2048, 2048, device="cuda"))
+
+
+def rounded_requests(how):
+    kept = []
+    for mib in (33, 35, 66, 70, 130, 140) if how != "near" else (32, 32, 64, 64, 128, 128):
+        kept.append(torch.empty(mib << 20, dtype=torch.uint8, device="cuda"))
+
+
+def growth(how):
+    model = Decoder(1000, layers=2).to("cuda", torch.bfloat16)
+    history = [] if how == "fault" else collections.deque(maxlen=3 if how == "near" else 1)
+
+    def loss(tokens):
+        hidden = model.body(tokens)
+        history.append(hidden.detach().float())
+        return F.cross_entropy(model.head(hidden).float().flatten(0, 1), tokens.flatten())
+
+    train(model, loss, steps=12, vocabulary=1000)
+
+
 CASES = (logits_kept_whole, logits_chunks_kept, logits_of_all_tokens, equal_buffers, optimizer_states_wide,
          optimizer_burst, gradients_in_forward, results_kept, activations_kept, attention_scores, frozen_weights_wide,
-         fragmentation, cache_after_load)
+         fragmentation, cache_after_load, repeated_keys, gradients_twice, wide_cache, library_workspaces,
+         rounded_requests, growth)
 
 
 def main():

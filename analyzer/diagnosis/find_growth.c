@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/diagnosis/find_growth.h"
+
+#include "analyzer/base/map.h"
+#include "analyzer/base/units.h"
+#include "analyzer/diagnosis/leaks.h"
+#include "analyzer/diagnosis/workload.h"
+
+static struct vt_key place_of(const struct vt_allocation *a)
+{
+	return (struct vt_key){ a->python_stack, a->native_stack, a->node_class };
+}
+
+/* Blocks of the same places, those of the warm-up too: each from the end of its turn. */
+static void relieve_piles(struct vt_scene *scene, const struct vt_leaks *leaks,
+			  struct vt_map *places, struct vt_reliefs *reliefs)
+{
+	const int64_t *ends = leaks->turns.ends;
+
+	for (uint32_t i = 0; i < scene->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &scene->model->allocations[i];
+		uint32_t turn;
+
+		if (a->device != scene->device || !vt_allocation_is_owned(a) ||
+		    !vt_map_find(places, place_of(a)))
+			continue;
+		turn = vt_workload_stretch(ends, leaks->turns.nr, a->event);
+		if (turn != VT_NO_INDEX && a->freed_event > ends[turn + 1] + 1)
+			vt_vector_push(reliefs,
+				       ((struct vt_relief){ ends[turn + 1] + 1, a->freed_event,
+							    a->size_bytes }));
+	}
+}
+
+/* One block that is replaced by a larger one again and again would have stayed what it was. */
+static void relieve_growing(struct vt_scene *scene, const struct vt_leaks *leaks,
+			    const struct vt_leak *leak, struct vt_reliefs *reliefs)
+{
+	uint64_t grown = (uint64_t)(leak->bytes_per_turn *
+				    (double)(leaks->turns.nr - leaks->nr_warm_up));
+
+	for (uint32_t k = 0; k < leak->blocks; k++) {
+		const struct vt_allocation *a = &scene->model->allocations[leak->kept[k]];
+
+		vt_reliefs_add(reliefs, a, grown < a->size_bytes ? grown : a->size_bytes);
+		grown -= grown < a->size_bytes ? grown : a->size_bytes;
+	}
+}
+
+static uint64_t relieve(struct vt_scene *scene, const struct vt_leaks *leaks,
+			struct vt_reliefs *reliefs)
+{
+	struct vt_map places = { 0 };
+	double per_turn = 0;
+
+	for (uint32_t i = 0; i < leaks->nr_growth; i++) {
+		const struct vt_leak *leak = &leaks->growth[i];
+
+		per_turn += leak->bytes_per_turn;
+		if (leak->form == VT_LEAK_GROWING)
+			relieve_growing(scene, leaks, leak, reliefs);
+		else
+			for (uint32_t k = 0; k < leak->blocks; k++)
+				vt_map_put(&places,
+					   place_of(&scene->model->allocations[leak->kept[k]]), 1);
+	}
+	relieve_piles(scene, leaks, &places, reliefs);
+	vt_map_release(&places);
+	return (uint64_t)per_turn;
+}
+
+void vt_find_growth_detect(struct vt_scene *scene)
+{
+	const struct vt_leaks_options options = { .device = scene->device };
+	struct vt_reliefs reliefs = { 0 };
+	struct vt_leaks leaks;
+	char one[VT_UNITS_MAX];
+	uint64_t per_turn;
+
+	vt_leaks_init(&leaks, scene->attribution, &options);
+	if (leaks.nr_growth && leaks.turns.kind != VT_TURN_SLICE) {
+		const struct vt_leak *leak = &leaks.growth[0];
+		const char *way = leak->nr_holders ? leak->holders[0].way : NULL;
+
+		per_turn = relieve(scene, &leaks, &reliefs);
+		vt_units_bytes(one, sizeof(one), per_turn);
+		vt_scene_add(scene, VT_FINDING_GROWTH, &reliefs, leak->allocation,
+			     vt_xasprintf("%s per %s over %u of them%s%s%s", one,
+					  vt_turns_words[leaks.turns.kind], leaks.turns.nr,
+					  way ? " (" : "", way ? way : "", way ? ")" : ""));
+	}
+	vt_leaks_release(&leaks);
+}

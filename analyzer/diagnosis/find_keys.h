@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_FIND_KEYS_H
+#define VT_ANALYZER_FIND_KEYS_H
+
+/*
+ * Findings about keys and values of attention: repeated for the heads of queries, or kept in a
+ * cache of more bits than needed.
+ */
+
+#include "analyzer/diagnosis/scene.h"
+
+void vt_find_keys_detect(struct vt_scene *scene);
+
+#endif
