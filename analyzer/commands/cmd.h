@@ -16,6 +16,7 @@
 	X(frag, "what fragmentation cost")                                                         \
 	X(whatif, "what other allocator settings would have given")                                \
 	X(diff, "what changed between two recordings")                                             \
+	X(check, "whether a run keeps to a budget")                                                \
 	X(leaks, "what a run piles up, and what holds it")                                         \
 	X(estimate, "what a run will need, before there is one")                                   \
 	X(info, "what a recording holds, and what it lost")                                        \

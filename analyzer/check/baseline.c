@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/check/baseline.h"
+
+#include <string.h>
+
+#include "analyzer/base/util.h"
+
+static int read_figures(struct vt_baseline *baseline, const char *path, struct vt_diag *diag)
+{
+	json_error_t error;
+	json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+
+	baseline->figures = root ? json_incref(json_object_get(root, "limits")) : NULL;
+	json_decref(root);
+	if (json_is_array(baseline->figures))
+		return 0;
+	if (!root)
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s:%d: %s", path, error.line, error.text);
+	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: not what vtrace check --json prints", path);
+	return -1;
+}
+
+int vt_baseline_init(struct vt_baseline *baseline, const char *path, const char *rules,
+		     struct vt_measure *measure, struct vt_diag *diag)
+{
+	const struct vt_describe *sides[] = { &baseline->measure.describe, &measure->describe };
+
+	memset(baseline, 0, sizeof(*baseline));
+	if (vt_util_has_suffix(path, ".json"))
+		return read_figures(baseline, path, diag);
+	baseline->is_recording = 1;
+	if (vt_analysis_open(&baseline->analysis, path, rules, diag) ||
+	    vt_measure_init(&baseline->measure, &baseline->analysis, NULL, NULL, diag))
+		return -1;
+	vt_alignment_init(&baseline->alignment, sides, 0);
+	return 0;
+}
+
+void vt_baseline_release(struct vt_baseline *baseline)
+{
+	json_decref(baseline->figures);
+	if (baseline->is_recording) {
+		vt_alignment_release(&baseline->alignment);
+		if (baseline->measure.analysis)
+			vt_measure_release(&baseline->measure);
+		vt_analysis_close(&baseline->analysis);
+	}
+	memset(baseline, 0, sizeof(*baseline));
+}
+
+static const json_t *find_row(const struct vt_baseline *baseline, const struct vt_limit *limit)
+{
+	size_t i;
+	json_t *row;
+
+	json_array_foreach(baseline->figures, i, row) {
+		const char *name = json_string_value(json_object_get(row, "limit"));
+
+		if (name && !strcmp(name, limit->name))
+			return row;
+	}
+	return NULL;
+}
+
+void vt_baseline_take(struct vt_baseline *baseline, const struct vt_limit *limit, int device,
+		      struct vt_figure *figure)
+{
+	const json_t *row, *value;
+
+	memset(figure, 0, sizeof(*figure));
+	if (baseline->is_recording && vt_model_peak(&baseline->analysis.model, device)) {
+		vt_measure_take(&baseline->measure, limit, device, figure);
+	} else if (baseline->is_recording) {
+		figure->why = vt_xasprintf("nothing was recorded of cuda:%d", device);
+	} else {
+		row = find_row(baseline, limit);
+		value = json_object_get(row, "figure");
+		figure->value = (uint64_t)json_integer_value(value);
+		if (!json_is_integer(value) || json_integer_value(value) < 0)
+			figure->why = vt_xstrdup("the file has no such figure");
+	}
+}

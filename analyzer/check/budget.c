@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/check/budget.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyzer/attribution/evidence.h"
+#include "analyzer/base/numbers.h"
+#include "analyzer/base/util.h"
+#include "analyzer/check/toml_file.h"
+#include "analyzer/diagnosis/findings.h"
+
+#define AMOUNT_WORDS                                                                               \
+	"an amount such as \"2 GiB\", or \"+5%\" or \"+64 MiB\" more than the baseline"
+
+static const struct row {
+	const char *table;
+	const char *key;
+} rows[VT_NR_LIMITS] = {
+#define ROW(name, table, key) { table, key },
+	VT_LIMITS(ROW)
+#undef ROW
+};
+
+VT_VECTOR_DECLARE(limits, struct vt_limit);
+
+struct reading {
+	struct vt_budget *budget;
+	struct limits limits;
+	const struct vt_toml_value *value;
+	struct vt_diag *diag;
+};
+
+static int complain(const struct reading *r, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+static int complain(const struct reading *r, const char *format, ...)
+{
+	const struct vt_toml_value *value = r->value;
+	char text[256];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	vt_diag_set(r->diag, VT_EXIT_UNREADABLE, "%s:%d: %s%s%s: %s", r->budget->path, value->line,
+		    value->table, *value->table ? "." : "", value->key, text);
+	return -1;
+}
+
+int vt_budget_is_share(const struct vt_limit *limit)
+{
+	return limit->what == VT_LIMIT_CACHED_SHARE;
+}
+
+uint64_t vt_budget_most(const struct vt_limit *limit, uint64_t base)
+{
+	if (!vt_budget_is_share(limit))
+		return vt_amounts_most(&limit->amount, base);
+	return (uint64_t)(limit->amount.percent * 100 + 0.5) +
+	       (limit->amount.is_relative ? base : 0);
+}
+
+static int take_baseline(struct reading *r)
+{
+	struct vt_budget *budget = r->budget;
+	const char *path = r->value->text, *slash = strrchr(budget->path, '/');
+
+	if (r->value->kind != VT_TOML_STRING || r->value->is_element || !*path)
+		return complain(r, "the name of a recording, or of what --json printed of one");
+	budget->baseline_line = r->value->line;
+	if (budget->baseline)
+		return 0;
+	/* From the budget's folder, which is where it was written. */
+	budget->baseline = *path == '/' || !slash ?
+		vt_xstrdup(path) :
+		vt_xasprintf("%.*s/%s", (int)(slash - budget->path), budget->path, path);
+	return 0;
+}
+
+static void list_keys(const char *table, char *text, size_t size)
+{
+	size_t len = 0;
+
+	*text = 0;
+	for (int i = 0; i < VT_NR_LIMITS; i++)
+		if (!strcmp(rows[i].table, table) && rows[i].key && len < size)
+			len += (size_t)snprintf(text + len, size - len, "%s%s", len ? ", " : "",
+						rows[i].key);
+}
+
+static int find_row(const struct reading *r, enum vt_limit_what *what)
+{
+	const struct vt_toml_value *value = r->value;
+	int has_table = 0;
+	char keys[128];
+
+	for (int i = 0; i < VT_NR_LIMITS; i++) {
+		if (strcmp(rows[i].table, value->table) != 0)
+			continue;
+		has_table = 1;
+		*what = (enum vt_limit_what)i;
+		if (!rows[i].key || !strcmp(rows[i].key, value->key))
+			return 0;
+	}
+	if (!has_table && *value->table)
+		return complain(r, "no table is called [%s]: total, owners, stages, steps, "
+				   "fragmentation, left or findings", value->table);
+	if (!has_table)
+		return complain(r, "only \"baseline\" stands outside of a table");
+	list_keys(value->table, keys, sizeof(keys));
+	return complain(r, "[%s] has %s", value->table, keys);
+}
+
+static int is_stage(const char *name)
+{
+	for (int i = 0; i < VT_NR_STAGES; i++)
+		if (!strcmp(vt_evidence_stages[i], name))
+			return 1;
+	return 0;
+}
+
+static int check_subject(const struct reading *r, struct vt_limit *limit)
+{
+	int64_t number;
+
+	if (limit->what == VT_LIMIT_STAGE && !is_stage(limit->subject))
+		return complain(r, "no stage is called so: load, forward, backward, optimizer, "
+				   "evaluation, generation or other");
+	if (limit->what == VT_LIMIT_FINDING &&
+	    vt_findings_find(limit->subject) == VT_NR_FINDINGS)
+		return complain(r, "no finding is called \"%s\"", limit->subject);
+	if (limit->what != VT_LIMIT_STEP)
+		return 0;
+	if (vt_numbers_parse(r->value->key, UINT32_MAX, &number) || !number)
+		return complain(r, "[steps] has peak, growth, or the number of a step");
+	limit->step = (uint32_t)number;
+	return 0;
+}
+
+static int take_amount(const struct reading *r, struct vt_limit *limit)
+{
+	const struct vt_amount *amount = &limit->amount;
+
+	if (r->value->kind == VT_TOML_OTHER || r->value->is_element)
+		return complain(r, "%s", AMOUNT_WORDS);
+	if (vt_amounts_parse(r->value->text, &limit->amount))
+		return complain(r, "\"%s\" is not %s", r->value->text, AMOUNT_WORDS);
+	if (vt_budget_is_share(limit) != amount->is_percent &&
+	    (vt_budget_is_share(limit) || !amount->is_relative))
+		return complain(r, vt_budget_is_share(limit) ?
+				"\"%s\" is no share such as \"20%%\"" :
+				"\"%s\" of what? Percents are more than a baseline: \"+5%%\"",
+				r->value->text);
+	if (amount->is_relative && !r->budget->baseline)
+		return complain(r, "\"%s\" needs a baseline: baseline = \"FILE\", or --baseline",
+				r->value->text);
+	return 0;
+}
+
+static int is_named_twice(const struct reading *r, const char *name)
+{
+	for (size_t i = 0; i < r->limits.len; i++)
+		if (!strcmp(r->limits.items[i].name, name))
+			return 1;
+	return 0;
+}
+
+static int add_limit(struct reading *r, enum vt_limit_what what, const char *subject)
+{
+	struct vt_limit limit = { .what = what, .line = r->value->line };
+
+	limit.name = vt_xasprintf("%s.%s", r->value->table, subject);
+	if (!rows[what].key || what == VT_LIMIT_FINDING)
+		limit.subject = vt_xstrdup(subject);
+	vt_vector_push(&r->limits, limit);
+	if (check_subject(r, &r->limits.items[r->limits.len - 1]))
+		return -1;
+	return what == VT_LIMIT_FINDING ? 0 :
+					  take_amount(r, &r->limits.items[r->limits.len - 1]);
+}
+
+/* "all", a finding, or a list of them. */
+static int take_findings(struct reading *r)
+{
+	char *name;
+	int is_twice;
+
+	if (r->value->kind != VT_TOML_STRING)
+		return complain(r, "\"all\", or a list of findings such as [\"equal-buffers\"]");
+	if (!strcmp(r->value->text, "all") && !r->value->is_element) {
+		for (int i = 0; i < VT_NR_FINDINGS; i++)
+			if (add_limit(r, VT_LIMIT_FINDING, vt_findings_words[i].id))
+				return -1;
+		return 0;
+	}
+	name = vt_xasprintf("findings.%s", r->value->text);
+	is_twice = is_named_twice(r, name);
+	free(name);
+	if (is_twice)
+		return complain(r, "\"%s\" is there twice", r->value->text);
+	return add_limit(r, VT_LIMIT_FINDING, r->value->text);
+}
+
+static int take(struct reading *r)
+{
+	enum vt_limit_what what = VT_NR_LIMITS;
+
+	if (find_row(r, &what))
+		return -1;
+	if (what == VT_LIMIT_FINDING)
+		return take_findings(r);
+	return add_limit(r, what, r->value->key);
+}
+
+static int is_baseline(const struct vt_toml_value *value)
+{
+	return !*value->table && !strcmp(value->key, "baseline");
+}
+
+static int take_all(struct reading *r, const struct vt_toml_file *file)
+{
+	for (unsigned i = 0; i < file->nr; i++) {
+		r->value = &file->values[i];
+		if (is_baseline(r->value) && take_baseline(r))
+			return -1;
+	}
+	for (unsigned i = 0; i < file->nr; i++) {
+		r->value = &file->values[i];
+		if (!is_baseline(r->value) && take(r))
+			return -1;
+	}
+	if (r->limits.len)
+		return 0;
+	vt_diag_set(r->diag, VT_EXIT_UNREADABLE, "%s: limits nothing", r->budget->path);
+	return -1;
+}
+
+int vt_budget_read(struct vt_budget *budget, const char *path, const char *baseline,
+		   struct vt_diag *diag)
+{
+	struct reading r = { .budget = budget, .diag = diag };
+	struct vt_toml_file file;
+	int rc;
+
+	memset(budget, 0, sizeof(*budget));
+	budget->path = vt_xstrdup(path);
+	budget->baseline = baseline ? vt_xstrdup(baseline) : NULL;
+	rc = vt_toml_file_read(&file, path, diag);
+	if (!rc)
+		rc = take_all(&r, &file);
+	vt_toml_file_release(&file);
+	budget->limits = r.limits.items;
+	budget->nr = (unsigned)r.limits.len;
+	return rc;
+}
+
+void vt_budget_release(struct vt_budget *budget)
+{
+	for (unsigned i = 0; i < budget->nr; i++) {
+		free(budget->limits[i].name);
+		free(budget->limits[i].subject);
+	}
+	free(budget->limits);
+	free(budget->path);
+	free(budget->baseline);
+	memset(budget, 0, sizeof(*budget));
+}

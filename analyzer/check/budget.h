@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_BUDGET_H
+#define VT_ANALYZER_BUDGET_H
+
+/*
+ * A budget: limits on what a run may take, as a TOML file (vtrace-check(1) has its tables).  This
+ * file knows what may be limited, and nothing of recordings.
+ */
+
+#include <stdint.h>
+
+#include "analyzer/base/amounts.h"
+#include "analyzer/base/diag.h"
+
+/* X(name, table, key): a key of NULL is an owner's, a stage's or a step's name. */
+#define VT_LIMITS(X)                                                                               \
+	X(DEVICE_USED, "total", "device_used")                                                     \
+	X(ALLOCATED, "total", "allocated")                                                         \
+	X(RESERVED, "total", "reserved")                                                           \
+	X(OWNER, "owners", NULL)                                                                   \
+	X(STAGE, "stages", NULL)                                                                   \
+	X(STEPS, "steps", "peak")                                                                  \
+	X(GROWTH, "steps", "growth")                                                               \
+	X(STEP, "steps", NULL)                                                                     \
+	X(CACHED, "fragmentation", "cached")                                                       \
+	X(CACHED_SHARE, "fragmentation", "share")                                                  \
+	X(LEFT, "left", "total")                                                                   \
+	X(LEFT_OWNER, "left", NULL)                                                                \
+	X(FINDING, "findings", "absent")
+
+#define VT_LIMITS_ENUM(name, table, key) VT_LIMIT_##name,
+enum vt_limit_what { VT_LIMITS(VT_LIMITS_ENUM) VT_NR_LIMITS };
+#undef VT_LIMITS_ENUM
+
+struct vt_limit {
+	enum vt_limit_what what;
+	char *name;    /* "owners.activations/mlp", "findings.equal-buffers": as it is printed */
+	char *subject; /* owner, stage, finding; NULL: needs none */
+	uint32_t step; /* of VT_LIMIT_STEP */
+	struct vt_amount amount; /* of a finding: nothing */
+	int line; /* of the budget */
+};
+
+struct vt_budget {
+	char *path;
+	char *baseline; /* as a path from here; NULL: there is none */
+	int baseline_line; /* 0: it was not named in the file */
+	struct vt_limit *limits;
+	unsigned nr;
+};
+
+/*
+ * `baseline` stands for that of the file, where it is not NULL.  Returns 0, or -1 with `diag`
+ * filled with file, line and key (exit code 3): unknown tables, keys, units, stages, findings.
+ * vt_budget_release in both cases.
+ */
+int vt_budget_read(struct vt_budget *budget, const char *path, const char *baseline,
+		   struct vt_diag *diag);
+void vt_budget_release(struct vt_budget *budget);
+
+/* Whether its figure is a share of 100 %, in hundredths of a percent, and not bytes. */
+int vt_budget_is_share(const struct vt_limit *limit);
+/* The most that is allowed, in the unit of its figure. */
+uint64_t vt_budget_most(const struct vt_limit *limit, uint64_t base);
+
+#endif

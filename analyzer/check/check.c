@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/check/check.h"
+
+#include <string.h>
+
+#include "analyzer/attribution/evidence.h"
+#include "analyzer/base/units.h"
+#include "analyzer/base/util.h"
+#include "analyzer/model/when.h"
+
+const char *const vt_check_outcomes[VT_NR_OUTCOMES] = {
+#define TEXT(name, text) text,
+	VT_OUTCOMES(TEXT)
+#undef TEXT
+};
+
+static void release_row(struct vt_check_row *row)
+{
+	free(row->figure.why);
+	free(row->why);
+	vt_culprits_release(&row->culprits);
+}
+
+int vt_check_is_failed(const struct vt_check *check, const struct vt_check_row *row)
+{
+	return row->outcome == VT_OUTCOME_BROKEN ||
+	       (row->outcome == VT_OUTCOME_MISSING && !check->options->is_missing_fine);
+}
+
+static int64_t margin_of(const struct vt_check_row *row)
+{
+	return (int64_t)(row->most - row->figure.value);
+}
+
+/* Whether a row of another device says more: the closest to its end, or the furthest beyond. */
+static int is_worse(const struct vt_check_row *row, const struct vt_check_row *than)
+{
+	/* A figure on any device is one of the run. */
+	if (row->outcome == VT_OUTCOME_MISSING || than->outcome == VT_OUTCOME_MISSING)
+		return than->outcome == VT_OUTCOME_MISSING && row->outcome != VT_OUTCOME_MISSING;
+	if (row->outcome != than->outcome)
+		return row->outcome == VT_OUTCOME_BROKEN;
+	return margin_of(row) < margin_of(than);
+}
+
+static void find_place(struct vt_check *check, struct vt_check_row *row)
+{
+	const struct vt_stages *stages = &check->measure.analysis->stages;
+	uint32_t span = vt_stages_span_at(stages, row->figure.event);
+
+	if (!row->figure.event || span == VT_NO_INDEX)
+		return;
+	row->step = stages->spans[span].step;
+	if (stages->spans[span].stage != VT_NO_STAGE)
+		row->stage = vt_evidence_stages[stages->spans[span].stage];
+}
+
+static void find_culprits(struct vt_check *check, struct vt_check_row *row, int64_t base_event)
+{
+	struct vt_culprits_base base = { &check->baseline.measure, &check->baseline.alignment,
+					 base_event };
+	int is_grown = row->limit->amount.is_relative && check->baseline.is_recording;
+
+	vt_culprits_find(&row->culprits, &check->measure, row->limit, row->device,
+			 row->figure.event, is_grown ? &base : NULL, check->options->top);
+}
+
+static void judge(struct vt_check *check, struct vt_check_row *row)
+{
+	struct vt_figure base = { 0 };
+
+	vt_measure_take(&check->measure, row->limit, row->device, &row->figure);
+	find_place(check, row);
+	if (row->limit->amount.is_relative)
+		vt_baseline_take(&check->baseline, row->limit, row->device, &base);
+	row->base = base.value;
+	row->most = vt_budget_most(row->limit, base.value);
+	if (row->figure.why)
+		row->why = vt_xstrdup(row->figure.why);
+	else if (base.why)
+		row->why = vt_xasprintf("baseline: %s", base.why);
+	row->outcome = row->why			      ? VT_OUTCOME_MISSING :
+		       row->figure.value > row->most ? VT_OUTCOME_BROKEN :
+						       VT_OUTCOME_HELD;
+	if (row->outcome == VT_OUTCOME_BROKEN)
+		find_culprits(check, row, base.event);
+	free(base.why);
+}
+
+static int is_wanted(const struct vt_check *check, int device)
+{
+	return check->options->device == VT_WHEN_ALL_DEVICES || check->options->device == device;
+}
+
+static int judge_device(struct vt_check *check, int device)
+{
+	if (!is_wanted(check, device))
+		return 0;
+	for (unsigned i = 0; i < check->options->budget->nr; i++) {
+		struct vt_check_row row = { .limit = &check->options->budget->limits[i],
+					    .device = device };
+
+		judge(check, &row);
+		if (check->rows[i].limit && !is_worse(&row, &check->rows[i])) {
+			release_row(&row);
+			continue;
+		}
+		release_row(&check->rows[i]);
+		check->rows[i] = row;
+	}
+	return 1;
+}
+
+int vt_check_init(struct vt_check *check, struct vt_analysis *analysis,
+		  const struct vt_check_options *options, struct vt_diag *diag)
+{
+	const struct vt_model *model = &analysis->model;
+	int nr_devices = 0;
+
+	memset(check, 0, sizeof(*check));
+	check->options = options;
+	if (vt_measure_init(&check->measure, analysis, options->from, options->to, diag))
+		return -1;
+	if (options->budget->baseline &&
+	    vt_baseline_init(&check->baseline, options->budget->baseline, options->rules,
+			     &check->measure, diag))
+		return -1;
+	check->nr = options->budget->nr;
+	check->rows = vt_xcalloc(check->nr + 1, sizeof(*check->rows));
+	for (uint32_t i = 0; i < model->nr_peaks; i++)
+		nr_devices += judge_device(check, model->peaks[i].device);
+	if (!nr_devices) {
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: no device memory was recorded%s",
+			    vt_db_path(analysis->db),
+			    options->device == VT_WHEN_ALL_DEVICES ? "" : " on that device");
+		return -1;
+	}
+	for (unsigned i = 0; i < check->nr; i++)
+		check->nr_broken += vt_check_is_failed(check, &check->rows[i]) != 0;
+	return 0;
+}
+
+void vt_check_release(struct vt_check *check)
+{
+	for (unsigned i = 0; i < check->nr; i++)
+		release_row(&check->rows[i]);
+	free(check->rows);
+	vt_baseline_release(&check->baseline);
+	vt_measure_release(&check->measure);
+	memset(check, 0, sizeof(*check));
+}
+
+const char *vt_check_value(const struct vt_check_row *row, uint64_t value, char *text)
+{
+	if (!vt_budget_is_share(row->limit))
+		return vt_units_bytes(text, VT_UNITS_MAX, value);
+	snprintf(text, VT_UNITS_MAX, "%.2f %%", (double)value / 100);
+	return text;
+}
+
+/* " on cuda:0 in step 2, forward" */
+static void append_place(struct vt_buffer *buffer, const struct vt_check_row *row)
+{
+	vt_buffer_printf(buffer, " on cuda:%d", row->device);
+	if (row->step)
+		vt_buffer_printf(buffer, " in step %u", row->step);
+	if (row->stage)
+		vt_buffer_printf(buffer, "%s%s", row->step ? ", " : " in ", row->stage);
+}
+
+char *vt_check_sentence(const struct vt_check_row *row)
+{
+	char value[VT_UNITS_MAX], most[VT_UNITS_MAX], over[VT_UNITS_MAX], base[VT_UNITS_MAX];
+	struct vt_buffer buffer;
+
+	if (row->outcome == VT_OUTCOME_MISSING)
+		return vt_xstrdup(row->why);
+	vt_buffer_init(&buffer);
+	vt_buffer_puts(&buffer, vt_check_value(row, row->figure.value, value));
+	append_place(&buffer, row);
+	if (row->limit->what == VT_LIMIT_FINDING) {
+		if (row->figure.value)
+			vt_buffer_puts(&buffer, ", to be saved; it must be absent");
+		return vt_buffer_detach(&buffer);
+	}
+	if (row->outcome == VT_OUTCOME_BROKEN)
+		vt_buffer_printf(&buffer, ": %s more than %s",
+				 vt_check_value(row, row->figure.value - row->most, over),
+				 vt_check_value(row, row->most, most));
+	if (row->limit->amount.is_relative)
+		vt_buffer_printf(&buffer, " (baseline %s)", vt_check_value(row, row->base, base));
+	return vt_buffer_detach(&buffer);
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * For machines that know tests, not budgets: JUnit's XML (a test case per limit) and the workflow
+ * commands of GitHub Actions.
+ */
+#include "analyzer/check/check.h"
+
+#include <string.h>
+
+#include "analyzer/base/units.h"
+#include "analyzer/base/util.h"
+
+struct escape {
+	char from;
+	const char *to;
+};
+
+/* XML 1.0 has no character below a blank but these; a recorded text has none (printable.h). */
+static const struct escape xml[] = {
+	{ '&', "&amp;" }, { '<', "&lt;" },  { '>', "&gt;" }, { '"', "&quot;" },
+	{ '\n', "&#10;" }, { 0, NULL },
+};
+
+/* https://docs.github.com/actions: toolkit's escapeData(), and escapeProperty() for the last two */
+static const struct escape data[] = { { '%', "%25" }, { '\r', "%0D" }, { '\n', "%0A" },
+				      { 0, NULL } };
+static const struct escape property[] = { { '%', "%25" }, { '\r', "%0D" }, { '\n', "%0A" },
+					  { ':', "%3A" }, { ',', "%2C" },  { 0, NULL } };
+
+static void print_escaped(const struct escape *escapes, const char *text, FILE *out)
+{
+	for (; *text; text++) {
+		const struct escape *escape = escapes;
+
+		while (escape->to && escape->from != *text)
+			escape++;
+		if (escape->to)
+			fputs(escape->to, out);
+		else
+			fputc(*text, out);
+	}
+}
+
+/* The sentence, and the places below it; free(). */
+static char *message_of(const struct vt_check_row *row)
+{
+	char *sentence = vt_check_sentence(row), text[VT_UNITS_MAX];
+	struct vt_buffer buffer;
+
+	vt_buffer_init(&buffer);
+	vt_buffer_puts(&buffer, sentence);
+	free(sentence);
+	for (unsigned i = 0; i < row->culprits.nr; i++) {
+		const struct vt_culprit *culprit = &row->culprits.items[i];
+
+		vt_buffer_printf(&buffer, "\n%s %s",
+				 vt_units_bytes(text, sizeof(text), culprit->bytes),
+				 culprit->owner ? culprit->owner : "");
+		if (culprit->what)
+			vt_buffer_printf(&buffer, "\n  %s", culprit->what);
+		for (unsigned j = 0; j < culprit->lines.nr; j++)
+			vt_buffer_printf(&buffer, "\n  %s", culprit->lines.text[j]);
+	}
+	return vt_buffer_detach(&buffer);
+}
+
+/* The line that broke it; the budget's own where no Python did. */
+static void print_annotation(const struct vt_check *check, const struct vt_check_row *row,
+			     FILE *out)
+{
+	const struct vt_culprit *first = row->culprits.nr ? &row->culprits.items[0] : NULL;
+	int has_line = first && first->file;
+	char *message = message_of(row), *title = vt_xasprintf("vtrace: %s", row->limit->name);
+
+	fputs("::error file=", out);
+	print_escaped(property, has_line ? first->file : check->options->budget->path, out);
+	fprintf(out, ",line=%d,title=", has_line ? first->line : row->limit->line);
+	print_escaped(property, title, out);
+	fputs("::", out);
+	print_escaped(data, message, out);
+	fputc('\n', out);
+	free(message);
+	free(title);
+}
+
+void vt_check_print_github(const struct vt_check *check, FILE *out)
+{
+	for (unsigned i = 0; i < check->nr; i++)
+		if (vt_check_is_failed(check, &check->rows[i]))
+			print_annotation(check, &check->rows[i], out);
+}
+
+static void print_case(const struct vt_check *check, const struct vt_check_row *row, FILE *out)
+{
+	int is_skipped = row->outcome == VT_OUTCOME_MISSING && !vt_check_is_failed(check, row);
+	char *message = message_of(row), *sentence = vt_check_sentence(row);
+
+	fputs("  <testcase classname=\"", out);
+	print_escaped(xml, check->options->budget->path, out);
+	fputs("\" name=\"", out);
+	print_escaped(xml, row->limit->name, out);
+	fputs("\"", out);
+	if (row->outcome == VT_OUTCOME_HELD) {
+		fputs("/>\n", out);
+	} else {
+		fprintf(out, "><%s message=\"", is_skipped ? "skipped" : "failure");
+		print_escaped(xml, sentence, out);
+		fputs("\">", out);
+		print_escaped(xml, message, out);
+		fprintf(out, "</%s></testcase>\n", is_skipped ? "skipped" : "failure");
+	}
+	free(message);
+	free(sentence);
+}
+
+void vt_check_print_junit(const struct vt_check *check, FILE *out)
+{
+	unsigned nr_skipped = 0;
+
+	for (unsigned i = 0; i < check->nr; i++)
+		nr_skipped += check->rows[i].outcome == VT_OUTCOME_MISSING &&
+			      !vt_check_is_failed(check, &check->rows[i]);
+	fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n", out);
+	fprintf(out, "<testsuite name=\"vtrace check\" tests=\"%u\" failures=\"%u\" errors=\"0\""
+		     " skipped=\"%u\">\n", check->nr, check->nr_broken, nr_skipped);
+	for (unsigned i = 0; i < check->nr; i++)
+		print_case(check, &check->rows[i], out);
+	fputs("</testsuite>\n", out);
+}

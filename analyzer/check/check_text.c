@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/check/check.h"
+
+#include "analyzer/base/units.h"
+#include "analyzer/base/util.h"
+#include "analyzer/report/table.h"
+
+#define MAX_FRAMES 6 /* of one place; --json has all */
+
+static const char *outcome_of(const struct vt_check *check, const struct vt_check_row *row)
+{
+	if (row->outcome == VT_OUTCOME_MISSING && !vt_check_is_failed(check, row))
+		return "skipped";
+	return row->outcome == VT_OUTCOME_HELD ? "held" : "FAILED";
+}
+
+static const char *margin_of(const struct vt_check_row *row, char *text)
+{
+	int is_over = row->figure.value > row->most;
+
+	*text = is_over ? '-' : '+';
+	vt_check_value(row, is_over ? row->figure.value - row->most : row->most - row->figure.value,
+		       text + 1);
+	return text;
+}
+
+static void add_row(struct vt_table *table, const struct vt_check *check,
+		    const struct vt_check_row *row)
+{
+	char most[VT_UNITS_MAX], figure[VT_UNITS_MAX], margin[VT_UNITS_MAX + 1], base[VT_UNITS_MAX];
+	const char *cells[] = { row->limit->name, outcome_of(check, row), "", "", "", "" };
+
+	if (row->outcome != VT_OUTCOME_MISSING) {
+		cells[2] = vt_check_value(row, row->figure.value, figure);
+		cells[3] = row->limit->what == VT_LIMIT_FINDING ?
+				   "absent" :
+				   vt_check_value(row, row->most, most);
+		cells[4] = row->limit->what == VT_LIMIT_FINDING ? "" : margin_of(row, margin);
+	}
+	if (row->limit->amount.is_relative && row->outcome != VT_OUTCOME_MISSING)
+		cells[5] = vt_check_value(row, row->base, base);
+	vt_table_add(table, cells);
+}
+
+static void print_culprit(const struct vt_check_row *row, const struct vt_culprit *culprit,
+			  FILE *out)
+{
+	char text[VT_UNITS_MAX];
+
+	fprintf(out, "  %10s", vt_units_bytes(text, sizeof(text), culprit->bytes));
+	if (row->limit->what == VT_LIMIT_GROWTH)
+		fputs(" each turn", out);
+	if (culprit->base_bytes)
+		fprintf(out, " (was %s)", vt_units_bytes(text, sizeof(text), culprit->base_bytes));
+	fprintf(out, "  %s", culprit->owner ? culprit->owner : "");
+	if (culprit->blocks)
+		fprintf(out, ", %u %s", culprit->blocks, culprit->blocks == 1 ? "block" : "blocks");
+	fputc('\n', out);
+	if (culprit->what)
+		fprintf(out, "              %s\n", culprit->what);
+	for (unsigned i = 0; i < culprit->lines.nr && i < MAX_FRAMES; i++)
+		fprintf(out, "              %s\n", culprit->lines.text[i]);
+	if (!culprit->lines.nr)
+		fputs("              (no stack)\n", out);
+}
+
+static void print_failure(const struct vt_check *check, const struct vt_check_row *row, FILE *out)
+{
+	char *sentence = vt_check_sentence(row);
+
+	fprintf(out, "\n%s %s: %s\n", outcome_of(check, row), row->limit->name, sentence);
+	fprintf(out, "  %s:%d\n", check->options->budget->path, row->limit->line);
+	for (unsigned i = 0; i < row->culprits.nr; i++)
+		print_culprit(row, &row->culprits.items[i], out);
+	free(sentence);
+}
+
+void vt_check_print_text(const struct vt_check *check, FILE *out)
+{
+	static const struct vt_column columns[] = { { "limit", 0 },   { "", 0 },
+						    { "figure", 1 },  { "allowed", 1 },
+						    { "margin", 1 },  { "baseline", 1 } };
+	const struct vt_budget *budget = check->options->budget;
+	const char *path = vt_db_path(check->measure.analysis->db);
+	struct vt_table table;
+
+	fprintf(out, "CHECK  %s against %s", path, budget->path);
+	if (budget->baseline)
+		fprintf(out, ", baseline %s", budget->baseline);
+	fputs("\n\n", out);
+	vt_table_init(&table, columns, VT_ARRAY_SIZE(columns));
+	for (unsigned i = 0; i < check->nr; i++)
+		add_row(&table, check, &check->rows[i]);
+	vt_table_print(&table, out, 2);
+	vt_table_release(&table);
+	for (unsigned i = 0; i < check->nr; i++)
+		if (check->rows[i].outcome != VT_OUTCOME_HELD)
+			print_failure(check, &check->rows[i], out);
+	if (!check->nr_broken) {
+		fprintf(out, "\nall limits are held\n");
+		return;
+	}
+	fprintf(out, "\n%u of %u limits failed\n", check->nr_broken, check->nr);
+	if (check->baseline.is_recording)
+		fprintf(out, "next: vtrace diff %s %s\n", budget->baseline, path);
+	else
+		fprintf(out, "next: vtrace report %s\n", path);
+}

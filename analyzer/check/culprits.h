@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_CULPRITS_H
+#define VT_ANALYZER_CULPRITS_H
+
+/*
+ * Who broke a limit: the places in the program with the most of the bytes that it counts, at the
+ * moment of its figure; against a recording, those that took more than there.
+ */
+
+#include "analyzer/check/measure.h"
+#include "analyzer/diff/alignment.h"
+
+struct vt_culprit {
+	char *owner; /* NULL: of no one owner */
+	char *what;  /* of a finding: its text; else NULL */
+	char *file;  /* of the innermost line; NULL: no Python there */
+	int line;
+	uint64_t bytes;
+	uint64_t base_bytes; /* 0 without a recording to compare with */
+	uint32_t blocks;
+	struct vt_lines lines; /* the stack, innermost first */
+};
+
+struct vt_culprits {
+	struct vt_culprit *items;
+	unsigned nr;
+};
+
+/* A baseline that is a recording. */
+struct vt_culprits_base {
+	struct vt_measure *measure;
+	const struct vt_alignment *alignment;
+	int64_t event; /* of its figure */
+};
+
+/* At most `top`.  `base` may be NULL. */
+void vt_culprits_find(struct vt_culprits *culprits, struct vt_measure *measure,
+		      const struct vt_limit *limit, int device, int64_t event,
+		      const struct vt_culprits_base *base, unsigned top);
+void vt_culprits_release(struct vt_culprits *culprits);
+
+#endif

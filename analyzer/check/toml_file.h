@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_TOML_FILE_H
+#define VT_ANALYZER_TOML_FILE_H
+
+/*
+ * A TOML file of tables without tables in them, as a list of its values with their lines.  The only
+ * user of toml++ is toml_file.cpp.
+ */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#include "analyzer/base/diag.h"
+
+enum vt_toml_kind { VT_TOML_STRING, VT_TOML_INTEGER, VT_TOML_OTHER };
+
+struct vt_toml_value {
+	char *table; /* "" at the top of the file */
+	char *key;
+	char *text; /* of a string or an integer */
+	enum vt_toml_kind kind;
+	int is_element; /* of an array, each of which is a value */
+	int line;
+};
+
+struct vt_toml_file {
+	struct vt_toml_value *values; /* in the order of the file */
+	unsigned nr;
+};
+
+/*
+ * Returns 0, or -1 with `diag` filled with file, line and what is wrong (exit code 3).
+ * vt_toml_file_release in both cases.
+ */
+int vt_toml_file_read(struct vt_toml_file *file, const char *path, struct vt_diag *diag);
+void vt_toml_file_release(struct vt_toml_file *file);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

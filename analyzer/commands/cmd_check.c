@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "analyzer/base/diag.h"
+#include "analyzer/base/util.h"
+#include "analyzer/check/check.h"
+#include "analyzer/commands/cmd.h"
+#include "analyzer/commands/view.h"
+
+#define DEFAULT_BUDGET "memory.toml"
+
+enum {
+	OPTION_BUDGET = 256,
+	OPTION_BASELINE,
+	OPTION_FROM,
+	OPTION_TO,
+	OPTION_MISSING,
+	OPTION_TOP,
+	OPTION_GITHUB,
+	OPTION_JUNIT,
+	OPTION_FORCE,
+};
+
+static const struct vt_option options[] = {
+	{ OPTION_BUDGET, "budget", "FILE", "the limits (default: " DEFAULT_BUDGET ")" },
+	{ OPTION_BASELINE, "baseline", "FILE",
+	  "what \"+5%\" is more than: a recording, or what --json printed of one" },
+	{ OPTION_FROM, "from", "MARK", "look at the run from this mark on" },
+	{ OPTION_TO, "to", "MARK", "... and up to this one" },
+	{ OPTION_MISSING, "missing", "fail|skip",
+	  "limits on what the run does not have (default: fail)" },
+	{ OPTION_TOP, "top", "N", "show that many places per broken limit (default: 3)" },
+	{ OPTION_GITHUB, "github", NULL, "print annotations for GitHub Actions, too" },
+	{ OPTION_JUNIT, "junit", "FILE", "write JUnit's XML, too" },
+	{ OPTION_FORCE, "force", NULL, "replace that file" },
+	VT_VIEW_REPLAY_OPTIONS,
+	{ 0 },
+};
+
+static const struct vt_options_spec spec = {
+	.command = "check",
+	.synopsis = "[OPTION...] FILE",
+	.summary = "Holds a recording against a budget; exit code 1 if a limit is broken.",
+	.options = options,
+};
+
+struct wanted {
+	struct vt_check_options check;
+	const char *budget;
+	const char *baseline;
+	const char *junit;
+	int has_github;
+	int is_forced;
+	int *is_broken;
+};
+
+/* Written whole or not at all; what is there stays. */
+static int write_junit(const struct wanted *wanted, const struct vt_check *check,
+		       struct vt_diag *diag)
+{
+	int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (wanted->is_forced ? O_TRUNC : O_EXCL);
+	int fd = open(wanted->junit, flags, 0666), rc = 0;
+	FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
+
+	if (!out) {
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s%s", wanted->junit, strerror(errno),
+			    errno == EEXIST ? "; --force replaces it" : "");
+		return -1;
+	}
+	vt_check_print_junit(check, out);
+	rc = ferror(out);
+	if (fclose(out) || rc) {
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", wanted->junit, strerror(errno));
+		unlink(wanted->junit);
+		return -1;
+	}
+	return 0;
+}
+
+static int print(const struct wanted *wanted, const struct vt_view *view,
+		 const struct vt_check *check, struct vt_diag *diag)
+{
+	if (view->is_json)
+		vt_check_print_json(check, stdout);
+	else
+		vt_check_print_text(check, stdout);
+	/* Where the report is for a program, annotations would end up in it. */
+	if (wanted->has_github)
+		vt_check_print_github(check, view->is_json ? stderr : stdout);
+	*wanted->is_broken = check->nr_broken != 0;
+	return wanted->junit ? write_junit(wanted, check, diag) : 0;
+}
+
+static int show(struct vt_analysis *analysis, const struct vt_view *view, const void *pointer,
+		struct vt_diag *diag)
+{
+	const struct wanted *wanted = pointer;
+	struct vt_check_options asked = wanted->check;
+	struct vt_budget budget;
+	struct vt_check check = { 0 };
+	int rc = vt_budget_read(&budget, wanted->budget, wanted->baseline, diag);
+
+	asked.budget = &budget;
+	asked.rules = view->rules;
+	asked.device = view->device;
+	if (!rc) {
+		rc = vt_check_init(&check, analysis, &asked, diag);
+		if (!rc)
+			rc = print(wanted, view, &check, diag);
+		vt_check_release(&check);
+	}
+	vt_budget_release(&budget);
+	return rc;
+}
+
+static int take_missing(struct wanted *wanted)
+{
+	wanted->check.is_missing_fine = !strcmp(optarg, "skip");
+	if (wanted->check.is_missing_fine || !strcmp(optarg, "fail"))
+		return 0;
+	vt_options_wrong(&spec, "--missing %s: fail or skip", optarg);
+	return -1;
+}
+
+/* Returns 0, or -1 with the message printed. */
+static int take_option(int id, struct wanted *wanted)
+{
+	int number;
+
+	switch (id) {
+	case OPTION_BUDGET:
+		wanted->budget = optarg;
+		break;
+	case OPTION_BASELINE:
+		wanted->baseline = optarg;
+		break;
+	case OPTION_FROM:
+		wanted->check.from = optarg;
+		break;
+	case OPTION_TO:
+		wanted->check.to = optarg;
+		break;
+	case OPTION_MISSING:
+		return take_missing(wanted);
+	case OPTION_TOP:
+		if (vt_view_number(&spec, &number))
+			return -1;
+		wanted->check.top = (unsigned)number;
+		break;
+	case OPTION_GITHUB:
+		wanted->has_github = 1;
+		break;
+	case OPTION_JUNIT:
+		wanted->junit = optarg;
+		break;
+	default:
+		wanted->is_forced = 1;
+	}
+	return 0;
+}
+
+int vt_cmd_check(int argc, char **argv)
+{
+	struct vt_view view = VT_VIEW_DEFAULT;
+	int id, rc, is_broken = 0;
+	struct wanted wanted = { .check = { .top = 3 },
+				 .budget = DEFAULT_BUDGET,
+				 .is_broken = &is_broken };
+
+	while ((id = vt_view_next(&view, &spec, argc, argv)) > 0)
+		if (take_option(id, &wanted))
+			return VT_EXIT_USAGE;
+	if (id < 0)
+		return vt_options_exit_code(id);
+	rc = vt_view_show(&view, show, &wanted);
+	return rc == VT_EXIT_OK && is_broken ? VT_EXIT_DIFFERENCE : rc;
+}

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: MIT
+"""vtrace check: a run against its budget, what broke a limit, and budgets that are refused."""
+import json
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+from recording import PYTHON, WORKLOADS, record, vtrace
+
+SCRIPT = WORKLOADS / "diff_training.py"
+# NAME: allocates 64 MiB and frees it between two marks, leaves 8 MiB behind; 16 MiB were there before.
+MARKED = """
+import ctypes, sys
+cuda, marks = ctypes.CDLL("libcuda.so.1"), ctypes.CDLL(None)
+pointer = ctypes.c_uint64()
+def allocate(mib):
+    assert cuda.cuMemAlloc_v2(ctypes.byref(pointer), ctypes.c_size_t(mib << 20)) == 0
+    return ctypes.c_uint64(pointer.value)
+cuda.cuInit(0)
+context = ctypes.c_void_p()
+cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+cuda.cuCtxSetCurrent(context)
+first = allocate(256); cuda.cuMemFree_v2(first)
+before = allocate(16)
+marks.vtrace_mark(b"begin")
+inside = allocate(64); kept = allocate(8); cuda.cuMemFree_v2(inside)
+marks.vtrace_mark(b"done")
+cuda.cuMemFree_v2(kept)
+if sys.argv[1:]:
+    import os; os.abort()
+"""
+
+
+def record_training(directory, *arguments):
+    recording = record(directory, PYTHON, SCRIPT, *arguments)
+    assert recording.process.returncode == 0, recording.process.stderr
+    return recording.database
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    return record_training(tmp_path_factory.mktemp("base"), "batch=3")
+
+
+@pytest.fixture(scope="module")
+def grown(tmp_path_factory):
+    return record_training(tmp_path_factory.mktemp("grown"), "batch=4")
+
+
+@pytest.fixture(scope="module")
+def marked(tmp_path_factory):
+    recording = record(tmp_path_factory.mktemp("marked"), PYTHON, "-c", MARKED)
+    assert recording.process.returncode == 0, recording.process.stderr
+    return recording.database
+
+
+@pytest.fixture
+def check(tmp_path):
+    def run(database, budget, *options, code):
+        path = tmp_path / "memory.toml"
+        path.write_text(budget)
+        done = vtrace("check", database, "--budget", path, *options, cwd=tmp_path)
+        assert done.returncode == code, done.stdout + done.stderr
+        return done
+    return run
+
+
+@pytest.fixture
+def rows(check):
+    def run(database, budget, *options, code):
+        found = json.loads(check(database, budget, "--json", *options, code=code).stdout)
+        return {row["limit"]: row for row in found["limits"]}
+    return run
+
+
+# Each with what the report says of it.
+FIGURES = {
+    "total.device_used": lambda r: r["devices"][0]["peak"]["device_used_bytes"],
+    "total.reserved": lambda r: r["devices"][0]["peak"]["reserved_bytes"],
+    "stages.forward": lambda r: max(s["peak_bytes"] for s in r["stages"] if s["name"] == "forward"),
+    "steps.peak": lambda r: max(s["peak_bytes"] for s in r["steps"]),
+    "steps.2": lambda r: r["steps"][1]["peak_bytes"],
+    "findings.logits-kept-whole": lambda r: sum(f["saves_bytes"] for f in r["findings"]
+                                                if f["id"] == "logits-kept-whole"),
+}
+
+
+def budget_of(name, amount):
+    table, key = name.split(".", 1)
+    return f'[{table}]\nabsent = ["{key}"]\n' if table == "findings" else f'[{table}]\n"{key}" = "{amount}"\n'
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_figures_are_those_of_the_report(rows, grown, name):
+    report = json.loads(vtrace("report", grown, "--json").stdout)
+    expected = FIGURES[name](report)
+    assert expected > 1 << 20
+    row = rows(grown, budget_of(name, f"{expected - 1}"), code=1)[name]
+    assert (row["figure"], row["outcome"], row["places"] != []) == (expected, "broken", True)
+    if not name.startswith("findings"):
+        row = rows(grown, budget_of(name, f"{expected}"), code=0)[name]
+        assert (row["figure"], row["outcome"], row["margin"]) == (expected, "held", 0)
+
+
+def test_an_owner_counts_at_its_own_highest_with_all_below_it(rows, grown):
+    found = rows(grown, '[owners]\nactivations = 0\n"activations/mlp" = 0\nlogits = "4 GiB"\n', code=1)
+    blocks = json.loads(vtrace("report", grown, "--at", "stage:forward", "--json").stdout)
+    owners = {o["owner"]: o["bytes"] for o in blocks["devices"][0]["peak"]["owners"]}
+    assert found["owners.activations"]["figure"] >= sum(b for o, b in owners.items() if o.startswith("activations"))
+    mlp = found["owners.activations/mlp"]
+    assert found["owners.activations"]["figure"] > mlp["figure"] >= owners["activations/mlp"]
+    assert all(p["owner"] == "activations/mlp" for p in mlp["places"])
+    assert found["owners.logits"]["outcome"] == "held"
+
+
+def test_a_broken_limit_names_the_line_that_grew(check, rows, base, grown):
+    budget = f'baseline = "{base}"\n[total]\nallocated = "+1%"\n[owners]\nweights = "+0"\n'
+    found = rows(grown, budget, code=1)
+    total, weights = found["total.allocated"], found["owners.weights"]
+    assert (total["outcome"], weights["outcome"]) == ("broken", "held")
+    assert total["figure"] - total["allowed"] == -total["margin"] and total["base"] < total["allowed"]
+    place = total["places"][0]
+    assert place["owner"] == "logits" and place["bytes"] > place["base_bytes"] > 0
+    assert place["file"].endswith("diff_training.py") and "loss_of" in place["stack"][0]
+    source = SCRIPT.read_text().splitlines()[place["line"] - 1]
+    assert "cross_entropy" in source
+    text = check(grown, budget, "--github", code=1).stdout
+    assert "FAILED total.allocated: " in text and "memory.toml:3" in text
+    assert re.search(r"^::error file=\S*diff_training.py,line=%d,title=vtrace%%3A total.allocated::" % place["line"],
+                     text, re.M), text
+    # The other way round all is well: less is never a failure.
+    assert check(base, f'baseline = "{grown}"\n[total]\nallocated = "+0"\n', code=0).stdout.count("held") == 2
+
+
+def test_figures_of_a_run_can_be_the_baseline_of_the_next(check, rows, base, grown, tmp_path):
+    figures = tmp_path / "figures.json"
+    figures.write_text(check(base, '[total]\nallocated = "1 TiB"\n', "--json", code=0).stdout)
+    budget = 'baseline = "figures.json"\n[total]\nallocated = "+1%"\n'
+    assert rows(base, budget, code=0)["total.allocated"]["base"] == \
+        rows(grown, budget, code=1)["total.allocated"]["base"]
+    row = rows(grown, budget + 'reserved = "+1%"\n', code=1)["total.reserved"]
+    assert (row["outcome"], row["failed"]) == ("missing", True) and "no such figure" in row["why"]
+    # The option stands for the key.
+    assert rows(grown, budget, "--baseline", grown, code=0)["total.allocated"]["margin"] > 0
+
+
+@pytest.mark.parametrize("limit,why", (
+    ("stages.evaluation", "no stage evaluation"), ("steps.99", "has 5 steps"),
+    ("owners.nobody", "no owner is called so"),
+    ("owners.activations/nothing", "no owner is called so"), ("steps.growth", "5 steps")))
+def test_what_the_run_does_not_have_fails_or_is_skipped(check, rows, grown, limit, why):
+    row = rows(grown, budget_of(limit, "1 TiB"), code=1)[limit]
+    assert (row["outcome"], row["figure"], row["failed"]) == ("missing", None, True) and why in row["why"]
+    skipped = check(grown, budget_of(limit, "1 TiB"), "--missing", "skip", code=0).stdout
+    assert "skipped" in skipped and why in skipped
+
+
+def test_growth_and_what_holds_it(rows, tmp_path):
+    """A leak of 12 steps: the figure is that of vtrace leaks, the place is the one that piles up."""
+    script = tmp_path / "twelve.py"
+    script.write_text(SCRIPT.read_text().replace("range(5)", "range(12)"))
+    recording = record(tmp_path, PYTHON, script, "leak=1")
+    assert recording.process.returncode == 0, recording.process.stderr
+    row = rows(recording.database, '[steps]\ngrowth = "64 KiB"\n', code=1)["steps.growth"]
+    growth = json.loads(vtrace("leaks", recording.database, "--json").stdout)["growth"]
+    assert row["figure"] == pytest.approx(sum(g["bytes_per_turn"] for g in growth), rel=0.01)
+    assert row["figure"] >= 1 << 20
+    assert "main" in row["places"][0]["stack"][0]
+
+
+def test_between_two_marks(rows, marked):
+    budget = '[total]\nallocated = 0\n[left]\ntotal = 0\n'
+    whole = rows(marked, budget, code=1)
+    # All that is left at the end of the program.
+    assert (whole["total.allocated"]["figure"], whole["left.total"]["figure"]) == (256 << 20, 16 << 20)
+    between = rows(marked, budget, "--from", "begin", "--to", "done", code=1)
+    assert (between["total.allocated"]["figure"], between["left.total"]["figure"]) == (88 << 20, 8 << 20)
+
+
+def test_marks_that_are_not_there_or_the_wrong_way_round(check, marked):
+    budget = '[total]\nallocated = "1 GiB"\n'
+    assert "no mark named \"nowhere\"" in check(marked, budget, "--from", "nowhere", code=3).stderr
+    done = check(marked, budget, "--from", "done", "--to", "begin", code=3)
+    assert done.stderr.count("\n") == 1 and "comes before" in done.stderr
+
+
+def test_junit(check, grown, tmp_path):
+    budget = '[total]\nallocated = 1\nreserved = "1 TiB"\n[stages]\ngeneration = "1 GiB"\n'
+    check(grown, budget, "--junit", "out.xml", "--missing", "skip", code=1)
+    suite = ElementTree.parse(tmp_path / "out.xml").getroot()
+    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("3", "1", "1")
+    cases = {case.get("name"): [child.tag for child in case] for case in suite}
+    assert cases == {"total.allocated": ["failure"], "total.reserved": [], "stages.generation": ["skipped"]}
+    assert "diff_training.py" in suite.find("testcase/failure").text
+    # What is there stays.
+    (tmp_path / "out.xml").write_text("mine")
+    assert "--force replaces it" in check(grown, budget, "--junit", "out.xml", code=3).stderr
+    assert (tmp_path / "out.xml").read_text() == "mine"
+    check(grown, budget, "--junit", "out.xml", "--force", code=1)
+
+
+@pytest.mark.parametrize("budget,line,words", (
+    ('[total]\nall = "1 GiB"\n', 2, "total.all: [total] has device_used, allocated, reserved"),
+    ('[totals]\nallocated = "1 GiB"\n', 2, "no table is called [totals]"),
+    ('top = 1\n', 1, 'only "baseline"'),
+    ('[total]\nallocated = "2 parsecs"\n', 2, 'total.allocated: "2 parsecs" is not'),
+    ('[total]\nallocated = -5\n', 2, '"-5" is not'),
+    ('[total]\nallocated = 1.5\n', 2, "an amount such as"),
+    ('[total]\nallocated = ["1 GiB"]\n', 2, "an amount such as"),
+    ('[total]\nallocated = "5%"\n', 2, "of what?"),
+    ('[total]\nallocated = "+5%"\n', 2, "needs a baseline"),
+    ('[total]\nallocated = "1 GiB"\nallocated = "2 GiB"\n', 3, "allocated"),
+    ('[owners.activations]\nmlp = 1\n', 1, "owners.activations: an amount"),
+    ('[stages]\nforwards = "1 GiB"\n', 2, "no stage is called so"),
+    ('[steps]\nhighest = "1 GiB"\n', 2, "peak, growth, or the number of a step"),
+    ('[steps]\n0 = "1 GiB"\n', 2, "the number of a step"),
+    ('[fragmentation]\nshare = "1 GiB"\n', 2, "no share"),
+    ('[findings]\nabsent = ["equal-bufers"]\n', 2, 'no finding is called "equal-bufers"'),
+    ('[findings]\nabsent = ["equal-buffers", "equal-buffers"]\n', 2, "twice"),
+    ('[findings]\nabsent = true\n', 2, "a list of findings"),
+    ('baseline = 7\n[total]\nallocated = 1\n', 1, "the name of a recording"),
+    ('[total\n', 1, ""), ('[total]\nallocated = "1\n', 2, "")))
+def test_bad_budgets_are_refused_where_they_are_bad(check, marked, budget, line, words):
+    done = check(marked, budget, code=3)
+    assert re.fullmatch(r"vtrace: \S*memory.toml:%d: .*\n" % line, done.stderr), done.stderr
+    assert words in done.stderr and done.stdout == ""
+
+
+@pytest.mark.parametrize("budget,words", (("", "limits nothing"), ("[total]\n", "limits nothing"),
+                                          ('baseline = "none.db"\n[total]\nallocated = "+1%"\n', "none.db"),
+                                          ('baseline = "memory.toml"\n[total]\nallocated = "+1%"\n', "memory.toml"),
+                                          ('baseline = "bad.json"\n[total]\nallocated = "+1%"\n', "bad.json")))
+def test_files_that_are_none_are_refused(check, marked, tmp_path, budget, words):
+    (tmp_path / "bad.json").write_text("[]")
+    done = check(marked, budget, code=3)
+    assert words in done.stderr and done.stderr.count("\n") == 1 and done.stdout == ""
+
+
+def test_wrong_usage(marked, tmp_path):
+    for options in (["--missing", "maybe"], ["--top", "many"], ["--budget"]):
+        assert vtrace("check", marked, *options, cwd=tmp_path).returncode == 2
+    done = vtrace("check", marked, cwd=tmp_path)
+    assert (done.returncode, "memory.toml: No such file" in done.stderr) == (3, True)
