@@ -334,6 +334,21 @@ const struct vt_step *vt_stages_step(const struct vt_stages *stages, uint32_t st
 	return step && step <= stages->steps.nr ? &stages->steps.steps[step - 1] : NULL;
 }
 
+char *vt_stages_doing(const struct vt_stages *stages, int64_t event)
+{
+	uint32_t index = vt_stages_span_at(stages, event);
+	const struct vt_span *span;
+
+	if (index == VT_NO_INDEX)
+		return NULL;
+	span = &stages->spans[index];
+	if (span->stage == VT_NO_STAGE)
+		return NULL;
+	return span->step ? vt_xasprintf("step %u, %s", span->step,
+					 vt_evidence_stages[span->stage]) :
+			    vt_xstrdup(vt_evidence_stages[span->stage]);
+}
+
 const struct vt_range_totals *vt_stages_totals(const struct vt_stages *stages, uint32_t span,
 					       uint32_t device_index)
 {

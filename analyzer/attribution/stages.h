@@ -40,6 +40,8 @@ void vt_stages_release(struct vt_stages *stages);
 uint32_t vt_stages_span_at(const struct vt_stages *stages, int64_t event);
 /* NULL where the step is 0 or unknown. */
 const struct vt_step *vt_stages_step(const struct vt_stages *stages, uint32_t step);
+/* What the program was doing: "step 2, backward" (free()); NULL: not known. */
+char *vt_stages_doing(const struct vt_stages *stages, int64_t event);
 const struct vt_range_totals *vt_stages_totals(const struct vt_stages *stages, uint32_t span,
 					       uint32_t device_index);
 /*

@@ -5,30 +5,39 @@
 
 #include "analyzer/commands/cmd.h"
 #include "analyzer/commands/view.h"
+#include "analyzer/base/diag.h"
+#include "analyzer/ranks/folder.h"
+#include "analyzer/ranks/ranks.h"
 #include "analyzer/report/report.h"
 
-enum { OPTION_TOP = 256, OPTION_STAGES, OPTION_BY };
+enum { OPTION_TOP = 256, OPTION_STAGES, OPTION_BY, OPTION_RUN };
+
+#define NOT_GIVEN (-1)
 
 struct wanted {
 	int top;
 	int has_marks;
 	int is_by_keeper;
+	int run; /* of a folder's; 0: not given */
 };
 
 static const struct vt_option options[] = {
-	{ OPTION_TOP, "top", "N", "list that many stacks (default: 10)" },
+	{ OPTION_TOP, "top", "N", "list that many stacks (default: 10; of a folder 3)" },
 	{ OPTION_STAGES, "stages", "WHAT",
 	  "what the table of stages has rows for: auto (default), or the program's marks" },
 	{ OPTION_BY, "by", "owner|keeper",
 	  "add up by what bytes are, or by what keeps them alive (default: owner)" },
-	VT_VIEW_OPTIONS("peak"),
+	{ OPTION_RUN, "run", "N",
+	  "that run of a folder (default: the last of those with most ranks)" },
+	VT_VIEW_OPTIONS("peak; of a folder most-allocated"),
 	{ 0 },
 };
 
 static const struct vt_options_spec spec = {
 	.command = "report",
-	.synopsis = "[OPTION...] FILE",
-	.summary = "Says where the device memory of a recorded run went.",
+	.synopsis = "[OPTION...] FILE|FOLDER",
+	.summary =
+		"Says where the device memory of a recorded run went, or compares the ranks of one.",
 	.options = options,
 };
 
@@ -77,19 +86,55 @@ static int take_option(int id, struct wanted *wanted)
 {
 	if (id == OPTION_TOP)
 		return vt_view_number(&spec, &wanted->top);
+	if (id == OPTION_RUN)
+		return vt_view_number(&spec, &wanted->run);
 	return id == OPTION_STAGES ? take_stages(wanted) : take_by(wanted);
+}
+
+/* The recordings of a folder are the ranks of one run. */
+static int show_ranks(const struct vt_view *view, const struct wanted *wanted)
+{
+	const struct vt_ranks_options ranks_options = {
+		.rank = { .when = view->when, .rules = view->rules },
+		.top = (unsigned)wanted->top,
+		.run = (uint32_t)wanted->run,
+		.has_all_frames = view->has_all_frames,
+	};
+	struct vt_diag diag = { 0 };
+	struct vt_ranks ranks;
+	int rc;
+
+	if (wanted->has_marks || wanted->is_by_keeper || view->device != VT_WHEN_ALL_DEVICES)
+		return vt_options_wrong(&spec, "--stages, --by and --device are for one recording");
+	rc = vt_ranks_init(&ranks, view->path, &ranks_options, &diag);
+	if (!rc && view->is_json)
+		vt_ranks_json_print(&ranks, stdout);
+	else if (!rc)
+		vt_ranks_text_print(&ranks, stdout);
+	vt_ranks_release(&ranks);
+	return rc ? vt_diag_print(&diag) : VT_EXIT_OK;
 }
 
 int vt_cmd_report(int argc, char **argv)
 {
-	struct vt_view view = VT_VIEW_DEFAULT;
-	struct wanted wanted = { .top = 10 };
-	int id;
+	struct vt_view view = { .device = VT_WHEN_ALL_DEVICES };
+	struct wanted wanted = { .top = NOT_GIVEN };
+	int id, is_folder;
 
 	while ((id = vt_view_next(&view, &spec, argc, argv)) > 0)
 		if (take_option(id, &wanted))
 			return vt_options_exit_code(VT_OPTIONS_WRONG);
 	if (id < 0)
 		return vt_options_exit_code(id);
+	is_folder = vt_folder_is_one(view.path);
+	/* Device use is flat once the allocator has its segments: ranks would differ by chance. */
+	if (!view.when)
+		view.when = is_folder ? "most-allocated" : "peak";
+	if (wanted.top == NOT_GIVEN)
+		wanted.top = is_folder ? 3 : 10;
+	if (is_folder)
+		return show_ranks(&view, &wanted);
+	if (wanted.run)
+		return vt_options_wrong(&spec, "--run is for a folder");
 	return vt_view_show(&view, show, &wanted);
 }

@@ -96,26 +96,11 @@ static uint64_t noise_of(struct vt_analysis *side, int number)
 	return high > low && (double)(high - low) <= NOISE_SHARE * (double)high ? high - low : 0;
 }
 
-/* What the program was doing: peaks may be in different stages, which explains a lot. */
-static char *doing_at(const struct vt_analysis *side, int64_t event)
+static void find_peaks(struct vt_diff_device *device, int side, const struct vt_model *model,
+		       int number)
 {
-	uint32_t index = vt_stages_span_at(&side->stages, event);
-	const struct vt_span *span;
-
-	if (index == VT_NO_INDEX)
-		return NULL;
-	span = &side->stages.spans[index];
-	if (span->stage == VT_NO_STAGE)
-		return NULL;
-	return span->step ? vt_xasprintf("step %u, %s", span->step,
-					 vt_evidence_stages[span->stage]) :
-			    vt_xstrdup(vt_evidence_stages[span->stage]);
-}
-
-static void find_peaks(struct vt_diff_device *device, int side, const struct vt_model *model)
-{
-	const struct vt_peak *peak = vt_model_peak(model, device->device);
-	const struct vt_device *row = vt_model_device(model, device->device);
+	const struct vt_peak *peak = vt_model_peak(model, number);
+	const struct vt_device *row = vt_model_device(model, number);
 
 	device->peak_bytes[side] = peak->used_bytes;
 	if (row && row->has_context)
@@ -123,7 +108,7 @@ static void find_peaks(struct vt_diff_device *device, int side, const struct vt_
 	device->most_allocated_bytes[side] = peak->max_allocated_bytes;
 }
 
-static int open_books(struct vt_diff *diff, struct vt_diff_device *device,
+static int open_books(struct vt_diff *diff, struct vt_diff_device *device, const int *numbers,
 		      struct vt_changes_side *sides, struct vt_diag *diag)
 {
 	for (int side = 0; side < VT_DIFF_SIDES; side++) {
@@ -131,33 +116,34 @@ static int open_books(struct vt_diff *diff, struct vt_diff_device *device,
 
 		sides[side] = (struct vt_changes_side){ .analysis = analysis,
 							.describe = &diff->describe[side],
-							.device = device->device };
-		if (!has_memory(analysis, device->device))
+							.device = numbers[side] };
+		if (!has_memory(analysis, numbers[side]))
 			continue;
-		if (vt_moments_resolve(&analysis->stages, diff->options->when, device->device,
+		if (vt_moments_resolve(&analysis->stages, diff->options->when, numbers[side],
 				       &sides[side].event, diag))
 			return -1;
-		vt_books_init(&device->books[side], &analysis->attribution, device->device,
+		vt_books_init(&device->books[side], &analysis->attribution, numbers[side],
 			      sides[side].event);
-		find_peaks(device, side, &analysis->model);
+		find_peaks(device, side, &analysis->model, numbers[side]);
 		device->has_books[side] = 1;
-		device->doing[side] = doing_at(analysis, sides[side].event);
+		device->doing[side] = vt_stages_doing(&analysis->stages, sides[side].event);
 	}
 	return 0;
 }
 
-static int add_device(struct vt_diff *diff, const struct vt_alignment *alignment, int number,
-		      struct vt_diag *diag)
+/* `numbers`: which device of either side. */
+static int add_device(struct vt_diff *diff, const struct vt_alignment *alignment,
+		      const int *numbers, struct vt_diag *diag)
 {
 	struct vt_diff_device *device = &diff->devices[diff->nr_devices++];
 	struct vt_changes_side sides[VT_DIFF_SIDES];
 
-	device->device = number;
-	if (open_books(diff, device, sides, diag))
+	device->device = numbers[VT_DIFF_NEW];
+	if (open_books(diff, device, numbers, sides, diag))
 		return -1;
 	add_owners(device);
 	for (int side = 0; side < VT_DIFF_SIDES; side++) {
-		uint64_t noise = noise_of(diff->sides[side], number);
+		uint64_t noise = noise_of(diff->sides[side], numbers[side]);
 
 		device->noise_bytes = noise > device->noise_bytes ? noise : device->noise_bytes;
 	}
@@ -196,9 +182,11 @@ static int add_devices(struct vt_diff *diff, struct vt_diag *diag)
 
 	diff->devices = vt_xcalloc((size_t)highest + 2, sizeof(*diff->devices));
 	vt_alignment_init(&alignment, describe, diff->options->is_exact);
-	for (int device = 0; device <= highest && !rc; device++)
+	if (diff->options->pair)
+		rc = add_device(diff, &alignment, diff->options->pair, diag);
+	for (int device = 0; device <= highest && !rc && !diff->options->pair; device++)
 		if (is_wanted(diff, device))
-			rc = add_device(diff, &alignment, device, diag);
+			rc = add_device(diff, &alignment, (int[]){ device, device }, diag);
 	vt_alignment_release(&alignment);
 	if (rc || diff->nr_devices)
 		return rc;

@@ -18,6 +18,7 @@
 struct vt_diff_options {
 	const char *when; /* attribution/moments.h */
 	int device;       /* VT_WHEN_ALL_DEVICES, or a CUDA ordinal */
+	const int *pair;  /* one device of either side, whatever their numbers; NULL: equal ones */
 	enum vt_changes_by by;
 	unsigned top; /* places to list */
 	int is_exact;
@@ -32,7 +33,7 @@ struct vt_diff_owner {
 };
 
 struct vt_diff_device {
-	int device;
+	int device; /* of the new run */
 	struct vt_books books[VT_DIFF_SIDES]; /* empty where nothing was recorded on it */
 	int has_books[VT_DIFF_SIDES];
 	/* Of the whole run, whatever moment is looked at. */

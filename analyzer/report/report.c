@@ -84,6 +84,18 @@ static int died_of_memory(const struct vt_model *model, const char *ended)
 	return 1;
 }
 
+char *vt_report_ended(const struct vt_analysis *analysis)
+{
+	char *ended = vt_db_run_get(analysis->db, "ended");
+
+	if (!ended)
+		return vt_xstrdup("running");
+	if (!died_of_memory(&analysis->model, ended))
+		return ended;
+	free(ended);
+	return vt_xstrdup("out of memory");
+}
+
 static void add_coverage(struct vt_report *report)
 {
 	uint64_t sum = 0, all[VT_NR_PROVENANCES] = { 0 };
@@ -106,13 +118,7 @@ int vt_report_init(struct vt_report *report, struct vt_analysis *analysis,
 	report->analysis = analysis;
 	report->options = options;
 	vt_describe_init(&report->describe, &analysis->model, options->has_all_frames);
-	report->ended = vt_db_run_get(analysis->db, "ended");
-	if (!report->ended)
-		report->ended = vt_xstrdup("running");
-	if (died_of_memory(&analysis->model, report->ended)) {
-		free(report->ended);
-		report->ended = vt_xstrdup("out of memory");
-	}
+	report->ended = vt_report_ended(analysis);
 	if (add_devices(report, diag))
 		return -1;
 	vt_oom_init(&report->out_of_memory, analysis, &report->describe, options->device);

@@ -60,6 +60,9 @@ int vt_report_init(struct vt_report *report, struct vt_analysis *analysis,
 		   const struct vt_report_options *options, struct vt_diag *diag);
 void vt_report_release(struct vt_report *report);
 
+/* "exit 0", "signal 9", "running", "out of memory", as schema.sql has it (free()). */
+char *vt_report_ended(const struct vt_analysis *analysis);
+
 /* Whether no rule names what was made there. */
 int vt_report_is_unknown(const struct vt_report *report, const struct vt_hotspot *spot);
 

@@ -81,24 +81,6 @@ static void print_growth(int64_t growth, const char *per, FILE *out)
 	fprintf(out, "   growth %s/%s", vt_units_bytes_signed(text, sizeof(text), growth), per);
 }
 
-/* Of the complete steps of a device but the first, which makes what all use. */
-static int find_growth(const struct vt_report *report, int device, int64_t *bytes)
-{
-	int64_t *ends = vt_xcalloc(report->turns.nr_steps + 1, sizeof(*ends));
-	uint32_t nr = 0;
-	int has_growth;
-
-	for (uint32_t i = 0; i < report->turns.nr_steps; i++) {
-		const struct vt_report_step *step = &report->turns.steps[i];
-
-		if (step->device == device && step->is_complete && step->index >= 2)
-			ends[nr++] = (int64_t)step->turn.end_bytes;
-	}
-	has_growth = vt_report_turns_growth(ends, nr, bytes);
-	free(ends);
-	return has_growth;
-}
-
 static const struct vt_report_step *find_step(const struct vt_report *report, int device,
 					      uint32_t index)
 {
@@ -184,7 +166,7 @@ int vt_report_stages_text_steps(const struct vt_report *report, int device,
 		print_peak(step->index - 1, nr, &step->turn, unit, out);
 	}
 	fprintf(out, " %s", unit.name);
-	if (find_growth(report, device, &growth))
+	if (vt_report_turns_step_growth(&report->turns, device, &growth))
 		print_growth(growth, "step", out);
 	fprintf(out, "%s\n", is_unfinished ? "   the last one did not end" : "");
 	print_first_step(report, device, unit, out);

@@ -136,6 +136,24 @@ int vt_report_turns_growth(int64_t *ends, uint32_t nr, int64_t *bytes)
 	return nr_differences > 1;
 }
 
+/* Of the complete steps of a device but the first, which makes what all use. */
+int vt_report_turns_step_growth(const struct vt_report_turns *turns, int device, int64_t *bytes)
+{
+	int64_t *ends = vt_xcalloc(turns->nr_steps + 1, sizeof(*ends));
+	uint32_t nr = 0;
+	int has_growth;
+
+	for (uint32_t i = 0; i < turns->nr_steps; i++) {
+		const struct vt_report_step *step = &turns->steps[i];
+
+		if (step->device == device && step->is_complete && step->index >= 2)
+			ends[nr++] = (int64_t)step->turn.end_bytes;
+	}
+	has_growth = vt_report_turns_growth(ends, nr, bytes);
+	free(ends);
+	return has_growth;
+}
+
 /* The first request makes what all use (workspaces); a decode step finds what prefill made. */
 static void find_growth(struct vt_report_calls *row)
 {

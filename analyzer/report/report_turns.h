@@ -63,5 +63,7 @@ void vt_report_turns_release(struct vt_report_turns *turns);
  * bytes at their ends, of comparable ones; they are lost.
  */
 int vt_report_turns_growth(int64_t *ends, uint32_t nr, int64_t *bytes);
+/* The same per training step of one device. */
+int vt_report_turns_step_growth(const struct vt_report_turns *turns, int device, int64_t *bytes);
 
 #endif

@@ -165,6 +165,8 @@ def install(torch):
                 state.depth = 0
             return leave(self, *exception)
 
+        # TorchScript reads the source of both (torch.distributed.optim scripts functions that use them).
+        __enter__.__wrapped__, __exit__.__wrapped__ = enter, leave
         region.__enter__, region.__exit__ = __enter__, __exit__
 
     def give_way_to_compiler():

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/ranks/rank.h"
+
+#include <jansson.h>
+#include <string.h>
+
+#include "analyzer/attribution/moments.h"
+#include "analyzer/base/printable.h"
+#include "analyzer/base/util.h"
+#include "analyzer/report/json.h"
+#include "analyzer/report/report.h"
+
+/* Of a launcher that set no facts of its own (recordings of earlier versions) its variables. */
+static int64_t number_of(struct vt_db *db, const char *key, const char *variable, int64_t fallback)
+{
+	return vt_db_run_get_int(db, key, vt_db_run_get_int(db, variable, fallback));
+}
+
+/* A damaged file's must not make us allocate the world. */
+static int64_t clamp(int64_t number, int64_t least)
+{
+	return number < least || number > VT_RANK_MOST ? least : number;
+}
+
+static void read_run(struct vt_rank *rank, struct vt_analysis *analysis)
+{
+	struct vt_db *db = analysis->db;
+
+	rank->number = clamp(
+		number_of(db, "rank", "env:RANK", VT_RANK_NONE), VT_RANK_NONE);
+	rank->world_size = clamp(number_of(db, "world_size", "env:WORLD_SIZE", 0), 0);
+	rank->local_rank = number_of(db, "local_rank", "env:LOCAL_RANK", VT_RANK_NONE);
+	rank->pid = vt_db_run_get_int(db, "pid", 0);
+	rank->start_time_ns = vt_db_run_get_int(db, "start_time_ns", 0);
+	rank->start_realtime_ns = vt_db_run_get_int(db, "start_realtime_ns", 0);
+	rank->duration_ns = vt_db_run_get_int(db, "duration_ns", 0);
+	rank->events = vt_db_run_get_int(db, "events", analysis->model.last_event);
+	rank->lost = vt_db_run_get_int(db, "lost_events", 0);
+	rank->out_of_memory = analysis->model.nr_ooms;
+	rank->host = vt_printable_make(vt_db_run_get(db, "hostname"));
+	rank->job = vt_printable_make(vt_db_run_get(db, "job"));
+	rank->command = vt_printable_make(vt_db_run_get(db, "command"));
+	rank->ended = vt_printable_make(vt_report_ended(analysis));
+}
+
+static uint64_t peak_of(const struct vt_model *model, const struct vt_device *device)
+{
+	const struct vt_peak *peak = vt_model_peak(model, device->id);
+
+	if (!peak)
+		return 0;
+	return peak->used_bytes + (device->has_context ? device->context_bytes : 0);
+}
+
+/* A rank has one device; memory on another one, by mistake or for peers, is told by its count. */
+static const struct vt_device *choose_device(struct vt_rank *rank, const struct vt_model *model)
+{
+	const struct vt_device *chosen = NULL;
+
+	for (uint32_t i = 0; i < model->nr_devices; i++) {
+		if (!vt_model_peak(model, model->devices[i].id))
+			continue;
+		rank->nr_devices++;
+		if (!chosen || peak_of(model, &model->devices[i]) > peak_of(model, chosen))
+			chosen = &model->devices[i];
+	}
+	return chosen;
+}
+
+static void add_owner(struct vt_rank *rank, const char *owner, uint64_t bytes)
+{
+	if (!bytes)
+		return;
+	rank->owners[rank->nr_owners++] =
+		(struct vt_rank_owner){ .owner = vt_xstrdup(owner), .bytes = bytes };
+}
+
+static void read_owners(struct vt_rank *rank, struct vt_analysis *analysis)
+{
+	struct vt_books books;
+
+	vt_books_init(&books, &analysis->attribution, (int)rank->device, rank->event);
+	rank->owners = vt_xcalloc(books.nr_lines + books.nr_rest + 1, sizeof(*rank->owners));
+	for (uint32_t i = 0; i < books.nr_lines; i++)
+		add_owner(rank, books.lines[i].owner, books.lines[i].bytes);
+	for (uint32_t i = 0; i < books.nr_rest; i++)
+		add_owner(rank, books.rest[i].owner, books.rest[i].bytes);
+	vt_books_release(&books);
+}
+
+static void read_steps(struct vt_rank *rank, struct vt_analysis *analysis)
+{
+	const struct vt_device *device = vt_model_device(&analysis->model, (int)rank->device);
+	const struct vt_stages *stages = &analysis->stages;
+	struct vt_report_turns turns = { 0 };
+
+	rank->step_ends = vt_xcalloc(VT_RANK_MOST_STEPS, sizeof(*rank->step_ends));
+	for (uint32_t i = 0; i < stages->steps.nr; i++) {
+		const struct vt_step *step = &stages->steps.steps[i];
+
+		if (!step->is_complete)
+			continue;
+		rank->steps++;
+		if (rank->nr_step_ends == i && i < VT_RANK_MOST_STEPS)
+			rank->step_ends[rank->nr_step_ends++] = vt_timeline_time(
+				stages->timeline, stages->spans[step->last_span].last_event);
+	}
+	vt_report_turns_init(&turns, analysis, &device, 1);
+	rank->has_growth = vt_report_turns_step_growth(&turns, (int)rank->device,
+						       &rank->growth_bytes);
+	vt_report_turns_release(&turns);
+}
+
+static int read_device(struct vt_rank *rank, struct vt_analysis *analysis,
+		       const struct vt_device *device, const struct vt_rank_options *options,
+		       struct vt_diag *diag)
+{
+	const struct vt_peak *peak = vt_model_peak(&analysis->model, device->id);
+
+	rank->device = device->id;
+	rank->device_name = vt_xstrdup(device->name);
+	rank->device_bytes = (int64_t)device->total_bytes;
+	rank->peak_bytes = (int64_t)peak_of(&analysis->model, device);
+	rank->peak_time_ns = vt_timeline_time(&analysis->timeline, peak->event);
+	rank->allocated_bytes = (int64_t)peak->max_allocated_bytes;
+	if (vt_moments_resolve(&analysis->stages, options->when, device->id, &rank->event, diag))
+		return -1;
+	rank->doing = vt_stages_doing(&analysis->stages, rank->event);
+	read_owners(rank, analysis);
+	read_steps(rank, analysis);
+	return 0;
+}
+
+int vt_rank_read(struct vt_rank *rank, const char *path, const struct vt_rank_options *options,
+		 struct vt_diag *diag)
+{
+	struct vt_analysis analysis = { 0 };
+	const struct vt_device *device;
+	int rc;
+
+	memset(rank, 0, sizeof(*rank));
+	rank->file = vt_xstrdup(path);
+	rank->device = VT_RANK_NONE;
+	rc = vt_analysis_open(&analysis, path, options->rules, diag);
+	if (!rc) {
+		read_run(rank, &analysis);
+		device = choose_device(rank, &analysis.model);
+		if (device)
+			rc = read_device(rank, &analysis, device, options, diag);
+	}
+	vt_analysis_close(&analysis);
+	return rc;
+}
+
+void vt_rank_release(struct vt_rank *rank)
+{
+#define TEXT(field) free(rank->field);
+	VT_RANK_TEXTS(TEXT)
+#undef TEXT
+	for (uint32_t i = 0; i < rank->nr_owners; i++)
+		free(rank->owners[i].owner);
+	free(rank->owners);
+	free(rank->step_ends);
+	free(rank->file);
+	free(rank->problem);
+	memset(rank, 0, sizeof(*rank));
+}
+
+int vt_rank_has_died(const struct vt_rank *rank)
+{
+	return strcmp(rank->ended, "exit 0") != 0 && strcmp(rank->ended, "running") != 0;
+}
+
+char *vt_rank_pack(const struct vt_rank *rank)
+{
+	json_t *object = json_object(), *owners = json_array(), *ends = json_array();
+	char *text;
+
+#define NUMBER(field) json_object_set_new(object, #field, json_integer(rank->field));
+#define TEXT(field) \
+	if (rank->field) \
+		json_object_set_new(object, #field, vt_json_text(rank->field));
+	VT_RANK_NUMBERS(NUMBER)
+	VT_RANK_TEXTS(TEXT)
+#undef NUMBER
+#undef TEXT
+	if (rank->problem)
+		json_object_set_new(object, "problem", vt_json_text(rank->problem));
+	for (uint32_t i = 0; i < rank->nr_owners; i++)
+		json_array_append_new(owners, json_pack("[oI]", vt_json_text(rank->owners[i].owner),
+							(json_int_t)rank->owners[i].bytes));
+	for (uint32_t i = 0; i < rank->nr_step_ends; i++)
+		json_array_append_new(ends, json_integer(rank->step_ends[i]));
+	json_object_set_new(object, "owners", owners);
+	json_object_set_new(object, "step_ends", ends);
+	text = json_dumps(object, JSON_COMPACT);
+	json_decref(object);
+	return text;
+}
+
+static char *copy_text(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text ? vt_xstrdup(text) : NULL;
+}
+
+static void unpack_lists(struct vt_rank *rank, const json_t *object)
+{
+	const json_t *owners = json_object_get(object, "owners");
+	const json_t *ends = json_object_get(object, "step_ends");
+
+	rank->nr_owners = (uint32_t)json_array_size(owners);
+	rank->owners = vt_xcalloc(rank->nr_owners + 1, sizeof(*rank->owners));
+	for (uint32_t i = 0; i < rank->nr_owners; i++) {
+		const json_t *row = json_array_get(owners, i);
+		const char *owner = json_string_value(json_array_get(row, 0));
+
+		rank->owners[i].owner = vt_xstrdup(owner ? owner : "");
+		rank->owners[i].bytes = (uint64_t)json_integer_value(json_array_get(row, 1));
+	}
+	rank->nr_step_ends = (uint32_t)json_array_size(ends);
+	rank->step_ends = vt_xcalloc(rank->nr_step_ends + 1, sizeof(*rank->step_ends));
+	for (uint32_t i = 0; i < rank->nr_step_ends; i++)
+		rank->step_ends[i] = json_integer_value(json_array_get(ends, i));
+}
+
+int vt_rank_unpack(struct vt_rank *rank, const char *text, size_t len)
+{
+	json_t *object = json_loadb(text, len, 0, NULL);
+
+	memset(rank, 0, sizeof(*rank));
+	if (!json_is_object(object)) {
+		json_decref(object);
+		return -1;
+	}
+#define NUMBER(field) rank->field = json_integer_value(json_object_get(object, #field));
+#define TEXT(field) rank->field = copy_text(object, #field);
+	VT_RANK_NUMBERS(NUMBER)
+	VT_RANK_TEXTS(TEXT)
+#undef NUMBER
+#undef TEXT
+	rank->problem = copy_text(object, "problem");
+	unpack_lists(rank, object);
+	json_decref(object);
+	return 0;
+}

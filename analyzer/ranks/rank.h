@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_RANK_H
+#define VT_ANALYZER_RANK_H
+
+/*
+ * What is kept of one recording of many: the figures that are compared between ranks.  A few
+ * kilobytes, whatever the size of the recording.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analyzer/base/diag.h"
+
+/* Ends of steps to compare clocks by. */
+#define VT_RANK_MOST_STEPS 64
+
+#define VT_RANK_NONE (-1)
+#define VT_RANK_MOST 1000000
+
+struct vt_rank_owner {
+	char *owner;
+	uint64_t bytes;
+};
+
+/*
+ * X(field, JSON key): what goes from the process that reads a recording to the one that compares
+ * them.  Times are CLOCK_MONOTONIC of the rank's host, but start_realtime_ns.
+ */
+#define VT_RANK_NUMBERS(X)                                                                         \
+	X(number)	     /* the rank; VT_RANK_NONE: no launcher told it */                     \
+	X(world_size)	     /* 0: not known */                                                    \
+	X(local_rank)	     /* VT_RANK_NONE: not known */                                         \
+	X(pid)                                                                                     \
+	X(start_time_ns)                                                                           \
+	X(start_realtime_ns)                                                                       \
+	X(duration_ns)                                                                             \
+	X(events)                                                                                  \
+	X(lost)                                                                                    \
+	X(out_of_memory)     /* requests that failed */                                            \
+	X(device)	     /* the one it uses most; VT_RANK_NONE: none */                        \
+	X(nr_devices)	     /* on which it allocated */                                           \
+	X(device_bytes)	     /* that the device has */                                             \
+	X(peak_bytes)	     /* highest device use, with the context */                            \
+	X(peak_time_ns)	     /* since its start */                                                 \
+	X(allocated_bytes)   /* the most that were in blocks */                                    \
+	X(event)	     /* the moment that its owners are of */                               \
+	X(steps)	     /* training steps that ended */                                       \
+	X(has_growth)                                                                              \
+	X(growth_bytes)	     /* that stay allocated per step */
+#define VT_RANK_TEXTS(X)                                                                           \
+	X(host)                                                                                    \
+	X(job)		     /* equal for processes of one start; NULL: not known */               \
+	X(command)                                                                                 \
+	X(ended)                                                                                   \
+	X(device_name)                                                                             \
+	X(doing)	     /* "step 2, backward" at that moment; NULL: not known */
+
+struct vt_rank {
+#define NUMBER(field) int64_t field;
+#define TEXT(field) char *field;
+	VT_RANK_NUMBERS(NUMBER)
+	VT_RANK_TEXTS(TEXT)
+#undef NUMBER
+#undef TEXT
+	char *file;
+	char *problem; /* why it could not be read; NULL: it could, and all else is set */
+	struct vt_rank_owner *owners; /* by path, with what no allocation has ("cached/pinned") */
+	uint32_t nr_owners;
+	int64_t *step_ends; /* of the first steps, since its start */
+	uint32_t nr_step_ends;
+};
+
+struct vt_rank_options {
+	const char *when;  /* attribution/moments.h */
+	const char *rules; /* NULL: built in */
+};
+
+/* Reads a whole recording.  0, or -1 with `diag` filled.  vt_rank_release in both cases. */
+int vt_rank_read(struct vt_rank *rank, const char *path, const struct vt_rank_options *options,
+		 struct vt_diag *diag);
+void vt_rank_release(struct vt_rank *rank);
+
+/* One line of JSON (free()), and back: 0, or -1 where it is none. */
+char *vt_rank_pack(const struct vt_rank *rank);
+int vt_rank_unpack(struct vt_rank *rank, const char *text, size_t len);
+
+/* Ended otherwise than by its own will and well. */
+int vt_rank_has_died(const struct vt_rank *rank);
+
+#endif

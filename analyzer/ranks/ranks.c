@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/ranks/ranks.h"
+
+#include <string.h>
+
+#include "analyzer/base/util.h"
+#include "analyzer/ranks/folder.h"
+#include "analyzer/model/when.h"
+#include "analyzer/ranks/readers.h"
+
+static int read_files(struct vt_ranks *ranks, struct vt_diag *diag)
+{
+	struct vt_folder folder = { 0 };
+	int rc = vt_folder_list(&folder, ranks->folder, diag);
+
+	ranks->nr_files = folder.nr;
+	ranks->files = vt_xcalloc((size_t)folder.nr + 1, sizeof(*ranks->files));
+	for (uint32_t i = 0; i < folder.nr; i++)
+		ranks->files[i].file = vt_xstrdup(folder.files[i]);
+	vt_folder_release(&folder);
+	if (!rc)
+		vt_readers_run(ranks->files, ranks->nr_files, &ranks->options->rank);
+	return rc;
+}
+
+static int choose_run(struct vt_ranks *ranks, struct vt_diag *diag)
+{
+	vt_ranks_runs_init(&ranks->runs, ranks->files, ranks->nr_files, ranks->options->run);
+	ranks->run = ranks->runs.chosen;
+	if (ranks->run)
+		return 0;
+	if (!ranks->runs.nr)
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: none of %u recordings can be read; %s",
+			    ranks->folder, ranks->nr_files, ranks->files[0].problem);
+	else
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: no run %u in this folder, it has %u",
+			    ranks->folder, ranks->options->run, ranks->runs.nr);
+	return -1;
+}
+
+static void find_missing(struct vt_ranks *ranks)
+{
+	const struct vt_ranks_run *run = ranks->run;
+	uint32_t at = 0;
+
+	ranks->missing = vt_xcalloc((size_t)run->world_size + 1, sizeof(*ranks->missing));
+	for (uint32_t i = 0; i < run->world_size; i++) {
+		while (at < run->nr && run->ranks[at]->number < (int64_t)i)
+			at++;
+		if (at == run->nr || run->ranks[at]->number != (int64_t)i)
+			ranks->missing[ranks->nr_missing++] = i;
+	}
+}
+
+static int64_t end_of(const struct vt_ranks *ranks, const struct vt_rank *rank)
+{
+	return vt_clocks_time(&ranks->clocks, rank, rank->duration_ns);
+}
+
+static void find_died(struct vt_ranks *ranks)
+{
+	const struct vt_ranks_run *run = ranks->run;
+
+	ranks->died = vt_xcalloc((size_t)run->nr + 1, sizeof(*ranks->died));
+	for (uint32_t i = 0; i < run->nr; i++) {
+		uint32_t at = ranks->nr_died;
+
+		if (!vt_rank_has_died(run->ranks[i]))
+			continue;
+		while (at && end_of(ranks, ranks->died[at - 1]) > end_of(ranks, run->ranks[i])) {
+			ranks->died[at] = ranks->died[at - 1];
+			at--;
+		}
+		ranks->died[at] = run->ranks[i];
+		ranks->nr_died++;
+	}
+}
+
+static struct vt_ranks_figure *find_owner(struct vt_ranks *ranks, const char *owner)
+{
+	for (uint32_t i = 0; i < ranks->nr_owners; i++)
+		if (!strcmp(ranks->owners[i].owner, owner))
+			return &ranks->owners[i];
+	ranks->owners = vt_xrealloc(ranks->owners,
+				    (ranks->nr_owners + 1) * sizeof(*ranks->owners));
+	ranks->owners[ranks->nr_owners] = (struct vt_ranks_figure){ .owner = owner };
+	return &ranks->owners[ranks->nr_owners++];
+}
+
+static void add(struct vt_ranks_figure *figure, const struct vt_rank *rank, uint64_t bytes)
+{
+	if (!figure->min_rank || bytes < figure->min_bytes) {
+		figure->min_bytes = bytes;
+		figure->min_rank = rank;
+	}
+	if (!figure->max_rank || bytes > figure->max_bytes) {
+		figure->max_bytes = bytes;
+		figure->max_rank = rank;
+	}
+	figure->sum_bytes += bytes;
+}
+
+static uint64_t bytes_of(const struct vt_rank *rank, const char *owner)
+{
+	for (uint32_t i = 0; i < rank->nr_owners; i++)
+		if (!strcmp(rank->owners[i].owner, owner))
+			return rank->owners[i].bytes;
+	return 0;
+}
+
+static int compare_owners(const void *a, const void *b)
+{
+	const struct vt_ranks_figure *x = a, *y = b;
+
+	if (x->max_bytes != y->max_bytes)
+		return x->max_bytes > y->max_bytes ? -1 : 1;
+	return strcmp(x->owner, y->owner);
+}
+
+/* An owner that a rank has not has 0 bytes there. */
+static void add_figures(struct vt_ranks *ranks)
+{
+	const struct vt_ranks_run *run = ranks->run;
+
+	for (uint32_t i = 0; i < run->nr; i++)
+		for (uint32_t o = 0; o < run->ranks[i]->nr_owners; o++)
+			find_owner(ranks, run->ranks[i]->owners[o].owner);
+	for (uint32_t i = 0; i < run->nr; i++) {
+		const struct vt_rank *rank = run->ranks[i];
+
+		add(&ranks->device_used, rank, (uint64_t)rank->peak_bytes);
+		add(&ranks->allocated, rank, (uint64_t)rank->allocated_bytes);
+		for (uint32_t o = 0; o < ranks->nr_owners; o++)
+			add(&ranks->owners[o], rank, bytes_of(rank, ranks->owners[o].owner));
+	}
+	if (ranks->nr_owners)
+		qsort(ranks->owners, ranks->nr_owners, sizeof(*ranks->owners), compare_owners);
+}
+
+static int compare_use(const void *a, const void *b)
+{
+	const struct vt_rank *x = *(const struct vt_rank *const *)a;
+	const struct vt_rank *y = *(const struct vt_rank *const *)b;
+
+	if (x->peak_bytes != y->peak_bytes)
+		return x->peak_bytes < y->peak_bytes ? -1 : 1;
+	if (x->allocated_bytes != y->allocated_bytes)
+		return x->allocated_bytes < y->allocated_bytes ? -1 : 1;
+	/* Of equal ones the lowest number is the highest. */
+	return x->number > y->number ? -1 : x->number < y->number;
+}
+
+static void find_median(struct vt_ranks *ranks)
+{
+	const struct vt_ranks_run *run = ranks->run;
+	const struct vt_rank **by_use = vt_xcalloc((size_t)run->nr + 1, sizeof(*by_use));
+
+	memcpy(by_use, run->ranks, run->nr * sizeof(*by_use));
+	qsort(by_use, run->nr, sizeof(*by_use), compare_use);
+	ranks->peak = by_use[run->nr - 1];
+	ranks->median = by_use[(run->nr - 1) / 2];
+	free(by_use);
+}
+
+static int has_memory(const struct vt_rank *rank)
+{
+	return rank->device != VT_RANK_NONE;
+}
+
+/* Opens the two again: only their figures were kept. */
+static int explain_peak(struct vt_ranks *ranks, struct vt_diag *diag)
+{
+	const struct vt_rank *sides[] = { ranks->median, ranks->peak };
+
+	if (ranks->peak == ranks->median || !has_memory(ranks->peak) ||
+	    !has_memory(ranks->median) ||
+	    (ranks->peak->peak_bytes == ranks->median->peak_bytes &&
+	     ranks->peak->allocated_bytes == ranks->median->allocated_bytes))
+		return 0;
+	for (int side = 0; side < VT_DIFF_SIDES; side++) {
+		ranks->pair[side] = (int)sides[side]->device;
+		if (vt_analysis_open(&ranks->sides[side], sides[side]->file,
+				     ranks->options->rank.rules, diag))
+			return -1;
+	}
+	ranks->diff_options = (struct vt_diff_options){
+		.when = ranks->options->rank.when,
+		.device = VT_WHEN_ALL_DEVICES,
+		.pair = ranks->pair,
+		.by = VT_CHANGES_BY_STACK,
+		.top = ranks->options->top,
+		.has_all_frames = ranks->options->has_all_frames,
+	};
+	ranks->has_diff = 1;
+	return vt_diff_init(&ranks->diff, &ranks->sides[VT_DIFF_BASE], &ranks->sides[VT_DIFF_NEW],
+			    &ranks->diff_options, diag);
+}
+
+int vt_ranks_init(struct vt_ranks *ranks, const char *folder,
+		  const struct vt_ranks_options *options, struct vt_diag *diag)
+{
+	memset(ranks, 0, sizeof(*ranks));
+	ranks->folder = folder;
+	ranks->options = options;
+	if (read_files(ranks, diag) || choose_run(ranks, diag))
+		return -1;
+	vt_clocks_init(&ranks->clocks, ranks->run->ranks, ranks->run->nr);
+	find_missing(ranks);
+	find_died(ranks);
+	add_figures(ranks);
+	find_median(ranks);
+	return explain_peak(ranks, diag);
+}
+
+void vt_ranks_release(struct vt_ranks *ranks)
+{
+	if (ranks->has_diff)
+		vt_diff_release(&ranks->diff);
+	for (int side = 0; side < VT_DIFF_SIDES; side++)
+		vt_analysis_close(&ranks->sides[side]);
+	vt_clocks_release(&ranks->clocks);
+	vt_ranks_runs_release(&ranks->runs);
+	for (uint32_t i = 0; i < ranks->nr_files; i++)
+		vt_rank_release(&ranks->files[i]);
+	free(ranks->files);
+	free(ranks->missing);
+	free(ranks->died);
+	free(ranks->owners);
+	memset(ranks, 0, sizeof(*ranks));
+}
+
+double vt_ranks_imbalance(const struct vt_ranks *ranks, const struct vt_ranks_figure *figure)
+{
+	double mean = (double)figure->sum_bytes / (double)ranks->run->nr;
+
+	return mean > 0 ? (double)figure->max_bytes / mean - 1 : 0;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_RANKS_RUNS_H
+#define VT_ANALYZER_RANKS_RUNS_H
+
+/*
+ * Which recordings of a folder belong together.  Those of one start have the same job and world
+ * size, and each rank once: a rank that comes again (a second run with the same settings, a restart
+ * of torchrun's) begins another run.
+ */
+
+#include "analyzer/ranks/rank.h"
+
+/* Recordings of one start. */
+struct vt_ranks_run {
+	const struct vt_rank **ranks; /* by number; borrowed */
+	uint32_t nr;
+	uint32_t world_size; /* 0: not known */
+};
+
+struct vt_ranks_runs {
+	struct vt_ranks_run *items; /* by start */
+	uint32_t nr;
+	const struct vt_ranks_run *chosen; /* NULL: there is none */
+	/* No recording had a rank: they are numbered in the order of their names. */
+	int is_numbered_here;
+};
+
+/*
+ * `wanted`: from 1, by their starts; 0: the last of those with most ranks.  Numbers the files where
+ * none has a rank.
+ */
+void vt_ranks_runs_init(struct vt_ranks_runs *runs, struct vt_rank *files, uint32_t nr_files,
+			uint32_t wanted);
+void vt_ranks_runs_release(struct vt_ranks_runs *runs);
+
+/* Why a recording is no part of the run that is told of; NULL: it is. */
+const char *vt_ranks_runs_reason(const struct vt_ranks_runs *runs, const struct vt_rank *file);
+
+#endif

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/ranks/ranks.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "analyzer/base/units.h"
+#include "analyzer/base/util.h"
+#include "analyzer/report/json.h"
+#include "analyzer/report/table.h"
+
+/* As many ranks as are listed one by one; of more the highest, the median, the lowest. */
+#define MOST_RANKS 16
+#define MOST_NUMBERS 16 /* in one line */
+#define MOST_REASONS 3
+#define MOST_LINES 5 /* files that are left out, ranks that died */
+/* Owners below a thousandth of the device's use everywhere are not listed. */
+#define LEAST_SHARE 0.001
+
+enum { CELL = 40 };
+
+static const char *gib(char *cell, uint64_t bytes)
+{
+	snprintf(cell, CELL, "%.2f", (double)bytes / (double)VT_GIB);
+	return cell;
+}
+
+static void print_command(const struct vt_ranks *ranks, FILE *out)
+{
+	const char *text = ranks->run->ranks[0]->command;
+	json_t *command = text ? json_loads(text, 0, NULL) : NULL;
+	size_t nr = json_array_size(command);
+
+	for (size_t i = 0; i < nr; i++) {
+		const char *word = json_string_value(json_array_get(command, i));
+
+		if (!word)
+			word = "?";
+		fprintf(out, "%s%s", i ? " " : "", i ? word : vt_util_base_name(word));
+	}
+	json_decref(command);
+	fputs(nr ? "\n" : "", out);
+}
+
+static void print_head(const struct vt_ranks *ranks, FILE *out)
+{
+	const struct vt_ranks_run *run = ranks->run;
+
+	print_command(ranks, out);
+	fprintf(out, "%u", run->nr);
+	if (run->world_size)
+		fprintf(out, " of %u", run->world_size);
+	fprintf(out, " ranks on %u host%s", ranks->clocks.nr, ranks->clocks.nr == 1 ? "" : "s");
+	if (ranks->peak->device_name)
+		fprintf(out, ", %s", ranks->peak->device_name);
+	fputc('\n', out);
+	if (ranks->runs.nr > 1)
+		fprintf(out,
+			"note: %u runs in this folder; this is run %u, the last of those with most"
+			" ranks (--run N for another)\n",
+			ranks->runs.nr, (unsigned)(run - ranks->runs.items) + 1);
+	if (ranks->runs.is_numbered_here && ranks->nr_files > 1)
+		fputs("note: no launcher told these processes their ranks: they are numbered in the"
+		      " order of their files' names\n",
+		      out);
+}
+
+static void print_missing(const struct vt_ranks *ranks, FILE *out)
+{
+	if (!ranks->nr_missing)
+		return;
+	fprintf(out, "\nMISSING  %u of %u ranks left no recording here:", ranks->nr_missing,
+		ranks->run->world_size);
+	for (uint32_t i = 0; i < ranks->nr_missing && i < MOST_NUMBERS; i++)
+		fprintf(out, " %u", ranks->missing[i]);
+	fputs(ranks->nr_missing > MOST_NUMBERS ? " ...\n" : "\n", out);
+	fputs("  ended before their first CUDA call, or recorded into another folder\n", out);
+}
+
+static void print_died(const struct vt_ranks *ranks, FILE *out)
+{
+	char time[VT_UNITS_MAX];
+
+	if (!ranks->nr_died)
+		return;
+	fprintf(out, "\nDIED  %u of %u, the first one first\n", ranks->nr_died, ranks->run->nr);
+	for (uint32_t i = 0; i < ranks->nr_died && i < MOST_LINES; i++) {
+		const struct vt_rank *rank = ranks->died[i];
+		int64_t end = vt_clocks_time(&ranks->clocks, rank, rank->duration_ns);
+
+		fprintf(out, "  rank %" PRId64 "  %s%s  t=%s  %s\n", rank->number, rank->ended,
+			rank->out_of_memory && strcmp(rank->ended, "out of memory") != 0 ?
+				", after a request that failed" :
+				"",
+			vt_units_duration(time, sizeof(time), end < 0 ? 0 : (uint64_t)end),
+			rank->file);
+	}
+	if (ranks->nr_died > MOST_LINES)
+		fprintf(out, "  ... %u more\n", ranks->nr_died - MOST_LINES);
+}
+
+static void add_rank(struct vt_table *table, const struct vt_ranks *ranks,
+		     const struct vt_rank *rank)
+{
+	char number[CELL], device[CELL], used[CELL], allocated[CELL], steps[CELL],
+		growth[VT_UNITS_MAX] = "";
+	const char *word = rank == ranks->peak ? "highest" : rank == ranks->median ? "median" : "";
+
+	snprintf(number, sizeof(number), "%" PRId64, rank->number);
+	snprintf(device, sizeof(device), "cuda:%" PRId64 "%s", rank->device,
+		 rank->nr_devices > 1 ? "+" : "");
+	snprintf(steps, sizeof(steps), "%" PRId64, rank->steps);
+	if (rank->has_growth)
+		vt_units_bytes_signed(growth, sizeof(growth), rank->growth_bytes);
+	vt_table_add(table,
+		     (const char *[]){ number, rank->host ? rank->host : "?",
+				       rank->device == VT_RANK_NONE ? "none" : device,
+				       gib(used, (uint64_t)rank->peak_bytes),
+				       gib(allocated, (uint64_t)rank->allocated_bytes), steps,
+				       growth, rank->ended, word });
+}
+
+/* Of many those that tell something. */
+static int is_listed(const struct vt_ranks *ranks, const struct vt_rank *rank)
+{
+	return ranks->run->nr <= MOST_RANKS || rank == ranks->peak || rank == ranks->median ||
+	       rank == ranks->device_used.min_rank;
+}
+
+static void print_ranks(const struct vt_ranks *ranks, FILE *out)
+{
+	static const struct vt_column columns[] = {
+		{ "rank", 1 },		{ "host", 0 },	{ "device", 0 },
+		{ "device used GiB", 1 }, { "allocated GiB", 1 }, { "steps", 1 },
+		{ "growth/step", 1 },	{ "ended", 0 }, { "", 0 },
+	};
+	struct vt_table table;
+
+	fputs("\nRANKS  at most, each\n\n", out);
+	vt_table_init(&table, columns, VT_ARRAY_SIZE(columns));
+	for (uint32_t i = 0; i < ranks->run->nr; i++)
+		if (is_listed(ranks, ranks->run->ranks[i]))
+			add_rank(&table, ranks, ranks->run->ranks[i]);
+	vt_table_print(&table, out, 2);
+	vt_table_release(&table);
+	if (ranks->run->nr > MOST_RANKS)
+		fprintf(out, "  ... of %u, the highest, the median, the lowest; all with --json\n",
+			ranks->run->nr);
+}
+
+static void add_figure(struct vt_table *table, const struct vt_ranks *ranks, const char *name,
+		       const struct vt_ranks_figure *figure)
+{
+	char low[CELL], mean[CELL], high[CELL], share[CELL] = "0.0", which[CELL] = "";
+
+	if (figure->max_bytes != figure->min_bytes)
+		snprintf(which, sizeof(which), "%" PRId64 "; least %" PRId64,
+			 figure->max_rank->number, figure->min_rank->number);
+	snprintf(share, sizeof(share), "%.1f", 100 * vt_ranks_imbalance(ranks, figure));
+	vt_table_add(table, (const char *[]){ name, gib(low, figure->min_bytes),
+					      gib(mean, figure->sum_bytes / ranks->run->nr),
+					      gib(high, figure->max_bytes), share, which });
+}
+
+static void print_owners(const struct vt_ranks *ranks, FILE *out)
+{
+	static const struct vt_column columns[] = {
+		{ "owner", 0 },	  { "min GiB", 1 },	 { "mean GiB", 1 },
+		{ "max GiB", 1 }, { "max over mean %", 1 }, { "most on rank", 0 },
+	};
+	double least = LEAST_SHARE * (double)ranks->device_used.max_bytes;
+	struct vt_table table;
+	uint32_t nr_small = 0;
+
+	fprintf(out, "\nOWNERS  over the ranks, at %s\n\n", ranks->options->rank.when);
+	vt_table_init(&table, columns, VT_ARRAY_SIZE(columns));
+	for (uint32_t i = 0; i < ranks->nr_owners; i++)
+		if ((double)ranks->owners[i].max_bytes >= least)
+			add_figure(&table, ranks, ranks->owners[i].owner, &ranks->owners[i]);
+		else
+			nr_small++;
+	vt_table_add_line(&table);
+	add_figure(&table, ranks, "device used at most", &ranks->device_used);
+	add_figure(&table, ranks, "allocated at most", &ranks->allocated);
+	vt_table_print(&table, out, 2);
+	vt_table_release(&table);
+	if (nr_small)
+		fprintf(out, "  %u owners below a thousandth of it are with --json\n", nr_small);
+}
+
+/* In a line what the tables below say. */
+static void print_reason(const struct vt_diff *diff, FILE *out)
+{
+	const struct vt_diff_device *device = &diff->devices[0];
+	char more[VT_UNITS_MAX];
+	unsigned shown = 0;
+
+	for (uint32_t i = 0; i < device->nr_owners && shown < MOST_REASONS; i++) {
+		const struct vt_diff_owner *owner = &device->owners[i];
+
+		if (owner->is_rest || owner->bytes[VT_DIFF_NEW] <= owner->bytes[VT_DIFF_BASE] ||
+		    !vt_diff_is_change(device, owner->bytes))
+			continue;
+		vt_units_bytes_signed(more, sizeof(more),
+				      (int64_t)(owner->bytes[VT_DIFF_NEW] -
+						owner->bytes[VT_DIFF_BASE]));
+		fprintf(out, "%s%s %s", shown++ ? ", " : "  it has more: ", owner->owner, more);
+	}
+	fputs(shown ? "\n" : "", out);
+	for (uint32_t i = 0; i < diff->runs.nr; i++) {
+		const struct vt_runs_row *row = &diff->runs.rows[i];
+
+		if (!strncmp(row->what, "input ", strlen("input ")))
+			fprintf(out, "  its %s: %s, the median's %s\n", row->what,
+				row->text[VT_DIFF_NEW] ? row->text[VT_DIFF_NEW] : "not known",
+				row->text[VT_DIFF_BASE] ? row->text[VT_DIFF_BASE] : "not known");
+	}
+}
+
+static void print_peak(struct vt_ranks *ranks, FILE *out)
+{
+	char more[VT_UNITS_MAX];
+
+	if (ranks->run->nr < 2)
+		return;
+	if (!ranks->has_diff) {
+		fprintf(out, "\nPEAK  rank %" PRId64 ", and the median rank takes as much\n",
+			ranks->peak->number);
+		return;
+	}
+	vt_units_bytes_signed(more, sizeof(more),
+			      ranks->peak->peak_bytes - ranks->median->peak_bytes);
+	fprintf(out, "\nPEAK  rank %" PRId64 ": %s of device use to rank %" PRId64
+		", the median; base is the median, new the peak\n",
+		ranks->peak->number, more, ranks->median->number);
+	print_reason(&ranks->diff, out);
+	vt_diff_text_print(&ranks->diff, out);
+}
+
+static void print_clocks(const struct vt_clocks *clocks, FILE *out)
+{
+	char time[VT_UNITS_MAX];
+
+	for (uint32_t i = 0; i < clocks->nr; i++) {
+		const struct vt_clock *host = &clocks->hosts[i];
+		uint64_t off = (uint64_t)(host->ahead_ns < 0 ? -host->ahead_ns : host->ahead_ns);
+
+		if (host->spread_ns > clocks->tolerance_ns)
+			fprintf(out,
+				"clocks: %s: its wall clock was set by %s between two of its ranks'"
+				" starts, or two machines have this name\n",
+				host->host,
+				vt_units_duration(time, sizeof(time), (uint64_t)host->spread_ns));
+		if (!i)
+			continue;
+		if (!host->nr_steps)
+			fprintf(out,
+				"clocks: %s: no step in common with %s: its wall clock is"
+				" believed\n",
+				host->host, clocks->hosts[0].host);
+		else if (vt_clocks_is_off(clocks, host))
+			fprintf(out,
+				"clocks: %s: its wall clock is %s %s that of %s, by the ends of %u"
+				" common steps; times are corrected by that\n",
+				host->host, vt_units_duration(time, sizeof(time), off),
+				host->ahead_ns > 0 ? "ahead of" : "behind", clocks->hosts[0].host,
+				host->nr_steps);
+	}
+}
+
+static void print_left_out(const struct vt_ranks *ranks, FILE *out)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < ranks->nr_files; i++) {
+		const char *reason = vt_ranks_runs_reason(&ranks->runs, &ranks->files[i]);
+		const char *file = ranks->files[i].file;
+
+		if (!reason || nr++ >= MOST_LINES)
+			continue;
+		/* Most messages name the file themselves. */
+		fprintf(out, "left out: %s%s%s\n", strstr(reason, file) ? "" : file,
+			strstr(reason, file) ? "" : ": ", reason);
+	}
+	if (nr > MOST_LINES)
+		fprintf(out, "left out: %u more (--json)\n", nr - MOST_LINES);
+}
+
+static void print_lost(const struct vt_ranks *ranks, FILE *out)
+{
+	for (uint32_t i = 0; i < ranks->run->nr; i++)
+		if (ranks->run->ranks[i]->lost)
+			fprintf(out, "lost: %" PRId64 " events of rank %" PRId64 "\n",
+				ranks->run->ranks[i]->lost, ranks->run->ranks[i]->number);
+}
+
+void vt_ranks_text_print(struct vt_ranks *ranks, FILE *out)
+{
+	print_head(ranks, out);
+	print_died(ranks, out);
+	print_missing(ranks, out);
+	print_ranks(ranks, out);
+	print_owners(ranks, out);
+	print_peak(ranks, out);
+	fputc('\n', out);
+	print_clocks(&ranks->clocks, out);
+	print_lost(ranks, out);
+	print_left_out(ranks, out);
+	fprintf(out, "next: vtrace report %s | vtrace diff %s %s\n", ranks->peak->file,
+		ranks->median->file, ranks->peak->file);
+}
