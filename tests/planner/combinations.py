@@ -24,6 +24,7 @@ class Combination:
     train: bool = True
     plan: dict = field(default_factory=dict)  # options of vtrace estimate
     run: tuple = ()  # the same for the workload
+    config: dict = None  # None: the preset's
 
     @property
     def name(self):
@@ -64,11 +65,18 @@ def estimate(*arguments):
     return json.loads(done.stdout)
 
 
-def plan(combination):
+def config_file(directory, combination):
+    path = directory / "config.json"
+    path.write_text(json.dumps(combination.config or json.loads(PRESETS.read_text())[combination.model]))
+    return path
+
+
+def plan(directory, combination):
     """The plan, for a card whose context is known."""
     options = [x for k, v in combination.plan.items() for x in (f"--{k}", v)]
-    return estimate(combination.model, "--train" if combination.train else "--infer", "--batch", combination.batch,
-                    "--seq", combination.seq, "--gpu", GPU,
+    mode = "--train" if combination.train else "--infer"
+    return estimate(config_file(directory, combination), mode, "--batch", combination.batch, "--seq", combination.seq,
+                    "--gpu", GPU,
                     *(() if "dtype" in combination.plan else ("--dtype", "bf16")), *options)
 
 
@@ -80,8 +88,7 @@ def allocated(planned):
 
 def measure(directory, combination):
     """(peak of PyTorch's allocator in bytes, the report)."""
-    config = directory / "config.json"
-    config.write_text(json.dumps(json.loads(PRESETS.read_text())[combination.model]))
+    config = config_file(directory, combination)
     recording = record_python(directory, "planned_run.py", config, "--batch", combination.batch, "--seq",
                               combination.seq, *(["--train"] if combination.train else []), *combination.run,
                               profile=GPU)
@@ -98,3 +105,28 @@ def owners(rows, key):
         owner = "cached" if owner.startswith("cached/") else SAME.get(owner, owner)
         sums[owner] = sums.get(owner, 0) + row[key]
     return sums
+
+
+@dataclass
+class Compared:
+    planned: int
+    measured: int
+    misses: dict | None  # owner: (planned, measured), those further off than TOLERANCE; None: the device's peak, at
+    # which owners are reported, is another moment: one more segment while most blocks were free
+
+    @property
+    def error(self):
+        return self.planned / self.measured - 1
+
+
+def compare(directory, combination):
+    measured, report = measure(directory, combination)
+    planned = plan(directory, combination)
+    peak = report["devices"][0]["peak"]
+    if peak["allocated_bytes"] < 0.999 * measured:
+        return Compared(allocated(planned), measured, None)
+    found, expected = owners(peak["owners"], "bytes"), owners(planned["peak"]["owners"], "bytes")
+    pairs = {owner: (expected.get(owner, 0), found.get(owner, 0))
+             for owner in (found.keys() | expected.keys()) - {"context", "cached", "inputs"}}
+    return Compared(allocated(planned), measured,
+                    {owner: (a, b) for owner, (a, b) in pairs.items() if abs(a - b) > max(0.05 * a, 16 * 2**20)})

@@ -1,10 +1,20 @@
 # SPDX-License-Identifier: MIT
-"""What `vtrace estimate` plans, run: two training steps, a forward or a generation of a transformers language model."""
+"""What `vtrace estimate` plans, run: two training steps, a forward or a generation of a model of transformers."""
 import argparse
 import json
+import math
 
 import torch
-from transformers import AutoConfig, AutoModelForCausalLM
+import transformers
+from transformers import AutoConfig
+
+# The class that has the parameters that a preset counts; all others are language models.
+CLASSES = {"t5": "T5ForConditionalGeneration", "vit": "ViTModel", "bert": "BertModel", "llava":
+           "LlavaForConditionalGeneration", "siglip_vision_model": "SiglipVisionModel"}
+OPTIMIZERS = {"adamw": lambda p, fused: torch.optim.AdamW(p, lr=1e-4, fused=fused or None),
+              "sgd": lambda p, fused: torch.optim.SGD(p, lr=1e-4),
+              "momentum": lambda p, fused: torch.optim.SGD(p, lr=1e-4, momentum=0.9)}
+IGNORED = ("dtype", "torch_dtype", "sliding_window_pattern")
 
 
 def parse():
@@ -13,36 +23,122 @@ def parse():
     parser.add_argument("--train", action="store_true")
     parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--seq", type=int, default=1024)
+    parser.add_argument("--steps", type=int, default=2)
     parser.add_argument("--dtype", default="bfloat16")
-    parser.add_argument("--attention", default="sdpa")
+    parser.add_argument("--attention", help="default: what transformers takes for the model")
     parser.add_argument("--checkpointing", action="store_true")
     parser.add_argument("--autocast", action="store_true")
     parser.add_argument("--fused", action="store_true", help="the fused optimizer")
+    parser.add_argument("--optimizer", choices=OPTIMIZERS, default="adamw")
+    parser.add_argument("--accumulate", type=int, default=1)
+    parser.add_argument("--lora", type=int, default=0, help="rank of adapters (PEFT)")
+    parser.add_argument("--freeze-vision", action="store_true")
+    parser.add_argument("--fused-loss", action="store_true", help="head and loss by chunks, gradients in the forward")
     parser.add_argument("--new-tokens", type=int, default=0)
+    parser.add_argument("--static-cache", action="store_true")
     return parser.parse_args()
 
 
-def make_model(options):
-    with open(options.config, encoding="utf-8") as file:
+def make_config(path):
+    with open(path, encoding="utf-8") as file:
         values = json.load(file)
-    for key in ("dtype", "sliding_window_pattern"):
-        values.pop(key, None)
-    config = AutoConfig.for_model(values.pop("model_type"), **values)
+    for part in (values, *(v for v in values.values() if isinstance(v, dict))):
+        for key in IGNORED:
+            part.pop(key, None)
+    values.setdefault("decoder_start_token_id", 0)  # which T5 needs, and nobody else minds
+    return AutoConfig.for_model(values.pop("model_type"), **values)
+
+
+def make_model(options):
+    config = make_config(options.config)
+    name = CLASSES.get(config.model_type, "AutoModelForCausalLM")
+    cls = getattr(transformers, name)
+    make = cls.from_config if name.startswith("Auto") else cls._from_config
     with torch.device("cuda"):
-        return AutoModelForCausalLM.from_config(config, dtype=getattr(torch, options.dtype),
-                                                attn_implementation=options.attention)
+        model = make(config, dtype=getattr(torch, options.dtype), attn_implementation=options.attention)
+    if options.freeze_vision:
+        for name, parameter in model.named_parameters():
+            parameter.requires_grad_("vision" not in name)
+    if options.lora:
+        from peft import LoraConfig, get_peft_model
+
+        model = get_peft_model(model, LoraConfig(r=options.lora, target_modules="all-linear", task_type="CAUSAL_LM"))
+    return model
+
+
+def pixels(config, options):
+    side = config.image_size
+    return torch.randn(options.batch, 3, side, side, dtype=getattr(torch, options.dtype)).to("cuda")
+
+
+def make_inputs(model, options):
+    """The arguments of a forward; what is to be learned is among them where the class computes a loss."""
+    config = model.config
+    if config.model_type in ("vit", "siglip_vision_model"):
+        return {"pixel_values": pixels(config, options)}
+    text = config.get_text_config()
+    inputs = {"input_ids": torch.randint(text.vocab_size, (options.batch, options.seq)).to("cuda")}
+    if config.model_type == "llava":
+        return inputs | {"pixel_values": pixels(config.vision_config, options)}
+    if options.train and not options.fused_loss and config.model_type != "bert":
+        inputs["labels"] = inputs["input_ids"]
+    return inputs
+
+
+class HeadAndLoss(torch.autograd.Function):
+    """What fused kernels do, in PyTorch: chunks as wide as the hidden states, gradients where the logits were."""
+
+    @staticmethod
+    def forward(ctx, hidden, weight, targets):
+        wanted = math.ceil(hidden.shape[0] / math.ceil(weight.shape[0] / hidden.shape[1]))
+        chunk = 1 << (wanted - 1).bit_length()
+        ctx.of_hidden, ctx.of_weight = torch.zeros_like(hidden), torch.zeros_like(weight)
+        loss = torch.zeros((), device=hidden.device)
+        for start in range(0, hidden.shape[0], chunk):
+            part = hidden[start:start + chunk]
+            logits = part @ weight.t()
+            loss += logits[:, 0].float().sum()
+            logits.sub_(1)  # the softmax, in place
+            torch.mm(logits, weight, out=ctx.of_hidden[start:start + chunk])
+            ctx.of_weight.addmm_(logits.t(), part)
+        return loss
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return ctx.of_hidden * gradient.to(ctx.of_hidden.dtype), ctx.of_weight * gradient.to(ctx.of_weight.dtype), None
+
+
+def joined(model, inputs, options):
+    """An image before the text; its own forward asks the device where images go, which a simulated one cannot say."""
+    images = model.get_image_features(pixel_values=inputs["pixel_values"]).pooler_output
+    parts = (torch.stack(tuple(images)), model.get_input_embeddings()(inputs["input_ids"]))
+    embeddings = torch.cat(parts, 1)
+    logits = model.lm_head(model.model.language_model(inputs_embeds=embeddings).last_hidden_state)
+    labels = torch.zeros(logits.shape[:2], dtype=torch.int64, device="cuda")
+    return model.loss_function(logits, labels, model.config.text_config.vocab_size) if options.train else logits
+
+
+def loss_of(model, inputs, options):
+    if model.config.model_type == "llava":
+        return joined(model, inputs, options)
+    if options.fused_loss:
+        hidden = model.model(**inputs).last_hidden_state
+        return HeadAndLoss.apply(hidden.flatten(0, 1), model.lm_head.weight, inputs["input_ids"].flatten())
+    output = model(**inputs)
+    return output.loss if "labels" in inputs else output.last_hidden_state.float().mean()
 
 
 def train(model, options):
     model.train()
     if options.checkpointing:
         model.gradient_checkpointing_enable()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=options.fused or None)
-    for _ in range(2):
-        tokens = torch.randint(model.config.vocab_size, (options.batch, options.seq)).to("cuda")
-        with torch.autocast("cuda", torch.bfloat16, enabled=options.autocast):
-            loss = model(input_ids=tokens, labels=tokens).loss
-        loss.backward()
+    optimizer = OPTIMIZERS[options.optimizer]([p for p in model.parameters() if p.requires_grad], options.fused)
+    for _ in range(options.steps):
+        for _ in range(options.accumulate):
+            inputs = make_inputs(model, options)
+            with torch.autocast("cuda", torch.bfloat16, enabled=options.autocast):
+                loss = loss_of(model, inputs, options)
+            loss.backward()
         optimizer.step()
         optimizer.zero_grad()
 
@@ -50,12 +146,15 @@ def train(model, options):
 @torch.no_grad()
 def infer(model, options):
     model.eval()
-    tokens = torch.randint(model.config.vocab_size, (options.batch, options.seq)).to("cuda")
+    inputs = make_inputs(model, options)
     if options.new_tokens:
-        model.generate(tokens, attention_mask=None, max_new_tokens=options.new_tokens,
-                       min_new_tokens=options.new_tokens, do_sample=False)
+        more = {"cache_implementation": "static", "disable_compile": True} if options.static_cache else {}
+        model.generate(**inputs, attention_mask=None, max_new_tokens=options.new_tokens,
+                       min_new_tokens=options.new_tokens, do_sample=False, **more)
+    elif model.config.model_type == "llava":
+        joined(model, inputs, options)
     else:
-        model(input_ids=tokens)
+        model(**inputs)
 
 
 def main():
