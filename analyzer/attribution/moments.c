@@ -12,14 +12,11 @@ struct wanted {
 	uint32_t step;
 };
 
-struct highest {
-	uint64_t bytes;
-	int64_t event;
-	int is_found;
-};
-
-static int is_wanted(const struct wanted *wanted, const struct vt_span *span)
+static int is_wanted(const struct vt_span *span, int64_t event, const void *context)
 {
+	const struct wanted *wanted = context;
+
+	(void)event;
 	return span->stage == wanted->stage || (wanted->step && span->step == wanted->step);
 }
 
@@ -30,8 +27,8 @@ static int is_last_of_event(const struct vt_timeline *timeline, uint32_t i)
 	       timeline->moments[i + 1].event != timeline->moments[i].event;
 }
 
-static void look_at_device(const struct vt_stages *stages, const struct wanted *wanted, int device,
-			   struct highest *highest)
+int vt_moments_find_highest(const struct vt_stages *stages, int device, vt_moments_fn is_looked_at,
+			    const void *context, struct vt_highest *highest)
 {
 	const struct vt_timeline *timeline = stages->timeline;
 	struct vt_totals totals = { 0 };
@@ -44,27 +41,31 @@ static void look_at_device(const struct vt_stages *stages, const struct wanted *
 		while (span < stages->nr_spans && stages->spans[span].last_event < moment->event)
 			span++;
 		if (span == stages->nr_spans)
-			return;
+			break;
 		if (stages->spans[span].first_event > moment->event ||
-		    !is_wanted(wanted, &stages->spans[span]) || !is_last_of_event(timeline, i))
+		    !is_last_of_event(timeline, i) ||
+		    !is_looked_at(&stages->spans[span], moment->event, context))
 			continue;
-		if (highest->is_found && totals.allocated_bytes <= highest->bytes)
+		if (highest->span && totals.allocated_bytes <= highest->allocated_bytes)
 			continue;
-		*highest = (struct highest){ totals.allocated_bytes, moment->event, 1 };
+		*highest = (struct vt_highest){ totals.allocated_bytes, moment->event,
+						&stages->spans[span] };
 	}
+	return highest->span ? 0 : -1;
 }
 
 static int find_highest(const struct vt_stages *stages, const struct wanted *wanted, int device,
 			int64_t *event)
 {
 	const struct vt_model *model = stages->timeline->model;
-	struct highest highest = { 0 };
+	struct vt_highest highest = { 0 };
 
 	for (uint32_t i = 0; i < model->nr_devices; i++)
 		if (device == VT_WHEN_ALL_DEVICES || model->devices[i].id == device)
-			look_at_device(stages, wanted, model->devices[i].id, &highest);
+			vt_moments_find_highest(stages, model->devices[i].id, is_wanted, wanted,
+						&highest);
 	*event = highest.event;
-	return highest.is_found ? 0 : -1;
+	return highest.span ? 0 : -1;
 }
 
 static int find_stage(const struct vt_stages *stages, const char *name, int device, int64_t *event,

@@ -6,13 +6,15 @@
 #include "analyzer/base/options.h"
 #include "analyzer/base/units.h"
 #include "analyzer/commands/cmd.h"
+#include "analyzer/planner/extrapolate_print.h"
 #include "analyzer/planner/planner.h"
 #include "analyzer/planner/sheet.h"
 #include "analyzer/planner/source.h"
+#include "analyzer/report/analysis.h"
 
 /* The settings have the numbers from SETTING on, in their own order. */
 enum { OPTION_TRAIN = 256, OPTION_INFER, OPTION_GPU, OPTION_VRAM, OPTION_PARAMS, OPTION_WHAT_IF,
-       OPTION_LIST, SETTING = 512 };
+       OPTION_AGAINST, OPTION_FROM, OPTION_WAS, OPTION_LIST, SETTING = 512 };
 
 #define HELP_NUMBER(help, limits) help
 #define HELP_BYTES(help, limits)  help
@@ -26,6 +28,10 @@ static const struct vt_option options[] = {
 	{ OPTION_VRAM, "vram", "SIZE", "fit it on a device of that size (24GiB or 24GB)" },
 	{ OPTION_PARAMS, "params", "N", "no MODEL: that many parameters (7B)" },
 	{ OPTION_WHAT_IF, "what-if", "NAME=V,V,...", "the peak for every value of that option" },
+	{ OPTION_AGAINST, "against", "FILE", "beside a recorded run, by stage and owner" },
+	{ OPTION_FROM, "from", "FILE",
+	  "no MODEL: a recorded run with another --batch and --seq" },
+	{ OPTION_WAS, "was", "BxS", "what --from was recorded with (default: as its inputs say)" },
 	{ OPTION_LIST, "list", NULL, "print the presets and the cards" },
 	{ 'j', "json", NULL, "print JSON" },
 	VT_SETTINGS(SETTING_OPTION)
@@ -35,7 +41,7 @@ static const struct vt_option options[] = {
 
 static const struct vt_options_spec spec = {
 	.command = "estimate",
-	.synopsis = "[OPTION...] MODEL | --params N",
+	.synopsis = "[OPTION...] MODEL | --params N | --from FILE",
 	.summary = "Says what a run will need before there is one. MODEL is a config.json, a\n"
 		   "safetensors or GGUF file, a preset (--list), or a sheet of formulas (.ini).",
 	.options = options,
@@ -46,6 +52,9 @@ struct arguments {
 	struct vt_gpu gpu;
 	const char *params;
 	const char *what_if; /* NULL: one plan */
+	const char *against; /* NULL: no recorded run */
+	const char *from;    /* NULL: no recorded run */
+	struct vt_scaling_size was;
 	int has_gpu, is_json, is_list;
 };
 
@@ -81,6 +90,21 @@ static int take_vram(struct arguments *arguments, const char *text, struct vt_di
 	return 0;
 }
 
+/* "8x512", or "8" where there is no sequence. */
+static int take_was(struct arguments *arguments, const char *text, struct vt_diag *diag)
+{
+	unsigned long long batch = 0, seq = 0;
+	char rest;
+	int nr = sscanf(text, "%9llux%9llu%c", &batch, &seq, &rest);
+
+	if (batch && (nr == 2 ? seq > 0 : nr == 1 && !strchr(text, 'x'))) {
+		arguments->was = (struct vt_scaling_size){ batch, seq };
+		return 0;
+	}
+	vt_diag_set(diag, VT_EXIT_USAGE, "--was %.40s: rows and tokens such as 8x512", text);
+	return -1;
+}
+
 /* 0, or -1 with `diag` filled. */
 static int take(struct arguments *arguments, int id, struct vt_diag *diag)
 {
@@ -99,6 +123,14 @@ static int take(struct arguments *arguments, int id, struct vt_diag *diag)
 	case OPTION_WHAT_IF:
 		arguments->what_if = optarg;
 		return 0;
+	case OPTION_AGAINST:
+		arguments->against = optarg;
+		return 0;
+	case OPTION_FROM:
+		arguments->from = optarg;
+		return 0;
+	case OPTION_WAS:
+		return take_was(arguments, optarg, diag);
 	case OPTION_LIST:
 		arguments->is_list = 1;
 		return 0;
@@ -129,6 +161,60 @@ static int print_list(void)
 	return VT_EXIT_OK;
 }
 
+static void print(const struct arguments *arguments, struct vt_planner_request *request,
+		  struct vt_diag *diag)
+{
+	struct vt_analysis analysis = { 0 };
+	int rc = 0;
+
+	if (arguments->against) {
+		rc = vt_analysis_open(&analysis, arguments->against, NULL, diag);
+		request->against = &analysis;
+	}
+	if (!rc && arguments->is_json)
+		vt_planner_json_print(request, stdout, diag);
+	else if (!rc)
+		vt_planner_text_print(request, stdout, diag);
+	if (arguments->against)
+		vt_analysis_close(&analysis);
+	request->against = NULL;
+}
+
+/* A recorded run has all settings but these two. */
+static int check_from(const struct arguments *arguments, int nr_operands)
+{
+	const int *is_given = arguments->settings.is_given;
+
+	for (int id = 0; id < VT_NR_SETTINGS; id++)
+		if (is_given[id] && id != VT_SET_BATCH && id != VT_SET_SEQ)
+			return -1;
+	return nr_operands || arguments->params || arguments->what_if || arguments->against ? -1 :
+											      0;
+}
+
+static void extrapolate(const struct arguments *arguments, struct vt_diag *diag)
+{
+	const struct vt_plan_settings *settings = &arguments->settings;
+	const struct vt_gpu *gpu = arguments->has_gpu ? &arguments->gpu : NULL;
+	struct vt_scaling_size is = { 0, 0 };
+	struct vt_extrapolate x = { 0 };
+	struct vt_analysis analysis;
+	int rc = vt_analysis_open(&analysis, arguments->from, NULL, diag);
+
+	if (settings->is_given[VT_SET_BATCH])
+		is.batch = (uint64_t)settings->value[VT_SET_BATCH];
+	if (settings->is_given[VT_SET_SEQ])
+		is.seq = (uint64_t)settings->value[VT_SET_SEQ];
+	if (!rc)
+		rc = vt_extrapolate_init(&x, &analysis, arguments->was, is, diag);
+	if (!rc && arguments->is_json)
+		vt_extrapolate_print_json(&x, gpu, stdout);
+	else if (!rc)
+		vt_extrapolate_print_text(&x, gpu, stdout);
+	vt_extrapolate_release(&x);
+	vt_analysis_close(&analysis);
+}
+
 static void estimate(const struct arguments *arguments, const char *name, struct vt_diag *diag)
 {
 	struct vt_architecture model = { 0 };
@@ -149,10 +235,8 @@ static void estimate(const struct arguments *arguments, const char *name, struct
 		rc = vt_source_nominal(&model, arguments->params, diag);
 	else
 		rc = vt_source_open(&model, name, diag);
-	if (!rc && arguments->is_json)
-		vt_planner_json_print(&request, stdout, diag);
-	else if (!rc)
-		vt_planner_text_print(&request, stdout, diag);
+	if (!rc)
+		print(arguments, &request, diag);
 	vt_architecture_release(&model);
 }
 
@@ -170,10 +254,21 @@ int vt_cmd_estimate(int argc, char **argv)
 		return vt_options_exit_code(id);
 	if (arguments.is_list)
 		return print_list();
-	wanted = arguments.params ? 0 : 1;
+	if (arguments.from && check_from(&arguments, argc - optind))
+		return vt_options_wrong(&spec, "--from takes no MODEL, and of the settings only "
+					       "--batch and --seq");
+	if (!arguments.from && arguments.was.batch)
+		return vt_options_wrong(&spec, "--was is what --from was recorded with");
+	wanted = arguments.params || arguments.from ? 0 : 1;
 	if (argc - optind != wanted)
 		return vt_options_wrong(&spec, wanted ? "one MODEL" : "--params and no MODEL");
-	if (wanted && vt_sheet_is(argv[optind]))
+	if (arguments.against && (arguments.what_if || arguments.params ||
+				  (wanted && vt_sheet_is(argv[optind]))))
+		return vt_options_wrong(&spec, "--against needs a MODEL, and neither --what-if nor "
+					       "a sheet");
+	if (arguments.from)
+		extrapolate(&arguments, &diag);
+	else if (wanted && vt_sheet_is(argv[optind]))
 		vt_sheet_print(argv[optind], arguments.what_if, arguments.is_json, stdout, &diag);
 	else
 		estimate(&arguments, argv[optind], &diag);

@@ -23,6 +23,25 @@ static struct vt_owner_sum *sum_of(struct vt_owner_sums *sums, const char *owner
 	return &sums->items[sums->len - 1];
 }
 
+void vt_owners_add(struct vt_owner_sums *sums, const char *owner, double bytes)
+{
+	sum_of(sums, owner)->bytes += bytes;
+}
+
+double vt_owners_find(const struct vt_owner_sums *sums, const char *owner)
+{
+	for (size_t i = 0; i < sums->len; i++)
+		if (!strcmp(sums->items[i].owner, owner))
+			return sums->items[i].bytes;
+	return 0;
+}
+
+void vt_owners_sort(struct vt_owner_sums *sums)
+{
+	if (sums->len)
+		qsort(sums->items, sums->len, sizeof(*sums->items), compare);
+}
+
 void vt_owners_of_stage(const struct vt_plan *plan, enum vt_plan_stage stage,
 			struct vt_owner_sums *sums)
 {
@@ -37,6 +56,5 @@ void vt_owners_of_stage(const struct vt_plan *plan, enum vt_plan_stage stage,
 		sum->low += term->low;
 		sum->high += term->high;
 	}
-	if (sums->len)
-		qsort(sums->items, sums->len, sizeof(*sums->items), compare);
+	vt_owners_sort(sums);
 }

@@ -27,13 +27,13 @@
 	X(DECODE, "decode")
 
 enum vt_plan_stage {
-#define VT_PLAN_STAGE_ID(name, text) VT_STAGE_##name,
+#define VT_PLAN_STAGE_ID(name, text) VT_PLANNED_##name,
 	VT_PLAN_STAGES(VT_PLAN_STAGE_ID)
 #undef VT_PLAN_STAGE_ID
 	VT_NR_PLAN_STAGES
 };
 
-#define VT_IN(stage) (1u << VT_STAGE_##stage)
+#define VT_IN(stage) (1u << VT_PLANNED_##stage)
 #define VT_IN_BACKWARD                                                                             \
 	(VT_IN(BACKWARD_LOSS) | VT_IN(BACKWARD_TOP) | VT_IN(BACKWARD_BOTTOM) | VT_IN(BACKWARD_END))
 #define VT_IN_TRAINING (VT_IN(FIRST_LAYER) | VT_IN(FORWARD) | VT_IN(LOSS) | VT_IN_BACKWARD)

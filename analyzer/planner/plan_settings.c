@@ -96,20 +96,25 @@ int vt_plan_settings_set(struct vt_plan_settings *settings, enum vt_setting id, 
 	return -1;
 }
 
-const char *vt_plan_settings_text(const struct vt_plan_settings *settings, enum vt_setting id,
-				  char *buf, size_t size)
+int vt_plan_settings_word(enum vt_setting id, size_t place, char *buf, size_t size)
 {
 	const char *word = rows[id].limits;
 
-	if (rows[id].kind != KIND_WORD) {
-		snprintf(buf, size, "%lld", (long long)settings->value[id]);
-		return buf;
-	}
-	for (int64_t place = settings->value[id]; place; place--) {
+	if (rows[id].kind != KIND_WORD)
+		return 0;
+	for (; place && *word; place--) {
 		word += strcspn(word, " ");
 		word += strspn(word, " ");
 	}
 	snprintf(buf, size, "%.*s", (int)strcspn(word, " "), word);
+	return *word != '\0';
+}
+
+const char *vt_plan_settings_text(const struct vt_plan_settings *settings, enum vt_setting id,
+				  char *buf, size_t size)
+{
+	if (!vt_plan_settings_word(id, (size_t)settings->value[id], buf, size))
+		snprintf(buf, size, "%lld", (long long)settings->value[id]);
 	return buf;
 }
 

@@ -9,12 +9,14 @@
 #include <stdio.h>
 
 #include "analyzer/planner/sweep.h"
+#include "analyzer/report/analysis.h"
 
 struct vt_planner_request {
 	const struct vt_architecture *model;
 	struct vt_plan_settings settings;
 	const struct vt_gpu *gpu;               /* NULL: all that are known */
 	const struct vt_sweep *sweep;           /* NULL: one plan */
+	struct vt_analysis *against;            /* a recorded run beside the plan; NULL: none */
 };
 
 /* Makes and prints.  0, or -1 with `diag` filled. */

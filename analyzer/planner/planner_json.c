@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
+#include "analyzer/planner/against_print.h"
 #include "analyzer/planner/estimate.h"
 #include "analyzer/planner/fit.h"
 #include "analyzer/planner/owners.h"
@@ -239,6 +240,22 @@ static int json_sweep(const struct vt_planner_request *request, FILE *out, struc
 	return rc;
 }
 
+static int json_against(const struct vt_planner_request *request, const struct vt_plan *plan,
+			FILE *out, struct vt_diag *diag)
+{
+	struct vt_against against;
+	int rc = vt_against_init(&against, plan, request->against, diag);
+	json_t *object;
+
+	if (!rc) {
+		object = plan_of(plan);
+		json_object_set_new(object, "against", vt_against_print_json(&against));
+		vt_json_print(object, out);
+	}
+	vt_against_release(&against);
+	return rc;
+}
+
 int vt_planner_json_print(const struct vt_planner_request *request, FILE *out, struct vt_diag *diag)
 {
 	struct vt_plan plan = { .model = request->model, .settings = &request->settings,
@@ -248,7 +265,9 @@ int vt_planner_json_print(const struct vt_planner_request *request, FILE *out, s
 	if (request->sweep)
 		return json_sweep(request, out, diag);
 	rc = vt_estimate_make(&plan, diag);
-	if (!rc)
+	if (!rc && request->against)
+		rc = json_against(request, &plan, out, diag);
+	else if (!rc)
 		vt_json_print(plan_of(&plan), out);
 	vt_plan_release(&plan);
 	return rc;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analyzer/base/units.h"
+#include "analyzer/planner/against_print.h"
 #include "analyzer/planner/estimate.h"
 #include "analyzer/planner/fit.h"
 #include "analyzer/planner/owners.h"
@@ -254,6 +255,20 @@ static int text_sweep(const struct vt_planner_request *request, FILE *out, struc
 	return rc;
 }
 
+static int text_against(const struct vt_planner_request *request, const struct vt_plan *plan,
+			FILE *out, struct vt_diag *diag)
+{
+	struct vt_against against;
+	int rc = vt_against_init(&against, plan, request->against, diag);
+
+	if (!rc) {
+		print_head(plan, out);
+		vt_against_print_text(&against, out);
+	}
+	vt_against_release(&against);
+	return rc;
+}
+
 int vt_planner_text_print(const struct vt_planner_request *request, FILE *out, struct vt_diag *diag)
 {
 	struct vt_plan plan = { .model = request->model, .settings = &request->settings,
@@ -263,7 +278,9 @@ int vt_planner_text_print(const struct vt_planner_request *request, FILE *out, s
 	if (request->sweep)
 		return text_sweep(request, out, diag);
 	rc = vt_estimate_make(&plan, diag);
-	if (!rc) {
+	if (!rc && request->against) {
+		rc = text_against(request, &plan, out, diag);
+	} else if (!rc) {
 		print_head(&plan, out);
 		print_peak(&plan, out);
 		print_owners(&plan, out);

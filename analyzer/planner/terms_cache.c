@@ -31,7 +31,7 @@ static const char *element(const struct vt_plan *plan)
 static void add_cache(struct vt_plan *plan, unsigned stages, const char *layers, const char *tokens,
 		      const char *why)
 {
-	const struct vt_term_spec spec = { "kv", stages, NULL, NULL, why };
+	const struct vt_term_spec spec = { "kv cache", stages, NULL, NULL, why };
 	const char *over = vt_plan_setting(plan, VT_SET_TENSOR) > 1 &&
 				   vt_plan_setting(plan, VT_SET_KV_CACHE) != VT_KV_LATENT ?
 				   "/min(t,k)" :
@@ -66,7 +66,7 @@ static void add_whole(struct vt_plan *plan, const char *why)
 /* DynamicCache concatenates: the old and the new tensors of one layer live side by side. */
 static void add_growth(struct vt_plan *plan)
 {
-	const struct vt_term_spec spec = { "kv", VT_IN(DECODE), NULL, NULL,
+	const struct vt_term_spec spec = { "kv cache", VT_IN(DECODE), NULL, NULL,
 		"one layer's keys or values twice while a token is appended (torch.cat)" };
 
 	if (vt_plan_setting(plan, VT_SET_KV_CACHE) == VT_KV_DYNAMIC)
@@ -76,12 +76,12 @@ static void add_growth(struct vt_plan *plan)
 void vt_terms_cache(struct vt_plan *plan)
 {
 	const struct vt_stack *s = &plan->model->stacks[VT_PART_TEXT];
-	const struct vt_term_spec state = { "kv", IN_CACHE, NULL, NULL,
+	const struct vt_term_spec state = { "kv cache", IN_CACHE, NULL, NULL,
 					    "recurrent states in fp32, whatever the length" };
 	const char *why = s->kv_rank && vt_plan_setting(plan, VT_SET_KV_CACHE) != VT_KV_LATENT ?
 				  "latent attention, but its keys and values are cached expanded" :
 				  "keys and values of every token";
-	const struct vt_term_spec encoder = { "kv", IN_CACHE, NULL, NULL,
+	const struct vt_term_spec encoder = { "kv cache", IN_CACHE, NULL, NULL,
 		"keys and values of the attention to the encoder" };
 
 	if (vt_plan_is_training(plan) || vt_plan_setting(plan, VT_SET_KV_CACHE) == VT_KV_NONE)

@@ -100,7 +100,7 @@ def test_inference_options_that_save(option):
 
 def test_a_window_saves_where_the_cache_keeps_nothing_else():
     base = ("llama-3-8b", "--seq", "8192", "--window", "1024", "--new-tokens", "8")
-    kv = [{o["owner"]: o["bytes"] for o in estimate(*base, "--kv-cache", cache)["stages"][2]["owners"]}["kv"]
+    kv = [{o["owner"]: o["bytes"] for o in estimate(*base, "--kv-cache", cache)["stages"][2]["owners"]}["kv cache"]
           for cache in ("dynamic", "static")]
     assert kv[0] == 8 * kv[1]
 
@@ -108,7 +108,8 @@ def test_a_window_saves_where_the_cache_keeps_nothing_else():
 def test_pages_are_whole():
     def kv(cache, seq):
         plan = estimate("llama-3-8b", "--seq", str(seq), "--kv-cache", cache)
-        return {o["owner"]: o["bytes"] for s in plan["stages"] if s["name"] == "forward" for o in s["owners"]}["kv"]
+        forward = next(s for s in plan["stages"] if s["name"] == "forward")
+        return {o["owner"]: o["bytes"] for o in forward["owners"]}["kv cache"]
 
     assert kv("paged", 4096) == kv("static", 4096)
     assert kv("paged", 4097) == kv("static", 4112)
@@ -207,7 +208,7 @@ def test_a_gguf_file(tmp_path):
     plan = estimate(path, "--seq", "1024")
     owners = {o["owner"]: o["bytes"] for s in plan["stages"] if s["name"] == "forward" for o in s["owners"]}
     assert owners["weights"] == 256000 * 6.5625 / 8 + 65536 * 4.5 / 8
-    assert owners["kv"] == 2 * 4 * 64 * 2 * 1024 * 2
+    assert owners["kv cache"] == 2 * 4 * 64 * 2 * 1024 * 2
     path.write_bytes(gguf(cut=9))
     assert refused(vtrace("estimate", path), 3, str(path), "cut off")
 

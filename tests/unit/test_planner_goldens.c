@@ -33,16 +33,16 @@ static void a_forward_of_131072_tokens_is_reproduced(void **state)
 	double model, embedding, layer, cublas = vt_plan_symbol(&p->plan, "cublas");
 
 	(void)state;
-	model = planned_bytes(p, "weights", VT_STAGE_LOAD) +
-		planned_bytes(p, "buffers", VT_STAGE_LOAD);
+	model = planned_bytes(p, "weights", VT_PLANNED_LOAD) +
+		planned_bytes(p, "buffers", VT_PLANNED_LOAD);
 	assert_gib(model, "8.72");
 	/* Ids and labels, not yet shifted, and the first hidden states. */
 	embedding = model + 2 * 8 * 131072 +
-		    planned_bytes(p, "activations/residual", VT_STAGE_FIRST_LAYER);
+		    planned_bytes(p, "activations/residual", VT_PLANNED_FIRST_LAYER);
 	assert_gib(embedding, "9.35");
-	layer = embedding + cublas + planned_bytes(p, "activations/norm", VT_STAGE_FIRST_LAYER) +
-		planned_bytes(p, "activations/attention", VT_STAGE_FIRST_LAYER) +
-		planned_bytes(p, "activations/mlp", VT_STAGE_FIRST_LAYER);
+	layer = embedding + cublas + planned_bytes(p, "activations/norm", VT_PLANNED_FIRST_LAYER) +
+		planned_bytes(p, "activations/attention", VT_PLANNED_FIRST_LAYER) +
+		planned_bytes(p, "activations/mlp", VT_PLANNED_FIRST_LAYER);
 	assert_gib(layer, "25.87");
 	assert_gib(layer + planned_row(p, "(2*e+4+4)*T*V") * 2 / 12, "62.97");
 
@@ -80,10 +80,10 @@ static void logits_of_a_large_vocabulary(void **state)
 	struct planned *p = planned_make("gemma-2-2b", "mode=train seq=8192");
 
 	(void)state;
-	assert_true(planned_bytes(p, "logits", VT_STAGE_BACKWARD_LOSS) == 24000.0 * VT_MIB);
+	assert_true(planned_bytes(p, "logits", VT_PLANNED_BACKWARD_LOSS) == 24000.0 * VT_MIB);
 	planned_release(p);
 	p = planned_make("gemma-2-2b", "mode=train seq=8192 keep-logits=yes");
-	assert_true(planned_bytes(p, "logits", VT_STAGE_BACKWARD_LOSS) == 28000.0 * VT_MIB);
+	assert_true(planned_bytes(p, "logits", VT_PLANNED_BACKWARD_LOSS) == 28000.0 * VT_MIB);
 	planned_release(p);
 }
 
@@ -108,7 +108,7 @@ static void caches(void **state)
 	for (size_t i = 0; i < VT_ARRAY_SIZE(cases); i++) {
 		struct planned *p = planned_make(cases[i].preset, cases[i].settings);
 
-		assert_gib(planned_bytes(p, "kv", VT_STAGE_FORWARD), cases[i].gib);
+		assert_gib(planned_bytes(p, "kv cache", VT_PLANNED_FORWARD), cases[i].gib);
 		planned_release(p);
 	}
 }
@@ -131,7 +131,7 @@ static void bytes_of_cache_per_token(void **state)
 	for (size_t i = 0; i < VT_ARRAY_SIZE(cases); i++) {
 		struct planned *p = planned_make(cases[i].preset, cases[i].settings);
 
-		assert_true(planned_bytes(p, "kv", VT_STAGE_FORWARD) == cases[i].bytes);
+		assert_true(planned_bytes(p, "kv cache", VT_PLANNED_FORWARD) == cases[i].bytes);
 		planned_release(p);
 	}
 }
@@ -163,11 +163,11 @@ static void bytes_per_parameter(void **state)
 		struct planned *p = planned_make("llama-2-7b", cases[i].settings);
 		double tails = vt_plan_symbol(&p->plan, "tails");
 
-		assert_true(planned_bytes(p, "weights", VT_STAGE_STEP) - tails ==
+		assert_true(planned_bytes(p, "weights", VT_PLANNED_STEP) - tails ==
 			    cases[i].weights * parameters);
-		assert_true(planned_bytes(p, "gradients", VT_STAGE_STEP) ==
+		assert_true(planned_bytes(p, "gradients", VT_PLANNED_STEP) ==
 			    cases[i].gradients * parameters);
-		assert_true(planned_bytes(p, "optimizer", VT_STAGE_STEP) ==
+		assert_true(planned_bytes(p, "optimizer", VT_PLANNED_STEP) ==
 			    cases[i].optimizer * parameters);
 		planned_release(p);
 	}
@@ -213,7 +213,7 @@ static void quantised_models_keep_their_embeddings(void **state)
 		double tails = vt_plan_symbol(&p->plan, "tails");
 
 		snprintf(gigabytes, sizeof(gigabytes), "%.1f",
-			 (planned_bytes(p, "weights", VT_STAGE_LOAD) - tails) / 1e9);
+			 (planned_bytes(p, "weights", VT_PLANNED_LOAD) - tails) / 1e9);
 		assert_string_equal(gigabytes, cases[i].gigabytes);
 		planned_release(p);
 	}
@@ -244,7 +244,7 @@ static void kept_activations(void **state)
 static void channels_of_nccl(void **state)
 {
 	struct planned *p = planned_make("llama-2-7b", "mode=train data-parallel=2");
-	double bytes = planned_bytes(p, "communication", VT_STAGE_STEP);
+	double bytes = planned_bytes(p, "communication", VT_PLANNED_STEP);
 
 	(void)state;
 	assert_true(fmod(bytes, 10 * VT_MIB) == 0 && bytes > 0);

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/planner/against.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyzer/planner/estimate.h"
+
+/* What a plan promises of an owner: the larger of the two. */
+#define TOLERANCE     0.05
+#define TOLERANCE_MIN 0x1p24
+
+/* A change of a setting is told where it takes away this share of all differences. */
+#define WORTH_TELLING 0.3
+
+static int is_near(double planned, double measured)
+{
+	return fabs(planned - measured) <= fmax(TOLERANCE * fmax(planned, measured), TOLERANCE_MIN);
+}
+
+static int is_training(const struct vt_against *against)
+{
+	return vt_plan_is_training(against->plan);
+}
+
+static int is_context(const char *owner)
+{
+	return !strcmp(owner, "context");
+}
+
+/* The stage of the plan with most bytes among those that happen in the measured one. */
+static enum vt_plan_stage choose_stage(const struct vt_plan *plan, unsigned mask)
+{
+	int best = -1;
+
+	for (int stage = 0; stage < VT_NR_PLAN_STAGES; stage++)
+		if (mask & plan->stages & 1u << stage &&
+		    (best < 0 || plan->bytes[stage] > plan->bytes[best]))
+			best = stage;
+	return best < 0 ? VT_PLANNED_LOAD : (enum vt_plan_stage)best;
+}
+
+/* The plan's owners in a stage, in the words that both have. */
+static void sum_planned(const struct vt_plan *plan, enum vt_plan_stage stage,
+			struct vt_owner_sums *sums)
+{
+	struct vt_owner_sums own = { 0 };
+
+	vt_owners_of_stage(plan, stage, &own);
+	for (size_t i = 0; i < own.len; i++)
+		if (!is_context(own.items[i].owner))
+			vt_owners_add(sums,
+				      vt_measured_owner(own.items[i].owner,
+							vt_plan_is_training(plan)),
+				      own.items[i].bytes);
+	vt_vector_release(&own);
+}
+
+static void sum_measured(const struct vt_measured_stage *stage, int has_training,
+			 struct vt_owner_sums *sums)
+{
+	for (size_t i = 0; i < stage->owners.len; i++)
+		vt_owners_add(sums, vt_measured_owner(stage->owners.items[i].owner, has_training),
+			      stage->owners.items[i].bytes);
+}
+
+/* --- how far a plan is from the run ----------------------------------------------------------- */
+
+/* Bytes beyond the tolerance, over all stages and owners. */
+static double distance(const struct vt_against *against, const struct vt_plan *plan)
+{
+	double sum = 0;
+
+	for (unsigned i = 0; i < against->measured.nr_stages; i++) {
+		const struct vt_measured_stage *stage = &against->measured.stages[i];
+		struct vt_owner_sums planned = { 0 }, measured = { 0 };
+
+		sum_planned(plan, choose_stage(plan, stage->planned), &planned);
+		sum_measured(stage, is_training(against), &measured);
+		for (size_t j = 0; j < measured.len; j++) {
+			const struct vt_owner_sum *one = &measured.items[j];
+			double there = vt_owners_find(&planned, one->owner);
+
+			sum += is_near(there, one->bytes) ? 0 : fabs(there - one->bytes);
+		}
+		for (size_t j = 0; j < planned.len; j++) {
+			const struct vt_owner_sum *one = &planned.items[j];
+
+			if (vt_owners_find(&measured, one->owner) == 0)
+				sum += is_near(one->bytes, 0) ? 0 : one->bytes;
+		}
+		vt_vector_release(&planned);
+		vt_vector_release(&measured);
+	}
+	return sum;
+}
+
+/* --- which settings would come nearer --------------------------------------------------------- */
+
+struct search {
+	const struct vt_against *against;
+	struct vt_plan_settings settings; /* with the changes found so far */
+	double best;                      /* distance */
+	struct vt_against_change change;
+};
+
+static void try(struct search *search, enum vt_setting id, const char *value)
+{
+	const struct vt_plan *plan = search->against->plan;
+	struct vt_plan_settings settings = search->settings;
+	struct vt_plan changed = { .model = plan->model, .gpu = plan->gpu, .settings = &settings };
+	struct vt_diag diag = { 0 };
+	double found;
+
+	if (vt_plan_settings_set(&settings, id, value, &diag) ||
+	    settings.value[id] == search->settings.value[id] ||
+	    vt_plan_settings_check(&settings, &diag))
+		return;
+	if (!vt_estimate_make(&changed, &diag)) {
+		found = distance(search->against, &changed);
+		if (found < search->best) {
+			search->best = found;
+			search->change.id = id;
+			snprintf(search->change.value, sizeof(search->change.value), "%s", value);
+		}
+	}
+	vt_plan_release(&changed);
+}
+
+/* Twice and half are tried of what multiplies everything. */
+static void try_number(struct search *search, enum vt_setting id)
+{
+	long long now = search->settings.value[id];
+	char value[32];
+
+	for (int i = 1; i <= 3; i++) {
+		snprintf(value, sizeof(value), "%lld", now << i);
+		try(search, id, value);
+		snprintf(value, sizeof(value), "%lld", now >> i);
+		try(search, id, value);
+	}
+}
+
+static void try_all(struct search *search)
+{
+	static const enum vt_setting numbers[] = { VT_SET_BATCH, VT_SET_SEQ, VT_SET_ACCUMULATE };
+	const struct vt_scaling_size *size = &search->against->measured.size;
+	char word[32];
+
+	/* What was seen counts before what would do as well: 4 x 1024 tokens for 8 x 512. */
+	snprintf(word, sizeof(word), "%llu", (unsigned long long)size->batch);
+	try(search, VT_SET_BATCH, word);
+	snprintf(word, sizeof(word), "%llu", (unsigned long long)size->seq);
+	try(search, VT_SET_SEQ, word);
+	for (int id = 0; id < VT_NR_SETTINGS; id++)
+		for (size_t place = 0;
+		     id != VT_SET_MODE && vt_plan_settings_word((enum vt_setting)id, place, word,
+								 sizeof(word));
+		     place++)
+			try(search, (enum vt_setting)id, word);
+	for (size_t i = 0; i < VT_ARRAY_SIZE(numbers); i++)
+		try_number(search, numbers[i]);
+}
+
+/* Replaces an earlier one of the same setting. */
+static void keep_change(struct vt_against *against, const struct vt_against_change *change)
+{
+	unsigned i = 0;
+
+	while (i < against->nr_changes && against->changes[i].id != change->id)
+		i++;
+	against->changes[i] = *change;
+	against->nr_changes += i == against->nr_changes;
+}
+
+static void find_changes(struct vt_against *against, struct vt_plan *changed,
+			 struct vt_plan_settings *settings)
+{
+	struct search search = { .against = against, .settings = *against->plan->settings };
+	double before = distance(against, against->plan);
+	struct vt_diag diag = { 0 };
+
+	while (before > 0 && against->nr_changes < VT_AGAINST_MAX_CHANGES) {
+		search.best = before;
+		try_all(&search);
+		if (search.best > (1 - WORTH_TELLING) * before)
+			break;
+		vt_plan_settings_set(&search.settings, search.change.id, search.change.value,
+				     &diag);
+		keep_change(against, &search.change);
+		before = search.best;
+	}
+	*settings = search.settings;
+	*changed = (struct vt_plan){ .model = against->plan->model, .gpu = against->plan->gpu,
+				     .settings = settings };
+	vt_estimate_make(changed, &diag);
+}
+
+/* --- rows ------------------------------------------------------------------------------------- */
+
+/* Of that owner: the one of the wanted bytes, live in the stage or in any other; NULL: none. */
+static const struct vt_term *find_term(const struct vt_against *against, const char *owner,
+				       enum vt_plan_stage stage, int is_live, double bytes)
+{
+	const struct vt_plan *plan = against->plan;
+
+	for (size_t i = 0; i < plan->terms.len; i++) {
+		const struct vt_term *term = &plan->terms.items[i];
+
+		if (!(term->stages & 1u << stage) == !is_live &&
+		    !strcmp(vt_measured_owner(term->owner, is_training(against)), owner) &&
+		    fabs(term->bytes - bytes) <= TOLERANCE * bytes)
+			return term;
+	}
+	return NULL;
+}
+
+static const struct vt_term *largest_term(const struct vt_against *against, const char *owner,
+					  enum vt_plan_stage stage)
+{
+	const struct vt_plan *plan = against->plan;
+	const struct vt_term *best = NULL;
+
+	for (size_t i = 0; i < plan->terms.len; i++) {
+		const struct vt_term *term = &plan->terms.items[i];
+
+		if (term->stages & 1u << stage &&
+		    !strcmp(vt_measured_owner(term->owner, is_training(against)), owner) &&
+		    (!best || term->bytes > best->bytes))
+			best = term;
+	}
+	return best;
+}
+
+static void explain(const struct vt_against *against, const struct vt_against_stage *stage,
+		    const struct vt_owner_sums *changed, struct vt_against_row *row)
+{
+	double difference = row->planned - row->measured;
+	const struct vt_term *found = find_term(against, row->owner, stage->stage, difference > 0,
+						fabs(difference));
+
+	row->term = largest_term(against, row->owner, stage->stage);
+	row->reason = row->term ? VT_AGAINST_TERM : VT_AGAINST_NO_TERM;
+	if (is_near(row->planned, row->measured)) {
+		row->reason = VT_AGAINST_MET;
+	} else if (against->nr_changes &&
+		   is_near(vt_owners_find(changed, row->owner), row->measured)) {
+		row->reason = VT_AGAINST_SETTING;
+	} else if (found) {
+		row->reason = difference > 0 ? VT_AGAINST_ABSENT : VT_AGAINST_STAYS;
+		row->term = found;
+	}
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+	const struct vt_against_row *x = a, *y = b;
+	double dx = fabs(x->planned - x->measured), dy = fabs(y->planned - y->measured);
+
+	if (dx != dy)
+		return dx > dy ? -1 : 1;
+	return strcmp(x->owner, y->owner);
+}
+
+static void add_rows(struct vt_against *against, struct vt_against_stage *stage,
+		     const struct vt_plan *changed)
+{
+	struct vt_owner_sums planned = { 0 }, measured = { 0 }, other = { 0 };
+
+	sum_planned(against->plan, stage->stage, &planned);
+	sum_measured(stage->measured, is_training(against), &measured);
+	sum_planned(changed, choose_stage(changed, stage->measured->planned), &other);
+	for (size_t i = 0; i < measured.len; i++)
+		vt_owners_add(&planned, measured.items[i].owner, 0);
+	for (size_t i = 0; i < planned.len; i++) {
+		struct vt_against_row row = {
+			.owner = planned.items[i].owner,
+			.planned = planned.items[i].bytes,
+			.measured = vt_owners_find(&measured, planned.items[i].owner),
+		};
+
+		explain(against, stage, &other, &row);
+		vt_vector_push(&stage->rows, row);
+		stage->planned += row.planned;
+	}
+	if (stage->rows.len)
+		qsort(stage->rows.items, stage->rows.len, sizeof(*stage->rows.items), compare_rows);
+	vt_vector_release(&planned);
+	vt_vector_release(&measured);
+	vt_vector_release(&other);
+}
+
+static void add_stages(struct vt_against *against, const struct vt_plan *changed)
+{
+	for (unsigned i = 0; i < against->measured.nr_stages; i++) {
+		struct vt_against_stage *stage = &against->stages[against->nr_stages];
+
+		stage->measured = &against->measured.stages[i];
+		if (!(stage->measured->planned & against->plan->stages))
+			continue;
+		stage->stage = choose_stage(against->plan, stage->measured->planned);
+		add_rows(against, stage, changed);
+		against->planned_peak = fmax(against->planned_peak, stage->planned);
+		against->measured_peak = fmax(against->measured_peak,
+					      (double)stage->measured->allocated_bytes);
+		against->nr_stages++;
+	}
+}
+
+static const char *dtype_of(double bytes)
+{
+	return bytes == 4 ? "fp32" : "of 2 bytes";
+}
+
+/* A plan of another type compares nothing. */
+static int check_dtype(const struct vt_against *against, struct vt_diag *diag)
+{
+	const char *dtype = against->measured.weights_dtype;
+	double planned = vt_plan_symbol(against->plan, "w");
+	double found = !dtype ? 0 : !strcmp(dtype, "float32") ? 4 : strstr(dtype, "16") ? 2 : 0;
+
+	if (!found || found == planned || vt_plan_setting(against->plan, VT_SET_QUANTISE))
+		return 0;
+	vt_diag_set(diag, VT_EXIT_UNREADABLE,
+		    "%s: its weights are %s, those of the plan %s: give --dtype %s",
+		    vt_db_path(against->measured.analysis->db), dtype, dtype_of(planned),
+		    !strcmp(dtype, "float32") ? "fp32" : !strcmp(dtype, "float16") ? "fp16" :
+										     "bf16");
+	return -1;
+}
+
+int vt_against_init(struct vt_against *against, const struct vt_plan *plan,
+		    struct vt_analysis *analysis, struct vt_diag *diag)
+{
+	struct vt_plan_settings settings;
+	struct vt_plan changed;
+
+	memset(against, 0, sizeof(*against));
+	against->plan = plan;
+	if (vt_measured_init(&against->measured, analysis, vt_plan_is_training(plan), diag) ||
+	    check_dtype(against, diag))
+		return -1;
+	find_changes(against, &changed, &settings);
+	add_stages(against, &changed);
+	for (unsigned i = 0; i < against->nr_stages; i++) {
+		enum vt_plan_stage stage =
+			choose_stage(&changed, against->stages[i].measured->planned);
+
+		against->changed_peak = fmax(against->changed_peak,
+					     changed.bytes[stage] -
+						     vt_plan_symbol(plan, "context"));
+	}
+	vt_plan_release(&changed);
+	return 0;
+}
+
+void vt_against_release(struct vt_against *against)
+{
+	for (unsigned i = 0; i < against->nr_stages; i++)
+		vt_vector_release(&against->stages[i].rows);
+	vt_measured_release(&against->measured);
+	memset(against, 0, sizeof(*against));
+}
+
+static char *explain_change(const struct vt_against *against)
+{
+	struct vt_buffer text;
+
+	vt_buffer_init(&text);
+	vt_buffer_puts(&text, "as with");
+	for (unsigned i = 0; i < against->nr_changes; i++) {
+		vt_buffer_puts(&text, " --");
+		vt_buffer_puts(&text, vt_plan_settings_row(against->changes[i].id)->name);
+		vt_buffer_puts(&text, " ");
+		vt_buffer_puts(&text, against->changes[i].value);
+	}
+	return vt_buffer_detach(&text);
+}
+
+char *vt_against_explain(const struct vt_against *against, const struct vt_against_row *row)
+{
+	switch (row->reason) {
+	case VT_AGAINST_SETTING:
+		return explain_change(against);
+	case VT_AGAINST_ABSENT:
+		return vt_xasprintf("not there: %s, %s", row->term->formula, row->term->why);
+	case VT_AGAINST_STAYS:
+		return vt_xasprintf("there already, or still: %s, %s", row->term->formula,
+				    row->term->why);
+	case VT_AGAINST_TERM:
+		return vt_xasprintf("%.2f of what is planned, mostly %s: %s",
+				    row->measured / row->planned, row->term->formula,
+				    row->term->why);
+	case VT_AGAINST_NO_TERM:
+		return vt_xasprintf("no term of the plan in this stage");
+	default:
+		return NULL;
+	}
+}

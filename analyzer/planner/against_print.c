@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/planner/against_print.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "analyzer/base/units.h"
+#include "analyzer/report/json.h"
+#include "analyzer/report/table.h"
+
+/* Rows of less are left out of the text where they meet. */
+#define SHOWN 0x1p20
+
+static double percent(double planned, double measured)
+{
+	return measured > 0 ? 100 * (planned / measured - 1) : 0;
+}
+
+/* Images lengthen sequences, and vision alone has none. */
+static int is_other_size(const struct vt_against *against)
+{
+	const struct vt_scaling_size *size = &against->measured.size;
+	const struct vt_plan *plan = against->plan;
+
+	return size->seq && !plan->model->image_tokens &&
+	       (size->batch != (uint64_t)vt_plan_setting(plan, VT_SET_BATCH) ||
+		size->seq != (uint64_t)vt_plan_setting(plan, VT_SET_SEQ));
+}
+
+/* What a reader must know before believing the figures; NULL behind the last one. */
+static char *note_at(const struct vt_against *against, unsigned i)
+{
+	const struct vt_measured *measured = &against->measured;
+
+	switch (i) {
+	case 0:
+		return measured->first_step == 1 ?
+			       vt_xstrdup("one training step only: the optimizer's states come at "
+					  "its end, the plan is of the second step and later") :
+			       vt_xstrdup("");
+	case 1:
+		return measured->ended && !strcmp(measured->ended, "exit 0") ?
+			       vt_xstrdup("") :
+			       vt_xasprintf("the run ended with %s: what it held until then",
+					    measured->ended ? measured->ended : "no word");
+	case 2:
+		return measured->nr_lost ? vt_xasprintf("%llu events were lost",
+							(unsigned long long)measured->nr_lost) :
+					   vt_xstrdup("");
+	case 3:
+		return is_other_size(against) ?
+			       vt_xasprintf("its inputs are %llu x %llu tokens",
+					    (unsigned long long)measured->size.batch,
+					    (unsigned long long)measured->size.seq) :
+			       vt_xstrdup("");
+	case 4:
+		return measured->weights_dtype ?
+			       vt_xstrdup("") :
+			       vt_xstrdup("the type of its weights is not in the recording, and "
+					  "not compared");
+	default:
+		return NULL;
+	}
+}
+
+static void print_signed(char *buf, double bytes)
+{
+	snprintf(buf, VT_UNITS_MAX, "%+.3f", bytes / VT_GIB);
+}
+
+static void print_plain(char *buf, double bytes)
+{
+	snprintf(buf, VT_UNITS_MAX, "%.3f", bytes / VT_GIB);
+}
+
+static void add_line(struct vt_table *table, const char *name, double planned, double measured,
+		     const char *why)
+{
+	char b[4][VT_UNITS_MAX];
+
+	print_plain(b[0], planned);
+	print_plain(b[1], measured);
+	print_signed(b[2], planned - measured);
+	b[3][0] = '\0';
+	if (measured >= SHOWN)
+		snprintf(b[3], sizeof(b[3]), "%+.1f", percent(planned, measured));
+	vt_table_add(table, (const char *[]){ name, b[0], b[1], b[2], b[3], why });
+}
+
+static void add_stage(struct vt_table *table, const struct vt_against *against,
+		      const struct vt_against_stage *stage)
+{
+	char *name = vt_xasprintf("%s", stage->measured->name);
+
+	add_line(table, name, stage->planned, (double)stage->measured->allocated_bytes,
+		 vt_plan_stage_name(stage->stage));
+	free(name);
+	for (size_t i = 0; i < stage->rows.len; i++) {
+		const struct vt_against_row *row = &stage->rows.items[i];
+		char *why = vt_against_explain(against, row);
+
+		if (!why && row->term)
+			why = vt_xasprintf("%s", row->term->formula);
+		name = vt_xasprintf("  %s", row->owner);
+		if (fmax(row->planned, row->measured) >= SHOWN)
+			add_line(table, name, row->planned, row->measured, why ? why : "");
+		free(name);
+		free(why);
+	}
+}
+
+static void print_nearest(const struct vt_against *against, FILE *out)
+{
+	char b[VT_UNITS_MAX], word[32];
+
+	if (!against->nr_changes)
+		return;
+	fprintf(out, "\nNEAREST PLAN ");
+	for (unsigned i = 0; i < against->nr_changes; i++)
+		fprintf(out, " --%s %s",
+			vt_plan_settings_row(against->changes[i].id)->name,
+			against->changes[i].value);
+	print_plain(b, against->changed_peak);
+	fprintf(out, ": %s GiB", b);
+	for (unsigned i = 0; i < against->nr_changes; i++)
+		fprintf(out, "%s--%s %s", i ? ", " : "; the plan has ",
+			vt_plan_settings_row(against->changes[i].id)->name,
+			vt_plan_settings_text(against->plan->settings, against->changes[i].id,
+					      word, sizeof(word)));
+	fputc('\n', out);
+}
+
+void vt_against_print_text(const struct vt_against *against, FILE *out)
+{
+	static const struct vt_column columns[] = {
+		{ "AGAINST", 0 }, { "planned", 1 },  { "measured", 1 },
+		{ "differ", 1 },  { "%", 1 }, { "GiB, allocated; the term, or why", 0 },
+	};
+	struct vt_table table;
+	char *note;
+
+	fprintf(out, "against %s, %s\n", vt_db_path(against->measured.analysis->db),
+		against->measured.device->name ? against->measured.device->name : "?");
+	for (unsigned i = 0; (note = note_at(against, i)); i++) {
+		if (*note)
+			fprintf(out, "note: %s\n", note);
+		free(note);
+	}
+	fputc('\n', out);
+	vt_table_init(&table, columns, VT_ARRAY_SIZE(columns));
+	add_line(&table, "peak", against->planned_peak, against->measured_peak, "");
+	for (unsigned i = 0; i < against->nr_stages; i++)
+		add_stage(&table, against, &against->stages[i]);
+	vt_table_print(&table, out, 0);
+	vt_table_release(&table);
+	print_nearest(against, out);
+}
+
+/* --- JSON ------------------------------------------------------------------------------------- */
+
+static const char *const reasons[] = {
+	[VT_AGAINST_MET] = "met",	[VT_AGAINST_SETTING] = "setting",
+	[VT_AGAINST_ABSENT] = "absent", [VT_AGAINST_STAYS] = "stays",
+	[VT_AGAINST_TERM] = "term",	[VT_AGAINST_NO_TERM] = "no term",
+};
+
+static void set_bytes(json_t *object, const char *key, double bytes)
+{
+	json_object_set_new(object, key, json_integer((json_int_t)llround(bytes)));
+}
+
+static void set_pair(json_t *object, double planned, double measured)
+{
+	set_bytes(object, "planned_bytes", planned);
+	set_bytes(object, "measured_bytes", measured);
+	set_bytes(object, "difference_bytes", planned - measured);
+}
+
+static json_t *row_of(const struct vt_against *against, const struct vt_against_row *row)
+{
+	json_t *object = json_object();
+	char *why = vt_against_explain(against, row);
+
+	json_object_set_new(object, "owner", vt_json_text(row->owner));
+	set_pair(object, row->planned, row->measured);
+	json_object_set_new(object, "reason", vt_json_text(reasons[row->reason]));
+	json_object_set_new(object, "term", vt_json_text(row->term ? row->term->formula : NULL));
+	json_object_set_new(object, "explained", vt_json_text(why));
+	free(why);
+	return object;
+}
+
+static json_t *stage_of(const struct vt_against *against, const struct vt_against_stage *stage)
+{
+	json_t *object = json_object(), *owners = json_array();
+
+	json_object_set_new(object, "name", vt_json_text(stage->measured->name));
+	json_object_set_new(object, "planned_stage",
+			    vt_json_text(vt_plan_stage_name(stage->stage)));
+	json_object_set_new(object, "event", json_integer(stage->measured->event));
+	json_object_set_new(object, "step", vt_json_integer(stage->measured->step));
+	set_pair(object, stage->planned, (double)stage->measured->allocated_bytes);
+	for (size_t i = 0; i < stage->rows.len; i++)
+		json_array_append_new(owners, row_of(against, &stage->rows.items[i]));
+	json_object_set_new(object, "owners", owners);
+	return object;
+}
+
+static json_t *changes_of(const struct vt_against *against)
+{
+	json_t *array = json_array();
+
+	for (unsigned i = 0; i < against->nr_changes; i++) {
+		const struct vt_against_change *change = &against->changes[i];
+		json_t *object = json_object();
+
+		json_object_set_new(object, "option",
+				    vt_json_text(vt_plan_settings_row(change->id)->name));
+		json_object_set_new(object, "value", vt_json_text(change->value));
+		json_array_append_new(array, object);
+	}
+	return array;
+}
+
+json_t *vt_against_print_json(const struct vt_against *against)
+{
+	json_t *object = json_object(), *notes = json_array(), *stages = json_array();
+	char *note;
+
+	json_object_set_new(object, "run",
+			    vt_json_text(vt_db_path(against->measured.analysis->db)));
+	json_object_set_new(object, "ended", vt_json_text(against->measured.ended));
+	json_object_set_new(object, "steps", vt_json_integer(against->measured.nr_steps));
+	json_object_set_new(object, "device", json_integer(against->measured.device->id));
+	for (unsigned i = 0; (note = note_at(against, i)); i++) {
+		if (*note)
+			json_array_append_new(notes, vt_json_text(note));
+		free(note);
+	}
+	json_object_set_new(object, "notes", notes);
+	set_pair(object, against->planned_peak, against->measured_peak);
+	for (unsigned i = 0; i < against->nr_stages; i++)
+		json_array_append_new(stages, stage_of(against, &against->stages[i]));
+	json_object_set_new(object, "stages", stages);
+	json_object_set_new(object, "nearest", changes_of(against));
+	set_bytes(object, "nearest_bytes", against->changed_peak);
+	return object;
+}

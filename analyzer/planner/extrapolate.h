@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_EXTRAPOLATE_H
+#define VT_ANALYZER_EXTRAPOLATE_H
+
+/*
+ * A recorded run with another batch: every block as large as its scaling (scaling.h) makes it, the
+ * events in their order, the requests played to the allocator's model.  That order and the number
+ * of blocks are those of the recording is the assumption behind all of it.
+ */
+
+#include "analyzer/planner/owners.h"
+#include "analyzer/planner/scaling.h"
+#include "analyzer/replay/replay.h"
+
+/* What of one owner follows the batch in one way. */
+struct vt_extrapolate_row {
+	const char *owner;
+	enum vt_scaling scaling;
+	uint32_t blocks;
+	double was_bytes; /* at the recorded peak */
+	double bytes;     /* at the predicted one */
+};
+
+VT_VECTOR_DECLARE(vt_extrapolate_rows, struct vt_extrapolate_row);
+
+struct vt_extrapolate_stage {
+	const char *name; /* as the report's */
+	double was_bytes, bytes; /* allocated, at most */
+};
+
+struct vt_extrapolate {
+	struct vt_analysis *analysis;
+	const struct vt_device *device; /* the one of the highest peak */
+	struct vt_scalings scalings;
+	struct vt_scaling_size is;
+	struct vt_extrapolate_rows rows; /* largest first */
+	struct vt_extrapolate_stage stages[VT_NR_STAGES];
+	double was_allocated, allocated; /* peaks of tensors, as asked for */
+	int64_t event; /* of the predicted peak */
+	struct vt_replay was, played; /* blocks and segments */
+};
+
+/*
+ * `is`: a batch or a sequence of 0 is the recorded one.  0, or -1 with `diag` filled;
+ * vt_extrapolate_release in both cases.
+ */
+int vt_extrapolate_init(struct vt_extrapolate *extrapolate, struct vt_analysis *analysis,
+			struct vt_scaling_size was, struct vt_scaling_size is,
+			struct vt_diag *diag);
+void vt_extrapolate_release(struct vt_extrapolate *extrapolate);
+
+#endif

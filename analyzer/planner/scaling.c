@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/planner/scaling.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyzer/base/map.h"
+#include "analyzer/base/util.h"
+
+#define SCALING_TEXT(name, text, why) text,
+static const char *const texts[] = { VT_SCALINGS(SCALING_TEXT) };
+#undef SCALING_TEXT
+#define SCALING_WHY(name, text, why) why,
+static const char *const assumptions[] = { VT_SCALINGS(SCALING_WHY) };
+#undef SCALING_WHY
+
+/* Owners that follow the model alone. */
+static const char *const fixed[] = { "weights", "weights/*", "gradients", "optimizer", "buffers",
+				     "workspace/cublas", "workspace/cudnn", "workspace/optimizer",
+				     "communication", "pool/*", "external", "imported" };
+
+/* Generated tokens that a cache may have grown by between two calls that are told apart. */
+#define MAX_GROWN 65536
+
+/* What no batch is, and would overflow products. */
+#define MAX_SIDE (1ull << 30)
+
+struct judging {
+	struct vt_scalings *scalings;
+	struct vt_analysis *analysis;
+	struct vt_map scores; /* bytes that some softmax of attention made, or of half or twice */
+	struct vt_map units;  /* bytes per token of the caches that a prompt filled */
+	uint64_t nr_decodes;
+};
+
+const char *vt_scaling_text(enum vt_scaling scaling)
+{
+	return texts[scaling];
+}
+
+const char *vt_scaling_assumption(enum vt_scaling scaling)
+{
+	return assumptions[scaling];
+}
+
+static uint64_t bytes_of(const struct vt_allocation *a)
+{
+	return a->requested_bytes ? a->requested_bytes : a->size_bytes;
+}
+
+/* --- how large the batch was ------------------------------------------------------------------ */
+
+/* "4,1024,768": how many numbers, the first four of them. */
+static unsigned read_shape(const char *shape, unsigned long long *sides)
+{
+	int nr = shape ? sscanf(shape, "%llu,%llu,%llu,%llu", &sides[0], &sides[1], &sides[2],
+				&sides[3]) :
+			 0;
+
+	return nr > 0 ? (unsigned)nr : 0;
+}
+
+/* Rows and tokens of one input; pictures and vectors are rows alone. */
+static struct vt_scaling_size size_of(const struct vt_model *model, const struct vt_tensor *tensor)
+{
+	const char *dtype = vt_model_text(model, tensor->dtype);
+	unsigned long long sides[4];
+	unsigned nr = read_shape(vt_model_text(model, tensor->shape), sides);
+	int is_tokens = nr == 2 && dtype && !strncmp(dtype, "int", 3);
+
+	if (is_tokens || nr == 3)
+		return (struct vt_scaling_size){ sides[0], sides[1] };
+	return (struct vt_scaling_size){ nr ? sides[0] : 0, 0 };
+}
+
+struct vt_scaling_size vt_scaling_size_of(const struct vt_model *model)
+{
+	struct vt_scaling_size was = { 0, 0 };
+
+	for (uint32_t i = 0; i < model->nr_tensors; i++) {
+		const struct vt_tensor *tensor = &model->tensors[i];
+		struct vt_scaling_size size;
+
+		if (tensor->role != VT_ROLE_INPUT)
+			continue;
+		size = size_of(model, tensor);
+		if (size.batch < MAX_SIDE && size.seq < MAX_SIDE &&
+		    size.batch * (size.seq + 1) > was.batch * (was.seq + 1))
+			was = size;
+	}
+	return was;
+}
+
+/* --- what each block follows ------------------------------------------------------------------ */
+
+static const char *owner_of(const struct judging *j, uint32_t allocation)
+{
+	struct vt_attribution *attribution = &j->analysis->attribution;
+
+	return vt_attribution_owner(attribution,
+				    vt_attribution_judge(attribution, allocation).owner);
+}
+
+static int is_fixed(const char *owner)
+{
+	for (size_t i = 0; i < VT_ARRAY_SIZE(fixed); i++)
+		if (!fnmatch(fixed[i], owner, 0))
+			return 1;
+	return 0;
+}
+
+/* A softmax outside of the loss that gives b*s*s of something. */
+static int is_softmax_of_scores(struct judging *j, uint32_t allocation, const char *owner)
+{
+	const struct vt_allocation *a = &j->analysis->model.allocations[allocation];
+	const struct vt_scaling_size *was = &j->scalings->was;
+	const char *op = vt_operators_name(&j->analysis->facts.operators, a->native_stack);
+
+	return op && strstr(op, "softmax") && strcmp(owner, "logits") && was->seq > 1 &&
+	       bytes_of(a) % (was->batch * was->seq * was->seq) == 0;
+}
+
+static void put(struct vt_map *map, uint64_t bytes)
+{
+	vt_map_put(map, (struct vt_key){ bytes, 0, 0 }, 1);
+}
+
+static int has(const struct vt_map *map, uint64_t bytes)
+{
+	return vt_map_find(map, (struct vt_key){ bytes, 0, 0 }) != NULL;
+}
+
+static void gather(struct judging *j)
+{
+	const struct vt_model *model = &j->analysis->model;
+	const struct vt_passes *passes = &j->analysis->stages.passes;
+	uint64_t tokens = j->scalings->was.batch * j->scalings->was.seq;
+
+	for (uint32_t i = 0; i < passes->nr; i++)
+		j->nr_decodes += passes->passes[i].kind == VT_PASS_DECODE;
+	for (uint32_t i = 0; i < model->nr_allocations; i++) {
+		const struct vt_allocation *a = &model->allocations[i];
+		const char *owner;
+
+		if (!vt_allocation_is_owned(a))
+			continue;
+		owner = owner_of(j, i);
+		if (is_softmax_of_scores(j, i, owner)) {
+			put(&j->scores, bytes_of(a));
+			put(&j->scores, bytes_of(a) * 2);
+			put(&j->scores, bytes_of(a) / 2);
+		}
+		if (!strcmp(owner, "kv cache") && tokens && bytes_of(a) % tokens == 0)
+			put(&j->units, bytes_of(a) / tokens);
+	}
+}
+
+/* Caches that grew, or were made for so many tokens more. */
+static int is_grown(struct judging *j, uint32_t allocation, uint64_t bytes)
+{
+	const struct vt_scaling_size *was = &j->scalings->was;
+
+	for (uint64_t i = 1; i <= j->nr_decodes + 1 && i < MAX_GROWN; i++) {
+		uint64_t tokens = was->batch * (was->seq + i);
+
+		/* A cache that is static has no other sizes to compare with. */
+		if (bytes % tokens || (j->units.len && !has(&j->units, bytes / tokens)))
+			continue;
+		if (!j->units.len && i < j->nr_decodes)
+			continue;
+		j->scalings->grown[allocation] = i;
+		return 1;
+	}
+	return 0;
+}
+
+/* Gradients, and what updates make of them; activations may be as large as some parameter. */
+static int is_of_parameter(struct judging *j, const struct vt_allocation *a, const char *owner)
+{
+	uint32_t classes = vt_facts_shape_classes(&j->analysis->facts, a);
+
+	return classes == 1u << VT_SHAPE_PARAMETER && strncmp(owner, "activations/", 12) != 0;
+}
+
+/* Of what lives with the calls; the first that fits. */
+static enum vt_scaling judge_size(struct judging *j, uint32_t allocation, const char *owner)
+{
+	const struct vt_scaling_size *was = &j->scalings->was;
+	const struct vt_allocation *a = &j->analysis->model.allocations[allocation];
+	uint64_t bytes = bytes_of(a), tokens = was->batch * was->seq;
+	uint64_t shifted = was->seq > 2 ? was->batch * (was->seq - 1) : 0;
+
+	if (!was->seq)
+		return bytes % was->batch ? VT_SCALING_NEITHER : VT_SCALING_BATCH;
+	if (!strcmp(owner, "kv cache") && bytes % tokens && is_grown(j, allocation, bytes))
+		return VT_SCALING_GROWN;
+	if (has(&j->scores, bytes))
+		return VT_SCALING_SCORES;
+	if (!strcmp(owner, "activations/mask") && bytes % (was->seq * was->seq) == 0)
+		return bytes % (tokens * was->seq) ? VT_SCALING_SQUARE : VT_SCALING_SCORES;
+	if (bytes % tokens == 0)
+		return VT_SCALING_BOTH;
+	if (shifted && bytes % shifted == 0)
+		return VT_SCALING_SHIFTED;
+	if (bytes % was->seq == 0)
+		return VT_SCALING_SEQUENCE;
+	return bytes % was->batch ? VT_SCALING_NEITHER : VT_SCALING_BATCH;
+}
+
+static enum vt_scaling judge(struct judging *j, uint32_t allocation)
+{
+	const struct vt_allocation *a = &j->analysis->model.allocations[allocation];
+	const char *owner = owner_of(j, allocation);
+	const struct vt_span *span = vt_facts_span(&j->analysis->facts, a);
+
+	/* What was loaded, and gradients on their way to their parameters. */
+	if (is_fixed(owner) || a->kind != VT_KIND_BLOCK || is_of_parameter(j, a, owner) ||
+	    (span && span->stage == VT_STAGE_LOAD && strcmp(owner, "inputs")) ||
+	    (span && span->stage == VT_STAGE_OPTIMIZER))
+		return VT_SCALING_NEITHER;
+	return judge_size(j, allocation, owner);
+}
+
+int vt_scalings_init(struct vt_scalings *scalings, struct vt_analysis *analysis,
+		     struct vt_scaling_size was, struct vt_diag *diag)
+{
+	const struct vt_model *model = &analysis->model;
+	struct judging j = { .scalings = scalings, .analysis = analysis };
+
+	memset(scalings, 0, sizeof(*scalings));
+	scalings->was = was;
+	if (!was.batch)
+		scalings->was = vt_scaling_size_of(model);
+	if (!scalings->was.batch) {
+		vt_diag_set(diag, VT_EXIT_UNREADABLE,
+			    "%s: no inputs of a model were seen in it: say with --was BATCHxSEQ "
+			    "what it was given",
+			    vt_db_path(analysis->db));
+		return -1;
+	}
+	scalings->of = vt_xcalloc((size_t)model->nr_allocations + 1, 1);
+	scalings->grown = vt_xcalloc((size_t)model->nr_allocations + 1, sizeof(uint64_t));
+	gather(&j);
+	for (uint32_t i = 0; i < model->nr_allocations; i++)
+		if (vt_allocation_is_owned(&model->allocations[i]))
+			scalings->of[i] = (uint8_t)judge(&j, i);
+	vt_map_release(&j.scores);
+	vt_map_release(&j.units);
+	return 0;
+}
+
+void vt_scalings_release(struct vt_scalings *scalings)
+{
+	free(scalings->of);
+	free(scalings->grown);
+	memset(scalings, 0, sizeof(*scalings));
+}
+
+double vt_scalings_factor(const struct vt_scalings *scalings, uint32_t allocation,
+			  struct vt_scaling_size is)
+{
+	const struct vt_scaling_size *was = &scalings->was;
+	double b = (double)is.batch / (double)was->batch;
+	double s = was->seq ? (double)is.seq / (double)was->seq : 1;
+	double i = (double)scalings->grown[allocation];
+
+	switch ((enum vt_scaling)scalings->of[allocation]) {
+	case VT_SCALING_BATCH:
+		return b;
+	case VT_SCALING_SEQUENCE:
+		return s;
+	case VT_SCALING_BOTH:
+		return b * s;
+	case VT_SCALING_SHIFTED:
+		return b * ((double)is.seq - 1) / ((double)was->seq - 1);
+	case VT_SCALING_GROWN:
+		return b * ((double)is.seq + i) / ((double)was->seq + i);
+	case VT_SCALING_SQUARE:
+		return s * s;
+	case VT_SCALING_SCORES:
+		return b * s * s;
+	default:
+		return 1;
+	}
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_SCALING_H
+#define VT_ANALYZER_SCALING_H
+
+/*
+ * How the blocks of a recorded run follow its batch of b rows of s tokens: by owner where owners
+ * never do (weights), else by what divides the bytes that were asked for.
+ */
+
+#include "analyzer/report/analysis.h"
+
+/* X(NAME, text, the assumption) */
+#define VT_SCALINGS(X)                                                                             \
+	X(NEITHER, "neither", "as large for any batch")                                            \
+	X(BATCH, "b", "so many bytes per row: they divide by b, and not by b*s")                   \
+	X(SEQUENCE, "s", "so many bytes per position, the same for all rows: they divide by s")    \
+	X(BOTH, "b*s", "so many bytes per token: they divide by b*s")                              \
+	X(SHIFTED, "b*(s-1)", "so many bytes per token with a token behind it")                    \
+	X(GROWN, "b*(s+i)", "so many bytes per token, those generated since among them")           \
+	X(SQUARE, "s*s", "a mask of positions by positions")                                       \
+	X(SCORES, "b*s*s", "as large as the softmax of attention's scores")
+
+enum vt_scaling {
+#define VT_SCALING_ID(name, text, why) VT_SCALING_##name,
+	VT_SCALINGS(VT_SCALING_ID)
+#undef VT_SCALING_ID
+	VT_NR_SCALINGS
+};
+
+struct vt_scaling_size {
+	uint64_t batch, seq; /* seq 0: its inputs have no sequence */
+};
+
+/*
+ * Of what the program handed to its model, the input with most tokens: in generation that is the
+ * prompt.  Zero where no probe saw any.
+ */
+struct vt_scaling_size vt_scaling_size_of(const struct vt_model *model);
+
+struct vt_scalings {
+	struct vt_scaling_size was;
+	uint8_t *of;     /* by allocation: enum vt_scaling */
+	uint64_t *grown; /* by allocation: i of VT_SCALING_GROWN */
+};
+
+/*
+ * `was` as a user gave it, or zero: then it is read from what the program handed to its model.
+ * 0, or -1 with `diag` filled (exit code 3): no inputs were seen.
+ */
+int vt_scalings_init(struct vt_scalings *scalings, struct vt_analysis *analysis,
+		     struct vt_scaling_size was, struct vt_diag *diag);
+void vt_scalings_release(struct vt_scalings *scalings);
+
+/* What the bytes of an allocation are to be multiplied with. */
+double vt_scalings_factor(const struct vt_scalings *scalings, uint32_t allocation,
+			  struct vt_scaling_size is);
+
+const char *vt_scaling_text(enum vt_scaling scaling);
+const char *vt_scaling_assumption(enum vt_scaling scaling);
+
+#endif
