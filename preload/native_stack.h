@@ -28,6 +28,12 @@ struct vt_native_stack;
 struct vt_native_stack *vt_native_stack_enter(unsigned int most);
 void vt_native_stack_leave(struct vt_native_stack *stack);
 
+/*
+ * What the caller last stored there for this very stack, 0 = nothing.  It is forgotten when the
+ * stack changes and when another recording begins.
+ */
+uint32_t *vt_native_stack_id(struct vt_native_stack *stack);
+
 /* Of the frames outside this library: what stacks.c knows a stack by, and how many there are. */
 struct vt_key vt_native_stack_key(const struct vt_native_stack *stack);
 unsigned int vt_native_stack_depth(const struct vt_native_stack *stack);

@@ -85,9 +85,12 @@ static uint32_t find_remembered(uint64_t *frames, uint32_t most, uint32_t *nr)
 	*nr = 0;
 	if (!stack)
 		return 0;
-	key = vt_native_stack_key(stack);
-	if (vt_native_stack_depth(stack))
+	id = *vt_native_stack_id(stack);
+	if (!id && vt_native_stack_depth(stack)) {
+		key = vt_native_stack_key(stack);
 		id = vt_ids_find(&g.native, &key);
+		*vt_native_stack_id(stack) = id;
+	}
 	if (!id) {
 		*nr = vt_native_stack_depth(stack);
 		vt_native_stack_copy(stack, frames);

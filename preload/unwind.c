@@ -54,13 +54,11 @@ _Static_assert(offsetof(struct vt_unwind_step, frame_pointer_slot) ==
 _Static_assert(offsetof(struct vt_unwind_step, is_last) == offsetof(unw_trace_step_t, is_last),
 	       "layout");
 
-int vt_unwind_steps(unsigned int size, vt_unwind_step_fn on_step, void *argument)
+int vt_unwind_steps(const struct vt_unwind_step *from, unsigned int size, vt_unwind_step_fn on_step,
+		    void *argument)
 {
-	void *addresses[VT_UNWIND_MOST_STEPS];
-
-	if (size > VT_UNWIND_MOST_STEPS)
-		size = VT_UNWIND_MOST_STEPS;
-	return unw_backtrace_steps(addresses, (int)size, (unw_trace_step_fn_t)on_step, argument);
+	return unw_backtrace_steps((const unw_trace_step_t *)from, (int)size,
+				   (unw_trace_step_fn_t)on_step, argument);
 }
 
 void vt_unwind_flush(void)

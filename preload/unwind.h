@@ -35,11 +35,15 @@ struct vt_unwind_step {
 typedef int (*vt_unwind_step_fn)(void *argument, const struct vt_unwind_step *step);
 
 /*
- * Takes at most `size` steps (VT_UNWIND_MOST_STEPS), our own frames included, innermost first.
+ * Takes at most `size` steps from the frame that `from` has led to outwards, innermost first.
  * Returns how many were taken and not ended by `on_step`; -1 where a frame is too unusual for this
  * road: vt_unwind_stack knows another.
  */
-int vt_unwind_steps(unsigned int size, vt_unwind_step_fn on_step, void *argument);
+int vt_unwind_steps(const struct vt_unwind_step *from, unsigned int size, vt_unwind_step_fn on_step,
+		    void *argument);
+
+/* Below this nothing is code: a return address ends the stack. */
+#define VT_UNWIND_LOWEST_ADDRESS 0x4000u
 
 #define VT_UNWIND_MOST_STEPS 528u
 
