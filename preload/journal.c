@@ -28,12 +28,21 @@
 #define LEAST_ADDRESS_SPACE (16ull << 20)
 #define GROW_WAIT_NS 2000000000ull
 
+/*
+ * A page of the file that is written to for the first time costs 1.2 to 1.5 us (ext4, Linux 6.18),
+ * as much as recording two events.  Eight of them at once at one event in 256 cost the same
+ * processor time, and 99 events in 100 meet none.
+ */
+#define PAGE_SLOTS  (4096u / VT_SLOT_BYTES)
+#define AHEAD_SLOTS (8 * PAGE_SLOTS)
+
 static struct {
 	struct vt_journal_header *header;	/* start of the mapping, NULL = not open */
 	unsigned char *slots;
 	size_t mapped_bytes;
 	uint64_t limit_slots;		/* that the mapping can hold */
 	uint64_t capacity_slots;	/* that the file has blocks for (atomic) */
+	uint64_t touched_slots;		/* pages up to here were written to (atomic) */
 	uint64_t next_try_slots;	/* a chunk was refused: when to ask again (atomic) */
 	uint32_t is_growing;		/* one thread is in grow() (atomic) */
 	uint64_t early_lost;		/* events lost before there was a header (atomic) */
@@ -137,6 +146,7 @@ static int map_new_file(int fd)
 			VT_CHUNK_SLOTS;
 	g.is_growing = 0;
 	g.next_try_slots = 0;
+	g.touched_slots = 0;
 	__atomic_store_n(&g.capacity_slots, VT_CHUNK_SLOTS, __ATOMIC_RELAXED);
 	fill_header(memory);
 	if (g.is_plain)
@@ -316,6 +326,26 @@ static void prepare_next_chunk(uint64_t head)
 		__atomic_store_n(&g.next_try_slots, head + VT_CHUNK_SLOTS / 8, __ATOMIC_RELAXED);
 }
 
+/*
+ * Writes to the next pages before anybody needs them, without changing what others may be writing
+ * there.
+ */
+static void touch_ahead(uint64_t head)
+{
+	uint64_t touched = __atomic_load_n(&g.touched_slots, __ATOMIC_RELAXED);
+	uint64_t end = (head / PAGE_SLOTS) * PAGE_SLOTS + AHEAD_SLOTS;
+	uint64_t capacity = __atomic_load_n(&g.capacity_slots, __ATOMIC_ACQUIRE);
+
+	if (end > capacity)
+		end = capacity;
+	if (head < touched || !__atomic_compare_exchange_n(&g.touched_slots, &touched, end, 0,
+							   __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		return;
+	for (uint64_t slot = head; slot < end; slot += PAGE_SLOTS)
+		__atomic_fetch_or((uint32_t *)(void *)(g.slots + slot * VT_SLOT_BYTES), 0,
+				  __ATOMIC_RELAXED);
+}
+
 static void write_pad(uint64_t slot, uint64_t nr_slots)
 {
 	struct vt_record *pad = (void *)(g.slots + slot * VT_SLOT_BYTES);
@@ -350,6 +380,8 @@ void *vt_journal_reserve(size_t bytes, uint64_t *slot)
 		head += take;
 	}
 	prepare_next_chunk(head + take);
+	if (head + take >= __atomic_load_n(&g.touched_slots, __ATOMIC_RELAXED))
+		touch_ahead(head + take);
 	*slot = head;
 	return g.slots + head * VT_SLOT_BYTES;
 }
