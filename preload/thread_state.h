@@ -43,22 +43,43 @@ struct vt_thread {
 };
 _Static_assert(sizeof(struct vt_thread) <= 512, "static TLS is scarce");
 
+/* Behind the functions below, which every event calls some twenty times: not for others. */
+extern _Thread_local struct vt_thread vt_thread_here __attribute__((visibility("hidden")));
+extern uint32_t vt_thread_newest __attribute__((visibility("hidden"))); /* atomic */
+void vt_thread_begin(struct vt_thread *thread, uint32_t generation);
+uint32_t vt_thread_ask_id(struct vt_thread *thread);
+
+/* Number of the present generation, for caches outside this file that must end with it. */
+static inline uint32_t vt_thread_generation(void)
+{
+	return __atomic_load_n(&vt_thread_newest, __ATOMIC_RELAXED);
+}
+
 /*
  * The calling thread's state.  Ids of an earlier recording (before a fork) have been cleared.
  * Never NULL.
  */
-struct vt_thread *vt_thread_self(void);
+static inline struct vt_thread *vt_thread_self(void)
+{
+	uint32_t generation = vt_thread_generation();
+
+	if (vt_thread_here.generation != generation)
+		vt_thread_begin(&vt_thread_here, generation);
+	return &vt_thread_here;
+}
 
 /* Kernel thread id of the caller, asked once per thread. */
-uint32_t vt_thread_id(void);
+static inline uint32_t vt_thread_id(void)
+{
+	struct vt_thread *thread = vt_thread_self();
+
+	return thread->tid ? thread->tid : vt_thread_ask_id(thread);
+}
 
 /*
  * Declares that ids and thread ids remembered so far are void: in a fork child, and when a journal
  * opens.
  */
 void vt_thread_new_generation(void);
-
-/* Number of the present generation, for caches outside this file that must end with it. */
-uint32_t vt_thread_generation(void);
 
 #endif

@@ -24,7 +24,6 @@
 static struct {
 	uint64_t now_ns;
 	uint64_t cost_ns;	/* of a look */
-	uint32_t generation;
 	uint32_t setting;	/* VTRACE_PROBE */
 	int is_active, can_run, is_full;
 	enum vt_probe_answer answer;
@@ -32,7 +31,6 @@ static struct {
 	uint32_t nr_looks;
 	int is_growing;
 	const char *reason;
-	struct vt_thread thread;
 	struct vt_config config;
 	struct vt_probe_api api;
 } t;
@@ -43,14 +41,12 @@ uint64_t vt_sys_now_ns(int clock)
 	return t.now_ns;
 }
 
-uint32_t vt_thread_generation(void)
-{
-	return t.generation;
-}
+uint32_t vt_thread_newest;
+_Thread_local struct vt_thread vt_thread_here;
 
-struct vt_thread *vt_thread_self(void)
+void vt_thread_begin(struct vt_thread *thread, uint32_t generation)
 {
-	return &t.thread;
+	thread->generation = generation;
 }
 
 int vt_tracker_is_active(void)
@@ -111,11 +107,12 @@ void vt_probe_records_end(uint64_t start_ns, uint64_t duration_ns, const char *r
 
 static int setup(void **state)
 {
-	uint32_t generation = t.generation + 1;
+	uint32_t generation = vt_thread_newest + 1;
 
 	(void)state;
 	memset(&t, 0, sizeof(t));
-	t.generation = generation;
+	vt_thread_here = (struct vt_thread){ 0 };
+	vt_thread_newest = generation;
 	t.now_ns = 1000 * MS;
 	t.cost_ns = 4 * MS;
 	t.setting = t.is_active = t.can_run = 1;
@@ -166,10 +163,10 @@ static void test_loading_is_looked_at_rarely(void **state)
 static void test_later_peaks_by_five_percent(void **state)
 {
 	(void)state;
-	t.thread.module_call = 1;
+	vt_thread_here.module_call = 1;
 	block(100 * MIB);
 	assert_string_equal(safe_point(), "module call");
-	t.thread.module_call = 0;
+	vt_thread_here.module_call = 0;
 	t.now_ns += 1000 * MS;
 	block(104 * MIB);
 	assert_string_equal(safe_point(), "");
@@ -180,12 +177,12 @@ static void test_later_peaks_by_five_percent(void **state)
 static void test_each_module_tree_once(void **state)
 {
 	(void)state;
-	t.thread.module_call = 1;
+	vt_thread_here.module_call = 1;
 	block(MIB);
 	assert_string_equal(safe_point(), "module call");
 	block(MIB);
 	assert_string_equal(safe_point(), "");
-	t.thread.module_call = 2;
+	vt_thread_here.module_call = 2;
 	block(MIB);
 	assert_string_equal(safe_point(), "module call");
 }
@@ -257,7 +254,7 @@ static void test_growth_from_step_to_step(void **state)
 
 	(void)state;
 	/* The second is compared with, whatever a peak before the first was. */
-	t.thread.module_call = 1;
+	vt_thread_here.module_call = 1;
 	block(bytes);
 	safe_point();
 	assert_string_equal(steps(2, &bytes, MIB), "optimizer step");
@@ -291,10 +288,10 @@ static void test_growth_has_a_budget_of_its_own(void **state)
 static void test_growth_without_steps(void **state)
 {
 	(void)state;
-	t.thread.module_call = 1;
+	vt_thread_here.module_call = 1;
 	block(100 * MIB);
 	assert_string_equal(safe_point(), "module call");
-	t.thread.module_call = 0;
+	vt_thread_here.module_call = 0;
 	t.now_ns += 1000 * MS;
 	block(200 * MIB);
 	assert_string_equal(safe_point(), "peak");
@@ -380,7 +377,7 @@ static void test_child_starts_anew(void **state)
 	assert_string_equal(safe_point(), "optimizer step");
 	/* Queued in the parent, then a fork: the child's interpreter has it too. */
 	vt_probe_note_mark();
-	t.generation++;
+	vt_thread_newest++;
 	t.pending = NULL;
 	step();
 	assert_string_equal(safe_point(), "optimizer step");

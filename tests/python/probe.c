@@ -62,12 +62,13 @@ void vt_journal_commit(void *record, uint64_t slot, size_t bytes, enum vt_record
 	pthread_mutex_unlock(&g.lock);
 }
 
-/* The recorder's is in static thread-local storage, of which an interpreter leaves too little. */
-struct vt_thread *vt_thread_self(void)
-{
-	static __thread struct vt_thread self;
+/* One recording for ever. */
+uint32_t vt_thread_newest = 1;
+_Thread_local struct vt_thread vt_thread_here;
 
-	return &self;
+void vt_thread_begin(struct vt_thread *thread, uint32_t generation)
+{
+	thread->generation = generation;
 }
 
 void vt_info_once(const char *key, const char *value)
@@ -76,15 +77,10 @@ void vt_info_once(const char *key, const char *value)
 		strncpy(g.version, value, sizeof(g.version) - 1);
 }
 
-uint32_t vt_thread_id(void)
+uint32_t vt_thread_ask_id(struct vt_thread *thread)
 {
-	return (uint32_t)gettid();
-}
-
-/* One recording for ever. */
-uint32_t vt_thread_generation(void)
-{
-	return 1;
+	thread->tid = (uint32_t)gettid();
+	return thread->tid;
 }
 
 void *vt_real_symbol_global(const char *symbol)
