@@ -111,13 +111,17 @@ static void fill_header(struct vt_journal_header *header)
 	__atomic_store_n(&header->magic, VT_JOURNAL_MAGIC, __ATOMIC_RELEASE);
 }
 
-/* Address space is refused where it is limited (ulimit -v, small machines): take what there is. */
+/*
+ * Address space is refused where it is limited (ulimit -v, small machines): take what there is.  It
+ * can be touched as far as the file goes: a tool that looks through all readable memory (valgrind's
+ * search for leaks, at exit) would otherwise walk through 64 GiB of it.
+ */
 static void *map_as_much_as_possible(int fd, int is_plain, size_t *len)
 {
 	void *memory = NULL;
 
 	for (*len = MOST_ADDRESS_SPACE; *len >= LEAST_ADDRESS_SPACE; *len /= 4) {
-		memory = is_plain ? vt_sys_map_private(*len) : vt_sys_map_file(fd, *len);
+		memory = is_plain ? vt_sys_reserve_private(*len) : vt_sys_reserve_file(fd, *len);
 		if (memory)
 			return memory;
 	}
@@ -139,6 +143,11 @@ static int map_new_file(int fd)
 	}
 	if (!memory)
 		return -ENOMEM;
+	err = vt_sys_allow(memory, file_bytes(VT_CHUNK_SLOTS));
+	if (err) {
+		vt_sys_unmap(memory, g.mapped_bytes);
+		return err;
+	}
 	/* A fork child must not write into its parent's journal, not even by mistake. */
 	vt_sys_advise(memory, g.mapped_bytes, MADV_DONTFORK);
 	g.slots = (unsigned char *)memory + VT_JOURNAL_HEADER_BYTES;
@@ -264,6 +273,8 @@ static int grow(void)
 	if (!err)
 		err = vt_sys_allocate(fd, file_bytes(capacity), VT_CHUNK_BYTES);
 	vt_sys_close(fd);
+	if (!err)
+		err = vt_sys_allow(g.slots + capacity * VT_SLOT_BYTES, VT_CHUNK_BYTES);
 	if (!err)
 		__atomic_store_n(&g.capacity_slots, capacity + VT_CHUNK_SLOTS, __ATOMIC_RELEASE);
 	return err;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -217,21 +218,31 @@ int vt_sys_allocate(int fd, uint64_t offset, uint64_t len)
 	return err;
 }
 
-static void *map(int fd, size_t len, int flags)
+static void *map(int fd, size_t len, int protection, int flags)
 {
-	long address = CALL6(SYS_mmap, NULL, len, PROT_READ | PROT_WRITE, flags, fd, 0);
+	long address = CALL6(SYS_mmap, NULL, len, protection, flags, fd, 0);
 
 	return address < 0 && address > -4096 ? NULL : (void *)address;
 }
 
 void *vt_sys_map_private(size_t len)
 {
-	return map(-1, len, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
+	return map(-1, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
 }
 
-void *vt_sys_map_file(int fd, size_t len)
+void *vt_sys_reserve_private(size_t len)
 {
-	return map(fd, len, MAP_SHARED);
+	return map(-1, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
+}
+
+void *vt_sys_reserve_file(int fd, size_t len)
+{
+	return map(fd, len, PROT_NONE, MAP_SHARED);
+}
+
+int vt_sys_allow(void *address, size_t len)
+{
+	return (int)CALL3(SYS_mprotect, address, len, PROT_READ | PROT_WRITE);
 }
 
 void vt_sys_unmap(void *address, size_t len)
@@ -285,6 +296,21 @@ void vt_sys_sleep_ns(uint64_t ns)
 	struct timespec time = { (time_t)(ns / 1000000000u), (long)(ns % 1000000000u) };
 
 	CALL4(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &time, NULL);
+}
+
+void vt_sys_wait(const uint32_t *word, uint32_t value)
+{
+	CALL4(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL);
+}
+
+void vt_sys_wake(const uint32_t *word)
+{
+	CALL3(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1);
+}
+
+int vt_sys_mask_signals(int how, const void *new, void *old)
+{
+	return (int)CALL4(SYS_rt_sigprocmask, how, new, old, SIGNAL_SET_BYTES);
 }
 
 void vt_sys_yield(void)
@@ -357,6 +383,13 @@ static void default_signals(void)
 	CALL4(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, SIGNAL_SET_BYTES);
 }
 
+/*
+ * The same function as clone() in glibc.  ThreadSanitizer stands in front of clone(), takes the new
+ * process for a fork, and notes in the memory that both share that no more threads may begin: the
+ * host would die at its next one.
+ */
+int __clone(int (*run)(void *), void *stack_top, int flags, void *argument, ...);
+
 static int run_program(void *argument)
 {
 	struct detached *d = argument;
@@ -373,7 +406,7 @@ static int leave_session(void *argument)
 
 	CALL1(SYS_setsid, 0);
 	/* Returns when the program runs or could not be started; our end makes it an orphan. */
-	d->pid = clone(run_program, d->inner_stack_top, CLONE_VM | CLONE_VFORK, d);
+	d->pid = __clone(run_program, d->inner_stack_top, CLONE_VM | CLONE_VFORK, d);
 	if (d->pid < 0)
 		d->error = -EAGAIN;
 	CALL1(SYS_exit, 0);
@@ -400,7 +433,7 @@ int vt_sys_start_detached(const char *path, char *const argv[], char *const envp
 	int pid;
 
 	CALL4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, SIGNAL_SET_BYTES);
-	pid = clone(leave_session, base + stack_size, CLONE_VM | CLONE_VFORK, &d);
+	pid = __clone(leave_session, base + stack_size, CLONE_VM | CLONE_VFORK, &d);
 	if (pid < 0)
 		d.error = -EAGAIN;
 	else

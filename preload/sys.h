@@ -49,9 +49,12 @@ ssize_t vt_sys_read_file(const char *path, char *text, size_t size);
  */
 int vt_sys_allocate(int fd, uint64_t offset, uint64_t len);
 
-/* Memory.  Both maps return NULL when the kernel refuses. */
+/* Memory.  NULL where the kernel refuses. */
 void *vt_sys_map_private(size_t len);		/* zeroed, not reserved in advance */
-void *vt_sys_map_file(int fd, size_t len);	/* shared, to read and write, from offset 0 */
+/* Address space only: what is to be read and written must be allowed first. */
+void *vt_sys_reserve_private(size_t len);
+void *vt_sys_reserve_file(int fd, size_t len);	/* shared, from offset 0 */
+int vt_sys_allow(void *address, size_t len);
 void vt_sys_unmap(void *address, size_t len);
 int vt_sys_advise(void *address, size_t len, int advice);
 
@@ -61,6 +64,13 @@ int vt_sys_thread_id(void);
 int vt_sys_is_alive(int pid);		/* 1 or 0; a zombie is dead, who cannot be asked lives */
 void vt_sys_sleep_ns(uint64_t ns);	/* may return earlier */
 void vt_sys_yield(void);
+
+/* Sleeps while *word is `value`; may return for no reason.  Wakes one that sleeps there. */
+void vt_sys_wait(const uint32_t *word, uint32_t value);
+void vt_sys_wake(const uint32_t *word);
+
+/* The calling thread's mask; sets are the kernel's, the first 64 bits of a sigset_t. */
+int vt_sys_mask_signals(int how, const void *new, void *old);
 uint64_t vt_sys_now_ns(int clock);	/* CLOCK_MONOTONIC, CLOCK_REALTIME */
 int vt_sys_hostname(char *text, size_t size);
 

@@ -15,7 +15,7 @@
 static struct {
 	unsigned int nr_calls;	/* of functions that the recorder hooks (atomic) */
 	uint64_t next_address;	/* atomic */
-	void (*call_in_free)(void);
+	void (*call_in_free)(void);	/* atomic */
 } g = { .next_address = 0x10000000 };
 
 #define EXPORT __attribute__((visibility("default")))
@@ -27,7 +27,7 @@ EXPORT unsigned int driver_nr_calls(void)
 
 EXPORT void driver_call_in_free(void (*callback)(void))
 {
-	g.call_in_free = callback;
+	__atomic_store_n(&g.call_in_free, callback, __ATOMIC_RELAXED);
 }
 
 static CUresult count(CUresult result)
@@ -183,9 +183,8 @@ CUresult cuMemAllocManaged(CUdeviceptr *address, size_t size_bytes, unsigned int
 
 CUresult cuMemFree_v2(CUdeviceptr address)
 {
-	void (*callback)(void) = g.call_in_free;
+	void (*callback)(void) = __atomic_exchange_n(&g.call_in_free, NULL, __ATOMIC_RELAXED);
 
-	g.call_in_free = NULL;
 	if (callback)
 		callback();
 	return count(address == DRIVER_BAD_ADDRESS ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS);

@@ -31,7 +31,8 @@
 
 /* Those of the recorder that can fail, and how they usually do. */
 #define CALLS(X)                                                                                   \
-	X(mmap, ENOMEM) X(munmap, ENOMEM) X(madvise, EINVAL) X(openat, EMFILE) X(close, EIO)       \
+	X(mmap, ENOMEM) X(mprotect, ENOMEM) X(munmap, ENOMEM) X(madvise, EINVAL)                   \
+	X(openat, EMFILE) X(close, EIO)                                                            \
 	X(fallocate, ENOSPC) X(pwrite64, ENOSPC) X(pread64, EIO) X(read, EIO) X(write, EIO)        \
 	X(readlinkat, EACCES) X(getcwd, ENOENT) X(uname, EFAULT) X(faccessat, EACCES)              \
 	X(unlinkat, EACCES) X(execve, EACCES) X(setsid, EPERM) X(wait4, ECHILD) X(kill, EPERM)     \
@@ -212,7 +213,7 @@ EXPORT int getrlimit(__rlimit_resource_t resource, struct rlimit *limit)
 }
 
 /* The one that starts the collector: without the variadic rest, which it does not use. */
-EXPORT int clone(int (*run)(void *), void *stack, int flags, void *argument, ...)
+EXPORT int __clone(int (*run)(void *), void *stack, int flags, void *argument, ...)
 {
 	static int (*next)(int (*)(void *), void *, int, void *, ...);
 	int error = fault("clone", EAGAIN, __builtin_return_address(0));
@@ -220,6 +221,6 @@ EXPORT int clone(int (*run)(void *), void *stack, int flags, void *argument, ...
 	if (error)
 		return (int)finish(-error);
 	if (!next)
-		*(void **)&next = dlsym(RTLD_NEXT, "clone");
+		*(void **)&next = dlsym(RTLD_NEXT, "__clone");
 	return next(run, stack, flags, argument);
 }

@@ -54,12 +54,12 @@ int __wrap_vt_sys_allocate(int fd, uint64_t offset, uint64_t len)
 	return __real_vt_sys_allocate(fd, offset, len);
 }
 
-void *__real_vt_sys_map_file(int fd, size_t len);
-void *__wrap_vt_sys_map_file(int fd, size_t len);
+void *__real_vt_sys_reserve_file(int fd, size_t len);
+void *__wrap_vt_sys_reserve_file(int fd, size_t len);
 
-void *__wrap_vt_sys_map_file(int fd, size_t len)
+void *__wrap_vt_sys_reserve_file(int fd, size_t len)
 {
-	return g.is_unmappable ? NULL : __real_vt_sys_map_file(fd, len);
+	return g.is_unmappable ? NULL : __real_vt_sys_reserve_file(fd, len);
 }
 
 int __real_vt_sys_write_at(int fd, const void *bytes, size_t len, uint64_t offset);
