@@ -25,6 +25,8 @@
 static struct {
 	__typeof__(&cuMemAlloc_v2) alloc;
 	__typeof__(&cuMemFree_v2) free;
+	CUresult (*set)(CUcontext);	/* only the simulated driver wants a context */
+	CUcontext context;
 	unsigned long nr_calls;		/* of each turn */
 	unsigned long nr_made[MOST_THREADS];
 	pthread_barrier_t start;
@@ -56,6 +58,8 @@ static void *turn(void *argument)
 	CUdeviceptr held[HELD] = { 0 };
 	unsigned long *nr_made = argument;
 
+	if (g.set && g.set(g.context))
+		exit(7);
 	for (unsigned long i = 0; i < g.nr_calls; i++) {
 		if (held[i % HELD])
 			give_back(held[i % HELD]);
@@ -82,8 +86,7 @@ static void *work(void *argument)
 static int find_driver(void)
 {
 	void *driver = dlopen("libcuda.so.1", RTLD_NOW);
-	CUresult (*init)(unsigned int), (*retain)(CUcontext *, CUdevice), (*set)(CUcontext);
-	CUcontext context;
+	CUresult (*init)(unsigned int), (*retain)(CUcontext *, CUdevice);
 
 	if (!driver)
 		return 0;
@@ -91,9 +94,8 @@ static int find_driver(void)
 	*(void **)&g.free = dlsym(driver, "cuMemFree_v2");
 	*(void **)&init = dlsym(driver, "cuInit");
 	*(void **)&retain = dlsym(driver, "cuDevicePrimaryCtxRetain");
-	*(void **)&set = dlsym(driver, "cuCtxSetCurrent");
-	/* The simulated driver wants a context, the one of the tests has one. */
-	return g.alloc && g.free && (!set || (!init(0) && !retain(&context, 0) && !set(context)));
+	*(void **)&g.set = dlsym(driver, "cuCtxSetCurrent");
+	return g.alloc && g.free && (!g.set || (!init(0) && !retain(&g.context, 0)));
 }
 
 int main(int argc, char **argv)

@@ -25,9 +25,9 @@ def clean_environment(extra=None):
     return kept
 
 
-def vtrace(*arguments, cwd=None, env=None):
+def vtrace(*arguments, cwd=None, env=None, timeout=TIMEOUT_S):
     return subprocess.run([str(VTRACE), *map(str, arguments)], cwd=cwd, env=clean_environment(env),
-                          capture_output=True, text=True, timeout=TIMEOUT_S, stdin=subprocess.DEVNULL)
+                          capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL)
 
 
 # What the recorder intercepts; the ledger also has contexts, arrays and handles that died with their last mapping.
