@@ -19,7 +19,8 @@
 	X(RELEASE, 8, "release")             /* one reference of a vmm handle dropped */           \
 	X(RETAIN, 9, "retain")                                                                     \
 	X(OUT_OF_MEMORY, 10, "out_of_memory") /* size = what was asked for */                      \
-	X(MEMORY_INFO, 11, "memory_info")    /* extra = free bytes, size = total bytes */          \
+	X(MEMORY_INFO, 11, "memory_info")    /* size = total bytes, extra = free ones: of the */   \
+					     /* device (segment), of a pool, for graphs */         \
 	X(CAPTURE_BEGIN, 12, "capture_begin") /* a stream (address) records a CUDA graph */        \
 	X(CAPTURE_END, 13, "capture_end")    /* extra = the graph, 0: the capture was invalid */   \
 	X(INSTANTIATE, 14, "instantiate")    /* address = executable graph, extra = graph */       \

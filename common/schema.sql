@@ -97,7 +97,7 @@ CREATE TABLE allocation (
 );
 
 -- What an allocation goes with, where the recorder knows it: the handle of the context that it was made in (cuMemAlloc, managed,
--- pinned, arrays, opened and external memory), of the pool that was named, of the graph that it is a node of.
+-- pinned, arrays, opened and external memory), of its pool (where it was not named, the device's current one), of the graph that it is a node of.
 CREATE TABLE allocation_parent (allocation INTEGER PRIMARY KEY, parent INTEGER NOT NULL);
 
 -- Events that neither create nor destroy memory by themselves: reserve, map, release, frees of unknown pointers, memory_info, captures,
@@ -111,8 +111,8 @@ CREATE TABLE event (
 	device       INTEGER NOT NULL,
 	function     INTEGER NOT NULL,
 	address      INTEGER NOT NULL,
-	size_bytes   INTEGER NOT NULL,    -- memory_info: total bytes
-	extra        INTEGER NOT NULL,    -- map: handle; memory_info: free bytes; capture_end, instantiate: graph
+	size_bytes   INTEGER NOT NULL,    -- memory_info: total bytes, of the device (kind segment) or held by a pool or for graphs
+	extra        INTEGER NOT NULL,    -- map: handle; memory_info: free bytes of them; capture_end, instantiate: graph
 	native_stack INTEGER,
 	python_stack INTEGER
 );
@@ -179,7 +179,7 @@ CREATE TABLE torch_module (               -- instances of nn.Module
 	root_address INTEGER NOT NULL
 );
 
--- Peaks per device.  used = bytes held from the driver (segments, vmm, pool, managed, arrays) without the context.
+-- Peaks per device.  used = bytes held from the driver (segments, vmm, pool, managed, arrays), with what pools keep, without the context.
 -- The instant of highest use is the one after which nothing is higher; among equal ones the one with most allocated bytes, then the first.
 CREATE TABLE peak (
 	device                INTEGER PRIMARY KEY,

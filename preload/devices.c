@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "preload/devices.h"
 
-#include <errno.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -23,30 +22,18 @@ static struct {
 	int nr_captures;	/* streams that capture (atomic); of all recordings */
 } g;
 
-/*
- * Calls a real driver function if the driver has it; what that leaves in errno is not what the
- * program's own call left there.
- */
-#define QUERY(name, ...) __extension__({                                                           \
-	__typeof__(&name) query_ = (__typeof__(&name))vt_real_find(VT_REAL_##name);                \
-	int saved_ = errno;                                                                        \
-	CUresult result_ = query_ ? query_(__VA_ARGS__) : CUDA_ERROR_NOT_FOUND;                    \
-	errno = saved_;                                                                            \
-	result_;                                                                                   \
-})
-
 int vt_devices_current(void)
 {
 	CUdevice device;
 
-	return QUERY(cuCtxGetDevice, &device) == CUDA_SUCCESS ? device : -1;
+	return VT_REAL_CALL(cuCtxGetDevice, &device) == CUDA_SUCCESS ? device : -1;
 }
 
 uint64_t vt_devices_context(void)
 {
 	CUcontext context;
 
-	return QUERY(cuCtxGetCurrent, &context) == CUDA_SUCCESS ? (uintptr_t)context : 0;
+	return VT_REAL_CALL(cuCtxGetCurrent, &context) == CUDA_SUCCESS ? (uintptr_t)context : 0;
 }
 
 uint64_t vt_devices_range_bytes(CUdeviceptr address)
@@ -54,7 +41,7 @@ uint64_t vt_devices_range_bytes(CUdeviceptr address)
 	CUdeviceptr start;
 	size_t size_bytes;
 
-	return QUERY(cuMemGetAddressRange_v2, &start, &size_bytes, address) == CUDA_SUCCESS
+	return VT_REAL_CALL(cuMemGetAddressRange_v2, &start, &size_bytes, address) == CUDA_SUCCESS
 		       ? size_bytes
 		       : 0;
 }
@@ -64,13 +51,18 @@ void vt_devices_count_captures(int change)
 	__atomic_fetch_add(&g.nr_captures, change, __ATOMIC_RELAXED);
 }
 
+int vt_devices_are_capturing(void)
+{
+	return __atomic_load_n(&g.nr_captures, __ATOMIC_RELAXED) > 0;
+}
+
 uint64_t vt_devices_captured_graph(CUstream stream)
 {
 	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
 	CUgraph graph = NULL;
 
-	if (__atomic_load_n(&g.nr_captures, __ATOMIC_RELAXED) <= 0 ||
-	    QUERY(cuStreamGetCaptureInfo_v2, stream, &status, NULL, &graph, NULL, NULL) !=
+	if (!vt_devices_are_capturing() ||
+	    VT_REAL_CALL(cuStreamGetCaptureInfo_v2, stream, &status, NULL, &graph, NULL, NULL) !=
 		    CUDA_SUCCESS)
 		return 0;
 	return status == CU_STREAM_CAPTURE_STATUS_ACTIVE ? (uintptr_t)graph : 0;
@@ -80,7 +72,7 @@ static uint32_t attribute(CUdevice device, CUdevice_attribute which)
 {
 	int value = 0;
 
-	if (QUERY(cuDeviceGetAttribute, &value, which, device) != CUDA_SUCCESS || value < 0)
+	if (VT_REAL_CALL(cuDeviceGetAttribute, &value, which, device) != CUDA_SUCCESS || value < 0)
 		return 0;
 	return (uint32_t)value;
 }
@@ -89,7 +81,7 @@ static uint32_t driver_version(void)
 {
 	int version = 0;
 
-	return QUERY(cuDriverGetVersion, &version) == CUDA_SUCCESS ? (uint32_t)version : 0;
+	return VT_REAL_CALL(cuDriverGetVersion, &version) == CUDA_SUCCESS ? (uint32_t)version : 0;
 }
 
 /*
@@ -103,8 +95,8 @@ static void write_uuid(CUdevice device)
 	struct vt_text text;
 	CUuuid uuid;
 
-	if (QUERY(cuDeviceGetUuid_v2, &uuid, device) != CUDA_SUCCESS &&
-	    QUERY(cuDeviceGetUuid, &uuid, device) != CUDA_SUCCESS)
+	if (VT_REAL_CALL(cuDeviceGetUuid_v2, &uuid, device) != CUDA_SUCCESS &&
+	    VT_REAL_CALL(cuDeviceGetUuid, &uuid, device) != CUDA_SUCCESS)
 		return;
 	vt_text_init(&text, key, sizeof(key));
 	vt_text_add(&text, "uuid:");
@@ -128,9 +120,9 @@ static void describe(CUdevice device)
 	size_t total = 0;
 
 	memset(&d, 0, sizeof(d));
-	if (QUERY(cuDeviceGetName, d.name, LONGEST_NAME - 1, device) != CUDA_SUCCESS)
+	if (VT_REAL_CALL(cuDeviceGetName, d.name, LONGEST_NAME - 1, device) != CUDA_SUCCESS)
 		d.name[0] = '\0';
-	if (QUERY(cuDeviceTotalMem_v2, &total, device) != CUDA_SUCCESS)
+	if (VT_REAL_CALL(cuDeviceTotalMem_v2, &total, device) != CUDA_SUCCESS)
 		total = 0;
 	d.record.id = device;
 	d.record.name_len = (uint32_t)strlen(d.name);
@@ -161,8 +153,8 @@ static int can_sample(CUdevice device, CUstream stream)
 	if (vt_devices_current() != device)
 		return 0;
 	if (!stream)
-		return __atomic_load_n(&g.nr_captures, __ATOMIC_RELAXED) <= 0;
-	return QUERY(cuStreamIsCapturing, stream, &status) == CUDA_SUCCESS &&
+		return !vt_devices_are_capturing();
+	return VT_REAL_CALL(cuStreamIsCapturing, stream, &status) == CUDA_SUCCESS &&
 	       status == CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
@@ -177,7 +169,7 @@ static void sample(CUdevice device)
 	size_t free_bytes;
 	size_t total_bytes;
 
-	if (QUERY(cuMemGetInfo_v2, &free_bytes, &total_bytes) != CUDA_SUCCESS)
+	if (VT_REAL_CALL(cuMemGetInfo_v2, &free_bytes, &total_bytes) != CUDA_SUCCESS)
 		return;
 	event.extra = free_bytes;
 	event.size_bytes = total_bytes;

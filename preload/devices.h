@@ -34,6 +34,7 @@ uint64_t vt_devices_range_bytes(CUdeviceptr address);
  * next: the graph that `stream` records into, 0 if it does not.
  */
 void vt_devices_count_captures(int change);
+int vt_devices_are_capturing(void);
 uint64_t vt_devices_captured_graph(CUstream stream);
 
 /*

@@ -2,6 +2,7 @@
 #include "preload/hook_call.h"
 
 #include "preload/devices.h"
+#include "preload/pools.h"
 #include "preload/tracker.h"
 
 struct vt_event_record vt_hook_call_event(enum vt_real_function function, uint64_t address,
@@ -24,6 +25,7 @@ void vt_hook_call_in_context(enum vt_real_function function, uint64_t address,
 {
 	struct vt_event_record event = vt_hook_call_event(function, address, size_bytes);
 
+	vt_pools_look();
 	event.device = vt_devices_current();
 	event.extra = vt_devices_context();
 	vt_tracker_event(&event);
@@ -41,13 +43,16 @@ void vt_hook_call_from_pool(enum vt_real_function function, uint64_t address, ui
 {
 	struct vt_event_record event = vt_hook_call_event(function, address, size_bytes);
 
+	vt_tracker_open();
 	event.device = vt_devices_current();
 	event.stream = (uintptr_t)stream;
 	event.extra = vt_devices_captured_graph(stream);
 	if (event.extra)
 		event.kind = VT_KIND_GRAPH;
 	else
-		event.extra = (uintptr_t)pool;
+		event.extra = vt_pools_follow((uintptr_t)pool, event.device);
+	if (event.kind == VT_KIND_GRAPH)
+		vt_pools_follow_graphs(event.device);
 	vt_tracker_event(&event);
 	vt_devices_note(event.device, stream);
 }
@@ -76,6 +81,7 @@ void vt_hook_call_free(enum vt_real_function function, uint64_t address, uint64_
 {
 	struct vt_event_record event = vt_hook_call_event(function, address, size_bytes);
 
+	vt_pools_look();
 	event.stream = (uintptr_t)stream;
 	vt_tracker_event(&event);
 }

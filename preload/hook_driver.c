@@ -2,6 +2,7 @@
 /* Hooks of device memory, managed memory, virtual memory and page-locked host memory. */
 #include "preload/devices.h"
 #include "preload/hook_call.h"
+#include "preload/pools.h"
 #include "preload/tracker.h"
 
 /* Device and managed memory. */
@@ -55,6 +56,7 @@ CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
 	    vt_tracker_is_active()) {
 		struct vt_event_record event = vt_hook_call_event(function, 0, *total_bytes);
 
+		vt_pools_look();
 		event.device = vt_devices_current();
 		event.extra = *free_bytes;
 		vt_tracker_event(&event);
@@ -75,6 +77,7 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size_bytes,
 		/* Host memory can be had this way too (NCCL does): then it is on no device. */
 		if (properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE)
 			event.device = properties->location.id;
+		vt_pools_look();
 		vt_tracker_event(&event);
 		vt_devices_note(event.device, NULL);
 	}

@@ -2,6 +2,7 @@
 /* Hooks of captures and graphs. */
 #include "preload/devices.h"
 #include "preload/hook_call.h"
+#include "preload/pools.h"
 #include "preload/tracker.h"
 
 /*
@@ -33,6 +34,8 @@ CUresult name(CUstream stream, CUgraph *graph)                                  
 	    (result == CUDA_SUCCESS || result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED))           \
 		vt_hook_call_note(function, (uintptr_t)stream, 0,                                  \
 		     result == CUDA_SUCCESS ? (uintptr_t)*graph : 0);                              \
+	if (recording)                                                                             \
+		vt_pools_look();                                                                   \
 	return result;                                                                             \
 }
 
@@ -53,6 +56,8 @@ CUresult name(type graph)                                                       
 	if (recording && graph)                                                                    \
 		vt_hook_call_note(function, (uintptr_t)graph, 0, 0);                               \
 	result = real(graph);                                                                      \
+	if (recording)                                                                             \
+		vt_pools_look();                                                                   \
 	return result;                                                                             \
 }
 
@@ -96,6 +101,8 @@ static void note_memory(enum vt_real_function function, CUgraph graph,
 	if (what->poolProps.location.type == CU_MEM_LOCATION_TYPE_DEVICE)
 		event.device = what->poolProps.location.id;
 	event.extra = (uintptr_t)graph;
+	vt_tracker_open();
+	vt_pools_follow_graphs(event.device);
 	vt_tracker_event(&event);
 	vt_devices_note(event.device, NULL);
 }
@@ -157,7 +164,9 @@ CUresult cuDeviceGraphMemTrim(CUdevice device)
 	HOOK(cuDeviceGraphMemTrim);
 
 	result = real(device);
-	if (recording && result == CUDA_SUCCESS)
+	if (recording && result == CUDA_SUCCESS) {
+		vt_pools_look();
 		vt_hook_call_on_device(function, 0, device, 0);
+	}
 	return result;
 }

@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Hooks of stream-ordered memory and its pools.  What a pool keeps after a free is asked of nobody:
- * cuMemPoolGetAttribute breaks captures.
- */
+/* Hooks of stream-ordered memory, its pools, and of what makes pools give memory back. */
 #include "preload/devices.h"
 #include "preload/hook_call.h"
+#include "preload/pools.h"
 #include "preload/tracker.h"
+
+/* The whole hook of a function after which pools may hold less, or more, than was known. */
+#define HOOK_AND_LOOK(name, arguments)                                                             \
+	HOOK(name);                                                                                \
+	(void)function;                                                                            \
+	result = real arguments;                                                                   \
+	if (recording && result == CUDA_SUCCESS)                                                   \
+		vt_pools_look();                                                                   \
+	return result
 
 /* A _ptsz twin differs in what stream NULL means. */
 #define LEGACY(stream) (stream)
@@ -92,6 +99,8 @@ CUresult cuMemPoolDestroy(CUmemoryPool pool)
 	HOOK(cuMemPoolDestroy);
 
 	FREE(real(pool), pool, 0, NULL);
+	if (result == CUDA_SUCCESS)
+		vt_pools_forget((uintptr_t)pool);
 	return result;
 }
 
@@ -100,8 +109,10 @@ CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep_bytes)
 	HOOK(cuMemPoolTrimTo);
 
 	result = real(pool, keep_bytes);
-	if (recording && result == CUDA_SUCCESS)
+	if (recording && result == CUDA_SUCCESS) {
+		vt_pools_look();
 		vt_hook_call_note(function, (uintptr_t)pool, keep_bytes, 0);
+	}
 	return result;
 }
 
@@ -158,4 +169,41 @@ CUresult cuMemPoolImportPointer(CUdeviceptr *address, CUmemoryPool pool,
 		vt_hook_call_note(function, *address, vt_devices_range_bytes(*address),
 				  (uintptr_t)pool);
 	return result;
+}
+
+/* The program's own questions: a good moment for ours. */
+CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void *value)
+{
+	HOOK_AND_LOOK(cuMemPoolGetAttribute, (pool, attribute, value));
+}
+
+CUresult cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attribute, void *value)
+{
+	HOOK_AND_LOOK(cuDeviceGetGraphMemAttribute, (device, attribute, value));
+}
+
+/* What a pool keeps beyond its threshold goes at the next synchronisation. */
+CUresult cuCtxSynchronize(void)
+{
+	HOOK_AND_LOOK(cuCtxSynchronize, ());
+}
+
+CUresult cuCtxSynchronize_v2(CUcontext context)
+{
+	HOOK_AND_LOOK(cuCtxSynchronize_v2, (context));
+}
+
+CUresult cuStreamSynchronize(CUstream stream)
+{
+	HOOK_AND_LOOK(cuStreamSynchronize, (stream));
+}
+
+CUresult cuStreamSynchronize_ptsz(CUstream stream)
+{
+	HOOK_AND_LOOK(cuStreamSynchronize_ptsz, (stream));
+}
+
+CUresult cuEventSynchronize(CUevent event)
+{
+	HOOK_AND_LOOK(cuEventSynchronize, (event));
 }

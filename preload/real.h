@@ -13,6 +13,7 @@
  * Threads: any.  No lock of ours is held.  errno and dlerror() are left as a caller expects them.
  */
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,6 +34,8 @@ typedef void *(*vt_real_dlsym_fn)(void *handle, const char *name);
 	X(cuDeviceGetUuid)                                                                         \
 	X(cuDeviceGetAttribute)                                                                    \
 	X(cuDriverGetVersion)                                                                      \
+	X(cuDeviceGetMemPool)                                                                      \
+	X(cuThreadExchangeStreamCaptureMode)                                                       \
 	X(cuStreamGetCaptureInfo_v2)                                                               \
 	X(cuStreamIsCapturing)                                                                     \
 	X(vts_is_simulated)
@@ -73,6 +76,17 @@ int vt_real_by_name(const char *name);
  * The real address of a driver function, resolving it now if need be; NULL if the process has none.
  */
 void *vt_real_find(enum vt_real_function function);
+/*
+ * Calls a real driver function, of cuda_calls.h, if the driver has it; what that leaves in errno is
+ * not what the program's own call left there.
+ */
+#define VT_REAL_CALL(name, ...) __extension__({                                                    \
+	__typeof__(&name) call_ = (__typeof__(&name))vt_real_find(VT_REAL_##name);                 \
+	int saved_ = errno;                                                                        \
+	CUresult result_ = call_ ? call_(__VA_ARGS__) : CUDA_ERROR_NOT_FOUND;                      \
+	errno = saved_;                                                                            \
+	result_;                                                                                   \
+})
 /* Whether it was learnt already; asks nobody, so that no lock of the loader is taken. */
 int vt_real_is_known(enum vt_real_function function);
 

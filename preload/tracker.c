@@ -19,6 +19,14 @@ int vt_tracker_is_active(void)
 	return vt_session_is_open();
 }
 
+void vt_tracker_open(void)
+{
+	int saved = errno;
+
+	vt_session_ensure();
+	errno = saved;
+}
+
 static int opens_recording(const struct vt_event_record *event)
 {
 	if (event->op == VT_OP_OUT_OF_MEMORY)

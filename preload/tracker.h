@@ -20,6 +20,8 @@
  * process must leave no trace outside its memory, so that a program without CUDA stays untouched.
  */
 int vt_tracker_is_active(void);
+/* Opens the recording as the first allocation does, for what is recorded just before that. */
+void vt_tracker_open(void);
 
 /*
  * Records one event.  The caller zeroes the record and fills op, kind, device, function, address,

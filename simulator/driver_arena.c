@@ -78,19 +78,6 @@ CUresult vts_arena_alloc(struct vts_arena *arena, uint64_t size_bytes, CUdevicep
 	return CUDA_SUCCESS;
 }
 
-void vts_arena_free(struct vts_arena *arena, CUdeviceptr address)
-{
-	for (size_t i = 0; i < arena->nr_chunks; i++) {
-		struct vts_range *block = vts_ranges_find_start(&arena->chunks[i].blocks, address);
-
-		if (!block)
-			continue;
-		arena->used_bytes -= block->span_bytes;
-		vts_ranges_remove(&arena->chunks[i].blocks, block);
-		return;
-	}
-}
-
 static void drop_chunk(struct vts_arena *arena, size_t index)
 {
 	struct vts_chunk *chunk = &arena->chunks[index];
@@ -108,4 +95,19 @@ void vts_arena_trim(struct vts_arena *arena, uint64_t keep_bytes)
 	for (size_t i = arena->nr_chunks; i-- > 0 && arena->reserved_bytes > keep_bytes;)
 		if (!arena->chunks[i].blocks.nr_items)
 			drop_chunk(arena, i);
+}
+
+void vts_arena_free(struct vts_arena *arena, CUdeviceptr address)
+{
+	for (size_t i = 0; i < arena->nr_chunks; i++) {
+		struct vts_range *block = vts_ranges_find_start(&arena->chunks[i].blocks, address);
+
+		if (!block)
+			continue;
+		arena->used_bytes -= block->span_bytes;
+		vts_ranges_remove(&arena->chunks[i].blocks, block);
+		break;
+	}
+	if (arena->is_ending && !arena->used_bytes)
+		vts_arena_trim(arena, 0);
 }

@@ -27,12 +27,13 @@ struct vts_arena {
 	size_t nr_chunks;
 	uint64_t reserved_bytes;
 	uint64_t used_bytes;
+	int is_ending; /* all chunks go with the last block */
 };
 
 /* CUDA_ERROR_OUT_OF_MEMORY when the device cannot give another chunk. */
 CUresult vts_arena_alloc(struct vts_arena *arena, uint64_t size_bytes, CUdeviceptr *address);
 
-/* The chunk stays reserved. */
+/* The chunk stays reserved, unless the arena is ending. */
 void vts_arena_free(struct vts_arena *arena, CUdeviceptr address);
 
 /* Gives empty chunks back, the highest first, while more than keep_bytes are reserved. */

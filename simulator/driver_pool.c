@@ -97,7 +97,7 @@ CUresult vts_pool_destroy(CUmemoryPool handle)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (g.currents[pool->arena.device] == pool)
 		g.currents[pool->arena.device] = NULL;
-	pool->is_destroyed = 1;
+	pool->is_destroyed = pool->arena.is_ending = 1;
 	vts_pool_released(handle);
 	return CUDA_SUCCESS;
 }

@@ -196,7 +196,7 @@ static int take_event(struct vt_import *im, const struct vt_event_record *event)
 	note_time(im, event->time_ns);
 	if (vt_import_allocations_event(&im->allocations, ++im->nr_events, event))
 		return -1;
-	if (event->op != VT_OP_MEMORY_INFO)
+	if (event->op != VT_OP_MEMORY_INFO || event->kind != VT_KIND_SEGMENT)
 		return 0;
 	return vt_import_definitions_sample(&im->definitions, event,
 					    vt_peak_used(&im->peak, event->device));

@@ -49,6 +49,48 @@ void vt_import_allocations_release(struct vt_import_allocations *a)
 	vt_vmm_release(&a->vmm);
 	vt_vmm_release(&a->ipc);
 	vt_graph_lives_release(&a->graphs);
+	vt_pool_lives_release(&a->pools);
+}
+
+static void settle_idle(struct vt_import_allocations *a, int32_t device)
+{
+	vt_peak_set_idle(a->peak, device, vt_pool_lives_idle(&a->pools, VT_KIND_POOL, device) +
+					  vt_pool_lives_idle(&a->pools, VT_KIND_GRAPH, device));
+}
+
+/* An allocation of a pool's or a graph's memory has come (1) or gone (-1). */
+static void count_pooled(struct vt_import_allocations *a, const struct vt_open_allocation *what,
+			 int change)
+{
+	if (!vt_pool_lives_has_kind(what->kind))
+		return;
+	if (change > 0)
+		vt_pool_lives_add(&a->pools, what->kind, what->parent, what->device,
+				  what->size_bytes);
+	else
+		vt_pool_lives_remove(&a->pools, what->kind, what->parent, what->device,
+				     what->size_bytes);
+	settle_idle(a, what->device);
+}
+
+/* Events of pools themselves. */
+void vt_import_allocations_note_pool(struct vt_import_allocations *a,
+				     const struct vt_event_record *record)
+{
+	if (!vt_pool_lives_has_kind(record->kind))
+		return;
+	if (record->op == VT_OP_MEMORY_INFO)
+		vt_pool_lives_hold(&a->pools, record->kind, record->address, record->device,
+				   record->size_bytes);
+	else if (record->kind == VT_KIND_POOL && record->op == VT_OP_CREATE)
+		vt_pool_lives_create(&a->pools, record->address);
+	else if (record->kind == VT_KIND_POOL &&
+		 (record->op == VT_OP_DESTROY || record->op == VT_OP_FREE_FAILED))
+		vt_pool_lives_destroy(&a->pools, record->address, record->op == VT_OP_DESTROY);
+	else
+		return;
+	for (size_t i = 0; i < a->pools.pools.len; i++)
+		settle_idle(a, a->pools.pools.items[i].device);
 }
 
 void vt_import_allocations_open(struct vt_import_allocations *a,
@@ -65,6 +107,7 @@ void vt_import_allocations_open(struct vt_import_allocations *a,
 	}
 	vt_map_put(&a->places, key_of(what->kind, what->address), place);
 	vt_peak_add(a->peak, what->device, what->kind, what->size_bytes);
+	count_pooled(a, what, 1);
 }
 
 /*
@@ -86,6 +129,7 @@ static int end_allocation(struct vt_import_allocations *a, struct vt_key key, ui
 	a->open.items[place].id = 0;
 	vt_vector_push(&a->unused, place);
 	vt_peak_remove(a->peak, what->device, what->kind, what->size_bytes);
+	count_pooled(a, what, -1);
 	if (!a->is_replaying) {
 		end.record = *record;
 		vt_import_rows_end(a->rows, what->row, what->id, &end);
@@ -374,6 +418,7 @@ static int take_free_failed(struct vt_import_allocations *a, uint64_t event,
 int vt_import_allocations_replay(struct vt_import_allocations *a, uint64_t event,
 		    const struct vt_event_record *record)
 {
+	vt_import_allocations_note_pool(a, record);
 	switch (record->op) {
 	case VT_OP_ALLOC:
 		return take_alloc(a, event, record);

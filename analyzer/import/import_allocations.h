@@ -18,7 +18,8 @@
  *      gone.
  *  A8  Memory of a graph's nodes ends with the graph and all executables made of it, whatever frees
  *      it between two runs.
- *  A9  All of this state can be rebuilt from the database (resume), so that an import may stop
+ *  A9  What pools hold beyond their allocations counts as used (pool_lives.h).
+ *  A10 All of this state can be rebuilt from the database (resume), so that an import may stop
  *      anywhere.
  */
 
@@ -27,6 +28,7 @@
 #include "analyzer/import/graph_lives.h"
 #include "analyzer/import/import_rows.h"
 #include "analyzer/import/peak.h"
+#include "analyzer/import/pool_lives.h"
 #include "analyzer/import/vmm.h"
 
 struct vt_open_allocation {
@@ -57,6 +59,7 @@ struct vt_import_allocations {
 	struct vt_map places;       /* {class, address} -> place in `open` */
 	struct vt_vmm vmm;
 	struct vt_graph_lives graphs;
+	struct vt_pool_lives pools;
 	struct vt_vmm ipc; /* how often each pointer was opened: references without mappings */
 	VT_VECTOR(struct vt_last_free) last_frees;
 	struct vt_map last_free_places; /* thread -> place in last_frees */
@@ -78,6 +81,9 @@ void vt_import_allocations_open(struct vt_import_allocations *a,
 struct vt_last_free *vt_import_allocations_begin_free(struct vt_import_allocations *a,
 						      uint64_t event,
 						      const struct vt_event_record *record);
+/* For resume: what an event of a pool itself does to what pools hold. */
+void vt_import_allocations_note_pool(struct vt_import_allocations *a,
+				     const struct vt_event_record *record);
 /* For resume: what the event does to the state, without a new peak. */
 int vt_import_allocations_replay(struct vt_import_allocations *a, uint64_t event,
 				 const struct vt_event_record *record);

@@ -41,6 +41,26 @@ static int replay_handles(struct vt_import_allocations *a)
 	return rc;
 }
 
+/* What pools held at last; of graph memory, the history of handles has it. */
+static int load_pools(struct vt_import_allocations *a)
+{
+	struct vt_stmt *stmt =
+		vt_db_prepare(a->rows->db, "SELECT id, op, device, address, size_bytes FROM event"
+					   " WHERE kind = 4 AND op IN (3, 11, 15, 16) ORDER BY id");
+	struct vt_event_record record = { .kind = VT_KIND_POOL };
+	int rc;
+
+	while ((rc = vt_stmt_step(stmt)) == 1) {
+		record.op = (uint16_t)vt_stmt_int(stmt, 1);
+		record.device = (int32_t)vt_stmt_int(stmt, 2);
+		record.address = (uint64_t)vt_stmt_int(stmt, 3);
+		record.size_bytes = (uint64_t)vt_stmt_int(stmt, 4);
+		vt_import_allocations_note_pool(a, &record);
+	}
+	vt_stmt_free(stmt);
+	return rc;
+}
+
 static void read_allocation(struct vt_stmt *stmt, struct vt_open_allocation *what)
 {
 	what->row = VT_ROW_WRITTEN;
@@ -198,7 +218,7 @@ static int load_closes(struct vt_import_allocations *a)
 
 int vt_import_allocations_resume(struct vt_import_allocations *a)
 {
-	if (replay_handles(a) || load_open(a) || load_last_frees(a) ||
+	if (replay_handles(a) || load_pools(a) || load_open(a) || load_last_frees(a) ||
 	    load_closes(a) || load_void_frees(a))
 		return -1;
 	return 0;

@@ -37,6 +37,8 @@ void vt_peak_add(struct vt_peak *peak, int32_t device, unsigned int kind, uint64
 
 	if (total)
 		*total += size_bytes;
+	if (total && kind == VT_KIND_POOL)
+		device_at(peak, device)->pooled_bytes += size_bytes;
 }
 
 void vt_peak_remove(struct vt_peak *peak, int32_t device, unsigned int kind, uint64_t size_bytes)
@@ -45,16 +47,37 @@ void vt_peak_remove(struct vt_peak *peak, int32_t device, unsigned int kind, uin
 
 	if (total)
 		*total -= size_bytes;
+	if (total && kind == VT_KIND_POOL)
+		device_at(peak, device)->pooled_bytes -= size_bytes;
+}
+
+void vt_peak_set_idle(struct vt_peak *peak, int32_t device, uint64_t idle_bytes)
+{
+	struct vt_peak_device *d = device < 0 ? NULL : device_at(peak, device);
+
+	if (!d || d->idle_bytes == idle_bytes)
+		return;
+	d->idle_bytes = idle_bytes;
+	d->is_touched = 1;
+}
+
+static uint64_t used_of(const struct vt_peak_device *d)
+{
+	return d->used_bytes + d->idle_bytes;
 }
 
 static void settle_device(struct vt_peak_device *d, uint64_t event)
 {
+	uint64_t owned = d->allocated_bytes + d->pooled_bytes;
+
 	/* Most used; among equal ones most allocated; among those the first. */
-	if (d->used_bytes > d->peak_used_bytes ||
-	    (d->used_bytes == d->peak_used_bytes && d->allocated_bytes > d->peak_allocated_bytes)) {
+	if (used_of(d) > d->peak_used_bytes ||
+	    (used_of(d) == d->peak_used_bytes &&
+	     owned > d->peak_allocated_bytes + d->peak_pooled_bytes)) {
 		d->peak_event = event;
-		d->peak_used_bytes = d->used_bytes;
+		d->peak_used_bytes = used_of(d);
 		d->peak_allocated_bytes = d->allocated_bytes;
+		d->peak_pooled_bytes = d->pooled_bytes;
 		d->is_changed = 1;
 	}
 	if (d->allocated_bytes > d->max_allocated_bytes) {
@@ -74,7 +97,7 @@ void vt_peak_settle(struct vt_peak *peak, uint64_t event)
 
 uint64_t vt_peak_used(struct vt_peak *peak, int32_t device)
 {
-	return device_at(peak, device)->used_bytes;
+	return used_of(device_at(peak, device));
 }
 
 const struct vt_peak_device *vt_peak_highest(const struct vt_peak *peak)
@@ -114,11 +137,17 @@ int vt_peak_save(struct vt_peak *peak, struct vt_db *db)
 	return rc;
 }
 
+_Static_assert(VT_KIND_POOL == 4, "vt_peak_load");
+
 int vt_peak_load(struct vt_peak *peak, struct vt_db *db)
 {
 	struct vt_stmt *stmt = vt_db_prepare(db,
 					     "SELECT device, event, used_bytes, allocated_bytes,"
-					     " max_allocated_event, max_allocated_bytes FROM peak");
+					     " max_allocated_event, max_allocated_bytes,"
+					     " (SELECT ifnull(sum(size_bytes), 0) FROM allocation a"
+					     " WHERE a.kind = 4 AND a.device = p.device AND"
+					     " a.id <= p.event AND (a.freed_event IS NULL OR"
+					     " a.freed_event > p.event)) FROM peak p");
 	int rc;
 
 	while ((rc = vt_stmt_step(stmt)) == 1) {
@@ -129,6 +158,7 @@ int vt_peak_load(struct vt_peak *peak, struct vt_db *db)
 		d->peak_allocated_bytes = (uint64_t)vt_stmt_int(stmt, 3);
 		d->max_allocated_event = (uint64_t)vt_stmt_int(stmt, 4);
 		d->max_allocated_bytes = (uint64_t)vt_stmt_int(stmt, 5);
+		d->peak_pooled_bytes = (uint64_t)vt_stmt_int(stmt, 6);
 	}
 	vt_stmt_free(stmt);
 	return rc;

@@ -18,9 +18,12 @@ struct vt_peak_device {
 	int32_t id;
 	uint64_t used_bytes;
 	uint64_t allocated_bytes;
+	uint64_t pooled_bytes; /* allocations of stream-ordered pools: as blocks are of segments */
+	uint64_t idle_bytes;   /* what pools hold beyond them, and graph memory */
 	uint64_t peak_event; /* 0 = nothing yet */
 	uint64_t peak_used_bytes;
 	uint64_t peak_allocated_bytes;
+	uint64_t peak_pooled_bytes;
 	uint64_t max_allocated_event;
 	uint64_t max_allocated_bytes;
 	int is_touched; /* since the last settle */
@@ -36,6 +39,7 @@ void vt_peak_release(struct vt_peak *peak);
 /* One allocation comes or goes.  vt_peak_settle then looks at the totals after the whole event. */
 void vt_peak_add(struct vt_peak *peak, int32_t device, unsigned int kind, uint64_t size_bytes);
 void vt_peak_remove(struct vt_peak *peak, int32_t device, unsigned int kind, uint64_t size_bytes);
+void vt_peak_set_idle(struct vt_peak *peak, int32_t device, uint64_t idle_bytes);
 void vt_peak_settle(struct vt_peak *peak, uint64_t event);
 
 /* Bytes held from the driver on that device now. */

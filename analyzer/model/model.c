@@ -316,6 +316,7 @@ void vt_model_release(struct vt_model *model)
 	free(model->segments);
 	free(model->spills);
 	free(model->captures);
+	free(model->pool_changes);
 	vt_frames_release(&model->frames);
 	vt_string_table_release(&model->strings);
 	memset(model, 0, sizeof(*model));

@@ -86,6 +86,16 @@ struct vt_spill {
 	uint64_t bytes;
 };
 
+/* What pools keep without its being allocated changed; idle_pools.h. */
+struct vt_pool_change {
+	int64_t event;
+	int64_t time_ns; /* since the start of the recording */
+	int64_t more_bytes; /* than before, of both */
+	uint64_t pool_bytes; /* after it */
+	uint64_t graph_bytes;
+	int16_t device;
+};
+
 struct vt_mark {
 	int64_t event;
 	int64_t time_ns;
@@ -204,6 +214,8 @@ struct vt_model {
 	uint32_t nr_captures;
 	struct vt_device_sample *samples; /* by time */
 	uint32_t nr_samples;
+	struct vt_pool_change *pool_changes; /* by event; found by idle_pools.h */
+	uint32_t nr_pool_changes;
 	int64_t last_event;
 	int64_t start_time_ns;
 };

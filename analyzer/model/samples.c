@@ -38,6 +38,13 @@ static void list_changes(const struct vt_model *model, int device, struct change
 		if (a->freed_event != VT_NEVER)
 			vt_vector_push(changes, change);
 	}
+	for (uint32_t i = 0; i < model->nr_pool_changes; i++) {
+		const struct vt_pool_change *p = &model->pool_changes[i];
+		struct change change = { p->time_ns, p->more_bytes };
+
+		if (p->device == device)
+			vt_vector_push(changes, change);
+	}
 	if (changes->len)
 		qsort(changes->items, changes->len, sizeof(*changes->items), compare_changes);
 }

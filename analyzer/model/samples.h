@@ -4,8 +4,7 @@
 
 /*
  * What of a device is in use without an allocation that we know: the program's own context (with
- * the code of kernels and libraries, what the driver rounds up, what its pools keep), and other
- * processes.
+ * the code of kernels and libraries, what the driver rounds up), and other processes.
  *
  *  S1  Samples have a time and no event number: only one that says the same as the one before, with
  *      no allocation or free of the driver between them or shortly before it, is compared with

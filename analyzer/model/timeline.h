@@ -41,8 +41,8 @@ int64_t vt_timeline_time(const struct vt_timeline *timeline, int64_t event);
 int64_t vt_timeline_moment_time(const struct vt_timeline *timeline, const struct vt_moment *moment);
 
 /*
- * Bytes of one device.  used: from the driver, without the context; allocated: of what has an
- * owner.
+ * Bytes of one device.  used: from the driver, with what pools keep, without the context;
+ * allocated: of what has an owner.
  */
 struct vt_totals {
 	uint64_t used_bytes;

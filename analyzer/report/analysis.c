@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyzer/model/captures.h"
+#include "analyzer/model/idle_pools.h"
 #include "analyzer/model/containers.h"
 #include "analyzer/model/samples.h"
 #include "analyzer/import/input.h"
@@ -19,6 +20,7 @@ int vt_analysis_open_model(struct vt_analysis *analysis, const char *path, const
 	vt_timeline_init(&analysis->timeline, &analysis->model);
 	vt_containers_find(&analysis->model, &analysis->timeline);
 	vt_captures_find(&analysis->model);
+	vt_idle_pools_find(&analysis->model);
 	vt_samples_find(&analysis->model);
 	return 0;
 }

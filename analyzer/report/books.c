@@ -7,6 +7,7 @@
 
 #include "analyzer/base/util.h"
 #include "analyzer/model/captures.h"
+#include "analyzer/model/idle_pools.h"
 #include "analyzer/model/samples.h"
 #include "analyzer/model/segments.h"
 
@@ -87,6 +88,20 @@ static void add_graph_pools(struct vt_books *books, const struct vt_model *model
 	free(pools);
 }
 
+/* What the driver's own pools keep for later. */
+static void add_idle_pools(struct vt_books *books, const struct vt_model *model)
+{
+	struct vt_idle idle = vt_idle_pools_at(model, books->device, books->event);
+
+	books->idle_pool_bytes = idle.pool_bytes;
+	books->idle_graph_bytes = idle.graph_bytes;
+	books->used_bytes += idle.pool_bytes + idle.graph_bytes;
+	if (idle.pool_bytes)
+		add_rest(books, idle.pool_bytes, "cached/pool");
+	if (idle.graph_bytes)
+		add_rest(books, idle.graph_bytes, "cached/graph memory");
+}
+
 /* What the blocks leave of every segment; `held` becomes what is free. */
 static void share_out_free_bytes(struct vt_books *books, const struct vt_model *model,
 				 uint64_t *held)
@@ -106,9 +121,11 @@ static void share_out_free_bytes(struct vt_books *books, const struct vt_model *
 			books->free_segment_bytes += free_bytes;
 		held[i] = vt_captures_is_private(model, segment, books->event) ? free_bytes : 0;
 	}
-	books->cached_bytes = books->free_segment_bytes + books->pinned_bytes;
 	add_rest(books, books->free_segment_bytes, "cached/free segments");
 	add_rest(books, books->pinned_bytes, "cached/pinned");
+	add_idle_pools(books, model);
+	books->cached_bytes = books->free_segment_bytes + books->pinned_bytes +
+			      books->idle_pool_bytes + books->idle_graph_bytes;
 	add_graph_pools(books, model, held);
 }
 

@@ -24,8 +24,10 @@ struct vt_books_line {
 
 /*
  * Bytes in use that no allocation's owner has: "cached/free segments" (without a live block,
- * empty_cache can return them), "cached/pinned" (free pieces beside live blocks), "graph pools/N"
- * (free, but kept for the replays of CUDA graphs), "context", "other processes".
+ * empty_cache can return them), "cached/pinned" (free pieces beside live blocks), "cached/pool"
+ * and "cached/graph memory" (kept by the driver: in stream-ordered pools, for memory nodes of
+ * graphs), "graph pools/N" (free, but kept for the replays of CUDA graphs), "context", "other
+ * processes".
  */
 struct vt_books_rest {
 	char owner[40];
@@ -42,9 +44,11 @@ struct vt_books {
 	uint64_t allocated_bytes; /* blocks */
 	uint64_t requested_bytes; /* of them; as of the lines */
 	uint64_t reserved_bytes;  /* driver memory that holds blocks */
-	uint64_t cached_bytes; /* free_segment_bytes + pinned_bytes */
+	uint64_t cached_bytes; /* the sum of the next four */
 	uint64_t free_segment_bytes;
 	uint64_t pinned_bytes;
+	uint64_t idle_pool_bytes; /* in no segment, as the next */
+	uint64_t idle_graph_bytes;
 	uint64_t graph_pool_bytes;
 	uint64_t used_bytes; /* from the driver, without the context */
 	uint64_t context_bytes; /* 0 where it is not known */

@@ -67,6 +67,9 @@ void vt_books_json_set(json_t *object, const struct vt_books *books)
 	json_object_set_new(object, "cached_free_segments_bytes",
 			    vt_json_integer(books->free_segment_bytes));
 	json_object_set_new(object, "cached_pinned_bytes", vt_json_integer(books->pinned_bytes));
+	json_object_set_new(object, "cached_pool_bytes", vt_json_integer(books->idle_pool_bytes));
+	json_object_set_new(object, "cached_graph_memory_bytes",
+			    vt_json_integer(books->idle_graph_bytes));
 	json_object_set_new(object, "graph_pools_bytes", vt_json_integer(books->graph_pool_bytes));
 	json_object_set_new(object, "context_bytes",
 			    books->has_context ? vt_json_integer(books->context_bytes)

@@ -258,10 +258,15 @@ static void print_outside(const struct vt_report *report, FILE *out)
 			     " not asked or did not say); it would be part of the context\n");
 }
 
-static int has_pool_memory(const struct vt_report *report)
+/* Recordings of before pools were asked, and drivers that do not answer. */
+static int has_silent_pools(const struct vt_report *report)
 {
 	const struct vt_model *model = &report->analysis->model;
 
+	for (uint32_t i = 0; i < model->nr_events; i++)
+		if (model->events[i].op == VT_OP_MEMORY_INFO &&
+		    model->events[i].kind == VT_KIND_POOL)
+			return 0;
 	for (uint32_t i = 0; i < model->nr_allocations; i++)
 		if (model->allocations[i].kind == VT_KIND_POOL)
 			return 1;
@@ -271,7 +276,7 @@ static int has_pool_memory(const struct vt_report *report)
 static void print_notes(const struct vt_report *report, FILE *out)
 {
 	print_outside(report, out);
-	if (has_pool_memory(report))
+	if (has_silent_pools(report))
 		fprintf(out,
 			"note: stream-ordered memory (cudaMallocAsync) counts until it is freed;"
 			" what the driver's pool then keeps is part of the context, as far as"

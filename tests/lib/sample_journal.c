@@ -146,6 +146,23 @@ static void add_graphs(struct builder *b)
 	event(b, 1, VT_OP_DESTROY, VT_KIND_GRAPH, 0x96, 0, 0);
 }
 
+/* The most that is used at all, while a pool holds it; most of it is allocated at the second. */
+static void add_pools(struct builder *b)
+{
+	event(b, 1, VT_OP_MEMORY_INFO, VT_KIND_POOL, 0x51, 300 * MIB, 200 * MIB);
+	event(b, 1, VT_OP_ALLOC, VT_KIND_POOL, 0x2000000, 100 * MIB, 0x51);
+	event(b, 2, VT_OP_ALLOC, VT_KIND_POOL, 0xa000000, 50 * MIB, 0x51);
+	event(b, 1, VT_OP_FREE, VT_KIND_POOL, 0x2000000, 0, 0);
+	event(b, 1, VT_OP_ALLOC, VT_KIND_POOL, 0x2000000, 40 * MIB, 0x51);
+	event(b, 3, VT_OP_DESTROY, VT_KIND_POOL, 0x51, 0, 0);
+	event(b, 3, VT_OP_FREE_FAILED, VT_KIND_POOL, 0x51, 0, 1);
+	event(b, 1, VT_OP_MEMORY_INFO, VT_KIND_GRAPH, 0, 20 * MIB, 20 * MIB);
+	event(b, 3, VT_OP_DESTROY, VT_KIND_POOL, 0x51, 0, 0);
+	event(b, 1, VT_OP_FREE, VT_KIND_POOL, 0x2000000, 0, 0);
+	event(b, 2, VT_OP_FREE, VT_KIND_SEGMENT, 0xa000000, 0, 0);
+	event(b, 1, VT_OP_MEMORY_INFO, VT_KIND_GRAPH, 0, 0, 0);
+}
+
 void sample_journal(struct builder *b)
 {
 	builder_info(b, "recorder", "0.1.0");
@@ -163,6 +180,7 @@ void sample_journal(struct builder *b)
 	add_vmm(b);
 	add_contexts(b);
 	add_imports(b);
+	add_pools(b);
 	add_graphs(b);
 	event(b, 1, VT_OP_OUT_OF_MEMORY, VT_KIND_BLOCK, 0, 40 * MIB, 0);
 	builder_mark(b, VT_MARK_END, 5);

@@ -196,6 +196,54 @@ static void memory_of_a_graph_ends_with_the_last_of_it(void **state)
 	builder_release(&b);
 }
 
+/* Held 64, of which 40 and 10 are allocated in turn: the device has 64 in use all the time. */
+static void what_a_pool_holds_counts_until_it_gives_it_back(void **state)
+{
+	struct builder b;
+	struct vt_db *db;
+
+	(void)state;
+	builder_init(&b);
+	builder_call(&b, 1, VT_OP_MEMORY_INFO, VT_KIND_POOL, 0x51, 64 * MIB, 24 * MIB);
+	builder_call(&b, 1, VT_OP_ALLOC, VT_KIND_POOL, 0x1000, 10 * MIB, 0x51);
+	builder_call(&b, 1, VT_OP_ALLOC, VT_KIND_POOL, 0x2000, 40 * MIB, 0x51);
+	builder_call(&b, 1, VT_OP_FREE, VT_KIND_POOL, 0x2000, 0, 0);
+	builder_call(&b, 1, VT_OP_DESTROY, VT_KIND_POOL, 0x51, 0, 0);
+	builder_call(&b, 1, VT_OP_ALLOC, VT_KIND_SEGMENT, 0x3000, 2 * MIB, 0);
+	builder_call(&b, 1, VT_OP_FREE, VT_KIND_SEGMENT, 0x3000, 0, 0);
+	builder_call(&b, 1, VT_OP_FREE, VT_KIND_POOL, 0x1000, 0, 0);
+	builder_call(&b, 1, VT_OP_ALLOC, VT_KIND_SEGMENT, 0x3000, 65 * MIB, 0);
+	db = unit_import(&b, "pool.db");
+
+	/* A device's own sample tells a context, a pool's does not. */
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM device"), 0);
+	assert_int_equal(unit_int(db, "SELECT event FROM peak"), 6);
+	assert_int_equal(unit_int(db, "SELECT used_bytes FROM peak"), 66 * MIB);
+	vt_db_close(db);
+	builder_release(&b);
+}
+
+static void the_peak_of_a_pool_is_where_most_of_it_is_allocated(void **state)
+{
+	struct builder b;
+	struct vt_db *db;
+
+	(void)state;
+	builder_init(&b);
+	builder_call(&b, 1, VT_OP_MEMORY_INFO, VT_KIND_POOL, 0x51, 64 * MIB, 24 * MIB);
+	builder_call(&b, 1, VT_OP_ALLOC, VT_KIND_POOL, 0x1000, 10 * MIB, 0x51);
+	builder_call(&b, 1, VT_OP_ALLOC, VT_KIND_POOL, 0x2000, 40 * MIB, 0x51);
+	builder_call(&b, 1, VT_OP_FREE, VT_KIND_POOL, 0x2000, 0, 0);
+	builder_call(&b, 1, VT_OP_ALLOC, VT_KIND_POOL, 0x2000, 30 * MIB, 0x51);
+	builder_call(&b, 1, VT_OP_MEMORY_INFO, VT_KIND_POOL, 0x51, 40 * MIB, 0);
+	db = unit_import(&b, "pool-peak.db");
+
+	assert_int_equal(unit_int(db, "SELECT event FROM peak"), 3);
+	assert_int_equal(unit_int(db, "SELECT used_bytes FROM peak"), 64 * MIB);
+	vt_db_close(db);
+	builder_release(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -205,8 +253,10 @@ int main(void)
 		cmocka_unit_test(a_request_is_no_handle),
 		cmocka_unit_test(a_refused_end_of_a_context_is_taken_back),
 		cmocka_unit_test(memory_of_others_ends_when_it_is_closed_as_often_as_opened),
+		cmocka_unit_test(what_a_pool_holds_counts_until_it_gives_it_back),
+		cmocka_unit_test(the_peak_of_a_pool_is_where_most_of_it_is_allocated),
 		cmocka_unit_test(memory_of_a_graph_ends_with_the_last_of_it),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, unit_enter, unit_leave);
 }

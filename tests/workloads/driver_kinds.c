@@ -270,6 +270,47 @@ static void pool(void)
 	CALL(cuMemFree_v2, three);
 }
 
+/* What pools and graphs keep after a free, and when it goes; no sizes of whole chunks. */
+static void kept(void)
+{
+	CUmemPoolProps properties = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+				      .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+	CUDA_MEM_ALLOC_NODE_PARAMS node = { .poolProps = properties, .bytesize = 40 * MIB };
+	uint64_t threshold = UINT64_MAX;
+	CUdeviceptr one, two;
+	CUmemoryPool own;
+	CUgraph made;
+	CUgraphNode out;
+
+	CALL(cuMemAllocAsync, &one, 40 * MIB, NULL);
+	CALL(cuMemFreeAsync, one, NULL);
+	CALL(cuMemFree_v2, take(2 * MIB));
+	CALL(cuStreamSynchronize, NULL);
+	CALL(cuMemFree_v2, take(2 * MIB));
+	CALL(cuMemPoolCreate, &own, &properties);
+	CALL(cuMemPoolSetAttribute, own, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold);
+	CALL(cuMemAllocFromPoolAsync, &one, 10 * MIB, own, NULL);
+	CALL(cuMemAllocFromPoolAsync, &two, 60 * MIB, own, NULL);
+	CALL(cuMemFreeAsync, one, NULL);
+	CALL(cuCtxSynchronize);
+	CALL(cuMemFree_v2, take(2 * MIB));
+	CALL(cuMemPoolTrimTo, own, 0);
+	CALL(cuMemFree_v2, take(2 * MIB));
+	CALL(cuMemPoolDestroy, own);
+	CALL(cuMemFree_v2, take(2 * MIB));
+	CALL(cuMemFreeAsync, two, NULL);
+	CALL(cuMemFree_v2, take(2 * MIB));
+	CALL(cuGraphCreate, &made, 0);
+	CALL(cuGraphAddMemAllocNode, &out, made, NULL, 0, &node);
+	CALL(cuGraphDestroy, made);
+	CALL(cuMemFree_v2, take(2 * MIB));
+	CALL(cuDeviceGraphMemTrim, g.device);
+	CALL(cuMemFree_v2, take(2 * MIB));
+	CALL(cuMemAllocAsync, &one, 40 * MIB, NULL);
+	CALL(cuMemFreeAsync, one, NULL);
+	CALL(cuStreamSynchronize, NULL);
+}
+
 /* Memory of nodes that were added and of a capture; it goes with the last executable graph. */
 static void graph(void)
 {
@@ -330,6 +371,25 @@ static void capture(void)
 	CALL(cuMemFree_v2, take(2 * MIB));
 }
 
+/* Memory that is allowed while a stream captures, in a program whose pool is known. */
+static void capture_with_pool(void)
+{
+	CUmemAllocationProp properties = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+					   .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+	CUmemGenericAllocationHandle handle;
+	CUdeviceptr pooled;
+	CUgraph recorded;
+	CUstream stream;
+
+	CALL(cuMemAllocAsync, &pooled, 2 * MIB, NULL);
+	CALL(cuStreamCreate, &stream, CU_STREAM_NON_BLOCKING);
+	CALL(cuStreamBeginCapture_v2, stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
+	CALL(cuMemCreate, &handle, 2 * MIB, &properties, 0);
+	CALL(cuMemRelease, handle);
+	CALL(cuStreamEndCapture, stream, &recorded);
+	CALL(cuMemFreeAsync, pooled, NULL);
+}
+
 /* No bytes that anything tells: that they were asked for. */
 static void module(void)
 {
@@ -358,8 +418,10 @@ static const struct {
 	{ "external", external },
 	{ "vmm", vmm },
 	{ "pool", pool },
+	{ "kept", kept },
 	{ "graph", graph },
 	{ "capture", capture },
+	{ "capture_with_pool", capture_with_pool },
 	{ "module", module },
 };
 
