@@ -24,6 +24,7 @@ int vt_baseline_init(struct vt_baseline *baseline, const char *path, const char 
 		     struct vt_measure *measure, struct vt_diag *diag)
 {
 	const struct vt_describe *sides[] = { &baseline->measure.describe, &measure->describe };
+	struct vt_analysis *const runs[] = { &baseline->analysis, measure->analysis };
 
 	memset(baseline, 0, sizeof(*baseline));
 	if (vt_util_has_suffix(path, ".json"))
@@ -33,6 +34,7 @@ int vt_baseline_init(struct vt_baseline *baseline, const char *path, const char 
 	    vt_measure_init(&baseline->measure, &baseline->analysis, NULL, NULL, diag))
 		return -1;
 	vt_alignment_init(&baseline->alignment, sides, 0);
+	vt_runs_init(&baseline->runs, runs);
 	return 0;
 }
 
@@ -41,6 +43,7 @@ void vt_baseline_release(struct vt_baseline *baseline)
 	json_decref(baseline->figures);
 	if (baseline->is_recording) {
 		vt_alignment_release(&baseline->alignment);
+		vt_runs_release(&baseline->runs);
 		if (baseline->measure.analysis)
 			vt_measure_release(&baseline->measure);
 		vt_analysis_close(&baseline->analysis);

@@ -11,6 +11,7 @@
 
 #include "analyzer/check/measure.h"
 #include "analyzer/diff/alignment.h"
+#include "analyzer/diff/runs.h"
 
 struct vt_baseline {
 	json_t *figures; /* of a JSON file; else it is a recording */
@@ -18,6 +19,7 @@ struct vt_baseline {
 	struct vt_analysis analysis;
 	struct vt_measure measure;
 	struct vt_alignment alignment; /* with the run that is checked */
+	struct vt_runs runs;	       /* what differs between it and that run */
 };
 
 /*

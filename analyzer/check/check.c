@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/check/check.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "analyzer/attribution/evidence.h"
+#include "analyzer/base/printable.h"
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
 #include "analyzer/model/when.h"
@@ -111,6 +113,35 @@ static int judge_device(struct vt_check *check, int device)
 	return 1;
 }
 
+static void add_note(struct vt_check *check, char *note)
+{
+	check->notes.text = vt_xrealloc(check->notes.text,
+					(check->notes.nr + 1) * sizeof(*check->notes.text));
+	check->notes.text[check->notes.nr++] = note;
+}
+
+/* Runs that differ in more than memory are compared, and that is said. */
+static void gather_notes(struct vt_check *check)
+{
+	const struct vt_runs *runs = &check->baseline.runs;
+	struct vt_db *db = check->measure.analysis->db;
+	int64_t lost = vt_db_run_get_int(db, "lost_events", 0);
+	char *ended = vt_printable_make(vt_db_run_get(db, "ended"));
+
+	if (!ended || strncmp(ended, "exit ", strlen("exit ")) != 0)
+		add_note(check, vt_xasprintf("the run did not end by itself (%s): figures are of "
+					     "what came before",
+					     ended ? ended : "still running"));
+	if (lost > 0)
+		add_note(check, vt_xasprintf("%" PRId64 " events were lost", lost));
+	for (uint32_t i = 0; i < runs->nr; i++)
+		add_note(check, vt_xasprintf("the baseline differs: %s %s, there %s",
+					     runs->rows[i].what,
+					     runs->rows[i].text[1] ? runs->rows[i].text[1] : "-",
+					     runs->rows[i].text[0] ? runs->rows[i].text[0] : "-"));
+	free(ended);
+}
+
 int vt_check_init(struct vt_check *check, struct vt_analysis *analysis,
 		  const struct vt_check_options *options, struct vt_diag *diag)
 {
@@ -125,6 +156,7 @@ int vt_check_init(struct vt_check *check, struct vt_analysis *analysis,
 	    vt_baseline_init(&check->baseline, options->budget->baseline, options->rules,
 			     &check->measure, diag))
 		return -1;
+	gather_notes(check);
 	check->nr = options->budget->nr;
 	check->rows = vt_xcalloc(check->nr + 1, sizeof(*check->rows));
 	for (uint32_t i = 0; i < model->nr_peaks; i++)
@@ -145,6 +177,7 @@ void vt_check_release(struct vt_check *check)
 	for (unsigned i = 0; i < check->nr; i++)
 		release_row(&check->rows[i]);
 	free(check->rows);
+	vt_describe_free(&check->notes);
 	vt_baseline_release(&check->baseline);
 	vt_measure_release(&check->measure);
 	memset(check, 0, sizeof(*check));

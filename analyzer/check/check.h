@@ -54,6 +54,7 @@ struct vt_check {
 	struct vt_check_row *rows; /* as the limits of the budget */
 	unsigned nr;
 	unsigned nr_broken; /* with those missing, unless that is fine */
+	struct vt_lines notes; /* what makes figures say less than they seem to; a line each */
 };
 
 /*

@@ -81,6 +81,7 @@ void vt_check_print_json(const struct vt_check *check, FILE *out)
 	json_object_set_new(object, "budget", vt_json_text(budget->path));
 	json_object_set_new(object, "baseline", vt_json_text(budget->baseline));
 	json_object_set_new(object, "failed", json_integer(check->nr_broken));
+	json_object_set_new(object, "notes", lines_json(&check->notes));
 	for (unsigned i = 0; i < check->nr; i++)
 		json_array_append_new(limits, row_json(check, &check->rows[i]));
 	json_object_set_new(object, "limits", limits);

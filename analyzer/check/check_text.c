@@ -87,7 +87,10 @@ void vt_check_print_text(const struct vt_check *check, FILE *out)
 	fprintf(out, "CHECK  %s against %s", path, budget->path);
 	if (budget->baseline)
 		fprintf(out, ", baseline %s", budget->baseline);
-	fputs("\n\n", out);
+	fputs("\n", out);
+	for (unsigned i = 0; i < check->notes.nr; i++)
+		fprintf(out, "  note: %s\n", check->notes.text[i]);
+	fputs("\n", out);
 	vt_table_init(&table, columns, VT_ARRAY_SIZE(columns));
 	for (unsigned i = 0; i < check->nr; i++)
 		add_row(&table, check, &check->rows[i]);

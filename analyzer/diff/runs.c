@@ -52,6 +52,17 @@ static void add_key(struct vt_runs *runs, struct vt_analysis *const *sides, cons
 	add(runs, what, vt_db_run_get(sides[0]->db, key), vt_db_run_get(sides[1]->db, key));
 }
 
+/* What an older one lacks is empty: it may explain what only one of them knows. */
+static void add_schema(struct vt_runs *runs, struct vt_analysis *const *sides)
+{
+	char *texts[2];
+
+	for (int i = 0; i < 2; i++)
+		texts[i] = vt_xasprintf("%" PRId64, vt_db_query_int(sides[i]->db,
+								    "PRAGMA user_version", 0));
+	add(runs, "schema", texts[0], texts[1]);
+}
+
 static void add_lost(struct vt_runs *runs, struct vt_analysis *const *sides)
 {
 	char *texts[2];
@@ -182,6 +193,7 @@ void vt_runs_init(struct vt_runs *runs, struct vt_analysis *const *sides)
 	add_key(runs, sides, "python", "python");
 	add_key(runs, sides, "torch", "torch");
 	add_key(runs, sides, "recorder", "recorder");
+	add_schema(runs, sides);
 	add_key(runs, sides, "ended", "ended");
 	add_lost(runs, sides);
 	add_devices(runs, sides);

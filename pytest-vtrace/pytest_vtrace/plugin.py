@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: MIT
+"""The hooks: a test with a mark of ours runs in a recorded process of its own, and is held against its limits."""
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+import pytest
+
+from . import baselines, child, limits, process
+
+PROPERTY = "vtrace"  # of a report: how figures come from xdist's workers
+STATE = pytest.StashKey()
+OOM_LINES = 30
+
+
+class State:
+    def __init__(self, config):
+        self.is_child = os.environ.get(child.VARIABLE) == str(os.getpid())
+        self.vtrace = config.getoption("vtrace_command") or os.environ.get("VTRACE") or shutil.which("vtrace")
+        self.simulate = config.getoption("vtrace_simulate")
+        self.is_update = config.getoption("vtrace_update")
+        self.kept = config.getoption("vtrace_dir")
+        self.folder = None
+        self.figures = {}  # by file of baselines, by test
+        self.has_failed = False
+
+    def folder_of(self, item):
+        if not self.folder:
+            self.folder = pathlib.Path(self.kept).absolute() if self.kept else pathlib.Path(tempfile.mkdtemp(
+                prefix="pytest-vtrace-"))
+        folder = self.folder / process.name_of(item.nodeid)
+        # Of a test that is run again, or by an earlier session.
+        shutil.rmtree(folder, ignore_errors=True)
+        return folder
+
+
+def pytest_addoption(parser):
+    group = parser.getgroup("vtrace", "GPU memory of tests")
+    group.addoption("--vtrace-simulate", metavar="PROFILE", help="run marked tests on a simulated GPU, such as h100-80g")
+    group.addoption("--vtrace-update", action="store_true",
+                    help='write the figures of limits such as "+5%%" to the baseline files')
+    group.addoption("--vtrace-dir", metavar="DIR", help="keep all recordings there (default: those of failures)")
+    group.addoption("--vtrace-command", metavar="FILE", help="the vtrace command (default: $VTRACE, or that on PATH)")
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", 'gpu_memory(limit, owner=None, what="allocated"): the most GPU memory while the test '
+                                       'runs: "2 GiB", or "+5%" more than the baseline')
+    config.addinivalue_line("markers", 'gpu_leaks(limit="0", owner=None): what the test may leave allocated behind it')
+    config.stash[STATE] = State(config)
+
+
+def fail(item, text, when="call"):
+    return pytest.TestReport(nodeid=item.nodeid, location=item.location, keywords={x: 1 for x in item.keywords},
+                             outcome="failed", longrepr=text, when=when)
+
+
+def explain_oom(state, outcome):
+    """The first lines of why memory ran out, if it did."""
+    done = subprocess.run([state.vtrace, "oom", str(outcome.database)], capture_output=True, text=True,
+                          stdin=subprocess.DEVNULL)
+    return "\n".join(done.stdout.splitlines()[:OOM_LINES]) if done.returncode == 0 else ""
+
+
+def crash_report(state, item, outcome):
+    text = f"the test's process {outcome.died}\n{outcome.output}\nrecording: {outcome.database}"
+    return fail(item, text)
+
+
+def judge(state, item, outcome, wanted, report, folder):
+    """Turns the passed report of a call into a failed one where a limit is broken."""
+    baseline = baselines.read(baselines.path_of(item)).get(baselines.name_in(item), {})
+    rows, error = limits.check(state.vtrace, outcome.database, wanted, baseline, folder, state.is_update)
+    text = error or limits.failure_text(rows)
+    if text:
+        report.outcome = "failed"
+        report.longrepr = f"{text}\nrecording: {outcome.database}"
+        return
+    relative = {f"{table}.{key}" for (table, key), limit in wanted.items() if limits.is_relative(limit)}
+    figures = {row["limit"]: row["figure"] for row in rows if row["limit"] in relative and row["figure"] is not None}
+    if state.is_update and figures:
+        report.user_properties.append((PROPERTY, [str(baselines.path_of(item)), baselines.name_in(item), figures]))
+
+
+def reports_of(state, item, wanted, folder):
+    outcome = process.run(item, state.vtrace, folder, state.simulate)
+    hook = item.config.hook
+    reports = [hook.pytest_report_from_serializable(config=item.config, data=data) for data in outcome.reports]
+    if not outcome.has_ended:
+        return [*reports, crash_report(state, item, outcome)]
+    for report in reports:
+        if report.when == "call" and report.failed:
+            why = explain_oom(state, outcome)
+            if why:
+                report.sections.append(("vtrace oom", why))
+    for report in reports:
+        if report.when == "call" and report.passed and all(r.outcome == "passed" for r in reports):
+            judge(state, item, outcome, wanted, report, folder)
+    return reports
+
+
+def run(state, item):
+    try:
+        wanted = limits.limits_of(item)
+    except limits.WrongMark as error:
+        return [fail(item, str(error))]
+    if not state.vtrace or not shutil.which(state.vtrace):
+        return [fail(item, f"pytest-vtrace: {state.vtrace or 'vtrace'}: no such command; put vtrace on PATH, or name it "
+                           "with --vtrace-command")]
+    folder = state.folder_of(item)
+    reports = reports_of(state, item, wanted, folder)
+    if any(report.failed for report in reports):
+        state.has_failed = True
+    elif not state.kept:
+        shutil.rmtree(folder, ignore_errors=True)
+    return reports
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item, nextitem):
+    state = item.config.stash[STATE]
+    if state.is_child or not any(item.get_closest_marker(name) for name in limits.MARKS):
+        return None
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    for report in run(state, item):
+        item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
+
+
+class Figures:
+    """In the one process that sees all reports."""
+
+    def __init__(self, state):
+        self.state = state
+
+    def pytest_runtest_logreport(self, report):
+        for name, value in report.user_properties:
+            if name == PROPERTY:
+                path, test, figures = value
+                self.state.figures.setdefault(path, {})[test] = figures
+
+
+def pytest_sessionstart(session):
+    config = session.config
+    if not hasattr(config, "workerinput") and config.stash[STATE].is_update:
+        config.pluginmanager.register(Figures(config.stash[STATE]))
+
+
+def pytest_sessionfinish(session):
+    state = session.config.stash[STATE]
+    if state.folder and not state.kept and not state.has_failed:
+        shutil.rmtree(state.folder, ignore_errors=True)
+    for path, figures in state.figures.items():
+        baselines.update(path, figures)
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    for path, figures in sorted(config.stash[STATE].figures.items()):
+        terminalreporter.write_line(f"vtrace: {os.path.relpath(path)}: {len(figures)} baseline{'s' * (len(figures) != 1)}")
