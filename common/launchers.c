@@ -2,7 +2,6 @@
 #include "common/launchers.h"
 
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Longer ones are no ranks, and would not do in a file's name. */
@@ -17,24 +16,24 @@ static const struct {
 };
 
 /* NULL where it is no number: RANK may be a user's own word. */
-static const char *number_of(const char *variable)
+static const char *number_of(const char *variable, vt_launchers_get_fn get)
 {
-	const char *text = *variable ? getenv(variable) : NULL;
+	const char *text = *variable ? get(variable) : NULL;
 	size_t len = text ? strspn(text, "0123456789") : 0;
 
 	return len && len <= MOST_DIGITS && !text[len] ? text : NULL;
 }
 
-void vt_launchers_find(struct vt_launcher *launcher)
+void vt_launchers_find(struct vt_launcher *launcher, vt_launchers_get_fn get)
 {
 	memset(launcher, 0, sizeof(*launcher));
 	for (size_t i = 0; i < sizeof(launchers) / sizeof(launchers[0]); i++) {
-		launcher->rank = number_of(launchers[i].rank);
+		launcher->rank = number_of(launchers[i].rank, get);
 		if (!launcher->rank)
 			continue;
 		launcher->name = launchers[i].name;
-		launcher->world_size = number_of(launchers[i].world_size);
-		launcher->local_rank = number_of(launchers[i].local_rank);
+		launcher->world_size = number_of(launchers[i].world_size, get);
+		launcher->local_rank = number_of(launchers[i].local_rank, get);
 		return;
 	}
 }
@@ -45,7 +44,7 @@ int vt_launchers_is_one_of_many(const struct vt_launcher *launcher)
 	       strcmp(launcher->world_size, "1") != 0;
 }
 
-void vt_launchers_job(char job[VT_LAUNCHERS_MAX_JOB])
+void vt_launchers_job(char job[VT_LAUNCHERS_MAX_JOB], vt_launchers_get_fn get)
 {
 	/* Steps of Slurm's jobs; PRRTE and Open MPI; a port that torchrun chooses, and its run. */
 	static const char *const variables[] = {
@@ -55,7 +54,7 @@ void vt_launchers_job(char job[VT_LAUNCHERS_MAX_JOB])
 	size_t len = 0;
 
 	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
-		const char *text = getenv(variables[i]);
+		const char *text = get(variables[i]);
 		size_t text_len = text ? strlen(text) : 0;
 
 		if (!text_len || len + text_len + 2 > VT_LAUNCHERS_MAX_JOB)

@@ -26,6 +26,9 @@
 	X("pals", "PALS_RANKID", "", "PALS_LOCAL_RANKID")                                          \
 	X("srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID")
 
+/* A variable's value, or NULL.  The recorder reads a copy: getenv() races with the program. */
+typedef const char *(*vt_launchers_get_fn)(const char *name);
+
 /* The texts are the environment's. */
 struct vt_launcher {
 	const char *name;	/* NULL: no launcher started this process */
@@ -34,7 +37,7 @@ struct vt_launcher {
 	const char *local_rank; /* NULL: not known */
 };
 
-void vt_launchers_find(struct vt_launcher *launcher);
+void vt_launchers_find(struct vt_launcher *launcher, vt_launchers_get_fn get);
 
 /* One of several processes, as far as its launcher says. */
 int vt_launchers_is_one_of_many(const struct vt_launcher *launcher);
@@ -43,7 +46,7 @@ int vt_launchers_is_one_of_many(const struct vt_launcher *launcher);
  * What processes of one start have in common and those of another one have not, as far as
  * launchers say: "" where they say nothing.
  */
-void vt_launchers_job(char job[VT_LAUNCHERS_MAX_JOB]);
+void vt_launchers_job(char job[VT_LAUNCHERS_MAX_JOB], vt_launchers_get_fn get);
 
 /* Whether outputs of this pattern (recorder_options.h) tell the rank, or a variable, themselves. */
 int vt_launchers_is_named_by(const char *pattern);

@@ -2,15 +2,14 @@
 #include "preload/collector.h"
 
 #include <string.h>
-#include <unistd.h>
 
+#include "preload/environment.h"
 #include "preload/output.h"
 #include "preload/real.h"
 #include "preload/sys.h"
 #include "preload/text.h"
 
 #define STACK_BYTES (64u << 10)
-#define MOST_VARIABLES 8192u
 
 /*
  * Where the program is, seen from the folder of libvtrace.so: build tree, PREFIX/lib/vtrace,
@@ -37,22 +36,19 @@ static int find_program(char *path)
 }
 
 /* The collector is not to be recorded, nor to carry what else is preloaded here. */
-static void copy_environment(char **to)
+static void leave_out(char **variables)
 {
-	uint32_t nr = 0;
+	char **to = variables;
 
-	for (char **from = environ; from && *from && nr < MOST_VARIABLES; from++)
+	for (char **from = variables; *from; from++)
 		if (strncmp(*from, "LD_PRELOAD=", 11) != 0 && strncmp(*from, "LD_AUDIT=", 9) != 0)
-			to[nr++] = *from;
-	to[nr] = NULL;
+			*to++ = *from;
+	*to = NULL;
 }
 
 int vt_collector_start(const char *journal_path)
 {
-	struct scratch {
-		char stack[STACK_BYTES];
-		char *environment[MOST_VARIABLES + 1];
-	} *scratch;
+	void *stack;
 	char path[VT_OUTPUT_MAX];
 	char journal[VT_OUTPUT_MAX];
 	char *arguments[] = { (char[]){ "vtrace" }, (char[]){ "collect" }, journal, NULL };
@@ -61,14 +57,13 @@ int vt_collector_start(const char *journal_path)
 
 	if (!find_program(path))
 		return 0;
-	scratch = vt_sys_map_private(sizeof(*scratch));
-	if (!scratch)
+	stack = vt_sys_map_private(STACK_BYTES);
+	if (!stack)
 		return 0;
 	vt_text_init(&text, journal, sizeof(journal));
 	vt_text_add(&text, journal_path);
-	copy_environment(scratch->environment);
-	pid = vt_sys_start_detached(path, arguments, scratch->environment, scratch->stack,
-				    sizeof(scratch->stack));
-	vt_sys_unmap(scratch, sizeof(*scratch));
+	leave_out(vt_environment_all());
+	pid = vt_sys_start_detached(path, arguments, vt_environment_all(), stack, STACK_BYTES);
+	vt_sys_unmap(stack, STACK_BYTES);
 	return pid > 0 ? pid : 0;
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "preload/config.h"
 
-#include <stdlib.h>
+#include <stddef.h>
+
+#include "preload/environment.h"
 
 static struct {
 	struct vt_config values;
@@ -18,7 +20,7 @@ static struct {
 /* An empty variable counts as not set. */
 static const char *text_of(const char *variable, const char *standard)
 {
-	const char *text = getenv(variable);
+	const char *text = vt_environment_get(variable);
 
 	return text && *text ? text : standard;
 }
@@ -28,7 +30,7 @@ static const char *text_of(const char *variable, const char *standard)
  */
 static uint32_t number_of(const char *variable, uint32_t standard, uint32_t most)
 {
-	const char *text = getenv(variable);
+	const char *text = vt_environment_get(variable);
 	uint64_t number = 0;
 
 	if (!text || !*text)

@@ -20,7 +20,7 @@ struct vt_config {
 #undef VT_CONFIG_NUMBER
 };
 
-/* Reads the environment.  Texts are borrowed from it: use them before the program can change it. */
+/* Reads the copy of the environment (environment.h); texts are borrowed from it. */
 void vt_config_read(void);
 
 /* The options in force: the defaults before vt_config_read. */

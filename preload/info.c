@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "preload/info.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/journal_format.h"
 #include "common/launchers.h"
+#include "preload/environment.h"
 #include "preload/ids.h"
 #include "preload/journal.h"
 #include "preload/output.h"
@@ -152,7 +152,7 @@ static void write_environment(void)
 	struct vt_text text;
 
 	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
-		const char *value = getenv(variables[i]);
+		const char *value = vt_environment_get(variables[i]);
 
 		if (!value)
 			continue;
@@ -169,10 +169,10 @@ static void write_rank(void)
 	char job[VT_LAUNCHERS_MAX_JOB];
 	struct vt_launcher launcher;
 
-	vt_launchers_find(&launcher);
+	vt_launchers_find(&launcher, vt_environment_get);
 	if (!launcher.name)
 		return;
-	vt_launchers_job(job);
+	vt_launchers_job(job, vt_environment_get);
 	write_text("launcher", launcher.name);
 	write_text("rank", launcher.rank);
 	if (launcher.world_size)

@@ -2,12 +2,12 @@
 #include "preload/output.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "common/launchers.h"
 #include "preload/config.h"
+#include "preload/environment.h"
 #include "preload/sys.h"
 #include "preload/text.h"
 
@@ -32,7 +32,7 @@ static const char *add_environment(struct vt_text *text, const char *at)
 		return at;
 	memcpy(name, at + 1, (size_t)(end - at - 1));
 	name[end - at - 1] = '\0';
-	value = getenv(name);
+	value = vt_environment_get(name);
 	add_name(text, value ? value : "");
 	return end + 1;
 }
@@ -60,7 +60,7 @@ static const char *expand(struct vt_text *text, const char *at, unsigned int att
 		vt_text_add_number(text, attempt);
 		return at;
 	case 'r':
-		vt_launchers_find(&launcher);
+		vt_launchers_find(&launcher, vt_environment_get);
 		add_name(text, launcher.rank ? launcher.rank : "0");
 		return at;
 	case 'q':
@@ -100,7 +100,7 @@ static void add_rank(struct vt_text *text, const char *pattern)
 {
 	struct vt_launcher launcher;
 
-	vt_launchers_find(&launcher);
+	vt_launchers_find(&launcher, vt_environment_get);
 	if (!vt_launchers_is_one_of_many(&launcher) || vt_launchers_is_named_by(pattern))
 		return;
 	vt_text_add(text, ".rank");

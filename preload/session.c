@@ -16,6 +16,7 @@
 #include "preload/collector.h"
 #include "preload/config.h"
 #include "preload/early.h"
+#include "preload/environment.h"
 #include "preload/info.h"
 #include "preload/intern.h"
 #include "preload/journal.h"
@@ -183,6 +184,7 @@ static uint32_t open_recording(void)
 	int err;
 
 	path[0] = '\0';
+	vt_environment_take();
 	vt_config_read();
 	vt_text_remember_stderr();
 	vt_journal_forget();

@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -238,6 +239,16 @@ void *vt_sys_reserve_private(size_t len)
 void *vt_sys_reserve_file(int fd, size_t len)
 {
 	return map(fd, len, PROT_NONE, MAP_SHARED);
+}
+
+int vt_sys_read_memory(void *to, const void *from, size_t len)
+{
+	struct iovec local = { to, len }, remote = { (void *)(uintptr_t)from, len };
+	long done = CALL6(SYS_process_vm_readv, vt_sys_process_id(), &local, 1, &remote, 1, 0);
+
+	if (done < 0)
+		return (int)done;
+	return (size_t)done == len ? 0 : -EFAULT;
 }
 
 int vt_sys_allow(void *address, size_t len)

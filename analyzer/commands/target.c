@@ -98,13 +98,18 @@ int vt_target_has_room(const struct vt_target *target)
 	return target->folder && !probe(target->folder, VT_JOURNAL_HEADER_BYTES + VT_CHUNK_BYTES);
 }
 
+static const char *value_of(const char *variable)
+{
+	return getenv(variable);
+}
+
 /* As the recorder will: each of several processes that a launcher started has its own name. */
 static char *add_rank(const char *output)
 {
 	struct vt_launcher launcher;
 	char *database, *journal, *named;
 
-	vt_launchers_find(&launcher);
+	vt_launchers_find(&launcher, value_of);
 	if (!vt_launchers_is_one_of_many(&launcher))
 		return vt_xstrdup(output);
 	vt_input_paths(output, &database, &journal);

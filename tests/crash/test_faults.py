@@ -107,6 +107,11 @@ def test_a_call_may_fail_from_some_time_on(tmp_path, books, call):
     assert lost and max(lost) == (SMALL if call in ("mmap", "mprotect") else 0)
 
 
+def test_the_kernel_may_not_read_the_environment_for_us(tmp_path, books):
+    run = Faulted(tmp_path / "run", SMALL, call="process_vm_readv", **{"from": 1})
+    assert run.nr_failed and run.check(books[SMALL]) == 0
+
+
 @pytest.mark.parametrize("call", ("openat", "fallocate", "mprotect", "fstat", "close"))
 def test_a_call_of_growth_may_fail_from_some_time_on(tmp_path, books, call):
     lost = each_fault(tmp_path, books, LARGE, 0, True, call=call)

@@ -2,7 +2,7 @@
 /*
  * A preloaded library that has system calls fail which libvtrace.so makes, and nobody else's.
  *
- *   FAULT_CALL	which: mmap, map_shared, openat, fallocate, ..., or any
+ *   FAULT_CALL	which: mmap, map_shared, openat, fallocate, ..., or any (but is_many)
  *   FAULT_FROM	the first that fails, from 1
  *   FAULT_UNTIL	the last that fails; not set: all from there on
  *   FAULT_ERRNO	what it fails with, a number; not set: what fits the call
@@ -38,7 +38,7 @@
 	X(unlinkat, EACCES) X(execve, EACCES) X(setsid, EPERM) X(wait4, ECHILD) X(kill, EPERM)     \
 	X(clone, EAGAIN) X(fstat, EIO) X(lstat, EACCES) X(getrlimit, EPERM)                        \
 	X(rt_sigprocmask, EINVAL) X(rt_sigaction, EINVAL) X(rt_sigpending, EINVAL)                 \
-	X(rt_sigtimedwait, EAGAIN) X(clock_nanosleep, EINTR)
+	X(rt_sigtimedwait, EAGAIN) X(clock_nanosleep, EINTR) X(process_vm_readv, EPERM)
 
 static struct {
 	const char *call;	/* NULL: nothing fails */
@@ -123,13 +123,19 @@ static int is_ours(const void *caller)
 }
 
 /* Whether this call fails now.  Returns 0 or an errno. */
+/* Some for each variable of the environment: not of those that fail one by one. */
+static int is_many(const char *name)
+{
+	return !strcmp(name, "process_vm_readv");
+}
+
 static int fault(const char *name, int usual_error, const void *caller)
 {
 	uint64_t number;
 
 	if (!g.call || !g.count || !is_ours(caller))
 		return 0;
-	if (strcmp(g.call, name) && strcmp(g.call, "any"))
+	if (strcmp(g.call, name) && (strcmp(g.call, "any") || is_many(name)))
 		return 0;
 	number = __atomic_add_fetch(g.count, 1, __ATOMIC_RELAXED);
 	if (number < g.from || number > g.until)

@@ -13,9 +13,15 @@
 
 #include "common/launchers.h"
 #include "preload/config.h"
+#include "preload/environment.h"
 #include "preload/ids.h"
 #include "preload/output.h"
 #include "preload/text.h"
+
+static const char *value_of(const char *variable)
+{
+	return getenv(variable);
+}
 
 /* "PID" in the expected name stands for the process id. */
 static void check_name(const char *pattern, unsigned int attempt, const char *expected)
@@ -29,6 +35,7 @@ static void check_name(const char *pattern, unsigned int attempt, const char *ex
 			 (int)getpid(), pid + 3);
 	else
 		snprintf(text, sizeof(text), "%s", expected);
+	vt_environment_take();
 	assert_int_equal(vt_output_name(&output, pattern, attempt), 0);
 	assert_string_equal(output.base, text);
 }
@@ -97,32 +104,32 @@ static void launchers_tell_the_rank(void **state)
 
 	(void)state;
 	forget_launchers();
-	vt_launchers_find(&launcher);
+	vt_launchers_find(&launcher, value_of);
 	assert_null(launcher.name);
 	assert_false(vt_launchers_is_one_of_many(&launcher));
-	vt_launchers_job(job);
+	vt_launchers_job(job, value_of);
 	assert_string_equal(job, "");
 
 	/* A batch script of Slurm is one task, however many its job has. */
 	setenv("SLURM_PROCID", "0", 1);
 	setenv("SLURM_NTASKS", "8", 1);
 	setenv("SLURM_STEP_NUM_TASKS", "1", 1);
-	vt_launchers_find(&launcher);
+	vt_launchers_find(&launcher, value_of);
 	assert_string_equal(launcher.name, "srun");
 	assert_false(vt_launchers_is_one_of_many(&launcher));
 
 	setenv("SLURM_STEP_NUM_TASKS", "8", 1);
 	setenv("SLURM_JOB_ID", "77", 1);
 	setenv("SLURM_STEP_ID", "2", 1);
-	vt_launchers_find(&launcher);
+	vt_launchers_find(&launcher, value_of);
 	assert_string_equal(launcher.world_size, "8");
 	assert_true(vt_launchers_is_one_of_many(&launcher));
-	vt_launchers_job(job);
+	vt_launchers_job(job, value_of);
 	assert_string_equal(job, "77 2");
 
 	setenv("OMPI_COMM_WORLD_RANK", "5", 1);
 	setenv("OMPI_COMM_WORLD_SIZE", "16", 1);
-	vt_launchers_find(&launcher);
+	vt_launchers_find(&launcher, value_of);
 	assert_string_equal(launcher.name, "mpirun");
 	assert_string_equal(launcher.rank, "5");
 	assert_string_equal(launcher.world_size, "16");
@@ -130,10 +137,10 @@ static void launchers_tell_the_rank(void **state)
 
 	/* A user's own word is no rank. */
 	setenv("RANK", "gold", 1);
-	vt_launchers_find(&launcher);
+	vt_launchers_find(&launcher, value_of);
 	assert_string_equal(launcher.rank, "5");
 	setenv("RANK", "9", 1);
-	vt_launchers_find(&launcher);
+	vt_launchers_find(&launcher, value_of);
 	assert_string_equal(launcher.name, "torchrun");
 	assert_string_equal(launcher.rank, "9");
 	forget_launchers();
@@ -148,6 +155,7 @@ static void too_long_a_name_is_refused(void **state)
 	memset(pattern, 'x', sizeof(pattern));
 	pattern[0] = '/';
 	pattern[sizeof(pattern) - 1] = '\0';
+	vt_environment_take();
 	assert_int_equal(vt_output_name(&output, pattern, 1), -ENAMETOOLONG);
 }
 
@@ -194,6 +202,7 @@ static void options_come_from_the_environment(void **state)
 	setenv("VTRACE_QUIET", "yes", 1);
 	setenv("VTRACE_STACKS", "100000", 1);
 	setenv("VTRACE_OUTPUT", "", 1);
+	vt_environment_take();
 	vt_config_read();
 	assert_int_equal(vt_config()->exit_wait_s, 3);
 	assert_int_equal(vt_config()->quiet, 0);
