@@ -9,6 +9,7 @@
  */
 #include <stddef.h>
 
+#include "preload/devices.h"
 #include "preload/hook_call.h"
 #include "preload/tracker.h"
 
@@ -58,6 +59,21 @@ CREATE(cuCtxCreate_v4, (CUcontext *context, void *how, unsigned int flags, CUdev
 	(context, how, flags, device))
 DESTROY(cuCtxDestroy)
 DESTROY(cuCtxDestroy_v2)
+
+/*
+ * Drops a reference of the thread's current context; the last one ends it, and only that there is
+ * another context then tells so.
+ */
+CUresult cuCtxDetach(CUcontext context)
+{
+	HOOK(cuCtxDetach);
+
+	result = real(context);
+	if (recording && result == CUDA_SUCCESS && context &&
+	    vt_devices_context() != (uintptr_t)context)
+		vt_hook_call_free(function, (uintptr_t)context, 0, NULL);
+	return result;
+}
 
 static int is_counted(CUdevice device)
 {

@@ -64,6 +64,8 @@ CUresult name(type graph)                                                       
 #define TO_GRAPH                                                                                   \
 	(CUstream stream, CUgraph graph, const CUgraphNode *nodes, const CUgraphEdgeData *edges,   \
 	 size_t nr, CUstreamCaptureMode mode)
+#define INTO_GRAPH                                                                                 \
+	(CUstream stream, CUstreamCaptureMode mode, CUgraph graph, void *callback, void *data)
 #define WITH_PARAMS (CUgraphExec *executable, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *how)
 
 BEGIN_CAPTURE(cuStreamBeginCapture, (CUstream stream), (stream))
@@ -73,6 +75,7 @@ BEGIN_CAPTURE(cuStreamBeginCapture_v2_ptsz, (CUstream stream, CUstreamCaptureMod
 	(stream, mode))
 BEGIN_CAPTURE(cuStreamBeginCaptureToGraph, TO_GRAPH, (stream, graph, nodes, edges, nr, mode))
 BEGIN_CAPTURE(cuStreamBeginCaptureToGraph_ptsz, TO_GRAPH, (stream, graph, nodes, edges, nr, mode))
+BEGIN_CAPTURE(cuStreamBeginRecaptureToGraph, INTO_GRAPH, (stream, mode, graph, callback, data))
 END_CAPTURE(cuStreamEndCapture)
 END_CAPTURE(cuStreamEndCapture_ptsz)
 INSTANTIATE(cuGraphInstantiate_v2,
@@ -155,6 +158,10 @@ ADD_NODE(cuGraphAddNode,
 	 CUgraphNodeParams *what),
 	(node, graph, after, nr, what))
 ADD_NODE(cuGraphAddNode_v2,
+	(CUgraphNode *node, CUgraph graph, const CUgraphNode *after, const CUgraphEdgeData *edges,
+	 size_t nr, CUgraphNodeParams *what),
+	(node, graph, after, edges, nr, what))
+ADD_NODE(cuGraphAddNode_v3,
 	(CUgraphNode *node, CUgraph graph, const CUgraphNode *after, const CUgraphEdgeData *edges,
 	 size_t nr, CUgraphNodeParams *what),
 	(node, graph, after, edges, nr, what))

@@ -153,6 +153,14 @@ CUresult cuGraphAddNode_v2(CUgraphNode *out, CUgraph graph, const CUgraphNode *a
 	return vts_call_leave(add_any(out, graph, after, nr_after, what));
 }
 
+CUresult cuGraphAddNode_v3(CUgraphNode *out, CUgraph graph, const CUgraphNode *after,
+			   const CUgraphEdgeData *edges, size_t nr_after, CUgraphNodeParams *what)
+{
+	(void)edges;
+	VTS_ENTER(VTS_NEEDS_INIT);
+	return vts_call_leave(add_any(out, graph, after, nr_after, what));
+}
+
 CUresult cuGraphMemAllocNodeGetParams(CUgraphNode handle, CUDA_MEM_ALLOC_NODE_PARAMS *out)
 {
 	const struct vts_node *node;

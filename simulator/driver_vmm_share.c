@@ -155,6 +155,24 @@ CUresult cuMulticastBindAddr(CUmemGenericAllocationHandle object, size_t at, CUd
 	return vts_call_leave(bind(object, at, !!vts_live_find(memory), memory, size_bytes));
 }
 
+/* The device is the one of the memory that is bound. */
+CUresult cuMulticastBindMem_v2(CUmemGenericAllocationHandle object, CUdevice device, size_t at,
+			       CUmemGenericAllocationHandle memory, size_t offset,
+			       size_t size_bytes, unsigned long long flags)
+{
+	(void)device, (void)offset, (void)flags;
+	VTS_ENTER(VTS_NEEDS_INIT);
+	return vts_call_leave(bind(object, at, !!vts_vmm_find(memory), memory, size_bytes));
+}
+
+CUresult cuMulticastBindAddr_v2(CUmemGenericAllocationHandle object, CUdevice device, size_t at,
+				CUdeviceptr memory, size_t size_bytes, unsigned long long flags)
+{
+	(void)device, (void)flags;
+	VTS_ENTER(VTS_NEEDS_INIT);
+	return vts_call_leave(bind(object, at, !!vts_live_find(memory), memory, size_bytes));
+}
+
 CUresult cuMulticastUnbind(CUmemGenericAllocationHandle object, CUdevice device, size_t at,
 			   size_t size_bytes)
 {

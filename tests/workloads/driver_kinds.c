@@ -127,6 +127,14 @@ static void context(void)
 	CALL(cuCtxDestroy_v2, second);
 	CALL(cuCtxSetCurrent, g.context);
 	REFUSED(CUDA_ERROR_INVALID_CONTEXT, cuCtxDestroy_v2, g.context);
+	/* Counted: the second end is the real one. */
+	CALL(cuCtxCreate_v2, &second, 0, g.device);
+	take(8 * MIB);
+	CALL(cuCtxAttach, &again, 0);
+	CALL(cuCtxDetach, second);
+	CALL(cuMemFree_v2, take(2 * MIB));
+	CALL(cuCtxDetach, second);
+	CALL(cuCtxSetCurrent, g.context);
 	take(2 * MIB);
 	CALL(cuDevicePrimaryCtxReset_v2, g.device);
 	CALL(cuDevicePrimaryCtxRetain, &g.context, g.device);
@@ -331,7 +339,7 @@ static void graph(void)
 	CALL(cuGraphAddMemAllocNode, &out, made, NULL, 0, &node);
 	CALL(cuGraphAddMemFreeNode, &out, made, &out, 1, node.dptr);
 	any.alloc = node;
-	CALL(cuGraphAddNode_v2, &out, made, NULL, NULL, 0, &any);
+	CALL(cuGraphAddNode_v3, &out, made, NULL, NULL, 0, &any);
 	freed.free.dptr = any.alloc.dptr;
 	CALL(cuGraphAddNode, &out, made, &out, 1, &freed);
 	CALL(cuGraphInstantiateWithFlags, &first, made, 0);
