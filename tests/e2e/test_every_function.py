@@ -21,8 +21,8 @@ LOOKED_AT = {
         "cuDeviceRegisterAsyncNotification cuDeviceUnregisterAsyncNotification cuEventCreate cuEventDestroy"
         " cuEventDestroy_v2 cuGraphConditionalHandleCreate cuGraphCreate cuGraphDestroyNode cuLinkCreate"
         " cuLinkCreate_v2 cuLinkDestroy cuLogsRegisterCallback cuLogsUnregisterCallback cuStreamCreate"
-        " cuStreamCreateWithPriority cuStreamDestroy cuStreamDestroy_v2 cuSurfObjectCreate cuSurfObjectDestroy cuTexObjectCreate"
-        " cuTexObjectDestroy cuTexRefCreate cuTexRefDestroy cuUserObjectCreate cuUserObjectRelease"
+        " cuStreamCreateWithPriority cuStreamDestroy cuStreamDestroy_v2 cuSurfObjectCreate cuSurfObjectDestroy"
+        " cuTexObjectCreate cuTexObjectDestroy cuTexRefCreate cuTexRefDestroy cuUserObjectCreate cuUserObjectRelease"
         " cuUserObjectRetain cuGraphRetainUserObject cuGraphReleaseUserObject cuCoredumpRegisterCompleteCallback"
         " cuCoredumpRegisterStartCallback cuCoredumpDeregisterCompleteCallback cuCoredumpDeregisterStartCallback"
         " cuDestroyExternalSemaphore cuImportExternalSemaphore cuIpcOpenEventHandle",

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Programs without PyTorch: whose the memory is, by functions and libraries."""
 import shutil
+import subprocess
 
 import pytest
 
-from recording import BUILD, record, record_python
+from recording import BUILD, SOURCE, record, record_python
 
+WORKLOADS = SOURCE / "tests" / "workloads"
 PROGRAMS = BUILD / "tests" / "workloads"
 MIB = 1 << 20
 
@@ -48,3 +50,44 @@ def test_frames_of_ffmpeg_are_a_pool(tmp_path):
     assert recording.process.returncode == 0, recording.process.stderr
     held = owners(recording, "peak")
     assert held and {owner for _, owner, _ in held} == {"pool/ffmpeg"}
+
+
+@pytest.fixture(scope="module")
+def clients_python():
+    done = subprocess.run([str(SOURCE / "scripts" / "clients-venv"), "--cached"], capture_output=True, text=True)
+    if done.returncode == 77:
+        pytest.skip(done.stderr.strip())
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def driver_memory(recording):
+    """(bytes, function, was it freed) of the recording, and of the ledger; the end of its context frees it too."""
+    recorded = recording.query("SELECT a.size_bytes, f.name, a.freed_event IS NOT NULL FROM allocation a"
+                               " JOIN function f ON f.id = a.function ORDER BY a.id")
+    ledger, live = [], {}
+    for line in recording.read_ledger().lines:
+        if line.op == "alloc":
+            live[line.pointer] = len(ledger)
+            ledger.append((line.size, line.function, 0))
+        elif line.op in ("free", "freed-by-destroy"):
+            place = live.pop(line.pointer)
+            ledger[place] = (*ledger[place][:2], 1)
+    return recorded, ledger
+
+
+# How many allocations each makes.
+CLIENTS = {"cuda_python_client.py": 4, "numba_client.py": 3}
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_client_of_others_is_recorded_as_the_ledger_says(client, clients_python, tmp_path):
+    recording = record(tmp_path, clients_python, WORKLOADS / client)
+    assert recording.process.returncode == 0, recording.process.stderr
+    recorded, ledger = driver_memory(recording)
+    assert recorded == ledger
+    assert len(recorded) == CLIENTS[client]
+    peak = recording.report()["devices"][0]["peak"]
+    assert peak["difference_bytes"] == 0
+    named = {o["owner"] for o in peak["owners"] if o["blocks"]}
+    assert "user/take_batch" in named, named
