@@ -16,6 +16,8 @@
 #define SMALLEST_BLOCK 512
 /* Backward passes: what a step makes for itself sees the next one at most. */
 #define LONG_LIFE 2
+/* Classes of nearly one size that are looked at: no program has so many, a damaged file may. */
+#define MAX_NEIGHBOURS 64
 
 struct search {
 	uint8_t *what; /* facts->updates */
@@ -23,6 +25,8 @@ struct search {
 	const struct vt_model *model;
 	VT_VECTOR(struct vt_gradient_class) classes;
 	struct vt_map by_size;
+	struct vt_map neighbours; /* sizes, to VT_REST_MAX -> first class << 32 | last class */
+	VT_VECTOR(uint32_t) next; /* class of like size that was found after this one; 0: none */
 	uint32_t *by_allocation; /* class + 1, 0: none; NULL: not all classes are known yet */
 	struct vt_map per_span; /* gradients of a class in a backward pass */
 	int has_trained_modules;
@@ -35,31 +39,80 @@ static struct vt_key size_key(const struct vt_allocation *a)
 	return key;
 }
 
+/* All classes that differ by VT_REST_MAX at most are in three such places side by side. */
+static struct vt_key neighbours_key(const struct vt_allocation *a, int64_t beside)
+{
+	struct vt_key key = { a->size_bytes / VT_REST_MAX + (uint64_t)beside, (uint64_t)a->device,
+			      0 };
+
+	return key;
+}
+
+static int is_like(const struct vt_gradient_class *class, const struct vt_allocation *a,
+		   int has_rest)
+{
+	if (class->device != a->device)
+		return 0;
+	if (has_rest && class->size_bytes < a->size_bytes &&
+	    a->size_bytes - class->size_bytes <= VT_REST_MAX)
+		return 1;
+	return class->has_rest && class->size_bytes > a->size_bytes &&
+	       class->size_bytes - a->size_bytes <= VT_REST_MAX;
+}
+
+/* The first found of those of nearly its size. */
+static struct vt_gradient_class *find_like(const struct search *search,
+					   const struct vt_allocation *a)
+{
+	int has_rest = vt_rests_can_have(search->model, a);
+	uint32_t found = VT_NO_INDEX;
+
+	for (int beside = -1; beside <= 1; beside++) {
+		const uint64_t *ends = vt_map_find(&search->neighbours, neighbours_key(a, beside));
+		uint32_t i = ends ? (uint32_t)(*ends >> 32) : 0;
+
+		for (unsigned nr = 0; ends && nr < MAX_NEIGHBOURS && i < found; nr++) {
+			if (is_like(&search->classes.items[i], a, has_rest))
+				found = i;
+			i = search->next.items[i];
+			if (!i)
+				break;
+		}
+	}
+	return found == VT_NO_INDEX ? NULL : &search->classes.items[found];
+}
+
 static struct vt_gradient_class *find_class(const struct search *search,
 					    const struct vt_allocation *a)
 {
 	const uint64_t *at;
-	int has_rest;
 
 	if (a->kind != VT_KIND_BLOCK || a->size_bytes <= SMALLEST_BLOCK)
 		return NULL;
 	at = vt_map_find(&search->by_size, size_key(a));
 	if (at)
 		return &search->classes.items[*at];
-	has_rest = vt_rests_can_have(search->model, a);
-	for (size_t i = 0; i < search->classes.len && a->size_bytes > VT_REST_MAX; i++) {
-		struct vt_gradient_class *class = &search->classes.items[i];
+	return a->size_bytes > VT_REST_MAX ? find_like(search, a) : NULL;
+}
 
-		if (class->device != a->device)
-			continue;
-		if (has_rest && class->size_bytes < a->size_bytes &&
-		    a->size_bytes - class->size_bytes <= VT_REST_MAX)
-			return class;
-		if (class->has_rest && class->size_bytes > a->size_bytes &&
-		    class->size_bytes - a->size_bytes <= VT_REST_MAX)
-			return class;
+static void add_class(struct search *search, const struct vt_allocation *a, uint8_t has_rest)
+{
+	struct vt_gradient_class one = { .size_bytes = a->size_bytes,
+					 .first_event = a->event,
+					 .device = a->device,
+					 .has_rest = has_rest };
+	uint64_t number = search->classes.len, first = number;
+	struct vt_key key = neighbours_key(a, 0);
+	const uint64_t *ends = vt_map_find(&search->neighbours, key);
+
+	if (ends) {
+		first = *ends >> 32;
+		search->next.items[(uint32_t)*ends] = (uint32_t)number;
 	}
-	return NULL;
+	vt_map_put(&search->neighbours, key, first << 32 | number);
+	vt_map_put(&search->by_size, size_key(a), number);
+	vt_vector_push(&search->classes, one);
+	vt_vector_push(&search->next, 0);
 }
 
 static struct vt_gradient_class *class_of(const struct search *search,
@@ -119,13 +172,7 @@ static void count_gradient(struct search *search, const struct vt_allocation *a,
 	uint64_t *count, nr;
 
 	if (!class) {
-		struct vt_gradient_class one = { .size_bytes = a->size_bytes,
-					  .first_event = a->event,
-					  .device = a->device,
-					  .has_rest = has_rest };
-
-		vt_map_put(&search->by_size, size_key(a), search->classes.len);
-		vt_vector_push(&search->classes, one);
+		add_class(search, a, has_rest);
 		class = &search->classes.items[search->classes.len - 1];
 	}
 	if (class->first_event > a->event)
@@ -430,6 +477,8 @@ void vt_updates_find(struct vt_facts *facts)
 	mark_rest(&search);
 	vt_vector_release(&search.classes);
 	vt_map_release(&search.by_size);
+	vt_map_release(&search.neighbours);
+	vt_vector_release(&search.next);
 	free(search.by_allocation);
 	vt_map_release(&search.per_span);
 }
