@@ -8,7 +8,8 @@
  * most.
  */
 
-#define VT_RECORDER_DEFAULT_OUTPUT "vtrace-%e.%p.db"
+#define VT_RECORDER_DEFAULT_BASE   "vtrace-%e.%p"
+#define VT_RECORDER_DEFAULT_OUTPUT VT_RECORDER_DEFAULT_BASE ".db"
 
 /* TEXT(field, variable, default, what it is), NUMBER(field, variable, default, most, what it is) */
 #define VT_RECORDER_OPTIONS(TEXT, NUMBER)                                                          \

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "preload/closing.h"
 
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "common/journal_format.h"
+#include "common/shell_word.h"
 #include "preload/config.h"
 #include "preload/guard.h"
 #include "preload/journal.h"
@@ -21,6 +23,10 @@
 
 static struct {
 	uint64_t end_slots;	/* the head when the end began */
+	/* Not on a stack that may be small: said once. */
+	char path[VT_OUTPUT_MAX + 16];
+	char word[VT_SHELL_WORD_SIZE(VT_OUTPUT_MAX + 16)];
+	char said[9 * VT_OUTPUT_MAX];	/* both paths, should all of them be quoted */
 } g;
 
 /* Threads that go on allocating would have it waited for for ever. */
@@ -60,10 +66,14 @@ static void wait_for_import(const struct vt_journal_header *header)
 	}
 }
 
-/* The path as the user will type it: relative where it lies below the current directory. */
+/*
+ * The path as the user will type it: relative where it lies below the current directory, in quotes
+ * where a shell wants them.
+ */
 static void add_path(struct vt_text *text, const char *suffix)
 {
 	char directory[VT_OUTPUT_MAX];
+	struct vt_text whole;
 	const char *base = vt_session_base();
 	size_t len = 0;
 
@@ -71,8 +81,28 @@ static void add_path(struct vt_text *text, const char *suffix)
 		len = strlen(directory);
 	if (len > 1 && strncmp(base, directory, len) == 0 && base[len] == '/')
 		base += len + 1;
-	vt_text_add(text, base);
-	vt_text_add(text, suffix);
+	vt_text_init(&whole, g.path, sizeof(g.path));
+	vt_text_add(&whole, base);
+	vt_text_add(&whole, suffix);
+	vt_text_add(text, vt_shell_word_write(g.word, sizeof(g.word), g.path));
+}
+
+/* " (18.20 MiB)"; nothing where it cannot be opened. */
+static void add_file_size(struct vt_text *text, const char *suffix)
+{
+	struct vt_text whole;
+	int fd;
+
+	vt_text_init(&whole, g.path, sizeof(g.path));
+	vt_text_add(&whole, vt_session_base());
+	vt_text_add(&whole, suffix);
+	fd = vt_sys_open(g.path, O_RDONLY | O_CLOEXEC, 0);
+	if (fd < 0)
+		return;
+	vt_text_add(text, " (");
+	vt_text_add_size(text, vt_sys_disk_bytes(fd));
+	vt_text_add_char(text, ')');
+	vt_sys_close(fd);
 }
 
 static void add_peak(struct vt_text *text, const struct vt_journal_header *header)
@@ -89,16 +119,15 @@ static void add_peak(struct vt_text *text, const struct vt_journal_header *heade
 }
 
 /*
- * vtrace: 1,204,311 events, 0 lost; peak 62.97 GiB on cuda:0; vtrace-python.4242.db
+ * vtrace: 1,204,311 events, 0 lost; peak 62.97 GiB on cuda:0; vtrace-python.4242.db (18.20 MiB)
  * vtrace: next: vtrace report vtrace-python.4242.db
  */
 static void say(const struct vt_journal_header *header)
 {
-	char buffer[3 * VT_OUTPUT_MAX];
 	const char *suffix = ".db";
 	struct vt_text text;
 
-	vt_text_init(&text, buffer, sizeof(buffer));
+	vt_text_init(&text, g.said, sizeof(g.said));
 	vt_text_add(&text, "vtrace: ");
 	vt_text_add_grouped(&text, vt_journal_nr_events());
 	vt_text_add(&text, " events, ");
@@ -107,6 +136,7 @@ static void say(const struct vt_journal_header *header)
 	if (is_imported(header)) {
 		add_peak(&text, header);
 		add_path(&text, suffix);
+		add_file_size(&text, suffix);
 	} else if (has_importer(header)) {
 		add_path(&text, suffix);
 		vt_text_add(&text, " is still being written");

@@ -7,6 +7,7 @@
 
 static struct {
 	struct vt_config values;
+	const char *wrong;	/* the first variable that was no number; NULL: none */
 } g = {
 	.values = {
 #define VT_CONFIG_TEXT(field, variable, standard, what) .field = standard,
@@ -36,8 +37,10 @@ static uint32_t number_of(const char *variable, uint32_t standard, uint32_t most
 	if (!text || !*text)
 		return standard;
 	for (; *text; text++) {
-		if (*text < '0' || *text > '9')
+		if (*text < '0' || *text > '9') {
+			g.wrong = g.wrong ? g.wrong : variable;
 			return standard;
+		}
 		number = number * 10 + (uint64_t)(*text - '0');
 		if (number > most)
 			number = most;
@@ -47,6 +50,7 @@ static uint32_t number_of(const char *variable, uint32_t standard, uint32_t most
 
 void vt_config_read(void)
 {
+	g.wrong = NULL;
 #define VT_CONFIG_TEXT(field, variable, standard, what) \
 	g.values.field = text_of(variable, standard);
 #define VT_CONFIG_NUMBER(field, variable, standard, most, what) \
@@ -59,4 +63,9 @@ void vt_config_read(void)
 const struct vt_config *vt_config(void)
 {
 	return &g.values;
+}
+
+const char *vt_config_wrong(void)
+{
+	return g.wrong;
 }

@@ -26,4 +26,7 @@ void vt_config_read(void);
 /* The options in force: the defaults before vt_config_read. */
 const struct vt_config *vt_config(void);
 
+/* The first variable that vt_config_read found to be no number and ignored; NULL: none. */
+const char *vt_config_wrong(void);
+
 #endif

@@ -122,11 +122,12 @@ int vt_output_name(struct vt_output *output, const char *pattern, unsigned int a
 		vt_text_add_char(&text, '/');
 	}
 	expand_all(&text, pattern, attempt);
-	if (text.bytes[text.len - 1] == '/')
-		expand_all(&text, VT_RECORDER_DEFAULT_OUTPUT, attempt);
 	if (text.len > strlen(SUFFIX) &&
 	    strcmp(text.bytes + text.len - strlen(SUFFIX), SUFFIX) == 0)
 		text.bytes[text.len -= strlen(SUFFIX)] = '\0';
+	/* Patterns that came to nothing would leave a hidden ".db". */
+	if (text.bytes[text.len - 1] == '/')
+		expand_all(&text, VT_RECORDER_DEFAULT_BASE, attempt);
 	add_rank(&text, pattern);
 	if (attempt > 1 && !has_number(pattern)) {
 		vt_text_add_char(&text, '-');

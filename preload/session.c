@@ -111,6 +111,19 @@ static void say_refused(const char *path, int error)
 	vt_text_say(&text);
 }
 
+/* Where a recording opens, so once per program that uses a GPU. */
+static void say_wrong_option(const char *variable)
+{
+	char buffer[256];
+	struct vt_text text;
+
+	vt_text_init(&text, buffer, sizeof(buffer));
+	vt_text_add(&text, "vtrace: ");
+	vt_text_add(&text, variable);
+	vt_text_add(&text, " is no number and ignored\n");
+	vt_text_say(&text);
+}
+
 static uint32_t own_boot_hash(void)
 {
 	char text[64];
@@ -187,6 +200,8 @@ static uint32_t open_recording(void)
 	vt_environment_take();
 	vt_config_read();
 	vt_text_remember_stderr();
+	if (vt_config_wrong() && !vt_config()->quiet)
+		say_wrong_option(vt_config_wrong());
 	vt_journal_forget();
 	vt_journal_set_limit((uint64_t)vt_config()->max_journal_mib << 20);
 	g.collector_pid = 0;

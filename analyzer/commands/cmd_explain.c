@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "analyzer/commands/cmd.h"
 #include "analyzer/commands/view.h"
@@ -16,7 +17,7 @@ static const struct vt_option options[] = {
 
 static const struct vt_options_spec spec = {
 	.command = "explain",
-	.synopsis = "[OPTION...] FILE ADDRESS|ID | finding:ID",
+	.synopsis = "[OPTION...] FILE ADDRESS|ID | [--json] [FILE] finding:ID",
 	.summary = "Tells all that is known about one block, and why its owner is its owner.",
 	.options = options,
 };
@@ -42,27 +43,43 @@ static int show(struct vt_analysis *analysis, const struct vt_view *view, const 
 	return rc;
 }
 
-/* What a finding means needs no recording. */
-static int explain_finding(const char *id)
+/* What a finding means needs no recording; one that is named all the same is not opened. */
+static int explain_finding(const char *id, int is_json)
 {
 	enum vt_finding_id found = vt_findings_find(id);
 
 	if (found == VT_NR_FINDINGS)
 		return vt_options_wrong(&spec, "there is no finding \"%s\"", id);
-	vt_findings_print_page(found, stdout);
+	if (is_json)
+		vt_findings_print_page_json(found, stdout);
+	else
+		vt_findings_print_page(found, stdout);
 	return VT_EXIT_OK;
+}
+
+/* The last word, where it is a finding's and at most a recording stands before it. */
+static const char *find_finding(int argc, char **argv)
+{
+	int nr = argc - optind;
+
+	if (nr < 1 || nr > 2 || strncmp(argv[argc - 1], FINDING, strlen(FINDING)) != 0)
+		return NULL;
+	return argv[argc - 1] + strlen(FINDING);
 }
 
 int vt_cmd_explain(int argc, char **argv)
 {
 	struct vt_view view = VT_VIEW_DEFAULT;
+	const char *finding;
 	int id;
 
-	if (argc == 2 && strncmp(argv[1], FINDING, strlen(FINDING)) == 0)
-		return explain_finding(argv[1] + strlen(FINDING));
 	view.what_word = "block";
+	view.find_other = find_finding;
 	id = vt_view_next(&view, &spec, argc, argv);
 	if (id < 0)
 		return vt_options_exit_code(id);
+	finding = find_finding(argc, argv);
+	if (finding)
+		return explain_finding(finding, view.is_json);
 	return vt_view_show(&view, show, NULL);
 }

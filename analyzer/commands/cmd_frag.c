@@ -6,6 +6,7 @@
 #include "analyzer/commands/cmd.h"
 #include "analyzer/commands/view.h"
 #include "analyzer/report/frag.h"
+#include "analyzer/report/json.h"
 
 enum { OPTION_REQUEST = 256, OPTION_TOP };
 
@@ -29,6 +30,22 @@ struct wanted {
 	int top;
 };
 
+/* No blocks to lie anywhere: an answer as any other, and no error. */
+static void say_nothing(const struct vt_diag *why, int is_json)
+{
+	json_t *object;
+
+	if (!is_json) {
+		printf("%s\n", why->text);
+		return;
+	}
+	object = json_object();
+	json_object_set_new(object, "format", json_integer(1));
+	json_object_set_new(object, "devices", json_array());
+	json_object_set_new(object, "notes", json_pack("[s]", why->text));
+	vt_json_print(object, stdout);
+}
+
 static int show(struct vt_analysis *analysis, const struct vt_view *view, const void *pointer,
 		struct vt_diag *diag)
 {
@@ -41,12 +58,23 @@ static int show(struct vt_analysis *analysis, const struct vt_view *view, const 
 		.has_all_frames = view->has_all_frames,
 	};
 	struct vt_frag frag;
-	int rc = vt_frag_init(&frag, analysis, &asked, diag);
+	int rc;
 
-	if (!rc && view->is_json)
+	if (view->device != VT_WHEN_ALL_DEVICES &&
+	    !vt_model_device(&analysis->model, view->device)) {
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: there is no cuda:%d in this recording",
+			    view->path, view->device);
+		return -1;
+	}
+	rc = vt_frag_init(&frag, analysis, &asked, diag);
+	if (rc && frag.is_empty) {
+		say_nothing(diag, view->is_json);
+		rc = 0;
+	} else if (!rc && view->is_json) {
 		vt_frag_print_json(&frag, stdout);
-	else if (!rc)
+	} else if (!rc) {
 		vt_frag_print_text(&frag, stdout);
+	}
 	vt_frag_release(&frag);
 	return rc;
 }

@@ -32,6 +32,20 @@ struct wanted {
 	int *is_exceeded;
 };
 
+/* What was not measured must not pass. */
+static int judge(const struct vt_leaks_report *report, const struct vt_view *view,
+		 const struct wanted *wanted, struct vt_diag *diag)
+{
+	if (!report->leaks.nr_points) {
+		vt_diag_set(diag, VT_EXIT_UNREADABLE,
+			    "%s: --fail-on: growth is not known, there are too few turns",
+			    view->path);
+		return -1;
+	}
+	*wanted->is_exceeded = vt_leaks_report_growth(report) >= wanted->fail_on_bytes;
+	return 0;
+}
+
 static int show(struct vt_analysis *analysis, const struct vt_view *view, const void *pointer,
 		struct vt_diag *diag)
 {
@@ -46,9 +60,8 @@ static int show(struct vt_analysis *analysis, const struct vt_view *view, const 
 		vt_leaks_report_print_json(&report, stdout);
 	else if (!rc)
 		vt_leaks_report_print_text(&report, stdout);
-	if (!rc)
-		*wanted->is_exceeded = wanted->fail_on_bytes &&
-				       vt_leaks_report_growth(&report) >= wanted->fail_on_bytes;
+	if (!rc && wanted->fail_on_bytes)
+		rc = judge(&report, view, wanted, diag);
 	vt_leaks_report_release(&report);
 	return rc;
 }

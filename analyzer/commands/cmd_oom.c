@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyzer/base/shell.h"
 #include "analyzer/commands/cmd.h"
 #include "analyzer/commands/view.h"
 #include "analyzer/report/oom.h"
@@ -20,9 +21,8 @@ static const struct vt_options_spec spec = {
 	.options = options,
 };
 
-/* Where no request failed: how far that can be trusted. */
-static int say_none(const struct vt_analysis *analysis, const struct vt_view *view,
-		    struct vt_diag *diag)
+/* How far it can be trusted that no request failed. */
+static const char *limits_of(const struct vt_analysis *analysis)
 {
 	const struct vt_model *model = &analysis->model;
 	char *ended = vt_db_run_get(analysis->db, "ended");
@@ -38,31 +38,50 @@ static int say_none(const struct vt_analysis *analysis, const struct vt_view *vi
 		limits = " so far; the run is still going on, or its end was not recorded";
 	else if (!strncmp(ended, "signal", 6) || !strcmp(ended, "killed"))
 		limits = " before the program was killed";
-	if (view->device == VT_WHEN_ALL_DEVICES)
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: no request failed%s", view->path,
-			    limits);
-	else
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: no request failed on device %d%s",
-			    view->path, view->device, limits);
 	free(ended);
-	return -1;
+	return limits;
 }
 
-static void print_json(const struct vt_oom *oom)
+/* An answer as any other, and no error. */
+static char *say_none(const struct vt_analysis *analysis, const struct vt_view *view)
+{
+	const char *limits = limits_of(analysis);
+
+	if (view->device == VT_WHEN_ALL_DEVICES)
+		return vt_xasprintf("no request failed%s", limits);
+	return vt_xasprintf("no request failed on device %d%s", view->device, limits);
+}
+
+static void print_json(const struct vt_oom *oom, const char *none)
 {
 	json_t *object = json_object();
 
 	json_object_set_new(object, "format", json_integer(1));
 	json_object_set_new(object, "out_of_memory", vt_oom_json(oom));
+	json_object_set_new(object, "note", vt_json_text(none));
 	vt_json_print(object, stdout);
+}
+
+/* Never a setting that is on. */
+static void print_next(const struct vt_oom *oom, const char *path)
+{
+	const struct vt_frag_device *device = vt_oom_device(oom);
+	char *word = vt_shell_copy(path);
+
+	printf("next: vtrace report %s --at oom", word);
+	if (device)
+		printf(" | vtrace frag %s", word);
+	if (device && !device->tape.settings.is_expandable)
+		printf(" | vtrace whatif %s --expandable", word);
+	putchar('\n');
+	free(word);
 }
 
 static void print_text(const struct vt_oom *oom, const struct vt_view *view)
 {
 	fputs("OUT OF MEMORY", stdout);
 	vt_oom_print_text(oom, stdout);
-	printf("next: vtrace report %s --at oom | vtrace frag %s | vtrace whatif %s --expandable\n",
-	       view->path, view->path, view->path);
+	print_next(oom, view->path);
 }
 
 static int show(struct vt_analysis *analysis, const struct vt_view *view, const void *nothing,
@@ -70,20 +89,28 @@ static int show(struct vt_analysis *analysis, const struct vt_view *view, const 
 {
 	struct vt_describe describe;
 	struct vt_oom oom;
-	int rc = 0;
+	char *none;
 
 	(void)nothing;
+	if (view->device != VT_WHEN_ALL_DEVICES &&
+	    !vt_model_device(&analysis->model, view->device)) {
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: there is no cuda:%d in this recording",
+			    view->path, view->device);
+		return -1;
+	}
 	vt_describe_init(&describe, &analysis->model, view->has_all_frames);
 	vt_oom_init(&oom, analysis, &describe, view->device);
-	if (!oom.oom)
-		rc = say_none(analysis, view, diag);
-	else if (view->is_json)
-		print_json(&oom);
+	none = oom.oom ? NULL : say_none(analysis, view);
+	if (view->is_json)
+		print_json(&oom, none);
+	else if (none)
+		printf("%s\n", none);
 	else
 		print_text(&oom, view);
+	free(none);
 	vt_oom_release(&oom);
 	vt_describe_release(&describe);
-	return rc;
+	return 0;
 }
 
 int vt_cmd_oom(int argc, char **argv)

@@ -9,8 +9,9 @@
 #include "analyzer/ranks/folder.h"
 #include "analyzer/ranks/ranks.h"
 #include "analyzer/report/report.h"
+#include "analyzer/report/report_warn.h"
 
-enum { OPTION_TOP = 256, OPTION_STAGES, OPTION_BY, OPTION_RUN };
+enum { OPTION_TOP = 256, OPTION_STAGES, OPTION_BY, OPTION_RUN, OPTION_WARN };
 
 #define NOT_GIVEN (-1)
 
@@ -19,6 +20,7 @@ struct wanted {
 	int has_marks;
 	int is_by_keeper;
 	int run; /* of a folder's; 0: not given */
+	double warn_share;
 };
 
 static const struct vt_option options[] = {
@@ -29,6 +31,8 @@ static const struct vt_option options[] = {
 	  "add up by what bytes are, or by what keeps them alive (default: owner)" },
 	{ OPTION_RUN, "run", "N",
 	  "that run of a folder (default: the last of those with most ranks)" },
+	{ OPTION_WARN, "warn", "SHARE",
+	  "name stages and steps that use more than this share of the device (0.85)" },
 	VT_VIEW_OPTIONS("peak; of a folder most-allocated"),
 	{ 0 },
 };
@@ -52,6 +56,7 @@ static int show(struct vt_analysis *analysis, const struct vt_view *view, const 
 		.has_all_frames = view->has_all_frames,
 		.has_marks = wanted->has_marks,
 		.is_by_keeper = wanted->is_by_keeper,
+		.warn_share = wanted->warn_share,
 	};
 	struct vt_report report = { 0 };
 	int rc = vt_report_init(&report, analysis, &report_options, diag);
@@ -84,6 +89,12 @@ static int take_by(struct wanted *wanted)
 
 static int take_option(int id, struct wanted *wanted)
 {
+	if (id == OPTION_WARN && vt_report_warn_parse(optarg, &wanted->warn_share)) {
+		vt_options_wrong(&spec, "--warn takes a share such as 0.85, not \"%s\"", optarg);
+		return -1;
+	}
+	if (id == OPTION_WARN)
+		return 0;
 	if (id == OPTION_TOP)
 		return vt_view_number(&spec, &wanted->top);
 	if (id == OPTION_RUN)
@@ -104,8 +115,10 @@ static int show_ranks(const struct vt_view *view, const struct wanted *wanted)
 	struct vt_ranks ranks;
 	int rc;
 
-	if (wanted->has_marks || wanted->is_by_keeper || view->device != VT_WHEN_ALL_DEVICES)
-		return vt_options_wrong(&spec, "--stages, --by and --device are for one recording");
+	if (wanted->has_marks || wanted->is_by_keeper || wanted->warn_share > 0 ||
+	    view->device != VT_WHEN_ALL_DEVICES)
+		return vt_options_wrong(&spec, "--stages, --by, --warn and --device are for one "
+					       "recording");
 	rc = vt_ranks_init(&ranks, view->path, &ranks_options, &diag);
 	if (!rc && view->is_json)
 		vt_ranks_json_print(&ranks, stdout);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,6 +22,7 @@
 #include "analyzer/base/options.h"
 #include "analyzer/commands/outputs.h"
 #include "analyzer/base/place.h"
+#include "analyzer/base/shell.h"
 #include "analyzer/commands/simulate.h"
 #include "analyzer/commands/target.h"
 #include "analyzer/base/units.h"
@@ -258,6 +260,8 @@ static void print_closing_line(struct vt_db *db, const char *path)
 	int64_t device =
 		vt_db_query_int(db, "SELECT device FROM peak ORDER BY used_bytes DESC LIMIT 1", 0);
 	char events[VT_UNITS_MAX], lost[VT_UNITS_MAX], bytes[VT_UNITS_MAX];
+	struct stat file;
+	char *word;
 
 	fprintf(stderr, "vtrace: %s events, %s lost; ",
 		vt_units_count(events, sizeof(events), nr_events),
@@ -265,7 +269,13 @@ static void print_closing_line(struct vt_db *db, const char *path)
 	if (peak > 0)
 		fprintf(stderr, "peak %s on cuda:%lld; ",
 			vt_units_bytes(bytes, sizeof(bytes), (uint64_t)peak), (long long)device);
-	fprintf(stderr, "%s\nvtrace: next: vtrace report %s\n", path, path);
+	word = vt_shell_copy(path);
+	fprintf(stderr, "%s", word);
+	if (!stat(path, &file))
+		fprintf(stderr, " (%s)",
+			vt_units_bytes(bytes, sizeof(bytes), (uint64_t)file.st_blocks * 512));
+	fprintf(stderr, "\nvtrace: next: vtrace report %s\n", word);
+	free(word);
 }
 
 /* Only read: opening for writing changes the file's mode. */

@@ -24,6 +24,8 @@ static int take_operands(struct vt_view *view, const struct vt_options_spec *spe
 {
 	int wanted = view->what_word ? 2 : 1;
 
+	if (view->find_other && view->find_other(argc, argv))
+		return VT_OPTIONS_END;
 	if (argc == optind)
 		vt_options_wrong(spec, "which recording?");
 	else if (argc - optind < wanted)

@@ -52,6 +52,8 @@ struct vt_view {
 	int has_all_frames;
 	int is_json;
 	const char *what_word; /* set by a command that takes a second operand: what that is */
+	/* Set by a command that takes other operands as well: whether these are they. */
+	const char *(*find_other)(int argc, char **argv);
 	int is_without_owners; /* set by a command that asks for no owner, stage or step */
 };
 

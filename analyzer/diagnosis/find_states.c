@@ -149,8 +149,8 @@ static void find_wide_states(struct vt_scene *scene)
 {
 	struct vt_reliefs reliefs = { 0 };
 	uint32_t first = VT_NO_INDEX, temporary = VT_NO_INDEX;
-	uint64_t bytes = 0;
-	char all[VT_UNITS_MAX];
+	uint64_t bytes = 0, burst;
+	char all[VT_UNITS_MAX], more[VT_UNITS_MAX];
 
 	for (uint32_t i = 0; i < scene->model->nr_allocations; i++) {
 		const struct vt_allocation *a = &scene->model->allocations[i];
@@ -170,10 +170,13 @@ static void find_wide_states(struct vt_scene *scene)
 		vt_vector_release(&reliefs);
 		return;
 	}
-	relieve_burst(scene, &reliefs, &temporary);
+	burst = relieve_burst(scene, &reliefs, &temporary);
 	vt_units_bytes(all, sizeof(all), bytes);
+	vt_units_bytes(more, sizeof(more), burst);
 	vt_scene_add(scene, VT_FINDING_OPTIMIZER_STATES_WIDE, &reliefs, first,
-			vt_xasprintf("%s at the highest use", all));
+			vt_xasprintf("%s at the highest use%s%s%s", all, burst ? ", and " : "",
+				     burst ? more : "",
+				     burst ? " of temporary tensors of the step" : ""));
 }
 
 static void find_burst(struct vt_scene *scene)

@@ -159,6 +159,30 @@ static int read_batch(struct vt_smaller *smaller, const struct vt_model *model, 
 	return smaller->batch ? 0 : -1;
 }
 
+/* Whether a step that ended before the request had inputs of that batch. */
+static int has_whole_step(const struct vt_smaller *smaller, const struct vt_facts *facts,
+			  int64_t event)
+{
+	const struct vt_stages *stages = facts->stages;
+	const struct vt_model *model = facts->model;
+	int64_t end = 0;
+	uint64_t rows, columns;
+
+	for (uint32_t i = 0; i < stages->steps.nr; i++) {
+		const struct vt_step *step = &stages->steps.steps[i];
+
+		if (step->is_complete && stages->spans[step->last_span].last_event < event)
+			end = stages->spans[step->last_span].last_event;
+	}
+	for (uint32_t i = 0; i < model->nr_tensors; i++)
+		if (model->tensors[i].role == VT_ROLE_INPUT && model->tensors[i].event <= end &&
+		    read_shape(vt_model_text(model, model->tensors[i].shape), &rows, &columns) >=
+			    2 &&
+		    rows == smaller->batch && columns >= smaller->length)
+			return 1;
+	return 0;
+}
+
 void vt_smaller_find(struct vt_smaller *smaller, struct vt_attribution *attribution,
 		     const struct vt_tape *tape, uint32_t oom)
 {
@@ -175,6 +199,8 @@ void vt_smaller_find(struct vt_smaller *smaller, struct vt_attribution *attribut
 		memset(smaller, 0, sizeof(*smaller));
 	else
 		smaller->fits_batch = search(&trial, smaller->batch, 0);
+	smaller->has_whole_step = (uint8_t)has_whole_step(smaller, attribution->facts,
+							  tape->model->ooms[oom].event);
 	if (smaller->batch && !smaller->fits_batch && smaller->length >= LENGTH_PARTS)
 		smaller->fits_length =
 			search(&trial, LENGTH_PARTS, 1) * smaller->length / LENGTH_PARTS;

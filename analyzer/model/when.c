@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/model/when.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "analyzer/base/numbers.h"
+#include "analyzer/base/printable.h"
 
 static int no_peak(const struct vt_model *model, struct vt_diag *diag)
 {
@@ -63,19 +65,24 @@ static int find_oom(const struct vt_model *model, int device, int64_t *event, st
 	return -1;
 }
 
-static int find_mark(const struct vt_model *model, const char *name, int64_t *event,
+/* Names were made printable when they were read: what a program called it is, too. */
+static int find_mark(const struct vt_model *model, const char *asked, int64_t *event,
 		     struct vt_diag *diag)
 {
+	char *name = vt_printable_copy(asked);
+
 	for (uint32_t i = 0; i < model->nr_marks; i++) {
 		const char *text = vt_model_text(model, model->marks[i].name);
 
 		if (!text || strcmp(text, name) != 0)
 			continue;
 		*event = model->marks[i].event;
+		free(name);
 		return 0;
 	}
 	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: no mark named \"%s\"", vt_db_path(model->db),
 		    name);
+	free(name);
 	return -1;
 }
 

@@ -189,6 +189,7 @@ void vt_blocks_print_json(struct vt_blocks *blocks, FILE *out)
 
 	for (uint32_t i = 0; i < blocks->nr; i++)
 		json_array_append_new(array, vt_blocks_json(blocks, blocks->allocations[i]));
+	json_object_set_new(object, "format", json_integer(1));
 	json_object_set_new(object, "at", vt_blocks_moment_json(blocks));
 	json_object_set_new(object, "blocks", array);
 	vt_json_print(object, out);

@@ -96,6 +96,7 @@ void vt_explain_json_print(struct vt_explain *explain, FILE *out)
 
 	for (unsigned i = 0; i < explain->nr_next; i++)
 		json_array_append_new(others, rule_json(explain, explain->next[i]));
+	json_object_set_new(object, "format", json_integer(1));
 	json_object_set_new(object, "block", vt_blocks_json(&explain->blocks, explain->allocation));
 	json_object_set_new(object, "freed", freed_json(explain));
 	json_object_set_new(object, "rule", rule_json(explain, explain->rule));

@@ -83,3 +83,17 @@ void vt_findings_print_page(enum vt_finding_id id, FILE *out)
 	fputs("\nWHAT IT SAVES\n", out);
 	print_wrapped(words->saves, out);
 }
+
+void vt_findings_print_page_json(enum vt_finding_id id, FILE *out)
+{
+	const struct vt_finding_words *words = &vt_findings_words[id];
+	json_t *object = json_object();
+
+	json_object_set_new(object, "format", json_integer(1));
+	json_object_set_new(object, "id", vt_json_text(words->id));
+	json_object_set_new(object, "what", vt_json_text(words->what));
+	json_object_set_new(object, "fix", vt_json_text(words->fix));
+	json_object_set_new(object, "found", vt_json_text(words->found));
+	json_object_set_new(object, "saves", vt_json_text(words->saves));
+	vt_json_print(object, out);
+}

@@ -14,5 +14,6 @@
 void vt_findings_print_text(const struct vt_findings *findings, FILE *out);
 json_t *vt_findings_print_json(const struct vt_findings *findings);
 void vt_findings_print_page(enum vt_finding_id id, FILE *out);
+void vt_findings_print_page_json(enum vt_finding_id id, FILE *out);
 
 #endif

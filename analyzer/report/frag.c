@@ -277,8 +277,11 @@ static int add_device(struct vt_frag *frag, int number, const struct vt_frag_opt
 	struct vt_frag_device *device = &frag->devices[frag->nr_devices++];
 	const struct vt_timeline *timeline = &frag->analysis->timeline;
 
-	if (vt_tape_init(&device->tape, timeline, number, diag) ||
-	    resolve(frag, device, options, diag))
+	if (vt_tape_init(&device->tape, timeline, number, diag)) {
+		frag->is_empty = 1;
+		return -1;
+	}
+	if (resolve(frag, device, options, diag))
 		return -1;
 	vt_requests_find(&device->requests, &device->tape);
 	device->nr_streams = vt_streams_find(&device->tape);

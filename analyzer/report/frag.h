@@ -63,6 +63,7 @@ struct vt_frag {
 	unsigned top;
 	struct vt_frag_device *devices;
 	uint32_t nr_devices;
+	uint8_t is_empty; /* there was nothing to lay out, and `diag` says why */
 };
 
 /* Returns 0, or -1 with `diag` filled; vt_frag_release in both cases. */

@@ -2,6 +2,7 @@
 #include "analyzer/report/frag.h"
 
 #include "analyzer/report/json.h"
+#include "analyzer/report/limits.h"
 
 static void set_bytes(json_t *object, const char *key, uint64_t bytes)
 {
@@ -169,5 +170,6 @@ void vt_frag_print_json(struct vt_frag *frag, FILE *out)
 		json_array_append_new(array, device_json(frag, &frag->devices[i]));
 	json_object_set_new(object, "format", json_integer(1));
 	json_object_set_new(object, "devices", array);
+	json_object_set_new(object, "notes", vt_limits_json(frag->analysis));
 	vt_json_print(object, out);
 }

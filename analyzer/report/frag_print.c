@@ -6,6 +6,7 @@
 
 #include "analyzer/base/units.h"
 #include "analyzer/report/table.h"
+#include "analyzer/report/limits.h"
 
 #define MAP_WIDTH  48
 #define MAX_FRAMES 6 /* of one place; --json has all */
@@ -246,4 +247,5 @@ void vt_frag_print_text(struct vt_frag *frag, FILE *out)
 		print_segments(frag, device, out);
 		print_pins(frag, device, out);
 	}
+	vt_limits_print(frag->analysis, out);
 }

@@ -144,6 +144,7 @@ void vt_groups_print_json(const struct vt_groups *groups, const struct vt_blocks
 		json_object_set_new(item, "blocks", json_integer(group->blocks));
 		json_array_append_new(array, item);
 	}
+	json_object_set_new(object, "format", json_integer(1));
 	json_object_set_new(object, "at", vt_blocks_moment_json(blocks));
 	json_object_set_new(object, "by", vt_json_text(words[groups->by]));
 	json_object_set_new(object, "groups", array);

@@ -7,16 +7,9 @@
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
 #include "analyzer/model/when.h"
+#include "analyzer/report/limits.h"
 
 VT_VECTOR_DECLARE(notes, char *);
-
-static int has_kind(const struct vt_model *model, enum vt_kind kind)
-{
-	for (uint32_t i = 0; i < model->nr_allocations; i++)
-		if (model->allocations[i].kind == kind)
-			return 1;
-	return 0;
-}
 
 static char *note_turns(const struct vt_leaks *leaks)
 {
@@ -49,8 +42,8 @@ static int has_ended(const char *ended)
 
 static void gather_notes(struct vt_leaks_report *report)
 {
-	const struct vt_model *model = &report->analysis->model;
 	struct notes notes = { 0 };
+	struct vt_lines kinds;
 	int64_t lost = vt_db_run_get_int(report->analysis->db, "lost_events", 0);
 	char *turns = note_turns(&report->leaks);
 
@@ -61,12 +54,10 @@ static void gather_notes(struct vt_leaks_report *report)
 			       vt_xasprintf("each %s makes more than the last (longer sequences,"
 					    " larger batches); what is larger because of that is no"
 					    " leak", vt_turns_words[report->leaks.turns.kind]));
-	if (!has_kind(model, VT_KIND_BLOCK))
-		vt_vector_push(&notes, vt_xstrdup("no framework's blocks: only what was asked of"
-						  " the driver"));
-	if (model->frames.python_tree.nr_stacks <= 1)
-		vt_vector_push(&notes, vt_xstrdup("no Python: places are native stacks, and who"
-						  " holds a block is not known"));
+	kinds = vt_limits_of_kinds(report->analysis);
+	for (unsigned i = 0; i < kinds.nr; i++)
+		vt_vector_push(&notes, kinds.text[i]);
+	free(kinds.text);
 	if (lost > 0)
 		vt_vector_push(&notes,
 			       vt_xasprintf("%" PRId64 " events were lost: what was freed by them "

@@ -80,6 +80,7 @@ void vt_oom_init(struct vt_oom *oom, struct vt_analysis *analysis,
 	memset(oom, 0, sizeof(*oom));
 	oom->analysis = analysis;
 	oom->describe = describe;
+	oom->device = device;
 	for (uint32_t i = 0; i < model->nr_ooms; i++)
 		if (device == VT_WHEN_ALL_DEVICES || device == model->ooms[i].device) {
 			oom->oom = &model->ooms[i];

@@ -33,6 +33,7 @@ struct vt_oom {
 	struct vt_analysis *analysis;
 	const struct vt_describe *describe;  /* borrowed */
 	const struct vt_out_of_memory *oom;  /* NULL: none, and nothing else is filled in */
+	int device;                          /* that was asked for, or VT_WHEN_ALL_DEVICES */
 	uint32_t nr_ooms;                    /* of the whole run */
 	struct vt_report_place place;
 	struct vt_books books;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/report/oom.h"
 
+#include "analyzer/model/when.h"
 #include "analyzer/report/books_json.h"
 #include "analyzer/report/json.h"
 
@@ -88,6 +89,7 @@ static json_t *smaller_json(const struct vt_smaller *smaller)
 	json_object_set_new(object, "length", number_or_null(smaller->length));
 	json_object_set_new(object, "fits_batch", number_or_null(smaller->fits_batch));
 	json_object_set_new(object, "fits_length", number_or_null(smaller->fits_length));
+	json_object_set_new(object, "whole_step", json_boolean(smaller->has_whole_step));
 	return object;
 }
 
@@ -109,6 +111,30 @@ static void set_replayed(json_t *object, const struct vt_oom *oom)
 			    device ? smaller_json(&oom->smaller) : json_null());
 }
 
+static json_t *failures_json(const struct vt_oom *oom)
+{
+	const struct vt_model *model = &oom->analysis->model;
+	json_t *array = json_array();
+
+	for (uint32_t i = 0; i < model->nr_ooms; i++) {
+		const struct vt_out_of_memory *failed = &model->ooms[i];
+		json_t *object;
+
+		if (oom->device != VT_WHEN_ALL_DEVICES && failed->device != oom->device)
+			continue;
+		object = json_object();
+		json_object_set_new(object, "event", json_integer(failed->event));
+		json_object_set_new(object, "time_ns", json_integer(failed->time_ns));
+		json_object_set_new(object, "device", json_integer(failed->device));
+		set_bytes(object, "requested_bytes", failed->requested_bytes);
+		json_object_set_new(object, "python",
+				    vt_json_lines(vt_describe_python(oom->describe,
+								     failed->python_stack)));
+		json_array_append_new(array, object);
+	}
+	return array;
+}
+
 json_t *vt_oom_json(const struct vt_oom *oom)
 {
 	json_t *object;
@@ -119,6 +145,7 @@ json_t *vt_oom_json(const struct vt_oom *oom)
 	json_object_set_new(object, "device", json_integer(oom->oom->device));
 	json_object_set_new(object, "requested_bytes", vt_json_integer(oom->oom->requested_bytes));
 	json_object_set_new(object, "requests_failed", json_integer(oom->nr_ooms));
+	json_object_set_new(object, "failures", failures_json(oom));
 	vt_report_place_json(&oom->place, object);
 	vt_books_json_set(object, &oom->books);
 	json_object_set_new(

@@ -5,12 +5,15 @@
 #include <string.h>
 
 #include "analyzer/base/units.h"
+#include "analyzer/model/when.h"
 #include "analyzer/report/report_sections.h"
 
 /* Of the request: the innermost tell who asked, the rest is the interpreter. */
 #define MAX_FRAMES 12
 /* Of blocks beside free bytes; `vtrace frag` has all. */
 #define MAX_PLACES 3
+/* Of the requests before the last one. */
+#define MAX_FAILURES 8
 
 static void print_lines(struct vt_lines lines, unsigned max, const char *indent, FILE *out)
 {
@@ -40,7 +43,8 @@ static void print_request(const struct vt_oom *oom, FILE *out)
 		vt_units_bytes(b, sizeof(b), oom->oom->allocated_bytes),
 		vt_units_bytes(c, sizeof(c), oom->oom->reserved_bytes - oom->oom->allocated_bytes));
 	if (oom->nr_ooms > 1)
-		fprintf(out, "  this is the last of %u requests that failed\n", oom->nr_ooms);
+		fprintf(out, "  this is the last of %u requests that failed, see below\n",
+			oom->nr_ooms);
 }
 
 /* One sentence, behind "because". */
@@ -75,40 +79,66 @@ static void print_cause(const struct vt_oom *oom, FILE *out)
 	}
 }
 
-static void line(FILE *out, const char *name, uint64_t bytes, const char *what)
-{
-	char text[VT_UNITS_MAX];
+/* One unit per table; what is too small for it is said in its own. */
+struct account_table {
+	struct vt_report_unit unit;
+	FILE *out;
+};
 
-	if (bytes)
-		fprintf(out, "  %-18s %11s  %s\n", name, vt_units_bytes(text, sizeof(text), bytes),
-			what);
+static void line(const struct account_table *table, const char *name, uint64_t bytes,
+		 const char *what)
+{
+	char figure[VT_REPORT_FIGURE_MAX], text[VT_UNITS_MAX];
+
+	if (!bytes)
+		return;
+	vt_report_sections_figure(figure, table->unit, (double)bytes);
+	fprintf(table->out, "  %-18s %8s %s  %s", name, figure, table->unit.name, what);
+	if ((double)bytes < 0.005 * table->unit.bytes)
+		fprintf(table->out, " (%s)", vt_units_bytes(text, sizeof(text), bytes));
+	fputc('\n', table->out);
+}
+
+static struct vt_report_unit account_unit(const struct vt_oom *oom,
+					  const struct vt_layout_account *account)
+{
+	uint64_t bytes[] = { account->too_small_bytes,    account->other_pool_bytes,
+			     account->other_stream_bytes, account->private_pool_bytes,
+			     account->unsplittable_bytes, account->serving_bytes,
+			     oom->books.other_bytes };
+	uint64_t largest = oom->device_free_bytes == UINT64_MAX ? 0 : oom->device_free_bytes;
+
+	for (size_t i = 0; i < VT_ARRAY_SIZE(bytes); i++)
+		largest = bytes[i] > largest ? bytes[i] : largest;
+	return vt_report_sections_unit(largest);
 }
 
 static void print_account(const struct vt_oom *oom, const struct vt_frag_device *device, FILE *out)
 {
 	const struct vt_layout_account *account = &device->account;
 	const struct vt_layout_totals *totals = &device->layout.totals;
+	const struct account_table table = { account_unit(oom, account), out };
 	char text[VT_UNITS_MAX], what[120];
 
 	fputs("\nFREE BYTES, AND WHY THEY DID NOT SERVE IT\n", out);
 	snprintf(what, sizeof(what), "the largest piece is %s",
 		 vt_units_bytes(text, sizeof(text), totals->largest_free_bytes));
-	line(out, "too small", account->too_small_bytes, what);
-	line(out, "other pool", account->other_pool_bytes,
+	line(&table, "too small", account->too_small_bytes, what);
+	line(&table, "other pool", account->other_pool_bytes,
 	     "requests up to 1 MiB and larger ones have pools of their own");
-	line(out, "other stream", account->other_stream_bytes, "large enough");
-	line(out, "private pool", account->private_pool_bytes,
+	line(&table, "other stream", account->other_stream_bytes, "large enough");
+	line(&table, "private pool", account->private_pool_bytes,
 	     "large enough, but kept for the replay of a CUDA graph");
-	line(out, "kept whole", account->unsplittable_bytes, "by max_split_size_mb");
-	line(out, "awaited a stream", account->serving_bytes,
+	line(&table, "kept whole", account->unsplittable_bytes, "by max_split_size_mb");
+	line(&table, "awaited a stream", account->serving_bytes,
 	     "large enough, but in use by another stream until just then");
 	if (oom->device_free_bytes != UINT64_MAX) {
 		snprintf(what, sizeof(what), "a new segment for it takes %s",
 			 vt_units_bytes(text, sizeof(text), account->segment_bytes));
-		line(out, "free on device", oom->device_free_bytes, what);
+		line(&table, "free on device", oom->device_free_bytes, what);
 	}
 	if (oom->books.has_other)
-		line(out, "other processes", oom->books.other_bytes, "not free, but not yours");
+		line(&table, "other processes", oom->books.other_bytes, "not free, but not yours");
 }
 
 static void print_pins(const struct vt_oom *oom, const struct vt_frag_device *device, FILE *out)
@@ -159,9 +189,12 @@ static void print_smaller(const struct vt_smaller *smaller, FILE *out)
 	if (!smaller->batch)
 		return;
 	if (smaller->fits_batch)
-		fprintf(out, "  batch %" PRIu64 " instead of %" PRIu64
-			     "%*sserves it; what would have followed was not recorded\n",
-			smaller->fits_batch, smaller->batch, 8, "");
+		fprintf(out, "  batch %" PRIu64 " instead of %" PRIu64 "%*sserves it%s\n",
+			smaller->fits_batch, smaller->batch, 8, "",
+			smaller->has_whole_step
+				? ", as all of the steps before"
+				: ", this one request: what the step needs behind it was not"
+				  " recorded, so it is the most");
 	else if (smaller->fits_length)
 		fprintf(out, "  length %" PRIu64 " instead of %" PRIu64
 			     " serves it; no smaller batch of %" PRIu64 " does\n",
@@ -187,6 +220,56 @@ static void print_remedies(const struct vt_oom *oom, FILE *out)
 	print_smaller(&oom->smaller, out);
 }
 
+static int is_same(const struct vt_out_of_memory *x, const struct vt_out_of_memory *y)
+{
+	return x->requested_bytes == y->requested_bytes && x->device == y->device &&
+	       x->python_stack == y->python_stack && x->native_stack == y->native_stack;
+}
+
+static void print_failure(const struct vt_oom *oom, const struct vt_out_of_memory *failed,
+			  uint32_t times, FILE *out)
+{
+	struct vt_lines lines = vt_describe_python(oom->describe, failed->python_stack);
+	char text[VT_UNITS_MAX];
+
+	fprintf(out, "  event %-9" PRId64 " %11s", failed->event,
+		vt_units_bytes(text, sizeof(text), failed->requested_bytes));
+	if (lines.nr)
+		fprintf(out, "  %s", lines.text[0]);
+	if (times > 1)
+		fprintf(out, "  (%u times in a row)", times);
+	fputc('\n', out);
+	vt_describe_free(&lines);
+}
+
+/* A program that catches the error tries again; equal ones in a row are one line. */
+static void print_failures(const struct vt_oom *oom, FILE *out)
+{
+	const struct vt_model *model = &oom->analysis->model;
+	uint32_t nr_lines = 0, times = 0;
+	const struct vt_out_of_memory *first = NULL;
+
+	if (oom->nr_ooms < 2)
+		return;
+	fprintf(out, "\nALL %u THAT FAILED  vtrace blocks FILE --at event:N has what was live\n",
+		oom->nr_ooms);
+	for (uint32_t i = 0; i < model->nr_ooms; i++) {
+		if (oom->device != VT_WHEN_ALL_DEVICES && model->ooms[i].device != oom->device)
+			continue;
+		if (first && is_same(first, &model->ooms[i])) {
+			times++;
+			continue;
+		}
+		if (first && nr_lines++ < MAX_FAILURES)
+			print_failure(oom, first, times, out);
+		first = &model->ooms[i];
+		times = 1;
+	}
+	if (nr_lines > MAX_FAILURES)
+		fprintf(out, "  ... %u more\n", nr_lines - MAX_FAILURES);
+	print_failure(oom, first, times, out);
+}
+
 void vt_oom_print_text(const struct vt_oom *oom, FILE *out)
 {
 	unsigned max = oom->describe->has_all_frames ? VT_FRAMES_MAX : MAX_FRAMES;
@@ -210,5 +293,6 @@ void vt_oom_print_text(const struct vt_oom *oom, FILE *out)
 	} else {
 		fprintf(out, "\nnot replayed: %s\n", oom->unplayed.text);
 	}
+	print_failures(oom, out);
 	fputc('\n', out);
 }

@@ -27,6 +27,7 @@ struct vt_report_options {
 	int has_all_frames;
 	int has_marks; /* rows for the program's own marks in place of stages */
 	int is_by_keeper; /* instead of by owner */
+	double warn_share; /* of the device's size; 0: of no matter */
 };
 
 /* One device at the chosen moment. */

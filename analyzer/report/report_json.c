@@ -11,6 +11,8 @@
 #include "analyzer/report/json.h"
 #include "analyzer/report/report_stages_json.h"
 #include "analyzer/report/keeper_table.h"
+#include "analyzer/report/limits.h"
+#include "analyzer/report/report_warn.h"
 #include "analyzer/base/util.h"
 
 #define FORMAT 1
@@ -194,5 +196,7 @@ void vt_report_json_print(const struct vt_report *report, FILE *out)
 	json_object_set_new(object, "findings", vt_findings_print_json(&report->findings));
 	json_object_set_new(object, "out_of_memory", vt_oom_json(&report->out_of_memory));
 	json_object_set_new(object, "coverage", coverage(report));
+	json_object_set_new(object, "warn", vt_report_warn_json(report));
+	json_object_set_new(object, "notes", vt_limits_json(report->analysis));
 	vt_json_print(object, out);
 }

@@ -5,11 +5,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analyzer/base/shell.h"
+#include "analyzer/diagnosis/leaks.h"
 #include "analyzer/model/samples.h"
 #include "analyzer/report/findings_print.h"
 #include "analyzer/report/keeper_table.h"
+#include "analyzer/report/limits.h"
 #include "analyzer/report/report_sections.h"
 #include "analyzer/report/report_stages_text.h"
+#include "analyzer/report/report_warn.h"
 #include "analyzer/base/printable.h"
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
@@ -141,6 +145,27 @@ static void print_keepers(const struct vt_report *report, const struct vt_report
 	vt_keeper_table_release(&table);
 }
 
+/* Whether the moment is as good as that of the failed request, whose owners were listed. */
+static int is_told(const struct vt_report *report, const struct vt_report_device *row)
+{
+	const struct vt_oom *told = &report->out_of_memory;
+	const struct vt_timeline *timeline = &report->analysis->timeline;
+	int64_t from = row->books.event, to;
+
+	if (!told->oom || told->oom->device != row->device->id)
+		return 0;
+	to = told->books.event;
+	if (from > to) {
+		from = to;
+		to = row->books.event;
+	}
+	for (uint32_t i = 0; i < timeline->nr; i++)
+		if (timeline->moments[i].event > from && timeline->moments[i].event <= to &&
+		    timeline->moments[i].what != VT_MOMENT_OTHER)
+			return 0;
+	return 1;
+}
+
 static void print_device(const struct vt_report *report, const struct vt_report_device *row,
 			 FILE *out)
 {
@@ -161,6 +186,8 @@ static void print_device(const struct vt_report *report, const struct vt_report_
 	fputc('\n', out);
 	if (report->options->is_by_keeper)
 		print_keepers(report, row, unit, out);
+	else if (is_told(report, row))
+		fputs("  the owners are those of the failed request, above\n", out);
 	else
 		vt_report_sections_owners(&row->books, unit, out);
 	if (row->hotspots.nr && report->options->top) {
@@ -275,6 +302,7 @@ static int has_silent_pools(const struct vt_report *report)
 
 static void print_notes(const struct vt_report *report, FILE *out)
 {
+	vt_limits_print(report->analysis, out);
 	print_outside(report, out);
 	if (has_silent_pools(report))
 		fprintf(out,
@@ -290,15 +318,43 @@ static void print_notes(const struct vt_report *report, FILE *out)
 		}
 }
 
+/* Growth is known of runs that do one thing often enough. */
+static int has_turns(const struct vt_report *report)
+{
+	const struct vt_facts *facts = report->analysis->attribution.facts;
+	struct vt_turns turns;
+	int has;
+
+	vt_turns_init(&turns, facts->stages, facts->last_working_event);
+	has = turns.nr >= vt_leaks_min_turns(turns.kind);
+	vt_turns_release(&turns);
+	return has;
+}
+
+static int has_blocks(const struct vt_report *report)
+{
+	for (uint32_t i = 0; i < report->nr_devices; i++)
+		if (vt_tape_has_blocks(&report->analysis->model, report->devices[i].device->id))
+			return 1;
+	return 0;
+}
+
+/* What has something to say of this run. */
 static void print_next(const struct vt_report *report, const char *path, FILE *out)
 {
+	char *file = vt_shell_copy(path), *when = vt_shell_copy(report->options->when);
+
 	fputs("next: ", out);
 	if (report->out_of_memory.oom)
-		fprintf(out, "vtrace oom %s | ", path);
-	fprintf(out,
-		"vtrace blocks %s --at %s | vtrace frag %s | vtrace leaks %s |"
-		" vtrace diff BASE %s\n",
-		path, report->options->when, path, path, path);
+		fprintf(out, "vtrace oom %s | ", file);
+	fprintf(out, "vtrace blocks %s --at %s", file, when);
+	if (has_blocks(report))
+		fprintf(out, " | vtrace frag %s", file);
+	if (has_turns(report))
+		fprintf(out, " | vtrace leaks %s", file);
+	fprintf(out, " | vtrace diff BASE %s\n", file);
+	free(file);
+	free(when);
 }
 
 void vt_report_text_print(const struct vt_report *report, const char *path, FILE *out)
@@ -310,6 +366,9 @@ void vt_report_text_print(const struct vt_report *report, const char *path, FILE
 		print_device(report, &report->devices[i], out);
 	if (!report->nr_devices)
 		fprintf(out, "no device memory was allocated\n\n");
+	vt_report_warn_print(report, out);
+	if (report->options->warn_share > 0)
+		fputc('\n', out);
 	print_findings(report, out);
 	print_coverage(report, out);
 	print_losses(report, out);

@@ -6,6 +6,7 @@
 
 #include "analyzer/base/units.h"
 #include "analyzer/report/json.h"
+#include "analyzer/report/limits.h"
 #include "analyzer/report/table.h"
 
 static char *settings_text(const struct vt_settings *settings)
@@ -123,6 +124,7 @@ void vt_whatif_print_json(const struct vt_whatif *whatif, FILE *out)
 	}
 	json_object_set_new(object, "format", json_integer(1));
 	json_object_set_new(object, "devices", array);
+	json_object_set_new(object, "notes", vt_limits_json(whatif->analysis));
 	vt_json_print(object, out);
 }
 
@@ -255,4 +257,5 @@ void vt_whatif_print_text(const struct vt_whatif *whatif, FILE *out)
 			fputc('\n', out);
 		print_device(whatif, &whatif->devices[i], out);
 	}
+	vt_limits_print(whatif->analysis, out);
 }

@@ -64,9 +64,20 @@ def test_the_fault_is_found_and_saves_what_is_foretold(case, tmp_path):
         assert "faults.py:" in found["where"]
 
 
+SECOND = ["logits-chunks-kept", "logits-of-all-tokens", "optimizer-states-wide", "gradients-in-forward",
+          "activations-kept", "frozen-weights-wide"]
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_what_looks_like_it_is_not_taken_for_it(case, tmp_path):
     assert finding(mended(case, "near", tmp_path), case) is None
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("case", SECOND)
+def test_nor_is_what_looks_like_it_in_another_way(case, tmp_path):
+    """Conditions that the first of its kind does not come to."""
+    assert finding(mended(case, "near2", tmp_path), case) is None
 
 
 def test_findings_come_by_bytes_and_have_a_page_each(tmp_path):
@@ -78,6 +89,22 @@ def test_findings_come_by_bytes_and_have_a_page_each(tmp_path):
         assert page.returncode == 0 and page.stdout.startswith(f"finding:{one['id']}")
         assert "WHEN IT IS FOUND" in page.stdout and "WHAT IT SAVES" in page.stdout
     assert vtrace("explain", "finding:nonsense").returncode == 2
+
+
+def test_a_page_is_json_too_and_stands_behind_a_recording_that_was_named():
+    plain = vtrace("explain", "finding:growth").stdout
+    assert vtrace("explain", "no-such-file.db", "finding:growth").stdout == plain
+    for words in (("--json", "finding:growth"), ("finding:growth", "--json"), ("x.db", "finding:growth", "-j")):
+        page = json.loads(vtrace("explain", *words).stdout)
+        assert page["format"] == 1 and page["id"] == "growth"
+        assert all(page[key] for key in ("what", "fix", "found", "saves"))
+    assert vtrace("explain", "x.db", "finding:nonsense").returncode == 2
+
+
+def test_the_optimizer_s_finding_says_all_that_it_would_save(tmp_path):
+    found = finding(mended("optimizer-states-wide", "fault", tmp_path), "optimizer-states-wide")
+    said = sum(float(mib) for mib in re.findall(r"([0-9.]+) MiB", found["text"]))
+    assert 0 < found["saves_bytes"] <= said * MIB
 
 
 def test_the_shared_tables_of_the_tour(tmp_path):

@@ -78,7 +78,7 @@ def test_expandable_segments_serve_it_and_the_rerun_confirms(told, tmp_path):
     rerun = collect(tmp_path, "expandable_segments:True")
     assert rerun.process.returncode == 0
     assert foretold["peak_reserved_bytes"] == pytest.approx(own_peak(rerun), rel=0.01)
-    assert vtrace("oom", rerun.database).returncode == 3
+    assert oom(rerun) is None
 
 
 @pytest.mark.full
@@ -105,7 +105,49 @@ def test_a_setting_that_is_on_is_not_advised(tmp_path):
     assert told["cause"] == "capacity"
     on = remedy(told, "expandable_segments")
     assert on["already_on"] and not on["serves"]
-    assert "expandable_segments:True           is set already" in vtrace("oom", failed.database).stdout
+    text = vtrace("oom", failed.database).stdout
+    assert "expandable_segments:True           is set already" in text
+    assert "whatif" not in text[text.index("\nnext: "):]
+
+
+def test_the_next_thing_to_try_is_no_setting_that_is_on(fragmented):
+    text = vtrace("oom", fragmented.database).stdout
+    assert text.endswith(f"| vtrace whatif {fragmented.database} --expandable\n")
+
+
+def test_owners_at_the_failure_are_listed_once(fragmented, tmp_path):
+    """The peak is the failed request's moment here; in a program that went on it is another one."""
+    text = vtrace("report", fragmented.database).stdout
+    assert text.count("  known by\n") == 1
+    assert "the owners are those of the failed request, above" in text
+    went_on = program(tmp_path, "import torch\n"
+                                "kept = [torch.empty(1 << 30, dtype=torch.uint8, device='cuda') for _ in range(3)]\n"
+                                "try:\n    torch.empty(64 << 30, dtype=torch.uint8, device='cuda')\n"
+                                "except torch.cuda.OutOfMemoryError:\n"
+                                "    more = torch.empty(1 << 30, dtype=torch.uint8, device='cuda')\n", profile=CARD)
+    assert vtrace("report", went_on.database).stdout.count("  known by\n") == 2
+
+
+def test_figures_of_one_table_have_one_unit(fragmented):
+    text = vtrace("oom", fragmented.database).stdout
+    table = text[text.index("FREE BYTES"):text.index("\nPINNED BY")].splitlines()[1:]
+    assert len(table) > 1 and {line[30:33] for line in table} == {"GiB"}
+
+
+def test_all_requests_that_failed_are_listed(tmp_path):
+    failed = program(tmp_path, "import torch\n"
+                               "def ask(gib):\n    return torch.empty(gib << 30, dtype=torch.uint8, device='cuda')\n"
+                               "for gib in (40, 30, 30, 30, 25):\n"
+                               "    try:\n        ask(gib)\n"
+                               "    except torch.cuda.OutOfMemoryError:\n        pass\n", profile=CARD)
+    failures = oom(failed)["failures"]
+    assert [f["requested_bytes"] // GIB for f in failures] == [40, 30, 30, 30, 25]
+    assert all("program.py:3 ask" in f["python"][0] for f in failures)
+    text = vtrace("oom", failed.database).stdout
+    rows = text[text.index("ALL 5 THAT FAILED"):text.index("\nnext: ")].split("\n")[1:4]
+    assert [row.split()[2] for row in rows] == ["40.00", "30.00", "25.00"]
+    assert ["3 times in a row" in row for row in rows] == [False, True, False]
+    assert f"event {failures[1]['event']} " in rows[1]
 
 
 def test_the_report_opens_with_it(fragmented):
@@ -144,6 +186,26 @@ def test_the_largest_batch_that_serves_it(too_large):
     smaller = too_large["smaller"]
     assert (smaller["batch"], smaller["length"]) == (16, 512)
     assert 1 < smaller["fits_batch"] < 16
+    assert smaller["whole_step"] is False
+
+
+LATER = """
+import torch
+model = torch.nn.Sequential(*(torch.nn.Linear(1024, 1024) for _ in range(12))).to("cuda")
+optimizer, kept = torch.optim.SGD(model.parameters(), lr=0.1), []
+while True:
+    model(torch.zeros(8192, 4, 1024).to("cuda")).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    kept.append(torch.empty(400 << 20, dtype=torch.uint8, device="cuda"))
+"""
+
+
+def test_a_batch_after_whole_steps_stands_for_the_step(tmp_path):
+    failed = program(tmp_path, LATER, profile="h100-80g,memory=6GiB")
+    smaller = oom(failed)["smaller"]
+    assert smaller["batch"] == 8192 and smaller["whole_step"] is True
+    assert "as all of the steps before" in vtrace("oom", failed.database).stdout
 
 
 @pytest.mark.full
@@ -193,8 +255,10 @@ def test_what_another_stream_freed_does_not_serve(tmp_path):
 def test_a_run_without_a_failed_request_is_one_clear_line(tmp_path, command, says):
     recording = record(tmp_path, PYTHON, "-c", *command)
     done = vtrace("oom", recording.database)
-    assert done.returncode == 3 and not done.stdout
-    assert says in done.stderr and done.stderr.count("\n") == 1
+    assert done.returncode == 0 and not done.stderr
+    assert says in done.stdout and done.stdout.count("\n") == 1
+    told = json.loads(vtrace("oom", recording.database, "--json").stdout)
+    assert told["out_of_memory"] is None and told["note"] in done.stdout
 
 
 def test_without_the_probe_no_smaller_batch_is_made_up(tmp_path):
@@ -211,8 +275,8 @@ def test_what_the_driver_places_and_refuses_is_no_request_of_pytorch_s_allocator
     assert failed.process.returncode == 1 and "OutOfMemoryError" in failed.process.stderr
     assert failed.query("SELECT 1 FROM out_of_memory") == []
     done = vtrace("oom", failed.database)
-    assert done.returncode == 3 and not done.stdout
-    assert "no request failed; only requests of PyTorch's allocator are recorded when they fail" in done.stderr
+    assert done.returncode == 0 and not done.stderr
+    assert "no request failed; only requests of PyTorch's allocator are recorded when they fail" in done.stdout
 
 
 def test_wrong_usage(fragmented):

@@ -137,21 +137,26 @@ def test_without_an_owner_less_is_needed(plain):
     assert more["predicted"]["peak_allocated_bytes"] > everything["predicted"]["peak_allocated_bytes"]
 
 
+def one_line(command, recording):
+    """Of frag it is the answer; whatif was asked for something that it cannot do."""
+    done = vtrace(command, recording.database)
+    said, other = (done.stdout, done.stderr) if command == "frag" else (done.stderr, done.stdout)
+    assert done.returncode == (0 if command == "frag" else 3)
+    assert other == "" and said.count("\n") == 1
+    return said
+
+
 @pytest.mark.parametrize("command", ["frag", "whatif"])
 def test_what_cannot_be_replayed_says_so(command, tmp_path):
     recording = record_python(tmp_path, "memory_stats.py", env={"PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"})
-    done = vtrace(command, recording.database)
-    assert done.returncode == 3
-    assert done.stdout == ""
-    assert "cudaMallocAsync" in done.stderr and done.stderr.count("\n") == 1
+    said = one_line(command, recording)
+    assert "cudaMallocAsync" in said
 
 
 @pytest.mark.parametrize("command", ["frag", "whatif"])
 def test_a_program_without_pytorch_has_nothing_to_replay(command, tmp_path):
     recording = record(tmp_path, PYTHON, WORKLOADS / "driver_client.py")
-    done = vtrace(command, recording.database)
-    assert done.returncode == 3
-    assert "no blocks of PyTorch's caching allocator" in done.stderr and done.stderr.count("\n") == 1
+    assert "no blocks of PyTorch's caching allocator" in one_line(command, recording)
 
 
 @pytest.mark.parametrize("options", [

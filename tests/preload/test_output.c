@@ -58,7 +58,8 @@ static void output_names(void **state)
 	check_name("/x/%z%", 1, "/x/%z%");
 	check_name("/x/", 1, "/x/vtrace-test_output.PID");
 	check_name(VT_RECORDER_DEFAULT_OUTPUT, 2, "//vtrace-test_output.PID-2");
-	check_name("/x/.db", 1, "/x/");
+	check_name("/x/.db", 1, "/x/vtrace-test_output.PID");
+	check_name("/x/%q{NOT_SET}.db", 2, "/x/vtrace-test_output.PID-2");
 }
 
 static void forget_launchers(void)

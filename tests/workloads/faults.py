@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Programs with one fault that costs memory each, the same without it, and one that looks like it and has it not.
 
-    faults.py CASE fault|fixed|near
+    faults.py CASE fault|fixed|near|near2
 
 Prints the highest allocated and reserved bytes as JSON.
 """
@@ -148,14 +148,15 @@ def logits_kept_whole(how):
 
 def logits_chunks_kept(how):
     model = Decoder(layers=2).to("cuda", torch.bfloat16)
-    train(model, InPieces(model, 8, is_checkpointed=how != "fault"), rows=8, micro_batches=4 if how == "near" else 1)
+    in_pieces = InPieces(model, 2 if how == "near2" else 8, is_checkpointed=how in ("fixed", "near"))
+    train(model, in_pieces, rows=8, micro_batches=4 if how == "near" else 1)
 
 
 def logits_of_all_tokens(how):
     model = Decoder(layers=2).to("cuda", torch.bfloat16)
     if how == "near":
         return train(model, lambda tokens: whole_loss(model, tokens))
-    with torch.no_grad():
+    with torch.set_grad_enabled(how == "near2"):  # recorded for a backward pass that may come
         for _ in range(3):
             model(batch(), last_only=how == "fixed")
 
@@ -196,8 +197,12 @@ class Adam8(torch.optim.Optimizer):
 
 
 def optimizer_states_wide(how):
-    model = Decoder().to("cuda")
-    kind = torch.optim.AdamW(model.parameters(), foreach=False) if how == "fault" else Adam8(model.parameters())
+    model = Decoder().to("cuda", torch.bfloat16 if how == "near" else torch.float32)
+    if how == "near2":  # wide, but only of what is trained: little
+        model.requires_grad_(False).norm.requires_grad_(True)
+        model.layers[-1].requires_grad_(True)
+    trained = [p for p in model.parameters() if p.requires_grad]
+    kind = torch.optim.AdamW(trained, foreach=False) if how in ("fault", "near2") else Adam8(trained)
     train(model, lambda tokens: whole_loss(model, tokens), optimizer=kind, rows=1, length=64)
 
 
@@ -212,8 +217,9 @@ def optimizer_burst(how):
 
 def gradients_in_forward(how):
     model = Decoder().to("cuda", torch.bfloat16)
-    micro_batches = 2 if how == "near" else 1
-    train(model, lambda tokens: whole_loss(model, tokens), micro_batches=micro_batches, set_to_none=how != "fault")
+    micro_batches = 2 if how.startswith("near") else 1
+    set_to_none = how not in ("fault", "near2")  # zeros of the step before, but the second pass adds to what is there
+    train(model, lambda tokens: whole_loss(model, tokens), micro_batches=micro_batches, set_to_none=set_to_none)
 
 
 def results_kept(how):
@@ -240,7 +246,7 @@ def activations_kept(how):
         with torch.no_grad():
             return [model(batch(1000, rows=16)) for _ in range(2)]
     model = Decoder(1000, layers=12, is_checkpointed=how == "fixed").to("cuda", torch.bfloat16)
-    train(model, lambda tokens: whole_loss(model, tokens), vocabulary=1000, rows=16)
+    train(model, lambda tokens: whole_loss(model, tokens), vocabulary=1000, rows=1 if how == "near2" else 16)
 
 
 def attention_scores(how):
@@ -250,11 +256,11 @@ def attention_scores(how):
 
 def frozen_weights_wide(how):
     frozen = Decoder(1000).to("cuda", torch.bfloat16 if how == "fixed" else torch.float32)
-    head = nn.Linear(1000, 64).to("cuda", torch.bfloat16)
+    head = nn.Linear(1000, 64).to("cuda", torch.float32 if how == "near2" else torch.bfloat16)
     frozen.requires_grad_(how == "near")
     optimizer = torch.optim.SGD(list(head.parameters()) + list(frozen.parameters()), lr=0.1)
     for _ in range(3):
-        loss = head(frozen(batch(1000, rows=1, length=64)).to(torch.bfloat16)).sum()
+        loss = head(frozen(batch(1000, rows=1, length=64)).to(head.weight.dtype)).sum()
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
@@ -294,10 +300,9 @@ def gradients_twice(how):
     store = os.path.join(tempfile.mkdtemp(), "store")
     torch.distributed.init_process_group("gloo", init_method=f"file://{store}", rank=0, world_size=1)
     model = nn.parallel.DistributedDataParallel(Decoder(8000).to("cuda"), gradient_as_bucket_view=how == "fixed")
-    if how == "near":  # buckets, and nothing in them yet
-        with torch.no_grad():
-            return [model(batch(8000)) for _ in range(2)]
-    train(model, lambda tokens: whole_loss(model, tokens), vocabulary=8000, rows=1, length=64)
+    size = {"rows": 16, "length": 512} if how == "near" else {"rows": 1, "length": 64}
+    # Near: the peak is where activations are, and no gradient yet.
+    train(model, lambda tokens: whole_loss(model, tokens), vocabulary=8000, **size)
 
 
 class Cache:
@@ -365,7 +370,7 @@ def main():
     cases = {case.__name__.replace("_", "-"): case for case in CASES}
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("case", choices=cases)
-    parser.add_argument("how", choices=("fault", "fixed", "near"))
+    parser.add_argument("how", choices=("fault", "fixed", "near", "near2"))
     options = parser.parse_args()
     cases[options.case](options.how)
     print(json.dumps({"allocated": torch.cuda.max_memory_allocated(), "reserved": torch.cuda.max_memory_reserved()}))

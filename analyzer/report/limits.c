@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/report/limits.h"
+
+#include <string.h>
+
+#include "analyzer/base/util.h"
+#include "analyzer/report/json.h"
+
+VT_VECTOR_DECLARE(limits, char *);
+
+static int has_blocks(const struct vt_model *model)
+{
+	for (uint32_t i = 0; i < model->nr_allocations; i++)
+		if (model->allocations[i].kind == VT_KIND_BLOCK)
+			return 1;
+	return 0;
+}
+
+static void add_kinds(struct limits *limits, const struct vt_model *model)
+{
+	if (!has_blocks(model))
+		vt_vector_push(limits, vt_xstrdup("no framework's blocks: only what was asked of"
+						  " the driver"));
+	if (model->frames.python_tree.nr_stacks <= 1)
+		vt_vector_push(limits, vt_xstrdup("no Python: places are native stacks, and who"
+						  " holds a block is not known"));
+}
+
+static void add_ending(struct limits *limits, const struct vt_analysis *analysis)
+{
+	char *ended = vt_db_run_get(analysis->db, "ended");
+
+	if (!ended || !strcmp(ended, "running"))
+		vt_vector_push(limits, vt_xstrdup("still running: all this is of the time up to"
+						  " now"));
+	else if (strncmp(ended, "exit ", strlen("exit ")) != 0)
+		vt_vector_push(limits, vt_xstrdup("killed: what would have come is not known"));
+	free(ended);
+}
+
+struct vt_lines vt_limits_of_kinds(const struct vt_analysis *analysis)
+{
+	struct limits limits = { 0 };
+
+	add_kinds(&limits, &analysis->model);
+	return (struct vt_lines){ limits.items, (unsigned)limits.len };
+}
+
+struct vt_lines vt_limits_find(const struct vt_analysis *analysis)
+{
+	struct limits limits = { 0 };
+
+	add_kinds(&limits, &analysis->model);
+	add_ending(&limits, analysis);
+	return (struct vt_lines){ limits.items, (unsigned)limits.len };
+}
+
+void vt_limits_print(const struct vt_analysis *analysis, FILE *out)
+{
+	struct vt_lines lines = vt_limits_find(analysis);
+
+	for (unsigned i = 0; i < lines.nr; i++)
+		fprintf(out, "note: %s\n", lines.text[i]);
+	vt_describe_free(&lines);
+}
+
+json_t *vt_limits_json(const struct vt_analysis *analysis)
+{
+	return vt_json_lines(vt_limits_find(analysis));
+}

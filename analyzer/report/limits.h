@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_LIMITS_H
+#define VT_ANALYZER_LIMITS_H
+
+/*
+ * What a recording cannot tell, whoever asks it: a line each, printed as "note: LINE" behind a
+ * table, or as "notes" of a JSON object.
+ */
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "analyzer/model/describe.h"
+#include "analyzer/report/analysis.h"
+
+/* Without frameworks or Python; vt_describe_free(). */
+struct vt_lines vt_limits_of_kinds(const struct vt_analysis *analysis);
+/* ... and of a run that did not end, or not by itself. */
+struct vt_lines vt_limits_find(const struct vt_analysis *analysis);
+
+void vt_limits_print(const struct vt_analysis *analysis, FILE *out);
+json_t *vt_limits_json(const struct vt_analysis *analysis);
+
+#endif

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: MIT
+"""What is said beside the figures: commands that are offered, names that can be copied, options that were not taken."""
+import json
+import re
+import shlex
+import subprocess
+
+import pytest
+
+from recording import BUILD, PYTHON, VTRACE, clean_environment, record, vtrace
+
+CLIENT = BUILD / "tests" / "workloads" / "driver_client"
+SHORT = "import torch; x = torch.empty(1 << 20, device='cuda')"
+NAMES = ["my run.db", "$HOME.db", "-v.db", "it's.db", "a\nb\033[31m.db"]
+MARKS = """
+import ctypes
+vtrace = ctypes.CDLL(None)
+import torch
+x = torch.empty(1 << 20, device="cuda")
+vtrace.vtrace_mark(b"first\\nline")
+y = torch.empty(1 << 20, device="cuda")
+"""
+
+
+def run(directory, name, *command, env=None):
+    return subprocess.run([VTRACE, "run", "--simulate", "h100-80g", "-o", directory / name, "--", *command],
+                          cwd=directory, env=clean_environment(env), capture_output=True, text=True, timeout=120)
+
+
+def offered(text):
+    """The commands behind "next:", as a shell takes them apart."""
+    return [shlex.split(command) for command in re.search(r"next: (.*)$", text, re.M)[1].split(" | ")]
+
+
+@pytest.mark.parametrize("killed", [False, True])
+@pytest.mark.parametrize("name", NAMES[:4])
+def test_the_closing_line_can_be_copied(name, killed, tmp_path):
+    command = [PYTHON, "-c", SHORT + "; import os; os.kill(os.getpid(), 9)" if killed else SHORT]
+    done = run(tmp_path, name, *command)
+    lines = done.stderr.splitlines()
+    assert len(lines) == 2, done.stderr
+    words = shlex.split(lines[1].split("next: ")[1])
+    assert subprocess.run([VTRACE, *words[1:]], cwd=tmp_path, stdout=subprocess.DEVNULL, timeout=60).returncode == 0
+    assert re.search(r" \([0-9.]+ [KM]iB\)$", lines[0]), lines[0]
+    report = subprocess.run([VTRACE, *words[1:]], cwd=tmp_path, capture_output=True, text=True, timeout=60).stdout
+    assert words[-1] in offered(report)[0]
+
+
+def test_no_name_drives_the_terminal(tmp_path):
+    done = run(tmp_path, NAMES[4], PYTHON, "-c", SHORT)
+    said = done.stderr + vtrace("report", tmp_path / NAMES[4]).stdout
+    assert "\033" not in said and r"a\012b\033[31m.db'" in said
+    assert len(done.stderr.splitlines()) == 2
+
+
+def test_only_commands_with_something_to_say_are_offered(tmp_path):
+    short = record(tmp_path, PYTHON, "-c", SHORT)
+    text = vtrace("report", short.database).stdout
+    assert [words[1] for words in offered(text)] == ["blocks", "frag", "diff"]
+    driver = record(tmp_path, CLIENT, name="driver.db")
+    assert [words[1] for words in offered(vtrace("report", driver.database).stdout)] == ["blocks", "diff"]
+    loop = SHORT + "\nfor i in range(400):\n    torch.empty(1 << 20, device='cuda').add_(1)"
+    long = record(tmp_path, PYTHON, "-c", loop, name="long.db")
+    assert "leaks" in [words[1] for words in offered(vtrace("report", long.database).stdout)]
+
+
+def test_an_option_that_is_no_number_is_named_once(tmp_path):
+    done = run(tmp_path, "run.db", PYTHON, "-c", SHORT, env={"VTRACE_STACKS": "abc"})
+    assert done.stderr.count("VTRACE_STACKS is no number and ignored\n") == 1
+    quiet = run(tmp_path, "quiet.db", PYTHON, "-c", SHORT, env={"VTRACE_STACKS": "abc", "VTRACE_QUIET": "1"})
+    assert quiet.stderr == ""
+    assert "no number" not in run(tmp_path, "good.db", PYTHON, "-c", SHORT, env={"VTRACE_STACKS": "64"}).stderr
+
+
+def test_a_pattern_that_comes_to_nothing_hides_no_file(tmp_path):
+    done = run(tmp_path, "%q{NOPE}.db", PYTHON, "-c", SHORT)
+    assert done.returncode == 0, done.stderr
+    names = [path.name for path in tmp_path.iterdir()]
+    assert len(names) == 1 and re.fullmatch(r"vtrace-python.*\.db", names[0]), names
+
+
+def test_a_mark_is_found_by_its_name_and_by_what_is_printed_of_it(tmp_path):
+    recording = record(tmp_path, PYTHON, "-c", MARKS)
+    assert recording.process.returncode == 0, recording.process.stderr
+    printed = re.search(r"(first.line)", vtrace("report", recording.database, "--stages", "marks").stdout)[1]
+    assert printed != "first\nline"
+    there = [recording.blocks(f"mark:{name}") for name in (printed, "first\nline")]
+    assert there[0] == there[1] and len(there[0]["blocks"]) == 1
+    assert vtrace("blocks", recording.database, "--at", "mark:first line").returncode == 3
+
+
+@pytest.mark.parametrize("words", [("blocks",), ("blocks", "--by", "owner"), ("explain", "1"), ("report",), ("frag",),
+                                   ("oom",), ("leaks",), ("whatif",), ("info",)])
+def test_every_json_has_a_format(words, tmp_path):
+    recording = record(tmp_path, PYTHON, "-c", SHORT)
+    event = recording.blocks("peak")["blocks"][0]["allocated_event"]
+    arguments = [str(event) if word == "1" else word for word in words[1:]]
+    done = vtrace(words[0], recording.database, *arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["format"] == 1
