@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * db.c - the only user of sqlite3.h.
+ * db.c - with db_rows.c the only user of sqlite3.h.
  *
  *  D1  A database appears under its name complete with its schema, or not at all: it is made under
  *      a second name and renamed without replacing.
@@ -41,6 +41,7 @@ struct vt_db {
 	sqlite3 *raw;
 	char *path;
 	struct vt_stmt *statements;
+	struct vt_db_rows rows; /* what a statement reads as vt_rows */
 	char error[256];
 	int is_busy; /* what `error` is about: somebody else's lock */
 };
@@ -155,7 +156,8 @@ static int open_raw(struct vt_db **out, const char *path, int flags, struct vt_d
 	 */
 	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 	db->path = vt_xstrdup(path);
-	if (sqlite3_open_v2(path, &db->raw, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK) {
+	if (sqlite3_open_v2(path, &db->raw, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK ||
+	    vt_db_rows_register(db->raw, &db->rows) != SQLITE_OK) {
 		int error = db->raw ? sqlite3_system_errno(db->raw) : ENOMEM;
 
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", path,
@@ -452,6 +454,18 @@ int vt_stmt_step(struct vt_stmt *stmt)
 		fail(stmt->db);
 	sqlite3_reset(stmt->raw);
 	return rc == SQLITE_DONE ? 0 : -1;
+}
+
+int vt_stmt_step_rows(struct vt_stmt *stmt, size_t nr, vt_db_row_fn fill, const void *argument)
+{
+	int rc;
+
+	if (!stmt)
+		return -1;
+	stmt->db->rows = (struct vt_db_rows){ nr, fill, argument };
+	rc = vt_stmt_step(stmt);
+	stmt->db->rows.nr = 0;
+	return rc;
 }
 
 int vt_stmt_is_null(struct vt_stmt *stmt, int column)

@@ -12,9 +12,11 @@
  * checking.  One thread per vt_db.
  */
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "analyzer/database/db_check.h"
+#include "analyzer/database/db_rows.h"
 #include "analyzer/base/diag.h"
 
 struct vt_db;
@@ -72,6 +74,12 @@ void vt_stmt_bind_id(struct vt_stmt *stmt, int parameter, uint32_t id);
  * 1 = a row is there, 0 = done, -1 = error.  After 0 and -1 the statement is reset, bindings stay.
  */
 int vt_stmt_step(struct vt_stmt *stmt);
+
+/*
+ * As vt_stmt_step, while the table vt_rows has `nr` rows of numbers from memory, with the columns
+ * c0, c1 and so on: INSERT INTO x SELECT c0, c1 FROM vt_rows.
+ */
+int vt_stmt_step_rows(struct vt_stmt *stmt, size_t nr, vt_db_row_fn fill, const void *argument);
 
 /*
  * The columns of the current row, numbered from 0.  Text is borrowed until the next step.

@@ -8,8 +8,9 @@ void vt_import_rows_init(struct vt_import_rows *rows, struct vt_db *db)
 	memset(rows, 0, sizeof(*rows));
 	rows->db = db;
 	rows->allocation = vt_db_prepare(db,
-					 "INSERT INTO allocation VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,"
-					 "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+					 "INSERT INTO allocation SELECT c0,c1,c2,c3,c4,c5,c6,c7,c8,"
+					 "c9,c10,c11,c12,c13,c14,c15,c16,c17,c18,c19,c20,c21,c22,"
+					 "c23,c24,c25,c26,c27,c28 FROM vt_rows");
 	rows->parent = vt_db_prepare(db, "INSERT INTO allocation_parent VALUES (?,?)");
 	rows->update = vt_db_prepare(
 		db,
@@ -84,34 +85,66 @@ static int write_parent(struct vt_stmt *stmt, const struct vt_row_allocation *ro
 	return vt_stmt_step(stmt);
 }
 
-static int write_allocation(struct vt_stmt *stmt, const struct vt_row_allocation *row)
+/* A column of a row, in the order of the table. */
+static void put(struct vt_db_row *row, int column, uint64_t value)
 {
-	const struct vt_event_record *r = &row->record;
+	row->values[column] = (int64_t)value;
+}
 
-	bind_u64(stmt, 1, row->id);
-	bind_u64(stmt, 2, r->kind);
-	vt_stmt_bind_int(stmt, 3, r->device);
-	bind_u64(stmt, 4, r->address);
-	bind_u64(stmt, 5, r->size_bytes);
-	bind_u64(stmt, 6, r->stream);
-	bind_u64(stmt, 7, r->function);
-	bind_u64(stmt, 8, r->thread);
-	bind_u64(stmt, 9, r->time_ns);
-	vt_stmt_bind_id(stmt, 10, r->native_stack);
-	vt_stmt_bind_id(stmt, 11, r->python_stack);
-	vt_stmt_bind_id(stmt, 12, r->scope);
-	vt_stmt_bind_id(stmt, 13, r->node_class);
-	bind_sequence(stmt, 14, r->node_sequence);
-	bind_sequence(stmt, 15, r->forward_sequence);
-	bind_u64(stmt, 16, r->allocated_bytes);
-	bind_u64(stmt, 17, r->reserved_bytes);
-	vt_stmt_bind_id(stmt, 27, r->forward_python_stack);
-	bind_end(stmt, 18, 28, &row->end);
-	if (r->kind == VT_KIND_BLOCK && r->extra)
-		bind_u64(stmt, 29, r->extra);
-	else
-		vt_stmt_bind_null(stmt, 29);
-	return vt_stmt_step(stmt);
+static void put_unless(struct vt_db_row *row, int column, uint64_t value, uint64_t none)
+{
+	put(row, column, value);
+	if (value == none)
+		row->nulls |= 1u << column;
+}
+
+static void put_end(struct vt_db_row *row, int first, int last, const struct vt_row_end *end)
+{
+	const struct vt_event_record *r = &end->record;
+
+	if (!end->event) {
+		row->nulls |= 0x1ffu << first | 1u << last;
+		return;
+	}
+	put(row, first, end->event);
+	put(row, first + 1, r->time_ns);
+	put(row, first + 2, r->thread);
+	put(row, first + 3, r->function);
+	put_unless(row, first + 4, r->native_stack, 0);
+	put_unless(row, first + 5, r->python_stack, 0);
+	put_unless(row, first + 6, r->scope, 0);
+	put_unless(row, first + 7, r->node_class, 0);
+	put_unless(row, first + 8, r->node_sequence, UINT64_MAX);
+	put_unless(row, last, r->forward_python_stack, 0);
+}
+
+static void fill_allocation(const void *items, size_t index, struct vt_db_row *row)
+{
+	const struct vt_row_allocation *allocation = items;
+	const struct vt_event_record *r = &allocation[index].record;
+
+	allocation += index;
+	row->nulls = 0;
+	put(row, 0, allocation->id);
+	put(row, 1, r->kind);
+	row->values[2] = r->device;
+	put(row, 3, r->address);
+	put(row, 4, r->size_bytes);
+	put(row, 5, r->stream);
+	put(row, 6, r->function);
+	put(row, 7, r->thread);
+	put(row, 8, r->time_ns);
+	put_unless(row, 9, r->native_stack, 0);
+	put_unless(row, 10, r->python_stack, 0);
+	put_unless(row, 11, r->scope, 0);
+	put_unless(row, 12, r->node_class, 0);
+	put_unless(row, 13, r->node_sequence, UINT64_MAX);
+	put_unless(row, 14, r->forward_sequence, UINT64_MAX);
+	put(row, 15, r->allocated_bytes);
+	put(row, 16, r->reserved_bytes);
+	put_unless(row, 26, r->forward_python_stack, 0);
+	put_end(row, 17, 27, &allocation->end);
+	put_unless(row, 28, r->kind == VT_KIND_BLOCK ? r->extra : 0, 0);
 }
 
 uint64_t vt_import_rows_allocation(struct vt_import_rows *rows, uint64_t id,
@@ -194,11 +227,12 @@ int vt_import_rows_flush(struct vt_import_rows *rows)
 {
 	int rc = 0;
 
-	for (size_t i = 0; i < rows->waiting.len && !rc; i++) {
-		rc = write_allocation(rows->allocation, &rows->waiting.items[i]);
-		if (!rc && has_parent(&rows->waiting.items[i]))
+	if (rows->waiting.len)
+		rc = vt_stmt_step_rows(rows->allocation, rows->waiting.len, fill_allocation,
+				       rows->waiting.items);
+	for (size_t i = 0; i < rows->waiting.len && !rc; i++)
+		if (has_parent(&rows->waiting.items[i]))
 			rc = write_parent(rows->parent, &rows->waiting.items[i]);
-	}
 	/* In order: an end may be taken back in the same batch. */
 	for (size_t i = 0; i < rows->updates.len && !rc; i++) {
 		bind_u64(rows->update, 1, rows->updates.items[i].id);

@@ -113,7 +113,7 @@ static int compare(const void *x, const void *y)
 #define DIGIT_BITS 11
 #define DIGITS	   (1u << DIGIT_BITS)
 
-/* One pass of a radix sort: by one digit of the address, otherwise in the order that they are in. */
+/* One pass of a radix sort: by one digit of the address, of the same digit in the old order. */
 static void sort_by_digit(const struct function *from, struct function *to, size_t nr,
 			  unsigned int shift)
 {
@@ -132,8 +132,8 @@ static void sort_by_digit(const struct function *from, struct function *to, size
 }
 
 /*
- * PyTorch's libraries have some 400,000 functions, and comparing them was a quarter of the import of
- * a short run: only those of one address are compared.
+ * PyTorch's libraries have some 400,000 functions, and comparing them was a quarter of the import
+ * of a short run: only those of one address are compared.
  */
 static void sort(struct vt_symbols *s)
 {
