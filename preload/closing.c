@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "preload/closing.h"
 
-#include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,24 +86,6 @@ static void add_path(struct vt_text *text, const char *suffix)
 	vt_text_add(text, vt_shell_word_write(g.word, sizeof(g.word), g.path));
 }
 
-/* " (18.20 MiB)"; nothing where it cannot be opened. */
-static void add_file_size(struct vt_text *text, const char *suffix)
-{
-	struct vt_text whole;
-	int fd;
-
-	vt_text_init(&whole, g.path, sizeof(g.path));
-	vt_text_add(&whole, vt_session_base());
-	vt_text_add(&whole, suffix);
-	fd = vt_sys_open(g.path, O_RDONLY | O_CLOEXEC, 0);
-	if (fd < 0)
-		return;
-	vt_text_add(text, " (");
-	vt_text_add_size(text, vt_sys_disk_bytes(fd));
-	vt_text_add_char(text, ')');
-	vt_sys_close(fd);
-}
-
 static void add_peak(struct vt_text *text, const struct vt_journal_header *header)
 {
 	uint64_t peak = __atomic_load_n(&header->peak_bytes, __ATOMIC_RELAXED);
@@ -119,7 +100,7 @@ static void add_peak(struct vt_text *text, const struct vt_journal_header *heade
 }
 
 /*
- * vtrace: 1,204,311 events, 0 lost; peak 62.97 GiB on cuda:0; vtrace-python.4242.db (18.20 MiB)
+ * vtrace: 1,204,311 events, 0 lost; peak 62.97 GiB on cuda:0; vtrace-python.4242.db
  * vtrace: next: vtrace report vtrace-python.4242.db
  */
 static void say(const struct vt_journal_header *header)
@@ -136,7 +117,6 @@ static void say(const struct vt_journal_header *header)
 	if (is_imported(header)) {
 		add_peak(&text, header);
 		add_path(&text, suffix);
-		add_file_size(&text, suffix);
 	} else if (has_importer(header)) {
 		add_path(&text, suffix);
 		vt_text_add(&text, " is still being written");

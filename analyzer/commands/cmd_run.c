@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -260,7 +259,6 @@ static void print_closing_line(struct vt_db *db, const char *path)
 	int64_t device =
 		vt_db_query_int(db, "SELECT device FROM peak ORDER BY used_bytes DESC LIMIT 1", 0);
 	char events[VT_UNITS_MAX], lost[VT_UNITS_MAX], bytes[VT_UNITS_MAX];
-	struct stat file;
 	char *word;
 
 	fprintf(stderr, "vtrace: %s events, %s lost; ",
@@ -270,11 +268,7 @@ static void print_closing_line(struct vt_db *db, const char *path)
 		fprintf(stderr, "peak %s on cuda:%lld; ",
 			vt_units_bytes(bytes, sizeof(bytes), (uint64_t)peak), (long long)device);
 	word = vt_shell_copy(path);
-	fprintf(stderr, "%s", word);
-	if (!stat(path, &file))
-		fprintf(stderr, " (%s)",
-			vt_units_bytes(bytes, sizeof(bytes), (uint64_t)file.st_blocks * 512));
-	fprintf(stderr, "\nvtrace: next: vtrace report %s\n", word);
+	fprintf(stderr, "%s\nvtrace: next: vtrace report %s\n", word, word);
 	free(word);
 }
 

@@ -41,7 +41,7 @@ def test_the_closing_line_can_be_copied(name, killed, tmp_path):
     assert len(lines) == 2, done.stderr
     words = shlex.split(lines[1].split("next: ")[1])
     assert subprocess.run([VTRACE, *words[1:]], cwd=tmp_path, stdout=subprocess.DEVNULL, timeout=60).returncode == 0
-    assert re.search(r" \([0-9.]+ [KM]iB\)$", lines[0]), lines[0]
+    assert lines[0].endswith("; " + lines[1].split("vtrace report ")[1])
     report = subprocess.run([VTRACE, *words[1:]], cwd=tmp_path, capture_output=True, text=True, timeout=60).stdout
     assert words[-1] in offered(report)[0]
 
