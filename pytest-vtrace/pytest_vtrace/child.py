@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The process that one marked test runs in, recorded: pytest for that test alone, whose reports go to the parent.
 
-Started as a file, with a file that says what to do (process.py); imports nothing of pytest before sys.path is the parent's.
+Started as a file, with a file that says what to do (process.py); imports nothing of pytest before sys.path is that of
+the parent.
 """
 import ctypes
 import gc
@@ -14,10 +15,10 @@ BEGIN, END = "pytest-vtrace begin", "pytest-vtrace end"
 
 # Options of this process, or what would make it do more than run one test; all others are as in the parent.
 NOT_TAKEN_OVER = {
-    "basetemp", "cacheclear", "capture", "collectonly", "confcutdir", "debug", "dist", "distload", "durations", "failedfirst",
-    "file_or_dir", "help", "inifilename", "keyword", "lf", "looponfail", "markexpr", "maxfail", "newfirst", "numprocesses",
-    "override_ini", "plugins", "px", "report_log", "rootdir", "stepwise", "stepwise_skip", "trace", "tx", "usepdb", "version",
-    "xmlpath",
+    "basetemp", "cacheclear", "capture", "collectonly", "confcutdir", "debug", "dist", "distload", "durations",
+    "failedfirst", "file_or_dir", "help", "inifilename", "keyword", "lf", "looponfail", "markexpr", "maxfail",
+    "newfirst", "numprocesses", "override_ini", "plugins", "px", "report_log", "rootdir", "stepwise",
+    "stepwise_skip", "trace", "tx", "usepdb", "version", "xmlpath",
 }
 
 

@@ -57,6 +57,8 @@ def write_budget(path, limits):
 
 def check(vtrace, database, limits, baseline, folder, is_update):
     """The rows that `vtrace check` gives, by limit, or an error as text."""
+    if not database.exists():
+        return None, "the test used no GPU: there is no recording of it"
     budget, base = folder / "memory.toml", folder / "baseline.json"
     write_budget(budget, limits)
     rows = [{"limit": name, "figure": figure} for name, figure in baseline.items()]

@@ -38,7 +38,8 @@ class State:
 
 def pytest_addoption(parser):
     group = parser.getgroup("vtrace", "GPU memory of tests")
-    group.addoption("--vtrace-simulate", metavar="PROFILE", help="run marked tests on a simulated GPU, such as h100-80g")
+    group.addoption("--vtrace-simulate", metavar="PROFILE",
+                    help="run marked tests on a simulated GPU, such as h100-80g")
     group.addoption("--vtrace-update", action="store_true",
                     help='write the figures of limits such as "+5%%" to the baseline files')
     group.addoption("--vtrace-dir", metavar="DIR", help="keep all recordings there (default: those of failures)")
@@ -46,9 +47,10 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", 'gpu_memory(limit, owner=None, what="allocated"): the most GPU memory while the test '
-                                       'runs: "2 GiB", or "+5%" more than the baseline')
-    config.addinivalue_line("markers", 'gpu_leaks(limit="0", owner=None): what the test may leave allocated behind it')
+    for line in ('gpu_memory(limit, owner=None, what="allocated"): the most GPU memory while the test runs: '
+                 '"2 GiB", or "+5%" more than the baseline',
+                 'gpu_leaks(limit="0", owner=None): what the test may leave allocated behind it'):
+        config.addinivalue_line("markers", line)
     config.stash[STATE] = State(config)
 
 
@@ -71,7 +73,9 @@ def crash_report(state, item, outcome):
 
 def judge(state, item, outcome, wanted, report, folder):
     """Turns the passed report of a call into a failed one where a limit is broken."""
-    baseline = baselines.read(baselines.path_of(item)).get(baselines.name_in(item), {})
+    # What is to be replaced is not what it is held against.
+    known = {} if state.is_update else baselines.read(baselines.path_of(item))
+    baseline = known.get(baselines.name_in(item), {})
     rows, error = limits.check(state.vtrace, outcome.database, wanted, baseline, folder, state.is_update)
     text = error or limits.failure_text(rows)
     if text:
@@ -107,8 +111,8 @@ def run(state, item):
     except limits.WrongMark as error:
         return [fail(item, str(error))]
     if not state.vtrace or not shutil.which(state.vtrace):
-        return [fail(item, f"pytest-vtrace: {state.vtrace or 'vtrace'}: no such command; put vtrace on PATH, or name it "
-                           "with --vtrace-command")]
+        return [fail(item, f"pytest-vtrace: {state.vtrace or 'vtrace'}: no such command; put vtrace on PATH, or name "
+                           "it with --vtrace-command")]
     folder = state.folder_of(item)
     reports = reports_of(state, item, wanted, folder)
     if any(report.failed for report in reports):
@@ -159,4 +163,5 @@ def pytest_sessionfinish(session):
 
 def pytest_terminal_summary(terminalreporter, config):
     for path, figures in sorted(config.stash[STATE].figures.items()):
-        terminalreporter.write_line(f"vtrace: {os.path.relpath(path)}: {len(figures)} baseline{'s' * (len(figures) != 1)}")
+        plural = "s" * (len(figures) != 1)
+        terminalreporter.write_line(f"vtrace: {os.path.relpath(path)}: {len(figures)} baseline{plural}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""pytest-vtrace: what its marks make of tests that keep to their limits, break them, leak, crash, or run out of memory."""
+"""pytest-vtrace: what its marks make of tests that keep to their limits, break them, leak, crash, run out of memory."""
 import json
 import os
 import re
@@ -111,7 +111,8 @@ def test_limits(project, workers):
     assert re.search(r"total.allocated: 64.00 MiB on cuda:0, allowed are 63.00 MiB: 1.00 MiB too much\n"
                      r"  64.00 MiB .*, 1 block\n      gpu.py:13 Gpu.allocate\n      test_it.py:9 test_breaks_it\n"
                      r"recording: \S+run.db", text), text
-    assert "left.total: 3.00 MiB on cuda:0, allowed are 1.00 MiB" in text and "test_it.py:17 test_leaves_something" in text
+    assert "left.total: 3.00 MiB on cuda:0, allowed are 1.00 MiB" in text
+    assert "test_it.py:17 test_leaves_something" in text
     assert re.search(r"FAILED test_it.py::test_named\[.* three\]", text)
     # The recording of a failure is kept for the next question.
     kept = re.search(r"recording: (\S+run.db)", text).group(1)
@@ -229,7 +230,7 @@ def test_marks_that_mean_nothing_fail(project, mark, words):
 def test_a_test_that_used_no_memory_was_not_measured(project):
     result = project('import pytest\n@pytest.mark.gpu_memory("1 GiB")\ndef test_it(): pass\n')
     result.assert_outcomes(failed=1)
-    assert "no device memory was recorded" in text_of(result)
+    assert "the test used no GPU" in text_of(result)
 
 
 def test_without_vtrace_one_line_says_so(project, monkeypatch):
@@ -246,8 +247,8 @@ def test_a_profile_that_is_none(project):
     assert "h1000" in text_of(result)
 
 
-TORCH = """
-import pytest, torch
+NET = """
+import torch
 
 class Mlp(torch.nn.Module):
     def __init__(self):
@@ -260,32 +261,43 @@ class Mlp(torch.nn.Module):
 def train(rows):
     model = Mlp().to("cuda")
     model(torch.ones(rows, 256, device="cuda")).sum().backward()
+"""
+# PyTorch is imported in the recorded process alone: here its NVIDIA libraries are the simulator's.
+TORCH = """
+import pytest
 
 kept = []
 
 @pytest.mark.gpu_memory("40 MiB", owner="activations")
 @pytest.mark.gpu_leaks("1 MiB")
-def test_small(): train(1024)
+def test_small():
+    import net
+    net.train(1024)
 
 @pytest.mark.gpu_memory("12 MiB", owner="activations")
-def test_large(): train(4096)
+def test_large():
+    import net
+    net.train(4096)
 
 @pytest.mark.gpu_leaks("1 MiB")
 def test_leak():
+    import torch
     kept.append(torch.ones(4, 1 << 20, device="cuda"))
 
 @pytest.mark.gpu_memory("1000 GiB")
 def test_out_of_memory():
+    import torch
     torch.empty(200 << 30, dtype=torch.uint8, device="cuda")
 """
 
 
-def test_pytorch(project):
+def test_pytorch(project, pytester):
+    pytester.makepyfile(net=NET)
     result = project(TORCH)
     result.assert_outcomes(passed=1, failed=3)
     text = text_of(result)
     assert "owners.activations: " in text and "activations/mlp" in text
-    assert re.search(r"left.total: 16.00 MiB .*\n  16.00 MiB .*, 1 block\n      test_it.py:26 test_leak\n", text), text
+    assert re.search(r"left.total: 16.00 MiB .*\n  16.00 MiB .*, 1 block\n      test_it.py:19 test_leak\n", text), text
     # The explanation of vtrace oom, as a section of the report.
     assert "OutOfMemoryError" in text and "vtrace oom" in text and "200.00 GiB" in text
 
