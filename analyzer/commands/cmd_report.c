@@ -41,7 +41,7 @@ static const struct vt_options_spec spec = {
 	.command = "report",
 	.synopsis = "[OPTION...] FILE|FOLDER",
 	.summary =
-		"Says where the device memory of a recorded run went, or compares the ranks of one.",
+		"Says where the device memory of a recorded run went, or compares its ranks.",
 	.options = options,
 };
 

@@ -4,39 +4,7 @@
 #include <string.h>
 
 #include "analyzer/base/util.h"
-#include "analyzer/ranks/folder.h"
 #include "analyzer/model/when.h"
-#include "analyzer/ranks/readers.h"
-
-static int read_files(struct vt_ranks *ranks, struct vt_diag *diag)
-{
-	struct vt_folder folder = { 0 };
-	int rc = vt_folder_list(&folder, ranks->folder, diag);
-
-	ranks->nr_files = folder.nr;
-	ranks->files = vt_xcalloc((size_t)folder.nr + 1, sizeof(*ranks->files));
-	for (uint32_t i = 0; i < folder.nr; i++)
-		ranks->files[i].file = vt_xstrdup(folder.files[i]);
-	vt_folder_release(&folder);
-	if (!rc)
-		vt_readers_run(ranks->files, ranks->nr_files, &ranks->options->rank);
-	return rc;
-}
-
-static int choose_run(struct vt_ranks *ranks, struct vt_diag *diag)
-{
-	vt_ranks_runs_init(&ranks->runs, ranks->files, ranks->nr_files, ranks->options->run);
-	ranks->run = ranks->runs.chosen;
-	if (ranks->run)
-		return 0;
-	if (!ranks->runs.nr)
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: none of %u recordings can be read; %s",
-			    ranks->folder, ranks->nr_files, ranks->files[0].problem);
-	else
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: no run %u in this folder, it has %u",
-			    ranks->folder, ranks->options->run, ranks->runs.nr);
-	return -1;
-}
 
 static void find_missing(struct vt_ranks *ranks)
 {
@@ -202,8 +170,9 @@ int vt_ranks_init(struct vt_ranks *ranks, const char *folder,
 	memset(ranks, 0, sizeof(*ranks));
 	ranks->folder = folder;
 	ranks->options = options;
-	if (read_files(ranks, diag) || choose_run(ranks, diag))
+	if (vt_ranks_runs_init(&ranks->runs, folder, &options->rank, options->run, diag))
 		return -1;
+	ranks->run = ranks->runs.chosen;
 	vt_clocks_init(&ranks->clocks, ranks->run->ranks, ranks->run->nr);
 	find_missing(ranks);
 	find_died(ranks);
@@ -220,9 +189,6 @@ void vt_ranks_release(struct vt_ranks *ranks)
 		vt_analysis_close(&ranks->sides[side]);
 	vt_clocks_release(&ranks->clocks);
 	vt_ranks_runs_release(&ranks->runs);
-	for (uint32_t i = 0; i < ranks->nr_files; i++)
-		vt_rank_release(&ranks->files[i]);
-	free(ranks->files);
 	free(ranks->missing);
 	free(ranks->died);
 	free(ranks->owners);

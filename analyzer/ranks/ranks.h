@@ -33,8 +33,6 @@ struct vt_ranks_figure {
 struct vt_ranks {
 	const struct vt_ranks_options *options;
 	const char *folder;
-	struct vt_rank *files; /* all, by name */
-	uint32_t nr_files;
 	struct vt_ranks_runs runs;
 	const struct vt_ranks_run *run; /* the one that is told of */
 	uint32_t *missing; /* of its world */

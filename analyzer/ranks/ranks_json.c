@@ -133,14 +133,14 @@ static json_t *left_out(const struct vt_ranks *ranks)
 {
 	json_t *array = json_array();
 
-	for (uint32_t i = 0; i < ranks->nr_files; i++) {
-		const char *reason = vt_ranks_runs_reason(&ranks->runs, &ranks->files[i]);
+	for (uint32_t i = 0; i < ranks->runs.nr_files; i++) {
+		const char *reason = vt_ranks_runs_reason(&ranks->runs, &ranks->runs.files[i]);
 		json_t *object;
 
 		if (!reason)
 			continue;
 		object = json_object();
-		json_object_set_new(object, "file", vt_json_text(ranks->files[i].file));
+		json_object_set_new(object, "file", vt_json_text(ranks->runs.files[i].file));
 		json_object_set_new(object, "reason", vt_json_text(reason));
 		json_array_append_new(array, object);
 	}

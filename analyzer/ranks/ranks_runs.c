@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "analyzer/base/util.h"
+#include "analyzer/ranks/folder.h"
+#include "analyzer/ranks/readers.h"
 
 static int is_same(const char *a, const char *b)
 {
@@ -63,27 +65,28 @@ static int compare_numbers(const void *a, const void *b)
 }
 
 /* Processes of a pool, a spawn without variables: as good as ranks where there are no others. */
-static void number_here(struct vt_ranks_runs *runs, struct vt_rank *files, uint32_t nr_files)
+static void number_here(struct vt_ranks_runs *runs)
 {
 	int64_t number = 0;
 
-	for (uint32_t i = 0; i < nr_files; i++)
-		if (files[i].number != VT_RANK_NONE && !files[i].problem)
+	for (uint32_t i = 0; i < runs->nr_files; i++)
+		if (runs->files[i].number != VT_RANK_NONE && !runs->files[i].problem)
 			return;
 	runs->is_numbered_here = 1;
-	for (uint32_t i = 0; i < nr_files; i++)
-		if (!files[i].problem)
-			files[i].number = number++;
+	for (uint32_t i = 0; i < runs->nr_files; i++)
+		if (!runs->files[i].problem)
+			runs->files[i].number = number++;
 }
 
-static void add_all(struct vt_ranks_runs *runs, const struct vt_rank *files, uint32_t nr_files)
+static void add_all(struct vt_ranks_runs *runs)
 {
-	const struct vt_rank **by_start = vt_xcalloc((size_t)nr_files + 1, sizeof(*by_start));
+	const struct vt_rank **by_start =
+		vt_xcalloc((size_t)runs->nr_files + 1, sizeof(*by_start));
 	uint32_t nr = 0;
 
-	for (uint32_t i = 0; i < nr_files; i++)
-		if (!files[i].problem && files[i].number != VT_RANK_NONE)
-			by_start[nr++] = &files[i];
+	for (uint32_t i = 0; i < runs->nr_files; i++)
+		if (!runs->files[i].problem && runs->files[i].number != VT_RANK_NONE)
+			by_start[nr++] = &runs->files[i];
 	qsort(by_start, nr, sizeof(*by_start), compare_starts);
 	for (uint32_t i = 0; i < nr; i++)
 		add(runs, by_start[i]);
@@ -92,12 +95,25 @@ static void add_all(struct vt_ranks_runs *runs, const struct vt_rank *files, uin
 	free(by_start);
 }
 
-void vt_ranks_runs_init(struct vt_ranks_runs *runs, struct vt_rank *files, uint32_t nr_files,
-			uint32_t wanted)
+static int read_files(struct vt_ranks_runs *runs, const char *path,
+		      const struct vt_rank_options *options, struct vt_diag *diag)
 {
-	memset(runs, 0, sizeof(*runs));
-	number_here(runs, files, nr_files);
-	add_all(runs, files, nr_files);
+	struct vt_folder folder = { 0 };
+	int is_folder = vt_folder_is_one(path);
+	int rc = is_folder ? vt_folder_list(&folder, path, diag) : 0;
+
+	runs->nr_files = is_folder ? folder.nr : 1;
+	runs->files = vt_xcalloc((size_t)runs->nr_files + 1, sizeof(*runs->files));
+	for (uint32_t i = 0; i < runs->nr_files; i++)
+		runs->files[i].file = vt_xstrdup(is_folder ? folder.files[i] : path);
+	vt_folder_release(&folder);
+	if (!rc)
+		vt_readers_run(runs->files, runs->nr_files, options);
+	return rc;
+}
+
+static void choose(struct vt_ranks_runs *runs, uint32_t wanted)
+{
 	if (wanted && wanted <= runs->nr)
 		runs->chosen = &runs->items[wanted - 1];
 	for (uint32_t i = 0; i < runs->nr && !wanted; i++)
@@ -105,11 +121,37 @@ void vt_ranks_runs_init(struct vt_ranks_runs *runs, struct vt_rank *files, uint3
 			runs->chosen = &runs->items[i];
 }
 
+int vt_ranks_runs_init(struct vt_ranks_runs *runs, const char *path,
+		       const struct vt_rank_options *options, uint32_t wanted,
+		       struct vt_diag *diag)
+{
+	memset(runs, 0, sizeof(*runs));
+	if (read_files(runs, path, options, diag))
+		return -1;
+	number_here(runs);
+	add_all(runs);
+	choose(runs, wanted);
+	if (runs->chosen)
+		return 0;
+	if (runs->nr)
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: no run %u in this folder, it has %u",
+			    path, wanted, runs->nr);
+	else if (vt_folder_is_one(path))
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: none of %u recordings can be read; %s",
+			    path, runs->nr_files, runs->files[0].problem);
+	else
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s", runs->files[0].problem);
+	return -1;
+}
+
 void vt_ranks_runs_release(struct vt_ranks_runs *runs)
 {
 	for (uint32_t i = 0; i < runs->nr; i++)
 		free(runs->items[i].ranks);
+	for (uint32_t i = 0; i < runs->nr_files; i++)
+		vt_rank_release(&runs->files[i]);
 	free(runs->items);
+	free(runs->files);
 	memset(runs, 0, sizeof(*runs));
 }
 

@@ -18,19 +18,23 @@ struct vt_ranks_run {
 };
 
 struct vt_ranks_runs {
+	struct vt_rank *files; /* all, by name */
+	uint32_t nr_files;
 	struct vt_ranks_run *items; /* by start */
 	uint32_t nr;
-	const struct vt_ranks_run *chosen; /* NULL: there is none */
+	const struct vt_ranks_run *chosen;
 	/* No recording had a rank: they are numbered in the order of their names. */
 	int is_numbered_here;
 };
 
 /*
- * `wanted`: from 1, by their starts; 0: the last of those with most ranks.  Numbers the files where
- * none has a rank.
+ * Reads a folder of recordings, or a single one.  `wanted`: from 1, by their starts; 0: the last of
+ * those with most ranks.  0, or -1 with `diag` filled: none can be read, no such run.
+ * vt_ranks_runs_release in any case.
  */
-void vt_ranks_runs_init(struct vt_ranks_runs *runs, struct vt_rank *files, uint32_t nr_files,
-			uint32_t wanted);
+int vt_ranks_runs_init(struct vt_ranks_runs *runs, const char *path,
+		       const struct vt_rank_options *options, uint32_t wanted,
+		       struct vt_diag *diag);
 void vt_ranks_runs_release(struct vt_ranks_runs *runs);
 
 /* Why a recording is no part of the run that is told of; NULL: it is. */

@@ -59,7 +59,7 @@ static void print_head(const struct vt_ranks *ranks, FILE *out)
 			"note: %u runs in this folder; this is run %u, the last of those with most"
 			" ranks (--run N for another)\n",
 			ranks->runs.nr, (unsigned)(run - ranks->runs.items) + 1);
-	if (ranks->runs.is_numbered_here && ranks->nr_files > 1)
+	if (ranks->runs.is_numbered_here && ranks->runs.nr_files > 1)
 		fputs("note: no launcher told these processes their ranks: they are numbered in the"
 		      " order of their files' names\n",
 		      out);
@@ -272,9 +272,9 @@ static void print_left_out(const struct vt_ranks *ranks, FILE *out)
 {
 	uint32_t nr = 0;
 
-	for (uint32_t i = 0; i < ranks->nr_files; i++) {
-		const char *reason = vt_ranks_runs_reason(&ranks->runs, &ranks->files[i]);
-		const char *file = ranks->files[i].file;
+	for (uint32_t i = 0; i < ranks->runs.nr_files; i++) {
+		const char *reason = vt_ranks_runs_reason(&ranks->runs, &ranks->runs.files[i]);
+		const char *file = ranks->runs.files[i].file;
 
 		if (!reason || nr++ >= MOST_LINES)
 			continue;

@@ -6,43 +6,14 @@ import sqlite3
 
 import pytest
 
-from recording import PYTHON, WORKLOADS, vtrace
-
-SCRIPT = WORKLOADS / "train_ranks.py"
-
-
-def train(directory, ranks, *options, code=0):
-    """torchrun under `vtrace run`, a device for each rank."""
-    done = vtrace("run", "--simulate", f"h100-80g,count={ranks}", "-q", "-o", "run.db", "--", PYTHON, "-m",
-                  "torch.distributed.run", "--standalone", "--nproc-per-node", ranks, SCRIPT, *options, cwd=directory,
-                  env={"OMP_NUM_THREADS": "1"})
-    assert done.returncode == code, done.stdout + done.stderr
-    assert "not recording" not in done.stderr
-    return directory
-
-
-def report(directory, *options):
-    done = vtrace("report", directory, "--json", *options)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+from ranks import change, owner, report, train
+from recording import vtrace
 
 
 def text(directory, *options):
     done = vtrace("report", directory, *options)
     assert done.returncode == 0, done.stderr
     return done.stdout
-
-
-def owner(ranks, name):
-    return next(row for row in ranks["owners"] if row["owner"] == name)
-
-
-def change(path, **facts):
-    """Other facts of the run."""
-    with sqlite3.connect(path) as connection:
-        connection.executemany("INSERT OR REPLACE INTO run VALUES (?, ?)",
-                               [(key, str(value)) for key, value in facts.items()])
-    connection.close()
 
 
 @pytest.fixture(scope="module")

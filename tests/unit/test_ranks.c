@@ -154,9 +154,9 @@ static void write_file(const char *path, const char *text)
 
 static const char *reason_of(const struct vt_ranks *ranks, const char *file)
 {
-	for (uint32_t i = 0; i < ranks->nr_files; i++)
-		if (!strcmp(ranks->files[i].file, file))
-			return vt_ranks_runs_reason(&ranks->runs, &ranks->files[i]);
+	for (uint32_t i = 0; i < ranks->runs.nr_files; i++)
+		if (!strcmp(ranks->runs.files[i].file, file))
+			return vt_ranks_runs_reason(&ranks->runs, &ranks->runs.files[i]);
 	fail_msg("no %s", file);
 	return NULL;
 }
@@ -178,7 +178,7 @@ static void what_is_no_part_of_the_run_is_left_out(void **state)
 	write_file("runs/notes.txt", "is not looked at");
 	open_ranks(&ranks);
 
-	assert_int_equal(ranks.nr_files, 8);
+	assert_int_equal(ranks.runs.nr_files, 8);
 	assert_int_equal(ranks.runs.nr, 4);
 	assert_ptr_equal(ranks.run, &ranks.runs.items[1]);
 	assert_null(reason_of(&ranks, "runs/b1.db"));

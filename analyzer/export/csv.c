@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/export/csv.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+static void put_text(FILE *file, const char *text)
+{
+	fputc('"', file);
+	for (; *text; text++) {
+		if (*text == '"')
+			fputc('"', file);
+		fputc(*text, file);
+	}
+	fputc('"', file);
+}
+
+static void end_cell(struct vt_csv *csv)
+{
+	csv->nr_cells = (csv->nr_cells + 1) % csv->nr_columns;
+	if (csv->file)
+		fputc(csv->nr_cells ? ',' : '\n', csv->file);
+}
+
+void vt_csv_open(struct vt_csv *csv, const char *path, const char *const *names, unsigned nr)
+{
+	*csv = (struct vt_csv){ .file = fopen(path, "wxe"), .nr_columns = nr };
+	for (unsigned i = 0; i < nr; i++)
+		vt_csv_text(csv, names[i]);
+}
+
+int vt_csv_close(struct vt_csv *csv)
+{
+	int is_bad = !csv->file || ferror(csv->file);
+
+	if (csv->file && fclose(csv->file))
+		is_bad = 1;
+	csv->file = NULL;
+	if (is_bad && !errno)
+		errno = EIO;
+	return is_bad ? -1 : 0;
+}
+
+void vt_csv_number(struct vt_csv *csv, int64_t number)
+{
+	if (csv->file)
+		fprintf(csv->file, "%" PRId64, number);
+	end_cell(csv);
+}
+
+void vt_csv_text(struct vt_csv *csv, const char *text)
+{
+	if (csv->file && text)
+		put_text(csv->file, text);
+	end_cell(csv);
+}
+
+void vt_csv_null(struct vt_csv *csv)
+{
+	end_cell(csv);
+}
