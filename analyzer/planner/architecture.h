@@ -61,9 +61,11 @@ struct vt_stack {
 	uint64_t full_layers;   /* attention over everything; the rest sees `window` tokens */
 	uint64_t window;        /* 0 = no layer has one */
 	uint64_t kv_rank, rope_dim; /* latent attention: what a latent cache holds per token */
+	uint64_t query_rank;        /* latent attention: of the queries' product of two; 0: one */
 	uint64_t experts, experts_per_token, expert_ffn, shared_ffn, dense_layers;
 	uint64_t state_bytes; /* fp32 recurrent state per sequence, all layers */
 	uint64_t inner;       /* state-space layers: expanded width */
+	uint64_t state;       /* state-space layers: numbers per element of it */
 	uint64_t tokens;      /* fixed length (vision: patches, with the class token) */
 	uint64_t max_tokens;  /* max_position_embeddings, 0 = not said */
 	enum vt_norm_kind norm;
@@ -76,6 +78,11 @@ struct vt_stack {
 	int has_dropout;        /* behind attention and mlp, in training */
 	int has_attention;      /* 0: state-space layers */
 	int has_soft_cap;       /* of logits (Gemma 2) */
+	int has_scores_cap;     /* of attention's scores, too, and so no kernel but the eager one */
+	int has_fp32_router;    /* which takes a copy of its input */
+	int has_fp32_experts;   /* what they give is weighted with numbers in fp32 */
+	int has_no_head;        /* hidden states are what comes out */
+	int has_plain_loss;     /* of logits as they are, without an upcast */
 };
 
 struct vt_architecture {

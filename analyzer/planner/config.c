@@ -87,7 +87,7 @@ static void read_latent_attention(const struct vt_config_values *v, struct vt_st
 		return;
 	s->rope_dim = vt_config_key(v, "qk_rope_head_dim", 0);
 	style->nope_dim = vt_config_key(v, "qk_nope_head_dim", 0);
-	style->query_rank = vt_config_key(v, "q_lora_rank", 0);
+	style->query_rank = s->query_rank = vt_config_key(v, "q_lora_rank", 0);
 	s->head_dim = s->rope_dim + style->nope_dim;
 	s->value_dim = vt_config_key(v, "v_head_dim", s->head_dim);
 	s->kv_heads = s->heads;
@@ -188,6 +188,14 @@ static void read_stack(const struct vt_config_values *v, struct vt_stack *s,
 			    (unsigned long long)s->kv_heads, (unsigned long long)s->heads);
 }
 
+/* "null" says that there is none; where the key is missing, the family decides. */
+static int is_capped(const struct vt_config_values *v, const char *key)
+{
+	const json_t *value = json_object_get(v->object, key);
+
+	return value ? json_is_number(value) : is_family(v, "softcap", "yes");
+}
+
 static void read_decoder(struct vt_architecture *model, const struct vt_config_values *v)
 {
 	struct vt_stack *s = &model->stacks[VT_PART_TEXT];
@@ -196,7 +204,11 @@ static void read_decoder(struct vt_architecture *model, const struct vt_config_v
 	read_stack(v, s, &style);
 	s->vocabulary = vt_config_required(v, "vocabulary");
 	s->positions = vt_config_size(v, "positions", 0);
-	s->has_soft_cap = json_is_number(json_object_get(v->object, "final_logit_softcapping"));
+	s->has_soft_cap = is_capped(v, "final_logit_softcapping");
+	s->has_scores_cap = is_capped(v, "attn_logit_softcapping");
+	s->has_fp32_router = is_family(v, "router", "fp32");
+	s->has_fp32_experts = is_family(v, "router", "weights-fp32");
+	s->has_no_head = is_family(v, "head", "none");
 	read_experts(v, s, &style);
 	style.has_pooler = is_family(v, "layout", "encoder");
 	if (style.has_pooler)
@@ -220,6 +232,7 @@ static void read_encoder_decoder(struct vt_architecture *model, const struct vt_
 	s->vocabulary = vt_config_required(v, "vocabulary");
 	s->layers = s->full_layers = vt_config_size(v, "decoder_layers", encoder->layers);
 	s->norms = encoder->norms + 1; /* one before the attention to the encoder */
+	s->has_plain_loss = is_family(v, "loss", "plain");
 	vt_tensors_encoder_decoder(model, &style);
 }
 
@@ -234,14 +247,25 @@ static void read_state_space(struct vt_architecture *model, const struct vt_conf
 	s->inner = vt_config_key(v, "intermediate_size",
 				 s->hidden * vt_config_key(v, "expand", 2));
 	s->norms = 1;
-	style.state = vt_config_key(v, "state_size", 16);
+	style.state = s->state = vt_config_key(v, "state_size", 16);
 	style.kernel = vt_config_key(v, "conv_kernel", 4);
 	style.rank = vt_config_key(v, "time_step_rank", (s->hidden + 15) / 16);
 	s->state_bytes = 4 * s->layers * s->inner * (style.state + style.kernel);
 	vt_tensors_state_space(model, &style);
 }
 
-static void read_vision(struct vt_architecture *model, const struct vt_config_values *v)
+/* A tower without a text is planned as an encoder of so many tokens. */
+static void make_main(struct vt_architecture *model)
+{
+	model->stacks[VT_PART_TEXT] = model->stacks[VT_PART_VISION];
+	model->stacks[VT_PART_TEXT].has_no_head = 1;
+	memset(&model->stacks[VT_PART_VISION], 0, sizeof(model->stacks[VT_PART_VISION]));
+	for (size_t i = 0; i < model->nr_tensors; i++)
+		model->tensors[i].part = VT_PART_TEXT;
+}
+
+static void read_vision(struct vt_architecture *model, const struct vt_config_values *v,
+			int is_alone)
 {
 	struct vt_stack *s = &model->stacks[VT_PART_VISION];
 	int is_siglip = !strncmp(v->family, "siglip", 6), is_clip = !strncmp(v->family, "clip", 4);
@@ -264,10 +288,12 @@ static void read_vision(struct vt_architecture *model, const struct vt_config_va
 	else
 		s->tokens = model->patch_side * model->patch_side + (style.has_class_token ? 1 : 0);
 	vt_tensors_vision(model, &style);
+	if (is_alone)
+		make_main(model);
 }
 
 static void read_object(struct vt_architecture *model, const json_t *object, const char *where,
-			struct vt_diag *diag);
+			int is_alone, struct vt_diag *diag);
 
 /* Between an image's patches and the text: one linear layer, or two with a bias each. */
 static void add_projector(struct vt_architecture *model, int has_two)
@@ -296,10 +322,10 @@ static void read_parts(struct vt_architecture *model, const struct vt_config_val
 		vt_diag_set(v->diag, VT_EXIT_UNREADABLE, "%s: text_config: missing", v->where);
 		return;
 	}
-	read_object(model, text, v->where, v->diag);
+	read_object(model, text, v->where, 0, v->diag);
 	if (!json_is_object(vision))
 		return;
-	read_object(model, vision, v->where, v->diag);
+	read_object(model, vision, v->where, 0, v->diag);
 	model->image_tokens = model->patch_side * model->patch_side;
 	add_projector(model, is_family(v, "projector", "mlp"));
 }
@@ -317,7 +343,7 @@ static const char *known_family(struct vt_architecture *model, const json_t *obj
 }
 
 static void read_object(struct vt_architecture *model, const json_t *object, const char *where,
-			struct vt_diag *diag)
+			int is_alone, struct vt_diag *diag)
 {
 	struct vt_config_values v = { object, known_family(model, object), where, diag };
 
@@ -338,7 +364,7 @@ static void read_object(struct vt_architecture *model, const json_t *object, con
 		model->is_tied =
 			vt_config_flag(&v, "tie_word_embeddings", is_family(&v, "tied", "yes"));
 	if (is_family(&v, "layout", "vision"))
-		read_vision(model, &v);
+		read_vision(model, &v, is_alone);
 	else if (is_family(&v, "layout", "encoder-decoder"))
 		read_encoder_decoder(model, &v);
 	else if (is_family(&v, "layout", "state-space"))
@@ -356,7 +382,7 @@ int vt_config_from_json(struct vt_architecture *model, const json_t *config, con
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: no JSON object", where);
 		return -1;
 	}
-	read_object(model, config, where, diag);
+	read_object(model, config, where, 1, diag);
 	if (model->is_too_large)
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: more than 2^53 parameters", where);
 	dtype = json_string_value(json_object_get(config, "dtype"));

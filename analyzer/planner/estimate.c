@@ -15,7 +15,8 @@ static unsigned stages_of(const struct vt_plan *plan)
 	if (vt_plan_is_training(plan))
 		return stages | (plan->model->is_nominal ? 0 : VT_IN(LOSS)) |
 		       (plan->model->is_nominal ? 0 : VT_IN_BACKWARD) | VT_IN(STEP);
-	if (plan->model->stacks[VT_PART_TEXT].vocabulary)
+	if (plan->model->stacks[VT_PART_TEXT].vocabulary &&
+	    !plan->model->stacks[VT_PART_TEXT].has_no_head)
 		stages |= VT_IN(LOGITS);
 	if (vt_plan_setting(plan, VT_SET_NEW_TOKENS))
 		stages |= VT_IN(DECODE);

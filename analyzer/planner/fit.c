@@ -63,7 +63,7 @@ static const struct {
 	{ VT_SET_KEEP, "residual", "nothing, unless other activations are read" },
 	{ VT_SET_LOSS, "fused", "nothing: a fused linear cross-entropy (Liger, CCE)" },
 	{ VT_SET_LOSS, "checkpointed", "the head's products twice" },
-	{ VT_SET_KV_CACHE, "latent", "a runtime that caches latents" },
+	{ VT_SET_KV_CACHE, "latent", "a runtime that caches latents (transformers from 5.x on)" },
 	{ VT_SET_ACCUMULATE, "1", "the batch is smaller" },
 	{ VT_SET_BATCH, "/2", "half the batch at a time; accumulate for the same result" },
 	{ VT_SET_CHECKPOINTING, "full", "one more forward: about a third more computing" },

@@ -41,6 +41,8 @@ enum vt_plan_stage {
 	(VT_IN(FIRST_LAYER) | VT_IN(FORWARD) | VT_IN(LOGITS) | VT_IN(DECODE))
 #define VT_IN_ALL ((1u << VT_NR_PLAN_STAGES) - 1)
 
+struct vt_load;
+
 struct vt_term {
 	const char *owner;  /* as in the report: "activations/mlp" */
 	char *formula;
@@ -62,6 +64,7 @@ struct vt_plan {
 	enum vt_plan_stage peak; /* the stage of the expected peak */
 	double bytes[VT_NR_PLAN_STAGES], low[VT_NR_PLAN_STAGES], high[VT_NR_PLAN_STAGES];
 	int is_explained;
+	struct vt_load *load; /* the caller's: the last replay, for many plans; or NULL */
 	const char *error; /* the first formula that failed, and why */
 	const char *error_formula;
 };

@@ -36,6 +36,7 @@ X(OPTIMIZER_LOOP, "optimizer-loop", WORD, 0, "foreach fused single", "WORD", 0, 
 X(ACCUMULATE, "accumulate", NUMBER, 1, "1 1000000", "N", 0, "micro-batches per step (default: 1)")                    \
 X(CHECKPOINTING, "checkpointing", WORD, 0, "none full selective", "WORD", 0, "recompute layers, or attention")        \
 X(ATTENTION, "attention", WORD, 0, "sdpa eager flash", "WORD", 0, "kernel")                           \
+X(SCAN, "scan", WORD, 0, "fused sequential", "WORD", 0, "state-space layers: in a kernel, or token by token")      \
 X(MASK, "mask", WORD, 0, "no yes", "WORD", 0, "padding: a mask, and --repeat-kv yes")                                  \
 X(REPEAT_KV, "repeat-kv", WORD, 0, "no yes", "WORD", 0, "keys and values repeated to all heads")        \
 X(ROPE_CACHE, "rope-cache", NUMBER, 0, "0 1000000000", "N", 0, "tokens of a cos and sin table in every layer")        \
@@ -56,7 +57,7 @@ X(DATA, "data-parallel", NUMBER, 1, "1 1000000", "N", 0, "ranks that share the b
 X(ZERO, "zero", NUMBER, 0, "0 3", "N", 0, "ZeRO stage; 3 is FSDP (default: 0)")                                       \
 X(BUCKET_VIEW, "bucket-view", WORD, 0, "no yes", "WORD", 0, "DDP: gradient_as_bucket_view")                           \
 X(OFFLOAD, "offload", WORD, 0, "none optimizer weights", "WORD", 0, "keep it on the host")                            \
-X(KV_CACHE, "kv-cache", WORD, 0, "dynamic static paged latent none", "WORD", 0, "cache class")     \
+X(KV_CACHE, "kv-cache", WORD, 0, "dynamic static paged latent none expanded", "WORD", 0, "cache class")     \
 X(KV_DTYPE, "kv-dtype", WORD, 0, VT_AUTO VT_DTYPES " fp8 int8 int4", "WORD", 1, "keys and values")                    \
 X(KV_GROUP, "kv-group", NUMBER, 64, "8 65536", "N", 0, "elements per scale of int8, int4 (default: 64)")              \
 X(WINDOW, "window", NUMBER, 0, "0 1000000000", "N", 1, "all layers see this many tokens (default: the model's)")      \
@@ -83,6 +84,7 @@ enum { VT_OPTIMIZER_ADAMW, VT_OPTIMIZER_ADAMW8BIT, VT_OPTIMIZER_SGD, VT_OPTIMIZE
 enum { VT_LOOP_FOREACH, VT_LOOP_FUSED, VT_LOOP_SINGLE };
 enum { VT_CHECKPOINTING_NONE, VT_CHECKPOINTING_FULL, VT_CHECKPOINTING_SELECTIVE };
 enum { VT_ATTENTION_SDPA, VT_ATTENTION_EAGER, VT_ATTENTION_FLASH };
+enum { VT_SCAN_FUSED, VT_SCAN_SEQUENTIAL };
 enum { VT_LOSS_UPCAST, VT_LOSS_PLAIN, VT_LOSS_COPIED, VT_LOSS_CHUNKED, VT_LOSS_CHECKPOINTED,
        VT_LOSS_FUSED };
 enum { VT_LOGITS_AUTO, VT_LOGITS_ALL, VT_LOGITS_LAST };
@@ -92,7 +94,8 @@ enum { VT_QUANTISE_NONE, VT_QUANTISE_INT8, VT_QUANTISE_INT4, VT_QUANTISE_NF4,
        VT_QUANTISE_Q6_K, VT_QUANTISE_Q5_K, VT_QUANTISE_Q4_K };
 enum { VT_FREEZE_NONE, VT_FREEZE_VISION, VT_FREEZE_ALL_BUT_PROJECTOR };
 enum { VT_OFFLOAD_NONE, VT_OFFLOAD_OPTIMIZER, VT_OFFLOAD_WEIGHTS };
-enum { VT_KV_DYNAMIC, VT_KV_STATIC, VT_KV_PAGED, VT_KV_LATENT, VT_KV_NONE };
+enum { VT_KV_DYNAMIC, VT_KV_STATIC, VT_KV_PAGED, VT_KV_LATENT, VT_KV_NONE,
+       VT_KV_EXPANDED };
 enum { VT_KEEP_NONE, VT_KEEP_RESIDUAL, VT_KEEP_ALL };
 
 struct vt_plan_settings {

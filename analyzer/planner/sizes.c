@@ -102,13 +102,14 @@ static void define_stack(struct vt_plan *plan)
 	define(plan, "d", (double)s->head_dim);
 	define(plan, "dv", (double)s->value_dim);
 	define(plan, "i", (double)s->ffn);
-	define(plan, "V", (double)s->vocabulary);
+	define(plan, "V", s->has_no_head ? 0 : (double)s->vocabulary);
 	define(plan, "norms", (double)s->norms);
 	define(plan, "Lfull", window ? full : layers);
 	define(plan, "Lwindow", window ? layers - full : 0);
 	define(plan, "window", window);
 	define(plan, "rank", (double)s->kv_rank);
 	define(plan, "rope", (double)s->rope_dim);
+	define(plan, "qrank", (double)s->query_rank);
 	define(plan, "experts", (double)s->experts);
 	define(plan, "chosen", (double)s->experts_per_token);
 	define(plan, "ie", (double)s->expert_ffn);
@@ -117,6 +118,7 @@ static void define_stack(struct vt_plan *plan)
 	define(plan, "Ldense", s->experts ? (double)s->dense_layers * share : layers);
 	define(plan, "state", (double)s->state_bytes * share);
 	define(plan, "inner", (double)s->inner);
+	define(plan, "states", (double)s->state);
 	define(plan, "Lenc", (double)plan->model->stacks[VT_PART_ENCODER].layers);
 }
 
@@ -127,23 +129,47 @@ static double images_per_sequence(const struct vt_plan *plan)
 	return plan->model->image_tokens ? 1 : 0;
 }
 
+/*
+ * Rows of a chunk in Liger's fused linear cross-entropy: as many logits as hidden states, up to the
+ * next power of two (its fused_linear_cross_entropy.py).
+ */
+static double liger_chunk(const struct vt_plan *plan)
+{
+	double tokens = vt_plan_symbol(plan, "T"), hidden = vt_plan_symbol(plan, "h");
+	double chunks = hidden ? ceil(vt_plan_symbol(plan, "V") / hidden) : 1;
+
+	return chunks && tokens ? exp2(ceil(log2(ceil(tokens / chunks)))) : tokens;
+}
+
+/* A tower alone has its patches. */
+static double text_tokens(const struct vt_plan *plan)
+{
+	const struct vt_stack *s = &plan->model->stacks[VT_PART_TEXT];
+
+	if (s->tokens)
+		return (double)s->tokens;
+	return s->hidden ? setting(plan, VT_SET_SEQ) : 0;
+}
+
 static void define_tokens(struct vt_plan *plan)
 {
 	const struct vt_stack *v = &plan->model->stacks[VT_PART_VISION];
+	const struct vt_stack *main = &plan->model->stacks[VT_PART_TEXT];
 	double images = images_per_sequence(plan) * setting(plan, VT_SET_TILES);
 	double factor = setting(plan, VT_SET_FACTOR), side = (double)plan->model->patch_side;
-	double text = plan->model->stacks[VT_PART_TEXT].hidden ? setting(plan, VT_SET_SEQ) : 0;
+	double text = text_tokens(plan);
 	double tokens = floor(side / factor) * floor(side / factor), s = text + images * tokens;
 	double chunk = setting(plan, VT_SET_CHUNK);
 
 	define(plan, "b", setting(plan, VT_SET_BATCH));
 	define(plan, "text", text);
-	define(plan, "images", images);
+	define(plan, "images", main->tokens ? 1 : images);
 	define(plan, "patches", side * side);
 	define(plan, "f", factor);
 	define(plan, "s", chunk && chunk < s ? chunk : s);
 	define(plan, "T", setting(plan, VT_SET_BATCH) * (chunk && chunk < s ? chunk : s));
 	define(plan, "n", setting(plan, VT_SET_NEW_TOKENS));
+	define(plan, "liger", liger_chunk(plan));
 	define(plan, "held", setting(plan, VT_SET_KEEP_LOGITS));
 	define(plan, "x", setting(plan, VT_SET_LOSS_CHUNK));
 	define(plan, "hv", (double)v->hidden);
@@ -197,6 +223,12 @@ static int has_adapter(const struct vt_plan *plan, const struct vt_plan_tensor *
 	       strstr(tensor->name, "self_attn");
 }
 
+static int is_same_load(const struct vt_load *a, const struct vt_load *b)
+{
+	return a->model == b->model && a->element_bytes == b->element_bytes &&
+	       a->is_cast_later == b->is_cast_later && a->rope_bytes == b->rope_bytes;
+}
+
 void vt_sizes_load(const struct vt_plan *plan, struct vt_load *load)
 {
 	double w = vt_plan_symbol(plan, "w"), positions = setting(plan, VT_SET_ROPE_CACHE);
@@ -205,7 +237,13 @@ void vt_sizes_load(const struct vt_plan *plan, struct vt_load *load)
 	load->element_bytes = w;
 	load->is_cast_later = vt_plan_setting(plan, VT_SET_LOAD) == 1;
 	load->rope_bytes = (uint64_t)(positions * vt_plan_symbol(plan, "d") * w);
+	if (plan->load && is_same_load(plan->load, load)) {
+		*load = *plan->load;
+		return;
+	}
 	vt_load_replay(load);
+	if (plan->load)
+		*plan->load = *load;
 }
 
 struct sums {
@@ -286,10 +324,14 @@ static double tails_of(const struct vt_plan *plan, const struct sums *sums)
 	if (plan->model->is_nominal || vt_plan_setting(plan, VT_SET_QUANTISE) ||
 	    vt_plan_setting(plan, VT_SET_ZERO) == 3)
 		return 0;
-	if (!vt_plan_setting(plan, VT_SET_LOAD))
+	/* A share of the parameters is not what is replayed. */
+	if (!vt_plan_setting(plan, VT_SET_LOAD) &&
+	    (vt_plan_setting(plan, VT_SET_TENSOR) > 1 ||
+	     vt_plan_setting(plan, VT_SET_PIPELINE) > 1))
 		return sums->tails;
 	vt_sizes_load(plan, &load);
-	return (double)(load.allocated_bytes - load.requested_bytes);
+	return load.allocated_bytes ? (double)(load.allocated_bytes - load.requested_bytes) :
+				      sums->tails;
 }
 
 static void define_parameters(struct vt_plan *plan)

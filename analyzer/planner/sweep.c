@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyzer/planner/estimate.h"
+#include "analyzer/planner/load.h"
 
 int vt_sweep_parse(struct vt_sweep *sweep, const char *text, struct vt_diag *diag)
 {
@@ -43,11 +44,12 @@ int vt_sweep_run(const struct vt_sweep *sweep, const struct vt_architecture *mod
 		 struct vt_sweep_points *points, struct vt_diag *diag)
 {
 	const char *at = sweep->values;
+	struct vt_load load = { 0 };
 
 	while (1) {
 		size_t len = strcspn(at, ",");
 		struct vt_sweep_point point = { .value = "" };
-		struct vt_plan plan = { .model = model, .gpu = gpu };
+		struct vt_plan plan = { .model = model, .gpu = gpu, .load = &load };
 		struct vt_plan_settings own = *settings;
 
 		/* A word that is cut here is longer than any that is taken. */

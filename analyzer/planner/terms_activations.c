@@ -14,9 +14,18 @@ static int is_training_layers(const struct vt_plan *plan)
 	return vt_plan_is_training(plan) && plan->model->stacks[VT_PART_TEXT].hidden;
 }
 
+/* A frozen linear layer keeps no input, a frozen norm not what its weight is multiplied with. */
 static int is_frozen(const struct vt_plan *plan)
 {
-	return vt_plan_setting(plan, VT_SET_FREEZE) == VT_FREEZE_ALL_BUT_PROJECTOR;
+	return vt_plan_setting(plan, VT_SET_FREEZE) == VT_FREEZE_ALL_BUT_PROJECTOR ||
+	       vt_plan_setting(plan, VT_SET_LORA);
+}
+
+/* As asked for, or because transformers has nothing else for the model. */
+static int is_eager(const struct vt_plan *plan)
+{
+	return vt_plan_setting(plan, VT_SET_ATTENTION) == VT_ATTENTION_EAGER ||
+	       plan->model->stacks[VT_PART_TEXT].has_scores_cap;
 }
 
 static const char *over(const struct vt_plan *plan, int is_shared)
@@ -92,18 +101,23 @@ static void add_norms(struct vt_plan *plan, int is_recomputed)
 		return;
 	snprintf(bytes, sizeof(bytes), "((a+k)*(4*d+%s*d+4))%s",
 		 s->norm == VT_NORM_RMS_FP32 ? "4" : "r", over(plan, 1));
-	add_piece(plan, "activations/attention", "L", bytes, "norms of queries and keys",
+	add_piece(plan, "activations/norm", "L", bytes, "norms of queries and keys",
 		  is_recomputed);
 }
 
 static void add_eager_attention(struct vt_plan *plan, int is_recomputed)
 {
 	const char *scores = vt_plan_symbol(plan, "e") == 4 ? "4" : "(4+e)";
+	int is_capped = plan->model->stacks[VT_PART_TEXT].has_scores_cap;
 	char bytes[96];
 
-	snprintf(bytes, sizeof(bytes), "(a*s*%s)%s", scores, over(plan, 1));
+	snprintf(bytes, sizeof(bytes), "(a*s*(%s%s))%s", scores, is_capped ? "+e" : "",
+		 over(plan, 1));
 	add_piece(plan, "activations/attention", "L", bytes,
-		  "eager attention keeps the softmax of s*s scores in fp32 and its cast",
+		  is_capped ? "eager attention keeps the tanh of s*s scores, their softmax in "
+			      "fp32 and its cast" :
+			      "eager attention keeps the softmax of s*s scores in fp32 and its "
+			      "cast",
 		  is_recomputed ||
 			  vt_plan_setting(plan, VT_SET_CHECKPOINTING) ==
 				  VT_CHECKPOINTING_SELECTIVE);
@@ -118,28 +132,42 @@ static int is_math(const struct vt_plan *plan)
 	       vt_plan_symbol(plan, "e") == 4 && s->kv_heads < s->heads;
 }
 
+/* Beside queries, keys, values and output: what is made of latents, and their norms. */
+static void add_latents(struct vt_plan *plan, int is_recomputed)
+{
+	char bytes[128];
+
+	snprintf(bytes, sizeof(bytes), "(e*(a*(d-rope)+a*dv))%s + e*(rank+rope)", over(plan, 1));
+	add_piece(plan, "activations/attention", "L", bytes,
+		  "keys beside the values they came with, the output once more (its layout is "
+		  "copied), the latents",
+		  is_recomputed);
+	add_piece(plan, "activations/norm", "L", "(rank+qrank)*(4+r+e)+4+min(qrank,4)",
+		  "norms of the latents", is_recomputed);
+}
+
 static void add_attention(struct vt_plan *plan, int is_recomputed)
 {
-	int is_eager = vt_plan_setting(plan, VT_SET_ATTENTION) == VT_ATTENTION_EAGER;
-	int is_masked = is_eager || vt_plan_setting(plan, VT_SET_MASK);
+	int has_scores = is_eager(plan);
+	int is_masked = has_scores || vt_plan_setting(plan, VT_SET_MASK);
 	int is_repeated = is_masked || is_math(plan) || vt_plan_setting(plan, VT_SET_REPEAT_KV);
 	const struct vt_term_spec mask = { "activations/mask", VT_IN_TRAINING, NULL, NULL,
 					   "the mask of padding and causality" };
 	char bytes[160];
 
 	snprintf(bytes, sizeof(bytes), "(e*(a*d+a*dv+%s*d+%s*dv)%s)%s", is_repeated ? "a" : "k",
-		 is_repeated ? "a" : "k", is_eager ? "" : "+4*a", over(plan, 1));
+		 is_repeated ? "a" : "k", has_scores ? "" : "+4*a", over(plan, 1));
 	add_piece(plan, "activations/attention", "L", bytes,
 		  is_repeated ? "q, the output, and k and v repeated to every head" :
 				"q, k, v, the output and the logarithms of sums; flash kernel",
 		  is_recomputed);
-	if (is_eager || is_math(plan))
+	if (has_scores || is_math(plan))
 		add_eager_attention(plan, is_recomputed);
 	if (plan->model->stacks[VT_PART_TEXT].has_fused_qkv && !is_recomputed)
 		add_piece(plan, "activations/attention", "L", "e*(k*d+k*dv)",
 			  "the cache's copies of keys and values, beside the tensor that they were "
 			  "cut from (use_cache is on in training, too)", 0);
-	if (plan->model->stacks[VT_PART_TEXT].has_partial_rotary && !is_eager)
+	if (plan->model->stacks[VT_PART_TEXT].has_partial_rotary && !has_scores)
 		add_piece(plan, "activations/attention", "L", "e*a*dv",
 			  "the output once more: joined queries give it a layout that is copied",
 			  is_recomputed);
@@ -149,7 +177,9 @@ static void add_attention(struct vt_plan *plan, int is_recomputed)
 			  "keys and values repeated to every head where the window needs a mask",
 			  is_recomputed);
 	if (is_masked)
-		vt_plan_add(plan, &mask, is_eager ? "b*s*s*e" : "b*s*s");
+		vt_plan_add(plan, &mask, has_scores ? "b*s*s*e" : "b*s*s");
+	if (plan->model->stacks[VT_PART_TEXT].kv_rank)
+		add_latents(plan, is_recomputed);
 }
 
 static const char *mlp_why(const struct vt_stack *s)
@@ -180,52 +210,89 @@ static void add_mlp(struct vt_plan *plan, int is_recomputed)
 
 	snprintf(bytes, sizeof(bytes), "(%d*i*e)%s", inner + is_kept, over(plan, 1));
 	add_piece(plan, "activations/mlp", "Ldense", bytes, mlp_why(s), is_recomputed);
-	snprintf(bytes, sizeof(bytes), "((4*ie*chosen+4*is)*e)%s+2*chosen*h*e+experts*4",
-		 over(plan, 1));
+	snprintf(bytes, sizeof(bytes), "((4*ie*chosen+4*is)*e)%s+2*chosen*h*e+experts*4%s",
+		 over(plan, 1), s->has_fp32_router ? "+4*h" : "");
 	add_piece(plan, "activations/mlp", "Lmoe", bytes,
 		  "every chosen expert as an mlp, its copy of the input and its output; the router",
 		  is_recomputed);
 }
 
-static void add_adapters(struct vt_plan *plan, int is_recomputed)
+/* Of `count` linear layers with so many inputs together. */
+static void add_adapters_of(struct vt_plan *plan, const char *owner, const char *inputs, int count,
+			    int is_recomputed)
 {
-	int is_everywhere = vt_plan_setting(plan, VT_SET_LORA_TARGETS) == VT_TARGETS_LINEAR;
 	char bytes[160];
 
-	if (!vt_plan_setting(plan, VT_SET_LORA))
-		return;
-	snprintf(bytes, sizeof(bytes), "4*(3*h+a*dv%s) + 4*lora*%d",
-		 is_everywhere ? "+2*h+i" : "", is_everywhere ? 7 : 4);
-	add_piece(plan, "activations/adapter", "L", bytes,
+	snprintf(bytes, sizeof(bytes), "4*(%s) + 4*lora*%d", inputs, count);
+	add_piece(plan, owner, "L", bytes,
 		  "each adapter keeps its input in fp32 (PEFT) and what its first half gives",
 		  is_recomputed);
 	if (!vt_plan_setting(plan, VT_SET_LORA_DROPOUT))
 		return;
-	snprintf(bytes, sizeof(bytes), "5*(3*h+a*dv%s)", is_everywhere ? "+2*h+i" : "");
-	add_piece(plan, "activations/adapter", "L", bytes,
+	snprintf(bytes, sizeof(bytes), "5*(%s)", inputs);
+	add_piece(plan, owner, "L", bytes,
 		  "dropout: a mask and the scaled copy of each adapter's input", is_recomputed);
+}
+
+static void add_adapters(struct vt_plan *plan, int is_recomputed)
+{
+	int is_everywhere = vt_plan_setting(plan, VT_SET_LORA_TARGETS) == VT_TARGETS_LINEAR;
+	int is_gated = plan->model->stacks[VT_PART_TEXT].mlp == VT_MLP_GATED;
+
+	if (!vt_plan_setting(plan, VT_SET_LORA))
+		return;
+	add_adapters_of(plan, "activations/attention", "3*h+a*dv", 4, is_recomputed);
+	if (is_everywhere)
+		add_adapters_of(plan, "activations/mlp", is_gated ? "2*h+i" : "h+i",
+				is_gated ? 3 : 2, is_recomputed);
 }
 
 static void add_state_space(struct vt_plan *plan, int is_recomputed)
 {
-	if (plan->model->stacks[VT_PART_TEXT].inner)
-		add_piece(plan, "activations/mixer", "L", "e*(2*inner+4*inner)+4*inner",
-			  "projections, convolution, step sizes and the gate of a fused scan",
+	if (!plan->model->stacks[VT_PART_TEXT].inner)
+		return;
+	add_piece(plan, "activations/mixer", "L", "e*(2*inner+4*inner)+4*inner",
+		  "projections, convolution, step sizes and the gate of a fused scan",
+		  is_recomputed);
+	if (vt_plan_setting(plan, VT_SET_SCAN) == VT_SCAN_SEQUENTIAL)
+		add_piece(plan, "activations/mixer", "L", "(4+4+4+e)*inner*states+4*inner",
+			  "token by token: decay, input and state of every token in fp32, the "
+			  "state's cast, and the input in fp32",
 			  is_recomputed);
 }
 
-/* T5 and its like: an encoder of as many tokens, and a second attention in every decoder layer. */
-static void add_encoder(struct vt_plan *plan)
+/*
+ * T5 and its like: a stack of encoder layers over as many tokens, and in every decoder layer a
+ * second attention.  Norms multiply the residual stream as it is, which therefore stays, too; the
+ * bias of positions is a tensor of heads and scores' size in every layer of the decoder.
+ */
+static void add_encoder(struct vt_plan *plan, int is_recomputed)
 {
-	const struct vt_term_spec encoder = { "activations/encoder", IN_WHOLE, NULL, NULL,
-		"the encoder's layers: norms, attention with its bias and so with scores, mlp" };
-	const struct vt_term_spec cross = { "activations/attention", IN_WHOLE, NULL, NULL,
-		"the decoder's attention to the encoder, with scores" };
+	const struct vt_stack *s = &plan->model->stacks[VT_PART_TEXT];
+	const char *mask = s->has_dropout ? "+h" : "";
+	const char *mlp_mask = s->has_dropout ? "+i" : "";
+	char bytes[128];
 
-	vt_plan_add(plan, &encoder,
-		    "Lenc*T*(2*(4*h+r*h+4+e*h) + 4*a*d*e + a*s*(4+e) + 2*i*e)");
-	if (plan->model->stacks[VT_PART_ENCODER].layers)
-		vt_plan_add(plan, &cross, "L*T*(4*a*d*e + a*s*(4+e))");
+	if (!plan->model->stacks[VT_PART_ENCODER].layers)
+		return;
+	add_piece(plan, "activations/norm", "Lenc", "2*(4*h+r*h+4+e*h)+r*h",
+		  "the encoder's norms, and the stream behind its mlp", is_recomputed);
+	snprintf(bytes, sizeof(bytes), "e*4*a*d+4*a+r*h%s", mask);
+	add_piece(plan, "activations/attention", "Lenc", bytes,
+		  "the encoder's q, k, v, output, and the stream behind it", is_recomputed);
+	add_piece(plan, "activations/attention", "L", bytes,
+		  "the decoder's attention to the encoder", is_recomputed);
+	add_piece(plan, "activations/attention", "L", "r*h+2*a*s*e/b",
+		  "the stream behind attention; the bias of positions", is_recomputed);
+	snprintf(bytes, sizeof(bytes), "2*i*e%s%s", mlp_mask, mask);
+	add_piece(plan, "activations/mlp", "Lenc", bytes, mlp_why(s), is_recomputed);
+	snprintf(bytes, sizeof(bytes), "0%s", mlp_mask);
+	add_piece(plan, "activations/mlp", "L", bytes, "the mask of the dropout inside of it",
+		  is_recomputed);
+	add_piece(plan, "activations/norm", "L", "e*h+r*h",
+		  "the third norm's output, and the stream behind the mlp", is_recomputed);
+	add_piece(plan, "activations/norm", "1", "4*h+r*h+4+2*e*h+h",
+		  "the encoder's last norm, and dropout behind it", is_recomputed);
 }
 
 /* Gradients of activations while one layer goes backward. */
@@ -241,7 +308,7 @@ static void add_backward_burst(struct vt_plan *plan)
 		"gradients of the embeddings that the tokens had" };
 
 	vt_plan_add(plan, &end, "T*h*e");
-	if (vt_plan_setting(plan, VT_SET_ATTENTION) == VT_ATTENTION_EAGER)
+	if (is_eager(plan))
 		vt_plan_add(plan, &scores, "(T*a*s*(e+4+e))%s", over(plan, 1));
 	else
 		vt_plan_add(plan, &spec, "T*max((2*e*max(i,ie*chosen))%s+2*e*h, 12*h+e*h)",
@@ -250,7 +317,7 @@ static void add_backward_burst(struct vt_plan *plan)
 
 static void add_training(struct vt_plan *plan)
 {
-	const struct vt_term_spec inputs = { "activations/residual", IN_WHOLE, NULL, NULL,
+	const struct vt_term_spec inputs = { "activations/checkpoint", IN_WHOLE, NULL, NULL,
 		"the input of every checkpointed layer" };
 	const struct vt_term_spec last = { "activations/norm",
 		VT_IN(FORWARD) | VT_IN(LOSS) | VT_IN(BACKWARD_LOSS), NULL, NULL,
@@ -267,8 +334,7 @@ static void add_training(struct vt_plan *plan)
 		add_dropout(plan, is_recomputed);
 	}
 	add_state_space(plan, is_recomputed);
-	if (!is_recomputed)
-		add_encoder(plan);
+	add_encoder(plan, is_recomputed);
 	add_adapters(plan, is_recomputed);
 	if (is_recomputed)
 		vt_plan_add(plan, &inputs, "L*T*h*r%s", over_sequence(plan));
@@ -305,27 +371,44 @@ static void add_inference(struct vt_plan *plan)
 		"the embeddings, which the model's own variable holds to the end" };
 	const struct vt_term_spec scores = { "activations/attention",
 		VT_IN(FIRST_LAYER) | VT_IN(FORWARD), NULL, NULL,
-		"eager attention: the scores of one layer, masked, and their softmax" };
+		"the widest of one layer: eager attention's scores, their copy in fp32 and its "
+		"softmax beside q, k, v; or the mlp, or a norm" };
 	const struct vt_term_spec last = { "activations/residual", VT_IN(LOGITS), NULL, NULL,
 		"the last hidden states, the head's input" };
 	const struct vt_term_spec mask = { "activations/mask", VT_IN(FORWARD), NULL, NULL,
-		"the mask of padding or of a window" };
+		"the mask of padding, of a window, of what a static cache has not filled, or of "
+		"eager attention" };
 	const struct vt_term_spec step = { "activations/mlp", VT_IN(DECODE), NULL, NULL,
 					   "one layer of one token per sequence" };
 	int is_gated = plan->model->stacks[VT_PART_TEXT].mlp == VT_MLP_GATED;
 	int wide = is_gated ? 3 : 2;
+	/* Copies of the input, what experts gave, and that weighted and put back in order. */
+	const char *experts = plan->model->stacks[VT_PART_TEXT].has_fp32_experts ?
+				      "chosen*max(h*(2*e+2*4), 3*ie*e)" :
+				      "chosen*max(h*(2*e+2*e), 3*ie*e)";
 
 	vt_plan_add(plan, &embedding, "T*h*e");
 	vt_plan_add(plan, &stream, "3*T*h*e");
-	vt_plan_add(plan, &layer, "T*max((%d*e*max(max(i,ie*chosen),inner))%s, 8*h-e*h)", wide,
-		    over(plan, 1));
+	if (is_eager(plan))
+		vt_plan_add(plan, &scores,
+			    "T*max(max(max((%d*e*max(i,inner))%s, %s), 8*h-e*h), "
+			    "(a*s*%s+3*a*d*e)%s)",
+			    wide, over(plan, 1), experts,
+			    /* Only fp16 is read by the softmax in fp32 as it is. */
+			    vt_plan_symbol(plan, "e") == 4 ? "(4+4)" : "(e+4+4)", over(plan, 1));
+	else
+		vt_plan_add(plan, &layer, "T*max(max((%d*e*max(i,inner))%s, %s), 8*h-e*h)", wide,
+			    over(plan, 1), experts);
 	vt_plan_add(plan, &last, "T*h*e");
-	if (vt_plan_setting(plan, VT_SET_MASK) ||
-	    (vt_plan_symbol(plan, "Lwindow") &&
-	     vt_plan_symbol(plan, "window") < vt_plan_symbol(plan, "s")))
+	if (is_eager(plan))
+		vt_plan_add(plan, &mask, "b*s*s*e");
+	else if (vt_plan_setting(plan, VT_SET_KV_CACHE) == VT_KV_STATIC &&
+		 vt_plan_setting(plan, VT_SET_NEW_TOKENS))
+		vt_plan_add(plan, &mask, "b*s*(s+n)");
+	else if (vt_plan_setting(plan, VT_SET_MASK) ||
+		 (vt_plan_symbol(plan, "Lwindow") &&
+		  vt_plan_symbol(plan, "window") < vt_plan_symbol(plan, "s")))
 		vt_plan_add(plan, &mask, "b*s*s");
-	if (vt_plan_setting(plan, VT_SET_ATTENTION) == VT_ATTENTION_EAGER)
-		vt_plan_add(plan, &scores, "(T*a*s*(2*e+4))%s", over(plan, 1));
 	vt_plan_add(plan, &step, "b*e*(%d*max(max(i,ie*chosen),inner)+2*h)", wide);
 	add_kept(plan);
 }

@@ -9,13 +9,24 @@
 #define IN_PREFILL (VT_IN(FORWARD) | VT_IN(LOGITS))
 #define IN_CACHE   (IN_PREFILL | VT_IN(DECODE))
 
+static int is_latent(const struct vt_plan *plan)
+{
+	return plan->model->stacks[VT_PART_TEXT].kv_rank &&
+	       vt_plan_setting(plan, VT_SET_KV_CACHE) != VT_KV_EXPANDED;
+}
+
+static int is_concatenated(const struct vt_plan *plan)
+{
+	int64_t cache = vt_plan_setting(plan, VT_SET_KV_CACHE);
+
+	return cache == VT_KV_DYNAMIC || cache == VT_KV_EXPANDED;
+}
+
 /* Elements per token and layer. */
 static const char *token(const struct vt_plan *plan)
 {
 	const struct vt_stack *s = &plan->model->stacks[VT_PART_TEXT];
-	int is_latent = vt_plan_setting(plan, VT_SET_KV_CACHE) == VT_KV_LATENT;
-
-	if (s->kv_rank && is_latent)
+	if (is_latent(plan))
 		return "(rank+rope)";
 	return s->kv_rank ? "a*(d+dv)" : "k*(d+dv)";
 }
@@ -33,7 +44,7 @@ static void add_cache(struct vt_plan *plan, unsigned stages, const char *layers,
 {
 	const struct vt_term_spec spec = { "kv cache", stages, NULL, NULL, why };
 	const char *over = vt_plan_setting(plan, VT_SET_TENSOR) > 1 &&
-				   vt_plan_setting(plan, VT_SET_KV_CACHE) != VT_KV_LATENT ?
+				   !is_latent(plan) ?
 				   "/min(t,k)" :
 				   "";
 
@@ -51,7 +62,7 @@ static void add_paged(struct vt_plan *plan, const char *why)
 static void add_whole(struct vt_plan *plan, const char *why)
 {
 	static const char window[] = "layers that see a window keep that much";
-	int is_static = vt_plan_setting(plan, VT_SET_KV_CACHE) != VT_KV_DYNAMIC;
+	int is_static = !is_concatenated(plan);
 
 	add_cache(plan, IN_PREFILL, "Lfull", is_static ? "(s+n)" : "s", why);
 	add_cache(plan, VT_IN(DECODE), "Lfull", "(s+n)", why);
@@ -69,7 +80,11 @@ static void add_growth(struct vt_plan *plan)
 	const struct vt_term_spec spec = { "kv cache", VT_IN(DECODE), NULL, NULL,
 		"one layer's keys or values twice while a token is appended (torch.cat)" };
 
-	if (vt_plan_setting(plan, VT_SET_KV_CACHE) == VT_KV_DYNAMIC)
+	if (!is_concatenated(plan))
+		return;
+	if (is_latent(plan))
+		vt_plan_add(plan, &spec, "b*max(rank,rope)*(s+n)*%s", element(plan));
+	else
 		vt_plan_add(plan, &spec, "b*k*max(d,dv)*(s+n)*%s", element(plan));
 }
 
@@ -78,9 +93,10 @@ void vt_terms_cache(struct vt_plan *plan)
 	const struct vt_stack *s = &plan->model->stacks[VT_PART_TEXT];
 	const struct vt_term_spec state = { "kv cache", IN_CACHE, NULL, NULL,
 					    "recurrent states in fp32, whatever the length" };
-	const char *why = s->kv_rank && vt_plan_setting(plan, VT_SET_KV_CACHE) != VT_KV_LATENT ?
-				  "latent attention, but its keys and values are cached expanded" :
-				  "keys and values of every token";
+	const char *why = !s->kv_rank ? "keys and values of every token" :
+			  is_latent(plan) ?
+				  "latents of every token (transformers from 5.x on)" :
+				  "latent attention, but its keys and values are cached expanded";
 	const struct vt_term_spec encoder = { "kv cache", IN_CACHE, NULL, NULL,
 		"keys and values of the attention to the encoder" };
 

@@ -42,7 +42,7 @@ static void add_fused(struct vt_plan *plan)
 	const struct vt_term_spec gradient = { "gradients", IN_LOSS, NULL, NULL,
 		"of the head's weights and input, made in forward" };
 
-	vt_plan_add(plan, &chunk, "e*min(ceil(T/max(1,floor(V/h))),T)*V/t");
+	vt_plan_add(plan, &chunk, "e*min(liger,T)*V/t");
 	vt_plan_add(plan, &gradient, "%s", head_gradient(plan));
 }
 
@@ -59,9 +59,14 @@ static void add_whole(struct vt_plan *plan, int64_t loss)
 		"log-softmax, its gradient, the logits' gradient" };
 	const struct vt_term_spec held = { "logits", VT_IN_BACKWARD, "0", "e*T*V/t",
 		"the script may still hold the model's output" };
+	const struct vt_term_spec capped = { "logits", IN_LOSS, NULL, NULL,
+		"the tanh of the logits' soft cap" };
 	const struct vt_term_spec gradient = { "logits", VT_IN(BACKWARD_TOP), NULL, NULL,
 		"the logits' gradient, while the head goes backward" };
 
+	/* tanh keeps what it gave, until backward is behind it. */
+	if (plan->model->stacks[VT_PART_TEXT].has_soft_cap)
+		vt_plan_add(plan, &capped, "e*T*V/t");
 	if (loss == VT_LOSS_PLAIN) {
 		vt_plan_add(plan, &forward, "2*e*T*V/t");
 		vt_plan_add(plan, &backward, "3*e*T*V/t");
@@ -96,6 +101,9 @@ void vt_terms_logits(struct vt_plan *plan)
 {
 	int64_t loss = vt_plan_setting(plan, VT_SET_LOSS);
 
+	if (!plan->settings->is_given[VT_SET_LOSS] &&
+	    plan->model->stacks[VT_PART_TEXT].has_plain_loss)
+		loss = VT_LOSS_PLAIN;
 	if (!vt_plan_is_training(plan))
 		add_inference(plan);
 	else if (loss == VT_LOSS_FUSED)

@@ -72,10 +72,14 @@ static void add_adapters(struct vt_plan *plan)
 						"of the adapters" };
 	const struct vt_term_spec optimizer = { "optimizer", VT_IN_ALL & ~VT_IN(LOAD), NULL, NULL,
 						"two fp32 states per element of an adapter" };
+	const struct vt_term_spec burst = { "workspace/optimizer", VT_IN(STEP), NULL, NULL,
+		"foreach AdamW: the square roots of all second moments at once" };
 
 	vt_plan_add(plan, &weights, "Padapters*4");
 	vt_plan_add(plan, &gradients, "Padapters*4");
 	vt_plan_add(plan, &optimizer, "Padapters*8");
+	if (vt_plan_setting(plan, VT_SET_OPTIMIZER_LOOP) == VT_LOOP_FOREACH)
+		vt_plan_add(plan, &burst, "Padapters*4");
 }
 
 /* Units that are gathered for a moment, one in use and one on its way. */
@@ -155,6 +159,8 @@ static void add_optimizer(struct vt_plan *plan)
 	int64_t loop = vt_plan_setting(plan, VT_SET_OPTIMIZER_LOOP);
 	const struct vt_term_spec spec = { "optimizer", VT_IN_ALL & ~VT_IN(LOAD), NULL, NULL,
 					   states[kind].why };
+	const struct vt_term_spec tails = { "optimizer", VT_IN_ALL & ~VT_IN(LOAD), NULL, NULL,
+		"ends of blocks that the allocator does not split, twice those of the weights" };
 	const struct vt_term_spec master = { "optimizer", VT_IN_ALL & ~VT_IN(LOAD), NULL, NULL,
 					     "fp32 master copies of the weights" };
 	const struct vt_term_spec burst = { "workspace/optimizer", VT_IN(STEP), NULL, NULL,
@@ -165,6 +171,10 @@ static void add_optimizer(struct vt_plan *plan)
 
 	if (vt_plan_setting(plan, VT_SET_OFFLOAD) == VT_OFFLOAD_OPTIMIZER)
 		return;
+	/* Adam's two per parameter are made in the order of the parameters, as these were. */
+	if (kind == VT_OPTIMIZER_ADAMW && !*zero && !vt_plan_setting(plan, VT_SET_LORA) &&
+	    !vt_plan_setting(plan, VT_SET_FREEZE) && !vt_plan_setting(plan, VT_SET_LOAD))
+		vt_plan_add(plan, &tails, "2*tails*o/w");
 	vt_plan_add(plan, &spec, *zero ? "(%s)%s" : "%s%s", states[kind].formula, zero);
 	if (vt_plan_setting(plan, VT_SET_MASTER))
 		vt_plan_add(plan, &master, "Ptrained*4%s", zero);

@@ -105,7 +105,7 @@ class HeadAndLoss(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, gradient):
-        return ctx.of_hidden * gradient.to(ctx.of_hidden.dtype), ctx.of_weight * gradient.to(ctx.of_weight.dtype), None
+        return ctx.of_hidden.mul_(gradient), ctx.of_weight.mul_(gradient), None
 
 
 def joined(model, inputs, options):
