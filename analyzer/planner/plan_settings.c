@@ -59,10 +59,13 @@ static int set_number(struct vt_plan_settings *settings, enum vt_setting id, con
 		      struct vt_diag *diag)
 {
 	long long min = 0, max = 0;
+	int64_t value;
 
 	sscanf(rows[id].limits, "%lld %lld", &min, &max);
-	if (!vt_numbers_parse(text, max, &settings->value[id]) && settings->value[id] >= min)
+	if (!vt_numbers_parse(text, max, &value) && value >= min) {
+		settings->value[id] = value;
 		return 0;
+	}
 	vt_diag_set(diag, VT_EXIT_USAGE, "--%s %.60s: a whole number from %lld to %lld",
 		    rows[id].shown.name, text, min, max);
 	return -1;

@@ -92,20 +92,22 @@ class HeadAndLoss(torch.autograd.Function):
     def forward(ctx, hidden, weight, targets):
         wanted = math.ceil(hidden.shape[0] / math.ceil(weight.shape[0] / hidden.shape[1]))
         chunk = 1 << (wanted - 1).bit_length()
-        ctx.of_hidden, ctx.of_weight = torch.zeros_like(hidden), torch.zeros_like(weight)
+        of_hidden, of_weight = torch.zeros_like(hidden), torch.zeros_like(weight)
         loss = torch.zeros((), device=hidden.device)
         for start in range(0, hidden.shape[0], chunk):
             part = hidden[start:start + chunk]
             logits = part @ weight.t()
             loss += logits[:, 0].float().sum()
             logits.sub_(1)  # the softmax, in place
-            torch.mm(logits, weight, out=ctx.of_hidden[start:start + chunk])
-            ctx.of_weight.addmm_(logits.t(), part)
+            torch.mm(logits, weight, out=of_hidden[start:start + chunk])
+            of_weight.addmm_(logits.t(), part)
+        ctx.save_for_backward(of_hidden, of_weight)
         return loss
 
     @staticmethod
     def backward(ctx, gradient):
-        return ctx.of_hidden.mul_(gradient), ctx.of_weight.mul_(gradient), None
+        of_hidden, of_weight = ctx.saved_tensors
+        return of_hidden.mul_(gradient), of_weight.mul_(gradient), None
 
 
 def joined(model, inputs, options):

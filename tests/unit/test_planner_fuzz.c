@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Damaged configurations and sheets: each is planned, or refused in one line with exit code 2 or 3.
+ * VT_FUZZ_ROUNDS in the environment for more than the quick rounds.
+ */
+#include "tests/lib/unit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "analyzer/base/embedded.h"
+#include "analyzer/planner/config.h"
+#include "analyzer/planner/estimate.h"
+#include "analyzer/planner/sheet.h"
+#include "analyzer/planner/source.h"
+
+#define QUICK_ROUNDS 1500
+
+static uint32_t next(uint32_t *seed)
+{
+	*seed = *seed * 1664525u + 1013904223u;
+	return *seed >> 8;
+}
+
+static unsigned long rounds(void)
+{
+	const char *text = getenv("VT_FUZZ_ROUNDS");
+
+	return text ? strtoul(text, NULL, 10) : QUICK_ROUNDS;
+}
+
+static const char *const numbers[] = {
+	"0",  "-1", "1", "2", "3", "7", "1000000000000000", "9223372036854775807", "1e308", "0.5",
+	"\"8\"", "null", "true", "[]", "{}", "[1,2,3]", "4096",
+};
+
+/* Another value in the place of one number, so that the text remains JSON. */
+static char *change_number(const char *text, uint32_t *seed)
+{
+	size_t at = next(seed) % strlen(text), len;
+	const char *value = numbers[next(seed) % VT_ARRAY_SIZE(numbers)];
+
+	while (text[at] && !(text[at] >= '1' && text[at] <= '9'))
+		at++;
+	len = strspn(text + at, "0123456789.e+-");
+	return vt_xasprintf("%.*s%s%s", (int)at, text, len ? value : "", text + at + len);
+}
+
+static char *change_bytes(const char *text, uint32_t *seed)
+{
+	char *copy = vt_xstrdup(text);
+	size_t len = strlen(copy);
+
+	for (uint32_t i = next(seed) % 4; len && i < 4; i++)
+		copy[next(seed) % len] = (char)(1 + next(seed) % 255);
+	if (len && next(seed) % 8 == 0)
+		copy[next(seed) % len] = '\0';
+	return copy;
+}
+
+static char *damage(const char *text, uint32_t *seed)
+{
+	char *copy = vt_xstrdup(text);
+
+	for (uint32_t i = 0, nr = 1 + next(seed) % 4; *copy && i < nr; i++) {
+		char *changed = next(seed) % 4 ? change_number(copy, seed) :
+						 change_bytes(copy, seed);
+
+		free(copy);
+		copy = changed;
+	}
+	return copy;
+}
+
+static void check_refusal(const struct vt_diag *diag)
+{
+	assert_true(diag->exit_code == VT_EXIT_USAGE || diag->exit_code == VT_EXIT_UNREADABLE);
+	assert_true(diag->text[0] && !strchr(diag->text, '\n'));
+}
+
+/* Some word or number for every third setting. */
+static void make_settings(struct vt_plan_settings *settings, uint32_t *seed)
+{
+	struct vt_diag diag = { 0 };
+	char word[32];
+
+	vt_plan_settings_init(settings);
+	for (int id = 0; id < VT_NR_SETTINGS; id++) {
+		if (next(seed) % 3)
+			continue;
+		if (!vt_plan_settings_word((enum vt_setting)id, next(seed) % 8, word, sizeof(word)))
+			snprintf(word, sizeof(word), "%s",
+				 numbers[next(seed) % VT_ARRAY_SIZE(numbers)]);
+		vt_plan_settings_set(settings, (enum vt_setting)id, word, &diag);
+	}
+}
+
+static void plan(const struct vt_architecture *model, uint32_t *seed)
+{
+	struct vt_plan_settings settings;
+	struct vt_plan plan = { .model = model, .settings = &settings, .is_explained = 1 };
+	struct vt_diag diag = { 0 };
+
+	make_settings(&settings, seed);
+	if (vt_plan_settings_check(&settings, &diag) || vt_estimate_make(&plan, &diag))
+		check_refusal(&diag);
+	else
+		assert_true(vt_plan_peak(&plan) >= 0 && vt_plan_peak(&plan) < VT_FORMULA_MAX);
+	vt_plan_release(&plan);
+}
+
+/* Every preset's configuration, damaged. */
+static void damaged_configurations(void **state)
+{
+	json_t *presets = json_loadb(vt_embedded_presets, strlen(vt_embedded_presets), 0, NULL);
+	uint32_t seed = 1, planned = 0, refused = 0;
+	unsigned long nr = rounds();
+
+	(void)state;
+	assert_non_null(presets);
+	while (nr) {
+		const char *name;
+		json_t *preset;
+
+		json_object_foreach(presets, name, preset)
+		{
+			struct vt_architecture model = { 0 };
+			struct vt_diag diag = { 0 };
+			char *good = json_dumps(preset, 0), *bad = damage(good, &seed);
+
+			if (nr && !vt_config_read(&model, bad, strlen(bad), name, &diag)) {
+				plan(&model, &seed);
+				planned++;
+			} else if (nr) {
+				check_refusal(&diag);
+				refused++;
+			}
+			nr -= nr > 0;
+			vt_architecture_release(&model);
+			free(bad);
+			free(good);
+		}
+	}
+	json_decref(presets);
+	/* Both happen, or nothing was tried. */
+	assert_true(planned > 0 && refused > 0);
+}
+
+static void damaged_sheets(void **state)
+{
+	static const char good[] = "[symbols]\nP = 72e9\nb = max(2, 3)\ns = ceil(P/b)\n[rows]\n"
+				   "weights = P*2\nlogits = (b*s+1)*min(4,2)/7\n";
+	uint32_t seed = 7, computed = 0;
+
+	(void)state;
+	for (unsigned long i = 0; i < rounds(); i++) {
+		struct vt_sheet sheet = { 0 };
+		struct vt_diag diag = { 0 };
+		char *bad = damage(good, &seed);
+
+		if (vt_sheet_compute(&sheet, "x", bad, NULL, 0, &diag))
+			check_refusal(&diag);
+		else
+			computed++;
+		vt_sheet_release(&sheet);
+		free(bad);
+	}
+	assert_true(computed > 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(damaged_configurations),
+		cmocka_unit_test(damaged_sheets),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
