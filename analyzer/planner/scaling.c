@@ -195,7 +195,9 @@ static enum vt_scaling judge_size(struct judging *j, uint32_t allocation, const 
 		return bytes % was->batch ? VT_SCALING_NEITHER : VT_SCALING_BATCH;
 	if (!strcmp(owner, "kv cache") && bytes % tokens && is_grown(j, allocation, bytes))
 		return VT_SCALING_GROWN;
-	if (has(&j->scores, bytes))
+	/* Where 4*h is heads*s, an mlp's tensors are as large as scores. */
+	if (has(&j->scores, bytes) && strcmp(owner, "activations/mlp") &&
+	    strcmp(owner, "activations/norm"))
 		return VT_SCALING_SCORES;
 	if (!strcmp(owner, "activations/mask") && bytes % (was->seq * was->seq) == 0)
 		return bytes % (tokens * was->seq) ? VT_SCALING_SQUARE : VT_SCALING_SCORES;

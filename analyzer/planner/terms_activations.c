@@ -324,8 +324,12 @@ static void add_training(struct vt_plan *plan)
 		"the last norm, and the input of the head" };
 	const struct vt_term_spec stream = { "activations/residual",
 		VT_IN(FIRST_LAYER) | VT_IN(FORWARD), NULL, NULL, "the residual stream itself" };
+	const struct vt_term_spec embedding = { "activations/embedding", IN_WHOLE, NULL, NULL,
+		"dropout behind the embeddings of each stack: its mask and what it gives" };
 	int is_recomputed = vt_plan_setting(plan, VT_SET_CHECKPOINTING) == VT_CHECKPOINTING_FULL;
 
+	if (plan->model->stacks[VT_PART_TEXT].has_dropout)
+		vt_plan_add(plan, &embedding, "(1+min(Lenc,1))*T*(h+e*h)");
 	vt_plan_add(plan, &stream, "T*h*r%s", over_sequence(plan));
 	add_norms(plan, is_recomputed);
 	if (plan->model->stacks[VT_PART_TEXT].has_attention) {
