@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: MIT
+"""vtrace estimate --from: a recorded run with another batch."""
+import json
+
+import pytest
+
+from combinations import GPU
+from extrapolations import EXTRAPOLATIONS, compare
+from recording import BUILD, record, record_python, vtrace
+
+CONFIG = {"model_type": "llama", "hidden_size": 384, "num_hidden_layers": 4, "num_attention_heads": 6,
+          "num_key_value_heads": 2, "intermediate_size": 1024, "vocab_size": 24000}
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory):
+    path = tmp_path_factory.mktemp("model") / "config.json"
+    path.write_text(json.dumps(CONFIG))
+    return path
+
+
+def run(folder, config, batch, seq):
+    return record_python(folder, "planned_run.py", config, "--train", "--attention", "eager", "--batch", batch, "--seq",
+                         seq, profile=GPU)
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory, config):
+    return run(tmp_path_factory.mktemp("recorded"), config, 4, 320)
+
+
+def extrapolate(database, *options):
+    done = vtrace("estimate", "--from", database, "--json", *options)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_another_batch_is_met(recorded, config, tmp_path):
+    """Segments, blocks and owners; scores grow with the square of the sequence."""
+    found = extrapolate(recorded.database, "--batch", 3, "--seq", 700)
+    assert found["recorded_size"] == {"batch": 4, "seq": 320} and found["size"] == {"batch": 3, "seq": 700}
+    report = run(tmp_path, config, 3, 700).report()["devices"][0]["peak"]
+    assert found["peak"]["allocated_bytes"] == pytest.approx(report["max_allocated_bytes"], rel=0.01)
+    assert found["peak"]["reserved_bytes"] == pytest.approx(report["reserved_bytes"], rel=0.02)
+    sums = {}
+    for row in found["owners"]:
+        sums[row["owner"]] = sums.get(row["owner"], 0) + row["bytes"]
+    for owner in report["owners"]:
+        if not owner["owner"].startswith(("cached", "context")):
+            assert sums.get(owner["owner"], 0) == pytest.approx(owner["bytes"], rel=0.05, abs=2**21), owner["owner"]
+    assert {"b*s*s", "b*s", "neither"} <= {row["follows"] for row in found["owners"]}
+    assert all(row["assumption"] for row in found["owners"]) and found["assumption"]
+
+
+def test_the_same_batch_is_the_recording(recorded):
+    found = extrapolate(recorded.database)
+    assert found["peak"] == found["recorded_peak"]
+    assert all(row["bytes"] == row["recorded_bytes"] for row in found["owners"])
+    assert found["peak"]["reserved_bytes"] == recorded.report()["devices"][0]["peak"]["reserved_bytes"]
+
+
+def test_states_follow_nothing(recorded):
+    rows = extrapolate(recorded.database, "--batch", 40, "--seq", 3200)["owners"]
+    for row in rows:
+        if row["owner"] in ("weights", "optimizer"):
+            assert row["follows"] == "neither" and row["bytes"] == row["recorded_bytes"]
+
+
+def test_whether_it_fits(recorded):
+    assert extrapolate(recorded.database, "--gpu", "rtx4090-24g")["fits"] is True
+    assert extrapolate(recorded.database, "--gpu", "rtx4090-24g", "--batch", 400, "--seq", 3200)["fits"] is False
+    done = vtrace("estimate", "--from", recorded.database, "--gpu", "rtx4090-24g", "--batch", 400)
+    assert "rtx4090-24g: does not fit" in done.stdout
+
+
+@pytest.mark.parametrize("options, words", (
+    (("llama-3-8b",), "no MODEL"), (("--train",), "no MODEL"), (("--dtype", "fp32"), "no MODEL"),
+    (("--what-if", "batch=1"), "no MODEL"), (("--was", "0x4"), "--was 0x4"), (("--was", "4x"), "--was 4x"),
+    (("--batch", "0"), "--batch 0")))
+def test_what_it_does_not_take(recorded, options, words):
+    done = vtrace("estimate", "--from", recorded.database, *options)
+    assert done.returncode == 2 and words in done.stderr and done.stdout == ""
+
+
+def test_what_cannot_be_extrapolated(recorded, tmp_path):
+    driver = record(tmp_path, BUILD / "tests" / "workloads" / "driver_client", "2").database
+    junk = tmp_path / "junk.db"
+    junk.write_bytes(b"no database")
+    for database, word in ((driver, "no framework's blocks"), (junk, "junk.db"), (tmp_path / "absent.db", "absent.db")):
+        done = vtrace("estimate", "--from", database)
+        assert done.returncode == 3 and word in done.stderr and len(done.stderr.splitlines()) == 1
+    done = vtrace("estimate", "--from", recorded.database, "--was", "4", "--seq", "8")
+    assert done.returncode == 3 and "no sequence" in done.stderr
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("extrapolation", EXTRAPOLATIONS, ids=lambda e: e.name)
+def test_programs_that_nobody_tuned_for(extrapolation, tmp_path):
+    allocated, measured = compare(tmp_path, extrapolation)["allocated"]
+    assert allocated == pytest.approx(measured, rel=0.1)
