@@ -212,7 +212,8 @@ void vt_heads_init(struct vt_heads *heads, const struct vt_stages *stages,
 
 	memset(heads, 0, sizeof(*heads));
 	search.node_parts = vt_xcalloc((size_t)search.model->strings.nr + 1, 1);
-	search.operator_parts = vt_xcalloc((size_t)search.model->frames.native_tree.nr_stacks + 1, 1);
+	search.operator_parts =
+		vt_xcalloc((size_t)search.model->frames.native_tree.nr_stacks + 1, 1);
 	if (!has_one_forward_thread(&search))
 		goto out;
 	for (uint32_t i = 0; i < search.model->nr_allocations; i++) {

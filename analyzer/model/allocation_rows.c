@@ -112,26 +112,28 @@ static int64_t count_rows(struct vt_db *db, int64_t after, int64_t upto)
 	return nr;
 }
 
-/* Another connection that sees what `model`'s does (A1); NULL: there is none. */
-static struct vt_db *open_beside(const struct vt_model *model)
+/* Another connection that sees what this one does (A1); NULL: there is none. */
+static struct vt_db *open_beside(struct vt_db *db)
 {
-	int64_t slots = vt_db_run_get_int(model->db, "imported_slots", -1);
+	int64_t slots = vt_db_run_get_int(db, "imported_slots", -1);
 	struct vt_diag diag;
-	struct vt_db *db;
+	struct vt_db *beside;
 
-	if (slots < 0 || vt_db_open(&db, vt_db_path(model->db), VT_DB_READ, &diag))
+	if (slots < 0 || vt_db_open(&beside, vt_db_path(db), VT_DB_READ, &diag))
 		return NULL;
-	if (!vt_db_exec(db, "BEGIN") && vt_db_run_get_int(db, "imported_slots", -1) == slots)
-		return db;
-	vt_db_close(db);
+	if (!vt_db_exec(beside, "BEGIN") &&
+	    vt_db_run_get_int(beside, "imported_slots", -1) == slots)
+		return beside;
+	vt_db_close(beside);
 	return NULL;
 }
 
 /* The parts of a table of so many rows, equally long where its ids are dense; all in `rows`. */
-static unsigned divide(const struct vt_model *model, int64_t nr_rows, struct part *parts)
+static unsigned divide(struct vt_db *db, int64_t nr_rows, struct vt_allocation *rows,
+		       struct part *parts)
 {
-	int64_t first = vt_db_query_int(model->db, "SELECT min(id) FROM allocation", 0);
-	int64_t last = vt_db_query_int(model->db, "SELECT max(id) FROM allocation", 0);
+	int64_t first = vt_db_query_int(db, "SELECT min(id) FROM allocation", 0);
+	int64_t last = vt_db_query_int(db, "SELECT max(id) FROM allocation", 0);
 	int64_t nr = nr_rows / ROWS_PER_PART, done = 0;
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
 	unsigned i = 0;
@@ -144,15 +146,13 @@ static unsigned divide(const struct vt_model *model, int64_t nr_rows, struct par
 	for (; i < nr; i++) {
 		struct part *part = &parts[i];
 
-		part->db = i ? open_beside(model) : model->db;
+		part->db = i ? open_beside(db) : db;
 		if (!part->db)
 			break;
 		part->after = i ? parts[i - 1].upto : INT64_MIN;
 		part->upto = nr > 1 ? first + (last - first) * (i + 1) / nr : INT64_MAX;
-		part->start_time_ns = model->start_time_ns;
-		part->rows = model->allocations + done;
-		part->max = i + 1 < nr ? count_rows(model->db, part->after, part->upto)
-				       : nr_rows - done;
+		part->rows = rows + done;
+		part->max = i + 1 < nr ? count_rows(db, part->after, part->upto) : nr_rows - done;
 		done += part->max;
 	}
 	/* The last one has what is left. */
@@ -161,30 +161,35 @@ static unsigned divide(const struct vt_model *model, int64_t nr_rows, struct par
 	return i;
 }
 
-int vt_allocation_rows_load(struct vt_model *model, struct vt_diag *diag)
+int vt_allocation_rows_load(struct vt_db *db, int64_t start_time_ns, struct vt_allocation **rows,
+			    uint32_t *nr_rows, struct vt_diag *diag)
 {
-	int64_t rows = vt_db_query_int(model->db, "SELECT count(*) FROM allocation", 0);
+	int64_t counted = vt_db_query_int(db, "SELECT count(*) FROM allocation", 0);
 	struct part parts[MAX_PARTS] = { 0 };
 	unsigned nr;
 	int rc = 0;
 
-	if (rows >= VT_NO_INDEX) {
+	*nr_rows = 0;
+	*rows = NULL;
+	if (counted >= VT_NO_INDEX) {
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: too many rows in table allocation",
-			    vt_db_path(model->db));
+			    vt_db_path(db));
 		return -1;
 	}
-	model->allocations = vt_xcalloc((size_t)rows + 1, sizeof(*model->allocations));
-	nr = divide(model, rows, parts);
+	*rows = vt_xcalloc((size_t)counted + 1, sizeof(**rows));
+	nr = divide(db, counted, *rows, parts);
+	for (unsigned i = 0; i < nr; i++)
+		parts[i].start_time_ns = start_time_ns;
 	vt_parallel_run(nr, read_part, parts);
 	for (unsigned i = 0; i < nr; i++) {
 		if (parts[i].rc < 0 && !rc)
 			vt_db_diag(parts[i].db, diag);
 		rc |= parts[i].rc < 0;
 		/* Fewer than were counted come of a damaged file alone: no hole stays. */
-		if (parts[i].rows != model->allocations + model->nr_allocations)
-			memmove(model->allocations + model->nr_allocations, parts[i].rows,
-				(size_t)parts[i].nr * sizeof(*parts[i].rows));
-		model->nr_allocations += (uint32_t)parts[i].nr;
+		if (parts[i].rows != *rows + *nr_rows)
+			memmove(*rows + *nr_rows, parts[i].rows,
+				(size_t)parts[i].nr * sizeof(**rows));
+		*nr_rows += (uint32_t)parts[i].nr;
 		if (i)
 			vt_db_close(parts[i].db);
 	}

@@ -5,7 +5,6 @@
 
 #include "analyzer/base/printable.h"
 #include "analyzer/base/util.h"
-#include "analyzer/model/allocation_rows.h"
 
 /* Ids of other tables: NULL, and what does not fit, become "none". */
 static uint32_t id_at(struct vt_stmt *stmt, int column)
@@ -275,7 +274,8 @@ static int load_all(struct vt_model *model, struct vt_diag *diag)
 	for (size_t i = 0; i < VT_ARRAY_SIZE(tables); i++)
 		if (load_table(model, &tables[i], diag))
 			return -1;
-	return vt_allocation_rows_load(model, diag);
+	return vt_allocation_rows_load(model->db, model->start_time_ns, &model->allocations,
+				       &model->nr_allocations, diag);
 }
 
 int vt_model_load(struct vt_model *model, struct vt_db *db, struct vt_diag *diag)

@@ -12,43 +12,10 @@
 
 #include "analyzer/database/db.h"
 #include "analyzer/base/diag.h"
+#include "analyzer/model/allocation_rows.h"
 #include "analyzer/model/frames.h"
 #include "analyzer/model/string_table.h"
 #include "common/kinds.h"
-
-#define VT_NEVER       INT64_MAX
-#define VT_NO_SEQUENCE UINT64_MAX
-#define VT_NO_INDEX    UINT32_MAX
-
-struct vt_allocation {
-	int64_t event;
-	int64_t freed_event; /* VT_NEVER: not freed while recorded */
-	int64_t time_ns;     /* since the start of the recording */
-	int64_t freed_time_ns;
-	uint64_t address;
-	uint64_t size_bytes;
-	uint64_t requested_bytes; /* blocks: before rounding; 0: not known */
-	uint64_t stream;          /* blocks: PyTorch's number of it; 0: default, or not known */
-	uint64_t node_sequence;   /* VT_NO_SEQUENCE where there is none */
-	uint64_t forward_sequence;
-	uint64_t freed_node_sequence;
-	uint32_t thread;
-	uint32_t freed_thread;
-	uint32_t native_stack;
-	uint32_t python_stack;
-	uint32_t freed_native_stack;
-	uint32_t freed_python_stack;
-	uint32_t forward_python_stack; /* of the call that created node_sequence; 0: unknown */
-	uint32_t freed_forward_python_stack;
-	uint32_t scope;
-	uint32_t freed_scope;
-	uint32_t node_class;
-	uint32_t freed_node_class;
-	uint32_t container; /* blocks: index of the driver allocation it lies in, or VT_NO_INDEX */
-	int16_t device;
-	uint8_t kind;         /* enum vt_kind */
-	uint8_t holds_blocks; /* a framework's allocator cut this one into blocks at some time */
-};
 
 /* Events that neither create nor destroy memory; `extra` is the handle of a map. */
 struct vt_other_event {

@@ -90,7 +90,7 @@ void vt_free_set_remove(struct vt_free_set *set, struct vt_piece *piece)
 	if (piece->level > 1)
 		find_links(set, &key, links);
 	for (unsigned i = 1; i < piece->level; i++) {
-		/* Segments of a damaged recording may lie over each other: equals stand in front. */
+		/* Segments of a damaged file may lie over each other: equals stand in front. */
 		while (*links[i] != piece)
 			links[i] = &(*links[i])->links[i];
 		*links[i] = piece->links[i];

@@ -14,7 +14,7 @@ from recorder import row, show
 from recording import VTRACE, clean_environment
 from runs import workload
 
-# Seconds of the clock, what the issue of each command asks for; report, blocks and the scaled whatif have no such figure.
+# Seconds of the clock; report has no such figure.
 MOST_S = {"frag": 2, "oom": 2, "leaks": 2, "whatif": 2, "whatif, scaled": 2, "report": None, "diff": 3,
           "diff, many": 20}
 MOST_GIB = {"diff, many": 1}
@@ -46,7 +46,7 @@ INSERT INTO mark SELECT event + {by}, time_ns + {time}, thread, kind, source, na
 
 
 def repeat(source, database, events):
-    """A recording of about `events` events: `source` over and over, as rows. Made of a real one, not recorded itself."""
+    """A recording of about `events` events, not a real one: `source` over and over, as rows."""
     print(f"commands: repeating up to {events:,} events", file=sys.stderr)
     database.write_bytes(source.read_bytes())
     with sqlite3.connect(database, isolation_level=None) as connection:

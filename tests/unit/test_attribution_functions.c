@@ -6,6 +6,8 @@
 #include "tests/lib/unit.h"
 
 #include <string.h>
+#include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "analyzer/base/util.h"
@@ -462,6 +464,48 @@ static void what_dies_within_a_step_is_no_state(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, unit_enter, unit_leave)
 
+/* Row 2 again and again, each larger than all before. */
+static const char many_sizes[] =
+	"CREATE TEMP TABLE copy AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
+	" WHERE i < 300000) SELECT a.*, i FROM n, allocation a WHERE a.id = 2;"
+	"UPDATE copy SET id = id + i, size_bytes = size_bytes + 7 * i,"
+	" address = address + (i << 26);"
+	"ALTER TABLE copy DROP COLUMN i; INSERT INTO allocation SELECT * FROM copy";
+
+/*
+ * A damaged file may say anything of sizes.  Where each was compared with all before it this took
+ * minutes: the kernel ends a test that works for that long.
+ */
+static void sizes_that_are_all_different_take_no_time(void **state)
+{
+	enum { NR = 300000, MOST_S = 30 };
+	struct builder_db *b = build_open("sizes.db");
+	struct vt_analysis analysis;
+	struct vt_diag diag = { 0 };
+	struct rlimit limit;
+	struct vt_db *db;
+
+	(void)state;
+	build_device(b, 0, 1 << 30, 0);
+	build_alloc(b, &(struct build_event){ .size = 4 * M, .python = MAIN });
+	build_alloc(b, &(struct build_event){ .size = 2 * M, .node = "AddmmBackward0" });
+	build_close(b);
+	assert_int_equal(vt_db_open(&db, "sizes.db", VT_DB_WRITE, &diag), 0);
+	assert_int_equal(vt_db_exec(db, many_sizes), 0);
+	vt_db_close(db);
+	assert_int_equal(getrlimit(RLIMIT_CPU, &limit), 0);
+	limit.rlim_cur = (rlim_t)(clock() / CLOCKS_PER_SEC) + MOST_S;
+	assert_int_equal(setrlimit(RLIMIT_CPU, &limit), 0);
+	assert_int_equal(vt_analysis_open(&analysis, "sizes.db", NULL, &diag), 0);
+	assert_int_equal(analysis.model.nr_allocations, NR + 2);
+	vt_analysis_close(&analysis);
+	limit.rlim_cur = limit.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_CPU, &limit), 0);
+	unlink("sizes.db");
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, unit_enter, unit_leave)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -480,6 +524,7 @@ int main(void)
 		TEST(what_a_module_keeps_of_every_call_is_a_cache),
 		TEST(a_batch_put_together_is_told_by_its_name),
 		TEST(what_dies_within_a_step_is_no_state),
+		TEST(sizes_that_are_all_different_take_no_time),
 	};
 
 	return cmocka_run_group_tests_name("attribution of functions", tests, NULL, NULL);
