@@ -161,7 +161,8 @@ static int is_told(const struct vt_report *report, const struct vt_report_device
 	}
 	for (uint32_t i = 0; i < timeline->nr; i++)
 		if (timeline->moments[i].event > from && timeline->moments[i].event <= to &&
-		    timeline->moments[i].what != VT_MOMENT_OTHER)
+		    (timeline->moments[i].what == VT_MOMENT_ALLOC ||
+		     timeline->moments[i].what == VT_MOMENT_FREE))
 			return 0;
 	return 1;
 }

@@ -115,17 +115,19 @@ def test_the_next_thing_to_try_is_no_setting_that_is_on(fragmented):
     assert text.endswith(f"| vtrace whatif {fragmented.database} --expandable\n")
 
 
-def test_owners_at_the_failure_are_listed_once(fragmented, tmp_path):
-    """The peak is the failed request's moment here; in a program that went on it is another one."""
-    text = vtrace("report", fragmented.database).stdout
-    assert text.count("  known by\n") == 1
-    assert "the owners are those of the failed request, above" in text
-    went_on = program(tmp_path, "import torch\n"
-                                "kept = [torch.empty(1 << 30, dtype=torch.uint8, device='cuda') for _ in range(3)]\n"
-                                "try:\n    torch.empty(64 << 30, dtype=torch.uint8, device='cuda')\n"
-                                "except torch.cuda.OutOfMemoryError:\n"
-                                "    more = torch.empty(1 << 30, dtype=torch.uint8, device='cuda')\n", profile=CARD)
-    assert vtrace("report", went_on.database).stdout.count("  known by\n") == 2
+KEPT = "import torch\nkept = [torch.empty(1 << 30, dtype=torch.uint8, device='cuda') for _ in range(3)]\n"
+FAILS = "torch.empty(64 << 30, dtype=torch.uint8, device='cuda')\n"
+GOES_ON = (f"try:\n    {FAILS}except torch.cuda.OutOfMemoryError:\n"
+           "    more = torch.empty(1 << 30, dtype=torch.uint8, device='cuda')\n")
+
+
+@pytest.mark.parametrize("end, tables", [(FAILS, 1), (GOES_ON, 2)])
+def test_owners_at_the_failure_are_listed_once(end, tables, tmp_path):
+    """The peak is the failed request's moment; in a program that went on it is another one."""
+    failed = program(tmp_path, KEPT + end, profile=CARD)
+    text = vtrace("report", failed.database).stdout
+    assert text.count("  known by\n") == tables
+    assert ("the owners are those of the failed request, above" in text) is (tables == 1)
 
 
 def test_figures_of_one_table_have_one_unit(fragmented):
