@@ -16,6 +16,9 @@
 /* MiB; PyTorch takes none up to the size of its usual segments, 20 MiB. */
 static const unsigned split_limits[] = { 32, 64, 128, 256, 512, 1024 };
 
+/* Apart from the limits: garbage collection, and an empty_cache() before the request. */
+#define NR_OTHERS 2
+
 static const char *const texts[VT_NR_REMEDIES] = {
 #define VT_REMEDY_TEXT(name, text) text,
 	VT_REMEDIES(VT_REMEDY_TEXT)
@@ -51,32 +54,84 @@ void vt_remedies_uncut(struct vt_tape *cut)
 struct trying {
 	const struct vt_tape *cut;
 	struct vt_remedies *remedies;
+	struct vt_remedy splits[VT_ARRAY_SIZE(split_limits)];
+	struct vt_replay unchanged; /* the recorded settings, as the others are played */
+	int is_refused;             /* by which only the request itself is */
 };
 
-/* Returns the largest segment of a fixed size that was made. */
-static uint64_t play(struct vt_remedy *remedy, const struct vt_tape *cut,
-		     const struct vt_settings *settings)
+static void take_over(struct vt_remedy *remedy, const struct vt_tape *cut,
+		      const struct vt_replay *replay)
 {
-	int64_t wanted = cut->steps.items[cut->steps.len - 1].event;
+	remedy->is_served =
+		replay->rescued_event == cut->steps.items[cut->steps.len - 1].event;
+	remedy->failed_event = replay->failure.event;
+	remedy->reserved_bytes = replay->peak_reserved_bytes;
+}
+
+static void play(struct vt_remedy *remedy, const struct vt_tape *cut,
+		 const struct vt_settings *settings)
+{
 	struct vt_replay_options options;
 	struct vt_replay replay;
 
 	vt_replay_options_init(&options, cut);
 	options.settings = *settings;
 	vt_replay_run(&replay, cut, &options);
-	remedy->is_served = replay.rescued_event == wanted;
-	remedy->failed_event = replay.failure.event;
-	remedy->reserved_bytes = replay.peak_reserved_bytes;
-	return replay.largest_segment_bytes;
+	take_over(remedy, cut, &replay);
 }
 
-static uint64_t play_text(struct vt_remedy *remedy, const struct vt_tape *cut, const char *text)
+static void play_text(struct vt_remedy *remedy, const struct vt_tape *cut, const char *text)
 {
 	struct vt_settings settings = cut->settings;
 	struct vt_diag diag;
 
 	snprintf(remedy->text, sizeof(remedy->text), "%s", text);
-	return vt_settings_parse(&settings, text, &diag) ? 0 : play(remedy, cut, &settings);
+	if (!vt_settings_parse(&settings, text, &diag))
+		play(remedy, cut, &settings);
+}
+
+static void play_unchanged(struct vt_replay *replay, const struct vt_tape *cut, int is_compared)
+{
+	struct vt_replay_options options;
+
+	vt_replay_options_init(&options, cut);
+	options.is_compared = (uint8_t)is_compared;
+	vt_replay_run(replay, cut, &options);
+}
+
+/* What the settings that change nothing come to; where all lies as recorded, that is at hand. */
+static void find_unchanged(struct trying *trying)
+{
+	trying->unchanged = trying->remedies->recorded;
+	if (!vt_replay_is_exact(&trying->unchanged))
+		play_unchanged(&trying->unchanged, trying->cut, 0);
+	trying->is_refused = !trying->unchanged.failure.event && !trying->unchanged.nr_rescued;
+}
+
+/*
+ * Below the threshold nothing is collected, and what was served stays below the fraction; the
+ * request is refused by one or by the other.
+ */
+static int is_never_collecting(const struct trying *trying)
+{
+	const struct vt_tape *cut = trying->cut;
+	struct vt_settings settings = cut->settings;
+	struct vt_diag diag;
+	double limit;
+
+	if (!trying->is_refused || settings.is_expandable || settings.memory_fraction < 1 ||
+	    vt_settings_parse(&settings, GC_SETTINGS, &diag))
+		return 0;
+	limit = settings.gc_threshold * settings.memory_fraction * (double)cut->device_bytes;
+	/* Less a megabyte: the allocator rounds on the way. */
+	return (double)trying->unchanged.peak_reserved_bytes < limit - VT_MIB;
+}
+
+/* A limit that no segment comes up to changes nothing. */
+static int is_never_met(const struct trying *trying, unsigned limit)
+{
+	return trying->is_refused && !trying->cut->settings.is_expandable &&
+	       trying->unchanged.largest_segment_bytes < limit * VT_MIB;
 }
 
 static int is_better(const struct vt_remedy *remedy, const struct vt_remedy *than)
@@ -86,27 +141,6 @@ static int is_better(const struct vt_remedy *remedy, const struct vt_remedy *tha
 	if (!remedy->failed_event != !than->failed_event)
 		return !remedy->failed_event;
 	return remedy->reserved_bytes < than->reserved_bytes;
-}
-
-/*
- * The best of the limits; where none of them changes anything, the first.  A limit that no segment
- * came up to changed nothing, and a higher one does not either.
- */
-static void try_split_limits(struct vt_remedy *remedy, const struct vt_tape *cut)
-{
-	int is_met = 1;
-
-	for (size_t i = 0; is_met && i < VT_ARRAY_SIZE(split_limits); i++) {
-		struct vt_remedy tried = { 0 };
-		uint64_t largest;
-		char text[48];
-
-		snprintf(text, sizeof(text), "max_split_size_mb:%u", split_limits[i]);
-		largest = play_text(&tried, cut, text);
-		is_met = cut->settings.is_expandable || largest >= split_limits[i] * VT_MIB;
-		if (!i || is_better(&tried, remedy))
-			*remedy = tried;
-	}
 }
 
 static void empty_before(struct vt_remedy *remedy, const struct vt_tape *cut)
@@ -128,35 +162,84 @@ static void empty_before(struct vt_remedy *remedy, const struct vt_tape *cut)
 	vt_vector_release(&emptied.steps);
 }
 
-/* One of the remedies, or behind them what was recorded. */
-static void try_one(void *context, size_t kind)
+static void take_over_as(struct vt_remedy *remedy, const struct trying *trying, const char *text)
 {
-	const struct trying *trying = context;
-	const struct vt_tape *cut = trying->cut;
-	struct vt_remedy *remedy = &trying->remedies->items[kind];
-	struct vt_replay_options options;
+	snprintf(remedy->text, sizeof(remedy->text), "%s", text);
+	take_over(remedy, trying->cut, &trying->unchanged);
+}
 
-	if (kind < VT_NR_REMEDIES && remedy->is_on)
+static void try_split_limit(struct trying *trying, size_t number)
+{
+	struct vt_remedy *tried = &trying->splits[number];
+	char text[48];
+
+	if (trying->remedies->items[VT_REMEDY_MAX_SPLIT].is_on)
 		return;
-	switch (kind) {
-	case VT_REMEDY_EXPANDABLE:
-		play_text(remedy, cut, "expandable_segments:True");
-		break;
-	case VT_REMEDY_MAX_SPLIT:
-		try_split_limits(remedy, cut);
-		break;
-	case VT_REMEDY_GC:
-		play_text(remedy, cut, GC_SETTINGS);
-		break;
-	case VT_REMEDY_EMPTY_CACHE:
-		empty_before(remedy, cut);
-		break;
-	default:
-		vt_replay_options_init(&options, cut);
-		options.is_compared = 1;
-		vt_replay_run(&trying->remedies->recorded, cut, &options);
-		break;
-	}
+	snprintf(text, sizeof(text), "max_split_size_mb:%u", split_limits[number]);
+	if (is_never_met(trying, split_limits[number]))
+		take_over_as(tried, trying, text);
+	else
+		play_text(tried, trying->cut, text);
+}
+
+/* What begins while the recorded settings are still played. */
+static void try_first(void *context, size_t number)
+{
+	struct trying *trying = context;
+	struct vt_remedy *expandable = &trying->remedies->items[VT_REMEDY_EXPANDABLE];
+
+	if (!number)
+		play_unchanged(&trying->remedies->recorded, trying->cut, 1);
+	else if (!expandable->is_on)
+		play_text(expandable, trying->cut, texts[VT_REMEDY_EXPANDABLE]);
+}
+
+static void try_gc(const struct trying *trying)
+{
+	struct vt_remedy *gc = &trying->remedies->items[VT_REMEDY_GC];
+
+	if (gc->is_on)
+		return;
+	if (is_never_collecting(trying))
+		take_over_as(gc, trying, GC_SETTINGS);
+	else
+		play_text(gc, trying->cut, GC_SETTINGS);
+}
+
+/* Before it refuses a request the allocator empties the cache itself. */
+static void try_empty_cache(const struct trying *trying)
+{
+	struct vt_remedy *empty = &trying->remedies->items[VT_REMEDY_EMPTY_CACHE];
+
+	if (trying->is_refused)
+		take_over(empty, trying->cut, &trying->unchanged);
+	else
+		empty_before(empty, trying->cut);
+}
+
+/* Only those are played that could come to anything else than the recorded settings. */
+static void try_other(void *context, size_t number)
+{
+	struct trying *trying = context;
+
+	if (number == 0)
+		try_gc(trying);
+	else if (number == 1)
+		try_empty_cache(trying);
+	else
+		try_split_limit(trying, number - NR_OTHERS);
+}
+
+/* The best of the limits; where none of them changes anything, the first. */
+static void choose_split(struct trying *trying)
+{
+	struct vt_remedy *best = &trying->remedies->items[VT_REMEDY_MAX_SPLIT];
+
+	if (best->is_on)
+		return;
+	for (size_t i = 0; i < VT_ARRAY_SIZE(split_limits); i++)
+		if (!i || is_better(&trying->splits[i], best))
+			*best = trying->splits[i];
 }
 
 static int is_on(const struct vt_settings *settings, enum vt_remedy_kind kind)
@@ -177,6 +260,7 @@ void vt_remedies_find(struct vt_remedies *remedies, const struct vt_tape *tape, 
 {
 	struct vt_remedy *items = remedies->items;
 	struct vt_tape cut;
+	struct trying trying = { .cut = &cut, .remedies = remedies };
 
 	memset(remedies, 0, sizeof(*remedies));
 	for (int i = 0; i < VT_NR_REMEDIES; i++) {
@@ -185,7 +269,9 @@ void vt_remedies_find(struct vt_remedies *remedies, const struct vt_tape *tape, 
 	}
 	if (vt_remedies_cut(&cut, tape, oom))
 		return;
-	vt_parallel_run(VT_NR_REMEDIES + 1, try_one,
-			&(struct trying){ .cut = &cut, .remedies = remedies });
+	vt_parallel_run(2, try_first, &trying);
+	find_unchanged(&trying);
+	vt_parallel_run(NR_OTHERS + VT_ARRAY_SIZE(split_limits), try_other, &trying);
+	choose_split(&trying);
 	vt_remedies_uncut(&cut);
 }

@@ -61,20 +61,25 @@ static uint8_t power_of_request(struct trial *trial, const struct vt_tape_step *
 		if (trial->cut.steps.items[i].op == VT_TAPE_TAKE &&
 		    vt_settings_round(&trial->tape->settings, trial->cut.steps.items[i].bytes) ==
 			    size)
-			return trial->powers[i];
+			return power_of_block(trial, trial->cut.steps.items[i].allocation);
 	return 0;
 }
 
-static void find_powers(struct trial *trial)
+/* Judging every block costs as much as all replays: only where the request itself would shrink. */
+static int find_powers(struct trial *trial)
 {
 	size_t nr = trial->cut.steps.len;
+	uint8_t of_request = power_of_request(trial, &trial->cut.steps.items[nr - 1]);
 
+	if (!of_request)
+		return -1;
 	trial->powers = vt_xcalloc(nr, 1);
 	for (size_t i = 0; i < nr; i++)
 		if (trial->cut.steps.items[i].op == VT_TAPE_TAKE)
 			trial->powers[i] =
 				power_of_block(trial, trial->cut.steps.items[i].allocation);
-	trial->powers[nr - 1] = power_of_request(trial, &trial->cut.steps.items[nr - 1]);
+	trial->powers[nr - 1] = of_request;
+	return 0;
 }
 
 static uint64_t scaled(uint64_t bytes, uint64_t part, uint64_t whole, unsigned power)
@@ -194,8 +199,7 @@ void vt_smaller_find(struct vt_smaller *smaller, struct vt_attribution *attribut
 		memset(smaller, 0, sizeof(*smaller));
 		return;
 	}
-	find_powers(&trial);
-	if (!trial.powers[trial.cut.steps.len - 1])
+	if (find_powers(&trial))
 		memset(smaller, 0, sizeof(*smaller));
 	else
 		smaller->fits_batch = search(&trial, smaller->batch, 0);
