@@ -90,17 +90,10 @@ static int take_vram(struct arguments *arguments, const char *text, struct vt_di
 	return 0;
 }
 
-/* "8x512", or "8" where there is no sequence. */
 static int take_was(struct arguments *arguments, const char *text, struct vt_diag *diag)
 {
-	unsigned long long batch = 0, seq = 0;
-	char rest;
-	int nr = sscanf(text, "%9llux%9llu%c", &batch, &seq, &rest);
-
-	if (batch && (nr == 2 ? seq > 0 : nr == 1 && !strchr(text, 'x'))) {
-		arguments->was = (struct vt_scaling_size){ batch, seq };
+	if (!vt_scaling_size_parse(&arguments->was, text))
 		return 0;
-	}
 	vt_diag_set(diag, VT_EXIT_USAGE, "--was %.40s: rows and tokens such as 8x512", text);
 	return -1;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analyzer/base/numbers.h"
 #include "analyzer/base/units.h"
 #include "analyzer/commands/cmd.h"
 #include "analyzer/commands/view.h"
@@ -20,6 +21,8 @@ enum {
 	OPTION_MEMORY,
 	OPTION_WITHOUT,
 	OPTION_SCALE,
+	OPTION_BATCH,
+	OPTION_WAS,
 };
 
 static const struct vt_option options[] = {
@@ -34,6 +37,8 @@ static const struct vt_option options[] = {
 	{ OPTION_MEMORY, "memory", "SIZE", "on a device of this size" },
 	{ OPTION_WITHOUT, "without", "OWNER", "without what this owner has" },
 	{ OPTION_SCALE, "scale", "OWNER=FACTOR", "with that owner's blocks FACTOR times as large" },
+	{ OPTION_BATCH, "batch", "xN", "with a batch N times as large, or of N rows" },
+	{ OPTION_WAS, "was", "BxS", "the recorded batch (default: as the inputs say)" },
 	VT_VIEW_REPLAY_OPTIONS,
 	{ 0 },
 };
@@ -85,6 +90,26 @@ static int add_scale(struct wanted *wanted, char *text)
 	return 0;
 }
 
+/* "x2": times the recorded one; "8": rows. */
+static int take_batch(struct vt_whatif_options *whatif, const char *text)
+{
+	int64_t rows;
+	char *end;
+
+	whatif->batch = 0;
+	whatif->batch_times = 0;
+	if (*text == 'x') {
+		whatif->batch_times = strtod(text + 1, &end);
+		if (end > text + 1 && !*end && isfinite(whatif->batch_times) &&
+		    whatif->batch_times > 0)
+			return 0;
+	} else if (!vt_numbers_parse(text, UINT32_MAX, &rows) && rows > 0) {
+		whatif->batch = (uint64_t)rows;
+		return 0;
+	}
+	return vt_options_wrong(&spec, "--batch takes xN, or a number of rows");
+}
+
 static int take_option(struct wanted *wanted, int id)
 {
 	struct vt_whatif_scale left_out = { .owner = optarg };
@@ -111,6 +136,12 @@ static int take_option(struct wanted *wanted, int id)
 		return 0;
 	case OPTION_SCALE:
 		return add_scale(wanted, optarg);
+	case OPTION_BATCH:
+		return take_batch(&wanted->whatif, optarg);
+	case OPTION_WAS:
+		if (vt_scaling_size_parse(&wanted->whatif.was, optarg))
+			return vt_options_wrong(&spec, "--was takes rows and tokens, as 8x512");
+		return 0;
 	default:
 		return 0;
 	}
@@ -146,7 +177,8 @@ int vt_cmd_whatif(int argc, char **argv)
 	vt_buffer_init(&wanted.changes);
 	while (!rc && (id = vt_view_next(&view, &spec, argc, argv)) > 0)
 		rc = take_option(&wanted, id);
-	view.is_without_owners = !wanted.scales.len;
+	view.is_without_owners = !wanted.scales.len && !wanted.whatif.batch &&
+				 wanted.whatif.batch_times == 0;
 	if (!rc)
 		rc = id < 0 ? vt_options_exit_code(id) : vt_view_show(&view, show, &wanted);
 	vt_buffer_release(&wanted.changes);

@@ -185,7 +185,7 @@ int vt_extrapolate_init(struct vt_extrapolate *x, struct vt_analysis *analysis,
 	x->device = vt_measured_device(&analysis->model);
 	if (!x->device)
 		return refuse(x, "no framework's blocks in it, only what the driver gave", diag);
-	if (vt_scalings_init(&x->scalings, analysis, was, diag))
+	if (vt_scalings_init(&x->scalings, &analysis->attribution, was, diag))
 		return -1;
 	if (is.seq && !x->scalings.was.seq)
 		return refuse(x, "its inputs have no sequence that --seq could change", diag);

@@ -7,8 +7,8 @@
  * allocated bytes in the steady state (from the second training step on), by owner.
  */
 
+#include "analyzer/diagnosis/scaling.h"
 #include "analyzer/planner/owners.h"
-#include "analyzer/planner/scaling.h"
 #include "analyzer/report/analysis.h"
 
 struct vt_measured_stage {

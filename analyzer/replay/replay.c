@@ -143,6 +143,12 @@ static uint64_t request_of(const struct player *player, const struct vt_tape_ste
 					      : step->bytes;
 }
 
+static uint64_t failed_request_of(const struct player *player, const struct vt_tape_step *step)
+{
+	return player->options->failed_bytes ? player->options->failed_bytes[step->allocation]
+					     : step->bytes;
+}
+
 /* While a graph needs a private pool, none of it goes back. */
 static void keep_pool(struct player *player, uint32_t pool, int is_kept)
 {
@@ -210,7 +216,7 @@ static void retry_failed(struct player *player, const struct vt_tape_step *step)
 	struct vt_piece *piece;
 
 	expect_changes(player, step->event);
-	piece = take_piece(player, step, step->bytes);
+	piece = take_piece(player, step, failed_request_of(player, step));
 	if (!piece)
 		return;
 	note_peaks(player, step->event);

@@ -17,6 +17,7 @@ struct vt_replay_options {
 	uint64_t device_bytes; /* what a memory fraction is a part of */
 	/* The sizes asked for, by allocation of the model: 0 leaves it out.  NULL: as recorded. */
 	const uint64_t *request_bytes;
+	const uint64_t *failed_bytes; /* the same of requests that failed, by vt_model.ooms */
 	uint8_t is_compared; /* with the recording, whose addresses the driver is to give again */
 };
 

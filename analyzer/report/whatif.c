@@ -2,8 +2,11 @@
 #include "analyzer/report/whatif.h"
 
 #include <fnmatch.h>
+#include <math.h>
 #include <string.h>
 
+#include "analyzer/base/owner_path.h"
+#include "analyzer/base/parallel.h"
 #include "analyzer/model/when.h"
 #include "analyzer/replay/requests.h"
 #include "analyzer/replay/streams.h"
@@ -13,11 +16,8 @@
 
 static int is_below(const char *owner, const char *wanted)
 {
-	size_t len = strlen(wanted);
-
-	if (!fnmatch(wanted, owner, 0))
-		return 1;
-	return !strncmp(owner, wanted, len) && owner[len] == '/';
+	return !fnmatch(wanted, owner, 0) ||
+	       vt_owner_path_is_below(owner, wanted, strlen(wanted));
 }
 
 /* The index of the scale for a block, options->nr_scales where there is none. */
@@ -49,31 +49,68 @@ static int scale(uint64_t *request, uint64_t bytes, const struct vt_whatif_scale
 	return 0;
 }
 
-/* Requests by allocation, NULL where none is changed. */
-static int scale_requests(struct vt_whatif *whatif, struct vt_whatif_device *device,
-			  uint64_t **requests, struct vt_diag *diag)
+/* What is left of a row takes a byte, too. */
+static int resize(uint64_t *request, double factor, struct vt_diag *diag)
+{
+	double resized = ceil((double)*request * factor);
+
+	if (resized >= MAX_REQUEST) {
+		vt_diag_set(diag, VT_EXIT_USAGE, "--batch: no device has that much memory");
+		return -1;
+	}
+	*request = (uint64_t)resized;
+	return 0;
+}
+
+static int change_request(struct vt_whatif *whatif, struct vt_whatif_device *device,
+			  const struct vt_tape_step *step, uint64_t *request, struct vt_diag *diag)
 {
 	const struct vt_whatif_options *options = whatif->options;
+	size_t by = options->nr_scales ? scale_of(whatif, step->allocation) : 0;
+	double factor = 1;
+
+	*request = step->bytes;
+	if (whatif->is_resized)
+		factor = vt_scalings_factor(&whatif->scalings, step->allocation, whatif->is);
+	if (factor != 1) {
+		device->met_batch.bytes += step->bytes;
+		device->met_batch.blocks++;
+		if (resize(request, factor, diag))
+			return -1;
+	}
+	if (by == options->nr_scales)
+		return 0;
+	device->scaled_bytes += step->bytes;
+	device->met[by].bytes += step->bytes;
+	device->met[by].blocks++;
+	return scale(request, *request, &options->scales[by], diag);
+}
+
+/* Requests by allocation, and those that failed by their number; NULL where none is changed. */
+static int change_requests(struct vt_whatif *whatif, struct vt_whatif_device *device,
+			   uint64_t **requests, uint64_t **failed, struct vt_diag *diag)
+{
 	const struct vt_tape *tape = &device->tape;
 
-	if (!options->nr_scales)
+	if (!whatif->options->nr_scales && !whatif->is_resized)
 		return 0;
 	*requests = vt_xcalloc((size_t)tape->model->nr_allocations + 1, sizeof(**requests));
+	*failed = vt_xcalloc((size_t)tape->model->nr_ooms + 1, sizeof(**failed));
 	for (size_t i = 0; i < tape->steps.len; i++) {
 		const struct vt_tape_step *step = &tape->steps.items[i];
-		size_t by;
 
-		if (step->op != VT_TAPE_TAKE)
-			continue;
-		by = scale_of(whatif, step->allocation);
-		(*requests)[step->allocation] = step->bytes;
-		if (by == options->nr_scales)
-			continue;
-		if (scale(&(*requests)[step->allocation], step->bytes, &options->scales[by], diag))
+		if (step->op == VT_TAPE_TAKE &&
+		    change_request(whatif, device, step, &(*requests)[step->allocation], diag))
 			return -1;
-		device->scaled_bytes += step->bytes;
-		device->met[by].bytes += step->bytes;
-		device->met[by].blocks++;
+		if (step->op != VT_TAPE_FAILED)
+			continue;
+		(*failed)[step->allocation] = step->bytes;
+		if (whatif->is_resized &&
+		    resize(&(*failed)[step->allocation],
+			   vt_scalings_factor_of_failed(&whatif->scalings, step->allocation,
+							whatif->is),
+			   diag))
+			return -1;
 	}
 	return 0;
 }
@@ -130,35 +167,70 @@ static void change_memory(struct vt_replay_options *asked, const struct vt_tape 
 	asked->capacity_bytes = memory_bytes > reserve ? memory_bytes - reserve : 0;
 }
 
-static int play(struct vt_whatif *whatif, struct vt_whatif_device *device, struct vt_diag *diag)
-{
-	const struct vt_whatif_options *options = whatif->options;
-	struct vt_tape *tape = &device->tape;
-	struct vt_replay_options recorded, asked;
-	uint64_t *requests = NULL;
+/* Of one device: what the two replays of it have in common. */
+struct playing {
+	struct vt_whatif *whatif;
+	struct vt_whatif_device *device;
+	struct vt_diag *diag;
+	int rc;
+};
 
-	vt_requests_find(&device->requests, tape);
-	device->nr_streams = vt_streams_find(tape);
-	for (uint32_t i = 0; i < tape->model->nr_ooms; i++)
-		device->nr_failed += tape->model->ooms[i].device == tape->device;
-	vt_replay_options_init(&recorded, tape);
+static void play_recorded(struct vt_whatif_device *device)
+{
+	struct vt_replay_options recorded;
+
+	vt_replay_options_init(&recorded, &device->tape);
 	recorded.is_compared = 1;
-	vt_replay_run(&device->recorded, tape, &recorded);
-	vt_replay_options_init(&asked, tape);
-	if (read_settings(&asked.settings, tape, options, diag))
+	vt_replay_run(&device->recorded, &device->tape, &recorded);
+}
+
+static int play_asked(const struct playing *playing)
+{
+	const struct vt_whatif_options *options = playing->whatif->options;
+	struct vt_whatif_device *device = playing->device;
+	uint64_t *requests = NULL, *failed = NULL;
+	struct vt_replay_options asked;
+	int rc;
+
+	vt_replay_options_init(&asked, &device->tape);
+	if (read_settings(&asked.settings, &device->tape, options, playing->diag))
 		return -1;
 	if (options->memory_bytes)
-		change_memory(&asked, tape, options->memory_bytes);
-	if (scale_requests(whatif, device, &requests, diag)) {
-		free(requests);
-		return -1;
-	}
+		change_memory(&asked, &device->tape, options->memory_bytes);
+	rc = change_requests(playing->whatif, device, &requests, &failed, playing->diag);
 	asked.request_bytes = requests;
-	vt_replay_run(&device->predicted, tape, &asked);
+	asked.failed_bytes = failed;
+	if (!rc)
+		vt_replay_run(&device->predicted, &device->tape, &asked);
 	device->settings = asked.settings;
 	device->capacity_bytes = asked.capacity_bytes;
 	free(requests);
-	return 0;
+	free(failed);
+	return rc;
+}
+
+/* Beside each other: neither changes the tape, and only the second asks for owners. */
+static void play_one(void *context, size_t number)
+{
+	struct playing *playing = context;
+
+	if (number)
+		play_recorded(playing->device);
+	else
+		playing->rc = play_asked(playing);
+}
+
+static int play(struct vt_whatif *whatif, struct vt_whatif_device *device, struct vt_diag *diag)
+{
+	struct playing playing = { .whatif = whatif, .device = device, .diag = diag };
+	const struct vt_model *model = device->tape.model;
+
+	vt_requests_find(&device->requests, &device->tape);
+	device->nr_streams = vt_streams_find(&device->tape);
+	for (uint32_t i = 0; i < model->nr_ooms; i++)
+		device->nr_failed += model->ooms[i].device == device->tape.device;
+	vt_parallel_run(2, play_one, &playing);
+	return playing.rc;
 }
 
 static int add_device(struct vt_whatif *whatif, int number, struct vt_diag *diag)
@@ -185,6 +257,30 @@ static int add_devices(struct vt_whatif *whatif, struct vt_diag *diag)
 	return whatif->nr_devices ? 0 : add_device(whatif, 0, diag);
 }
 
+/* Rows are whole. */
+static int find_batch(struct vt_whatif *whatif, struct vt_diag *diag)
+{
+	const struct vt_whatif_options *options = whatif->options;
+	double rows = (double)options->batch;
+
+	if (!options->batch && options->batch_times == 0)
+		return 0;
+	if (vt_scalings_init(&whatif->scalings, &whatif->analysis->attribution, options->was, diag))
+		return -1;
+	whatif->is = whatif->scalings.was;
+	if (!options->batch)
+		rows = (double)whatif->is.batch * options->batch_times;
+	if (rows < 1 || rows != floor(rows) || rows >= MAX_REQUEST) {
+		vt_diag_set(diag, VT_EXIT_USAGE,
+			    "--batch x%g: the recorded batch has %llu rows, and %g are none",
+			    options->batch_times, (unsigned long long)whatif->is.batch, rows);
+		return -1;
+	}
+	whatif->is.batch = (uint64_t)rows;
+	whatif->is_resized = 1;
+	return 0;
+}
+
 int vt_whatif_init(struct vt_whatif *whatif, struct vt_analysis *analysis,
 		   const struct vt_whatif_options *options, struct vt_diag *diag)
 {
@@ -193,7 +289,9 @@ int vt_whatif_init(struct vt_whatif *whatif, struct vt_analysis *analysis,
 	whatif->options = options;
 	whatif->devices =
 		vt_xcalloc((size_t)analysis->model.nr_devices + 1, sizeof(*whatif->devices));
-	return add_devices(whatif, diag) || check_scales(whatif, diag) ? -1 : 0;
+	if (find_batch(whatif, diag) || add_devices(whatif, diag))
+		return -1;
+	return check_scales(whatif, diag);
 }
 
 void vt_whatif_release(struct vt_whatif *whatif)
@@ -202,6 +300,7 @@ void vt_whatif_release(struct vt_whatif *whatif)
 		vt_tape_release(&whatif->devices[i].tape);
 		free(whatif->devices[i].met);
 	}
+	vt_scalings_release(&whatif->scalings);
 	free(whatif->devices);
 	memset(whatif, 0, sizeof(*whatif));
 }

@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 
+#include "analyzer/diagnosis/scaling.h"
 #include "analyzer/replay/replay.h"
 #include "analyzer/replay/requests.h"
 #include "analyzer/report/analysis.h"
@@ -29,9 +30,12 @@ struct vt_whatif_options {
 	uint64_t memory_bytes; /* of the device; 0: the recorded one's */
 	const struct vt_whatif_scale *scales;
 	size_t nr_scales;
+	struct vt_scaling_size was; /* what was recorded; zero: as the inputs say */
+	uint64_t batch;             /* rows, 0: as recorded */
+	double batch_times;         /* or so many times the recorded ones; 0: as recorded */
 };
 
-/* What a scale met. */
+/* What a scale, or the batch, met. */
 struct vt_whatif_met {
 	uint64_t bytes;
 	uint32_t blocks;
@@ -48,18 +52,22 @@ struct vt_whatif_device {
 	struct vt_replay predicted;
 	uint64_t scaled_bytes;     /* of the requests that the scales met */
 	struct vt_whatif_met *met; /* by scale */
+	struct vt_whatif_met met_batch; /* what follows the batch */
 };
 
 struct vt_whatif {
 	struct vt_analysis *analysis;
 	const struct vt_whatif_options *options; /* the caller's */
+	struct vt_scalings scalings; /* where another batch is asked for */
+	struct vt_scaling_size is;
+	int is_resized;
 	struct vt_whatif_device *devices;
 	uint32_t nr_devices;
 };
 
 /*
- * Returns 0, or -1 with `diag` filled; vt_whatif_release in both cases.  Without scales the
- * analysis needs no owners.  `options` is read when printing, too.
+ * Returns 0, or -1 with `diag` filled; vt_whatif_release in both cases.  Without scales
+ * and batch the analysis needs no owners.  `options` is read when printing, too.
  */
 int vt_whatif_init(struct vt_whatif *whatif, struct vt_analysis *analysis,
 		   const struct vt_whatif_options *options, struct vt_diag *diag);

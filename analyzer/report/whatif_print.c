@@ -79,6 +79,20 @@ static json_t *comparison_json(const struct vt_whatif_device *device)
 	return object;
 }
 
+static json_t *batch_json(const struct vt_whatif *whatif, const struct vt_whatif_device *device)
+{
+	json_t *object;
+
+	if (!whatif->is_resized)
+		return json_null();
+	object = json_object();
+	json_object_set_new(object, "recorded", vt_json_integer(whatif->scalings.was.batch));
+	json_object_set_new(object, "asked", vt_json_integer(whatif->is.batch));
+	json_object_set_new(object, "blocks", json_integer(device->met_batch.blocks));
+	json_object_set_new(object, "bytes", vt_json_integer(device->met_batch.bytes));
+	return object;
+}
+
 static json_t *changed_json(const struct vt_whatif *whatif, const struct vt_whatif_device *device)
 {
 	const struct vt_whatif_options *options = whatif->options;
@@ -99,6 +113,7 @@ static json_t *changed_json(const struct vt_whatif *whatif, const struct vt_what
 		json_array_append_new(scales, scale);
 	}
 	json_object_set_new(object, "scales", scales);
+	json_object_set_new(object, "batch", batch_json(whatif, device));
 	return object;
 }
 
@@ -204,6 +219,11 @@ static void print_changes(const struct vt_whatif *whatif, const struct vt_whatif
 	if (options->memory_bytes)
 		fprintf(out, ", %s of memory",
 			vt_units_bytes(bytes, sizeof(bytes), options->memory_bytes));
+	if (whatif->is_resized)
+		fprintf(out, ", batch %" PRIu64 " -> %" PRIu64 " (%u block%s, %s in all)",
+			whatif->scalings.was.batch, whatif->is.batch, device->met_batch.blocks,
+			device->met_batch.blocks == 1 ? "" : "s",
+			vt_units_bytes(bytes, sizeof(bytes), device->met_batch.bytes));
 	for (size_t i = 0; i < options->nr_scales; i++) {
 		const struct vt_whatif_scale *scale = &options->scales[i];
 		const struct vt_whatif_met *met = &device->met[i];
@@ -214,7 +234,7 @@ static void print_changes(const struct vt_whatif *whatif, const struct vt_whatif
 			vt_units_bytes(bytes, sizeof(bytes), met->bytes));
 	}
 	if (!options->settings && !options->changes && !options->memory_bytes &&
-	    !options->nr_scales)
+	    !options->nr_scales && !whatif->is_resized)
 		fputs(", nothing changed", out);
 	fputc('\n', out);
 	free(recorded);

@@ -228,3 +228,53 @@ def test_many_blocks_on_two_streams_are_reproduced(tmp_path):
     assert comparison["exact"]
     assert (comparison["blocks"], comparison["streams"]) == (10000, 2)
     assert comparison["requests_known"] == 10000
+
+
+CONFIG = {"model_type": "llama", "hidden_size": 384, "num_hidden_layers": 4, "num_attention_heads": 6,
+          "num_key_value_heads": 2, "intermediate_size": 1024, "vocab_size": 24000}
+
+
+def planned(directory, batch):
+    (directory / "config.json").write_text(json.dumps(CONFIG))
+    return record_python(directory, "planned_run.py", directory / "config.json", "--train", "--attention", "eager",
+                         "--batch", batch, "--seq", 320, profile="h100-80g")
+
+
+@pytest.fixture(scope="module")
+def two_rows(tmp_path_factory):
+    return planned(tmp_path_factory.mktemp("two"), 2)
+
+
+def test_twice_the_batch_is_foretold(two_rows, tmp_path):
+    device = whatif(two_rows, "--batch", "x2")
+    assert device["changed"]["batch"]["recorded"] == 2 and device["changed"]["batch"]["asked"] == 4
+    assert 0 < device["changed"]["batch"]["blocks"] < device["comparison"]["blocks"]
+    peak = planned(tmp_path, 4).report()["devices"][0]["peak"]
+    assert device["predicted"]["peak_allocated_bytes"] == pytest.approx(peak["max_allocated_bytes"], rel=0.01)
+    assert device["predicted"]["peak_reserved_bytes"] == pytest.approx(peak["reserved_bytes"], rel=0.02)
+    assert device["recorded"]["peak_allocated_bytes"] < 0.9 * peak["max_allocated_bytes"]
+    assert device["predicted"] == whatif(two_rows, "--batch", "4")["predicted"]
+    assert ", batch 2 -> 4 (" in vtrace("whatif", two_rows.database, "--batch", "x2").stdout
+
+
+def test_the_same_batch_is_the_recording(two_rows):
+    assert whatif(two_rows, "--batch", "x1")["predicted"] == whatif(two_rows)["predicted"]
+
+
+@pytest.mark.parametrize("batch, status, words", (
+    ("x0", 2, "--batch takes"), ("x", 2, "--batch takes"), ("2x", 2, "--batch takes"), ("0", 2, "--batch takes"),
+    ("x0.3", 2, "0.6 are none"), ("x1e18", 2, "are none"), ("4294967295", 2, "no device has that much")))
+def test_what_is_no_batch(two_rows, batch, status, words):
+    done = vtrace("whatif", two_rows.database, "--batch", batch)
+    assert done.returncode == status and words in done.stderr and done.stdout == ""
+
+
+def test_a_recording_without_inputs_has_no_batch(full):
+    done = vtrace("whatif", full.database, "--batch", "x2")
+    assert done.returncode == 3 and "--was" in done.stderr and done.stdout == ""
+
+
+def test_a_failed_request_follows_the_batch(full):
+    """1 GiB for 8 rows; the gaps are of 470 MiB."""
+    assert whatif(full, "--was", "8", "--batch", "7")["predicted"]["rescued_requests"] == 0
+    assert whatif(full, "--was", "8", "--batch", "2")["predicted"]["rescued_requests"] == 1

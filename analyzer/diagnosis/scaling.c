@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "analyzer/planner/scaling.h"
+#include "analyzer/diagnosis/scaling.h"
 
 #include <fnmatch.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ static const char *const fixed[] = { "weights", "weights/*", "gradients", "optim
 
 struct judging {
 	struct vt_scalings *scalings;
-	struct vt_analysis *analysis;
+	struct vt_attribution *attribution;
 	struct vt_map scores; /* bytes that some softmax of attention made, or of half or twice */
 	struct vt_map units;  /* bytes per token of the caches that a prompt filled */
 	uint64_t nr_decodes;
@@ -74,6 +74,18 @@ static struct vt_scaling_size size_of(const struct vt_model *model, const struct
 	return (struct vt_scaling_size){ nr ? sides[0] : 0, 0 };
 }
 
+int vt_scaling_size_parse(struct vt_scaling_size *size, const char *text)
+{
+	unsigned long long batch = 0, seq = 0;
+	char rest;
+	int nr = sscanf(text, "%9llux%9llu%c", &batch, &seq, &rest);
+
+	if (!batch || (nr == 2 ? !seq : nr != 1 || strchr(text, 'x')))
+		return -1;
+	*size = (struct vt_scaling_size){ batch, seq };
+	return 0;
+}
+
 struct vt_scaling_size vt_scaling_size_of(const struct vt_model *model)
 {
 	struct vt_scaling_size was = { 0, 0 };
@@ -96,10 +108,8 @@ struct vt_scaling_size vt_scaling_size_of(const struct vt_model *model)
 
 static const char *owner_of(const struct judging *j, uint32_t allocation)
 {
-	struct vt_attribution *attribution = &j->analysis->attribution;
-
-	return vt_attribution_owner(attribution,
-				    vt_attribution_judge(attribution, allocation).owner);
+	return vt_attribution_owner(j->attribution,
+				    vt_attribution_judge(j->attribution, allocation).owner);
 }
 
 static int is_fixed(const char *owner)
@@ -113,9 +123,9 @@ static int is_fixed(const char *owner)
 /* A softmax outside of the loss that gives b*s*s of something. */
 static int is_softmax_of_scores(struct judging *j, uint32_t allocation, const char *owner)
 {
-	const struct vt_allocation *a = &j->analysis->model.allocations[allocation];
+	const struct vt_allocation *a = &j->attribution->facts->model->allocations[allocation];
 	const struct vt_scaling_size *was = &j->scalings->was;
-	const char *op = vt_operators_name(&j->analysis->facts.operators, a->native_stack);
+	const char *op = vt_operators_name(&j->attribution->facts->operators, a->native_stack);
 
 	return op && strstr(op, "softmax") && strcmp(owner, "logits") && was->seq > 1 &&
 	       bytes_of(a) % (was->batch * was->seq * was->seq) == 0;
@@ -133,8 +143,8 @@ static int has(const struct vt_map *map, uint64_t bytes)
 
 static void gather(struct judging *j)
 {
-	const struct vt_model *model = &j->analysis->model;
-	const struct vt_passes *passes = &j->analysis->stages.passes;
+	const struct vt_model *model = j->attribution->facts->model;
+	const struct vt_passes *passes = &j->attribution->facts->stages->passes;
 	uint64_t tokens = j->scalings->was.batch * j->scalings->was.seq;
 
 	for (uint32_t i = 0; i < passes->nr; i++)
@@ -178,23 +188,20 @@ static int is_grown(struct judging *j, uint32_t allocation, uint64_t bytes)
 /* Gradients, and what updates make of them; activations may be as large as some parameter. */
 static int is_of_parameter(struct judging *j, const struct vt_allocation *a, const char *owner)
 {
-	uint32_t classes = vt_facts_shape_classes(&j->analysis->facts, a);
+	uint32_t classes = vt_facts_shape_classes(j->attribution->facts, a);
 
 	return classes == 1u << VT_SHAPE_PARAMETER && strncmp(owner, "activations/", 12) != 0;
 }
 
-/* Of what lives with the calls; the first that fits. */
-static enum vt_scaling judge_size(struct judging *j, uint32_t allocation, const char *owner)
+/* By what divides it; the first that fits. */
+static enum vt_scaling judge_bytes(const struct judging *j, uint64_t bytes, const char *owner)
 {
 	const struct vt_scaling_size *was = &j->scalings->was;
-	const struct vt_allocation *a = &j->analysis->model.allocations[allocation];
-	uint64_t bytes = bytes_of(a), tokens = was->batch * was->seq;
+	uint64_t tokens = was->batch * was->seq;
 	uint64_t shifted = was->seq > 2 ? was->batch * (was->seq - 1) : 0;
 
 	if (!was->seq)
 		return bytes % was->batch ? VT_SCALING_NEITHER : VT_SCALING_BATCH;
-	if (!strcmp(owner, "kv cache") && bytes % tokens && is_grown(j, allocation, bytes))
-		return VT_SCALING_GROWN;
 	/* Where 4*h is heads*s, an mlp's tensors are as large as scores. */
 	if (has(&j->scores, bytes) && strcmp(owner, "activations/mlp") &&
 	    strcmp(owner, "activations/norm"))
@@ -210,11 +217,23 @@ static enum vt_scaling judge_size(struct judging *j, uint32_t allocation, const 
 	return bytes % was->batch ? VT_SCALING_NEITHER : VT_SCALING_BATCH;
 }
 
+/* Of what lives with the calls. */
+static enum vt_scaling judge_size(struct judging *j, uint32_t allocation, const char *owner)
+{
+	const struct vt_scaling_size *was = &j->scalings->was;
+	uint64_t bytes = bytes_of(&j->attribution->facts->model->allocations[allocation]);
+
+	if (was->seq && !strcmp(owner, "kv cache") && bytes % (was->batch * was->seq) &&
+	    is_grown(j, allocation, bytes))
+		return VT_SCALING_GROWN;
+	return judge_bytes(j, bytes, owner);
+}
+
 static enum vt_scaling judge(struct judging *j, uint32_t allocation)
 {
-	const struct vt_allocation *a = &j->analysis->model.allocations[allocation];
+	const struct vt_allocation *a = &j->attribution->facts->model->allocations[allocation];
 	const char *owner = owner_of(j, allocation);
-	const struct vt_span *span = vt_facts_span(&j->analysis->facts, a);
+	const struct vt_span *span = vt_facts_span(j->attribution->facts, a);
 
 	/* What was loaded, and gradients on their way to their parameters. */
 	if (is_fixed(owner) || a->kind != VT_KIND_BLOCK || is_of_parameter(j, a, owner) ||
@@ -224,11 +243,26 @@ static enum vt_scaling judge(struct judging *j, uint32_t allocation)
 	return judge_size(j, allocation, owner);
 }
 
-int vt_scalings_init(struct vt_scalings *scalings, struct vt_analysis *analysis,
+/* Nobody owns what was not given. */
+static enum vt_scaling judge_failed(struct judging *j, const struct vt_out_of_memory *oom)
+{
+	const struct vt_stages *stages = j->attribution->facts->stages;
+	uint32_t span = vt_stages_span_at(stages, oom->event);
+	uint8_t stage = span == VT_NO_INDEX ? VT_NO_STAGE : stages->spans[span].stage;
+	uint64_t rounded = (oom->requested_bytes + 511) / 512 * 512;
+
+	if (vt_shapes_of_size(&j->attribution->facts->shapes, rounded) ==
+		    1u << VT_SHAPE_PARAMETER ||
+	    stage == VT_STAGE_LOAD || stage == VT_STAGE_OPTIMIZER)
+		return VT_SCALING_NEITHER;
+	return judge_bytes(j, oom->requested_bytes, VT_OWNER_UNKNOWN);
+}
+
+int vt_scalings_init(struct vt_scalings *scalings, struct vt_attribution *attribution,
 		     struct vt_scaling_size was, struct vt_diag *diag)
 {
-	const struct vt_model *model = &analysis->model;
-	struct judging j = { .scalings = scalings, .analysis = analysis };
+	const struct vt_model *model = attribution->facts->model;
+	struct judging j = { .scalings = scalings, .attribution = attribution };
 
 	memset(scalings, 0, sizeof(*scalings));
 	scalings->was = was;
@@ -238,7 +272,7 @@ int vt_scalings_init(struct vt_scalings *scalings, struct vt_analysis *analysis,
 		vt_diag_set(diag, VT_EXIT_UNREADABLE,
 			    "%s: no inputs of a model were seen in it: say with --was BATCHxSEQ "
 			    "what it was given",
-			    vt_db_path(analysis->db));
+			    vt_db_path(model->db));
 		return -1;
 	}
 	scalings->of = vt_xcalloc((size_t)model->nr_allocations + 1, 1);
@@ -247,6 +281,9 @@ int vt_scalings_init(struct vt_scalings *scalings, struct vt_analysis *analysis,
 	for (uint32_t i = 0; i < model->nr_allocations; i++)
 		if (vt_allocation_is_owned(&model->allocations[i]))
 			scalings->of[i] = (uint8_t)judge(&j, i);
+	scalings->of_failed = vt_xcalloc((size_t)model->nr_ooms + 1, 1);
+	for (uint32_t i = 0; i < model->nr_ooms; i++)
+		scalings->of_failed[i] = (uint8_t)judge_failed(&j, &model->ooms[i]);
 	vt_map_release(&j.scores);
 	vt_map_release(&j.units);
 	return 0;
@@ -256,18 +293,17 @@ void vt_scalings_release(struct vt_scalings *scalings)
 {
 	free(scalings->of);
 	free(scalings->grown);
+	free(scalings->of_failed);
 	memset(scalings, 0, sizeof(*scalings));
 }
 
-double vt_scalings_factor(const struct vt_scalings *scalings, uint32_t allocation,
-			  struct vt_scaling_size is)
+static double factor_of(const struct vt_scaling_size *was, enum vt_scaling scaling, double i,
+			struct vt_scaling_size is)
 {
-	const struct vt_scaling_size *was = &scalings->was;
 	double b = (double)is.batch / (double)was->batch;
 	double s = was->seq ? (double)is.seq / (double)was->seq : 1;
-	double i = (double)scalings->grown[allocation];
 
-	switch ((enum vt_scaling)scalings->of[allocation]) {
+	switch (scaling) {
 	case VT_SCALING_BATCH:
 		return b;
 	case VT_SCALING_SEQUENCE:
@@ -285,4 +321,17 @@ double vt_scalings_factor(const struct vt_scalings *scalings, uint32_t allocatio
 	default:
 		return 1;
 	}
+}
+
+double vt_scalings_factor(const struct vt_scalings *scalings, uint32_t allocation,
+			  struct vt_scaling_size is)
+{
+	return factor_of(&scalings->was, (enum vt_scaling)scalings->of[allocation],
+			 (double)scalings->grown[allocation], is);
+}
+
+double vt_scalings_factor_of_failed(const struct vt_scalings *scalings, uint32_t oom,
+				    struct vt_scaling_size is)
+{
+	return factor_of(&scalings->was, (enum vt_scaling)scalings->of_failed[oom], 0, is);
 }

@@ -7,7 +7,7 @@
  * never do (weights), else by what divides the bytes that were asked for.
  */
 
-#include "analyzer/report/analysis.h"
+#include "analyzer/attribution/attribution.h"
 
 /* X(NAME, text, the assumption) */
 #define VT_SCALINGS(X)                                                                             \
@@ -31,6 +31,9 @@ struct vt_scaling_size {
 	uint64_t batch, seq; /* seq 0: its inputs have no sequence */
 };
 
+/* Reads "8x512", or "8" where there is no sequence.  Returns 0, or -1. */
+int vt_scaling_size_parse(struct vt_scaling_size *size, const char *text);
+
 /*
  * Of what the program handed to its model, the input with most tokens: in generation that is the
  * prompt.  Zero where no probe saw any.
@@ -41,19 +44,23 @@ struct vt_scalings {
 	struct vt_scaling_size was;
 	uint8_t *of;     /* by allocation: enum vt_scaling */
 	uint64_t *grown; /* by allocation: i of VT_SCALING_GROWN */
+	uint8_t *of_failed; /* by request that failed (vt_model.ooms): enum vt_scaling */
 };
 
 /*
  * `was` as a user gave it, or zero: then it is read from what the program handed to its model.
  * 0, or -1 with `diag` filled (exit code 3): no inputs were seen.
  */
-int vt_scalings_init(struct vt_scalings *scalings, struct vt_analysis *analysis,
+int vt_scalings_init(struct vt_scalings *scalings, struct vt_attribution *attribution,
 		     struct vt_scaling_size was, struct vt_diag *diag);
 void vt_scalings_release(struct vt_scalings *scalings);
 
 /* What the bytes of an allocation are to be multiplied with. */
 double vt_scalings_factor(const struct vt_scalings *scalings, uint32_t allocation,
 			  struct vt_scaling_size is);
+/* ... of a request that failed, by its number in vt_model.ooms. */
+double vt_scalings_factor_of_failed(const struct vt_scalings *scalings, uint32_t oom,
+				    struct vt_scaling_size is);
 
 const char *vt_scaling_text(enum vt_scaling scaling);
 const char *vt_scaling_assumption(enum vt_scaling scaling);
