@@ -35,12 +35,61 @@ void vt_globs_release(struct vt_globs *globs)
 	memset(globs, 0, sizeof(*globs));
 }
 
+static int is_special(char c)
+{
+	return c == '[' || c == '\\';
+}
+
+/* Where what follows a star may begin at the earliest; NULL: nowhere. */
+static const char *find_start(const char *pattern, const char *text)
+{
+	if (is_special(*pattern) || *pattern == '?' || *pattern == '*')
+		return text;
+	return strchr(text, *pattern);
+}
+
+/*
+ * fnmatch() without flags, but several times faster for what rules are made of: literals, "*" and
+ * "?".  What begins with a set or an escape is left to it.
+ */
+static int fits(const char *pattern, const char *text)
+{
+	const char *behind_star = NULL, *retry = NULL;
+
+	for (;;) {
+		if (*pattern == '*') {
+			behind_star = ++pattern;
+			if (!*pattern)
+				return 1;
+			text = retry = find_start(pattern, text);
+			if (!text)
+				return 0;
+		} else if (is_special(*pattern) && fnmatch(pattern, text, 0) == 0) {
+			return 1;
+		} else if (!is_special(*pattern) && *text &&
+			   (*pattern == *text || *pattern == '?')) {
+			pattern++;
+			text++;
+		} else if (!*pattern && !*text) {
+			return 1;
+		} else {
+			/* The last star takes more; those before it need not. */
+			if (!behind_star || !*retry)
+				return 0;
+			pattern = behind_star;
+			text = retry = find_start(pattern, retry + 1);
+			if (!text)
+				return 0;
+		}
+	}
+}
+
 int vt_globs_match(const struct vt_globs *globs, const char *text)
 {
 	for (unsigned i = 0; i < globs->nr; i++) {
 		const char *pattern = globs->patterns[i];
 
-		if (text ? fnmatch(pattern, text, 0) == 0 : strcmp(pattern, "-") == 0)
+		if (text ? fits(pattern, text) : strcmp(pattern, "-") == 0)
 			return 1;
 	}
 	return 0;
@@ -62,7 +111,7 @@ int vt_globs_match_python(const struct vt_globs *globs, const struct vt_code *co
 	for (unsigned i = 0; i < globs->nr; i++) {
 		const char *pattern = globs->patterns[i];
 
-		if (fnmatch(pattern, is_qualified(pattern) ? qualified : bare, 0) == 0)
+		if (fits(pattern, is_qualified(pattern) ? qualified : bare))
 			return 1;
 	}
 	return 0;

@@ -19,13 +19,17 @@ void vt_match_init(struct vt_match *match, struct vt_facts *facts)
 	match->facts = facts;
 	match->rules = facts->rules;
 	match->memo = vt_xcalloc(facts->rules->nr_conditions + 1, sizeof(*match->memo));
+	match->of_frames = vt_xcalloc(facts->rules->nr_conditions + 1, sizeof(*match->of_frames));
 }
 
 void vt_match_release(struct vt_match *match)
 {
-	for (uint32_t i = 0; match->rules && i < match->rules->nr_conditions; i++)
+	for (uint32_t i = 0; match->rules && i < match->rules->nr_conditions; i++) {
 		free(match->memo[i]);
+		free(match->of_frames[i]);
+	}
 	free(match->memo);
+	free(match->of_frames);
 	vt_map_release(&match->sites);
 	vt_vector_release(&match->left);
 	memset(match, 0, sizeof(*match));
@@ -129,11 +133,45 @@ static int fits_module(const struct vt_facts *facts, const struct vt_globs *glob
 	return 0;
 }
 
-/* "*" fits any stack that has frames, "-" one that has none. */
-static int fits_python(const struct vt_facts *facts, const struct vt_condition *condition,
-		       uint32_t stack)
+/* What a condition said of one of `nr` things; 0: nothing yet. */
+static int8_t *memo_of(int8_t **memo, const struct vt_condition *condition, uint32_t nr,
+		       uint32_t thing)
 {
-	const struct vt_frames *frames = &facts->model->frames;
+	if (!memo[condition->id])
+		memo[condition->id] = vt_xcalloc((size_t)nr + 1, 1);
+	return &memo[condition->id][thing];
+}
+
+static int fits_code(struct vt_match *match, const struct vt_condition *condition, uint32_t frame)
+{
+	const struct vt_frames *frames = &match->facts->model->frames;
+	const struct vt_code *code = vt_frames_code(frames, frame);
+	int8_t *memo;
+
+	/* The one that stands for a frame without code is in no list. */
+	if (frames->python[frame].code >= frames->nr_codes)
+		return vt_globs_match_python(&condition->globs, code);
+	memo = memo_of(match->of_frames, condition, frames->nr_codes, frames->python[frame].code);
+	if (!*memo)
+		*memo = vt_globs_match_python(&condition->globs, code) ? 1 : -1;
+	return *memo > 0;
+}
+
+static int fits_symbol(struct vt_match *match, const struct vt_condition *condition,
+		       uint32_t frame)
+{
+	const struct vt_frames *frames = &match->facts->model->frames;
+	int8_t *memo = memo_of(match->of_frames, condition, frames->nr_native, frame);
+
+	if (!*memo)
+		*memo = vt_globs_match_native(&condition->globs, frames, frame) ? 1 : -1;
+	return *memo > 0;
+}
+
+/* "*" fits any stack that has frames, "-" one that has none. */
+static int fits_python(struct vt_match *match, const struct vt_condition *condition, uint32_t stack)
+{
+	const struct vt_frames *frames = &match->facts->model->frames;
 	uint32_t ids[VT_FRAMES_MAX];
 	unsigned nr = vt_frames_python(frames, stack, ids);
 	uint64_t innermost = 0;
@@ -142,12 +180,11 @@ static int fits_python(const struct vt_facts *facts, const struct vt_condition *
 		return vt_globs_match(&condition->globs, NULL);
 	for (unsigned i = 0; i < nr; i++) {
 		const struct vt_frame_python *frame = &frames->python[ids[i]];
-		const struct vt_code *code = vt_frames_code(frames, ids[i]);
 
 		if (condition->fact == VT_FACT_LEAF_FRAME) {
-			if (vt_describe_is_framework(code->file))
+			if (vt_describe_is_framework(vt_frames_code(frames, ids[i])->file))
 				continue;
-			return vt_globs_match_python(&condition->globs, code);
+			return fits_code(match, condition, ids[i]);
 		}
 		if (condition->fact == VT_FACT_INNER_FRAME && frame->self_type) {
 			if (innermost && frame->self_address != innermost)
@@ -158,23 +195,22 @@ static int fits_python(const struct vt_facts *facts, const struct vt_condition *
 		}
 		if (condition->fact == VT_FACT_METHOD && !frame->self_type)
 			continue;
-		if (vt_globs_match_python(&condition->globs, code))
+		if (fits_code(match, condition, ids[i]))
 			return 1;
 	}
 	return 0;
 }
 
-static int fits_native(const struct vt_facts *facts, const struct vt_condition *condition,
-		       uint32_t stack)
+static int fits_native(struct vt_match *match, const struct vt_condition *condition, uint32_t stack)
 {
-	const struct vt_frames *frames = &facts->model->frames;
+	const struct vt_frames *frames = &match->facts->model->frames;
 	uint32_t ids[VT_FRAMES_MAX];
 	unsigned nr = vt_frames_native(frames, stack, ids);
 
 	if (!nr)
 		return vt_globs_match(&condition->globs, NULL);
 	for (unsigned i = 0; i < nr; i++)
-		if (vt_globs_match_native(&condition->globs, frames, ids[i]))
+		if (fits_symbol(match, condition, ids[i]))
 			return 1;
 	return 0;
 }
@@ -197,15 +233,6 @@ static uint32_t stack_of(const struct vt_allocation *a, enum vt_fact fact)
 	}
 }
 
-/* What a condition said of one of `nr` things; 0: nothing yet. */
-static int8_t *memo_of(struct vt_match *match, const struct vt_condition *condition, uint32_t nr,
-		       uint32_t thing)
-{
-	if (!match->memo[condition->id])
-		match->memo[condition->id] = vt_xcalloc((size_t)nr + 1, 1);
-	return &match->memo[condition->id][thing];
-}
-
 static int fits_text(struct vt_match *match, const struct vt_condition *condition,
 		     const struct vt_allocation *a)
 {
@@ -219,7 +246,7 @@ static int fits_text(struct vt_match *match, const struct vt_condition *conditio
 	node = vt_facts_forward_node(facts, a);
 	if (node >= facts->model->strings.nr)
 		node = 0;
-	memo = memo_of(match, condition, facts->model->strings.nr, node);
+	memo = memo_of(match->memo, condition, facts->model->strings.nr, node);
 	if (!*memo)
 		*memo = vt_globs_match(&condition->globs,
 				       vt_operators_class(&facts->operators, node)) ? 1 : -1;
@@ -239,15 +266,15 @@ static int fits_stack(struct vt_match *match, const struct vt_condition *conditi
 
 	if (stack >= nr)
 		stack = 0;
-	memo = memo_of(match, condition, nr, stack);
+	memo = memo_of(match->memo, condition, nr, stack);
 	if (*memo)
 		return *memo > 0;
 	if (is_native)
-		fits = fits_native(match->facts, condition, stack);
+		fits = fits_native(match, condition, stack);
 	else if (condition->fact == VT_FACT_MODULE)
 		fits = fits_module(match->facts, &condition->globs, stack);
 	else
-		fits = fits_python(match->facts, condition, stack);
+		fits = fits_python(match, condition, stack);
 	*memo = fits ? 1 : -1;
 	return fits;
 }

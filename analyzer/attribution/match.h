@@ -18,6 +18,7 @@ struct vt_match {
 	struct vt_facts *facts;
 	const struct vt_rules *rules;
 	int8_t **memo; /* by condition, then by stack or node; 0 unknown, 1 fits, -1 does not */
+	int8_t **of_frames; /* the same by code object or native frame: stacks share them */
 	struct vt_map sites;         /* site -> its first in `left` */
 	VT_VECTOR(uint32_t) left;    /* numbers of rules, each site's in order and VT_NO_INDEX */
 };
