@@ -88,7 +88,8 @@ static void find_sequences(struct vt_facts *facts)
 	if (all.len)
 		qsort(all.items, all.len, sizeof(*all.items), compare_sequences);
 	merge_sequences(&all);
-	facts->sequences = all.items;
+	/* Vectors double: what was not needed is not kept beside a long recording. */
+	facts->sequences = vt_xrealloc(all.items, (all.len + 1) * sizeof(*all.items));
 	facts->nr_sequences = (uint32_t)all.len;
 }
 

@@ -101,9 +101,13 @@ static void find_grown(const struct finding_out *f, int64_t event,
 		{ base->measure->analysis, &base->measure->describe, base->event, f->device },
 		{ f->measure->analysis, &f->measure->describe, event, f->device },
 	};
+	struct vt_changes_live live[VT_DIFF_SIDES] = { 0 };
+	const struct vt_changes_live *const both[] = { &live[0], &live[1] };
 	struct vt_changes changes = { 0 };
 
-	vt_changes_init(&changes, sides, base->alignment, VT_CHANGES_BY_STACK, 0);
+	for (int side = 0; side < VT_DIFF_SIDES; side++)
+		vt_changes_gather(&live[side], &sides[side], VT_CHANGES_BY_STACK);
+	vt_changes_init(&changes, sides, both, base->alignment, VT_CHANGES_BY_STACK, 0);
 	for (uint32_t i = 0; i < changes.nr && f->out->nr < f->top; i++) {
 		const struct vt_change *change = &changes.items[i];
 		uint32_t index = change->allocation[VT_DIFF_NEW];
@@ -120,6 +124,8 @@ static void find_grown(const struct finding_out *f, int64_t event,
 		add_stack(f, culprit, index);
 	}
 	vt_changes_release(&changes);
+	for (int side = 0; side < VT_DIFF_SIDES; side++)
+		vt_changes_live_release(&live[side]);
 }
 
 static void find_growing(const struct finding_out *f)

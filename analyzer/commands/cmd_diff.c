@@ -83,25 +83,22 @@ static void print(const struct wanted *wanted, const struct vt_view *view, struc
 	*wanted->is_exceeded = check(wanted, diff, stderr);
 }
 
-static int show(struct vt_analysis *base, const struct vt_view *view, const void *pointer,
-		struct vt_diag *diag)
+static int show(const struct vt_view *view, const struct wanted *wanted)
 {
-	const struct wanted *wanted = pointer;
 	struct vt_diff_options asked = wanted->diff;
-	struct vt_analysis new = { 0 };
 	struct vt_diff diff = { 0 };
-	int rc = vt_analysis_open(&new, view->what, view->rules, diag);
+	struct vt_diag diag = { 0 };
+	int rc;
 
+	asked.rules = view->rules;
 	asked.when = view->when;
 	asked.device = view->device;
 	asked.has_all_frames = view->has_all_frames;
-	if (!rc)
-		rc = vt_diff_init(&diff, base, &new, &asked, diag);
+	rc = vt_diff_init(&diff, view->path, view->what, &asked, &diag);
 	if (!rc)
 		print(wanted, view, &diff);
 	vt_diff_release(&diff);
-	vt_analysis_close(&new);
-	return rc;
+	return rc ? vt_diag_print(&diag) : VT_EXIT_OK;
 }
 
 static int take_format(struct wanted *wanted, struct vt_view *view)
@@ -168,6 +165,6 @@ int vt_cmd_diff(int argc, char **argv)
 			return VT_EXIT_USAGE;
 	if (id < 0)
 		return vt_options_exit_code(id);
-	rc = vt_view_show(&view, show, &wanted);
+	rc = show(&view, &wanted);
 	return rc == VT_EXIT_OK && is_exceeded ? VT_EXIT_DIFFERENCE : rc;
 }

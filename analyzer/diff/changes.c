@@ -16,11 +16,7 @@ static const char *const words[VT_NR_CHANGES_BY] = { VT_CHANGES_BY(WORD) };
 struct entry {
 	uint64_t place;
 	uint64_t functions; /* the place without its lines */
-	const char *owner;
-	char *name;
-	uint64_t bytes;
-	uint32_t blocks;
-	uint32_t allocation;
+	const struct vt_changes_block *block;
 	uint8_t side;
 	uint8_t is_taken;
 };
@@ -97,30 +93,48 @@ static char *file_of(const struct vt_changes_side *side, const struct vt_allocat
 	return code->file ? vt_xstrdup(vt_describe_file(side->describe, code->file)) : NULL;
 }
 
-static void gather(struct entries *all, const struct vt_changes_side *side, uint8_t number,
-		   const struct vt_alignment *alignment, enum vt_changes_by by)
+void vt_changes_gather(struct vt_changes_live *live, const struct vt_changes_side *side,
+		       enum vt_changes_by by)
 {
 	const struct vt_model *model = &side->analysis->model;
 	struct vt_attribution *attribution = &side->analysis->attribution;
 
 	for (uint32_t i = 0; i < model->nr_allocations; i++) {
 		const struct vt_allocation *a = &model->allocations[i];
-		struct entry one = { .bytes = a->size_bytes, .blocks = 1, .allocation = i,
-				     .side = number };
+		struct vt_changes_block one = { .bytes = a->size_bytes, .allocation = i };
 
 		if (a->device != side->device || !vt_allocation_is_live(a, side->event) ||
 		    !vt_allocation_is_owned(a))
 			continue;
 		one.owner = vt_attribution_owner(attribution,
 						 vt_attribution_judge(attribution, i).owner);
-		if (by == VT_CHANGES_BY_STACK)
-			find_place(&one, side, alignment, a);
-		else if (by == VT_CHANGES_BY_MODULE)
+		if (by == VT_CHANGES_BY_MODULE)
 			one.name = module_of(side, a);
 		else if (by == VT_CHANGES_BY_FILE)
 			one.name = file_of(side, a);
-		else
+		else if (by == VT_CHANGES_BY_OWNER)
 			one.name = vt_xstrdup(one.owner);
+		vt_vector_push(live, one);
+	}
+}
+
+void vt_changes_live_release(struct vt_changes_live *live)
+{
+	for (size_t i = 0; i < live->len; i++)
+		free(live->items[i].name);
+	vt_vector_release(live);
+}
+
+static void add_side(struct entries *all, const struct vt_changes_side *side,
+		     const struct vt_changes_live *live, uint8_t number,
+		     const struct vt_alignment *alignment, enum vt_changes_by by)
+{
+	for (size_t i = 0; i < live->len; i++) {
+		struct entry one = { .block = &live->items[i], .side = number };
+
+		if (by == VT_CHANGES_BY_STACK)
+			find_place(&one, side, alignment,
+				   &side->analysis->model.allocations[one.block->allocation]);
 		vt_vector_push(all, one);
 	}
 }
@@ -144,8 +158,8 @@ static int compare_places_and_owners(const void *a, const void *b)
 	int order = compare_numbers(x->place, y->place);
 
 	if (!order)
-		order = compare_texts(x->name, y->name);
-	return order ? order : compare_texts(x->owner, y->owner);
+		order = compare_texts(x->block->name, y->block->name);
+	return order ? order : compare_texts(x->block->owner, y->block->owner);
 }
 
 static int compare_places(const void *a, const void *b)
@@ -153,7 +167,7 @@ static int compare_places(const void *a, const void *b)
 	const struct entry *x = a, *y = b;
 	int order = compare_numbers(x->place, y->place);
 
-	return order ? order : compare_texts(x->name, y->name);
+	return order ? order : compare_texts(x->block->name, y->block->name);
 }
 
 static int compare_functions_and_owners(const void *a, const void *b)
@@ -161,7 +175,7 @@ static int compare_functions_and_owners(const void *a, const void *b)
 	const struct entry *x = a, *y = b;
 	int order = compare_numbers(x->functions, y->functions);
 
-	return order ? order : compare_texts(x->owner, y->owner);
+	return order ? order : compare_texts(x->block->owner, y->block->owner);
 }
 
 static int compare_functions(const void *a, const void *b)
@@ -175,19 +189,20 @@ typedef int (*compare_fn)(const void *a, const void *b);
 
 static void add_to_change(struct vt_change *change, struct entry *entry)
 {
+	const struct vt_changes_block *block = entry->block;
 	uint8_t side = entry->side;
 
-	change->bytes[side] += entry->bytes;
-	change->blocks[side] += entry->blocks;
-	if (!change->owner[side] || entry->bytes > change->largest[side] ||
-	    (entry->bytes == change->largest[side] &&
-	     entry->allocation < change->allocation[side])) {
-		change->owner[side] = entry->owner;
-		change->allocation[side] = entry->allocation;
-		change->largest[side] = entry->bytes;
+	change->bytes[side] += block->bytes;
+	change->blocks[side]++;
+	if (!change->owner[side] || block->bytes > change->largest[side] ||
+	    (block->bytes == change->largest[side] &&
+	     block->allocation < change->allocation[side])) {
+		change->owner[side] = block->owner;
+		change->allocation[side] = block->allocation;
+		change->largest[side] = block->bytes;
 	}
-	if (entry->name && !change->name)
-		change->name = vt_xstrdup(entry->name);
+	if (block->name && !change->name)
+		change->name = vt_xstrdup(block->name);
 	entry->is_taken = 1;
 }
 
@@ -252,6 +267,7 @@ static void keep_differences(struct vt_changes *changes, struct change_list *all
 }
 
 void vt_changes_init(struct vt_changes *changes, const struct vt_changes_side *sides,
+		     const struct vt_changes_live *const *live,
 		     const struct vt_alignment *alignment, enum vt_changes_by by, int is_exact)
 {
 	struct entries all = { 0 };
@@ -260,8 +276,7 @@ void vt_changes_init(struct vt_changes *changes, const struct vt_changes_side *s
 	memset(changes, 0, sizeof(*changes));
 	changes->by = by;
 	for (uint8_t side = 0; side < VT_DIFF_SIDES; side++)
-		if (sides[side].event)
-			gather(&all, &sides[side], side, alignment, by);
+		add_side(&all, &sides[side], live[side], side, alignment, by);
 	if (by == VT_CHANGES_BY_STACK) {
 		join(&all, &found, compare_places_and_owners, 1);
 		join(&all, &found, compare_places, 1);
@@ -273,8 +288,6 @@ void vt_changes_init(struct vt_changes *changes, const struct vt_changes_side *s
 	join(&all, &found, by == VT_CHANGES_BY_STACK ? compare_places_and_owners : compare_places,
 	     0);
 	keep_differences(changes, &found);
-	for (size_t i = 0; i < all.len; i++)
-		free(all.items[i].name);
 	vt_vector_release(&all);
 }
 

@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 
+#include "analyzer/base/util.h"
 #include "analyzer/diff/alignment.h"
 #include "analyzer/report/analysis.h"
 
@@ -29,6 +30,16 @@ struct vt_changes_side {
 	int64_t event; /* 0: nothing was live */
 	int device;
 };
+
+/* A block that is live at the moment of its side. */
+struct vt_changes_block {
+	const char *owner; /* borrowed */
+	char *name;        /* of its module, file or owner; NULL: not known, or by stack */
+	uint64_t bytes;
+	uint32_t allocation; /* index into the model of its side */
+};
+
+VT_VECTOR_DECLARE(vt_changes_live, struct vt_changes_block);
 
 /* One place in both runs; 0 bytes on the side where it is not. */
 struct vt_change {
@@ -52,11 +63,17 @@ struct vt_changes {
 int vt_changes_parse(const char *word, enum vt_changes_by *by);
 const char *vt_changes_word(enum vt_changes_by by);
 
+/* What is live on a side, into a zeroed list: all that is asked of its owners and modules. */
+void vt_changes_gather(struct vt_changes_live *live, const struct vt_changes_side *side,
+		       enum vt_changes_by by);
+void vt_changes_live_release(struct vt_changes_live *live);
+
 /*
- * `is_exact`: only stacks of the same lines match.  Else those that are left match by functions
- * alone.
+ * `live`: of both sides, gathered by the same `by`.  `is_exact`: only stacks of the same lines
+ * match.  Else those that are left match by functions alone.
  */
 void vt_changes_init(struct vt_changes *changes, const struct vt_changes_side *sides,
+		     const struct vt_changes_live *const *live,
 		     const struct vt_alignment *alignment, enum vt_changes_by by, int is_exact);
 void vt_changes_release(struct vt_changes *changes);
 

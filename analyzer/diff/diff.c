@@ -3,20 +3,11 @@
 
 #include <string.h>
 
-#include "analyzer/attribution/moments.h"
 #include "analyzer/base/util.h"
-#include "analyzer/report/report_turns.h"
+#include "analyzer/model/when.h"
 
-/* The first two steps make optimizer states and workspaces. */
-#define WARM_UP_STEPS 2
-
-/* Steps that lie further apart are different steps (longer sequences), not noise. */
-#define NOISE_SHARE 0.005
-
-static int has_memory(const struct vt_analysis *side, int device)
-{
-	return vt_model_peak(&side->model, device) != NULL;
-}
+/* Of a side that recorded nothing on the device. */
+static const struct vt_side_device nothing;
 
 static uint64_t magnitude(const uint64_t *bytes)
 {
@@ -58,7 +49,7 @@ static struct vt_diff_owner *find_owner(struct vt_diff_device *device, const cha
 static void add_owners(struct vt_diff_device *device)
 {
 	for (int side = 0; side < VT_DIFF_SIDES; side++) {
-		const struct vt_books *books = &device->books[side];
+		const struct vt_books *books = &device->sides[side]->books;
 
 		for (uint32_t i = 0; i < books->nr_lines; i++)
 			find_owner(device, books->lines[i].owner)->bytes[side] +=
@@ -74,140 +65,93 @@ static void add_owners(struct vt_diff_device *device)
 		qsort(device->owners, device->nr_owners, sizeof(*device->owners), compare_owners);
 }
 
-/* How far the peaks of this run's later steps lie apart; 0 where that is no noise. */
-static uint64_t noise_of(struct vt_analysis *side, int number)
-{
-	const struct vt_device *device = vt_model_device(&side->model, number);
-	struct vt_report_turns turns = { 0 };
-	uint64_t low = UINT64_MAX, high = 0;
-
-	if (!device)
-		return 0;
-	vt_report_turns_init(&turns, side, &device, 1);
-	for (uint32_t i = WARM_UP_STEPS; i < turns.nr_steps; i++) {
-		uint64_t peak = turns.steps[i].turn.peak_bytes;
-
-		if (!turns.steps[i].is_complete)
-			continue;
-		low = peak < low ? peak : low;
-		high = peak > high ? peak : high;
-	}
-	vt_report_turns_release(&turns);
-	return high > low && (double)(high - low) <= NOISE_SHARE * (double)high ? high - low : 0;
-}
-
-static void find_peaks(struct vt_diff_device *device, int side, const struct vt_model *model,
-		       int number)
-{
-	const struct vt_peak *peak = vt_model_peak(model, number);
-	const struct vt_device *row = vt_model_device(model, number);
-
-	device->peak_bytes[side] = peak->used_bytes;
-	if (row && row->has_context)
-		device->peak_bytes[side] += row->context_bytes;
-	device->most_allocated_bytes[side] = peak->max_allocated_bytes;
-}
-
-static int open_books(struct vt_diff *diff, struct vt_diff_device *device, const int *numbers,
-		      struct vt_changes_side *sides, struct vt_diag *diag)
-{
-	for (int side = 0; side < VT_DIFF_SIDES; side++) {
-		struct vt_analysis *analysis = diff->sides[side];
-
-		sides[side] = (struct vt_changes_side){ .analysis = analysis,
-							.describe = &diff->describe[side],
-							.device = numbers[side] };
-		if (!has_memory(analysis, numbers[side]))
-			continue;
-		if (vt_moments_resolve(&analysis->stages, diff->options->when, numbers[side],
-				       &sides[side].event, diag))
-			return -1;
-		vt_books_init(&device->books[side], &analysis->attribution, numbers[side],
-			      sides[side].event);
-		find_peaks(device, side, &analysis->model, numbers[side]);
-		device->has_books[side] = 1;
-		device->doing[side] = vt_stages_doing(&analysis->stages, sides[side].event);
-	}
-	return 0;
-}
-
 /* `numbers`: which device of either side. */
-static int add_device(struct vt_diff *diff, const struct vt_alignment *alignment,
-		      const int *numbers, struct vt_diag *diag)
+static void add_device(struct vt_diff *diff, const struct vt_alignment *alignment,
+		       const int *numbers)
 {
 	struct vt_diff_device *device = &diff->devices[diff->nr_devices++];
+	const struct vt_changes_live *live[VT_DIFF_SIDES];
 	struct vt_changes_side sides[VT_DIFF_SIDES];
 
 	device->device = numbers[VT_DIFF_NEW];
-	if (open_books(diff, device, numbers, sides, diag))
-		return -1;
-	add_owners(device);
 	for (int side = 0; side < VT_DIFF_SIDES; side++) {
-		uint64_t noise = noise_of(diff->sides[side], numbers[side]);
+		const struct vt_side_device *found =
+			vt_sides_device(&diff->sides[side], numbers[side]);
 
-		device->noise_bytes = noise > device->noise_bytes ? noise : device->noise_bytes;
+		device->has_books[side] = found != NULL;
+		device->sides[side] = found ? found : &nothing;
+		device->peak_bytes[side] = device->sides[side]->peak_bytes;
+		device->most_allocated_bytes[side] = device->sides[side]->most_allocated_bytes;
+		if (device->sides[side]->noise_bytes > device->noise_bytes)
+			device->noise_bytes = device->sides[side]->noise_bytes;
+		live[side] = &device->sides[side]->live;
+		sides[side] = (struct vt_changes_side){ .analysis = &diff->sides[side].analysis,
+							.describe = &diff->sides[side].describe };
 	}
-	vt_changes_init(&device->changes, sides, alignment, diff->options->by,
+	add_owners(device);
+	vt_changes_init(&device->changes, sides, live, alignment, diff->options->by,
 			diff->options->is_exact);
-	return 0;
 }
 
-static int is_wanted(const struct vt_diff *diff, int device)
+static int has_memory(const struct vt_diff *diff, int device)
 {
-	return (diff->options->device == VT_WHEN_ALL_DEVICES || diff->options->device == device) &&
-	       (has_memory(diff->sides[VT_DIFF_BASE], device) ||
-		has_memory(diff->sides[VT_DIFF_NEW], device));
+	return vt_sides_device(&diff->sides[VT_DIFF_BASE], device) ||
+	       vt_sides_device(&diff->sides[VT_DIFF_NEW], device);
 }
 
 static int highest_device(const struct vt_diff *diff)
 {
 	int highest = -1;
 
-	for (int side = 0; side < VT_DIFF_SIDES; side++) {
-		const struct vt_model *model = &diff->sides[side]->model;
-
-		for (uint32_t i = 0; i < model->nr_peaks; i++)
-			if (model->peaks[i].device > highest)
-				highest = model->peaks[i].device;
-	}
+	for (int side = 0; side < VT_DIFF_SIDES; side++)
+		for (uint32_t i = 0; i < diff->sides[side].nr_devices; i++)
+			if (diff->sides[side].devices[i].device > highest)
+				highest = diff->sides[side].devices[i].device;
 	return highest;
 }
 
 static int add_devices(struct vt_diff *diff, struct vt_diag *diag)
 {
-	const struct vt_describe *describe[] = { &diff->describe[VT_DIFF_BASE],
-						 &diff->describe[VT_DIFF_NEW] };
+	const struct vt_describe *describe[] = { &diff->sides[VT_DIFF_BASE].describe,
+						 &diff->sides[VT_DIFF_NEW].describe };
 	struct vt_alignment alignment = { 0 };
-	int highest = highest_device(diff), rc = 0;
+	int highest = highest_device(diff);
 
 	diff->devices = vt_xcalloc((size_t)highest + 2, sizeof(*diff->devices));
 	vt_alignment_init(&alignment, describe, diff->options->is_exact);
 	if (diff->options->pair)
-		rc = add_device(diff, &alignment, diff->options->pair, diag);
-	for (int device = 0; device <= highest && !rc && !diff->options->pair; device++)
-		if (is_wanted(diff, device))
-			rc = add_device(diff, &alignment, (int[]){ device, device }, diag);
+		add_device(diff, &alignment, diff->options->pair);
+	for (int device = 0; device <= highest && !diff->options->pair; device++)
+		if (has_memory(diff, device))
+			add_device(diff, &alignment, (int[]){ device, device });
 	vt_alignment_release(&alignment);
-	if (rc || diff->nr_devices)
-		return rc;
+	if (diff->nr_devices)
+		return 0;
 	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s and %s: no device memory was recorded%s",
-		    vt_db_path(diff->sides[VT_DIFF_BASE]->db),
-		    vt_db_path(diff->sides[VT_DIFF_NEW]->db),
+		    vt_db_path(diff->sides[VT_DIFF_BASE].analysis.db),
+		    vt_db_path(diff->sides[VT_DIFF_NEW].analysis.db),
 		    diff->options->device == VT_WHEN_ALL_DEVICES ? "" : " on that device");
 	return -1;
 }
 
-int vt_diff_init(struct vt_diff *diff, struct vt_analysis *base, struct vt_analysis *new,
+int vt_diff_init(struct vt_diff *diff, const char *base, const char *new,
 		 const struct vt_diff_options *options, struct vt_diag *diag)
 {
+	const char *const paths[VT_DIFF_SIDES] = { base, new };
+	struct vt_analysis *const analyses[] = { &diff->sides[VT_DIFF_BASE].analysis,
+						 &diff->sides[VT_DIFF_NEW].analysis };
+	struct vt_sides_options asked = { .rules = options->rules, .when = options->when,
+					  .by = options->by,
+					  .has_all_frames = options->has_all_frames };
+
 	memset(diff, 0, sizeof(*diff));
 	diff->options = options;
-	diff->sides[VT_DIFF_BASE] = base;
-	diff->sides[VT_DIFF_NEW] = new;
-	for (int side = 0; side < VT_DIFF_SIDES; side++)
-		vt_describe_init(&diff->describe[side], &diff->sides[side]->model,
-				 options->has_all_frames);
-	vt_runs_init(&diff->runs, diff->sides);
+	for (int side = 0; side < VT_DIFF_SIDES; side++) {
+		asked.device = options->pair ? options->pair[side] : options->device;
+		if (vt_sides_open(&diff->sides[side], paths[side], &asked, diag))
+			return -1;
+	}
+	vt_runs_init(&diff->runs, analyses);
 	return add_devices(diff, diag);
 }
 
@@ -216,17 +160,13 @@ void vt_diff_release(struct vt_diff *diff)
 	for (uint32_t i = 0; i < diff->nr_devices; i++) {
 		struct vt_diff_device *device = &diff->devices[i];
 
-		vt_books_release(&device->books[VT_DIFF_BASE]);
-		vt_books_release(&device->books[VT_DIFF_NEW]);
 		vt_changes_release(&device->changes);
 		free(device->owners);
-		free(device->doing[VT_DIFF_BASE]);
-		free(device->doing[VT_DIFF_NEW]);
 	}
 	free(diff->devices);
 	vt_runs_release(&diff->runs);
 	for (int side = 0; side < VT_DIFF_SIDES; side++)
-		vt_describe_release(&diff->describe[side]);
+		vt_sides_close(&diff->sides[side]);
 	memset(diff, 0, sizeof(*diff));
 }
 

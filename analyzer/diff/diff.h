@@ -13,9 +13,10 @@
 
 #include "analyzer/diff/changes.h"
 #include "analyzer/diff/runs.h"
-#include "analyzer/report/books.h"
+#include "analyzer/diff/sides.h"
 
 struct vt_diff_options {
+	const char *rules; /* NULL: built in */
 	const char *when; /* attribution/moments.h */
 	int device;       /* VT_WHEN_ALL_DEVICES, or a CUDA ordinal */
 	const int *pair;  /* one device of either side, whatever their numbers; NULL: equal ones */
@@ -34,12 +35,12 @@ struct vt_diff_owner {
 
 struct vt_diff_device {
 	int device; /* of the new run */
-	struct vt_books books[VT_DIFF_SIDES]; /* empty where nothing was recorded on it */
+	/* Borrowed; empty where nothing was recorded on it. */
+	const struct vt_side_device *sides[VT_DIFF_SIDES];
 	int has_books[VT_DIFF_SIDES];
-	/* Of the whole run, whatever moment is looked at. */
-	uint64_t peak_bytes[VT_DIFF_SIDES];	       /* device use, with the context */
-	uint64_t most_allocated_bytes[VT_DIFF_SIDES]; /* in blocks */
-	char *doing[VT_DIFF_SIDES]; /* "step 2, backward"; NULL: not known */
+	/* As of either side. */
+	uint64_t peak_bytes[VT_DIFF_SIDES];
+	uint64_t most_allocated_bytes[VT_DIFF_SIDES];
 	struct vt_diff_owner *owners; /* the largest difference first; the rest behind */
 	uint32_t nr_owners;
 	struct vt_changes changes;
@@ -52,18 +53,17 @@ struct vt_diff_device {
 
 struct vt_diff {
 	const struct vt_diff_options *options;
-	struct vt_analysis *sides[VT_DIFF_SIDES];
-	struct vt_describe describe[VT_DIFF_SIDES];
+	struct vt_side sides[VT_DIFF_SIDES];
 	struct vt_runs runs;
 	struct vt_diff_device *devices;
 	uint32_t nr_devices;
 };
 
 /*
- * Returns 0, or -1 with `diag` filled: no such moment in one of them.  vt_diff_release in both
- * cases; the recordings must outlive it.
+ * Reads the recordings, one after the other.  Returns 0, or -1 with `diag` filled: not readable, no
+ * such moment in one of them.  vt_diff_release in both cases; `options` must outlive it.
  */
-int vt_diff_init(struct vt_diff *diff, struct vt_analysis *base, struct vt_analysis *new,
+int vt_diff_init(struct vt_diff *diff, const char *base, const char *new,
 		 const struct vt_diff_options *options, struct vt_diag *diag);
 void vt_diff_release(struct vt_diff *diff);
 

@@ -55,8 +55,8 @@ static json_t *stack_of(const struct vt_diff *diff, const struct vt_change *chan
 	if (change->allocation[side] == VT_NO_INDEX)
 		return json_array();
 	return vt_json_lines(vt_producer_lines(
-		&diff->describe[side],
-		&diff->sides[side]->model.allocations[change->allocation[side]]));
+		&diff->sides[side].describe,
+		&diff->sides[side].analysis.model.allocations[change->allocation[side]]));
 }
 
 static json_t *change_json(const struct vt_diff *diff, const struct vt_change *change)
@@ -95,8 +95,8 @@ static json_t *device_json(const struct vt_diff *diff, const struct vt_diff_devi
 	json_object_set_new(object, "id", json_integer(device->device));
 	json_object_set_new(object, "device_used", bytes_json(device->peak_bytes));
 	json_object_set_new(object, "allocated", bytes_json(device->most_allocated_bytes));
-	json_object_set_new(object, "base_doing", vt_json_text(device->doing[VT_DIFF_BASE]));
-	json_object_set_new(object, "new_doing", vt_json_text(device->doing[VT_DIFF_NEW]));
+	json_object_set_new(object, "base_doing", vt_json_text(device->sides[VT_DIFF_BASE]->doing));
+	json_object_set_new(object, "new_doing", vt_json_text(device->sides[VT_DIFF_NEW]->doing));
 	json_object_set_new(object, "noise_bytes", vt_json_integer(device->noise_bytes));
 	json_object_set_new(object, "owners", owners(device));
 	json_object_set_new(object, "places", places(diff, &device->changes));
@@ -135,8 +135,9 @@ json_t *vt_diff_json(struct vt_diff *diff, const struct vt_threshold *thresholds
 
 	json_object_set_new(object, "format", json_integer(1));
 	json_object_set_new(object, "base",
-			    vt_json_text(vt_db_path(diff->sides[VT_DIFF_BASE]->db)));
-	json_object_set_new(object, "new", vt_json_text(vt_db_path(diff->sides[VT_DIFF_NEW]->db)));
+			    vt_json_text(vt_db_path(diff->sides[VT_DIFF_BASE].analysis.db)));
+	json_object_set_new(object, "new",
+			    vt_json_text(vt_db_path(diff->sides[VT_DIFF_NEW].analysis.db)));
 	json_object_set_new(object, "at", vt_json_text(diff->options->when));
 	json_object_set_new(object, "by", vt_json_text(vt_changes_word(diff->options->by)));
 	json_object_set_new(object, "is_different", json_boolean(vt_diff_is_different(diff)));

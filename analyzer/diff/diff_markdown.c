@@ -63,8 +63,8 @@ static void print_change(const struct vt_diff *diff, const struct vt_change *cha
 	if (diff->options->by != VT_CHANGES_BY_STACK)
 		return;
 	lines = vt_producer_lines(
-		&diff->describe[side],
-		&diff->sides[side]->model.allocations[change->allocation[side]]);
+		&diff->sides[side].describe,
+		&diff->sides[side].analysis.model.allocations[change->allocation[side]]);
 	for (unsigned i = 0; i < lines.nr; i++)
 		fprintf(out, "    %s\n", lines.text[i]);
 	vt_describe_free(&lines);

@@ -16,8 +16,8 @@ static void print_runs(const struct vt_diff *diff, FILE *out)
 	static const struct vt_column columns[] = { { "", 0 }, { "base", 0 }, { "new", 0 } };
 	struct vt_table table;
 
-	fprintf(out, "base  %s\nnew   %s\n", vt_db_path(diff->sides[VT_DIFF_BASE]->db),
-		vt_db_path(diff->sides[VT_DIFF_NEW]->db));
+	fprintf(out, "base  %s\nnew   %s\n", vt_db_path(diff->sides[VT_DIFF_BASE].analysis.db),
+		vt_db_path(diff->sides[VT_DIFF_NEW].analysis.db));
 	if (!diff->runs.nr)
 		return;
 	fputs("\nRUNS  what differs between them\n", out);
@@ -68,7 +68,7 @@ static void print_owners(const struct vt_diff_device *device, FILE *out)
 	if (nr_same)
 		add_row(&table, rest, same);
 	for (int side = 0; side < VT_DIFF_SIDES; side++)
-		used[side] = vt_books_device_used(&device->books[side]);
+		used[side] = vt_books_device_used(&device->sides[side]->books);
 	vt_table_add_line(&table);
 	add_row(&table, "device used", used);
 	vt_table_print(&table, out, 2);
@@ -80,10 +80,10 @@ static void print_owners(const struct vt_diff_device *device, FILE *out)
 static void print_stack(const struct vt_diff *diff, const struct vt_change *change, FILE *out)
 {
 	int side = change->allocation[VT_DIFF_NEW] != VT_NO_INDEX ? VT_DIFF_NEW : VT_DIFF_BASE;
-	const struct vt_model *model = &diff->sides[side]->model;
+	const struct vt_model *model = &diff->sides[side].analysis.model;
 	unsigned max = diff->options->has_all_frames ? VT_FRAMES_MAX : MOST_FRAMES;
 	struct vt_lines lines = vt_producer_lines(
-		&diff->describe[side], &model->allocations[change->allocation[side]]);
+		&diff->sides[side].describe, &model->allocations[change->allocation[side]]);
 
 	for (unsigned i = 0; i < lines.nr && i < max; i++)
 		fprintf(out, "       %s\n", lines.text[i]);
@@ -144,7 +144,8 @@ static void print_total(const char *what, const uint64_t *bytes, FILE *out)
 
 static void print_doing(const struct vt_diff_device *device, FILE *out)
 {
-	const char *base = device->doing[VT_DIFF_BASE], *new = device->doing[VT_DIFF_NEW];
+	const char *base = device->sides[VT_DIFF_BASE]->doing;
+	const char *new = device->sides[VT_DIFF_NEW]->doing;
 
 	if (base && new && !strcmp(base, new))
 		fprintf(out, ": %s\n", new);

@@ -117,14 +117,14 @@ static void add_devices(struct vt_runs *runs, struct vt_analysis *const *sides)
 	}
 }
 
+/* Asked of the database: of the model little may be left. */
 static char *stacks_of(const struct vt_analysis *side)
 {
-	int has_python = 0, has_native = 0;
+	int has_python = vt_db_query_int(
+		side->db, "SELECT EXISTS(SELECT 1 FROM allocation WHERE python_stack > 0)", 0) > 0;
+	int has_native = vt_db_query_int(
+		side->db, "SELECT EXISTS(SELECT 1 FROM allocation WHERE native_stack > 0)", 0) > 0;
 
-	for (uint32_t i = 0; i < side->model.nr_allocations; i++) {
-		has_python |= side->model.allocations[i].python_stack != 0;
-		has_native |= side->model.allocations[i].native_stack != 0;
-	}
 	return vt_xstrdup(has_python && has_native ? "Python, native"
 			  : has_python             ? "Python"
 			  : has_native             ? "native"

@@ -171,7 +171,7 @@ int vt_allocation_rows_load(struct vt_db *db, int64_t start_time_ns, struct vt_a
 
 	*nr_rows = 0;
 	*rows = NULL;
-	if (counted >= VT_NO_INDEX) {
+	if (counted >= VT_MOST_ROWS) {
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: too many rows in table allocation",
 			    vt_db_path(db));
 		return -1;

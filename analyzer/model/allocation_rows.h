@@ -12,6 +12,8 @@
 #define VT_NEVER       INT64_MAX
 #define VT_NO_SEQUENCE UINT64_MAX
 #define VT_NO_INDEX    UINT32_MAX
+/* Of one table: a moment of the timeline has 29 bits for the row. */
+#define VT_MOST_ROWS   ((1u << 29) - 1)
 
 struct vt_allocation {
 	int64_t event;

@@ -209,7 +209,7 @@ static int load_table(struct vt_model *model, const struct table *t, struct vt_d
 	int rc;
 
 	free(sql);
-	if (rows >= VT_NO_INDEX) {
+	if (rows >= VT_MOST_ROWS) {
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: too many rows in table %s",
 			    vt_db_path(model->db), t->name);
 		return -1;

@@ -18,14 +18,48 @@ static int compare_moments(const void *a, const void *b)
 	return x->index < y->index ? -1 : x->index > y->index;
 }
 
-static void push(struct vt_timeline *timeline, int64_t event, uint32_t index,
-		 enum vt_moment_what what)
-{
-	struct vt_moment *moment = &timeline->moments[timeline->nr++];
+/*
+ * Moments are told twice, to be counted and to be put down: a list of them that is sorted into
+ * another one would take as much memory again as it has.
+ */
+struct filling {
+	struct vt_timeline *timeline;
+	uint32_t *places; /* by event: how many there are, then where the next one goes */
+	int64_t last_event;
+	int is_counting;
+	int is_out_of_range; /* an event that has no place */
+};
 
-	moment->event = event;
-	moment->index = index;
-	moment->what = (uint8_t)what;
+static void tell(struct filling *filling, int64_t event, uint32_t index, enum vt_moment_what what)
+{
+	struct vt_timeline *timeline = filling->timeline;
+	uint32_t at;
+
+	if (filling->is_counting && (event < 0 || event > filling->last_event)) {
+		filling->is_out_of_range = 1;
+	} else if (filling->is_counting) {
+		filling->places[event + 1]++;
+	} else {
+		at = filling->places ? filling->places[event]++ : timeline->nr++;
+		timeline->moments[at] = (struct vt_moment){ event, index, what };
+	}
+}
+
+static void tell_all(struct filling *filling)
+{
+	const struct vt_model *model = filling->timeline->model;
+
+	for (uint32_t i = 0; i < model->nr_allocations; i++) {
+		tell(filling, model->allocations[i].event, i, VT_MOMENT_ALLOC);
+		if (model->allocations[i].freed_event != VT_NEVER)
+			tell(filling, model->allocations[i].freed_event, i, VT_MOMENT_FREE);
+	}
+	for (uint32_t i = 0; i < model->nr_events; i++)
+		tell(filling, model->events[i].event, i, VT_MOMENT_OTHER);
+	for (uint32_t i = 0; i < model->nr_marks; i++)
+		tell(filling, model->marks[i].event, i, VT_MOMENT_MARK);
+	for (uint32_t i = 0; i < model->nr_ooms; i++)
+		tell(filling, model->ooms[i].event, i, VT_MOMENT_OUT_OF_MEMORY);
 }
 
 /* What happens at one event number, put in order where that is more than one thing. */
@@ -45,56 +79,44 @@ static void sort_runs(struct vt_timeline *timeline)
 	}
 }
 
-/* Event numbers are nearly all there are: each moment goes to the place that its number says. */
-static void place_by_event(struct vt_timeline *timeline, uint64_t last_event)
+/*
+ * Event numbers are nearly all there are: each moment goes to the place that its number says.
+ * Returns 0 where they are not: a damaged database may have any.
+ */
+static int place_by_event(struct vt_timeline *timeline, size_t most)
 {
-	uint32_t *places = vt_xcalloc((size_t)last_event + 2, sizeof(*places));
-	struct vt_moment *sorted = vt_xcalloc((size_t)timeline->nr + 1, sizeof(*sorted));
+	struct filling filling = { .timeline = timeline, .is_counting = 1,
+				   .last_event = timeline->model->last_event };
 
-	for (uint32_t i = 0; i < timeline->nr; i++)
-		places[timeline->moments[i].event + 1]++;
-	for (uint64_t event = 0; event < last_event; event++)
-		places[event + 1] += places[event];
-	for (uint32_t i = 0; i < timeline->nr; i++)
-		sorted[places[timeline->moments[i].event]++] = timeline->moments[i];
-	free(timeline->moments);
-	free(places);
-	timeline->moments = sorted;
-	sort_runs(timeline);
-}
-
-/* A damaged database may have any numbers. */
-static int are_dense(const struct vt_timeline *timeline, int64_t last_event)
-{
-	for (uint32_t i = 0; i < timeline->nr; i++)
-		if (timeline->moments[i].event < 0 || timeline->moments[i].event > last_event)
-			return 0;
-	return last_event < 4 * (int64_t)timeline->nr + 1024;
+	if (filling.last_event < 0 || filling.last_event >= 4 * (int64_t)most + 1024)
+		return 0;
+	filling.places = vt_xcalloc((size_t)filling.last_event + 2, sizeof(*filling.places));
+	tell_all(&filling);
+	if (!filling.is_out_of_range) {
+		for (int64_t event = 0; event <= filling.last_event; event++)
+			filling.places[event + 1] += filling.places[event];
+		timeline->nr = filling.places[filling.last_event + 1];
+		filling.is_counting = 0;
+		tell_all(&filling);
+		sort_runs(timeline);
+	}
+	free(filling.places);
+	return !filling.is_out_of_range;
 }
 
 void vt_timeline_init(struct vt_timeline *timeline, const struct vt_model *model)
 {
-	size_t max = 2 * (size_t)model->nr_allocations + model->nr_events + model->nr_marks +
-		     model->nr_ooms;
+	size_t most = 2 * (size_t)model->nr_allocations + model->nr_events + model->nr_marks +
+		      model->nr_ooms;
+	struct filling filling = { .timeline = timeline };
 
 	timeline->model = model;
 	timeline->nr = 0;
-	timeline->moments = vt_xcalloc(max + 1, sizeof(*timeline->moments));
-	for (uint32_t i = 0; i < model->nr_allocations; i++) {
-		push(timeline, model->allocations[i].event, i, VT_MOMENT_ALLOC);
-		if (model->allocations[i].freed_event != VT_NEVER)
-			push(timeline, model->allocations[i].freed_event, i, VT_MOMENT_FREE);
-	}
-	for (uint32_t i = 0; i < model->nr_events; i++)
-		push(timeline, model->events[i].event, i, VT_MOMENT_OTHER);
-	for (uint32_t i = 0; i < model->nr_marks; i++)
-		push(timeline, model->marks[i].event, i, VT_MOMENT_MARK);
-	for (uint32_t i = 0; i < model->nr_ooms; i++)
-		push(timeline, model->ooms[i].event, i, VT_MOMENT_OUT_OF_MEMORY);
-	if (are_dense(timeline, model->last_event))
-		place_by_event(timeline, (uint64_t)model->last_event);
-	else
-		qsort(timeline->moments, timeline->nr, sizeof(*timeline->moments), compare_moments);
+	timeline->moments = vt_xcalloc(most + 1, sizeof(*timeline->moments));
+	if (place_by_event(timeline, most))
+		return;
+	tell_all(&filling);
+	qsort(timeline->moments, timeline->nr, sizeof(*timeline->moments), compare_moments);
 }
 
 void vt_timeline_release(struct vt_timeline *timeline)

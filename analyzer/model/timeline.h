@@ -18,12 +18,16 @@ enum vt_moment_what {
 	VT_MOMENT_OUT_OF_MEMORY,
 };
 
-/* One event number may stand for two moments: an unmap that also ends the memory behind it. */
-struct vt_moment {
+/*
+ * One event number may stand for two moments: an unmap that also ends the memory behind it.
+ * Packed: there is one for every event.
+ */
+struct __attribute__((packed, aligned(4))) vt_moment {
 	int64_t event;
-	uint32_t index;
-	uint8_t what; /* enum vt_moment_what */
+	uint32_t index : 29; /* VT_MOST_ROWS */
+	uint32_t what : 3; /* enum vt_moment_what */
 };
+
 
 struct vt_timeline {
 	const struct vt_model *model;

@@ -145,13 +145,10 @@ static int explain_peak(struct vt_ranks *ranks, struct vt_diag *diag)
 	    (ranks->peak->peak_bytes == ranks->median->peak_bytes &&
 	     ranks->peak->allocated_bytes == ranks->median->allocated_bytes))
 		return 0;
-	for (int side = 0; side < VT_DIFF_SIDES; side++) {
+	for (int side = 0; side < VT_DIFF_SIDES; side++)
 		ranks->pair[side] = (int)sides[side]->device;
-		if (vt_analysis_open(&ranks->sides[side], sides[side]->file,
-				     ranks->options->rank.rules, diag))
-			return -1;
-	}
 	ranks->diff_options = (struct vt_diff_options){
+		.rules = ranks->options->rank.rules,
 		.when = ranks->options->rank.when,
 		.device = VT_WHEN_ALL_DEVICES,
 		.pair = ranks->pair,
@@ -160,7 +157,7 @@ static int explain_peak(struct vt_ranks *ranks, struct vt_diag *diag)
 		.has_all_frames = ranks->options->has_all_frames,
 	};
 	ranks->has_diff = 1;
-	return vt_diff_init(&ranks->diff, &ranks->sides[VT_DIFF_BASE], &ranks->sides[VT_DIFF_NEW],
+	return vt_diff_init(&ranks->diff, sides[VT_DIFF_BASE]->file, sides[VT_DIFF_NEW]->file,
 			    &ranks->diff_options, diag);
 }
 
@@ -185,8 +182,6 @@ void vt_ranks_release(struct vt_ranks *ranks)
 {
 	if (ranks->has_diff)
 		vt_diff_release(&ranks->diff);
-	for (int side = 0; side < VT_DIFF_SIDES; side++)
-		vt_analysis_close(&ranks->sides[side]);
 	vt_clocks_release(&ranks->clocks);
 	vt_ranks_runs_release(&ranks->runs);
 	free(ranks->missing);

@@ -46,7 +46,6 @@ struct vt_ranks {
 	const struct vt_rank *median; /* by device use; of two the lower */
 	struct vt_clocks clocks;
 	/* The peak rank against the median one. */
-	struct vt_analysis sides[VT_DIFF_SIDES];
 	struct vt_diff_options diff_options;
 	int pair[VT_DIFF_SIDES];
 	struct vt_diff diff;

@@ -36,6 +36,15 @@ int vt_analysis_open(struct vt_analysis *analysis, const char *path, const char 
 	return 0;
 }
 
+void vt_analysis_shed(struct vt_analysis *analysis)
+{
+	free(analysis->attribution.verdicts);
+	analysis->attribution.verdicts = NULL;
+	vt_facts_release(&analysis->facts);
+	vt_stages_release(&analysis->stages);
+	vt_timeline_release(&analysis->timeline);
+}
+
 void vt_analysis_close(struct vt_analysis *analysis)
 {
 	vt_attribution_release(&analysis->attribution);

@@ -28,6 +28,11 @@ int vt_analysis_open(struct vt_analysis *analysis, const char *path, const char 
 /* The same without stages, facts and owners, which cost as much as the rest. */
 int vt_analysis_open_model(struct vt_analysis *analysis, const char *path, const char *rules_path,
 			   struct vt_diag *diag);
+/*
+ * Gives back what is large: timeline, stages, facts and who was judged.  Names of owners stay, and
+ * the model with its database.  Nothing can be asked of owners, stages and moments afterwards.
+ */
+void vt_analysis_shed(struct vt_analysis *analysis);
 void vt_analysis_close(struct vt_analysis *analysis);
 
 #endif

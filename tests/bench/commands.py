@@ -50,7 +50,7 @@ def repeat(source, database, events):
     print(f"commands: repeating up to {events:,} events", file=sys.stderr)
     database.write_bytes(source.read_bytes())
     with sqlite3.connect(database, isolation_level=None) as connection:
-        connection.executescript("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; BEGIN")
+        connection.executescript("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF")
         last, time_ns = connection.execute(
             "SELECT max(max(id), max(freed_event)), max(time_ns) - min(time_ns) FROM allocation").fetchone()
         names = [name for _, name, *_ in connection.execute("PRAGMA table_info(allocation)")]
@@ -60,7 +60,6 @@ def repeat(source, database, events):
             columns = ", ".join(f"{name} + {moved[name]}" if name in moved else name for name in names)
             connection.executescript(REPEAT.format(columns=columns, last=last, by=by, time=time))
         connection.execute("UPDATE run SET value = ? WHERE key = 'events'", (str(last * max(events // last, 1)),))
-        connection.execute("COMMIT")
     connection.close()
 
 

@@ -70,5 +70,5 @@ int main(void)
 		cmocka_unit_test(nothing_fits_only_the_dash),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests_name("globs", tests, NULL, NULL);
 }

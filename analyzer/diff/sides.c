@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/diff/sides.h"
+
+#include <malloc.h>
+#include <string.h>
+
+#include "analyzer/attribution/moments.h"
+#include "analyzer/base/util.h"
+#include "analyzer/report/report_turns.h"
+
+/* The first two steps make optimizer states and workspaces. */
+#define WARM_UP_STEPS 2
+
+/* Steps that lie further apart are different steps (longer sequences), not noise. */
+#define NOISE_SHARE 0.005
+
+/* How far the peaks of this run's later steps lie apart; 0 where that is no noise. */
+static uint64_t noise_of(struct vt_analysis *analysis, int number)
+{
+	const struct vt_device *device = vt_model_device(&analysis->model, number);
+	struct vt_report_turns turns = { 0 };
+	uint64_t low = UINT64_MAX, high = 0;
+
+	if (!device)
+		return 0;
+	vt_report_turns_init(&turns, analysis, &device, 1);
+	for (uint32_t i = WARM_UP_STEPS; i < turns.nr_steps; i++) {
+		uint64_t peak = turns.steps[i].turn.peak_bytes;
+
+		if (!turns.steps[i].is_complete)
+			continue;
+		low = peak < low ? peak : low;
+		high = peak > high ? peak : high;
+	}
+	vt_report_turns_release(&turns);
+	return high > low && (double)(high - low) <= NOISE_SHARE * (double)high ? high - low : 0;
+}
+
+static int read_device(struct vt_side *side, const struct vt_peak *peak,
+		       const struct vt_sides_options *options, struct vt_diag *diag)
+{
+	struct vt_analysis *analysis = &side->analysis;
+	const struct vt_device *row = vt_model_device(&analysis->model, peak->device);
+	struct vt_side_device *device = &side->devices[side->nr_devices++];
+	struct vt_changes_side live = { .analysis = analysis, .describe = &side->describe,
+					.device = peak->device };
+
+	device->device = peak->device;
+	device->peak_bytes = peak->used_bytes;
+	if (row && row->has_context)
+		device->peak_bytes += row->context_bytes;
+	device->most_allocated_bytes = peak->max_allocated_bytes;
+	if (vt_moments_resolve(&analysis->stages, options->when, peak->device, &device->event,
+			       diag))
+		return -1;
+	vt_books_init(&device->books, &analysis->attribution, peak->device, device->event);
+	device->doing = vt_stages_doing(&analysis->stages, device->event);
+	device->noise_bytes = noise_of(analysis, peak->device);
+	live.event = device->event;
+	vt_changes_gather(&device->live, &live, options->by);
+	return 0;
+}
+
+/* Only the blocks that were gathered stay, under new numbers. */
+static void keep_live(struct vt_side *side)
+{
+	struct vt_model *model = &side->analysis.model;
+	struct vt_allocation *kept;
+	uint32_t nr = 0;
+
+	for (uint32_t d = 0; d < side->nr_devices; d++)
+		nr += (uint32_t)side->devices[d].live.len;
+	kept = vt_xcalloc((size_t)nr + 1, sizeof(*kept));
+	nr = 0;
+	for (uint32_t d = 0; d < side->nr_devices; d++)
+		for (size_t i = 0; i < side->devices[d].live.len; i++) {
+			uint32_t *index = &side->devices[d].live.items[i].allocation;
+
+			kept[nr] = model->allocations[*index];
+			*index = nr++;
+		}
+	free(model->allocations);
+	model->allocations = kept;
+	model->nr_allocations = nr;
+}
+
+int vt_sides_open(struct vt_side *side, const char *path, const struct vt_sides_options *options,
+		  struct vt_diag *diag)
+{
+	struct vt_analysis *analysis = &side->analysis;
+	const struct vt_model *model = &analysis->model;
+	int rc;
+
+	memset(side, 0, sizeof(*side));
+	rc = vt_analysis_open(analysis, path, options->rules, diag);
+	if (rc)
+		return rc;
+	vt_describe_init(&side->describe, model, options->has_all_frames);
+	side->devices = vt_xcalloc((size_t)model->nr_peaks + 1, sizeof(*side->devices));
+	for (uint32_t i = 0; i < model->nr_peaks && !rc; i++)
+		if (options->device == VT_WHEN_ALL_DEVICES ||
+		    options->device == model->peaks[i].device)
+			rc = read_device(side, &model->peaks[i], options, diag);
+	if (rc)
+		return rc;
+	keep_live(side);
+	vt_analysis_shed(analysis);
+	/* Else what lay between things that stay is kept for nobody. */
+	malloc_trim(0);
+	return 0;
+}
+
+void vt_sides_close(struct vt_side *side)
+{
+	for (uint32_t d = 0; d < side->nr_devices; d++) {
+		vt_books_release(&side->devices[d].books);
+		vt_changes_live_release(&side->devices[d].live);
+		free(side->devices[d].doing);
+	}
+	free(side->devices);
+	vt_describe_release(&side->describe);
+	vt_analysis_close(&side->analysis);
+	memset(side, 0, sizeof(*side));
+}
+
+const struct vt_side_device *vt_sides_device(const struct vt_side *side, int device)
+{
+	for (uint32_t d = 0; d < side->nr_devices; d++)
+		if (side->devices[d].device == device)
+			return &side->devices[d];
+	return NULL;
+}
