@@ -71,6 +71,7 @@ struct vt_stack {
 	enum vt_norm_kind norm;
 	enum vt_mlp_kind mlp;
 	int has_qk_norm;
+	int has_mlp_bias;
 	int has_stepwise_gelu;  /* computed in six operations that keep what they need */
 	int has_fused_qkv;      /* queries, keys and values are parts of one tensor */
 	int has_partial_rotary; /* only a part of each head is rotated, and joined to the rest */

@@ -150,6 +150,7 @@ static void read_style(const struct vt_config_values *v, struct vt_stack *s,
 	s->has_qk_norm = !is_family(v, "qk_norm", "none");
 	style->has_full_qk_norm = is_family(v, "qk_norm", "full");
 	read_biases(v, style);
+	s->has_mlp_bias = style->has_bias[VT_BIAS_MLP];
 }
 
 static uint64_t divided(const struct vt_config_values *v, uint64_t whole, uint64_t parts)

@@ -54,6 +54,7 @@ int vt_estimate_make(struct vt_plan *plan, struct vt_diag *diag)
 	if (!plan->model->is_nominal) {
 		vt_terms_cache(plan);
 		vt_terms_activations(plan);
+		vt_terms_bursts(plan);
 		vt_terms_vision(plan);
 		vt_terms_logits(plan);
 	}

@@ -48,6 +48,10 @@ static void take(struct vt_gpu *card, const struct vt_ini_entry *entry)
 	snprintf(value, sizeof(value), "%.*s", (int)entry->value_len, entry->value);
 	if (!strcmp(key, "capability"))
 		card->capability = (unsigned)strtoul(value, NULL, 10);
+	else if (!strcmp(key, "nr_sms"))
+		card->nr_sms = (unsigned)strtoul(value, NULL, 10);
+	else if (!strcmp(key, "max_threads_per_sm"))
+		card->sm_threads = (unsigned)strtoul(value, NULL, 10);
 	if (vt_units_parse_bytes(value, &bytes))
 		return;
 	if (!strcmp(key, "usable_bytes") || (!strcmp(key, "total_bytes") && !card->usable_bytes))

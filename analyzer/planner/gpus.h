@@ -16,6 +16,8 @@ struct vt_gpu {
 	uint64_t context_bytes; /* 0: not known */
 	uint64_t cublas_bytes;  /* of one handle and stream in PyTorch */
 	unsigned capability;    /* 90 = 9.0, 0: not known */
+	unsigned nr_sms;        /* multiprocessors, 0: not known */
+	unsigned sm_threads;    /* that run on one of them at once, 0: not known */
 };
 
 /* 0 with *gpu filled, or -1 where there is none of that name. */

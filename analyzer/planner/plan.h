@@ -19,6 +19,7 @@
 	X(FORWARD, "forward")                                                                      \
 	X(LOSS, "loss")                                                                            \
 	X(BACKWARD_LOSS, "backward: loss")                                                         \
+	X(BACKWARD_NORM, "backward: last norm")                                                    \
 	X(BACKWARD_TOP, "backward: last layer")                                                    \
 	X(BACKWARD_BOTTOM, "backward: first layer")                                                \
 	X(BACKWARD_END, "backward: embedding")                                                     \
@@ -35,7 +36,12 @@ enum vt_plan_stage {
 
 #define VT_IN(stage) (1u << VT_PLANNED_##stage)
 #define VT_IN_BACKWARD                                                                             \
-	(VT_IN(BACKWARD_LOSS) | VT_IN(BACKWARD_TOP) | VT_IN(BACKWARD_BOTTOM) | VT_IN(BACKWARD_END))
+	(VT_IN(BACKWARD_LOSS) | VT_IN(BACKWARD_NORM) | VT_IN(BACKWARD_TOP) |                       \
+	 VT_IN(BACKWARD_BOTTOM) | VT_IN(BACKWARD_END))
+/* While what every layer keeps for backward is there. */
+#define VT_IN_WHOLE                                                                                \
+	(VT_IN(FORWARD) | VT_IN(LOSS) | VT_IN(BACKWARD_LOSS) | VT_IN(BACKWARD_NORM) |              \
+	 VT_IN(BACKWARD_TOP))
 #define VT_IN_TRAINING (VT_IN(FIRST_LAYER) | VT_IN(FORWARD) | VT_IN(LOSS) | VT_IN_BACKWARD)
 #define VT_IN_INFERENCE                                                                            \
 	(VT_IN(FIRST_LAYER) | VT_IN(FORWARD) | VT_IN(LOGITS) | VT_IN(DECODE))

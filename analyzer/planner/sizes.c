@@ -360,6 +360,16 @@ static void define_parameters(struct vt_plan *plan)
 	define(plan, "tails", tails_of(plan, &sums));
 }
 
+/* Blocks of 128 threads that run at once; where the card does not say, on one like an H100. */
+static double running_blocks(const struct vt_gpu *gpu)
+{
+	const unsigned nr_sms = 132, threads = 2048, block = 128;
+
+	if (gpu && gpu->nr_sms && gpu->sm_threads)
+		return (double)gpu->nr_sms * floor((double)gpu->sm_threads / block);
+	return nr_sms * threads / block;
+}
+
 void vt_sizes_define(struct vt_plan *plan)
 {
 	const double nominal_context = 0x1p30 * 0.4;
@@ -369,6 +379,7 @@ void vt_sizes_define(struct vt_plan *plan)
 	define_tokens(plan);
 	define_ranks(plan);
 	define_parameters(plan);
+	define(plan, "blocks", running_blocks(plan->gpu));
 	define(plan, "cublas", plan->gpu ? (double)plan->gpu->cublas_bytes : 8519680);
 	define(plan, "context", vt_plan_setting(plan, VT_SET_CONTEXT) ?
 					setting(plan, VT_SET_CONTEXT) :

@@ -7,8 +7,6 @@
 
 #include "analyzer/planner/terms.h"
 
-#define IN_WHOLE (VT_IN(FORWARD) | VT_IN(LOSS) | VT_IN(BACKWARD_LOSS) | VT_IN(BACKWARD_TOP))
-
 static int is_training_layers(const struct vt_plan *plan)
 {
 	return vt_plan_is_training(plan) && plan->model->stacks[VT_PART_TEXT].hidden;
@@ -21,8 +19,7 @@ static int is_frozen(const struct vt_plan *plan)
 	       vt_plan_setting(plan, VT_SET_LORA);
 }
 
-/* As asked for, or because transformers has nothing else for the model. */
-static int is_eager(const struct vt_plan *plan)
+int vt_terms_is_eager(const struct vt_plan *plan)
 {
 	return vt_plan_setting(plan, VT_SET_ATTENTION) == VT_ATTENTION_EAGER ||
 	       plan->model->stacks[VT_PART_TEXT].has_scores_cap;
@@ -48,7 +45,7 @@ static void add_piece(struct vt_plan *plan, const char *owner, const char *layer
 	const unsigned one = VT_IN(FIRST_LAYER) | VT_IN(BACKWARD_BOTTOM) |
 			     (is_recomputed ? VT_IN(BACKWARD_TOP) : 0);
 	const struct vt_term_spec single = { owner, one, NULL, NULL, why };
-	const struct vt_term_spec whole = { owner, IN_WHOLE, NULL, NULL, why };
+	const struct vt_term_spec whole = { owner, VT_IN_WHOLE, NULL, NULL, why };
 
 	vt_plan_add(plan, &single, "min(%s,1)*T*(%s)", layers, bytes);
 	if (!is_recomputed)
@@ -148,7 +145,7 @@ static void add_latents(struct vt_plan *plan, int is_recomputed)
 
 static void add_attention(struct vt_plan *plan, int is_recomputed)
 {
-	int has_scores = is_eager(plan);
+	int has_scores = vt_terms_is_eager(plan);
 	int is_masked = has_scores || vt_plan_setting(plan, VT_SET_MASK);
 	int is_repeated = is_masked || is_math(plan) || vt_plan_setting(plan, VT_SET_REPEAT_KV);
 	const struct vt_term_spec mask = { "activations/mask", VT_IN_TRAINING, NULL, NULL,
@@ -201,6 +198,24 @@ static void add_dropout(struct vt_plan *plan, int is_recomputed)
 			  is_recomputed);
 }
 
+/* While one layer goes backward, its own mlp's have gone. */
+static void add_mlp_until_its_bias(struct vt_plan *plan, const char *bytes, int is_recomputed)
+{
+	const char *why = mlp_why(&plan->model->stacks[VT_PART_TEXT]);
+	const struct vt_term_spec single = { "activations/mlp", VT_IN(FIRST_LAYER), NULL, NULL,
+					     why };
+	const struct vt_term_spec whole = { "activations/mlp",
+		VT_IN_WHOLE & ~VT_IN(BACKWARD_TOP), NULL, NULL, why };
+	const struct vt_term_spec others = { "activations/mlp", VT_IN(BACKWARD_TOP), NULL, NULL,
+		"of all layers but the last, whose mlp has gone by then" };
+
+	vt_plan_add(plan, &single, "min(Ldense,1)*T*(%s)", bytes);
+	if (is_recomputed)
+		return;
+	vt_plan_add(plan, &whole, "Ldense*T*(%s)", bytes);
+	vt_plan_add(plan, &others, "(Ldense-min(Ldense,1))*T*(%s)", bytes);
+}
+
 static void add_mlp(struct vt_plan *plan, int is_recomputed)
 {
 	const struct vt_stack *s = &plan->model->stacks[VT_PART_TEXT];
@@ -209,7 +224,10 @@ static void add_mlp(struct vt_plan *plan, int is_recomputed)
 	char bytes[128];
 
 	snprintf(bytes, sizeof(bytes), "(%d*i*e)%s", inner + is_kept, over(plan, 1));
-	add_piece(plan, "activations/mlp", "Ldense", bytes, mlp_why(s), is_recomputed);
+	if (vt_terms_is_bias_widest(plan))
+		add_mlp_until_its_bias(plan, bytes, is_recomputed);
+	else
+		add_piece(plan, "activations/mlp", "Ldense", bytes, mlp_why(s), is_recomputed);
 	snprintf(bytes, sizeof(bytes), "((4*ie*chosen+4*is)*e)%s+2*chosen*h*e+experts*4%s",
 		 over(plan, 1), s->has_fp32_router ? "+4*h" : "");
 	add_piece(plan, "activations/mlp", "Lmoe", bytes,
@@ -255,9 +273,10 @@ static void add_state_space(struct vt_plan *plan, int is_recomputed)
 		  "projections, convolution, step sizes and the gate of a fused scan",
 		  is_recomputed);
 	if (vt_plan_setting(plan, VT_SET_SCAN) == VT_SCAN_SEQUENTIAL)
-		add_piece(plan, "activations/mixer", "L", "(4+4+4+e)*inner*states+4*inner",
+		add_piece(plan, "activations/mixer", "L", "(4+4+4+e)*inner*states+4*inner+3*e*inner",
 			  "token by token: decay, input and state of every token in fp32, the "
-			  "state's cast, and the input in fp32",
+			  "state's cast, the input in fp32, its copy in another layout, and what "
+			  "the scan and the gate give",
 			  is_recomputed);
 }
 
@@ -295,36 +314,19 @@ static void add_encoder(struct vt_plan *plan, int is_recomputed)
 		  "the encoder's last norm, and dropout behind it", is_recomputed);
 }
 
-/* Gradients of activations while one layer goes backward. */
-static void add_backward_burst(struct vt_plan *plan)
-{
-	const struct vt_term_spec spec = { "workspace/other",
-		VT_IN(BACKWARD_TOP) | VT_IN(BACKWARD_BOTTOM), NULL, NULL,
-		"gradients of one layer's widest tensors, or of a norm in fp32" };
-	const struct vt_term_spec scores = { "workspace/other",
-		VT_IN(BACKWARD_TOP) | VT_IN(BACKWARD_BOTTOM), NULL, NULL,
-		"gradients of one layer's scores" };
-	const struct vt_term_spec end = { "workspace/other", VT_IN(BACKWARD_END), NULL, NULL,
-		"gradients of the embeddings that the tokens had" };
-
-	vt_plan_add(plan, &end, "T*h*e");
-	if (is_eager(plan))
-		vt_plan_add(plan, &scores, "(T*a*s*(e+4+e))%s", over(plan, 1));
-	else
-		vt_plan_add(plan, &spec, "T*max((2*e*max(i,ie*chosen))%s+2*e*h, 12*h+e*h)",
-			    over(plan, 1));
-}
-
 static void add_training(struct vt_plan *plan)
 {
-	const struct vt_term_spec inputs = { "activations/checkpoint", IN_WHOLE, NULL, NULL,
+	const struct vt_term_spec inputs = { "activations/checkpoint", VT_IN_WHOLE, NULL, NULL,
 		"the input of every checkpointed layer" };
 	const struct vt_term_spec last = { "activations/norm",
 		VT_IN(FORWARD) | VT_IN(LOSS) | VT_IN(BACKWARD_LOSS), NULL, NULL,
-		"the last norm, and the input of the head" };
+		"the input of the head" };
+	const struct vt_term_spec norm = { "activations/norm",
+		VT_IN(FORWARD) | VT_IN(LOSS) | VT_IN(BACKWARD_LOSS) | VT_IN(BACKWARD_NORM), NULL,
+		NULL, "the last norm" };
 	const struct vt_term_spec stream = { "activations/residual",
 		VT_IN(FIRST_LAYER) | VT_IN(FORWARD), NULL, NULL, "the residual stream itself" };
-	const struct vt_term_spec embedding = { "activations/embedding", IN_WHOLE, NULL, NULL,
+	const struct vt_term_spec embedding = { "activations/embedding", VT_IN_WHOLE, NULL, NULL,
 		"dropout behind the embeddings of each stack: its mask and what it gives" };
 	int is_recomputed = vt_plan_setting(plan, VT_SET_CHECKPOINTING) == VT_CHECKPOINTING_FULL;
 
@@ -342,8 +344,8 @@ static void add_training(struct vt_plan *plan)
 	add_adapters(plan, is_recomputed);
 	if (is_recomputed)
 		vt_plan_add(plan, &inputs, "L*T*h*r%s", over_sequence(plan));
-	vt_plan_add(plan, &last, "T*(%s+e*h)%s", norm_bytes(plan), over_sequence(plan));
-	add_backward_burst(plan);
+	vt_plan_add(plan, &norm, "T*(%s)%s", norm_bytes(plan), over_sequence(plan));
+	vt_plan_add(plan, &last, "T*e*h%s", over_sequence(plan));
 }
 
 /* What a caller of an interpretability library keeps of a forward. */
@@ -393,7 +395,7 @@ static void add_inference(struct vt_plan *plan)
 
 	vt_plan_add(plan, &embedding, "T*h*e");
 	vt_plan_add(plan, &stream, "3*T*h*e");
-	if (is_eager(plan))
+	if (vt_terms_is_eager(plan))
 		vt_plan_add(plan, &scores,
 			    "T*max(max(max((%d*e*max(i,inner))%s, %s), 8*h-e*h), "
 			    "(a*s*%s+3*a*d*e)%s)",
@@ -404,7 +406,7 @@ static void add_inference(struct vt_plan *plan)
 		vt_plan_add(plan, &layer, "T*max(max((%d*e*max(i,inner))%s, %s), 8*h-e*h)", wide,
 			    over(plan, 1), experts);
 	vt_plan_add(plan, &last, "T*h*e");
-	if (is_eager(plan))
+	if (vt_terms_is_eager(plan))
 		vt_plan_add(plan, &mask, "b*s*s*e");
 	else if (vt_plan_setting(plan, VT_SET_KV_CACHE) == VT_KV_STATIC &&
 		 vt_plan_setting(plan, VT_SET_NEW_TOKENS))

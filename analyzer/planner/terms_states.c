@@ -99,7 +99,8 @@ static void add_gathered(struct vt_plan *plan)
 /* Backward makes them from the head down; activations go as they come. */
 static void add_partial_gradients(struct vt_plan *plan)
 {
-	const struct vt_term_spec head = { "gradients", VT_IN(BACKWARD_TOP), NULL, NULL,
+	const struct vt_term_spec head = { "gradients",
+		VT_IN(BACKWARD_NORM) | VT_IN(BACKWARD_TOP), NULL, NULL,
 					   "of the head alone, the first that is there" };
 	const struct vt_term_spec most = { "gradients", VT_IN(BACKWARD_BOTTOM), NULL, NULL,
 		"of the head and all layers but the first" };

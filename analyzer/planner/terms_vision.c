@@ -4,8 +4,6 @@
  */
 #include "analyzer/planner/terms.h"
 
-#define IN_WHOLE (VT_IN(FORWARD) | VT_IN(LOSS) | VT_IN(BACKWARD_LOSS) | VT_IN(BACKWARD_TOP))
-
 static int is_tower_trained(const struct vt_plan *plan)
 {
 	return vt_plan_is_training(plan) && !vt_plan_setting(plan, VT_SET_FREEZE) &&
@@ -14,7 +12,7 @@ static int is_tower_trained(const struct vt_plan *plan)
 
 void vt_terms_vision(struct vt_plan *plan)
 {
-	const struct vt_term_spec kept = { "activations/vision", IN_WHOLE, NULL, NULL,
+	const struct vt_term_spec kept = { "activations/vision", VT_IN_WHOLE, NULL, NULL,
 		"the tower trains: two LayerNorms, attention and a plain mlp per layer" };
 	const struct vt_term_spec once = { "activations/vision", VT_IN(FIRST_LAYER) |
 		(vt_plan_is_training(plan) ? 0 : VT_IN(FORWARD)), NULL, NULL,

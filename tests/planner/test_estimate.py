@@ -133,6 +133,17 @@ def test_sequence_parallelism_divides_what_tensor_parallelism_leaves():
     assert norms() == 4 * norms("--sequence-parallel", "yes")
 
 
+def test_a_bias_is_summed_over_tokens_in_parts():
+    """138,412,032 bytes on a card of 132 multiprocessors, as PyTorch asks for; less where there are fewer rows."""
+    def sums(model, batch, *more):
+        plan = estimate(model, "--train", "--dtype", "bf16", "--batch", batch, "--gpu", "h200-141g", *more)
+        stage = next(s for s in plan["stages"] if s["name"] == "backward: last layer")
+        return {o["owner"]: o["bytes"] for o in stage["owners"]}["workspace/other"]
+
+    assert sums("vit-base-patch16-224", 32) == 2**20 * 132
+    assert sums("vit-base-patch16-224", 8) == 512 * 3072 * math.ceil(8 * 197 / 64)
+
+
 def test_the_range_has_what_a_script_may_hold():
     plan, held = (estimate("llama-3-8b", "--train", "--seq", "8192", "--keep-logits", x)["peak"] for x in ("no", "yes"))
     assert plan["stage"] == held["stage"] == "backward: loss"

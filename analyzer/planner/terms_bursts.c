@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is there for a moment while something goes backward: gradients of activations on their way,
+ * and what a kernel needs beside them.
+ */
+#include <math.h>
+#include <stdio.h>
+
+#include "analyzer/planner/terms.h"
+
+#define IN_LAYER (VT_IN(BACKWARD_TOP) | VT_IN(BACKWARD_BOTTOM))
+
+/*
+ * The gradient of a bias, or of a norm's weight, is a sum over all tokens.  PyTorch's reduction
+ * (aten/native/cuda/Reduce.cuh) splits it over blocks of 32 x 4 threads with 4 columns each, until
+ * the card is full but not below 16 rows per thread, and keeps a partial sum in fp32 of each.
+ */
+static void sum_over_tokens(char *buf, size_t size, const char *width)
+{
+	snprintf(buf, size, "512*%s*max(min(ceil(blocks/ceil(%s/128)), ceil(T/64)), ceil(T/1024))",
+		 width, width);
+}
+
+static const char *over(const struct vt_plan *plan)
+{
+	return vt_plan_setting(plan, VT_SET_TENSOR) > 1 ? "/t" : "";
+}
+
+static int is_trained(const struct vt_plan *plan)
+{
+	return !vt_plan_setting(plan, VT_SET_LORA) &&
+	       vt_plan_setting(plan, VT_SET_FREEZE) != VT_FREEZE_ALL_BUT_PROJECTOR;
+}
+
+/* LayerNorm has kernels of its own for both of its gradients; RMSNorm is made of operators. */
+static void add_last_norm(struct vt_plan *plan)
+{
+	const struct vt_term_spec gradients = { "gradients", VT_IN(BACKWARD_NORM), NULL, NULL,
+		"of the last norm's output and of what its weight was multiplied with" };
+	const struct vt_term_spec sums = { "workspace/other", VT_IN(BACKWARD_NORM), NULL, NULL,
+		"their product, and the partial sums of it that make the weight's gradient" };
+	enum vt_norm_kind kind = plan->model->stacks[VT_PART_TEXT].norm;
+	const char *r = kind == VT_NORM_RMS_FP32 ? "4" : "r";
+	char partial[160];
+
+	if (kind == VT_NORM_LAYER || !is_trained(plan)) {
+		vt_plan_add(plan, &gradients, "T*h*(e+r)");
+		return;
+	}
+	sum_over_tokens(partial, sizeof(partial), "h");
+	vt_plan_add(plan, &gradients, "T*h*2*%s", r);
+	vt_plan_add(plan, &sums, "T*h*%s + %s", r, partial);
+}
+
+static double mlp_burst(const struct vt_plan *plan)
+{
+	double i = fmax(vt_plan_symbol(plan, "i"),
+			vt_plan_symbol(plan, "ie") * vt_plan_symbol(plan, "chosen"));
+
+	return vt_plan_symbol(plan, "e") *
+	       (2 * i / vt_plan_symbol(plan, "t") + 2 * vt_plan_symbol(plan, "h"));
+}
+
+int vt_terms_is_bias_widest(const struct vt_plan *plan)
+{
+	const struct vt_stack *s = &plan->model->stacks[VT_PART_TEXT];
+	double e = vt_plan_symbol(plan, "e"), i = vt_plan_symbol(plan, "i");
+	double h = vt_plan_symbol(plan, "h"), tokens = vt_plan_symbol(plan, "T");
+	double blocks = fmin(ceil(vt_plan_symbol(plan, "blocks") / ceil(i / 128)),
+			     ceil(tokens / 64));
+	double sums = 512 * i * fmax(blocks, ceil(tokens / 1024));
+
+	return s->has_mlp_bias && s->mlp == VT_MLP_PLAIN && !s->has_stepwise_gelu && i &&
+	       is_trained(plan) && !vt_terms_is_eager(plan) &&
+	       vt_plan_setting(plan, VT_SET_TENSOR) == 1 &&
+	       sums + tokens * e * (i + 2 * h - 2 * i) > tokens * mlp_burst(plan);
+}
+
+static void add_bias(struct vt_plan *plan)
+{
+	const struct vt_term_spec sums = { "workspace/other", IN_LAYER, NULL, NULL,
+		"partial sums of the gradient of a bias in the mlp" };
+	const struct vt_term_spec gradients = { "gradients", IN_LAYER, NULL, NULL,
+		"of the mlp's first half and of the residual stream; of the second half's weights" };
+	char partial[160];
+
+	sum_over_tokens(partial, sizeof(partial), "i");
+	vt_plan_add(plan, &sums, "%s", partial);
+	vt_plan_add(plan, &gradients, "T*(i*e+2*h*e) + i*h*g");
+}
+
+static int is_scanned_by_token(const struct vt_plan *plan)
+{
+	return plan->model->stacks[VT_PART_TEXT].inner &&
+	       vt_plan_setting(plan, VT_SET_SCAN) == VT_SCAN_SEQUENTIAL;
+}
+
+static void add_layer(struct vt_plan *plan)
+{
+	const struct vt_term_spec scores = { "gradients", IN_LAYER, NULL, NULL,
+		"of one layer's scores" };
+	const struct vt_term_spec mlp = { "gradients", IN_LAYER, NULL, NULL,
+		"of one layer's widest tensors" };
+	const struct vt_term_spec norm = { "gradients", IN_LAYER, NULL, NULL,
+		"of a norm's output, in fp32 twice" };
+	const struct vt_term_spec product = { "workspace/other", IN_LAYER, NULL, NULL,
+		"a norm's product in fp32, of which sums are made" };
+	const struct vt_term_spec states = { "gradients", IN_LAYER, NULL, NULL,
+		"of every token's decay and input" };
+	const struct vt_term_spec state = { "workspace/other", IN_LAYER, NULL, NULL,
+		"their product, of which sums are made" };
+
+	if (is_scanned_by_token(plan)) {
+		vt_plan_add(plan, &states, "T*2*4*inner*states");
+		vt_plan_add(plan, &state, "T*4*inner*states");
+	} else if (vt_terms_is_eager(plan)) {
+		vt_plan_add(plan, &scores, "(T*a*s*(e+4+e))%s", over(plan));
+	} else if (vt_terms_is_bias_widest(plan)) {
+		add_bias(plan);
+	} else if (mlp_burst(plan) >= (12 + vt_plan_symbol(plan, "e")) * vt_plan_symbol(plan, "h")) {
+		vt_plan_add(plan, &mlp, "T*((2*e*max(i,ie*chosen))%s+2*e*h)", over(plan));
+	} else {
+		vt_plan_add(plan, &norm, "T*(8*h+e*h)");
+		vt_plan_add(plan, &product, "T*4*h");
+	}
+}
+
+void vt_terms_bursts(struct vt_plan *plan)
+{
+	const struct vt_term_spec end = { "gradients", VT_IN(BACKWARD_END), NULL, NULL,
+		"of the embeddings that the tokens had" };
+
+	if (!vt_plan_is_training(plan) || !plan->model->stacks[VT_PART_TEXT].hidden)
+		return;
+	add_last_norm(plan);
+	add_layer(plan);
+	vt_plan_add(plan, &end, "T*h*e");
+}
