@@ -129,6 +129,8 @@ static json_t *gpu_of(const struct vt_plan *plan, const struct vt_gpu *gpu)
 	json_object_set_new(object, "name", vt_json_text(gpu->name));
 	json_object_set_new(object, "usable_bytes", vt_json_integer(gpu->usable_bytes));
 	json_object_set_new(object, "vendor_bytes", vt_json_integer(gpu->vendor_bytes));
+	json_object_set_new(object, "capability",
+			    gpu->capability ? json_real(gpu->capability / 10.0) : json_null());
 	json_object_set_new(object, "headroom_bytes", bytes_of(vt_fit_headroom(plan, gpu)));
 	json_object_set_new(object, "fit", vt_json_text(vt_fit_text(vt_fit_judge(plan, gpu))));
 	json_object_set_new(object, "falls_back_to", vt_json_text(vt_fit_fallback(plan, gpu)));

@@ -273,7 +273,8 @@ static void add_state_space(struct vt_plan *plan, int is_recomputed)
 		  "projections, convolution, step sizes and the gate of a fused scan",
 		  is_recomputed);
 	if (vt_plan_setting(plan, VT_SET_SCAN) == VT_SCAN_SEQUENTIAL)
-		add_piece(plan, "activations/mixer", "L", "(4+4+4+e)*inner*states+4*inner+3*e*inner",
+		add_piece(plan, "activations/mixer", "L",
+			  "(4+4+4+e)*inner*states+4*inner+3*e*inner",
 			  "token by token: decay, input and state of every token in fp32, the "
 			  "state's cast, the input in fp32, its copy in another layout, and what "
 			  "the scan and the gate give",

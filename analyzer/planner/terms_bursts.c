@@ -61,6 +61,11 @@ static double mlp_burst(const struct vt_plan *plan)
 	       (2 * i / vt_plan_symbol(plan, "t") + 2 * vt_plan_symbol(plan, "h"));
 }
 
+static double norm_burst(const struct vt_plan *plan)
+{
+	return (12 + vt_plan_symbol(plan, "e")) * vt_plan_symbol(plan, "h");
+}
+
 int vt_terms_is_bias_widest(const struct vt_plan *plan)
 {
 	const struct vt_stack *s = &plan->model->stacks[VT_PART_TEXT];
@@ -81,7 +86,7 @@ static void add_bias(struct vt_plan *plan)
 	const struct vt_term_spec sums = { "workspace/other", IN_LAYER, NULL, NULL,
 		"partial sums of the gradient of a bias in the mlp" };
 	const struct vt_term_spec gradients = { "gradients", IN_LAYER, NULL, NULL,
-		"of the mlp's first half and of the residual stream; of the second half's weights" };
+		"of the mlp's first half, of the residual stream, of the second half's weights" };
 	char partial[160];
 
 	sum_over_tokens(partial, sizeof(partial), "i");
@@ -117,7 +122,7 @@ static void add_layer(struct vt_plan *plan)
 		vt_plan_add(plan, &scores, "(T*a*s*(e+4+e))%s", over(plan));
 	} else if (vt_terms_is_bias_widest(plan)) {
 		add_bias(plan);
-	} else if (mlp_burst(plan) >= (12 + vt_plan_symbol(plan, "e")) * vt_plan_symbol(plan, "h")) {
+	} else if (mlp_burst(plan) >= norm_burst(plan)) {
 		vt_plan_add(plan, &mlp, "T*((2*e*max(i,ie*chosen))%s+2*e*h)", over(plan));
 	} else {
 		vt_plan_add(plan, &norm, "T*(8*h+e*h)");

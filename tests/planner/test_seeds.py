@@ -10,7 +10,8 @@ from recording import vtrace
 
 SEEDS = pathlib.Path(__file__).parent / "seeds"
 ROWS = json.loads((SEEDS / "table.json").read_text())
-UNITS = {"GiB": 2**30, "MiB": 2**20, "GB": 1e9, "B": 1, "tokens": 1}
+UNITS = {"GiB": 2**30, "MiB": 2**20, "GB": 1e9, "B": 1, "tokens": 1, "layers": 1, "%": 1, "billion": 1e9,
+         "capability": 1, "ppm": 1}
 
 
 def run(command):
@@ -38,11 +39,16 @@ def take(done, how):
     if "changes_results" in how:
         return plan["changes_results"]
     if "rows" in how:
-        return sum(row["bytes"] for row in plan["rows"] if row["owner"].startswith(how["rows"]))
+        wanted = tuple(how["rows"]) if isinstance(how["rows"], list) else how["rows"]
+        return sum(row["bytes"] for row in plan["rows"] if row["owner"].startswith(wanted))
+    if "why" in how:
+        return sum(term["bytes"] for term in plan["terms"] if term["why"].startswith(how["why"]))
+    if "sums" in how:
+        return sum(size for owner, size in stage(plan, how["stage"]).items() if owner.startswith(how["sums"]))
     if "row" in how:
         return next(term["bytes"] for term in plan["terms"] if term["formula"] == how["row"])
     if "symbol" in how:
-        return plan["symbols"][how["symbol"]] * how.get("times", 1)
+        return plan["symbols"][how["symbol"]] * how.get("times", 1) + how.get("plus", 0)
     if "gpu" in how:
         return plan["gpus"][0][how["gpu"]]
     if "load" in how:
@@ -54,20 +60,32 @@ def take(done, how):
     return stage(plan, how["stage"])[how["owner"]]
 
 
+def numbers(row):
+    """What the row's commands say; in percent or bytes less than the first of them where it asks for that."""
+    commands = row["command"] if isinstance(row["command"], list) else [row["command"]]
+    values = []
+    for command in commands:
+        value = take(run(command), row["take"])
+        several = value if isinstance(value, list) else [value]
+        values += [100 * (1 - x / several[0]) for x in several[1:]] if row["take"].get("percent") == "each" else several
+    if row["take"].get("percent") == 1:
+        return [100 * (1 - x / values[0]) for x in values[1:]]
+    return [values[0] - x for x in values[1:]] if row["take"].get("less") else values
+
+
 def written(value, figure, unit):
     """The value with as many decimals as the figure has."""
     decimals = len(figure.partition(".")[2])
     return f"{value / UNITS[unit]:.{decimals}f}"
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['seed']}: {row['system']}")
+@pytest.mark.parametrize("row", [row for row in ROWS if row["verdict"] != "beyond"],
+                         ids=lambda row: f"{row['seed']}: {row['system']}")
 def test_a_figure_of_a_seed(row):
-    commands = row["command"] if isinstance(row["command"], list) else [row["command"]]
-    values = [take(run(command), row["take"]) for command in commands]
-    values = values[0] if isinstance(values[0], list) else values
+    values = numbers(row)
     *figures, unit = row["right"].split(" ")
     if unit not in UNITS:
-        assert [str(value) for value in values] == [row["right"]]
+        assert {str(value) for value in values} == {row["right"]}
         return
     assert [written(value, figure, unit) for value, figure in zip(values, figures, strict=True)] == figures
 
@@ -76,6 +94,9 @@ def test_the_table_is_whole():
     """Each seed is there, and a verdict says whether the seed's own figure is the right one."""
     assert {row["seed"] for row in ROWS} == {"000", "001", "002", "003", "004"}
     for row in ROWS:
+        if row["verdict"] == "beyond":  # time, quality, an argument of an example: no plan of memory says it
+            assert row["said"] and row["why"] and "right" not in row
+            continue
         assert row["verdict"] in ("reproduced", "refuted"), row
         assert row["verdict"] == "reproduced" or row["why"] or row["said"] != row["right"], row
         if row["verdict"] == "refuted":

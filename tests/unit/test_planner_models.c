@@ -28,6 +28,7 @@ static void presets_have_exactly_their_parameters(void **state)
 		{ "llama-2-7b", 6738415616 },
 		{ "llama-2-13b", 13015864320 },
 		{ "llama-2-70b", 68976648192 },
+		{ "llama-30b", 32528943616 },
 		{ "llama-3-8b", 8030261248 },
 		{ "llama-3-70b", 70553706496 },
 		{ "llama-3.2-1b", 1235814400 },
