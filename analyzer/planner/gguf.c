@@ -231,6 +231,8 @@ int vt_gguf_read(struct vt_architecture *model, const void *bytes, size_t len, c
 		return refuse(where, "a GGUF version that is not read here (2 and 3 are)", diag);
 	if (tensors > c.left / MIN_TENSOR_BYTES || keys > c.left / MIN_KEY_BYTES)
 		return refuse(where, "the GGUF header counts more than the file can hold", diag);
+	if (tensors > VT_TENSOR_FILE_MAX)
+		return refuse(where, "more tensors than are read here", diag);
 	read_keys(model, &c, keys);
 	for (uint64_t i = 0; i < tensors && !c.is_short; i++)
 		if (read_tensor(model, &c))

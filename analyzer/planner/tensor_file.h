@@ -13,6 +13,9 @@
 #include "analyzer/base/diag.h"
 #include "analyzer/planner/architecture.h"
 
+/* A file of more tensors is refused: mixtures with hundreds of experts per layer have 60,000. */
+#define VT_TENSOR_FILE_MAX (1 << 17)
+
 /* By the file's first bytes.  0, or -1 with `diag` filled. */
 int vt_tensor_file_open(struct vt_architecture *model, const char *path, struct vt_diag *diag);
 

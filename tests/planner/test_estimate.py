@@ -195,6 +195,19 @@ def test_a_safetensors_file(tmp_path):
     assert refused(vtrace("estimate", path), 3, "too short")
 
 
+def test_headers_that_would_take_all_memory(tmp_path):
+    path = tmp_path / "model.safetensors"
+    header = b'{"x":"' + b"a" * (17 * 2**20) + b'"}'
+    path.write_bytes(struct.pack("<Q", len(header)) + header)
+    assert refused(vtrace("estimate", path), 3, "more than is read here")
+    header = ("{" + ",".join(f'"{i}":0' for i in range(2**17 + 1)) + "}").encode()
+    path.write_bytes(struct.pack("<Q", len(header)) + header)
+    assert refused(vtrace("estimate", path), 3, "more tensors than are read here")
+    path = tmp_path / "model.gguf"
+    path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 2**17 + 1, 0) + bytes(24) * (2**17 + 1))
+    assert refused(vtrace("estimate", path), 3, "more tensors than are read here")
+
+
 def gguf(*, cut=0):
     """A header of one table and one matrix in Q6_K and Q4_K."""
     def text(value):
