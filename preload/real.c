@@ -90,7 +90,6 @@ struct pending_error {
 };
 
 #define NO_SYMBOL ": undefined symbol: "
-#define NO_FILE ": cannot open shared object file: No such file or directory"
 
 static void take_error(struct pending_error *error)
 {
@@ -117,19 +116,16 @@ static const char *own_name(void)
 }
 
 /*
- * Another object's than the program's is not asked again, since it may be gone: that error comes
- * back as one of this library, with the whole text.
+ * Only what is certainly loaded is asked again: the program and this library.  Any other error
+ * comes back as one of this library, with the whole text: an object may be gone, and a file that
+ * could not be opened may be there by now, and its constructors would run in here.
  */
 static void make_error_again(struct pending_error *error)
 {
 	vt_real_dlsym_fn look_up = g.libc_dlsym ? g.libc_dlsym : find_nothing;
-	char *symbol = strstr(error->text, NO_SYMBOL);
-	char *file_end = strstr(error->text, NO_FILE);
+	const char *symbol = strstr(error->text, NO_SYMBOL);
 
-	if (file_end && !file_end[strlen(NO_FILE)]) {
-		*file_end = '\0';
-		dlopen(error->text, RTLD_LAZY);
-	} else if (symbol && is_error_of(error->text, program_invocation_name)) {
+	if (symbol && is_error_of(error->text, program_invocation_name)) {
 		look_up(dlopen(NULL, RTLD_LAZY), symbol + strlen(NO_SYMBOL));
 	} else if (symbol && is_error_of(error->text, own_name())) {
 		look_up(RTLD_DEFAULT, symbol + strlen(NO_SYMBOL));

@@ -10,7 +10,10 @@
  * (vt_real_route), or, for a caller that is linked to the driver, from the next object in search
  * order.
  *
- * Threads: any.  No lock of ours is held.  errno and dlerror() are left as a caller expects them.
+ * Threads: any.  No lock of ours is held.  errno is left as it was.  An error of the loader that
+ * the program has not asked for yet stays one: that a symbol is missing in the program or in the
+ * global scope with the same text, any other inside the text of an error of this library.  No path
+ * of the program's is ever opened for that.
  */
 
 #include <errno.h>

@@ -18,7 +18,8 @@ def run(folder, *arguments, recorded=True, **extra):
                    "VTRACE_COLLECT": "0", "UNTOUCHED_FOLDER": str(folder), **extra}
     if recorded:
         environment["LD_PRELOAD"] = str(LIBRARY)
-    result = subprocess.run([PROGRAM, *arguments], env=environment, capture_output=True, text=True, check=False)
+    result = subprocess.run([PROGRAM, *arguments], env=environment, cwd=folder if folder.exists() else None,
+                            capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     return result.stderr
 
@@ -41,6 +42,11 @@ def test_recorded_with_a_collector(tmp_path):
 @pytest.mark.parametrize("mode", ["first", "again"])
 def test_nowhere_to_record(tmp_path, mode):
     assert "not recording, the program goes on" in run(tmp_path / "absent", mode)
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+def test_a_library_that_comes_late_is_not_loaded(tmp_path, recorded):
+    run(tmp_path, "late", PROGRAM.parent / "driver/libcuda.so.1", recorded=recorded)
 
 
 def test_the_recording_had_to_end(tmp_path):
