@@ -16,7 +16,7 @@
 struct followed {
 	uint64_t key;		/* atomic */
 	uint64_t held_bytes;	/* as last recorded (atomic) */
-	int device;
+	int device;		/* atomic */
 };
 
 static struct {
@@ -81,6 +81,7 @@ static void look_at(int place)
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
 	uint64_t key = key_at(place), held_bytes = 0, used_bytes = 0;
 	struct followed *followed = &g.followed[place];
+	int device = __atomic_load_n(&followed->device, __ATOMIC_RELAXED);
 	int is_changed;
 
 	if (key == KEY_NONE || key == KEY_BUSY || !vt_tracker_is_active() ||
@@ -88,14 +89,14 @@ static void look_at(int place)
 		return;
 	if (VT_REAL_CALL(cuThreadExchangeStreamCaptureMode, &mode) != CUDA_SUCCESS)
 		return;
-	is_changed = ask_held(key, followed->device, &held_bytes) &&
+	is_changed = ask_held(key, device, &held_bytes) &&
 		     __atomic_exchange_n(&followed->held_bytes, held_bytes, __ATOMIC_RELAXED) !=
 			     held_bytes;
 	if (is_changed)
-		used_bytes = ask_used(key, followed->device);
+		used_bytes = ask_used(key, device);
 	VT_REAL_CALL(cuThreadExchangeStreamCaptureMode, &mode);
 	if (is_changed)
-		record(key, followed->device, held_bytes, used_bytes);
+		record(key, device, held_bytes, used_bytes);
 }
 
 static int find(uint64_t key)
@@ -119,7 +120,7 @@ static int add(uint64_t key, int device)
 		if (!__atomic_compare_exchange_n(&followed->key, &none, KEY_BUSY, 0,
 						 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			continue;
-		followed->device = device;
+		__atomic_store_n(&followed->device, device, __ATOMIC_RELAXED);
 		__atomic_store_n(&followed->held_bytes, 0, __ATOMIC_RELAXED);
 		__atomic_store_n(&followed->key, key, __ATOMIC_RELEASE);
 		for (nr = __atomic_load_n(&g.nr, __ATOMIC_RELAXED);
@@ -170,6 +171,11 @@ void vt_pools_forget(uint64_t pool)
 {
 	int place;
 
-	while ((place = find(pool)) >= 0)
-		__atomic_store_n(&g.followed[place].key, KEY_NONE, __ATOMIC_RELEASE);
+	/* Another thread may have forgotten it meanwhile, and its place be another pool's. */
+	while ((place = find(pool)) >= 0) {
+		uint64_t expected = pool;
+
+		__atomic_compare_exchange_n(&g.followed[place].key, &expected, KEY_NONE, 0,
+					    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+	}
 }
