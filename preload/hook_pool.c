@@ -93,14 +93,22 @@ CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *properties)
 	return result;
 }
 
+/* Another thread may be about to ask the pool, whose handle says nothing once it is destroyed. */
+static CUresult destroy_pool(__typeof__(&cuMemPoolDestroy) real, CUmemoryPool pool)
+{
+	uint64_t places = pool ? vt_pools_take_out((uintptr_t)pool) : 0;
+	CUresult result = real(pool);
+
+	vt_pools_settle(places, result == CUDA_SUCCESS);
+	return result;
+}
+
 /* Its memory lives until the last allocation from it is freed. */
 CUresult cuMemPoolDestroy(CUmemoryPool pool)
 {
 	HOOK(cuMemPoolDestroy);
 
-	FREE(real(pool), pool, 0, NULL);
-	if (result == CUDA_SUCCESS)
-		vt_pools_forget((uintptr_t)pool);
+	FREE(destroy_pool(real, pool), pool, 0, NULL);
 	return result;
 }
 

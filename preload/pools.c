@@ -1,22 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 #include "preload/pools.h"
 
+#include <time.h>
+
 #include "common/cuda_abi.h"
 #include "common/journal_format.h"
 #include "preload/devices.h"
 #include "preload/real.h"
+#include "preload/sys.h"
 #include "preload/tracker.h"
 
-#define MOST_FOLLOWED 64
+#define MOST_FOLLOWED 64	/* bits of what vt_pools_take_out returns */
 /* Keys of graph memory: 1 + device.  Handles of pools are addresses, and above. */
 #define MOST_DEVICES 64
 #define KEY_NONE 0ull
-#define KEY_BUSY UINT64_MAX	/* a place that somebody fills right now */
+#define KEY_BUSY UINT64_MAX	/* a place that somebody fills or has taken out right now */
+/*
+ * An answer takes microseconds, more only behind the driver's own lock.  Who does not come back for
+ * so long was killed in there.
+ */
+#define ASKER_WAIT_NS 100000000ull
 
 struct followed {
 	uint64_t key;		/* atomic */
 	uint64_t held_bytes;	/* as last recorded (atomic) */
 	int device;		/* atomic */
+	int nr_askers;		/* threads that may be in the driver with that key (atomic) */
+	uint64_t taken;		/* the key, of who made the place busy */
 };
 
 static struct {
@@ -27,6 +37,11 @@ static struct {
 static uint64_t key_at(int place)
 {
 	return __atomic_load_n(&g.followed[place].key, __ATOMIC_ACQUIRE);
+}
+
+static int is_followed(uint64_t key)
+{
+	return key != KEY_NONE && key != KEY_BUSY;
 }
 
 static int is_graphs(uint64_t key)
@@ -59,18 +74,50 @@ static uint64_t ask_used(uint64_t key, int device)
 	return bytes;
 }
 
-static void record(uint64_t key, int device, uint64_t held_bytes, uint64_t used_bytes)
+struct answer {
+	uint64_t key;
+	int device;
+	uint64_t held_bytes;
+	uint64_t used_bytes;
+};
+
+/*
+ * Returns whether what that place's pool holds has changed.  Counted first, then read: who takes a
+ * pool out either is seen here, or sees the count.
+ */
+static int ask(struct followed *followed, struct answer *answer)
 {
-	enum vt_real_function function = is_graphs(key) ? VT_REAL_cuDeviceGetGraphMemAttribute
-							: VT_REAL_cuMemPoolGetAttribute;
+	int is_changed;
+
+	__atomic_add_fetch(&followed->nr_askers, 1, __ATOMIC_SEQ_CST);
+	answer->key = __atomic_load_n(&followed->key, __ATOMIC_SEQ_CST);
+	answer->device = __atomic_load_n(&followed->device, __ATOMIC_RELAXED);
+	is_changed = is_followed(answer->key) &&
+		     ask_held(answer->key, answer->device, &answer->held_bytes) &&
+		     __atomic_exchange_n(&followed->held_bytes, answer->held_bytes,
+					 __ATOMIC_RELAXED) != answer->held_bytes;
+	if (is_changed)
+		answer->used_bytes = ask_used(answer->key, answer->device);
+	__atomic_sub_fetch(&followed->nr_askers, 1, __ATOMIC_RELEASE);
+	return is_changed;
+}
+
+static void record(const struct answer *answer)
+{
+	enum vt_real_function function = is_graphs(answer->key)
+						 ? VT_REAL_cuDeviceGetGraphMemAttribute
+						 : VT_REAL_cuMemPoolGetAttribute;
+	uint64_t idle_bytes = answer->held_bytes > answer->used_bytes
+				      ? answer->held_bytes - answer->used_bytes
+				      : 0;
 	struct vt_event_record event = {
 		.op = VT_OP_MEMORY_INFO,
 		.kind = vt_real_api(function)->kind,
 		.function = vt_real_api(function)->id,
-		.device = device,
-		.address = is_graphs(key) ? 0 : key,
-		.size_bytes = held_bytes,
-		.extra = held_bytes > used_bytes ? held_bytes - used_bytes : 0,
+		.device = answer->device,
+		.address = is_graphs(answer->key) ? 0 : answer->key,
+		.size_bytes = answer->held_bytes,
+		.extra = idle_bytes,
 	};
 
 	vt_tracker_event(&event);
@@ -79,24 +126,17 @@ static void record(uint64_t key, int device, uint64_t held_bytes, uint64_t used_
 static void look_at(int place)
 {
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-	uint64_t key = key_at(place), held_bytes = 0, used_bytes = 0;
-	struct followed *followed = &g.followed[place];
-	int device = __atomic_load_n(&followed->device, __ATOMIC_RELAXED);
+	struct answer answer = { 0 };
 	int is_changed;
 
-	if (key == KEY_NONE || key == KEY_BUSY || !vt_tracker_is_active() ||
-	    vt_devices_are_capturing())
+	if (!is_followed(key_at(place)) || !vt_tracker_is_active() || vt_devices_are_capturing())
 		return;
 	if (VT_REAL_CALL(cuThreadExchangeStreamCaptureMode, &mode) != CUDA_SUCCESS)
 		return;
-	is_changed = ask_held(key, device, &held_bytes) &&
-		     __atomic_exchange_n(&followed->held_bytes, held_bytes, __ATOMIC_RELAXED) !=
-			     held_bytes;
-	if (is_changed)
-		used_bytes = ask_used(key, device);
+	is_changed = ask(&g.followed[place], &answer);
 	VT_REAL_CALL(cuThreadExchangeStreamCaptureMode, &mode);
 	if (is_changed)
-		record(key, device, held_bytes, used_bytes);
+		record(&answer);
 }
 
 static int find(uint64_t key)
@@ -167,15 +207,53 @@ void vt_pools_look(void)
 		look_at(i);
 }
 
-void vt_pools_forget(uint64_t pool)
+/* `pool` 0: whichever is there. */
+static int take_place(struct followed *followed, uint64_t pool)
 {
-	int place;
+	uint64_t key = __atomic_load_n(&followed->key, __ATOMIC_ACQUIRE);
 
-	/* Another thread may have forgotten it meanwhile, and its place be another pool's. */
-	while ((place = find(pool)) >= 0) {
-		uint64_t expected = pool;
+	if (!is_followed(key) || is_graphs(key) || (pool && key != pool) ||
+	    !__atomic_compare_exchange_n(&followed->key, &key, KEY_BUSY, 0, __ATOMIC_SEQ_CST,
+					 __ATOMIC_RELAXED))
+		return 0;
+	followed->taken = key;
+	return 1;
+}
 
-		__atomic_compare_exchange_n(&g.followed[place].key, &expected, KEY_NONE, 0,
-					    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+static int is_left_alone(const struct followed *followed, uint64_t *give_up_ns)
+{
+	while (__atomic_load_n(&followed->nr_askers, __ATOMIC_SEQ_CST)) {
+		uint64_t now_ns = vt_sys_now_ns(CLOCK_MONOTONIC);
+
+		if (!*give_up_ns)
+			*give_up_ns = now_ns + ASKER_WAIT_NS;
+		else if (now_ns > *give_up_ns)
+			return 0;
+		vt_sys_yield();
 	}
+	return 1;
+}
+
+uint64_t vt_pools_take_out(uint64_t pool)
+{
+	int nr = __atomic_load_n(&g.nr, __ATOMIC_ACQUIRE);
+	uint64_t give_up_ns = 0, places = 0;
+
+	for (int i = 0; i < nr; i++)
+		if (take_place(&g.followed[i], pool))
+			places |= 1ull << i;
+	/* A place whose asker did not come back stays busy: nobody waits for that one again. */
+	for (int i = 0; i < nr; i++)
+		if (places >> i & 1 && !is_left_alone(&g.followed[i], &give_up_ns))
+			places &= ~(1ull << i);
+	return places;
+}
+
+void vt_pools_settle(uint64_t places, int are_gone)
+{
+	for (int i = 0; i < MOST_FOLLOWED; i++)
+		if (places >> i & 1)
+			__atomic_store_n(&g.followed[i].key,
+					 are_gone ? KEY_NONE : g.followed[i].taken,
+					 __ATOMIC_RELEASE);
 }

@@ -13,8 +13,8 @@
  * asked while any stream captures, and the thread's own mode is relaxed around it, so that it does
  * no harm to a capture that begins meanwhile.  Pools beyond the first 64 are not followed.
  *
- * Context: hook, outside the real call.  Any thread, no lock; of two threads that ask at once the
- * earlier answer may be recorded last, until the next question.
+ * Context: hook, outside the real call.  Any thread, no lock held; of two threads that ask at once
+ * the earlier answer may be recorded last, until the next question.
  */
 
 #include <stdint.h>
@@ -30,7 +30,14 @@ void vt_pools_follow_graphs(int device);
 /* Asks all that are followed; one load where there are none. */
 void vt_pools_look(void);
 
-/* The pool was destroyed: what it still holds goes with the last allocation from it. */
-void vt_pools_forget(uint64_t pool);
+/*
+ * Before a call that destroys `pool` (0: any of them): from here on nobody asks it.  Threads that
+ * are asking are waited for, at most 100 ms in all; then a question may still reach the destroyed
+ * pool, and its place is not used again.  Returns what vt_pools_settle() is to be given after the
+ * call: where that was refused, the pools are followed as before.  What a destroyed pool still
+ * holds goes with the last allocation from it.
+ */
+uint64_t vt_pools_take_out(uint64_t pool);
+void vt_pools_settle(uint64_t places, int are_gone);
 
 #endif
