@@ -11,6 +11,7 @@
 
 #include "preload/devices.h"
 #include "preload/hook_call.h"
+#include "preload/pools.h"
 #include "preload/tracker.h"
 
 #define MOST_DEVICES 64
@@ -124,13 +125,27 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
 	return result;
 }
 
+/*
+ * A reset destroys the device's pools with all else.  Of which device a pool is, nothing says (it
+ * was followed on the device of the context that allocated from it): none is asked until the next
+ * allocation from it.
+ */
+static CUresult drop(CUresult (*real)(CUdevice), CUdevice device, int is_all)
+{
+	uint64_t places = is_all ? vt_pools_take_out(0) : 0;
+	CUresult result = real(device);
+
+	vt_pools_settle(places, result == CUDA_SUCCESS);
+	return result;
+}
+
 #define DROP(name, is_all)                                                                         \
 CUresult name(CUdevice device)                                                                     \
 {                                                                                                  \
 	HOOK(name);                                                                                \
 	int nr_dropped;                                                                            \
 	uint64_t ended = drop_references(device, is_all, &nr_dropped);                             \
-	FREE(real(device), ended, 0, NULL);                                                        \
+	FREE(drop(real, device, is_all), ended, 0, NULL);                                          \
 	if (nr_dropped && result != CUDA_SUCCESS)                                                  \
 		add_references(device, nr_dropped);                                                \
 	return result;                                                                             \
