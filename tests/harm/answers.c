@@ -30,11 +30,28 @@ uint64_t answer(enum answer_row row)
 	return g.answers.result;
 }
 
+/* What a pool holds is asked by numbers, where the program gives addresses. */
+static int is_own_question(enum answer_row row, uint32_t attribute)
+{
+	return (row == ROW_cuMemPoolGetAttribute || row == ROW_cuDeviceGetGraphMemAttribute) &&
+	       attribute < 0x100;
+}
+
+/* Another answer each time, so that it is recorded. */
+static uint64_t tell_bytes(uint64_t *bytes)
+{
+	*bytes = ++g.answers.nr_questions;
+	errno = EDOM;
+	return 0;
+}
+
 #define VT_CUDA_API(id, name, version, kind, op)                                                   \
-	uint64_t name(void);                                                                       \
-	uint64_t name(void)                                                                        \
+	uint64_t name(uintptr_t, uint32_t, uint64_t *);                                            \
+	uint64_t name(uintptr_t first, uint32_t second, uint64_t *third)                           \
 	{                                                                                          \
-		return answer(ROW_##name);                                                         \
+		(void)first;                                                                       \
+		return is_own_question(ROW_##name, second) ? tell_bytes(third)                     \
+							   : answer(ROW_##name);                   \
 	}
 #define VT_FRAMEWORK_API(id, name, kind, op)
 #include "common/cuda_api.def"
@@ -55,6 +72,27 @@ QUERY(cuMemGetAddressRange_v2)
 QUERY(cuDeviceGetName)
 QUERY(cuDeviceGetAttribute)
 QUERY(cuStreamGetCaptureInfo_v2)
+
+/* Around the questions about pools, which are asked only where these succeed. */
+unsigned int cuThreadExchangeStreamCaptureMode(unsigned int *mode);
+unsigned int cuThreadExchangeStreamCaptureMode(unsigned int *mode)
+{
+	unsigned int before = g.answers.capture_mode;
+
+	g.answers.capture_mode = *mode;
+	*mode = before;
+	errno = EDOM;
+	return 0;
+}
+
+unsigned int cuDeviceGetMemPool(uintptr_t *pool, int device);
+unsigned int cuDeviceGetMemPool(uintptr_t *pool, int device)
+{
+	(void)device;
+	*pool = 0x70000000;
+	errno = EDOM;
+	return 0;
+}
 
 #else
 

@@ -43,6 +43,8 @@ struct answers {
 	unsigned int nr_calls[NR_ROWS];
 	int error_seen[NR_ROWS];	/* errno as it came */
 	sigset_t mask_seen[NR_ROWS];	/* the thread's signal mask */
+	unsigned int nr_questions;	/* of the recorder's own about what pools hold */
+	unsigned int capture_mode;	/* the thread's */
 };
 struct answers *answers(void);
 uint64_t answer(enum answer_row row);

@@ -49,6 +49,11 @@ def test_a_library_that_comes_late_is_not_loaded(tmp_path, recorded):
     run(tmp_path, "late", PROGRAM.parent / "driver/libcuda.so.1", recorded=recorded)
 
 
+@pytest.mark.parametrize("recorded", [True, False])
+def test_pools_are_asked_until_they_are_destroyed(tmp_path, recorded):
+    run(tmp_path, "pools", recorded=recorded)
+
+
 def test_the_recording_had_to_end(tmp_path):
     assert " 0 lost" not in run(tmp_path, "after", ENOUGH, VTRACE_MAX_JOURNAL="1")
 

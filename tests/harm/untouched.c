@@ -9,6 +9,7 @@
  *   untouched again          all of them, in one process
  *   untouched after NUMBER   the same after so many allocations
  *   untouched gone NUMBER    the same, with the folder that is recorded into removed at the start
+ *   untouched pools          what is asked about pools, and that nothing is once they are gone
  *   untouched late LIBRARY   the library that could not be opened is there when the hook is called
  */
 #include <dirent.h>
@@ -143,6 +144,9 @@ static uint64_t call(const struct row *row, int64_t size)
 		return row->call(g.next_address, (uintptr_t)size, 1, 1, 1, 1, 1, 1);
 	for (size_t i = 0; i < NR_ARGUMENTS; i++)
 		at[i] = (uintptr_t)(MEMORY + i * PAGE);
+	/* The pool that cuMemAllocFromPoolAsync is given. */
+	if (row == &rows[ROW_cuMemPoolDestroy])
+		at[0] = at[2];
 	return row->call(at[0], at[1], at[2], at[3], at[4], at[5], at[6], at[7]);
 }
 
@@ -189,6 +193,7 @@ static void check(enum answer_row which, unsigned int result, enum pending pendi
 	EXPECT(are_masks_equal(&mask, &g.mask));
 	EXPECT(are_masks_equal(&real->mask_seen[which], &g.mask));
 	EXPECT(memcmp(before, MEMORY, sizeof(before)) == 0);
+	EXPECT(real->capture_mode == 0);
 	/* PyTorch's reports return nothing. */
 	if (!row->is_torch)
 		EXPECT((unsigned int)got == result);
@@ -236,6 +241,36 @@ static void check_each_first(void)
 			g.name = rows[row].name;
 			EXPECT(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
 		}
+	}
+}
+
+static unsigned int questions_of(enum answer_row row)
+{
+	unsigned int before = answers()->nr_questions;
+
+	check(row, 0, PENDING_SYMBOL, 0, 0);
+	return answers()->nr_questions - before;
+}
+
+/* Pools are asked with the loader's error and errno of the program waiting, the destroyed never. */
+static void check_pools(void)
+{
+	static const enum answer_row ends[] = {
+		ROW_cuMemPoolDestroy,
+		ROW_cuDevicePrimaryCtxReset,
+		ROW_cuDevicePrimaryCtxReset_v2,
+	};
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		unsigned int expected = getenv("LD_PRELOAD") ? 2 : 0;
+
+		/* A new pool, then again: what it holds, and what of that is used. */
+		EXPECT(questions_of(ROW_cuMemAllocFromPoolAsync) == expected);
+		EXPECT(questions_of(ROW_cuCtxSynchronize) == expected);
+		check(ends[i], 999, PENDING_NONE, 0, 0);
+		EXPECT(questions_of(ROW_cuCtxSynchronize) == expected);
+		check(ends[i], 0, PENDING_NONE, 0, 0);
+		EXPECT(questions_of(ROW_cuCtxSynchronize) == 0);
 	}
 }
 
@@ -292,6 +327,10 @@ int main(int argc, char **argv)
 	}
 	if (strcmp(mode, "late") == 0) {
 		check_late(argv[2]);
+		return 0;
+	}
+	if (strcmp(mode, "pools") == 0) {
+		check_pools();
 		return 0;
 	}
 	if (strcmp(mode, "gone") == 0) {
