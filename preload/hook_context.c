@@ -63,16 +63,17 @@ DESTROY(cuCtxDestroy_v2)
 
 /*
  * Drops a reference of the thread's current context; the last one ends it, and only that there is
- * another context then tells so.
+ * another context then tells so.  Recorded as the end before, like all ends, and taken back (with
+ * the result, CUDA_SUCCESS) where it was not the last.
  */
 CUresult cuCtxDetach(CUcontext context)
 {
 	HOOK(cuCtxDetach);
 
-	result = real(context);
+	FREE(real(context), context, 0, NULL);
 	if (recording && result == CUDA_SUCCESS && context &&
-	    vt_devices_context() != (uintptr_t)context)
-		vt_hook_call_free(function, (uintptr_t)context, 0, NULL);
+	    vt_devices_context() == (uintptr_t)context)
+		vt_hook_call_refused(function, (uintptr_t)context, result);
 	return result;
 }
 
