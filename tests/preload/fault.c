@@ -122,13 +122,13 @@ static int is_ours(const void *caller)
 	return g.is_whole_program || ((uintptr_t)caller >= g.start && (uintptr_t)caller < g.end);
 }
 
-/* Whether this call fails now.  Returns 0 or an errno. */
 /* Some for each variable of the environment: not of those that fail one by one. */
 static int is_many(const char *name)
 {
 	return !strcmp(name, "process_vm_readv");
 }
 
+/* Whether this call fails now.  Returns 0 or an errno. */
 static int fault(const char *name, int usual_error, const void *caller)
 {
 	uint64_t number;
