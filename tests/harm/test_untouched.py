@@ -67,6 +67,7 @@ def test_the_folder_goes_away(tmp_path):
 
 @pytest.mark.parametrize("release", [12, 13])
 def test_the_error_that_the_runtime_remembers(tmp_path, release):
+    """On the simulator's own libcudart: what NVIDIA's remembers is not looked at here."""
     command = PROGRAM.parent / "last_error", f"libcudart.so.{release}"
     usual, written = trace(tmp_path, *command, env={"VTRACE_PRELOAD": ""})
     assert usual.returncode == 0 and not written, usual.stderr
