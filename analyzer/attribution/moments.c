@@ -20,13 +20,6 @@ static int is_wanted(const struct vt_span *span, int64_t event, const void *cont
 	return span->stage == wanted->stage || (wanted->step && span->step == wanted->step);
 }
 
-/* Only behind the last moment of an event: one event may be two. */
-static int is_last_of_event(const struct vt_timeline *timeline, uint32_t i)
-{
-	return i + 1 == timeline->nr ||
-	       timeline->moments[i + 1].event != timeline->moments[i].event;
-}
-
 int vt_moments_find_highest(const struct vt_stages *stages, int device, vt_moments_fn is_looked_at,
 			    const void *context, struct vt_highest *highest)
 {
@@ -43,7 +36,7 @@ int vt_moments_find_highest(const struct vt_stages *stages, int device, vt_momen
 		if (span == stages->nr_spans)
 			break;
 		if (stages->spans[span].first_event > moment->event ||
-		    !is_last_of_event(timeline, i) ||
+		    !vt_timeline_is_last_of_event(timeline, moment) ||
 		    !is_looked_at(&stages->spans[span], moment->event, context))
 			continue;
 		if (highest->span && totals.allocated_bytes <= highest->allocated_bytes)

@@ -39,7 +39,11 @@ uint64_t vt_amounts_most(const struct vt_amount *amount, uint64_t base_bytes)
 
 	if (!amount->is_relative)
 		return amount->bytes;
-	if (amount->is_percent)
-		more = (uint64_t)(amount->percent / 100 * (double)base_bytes);
+	if (amount->is_percent) {
+		double share = amount->percent / 100 * (double)base_bytes;
+
+		/* 2^64: above it, the conversion is undefined. */
+		more = share < 0x1p64 ? (uint64_t)share : UINT64_MAX;
+	}
 	return more > UINT64_MAX - base_bytes ? UINT64_MAX : base_bytes + more;
 }

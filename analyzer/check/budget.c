@@ -7,6 +7,7 @@
 
 #include "analyzer/attribution/evidence.h"
 #include "analyzer/base/numbers.h"
+#include "analyzer/base/printable.h"
 #include "analyzer/base/util.h"
 #include "analyzer/check/toml_file.h"
 #include "analyzer/diagnosis/findings.h"
@@ -142,7 +143,7 @@ static int take_amount(const struct reading *r, struct vt_limit *limit)
 {
 	const struct vt_amount *amount = &limit->amount;
 
-	if (r->value->kind == VT_TOML_OTHER || r->value->is_element)
+	if (!r->value->text || r->value->is_element)
 		return complain(r, "%s", AMOUNT_WORDS);
 	if (vt_amounts_parse(r->value->text, &limit->amount))
 		return complain(r, "\"%s\" is not %s", r->value->text, AMOUNT_WORDS);
@@ -170,7 +171,7 @@ static int add_limit(struct reading *r, enum vt_limit_what what, const char *sub
 {
 	struct vt_limit limit = { .what = what, .line = r->value->line };
 
-	limit.name = vt_xasprintf("%s.%s", r->value->table, subject);
+	limit.name = vt_printable_make(vt_xasprintf("%s.%s", r->value->table, subject));
 	if (!rows[what].key || what == VT_LIMIT_FINDING)
 		limit.subject = vt_xstrdup(subject);
 	vt_vector_push(&r->limits, limit);
@@ -180,12 +181,14 @@ static int add_limit(struct reading *r, enum vt_limit_what what, const char *sub
 					  take_amount(r, &r->limits.items[r->limits.len - 1]);
 }
 
-/* "all", a finding, or a list of them. */
+/* "all", a finding, or a list of them, which may be empty. */
 static int take_findings(struct reading *r)
 {
 	char *name;
 	int is_twice;
 
+	if (r->value->kind == VT_TOML_EMPTY_ARRAY)
+		return 0;
 	if (r->value->kind != VT_TOML_STRING)
 		return complain(r, "\"all\", or a list of findings such as [\"equal-buffers\"]");
 	if (!strcmp(r->value->text, "all") && !r->value->is_element) {

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "analyzer/base/printable.h"
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
 
@@ -15,7 +16,7 @@ struct escape {
 	const char *to;
 };
 
-/* XML 1.0 has no character below a blank but these; a recorded text has none (printable.h). */
+/* XML 1.0 has no character below a blank but these; texts have none (printable.h), paths may. */
 static const struct escape xml[] = {
 	{ '&', "&amp;" }, { '<', "&lt;" },  { '>', "&gt;" }, { '"', "&quot;" },
 	{ '\n', "&#10;" }, { 0, NULL },
@@ -94,9 +95,10 @@ static void print_case(const struct vt_check *check, const struct vt_check_row *
 {
 	int is_skipped = row->outcome == VT_OUTCOME_MISSING && !vt_check_is_failed(check, row);
 	char *message = message_of(row), *sentence = vt_check_sentence(row);
+	char *path = vt_printable_copy(check->options->budget->path);
 
 	fputs("  <testcase classname=\"", out);
-	print_escaped(xml, check->options->budget->path, out);
+	print_escaped(xml, path, out);
 	fputs("\" name=\"", out);
 	print_escaped(xml, row->limit->name, out);
 	fputs("\"", out);
@@ -111,6 +113,7 @@ static void print_case(const struct vt_check *check, const struct vt_check_row *
 	}
 	free(message);
 	free(sentence);
+	free(path);
 }
 
 void vt_check_print_junit(const struct vt_check *check, FILE *out)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/check/check.h"
 
+#include "analyzer/base/printable.h"
+#include "analyzer/base/shell.h"
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
 #include "analyzer/report/table.h"
@@ -67,12 +69,48 @@ static void print_culprit(const struct vt_check_row *row, const struct vt_culpri
 static void print_failure(const struct vt_check *check, const struct vt_check_row *row, FILE *out)
 {
 	char *sentence = vt_check_sentence(row);
+	char *path = vt_printable_copy(check->options->budget->path);
 
 	fprintf(out, "\n%s %s: %s\n", outcome_of(check, row), row->limit->name, sentence);
-	fprintf(out, "  %s:%d\n", check->options->budget->path, row->limit->line);
+	fprintf(out, "  %s:%d\n", path, row->limit->line);
 	for (unsigned i = 0; i < row->culprits.nr; i++)
 		print_culprit(row, &row->culprits.items[i], out);
 	free(sentence);
+	free(path);
+}
+
+static void print_head(const struct vt_check *check, FILE *out)
+{
+	const struct vt_budget *budget = check->options->budget;
+	char *path = vt_printable_copy(vt_db_path(check->measure.analysis->db));
+	char *budget_path = vt_printable_copy(budget->path);
+	char *baseline = vt_printable_copy(budget->baseline);
+
+	fprintf(out, "CHECK  %s against %s", path, budget_path);
+	if (baseline)
+		fprintf(out, ", baseline %s", baseline);
+	fputs("\n", out);
+	for (unsigned i = 0; i < check->notes.nr; i++)
+		fprintf(out, "  note: %s\n", check->notes.text[i]);
+	fputs("\n", out);
+	free(path);
+	free(budget_path);
+	free(baseline);
+}
+
+static void print_next(const struct vt_check *check, FILE *out)
+{
+	char *file = vt_shell_copy(vt_db_path(check->measure.analysis->db));
+	char *baseline = check->baseline.is_recording ?
+				 vt_shell_copy(check->options->budget->baseline) :
+				 NULL;
+
+	if (baseline)
+		fprintf(out, "next: vtrace diff %s %s\n", baseline, file);
+	else
+		fprintf(out, "next: vtrace report %s\n", file);
+	free(baseline);
+	free(file);
 }
 
 void vt_check_print_text(const struct vt_check *check, FILE *out)
@@ -80,17 +118,9 @@ void vt_check_print_text(const struct vt_check *check, FILE *out)
 	static const struct vt_column columns[] = { { "limit", 0 },   { "", 0 },
 						    { "figure", 1 },  { "allowed", 1 },
 						    { "margin", 1 },  { "baseline", 1 } };
-	const struct vt_budget *budget = check->options->budget;
-	const char *path = vt_db_path(check->measure.analysis->db);
 	struct vt_table table;
 
-	fprintf(out, "CHECK  %s against %s", path, budget->path);
-	if (budget->baseline)
-		fprintf(out, ", baseline %s", budget->baseline);
-	fputs("\n", out);
-	for (unsigned i = 0; i < check->notes.nr; i++)
-		fprintf(out, "  note: %s\n", check->notes.text[i]);
-	fputs("\n", out);
+	print_head(check, out);
 	vt_table_init(&table, columns, VT_ARRAY_SIZE(columns));
 	for (unsigned i = 0; i < check->nr; i++)
 		add_row(&table, check, &check->rows[i]);
@@ -104,8 +134,5 @@ void vt_check_print_text(const struct vt_check *check, FILE *out)
 		return;
 	}
 	fprintf(out, "\n%u of %u limits failed\n", check->nr_broken, check->nr);
-	if (check->baseline.is_recording)
-		fprintf(out, "next: vtrace diff %s %s\n", budget->baseline, path);
-	else
-		fprintf(out, "next: vtrace report %s\n", path);
+	print_next(check, out);
 }

@@ -94,30 +94,50 @@ struct highest {
 	int is_found; /* any event was inside */
 };
 
-/* Only behind the last moment of an event: one event may be two. */
-static int is_last_of_event(const struct vt_timeline *timeline, uint32_t i)
+/* The totals of the timeline have no owners, and nobody's allocator alone. */
+static int is_sum_of_its_own(const struct vt_limit *limit)
 {
-	return i + 1 == timeline->nr ||
-	       timeline->moments[i + 1].event != timeline->moments[i].event;
+	return limit->what == VT_LIMIT_OWNER || limit->what == VT_LIMIT_RESERVED;
+}
+
+static void add_counted(const struct vt_measure *m, const struct vt_limit *limit, int device,
+			const struct vt_moment *moment, uint64_t *bytes)
+{
+	const struct vt_allocation *a;
+
+	if (moment->what != VT_MOMENT_ALLOC && moment->what != VT_MOMENT_FREE)
+		return;
+	a = &m->analysis->model.allocations[moment->index];
+	if (a->device != device || !vt_measure_is_counted(m, limit, moment->index))
+		return;
+	*bytes += moment->what == VT_MOMENT_ALLOC ? a->size_bytes : -a->size_bytes;
+}
+
+static void add_moment(const struct vt_measure *m, const struct vt_limit *limit, int device,
+		       const struct vt_moment *moment, struct vt_totals *totals, uint64_t *bytes)
+{
+	if (is_sum_of_its_own(limit)) {
+		add_counted(m, limit, device, moment, bytes);
+		return;
+	}
+	vt_timeline_add(&m->analysis->timeline, moment, device, totals);
+	*bytes = limit->what == VT_LIMIT_DEVICE_USED ? totals->used_bytes : totals->allocated_bytes;
 }
 
 static struct highest find_highest(const struct vt_measure *m, const struct vt_limit *limit,
 				   int device)
 {
 	const struct vt_timeline *timeline = &m->analysis->timeline;
-	const struct vt_allocation *all = m->analysis->model.allocations;
+	struct vt_totals totals = { 0 };
 	struct highest highest = { 0 };
 	uint64_t bytes = 0;
 
 	for (uint32_t i = 0; i < timeline->nr; i++) {
 		const struct vt_moment *moment = &timeline->moments[i];
 
-		if ((moment->what == VT_MOMENT_ALLOC || moment->what == VT_MOMENT_FREE) &&
-		    all[moment->index].device == device &&
-		    vt_measure_is_counted(m, limit, moment->index))
-			bytes += moment->what == VT_MOMENT_ALLOC ? all[moment->index].size_bytes
-								 : -all[moment->index].size_bytes;
-		if (!is_last_of_event(timeline, i) || !is_inside(m, limit, moment->event) ||
+		add_moment(m, limit, device, moment, &totals, &bytes);
+		if (!vt_timeline_is_last_of_event(timeline, moment) ||
+		    !is_inside(m, limit, moment->event) ||
 		    (highest.is_found && bytes <= highest.bytes))
 			continue;
 		highest = (struct highest){ bytes, moment->event, 1 };

@@ -73,6 +73,10 @@ void add(std::vector<vt_toml_value> &values, const std::string &table, const std
 		values.push_back(value_of(table, key, node));
 		return;
 	}
+	if (array->empty()) {
+		values.push_back(value_of(table, key, node));
+		values.back().kind = VT_TOML_EMPTY_ARRAY;
+	}
 	for (const toml::node &element : *array) {
 		values.push_back(value_of(table, key, element));
 		values.back().is_element = 1;

@@ -13,7 +13,8 @@ extern "C" {
 
 #include "analyzer/base/diag.h"
 
-enum vt_toml_kind { VT_TOML_STRING, VT_TOML_INTEGER, VT_TOML_OTHER };
+/* Of an empty array there is one value, without text; of any other, one per element. */
+enum vt_toml_kind { VT_TOML_STRING, VT_TOML_INTEGER, VT_TOML_EMPTY_ARRAY, VT_TOML_OTHER };
 
 struct vt_toml_value {
 	char *table; /* "" at the top of the file */

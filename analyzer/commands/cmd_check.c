@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "analyzer/base/diag.h"
@@ -58,27 +59,55 @@ struct wanted {
 	int *is_broken;
 };
 
-/* Written whole or not at all; what is there stays. */
-static int write_junit(const struct wanted *wanted, const struct vt_check *check,
-		       struct vt_diag *diag)
+/* 0, or -1 with errno. */
+static int write_to(const char *path, int flags, const struct vt_check *check)
 {
-	int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (wanted->is_forced ? O_TRUNC : O_EXCL);
-	int fd = open(wanted->junit, flags, 0666), rc = 0;
+	int fd = open(path, flags | O_WRONLY | O_CLOEXEC, 0666), rc;
 	FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
 
 	if (!out) {
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s%s", wanted->junit, strerror(errno),
-			    errno == EEXIST ? "; --force replaces it" : "");
+		rc = errno;
+		if (fd >= 0)
+			close(fd);
+		errno = rc;
 		return -1;
 	}
 	vt_check_print_junit(check, out);
 	rc = ferror(out);
-	if (fclose(out) || rc) {
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", wanted->junit, strerror(errno));
-		unlink(wanted->junit);
-		return -1;
+	return fclose(out) || rc ? -1 : 0;
+}
+
+/* Beside it first, so that it is there whole or not at all. */
+static int write_whole(const struct wanted *wanted, const struct vt_check *check)
+{
+	char *beside = vt_xasprintf("%s.%ld.tmp", wanted->junit, (long)getpid());
+	int rc = write_to(beside, O_CREAT | O_EXCL, check), error;
+
+	if (!rc)
+		rc = wanted->is_forced ? rename(beside, wanted->junit) :
+					 vt_util_rename(beside, wanted->junit);
+	if (rc) {
+		error = errno;
+		unlink(beside);
+		errno = error;
 	}
-	return 0;
+	free(beside);
+	return rc;
+}
+
+/* Without --force, what is there stays; with it, a device, a pipe or a link stays what it is. */
+static int write_junit(const struct wanted *wanted, const struct vt_check *check,
+		       struct vt_diag *diag)
+{
+	struct stat st;
+	int is_in_place = wanted->is_forced && !lstat(wanted->junit, &st) && !S_ISREG(st.st_mode);
+	int rc = is_in_place ? write_to(wanted->junit, O_TRUNC, check) :
+			       write_whole(wanted, check);
+
+	if (rc)
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s%s", wanted->junit, strerror(errno),
+			    errno == EEXIST ? "; --force replaces it" : "");
+	return rc;
 }
 
 static int print(const struct wanted *wanted, const struct vt_view *view,

@@ -23,8 +23,9 @@ static const char *const fixed[] = { "weights", "weights/*", "gradients", "optim
 /* Generated tokens that a cache may have grown by between two calls that are told apart. */
 #define MAX_GROWN 65536
 
-/* What no batch is, and would overflow products. */
+/* What no batch is.  The bounds keep b*s*s, and b*(s+i) for all i < MAX_GROWN, from wrapping. */
 #define MAX_SIDE (1ull << 30)
+#define MAX_PRODUCT (1ull << 62)
 
 struct judging {
 	struct vt_scalings *scalings;
@@ -86,6 +87,12 @@ int vt_scaling_size_parse(struct vt_scaling_size *size, const char *text)
 	return 0;
 }
 
+static int is_too_large(struct vt_scaling_size size)
+{
+	return size.batch >= MAX_SIDE || size.seq >= MAX_SIDE ||
+	       (size.seq && size.batch > MAX_PRODUCT / (size.seq * size.seq));
+}
+
 struct vt_scaling_size vt_scaling_size_of(const struct vt_model *model)
 {
 	struct vt_scaling_size was = { 0, 0 };
@@ -97,7 +104,7 @@ struct vt_scaling_size vt_scaling_size_of(const struct vt_model *model)
 		if (tensor->role != VT_ROLE_INPUT)
 			continue;
 		size = size_of(model, tensor);
-		if (size.batch < MAX_SIDE && size.seq < MAX_SIDE &&
+		if (!is_too_large(size) &&
 		    size.batch * (size.seq + 1) > was.batch * (was.seq + 1))
 			was = size;
 	}
@@ -273,6 +280,11 @@ int vt_scalings_init(struct vt_scalings *scalings, struct vt_attribution *attrib
 			    "%s: no inputs of a model were seen in it: say with --was BATCHxSEQ "
 			    "what it was given",
 			    vt_db_path(model->db));
+		return -1;
+	}
+	if (is_too_large(scalings->was)) {
+		vt_diag_set(diag, VT_EXIT_USAGE, "--was %llux%llu: no run has so many scores",
+			    (unsigned long long)was.batch, (unsigned long long)was.seq);
 		return -1;
 	}
 	scalings->of = vt_xcalloc((size_t)model->nr_allocations + 1, 1);

@@ -116,7 +116,7 @@ static int64_t count_rows(struct vt_db *db, int64_t after, int64_t upto)
 static struct vt_db *open_beside(struct vt_db *db)
 {
 	int64_t slots = vt_db_run_get_int(db, "imported_slots", -1);
-	struct vt_diag diag;
+	struct vt_diag diag = { 0 };
 	struct vt_db *beside;
 
 	if (slots < 0 || vt_db_open(&beside, vt_db_path(db), VT_DB_READ, &diag))

@@ -51,63 +51,67 @@ static void apply(struct vt_pool_lives *lives, const struct row *row)
 	}
 }
 
-/* The last change on that device, or NULL. */
-static const struct vt_pool_change *last_of(const struct vt_pool_change *changes, size_t nr,
-					    int device)
+/* `last` is what that device's last change came to, zeros before the first. */
+static void note(struct pool_changes *changes, struct vt_pool_change *last,
+		 const struct vt_pool_lives *lives, int64_t event, int64_t time_ns)
 {
-	while (nr-- > 0)
-		if (changes[nr].device == device)
-			return &changes[nr];
-	return NULL;
-}
-
-static void note(struct pool_changes *changes, const struct vt_pool_lives *lives, int device,
-		 int64_t event, int64_t time_ns)
-{
-	const struct vt_pool_change *last = last_of(changes->items, changes->len, device);
 	struct vt_pool_change change = {
 		.event = event,
 		.time_ns = time_ns,
-		.pool_bytes = vt_pool_lives_idle(lives, VT_KIND_POOL, device),
-		.graph_bytes = vt_pool_lives_idle(lives, VT_KIND_GRAPH, device),
-		.device = (int16_t)device,
+		.pool_bytes = vt_pool_lives_idle(lives, VT_KIND_POOL, last->device),
+		.graph_bytes = vt_pool_lives_idle(lives, VT_KIND_GRAPH, last->device),
+		.device = last->device,
 	};
-	uint64_t before = last ? last->pool_bytes + last->graph_bytes : 0;
 
-	if (change.pool_bytes == (last ? last->pool_bytes : 0) &&
-	    change.graph_bytes == (last ? last->graph_bytes : 0))
+	if (change.pool_bytes == last->pool_bytes && change.graph_bytes == last->graph_bytes)
 		return;
-	change.more_bytes = (int64_t)(change.pool_bytes + change.graph_bytes - before);
+	change.more_bytes = (int64_t)(change.pool_bytes + change.graph_bytes - last->pool_bytes -
+				      last->graph_bytes);
 	vt_vector_push(changes, change);
+	*last = change;
 }
 
-void vt_idle_pools_find(struct vt_model *model)
+static struct row row_of(struct vt_stmt *stmt)
+{
+	return (struct row){
+		.op = (unsigned int)vt_stmt_int(stmt, 2),
+		.kind = (unsigned int)vt_stmt_int(stmt, 3),
+		.device = (int32_t)vt_stmt_int(stmt, 4),
+		.pool = (uint64_t)vt_stmt_int(stmt, 5),
+		.size_bytes = (uint64_t)vt_stmt_int(stmt, 6),
+	};
+}
+
+int vt_idle_pools_find(struct vt_model *model, struct vt_diag *diag)
 {
 	struct vt_pool_lives lives = { 0 };
 	struct pool_changes changes = { 0 };
+	struct vt_pool_change *last;
 	struct vt_stmt *stmt;
+	int rc;
 
 	if (!vt_db_query_int(model->db, any_sql, 0))
-		return;
+		return 0;
+	last = vt_xcalloc((size_t)model->nr_devices + 1, sizeof(*last));
+	for (uint32_t i = 0; i < model->nr_devices; i++)
+		last[i].device = (int16_t)model->devices[i].id;
 	stmt = vt_db_prepare(model->db, rows_sql);
-	while (vt_stmt_step(stmt) == 1) {
-		struct row row = {
-			.op = (unsigned int)vt_stmt_int(stmt, 2),
-			.kind = (unsigned int)vt_stmt_int(stmt, 3),
-			.device = (int32_t)vt_stmt_int(stmt, 4),
-			.pool = (uint64_t)vt_stmt_int(stmt, 5),
-			.size_bytes = (uint64_t)vt_stmt_int(stmt, 6),
-		};
+	while ((rc = vt_stmt_step(stmt)) == 1) {
+		const struct row row = row_of(stmt);
 
 		apply(&lives, &row);
 		for (uint32_t i = 0; i < model->nr_devices; i++)
-			note(&changes, &lives, model->devices[i].id, vt_stmt_int(stmt, 0),
+			note(&changes, &last[i], &lives, vt_stmt_int(stmt, 0),
 			     vt_stmt_int(stmt, 1) - model->start_time_ns);
 	}
 	vt_stmt_free(stmt);
+	if (rc < 0)
+		vt_db_diag(model->db, diag);
 	vt_pool_lives_release(&lives);
+	free(last);
 	model->pool_changes = changes.items;
 	model->nr_pool_changes = (uint32_t)changes.len;
+	return rc;
 }
 
 static uint32_t after(const struct vt_model *model, int64_t event)
@@ -117,11 +121,13 @@ static uint32_t after(const struct vt_model *model, int64_t event)
 
 struct vt_idle vt_idle_pools_at(const struct vt_model *model, int device, int64_t event)
 {
-	const struct vt_pool_change *last =
-		last_of(model->pool_changes, after(model, event), device);
+	for (uint32_t i = after(model, event); i-- > 0;) {
+		const struct vt_pool_change *last = &model->pool_changes[i];
 
-	return last ? (struct vt_idle){ last->pool_bytes, last->graph_bytes }
-		    : (struct vt_idle){ 0, 0 };
+		if (last->device == device)
+			return (struct vt_idle){ last->pool_bytes, last->graph_bytes };
+	}
+	return (struct vt_idle){ 0, 0 };
 }
 
 int64_t vt_idle_pools_change(const struct vt_model *model, int device, int64_t event)

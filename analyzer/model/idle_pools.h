@@ -9,8 +9,8 @@
 
 #include "analyzer/model/model.h"
 
-/* Fills in the model's changes.  Damaged rows end the search, with what was found by then. */
-void vt_idle_pools_find(struct vt_model *model);
+/* Fills in the model's changes.  0, or -1 with `diag` filled: the file's rows cannot be read. */
+int vt_idle_pools_find(struct vt_model *model, struct vt_diag *diag);
 
 struct vt_idle {
 	uint64_t pool_bytes;

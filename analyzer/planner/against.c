@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/planner/against.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -135,8 +136,10 @@ static void try_number(struct search *search, enum vt_setting id)
 	char value[32];
 
 	for (int i = 1; i <= 3; i++) {
-		snprintf(value, sizeof(value), "%lld", now << i);
-		try(search, id, value);
+		if (now <= LLONG_MAX >> i) {
+			snprintf(value, sizeof(value), "%lld", now << i);
+			try(search, id, value);
+		}
 		snprintf(value, sizeof(value), "%lld", now >> i);
 		try(search, id, value);
 	}

@@ -34,9 +34,20 @@ static int64_t median(int64_t *values, uint32_t nr)
 	return values[nr / 2];
 }
 
+/* Times of a damaged file may be any: they wrap, where int64_t's own arithmetic is undefined. */
+static int64_t plus(int64_t a, int64_t b)
+{
+	return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+static int64_t minus(int64_t a, int64_t b)
+{
+	return (int64_t)((uint64_t)a - (uint64_t)b);
+}
+
 static int64_t anchor_of(const struct vt_rank *rank)
 {
-	return rank->start_realtime_ns - rank->start_time_ns;
+	return minus(rank->start_realtime_ns, rank->start_time_ns);
 }
 
 /* The steps of the host's first rank against those of the first host's. */
@@ -47,8 +58,8 @@ static void compare_steps(struct vt_clock *host, const struct vt_rank *rank,
 	uint32_t nr = 0;
 
 	while (nr < rank->nr_step_ends && nr < first->nr_step_ends && nr < VT_RANK_MOST_STEPS) {
-		differences[nr] = rank->start_realtime_ns + rank->step_ends[nr] -
-				  first->start_realtime_ns - first->step_ends[nr];
+		differences[nr] = minus(plus(rank->start_realtime_ns, rank->step_ends[nr]),
+					plus(first->start_realtime_ns, first->step_ends[nr]));
 		nr++;
 	}
 	host->nr_steps = nr;
@@ -62,8 +73,9 @@ static int64_t tolerance_of(const struct vt_rank *rank)
 	uint32_t nr = 0;
 
 	for (uint32_t i = 1; i < rank->nr_step_ends && i < VT_RANK_MOST_STEPS; i++)
-		lengths[nr++] = rank->step_ends[i] - rank->step_ends[i - 1];
-	two_steps = nr ? 2 * median(lengths, nr) : 0;
+		lengths[nr++] = minus(rank->step_ends[i], rank->step_ends[i - 1]);
+	two_steps = nr ? median(lengths, nr) : 0;
+	two_steps = plus(two_steps, two_steps);
 	return two_steps > LEAST_TOLERANCE_NS ? two_steps : LEAST_TOLERANCE_NS;
 }
 
@@ -90,7 +102,7 @@ static void find_spreads(struct vt_clocks *clocks, const struct vt_rank *const *
 			low[at] = high[at] = anchor;
 		low[at] = anchor < low[at] ? anchor : low[at];
 		high[at] = anchor > high[at] ? anchor : high[at];
-		host->spread_ns = high[at] - low[at];
+		host->spread_ns = minus(high[at], low[at]);
 	}
 	free(low);
 	free(high);
@@ -109,8 +121,8 @@ void vt_clocks_init(struct vt_clocks *clocks, const struct vt_rank *const *ranks
 	find_spreads(clocks, ranks, nr);
 	clocks->first_ns = INT64_MAX;
 	for (uint32_t i = 0; i < nr; i++) {
-		int64_t start = ranks[i]->start_realtime_ns -
-				find(clocks, host_of(ranks[i]))->ahead_ns;
+		int64_t start = minus(ranks[i]->start_realtime_ns,
+				      find(clocks, host_of(ranks[i]))->ahead_ns);
 
 		if (start < clocks->first_ns)
 			clocks->first_ns = start;
@@ -125,12 +137,13 @@ void vt_clocks_release(struct vt_clocks *clocks)
 
 int vt_clocks_is_off(const struct vt_clocks *clocks, const struct vt_clock *host)
 {
-	return host->ahead_ns > clocks->tolerance_ns || -host->ahead_ns > clocks->tolerance_ns;
+	return host->ahead_ns > clocks->tolerance_ns || host->ahead_ns < -clocks->tolerance_ns;
 }
 
 int64_t vt_clocks_time(const struct vt_clocks *clocks, const struct vt_rank *rank, int64_t time_ns)
 {
 	const struct vt_clock *host = find(clocks, host_of(rank));
 
-	return rank->start_realtime_ns - host->ahead_ns + time_ns - clocks->first_ns;
+	return minus(plus(minus(rank->start_realtime_ns, host->ahead_ns), time_ns),
+		     clocks->first_ns);
 }

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "analyzer/base/printable.h"
+#include "analyzer/base/shell.h"
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
 #include "analyzer/report/json.h"
@@ -87,13 +89,15 @@ static void print_died(const struct vt_ranks *ranks, FILE *out)
 	for (uint32_t i = 0; i < ranks->nr_died && i < MOST_LINES; i++) {
 		const struct vt_rank *rank = ranks->died[i];
 		int64_t end = vt_clocks_time(&ranks->clocks, rank, rank->duration_ns);
+		char *file = vt_printable_copy(rank->file);
 
 		fprintf(out, "  rank %" PRId64 "  %s%s  t=%s  %s\n", rank->number, rank->ended,
 			rank->out_of_memory && strcmp(rank->ended, "out of memory") != 0 ?
 				", after a request that failed" :
 				"",
 			vt_units_duration(time, sizeof(time), end < 0 ? 0 : (uint64_t)end),
-			rank->file);
+			file);
+		free(file);
 	}
 	if (ranks->nr_died > MOST_LINES)
 		fprintf(out, "  ... %u more\n", ranks->nr_died - MOST_LINES);
@@ -274,13 +278,15 @@ static void print_left_out(const struct vt_ranks *ranks, FILE *out)
 
 	for (uint32_t i = 0; i < ranks->runs.nr_files; i++) {
 		const char *reason = vt_ranks_runs_reason(&ranks->runs, &ranks->runs.files[i]);
-		const char *file = ranks->runs.files[i].file;
+		char *file;
 
 		if (!reason || nr++ >= MOST_LINES)
 			continue;
+		file = vt_printable_copy(ranks->runs.files[i].file);
 		/* Most messages name the file themselves. */
 		fprintf(out, "left out: %s%s%s\n", strstr(reason, file) ? "" : file,
 			strstr(reason, file) ? "" : ": ", reason);
+		free(file);
 	}
 	if (nr > MOST_LINES)
 		fprintf(out, "left out: %u more (--json)\n", nr - MOST_LINES);
@@ -292,6 +298,15 @@ static void print_lost(const struct vt_ranks *ranks, FILE *out)
 		if (ranks->run->ranks[i]->lost)
 			fprintf(out, "lost: %" PRId64 " events of rank %" PRId64 "\n",
 				ranks->run->ranks[i]->lost, ranks->run->ranks[i]->number);
+}
+
+static void print_next(const struct vt_ranks *ranks, FILE *out)
+{
+	char *peak = vt_shell_copy(ranks->peak->file), *median = vt_shell_copy(ranks->median->file);
+
+	fprintf(out, "next: vtrace report %s | vtrace diff %s %s\n", peak, median, peak);
+	free(peak);
+	free(median);
 }
 
 void vt_ranks_text_print(struct vt_ranks *ranks, FILE *out)
@@ -306,6 +321,5 @@ void vt_ranks_text_print(struct vt_ranks *ranks, FILE *out)
 	print_clocks(&ranks->clocks, out);
 	print_lost(ranks, out);
 	print_left_out(ranks, out);
-	fprintf(out, "next: vtrace report %s | vtrace diff %s %s\n", ranks->peak->file,
-		ranks->median->file, ranks->peak->file);
+	print_next(ranks, out);
 }

@@ -20,7 +20,8 @@ int vt_analysis_open_model(struct vt_analysis *analysis, const char *path, const
 	vt_timeline_init(&analysis->timeline, &analysis->model);
 	vt_containers_find(&analysis->model, &analysis->timeline);
 	vt_captures_find(&analysis->model);
-	vt_idle_pools_find(&analysis->model);
+	if (vt_idle_pools_find(&analysis->model, diag))
+		return -1;
 	vt_samples_find(&analysis->model);
 	return 0;
 }

@@ -6,8 +6,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from recording import PYTHON, WORKLOADS, record, vtrace
+from recording import BUILD, PYTHON, WORKLOADS, record, vtrace
 
+DRIVER_KINDS = BUILD / "tests" / "workloads" / "driver_kinds"
 SCRIPT = WORKLOADS / "diff_training.py"
 # NAME: allocates 64 MiB and frees it between two marks, leaves 8 MiB behind; 16 MiB were there before.
 MARKED = """
@@ -101,6 +102,15 @@ def test_figures_are_those_of_the_report(rows, grown, name):
     if not name.startswith("findings"):
         row = rows(grown, budget_of(name, f"{expected}"), code=0)[name]
         assert (row["figure"], row["outcome"], row["margin"]) == (expected, "held", 0)
+
+
+def test_what_pools_keep_is_used_too(rows, tmp_path):
+    """Bytes that no allocation stands for: the device has lost them all the same."""
+    recording = record(tmp_path, DRIVER_KINDS, "kept")
+    assert recording.process.returncode == 0, recording.process.stderr
+    expected = FIGURES["total.device_used"](recording.report())
+    row = rows(recording.database, "[total]\ndevice_used = 0\n", code=1)["total.device_used"]
+    assert row["figure"] == expected
 
 
 def test_an_owner_counts_at_its_own_highest_with_all_below_it(rows, grown):
@@ -197,7 +207,31 @@ def test_junit(check, grown, tmp_path):
     (tmp_path / "out.xml").write_text("mine")
     assert "--force replaces it" in check(grown, budget, "--junit", "out.xml", code=3).stderr
     assert (tmp_path / "out.xml").read_text() == "mine"
-    check(grown, budget, "--junit", "out.xml", "--force", code=1)
+    # Who reads the old one goes on reading it; nothing else is left behind.
+    with open(tmp_path / "out.xml") as old:
+        check(grown, budget, "--junit", "out.xml", "--force", code=1)
+        assert old.read() == "mine"
+    assert ElementTree.parse(tmp_path / "out.xml").getroot().get("tests") == "3"
+    assert {path.name for path in tmp_path.iterdir()} == {"memory.toml", "out.xml"}
+    (tmp_path / "link.xml").symlink_to("out.xml")
+    check(grown, "[total]\nallocated = 1\n", "--junit", "link.xml", "--force", code=1)
+    assert (tmp_path / "link.xml").is_symlink()
+    assert ElementTree.parse(tmp_path / "out.xml").getroot().get("tests") == "1"
+    (tmp_path / "link.xml").unlink()
+    (tmp_path / "folder").mkdir()
+    for target in ("folder", "nowhere/out.xml"):
+        assert target in check(grown, budget, "--junit", target, "--force", code=3).stderr
+    assert {path.name for path in tmp_path.iterdir()} == {"memory.toml", "out.xml", "folder"}
+
+
+def test_keys_and_names_drive_no_terminal_and_break_no_xml(marked, tmp_path):
+    (tmp_path / "b\033[32m.toml").write_text('[owners]\n"unknown" = "1 TiB"\n"a\\u001b[31mRED\\n" = 1\n')
+    options = ("--budget", "b\033[32m.toml", "--junit", "out.xml")
+    done = vtrace("check", marked, *options, cwd=tmp_path)
+    assert done.returncode == 1 and "\033" not in done.stdout + done.stderr
+    assert "owners.a?[31mRED?" in done.stdout and "b?[32m.toml" in done.stdout
+    cases = ElementTree.parse(tmp_path / "out.xml").getroot().iter("testcase")
+    assert [case.get("name") for case in cases] == ["owners.unknown", "owners.a?[31mRED?"]
 
 
 @pytest.mark.parametrize("budget,line,words", (
@@ -208,6 +242,9 @@ def test_junit(check, grown, tmp_path):
     ('[total]\nallocated = -5\n', 2, '"-5" is not'),
     ('[total]\nallocated = 1.5\n', 2, "an amount such as"),
     ('[total]\nallocated = ["1 GiB"]\n', 2, "an amount such as"),
+    ('[total]\nallocated = []\nreserved = "1 TiB"\n', 2, "total.allocated: an amount such as"),
+    ('baseline = []\n[total]\nallocated = 1\n', 1, "the name of a recording"),
+    ('[totals]\nallocated = []\n[total]\nallocated = 1\n', 2, "no table is called [totals]"),
     ('[total]\nallocated = "5%"\n', 2, "of what?"),
     ('[total]\nallocated = "+5%"\n', 2, "needs a baseline"),
     ('[total]\nallocated = "1 GiB"\nallocated = "2 GiB"\n', 3, "allocated"),
@@ -228,6 +265,7 @@ def test_bad_budgets_are_refused_where_they_are_bad(check, marked, budget, line,
 
 
 @pytest.mark.parametrize("budget,words", (("", "limits nothing"), ("[total]\n", "limits nothing"),
+                                          ("[findings]\nabsent = []\n", "limits nothing"),
                                           ('baseline = "none.db"\n[total]\nallocated = "+1%"\n', "none.db"),
                                           ('baseline = "memory.toml"\n[total]\nallocated = "+1%"\n', "memory.toml"),
                                           ('baseline = "bad.json"\n[total]\nallocated = "+1%"\n', "bad.json")))

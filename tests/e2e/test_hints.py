@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import shutil
 import subprocess
 
 import pytest
@@ -51,6 +52,29 @@ def test_no_name_drives_the_terminal(tmp_path):
     said = done.stderr + vtrace("report", tmp_path / NAMES[4]).stdout
     assert "\033" not in said and r"a\012b\033[31m.db'" in said
     assert len(done.stderr.splitlines()) == 2
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_check_and_a_folder_of_ranks_offer_what_can_be_copied(name, tmp_path):
+    """As test_no_name_drives_the_terminal, of the views that are no report of one file."""
+    recording = record(tmp_path, CLIENT).database
+    files = [tmp_path / "ranks" / name, tmp_path / "ranks" / f"2{name}"]
+    files[0].parent.mkdir()
+    for file in files:
+        shutil.copy(recording, file)
+    (tmp_path / "memory.toml").write_text("[total]\nallocated = 0\n")
+    check = [VTRACE, "check", "--", f"ranks/{name}"]
+    checked = subprocess.run(check, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    compared = subprocess.run([*check[:2], "--baseline", f"ranks/2{name}", *check[2:]], cwd=tmp_path,
+                              capture_output=True, text=True, timeout=60)
+    ranks = vtrace("report", "ranks", cwd=tmp_path)
+    assert (checked.returncode, ranks.returncode) == (1, 0), checked.stderr + ranks.stderr
+    if name == NAMES[4]:
+        assert "\033" not in checked.stdout + compared.stdout + ranks.stdout
+        return
+    assert offered(checked.stdout) == [["vtrace", "report", f"ranks/{name}"]]
+    assert offered(compared.stdout) == [["vtrace", "diff", f"ranks/2{name}", f"ranks/{name}"]]
+    assert {word for words in offered(ranks.stdout) for word in words[2:]} <= {f"ranks/{f.name}" for f in files}
 
 
 def test_only_commands_with_something_to_say_are_offered(tmp_path):

@@ -76,7 +76,7 @@ def test_whether_it_fits(recorded):
 @pytest.mark.parametrize("options, words", (
     (("llama-3-8b",), "no MODEL"), (("--train",), "no MODEL"), (("--dtype", "fp32"), "no MODEL"),
     (("--what-if", "batch=1"), "no MODEL"), (("--was", "0x4"), "--was 0x4"), (("--was", "4x"), "--was 4x"),
-    (("--batch", "0"), "--batch 0")))
+    (("--was", "1024x134217728"), "--was 1024x134217728"), (("--batch", "0"), "--batch 0")))
 def test_what_it_does_not_take(recorded, options, words):
     done = vtrace("estimate", "--from", recorded.database, *options)
     assert done.returncode == 2 and words in done.stderr and done.stdout == ""

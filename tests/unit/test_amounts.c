@@ -21,6 +21,7 @@ static void amounts_allow_what_they_say(void **state)
 		{ "+5%", 200, 210, 1 },
 		{ "+2.5 %", 1000, 1025, 1 },
 		{ "+16TiB", UINT64_MAX - 1, UINT64_MAX, 1 },
+		{ "+1000000%", INT64_MAX, UINT64_MAX, 1 },
 	};
 	struct vt_amount amount;
 
