@@ -376,49 +376,49 @@ static void spread(struct search *search, int is_by_place)
 	vt_map_release(&known);
 }
 
-/* A block of the search's sizes is made or freed. */
-struct moment {
-	int64_t event;
-	uint32_t allocation;
-	uint8_t is_free;
-};
+/* Those at which a block of the search's sizes is made or freed: indices of the timeline's. */
+typedef VT_VECTOR(uint32_t) moment_vector;
 
-typedef VT_VECTOR(struct moment) moment_vector;
+static const struct vt_moment *moment_of(const struct search *search, uint32_t index)
+{
+	return &search->facts->stages->timeline->moments[index];
+}
 
 static void gather_moments(const struct search *search, moment_vector *all)
 {
 	const struct vt_timeline *timeline = search->facts->stages->timeline;
 
 	for (uint32_t i = 0; i < timeline->nr; i++) {
-		const struct vt_moment *of = &timeline->moments[i];
-		struct moment one = { of->event, of->index, of->what == VT_MOMENT_FREE };
+		const struct vt_moment *m = moment_of(search, i);
+		int is_free = m->what == VT_MOMENT_FREE;
 
-		if (of->what != VT_MOMENT_ALLOC && !one.is_free)
+		if (m->what != VT_MOMENT_ALLOC && !is_free)
 			continue;
-		if (class_of(search, &search->model->allocations[of->index]) &&
-		    (!one.is_free || of->event <= search->facts->last_working_event))
-			vt_vector_push(all, one);
+		if (class_of(search, &search->model->allocations[m->index]) &&
+		    (!is_free || m->event <= search->facts->last_working_event))
+			vt_vector_push(all, i);
 	}
 }
 
 /* What took the place of a block that was let go: the last of its size that the program made. */
 static uint32_t find_successor(const struct search *search, const moment_vector *all, size_t at)
 {
-	const struct vt_allocation *old = &search->model->allocations[all->items[at].allocation];
+	const struct vt_allocation *old =
+		&search->model->allocations[moment_of(search, all->items[at])->index];
 
 	while (at-- > 0) {
-		const struct moment *m = &all->items[at];
-		const struct vt_allocation *a = &search->model->allocations[m->allocation];
+		const struct vt_moment *m = moment_of(search, all->items[at]);
+		const struct vt_allocation *a = &search->model->allocations[m->index];
 
-		if (m->is_free || class_of(search, a) != class_of(search, old))
+		if (m->what == VT_MOMENT_FREE || class_of(search, a) != class_of(search, old))
 			continue;
 		/* Behind the gradients an update made nothing yet. */
 		if (a == old || is_gradient(search, a))
 			break;
-		if (!a->node_class && a->freed_event > all->items[at].event &&
+		if (!a->node_class && a->freed_event > m->event &&
 		    vt_allocation_is_live(a, old->freed_event) &&
-		    !search->what[m->allocation] && !is_of_module(search, a))
-			return m->allocation;
+		    !search->what[m->index] && !is_of_module(search, a))
+			return m->index;
 	}
 	return VT_NO_INDEX;
 }
@@ -431,16 +431,16 @@ static void find_successors(struct search *search)
 
 	gather_moments(search, &all);
 	for (size_t i = 0; i < all.len; i++) {
-		const struct moment *m = &all.items[i];
-		const struct vt_allocation *a = &search->model->allocations[m->allocation];
+		const struct vt_moment *m = moment_of(search, all.items[i]);
+		const struct vt_allocation *a = &search->model->allocations[m->index];
 		uint32_t next;
 
-		if (!m->is_free || !what[m->allocation] || !a->freed_python_stack ||
+		if (m->what != VT_MOMENT_FREE || !what[m->index] || !a->freed_python_stack ||
 		    a->freed_event <= class_of(search, a)->first_event)
 			continue;
 		next = find_successor(search, &all, i);
 		if (next != VT_NO_INDEX)
-			what[next] = what[m->allocation];
+			what[next] = what[m->index];
 	}
 	vt_vector_release(&all);
 }
