@@ -25,6 +25,7 @@ struct words {
 };
 
 struct vt_native_stack {
+	uint64_t caller;	/* atomic: return address outside this library */
 	uint32_t is_busy;	/* atomic */
 	uint32_t generation;	/* of the unwinder's knowledge */
 	uint32_t recording;	/* that the id belongs to */
@@ -52,7 +53,7 @@ struct trace {
 };
 
 static struct {
-	struct vt_native_stack places[NR_PLACES];
+	struct vt_native_stack places[NR_PLACES][VT_STACK_MEMORIES];
 } g;
 
 static void set(struct vt_native_stack *stack, uint32_t index, const struct vt_unwind_step *step)
@@ -246,9 +247,24 @@ static struct vt_unwind_step leave_own_frames(void)
 	};
 }
 
-static int follow(struct vt_native_stack *stack)
+/*
+ * A caller that both gives and takes has one memory, the one that it is in: its two stacks are
+ * alike.
+ */
+static struct vt_native_stack *choose(const struct vt_unwind_step *step)
 {
-	struct vt_unwind_step step = leave_own_frames();
+	struct vt_native_stack *places = g.places[vt_thread_id() % NR_PLACES];
+	struct vt_thread *thread = vt_thread_self();
+	uint32_t other = !thread->memory;
+
+	if (__atomic_load_n(&places[thread->memory].caller, __ATOMIC_RELAXED) != step->address &&
+	    __atomic_load_n(&places[other].caller, __ATOMIC_RELAXED) == step->address)
+		thread->memory = other;
+	return &places[thread->memory];
+}
+
+static int follow(struct vt_native_stack *stack, struct vt_unwind_step step)
+{
 	struct trace trace = { .stack = stack, .next = stack->nr, .nr_same = stack->nr };
 	int found = 0;
 
@@ -272,7 +288,8 @@ static int follow(struct vt_native_stack *stack)
 
 struct vt_native_stack *vt_native_stack_enter(unsigned int most)
 {
-	struct vt_native_stack *stack = &g.places[vt_thread_id() % NR_PLACES];
+	struct vt_unwind_step step = leave_own_frames();
+	struct vt_native_stack *stack = choose(&step);
 	uint32_t generation = vt_unwind_generation();
 	uint32_t recording = vt_thread_generation();
 	uint32_t idle = 0;
@@ -286,9 +303,10 @@ struct vt_native_stack *vt_native_stack_enter(unsigned int most)
 	 */
 	if (stack->generation != generation || stack->recording != recording)
 		forget(stack);
+	__atomic_store_n(&stack->caller, step.address, __ATOMIC_RELAXED);
 	stack->generation = generation;
 	stack->recording = recording;
-	if (follow(stack) || vt_native_stack_depth(stack) > most) {
+	if (follow(stack, step) || vt_native_stack_depth(stack) > most) {
 		forget(stack);
 		vt_native_stack_leave(stack);
 		return NULL;

@@ -53,7 +53,7 @@ struct place {
 } __attribute__((aligned(64)));
 
 static struct {
-	struct place places[NR_PLACES];
+	struct place places[NR_PLACES][VT_STACK_MEMORIES];
 } g;
 
 /* One walk. */
@@ -265,7 +265,7 @@ static void start(struct place *place, uint32_t generation)
 
 static struct place *enter(void)
 {
-	struct place *place = &g.places[vt_thread_id() % NR_PLACES];
+	struct place *place = &g.places[vt_thread_id() % NR_PLACES][vt_thread_self()->memory];
 	uint32_t generation = vt_thread_generation();
 	uint32_t idle = 0;
 
@@ -368,7 +368,9 @@ uint32_t vt_python_walk_intern(const struct vt_python *python)
 /* In a fork child another thread of the parent may have been in a place. */
 void vt_python_walk_reset(void)
 {
-	for (uint32_t i = 0; i < NR_PLACES; i++)
-		if (__atomic_load_n(&g.places[i].is_busy, __ATOMIC_RELAXED))
-			__atomic_store_n(&g.places[i].is_busy, 0, __ATOMIC_RELAXED);
+	struct place *places = &g.places[0][0];
+
+	for (uint32_t i = 0; i < NR_PLACES * VT_STACK_MEMORIES; i++)
+		if (__atomic_load_n(&places[i].is_busy, __ATOMIC_RELAXED))
+			__atomic_store_n(&places[i].is_busy, 0, __ATOMIC_RELAXED);
 }

@@ -10,6 +10,12 @@
 
 #include <stdint.h>
 
+/*
+ * Stacks that a thread remembers of each kind.  What gives memory back runs elsewhere than what
+ * takes it, and the two take turns.
+ */
+#define VT_STACK_MEMORIES 2u
+
 #define VT_SCOPE_DEPTH 32	/* ranges nested deeper are counted, their names are not kept */
 
 struct vt_thread {
@@ -37,6 +43,12 @@ struct vt_thread {
 	 * torch_request.c
 	 */
 	uint64_t request_bytes;
+
+	/*
+	 * Which of its remembered stacks the event in progress is compared with, 0 outside of
+	 * events.  tracker.c, native_stack.c, python_walk.c
+	 */
+	uint32_t memory;
 
 	/* Which recording the ids above belong to: a fork child or a new journal starts anew. */
 	uint32_t generation;

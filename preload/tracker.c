@@ -44,12 +44,13 @@ static uint32_t innermost_scope(const struct vt_thread *thread)
 
 static void fill(struct vt_event_record *event)
 {
-	const struct vt_thread *thread;
+	struct vt_thread *thread = vt_thread_self();
 
 	event->thread = vt_thread_id();
+	thread->memory = event->op == VT_OP_FREE || event->op == VT_OP_UNMAP;
 	event->native_stack = vt_stacks_native();
 	event->python_stack = vt_python_stack_capture();
-	thread = vt_thread_self();
+	thread->memory = 0;
 	event->scope = innermost_scope(thread);
 	event->node_class = thread->node_class;
 	event->node_sequence = thread->node_class ? thread->node_sequence : UINT64_MAX;

@@ -130,9 +130,15 @@ int probe_start(void)
 EXPORT int probe_capture(struct vt_python_frame *frames);
 int probe_capture(struct vt_python_frame *frames)
 {
-	uint32_t id = vt_python_stack_capture();
-	const struct stack *stack = g.stack[id];
+	static _Thread_local uint64_t random = 1;
+	const struct stack *stack;
+	uint32_t id;
 
+	/* Either memory, each as old as it happens to be: Knuth's MMIX generator. */
+	random = random * 6364136223846793005ull + 1442695040888963407ull;
+	vt_thread_self()->memory = (uint32_t)(random >> 63);
+	id = vt_python_stack_capture();
+	stack = g.stack[id];
 	if (!id)
 		return 0;
 	last = stack->key;
