@@ -206,6 +206,25 @@ def scaling(folder, options):
 
 
 @figure
+def synchronising(folder, options):
+    """What a synchronisation costs more while no pool is followed, and for each one that is."""
+    def run(pools, is_recorded):
+        def once(_):
+            database = folder / "synchronising.db" if is_recorded else None
+            result = workload("synchronise", pools, 200000, database=database, collect=False)
+            (folder / "synchronising.journal").unlink(missing_ok=True)
+            return result
+        return once
+
+    results = in_turn(options.rounds, {(pools, is_recorded): run(pools, is_recorded)
+                                       for pools in (0, 1, 8) for is_recorded in (False, True)})
+    found = {name: medians(r)["cpu_ns_per_call"] for name, r in results.items()}
+    added = {pools: found[pools, True] - found[pools, False] for pools in (0, 1, 8)}
+    return [row(f"synchronisation, {pools} pools followed, added", value, "ns", None,
+                f"{found[pools, False]:.0f} ns without") for pools, value in added.items()]
+
+
+@figure
 def references(folder, options):
     """Recorders of the host's memory on as deep a stack: what others pay for an event."""
     number = options.events * 10

@@ -4,6 +4,7 @@
     python workload.py events LIBRARY NUMBER       one event at a time, below 43 Python frames; LIBRARY is events.c
     python workload.py repeat LIBRARY THREADS NUMBER
     python workload.py memory LIBRARY NUMBER       host memory while NUMBER events are recorded
+    python workload.py synchronise POOLS NUMBER    cuCtxSynchronize NUMBER times after an allocation from so many pools
     python workload.py malloc LIBRARY NUMBER       memory of the host, for recorders of that
     python workload.py tensors NUMBER [HISTORY]    PyTorch blocks below 43 Python frames; HISTORY is PyTorch's recorder
     python workload.py gpt LAYERS WIDTH STEPS [HISTORY]
@@ -102,6 +103,24 @@ def memory(path, number):
     return {"added_bytes": steps}
 
 
+def synchronise(pools, number):
+    open_recording()
+    driver = ctypes.CDLL("libcuda.so.1")
+    # CUmemPoolProps: pinned memory (1) without a handle (0), of a device (1), number 0.
+    properties = (ctypes.c_int * 64)(1, 0, 1, 0)
+    for _ in range(pools):
+        pool, pointer = ctypes.c_void_p(), ctypes.c_uint64()
+        if driver.cuMemPoolCreate(ctypes.byref(pool), properties):
+            raise SystemExit("workload: cuMemPoolCreate failed")
+        if driver.cuMemAllocFromPoolAsync(ctypes.byref(pointer), ctypes.c_size_t(1 << 20), pool, None):
+            raise SystemExit("workload: cuMemAllocFromPoolAsync failed")
+    call = driver.cuCtxSynchronize
+    start = time.thread_time_ns()
+    for _ in range(number):
+        call()
+    return {"cpu_ns_per_call": (time.thread_time_ns() - start) / number}
+
+
 def malloc(path, number):
     library = load(path)
     start = time.process_time_ns()
@@ -188,7 +207,7 @@ def failing(layers, width, number):
 
 
 def main():
-    commands = {f.__name__: f for f in (events, repeat, memory, malloc, tensors, gpt, failing)}
+    commands = {f.__name__: f for f in (events, repeat, memory, synchronise, malloc, tensors, gpt, failing)}
     arguments = [int(word) if word.isdigit() else word for word in sys.argv[2:]]
     sys.setrecursionlimit(10000)
     print(json.dumps(commands[sys.argv[1]](*arguments)))
