@@ -10,11 +10,12 @@ def check(directory, combination):
     compared = compare(directory, combination)
     assert compared.planned == pytest.approx(compared.measured, rel=0.02)
     assert not compared.misses
-    return True
+    return compared
 
 
 def test_a_training_step_is_met_by_owner(tmp_path):
-    assert check(tmp_path, COMBINATIONS[0])
+    """Of the others, those whose device is fullest at another moment are compared by their peaks alone."""
+    assert check(tmp_path, COMBINATIONS[0]).misses is not None
 
 
 @pytest.mark.full
