@@ -4,7 +4,7 @@
 
 /*
  * How much may be taken, as users type it: "2 GiB" and "20%" by themselves, "+64 MiB" and "+5%"
- * more than a base took.  The one grammar of thresholds and budgets.
+ * more than a base took.  The one grammar of budgets.
  */
 
 #include <stdint.h>

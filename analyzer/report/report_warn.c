@@ -10,6 +10,9 @@ int vt_report_warn_parse(const char *text, double *share)
 {
 	char *end;
 
+	/* strtod() knows more than numbers: blanks, signs, "inf", "0x1p-3". */
+	if (strspn(text, "0123456789.") != strcspn(text, "%"))
+		return -1;
 	*share = strtod(text, &end);
 	if (end != text && !strcmp(end, "%"))
 		*share /= 100;

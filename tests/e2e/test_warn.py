@@ -44,7 +44,7 @@ def test_nothing_above_is_said_too(trained):
     assert trained.report()["warn"] is None and "WARN" not in vtrace("report", trained.database).stdout
 
 
-@pytest.mark.parametrize("share", ["0", "-1", "1.5", "101%", "much", "", "0.5x", "nan"])
+@pytest.mark.parametrize("share", ["0", "-1", "1.5", "101%", "much", "", "0.5x", "nan", "0x1p-1", " 0.5"])
 def test_a_share_is_between_nothing_and_all(trained, share):
     done = vtrace("report", trained.database, "--warn", share)
     assert (done.returncode, done.stdout) == (2, "") and "--warn takes a share" in done.stderr
