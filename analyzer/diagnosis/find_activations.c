@@ -30,7 +30,10 @@ struct kept {
 
 VT_VECTOR_DECLARE(kept_blocks, struct kept);
 
-/* "model.layers.3" of "model.layers.3.mlp.up_proj"; NULL: no number in it.  The caller frees. */
+/*
+ * "model.layers.3" of "model.layers.3.mlp.up_proj", "3" of "3.0" in a model that is a Sequential
+ * itself; NULL: no number in it.  The caller frees.
+ */
 static char *layer_of(const struct vt_scene *scene, const struct vt_allocation *a)
 {
 	char *path = vt_origins_module(scene->facts, a), *part = path;
@@ -38,7 +41,7 @@ static char *layer_of(const struct vt_scene *scene, const struct vt_allocation *
 	while (part && *part) {
 		size_t len = strcspn(part, ".");
 
-		if (part != path && len && strspn(part, "0123456789") == len) {
+		if (len && strspn(part, "0123456789") == len) {
 			part[len] = 0;
 			return path;
 		}
@@ -71,21 +74,43 @@ static int is_better_input(const struct vt_scene *scene, uint32_t i, uint32_t th
 		       vt_scene_is_owner(scene, than, "activations/residual");
 }
 
+static int is_for_backward(const struct vt_stages *stages, const struct vt_allocation *a)
+{
+	uint32_t freed = a->freed_event == VT_NEVER
+				 ? VT_NO_INDEX
+				 : vt_stages_span_at(stages, a->freed_event);
+
+	return freed != VT_NO_INDEX && stages->spans[freed].stage == VT_STAGE_BACKWARD;
+}
+
+/* A request failed while the block waited for the backward pass of its own step. */
+static int is_cut_off(const struct vt_scene *scene, const struct vt_allocation *a, uint32_t span)
+{
+	const struct vt_stages *stages = scene->facts->stages;
+
+	for (uint32_t i = 0; i < scene->model->nr_ooms; i++) {
+		int64_t event = scene->model->ooms[i].event;
+		uint32_t failed = vt_stages_span_at(stages, event);
+
+		if (failed != VT_NO_INDEX && vt_allocation_is_live(a, event) &&
+		    stages->spans[failed].step &&
+		    stages->spans[failed].step == stages->spans[span].step)
+			return 1;
+	}
+	return 0;
+}
+
 static void note_block(struct vt_scene *scene, struct layers *layers, struct kept_blocks *kept,
 		       uint32_t i)
 {
 	const struct vt_allocation *a = &scene->model->allocations[i];
 	const struct vt_stages *stages = scene->facts->stages;
 	uint32_t span = vt_stages_span_at(stages, a->event), number;
-	uint32_t freed = a->freed_event == VT_NEVER
-				 ? VT_NO_INDEX
-				 : vt_stages_span_at(stages, a->freed_event);
 	struct layer *layer;
 	char *path;
 
-	if (span == VT_NO_INDEX || freed == VT_NO_INDEX ||
-	    stages->spans[span].stage != VT_STAGE_FORWARD ||
-	    stages->spans[freed].stage != VT_STAGE_BACKWARD)
+	if (span == VT_NO_INDEX || stages->spans[span].stage != VT_STAGE_FORWARD ||
+	    !(is_for_backward(stages, a) || is_cut_off(scene, a, span)))
 		return;
 	path = layer_of(scene, a);
 	if (!path)

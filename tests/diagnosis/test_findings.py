@@ -64,6 +64,22 @@ def test_the_fault_is_found_and_saves_what_is_foretold(case, tmp_path):
         assert "faults.py:" in found["where"]
 
 
+@pytest.mark.full
+def test_layers_of_a_sequential_model_are_layers(tmp_path):
+    """Their modules have numbers for names, and nothing before them."""
+    found = finding(mended("activations-kept", "nested", tmp_path), "activations-kept")
+    assert found and ", of 8 layers" in found["text"]
+
+
+@pytest.mark.full
+def test_a_backward_pass_that_ran_out_of_memory_still_tells_what_checkpointing_saves(tmp_path):
+    recording = record_python(tmp_path, "faults.py", "activations-kept", "nested", profile="h100-80g,memory=2000MiB")
+    assert "OutOfMemoryError" in recording.process.stderr
+    report = recording.report()
+    found = finding(recording, "activations-kept")
+    assert found and found["saves_bytes"] > 0.4 * report["out_of_memory"]["allocated_bytes"]
+
+
 SECOND = ["logits-chunks-kept", "logits-of-all-tokens", "optimizer-states-wide", "gradients-in-forward",
           "activations-kept", "frozen-weights-wide"]
 

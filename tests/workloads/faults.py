@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Programs with one fault that costs memory each, the same without it, and one that looks like it and has it not.
 
-    faults.py CASE fault|fixed|near|near2
+    faults.py CASE fault|fixed|near|near2|nested
 
 Prints the highest allocated and reserved bytes as JSON.
 """
@@ -241,12 +241,21 @@ def results_kept(how):
 
 
 def activations_kept(how):
+    if how == "nested":  # no module of its own class, and numbers only
+        layers = (nn.Sequential(nn.Linear(WIDTH, 4 * WIDTH), nn.GELU(), nn.Linear(4 * WIDTH, WIDTH)) for _ in range(8))
+        model = nn.Sequential(*layers).to("cuda")
+        optimizer = torch.optim.AdamW(model.parameters())
+        for _ in range(3):
+            model(torch.zeros(16, LENGTH, WIDTH, device="cuda")).sum().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        return None
     if how == "near":
         model = Decoder(1000).to("cuda")
         with torch.no_grad():
             return [model(batch(1000, rows=16)) for _ in range(2)]
     model = Decoder(1000, layers=12, is_checkpointed=how == "fixed").to("cuda", torch.bfloat16)
-    train(model, lambda tokens: whole_loss(model, tokens), vocabulary=1000, rows=1 if how == "near2" else 16)
+    return train(model, lambda tokens: whole_loss(model, tokens), vocabulary=1000, rows=1 if how == "near2" else 16)
 
 
 def attention_scores(how):
@@ -370,7 +379,7 @@ def main():
     cases = {case.__name__.replace("_", "-"): case for case in CASES}
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("case", choices=cases)
-    parser.add_argument("how", choices=("fault", "fixed", "near", "near2"))
+    parser.add_argument("how", choices=("fault", "fixed", "near", "near2", "nested"))
     options = parser.parse_args()
     cases[options.case](options.how)
     print(json.dumps({"allocated": torch.cuda.max_memory_allocated(), "reserved": torch.cuda.max_memory_reserved()}))
