@@ -154,11 +154,30 @@ static void add_row(struct vt_table *table, const char *name, uint64_t recorded,
 	vt_table_add(table, cells);
 }
 
+/*
+ * The allocator gives its cache back before it fails, so a full device with a cache is not full of
+ * what must stay; split segments may hold some of it, hence "up to".
+ */
+static void print_spare(const struct vt_whatif_device *device, FILE *out)
+{
+	const struct vt_replay *replay = &device->predicted;
+	char left[VT_UNITS_MAX], cached[VT_UNITS_MAX];
+
+	fprintf(out, "fits with %s to spare",
+		vt_units_bytes(left, sizeof(left),
+			       device->capacity_bytes - replay->peak_used_bytes));
+	if (replay->peak_reserved_bytes > replay->peak_allocated_bytes)
+		fprintf(out, ", and up to %s of cache that can be given back",
+			vt_units_bytes(cached, sizeof(cached),
+				       replay->peak_reserved_bytes - replay->peak_allocated_bytes));
+	fputc('\n', out);
+}
+
 static void print_verdict(const struct vt_whatif_device *device, FILE *out)
 {
 	const struct vt_replay *replay = &device->predicted;
 	const struct vt_replay_failure *failure = &replay->failure;
-	char bytes[VT_UNITS_MAX], reserved[VT_UNITS_MAX], left[VT_UNITS_MAX];
+	char bytes[VT_UNITS_MAX], reserved[VT_UNITS_MAX];
 
 	if (failure->event) {
 		fprintf(out,
@@ -181,9 +200,7 @@ static void print_verdict(const struct vt_whatif_device *device, FILE *out)
 		return;
 	}
 	if (device->capacity_bytes != UINT64_MAX)
-		fprintf(out, "fits with %s to spare\n",
-			vt_units_bytes(left, sizeof(left),
-				       device->capacity_bytes - replay->peak_used_bytes));
+		print_spare(device, out);
 }
 
 static void print_comparison(const struct vt_whatif_device *device, FILE *out)

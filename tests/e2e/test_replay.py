@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The allocator replay on the real allocator: recordings reproduced, other settings foretold, and what it cannot do."""
 import json
+import re
 
 import pytest
 
@@ -93,6 +94,16 @@ def test_a_failed_request_is_served_by_expandable_segments(full):
     assert whatif(full)["predicted"]["rescued_requests"] == 0
     assert device["predicted"]["rescued_requests"] == 1
     assert device["predicted"]["out_of_memory"] is None
+
+
+def test_what_is_cached_is_said_beside_what_is_to_spare(plain):
+    """A device that is full of cache is not full of what must stay."""
+    said = vtrace("whatif", plain.database, "--memory", "2GiB").stdout
+    predicted = whatif(plain, "--memory", "2GiB")["predicted"]
+    cached = predicted["peak_reserved_bytes"] - predicted["peak_allocated_bytes"]
+    amount, unit = re.search(r"fits with .* to spare, and up to ([0-9.]+) (MiB|GiB) of cache", said).groups()
+    assert cached > 0
+    assert float(amount) * 1024 ** {"MiB": 2, "GiB": 3}[unit] == pytest.approx(cached, rel=0.01)
 
 
 def test_a_smaller_device_fails_where_the_run_would(plain):
