@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/diagnosis/find_growth.h"
 
+#include <string.h>
+
 #include "analyzer/base/map.h"
 #include "analyzer/base/units.h"
 #include "analyzer/diagnosis/leaks.h"
@@ -69,6 +71,35 @@ static uint64_t relieve(struct vt_scene *scene, const struct vt_leaks *leaks,
 	return (uint64_t)per_turn;
 }
 
+/*
+ * What piles up is alive in the next pass, too.  Growth knows who holds it and for how long, so the
+ * same bytes of the same line are not told again as results of the last pass.
+ */
+static void drop_told(struct vt_scene *scene)
+{
+	struct vt_findings *findings = scene->findings;
+	struct vt_finding growth;
+	size_t nr = 0;
+
+	/* Growth that is not worth a line tells nothing. */
+	if (!findings->len || findings->items[findings->len - 1].id != VT_FINDING_GROWTH)
+		return;
+	growth = findings->items[findings->len - 1];
+	for (size_t i = 0; i < findings->len; i++) {
+		struct vt_finding finding = findings->items[i];
+
+		if (finding.id == VT_FINDING_RESULTS_KEPT && finding.device == growth.device &&
+		    finding.where && growth.where && !strcmp(finding.where, growth.where) &&
+		    finding.saves_bytes <= growth.saves_bytes) {
+			free(finding.text);
+			free(finding.where);
+			continue;
+		}
+		findings->items[nr++] = finding;
+	}
+	findings->len = nr;
+}
+
 void vt_find_growth_detect(struct vt_scene *scene)
 {
 	const struct vt_leaks_options options = { .device = scene->device };
@@ -88,6 +119,7 @@ void vt_find_growth_detect(struct vt_scene *scene)
 			     vt_xasprintf("%s per %s over %u of them%s%s%s", one,
 					  vt_turns_words[leaks.turns.kind], leaks.turns.nr,
 					  way ? " (" : "", way ? way : "", way ? ")" : ""));
+		drop_told(scene);
 	}
 	vt_leaks_release(&leaks);
 }

@@ -166,3 +166,26 @@ def test_a_graph_that_hangs_on_a_variable_through_a_forward_without_gradients(tm
     found = finding(recording, "results-kept")
     assert found and found["saves_bytes"] > 0
     assert "activations-kept" not in {f["id"] for f in recording.report()["findings"]}
+
+
+PILE = """
+import torch
+model = torch.nn.Linear(1024, 4096).to("cuda")
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+history = []
+for _ in range(12):
+    y = model(torch.zeros(1024, 1024, device="cuda"))
+    history.append(y)
+    y.sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+@pytest.mark.full
+def test_a_list_that_keeps_results_is_told_once(tmp_path):
+    """As growth, which knows the list; not as results of the last pass, too."""
+    recording = record(tmp_path, PYTHON, "-c", PILE)
+    found = finding(recording, "growth")
+    assert found and "history" in found["text"]
+    assert finding(recording, "results-kept") is None
