@@ -107,6 +107,13 @@ def test_findings_come_by_bytes_and_have_a_page_each(tmp_path):
     assert vtrace("explain", "finding:nonsense").returncode == 2
 
 
+@pytest.mark.parametrize("case, share", [("optimizer-states-wide", "a fifth"), ("wide-cache", "a fifth"),
+                                         ("activations-kept", "a quarter"), ("library-workspaces", "5 %")])
+def test_a_page_says_how_much_of_the_highest_use_a_finding_asks_for(case, share):
+    said = " ".join(vtrace("explain", f"finding:{case}").stdout.split())
+    assert f"{share} of the highest use or more" in said
+
+
 def test_a_page_is_json_too_and_stands_behind_a_recording_that_was_named():
     plain = vtrace("explain", "finding:growth").stdout
     assert vtrace("explain", "no-such-file.db", "finding:growth").stdout == plain
