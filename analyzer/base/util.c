@@ -87,8 +87,12 @@ int vt_util_open_regular(const char *path)
 	int fd;
 
 	/* Asked twice: opening a device can do something by itself, and the name can change. */
-	if (stat(path, &st) || !S_ISREG(st.st_mode))
+	if (stat(path, &st))
 		return -1;
+	if (!S_ISREG(st.st_mode)) {
+		errno = S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
+		return -1;
+	}
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode))) {
 		close(fd);

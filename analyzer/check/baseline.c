@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/check/baseline.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "analyzer/base/util.h"
@@ -8,14 +9,18 @@
 static int read_figures(struct vt_baseline *baseline, const char *path, struct vt_diag *diag)
 {
 	json_error_t error;
-	json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+	json_t *root;
 
+	errno = 0;
+	root = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
 	baseline->figures = root ? json_incref(json_object_get(root, "limits")) : NULL;
 	json_decref(root);
 	if (json_is_array(baseline->figures))
 		return 0;
-	if (!root)
+	if (!root && error.line > 0)
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s:%d: %s", path, error.line, error.text);
+	else if (!root)
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", path, strerror(errno));
 	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: not what vtrace check --json prints", path);
 	return -1;
 }

@@ -32,7 +32,9 @@ int read_text(const char *path, std::string &text, vt_diag *diag)
 
 	while (fd >= 0 && (got = read(fd, part, sizeof(part))) > 0 && text.size() <= most_bytes)
 		text.append(part, (size_t)got);
-	if (got < 0)
+	if (fd < 0 && errno == EISDIR)
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: is a directory", path);
+	else if (got < 0)
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", path, strerror(errno));
 	else if (text.size() > most_bytes)
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: too large for a budget", path);

@@ -12,6 +12,9 @@
 #include "analyzer/planner/source.h"
 #include "analyzer/report/analysis.h"
 
+/* A number without a unit is bytes: nobody means a device of fewer than these. */
+#define LEAST_VRAM (1u << 20)
+
 /* The settings have the numbers from SETTING on, in their own order. */
 enum { OPTION_TRAIN = 256, OPTION_INFER, OPTION_GPU, OPTION_VRAM, OPTION_PARAMS, OPTION_WHAT_IF,
        OPTION_AGAINST, OPTION_FROM, OPTION_WAS, OPTION_LIST, SETTING = 512 };
@@ -82,8 +85,10 @@ static int take_vram(struct arguments *arguments, const char *text, struct vt_di
 	uint64_t bytes;
 
 	arguments->has_gpu = 1;
-	if (vt_units_parse_bytes(text, &bytes) || !bytes) {
-		vt_diag_set(diag, VT_EXIT_USAGE, "--vram %.40s: a size such as 24GiB", text);
+	if (vt_units_parse_bytes(text, &bytes) || !bytes ||
+	    (bytes < LEAST_VRAM && text[strspn(text, "0123456789.")] == '\0')) {
+		vt_diag_set(diag, VT_EXIT_USAGE, "--vram %.40s: a size with its unit such as 24GiB",
+			    text);
 		return -1;
 	}
 	vt_gpus_plain(&arguments->gpu, bytes);
@@ -199,7 +204,8 @@ static void extrapolate(const struct arguments *arguments, struct vt_diag *diag)
 	if (settings->is_given[VT_SET_SEQ])
 		is.seq = (uint64_t)settings->value[VT_SET_SEQ];
 	if (!rc)
-		rc = vt_extrapolate_init(&x, &analysis, arguments->was, is, diag);
+		rc = vt_extrapolate_init(&x, &analysis, arguments->was, is,
+					 gpu ? gpu->usable_bytes : 0, diag);
 	if (!rc && arguments->is_json)
 		vt_extrapolate_print_json(&x, gpu, stdout);
 	else if (!rc)

@@ -136,6 +136,51 @@ static void add_rows(struct vt_extrapolate *x, const struct walk *walk)
 
 /* --- segments --------------------------------------------------------------------------------- */
 
+/* What would have been needed is said of a run that no device of this size could serve. */
+static int play_on(struct vt_replay *replay, const struct vt_tape *tape,
+		   struct vt_replay_options options, uint64_t capacity_bytes)
+{
+	uint32_t nr_failed = 0;
+	int is_served;
+
+	for (size_t i = 0; i < tape->steps.len; i++)
+		nr_failed += tape->steps.items[i].op == VT_TAPE_FAILED;
+	options.capacity_bytes = capacity_bytes;
+	vt_replay_run(replay, tape, &options);
+	is_served = !replay->failure.event && replay->nr_rescued == nr_failed;
+	if (!replay->failure.event)
+		return is_served;
+	options.capacity_bytes = options.device_bytes = UINT64_MAX / 2;
+	vt_replay_run(replay, tape, &options);
+	return 0;
+}
+
+/* What the context leaves of the device asked for, else what the recorded run had. */
+static uint64_t capacity_of(const struct vt_extrapolate *x, const struct vt_tape *tape)
+{
+	uint64_t context_bytes = x->device->has_context ? x->device->context_bytes : 0;
+
+	if (!x->device_bytes)
+		return tape->capacity_bytes < UINT64_MAX / 2 ? tape->capacity_bytes
+							     : UINT64_MAX / 2;
+	return x->device_bytes > context_bytes ? x->device_bytes - context_bytes : 0;
+}
+
+static uint64_t *scaled_requests(const struct vt_extrapolate *x, const struct vt_tape *tape)
+{
+	uint64_t *bytes = vt_xcalloc((size_t)tape->model->nr_allocations + 1, sizeof(*bytes));
+
+	for (size_t i = 0; i < tape->steps.len; i++) {
+		const struct vt_tape_step *step = &tape->steps.items[i];
+
+		if (step->op == VT_TAPE_TAKE)
+			bytes[step->allocation] = (uint64_t)ceil(
+				(double)step->bytes *
+				vt_scalings_factor(&x->scalings, step->allocation, x->is));
+	}
+	return bytes;
+}
+
 static int play(struct vt_extrapolate *x, struct vt_diag *diag)
 {
 	struct vt_replay_options options;
@@ -150,20 +195,14 @@ static int play(struct vt_extrapolate *x, struct vt_diag *diag)
 	vt_requests_find(&requests, &tape);
 	vt_streams_find(&tape);
 	vt_replay_options_init(&options, &tape);
-	/* Whether it fits is said of the result; the replay is not to end where it does not. */
-	options.capacity_bytes = options.device_bytes = UINT64_MAX / 2;
-	vt_replay_run(&x->was, &tape, &options);
-	bytes = vt_xcalloc((size_t)tape.model->nr_allocations + 1, sizeof(*bytes));
-	for (size_t i = 0; i < tape.steps.len; i++) {
-		const struct vt_tape_step *step = &tape.steps.items[i];
-
-		if (step->op == VT_TAPE_TAKE)
-			bytes[step->allocation] = (uint64_t)ceil(
-				(double)step->bytes *
-				vt_scalings_factor(&x->scalings, step->allocation, x->is));
-	}
+	play_on(&x->was, &tape, options, tape.capacity_bytes);
+	bytes = scaled_requests(x, &tape);
 	options.request_bytes = bytes;
-	vt_replay_run(&x->played, &tape, &options);
+	if (x->device_bytes)
+		options.device_bytes = x->device_bytes;
+	x->is_served = play_on(&x->played, &tape, options, capacity_of(x, &tape));
+	if (!x->device_bytes)
+		x->device_bytes = tape.device_bytes;
 	free(bytes);
 	vt_tape_release(&tape);
 	return 0;
@@ -176,12 +215,14 @@ static int refuse(const struct vt_extrapolate *x, const char *why, struct vt_dia
 }
 
 int vt_extrapolate_init(struct vt_extrapolate *x, struct vt_analysis *analysis,
-			struct vt_scaling_size was, struct vt_scaling_size is, struct vt_diag *diag)
+			struct vt_scaling_size was, struct vt_scaling_size is,
+			uint64_t device_bytes, struct vt_diag *diag)
 {
 	struct walk walk = { 0 };
 
 	memset(x, 0, sizeof(*x));
 	x->analysis = analysis;
+	x->device_bytes = device_bytes;
 	x->device = vt_measured_device(&analysis->model);
 	if (!x->device)
 		return refuse(x, "no framework's blocks in it, only what the driver gave", diag);

@@ -38,16 +38,19 @@ struct vt_extrapolate {
 	struct vt_extrapolate_stage stages[VT_NR_STAGES];
 	double was_allocated, allocated; /* peaks of tensors, as asked for */
 	int64_t event; /* of the predicted peak */
-	struct vt_replay was, played; /* blocks and segments */
+	struct vt_replay was, played; /* blocks and segments; without a limit where that failed */
+	uint64_t device_bytes; /* that `played` has; 0: not known, no limit */
+	int is_served; /* it ran to its end on them, cached segments given back where needed */
 };
 
 /*
- * `is`: a batch or a sequence of 0 is the recorded one.  0, or -1 with `diag` filled;
+ * `is`: a batch or a sequence of 0 is the recorded one.  `device_bytes`: what contexts and
+ * allocations can take together there, 0: as on the recorded device.  0, or -1 with `diag` filled;
  * vt_extrapolate_release in both cases.
  */
 int vt_extrapolate_init(struct vt_extrapolate *extrapolate, struct vt_analysis *analysis,
 			struct vt_scaling_size was, struct vt_scaling_size is,
-			struct vt_diag *diag);
+			uint64_t device_bytes, struct vt_diag *diag);
 void vt_extrapolate_release(struct vt_extrapolate *extrapolate);
 
 #endif

@@ -41,6 +41,31 @@ static char *size_text(const struct vt_extrapolate *x, struct vt_scaling_size si
 	return vt_xasprintf("%llu rows", (unsigned long long)size.batch);
 }
 
+static const char *device_name(const struct vt_extrapolate *x, const struct vt_gpu *gpu)
+{
+	if (gpu)
+		return gpu->name;
+	return x->device->name ? x->device->name : "the recorded device";
+}
+
+static void print_fit(const struct vt_extrapolate *x, const struct vt_gpu *gpu, FILE *out)
+{
+	char b[VT_UNITS_MAX];
+
+	if (!x->device_bytes)
+		return;
+	gib(b, (double)x->device_bytes);
+	if (!x->is_served)
+		fprintf(out, "%s: does not fit: out of memory on %s GiB (above: without a limit)\n",
+			device_name(x, gpu), b);
+	else if (x->played.nr_retries)
+		fprintf(out, "%s: fits: %s GiB usable, full %u time%s: cached segments go back\n",
+			device_name(x, gpu), b, x->played.nr_retries,
+			x->played.nr_retries == 1 ? "" : "s");
+	else
+		fprintf(out, "%s: fits: %s GiB usable\n", device_name(x, gpu), b);
+}
+
 static void print_sums(const struct vt_extrapolate *x, const struct vt_gpu *gpu, FILE *out)
 {
 	const struct vt_column columns[] = { { "PEAK", 0 }, { "recorded GiB", 1 }, { "GiB", 1 } };
@@ -60,10 +85,7 @@ static void print_sums(const struct vt_extrapolate *x, const struct vt_gpu *gpu,
 				       gib(b[1], need(x)) });
 	vt_table_print(&table, out, 0);
 	vt_table_release(&table);
-	if (gpu)
-		fprintf(out, "%s: %s of %s GiB usable\n", gpu->name,
-			need(x) <= (double)gpu->usable_bytes ? "fits" : "does not fit",
-			gib(b[0], (double)gpu->usable_bytes));
+	print_fit(x, gpu, out);
 }
 
 static void print_rows(const struct vt_extrapolate *x, FILE *out)
@@ -204,9 +226,11 @@ void vt_extrapolate_print_json(const struct vt_extrapolate *x, const struct vt_g
 	json_object_set_new(object, "peak", peak_of(x, &x->played, x->allocated));
 	json_object_set_new(object, "owners", rows_of(x));
 	json_object_set_new(object, "stages", stages_of(x));
-	json_object_set_new(object, "gpu", vt_json_text(gpu ? gpu->name : NULL));
+	json_object_set_new(object, "gpu", vt_json_text(device_name(x, gpu)));
+	json_object_set_new(object, "usable_bytes",
+			    x->device_bytes ? vt_json_integer(x->device_bytes) : json_null());
 	json_object_set_new(object, "fits",
-			    gpu ? json_boolean(need(x) <= (double)gpu->usable_bytes) :
-				  json_null());
+			    x->device_bytes ? json_boolean(x->is_served) : json_null());
+	json_object_set_new(object, "retries", vt_json_integer(x->played.nr_retries));
 	vt_json_print(object, out);
 }

@@ -52,7 +52,8 @@ static void print_head(const struct vt_ranks *ranks, FILE *out)
 	fprintf(out, "%u", run->nr);
 	if (run->world_size)
 		fprintf(out, " of %u", run->world_size);
-	fprintf(out, " ranks on %u host%s", ranks->clocks.nr, ranks->clocks.nr == 1 ? "" : "s");
+	fprintf(out, " rank%s on %u host%s", run->nr == 1 && !run->world_size ? "" : "s",
+		ranks->clocks.nr, ranks->clocks.nr == 1 ? "" : "s");
 	if (ranks->peak->device_name)
 		fprintf(out, ", %s", ranks->peak->device_name);
 	fputc('\n', out);
@@ -304,7 +305,10 @@ static void print_next(const struct vt_ranks *ranks, FILE *out)
 {
 	char *peak = vt_shell_copy(ranks->peak->file), *median = vt_shell_copy(ranks->median->file);
 
-	fprintf(out, "next: vtrace report %s | vtrace diff %s %s\n", peak, median, peak);
+	fprintf(out, "next: vtrace report %s", peak);
+	if (ranks->median != ranks->peak)
+		fprintf(out, " | vtrace diff %s %s", median, peak);
+	fputc('\n', out);
 	free(peak);
 	free(median);
 }

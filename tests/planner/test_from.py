@@ -73,10 +73,39 @@ def test_whether_it_fits(recorded):
     assert "rtx4090-24g: does not fit" in done.stdout
 
 
+# Segments of eight lengths: 77 GiB of them, were none given back.
+FULL_CARD = """
+import torch
+net = torch.nn.Sequential(torch.nn.Linear(1024, 4096), torch.nn.ReLU(), torch.nn.Linear(4096, 1024)).cuda()
+for length in range(2304, 4097, 256):
+    x = torch.zeros(64, length, 1024, device="cuda")
+    net(x).sum().backward()
+    del x
+"""
+
+
+def test_a_full_card_gives_cached_segments_back(tmp_path):
+    """What ended well on a card fits on it, with the reserved bytes of the recording."""
+    (tmp_path / "full_card.py").write_text(FULL_CARD)
+    card = "rtx4090-24g"
+    recorded = record_python(tmp_path, tmp_path / "full_card.py", profile=card)
+    peak = recorded.report()["devices"][0]["peak"]
+    for options in ((), ("--gpu", card)):
+        found = extrapolate(recorded.database, *options)
+        assert found["recorded_peak"]["reserved_bytes"] == peak["reserved_bytes"]
+        assert found["peak"] == found["recorded_peak"]
+        assert found["fits"] is True and found["retries"] > 0
+    larger = extrapolate(recorded.database, "--gpu", "h100-80g")
+    assert larger["recorded_peak"] == found["peak"] and larger["retries"] == 0
+    assert larger["peak"]["reserved_bytes"] > 2 * peak["reserved_bytes"]
+    assert extrapolate(recorded.database, "--vram", "12GiB")["fits"] is False
+
+
 @pytest.mark.parametrize("options, words", (
     (("llama-3-8b",), "no MODEL"), (("--train",), "no MODEL"), (("--dtype", "fp32"), "no MODEL"),
     (("--what-if", "batch=1"), "no MODEL"), (("--was", "0x4"), "--was 0x4"), (("--was", "4x"), "--was 4x"),
-    (("--was", "1024x134217728"), "--was 1024x134217728"), (("--batch", "0"), "--batch 0")))
+    (("--was", "1024x134217728"), "--was 1024x134217728"), (("--batch", "0"), "--batch 0"),
+    (("--vram", "5"), "its unit")))
 def test_what_it_does_not_take(recorded, options, words):
     done = vtrace("estimate", "--from", recorded.database, *options)
     assert done.returncode == 2 and words in done.stderr and done.stdout == ""
