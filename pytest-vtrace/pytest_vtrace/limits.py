@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: MIT
 """From the marks of a test to a budget for `vtrace check`, and from what that says to the text of a failure."""
 import json
+import re
 import subprocess
 
 from .child import BEGIN, END
 
 WHAT = ("allocated", "reserved", "device_used")
+# What a budget takes (vtrace-check(1)), the unit's name left to it.
+AMOUNT = re.compile(r"\+?[0-9]+(\.[0-9]+)?\s*([A-Za-z]+|%)?")
 TOP = 3  # places per broken limit
 # Frames that are pytest's, and the same below every test.
 PYTEST_FRAMES = ("/_pytest/", "/pluggy/", "/pytest_vtrace/", "_pytest/", "pluggy/", "pytest_vtrace/", "/pytest/__")
@@ -39,6 +42,8 @@ def limits_of(item):
                 table, key, limit = read(*mark.args, **mark.kwargs)
             except TypeError as error:
                 raise WrongMark(f"{name}: {error}") from None
+            if not AMOUNT.fullmatch(str(limit).strip()):
+                raise WrongMark(f'{name}("{limit}"): not an amount such as "2 GiB", "512 MiB" or "+5%"')
             limits.setdefault((table, key), str(limit))
     return limits
 

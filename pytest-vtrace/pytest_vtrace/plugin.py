@@ -13,6 +13,7 @@ from . import baselines, child, limits, process
 PROPERTY = "vtrace"  # of a report: how figures come from xdist's workers
 STATE = pytest.StashKey()
 OOM_LINES = 30
+NO_OOM = "no request failed"  # `vtrace oom` of a run that never ran out
 
 
 class State:
@@ -51,7 +52,21 @@ def pytest_configure(config):
                  '"2 GiB", or "+5%" more than the baseline',
                  'gpu_leaks(limit="0", owner=None): what the test may leave allocated behind it'):
         config.addinivalue_line("markers", line)
-    config.stash[STATE] = State(config)
+    config.stash[STATE] = state = State(config)
+    if state.simulate and not state.is_child and not hasattr(config, "workerinput"):
+        check_profile(state)
+
+
+def check_profile(state):
+    """Once at the start, instead of in every test; a missing command is said by the tests that need it."""
+    if not state.vtrace or not shutil.which(state.vtrace):
+        return
+    with tempfile.TemporaryDirectory(prefix="pytest-vtrace-") as folder:
+        database = os.path.join(folder, "run.db")
+        done = subprocess.run([state.vtrace, "run", "-q", "-o", database, "--simulate", state.simulate, "--", "true"],
+                              capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    if done.returncode:
+        raise pytest.UsageError((done.stderr.strip() or f"--vtrace-simulate {state.simulate}").splitlines()[0])
 
 
 def fail(item, text, when="call"):
@@ -63,11 +78,17 @@ def explain_oom(state, outcome):
     """The first lines of why memory ran out, if it did."""
     done = subprocess.run([state.vtrace, "oom", str(outcome.database)], capture_output=True, text=True,
                           stdin=subprocess.DEVNULL)
-    return "\n".join(done.stdout.splitlines()[:OOM_LINES]) if done.returncode == 0 else ""
+    has_failed = done.returncode == 0 and not done.stdout.startswith(NO_OOM)
+    return "\n".join(done.stdout.splitlines()[:OOM_LINES]) if has_failed else ""
+
+
+def kept_line(outcome):
+    """A process that never used a GPU leaves no recording."""
+    return f"\nrecording: {outcome.database}" if outcome.database.exists() else ""
 
 
 def crash_report(state, item, outcome):
-    text = f"the test's process {outcome.died}\n{outcome.output}\nrecording: {outcome.database}"
+    text = f"the test's process {outcome.died}\n{outcome.output}{kept_line(outcome)}"
     return fail(item, text)
 
 
@@ -80,7 +101,7 @@ def judge(state, item, outcome, wanted, report, folder):
     text = error or limits.failure_text(rows)
     if text:
         report.outcome = "failed"
-        report.longrepr = f"{text}\nrecording: {outcome.database}"
+        report.longrepr = f"{text}{kept_line(outcome)}"
         return
     relative = {f"{table}.{key}" for (table, key), limit in wanted.items() if limits.is_relative(limit)}
     figures = {row["limit"]: row["figure"] for row in rows if row["limit"] in relative and row["figure"] is not None}

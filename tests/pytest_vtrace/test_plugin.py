@@ -176,8 +176,8 @@ def test_a_test_that_crashes_takes_nothing_along(project):
     text = text_of(result)
     assert "the test's process was killed by SIGSEGV" in text and "the test's process ended with exit code 3" in text
     assert "MemoryError: out of memory" in text and "assert 1 == 2" in text
-    # A test that failed by itself is not held against its limits.
-    assert "too much" not in text
+    # A test that failed by itself is not held against its limits, and has no out-of-memory to explain.
+    assert "too much" not in text and "no request failed" not in text
 
 
 UPDATE = """
@@ -218,6 +218,7 @@ def test_baselines(project, pytester, workers):
 
 @pytest.mark.parametrize("mark,words", (
     ("gpu_memory()", "gpu_memory needs a limit"), ('gpu_memory("1 parsec")', '"1 parsec" is not an amount'),
+    ('gpu_memory("ten")', 'gpu_memory("ten"): not an amount'),
     ('gpu_memory("1 GiB", what="used")', "allocated, reserved, device_used"),
     ('gpu_memory("1 GiB", of="x")', "unexpected keyword argument 'of'"),
     ('gpu_memory("1 GiB", owner="activatons")', "no owner is called so")))
@@ -230,7 +231,7 @@ def test_marks_that_mean_nothing_fail(project, mark, words):
 def test_a_test_that_used_no_memory_was_not_measured(project):
     result = project('import pytest\n@pytest.mark.gpu_memory("1 GiB")\ndef test_it(): pass\n')
     result.assert_outcomes(failed=1)
-    assert "the test used no GPU" in text_of(result)
+    assert "the test used no GPU" in text_of(result) and "recording:" not in text_of(result)
 
 
 def test_without_vtrace_one_line_says_so(project, monkeypatch):
@@ -242,9 +243,11 @@ def test_without_vtrace_one_line_says_so(project, monkeypatch):
 
 
 def test_a_profile_that_is_none(project):
-    result = project(LIMITS, "-k", "keeps_to_it", simulate="h1000")
-    result.assert_outcomes(failed=1, deselected=6)
-    assert "h1000" in text_of(result)
+    """One usage error at the start, with what there is."""
+    result = project(LIMITS, simulate="h1000")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    text = text_of(result)
+    assert text.count("h1000: no such profile") == 1 and "h100-80g" in text and "Traceback" not in text
 
 
 NET = """
