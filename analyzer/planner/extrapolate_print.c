@@ -133,18 +133,36 @@ static void print_stages(const struct vt_extrapolate *x, FILE *out)
 	vt_table_release(&table);
 }
 
+/* Where --was contradicts what the probe saw; else NULL. */
+static char *note_of(const struct vt_extrapolate *x)
+{
+	struct vt_scaling_size seen = vt_scaling_size_of(&x->analysis->model);
+	int is_other = seen.batch &&
+		       (seen.batch != x->scalings.was.batch || seen.seq != x->scalings.was.seq);
+
+	if (is_other)
+		return vt_xasprintf("--was is not what its inputs were: %llu x %llu",
+				    (unsigned long long)seen.batch, (unsigned long long)seen.seq);
+	return NULL;
+}
+
 void vt_extrapolate_print_text(const struct vt_extrapolate *x, const struct vt_gpu *gpu, FILE *out)
 {
 	char *was = size_text(x, x->scalings.was), *is = size_text(x, x->is);
+	char *note = note_of(x);
 
 	fprintf(out, "from %s: recorded with %s, extrapolated to %s\n",
 		vt_db_path(x->analysis->db), was, is);
-	fprintf(out, "assumed: %s\n\n", same_order);
+	fprintf(out, "assumed: %s\n", same_order);
+	if (note)
+		fprintf(out, "note: %s\n", note);
+	fputc('\n', out);
 	print_sums(x, gpu, out);
 	print_rows(x, out);
 	print_stages(x, out);
 	free(was);
 	free(is);
+	free(note);
 }
 
 /* --- JSON ------------------------------------------------------------------------------------- */
@@ -216,10 +234,13 @@ static json_t *stages_of(const struct vt_extrapolate *x)
 void vt_extrapolate_print_json(const struct vt_extrapolate *x, const struct vt_gpu *gpu, FILE *out)
 {
 	json_t *object = json_object();
+	char *note = note_of(x);
 
 	json_object_set_new(object, "format", json_integer(FORMAT));
 	json_object_set_new(object, "from", vt_json_text(vt_db_path(x->analysis->db)));
 	json_object_set_new(object, "assumption", vt_json_text(same_order));
+	json_object_set_new(object, "note", vt_json_text(note));
+	free(note);
 	json_object_set_new(object, "recorded_size", size_of(x->scalings.was));
 	json_object_set_new(object, "size", size_of(x->is));
 	json_object_set_new(object, "recorded_peak", peak_of(x, &x->was, x->was_allocated));

@@ -59,6 +59,12 @@ def test_the_same_batch_is_the_recording(recorded):
     assert found["peak"]["reserved_bytes"] == recorded.report()["devices"][0]["peak"]["reserved_bytes"]
 
 
+def test_a_size_that_its_inputs_were_not_is_said(recorded):
+    assert extrapolate(recorded.database)["note"] is None
+    assert extrapolate(recorded.database, "--was", "4x320")["note"] is None
+    assert "4 x 320" in extrapolate(recorded.database, "--was", "8x100")["note"]
+
+
 def test_states_follow_nothing(recorded):
     rows = extrapolate(recorded.database, "--batch", 40, "--seq", 3200)["owners"]
     for row in rows:
