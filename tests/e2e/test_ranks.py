@@ -127,7 +127,7 @@ def test_clocks_that_disagree_are_corrected_and_said(copied):
 
 @pytest.mark.parametrize("arguments, code, message", (
     (["--run", "1", "run.rank0.db"], 2, "vtrace report: --run is for a folder"),
-    ([".", "--by", "keeper"], 2, "vtrace report: --stages, --by and --device are for one recording"),
+    ([".", "--by", "keeper"], 2, "vtrace report: --stages, --by, --warn and --device are for one recording"),
     (["nothing"], 3, "vtrace: nothing: no recording in this folder"),
     ([".", "--at", "step:99"], 3, "vtrace: .: none of 2 recordings can be read; ./run.rank0.db: "),
 ))
