@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
 """A run that does not fit: PyTorch's own error reaches the program, and the report opens with the explanation."""
-import json
-
 import pytest
 
 from recording import record_python, vtrace
@@ -48,18 +46,3 @@ def test_the_run_is_said_to_have_ended_out_of_memory(failed):
 def test_a_request_that_fails_again_does_not_fit(failed):
     said = vtrace("whatif", failed.database).stdout
     assert "requests that failed would fail again" in said and "to spare" not in said
-
-
-@pytest.mark.parametrize("request_mib", (512, 1500), ids=("nearly full", "room left"))
-def test_settings_that_are_not_played_come_to_what_playing_them_does(request_mib, tmp_path):
-    """oom leaves out what cannot change anything; whatif plays everything."""
-    recording = record_python(tmp_path, "out_of_memory.py", "--uncaught", "--mib", request_mib,
-                              profile="h100-80g,memory=4GiB")
-    told = {remedy["setting"]: remedy for remedy in recording.report()["out_of_memory"]["remedies"]}
-    assert len(told) == 4
-    told["max_non_split_rounding_mb:20"] = told.pop("empty_cache() before it")  # which is PyTorch's own
-    for setting, remedy in told.items():
-        done = vtrace("whatif", recording.database, "--settings", setting, "--json")
-        played = json.loads(done.stdout)["devices"][0]["predicted"]
-        assert remedy["serves"] == (played["rescued_requests"] > 0), setting
-        assert remedy["peak_reserved_bytes"] == played["peak_reserved_bytes"] > 0, setting

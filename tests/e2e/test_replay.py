@@ -106,6 +106,17 @@ def test_what_is_cached_is_said_beside_what_is_to_spare(plain):
     assert float(amount) * 1024 ** {"MiB": 2, "GiB": 3}[unit] == pytest.approx(cached, rel=0.01)
 
 
+def test_oom_leaves_out_only_settings_that_change_nothing(full):
+    """oom plays what can change something; whatif plays everything, and empty_cache() is PyTorch's own last resort."""
+    told = {remedy["setting"]: remedy for remedy in full.report()["out_of_memory"]["remedies"]}
+    assert len(told) == 4 and {remedy["serves"] for remedy in told.values()} == {False, True}
+    told["max_non_split_rounding_mb:20"] = told.pop("empty_cache() before it")
+    for setting, remedy in told.items():
+        predicted = whatif(full, "--settings", setting)["predicted"]
+        assert remedy["serves"] == (predicted["rescued_requests"] > 0), setting
+        assert remedy["peak_reserved_bytes"] == predicted["peak_reserved_bytes"] > 0, setting
+
+
 def test_a_smaller_device_fails_where_the_run_would(plain):
     predicted = whatif(plain, "--memory", "700MiB")["predicted"]
     failure = predicted["out_of_memory"]
