@@ -9,7 +9,7 @@
 
 #include "analyzer/planner/tensor_file.h"
 
-/* The format allows 100 MB, of which JSON takes fifteen times that; the largest shards have one. */
+/* The format allows 100 MB, of which JSON takes fifteen times that. */
 #define MAX_HEADER_BYTES (16 * 1024 * 1024)
 
 static const struct {
