@@ -138,10 +138,13 @@ static int is_same(const struct vt_unwind_step *a, const struct vt_unwind_step *
 static int is_taken(struct trace *trace, const struct vt_unwind_step *step)
 {
 	struct vt_native_stack *stack = trace->stack;
-	const struct vt_unwind_step *known = &stack->levels[trace->at - 1];
+	const struct vt_unwind_step *known;
 	int is_known;
 
-	if (!trace->is_in_place || !trace->at || !step->is_plain || known->top != step->top)
+	if (!trace->is_in_place || !trace->at || !step->is_plain)
+		return 0;
+	known = &stack->levels[trace->at - 1];
+	if (known->top != step->top)
 		return 0;
 	is_known = is_same(known, step);
 	/* Also where it is known: another function may have kept the frame pointer elsewhere. */
