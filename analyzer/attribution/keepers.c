@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "analyzer/base/owner_path.h"
 #include "analyzer/base/util.h"
 #include "analyzer/model/producer.h"
 
@@ -31,9 +32,7 @@ static const struct {
 
 static int is_below(const char *owner, const char *path)
 {
-	size_t len = strlen(path);
-
-	return strncmp(owner, path, len) == 0 && (!owner[len] || owner[len] == '/');
+	return vt_owner_path_is_below(owner, path, strlen(path));
 }
 
 static enum vt_keeper role_of(const char *owner)

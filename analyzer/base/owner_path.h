@@ -13,4 +13,13 @@ static inline int vt_owner_path_is_below(const char *owner, const char *path, si
 	return strncmp(owner, path, len) == 0 && (!owner[len] || owner[len] == '/');
 }
 
+/* The same of any of `nr` paths. */
+static inline int vt_owner_path_is_below_any(const char *owner, const char *const *paths, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (vt_owner_path_is_below(owner, paths[i], strlen(paths[i])))
+			return 1;
+	return 0;
+}
+
 #endif

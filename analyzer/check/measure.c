@@ -36,10 +36,8 @@ static int is_left(const struct vt_measure *m, const struct vt_limit *limit, uin
 	owner = owner_of(m, allocation);
 	if (limit->what == VT_LIMIT_LEFT_OWNER)
 		return is_below(owner, limit->subject);
-	for (size_t i = 0; i < VT_ARRAY_SIZE(kept_by_libraries); i++)
-		if (is_below(owner, kept_by_libraries[i]))
-			return 0;
-	return 1;
+	return !vt_owner_path_is_below_any(owner, kept_by_libraries,
+					   VT_ARRAY_SIZE(kept_by_libraries));
 }
 
 int vt_measure_is_counted(const struct vt_measure *m, const struct vt_limit *limit,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyzer/base/map.h"
+#include "analyzer/base/owner_path.h"
 #include "analyzer/base/util.h"
 #include "analyzer/model/site.h"
 #include "analyzer/model/when.h"
@@ -15,13 +16,7 @@ static const char *const on_purpose[] = {
 
 static int is_on_purpose(const char *owner)
 {
-	for (size_t i = 0; i < VT_ARRAY_SIZE(on_purpose); i++) {
-		size_t len = strlen(on_purpose[i]);
-
-		if (strncmp(owner, on_purpose[i], len) == 0 && (!owner[len] || owner[len] == '/'))
-			return 1;
-	}
-	return 0;
+	return vt_owner_path_is_below_any(owner, on_purpose, VT_ARRAY_SIZE(on_purpose));
 }
 
 VT_VECTOR_DECLARE(left, struct vt_leak);

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "analyzer/base/owner_path.h"
+
 /* A hundredth of the highest use is worth a line, less is not. */
 #define LEAST_SHARE 0.01
 
@@ -10,9 +12,8 @@ int vt_scene_is_owner(const struct vt_scene *scene, uint32_t allocation, const c
 {
 	struct vt_verdict verdict = vt_attribution_judge(scene->attribution, allocation);
 	const char *is = vt_attribution_owner(scene->attribution, verdict.owner);
-	size_t len = strlen(owner);
 
-	return !strncmp(is, owner, len) && (!is[len] || is[len] == '/');
+	return vt_owner_path_is_below(is, owner, strlen(owner));
 }
 
 static void push(struct vt_scene *scene, struct vt_finding finding)

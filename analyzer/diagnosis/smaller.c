@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyzer/base/owner_path.h"
 #include "analyzer/diagnosis/remedies.h"
 
 /* Lengths are tried in sixteenths of the recorded one: finer says more than is known. */
@@ -23,13 +24,7 @@ struct trial {
 
 static int is_growing(const char *owner)
 {
-	for (size_t i = 0; i < VT_ARRAY_SIZE(growing); i++) {
-		size_t len = strlen(growing[i]);
-
-		if (!strncmp(owner, growing[i], len) && (!owner[len] || owner[len] == '/'))
-			return 1;
-	}
-	return 0;
+	return vt_owner_path_is_below_any(owner, growing, VT_ARRAY_SIZE(growing));
 }
 
 static uint8_t power_of(const struct trial *trial, uint64_t size_bytes)
