@@ -12,7 +12,8 @@ import tempfile
 import time
 
 from recording import LIBRARY, clean_environment
-from runs import EVENTS_LIBRARY, collect, depths, environment, in_turn, instructions, medians, workload
+from runs import (EMPTY_LIBRARY, EVENTS_LIBRARY, collect, collect_instructions, depths, environment, in_turn,
+                  instructions, medians, workload)
 
 FIGURES = {}
 # Of the default build on x86-64, Python 3.11, gcc 12: 5,732.
@@ -138,6 +139,7 @@ def importing(folder, options):
         before = os.times()
         workload(*arguments, database=database, collect=False)
         program_s = os.times().children_user - before.children_user
+        counted = collect_instructions(folder, journal)
         cpu_s, system_s = collect(journal)
         with_events = subprocess.run([sys.executable, "-c", COUNT, str(database)], check=True, capture_output=True,
                                      text=True).stdout
@@ -147,6 +149,9 @@ def importing(folder, options):
                      note=f"{number:,} events, {system_s / cpu_s:.0%} in the kernel"),
                  row(f"database, {name}", bytes_per_event, "B/event", 40 if name == "repetitive" else None,
                      "stacks and names too")]
+        if counted is not None:
+            rows.append(row(f"collector's instructions per event, {name}", counted / number, "", None,
+                            "callgrind, SQLite's too"))
         if name == "training":
             rows.append(row("collector's processor time against the program's", 100 * cpu_s / program_s, "%", 100))
         database.unlink()
@@ -160,19 +165,21 @@ print(sqlite3.connect(sys.argv[1]).execute("SELECT value FROM run WHERE key = 'e
 @figure
 def spawning(folder, options):
     """A process that never meets CUDA, from its start to its end."""
-    def once(preload):
-        env = clean_environment({"LD_PRELOAD": str(LIBRARY)} if preload else None)
+    def once(library):
+        env = clean_environment({"LD_PRELOAD": str(library)} if library else None)
         start = time.perf_counter_ns()
         os.waitpid(os.posix_spawn("/bin/true", ["true"], env), 0)
         return time.perf_counter_ns() - start
 
-    times = {False: [], True: []}
+    # What no library that is preloaded can be below: one without code or data.
+    times = {None: [], EMPTY_LIBRARY: [], LIBRARY: []}
     for _ in range(options.rounds * 200):
-        for preload, found in times.items():
-            found.append(once(preload))
-    without, ours = (statistics.median(t) / 1e3 for t in times.values())
+        for library, found in times.items():
+            found.append(once(library))
+    without, empty, ours = (statistics.median(t) / 1e3 for t in times.values())
     return [row("spawn and exit without CUDA, more", 100 * (ours / without - 1), "%", 5, f"{without:.0f} us without"),
-            row("... added", ours - without, "us")]
+            row("... added", ours - without, "us"),
+            row("... added by an empty library", empty - without, "us", None, f"{100 * (empty / without - 1):.1f} %")]
 
 
 @figure
@@ -186,7 +193,7 @@ def scaling(folder, options):
             return result
         return once
 
-    counts = [n for n in (10 ** 4, 10 ** 5, 10 ** 6, 10 ** 7) if n <= options.most_events]
+    counts = [n for n in (10 ** 4, 10 ** 5, 10 ** 6, 10 ** 7, 10 ** 8) if n <= options.most_events]
     # More threads than cores share them: processor time per event is still that of each of them.
     threads = [1, 2, 4, 8, 16]
     cores = len(os.sched_getaffinity(0))

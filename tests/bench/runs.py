@@ -9,11 +9,13 @@ import sqlite3
 import statistics
 import subprocess
 import sys
+import tempfile
 
 from recording import BUILD, LIBRARY, SOURCE, VTRACE, clean_environment
 
 HERE = pathlib.Path(__file__).resolve().parent
 EVENTS_LIBRARY = BUILD / "tests" / "bench" / "libc10.so"
+EMPTY_LIBRARY = BUILD / "tests" / "bench" / "libempty.so"
 LAUNCHER = SOURCE / "tests" / "simulator" / "sim-run"
 TIMEOUT_S = 3600
 
@@ -52,16 +54,23 @@ def medians(results):
     return {key: statistics.median(result[key] for result in results) for key in results[0]}
 
 
+def callgrind(folder):
+    """The words before a command whose instructions `counted` adds up."""
+    return ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder / 'callgrind.out'}.%p"]
+
+
+def counted(folder):
+    return sum(int(number) for file in folder.glob("callgrind.out*")
+               for number in re.findall(r"^(?:summary|totals): (\d+)", file.read_text(), re.M)[:1])
+
+
 def count_instructions(folder, arguments):
-    out = folder / "callgrind.out"
-    wrapper = ["valgrind", "--tool=callgrind", "--toggle-collect=bench_event", f"--callgrind-out-file={out}.%p",
-               "--trace-children=yes"]
+    wrapper = [*callgrind(folder), "--toggle-collect=bench_event", "--trace-children=yes"]
     workload(*arguments, database=folder / "callgrind.db", collect=False, wrapper=wrapper)
-    counted = sum(int(number) for file in folder.glob("callgrind.out*")
-                  for number in re.findall(r"^(?:summary|totals): (\d+)", file.read_text(), re.M)[:1])
+    number = counted(folder)
     for file in folder.glob("callgrind.*"):
         file.unlink()
-    return counted
+    return number
 
 
 def instructions(folder, fewer, more, number):
@@ -82,6 +91,17 @@ def collect(journal):
     after = os.times()
     user, system = after.children_user - before.children_user, after.children_system - before.children_system
     return user + system, system
+
+
+def collect_instructions(folder, journal):
+    """Instructions of the collector for that journal, which stays as it is; None where there is no valgrind."""
+    if not shutil.which("valgrind"):
+        return None
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        copied = pathlib.Path(shutil.copy(journal, scratch))
+        subprocess.run([*callgrind(copied.parent), str(VTRACE), "collect", "--foreground", str(copied)], check=True,
+                       env=clean_environment(), capture_output=True, timeout=TIMEOUT_S)
+        return counted(copied.parent)
 
 
 def depths(database):

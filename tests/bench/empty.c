@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: MIT */
+/* A library without code or data: what preloading anything costs a process. */
+typedef int vt_bench_nothing;
