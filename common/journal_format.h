@@ -240,6 +240,11 @@ struct vt_module_record {
 	char bytes[];			/* build id, then path */
 };
 
+/* The most frames of a stack that are recorded; a Python stack of as many is cut. */
+#define VT_STACK_MAX_FRAMES 512
+/* As a native stack's outermost "return address": what is outside of the others is not known. */
+#define VT_STACK_CUT 0u
+
 /* Innermost frame first; return addresses, so a look-up uses address - 1. */
 struct vt_native_stack_record {
 	struct vt_record head;

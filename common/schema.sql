@@ -40,8 +40,8 @@ CREATE TABLE module (                 -- loaded ELF objects
 -- Stacks are trees: a node is a frame and the node that called it, so that stacks share their outer frames.
 CREATE TABLE native_frame (
 	id            INTEGER PRIMARY KEY,
-	address       INTEGER NOT NULL,   -- return address in the process
-	module        INTEGER,            -- module.id
+	address       INTEGER NOT NULL,   -- return address in the process; 0: the stack was cut here
+	module        INTEGER,            -- module.id; NULL: code of no file, whose callers are guessed
 	symbol        TEXT,               -- demangled; NULL where none was found
 	symbol_offset INTEGER,
 	file          TEXT,               -- from debug information, where there is any

@@ -101,8 +101,9 @@ static uint32_t find_remembered(uint64_t *frames, uint32_t most, uint32_t *nr)
 
 uint32_t vt_stacks_native(void)
 {
-	uint64_t frames[VT_STACK_MAX_FRAMES];
+	uint64_t frames[VT_STACK_MAX_FRAMES + 1];
 	uint32_t most = vt_config()->stacks, nr;
+	int is_cut = 0, is_known;
 	struct vt_key key;
 	uint32_t id;
 
@@ -111,8 +112,10 @@ uint32_t vt_stacks_native(void)
 	id = find_remembered(frames, most, &nr);
 	if (id)
 		return id;
+	/* The way of a remembered one is known to its end. */
+	is_known = nr != 0;
 	if (!nr) {
-		nr = vt_unwind_stack(frames, most);
+		nr = vt_unwind_stack(frames, most, &is_cut);
 		if (!nr)
 			return 0;
 		key = native_key(frames, nr);
@@ -126,11 +129,14 @@ uint32_t vt_stacks_native(void)
 	 */
 	if (vt_modules_update()) {
 		vt_unwind_flush();
-		nr = vt_unwind_stack(frames, most);
+		nr = vt_unwind_stack(frames, most, &is_cut);
 		if (!nr)
 			return 0;
+		is_known = 0;
 	}
 	key = native_key(frames, nr);
+	if (is_cut || (!is_known && !vt_unwind_is_whole()))
+		frames[nr++] = VT_STACK_CUT;
 	return define(&g.native, &key, frames, nr, sizeof(frames[0]), VT_RECORD_NATIVE_STACK);
 }
 

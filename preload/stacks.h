@@ -12,7 +12,6 @@
 #include "common/journal_format.h"
 #include "preload/ids.h"
 
-#define VT_STACK_MAX_FRAMES 512
 
 /* Unwinds the caller's native stack, leaves our own frames out, returns its id. */
 uint32_t vt_stacks_native(void);

@@ -22,7 +22,7 @@ static struct {
 	uint32_t generation; /* atomic */
 } g;
 
-unsigned int vt_unwind_stack(uint64_t *frames, unsigned int size)
+unsigned int vt_unwind_stack(uint64_t *frames, unsigned int size, int *is_cut)
 {
 	void *buffer[MOST_FRAMES + OWN_FRAMES];
 	unsigned int want = (size < MOST_FRAMES ? size : MOST_FRAMES) + OWN_FRAMES;
@@ -30,17 +30,34 @@ unsigned int vt_unwind_stack(uint64_t *frames, unsigned int size)
 	unsigned int nr;
 	int found = unw_backtrace(buffer, (int)want);
 
+	*is_cut = 0;
 	if (found <= 0)
 		return 0;
 	nr = (unsigned int)found;
 	while (skip < nr && vt_real_is_own(buffer[skip]))
 		skip++;
 	nr -= skip;
+	*is_cut = nr > size || (unsigned int)found == want;
 	if (nr > size)
 		nr = size;
 	_Static_assert(sizeof(void *) == sizeof(uint64_t), "addresses are stored as they are");
 	memcpy(frames, buffer + skip, nr * sizeof(*frames));
 	return nr;
+}
+
+int vt_unwind_is_whole(void)
+{
+	unw_context_t context;
+	unw_cursor_t cursor;
+	int steps = 0, way;
+
+	unw_getcontext(&context);
+	if (unw_init_local(&cursor, &context))
+		return 0;
+	do
+		way = unw_step(&cursor);
+	while (way > 0 && ++steps < (int)VT_UNWIND_MOST_STEPS);
+	return way >= 0;
 }
 
 /* libunwind's description of a step is ours under other names. */

@@ -13,9 +13,15 @@
 
 /*
  * Fills `frames` with the caller's return addresses, innermost first, from the first frame outside
- * this library on.  Returns how many.
+ * this library on.  Returns how many; *is_cut: there were more.
  */
-unsigned int vt_unwind_stack(uint64_t *frames, unsigned int size);
+unsigned int vt_unwind_stack(uint64_t *frames, unsigned int size, int *is_cut);
+
+/*
+ * Whether the way outwards is known up to where the thread began; else such a trace ends at what it
+ * could not read or follow.  Slow: for stacks that are new.
+ */
+int vt_unwind_is_whole(void);
 
 /*
  * One step of a trace, from a frame to its caller.  What the trace does from there on depends on

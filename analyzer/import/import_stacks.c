@@ -167,13 +167,14 @@ static int write_stack(struct vt_stmt *stmt, uint32_t id, uint64_t leaf, uint32_
 int vt_import_stacks_native(struct vt_import_stacks *s, const struct vt_native_stack_record *r)
 {
 	uint64_t node = 0, frame;
+	uint32_t is_cut = r->nr_frames && r->frames[r->nr_frames - 1] == VT_STACK_CUT;
 
 	/* From the outermost frame inwards: shared callers become shared nodes. */
 	for (uint32_t i = r->nr_frames; i-- > 0;)
 		if (native_frame_id(s, r->frames[i], &frame) ||
 		    node_id(&s->native_nodes, node, frame, &node))
 			return -1;
-	return write_stack(s->native_stack, r->id, node, r->nr_frames);
+	return write_stack(s->native_stack, r->id, node, r->nr_frames - is_cut);
 }
 
 static int64_t decode_line(const struct vt_stack_code *code, uint32_t instruction_bytes)

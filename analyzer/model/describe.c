@@ -101,6 +101,9 @@ unsigned vt_describe_visible(const struct vt_describe *describe, uint32_t stack,
 	return kept ? kept : nr > 0;
 }
 
+/* Outside of what is shown there were more frames. */
+static const char cut[] = "[cut here, callers are not known]";
+
 struct vt_lines vt_describe_python(const struct vt_describe *describe, uint32_t stack)
 {
 	uint32_t ids[VT_FRAMES_MAX];
@@ -109,6 +112,8 @@ struct vt_lines vt_describe_python(const struct vt_describe *describe, uint32_t 
 
 	for (unsigned i = 0; i < nr; i++)
 		lines.text[i] = python_text(describe, ids[i]);
+	if (vt_frames_python(&describe->model->frames, stack, ids) == VT_STACK_MAX_FRAMES)
+		lines.text[lines.nr++] = vt_xstrdup(cut);
 	return lines;
 }
 
@@ -162,6 +167,12 @@ static char *native_text(const struct vt_describe *describe, uint32_t id)
 	const char *library = vt_frames_library(frames, id);
 	char *symbol, *text;
 
+	if (!frame->module && frame->offset == VT_STACK_CUT)
+		return vt_xstrdup(cut);
+	/* Nothing says how to find its caller: what is outside of it may be wrong. */
+	if (!frame->module)
+		return vt_xasprintf("[code of no file, its callers are guessed]+0x%llx",
+				    (unsigned long long)frame->offset);
 	if (!frame->symbol)
 		return vt_xasprintf("%s+0x%llx", library, (unsigned long long)frame->offset);
 	symbol = vt_describe_symbol(frame->symbol);

@@ -12,9 +12,10 @@
 
 #include "analyzer/database/db.h"
 #include "analyzer/base/diag.h"
+#include "common/journal_format.h"
 
 #define VT_FRAMES_MAX                                                                              \
-	512 /* frames of one stack; more than the recorder keeps, outer ones are dropped */
+	(VT_STACK_MAX_FRAMES + 1) /* frames of one stack, and the mark that it is cut */
 
 struct vt_code {
 	char *file;

@@ -53,7 +53,8 @@ static int is_same(const uint64_t *a, unsigned int nr_a, const uint64_t *b, unsi
 static void compare(struct climb *climb)
 {
 	uint64_t full[MOST], remembered[MOST];
-	unsigned int nr_full = vt_unwind_stack(full, MOST), nr;
+	int is_cut;
+	unsigned int nr_full = vt_unwind_stack(full, MOST, &is_cut), nr;
 	struct vt_key expected = vt_ids_key_start();
 	struct vt_native_stack *stack;
 

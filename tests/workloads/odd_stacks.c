@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Allocations under stacks that cannot be followed: 3 MiB below code that was made at run time and
+ * keeps no frame pointer, 5 MiB below 200 frames, 7 MiB below a few.
+ */
+#include <dlfcn.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "common/cuda_abi.h"
+
+#define MIB (1ull << 20)
+#define DEPTH 200
+
+#define CALLS(X) X(cuInit) X(cuDevicePrimaryCtxRetain) X(cuCtxSetCurrent) X(cuMemAlloc_v2)
+
+#define MEMBER(name) __typeof__(name) *name;
+static struct {
+	CALLS(MEMBER)
+} g;
+
+typedef void (*jit_fn)(void (*function)(void *argument), void *argument, void *frame_pointer);
+
+#if defined(__x86_64__)
+/* push %rbp; mov %rdx,%rbp; mov %rdi,%rax; mov %rsi,%rdi; call *%rax; pop %rbp; ret */
+static const unsigned char jit_code[] = {
+	0x55, 0x48, 0x89, 0xd5, 0x48, 0x89, 0xf8, 0x48, 0x89, 0xf7, 0xff, 0xd0, 0x5d, 0xc3,
+};
+#else
+static const unsigned char jit_code[1];
+#endif
+
+static __attribute__((noinline)) void take(void *size)
+{
+	CUdeviceptr pointer;
+
+	g.cuMemAlloc_v2(&pointer, *(size_t *)size);
+}
+
+static __attribute__((noinline)) void go_down(size_t size, volatile int depth)
+{
+	if (depth)
+		go_down(size, depth - 1);
+	else
+		take(&size);
+	/* Else it would be a jump. */
+	__asm__ volatile("" ::: "memory");
+}
+
+static int take_below_made_code(void)
+{
+	char *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	size_t size = 3 * MIB;
+	jit_fn jit;
+
+	if (code == MAP_FAILED)
+		return 1;
+	memcpy(code, jit_code, sizeof(jit_code));
+	memcpy(&jit, &code, sizeof(jit));
+	jit(take, &size, (void *)8);
+	return 0;
+}
+
+int main(void)
+{
+	void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+	CUcontext context;
+
+#define FIND(name) g.name = driver ? (__typeof__(name) *)dlsym(driver, #name) : NULL;
+	CALLS(FIND)
+	if (!g.cuMemAlloc_v2 || g.cuInit(0) || g.cuDevicePrimaryCtxRetain(&context, 0) ||
+	    g.cuCtxSetCurrent(context))
+		return 1;
+	go_down(7 * MIB, 2);
+	go_down(5 * MIB, DEPTH);
+	return take_below_made_code();
+}
