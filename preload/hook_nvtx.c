@@ -6,10 +6,7 @@
  * (end)".
  */
 
-#include "preload/hook_nvtx.h"
-
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "preload/export.h"
@@ -17,7 +14,6 @@
 #include "preload/nvtx_abi.h"
 #include "preload/nvtx_names.h"
 #include "preload/probe.h"
-#include "preload/real.h"
 #include "preload/tracker.h"
 
 /* Ranges of start and end that are open at once; the name of one beyond is not known at its end. */
@@ -286,12 +282,4 @@ int vt_nvtx_initialize(vt_nvtx_export_table_fn find)
 			*table[callbacks[i].number] = callbacks[i].function;
 	}
 	return 1;
-}
-
-void vt_nvtx_announce(void)
-{
-	const char *path = vt_real_own_path();
-
-	if (*path)
-		setenv(VT_NVTX_VARIABLE, path, 0);
 }

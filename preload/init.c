@@ -5,7 +5,7 @@
  * (session.h).
  */
 #include "preload/closing.h"
-#include "preload/hook_nvtx.h"
+#include "preload/nvtx_announce.h"
 #include "preload/real.h"
 
 __attribute__((constructor)) static void start(void)

@@ -33,7 +33,8 @@ static struct {
 	struct object objects[MOST_OBJECTS];	/* already asked */
 	uint32_t nr_objects;		/* atomic */
 	vt_real_dlsym_fn libc_dlsym;	/* atomic */
-	char own_path[PATH_BYTES];
+	const char *own_path;		/* the loader's own text, or: */
+	char absolute_path[PATH_BYTES];
 } g;
 
 vt_real_dlsym_fn vt_real_next_dlsym;
@@ -432,19 +433,21 @@ const char *vt_real_own_path(void)
 	struct vt_text path;
 	Dl_info info;
 
-	if (g.own_path[0] || !dladdr(vt_own_start, &info) || !info.dli_fname)
+	if (g.own_path)
 		return g.own_path;
-	vt_text_init(&path, g.own_path, sizeof(g.own_path));
+	if (!dladdr(vt_own_start, &info) || !info.dli_fname)
+		return "";
+	if (info.dli_fname[0] == '/')
+		return g.own_path = info.dli_fname;
 	/*
 	 * As it was given in LD_PRELOAD; the constructor asks before the program can change its
 	 * directory.
 	 */
-	if (info.dli_fname[0] != '/' && vt_sys_getcwd(directory, sizeof(directory)) > 0) {
+	vt_text_init(&path, g.absolute_path, sizeof(g.absolute_path));
+	if (vt_sys_getcwd(directory, sizeof(directory)) > 0) {
 		vt_text_add(&path, directory);
 		vt_text_add_char(&path, '/');
 	}
 	vt_text_add(&path, info.dli_fname);
-	if (path.is_cut)
-		g.own_path[0] = '\0';
-	return g.own_path;
+	return g.own_path = path.is_cut ? "" : g.absolute_path;
 }

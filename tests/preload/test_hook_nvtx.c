@@ -15,7 +15,6 @@
 #include "preload/nvtx_abi.h"
 #include "preload/nvtx_names.h"
 #include "preload/probe.h"
-#include "preload/real.h"
 #include "preload/tracker.h"
 
 int vt_nvtx_initialize(vt_nvtx_export_table_fn find) __asm__("InitializeInjectionNvtx2");
@@ -51,11 +50,6 @@ int vt_guard_enter(void)
 
 void vt_guard_leave(void)
 {
-}
-
-const char *vt_real_own_path(void)
-{
-	return "";
 }
 
 static int get_table(int module, vt_nvtx_function_fn ***table, unsigned int *size)
