@@ -21,34 +21,49 @@ struct vt_id_slot {
 /* Longer probe sequences than this mean a full table, not bad luck. */
 #define MOST_PROBES 128
 
-static size_t table_bytes(uint32_t bits)
+/* 192 KiB, for the first 4,096 contents. */
+#define FIRST_BITS 13
+
+static size_t bytes_of(uint32_t bits)
 {
 	return ((size_t)1 << bits) * sizeof(struct vt_id_slot);
 }
 
+/* Of no bits: none. */
+static int reset(struct vt_id_places *places, uint32_t bits)
+{
+	if (places->slots)
+		vt_sys_unmap(places->slots, bytes_of(places->bits));
+	*places = (struct vt_id_places){ .bits = bits };
+	if (!bits)
+		return 0;
+	places->slots = vt_sys_map_private(bytes_of(bits));
+	return places->slots ? 0 : -ENOMEM;
+}
+
 int vt_ids_reset(struct vt_ids *ids, uint32_t bits)
 {
-	if (ids->slots)
-		vt_sys_unmap(ids->slots, table_bytes(ids->bits));
-	*ids = (struct vt_ids){ .bits = bits };
-	ids->slots = vt_sys_map_private(table_bytes(bits));
-	return ids->slots ? 0 : -ENOMEM;
+	int err;
+
+	ids->last = 0;
+	err = reset(&ids->places[0], bits < FIRST_BITS ? bits : FIRST_BITS);
+	return err ? err : reset(&ids->places[1], bits > FIRST_BITS ? bits : 0);
 }
 
-static struct vt_id_slot *slot_at(const struct vt_ids *ids, const struct vt_key *key,
-	uint32_t probe)
+static struct vt_id_slot *slot_at(const struct vt_id_places *places, const struct vt_key *key,
+				  uint32_t probe)
 {
-	uint64_t mask = ((uint64_t)1 << ids->bits) - 1;
+	uint64_t mask = ((uint64_t)1 << places->bits) - 1;
 
-	return &ids->slots[((key->low >> 17) + probe) & mask];
+	return &places->slots[((key->low >> 17) + probe) & mask];
 }
 
-uint32_t vt_ids_find(const struct vt_ids *ids, const struct vt_key *key)
+static uint32_t find(const struct vt_id_places *places, const struct vt_key *key)
 {
-	if (!ids->slots)
+	if (!places->slots)
 		return 0;
 	for (uint32_t probe = 0; probe < MOST_PROBES; probe++) {
-		const struct vt_id_slot *slot = slot_at(ids, key, probe);
+		const struct vt_id_slot *slot = slot_at(places, key, probe);
 		uint64_t low = __atomic_load_n(&slot->low, __ATOMIC_RELAXED);
 		uint32_t id;
 
@@ -64,31 +79,52 @@ uint32_t vt_ids_find(const struct vt_ids *ids, const struct vt_key *key)
 	return 0;
 }
 
+static int is_full(const struct vt_id_places *places)
+{
+	return !places->slots ||
+	       __atomic_load_n(&places->used, __ATOMIC_RELAXED) >= 1u << places->bits >> 1;
+}
+
+uint32_t vt_ids_find(const struct vt_ids *ids, const struct vt_key *key)
+{
+	uint32_t id = find(&ids->places[0], key);
+
+	if (!id && __atomic_load_n(&ids->places[1].used, __ATOMIC_RELAXED))
+		id = find(&ids->places[1], key);
+	return id;
+}
+
 uint32_t vt_ids_next(struct vt_ids *ids)
 {
 	return __atomic_add_fetch(&ids->last, 1, __ATOMIC_RELAXED);
 }
 
-void vt_ids_publish(struct vt_ids *ids, const struct vt_key *key, uint32_t id)
+/* Returns 0 where the key has no place here. */
+static int publish(struct vt_id_places *places, const struct vt_key *key, uint32_t id)
 {
-	uint32_t room = 1u << ids->bits >> 1;
-
-	if (!ids->slots || __atomic_load_n(&ids->used, __ATOMIC_RELAXED) >= room)
-		return;
+	if (is_full(places))
+		return 0;
 	for (uint32_t probe = 0; probe < MOST_PROBES; probe++) {
-		struct vt_id_slot *slot = slot_at(ids, key, probe);
+		struct vt_id_slot *slot = slot_at(places, key, probe);
 		uint64_t empty = 0;
 
 		if (__atomic_compare_exchange_n(&slot->low, &empty, key->low, 0, __ATOMIC_RELAXED,
 						__ATOMIC_RELAXED)) {
 			slot->high = key->high;
 			__atomic_store_n(&slot->id, id, __ATOMIC_RELEASE);
-			__atomic_fetch_add(&ids->used, 1, __ATOMIC_RELAXED);
-			return;
+			__atomic_fetch_add(&places->used, 1, __ATOMIC_RELAXED);
+			return 1;
 		}
 		if (empty == key->low)
-			return;
+			return 1;
 	}
+	return 0;
+}
+
+void vt_ids_publish(struct vt_ids *ids, const struct vt_key *key, uint32_t id)
+{
+	if (!publish(&ids->places[0], key, id))
+		publish(&ids->places[1], key, id);
 }
 
 static uint64_t mix(uint64_t hash)

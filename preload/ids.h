@@ -25,16 +25,23 @@ struct vt_key {
 
 struct vt_id_slot;
 
-struct vt_ids {
+struct vt_id_places {
 	struct vt_id_slot *slots;
 	uint32_t bits;
 	uint32_t used;		/* atomic */
+};
+
+/* What comes first lies close together, where a processor's caches reach: most is met again. */
+#define VT_IDS_NR_PLACES 2
+
+struct vt_ids {
+	struct vt_id_places places[VT_IDS_NR_PLACES];
 	uint32_t last;		/* id given out last (atomic) */
 };
 
 /*
- * Makes an empty table of 2^bits places; the memory of an earlier one is reused.  Returns 0 or
- * -ENOMEM.
+ * Makes an empty table of 2^bits places and a few more; the memory of an earlier one is reused.
+ * Returns 0 or -ENOMEM.
  */
 int vt_ids_reset(struct vt_ids *ids, uint32_t bits);
 

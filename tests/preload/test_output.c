@@ -232,6 +232,25 @@ static void ids_tell_contents_apart(void **state)
 	assert_int_equal(vt_ids_find(&ids, &key), 0);
 }
 
+/* More than the places that come first have room for. */
+static void many_contents_are_told_apart(void **state)
+{
+	struct vt_ids ids = { 0 };
+	struct vt_key key;
+
+	(void)state;
+	assert_int_equal(vt_ids_reset(&ids, 16), 0);
+	for (uint32_t n = 1; n <= 20000; n++) {
+		key = vt_ids_key(&n, sizeof(n));
+		assert_int_equal(vt_ids_find(&ids, &key), 0);
+		vt_ids_publish(&ids, &key, n);
+	}
+	for (uint32_t n = 1; n <= 20000; n++) {
+		key = vt_ids_key(&n, sizeof(n));
+		assert_int_equal(vt_ids_find(&ids, &key), n);
+	}
+}
+
 static void full_id_table_still_answers(void **state)
 {
 	struct vt_ids ids = { 0 };
@@ -275,6 +294,7 @@ int main(void)
 		cmocka_unit_test(texts),
 		cmocka_unit_test(options_come_from_the_environment),
 		cmocka_unit_test(ids_tell_contents_apart),
+		cmocka_unit_test(many_contents_are_told_apart),
 		cmocka_unit_test(full_id_table_still_answers),
 		cmocka_unit_test(keys_depend_on_every_byte),
 	};
