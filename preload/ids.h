@@ -57,6 +57,10 @@ void vt_ids_publish(struct vt_ids *ids, const struct vt_key *key, uint32_t id);
 /* Hashes any bytes. */
 struct vt_key vt_ids_key(const void *bytes, size_t len);
 
+/* Multipliers of the two lanes. */
+#define VT_IDS_LOW  0x87c37b91114253d5ull
+#define VT_IDS_HIGH 0x9fb21c651e98df25ull
+
 /*
  * Hashes a sequence of words so that a longer one goes on from a shorter one: start, push each,
  * finish.  Two lanes of multiplications folded to 64 bits, with different constants.
@@ -75,8 +79,16 @@ static inline uint64_t vt_ids_fold(uint64_t a, uint64_t b)
 
 static inline struct vt_key vt_ids_key_push(struct vt_key key, uint64_t word)
 {
-	key.low = vt_ids_fold(key.low ^ word, 0x87c37b91114253d5ull);
-	key.high = vt_ids_fold(key.high + word, 0x9fb21c651e98df25ull);
+	key.low = vt_ids_fold(key.low ^ word, VT_IDS_LOW);
+	key.high = vt_ids_fold(key.high + word, VT_IDS_HIGH);
+	return key;
+}
+
+/* Two words that belong together, for one multiplication a lane. */
+static inline struct vt_key vt_ids_key_push_pair(struct vt_key key, uint64_t a, uint64_t b)
+{
+	key.low = vt_ids_fold(key.low ^ a, b ^ VT_IDS_LOW);
+	key.high = vt_ids_fold(key.high + a, b ^ VT_IDS_HIGH);
 	return key;
 }
 

@@ -28,7 +28,7 @@ struct vt_python_known_head {
 	uint32_t nr_users;
 	uint32_t place;		/* among those in use */
 	uint32_t nr_watches;
-	uint32_t unused;
+	uint32_t version;	/* another one each time that something else is learnt here */
 	struct vt_watch watches[VT_PYTHON_KNOWN_WATCHES];
 };
 
@@ -138,10 +138,28 @@ static inline void vt_python_known_leave_all(struct vt_python_known *known)
 
 /* An entry turned out to be of something else than it was. */
 static inline void vt_python_known_note_change(struct vt_python_known *known,
-					       const struct vt_python_known_head *head)
+					       struct vt_python_known_head *head)
 {
+	head->version++;
 	if (head->nr_users)
 		known->is_stale = 1;
+}
+
+/*
+ * Whether an entry is still what it was in that version.  Its address must be on the stack that
+ * this walk goes through.
+ */
+static inline int vt_python_known_is_version(const struct vt_python_known *known,
+					     struct vt_python_known_head *head, uint32_t version)
+{
+	if (head->version != version)
+		return 0;
+	if (head->walk == known->walk)
+		return 1;
+	if (!vt_watch_are_same(head->watches, head->nr_watches))
+		return 0;
+	head->walk = known->walk;
+	return 1;
 }
 
 /* Compares what is in use and was not met in this walk; its addresses must be on the stack. */

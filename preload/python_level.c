@@ -52,6 +52,7 @@ static void look_at_self(const struct vt_python *python, struct vt_python_known 
 		level->object = self.object;
 		level->type = (uint64_t)(uintptr_t)self.type;
 		level->kind = vt_python_self_look(abi, known, self.type);
+		level->kind_version = level->kind->head.version;
 		level->found.self_type = level->kind->name;
 	}
 	if (level->found.self_type)
@@ -92,9 +93,11 @@ int vt_python_level_look(const struct vt_python *python, struct vt_python_known 
 	level->local = level->code;
 	if (!code) {
 		level->outer = vt_python_read_pointer(frame, abi->frame_previous);
+		vt_python_level_spoil(level);
 		return 0;
 	}
 	level->what = vt_python_code_look(abi, known, code);
+	level->what_version = level->what->head.version;
 	level->found.code = level->what->id;
 	level->found.instruction_bytes = vt_python_frame_instruction(abi, frame, code);
 	if (level->what->nr_arguments > 0)
@@ -116,10 +119,11 @@ uint32_t vt_python_level_compare(const struct vt_python_abi *abi,
 	for (; level != end; level--) {
 		const char *frame = level->frame;
 
-		if (vt_watch_read(frame + code) != level->code ||
-		    vt_watch_read(frame + instruction) != level->instruction ||
-		    vt_watch_read(frame + previous) != level->previous ||
-		    vt_watch_read(frame + level->local_at) != level->local)
+		/* All of one frame, which is there: one branch for the four. */
+		if ((vt_watch_read(frame + code) ^ level->code) |
+		    (vt_watch_read(frame + instruction) ^ level->instruction) |
+		    (vt_watch_read(frame + previous) ^ level->previous) |
+		    (vt_watch_read(frame + level->local_at) ^ level->local))
 			break;
 		if (level->nr_extras && !vt_watch_are_same(level->extras, level->nr_extras))
 			break;
@@ -127,4 +131,46 @@ uint32_t vt_python_level_compare(const struct vt_python_abi *abi,
 			break;
 	}
 	return (uint32_t)(first - level);
+}
+
+/*
+ * Numbers and tensors come and go as first arguments; a stack names modules and optimizers only.
+ * In a cell it is no such argument.
+ */
+static int takes_other_argument(const struct vt_python_abi *abi, struct vt_python_level *level)
+{
+	const char *frame = level->frame;
+	uint64_t local = vt_watch_read(frame + level->local_at);
+	const void *object = untagged(local);
+
+	if (!level->kind || level->found.self_type || level->object != untagged(level->local) ||
+	    !object || vt_watch_read((const char *)object + abi->object_type) != level->type)
+		return 0;
+	level->local = local;
+	level->object = object;
+	return 1;
+}
+
+static int is_where_it_was(const struct vt_python_abi *abi, struct vt_python_level *level)
+{
+	const char *frame = level->frame;
+
+	if (vt_watch_read(frame + abi->frame_code) != level->code ||
+	    vt_watch_read(frame + abi->frame_instruction) != level->instruction ||
+	    vt_watch_read(frame + abi->frame_previous) != level->previous)
+		return 0;
+	if (vt_watch_read(frame + level->local_at) != level->local &&
+	    !takes_other_argument(abi, level))
+		return 0;
+	return vt_watch_are_same(level->extras, level->nr_extras) &&
+	       vt_watch_read((const char *)level->object + abi->object_type) == level->type;
+}
+
+int vt_python_level_renew(const struct vt_python_abi *abi, const struct vt_python_known *known,
+			  struct vt_python_level *level)
+{
+	return is_where_it_was(abi, level) &&
+	       vt_python_known_is_version(known, &level->what->head, level->what_version) &&
+	       (!level->kind ||
+		vt_python_known_is_version(known, &level->kind->head, level->kind_version));
 }

@@ -35,9 +35,10 @@ struct vt_python_level {
 	const void *outer;	/* the next frame with code outwards, or NULL */
 	struct vt_python_known_code *what;
 	struct vt_python_known_type *kind;	/* of the first argument, or NULL */
+	uint32_t what_version;	/* of what is known of both, when this was found */
+	uint32_t kind_version;
 	struct vt_python_frame found;
 	uint64_t own_call;	/* the module whose call this is, 0: none */
-	uint64_t module_call;	/* outermost of those up to this level */
 } __attribute__((aligned(64)));
 
 /* It has to be looked at each time. */
@@ -47,11 +48,18 @@ static inline void vt_python_level_spoil(struct vt_python_level *level)
 }
 
 /*
- * Looks at a frame in full, all but module_call.  Returns 0 for one without code, of which only
- * `outer` is set.
+ * Looks at a frame in full.  Returns 0 for one without code, of which only `outer` is set, and
+ * which is never the same.
  */
 int vt_python_level_look(const struct vt_python *python, struct vt_python_known *known,
 			 const void *frame, struct vt_python_level *level);
+
+/*
+ * Makes a level that was found once, whose frame is on the stack, what looking at it in full would
+ * find, if nothing but a first argument that no stack names has changed.  Returns 0 otherwise.
+ */
+int vt_python_level_renew(const struct vt_python_abi *abi, const struct vt_python_known *known,
+			  struct vt_python_level *level);
 
 /* How many of the levels up to level[0], which goes outwards to level[-nr + 1], are the same. */
 uint32_t vt_python_level_compare(const struct vt_python_abi *abi,

@@ -32,6 +32,10 @@
 #define NR_CODES 512u
 #define NR_TYPES 256u
 
+/* Levels that were found lately, in whatever stack: what a place of the stack holds alternates. */
+#define SEEN_BITS 8
+#define NR_SEEN (1u << SEEN_BITS)
+
 /* By a frame's address, the level that it was: a guess. */
 #define GUESS_BITS 9
 #define NR_GUESSES (1u << GUESS_BITS)
@@ -46,6 +50,8 @@ struct place {
 	/* While a walk runs: what is new, innermost first. */
 	struct vt_python_level fresh[VT_STACK_MAX_FRAMES];
 	struct vt_key keys[VT_STACK_MAX_FRAMES]; /* of the stack up to each level */
+	uint64_t module_calls[VT_STACK_MAX_FRAMES]; /* outermost of those up to each level */
+	struct vt_python_level seen[NR_SEEN];
 	struct vt_python_known known;
 	struct vt_python_known_code codes[NR_CODES + 1];
 	struct vt_python_known_type types[NR_TYPES + 1];
@@ -66,6 +72,12 @@ struct walk {
 	uint32_t nr_same;	/* of these, the outermost so many are as they were */
 };
 
+/* In a free-threaded build the same instruction pointer may be another instruction. */
+static int is_shareable(const struct walk *walk)
+{
+	return !walk->python->abi.code_copies;
+}
+
 static uint16_t *guess_of(struct place *place, const void *frame)
 {
 	return &place->guesses[(uintptr_t)frame * 0x9e3779b97f4a7c15ull >> (64 - GUESS_BITS)];
@@ -85,31 +97,58 @@ static void leave_level(struct vt_python_known *known, const struct vt_python_le
 		vt_python_known_leave(known, &level->kind->head);
 }
 
-/* Looks at one frame in full and keeps what it refers to.  Returns 0 for one without code. */
-static int look(struct walk *walk, const void *frame, struct vt_python_level *level)
+static struct vt_python_level *seen_of(struct place *place, const struct vt_python_abi *abi,
+				       const void *frame)
 {
-	struct vt_python_known *known = &walk->place->known;
+	uint64_t instruction = vt_watch_read((const char *)frame + abi->frame_instruction);
+	uint64_t mixed = ((uintptr_t)frame ^ instruction << 16) * 0x9e3779b97f4a7c15ull;
 
-	if (!vt_python_level_look(walk->python, known, frame, level))
-		return 0;
-	use(known, level);
-	return 1;
+	return &place->seen[mixed >> (64 - SEEN_BITS)];
 }
 
-/* The level is this frame, but not as it was.  Returns whether that outside is where it was. */
-static int exchange(struct walk *walk, uint32_t index, struct vt_python_level *now)
+/*
+ * What one frame is, and keeps what it refers to.  For one without code only `outer` is set.  Valid
+ * until the next one.
+ */
+static const struct vt_python_level *look(struct walk *walk, const void *frame)
+{
+	const struct vt_python_abi *abi = &walk->python->abi;
+	struct vt_python_known *known = &walk->place->known;
+	struct vt_python_level *level = seen_of(walk->place, abi, frame);
+
+	if (!is_shareable(walk) || level->frame != frame ||
+	    !vt_python_level_renew(abi, known, level)) {
+		if (!vt_python_level_look(walk->python, known, frame, level))
+			return level;
+		/* What stands in for what found no place will soon be of something else. */
+		if (known->is_full)
+			vt_python_level_spoil(level);
+	}
+	use(known, level);
+	return level;
+}
+
+/* Whether stacks with the one and with the other in the same place are the same. */
+static int finds_the_same(const struct vt_python_level *a, const struct vt_python_level *b)
+{
+	return a->found.code == b->found.code &&
+	       a->found.instruction_bytes == b->found.instruction_bytes &&
+	       a->found.self_address == b->found.self_address &&
+	       a->found.self_type == b->found.self_type;
+}
+
+/* The level is another now.  Returns whether what lies outside of it is where it was. */
+static int exchange(struct walk *walk, uint32_t index, const struct vt_python_level *now)
 {
 	struct place *place = walk->place;
 	struct vt_python_level *level = &place->levels[index];
 
-	if (!look(walk, level->frame, now))
-		return 0;
-	if (now->outer != (index ? level[-1].frame : NULL))
+	if (!now->what || now->outer != (index ? level[-1].frame : NULL))
 		return 0;
 	leave_level(&place->known, level);
-	*level = *now;
-	if (walk->nr_same > index)
+	if (walk->nr_same > index && !finds_the_same(level, now))
 		walk->nr_same = index;
+	*level = *now;
 	return 1;
 }
 
@@ -134,19 +173,20 @@ static int put_aside(struct walk *walk, uint32_t inner, uint32_t outer)
 static int share(struct walk *walk, uint32_t index, const void **frame)
 {
 	struct place *place = walk->place;
-	struct vt_python_level now;
+	const struct vt_python_level *now;
 	uint32_t inner = index, nr = index + 1;
 
 	for (;;) {
 		nr -= vt_python_level_compare(&walk->python->abi, &place->levels[nr - 1], nr);
 		if (!nr)
 			break;
-		if (!exchange(walk, nr - 1, &now)) {
+		now = look(walk, place->levels[nr - 1].frame);
+		if (!exchange(walk, nr - 1, now)) {
 			if (put_aside(walk, inner, nr))
 				return -1;
-			if (now.what)
-				place->fresh[walk->nr_fresh++] = now;
-			*frame = now.outer;
+			if (now->what)
+				place->fresh[walk->nr_fresh++] = *now;
+			*frame = now->outer;
 			return 0;
 		}
 		if (!--nr)
@@ -159,8 +199,6 @@ static int share(struct walk *walk, uint32_t index, const void **frame)
 /* Returns -1 for a stack that is too deep to be remembered. */
 static int follow(struct walk *walk)
 {
-	/* In a free-threaded build the same instruction pointer may be another instruction. */
-	const int is_shareable = !walk->python->abi.code_copies;
 	struct place *place = walk->place;
 	const void *frame = vt_python_frame_innermost(walk->python);
 
@@ -168,10 +206,11 @@ static int follow(struct walk *walk)
 	walk->nr_same = place->nr;
 	while (frame && walk->nr_steps++ < LONGEST_CHAIN) {
 		uint32_t guess = *guess_of(place, frame);
-		struct vt_python_level *level = &place->fresh[walk->nr_fresh];
+		const struct vt_python_level *level;
 		int found;
 
-		if (is_shareable && guess < place->nr && place->levels[guess].frame == frame) {
+		if (is_shareable(walk) && guess < place->nr &&
+		    place->levels[guess].frame == frame) {
 			found = share(walk, guess, &frame);
 			if (found)
 				break;
@@ -179,32 +218,35 @@ static int follow(struct walk *walk)
 		}
 		if (walk->nr_fresh == VT_STACK_MAX_FRAMES)
 			return -1;
-		if (look(walk, frame, level))
-			walk->nr_fresh++;
+		level = look(walk, frame);
+		if (level->what)
+			place->fresh[walk->nr_fresh++] = *level;
 		frame = level->outer;
 	}
 	return walk->nr_kept + walk->nr_fresh > VT_STACK_MAX_FRAMES ? -1 : 0;
 }
 
+/* An address has 47 bits: type and address share a word without loss up to 131,072 types. */
 static struct vt_key push(struct vt_key key, const struct vt_python_frame *frame)
 {
-	key = vt_ids_key_push(key, (uint64_t)frame->instruction_bytes << 32 | frame->code);
-	key = vt_ids_key_push(key, frame->self_address);
-	return vt_ids_key_push(key, frame->self_type);
+	uint64_t type = frame->self_type;
+
+	return vt_ids_key_push_pair(key, (uint64_t)frame->instruction_bytes << 32 | frame->code,
+				    frame->self_address ^ (type << 47 | type >> 17));
 }
 
 /* What is known of the levels from `nr` on follows from those outside of them. */
 static void derive(struct place *place, uint32_t nr)
 {
 	struct vt_key key = nr ? place->keys[nr - 1] : vt_ids_key_start();
-	uint64_t module_call = nr ? place->levels[nr - 1].module_call : 0;
+	uint64_t module_call = nr ? place->module_calls[nr - 1] : 0;
 
 	for (; nr < place->nr; nr++) {
-		struct vt_python_level *level = &place->levels[nr];
+		const struct vt_python_level *level = &place->levels[nr];
 
 		if (!module_call)
 			module_call = level->own_call;
-		level->module_call = module_call;
+		place->module_calls[nr] = module_call;
 		key = push(key, &level->found);
 		place->keys[nr] = key;
 	}
@@ -248,11 +290,14 @@ static void forget(struct place *place)
  */
 static void start(struct place *place, uint32_t generation)
 {
+	if (place->known.walk) {
+		memset(place->seen, 0, sizeof(place->seen));
+		memset(place->codes, 0, sizeof(place->codes));
+		memset(place->types, 0, sizeof(place->types));
+	}
 	place->generation = generation;
 	place->nr = 0;
 	place->id = 0;
-	memset(place->codes, 0, sizeof(place->codes));
-	memset(place->types, 0, sizeof(place->types));
 	place->known = (struct vt_python_known){
 		.walk = 1,
 		.codes = place->codes,
@@ -293,19 +338,19 @@ static struct place *remember(const struct vt_python *python)
 
 	if (!place)
 		return NULL;
-	for (;;) {
+	/* Other code at the place of what a frame had run: once more, without memories. */
+	for (int round = 0; round < 2; round++) {
 		place->known.walk++;
-		if (follow(&walk)) {
-			forget(place);
-			leave(place);
-			return NULL;
-		}
+		if (follow(&walk))
+			break;
 		put_together(&walk);
 		if (vt_python_known_is_all_same(&place->known))
 			return place;
-		/* Other code at the place of what a frame had run: once more, without memories. */
 		forget(place);
 	}
+	forget(place);
+	leave(place);
+	return NULL;
 }
 
 /* With nothing kept: what one frame refers to is not needed for the next. */
@@ -357,7 +402,7 @@ uint32_t vt_python_walk_intern(const struct vt_python *python)
 
 	if (!place)
 		return intern_in_full(python);
-	vt_thread_self()->module_call = place->nr ? place->levels[place->nr - 1].module_call : 0;
+	vt_thread_self()->module_call = place->nr ? place->module_calls[place->nr - 1] : 0;
 	if (place->nr && !place->id)
 		place->id = find(place);
 	id = place->id;
