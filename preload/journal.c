@@ -405,19 +405,27 @@ static void write_batch(void)
 		stop(-err);
 }
 
-void vt_journal_commit(void *record, uint64_t slot, size_t bytes, enum vt_record_type type)
+static void seal(struct vt_record *record, size_t bytes, enum vt_record_type type)
 {
-	struct vt_record *head = record;
+	record->nr_slots = vt_record_slots(bytes);
+	record->type = (uint16_t)type;
+	record->sum = vt_record_sum(record);
+}
 
-	head->nr_slots = vt_record_slots(bytes);
-	head->type = (uint16_t)type;
-	head->sum = vt_record_sum(head);
+static void publish(struct vt_record *record, uint64_t slot, enum vt_record_type type)
+{
 	/* Release: whoever sees the commit word sees the record. */
-	__atomic_store_n(&head->commit, vt_record_commit(slot), __ATOMIC_RELEASE);
+	__atomic_store_n(&record->commit, vt_record_commit(slot), __ATOMIC_RELEASE);
 	if (type == VT_RECORD_EVENT || type == VT_RECORD_MARK)
 		__atomic_fetch_add(&g.nr_events, 1, __ATOMIC_RELAXED);
 	if (g.is_plain && vt_journal_plain_is_due())
 		write_batch();
+}
+
+void vt_journal_commit(void *record, uint64_t slot, size_t bytes, enum vt_record_type type)
+{
+	seal(record, bytes, type);
+	publish(record, slot, type);
 }
 
 void vt_journal_exchange(void)
@@ -428,16 +436,23 @@ void vt_journal_exchange(void)
 	vt_journal_plain_read();
 }
 
-int vt_journal_append(const void *record, size_t bytes, enum vt_record_type type)
+int vt_journal_append(void *record, size_t bytes, enum vt_record_type type)
 {
+	const size_t commit_bytes = sizeof(((struct vt_record *)0)->commit);
+	const int is_whole = bytes % VT_SLOT_BYTES == 0;
 	uint64_t slot;
-	void *place = vt_journal_reserve(bytes, &slot);
+	void *place;
 
+	/* Summed up where it is: what has just been written to a page of the file reads slowly. */
+	if (is_whole)
+		seal(record, bytes, type);
+	place = vt_journal_reserve(bytes, &slot);
 	if (!place)
 		return -1;
-	/* The head's own words are set by the commit, its commit word last. */
-	memcpy((char *)place + sizeof(struct vt_record),
-	       (const char *)record + sizeof(struct vt_record), bytes - sizeof(struct vt_record));
-	vt_journal_commit(place, slot, bytes, type);
+	memcpy((char *)place + commit_bytes, (const char *)record + commit_bytes,
+	       bytes - commit_bytes);
+	if (!is_whole)
+		seal(place, bytes, type);
+	publish(place, slot, type);
 	return 0;
 }

@@ -58,7 +58,10 @@ void *vt_journal_reserve(size_t bytes, uint64_t *slot);
 /* Publishes what vt_journal_reserve gave; the record must not be touched afterwards. */
 void vt_journal_commit(void *record, uint64_t slot, size_t bytes, enum vt_record_type type);
 
-/* Room, copy and publication in one for a record that is one piece.  Returns 0 or -1. */
-int vt_journal_append(const void *record, size_t bytes, enum vt_record_type type);
+/*
+ * Room, copy and publication in one for a record that is one piece, whose head is filled in.
+ * Returns 0 or -1.
+ */
+int vt_journal_append(void *record, size_t bytes, enum vt_record_type type);
 
 #endif

@@ -58,7 +58,7 @@ static void fill(struct vt_event_record *event)
 	event->forward_python_stack = thread->node_class ? thread->forward_python_stack : 0;
 }
 
-static void append(const void *record, size_t bytes, enum vt_record_type type)
+static void append(void *record, size_t bytes, enum vt_record_type type)
 {
 	if (vt_journal_append(record, bytes, type))
 		vt_journal_count_lost(1);
