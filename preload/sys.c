@@ -175,10 +175,9 @@ ssize_t vt_sys_read_file(const char *path, char *text, size_t size)
 	return got < 0 ? got : (ssize_t)len;
 }
 
-/* For file systems without fallocate (NFS before 4.2, some FUSE): zeros take the blocks as well. */
 static int write_zeros(int fd, uint64_t offset, uint64_t len)
 {
-	static const char zeros[4096];
+	static char zeros[64 << 10]; /* of .bss: reading them takes no memory */
 	int err = 0;
 
 	while (len && !err) {
@@ -191,23 +190,38 @@ static int write_zeros(int fd, uint64_t offset, uint64_t len)
 	return err;
 }
 
-int vt_sys_allocate(int fd, uint64_t offset, uint64_t len)
+/* The kernel answers a size beyond the limit with a signal that kills the program. */
+static int may_reach(uint64_t end)
 {
 	struct rlimit limit;
+	int saved = errno;
+	int may = getrlimit(RLIMIT_FSIZE, &limit) != 0 || end <= limit.rlim_cur;
+
+	errno = saved;
+	return may;
+}
+
+int vt_sys_fill(int fd, uint64_t offset, uint64_t len)
+{
+	return may_reach(offset + len) ? write_zeros(fd, offset, len) : -EFBIG;
+}
+
+int vt_sys_allocate(int fd, uint64_t offset, uint64_t len)
+{
 	struct stat status;
 	int saved = errno;
 	int err;
 
-	/* The kernel answers a size beyond the limit with a signal that kills the program. */
-	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && offset + len > limit.rlim_cur) {
-		errno = saved;
+	if (!may_reach(offset + len))
 		return -EFBIG;
-	}
 	do
 		err = (int)CALL4(SYS_fallocate, fd, 0, offset, len);
 	while (err == -EINTR);
 	if (err == -EOPNOTSUPP || err == -ENOSYS) {
-		/* Only beyond the end: what lies before it may have been written since. */
+		/*
+		 * NFS before 4.2, some FUSE: zeros take the blocks as well.  Only beyond the end:
+		 * what lies before it may have been written since.
+		 */
 		err = 0;
 		if (fstat(fd, &status) != 0)
 			err = -errno;

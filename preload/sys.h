@@ -48,6 +48,8 @@ ssize_t vt_sys_read_file(const char *path, char *text, size_t size);
  * file.
  */
 int vt_sys_allocate(int fd, uint64_t offset, uint64_t len);
+/* Writes zeros over a part of the file that has blocks and that nobody uses.  0 or -errno. */
+int vt_sys_fill(int fd, uint64_t offset, uint64_t len);
 
 /* Memory.  NULL where the kernel refuses. */
 void *vt_sys_map_private(size_t len);		/* zeroed, not reserved in advance */
