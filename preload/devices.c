@@ -111,7 +111,8 @@ static void write_uuid(CUdevice device)
 	vt_info_once(key, value);
 }
 
-static void describe(CUdevice device)
+/* Returns -1 where there was no room for it. */
+static int describe(CUdevice device)
 {
 	struct {
 		struct vt_device_record record;
@@ -137,8 +138,10 @@ static void describe(CUdevice device)
 	 */
 	d.record.is_simulated = (uint32_t)vt_real_is_known(VT_REAL_vts_is_simulated);
 	_Static_assert(offsetof(struct vt_device_record, name) == sizeof(d.record), "one piece");
-	vt_journal_append(&d, sizeof(d.record) + d.record.name_len, VT_RECORD_DEVICE);
+	if (vt_journal_append(&d, sizeof(d.record) + d.record.name_len, VT_RECORD_DEVICE))
+		return -1;
 	write_uuid(device);
+	return 0;
 }
 
 /*
@@ -194,11 +197,14 @@ void vt_devices_note(int device, CUstream stream)
 
 	if (device < 0 || device >= MOST_DEVICES || !vt_tracker_is_active())
 		return;
+	/* Not while there is no room for it: once it is noted it is not looked at again. */
+	if (!vt_journal_is_recording())
+		return;
 	check_generation();
 	bit = 1ull << device;
 	if (!(__atomic_load_n(&g.described, __ATOMIC_RELAXED) & bit) &&
-	    !(__atomic_fetch_or(&g.described, bit, __ATOMIC_RELAXED) & bit))
-		describe(device);
+	    !(__atomic_fetch_or(&g.described, bit, __ATOMIC_RELAXED) & bit) && describe(device))
+		__atomic_fetch_and(&g.described, ~bit, __ATOMIC_RELAXED);
 	if (!(__atomic_load_n(&g.sampled, __ATOMIC_RELAXED) & bit) && can_sample(device, stream) &&
 	    !(__atomic_fetch_or(&g.sampled, bit, __ATOMIC_RELAXED) & bit))
 		sample(device);

@@ -74,7 +74,7 @@ static int claim_key(const char *key)
 
 void vt_info_once(const char *key, const char *value)
 {
-	if (claim_key(key))
+	if (vt_journal_is_recording() && claim_key(key))
 		write_fact(key, value, strlen(value));
 }
 

@@ -22,6 +22,7 @@ struct snapshot {
 
 static struct {
 	uint32_t is_busy;	/* one thread is in vt_modules_update (atomic) */
+	int is_incomplete;	/* some object found no room in the journal */
 	unsigned long long adds;
 	unsigned long long subs;
 	struct snapshot *last;
@@ -94,7 +95,8 @@ static struct vt_key key_of(const struct module *module)
 	return vt_ids_key(parts, sizeof(parts));
 }
 
-static void write_module(const struct module *module)
+/* Returns 0 or -1. */
+static int write_module(const struct module *module)
 {
 	struct vt_module_record *record;
 	size_t bytes = sizeof(*record) + module->build_id_len + module->path_len;
@@ -102,7 +104,7 @@ static void write_module(const struct module *module)
 
 	record = vt_journal_reserve(bytes, &slot);
 	if (!record)
-		return;
+		return -1;
 	record->start = module->start;
 	record->end = module->end;
 	record->bias = module->bias;
@@ -112,6 +114,7 @@ static void write_module(const struct module *module)
 		memcpy(record->bytes, module->build_id, module->build_id_len);
 	memcpy(record->bytes + module->build_id_len, module->path, module->path_len);
 	vt_journal_commit(record, slot, bytes, VT_RECORD_MODULE);
+	return 0;
 }
 
 static int has_key(const struct snapshot *snapshot, const struct vt_key *key, uint32_t hint)
@@ -145,8 +148,11 @@ static int visit(struct dl_phdr_info *info, size_t size, void *unused)
 	find_range(info, &module);
 	find_build_id(info, &module);
 	key = key_of(&module);
-	if (!has_key(g.last, &key, g.next->nr))
-		write_module(&module);
+	/* One that found no room is new again at the next look, whatever has changed. */
+	if (!has_key(g.last, &key, g.next->nr) && write_module(&module)) {
+		g.is_incomplete = 1;
+		return 0;
+	}
 	if (g.next->nr < MOST_MODULES)
 		g.next->keys[g.next->nr++] = key;
 	return 0;
@@ -179,11 +185,12 @@ static int take_snapshot(const struct counters *counters)
 	if (!g.next || !g.last)
 		return has_unloaded;
 	g.next->nr = 0;
+	g.is_incomplete = 0;
 	dl_iterate_phdr(visit, NULL);
 	old = g.last;
 	g.last = g.next;
 	g.next = old;
-	__atomic_store_n(&g.adds, counters->adds, __ATOMIC_RELAXED);
+	__atomic_store_n(&g.adds, g.is_incomplete ? 0 : counters->adds, __ATOMIC_RELAXED);
 	__atomic_store_n(&g.subs, counters->subs, __ATOMIC_RELAXED);
 	return has_unloaded;
 }

@@ -101,7 +101,8 @@ void vt_probe_records_module(const struct vt_probe_module *module)
 		.root_address = module->root_address,
 	};
 
-	if (vt_probe_known_swap_module(module->address, &key))
+	/* What finds no room now must not count as told. */
+	if (!vt_journal_is_recording() || vt_probe_known_swap_module(module->address, &key))
 		return;
 	record.class_name = intern(&module->class_name);
 	record.name = intern(&module->name);

@@ -42,6 +42,7 @@ struct vt_python_known_code {
 struct vt_python_known_type {
 	struct vt_python_known_head head;
 	uint32_t name;		/* string id; 0: neither a module nor an optimizer */
+	uint32_t is_lost;	/* one of them, whose name could not be recorded */
 };
 
 /*

@@ -57,7 +57,8 @@ static void look_at_self(const struct vt_python *python, struct vt_python_known 
 	}
 	if (level->found.self_type)
 		level->found.self_address = (uint64_t)(uintptr_t)self.object;
-	if (self.where == VT_PYTHON_SELF_MOVED || (self.object && !self.type))
+	if (self.where == VT_PYTHON_SELF_MOVED || (self.object && !self.type) ||
+	    (level->kind && level->kind->is_lost))
 		vt_python_level_spoil(level);
 }
 
@@ -105,6 +106,9 @@ int vt_python_level_look(const struct vt_python *python, struct vt_python_known 
 	if (level->what->is_call)
 		level->own_call = level->found.self_address;
 	look_outwards(abi, frame, level);
+	/* The next time there may be room for the code: it is asked for only where one looks. */
+	if (!level->found.code)
+		vt_python_level_spoil(level);
 	return 1;
 }
 

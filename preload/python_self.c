@@ -108,20 +108,23 @@ static int is_wanted(const struct vt_python_abi *abi, const struct type *type)
 	return 0;
 }
 
-/* The string id of the type's name if the type is wanted, else 0. */
+/*
+ * The string id of the type's name if the type is wanted, or NOT_WANTED.  0: the name found no
+ * room, which it may the next time.
+ */
 static uint32_t wanted_name(const struct vt_python_abi *abi, const struct type *type,
 			    const struct vt_memo_key *key)
 {
 	uint32_t id = vt_memo_find(&g.types, key);
 
-	if (!id) {
-		if (is_wanted(abi, type))
-			id = vt_intern_string(type->name, strnlen(type->name, LONGEST_TYPE_NAME));
-		if (!id)
-			id = NOT_WANTED;
+	if (id)
+		return id;
+	id = NOT_WANTED;
+	if (is_wanted(abi, type))
+		id = vt_intern_string(type->name, strnlen(type->name, LONGEST_TYPE_NAME));
+	if (id)
 		vt_memo_store(&g.types, key, id);
-	}
-	return id == NOT_WANTED ? 0 : id;
+	return id;
 }
 
 /* As much as name_word() reads of it, in aligned words, which never reach into another page. */
@@ -160,16 +163,18 @@ static void learn(const struct vt_python_abi *abi, struct vt_python_known_type *
 		  const void *address)
 {
 	struct type type = { 0 };
+	uint32_t name = NOT_WANTED;
 	struct vt_memo_key key;
 
 	if (vt_python_read_size(address, abi->type_flags) & FLAG_HEAP_TYPE)
 		type = read_type(abi, address);
 	watch(abi, &entry->head, address, &type);
-	entry->name = 0;
 	if (type.name) {
 		key = key_of(abi, address, &type);
-		entry->name = wanted_name(abi, &type, &key);
+		name = wanted_name(abi, &type, &key);
 	}
+	entry->name = name == NOT_WANTED ? 0 : name;
+	entry->is_lost = !name;
 }
 
 struct vt_python_known_type *vt_python_self_look(const struct vt_python_abi *abi,
@@ -179,7 +184,7 @@ struct vt_python_known_type *vt_python_self_look(const struct vt_python_abi *abi
 
 	if (entry->head.address == type && entry->head.walk == known->walk)
 		return entry;
-	if (entry->head.address != type ||
+	if (entry->head.address != type || entry->is_lost ||
 	    !vt_watch_are_same(entry->head.watches, entry->head.nr_watches)) {
 		vt_python_known_note_change(known, &entry->head);
 		learn(abi, entry, type);

@@ -406,6 +406,9 @@ uint32_t vt_python_walk_intern(const struct vt_python *python)
 	if (place->nr && !place->id)
 		place->id = find(place);
 	id = place->id;
+	/* There was no room for it, perhaps nor for what its frames run. */
+	if (!id && place->nr)
+		forget(place);
 	leave(place);
 	return id;
 }

@@ -150,6 +150,11 @@ uint32_t vt_stacks_intern_python(const struct vt_key *key, const struct vt_pytho
 {
 	uint32_t id = vt_ids_find(&g.python, key);
 
-	return id ? id
-		  : define(&g.python, key, frames, nr, sizeof(frames[0]), VT_RECORD_PYTHON_STACK);
+	if (id)
+		return id;
+	/* Code that found no room: none rather than a stack with a hole in it, for ever. */
+	for (unsigned int i = 0; i < nr; i++)
+		if (!frames[i].code)
+			return 0;
+	return define(&g.python, key, frames, nr, sizeof(frames[0]), VT_RECORD_PYTHON_STACK);
 }

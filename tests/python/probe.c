@@ -36,6 +36,7 @@ static struct {
 	/* The stacks that were given a number, each time another one, from 1. */
 	struct stack *stack[MOST_RECORDS];
 	uint32_t nr_stacks;
+	int is_full;
 } g = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* By which the stack of the last capture is known. */
@@ -45,7 +46,7 @@ static __thread struct vt_key last;
 void *vt_journal_reserve(size_t bytes, uint64_t *slot)
 {
 	*slot = 0;
-	return calloc(1, bytes);
+	return g.is_full ? NULL : calloc(1, bytes);
 }
 
 void vt_journal_commit(void *record, uint64_t slot, size_t bytes, enum vt_record_type type)
@@ -105,9 +106,13 @@ uint32_t vt_stacks_find_python(const struct vt_key *key)
 uint32_t vt_stacks_intern_python(const struct vt_key *key, const struct vt_python_frame *frames,
 				 unsigned int nr)
 {
-	struct stack *stack = malloc(sizeof(*stack) + nr * sizeof(*frames));
-	uint32_t id = __atomic_add_fetch(&g.nr_stacks, 1, __ATOMIC_RELAXED);
+	struct stack *stack;
+	uint32_t id;
 
+	if (g.is_full)
+		return 0;
+	stack = malloc(sizeof(*stack) + nr * sizeof(*frames));
+	id = __atomic_add_fetch(&g.nr_stacks, 1, __ATOMIC_RELAXED);
 	if (!stack || id >= MOST_RECORDS)
 		abort();
 	stack->key = *key;
@@ -124,6 +129,13 @@ int probe_start(void)
 	int error = vt_intern_reset();
 
 	return error ? error : vt_python_stack_reset();
+}
+
+/* Whether the journal has no room, until it is told otherwise. */
+EXPORT void probe_fill(int is_full);
+void probe_fill(int is_full)
+{
+	g.is_full = is_full;
 }
 
 /* Captures the caller's stack into `frames`; returns the number of frames, 0 for no Python. */

@@ -44,6 +44,24 @@ def module_is_seen():
 
 
 @situation
+def what_found_no_room_is_recorded_when_there_is_some():
+    class Newcomer(Module):
+        def run(self):
+            return capture()
+
+    module = Newcomer()
+    # The same frames again and again, as in a loop: often enough for both memories.
+    for i in range(64):
+        probe.probe_fill(i < 32)
+        result = module.run()
+        if i >= 32:
+            check("what_found_no_room_is_recorded_when_there_is_some",
+                  result[0] and all(frame.code for frame in result[0])
+                  and selves(result[0]) == [("Newcomer", id(module))], f"capture {i}")
+    return result
+
+
+@situation
 def module_behind_a_mixin_is_seen():
     module = Block()
     result = module.run()
