@@ -60,7 +60,7 @@ struct vt_journal_header {
 	uint64_t head_slots;		/* slots reserved so far (atomic) */
 	uint64_t lost_events;		/* events that found no room (atomic) */
 	uint32_t state;			/* enum vt_journal_state */
-	uint32_t off_reason;		/* errno that ended the recording, 0 if none */
+	uint32_t off_reason;		/* errno that ended or pauses the recording, 0 if none */
 	uint32_t has_exit_status;	/* 1 once exit_status is valid */
 	uint32_t exit_status;		/* as given to exit(3) */
 	uint64_t exit_time_ns;

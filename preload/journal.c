@@ -28,6 +28,11 @@
 #define LEAST_ADDRESS_SPACE (16ull << 20)
 #define GROW_WAIT_NS 2000000000ull
 
+/* try_grow(): the file has what it may take of the disk. */
+#define AT_LIMIT 2
+/* How long until the file is asked again: three system calls, a thousandth of the time at most. */
+#define PAUSE_NS 10000000ull
+
 /*
  * A page of a mapped file that is written to for the first time costs 3.5 to 4.2 us (ext4, Linux
  * 6.18, blocks allocated), as much as recording six events; 0.8 to 1.2 us if the program has
@@ -54,6 +59,9 @@ static struct {
 	uint32_t early_process;		/* whose: a fork child's parent's are not its own */
 	uint64_t nr_events;		/* recorded (atomic) */
 	uint64_t most_bytes;		/* on disk, 0 = no limit */
+	uint64_t paused_until_ns;	/* at that limit until then, 0 = not (atomic) */
+	uint32_t is_stopping;		/* one thread is or was in stop() (atomic) */
+	uint32_t has_said_paused;	/* (atomic) */
 	int is_plain;			/* the memory is private */
 } g;
 
@@ -173,6 +181,9 @@ static int map_new_file(int fd)
 	g.is_growing = 0;
 	g.next_try_slots = 0;
 	g.touched_slots = 0;
+	g.paused_until_ns = 0;
+	g.is_stopping = 0;
+	g.has_said_paused = 0;
 	g.allocated_slots = VT_CHUNK_SLOTS;
 	__atomic_store_n(&g.capacity_slots, prepare_step(fd, 0), __ATOMIC_RELAXED);
 	fill_header(memory);
@@ -212,13 +223,15 @@ void vt_journal_forget(void)
 	g.nr_events = 0;
 }
 
-static void say_stopped(int error)
+static void say(const char *what, int error)
 {
 	char buffer[VT_OUTPUT_MAX + 256];
 	struct vt_text text;
 
 	vt_text_init(&text, buffer, sizeof(buffer));
-	vt_text_add(&text, "vtrace: recording stopped, the program goes on: ");
+	vt_text_add(&text, "vtrace: recording ");
+	vt_text_add(&text, what);
+	vt_text_add(&text, ", the program goes on: ");
 	vt_text_add(&text, vt_journal_disk_path());
 	vt_text_add(&text, ": ");
 	vt_text_add_error(&text, error);
@@ -230,11 +243,10 @@ static void say_stopped(int error)
 static void stop(int error)
 {
 	struct vt_journal_header *header = vt_journal_header();
-	uint32_t none = 0;
 
-	if (!header || !__atomic_compare_exchange_n(&header->off_reason, &none, (uint32_t)error, 0,
-						    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+	if (!header || __atomic_exchange_n(&g.is_stopping, 1, __ATOMIC_ACQUIRE))
 		return;
+	__atomic_store_n(&header->off_reason, (uint32_t)error, __ATOMIC_RELAXED);
 	/* What is whole may still find its way; after this only the header is written. */
 	if (g.is_plain)
 		vt_journal_plain_write();
@@ -243,7 +255,46 @@ static void stop(int error)
 		vt_journal_count_lost(vt_journal_plain_nr_unwritten());
 		vt_journal_plain_write();
 	}
-	say_stopped(error);
+	say("stopped", error);
+}
+
+/*
+ * The importer may make room again.  Until then events are only counted; the reason stays in the
+ * header if it never does.  Only the thread that grows is here, and in resume().
+ */
+static void pause_at_limit(void)
+{
+	uint64_t until = vt_sys_now_ns(CLOCK_MONOTONIC_COARSE) + PAUSE_NS;
+	uint32_t none = 0;
+
+	if (!__atomic_exchange_n(&g.paused_until_ns, until, __ATOMIC_RELAXED))
+		__atomic_compare_exchange_n(&g.header->off_reason, &none, EFBIG, 0,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+static void say_paused(void)
+{
+	if (!__atomic_exchange_n(&g.has_said_paused, 1, __ATOMIC_RELAXED))
+		say("paused", EFBIG);
+}
+
+static void resume(void)
+{
+	uint32_t limit = EFBIG;
+
+	/* A reason that stop() gave is the last one. */
+	if (__atomic_load_n(&g.is_stopping, __ATOMIC_RELAXED))
+		return;
+	if (__atomic_exchange_n(&g.paused_until_ns, 0, __ATOMIC_RELAXED))
+		__atomic_compare_exchange_n(&g.header->off_reason, &limit, 0, 0, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED);
+}
+
+static int is_paused(void)
+{
+	uint64_t until = __atomic_load_n(&g.paused_until_ns, __ATOMIC_RELAXED);
+
+	return until && vt_sys_now_ns(CLOCK_MONOTONIC_COARSE) < until;
 }
 
 struct vt_journal_header *vt_journal_header(void)
@@ -255,7 +306,8 @@ int vt_journal_is_recording(void)
 {
 	struct vt_journal_header *header = vt_journal_header();
 
-	return header && __atomic_load_n(&header->state, __ATOMIC_RELAXED) != VT_JOURNAL_OFF;
+	return header && __atomic_load_n(&header->state, __ATOMIC_RELAXED) != VT_JOURNAL_OFF &&
+	       !is_paused();
 }
 
 void vt_journal_count_lost(uint64_t nr_events)
@@ -273,7 +325,7 @@ uint64_t vt_journal_nr_events(void)
 	return __atomic_load_n(&g.nr_events, __ATOMIC_RELAXED);
 }
 
-/* Returns 0 or a negative errno. */
+/* Returns 0, AT_LIMIT or a negative errno. */
 static int allocate_chunk(int fd)
 {
 	uint64_t slots = g.allocated_slots;
@@ -281,7 +333,7 @@ static int allocate_chunk(int fd)
 
 	/* What the importer gave back does not count. */
 	if (g.most_bytes && vt_sys_disk_bytes(fd) + VT_CHUNK_BYTES > g.most_bytes)
-		return -EFBIG;
+		return AT_LIMIT;
 	err = vt_sys_allocate(fd, file_bytes(slots), VT_CHUNK_BYTES);
 	if (!err)
 		err = vt_sys_allow(g.slots + slots * VT_SLOT_BYTES, VT_CHUNK_BYTES);
@@ -290,7 +342,7 @@ static int allocate_chunk(int fd)
 	return err;
 }
 
-/* Makes the step behind the present capacity.  Only one thread is here. */
+/* Makes the step behind the present capacity.  Only one thread is here.  As allocate_chunk(). */
 static int grow(void)
 {
 	uint64_t capacity = __atomic_load_n(&g.capacity_slots, __ATOMIC_RELAXED);
@@ -316,15 +368,20 @@ static int grow(void)
 	return err;
 }
 
-/* Returns 0 if this thread grew the file, 1 if another one is at it, or a negative errno. */
-static int try_grow(uint64_t wanted_slots)
+/* Returns 0 if this thread grew the file, 1 if another one is at it, or what grow() said. */
+static int try_grow(uint64_t wanted_slots, int is_needed)
 {
 	int err = 0;
 
 	if (__atomic_exchange_n(&g.is_growing, 1, __ATOMIC_ACQUIRE))
 		return 1;
-	if (__atomic_load_n(&g.capacity_slots, __ATOMIC_RELAXED) < wanted_slots)
+	if (__atomic_load_n(&g.capacity_slots, __ATOMIC_RELAXED) < wanted_slots) {
 		err = grow();
+		if (!err)
+			resume();
+		else if (err == AT_LIMIT && is_needed)
+			pause_at_limit();
+	}
 	__atomic_store_n(&g.is_growing, 0, __ATOMIC_RELEASE);
 	return err;
 }
@@ -336,11 +393,15 @@ static int need_capacity(uint64_t slots)
 	int err;
 
 	while (__atomic_load_n(&g.capacity_slots, __ATOMIC_ACQUIRE) < slots) {
-		err = vt_journal_is_recording() ? try_grow(slots) : -ENOSPC;
-		if (err < 0) {
-			stop(-err);
+		if (!vt_journal_is_recording())
 			return -1;
-		}
+		err = try_grow(slots, 1);
+		if (err < 0)
+			stop(-err);
+		else if (err == AT_LIMIT)
+			say_paused();
+		if (err < 0 || err == AT_LIMIT)
+			return -1;
 		if (err == 0)
 			continue;
 		/*
@@ -361,6 +422,7 @@ static int need_capacity(uint64_t slots)
 static void prepare_next_step(uint64_t head)
 {
 	uint64_t capacity = __atomic_load_n(&g.capacity_slots, __ATOMIC_RELAXED);
+	int err;
 
 	if (head + STEP_SLOTS / 2 <= capacity || capacity >= g.limit_slots ||
 	    head < __atomic_load_n(&g.next_try_slots, __ATOMIC_RELAXED))
@@ -369,7 +431,8 @@ static void prepare_next_step(uint64_t head)
 	 * A failure here is met again, and told, when the room is really needed.  Not at every
 	 * event: a file system that is nearly full may take long to find that out (tmpfs: 0.5 ms).
 	 */
-	if (try_grow(capacity + 1) < 0)
+	err = try_grow(capacity + 1, 0);
+	if (err < 0 || err == AT_LIMIT)
 		__atomic_store_n(&g.next_try_slots, head + VT_CHUNK_SLOTS / 8, __ATOMIC_RELAXED);
 }
 

@@ -24,7 +24,7 @@ int vt_journal_open(const char *path);
 
 /*
  * What the file may take of the disk, in bytes, from the next open on; 0: no limit.  What has been
- * imported and given back does not count.  Beyond it the recording ends with EFBIG.
+ * imported and given back does not count.  At it events are lost until the importer has made room.
  */
 void vt_journal_set_limit(uint64_t most_bytes);
 
@@ -37,7 +37,7 @@ void vt_journal_exchange(void);
 /* Gives up the mapping without touching it: in a fork child the journal is the parent's. */
 void vt_journal_forget(void);
 
-/* Whether records can be appended. */
+/* Whether records can be appended: not after the end, nor while the file is at its limit. */
 int vt_journal_is_recording(void);
 
 /* Page 0 of the open journal, or NULL. */
