@@ -25,7 +25,7 @@ struct vt_import {
 	struct vt_import_stacks stacks;
 	struct vt_import_definitions definitions;
 	struct vt_import_names names;
-	struct vt_peak peak;
+	struct vt_peak_totals peak;
 	struct vt_stmt *set;
 	uint64_t nr_events;
 	uint64_t start_time_ns;

@@ -28,7 +28,7 @@ static struct vt_vmm *vmm_of(struct vt_import_allocations *a, unsigned int kind)
 }
 
 void vt_import_allocations_init(struct vt_import_allocations *a, struct vt_import_rows *rows,
-				struct vt_peak *peak)
+				struct vt_peak_totals *peak)
 {
 	memset(a, 0, sizeof(*a));
 	a->rows = rows;

@@ -53,7 +53,7 @@ struct vt_last_free {
 
 struct vt_import_allocations {
 	struct vt_import_rows *rows; /* borrowed */
-	struct vt_peak *peak;        /* borrowed */
+	struct vt_peak_totals *peak;        /* borrowed */
 	struct vt_open_allocations open;
 	VT_VECTOR(uint64_t) unused; /* places in `open` */
 	struct vt_map places;       /* {class, address} -> place in `open` */
@@ -69,7 +69,7 @@ struct vt_import_allocations {
 };
 
 void vt_import_allocations_init(struct vt_import_allocations *a, struct vt_import_rows *rows,
-				struct vt_peak *peak);
+				struct vt_peak_totals *peak);
 void vt_import_allocations_release(struct vt_import_allocations *a);
 
 /* Rebuilds the state from the rows of an earlier import, totals in `peak` included.  0 or -1. */

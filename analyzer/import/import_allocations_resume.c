@@ -7,6 +7,12 @@
 _Static_assert(VT_KIND_VMM == 3 && VT_KIND_GRAPH == 9 && VT_KIND_IMPORTED == 13 &&
 		       VT_KIND_MULTICAST == 14,
 	       "HANDLES");
+/* The other kinds and operations in the statements below. */
+_Static_assert(VT_KIND_BLOCK == 1 && VT_KIND_POOL == 4 && VT_KIND_IPC == 8 && VT_OP_FREE == 2 &&
+		       VT_OP_FREE_FAILED == 3 && VT_OP_UNRESERVE == 5 && VT_OP_RELEASE == 8 &&
+		       VT_OP_RETAIN == 9 && VT_OP_MEMORY_INFO == 11 && VT_OP_DESTROY == 15 &&
+		       VT_OP_CREATE == 16,
+	       "the numbers below");
 
 /* Runs the history of what has handles through the same code again, without writing. */
 static int replay_handles(struct vt_import_allocations *a)

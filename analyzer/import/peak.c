@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/import/peak.h"
 
-void vt_peak_release(struct vt_peak *peak)
+void vt_peak_release(struct vt_peak_totals *peak)
 {
 	vt_vector_release(&peak->devices);
 }
 
 /* A handful of devices at most: searched one by one. */
-static struct vt_peak_device *device_at(struct vt_peak *peak, int32_t id)
+static struct vt_peak_device *device_at(struct vt_peak_totals *peak, int32_t id)
 {
 	for (size_t i = 0; i < peak->devices.len; i++)
 		if (peak->devices.items[i].id == id)
@@ -20,7 +20,7 @@ static struct vt_peak_device *device_at(struct vt_peak *peak, int32_t id)
  * The total that memory of this kind counts to, NULL where it counts to none: memory of cuMemCreate
  * on the host is on device -1.
  */
-static uint64_t *total_of(struct vt_peak *peak, int32_t id, unsigned int kind)
+static uint64_t *total_of(struct vt_peak_totals *peak, int32_t id, unsigned int kind)
 {
 	struct vt_peak_device *device;
 
@@ -31,7 +31,8 @@ static uint64_t *total_of(struct vt_peak *peak, int32_t id, unsigned int kind)
 	return kind == VT_KIND_BLOCK ? &device->allocated_bytes : &device->used_bytes;
 }
 
-void vt_peak_add(struct vt_peak *peak, int32_t device, unsigned int kind, uint64_t size_bytes)
+void vt_peak_add(struct vt_peak_totals *peak, int32_t device, unsigned int kind,
+		 uint64_t size_bytes)
 {
 	uint64_t *total = total_of(peak, device, kind);
 
@@ -41,7 +42,8 @@ void vt_peak_add(struct vt_peak *peak, int32_t device, unsigned int kind, uint64
 		device_at(peak, device)->pooled_bytes += size_bytes;
 }
 
-void vt_peak_remove(struct vt_peak *peak, int32_t device, unsigned int kind, uint64_t size_bytes)
+void vt_peak_remove(struct vt_peak_totals *peak, int32_t device, unsigned int kind,
+		    uint64_t size_bytes)
 {
 	uint64_t *total = total_of(peak, device, kind);
 
@@ -51,7 +53,7 @@ void vt_peak_remove(struct vt_peak *peak, int32_t device, unsigned int kind, uin
 		device_at(peak, device)->pooled_bytes -= size_bytes;
 }
 
-void vt_peak_set_idle(struct vt_peak *peak, int32_t device, uint64_t idle_bytes)
+void vt_peak_set_idle(struct vt_peak_totals *peak, int32_t device, uint64_t idle_bytes)
 {
 	struct vt_peak_device *d = device < 0 ? NULL : device_at(peak, device);
 
@@ -88,19 +90,19 @@ static void settle_device(struct vt_peak_device *d, uint64_t event)
 	d->is_touched = 0;
 }
 
-void vt_peak_settle(struct vt_peak *peak, uint64_t event)
+void vt_peak_settle(struct vt_peak_totals *peak, uint64_t event)
 {
 	for (size_t i = 0; i < peak->devices.len; i++)
 		if (peak->devices.items[i].is_touched)
 			settle_device(&peak->devices.items[i], event);
 }
 
-uint64_t vt_peak_used(struct vt_peak *peak, int32_t device)
+uint64_t vt_peak_used(struct vt_peak_totals *peak, int32_t device)
 {
 	return used_of(device_at(peak, device));
 }
 
-const struct vt_peak_device *vt_peak_highest(const struct vt_peak *peak)
+const struct vt_peak_device *vt_peak_highest(const struct vt_peak_totals *peak)
 {
 	const struct vt_peak_device *highest = NULL;
 
@@ -113,10 +115,26 @@ const struct vt_peak_device *vt_peak_highest(const struct vt_peak *peak)
 	return highest;
 }
 
-int vt_peak_save(struct vt_peak *peak, struct vt_db *db)
+static int save_device(const struct vt_peak_device *d, struct vt_db *db)
 {
 	struct vt_stmt *stmt =
 		vt_db_prepare(db, "INSERT OR REPLACE INTO peak VALUES (?, ?, ?, ?, ?, ?)");
+	int rc;
+
+	vt_stmt_bind_int(stmt, 1, d->id);
+	vt_stmt_bind_int(stmt, 2, (int64_t)d->peak_event);
+	vt_stmt_bind_int(stmt, 3, (int64_t)d->peak_used_bytes);
+	vt_stmt_bind_int(stmt, 4, (int64_t)d->peak_allocated_bytes);
+	vt_stmt_bind_int(stmt, 5, (int64_t)d->max_allocated_event);
+	vt_stmt_bind_int(stmt, 6, (int64_t)d->max_allocated_bytes);
+	rc = vt_stmt_step(stmt);
+	vt_stmt_free(stmt);
+	return rc;
+}
+
+/* Mostly nothing is new, and to prepare a statement costs more than to run it. */
+int vt_peak_save(struct vt_peak_totals *peak, struct vt_db *db)
+{
 	int rc = 0;
 
 	for (size_t i = 0; i < peak->devices.len && !rc; i++) {
@@ -124,22 +142,15 @@ int vt_peak_save(struct vt_peak *peak, struct vt_db *db)
 
 		if (!d->is_changed)
 			continue;
-		vt_stmt_bind_int(stmt, 1, d->id);
-		vt_stmt_bind_int(stmt, 2, (int64_t)d->peak_event);
-		vt_stmt_bind_int(stmt, 3, (int64_t)d->peak_used_bytes);
-		vt_stmt_bind_int(stmt, 4, (int64_t)d->peak_allocated_bytes);
-		vt_stmt_bind_int(stmt, 5, (int64_t)d->max_allocated_event);
-		vt_stmt_bind_int(stmt, 6, (int64_t)d->max_allocated_bytes);
-		rc = vt_stmt_step(stmt);
+		rc = save_device(d, db);
 		d->is_changed = 0;
 	}
-	vt_stmt_free(stmt);
 	return rc;
 }
 
 _Static_assert(VT_KIND_POOL == 4, "vt_peak_load");
 
-int vt_peak_load(struct vt_peak *peak, struct vt_db *db)
+int vt_peak_load(struct vt_peak_totals *peak, struct vt_db *db)
 {
 	struct vt_stmt *stmt = vt_db_prepare(db,
 					     "SELECT device, event, used_bytes, allocated_bytes,"

@@ -30,27 +30,29 @@ struct vt_peak_device {
 	int is_changed; /* since the last save */
 };
 
-struct vt_peak {
+struct vt_peak_totals {
 	VT_VECTOR(struct vt_peak_device) devices;
 };
 
-void vt_peak_release(struct vt_peak *peak);
+void vt_peak_release(struct vt_peak_totals *peak);
 
 /* One allocation comes or goes.  vt_peak_settle then looks at the totals after the whole event. */
-void vt_peak_add(struct vt_peak *peak, int32_t device, unsigned int kind, uint64_t size_bytes);
-void vt_peak_remove(struct vt_peak *peak, int32_t device, unsigned int kind, uint64_t size_bytes);
-void vt_peak_set_idle(struct vt_peak *peak, int32_t device, uint64_t idle_bytes);
-void vt_peak_settle(struct vt_peak *peak, uint64_t event);
+void vt_peak_add(struct vt_peak_totals *peak, int32_t device, unsigned int kind,
+		 uint64_t size_bytes);
+void vt_peak_remove(struct vt_peak_totals *peak, int32_t device, unsigned int kind,
+		    uint64_t size_bytes);
+void vt_peak_set_idle(struct vt_peak_totals *peak, int32_t device, uint64_t idle_bytes);
+void vt_peak_settle(struct vt_peak_totals *peak, uint64_t event);
 
 /* Bytes held from the driver on that device now. */
-uint64_t vt_peak_used(struct vt_peak *peak, int32_t device);
+uint64_t vt_peak_used(struct vt_peak_totals *peak, int32_t device);
 /* The device with the highest peak; NULL while there is none. */
-const struct vt_peak_device *vt_peak_highest(const struct vt_peak *peak);
+const struct vt_peak_device *vt_peak_highest(const struct vt_peak_totals *peak);
 
 /*
  * Writes what changed to the peak table; reads it back.  The totals come from the open allocations.
  */
-int vt_peak_save(struct vt_peak *peak, struct vt_db *db);
-int vt_peak_load(struct vt_peak *peak, struct vt_db *db);
+int vt_peak_save(struct vt_peak_totals *peak, struct vt_db *db);
+int vt_peak_load(struct vt_peak_totals *peak, struct vt_db *db);
 
 #endif
