@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "analyzer/base/clock.h"
+#include "analyzer/base/progress.h"
 #include "analyzer/base/util.h"
 #include "analyzer/export/parquet.h"
 #include "analyzer/export/tables.h"
@@ -16,8 +16,6 @@
 
 /* Ranks that DuckDB is started for once: as CSV they take disk, and a start takes 60 ms. */
 #define BATCH 32
-/* Only what lasts longer shows how far it is. */
-#define QUIET_NS 1000000000ull
 
 /* Nothing is overwritten.  Private, as recordings are. */
 static int check_output(const char *folder, struct vt_diag *diag)
@@ -41,23 +39,15 @@ static int check_output(const char *folder, struct vt_diag *diag)
 	return -1;
 }
 
-static void show_progress(uint64_t start_ns, uint32_t done, uint32_t nr)
+static int write_each(const struct vt_ranks_run *run, const struct vt_export_options *options,
+		      struct vt_progress *progress, struct vt_diag *diag)
 {
-	if (isatty(STDERR_FILENO) && vt_clock_ns() - start_ns > QUIET_NS)
-		fprintf(stderr, "\rvtrace: writing tables: %u of %u%s", done, nr,
-			done == nr ? "\n" : "");
-}
-
-static int write_ranks(const struct vt_ranks_run *run, const struct vt_export_options *options,
-		       struct vt_diag *diag)
-{
-	uint64_t start_ns = vt_clock_ns();
 	uint32_t converted = 0;
 
 	for (uint32_t i = 0; i < run->nr; i++) {
 		if (vt_tables_write(options->output, run->ranks[i], options->rank.rules, diag))
 			return -1;
-		show_progress(start_ns, i + 1, run->nr);
+		vt_progress_count(progress, i + 1, run->nr);
 		if (!options->is_parquet || (i + 1 - converted < BATCH && i + 1 < run->nr))
 			continue;
 		if (vt_parquet_convert(options->output, run->ranks + converted, i + 1 - converted,
@@ -66,6 +56,18 @@ static int write_ranks(const struct vt_ranks_run *run, const struct vt_export_op
 		converted = i + 1;
 	}
 	return 0;
+}
+
+static int write_ranks(const struct vt_ranks_run *run, const struct vt_export_options *options,
+		       struct vt_diag *diag)
+{
+	struct vt_progress progress;
+	int rc;
+
+	vt_progress_init(&progress, "writing tables");
+	rc = write_each(run, options, &progress, diag);
+	vt_progress_end(&progress);
+	return rc;
 }
 
 int vt_export_run(const char *path, const struct vt_export_options *options, uint32_t *nr_ranks,

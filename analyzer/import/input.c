@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "analyzer/base/clock.h"
+#include "analyzer/base/progress.h"
 #include "analyzer/import/collect.h"
 #include "analyzer/import/journal_file.h"
 #include "analyzer/base/process.h"
@@ -23,9 +23,6 @@
  */
 #define LONGEST_WAIT_MS 60000
 #define PAUSE_MS        20
-
-/* Only imports that last longer than this show a progress line. */
-#define QUIET_NS 1000000000ull
 
 void vt_input_paths(const char *path, char **database_path, char **journal_path)
 {
@@ -47,20 +44,9 @@ void vt_input_paths(const char *path, char **database_path, char **journal_path)
 	}
 }
 
-struct progress {
-	uint64_t start_ns;
-	int is_shown;
-};
-
 static void show_progress(void *context, uint64_t done, uint64_t all)
 {
-	struct progress *progress = context;
-
-	if (!all || vt_clock_ns() - progress->start_ns < QUIET_NS)
-		return;
-	progress->is_shown = 1;
-	fprintf(stderr, "\rvtrace: importing the journal: %3llu %%",
-		(unsigned long long)(done * 100 / all));
+	vt_progress_share(context, done, all);
 }
 
 int vt_input_is_writer_alive(const char *journal)
@@ -104,19 +90,18 @@ static int wait_for_collector(const char *journal, const char *database, struct 
 /* Brings the database up to the journal.  0, or -1 with `diag` filled. */
 static int take_up(const char *journal, const char *database, int *is_live, struct vt_diag *diag)
 {
-	struct progress progress = { .start_ns = vt_clock_ns() };
-	struct vt_collect_options options = { .context = &progress };
+	struct vt_progress progress;
+	struct vt_collect_options options = { .progress = show_progress, .context = &progress };
 	enum vt_collect_result result;
 	struct vt_diag said = { 0 };
 	int rc;
 
-	options.progress = isatty(STDERR_FILENO) ? show_progress : NULL;
+	vt_progress_init(&progress, "importing the journal");
 	do {
 		result = vt_collect_run(journal, database, &options, &said);
 		rc = result == VT_COLLECT_BUSY ? wait_for_collector(journal, database, &said) : 0;
 	} while (rc > 0 && !access(journal, F_OK));
-	if (progress.is_shown)
-		fputs("\r\033[K", stderr);
+	vt_progress_end(&progress);
 	if (result == VT_COLLECT_ELSEWHERE)
 		vt_diag_print(&said);
 	else if (said.exit_code)
