@@ -41,7 +41,7 @@ struct vt_db {
 	sqlite3 *raw;
 	char *path;
 	struct vt_stmt *statements;
-	struct vt_db_rows rows; /* what a statement reads as vt_rows */
+	struct vt_db_rows *rows; /* NULL until something is appended */
 	char error[256];
 	int is_busy; /* what `error` is about: somebody else's lock */
 };
@@ -139,7 +139,7 @@ static int write_schema(struct vt_db *db)
 	snprintf(pragmas, sizeof(pragmas), "PRAGMA application_id=%d; PRAGMA user_version=%d",
 		 VT_DB_APPLICATION_ID, VT_DB_SCHEMA_VERSION);
 	/* Nobody sees the file before it is renamed: no journal is needed to make it. */
-	if (vt_db_exec(db, "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF") || vt_db_begin(db))
+	if (vt_db_exec(db, "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; BEGIN"))
 		return -1;
 	if (vt_db_exec(db, pragmas) || vt_db_exec(db, vt_embedded_schema) || fill_all_words(db))
 		return -1;
@@ -156,8 +156,7 @@ static int open_raw(struct vt_db **out, const char *path, int flags, struct vt_d
 	 */
 	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 	db->path = vt_xstrdup(path);
-	if (sqlite3_open_v2(path, &db->raw, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK ||
-	    vt_db_rows_register(db->raw, &db->rows) != SQLITE_OK) {
+	if (sqlite3_open_v2(path, &db->raw, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK) {
 		int error = db->raw ? sqlite3_system_errno(db->raw) : ENOMEM;
 
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", path,
@@ -323,6 +322,7 @@ void vt_db_close(struct vt_db *db)
 		return;
 	while (db->statements)
 		vt_stmt_free(db->statements);
+	vt_db_rows_close(db->rows);
 	sqlite3_close(db->raw);
 	free(db->path);
 	free(db);
@@ -333,9 +333,16 @@ int vt_db_exec(struct vt_db *db, const char *sql)
 	return sqlite3_exec(db->raw, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : fail(db);
 }
 
+/*
+ * BEGIN IMMEDIATE would ask for the right to write all attached databases, of which what is
+ * appended is one that cannot be written: a statement that writes nothing asks for ours alone.
+ */
 int vt_db_begin(struct vt_db *db)
 {
-	return vt_db_exec(db, "BEGIN IMMEDIATE");
+	if (!vt_db_exec(db, "BEGIN; UPDATE main.run SET value = value WHERE 0"))
+		return 0;
+	vt_db_rollback(db);
+	return -1;
 }
 
 int vt_db_commit(struct vt_db *db)
@@ -356,9 +363,10 @@ int vt_db_make_single_file(struct vt_db *db)
 	int rc = -1;
 
 	sqlite3_busy_timeout(db->raw, 0);
-	if (vt_db_exec(db, "PRAGMA wal_checkpoint(TRUNCATE)"))
+	if (vt_db_exec(db, "PRAGMA main.wal_checkpoint(TRUNCATE)"))
 		goto out;
-	if (sqlite3_prepare_v2(db->raw, "PRAGMA journal_mode=DELETE", -1, &raw, NULL) != SQLITE_OK)
+	if (sqlite3_prepare_v2(db->raw, "PRAGMA main.journal_mode=DELETE", -1, &raw, NULL) !=
+	    SQLITE_OK)
 		goto out;
 	if (sqlite3_step(raw) == SQLITE_ROW &&
 	    !strcmp((const char *)sqlite3_column_text(raw, 0), "delete"))
@@ -456,16 +464,14 @@ int vt_stmt_step(struct vt_stmt *stmt)
 	return rc == SQLITE_DONE ? 0 : -1;
 }
 
-int vt_stmt_step_rows(struct vt_stmt *stmt, size_t nr, vt_db_row_fn fill, const void *argument)
+int vt_db_append(struct vt_db *db, const char *table, size_t nr, vt_db_row_fn fill,
+		 const void *argument)
 {
-	int rc;
-
-	if (!stmt)
-		return -1;
-	stmt->db->rows = (struct vt_db_rows){ nr, fill, argument };
-	rc = vt_stmt_step(stmt);
-	stmt->db->rows.nr = 0;
-	return rc;
+	if (!db->rows)
+		db->rows = vt_db_rows_open(db->raw, table);
+	if (!db->rows || vt_db_rows_write(db->rows, nr, fill, argument) != SQLITE_OK)
+		return fail(db);
+	return 0;
 }
 
 int vt_stmt_is_null(struct vt_stmt *stmt, int column)

@@ -50,6 +50,12 @@ int vt_db_begin(struct vt_db *db);
 int vt_db_commit(struct vt_db *db);
 void vt_db_rollback(struct vt_db *db);
 /*
+ * Adds `nr` rows of numbers, at most VT_DB_IMAGE_MOST_ROWS, to a table whose first column is their
+ * id, ids ascending: once in a transaction, always to the same table.  fill: db_rows.h.
+ */
+int vt_db_append(struct vt_db *db, const char *table, size_t nr, vt_db_row_fn fill,
+		 const void *argument);
+/*
  * How a writer ends: everything in one file, none beside it.  Returns -1 while a reader holds the
  * old state.
  */
@@ -74,12 +80,6 @@ void vt_stmt_bind_id(struct vt_stmt *stmt, int parameter, uint32_t id);
  * 1 = a row is there, 0 = done, -1 = error.  After 0 and -1 the statement is reset, bindings stay.
  */
 int vt_stmt_step(struct vt_stmt *stmt);
-
-/*
- * As vt_stmt_step, while the table vt_rows has `nr` rows of numbers from memory, with the columns
- * c0, c1 and so on: INSERT INTO x SELECT c0, c1 FROM vt_rows.
- */
-int vt_stmt_step_rows(struct vt_stmt *stmt, size_t nr, vt_db_row_fn fill, const void *argument);
 
 /*
  * The columns of the current row, numbered from 0.  Text is borrowed until the next step.

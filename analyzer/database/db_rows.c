@@ -3,140 +3,143 @@
 
 #include <sqlite3.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "analyzer/base/util.h"
 
-struct table {
-	sqlite3_vtab base;
-	const struct vt_db_rows *rows;
+struct vt_db_rows {
+	sqlite3 *raw;
+	sqlite3_stmt *insert;
+	int is_attached;
+	struct vt_db_image image; /* SQLite reads it while the transaction lasts */
 };
 
-struct cursor {
-	sqlite3_vtab_cursor base;
-	size_t index;
-	struct vt_db_row row;
-};
-
-static int connect_table(sqlite3 *raw, void *rows, int nr_words, const char *const *words,
-			 sqlite3_vtab **vtab, char **error)
+/* Page 1 of a file that has that table alone, as SQLite makes it; sqlite3_free(). */
+static unsigned char *make_first_page(const char *sql)
 {
-	char sql[16 + VT_DB_ROW_COLUMNS * 4] = "CREATE TABLE x(c0";
-	size_t used = strlen(sql);
-	struct table *table = vt_xcalloc(1, sizeof(*table));
+	unsigned char *bytes = NULL;
+	sqlite3_int64 len = 0;
+	char set_page[40];
+	sqlite3 *raw;
 
-	(void)nr_words;
-	(void)words;
-	(void)error;
-	for (int i = 1; i < VT_DB_ROW_COLUMNS; i++)
-		used += (size_t)snprintf(sql + used, sizeof(sql) - used, ",c%d", i);
-	snprintf(sql + used, sizeof(sql) - used, ")");
-	table->rows = rows;
-	*vtab = &table->base;
-	return sqlite3_declare_vtab(raw, sql);
+	snprintf(set_page, sizeof(set_page), "PRAGMA page_size=%u", VT_DB_IMAGE_PAGE_BYTES);
+	if (sqlite3_open(":memory:", &raw) == SQLITE_OK &&
+	    sqlite3_exec(raw, set_page, NULL, NULL, NULL) == SQLITE_OK &&
+	    sqlite3_exec(raw, sql, NULL, NULL, NULL) == SQLITE_OK)
+		bytes = sqlite3_serialize(raw, "main", &len, 0);
+	sqlite3_close(raw);
+	/* The table's root is then page 2. */
+	if (len == 2 * (sqlite3_int64)VT_DB_IMAGE_PAGE_BYTES)
+		return bytes;
+	sqlite3_free(bytes);
+	return NULL;
 }
 
-static int disconnect_table(sqlite3_vtab *vtab)
+static int prepare(sqlite3 *raw, const char *format, const char *table, sqlite3_stmt **stmt)
 {
-	free(vtab);
-	return SQLITE_OK;
+	char *sql = sqlite3_mprintf(format, table);
+	int rc = sqlite3_prepare_v3(raw, sql, -1, SQLITE_PREPARE_PERSISTENT, stmt, NULL);
+
+	sqlite3_free(sql);
+	return rc;
 }
 
-/* There is one way to read it: from the first row to the last. */
-static int plan(sqlite3_vtab *vtab, sqlite3_index_info *info)
+/*
+ * What SQLite compares before it copies records as they are.  Names are no part of it, and short
+ * ones are read faster with each image.
+ */
+static const char definition[] =
+	"SELECT 'CREATE TABLE r(' || group_concat('c' || cid || ' ' || type ||"
+	" CASE WHEN pk THEN ' PRIMARY KEY' WHEN \"notnull\" THEN ' NOT NULL' ELSE '' END) || ')',"
+	" count(*) FROM pragma_table_info(%Q)";
+
+/* Whether there is such a table, and a row has room for its columns. */
+static int is_fit(sqlite3 *raw, const char *table)
 {
-	(void)vtab;
-	info->estimatedCost = 1000;
-	return SQLITE_OK;
+	sqlite3_stmt *stmt = NULL;
+	int nr = 0;
+
+	if (prepare(raw, "SELECT * FROM main.%Q", table, &stmt) == SQLITE_OK)
+		nr = sqlite3_column_count(stmt);
+	sqlite3_finalize(stmt);
+	return nr > 0 && nr <= (int)VT_DB_IMAGE_COLUMNS;
 }
 
-static int open_cursor(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor)
+static int init_image(struct vt_db_rows *rows, const char *table)
 {
-	struct cursor *made = vt_xcalloc(1, sizeof(*made));
+	const char *sql = NULL;
+	unsigned char *page = NULL;
+	sqlite3_stmt *stmt;
 
-	(void)vtab;
-	*cursor = &made->base;
-	return SQLITE_OK;
+	if (!is_fit(rows->raw, table))
+		return -1;
+	if (prepare(rows->raw, definition, table, &stmt) == SQLITE_OK &&
+	    sqlite3_step(stmt) == SQLITE_ROW)
+		sql = (const char *)sqlite3_column_text(stmt, 0);
+	if (sql)
+		page = make_first_page(sql);
+	if (page)
+		vt_db_image_init(&rows->image, page, (unsigned int)sqlite3_column_int(stmt, 1));
+	sqlite3_free(page);
+	sqlite3_finalize(stmt);
+	return page ? 0 : -1;
 }
 
-static int close_cursor(sqlite3_vtab_cursor *cursor)
+/* The image in place of the one before. */
+static int show_image(struct vt_db_rows *rows)
 {
-	free(cursor);
-	return SQLITE_OK;
+	sqlite3_int64 len = (sqlite3_int64)(rows->image.nr_pages * VT_DB_IMAGE_PAGE_BYTES);
+
+	return sqlite3_deserialize(rows->raw, "vt_rows", rows->image.bytes, len, len,
+				   SQLITE_DESERIALIZE_READONLY);
 }
 
-static const struct vt_db_rows *rows_of(const sqlite3_vtab_cursor *cursor)
+struct vt_db_rows *vt_db_rows_open(sqlite3 *raw, const char *table)
 {
-	return ((const struct table *)cursor->pVtab)->rows;
+	struct vt_db_rows *rows = vt_xcalloc(1, sizeof(*rows));
+
+	rows->raw = raw;
+	if (!init_image(rows, table) &&
+	    sqlite3_exec(raw, "ATTACH ':memory:' AS vt_rows", NULL, NULL, NULL) == SQLITE_OK) {
+		rows->is_attached = 1;
+		vt_db_image_begin(&rows->image);
+		vt_db_image_finish(&rows->image);
+		if (show_image(rows) == SQLITE_OK &&
+		    prepare(raw, "INSERT INTO main.%Q SELECT * FROM vt_rows.r", table,
+			    &rows->insert) == SQLITE_OK)
+			return rows;
+	}
+	vt_db_rows_close(rows);
+	return NULL;
 }
 
-static int is_at_end(sqlite3_vtab_cursor *base)
+void vt_db_rows_close(struct vt_db_rows *rows)
 {
-	return ((const struct cursor *)base)->index >= rows_of(base)->nr;
+	if (!rows)
+		return;
+	sqlite3_finalize(rows->insert);
+	/* Where it never came to that, SQLite's error is why. */
+	if (rows->is_attached)
+		sqlite3_exec(rows->raw, "DETACH vt_rows", NULL, NULL, NULL);
+	vt_db_image_release(&rows->image);
+	free(rows);
 }
 
-static void fill(struct cursor *cursor)
+int vt_db_rows_write(struct vt_db_rows *rows, size_t nr, vt_db_row_fn fill, const void *argument)
 {
-	const struct vt_db_rows *rows = rows_of(&cursor->base);
+	/* No byte of the stack goes into a table that is wider than what is filled. */
+	struct vt_db_row row = { 0 };
+	int rc;
 
-	if (cursor->index < rows->nr)
-		rows->fill(rows->argument, cursor->index, &cursor->row);
-}
-
-static int go_to_first(sqlite3_vtab_cursor *base, int number, const char *text, int nr_values,
-		       sqlite3_value **values)
-{
-	struct cursor *cursor = (struct cursor *)base;
-
-	(void)number;
-	(void)text;
-	(void)nr_values;
-	(void)values;
-	cursor->index = 0;
-	fill(cursor);
-	return SQLITE_OK;
-}
-
-static int go_to_next(sqlite3_vtab_cursor *base)
-{
-	struct cursor *cursor = (struct cursor *)base;
-
-	cursor->index++;
-	fill(cursor);
-	return SQLITE_OK;
-}
-
-/* A column without a result is NULL. */
-static int give_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
-{
-	const struct vt_db_row *row = &((const struct cursor *)base)->row;
-
-	if (!(row->nulls >> column & 1))
-		sqlite3_result_int64(context, row->values[column]);
-	return SQLITE_OK;
-}
-
-static int give_row_id(sqlite3_vtab_cursor *base, sqlite3_int64 *id)
-{
-	*id = (sqlite3_int64)((const struct cursor *)base)->index;
-	return SQLITE_OK;
-}
-
-int vt_db_rows_register(struct sqlite3 *raw, struct vt_db_rows *rows)
-{
-	/* Without xCreate it is there by its name, and cannot be made a second time. */
-	static const sqlite3_module module = {
-		.xConnect = connect_table,
-		.xDisconnect = disconnect_table,
-		.xBestIndex = plan,
-		.xOpen = open_cursor,
-		.xClose = close_cursor,
-		.xFilter = go_to_first,
-		.xNext = go_to_next,
-		.xEof = is_at_end,
-		.xColumn = give_column,
-		.xRowid = give_row_id,
-	};
-
-	return sqlite3_create_module(raw, "vt_rows", &module, rows);
+	vt_db_image_begin(&rows->image);
+	for (size_t i = 0; i < nr; i++) {
+		fill(argument, i, &row);
+		vt_db_image_add(&rows->image, &row);
+	}
+	vt_db_image_finish(&rows->image);
+	rc = show_image(rows);
+	if (rc != SQLITE_OK)
+		return rc;
+	rc = sqlite3_step(rows->insert);
+	sqlite3_reset(rows->insert);
+	return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }

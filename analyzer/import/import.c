@@ -276,6 +276,9 @@ int64_t vt_import_batch(struct vt_import *im, const struct vt_journal_header *he
 	const struct vt_record *record;
 	int has_begun = 0, rc = 0;
 
+	/* Each may become a row. */
+	if (max_records > VT_DB_IMAGE_MOST_ROWS)
+		max_records = VT_DB_IMAGE_MOST_ROWS;
 	im->reader.is_writer_dead = is_writer_dead;
 	vt_journal_reader_feed(&im->reader, slots, nr_slots);
 	while (max_records-- && (record = vt_journal_reader_next(&im->reader))) {

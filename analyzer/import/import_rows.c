@@ -7,10 +7,6 @@ void vt_import_rows_init(struct vt_import_rows *rows, struct vt_db *db)
 {
 	memset(rows, 0, sizeof(*rows));
 	rows->db = db;
-	rows->allocation = vt_db_prepare(db,
-					 "INSERT INTO allocation SELECT c0,c1,c2,c3,c4,c5,c6,c7,c8,"
-					 "c9,c10,c11,c12,c13,c14,c15,c16,c17,c18,c19,c20,c21,c22,"
-					 "c23,c24,c25,c26,c27,c28 FROM vt_rows");
 	rows->parent = vt_db_prepare(db, "INSERT INTO allocation_parent VALUES (?,?)");
 	rows->update = vt_db_prepare(
 		db,
@@ -28,7 +24,6 @@ void vt_import_rows_release(struct vt_import_rows *rows)
 {
 	vt_vector_release(&rows->waiting);
 	vt_vector_release(&rows->updates);
-	vt_stmt_free(rows->allocation);
 	vt_stmt_free(rows->parent);
 	vt_stmt_free(rows->update);
 	vt_stmt_free(rows->event);
@@ -228,8 +223,8 @@ int vt_import_rows_flush(struct vt_import_rows *rows)
 	int rc = 0;
 
 	if (rows->waiting.len)
-		rc = vt_stmt_step_rows(rows->allocation, rows->waiting.len, fill_allocation,
-				       rows->waiting.items);
+		rc = vt_db_append(rows->db, "allocation", rows->waiting.len, fill_allocation,
+				  rows->waiting.items);
 	for (size_t i = 0; i < rows->waiting.len && !rc; i++)
 		if (has_parent(&rows->waiting.items[i]))
 			rc = write_parent(rows->parent, &rows->waiting.items[i]);

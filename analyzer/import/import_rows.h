@@ -34,7 +34,7 @@ struct vt_row_update {
 
 struct vt_import_rows {
 	struct vt_db *db;
-	struct vt_stmt *allocation, *parent, *update, *event, *out_of_memory, *mark;
+	struct vt_stmt *parent, *update, *event, *out_of_memory, *mark;
 	VT_VECTOR(struct vt_row_allocation) waiting;
 	VT_VECTOR(struct vt_row_update) updates;
 	uint64_t first_row; /* number of the first waiting row, counted over the whole import */
