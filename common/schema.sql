@@ -7,7 +7,7 @@
 -- world_size, local_rank and job (equal for processes of one start).  From the importer: pid, start_time_ns, start_realtime_ns, duration_ns, torch,
 -- ended ("running", "exit N", "signal N", "killed" = no exit handler ran), exit_status, recording_stopped (why, if early),
 -- events, lost_events (no room), torn_records (cut off by the program's death), reused_addresses (a free was lost),
--- unknown_frees, and how far it is: imported_slots, resolved_frames.
+-- unknown_frees, missing_slots (where the journal was cut: how much of it), and how far it is: imported_slots, resolved_frames.
 CREATE TABLE run (
 	key   TEXT PRIMARY KEY,
 	value TEXT NOT NULL

@@ -49,8 +49,8 @@ static const struct {
 };
 
 /* Facts of the run table that count losses. */
-static const char *const losses[] = { "lost_events", "torn_records", "reused_addresses",
-				      "unknown_frees" };
+static const char *const losses[] = { "lost_events", "torn_records", "missing_slots",
+				      "reused_addresses", "unknown_frees" };
 
 static int64_t count_rows(struct vt_db *db, const char *table)
 {

@@ -162,11 +162,15 @@ static void close_database(struct collect *c)
 
 static int finish(struct collect *c, struct vt_diag *diag)
 {
-	if (vt_import_finish(c->import, vt_journal_file_header(&c->journal), diag) ||
+	if (vt_import_finish(c->import, vt_journal_file_header(&c->journal),
+			     c->journal.missing_slots, diag) ||
 	    vt_resolve_frames(c->db, diag))
 		return -1;
 	make_single_file(c);
 	close_database(c);
+	/* The rest may still turn up, or is all that somebody else has. */
+	if (c->journal.missing_slots)
+		return 0;
 	/* Last: from here on the database is all there is, and it is complete. */
 	if (vt_journal_file_delete(&c->journal)) {
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", c->journal.path, strerror(errno));

@@ -16,7 +16,7 @@
 #include "analyzer/base/diag.h"
 
 enum vt_collect_result {
-	VT_COLLECT_DONE = 0,    /* the database is finished, the journal is gone */
+	VT_COLLECT_DONE = 0,    /* the database is finished, the journal gone or, if cut, kept */
 	VT_COLLECT_FAILED = -1, /* `diag` says why; the journal is kept */
 	VT_COLLECT_BUSY = -2,   /* somebody else does it at this moment */
 	VT_COLLECT_ALIVE = -3,  /* `is_following` was 0 and the program lives: imported so far */

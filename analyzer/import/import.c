@@ -325,11 +325,20 @@ static const char clean_up[] =
 	"INSERT INTO python_code SELECT DISTINCT code, '', '?', 0 FROM python_frame"
 	" WHERE code NOT IN (SELECT id FROM python_code)";
 
+/* A fact of few runs.  It is taken back where the rest of the journal came later. */
+static int write_missing(struct vt_import *im, uint64_t missing_slots)
+{
+	if (missing_slots == get_int(im, VT_RUN_MISSING_SLOTS))
+		return 0;
+	return set_int(im, VT_RUN_MISSING_SLOTS, missing_slots);
+}
+
 int vt_import_finish(struct vt_import *im, const struct vt_journal_header *header,
-		     struct vt_diag *diag)
+		     uint64_t missing_slots, struct vt_diag *diag)
 {
 	if (vt_db_begin(im->db) || write_end(im, header) || write_counts(im, header) ||
-	    vt_db_exec(im->db, clean_up) || vt_db_commit(im->db))
+	    write_missing(im, missing_slots) || vt_db_exec(im->db, clean_up) ||
+	    vt_db_commit(im->db))
 		return fail(im, diag);
 	return 0;
 }

@@ -48,10 +48,11 @@ int64_t vt_import_batch(struct vt_import *im, const struct vt_journal_header *he
 
 /*
  * The program is dead and everything is imported: writes how it ended.  What somebody who knew
- * better has written ("signal 9", by the parent) stays.
+ * better has written ("signal 9", by the parent) stays.  `missing_slots`: what the journal should
+ * hold beyond its end, 0 if it is whole.
  */
 int vt_import_finish(struct vt_import *im, const struct vt_journal_header *header,
-		     struct vt_diag *diag);
+		     uint64_t missing_slots, struct vt_diag *diag);
 
 void vt_import_get_progress(const struct vt_import *im, struct vt_import_progress *progress);
 

@@ -203,6 +203,15 @@ int vt_journal_file_is_elsewhere(const struct vt_journal_header *header)
 	return vt_process_is_elsewhere(header->boot_hash, header->pid_namespace);
 }
 
+/* `head` was read before the file's size: what it counts was grown into the file before. */
+static uint64_t slots_in_file(struct vt_journal_file *file, uint64_t head)
+{
+	uint64_t in_file = (file->map_bytes - VT_JOURNAL_HEADER_BYTES) / VT_SLOT_BYTES;
+
+	file->missing_slots = head > in_file ? head - in_file : 0;
+	return head - file->missing_slots;
+}
+
 enum vt_journal_open vt_journal_file_open(struct vt_journal_file *file, const char *path,
 					  struct vt_diag *diag)
 {
@@ -238,6 +247,7 @@ enum vt_journal_open vt_journal_file_open(struct vt_journal_file *file, const ch
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", path, strerror(errno));
 		goto out;
 	}
+	slots_in_file(file, header.head_slots);
 	file->is_elsewhere = vt_journal_file_is_elsewhere(&header);
 	set_importer(file, (uint32_t)getpid());
 	return VT_JOURNAL_OPENED;
@@ -286,11 +296,9 @@ struct vt_journal_header *vt_journal_file_header(struct vt_journal_file *file)
 
 const void *vt_journal_file_slots(struct vt_journal_file *file, uint64_t *nr_slots)
 {
-	uint64_t in_file;
 	struct stat st;
 	uint64_t head;
 
-	/* The head first: whatever it counts was grown into the file before. */
 	if (read_program_part(file))
 		return NULL;
 	head = __atomic_load_n(&vt_journal_file_header(file)->head_slots, __ATOMIC_ACQUIRE);
@@ -302,8 +310,7 @@ const void *vt_journal_file_slots(struct vt_journal_file *file, uint64_t *nr_slo
 	}
 	if ((uint64_t)st.st_size != file->map_bytes && map_again(file, (uint64_t)st.st_size))
 		return NULL;
-	in_file = (file->map_bytes - VT_JOURNAL_HEADER_BYTES) / VT_SLOT_BYTES;
-	*nr_slots = head < in_file ? head : in_file;
+	*nr_slots = slots_in_file(file, head);
 	if (read_slots(file, *nr_slots))
 		return NULL;
 	return (const char *)file->map + VT_JOURNAL_HEADER_BYTES;
@@ -314,7 +321,7 @@ void vt_journal_file_publish(struct vt_journal_file *file,
 {
 	struct vt_journal_header *header = vt_journal_file_header(file);
 
-	if (file->is_elsewhere)
+	if (file->is_elsewhere || file->missing_slots)
 		return;
 	__atomic_store_n(&header->event_count, progress->event_count, __ATOMIC_RELAXED);
 	__atomic_store_n(&header->peak_bytes, progress->peak_bytes, __ATOMIC_RELAXED);
@@ -329,7 +336,7 @@ void vt_journal_file_recycle(struct vt_journal_file *file, uint64_t slot)
 	uint64_t chunks = slot / VT_CHUNK_SLOTS;
 	off_t start = (off_t)(VT_JOURNAL_HEADER_BYTES + file->punched_chunks * VT_CHUNK_BYTES);
 
-	if (file->is_elsewhere || chunks <= file->punched_chunks)
+	if (file->is_elsewhere || file->missing_slots || chunks <= file->punched_chunks)
 		return;
 	/* Refused by file systems without holes: the journal is then as large as it was written. */
 	fallocate(file->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, start,

@@ -20,6 +20,11 @@ struct vt_journal_file {
 	void *map; /* the whole file; at most the importer's part of the header is written */
 	uint64_t map_bytes;
 	uint64_t punched_chunks; /* chunks below were given back */
+	/*
+	 * Slots below the head that lie behind the end of the file.  Programs grow the file first:
+	 * somebody has cut it, a copy that did not get to its end, say.
+	 */
+	uint64_t missing_slots;
 	/* The file cannot be mapped: `map` is private memory, and holds this much of the slots. */
 	int is_plain;
 	uint64_t read_slots;
@@ -59,10 +64,13 @@ struct vt_journal_header *vt_journal_file_header(struct vt_journal_file *file);
  */
 const void *vt_journal_file_slots(struct vt_journal_file *file, uint64_t *nr_slots);
 
-/* Tells the program (and whoever looks) how far the import is; the rows must be committed. */
+/*
+ * Tells the program (and whoever looks) how far the import is; the rows must be committed.  A file
+ * that was cut stays as it is.
+ */
 void vt_journal_file_publish(struct vt_journal_file *file,
 			     const struct vt_import_progress *progress);
-/* Gives whole chunks below `slot` back.  File systems without holes keep them. */
+/* Gives whole chunks below `slot` back.  Files that were cut, or cannot have holes, keep them. */
 void vt_journal_file_recycle(struct vt_journal_file *file, uint64_t slot);
 /* Deletes the file: only after everything in it is in the database for good. */
 int vt_journal_file_delete(struct vt_journal_file *file);

@@ -15,6 +15,7 @@
 	X(EVENTS, "events")                        \
 	X(LOST_EVENTS, "lost_events")              \
 	X(TORN_RECORDS, "torn_records")            \
+	X(MISSING_SLOTS, "missing_slots")          \
 	X(REUSED_ADDRESSES, "reused_addresses")    \
 	X(UNKNOWN_FREES, "unknown_frees")          \
 	X(EXIT_STATUS, "exit_status")              \

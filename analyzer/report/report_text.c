@@ -231,25 +231,32 @@ static void print_coverage(const struct vt_report *report, FILE *out)
 		100 * share[VT_PROVENANCE_UNKNOWN]);
 }
 
+static void print_lost(FILE *out, const char *before, int64_t nr, const char *one,
+		       const char *many, const char *what)
+{
+	char count[VT_UNITS_MAX];
+
+	if (nr)
+		fprintf(out, "lost: %s%s %s %s\n", before,
+			vt_units_count(count, sizeof(count), (uint64_t)nr), nr == 1 ? one : many,
+			what);
+}
+
 static void print_losses(const struct vt_report *report, FILE *out)
 {
 	struct vt_db *db = report->analysis->db;
 	int64_t lost = vt_db_run_get_int(db, "lost_events", 0);
 	int64_t torn = vt_db_run_get_int(db, "torn_records", 0);
+	int64_t missing = vt_db_run_get_int(db, "missing_slots", 0);
 	char *stopped = vt_printable_make(vt_db_run_get(db, "recording_stopped"));
 	char *stacks = vt_printable_make(vt_db_run_get(db, "python_stacks"));
-	char text[VT_UNITS_MAX];
 
-	if (lost)
-		fprintf(out,
-			"lost: %s %s no room; the figures are too small or too large by"
-			" what was lost\n",
-			vt_units_count(text, sizeof(text), (uint64_t)lost),
-			lost == 1 ? "event found" : "events found");
-	if (torn)
-		fprintf(out, "lost: %s %s not finished when the program ended\n",
-			vt_units_count(text, sizeof(text), (uint64_t)torn),
-			torn == 1 ? "record was" : "records were");
+	print_lost(out, "", lost, "event found", "events found",
+		   "no room; the figures are too small or too large by what was lost");
+	print_lost(out, "", torn, "record was", "records were",
+		   "not finished when the program ended");
+	print_lost(out, "the journal ends before its end: ", missing, "slot is", "slots are",
+		   "missing; the figures are of what is there");
 	if (stopped)
 		fprintf(out, "lost: recording stopped early: %s\n", stopped);
 	if (stacks)

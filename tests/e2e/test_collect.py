@@ -12,6 +12,8 @@ from recording import vtrace
 
 BOOT_HASH_OFFSET = 56
 PID_NAMESPACE_OFFSET = 60
+HEAD_SLOTS_OFFSET = 64
+HEADER_BYTES, SLOT_BYTES = 4096, 64
 
 
 @pytest.fixture
@@ -119,3 +121,30 @@ def test_a_program_elsewhere_keeps_its_journal(program, tmp_path, offset):
     assert (done.returncode, done.stderr) == (0, "")
     assert info(tmp_path)["counts"]["allocations"] == 4
     assert [p.name for p in tmp_path.iterdir()] == ["run.db"]
+
+
+def test_a_journal_that_was_cut_is_kept(program, tmp_path):
+    """By an interrupted copy, say: what is there is imported, and that there was more is not passed over."""
+    program.tell("alloc 4")
+    os.kill(until(program.collector), signal.SIGKILL)
+    program.tell("alloc 3")
+    folder = tmp_path / "cut"
+    whole = (tmp_path / "run.journal").read_bytes()
+    program.end()
+    head, = struct.unpack_from("<Q", whole, HEAD_SLOTS_OFFSET)
+    missing = head // 3
+    cut = whole[:HEADER_BYTES + (head - missing) * SLOT_BYTES]
+    folder.mkdir()
+    (folder / "run.journal").write_bytes(cut)
+    for _ in range(2):
+        assert info(folder)["run"]["missing_slots"] == missing
+        assert (folder / "run.journal").read_bytes()[HEADER_BYTES:] == cut[HEADER_BYTES:]
+    done = vtrace("report", folder / "run.db")
+    assert done.returncode == 0
+    assert f"lost: the journal ends before its end: {missing:,} slots are missing" in done.stdout
+    # The copy is made again: nothing is missing any more.
+    (folder / "run.journal").write_bytes(whole)
+    assert info(folder)["run"].get("missing_slots", 0) == 0
+    assert [p.name for p in folder.iterdir()] == ["run.db"]
+    assert info(tmp_path)["counts"]["allocations"] == 7
+    assert "missing_slots" not in info(tmp_path)["run"]

@@ -64,7 +64,7 @@ static struct vt_db *import(const struct vt_journal_header *header, const void *
 						&diag)) > 0)
 			;
 	if (taken == 0 && im && is_finishing)
-		vt_import_finish(im, header, &diag);
+		vt_import_finish(im, header, 0, &diag);
 	vt_import_close(im);
 	if (diag.exit_code)
 		fail_msg("%s", diag.text);

@@ -35,7 +35,7 @@ static int64_t survive(const struct vt_journal_header *header, const void *slots
 		taken = vt_import_batch(im, header, slots, nr_slots, 1, 7, &diag);
 	while (taken > 0);
 	if (!taken)
-		assert_int_equal(vt_import_finish(im, header, &diag), 0);
+		assert_int_equal(vt_import_finish(im, header, 0, &diag), 0);
 	vt_import_close(im);
 	vt_db_close(db);
 	assert_int_equal(vt_db_open(&db, "damage.db", VT_DB_READ, NULL), 0);
