@@ -120,19 +120,24 @@ static char *copy_of(const char *text)
 /* What the module's file says about [from, to); nothing where it cannot be read. */
 static void look_up(struct work *w, const struct module *module, size_t from, size_t to)
 {
-	struct vt_symbols *symbols = vt_symbols_open(module->path, module->build_id);
+	uint64_t *addresses = vt_xcalloc(to - from, sizeof(*addresses));
+	struct vt_symbols *symbols;
 
+	for (size_t i = from; i < to; i++)
+		addresses[i - from] = w->frames.items[i].address - module->bias;
+	symbols = vt_symbols_open(module->path, module->build_id, addresses, to - from);
 	for (size_t i = from; i < to && symbols; i++) {
 		struct frame *frame = &w->frames.items[i];
 		struct vt_symbol symbol;
 
-		vt_symbols_find(symbols, frame->address - module->bias, &symbol);
+		vt_symbols_find(symbols, addresses[i - from], &symbol);
 		frame->symbol = copy_of(symbol.name);
 		frame->symbol_offset = symbol.offset;
 		frame->file = copy_of(symbol.file);
 		frame->line = symbol.line;
 	}
 	vt_symbols_close(symbols);
+	free(addresses);
 }
 
 static void forget_symbols(struct work *w, size_t from, size_t to)

@@ -16,15 +16,22 @@ char *__cxa_demangle(const char *mangled, char *buffer, size_t *len, int *status
 struct function {
 	uint64_t start;
 	uint64_t size;
-	const char *name; /* mangled, in the file's mapping */
+	const char *name; /* mangled, in the file's mapping; NULL: there is none */
+};
+
+/* An address, and the last function that starts at or before it. */
+struct asked {
+	uint64_t address;
+	struct function function;
 };
 
 struct vt_symbols {
 	int fd;
 	Elf *elf;
-	Dwarf *dwarf;                         /* NULL without debug information */
-	VT_VECTOR(struct function) functions; /* ascending */
-	char *demangled;                      /* the demangler's own buffer, reused */
+	Dwarf *dwarf;                   /* NULL without debug information */
+	VT_VECTOR(struct asked) asked;  /* ascending */
+	size_t nr_functions;
+	char *demangled; /* the demangler's own buffer, reused */
 	size_t demangled_size;
 };
 
@@ -41,32 +48,58 @@ static int has_build_id(Elf *elf, const char *wanted)
 	return !strcmp(hex, wanted);
 }
 
-static int is_code(const GElf_Sym *symbol)
+static int is_code(const Elf64_Sym *symbol)
 {
-	int type = GELF_ST_TYPE(symbol->st_info);
+	int type = ELF64_ST_TYPE(symbol->st_info);
 
 	return (type == STT_FUNC || type == STT_GNU_IFUNC) && symbol->st_shndx != SHN_UNDEF;
 }
 
+/* The later one; of several at one address always the same: the longest, then by name. */
+static int is_better(const struct function *f, const struct function *than)
+{
+	if (!than->name || f->start != than->start)
+		return !than->name || f->start > than->start;
+	if (f->size != than->size)
+		return f->size > than->size;
+	return strcmp(f->name, than->name) < 0;
+}
+
+/* The place of the first address that is not below; asked.len where there is none. */
+static size_t place_of(const struct vt_symbols *s, uint64_t address)
+{
+	return vt_search_first(i, s->asked.len, s->asked.items[i].address < address);
+}
+
+/*
+ * PyTorch's libraries have some 400,000 functions, of which a few hundred are asked for: each is
+ * only held against the first address that it can be of, and the rest follows from these.
+ */
 static void read_table(struct vt_symbols *s, Elf_Scn *section, const GElf_Shdr *header)
 {
 	Elf_Data *data = elf_getdata(section, NULL);
-	size_t count = header->sh_entsize ? header->sh_size / header->sh_entsize : 0;
-	GElf_Sym symbol;
+	const Elf64_Sym *symbols = data ? data->d_buf : NULL;
+	size_t count = symbols ? data->d_size / sizeof(*symbols) : 0;
 
-	for (size_t i = 0; data && i < count; i++) {
-		const char *name;
+	for (size_t i = 0; i < count; i++) {
+		struct function f = { symbols[i].st_value, symbols[i].st_size, NULL };
+		struct asked *asked;
+		size_t place;
 
-		if (!gelf_getsym(data, (int)i, &symbol) || !is_code(&symbol))
+		if (!is_code(&symbols[i]) || !symbols[i].st_name)
 			continue;
-		name = elf_strptr(s->elf, header->sh_link, symbol.st_name);
-		if (name && *name)
-			vt_vector_push(&s->functions, ((struct function){ symbol.st_value,
-									  symbol.st_size, name }));
+		s->nr_functions++;
+		place = place_of(s, f.start);
+		asked = s->asked.items + place;
+		if (place == s->asked.len || f.start < asked->function.start)
+			continue;
+		f.name = elf_strptr(s->elf, header->sh_link, symbols[i].st_name);
+		if (f.name && *f.name && is_better(&f, &asked->function))
+			asked->function = f;
 	}
 }
 
-/* Reads every section of that type; returns whether there was one. */
+/* Reads every section of that type; returns whether there was a function. */
 static int read_tables(struct vt_symbols *s, unsigned int type)
 {
 	Elf_Scn *section = NULL;
@@ -75,7 +108,29 @@ static int read_tables(struct vt_symbols *s, unsigned int type)
 	while ((section = elf_nextscn(s->elf, section)))
 		if (gelf_getshdr(section, &header) && header.sh_type == type)
 			read_table(s, section, &header);
-	return s->functions.len > 0;
+	return s->nr_functions > 0;
+}
+
+static int by_address(const void *x, const void *y)
+{
+	const struct asked *a = x, *b = y;
+
+	return a->address < b->address ? -1 : a->address > b->address;
+}
+
+static void read_functions(struct vt_symbols *s, const uint64_t *return_addresses, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		vt_vector_push(&s->asked,
+			       ((struct asked){ .address = return_addresses[i] - 1 }));
+	if (nr)
+		qsort(s->asked.items, nr, sizeof(*s->asked.items), by_address);
+	if (!read_tables(s, SHT_SYMTAB))
+		read_tables(s, SHT_DYNSYM);
+	/* What no function starts between has the function of the address before it. */
+	for (size_t i = 1; i < nr; i++)
+		if (!s->asked.items[i].function.name)
+			s->asked.items[i].function = s->asked.items[i - 1].function;
 }
 
 static int has_line_table(Elf *elf)
@@ -98,72 +153,8 @@ static int has_line_table(Elf *elf)
 	return 0;
 }
 
-/* By address; of several names for one address always the same one first. */
-static int compare(const void *x, const void *y)
-{
-	const struct function *a = x, *b = y;
-
-	if (a->start != b->start)
-		return a->start < b->start ? -1 : 1;
-	if (a->size != b->size)
-		return a->size > b->size ? -1 : 1;
-	return strcmp(a->name, b->name);
-}
-
-#define DIGIT_BITS 11
-#define DIGITS	   (1u << DIGIT_BITS)
-
-/* One pass of a radix sort: by one digit of the address, of the same digit in the old order. */
-static void sort_by_digit(const struct function *from, struct function *to, size_t nr,
-			  unsigned int shift)
-{
-	size_t places[DIGITS] = { 0 }, place = 0;
-
-	for (size_t i = 0; i < nr; i++)
-		places[from[i].start >> shift & (DIGITS - 1)]++;
-	for (unsigned int digit = 0; digit < DIGITS; digit++) {
-		size_t count = places[digit];
-
-		places[digit] = place;
-		place += count;
-	}
-	for (size_t i = 0; i < nr; i++)
-		to[places[from[i].start >> shift & (DIGITS - 1)]++] = from[i];
-}
-
-/*
- * PyTorch's libraries have some 400,000 functions, and comparing them was a quarter of the import
- * of a short run: only those of one address are compared.
- */
-static void sort(struct vt_symbols *s)
-{
-	size_t nr = s->functions.len, end;
-	struct function *from = s->functions.items, *to = vt_xcalloc(nr, sizeof(*to)), *swap;
-	uint64_t highest = 0;
-
-	for (size_t i = 0; i < nr; i++)
-		highest |= from[i].start;
-	for (unsigned int shift = 0; shift < 64 && highest >> shift; shift += DIGIT_BITS) {
-		sort_by_digit(from, to, nr, shift);
-		swap = from;
-		from = to;
-		to = swap;
-	}
-	if (from != s->functions.items) {
-		memcpy(s->functions.items, from, nr * sizeof(*from));
-		to = from;
-	}
-	free(to);
-	from = s->functions.items;
-	for (size_t i = 0; i < nr; i = end) {
-		for (end = i + 1; end < nr && from[end].start == from[i].start; end++)
-			;
-		if (end - i > 1)
-			qsort(from + i, end - i, sizeof(*from), compare);
-	}
-}
-
-struct vt_symbols *vt_symbols_open(const char *path, const char *build_id)
+struct vt_symbols *vt_symbols_open(const char *path, const char *build_id,
+				   const uint64_t *return_addresses, size_t nr)
 {
 	struct vt_symbols *s = vt_xcalloc(1, sizeof(*s));
 
@@ -178,10 +169,9 @@ struct vt_symbols *vt_symbols_open(const char *path, const char *build_id)
 	s->elf = elf_begin(s->fd, ELF_C_READ_MMAP, NULL);
 	if (!s->elf || elf_kind(s->elf) != ELF_K_ELF || !has_build_id(s->elf, build_id))
 		goto out;
-	if (!read_tables(s, SHT_SYMTAB))
-		read_tables(s, SHT_DYNSYM);
-	if (s->functions.len)
-		sort(s);
+	/* Nothing that a 64-bit program loads is of another class. */
+	if (gelf_getclass(s->elf) == ELFCLASS64)
+		read_functions(s, return_addresses, nr);
 	if (has_line_table(s->elf))
 		s->dwarf = dwarf_begin_elf(s->elf, DWARF_C_READ, NULL);
 	return s;
@@ -198,7 +188,7 @@ void vt_symbols_close(struct vt_symbols *s)
 	elf_end(s->elf);
 	if (s->fd >= 0)
 		close(s->fd);
-	vt_vector_release(&s->functions);
+	vt_vector_release(&s->asked);
 	free(s->demangled);
 	free(s);
 }
@@ -222,16 +212,14 @@ static const char *demangle(struct vt_symbols *s, const char *name)
  */
 static const struct function *find_function(const struct vt_symbols *s, uint64_t address)
 {
-	size_t low = vt_search_first(i, s->functions.len, s->functions.items[i].start <= address);
+	size_t place = place_of(s, address);
 	const struct function *f;
-	if (!low)
+
+	if (place == s->asked.len || s->asked.items[place].address != address)
 		return NULL;
-	f = &s->functions.items[low - 1];
-	/* The first of those that start there: the longest. */
-	while (f > s->functions.items && f[-1].start == f->start)
-		f--;
+	f = &s->asked.items[place].function;
 	/* Hand-written assembly has no sizes. */
-	return !f->size || address - f->start < f->size ? f : NULL;
+	return f->name && (!f->size || address - f->start < f->size) ? f : NULL;
 }
 
 /*

@@ -7,6 +7,7 @@
  * user of libelf and libdw.
  */
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct vt_symbols;
@@ -20,16 +21,15 @@ struct vt_symbol {
 };
 
 /*
- * Opens the file.  Returns NULL if it cannot be read, or is not the one that was loaded: `build_id`
- * is what was recorded, in hexadecimal, '' where nothing was.
+ * Opens the file for `nr` return addresses, given as the file's own virtual addresses: others have
+ * no name.  Returns NULL if it cannot be read, or is not the one that was loaded: `build_id` is
+ * what was recorded, in hexadecimal, '' where nothing was.
  */
-struct vt_symbols *vt_symbols_open(const char *path, const char *build_id);
+struct vt_symbols *vt_symbols_open(const char *path, const char *build_id,
+				   const uint64_t *return_addresses, size_t nr);
 void vt_symbols_close(struct vt_symbols *symbols);
 
-/*
- * Looks up a return address, given as the file's own virtual address: the call that it returns to
- * is the instruction before it.
- */
+/* Looks up one of them: the call that it returns to is the instruction before it. */
 void vt_symbols_find(struct vt_symbols *symbols, uint64_t return_address, struct vt_symbol *symbol);
 
 #endif

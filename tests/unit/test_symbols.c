@@ -41,6 +41,16 @@ __attribute__((noinline)) static int marked_function(int x)
 	return x + 1;
 }
 
+/* Four bytes, and then some that belong to no function. */
+__asm__(".text\n"
+	".p2align 4\n"
+	".type short_function, %function\n"
+	"short_function:\n"
+	".skip 4\n"
+	".size short_function, 4\n"
+	".skip 28\n");
+extern const char short_function[] __attribute__((visibility("hidden")));
+
 static char *own_path(void)
 {
 	char *path = vt_xcalloc(1, 4096);
@@ -68,7 +78,8 @@ static void a_static_function_is_found_with_its_line(void **state)
 {
 	uint64_t address = (uint64_t)(uintptr_t)marked_function - own_bias();
 	char *path = own_path();
-	struct vt_symbols *symbols = vt_symbols_open(path, "");
+	uint64_t asked[] = { address + 2, address + 1, 1, address };
+	struct vt_symbols *symbols = vt_symbols_open(path, "", asked, 4);
 	struct vt_symbol symbol;
 
 	(void)state;
@@ -77,6 +88,10 @@ static void a_static_function_is_found_with_its_line(void **state)
 	vt_symbols_find(symbols, address + 1, &symbol);
 	assert_string_equal(symbol.name, "marked_function");
 	assert_int_equal(symbol.offset, 1);
+	/* No other function starts between the two. */
+	vt_symbols_find(symbols, address + 2, &symbol);
+	assert_string_equal(symbol.name, "marked_function");
+	assert_int_equal(symbol.offset, 2);
 	if (symbol.file) {
 		assert_non_null(strstr(symbol.file, "test_symbols.c"));
 		assert_in_range(symbol.line, MARKED_LINE, MARKED_LINE + 4);
@@ -90,19 +105,40 @@ static void a_static_function_is_found_with_its_line(void **state)
 	free(path);
 }
 
+static void between_functions_there_is_no_name(void **state)
+{
+	uint64_t address = (uint64_t)(uintptr_t)short_function - own_bias();
+	uint64_t asked[] = { address + 4, address + 5 };
+	char *path = own_path();
+	struct vt_symbols *symbols = vt_symbols_open(path, "", asked, 2);
+	struct vt_symbol symbol;
+
+	(void)state;
+	assert_non_null(symbols);
+	vt_symbols_find(symbols, asked[0], &symbol);
+	assert_string_equal(symbol.name, "short_function");
+	vt_symbols_find(symbols, asked[1], &symbol);
+	assert_null(symbol.name);
+	vt_symbols_close(symbols);
+	free(path);
+}
+
 static void cxx_names_are_demangled(void **state)
 {
 	void *function = dlsym(RTLD_DEFAULT, "_ZNSt13runtime_errorC1EPKc");
 	struct vt_symbols *symbols;
 	struct vt_symbol symbol;
+	uint64_t address;
 	Dl_info info;
 
 	(void)state;
-	if (!function || !dladdr(function, &info) ||
-	    !(symbols = vt_symbols_open(info.dli_fname, "")))
+	if (!function || !dladdr(function, &info))
 		skip();
-	vt_symbols_find(symbols, (uint64_t)((char *)function - (char *)info.dli_fbase) + 4,
-			&symbol);
+	address = (uint64_t)((char *)function - (char *)info.dli_fbase) + 4;
+	symbols = vt_symbols_open(info.dli_fname, "", &address, 1);
+	if (!symbols)
+		skip();
+	vt_symbols_find(symbols, address, &symbol);
 	assert_string_equal(symbol.name, "std::runtime_error::runtime_error(char const*)");
 	assert_int_equal(symbol.offset, 4);
 	vt_symbols_close(symbols);
@@ -113,10 +149,10 @@ static void another_file_than_the_one_recorded_is_refused(void **state)
 	char *path = own_path();
 
 	(void)state;
-	assert_null(vt_symbols_open("/no/such/file.so", ""));
-	assert_null(vt_symbols_open("linux-vdso.so.1", ""));
-	assert_null(vt_symbols_open("/proc/self/cmdline", ""));
-	if (!vt_symbols_open(path, "00112233"))
+	assert_null(vt_symbols_open("/no/such/file.so", "", NULL, 0));
+	assert_null(vt_symbols_open("linux-vdso.so.1", "", NULL, 0));
+	assert_null(vt_symbols_open("/proc/self/cmdline", "", NULL, 0));
+	if (!vt_symbols_open(path, "00112233", NULL, 0))
 		assert_true(1);
 	free(path);
 }
@@ -129,8 +165,8 @@ static void a_pipe_in_a_modules_place_is_not_waited_for(void **state)
 	(void)state;
 	alarm(20);
 	assert_int_equal(mkfifo(path, 0600), 0);
-	assert_null(vt_symbols_open(path, ""));
-	assert_null(vt_symbols_open("/dev/zero", ""));
+	assert_null(vt_symbols_open(path, "", NULL, 0));
+	assert_null(vt_symbols_open("/dev/zero", "", NULL, 0));
 	alarm(0);
 	free(path);
 	free(folder);
@@ -179,6 +215,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_static_function_is_found_with_its_line),
+		cmocka_unit_test(between_functions_there_is_no_name),
 		cmocka_unit_test(cxx_names_are_demangled),
 		cmocka_unit_test(another_file_than_the_one_recorded_is_refused),
 		cmocka_unit_test(a_pipe_in_a_modules_place_is_not_waited_for),
