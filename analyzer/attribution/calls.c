@@ -72,13 +72,13 @@ static void move_to(struct pass *pass, struct thread *thread, uint64_t module, i
 static void see_allocation(struct pass *pass, uint32_t index)
 {
 	const struct vt_allocation *a = &pass->model->allocations[index];
-	struct thread *thread = thread_of(pass, a->thread);
+	struct thread *thread = thread_of(pass, a->made->thread);
 	struct vt_call *call;
 
 	/* Below a node of the backward pass modules run again, on the pass's behalf. */
-	if (a->node_class || !a->python_stack)
+	if (a->made->node_class || !a->made->python_stack)
 		return;
-	move_to(pass, thread, outermost_module(pass, a->python_stack), a->event);
+	move_to(pass, thread, outermost_module(pass, a->made->python_stack), a->event);
 	call = &pass->found.items[thread->call];
 	pass->calls->is_numbered[index] = a->forward_sequence != thread->sequence;
 	if (thread->call)
@@ -88,7 +88,7 @@ static void see_allocation(struct pass *pass, uint32_t index)
 		thread->sequence = a->forward_sequence;
 	pass->calls->by_allocation[index] = thread->call;
 	if (thread->call) {
-		struct vt_call_place place = { a->python_stack, call->ordinal };
+		struct vt_call_place place = { a->made->python_stack, call->ordinal };
 
 		vt_vector_push(&pass->places, place);
 	}
@@ -121,10 +121,10 @@ void vt_calls_init(struct vt_calls *calls, const struct vt_timeline *timeline,
 
 		if (moment->what == VT_MOMENT_ALLOC)
 			see_allocation(&pass, moment->index);
-		else if (moment->what == VT_MOMENT_FREE && a->freed_python_stack &&
-			 !a->freed_node_class)
-			move_to(&pass, thread_of(&pass, a->freed_thread),
-				outermost_module(&pass, a->freed_python_stack), moment->event);
+		else if (moment->what == VT_MOMENT_FREE && a->freed->python_stack &&
+			 !a->freed->node_class)
+			move_to(&pass, thread_of(&pass, a->freed->thread),
+				outermost_module(&pass, a->freed->python_stack), moment->event);
 	}
 	calls->calls = pass.found.items;
 	calls->nr = (uint32_t)pass.found.len;

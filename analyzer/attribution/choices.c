@@ -41,7 +41,8 @@ static void choose(struct search *search, uint32_t choice)
 	search->most = 0;
 	search->choices->nr++;
 	for (uint32_t i = product; i < choice; i++)
-		if (all[i].kind == VT_KIND_BLOCK && all[i].thread == all[product].thread &&
+		if (all[i].kind == VT_KIND_BLOCK &&
+		    all[i].made->thread == all[product].made->thread &&
 		    is_as_long(all[product].size_bytes, all[i].size_bytes))
 			search->choices->is_score[i] = 1;
 }
@@ -67,8 +68,10 @@ static enum part part_of(struct search *search, uint32_t native_stack)
 static void see(struct search *search, uint32_t index)
 {
 	const struct vt_allocation *a = &search->model->allocations[index];
-	enum part part = a->kind == VT_KIND_BLOCK ? part_of(search, a->native_stack) : PART_NONE;
+	enum part part = PART_NONE;
 
+	if (a->kind == VT_KIND_BLOCK)
+		part = part_of(search, a->made->native_stack);
 	if (part == PART_CHOICE) {
 		choose(search, index);
 	} else if (part == PART_PRODUCT) {

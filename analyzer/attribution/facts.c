@@ -63,9 +63,9 @@ static void merge_sequences(sequence_vector *all)
 /* It outlives the pass; or it was only added to the .grad that was there. */
 static int makes_gradient(struct vt_facts *facts, const struct vt_allocation *a)
 {
-	const char *freed_by = vt_operators_class(&facts->operators, a->freed_node_class);
+	const char *freed_by = vt_operators_class(&facts->operators, a->freed->node_class);
 
-	if (!a->node_class)
+	if (!a->made->node_class)
 		return 0;
 	if (freed_by && strncmp(freed_by, "AccumulateGrad", strlen("AccumulateGrad")) == 0)
 		return 1;
@@ -79,10 +79,10 @@ static void find_sequences(struct vt_facts *facts)
 	for (uint32_t i = 0; i < facts->model->nr_allocations; i++) {
 		const struct vt_allocation *a = &facts->model->allocations[i];
 
-		add_sequence(facts, &all, a->event, a->node_class, a->node_sequence,
+		add_sequence(facts, &all, a->event, a->made->node_class, a->node_sequence,
 			     makes_gradient(facts, a));
 		if (a->freed_event != VT_NEVER)
-			add_sequence(facts, &all, a->freed_event, a->freed_node_class,
+			add_sequence(facts, &all, a->freed_event, a->freed->node_class,
 				     a->freed_node_sequence, 0);
 	}
 	if (all.len)
@@ -107,7 +107,7 @@ static int64_t find_last_working_event(const struct vt_model *model)
 		if (a->event > last)
 			last = a->event;
 		if (a->freed_event != VT_NEVER && a->freed_event > last &&
-		    (a->freed_python_stack || a->freed_node_class))
+		    (a->freed->python_stack || a->freed->node_class))
 			last = a->freed_event;
 	}
 	for (uint32_t i = 0; i < model->nr_marks; i++)
@@ -122,10 +122,10 @@ static void find_twins(struct vt_facts *facts)
 
 	for (uint32_t i = 0; i < facts->model->nr_allocations; i++) {
 		const struct vt_allocation *a = &facts->model->allocations[i];
-		struct vt_twin twin = { a->size_bytes, { a->node_sequence, a->node_class,
-							 a->forward_python_stack } };
+		struct vt_twin twin = { a->size_bytes, { a->node_sequence, a->made->node_class,
+							 a->made->forward_python_stack } };
 
-		if (a->node_class &&
+		if (a->made->node_class &&
 		    (vt_facts_lifetimes(facts, a) & 1u << VT_LIFETIME_AFTER_BACKWARD))
 			vt_vector_push(&gradients, twin);
 	}
@@ -206,13 +206,13 @@ static int64_t end_of_backward(const struct vt_stages *stages, const struct vt_s
 /* Made and freed at the same place: same Python line, same node, one operator. */
 static int died_in_operation(const struct vt_allocation *a, int64_t freed)
 {
-	if (freed == VT_NEVER || a->thread != a->freed_thread ||
-	    a->node_class != a->freed_node_class)
+	if (freed == VT_NEVER || a->made->thread != a->freed->thread ||
+	    a->made->node_class != a->freed->node_class)
 		return 0;
-	if (a->node_class)
+	if (a->made->node_class)
 		return a->node_sequence == a->freed_node_sequence;
-	return a->native_stack && a->freed_native_stack &&
-	       a->python_stack == a->freed_python_stack && a->freed_event == a->event + 1;
+	return a->made->native_stack && a->freed->native_stack &&
+	       a->made->python_stack == a->freed->python_stack && a->freed_event == a->event + 1;
 }
 
 static uint32_t index_of(const struct vt_facts *facts, const struct vt_allocation *a)
@@ -235,10 +235,13 @@ static int64_t end_of_scope(const struct vt_model *model, const struct vt_alloca
 {
 	uint32_t low = vt_search_first(i, model->nr_marks, model->marks[i].event <= a->event);
 
-	for (; a->scope && low < model->nr_marks; low++)
-		if (model->marks[low].kind == VT_MARK_END && model->marks[low].name == a->scope &&
-		    model->marks[low].thread == a->thread)
-			return model->marks[low].event;
+	for (; a->made->scope && low < model->nr_marks; low++) {
+		const struct vt_mark *mark = &model->marks[low];
+
+		if (mark->kind == VT_MARK_END && mark->name == a->made->scope &&
+		    mark->thread == a->made->thread)
+			return mark->event;
+	}
 	return VT_NEVER;
 }
 
@@ -260,7 +263,7 @@ uint32_t vt_facts_lifetimes(const struct vt_facts *facts, const struct vt_alloca
 
 	if (!span)
 		return 0;
-	if (freed > facts->last_working_event && !a->freed_python_stack && !a->freed_node_class)
+	if (freed > facts->last_working_event && !a->freed->python_stack && !a->freed->node_class)
 		freed = VT_NEVER;
 #define ADD(name, holds) bits |= (holds) ? 1u << VT_LIFETIME_##name : 0
 	ADD(OPERATION, died_in_operation(a, freed));
@@ -269,7 +272,7 @@ uint32_t vt_facts_lifetimes(const struct vt_facts *facts, const struct vt_alloca
 	ADD(AFTER_STAGE, freed > end_of_stage(facts, span, a));
 	ADD(AFTER_BACKWARD, freed > end_of_backward(facts->stages, span));
 	ADD(FOREVER, freed == VT_NEVER);
-	ADD(TO_THE_END, freed > facts->last_made_event && !a->freed_node_class);
+	ADD(TO_THE_END, freed > facts->last_made_event && !a->freed->node_class);
 	if (span->step) {
 		int64_t end = end_of_step(facts->stages, span->step);
 		int64_t next = end_of_step(facts->stages, span->step + 1);
@@ -291,28 +294,28 @@ static int is_unnumbered(const struct vt_facts *facts, const struct vt_allocatio
 
 uint32_t vt_facts_heads(const struct vt_facts *facts, const struct vt_allocation *a)
 {
-	uint64_t sequence = a->node_class ? a->node_sequence : a->forward_sequence;
+	uint64_t sequence = a->made->node_class ? a->node_sequence : a->forward_sequence;
 	const struct vt_span *span = vt_facts_span(facts, a);
 	const struct vt_head_stretch *stretch;
 	uint32_t bits = 0;
 
 	if (!span)
 		return 0;
-	if (!a->node_class && a->python_stack < facts->stages->chains.nr_stacks &&
-	    facts->stages->chains.is_head[a->python_stack])
+	if (!a->made->node_class && a->made->python_stack < facts->stages->chains.nr_stacks &&
+	    facts->stages->chains.is_head[a->made->python_stack])
 		bits |= 1u << VT_HEAD_MODULE;
 	if (sequence == VT_NO_SEQUENCE || is_unnumbered(facts, a))
 		return bits;
 	stretch = vt_heads_find(&facts->heads, span->step, sequence);
-	if (stretch && !a->node_class && a->event >= stretch->product_event)
+	if (stretch && !a->made->node_class && a->event >= stretch->product_event)
 		bits |= 1u << VT_HEAD_PRODUCT;
 	/*
 	 * The product's own node makes the gradients of its input and its weight, not of the
 	 * logits.
 	 */
-	if (!stretch || (a->node_class && sequence == stretch->product))
+	if (!stretch || (a->made->node_class && sequence == stretch->product))
 		return bits;
-	if (!a->node_class && span->stage != VT_STAGE_FORWARD)
+	if (!a->made->node_class && span->stage != VT_STAGE_FORWARD)
 		return bits;
 	return bits | 1u << stretch->how;
 }
@@ -324,7 +327,7 @@ static const struct vt_sequence_class *find_node(const struct vt_facts *facts,
 	uint32_t low;
 	struct vt_sequence_class wanted = { a->forward_sequence, step_at(facts, a->event), 0, 0 };
 
-	if (a->node_class || a->forward_sequence == VT_NO_SEQUENCE || is_unnumbered(facts, a))
+	if (a->made->node_class || a->forward_sequence == VT_NO_SEQUENCE || is_unnumbered(facts, a))
 		return NULL;
 	low = (uint32_t)vt_search_first(i, facts->nr_sequences,
 					compare_sequences(&facts->sequences[i], &wanted) < 0);
@@ -362,12 +365,12 @@ uint32_t vt_facts_grad_modes(const struct vt_facts *facts, const struct vt_alloc
 
 uint32_t vt_facts_releasers(const struct vt_facts *facts, const struct vt_allocation *a)
 {
-	struct vt_recompute node = { a->freed_node_sequence, a->freed_node_class,
-				     a->freed_forward_python_stack };
+	struct vt_recompute node = { a->freed_node_sequence, a->freed->node_class,
+				     a->freed->forward_python_stack };
 
 	uint32_t bits = 0;
 
-	if (!a->freed_node_class)
+	if (!a->freed->node_class)
 		return 0;
 	if (vt_recomputes_has(&facts->recomputes, &node))
 		bits |= 1u << VT_RELEASER_RECOMPUTING;
@@ -384,7 +387,7 @@ uint32_t vt_facts_repeats(const struct vt_facts *facts, const struct vt_allocati
 		return 1u << VT_REPEAT_CARRIED;
 	if (!vt_calls_find(&facts->stages->calls, index))
 		return 0;
-	if (vt_calls_is_again(&facts->stages->calls, index, a->python_stack))
+	if (vt_calls_is_again(&facts->stages->calls, index, a->made->python_stack))
 		return 1u << VT_REPEAT_AGAIN;
 	return 1u << VT_REPEAT_ONCE;
 }

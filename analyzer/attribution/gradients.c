@@ -140,9 +140,9 @@ static uint32_t find_fitting(const struct search *search, const char *module,
 /* Made by a node, alive when the pass had ended, and not kept for another node. */
 static int may_be_gradient(struct vt_facts *facts, const struct vt_allocation *a)
 {
-	const char *freed_by = vt_operators_class(&facts->operators, a->freed_node_class);
+	const char *freed_by = vt_operators_class(&facts->operators, a->freed->node_class);
 
-	if (a->kind != VT_KIND_BLOCK || !a->node_class || !a->forward_python_stack)
+	if (a->kind != VT_KIND_BLOCK || !a->made->node_class || !a->made->forward_python_stack)
 		return 0;
 	if (freed_by && strncmp(freed_by, "AccumulateGrad", strlen("AccumulateGrad")) != 0)
 		return 0;
@@ -274,7 +274,7 @@ static void find_by_nodes(struct search *search)
 
 	for (uint32_t i = 0; i < facts->model->nr_allocations; i++) {
 		const struct vt_allocation *a = &facts->model->allocations[i];
-		const struct wanted wanted = { i, a->forward_python_stack, 1, 0 };
+		const struct wanted wanted = { i, a->made->forward_python_stack, 1, 0 };
 		struct candidate one;
 
 		if (!may_be_gradient(facts, a))
@@ -292,9 +292,9 @@ static int is_cast(struct vt_facts *facts, const struct vt_allocation *a)
 {
 	const char *operation;
 
-	if (a->kind != VT_KIND_BLOCK || a->node_class || !a->python_stack)
+	if (a->kind != VT_KIND_BLOCK || a->made->node_class || !a->made->python_stack)
 		return 0;
-	operation = vt_operators_name(&facts->operators, a->native_stack);
+	operation = vt_operators_name(&facts->operators, a->made->native_stack);
 	return operation && strcmp(operation, "_to_copy") == 0;
 }
 
@@ -306,10 +306,11 @@ static const struct vt_allocation *cast_beside(struct vt_facts *facts, uint32_t 
 
 	for (uint32_t i = allocation + (uint32_t)step; i < facts->model->nr_allocations;
 	     i += (uint32_t)step) {
-		if (all[i].kind != VT_KIND_BLOCK || all[i].thread != a->thread)
+		if (all[i].kind != VT_KIND_BLOCK || all[i].made->thread != a->made->thread)
 			continue;
-		return all[i].python_stack == a->python_stack && is_cast(facts, &all[i]) ? &all[i]
-											 : NULL;
+		if (all[i].made->python_stack != a->made->python_stack)
+			return NULL;
+		return is_cast(facts, &all[i]) ? &all[i] : NULL;
 	}
 	return NULL;
 }
@@ -334,7 +335,7 @@ static void find_casts(struct search *search)
 
 	for (uint32_t i = 0; i < facts->model->nr_allocations; i++) {
 		const struct vt_allocation *a = &facts->model->allocations[i], *before;
-		struct wanted wanted = { i, a->python_stack, 2, 1 };
+		struct wanted wanted = { i, a->made->python_stack, 2, 1 };
 		struct candidate one;
 		int is_last;
 
@@ -354,7 +355,7 @@ static void find_casts(struct search *search)
 
 static struct vt_key place_of(const struct vt_allocation *a)
 {
-	struct vt_key key = { a->size_bytes, a->python_stack, a->native_stack };
+	struct vt_key key = { a->size_bytes, a->made->python_stack, a->made->native_stack };
 
 	return key;
 }
@@ -370,7 +371,7 @@ static void find_by_place(struct search *search)
 		const struct candidate one = { .allocation = i };
 		uint64_t parameter, *known;
 
-		if (a->node_class || !a->python_stack)
+		if (a->made->node_class || !a->made->python_stack)
 			continue;
 		parameter = seen_parameter(search, &one);
 		known = vt_map_find(&places, place_of(a));
@@ -384,7 +385,7 @@ static void find_by_place(struct search *search)
 		const struct vt_allocation *a = &facts->model->allocations[i];
 		const uint64_t *parameter = vt_map_find(&places, place_of(a));
 
-		if (parameter && !a->node_class)
+		if (parameter && !a->made->node_class)
 			facts->gradient_of[i] = (uint32_t)*parameter;
 	}
 	vt_map_release(&places);

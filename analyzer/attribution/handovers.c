@@ -143,13 +143,13 @@ static struct vt_handover describe(const struct vt_handovers *handovers, uint32_
 	const struct vt_allocation *a = &handovers->model->allocations[allocation];
 	uint32_t ids[VT_FRAMES_MAX], nr;
 	const struct vt_chain_link *links =
-		vt_chains_get(handovers->chains, a->python_stack, &nr);
+		vt_chains_get(handovers->chains, a->made->python_stack, &nr);
 	struct vt_handover one = { .module = nr ? links[0].address : 0,
 				   .type = nr ? links[0].type : 0,
 				   .allocation = allocation,
 				   .size_bytes = a->size_bytes };
 
-	if (vt_frames_python(&handovers->model->frames, a->python_stack, ids))
+	if (vt_frames_python(&handovers->model->frames, a->made->python_stack, ids))
 		one.frame = ids[0];
 	return one;
 }
@@ -167,8 +167,8 @@ static void gather_between(const struct vt_handovers *handovers, uint32_t positi
 		const struct vt_allocation *a = &handovers->model->allocations[i];
 
 		if (handovers->passes->by_allocation[i] == VT_NO_INDEX &&
-		    a->kind == VT_KIND_BLOCK && a->thread == pass->thread && a->python_stack &&
-		    !a->node_class)
+		    a->kind == VT_KIND_BLOCK && a->made->thread == pass->thread &&
+		    a->made->python_stack && !a->made->node_class)
 			vt_vector_push(found, describe(handovers, i));
 	}
 }

@@ -111,12 +111,13 @@ static void see_operator(struct search *search, const struct vt_allocation *a)
 {
 	uint8_t *known;
 
-	if (a->native_stack >= search->model->frames.native_tree.nr_stacks)
+	if (a->made->native_stack >= search->model->frames.native_tree.nr_stacks)
 		return;
-	known = &search->operator_parts[a->native_stack];
+	known = &search->operator_parts[a->made->native_stack];
 	if (!*known)
-		*known = parts_of_operator(search, a->native_stack);
-	see_parts(search, *known, a->event, a->forward_sequence, a->python_stack, VT_HEAD_FRAMES);
+		*known = parts_of_operator(search, a->made->native_stack);
+	see_parts(search, *known, a->event, a->forward_sequence, a->made->python_stack,
+		  VT_HEAD_FRAMES);
 }
 
 /* The loss that did not fit left no allocation behind, but its report has a stack. */
@@ -132,7 +133,7 @@ static void see_out_of_memory(struct search *search, const struct vt_out_of_memo
 
 		if (a->event > oom->event)
 			break;
-		if (a->thread == oom->thread && a->forward_sequence != VT_NO_SEQUENCE)
+		if (a->made->thread == oom->thread && a->forward_sequence != VT_NO_SEQUENCE)
 			last = a->forward_sequence;
 	}
 	if (last != VT_NO_SEQUENCE)
@@ -191,13 +192,13 @@ static int has_one_forward_thread(const struct search *search)
 	for (uint32_t i = 0; i < search->model->nr_allocations; i++) {
 		const struct vt_allocation *a = &search->model->allocations[i];
 
-		if (a->node_class ||
-		    a->python_stack >= search->model->frames.python_tree.nr_stacks ||
-		    search->stages->evidence.by_stack[a->python_stack] != VT_STAGE_FORWARD)
+		if (a->made->node_class ||
+		    a->made->python_stack >= search->model->frames.python_tree.nr_stacks ||
+		    search->stages->evidence.by_stack[a->made->python_stack] != VT_STAGE_FORWARD)
 			continue;
-		if (thread && thread != a->thread)
+		if (thread && thread != a->made->thread)
 			return 0;
-		thread = a->thread;
+		thread = a->made->thread;
 	}
 	return 1;
 }
@@ -219,12 +220,12 @@ void vt_heads_init(struct vt_heads *heads, const struct vt_stages *stages,
 	for (uint32_t i = 0; i < search.model->nr_allocations; i++) {
 		const struct vt_allocation *a = &search.model->allocations[i];
 
-		see_node(&search, a->event, a->node_class, a->node_sequence,
-			 a->forward_python_stack);
+		see_node(&search, a->event, a->made->node_class, a->node_sequence,
+			 a->made->forward_python_stack);
 		if (a->freed_event != VT_NEVER)
-			see_node(&search, a->freed_event, a->freed_node_class,
-				 a->freed_node_sequence, a->freed_forward_python_stack);
-		if (!a->node_class && a->forward_sequence != VT_NO_SEQUENCE)
+			see_node(&search, a->freed_event, a->freed->node_class,
+				 a->freed_node_sequence, a->freed->forward_python_stack);
+		if (!a->made->node_class && a->forward_sequence != VT_NO_SEQUENCE)
 			see_operator(&search, a);
 	}
 	for (uint32_t i = 0; i < search.model->nr_ooms; i++)

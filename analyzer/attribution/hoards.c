@@ -32,7 +32,7 @@ static int is_kept(const struct vt_handovers *handovers, uint32_t position,
 
 	if (!last)
 		last = vt_handovers_later(handovers, position, 1);
-	return a->kind == VT_KIND_BLOCK && !a->node_class &&
+	return a->kind == VT_KIND_BLOCK && !a->made->node_class &&
 	       a->freed_event >= (last ? last->first_event
 				       : vt_handovers_pass(handovers, position)->end_event);
 }
@@ -48,7 +48,7 @@ static struct vt_chain_link inner_module(const struct vt_handovers *handovers, u
 
 	if (handovers->passes->by_allocation[allocation] != handovers->order[position])
 		return none;
-	links = vt_chains_get(handovers->chains, a->python_stack, &nr);
+	links = vt_chains_get(handovers->chains, a->made->python_stack, &nr);
 	return nr && links[0].address != vt_handovers_pass(handovers, position)->module ? links[0]
 											: none;
 }

@@ -123,7 +123,7 @@ static int holds(const struct vt_kinds *kinds, uint64_t address, uint32_t kind)
 /* ReLU beside a convolution is part of the convolution's business: module or operator. */
 static uint32_t find_beside(struct vt_kinds *kinds, const struct vt_allocation *a)
 {
-	const char *op = vt_operators_name(&kinds->facts->operators, a->native_stack);
+	const char *op = vt_operators_name(&kinds->facts->operators, a->made->native_stack);
 	uint32_t nr;
 	const struct vt_chain_link *links =
 		vt_chains_get(&kinds->facts->stages->chains,
@@ -156,7 +156,7 @@ static int is_kind(const struct vt_kinds *kinds, uint32_t kind, const char *name
 /* A norm keeps its input, whoever made that. */
 static uint32_t find_keeper(struct vt_kinds *kinds, const struct vt_allocation *a)
 {
-	const char *node = vt_operators_class(&kinds->facts->operators, a->freed_node_class);
+	const char *node = vt_operators_class(&kinds->facts->operators, a->freed->node_class);
 	uint32_t kind = find_text(kinds, node, NODE);
 
 	return is_kind(kinds, kind, "norm") ? NO_KIND : kind;
@@ -166,7 +166,7 @@ static uint32_t find_keeper(struct vt_kinds *kinds, const struct vt_allocation *
 static uint32_t find_operator(struct vt_kinds *kinds, const struct vt_allocation *a,
 			      uint32_t stack)
 {
-	const char *op = vt_operators_name(&kinds->facts->operators, a->native_stack);
+	const char *op = vt_operators_name(&kinds->facts->operators, a->made->native_stack);
 	uint32_t kind = find_text(kinds, op, OP);
 	uint32_t nr;
 	const struct vt_chain_link *links =
@@ -190,7 +190,7 @@ static uint32_t find_own(struct vt_kinds *kinds, const struct vt_allocation *a, 
 	if (kind == NO_KIND)
 		kind = find_operator(kinds, a, stack);
 	if (kind == NO_KIND)
-		kind = find_text(kinds, vt_operators_class(operators, a->node_class), NODE);
+		kind = find_text(kinds, vt_operators_class(operators, a->made->node_class), NODE);
 	if (kind == NO_KIND)
 		kind = find_text(kinds, vt_operators_class(operators, forward_node), NODE);
 	if (kind == NO_KIND)
@@ -204,8 +204,9 @@ static const char *name_own(struct vt_kinds *kinds, const struct vt_allocation *
 {
 	uint32_t forward_node = vt_facts_forward_node(kinds->facts, a);
 	uint32_t stack = vt_producer_stack(kinds->facts->model, a), kind;
-	struct vt_key key = { (uint64_t)a->native_stack << 32 | stack,
-			      (uint64_t)a->node_class << 32 | forward_node, a->freed_node_class };
+	struct vt_key key = { (uint64_t)a->made->native_stack << 32 | stack,
+			      (uint64_t)a->made->node_class << 32 | forward_node,
+			      a->freed->node_class };
 	const uint64_t *known = vt_map_find(&kinds->own, key);
 
 	kind = known ? (uint32_t)*known : find_own(kinds, a, stack, forward_node);
@@ -227,13 +228,13 @@ static int find_passing(const struct vt_kinds *kinds, uint32_t native_stack, uin
 
 static int is_passing(struct vt_kinds *kinds, const struct vt_allocation *a)
 {
-	struct vt_key key = { a->native_stack, vt_producer_stack(kinds->facts->model, a), 0 };
+	struct vt_key key = { a->made->native_stack, vt_producer_stack(kinds->facts->model, a), 0 };
 	const uint64_t *known = vt_map_find(&kinds->passing, key);
 	int is;
 
 	if (known)
 		return (int)*known;
-	is = find_passing(kinds, a->native_stack, (uint32_t)key.b);
+	is = find_passing(kinds, a->made->native_stack, (uint32_t)key.b);
 	vt_map_put(&kinds->passing, key, (uint64_t)is);
 	return is;
 }
@@ -244,13 +245,13 @@ static const struct vt_allocation *find_source(struct vt_kinds *kinds,
 {
 	const struct vt_allocation *first = kinds->facts->model->allocations;
 
-	if (a->node_class || !is_passing(kinds, a) ||
-	    find_module(kinds, a->python_stack, MODULE) != NO_KIND)
+	if (a->made->node_class || !is_passing(kinds, a) ||
+	    find_module(kinds, a->made->python_stack, MODULE) != NO_KIND)
 		return a;
 	for (const struct vt_allocation *b = a; b-- > first && a - b <= SOURCE_MAX;) {
-		if (b->kind != VT_KIND_BLOCK || b->thread != a->thread)
+		if (b->kind != VT_KIND_BLOCK || b->made->thread != a->made->thread)
 			continue;
-		if (b->node_class || !b->python_stack)
+		if (b->made->node_class || !b->made->python_stack)
 			break;
 		if (!is_passing(kinds, b))
 			return b;

@@ -50,15 +50,15 @@ static void gather(struct search *search)
 
 	for (uint32_t i = 0; i < facts->model->nr_allocations; i++) {
 		const struct vt_allocation *a = &facts->model->allocations[i];
-		struct candidate one = { .python_stack = a->python_stack, .allocation = i };
+		struct candidate one = { .python_stack = a->made->python_stack, .allocation = i };
 		uint32_t nr;
 
-		vt_chains_get(&facts->stages->chains, a->python_stack, &nr);
+		vt_chains_get(&facts->stages->chains, a->made->python_stack, &nr);
 		if (a->kind != VT_KIND_BLOCK || a->size_bytes <= VT_REST_ROUNDING ||
-		    a->node_class || a->freed_node_class || !a->python_stack || nr ||
+		    a->made->node_class || a->freed->node_class || !a->made->python_stack || nr ||
 		    a->freed_event <= facts->last_made_event)
 			continue;
-		one.is_zeros = (uint8_t)vt_trees_is_zeros(&facts->trees, a->native_stack);
+		one.is_zeros = (uint8_t)vt_trees_is_zeros(&facts->trees, a->made->native_stack);
 		vt_vector_push(&search->candidates, one);
 	}
 	if (search->candidates.len)

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "analyzer/base/hash.h"
 #include "analyzer/model/describe.h"
 
 /* The words of one allocation, each fact's found once: many rules ask for the same. */
@@ -60,8 +59,9 @@ static uint32_t words_of(const struct vt_facts *facts, const struct vt_allocatio
 	case VT_FACT_GRAD:
 		return vt_facts_grad_modes(facts, a);
 	case VT_FACT_MOVED:
-		return vt_moves_is_buffer(&facts->moves, a->python_stack) ? 1u << VT_MOVED_BUFFER
-									  : 0;
+		if (!vt_moves_is_buffer(&facts->moves, a->made->python_stack))
+			return 0;
+		return 1u << VT_MOVED_BUFFER;
 	case VT_FACT_MADE_OF:
 		return vt_facts_sources(facts, a);
 	case VT_FACT_PASS:
@@ -105,17 +105,17 @@ static const char *text_of(struct vt_facts *facts, const struct vt_allocation *a
 
 	switch (fact) {
 	case VT_FACT_SCOPE:
-		return vt_model_text(facts->model, a->scope);
+		return vt_model_text(facts->model, a->made->scope);
 	case VT_FACT_NODE:
-		return vt_operators_class(&facts->operators, a->node_class);
+		return vt_operators_class(&facts->operators, a->made->node_class);
 	case VT_FACT_FREED_NODE:
-		return vt_operators_class(&facts->operators, a->freed_node_class);
+		return vt_operators_class(&facts->operators, a->freed->node_class);
 	case VT_FACT_FORWARD_NODE:
 		return vt_operators_class(&facts->operators, vt_facts_forward_node(facts, a));
 	case VT_FACT_OP:
-		return vt_operators_name(&facts->operators, a->native_stack);
+		return vt_operators_name(&facts->operators, a->made->native_stack);
 	default:
-		links = vt_chains_get(&facts->stages->chains, a->python_stack, &nr);
+		links = vt_chains_get(&facts->stages->chains, a->made->python_stack, &nr);
 		return nr ? vt_model_text(facts->model, links[0].type) : NULL;
 	}
 }
@@ -219,17 +219,17 @@ static uint32_t stack_of(const struct vt_allocation *a, enum vt_fact fact)
 {
 	switch (fact) {
 	case VT_FACT_NATIVE:
-		return a->native_stack;
+		return a->made->native_stack;
 	case VT_FACT_FREED_NATIVE:
-		return a->freed_native_stack;
+		return a->freed->native_stack;
 	case VT_FACT_FREED_FRAME:
-		return a->freed_python_stack;
+		return a->freed->python_stack;
 	case VT_FACT_FORWARD_FRAME:
-		return a->forward_python_stack;
+		return a->made->forward_python_stack;
 	case VT_FACT_FREED_FORWARD_FRAME:
-		return a->freed_forward_python_stack;
+		return a->freed->forward_python_stack;
 	default:
-		return a->python_stack;
+		return a->made->python_stack;
 	}
 }
 
@@ -359,17 +359,11 @@ static int holds(struct vt_match *match, const struct vt_rule *rule, const struc
 	return 1;
 }
 
-/* All that conditions on the site ask for. */
+/* All that conditions on the site ask for.  Of equal callers there is one, or a few. */
 static struct vt_key site_of(const struct vt_allocation *a)
 {
-	struct vt_key key = { (uint64_t)a->native_stack << 32 | a->python_stack,
-			      (uint64_t)a->freed_native_stack << 32 | a->freed_python_stack,
-			      a->kind };
+	struct vt_key key = { (uintptr_t)a->made, (uintptr_t)a->freed, a->kind };
 
-	key.c = vt_hash_mix(key.c, (uint64_t)a->forward_python_stack << 32 |
-					   a->freed_forward_python_stack);
-	key.c = vt_hash_mix(key.c, (uint64_t)a->node_class << 32 | a->freed_node_class);
-	key.c = vt_hash_mix(key.c, a->scope);
 	return key;
 }
 

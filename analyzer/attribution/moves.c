@@ -47,7 +47,8 @@ static uint32_t find_buffer_line(const struct vt_stages *stages, const uint32_t 
 
 	for (uint32_t i = 0; i < model->nr_allocations; i++) {
 		const struct vt_allocation *a = &model->allocations[i];
-		uint32_t line = a->python_stack < nr_stacks ? lines[a->python_stack] : 0;
+		uint32_t stack = a->made->python_stack;
+		uint32_t line = stack < nr_stacks ? lines[stack] : 0;
 
 		if (a->kind != VT_KIND_BLOCK || !line || !is_loading(stages, a->event))
 			continue;

@@ -64,9 +64,9 @@ char *vt_origins_module(const struct vt_facts *facts, const struct vt_allocation
 
 		return cut(path, parts_behind_path(tensor, path));
 	}
-	module = find_of_stack(facts, a->python_stack, a->event);
+	module = find_of_stack(facts, a->made->python_stack, a->event);
 	if (!module)
-		module = find_of_stack(facts, a->forward_python_stack, a->event);
+		module = find_of_stack(facts, a->made->forward_python_stack, a->event);
 	return module ? vt_names_module_path(&facts->names, module) : NULL;
 }
 

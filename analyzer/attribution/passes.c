@@ -29,14 +29,14 @@ static struct where place_of(const struct vt_model *model, const struct vt_momen
 	struct where where = { 0, 0 };
 
 	if (moment->what == VT_MOMENT_ALLOC) {
-		const struct vt_allocation *a = &model->allocations[moment->index];
+		const struct vt_caller *made = model->allocations[moment->index].made;
 
-		where = (struct where){ a->node_class ? 0 : a->python_stack, a->thread };
+		where = (struct where){ made->node_class ? 0 : made->python_stack, made->thread };
 	} else if (moment->what == VT_MOMENT_FREE) {
-		const struct vt_allocation *a = &model->allocations[moment->index];
+		const struct vt_caller *freed = model->allocations[moment->index].freed;
 
-		where = (struct where){ a->freed_node_class ? 0 : a->freed_python_stack,
-					a->freed_thread };
+		where = (struct where){ freed->node_class ? 0 : freed->python_stack,
+					freed->thread };
 	} else if (moment->what == VT_MOMENT_MARK) {
 		const struct vt_mark *mark = &model->marks[moment->index];
 

@@ -203,11 +203,11 @@ static char *python_place(const struct vt_places *places, uint32_t stack)
 
 char *vt_places_find(struct vt_places *places, const struct vt_allocation *a)
 {
-	char *owner = python_place(places, a->python_stack);
+	char *owner = python_place(places, a->made->python_stack);
 
 	if (!owner)
-		owner = own_place(places, a->native_stack);
+		owner = own_place(places, a->made->native_stack);
 	if (!owner)
-		owner = library_place(places, a->native_stack);
+		owner = library_place(places, a->made->native_stack);
 	return owner;
 }

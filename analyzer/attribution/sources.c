@@ -35,7 +35,7 @@ struct search {
 static int is_head(const struct vt_facts *facts, const struct vt_allocation *a)
 {
 	const char *op = vt_operators_name((struct vt_operators *)&facts->operators,
-					   a->native_stack);
+					   a->made->native_stack);
 
 	return vt_facts_heads(facts, a) && op && vt_globs_match(&facts->rules->product.op, op);
 }
@@ -81,7 +81,7 @@ static int is_made_of(struct search *search, const struct result *result,
 		      const struct vt_allocation *y)
 {
 	const struct vt_allocation *x = &search->model->allocations[result->allocation];
-	const char *op = vt_operators_name(&search->facts->operators, y->native_stack);
+	const char *op = vt_operators_name(&search->facts->operators, y->made->native_stack);
 	uint64_t times = (y->size_bytes + x->size_bytes / 2) / x->size_bytes;
 	int is_same = is_cast(search->model, x, y);
 
@@ -117,8 +117,8 @@ static int is_piece(const struct search *search, uint32_t index, const struct vt
 
 	const uint32_t *passes = search->facts->stages->passes.by_allocation;
 
-	return a->kind == VT_KIND_BLOCK && a->device == whole->device && a->python_stack &&
-	       !a->node_class && passes[index] == VT_NO_INDEX &&
+	return a->kind == VT_KIND_BLOCK && a->device == whole->device && a->made->python_stack &&
+	       !a->made->node_class && passes[index] == VT_NO_INDEX &&
 	       vt_allocation_is_live(a, whole->event);
 }
 
@@ -129,8 +129,8 @@ static uint64_t count_pieces(const struct search *search, uint32_t piece, uint32
 	uint64_t nr = 0;
 
 	for (uint32_t i = whole; i-- > 0 && whole - i <= PIECES_MAX;)
-		nr += all[i].python_stack == p->python_stack &&
-		      all[i].native_stack == p->native_stack &&
+		nr += all[i].made->python_stack == p->made->python_stack &&
+		      all[i].made->native_stack == p->made->native_stack &&
 		      all[i].size_bytes == p->size_bytes && is_piece(search, i, &all[whole]);
 	return nr;
 }
@@ -140,7 +140,7 @@ static int is_of_data(struct search *search, uint32_t index)
 {
 	const struct vt_allocation *all = search->model->allocations, *a = &all[index];
 	const struct vt_rules *rules = search->facts->rules;
-	const char *op = vt_operators_name(&search->facts->operators, a->native_stack);
+	const char *op = vt_operators_name(&search->facts->operators, a->made->native_stack);
 	uint32_t tried = 0, last = 0;
 
 	if (!op || !vt_globs_match(&rules->join, op))
@@ -150,11 +150,11 @@ static int is_of_data(struct search *search, uint32_t index)
 		const char *made_by;
 
 		if (nr < 2 || !is_multiple(search->model, &all[i], nr, 1, a) ||
-		    (tried && all[i].python_stack == last) || !is_piece(search, i, a))
+		    (tried && all[i].made->python_stack == last) || !is_piece(search, i, a))
 			continue;
-		last = all[i].python_stack;
+		last = all[i].made->python_stack;
 		tried++;
-		made_by = vt_operators_name(&search->facts->operators, all[i].native_stack);
+		made_by = vt_operators_name(&search->facts->operators, all[i].made->native_stack);
 		if (made_by && vt_globs_match(&rules->data, made_by) &&
 		    count_pieces(search, i, index) == nr)
 			return 1;
@@ -165,10 +165,10 @@ static int is_of_data(struct search *search, uint32_t index)
 /* Brought to the device, or made up there, and by no module. */
 static int is_data(struct search *search, const struct vt_allocation *a)
 {
-	const char *op = vt_operators_name(&search->facts->operators, a->native_stack);
+	const char *op = vt_operators_name(&search->facts->operators, a->made->native_stack);
 	uint32_t nr;
 
-	vt_chains_get(&search->facts->stages->chains, a->python_stack, &nr);
+	vt_chains_get(&search->facts->stages->chains, a->made->python_stack, &nr);
 	return !nr && op && vt_globs_match(&search->facts->rules->data, op);
 }
 
@@ -176,7 +176,7 @@ static int is_data(struct search *search, const struct vt_allocation *a)
 static int is_made_of_data(struct search *search, const struct vt_allocation *a)
 {
 	const struct vt_rules *rules = search->facts->rules;
-	const char *op = vt_operators_name(&search->facts->operators, a->native_stack);
+	const char *op = vt_operators_name(&search->facts->operators, a->made->native_stack);
 	size_t nr = search->data.len;
 
 	if (!op || (vt_globs_match(&rules->plumbing, op) && !vt_globs_match(&rules->copy, op)))
@@ -198,7 +198,7 @@ static void see_outside(struct search *search, uint32_t index)
 	uint8_t *source = &search->facts->sources[index];
 	const struct result *found;
 
-	if (a->size_bytes < SMALLEST_BYTES || !a->python_stack)
+	if (a->size_bytes < SMALLEST_BYTES || !a->made->python_stack)
 		return;
 	found = find_result(search, a);
 	if (found) {
@@ -225,7 +225,7 @@ void vt_sources_find(struct vt_facts *facts)
 		const struct vt_allocation *a = &facts->model->allocations[i];
 
 		/* A backward pass consumes what the model returned. */
-		if (a->node_class)
+		if (a->made->node_class)
 			search.results.len = 0;
 		else if (a->kind == VT_KIND_BLOCK && passes->by_allocation[i] != VT_NO_INDEX)
 			see_in_pass(&search, i, passes->by_allocation[i]);

@@ -132,19 +132,19 @@ struct vt_shown vt_stage_evidence_judge(const struct vt_stage_evidence *evidence
 	if (moment->what == VT_MOMENT_ALLOC) {
 		const struct vt_allocation *a = &model->allocations[moment->index];
 
-		shown = judge(evidence, a->node_class, a->scope, a->python_stack);
-		shown.thread = a->thread;
+		shown = judge(evidence, a->made->node_class, a->made->scope, a->made->python_stack);
+		shown.thread = a->made->thread;
 		/* Functions without modules: autograd numbered what they did. */
 		if (!evidence->has_forward && shown.stage == VT_NO_STAGE &&
 		    a->forward_sequence != VT_NO_SEQUENCE)
 			shown.stage = VT_STAGE_FORWARD;
 		if (evidence->by_native_stack && shown.stage == VT_NO_STAGE)
-			shown.stage = evidence->by_native_stack[a->native_stack];
+			shown.stage = evidence->by_native_stack[a->made->native_stack];
 	} else if (moment->what == VT_MOMENT_FREE) {
-		const struct vt_allocation *a = &model->allocations[moment->index];
+		const struct vt_caller *freed = model->allocations[moment->index].freed;
 
-		shown = judge(evidence, a->freed_node_class, a->freed_scope, a->freed_python_stack);
-		shown.thread = a->freed_thread;
+		shown = judge(evidence, freed->node_class, freed->scope, freed->python_stack);
+		shown.thread = freed->thread;
 	} else if (moment->what == VT_MOMENT_MARK) {
 		const struct vt_mark *mark = &model->marks[moment->index];
 
@@ -164,7 +164,7 @@ struct vt_shown vt_stage_evidence_judge(const struct vt_stage_evidence *evidence
 static int has_autograd(const struct vt_model *model)
 {
 	for (uint32_t i = 0; i < model->nr_allocations; i++)
-		if (model->allocations[i].node_class ||
+		if (model->allocations[i].made->node_class ||
 		    model->allocations[i].forward_sequence != VT_NO_SEQUENCE)
 			return 1;
 	return 0;

@@ -95,7 +95,7 @@ static void see_allocation(struct build *build, const struct vt_moment *moment)
 	const struct vt_allocation *a = &evidence->model->allocations[moment->index];
 	struct vt_shown shown = vt_stage_evidence_judge(evidence, moment);
 	int is_free = moment->what == VT_MOMENT_FREE;
-	uint32_t stack = is_free ? a->freed_python_stack : a->python_stack;
+	uint32_t stack = is_free ? a->freed->python_stack : a->made->python_stack;
 
 	if (shown.stage != VT_STAGE_OPTIMIZER)
 		return;

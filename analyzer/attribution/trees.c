@@ -130,9 +130,9 @@ static void add_leaf(struct search *search, uint32_t row)
 		return;
 	a = &search->model->allocations[allocation];
 	leaf.nr_sides = read_sides(vt_model_text(search->model, tensor->shape), leaf.sides);
-	if (!leaf.nr_sides || a->node_class || !is_loaded(search, a) ||
+	if (!leaf.nr_sides || a->made->node_class || !is_loaded(search, a) ||
 	    (leaf.nr_sides == 4 && (leaf.sides[2] > MAX_KERNEL || leaf.sides[3] > MAX_KERNEL)) ||
-	    vt_trees_is_zeros(search->trees, a->native_stack))
+	    vt_trees_is_zeros(search->trees, a->made->native_stack))
 		return;
 	leaf.fold = fold_numbers(name, &leaf.place);
 	vt_vector_push(&search->leaves, leaf);

@@ -154,9 +154,9 @@ static int is_gradient(const struct search *search, const struct vt_allocation *
 	if (a->kind != VT_KIND_BLOCK || a->size_bytes <= SMALLEST_BLOCK || !span)
 		return 0;
 	/* The engine itself adds up what several nodes made for one tensor. */
-	if (!a->node_class && (a->python_stack || span->stage != VT_STAGE_BACKWARD))
+	if (!a->made->node_class && (a->made->python_stack || span->stage != VT_STAGE_BACKWARD))
 		return 0;
-	if (a->freed_node_class && !is_accumulation(search, a->freed_node_class))
+	if (a->freed->node_class && !is_accumulation(search, a->freed->node_class))
 		return 0;
 	/* Other passes may make gradients of inputs; those that fill .grad tell the sizes. */
 	if (search->facts->recorded.is_any_plain &&
@@ -200,10 +200,10 @@ static void find_trained_modules(struct search *search)
 {
 	for (uint32_t i = 0; i < search->model->nr_allocations; i++) {
 		const struct vt_allocation *a = &search->model->allocations[i];
-		const char *scope = vt_model_text(search->model, a->scope);
+		const char *scope = vt_model_text(search->model, a->made->scope);
 
-		search->has_trained_modules |= is_accumulation(search, a->node_class) ||
-					       is_accumulation(search, a->freed_node_class) ||
+		search->has_trained_modules |= is_accumulation(search, a->made->node_class) ||
+					       is_accumulation(search, a->freed->node_class) ||
 					       (scope && strncmp(scope, "Optimizer.", 10) == 0);
 	}
 	for (uint32_t i = 0; i < search->model->nr_tensors; i++)
@@ -215,7 +215,7 @@ static int is_of_module(const struct search *search, const struct vt_allocation 
 {
 	uint32_t nr;
 
-	vt_chains_get(&search->facts->stages->chains, a->python_stack, &nr);
+	vt_chains_get(&search->facts->stages->chains, a->made->python_stack, &nr);
 	return nr || (vt_facts_roles(search->facts, a) & 1u << VT_ROLE_PARAMETER);
 }
 
@@ -225,7 +225,7 @@ static int is_candidate(const struct search *search, const struct vt_allocation 
 	const struct vt_gradient_class *class = class_of(search, a);
 	const struct vt_span *span;
 
-	if (!class || a->node_class || a->event > class->first_event ||
+	if (!class || a->made->node_class || a->event > class->first_event ||
 	    a->freed_event < class->first_event)
 		return 0;
 	span = vt_facts_span(search->facts, a);
@@ -243,7 +243,7 @@ static int requires_gradient(const struct search *search, const struct vt_alloca
 
 static int is_made_as_zeros(const struct search *search, const struct vt_allocation *a)
 {
-	return vt_trees_is_zeros(&search->facts->trees, a->native_stack);
+	return vt_trees_is_zeros(&search->facts->trees, a->made->native_stack);
 }
 
 /* U2, one of the three kinds of candidates after the other, each in the order of making. */
@@ -292,7 +292,7 @@ static unsigned count_passes(struct search *search, const struct vt_allocation *
 
 		if (g->event > a->freed_event)
 			break;
-		if (!g->node_class || class_of(search, g) != class_of(search, a) ||
+		if (!g->made->node_class || class_of(search, g) != class_of(search, a) ||
 		    !is_gradient(search, g))
 			continue;
 		span = vt_stages_span_at(search->facts->stages, g->event);
@@ -309,8 +309,8 @@ static void find_late_states(struct search *search)
 		const struct vt_allocation *a = &search->model->allocations[i];
 		const struct vt_gradient_class *class = class_of(search, a);
 
-		if (search->what[i] || !class || a->node_class || !a->python_stack ||
-		    a->event < class->first_event || a->freed_node_class ||
+		if (search->what[i] || !class || a->made->node_class || !a->made->python_stack ||
+		    a->event < class->first_event || a->freed->node_class ||
 		    is_of_module(search, a) || !is_made_as_zeros(search, a))
 			continue;
 		if (count_passes(search, a) >= LONG_LIFE)
@@ -323,7 +323,7 @@ static const struct vt_tensor *variable_of(const struct search *search, uint32_t
 {
 	const struct vt_allocation *a = &search->model->allocations[allocation];
 
-	if (a->node_class || !class_of(search, a))
+	if (a->made->node_class || !class_of(search, a))
 		return NULL;
 	return vt_names_find(&search->facts->names, allocation, 1u << VT_ROLE_VARIABLE);
 }
@@ -337,8 +337,8 @@ static struct vt_key name_key(const struct vt_tensor *row)
 
 static struct vt_key place_key(const struct vt_allocation *a)
 {
-	struct vt_key key = { (uint64_t)a->python_stack << 32 | a->native_stack, a->size_bytes,
-			      1 };
+	struct vt_key key = { (uint64_t)a->made->python_stack << 32 | a->made->native_stack,
+			      a->size_bytes, 1 };
 
 	return key;
 }
@@ -362,8 +362,8 @@ static void spread(struct search *search, int is_by_place)
 			struct vt_key key;
 			const uint64_t *found;
 
-			if (a->node_class || !class_of(search, a) ||
-			    (is_by_place ? !a->python_stack : !row))
+			if (a->made->node_class || !class_of(search, a) ||
+			    (is_by_place ? !a->made->python_stack : !row))
 				continue;
 			key = is_by_place ? place_key(a) : name_key(row);
 			found = vt_map_find(&known, key);
@@ -415,7 +415,7 @@ static uint32_t find_successor(const struct search *search, const moment_vector 
 		/* Behind the gradients an update made nothing yet. */
 		if (a == old || is_gradient(search, a))
 			break;
-		if (!a->node_class && a->freed_event > m->event &&
+		if (!a->made->node_class && a->freed_event > m->event &&
 		    vt_allocation_is_live(a, old->freed_event) &&
 		    !search->what[m->index] && !is_of_module(search, a))
 			return m->index;
@@ -435,7 +435,7 @@ static void find_successors(struct search *search)
 		const struct vt_allocation *a = &search->model->allocations[m->index];
 		uint32_t next;
 
-		if (m->what != VT_MOMENT_FREE || !what[m->index] || !a->freed_python_stack ||
+		if (m->what != VT_MOMENT_FREE || !what[m->index] || !a->freed->python_stack ||
 		    a->freed_event <= class_of(search, a)->first_event)
 			continue;
 		next = find_successor(search, &all, i);

@@ -10,7 +10,7 @@
 
 static struct vt_key place_of(const struct vt_allocation *a)
 {
-	return (struct vt_key){ a->python_stack, a->native_stack, a->node_class };
+	return (struct vt_key){ a->made->python_stack, a->made->native_stack, a->made->node_class };
 }
 
 /* Blocks of the same places, those of the warm-up too: each from the end of its turn. */

@@ -38,7 +38,7 @@ static int has_operator(const struct vt_scene *scene, const struct vt_allocation
 			char **patterns, unsigned nr)
 {
 	const char *name = vt_operators_name(&scene->attribution->facts->operators,
-					     a->native_stack);
+					     a->made->native_stack);
 	const struct vt_globs globs = { patterns, nr };
 
 	return name && vt_globs_match(&globs, name);
@@ -80,7 +80,7 @@ static struct sources find_sources(const struct vt_scene *scene, uint32_t copy, 
 		int is_own;
 
 		if (all[i].kind != VT_KIND_BLOCK || all[i].device != scene->device ||
-		    all[i].thread != all[copy].thread)
+		    all[i].made->thread != all[copy].made->thread)
 			continue;
 		path = vt_origins_module(scene->facts, &all[i]);
 		is_own = is_below(path, parent);

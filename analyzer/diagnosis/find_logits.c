@@ -21,8 +21,8 @@ static struct vt_key key_of(const struct vt_scene *scene, const struct vt_alloca
 	uint32_t span = vt_stages_span_at(scene->facts->stages, a->event);
 
 	return (struct vt_key){ a->size_bytes,
-				(uint64_t)a->python_stack << 32 | a->native_stack,
-				(uint64_t)span << 32 | a->node_class };
+				(uint64_t)a->made->python_stack << 32 | a->made->native_stack,
+				(uint64_t)span << 32 | a->made->node_class };
 }
 
 static int is_logits(const struct vt_scene *scene, uint32_t i)

@@ -288,7 +288,7 @@ static int is_bucket(const struct vt_scene *scene, uint32_t i)
 	const struct vt_frames *frames = &scene->model->frames;
 	const struct vt_allocation *a = &scene->model->allocations[i];
 	uint32_t ids[VT_FRAMES_MAX];
-	unsigned nr = vt_frames_native(frames, a->native_stack, ids);
+	unsigned nr = vt_frames_native(frames, a->made->native_stack, ids);
 
 	for (unsigned k = 0; k < nr; k++)
 		if (vt_globs_match_native(&globs, frames, ids[k]))

@@ -196,9 +196,10 @@ static int is_joined(const struct build *build, uint32_t group)
 		    a->event > last_point(build))
 			continue;
 		if (last) {
+			const char *op = vt_operators_name(operators, a->made->native_stack);
+
 			nr++;
-			nr_joined += is_joiner(vt_operators_name(operators, a->native_stack)) &&
-				     last->freed_event > a->event &&
+			nr_joined += is_joiner(op) && last->freed_event > a->event &&
 				     last->freed_event <= a->event + COPY_EVENTS;
 		}
 		last = a;

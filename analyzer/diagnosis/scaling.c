@@ -132,7 +132,8 @@ static int is_softmax_of_scores(struct judging *j, uint32_t allocation, const ch
 {
 	const struct vt_allocation *a = &j->attribution->facts->model->allocations[allocation];
 	const struct vt_scaling_size *was = &j->scalings->was;
-	const char *op = vt_operators_name(&j->attribution->facts->operators, a->native_stack);
+	const char *op =
+		vt_operators_name(&j->attribution->facts->operators, a->made->native_stack);
 
 	return op && strstr(op, "softmax") && strcmp(owner, "logits") && was->seq > 1 &&
 	       bytes_of(a) % (was->batch * was->seq * was->seq) == 0;

@@ -29,8 +29,9 @@ static void push(struct vt_scene *scene, struct vt_finding finding)
 
 static char *where(const struct vt_scene *scene, uint32_t allocation)
 {
-	const struct vt_allocation *a = &scene->model->allocations[allocation];
-	uint32_t stack = a->forward_python_stack ? a->forward_python_stack : a->python_stack;
+	const struct vt_caller *made = scene->model->allocations[allocation].made;
+	uint32_t stack = made->forward_python_stack ? made->forward_python_stack :
+						      made->python_stack;
 	struct vt_lines lines = vt_describe_python(scene->describe, stack);
 	char *text = lines.nr ? vt_xstrdup(lines.text[0]) : NULL;
 

@@ -18,9 +18,9 @@ struct build {
 /* Sites are asked once per combination of stacks: it takes reading all frames. */
 static uint32_t group_of(struct build *build, const struct vt_allocation *a)
 {
-	const struct vt_key key = { (uint64_t)a->python_stack << 32 | a->native_stack,
-				    a->node_class ? a->forward_python_stack : 0,
-				    (uint64_t)a->device << 1 | !a->node_class };
+	const struct vt_key key = { (uint64_t)a->made->python_stack << 32 | a->made->native_stack,
+				    a->made->node_class ? a->made->forward_python_stack : 0,
+				    (uint64_t)a->device << 1 | !a->made->node_class };
 	uint64_t *known = vt_map_find(&build->stacks, key);
 	struct vt_key site = { 0, (uint64_t)a->device, 0 };
 

@@ -56,7 +56,7 @@ static void find_place(struct entry *entry, const struct vt_changes_side *side,
 	unsigned nr = vt_describe_visible(side->describe, stack, ids);
 
 	entry->place = entry->functions =
-		vt_hash_mix(nr, stack == a->python_stack ? OF_FORWARD : OF_BACKWARD);
+		vt_hash_mix(nr, stack == a->made->python_stack ? OF_FORWARD : OF_BACKWARD);
 	for (unsigned i = 0; i < nr; i++) {
 		entry->place = vt_hash_mix(entry->place, alignment->lines[entry->side][ids[i]]);
 		entry->functions =
@@ -64,7 +64,7 @@ static void find_place(struct entry *entry, const struct vt_changes_side *side,
 	}
 	if (nr)
 		return;
-	nr = vt_frames_native(&model->frames, a->native_stack, ids);
+	nr = vt_frames_native(&model->frames, a->made->native_stack, ids);
 	entry->place = vt_hash_mix(nr, OF_NATIVE);
 	for (unsigned i = 0; i < nr; i++)
 		entry->place = vt_hash_mix(entry->place, alignment->symbols[entry->side][ids[i]]);

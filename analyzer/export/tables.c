@@ -106,7 +106,7 @@ static void write_figures(struct writer *w, struct vt_csv *csv)
 /* The innermost line that is to be seen; NULL: there is none. */
 static const char *place_of(struct writer *w, const struct vt_allocation *a)
 {
-	struct vt_key key = { vt_producer_stack(&w->analysis.model, a), a->native_stack, 0 };
+	struct vt_key key = { vt_producer_stack(&w->analysis.model, a), a->made->native_stack, 0 };
 	const uint64_t *known = vt_map_find(&w->places, key);
 	struct vt_lines lines;
 	char *text;
@@ -139,8 +139,8 @@ static void write_allocation_row(struct writer *w, struct vt_csv *csv, uint32_t 
 	vt_csv_number(csv, (int64_t)a->address);
 	vt_csv_number(csv, (int64_t)a->size_bytes);
 	number_or_null(csv, (int64_t)a->requested_bytes, a->requested_bytes != 0);
-	vt_csv_number(csv, (int64_t)a->stream);
-	vt_csv_number(csv, a->thread);
+	vt_csv_number(csv, (int64_t)a->made->stream);
+	vt_csv_number(csv, a->made->thread);
 	vt_csv_number(csv, is_owned);
 	vt_csv_text(csv, is_owned ? vt_attribution_owner(attribution, verdict.owner) : NULL);
 	vt_csv_text(csv, is_owned ? vt_evidence_provenances[verdict.provenance] : NULL);

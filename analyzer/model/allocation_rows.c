@@ -35,6 +35,7 @@ struct part {
 	int64_t upto;
 	int64_t start_time_ns;
 	struct vt_allocation *rows;
+	struct vt_callers callers; /* the part's own: no lock */
 	int64_t max;
 	int64_t nr;
 	int rc;
@@ -53,38 +54,55 @@ static uint64_t sequence_at(struct vt_stmt *stmt, int column)
 	return vt_stmt_is_null(stmt, column) ? VT_NO_SEQUENCE : (uint64_t)vt_stmt_int(stmt, column);
 }
 
-static void take(struct vt_allocation *a, struct vt_stmt *stmt, int64_t start_time_ns)
+static const struct vt_caller *maker_at(struct vt_callers *callers, struct vt_stmt *stmt)
 {
+	const struct vt_caller caller = { .stream = (uint64_t)vt_stmt_int(stmt, 24),
+					  .thread = (uint32_t)vt_stmt_int(stmt, 5),
+					  .native_stack = id_at(stmt, 7),
+					  .python_stack = id_at(stmt, 8),
+					  .forward_python_stack = id_at(stmt, 21),
+					  .scope = id_at(stmt, 9),
+					  .node_class = id_at(stmt, 10) };
+
+	return vt_callers_intern(callers, &caller);
+}
+
+static const struct vt_caller *freer_at(struct vt_callers *callers, struct vt_stmt *stmt)
+{
+	const struct vt_caller caller = { .thread = (uint32_t)vt_stmt_int(stmt, 15),
+					  .native_stack = id_at(stmt, 16),
+					  .python_stack = id_at(stmt, 17),
+					  .forward_python_stack = id_at(stmt, 22),
+					  .scope = id_at(stmt, 18),
+					  .node_class = id_at(stmt, 19) };
+
+	return vt_callers_intern(callers, &caller);
+}
+
+static void take(struct part *part, struct vt_stmt *stmt)
+{
+	struct vt_allocation *a = &part->rows[part->nr++];
+
 	a->event = vt_stmt_int(stmt, 0);
 	a->kind = (uint8_t)vt_stmt_int(stmt, 1);
 	a->device = (int16_t)vt_stmt_int(stmt, 2);
 	a->address = (uint64_t)vt_stmt_int(stmt, 3);
 	a->size_bytes = (uint64_t)vt_stmt_int(stmt, 4);
-	a->thread = (uint32_t)vt_stmt_int(stmt, 5);
-	a->time_ns = vt_stmt_int(stmt, 6) - start_time_ns;
-	a->native_stack = id_at(stmt, 7);
-	a->python_stack = id_at(stmt, 8);
-	a->scope = id_at(stmt, 9);
-	a->node_class = id_at(stmt, 10);
+	a->time_ns = vt_stmt_int(stmt, 6) - part->start_time_ns;
 	a->node_sequence = sequence_at(stmt, 11);
 	a->forward_sequence = sequence_at(stmt, 12);
-	a->forward_python_stack = id_at(stmt, 21);
-	a->freed_forward_python_stack = id_at(stmt, 22);
 	a->requested_bytes = (uint64_t)vt_stmt_int(stmt, 23);
-	a->stream = (uint64_t)vt_stmt_int(stmt, 24);
+	a->made = maker_at(&part->callers, stmt);
+	a->freed = &vt_caller_nobody;
 	a->container = VT_NO_INDEX;
 	a->freed_event = VT_NEVER;
 	a->freed_node_sequence = VT_NO_SEQUENCE;
 	if (vt_stmt_is_null(stmt, 13))
 		return;
 	a->freed_event = vt_stmt_int(stmt, 13);
-	a->freed_time_ns = vt_stmt_int(stmt, 14) - start_time_ns;
-	a->freed_thread = (uint32_t)vt_stmt_int(stmt, 15);
-	a->freed_native_stack = id_at(stmt, 16);
-	a->freed_python_stack = id_at(stmt, 17);
-	a->freed_scope = id_at(stmt, 18);
-	a->freed_node_class = id_at(stmt, 19);
+	a->freed_time_ns = vt_stmt_int(stmt, 14) - part->start_time_ns;
 	a->freed_node_sequence = sequence_at(stmt, 20);
+	a->freed = freer_at(&part->callers, stmt);
 }
 
 static void read_part(void *context, size_t number)
@@ -95,7 +113,7 @@ static void read_part(void *context, size_t number)
 	vt_stmt_bind_int(stmt, 1, part->after);
 	vt_stmt_bind_int(stmt, 2, part->upto);
 	while ((part->rc = vt_stmt_step(stmt)) == 1 && part->nr < part->max)
-		take(&part->rows[part->nr++], stmt, part->start_time_ns);
+		take(part, stmt);
 	vt_stmt_free(stmt);
 }
 
@@ -161,37 +179,45 @@ static unsigned divide(struct vt_db *db, int64_t nr_rows, struct vt_allocation *
 	return i;
 }
 
-int vt_allocation_rows_load(struct vt_db *db, int64_t start_time_ns, struct vt_allocation **rows,
-			    uint32_t *nr_rows, struct vt_diag *diag)
+/* What the parts read, as one. */
+static int join(struct vt_allocation_rows *rows, struct part *parts, unsigned nr,
+		struct vt_diag *diag)
 {
-	int64_t counted = vt_db_query_int(db, "SELECT count(*) FROM allocation", 0);
-	struct part parts[MAX_PARTS] = { 0 };
-	unsigned nr;
 	int rc = 0;
 
-	*nr_rows = 0;
-	*rows = NULL;
-	if (counted >= VT_MOST_ROWS) {
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: too many rows in table allocation",
-			    vt_db_path(db));
-		return -1;
-	}
-	*rows = vt_xcalloc((size_t)counted + 1, sizeof(**rows));
-	nr = divide(db, counted, *rows, parts);
-	for (unsigned i = 0; i < nr; i++)
-		parts[i].start_time_ns = start_time_ns;
-	vt_parallel_run(nr, read_part, parts);
 	for (unsigned i = 0; i < nr; i++) {
 		if (parts[i].rc < 0 && !rc)
 			vt_db_diag(parts[i].db, diag);
 		rc |= parts[i].rc < 0;
 		/* Fewer than were counted come of a damaged file alone: no hole stays. */
-		if (parts[i].rows != *rows + *nr_rows)
-			memmove(*rows + *nr_rows, parts[i].rows,
-				(size_t)parts[i].nr * sizeof(**rows));
-		*nr_rows += (uint32_t)parts[i].nr;
+		if (parts[i].rows != rows->items + rows->nr)
+			memmove(rows->items + rows->nr, parts[i].rows,
+				(size_t)parts[i].nr * sizeof(*rows->items));
+		rows->nr += (uint32_t)parts[i].nr;
+		vt_callers_adopt(&rows->callers, &parts[i].callers);
 		if (i)
 			vt_db_close(parts[i].db);
 	}
 	return rc ? -1 : 0;
+}
+
+int vt_allocation_rows_load(struct vt_db *db, int64_t start_time_ns,
+			    struct vt_allocation_rows *rows, struct vt_diag *diag)
+{
+	int64_t counted = vt_db_query_int(db, "SELECT count(*) FROM allocation", 0);
+	struct part parts[MAX_PARTS] = { 0 };
+	unsigned nr;
+
+	memset(rows, 0, sizeof(*rows));
+	if (counted >= VT_MOST_ROWS) {
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: too many rows in table allocation",
+			    vt_db_path(db));
+		return -1;
+	}
+	rows->items = vt_xcalloc((size_t)counted + 1, sizeof(*rows->items));
+	nr = divide(db, counted, rows->items, parts);
+	for (unsigned i = 0; i < nr; i++)
+		parts[i].start_time_ns = start_time_ns;
+	vt_parallel_run(nr, read_part, parts);
+	return join(rows, parts, nr, diag);
 }

@@ -8,6 +8,7 @@
 
 #include "analyzer/base/diag.h"
 #include "analyzer/database/db.h"
+#include "analyzer/model/callers.h"
 
 #define VT_NEVER       INT64_MAX
 #define VT_NO_SEQUENCE UINT64_MAX
@@ -23,33 +24,28 @@ struct vt_allocation {
 	uint64_t address;
 	uint64_t size_bytes;
 	uint64_t requested_bytes; /* blocks: before rounding; 0: not known */
-	uint64_t stream;          /* blocks: PyTorch's number of it; 0: default, or not known */
 	uint64_t node_sequence;   /* VT_NO_SEQUENCE where there is none */
 	uint64_t forward_sequence;
 	uint64_t freed_node_sequence;
-	uint32_t thread;
-	uint32_t freed_thread;
-	uint32_t native_stack;
-	uint32_t python_stack;
-	uint32_t freed_native_stack;
-	uint32_t freed_python_stack;
-	uint32_t forward_python_stack; /* of the call that created node_sequence; 0: unknown */
-	uint32_t freed_forward_python_stack;
-	uint32_t scope;
-	uint32_t freed_scope;
-	uint32_t node_class;
-	uint32_t freed_node_class;
+	const struct vt_caller *made;  /* never NULL, as the next */
+	const struct vt_caller *freed; /* vt_caller_nobody: not freed while recorded */
 	uint32_t container; /* blocks: index of the driver allocation it lies in, or VT_NO_INDEX */
 	int16_t device;
 	uint8_t kind;         /* enum vt_kind */
 	uint8_t holds_blocks; /* a framework's allocator cut this one into blocks at some time */
 };
 
+struct vt_allocation_rows {
+	struct vt_allocation *items; /* free() */
+	uint32_t nr;
+	struct vt_callers callers; /* of the rows; vt_callers_release() */
+};
+
 /*
  * All rows, by event, with times since `start_time_ns`, inside the transaction that is open in
- * `db`.  The caller frees `rows`, in both cases.  Returns 0, or -1 with `diag` filled.
+ * `db`.  What is in `rows` is the caller's in both cases.  Returns 0, or -1 with `diag` filled.
  */
-int vt_allocation_rows_load(struct vt_db *db, int64_t start_time_ns, struct vt_allocation **rows,
-			    uint32_t *nr_rows, struct vt_diag *diag);
+int vt_allocation_rows_load(struct vt_db *db, int64_t start_time_ns,
+			    struct vt_allocation_rows *rows, struct vt_diag *diag);
 
 #endif

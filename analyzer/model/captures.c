@@ -158,7 +158,7 @@ static void ask_block(struct vt_model *model, struct witness *witnesses, uint32_
 {
 	const struct vt_segment *segment = vt_segments_find(model, allocation);
 	struct witness *witness = segment ? &witnesses[segment - model->segments] : NULL;
-	uint32_t capture = capture_at(model, block->event, block->thread);
+	uint32_t capture = capture_at(model, block->event, block->made->thread);
 
 	if (!witness)
 		return;

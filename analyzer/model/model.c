@@ -261,6 +261,17 @@ static void name_unknown_devices(struct vt_model *model)
 	}
 }
 
+static int load_allocations(struct vt_model *model, struct vt_diag *diag)
+{
+	struct vt_allocation_rows rows;
+	int rc = vt_allocation_rows_load(model->db, model->start_time_ns, &rows, diag);
+
+	model->allocations = rows.items;
+	model->nr_allocations = rows.nr;
+	model->callers = rows.callers;
+	return rc;
+}
+
 static int load_all(struct vt_model *model, struct vt_diag *diag)
 {
 	if (vt_string_table_load(&model->strings, model->db, diag) ||
@@ -274,8 +285,7 @@ static int load_all(struct vt_model *model, struct vt_diag *diag)
 	for (size_t i = 0; i < VT_ARRAY_SIZE(tables); i++)
 		if (load_table(model, &tables[i], diag))
 			return -1;
-	return vt_allocation_rows_load(model->db, model->start_time_ns, &model->allocations,
-				       &model->nr_allocations, diag);
+	return load_allocations(model, diag);
 }
 
 int vt_model_load(struct vt_model *model, struct vt_db *db, struct vt_diag *diag)
@@ -313,6 +323,7 @@ void vt_model_release(struct vt_model *model)
 	for (size_t i = 0; i < VT_ARRAY_SIZE(tables); i++)
 		free(*(void **)((char *)model + tables[i].array));
 	free(model->allocations);
+	vt_callers_release(&model->callers);
 	free(model->segments);
 	free(model->spills);
 	free(model->captures);

@@ -157,6 +157,7 @@ struct vt_model {
 	struct vt_frames frames;
 	struct vt_allocation *allocations;
 	uint32_t nr_allocations;
+	struct vt_callers callers; /* of the allocations */
 	struct vt_other_event *events;
 	uint32_t nr_events;
 	struct vt_mark *marks;

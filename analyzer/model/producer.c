@@ -27,10 +27,10 @@ static int is_engine_call(const struct vt_frames *frames, uint32_t python_stack)
 
 uint32_t vt_producer_stack(const struct vt_model *model, const struct vt_allocation *a)
 {
-	if (a->node_class && a->forward_python_stack &&
-	    is_engine_call(&model->frames, a->python_stack))
-		return a->forward_python_stack;
-	return a->python_stack;
+	if (a->made->node_class && a->made->forward_python_stack &&
+	    is_engine_call(&model->frames, a->made->python_stack))
+		return a->made->forward_python_stack;
+	return a->made->python_stack;
 }
 
 static void mark_backward(struct vt_lines *lines)
@@ -46,10 +46,10 @@ struct vt_lines vt_producer_lines(const struct vt_describe *describe, const stru
 	uint32_t stack = vt_producer_stack(describe->model, a);
 	struct vt_lines lines = vt_describe_python(describe, stack);
 
-	if (lines.nr && stack != a->python_stack)
+	if (lines.nr && stack != a->made->python_stack)
 		mark_backward(&lines);
 	if (lines.nr)
 		return lines;
 	vt_describe_free(&lines);
-	return vt_describe_native(describe, a->native_stack);
+	return vt_describe_native(describe, a->made->native_stack);
 }

@@ -13,7 +13,7 @@ uint64_t vt_site_of(const struct vt_describe *describe, const struct vt_allocati
 	uint32_t ids[VT_FRAMES_MAX];
 	uint32_t stack = vt_producer_stack(model, a);
 	unsigned nr = vt_describe_visible(describe, stack, ids);
-	uint64_t hash = stack == a->python_stack ? nr : vt_hash_mix(IS_BACKWARD, nr);
+	uint64_t hash = stack == a->made->python_stack ? nr : vt_hash_mix(IS_BACKWARD, nr);
 
 	for (unsigned i = 0; i < nr; i++) {
 		const struct vt_frame_python *frame = &model->frames.python[ids[i]];
@@ -22,7 +22,7 @@ uint64_t vt_site_of(const struct vt_describe *describe, const struct vt_allocati
 	}
 	if (nr)
 		return hash;
-	nr = vt_frames_native(&model->frames, a->native_stack, ids);
+	nr = vt_frames_native(&model->frames, a->made->native_stack, ids);
 	hash = vt_hash_mix(1, nr);
 	for (unsigned i = 0; i < nr; i++)
 		hash = vt_hash_mix(hash, ids[i]);

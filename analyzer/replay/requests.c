@@ -55,8 +55,8 @@ static int are_all_recorded(const struct vt_tape *tape)
 
 static uint64_t place_of(const struct vt_allocation *block)
 {
-	return ((uint64_t)block->native_stack << 32 | block->python_stack) ^
-	       (uint64_t)block->node_class << 24;
+	return ((uint64_t)block->made->native_stack << 32 | block->made->python_stack) ^
+	       (uint64_t)block->made->node_class << 24;
 }
 
 /* The longest tail that the allocator would have left on this block. */

@@ -95,8 +95,8 @@ static void note_given(struct reading *reading, int64_t event, const struct vt_a
 		reading->cause = VT_CAUSE_UNKNOWN;
 	}
 	if (a && reading->cause == VT_CAUSE_UNKNOWN)
-		reading->cause = vt_causes_find(reading->model, a->freed_native_stack,
-						a->freed_python_stack);
+		reading->cause = vt_causes_find(reading->model, a->freed->native_stack,
+						a->freed->python_stack);
 }
 
 static uint32_t add_segment(struct vt_tape *tape, struct vt_tape_segment segment)
@@ -271,7 +271,7 @@ static void take_block(struct reading *reading, uint32_t index)
 	tape->nr_blocks++;
 	tape->nr_homeless += segment == VT_NO_INDEX;
 	if (segment != VT_NO_INDEX)
-		vote(reading, segment, block->stream);
+		vote(reading, segment, block->made->stream);
 	add_step(reading, (struct vt_tape_step){ block->event, asked_bytes(tape, block), index,
 						 segment, VT_TAPE_TAKE });
 }

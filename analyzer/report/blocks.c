@@ -159,16 +159,17 @@ json_t *vt_blocks_json(struct vt_blocks *blocks, uint32_t allocation)
 	json_object_set_new(object, "stage", vt_json_text(e.stage));
 	json_object_set_new(
 		object, "python",
-		vt_json_lines(vt_describe_python(&blocks->describe, e.a->python_stack)));
+		vt_json_lines(vt_describe_python(&blocks->describe, e.a->made->python_stack)));
 	json_object_set_new(
 		object, "forward_python",
-		vt_json_lines(vt_describe_python(&blocks->describe, e.a->forward_python_stack)));
+		vt_json_lines(vt_describe_python(&blocks->describe,
+						 e.a->made->forward_python_stack)));
 	json_object_set_new(object, "modules", modules(blocks, e.a));
 	json_object_set_new(object, "module", vt_json_text(e.module));
 	add_keeper(blocks, allocation, object);
 	json_object_set_new(
 		object, "native",
-		vt_json_lines(vt_describe_native(&blocks->describe, e.a->native_stack)));
+		vt_json_lines(vt_describe_native(&blocks->describe, e.a->made->native_stack)));
 	release(&e);
 	return object;
 }

@@ -84,9 +84,9 @@ static json_t *freed_json(const struct vt_explain *explain)
 		object, "stage",
 		vt_json_text(stage_at(&explain->analysis->stages, a->freed_event)));
 	json_object_set_new(object, "python",
-			    vt_json_lines(vt_describe_python(describe, a->freed_python_stack)));
+			    vt_json_lines(vt_describe_python(describe, a->freed->python_stack)));
 	json_object_set_new(object, "native",
-			    vt_json_lines(vt_describe_native(describe, a->freed_native_stack)));
+			    vt_json_lines(vt_describe_native(describe, a->freed->native_stack)));
 	return object;
 }
 

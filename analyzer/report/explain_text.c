@@ -68,13 +68,13 @@ static void print_life(const struct vt_explain *explain, FILE *out)
 			vt_blocks_kind(&model->allocations[a->container]),
 			model->allocations[a->container].event);
 	fputc('\n', out);
-	print_moment(explain, "made    ", a->event, a->time_ns, a->thread, out);
+	print_moment(explain, "made    ", a->event, a->time_ns, a->made->thread, out);
 	if (a->freed_event == VT_NEVER) {
 		fprintf(out, "\nfreed    never while it was recorded\n");
 		return;
 	}
 	fputc('\n', out);
-	print_moment(explain, "freed   ", a->freed_event, a->freed_time_ns, a->freed_thread, out);
+	print_moment(explain, "freed   ", a->freed_event, a->freed_time_ns, a->freed->thread, out);
 	fputc('\n', out);
 }
 
@@ -142,8 +142,8 @@ static void print_module(const struct vt_explain *explain, FILE *out)
 {
 	const char *path = explain->module;
 	uint32_t nr;
-	const struct vt_chain_link *links =
-		vt_chains_get(&explain->analysis->stages.chains, explain->a->python_stack, &nr);
+	const struct vt_chain_link *links = vt_chains_get(&explain->analysis->stages.chains,
+							  explain->a->made->python_stack, &nr);
 
 	if (path || nr)
 		fprintf(out, "module   %s", !path ? "" : *path ? path : "(root)");
@@ -166,12 +166,12 @@ void vt_explain_text_print(struct vt_explain *explain, FILE *out)
 	print_module(explain, out);
 	print_names(explain, out);
 	print_facts(explain, out);
-	print_stack("made at", vt_describe_python(describe, a->python_stack), out);
-	print_stack("made in", vt_describe_native(describe, a->native_stack), out);
+	print_stack("made at", vt_describe_python(describe, a->made->python_stack), out);
+	print_stack("made in", vt_describe_native(describe, a->made->native_stack), out);
 	print_stack("for the forward call at",
-		    vt_describe_python(describe, a->forward_python_stack), out);
-	print_stack("freed at", vt_describe_python(describe, a->freed_python_stack), out);
-	print_stack("freed in", vt_describe_native(describe, a->freed_native_stack), out);
+		    vt_describe_python(describe, a->made->forward_python_stack), out);
+	print_stack("freed at", vt_describe_python(describe, a->freed->python_stack), out);
+	print_stack("freed in", vt_describe_native(describe, a->freed->native_stack), out);
 	print_stack("freed for the forward call at",
-		    vt_describe_python(describe, a->freed_forward_python_stack), out);
+		    vt_describe_python(describe, a->freed->forward_python_stack), out);
 }

@@ -128,10 +128,10 @@ static json_t *pins_json(struct vt_frag *frag, const struct vt_frag_device *devi
 								      pin->owner)));
 		json_object_set_new(
 			object, "python",
-			vt_json_lines(vt_describe_python(&frag->describe, a->python_stack)));
+			vt_json_lines(vt_describe_python(&frag->describe, a->made->python_stack)));
 		json_object_set_new(
 			object, "native",
-			vt_json_lines(vt_describe_native(&frag->describe, a->native_stack)));
+			vt_json_lines(vt_describe_native(&frag->describe, a->made->native_stack)));
 		json_array_append_new(array, object);
 	}
 	return array;

@@ -197,11 +197,11 @@ static void print_segments(struct vt_frag *frag, const struct vt_frag_device *de
 
 static void print_place(struct vt_frag *frag, const struct vt_allocation *a, FILE *out)
 {
-	struct vt_lines lines = vt_describe_python(&frag->describe, a->python_stack);
+	struct vt_lines lines = vt_describe_python(&frag->describe, a->made->python_stack);
 
 	if (!lines.nr) {
 		vt_describe_free(&lines);
-		lines = vt_describe_native(&frag->describe, a->native_stack);
+		lines = vt_describe_native(&frag->describe, a->made->native_stack);
 	}
 	for (unsigned i = 0; i < lines.nr && i < MAX_FRAMES; i++)
 		fprintf(out, "       %s\n", lines.text[i]);

@@ -17,9 +17,9 @@ static int compare_places(const void *a, const void *b)
 
 static int is_older(const struct vt_allocation *a, const struct vt_allocation *than)
 {
-	if (a->python_stack != than->python_stack)
-		return a->python_stack < than->python_stack;
-	return a->native_stack < than->native_stack;
+	if (a->made->python_stack != than->made->python_stack)
+		return a->made->python_stack < than->made->python_stack;
+	return a->made->native_stack < than->made->native_stack;
 }
 
 /* Equal sizes: by stack, so that the order does not depend on the sort. */

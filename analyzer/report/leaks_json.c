@@ -65,7 +65,8 @@ static json_t *leak_json(struct vt_leaks *leaks, const struct vt_leak *leak)
 			    vt_json_lines(vt_describe_python(&leaks->describe,
 							     vt_producer_stack(model, a))));
 	json_object_set_new(object, "native",
-			    vt_json_lines(vt_describe_native(&leaks->describe, a->native_stack)));
+			    vt_json_lines(vt_describe_native(&leaks->describe,
+							     a->made->native_stack)));
 	json_object_set_new(object, "held_by", holders_json(leak));
 	return object;
 }

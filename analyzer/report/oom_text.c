@@ -153,7 +153,7 @@ static void print_pins(const struct vt_oom *oom, const struct vt_frag_device *de
 	for (size_t i = 0; i < shown; i++) {
 		const struct vt_frag_pin *pin = &device->pins.items[i];
 		const struct vt_allocation *a = &oom->analysis->model.allocations[pin->allocation];
-		struct vt_lines lines = vt_describe_python(oom->describe, a->python_stack);
+		struct vt_lines lines = vt_describe_python(oom->describe, a->made->python_stack);
 
 		fprintf(out, "  %zu  %s beside %u block%s of %s, %s\n", i + 1,
 			vt_units_bytes(pinned, sizeof(pinned), pin->pinned_bytes), pin->blocks,
@@ -162,7 +162,7 @@ static void print_pins(const struct vt_oom *oom, const struct vt_frag_device *de
 			vt_attribution_owner(&oom->analysis->attribution, pin->owner));
 		if (!lines.nr) {
 			vt_describe_free(&lines);
-			lines = vt_describe_native(oom->describe, a->native_stack);
+			lines = vt_describe_native(oom->describe, a->made->native_stack);
 		}
 		print_lines(lines, MAX_PLACES, "       ", out);
 	}

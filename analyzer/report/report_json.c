@@ -85,12 +85,12 @@ static void set_stacks(json_t *object, const struct vt_report *report,
 	uint32_t producer = vt_producer_stack(describe->model, a);
 
 	json_object_set_new(object, "python",
-			    vt_json_lines(vt_describe_python(describe, a->python_stack)));
+			    vt_json_lines(vt_describe_python(describe, a->made->python_stack)));
 	json_object_set_new(object, "forward_python",
 			    vt_json_lines(vt_describe_python(
-				    describe, producer == a->python_stack ? 0 : producer)));
+				    describe, producer == a->made->python_stack ? 0 : producer)));
 	json_object_set_new(object, "native",
-			    vt_json_lines(vt_describe_native(describe, a->native_stack)));
+			    vt_json_lines(vt_describe_native(describe, a->made->native_stack)));
 }
 
 /* The largest places; all, or only those that no rule names. */

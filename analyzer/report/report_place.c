@@ -28,8 +28,8 @@ void vt_report_place_find(struct vt_report_place *place, struct vt_analysis *ana
 		const struct vt_allocation *a =
 			&analysis->model.allocations[timeline->moments[after - 1].index];
 
-		python = a->python_stack;
-		node = a->node_class;
+		python = a->made->python_stack;
+		node = a->made->node_class;
 	} else if (after && timeline->moments[after - 1].what == VT_MOMENT_OUT_OF_MEMORY) {
 		const struct vt_out_of_memory *oom =
 			&analysis->model.ooms[timeline->moments[after - 1].index];
