@@ -18,4 +18,19 @@ struct vt_span {
 /* Index of the span that holds `event`; VT_NO_INDEX where there are no spans. */
 uint32_t vt_spans_find(const struct vt_span *spans, uint32_t nr_spans, int64_t event);
 
+/* The same for many events: which spans to look at, by the high bits of the event. */
+struct vt_span_index {
+	const struct vt_span *spans;
+	uint32_t *first; /* the span of the lowest event with these bits */
+	uint32_t nr_spans;
+	uint32_t nr; /* of `first`; 0: there is no index */
+	unsigned shift;
+};
+
+/* `spans` must stay where they are. */
+void vt_spans_index_init(struct vt_span_index *index, const struct vt_span *spans,
+			 uint32_t nr_spans);
+void vt_spans_index_release(struct vt_span_index *index);
+uint32_t vt_spans_index_find(const struct vt_span_index *index, int64_t event);
+
 #endif

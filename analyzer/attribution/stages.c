@@ -306,6 +306,7 @@ void vt_stages_init(struct vt_stages *stages, const struct vt_timeline *timeline
 	find_evaluations(&pass);
 	stages->spans = pass.spans.items;
 	stages->nr_spans = (uint32_t)pass.spans.len;
+	vt_spans_index_init(&stages->index, stages->spans, stages->nr_spans);
 	vt_steps_init(&stages->steps, timeline, &stages->evidence, stages->spans, stages->nr_spans);
 	stages->totals = add_up_spans(stages);
 	vt_vector_release(&pass.main_threads);
@@ -315,6 +316,7 @@ void vt_stages_init(struct vt_stages *stages, const struct vt_timeline *timeline
 void vt_stages_release(struct vt_stages *stages)
 {
 	free(stages->spans);
+	vt_spans_index_release(&stages->index);
 	free(stages->totals);
 	vt_steps_release(&stages->steps);
 	vt_stage_evidence_release(&stages->evidence);
@@ -326,7 +328,7 @@ void vt_stages_release(struct vt_stages *stages)
 
 uint32_t vt_stages_span_at(const struct vt_stages *stages, int64_t event)
 {
-	return vt_spans_find(stages->spans, stages->nr_spans, event);
+	return vt_spans_index_find(&stages->index, event);
 }
 
 const struct vt_step *vt_stages_step(const struct vt_stages *stages, uint32_t step)

@@ -24,6 +24,7 @@ struct vt_stages {
 	const struct vt_timeline *timeline;
 	struct vt_span *spans;
 	uint32_t nr_spans;
+	struct vt_span_index index; /* of the spans */
 	struct vt_range_totals *totals; /* nr_spans rows of one entry per vt_model.devices */
 	struct vt_steps steps;
 	struct vt_stage_evidence evidence;

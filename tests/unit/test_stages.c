@@ -252,6 +252,28 @@ static void a_range_without_allocations_is_a_step(void **state)
 	vt_analysis_close(&analysis);
 }
 
+/* Beyond both ends, too; a few spans among many events. */
+static void each_event_is_in_the_span_that_a_search_finds(void **state)
+{
+	struct builder_db *b = build_open("run.db");
+	struct vt_analysis analysis;
+	const struct vt_stages *stages = &analysis.stages;
+
+	(void)state;
+	for (int i = 0; i < 100; i++)
+		build_alloc(b, &(struct build_event){
+				       .size = 512, .python = i % 37 > 30 ? FORWARD : USER,
+				       .node = i % 37 == 36 ? "MmBackward0" : NULL });
+	build_close(b);
+
+	open_analysis(&analysis);
+	assert_true(stages->nr_spans > 3 && stages->nr_spans < 20);
+	for (int64_t event = -1; event < 105; event++)
+		assert_int_equal(vt_stages_span_at(stages, event),
+				 vt_spans_find(stages->spans, stages->nr_spans, event));
+	vt_analysis_close(&analysis);
+}
+
 static void what_follows_an_out_of_memory_is_other(void **state)
 {
 	struct builder_db *b = build_open("run.db");
@@ -387,6 +409,7 @@ int main(void)
 		TEST(a_program_that_shows_nothing_is_other),
 		TEST(functions_without_modules_show_their_forward_by_numbers),
 		TEST(a_range_without_allocations_is_a_step),
+		TEST(each_event_is_in_the_span_that_a_search_finds),
 		TEST(what_follows_an_out_of_memory_is_other),
 		TEST(spans_know_their_peak),
 		TEST(growth_is_what_most_steps_leave_behind),
