@@ -30,6 +30,7 @@ void vt_attribution_release(struct vt_attribution *attribution)
 	free(attribution->owners);
 	free(attribution->verdicts);
 	vt_map_release(&attribution->numbers);
+	vt_map_release(&attribution->of_rules);
 	vt_match_release(&attribution->match);
 	vt_kinds_release(&attribution->kinds);
 	vt_places_release(&attribution->places);
@@ -148,28 +149,61 @@ static uint8_t training_of(const struct vt_attribution *attribution, const struc
 	return row->flags & VT_TENSOR_REQUIRES_GRAD ? VT_TRAINING_TRAINED : VT_TRAINING_FROZEN;
 }
 
+/* The number of what a rule's owner stands for; VT_NO_INDEX: nothing. */
+static uint32_t expand_owner(struct vt_attribution *attribution, const struct vt_rule *rule,
+			     uint32_t allocation)
+{
+	char *owner = expand(attribution, rule, rule->owner, allocation);
+
+	if (*owner)
+		return number_owner(attribution, owner);
+	free(owner);
+	return VT_NO_INDEX;
+}
+
+/* Most owners are a rule's text, with a kind at its end or without: each is put together once. */
+static uint32_t owner_by(struct vt_attribution *attribution, const struct vt_rule *rule,
+			 uint32_t allocation)
+{
+	const struct vt_allocation *a = &attribution->facts->model->allocations[allocation];
+	const char *open = strchr(rule->owner, '{');
+	struct vt_key key = { (uintptr_t)rule, 0, 0 };
+	const uint64_t *known;
+	uint32_t owner;
+
+	if (open && strcmp(open, "{kind}") != 0)
+		return expand_owner(attribution, rule, allocation);
+	if (open)
+		key.b = (uintptr_t)vt_kinds_find(&attribution->kinds, a);
+	known = vt_map_find(&attribution->of_rules, key);
+	if (known)
+		return (uint32_t)*known;
+	owner = expand_owner(attribution, rule, allocation);
+	vt_map_put(&attribution->of_rules, key, owner);
+	return owner;
+}
+
 struct vt_verdict vt_attribution_judge(struct vt_attribution *attribution, uint32_t allocation)
 {
 	struct vt_verdict *verdict = &attribution->verdicts[allocation];
 	const struct vt_allocation *a = &attribution->facts->model->allocations[allocation];
 	const struct vt_rule *rule;
-	char *owner;
+	uint32_t owner;
 
 	if (verdict->is_judged)
 		return *verdict;
 	rule = vt_match_rule(&attribution->match, a, NULL);
-	owner = rule ? expand(attribution, rule, rule->owner, allocation) : NULL;
+	owner = rule ? owner_by(attribution, rule, allocation) : VT_NO_INDEX;
 	/* An owner that depends on what the stacks do not tell. */
-	if (!owner || !*owner) {
-		free(owner);
-		owner = vt_xstrdup(VT_OWNER_UNKNOWN);
+	if (owner == VT_NO_INDEX) {
+		owner = number_owner(attribution, vt_xstrdup(VT_OWNER_UNKNOWN));
 		rule = NULL;
 	}
 	verdict->is_judged = 1;
 	verdict->provenance = rule ? rule->provenance : VT_PROVENANCE_UNKNOWN;
 	verdict->rule = rule ? (uint16_t)(rule - attribution->facts->rules->rules + 1) : 0;
-	verdict->training = rule ? training_of(attribution, rule, allocation) : 0;
-	verdict->owner = number_owner(attribution, owner);
+	verdict->training = (rule ? training_of(attribution, rule, allocation) : 0) & 0x7f;
+	verdict->owner = owner;
 	return *verdict;
 }
 

@@ -24,8 +24,8 @@ struct vt_verdict {
 	uint32_t owner;     /* vt_attribution_owner() */
 	uint16_t rule;      /* index into vt_rules.rules + 1; 0 = no rule fits */
 	uint8_t provenance; /* enum vt_provenance */
-	uint8_t training;   /* enum vt_training */
-	uint8_t is_judged;
+	uint8_t training : 7;	/* enum vt_training */
+	uint8_t is_judged : 1;
 };
 
 struct vt_attribution {
@@ -38,6 +38,7 @@ struct vt_attribution {
 	uint32_t nr_owners;
 	size_t owner_capacity;
 	struct vt_map numbers; /* hash of a path to its number */
+	struct vt_map of_rules; /* a rule, and the kind that its owner ends with, to that */
 };
 
 #define VT_OWNER_UNKNOWN "unknown"

@@ -21,6 +21,7 @@ struct pass {
 	struct vt_calls *calls;
 	VT_VECTOR(struct vt_call) found;
 	VT_VECTOR(struct vt_call_place) places;
+	uint32_t *last_ordinal; /* by Python stack: of the last place found there; 0: none */
 	VT_VECTOR(struct thread) threads;
 };
 
@@ -69,6 +70,18 @@ static void move_to(struct pass *pass, struct thread *thread, uint64_t module, i
 	vt_vector_push(&pass->found, fresh);
 }
 
+/* A call makes several blocks at a place, one after the other. */
+static void add_place(struct pass *pass, uint32_t python_stack, uint32_t ordinal)
+{
+	struct vt_call_place place = { python_stack, ordinal };
+
+	/* Of a stack with a module: the chains have it. */
+	if (pass->last_ordinal[python_stack] == ordinal)
+		return;
+	pass->last_ordinal[python_stack] = ordinal;
+	vt_vector_push(&pass->places, place);
+}
+
 static void see_allocation(struct pass *pass, uint32_t index)
 {
 	const struct vt_allocation *a = &pass->model->allocations[index];
@@ -87,11 +100,8 @@ static void see_allocation(struct pass *pass, uint32_t index)
 	if (a->kind == VT_KIND_BLOCK)
 		thread->sequence = a->forward_sequence;
 	pass->calls->by_allocation[index] = thread->call;
-	if (thread->call) {
-		struct vt_call_place place = { a->made->python_stack, call->ordinal };
-
-		vt_vector_push(&pass->places, place);
-	}
+	if (thread->call)
+		add_place(pass, a->made->python_stack, call->ordinal);
 }
 
 static int compare_places(const void *a, const void *b)
@@ -114,6 +124,7 @@ void vt_calls_init(struct vt_calls *calls, const struct vt_timeline *timeline,
 	calls->by_allocation =
 		vt_xcalloc((size_t)model->nr_allocations + 1, sizeof(*calls->by_allocation));
 	calls->is_numbered = vt_xcalloc((size_t)model->nr_allocations + 1, 1);
+	pass.last_ordinal = vt_xcalloc(chains->nr_stacks + 1, sizeof(*pass.last_ordinal));
 	vt_vector_push(&pass.found, none);
 	for (uint32_t i = 0; i < timeline->nr; i++) {
 		const struct vt_moment *moment = &timeline->moments[i];
@@ -132,6 +143,7 @@ void vt_calls_init(struct vt_calls *calls, const struct vt_timeline *timeline,
 	calls->nr_places = (uint32_t)pass.places.len;
 	if (calls->nr_places)
 		qsort(calls->places, calls->nr_places, sizeof(*calls->places), compare_places);
+	free(pass.last_ordinal);
 	vt_vector_release(&pass.threads);
 }
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "analyzer/base/hash.h"
 #include "analyzer/base/search.h"
 #include "analyzer/base/util.h"
 #include "common/journal_format.h"
@@ -25,39 +26,66 @@ static uint32_t step_at(const struct vt_facts *facts, int64_t event)
 	return span == VT_NO_INDEX ? 0 : facts->stages->spans[span].step;
 }
 
-typedef VT_VECTOR(struct vt_sequence_class) sequence_vector;
+/*
+ * What nodes make and what they free takes turns, on several threads: most of what is told was told
+ * not long before.
+ */
+#define RECENT_SEQUENCES 4096
 
-static void add_sequence(const struct vt_facts *facts, sequence_vector *all, int64_t event,
+struct sequences {
+	VT_VECTOR(struct vt_sequence_class) found;
+	uint32_t recent[RECENT_SEQUENCES]; /* by hash: index of one that was found */
+};
+
+/* The same node as one of those found; NULL: it is not known to be among them. */
+static struct vt_sequence_class *find_recent(struct sequences *all,
+					     const struct vt_sequence_class *one)
+{
+	uint64_t hash = vt_hash_mix(one->sequence, (uint64_t)one->step << 32 | one->node_class);
+	uint32_t *at = &all->recent[hash % RECENT_SEQUENCES];
+	struct vt_sequence_class *recent = &all->found.items[*at];
+
+	if (*at < all->found.len && !compare_sequences(recent, one))
+		return recent;
+	*at = (uint32_t)all->found.len;
+	return NULL;
+}
+
+static void add_sequence(const struct vt_facts *facts, struct sequences *all, int64_t event,
 			 uint32_t node_class, uint64_t sequence, int makes_gradient)
 {
 	struct vt_sequence_class one = { sequence, 0, node_class, (uint8_t)makes_gradient };
+	struct vt_sequence_class *known = NULL;
 
 	if (!node_class || sequence == VT_NO_SEQUENCE)
 		return;
 	/* Events of one node follow each other. */
-	if (all->len && all->items[all->len - 1].sequence == sequence &&
-	    all->items[all->len - 1].node_class == node_class) {
-		all->items[all->len - 1].makes_gradient |= makes_gradient;
-		return;
+	if (all->found.len)
+		known = &all->found.items[all->found.len - 1];
+	if (!known || known->sequence != sequence || known->node_class != node_class) {
+		one.step = step_at(facts, event);
+		known = find_recent(all, &one);
 	}
-	one.step = step_at(facts, event);
-	vt_vector_push(all, one);
+	if (known)
+		known->makes_gradient |= makes_gradient;
+	else
+		vt_vector_push(&all->found, one);
 }
 
 /* One entry per node: nodes on several threads take turns. */
-static void merge_sequences(sequence_vector *all)
+static uint32_t merge_sequences(struct vt_sequence_class *items, size_t nr)
 {
-	size_t kept = 0;
+	uint32_t kept = 0;
 
-	for (size_t i = 0; i < all->len; i++) {
-		struct vt_sequence_class *last = kept ? &all->items[kept - 1] : NULL;
+	for (size_t i = 0; i < nr; i++) {
+		struct vt_sequence_class *last = kept ? &items[kept - 1] : NULL;
 
-		if (last && compare_sequences(last, &all->items[i]) == 0)
-			last->makes_gradient |= all->items[i].makes_gradient;
+		if (last && compare_sequences(last, &items[i]) == 0)
+			last->makes_gradient |= items[i].makes_gradient;
 		else
-			all->items[kept++] = all->items[i];
+			items[kept++] = items[i];
 	}
-	all->len = kept;
+	return kept;
 }
 
 /* It outlives the pass; or it was only added to the .grad that was there. */
@@ -74,7 +102,7 @@ static int makes_gradient(struct vt_facts *facts, const struct vt_allocation *a)
 
 static void find_sequences(struct vt_facts *facts)
 {
-	sequence_vector all = { 0 };
+	struct sequences all = { 0 };
 
 	for (uint32_t i = 0; i < facts->model->nr_allocations; i++) {
 		const struct vt_allocation *a = &facts->model->allocations[i];
@@ -85,12 +113,12 @@ static void find_sequences(struct vt_facts *facts)
 			add_sequence(facts, &all, a->freed_event, a->freed->node_class,
 				     a->freed_node_sequence, 0);
 	}
-	if (all.len)
-		qsort(all.items, all.len, sizeof(*all.items), compare_sequences);
-	merge_sequences(&all);
+	if (all.found.len)
+		qsort(all.found.items, all.found.len, sizeof(*all.found.items), compare_sequences);
+	facts->nr_sequences = merge_sequences(all.found.items, all.found.len);
 	/* Vectors double: what was not needed is not kept beside a long recording. */
-	facts->sequences = vt_xrealloc(all.items, (all.len + 1) * sizeof(*all.items));
-	facts->nr_sequences = (uint32_t)all.len;
+	facts->sequences = vt_xrealloc(all.found.items, ((size_t)facts->nr_sequences + 1) *
+								sizeof(*all.found.items));
 }
 
 /*
@@ -129,6 +157,8 @@ static void find_twins(struct vt_facts *facts)
 		    (vt_facts_lifetimes(facts, a) & 1u << VT_LIFETIME_AFTER_BACKWARD))
 			vt_vector_push(&gradients, twin);
 	}
+	gradients.items = vt_xrealloc(gradients.items,
+				      (gradients.len + 1) * sizeof(*gradients.items));
 	vt_twins_init(&facts->twins, gradients.items, (uint32_t)gradients.len);
 }
 

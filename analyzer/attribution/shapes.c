@@ -250,29 +250,47 @@ static struct vt_key span_key(const struct vt_stages *stages, const struct vt_al
 	return key;
 }
 
-static void count_equal_blocks(struct vt_shapes *shapes, const struct vt_stages *stages)
+static int is_row(const struct vt_shapes *shapes, uint64_t blocks)
+{
+	return blocks == shapes->nr_layers || blocks == 2ull * shapes->nr_layers;
+}
+
+/* What was counted in one span: the sizes of rows stay. */
+static void keep_rows(struct vt_shapes *shapes, struct vt_map *counts)
+{
+	for (size_t i = 0; i < counts->capacity; i++)
+		if (counts->entries[i].is_used && is_row(shapes, counts->entries[i].value))
+			vt_map_put(&shapes->rows, counts->entries[i].key, 1);
+	vt_map_clear(counts);
+}
+
+/* Allocations are in the order of the spans. */
+static void find_rows(struct vt_shapes *shapes, const struct vt_stages *stages)
 {
 	const struct vt_model *model = stages->timeline->model;
+	struct vt_map counts = { 0 };
+	uint64_t span = VT_NO_INDEX;
 
 	for (uint32_t i = 0; i < model->nr_allocations; i++) {
 		struct vt_key key = span_key(stages, &model->allocations[i]);
-		uint64_t *count = vt_map_find(&shapes->per_span, key);
+		uint64_t *count;
 
+		if (key.b != span)
+			keep_rows(shapes, &counts);
+		span = key.b;
+		count = vt_map_find(&counts, key);
 		if (count)
 			++*count;
 		else
-			vt_map_put(&shapes->per_span, key, 1);
+			vt_map_put(&counts, key, 1);
 	}
+	keep_rows(shapes, &counts);
 }
 
 int vt_shapes_is_per_layer(const struct vt_shapes *shapes, const struct vt_stages *stages,
 			   const struct vt_allocation *a)
 {
-	const uint64_t *count = vt_map_find(&shapes->per_span, span_key(stages, a));
-
-	/* One layer is no row. */
-	return count && shapes->nr_layers > 1 &&
-	       (*count == shapes->nr_layers || *count == 2ull * shapes->nr_layers);
+	return vt_map_find(&shapes->rows, span_key(stages, a)) != NULL;
 }
 
 void vt_shapes_init(struct vt_shapes *shapes, const struct vt_names *names,
@@ -283,8 +301,9 @@ void vt_shapes_init(struct vt_shapes *shapes, const struct vt_names *names,
 
 	memset(shapes, 0, sizeof(*shapes));
 	shapes->nr_layers = count_layers(names->model);
+	/* One layer is no row. */
 	if (shapes->nr_layers > 1)
-		count_equal_blocks(shapes, stages);
+		find_rows(shapes, stages);
 	find_embeddings(&dimensions, names->model, rules);
 	find_inner(&dimensions, names->model);
 	find_batches(&dimensions, names->model);
@@ -302,7 +321,7 @@ void vt_shapes_init(struct vt_shapes *shapes, const struct vt_names *names,
 void vt_shapes_release(struct vt_shapes *shapes)
 {
 	free(shapes->sizes);
-	vt_map_release(&shapes->per_span);
+	vt_map_release(&shapes->rows);
 	memset(shapes, 0, sizeof(*shapes));
 }
 

@@ -24,8 +24,8 @@ struct vt_shape_size {
 struct vt_shapes {
 	struct vt_shape_size *sizes; /* sorted */
 	uint32_t nr;
-	uint32_t nr_layers;     /* of the longest row of numbered modules; 0: none */
-	struct vt_map per_span; /* blocks by size and span */
+	uint32_t nr_layers; /* of the longest row of numbered modules; 0: none */
+	struct vt_map rows; /* sizes of which a span made one or two blocks per layer, by span */
 };
 
 void vt_shapes_init(struct vt_shapes *shapes, const struct vt_names *names,

@@ -423,20 +423,38 @@ static uint32_t find_successor(const struct search *search, const moment_vector 
 	return VT_NO_INDEX;
 }
 
+/* Whether the program let go what may have been replaced. */
+static int is_let_go(const struct search *search, uint32_t allocation)
+{
+	const struct vt_allocation *a = &search->model->allocations[allocation];
+	const struct vt_gradient_class *class = class_of(search, a);
+
+	return class && search->what[allocation] && a->freed->python_stack &&
+	       a->freed_event > class->first_event;
+}
+
+/* Most programs update what they train where it is, and no list of all moments is worth while. */
+static int is_any_let_go(const struct search *search)
+{
+	for (uint32_t i = 0; i < search->model->nr_allocations; i++)
+		if (is_let_go(search, i))
+			return 1;
+	return 0;
+}
+
 /* U6 */
 static void find_successors(struct search *search)
 {
 	uint8_t *what = search->what;
 	moment_vector all = { 0 };
 
-	gather_moments(search, &all);
+	if (is_any_let_go(search))
+		gather_moments(search, &all);
 	for (size_t i = 0; i < all.len; i++) {
 		const struct vt_moment *m = moment_of(search, all.items[i]);
-		const struct vt_allocation *a = &search->model->allocations[m->index];
 		uint32_t next;
 
-		if (m->what != VT_MOMENT_FREE || !what[m->index] || !a->freed->python_stack ||
-		    a->freed_event <= class_of(search, a)->first_event)
+		if (m->what != VT_MOMENT_FREE || !is_let_go(search, m->index))
 			continue;
 		next = find_successor(search, &all, i);
 		if (next != VT_NO_INDEX)

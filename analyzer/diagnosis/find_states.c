@@ -281,19 +281,32 @@ static void find_old_gradients(struct vt_scene *scene)
 }
 
 /* Made by the reducer of DistributedDataParallel; its frames are exported since PyTorch 1.x. */
-static int is_bucket(const struct vt_scene *scene, uint32_t i)
+static int is_bucket_stack(const struct vt_scene *scene, uint32_t stack)
 {
 	static char *patterns[] = { "*!*c10d::Reducer::initialize_bucket*" };
 	const struct vt_globs globs = { patterns, VT_ARRAY_SIZE(patterns) };
 	const struct vt_frames *frames = &scene->model->frames;
-	const struct vt_allocation *a = &scene->model->allocations[i];
 	uint32_t ids[VT_FRAMES_MAX];
-	unsigned nr = vt_frames_native(frames, a->made->native_stack, ids);
+	unsigned nr = vt_frames_native(frames, stack, ids);
 
 	for (unsigned k = 0; k < nr; k++)
 		if (vt_globs_match_native(&globs, frames, ids[k]))
 			return 1;
 	return 0;
+}
+
+/* Gradients come from few places: each stack is read once. */
+static int is_bucket(const struct vt_scene *scene, struct vt_map *stacks, uint32_t i)
+{
+	uint32_t stack = scene->model->allocations[i].made->native_stack;
+	const uint64_t *known = vt_map_find(stacks, (struct vt_key){ stack, 0, 0 });
+	int is;
+
+	if (known)
+		return (int)*known;
+	is = is_bucket_stack(scene, stack);
+	vt_map_put(stacks, (struct vt_key){ stack, 0, 0 }, (uint64_t)is);
+	return is;
 }
 
 /* A gradient is copied into its bucket as soon as it is there. */
@@ -303,6 +316,7 @@ static void find_gradients_twice(struct vt_scene *scene)
 	struct vt_reliefs reliefs = { 0 };
 	uint32_t first = VT_NO_INDEX;
 	uint64_t bytes = 0, in_buckets = 0;
+	struct vt_map stacks = { 0 };
 	char all[VT_UNITS_MAX], twice[VT_UNITS_MAX];
 
 	for (uint32_t i = 0; i < scene->model->nr_allocations; i++) {
@@ -313,7 +327,7 @@ static void find_gradients_twice(struct vt_scene *scene)
 		if (a->device != scene->device || a->kind != VT_KIND_BLOCK ||
 		    !vt_scene_is_owner(scene, i, "gradients"))
 			continue;
-		if (is_bucket(scene, i)) {
+		if (is_bucket(scene, &stacks, i)) {
 			in_buckets += is_live && !is_seen ? a->size_bytes : 0;
 			continue;
 		}
@@ -324,6 +338,7 @@ static void find_gradients_twice(struct vt_scene *scene)
 		first = first == VT_NO_INDEX ? i : first;
 		bytes += a->size_bytes;
 	}
+	vt_map_release(&stacks);
 	if (first == VT_NO_INDEX || !in_buckets) {
 		vt_vector_release(&reliefs);
 		return;
