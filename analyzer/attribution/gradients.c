@@ -142,7 +142,7 @@ static int may_be_gradient(struct vt_facts *facts, const struct vt_allocation *a
 {
 	const char *freed_by = vt_operators_class(&facts->operators, a->freed->node_class);
 
-	if (a->kind != VT_KIND_BLOCK || !a->made->node_class || !a->made->forward_python_stack)
+	if (!vt_allocation_is_owned(a) || !a->made->node_class || !a->made->forward_python_stack)
 		return 0;
 	if (freed_by && strncmp(freed_by, "AccumulateGrad", strlen("AccumulateGrad")) != 0)
 		return 0;
