@@ -138,7 +138,8 @@ struct vt_shown vt_stage_evidence_judge(const struct vt_stage_evidence *evidence
 		if (!evidence->has_forward && shown.stage == VT_NO_STAGE &&
 		    a->forward_sequence != VT_NO_SEQUENCE)
 			shown.stage = VT_STAGE_FORWARD;
-		if (evidence->by_native_stack && shown.stage == VT_NO_STAGE)
+		if (evidence->by_native_stack && shown.stage == VT_NO_STAGE &&
+		    a->made->native_stack < model->frames.native_tree.nr_stacks)
 			shown.stage = evidence->by_native_stack[a->made->native_stack];
 	} else if (moment->what == VT_MOMENT_FREE) {
 		const struct vt_caller *freed = model->allocations[moment->index].freed;

@@ -225,11 +225,15 @@ def test_a_full_disk_stops_the_recording_and_not_the_program(tmp_path):
 
 @pytest.mark.parametrize("damage", ("UPDATE allocation SET kind = -1", "UPDATE allocation SET device = -1",
                                     "UPDATE allocation SET size_bytes = 'x'", "UPDATE peak SET device = -1",
-                                    "UPDATE native_frame SET id = id + 100000 WHERE id = 1"))
+                                    "UPDATE native_frame SET id = id + 100000 WHERE id = 1",
+                                    "UPDATE allocation SET native_stack = 1500000000, freed_native_stack = 1500000000",
+                                    "UPDATE allocation SET python_stack = 1500000000, freed_python_stack = 1500000000",
+                                    "UPDATE allocation SET scope = 1500000000, node_class = 1500000000"))
 def test_figures_that_contradict_each_other_end_no_command(recorded, tmp_path, damage):
     path = tmp_path / "damaged.db"
     shutil.copy(recorded.database, path)
     with sqlite3.connect(path) as connection:
         connection.execute(damage)
-    for command in ("report", "blocks", "leaks", "frag"):
-        assert vtrace(command, path).returncode in (0, 3)
+    for command in ("report", "blocks", "leaks", "frag", "oom"):
+        assert vtrace(command, path).returncode in (0, 3), command
+    assert vtrace("diff", recorded.database, path).returncode in (0, 3)
