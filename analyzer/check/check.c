@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyzer/attribution/evidence.h"
+#include "analyzer/attribution/known_owners.h"
 #include "analyzer/base/printable.h"
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
@@ -142,6 +143,42 @@ static void gather_notes(struct vt_check *check)
 	free(ended);
 }
 
+/* Programs without PyTorch name their owners themselves: there, any word may be one. */
+static int is_misspelt(const struct vt_check *check, const struct vt_limit *limit)
+{
+	char *torch;
+	int is_open;
+
+	if ((limit->what != VT_LIMIT_OWNER && limit->what != VT_LIMIT_LEFT_OWNER) ||
+	    vt_measure_has_owner(&check->measure, limit->subject))
+		return 0;
+	torch = vt_db_run_get(check->measure.analysis->db, "torch");
+	is_open = !torch;
+	free(torch);
+	return !is_open;
+}
+
+/* A limit on a misspelt owner would hold for ever.  Returns 0, or -1 with `diag` filled. */
+static int check_owners(const struct vt_check *check, struct vt_diag *diag)
+{
+	const struct vt_budget *budget = check->options->budget;
+
+	for (unsigned i = 0; i < check->nr; i++) {
+		char *list;
+
+		if (!is_misspelt(check, &budget->limits[i]))
+			continue;
+		list = vt_known_owners_list(&check->measure.analysis->rules);
+		vt_diag_set(diag, VT_EXIT_UNREADABLE,
+			    "%s:%d: %s: no owner is called so, in this run or in the rules, which "
+			    "have: %s", budget->path, budget->limits[i].line,
+			    budget->limits[i].name, list);
+		free(list);
+		return -1;
+	}
+	return 0;
+}
+
 int vt_check_init(struct vt_check *check, struct vt_analysis *analysis,
 		  const struct vt_check_options *options, struct vt_diag *diag)
 {
@@ -169,7 +206,7 @@ int vt_check_init(struct vt_check *check, struct vt_analysis *analysis,
 	}
 	for (unsigned i = 0; i < check->nr; i++)
 		check->nr_broken += vt_check_is_failed(check, &check->rows[i]) != 0;
-	return 0;
+	return check_owners(check, diag);
 }
 
 void vt_check_release(struct vt_check *check)

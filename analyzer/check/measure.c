@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyzer/attribution/evidence.h"
+#include "analyzer/attribution/known_owners.h"
 #include "analyzer/attribution/moments.h"
 #include "analyzer/base/owner_path.h"
 #include "analyzer/base/util.h"
@@ -279,40 +280,10 @@ void vt_measure_take(struct vt_measure *m, const struct vt_limit *limit, int dev
 	}
 }
 
-/* "activations/{kind}" gives an owner per kind; what a variable or a place is called is open. */
-static int could_give(const struct vt_rules *rules, const char *given, const char *owner)
-{
-	size_t fixed = strcspn(given, "{");
-
-	if (!given[fixed])
-		return is_below(given, owner);
-	/* What is named by nothing but the program could be called anything: that tells nothing. */
-	if (!fixed)
-		return 0;
-	if (strncmp(owner, given, fixed) != 0)
-		return strncmp(given, owner, strlen(owner)) == 0 && given[strlen(owner)] == '/';
-	if (strcmp(given + fixed, "{kind}") != 0)
-		return 1;
-	for (unsigned i = 0; i < rules->nr_kinds; i++)
-		if (!strcmp(rules->kinds[i].name, owner + fixed))
-			return 1;
-	return 0;
-}
-
 int vt_measure_has_owner(const struct vt_measure *m, const char *owner)
 {
-	const struct vt_attribution *attribution = &m->analysis->attribution;
-	const struct vt_rules *rules = &m->analysis->rules;
-
-	if (!strcmp(owner, VT_OWNER_UNKNOWN))
-		return 1;
-	for (unsigned i = 0; i < rules->nr_rules; i++)
-		if (rules->rules[i].owner && could_give(rules, rules->rules[i].owner, owner))
-			return 1;
-	for (uint32_t i = 0; i < attribution->nr_owners; i++)
-		if (attribution->owners[i] && is_below(attribution->owners[i], owner))
-			return 1;
-	return 0;
+	return vt_known_owners_has(&m->analysis->attribution, &m->analysis->rules, owner,
+				   strlen(owner));
 }
 
 static int find_mark(const struct vt_measure *m, const char *name, int64_t *event,

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analyzer/attribution/known_owners.h"
 #include "analyzer/base/diag.h"
 #include "analyzer/base/util.h"
 #include "analyzer/commands/cmd.h"
@@ -78,9 +79,28 @@ static void print(const struct wanted *wanted, const struct vt_view *view, struc
 		vt_diff_text_print(diff, stdout);
 	for (unsigned i = 0; i < wanted->nr_thresholds; i++)
 		if (!vt_thresholds_has_subject(&wanted->thresholds[i], diff))
-			fprintf(stderr, "note: %s: neither run has that owner\n",
+			fprintf(stderr, "note: %s: neither run has bytes of that owner\n",
 				wanted->thresholds[i].text);
 	*wanted->is_exceeded = check(wanted, diff, stderr);
+}
+
+/* A misspelt owner would never fail.  Returns 0, or -1 with `diag` filled. */
+static int check_owners(const struct wanted *wanted, const struct vt_diff *diff,
+			struct vt_diag *diag)
+{
+	for (unsigned i = 0; i < wanted->nr_thresholds; i++) {
+		char *list;
+
+		if (vt_thresholds_is_known(&wanted->thresholds[i], diff))
+			continue;
+		list = vt_known_owners_list(&diff->sides[VT_DIFF_NEW].analysis.rules);
+		vt_diag_set(diag, VT_EXIT_USAGE,
+			    "--fail-on \"%s\": no owner is called so, in these runs or in the "
+			    "rules, which have: %s", wanted->thresholds[i].text, list);
+		free(list);
+		return -1;
+	}
+	return 0;
 }
 
 static int show(const struct vt_view *view, const struct wanted *wanted)
@@ -95,6 +115,8 @@ static int show(const struct vt_view *view, const struct wanted *wanted)
 	asked.device = view->device;
 	asked.has_all_frames = view->has_all_frames;
 	rc = vt_diff_init(&diff, view->path, view->what, &asked, &diag);
+	if (!rc)
+		rc = check_owners(wanted, &diff, &diag);
 	if (!rc)
 		print(wanted, view, &diff);
 	vt_diff_release(&diff);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "analyzer/attribution/known_owners.h"
 #include "analyzer/base/owner_path.h"
 
 static const struct subject {
@@ -76,6 +77,25 @@ int vt_thresholds_has_subject(const struct vt_threshold *threshold, const struct
 		for (uint32_t i = 0; i < diff->devices[d].nr_owners; i++)
 			if (is_subject(diff->devices[d].owners[i].owner, threshold))
 				return 1;
+	return 0;
+}
+
+int vt_thresholds_is_known(const struct vt_threshold *threshold, const struct vt_diff *diff)
+{
+	static const char *const rests[] = { "cached/free segments", "cached/pinned", "cached/pool",
+					     "cached/graph memory",  "graph pools",   "context",
+					     "other processes" };
+	size_t len = (size_t)threshold->owner_len;
+
+	if (vt_thresholds_has_subject(threshold, diff))
+		return 1;
+	for (size_t i = 0; i < sizeof(rests) / sizeof(rests[0]); i++)
+		if (vt_owner_path_is_below(rests[i], threshold->owner, len))
+			return 1;
+	for (int side = 0; side < VT_DIFF_SIDES; side++)
+		if (vt_known_owners_has(&diff->sides[side].analysis.attribution,
+					&diff->sides[side].analysis.rules, threshold->owner, len))
+			return 1;
 	return 0;
 }
 

@@ -32,8 +32,13 @@ struct vt_threshold {
 /* Returns 0, or -1 where `text` is none of the above.  `text` must outlive it. */
 int vt_thresholds_parse(struct vt_threshold *threshold, const char *text);
 
-/* Whether what it is about is in either run: an owner's name may be misspelt. */
+/* Whether what it is about is in either run. */
 int vt_thresholds_has_subject(const struct vt_threshold *threshold, const struct vt_diff *diff);
+/*
+ * ... or could be, by the rules: else it is misspelt.  What no allocation has ("cached", "context")
+ * is known, too.
+ */
+int vt_thresholds_is_known(const struct vt_threshold *threshold, const struct vt_diff *diff);
 
 /*
  * Whether the new run takes more than that on this device.  `bytes`: of its subject in both runs;

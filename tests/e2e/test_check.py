@@ -157,13 +157,26 @@ def test_figures_of_a_run_can_be_the_baseline_of_the_next(check, rows, base, gro
 
 @pytest.mark.parametrize("limit,why", (
     ("stages.evaluation", "no stage evaluation"), ("steps.99", "has 5 steps"),
-    ("owners.nobody", "no owner is called so"),
-    ("owners.activations/nothing", "no owner is called so"), ("steps.growth", "5 steps")))
+    ("steps.growth", "5 steps")))
 def test_what_the_run_does_not_have_fails_or_is_skipped(check, rows, grown, limit, why):
     row = rows(grown, budget_of(limit, "1 TiB"), code=1)[limit]
     assert (row["outcome"], row["figure"], row["failed"]) == ("missing", None, True) and why in row["why"]
     skipped = check(grown, budget_of(limit, "1 TiB"), "--missing", "skip", code=0).stdout
     assert "skipped" in skipped and why in skipped
+
+
+@pytest.mark.parametrize("table", ("owners", "left"))
+@pytest.mark.parametrize("owner", ("nobody", "activations/nothing", "weight"))
+def test_a_misspelt_owner_is_a_wrong_budget(check, grown, table, owner):
+    done = check(grown, f'[total]\nallocated = 1\n[{table}]\n"{owner}" = "1 TiB"\n', "--missing", "skip", code=3)
+    assert done.stdout == "" and done.stderr.count("\n") == 1
+    assert f"memory.toml:4: {table}.{owner}: no owner is called so" in done.stderr and "logits" in done.stderr
+
+
+def test_programs_without_pytorch_name_their_owners_themselves(rows, tmp_path):
+    plain = record(tmp_path, BUILD / "tests" / "workloads" / "driver_client", "2").database
+    row = rows(plain, '[owners]\nmy_pool = "1 TiB"\n', code=1)["owners.my_pool"]
+    assert row["outcome"] == "missing" and "no owner is called so" in row["why"]
 
 
 def test_growth_and_what_holds_it(rows, tmp_path):

@@ -122,7 +122,7 @@ def shorter(tmp_path_factory):
 @pytest.mark.parametrize("threshold,code", (
     ("any", 1), ("total:+0", 1), ("total:+1TiB", 0), ("allocated:+1%", 1), ("allocated:+900%", 0),
     ("owner:activations:+10%", 1), ("owner:activations/mlp:+10%", 1), ("owner:weights:+0", 0),
-    ("owner:activ:+0", 0), ("owner:nobody:+0", 0)))
+    ("owner:kv cache:+0", 0), ("owner:user/ema:+0", 0), ("owner:context:+0", 0)))
 def test_thresholds_decide_the_exit_code(base, shorter, threshold, code):
     found = diff(shorter, base, "--fail-on", threshold, code=code)
     assert [f["threshold"] for f in found["failed"]] == [threshold] * code
@@ -137,9 +137,18 @@ def test_places_can_be_modules_and_files(base, shorter, by, name):
 
 
 def test_an_owner_that_neither_run_has_is_said(base, shorter):
-    done = vtrace("diff", shorter.database, base.database, "--fail-on", "owner:nobody:+0",
+    done = vtrace("diff", shorter.database, base.database, "--fail-on", "owner:kv cache:+0",
                   "--fail-on", "owner:weights:+0")
-    assert (done.returncode, done.stderr) == (0, "note: owner:nobody:+0: neither run has that owner\n")
+    assert (done.returncode, done.stderr) == (0, "note: owner:kv cache:+0: neither run has bytes of that owner\n")
+
+
+@pytest.mark.parametrize("owner", ("activ", "activatons", "activations/attn", "activations/mlp/x", "weights!",
+                                   "Logits"))
+def test_a_misspelt_owner_does_not_pass(base, shorter, owner):
+    done = vtrace("diff", base.database, shorter.database, "--fail-on", f"owner:{owner}:+5%", "--json")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert f'--fail-on "owner:{owner}:+5%": no owner is called so' in done.stderr
+    assert ": activation gradients, activations, " in done.stderr and "kv cache, logits" in done.stderr
 
 
 def test_every_format_tells_the_same(base, shorter):
