@@ -10,6 +10,7 @@
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
 #include "analyzer/model/when.h"
+#include "analyzer/report/report.h"
 
 const char *const vt_check_outcomes[VT_NR_OUTCOMES] = {
 #define TEXT(name, text) text,
@@ -121,18 +122,33 @@ static void add_note(struct vt_check *check, char *note)
 	check->notes.text[check->notes.nr++] = note;
 }
 
+/* What came too late to be in the figures could have broken a limit. */
+static void note_ending(struct vt_check *check)
+{
+	char *ended = vt_printable_make(vt_report_ended(check->measure.analysis));
+	int is_running = !strcmp(ended, "running");
+
+	if (!strncmp(ended, "exit ", strlen("exit "))) {
+		if (strcmp(ended, "exit 0") != 0)
+			add_note(check, vt_xasprintf("the run ended with exit status %s: figures "
+						     "are of what came before",
+						     ended + strlen("exit ")));
+	} else {
+		add_note(check, vt_xasprintf("the run did not end by itself (%s): figures are of "
+					     "what came before",
+					     is_running ? "still running" : ended));
+	}
+	free(ended);
+}
+
 /* Runs that differ in more than memory are compared, and that is said. */
 static void gather_notes(struct vt_check *check)
 {
 	const struct vt_runs *runs = &check->baseline.runs;
 	struct vt_db *db = check->measure.analysis->db;
 	int64_t lost = vt_db_run_get_int(db, "lost_events", 0);
-	char *ended = vt_printable_make(vt_db_run_get(db, "ended"));
 
-	if (!ended || strncmp(ended, "exit ", strlen("exit ")) != 0)
-		add_note(check, vt_xasprintf("the run did not end by itself (%s): figures are of "
-					     "what came before",
-					     ended ? ended : "still running"));
+	note_ending(check);
 	if (lost > 0)
 		add_note(check, vt_xasprintf("%" PRId64 " events were lost", lost));
 	for (uint32_t i = 0; i < runs->nr; i++)
@@ -140,7 +156,6 @@ static void gather_notes(struct vt_check *check)
 					     runs->rows[i].what,
 					     runs->rows[i].text[1] ? runs->rows[i].text[1] : "-",
 					     runs->rows[i].text[0] ? runs->rows[i].text[0] : "-"));
-	free(ended);
 }
 
 /* Programs without PyTorch name their owners themselves: there, any word may be one. */

@@ -33,6 +33,14 @@ if sys.argv[1:]:
 """
 
 
+# What became of a program: (what it runs, what is said of it).
+ENDINGS = {
+    "well": ("", None),
+    "by an exception": ("raise ValueError('a wrong shape')", "the run ended with exit status 1: figures are of"),
+    "out of memory": ("torch.empty(1 << 42, device='cuda')", "the run did not end by itself (out of memory): figures"),
+}
+
+
 def record_training(directory, *arguments):
     recording = record(directory, PYTHON, SCRIPT, *arguments)
     assert recording.process.returncode == 0, recording.process.stderr
@@ -293,3 +301,17 @@ def test_wrong_usage(marked, tmp_path):
         assert vtrace("check", marked, *options, cwd=tmp_path).returncode == 2
     done = vtrace("check", marked, cwd=tmp_path)
     assert (done.returncode, "memory.toml: No such file" in done.stderr) == (3, True)
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_run_that_did_not_end_well_says_so(ending, check, tmp_path):
+    """It may not have come as far as to what would have broken a limit."""
+    program, said = ENDINGS[ending]
+    program = f"import torch; x = torch.empty(1 << 20, device='cuda'); {program}"
+    database = record(tmp_path, PYTHON, "-c", program).database
+    budget = '[total]\ndevice_used = "1 TiB"\n'
+    text = check(database, budget, code=0).stdout
+    notes = json.loads(check(database, budget, "--json", code=0).stdout)["notes"]
+    assert [line[8:] for line in text.splitlines() if line.startswith("  note: ")] == notes
+    assert [note for note in notes if note.startswith("the run ")] == notes and len(notes) == (said is not None)
+    assert not said or notes[0].startswith(said)
