@@ -262,7 +262,8 @@ static void find_old_gradients(struct vt_scene *scene)
 	uint64_t bytes = 0;
 	char all[VT_UNITS_MAX];
 
-	if (!step || step->nr_micro_batches > 1 || scene->stage == VT_STAGE_OPTIMIZER)
+	/* Where they are needed at the highest use, doing without them saves nothing. */
+	if (!step)
 		return;
 	for (uint32_t k = 0; k < scene->nr_live; k++) {
 		uint32_t i = scene->live[k];

@@ -219,7 +219,14 @@ def gradients_in_forward(how):
     model = Decoder().to("cuda", torch.bfloat16)
     micro_batches = 2 if how.startswith("near") else 1
     set_to_none = how not in ("fault", "near2")  # zeros of the step before, but the second pass adds to what is there
-    train(model, lambda tokens: whole_loss(model, tokens), micro_batches=micro_batches, set_to_none=set_to_none)
+    held = []
+
+    def loss(tokens):
+        if how == "near2":  # the highest use is in the last step, where there are gradients of steps before
+            held.append(torch.empty(64 << 20, dtype=torch.uint8, device="cuda"))
+        return whole_loss(model, tokens)
+
+    train(model, loss, micro_batches=micro_batches, set_to_none=set_to_none)
 
 
 def results_kept(how):
@@ -254,7 +261,11 @@ def activations_kept(how):
         model = Decoder(1000).to("cuda")
         with torch.no_grad():
             return [model(batch(1000, rows=16)) for _ in range(2)]
-    model = Decoder(1000, layers=12, is_checkpointed=how == "fixed").to("cuda", torch.bfloat16)
+    model = Decoder(1000, layers=12, is_checkpointed=how == "fixed")
+    if how == "near2":  # all of them, but what they take is little beside what they need
+        model.register_buffer("table", torch.zeros(256 << 20, dtype=torch.uint8))
+    model.to("cuda")
+    model.to(torch.bfloat16)
     return train(model, lambda tokens: whole_loss(model, tokens), vocabulary=1000, rows=1 if how == "near2" else 16)
 
 
@@ -278,6 +289,8 @@ def frozen_weights_wide(how):
 def fragmentation(how):
     model = nn.Linear(256, 8192, device="cuda")
     kept, rows = [], 16384
+    if how == "near2":  # the same, beside so much else that it is little
+        kept.append(torch.empty(60 << 30, dtype=torch.uint8, device="cuda"))
     with torch.no_grad():
         for _ in range(12):
             wide = model(torch.empty(rows, 256, device="cuda"))
@@ -292,11 +305,13 @@ def cache_after_load(how):
     model = model.to(torch.bfloat16).to("cuda") if how == "near" else model.to("cuda").to(torch.bfloat16)
     if how == "fixed":
         torch.cuda.empty_cache()
+    rest = torch.zeros(8 << 30, dtype=torch.uint8, device="cuda") if how == "near2" else None
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for _ in range(2):
         model(torch.zeros(16384, 2048, dtype=torch.bfloat16, device="cuda")).sum().backward()
         optimizer.step()
         optimizer.zero_grad()
+    return rest
 
 
 def repeated_keys(how):
@@ -308,7 +323,9 @@ def repeated_keys(how):
 def gradients_twice(how):
     store = os.path.join(tempfile.mkdtemp(), "store")
     torch.distributed.init_process_group("gloo", init_method=f"file://{store}", rank=0, world_size=1)
-    model = nn.parallel.DistributedDataParallel(Decoder(8000).to("cuda"), gradient_as_bucket_view=how == "fixed")
+    model = Decoder(8000).to("cuda")
+    if how != "near2":  # there, nobody else has gradients
+        model = nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=how == "fixed")
     size = {"rows": 16, "length": 512} if how == "near" else {"rows": 1, "length": 64}
     # Near: the peak is where activations are, and no gradient yet.
     train(model, lambda tokens: whole_loss(model, tokens), vocabulary=8000, **size)
