@@ -110,11 +110,11 @@ class Recording:
         return json.loads(done.stdout)
 
 
-def record(directory, *command, profile="h100-80g", env=None, name="run.db", options=()):
+def record(directory, *command, profile="h100-80g", env=None, name="run.db", options=(), timeout=TIMEOUT_S):
     """Run a command under `vtrace run --simulate`, with a ledger beside the database."""
     ledger = directory / "ledger"
     done = vtrace("run", "--simulate", profile, "-o", directory / name, *options, "--", *command, cwd=directory,
-                  env={"VTRACE_SIM_LEDGER": str(ledger), **(env or {})})
+                  env={"VTRACE_SIM_LEDGER": str(ledger), **(env or {})}, timeout=timeout)
     return Recording(directory, directory / name, ledger, done)
 
 

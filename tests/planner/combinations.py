@@ -8,6 +8,7 @@ from recording import SOURCE, record_python, vtrace
 
 PRESETS = SOURCE / "analyzer" / "planner" / "presets.json"
 GPU = "h200-141g"
+TIMEOUT_S = 1800  # of one run: eager attention over thousands of operators, on a machine with other work
 TORCH_DTYPES = {"bf16": "bfloat16", "fp32": "float32", "fp16": "float16"}
 
 # The report's owners under the planner's: a cache that is on in training holds what attention keeps for backward;
@@ -87,14 +88,25 @@ def allocated(planned):
 
 
 def measure(directory, combination):
-    """(peak of PyTorch's allocator in bytes, the report)."""
+    """(peak of PyTorch's allocator in bytes, what each owner had then)."""
     config = config_file(directory, combination)
     recording = record_python(directory, "planned_run.py", config, "--batch", combination.batch, "--seq",
                               combination.seq, *(["--train"] if combination.train else []), *combination.run,
-                              profile=GPU)
+                              profile=GPU, timeout=TIMEOUT_S)
     found = re.search(r'{"peak_allocated_bytes": (\d+)}', recording.process.stdout)
     assert found, recording.process.stderr
-    return int(found[1]), recording.report()
+    return int(found[1]), recording.blocks("most-allocated", "--by", "owner")["groups"]
+
+
+def measured_once(directory, combination, keep):
+    """What measure() gives, from a file of the folder `keep` if the same run is there; else it is put there."""
+    made_of = [combination.name, combination.config, *combination.run]
+    path = keep / (re.sub(r"[^\w.=-]+", "_", combination.name) + ".json")
+    if path.exists() and (kept := json.loads(path.read_text()))["run"] == made_of:
+        return kept["peak"], kept["owners"]
+    peak, rows = measure(directory, combination)
+    path.write_text(json.dumps({"run": made_of, "peak": peak, "owners": rows}))
+    return peak, rows
 
 
 def owners(rows, key):
@@ -111,8 +123,7 @@ def owners(rows, key):
 class Compared:
     planned: int
     measured: int
-    misses: dict | None  # owner: (planned, measured), those further off than TOLERANCE; None: the device's peak, at
-    # which owners are reported, is another moment: one more segment while most blocks were free
+    misses: dict  # owner: (planned, measured), those further off than 5 % and 16 MiB
 
     @property
     def error(self):
@@ -120,21 +131,18 @@ class Compared:
 
 
 def off(planned, found):
-    """{owner: (planned, measured)} of those that are further off than 5 % and 16 MiB."""
+    """{owner: (planned, measured)} of those that are too far off."""
     expected = owners(planned, "bytes")
     pairs = {owner: (expected.get(owner, 0), found.get(owner, 0))
              for owner in (found.keys() | expected.keys()) - {"context", "cached", "inputs"}}
     return {owner: (a, b) for owner, (a, b) in pairs.items() if abs(a - b) > max(0.05 * a, 16 * 2**20)}
 
 
-def compare(directory, combination):
+def compare(directory, combination, keep=None):
     """Of stages that are planned within 1 % of the highest, any may be the one where the run has its peak."""
-    measured, report = measure(directory, combination)
+    measured, rows = measured_once(directory, combination, keep) if keep else measure(directory, combination)
     planned = plan(directory, combination)
-    peak = report["devices"][0]["peak"]
-    if peak["allocated_bytes"] < 0.999 * measured:
-        return Compared(allocated(planned), measured, None)
-    found = owners(peak["owners"], "bytes")
+    found = owners(rows, "bytes")
     misses = [off(stage["owners"], found) for stage in planned["stages"]
               if stage["bytes"] > 0.99 * planned["peak"]["bytes"]]
     return Compared(allocated(planned), measured, min(misses, key=len))

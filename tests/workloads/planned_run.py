@@ -8,7 +8,8 @@ import torch
 import transformers
 from transformers import AutoConfig
 
-# The class that has the parameters that a preset counts; all others are language models.
+# Where a configuration names no class: the one that has the parameters that a preset counts; all others are language
+# models.
 CLASSES = {"t5": "T5ForConditionalGeneration", "vit": "ViTModel", "bert": "BertModel", "llava":
            "LlavaForConditionalGeneration", "siglip_vision_model": "SiglipVisionModel"}
 OPTIMIZERS = {"adamw": lambda p, fused: torch.optim.AdamW(p, lr=1e-4, fused=fused or None),
@@ -51,7 +52,7 @@ def make_config(path):
 
 def make_model(options):
     config = make_config(options.config)
-    name = CLASSES.get(config.model_type, "AutoModelForCausalLM")
+    name = (config.architectures or [CLASSES.get(config.model_type, "AutoModelForCausalLM")])[0]
     cls = getattr(transformers, name)
     make = cls.from_config if name.startswith("Auto") else cls._from_config
     with torch.device("cuda"):
@@ -71,16 +72,28 @@ def pixels(config, options):
     return torch.randn(options.batch, 3, side, side, dtype=getattr(torch, options.dtype)).to("cuda")
 
 
+def heard(config, options, tokens):
+    """Half a minute of sound, as its feature extractor pads everything to."""
+    sound = torch.randn(options.batch, config.num_mel_bins, 2 * config.max_source_positions,
+                        dtype=getattr(torch, options.dtype)).to("cuda")
+    return {"input_features": sound, "labels" if options.train else "decoder_input_ids": tokens}
+
+
 def make_inputs(model, options):
     """The arguments of a forward; what is to be learned is among them where the class computes a loss."""
     config = model.config
     if config.model_type in ("vit", "siglip_vision_model"):
-        return {"pixel_values": pixels(config, options)}
+        inputs = {"pixel_values": pixels(config, options)}
+        if options.train and config.architectures:
+            inputs["labels"] = torch.zeros(options.batch, dtype=torch.int64).to("cuda")
+        return inputs
     text = config.get_text_config()
     inputs = {"input_ids": torch.randint(text.vocab_size, (options.batch, options.seq)).to("cuda")}
     if config.model_type == "llava":
         return inputs | {"pixel_values": pixels(config.vision_config, options)}
-    if options.train and not options.fused_loss and config.model_type != "bert":
+    if config.model_type == "whisper":
+        return heard(config, options, inputs["input_ids"])
+    if options.train and not options.fused_loss and (config.architectures or config.model_type != "bert"):
         inputs["labels"] = inputs["input_ids"]
     return inputs
 
@@ -145,11 +158,20 @@ def train(model, options):
         optimizer.zero_grad()
 
 
+def tell_no_padding():
+    """Whether a mask is all ones is read from the device, and a simulated one computes nothing: the answer for it."""
+    from transformers import masking_utils
+
+    ask = masking_utils._ignore_causal_mask_sdpa
+    masking_utils._ignore_causal_mask_sdpa = lambda mask, *arguments, **keywords: ask(None, *arguments, **keywords)
+
+
 @torch.no_grad()
 def infer(model, options):
     model.eval()
     inputs = make_inputs(model, options)
     if options.new_tokens:
+        tell_no_padding()
         more = {"cache_implementation": "static", "disable_compile": True} if options.static_cache else {}
         model.generate(**inputs, attention_mask=None, max_new_tokens=options.new_tokens,
                        min_new_tokens=options.new_tokens, do_sample=False, **more)
