@@ -6,7 +6,7 @@
 #include "analyzer/base/options.h"
 #include "analyzer/base/units.h"
 #include "analyzer/commands/cmd.h"
-#include "analyzer/planner/extrapolate_print.h"
+#include "analyzer/planner/scaled_run_print.h"
 #include "analyzer/planner/planner.h"
 #include "analyzer/planner/sheet.h"
 #include "analyzer/planner/source.h"
@@ -190,12 +190,12 @@ static int check_from(const struct arguments *arguments, int nr_operands)
 											      0;
 }
 
-static void extrapolate(const struct arguments *arguments, struct vt_diag *diag)
+static void scale(const struct arguments *arguments, struct vt_diag *diag)
 {
 	const struct vt_plan_settings *settings = &arguments->settings;
 	const struct vt_gpu *gpu = arguments->has_gpu ? &arguments->gpu : NULL;
 	struct vt_scaling_size is = { 0, 0 };
-	struct vt_extrapolate x = { 0 };
+	struct vt_scaled_run x = { 0 };
 	struct vt_analysis analysis;
 	int rc = vt_analysis_open(&analysis, arguments->from, NULL, diag);
 
@@ -204,13 +204,13 @@ static void extrapolate(const struct arguments *arguments, struct vt_diag *diag)
 	if (settings->is_given[VT_SET_SEQ])
 		is.seq = (uint64_t)settings->value[VT_SET_SEQ];
 	if (!rc)
-		rc = vt_extrapolate_init(&x, &analysis, arguments->was, is,
+		rc = vt_scaled_run_init(&x, &analysis, arguments->was, is,
 					 gpu ? gpu->usable_bytes : 0, diag);
 	if (!rc && arguments->is_json)
-		vt_extrapolate_print_json(&x, gpu, stdout);
+		vt_scaled_run_print_json(&x, gpu, stdout);
 	else if (!rc)
-		vt_extrapolate_print_text(&x, gpu, stdout);
-	vt_extrapolate_release(&x);
+		vt_scaled_run_print_text(&x, gpu, stdout);
+	vt_scaled_run_release(&x);
 	vt_analysis_close(&analysis);
 }
 
@@ -266,7 +266,7 @@ int vt_cmd_estimate(int argc, char **argv)
 		return vt_options_wrong(&spec, "--against needs a MODEL, and neither --what-if nor "
 					       "a sheet");
 	if (arguments.from)
-		extrapolate(&arguments, &diag);
+		scale(&arguments, &diag);
 	else if (wanted && vt_sheet_is(argv[optind]))
 		vt_sheet_print(argv[optind], arguments.what_if, arguments.is_json, stdout, &diag);
 	else

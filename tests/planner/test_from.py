@@ -5,7 +5,7 @@ import json
 import pytest
 
 from combinations import GPU
-from extrapolations import EXTRAPOLATIONS, compare
+from scalings import SCALINGS, compare
 from recording import BUILD, record, record_python, vtrace
 
 CONFIG = {"model_type": "llama", "hidden_size": 384, "num_hidden_layers": 4, "num_attention_heads": 6,
@@ -29,7 +29,7 @@ def recorded(tmp_path_factory, config):
     return run(tmp_path_factory.mktemp("recorded"), config, 4, 320)
 
 
-def extrapolate(database, *options):
+def scale(database, *options):
     done = vtrace("estimate", "--from", database, "--json", *options)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -37,7 +37,7 @@ def extrapolate(database, *options):
 
 def test_another_batch_is_met(recorded, config, tmp_path):
     """Segments, blocks and owners; scores grow with the square of the sequence."""
-    found = extrapolate(recorded.database, "--batch", 3, "--seq", 700)
+    found = scale(recorded.database, "--batch", 3, "--seq", 700)
     assert found["recorded_size"] == {"batch": 4, "seq": 320} and found["size"] == {"batch": 3, "seq": 700}
     report = run(tmp_path, config, 3, 700).report()["devices"][0]["peak"]
     assert found["peak"]["allocated_bytes"] == pytest.approx(report["max_allocated_bytes"], rel=0.01)
@@ -53,28 +53,28 @@ def test_another_batch_is_met(recorded, config, tmp_path):
 
 
 def test_the_same_batch_is_the_recording(recorded):
-    found = extrapolate(recorded.database)
+    found = scale(recorded.database)
     assert found["peak"] == found["recorded_peak"]
     assert all(row["bytes"] == row["recorded_bytes"] for row in found["owners"])
     assert found["peak"]["reserved_bytes"] == recorded.report()["devices"][0]["peak"]["reserved_bytes"]
 
 
 def test_a_size_that_its_inputs_were_not_is_said(recorded):
-    assert extrapolate(recorded.database)["note"] is None
-    assert extrapolate(recorded.database, "--was", "4x320")["note"] is None
-    assert "4 x 320" in extrapolate(recorded.database, "--was", "8x100")["note"]
+    assert scale(recorded.database)["note"] is None
+    assert scale(recorded.database, "--was", "4x320")["note"] is None
+    assert "4 x 320" in scale(recorded.database, "--was", "8x100")["note"]
 
 
 def test_states_follow_nothing(recorded):
-    rows = extrapolate(recorded.database, "--batch", 40, "--seq", 3200)["owners"]
+    rows = scale(recorded.database, "--batch", 40, "--seq", 3200)["owners"]
     for row in rows:
         if row["owner"] in ("weights", "optimizer"):
             assert row["follows"] == "neither" and row["bytes"] == row["recorded_bytes"]
 
 
 def test_whether_it_fits(recorded):
-    assert extrapolate(recorded.database, "--gpu", "rtx4090-24g")["fits"] is True
-    assert extrapolate(recorded.database, "--gpu", "rtx4090-24g", "--batch", 400, "--seq", 3200)["fits"] is False
+    assert scale(recorded.database, "--gpu", "rtx4090-24g")["fits"] is True
+    assert scale(recorded.database, "--gpu", "rtx4090-24g", "--batch", 400, "--seq", 3200)["fits"] is False
     done = vtrace("estimate", "--from", recorded.database, "--gpu", "rtx4090-24g", "--batch", 400)
     assert "rtx4090-24g: does not fit" in done.stdout
 
@@ -97,14 +97,14 @@ def test_a_full_card_gives_cached_segments_back(tmp_path):
     recorded = record_python(tmp_path, tmp_path / "full_card.py", profile=card)
     peak = recorded.report()["devices"][0]["peak"]
     for options in ((), ("--gpu", card)):
-        found = extrapolate(recorded.database, *options)
+        found = scale(recorded.database, *options)
         assert found["recorded_peak"]["reserved_bytes"] == peak["reserved_bytes"]
         assert found["peak"] == found["recorded_peak"]
         assert found["fits"] is True and found["retries"] > 0
-    larger = extrapolate(recorded.database, "--gpu", "h100-80g")
+    larger = scale(recorded.database, "--gpu", "h100-80g")
     assert larger["recorded_peak"] == found["peak"] and larger["retries"] == 0
     assert larger["peak"]["reserved_bytes"] > 2 * peak["reserved_bytes"]
-    assert extrapolate(recorded.database, "--vram", "12GiB")["fits"] is False
+    assert scale(recorded.database, "--vram", "12GiB")["fits"] is False
 
 
 @pytest.mark.parametrize("options, words", (
@@ -117,7 +117,7 @@ def test_what_it_does_not_take(recorded, options, words):
     assert done.returncode == 2 and words in done.stderr and done.stdout == ""
 
 
-def test_what_cannot_be_extrapolated(recorded, tmp_path):
+def test_what_cannot_be_scaled(recorded, tmp_path):
     driver = record(tmp_path, BUILD / "tests" / "workloads" / "driver_client", "2").database
     junk = tmp_path / "junk.db"
     junk.write_bytes(b"no database")
@@ -129,7 +129,7 @@ def test_what_cannot_be_extrapolated(recorded, tmp_path):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("extrapolation", EXTRAPOLATIONS, ids=lambda e: e.name)
-def test_programs_that_nobody_tuned_for(extrapolation, tmp_path):
-    allocated, measured = compare(tmp_path, extrapolation)["allocated"]
+@pytest.mark.parametrize("scaling", SCALINGS, ids=lambda e: e.name)
+def test_programs_that_nobody_tuned_for(scaling, tmp_path):
+    allocated, measured = compare(tmp_path, scaling)["allocated"]
     assert allocated == pytest.approx(measured, rel=0.1)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "analyzer/planner/extrapolate.h"
+#include "analyzer/planner/scaled_run.h"
 
 #include <math.h>
 #include <string.h>
@@ -14,14 +14,14 @@
 /* Nothing that a device has. */
 #define MAX_BYTES 0x1p53
 
-static double was_bytes(const struct vt_extrapolate *x, uint32_t allocation)
+static double was_bytes(const struct vt_scaled_run *x, uint32_t allocation)
 {
 	const struct vt_allocation *a = &x->analysis->model.allocations[allocation];
 
 	return (double)(a->requested_bytes ? a->requested_bytes : a->size_bytes);
 }
 
-static double bytes_of(const struct vt_extrapolate *x, uint32_t allocation)
+static double bytes_of(const struct vt_scaled_run *x, uint32_t allocation)
 {
 	double bytes = was_bytes(x, allocation);
 
@@ -40,7 +40,7 @@ struct walk {
 	int64_t was_peak, is_peak; /* events */
 };
 
-static void change(struct vt_extrapolate *x, struct walk *walk, uint32_t allocation, double sign)
+static void change(struct vt_scaled_run *x, struct walk *walk, uint32_t allocation, double sign)
 {
 	const struct vt_allocation *a = &x->analysis->model.allocations[allocation];
 
@@ -50,10 +50,10 @@ static void change(struct vt_extrapolate *x, struct walk *walk, uint32_t allocat
 	walk->is += sign * in_blocks(bytes_of(x, allocation));
 }
 
-static void look(struct vt_extrapolate *x, struct walk *walk, int64_t event)
+static void look(struct vt_scaled_run *x, struct walk *walk, int64_t event)
 {
 	uint32_t span = vt_stages_span_at(&x->analysis->stages, event);
-	struct vt_extrapolate_stage *stage;
+	struct vt_scaled_run_stage *stage;
 
 	if (walk->was > x->was_allocated) {
 		x->was_allocated = walk->was;
@@ -70,7 +70,7 @@ static void look(struct vt_extrapolate *x, struct walk *walk, int64_t event)
 	stage->bytes = fmax(stage->bytes, walk->is);
 }
 
-static void walk_events(struct vt_extrapolate *x, struct walk *walk)
+static void walk_events(struct vt_scaled_run *x, struct walk *walk)
 {
 	const struct vt_timeline *timeline = &x->analysis->timeline;
 
@@ -88,10 +88,10 @@ static void walk_events(struct vt_extrapolate *x, struct walk *walk)
 
 /* --- owners at the peaks ---------------------------------------------------------------------- */
 
-static struct vt_extrapolate_row *row_of(struct vt_extrapolate *x, const char *owner,
+static struct vt_scaled_run_row *row_of(struct vt_scaled_run *x, const char *owner,
 					 enum vt_scaling scaling)
 {
-	struct vt_extrapolate_row row = { .owner = owner, .scaling = scaling };
+	struct vt_scaled_run_row row = { .owner = owner, .scaling = scaling };
 
 	for (size_t i = 0; i < x->rows.len; i++)
 		if (x->rows.items[i].scaling == scaling &&
@@ -103,14 +103,14 @@ static struct vt_extrapolate_row *row_of(struct vt_extrapolate *x, const char *o
 
 static int compare_rows(const void *a, const void *b)
 {
-	const struct vt_extrapolate_row *x = a, *y = b;
+	const struct vt_scaled_run_row *x = a, *y = b;
 
 	if (x->bytes != y->bytes)
 		return x->bytes > y->bytes ? -1 : 1;
 	return strcmp(x->owner, y->owner);
 }
 
-static void add_rows(struct vt_extrapolate *x, const struct walk *walk)
+static void add_rows(struct vt_scaled_run *x, const struct walk *walk)
 {
 	const struct vt_model *model = &x->analysis->model;
 	struct vt_attribution *attribution = &x->analysis->attribution;
@@ -119,7 +119,7 @@ static void add_rows(struct vt_extrapolate *x, const struct walk *walk)
 		const struct vt_allocation *a = &model->allocations[i];
 		int was = vt_allocation_is_live(a, walk->was_peak);
 		int is = vt_allocation_is_live(a, walk->is_peak);
-		struct vt_extrapolate_row *row;
+		struct vt_scaled_run_row *row;
 
 		if (!vt_allocation_is_owned(a) || a->device != x->device->id || (!was && !is))
 			continue;
@@ -156,7 +156,7 @@ static int play_on(struct vt_replay *replay, const struct vt_tape *tape,
 }
 
 /* What the context leaves of the device asked for, else what the recorded run had. */
-static uint64_t capacity_of(const struct vt_extrapolate *x, const struct vt_tape *tape)
+static uint64_t capacity_of(const struct vt_scaled_run *x, const struct vt_tape *tape)
 {
 	uint64_t context_bytes = x->device->has_context ? x->device->context_bytes : 0;
 
@@ -166,7 +166,7 @@ static uint64_t capacity_of(const struct vt_extrapolate *x, const struct vt_tape
 	return x->device_bytes > context_bytes ? x->device_bytes - context_bytes : 0;
 }
 
-static uint64_t *scaled_requests(const struct vt_extrapolate *x, const struct vt_tape *tape)
+static uint64_t *scaled_requests(const struct vt_scaled_run *x, const struct vt_tape *tape)
 {
 	uint64_t *bytes = vt_xcalloc((size_t)tape->model->nr_allocations + 1, sizeof(*bytes));
 
@@ -181,7 +181,7 @@ static uint64_t *scaled_requests(const struct vt_extrapolate *x, const struct vt
 	return bytes;
 }
 
-static int play(struct vt_extrapolate *x, struct vt_diag *diag)
+static int play(struct vt_scaled_run *x, struct vt_diag *diag)
 {
 	struct vt_replay_options options;
 	struct vt_requests requests;
@@ -208,13 +208,13 @@ static int play(struct vt_extrapolate *x, struct vt_diag *diag)
 	return 0;
 }
 
-static int refuse(const struct vt_extrapolate *x, const char *why, struct vt_diag *diag)
+static int refuse(const struct vt_scaled_run *x, const char *why, struct vt_diag *diag)
 {
 	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", vt_db_path(x->analysis->db), why);
 	return -1;
 }
 
-int vt_extrapolate_init(struct vt_extrapolate *x, struct vt_analysis *analysis,
+int vt_scaled_run_init(struct vt_scaled_run *x, struct vt_analysis *analysis,
 			struct vt_scaling_size was, struct vt_scaling_size is,
 			uint64_t device_bytes, struct vt_diag *diag)
 {
@@ -242,7 +242,7 @@ int vt_extrapolate_init(struct vt_extrapolate *x, struct vt_analysis *analysis,
 	return play(x, diag);
 }
 
-void vt_extrapolate_release(struct vt_extrapolate *x)
+void vt_scaled_run_release(struct vt_scaled_run *x)
 {
 	vt_scalings_release(&x->scalings);
 	vt_vector_release(&x->rows);

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Programs that are recorded with one batch, extrapolated to another, and run with that: vtrace estimate --from."""
+"""Programs that are recorded with one batch, scaled to another, and run with that: vtrace estimate --from."""
 import json
 import re
 from dataclasses import dataclass
 
-from combinations import GPU, PRESETS
+from combinations import GPU, PRESETS, TIMEOUT_S
 from independent import CONFIGS
 from recording import PYTHON, SOURCE, WORKLOADS, record, vtrace
 
@@ -13,7 +13,7 @@ RESIZED = SOURCE / "tests" / "planner" / "resized.py"
 
 
 @dataclass
-class Extrapolation:
+class Scaling:
     name: str
     was: tuple  # rows, and tokens unless there are none
     new: tuple
@@ -39,14 +39,14 @@ def flags(size):
 
 
 def run(name, was, new, *options):
-    return Extrapolation(name, was, new, options)
+    return Scaling(name, was, new, options)
 
 
 def case(file, name, was, new, is_told=False):
-    return Extrapolation(name, was, new, (), file, is_told)
+    return Scaling(name, was, new, (), file, is_told)
 
 
-EXTRAPOLATIONS = (
+SCALINGS = (
     case("programs.py", "sprache", (8, 256), (14, 200)),
     case("programs.py", "dictionary_decoder", (8, 256), (20, 130), True),
     case("programs.py", "bare_tensors", (2048,), (5000,), True),
@@ -71,18 +71,18 @@ def peaks(recording):
     return int(found[1]), max(d["peak"]["reserved_bytes"] for d in recording.report()["devices"])
 
 
-def extrapolate(database, extrapolation, *more):
-    told = ("--was", text(extrapolation.was)) if extrapolation.is_told else ()
-    done = vtrace("estimate", "--from", database, *flags(extrapolation.new), *told, *more)
+def scale(database, scaling, *more):
+    told = ("--was", text(scaling.was)) if scaling.is_told else ()
+    done = vtrace("estimate", "--from", database, *flags(scaling.new), *told, *more)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
-def compare(folder, extrapolation):
-    """{what: (extrapolated, measured)} of allocated and reserved bytes."""
-    was = record(folder, *extrapolation.command(folder, extrapolation.was), profile=GPU, name="was.db")
+def compare(folder, scaling):
+    """{what: (scaled, measured)} of allocated and reserved bytes."""
+    was = record(folder, *scaling.command(folder, scaling.was), profile=GPU, name="was.db", timeout=TIMEOUT_S)
     assert was.process.returncode == 0, was.process.stderr
-    peak = extrapolate(was.database, extrapolation, "--json")["peak"]
-    allocated, reserved = peaks(record(folder, *extrapolation.command(folder, extrapolation.new), profile=GPU,
-                                       name="new.db"))
+    peak = scale(was.database, scaling, "--json")["peak"]
+    allocated, reserved = peaks(record(folder, *scaling.command(folder, scaling.new), profile=GPU, name="new.db",
+                                       timeout=TIMEOUT_S))
     return {"allocated": (peak["allocated_bytes"], allocated), "reserved": (peak["reserved_bytes"], reserved)}

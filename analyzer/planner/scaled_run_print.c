@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "analyzer/planner/extrapolate_print.h"
+#include "analyzer/planner/scaled_run_print.h"
 
 #include <math.h>
 
@@ -22,18 +22,18 @@ static const char *gib(char *buf, double bytes)
 	return buf;
 }
 
-static double context_of(const struct vt_extrapolate *x)
+static double context_of(const struct vt_scaled_run *x)
 {
 	return x->device->has_context ? (double)x->device->context_bytes : 0;
 }
 
 /* Tensors are not what fills a device: segments and the context are. */
-static double need(const struct vt_extrapolate *x)
+static double need(const struct vt_scaled_run *x)
 {
 	return (double)x->played.peak_used_bytes + context_of(x);
 }
 
-static char *size_text(const struct vt_extrapolate *x, struct vt_scaling_size size)
+static char *size_text(const struct vt_scaled_run *x, struct vt_scaling_size size)
 {
 	if (x->scalings.was.seq)
 		return vt_xasprintf("%llu x %llu", (unsigned long long)size.batch,
@@ -41,14 +41,14 @@ static char *size_text(const struct vt_extrapolate *x, struct vt_scaling_size si
 	return vt_xasprintf("%llu rows", (unsigned long long)size.batch);
 }
 
-static const char *device_name(const struct vt_extrapolate *x, const struct vt_gpu *gpu)
+static const char *device_name(const struct vt_scaled_run *x, const struct vt_gpu *gpu)
 {
 	if (gpu)
 		return gpu->name;
 	return x->device->name ? x->device->name : "the recorded device";
 }
 
-static void print_fit(const struct vt_extrapolate *x, const struct vt_gpu *gpu, FILE *out)
+static void print_fit(const struct vt_scaled_run *x, const struct vt_gpu *gpu, FILE *out)
 {
 	char b[VT_UNITS_MAX];
 
@@ -66,7 +66,7 @@ static void print_fit(const struct vt_extrapolate *x, const struct vt_gpu *gpu, 
 		fprintf(out, "%s: fits: %s GiB usable\n", device_name(x, gpu), b);
 }
 
-static void print_sums(const struct vt_extrapolate *x, const struct vt_gpu *gpu, FILE *out)
+static void print_sums(const struct vt_scaled_run *x, const struct vt_gpu *gpu, FILE *out)
 {
 	const struct vt_column columns[] = { { "PEAK", 0 }, { "recorded GiB", 1 }, { "GiB", 1 } };
 	char b[2][VT_UNITS_MAX];
@@ -88,7 +88,7 @@ static void print_sums(const struct vt_extrapolate *x, const struct vt_gpu *gpu,
 	print_fit(x, gpu, out);
 }
 
-static void print_rows(const struct vt_extrapolate *x, FILE *out)
+static void print_rows(const struct vt_scaled_run *x, FILE *out)
 {
 	static const struct vt_column columns[] = {
 		{ "owner", 0 },	    { "recorded", 1 }, { "GiB", 1 }, { "blocks", 1 },
@@ -100,7 +100,7 @@ static void print_rows(const struct vt_extrapolate *x, FILE *out)
 	fputc('\n', out);
 	vt_table_init(&table, columns, VT_ARRAY_SIZE(columns));
 	for (size_t i = 0; i < x->rows.len; i++) {
-		const struct vt_extrapolate_row *row = &x->rows.items[i];
+		const struct vt_scaled_run_row *row = &x->rows.items[i];
 
 		if (fmax(row->bytes, row->was_bytes) < SHOWN)
 			continue;
@@ -115,7 +115,7 @@ static void print_rows(const struct vt_extrapolate *x, FILE *out)
 	vt_table_release(&table);
 }
 
-static void print_stages(const struct vt_extrapolate *x, FILE *out)
+static void print_stages(const struct vt_scaled_run *x, FILE *out)
 {
 	static const struct vt_column columns[] = { { "STAGES", 0 }, { "recorded", 1 },
 						    { "GiB", 1 } };
@@ -134,7 +134,7 @@ static void print_stages(const struct vt_extrapolate *x, FILE *out)
 }
 
 /* Where --was contradicts what the probe saw; else NULL. */
-static char *note_of(const struct vt_extrapolate *x)
+static char *note_of(const struct vt_scaled_run *x)
 {
 	struct vt_scaling_size seen = vt_scaling_size_of(&x->analysis->model);
 	int is_other = seen.batch &&
@@ -146,12 +146,12 @@ static char *note_of(const struct vt_extrapolate *x)
 	return NULL;
 }
 
-void vt_extrapolate_print_text(const struct vt_extrapolate *x, const struct vt_gpu *gpu, FILE *out)
+void vt_scaled_run_print_text(const struct vt_scaled_run *x, const struct vt_gpu *gpu, FILE *out)
 {
 	char *was = size_text(x, x->scalings.was), *is = size_text(x, x->is);
 	char *note = note_of(x);
 
-	fprintf(out, "from %s: recorded with %s, extrapolated to %s\n",
+	fprintf(out, "from %s: recorded with %s, scaled to %s\n",
 		vt_db_path(x->analysis->db), was, is);
 	fprintf(out, "assumed: %s\n", same_order);
 	if (note)
@@ -181,7 +181,7 @@ static json_t *size_of(struct vt_scaling_size size)
 	return object;
 }
 
-static json_t *peak_of(const struct vt_extrapolate *x, const struct vt_replay *replay,
+static json_t *peak_of(const struct vt_scaled_run *x, const struct vt_replay *replay,
 		       double tensors)
 {
 	json_t *object = json_object();
@@ -193,12 +193,12 @@ static json_t *peak_of(const struct vt_extrapolate *x, const struct vt_replay *r
 	return object;
 }
 
-static json_t *rows_of(const struct vt_extrapolate *x)
+static json_t *rows_of(const struct vt_scaled_run *x)
 {
 	json_t *array = json_array();
 
 	for (size_t i = 0; i < x->rows.len; i++) {
-		const struct vt_extrapolate_row *row = &x->rows.items[i];
+		const struct vt_scaled_run_row *row = &x->rows.items[i];
 		json_t *object = json_object();
 
 		json_object_set_new(object, "owner", vt_json_text(row->owner));
@@ -213,7 +213,7 @@ static json_t *rows_of(const struct vt_extrapolate *x)
 	return array;
 }
 
-static json_t *stages_of(const struct vt_extrapolate *x)
+static json_t *stages_of(const struct vt_scaled_run *x)
 {
 	json_t *array = json_array();
 
@@ -231,7 +231,7 @@ static json_t *stages_of(const struct vt_extrapolate *x)
 	return array;
 }
 
-void vt_extrapolate_print_json(const struct vt_extrapolate *x, const struct vt_gpu *gpu, FILE *out)
+void vt_scaled_run_print_json(const struct vt_scaled_run *x, const struct vt_gpu *gpu, FILE *out)
 {
 	json_t *object = json_object();
 	char *note = note_of(x);

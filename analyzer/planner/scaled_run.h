@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef VT_ANALYZER_EXTRAPOLATE_H
-#define VT_ANALYZER_EXTRAPOLATE_H
+#ifndef VT_ANALYZER_SCALED_RUN_H
+#define VT_ANALYZER_SCALED_RUN_H
 
 /*
  * A recorded run with another batch: every block as large as its scaling (scaling.h) makes it, the
@@ -14,7 +14,7 @@
 #include "analyzer/report/analysis.h"
 
 /* What of one owner follows the batch in one way. */
-struct vt_extrapolate_row {
+struct vt_scaled_run_row {
 	const char *owner;
 	enum vt_scaling scaling;
 	uint32_t blocks;
@@ -22,20 +22,20 @@ struct vt_extrapolate_row {
 	double bytes;     /* at the predicted one */
 };
 
-VT_VECTOR_DECLARE(vt_extrapolate_rows, struct vt_extrapolate_row);
+VT_VECTOR_DECLARE(vt_scaled_run_rows, struct vt_scaled_run_row);
 
-struct vt_extrapolate_stage {
+struct vt_scaled_run_stage {
 	const char *name; /* as the report's */
 	double was_bytes, bytes; /* allocated, at most */
 };
 
-struct vt_extrapolate {
+struct vt_scaled_run {
 	struct vt_analysis *analysis;
 	const struct vt_device *device; /* the one of the highest peak */
 	struct vt_scalings scalings;
 	struct vt_scaling_size is;
-	struct vt_extrapolate_rows rows; /* largest first */
-	struct vt_extrapolate_stage stages[VT_NR_STAGES];
+	struct vt_scaled_run_rows rows; /* largest first */
+	struct vt_scaled_run_stage stages[VT_NR_STAGES];
 	double was_allocated, allocated; /* peaks of tensors, as asked for */
 	int64_t event; /* of the predicted peak */
 	struct vt_replay was, played; /* blocks and segments; without a limit where that failed */
@@ -46,11 +46,11 @@ struct vt_extrapolate {
 /*
  * `is`: a batch or a sequence of 0 is the recorded one.  `device_bytes`: what contexts and
  * allocations can take together there, 0: as on the recorded device.  0, or -1 with `diag` filled;
- * vt_extrapolate_release in both cases.
+ * vt_scaled_run_release in both cases.
  */
-int vt_extrapolate_init(struct vt_extrapolate *extrapolate, struct vt_analysis *analysis,
+int vt_scaled_run_init(struct vt_scaled_run *run, struct vt_analysis *analysis,
 			struct vt_scaling_size was, struct vt_scaling_size is,
 			uint64_t device_bytes, struct vt_diag *diag);
-void vt_extrapolate_release(struct vt_extrapolate *extrapolate);
+void vt_scaled_run_release(struct vt_scaled_run *run);
 
 #endif
