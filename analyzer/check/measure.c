@@ -243,7 +243,8 @@ static void take_finding(struct vt_measure *m, const struct vt_limit *limit, int
 			 struct vt_figure *figure)
 {
 	if (!m->has_findings)
-		vt_findings_init(&m->findings, &m->analysis->attribution, &m->describe, device);
+		vt_findings_init(&m->findings, &m->analysis->attribution,
+				 &m->analysis->tapes, &m->describe, device);
 	m->has_findings = 1;
 	for (size_t i = 0; i < m->findings.len; i++)
 		if (!strcmp(vt_findings_words[m->findings.items[i].id].id, limit->subject))

@@ -28,6 +28,7 @@ static const struct vt_options_spec spec = {
 struct wanted {
 	uint64_t request_bytes;
 	int top;
+	struct vt_frag *frag;
 };
 
 /* No blocks to lie anywhere: an answer as any other, and no error. */
@@ -46,8 +47,7 @@ static void say_nothing(const struct vt_diag *why, int is_json)
 	vt_json_print(object, stdout);
 }
 
-static int show(struct vt_analysis *analysis, const struct vt_view *view, const void *pointer,
-		struct vt_diag *diag)
+static void begin(struct vt_analysis *analysis, const struct vt_view *view, const void *pointer)
 {
 	const struct wanted *wanted = pointer;
 	const struct vt_frag_options asked = {
@@ -57,35 +57,46 @@ static int show(struct vt_analysis *analysis, const struct vt_view *view, const 
 		.top = (unsigned)wanted->top,
 		.has_all_frames = view->has_all_frames,
 	};
-	struct vt_frag frag;
+
+	vt_frag_begin(wanted->frag, analysis, &asked);
+}
+
+static int show(struct vt_analysis *analysis, const struct vt_view *view, const void *pointer,
+		struct vt_diag *diag)
+{
+	const struct wanted *wanted = pointer;
+	struct vt_frag *frag = wanted->frag;
 	int rc;
 
 	if (view->device != VT_WHEN_ALL_DEVICES &&
 	    !vt_model_device(&analysis->model, view->device)) {
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: there is no cuda:%d in this recording",
 			    view->path, view->device);
+		vt_frag_release(frag);
 		return -1;
 	}
-	rc = vt_frag_init(&frag, analysis, &asked, diag);
-	if (rc && frag.is_empty) {
+	rc = vt_frag_finish(frag, diag);
+	if (rc && frag->is_empty) {
 		say_nothing(diag, view->is_json);
 		rc = 0;
 	} else if (!rc && view->is_json) {
-		vt_frag_print_json(&frag, stdout);
+		vt_frag_print_json(frag, stdout);
 	} else if (!rc) {
-		vt_frag_print_text(&frag, stdout);
+		vt_frag_print_text(frag, stdout);
 	}
-	vt_frag_release(&frag);
+	vt_frag_release(frag);
 	return rc;
 }
 
 int vt_cmd_frag(int argc, char **argv)
 {
 	struct vt_view view = VT_VIEW_DEFAULT;
-	struct wanted wanted = { .top = 10 };
+	struct vt_frag frag = { 0 };
+	struct wanted wanted = { .top = 10, .frag = &frag };
 	int id;
 
 	view.when = NULL; /* a failed request comes before the peak */
+	view.begin = begin;
 	while ((id = vt_view_next(&view, &spec, argc, argv)) > 0) {
 		if (id == OPTION_TOP && vt_view_number(&spec, &wanted.top))
 			return vt_options_exit_code(VT_OPTIONS_WRONG);

@@ -71,7 +71,7 @@ static void print_next(const struct vt_oom *oom, const char *path)
 	printf("next: vtrace report %s --at oom", word);
 	if (device)
 		printf(" | vtrace frag %s", word);
-	if (device && !device->tape.settings.is_expandable)
+	if (device && !device->tape->settings.is_expandable)
 		printf(" | vtrace whatif %s --expandable", word);
 	putchar('\n');
 	free(word);
@@ -84,14 +84,25 @@ static void print_text(const struct vt_oom *oom, const struct vt_view *view)
 	print_next(oom, view->path);
 }
 
-static int show(struct vt_analysis *analysis, const struct vt_view *view, const void *nothing,
+struct wanted {
+	struct vt_oom *oom;
+};
+
+static void begin(struct vt_analysis *analysis, const struct vt_view *view, const void *pointer)
+{
+	const struct wanted *wanted = pointer;
+
+	vt_oom_begin(wanted->oom, analysis, view->device);
+}
+
+static int show(struct vt_analysis *analysis, const struct vt_view *view, const void *pointer,
 		struct vt_diag *diag)
 {
+	const struct wanted *wanted = pointer;
+	struct vt_oom *oom = wanted->oom;
 	struct vt_describe describe;
-	struct vt_oom oom;
 	char *none;
 
-	(void)nothing;
 	if (view->device != VT_WHEN_ALL_DEVICES &&
 	    !vt_model_device(&analysis->model, view->device)) {
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: there is no cuda:%d in this recording",
@@ -99,16 +110,16 @@ static int show(struct vt_analysis *analysis, const struct vt_view *view, const 
 		return -1;
 	}
 	vt_describe_init(&describe, &analysis->model, view->has_all_frames);
-	vt_oom_init(&oom, analysis, &describe, view->device);
-	none = oom.oom ? NULL : say_none(analysis, view);
+	vt_oom_finish(oom, &describe);
+	none = oom->oom ? NULL : say_none(analysis, view);
 	if (view->is_json)
-		print_json(&oom, none);
+		print_json(oom, none);
 	else if (none)
 		printf("%s\n", none);
 	else
-		print_text(&oom, view);
+		print_text(oom, view);
 	free(none);
-	vt_oom_release(&oom);
+	vt_oom_release(oom);
 	vt_describe_release(&describe);
 	return 0;
 }
@@ -116,7 +127,11 @@ static int show(struct vt_analysis *analysis, const struct vt_view *view, const 
 int vt_cmd_oom(int argc, char **argv)
 {
 	struct vt_view view = VT_VIEW_DEFAULT;
-	int id = vt_view_next(&view, &spec, argc, argv);
+	struct vt_oom oom = { 0 };
+	const struct wanted wanted = { .oom = &oom };
+	int id;
 
-	return id < 0 ? vt_options_exit_code(id) : vt_view_show(&view, show, NULL);
+	view.begin = begin;
+	id = vt_view_next(&view, &spec, argc, argv);
+	return id < 0 ? vt_options_exit_code(id) : vt_view_show(&view, show, &wanted);
 }

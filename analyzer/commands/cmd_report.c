@@ -21,6 +21,8 @@ struct wanted {
 	int is_by_keeper;
 	int run; /* of a folder's; 0: not given */
 	double warn_share;
+	struct vt_report *report;
+	struct vt_report_options *options; /* of the report, which keeps them */
 };
 
 static const struct vt_option options[] = {
@@ -45,11 +47,11 @@ static const struct vt_options_spec spec = {
 	.options = options,
 };
 
-static int show(struct vt_analysis *analysis, const struct vt_view *view, const void *context,
-		struct vt_diag *diag)
+static void begin(struct vt_analysis *analysis, const struct vt_view *view, const void *context)
 {
 	const struct wanted *wanted = context;
-	const struct vt_report_options report_options = {
+
+	*wanted->options = (struct vt_report_options){
 		.when = view->when,
 		.device = view->device,
 		.top = (unsigned)wanted->top,
@@ -58,14 +60,22 @@ static int show(struct vt_analysis *analysis, const struct vt_view *view, const 
 		.is_by_keeper = wanted->is_by_keeper,
 		.warn_share = wanted->warn_share,
 	};
-	struct vt_report report = { 0 };
-	int rc = vt_report_init(&report, analysis, &report_options, diag);
+	vt_report_begin(wanted->report, analysis, wanted->options);
+}
 
+static int show(struct vt_analysis *analysis, const struct vt_view *view, const void *context,
+		struct vt_diag *diag)
+{
+	const struct wanted *wanted = context;
+	struct vt_report *report = wanted->report;
+	int rc = vt_report_finish(report, diag);
+
+	(void)analysis;
 	if (!rc && view->is_json)
-		vt_report_json_print(&report, stdout);
+		vt_report_json_print(report, stdout);
 	else if (!rc)
-		vt_report_text_print(&report, view->path, stdout);
-	vt_report_release(&report);
+		vt_report_text_print(report, view->path, stdout);
+	vt_report_release(report);
 	return rc;
 }
 
@@ -130,8 +140,12 @@ static int show_ranks(const struct vt_view *view, const struct wanted *wanted)
 
 int vt_cmd_report(int argc, char **argv)
 {
-	struct vt_view view = { .device = VT_WHEN_ALL_DEVICES };
-	struct wanted wanted = { .top = NOT_GIVEN };
+	struct vt_view view = { .device = VT_WHEN_ALL_DEVICES, .begin = begin };
+	struct vt_report report = { 0 };
+	struct vt_report_options report_options = { 0 };
+	struct wanted wanted = { .top = NOT_GIVEN,
+				 .report = &report,
+				 .options = &report_options };
 	int id, is_folder;
 
 	while ((id = vt_view_next(&view, &spec, argc, argv)) > 0)

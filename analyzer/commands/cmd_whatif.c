@@ -147,6 +147,12 @@ static int take_option(struct wanted *wanted, int id)
 	}
 }
 
+static void begin(struct vt_analysis *analysis, const struct vt_view *view, const void *nothing)
+{
+	(void)nothing;
+	vt_whatif_prepare(analysis, view->device);
+}
+
 static int show(struct vt_analysis *analysis, const struct vt_view *view, const void *pointer,
 		struct vt_diag *diag)
 {
@@ -174,6 +180,7 @@ int vt_cmd_whatif(int argc, char **argv)
 	struct wanted wanted = { 0 };
 	int id, rc = 0;
 
+	view.begin = begin;
 	vt_buffer_init(&wanted.changes);
 	while (!rc && (id = vt_view_next(&view, &spec, argc, argv)) > 0)
 		rc = take_option(&wanted, id);

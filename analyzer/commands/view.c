@@ -69,13 +69,28 @@ int vt_view_next(struct vt_view *view, const struct vt_options_spec *spec, int a
 	return id < 0 ? id : take_operands(view, spec, argc, argv);
 }
 
+/* What view->begin is given. */
+struct beginning {
+	const struct vt_view *view;
+	const void *wanted;
+};
+
+static void begin(struct vt_analysis *analysis, void *context)
+{
+	const struct beginning *beginning = context;
+
+	beginning->view->begin(analysis, beginning->view, beginning->wanted);
+}
+
 int vt_view_show(const struct vt_view *view, vt_view_show_fn show, const void *wanted)
 {
 	struct vt_diag diag = { 0 };
 	struct vt_analysis analysis = { 0 };
-	int rc = (view->is_without_owners ? vt_analysis_open_model : vt_analysis_open)(
-		&analysis, view->path, view->rules, &diag);
+	struct beginning beginning = { view, wanted };
+	int rc = vt_analysis_open_model(&analysis, view->path, view->rules, &diag);
 
+	if (!rc && !view->is_without_owners)
+		vt_analysis_judge(&analysis, view->begin ? begin : NULL, &beginning);
 	if (!rc)
 		rc = show(&analysis, view, wanted, &diag);
 	vt_analysis_close(&analysis);

@@ -3,10 +3,8 @@
 
 #include <string.h>
 
+#include "analyzer/base/parallel.h"
 #include "analyzer/base/units.h"
-#include "analyzer/replay/replay.h"
-#include "analyzer/replay/requests.h"
-#include "analyzer/replay/streams.h"
 
 /* Of the highest use.  Less comes and goes with the order of requests. */
 #define RESERVED_SHARE 0.05
@@ -26,25 +24,28 @@ static void add(struct vt_scene *scene, enum vt_finding_id id, const struct vt_r
 				 vt_xasprintf("%s reserved at most, %s in the replay", from, to));
 }
 
-static void try_expandable(struct vt_scene *scene, const struct vt_tape *tape,
-			   const struct vt_replay *recorded)
-{
-	struct vt_replay_options options;
-	struct vt_replay replay;
+/* What is played beside each other: none changes the tape. */
+enum { EXPANDABLE, AFTER_LOAD, UNROUNDED, NR_TRIES };
 
-	if (tape->settings.is_expandable)
+struct trying {
+	const struct vt_scene *scene;
+	struct vt_tape_ready *ready;
+	struct vt_replay replays[NR_TRIES];
+	uint8_t is_tried[NR_TRIES];
+};
+
+static void try_expandable(struct trying *trying)
+{
+	if (trying->ready->tape.settings.is_expandable)
 		return;
-	vt_replay_options_init(&options, tape);
-	options.settings.is_expandable = 1;
-	vt_replay_run(&replay, tape, &options);
-	add(scene, VT_FINDING_FRAGMENTATION, recorded, &replay);
+	trying->replays[EXPANDABLE] = *vt_tapes_expandable(trying->ready);
+	trying->is_tried[EXPANDABLE] = 1;
 }
 
-static void try_no_rounding(struct vt_scene *scene, const struct vt_tape *tape,
-			    const struct vt_replay *recorded)
+static void try_unrounded(struct trying *trying)
 {
+	const struct vt_tape *tape = &trying->ready->tape;
 	struct vt_replay_options options;
-	struct vt_replay replay;
 	int is_set = 0;
 
 	for (unsigned i = 0; i < VT_SETTINGS_INTERVALS; i++)
@@ -53,8 +54,8 @@ static void try_no_rounding(struct vt_scene *scene, const struct vt_tape *tape,
 		return;
 	vt_replay_options_init(&options, tape);
 	memset(options.settings.divisions, 0, sizeof(options.settings.divisions));
-	vt_replay_run(&replay, tape, &options);
-	add(scene, VT_FINDING_ROUNDED_REQUESTS, recorded, &replay);
+	vt_replay_run(&trying->replays[UNROUNDED], tape, &options);
+	trying->is_tried[UNROUNDED] = 1;
 }
 
 /* The first event behind loading; VT_NEVER: there is nothing behind it. */
@@ -68,13 +69,12 @@ static int64_t end_of_load(const struct vt_scene *scene)
 	return VT_NEVER;
 }
 
-static void try_empty_cache(struct vt_scene *scene, const struct vt_tape *tape,
-			    const struct vt_replay *recorded)
+static void try_after_load(struct trying *trying)
 {
-	int64_t event = end_of_load(scene);
+	const struct vt_tape *tape = &trying->ready->tape;
+	int64_t event = end_of_load(trying->scene);
 	struct vt_tape emptied = *tape;
 	struct vt_replay_options options;
-	struct vt_replay replay;
 	size_t at = 0;
 
 	while (at < tape->steps.len && tape->steps.items[at].event < event)
@@ -91,33 +91,46 @@ static void try_empty_cache(struct vt_scene *scene, const struct vt_tape *tape,
 	       (tape->steps.len - at) * sizeof(*emptied.steps.items));
 	emptied.steps.len = tape->steps.len + 1;
 	vt_replay_options_init(&options, &emptied);
-	vt_replay_run(&replay, &emptied, &options);
+	vt_replay_run(&trying->replays[AFTER_LOAD], &emptied, &options);
 	vt_vector_release(&emptied.steps);
-	add(scene, VT_FINDING_CACHE_AFTER_LOAD, recorded, &replay);
+	trying->is_tried[AFTER_LOAD] = 1;
+}
+
+static void try_one(void *context, size_t number)
+{
+	if (number == EXPANDABLE)
+		try_expandable(context);
+	else if (number == AFTER_LOAD)
+		try_after_load(context);
+	else
+		try_unrounded(context);
+}
+
+void vt_find_cache_prepare(struct vt_tapes *tapes, int device)
+{
+	struct vt_tape_ready *ready = vt_tapes_get(tapes, device, NULL);
+
+	if (ready && vt_replay_is_exact(vt_tapes_recorded(ready)) &&
+	    !ready->tape.settings.is_expandable)
+		vt_tapes_expandable(ready);
 }
 
 void vt_find_cache_detect(struct vt_scene *scene)
 {
-	struct vt_replay_options options;
-	struct vt_requests requests;
-	struct vt_replay recorded;
-	struct vt_tape tape;
+	static const enum vt_finding_id ids[NR_TRIES] = {
+		[EXPANDABLE] = VT_FINDING_FRAGMENTATION,
+		[AFTER_LOAD] = VT_FINDING_CACHE_AFTER_LOAD,
+		[UNROUNDED] = VT_FINDING_ROUNDED_REQUESTS,
+	};
+	struct trying trying = { .scene = scene };
 
 	if (!vt_tape_has_blocks(scene->model, scene->device))
 		return;
-	if (vt_tape_init(&tape, scene->timeline, scene->device, NULL)) {
-		vt_tape_release(&tape);
+	trying.ready = vt_tapes_get(scene->tapes, scene->device, NULL);
+	if (!trying.ready || !vt_replay_is_exact(vt_tapes_recorded(trying.ready)))
 		return;
-	}
-	vt_requests_find(&requests, &tape);
-	vt_streams_find(&tape);
-	vt_replay_options_init(&options, &tape);
-	options.is_compared = 1;
-	vt_replay_run(&recorded, &tape, &options);
-	if (vt_replay_is_exact(&recorded)) {
-		try_expandable(scene, &tape, &recorded);
-		try_empty_cache(scene, &tape, &recorded);
-		try_no_rounding(scene, &tape, &recorded);
-	}
-	vt_tape_release(&tape);
+	vt_parallel_run(NR_TRIES, try_one, &trying);
+	for (unsigned i = 0; i < NR_TRIES; i++)
+		if (trying.is_tried[i])
+			add(scene, ids[i], vt_tapes_recorded(trying.ready), &trying.replays[i]);
 }

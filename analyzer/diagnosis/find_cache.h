@@ -8,6 +8,8 @@
 
 #include "analyzer/diagnosis/scene.h"
 
+/* What can be played before stages are known; vt_find_cache_detect is quicker then. */
+void vt_find_cache_prepare(struct vt_tapes *tapes, int device);
 void vt_find_cache_detect(struct vt_scene *scene);
 
 #endif

@@ -36,8 +36,18 @@ static int compare_findings(const void *a, const void *b)
 	return x->id != y->id ? (x->id < y->id ? -1 : 1) : x->device - y->device;
 }
 
+void vt_findings_prepare(struct vt_tapes *tapes, int device)
+{
+	const struct vt_model *model = tapes->timeline->model;
+
+	for (uint32_t i = 0; i < model->nr_peaks; i++)
+		if ((device == VT_WHEN_ALL_DEVICES || device == model->peaks[i].device) &&
+		    vt_tape_has_blocks(model, model->peaks[i].device))
+			vt_find_cache_prepare(tapes, model->peaks[i].device);
+}
+
 void vt_findings_init(struct vt_findings *findings, struct vt_attribution *attribution,
-		      const struct vt_describe *describe, int device)
+		      struct vt_tapes *tapes, const struct vt_describe *describe, int device)
 {
 	const struct vt_model *model = attribution->facts->model;
 
@@ -48,6 +58,7 @@ void vt_findings_init(struct vt_findings *findings, struct vt_attribution *attri
 			.findings = findings,
 			.attribution = attribution,
 			.describe = describe,
+			.tapes = tapes,
 			.device = peak->device,
 		};
 

@@ -21,9 +21,14 @@ struct vt_finding_words {
 
 extern const struct vt_finding_words vt_findings_words[VT_NR_FINDINGS];
 
+/*
+ * What the findings of vt_findings_init play and can play without owners, beside what finds them
+ * (analysis.h).
+ */
+void vt_findings_prepare(struct vt_tapes *tapes, int device);
 /* Of one device, or VT_WHEN_ALL_DEVICES.  Borrows nothing but owners' names. */
 void vt_findings_init(struct vt_findings *findings, struct vt_attribution *attribution,
-		      const struct vt_describe *describe, int device);
+		      struct vt_tapes *tapes, const struct vt_describe *describe, int device);
 void vt_findings_release(struct vt_findings *findings);
 
 /* By its word; VT_NR_FINDINGS: there is no such finding. */

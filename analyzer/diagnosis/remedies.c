@@ -16,8 +16,8 @@
 /* MiB; PyTorch takes none up to the size of its usual segments, 20 MiB. */
 static const unsigned split_limits[] = { 32, 64, 128, 256, 512, 1024 };
 
-/* Apart from the limits: garbage collection, and an empty_cache() before the request. */
-#define NR_OTHERS 2
+/* Apart from the limits: VT_REMEDIES has these, and all limits as one. */
+#define NR_OTHERS (VT_NR_REMEDIES - 1)
 
 static const char *const texts[VT_NR_REMEDIES] = {
 #define VT_REMEDY_TEXT(name, text) text,
@@ -90,21 +90,16 @@ static void play_text(struct vt_remedy *remedy, const struct vt_tape *cut, const
 		play(remedy, cut, &settings);
 }
 
-static void play_unchanged(struct vt_replay *replay, const struct vt_tape *cut, int is_compared)
-{
-	struct vt_replay_options options;
-
-	vt_replay_options_init(&options, cut);
-	options.is_compared = (uint8_t)is_compared;
-	vt_replay_run(replay, cut, &options);
-}
-
 /* What the settings that change nothing come to; where all lies as recorded, that is at hand. */
 static void find_unchanged(struct trying *trying)
 {
+	struct vt_replay_options options;
+
 	trying->unchanged = trying->remedies->recorded;
-	if (!vt_replay_is_exact(&trying->unchanged))
-		play_unchanged(&trying->unchanged, trying->cut, 0);
+	if (!vt_replay_is_exact(&trying->unchanged)) {
+		vt_replay_options_init(&options, trying->cut);
+		vt_replay_run(&trying->unchanged, trying->cut, &options);
+	}
 	trying->is_refused = !trying->unchanged.failure.event && !trying->unchanged.nr_rescued;
 }
 
@@ -182,15 +177,11 @@ static void try_split_limit(struct trying *trying, size_t number)
 		play_text(tried, trying->cut, text);
 }
 
-/* What begins while the recorded settings are still played. */
-static void try_first(void *context, size_t number)
+static void try_expandable(const struct trying *trying)
 {
-	struct trying *trying = context;
 	struct vt_remedy *expandable = &trying->remedies->items[VT_REMEDY_EXPANDABLE];
 
-	if (!number)
-		play_unchanged(&trying->remedies->recorded, trying->cut, 1);
-	else if (!expandable->is_on)
+	if (!expandable->is_on)
 		play_text(expandable, trying->cut, texts[VT_REMEDY_EXPANDABLE]);
 }
 
@@ -218,13 +209,15 @@ static void try_empty_cache(const struct trying *trying)
 }
 
 /* Only those are played that could come to anything else than the recorded settings. */
-static void try_other(void *context, size_t number)
+static void try_one(void *context, size_t number)
 {
 	struct trying *trying = context;
 
 	if (number == 0)
-		try_gc(trying);
+		try_expandable(trying);
 	else if (number == 1)
+		try_gc(trying);
+	else if (number == 2)
 		try_empty_cache(trying);
 	else
 		try_split_limit(trying, number - NR_OTHERS);
@@ -256,8 +249,9 @@ static int is_on(const struct vt_settings *settings, enum vt_remedy_kind kind)
 	}
 }
 
-void vt_remedies_find(struct vt_remedies *remedies, const struct vt_tape *tape, uint32_t oom)
+void vt_remedies_find(struct vt_remedies *remedies, struct vt_tape_ready *ready, uint32_t oom)
 {
+	const struct vt_tape *tape = &ready->tape;
 	struct vt_remedy *items = remedies->items;
 	struct vt_tape cut;
 	struct trying trying = { .cut = &cut, .remedies = remedies };
@@ -269,9 +263,10 @@ void vt_remedies_find(struct vt_remedies *remedies, const struct vt_tape *tape, 
 	}
 	if (vt_remedies_cut(&cut, tape, oom))
 		return;
-	vt_parallel_run(2, try_first, &trying);
+	vt_tapes_recorded(ready);
+	remedies->recorded = ready->until_failed;
 	find_unchanged(&trying);
-	vt_parallel_run(NR_OTHERS + VT_ARRAY_SIZE(split_limits), try_other, &trying);
+	vt_parallel_run(NR_OTHERS + VT_ARRAY_SIZE(split_limits), try_one, &trying);
 	choose_split(&trying);
 	vt_remedies_uncut(&cut);
 }

@@ -8,7 +8,7 @@
  * known.
  */
 
-#include "analyzer/replay/replay.h"
+#include "analyzer/replay/tapes.h"
 
 #define VT_REMEDIES(X)                                                                             \
 	X(EXPANDABLE, "expandable_segments:True")                                                  \
@@ -41,7 +41,7 @@ struct vt_remedies {
 int vt_remedies_cut(struct vt_tape *cut, const struct vt_tape *tape, uint32_t oom);
 void vt_remedies_uncut(struct vt_tape *cut);
 
-/* `oom` must be on the tape. */
-void vt_remedies_find(struct vt_remedies *remedies, const struct vt_tape *tape, uint32_t oom);
+/* `oom` must be the last on the tape. */
+void vt_remedies_find(struct vt_remedies *remedies, struct vt_tape_ready *ready, uint32_t oom);
 
 #endif

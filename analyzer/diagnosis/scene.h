@@ -10,6 +10,7 @@
 #include "analyzer/attribution/attribution.h"
 #include "analyzer/diagnosis/reliefs.h"
 #include "analyzer/model/describe.h"
+#include "analyzer/replay/tapes.h"
 
 enum vt_finding_id {
 #define VT_FINDING(name, ...) VT_FINDING_##name,
@@ -34,6 +35,7 @@ struct vt_scene {
 	struct vt_findings *findings;
 	struct vt_attribution *attribution;
 	const struct vt_describe *describe;
+	struct vt_tapes *tapes;
 	const struct vt_timeline *timeline;
 	const struct vt_model *model;
 	const struct vt_facts *facts;
@@ -47,7 +49,7 @@ struct vt_scene {
 	uint8_t is_training;
 };
 
-/* `findings`, `attribution`, `describe` and `device` are set; the rest is found. */
+/* `findings`, `attribution`, `describe`, `tapes` and `device` are set; the rest is found. */
 void vt_scene_init(struct vt_scene *scene, int64_t event);
 void vt_scene_release(struct vt_scene *scene);
 

@@ -5,8 +5,6 @@
 #include <string.h>
 
 #include "analyzer/planner/measured.h"
-#include "analyzer/replay/requests.h"
-#include "analyzer/replay/streams.h"
 
 /* Blocks are multiples of that. */
 #define BLOCK 512
@@ -183,28 +181,23 @@ static uint64_t *scaled_requests(const struct vt_scaled_run *x, const struct vt_
 
 static int play(struct vt_scaled_run *x, struct vt_diag *diag)
 {
+	struct vt_tape_ready *ready = vt_tapes_get(&x->analysis->tapes, x->device->id, diag);
+	const struct vt_tape *tape = ready ? &ready->tape : NULL;
 	struct vt_replay_options options;
-	struct vt_requests requests;
-	struct vt_tape tape;
 	uint64_t *bytes;
 
-	if (vt_tape_init(&tape, &x->analysis->timeline, x->device->id, diag)) {
-		vt_tape_release(&tape);
+	if (!ready)
 		return -1;
-	}
-	vt_requests_find(&requests, &tape);
-	vt_streams_find(&tape);
-	vt_replay_options_init(&options, &tape);
-	play_on(&x->was, &tape, options, tape.capacity_bytes);
-	bytes = scaled_requests(x, &tape);
+	vt_replay_options_init(&options, tape);
+	play_on(&x->was, tape, options, tape->capacity_bytes);
+	bytes = scaled_requests(x, tape);
 	options.request_bytes = bytes;
 	if (x->device_bytes)
 		options.device_bytes = x->device_bytes;
-	x->is_served = play_on(&x->played, &tape, options, capacity_of(x, &tape));
+	x->is_served = play_on(&x->played, tape, options, capacity_of(x, tape));
 	if (!x->device_bytes)
-		x->device_bytes = tape.device_bytes;
+		x->device_bytes = tape->device_bytes;
 	free(bytes);
-	vt_tape_release(&tape);
 	return 0;
 }
 

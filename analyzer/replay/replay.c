@@ -265,6 +265,13 @@ static int is_comparable(const struct vt_tape_step *step)
 	return step->op == VT_TAPE_TAKE || step->op == VT_TAPE_GIVE || step->op == VT_TAPE_FAILED;
 }
 
+static void sum_up(const struct player *player, struct vt_replay *replay)
+{
+	*replay = *player->replay;
+	replay->end_reserved_bytes = player->pools.reserved_bytes;
+	replay->nr_retries = player->pools.nr_retries;
+}
+
 static void play(struct player *player)
 {
 	const struct vt_tape *tape = player->tape;
@@ -275,6 +282,8 @@ static void play(struct player *player)
 		make(player, step);
 		if (player->options->is_compared && is_comparable(step))
 			compare_changes(player, step->event);
+		if (player->options->noted && i == player->options->noted_step)
+			sum_up(player, player->options->noted);
 	}
 	if (player->options->is_compared && !player->replay->failure.event)
 		compare_changes(player, VT_NEVER);
@@ -296,8 +305,7 @@ void vt_replay_run(struct vt_replay *replay, const struct vt_tape *tape,
 	play(&player);
 	if (options->is_compared && replay->failure.event)
 		differ(&player, &replay->nr_blocks_elsewhere, replay->failure.event);
-	replay->end_reserved_bytes = player.pools.reserved_bytes;
-	replay->nr_retries = player.pools.nr_retries;
+	sum_up(&player, replay);
 	vt_vector_release(&player.made);
 	vt_vector_release(&player.recorded);
 	vt_pools_release(&player.pools);

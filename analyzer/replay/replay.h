@@ -11,6 +11,8 @@
 
 #include "analyzer/replay/tape.h"
 
+struct vt_replay;
+
 struct vt_replay_options {
 	struct vt_settings settings;
 	uint64_t capacity_bytes;
@@ -19,6 +21,9 @@ struct vt_replay_options {
 	const uint64_t *request_bytes;
 	const uint64_t *failed_bytes; /* the same of requests that failed, by vt_model.ooms */
 	uint8_t is_compared; /* with the recording, whose addresses the driver is to give again */
+	/* What a replay comes to that ends with this step; NULL: of no interest. */
+	size_t noted_step;
+	struct vt_replay *noted;
 };
 
 struct vt_replay_failure {

@@ -23,19 +23,10 @@ struct take {
 
 VT_VECTOR_DECLARE(takes, struct take);
 
-struct storage {
-	int64_t event;
-	uint64_t address;
-	uint64_t size_bytes;
-};
-
-VT_VECTOR_DECLARE(storages, struct storage);
-
 struct gathering {
 	struct takes takes;
 	uint32_t *takes_of; /* by allocation: index + 1 */
-	struct storages storages;
-	size_t next;
+	uint32_t next_tensor; /* of the model: those that the probe saw, in order of events */
 };
 
 /* Whether a block needs no guess: its request was recorded, or is what no tail was added to. */
@@ -120,42 +111,22 @@ static struct take look_at(const struct vt_follow *follow, const struct vt_tape_
 	return take;
 }
 
-/* Storages that the probe saw, in order of events; empty where the recording has none. */
-static void load_storages(struct storages *storages, const struct vt_tape *tape)
-{
-	struct vt_db *db = tape->model->db;
-	struct vt_stmt *stmt;
-
-	if (vt_db_query_int(db, "SELECT count(*) FROM pragma_table_info('tensor')", 0) == 0)
-		return;
-	stmt = vt_db_prepare(db,
-			     "SELECT event, address, size_bytes FROM tensor WHERE device = ?"
-			     " ORDER BY event");
-	vt_stmt_bind_int(stmt, 1, tape->device);
-	while (vt_stmt_step(stmt) == 1) {
-		struct storage storage = {
-			.event = vt_stmt_int(stmt, 0),
-			.address = (uint64_t)vt_stmt_int(stmt, 1),
-			.size_bytes = (uint64_t)vt_stmt_int(stmt, 2),
-		};
-
-		vt_vector_push(storages, storage);
-	}
-	vt_stmt_free(stmt);
-}
-
 /* What was seen before this step belongs to the blocks that are live now. */
 static void use_storages(struct gathering *gathering, const struct vt_follow *follow,
 			 int64_t before_event)
 {
-	for (; gathering->next < gathering->storages.len; gathering->next++) {
-		const struct storage *seen = &gathering->storages.items[gathering->next];
+	const struct vt_model *model = follow->tape->model;
+
+	for (; gathering->next_tensor < model->nr_tensors; gathering->next_tensor++) {
+		const struct vt_tensor *seen = &model->tensors[gathering->next_tensor];
 		const struct vt_piece *piece;
 		uint64_t rounded;
 		struct take *take;
 
 		if (seen->event >= before_event)
 			return;
+		if (seen->device != follow->tape->device)
+			continue;
 		piece = vt_follow_at(follow, seen->address);
 		if (!piece || !piece->is_allocated || !gathering->takes_of[piece->holder])
 			continue;
@@ -262,13 +233,11 @@ void vt_requests_find(struct vt_requests *requests, struct vt_tape *tape)
 		return;
 	}
 	gathering.takes_of = vt_xcalloc((size_t)tape->model->nr_allocations + 1, sizeof(uint32_t));
-	load_storages(&gathering.storages, tape);
 	gather(&gathering, tape);
 	if (takes->len)
 		qsort(takes->items, takes->len, sizeof(*takes->items), compare_takes);
 	for (size_t i = 0; i < takes->len; i++)
 		settle(requests, tape, takes, i);
 	vt_vector_release(takes);
-	vt_vector_release(&gathering.storages);
 	free(gathering.takes_of);
 }

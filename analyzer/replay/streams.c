@@ -209,6 +209,13 @@ static uint32_t number_streams(struct vt_tape *tape)
 	return nr;
 }
 
+uint32_t vt_streams_take(struct vt_tape *tape)
+{
+	for (size_t i = 0; i < tape->segments.len; i++)
+		tape->segments.items[i].stream = 0;
+	return number_streams(tape);
+}
+
 uint32_t vt_streams_find(struct vt_tape *tape)
 {
 	struct finding finding = { .tape = tape };

@@ -414,18 +414,18 @@ static void find_granules(struct reading *reading, const struct vt_timeline *tim
 	vt_map_clear(&reading->handles);
 }
 
-static int read_settings(struct vt_tape *tape, struct vt_diag *diag)
+int vt_tape_settings(struct vt_settings *settings, struct vt_db *db, struct vt_diag *diag)
 {
 	/* Since 2.9 the second name is read where the first is not set. */
 	static const char *const names[] = { "env:PYTORCH_CUDA_ALLOC_CONF",
 					     "env:PYTORCH_ALLOC_CONF" };
-	char *version = vt_db_run_get(tape->model->db, "torch"), *text = NULL;
+	char *version = vt_db_run_get(db, "torch"), *text = NULL;
 	int rc;
 
-	vt_settings_init(&tape->settings, version);
+	vt_settings_init(settings, version);
 	for (size_t i = 0; i < VT_ARRAY_SIZE(names) && !text; i++)
-		text = vt_db_run_get(tape->model->db, names[i]);
-	rc = text ? vt_settings_parse(&tape->settings, text, diag) : 0;
+		text = vt_db_run_get(db, names[i]);
+	rc = text ? vt_settings_parse(settings, text, diag) : 0;
 	free(text);
 	free(version);
 	return rc;
@@ -481,7 +481,7 @@ static int is_usable(const struct vt_tape *tape, struct vt_diag *diag)
 }
 
 int vt_tape_init(struct vt_tape *tape, const struct vt_timeline *timeline, int device,
-		 struct vt_diag *diag)
+		 const struct vt_settings *settings, struct vt_diag *diag)
 {
 	const struct vt_model *model = timeline->model;
 	struct reading reading = { .tape = tape, .model = model };
@@ -489,8 +489,7 @@ int vt_tape_init(struct vt_tape *tape, const struct vt_timeline *timeline, int d
 	memset(tape, 0, sizeof(*tape));
 	tape->model = model;
 	tape->device = device;
-	if (read_settings(tape, diag))
-		return -1;
+	tape->settings = *settings;
 	read_device(tape);
 	reading.mapping = vt_xcalloc((size_t)model->nr_allocations + 1, 1);
 	vt_reservations_find(&reading.reservations, timeline);

@@ -81,11 +81,18 @@ struct vt_tape {
 int vt_tape_has_blocks(const struct vt_model *model, int device);
 
 /*
+ * What the recorded environment says of the allocator.  Returns 0, or -1 with `diag` filled: it
+ * cannot be read.
+ */
+int vt_tape_settings(struct vt_settings *settings, struct vt_db *db, struct vt_diag *diag);
+
+/*
+ * Played with `settings` as the recorded ones; does not ask the database.
  * Returns 0, or -1 with `diag` filled where there is nothing to replay: no blocks of a caching
  * allocator, or a backend that is not PyTorch's own.  vt_tape_release in both cases.
  */
 int vt_tape_init(struct vt_tape *tape, const struct vt_timeline *timeline, int device,
-		 struct vt_diag *diag);
+		 const struct vt_settings *settings, struct vt_diag *diag);
 void vt_tape_release(struct vt_tape *tape);
 
 #endif

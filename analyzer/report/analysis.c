@@ -7,6 +7,7 @@
 #include "analyzer/model/idle_pools.h"
 #include "analyzer/model/containers.h"
 #include "analyzer/model/samples.h"
+#include "analyzer/base/parallel.h"
 #include "analyzer/import/input.h"
 
 int vt_analysis_open_model(struct vt_analysis *analysis, const char *path, const char *rules_path,
@@ -23,7 +24,35 @@ int vt_analysis_open_model(struct vt_analysis *analysis, const char *path, const
 	if (vt_idle_pools_find(&analysis->model, diag))
 		return -1;
 	vt_samples_find(&analysis->model);
+	vt_tapes_init(&analysis->tapes, analysis->db, &analysis->timeline);
 	return 0;
+}
+
+struct judging {
+	struct vt_analysis *analysis;
+	vt_analysis_beside_fn beside;
+	void *context;
+};
+
+static void judge_or_beside(void *context, size_t number)
+{
+	const struct judging *judging = context;
+	struct vt_analysis *analysis = judging->analysis;
+
+	if (number) {
+		judging->beside(analysis, judging->context);
+		return;
+	}
+	vt_stages_init(&analysis->stages, &analysis->timeline, &analysis->rules);
+	vt_facts_init(&analysis->facts, &analysis->stages, &analysis->rules);
+	vt_attribution_init(&analysis->attribution, &analysis->facts);
+}
+
+void vt_analysis_judge(struct vt_analysis *analysis, vt_analysis_beside_fn beside, void *context)
+{
+	struct judging judging = { analysis, beside, context };
+
+	vt_parallel_run(beside ? 2 : 1, judge_or_beside, &judging);
 }
 
 int vt_analysis_open(struct vt_analysis *analysis, const char *path, const char *rules_path,
@@ -31,14 +60,13 @@ int vt_analysis_open(struct vt_analysis *analysis, const char *path, const char 
 {
 	if (vt_analysis_open_model(analysis, path, rules_path, diag))
 		return -1;
-	vt_stages_init(&analysis->stages, &analysis->timeline, &analysis->rules);
-	vt_facts_init(&analysis->facts, &analysis->stages, &analysis->rules);
-	vt_attribution_init(&analysis->attribution, &analysis->facts);
+	vt_analysis_judge(analysis, NULL, NULL);
 	return 0;
 }
 
 void vt_analysis_shed(struct vt_analysis *analysis)
 {
+	vt_tapes_release(&analysis->tapes);
 	free(analysis->attribution.verdicts);
 	analysis->attribution.verdicts = NULL;
 	vt_facts_release(&analysis->facts);
@@ -48,6 +76,7 @@ void vt_analysis_shed(struct vt_analysis *analysis)
 
 void vt_analysis_close(struct vt_analysis *analysis)
 {
+	vt_tapes_release(&analysis->tapes);
 	vt_attribution_release(&analysis->attribution);
 	vt_facts_release(&analysis->facts);
 	vt_stages_release(&analysis->stages);

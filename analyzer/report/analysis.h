@@ -8,6 +8,7 @@
  */
 
 #include "analyzer/attribution/attribution.h"
+#include "analyzer/replay/tapes.h"
 
 struct vt_analysis {
 	struct vt_db *db;
@@ -17,7 +18,14 @@ struct vt_analysis {
 	struct vt_stages stages;
 	struct vt_facts facts;
 	struct vt_attribution attribution;
+	struct vt_tapes tapes;
 };
+
+/*
+ * What a command does beside finding stages, facts and owners: it may ask for the model, the
+ * timeline and the tapes, and for nothing else; not for the database.
+ */
+typedef void (*vt_analysis_beside_fn)(struct vt_analysis *analysis, void *context);
 
 /*
  * Reads what `path` names (input.h), with the rules of a file or the built-in ones (NULL).  Returns
@@ -28,6 +36,8 @@ int vt_analysis_open(struct vt_analysis *analysis, const char *path, const char 
 /* The same without stages, facts and owners, which cost as much as the rest. */
 int vt_analysis_open_model(struct vt_analysis *analysis, const char *path, const char *rules_path,
 			   struct vt_diag *diag);
+/* What is missing after vt_analysis_open_model; `beside` (or NULL) runs in another thread. */
+void vt_analysis_judge(struct vt_analysis *analysis, vt_analysis_beside_fn beside, void *context);
 /*
  * Gives back what is large: timeline, stages, facts and who was judged.  Names of owners stay, and
  * the model with its database.  Nothing can be asked of owners, stages and moments afterwards.

@@ -5,7 +5,6 @@
 
 #include "analyzer/attribution/moments.h"
 #include "analyzer/model/site.h"
-#include "analyzer/replay/streams.h"
 
 /* Enough to see a trend, few enough for one screen. */
 #define NR_SAMPLES 16
@@ -19,7 +18,7 @@ double vt_frag_utilisation(const struct vt_frag_device *device)
 
 static void find_requests(struct vt_frag_device *device)
 {
-	const struct vt_tape *tape = &device->tape;
+	const struct vt_tape *tape = device->tape;
 
 	device->request_bytes =
 		vt_xcalloc((size_t)tape->model->nr_allocations + 1, sizeof(uint64_t));
@@ -40,7 +39,7 @@ static void take_sample(struct vt_frag_device *device, size_t at, int64_t event,
 			uint64_t reserved_bytes)
 {
 	struct vt_frag_sample sample = { .event = event };
-	size_t nr = device->tape.steps.len;
+	size_t nr = device->tape->steps.len;
 
 	if (!device->samples.len || at * NR_SAMPLES / nr != (at - 1) * NR_SAMPLES / nr) {
 		vt_vector_push(&device->samples, sample);
@@ -62,7 +61,7 @@ struct held {
 static void hold(struct held *held, const struct vt_frag_device *device,
 		 const struct vt_tape_step *step)
 {
-	const struct vt_tape *tape = &device->tape;
+	const struct vt_tape *tape = device->tape;
 	int is_give = step->op == VT_TAPE_GIVE;
 
 	for (; held->next_change < tape->changes.len &&
@@ -87,8 +86,8 @@ static void find_peaks(struct vt_frag_device *device)
 	struct held held = { 0 };
 	uint64_t highest = 0;
 
-	for (size_t at = 0; at < device->tape.steps.len; at++) {
-		const struct vt_tape_step *step = &device->tape.steps.items[at];
+	for (size_t at = 0; at < device->tape->steps.len; at++) {
+		const struct vt_tape_step *step = &device->tape->steps.items[at];
 
 		hold(&held, device, step);
 		higher(&device->peak_requested_bytes, held.requested_bytes);
@@ -123,12 +122,12 @@ static void follow_all(struct vt_frag_device *device, const struct vt_timeline *
 	struct vt_follow behind;
 	size_t next;
 
-	vt_follow_init(&device->follow, &device->tape);
+	vt_follow_init(&device->follow, device->tape);
 	next = fill_samples(device, &device->follow, 0, device->event, timeline);
 	vt_follow_to(&device->follow, device->event);
 	if (next == device->samples.len)
 		return;
-	vt_follow_init(&behind, &device->tape);
+	vt_follow_init(&behind, device->tape);
 	fill_samples(device, &behind, next, VT_NEVER, timeline);
 	vt_follow_release(&behind);
 }
@@ -148,8 +147,8 @@ static const struct vt_tape_step *find_request(const struct vt_frag_device *devi
 {
 	const struct vt_tape_step *failed = NULL, *largest = NULL;
 
-	for (size_t i = 0; i < device->tape.steps.len; i++) {
-		const struct vt_tape_step *step = &device->tape.steps.items[i];
+	for (size_t i = 0; i < device->tape->steps.len; i++) {
+		const struct vt_tape_step *step = &device->tape->steps.items[i];
 
 		if (step->op == VT_TAPE_FAILED && step->event <= device->event)
 			failed = step;
@@ -163,12 +162,12 @@ static void account(struct vt_frag_device *device, const struct vt_timeline *tim
 		    uint64_t wanted_bytes)
 {
 	const struct vt_tape_step *step = find_request(device);
-	uint64_t used = used_at(timeline, device->tape.device, device->event);
+	uint64_t used = used_at(timeline, device->tape->device, device->event);
 
 	if (step && !wanted_bytes) {
 		wanted_bytes = step->bytes;
 		if (step->segment != VT_NO_INDEX)
-			device->request_stream = device->tape.segments.items[step->segment].stream;
+			device->request_stream = device->tape->segments.items[step->segment].stream;
 	}
 	vt_layout_account(&device->account, &device->follow, wanted_bytes, device->request_stream,
 			  used);
@@ -206,7 +205,7 @@ static void join(struct vt_frag_pin *into, const struct vt_frag_pin *pin, uint32
 
 static void gather_pins(struct vt_frag *frag, struct vt_frag_device *device)
 {
-	const struct vt_model *model = device->tape.model;
+	const struct vt_model *model = device->tape->model;
 	struct vt_attribution *attribution = &frag->analysis->attribution;
 	size_t nr = 0;
 	uint32_t last = VT_NO_INDEX;
@@ -247,11 +246,11 @@ static void gather_pins(struct vt_frag *frag, struct vt_frag_device *device)
 
 static void measure_internal(struct vt_frag_device *device)
 {
-	const struct vt_model *model = device->tape.model;
+	const struct vt_model *model = device->tape->model;
 
 	for (uint32_t i = 0; i < model->nr_allocations; i++) {
 		uint64_t request = device->request_bytes[i];
-		uint64_t rounded = vt_settings_round(&device->tape.settings, request);
+		uint64_t rounded = vt_settings_round(&device->tape->settings, request);
 
 		if (!device->follow.holding[i])
 			continue;
@@ -260,59 +259,105 @@ static void measure_internal(struct vt_frag_device *device)
 	}
 }
 
-static int resolve(const struct vt_frag *frag, struct vt_frag_device *device,
-		   const struct vt_frag_options *options, struct vt_diag *diag)
+/* Returns 0, -1 with `diag` filled, or 1: that is a matter of stages. */
+static int resolve_early(const struct vt_frag *frag, struct vt_frag_device *device,
+			 struct vt_diag *diag)
 {
-	const char *when = options->when;
-
-	if (!when)
-		when = device->tape.model->nr_ooms ? "oom" : "peak";
-	return vt_moments_resolve(&frag->analysis->stages, when, device->tape.device,
-				  &device->event, diag);
+	return vt_when_resolve(device->tape->model, frag->options.when, device->tape->device,
+			       &device->event, diag);
 }
 
-static int add_device(struct vt_frag *frag, int number, const struct vt_frag_options *options,
-		      struct vt_diag *diag)
+static void lay_out(struct vt_frag *frag, struct vt_frag_device *device)
 {
-	struct vt_frag_device *device = &frag->devices[frag->nr_devices++];
 	const struct vt_timeline *timeline = &frag->analysis->timeline;
 
-	if (vt_tape_init(&device->tape, timeline, number, diag)) {
+	follow_all(device, timeline);
+	vt_layout_init(&device->layout, &device->follow, 0);
+	account(device, timeline, frag->options.request_bytes);
+	measure_internal(device);
+	device->is_laid_out = 1;
+}
+
+static int begin_device(struct vt_frag *frag, int number)
+{
+	struct vt_frag_device *device = &frag->devices[frag->nr_devices++];
+	int rc;
+
+	device->ready = vt_tapes_get(&frag->analysis->tapes, number, &frag->failed);
+	if (!device->ready) {
 		frag->is_empty = 1;
 		return -1;
 	}
-	if (resolve(frag, device, options, diag))
+	device->tape = &device->ready->tape;
+	rc = resolve_early(frag, device, &frag->failed);
+	if (rc < 0)
 		return -1;
-	vt_requests_find(&device->requests, &device->tape);
-	device->nr_streams = vt_streams_find(&device->tape);
 	find_requests(device);
 	find_peaks(device);
-	follow_all(device, timeline);
-	vt_layout_init(&device->layout, &device->follow, 0);
-	account(device, timeline, options->request_bytes);
+	if (!rc)
+		lay_out(frag, device);
+	return 0;
+}
+
+static int begin_devices(struct vt_frag *frag)
+{
+	const struct vt_model *model = &frag->analysis->model;
+
+	if (frag->options.device != VT_WHEN_ALL_DEVICES)
+		return begin_device(frag, frag->options.device);
+	for (uint32_t i = 0; i < model->nr_devices; i++)
+		if (vt_tape_has_blocks(model, model->devices[i].id) &&
+		    begin_device(frag, model->devices[i].id))
+			return -1;
+	/* Nothing there: the tape of the first device says why. */
+	return frag->nr_devices ? 0 : begin_device(frag, 0);
+}
+
+void vt_frag_begin(struct vt_frag *frag, struct vt_analysis *analysis,
+		   const struct vt_frag_options *options)
+{
+	const struct vt_model *model = &analysis->model;
+
+	memset(frag, 0, sizeof(*frag));
+	frag->analysis = analysis;
+	frag->options = *options;
+	if (!frag->options.when)
+		frag->options.when = model->nr_ooms ? "oom" : "peak";
+	frag->devices = vt_xcalloc((size_t)model->nr_devices + 1, sizeof(*frag->devices));
+	frag->has_failed = begin_devices(frag) != 0;
+}
+
+static int finish_device(struct vt_frag *frag, struct vt_frag_device *device, struct vt_diag *diag)
+{
+	if (!device->is_laid_out) {
+		if (vt_moments_resolve(&frag->analysis->stages, frag->options.when,
+				       device->tape->device, &device->event, diag))
+			return -1;
+		lay_out(frag, device);
+	}
 	gather_pins(frag, device);
-	measure_internal(device);
+	return 0;
+}
+
+int vt_frag_finish(struct vt_frag *frag, struct vt_diag *diag)
+{
+	vt_describe_init(&frag->describe, &frag->analysis->model, frag->options.has_all_frames);
+	if (frag->has_failed) {
+		if (diag)
+			*diag = frag->failed;
+		return -1;
+	}
+	for (uint32_t i = 0; i < frag->nr_devices; i++)
+		if (finish_device(frag, &frag->devices[i], diag))
+			return -1;
 	return 0;
 }
 
 int vt_frag_init(struct vt_frag *frag, struct vt_analysis *analysis,
 		 const struct vt_frag_options *options, struct vt_diag *diag)
 {
-	const struct vt_model *model = &analysis->model;
-
-	memset(frag, 0, sizeof(*frag));
-	frag->analysis = analysis;
-	frag->top = options->top;
-	vt_describe_init(&frag->describe, model, options->has_all_frames);
-	frag->devices = vt_xcalloc((size_t)model->nr_devices + 1, sizeof(*frag->devices));
-	if (options->device != VT_WHEN_ALL_DEVICES)
-		return add_device(frag, options->device, options, diag);
-	for (uint32_t i = 0; i < model->nr_devices; i++)
-		if (vt_tape_has_blocks(model, model->devices[i].id) &&
-		    add_device(frag, model->devices[i].id, options, diag))
-			return -1;
-	/* Nothing there: the tape of the first device says why. */
-	return frag->nr_devices ? 0 : add_device(frag, 0, options, diag);
+	vt_frag_begin(frag, analysis, options);
+	return vt_frag_finish(frag, diag);
 }
 
 void vt_frag_release(struct vt_frag *frag)
@@ -325,7 +370,6 @@ void vt_frag_release(struct vt_frag *frag)
 		vt_vector_release(&device->samples);
 		vt_vector_release(&device->pins);
 		free(device->request_bytes);
-		vt_tape_release(&device->tape);
 	}
 	vt_describe_release(&frag->describe);
 	free(frag->devices);

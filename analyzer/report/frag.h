@@ -11,7 +11,6 @@
 
 #include "analyzer/model/describe.h"
 #include "analyzer/replay/layout.h"
-#include "analyzer/replay/requests.h"
 #include "analyzer/report/analysis.h"
 
 struct vt_frag_options {
@@ -39,13 +38,13 @@ struct vt_frag_pin {
 };
 
 struct vt_frag_device {
-	struct vt_tape tape;
-	struct vt_requests requests;
-	uint32_t nr_streams;
+	struct vt_tape_ready *ready; /* the analysis's */
+	const struct vt_tape *tape;        /* of it */
 	struct vt_follow follow; /* at the moment looked at */
 	struct vt_layout layout;
 	struct vt_layout_account account;
 	uint64_t *request_bytes; /* by allocation, as far as known */
+	uint8_t is_laid_out;     /* at `event`, which can wait for stages */
 	uint32_t request_stream;
 	int64_t event;
 	uint64_t peak_reserved_bytes; /* of the whole run */
@@ -60,13 +59,23 @@ struct vt_frag_device {
 struct vt_frag {
 	struct vt_analysis *analysis;
 	struct vt_describe describe;
-	unsigned top;
+	struct vt_frag_options options;
 	struct vt_frag_device *devices;
 	uint32_t nr_devices;
 	uint8_t is_empty; /* there was nothing to lay out, and `diag` says why */
+	uint8_t has_failed;
+	struct vt_diag failed; /* of vt_frag_begin */
 };
 
-/* Returns 0, or -1 with `diag` filled; vt_frag_release in both cases. */
+/*
+ * In two parts: what needs no owner, may run beside what finds them (analysis.h), and keeps what
+ * failed for the other.  That returns 0, or -1 with `diag` filled; vt_frag_release in both cases,
+ * and after the first part alone.
+ */
+void vt_frag_begin(struct vt_frag *frag, struct vt_analysis *analysis,
+		   const struct vt_frag_options *options);
+int vt_frag_finish(struct vt_frag *frag, struct vt_diag *diag);
+/* Both. */
 int vt_frag_init(struct vt_frag *frag, struct vt_analysis *analysis,
 		 const struct vt_frag_options *options, struct vt_diag *diag);
 void vt_frag_release(struct vt_frag *frag);

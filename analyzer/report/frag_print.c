@@ -64,7 +64,7 @@ static void print_totals(const struct vt_frag_device *device, FILE *out)
 	line(out, "allocated", totals->allocated_bytes, "");
 	line(out, "  rounding", device->rounding_bytes, "requests rounded up");
 	snprintf(what, sizeof(what), "not asked for and too small to be cut off%s",
-		 device->requests.nr_blocks ? ", as far as is known" : "");
+		 device->ready->requests.nr_blocks ? ", as far as is known" : "");
 	line(out, "  tails", device->tail_bytes, what);
 	snprintf(what, sizeof(what), "%u pieces, the largest %s", totals->nr_free,
 		 vt_units_bytes(largest, sizeof(largest), totals->largest_free_bytes));
@@ -80,7 +80,7 @@ static void print_run(const struct vt_frag_device *device, FILE *out)
 	fprintf(out,
 		"FRAGMENTATION  cuda:%d  utilisation %.1f %%: peak allocated %s of peak reserved %s"
 		" (lower bound %s)\n",
-		device->tape.device, 100 * vt_frag_utilisation(device),
+		device->tape->device, 100 * vt_frag_utilisation(device),
 		vt_units_bytes(allocated, sizeof(allocated), device->peak_allocated_bytes),
 		vt_units_bytes(reserved, sizeof(reserved), device->peak_reserved_bytes),
 		vt_units_bytes(bound, sizeof(bound), device->peak_requested_bytes));
@@ -159,7 +159,8 @@ static void print_segments(struct vt_frag *frag, const struct vt_frag_device *de
 {
 	static const struct vt_column columns[] = { { "pool", 0 },   { "size", 1 },   { "free", 1 },
 						    { "pinned", 1 }, { "blocks", 1 }, { "", 0 } };
-	size_t nr = device->layout.segments.len, shown = nr < frag->top ? nr : frag->top;
+	size_t nr = device->layout.segments.len, top = frag->options.top;
+	size_t shown = nr < top ? nr : top;
 	struct vt_layout_segment *sorted = vt_xcalloc(nr + 1, sizeof(*sorted));
 	struct vt_table table;
 
@@ -172,7 +173,7 @@ static void print_segments(struct vt_frag *frag, const struct vt_frag_device *de
 		shown, nr);
 	vt_table_init(&table, columns, VT_ARRAY_SIZE(columns));
 	for (size_t i = 0; i < shown; i++) {
-		const struct vt_tape_segment *of = &device->tape.segments.items[sorted[i].segment];
+		const struct vt_tape_segment *of = &device->tape->segments.items[sorted[i].segment];
 		char pool[40], size[VT_UNITS_MAX], gaps[VT_UNITS_MAX], pinned[VT_UNITS_MAX];
 		char blocks[16], map[MAP_WIDTH + 1], drawn[MAP_WIDTH + 3];
 		const char *cells[] = { pool, size, gaps, pinned, blocks, drawn };
@@ -181,7 +182,7 @@ static void print_segments(struct vt_frag *frag, const struct vt_frag_device *de
 		snprintf(drawn, sizeof(drawn), "|%s|", map);
 		snprintf(pool, sizeof(pool), "%s%s", of->is_small ? "small" : "large",
 			 of->is_expandable ? ", expandable" : "");
-		if (device->nr_streams > 1)
+		if (device->ready->nr_streams > 1)
 			snprintf(pool + strlen(pool), sizeof(pool) - strlen(pool), ", stream %u",
 				 of->stream);
 		snprintf(blocks, sizeof(blocks), "%u", sorted[i].nr_blocks);
@@ -210,7 +211,7 @@ static void print_place(struct vt_frag *frag, const struct vt_allocation *a, FIL
 
 static void print_pins(struct vt_frag *frag, const struct vt_frag_device *device, FILE *out)
 {
-	size_t shown = device->pins.len < frag->top ? device->pins.len : frag->top;
+	size_t shown = device->pins.len < frag->options.top ? device->pins.len : frag->options.top;
 	char pinned[VT_UNITS_MAX], size[VT_UNITS_MAX];
 
 	if (!shown)
@@ -225,7 +226,7 @@ static void print_pins(struct vt_frag *frag, const struct vt_frag_device *device
 			pin->blocks == 1 ? "" : "s",
 			vt_units_bytes(size, sizeof(size), pin->size_bytes),
 			vt_attribution_owner(&frag->analysis->attribution, pin->owner));
-		print_place(frag, &device->tape.model->allocations[pin->allocation], out);
+		print_place(frag, &device->tape->model->allocations[pin->allocation], out);
 	}
 }
 

@@ -16,20 +16,28 @@ const struct vt_frag_device *vt_oom_device(const struct vt_oom *oom)
 	return oom->frag.nr_devices && !*oom->unplayed.text ? &oom->frag.devices[0] : NULL;
 }
 
+static uint32_t index_of(const struct vt_oom *oom)
+{
+	return (uint32_t)(oom->oom - oom->analysis->model.ooms);
+}
+
 static void play(struct vt_oom *oom)
 {
 	const struct vt_frag_options options = { .when = "oom",
 						 .device = oom->oom->device,
-						 .top = VT_FRAMES_MAX,
-						 .has_all_frames = oom->describe->has_all_frames };
-	uint32_t index = (uint32_t)(oom->oom - oom->analysis->model.ooms);
-	const struct vt_tape *tape;
+						 .top = VT_FRAMES_MAX };
 
-	if (vt_frag_init(&oom->frag, oom->analysis, &options, &oom->unplayed))
-		return;
-	tape = &oom->frag.devices[0].tape;
-	vt_remedies_find(&oom->remedies, tape, index);
-	vt_smaller_find(&oom->smaller, &oom->analysis->attribution, tape, index);
+	vt_frag_begin(&oom->frag, oom->analysis, &options);
+	if (!oom->frag.has_failed)
+		vt_remedies_find(&oom->remedies, oom->frag.devices[0].ready, index_of(oom));
+}
+
+static void judge(struct vt_oom *oom)
+{
+	oom->frag.options.has_all_frames = oom->describe->has_all_frames;
+	if (!vt_frag_finish(&oom->frag, &oom->unplayed))
+		vt_smaller_find(&oom->smaller, &oom->analysis->attribution,
+				oom->frag.devices[0].tape, index_of(oom));
 }
 
 static void find_free(struct vt_oom *oom)
@@ -53,7 +61,7 @@ static void find_cause(struct vt_oom *oom)
 	const struct vt_frag_device *device = vt_oom_device(oom);
 
 	if (device)
-		needed = device->tape.settings.is_expandable ? device->account.request_bytes
+		needed = device->tape->settings.is_expandable ? device->account.request_bytes
 							     : device->account.segment_bytes;
 	if (all == UINT64_MAX || !oom->books.has_context)
 		return;
@@ -72,26 +80,33 @@ static void find_cause(struct vt_oom *oom)
 		oom->cause = VT_OOM_CAPACITY;
 }
 
-void vt_oom_init(struct vt_oom *oom, struct vt_analysis *analysis,
-		 const struct vt_describe *describe, int device)
+void vt_oom_begin(struct vt_oom *oom, struct vt_analysis *analysis, int device)
 {
 	const struct vt_model *model = &analysis->model;
 
 	memset(oom, 0, sizeof(*oom));
 	oom->analysis = analysis;
-	oom->describe = describe;
 	oom->device = device;
 	for (uint32_t i = 0; i < model->nr_ooms; i++)
 		if (device == VT_WHEN_ALL_DEVICES || device == model->ooms[i].device) {
 			oom->oom = &model->ooms[i];
 			oom->nr_ooms++;
 		}
+	if (oom->oom)
+		play(oom);
+}
+
+void vt_oom_finish(struct vt_oom *oom, const struct vt_describe *describe)
+{
+	struct vt_analysis *analysis = oom->analysis;
+
+	oom->describe = describe;
 	if (!oom->oom)
 		return;
 	vt_report_place_find(&oom->place, analysis, oom->oom->event);
 	vt_books_init(&oom->books, &analysis->attribution, oom->oom->device, oom->oom->event);
 	find_free(oom);
-	play(oom);
+	judge(oom);
 	find_cause(oom);
 }
 

@@ -46,9 +46,13 @@ struct vt_oom {
 	uint64_t missing_bytes;     /* with so many more on the device, it would have been served */
 };
 
-/* The last failed request of a device (VT_WHEN_ALL_DEVICES: of all).  The rest must outlive it. */
-void vt_oom_init(struct vt_oom *oom, struct vt_analysis *analysis,
-		 const struct vt_describe *describe, int device);
+/*
+ * The last failed request of a device (VT_WHEN_ALL_DEVICES: of all); the rest must outlive it.  In
+ * two parts: the first needs no owner, and may run beside what finds them (analysis.h).
+ * vt_oom_release also after the first alone.
+ */
+void vt_oom_begin(struct vt_oom *oom, struct vt_analysis *analysis, int device);
+void vt_oom_finish(struct vt_oom *oom, const struct vt_describe *describe);
 void vt_oom_release(struct vt_oom *oom);
 
 /* NULL: nothing was replayed. */

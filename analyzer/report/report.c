@@ -111,23 +111,39 @@ static void add_coverage(struct vt_report *report)
 		report->coverage[p] = (double)all[p] / (double)sum;
 }
 
-int vt_report_init(struct vt_report *report, struct vt_analysis *analysis,
-		   const struct vt_report_options *options, struct vt_diag *diag)
+void vt_report_begin(struct vt_report *report, struct vt_analysis *analysis,
+		     const struct vt_report_options *options)
 {
 	memset(report, 0, sizeof(*report));
 	report->analysis = analysis;
 	report->options = options;
+	vt_oom_begin(&report->out_of_memory, analysis, options->device);
+	vt_findings_prepare(&analysis->tapes, options->device);
+}
+
+int vt_report_finish(struct vt_report *report, struct vt_diag *diag)
+{
+	struct vt_analysis *analysis = report->analysis;
+	const struct vt_report_options *options = report->options;
+
 	vt_describe_init(&report->describe, &analysis->model, options->has_all_frames);
 	report->ended = vt_report_ended(analysis);
 	if (add_devices(report, diag))
 		return -1;
-	vt_oom_init(&report->out_of_memory, analysis, &report->describe, options->device);
+	vt_oom_finish(&report->out_of_memory, &report->describe);
 	if (add_stages(report, diag))
 		return -1;
-	vt_findings_init(&report->findings, &analysis->attribution, &report->describe,
-			 options->device);
+	vt_findings_init(&report->findings, &analysis->attribution, &analysis->tapes,
+			 &report->describe, options->device);
 	add_coverage(report);
 	return 0;
+}
+
+int vt_report_init(struct vt_report *report, struct vt_analysis *analysis,
+		   const struct vt_report_options *options, struct vt_diag *diag)
+{
+	vt_report_begin(report, analysis, options);
+	return vt_report_finish(report, diag);
 }
 
 void vt_report_release(struct vt_report *report)

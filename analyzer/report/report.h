@@ -59,6 +59,10 @@ struct vt_report {
  */
 int vt_report_init(struct vt_report *report, struct vt_analysis *analysis,
 		   const struct vt_report_options *options, struct vt_diag *diag);
+/* The same in two parts: the first may run beside what finds owners (analysis.h). */
+void vt_report_begin(struct vt_report *report, struct vt_analysis *analysis,
+		     const struct vt_report_options *options);
+int vt_report_finish(struct vt_report *report, struct vt_diag *diag);
 void vt_report_release(struct vt_report *report);
 
 /* "exit 0", "signal 9", "running", "out of memory", as schema.sql has it (free()). */

@@ -8,8 +8,6 @@
 #include "analyzer/base/owner_path.h"
 #include "analyzer/base/parallel.h"
 #include "analyzer/model/when.h"
-#include "analyzer/replay/requests.h"
-#include "analyzer/replay/streams.h"
 
 /* Everything is added up in signed 64-bit numbers; a block of more is none of this world. */
 #define MAX_REQUEST 0x1p56
@@ -90,7 +88,7 @@ static int change_request(struct vt_whatif *whatif, struct vt_whatif_device *dev
 static int change_requests(struct vt_whatif *whatif, struct vt_whatif_device *device,
 			   uint64_t **requests, uint64_t **failed, struct vt_diag *diag)
 {
-	const struct vt_tape *tape = &device->tape;
+	const struct vt_tape *tape = device->tape;
 
 	if (!whatif->options->nr_scales && !whatif->is_resized)
 		return 0;
@@ -175,15 +173,6 @@ struct playing {
 	int rc;
 };
 
-static void play_recorded(struct vt_whatif_device *device)
-{
-	struct vt_replay_options recorded;
-
-	vt_replay_options_init(&recorded, &device->tape);
-	recorded.is_compared = 1;
-	vt_replay_run(&device->recorded, &device->tape, &recorded);
-}
-
 static int play_asked(const struct playing *playing)
 {
 	const struct vt_whatif_options *options = playing->whatif->options;
@@ -192,16 +181,16 @@ static int play_asked(const struct playing *playing)
 	struct vt_replay_options asked;
 	int rc;
 
-	vt_replay_options_init(&asked, &device->tape);
-	if (read_settings(&asked.settings, &device->tape, options, playing->diag))
+	vt_replay_options_init(&asked, device->tape);
+	if (read_settings(&asked.settings, device->tape, options, playing->diag))
 		return -1;
 	if (options->memory_bytes)
-		change_memory(&asked, &device->tape, options->memory_bytes);
+		change_memory(&asked, device->tape, options->memory_bytes);
 	rc = change_requests(playing->whatif, device, &requests, &failed, playing->diag);
 	asked.request_bytes = requests;
 	asked.failed_bytes = failed;
 	if (!rc)
-		vt_replay_run(&device->predicted, &device->tape, &asked);
+		vt_replay_run(&device->predicted, device->tape, &asked);
 	device->settings = asked.settings;
 	device->capacity_bytes = asked.capacity_bytes;
 	free(requests);
@@ -215,7 +204,7 @@ static void play_one(void *context, size_t number)
 	struct playing *playing = context;
 
 	if (number)
-		play_recorded(playing->device);
+		vt_tapes_recorded(playing->device->ready);
 	else
 		playing->rc = play_asked(playing);
 }
@@ -223,13 +212,12 @@ static void play_one(void *context, size_t number)
 static int play(struct vt_whatif *whatif, struct vt_whatif_device *device, struct vt_diag *diag)
 {
 	struct playing playing = { .whatif = whatif, .device = device, .diag = diag };
-	const struct vt_model *model = device->tape.model;
+	const struct vt_model *model = device->tape->model;
 
-	vt_requests_find(&device->requests, &device->tape);
-	device->nr_streams = vt_streams_find(&device->tape);
 	for (uint32_t i = 0; i < model->nr_ooms; i++)
-		device->nr_failed += model->ooms[i].device == device->tape.device;
+		device->nr_failed += model->ooms[i].device == device->tape->device;
 	vt_parallel_run(2, play_one, &playing);
+	device->recorded = vt_tapes_recorded(device->ready);
 	return playing.rc;
 }
 
@@ -238,8 +226,10 @@ static int add_device(struct vt_whatif *whatif, int number, struct vt_diag *diag
 	struct vt_whatif_device *device = &whatif->devices[whatif->nr_devices++];
 
 	device->met = vt_xcalloc(whatif->options->nr_scales + 1, sizeof(*device->met));
-	if (vt_tape_init(&device->tape, &whatif->analysis->timeline, number, diag))
+	device->ready = vt_tapes_get(&whatif->analysis->tapes, number, diag);
+	if (!device->ready)
 		return -1;
+	device->tape = &device->ready->tape;
 	return play(whatif, device, diag);
 }
 
@@ -281,6 +271,35 @@ static int find_batch(struct vt_whatif *whatif, struct vt_diag *diag)
 	return 0;
 }
 
+void vt_whatif_prepare(struct vt_analysis *analysis, int device)
+{
+	const struct vt_model *model = &analysis->model;
+
+	for (uint32_t i = 0; i < model->nr_devices; i++) {
+		int number = model->devices[i].id;
+		struct vt_tape_ready *ready;
+
+		if ((device != VT_WHEN_ALL_DEVICES && device != number) ||
+		    !vt_tape_has_blocks(model, number))
+			continue;
+		ready = vt_tapes_get(&analysis->tapes, number, NULL);
+		if (ready)
+			vt_tapes_recorded(ready);
+	}
+}
+
+static int has_tape(struct vt_whatif *whatif, struct vt_diag *diag)
+{
+	struct vt_tapes *tapes = &whatif->analysis->tapes;
+	const struct vt_model *model = &whatif->analysis->model;
+	int device = whatif->options->device;
+
+	for (uint32_t i = 0; device == VT_WHEN_ALL_DEVICES && i < model->nr_devices; i++)
+		if (vt_tape_has_blocks(model, model->devices[i].id))
+			device = model->devices[i].id;
+	return vt_tapes_get(tapes, device == VT_WHEN_ALL_DEVICES ? 0 : device, diag) != NULL;
+}
+
 int vt_whatif_init(struct vt_whatif *whatif, struct vt_analysis *analysis,
 		   const struct vt_whatif_options *options, struct vt_diag *diag)
 {
@@ -289,17 +308,16 @@ int vt_whatif_init(struct vt_whatif *whatif, struct vt_analysis *analysis,
 	whatif->options = options;
 	whatif->devices =
 		vt_xcalloc((size_t)analysis->model.nr_devices + 1, sizeof(*whatif->devices));
-	if (find_batch(whatif, diag) || add_devices(whatif, diag))
+	/* What cannot be replayed at all needs no batch. */
+	if (!has_tape(whatif, diag) || find_batch(whatif, diag) || add_devices(whatif, diag))
 		return -1;
 	return check_scales(whatif, diag);
 }
 
 void vt_whatif_release(struct vt_whatif *whatif)
 {
-	for (uint32_t i = 0; i < whatif->nr_devices; i++) {
-		vt_tape_release(&whatif->devices[i].tape);
+	for (uint32_t i = 0; i < whatif->nr_devices; i++)
 		free(whatif->devices[i].met);
-	}
 	vt_scalings_release(&whatif->scalings);
 	free(whatif->devices);
 	memset(whatif, 0, sizeof(*whatif));

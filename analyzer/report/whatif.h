@@ -10,8 +10,6 @@
 #include <stdio.h>
 
 #include "analyzer/diagnosis/scaling.h"
-#include "analyzer/replay/replay.h"
-#include "analyzer/replay/requests.h"
 #include "analyzer/report/analysis.h"
 
 /*
@@ -42,11 +40,10 @@ struct vt_whatif_met {
 };
 
 struct vt_whatif_device {
-	struct vt_tape tape;
-	struct vt_requests requests;
-	uint32_t nr_streams;
-	uint32_t nr_failed; /* requests, in the recording */
-	struct vt_replay recorded; /* compared with the recording */
+	struct vt_tape_ready *ready; /* the analysis's */
+	const struct vt_tape *tape;  /* of it */
+	uint32_t nr_failed;	     /* requests, in the recording */
+	const struct vt_replay *recorded; /* of it, compared with the recording */
 	struct vt_settings settings;
 	uint64_t capacity_bytes;
 	struct vt_replay predicted;
@@ -64,6 +61,12 @@ struct vt_whatif {
 	struct vt_whatif_device *devices;
 	uint32_t nr_devices;
 };
+
+/*
+ * What vt_whatif_init needs of the tapes and can have without owners, made beside what finds them
+ * (analysis.h).
+ */
+void vt_whatif_prepare(struct vt_analysis *analysis, int device);
 
 /*
  * Returns 0, or -1 with `diag` filled; vt_whatif_release in both cases.  Without scales

@@ -60,7 +60,8 @@ static json_t *replay_json(const struct vt_replay *replay, const struct vt_setti
 
 static json_t *comparison_json(const struct vt_whatif_device *device)
 {
-	const struct vt_replay *replay = &device->recorded;
+	const struct vt_replay *replay = device->recorded;
+	const struct vt_requests *requests = &device->ready->requests;
 	json_t *object = json_object();
 
 	json_object_set_new(object, "exact", json_boolean(vt_replay_is_exact(replay)));
@@ -72,10 +73,10 @@ static json_t *comparison_json(const struct vt_whatif_device *device)
 	json_object_set_new(object, "first_difference",
 			    replay->first_difference ? json_integer(replay->first_difference)
 						     : json_null());
-	json_object_set_new(object, "streams", json_integer(device->nr_streams));
-	json_object_set_new(object, "requests_known", json_integer(device->requests.nr_known));
-	json_object_set_new(object, "requests_likely", json_integer(device->requests.nr_likely));
-	json_object_set_new(object, "requests_bounded", json_integer(device->requests.nr_blocks));
+	json_object_set_new(object, "streams", json_integer(device->ready->nr_streams));
+	json_object_set_new(object, "requests_known", json_integer(requests->nr_known));
+	json_object_set_new(object, "requests_likely", json_integer(requests->nr_likely));
+	json_object_set_new(object, "requests_bounded", json_integer(requests->nr_blocks));
 	return object;
 }
 
@@ -125,11 +126,11 @@ void vt_whatif_print_json(const struct vt_whatif *whatif, FILE *out)
 		const struct vt_whatif_device *device = &whatif->devices[i];
 		json_t *entry = json_object();
 
-		json_object_set_new(entry, "id", json_integer(device->tape.device));
+		json_object_set_new(entry, "id", json_integer(device->tape->device));
 		json_object_set_new(entry, "changed", changed_json(whatif, device));
 		json_object_set_new(entry, "recorded",
-				    replay_json(&device->recorded, &device->tape.settings,
-						device->tape.capacity_bytes));
+				    replay_json(device->recorded, &device->tape->settings,
+						device->tape->capacity_bytes));
 		json_object_set_new(entry, "comparison", comparison_json(device));
 		json_object_set_new(
 			entry, "predicted",
@@ -205,7 +206,7 @@ static void print_verdict(const struct vt_whatif_device *device, FILE *out)
 
 static void print_comparison(const struct vt_whatif_device *device, FILE *out)
 {
-	const struct vt_replay *replay = &device->recorded;
+	const struct vt_replay *replay = device->recorded;
 
 	if (vt_replay_is_exact(replay)) {
 		fprintf(out,
@@ -225,11 +226,11 @@ static void print_changes(const struct vt_whatif *whatif, const struct vt_whatif
 			  FILE *out)
 {
 	const struct vt_whatif_options *options = whatif->options;
-	char *recorded = settings_text(&device->tape.settings);
+	char *recorded = settings_text(&device->tape->settings);
 	char *asked = settings_text(&device->settings);
 	char bytes[VT_UNITS_MAX];
 
-	fprintf(out, "WHAT IF  cuda:%d  %s", device->tape.device,
+	fprintf(out, "WHAT IF  cuda:%d  %s", device->tape->device,
 		recorded[0] ? recorded : "default settings");
 	if (options->settings || options->changes)
 		fprintf(out, " -> %s", asked[0] ? asked : "default settings");
@@ -272,13 +273,13 @@ static void print_device(const struct vt_whatif *whatif, const struct vt_whatif_
 	print_comparison(device, out);
 	fputc('\n', out);
 	vt_table_init(&table, columns, VT_ARRAY_SIZE(columns));
-	add_row(&table, "peak reserved", device->recorded.peak_reserved_bytes,
+	add_row(&table, "peak reserved", device->recorded->peak_reserved_bytes,
 		device->predicted.peak_reserved_bytes);
-	add_row(&table, "peak allocated", device->recorded.peak_allocated_bytes,
+	add_row(&table, "peak allocated", device->recorded->peak_allocated_bytes,
 		device->predicted.peak_allocated_bytes);
-	add_row(&table, "reserved at the end", device->recorded.end_reserved_bytes,
+	add_row(&table, "reserved at the end", device->recorded->end_reserved_bytes,
 		device->predicted.end_reserved_bytes);
-	snprintf(retries[0], sizeof(retries[0]), "%u", device->recorded.nr_retries);
+	snprintf(retries[0], sizeof(retries[0]), "%u", device->recorded->nr_retries);
 	snprintf(retries[1], sizeof(retries[1]), "%u", device->predicted.nr_retries);
 	vt_table_add(&table, cells);
 	vt_table_print(&table, out, 2);

@@ -15,8 +15,8 @@ from recording import VTRACE, clean_environment
 from runs import workload
 
 # Seconds of the clock; report has no such figure.
-MOST_S = {"frag": 2, "oom": 2, "leaks": 2, "whatif": 2, "whatif, scaled": 2, "report": None, "diff": 3,
-          "diff, many": 20}
+MOST_S = {"frag": 2, "oom": 2, "leaks": 2, "whatif": 2, "whatif, scaled": 2, "whatif, batch": 2, "report": None,
+          "diff": 3, "diff, many": 20}
 MOST_GIB = {"diff, many": 1}
 COMMANDS = {
     "frag": ("frag", "{failing}"),
@@ -24,6 +24,7 @@ COMMANDS = {
     "leaks": ("leaks", "{failing}"),
     "whatif": ("whatif", "--expandable", "{failing}"),
     "whatif, scaled": ("whatif", "--scale", "activations=0.5", "{failing}"),
+    "whatif, batch": ("whatif", "--batch", "x2", "{failing}"),
     "report": ("report", "{failing}"),
     "diff": ("diff", "{failing}", "{second}"),
     "diff, many": ("diff", "{many}", "{many_second}"),
@@ -46,7 +47,7 @@ INSERT INTO mark SELECT event + {by}, time_ns + {time}, thread, kind, source, na
 
 
 def repeat(source, database, events):
-    """A recording of about `events` events, not a real one: `source` over and over, as rows."""
+    """A recording of `events` events or a few more, not a real one: `source` over and over, as rows."""
     print(f"commands: repeating up to {events:,} events", file=sys.stderr)
     database.write_bytes(source.read_bytes())
     with sqlite3.connect(database, isolation_level=None) as connection:
@@ -54,12 +55,13 @@ def repeat(source, database, events):
         last, time_ns = connection.execute(
             "SELECT max(max(id), max(freed_event)), max(time_ns) - min(time_ns) FROM allocation").fetchone()
         names = [name for _, name, *_ in connection.execute("PRAGMA table_info(allocation)")]
-        for number in range(1, max(events // last, 1)):
+        times = -(-events // last)
+        for number in range(1, times):
             by, time = number * last, number * time_ns
             moved = {"id": by, "freed_event": by, "time_ns": time, "freed_time_ns": time}
             columns = ", ".join(f"{name} + {moved[name]}" if name in moved else name for name in names)
             connection.executescript(REPEAT.format(columns=columns, last=last, by=by, time=time))
-        connection.execute("UPDATE run SET value = ? WHERE key = 'events'", (str(last * max(events // last, 1)),))
+        connection.execute("UPDATE run SET value = ? WHERE key = 'events'", (str(last * times),))
     connection.close()
 
 

@@ -74,6 +74,13 @@ def test_each_command_says_what_it_can_and_cannot_tell(kind, command, databases)
     assert not any(what in text for what in unsaid), text
 
 
+def test_what_cannot_be_replayed_is_not_asked_for_its_batch(databases):
+    """Saying it, as the message would have asked, leads nowhere."""
+    for was in ([], ["--was", "8x512"]):
+        done = vtrace("whatif", "--batch", "x2", *was, databases["driver"])
+        assert done.returncode == 3 and NOTHING_TO_REPLAY in done.stderr
+
+
 @pytest.mark.parametrize("command", ["report", "frag", "leaks"])
 @pytest.mark.parametrize("kind", SAYS)
 def test_programs_are_told_the_same(kind, command, databases):

@@ -243,6 +243,18 @@ int64_t build_alloc(struct builder_db *b, const struct build_event *event)
 	return id;
 }
 
+int64_t build_segment_at(struct builder_db *b, uint64_t address, uint64_t size)
+{
+	return build_alloc(b, &(struct build_event){
+				      .kind = VT_KIND_SEGMENT, .address = address, .size = size });
+}
+
+int64_t build_block_at(struct builder_db *b, uint64_t address, uint64_t size)
+{
+	return build_alloc(b, &(struct build_event){
+				      .address = address, .size = size, .python = BUILD_MAIN });
+}
+
 int64_t build_free(struct builder_db *b, int64_t allocation, const struct build_event *event)
 {
 	static const struct build_event nothing;

@@ -20,6 +20,9 @@
 #define BUILD_MAIN_THREAD   100
 #define BUILD_ENGINE_THREAD 200
 
+/* The Python stack of blocks of which no test asks where they were made. */
+#define BUILD_MAIN "train.py:3 main"
+
 struct build_event {
 	uint64_t size;
 	uint64_t requested; /* of a block, before rounding; 0: not known */
@@ -45,6 +48,9 @@ void build_close(struct builder_db *b);
 
 /* Each returns the event number. */
 int64_t build_alloc(struct builder_db *b, const struct build_event *event);
+/* A segment of the allocator, and a block made by one and the same line of a program. */
+int64_t build_segment_at(struct builder_db *b, uint64_t address, uint64_t size);
+int64_t build_block_at(struct builder_db *b, uint64_t address, uint64_t size);
 int64_t build_free(struct builder_db *b, int64_t allocation, const struct build_event *event);
 int64_t build_mark(struct builder_db *b, const char *name, enum vt_mark_kind kind,
 		   enum vt_mark_source source);

@@ -18,7 +18,6 @@
 #define AT(mib) (BASE + (mib) * MIB)
 
 #define EMPTY_CACHE "/usr/lib/python3/dist-packages/torch/cuda/memory.py:1 empty_cache"
-#define MAIN        "train.py:3 main"
 
 static struct {
 	struct vt_analysis analysis;
@@ -28,18 +27,6 @@ static struct {
 	struct vt_replay replay;
 } g;
 
-static int64_t segment(struct builder_db *b, uint64_t address, uint64_t size)
-{
-	return build_alloc(b, &(struct build_event){
-				      .kind = VT_KIND_SEGMENT, .address = address, .size = size });
-}
-
-static int64_t block(struct builder_db *b, uint64_t address, uint64_t size)
-{
-	return build_alloc(
-		b, &(struct build_event){ .address = address, .size = size, .python = MAIN });
-}
-
 static void open_recording(void)
 {
 	struct vt_diag diag = { 0 };
@@ -48,12 +35,21 @@ static void open_recording(void)
 		fail_msg("%s", diag.text);
 }
 
+static int init_tape(struct vt_diag *diag)
+{
+	struct vt_settings settings;
+
+	open_recording();
+	if (vt_tape_settings(&settings, g.analysis.db, diag))
+		fail_msg("%s", diag->text);
+	return vt_tape_init(&g.tape, &g.analysis.timeline, 0, &settings, diag);
+}
+
 static void open_tape(void)
 {
 	struct vt_diag diag = { 0 };
 
-	open_recording();
-	if (vt_tape_init(&g.tape, &g.analysis.timeline, 0, &diag))
+	if (init_tape(&diag))
 		fail_msg("%s", diag.text);
 	vt_requests_find(&g.requests, &g.tape);
 	g.nr_streams = vt_streams_find(&g.tape);
@@ -106,13 +102,13 @@ static void a_recording_by_the_rules_is_reproduced(void **state)
 	int64_t first;
 
 	(void)state;
-	segment(b, AT(0), 20 * MIB);
-	first = block(b, AT(0), 3 * MIB);
-	block(b, AT(3), 4 * MIB);
+	build_segment_at(b, AT(0), 20 * MIB);
+	first = build_block_at(b, AT(0), 3 * MIB);
+	build_block_at(b, AT(3), 4 * MIB);
 	build_free(b, first, NULL);
-	block(b, AT(0), 3 * MIB);
-	segment(b, AT(20), 14 * MIB);
-	block(b, AT(20), 14 * MIB);
+	build_block_at(b, AT(0), 3 * MIB);
+	build_segment_at(b, AT(20), 14 * MIB);
+	build_block_at(b, AT(20), 14 * MIB);
 	build_close(b);
 
 	open_tape();
@@ -132,9 +128,9 @@ static void what_the_rules_would_not_do_is_counted(void **state)
 	int64_t second;
 
 	(void)state;
-	segment(b, AT(0), 20 * MIB);
-	block(b, AT(0), 3 * MIB);
-	second = block(b, AT(5), 4 * MIB); /* not at the front of what is free */
+	build_segment_at(b, AT(0), 20 * MIB);
+	build_block_at(b, AT(0), 3 * MIB);
+	second = build_block_at(b, AT(5), 4 * MIB); /* not at the front of what is free */
 	build_close(b);
 
 	open_tape();
@@ -150,10 +146,10 @@ static void a_segment_that_nobody_needed_is_counted(void **state)
 	struct builder_db *b = start(1000);
 
 	(void)state;
-	segment(b, AT(0), 20 * MIB);
-	block(b, AT(0), 3 * MIB);
-	segment(b, AT(20), 22 * MIB); /* 20 would do */
-	block(b, AT(20), 20 * MIB);
+	build_segment_at(b, AT(0), 20 * MIB);
+	build_block_at(b, AT(0), 3 * MIB);
+	build_segment_at(b, AT(20), 22 * MIB); /* 20 would do */
+	build_block_at(b, AT(20), 20 * MIB);
 	build_close(b);
 
 	open_tape();
@@ -169,11 +165,11 @@ static void a_better_fit_left_alone_is_another_streams(void **state)
 	int64_t other;
 
 	(void)state;
-	segment(b, AT(0), 12 * MIB);
-	other = block(b, AT(0), 12 * MIB);
+	build_segment_at(b, AT(0), 12 * MIB);
+	other = build_block_at(b, AT(0), 12 * MIB);
 	build_free(b, other, NULL);
-	segment(b, AT(20), 12 * MIB);
-	block(b, AT(20), 12 * MIB);
+	build_segment_at(b, AT(20), 12 * MIB);
+	build_block_at(b, AT(20), 12 * MIB);
 	build_close(b);
 
 	open_tape();
@@ -191,11 +187,11 @@ static void max_split_is_no_sign_of_streams(void **state)
 
 	(void)state;
 	build_run(b, "env:PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb:32");
-	segment(b, AT(0), 64 * MIB);
-	large = block(b, AT(0), 64 * MIB);
+	build_segment_at(b, AT(0), 64 * MIB);
+	large = build_block_at(b, AT(0), 64 * MIB);
 	build_free(b, large, NULL);
-	segment(b, AT(100), 12 * MIB);
-	block(b, AT(100), 12 * MIB);
+	build_segment_at(b, AT(100), 12 * MIB);
+	build_block_at(b, AT(100), 12 * MIB);
 	build_close(b);
 
 	open_tape();
@@ -212,16 +208,16 @@ static void calls_of_empty_cache_are_found(void **state)
 	int64_t of_segment, of_block;
 
 	(void)state;
-	of_segment = segment(b, AT(0), 12 * MIB);
-	of_block = block(b, AT(0), 12 * MIB);
+	of_segment = build_segment_at(b, AT(0), 12 * MIB);
+	of_block = build_block_at(b, AT(0), 12 * MIB);
 	build_free(b, of_block, NULL);
 	build_free(b, of_segment, NULL);
-	of_segment = segment(b, AT(0), 2 * MIB);
-	of_block = block(b, AT(0), 512);
+	of_segment = build_segment_at(b, AT(0), 2 * MIB);
+	of_block = build_block_at(b, AT(0), 512);
 	build_free(b, of_block, NULL);
 	build_free(b, of_segment, &call);
-	segment(b, AT(0), 20 * MIB);
-	block(b, AT(0), 20 * MIB);
+	build_segment_at(b, AT(0), 20 * MIB);
+	build_block_at(b, AT(0), 20 * MIB);
 	build_close(b);
 
 	open_tape();
@@ -237,12 +233,12 @@ static void what_a_request_needed_was_no_empty_cache(void **state)
 	int64_t of_segment, of_block;
 
 	(void)state;
-	of_segment = segment(b, AT(0), 12 * MIB);
-	of_block = block(b, AT(0), 12 * MIB);
+	of_segment = build_segment_at(b, AT(0), 12 * MIB);
+	of_block = build_block_at(b, AT(0), 12 * MIB);
 	build_free(b, of_block, NULL);
 	build_free(b, of_segment, NULL);
-	segment(b, AT(0), 14 * MIB);
-	block(b, AT(0), 14 * MIB);
+	build_segment_at(b, AT(0), 14 * MIB);
+	build_block_at(b, AT(0), 14 * MIB);
 	build_close(b);
 
 	open_tape();
@@ -258,11 +254,11 @@ static void the_device_bounds_a_replay(void **state)
 	int64_t first;
 
 	(void)state;
-	segment(b, AT(0), 60 * MIB);
-	first = block(b, AT(0), 60 * MIB);
+	build_segment_at(b, AT(0), 60 * MIB);
+	first = build_block_at(b, AT(0), 60 * MIB);
 	build_free(b, first, NULL);
-	segment(b, AT(60), 30 * MIB);
-	block(b, AT(60), 12 * MIB); /* cannot be: the rules would cut the 60 */
+	build_segment_at(b, AT(60), 30 * MIB);
+	build_block_at(b, AT(60), 12 * MIB); /* cannot be: the rules would cut the 60 */
 	build_close(b);
 
 	open_tape();
@@ -279,15 +275,15 @@ static void the_device_bounds_a_replay(void **state)
 /* 40 MiB are free in two halves: not for one request, but for an expandable segment. */
 static void a_failed_request_is_tried_again(void **state)
 {
-	static const struct build_event failed = { .size = 30 * MIB, .python = MAIN };
+	static const struct build_event failed = { .size = 30 * MIB, .python = BUILD_MAIN };
 	struct builder_db *b = start(80);
 	int64_t blocks[4];
 
 	(void)state;
 	for (int i = 0; i < 4; i++) {
 		if (i % 2 == 0)
-			segment(b, AT(20 * i), 40 * MIB);
-		blocks[i] = block(b, AT(20 * i), 20 * MIB);
+			build_segment_at(b, AT(20 * i), 40 * MIB);
+		blocks[i] = build_block_at(b, AT(20 * i), 20 * MIB);
 	}
 	build_free(b, blocks[0], NULL);
 	build_free(b, blocks[2], NULL);
@@ -312,7 +308,7 @@ static void handles_that_are_never_mapped_are_nobodys(void **state)
 	handle = build_alloc(b, &(struct build_event){ .kind = VT_KIND_VMM, .size = 20 * MIB });
 	build_map(b, handle, AT(0), 60 * MIB, VT_OP_RESERVE);
 	build_map(b, handle, AT(0), 20 * MIB, VT_OP_MAP);
-	block(b, AT(0), 16 * MIB);
+	build_block_at(b, AT(0), 16 * MIB);
 	handle = build_alloc(b, &(struct build_event){ .kind = VT_KIND_VMM, .size = 20 * MIB });
 	build_free(b, handle, NULL);
 	build_close(b);
@@ -333,14 +329,15 @@ static void a_tail_is_told_by_the_same_place(void **state)
 	int64_t exact, wide;
 
 	(void)state;
-	segment(b, AT(0), 30 * MIB);
-	wide = block(b, AT(0), 30 * MIB);
+	build_segment_at(b, AT(0), 30 * MIB);
+	wide = build_block_at(b, AT(0), 30 * MIB);
 	build_free(b, wide, NULL);
-	exact = block(b, AT(0), request);
+	exact = build_block_at(b, AT(0), request);
 	build_free(b, exact, NULL);
-	segment(b, AT(100), 14 * MIB);
+	build_segment_at(b, AT(100), 14 * MIB);
 	build_alloc(b,
-		    &(struct build_event){ .address = AT(100), .size = 14 * MIB, .python = MAIN });
+		    &(struct build_event){
+			    .address = AT(100), .size = 14 * MIB, .python = BUILD_MAIN });
 	build_alloc(b, &(struct build_event){
 			       .address = AT(0), .size = 30 * MIB, .python = "other.py:1 main" });
 	build_close(b);
@@ -366,8 +363,8 @@ static void a_tail_is_told_by_a_storage_that_was_seen(void **state)
 	int64_t whole;
 
 	(void)state;
-	segment(b, AT(0), 14 * MIB);
-	whole = block(b, AT(0), 14 * MIB);
+	build_segment_at(b, AT(0), 14 * MIB);
+	whole = build_block_at(b, AT(0), 14 * MIB);
 	build_close(b);
 	assert_int_equal(vt_db_open(&db, "run.db", VT_DB_WRITE, &diag), 0);
 	vt_db_exec(db,
@@ -395,11 +392,11 @@ static void a_recorded_request_is_what_is_asked_again(void **state)
 	const uint64_t request = 13 * MIB + 3;
 
 	(void)state;
-	segment(b, AT(0), 14 * MIB);
+	build_segment_at(b, AT(0), 14 * MIB);
 	build_alloc(b, &(struct build_event){
 			       .address = AT(0), .size = 14 * MIB, .requested = request });
-	segment(b, AT(20), 2 * MIB);
-	block(b, AT(20), 512);
+	build_segment_at(b, AT(20), 2 * MIB);
+	build_block_at(b, AT(20), 512);
 	build_close(b);
 
 	open_tape();
@@ -417,7 +414,7 @@ static void an_impossible_request_is_not_believed(void **state)
 	struct builder_db *b = start(1000);
 
 	(void)state;
-	segment(b, AT(0), 14 * MIB);
+	build_segment_at(b, AT(0), 14 * MIB);
 	build_alloc(b, &(struct build_event){
 			       .address = AT(0), .size = 14 * MIB, .requested = 14 * MIB + 1 });
 	build_close(b);
@@ -434,9 +431,9 @@ static void recorded_streams_share_nothing(void **state)
 	const uint64_t streams[] = { 7, 7, 0 };
 
 	(void)state;
-	segment(b, AT(0), 20 * MIB);
-	block(b, AT(0), 20 * MIB);
-	segment(b, AT(20), 20 * MIB);
+	build_segment_at(b, AT(0), 20 * MIB);
+	build_block_at(b, AT(0), 20 * MIB);
+	build_segment_at(b, AT(20), 20 * MIB);
 	for (unsigned i = 0; i < 3; i++)
 		build_alloc(b, &(struct build_event){ .address = AT(20 + 3 * i),
 						      .size = 3 * MIB,
@@ -457,13 +454,13 @@ static void a_graphs_pool_is_kept_until_the_graph_goes(void **state)
 	int64_t own, usual, inside, small, left, gone;
 
 	(void)state;
-	usual = segment(b, AT(0), 12 * MIB);
-	build_free(b, block(b, AT(0), 12 * MIB), NULL);
-	small = segment(b, AT(40), 2 * MIB);
-	left = block(b, AT(40), 512);
+	usual = build_segment_at(b, AT(0), 12 * MIB);
+	build_free(b, build_block_at(b, AT(0), 12 * MIB), NULL);
+	small = build_segment_at(b, AT(40), 2 * MIB);
+	left = build_block_at(b, AT(40), 512);
 	build_graph(b, VT_OP_CAPTURE_BEGIN, 1, 0);
-	own = segment(b, AT(20), 12 * MIB); /* though there was one in the usual pool */
-	inside = block(b, AT(20), 12 * MIB);
+	own = build_segment_at(b, AT(20), 12 * MIB); /* though there was one in the usual pool */
+	inside = build_block_at(b, AT(20), 12 * MIB);
 	build_free(b, inside, NULL);
 	build_graph(b, VT_OP_CAPTURE_END, 1, 2);
 	build_free(b, usual, &call);
@@ -491,15 +488,15 @@ static void a_layout_tells_free_segments_from_pinned_gaps(void **state)
 	int64_t gone, left;
 
 	(void)state;
-	segment(b, AT(0), 20 * MIB);
-	gone = block(b, AT(0), 3 * MIB);
-	left = block(b, AT(3), 4 * MIB);
+	build_segment_at(b, AT(0), 20 * MIB);
+	gone = build_block_at(b, AT(0), 3 * MIB);
+	left = build_block_at(b, AT(3), 4 * MIB);
 	build_free(b, gone, NULL);
-	segment(b, AT(100), 32 * MIB);
-	gone = block(b, AT(100), 32 * MIB);
+	build_segment_at(b, AT(100), 32 * MIB);
+	gone = build_block_at(b, AT(100), 32 * MIB);
 	build_free(b, gone, NULL);
-	segment(b, AT(200), 2 * MIB);
-	block(b, AT(200), MIB);
+	build_segment_at(b, AT(200), 2 * MIB);
+	build_block_at(b, AT(200), MIB);
 	build_close(b);
 
 	open_tape();
@@ -530,8 +527,7 @@ static void assert_refused(const char *why)
 {
 	struct vt_diag diag = { 0 };
 
-	open_recording();
-	assert_int_equal(vt_tape_init(&g.tape, &g.analysis.timeline, 0, &diag), -1);
+	assert_int_equal(init_tape(&diag), -1);
 	assert_int_equal(diag.exit_code, VT_EXIT_UNREADABLE);
 	assert_non_null(strstr(diag.text, why));
 }
@@ -541,7 +537,7 @@ static void without_blocks_there_is_nothing_to_replay(void **state)
 	struct builder_db *b = start(1000);
 
 	(void)state;
-	segment(b, AT(0), 20 * MIB);
+	build_segment_at(b, AT(0), 20 * MIB);
 	build_close(b);
 	assert_refused("no blocks of PyTorch's caching allocator");
 }
@@ -552,8 +548,8 @@ static void the_drivers_own_pools_are_not_replayed(void **state)
 
 	(void)state;
 	build_run(b, "env:PYTORCH_CUDA_ALLOC_CONF", "backend:cudaMallocAsync");
-	segment(b, AT(0), 20 * MIB);
-	block(b, AT(0), 3 * MIB);
+	build_segment_at(b, AT(0), 20 * MIB);
+	build_block_at(b, AT(0), 3 * MIB);
 	build_close(b);
 	assert_refused("backend:cudaMallocAsync");
 }
