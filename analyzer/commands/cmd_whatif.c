@@ -174,6 +174,11 @@ static int show(struct vt_analysis *analysis, const struct vt_view *view, const 
 	return rc;
 }
 
+static int has_batch(const struct vt_whatif_options *whatif)
+{
+	return whatif->batch || whatif->batch_times != 0;
+}
+
 int vt_cmd_whatif(int argc, char **argv)
 {
 	struct vt_view view = VT_VIEW_DEFAULT;
@@ -184,8 +189,9 @@ int vt_cmd_whatif(int argc, char **argv)
 	vt_buffer_init(&wanted.changes);
 	while (!rc && (id = vt_view_next(&view, &spec, argc, argv)) > 0)
 		rc = take_option(&wanted, id);
-	view.is_without_owners = !wanted.scales.len && !wanted.whatif.batch &&
-				 wanted.whatif.batch_times == 0;
+	view.is_without_owners = !wanted.scales.len && !has_batch(&wanted.whatif);
+	if (!rc && id == 0 && wanted.whatif.was.batch && !has_batch(&wanted.whatif))
+		rc = vt_options_wrong(&spec, "--was says what --batch changes: give both");
 	if (!rc)
 		rc = id < 0 ? vt_options_exit_code(id) : vt_view_show(&view, show, &wanted);
 	vt_buffer_release(&wanted.changes);

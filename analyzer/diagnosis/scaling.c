@@ -111,6 +111,16 @@ struct vt_scaling_size vt_scaling_size_of(const struct vt_model *model)
 	return was;
 }
 
+char *vt_scaling_size_note(const struct vt_model *model, struct vt_scaling_size was)
+{
+	struct vt_scaling_size seen = vt_scaling_size_of(model);
+
+	if (!seen.batch || (seen.batch == was.batch && seen.seq == was.seq))
+		return NULL;
+	return vt_xasprintf("--was is not what its inputs were: %llu x %llu",
+			    (unsigned long long)seen.batch, (unsigned long long)seen.seq);
+}
+
 /* --- what each block follows ------------------------------------------------------------------ */
 
 static const char *owner_of(const struct judging *j, uint32_t allocation)

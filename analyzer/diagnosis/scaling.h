@@ -40,6 +40,11 @@ int vt_scaling_size_parse(struct vt_scaling_size *size, const char *text);
  */
 struct vt_scaling_size vt_scaling_size_of(const struct vt_model *model);
 
+/*
+ * That `was` contradicts what the probe saw; NULL: it does not, or nothing was seen.  To be freed.
+ */
+char *vt_scaling_size_note(const struct vt_model *model, struct vt_scaling_size was);
+
 struct vt_scalings {
 	struct vt_scaling_size was;
 	uint8_t *of;     /* by allocation: enum vt_scaling */

@@ -136,14 +136,7 @@ static void print_stages(const struct vt_scaled_run *x, FILE *out)
 /* Where --was contradicts what the probe saw; else NULL. */
 static char *note_of(const struct vt_scaled_run *x)
 {
-	struct vt_scaling_size seen = vt_scaling_size_of(&x->analysis->model);
-	int is_other = seen.batch &&
-		       (seen.batch != x->scalings.was.batch || seen.seq != x->scalings.was.seq);
-
-	if (is_other)
-		return vt_xasprintf("--was is not what its inputs were: %llu x %llu",
-				    (unsigned long long)seen.batch, (unsigned long long)seen.seq);
-	return NULL;
+	return vt_scaling_size_note(&x->analysis->model, x->scalings.was);
 }
 
 void vt_scaled_run_print_text(const struct vt_scaled_run *x, const struct vt_gpu *gpu, FILE *out)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/replay/settings.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -197,14 +198,17 @@ static int number_in(struct reader *reader, uint64_t max, uint64_t *number)
 	return 0;
 }
 
-static int mebibytes_in(struct reader *reader, uint64_t least, uint64_t *bytes)
+static int mebibytes_in(struct reader *reader, const char *key, uint64_t least, uint64_t *bytes)
 {
 	uint64_t number;
+	char why[128];
 
 	if (number_in(reader, UINT32_MAX, &number))
 		return -1;
-	if (number < least)
-		return fail(reader, "the size is below PyTorch's least");
+	if (number < least) {
+		snprintf(why, sizeof(why), "PyTorch takes no %s below %" PRIu64, key, least);
+		return fail(reader, why);
+	}
 	*bytes = number * VT_MIB;
 	return 0;
 }
@@ -334,11 +338,12 @@ static int option_in(struct vt_settings *settings, struct reader *reader, const 
 	uint64_t least = settings->large_segment_bytes / VT_MIB;
 
 	if (!strcmp(key, "max_split_size_mb"))
-		return mebibytes_in(reader, least, &settings->max_split_bytes);
+		return mebibytes_in(reader, key, least, &settings->max_split_bytes);
 	if (!strcmp(key, "max_non_split_rounding_mb"))
-		return mebibytes_in(reader, least, &settings->max_rounding_bytes);
+		return mebibytes_in(reader, key, least, &settings->max_rounding_bytes);
 	if (!strcmp(key, "large_segment_size_mb"))
-		return mebibytes_in(reader, 2, &settings->large_segment_bytes);
+		return mebibytes_in(reader, key, OWN_SEGMENT / VT_MIB + 1,
+				    &settings->large_segment_bytes);
 	if (!strcmp(key, "garbage_collection_threshold"))
 		return threshold_in(reader, &settings->gc_threshold);
 	if (!strcmp(key, "per_process_memory_fraction"))

@@ -118,6 +118,25 @@ static json_t *changed_json(const struct vt_whatif *whatif, const struct vt_what
 	return object;
 }
 
+/* NULL: nothing contradicts what was asked for. */
+static char *note_of(const struct vt_whatif *whatif)
+{
+	return whatif->is_resized ? vt_scaling_size_note(&whatif->analysis->model,
+							 whatif->scalings.was)
+				  : NULL;
+}
+
+static json_t *notes_json(const struct vt_whatif *whatif)
+{
+	json_t *notes = vt_limits_json(whatif->analysis);
+	char *note = note_of(whatif);
+
+	if (note)
+		json_array_append_new(notes, vt_json_text(note));
+	free(note);
+	return notes;
+}
+
 void vt_whatif_print_json(const struct vt_whatif *whatif, FILE *out)
 {
 	json_t *object = json_object(), *array = json_array();
@@ -140,7 +159,7 @@ void vt_whatif_print_json(const struct vt_whatif *whatif, FILE *out)
 	}
 	json_object_set_new(object, "format", json_integer(1));
 	json_object_set_new(object, "devices", array);
-	json_object_set_new(object, "notes", vt_limits_json(whatif->analysis));
+	json_object_set_new(object, "notes", notes_json(whatif));
 	vt_json_print(object, out);
 }
 
@@ -290,10 +309,15 @@ static void print_device(const struct vt_whatif *whatif, const struct vt_whatif_
 
 void vt_whatif_print_text(const struct vt_whatif *whatif, FILE *out)
 {
+	char *note = note_of(whatif);
+
 	for (uint32_t i = 0; i < whatif->nr_devices; i++) {
 		if (i)
 			fputc('\n', out);
 		print_device(whatif, &whatif->devices[i], out);
 	}
+	if (note)
+		fprintf(out, "note: %s\n", note);
+	free(note);
 	vt_limits_print(whatif->analysis, out);
 }

@@ -193,6 +193,15 @@ def test_wrong_settings_are_wrong_usage(options, plain):
     assert [line.startswith("usage") for line in done.stderr.splitlines()[1:]] in ([], [True])
 
 
+@pytest.mark.parametrize("mib", (2, 3, 8, 9, 10))
+def test_large_segments_are_larger_than_what_gets_its_own(mib, plain):
+    """PyTorch 2.11: "large_segment_size_mb must be > 10 MB"."""
+    done = vtrace("whatif", plain.database, "--large-segment", mib)
+    assert done.returncode == 2 and done.stdout == ""
+    assert "large_segment_size_mb below 11" in done.stderr.splitlines()[0]
+    assert whatif(plain, "--large-segment", 11)["predicted"]["peak_reserved_bytes"] > 0
+
+
 @pytest.mark.parametrize("options", [("--without", "nobody"), ("--without", "optimizer", "--scale", "optimizer=2")])
 def test_an_owner_that_has_nothing_is_no_answer(options, plain):
     done = vtrace("whatif", plain.database, *options)
@@ -289,6 +298,19 @@ def test_the_same_batch_is_the_recording(two_rows):
 def test_what_is_no_batch(two_rows, batch, status, words):
     done = vtrace("whatif", two_rows.database, "--batch", batch)
     assert done.returncode == status and words in done.stderr and done.stdout == ""
+
+
+def test_a_size_that_its_inputs_were_not_is_said(two_rows):
+    for was, is_other in (("2x320", False), ("4x160", True)):
+        options = (two_rows.database, "--was", was, "--batch", "x2")
+        notes = json.loads(vtrace("whatif", *options, "--json").stdout)["notes"]
+        for told in ("\n".join(notes), vtrace("whatif", *options).stdout):
+            assert ("--was is not what its inputs were: 2 x 320" in told) is is_other
+
+
+def test_what_was_recorded_is_of_a_batch(two_rows):
+    done = vtrace("whatif", two_rows.database, "--was", "4x160")
+    assert done.returncode == 2 and "--batch" in done.stderr.splitlines()[0] and done.stdout == ""
 
 
 def test_a_recording_without_inputs_has_no_batch(full):

@@ -117,6 +117,19 @@ static void segments_are_2_mib_20_mib_or_the_request_rounded_to_2_mib(void **sta
 	assert_int_equal(vt_settings_granule(&large, 1), 2 * VT_MIB);
 }
 
+/* From 10 MiB on a request has a segment of its own, so that less would make no pool. */
+static void large_segments_are_of_more_than_10_mib(void **state)
+{
+	struct vt_settings settings = parsed("large_segment_size_mb:11");
+	struct vt_diag diag = { 0 };
+
+	(void)state;
+	assert_int_equal(settings.large_segment_bytes, 11 * VT_MIB);
+	assert_int_equal(vt_settings_parse(&settings, "large_segment_size_mb:10", &diag), -1);
+	assert_int_equal(diag.exit_code, VT_EXIT_USAGE);
+	assert_non_null(strstr(diag.text, "large_segment_size_mb below 11"));
+}
+
 static void a_new_segment_has_a_tail_that_is_not_worth_cutting_off(void **state)
 {
 	struct vt_settings settings = parsed("");
@@ -207,6 +220,7 @@ static void what_pytorch_refuses_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(large_segments_are_of_more_than_10_mib),
 		cmocka_unit_test(a_new_segment_has_a_tail_that_is_not_worth_cutting_off),
 		cmocka_unit_test(options_that_no_release_has_are_refused_where_they_are_asked_for),
 		cmocka_unit_test(requests_are_rounded_to_512_bytes),
