@@ -336,6 +336,27 @@ const struct vt_step *vt_stages_step(const struct vt_stages *stages, uint32_t st
 	return step && step <= stages->steps.nr ? &stages->steps.steps[step - 1] : NULL;
 }
 
+int vt_stages_has(const struct vt_stages *stages, enum vt_stage stage)
+{
+	for (uint32_t i = 0; i < stages->nr_spans; i++)
+		if (stages->spans[i].stage == stage)
+			return 1;
+	return 0;
+}
+
+int64_t vt_stages_ended(const struct vt_stages *stages, int64_t event)
+{
+	int64_t end = 0;
+
+	for (uint32_t i = 0; i < stages->steps.nr; i++) {
+		const struct vt_step *step = &stages->steps.steps[i];
+
+		if (step->is_complete && stages->spans[step->last_span].last_event < event)
+			end = stages->spans[step->last_span].last_event;
+	}
+	return end;
+}
+
 char *vt_stages_doing(const struct vt_stages *stages, int64_t event)
 {
 	uint32_t index = vt_stages_span_at(stages, event);

@@ -14,6 +14,7 @@
 
 #include "analyzer/attribution/calls.h"
 #include "analyzer/attribution/chains.h"
+#include "analyzer/attribution/evidence.h"
 #include "analyzer/attribution/passes.h"
 #include "analyzer/attribution/spans.h"
 #include "analyzer/attribution/stage_evidence.h"
@@ -41,6 +42,10 @@ void vt_stages_release(struct vt_stages *stages);
 uint32_t vt_stages_span_at(const struct vt_stages *stages, int64_t event);
 /* NULL where the step is 0 or unknown. */
 const struct vt_step *vt_stages_step(const struct vt_stages *stages, uint32_t step);
+/* Whether any span is of that stage. */
+int vt_stages_has(const struct vt_stages *stages, enum vt_stage stage);
+/* The last event of the last step that ended before `event`; 0: none did. */
+int64_t vt_stages_ended(const struct vt_stages *stages, int64_t event);
 /* What the program was doing: "step 2, backward" (free()); NULL: not known. */
 char *vt_stages_doing(const struct vt_stages *stages, int64_t event);
 const struct vt_range_totals *vt_stages_totals(const struct vt_stages *stages, uint32_t span,

@@ -163,17 +163,10 @@ static int read_batch(struct vt_smaller *smaller, const struct vt_model *model, 
 static int has_whole_step(const struct vt_smaller *smaller, const struct vt_facts *facts,
 			  int64_t event)
 {
-	const struct vt_stages *stages = facts->stages;
 	const struct vt_model *model = facts->model;
-	int64_t end = 0;
+	int64_t end = vt_stages_ended(facts->stages, event);
 	uint64_t rows, columns;
 
-	for (uint32_t i = 0; i < stages->steps.nr; i++) {
-		const struct vt_step *step = &stages->steps.steps[i];
-
-		if (step->is_complete && stages->spans[step->last_span].last_event < event)
-			end = stages->spans[step->last_span].last_event;
-	}
 	for (uint32_t i = 0; i < model->nr_tensors; i++)
 		if (model->tensors[i].role == VT_ROLE_INPUT && model->tensors[i].event <= end &&
 		    read_shape(vt_model_text(model, model->tensors[i].shape), &rows, &columns) >=

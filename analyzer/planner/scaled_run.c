@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyzer/planner/measured.h"
+#include "analyzer/report/limits.h"
 
 /* Blocks are multiples of that. */
 #define BLOCK 512
@@ -179,6 +180,16 @@ static uint64_t *scaled_requests(const struct vt_scaled_run *x, const struct vt_
 	return bytes;
 }
 
+/* A program that went on behind a request that failed would have gone another way. */
+static char *unfinished(const struct vt_scaled_run *x)
+{
+	char *text = vt_limits_unfinished(x->analysis);
+
+	if (!text && x->played.nr_rescued)
+		text = vt_limits_rescued(x->played.nr_rescued);
+	return text;
+}
+
 static int play(struct vt_scaled_run *x, struct vt_diag *diag)
 {
 	struct vt_tape_ready *ready = vt_tapes_get(&x->analysis->tapes, x->device->id, diag);
@@ -195,6 +206,7 @@ static int play(struct vt_scaled_run *x, struct vt_diag *diag)
 	if (x->device_bytes)
 		options.device_bytes = x->device_bytes;
 	x->is_served = play_on(&x->played, tape, options, capacity_of(x, tape));
+	x->unfinished = unfinished(x);
 	if (!x->device_bytes)
 		x->device_bytes = tape->device_bytes;
 	free(bytes);
@@ -239,5 +251,6 @@ void vt_scaled_run_release(struct vt_scaled_run *x)
 {
 	vt_scalings_release(&x->scalings);
 	vt_vector_release(&x->rows);
+	free(x->unfinished);
 	memset(x, 0, sizeof(*x));
 }

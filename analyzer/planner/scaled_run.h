@@ -40,6 +40,8 @@ struct vt_scaled_run {
 	int64_t event; /* of the predicted peak */
 	struct vt_replay was, played; /* blocks and segments; without a limit where that failed */
 	uint64_t device_bytes; /* that `played` has; 0: not known, no limit */
+	/* Why the recording has not all that such a run takes; NULL: nothing says so. */
+	char *unfinished;
 	int is_served; /* it ran to its end on them, cached segments given back where needed */
 };
 

@@ -58,6 +58,10 @@ static void print_fit(const struct vt_scaled_run *x, const struct vt_gpu *gpu, F
 	if (!x->is_served)
 		fprintf(out, "%s: does not fit: out of memory on %s GiB (above: without a limit)\n",
 			device_name(x, gpu), b);
+	else if (x->unfinished)
+		fprintf(out,
+			"%s: what was recorded fits, of %s GiB usable: not known of the rest\n",
+			device_name(x, gpu), b);
 	else if (x->played.nr_retries)
 		fprintf(out, "%s: fits: %s GiB usable, full %u time%s: cached segments go back\n",
 			device_name(x, gpu), b, x->played.nr_retries,
@@ -133,10 +137,24 @@ static void print_stages(const struct vt_scaled_run *x, FILE *out)
 	vt_table_release(&table);
 }
 
-/* Where --was contradicts what the probe saw; else NULL. */
+/* All that a reader must know of the figures; NULL: nothing. */
 static char *note_of(const struct vt_scaled_run *x)
 {
-	return vt_scaling_size_note(&x->analysis->model, x->scalings.was);
+	char *was = vt_scaling_size_note(&x->analysis->model, x->scalings.was), *both;
+
+	if (!x->unfinished || !was)
+		return x->unfinished ? vt_xstrdup(x->unfinished) : was;
+	both = vt_xasprintf("%s; %s", was, x->unfinished);
+	free(was);
+	return both;
+}
+
+/* What fails already needs no more of the run; what does not may have failed behind its end. */
+static json_t *fits(const struct vt_scaled_run *x)
+{
+	if (!x->device_bytes || (x->is_served && x->unfinished))
+		return json_null();
+	return json_boolean(x->is_served);
 }
 
 void vt_scaled_run_print_text(const struct vt_scaled_run *x, const struct vt_gpu *gpu, FILE *out)
@@ -243,8 +261,7 @@ void vt_scaled_run_print_json(const struct vt_scaled_run *x, const struct vt_gpu
 	json_object_set_new(object, "gpu", vt_json_text(device_name(x, gpu)));
 	json_object_set_new(object, "usable_bytes",
 			    x->device_bytes ? vt_json_integer(x->device_bytes) : json_null());
-	json_object_set_new(object, "fits",
-			    x->device_bytes ? json_boolean(x->is_served) : json_null());
+	json_object_set_new(object, "fits", fits(x));
 	json_object_set_new(object, "retries", vt_json_integer(x->played.nr_retries));
 	vt_json_print(object, out);
 }

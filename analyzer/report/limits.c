@@ -55,6 +55,50 @@ struct vt_lines vt_limits_find(const struct vt_analysis *analysis)
 	return (struct vt_lines){ limits.items, (unsigned)limits.len };
 }
 
+static const char *how_it_ended(const struct vt_analysis *analysis, const char *ended)
+{
+	if (!ended || !strcmp(ended, "running"))
+		return "is still running";
+	if (strncmp(ended, "exit ", strlen("exit ")) != 0)
+		return "was killed";
+	return analysis->model.nr_ooms ? "ended out of memory" : "ended with an error";
+}
+
+/* The first step makes the optimizer's states, so only the second one holds all from the start. */
+static const char *what_is_missing(const struct vt_stages *stages)
+{
+	int64_t end = vt_stages_ended(stages, INT64_MAX);
+
+	if (end)
+		return vt_stages_ended(stages, end)
+			       ? NULL
+			       : "before the end of its second step: a step that begins with the"
+				 " optimizer's states is not recorded";
+	if (vt_stages_has(stages, VT_STAGE_BACKWARD))
+		return "before the end of a whole step, with no whole optimizer step in it: what"
+		       " comes behind is not recorded";
+	return "before the end of a whole step, with no backward pass and no optimizer step in it:"
+	       " where it trains, what comes behind is not recorded";
+}
+
+char *vt_limits_unfinished(const struct vt_analysis *analysis)
+{
+	char *ended = vt_db_run_get(analysis->db, "ended"), *text = NULL;
+	const char *missing = what_is_missing(&analysis->stages);
+
+	if (missing && (!ended || strcmp(ended, "exit 0") != 0))
+		text = vt_xasprintf("it %s %s", how_it_ended(analysis, ended), missing);
+	free(ended);
+	return text;
+}
+
+char *vt_limits_rescued(uint32_t nr_rescued)
+{
+	return vt_xasprintf("%u of the requests that failed would be served; what the program would"
+			    " do then is not recorded",
+			    nr_rescued);
+}
+
 void vt_limits_print(const struct vt_analysis *analysis, FILE *out)
 {
 	struct vt_lines lines = vt_limits_find(analysis);

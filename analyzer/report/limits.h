@@ -18,6 +18,14 @@ struct vt_lines vt_limits_of_kinds(const struct vt_analysis *analysis);
 /* ... and of a run that did not end, or not by itself. */
 struct vt_lines vt_limits_find(const struct vt_analysis *analysis);
 
+/*
+ * Why the recording has not all that the program would have taken: it ended, not well, before two
+ * steps of training did.  NULL: nothing says so.  To be freed.
+ */
+char *vt_limits_unfinished(const struct vt_analysis *analysis);
+/* What of a replay that served so many of the requests that failed is not known.  To be freed. */
+char *vt_limits_rescued(uint32_t nr_rescued);
+
 void vt_limits_print(const struct vt_analysis *analysis, FILE *out);
 json_t *vt_limits_json(const struct vt_analysis *analysis);
 

@@ -209,11 +209,12 @@ static void print_verdict(const struct vt_whatif_device *device, FILE *out)
 			vt_units_bytes(reserved, sizeof(reserved), failure->reserved_bytes));
 		return;
 	}
-	if (replay->nr_rescued)
-		fprintf(out,
-			"%u of the requests that failed would be served; what the program "
-			"would do then is not recorded\n",
-			replay->nr_rescued);
+	if (replay->nr_rescued) {
+		char *rescued = vt_limits_rescued(replay->nr_rescued);
+
+		fprintf(out, "%s\n", rescued);
+		free(rescued);
+	}
 	if (replay->nr_rescued < device->nr_failed) {
 		fprintf(out, "%u of the %u requests that failed would fail again\n",
 			device->nr_failed - replay->nr_rescued, device->nr_failed);

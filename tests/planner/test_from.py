@@ -107,6 +107,66 @@ def test_a_full_card_gives_cached_segments_back(tmp_path):
     assert scale(recorded.database, "--vram", "12GiB")["fits"] is False
 
 
+# 24 layers that keep 16 MiB each; three places where it may end.
+ENDS = """
+import os, torch
+net = torch.nn.Sequential(*(torch.nn.Linear(1024, 1024) for _ in range(24))).cuda()
+optimizer = torch.optim.Adam(net.parameters())
+x = torch.zeros(4096, 1024, device="cuda")
+for step in range(3):
+    loss = net(x).sum()
+    %s
+    loss.backward()
+    %s
+    optimizer.step()
+    optimizer.zero_grad()
+%s
+"""
+KILL = "os.kill(os.getpid(), 9)"
+EARLY = {"forward": (ENDS % (KILL, "", ""), "h100-80g", "was killed", "no backward pass"),
+         "backward": (ENDS % ("", KILL, ""), "h100-80g", "was killed", "no whole optimizer step"),
+         "error": (ENDS % ("1 / 0", "", ""), "h100-80g", "ended with an error", "no backward pass"),
+         "second": (ENDS % ("", "if step: " + KILL, ""), "h100-80g", "was killed", "before the end of its second step"),
+         "memory": (ENDS % ("", "", ""), "h100-80g,memory=1GiB", "ended out of memory", "no backward pass")}
+
+
+@pytest.mark.parametrize("ends", EARLY)
+def test_what_ended_before_a_whole_step_is_not_said_to_fit(ends, tmp_path):
+    program, card, *words = EARLY[ends]
+    (tmp_path / "ends.py").write_text(program)
+    database = record_python(tmp_path, tmp_path / "ends.py", profile=card).database
+    options = ("--was", "4096", "--batch", "2048")
+    found = scale(database, *options)
+    assert found["fits"] is None and all(word in found["note"] for word in words), found["note"]
+    text = vtrace("estimate", "--from", database, *options).stdout
+    assert f"note: {found['note']}\n" in text and ": fits" not in text
+    assert scale(database, *options, "--vram", "600MiB")["fits"] is False
+
+
+def test_what_ended_behind_a_whole_step_may_fit(tmp_path):
+    (tmp_path / "ends.py").write_text(ENDS % ("", "", KILL))
+    found = scale(record_python(tmp_path, tmp_path / "ends.py").database, "--was", "4096", "--batch", "2048")
+    assert found["fits"] is True and found["note"] is None
+
+
+# Asks once more where the first request failed.
+GOES_ON = """
+import torch
+for gib in (6, 1):
+    try:
+        x = torch.empty(8, gib << 27, dtype=torch.uint8, device="cuda")
+    except torch.cuda.OutOfMemoryError:
+        pass
+"""
+
+
+def test_what_comes_behind_a_served_request_is_not_known(tmp_path):
+    (tmp_path / "goes_on.py").write_text(GOES_ON)
+    found = scale(record_python(tmp_path, tmp_path / "goes_on.py", profile="h100-80g,memory=4GiB").database,
+                  "--was", "8", "--vram", "40GiB")
+    assert found["fits"] is None and "would be served" in found["note"]
+
+
 @pytest.mark.parametrize("options, words", (
     (("llama-3-8b",), "no MODEL"), (("--train",), "no MODEL"), (("--dtype", "fp32"), "no MODEL"),
     (("--what-if", "batch=1"), "no MODEL"), (("--was", "0x4"), "--was 0x4"), (("--was", "4x"), "--was 4x"),
