@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "analyzer/base/owner_path.h"
 #include "analyzer/model/when.h"
 
 const char *const vt_oom_causes[VT_NR_OOM_CAUSES] = {
@@ -80,6 +81,43 @@ static void find_cause(struct vt_oom *oom)
 		oom->cause = VT_OOM_CAPACITY;
 }
 
+static int is_recorded(const struct vt_facts *facts, const struct vt_allocation *a)
+{
+	uint32_t modes = vt_facts_grad_modes(facts, a);
+
+	/* Outside of modules the numbers of autograd's nodes are all that tells. */
+	if (!modes)
+		return a->forward_sequence != VT_NO_SEQUENCE;
+	return (modes & 1u << VT_GRAD_MODE_ON) != 0;
+}
+
+/*
+ * What a first forward keeps for a backward pass that nobody saw: whether it was to come, the
+ * program knows, and so the findings of training do not speak of it.
+ */
+static void find_kept(struct vt_oom *oom)
+{
+	static const char *const results[] = { "activations", "logits" };
+	struct vt_attribution *attribution = &oom->analysis->attribution;
+	const struct vt_model *model = &oom->analysis->model;
+
+	if (vt_stages_has(&oom->analysis->stages, VT_STAGE_BACKWARD))
+		return;
+	for (uint32_t i = 0; i < model->nr_allocations; i++) {
+		const struct vt_allocation *a = &model->allocations[i];
+		const char *owner;
+
+		if (a->device != oom->oom->device || a->kind != VT_KIND_BLOCK ||
+		    !vt_allocation_is_live(a, oom->oom->event) ||
+		    !is_recorded(attribution->facts, a))
+			continue;
+		owner = vt_attribution_owner(attribution,
+					     vt_attribution_judge(attribution, i).owner);
+		if (vt_owner_path_is_below_any(owner, results, VT_ARRAY_SIZE(results)))
+			oom->kept_bytes += a->size_bytes;
+	}
+}
+
 void vt_oom_begin(struct vt_oom *oom, struct vt_analysis *analysis, int device)
 {
 	const struct vt_model *model = &analysis->model;
@@ -106,6 +144,7 @@ void vt_oom_finish(struct vt_oom *oom, const struct vt_describe *describe)
 	vt_report_place_find(&oom->place, analysis, oom->oom->event);
 	vt_books_init(&oom->books, &analysis->attribution, oom->oom->device, oom->oom->event);
 	find_free(oom);
+	find_kept(oom);
 	judge(oom);
 	find_cause(oom);
 }

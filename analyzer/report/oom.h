@@ -44,6 +44,8 @@ struct vt_oom {
 	enum vt_oom_cause cause;
 	uint64_t device_free_bytes; /* UINT64_MAX: not known */
 	uint64_t missing_bytes;     /* with so many more on the device, it would have been served */
+	/* Live results of a forward that autograd records, of a run that came to no backward. */
+	uint64_t kept_bytes;
 };
 
 /*

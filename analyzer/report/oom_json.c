@@ -100,6 +100,7 @@ static void set_replayed(json_t *object, const struct vt_oom *oom)
 
 	json_object_set_new(object, "cause", vt_json_text(vt_oom_causes[oom->cause]));
 	set_bytes(object, "missing_bytes", oom->missing_bytes);
+	set_bytes(object, "kept_for_backward_bytes", oom->kept_bytes);
 	json_object_set_new(object, "not_replayed",
 			    device ? json_null() : vt_json_text(oom->unplayed.text));
 	json_object_set_new(object, "replay_exact", json_boolean(is_exact));

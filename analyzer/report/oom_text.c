@@ -51,7 +51,7 @@ static void print_request(const struct vt_oom *oom, FILE *out)
 static void print_cause(const struct vt_oom *oom, FILE *out)
 {
 	uint64_t cached = oom->oom->reserved_bytes - oom->oom->allocated_bytes;
-	uint64_t all = cached + oom->device_free_bytes, wanted = oom->oom->requested_bytes;
+	uint64_t all = cached + oom->device_free_bytes;
 	char a[VT_UNITS_MAX], b[VT_UNITS_MAX];
 
 	fputs("  because         ", out);
@@ -61,8 +61,8 @@ static void print_cause(const struct vt_oom *oom, FILE *out)
 			vt_units_bytes(a, sizeof(a), all), vt_units_bytes(b, sizeof(b), cached));
 		break;
 	case VT_OOM_CAPACITY:
-		fprintf(out, "it does not fit: with every free byte, %s are missing\n",
-			vt_units_bytes(a, sizeof(a), wanted > all ? wanted - all : 0));
+		fprintf(out, "it does not fit: a device with %s more would have served it\n",
+			vt_units_bytes(a, sizeof(a), oom->missing_bytes));
 		break;
 	case VT_OOM_OTHERS:
 		fprintf(out, "other processes use %s of the device\n",
@@ -270,6 +270,21 @@ static void print_failures(const struct vt_oom *oom, FILE *out)
 	print_failure(oom, first, times, out);
 }
 
+/* Of a first forward: no finding can know whether this was to be trained. */
+static void print_kept(const struct vt_oom *oom, FILE *out)
+{
+	char text[VT_UNITS_MAX];
+
+	if (!oom->kept_bytes)
+		return;
+	fprintf(out,
+		"\n  no backward pass was seen yet, and autograd keeps %s for one: where this\n"
+		"  trains, activation checkpointing of the layers (vtrace explain\n"
+		"  finding:activations-kept); where it does not, torch.no_grad() or\n"
+		"  inference_mode() keeps nothing\n",
+		vt_units_bytes(text, sizeof(text), oom->kept_bytes));
+}
+
 void vt_oom_print_text(const struct vt_oom *oom, FILE *out)
 {
 	unsigned max = oom->describe->has_all_frames ? VT_FRAMES_MAX : MAX_FRAMES;
@@ -286,6 +301,7 @@ void vt_oom_print_text(const struct vt_oom *oom, FILE *out)
 	fprintf(out, "\n  live at that moment\n");
 	vt_report_sections_owners(&oom->books,
 				  vt_report_sections_unit(vt_books_device_used(&oom->books)), out);
+	print_kept(oom, out);
 	if (device) {
 		print_account(oom, device, out);
 		print_pins(oom, device, out);

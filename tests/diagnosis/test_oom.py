@@ -165,6 +165,7 @@ def test_what_does_not_fit_is_not_called_fragmentation(tmp_path):
     assert not any(r["serves"] for r in told["remedies"])
     missing = told["missing_bytes"]
     assert 0 < missing <= 256 * MIB
+    assert f"a device with {missing / MIB:.2f} MiB more would have served it" in vtrace("oom", failed.database).stdout
     kept = [failed.value("SELECT count(*) FROM allocation WHERE kind = 1")]
     for more in (missing - 2 * MIB, missing):
         (tmp_path / str(more)).mkdir()
@@ -279,6 +280,27 @@ def test_what_the_driver_places_and_refuses_is_no_request_of_pytorch_s_allocator
     done = vtrace("oom", failed.database)
     assert done.returncode == 0 and not done.stderr
     assert "no request failed; only requests of PyTorch's allocator are recorded when they fail" in done.stdout
+
+
+FIRST_FORWARD = """
+import contextlib, torch
+layers = [torch.nn.Sequential(torch.nn.Linear(512, 2048), torch.nn.GELU()) for _ in range(2)]
+model = torch.nn.Sequential(*layers).to("cuda")
+with CALL():
+    model(torch.zeros(65536, 512, device="cuda"))
+"""
+
+
+@pytest.mark.parametrize("call, is_kept", [("contextlib.nullcontext", True), ("torch.no_grad", False)])
+def test_a_first_forward_that_fails_says_what_autograd_keeps(tmp_path, call, is_kept):
+    """Nothing tells yet whether the program trains: both ways out are named, and no finding is made up."""
+    recording = program(tmp_path, FIRST_FORWARD.replace("CALL", call), profile="h100-80g,memory=1400MiB")
+    assert "OutOfMemoryError" in recording.process.stderr
+    kept = oom(recording)["kept_for_backward_bytes"]
+    text = vtrace("oom", recording.database).stdout
+    assert ("finding:activations-kept" in text and "torch.no_grad()" in text) == is_kept
+    assert kept == (512 * MIB if is_kept else 0)
+    assert "activations-kept" not in {f["id"] for f in recording.report()["findings"]}
 
 
 def test_wrong_usage(fragmented):
