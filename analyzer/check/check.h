@@ -7,9 +7,11 @@
  * or furthest beyond.  Computed once, printed as text, JSON, annotations or JUnit's XML.
  */
 
+#include <jansson.h>
 #include <stdint.h>
 #include <stdio.h>
 
+#include "analyzer/base/units.h"
 #include "analyzer/check/baseline.h"
 #include "analyzer/check/culprits.h"
 
@@ -45,6 +47,7 @@ struct vt_check_options {
 	int device;	   /* VT_WHEN_ALL_DEVICES, or a CUDA ordinal */
 	unsigned top;	   /* places per broken limit */
 	int is_missing_fine; /* what has no figure does not count as broken */
+	const char *label;   /* whose limits these are, of several: "rank 1"; or NULL */
 };
 
 struct vt_check {
@@ -70,6 +73,25 @@ int vt_check_is_failed(const struct vt_check *check, const struct vt_check_row *
 const char *vt_check_value(const struct vt_check_row *row, uint64_t value, char *text);
 /* "3.00 GiB on cuda:0 in step 2, forward: 1.00 GiB more than 2.00 GiB"; free(). */
 char *vt_check_sentence(const struct vt_check_row *row);
+
+/* A row of the table of limits: name, outcome, figure, allowed, margin, baseline. */
+#define VT_CHECK_CELLS 6
+struct vt_check_cells {
+	const char *cells[VT_CHECK_CELLS]; /* in `texts`, or the row's */
+	char texts[VT_CHECK_CELLS][VT_UNITS_MAX + 1];
+};
+void vt_check_cells_make(struct vt_check_cells *cells, const struct vt_check *check,
+			 const struct vt_check_row *row);
+
+/* What is said of one row, in each of the formats. */
+void vt_check_print_failure(const struct vt_check *check, const struct vt_check_row *row,
+			    FILE *out);
+void vt_check_print_annotation(const struct vt_check *check, const struct vt_check_row *row,
+			       FILE *out);
+void vt_check_print_case(const struct vt_check *check, const struct vt_check_row *row, FILE *out);
+/* Text within XML. */
+void vt_check_print_xml(const char *text, FILE *out);
+json_t *vt_check_row_json(const struct vt_check *check, const struct vt_check_row *row);
 
 void vt_check_print_text(const struct vt_check *check, FILE *out);
 void vt_check_print_json(const struct vt_check *check, FILE *out);

@@ -39,7 +39,7 @@ static json_t *own_figure_json(const struct vt_check_row *row)
 	return row->figure.why ? json_null() : vt_json_integer(row->figure.value);
 }
 
-static json_t *row_json(const struct vt_check *check, const struct vt_check_row *row)
+json_t *vt_check_row_json(const struct vt_check *check, const struct vt_check_row *row)
 {
 	json_t *object = json_object(), *culprits = json_array();
 	int is_relative = row->limit->amount.is_relative;
@@ -83,7 +83,7 @@ void vt_check_print_json(const struct vt_check *check, FILE *out)
 	json_object_set_new(object, "failed", json_integer(check->nr_broken));
 	json_object_set_new(object, "notes", lines_json(&check->notes));
 	for (unsigned i = 0; i < check->nr; i++)
-		json_array_append_new(limits, row_json(check, &check->rows[i]));
+		json_array_append_new(limits, vt_check_row_json(check, &check->rows[i]));
 	json_object_set_new(object, "limits", limits);
 	vt_json_print(object, out);
 }

@@ -42,6 +42,11 @@ static void print_escaped(const struct escape *escapes, const char *text, FILE *
 	}
 }
 
+void vt_check_print_xml(const char *text, FILE *out)
+{
+	print_escaped(xml, text, out);
+}
+
 /* The sentence, and the places below it; free(). */
 static char *message_of(const struct vt_check_row *row)
 {
@@ -66,13 +71,16 @@ static char *message_of(const struct vt_check_row *row)
 }
 
 /* The line that broke it; the budget's own where no Python did. */
-static void print_annotation(const struct vt_check *check, const struct vt_check_row *row,
-			     FILE *out)
+void vt_check_print_annotation(const struct vt_check *check, const struct vt_check_row *row,
+			       FILE *out)
 {
+	const char *label = check->options->label;
 	const struct vt_culprit *first = row->culprits.nr ? &row->culprits.items[0] : NULL;
 	int has_line = first && first->file;
-	char *message = message_of(row), *title = vt_xasprintf("vtrace: %s", row->limit->name);
+	char *message = message_of(row), *title;
 
+	title = vt_xasprintf("vtrace: %s%s%s", label ? label : "", label ? ": " : "",
+			     row->limit->name);
 	fputs("::error file=", out);
 	print_escaped(property, has_line ? first->file : check->options->budget->path, out);
 	fprintf(out, ",line=%d,title=", has_line ? first->line : row->limit->line);
@@ -88,10 +96,10 @@ void vt_check_print_github(const struct vt_check *check, FILE *out)
 {
 	for (unsigned i = 0; i < check->nr; i++)
 		if (vt_check_is_failed(check, &check->rows[i]))
-			print_annotation(check, &check->rows[i], out);
+			vt_check_print_annotation(check, &check->rows[i], out);
 }
 
-static void print_case(const struct vt_check *check, const struct vt_check_row *row, FILE *out)
+void vt_check_print_case(const struct vt_check *check, const struct vt_check_row *row, FILE *out)
 {
 	int is_skipped = row->outcome == VT_OUTCOME_MISSING && !vt_check_is_failed(check, row);
 	char *message = message_of(row), *sentence = vt_check_sentence(row);
@@ -100,6 +108,8 @@ static void print_case(const struct vt_check *check, const struct vt_check_row *
 	fputs("  <testcase classname=\"", out);
 	print_escaped(xml, path, out);
 	fputs("\" name=\"", out);
+	if (check->options->label)
+		fprintf(out, "%s: ", check->options->label);
 	print_escaped(xml, row->limit->name, out);
 	fputs("\"", out);
 	if (row->outcome == VT_OUTCOME_HELD) {
@@ -127,6 +137,6 @@ void vt_check_print_junit(const struct vt_check *check, FILE *out)
 	fprintf(out, "<testsuite name=\"vtrace check\" tests=\"%u\" failures=\"%u\" errors=\"0\""
 		     " skipped=\"%u\">\n", check->nr, check->nr_broken, nr_skipped);
 	for (unsigned i = 0; i < check->nr; i++)
-		print_case(check, &check->rows[i], out);
+		vt_check_print_case(check, &check->rows[i], out);
 	fputs("</testsuite>\n", out);
 }

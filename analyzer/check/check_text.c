@@ -26,22 +26,25 @@ static const char *margin_of(const struct vt_check_row *row, char *text)
 	return text;
 }
 
-static void add_row(struct vt_table *table, const struct vt_check *check,
-		    const struct vt_check_row *row)
+void vt_check_cells_make(struct vt_check_cells *made, const struct vt_check *check,
+			 const struct vt_check_row *row)
 {
-	char most[VT_UNITS_MAX], figure[VT_UNITS_MAX], margin[VT_UNITS_MAX + 1], base[VT_UNITS_MAX];
-	const char *cells[] = { row->limit->name, outcome_of(check, row), "", "", "", "" };
+	const char **cells = made->cells;
 
-	if (row->outcome != VT_OUTCOME_MISSING) {
-		cells[2] = vt_check_value(row, row->figure.value, figure);
-		cells[3] = row->limit->what == VT_LIMIT_FINDING ?
-				   "absent" :
-				   vt_check_value(row, row->most, most);
-		cells[4] = row->limit->what == VT_LIMIT_FINDING ? "" : margin_of(row, margin);
-	}
-	if (row->limit->amount.is_relative && row->outcome != VT_OUTCOME_MISSING)
-		cells[5] = vt_check_value(row, row->base, base);
-	vt_table_add(table, cells);
+	for (int i = 0; i < VT_CHECK_CELLS; i++)
+		cells[i] = "";
+	cells[0] = row->limit->name;
+	cells[1] = outcome_of(check, row);
+	if (row->outcome == VT_OUTCOME_MISSING)
+		return;
+	cells[2] = vt_check_value(row, row->figure.value, made->texts[2]);
+	cells[3] = row->limit->what == VT_LIMIT_FINDING ?
+			   "absent" :
+			   vt_check_value(row, row->most, made->texts[3]);
+	if (row->limit->what != VT_LIMIT_FINDING)
+		cells[4] = margin_of(row, made->texts[4]);
+	if (row->limit->amount.is_relative)
+		cells[5] = vt_check_value(row, row->base, made->texts[5]);
 }
 
 static void print_culprit(const struct vt_check_row *row, const struct vt_culprit *culprit,
@@ -66,12 +69,14 @@ static void print_culprit(const struct vt_check_row *row, const struct vt_culpri
 		fputs("              (no stack)\n", out);
 }
 
-static void print_failure(const struct vt_check *check, const struct vt_check_row *row, FILE *out)
+void vt_check_print_failure(const struct vt_check *check, const struct vt_check_row *row, FILE *out)
 {
 	char *sentence = vt_check_sentence(row);
 	char *path = vt_printable_copy(check->options->budget->path);
 
-	fprintf(out, "\n%s %s: %s\n", outcome_of(check, row), row->limit->name, sentence);
+	fprintf(out, "\n%s %s: %s%s%s\n", outcome_of(check, row), row->limit->name,
+		check->options->label ? check->options->label : "",
+		check->options->label ? ": " : "", sentence);
 	fprintf(out, "  %s:%d\n", path, row->limit->line);
 	for (unsigned i = 0; i < row->culprits.nr; i++)
 		print_culprit(row, &row->culprits.items[i], out);
@@ -122,13 +127,17 @@ void vt_check_print_text(const struct vt_check *check, FILE *out)
 
 	print_head(check, out);
 	vt_table_init(&table, columns, VT_ARRAY_SIZE(columns));
-	for (unsigned i = 0; i < check->nr; i++)
-		add_row(&table, check, &check->rows[i]);
+	for (unsigned i = 0; i < check->nr; i++) {
+		struct vt_check_cells made;
+
+		vt_check_cells_make(&made, check, &check->rows[i]);
+		vt_table_add(&table, made.cells);
+	}
 	vt_table_print(&table, out, 2);
 	vt_table_release(&table);
 	for (unsigned i = 0; i < check->nr; i++)
 		if (check->rows[i].outcome != VT_OUTCOME_HELD)
-			print_failure(check, &check->rows[i], out);
+			vt_check_print_failure(check, &check->rows[i], out);
 	if (!check->nr_broken) {
 		fprintf(out, "\nall limits are held\n");
 		return;

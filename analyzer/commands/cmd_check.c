@@ -8,9 +8,10 @@
 
 #include "analyzer/base/diag.h"
 #include "analyzer/base/util.h"
-#include "analyzer/check/check.h"
+#include "analyzer/check/check_ranks.h"
 #include "analyzer/commands/cmd.h"
 #include "analyzer/commands/view.h"
+#include "analyzer/ranks/folder.h"
 
 #define DEFAULT_BUDGET "memory.toml"
 
@@ -24,6 +25,7 @@ enum {
 	OPTION_GITHUB,
 	OPTION_JUNIT,
 	OPTION_FORCE,
+	OPTION_RUN,
 };
 
 static const struct vt_option options[] = {
@@ -38,14 +40,16 @@ static const struct vt_option options[] = {
 	{ OPTION_GITHUB, "github", NULL, "print annotations for GitHub Actions, too" },
 	{ OPTION_JUNIT, "junit", "FILE", "write JUnit's XML, too" },
 	{ OPTION_FORCE, "force", NULL, "replace that file" },
+	{ OPTION_RUN, "run", "N", "of a folder with several runs, that one (from 1, by start)" },
 	VT_VIEW_REPLAY_OPTIONS,
 	{ 0 },
 };
 
 static const struct vt_options_spec spec = {
 	.command = "check",
-	.synopsis = "[OPTION...] FILE",
-	.summary = "Holds a recording against a budget; exit code 1 if a limit is broken.",
+	.synopsis = "[OPTION...] FILE|FOLDER",
+	.summary = "Holds a recording, or each rank of a run, against a budget; exit code 1 if it"
+		   " is broken.",
 	.options = options,
 };
 
@@ -56,11 +60,26 @@ struct wanted {
 	const char *junit;
 	int has_github;
 	int is_forced;
+	int run;
 	int *is_broken;
 };
 
+/* What was found of a recording, or of the ranks in a folder. */
+struct found {
+	const struct vt_check *check;
+	const struct vt_check_ranks *ranks; /* NULL: of a recording */
+};
+
+static void print_junit(const struct found *found, FILE *out)
+{
+	if (found->ranks)
+		vt_check_ranks_print_junit(found->ranks, out);
+	else
+		vt_check_print_junit(found->check, out);
+}
+
 /* 0, or -1 with errno. */
-static int write_to(const char *path, int flags, const struct vt_check *check)
+static int write_to(const char *path, int flags, const struct found *found)
 {
 	int fd = open(path, flags | O_WRONLY | O_CLOEXEC, 0666), rc;
 	FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
@@ -72,16 +91,16 @@ static int write_to(const char *path, int flags, const struct vt_check *check)
 		errno = rc;
 		return -1;
 	}
-	vt_check_print_junit(check, out);
+	print_junit(found, out);
 	rc = ferror(out);
 	return fclose(out) || rc ? -1 : 0;
 }
 
 /* Beside it first, so that it is there whole or not at all. */
-static int write_whole(const struct wanted *wanted, const struct vt_check *check)
+static int write_whole(const struct wanted *wanted, const struct found *found)
 {
 	char *beside = vt_xasprintf("%s.%ld.tmp", wanted->junit, (long)getpid());
-	int rc = write_to(beside, O_CREAT | O_EXCL, check), error;
+	int rc = write_to(beside, O_CREAT | O_EXCL, found), error;
 
 	if (!rc)
 		rc = wanted->is_forced ? rename(beside, wanted->junit) :
@@ -96,13 +115,13 @@ static int write_whole(const struct wanted *wanted, const struct vt_check *check
 }
 
 /* Without --force, what is there stays; with it, a device, a pipe or a link stays what it is. */
-static int write_junit(const struct wanted *wanted, const struct vt_check *check,
+static int write_junit(const struct wanted *wanted, const struct found *found,
 		       struct vt_diag *diag)
 {
 	struct stat st;
 	int is_in_place = wanted->is_forced && !lstat(wanted->junit, &st) && !S_ISREG(st.st_mode);
-	int rc = is_in_place ? write_to(wanted->junit, O_TRUNC, check) :
-			       write_whole(wanted, check);
+	int rc = is_in_place ? write_to(wanted->junit, O_TRUNC, found) :
+			       write_whole(wanted, found);
 
 	if (rc)
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s%s", wanted->junit, strerror(errno),
@@ -121,7 +140,41 @@ static int print(const struct wanted *wanted, const struct vt_view *view,
 	if (wanted->has_github)
 		vt_check_print_github(check, view->is_json ? stderr : stdout);
 	*wanted->is_broken = check->nr_broken != 0;
-	return wanted->junit ? write_junit(wanted, check, diag) : 0;
+	return wanted->junit ? write_junit(wanted, &(struct found){ check, NULL }, diag) : 0;
+}
+
+static int print_ranks(const struct wanted *wanted, const struct vt_view *view,
+		       const struct vt_check_ranks *ranks, struct vt_diag *diag)
+{
+	if (view->is_json)
+		vt_check_ranks_print_json(ranks, stdout);
+	else
+		vt_check_ranks_print_text(ranks, stdout);
+	if (wanted->has_github)
+		vt_check_ranks_print_github(ranks, view->is_json ? stderr : stdout);
+	*wanted->is_broken = vt_check_ranks_is_failed(ranks);
+	return wanted->junit ? write_junit(wanted, &(struct found){ NULL, ranks }, diag) : 0;
+}
+
+static int show_ranks(const struct vt_view *view, const struct wanted *wanted)
+{
+	struct vt_check_options asked = wanted->check;
+	struct vt_check_ranks ranks = { 0 };
+	struct vt_budget budget;
+	struct vt_diag diag = { 0 };
+	int rc = vt_budget_read(&budget, wanted->budget, wanted->baseline, &diag);
+
+	asked.budget = &budget;
+	asked.rules = view->rules;
+	asked.device = view->device;
+	if (!rc) {
+		rc = vt_check_ranks_init(&ranks, view->path, (uint32_t)wanted->run, &asked, &diag);
+		if (!rc)
+			rc = print_ranks(wanted, view, &ranks, &diag);
+		vt_check_ranks_release(&ranks);
+	}
+	vt_budget_release(&budget);
+	return rc ? vt_diag_print(&diag) : VT_EXIT_OK;
 }
 
 static int show(struct vt_analysis *analysis, const struct vt_view *view, const void *pointer,
@@ -180,6 +233,8 @@ static int take_option(int id, struct wanted *wanted)
 			return -1;
 		wanted->check.top = (unsigned)number;
 		break;
+	case OPTION_RUN:
+		return vt_view_number(&spec, &wanted->run);
 	case OPTION_GITHUB:
 		wanted->has_github = 1;
 		break;
@@ -205,6 +260,11 @@ int vt_cmd_check(int argc, char **argv)
 			return VT_EXIT_USAGE;
 	if (id < 0)
 		return vt_options_exit_code(id);
-	rc = vt_view_show(&view, show, &wanted);
+	if (vt_folder_is_one(view.path))
+		rc = show_ranks(&view, &wanted);
+	else if (wanted.run)
+		rc = vt_options_wrong(&spec, "--run is for a folder");
+	else
+		rc = vt_view_show(&view, show, &wanted);
 	return rc == VT_EXIT_OK && is_broken ? VT_EXIT_DIFFERENCE : rc;
 }

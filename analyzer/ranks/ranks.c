@@ -6,20 +6,6 @@
 #include "analyzer/base/util.h"
 #include "analyzer/model/when.h"
 
-static void find_missing(struct vt_ranks *ranks)
-{
-	const struct vt_ranks_run *run = ranks->run;
-	uint32_t at = 0;
-
-	ranks->missing = vt_xcalloc((size_t)run->world_size + 1, sizeof(*ranks->missing));
-	for (uint32_t i = 0; i < run->world_size; i++) {
-		while (at < run->nr && run->ranks[at]->number < (int64_t)i)
-			at++;
-		if (at == run->nr || run->ranks[at]->number != (int64_t)i)
-			ranks->missing[ranks->nr_missing++] = i;
-	}
-}
-
 static int64_t end_of(const struct vt_ranks *ranks, const struct vt_rank *rank)
 {
 	return vt_clocks_time(&ranks->clocks, rank, rank->duration_ns);
@@ -171,7 +157,7 @@ int vt_ranks_init(struct vt_ranks *ranks, const char *folder,
 		return -1;
 	ranks->run = ranks->runs.chosen;
 	vt_clocks_init(&ranks->clocks, ranks->run->ranks, ranks->run->nr);
-	find_missing(ranks);
+	ranks->missing = vt_ranks_run_missing(ranks->run, &ranks->nr_missing);
 	find_died(ranks);
 	add_figures(ranks);
 	find_median(ranks);

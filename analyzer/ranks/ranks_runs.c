@@ -95,6 +95,50 @@ static void add_all(struct vt_ranks_runs *runs)
 	free(by_start);
 }
 
+struct reading {
+	struct vt_ranks_runs *runs;
+	const struct vt_rank_options *options;
+};
+
+static char *read_rank(const char *file, void *context)
+{
+	const struct reading *reading = context;
+	struct vt_diag diag = { 0 };
+	struct vt_rank rank;
+	char *text;
+
+	if (vt_rank_read(&rank, file, reading->options, &diag))
+		rank.problem = vt_xstrdup(diag.text);
+	text = vt_rank_pack(&rank);
+	vt_rank_release(&rank);
+	return text;
+}
+
+static void take_rank(uint32_t index, const char *text, size_t len, const char *problem,
+		      void *context)
+{
+	struct vt_rank *rank = &((struct reading *)context)->runs->files[index];
+	char *file = rank->file;
+
+	if (vt_rank_unpack(rank, text, len))
+		rank->problem = vt_xstrdup(problem);
+	rank->file = file;
+}
+
+static void read_ranks(struct vt_ranks_runs *runs, const struct vt_rank_options *options)
+{
+	struct reading reading = { runs, options };
+	struct vt_readers_work work = { .nr = runs->nr_files, .read = read_rank,
+					.take = take_rank, .context = &reading };
+	const char **files = vt_xcalloc((size_t)runs->nr_files + 1, sizeof(*files));
+
+	for (uint32_t i = 0; i < runs->nr_files; i++)
+		files[i] = runs->files[i].file;
+	work.files = files;
+	vt_readers_run(&work);
+	free(files);
+}
+
 static int read_files(struct vt_ranks_runs *runs, const char *path,
 		      const struct vt_rank_options *options, struct vt_diag *diag)
 {
@@ -108,7 +152,7 @@ static int read_files(struct vt_ranks_runs *runs, const char *path,
 		runs->files[i].file = vt_xstrdup(is_folder ? folder.files[i] : path);
 	vt_folder_release(&folder);
 	if (!rc)
-		vt_readers_run(runs->files, runs->nr_files, options);
+		read_ranks(runs, options);
 	return rc;
 }
 
@@ -153,6 +197,20 @@ void vt_ranks_runs_release(struct vt_ranks_runs *runs)
 	free(runs->items);
 	free(runs->files);
 	memset(runs, 0, sizeof(*runs));
+}
+
+uint32_t *vt_ranks_run_missing(const struct vt_ranks_run *run, uint32_t *nr)
+{
+	uint32_t *missing = vt_xcalloc((size_t)run->world_size + 1, sizeof(*missing)), at = 0;
+
+	*nr = 0;
+	for (uint32_t i = 0; i < run->world_size; i++) {
+		while (at < run->nr && run->ranks[at]->number < (int64_t)i)
+			at++;
+		if (at == run->nr || run->ranks[at]->number != (int64_t)i)
+			missing[(*nr)++] = i;
+	}
+	return missing;
 }
 
 const char *vt_ranks_runs_reason(const struct vt_ranks_runs *runs, const struct vt_rank *file)

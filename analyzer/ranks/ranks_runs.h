@@ -37,6 +37,9 @@ int vt_ranks_runs_init(struct vt_ranks_runs *runs, const char *path,
 		       struct vt_diag *diag);
 void vt_ranks_runs_release(struct vt_ranks_runs *runs);
 
+/* The ranks of its world that left no recording; free(). */
+uint32_t *vt_ranks_run_missing(const struct vt_ranks_run *run, uint32_t *nr);
+
 /* Why a recording is no part of the run that is told of; NULL: it is. */
 const char *vt_ranks_runs_reason(const struct vt_ranks_runs *runs, const struct vt_rank *file);
 

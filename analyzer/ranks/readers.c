@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "analyzer/base/clock.h"
+#include "analyzer/base/progress.h"
 #include "analyzer/base/util.h"
 
 #define MOST_READERS 64
@@ -19,8 +19,6 @@
  * times its file (10^6 events: 109 MiB of file, 450 MiB), and all is to fit into 1 GiB.
  */
 #define MOST_BYTES (128ull << 20)
-/* Only what lasts longer shows how far it is. */
-#define QUIET_NS 1000000000ull
 
 struct reader {
 	pid_t pid; /* 0: none */
@@ -31,14 +29,12 @@ struct reader {
 };
 
 struct readers {
-	struct vt_rank *ranks;
-	uint32_t nr, next, done;
-	const struct vt_rank_options *options;
+	const struct vt_readers_work *work;
+	uint32_t next, done;
 	struct reader readers[MOST_READERS];
 	uint32_t nr_places, nr_busy;
 	uint64_t busy_bytes;
-	uint64_t start_ns;
-	int is_shown;
+	struct vt_progress progress;
 };
 
 static void write_all(int fd, const char *text, size_t len)
@@ -56,18 +52,12 @@ static void write_all(int fd, const char *text, size_t len)
 }
 
 /* In the child. */
-static void read_one(const char *path, const struct vt_rank_options *options, int fd)
+static void read_one(const struct vt_readers_work *work, const char *file, int fd)
 {
-	struct vt_diag diag = { 0 };
-	struct vt_rank rank;
-	char *text;
+	char *text = work->read(file, work->context);
 
-	if (vt_rank_read(&rank, path, options, &diag))
-		rank.problem = vt_xstrdup(diag.text);
-	text = vt_rank_pack(&rank);
 	write_all(fd, text, strlen(text));
 	free(text);
-	vt_rank_release(&rank);
 }
 
 static uint64_t size_of(const char *path)
@@ -80,7 +70,7 @@ static uint64_t size_of(const char *path)
 /* Returns 0 where no process can be had: one is running, or this one reads it itself. */
 static int start(struct readers *all, struct reader *reader)
 {
-	struct vt_rank *rank = &all->ranks[all->next];
+	const char *file = all->work->files[all->next];
 	int ends[2];
 
 	if (pipe(ends))
@@ -89,7 +79,7 @@ static int start(struct readers *all, struct reader *reader)
 	reader->pid = fork();
 	if (reader->pid == 0) {
 		close(ends[0]);
-		read_one(rank->file, all->options, ends[1]);
+		read_one(all->work, file, ends[1]);
 		_exit(0);
 	}
 	close(ends[1]);
@@ -100,7 +90,7 @@ static int start(struct readers *all, struct reader *reader)
 	}
 	reader->fd = ends[0];
 	reader->index = all->next++;
-	reader->size_bytes = size_of(rank->file);
+	reader->size_bytes = size_of(file);
 	vt_buffer_init(&reader->answer);
 	all->busy_bytes += reader->size_bytes;
 	all->nr_busy++;
@@ -109,9 +99,9 @@ static int start(struct readers *all, struct reader *reader)
 
 static int has_room(const struct readers *all)
 {
-	return all->next < all->nr && all->nr_busy < all->nr_places &&
+	return all->next < all->work->nr && all->nr_busy < all->nr_places &&
 	       (!all->nr_busy ||
-		all->busy_bytes + size_of(all->ranks[all->next].file) <= MOST_BYTES);
+		all->busy_bytes + size_of(all->work->files[all->next]) <= MOST_BYTES);
 }
 
 static void start_some(struct readers *all)
@@ -124,20 +114,19 @@ static void start_some(struct readers *all)
 /* Everything was said, or the reader is dead. */
 static void finish(struct readers *all, struct reader *reader)
 {
-	struct vt_rank *rank = &all->ranks[reader->index];
-	char *file = rank->file;
+	const char *file = all->work->files[reader->index];
+	char *problem;
 	int status = 0;
 
 	close(reader->fd);
 	while (waitpid(reader->pid, &status, 0) < 0 && errno == EINTR)
 		;
-	if (vt_rank_unpack(rank, reader->answer.data ? reader->answer.data : "",
-			   reader->answer.len))
-		rank->problem = WIFSIGNALED(status) ?
-					vt_xasprintf("%s: its reader was killed by signal %d", file,
+	problem = WIFSIGNALED(status) ? vt_xasprintf("%s: its reader was killed by signal %d", file,
 						     WTERMSIG(status)) :
 					vt_xasprintf("%s: its reader gave up", file);
-	rank->file = file;
+	all->work->take(reader->index, reader->answer.data ? reader->answer.data : "",
+			reader->answer.len, problem, all->work->context);
+	free(problem);
 	vt_buffer_release(&reader->answer);
 	reader->pid = 0;
 	all->busy_bytes -= reader->size_bytes;
@@ -174,44 +163,34 @@ static void wait_for_some(struct readers *all)
 			take(all, of_fd[i]);
 }
 
-static void show_progress(struct readers *all)
-{
-	if (!isatty(STDERR_FILENO) || vt_clock_ns() - all->start_ns < QUIET_NS)
-		return;
-	all->is_shown = 1;
-	fprintf(stderr, "\rvtrace: reading recordings: %u of %u", all->done, all->nr);
-}
-
 /* Without a process for it: too many are running. */
 static void read_here(struct readers *all)
 {
-	struct vt_rank *rank = &all->ranks[all->next++];
-	struct vt_diag diag = { 0 };
-	char *file = rank->file;
+	const struct vt_readers_work *work = all->work;
+	uint32_t index = all->next++;
+	char *text = work->read(work->files[index], work->context);
 
-	if (vt_rank_read(rank, file, all->options, &diag))
-		rank->problem = vt_xstrdup(diag.text);
-	free(file);
+	work->take(index, text, strlen(text), "", work->context);
+	free(text);
 	all->done++;
 }
 
-void vt_readers_run(struct vt_rank *ranks, uint32_t nr, const struct vt_rank_options *options)
+void vt_readers_run(const struct vt_readers_work *work)
 {
-	struct readers all = { .ranks = ranks, .nr = nr, .options = options };
+	struct readers all = { .work = work };
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
 
 	all.nr_places = processors < 1		  ? 1 :
 			processors > MOST_READERS ? MOST_READERS :
 						    (uint32_t)processors;
-	all.start_ns = vt_clock_ns();
-	while (all.done < nr) {
+	vt_progress_init(&all.progress, "reading recordings");
+	while (all.done < work->nr) {
 		start_some(&all);
 		if (all.nr_busy)
 			wait_for_some(&all);
 		else
 			read_here(&all);
-		show_progress(&all);
+		vt_progress_count(&all.progress, all.done, work->nr);
 	}
-	if (all.is_shown)
-		fputs("\r\033[K", stderr);
+	vt_progress_end(&all.progress);
 }

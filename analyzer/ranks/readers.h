@@ -8,12 +8,27 @@
  * reader down is one that could not be read.
  */
 
-#include "analyzer/ranks/rank.h"
+#include <stddef.h>
+#include <stdint.h>
 
-/*
- * `ranks`: `nr` of them, zeroed but `file`; fills them in.  Shows how far it is on a terminal.
- * vt_rank_release for each.
- */
-void vt_readers_run(struct vt_rank *ranks, uint32_t nr, const struct vt_rank_options *options);
+struct vt_readers_work {
+	const char *const *files;
+	uint32_t nr;
+	/*
+	 * What is to be known of a recording, as text: free().  Mostly in a process of its own,
+	 * where `context` is what it was when the work began.
+	 */
+	char *(*read)(const char *file, void *context);
+	/*
+	 * That text, in this process and in any order; `problem` is why it is not whole, where it
+	 * is not.  Both are borrowed.
+	 */
+	void (*take)(uint32_t index, const char *text, size_t len, const char *problem,
+		     void *context);
+	void *context;
+};
+
+/* Shows how far it is on a terminal. */
+void vt_readers_run(const struct vt_readers_work *work);
 
 #endif
