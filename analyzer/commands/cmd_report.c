@@ -120,15 +120,14 @@ static int show_ranks(const struct vt_view *view, const struct wanted *wanted)
 		.top = (unsigned)wanted->top,
 		.run = (uint32_t)wanted->run,
 		.has_all_frames = view->has_all_frames,
+		.warn_share = wanted->warn_share,
 	};
 	struct vt_diag diag = { 0 };
 	struct vt_ranks ranks;
 	int rc;
 
-	if (wanted->has_marks || wanted->is_by_keeper || wanted->warn_share > 0 ||
-	    view->device != VT_WHEN_ALL_DEVICES)
-		return vt_options_wrong(&spec, "--stages, --by, --warn and --device are for one "
-					       "recording");
+	if (wanted->has_marks || wanted->is_by_keeper || view->device != VT_WHEN_ALL_DEVICES)
+		return vt_options_wrong(&spec, "--stages, --by and --device are for one recording");
 	rc = vt_ranks_init(&ranks, view->path, &ranks_options, &diag);
 	if (!rc && view->is_json)
 		vt_ranks_json_print(&ranks, stdout);

@@ -176,6 +176,11 @@ void vt_ranks_release(struct vt_ranks *ranks)
 	memset(ranks, 0, sizeof(*ranks));
 }
 
+uint64_t vt_ranks_warn_bytes(const struct vt_ranks *ranks, const struct vt_rank *rank)
+{
+	return (uint64_t)(ranks->options->warn_share * (double)rank->device_bytes);
+}
+
 double vt_ranks_imbalance(const struct vt_ranks *ranks, const struct vt_ranks_figure *figure)
 {
 	double mean = (double)figure->sum_bytes / (double)ranks->run->nr;

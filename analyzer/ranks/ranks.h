@@ -21,6 +21,7 @@ struct vt_ranks_options {
 	unsigned top;	  /* places to list; ranks, where there are more than fit a screen */
 	uint32_t run;	  /* from 1, by their starts; 0: the last of those with most ranks */
 	int has_all_frames;
+	double warn_share; /* name ranks whose highest use is above that share; 0: none */
 };
 
 /* One figure of all ranks. */
@@ -62,6 +63,9 @@ void vt_ranks_release(struct vt_ranks *ranks);
 
 /* How far the highest is above the mean, as a share of it; 0 where that is 0. */
 double vt_ranks_imbalance(const struct vt_ranks *ranks, const struct vt_ranks_figure *figure);
+
+/* The bytes above which a rank is named; 0: the size of its device is not known. */
+uint64_t vt_ranks_warn_bytes(const struct vt_ranks *ranks, const struct vt_rank *rank);
 
 void vt_ranks_text_print(struct vt_ranks *ranks, FILE *out);
 void vt_ranks_json_print(struct vt_ranks *ranks, FILE *out);

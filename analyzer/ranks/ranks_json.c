@@ -147,6 +147,32 @@ static json_t *left_out(const struct vt_ranks *ranks)
 	return array;
 }
 
+static json_t *warnings(const struct vt_ranks *ranks)
+{
+	json_t *object, *array;
+
+	if (ranks->options->warn_share <= 0)
+		return json_null();
+	object = json_object();
+	array = json_array();
+	for (uint32_t i = 0; i < ranks->run->nr; i++) {
+		const struct vt_rank *rank = ranks->run->ranks[i];
+		uint64_t limit = vt_ranks_warn_bytes(ranks, rank);
+		json_t *row = json_object();
+
+		json_object_set_new(row, "rank", json_integer(rank->number));
+		json_object_set_new(row, "limit_bytes",
+				    limit ? vt_json_integer(limit) : json_null());
+		json_object_set_new(row, "device_used_bytes", json_integer(rank->peak_bytes));
+		json_object_set_new(row, "is_over",
+				    json_boolean(limit && (uint64_t)rank->peak_bytes > limit));
+		json_array_append_new(array, row);
+	}
+	json_object_set_new(object, "share", json_real(ranks->options->warn_share));
+	json_object_set_new(object, "ranks", array);
+	return object;
+}
+
 void vt_ranks_json_print(struct vt_ranks *ranks, FILE *out)
 {
 	json_t *object = json_object(), *rows = json_array(), *missing = json_array(),
@@ -173,6 +199,7 @@ void vt_ranks_json_print(struct vt_ranks *ranks, FILE *out)
 	json_object_set_new(object, "peak_against_median",
 			    ranks->has_diff ? vt_diff_json(&ranks->diff, NULL, 0) : json_null());
 	json_object_set_new(object, "clocks", clocks(&ranks->clocks));
+	json_object_set_new(object, "warn", warnings(ranks));
 	json_object_set_new(object, "left_out", left_out(ranks));
 	vt_json_print(object, out);
 }

@@ -306,11 +306,42 @@ static void print_next(const struct vt_ranks *ranks, FILE *out)
 	char *peak = vt_shell_copy(ranks->peak->file), *median = vt_shell_copy(ranks->median->file);
 
 	fprintf(out, "next: vtrace report %s", peak);
-	if (ranks->median != ranks->peak)
+	/* It compares devices of one number. */
+	if (ranks->median != ranks->peak && ranks->median->device == ranks->peak->device)
 		fprintf(out, " | vtrace diff %s %s", median, peak);
 	fputc('\n', out);
 	free(peak);
 	free(median);
+}
+
+/* Ranks that came too near to the size of their device. */
+static void print_warnings(const struct vt_ranks *ranks, FILE *out)
+{
+	char most[VT_UNITS_MAX], bytes[VT_UNITS_MAX];
+	uint32_t nr = 0, nr_unknown = 0;
+
+	if (ranks->options->warn_share <= 0)
+		return;
+	for (uint32_t i = 0; i < ranks->run->nr; i++) {
+		const struct vt_rank *rank = ranks->run->ranks[i];
+		uint64_t limit = vt_ranks_warn_bytes(ranks, rank);
+
+		nr_unknown += !limit;
+		if (!limit || (uint64_t)rank->peak_bytes <= limit || nr++ >= MOST_NUMBERS)
+			continue;
+		fprintf(out, "WARN  rank %" PRId64 "  above %.0f %% of the device (%s): %s\n",
+			rank->number, 100 * ranks->options->warn_share,
+			vt_units_bytes(bytes, sizeof(bytes), limit),
+			vt_units_bytes(most, sizeof(most), (uint64_t)rank->peak_bytes));
+	}
+	if (nr > MOST_NUMBERS)
+		fprintf(out, "WARN  %u more ranks (--json)\n", nr - MOST_NUMBERS);
+	if (nr_unknown)
+		fprintf(out, "WARN  the size of the device is not known of %u rank%s\n", nr_unknown,
+			nr_unknown == 1 ? "" : "s");
+	if (!nr)
+		fprintf(out, "WARN  no rank above %.0f %% of its device\n",
+			100 * ranks->options->warn_share);
 }
 
 void vt_ranks_text_print(struct vt_ranks *ranks, FILE *out)
@@ -322,6 +353,7 @@ void vt_ranks_text_print(struct vt_ranks *ranks, FILE *out)
 	print_owners(ranks, out);
 	print_peak(ranks, out);
 	fputc('\n', out);
+	print_warnings(ranks, out);
 	print_clocks(&ranks->clocks, out);
 	print_lost(ranks, out);
 	print_left_out(ranks, out);

@@ -50,6 +50,15 @@ def test_a_rank_with_a_larger_batch_is_named_with_its_reason(large_rank):
     assert "  its input tokens of DistributedDataParallel.forward: 8,256 int64, the median's 4,256 int64" in lines
 
 
+def test_ranks_are_offered_for_comparison_where_their_devices_are_compared(copied):
+    """vtrace diff holds devices of one number against each other."""
+    assert text(copied).endswith(f"\nnext: vtrace report {copied}/run.rank1.db\n")
+    shutil.copy(copied / "run.rank0.db", copied / "run.rank1.db")
+    change(copied / "run.rank1.db", rank=1)
+    files = [f"{copied}/run.rank{rank}.db" for rank in (0, 1)]
+    assert text(copied).endswith(f"\nnext: vtrace report {files[0]} | vtrace diff {files[1]} {files[0]}\n")
+
+
 def test_owners_of_ranks_are_those_of_their_own_reports(large_rank):
     ranks = report(large_rank)
     alone = []
@@ -66,6 +75,18 @@ def test_owners_of_ranks_are_those_of_their_own_reports(large_rank):
         assert (row["min_bytes"], row["max_bytes"]) == (min(values), max(values)), name
         assert row["mean_bytes"] == sum(values) // 2
         assert row["imbalance"] == pytest.approx(max(values) / (sum(values) / 2) - 1, abs=1e-5)
+
+
+def test_ranks_too_near_to_the_size_of_their_device(large_rank):
+    peaks = [rank["device_used_bytes"] for rank in report(large_rank)["ranks"]]
+    share = sum(peaks) / 2 / report(large_rank)["ranks"][0]["total_bytes"]
+    warn = report(large_rank, "--warn", share)["warn"]
+    over = [(row["device_used_bytes"], row["is_over"]) for row in warn["ranks"]]
+    assert over == [(peaks[0], False), (peaks[1], True)]
+    lines = [line for line in text(large_rank, "--warn", share).splitlines() if line.startswith("WARN")]
+    assert len(lines) == 1 and lines[0].startswith("WARN  rank 1  above "), lines
+    assert "\nWARN  no rank above 85 % of its device\n" in text(large_rank, "--warn", "0.85")
+    assert report(large_rank)["warn"] is None and "WARN" not in text(large_rank)
 
 
 def test_a_rank_that_is_killed_is_named_and_the_first(tmp_path):
@@ -130,7 +151,7 @@ def test_clocks_that_disagree_are_corrected_and_said(copied):
 
 @pytest.mark.parametrize("arguments, code, message", (
     (["--run", "1", "run.rank0.db"], 2, "vtrace report: --run is for a folder"),
-    ([".", "--by", "keeper"], 2, "vtrace report: --stages, --by, --warn and --device are for one recording"),
+    ([".", "--by", "keeper"], 2, "vtrace report: --stages, --by and --device are for one recording"),
     (["nothing"], 3, "vtrace: nothing: no recording in this folder"),
     ([".", "--at", "step:99"], 3, "vtrace: .: none of 2 recordings can be read; ./run.rank0.db: "),
 ))
