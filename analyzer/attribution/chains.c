@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "analyzer/attribution/wide_products.h"
 #include "analyzer/base/util.h"
 
 /* Optimizers are recorded as `self` too; they are no modules. */
@@ -116,6 +117,21 @@ static void find_heads(struct vt_chains *chains, const struct vt_model *model,
 	vt_vector_release(&found);
 }
 
+/* A script may call the head itself, and some stand deeper than beside the model of tokens. */
+static void mark_wide_product(struct vt_chains *chains, const struct vt_model *model,
+			      const struct vt_rules *rules)
+{
+	uint64_t address = vt_wide_products_find(model, rules);
+
+	for (uint32_t stack = 0; address && stack < chains->nr_stacks; stack++) {
+		uint32_t nr;
+		const struct vt_chain_link *links = vt_chains_get(chains, stack, &nr);
+
+		if (nr && links[0].address == address)
+			chains->is_head[stack] = 1;
+	}
+}
+
 void vt_chains_init(struct vt_chains *chains, const struct vt_model *model,
 		    const struct vt_rules *rules)
 {
@@ -131,6 +147,7 @@ void vt_chains_init(struct vt_chains *chains, const struct vt_model *model,
 	chains->first[chains->nr_stacks] = (uint32_t)links.len;
 	chains->links = links.items;
 	find_heads(chains, model, rules);
+	mark_wide_product(chains, model, rules);
 }
 
 void vt_chains_release(struct vt_chains *chains)

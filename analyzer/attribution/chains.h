@@ -21,7 +21,8 @@ struct vt_chains {
 	struct vt_chain_link *links;
 	uint32_t *
 		first; /* by Python stack: index of its first link; entry nr_stacks ends the last */
-	uint8_t *is_head; /* by Python stack: inside the only matrix product beside a token model */
+	/* By Python stack: inside the one matrix product beside a token model, or as wide. */
+	uint8_t *is_head;
 	uint32_t nr_stacks;
 };
 

@@ -42,7 +42,7 @@
 #define VT_HEADS(X)                                                                                \
 	X(AUTOGRAD, "autograd") /* by the sequence numbers of autograd nodes */                    \
 	X(FRAMES, "frames")     /* by the operators on the stacks */                               \
-	X(MODULE, "module")     /* by the module: the one matrix product beside the token model */ \
+	X(MODULE, "module")     /* by the module: the one beside the token model, or as wide */    \
 	X(PRODUCT, "product")   /* the product itself, or behind it in a graph of one number */
 
 /* What the node of an operator made when its turn came in the backward pass. */
