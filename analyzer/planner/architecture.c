@@ -13,18 +13,24 @@ void vt_architecture_release(struct vt_architecture *model)
 	memset(model, 0, sizeof(*model));
 }
 
+/* Sums of doubles are exact below 2^53. */
+static int is_countable(struct vt_architecture *model, double more)
+{
+	if (model->elements + more >= 0x1p53)
+		model->is_too_large = 1;
+	else
+		model->elements += more;
+	return !model->is_too_large;
+}
+
 void vt_architecture_add(struct vt_architecture *model, const char *name,
 			 const struct vt_tensor_spec *spec)
 {
 	double elements = (double)spec->rows * (double)spec->columns * (double)spec->count;
 	struct vt_plan_tensor *tensor;
 
-	if (elements == 0)
+	if (elements == 0 || !is_countable(model, elements))
 		return;
-	if (elements + (double)vt_architecture_count(model, NULL, NULL) >= 0x1p53) {
-		model->is_too_large = 1;
-		return;
-	}
 	model->tensors = vt_vector_grow(model->tensors, &model->capacity, model->nr_tensors + 1,
 					sizeof(*model->tensors));
 	tensor = &model->tensors[model->nr_tensors++];
@@ -36,6 +42,12 @@ void vt_architecture_add(struct vt_architecture *model, const char *name,
 	tensor->rows = spec->rows;
 	tensor->columns = spec->columns;
 	tensor->count = spec->count;
+}
+
+void vt_architecture_repeat(struct vt_architecture *model, struct vt_plan_tensor *tensor)
+{
+	if (is_countable(model, (double)tensor->rows * (double)tensor->columns))
+		tensor->count++;
 }
 
 uint64_t vt_tensor_elements(const struct vt_plan_tensor *tensor)

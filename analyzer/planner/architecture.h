@@ -95,6 +95,7 @@ struct vt_architecture {
 	struct vt_plan_tensor *tensors;
 	size_t nr_tensors;
 	size_t capacity;
+	double elements;  /* of all of them */
 	int is_tied;      /* the head is the embedding */
 	int is_nominal;   /* only a number of parameters is known */
 	int is_too_large; /* more parameters than can be counted exactly */
@@ -114,6 +115,9 @@ struct vt_tensor_spec {
 /* Adds unless it has no elements. */
 void vt_architecture_add(struct vt_architecture *model, const char *name,
 			 const struct vt_tensor_spec *spec);
+
+/* One more of that entry of the table. */
+void vt_architecture_repeat(struct vt_architecture *model, struct vt_plan_tensor *tensor);
 
 /* Elements of all parameters that `is_wanted` (NULL: all) says yes to; exact. */
 typedef int (*vt_tensor_fn)(const struct vt_plan_tensor *tensor, const void *context);

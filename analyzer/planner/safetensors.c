@@ -3,125 +3,217 @@
  * safetensors: eight bytes of length, little-endian, then that much JSON:
  * {"name": {"dtype": "BF16", "shape": [..], "data_offsets": [begin, end]}, "__metadata__": {..}}.
  */
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "analyzer/base/printable.h"
+#include "analyzer/base/util.h"
+#include "analyzer/planner/json_cursor.h"
 #include "analyzer/planner/tensor_file.h"
 
-/* The format allows 100 MB, of which JSON takes fifteen times that. */
-#define MAX_HEADER_BYTES (16 * 1024 * 1024)
+/* The format's own limit (MAX_HEADER_SIZE of its tensor.rs). */
+#define MAX_HEADER_BYTES 100000000
+
+/* How many of the shapes that came last are asked whether they come again. */
+#define REMEMBERED_SHAPES 64
 
 static const struct {
 	const char *name;
 	unsigned bits;
 } dtypes[] = {
-	{ "F64", 64 },	   { "I64", 64 },     { "U64", 64 }, { "F32", 32 }, { "I32", 32 },
-	{ "U32", 32 },	   { "BF16", 16 },    { "F16", 16 }, { "I16", 16 }, { "U16", 16 },
-	{ "F8_E4M3", 8 },  { "F8_E5M2", 8 },  { "I8", 8 },   { "U8", 8 },   { "BOOL", 8 },
+	{ "F64", 64 },	   { "I64", 64 },     { "U64", 64 },	  { "C64", 64 },
+	{ "F32", 32 },	   { "I32", 32 },     { "U32", 32 },	  { "BF16", 16 },
+	{ "F16", 16 },	   { "I16", 16 },     { "U16", 16 },	  { "F8_E4M3", 8 },
+	{ "F8_E5M2", 8 },  { "F8_E8M0", 8 },  { "F8_E4M3FNUZ", 8 }, { "F8_E5M2FNUZ", 8 },
+	{ "I8", 8 },	   { "U8", 8 },	      { "BOOL", 8 },	  { "F6_E2M3", 6 },
+	{ "F6_E3M2", 6 },  { "F4", 4 },
 };
 
-static unsigned bits_of(const char *dtype)
+/* One tensor of a header; what it does not say stays impossible. */
+struct stored {
+	unsigned bits;
+	uint64_t rows, columns; /* columns: the last dimension, rows: all others */
+	uint64_t begin, end;
+	int has_shape, has_offsets, is_odd; /* a number of them is none that can be */
+};
+
+struct header {
+	struct vt_json_cursor cursor;
+	struct vt_architecture *model;
+	uint64_t data_bytes, stored_bytes;
+	const char *where;
+	struct vt_diag *diag;
+};
+
+static unsigned bits_of(const struct vt_json_text *dtype)
 {
-	for (size_t i = 0; dtype && i < VT_ARRAY_SIZE(dtypes); i++)
-		if (!strcmp(dtypes[i].name, dtype))
+	for (size_t i = 0; i < VT_ARRAY_SIZE(dtypes); i++)
+		if (vt_json_is(dtype, dtypes[i].name))
 			return dtypes[i].bits;
 	return 0;
 }
 
-/* Elements and the last dimension of a shape; -1 where it is none. */
-static int read_shape(const json_t *shape, uint64_t *rows, uint64_t *columns)
+static void read_shape(struct vt_json_cursor *c, struct stored *tensor)
 {
-	const json_t *side;
-	size_t i;
+	int is_first = 1;
 
-	*rows = *columns = 1;
-	if (!json_is_array(shape))
-		return -1;
-	json_array_foreach(shape, i, side)
-	{
-		json_int_t size = json_integer_value(side);
-
-		if (!json_is_integer(side) || size < 0 ||
-		    __builtin_mul_overflow(*rows, *columns, rows))
-			return -1;
-		*columns = (uint64_t)size;
+	tensor->rows = tensor->columns = 1;
+	tensor->has_shape = vt_json_enter(c, '[');
+	if (!tensor->has_shape)
+		vt_json_skip(c);
+	while (tensor->has_shape && vt_json_next(c, ']', &is_first)) {
+		tensor->is_odd |= __builtin_mul_overflow(tensor->rows, tensor->columns,
+							 &tensor->rows);
+		tensor->is_odd |= vt_json_whole(c, &tensor->columns);
 	}
-	return 0;
+}
+
+static void read_offsets(struct vt_json_cursor *c, struct stored *tensor)
+{
+	int is_first = 1;
+
+	if (!vt_json_enter(c, '[')) {
+		vt_json_skip(c);
+		return;
+	}
+	if (vt_json_next(c, ']', &is_first))
+		tensor->is_odd |= vt_json_whole(c, &tensor->begin);
+	if (vt_json_next(c, ']', &is_first))
+		tensor->is_odd |= vt_json_whole(c, &tensor->end);
+	tensor->has_offsets = !vt_json_next(c, ']', &is_first);
+}
+
+static struct stored read_tensor(struct vt_json_cursor *c)
+{
+	struct stored tensor = { .begin = 1 };
+	int is_first = 1;
+
+	if (!vt_json_enter(c, '{')) {
+		vt_json_skip(c);
+		return tensor;
+	}
+	while (vt_json_next(c, '}', &is_first)) {
+		struct vt_json_text key = vt_json_name(c), dtype;
+
+		if (vt_json_is(&key, "dtype")) {
+			dtype = vt_json_string(c);
+			tensor.bits = bits_of(&dtype);
+		} else if (vt_json_is(&key, "shape")) {
+			read_shape(c, &tensor);
+		} else if (vt_json_is(&key, "data_offsets")) {
+			read_offsets(c, &tensor);
+		} else {
+			vt_json_skip(c);
+		}
+	}
+	return tensor;
 }
 
 /* Whether the bytes that the offsets span are those of the shape, inside the file. */
-static int is_consistent(const json_t *tensor, uint64_t rows, uint64_t columns, unsigned bits,
-			 uint64_t data_bytes)
+static int is_consistent(const struct stored *tensor, uint64_t data_bytes)
 {
-	const json_t *offsets = json_object_get(tensor, "data_offsets");
-	json_int_t begin = json_integer_value(json_array_get(offsets, 0));
-	json_int_t end = json_integer_value(json_array_get(offsets, 1));
-	uint64_t elements, size;
+	uint64_t elements, bits;
 
-	if (json_array_size(offsets) != 2 || begin < 0 || end < begin ||
-	    (uint64_t)end > data_bytes)
+	if (!tensor->bits || !tensor->has_shape || tensor->is_odd || !tensor->has_offsets ||
+	    tensor->end < tensor->begin || tensor->end > data_bytes)
 		return 0;
-	return !__builtin_mul_overflow(rows, columns, &elements) &&
-	       !__builtin_mul_overflow(elements, bits / 8, &size) &&
-	       size == (uint64_t)(end - begin);
+	return !__builtin_mul_overflow(tensor->rows, tensor->columns, &elements) &&
+	       !__builtin_mul_overflow(elements, tensor->bits, &bits) && bits % 8 == 0 &&
+	       bits / 8 == tensor->end - tensor->begin;
 }
 
-static int add(struct vt_architecture *model, const char *name, const json_t *tensor,
-	       uint64_t data_bytes, const char *where, struct vt_diag *diag)
+static int has_word(const struct vt_json_text *name, const char *word)
 {
-	unsigned bits = bits_of(json_string_value(json_object_get(tensor, "dtype")));
-	struct vt_tensor_spec spec = { .role = VT_ROLE_LINEAR, .count = 1 };
+	return memmem(name->bytes, name->len, word, strlen(word)) != NULL;
+}
 
-	if (!bits ||
-	    read_shape(json_object_get(tensor, "shape"), &spec.rows, &spec.columns) ||
-	    !is_consistent(tensor, spec.rows, spec.columns, bits, data_bytes)) {
-		vt_diag_set(diag, VT_EXIT_UNREADABLE,
-			    "%s: tensor %.60s: type, shape and offsets do not fit the file", where,
-			    name);
-		return -1;
+static enum vt_tensor_role role_of(const struct vt_json_text *name, const struct stored *tensor)
+{
+	if (has_word(name, "embed") || has_word(name, "wte"))
+		return VT_ROLE_EMBEDDING;
+	if (has_word(name, "lm_head"))
+		return VT_ROLE_HEAD;
+	return tensor->rows == 1 ? VT_ROLE_NORM : VT_ROLE_LINEAR;
+}
+
+/* Layers repeat their shapes: one entry for all, so that a million tensors are a few. */
+static int is_counted_again(struct vt_architecture *model, const struct vt_tensor_spec *spec,
+			    unsigned bits)
+{
+	for (size_t i = 0; i < model->nr_tensors && i < REMEMBERED_SHAPES; i++) {
+		struct vt_plan_tensor *t = &model->tensors[model->nr_tensors - 1 - i];
+
+		if (t->rows == spec->rows && t->columns == spec->columns &&
+		    t->role == spec->role && t->bits == (double)bits) {
+			vt_architecture_repeat(model, t);
+			return 1;
+		}
 	}
-	if (strstr(name, "embed") || strstr(name, "wte"))
-		spec.role = VT_ROLE_EMBEDDING;
-	else if (strstr(name, "lm_head"))
-		spec.role = VT_ROLE_HEAD;
-	else if (spec.rows == 1)
-		spec.role = VT_ROLE_NORM;
-	if (!spec.rows || !spec.columns)
-		return 0;
-	vt_architecture_add(model, name, &spec);
-	if (!model->is_too_large)
-		model->tensors[model->nr_tensors - 1].bits = bits;
 	return 0;
 }
 
-static int add_all(struct vt_architecture *model, json_t *header, uint64_t data_bytes,
-		   const char *where, struct vt_diag *diag)
+static int refuse_tensor(const struct header *h, const struct vt_json_text *name)
 {
-	const char *name;
-	json_t *tensor;
+	char shown[64];
 
-	if (json_object_size(header) > VT_TENSOR_FILE_MAX) {
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: more tensors than are read here", where);
-		return -1;
-	}
-	json_object_foreach(header, name, tensor)
-		if (strcmp(name, "__metadata__") &&
-		    add(model, name, tensor, data_bytes, where, diag))
-			return -1;
-	if (model->nr_tensors && !model->is_too_large)
+	snprintf(shown, sizeof(shown), "%.*s", (int)(name->len < 60 ? name->len : 60),
+		 name->bytes);
+	vt_diag_set(h->diag, VT_EXIT_UNREADABLE,
+		    "%s: tensor %s: type, shape and offsets do not fit the file", h->where,
+		    vt_printable_make(shown));
+	return -1;
+}
+
+static int add(struct header *h, const struct vt_json_text *name)
+{
+	struct stored tensor = read_tensor(&h->cursor);
+	struct vt_tensor_spec spec = { .rows = tensor.rows, .columns = tensor.columns, .count = 1 };
+
+	if (h->cursor.is_bad)
+		return 0; /* told once, by whoever asked for the header */
+	if (!is_consistent(&tensor, h->data_bytes))
+		return refuse_tensor(h, name);
+	/* Tensors do not share bytes: what is told twice is told by a liar. */
+	h->stored_bytes += tensor.end - tensor.begin;
+	if (h->stored_bytes > h->data_bytes)
+		return refuse_tensor(h, name);
+	spec.role = role_of(name, &tensor);
+	if (!spec.rows || !spec.columns || is_counted_again(h->model, &spec, tensor.bits))
 		return 0;
-	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", where,
-		    model->nr_tensors ? "more than 2^53 parameters" : "no tensors");
+	vt_architecture_add(h->model, "", &spec);
+	if (!h->model->is_too_large)
+		h->model->tensors[h->model->nr_tensors - 1].bits = tensor.bits;
+	return 0;
+}
+
+static int add_all(struct header *h)
+{
+	int is_first = 1, is_object = vt_json_enter(&h->cursor, '{');
+
+	while (is_object && vt_json_next(&h->cursor, '}', &is_first)) {
+		struct vt_json_text name = vt_json_name(&h->cursor);
+
+		if (vt_json_is(&name, "__metadata__"))
+			vt_json_skip(&h->cursor);
+		else if (add(h, &name))
+			return -1;
+	}
+	if (!is_object || !vt_json_is_over(&h->cursor))
+		vt_diag_set(h->diag, VT_EXIT_UNREADABLE, "%s: the header is no JSON object",
+			    h->where);
+	else if (!h->model->nr_tensors || h->model->is_too_large)
+		vt_diag_set(h->diag, VT_EXIT_UNREADABLE, "%s: %s", h->where,
+			    h->model->nr_tensors ? "more than 2^53 parameters" : "no tensors");
+	else
+		return 0;
 	return -1;
 }
 
 int vt_safetensors_read(struct vt_architecture *model, const void *bytes, size_t len,
 			uint64_t file_bytes, const char *where, struct vt_diag *diag)
 {
+	struct header header = { .model = model, .where = where, .diag = diag };
 	uint64_t size = 0;
-	json_t *header;
-	int rc;
 
 	if (len >= 8)
 		memcpy(&size, bytes, sizeof(size));
@@ -132,21 +224,16 @@ int vt_safetensors_read(struct vt_architecture *model, const void *bytes, size_t
 	}
 	if (size > MAX_HEADER_BYTES) {
 		vt_diag_set(diag, VT_EXIT_UNREADABLE,
-			    "%s: a header of %llu bytes is more than is read here", where,
-			    (unsigned long long)size);
+			    "%s: a header of %llu bytes, more than the %d that the format allows",
+			    where, (unsigned long long)size, MAX_HEADER_BYTES);
 		return -1;
 	}
-	header = json_loadb((const char *)bytes + 8, size, JSON_REJECT_DUPLICATES, NULL);
-	if (!json_is_object(header)) {
-		json_decref(header);
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: the header is no JSON object", where);
-		return -1;
-	}
+	header.cursor.at = (const char *)bytes + 8;
+	header.cursor.end = header.cursor.at + size;
+	header.data_bytes = file_bytes - 8 - size;
 	model->is_nominal = 1;
 	model->family = vt_xstrdup("safetensors");
 	model->note = vt_xstrdup("a safetensors header has weights only: no activations, logits or "
 				 "cache; config.json has the rest");
-	rc = add_all(model, header, file_bytes - 8 - size, where, diag);
-	json_decref(header);
-	return rc;
+	return add_all(&header);
 }

@@ -13,7 +13,7 @@
 #include "analyzer/base/diag.h"
 #include "analyzer/planner/architecture.h"
 
-/* More are refused: 58 layers of 256 experts of 3 matrices with scales (DeepSeek-V3) are 89,088. */
+/* More are refused in a GGUF file, which has all experts of a layer in one. */
 #define VT_TENSOR_FILE_MAX (1 << 17)
 
 /* By the file's first bytes.  0, or -1 with `diag` filled. */

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import resource
 import struct
 
 import pytest
@@ -195,14 +196,42 @@ def test_a_safetensors_file(tmp_path):
     assert refused(vtrace("estimate", path), 3, "too short")
 
 
-def test_headers_that_would_take_all_memory(tmp_path):
+def write_safetensors(path, header, data_bytes):
+    path.write_bytes(struct.pack("<Q", len(header)) + header)
+    with path.open("r+b") as file:
+        file.truncate(8 + len(header) + data_bytes)
+
+
+def test_a_header_as_long_as_the_format_allows(tmp_path):
+    """Of 700,000 tensors; not more memory than the file and a table of its shapes."""
     path = tmp_path / "model.safetensors"
-    header = b'{"x":"' + b"a" * (17 * 2**20) + b'"}'
-    path.write_bytes(struct.pack("<Q", len(header)) + header)
-    assert refused(vtrace("estimate", path), 3, "more than is read here")
-    header = ("{" + ",".join(f'"{i}":0' for i in range(2**17 + 1)) + "}").encode()
-    path.write_bytes(struct.pack("<Q", len(header)) + header)
-    assert refused(vtrace("estimate", path), 3, "more tensors than are read here")
+    names, size = [], 0
+    for i in range(700000):
+        names.append(f'"model.layers.{i % 60}.mlp.experts.{i // 60}.up_proj.weight":{{"dtype":"BF16","shape":[4,5],'
+                     f'"data_offsets":[{40 * i},{40 * i + 40}]}}')
+        size += len(names[-1]) + 1
+    header = ("{" + ",".join(names)).encode()
+    header += b" " * (100_000_000 - len(header) - 1) + b"}"
+    write_safetensors(path, header, 40 * 700000)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    plan = estimate(path)
+    assert plan["model"]["parameters"] == 14_000_000
+    assert {o["owner"]: o["bytes"] for o in plan["peak"]["owners"]}["weights"] == 28_000_000
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < max(before, 2**19)  # KiB
+
+
+@pytest.mark.parametrize("header, words", (
+    (b" " * 100_000_001, "more than the 100000000"),
+    (b'{"x":"' + b"a" * (17 * 2**20) + b'"}', "do not fit the file"),
+    (b'{"x":' + b"[" * (17 * 2**20) + b"}", "no JSON object"),
+    (("{" + ",".join(f'"{i}":0' for i in range(2**17 + 1)) + "}").encode(), "do not fit the file")))
+def test_headers_that_would_take_all_memory(tmp_path, header, words):
+    path = tmp_path / "model.safetensors"
+    write_safetensors(path, header, 0)
+    assert refused(vtrace("estimate", path), 3, words)
+
+
+def test_counts_that_would_take_all_memory(tmp_path):
     path = tmp_path / "model.gguf"
     path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 2**17 + 1, 0) + bytes(24) * (2**17 + 1))
     assert refused(vtrace("estimate", path), 3, "more tensors than are read here")

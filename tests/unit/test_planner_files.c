@@ -48,6 +48,35 @@ static void a_safetensors_header_is_read(void **state)
 	vt_architecture_release(&model);
 }
 
+/* What JSON allows, and what the format has beside plain types. */
+static void odd_headers_are_read(void **state)
+{
+	static const struct {
+		const char *header;
+		uint64_t elements;
+	} cases[] = {
+		{ " {\t\"a\" : {\"x\":[{},[-1.5e+3,null,true]],\"shape\":[2 ,3],\"dtype\":\"F4\","
+		  "\"data_offsets\":[0,3]}\n}\r\n", 6 },
+		{ "{\"\\\"\\u00e9\":{\"dtype\":\"F8_E4M3\",\"shape\":[7],\"data_offsets\":[1,8]}}",
+		  7 },
+		{ "{\"a\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[0,4]}}", 1 },
+		{ "{\"a\":{\"dtype\":\"I8\",\"shape\":[5],\"data_offsets\":[0,5]},"
+		  "\"b\":{\"dtype\":\"I8\",\"shape\":[5],\"data_offsets\":[5,10]}}", 10 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < VT_ARRAY_SIZE(cases); i++) {
+		struct vt_architecture model = { 0 };
+		struct vt_diag diag = { 0 };
+
+		if (read_safetensors(&model, cases[i].header, strlen(cases[i].header), 100, &diag))
+			fail_msg("%zu: %s", i, diag.text);
+		assert_int_equal(vt_architecture_count(&model, NULL, NULL), cases[i].elements);
+		assert_int_equal(model.nr_tensors, 1);
+		vt_architecture_release(&model);
+	}
+}
+
 static void hostile_safetensors_headers_are_refused(void **state)
 {
 	static const struct {
@@ -76,6 +105,18 @@ static void hostile_safetensors_headers_are_refused(void **state)
 		  "\"data_offsets\":[0,0]}}", 0, "do not fit the file" },
 		{ "{\"a\":{\"dtype\":\"F32\",\"shape\":[9000],\"data_offsets\":[0,36000]}}", 0,
 		  "do not fit the file" },
+		{ "{\"a\":{\"dtype\":\"F4\",\"shape\":[3],\"data_offsets\":[0,1]}}", 0,
+		  "do not fit the file" },
+		{ "{\"a\":{\"dtype\":\"F32\",\"shape\":[400],\"data_offsets\":[0,1600]},"
+		  "\"b\":{\"dtype\":\"F32\",\"shape\":[400],\"data_offsets\":[0,1600]}}", 0,
+		  "tensor b: type" },
+		{ GOOD "x", 0, "no JSON object" },
+		{ "{\"__metadata__\":{\"a\":\"\\u12g4\"}}", 0, "no JSON object" },
+		{ "{\"__metadata__\":tru}", 0, "no JSON object" },
+		{ "{\"__metadata__\":1.}", 0, "no JSON object" },
+		{ "{\"a\" {}}", 0, "no JSON object" },
+		{ "{\"a\":{},}", 0, "do not fit the file" },
+		{ "{\"__metadata__\":{},}", 0, "no JSON object" },
 	};
 
 	(void)state;
@@ -245,6 +286,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_safetensors_header_is_read),
+		cmocka_unit_test(odd_headers_are_read),
 		cmocka_unit_test(hostile_safetensors_headers_are_refused),
 		cmocka_unit_test(a_gguf_header_is_read),
 		cmocka_unit_test(every_cut_of_a_gguf_header_is_refused),
