@@ -7,6 +7,7 @@
 #include "analyzer/base/units.h"
 #include "analyzer/commands/cmd.h"
 #include "analyzer/planner/scaled_run_print.h"
+#include "analyzer/planner/overhead.h"
 #include "analyzer/planner/planner.h"
 #include "analyzer/planner/sheet.h"
 #include "analyzer/planner/source.h"
@@ -17,7 +18,7 @@
 
 /* The settings have the numbers from SETTING on, in their own order. */
 enum { OPTION_TRAIN = 256, OPTION_INFER, OPTION_GPU, OPTION_VRAM, OPTION_PARAMS, OPTION_WHAT_IF,
-       OPTION_AGAINST, OPTION_FROM, OPTION_WAS, OPTION_LIST, SETTING = 512 };
+       OPTION_AGAINST, OPTION_OVERHEAD, OPTION_FROM, OPTION_WAS, OPTION_LIST, SETTING = 512 };
 
 #define HELP_NUMBER(help, limits) help
 #define HELP_BYTES(help, limits)  help
@@ -32,6 +33,8 @@ static const struct vt_option options[] = {
 	{ OPTION_PARAMS, "params", "N", "no MODEL: that many parameters (7B)" },
 	{ OPTION_WHAT_IF, "what-if", "NAME=V,V,...", "the peak for every value of that option" },
 	{ OPTION_AGAINST, "against", "FILE", "beside a recorded run, by stage and owner" },
+	{ OPTION_OVERHEAD, "overhead", "FILE",
+	  "--context, --cublas, --communication as in a recorded run" },
 	{ OPTION_FROM, "from", "FILE",
 	  "no MODEL: a recorded run with another --batch and --seq" },
 	{ OPTION_WAS, "was", "BxS", "what --from was recorded with (default: as its inputs say)" },
@@ -56,6 +59,7 @@ struct arguments {
 	const char *params;
 	const char *what_if; /* NULL: one plan */
 	const char *against; /* NULL: no recorded run */
+	const char *overhead; /* NULL: no recorded run */
 	const char *from;    /* NULL: no recorded run */
 	struct vt_scaling_size was;
 	int has_gpu, is_json, is_list;
@@ -124,6 +128,9 @@ static int take(struct arguments *arguments, int id, struct vt_diag *diag)
 	case OPTION_AGAINST:
 		arguments->against = optarg;
 		return 0;
+	case OPTION_OVERHEAD:
+		arguments->overhead = optarg;
+		return 0;
 	case OPTION_FROM:
 		arguments->from = optarg;
 		return 0;
@@ -186,8 +193,10 @@ static int check_from(const struct arguments *arguments, int nr_operands)
 	for (int id = 0; id < VT_NR_SETTINGS; id++)
 		if (is_given[id] && id != VT_SET_BATCH && id != VT_SET_SEQ)
 			return -1;
-	return nr_operands || arguments->params || arguments->what_if || arguments->against ? -1 :
-											      0;
+	return nr_operands || arguments->params || arguments->what_if || arguments->against ||
+			       arguments->overhead ?
+		       -1 :
+		       0;
 }
 
 static void scale(const struct arguments *arguments, struct vt_diag *diag)
@@ -226,6 +235,8 @@ static void estimate(const struct arguments *arguments, const char *name, struct
 	};
 	int rc;
 
+	if (arguments->overhead && vt_overhead_read(&request.settings, arguments->overhead, diag))
+		return;
 	if (arguments->what_if && vt_sweep_parse(&sweep, arguments->what_if, diag))
 		return;
 	if (!arguments->what_if && vt_plan_settings_check(&arguments->settings, diag))

@@ -66,7 +66,9 @@ X(TILES, "tiles", NUMBER, 1, "1 100000", "N", 1, "tiles per image (default: 1)")
 X(FACTOR, "factor", NUMBER, 1, "1 100000", "N", 1, "pixel shuffle: F*F patches become one token")                     \
 X(KEEP, "keep", WORD, 0, "none residual all", "WORD", 0, "interpretability: keep these activations of a forward")     \
 X(CHUNK, "chunk", NUMBER, 0, "0 1000000000", "N", 1, "forward this many tokens at a time, independently")             \
-X(CONTEXT, "context", BYTES, 0, "", "SIZE", 0, "CUDA context, if measured (default: the card's, or a band)")
+X(CONTEXT, "context", BYTES, 0, "", "SIZE", 0, "CUDA context, if measured (default: the card's, or a band)") \
+X(CUBLAS, "cublas", BYTES, 0, "", "SIZE", 0, "cuBLAS workspaces, if measured (default: the card's)")                 \
+X(COMMUNICATION, "communication", BYTES, 0, "", "SIZE", 0, "buffers of NCCL, if measured (default: a band)")
 
 enum vt_setting {
 #define VT_SETTING_ID(id, name, kind, standard, limits, argument, changes, help) VT_SET_##id,

@@ -380,7 +380,11 @@ void vt_sizes_define(struct vt_plan *plan)
 	define_ranks(plan);
 	define_parameters(plan);
 	define(plan, "blocks", running_blocks(plan->gpu));
-	define(plan, "cublas", plan->gpu ? (double)plan->gpu->cublas_bytes : 8519680);
+	define(plan, "cublas", plan->settings->is_given[VT_SET_CUBLAS] ?
+				       setting(plan, VT_SET_CUBLAS) :
+			       plan->gpu ? (double)plan->gpu->cublas_bytes :
+					   8519680);
+	define(plan, "communication", setting(plan, VT_SET_COMMUNICATION));
 	define(plan, "context", vt_plan_setting(plan, VT_SET_CONTEXT) ?
 					setting(plan, VT_SET_CONTEXT) :
 				plan->gpu && plan->gpu->context_bytes ?

@@ -20,8 +20,14 @@ static void add_libraries(struct vt_plan *plan)
 	const struct vt_term_spec cublas = { "workspace/cublas",
 		VT_IN_TRAINING | VT_IN_INFERENCE | VT_IN(STEP), "0", NULL,
 		"one per handle and stream; backward's thread has a handle of its own" };
+	const struct vt_term_spec measured = { "workspace/cublas", cublas.stages, NULL, NULL,
+					       "all of them, as measured" };
 
-	vt_plan_add(plan, &cublas, "%s", vt_plan_is_training(plan) ? "2*cublas" : "cublas");
+	if (plan->settings->is_given[VT_SET_CUBLAS])
+		vt_plan_add(plan, &measured, "cublas");
+	else
+		vt_plan_add(plan, &cublas, "%s",
+			    vt_plan_is_training(plan) ? "2*cublas" : "cublas");
 }
 
 static void add_communication(struct vt_plan *plan)
@@ -31,8 +37,14 @@ static void add_communication(struct vt_plan *plan)
 		"64*10485760",
 		"NCCL: 10 MiB per channel and connection; it varies, so measure it" };
 
-	if (vt_plan_setting(plan, VT_SET_DATA) > 1 || vt_plan_setting(plan, VT_SET_TENSOR) > 1 ||
-	    vt_plan_setting(plan, VT_SET_PIPELINE) > 1)
+	const struct vt_term_spec measured = { "communication", nccl.stages, NULL, NULL,
+					       "as measured" };
+
+	if (plan->settings->is_given[VT_SET_COMMUNICATION])
+		vt_plan_add(plan, &measured, "communication");
+	else if (vt_plan_setting(plan, VT_SET_DATA) > 1 ||
+		 vt_plan_setting(plan, VT_SET_TENSOR) > 1 ||
+		 vt_plan_setting(plan, VT_SET_PIPELINE) > 1)
 		vt_plan_add(plan, &nccl, "2*16*ceil(9633792/2097152)*2097152");
 }
 

@@ -130,6 +130,26 @@ def test_a_killed_run_is_compared_as_far_as_it_went(config, tmp_path):
     assert rows(found, "optimizer")["optimizer"]["reason"] == "met"
 
 
+def test_overhead_of_a_recorded_run(config, trained, tmp_path):
+    """What the machine took there, instead of a band; what the user says counts more."""
+    def plan(*more):
+        done = vtrace("estimate", config, "--json", "--train", *SIZES, "--overhead", trained, *more)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    def owners(*more):
+        return {o["owner"]: o for o in plan("--data-parallel", "2", *more)["peak"]["owners"]}
+
+    context = owners()["context"]
+    assert context["low_bytes"] == context["bytes"] == context["high_bytes"] == 512 * MIB
+    assert owners()["workspace/cublas"]["bytes"] == 64 * MIB and "communication" not in owners()
+    assert owners("--context", "1GiB")["context"]["bytes"] == 1024 * MIB
+    assert owners("--communication", "300MiB")["communication"]["bytes"] == 300 * MIB
+    assert refused(vtrace("estimate", config, "--overhead", tmp_path / "absent.db"), "absent.db")
+    driver = record(tmp_path, BUILD / "tests" / "workloads" / "driver_client", "2").database
+    assert refused(vtrace("estimate", config, "--overhead", driver), "no framework's blocks")
+
+
 @pytest.mark.parametrize("more", (("--what-if", "batch=1,2"), ("--params", "7B")))
 def test_it_is_one_plan_of_one_model(trained, config, more):
     done = vtrace("estimate", *(() if "--params" in more else (config,)), "--against", trained, *more)

@@ -309,6 +309,8 @@ def test_sizes_that_no_device_holds():
     (("gpt2", "--train", "--zero", "2"), ("--data-parallel",)),
     (("gpt2", "--train", "--lora", "8", "--freeze", "vision"), ("--lora and --freeze",)),
     (("gpt2", "--sequence-parallel", "yes"), ("--tensor-parallel",)),
+    (("gpt2", "--cublas", "lots"), ("--cublas lots",)),
+    (("--from", "run.db", "--overhead", "run.db"), ("no MODEL",)),
     (("llama-3-8b", "--tensor-parallel", "5"), ("--tensor-parallel 5", "32 attention heads")),
     (("llama-3-8b", "--pipeline-parallel", "33"), ("--pipeline-parallel 33", "32 layers")),
     (("gpt2", "--what-if", "batch"), ("NAME=VALUE",)),
