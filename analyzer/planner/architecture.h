@@ -48,7 +48,12 @@ struct vt_plan_tensor {
 	int is_shuffled; /* its inputs are as many patches as pixel shuffle makes one */
 };
 
-enum vt_norm_kind { VT_NORM_RMS, VT_NORM_RMS_FP32, VT_NORM_LAYER };
+enum vt_norm_kind {
+	VT_NORM_RMS,
+	VT_NORM_RMS_FP32,
+	VT_NORM_LAYER,
+	VT_NORM_LAYER_FP32, /* no kernel of its own: written out in fp32, without a bias */
+};
 enum vt_mlp_kind { VT_MLP_GATED, VT_MLP_PLAIN };
 
 /* A stack of equal transformer layers; all zero where the model has none. */
@@ -72,17 +77,26 @@ struct vt_stack {
 	enum vt_mlp_kind mlp;
 	int has_qk_norm;
 	int has_mlp_bias;
-	int has_stepwise_gelu;  /* computed in six operations that keep what they need */
+	int activation_steps;   /* what the mlp's activation keeps of its width, its result aside */
 	int has_fused_qkv;      /* queries, keys and values are parts of one tensor */
-	int has_partial_rotary; /* only a part of each head is rotated, and joined to the rest */
+	int has_joined_rotary;  /* rotated parts of a head are joined by a copy */
+	int has_eager_only;     /* no attention but the eager one */
+	int has_fp32_rotary;    /* queries and keys are rotated in fp32 */
+	int has_broadcast_keys; /* SDPA gets fewer heads of keys than of queries, untold */
 	int has_shared_norm_input; /* attention and mlp stand side by side, each behind a norm */
+	int has_norms_behind;   /* of the sums behind attention and mlp, not before these */
+	int is_attention_held;  /* what attention gave is a variable while the mlp runs */
 	int has_dropout;        /* behind attention and mlp, in training */
+	int has_embedding_dropout;
+	int has_inner_dropout;  /* between the two halves of the mlp, too */
+	int has_no_cache;       /* generates nothing: no keys and values are kept for later */
 	int has_attention;      /* 0: state-space layers */
 	int has_soft_cap;       /* of logits (Gemma 2) */
-	int has_scores_cap;     /* of attention's scores, too, and so no kernel but the eager one */
+	int has_scores_cap;     /* of attention's scores, too */
 	int has_fp32_router;    /* which takes a copy of its input */
 	int has_fp32_experts;   /* what they give is weighted with numbers in fp32 */
 	int has_no_head;        /* hidden states are what comes out */
+	int has_masked_head;    /* a linear layer, its activation, a norm before the head */
 	int has_plain_loss;     /* of logits as they are, without an upcast */
 };
 

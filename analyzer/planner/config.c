@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyzer/planner/config_style.h"
 #include "analyzer/planner/config_values.h"
 #include "analyzer/planner/families.h"
 #include "analyzer/planner/tensors.h"
@@ -93,66 +94,6 @@ static void read_latent_attention(const struct vt_config_values *v, struct vt_st
 	s->kv_heads = s->heads;
 }
 
-static void read_biases(const struct vt_config_values *v, struct vt_tensor_style *style)
-{
-#define BIAS_LETTER(name, letter) letter,
-	static const char letters[] = { VT_BIASES(BIAS_LETTER) };
-#undef BIAS_LETTER
-	for (int i = 0; i < VT_NR_BIASES; i++) {
-		const char always[] = { letters[i], '\0' }, asked[] = { letters[i], '?', '\0' };
-		const char *key = i == VT_BIAS_MLP ? "mlp_bias" : "attention_bias";
-
-		style->has_bias[i] = is_family(v, "biases", always) ||
-				     (is_family(v, "biases", asked) && vt_config_flag(v, key, 0));
-	}
-}
-
-static int is_part(const struct vt_config_values *v, const char *key)
-{
-	double value = json_number_value(json_object_get(v->object, key));
-
-	return value > 0 && value < 1;
-}
-
-/* The first key that is there decides. */
-static int has_dropout(const struct vt_config_values *v)
-{
-	static const char *const keys[] = { "resid_pdrop", "hidden_dropout_prob", "dropout_rate",
-					    "hidden_dropout", "resid_dropout" };
-
-	for (size_t i = 0; i < VT_ARRAY_SIZE(keys); i++) {
-		const json_t *value = json_object_get(v->object, keys[i]);
-
-		if (json_is_number(value))
-			return json_number_value(value) > 0;
-	}
-	return is_family(v, "dropout", "yes");
-}
-
-static void read_style(const struct vt_config_values *v, struct vt_stack *s,
-		       struct vt_tensor_style *style)
-{
-	const char *activation = vt_config_text(v, "hidden_act");
-
-	if (!activation)
-		activation = vt_config_text(v, "activation_function");
-	s->norm = is_family(v, "norm", "layer")	   ? VT_NORM_LAYER :
-		  is_family(v, "norm", "rms-fp32") ? VT_NORM_RMS_FP32 :
-						     VT_NORM_RMS;
-	s->mlp = is_family(v, "mlp", "plain") ? VT_MLP_PLAIN : VT_MLP_GATED;
-	s->has_stepwise_gelu = activation ? !strcmp(activation, "gelu_new") :
-					    is_family(v, "activation", "gelu_new");
-	s->has_fused_qkv = is_family(v, "qkv", "fused");
-	s->has_partial_rotary = is_part(v, "partial_rotary_factor") || is_part(v, "rotary_pct");
-	s->has_shared_norm_input = is_family(v, "parallel", "yes") &&
-				   vt_config_flag(v, "use_parallel_residual", 1);
-	s->has_dropout = has_dropout(v);
-	s->has_qk_norm = !is_family(v, "qk_norm", "none");
-	style->has_full_qk_norm = is_family(v, "qk_norm", "full");
-	read_biases(v, style);
-	s->has_mlp_bias = style->has_bias[VT_BIAS_MLP];
-}
-
 static uint64_t divided(const struct vt_config_values *v, uint64_t whole, uint64_t parts)
 {
 	if (!parts || whole % parts)
@@ -173,6 +114,10 @@ static void read_stack(const struct vt_config_values *v, struct vt_stack *s,
 	s->layers = vt_config_required(v, "layers");
 	s->heads = vt_config_required(v, "heads");
 	s->kv_heads = vt_config_size(v, "kv_heads", s->heads);
+	/* Falcon's and StarCoder's first ones: one head of keys, whatever else is written. */
+	if (vt_config_flag(v, "multi_query", 0) &&
+	    !vt_config_flag(v, "new_decoder_architecture", 0))
+		s->kv_heads = 1;
 	s->ffn = vt_config_size(v, "ffn", 4 * s->hidden);
 	s->head_dim = vt_config_size(v, "head_dim", 0);
 	if (!s->head_dim && !vt_config_key(v, "kv_lora_rank", 0))
@@ -180,7 +125,7 @@ static void read_stack(const struct vt_config_values *v, struct vt_stack *s,
 	s->value_dim = s->head_dim;
 	s->norms = strtoul(vt_families_get(v->family, "norms", norms, sizeof(norms)), NULL, 10);
 	s->max_tokens = vt_config_size(v, "max_tokens", 0);
-	read_style(v, s, style);
+	vt_config_style(v, s, style);
 	read_latent_attention(v, s, style);
 	read_window(v, s);
 	if (s->kv_heads > s->heads || (s->kv_heads && s->heads % s->kv_heads))
@@ -205,14 +150,20 @@ static void read_decoder(struct vt_architecture *model, const struct vt_config_v
 	read_stack(v, s, &style);
 	s->vocabulary = vt_config_required(v, "vocabulary");
 	s->positions = vt_config_size(v, "positions", 0);
+	/* OPT and BART begin to count at two. */
+	if (s->positions && is_family(v, "positions_from", "2"))
+		s->positions += 2;
+	style.segments = vt_config_size(v, "segments", 2);
 	s->has_soft_cap = is_capped(v, "final_logit_softcapping");
 	s->has_scores_cap = is_capped(v, "attn_logit_softcapping");
 	s->has_fp32_router = is_family(v, "router", "fp32");
 	s->has_fp32_experts = is_family(v, "router", "weights-fp32");
-	s->has_no_head = is_family(v, "head", "none");
+	s->has_plain_loss = is_family(v, "loss", "plain");
+	vt_config_head(v, s, &style);
+	s->has_no_cache = is_family(v, "layout", "encoder");
+	model->is_tied = model->is_tied && !s->has_no_head;
 	read_experts(v, s, &style);
-	style.has_pooler = is_family(v, "layout", "encoder");
-	if (style.has_pooler)
+	if (is_family(v, "layout", "encoder"))
 		vt_tensors_encoder(model, &style);
 	else
 		vt_tensors_decoder(model, &style);
@@ -225,6 +176,8 @@ static void read_encoder_decoder(struct vt_architecture *model, const struct vt_
 	struct vt_tensor_style style = { 0 };
 	const char *mlp = vt_config_text(v, "feed_forward_proj");
 
+	/* transformers 5 ties them, whatever an older file says. */
+	model->is_tied = is_family(v, "tied", "yes");
 	read_stack(v, encoder, &style);
 	if (mlp && !strncmp(mlp, "gated", 5))
 		encoder->mlp = VT_MLP_GATED;
@@ -260,6 +213,7 @@ static void make_main(struct vt_architecture *model)
 {
 	model->stacks[VT_PART_TEXT] = model->stacks[VT_PART_VISION];
 	model->stacks[VT_PART_TEXT].has_no_head = 1;
+	model->stacks[VT_PART_TEXT].has_no_cache = 1;
 	memset(&model->stacks[VT_PART_VISION], 0, sizeof(model->stacks[VT_PART_VISION]));
 	for (size_t i = 0; i < model->nr_tensors; i++)
 		model->tensors[i].part = VT_PART_TEXT;
@@ -269,15 +223,19 @@ static void read_vision(struct vt_architecture *model, const struct vt_config_va
 			int is_alone)
 {
 	struct vt_stack *s = &model->stacks[VT_PART_VISION];
+	char number[8];
 	int is_siglip = !strncmp(v->family, "siglip", 6), is_clip = !strncmp(v->family, "clip", 4);
 	struct vt_tensor_style style = {
-		.has_class_token = !is_siglip,
+		.class_tokens = strtoul(vt_families_get(v->family, "class_tokens", number,
+							sizeof(number)),
+					NULL, 10),
 		.has_patch_bias = !is_clip,
 		.has_pre_norm = is_clip,
-		.has_pooler = !is_siglip && !is_clip,
 	};
 
 	read_stack(v, s, &style);
+	vt_config_head(v, s, &style);
+	style.has_pooler = !is_siglip && !is_clip && !style.labels;
 	style.has_attention_head = is_siglip && vt_config_flag(v, "vision_use_head", 1);
 	style.channels = vt_config_key(v, "num_channels", 3);
 	style.patch = vt_config_key(v, "patch_size", 0);
@@ -287,7 +245,7 @@ static void read_vision(struct vt_architecture *model, const struct vt_config_va
 			    "%s: image_size and patch_size give no sensible number of patches",
 			    v->where);
 	else
-		s->tokens = model->patch_side * model->patch_side + (style.has_class_token ? 1 : 0);
+		s->tokens = model->patch_side * model->patch_side + style.class_tokens;
 	vt_tensors_vision(model, &style);
 	if (is_alone)
 		make_main(model);

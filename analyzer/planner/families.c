@@ -40,9 +40,13 @@ static int find(const char *section, const char *key, char *buf, size_t size)
 
 const char *vt_families_get(const char *family, const char *key, char *buf, size_t size)
 {
+	char other[64];
+
 	buf[0] = '\0';
-	if (!find(family, key, buf, size))
-		find(VT_FAMILY_FALLBACK, key, buf, size);
+	if (find(family, key, buf, size) ||
+	    (find(family, "like", other, sizeof(other)) && find(other, key, buf, size)))
+		return buf;
+	find(VT_FAMILY_FALLBACK, key, buf, size);
 	return buf;
 }
 

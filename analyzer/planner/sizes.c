@@ -167,6 +167,11 @@ static void define_tokens(struct vt_plan *plan)
 	define(plan, "patches", side * side);
 	define(plan, "f", factor);
 	define(plan, "s", chunk && chunk < s ? chunk : s);
+	/* A decoder behind an encoder begins with one token of its own. */
+	define(plan, "sd", plan->model->stacks[VT_PART_ENCODER].layers &&
+				   vt_plan_setting(plan, VT_SET_NEW_TOKENS) ?
+			   1 :
+			   vt_plan_symbol(plan, "s"));
 	define(plan, "T", setting(plan, VT_SET_BATCH) * (chunk && chunk < s ? chunk : s));
 	define(plan, "n", setting(plan, VT_SET_NEW_TOKENS));
 	define(plan, "liger", liger_chunk(plan));

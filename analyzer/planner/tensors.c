@@ -131,6 +131,17 @@ static void add_head(const struct layer *outside, const struct vt_stack *s)
 		add(outside, "lm_head.bias", VT_ROLE_BIAS, s->vocabulary, 1, 1);
 }
 
+/* One vector of a sequence, and what it is classified as. */
+static void add_pooler(const struct layer *outside, const struct vt_stack *s)
+{
+	if (outside->style->has_pooler) {
+		add(outside, "pooler", VT_ROLE_LINEAR, s->hidden, s->hidden, 1);
+		add(outside, "pooler.bias", VT_ROLE_BIAS, s->hidden, 1, 1);
+	}
+	add(outside, "classifier", VT_ROLE_LINEAR, outside->style->labels, s->hidden, 1);
+	add(outside, "classifier.bias", VT_ROLE_BIAS, outside->style->labels, 1, 1);
+}
+
 void vt_tensors_decoder(struct vt_architecture *model, const struct vt_tensor_style *style)
 {
 	const struct vt_stack *s = &model->stacks[VT_PART_TEXT];
@@ -140,7 +151,9 @@ void vt_tensors_decoder(struct vt_architecture *model, const struct vt_tensor_st
 	add(&outside, "embed_positions", VT_ROLE_EMBEDDING, s->positions, s->hidden, 1);
 	add_layers(model, style, VT_PART_TEXT);
 	add_norms(&outside, "norm", s->hidden, 1);
-	add_head(&outside, s);
+	if (!s->has_no_head)
+		add_head(&outside, s);
+	add(&outside, "score", VT_ROLE_LINEAR, style->labels, s->hidden, 1);
 }
 
 void vt_tensors_encoder(struct vt_architecture *model, const struct vt_tensor_style *style)
@@ -150,14 +163,17 @@ void vt_tensors_encoder(struct vt_architecture *model, const struct vt_tensor_st
 
 	add(&outside, "embed_tokens", VT_ROLE_EMBEDDING, s->vocabulary, s->hidden, 1);
 	add(&outside, "embed_positions", VT_ROLE_EMBEDDING, s->positions, s->hidden, 1);
-	/* Two kinds of segments in every BERT. */
-	add(&outside, "embed_segments", VT_ROLE_EMBEDDING, 2, s->hidden, 1);
+	add(&outside, "embed_segments", VT_ROLE_EMBEDDING, style->segments, s->hidden, 1);
 	add_norms(&outside, "embeddings.norm", s->hidden, 1);
 	add_layers(model, style, VT_PART_TEXT);
-	if (!style->has_pooler)
-		return;
-	add(&outside, "pooler", VT_ROLE_LINEAR, s->hidden, s->hidden, 1);
-	add(&outside, "pooler.bias", VT_ROLE_BIAS, s->hidden, 1, 1);
+	if (s->has_masked_head) {
+		add(&outside, "head.transform", VT_ROLE_LINEAR, s->hidden, s->hidden, 1);
+		add(&outside, "head.transform.bias", VT_ROLE_BIAS, s->hidden, 1, 1);
+		add_norms(&outside, "head.norm", s->hidden, 1);
+		add_head(&outside, s);
+		add(&outside, "head.bias", VT_ROLE_BIAS, s->vocabulary, 1, 1);
+	}
+	add_pooler(&outside, s);
 }
 
 void vt_tensors_encoder_decoder(struct vt_architecture *model, const struct vt_tensor_style *style)
@@ -221,8 +237,7 @@ void vt_tensors_vision(struct vt_architecture *model, const struct vt_tensor_sty
 	    style->channels * style->patch * style->patch, 1);
 	if (style->has_patch_bias)
 		add(&outside, "patch_embedding.bias", VT_ROLE_BIAS, s->hidden, 1, 1);
-	if (style->has_class_token)
-		add(&outside, "class_embedding", VT_ROLE_OTHER, s->hidden, 1, 1);
+	add(&outside, "class_embedding", VT_ROLE_OTHER, s->hidden, 1, style->class_tokens);
 	add(&outside, "position_embedding", VT_ROLE_EMBEDDING, s->tokens, s->hidden, 1);
 	if (style->has_pre_norm)
 		add_norms(&outside, "pre_layrnorm", s->hidden, 1);
@@ -230,8 +245,5 @@ void vt_tensors_vision(struct vt_architecture *model, const struct vt_tensor_sty
 	add_norms(&outside, "post_layernorm", s->hidden, 1);
 	if (style->has_attention_head)
 		add_attention_head(&outside, s);
-	if (!style->has_pooler)
-		return;
-	add(&outside, "pooler", VT_ROLE_LINEAR, s->hidden, s->hidden, 1);
-	add(&outside, "pooler.bias", VT_ROLE_BIAS, s->hidden, 1, 1);
+	add_pooler(&outside, s);
 }

@@ -32,10 +32,12 @@ struct vt_tensor_style {
 	uint64_t query_rank;      /* latent attention */
 	uint64_t nope_dim;
 	uint64_t patch, channels; /* vision */
-	int has_class_token;      /* one more token, one parameter of width hidden */
+	uint64_t class_tokens;    /* one more token each, one parameter of width hidden */
 	int has_pre_norm;         /* a norm before the first layer */
 	int has_patch_bias;
 	int has_pooler;           /* hidden x hidden */
+	uint64_t labels;          /* of a classifier instead of a head */
+	uint64_t segments;        /* kinds of segments that an encoder has vectors for */
 	int has_attention_head;   /* SigLIP: a probe that attends, and an mlp */
 	uint64_t relative_buckets; /* T5 */
 	uint64_t state, kernel, rank; /* state-space */

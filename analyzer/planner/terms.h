@@ -16,6 +16,22 @@ void vt_terms_cache(struct vt_plan *plan);
 void vt_terms_vision(struct vt_plan *plan);
 void vt_terms_workspace(struct vt_plan *plan);
 
+/*
+ * What `layers` layers of the text keep for backward, in bytes per token and layer.
+ * `is_recomputed`: one layer's worth at a time.
+ */
+void vt_terms_add_piece(struct vt_plan *plan, const char *owner, const char *layers,
+			const char *bytes, const char *why, int is_recomputed);
+
+/* What attention keeps; of the file that has the layers' other parts. */
+void vt_terms_attention(struct vt_plan *plan, int is_recomputed);
+
+/* "/t" where ranks share a layer. */
+const char *vt_terms_over(const struct vt_plan *plan);
+
+/* SDPA that computes scores, because none of its kernels takes these queries and keys. */
+int vt_terms_is_math(const struct vt_plan *plan);
+
 /* Attention with scores: as asked for, or because transformers has nothing else for the model. */
 int vt_terms_is_eager(const struct vt_plan *plan);
 

@@ -19,15 +19,9 @@ static int is_frozen(const struct vt_plan *plan)
 	       vt_plan_setting(plan, VT_SET_LORA);
 }
 
-int vt_terms_is_eager(const struct vt_plan *plan)
+const char *vt_terms_over(const struct vt_plan *plan)
 {
-	return vt_plan_setting(plan, VT_SET_ATTENTION) == VT_ATTENTION_EAGER ||
-	       plan->model->stacks[VT_PART_TEXT].has_scores_cap;
-}
-
-static const char *over(const struct vt_plan *plan, int is_shared)
-{
-	return vt_plan_setting(plan, VT_SET_TENSOR) > 1 && is_shared ? "/t" : "";
+	return vt_plan_setting(plan, VT_SET_TENSOR) > 1 ? "/t" : "";
 }
 
 /* Sequence parallelism shares what tensor parallelism leaves whole (arXiv 2205.05198). */
@@ -36,11 +30,8 @@ static const char *over_sequence(const struct vt_plan *plan)
 	return vt_plan_setting(plan, VT_SET_SEQUENCE) ? "/t" : "";
 }
 
-/*
- * `layers` layers keep that many bytes per token.  `is_recomputed`: one layer's worth at a time.
- */
-static void add_piece(struct vt_plan *plan, const char *owner, const char *layers,
-		      const char *bytes, const char *why, int is_recomputed)
+void vt_terms_add_piece(struct vt_plan *plan, const char *owner, const char *layers,
+			const char *bytes, const char *why, int is_recomputed)
 {
 	const unsigned one = VT_IN(FIRST_LAYER) | VT_IN(BACKWARD_BOTTOM) |
 			     (is_recomputed ? VT_IN(BACKWARD_TOP) : 0);
@@ -59,9 +50,24 @@ static const char *norm_bytes(const struct vt_plan *plan)
 
 	if (norm == VT_NORM_LAYER)
 		return "r*h+8";
+	if (norm == VT_NORM_LAYER_FP32)
+		return is_frozen(plan) ? "2*4*h+4" : "3*4*h+4";
 	if (is_frozen(plan))
 		return "4*h+4";
 	return norm == VT_NORM_RMS_FP32 ? "4*h+4*h+4" : "4*h+r*h+4";
+}
+
+static const char *norm_why(enum vt_norm_kind norm)
+{
+	switch (norm) {
+	case VT_NORM_LAYER:
+		return "LayerNorm keeps its input, mean and deviation; linear layers theirs";
+	case VT_NORM_LAYER_FP32:
+		return "LayerNorm written out in fp32 keeps x - mean twice, that normalised, "
+		       "1/deviation; linear layers theirs";
+	default:
+		return "RMSNorm in fp32 keeps x, x normalised, 1/rms; linear layers theirs";
+	}
 }
 
 /* Autocast casts a norm's output for every linear layer behind it, each time anew. */
@@ -71,10 +77,35 @@ static void add_casts(struct vt_plan *plan, int is_recomputed)
 
 	if (!vt_plan_setting(plan, VT_SET_AUTOCAST) || is_frozen(plan))
 		return;
-	add_piece(plan, "activations/attention", "L", "3*e*h",
+	vt_terms_add_piece(plan, "activations/attention", "L", "3*e*h",
 		  "autocast's copies of the input, one each for q, k and v", is_recomputed);
-	add_piece(plan, "activations/mlp", "L", is_gated ? "2*e*h" : "e*h",
+	vt_terms_add_piece(plan, "activations/mlp", "L", is_gated ? "2*e*h" : "e*h",
 		  "autocast's copies of the mlp's input", is_recomputed);
+}
+
+/* The last one of all has gone when its layer's mlp goes backward. */
+static void add_norms_behind(struct vt_plan *plan, int is_recomputed)
+{
+	static const char why[] = "LayerNorm behind the mlp: the sum before it, its output";
+	const struct vt_term_spec single = { "activations/norm", VT_IN(FIRST_LAYER), NULL, NULL,
+					     why };
+	const struct vt_term_spec whole = { "activations/norm", VT_IN_WHOLE & ~VT_IN(BACKWARD_TOP),
+		NULL, NULL, why };
+	const struct vt_term_spec others = { "activations/norm", VT_IN(BACKWARD_TOP), NULL, NULL,
+		"LayerNorm behind the mlp, of all layers but the last" };
+
+	vt_terms_add_piece(plan, "activations/norm", "L", "8+e*h",
+			   "LayerNorm behind attention: its output, which the mlp needs",
+			   is_recomputed);
+	vt_terms_add_piece(plan, "activations/attention", "L", "r*h",
+			   "the sum behind attention, which a norm inside of it keeps",
+			   is_recomputed);
+	add_casts(plan, is_recomputed);
+	vt_plan_add(plan, &single, "T*(r*h+8+e*h)");
+	if (is_recomputed)
+		return;
+	vt_plan_add(plan, &whole, "L*T*(r*h+8+e*h)");
+	vt_plan_add(plan, &others, "(L-1)*T*(r*h+8+e*h)");
 }
 
 static void add_norms(struct vt_plan *plan, int is_recomputed)
@@ -83,108 +114,46 @@ static void add_norms(struct vt_plan *plan, int is_recomputed)
 	const char *after = "e*h";
 	char bytes[160];
 
+	if (s->has_norms_behind) {
+		add_norms_behind(plan, is_recomputed);
+		return;
+	}
 	if (is_frozen(plan) || vt_plan_setting(plan, VT_SET_AUTOCAST))
 		after = "0";
 	/* The norms behind attention and mlp feed a sum, which keeps nothing. */
 	snprintf(bytes, sizeof(bytes), "(norms*(%s)%s+min(norms,2)*%s)%s", norm_bytes(plan),
 		 s->has_shared_norm_input ? "-r*h" : "", after, over_sequence(plan));
-	add_piece(plan, "activations/norm", "L", bytes,
-		  s->norm == VT_NORM_LAYER ?
-			  "LayerNorm keeps its input, mean and deviation; linear layers theirs" :
-			  "RMSNorm in fp32 keeps x, x normalised, 1/rms; linear layers theirs",
-		  is_recomputed);
+	vt_terms_add_piece(plan, "activations/norm", "L", bytes, norm_why(s->norm), is_recomputed);
 	add_casts(plan, is_recomputed);
 	if (!s->has_qk_norm)
 		return;
 	snprintf(bytes, sizeof(bytes), "((a+k)*(4*d+%s*d+4))%s",
-		 s->norm == VT_NORM_RMS_FP32 ? "4" : "r", over(plan, 1));
-	add_piece(plan, "activations/norm", "L", bytes, "norms of queries and keys",
+		 s->norm == VT_NORM_RMS_FP32 ? "4" : "r", vt_terms_over(plan));
+	vt_terms_add_piece(plan, "activations/norm", "L", bytes, "norms of queries and keys",
 		  is_recomputed);
-}
-
-static void add_eager_attention(struct vt_plan *plan, int is_recomputed)
-{
-	const char *scores = vt_plan_symbol(plan, "e") == 4 ? "4" : "(4+e)";
-	int is_capped = plan->model->stacks[VT_PART_TEXT].has_scores_cap;
-	char bytes[96];
-
-	snprintf(bytes, sizeof(bytes), "(a*s*(%s%s))%s", scores, is_capped ? "+e" : "",
-		 over(plan, 1));
-	add_piece(plan, "activations/attention", "L", bytes,
-		  is_capped ? "eager attention keeps the tanh of s*s scores, their softmax in "
-			      "fp32 and its cast" :
-			      "eager attention keeps the softmax of s*s scores in fp32 and its "
-			      "cast",
-		  is_recomputed ||
-			  vt_plan_setting(plan, VT_SET_CHECKPOINTING) ==
-				  VT_CHECKPOINTING_SELECTIVE);
-}
-
-/* SDPA has no kernel for fp32 with fewer keys than queries: it computes as eager attention does. */
-static int is_math(const struct vt_plan *plan)
-{
-	const struct vt_stack *s = &plan->model->stacks[VT_PART_TEXT];
-
-	return vt_plan_setting(plan, VT_SET_ATTENTION) == VT_ATTENTION_SDPA &&
-	       vt_plan_symbol(plan, "e") == 4 && s->kv_heads < s->heads;
-}
-
-/* Beside queries, keys, values and output: what is made of latents, and their norms. */
-static void add_latents(struct vt_plan *plan, int is_recomputed)
-{
-	char bytes[128];
-
-	snprintf(bytes, sizeof(bytes), "(e*(a*(d-rope)+a*dv))%s + e*(rank+rope)", over(plan, 1));
-	add_piece(plan, "activations/attention", "L", bytes,
-		  "keys beside the values they came with, the output once more (its layout is "
-		  "copied), the latents",
-		  is_recomputed);
-	add_piece(plan, "activations/norm", "L", "(rank+qrank)*(4+r+e)+4+min(qrank,4)",
-		  "norms of the latents", is_recomputed);
-}
-
-static void add_attention(struct vt_plan *plan, int is_recomputed)
-{
-	int has_scores = vt_terms_is_eager(plan);
-	int is_masked = has_scores || vt_plan_setting(plan, VT_SET_MASK);
-	int is_repeated = is_masked || is_math(plan) || vt_plan_setting(plan, VT_SET_REPEAT_KV);
-	const struct vt_term_spec mask = { "activations/mask", VT_IN_TRAINING, NULL, NULL,
-					   "the mask of padding and causality" };
-	char bytes[160];
-
-	snprintf(bytes, sizeof(bytes), "(e*(a*d+a*dv+%s*d+%s*dv)%s)%s", is_repeated ? "a" : "k",
-		 is_repeated ? "a" : "k", has_scores ? "" : "+4*a", over(plan, 1));
-	add_piece(plan, "activations/attention", "L", bytes,
-		  is_repeated ? "q, the output, and k and v repeated to every head" :
-				"q, k, v, the output and the logarithms of sums; flash kernel",
-		  is_recomputed);
-	if (has_scores || is_math(plan))
-		add_eager_attention(plan, is_recomputed);
-	if (plan->model->stacks[VT_PART_TEXT].has_fused_qkv && !is_recomputed)
-		add_piece(plan, "activations/attention", "L", "e*(k*d+k*dv)",
-			  "the cache's copies of keys and values, beside the tensor that they were "
-			  "cut from (use_cache is on in training, too)", 0);
-	if (plan->model->stacks[VT_PART_TEXT].has_partial_rotary && !has_scores)
-		add_piece(plan, "activations/attention", "L", "e*a*dv",
-			  "the output once more: joined queries give it a layout that is copied",
-			  is_recomputed);
-	/* A window shorter than the sequence is a mask, which no kernel with groups takes. */
-	if (!is_repeated && vt_plan_symbol(plan, "window") < vt_plan_symbol(plan, "s"))
-		add_piece(plan, "activations/attention", "Lwindow", "e*((a-k)*d+(a-k)*dv)",
-			  "keys and values repeated to every head where the window needs a mask",
-			  is_recomputed);
-	if (is_masked)
-		vt_plan_add(plan, &mask, has_scores ? "b*s*s*e" : "b*s*s");
-	if (plan->model->stacks[VT_PART_TEXT].kv_rank)
-		add_latents(plan, is_recomputed);
 }
 
 static const char *mlp_why(const struct vt_stack *s)
 {
 	if (s->mlp == VT_MLP_GATED)
-		return "gate, its activation, up and their product";
-	return s->has_stepwise_gelu ? "gelu_new: its input, three steps and its output" :
-				      "the input and the output of the activation";
+		return s->activation_steps > 1 ?
+			       "gate, what its activation is made of, that, up and their product" :
+			       "gate, its activation, up and their product";
+	if (!s->activation_steps)
+		return "the output of the activation, which is all that it needs";
+	return s->activation_steps > 1 ?
+		       "the activation's input, what it is made of step by step, and its output" :
+		       "the input and the output of the activation";
+}
+
+/* Tensors of the mlp's width that one layer keeps. */
+static int mlp_tensors(const struct vt_plan *plan, const struct vt_stack *s)
+{
+	int is_kept = !is_frozen(plan);
+
+	/* A gated one multiplies two, and needs both; dropout behind it needs none of them. */
+	return s->activation_steps + (s->mlp == VT_MLP_GATED ? 2 : 0) + is_kept +
+	       (s->has_inner_dropout && s->mlp == VT_MLP_PLAIN && !s->activation_steps);
 }
 
 /* A byte per element behind attention and behind mlp. */
@@ -194,7 +163,7 @@ static void add_dropout(struct vt_plan *plan, int is_recomputed)
 	const char *bytes = vt_plan_setting(plan, VT_SET_SEQUENCE) ? "h/t" : "h";
 
 	for (size_t i = 0; plan->model->stacks[VT_PART_TEXT].has_dropout && i < 2; i++)
-		add_piece(plan, owners[i], "L", bytes, "the mask of the dropout behind it",
+		vt_terms_add_piece(plan, owners[i], "L", bytes, "the mask of the dropout behind it",
 			  is_recomputed);
 }
 
@@ -219,18 +188,18 @@ static void add_mlp_until_its_bias(struct vt_plan *plan, const char *bytes, int 
 static void add_mlp(struct vt_plan *plan, int is_recomputed)
 {
 	const struct vt_stack *s = &plan->model->stacks[VT_PART_TEXT];
-	int is_kept = !is_frozen(plan);
-	int inner = s->mlp == VT_MLP_GATED ? 3 : s->has_stepwise_gelu ? 4 : 1;
 	char bytes[128];
 
-	snprintf(bytes, sizeof(bytes), "(%d*i*e)%s", inner + is_kept, over(plan, 1));
+	snprintf(bytes, sizeof(bytes), "(%d*i*e)%s", mlp_tensors(plan, s),
+		 vt_terms_over(plan));
 	if (vt_terms_is_bias_widest(plan))
 		add_mlp_until_its_bias(plan, bytes, is_recomputed);
 	else
-		add_piece(plan, "activations/mlp", "Ldense", bytes, mlp_why(s), is_recomputed);
+		vt_terms_add_piece(plan, "activations/mlp", "Ldense", bytes, mlp_why(s),
+				   is_recomputed);
 	snprintf(bytes, sizeof(bytes), "((4*ie*chosen+4*is)*e)%s+2*chosen*h*e+experts*4%s",
-		 over(plan, 1), s->has_fp32_router ? "+4*h" : "");
-	add_piece(plan, "activations/mlp", "Lmoe", bytes,
+		 vt_terms_over(plan), s->has_fp32_router ? "+4*h" : "");
+	vt_terms_add_piece(plan, "activations/mlp", "Lmoe", bytes,
 		  "every chosen expert as an mlp, its copy of the input and its output; the router",
 		  is_recomputed);
 }
@@ -242,13 +211,13 @@ static void add_adapters_of(struct vt_plan *plan, const char *owner, const char 
 	char bytes[160];
 
 	snprintf(bytes, sizeof(bytes), "4*(%s) + 4*lora*%d", inputs, count);
-	add_piece(plan, owner, "L", bytes,
+	vt_terms_add_piece(plan, owner, "L", bytes,
 		  "each adapter keeps its input in fp32 (PEFT) and what its first half gives",
 		  is_recomputed);
 	if (!vt_plan_setting(plan, VT_SET_LORA_DROPOUT))
 		return;
 	snprintf(bytes, sizeof(bytes), "5*(%s)", inputs);
-	add_piece(plan, owner, "L", bytes,
+	vt_terms_add_piece(plan, owner, "L", bytes,
 		  "dropout: a mask and the scaled copy of each adapter's input", is_recomputed);
 }
 
@@ -269,11 +238,11 @@ static void add_state_space(struct vt_plan *plan, int is_recomputed)
 {
 	if (!plan->model->stacks[VT_PART_TEXT].inner)
 		return;
-	add_piece(plan, "activations/mixer", "L", "e*(2*inner+4*inner)+4*inner",
+	vt_terms_add_piece(plan, "activations/mixer", "L", "e*(2*inner+4*inner)+4*inner",
 		  "projections, convolution, step sizes and the gate of a fused scan",
 		  is_recomputed);
 	if (vt_plan_setting(plan, VT_SET_SCAN) == VT_SCAN_SEQUENTIAL)
-		add_piece(plan, "activations/mixer", "L",
+		vt_terms_add_piece(plan, "activations/mixer", "L",
 			  "(4+4+4+e)*inner*states+4*inner+3*e*inner",
 			  "token by token: decay, input and state of every token in fp32, the "
 			  "state's cast, the input in fp32, its copy in another layout, and what "
@@ -295,23 +264,25 @@ static void add_encoder(struct vt_plan *plan, int is_recomputed)
 
 	if (!plan->model->stacks[VT_PART_ENCODER].layers)
 		return;
-	add_piece(plan, "activations/norm", "Lenc", "2*(4*h+r*h+4+e*h)+r*h",
+	vt_terms_add_piece(plan, "activations/norm", "Lenc", "2*(4*h+r*h+4+e*h)+r*h",
 		  "the encoder's norms, and the stream behind its mlp", is_recomputed);
 	snprintf(bytes, sizeof(bytes), "e*4*a*d+4*a+r*h%s", mask);
-	add_piece(plan, "activations/attention", "Lenc", bytes,
+	vt_terms_add_piece(plan, "activations/attention", "Lenc", bytes,
 		  "the encoder's q, k, v, output, and the stream behind it", is_recomputed);
-	add_piece(plan, "activations/attention", "L", bytes,
+	vt_terms_add_piece(plan, "activations/attention", "L", bytes,
 		  "the decoder's attention to the encoder", is_recomputed);
-	add_piece(plan, "activations/attention", "L", "r*h+2*a*s*e/b",
+	vt_terms_add_piece(plan, "activations/attention", "L", "r*h+2*a*s*e/b",
 		  "the stream behind attention; the bias of positions", is_recomputed);
-	snprintf(bytes, sizeof(bytes), "2*i*e%s%s", mlp_mask, mask);
-	add_piece(plan, "activations/mlp", "Lenc", bytes, mlp_why(s), is_recomputed);
+	snprintf(bytes, sizeof(bytes), "%d*i*e%s%s",
+		 mlp_tensors(plan, &plan->model->stacks[VT_PART_ENCODER]), mlp_mask, mask);
+	vt_terms_add_piece(plan, "activations/mlp", "Lenc", bytes, mlp_why(s), is_recomputed);
 	snprintf(bytes, sizeof(bytes), "0%s", mlp_mask);
-	add_piece(plan, "activations/mlp", "L", bytes, "the mask of the dropout inside of it",
+	vt_terms_add_piece(plan, "activations/mlp", "L", bytes,
+			   "the mask of the dropout inside of it",
 		  is_recomputed);
-	add_piece(plan, "activations/norm", "L", "e*h+r*h",
+	vt_terms_add_piece(plan, "activations/norm", "L", "e*h+r*h",
 		  "the third norm's output, and the stream behind the mlp", is_recomputed);
-	add_piece(plan, "activations/norm", "1", "4*h+r*h+4+2*e*h+h",
+	vt_terms_add_piece(plan, "activations/norm", "1", "4*h+r*h+4+2*e*h+h",
 		  "the encoder's last norm, and dropout behind it", is_recomputed);
 }
 
@@ -327,16 +298,22 @@ static void add_training(struct vt_plan *plan)
 		NULL, "the last norm" };
 	const struct vt_term_spec stream = { "activations/residual",
 		VT_IN(FIRST_LAYER) | VT_IN(FORWARD), NULL, NULL, "the residual stream itself" };
+	const struct vt_term_spec transform = { "logits", norm.stages, NULL, NULL,
+		"the layer before the head: the input of its activation" };
 	const struct vt_term_spec embedding = { "activations/embedding", VT_IN_WHOLE, NULL, NULL,
 		"dropout behind the embeddings of each stack: its mask and what it gives" };
+	const struct vt_term_spec normed = { "activations/embedding", VT_IN_WHOLE, NULL, NULL,
+		"the sum of all embeddings, which their norm keeps" };
 	int is_recomputed = vt_plan_setting(plan, VT_SET_CHECKPOINTING) == VT_CHECKPOINTING_FULL;
 
-	if (plan->model->stacks[VT_PART_TEXT].has_dropout)
+	if (plan->model->stacks[VT_PART_TEXT].has_embedding_dropout)
 		vt_plan_add(plan, &embedding, "(1+min(Lenc,1))*T*(h+e*h)");
+	if (plan->model->stacks[VT_PART_TEXT].has_norms_behind)
+		vt_plan_add(plan, &normed, "T*(r*h+8)");
 	vt_plan_add(plan, &stream, "T*h*r%s", over_sequence(plan));
 	add_norms(plan, is_recomputed);
 	if (plan->model->stacks[VT_PART_TEXT].has_attention) {
-		add_attention(plan, is_recomputed);
+		vt_terms_attention(plan, is_recomputed);
 		add_mlp(plan, is_recomputed);
 		add_dropout(plan, is_recomputed);
 	}
@@ -345,8 +322,13 @@ static void add_training(struct vt_plan *plan)
 	add_adapters(plan, is_recomputed);
 	if (is_recomputed)
 		vt_plan_add(plan, &inputs, "L*T*h*r%s", over_sequence(plan));
-	vt_plan_add(plan, &norm, "T*(%s)%s", norm_bytes(plan), over_sequence(plan));
-	vt_plan_add(plan, &last, "T*e*h%s", over_sequence(plan));
+	/* Nothing before the first adapter keeps anything: the first norm makes up for the last. */
+	if (!vt_plan_setting(plan, VT_SET_LORA) || is_recomputed)
+		vt_plan_add(plan, &norm, "T*(%s)%s", norm_bytes(plan), over_sequence(plan));
+	if (!is_frozen(plan))
+		vt_plan_add(plan, &last, "T*e*h%s", over_sequence(plan));
+	if (plan->model->stacks[VT_PART_TEXT].has_masked_head)
+		vt_plan_add(plan, &transform, "T*e*h");
 }
 
 /* What a caller of an interpretability library keeps of a forward. */
@@ -365,58 +347,118 @@ static void add_kept(struct vt_plan *plan)
 		vt_plan_add(plan, &all, "L*T*e*(7*h+2*a*d+a*dv+2*k*d+k*dv+3*i+2*a*s+2)");
 }
 
+/* Results of the mlp's width that live side by side. */
+static int wide_of(const struct vt_plan *plan)
+{
+	const struct vt_stack *s = &plan->model->stacks[VT_PART_TEXT];
+
+	/* Of an activation that is made of operators more than of what comes behind it. */
+	if (s->activation_steps > 2)
+		return 4;
+	return s->mlp == VT_MLP_GATED ? 3 : 2;
+}
+
+/* Bytes per token where attention computes scores, or turns queries in fp32; buf[size]. */
+static int scores_of(const struct vt_plan *plan, char *buf, size_t size)
+{
+	const char *over = vt_terms_over(plan);
+
+	if (vt_terms_is_math(plan))
+		snprintf(buf, size, "(a*s*(4+4+1)+4*(2*a*d+a*dv)+e*a*d)%s", over);
+	else if (vt_terms_is_eager(plan))
+		/* Only fp16 is read by the softmax in fp32 as it is. */
+		snprintf(buf, size, "(a*s*%s+3*a*d*e)%s",
+			 vt_plan_symbol(plan, "e") == 4 ? "(4+4)" : "(e+4+4)", over);
+	else if (plan->model->stacks[VT_PART_TEXT].has_fp32_rotary)
+		snprintf(buf, size, "(4*(4*a*d+k*d)+2*e*k*d)%s", over);
+	else
+		snprintf(buf, size, "0");
+	return buf[0] != '0';
+}
+
+static double per_token(const struct vt_plan *plan, const char *formula)
+{
+	const char *error;
+	double bytes = 0;
+
+	vt_formula_evaluate(formula, &plan->symbols, &bytes, &error);
+	return bytes;
+}
+
+/*
+ * The moment of a layer that holds most: its attention, where that computes scores, or its mlp, by
+ * which time one more of the residual stream is there.
+ */
+static void add_widest(struct vt_plan *plan)
+{
+	const unsigned stages = VT_IN(FIRST_LAYER) | VT_IN(FORWARD);
+	const struct vt_stack *s = &plan->model->stacks[VT_PART_TEXT];
+	const struct vt_term_spec layer = { s->inner ? "activations/mixer" : "activations/mlp",
+		stages, NULL, NULL, "one layer at a time: the mlp, or a norm in fp32" };
+	const struct vt_term_spec scores = { "activations/attention", stages, NULL, NULL,
+		"one layer at a time: the scores, what a softmax in fp32 makes of them, q, k, v; "
+		"or these, while they are rotated in fp32" };
+	const struct vt_term_spec scan = { "activations/mixer", stages, NULL, NULL,
+		"token by token: decay, input and their product of every token in fp32; what is "
+		"projected and convolved, and that in fp32" };
+	const struct vt_term_spec stream = { "activations/residual", stages, NULL, NULL,
+		"the layer's input, its residual and what the norm gives" };
+	const struct vt_term_spec given = { "activations/attention", stages, NULL, NULL,
+		"what attention gave, while the mlp runs" };
+	/* Copies of the input, what experts gave, and that weighted and put back in order. */
+	const char *experts = s->has_fp32_experts ? "chosen*max(h*(2*e+2*4), 4*ie*e+h*e)" :
+						    "chosen*max(h*(2*e+2*e), 4*ie*e+h*e)";
+	char by_mlp[160], by_scores[96];
+
+	snprintf(by_mlp, sizeof(by_mlp), "max(max((%d*e*max(i,inner))%s, %s), 8*h-e*h)",
+		 wide_of(plan), vt_terms_over(plan), experts);
+	if (scores_of(plan, by_scores, sizeof(by_scores)) &&
+	    per_token(plan, by_scores) >= per_token(plan, by_mlp) + per_token(plan, "h*e")) {
+		vt_plan_add(plan, &stream, "2*T*h*e");
+		vt_plan_add(plan, &scores, "T*%s", by_scores);
+		return;
+	}
+	vt_plan_add(plan, &stream,
+		    s->has_shared_norm_input || s->norms == 1 ? "2*T*h*e" : "3*T*h*e");
+	if (s->is_attention_held)
+		vt_plan_add(plan, &given, "T*h*e");
+	if (s->inner && vt_plan_setting(plan, VT_SET_SCAN) == VT_SCAN_SEQUENTIAL)
+		vt_plan_add(plan, &scan, "T*(3*4*inner*states+4*e*inner+4*4*inner)");
+	else
+		vt_plan_add(plan, &layer, "T*%s", by_mlp);
+}
+
 static void add_inference(struct vt_plan *plan)
 {
-	const struct vt_term_spec layer = { "activations/mlp",
-		VT_IN(FIRST_LAYER) | VT_IN(FORWARD), NULL, NULL,
-		"one layer at a time: the mlp, or a norm in fp32" };
-	const struct vt_term_spec stream = { "activations/residual",
-		VT_IN(FIRST_LAYER) | VT_IN(FORWARD), NULL, NULL,
-		"the layer's input, its residual and what the norm gives" };
 	const struct vt_term_spec embedding = { "activations/embedding",
 		VT_IN(FIRST_LAYER) | VT_IN(FORWARD), NULL, NULL,
 		"the embeddings, which the model's own variable holds to the end" };
-	const struct vt_term_spec scores = { "activations/attention",
+	const struct vt_term_spec rotation = { "activations/attention",
 		VT_IN(FIRST_LAYER) | VT_IN(FORWARD), NULL, NULL,
-		"the widest of one layer: eager attention's scores, their copy in fp32 and its "
-		"softmax beside q, k, v; or the mlp, or a norm" };
+		"cos and sin of every position: in generation each sequence has its own" };
 	const struct vt_term_spec last = { "activations/residual", VT_IN(LOGITS), NULL, NULL,
 		"the last hidden states, the head's input" };
 	const struct vt_term_spec mask = { "activations/mask", VT_IN(FORWARD), NULL, NULL,
-		"the mask of padding, of a window, of what a static cache has not filled, or of "
-		"eager attention" };
+		"the mask of padding, of a window, or of eager attention, which has one for each "
+		"kind of layer" };
 	const struct vt_term_spec step = { "activations/mlp", VT_IN(DECODE), NULL, NULL,
 					   "one layer of one token per sequence" };
-	int is_gated = plan->model->stacks[VT_PART_TEXT].mlp == VT_MLP_GATED;
-	int wide = is_gated ? 3 : 2;
-	/* Copies of the input, what experts gave, and that weighted and put back in order. */
-	const char *experts = plan->model->stacks[VT_PART_TEXT].has_fp32_experts ?
-				      "chosen*max(h*(2*e+2*4), 3*ie*e)" :
-				      "chosen*max(h*(2*e+2*e), 3*ie*e)";
+	const struct vt_stack *s = &plan->model->stacks[VT_PART_TEXT];
 
-	vt_plan_add(plan, &embedding, "T*h*e");
-	vt_plan_add(plan, &stream, "3*T*h*e");
+	vt_plan_add(plan, &embedding, s->positions ? "2*T*h*e" : "T*h*e");
+	if (s->has_attention && !s->positions && !plan->model->stacks[VT_PART_ENCODER].layers &&
+	    vt_plan_setting(plan, VT_SET_NEW_TOKENS))
+		vt_plan_add(plan, &rotation, s->rope_dim ? "2*T*rope*e" : "2*T*d*e");
+	add_widest(plan);
+	vt_plan_add(plan, &last, s->has_masked_head ? "2*T*h*e" : "T*h*e");
 	if (vt_terms_is_eager(plan))
-		vt_plan_add(plan, &scores,
-			    "T*max(max(max((%d*e*max(i,inner))%s, %s), 8*h-e*h), "
-			    "(a*s*%s+3*a*d*e)%s)",
-			    wide, over(plan, 1), experts,
-			    /* Only fp16 is read by the softmax in fp32 as it is. */
-			    vt_plan_symbol(plan, "e") == 4 ? "(4+4)" : "(e+4+4)", over(plan, 1));
-	else
-		vt_plan_add(plan, &layer, "T*max(max((%d*e*max(i,inner))%s, %s), 8*h-e*h)", wide,
-			    over(plan, 1), experts);
-	vt_plan_add(plan, &last, "T*h*e");
-	if (vt_terms_is_eager(plan))
-		vt_plan_add(plan, &mask, "b*s*s*e");
-	else if (vt_plan_setting(plan, VT_SET_KV_CACHE) == VT_KV_STATIC &&
-		 vt_plan_setting(plan, VT_SET_NEW_TOKENS))
-		vt_plan_add(plan, &mask, "b*s*(s+n)");
+		vt_plan_add(plan, &mask, "(min(Lfull,1)+min(Lwindow,1))*b*s*s*e");
 	else if (vt_plan_setting(plan, VT_SET_MASK) ||
 		 (vt_plan_symbol(plan, "Lwindow") &&
 		  vt_plan_symbol(plan, "window") < vt_plan_symbol(plan, "s")))
 		vt_plan_add(plan, &mask, "b*s*s");
-	vt_plan_add(plan, &step, "b*e*(%d*max(max(i,ie*chosen),inner)+2*h)", wide);
+	vt_plan_add(plan, &step, "b*e*(%d*max(max(i,ie*chosen),inner)+2*h)",
+		    wide_of(plan));
 	add_kept(plan);
 }
 

@@ -21,11 +21,6 @@ static void sum_over_tokens(char *buf, size_t size, const char *width)
 		 width, width);
 }
 
-static const char *over(const struct vt_plan *plan)
-{
-	return vt_plan_setting(plan, VT_SET_TENSOR) > 1 ? "/t" : "";
-}
-
 static int is_trained(const struct vt_plan *plan)
 {
 	return !vt_plan_setting(plan, VT_SET_LORA) &&
@@ -66,22 +61,43 @@ static double norm_burst(const struct vt_plan *plan)
 	return (12 + vt_plan_symbol(plan, "e")) * vt_plan_symbol(plan, "h");
 }
 
+/* Bytes of those partial sums. */
+static double sums_over_tokens(const struct vt_plan *plan, double width)
+{
+	double tokens = vt_plan_symbol(plan, "T");
+	double blocks = fmin(ceil(vt_plan_symbol(plan, "blocks") / ceil(width / 128)),
+			     ceil(tokens / 64));
+
+	return 512 * width * fmax(blocks, ceil(tokens / 1024));
+}
+
 int vt_terms_is_bias_widest(const struct vt_plan *plan)
 {
 	const struct vt_stack *s = &plan->model->stacks[VT_PART_TEXT];
 	double e = vt_plan_symbol(plan, "e"), i = vt_plan_symbol(plan, "i");
 	double h = vt_plan_symbol(plan, "h"), tokens = vt_plan_symbol(plan, "T");
-	double blocks = fmin(ceil(vt_plan_symbol(plan, "blocks") / ceil(i / 128)),
-			     ceil(tokens / 64));
-	double sums = 512 * i * fmax(blocks, ceil(tokens / 1024));
+	double sums = sums_over_tokens(plan, i);
 
-	return s->has_mlp_bias && s->mlp == VT_MLP_PLAIN && !s->has_stepwise_gelu && i &&
+	return s->has_mlp_bias && s->mlp == VT_MLP_PLAIN && s->activation_steps == 1 && i &&
 	       is_trained(plan) && !vt_terms_is_eager(plan) &&
 	       vt_plan_setting(plan, VT_SET_TENSOR) == 1 &&
 	       sums + tokens * e * (i + 2 * h - 2 * i) > tokens * mlp_burst(plan);
 }
 
-static void add_bias(struct vt_plan *plan)
+/* The bias of the mlp's second half comes first, when all that the mlp kept is there. */
+static int is_second_bias_widest(const struct vt_plan *plan)
+{
+	const struct vt_stack *s = &plan->model->stacks[VT_PART_TEXT];
+	double h = vt_plan_symbol(plan, "h"), i = vt_plan_symbol(plan, "i");
+	double e = vt_plan_symbol(plan, "e"), tokens = vt_plan_symbol(plan, "T");
+
+	return s->has_mlp_bias && is_trained(plan) && vt_plan_setting(plan, VT_SET_TENSOR) == 1 &&
+	       sums_over_tokens(plan, h) + tokens * e * (i + 2 * h) +
+			       i * h * vt_plan_symbol(plan, "g") >
+		       tokens * fmax(mlp_burst(plan), norm_burst(plan));
+}
+
+static void add_bias(struct vt_plan *plan, const char *width)
 {
 	const struct vt_term_spec sums = { "workspace/other", IN_LAYER, NULL, NULL,
 		"partial sums of the gradient of a bias in the mlp" };
@@ -89,7 +105,7 @@ static void add_bias(struct vt_plan *plan)
 		"of the mlp's first half, of the residual stream, of the second half's weights" };
 	char partial[160];
 
-	sum_over_tokens(partial, sizeof(partial), "i");
+	sum_over_tokens(partial, sizeof(partial), width);
 	vt_plan_add(plan, &sums, "%s", partial);
 	vt_plan_add(plan, &gradients, "T*(i*e+2*h*e) + i*h*g");
 }
@@ -119,11 +135,13 @@ static void add_layer(struct vt_plan *plan)
 		vt_plan_add(plan, &states, "T*2*4*inner*states");
 		vt_plan_add(plan, &state, "T*4*inner*states");
 	} else if (vt_terms_is_eager(plan)) {
-		vt_plan_add(plan, &scores, "(T*a*s*(e+4+e))%s", over(plan));
+		vt_plan_add(plan, &scores, "(T*a*s*(e+4+e))%s", vt_terms_over(plan));
 	} else if (vt_terms_is_bias_widest(plan)) {
-		add_bias(plan);
+		add_bias(plan, "i");
+	} else if (is_second_bias_widest(plan)) {
+		add_bias(plan, "h");
 	} else if (mlp_burst(plan) >= norm_burst(plan)) {
-		vt_plan_add(plan, &mlp, "T*((2*e*max(i,ie*chosen))%s+2*e*h)", over(plan));
+		vt_plan_add(plan, &mlp, "T*((2*e*max(i,ie*chosen))%s+2*e*h)", vt_terms_over(plan));
 	} else {
 		vt_plan_add(plan, &norm, "T*(8*h+e*h)");
 		vt_plan_add(plan, &product, "T*4*h");

@@ -55,8 +55,8 @@ static void add_cache(struct vt_plan *plan, unsigned stages, const char *layers,
 /* vLLM's pages of 16 tokens; what its pool takes beyond them is a setting of the server. */
 static void add_paged(struct vt_plan *plan, const char *why)
 {
-	add_cache(plan, IN_CACHE, "Lfull", "16*ceil((s+n)/16)", why);
-	add_cache(plan, IN_CACHE, "Lwindow", "16*ceil(min(s+n,window)/16)", why);
+	add_cache(plan, IN_CACHE, "Lfull", "16*ceil((sd+n)/16)", why);
+	add_cache(plan, IN_CACHE, "Lwindow", "16*ceil(min(sd+n,window)/16)", why);
 }
 
 static void add_whole(struct vt_plan *plan, const char *why)
@@ -64,13 +64,13 @@ static void add_whole(struct vt_plan *plan, const char *why)
 	static const char window[] = "layers that see a window keep that much";
 	int is_static = !is_concatenated(plan);
 
-	add_cache(plan, IN_PREFILL, "Lfull", is_static ? "(s+n)" : "s", why);
-	add_cache(plan, VT_IN(DECODE), "Lfull", "(s+n)", why);
-	add_cache(plan, VT_IN(DECODE), "Lwindow", "min(s+n,window)", window);
+	add_cache(plan, IN_PREFILL, "Lfull", is_static ? "(sd+n)" : "sd", why);
+	add_cache(plan, VT_IN(DECODE), "Lfull", "(sd+n)", why);
+	add_cache(plan, VT_IN(DECODE), "Lwindow", "min(sd+n,window)", window);
 	if (is_static)
-		add_cache(plan, IN_PREFILL, "Lwindow", "min(s+n,window)", window);
+		add_cache(plan, IN_PREFILL, "Lwindow", "min(sd+n,window)", window);
 	else
-		add_cache(plan, IN_PREFILL, "Lwindow", "s",
+		add_cache(plan, IN_PREFILL, "Lwindow", "sd",
 			  "DynamicCache keeps a view of the window, and so all of the prefill");
 }
 
@@ -83,9 +83,9 @@ static void add_growth(struct vt_plan *plan)
 	if (!is_concatenated(plan))
 		return;
 	if (is_latent(plan))
-		vt_plan_add(plan, &spec, "b*max(rank,rope)*(s+n)*%s", element(plan));
+		vt_plan_add(plan, &spec, "b*max(rank,rope)*(sd+n)*%s", element(plan));
 	else
-		vt_plan_add(plan, &spec, "b*k*max(d,dv)*(s+n)*%s", element(plan));
+		vt_plan_add(plan, &spec, "b*k*max(d,dv)*(sd+n)*%s", element(plan));
 }
 
 void vt_terms_cache(struct vt_plan *plan)
@@ -97,10 +97,11 @@ void vt_terms_cache(struct vt_plan *plan)
 			  is_latent(plan) ?
 				  "latents of every token (transformers from 5.x on)" :
 				  "latent attention, but its keys and values are cached expanded";
-	const struct vt_term_spec encoder = { "kv cache", IN_CACHE, NULL, NULL,
+	const struct vt_term_spec encoder = { "kv cache", VT_IN(LOGITS) | VT_IN(DECODE), NULL, NULL,
 		"keys and values of the attention to the encoder" };
 
-	if (vt_plan_is_training(plan) || vt_plan_setting(plan, VT_SET_KV_CACHE) == VT_KV_NONE)
+	if (vt_plan_is_training(plan) || s->has_no_cache ||
+	    vt_plan_setting(plan, VT_SET_KV_CACHE) == VT_KV_NONE)
 		return;
 	vt_plan_add(plan, &state, "b*state");
 	if (!s->has_attention)

@@ -2,6 +2,7 @@
 """vtrace estimate as a command: formulas that say what was computed, options, files, bad input."""
 import json
 import math
+import pathlib
 import re
 import resource
 import struct
@@ -134,6 +135,49 @@ def test_sequence_parallelism_divides_what_tensor_parallelism_leaves():
     assert norms() == 4 * norms("--sequence-parallel", "yes")
 
 
+def stage_owners(name, *arguments):
+    stage = next(s for s in estimate(*arguments)["stages"] if s["name"] == name)
+    return {o["owner"]: o["bytes"] for o in stage["owners"]}
+
+
+def test_a_window_is_a_mask_in_every_layer():
+    """Cast to the type of the queries; a single head of keys is repeated without a copy."""
+    base = ("--train", "--batch", "2", "--seq", "1024", "--dtype", "bf16")
+    windowed = stage_owners("forward", "gemma-3-1b", *base)["activations/attention"]
+    whole = stage_owners("forward", "gemma-3-1b", *base, "--window", "1024")["activations/attention"]
+    assert windowed - whole == 22 * 2 * 1024 * 1024 * 2
+
+
+def test_what_has_no_cache_and_what_needs_no_mask():
+    """SDPA cuts the empty end of a static cache off: no mask of it in the prefill."""
+    assert "kv cache" not in stage_owners("forward", "bert-base", "--batch", "4", "--seq", "512")
+    generation = ("llama-3.2-1b", "--seq", "4096", "--new-tokens", "8", "--kv-cache", "static")
+    assert "activations/mask" not in stage_owners("forward", *generation)
+
+
+def test_a_decoder_behind_an_encoder_begins_with_one_token():
+    """T5 base: its own keys and values are those of 1 + 7 tokens, and of one layer once more; the encoder's stay."""
+    kv = stage_owners("decode", "t5-base", "--batch", "4", "--seq", "512", "--new-tokens", "7")["kv cache"]
+    token = 4 * 2 * 768 * 2
+    assert kv == 12 * 512 * token + 12 * 8 * token + 8 * token / 2
+    assert stage_owners("forward", "t5-base", "--batch", "4", "--seq", "512", "--new-tokens", "7")["kv cache"] == \
+        12 * token
+
+
+def test_the_class_says_what_stands_behind_the_last_layer(tmp_path):
+    bert = {"model_type": "bert", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
+            "intermediate_size": 128, "vocab_size": 1000, "max_position_embeddings": 512}
+    config = tmp_path / "config.json"
+
+    def stages(*classes):
+        config.write_text(json.dumps(bert | {"architectures": classes} if classes else bert))
+        return [s["name"] for s in estimate(config, "--seq", "128")["stages"]]
+
+    assert "logits" in stages("BertForMaskedLM")
+    assert "logits" not in stages("BertModel") and "logits" not in stages()
+    assert "logits" not in stages("BertForSequenceClassification")
+
+
 def test_a_bias_is_summed_over_tokens_in_parts():
     """138,412,032 bytes on a card of 132 multiprocessors, as PyTorch asks for; less where there are fewer rows."""
     def sums(model, batch, *more):
@@ -179,6 +223,19 @@ def test_a_config_beside_its_preset(tmp_path):
     plan = estimate(config)
     assert plan["model"]["parameters"] == 2 * 6400 + 2 * (16384 + 24576 + 128) + 64
     assert plan["model"]["note"] is None
+
+
+FAMILIES = json.loads((pathlib.Path(__file__).parent / "families.json").read_text())
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_parameters_of_other_families(name, tmp_path):
+    """Of models without a preset: the sums of numel() over the parameters of the same in transformers 5.23."""
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps(FAMILIES[name]["config"]))
+    model = estimate(config)["model"]
+    assert model["parameters"] == FAMILIES[name]["parameters"]
+    assert model["note"] is None
 
 
 def test_a_safetensors_file(tmp_path):

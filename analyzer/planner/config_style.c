@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/planner/config_style.h"
+
+#include <string.h>
+
+#include "analyzer/planner/families.h"
+
+static int is_family(const struct vt_config_values *v, const char *key, const char *word)
+{
+	return vt_families_has(v->family, key, word);
+}
+
+/* The first key of a list that has a value; NULL: none. */
+static const char *key_of(const struct vt_config_values *v, const char *const *keys)
+{
+	for (; *keys; keys++) {
+		const json_t *value = json_object_get(v->object, *keys);
+
+		if (value && !json_is_null(value))
+			return *keys;
+	}
+	return NULL;
+}
+
+static const json_t *first_of(const struct vt_config_values *v, const char *const *keys)
+{
+	const char *key = key_of(v, keys);
+
+	return key ? json_object_get(v->object, key) : NULL;
+}
+
+static void read_biases(const struct vt_config_values *v, struct vt_tensor_style *style)
+{
+#define BIAS_LETTER(name, letter) letter,
+	static const char letters[] = { VT_BIASES(BIAS_LETTER) };
+#undef BIAS_LETTER
+	static const char *const attention[] = { "attention_bias", "qkv_bias", "use_qkv_bias",
+						 "use_bias", "enable_bias", "bias", NULL };
+	static const char *const mlp[] = { "mlp_bias", "use_bias", "enable_bias", "bias", NULL };
+
+	for (int i = 0; i < VT_NR_BIASES; i++) {
+		const char always[] = { letters[i], '\0' }, asked[] = { letters[i], '?', '\0' };
+		const char *key = key_of(v, i == VT_BIAS_MLP ? mlp : attention);
+
+		style->has_bias[i] =
+			is_family(v, "biases", always) ||
+			(key && is_family(v, "biases", asked) && vt_config_flag(v, key, 0));
+	}
+}
+
+static int is_part(const struct vt_config_values *v, const char *key)
+{
+	double value = json_number_value(json_object_get(v->object, key));
+
+	return value > 0 && value < 1;
+}
+
+/* transformers 5 keeps it among what it writes about rotation. */
+static int is_rotated_in_part(const struct vt_config_values *v)
+{
+	const json_t *rope = json_object_get(v->object, "rope_parameters");
+	double part = json_number_value(json_object_get(rope, "partial_rotary_factor"));
+
+	return is_part(v, "partial_rotary_factor") || is_part(v, "rotary_pct") ||
+	       (part > 0 && part < 1) || vt_config_key(v, "rotary_dim", 0);
+}
+
+static int has_dropout(const struct vt_config_values *v)
+{
+	static const char *const keys[] = { "resid_pdrop", "hidden_dropout_prob", "dropout_rate",
+					    "hidden_dropout", "resid_dropout", "residual_dropout",
+					    "dropout", NULL };
+	const json_t *value = first_of(v, keys);
+
+	if (json_is_number(value))
+		return json_number_value(value) > 0;
+	return is_family(v, "dropout", "yes") || is_family(v, "dropout", "layers") ||
+	       is_family(v, "dropout", "inner");
+}
+
+/*
+ * How many tensors of the mlp's width an activation keeps for backward, its result aside: its
+ * input, or what operators that it is made of need.  In a gated one "gated-" stands before it.
+ */
+static int steps_of(const char *activation)
+{
+	static const struct {
+		const char *name;
+		int steps;
+	} kinds[] = {
+		{ "relu", 0 },	   { "sigmoid", 0 },	{ "tanh", 0 }, { "quick_gelu", 2 },
+		{ "gelu_new", 4 }, { "gelu_fast", 4 },
+	};
+
+	if (!strncmp(activation, "gated-", 6))
+		activation += 6;
+	for (size_t i = 0; i < VT_ARRAY_SIZE(kinds); i++)
+		if (!strcmp(activation, kinds[i].name))
+			return kinds[i].steps;
+	return 1;
+}
+
+static void read_activation(const struct vt_config_values *v, struct vt_stack *s)
+{
+	static const char *const keys[] = { "hidden_act", "hidden_activation", "dense_act_fn",
+					    "activation_function", "activation",
+					    "feed_forward_proj", NULL };
+	const char *activation = json_string_value(first_of(v, keys));
+	char family[32];
+
+	if (!activation)
+		activation = vt_families_get(v->family, "activation", family, sizeof(family));
+	/* T5's word for the one that it computes step by step. */
+	if (!strcmp(activation, "gated-gelu"))
+		activation = "gelu_new";
+	s->activation_steps = steps_of(activation);
+}
+
+static enum vt_norm_kind norm_of(const struct vt_config_values *v)
+{
+	static const struct {
+		const char *word;
+		enum vt_norm_kind kind;
+	} kinds[] = {
+		{ "layer", VT_NORM_LAYER },
+		{ "layer-fp32", VT_NORM_LAYER_FP32 },
+		{ "rms-fp32", VT_NORM_RMS_FP32 },
+	};
+
+	for (size_t i = 0; i < VT_ARRAY_SIZE(kinds); i++)
+		if (is_family(v, "norm", kinds[i].word))
+			return kinds[i].kind;
+	return VT_NORM_RMS;
+}
+
+static void read_parallel(const struct vt_config_values *v, struct vt_stack *s)
+{
+	int is_usual = is_family(v, "parallel", "yes");
+	int has_one = is_family(v, "parallel", "one") &&
+		      !vt_config_flag(v, "new_decoder_architecture", 0);
+
+	if (is_family(v, "parallel", "no") ||
+	    !vt_config_flag(v, "use_parallel_residual",
+			    vt_config_flag(v, "parallel_attn", is_usual)))
+		return;
+	s->has_shared_norm_input = !has_one;
+	if (has_one)
+		s->norms = 1;
+}
+
+void vt_config_style(const struct vt_config_values *v, struct vt_stack *s,
+		     struct vt_tensor_style *style)
+{
+	s->norm = norm_of(v);
+	s->mlp = is_family(v, "mlp", "plain") ? VT_MLP_PLAIN : VT_MLP_GATED;
+	read_activation(v, s);
+	s->has_fused_qkv = is_family(v, "qkv", "fused");
+	s->has_joined_rotary = is_family(v, "rotary", "joined") || is_rotated_in_part(v);
+	s->has_fp32_rotary = is_family(v, "rotary", "fp32");
+	s->has_eager_only = is_family(v, "kernels", "eager");
+	s->has_broadcast_keys = is_family(v, "keys", "broadcast");
+	read_parallel(v, s);
+	s->has_norms_behind = is_family(v, "norms_stand", "behind");
+	s->is_attention_held = s->has_shared_norm_input || s->norms == 1 ||
+			       is_family(v, "held", "attention");
+	s->has_dropout = has_dropout(v);
+	s->has_embedding_dropout = s->has_dropout && !is_family(v, "dropout", "layers");
+	s->has_inner_dropout = s->has_dropout && is_family(v, "dropout", "inner");
+	s->has_qk_norm = !is_family(v, "qk_norm", "none");
+	style->has_full_qk_norm = is_family(v, "qk_norm", "full");
+	read_biases(v, style);
+	s->has_mlp_bias = style->has_bias[VT_BIAS_MLP];
+}
+
+static int ends_with(const char *text, const char *end)
+{
+	size_t len = strlen(text), tail = strlen(end);
+
+	return len >= tail && !strcmp(text + len - tail, end);
+}
+
+/* As many as there are labels, which are two where nobody says. */
+static uint64_t labels_of(const struct vt_config_values *v)
+{
+	size_t named = json_object_size(json_object_get(v->object, "id2label"));
+
+	return vt_config_key(v, "num_labels", named ? named : 2);
+}
+
+void vt_config_head(const struct vt_config_values *v, struct vt_stack *s,
+		    struct vt_tensor_style *style)
+{
+	const char *class = json_string_value(
+		json_array_get(json_object_get(v->object, "architectures"), 0));
+	int is_encoder = is_family(v, "layout", "encoder");
+
+	s->has_no_head = is_family(v, "head", "none");
+	style->has_pooler = is_encoder && is_family(v, "pooler", "yes");
+	if (!class)
+		return;
+	s->has_masked_head = is_encoder && ends_with(class, "ForMaskedLM");
+	s->has_no_head = !s->has_masked_head && !ends_with(class, "LM") &&
+			 !ends_with(class, "LMHeadModel") && !ends_with(class, "Generation");
+	if (ends_with(class, "Classification"))
+		style->labels = labels_of(v);
+	style->has_pooler &= !s->has_masked_head && !ends_with(class, "TokenClassification");
+}

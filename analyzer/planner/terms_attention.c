@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What attention keeps for backward: queries, keys, values, masks, scores where nothing fuses them.
+ */
+#include <stdio.h>
+
+#include "analyzer/planner/terms.h"
+
+static const struct vt_stack *text_of(const struct vt_plan *plan)
+{
+	return &plan->model->stacks[VT_PART_TEXT];
+}
+
+int vt_terms_is_eager(const struct vt_plan *plan)
+{
+	return vt_plan_setting(plan, VT_SET_ATTENTION) == VT_ATTENTION_EAGER ||
+	       text_of(plan)->has_scores_cap || text_of(plan)->has_eager_only;
+}
+
+static void add_scores(struct vt_plan *plan, int is_recomputed)
+{
+	const char *scores = vt_plan_symbol(plan, "e") == 4 ? "4" : "(4+e)";
+	int is_capped = plan->model->stacks[VT_PART_TEXT].has_scores_cap;
+	char bytes[96];
+
+	snprintf(bytes, sizeof(bytes), "(a*s*(%s%s))%s", scores, is_capped ? "+e" : "",
+		 vt_terms_over(plan));
+	vt_terms_add_piece(plan, "activations/attention", "L", bytes,
+		  is_capped ? "eager attention keeps the tanh of s*s scores, their softmax in "
+			      "fp32 and its cast" :
+			      "eager attention keeps the softmax of s*s scores in fp32 and its "
+			      "cast",
+		  is_recomputed ||
+			  vt_plan_setting(plan, VT_SET_CHECKPOINTING) ==
+				  VT_CHECKPOINTING_SELECTIVE);
+}
+
+/* Beside queries, keys, values and output: what is made of latents, and their norms. */
+static void add_latents(struct vt_plan *plan, int is_recomputed)
+{
+	char bytes[128];
+
+	snprintf(bytes, sizeof(bytes), "(e*(a*(d-rope)+a*dv))%s + e*(rank+rope)",
+		 vt_terms_over(plan));
+	vt_terms_add_piece(plan, "activations/attention", "L", bytes,
+		  "keys beside the values they came with, the output once more (its layout is "
+		  "copied), the latents",
+		  is_recomputed);
+	vt_terms_add_piece(plan, "activations/norm", "L", "(rank+qrank)*(4+r+e)+4+min(qrank,4)",
+		  "norms of the latents", is_recomputed);
+}
+
+/*
+ * SDPA has no kernel for fp32 with fewer keys than queries, nor for keys of another number of heads
+ * that it is not told of: it computes the scores itself.
+ */
+int vt_terms_is_math(const struct vt_plan *plan)
+{
+	const struct vt_stack *s = text_of(plan);
+
+	return vt_plan_setting(plan, VT_SET_ATTENTION) == VT_ATTENTION_SDPA &&
+	       !vt_terms_is_eager(plan) && s->kv_heads < s->heads &&
+	       (vt_plan_symbol(plan, "e") == 4 || s->has_broadcast_keys);
+}
+
+/* In fp32 whatever the type, and keys and values written out for every head of queries. */
+static void add_math(struct vt_plan *plan, int is_recomputed)
+{
+	char bytes[128];
+
+	snprintf(bytes, sizeof(bytes), "(4*a*s+4*(2*a*d+a*dv)+e*a*dv)%s+e*(k*d+k*dv)",
+		 vt_terms_over(plan));
+	vt_terms_add_piece(plan, "activations/attention", "L", bytes,
+			   "no kernel takes these keys: softmax, q, k and v in fp32, all heads of "
+			   "them, the output; the keys and values that came",
+			   is_recomputed);
+}
+
+/* A window shorter than the sequence, or padding, is a mask, which no kernel with groups takes. */
+static void add_masked_kernel(struct vt_plan *plan, const char *layers, int is_recomputed)
+{
+	/* One head of keys is repeated without a copy. */
+	if (text_of(plan)->kv_heads > 1 && !vt_plan_setting(plan, VT_SET_REPEAT_KV))
+		vt_terms_add_piece(plan, "activations/attention", layers,
+				   "e*((a-k)*d+(a-k)*dv)",
+				   "keys and values repeated to every head where there is a mask",
+				   is_recomputed);
+	vt_terms_add_piece(plan, "activations/attention", layers, "s*e",
+			   "the mask in the type of the queries, which every layer makes anew",
+			   is_recomputed);
+}
+
+static int is_windowed(const struct vt_plan *plan)
+{
+	return vt_plan_symbol(plan, "Lwindow") &&
+	       vt_plan_symbol(plan, "window") < vt_plan_symbol(plan, "s");
+}
+
+/* The kernels of SDPA and flash attention. */
+static void add_kernel(struct vt_plan *plan, int is_recomputed)
+{
+	int is_repeated = vt_plan_setting(plan, VT_SET_REPEAT_KV) != 0 || vt_terms_is_math(plan);
+	const char *keys = is_repeated ? "a" : "k";
+	char bytes[160];
+
+	snprintf(bytes, sizeof(bytes), "(e*(a*d+a*dv+%s*d+%s*dv)+4*a)%s", keys, keys,
+		 vt_terms_over(plan));
+	vt_terms_add_piece(plan, "activations/attention", "L", bytes,
+			   is_repeated ? "q, the output, and k and v repeated to every head" :
+					 "q, k, v, the output and the logarithms of sums; flash "
+					 "kernel",
+			   is_recomputed);
+	if (text_of(plan)->has_joined_rotary)
+		vt_terms_add_piece(plan, "activations/attention", "L", "e*a*dv",
+				   "the output once more: joined queries give it a layout that is "
+				   "copied",
+				   is_recomputed);
+	if (vt_terms_is_math(plan))
+		return;
+	if (vt_plan_setting(plan, VT_SET_MASK))
+		add_masked_kernel(plan, "L", is_recomputed);
+	else if (is_windowed(plan))
+		add_masked_kernel(plan, "Lwindow", is_recomputed);
+}
+
+static void add_eager(struct vt_plan *plan, int is_recomputed)
+{
+	char bytes[160];
+
+	snprintf(bytes, sizeof(bytes), "(e*(a*d+a*dv+a*d+a*dv))%s", vt_terms_over(plan));
+	vt_terms_add_piece(plan, "activations/attention", "L", bytes,
+			   "q, the output, and k and v repeated to every head", is_recomputed);
+	add_scores(plan, is_recomputed);
+}
+
+static void add_masks(struct vt_plan *plan)
+{
+	const struct vt_term_spec mask = { "activations/mask", VT_IN_TRAINING, NULL, NULL,
+		"the mask of padding and causality, one for each kind of layer" };
+
+	if (vt_terms_is_eager(plan))
+		vt_plan_add(plan, &mask, "(min(Lfull,1)+min(Lwindow,1))*b*s*s*e");
+	else if (vt_plan_setting(plan, VT_SET_MASK) || is_windowed(plan))
+		vt_plan_add(plan, &mask, "b*s*s");
+}
+
+void vt_terms_attention(struct vt_plan *plan, int is_recomputed)
+{
+	const struct vt_stack *s = text_of(plan);
+
+	if (vt_terms_is_math(plan) && s->has_broadcast_keys)
+		add_math(plan, is_recomputed);
+	else if (vt_terms_is_eager(plan))
+		add_eager(plan, is_recomputed);
+	else
+		add_kernel(plan, is_recomputed);
+	if (vt_terms_is_math(plan) && !s->has_broadcast_keys)
+		add_scores(plan, is_recomputed);
+	if (s->has_fused_qkv && !is_recomputed)
+		vt_terms_add_piece(plan, "activations/attention", "L", "e*(k*d+k*dv)",
+				   "the cache's copies of keys and values, beside the tensor that "
+				   "they were cut from (use_cache is on in training, too)",
+				   0);
+	add_masks(plan);
+	if (s->kv_rank)
+		add_latents(plan, is_recomputed);
+}
