@@ -153,6 +153,17 @@ static int check_mode(const struct vt_plan_settings *settings, struct vt_diag *d
 	return 0;
 }
 
+static const char *wrong_with_shared_tokens(const int64_t *value)
+{
+	if (value[VT_SET_ATTENTION] == VT_ATTENTION_EAGER)
+		return "--context-parallel joins what kernels give: --attention eager has none";
+	if (value[VT_SET_CHUNK])
+		return "--context-parallel and --chunk: tokens are shared, or taken in turn";
+	if (value[VT_SET_SEQ] % value[VT_SET_CONTEXT_PARALLEL])
+		return "--context-parallel: --seq does not divide by it";
+	return NULL;
+}
+
 int vt_plan_settings_check(const struct vt_plan_settings *settings, struct vt_diag *diag)
 {
 	const int64_t *value = settings->value;
@@ -168,7 +179,9 @@ int vt_plan_settings_check(const struct vt_plan_settings *settings, struct vt_di
 		wrong = "--zero shares among --data-parallel ranks: give more than 1";
 	else if (value[VT_SET_SEQUENCE] && value[VT_SET_TENSOR] == 1)
 		wrong = "--sequence-parallel shares among --tensor-parallel ranks: give more";
-	else if (value[VT_SET_KV_CACHE] == VT_KV_NONE && value[VT_SET_NEW_TOKENS])
+	else if (value[VT_SET_CONTEXT_PARALLEL] > 1)
+		wrong = wrong_with_shared_tokens(value);
+	if (!wrong && value[VT_SET_KV_CACHE] == VT_KV_NONE && value[VT_SET_NEW_TOKENS])
 		wrong = "--kv-cache none: --new-tokens are generated with a cache";
 	if (!wrong)
 		return 0;

@@ -53,6 +53,7 @@ X(FREEZE, "freeze", WORD, 0, "none vision all-but-projector", "WORD", 1, "parts 
 X(TENSOR, "tensor-parallel", NUMBER, 1, "1 100000", "N", 0, "ranks that share each layer")                            \
 X(SEQUENCE, "sequence-parallel", WORD, 0, "no yes", "WORD", 0, "norms are shared by those ranks, too")                \
 X(PIPELINE, "pipeline-parallel", NUMBER, 1, "1 100000", "N", 0, "ranks that share the layers")                        \
+X(CONTEXT_PARALLEL, "context-parallel", NUMBER, 1, "1 100000", "N", 0, "ranks that share the tokens of each sequence (ring attention)")\
 X(DATA, "data-parallel", NUMBER, 1, "1 1000000", "N", 0, "ranks that share the batch (--batch is of one)")            \
 X(ZERO, "zero", NUMBER, 0, "0 3", "N", 0, "ZeRO stage; 3 is FSDP (default: 0)")                                       \
 X(BUCKET_VIEW, "bucket-view", WORD, 0, "no yes", "WORD", 0, "DDP: gradient_as_bucket_view")                           \

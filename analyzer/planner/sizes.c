@@ -157,7 +157,7 @@ static void define_tokens(struct vt_plan *plan)
 	const struct vt_stack *main = &plan->model->stacks[VT_PART_TEXT];
 	double images = images_per_sequence(plan) * setting(plan, VT_SET_TILES);
 	double factor = setting(plan, VT_SET_FACTOR), side = (double)plan->model->patch_side;
-	double text = text_tokens(plan);
+	double text = text_tokens(plan) / setting(plan, VT_SET_CONTEXT_PARALLEL);
 	double tokens = floor(side / factor) * floor(side / factor), s = text + images * tokens;
 	double chunk = setting(plan, VT_SET_CHUNK);
 
@@ -189,6 +189,7 @@ static void define_ranks(struct vt_plan *plan)
 {
 	define(plan, "t", setting(plan, VT_SET_TENSOR));
 	define(plan, "N", setting(plan, VT_SET_DATA));
+	define(plan, "cp", setting(plan, VT_SET_CONTEXT_PARALLEL));
 	define(plan, "accumulate", setting(plan, VT_SET_ACCUMULATE));
 }
 

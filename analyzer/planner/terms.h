@@ -26,6 +26,9 @@ void vt_terms_add_piece(struct vt_plan *plan, const char *owner, const char *lay
 /* What attention keeps; of the file that has the layers' other parts. */
 void vt_terms_attention(struct vt_plan *plan, int is_recomputed);
 
+/* What ranks that share a sequence's tokens hand round. */
+void vt_terms_ring(struct vt_plan *plan);
+
 /* "/t" where ranks share a layer. */
 const char *vt_terms_over(const struct vt_plan *plan);
 

@@ -464,6 +464,7 @@ static void add_inference(struct vt_plan *plan)
 
 void vt_terms_activations(struct vt_plan *plan)
 {
+	vt_terms_ring(plan);
 	if (is_training_layers(plan))
 		add_training(plan);
 	else if (!vt_plan_is_training(plan) && plan->model->stacks[VT_PART_TEXT].hidden)

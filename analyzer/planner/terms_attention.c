@@ -144,6 +144,18 @@ static void add_masks(struct vt_plan *plan)
 		vt_plan_add(plan, &mask, "b*s*s");
 }
 
+/* Two pairs: one that is computed with, one that comes from the neighbour (arXiv 2310.01889). */
+void vt_terms_ring(struct vt_plan *plan)
+{
+	const struct vt_term_spec ring = { "communication",
+		VT_IN_TRAINING | VT_IN(FIRST_LAYER) | VT_IN(FORWARD), NULL, NULL,
+		"ring attention: the neighbours' keys and values of one layer, in use and on "
+		"their way" };
+
+	if (vt_plan_setting(plan, VT_SET_CONTEXT_PARALLEL) > 1 && text_of(plan)->has_attention)
+		vt_plan_add(plan, &ring, "2*T*k*(d+dv)*e%s", vt_terms_over(plan));
+}
+
 void vt_terms_attention(struct vt_plan *plan, int is_recomputed)
 {
 	const struct vt_stack *s = text_of(plan);

@@ -44,7 +44,8 @@ static void add_communication(struct vt_plan *plan)
 		vt_plan_add(plan, &measured, "communication");
 	else if (vt_plan_setting(plan, VT_SET_DATA) > 1 ||
 		 vt_plan_setting(plan, VT_SET_TENSOR) > 1 ||
-		 vt_plan_setting(plan, VT_SET_PIPELINE) > 1)
+		 vt_plan_setting(plan, VT_SET_PIPELINE) > 1 ||
+		 vt_plan_setting(plan, VT_SET_CONTEXT_PARALLEL) > 1)
 		vt_plan_add(plan, &nccl, "2*16*ceil(9633792/2097152)*2097152");
 }
 

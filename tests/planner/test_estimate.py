@@ -77,7 +77,7 @@ def peak(*arguments):
     "--checkpointing full", "--loss fused", "--loss checkpointed --loss-chunk 512", "--optimizer adamw8bit",
     "--optimizer sgd",
     "--offload optimizer", "--tensor-parallel 2", "--pipeline-parallel 2", "--data-parallel 8 --zero 3", "--lora 16",
-    "--lora 16 --quantise nf4", "--optimizer adafactor", "--optimizer muon", "--seq 1024"))
+    "--lora 16 --quantise nf4", "--context-parallel 2", "--optimizer adafactor", "--optimizer muon", "--seq 1024"))
 def test_an_option_that_saves_saves(option):
     base = ("llama-3-8b", "--train", "--batch", "2", "--dtype", "bf16")
     # Communication is a cost that tensor, pipeline and data parallelism bring.
@@ -133,6 +133,23 @@ def test_sequence_parallelism_divides_what_tensor_parallelism_leaves():
         return next(o["bytes"] for o in owners if o["owner"] == "activations/norm")
 
     assert norms() == 4 * norms("--sequence-parallel", "yes")
+
+
+def test_ranks_that_share_tokens_share_activations_and_cache():
+    """Not weights; and the neighbours' keys and values come and go."""
+    def owners(*more):
+        plan = estimate("llama-3-8b", "--seq", "8192", "--dtype", "bf16", *more)
+        stage = next(s for s in plan["stages"] if s["name"] == "forward")
+        return {o["owner"]: o["bytes"] for o in stage["owners"]}
+
+    for mode in (("--train",), ()):
+        whole, shared = owners(*mode), owners(*mode, "--context-parallel", "4")
+        for owner, size in whole.items():
+            if owner.startswith("activations") or owner == "kv cache":
+                assert shared[owner] == pytest.approx(size / 4), owner
+        assert shared["weights"] == whole["weights"]
+        nccl = 2 * 16 * 5 * 2**21
+        assert shared["communication"] == nccl + 2 * 2048 * 8 * (128 + 128) * 2
 
 
 def stage_owners(name, *arguments):
@@ -366,6 +383,9 @@ def test_sizes_that_no_device_holds():
     (("gpt2", "--train", "--zero", "2"), ("--data-parallel",)),
     (("gpt2", "--train", "--lora", "8", "--freeze", "vision"), ("--lora and --freeze",)),
     (("gpt2", "--sequence-parallel", "yes"), ("--tensor-parallel",)),
+    (("gpt2", "--context-parallel", "3"), ("--context-parallel", "does not divide")),
+    (("gpt2", "--context-parallel", "2", "--attention", "eager"), ("--context-parallel", "eager")),
+    (("gpt2", "--context-parallel", "2", "--chunk", "64"), ("--context-parallel and --chunk",)),
     (("gpt2", "--cublas", "lots"), ("--cublas lots",)),
     (("--from", "run.db", "--overhead", "run.db"), ("no MODEL",)),
     (("llama-3-8b", "--tensor-parallel", "5"), ("--tensor-parallel 5", "32 attention heads")),
