@@ -88,6 +88,7 @@ static void open_all(const char *stubs)
 static int is_client(void)
 {
 	return dlsym(RTLD_DEFAULT, "Py_IsInitialized") ||
+	       dlopen("libcudart.so.11.0", RTLD_LAZY | RTLD_NOLOAD) ||
 	       dlopen("libcudart.so.12", RTLD_LAZY | RTLD_NOLOAD) ||
 	       dlopen("libcudart.so.13", RTLD_LAZY | RTLD_NOLOAD);
 }

@@ -9,7 +9,9 @@ enum { FAILURE = 3 };
 
 /*
  * The families: file stem (before ".so"), and how the names of an unversioned library begin.
- * Libraries with version nodes need no prefix: the importer says where each name belongs.
+ * Libraries with version nodes need no prefix: the importer says where each name belongs.  cuBLAS
+ * has nodes, but the wheels of PyTorch 1.13 import from the cuBLASLt behind it, which they do not
+ * name.
  */
 struct family {
 	const char *stem;
@@ -18,7 +20,7 @@ struct family {
 };
 
 static const struct family families[] = {
-	{"libcuda", NULL, 1},       {"libcudart", NULL, 1},    {"libcublas", NULL, 0},
+	{"libcuda", NULL, 1},       {"libcudart", NULL, 1},    {"libcublas", "cublas", 0},
 	{"libcublasLt", NULL, 0},   {"libcudnn", NULL, 0},     {"libcudss", "cudss", 0},
 	{"libcufft", NULL, 0},      {"libcufftw", NULL, 0},    {"libcufile", "cuFile", 0},
 	{"libcupti", NULL, 0},      {"libcurand", NULL, 0},    {"libcusolver", NULL, 0},

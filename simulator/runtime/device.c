@@ -8,10 +8,13 @@ enum {
 	ABSENT = -1,
 #if VTS_CUDART_MAJOR >= 13
 	PROPERTIES_SIZE = 1008,
-#else
+#elif VTS_CUDART_MAJOR == 12
 	PROPERTIES_SIZE = 1032,
+#else
+	/* The first fields of 12. */
+	PROPERTIES_SIZE = 728,
 #endif
-	/* The same in both layouts. */
+	/* The same in all layouts. */
 	NAME_OFFSET = 0,
 	NAME_SIZE = 256,
 	UUID_OFFSET = 256,
@@ -40,7 +43,7 @@ static int store_property(char *answer, const struct property *property, int dev
 	size_t wide;
 	int error;
 
-	if (property->offset == ABSENT)
+	if (property->offset == ABSENT || property->offset + property->size > PROPERTIES_SIZE)
 		return VTS_SUCCESS;
 	error = VTS_CALL(cuDeviceGetAttribute, &value, property->attribute, device);
 	if (error)
@@ -71,7 +74,7 @@ static int fill_properties(char *answer, int device)
 	return error;
 }
 
-#if VTS_CUDART_MAJOR >= 13
+#if VTS_CUDART_MAJOR != 12
 ENTRY(cudaGetDeviceProperties, void *answer, int device)
 #else
 ENTRY(cudaGetDeviceProperties_v2, void *answer, int device)
@@ -144,12 +147,16 @@ ENTRY(cudaDriverGetVersion, int *version)
 	return VTS_SUCCESS;
 }
 
-/* The wheels of torch 2.6 (12.4) and of torch 2.11 (13.0) were built with these. */
+enum {
+	/* The wheels of torch 1.13, 2.6 and 2.11 were built with these. */
+	RUNTIME_VERSION = VTS_CUDART_MAJOR >= 13 ? 13000 : VTS_CUDART_MAJOR == 12 ? 12040 : 11070,
+};
+
 ENTRY(cudaRuntimeGetVersion, int *version)
 {
 	if (!version)
 		return vts_error_set(VTS_INVALID_VALUE);
-	*version = VTS_CUDART_MAJOR >= 13 ? 13000 : 12040;
+	*version = RUNTIME_VERSION;
 	return VTS_SUCCESS;
 }
 
@@ -186,10 +193,15 @@ ENTRY(cudaGetDriverEntryPointByVersion, const char *name, void **function, unsig
 	return get_entry_point(name, function, version, flags, result);
 }
 
-#if VTS_CUDART_MAJOR < 13
 /* Without a version: that of the runtime. */
+#if VTS_CUDART_MAJOR == 12
 ENTRY(cudaGetDriverEntryPoint, const char *name, void **function, uint64_t flags, int *result)
 {
-	return get_entry_point(name, function, 12040, flags, result);
+	return get_entry_point(name, function, RUNTIME_VERSION, flags, result);
+}
+#elif VTS_CUDART_MAJOR == 11
+ENTRY(cudaGetDriverEntryPoint, const char *name, void **function, uint64_t flags)
+{
+	return get_entry_point(name, function, RUNTIME_VERSION, flags, NULL);
 }
 #endif

@@ -4,8 +4,8 @@
 
 /*
  * What every file of the runtime shares: how an entry point is declared, the error codes, the
- * per-thread last error and the current context.  VTS_CUDART_MAJOR (12 or 13) is the runtime being
- * built.
+ * per-thread last error and the current context.  VTS_CUDART_MAJOR (11, 12 or 13) is the runtime
+ * being built.
  */
 
 #include <stddef.h>

@@ -84,6 +84,11 @@ ENTRY(cudaStreamUpdateCaptureDependencies, void *stream, void *nodes, const void
 			      flags);
 }
 #else
+ENTRY(cudaStreamGetCaptureInfo, void *stream, int *status, uint64_t *id)
+{
+	return VTS_IN_CONTEXT(cuStreamGetCaptureInfo, stream, status, id, NULL, NULL, NULL);
+}
+
 ENTRY(cudaStreamGetCaptureInfo_v2, void *stream, int *status, uint64_t *id, void **graph,
       const void **nodes, size_t *count)
 {
@@ -144,10 +149,21 @@ ENTRY(cudaGraphDestroy, void *graph)
 	return VTS_INITIALIZED(cuGraphDestroy, graph);
 }
 
+#if VTS_CUDART_MAJOR >= 12
 ENTRY(cudaGraphInstantiate, void **exec, void *graph, unsigned long long flags)
 {
 	return VTS_IN_CONTEXT(cuGraphInstantiateWithFlags, exec, graph, flags);
 }
+#else
+ENTRY(cudaGraphInstantiate, void **exec, void *graph, void **node, char *log, size_t size)
+{
+	if (node)
+		*node = NULL;
+	if (log && size)
+		*log = '\0';
+	return VTS_IN_CONTEXT(cuGraphInstantiateWithFlags, exec, graph, 0ull);
+}
+#endif
 
 ENTRY(cudaGraphInstantiateWithFlags, void **exec, void *graph, unsigned long long flags)
 {

@@ -56,8 +56,8 @@ def test_each_look_up_gives_the_hook_of_the_same_abi():
                                        "cuMemAllocAsync", "cuMemAllocAsync_ptsz", "cuIpcOpenMemHandle_v2"}
 
 
-RUNTIMES = {"shared 12": ("runtime_client", "libcudart.so.12"), "shared 13": ("runtime_client", "libcudart.so.13"),
-            "static": ("runtime_client_static", None)}
+RUNTIMES = {"shared 11": ("runtime_client", "libcudart.so.11.0"), "shared 12": ("runtime_client", "libcudart.so.12"),
+            "shared 13": ("runtime_client", "libcudart.so.13"), "static": ("runtime_client_static", None)}
 
 
 @pytest.mark.parametrize("runtime", RUNTIMES)
