@@ -13,6 +13,7 @@ enum write_kind {
 	WRITE_INT_1,
 	WRITE_SIZE_0,
 	WRITE_SIZE_1,
+	WRITE_SIZE_2,
 	WRITE_TEXT,
 	WRITE_ZEROS_48,
 	WRITE_ZEROS_64,
@@ -36,6 +37,7 @@ struct rule {
 #define INT_1(argument) {WRITE_INT_1, argument}
 #define SIZE_0(argument) {WRITE_SIZE_0, argument}
 #define SIZE_1(argument) {WRITE_SIZE_1, argument}
+#define SIZE_2(argument) {WRITE_SIZE_2, argument}
 #define TEXT(argument) {WRITE_TEXT, argument}
 #define ZEROS_48(argument) {WRITE_ZEROS_48, argument}
 #define ZEROS_64(argument) {WRITE_ZEROS_64, argument}
@@ -79,7 +81,7 @@ static void write_answer(enum write_kind kind, void *to)
 	static const char zeros[96];
 	const char *answer = text;
 	void *handle;
-	uint64_t size = kind == WRITE_SIZE_1;
+	uint64_t size = kind == WRITE_SIZE_2 ? 2 : kind == WRITE_SIZE_1;
 	int number = kind == WRITE_INT_1;
 
 	if (!to)
@@ -97,6 +99,7 @@ static void write_answer(enum write_kind kind, void *to)
 		break;
 	case WRITE_SIZE_0:
 	case WRITE_SIZE_1:
+	case WRITE_SIZE_2:
 		memcpy(to, &size, sizeof(size));
 		break;
 	case WRITE_TEXT:

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * vtrace-sim-stubs: makes the stub libraries that an installed PyTorch needs.
+ * vtrace-sim-stubs: makes the stub libraries that an installed PyTorch or CuPy needs.
  *
- *   vtrace-sim-stubs --python PYTHON           print the cached folder of stubs, made if need be;
- *                                              an empty line when that Python has no CUDA build of
- * torch vtrace-sim-stubs --torch DIR --out DIR     write the stubs for a torch package folder, no
- * cache
+ *   vtrace-sim-stubs --python PYTHON         print the cached folder of stubs, made if need be; an
+ *                                            empty line when that Python has neither for CUDA
+ *   vtrace-sim-stubs --package DIR --out DIR write the stubs for the folder of such a package, no
+ *                                            cache
  *
  * A folder is complete or absent: it is written beside its place and renamed.
  */
@@ -24,13 +24,13 @@
 #include "stub_elf.h"
 #include "stub_imports.h"
 #include "stub_table.h"
-#include "torch_package.h"
+#include "client_package.h"
 
 enum { WRONG_USAGE = 2, FAILURE = 3 };
 
 static void usage(void)
 {
-	fputs("usage: vtrace-sim-stubs --python PYTHON | --torch DIR --out DIR\n", stderr);
+	fputs("usage: vtrace-sim-stubs --python PYTHON | --package DIR --out DIR\n", stderr);
 	exit(WRONG_USAGE);
 }
 
@@ -41,19 +41,19 @@ static void join(char *path, const char *directory, const char *name)
 }
 
 /*
- * torch itself, and the packages beside it that link the same libraries (torchvision, flash-attn,
- * ...).
+ * The package itself, and those beside it that link the same libraries (torchvision, flash-attn,
+ * cupy_backends, ...).
  */
-static void collect(struct vts_stub_set *set, const char *torch)
+static void collect(struct vts_stub_set *set, const char *package)
 {
 	char beside[PATH_MAX];
 
-	vts_stub_imports_add_tree(set, torch);
+	vts_stub_imports_add_tree(set, package);
 	if (!set->nr_libraries)
 		return;
-	snprintf(beside, sizeof(beside), "%s", torch);
+	snprintf(beside, sizeof(beside), "%s", package);
 	vts_stub_imports_add_tree(set, dirname(beside));
-	vts_torch_package_releases(torch, set);
+	vts_client_package_releases(package, set);
 	vts_stub_set_sort(set);
 }
 
@@ -171,22 +171,21 @@ static void cache_directory(char *path, const struct vts_stub_set *set, const ch
 
 static void serve_python(const char *python)
 {
-	char torch[PATH_MAX], version[256], directory[PATH_MAX] = "";
+	char package[PATH_MAX], version[256], directory[PATH_MAX] = "";
 	struct vts_stub_set set = {0};
-	int error = vts_torch_package_find(python, torch, sizeof(torch));
+	int error = vts_client_package_find(python, package, sizeof(package));
 
 	if (error < 0)
 		errx(FAILURE, "%s: %s", python, strerror(-error));
 	if (!error)
-		collect(&set, torch);
+		collect(&set, package);
 	if (set.nr_libraries) {
-		vts_torch_package_version(torch, version, sizeof(version));
+		vts_client_package_version(package, version, sizeof(version));
 		cache_directory(directory, &set, version);
 		if (!is_present(directory)) {
 			fprintf(stderr,
-				"vtrace simulator: making stand-ins for %zu libraries of torch "
-				"%s\n",
-				set.nr_libraries, version);
+				"vtrace simulator: making stand-ins for %zu libraries of %s %s\n",
+				set.nr_libraries, basename(package), version);
 			make_stubs(&set, directory);
 		}
 	}
@@ -194,13 +193,13 @@ static void serve_python(const char *python)
 	vts_stub_set_release(&set);
 }
 
-static void serve_directory(const char *torch, const char *out)
+static void serve_directory(const char *package, const char *out)
 {
 	struct vts_stub_set set = {0};
 
-	collect(&set, torch);
+	collect(&set, package);
 	if (!set.nr_libraries)
-		errx(FAILURE, "%s: nothing here links a CUDA library", torch);
+		errx(FAILURE, "%s: nothing here links a CUDA library", package);
 	if (is_present(out))
 		errx(FAILURE, "%s exists", out);
 	make_stubs(&set, out);
@@ -210,10 +209,10 @@ static void serve_directory(const char *torch, const char *out)
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {{"python", required_argument, NULL, 'p'},
-						{"torch", required_argument, NULL, 't'},
+						{"package", required_argument, NULL, 'k'},
 						{"out", required_argument, NULL, 'o'},
 						{NULL, 0, NULL, 0}};
-	const char *python = NULL, *torch = NULL, *out = NULL;
+	const char *python = NULL, *package = NULL, *out = NULL;
 	int option;
 
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
@@ -221,8 +220,8 @@ int main(int argc, char **argv)
 		case 'p':
 			python = optarg;
 			break;
-		case 't':
-			torch = optarg;
+		case 'k':
+			package = optarg;
 			break;
 		case 'o':
 			out = optarg;
@@ -231,11 +230,11 @@ int main(int argc, char **argv)
 			usage();
 		}
 	}
-	if (optind != argc || !python == !torch || !torch != !out)
+	if (optind != argc || !python == !package || !package != !out)
 		usage();
 	if (python)
 		serve_python(python);
 	else
-		serve_directory(torch, out);
+		serve_directory(package, out);
 	return 0;
 }

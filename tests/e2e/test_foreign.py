@@ -52,9 +52,9 @@ def test_frames_of_ffmpeg_are_a_pool(tmp_path):
     assert held and {owner for _, owner, _ in held} == {"pool/ffmpeg"}
 
 
-@pytest.fixture(scope="module")
-def clients_python():
-    done = subprocess.run([str(SOURCE / "scripts" / "clients-venv"), "--cached"], capture_output=True, text=True)
+def python_with(clients):
+    done = subprocess.run([str(SOURCE / "scripts" / "clients-venv"), "--cached", clients], capture_output=True,
+                          text=True)
     if done.returncode == 77:
         pytest.skip(done.stderr.strip())
     assert done.returncode == 0, done.stderr
@@ -76,18 +76,23 @@ def driver_memory(recording):
     return recorded, ledger
 
 
-# How many allocations each makes.
-CLIENTS = {"cuda_python_client.py": 4, "numba_client.py": 3}
+# What of scripts/clients-venv each runs with, how many allocations it makes, and whose its batches are.
+CLIENTS = {"cuda_python_client.py": ("numba", 4, "user/take_batch"),
+           "numba_client.py": ("numba", 3, "user/take_batch"),
+           "cupy_client.py": ("cupy", 8, "pool/cupy"),
+           "pycuda_client.py": ("pycuda", 5, "user/take_batch")}
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_a_client_of_others_is_recorded_as_the_ledger_says(client, clients_python, tmp_path):
-    recording = record(tmp_path, clients_python, WORKLOADS / client)
+def test_a_client_of_others_is_recorded_as_the_ledger_says(client, tmp_path):
+    clients, allocations, owner = CLIENTS[client]
+    recording = record(tmp_path, python_with(clients), WORKLOADS / client,
+                       env={"CUPY_CACHE_DIR": str(tmp_path / "kernels")})
     assert recording.process.returncode == 0, recording.process.stderr
     recorded, ledger = driver_memory(recording)
     assert recorded == ledger
-    assert len(recorded) == CLIENTS[client]
+    assert len(recorded) == allocations
     peak = recording.report()["devices"][0]["peak"]
     assert peak["difference_bytes"] == 0
     named = {o["owner"] for o in peak["owners"] if o["blocks"]}
-    assert "user/take_batch" in named, named
+    assert owner in named, named

@@ -24,7 +24,7 @@ def folder(tmp_path_factory):
     import importlib.util
     torch = importlib.util.find_spec("torch").submodule_search_locations[0]
     out = tmp_path_factory.mktemp("stubs") / "out"
-    done = make("--torch", torch, "--out", out)
+    done = make("--package", torch, "--out", out)
     assert done.returncode == 0, done.stderr
     return out
 
@@ -98,20 +98,20 @@ def test_python_without_torch_gives_an_empty_line(tmp_path):
     assert (done.returncode, done.stdout) == (0, "\n")
 
 
-@pytest.mark.parametrize("arguments", [[], ["--torch", "x"], ["--python", "p", "--out", "x"], ["--wrong"]])
+@pytest.mark.parametrize("arguments", [[], ["--package", "x"], ["--python", "p", "--out", "x"], ["--wrong"]])
 def test_wrong_usage(arguments):
     assert make(*arguments).returncode == 2
 
 
 def test_a_folder_without_torch_is_refused(tmp_path):
-    done = make("--torch", tmp_path, "--out", tmp_path / "out")
+    done = make("--package", tmp_path, "--out", tmp_path / "out")
     assert done.returncode == 3 and "nothing here links a CUDA library" in done.stderr
 
 
 def test_nothing_is_overwritten(folder):
     import importlib.util
     torch = importlib.util.find_spec("torch").submodule_search_locations[0]
-    done = make("--torch", torch, "--out", folder)
+    done = make("--package", torch, "--out", folder)
     assert done.returncode == 3 and "exists" in done.stderr
 
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "torch_package.h"
+#include "client_package.h"
 
 #include <errno.h>
 #include <glob.h>
@@ -10,10 +10,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* CuPy keeps what it links in a package beside the one that programs import. */
 static const char question[] =
 	"import importlib.util as u\n"
-	"s = u.find_spec('torch')\n"
-	"print(s.submodule_search_locations[0] if s and s.submodule_search_locations else '')\n";
+	"found = filter(None, map(u.find_spec, ('torch', 'cupy')))\n"
+	"places = [s.submodule_search_locations for s in found if s.submodule_search_locations]\n"
+	"print(places[0][0] if places else '')\n";
 
 /* The interpreter must not be traced or simulated for being asked. */
 static char **clean_environment(void)
@@ -60,7 +62,7 @@ out:
 	return error;
 }
 
-int vts_torch_package_find(const char *python, char *directory, size_t size)
+int vts_client_package_find(const char *python, char *directory, size_t size)
 {
 	FILE *stream;
 	int output = -1, status;
@@ -80,20 +82,23 @@ int vts_torch_package_find(const char *python, char *directory, size_t size)
 	return directory[0] ? 0 : 1;
 }
 
-void vts_torch_package_version(const char *directory, char *version, size_t size)
+void vts_client_package_version(const char *directory, char *version, size_t size)
 {
+	static const char *const names[] = {"version.py", "_version.py"};
 	char path[4096], line[512];
 	FILE *file;
+	size_t i;
 
 	snprintf(version, size, "unknown");
-	snprintf(path, sizeof(path), "%s/version.py", directory);
-	file = fopen(path, "r");
-	if (!file)
-		return;
-	while (fgets(line, sizeof(line), file))
-		if (sscanf(line, "__version__ = '%255[0-9A-Za-z.+-]'", path) == 1)
-			snprintf(version, size, "%s", path);
-	fclose(file);
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s", directory, names[i]);
+		file = fopen(path, "r");
+		while (file && fgets(line, sizeof(line), file))
+			if (sscanf(line, "__version__ = '%255[0-9A-Za-z.+-]'", path) == 1)
+				snprintf(version, size, "%s", path);
+		if (file)
+			fclose(file);
+	}
 }
 
 /* "nvidia-cudnn-cu12 (==9.1.0.70)" of old wheels, "nvidia-cudnn-cu13==9.19.0.56" of new ones. */
@@ -130,7 +135,7 @@ static void read_requirements(const char *path, struct vts_stub_set *set)
 		fclose(file);
 }
 
-void vts_torch_package_releases(const char *directory, struct vts_stub_set *set)
+void vts_client_package_releases(const char *directory, struct vts_stub_set *set)
 {
 	char pattern[4096];
 	glob_t found;
