@@ -60,6 +60,21 @@ def write_budget(path, limits):
     path.write_text("".join(f"[{table}]\n{''.join(lines)}" for table, lines in tables.items()), encoding="utf-8")
 
 
+def validate(vtrace, limits, folder):
+    """Raises WrongMark for what `vtrace check` does not take, whose grammar it is: before there is a recording.
+
+    `folder` is this test's own; a budget is read before the recordings of a folder, of which there are none.
+    """
+    empty, budget = folder / "none", folder / "memory.toml"
+    empty.mkdir(parents=True, exist_ok=True)
+    write_budget(budget, limits)
+    done = subprocess.run([vtrace, "check", str(empty), "--budget", str(budget), "--baseline", str(budget)],
+                          capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    _, is_budgets, why = done.stderr.partition(f"{budget}:")
+    if is_budgets:
+        raise WrongMark(re.sub(r"^[0-9]+: ", "", why.strip()))
+
+
 def check(vtrace, database, limits, baseline, folder, is_update):
     """The rows that `vtrace check` gives, by limit, or an error as text."""
     if not database.exists():

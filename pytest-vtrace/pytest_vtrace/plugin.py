@@ -22,15 +22,16 @@ class State:
         self.vtrace = config.getoption("vtrace_command") or os.environ.get("VTRACE") or shutil.which("vtrace")
         self.simulate = config.getoption("vtrace_simulate")
         self.is_update = config.getoption("vtrace_update")
-        self.kept = config.getoption("vtrace_dir")
+        kept = config.getoption("vtrace_dir")
+        # pytest takes no folder for its cache that has ".." in it.
+        self.kept = pathlib.Path(kept).resolve() if kept else None
         self.folder = None
         self.figures = {}  # by file of baselines, by test
         self.has_failed = False
 
     def folder_of(self, item):
         if not self.folder:
-            self.folder = pathlib.Path(self.kept).absolute() if self.kept else pathlib.Path(tempfile.mkdtemp(
-                prefix="pytest-vtrace-"))
+            self.folder = self.kept or pathlib.Path(tempfile.mkdtemp(prefix="pytest-vtrace-")).resolve()
         folder = self.folder / process.name_of(item.nodeid)
         # Of a test that is run again, or by an earlier session.
         shutil.rmtree(folder, ignore_errors=True)
@@ -53,8 +54,21 @@ def pytest_configure(config):
                  'gpu_leaks(limit="0", owner=None): what the test may leave allocated behind it'):
         config.addinivalue_line("markers", line)
     config.stash[STATE] = state = State(config)
-    if state.simulate and not state.is_child and not hasattr(config, "workerinput"):
+    if state.is_child or hasattr(config, "workerinput"):
+        return
+    if state.kept:
+        make_kept(state.kept, config.getoption("vtrace_dir"))
+    if state.simulate:
         check_profile(state)
+
+
+def make_kept(folder, name):
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        # Made, but not for us to write to: said now, instead of by every test.
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise pytest.UsageError(f"--vtrace-dir {name}: {error.strerror}") from None
 
 
 def check_profile(state):
@@ -130,11 +144,16 @@ def run(state, item):
     try:
         wanted = limits.limits_of(item)
     except limits.WrongMark as error:
-        return [fail(item, str(error))]
+        return [fail(item, str(error), when="setup")]
     if not state.vtrace or not shutil.which(state.vtrace):
         return [fail(item, f"pytest-vtrace: {state.vtrace or 'vtrace'}: no such command; put vtrace on PATH, or name "
                            "it with --vtrace-command")]
     folder = state.folder_of(item)
+    try:
+        limits.validate(state.vtrace, wanted, folder)
+    except limits.WrongMark as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        return [fail(item, str(error), when="setup")]
     reports = reports_of(state, item, wanted, folder)
     if any(report.failed for report in reports):
         state.has_failed = True

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -220,12 +221,57 @@ def test_baselines(project, pytester, workers):
     ("gpu_memory()", "gpu_memory needs a limit"), ('gpu_memory("1 parsec")', '"1 parsec" is not an amount'),
     ('gpu_memory("ten")', 'gpu_memory("ten"): not an amount'),
     ('gpu_memory("1 GiB", what="used")', "allocated, reserved, device_used"),
-    ('gpu_memory("1 GiB", of="x")', "unexpected keyword argument 'of'"),
-    ('gpu_memory("1 GiB", owner="activatons")', "no owner is called so")))
-def test_marks_that_mean_nothing_fail(project, mark, words):
+    ('gpu_memory("1 GiB", of="x")', "unexpected keyword argument 'of'")))
+def test_marks_that_mean_nothing_are_errors(project, mark, words):
+    result = project(f"import pytest\n@pytest.mark.{mark}\ndef test_it(gpu): gpu.allocate(1)\n")
+    result.assert_outcomes(errors=1)
+    assert words in text_of(result)
+
+
+def test_an_owner_that_is_none(project):
+    """Known once there is a recording."""
+    mark = 'gpu_memory("1 GiB", owner="activatons")'
     result = project(f"import pytest\n@pytest.mark.{mark}\ndef test_it(gpu): gpu.allocate(1)\n")
     result.assert_outcomes(failed=1)
-    assert words in text_of(result)
+    assert "no owner is called so" in text_of(result)
+
+
+@pytest.mark.parametrize("mark", ('gpu_memory("5 parsecs")', 'gpu_leaks("5%")'))
+def test_marks_are_read_before_the_test_runs(project, pytester, mark):
+    result = project(f"import pytest\n@pytest.mark.{mark}\ndef test_it(): open('ran', 'w').close()\n")
+    result.assert_outcomes(errors=1)
+    text = text_of(result)
+    assert mark.split('"')[1] + '" ' in text and "used no GPU" not in text and "memory.toml" not in text
+    assert not (pytester.path / "ran").exists()
+
+
+KEPT = """
+import pytest
+
+@pytest.mark.gpu_memory("64 MiB")
+def test_it(gpu):
+    gpu.free(gpu.allocate(64))
+"""
+
+
+@pytest.mark.parametrize("folder, real", (("../kept", "../kept"), ("some/../kept", "kept"), ("link/kept", "some/kept")))
+def test_the_folder_may_be_any_path(project, pytester, folder, real):
+    pytester.mkdir("some")
+    (pytester.path / "link").symlink_to("some")
+    project(KEPT, "--vtrace-dir", folder).assert_outcomes(passed=1)
+    kept = (pytester.path / real).resolve()
+    assert len(list(kept.glob("*/run.db"))) == 1
+    shutil.rmtree(kept)
+
+
+@pytest.mark.parametrize("folder, words", (("/proc/foo", ""), ("test_it.py", "File exists")))
+def test_a_folder_that_cannot_be_made(project, folder, words):
+    """One usage error at the start."""
+    result = project(KEPT, "--vtrace-dir", folder)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    text = text_of(result)
+    assert text.count(f"--vtrace-dir {folder}: ") == 1 and words in text
+    assert "Traceback" not in text and "INTERNALERROR" not in text
 
 
 def test_a_test_that_used_no_memory_was_not_measured(project):
