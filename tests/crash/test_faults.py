@@ -241,9 +241,10 @@ def test_the_folder_is_removed(tmp_path):
     _, said = victim.process.communicate(timeout=120)
     assert victim.process.returncode == 0
     reason = f"{output / 'run.journal'}: No such file or directory"
-    # The recorder says it once; before it the collector, where it came too late.
-    *collector, stopped = said.splitlines()
-    assert stopped == f"vtrace: recording stopped, the program goes on: {reason}"
+    # The recorder says it once; before or after it the collector, where it came too late.
+    stopped = f"vtrace: recording stopped, the program goes on: {reason}"
+    collector = [line for line in said.splitlines() if line != stopped]
+    assert said.splitlines().count(stopped) == 1
     assert collector in ([], [f"vtrace: {reason}"])
     assert [len(calls) >= 60000 for calls in read_books(tmp_path).values()] == [True, True]
 

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: MIT
 """Processes that a launcher starts: each is named by its rank, and says in its recording which one it was."""
+import json
+import shutil
 import sqlite3
 import subprocess
 
 import pytest
 
-from recording import PYTHON, VTRACE, WORKLOADS, clean_environment
+from recording import BUILD, PYTHON, VTRACE, WORKLOADS, clean_environment
 
 HOLD = WORKLOADS / "hold_memory.py"
+CLIENT = BUILD / "tests" / "workloads" / "driver_client"
 LAUNCHERS = {
     "torchrun": {"RANK": "3", "WORLD_SIZE": "4", "LOCAL_RANK": "1", "MASTER_ADDR": "node7", "MASTER_PORT": "29500"},
     "mpirun": {"OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_LOCAL_RANK": "1"},
@@ -62,3 +65,26 @@ def test_one_process_alone_is_no_rank_in_a_name(tmp_path):
     done = start(tmp_path, {"RANK": "0", "WORLD_SIZE": "1"}, "-o", "run.db")
     assert done.returncode == 0, done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["run.db"]
+
+
+# Three processes, on however many processors there are; root is asked twice by Open MPI.
+MPIRUN = ["mpirun", "--oversubscribe", "-np", "3"]
+AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+RUN = [VTRACE, "run", "--simulate", "h100-80g,count=3", "-o", "run.db", "--"]
+
+
+@pytest.mark.skipif(not shutil.which("mpirun"), reason="no mpirun here")
+@pytest.mark.parametrize("order", ("outside", "inside"))
+def test_ranks_of_a_real_mpirun(order, tmp_path):
+    """`vtrace run -- mpirun PROGRAM` records the ranks, not mpirun; `mpirun vtrace run -- PROGRAM` does the same."""
+    words = RUN + MPIRUN if order == "outside" else MPIRUN + RUN
+    done = subprocess.run([*words, CLIENT, "2"], cwd=tmp_path, env=clean_environment() | AS_ROOT,
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run.rank0.db", "run.rank1.db", "run.rank2.db"]
+    facts = [run_facts(tmp_path / f"run.rank{rank}.db") for rank in range(3)]
+    assert {(f["launcher"], f["world_size"]) for f in facts} == {("mpirun", "3")}
+    assert [(f["rank"], f["local_rank"], f["ended"]) for f in facts] == [(str(n), str(n), "exit 0") for n in range(3)]
+    ranks = json.loads(subprocess.run([VTRACE, "report", tmp_path, "--json"], capture_output=True, text=True,
+                                      check=True).stdout)
+    assert (ranks["run"]["ranks"], ranks["run"]["world_size"], ranks["missing"]) == (3, 3, [])

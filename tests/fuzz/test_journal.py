@@ -12,7 +12,7 @@ import subprocess
 
 import pytest
 
-from recording import BUILD, LIBRARY, VTRACE, clean_environment
+from recording import BUILD, LIBRARY, PYTHON, VTRACE, WORKLOADS, clean_environment
 
 HARM = BUILD / "tests/harm"
 HEADER_BYTES, SLOT_BYTES = 4096, 64
@@ -22,15 +22,21 @@ ABSURD = (0, 1, 2 ** 31, 2 ** 32 - 1, 2 ** 40, 2 ** 62, 2 ** 63, 2 ** 64 - 1)
 COMMANDS = ("report", "frag", "blocks", "leaks")
 
 
-@pytest.fixture(scope="module")
-def sample(tmp_path_factory):
-    """A program with four threads, cut behind its last record."""
-    folder = tmp_path_factory.mktemp("sample")
-    environment = clean_environment({"LD_LIBRARY_PATH": str(HARM / "driver"), "LD_PRELOAD": str(LIBRARY),
+def whole_journal(folder, driver, *command):
+    """What a program left, cut behind its last record."""
+    environment = clean_environment({"LD_LIBRARY_PATH": str(driver), "LD_PRELOAD": str(LIBRARY),
                                      "VTRACE_OUTPUT": "run.db", "VTRACE_COLLECT": "0", "VTRACE_QUIET": "1"})
-    subprocess.run([HARM / "host", "4", "50"], env=environment, cwd=folder, check=True, capture_output=True)
+    subprocess.run(command, env=environment, cwd=folder, check=True, capture_output=True)
     data = (folder / "run.journal").read_bytes().rstrip(b"\0")
     return data + bytes(-len(data) % SLOT_BYTES + SLOT_BYTES)
+
+
+@pytest.fixture(scope="module")
+def samples(tmp_path_factory):
+    """A program with four threads, and one in Python: code objects, lines, stacks, what the probe saw."""
+    return (whole_journal(tmp_path_factory.mktemp("host"), HARM / "driver", HARM / "host", "4", "50"),
+            whole_journal(tmp_path_factory.mktemp("python"), BUILD / "simulator", PYTHON,
+                          WORKLOADS / "driver_client.py"))
 
 
 def flip(chance, data):
@@ -94,19 +100,24 @@ def survive(folder, sample, seed):
     shutil.rmtree(folder)
 
 
-def test_the_sample_is_whole(tmp_path, sample):
-    (tmp_path / "run.journal").write_bytes(sample)
+@pytest.mark.parametrize("which, has_python", [(0, False), (1, True)])
+def test_a_sample_is_whole(tmp_path, samples, which, has_python):
+    (tmp_path / "run.journal").write_bytes(samples[which])
     done = subprocess.run([VTRACE, "report", "run.journal"], cwd=tmp_path, env=clean_environment(),
                           capture_output=True, text=True, check=False)
     assert done.returncode == 0 and done.stdout, done.stderr
+    with sqlite3.connect(tmp_path / "run.db") as connection:
+        counts = [connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+                  for table in ("python_code", "python_frame", "python_stack")]
+    assert [count > 0 for count in counts] == [has_python] * 3
 
 
-def test_quick_seeds(tmp_path, sample):
+def test_quick_seeds(tmp_path, samples):
     for seed in range(QUICK):
-        survive(tmp_path / str(seed), sample, seed)
+        survive(tmp_path / str(seed), samples[seed % 2], seed)
 
 
 @pytest.mark.full
-def test_all_seeds(tmp_path, sample):
+def test_all_seeds(tmp_path, samples):
     for seed in range(QUICK, FULL):
-        survive(tmp_path / str(seed), sample, seed)
+        survive(tmp_path / str(seed), samples[seed % 2], seed)
