@@ -94,7 +94,7 @@ static void print_device(const struct vt_diff *diff, const struct vt_diff_device
 	for (uint32_t i = 0; i < device->nr_owners; i++)
 		if (vt_diff_is_change(device, device->owners[i].bytes))
 			print_row(device->owners[i].owner, device->owners[i].bytes, out);
-	print_row("**device used at most**", device->peak_bytes, out);
+	print_row("**process used at most**", device->peak_bytes, out);
 	print_row("**allocated at most**", device->most_allocated_bytes, out);
 	print_changes(diff, device, out);
 }

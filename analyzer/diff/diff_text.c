@@ -161,7 +161,7 @@ static void print_device(const struct vt_diff *diff, const struct vt_diff_device
 	char noise[VT_UNITS_MAX];
 
 	fprintf(out, "\ncuda:%d\n", device->device);
-	print_total("device used at most", device->peak_bytes, out);
+	print_total("process used at most", device->peak_bytes, out);
 	print_total("allocated at most", device->most_allocated_bytes, out);
 	for (int side = 0; side < VT_DIFF_SIDES; side++)
 		if (!device->has_books[side])

@@ -185,7 +185,7 @@ static void print_owners(const struct vt_ranks *ranks, FILE *out)
 		else
 			nr_small++;
 	vt_table_add_line(&table);
-	add_figure(&table, ranks, "device used at most", &ranks->device_used);
+	add_figure(&table, ranks, "process used at most", &ranks->device_used);
 	add_figure(&table, ranks, "allocated at most", &ranks->allocated);
 	vt_table_print(&table, out, 2);
 	vt_table_release(&table);
