@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from recording import BUILD, PYTHON, VTRACE, WORKLOADS, clean_environment
+from recording import BUILD, PYTHON, VTRACE, WORKLOADS, clean_environment, complete
 
 HOLD = WORKLOADS / "hold_memory.py"
 CLIENT = BUILD / "tests" / "workloads" / "driver_client"
@@ -81,6 +81,7 @@ def test_ranks_of_a_real_mpirun(order, tmp_path):
     done = subprocess.run([*words, CLIENT, "2"], cwd=tmp_path, env=clean_environment() | AS_ROOT,
                           stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
+    complete(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run.rank0.db", "run.rank1.db", "run.rank2.db"]
     facts = [run_facts(tmp_path / f"run.rank{rank}.db") for rank in range(3)]
     assert {(f["launcher"], f["world_size"]) for f in facts} == {("mpirun", "3")}

@@ -5,7 +5,7 @@ import pathlib
 import subprocess
 
 import pytest
-from recording import PYTHON, SOURCE, WORKLOADS, record, record_python
+from recording import PYTHON, SOURCE, WORKLOADS, complete, record, record_python
 
 ALWAYS = {"VTRACE_PROBE": "2"}
 NAMES = """SELECT t.size_bytes, r.name, n.text, h.text FROM tensor t JOIN tensor_role r ON r.id = t.role
@@ -128,7 +128,7 @@ def test_a_fork_child_has_names_of_its_own(tmp_path):
     recording = record_python(tmp_path, "probe_fork.py", env={**ALWAYS, "VTRACE_OUTPUT": str(tmp_path / "%p.db")},
                               name="%p.db")
     assert recording.process.returncode == 0, recording.process.stderr
-    databases = sorted(tmp_path.glob("*.db"))
+    databases = complete(tmp_path)
     assert len(databases) == 2
     names = []
     for database in databases:

@@ -3,18 +3,19 @@
 import json
 import sqlite3
 
-from recording import PYTHON, WORKLOADS, vtrace
+from recording import PYTHON, WORKLOADS, complete, vtrace
 
 SCRIPT = WORKLOADS / "train_ranks.py"
 
 
 def train(directory, ranks, *options, code=0):
-    """torchrun under `vtrace run`, a device for each rank."""
+    """torchrun under `vtrace run`, a device for each rank: recordings of a program's children."""
     done = vtrace("run", "--simulate", f"h100-80g,count={ranks}", "-q", "-o", "run.db", "--", PYTHON, "-m",
                   "torch.distributed.run", "--standalone", "--nproc-per-node", ranks, SCRIPT, *options, cwd=directory,
                   env={"OMP_NUM_THREADS": "1"})
     assert done.returncode == code, done.stdout + done.stderr
     assert "not recording" not in done.stderr
+    complete(directory)
     return directory
 
 

@@ -30,6 +30,19 @@ def vtrace(*arguments, cwd=None, env=None, timeout=TIMEOUT_S):
                           capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL)
 
 
+def complete(directory):
+    """The databases in it, brought to their end. `vtrace run` does so for the program that it started, not for others.
+
+    Each journal has a collector until it is deleted, and the command waits for that one. The programs must have ended:
+    of one that lives its database would be read as it is.
+    """
+    for journal in directory.glob("*.journal"):
+        done = vtrace("info", journal)
+        assert done.returncode == 0, done.stderr
+        assert not journal.exists(), f"{journal}: is being written"
+    return sorted(directory.glob("*.db"))
+
+
 # What the recorder intercepts; the ledger also has contexts, arrays and handles that died with their last mapping.
 RECORDED_OPS = {"alloc", "free", "reserve", "unreserve", "map", "unmap", "release", "retain"}
 RECORDED_KINDS = {"device", "managed", "host", "registered", "pool", "vmm", "address"}
