@@ -17,7 +17,6 @@
 #include "preload/text.h"
 
 #define POLL_NS 1000000u
-#define START_GRACE_NS 1000000000ull
 #define ALIVE_POLLS 64u	/* between looks whether the importer lives, which cost more */
 
 static struct {
@@ -35,18 +34,17 @@ static int is_imported(const struct vt_journal_header *header)
 }
 
 /*
- * Whoever has taken up the journal, else the collector that was started and has not come to it yet:
- * that one may have gone into the background of itself, so its process id says nothing, and it is
- * given a moment.
+ * Whoever has taken up the journal, else the collector that was started and has not come to it yet,
+ * however long that takes on a machine with much else to do: the process that was started ends when
+ * its child in the background has taken up the journal, or cannot.
  */
 static int has_importer(const struct vt_journal_header *header)
 {
-	uint32_t pid = __atomic_load_n(&header->importer_pid, __ATOMIC_RELAXED);
+	int is_coming = vt_sys_is_alive(vt_session_collector());
+	/* Asked second: it was written before that process ended. */
+	uint32_t pid = __atomic_load_n(&header->importer_pid, __ATOMIC_ACQUIRE);
 
-	if (pid)
-		return vt_sys_is_alive((int)pid);
-	return vt_session_collector() &&
-	       vt_sys_now_ns(CLOCK_MONOTONIC) < header->exit_time_ns + START_GRACE_NS;
+	return pid ? vt_sys_is_alive((int)pid) : is_coming;
 }
 
 static void wait_for_import(const struct vt_journal_header *header)

@@ -22,6 +22,9 @@ enum {
 	OPTION_DEAD,
 };
 
+/* Where the pipe between the two processes of detach() is: behind the standard streams. */
+#define OUR_END 3
+
 static const struct vt_option options[] = {
 	{ OPTION_FOREGROUND, "foreground", NULL, "stay in the foreground and say what goes wrong" },
 	{ OPTION_DEAD, "dead", NULL,
@@ -41,22 +44,53 @@ static const struct vt_options_spec spec = {
 
 /*
  * The program's descriptors must not live on in us: whoever reads its pipes would wait for our end,
- * not its own.
+ * not its own.  `end` becomes OUR_END.
  */
-static int leave_descriptors(void)
+static int leave_descriptors(int end)
 {
 	int null = open("/dev/null", O_RDWR);
 
-	if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0)
+	if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0 ||
+	    dup2(end, OUR_END) < 0)
 		return -1;
 	/* close_range came with Linux 5.9. */
-	if (syscall(SYS_close_range, 3u, ~0u, 0u)) {
+	if (syscall(SYS_close_range, OUR_END + 1u, ~0u, 0u)) {
 		long most = sysconf(_SC_OPEN_MAX);
 
-		for (int fd = 3; fd < (most > 0 ? most : 1024); fd++)
+		for (int fd = OUR_END + 1; fd < (most > 0 ? most : 1024); fd++)
 			close(fd);
 	}
 	return 0;
+}
+
+/* Neither end among the standard streams: where the program has closed those, they are free. */
+static int make_pipe(int *ends)
+{
+	if (pipe(ends))
+		return -1;
+	for (int i = 0; i < 2; i++)
+		if (ends[i] < OUR_END && (ends[i] = fcntl(ends[i], F_DUPFD, OUR_END)) < 0)
+			return -1;
+	return 0;
+}
+
+/*
+ * Ends when the child has taken up the journal, or has ended without: until then the program, which
+ * started us, knows by us that somebody is coming (closing.c of the recorder).
+ */
+static void end_behind(int end)
+{
+	char byte;
+
+	if (!leave_descriptors(end))
+		while (read(OUR_END, &byte, sizeof(byte)) < 0 && errno == EINTR)
+			;
+	_exit(0);
+}
+
+static void say_taken_up(void)
+{
+	close(OUR_END);
 }
 
 /*
@@ -65,13 +99,17 @@ static int leave_descriptors(void)
  */
 static int detach(void)
 {
-	pid_t pid = fork();
+	int ends[2];
+	pid_t pid;
 
+	if (make_pipe(ends))
+		return -1;
+	pid = fork();
 	if (pid < 0)
 		return -1;
 	if (pid > 0)
-		_exit(0);
-	return setsid() < 0 || leave_descriptors() ? -1 : 0;
+		end_behind(ends[0]);
+	return setsid() < 0 || leave_descriptors(ends[1]) ? -1 : 0;
 }
 
 /*
@@ -91,11 +129,14 @@ static int check(const char *journal, const char *database, struct vt_diag *diag
 	return -1;
 }
 
-static int collect(const char *journal, const char *database, int is_writer_dead,
+static int collect(const char *journal, const char *database, int is_foreground, int is_writer_dead,
 		   struct vt_diag *diag)
 {
-	struct vt_collect_options collect_options = { .is_following = 1,
-						      .is_writer_dead = is_writer_dead };
+	struct vt_collect_options collect_options = {
+		.is_following = 1,
+		.is_writer_dead = is_writer_dead,
+		.taken_up = is_foreground ? NULL : say_taken_up,
+	};
 	int rc = vt_collect_run(journal, database, &collect_options, diag);
 
 	if (rc == VT_COLLECT_BUSY)
@@ -126,7 +167,7 @@ static int check_and_collect(const char *path, int is_foreground, int is_writer_
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGINT, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
-	rc = collect(journal, database, is_writer_dead, &diag);
+	rc = collect(journal, database, is_foreground, is_writer_dead, &diag);
 out:
 	free(database);
 	free(journal);

@@ -250,6 +250,8 @@ enum vt_collect_result vt_collect_run(const char *journal_path, const char *data
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", journal_path, strerror(ENOENT));
 		return VT_COLLECT_FAILED;
 	}
+	if (options->taken_up)
+		options->taken_up();
 	header = vt_journal_file_header(&c.journal);
 	vt_process_open(&c.process, header->pid, header->process_start_ticks);
 	result = attempt_while_alive(&c, database_path, diag);

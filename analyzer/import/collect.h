@@ -31,6 +31,8 @@ enum vt_collect_result {
 struct vt_collect_options {
 	int is_following;   /* stay until the program has ended */
 	int is_writer_dead; /* the user says so: believed where it cannot be known */
+	/* Called once the journal is held, and its header says by whom; may be NULL. */
+	void (*taken_up)(void);
 	/* Called now and then with the share that is done; may be NULL. */
 	void (*progress)(void *context, uint64_t slots_done, uint64_t slots_all);
 	void *context;

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
 """A collector that does not come to its work: the journal grows, the program goes on, nothing is lost unasked."""
 import os
+import shutil
 import signal
 import sqlite3
+import time
 
-from recording import vtrace
+from recording import LIBRARY, VTRACE, vtrace
 from scenes import BEGIN, GIVEN_BACK, SCENES, calls_of
-from victim import CLIENT, DRIVER_FOLDER, Victim, check_books, finish, read_books
+from victim import CLIENT, DEADLINE_S, DRIVER_FOLDER, Victim, check_books, finish, read_books
 
 MIB = 1 << 20
 PAUSED = "vtrace: recording paused, the program goes on: {}: File too large\n"
@@ -32,6 +34,41 @@ def test_a_stopped_collector_stops_nobody(tmp_path):
     assert [len(calls) >= 120000 for calls in read_books(tmp_path).values()] == [True, True]
     check_books(tmp_path)
     assert not victim.journal.exists()
+
+
+def by_another_collector(directory, script):
+    """by_return under a recorder beside which another `vtrace` stands: a shell script."""
+    folder = directory / "installed"
+    folder.mkdir()
+    shutil.copy(LIBRARY, folder)
+    (folder / "vtrace").write_text(f"#!/bin/sh\n{script}\n")
+    (folder / "vtrace").chmod(0o700)
+    return Victim(directory, command=(SCENES, "by_return"), LD_PRELOAD=str(folder / LIBRARY.name), VTRACE_QUIET="0",
+                  VTRACE_EXIT_WAIT=str(DEADLINE_S))
+
+
+def test_a_collector_that_has_not_begun_is_waited_for(tmp_path):
+    """However slowly it starts; two seconds of it are much more than a program that waits for nobody has left."""
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    victim = by_another_collector(tmp_path, f'read go < "{gate}"; exec "{VTRACE}" "$@"')
+    # Open at both ends: closed, by a failure too, it lets the collector go.
+    with open(gate, "r+b", buffering=0) as opened:
+        assert victim.wait_until(lambda: victim.is_exiting)
+        assert victim.wait_until(lambda: time.monotonic_ns() > victim.exit_time_ns + 2 * 10 ** 9)
+        opened.write(b"go\n")
+        _, said = victim.process.communicate(timeout=DEADLINE_S)
+    assert said.endswith("; run.db\nvtrace: next: vtrace report run.db\n"), said
+    finish(tmp_path)
+    assert calls_of(tmp_path / "run.db")[0] == BEGIN + GIVEN_BACK
+
+
+def test_a_collector_that_never_begins_is_not(tmp_path):
+    victim = by_another_collector(tmp_path, "exit 1")
+    _, said = victim.process.communicate(timeout=DEADLINE_S / 2)
+    assert said.endswith("; run.journal\nvtrace: next: vtrace report run.journal\n"), said
+    finish(tmp_path)
+    assert calls_of(tmp_path / "run.db")[0] == BEGIN + GIVEN_BACK
 
 
 def test_a_cap_becomes_counted_loss(tmp_path):

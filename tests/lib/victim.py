@@ -18,7 +18,7 @@ CLIENT, KILLER = PROGRAMS / "client", PROGRAMS / "killer"
 DRIVER_FOLDER = BUILD / "tests" / "preload"
 LEDGER_CALLS = 131072
 LEDGER_THREAD_BYTES = 16 + 16 * LEDGER_CALLS
-HEAD, STATE, IMPORTED, IMPORTER = 64, 80, 128, 156
+HEAD, STATE, EXIT_TIME, IMPORTED, IMPORTER = 64, 80, 96, 128, 156
 EXITING = 2
 DEADLINE_S = 120
 
@@ -51,6 +51,7 @@ class Victim:
     head = property(lambda self: self.field(HEAD, "<Q"))
     imported = property(lambda self: self.field(IMPORTED, "<Q"))
     importer = property(lambda self: self.field(IMPORTER, "<I"))
+    exit_time_ns = property(lambda self: self.field(EXIT_TIME, "<Q"))
     is_exiting = property(lambda self: self.field(STATE, "<I") == EXITING)
 
     def wait_until(self, question):
