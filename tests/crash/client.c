@@ -3,9 +3,11 @@
  * A program that asks the driver for memory and keeps its own books (client.h), for tests that kill
  * it.
  *
- *   client LEDGER THREADS CALLS
+ *   client LEDGER THREADS CALLS [PAUSE]
  *
- * Each thread makes CALLS allocations and frees, from stacks of many shapes.
+ * Each thread makes CALLS allocations and frees, from stacks of many shapes.  The first, after
+ * PAUSE of them, waits for a line, or the end, of its standard input: what a test does until then
+ * happens before the program's end, however slow the test is.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -25,6 +27,7 @@
 static struct {
 	struct ledger_thread *threads;
 	unsigned int nr_calls;
+	unsigned int pause;	/* 0: none */
 } g;
 
 static void note(struct ledger_thread *ledger, CUdeviceptr address, size_t size_bytes)
@@ -59,13 +62,27 @@ static void give_back(struct ledger_thread *ledger, CUdeviceptr address)
 		note(ledger, address, 0);
 }
 
+static void wait_for_line(void)
+{
+	int c;
+
+	do
+		c = getchar();
+	while (c != '\n' && c != EOF);
+}
+
 static void *work(void *argument)
 {
 	struct ledger_thread *ledger = argument;
+	unsigned int pause = ledger == g.threads ? g.pause : 0;
 	CUdeviceptr held[HELD] = { 0 };
 
 	ledger->thread = (uint64_t)syscall(SYS_gettid);
 	for (unsigned int i = 0; ledger->nr_calls < g.nr_calls; i++) {
+		if (pause && ledger->nr_calls >= pause) {
+			wait_for_line();
+			pause = 0;
+		}
 		give_back(ledger, held[i % HELD]);
 		held[i % HELD] = take(ledger, 1000 + i, i % SHAPES);
 	}
@@ -75,13 +92,14 @@ static void *work(void *argument)
 int main(int argc, char **argv)
 {
 	pthread_t threads[MOST_THREADS];
-	int nr_threads = argc == 4 ? atoi(argv[2]) : 0;
+	int nr_threads = argc == 4 || argc == 5 ? atoi(argv[2]) : 0;
 	size_t bytes = (size_t)nr_threads * sizeof(struct ledger_thread);
 	int fd;
 
-	g.nr_calls = argc == 4 ? (unsigned int)atoi(argv[3]) : 0;
+	g.nr_calls = nr_threads ? (unsigned int)atoi(argv[3]) : 0;
+	g.pause = argc == 5 ? (unsigned int)atoi(argv[4]) : 0;
 	if (nr_threads < 1 || nr_threads > MOST_THREADS || g.nr_calls > LEDGER_MOST_CALLS - 2) {
-		fprintf(stderr, "usage: client LEDGER THREADS CALLS\n");
+		fprintf(stderr, "usage: client LEDGER THREADS CALLS [PAUSE]\n");
 		return 2;
 	}
 	fd = open(argv[1], O_RDWR | O_CREAT, 0600);

@@ -30,9 +30,11 @@ def environment(directory, **extra):
 
 
 class Victim:
-    def __init__(self, directory, threads=1, calls=1, is_collected=True, command=None, **extra):
+    """The client, or another command; after `pause` calls it waits for end() or process.communicate()."""
+
+    def __init__(self, directory, threads=1, calls=1, is_collected=True, command=None, pause=0, **extra):
         self.directory, self.journal = directory, directory / "run.journal"
-        command = command or (CLIENT, directory / "ledger", threads, calls)
+        command = command or (CLIENT, directory / "ledger", threads, calls, pause)
         self.process = subprocess.Popen([str(word) for word in command], cwd=directory, stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                         env=environment(directory, VTRACE_COLLECT=str(int(is_collected)), **extra))
