@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from recording import LIBRARY, VTRACE, clean_environment, vtrace
+from recording import LIBRARY, TIMEOUT_S, VTRACE, clean_environment, vtrace
 from scenes import SCENES
 from victim import CLIENT, DRIVER_FOLDER, Victim, check_books, environment, finish, read_books
 
@@ -27,7 +27,7 @@ class Faulted:
         count.write_bytes(bytes(16))
         extra = {f"FAULT_{key.upper()}": str(value) for key, value in fault.items()}
         extra |= {"FAULT_COUNT": str(count), "LD_PRELOAD": f"{LIBRARY}:{FAULT}", "VTRACE_COLLECT": str(collect)}
-        self.done = subprocess.run([CLIENT, "ledger", "1", str(calls)], cwd=directory, text=True, timeout=120,
+        self.done = subprocess.run([CLIENT, "ledger", "1", str(calls)], cwd=directory, text=True, timeout=TIMEOUT_S,
                                    env=environment(directory, **extra), capture_output=True, check=False)
         self.nr_calls, self.nr_failed = struct.unpack("<QQ", count.read_bytes())
         self.has_recording = bool(list(directory.glob("run.*")))
@@ -162,8 +162,8 @@ def test_a_jump_out_of_the_recorder(tmp_path, number):
     fault = {"FAULT_CALL": "fallocate", "FAULT_FROM": number, "FAULT_UNTIL": number, "FAULT_COUNT": count,
              "FAULT_SIGNAL": int(signal.SIGUSR1), "LD_PRELOAD": f"{LIBRARY}:{FAULT}", "VTRACE_COLLECT": 0}
     env = environment(tmp_path, **{key: str(value) for key, value in fault.items()})
-    done = subprocess.run([SCENES, "jumps_out"], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=100,
-                          check=False)
+    done = subprocess.run([SCENES, "jumps_out"], cwd=tmp_path, env=env, capture_output=True, text=True,
+                          timeout=TIMEOUT_S, check=False)
     assert done.returncode == 0, done.stderr
     said = "not recording" if number == 1 else "recording stopped"
     assert done.stderr.startswith(f"vtrace: {said}, the program goes on: ") and done.stderr.count("\n") == 1
@@ -205,7 +205,7 @@ def run_in_small_disk(directory, mebibytes, script, mount="rw"):
     env = environment(directory / "disk", VTRACE=str(VTRACE), CLIENT=str(CLIENT), SHIM=str(LIBRARY))
     env.pop("LD_PRELOAD")
     return subprocess.run(["unshare", "-m", "sh", "-c", script], cwd=directory, env=env, capture_output=True,
-                          text=True, timeout=120, check=False)
+                          text=True, timeout=TIMEOUT_S, check=False)
 
 
 @pytest.mark.parametrize("mebibytes, collect", ((9, 0), (9, 1), (2, 1)))
@@ -239,7 +239,7 @@ def test_the_folder_is_removed(tmp_path):
     victim = Victim(tmp_path, 2, 60000, pause=1, VTRACE_OUTPUT=str(output / "run.db"))
     assert victim.wait_until(lambda: read_books(tmp_path))
     shutil.rmtree(output, ignore_errors=True)
-    _, said = victim.process.communicate(timeout=120)
+    _, said = victim.process.communicate(timeout=TIMEOUT_S)
     assert victim.process.returncode == 0
     reason = f"{output / 'run.journal'}: No such file or directory"
     # The recorder says it once; before or after it the collector, where it came too late.

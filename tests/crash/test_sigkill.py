@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from recording import MARKERS, PYTHON, VTRACE, WORKLOADS, clean_environment, read_ledger, vtrace
+from recording import MARKERS, PYTHON, TIMEOUT_S, VTRACE, WORKLOADS, clean_environment, read_ledger, vtrace
 
 QUICK_SEEDS = range(5)
 ALL_SEEDS = range(50)
@@ -38,11 +38,11 @@ def program_of(directory, deadline):
 def kill_at_random(directory, seed):
     generator = random.Random(seed)
     parent = start(directory)
-    pid = program_of(directory, time.monotonic() + 120)
+    pid = program_of(directory, time.monotonic() + TIMEOUT_S)
     # The moment is what is random here; no result depends on how long it was.
     time.sleep(generator.uniform(0.0, 1.5))
     os.kill(pid, signal.SIGKILL)
-    parent.communicate(timeout=120)
+    parent.communicate(timeout=TIMEOUT_S)
     return parent.returncode
 
 

@@ -6,9 +6,9 @@ import signal
 import sqlite3
 import time
 
-from recording import LIBRARY, VTRACE, vtrace
+from recording import LIBRARY, TIMEOUT_S, VTRACE, vtrace
 from scenes import BEGIN, GIVEN_BACK, SCENES, calls_of
-from victim import CLIENT, DEADLINE_S, DRIVER_FOLDER, Victim, check_books, finish, read_books
+from victim import CLIENT, DRIVER_FOLDER, Victim, check_books, finish, read_books
 
 MIB = 1 << 20
 PAUSED = "vtrace: recording paused, the program goes on: {}: File too large\n"
@@ -43,8 +43,7 @@ def by_another_collector(directory, script):
     shutil.copy(LIBRARY, folder)
     (folder / "vtrace").write_text(f"#!/bin/sh\n{script}\n")
     (folder / "vtrace").chmod(0o700)
-    return Victim(directory, command=(SCENES, "by_return"), LD_PRELOAD=str(folder / LIBRARY.name), VTRACE_QUIET="0",
-                  VTRACE_EXIT_WAIT=str(DEADLINE_S))
+    return Victim(directory, command=(SCENES, "by_return"), LD_PRELOAD=str(folder / LIBRARY.name), VTRACE_QUIET="0")
 
 
 def test_a_collector_that_has_not_begun_is_waited_for(tmp_path):
@@ -57,7 +56,7 @@ def test_a_collector_that_has_not_begun_is_waited_for(tmp_path):
         assert victim.wait_until(lambda: victim.is_exiting)
         assert victim.wait_until(lambda: time.monotonic_ns() > victim.exit_time_ns + 2 * 10 ** 9)
         opened.write(b"go\n")
-        _, said = victim.process.communicate(timeout=DEADLINE_S)
+        _, said = victim.process.communicate(timeout=TIMEOUT_S)
     assert said.endswith("; run.db\nvtrace: next: vtrace report run.db\n"), said
     finish(tmp_path)
     assert calls_of(tmp_path / "run.db")[0] == BEGIN + GIVEN_BACK
@@ -65,7 +64,7 @@ def test_a_collector_that_has_not_begun_is_waited_for(tmp_path):
 
 def test_a_collector_that_never_begins_is_not(tmp_path):
     victim = by_another_collector(tmp_path, "exit 1")
-    _, said = victim.process.communicate(timeout=DEADLINE_S / 2)
+    _, said = victim.process.communicate(timeout=TIMEOUT_S / 2)
     assert said.endswith("; run.journal\nvtrace: next: vtrace report run.journal\n"), said
     finish(tmp_path)
     assert calls_of(tmp_path / "run.db")[0] == BEGIN + GIVEN_BACK
@@ -73,7 +72,7 @@ def test_a_collector_that_never_begins_is_not(tmp_path):
 
 def test_a_cap_becomes_counted_loss(tmp_path):
     victim = Victim(tmp_path, 1, 120000, False, VTRACE_MAX_JOURNAL="13")
-    _, said = victim.process.communicate(timeout=120)
+    _, said = victim.process.communicate(timeout=TIMEOUT_S)
     assert victim.process.returncode == 0
     assert said == PAUSED.format(victim.journal)
     assert victim.journal.stat().st_size < 13 * MIB
@@ -114,7 +113,7 @@ def test_a_paused_recording_goes_on_when_the_collector_has_made_room(tmp_path):
         lines += 1
         assert victim.wait_until(lambda: victim.imported >= victim.head)
     assert victim.head - gained == 3 * 40000
-    _, said = victim.process.communicate(timeout=120)
+    _, said = victim.process.communicate(timeout=TIMEOUT_S)
     assert (victim.process.returncode, said) == (0, PAUSED.format(victim.journal))
     run = finish(tmp_path)["run"]
     assert run["ended"] == "exit 0" and "recording_stopped" not in run
@@ -138,7 +137,7 @@ def test_what_was_recycled_does_not_count(tmp_path):
     for _ in range(14):
         do_a_line(victim)
         assert victim.wait_until(lambda: victim.imported >= victim.head)
-    _, said = victim.process.communicate(timeout=120)
+    _, said = victim.process.communicate(timeout=TIMEOUT_S)
     assert (victim.process.returncode, said) == (0, "")
     assert victim.head * 64 > 2 * 17 * MIB
     finish(tmp_path)

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from recording import BUILD, WORKLOADS, record, vtrace
+from recording import BUILD, TIMEOUT_S, WORKLOADS, record, vtrace
 
 CLIENT = BUILD / "tests" / "workloads" / "driver_client"
 JOURNAL_VERSION_OFFSET = 8
@@ -185,7 +185,7 @@ def test_collecting_what_was_collected_is_no_error(recorded):
 
 def as_nobody(*command, cwd):
     return subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *map(str, command)], cwd=cwd,
-                          capture_output=True, text=True, timeout=60)
+                          capture_output=True, text=True, timeout=TIMEOUT_S)
 
 
 def test_a_directory_without_permission(tmp_path):
@@ -194,7 +194,7 @@ def test_a_directory_without_permission(tmp_path):
     locked.chmod(0o555)
     command = [BUILD / "vtrace", "run", "-o", locked / "run.db", "--", "/bin/true"]
     if os.geteuid() != 0:
-        done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=60)
+        done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=TIMEOUT_S)
     else:
         if as_nobody(BUILD / "vtrace", "--version", cwd="/").returncode != 0:
             pytest.skip("the build directory cannot be read by another user")
@@ -207,7 +207,7 @@ def small_disk(directory, size, *command):
     """Run a command with `directory` on a file system of that size, in a mount name space of its own."""
     script = f'mount -t tmpfs -o size={size} vtrace-test "$1" && cd "$1" && shift && "$@"'
     return subprocess.run(["unshare", "--mount", "sh", "-c", script, "sh", directory, *map(str, command)],
-                          capture_output=True, text=True, timeout=120, env=dict(os.environ, VTRACE_QUIET="0"))
+                          capture_output=True, text=True, timeout=TIMEOUT_S, env=dict(os.environ, VTRACE_QUIET="0"))
 
 
 def test_a_full_disk_stops_the_recording_and_not_the_program(tmp_path):
@@ -215,7 +215,7 @@ def test_a_full_disk_stops_the_recording_and_not_the_program(tmp_path):
     if probe.returncode != 0:
         pytest.skip("no permission to mount a small file system")
     done = small_disk(tmp_path, "1m", BUILD / "vtrace", "run", "--simulate", "h100-80g", "--", CLIENT)
-    plain = subprocess.run([CLIENT], capture_output=True, text=True, timeout=60,
+    plain = subprocess.run([CLIENT], capture_output=True, text=True, timeout=TIMEOUT_S,
                            env=dict(os.environ, LD_LIBRARY_PATH=str(BUILD / "simulator")))
     assert done.returncode == plain.returncode == 0, done.stderr
     assert done.stdout == plain.stdout

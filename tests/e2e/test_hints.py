@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from recording import BUILD, PYTHON, VTRACE, clean_environment, record, vtrace
+from recording import BUILD, PYTHON, TIMEOUT_S, VTRACE, clean_environment, record, vtrace
 
 CLIENT = BUILD / "tests" / "workloads" / "driver_client"
 SHORT = "import torch; x = torch.empty(1 << 20, device='cuda')"
@@ -25,7 +25,7 @@ y = torch.empty(1 << 20, device="cuda")
 
 def run(directory, name, *command, env=None):
     return subprocess.run([VTRACE, "run", "--simulate", "h100-80g", "-o", directory / name, "--", *command],
-                          cwd=directory, env=clean_environment(env), capture_output=True, text=True, timeout=120)
+                          cwd=directory, env=clean_environment(env), capture_output=True, text=True, timeout=TIMEOUT_S)
 
 
 def offered(text):
@@ -41,10 +41,10 @@ def test_the_closing_line_can_be_copied(name, killed, tmp_path):
     lines = done.stderr.splitlines()
     assert len(lines) == 2, done.stderr
     words = shlex.split(lines[1].split("next: ")[1])
-    assert subprocess.run([VTRACE, *words[1:]], cwd=tmp_path, stdout=subprocess.DEVNULL, timeout=60).returncode == 0
+    reported = vtrace(*words[1:], cwd=tmp_path)
+    assert reported.returncode == 0, reported.stderr
     assert lines[0].endswith("; " + lines[1].split("vtrace report ")[1])
-    report = subprocess.run([VTRACE, *words[1:]], cwd=tmp_path, capture_output=True, text=True, timeout=60).stdout
-    assert words[-1] in offered(report)[0]
+    assert words[-1] in offered(reported.stdout)[0]
 
 
 def test_no_name_drives_the_terminal(tmp_path):
@@ -64,9 +64,9 @@ def test_check_and_a_folder_of_ranks_offer_what_can_be_copied(name, tmp_path):
         shutil.copy(recording, file)
     (tmp_path / "memory.toml").write_text("[total]\nallocated = 0\n")
     check = [VTRACE, "check", "--", f"ranks/{name}"]
-    checked = subprocess.run(check, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    checked = subprocess.run(check, cwd=tmp_path, capture_output=True, text=True, timeout=TIMEOUT_S)
     compared = subprocess.run([*check[:2], "--baseline", f"ranks/2{name}", *check[2:]], cwd=tmp_path,
-                              capture_output=True, text=True, timeout=60)
+                              capture_output=True, text=True, timeout=TIMEOUT_S)
     ranks = vtrace("report", "ranks", cwd=tmp_path)
     assert (checked.returncode, ranks.returncode) == (1, 0), checked.stderr + ranks.stderr
     if name == NAMES[4]:

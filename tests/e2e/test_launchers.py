@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from recording import BUILD, PYTHON, VTRACE, WORKLOADS, clean_environment, complete
+from recording import BUILD, PYTHON, TIMEOUT_S, VTRACE, WORKLOADS, clean_environment, complete
 
 HOLD = WORKLOADS / "hold_memory.py"
 CLIENT = BUILD / "tests" / "workloads" / "driver_client"
@@ -24,7 +24,7 @@ def start(directory, variables, *options, text="alloc 3\nfree 1\n"):
     ours = {name for values in LAUNCHERS.values() for name in values}
     kept = {name: value for name, value in clean_environment().items() if name not in ours}
     return subprocess.run([VTRACE, "run", "--simulate", "h100-80g", *options, "--", PYTHON, HOLD], cwd=directory,
-                          env=kept | variables, input=text, capture_output=True, text=True, timeout=120)
+                          env=kept | variables, input=text, capture_output=True, text=True, timeout=TIMEOUT_S)
 
 
 def run_facts(path):
@@ -79,7 +79,7 @@ def test_ranks_of_a_real_mpirun(order, tmp_path):
     """`vtrace run -- mpirun PROGRAM` records the ranks, not mpirun; `mpirun vtrace run -- PROGRAM` does the same."""
     words = RUN + MPIRUN if order == "outside" else MPIRUN + RUN
     done = subprocess.run([*words, CLIENT, "2"], cwd=tmp_path, env=clean_environment() | AS_ROOT,
-                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=TIMEOUT_S)
     assert done.returncode == 0, done.stdout + done.stderr
     complete(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run.rank0.db", "run.rank1.db", "run.rank2.db"]

@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from recording import SOURCE, clean_environment
+from recording import SOURCE, TIMEOUT_S, clean_environment
 
 QUICKSTART = SOURCE / "scripts" / "quickstart"
 
@@ -18,7 +18,7 @@ def quickstart(directory, *arguments):
         (tools / name).symlink_to(f"/usr/bin/{name}")
     environment["PATH"] = str(tools)
     done = subprocess.run(["/bin/bash", QUICKSTART, *arguments], cwd=directory, env=environment, capture_output=True,
-                          text=True, timeout=60)
+                          text=True, timeout=TIMEOUT_S)
     assert not (directory / "build").exists()
     return done
 

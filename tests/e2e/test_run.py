@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from recording import PYTHON, VTRACE, WORKLOADS, clean_environment, record, vtrace
+from recording import PYTHON, TIMEOUT_S, VTRACE, WORKLOADS, clean_environment, record, vtrace
 
 NOTHING = "vtrace: no GPU memory was allocated, nothing recorded"
 HAS_GPU = any(pathlib.Path("/dev", name).exists() for name in ("nvidiactl", "nvidia0", "dxg"))
@@ -18,11 +18,11 @@ HOLD = WORKLOADS / "hold_memory.py"
 
 def run(directory, *arguments, text="", name="run.db"):
     return subprocess.run([VTRACE, "run", "--simulate", "h100-80g", "-o", directory / name, *arguments], cwd=directory,
-                          env=clean_environment(), input=text, capture_output=True, text=True, timeout=120)
+                          env=clean_environment(), input=text, capture_output=True, text=True, timeout=TIMEOUT_S)
 
 
 def ended(directory, name="run"):
-    done = subprocess.run([VTRACE, "info", directory / name], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([VTRACE, "info", directory / name], capture_output=True, text=True, timeout=TIMEOUT_S)
     assert done.returncode == 0, done.stderr
     return next(line.split(maxsplit=1)[1] for line in done.stdout.splitlines() if line.startswith("ended"))
 
@@ -146,7 +146,7 @@ def test_force_destroys_nothing_that_was_set_aside_under_the_same_process_id(rec
     for number in ("", "-1"):
         script = (f'echo precious > run.db.old-$${number}; echo run.db.old-$${number};'
                   f' exec "{VTRACE}" run --force -q -o run.db -- true')
-        done = subprocess.run(["sh", "-c", script], cwd=recorded, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(["sh", "-c", script], cwd=recorded, capture_output=True, text=True, timeout=TIMEOUT_S)
         assert done.returncode == 0, done.stderr
         assert (recorded / done.stdout.strip()).read_text() == "precious\n"
         assert (recorded / "run.db").read_bytes() == before
@@ -169,7 +169,7 @@ def test_force_does_not_touch_a_recording_that_goes_on(tmp_path):
     process.stdin.flush()
     assert process.stdout.readline() == "done\n"
     done = run(tmp_path, "--force", "--", "true")
-    process.communicate("alloc 2\n", timeout=60)
+    process.communicate("alloc 2\n", timeout=TIMEOUT_S)
     assert done.returncode == 3
     assert re.fullmatch(r"vtrace: \S+run\.journal: is being recorded, --force does not replace it\n", done.stderr)
     assert allocations(tmp_path) == 5
@@ -189,7 +189,7 @@ def test_a_recording_of_a_programs_child_is_something(output, tmp_path):
     (tmp_path / "below").mkdir()
     done = subprocess.run([VTRACE, "run", "--simulate", "h100-80g", *output, "--", "sh", "-c",
                            'cd below; "$@"; exit 3', "sh", PYTHON, HOLD], cwd=tmp_path, env=clean_environment(),
-                          input="alloc 3\n", capture_output=True, text=True, timeout=120)
+                          input="alloc 3\n", capture_output=True, text=True, timeout=TIMEOUT_S)
     assert done.returncode == 3
     assert "events, 0 lost; peak" in done.stderr and NOTHING not in done.stderr
     assert len(list(tmp_path.glob("*.db"))) == 1 and names(tmp_path / "below") == []
@@ -229,7 +229,7 @@ def test_an_unknown_pattern_is_wrong_usage(output, tmp_path):
 def test_a_wait_that_is_no_number_is_the_usual_one(tmp_path):
     done = subprocess.run([VTRACE, "run", "--simulate", "h100-80g", "-o", "run.db", "--", PYTHON, HOLD], cwd=tmp_path,
                           env=clean_environment({"VTRACE_EXIT_WAIT": "abc"}), input="alloc 3\nkill 9\n",
-                          capture_output=True, text=True, timeout=120)
+                          capture_output=True, text=True, timeout=TIMEOUT_S)
     assert (done.returncode, names(tmp_path)) == (137, ["run.db"])
 
 
@@ -240,7 +240,7 @@ def test_a_signal_to_us_reaches_the_program(tmp_path):
                                stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "ready\n"
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=60)
+    process.communicate(timeout=TIMEOUT_S)
     assert process.returncode == 9
 
 

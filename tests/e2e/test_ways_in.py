@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from recording import BUILD, SOURCE, clean_environment, record
+from recording import BUILD, SOURCE, TIMEOUT_S, clean_environment, record
 
 PROGRAMS = BUILD / "tests" / "workloads"
 SIMULATOR = BUILD / "simulator"
@@ -21,7 +21,7 @@ def intercepted():
 def look_ups(driver, preload=None, env=None):
     environment = clean_environment({**({"LD_PRELOAD": str(preload)} if preload else {}), **(env or {})})
     done = subprocess.run([str(PROGRAMS / "look_ups"), str(driver)], env=environment, capture_output=True, text=True,
-                          timeout=120)
+                          timeout=TIMEOUT_S)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 

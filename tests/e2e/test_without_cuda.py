@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from recording import LIBRARY, clean_environment
+from recording import LIBRARY, TIMEOUT_S, clean_environment
 
 COMMANDS = {
     "true": ["/bin/true"],
@@ -19,7 +19,7 @@ PROGRAM = "#include <stdio.h>\nint main(void) { puts(\"hello\"); return 0; }\n"
 def outcome(command, directory, preload):
     extra = {"LD_PRELOAD": str(LIBRARY)} if preload else {}
     done = subprocess.run(command, cwd=directory, env=clean_environment(extra), input=PROGRAM, capture_output=True,
-                          text=True, timeout=60)
+                          text=True, timeout=TIMEOUT_S)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -35,5 +35,5 @@ def test_nothing_changes_and_nothing_is_left_behind(name, tmp_path):
 def test_the_library_was_really_loaded(tmp_path):
     """Without this the cases above would pass with a library that the loader refused."""
     done = subprocess.run(["cat", "/proc/self/maps"], env=clean_environment({"LD_PRELOAD": str(LIBRARY)}),
-                          capture_output=True, text=True, timeout=60)
+                          capture_output=True, text=True, timeout=TIMEOUT_S)
     assert str(LIBRARY) in done.stdout

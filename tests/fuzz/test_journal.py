@@ -12,7 +12,7 @@ import subprocess
 
 import pytest
 
-from recording import BUILD, LIBRARY, PYTHON, VTRACE, WORKLOADS, clean_environment
+from recording import BUILD, LIBRARY, PYTHON, TIMEOUT_S, VTRACE, WORKLOADS, clean_environment
 
 HARM = BUILD / "tests/harm"
 HEADER_BYTES, SLOT_BYTES = 4096, 64
@@ -90,7 +90,7 @@ def survive(folder, sample, seed):
     for command in ("report", chance.choice(COMMANDS)):
         name = "run.db" if (folder / "run.db").exists() else "run.journal"
         done = subprocess.run([VTRACE, command, name], cwd=folder, env=clean_environment(), capture_output=True,
-                              text=True, errors="replace", timeout=120, stdin=subprocess.DEVNULL, check=False,
+                              text=True, errors="replace", timeout=TIMEOUT_S, stdin=subprocess.DEVNULL, check=False,
                               preexec_fn=limit_memory)
         assert done.returncode in (0, 3), f"seed {seed}: {command}: {done.returncode}: {done.stderr[-300:]}"
         assert done.returncode == 0 or done.stderr.count("\n") <= 2, f"seed {seed}: {done.stderr}"

@@ -3,7 +3,7 @@
 import subprocess
 
 import journal
-from recording import BUILD, LIBRARY, clean_environment
+from recording import BUILD, LIBRARY, TIMEOUT_S, clean_environment
 
 HARM = BUILD / "tests/harm"
 ROUNDS = 60
@@ -13,7 +13,7 @@ def run(folder, mode):
     environment = clean_environment({"LD_LIBRARY_PATH": str(HARM / "driver"), "LD_PRELOAD": str(LIBRARY),
                                      "VTRACE_OUTPUT": "run.db", "VTRACE_COLLECT": "0"})
     done = subprocess.run([HARM / "environment", mode], env=environment, cwd=folder, capture_output=True, text=True,
-                          timeout=100, check=False)
+                          timeout=TIMEOUT_S, check=False)
     assert done.returncode == 0, (done.returncode, done.stderr)
     assert "events, 0 lost" in done.stderr
 

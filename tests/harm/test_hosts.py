@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from recording import BUILD, LIBRARY, PYTHON, SOURCE, clean_environment, vtrace
+from recording import BUILD, LIBRARY, PYTHON, SOURCE, TIMEOUT_S, clean_environment, vtrace
 
 HARM = BUILD / "tests/harm"
 DRIVER = HARM / "driver"
@@ -52,7 +52,7 @@ def host(folder, preload, program=None, before=(), **extra):
     environment = clean_environment({"LD_LIBRARY_PATH": str(DRIVER), "LD_PRELOAD": ":".join(map(str, preload)),
                                      "VTRACE_OUTPUT": str(folder / "run.db"), "VTRACE_COLLECT": "0", **extra})
     done = subprocess.run([*before, *(program or [HARM / "host", "4", "1000"])], env=environment, cwd=folder,
-                          capture_output=True, text=True, timeout=100, check=False)
+                          capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done
 

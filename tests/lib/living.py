@@ -4,10 +4,9 @@ import struct
 import subprocess
 import time
 
-from recording import PYTHON, VTRACE, WORKLOADS, clean_environment
+from recording import PYTHON, TIMEOUT_S, VTRACE, WORKLOADS, clean_environment
 
 IMPORTER_PID_OFFSET = 156
-DEADLINE_S = 60
 
 
 class Program:
@@ -26,7 +25,7 @@ class Program:
         assert self.process.stdout.readline() == "done\n"
 
     def end(self, command=None):
-        _, errors = self.process.communicate(command + "\n" if command else None, timeout=120)
+        _, errors = self.process.communicate(command + "\n" if command else None, timeout=TIMEOUT_S)
         return self.process.returncode, errors
 
     def header(self):
@@ -41,7 +40,7 @@ class Program:
 
 
 def until(question):
-    deadline = time.monotonic() + DEADLINE_S
+    deadline = time.monotonic() + TIMEOUT_S
     while time.monotonic() < deadline:
         answer = question()
         if answer:

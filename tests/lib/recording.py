@@ -14,13 +14,18 @@ VTRACE = BUILD / "vtrace"
 LIBRARY = BUILD / "libvtrace.so"
 WORKLOADS = SOURCE / "tests" / "workloads"
 PYTHON = sys.executable
-TIMEOUT_S = 300
+TIMEOUT_S = 900  # of what hangs: far above what a command takes on a slow machine with other work
 
 
 def clean_environment(extra=None):
-    """The environment without anything of ours or of PyTorch's settings that a developer may have set."""
+    """The environment without anything of ours or of PyTorch's settings that a developer may have set.
+
+    A program's end waits for its database as long as a test may take: the usual ten seconds are for users, and may be
+    over on a slow machine before the last event is in.
+    """
     kept = {k: v for k, v in os.environ.items()
             if not k.startswith(("VTRACE_", "PYTORCH_", "LD_PRELOAD")) or k == "VTRACE_CACHE"}
+    kept["VTRACE_EXIT_WAIT"] = str(TIMEOUT_S)
     kept.update(extra or {})
     return kept
 

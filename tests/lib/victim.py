@@ -11,7 +11,7 @@ import struct
 import subprocess
 import time
 
-from recording import BUILD, LIBRARY, MARKERS, clean_environment, vtrace
+from recording import BUILD, LIBRARY, MARKERS, TIMEOUT_S, clean_environment, vtrace
 
 PROGRAMS = BUILD / "tests" / "crash"
 CLIENT, KILLER = PROGRAMS / "client", PROGRAMS / "killer"
@@ -20,7 +20,6 @@ LEDGER_CALLS = 131072
 LEDGER_THREAD_BYTES = 16 + 16 * LEDGER_CALLS
 HEAD, STATE, EXIT_TIME, IMPORTED, IMPORTER = 64, 80, 96, 128, 156
 EXITING = 2
-DEADLINE_S = 120
 
 
 def environment(directory, **extra):
@@ -58,7 +57,7 @@ class Victim:
 
     def wait_until(self, question):
         """Returns whether it came true before the program ended.  Turns without sleeping: the moment is the point."""
-        deadline = time.monotonic() + DEADLINE_S
+        deadline = time.monotonic() + TIMEOUT_S
         while not question():
             if self.process.poll() is not None:
                 return False
@@ -72,7 +71,7 @@ class Victim:
             return []
 
     def end(self):
-        self.process.communicate(timeout=DEADLINE_S)
+        self.process.communicate(timeout=TIMEOUT_S)
         return self.process.returncode
 
     def kill(self):
@@ -141,7 +140,7 @@ class Place:
 
 def strike(what, stops, steps, *command, env=None):
     done = subprocess.run([str(word) for word in (KILLER, *what, stops, steps, *command)], env=env,
-                          capture_output=True, text=True, timeout=DEADLINE_S, check=True)
+                          capture_output=True, text=True, timeout=TIMEOUT_S, check=True)
     return Place(done.stdout.splitlines()[-1])
 
 

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 
 import pytest
-from recording import clean_environment
+from recording import TIMEOUT_S, clean_environment
 
 MINORS = range(9, 15)
 
@@ -17,7 +17,7 @@ MINORS = range(9, 15)
 def version_of(python):
     try:
         done = subprocess.run([str(python), "-c", "import sys; print(*sys.version_info[:2])"], capture_output=True,
-                              text=True, timeout=60, env=clean_environment())
+                              text=True, timeout=TIMEOUT_S, env=clean_environment())
     except OSError:
         return None
     return tuple(map(int, done.stdout.split())) if done.returncode == 0 else None

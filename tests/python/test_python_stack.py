@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 from interpreters import MINORS, interpreter
-from recording import BUILD, SOURCE, clean_environment, vtrace
+from recording import BUILD, SOURCE, TIMEOUT_S, clean_environment, vtrace
 from simulated import trace
 
 HERE = SOURCE / "tests" / "python"
@@ -16,7 +16,7 @@ PROBE = BUILD / "tests" / "python" / "python_probe.so"
 @pytest.mark.parametrize("minor", MINORS)
 def test_stack_is_the_interpreters_own(minor):
     done = subprocess.run([interpreter(minor), str(HERE / "stack_program.py"), str(PROBE)], capture_output=True,
-                          text=True, timeout=300, env=clean_environment())
+                          text=True, timeout=TIMEOUT_S, env=clean_environment())
     assert done.returncode == 0, done.stdout + done.stderr
     # A program that stopped half way has not compared everything.
     assert done.stdout.splitlines()[-1] == "ok version_is_known"

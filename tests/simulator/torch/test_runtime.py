@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from recording import BUILD, SOURCE, clean_environment
+from recording import BUILD, SOURCE, TIMEOUT_S, clean_environment
 
 CLIENT = r"""
 import ctypes, json, sys
@@ -74,7 +74,7 @@ def answer(request, tmp_path_factory):
     ledger = folder / "ledger"
     done = subprocess.run(
         [str(SOURCE / "tests" / "simulator" / "sim-run"), str(BUILD), "h100-80g", sys.executable, "-S", str(script),
-         str(request.param)], capture_output=True, text=True, timeout=60,
+         str(request.param)], capture_output=True, text=True, timeout=TIMEOUT_S,
         env=clean_environment({"VTRACE_SIM_LEDGER": str(ledger)}))
     assert done.returncode == 0, done.stderr
     return {**json.loads(done.stdout), "ledger": ledger.read_text(), "major": request.param}
@@ -125,7 +125,7 @@ def test_rest_is_not_supported(answer):
 
 def test_a_shell_is_left_alone(tmp_path):
     """Nothing of ours is opened in a process that cannot be a client."""
-    done = subprocess.run(["sh", "-c", "cat /proc/$$/maps"], capture_output=True, text=True, timeout=60,
+    done = subprocess.run(["sh", "-c", "cat /proc/$$/maps"], capture_output=True, text=True, timeout=TIMEOUT_S,
                           env=clean_environment({"LD_PRELOAD": str(BUILD / "simulator" / "libvtrace-simulator.so"),
                                                  "VTRACE_SIM_STUBS": str(tmp_path)}))
     assert "libvtrace-simulator" in done.stdout and "libcuda" not in done.stdout

@@ -9,13 +9,13 @@ import sys
 
 import pytest
 
-from recording import BUILD, clean_environment
+from recording import BUILD, TIMEOUT_S, clean_environment
 
 STUBS = BUILD / "simulator" / "vtrace-sim-stubs"
 
 
 def make(*arguments, **env):
-    return subprocess.run([str(STUBS), *map(str, arguments)], capture_output=True, text=True, timeout=60,
+    return subprocess.run([str(STUBS), *map(str, arguments)], capture_output=True, text=True, timeout=TIMEOUT_S,
                           env=clean_environment(env))
 
 
@@ -85,7 +85,7 @@ def test_two_at_once_make_one_folder(tmp_path):
     env = clean_environment({"VTRACE_CACHE": str(tmp_path)})
     both = [subprocess.Popen([str(STUBS), "--python", sys.executable], stdout=subprocess.PIPE, env=env, text=True)
             for _ in range(2)]
-    answers = {process.communicate(timeout=60)[0] for process in both}
+    answers = {process.communicate(timeout=TIMEOUT_S)[0] for process in both}
     assert len(answers) == 1 and all(process.returncode == 0 for process in both)
     assert len(list(tmp_path.iterdir())) == 1
 
