@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * db.c - with db_rows.c the only user of sqlite3.h.
+ * db.c - the file: how it begins, is opened, written in transactions and ends.
  *
  *  D1  A database appears under its name complete with its schema, or not at all: it is made under
  *      a second name and renamed without replacing.
@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "analyzer/database/db_check.h"
+#include "analyzer/database/db_connection.h"
 #include "analyzer/database/db_older.h"
 #include "analyzer/base/embedded.h"
 #include "analyzer/base/util.h"
@@ -31,22 +32,7 @@
 /* Names for a new database before it has its own. */
 #define DRAFT_TRIES 100
 
-struct vt_stmt {
-	sqlite3_stmt *raw;
-	struct vt_db *db;
-	struct vt_stmt *next, **link;
-};
-
-struct vt_db {
-	sqlite3 *raw;
-	char *path;
-	struct vt_stmt *statements;
-	struct vt_db_rows *rows; /* NULL until something is appended */
-	char error[256];
-	int is_busy; /* what `error` is about: somebody else's lock */
-};
-
-static int fail(struct vt_db *db)
+int vt_db_fail(struct vt_db *db)
 {
 	int code = sqlite3_errcode(db->raw) & 0xff; /* without the extension */
 
@@ -330,7 +316,7 @@ void vt_db_close(struct vt_db *db)
 
 int vt_db_exec(struct vt_db *db, const char *sql)
 {
-	return sqlite3_exec(db->raw, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : fail(db);
+	return sqlite3_exec(db->raw, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : vt_db_fail(db);
 }
 
 /*
@@ -372,96 +358,11 @@ int vt_db_make_single_file(struct vt_db *db)
 	    !strcmp((const char *)sqlite3_column_text(raw, 0), "delete"))
 		rc = 0;
 	else
-		fail(db);
+		vt_db_fail(db);
 out:
 	sqlite3_finalize(raw);
 	sqlite3_busy_timeout(db->raw, BUSY_TIMEOUT_MS);
 	return rc;
-}
-
-struct vt_stmt *vt_db_prepare(struct vt_db *db, const char *sql)
-{
-	struct vt_stmt *stmt;
-	sqlite3_stmt *raw;
-
-	if (sqlite3_prepare_v3(db->raw, sql, -1, SQLITE_PREPARE_PERSISTENT, &raw, NULL) !=
-	    SQLITE_OK) {
-		fail(db);
-		return NULL;
-	}
-	stmt = vt_xcalloc(1, sizeof(*stmt));
-	stmt->raw = raw;
-	stmt->db = db;
-	stmt->next = db->statements;
-	stmt->link = &db->statements;
-	if (stmt->next)
-		stmt->next->link = &stmt->next;
-	db->statements = stmt;
-	return stmt;
-}
-
-void vt_stmt_free(struct vt_stmt *stmt)
-{
-	if (!stmt)
-		return;
-	*stmt->link = stmt->next;
-	if (stmt->next)
-		stmt->next->link = stmt->link;
-	sqlite3_finalize(stmt->raw);
-	free(stmt);
-}
-
-void vt_stmt_bind_int(struct vt_stmt *stmt, int parameter, int64_t value)
-{
-	if (stmt)
-		sqlite3_bind_int64(stmt->raw, parameter, value);
-}
-
-void vt_stmt_bind_text(struct vt_stmt *stmt, int parameter, const char *text)
-{
-	vt_stmt_bind_text_len(stmt, parameter, text, -1);
-}
-
-void vt_stmt_bind_text_len(struct vt_stmt *stmt, int parameter, const char *text, int len)
-{
-	if (stmt)
-		sqlite3_bind_text(stmt->raw, parameter, text, len, SQLITE_TRANSIENT);
-}
-
-void vt_stmt_bind_blob(struct vt_stmt *stmt, int parameter, const void *bytes, int len)
-{
-	/* A NULL pointer would bind NULL, not an empty blob. */
-	if (stmt)
-		sqlite3_bind_blob(stmt->raw, parameter, len ? bytes : "", len, SQLITE_TRANSIENT);
-}
-
-void vt_stmt_bind_null(struct vt_stmt *stmt, int parameter)
-{
-	if (stmt)
-		sqlite3_bind_null(stmt->raw, parameter);
-}
-
-void vt_stmt_bind_id(struct vt_stmt *stmt, int parameter, uint32_t id)
-{
-	if (id)
-		vt_stmt_bind_int(stmt, parameter, id);
-	else
-		vt_stmt_bind_null(stmt, parameter);
-}
-
-int vt_stmt_step(struct vt_stmt *stmt)
-{
-	int rc;
-
-	if (!stmt)
-		return -1;
-	rc = sqlite3_step(stmt->raw);
-	if (rc == SQLITE_ROW)
-		return 1;
-	if (rc != SQLITE_DONE)
-		fail(stmt->db);
-	sqlite3_reset(stmt->raw);
-	return rc == SQLITE_DONE ? 0 : -1;
 }
 
 int vt_db_append(struct vt_db *db, const char *table, size_t nr, vt_db_row_fn fill,
@@ -470,93 +371,6 @@ int vt_db_append(struct vt_db *db, const char *table, size_t nr, vt_db_row_fn fi
 	if (!db->rows)
 		db->rows = vt_db_rows_open(db->raw, table);
 	if (!db->rows || vt_db_rows_write(db->rows, nr, fill, argument) != SQLITE_OK)
-		return fail(db);
+		return vt_db_fail(db);
 	return 0;
-}
-
-int vt_stmt_is_null(struct vt_stmt *stmt, int column)
-{
-	return !stmt || sqlite3_column_type(stmt->raw, column) == SQLITE_NULL;
-}
-
-int64_t vt_stmt_int(struct vt_stmt *stmt, int column)
-{
-	return stmt ? sqlite3_column_int64(stmt->raw, column) : 0;
-}
-
-const char *vt_stmt_text(struct vt_stmt *stmt, int column)
-{
-	return stmt ? (const char *)sqlite3_column_text(stmt->raw, column) : NULL;
-}
-
-int vt_stmt_text_len(struct vt_stmt *stmt, int column)
-{
-	return stmt ? sqlite3_column_bytes(stmt->raw, column) : 0;
-}
-
-const void *vt_stmt_blob(struct vt_stmt *stmt, int column)
-{
-	return stmt ? sqlite3_column_blob(stmt->raw, column) : NULL;
-}
-
-int64_t vt_db_query_int(struct vt_db *db, const char *sql, int64_t fallback)
-{
-	struct vt_stmt *stmt = vt_db_prepare(db, sql);
-
-	if (vt_stmt_step(stmt) == 1 && !vt_stmt_is_null(stmt, 0))
-		fallback = vt_stmt_int(stmt, 0);
-	vt_stmt_free(stmt);
-	return fallback;
-}
-
-int vt_db_run_find(struct vt_db *db, const char *key, char **value)
-{
-	struct vt_stmt *stmt = vt_db_prepare(db, "SELECT value FROM run WHERE key = ?");
-	int rc;
-
-	*value = NULL;
-	vt_stmt_bind_text(stmt, 1, key);
-	rc = vt_stmt_step(stmt);
-	if (rc == 1 && vt_stmt_text(stmt, 0))
-		*value = vt_xstrdup(vt_stmt_text(stmt, 0));
-	vt_stmt_free(stmt);
-	return rc < 0 ? -1 : 0;
-}
-
-char *vt_db_run_get(struct vt_db *db, const char *key)
-{
-	char *value;
-
-	vt_db_run_find(db, key, &value);
-	return value;
-}
-
-int64_t vt_db_run_get_int(struct vt_db *db, const char *key, int64_t fallback)
-{
-	char *value = vt_db_run_get(db, key);
-
-	if (value)
-		fallback = strtoll(value, NULL, 10);
-	free(value);
-	return fallback;
-}
-
-int vt_db_run_set(struct vt_db *db, const char *key, const char *value)
-{
-	struct vt_stmt *stmt = vt_db_prepare(db, "INSERT OR REPLACE INTO run VALUES (?, ?)");
-	int rc;
-
-	vt_stmt_bind_text(stmt, 1, key);
-	vt_stmt_bind_text(stmt, 2, value);
-	rc = vt_stmt_step(stmt);
-	vt_stmt_free(stmt);
-	return rc;
-}
-
-int vt_db_run_set_int(struct vt_db *db, const char *key, int64_t value)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "%lld", (long long)value);
-	return vt_db_run_set(db, key, text);
 }
