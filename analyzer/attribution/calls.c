@@ -97,7 +97,7 @@ static void see_allocation(struct pass *pass, uint32_t index)
 	if (thread->call)
 		call->has_autograd |= pass->calls->is_numbered[index];
 	/* The segment that the first block of its size needed comes before the block. */
-	if (a->kind == VT_KIND_BLOCK)
+	if (vt_allocation_is_owned(a))
 		thread->sequence = a->forward_sequence;
 	pass->calls->by_allocation[index] = thread->call;
 	if (thread->call)

@@ -41,7 +41,7 @@ static void choose(struct search *search, uint32_t choice)
 	search->most = 0;
 	search->choices->nr++;
 	for (uint32_t i = product; i < choice; i++)
-		if (all[i].kind == VT_KIND_BLOCK &&
+		if (vt_allocation_is_owned(&all[i]) &&
 		    all[i].made->thread == all[product].made->thread &&
 		    is_as_long(all[product].size_bytes, all[i].size_bytes))
 			search->choices->is_score[i] = 1;
@@ -70,7 +70,7 @@ static void see(struct search *search, uint32_t index)
 	const struct vt_allocation *a = &search->model->allocations[index];
 	enum part part = PART_NONE;
 
-	if (a->kind == VT_KIND_BLOCK)
+	if (vt_allocation_is_owned(a))
 		part = part_of(search, a->made->native_stack);
 	if (part == PART_CHOICE) {
 		choose(search, index);

@@ -514,14 +514,14 @@ uint32_t vt_facts_updates(const struct vt_facts *facts, const struct vt_allocati
 
 uint32_t vt_facts_shape_classes(const struct vt_facts *facts, const struct vt_allocation *a)
 {
-	return a->kind == VT_KIND_BLOCK ? vt_shapes_classes(&facts->shapes, facts->model, a) : 0;
+	return vt_allocation_is_owned(a) ? vt_shapes_classes(&facts->shapes, facts->model, a) : 0;
 }
 
 uint32_t vt_facts_alike(const struct vt_facts *facts, const struct vt_allocation *a)
 {
 	uint32_t bits = 0;
 
-	if (a->kind != VT_KIND_BLOCK)
+	if (!vt_allocation_is_owned(a))
 		return 0;
 	if (vt_shapes_is_per_layer(&facts->shapes, facts->stages, a))
 		bits |= 1u << VT_ALIKE_LAYERS;

@@ -84,7 +84,7 @@ static void gather_parameters(struct search *search)
 /* Whether a tensor may have been asked for with a block (rests.h). */
 static int fits(uint64_t tensor_bytes, uint64_t block_bytes, int is_exact)
 {
-	const uint64_t rounded = (tensor_bytes + 511) / 512 * 512;
+	const uint64_t rounded = vt_rests_rounded(tensor_bytes);
 
 	if (block_bytes == rounded)
 		return 1;
@@ -104,7 +104,8 @@ static uint32_t count_fitting(const struct search *search, size_t at, const char
 			      size_t len, const struct wanted *wanted, int is_exact,
 			      uint32_t *first)
 {
-	uint64_t bytes = search->facts->model->allocations[wanted->allocation].size_bytes;
+	uint64_t bytes =
+		vt_rests_block_bytes(&search->facts->model->allocations[wanted->allocation]);
 	const struct vt_tensor *tensors = search->facts->model->tensors;
 	uint32_t nr = 0;
 
@@ -292,7 +293,7 @@ static int is_cast(struct vt_facts *facts, const struct vt_allocation *a)
 {
 	const char *operation;
 
-	if (a->kind != VT_KIND_BLOCK || a->made->node_class || !a->made->python_stack)
+	if (!vt_allocation_is_owned(a) || a->made->node_class || !a->made->python_stack)
 		return 0;
 	operation = vt_operators_name(&facts->operators, a->made->native_stack);
 	return operation && strcmp(operation, "_to_copy") == 0;
@@ -306,7 +307,7 @@ static const struct vt_allocation *cast_beside(struct vt_facts *facts, uint32_t 
 
 	for (uint32_t i = allocation + (uint32_t)step; i < facts->model->nr_allocations;
 	     i += (uint32_t)step) {
-		if (all[i].kind != VT_KIND_BLOCK || all[i].made->thread != a->made->thread)
+		if (!vt_allocation_is_owned(&all[i]) || all[i].made->thread != a->made->thread)
 			continue;
 		if (all[i].made->python_stack != a->made->python_stack)
 			return NULL;

@@ -101,7 +101,7 @@ uint64_t vt_handovers_first_size(const struct vt_handovers *handovers, uint32_t 
 
 	for (uint32_t i = handovers->first[pass]; i < handovers->first[pass + 1]; i++)
 		if (handovers->passes->by_allocation[i] == pass &&
-		    handovers->model->allocations[i].kind == VT_KIND_BLOCK)
+		    vt_allocation_is_owned(&handovers->model->allocations[i]))
 			return handovers->model->allocations[i].size_bytes;
 	return 0;
 }
@@ -133,7 +133,7 @@ static int is_handed(const struct vt_handovers *handovers, uint32_t position,
 	int64_t end = vt_handovers_pass(handovers, position)->end_event;
 	int64_t begin = next ? next->first_event : end;
 
-	if (a->kind != VT_KIND_BLOCK || a->freed_event < begin)
+	if (!vt_allocation_is_owned(a) || a->freed_event < begin)
 		return 0;
 	return !after || a->freed_event < after->first_event;
 }
@@ -167,7 +167,7 @@ static void gather_between(const struct vt_handovers *handovers, uint32_t positi
 		const struct vt_allocation *a = &handovers->model->allocations[i];
 
 		if (handovers->passes->by_allocation[i] == VT_NO_INDEX &&
-		    a->kind == VT_KIND_BLOCK && a->made->thread == pass->thread &&
+		    vt_allocation_is_owned(a) && a->made->thread == pass->thread &&
 		    a->made->python_stack && !a->made->node_class)
 			vt_vector_push(found, describe(handovers, i));
 	}
@@ -199,7 +199,7 @@ static int is_left(const struct vt_handovers *handovers, uint32_t position,
 
 	if (is_handed(handovers, position, a))
 		return 1;
-	return next && a->kind == VT_KIND_BLOCK && a->freed_event < next->first_event &&
+	return next && vt_allocation_is_owned(a) && a->freed_event < next->first_event &&
 	       a->freed_event >= vt_handovers_pass(handovers, position)->end_event &&
 	       has_copies(handovers, position, a, between);
 }

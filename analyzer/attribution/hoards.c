@@ -32,7 +32,7 @@ static int is_kept(const struct vt_handovers *handovers, uint32_t position,
 
 	if (!last)
 		last = vt_handovers_later(handovers, position, 1);
-	return a->kind == VT_KIND_BLOCK && !a->made->node_class &&
+	return vt_allocation_is_owned(a) && !a->made->node_class &&
 	       a->freed_event >= (last ? last->first_event
 				       : vt_handovers_pass(handovers, position)->end_event);
 }
@@ -61,7 +61,7 @@ static void see(const struct vt_handovers *handovers, uint32_t position, uint32_
 	struct keeper fresh = { .module = link.address, .type = link.type };
 	struct keeper *keeper;
 
-	if (!link.address || a->kind != VT_KIND_BLOCK)
+	if (!link.address || !vt_allocation_is_owned(a))
 		return;
 	keeper = find_keeper(keepers, link.address);
 	if (!keeper && is_first && is_kept(handovers, position, a)) {

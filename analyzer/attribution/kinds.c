@@ -249,7 +249,7 @@ static const struct vt_allocation *find_source(struct vt_kinds *kinds,
 	    find_module(kinds, a->made->python_stack, MODULE) != NO_KIND)
 		return a;
 	for (const struct vt_allocation *b = a; b-- > first && a - b <= SOURCE_MAX;) {
-		if (b->kind != VT_KIND_BLOCK || b->made->thread != a->made->thread)
+		if (!vt_allocation_is_owned(b) || b->made->thread != a->made->thread)
 			continue;
 		if (b->made->node_class || !b->made->python_stack)
 			break;

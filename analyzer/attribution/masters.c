@@ -54,7 +54,7 @@ static void gather(struct search *search)
 		uint32_t nr;
 
 		vt_chains_get(&facts->stages->chains, a->made->python_stack, &nr);
-		if (a->kind != VT_KIND_BLOCK || a->size_bytes <= VT_REST_ROUNDING ||
+		if (!vt_allocation_is_owned(a) || a->size_bytes <= VT_REST_ROUNDING ||
 		    a->made->node_class || a->freed->node_class || !a->made->python_stack || nr ||
 		    a->freed_event <= facts->last_made_event)
 			continue;

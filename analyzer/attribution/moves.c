@@ -50,7 +50,7 @@ static uint32_t find_buffer_line(const struct vt_stages *stages, const uint32_t 
 		uint32_t stack = a->made->python_stack;
 		uint32_t line = stack < nr_stacks ? lines[stack] : 0;
 
-		if (a->kind != VT_KIND_BLOCK || !line || !is_loading(stages, a->event))
+		if (!vt_allocation_is_owned(a) || !line || !is_loading(stages, a->event))
 			continue;
 		if (line < first)
 			first = line;

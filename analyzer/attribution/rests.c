@@ -15,6 +15,8 @@ uint64_t vt_rests_least(const struct vt_model *model, const struct vt_allocation
 {
 	uint64_t most = a->size_bytes;
 
+	if (a->kind != VT_KIND_BLOCK)
+		return most;
 	if (vt_rests_can_have(model, a))
 		return most - VT_REST_MAX;
 	return most < VT_REST_ROUNDING ? 1 : most - VT_REST_ROUNDING + 1;

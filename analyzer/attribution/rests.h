@@ -13,6 +13,18 @@
 #define VT_REST_ROUNDING 512
 #define VT_REST_MAX      (1u << 20)
 
+/* The block that a request becomes. */
+static inline uint64_t vt_rests_rounded(uint64_t bytes)
+{
+	return (bytes + VT_REST_ROUNDING - 1) / VT_REST_ROUNDING * VT_REST_ROUNDING;
+}
+
+/* Its size as a block's; where the driver is asked for each tensor, that is not rounded. */
+static inline uint64_t vt_rests_block_bytes(const struct vt_allocation *a)
+{
+	return vt_allocation_is_driver(a) ? vt_rests_rounded(a->size_bytes) : a->size_bytes;
+}
+
 /* Whether it ends with its segment: only such a block can have a rest. */
 int vt_rests_can_have(const struct vt_model *model, const struct vt_allocation *a);
 /* The fewest bytes that may have been asked for; the most are its size. */

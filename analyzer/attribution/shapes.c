@@ -157,7 +157,7 @@ static void add_size(size_vector *sizes, uint64_t elements, enum vt_shape_class 
 {
 	/* Half and single precision. */
 	for (uint64_t width = 2; width <= 4; width += 2) {
-		struct vt_shape_size one = { (elements * width + 511) / 512 * 512, 1u << class };
+		struct vt_shape_size one = { vt_rests_rounded(elements * width), 1u << class };
 
 		vt_vector_push(sizes, one);
 	}
@@ -169,7 +169,7 @@ static void add_parameter_sizes(size_vector *sizes, const struct vt_model *model
 	for (uint32_t i = 0; i < model->nr_tensors; i++) {
 		const struct vt_tensor *tensor = &model->tensors[i];
 		const char *shape = vt_model_text(model, tensor->shape);
-		struct vt_shape_size one = { (tensor->size_bytes + 511) / 512 * 512,
+		struct vt_shape_size one = { vt_rests_rounded(tensor->size_bytes),
 					     1u << VT_SHAPE_PARAMETER };
 
 		if (tensor->role == VT_ROLE_PARAMETER && shape && strchr(shape, ','))
@@ -245,7 +245,8 @@ static uint32_t count_layers(const struct vt_model *model)
 
 static struct vt_key span_key(const struct vt_stages *stages, const struct vt_allocation *a)
 {
-	struct vt_key key = { a->size_bytes, vt_stages_span_at(stages, a->event), 0 };
+	struct vt_key key = { vt_rests_block_bytes(a),
+			      vt_stages_span_at(stages, a->event), 0 };
 
 	return key;
 }
@@ -346,7 +347,7 @@ uint32_t vt_shapes_of_size(const struct vt_shapes *shapes, uint64_t size_bytes)
 uint32_t vt_shapes_classes(const struct vt_shapes *shapes, const struct vt_model *model,
 			   const struct vt_allocation *a)
 {
-	uint32_t classes = vt_shapes_of_size(shapes, a->size_bytes);
+	uint32_t classes = vt_shapes_of_size(shapes, vt_rests_block_bytes(a));
 
 	if (classes || !vt_rests_can_have(model, a))
 		return classes;

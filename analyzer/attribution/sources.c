@@ -117,7 +117,7 @@ static int is_piece(const struct search *search, uint32_t index, const struct vt
 
 	const uint32_t *passes = search->facts->stages->passes.by_allocation;
 
-	return a->kind == VT_KIND_BLOCK && a->device == whole->device && a->made->python_stack &&
+	return vt_allocation_is_owned(a) && a->device == whole->device && a->made->python_stack &&
 	       !a->made->node_class && passes[index] == VT_NO_INDEX &&
 	       vt_allocation_is_live(a, whole->event);
 }
@@ -227,9 +227,9 @@ void vt_sources_find(struct vt_facts *facts)
 		/* A backward pass consumes what the model returned. */
 		if (a->made->node_class)
 			search.results.len = 0;
-		else if (a->kind == VT_KIND_BLOCK && passes->by_allocation[i] != VT_NO_INDEX)
+		else if (vt_allocation_is_owned(a) && passes->by_allocation[i] != VT_NO_INDEX)
 			see_in_pass(&search, i, passes->by_allocation[i]);
-		else if (a->kind == VT_KIND_BLOCK)
+		else if (vt_allocation_is_owned(a))
 			see_outside(&search, i);
 	}
 	vt_vector_release(&search.results);

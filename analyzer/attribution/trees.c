@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyzer/attribution/rests.h"
 #include "analyzer/base/map.h"
 #include "analyzer/base/util.h"
 #include "common/journal_format.h"
@@ -233,7 +234,8 @@ static void find_scores(struct search *search, const struct leaf *table)
 	if (vocabulary < MIN_VOCABULARY || vocabulary / hidden < MIN_ASPECT)
 		return;
 	for (uint32_t i = 0; i < search->model->nr_allocations; i++) {
-		struct vt_key key = { search->model->allocations[i].size_bytes, 0, 0 };
+		struct vt_key key = { vt_rests_block_bytes(&search->model->allocations[i]),
+				      0, 0 };
 
 		vt_map_put(&sizes, key, 1);
 	}
@@ -242,10 +244,11 @@ static void find_scores(struct search *search, const struct leaf *table)
 
 		for (uint64_t width = 2; width <= 4; width += 2) {
 			uint64_t tokens = a->size_bytes / (vocabulary * width);
-			struct vt_key rows = { (tokens * hidden * width + 511) / 512 * 512, 0, 0 };
+			struct vt_key rows = { vt_rests_rounded(tokens * hidden * width), 0, 0 };
 
-			if (tokens && a->kind == VT_KIND_BLOCK &&
-			    (tokens * vocabulary * width + 511) / 512 * 512 == a->size_bytes &&
+			if (tokens && vt_allocation_is_owned(a) &&
+			    vt_rests_rounded(tokens * vocabulary * width) ==
+				    vt_rests_block_bytes(a) &&
 			    vt_map_find(&sizes, rows))
 				search->trees->is_score[i] = 1;
 		}

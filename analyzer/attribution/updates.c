@@ -87,7 +87,7 @@ static struct vt_gradient_class *find_class(const struct search *search,
 {
 	const uint64_t *at;
 
-	if (a->kind != VT_KIND_BLOCK || a->size_bytes <= SMALLEST_BLOCK)
+	if (!vt_allocation_is_owned(a) || a->size_bytes <= SMALLEST_BLOCK)
 		return NULL;
 	at = vt_map_find(&search->by_size, size_key(a));
 	if (at)
@@ -151,7 +151,7 @@ static int is_gradient(const struct search *search, const struct vt_allocation *
 {
 	const struct vt_span *span = vt_facts_span(search->facts, a);
 
-	if (a->kind != VT_KIND_BLOCK || a->size_bytes <= SMALLEST_BLOCK || !span)
+	if (!vt_allocation_is_owned(a) || a->size_bytes <= SMALLEST_BLOCK || !span)
 		return 0;
 	/* The engine itself adds up what several nodes made for one tensor. */
 	if (!a->made->node_class && (a->made->python_stack || span->stage != VT_STAGE_BACKWARD))

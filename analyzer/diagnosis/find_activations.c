@@ -168,7 +168,7 @@ static void find_kept_activations(struct vt_scene *scene)
 		return;
 	for (uint32_t i = 0; i < scene->model->nr_allocations; i++)
 		if (scene->model->allocations[i].device == scene->device &&
-		    scene->model->allocations[i].kind == VT_KIND_BLOCK &&
+		    vt_allocation_is_owned(&scene->model->allocations[i]) &&
 		    vt_scene_is_owner(scene, i, "activations"))
 			note_block(scene, &layers, &kept, i);
 	for (size_t k = 0; k < kept.len; k++) {
@@ -199,7 +199,7 @@ static int is_scores(const struct vt_scene *scene, uint32_t i)
 {
 	const struct vt_allocation *a = &scene->model->allocations[i];
 
-	return a->device == scene->device && a->kind == VT_KIND_BLOCK &&
+	return a->device == scene->device && vt_allocation_is_owned(a) &&
 	       vt_facts_shape_classes(scene->facts, a) == 1u << VT_SHAPE_SCORES &&
 	       (vt_scene_is_owner(scene, i, "activations/attention") ||
 		vt_scene_is_owner(scene, i, "activation gradients"));
@@ -278,7 +278,7 @@ static void find_kept_results(struct vt_scene *scene)
 		const struct vt_allocation *a = &model->allocations[i];
 		int64_t end;
 
-		if (a->device != scene->device || a->kind != VT_KIND_BLOCK ||
+		if (a->device != scene->device || !vt_allocation_is_owned(a) ||
 		    !is_result(scene, i) || !is_outlived(scene, a))
 			continue;
 		end = end_of_pass(scene, a);

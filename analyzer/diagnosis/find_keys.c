@@ -79,7 +79,7 @@ static struct sources find_sources(const struct vt_scene *scene, uint32_t copy, 
 		char *path;
 		int is_own;
 
-		if (all[i].kind != VT_KIND_BLOCK || all[i].device != scene->device ||
+		if (!vt_allocation_is_owned(&all[i]) || all[i].device != scene->device ||
 		    all[i].made->thread != all[copy].made->thread)
 			continue;
 		path = vt_origins_module(scene->facts, &all[i]);
@@ -129,7 +129,7 @@ static uint64_t find_repeats(struct vt_scene *scene, uint32_t i)
 	struct sources sources;
 	char *path;
 
-	if (a->device != scene->device || a->kind != VT_KIND_BLOCK || !is_copy(scene, a) ||
+	if (a->device != scene->device || !vt_allocation_is_owned(a) || !is_copy(scene, a) ||
 	    !vt_scene_is_owner(scene, i, "activations/attention"))
 		return 1;
 	path = vt_origins_module(scene->facts, a);

@@ -325,7 +325,7 @@ static void find_gradients_twice(struct vt_scene *scene)
 		int is_live = vt_allocation_is_live(a, scene->event);
 		int is_seen = (vt_names_roles(&scene->facts->names, i) & role) != 0;
 
-		if (a->device != scene->device || a->kind != VT_KIND_BLOCK ||
+		if (a->device != scene->device || !vt_allocation_is_owned(a) ||
 		    !vt_scene_is_owner(scene, i, "gradients"))
 			continue;
 		if (is_bucket(scene, &stacks, i)) {

@@ -27,7 +27,7 @@ void vt_find_workspaces_detect(struct vt_scene *scene)
 	for (uint32_t i = 0; i < scene->model->nr_allocations; i++) {
 		const struct vt_allocation *a = &scene->model->allocations[i];
 
-		if (a->device != scene->device || a->kind != VT_KIND_BLOCK ||
+		if (a->device != scene->device || !vt_allocation_is_owned(a) ||
 		    a->size_bytes <= SMALL_BYTES ||
 		    !vt_scene_is_owner(scene, i, "workspace/cublas"))
 			continue;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyzer/attribution/rests.h"
 #include "analyzer/base/map.h"
 #include "analyzer/base/util.h"
 
@@ -254,7 +255,7 @@ static enum vt_scaling judge(struct judging *j, uint32_t allocation)
 	const struct vt_span *span = vt_facts_span(j->attribution->facts, a);
 
 	/* What was loaded, and gradients on their way to their parameters. */
-	if (is_fixed(owner) || a->kind != VT_KIND_BLOCK || is_of_parameter(j, a, owner) ||
+	if (is_fixed(owner) || !vt_allocation_is_owned(a) || is_of_parameter(j, a, owner) ||
 	    (span && span->stage == VT_STAGE_LOAD && strcmp(owner, "inputs")) ||
 	    (span && span->stage == VT_STAGE_OPTIMIZER))
 		return VT_SCALING_NEITHER;
@@ -267,7 +268,7 @@ static enum vt_scaling judge_failed(struct judging *j, const struct vt_out_of_me
 	const struct vt_stages *stages = j->attribution->facts->stages;
 	uint32_t span = vt_stages_span_at(stages, oom->event);
 	uint8_t stage = span == VT_NO_INDEX ? VT_NO_STAGE : stages->spans[span].stage;
-	uint64_t rounded = (oom->requested_bytes + 511) / 512 * 512;
+	uint64_t rounded = vt_rests_rounded(oom->requested_bytes);
 
 	if (vt_shapes_of_size(&j->attribution->facts->shapes, rounded) ==
 		    1u << VT_SHAPE_PARAMETER ||

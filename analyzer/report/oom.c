@@ -107,7 +107,7 @@ static void find_kept(struct vt_oom *oom)
 		const struct vt_allocation *a = &model->allocations[i];
 		const char *owner;
 
-		if (a->device != oom->oom->device || a->kind != VT_KIND_BLOCK ||
+		if (a->device != oom->oom->device || !vt_allocation_is_owned(a) ||
 		    !vt_allocation_is_live(a, oom->oom->event) ||
 		    !is_recorded(attribution->facts, a))
 			continue;

@@ -16,6 +16,7 @@ def parse(arguments):
     parser = argparse.ArgumentParser(prog="tests/accuracy/run")
     parser.add_argument("case", nargs="*", help="default: all")
     parser.add_argument("--probe", choices=("0", "1", "both"), default="both", help="VTRACE_PROBE of the runs")
+    parser.add_argument("--backend", choices=runs.BACKENDS, default="caching", help="PyTorch's allocator in the runs")
     parser.add_argument("--json", metavar="FILE", help="write the same figures there")
     parser.add_argument("-v", "--verbose", action="store_true", help="each confusion with an example")
     parser.add_argument("--list", action="store_true", help="the cases")
@@ -98,7 +99,7 @@ def main(arguments):
             continue
         for probe in ("1", "0") if options.probe == "both" else (options.probe,):
             try:
-                case, difference = runs.score(entry, probe)
+                case, difference = runs.score(entry, probe, options.backend)
             except runs.Failed as error:
                 failed += 1
                 text = str(error) if options.verbose else str(error).strip().splitlines()[-1]

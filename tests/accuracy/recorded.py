@@ -2,10 +2,12 @@
 """The recording that is scored: its births in order, its stages, and books that are kept without vtrace's report."""
 import sqlite3
 from contextlib import closing
+from functools import cached_property
 
 from recording import MARKERS, read_ledger
 
-BLOCK = "(SELECT id FROM memory_kind WHERE name = 'block')"
+BLOCK, DRIVER = ("block",), ("pool", "segment")
+OF_KIND = "FROM allocation a JOIN memory_kind k ON k.id = a.kind"
 RESYNC = 64  # births that one run may have and the other not, before it is the same again
 
 
@@ -17,12 +19,21 @@ class Recorded:
         with closing(sqlite3.connect(f"file:{self.database}?mode=ro", uri=True)) as connection:
             return connection.execute(sql, arguments).fetchall()
 
+    @cached_property
+    def kinds(self):
+        """What PyTorch's allocator hands out: its blocks, or the driver's allocations where it reports none."""
+        held = {row[0] for row in self.query(f"SELECT DISTINCT k.name {OF_KIND}")}
+        return BLOCK if held.intersection(BLOCK) else DRIVER
+
+    def _select(self, columns, where="1", *arguments):
+        kinds = ", ".join("?" * len(self.kinds))
+        return self.query(f"SELECT {columns} {OF_KIND} WHERE k.name IN ({kinds}) AND {where}", *self.kinds, *arguments)
+
     def births(self, device):
-        return self.query(f"SELECT id, size_bytes FROM allocation WHERE kind = {BLOCK} AND device = ? ORDER BY id",
-                          device)
+        return self._select("a.id, a.size_bytes", "a.device = ? ORDER BY a.id", device)
 
     def devices(self):
-        return [row[0] for row in self.query(f"SELECT DISTINCT device FROM allocation WHERE kind = {BLOCK}")]
+        return [row[0] for row in self._select("DISTINCT a.device")]
 
     def stages(self):
         return [row[0] for row in self.query(

@@ -21,6 +21,14 @@ CACHE = pathlib.Path(os.environ.get("VTRACE_CACHE", pathlib.Path.home() / ".cach
 # What is read from the device decides which way some programs go, and depends on what lay at that address before: that
 # is not the same in both runs.  So larger copies leave zeros there; single values still come back.
 ENVIRONMENT = {"VTRACE_SIM_COPY_LIMIT": "64"}
+# How PyTorch may be told to take memory from the driver at every tensor: (what runs the case's file, environment).
+PLUGGABLE = (HERE / "pluggable.py", BUILD / "tests" / "workloads" / "pluggable_allocator.so")
+BACKENDS = {
+    "caching": ((), {}),
+    "cudaMallocAsync": ((), {"PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"}),
+    "no-cache": ((), {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}),
+    "pluggable": (PLUGGABLE, {}),
+}
 KEPT_S = 30 * 24 * 3600  # truths of sources that may come back, and of other trees
 LIBRARIES = ("torch", "transformers", "peft", "diffusers", "timm", "accelerate", "torchvision")
 
@@ -84,23 +92,25 @@ def observe(entry, path):
             old.unlink(missing_ok=True)
 
 
-def record(entry, probe, folder):
-    """(recording, largest difference of its books, events looked at)"""
+def record(entry, probe, folder, backend="caching"):
+    """(recording, largest difference of its books, events looked at); 0 events where there are no books to keep: asked
+    for each tensor, the driver takes whole granules, and only PyTorch's allocator asks for such."""
     database, ledger = folder / "run.db", folder / "ledger"
     extra = {"VTRACE_SIM_LEDGER": str(ledger), "VTRACE_PROBE": str(probe)}
-    done = vtrace("run", "--simulate", profile(entry), "-q", "-o", database, "--", PYTHON, entry.file, entry.name,
-                  cwd=folder, env=environment(entry) | extra)
+    through, settings = BACKENDS[backend]
+    done = vtrace("run", "--simulate", profile(entry), "-q", "-o", database, "--", PYTHON, *through, entry.file,
+                  entry.name, cwd=folder, env=environment(entry) | settings | extra)
     if done.returncode:
         raise Failed(f"{entry.name}, recorded: {done.stderr[-2000:]}")
     recorded = Recorded(database)
-    return recorded, *books(recorded, ledger)
+    return recorded, *(books(recorded, ledger) if backend == "caching" else (0, 0))
 
 
-def score(entry, probe):
-    """(scored case, difference of its books)"""
+def score(entry, probe, backend="caching"):
+    """(scored case, difference of its books); the truth is that of the caching allocator's run."""
     truth = find_truth(entry)
     with tempfile.TemporaryDirectory() as folder:
-        recorded, difference, _ = record(entry, probe, pathlib.Path(folder))
+        recorded, difference, _ = record(entry, probe, pathlib.Path(folder), backend)
 
         def blocks_at(when, device):
             done = vtrace("blocks", recorded.database, "--at", when, "--device", device, "--json")

@@ -79,11 +79,14 @@ class Case:
         truths = {}
         for device in recorded.devices():
             truths[device] = join(recorded.births(device), truth["devices"][device])
+        def births_at(when, device):
+            return [b for b in blocks_at(when, device) if b["kind"] in recorded.kinds and b["device"] == device]
+
         for device, joined in truths.items():
-            self.peaks.append(Moment(f"peak cuda:{device}", only_blocks(blocks_at("peak", device), device), joined))
+            self.peaks.append(Moment(f"peak cuda:{device}", births_at("peak", device), joined))
         for stage in dict.fromkeys(recorded.stages()):
             for device, joined in truths.items():
-                self.stages.append(Moment(stage, only_blocks(blocks_at(f"mark:{stage}", device), device), joined))
+                self.stages.append(Moment(stage, births_at(f"mark:{stage}", device), joined))
 
     @property
     def moments(self):
@@ -116,7 +119,3 @@ class Case:
     def example(self, key):
         found = [m.examples[key] + (m.name,) for m in self.moments if key in m.examples]
         return max(found, key=lambda e: e[0]["size_bytes"])
-
-
-def only_blocks(listed, device):
-    return [b for b in listed if b["kind"] == "block" and b["device"] == device]

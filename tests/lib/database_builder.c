@@ -15,6 +15,7 @@ struct builder_db {
 	uint64_t next_address;
 	uint32_t nr_strings, nr_python, nr_native; /* ids given out so far */
 	int nr_devices;
+	enum vt_kind default_kind;
 };
 
 /* A test whose database cannot be made has failed. */
@@ -49,6 +50,7 @@ struct builder_db *build_open(const char *path)
 	int rc = vt_db_open(&b->db, path, VT_DB_CREATE, &diag);
 
 	check(!rc, path, diag.text);
+	b->default_kind = VT_KIND_BLOCK;
 	b->next_address = 0x7f0000000000;
 	build_run(b, "start_time_ns", "0");
 	vt_db_begin(b->db);
@@ -214,6 +216,11 @@ static const char *or_null(uint64_t value, int is_there)
 	return text;
 }
 
+void build_default_kind(struct builder_db *b, enum vt_kind kind)
+{
+	b->default_kind = kind;
+}
+
 int64_t build_alloc(struct builder_db *b, const struct build_event *event)
 {
 	uint32_t native = add_stack(b, event->native, 1), python = add_stack(b, event->python, 0);
@@ -232,7 +239,7 @@ int64_t build_alloc(struct builder_db *b, const struct build_event *event)
 			  ", %d, %d, %" PRIu64 ", %" PRIu64
 			  ", %" PRIu64 ", 100, %u, %" PRId64
 			  ", %s, %s, %s, %s, %s, %s, 0, 0, %s, %s)",
-			  id, event->kind ? (int)event->kind : VT_KIND_BLOCK, event->device,
+			  id, (int)(event->kind ? event->kind : b->default_kind), event->device,
 			  address, event->size, event->stream, thread_of(event), id * 1000000,
 			  or_null(native, native != 0), or_null(python, python != 0),
 			  or_null(scope, scope != 0), or_null(node, node != 0),

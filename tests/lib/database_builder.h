@@ -28,7 +28,7 @@ struct build_event {
 	uint64_t requested; /* of a block, before rounding; 0: not known */
 	uint64_t stream;
 	uint64_t address;  /* 0: the next free one; blocks lie in the last segment that has room */
-	enum vt_kind kind; /* 0: block */
+	enum vt_kind kind; /* 0: that of build_default_kind */
 	int device;
 	uint32_t thread; /* 0: the engine's where a node is given, else the main one */
 	const char *python;
@@ -45,6 +45,9 @@ struct builder_db;
 struct builder_db *build_open(const char *path);
 /* Computes the peaks and writes everything; the file can be opened afterwards. */
 void build_close(struct builder_db *b);
+
+/* What allocations are from here on that do not say it; blocks at first. */
+void build_default_kind(struct builder_db *b, enum vt_kind kind);
 
 /* Each returns the event number. */
 int64_t build_alloc(struct builder_db *b, const struct build_event *event);

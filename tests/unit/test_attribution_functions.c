@@ -47,7 +47,7 @@ static void see(struct builder_db *b, const struct event *event, int64_t id)
 							.shape = event->shape });
 }
 
-static void check_events(const struct event *events, size_t nr)
+static void check_events_of(enum vt_kind kind, const struct event *events, size_t nr)
 {
 	struct builder_db *b = build_open("functions.db");
 	struct vt_analysis analysis;
@@ -55,6 +55,7 @@ static void check_events(const struct event *events, size_t nr)
 	int64_t ids[32];
 
 	assert_true(nr <= VT_ARRAY_SIZE(ids));
+	build_default_kind(b, kind);
 	build_device(b, 0, 1 << 30, 0);
 	for (size_t i = 0; i < nr; i++) {
 		for (size_t k = 0; k < i; k++) {
@@ -90,6 +91,13 @@ static void check_events(const struct event *events, size_t nr)
 		}
 	vt_analysis_close(&analysis);
 	assert_int_equal(unlink("functions.db"), 0);
+}
+
+/* Blocks, and the same where the driver is asked for each tensor. */
+static void check_events(const struct event *events, size_t nr)
+{
+	check_events_of(VT_KIND_BLOCK, events, nr);
+	check_events_of(VT_KIND_SEGMENT, events, nr);
 }
 
 #define CHECK(events) check_events(events, VT_ARRAY_SIZE(events))

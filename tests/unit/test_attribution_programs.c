@@ -6,6 +6,7 @@
 #include "tests/lib/unit.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "analyzer/report/analysis.h"
 #include "analyzer/base/util.h"
@@ -29,7 +30,7 @@ struct event {
 	const char *freed_node; /* that frees it; NULL: the program does */
 };
 
-static void check_events(const struct event *events, size_t nr)
+static void check_events_of(enum vt_kind kind, const struct event *events, size_t nr)
 {
 	struct builder_db *b = build_open("events.db");
 	struct vt_analysis analysis;
@@ -37,6 +38,7 @@ static void check_events(const struct event *events, size_t nr)
 	int64_t ids[32];
 
 	assert_true(nr <= VT_ARRAY_SIZE(ids));
+	build_default_kind(b, kind);
 	for (size_t i = 0; i < nr; i++) {
 		struct build_event event = events[i].made;
 
@@ -70,6 +72,14 @@ static void check_events(const struct event *events, size_t nr)
 					 events[k].owner);
 		}
 	vt_analysis_close(&analysis);
+	assert_int_equal(unlink("events.db"), 0);
+}
+
+/* Blocks, and the same where the driver is asked for each tensor. */
+static void check_events(const struct event *events, size_t nr)
+{
+	check_events_of(VT_KIND_BLOCK, events, nr);
+	check_events_of(VT_KIND_SEGMENT, events, nr);
 }
 
 #define OUTSIDE "main.py:9 main"

@@ -6,6 +6,7 @@
 #include "tests/lib/unit.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "analyzer/base/util.h"
 #include "analyzer/report/analysis.h"
@@ -29,7 +30,7 @@ struct event {
 	const char *freed_node; /* that frees it; NULL: the program does */
 };
 
-static void check_events(const struct event *events, size_t nr)
+static void check_events_of(enum vt_kind kind, const struct event *events, size_t nr)
 {
 	struct builder_db *b = build_open("sources.db");
 	struct vt_analysis analysis;
@@ -37,6 +38,7 @@ static void check_events(const struct event *events, size_t nr)
 	int64_t ids[32];
 
 	assert_true(nr <= VT_ARRAY_SIZE(ids));
+	build_default_kind(b, kind);
 	for (size_t i = 0; i < nr; i++) {
 		for (size_t k = 0; k < i; k++)
 			if (events[k].free_at == (int)i)
@@ -66,6 +68,14 @@ static void check_events(const struct event *events, size_t nr)
 					 verdict.rule, events[k].owner);
 		}
 	vt_analysis_close(&analysis);
+	assert_int_equal(unlink("sources.db"), 0);
+}
+
+/* Blocks, and the same where the driver is asked for each tensor. */
+static void check_events(const struct event *events, size_t nr)
+{
+	check_events_of(VT_KIND_BLOCK, events, nr);
+	check_events_of(VT_KIND_SEGMENT, events, nr);
 }
 
 #define HERE(bytes, op, ...)                                                                       \

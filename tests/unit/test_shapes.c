@@ -52,6 +52,15 @@ static void open_analysis(struct vt_analysis *analysis, const char *path)
 		fail_msg("%s", diag.text);
 }
 
+static uint32_t classes_of(const struct vt_analysis *analysis, enum vt_kind kind, uint64_t size)
+{
+	const struct vt_allocation a = { .kind = kind,
+					 .size_bytes = size,
+					 .container = VT_NO_INDEX };
+
+	return vt_shapes_classes(&analysis->facts.shapes, &analysis->model, &a);
+}
+
 static void sizes_have_classes(void **state)
 {
 	enum { TOKENS = 2 * 16 };
@@ -82,9 +91,7 @@ static void sizes_have_classes(void **state)
 	build_close(b);
 	open_analysis(&analysis, "classes.db");
 	for (size_t i = 0; i < VT_ARRAY_SIZE(cases); i++) {
-		const struct vt_allocation block = { .size_bytes = cases[i].size,
-						     .container = VT_NO_INDEX };
-		uint32_t got = vt_shapes_classes(&analysis.facts.shapes, &analysis.model, &block);
+		uint32_t got = classes_of(&analysis, VT_KIND_BLOCK, cases[i].size);
 
 		if (got == cases[i].classes)
 			continue;
@@ -92,6 +99,10 @@ static void sizes_have_classes(void **state)
 		wrong++;
 	}
 	assert_int_equal(wrong, 0);
+	/* Asked of the driver, it is not rounded. */
+	assert_int_equal(classes_of(&analysis, VT_KIND_SEGMENT, TOKENS * 3001 * 4),
+			 1u << VT_SHAPE_LOGITS);
+	assert_int_equal(classes_of(&analysis, VT_KIND_POOL, ROUNDED(TOKENS * 3001 * 4) + 1), 0);
 	vt_analysis_close(&analysis);
 }
 
