@@ -49,14 +49,27 @@ static int complain(const struct reading *r, const char *format, ...)
 	return -1;
 }
 
-int vt_budget_is_share(const struct vt_limit *limit)
+enum vt_budget_unit vt_budget_unit(const struct vt_limit *limit)
 {
-	return limit->what == VT_LIMIT_CACHED_SHARE;
+	switch (limit->what) {
+	case VT_LIMIT_CACHED_SHARE:
+		return VT_BUDGET_SHARE;
+	case VT_LIMIT_LOST:
+	case VT_LIMIT_ENDED:
+		return VT_BUDGET_COUNT;
+	default:
+		return VT_BUDGET_BYTES;
+	}
+}
+
+static int is_share(const struct vt_limit *limit)
+{
+	return vt_budget_unit(limit) == VT_BUDGET_SHARE;
 }
 
 uint64_t vt_budget_most(const struct vt_limit *limit, uint64_t base)
 {
-	if (!vt_budget_is_share(limit))
+	if (!is_share(limit))
 		return vt_amounts_most(&limit->amount, base);
 	return (uint64_t)(limit->amount.percent * 100 + 0.5) +
 	       (limit->amount.is_relative ? base : 0);
@@ -106,7 +119,8 @@ static int find_row(const struct reading *r, enum vt_limit_what *what)
 	}
 	if (!has_table && *value->table)
 		return complain(r, "no table is called [%s]: total, owners, stages, steps, "
-				   "fragmentation, left or findings", value->table);
+				   "fragmentation, left, findings or recording",
+				value->table);
 	if (!has_table)
 		return complain(r, "only \"baseline\" stands outside of a table");
 	list_keys(value->table, keys, sizeof(keys));
@@ -147,9 +161,8 @@ static int take_amount(const struct reading *r, struct vt_limit *limit)
 		return complain(r, "%s", AMOUNT_WORDS);
 	if (vt_amounts_parse(r->value->text, &limit->amount))
 		return complain(r, "\"%s\" is not %s", r->value->text, AMOUNT_WORDS);
-	if (vt_budget_is_share(limit) != amount->is_percent &&
-	    (vt_budget_is_share(limit) || !amount->is_relative))
-		return complain(r, vt_budget_is_share(limit) ?
+	if (is_share(limit) != amount->is_percent && (is_share(limit) || !amount->is_relative))
+		return complain(r, is_share(limit) ?
 				"\"%s\" is no share such as \"20%%\"" :
 				"\"%s\" of what? Percents are more than a baseline: \"+5%%\"",
 				r->value->text);
@@ -157,6 +170,37 @@ static int take_amount(const struct reading *r, struct vt_limit *limit)
 		return complain(r, "\"%s\" needs a baseline: baseline = \"FILE\", or --baseline",
 				r->value->text);
 	return 0;
+}
+
+static int take_count(const struct reading *r, struct vt_limit *limit)
+{
+	if (r->value->kind != VT_TOML_INTEGER || r->value->is_element ||
+	    vt_amounts_parse(r->value->text, &limit->amount))
+		return complain(r, "a number, such as 0");
+	return 0;
+}
+
+/* There is one way to end well. */
+static int take_ending(const struct reading *r)
+{
+	if (r->value->kind != VT_TOML_STRING || r->value->is_element ||
+	    strcmp(r->value->text, "normally") != 0)
+		return complain(r, "\"normally\", or nothing");
+	return 0;
+}
+
+static int take_most(const struct reading *r, struct vt_limit *limit)
+{
+	switch (limit->what) {
+	case VT_LIMIT_FINDING:
+		return 0;
+	case VT_LIMIT_LOST:
+		return take_count(r, limit);
+	case VT_LIMIT_ENDED:
+		return take_ending(r);
+	default:
+		return take_amount(r, limit);
+	}
 }
 
 static int is_named_twice(const struct reading *r, const char *name)
@@ -177,8 +221,7 @@ static int add_limit(struct reading *r, enum vt_limit_what what, const char *sub
 	vt_vector_push(&r->limits, limit);
 	if (check_subject(r, &r->limits.items[r->limits.len - 1]))
 		return -1;
-	return what == VT_LIMIT_FINDING ? 0 :
-					  take_amount(r, &r->limits.items[r->limits.len - 1]);
+	return take_most(r, &r->limits.items[r->limits.len - 1]);
 }
 
 /* "all", a finding, or a list of them, which may be empty. */

@@ -26,7 +26,9 @@
 	X(CACHED_SHARE, "fragmentation", "share")                                                  \
 	X(LEFT, "left", "total")                                                                   \
 	X(LEFT_OWNER, "left", NULL)                                                                \
-	X(FINDING, "findings", "absent")
+	X(FINDING, "findings", "absent")                                                           \
+	X(LOST, "recording", "lost")                                                               \
+	X(ENDED, "recording", "ended")
 
 #define VT_LIMITS_ENUM(name, table, key) VT_LIMIT_##name,
 enum vt_limit_what { VT_LIMITS(VT_LIMITS_ENUM) VT_NR_LIMITS };
@@ -37,7 +39,7 @@ struct vt_limit {
 	char *name;    /* "owners.activations/mlp", "findings.equal-buffers": as it is printed */
 	char *subject; /* owner, stage, finding; NULL: needs none */
 	uint32_t step; /* of VT_LIMIT_STEP */
-	struct vt_amount amount; /* of a finding: nothing */
+	struct vt_amount amount; /* of a finding, and of how it ended: nothing */
 	int line; /* of the budget */
 };
 
@@ -58,8 +60,9 @@ int vt_budget_read(struct vt_budget *budget, const char *path, const char *basel
 		   struct vt_diag *diag);
 void vt_budget_release(struct vt_budget *budget);
 
-/* Whether its figure is a share of 100 %, in hundredths of a percent, and not bytes. */
-int vt_budget_is_share(const struct vt_limit *limit);
+/* Of what its figure is: bytes, a share of 100 % in hundredths of a percent, or a count. */
+enum vt_budget_unit { VT_BUDGET_BYTES, VT_BUDGET_SHARE, VT_BUDGET_COUNT };
+enum vt_budget_unit vt_budget_unit(const struct vt_limit *limit);
 /* The most that is allowed, in the unit of its figure. */
 uint64_t vt_budget_most(const struct vt_limit *limit, uint64_t base);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/check/check.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "analyzer/attribution/evidence.h"
@@ -10,6 +9,7 @@
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
 #include "analyzer/model/when.h"
+#include "analyzer/report/losses.h"
 #include "analyzer/report/report.h"
 
 const char *const vt_check_outcomes[VT_NR_OUTCOMES] = {
@@ -145,12 +145,12 @@ static void note_ending(struct vt_check *check)
 static void gather_notes(struct vt_check *check)
 {
 	const struct vt_runs *runs = &check->baseline.runs;
-	struct vt_db *db = check->measure.analysis->db;
-	int64_t lost = vt_db_run_get_int(db, "lost_events", 0);
+	struct vt_lines losses = vt_losses_find(check->measure.analysis->db);
 
 	note_ending(check);
-	if (lost > 0)
-		add_note(check, vt_xasprintf("%" PRId64 " events were lost", lost));
+	for (unsigned i = 0; i < losses.nr; i++)
+		add_note(check, losses.text[i]);
+	free(losses.text);
 	for (uint32_t i = 0; i < runs->nr; i++)
 		add_note(check, vt_xasprintf("the baseline differs: %s %s, there %s",
 					     runs->rows[i].what,
@@ -237,10 +237,15 @@ void vt_check_release(struct vt_check *check)
 
 const char *vt_check_value(const struct vt_check_row *row, uint64_t value, char *text)
 {
-	if (!vt_budget_is_share(row->limit))
+	switch (vt_budget_unit(row->limit)) {
+	case VT_BUDGET_SHARE:
+		snprintf(text, VT_UNITS_MAX, "%.2f %%", (double)value / 100);
+		return text;
+	case VT_BUDGET_COUNT:
+		return vt_units_count(text, VT_UNITS_MAX, value);
+	default:
 		return vt_units_bytes(text, VT_UNITS_MAX, value);
-	snprintf(text, VT_UNITS_MAX, "%.2f %%", (double)value / 100);
-	return text;
+	}
 }
 
 /* " on cuda:0 in step 2, forward" */
@@ -260,9 +265,16 @@ char *vt_check_sentence(const struct vt_check_row *row)
 
 	if (row->outcome == VT_OUTCOME_MISSING)
 		return vt_xstrdup(row->why);
+	if (row->limit->what == VT_LIMIT_ENDED)
+		return vt_xstrdup(row->figure.value ? "the run did not end normally, or its end is"
+						      " not recorded" :
+						      "the run ended normally");
 	vt_buffer_init(&buffer);
 	vt_buffer_puts(&buffer, vt_check_value(row, row->figure.value, value));
-	append_place(&buffer, row);
+	if (row->limit->what == VT_LIMIT_LOST)
+		vt_buffer_puts(&buffer, " events, records or slots of the journal are missing");
+	else
+		append_place(&buffer, row);
 	if (row->limit->what == VT_LIMIT_FINDING) {
 		if (row->figure.value)
 			vt_buffer_puts(&buffer, ", to be saved; it must be absent");

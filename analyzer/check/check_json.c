@@ -39,6 +39,10 @@ static json_t *own_figure_json(const struct vt_check_row *row)
 	return row->figure.why ? json_null() : vt_json_integer(row->figure.value);
 }
 
+static const char *const units[] = { [VT_BUDGET_BYTES] = "bytes",
+				     [VT_BUDGET_SHARE] = "percent/100",
+				     [VT_BUDGET_COUNT] = "count" };
+
 json_t *vt_check_row_json(const struct vt_check *check, const struct vt_check_row *row)
 {
 	json_t *object = json_object(), *culprits = json_array();
@@ -49,7 +53,7 @@ json_t *vt_check_row_json(const struct vt_check *check, const struct vt_check_ro
 	json_object_set_new(object, "outcome", vt_json_text(vt_check_outcomes[row->outcome]));
 	json_object_set_new(object, "failed", json_boolean(vt_check_is_failed(check, row)));
 	json_object_set_new(object, "unit",
-			    vt_json_text(vt_budget_is_share(row->limit) ? "percent/100" : "bytes"));
+			    vt_json_text(units[vt_budget_unit(row->limit)]));
 	json_object_set_new(object, "figure", own_figure_json(row));
 	json_object_set_new(object, "allowed", figure_json(row, row->most));
 	json_object_set_new(object, "margin",

@@ -37,6 +37,11 @@ void vt_check_cells_make(struct vt_check_cells *made, const struct vt_check *che
 	cells[1] = outcome_of(check, row);
 	if (row->outcome == VT_OUTCOME_MISSING)
 		return;
+	if (row->limit->what == VT_LIMIT_ENDED) {
+		cells[2] = row->figure.value ? "not so" : "normally";
+		cells[3] = "normally";
+		return;
+	}
 	cells[2] = vt_check_value(row, row->figure.value, made->texts[2]);
 	cells[3] = row->limit->what == VT_LIMIT_FINDING ?
 			   "absent" :

@@ -194,6 +194,10 @@ void vt_culprits_find(struct vt_culprits *culprits, struct vt_measure *measure,
 	culprits->nr = 0;
 	culprits->items = vt_xcalloc(top + 1, sizeof(*culprits->items));
 	switch (limit->what) {
+	case VT_LIMIT_LOST:
+	case VT_LIMIT_ENDED:
+		/* No place in the program did it. */
+		break;
 	case VT_LIMIT_GROWTH:
 		find_growing(&f);
 		break;

@@ -9,6 +9,8 @@
 #include "analyzer/base/owner_path.h"
 #include "analyzer/base/util.h"
 #include "analyzer/model/samples.h"
+#include "analyzer/report/losses.h"
+#include "analyzer/report/report.h"
 
 /* Bytes that libraries keep for their own later use are left by nobody's mistake. */
 static const char *const kept_by_libraries[] = { "workspace", "communication", "graph pools" };
@@ -190,7 +192,7 @@ static void take_fragmentation(const struct vt_measure *m, const struct vt_limit
 	if (!reserved)
 		figure->why = vt_xstrdup("no framework's allocator reserved anything");
 	else
-		figure->value = vt_budget_is_share(limit) ?
+		figure->value = vt_budget_unit(limit) == VT_BUDGET_SHARE ?
 					(uint64_t)(10000.0 * (double)cached / (double)reserved) :
 					cached;
 }
@@ -251,6 +253,15 @@ static void take_finding(struct vt_measure *m, const struct vt_limit *limit, int
 			figure->value += m->findings.items[i].saves_bytes;
 }
 
+/* 0 is well. */
+static void take_ending(const struct vt_measure *m, struct vt_figure *figure)
+{
+	char *ended = vt_report_ended(m->analysis);
+
+	figure->value = strcmp(ended, "exit 0") != 0 || vt_losses_is_cut(m->analysis->db);
+	free(ended);
+}
+
 void vt_measure_take(struct vt_measure *m, const struct vt_limit *limit, int device,
 		     struct vt_figure *figure)
 {
@@ -275,6 +286,12 @@ void vt_measure_take(struct vt_measure *m, const struct vt_limit *limit, int dev
 		break;
 	case VT_LIMIT_FINDING:
 		take_finding(m, limit, device, figure);
+		break;
+	case VT_LIMIT_LOST:
+		figure->value = vt_losses_count(m->analysis->db);
+		break;
+	case VT_LIMIT_ENDED:
+		take_ending(m, figure);
 		break;
 	default:
 		take_highest(m, limit, device, figure);

@@ -29,7 +29,7 @@ struct vt_measure {
 };
 
 struct vt_figure {
-	uint64_t value; /* bytes, or hundredths of a percent (vt_budget_is_share) */
+	uint64_t value; /* vt_budget_unit says of what */
 	int64_t event;	/* when it was highest; 0: no one moment */
 	char *why;	/* NULL, or why there is no figure: to be freed */
 };

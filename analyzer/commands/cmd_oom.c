@@ -5,6 +5,7 @@
 #include "analyzer/base/shell.h"
 #include "analyzer/commands/cmd.h"
 #include "analyzer/commands/view.h"
+#include "analyzer/report/limits.h"
 #include "analyzer/report/oom.h"
 
 static const struct vt_option options[] = {
@@ -52,13 +53,15 @@ static char *say_none(const struct vt_analysis *analysis, const struct vt_view *
 	return vt_xasprintf("no request failed on device %d%s", view->device, limits);
 }
 
-static void print_json(const struct vt_oom *oom, const char *none)
+static void print_json(const struct vt_oom *oom, const struct vt_analysis *analysis,
+		       const char *none)
 {
 	json_t *object = json_object();
 
 	json_object_set_new(object, "format", json_integer(1));
 	json_object_set_new(object, "out_of_memory", vt_oom_json(oom));
 	json_object_set_new(object, "note", vt_json_text(none));
+	json_object_set_new(object, "notes", vt_limits_json(analysis));
 	vt_json_print(object, stdout);
 }
 
@@ -77,10 +80,18 @@ static void print_next(const struct vt_oom *oom, const char *path)
 	free(word);
 }
 
-static void print_text(const struct vt_oom *oom, const struct vt_view *view)
+static void print_none(const struct vt_analysis *analysis, const char *none)
+{
+	printf("%s\n", none);
+	vt_limits_print_losses(analysis, stdout);
+}
+
+static void print_text(const struct vt_oom *oom, const struct vt_analysis *analysis,
+		       const struct vt_view *view)
 {
 	fputs("OUT OF MEMORY", stdout);
 	vt_oom_print_text(oom, stdout);
+	vt_limits_print_losses(analysis, stdout);
 	print_next(oom, view->path);
 }
 
@@ -113,11 +124,11 @@ static int show(struct vt_analysis *analysis, const struct vt_view *view, const 
 	vt_oom_finish(oom, &describe);
 	none = oom->oom ? NULL : say_none(analysis, view);
 	if (view->is_json)
-		print_json(oom, none);
+		print_json(oom, analysis, none);
 	else if (none)
-		printf("%s\n", none);
+		print_none(analysis, none);
 	else
-		print_text(oom, view);
+		print_text(oom, analysis, view);
 	free(none);
 	vt_oom_release(oom);
 	vt_describe_release(&describe);

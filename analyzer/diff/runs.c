@@ -63,14 +63,14 @@ static void add_schema(struct vt_runs *runs, struct vt_analysis *const *sides)
 	add(runs, "schema", texts[0], texts[1]);
 }
 
-static void add_lost(struct vt_runs *runs, struct vt_analysis *const *sides)
+static void add_count(struct vt_runs *runs, struct vt_analysis *const *sides, const char *key,
+		      const char *what)
 {
 	char *texts[2];
 
 	for (int i = 0; i < 2; i++)
-		texts[i] = vt_xasprintf("%" PRId64,
-					vt_db_run_get_int(sides[i]->db, "lost_events", 0));
-	add(runs, "lost events", texts[0], texts[1]);
+		texts[i] = vt_xasprintf("%" PRId64, vt_db_run_get_int(sides[i]->db, key, 0));
+	add(runs, what, texts[0], texts[1]);
 }
 
 static void add_settings_of(struct vt_runs *runs, struct vt_analysis *const *sides, int side)
@@ -195,7 +195,9 @@ void vt_runs_init(struct vt_runs *runs, struct vt_analysis *const *sides)
 	add_key(runs, sides, "recorder", "recorder");
 	add_schema(runs, sides);
 	add_key(runs, sides, "ended", "ended");
-	add_lost(runs, sides);
+	add_count(runs, sides, "lost_events", "lost events");
+	add_count(runs, sides, "torn_records", "torn records");
+	add_count(runs, sides, "missing_slots", "missing slots of the journal");
 	add_devices(runs, sides);
 	add_settings_of(runs, sides, 0);
 	add_settings_of(runs, sides, 1);

@@ -36,6 +36,7 @@ static void read_run(struct vt_rank *rank, struct vt_analysis *analysis)
 	rank->duration_ns = vt_db_run_get_int(db, "duration_ns", 0);
 	rank->events = vt_db_run_get_int(db, "events", analysis->model.last_event);
 	rank->lost = vt_db_run_get_int(db, "lost_events", 0);
+	rank->missing_slots = vt_db_run_get_int(db, "missing_slots", 0);
 	rank->out_of_memory = analysis->model.nr_ooms;
 	rank->host = vt_printable_make(vt_db_run_get(db, "hostname"));
 	rank->job = vt_printable_make(vt_db_run_get(db, "job"));

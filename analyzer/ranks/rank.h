@@ -37,6 +37,7 @@ struct vt_rank_owner {
 	X(duration_ns)                                                                             \
 	X(events)                                                                                  \
 	X(lost)                                                                                    \
+	X(missing_slots)     /* of its journal, which was cut */                                   \
 	X(out_of_memory)     /* requests that failed */                                            \
 	X(device)	     /* the one it uses most; VT_RANK_NONE: none */                        \
 	X(nr_devices)	     /* on which it allocated */                                           \

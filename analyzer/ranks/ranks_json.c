@@ -54,6 +54,7 @@ static json_t *rank(const struct vt_ranks *ranks, const struct vt_rank *rank)
 	json_object_set_new(object, "out_of_memory", json_integer(rank->out_of_memory));
 	json_object_set_new(object, "events", json_integer(rank->events));
 	json_object_set_new(object, "lost", json_integer(rank->lost));
+	json_object_set_new(object, "missing_slots", json_integer(rank->missing_slots));
 	json_object_set_new(object, "device", number_or_null(rank->device));
 	json_object_set_new(object, "devices", json_integer(rank->nr_devices));
 	json_object_set_new(object, "device_name", vt_json_text(rank->device_name));

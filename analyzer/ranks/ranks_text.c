@@ -295,10 +295,17 @@ static void print_left_out(const struct vt_ranks *ranks, FILE *out)
 
 static void print_lost(const struct vt_ranks *ranks, FILE *out)
 {
-	for (uint32_t i = 0; i < ranks->run->nr; i++)
-		if (ranks->run->ranks[i]->lost)
-			fprintf(out, "lost: %" PRId64 " events of rank %" PRId64 "\n",
-				ranks->run->ranks[i]->lost, ranks->run->ranks[i]->number);
+	for (uint32_t i = 0; i < ranks->run->nr; i++) {
+		const struct vt_rank *rank = ranks->run->ranks[i];
+
+		if (rank->lost)
+			fprintf(out, "lost: %" PRId64 " events of rank %" PRId64 "\n", rank->lost,
+				rank->number);
+		if (rank->missing_slots)
+			fprintf(out, "lost: the journal of rank %" PRId64 " ends before its end: %"
+				     PRId64 " slots are missing\n",
+				rank->number, rank->missing_slots);
+	}
 }
 
 static void print_next(const struct vt_ranks *ranks, FILE *out)

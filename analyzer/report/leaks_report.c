@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/report/leaks_report.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
 #include "analyzer/model/when.h"
 #include "analyzer/report/limits.h"
+#include "analyzer/report/losses.h"
 
 VT_VECTOR_DECLARE(notes, char *);
 
@@ -44,7 +44,7 @@ static void gather_notes(struct vt_leaks_report *report)
 {
 	struct notes notes = { 0 };
 	struct vt_lines kinds;
-	int64_t lost = vt_db_run_get_int(report->analysis->db, "lost_events", 0);
+	struct vt_lines losses = vt_losses_find(report->analysis->db);
 	char *turns = note_turns(&report->leaks);
 
 	if (turns)
@@ -58,11 +58,9 @@ static void gather_notes(struct vt_leaks_report *report)
 	for (unsigned i = 0; i < kinds.nr; i++)
 		vt_vector_push(&notes, kinds.text[i]);
 	free(kinds.text);
-	if (lost > 0)
-		vt_vector_push(&notes,
-			       vt_xasprintf("%" PRId64 " events were lost: what was freed by them "
-					    "seems to be alive, what they made is not there",
-					    lost));
+	for (unsigned i = 0; i < losses.nr; i++)
+		vt_vector_push(&notes, losses.text[i]);
+	free(losses.text);
 	if (strcmp(report->ended, "running") == 0)
 		vt_vector_push(&notes, vt_xstrdup("still running: growth so far; what it will leave"
 						  " at its end is not known"));

@@ -5,6 +5,7 @@
 
 #include "analyzer/base/util.h"
 #include "analyzer/report/json.h"
+#include "analyzer/report/losses.h"
 
 VT_VECTOR_DECLARE(limits, char *);
 
@@ -38,6 +39,12 @@ static void add_ending(struct limits *limits, const struct vt_analysis *analysis
 	free(ended);
 }
 
+static void add_notes(struct limits *limits, const struct vt_analysis *analysis)
+{
+	add_kinds(limits, &analysis->model);
+	add_ending(limits, analysis);
+}
+
 struct vt_lines vt_limits_of_kinds(const struct vt_analysis *analysis)
 {
 	struct limits limits = { 0 };
@@ -49,9 +56,12 @@ struct vt_lines vt_limits_of_kinds(const struct vt_analysis *analysis)
 struct vt_lines vt_limits_find(const struct vt_analysis *analysis)
 {
 	struct limits limits = { 0 };
+	struct vt_lines losses = vt_losses_find(analysis->db);
 
-	add_kinds(&limits, &analysis->model);
-	add_ending(&limits, analysis);
+	for (unsigned i = 0; i < losses.nr; i++)
+		vt_vector_push(&limits, losses.text[i]);
+	free(losses.text);
+	add_notes(&limits, analysis);
 	return (struct vt_lines){ limits.items, (unsigned)limits.len };
 }
 
@@ -99,13 +109,30 @@ char *vt_limits_rescued(uint32_t nr_rescued)
 			    nr_rescued);
 }
 
+static void print(struct vt_lines lines, const char *word, FILE *out)
+{
+	for (unsigned i = 0; i < lines.nr; i++)
+		fprintf(out, "%s: %s\n", word, lines.text[i]);
+	vt_describe_free(&lines);
+}
+
+void vt_limits_print_losses(const struct vt_analysis *analysis, FILE *out)
+{
+	print(vt_losses_find(analysis->db), "lost", out);
+}
+
+void vt_limits_print_notes(const struct vt_analysis *analysis, FILE *out)
+{
+	struct limits limits = { 0 };
+
+	add_notes(&limits, analysis);
+	print((struct vt_lines){ limits.items, (unsigned)limits.len }, "note", out);
+}
+
 void vt_limits_print(const struct vt_analysis *analysis, FILE *out)
 {
-	struct vt_lines lines = vt_limits_find(analysis);
-
-	for (unsigned i = 0; i < lines.nr; i++)
-		fprintf(out, "note: %s\n", lines.text[i]);
-	vt_describe_free(&lines);
+	vt_limits_print_losses(analysis, out);
+	vt_limits_print_notes(analysis, out);
 }
 
 json_t *vt_limits_json(const struct vt_analysis *analysis)

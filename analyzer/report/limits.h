@@ -15,7 +15,7 @@
 
 /* Without frameworks or Python; vt_describe_free(). */
 struct vt_lines vt_limits_of_kinds(const struct vt_analysis *analysis);
-/* ... and of a run that did not end, or not by itself. */
+/* ... of a recording that is not whole, and of a run that did not end, or not by itself. */
 struct vt_lines vt_limits_find(const struct vt_analysis *analysis);
 
 /*
@@ -26,7 +26,12 @@ char *vt_limits_unfinished(const struct vt_analysis *analysis);
 /* What of a replay that served so many of the requests that failed is not known.  To be freed. */
 char *vt_limits_rescued(uint32_t nr_rescued);
 
+/* "lost: LINE", then "note: LINE". */
 void vt_limits_print(const struct vt_analysis *analysis, FILE *out);
+/* The two halves. */
+void vt_limits_print_losses(const struct vt_analysis *analysis, FILE *out);
+void vt_limits_print_notes(const struct vt_analysis *analysis, FILE *out);
+/* Both as one array. */
 json_t *vt_limits_json(const struct vt_analysis *analysis);
 
 #endif

@@ -70,6 +70,8 @@ static json_t *run(const struct vt_report *report)
 	json_object_set_new(object, "events",
 			    run_int(report, "events", report->analysis->model.last_event));
 	json_object_set_new(object, "lost", run_int(report, "lost_events", 0));
+	json_object_set_new(object, "torn_records", run_int(report, "torn_records", 0));
+	json_object_set_new(object, "missing_slots", run_int(report, "missing_slots", 0));
 	json_object_set_new(object, "python", run_text(report, "python"));
 	json_object_set_new(object, "torch", run_text(report, "torch"));
 	json_object_set_new(object, "recorder", run_text(report, "recorder"));

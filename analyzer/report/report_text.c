@@ -11,6 +11,7 @@
 #include "analyzer/report/findings_print.h"
 #include "analyzer/report/keeper_table.h"
 #include "analyzer/report/limits.h"
+#include "analyzer/report/losses.h"
 #include "analyzer/report/report_sections.h"
 #include "analyzer/report/report_stages_text.h"
 #include "analyzer/report/report_warn.h"
@@ -62,6 +63,8 @@ static char *ending_of(const struct vt_report *report)
 	int number;
 	char rest;
 
+	if (vt_losses_is_cut(report->analysis->db))
+		return vt_xasprintf("recorded in part (%s)", report->ended);
 	if (strcmp(report->ended, "exit 0") == 0)
 		return vt_xstrdup("ended normally");
 	if (sscanf(report->ended, "exit %d%c", &number, &rest) == 1)
@@ -231,37 +234,13 @@ static void print_coverage(const struct vt_report *report, FILE *out)
 		100 * share[VT_PROVENANCE_UNKNOWN]);
 }
 
-static void print_lost(FILE *out, const char *before, int64_t nr, const char *one,
-		       const char *many, const char *what)
-{
-	char count[VT_UNITS_MAX];
-
-	if (nr)
-		fprintf(out, "lost: %s%s %s %s\n", before,
-			vt_units_count(count, sizeof(count), (uint64_t)nr), nr == 1 ? one : many,
-			what);
-}
-
 static void print_losses(const struct vt_report *report, FILE *out)
 {
-	struct vt_db *db = report->analysis->db;
-	int64_t lost = vt_db_run_get_int(db, "lost_events", 0);
-	int64_t torn = vt_db_run_get_int(db, "torn_records", 0);
-	int64_t missing = vt_db_run_get_int(db, "missing_slots", 0);
-	char *stopped = vt_printable_make(vt_db_run_get(db, "recording_stopped"));
-	char *stacks = vt_printable_make(vt_db_run_get(db, "python_stacks"));
+	char *stacks = vt_printable_make(vt_db_run_get(report->analysis->db, "python_stacks"));
 
-	print_lost(out, "", lost, "event found", "events found",
-		   "no room; the figures are too small or too large by what was lost");
-	print_lost(out, "", torn, "record was", "records were",
-		   "not finished when the program ended");
-	print_lost(out, "the journal ends before its end: ", missing, "slot is", "slots are",
-		   "missing; the figures are of what is there");
-	if (stopped)
-		fprintf(out, "lost: recording stopped early: %s\n", stopped);
+	vt_limits_print_losses(report->analysis, out);
 	if (stacks)
 		fprintf(out, "note: Python stacks: %s\n", stacks);
-	free(stopped);
 	free(stacks);
 }
 
@@ -310,7 +289,7 @@ static int has_silent_pools(const struct vt_report *report)
 
 static void print_notes(const struct vt_report *report, FILE *out)
 {
-	vt_limits_print(report->analysis, out);
+	vt_limits_print_notes(report->analysis, out);
 	print_outside(report, out);
 	if (has_silent_pools(report))
 		fprintf(out,

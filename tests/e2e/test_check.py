@@ -276,6 +276,8 @@ def test_keys_and_names_drive_no_terminal_and_break_no_xml(marked, tmp_path):
     ('[fragmentation]\nshare = "1 GiB"\n', 2, "no share"),
     ('[findings]\nabsent = ["equal-bufers"]\n', 2, 'no finding is called "equal-bufers"'),
     ('[findings]\nabsent = ["equal-buffers", "equal-buffers"]\n', 2, "twice"),
+    ('[recording]\nlost = "1 GiB"\n', 2, "a number"), ('[recording]\nended = true\n', 2, '"normally"'),
+    ('[recording]\nwhole = true\n', 2, "[recording] has lost, ended"),
     ('[findings]\nabsent = true\n', 2, "a list of findings"),
     ('baseline = 7\n[total]\nallocated = 1\n', 1, "the name of a recording"),
     ('[total\n', 1, ""), ('[total]\nallocated = "1\n', 2, "")))

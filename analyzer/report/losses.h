@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_LOSSES_H
+#define VT_ANALYZER_LOSSES_H
+
+/* What a recording lacks of its run, whoever reads it. */
+
+#include <stdint.h>
+
+#include "analyzer/database/db.h"
+#include "analyzer/model/describe.h"
+
+/* A sentence each, none where the recording is whole; vt_describe_free(). */
+struct vt_lines vt_losses_find(struct vt_db *db);
+
+/*
+ * How many events, records and slots of the journal are known to be missing; at least 1 where the
+ * recording stopped before the program did.  0: it is whole.
+ */
+uint64_t vt_losses_count(struct vt_db *db);
+
+/* Whether the journal's end is missing: what the program did last, however it ended. */
+int vt_losses_is_cut(struct vt_db *db);
+
+#endif
