@@ -33,7 +33,8 @@
 	X(SET, 21, "set")                    /* a pool's attribute or a limit: extra = which */    \
 	X(USE, 22, "use")                    /* the device's pool from now on: address = pool */   \
 	X(LOAD, 23, "load")                  /* of a module or library: address = its handle */    \
-	X(UNLOAD, 24, "unload")
+	X(UNLOAD, 24, "unload")                                                                    \
+	X(LOSS, 25, "loss")                  /* size = events that found no room before it */
 
 /* The last word: whether it is device memory that the driver counts as used by the process. */
 #define VT_KINDS(X)                                                                                \

@@ -56,6 +56,7 @@ static struct {
 	uint64_t next_try_slots;	/* a chunk was refused: when to ask again (atomic) */
 	uint32_t is_growing;		/* one thread is in grow() (atomic) */
 	uint64_t early_lost;		/* events lost before there was a header (atomic) */
+	uint64_t told_lost;		/* of those in the header, what records tell (atomic) */
 	uint32_t early_process;		/* whose: a fork child's parent's are not its own */
 	uint64_t nr_events;		/* recorded (atomic) */
 	uint64_t most_bytes;		/* on disk, 0 = no limit */
@@ -187,6 +188,8 @@ static int map_new_file(int fd)
 	g.allocated_slots = VT_CHUNK_SLOTS;
 	__atomic_store_n(&g.capacity_slots, prepare_step(fd, 0), __ATOMIC_RELAXED);
 	fill_header(memory);
+	/* Nothing that is recorded was alive then. */
+	g.told_lost = ((struct vt_journal_header *)memory)->lost_events;
 	if (g.is_plain)
 		vt_journal_plain_start(memory, g.slots);
 	__atomic_store_n(&g.header, memory, __ATOMIC_RELEASE);
@@ -318,6 +321,27 @@ void vt_journal_count_lost(uint64_t nr_events)
 		__atomic_fetch_add(&header->lost_events, nr_events, __ATOMIC_RELAXED);
 	else
 		count_early_lost(nr_events);
+}
+
+uint64_t vt_journal_take_losses(void)
+{
+	struct vt_journal_header *header = vt_journal_header();
+	uint64_t lost, told;
+
+	if (!header)
+		return 0;
+	lost = __atomic_load_n(&header->lost_events, __ATOMIC_RELAXED);
+	told = __atomic_load_n(&g.told_lost, __ATOMIC_RELAXED);
+	if (lost <= told || !vt_journal_is_recording() ||
+	    !__atomic_compare_exchange_n(&g.told_lost, &told, lost, 0, __ATOMIC_RELAXED,
+					 __ATOMIC_RELAXED))
+		return 0;
+	return lost - told;
+}
+
+void vt_journal_give_back_losses(uint64_t nr_events)
+{
+	__atomic_fetch_sub(&g.told_lost, nr_events, __ATOMIC_RELAXED);
 }
 
 uint64_t vt_journal_nr_events(void)

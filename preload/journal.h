@@ -50,6 +50,13 @@ uint64_t vt_journal_nr_events(void);
 void vt_journal_count_lost(uint64_t nr_events);
 
 /*
+ * Events that were lost since the journal was told so, 0 mostly; the caller, one for each loss,
+ * tells it, or gives them back where it cannot.
+ */
+uint64_t vt_journal_take_losses(void);
+void vt_journal_give_back_losses(uint64_t nr_events);
+
+/*
  * Takes room for a record of `bytes` (at most VT_RECORD_MAX_BYTES), zeroed.  Returns NULL if there
  * is none. Everything between this and vt_journal_commit must be short and must not fail.
  */

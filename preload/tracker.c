@@ -58,8 +58,29 @@ static void fill(struct vt_event_record *event)
 	event->forward_python_stack = thread->node_class ? thread->forward_python_stack : 0;
 }
 
+/* Before the first event behind a gap: what was alive before it may have been freed in it. */
+static void tell_losses(void)
+{
+	struct vt_event_record loss = {
+		.op = VT_OP_LOSS,
+		.kind = VT_KIND_BLOCK,
+		.device = -1,
+		.size_bytes = vt_journal_take_losses(),
+		.node_sequence = UINT64_MAX,
+		.forward_sequence = UINT64_MAX,
+	};
+
+	if (!loss.size_bytes)
+		return;
+	loss.time_ns = vt_sys_now_ns(CLOCK_MONOTONIC);
+	loss.thread = vt_thread_id();
+	if (vt_journal_append(&loss, sizeof(loss), VT_RECORD_EVENT))
+		vt_journal_give_back_losses(loss.size_bytes);
+}
+
 static void append(void *record, size_t bytes, enum vt_record_type type)
 {
+	tell_losses();
 	if (vt_journal_append(record, bytes, type))
 		vt_journal_count_lost(1);
 }

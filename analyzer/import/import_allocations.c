@@ -50,6 +50,7 @@ void vt_import_allocations_release(struct vt_import_allocations *a)
 	vt_vmm_release(&a->ipc);
 	vt_graph_lives_release(&a->graphs);
 	vt_pool_lives_release(&a->pools);
+	vt_suspects_release(&a->suspects);
 }
 
 static void settle_idle(struct vt_import_allocations *a, int32_t device)
@@ -189,6 +190,54 @@ static int take_again(struct vt_import_allocations *a, uint64_t event,
 	return write_event(a, event, &again);
 }
 
+/* What lies at addresses, alone. */
+static int is_place(unsigned int kind)
+{
+	return kind == VT_KIND_BLOCK || kind == VT_KIND_SEGMENT || kind == VT_KIND_POOL ||
+	       kind == VT_KIND_MANAGED || kind == VT_KIND_PINNED;
+}
+
+void vt_import_allocations_note_loss(struct vt_import_allocations *a, uint64_t event,
+				     const struct vt_event_record *record)
+{
+	/* Who freed what is lost, too. */
+	a->loss = (struct vt_event_record){ .time_ns = record->time_ns,
+					    .thread = record->thread,
+					    .op = VT_OP_LOSS,
+					    .node_sequence = UINT64_MAX,
+					    .forward_sequence = UINT64_MAX };
+	a->loss_event = event;
+	vt_suspects_clear(&a->suspects);
+	for (size_t i = 0; i < a->open.len; i++) {
+		const struct vt_open_allocation *one = &a->open.items[i];
+		struct vt_suspect suspect = { key_of(one->kind, one->address).a, one->address,
+					      one->address + one->size_bytes, one->id, 0 };
+
+		if (one->id && one->id < event && one->size_bytes && is_place(one->kind))
+			vt_suspects_add(&a->suspects, &suspect);
+	}
+	vt_suspects_sort(&a->suspects);
+}
+
+/* A10: they were freed by events that are lost. */
+static void end_suspects(struct vt_import_allocations *a, uint64_t class, uint64_t address,
+			 uint64_t size_bytes)
+{
+	struct vt_open_allocation what;
+	size_t nr;
+	const struct vt_suspect *suspects =
+		vt_suspects_at(&a->suspects, class, address, address + size_bytes, &nr);
+
+	for (size_t i = 0; i < nr; i++) {
+		struct vt_key key = { class, suspects[i].address, 0 };
+		const uint64_t *found = vt_map_find(&a->places, key);
+
+		if (found && a->open.items[*found].id == suspects[i].id &&
+		    suspects[i].end_address > address)
+			end_allocation(a, key, a->loss_event, &a->loss, &what);
+	}
+}
+
 static int take_alloc(struct vt_import_allocations *a, uint64_t event,
 		      const struct vt_event_record *record)
 {
@@ -207,6 +256,9 @@ static int take_alloc(struct vt_import_allocations *a, uint64_t event,
 		.parent = record->kind == VT_KIND_BLOCK ? 0 : record->extra,
 	};
 
+	if (a->suspects.items.len && is_place(record->kind))
+		end_suspects(a, key_of(record->kind, record->address).a, record->address,
+			     record->size_bytes);
 	a->nr_reused += (uint64_t)end_allocation(a, key_of(record->kind, record->address), event,
 						 record, &old);
 	if (!a->is_replaying)
@@ -278,6 +330,8 @@ static int take_free(struct vt_import_allocations *a, uint64_t event,
 	if (!vt_vmm_is_kind(record->kind) &&
 	    end_allocation(a, key_of(record->kind, record->address), event, record, &what)) {
 		vt_vector_push(&last->ended, what);
+		if (a->suspects.items.len && is_place(what.kind))
+			end_suspects(a, CLASS_BLOCK, what.address, what.size_bytes);
 		return 0;
 	}
 	last->event = 0;
@@ -443,6 +497,9 @@ int vt_import_allocations_replay(struct vt_import_allocations *a, uint64_t event
 	case VT_OP_UNRESERVE:
 		/* If it fails there is nothing to take back. */
 		vt_import_allocations_begin_free(a, 0, record);
+		return write_event(a, event, record);
+	case VT_OP_LOSS:
+		vt_import_allocations_note_loss(a, event, record);
 		return write_event(a, event, record);
 	case VT_OP_OUT_OF_MEMORY:
 		return vt_import_rows_out_of_memory(a->rows, event, record);

@@ -19,7 +19,9 @@
  *  A8  Memory of a graph's nodes ends with the graph and all executables made of it, whatever frees
  *      it between two runs.
  *  A9  What pools hold beyond their allocations counts as used (pool_lives.h).
- *  A10 All of this state can be rebuilt from the database (resume), so that an import may stop
+ *  A10 Where events were lost, what lay where later ones put something else, or in a segment that
+ *      is freed later, was freed among them: it ends there.
+ *  A11 All of this state can be rebuilt from the database (resume), so that an import may stop
  *      anywhere.
  */
 
@@ -29,6 +31,7 @@
 #include "analyzer/import/import_rows.h"
 #include "analyzer/import/peak.h"
 #include "analyzer/import/pool_lives.h"
+#include "analyzer/import/suspects.h"
 #include "analyzer/import/vmm.h"
 
 struct vt_open_allocation {
@@ -63,6 +66,9 @@ struct vt_import_allocations {
 	struct vt_vmm ipc; /* how often each pointer was opened: references without mappings */
 	VT_VECTOR(struct vt_last_free) last_frees;
 	struct vt_map last_free_places; /* thread -> place in last_frees */
+	struct vt_event_record loss; /* the last one */
+	uint64_t loss_event;	     /* 0: none */
+	struct vt_suspects suspects; /* of it */
 	uint64_t nr_reused;
 	uint64_t nr_unknown_frees;
 	int is_replaying; /* rebuilding the state: no rows are written */
@@ -81,6 +87,9 @@ void vt_import_allocations_open(struct vt_import_allocations *a,
 struct vt_last_free *vt_import_allocations_begin_free(struct vt_import_allocations *a,
 						      uint64_t event,
 						      const struct vt_event_record *record);
+/* For resume: events were lost before this one; all that is live now is to be known by then. */
+void vt_import_allocations_note_loss(struct vt_import_allocations *a, uint64_t event,
+				     const struct vt_event_record *record);
 /* For resume: what an event of a pool itself does to what pools hold. */
 void vt_import_allocations_note_pool(struct vt_import_allocations *a,
 				     const struct vt_event_record *record);

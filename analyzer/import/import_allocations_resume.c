@@ -11,7 +11,7 @@ _Static_assert(VT_KIND_VMM == 3 && VT_KIND_GRAPH == 9 && VT_KIND_IMPORTED == 13 
 _Static_assert(VT_KIND_BLOCK == 1 && VT_KIND_POOL == 4 && VT_KIND_IPC == 8 && VT_OP_FREE == 2 &&
 		       VT_OP_FREE_FAILED == 3 && VT_OP_UNRESERVE == 5 && VT_OP_RELEASE == 8 &&
 		       VT_OP_RETAIN == 9 && VT_OP_MEMORY_INFO == 11 && VT_OP_DESTROY == 15 &&
-		       VT_OP_CREATE == 16,
+		       VT_OP_CREATE == 16 && VT_OP_LOSS == 25,
 	       "the numbers below");
 
 /* Runs the history of what has handles through the same code again, without writing. */
@@ -143,6 +143,7 @@ static const char last_frees[] =
 	" WHERE freed_event IN (SELECT max(freed_event) FROM allocation f WHERE kind != 1 AND"
 	" kind NOT IN " HANDLES
 	" AND NOT EXISTS (SELECT 1 FROM allocation b WHERE b.id = f.freed_event)"
+	" AND NOT EXISTS (SELECT 1 FROM event l WHERE l.id = f.freed_event AND l.op = 25)"
 	" GROUP BY freed_thread)";
 
 static void read_free(struct vt_stmt *stmt, struct vt_event_record *record)
@@ -222,10 +223,28 @@ static int load_closes(struct vt_import_allocations *a)
 	return rc;
 }
 
+/* After what is open: the last loss, which says of which of it that is not certain. */
+static int load_loss(struct vt_import_allocations *a)
+{
+	struct vt_stmt *stmt = vt_db_prepare(a->rows->db,
+					     "SELECT id, time_ns, thread FROM event WHERE op = 25"
+					     " ORDER BY id DESC LIMIT 1");
+	struct vt_event_record record = { 0 };
+	int rc = vt_stmt_step(stmt);
+
+	if (rc > 0) {
+		record.time_ns = (uint64_t)vt_stmt_int(stmt, 1);
+		record.thread = (uint32_t)vt_stmt_int(stmt, 2);
+		vt_import_allocations_note_loss(a, (uint64_t)vt_stmt_int(stmt, 0), &record);
+	}
+	vt_stmt_free(stmt);
+	return rc < 0 ? -1 : 0;
+}
+
 int vt_import_allocations_resume(struct vt_import_allocations *a)
 {
 	if (replay_handles(a) || load_pools(a) || load_open(a) || load_last_frees(a) ||
-	    load_closes(a) || load_void_frees(a))
+	    load_closes(a) || load_void_frees(a) || load_loss(a))
 		return -1;
 	return 0;
 }

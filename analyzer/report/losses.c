@@ -2,6 +2,7 @@
 #include "analyzer/report/losses.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyzer/base/printable.h"
 #include "analyzer/base/units.h"
@@ -16,7 +17,7 @@ static const struct kind {
 	const char *what;
 } kinds[] = {
 	{ "lost_events", "", "event found", "events found",
-	  "no room: what was freed by them seems to be alive, what they made is not there" },
+	  "no room: what they made is not there, what they freed may seem to be alive" },
 	{ "torn_records", "", "record was", "records were",
 	  "not finished when the program ended" },
 	{ "missing_slots", "the journal ends before its end: ", "slot is", "slots are",
@@ -28,6 +29,74 @@ static uint64_t number_of(struct vt_db *db, const char *key)
 	int64_t nr = vt_db_run_get_int(db, key, 0);
 
 	return nr > 0 ? (uint64_t)nr : 0;
+}
+
+/* What was alive when events were lost and never came up again; one row per kind. */
+#define LAST_LOSS                                                                                  \
+	"(SELECT max(e.id) FROM event e JOIN operation o ON o.id = e.op WHERE o.name = 'loss')"
+static const char unheard[] =
+	"SELECT k.name, count(*), sum(a.size_bytes) FROM allocation a"
+	" JOIN memory_kind k ON k.id = a.kind WHERE a.freed_event IS NULL AND a.id < " LAST_LOSS
+	" AND k.name IN ('block', 'segment', 'pool', 'managed') GROUP BY k.id";
+/*
+ * Per device, the blocks that are alive at the last one behind the loss, and what PyTorch's
+ * allocator said at it.
+ */
+static const char surplus[] =
+	"WITH last AS (SELECT max(id) AS id, device, allocated_bytes FROM allocation WHERE kind ="
+	" (SELECT id FROM memory_kind WHERE name = 'block') AND id > " LAST_LOSS " GROUP BY device)"
+	" SELECT count(*), sum(max(0, (SELECT sum(a.size_bytes) FROM allocation a WHERE a.device ="
+	" last.device AND a.kind = (SELECT id FROM memory_kind WHERE name = 'block') AND a.id <="
+	" last.id AND (a.freed_event IS NULL OR a.freed_event > last.id)) - allocated_bytes))"
+	" FROM last";
+
+/* Bytes of blocks that are counted and that PyTorch's allocator has no more; -1: it did not say. */
+static int64_t surplus_of(struct vt_db *db)
+{
+	struct vt_stmt *stmt = vt_db_prepare(db, surplus);
+	int64_t bytes = -1;
+
+	if (vt_stmt_step(stmt) == 1 && vt_stmt_int(stmt, 0) > 0)
+		bytes = vt_stmt_int(stmt, 1);
+	vt_stmt_free(stmt);
+	return bytes;
+}
+
+static char *describe_unheard(struct vt_stmt *stmt, int64_t surplus_bytes)
+{
+	char count[VT_UNITS_MAX], bytes[VT_UNITS_MAX], gone[VT_UNITS_MAX];
+	const char *kind = vt_stmt_text(stmt, 0);
+	uint64_t nr = (uint64_t)vt_stmt_int(stmt, 1);
+	char *rest = strcmp(kind, "block") || surplus_bytes < 0 ?
+			     vt_xstrdup("may be gone") :
+			     vt_xasprintf("are counted; %s of them are gone, by what PyTorch's"
+					  " allocator says",
+					  vt_units_bytes(gone, sizeof(gone),
+							 (uint64_t)surplus_bytes));
+	char *text = vt_xasprintf("%s %s allocation%s (%s) from before events were lost, of which"
+				  " nothing was heard since, %s",
+				  vt_units_count(count, sizeof(count), nr), kind,
+				  nr == 1 ? "" : "s",
+				  vt_units_bytes(bytes, sizeof(bytes),
+						 (uint64_t)vt_stmt_int(stmt, 2)),
+				  rest);
+
+	free(rest);
+	return text;
+}
+
+/* Frees that were lost leave memory that seems to be alive. */
+static void add_unheard(struct losses *losses, struct vt_db *db)
+{
+	int64_t surplus_bytes = surplus_of(db);
+	struct vt_stmt *stmt = vt_db_prepare(db, unheard);
+
+	while (vt_stmt_step(stmt) == 1)
+		/* Blocks that are there lie in segments that are. */
+		if (surplus_bytes || (strcmp(vt_stmt_text(stmt, 0), "block") != 0 &&
+				      strcmp(vt_stmt_text(stmt, 0), "segment") != 0))
+			vt_vector_push(losses, describe_unheard(stmt, surplus_bytes));
+	vt_stmt_free(stmt);
 }
 
 struct vt_lines vt_losses_find(struct vt_db *db)
@@ -46,6 +115,8 @@ struct vt_lines vt_losses_find(struct vt_db *db)
 						    vt_units_count(count, sizeof(count), nr),
 						    nr == 1 ? kind->one : kind->many, kind->what));
 	}
+	if (number_of(db, "lost_events"))
+		add_unheard(&losses, db);
 	if (stopped)
 		vt_vector_push(&losses, vt_xasprintf("recording stopped early: %s", stopped));
 	free(stopped);

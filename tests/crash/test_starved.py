@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A collector that does not come to its work: the journal grows, the program goes on, nothing is lost unasked."""
 import os
+import re
 import shutil
 import signal
 import sqlite3
@@ -84,6 +85,11 @@ def test_a_cap_becomes_counted_loss(tmp_path):
     assert run["recording_stopped"] == "File too large"
 
 
+def query(folder, sql):
+    with sqlite3.connect(f"file:{folder / 'run.db'}?mode=ro", uri=True) as database:
+        return database.execute(sql).fetchall()
+
+
 def do_a_line(victim):
     """10,000 allocations and as many frees of works_on_demand."""
     victim.process.stdin.write("\n")
@@ -118,17 +124,21 @@ def test_a_paused_recording_goes_on_when_the_collector_has_made_room(tmp_path):
     run = finish(tmp_path)["run"]
     assert run["ended"] == "exit 0" and "recording_stopped" not in run
     # Two allocations and a look at the device at the beginning, a free at the end.
-    assert run["events"] + run["lost_events"] == 4 + lines * 20000 and run["lost_events"] > 0
+    # and where the gap ends, which says how large it is.
+    gaps = query(tmp_path, "SELECT size_bytes FROM event JOIN operation o ON o.id = op WHERE o.name = 'loss'")
+    assert sum(nr for nr, in gaps) == run["lost_events"] > 0
+    assert run["events"] + run["lost_events"] == 4 + lines * 20000 + len(gaps)
     # The gap may end between an allocation and its free.
     assert run["unknown_frees"] <= 1
-    with sqlite3.connect(f"file:{tmp_path / 'run.db'}?mode=ro", uri=True) as database:
-        stacks = database.execute("SELECT min(id), max(id), count(*) FROM allocation GROUP BY native_stack"
-                                  " ORDER BY 3 DESC").fetchall()
-        live = database.execute("SELECT size_bytes FROM allocation WHERE freed_event IS NULL").fetchall()
+    stacks = query(tmp_path, "SELECT min(id), max(id), count(*) FROM allocation GROUP BY native_stack ORDER BY 3 DESC")
+    live = query(tmp_path, "SELECT size_bytes FROM allocation WHERE freed_event IS NULL")
     # Before and after the gap the same stack is the same.
     assert stacks[0][1] > run["events"] - 20 and len(stacks) <= 3
-    # It may begin there, too: what was freed in it stays.
+    # It may begin there, too: what was freed in it seems to be alive, and of neither was anything heard since.
     assert live in ([(1001,)], [(1001,), (6000,)])
+    report = vtrace("report", tmp_path / "run.db").stdout
+    assert f"lost: {run['lost_events']:,} events found no room" in report
+    assert re.search(rf"lost: {len(live)} segment allocations? \(.* nothing was heard since, may be gone", report)
 
 
 def test_what_was_recycled_does_not_count(tmp_path):

@@ -55,7 +55,7 @@ RECORDED_KINDS = {"device", "managed", "host", "registered", "pool", "vmm", "add
 
 # Events that are no change of memory, as a list in SQL.
 MARKERS = ("('memory_info', 'capture_begin', 'capture_end', 'instantiate', 'create', 'destroy', 'bind', 'unbind',"
-           " 'free_node', 'trim', 'set', 'use', 'load', 'unload')")
+           " 'free_node', 'trim', 'set', 'use', 'load', 'unload', 'loss')")
 
 
 @dataclass

@@ -163,6 +163,23 @@ static void add_pools(struct builder *b)
 	event(b, 1, VT_OP_MEMORY_INFO, VT_KIND_GRAPH, 0, 0, 0);
 }
 
+/* Events that found no room, and what shows which were frees. */
+static void add_losses(struct builder *b)
+{
+	event(b, 1, VT_OP_ALLOC, VT_KIND_SEGMENT, 0x70000000, 20 * MIB, 0);
+	event(b, 1, VT_OP_ALLOC, VT_KIND_BLOCK, 0x70000000, 4 * MIB, 0);
+	event(b, 1, VT_OP_ALLOC, VT_KIND_BLOCK, 0x70400000, 4 * MIB, 0);
+	event(b, 1, VT_OP_ALLOC, VT_KIND_BLOCK, 0x70800000, 4 * MIB, 0);
+	event(b, 2, VT_OP_ALLOC, VT_KIND_SEGMENT, 0x80000000, 2 * MIB, 0);
+	event(b, 2, VT_OP_FREE, VT_KIND_SEGMENT, 0x80000000, 0, 0);
+	event(b, 2, VT_OP_LOSS, VT_KIND_BLOCK, 0, 3, 0);
+	event(b, 2, VT_OP_FREE_FAILED, VT_KIND_SEGMENT, 0x80000000, 0, 1);
+	event(b, 1, VT_OP_ALLOC, VT_KIND_BLOCK, 0x70200000, 4 * MIB, 0);
+	event(b, 1, VT_OP_LOSS, VT_KIND_BLOCK, 0, 1, 0);
+	event(b, 1, VT_OP_ALLOC, VT_KIND_BLOCK, 0x70500000, MIB, 0);
+	event(b, 2, VT_OP_FREE, VT_KIND_SEGMENT, 0x70000000, 0, 0);
+}
+
 void sample_journal(struct builder *b)
 {
 	builder_info(b, "recorder", "0.1.0");
@@ -182,6 +199,7 @@ void sample_journal(struct builder *b)
 	add_imports(b);
 	add_pools(b);
 	add_graphs(b);
+	add_losses(b);
 	event(b, 1, VT_OP_OUT_OF_MEMORY, VT_KIND_BLOCK, 0, 40 * MIB, 0);
 	builder_mark(b, VT_MARK_END, 5);
 	builder_append(b, (enum vt_record_type)99, &(struct vt_record){ 0 },

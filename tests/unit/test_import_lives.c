@@ -244,6 +244,45 @@ static void the_peak_of_a_pool_is_where_most_of_it_is_allocated(void **state)
 	builder_release(&b);
 }
 
+/* Freed by lost events: what others lie over later, and what a segment took with it. */
+static void what_was_freed_in_a_gap_ends_there(void **state)
+{
+	struct builder b;
+	struct vt_db *db;
+
+	(void)state;
+	builder_init(&b);
+	builder_call(&b, 1, VT_OP_ALLOC, VT_KIND_SEGMENT, 0x100000, 4 * MIB, 0);
+	builder_call(&b, 1, VT_OP_ALLOC, VT_KIND_BLOCK, 0x100000, MIB, 0);
+	builder_call(&b, 1, VT_OP_ALLOC, VT_KIND_BLOCK, 0x200000, MIB, 0);
+	builder_call(&b, 1, VT_OP_ALLOC, VT_KIND_SEGMENT, 0x900000, 2 * MIB, 0);
+	builder_call(&b, 1, VT_OP_ALLOC, VT_KIND_BLOCK, 0x900000, MIB, 0);
+	builder_call(&b, 1, VT_OP_ALLOC, VT_KIND_BLOCK, 0x300000, MIB, 0);
+	builder_call(&b, 1, VT_OP_ALLOC, VT_KIND_ARRAY, 0x180000, 2 * MIB, 0);
+	builder_call(&b, 2, VT_OP_LOSS, VT_KIND_BLOCK, 0, 9, 0);
+	/* In the middle of the first block, up to where the next one begins; beside the third. */
+	builder_call(&b, 1, VT_OP_ALLOC, VT_KIND_BLOCK, 0x180000, MIB / 2, 0);
+	builder_call(&b, 1, VT_OP_FREE, VT_KIND_BLOCK, 0x200000, 0, 0);
+	builder_call(&b, 1, VT_OP_FREE, VT_KIND_SEGMENT, 0x900000, 0, 0);
+	/* What was made since is known to be alive: a reuse of it ends it there (A2). */
+	builder_call(&b, 1, VT_OP_ALLOC, VT_KIND_BLOCK, 0x180000, MIB / 2, 0);
+	builder_call(&b, 1, VT_OP_ALLOC, VT_KIND_SEGMENT, 0x100000, 4 * MIB, 0);
+	db = unit_import(&b, "gap.db");
+
+	assert_int_equal(unit_int(db, "SELECT freed_event FROM allocation WHERE id = 1"), 8);
+	assert_int_equal(unit_int(db, "SELECT freed_event FROM allocation WHERE id = 2"), 8);
+	assert_int_equal(unit_int(db, "SELECT freed_event FROM allocation WHERE id = 3"), 10);
+	assert_int_equal(unit_int(db, "SELECT freed_event FROM allocation WHERE id = 4"), 11);
+	assert_int_equal(unit_int(db, "SELECT freed_event FROM allocation WHERE id = 5"), 8);
+	assert_int_equal(unit_int(db, "SELECT freed_event FROM allocation WHERE id = 9"), 12);
+	/* Nobody said anything of it, and an array is no range of addresses. */
+	assert_int_equal(unit_int(db, "SELECT group_concat(id, '') FROM allocation WHERE"
+				      " freed_event IS NULL AND id < 8"), 67);
+	assert_int_equal(unit_int(db, "SELECT size_bytes FROM event WHERE op = 25"), 9);
+	vt_db_close(db);
+	builder_release(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -256,6 +295,7 @@ int main(void)
 		cmocka_unit_test(what_a_pool_holds_counts_until_it_gives_it_back),
 		cmocka_unit_test(the_peak_of_a_pool_is_where_most_of_it_is_allocated),
 		cmocka_unit_test(memory_of_a_graph_ends_with_the_last_of_it),
+		cmocka_unit_test(what_was_freed_in_a_gap_ends_there),
 	};
 
 	return cmocka_run_group_tests(tests, unit_enter, unit_leave);
