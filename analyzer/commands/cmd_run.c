@@ -288,6 +288,19 @@ static int is_end_unknown(const char *path)
 	return is_unknown;
 }
 
+/* The recording's own is up to its last event. */
+static void set_duration(struct vt_db *db)
+{
+	int64_t start_ns = vt_db_run_get_int(db, "start_time_ns", 0);
+	int64_t now_ns = (int64_t)vt_clock_ns();
+	char text[32];
+
+	if (start_ns <= 0 || now_ns < start_ns)
+		return;
+	snprintf(text, sizeof(text), "%" PRId64, now_ns - start_ns);
+	vt_db_run_set(db, "duration_ns", text);
+}
+
 /*
  * The recorder says the closing line in the program's exit handlers.  Where none ran (a signal,
  * _exit) nobody but us knows how the program ended.
@@ -304,6 +317,7 @@ static void close_recording(const struct run *run, const char *path, int status)
 	else
 		snprintf(text, sizeof(text), "exit %d", WEXITSTATUS(status));
 	vt_db_run_set(db, "ended", text);
+	set_duration(db);
 	vt_db_make_single_file(db);
 	if (!run->is_quiet)
 		print_closing_line(db, path);

@@ -64,17 +64,27 @@ static int compare_numbers(const void *a, const void *b)
 	return x->number < y->number ? -1 : x->number > y->number;
 }
 
+/* Python's multiprocessing starts its processes so; who has started them is none of them. */
+static int is_spawned(const struct vt_rank *rank)
+{
+	return !rank->problem && rank->command &&
+	       strstr(rank->command, "\"--multiprocessing-fork\"") != NULL;
+}
+
 /* Processes of a pool, a spawn without variables: as good as ranks where there are no others. */
 static void number_here(struct vt_ranks_runs *runs)
 {
 	int64_t number = 0;
+	int has_spawned = 0;
 
 	for (uint32_t i = 0; i < runs->nr_files; i++)
 		if (runs->files[i].number != VT_RANK_NONE && !runs->files[i].problem)
 			return;
 	runs->is_numbered_here = 1;
 	for (uint32_t i = 0; i < runs->nr_files; i++)
-		if (!runs->files[i].problem)
+		has_spawned |= is_spawned(&runs->files[i]);
+	for (uint32_t i = 0; i < runs->nr_files; i++)
+		if (!runs->files[i].problem && (!has_spawned || is_spawned(&runs->files[i])))
 			runs->files[i].number = number++;
 }
 
@@ -220,7 +230,8 @@ const char *vt_ranks_runs_reason(const struct vt_ranks_runs *runs, const struct 
 	if (file->problem)
 		return file->problem;
 	if (file->number == VT_RANK_NONE)
-		return "no rank: not started by a launcher";
+		return runs->is_numbered_here ? "no rank: it started the others" :
+						"no rank: not started by a launcher";
 	for (uint32_t i = 0; i < run->nr; i++)
 		if (run->ranks[i] == file)
 			return NULL;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyzer/base/units.h"
+#include "analyzer/model/producer.h"
 #include "analyzer/report/table.h"
 #include "analyzer/report/limits.h"
 
@@ -198,12 +199,8 @@ static void print_segments(struct vt_frag *frag, const struct vt_frag_device *de
 
 static void print_place(struct vt_frag *frag, const struct vt_allocation *a, FILE *out)
 {
-	struct vt_lines lines = vt_describe_python(&frag->describe, a->made->python_stack);
+	struct vt_lines lines = vt_producer_lines(&frag->describe, a);
 
-	if (!lines.nr) {
-		vt_describe_free(&lines);
-		lines = vt_describe_native(&frag->describe, a->made->native_stack);
-	}
 	for (unsigned i = 0; i < lines.nr && i < MAX_FRAMES; i++)
 		fprintf(out, "       %s\n", lines.text[i]);
 	vt_describe_free(&lines);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyzer/base/units.h"
+#include "analyzer/model/producer.h"
 #include "analyzer/model/when.h"
 #include "analyzer/report/report_sections.h"
 
@@ -153,17 +154,13 @@ static void print_pins(const struct vt_oom *oom, const struct vt_frag_device *de
 	for (size_t i = 0; i < shown; i++) {
 		const struct vt_frag_pin *pin = &device->pins.items[i];
 		const struct vt_allocation *a = &oom->analysis->model.allocations[pin->allocation];
-		struct vt_lines lines = vt_describe_python(oom->describe, a->made->python_stack);
+		struct vt_lines lines = vt_producer_lines(oom->describe, a);
 
 		fprintf(out, "  %zu  %s beside %u block%s of %s, %s\n", i + 1,
 			vt_units_bytes(pinned, sizeof(pinned), pin->pinned_bytes), pin->blocks,
 			pin->blocks == 1 ? "" : "s",
 			vt_units_bytes(size, sizeof(size), pin->size_bytes),
 			vt_attribution_owner(&oom->analysis->attribution, pin->owner));
-		if (!lines.nr) {
-			vt_describe_free(&lines);
-			lines = vt_describe_native(oom->describe, a->made->native_stack);
-		}
 		print_lines(lines, MAX_PLACES, "       ", out);
 	}
 }
@@ -193,8 +190,8 @@ static void print_smaller(const struct vt_smaller *smaller, FILE *out)
 			smaller->fits_batch, smaller->batch, 8, "",
 			smaller->has_whole_step
 				? ", as all of the steps before"
-				: ", this one request: what the step needs behind it was not"
-				  " recorded, so it is the most");
+				: ", this one request; what the step takes behind it was not"
+				  " recorded and may need a smaller one");
 	else if (smaller->fits_length)
 		fprintf(out, "  length %" PRIu64 " instead of %" PRIu64
 			     " serves it; no smaller batch of %" PRIu64 " does\n",

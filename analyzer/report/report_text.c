@@ -104,7 +104,8 @@ static void print_header(const struct vt_report *report, FILE *out)
 				 report->devices[i - 1].device->name) != 0)
 			fprintf(out, "  %s", report->devices[i].device->name);
 	if (duration >= 0)
-		fprintf(out, "  ran %s,",
+		/* Nobody saw a program end that was killed: its last event is what is known. */
+		fprintf(out, "  ran %s%s,", strcmp(report->ended, "killed") ? "" : "at least ",
 			vt_units_duration(text, sizeof(text), (uint64_t)duration));
 	fprintf(out, " %s\n", ending);
 	free(script);
@@ -213,8 +214,20 @@ static void print_device(const struct vt_report *report, const struct vt_report_
 
 static void print_findings(const struct vt_report *report, FILE *out)
 {
-	if (!report->findings.len)
+	char *unfinished;
+
+	if (!report->findings.len) {
+		/* Of a whole run silence is an answer. */
+		unfinished = report->analysis->model.nr_ooms ?
+				     vt_limits_unfinished(report->analysis) :
+				     NULL;
+		if (unfinished) {
+			print_heading(out, BOLD, "FINDINGS");
+			fprintf(out, "  none: %s\n\n", unfinished);
+		}
+		free(unfinished);
 		return;
+	}
 	print_heading(out, BOLD, "FINDINGS");
 	fputs("  each alone, by how much the highest use would be lower\n", out);
 	vt_findings_print_text(&report->findings, out);

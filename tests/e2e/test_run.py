@@ -257,3 +257,28 @@ def test_the_database_has_what_the_program_did(tmp_path):
     assert recording.process.returncode == 0, recording.process.stderr
     assert recording.value("SELECT count(*) FROM allocation WHERE kind = 2") == 5
     assert recording.value("SELECT count(*) FROM allocation WHERE freed_event IS NOT NULL") == 2
+
+
+KILLED = """
+import ctypes, os, time
+cuda, pointer = ctypes.CDLL("libcuda.so.1"), ctypes.c_uint64()
+cuda.cuInit(0)
+context = ctypes.c_void_p()
+cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+cuda.cuCtxSetCurrent(context)
+assert cuda.cuMemAlloc_v2(ctypes.byref(pointer), ctypes.c_size_t(1 << 20)) == 0
+end = time.monotonic() + 0.5
+while time.monotonic() < end:
+    pass
+os.kill(os.getpid(), 9)
+"""
+
+
+def test_a_killed_program_ran_until_it_was_killed(tmp_path):
+    """And not up to its last event."""
+    recording = record(tmp_path, PYTHON, "-c", KILLED)
+    run = recording.report()["run"]
+    last = recording.value("SELECT max(time_ns) FROM every_event")
+    start = recording.value("SELECT value FROM run WHERE key = 'start_time_ns'")
+    assert run["ended"] == "signal 9"
+    assert run["duration_ns"] >= last - int(start) + 500_000_000

@@ -22,6 +22,7 @@ struct process {
 	int device;
 	const char *host, *job, *ended;
 	int64_t start_s; /* wall clock */
+	const char *command;
 	uint64_t bytes;	 /* of the other block; 1 MiB of weights are on each */
 };
 
@@ -44,6 +45,8 @@ static void set_run(struct builder_db *b, const struct process *p)
 	set_number(b, "duration_ns", SECOND);
 	build_run(b, "hostname", p->host ? p->host : "one");
 	build_run(b, "ended", p->ended ? p->ended : "exit 0");
+	if (p->command)
+		build_run(b, "command", p->command);
 	if (p->job)
 		build_run(b, "job", p->job);
 }
@@ -141,6 +144,28 @@ static void who_died_first_and_who_is_missing(void **state)
 	assert_int_equal(ranks.missing[0], 1);
 	assert_int_equal(ranks.missing[1], 2);
 	assert_false(ranks.has_diff);
+	vt_ranks_release(&ranks);
+}
+
+/* mp.spawn sets no variables; the process that started the others is none of them. */
+static void who_started_the_others_is_no_rank(void **state)
+{
+	static const char child[] = "[\"python\", \"-c\", \"from multiprocessing.spawn import"
+				    " spawn_main\", \"--multiprocessing-fork\"]";
+	struct vt_ranks ranks;
+
+	(void)state;
+	make(&(struct process){ "a", -1, -1, .command = "[\"python\", \"train.py\"]",
+				.bytes = 4096 });
+	make(&(struct process){ "b", -1, -1, .command = child, .start_s = 1, .bytes = 4096 });
+	make(&(struct process){ "c", -1, -1, .command = child, .start_s = 2, .bytes = 8192 });
+	open_ranks(&ranks);
+
+	assert_int_equal(ranks.run->nr, 2);
+	assert_string_equal(strrchr(ranks.run->ranks[0]->file, '/'), "/b.db");
+	assert_int_equal(ranks.run->ranks[1]->number, 1);
+	assert_string_equal(vt_ranks_runs_reason(&ranks.runs, &ranks.runs.files[0]),
+			    "no rank: it started the others");
 	vt_ranks_release(&ranks);
 }
 
@@ -300,6 +325,7 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, unit_enter, unit_leave)
 		CASE(owners_are_compared_over_ranks),
 		CASE(who_died_first_and_who_is_missing),
+		CASE(who_started_the_others_is_no_rank),
 		CASE(what_is_no_part_of_the_run_is_left_out),
 		CASE(processes_without_ranks_are_numbered_by_name),
 		CASE(a_folder_without_recordings_is_said),
