@@ -203,6 +203,7 @@ def test_a_bias_is_summed_over_tokens_in_parts():
         return {o["owner"]: o["bytes"] for o in stage["owners"]}["workspace/other"]
 
     assert sums("vit-base-patch16-224", 32) == 2**20 * 132
+    assert sums("vit-base-patch16-224", 32, "--gpu", "rtx2080ti-11g") == 512 * 768 * math.ceil(68 * 8 / 6)
     assert sums("vit-base-patch16-224", 8) == 512 * 3072 * math.ceil(8 * 197 / 64)
 
 

@@ -253,6 +253,22 @@ static void channels_of_nccl(void **state)
 	planned_release(p);
 }
 
+/* Partial sums of gradients follow how many blocks a card runs at once. */
+static void every_card_says_how_many_blocks_it_runs(void **state)
+{
+	struct vt_gpu card;
+	size_t nr = 0;
+
+	(void)state;
+	while (!vt_gpus_at(nr, &card)) {
+		if (!card.nr_sms || (card.sm_threads != 1024 && card.sm_threads != 1536 &&
+				     card.sm_threads != 2048))
+			fail_msg("%s: %u of %u threads", card.name, card.nr_sms, card.sm_threads);
+		nr++;
+	}
+	assert_true(nr > 20);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -266,6 +282,7 @@ int main(void)
 		cmocka_unit_test(quantised_models_keep_their_embeddings),
 		cmocka_unit_test(kept_activations),
 		cmocka_unit_test(channels_of_nccl),
+		cmocka_unit_test(every_card_says_how_many_blocks_it_runs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
