@@ -56,9 +56,19 @@ enum vt_norm_kind {
 };
 enum vt_mlp_kind { VT_MLP_GATED, VT_MLP_PLAIN };
 
+/* What mixes tokens where attention does not. */
+enum vt_mixer_kind {
+	VT_MIXER_NONE,
+	VT_MIXER_MAMBA,       /* steps and states of every element of the width (S6) */
+	VT_MIXER_MAMBA2,      /* of every head (SSD) */
+	VT_MIXER_DELTA,       /* gated delta rule: a state of keys by values per head */
+	VT_MIXER_CONVOLUTION, /* a short convolution between two gates, no state */
+};
+
 /* A stack of equal transformer layers; all zero where the model has none. */
 struct vt_stack {
-	uint64_t hidden, layers, heads, kv_heads, head_dim, ffn;
+	uint64_t layers, attention_layers, mixer_layers, mlp_layers;
+	uint64_t hidden, heads, kv_heads, head_dim, ffn;
 	uint64_t value_dim; /* per head; head_dim but for latent attention */
 	uint64_t vocabulary;
 	uint64_t positions;     /* learned, 0 = rotary or none */
@@ -69,13 +79,19 @@ struct vt_stack {
 	uint64_t query_rank;        /* latent attention: of the queries' product of two; 0: one */
 	uint64_t experts, experts_per_token, expert_ffn, shared_ffn, dense_layers;
 	uint64_t state_bytes; /* fp32 recurrent state per sequence, all layers */
-	uint64_t inner;       /* state-space layers: expanded width */
-	uint64_t state;       /* state-space layers: numbers per element of it */
+	uint64_t inner;       /* mixers: expanded width */
+	uint64_t state;       /* mixers: numbers per element of it */
+	uint64_t mixer_heads, projected, convolved; /* mixers: as of vt_tensor_style */
+	uint64_t scanned;     /* mixers: tokens of a chunk */
+	enum vt_mixer_kind mixer;
+	uint64_t sound;       /* an encoder's inputs per moment, convolved twice; 0: tokens */
 	uint64_t tokens;      /* fixed length (vision: patches, with the class token) */
 	uint64_t max_tokens;  /* max_position_embeddings, 0 = not said */
 	enum vt_norm_kind norm;
 	enum vt_mlp_kind mlp;
 	int has_qk_norm;
+	int has_added_bias;         /* behind the head, by a sum of its own */
+	int has_relative_positions; /* a bias of scores, a tensor of their size */
 	int has_mlp_bias;
 	int activation_steps;   /* what the mlp's activation keeps of its width, its result aside */
 	int has_fused_qkv;      /* queries, keys and values are parts of one tensor */
@@ -90,7 +106,6 @@ struct vt_stack {
 	int has_embedding_dropout;
 	int has_inner_dropout;  /* between the two halves of the mlp, too */
 	int has_no_cache;       /* generates nothing: no keys and values are kept for later */
-	int has_attention;      /* 0: state-space layers */
 	int has_soft_cap;       /* of logits (Gemma 2) */
 	int has_scores_cap;     /* of attention's scores, too */
 	int has_fp32_router;    /* which takes a copy of its input */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyzer/planner/config_layers.h"
 #include "analyzer/planner/config_style.h"
 #include "analyzer/planner/config_values.h"
 #include "analyzer/planner/families.h"
@@ -42,7 +43,7 @@ static void read_window(const struct vt_config_values *v, struct vt_stack *s)
 	char rule[32];
 	unsigned period = 0;
 
-	s->full_layers = s->layers;
+	s->full_layers = s->attention_layers;
 	vt_families_get(v->family, "window", rule, sizeof(rule));
 	if (!window || !strcmp(rule, "none"))
 		return;
@@ -57,8 +58,8 @@ static void read_window(const struct vt_config_values *v, struct vt_stack *s)
 			s->layers, vt_config_key(v, "sliding_window_pattern", period));
 	else if (!strcmp(rule, "flag"))
 		s->full_layers = vt_config_key(v, "max_window_layers", 0);
-	if (s->full_layers > s->layers)
-		s->full_layers = s->layers;
+	if (s->full_layers > s->attention_layers)
+		s->full_layers = s->attention_layers;
 }
 
 static void read_experts(const struct vt_config_values *v, struct vt_stack *s,
@@ -69,12 +70,13 @@ static void read_experts(const struct vt_config_values *v, struct vt_stack *s,
 		return;
 	s->experts_per_token = vt_config_size(v, "experts_per_token", 1);
 	s->expert_ffn = vt_config_size(v, "expert_ffn", s->ffn);
-	s->dense_layers = vt_config_size(v, "dense_layers", 0);
 	s->shared_ffn = vt_config_size(v, "shared_ffn", 0);
-	style->has_shared_gate = s->shared_ffn > 0;
+	style->has_shared_gate = s->shared_ffn && !is_family(v, "shared_gate", "no");
+	style->has_expert_biases = is_family(v, "expert_biases", "yes");
 	if (!s->shared_ffn)
 		s->shared_ffn = vt_config_size(v, "shared_experts", 0) * s->expert_ffn;
-	if (s->experts_per_token > s->experts || s->dense_layers > s->layers)
+	if (s->experts_per_token > s->experts ||
+	    vt_config_size(v, "dense_layers", 0) > s->layers)
 		vt_diag_set(v->diag, VT_EXIT_UNREADABLE,
 			    "%s: more experts per token than experts, or more dense layers than "
 			    "layers", v->where);
@@ -103,25 +105,57 @@ static uint64_t divided(const struct vt_config_values *v, uint64_t whole, uint64
 	return parts ? whole / parts : 0;
 }
 
-/* What every stack of attention layers has. */
-static void read_stack(const struct vt_config_values *v, struct vt_stack *s,
-		       struct vt_tensor_style *style)
+/* Several layers with one block of attention and mlp, over the stream and the embeddings. */
+static void read_shared_blocks(const struct vt_config_values *v, struct vt_stack *s,
+			       struct vt_tensor_style *style)
 {
-	char norms[8];
+	if (!style->shared_layers)
+		return;
+	style->shared_blocks = vt_config_key(v, "num_mem_blocks", 1);
+	style->attention_inputs = vt_config_key(v, "attention_hidden_size", 2 * s->hidden);
+	s->head_dim = vt_config_key(v, "attention_head_dim",
+				    s->heads ? style->attention_inputs / s->heads : 0);
+	if (vt_config_flag(v, "use_shared_mlp_adapter", is_family(v, "adapters", "mlp")))
+		style->adapter_rank = vt_config_key(v, "adapter_rank", 128);
+	style->has_attention_adapters = vt_config_flag(v, "use_shared_attention_adapter", 0);
+}
 
-	s->has_attention = 1;
-	s->hidden = vt_config_required(v, "hidden");
-	s->layers = vt_config_required(v, "layers");
+static void read_heads(const struct vt_config_values *v, struct vt_stack *s)
+{
 	s->heads = vt_config_required(v, "heads");
 	s->kv_heads = vt_config_size(v, "kv_heads", s->heads);
 	/* Falcon's and StarCoder's first ones: one head of keys, whatever else is written. */
 	if (vt_config_flag(v, "multi_query", 0) &&
 	    !vt_config_flag(v, "new_decoder_architecture", 0))
 		s->kv_heads = 1;
-	s->ffn = vt_config_size(v, "ffn", 4 * s->hidden);
 	s->head_dim = vt_config_size(v, "head_dim", 0);
 	if (!s->head_dim && !vt_config_key(v, "kv_lora_rank", 0))
 		s->head_dim = divided(v, s->hidden, s->heads);
+}
+
+/* LFM2 writes the width before a gate takes its third, and rounds that up. */
+static uint64_t adjusted_ffn(const struct vt_config_values *v, uint64_t ffn)
+{
+	uint64_t multiple = vt_config_key(v, "block_multiple_of", 0);
+
+	if (!multiple || !vt_config_flag(v, "block_auto_adjust_ff_dim", 0))
+		return ffn;
+	return (2 * ffn / 3 + multiple - 1) / multiple * multiple;
+}
+
+/* What every stack of layers has. */
+static void read_stack(const struct vt_config_values *v, struct vt_stack *s,
+		       struct vt_tensor_style *style)
+{
+	char norms[8];
+
+	s->hidden = vt_config_required(v, "hidden");
+	vt_config_layers(v, s, style);
+	if (s->attention_layers)
+		read_heads(v, s);
+	if (s->mlp_layers)
+		s->ffn = adjusted_ffn(v, vt_config_size(v, "ffn", 4 * s->hidden));
+	read_shared_blocks(v, s, style);
 	s->value_dim = s->head_dim;
 	s->norms = strtoul(vt_families_get(v->family, "norms", norms, sizeof(norms)), NULL, 10);
 	s->max_tokens = vt_config_size(v, "max_tokens", 0);
@@ -142,6 +176,14 @@ static int is_capped(const struct vt_config_values *v, const char *key)
 	return value ? json_is_number(value) : is_family(v, "softcap", "yes");
 }
 
+/* OPT and BART begin to count at two. */
+static uint64_t positions_of(const struct vt_config_values *v)
+{
+	uint64_t positions = vt_config_size(v, "positions", 0);
+
+	return positions && is_family(v, "positions_from", "2") ? positions + 2 : positions;
+}
+
 static void read_decoder(struct vt_architecture *model, const struct vt_config_values *v)
 {
 	struct vt_stack *s = &model->stacks[VT_PART_TEXT];
@@ -149,11 +191,9 @@ static void read_decoder(struct vt_architecture *model, const struct vt_config_v
 
 	read_stack(v, s, &style);
 	s->vocabulary = vt_config_required(v, "vocabulary");
-	s->positions = vt_config_size(v, "positions", 0);
-	/* OPT and BART begin to count at two. */
-	if (s->positions && is_family(v, "positions_from", "2"))
-		s->positions += 2;
-	style.segments = vt_config_size(v, "segments", 2);
+	s->positions = positions_of(v);
+	style.segments = vt_config_size(v, "segments", is_family(v, "segments", "none") ? 0 : 2);
+	style.has_embedding_norm = is_family(v, "embedding_norm", "yes");
 	s->has_soft_cap = is_capped(v, "final_logit_softcapping");
 	s->has_scores_cap = is_capped(v, "attn_logit_softcapping");
 	s->has_fp32_router = is_family(v, "router", "fp32");
@@ -169,6 +209,22 @@ static void read_decoder(struct vt_architecture *model, const struct vt_config_v
 		vt_tensors_decoder(model, &style);
 }
 
+/* The decoder's own sizes, where they differ from the encoder's. */
+static void read_decoder_beside(const struct vt_config_values *v, struct vt_stack *s)
+{
+	uint64_t layers = vt_config_size(v, "decoder_layers", s->layers);
+	uint64_t heads = vt_config_size(v, "decoder_heads", s->heads);
+
+	s->layers = s->attention_layers = s->mlp_layers = s->full_layers = layers;
+	if (heads != s->heads) {
+		s->heads = s->kv_heads = heads;
+		s->head_dim = s->value_dim = divided(v, s->hidden, heads);
+	}
+	s->ffn = vt_config_size(v, "decoder_ffn", s->ffn);
+	s->tokens = s->sound = 0;
+	s->norms++; /* before the attention to the encoder */
+}
+
 static void read_encoder_decoder(struct vt_architecture *model, const struct vt_config_values *v)
 {
 	struct vt_stack *s = &model->stacks[VT_PART_TEXT];
@@ -181,31 +237,21 @@ static void read_encoder_decoder(struct vt_architecture *model, const struct vt_
 	read_stack(v, encoder, &style);
 	if (mlp && !strncmp(mlp, "gated", 5))
 		encoder->mlp = VT_MLP_GATED;
-	style.relative_buckets = vt_config_key(v, "relative_attention_num_buckets", 32);
+	if (is_family(v, "relative", "yes"))
+		style.relative_buckets = vt_config_key(v, "relative_attention_num_buckets", 32);
+	encoder->positions = positions_of(v);
+	encoder->tokens = vt_config_size(v, "encoder_tokens", 0);
+	style.encoder_positions = encoder->tokens ? encoder->tokens : encoder->positions;
+	style.sound = encoder->sound = vt_config_size(v, "sound", 0);
+	style.has_embedding_norm = is_family(v, "embedding_norm", "yes");
+	style.has_no_last_norm = is_family(v, "last_norm", "no");
 	*s = *encoder;
+	read_decoder_beside(v, s);
 	s->vocabulary = vt_config_required(v, "vocabulary");
-	s->layers = s->full_layers = vt_config_size(v, "decoder_layers", encoder->layers);
-	s->norms = encoder->norms + 1; /* one before the attention to the encoder */
 	s->has_plain_loss = is_family(v, "loss", "plain");
+	s->has_relative_positions = style.relative_buckets > 0;
+	s->has_added_bias = is_family(v, "head_bias", "added");
 	vt_tensors_encoder_decoder(model, &style);
-}
-
-static void read_state_space(struct vt_architecture *model, const struct vt_config_values *v)
-{
-	struct vt_stack *s = &model->stacks[VT_PART_TEXT];
-	struct vt_tensor_style style = { 0 };
-
-	s->hidden = vt_config_required(v, "hidden");
-	s->layers = vt_config_required(v, "layers");
-	s->vocabulary = vt_config_required(v, "vocabulary");
-	s->inner = vt_config_key(v, "intermediate_size",
-				 s->hidden * vt_config_key(v, "expand", 2));
-	s->norms = 1;
-	style.state = s->state = vt_config_key(v, "state_size", 16);
-	style.kernel = vt_config_key(v, "conv_kernel", 4);
-	style.rank = vt_config_key(v, "time_step_rank", (s->hidden + 15) / 16);
-	s->state_bytes = 4 * s->layers * s->inner * (style.state + style.kernel);
-	vt_tensors_state_space(model, &style);
 }
 
 /* A tower without a text is planned as an encoder of so many tokens. */
@@ -255,7 +301,7 @@ static void read_object(struct vt_architecture *model, const json_t *object, con
 			int is_alone, struct vt_diag *diag);
 
 /* Between an image's patches and the text: one linear layer, or two with a bias each. */
-static void add_projector(struct vt_architecture *model, int has_two)
+static void add_projector(struct vt_architecture *model, int has_two, int has_norm)
 {
 	uint64_t in = model->stacks[VT_PART_VISION].hidden;
 	uint64_t out = model->stacks[VT_PART_TEXT].hidden;
@@ -264,6 +310,10 @@ static void add_projector(struct vt_architecture *model, int has_two)
 	vt_architecture_add(model, "projector.linear_1", &spec);
 	if (model->nr_tensors)
 		model->tensors[model->nr_tensors - 1].is_shuffled = 1;
+	if (has_norm) {
+		spec = (struct vt_tensor_spec){ VT_PART_PROJECTOR, VT_ROLE_NORM, in, 1, 1, 0 };
+		vt_architecture_add(model, "projector.norm", &spec);
+	}
 	if (!has_two)
 		return;
 	spec.columns = out;
@@ -286,25 +336,45 @@ static void read_parts(struct vt_architecture *model, const struct vt_config_val
 		return;
 	read_object(model, vision, v->where, 0, v->diag);
 	model->image_tokens = model->patch_side * model->patch_side;
-	add_projector(model, is_family(v, "projector", "mlp"));
+	add_projector(model, is_family(v, "projector", "mlp"),
+		      is_family(v, "projector", "norm"));
 }
 
-static const char *known_family(struct vt_architecture *model, const json_t *object)
+static int has_key(const char *key, const void *object)
+{
+	const json_t *value = json_object_get(object, key);
+
+	return value && !json_is_null(value);
+}
+
+/* The model_type, or another whose keys the configuration has. */
+static const char *known_family(struct vt_architecture *model, const json_t *object, char *buf,
+				size_t size)
 {
 	const char *family = json_string_value(json_object_get(object, "model_type"));
+	const char *like;
 
 	if (family && vt_families_is_known(family))
 		return family;
+	like = vt_families_recognise(has_key, object, buf, size);
 	free(model->note);
-	model->note = vt_xasprintf("model_type %.40s is not known: read as a decoder like Llama",
-				   family ? family : "(missing)");
-	return VT_FAMILY_FALLBACK;
+	if (!family)
+		family = "(missing)";
+	if (like)
+		model->note = vt_xasprintf("model_type %.40s is not known: read like one whose "
+					   "keys it has, %s", family, like);
+	else
+		model->note = vt_xasprintf("model_type %.40s is not known: read as a decoder like "
+					   "Llama", family);
+	return like ? like : VT_FAMILY_FALLBACK;
 }
 
 static void read_object(struct vt_architecture *model, const json_t *object, const char *where,
 			int is_alone, struct vt_diag *diag)
 {
-	struct vt_config_values v = { object, known_family(model, object), where, diag };
+	char like[64];
+	const char *family = known_family(model, object, like, sizeof(like));
+	struct vt_config_values v = { object, family, where, diag };
 
 	/* One level of parts: a part that has parts again is read as a decoder. */
 	if (is_family(&v, "layout", "text+vision")) {
@@ -326,8 +396,6 @@ static void read_object(struct vt_architecture *model, const json_t *object, con
 		read_vision(model, &v, is_alone);
 	else if (is_family(&v, "layout", "encoder-decoder"))
 		read_encoder_decoder(model, &v);
-	else if (is_family(&v, "layout", "state-space"))
-		read_state_space(model, &v);
 	else
 		read_decoder(model, &v);
 }
@@ -351,13 +419,54 @@ int vt_config_from_json(struct vt_architecture *model, const json_t *config, con
 	return diag->exit_code ? -1 : 0;
 }
 
+/* The length of a word of Python for a number that JSON has none for, at the beginning of text. */
+static size_t no_number(const char *text, size_t len)
+{
+	static const char *const words[] = { "-Infinity", "Infinity", "NaN" };
+
+	for (size_t i = 0; i < VT_ARRAY_SIZE(words); i++)
+		if (len >= strlen(words[i]) && !memcmp(text, words[i], strlen(words[i])))
+			return strlen(words[i]);
+	return 0;
+}
+
+/*
+ * Python's json, and so many a config.json, writes limits without an end as Infinity, which is not
+ * JSON: a copy with null in their places, lines and columns as they were.
+ */
+static char *without_infinities(const char *text, size_t len)
+{
+	char *copy = vt_xmalloc(len + 1);
+	int is_string = 0;
+
+	memcpy(copy, text, len);
+	copy[len] = '\0';
+	for (size_t i = 0; i < len; i++) {
+		size_t word = is_string ? 0 : no_number(copy + i, len - i);
+
+		if (copy[i] == '"')
+			is_string = !is_string;
+		else if (is_string && copy[i] == '\\')
+			i++;
+		else if (word == strlen("NaN"))
+			memcpy(copy + i, "0.0", word);
+		else if (word) {
+			memset(copy + i, ' ', word);
+			memcpy(copy + i, "null", strlen("null"));
+		}
+	}
+	return copy;
+}
+
 int vt_config_read(struct vt_architecture *model, const char *text, size_t len, const char *where,
 		   struct vt_diag *diag)
 {
 	json_error_t error;
-	json_t *config = json_loadb(text, len, JSON_REJECT_DUPLICATES, &error);
+	char *copy = without_infinities(text, len);
+	json_t *config = json_loadb(copy, len, JSON_REJECT_DUPLICATES, &error);
 	int rc;
 
+	free(copy);
 	if (!config) {
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: no JSON: line %d: %.120s", where,
 			    error.line, error.text);

@@ -161,11 +161,15 @@ void vt_config_style(const struct vt_config_values *v, struct vt_stack *s,
 	s->has_broadcast_keys = is_family(v, "keys", "broadcast");
 	read_parallel(v, s);
 	s->has_norms_behind = is_family(v, "norms_stand", "behind");
-	s->is_attention_held = s->has_shared_norm_input || s->norms == 1 ||
+	s->is_attention_held = s->has_shared_norm_input ||
+			       (s->norms == 1 && s->attention_layers == s->layers) ||
 			       is_family(v, "held", "attention");
 	s->has_dropout = has_dropout(v);
 	s->has_embedding_dropout = s->has_dropout && !is_family(v, "dropout", "layers");
 	s->has_inner_dropout = s->has_dropout && is_family(v, "dropout", "inner");
+	style->has_bare_norms = is_family(v, "norm_weights", "no");
+	style->has_sinks = is_family(v, "sinks", "yes");
+	style->has_query_gate = is_family(v, "query_gate", "yes");
 	s->has_qk_norm = !is_family(v, "qk_norm", "none");
 	style->has_full_qk_norm = is_family(v, "qk_norm", "full");
 	read_biases(v, style);
@@ -198,7 +202,9 @@ void vt_config_head(const struct vt_config_values *v, struct vt_stack *s,
 	style->has_pooler = is_encoder && is_family(v, "pooler", "yes");
 	if (!class)
 		return;
-	s->has_masked_head = is_encoder && ends_with(class, "ForMaskedLM");
+	/* Which is what such a stack predicts the next word with, too. */
+	s->has_masked_head = is_encoder &&
+			     (ends_with(class, "LM") || ends_with(class, "LMHeadModel"));
 	s->has_no_head = !s->has_masked_head && !ends_with(class, "LM") &&
 			 !ends_with(class, "LMHeadModel") && !ends_with(class, "Generation");
 	if (ends_with(class, "Classification"))

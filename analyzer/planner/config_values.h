@@ -13,6 +13,8 @@
 
 /* No width, number of layers or vocabulary of any model is near; products of two are exact. */
 #define VT_CONFIG_MAX_SIZE 100000000
+/* Each layer is asked what it is made of. */
+#define VT_CONFIG_MAX_LAYERS 10000
 
 struct vt_config_values {
 	const json_t *object;

@@ -38,6 +38,43 @@ static int find(const char *section, const char *key, char *buf, size_t size)
 	return 0;
 }
 
+/* How many of the words are keys; 0 where one is not. */
+static int count_keys(const struct vt_ini_entry *entry, vt_families_key_fn has_key,
+		      const void *context)
+{
+	char words[256], *save;
+	int nr = 0;
+
+	snprintf(words, sizeof(words), "%.*s", (int)entry->value_len, entry->value);
+	for (char *word = strtok_r(words, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
+		if (!has_key(word, context))
+			return 0;
+		nr++;
+	}
+	return nr;
+}
+
+const char *vt_families_recognise(vt_families_key_fn has_key, const void *context, char *buf,
+				  size_t size)
+{
+	struct vt_ini_entry entry;
+	struct vt_ini ini;
+	int most = 0;
+
+	vt_ini_init(&ini, vt_embedded_families, strlen(vt_embedded_families));
+	while (vt_ini_next(&ini, &entry) > 0) {
+		int nr = is_text(entry.key, entry.key_len, "recognised") ?
+				 count_keys(&entry, has_key, context) :
+				 0;
+
+		if (nr <= most)
+			continue;
+		most = nr;
+		snprintf(buf, size, "%.*s", (int)entry.section_len, entry.section);
+	}
+	return most ? buf : NULL;
+}
+
 const char *vt_families_get(const char *family, const char *key, char *buf, size_t size)
 {
 	char other[64];

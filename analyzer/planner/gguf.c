@@ -201,7 +201,7 @@ static void complete(struct vt_architecture *model)
 	if (!s->value_dim)
 		s->value_dim = s->head_dim;
 	s->norms = 2;
-	s->has_attention = 1;
+	s->attention_layers = s->mlp_layers = s->layers;
 	s->full_layers = s->window ? 0 : s->layers;
 	if (s->layers && s->hidden && s->heads && s->ffn && s->vocabulary)
 		return;

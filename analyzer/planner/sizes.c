@@ -88,8 +88,10 @@ static double layers_share(const struct vt_plan *plan, double layers)
 static void define_stack(struct vt_plan *plan)
 {
 	const struct vt_stack *s = &plan->model->stacks[VT_PART_TEXT];
+	const struct vt_stack *encoder = &plan->model->stacks[VT_PART_ENCODER];
 	double share = layers_share(plan, (double)s->layers), window = (double)s->window;
 	double layers = (double)s->layers * share, full = (double)s->full_layers * share;
+	double attention = (double)s->attention_layers * share;
 
 	if (vt_plan_setting(plan, VT_SET_WINDOW)) {
 		window = setting(plan, VT_SET_WINDOW);
@@ -104,8 +106,10 @@ static void define_stack(struct vt_plan *plan)
 	define(plan, "i", (double)s->ffn);
 	define(plan, "V", s->has_no_head ? 0 : (double)s->vocabulary);
 	define(plan, "norms", (double)s->norms);
-	define(plan, "Lfull", window ? full : layers);
-	define(plan, "Lwindow", window ? layers - full : 0);
+	define(plan, "La", attention);
+	define(plan, "Lmix", (double)s->mixer_layers * share);
+	define(plan, "Lfull", window ? full : attention);
+	define(plan, "Lwindow", window ? attention - full : 0);
 	define(plan, "window", window);
 	define(plan, "rank", (double)s->kv_rank);
 	define(plan, "rope", (double)s->rope_dim);
@@ -114,12 +118,20 @@ static void define_stack(struct vt_plan *plan)
 	define(plan, "chosen", (double)s->experts_per_token);
 	define(plan, "ie", (double)s->expert_ffn);
 	define(plan, "is", (double)s->shared_ffn);
-	define(plan, "Lmoe", s->experts ? layers - (double)s->dense_layers * share : 0);
-	define(plan, "Ldense", s->experts ? (double)s->dense_layers * share : layers);
+	define(plan, "Lmoe",
+	       s->experts ? (double)(s->mlp_layers - s->dense_layers) * share : 0);
+	define(plan, "Ldense",
+	       (double)(s->experts ? s->dense_layers : s->mlp_layers) * share);
 	define(plan, "state", (double)s->state_bytes * share);
 	define(plan, "inner", (double)s->inner);
 	define(plan, "states", (double)s->state);
-	define(plan, "Lenc", (double)plan->model->stacks[VT_PART_ENCODER].layers);
+	define(plan, "mh", (double)s->mixer_heads);
+	define(plan, "projected", (double)s->projected);
+	define(plan, "convolved", (double)s->convolved);
+	define(plan, "scanned", (double)s->scanned);
+	define(plan, "Lenc", (double)encoder->layers);
+	define(plan, "ienc", (double)encoder->ffn);
+	define(plan, "sound", (double)encoder->sound);
 }
 
 static double images_per_sequence(const struct vt_plan *plan)
@@ -155,6 +167,7 @@ static void define_tokens(struct vt_plan *plan)
 {
 	const struct vt_stack *v = &plan->model->stacks[VT_PART_VISION];
 	const struct vt_stack *main = &plan->model->stacks[VT_PART_TEXT];
+	const struct vt_stack *encoder = &plan->model->stacks[VT_PART_ENCODER];
 	double images = images_per_sequence(plan) * setting(plan, VT_SET_TILES);
 	double factor = setting(plan, VT_SET_FACTOR), side = (double)plan->model->patch_side;
 	double text = text_tokens(plan) / setting(plan, VT_SET_CONTEXT_PARALLEL);
@@ -173,6 +186,9 @@ static void define_tokens(struct vt_plan *plan)
 			   1 :
 			   vt_plan_symbol(plan, "s"));
 	define(plan, "T", setting(plan, VT_SET_BATCH) * (chunk && chunk < s ? chunk : s));
+	define(plan, "Te",
+	       setting(plan, VT_SET_BATCH) *
+		       (encoder->tokens ? (double)encoder->tokens : vt_plan_symbol(plan, "s")));
 	define(plan, "n", setting(plan, VT_SET_NEW_TOKENS));
 	define(plan, "liger", liger_chunk(plan));
 	define(plan, "held", setting(plan, VT_SET_KEEP_LOGITS));

@@ -28,6 +28,9 @@ enum vt_bias {
 struct vt_tensor_style {
 	int has_bias[VT_NR_BIASES];
 	int has_full_qk_norm;     /* over all heads instead of one */
+	int has_bare_norms;       /* without parameters */
+	int has_sinks;            /* one more score per head, learned */
+	int has_expert_biases;    /* of the router, too */
 	int has_shared_gate;      /* the shared expert has a gate of one output */
 	uint64_t query_rank;      /* latent attention */
 	uint64_t nope_dim;
@@ -40,13 +43,29 @@ struct vt_tensor_style {
 	uint64_t segments;        /* kinds of segments that an encoder has vectors for */
 	int has_attention_head;   /* SigLIP: a probe that attends, and an mlp */
 	uint64_t relative_buckets; /* T5 */
-	uint64_t state, kernel, rank; /* state-space */
+	uint64_t encoder_positions; /* learned, of an encoder beside a decoder */
+	uint64_t sound;             /* an encoder's inputs: numbers per moment, convolved twice */
+	int has_embedding_norm;
+	int has_no_last_norm;
+	enum vt_mixer_kind mixer;
+	uint64_t kernel, rank;     /* of mixers */
+	uint64_t mixer_heads;
+	uint64_t projected;        /* outputs of a mixer's first product */
+	uint64_t convolved;        /* of these, those that are convolved */
+	uint64_t mixer_norm;       /* width of the norm before a mixer's last product, 0: none */
+	int has_conv_bias;
+	int has_mixer_norms;       /* of steps, inputs and outputs of the state */
+	int has_query_gate;        /* queries come with a gate of their width */
+	uint64_t shared_layers;    /* that use the same attention and mlp */
+	uint64_t shared_blocks;    /* how many of these there are */
+	uint64_t attention_inputs; /* where they are not the residual stream's */
+	uint64_t adapter_rank;     /* of what such layers have of their own */
+	int has_attention_adapters;
 };
 
 void vt_tensors_decoder(struct vt_architecture *model, const struct vt_tensor_style *style);
 void vt_tensors_encoder(struct vt_architecture *model, const struct vt_tensor_style *style);
 void vt_tensors_encoder_decoder(struct vt_architecture *model, const struct vt_tensor_style *style);
-void vt_tensors_state_space(struct vt_architecture *model, const struct vt_tensor_style *style);
 void vt_tensors_vision(struct vt_architecture *model, const struct vt_tensor_style *style);
 
 #endif

@@ -23,6 +23,32 @@ void vt_terms_workspace(struct vt_plan *plan);
 void vt_terms_add_piece(struct vt_plan *plan, const char *owner, const char *layers,
 			const char *bytes, const char *why, int is_recomputed);
 
+/* The same over other tokens than the text's ("T"): a symbol. */
+void vt_terms_add_piece_of(struct vt_plan *plan, const char *owner, const char *layers,
+			   const char *tokens, const char *bytes, const char *why,
+			   int is_recomputed);
+
+/* What an encoder keeps that stands beside the text's decoder, and the attention to it. */
+void vt_terms_encoder(struct vt_plan *plan, int is_recomputed);
+
+/* What an encoder gave, and the last hidden states of the decoder beside it; inference. */
+void vt_terms_encoder_output(struct vt_plan *plan);
+
+/* Tensors of the mlp's width that one layer keeps. */
+int vt_terms_mlp_tensors(const struct vt_plan *plan, const struct vt_stack *stack);
+
+/* What layers that mix tokens without attention keep. */
+void vt_terms_mixer(struct vt_plan *plan, int is_recomputed);
+/* Whether operators of PyTorch do it, which take much for a moment. */
+int vt_terms_is_scanned(const struct vt_plan *plan);
+/* Bytes per token of that moment, and what its way backward takes. */
+const char *vt_terms_widest_of_mixer(const struct vt_plan *plan);
+void vt_terms_mixer_burst(struct vt_plan *plan, unsigned stages);
+
+/* The symbols of how many layers have attention, or mix without it. */
+const char *vt_terms_attentions(const struct vt_plan *plan);
+const char *vt_terms_mixers(const struct vt_plan *plan);
+
 /* What attention keeps; of the file that has the layers' other parts. */
 void vt_terms_attention(struct vt_plan *plan, int is_recomputed);
 

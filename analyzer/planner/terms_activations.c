@@ -33,14 +33,21 @@ static const char *over_sequence(const struct vt_plan *plan)
 void vt_terms_add_piece(struct vt_plan *plan, const char *owner, const char *layers,
 			const char *bytes, const char *why, int is_recomputed)
 {
+	vt_terms_add_piece_of(plan, owner, layers, "T", bytes, why, is_recomputed);
+}
+
+void vt_terms_add_piece_of(struct vt_plan *plan, const char *owner, const char *layers,
+			   const char *tokens, const char *bytes, const char *why,
+			   int is_recomputed)
+{
 	const unsigned one = VT_IN(FIRST_LAYER) | VT_IN(BACKWARD_BOTTOM) |
 			     (is_recomputed ? VT_IN(BACKWARD_TOP) : 0);
 	const struct vt_term_spec single = { owner, one, NULL, NULL, why };
 	const struct vt_term_spec whole = { owner, VT_IN_WHOLE, NULL, NULL, why };
 
-	vt_plan_add(plan, &single, "min(%s,1)*T*(%s)", layers, bytes);
+	vt_plan_add(plan, &single, "min(%s,1)*%s*(%s)", layers, tokens, bytes);
 	if (!is_recomputed)
-		vt_plan_add(plan, &whole, "%s*T*(%s)", layers, bytes);
+		vt_plan_add(plan, &whole, "%s*%s*(%s)", layers, tokens, bytes);
 }
 
 /* What one norm keeps per token, its output aside. */
@@ -97,8 +104,11 @@ static void add_norms_behind(struct vt_plan *plan, int is_recomputed)
 	vt_terms_add_piece(plan, "activations/norm", "L", "8+e*h",
 			   "LayerNorm behind attention: its output, which the mlp needs",
 			   is_recomputed);
-	vt_terms_add_piece(plan, "activations/attention", "L", "r*h",
-			   "the sum behind attention, which a norm inside of it keeps",
+	/* A norm of BERT's is a part of its attention. */
+	vt_terms_add_piece(plan,
+			   plan->model->stacks[VT_PART_ENCODER].layers ? "activations/norm" :
+									 "activations/attention",
+			   "L", "r*h", "the sum behind attention, which a norm keeps",
 			   is_recomputed);
 	add_casts(plan, is_recomputed);
 	vt_plan_add(plan, &single, "T*(r*h+8+e*h)");
@@ -129,8 +139,8 @@ static void add_norms(struct vt_plan *plan, int is_recomputed)
 		return;
 	snprintf(bytes, sizeof(bytes), "((a+k)*(4*d+%s*d+4))%s",
 		 s->norm == VT_NORM_RMS_FP32 ? "4" : "r", vt_terms_over(plan));
-	vt_terms_add_piece(plan, "activations/norm", "L", bytes, "norms of queries and keys",
-		  is_recomputed);
+	vt_terms_add_piece(plan, "activations/norm", vt_terms_attentions(plan), bytes,
+			   "norms of queries and keys", is_recomputed);
 }
 
 static const char *mlp_why(const struct vt_stack *s)
@@ -146,8 +156,7 @@ static const char *mlp_why(const struct vt_stack *s)
 		       "the input and the output of the activation";
 }
 
-/* Tensors of the mlp's width that one layer keeps. */
-static int mlp_tensors(const struct vt_plan *plan, const struct vt_stack *s)
+int vt_terms_mlp_tensors(const struct vt_plan *plan, const struct vt_stack *s)
 {
 	int is_kept = !is_frozen(plan);
 
@@ -190,7 +199,7 @@ static void add_mlp(struct vt_plan *plan, int is_recomputed)
 	const struct vt_stack *s = &plan->model->stacks[VT_PART_TEXT];
 	char bytes[128];
 
-	snprintf(bytes, sizeof(bytes), "(%d*i*e)%s", mlp_tensors(plan, s),
+	snprintf(bytes, sizeof(bytes), "(%d*i*e)%s", vt_terms_mlp_tensors(plan, s),
 		 vt_terms_over(plan));
 	if (vt_terms_is_bias_widest(plan))
 		add_mlp_until_its_bias(plan, bytes, is_recomputed);
@@ -234,58 +243,6 @@ static void add_adapters(struct vt_plan *plan, int is_recomputed)
 				is_gated ? 3 : 2, is_recomputed);
 }
 
-static void add_state_space(struct vt_plan *plan, int is_recomputed)
-{
-	if (!plan->model->stacks[VT_PART_TEXT].inner)
-		return;
-	vt_terms_add_piece(plan, "activations/mixer", "L", "e*(2*inner+4*inner)+4*inner",
-		  "projections, convolution, step sizes and the gate of a fused scan",
-		  is_recomputed);
-	if (vt_plan_setting(plan, VT_SET_SCAN) == VT_SCAN_SEQUENTIAL)
-		vt_terms_add_piece(plan, "activations/mixer", "L",
-			  "(4+4+4+e)*inner*states+4*inner+3*e*inner",
-			  "token by token: decay, input and state of every token in fp32, the "
-			  "state's cast, the input in fp32, its copy in another layout, and what "
-			  "the scan and the gate give",
-			  is_recomputed);
-}
-
-/*
- * T5 and its like: a stack of encoder layers over as many tokens, and in every decoder layer a
- * second attention.  Norms multiply the residual stream as it is, which therefore stays, too; the
- * bias of positions is a tensor of heads and scores' size in every layer of the decoder.
- */
-static void add_encoder(struct vt_plan *plan, int is_recomputed)
-{
-	const struct vt_stack *s = &plan->model->stacks[VT_PART_TEXT];
-	const char *mask = s->has_dropout ? "+h" : "";
-	const char *mlp_mask = s->has_dropout ? "+i" : "";
-	char bytes[128];
-
-	if (!plan->model->stacks[VT_PART_ENCODER].layers)
-		return;
-	vt_terms_add_piece(plan, "activations/norm", "Lenc", "2*(4*h+r*h+4+e*h)+r*h",
-		  "the encoder's norms, and the stream behind its mlp", is_recomputed);
-	snprintf(bytes, sizeof(bytes), "e*4*a*d+4*a+r*h%s", mask);
-	vt_terms_add_piece(plan, "activations/attention", "Lenc", bytes,
-		  "the encoder's q, k, v, output, and the stream behind it", is_recomputed);
-	vt_terms_add_piece(plan, "activations/attention", "L", bytes,
-		  "the decoder's attention to the encoder", is_recomputed);
-	vt_terms_add_piece(plan, "activations/attention", "L", "r*h+2*a*s*e/b",
-		  "the stream behind attention; the bias of positions", is_recomputed);
-	snprintf(bytes, sizeof(bytes), "%d*i*e%s%s",
-		 mlp_tensors(plan, &plan->model->stacks[VT_PART_ENCODER]), mlp_mask, mask);
-	vt_terms_add_piece(plan, "activations/mlp", "Lenc", bytes, mlp_why(s), is_recomputed);
-	snprintf(bytes, sizeof(bytes), "0%s", mlp_mask);
-	vt_terms_add_piece(plan, "activations/mlp", "L", bytes,
-			   "the mask of the dropout inside of it",
-		  is_recomputed);
-	vt_terms_add_piece(plan, "activations/norm", "L", "e*h+r*h",
-		  "the third norm's output, and the stream behind the mlp", is_recomputed);
-	vt_terms_add_piece(plan, "activations/norm", "1", "4*h+r*h+4+2*e*h+h",
-		  "the encoder's last norm, and dropout behind it", is_recomputed);
-}
-
 static void add_training(struct vt_plan *plan)
 {
 	const struct vt_term_spec inputs = { "activations/checkpoint", VT_IN_WHOLE, NULL, NULL,
@@ -300,25 +257,32 @@ static void add_training(struct vt_plan *plan)
 		VT_IN(FIRST_LAYER) | VT_IN(FORWARD), NULL, NULL, "the residual stream itself" };
 	const struct vt_term_spec transform = { "logits", norm.stages, NULL, NULL,
 		"the layer before the head: the input of its activation" };
-	const struct vt_term_spec embedding = { "activations/embedding", VT_IN_WHOLE, NULL, NULL,
+	/* BERT's norm of embeddings is a part of theirs, an encoder-decoder's one of its stack. */
+	const struct vt_stack *encoder = &plan->model->stacks[VT_PART_ENCODER];
+	const char *embedded = encoder->layers && encoder->norm == VT_NORM_LAYER ?
+				       "activations/norm" :
+				       "activations/embedding";
+	const struct vt_term_spec embedding = { embedded, VT_IN_WHOLE, NULL, NULL,
 		"dropout behind the embeddings of each stack: its mask and what it gives" };
-	const struct vt_term_spec normed = { "activations/embedding", VT_IN_WHOLE, NULL, NULL,
+	const struct vt_term_spec normed = { embedded, VT_IN_WHOLE, NULL, NULL,
 		"the sum of all embeddings, which their norm keeps" };
 	int is_recomputed = vt_plan_setting(plan, VT_SET_CHECKPOINTING) == VT_CHECKPOINTING_FULL;
 
 	if (plan->model->stacks[VT_PART_TEXT].has_embedding_dropout)
-		vt_plan_add(plan, &embedding, "(1+min(Lenc,1))*T*(h+e*h)");
+		vt_plan_add(plan, &embedding,
+			    plan->model->stacks[VT_PART_ENCODER].layers ? "(T+Te)*(h+e*h)" :
+									  "T*(h+e*h)");
 	if (plan->model->stacks[VT_PART_TEXT].has_norms_behind)
 		vt_plan_add(plan, &normed, "T*(r*h+8)");
 	vt_plan_add(plan, &stream, "T*h*r%s", over_sequence(plan));
 	add_norms(plan, is_recomputed);
-	if (plan->model->stacks[VT_PART_TEXT].has_attention) {
+	if (plan->model->stacks[VT_PART_TEXT].attention_layers) {
 		vt_terms_attention(plan, is_recomputed);
 		add_mlp(plan, is_recomputed);
 		add_dropout(plan, is_recomputed);
 	}
-	add_state_space(plan, is_recomputed);
-	add_encoder(plan, is_recomputed);
+	vt_terms_mixer(plan, is_recomputed);
+	vt_terms_encoder(plan, is_recomputed);
 	add_adapters(plan, is_recomputed);
 	if (is_recomputed)
 		vt_plan_add(plan, &inputs, "L*T*h*r%s", over_sequence(plan));
@@ -399,8 +363,8 @@ static void add_widest(struct vt_plan *plan)
 		"one layer at a time: the scores, what a softmax in fp32 makes of them, q, k, v; "
 		"or these, while they are rotated in fp32" };
 	const struct vt_term_spec scan = { "activations/mixer", stages, NULL, NULL,
-		"token by token: decay, input and their product of every token in fp32; what is "
-		"projected and convolved, and that in fp32" };
+		"without kernels: decay, input and their product of every token, or of every pair "
+		"of them in a chunk, in fp32; what is projected and convolved, and that in fp32" };
 	const struct vt_term_spec stream = { "activations/residual", stages, NULL, NULL,
 		"the layer's input, its residual and what the norm gives" };
 	const struct vt_term_spec given = { "activations/attention", stages, NULL, NULL,
@@ -422,8 +386,8 @@ static void add_widest(struct vt_plan *plan)
 		    s->has_shared_norm_input || s->norms == 1 ? "2*T*h*e" : "3*T*h*e");
 	if (s->is_attention_held)
 		vt_plan_add(plan, &given, "T*h*e");
-	if (s->inner && vt_plan_setting(plan, VT_SET_SCAN) == VT_SCAN_SEQUENTIAL)
-		vt_plan_add(plan, &scan, "T*(3*4*inner*states+4*e*inner+4*4*inner)");
+	if (vt_terms_is_scanned(plan))
+		vt_plan_add(plan, &scan, "T*(%s)", vt_terms_widest_of_mixer(plan));
 	else
 		vt_plan_add(plan, &layer, "T*%s", by_mlp);
 }
@@ -446,11 +410,14 @@ static void add_inference(struct vt_plan *plan)
 	const struct vt_stack *s = &plan->model->stacks[VT_PART_TEXT];
 
 	vt_plan_add(plan, &embedding, s->positions ? "2*T*h*e" : "T*h*e");
-	if (s->has_attention && !s->positions && !plan->model->stacks[VT_PART_ENCODER].layers &&
+	if (s->attention_layers && !s->positions && !plan->model->stacks[VT_PART_ENCODER].layers &&
 	    vt_plan_setting(plan, VT_SET_NEW_TOKENS))
 		vt_plan_add(plan, &rotation, s->rope_dim ? "2*T*rope*e" : "2*T*d*e");
 	add_widest(plan);
-	vt_plan_add(plan, &last, s->has_masked_head ? "2*T*h*e" : "T*h*e");
+	if (plan->model->stacks[VT_PART_ENCODER].layers)
+		vt_terms_encoder_output(plan);
+	else
+		vt_plan_add(plan, &last, s->has_masked_head ? "2*T*h*e" : "T*h*e");
 	if (vt_terms_is_eager(plan))
 		vt_plan_add(plan, &mask, "(min(Lfull,1)+min(Lwindow,1))*b*s*s*e");
 	else if (vt_plan_setting(plan, VT_SET_MASK) ||

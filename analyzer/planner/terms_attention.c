@@ -25,7 +25,7 @@ static void add_scores(struct vt_plan *plan, int is_recomputed)
 
 	snprintf(bytes, sizeof(bytes), "(a*s*(%s%s))%s", scores, is_capped ? "+e" : "",
 		 vt_terms_over(plan));
-	vt_terms_add_piece(plan, "activations/attention", "L", bytes,
+	vt_terms_add_piece(plan, "activations/attention", vt_terms_attentions(plan), bytes,
 		  is_capped ? "eager attention keeps the tanh of s*s scores, their softmax in "
 			      "fp32 and its cast" :
 			      "eager attention keeps the softmax of s*s scores in fp32 and its "
@@ -42,11 +42,12 @@ static void add_latents(struct vt_plan *plan, int is_recomputed)
 
 	snprintf(bytes, sizeof(bytes), "(e*(a*(d-rope)+a*dv))%s + e*(rank+rope)",
 		 vt_terms_over(plan));
-	vt_terms_add_piece(plan, "activations/attention", "L", bytes,
+	vt_terms_add_piece(plan, "activations/attention", vt_terms_attentions(plan), bytes,
 		  "keys beside the values they came with, the output once more (its layout is "
 		  "copied), the latents",
 		  is_recomputed);
-	vt_terms_add_piece(plan, "activations/norm", "L", "(rank+qrank)*(4+r+e)+4+min(qrank,4)",
+	vt_terms_add_piece(plan, "activations/norm", vt_terms_attentions(plan),
+		  "(rank+qrank)*(4+r+e)+4+min(qrank,4)",
 		  "norms of the latents", is_recomputed);
 }
 
@@ -70,7 +71,7 @@ static void add_math(struct vt_plan *plan, int is_recomputed)
 
 	snprintf(bytes, sizeof(bytes), "(4*a*s+4*(2*a*d+a*dv)+e*a*dv)%s+e*(k*d+k*dv)",
 		 vt_terms_over(plan));
-	vt_terms_add_piece(plan, "activations/attention", "L", bytes,
+	vt_terms_add_piece(plan, "activations/attention", vt_terms_attentions(plan), bytes,
 			   "no kernel takes these keys: softmax, q, k and v in fp32, all heads of "
 			   "them, the output; the keys and values that came",
 			   is_recomputed);
@@ -105,20 +106,21 @@ static void add_kernel(struct vt_plan *plan, int is_recomputed)
 
 	snprintf(bytes, sizeof(bytes), "(e*(a*d+a*dv+%s*d+%s*dv)+4*a)%s", keys, keys,
 		 vt_terms_over(plan));
-	vt_terms_add_piece(plan, "activations/attention", "L", bytes,
+	vt_terms_add_piece(plan, "activations/attention", vt_terms_attentions(plan), bytes,
 			   is_repeated ? "q, the output, and k and v repeated to every head" :
 					 "q, k, v, the output and the logarithms of sums; flash "
 					 "kernel",
 			   is_recomputed);
 	if (text_of(plan)->has_joined_rotary)
-		vt_terms_add_piece(plan, "activations/attention", "L", "e*a*dv",
+		vt_terms_add_piece(plan, "activations/attention", vt_terms_attentions(plan),
+				   "e*a*dv",
 				   "the output once more: joined queries give it a layout that is "
 				   "copied",
 				   is_recomputed);
 	if (vt_terms_is_math(plan))
 		return;
 	if (vt_plan_setting(plan, VT_SET_MASK))
-		add_masked_kernel(plan, "L", is_recomputed);
+		add_masked_kernel(plan, vt_terms_attentions(plan), is_recomputed);
 	else if (is_windowed(plan))
 		add_masked_kernel(plan, "Lwindow", is_recomputed);
 }
@@ -128,7 +130,7 @@ static void add_eager(struct vt_plan *plan, int is_recomputed)
 	char bytes[160];
 
 	snprintf(bytes, sizeof(bytes), "(e*(a*d+a*dv+a*d+a*dv))%s", vt_terms_over(plan));
-	vt_terms_add_piece(plan, "activations/attention", "L", bytes,
+	vt_terms_add_piece(plan, "activations/attention", vt_terms_attentions(plan), bytes,
 			   "q, the output, and k and v repeated to every head", is_recomputed);
 	add_scores(plan, is_recomputed);
 }
@@ -152,7 +154,7 @@ void vt_terms_ring(struct vt_plan *plan)
 		"ring attention: the neighbours' keys and values of one layer, in use and on "
 		"their way" };
 
-	if (vt_plan_setting(plan, VT_SET_CONTEXT_PARALLEL) > 1 && text_of(plan)->has_attention)
+	if (vt_plan_setting(plan, VT_SET_CONTEXT_PARALLEL) > 1 && text_of(plan)->attention_layers)
 		vt_plan_add(plan, &ring, "2*T*k*(d+dv)*e%s", vt_terms_over(plan));
 }
 
@@ -169,7 +171,8 @@ void vt_terms_attention(struct vt_plan *plan, int is_recomputed)
 	if (vt_terms_is_math(plan) && !s->has_broadcast_keys)
 		add_scores(plan, is_recomputed);
 	if (s->has_fused_qkv && !is_recomputed)
-		vt_terms_add_piece(plan, "activations/attention", "L", "e*(k*d+k*dv)",
+		vt_terms_add_piece(plan, "activations/attention", vt_terms_attentions(plan),
+				   "e*(k*d+k*dv)",
 				   "the cache's copies of keys and values, beside the tensor that "
 				   "they were cut from (use_cache is on in training, too)",
 				   0);

@@ -110,12 +110,6 @@ static void add_bias(struct vt_plan *plan, const char *width)
 	vt_plan_add(plan, &gradients, "T*(i*e+2*h*e) + i*h*g");
 }
 
-static int is_scanned_by_token(const struct vt_plan *plan)
-{
-	return plan->model->stacks[VT_PART_TEXT].inner &&
-	       vt_plan_setting(plan, VT_SET_SCAN) == VT_SCAN_SEQUENTIAL;
-}
-
 static void add_layer(struct vt_plan *plan)
 {
 	const struct vt_term_spec scores = { "gradients", IN_LAYER, NULL, NULL,
@@ -126,14 +120,9 @@ static void add_layer(struct vt_plan *plan)
 		"of a norm's output, in fp32 twice" };
 	const struct vt_term_spec product = { "workspace/other", IN_LAYER, NULL, NULL,
 		"a norm's product in fp32, of which sums are made" };
-	const struct vt_term_spec states = { "gradients", IN_LAYER, NULL, NULL,
-		"of every token's decay and input" };
-	const struct vt_term_spec state = { "workspace/other", IN_LAYER, NULL, NULL,
-		"their product, of which sums are made" };
 
-	if (is_scanned_by_token(plan)) {
-		vt_plan_add(plan, &states, "T*2*4*inner*states");
-		vt_plan_add(plan, &state, "T*4*inner*states");
+	if (vt_terms_is_scanned(plan)) {
+		vt_terms_mixer_burst(plan, IN_LAYER);
 	} else if (vt_terms_is_eager(plan)) {
 		vt_plan_add(plan, &scores, "(T*a*s*(e+4+e))%s", vt_terms_over(plan));
 	} else if (vt_terms_is_bias_widest(plan)) {

@@ -104,13 +104,13 @@ void vt_terms_cache(struct vt_plan *plan)
 	    vt_plan_setting(plan, VT_SET_KV_CACHE) == VT_KV_NONE)
 		return;
 	vt_plan_add(plan, &state, "b*state");
-	if (!s->has_attention)
+	if (!s->attention_layers)
 		return;
 	if (vt_plan_setting(plan, VT_SET_KV_CACHE) == VT_KV_PAGED)
 		add_paged(plan, why);
 	else
 		add_whole(plan, why);
 	if (plan->model->stacks[VT_PART_ENCODER].layers)
-		vt_plan_add(plan, &encoder, "b*L*k*(d+dv)*s*c");
+		vt_plan_add(plan, &encoder, "Te*L*k*(d+dv)*c");
 	add_growth(plan);
 }

@@ -87,6 +87,8 @@ static void add_inference(struct vt_plan *plan)
 					  "of every position" };
 	const struct vt_term_spec last = { "logits", VT_IN(LOGITS) | VT_IN(DECODE), NULL, NULL,
 		"of the last position, and their fp32 copy for sampling" };
+	const struct vt_term_spec summed = { "logits", VT_IN(LOGITS), NULL, NULL,
+		"the head's product, while a bias is added to it" };
 	int64_t wanted = vt_plan_setting(plan, VT_SET_LOGITS);
 	int is_last = wanted == VT_LOGITS_AUTO ? vt_plan_setting(plan, VT_SET_NEW_TOKENS) > 0 :
 						 wanted == VT_LOGITS_LAST;
@@ -95,6 +97,8 @@ static void add_inference(struct vt_plan *plan)
 		vt_plan_add(plan, &last, "b*V*(e+4)/t");
 	else
 		vt_plan_add(plan, &all, "T*V*e/t");
+	if (plan->model->stacks[VT_PART_TEXT].has_added_bias)
+		vt_plan_add(plan, &summed, is_last ? "b*V*e/t" : "T*V*e/t");
 }
 
 void vt_terms_logits(struct vt_plan *plan)

@@ -14,6 +14,7 @@ from recording import vtrace
 
 LLAMA = {"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
          "intermediate_size": 128, "vocab_size": 100}
+FAMILIES = json.loads((pathlib.Path(__file__).parent / "families.json").read_text())
 
 MODES = (
     "llama-3-8b --train", "llama-3-8b --train --checkpointing full --loss fused --autocast bf16 --dtype fp32",
@@ -181,6 +182,38 @@ def test_a_decoder_behind_an_encoder_begins_with_one_token():
         12 * token
 
 
+JAMBA = {"model_type": "jamba", "hidden_size": 64, "num_hidden_layers": 8, "num_attention_heads": 4,
+         "num_key_value_heads": 2, "intermediate_size": 128, "vocab_size": 100, "num_experts": 4,
+         "num_experts_per_tok": 2, "expert_layer_period": 2, "expert_layer_offset": 1, "attn_layer_period": 4,
+         "attn_layer_offset": 2, "mamba_d_state": 16, "mamba_d_conv": 4, "mamba_expand": 2, "mamba_dt_rank": 4}
+
+
+def test_a_mixture_caches_keys_where_it_has_attention(tmp_path):
+    """Two of eight layers; the other six have a state of 128 x 16 in fp32, and four inputs of their convolution."""
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps(JAMBA))
+    kv = stage_owners("forward", config, "--batch", "3", "--seq", "512", "--dtype", "bf16")["kv cache"]
+    assert kv == 2 * 3 * 512 * 2 * 2 * 16 * 2 + 3 * 6 * 4 * 128 * (16 + 4)
+    experts = 4 * 4 * 3 * 64 * 128
+    mixer = 64 * 256 + 128 * 4 + 128 + (4 + 32) * 128 + 4 * 128 + 128 + 128 * 16 + 128 + 64 * 128 + 4 + 32
+    attention = 2 * (2 * 64 * 64 + 2 * 32 * 64)
+    assert estimate(config)["model"]["parameters"] == \
+        2 * 100 * 64 + experts + 4 * 4 * 64 + 4 * 3 * 64 * 128 + 6 * mixer + attention + 17 * 64
+
+
+def test_what_an_encoder_of_sound_takes(tmp_path):
+    """Its 1500 moments stay as keys and values of the attention to it, whatever the decoder's length."""
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps(FAMILIES["whisper-base"]["config"]))
+    rows = {seq: stage_owners("logits", config, "--batch", "2", "--seq", seq, "--dtype", "bf16")
+            for seq in (100, 200)}
+    token = 2 * 2 * 512 * 2  # of two sequences: k and v in bf16
+    for seq, owners in rows.items():
+        assert owners["kv cache"] == 6 * token * (1500 + seq)
+        assert owners["inputs"] == 2 * 80 * 3000 * 2 + 2 * seq * 8
+    assert rows[200]["activations/norm"] - rows[100]["activations/norm"] == 2 * 100 * 512 * 2
+
+
 def test_the_class_says_what_stands_behind_the_last_layer(tmp_path):
     bert = {"model_type": "bert", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
             "intermediate_size": 128, "vocab_size": 1000, "max_position_embeddings": 512}
@@ -241,9 +274,6 @@ def test_a_config_beside_its_preset(tmp_path):
     plan = estimate(config)
     assert plan["model"]["parameters"] == 2 * 6400 + 2 * (16384 + 24576 + 128) + 64
     assert plan["model"]["note"] is None
-
-
-FAMILIES = json.loads((pathlib.Path(__file__).parent / "families.json").read_text())
 
 
 @pytest.mark.parametrize("name", FAMILIES)

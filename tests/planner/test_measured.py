@@ -4,6 +4,7 @@ import pytest
 
 from blind import BLIND
 from combinations import COMBINATIONS, Combination, compare, measure
+from further import FURTHER
 
 
 def check(directory, combination):
@@ -51,3 +52,10 @@ def test_peaks_are_met(combination, tmp_path):
 def test_peaks_of_models_that_were_written_down_first(combination, tmp_path):
     compared = compare(tmp_path, combination)
     assert compared.planned == pytest.approx(compared.measured, rel=0.05)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("combination", FURTHER, ids=lambda c: c.name)
+def test_peaks_of_encoder_decoders_and_mixtures(combination, tmp_path):
+    compared = compare(tmp_path, combination)
+    assert compared.planned == pytest.approx(compared.measured, rel=0.02)

@@ -95,6 +95,49 @@ static void an_unknown_kind_is_read_as_a_decoder_and_says_so(void **state)
 	vt_architecture_release(&model);
 }
 
+/* Python's json writes them, and so they are in published configurations; not in a text. */
+static void limits_without_an_end_are_read(void **state)
+{
+	static const char text[] = "{\"model_type\": \"brand \\\"Infinity\", " LLAMA
+				   ", \"time_step_limit\": [0.0, Infinity], \"a\": -Infinity, "
+				   "\"b\": NaN, \"intermediate_size\": 128, \"vocab_size\": 100}";
+	struct vt_architecture model = { 0 };
+	struct vt_diag diag = { 0 };
+
+	(void)state;
+	assert_int_equal(vt_config_read(&model, text, strlen(text), "x", &diag), 0);
+	assert_non_null(strstr(model.note, "brand \"Infinity is not known"));
+	vt_architecture_release(&model);
+}
+
+/* A model_type that is not known is read like the family whose keys it has, most of them first. */
+static void a_family_is_recognised_by_its_keys(void **state)
+{
+	static const struct {
+		const char *keys, *like;
+	} cases[] = {
+		{ "\"n_embd\": 64, \"n_head\": 4, \"n_layer\": 2", "gpt2" },
+		{ "\"n_embd\": 64, \"n_head\": 4, \"n_layer\": 2, \"rotary_dim\": 8", "gptj" },
+		{ "\"type_vocab_size\": 2, \"hidden_dropout_prob\": 0.1, " LLAMA, "bert" },
+		{ "\"d_model\": 64, \"encoder_layers\": 2, \"decoder_layers\": 2, "
+		  "\"encoder_attention_heads\": 4", "bart" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < VT_ARRAY_SIZE(cases); i++) {
+		char *text = vt_xasprintf("{\"model_type\": \"brandnew\", \"vocab_size\": 100, %s}",
+					  cases[i].keys);
+		struct vt_architecture model = { 0 };
+		struct vt_diag diag = { 0 };
+
+		assert_int_equal(vt_config_read(&model, text, strlen(text), "x", &diag), 0);
+		assert_string_equal(model.family, cases[i].like);
+		assert_non_null(strstr(model.note, "like one whose keys it has"));
+		vt_architecture_release(&model);
+		free(text);
+	}
+}
+
 static void bad_configurations_are_refused_with_the_key(void **state)
 {
 	static const struct {
@@ -117,7 +160,9 @@ static void bad_configurations_are_refused_with_the_key(void **state)
 		{ "{\"attention_bias\": 3, " LLAMA "}", "attention_bias: must be true or false" },
 		{ "{\"num_experts\": 4, \"num_experts_per_tok\": 5, \"vocab_size\": 9, " LLAMA "}",
 		  "more experts per token than experts" },
-		{ "{\"hidden_size\": 100000000, \"num_hidden_layers\": 100000000, "
+		{ "{\"hidden_size\": 64, \"num_hidden_layers\": 10001}", "more than 10000 layers" },
+		{ "{\"hidden_size\": 64, \"time_step_limit\": [0.0, Infinit]}", "no JSON: line 1" },
+		{ "{\"hidden_size\": 100000000, \"num_hidden_layers\": 10000, "
 		  "\"num_attention_heads\": 1, \"vocab_size\": 100000000}",
 		  "more than 2^53 parameters" },
 		{ "{\"model_type\": \"llava\"}", "text_config: missing" },
@@ -192,6 +237,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(presets_have_exactly_their_parameters),
 		cmocka_unit_test(an_unknown_kind_is_read_as_a_decoder_and_says_so),
+		cmocka_unit_test(limits_without_an_end_are_read),
+		cmocka_unit_test(a_family_is_recognised_by_its_keys),
 		cmocka_unit_test(bad_configurations_are_refused_with_the_key),
 		cmocka_unit_test(damaged_configurations_are_survived),
 	};

@@ -171,7 +171,6 @@ def infer(model, options):
     model.eval()
     inputs = make_inputs(model, options)
     if options.new_tokens:
-        tell_no_padding()
         more = {"cache_implementation": "static", "disable_compile": True} if options.static_cache else {}
         model.generate(**inputs, attention_mask=None, max_new_tokens=options.new_tokens,
                        min_new_tokens=options.new_tokens, do_sample=False, **more)
@@ -183,6 +182,7 @@ def infer(model, options):
 
 def main():
     options = parse()
+    tell_no_padding()
     model = make_model(options)
     (train if options.train else infer)(model, options)
     print(json.dumps({"peak_allocated_bytes": torch.cuda.max_memory_allocated()}))
