@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/lib/unit.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "analyzer/planner/source.h"
@@ -68,4 +69,11 @@ double planned_row(const struct planned *planned, const char *formula)
 			return planned->plan.terms.items[i].bytes;
 	fail_msg("no row %s", formula);
 	return 0;
+}
+
+unsigned long planned_rounds(unsigned long quick)
+{
+	const char *text = getenv("VT_FUZZ_ROUNDS");
+
+	return text ? strtoul(text, NULL, 10) : quick;
 }

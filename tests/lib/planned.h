@@ -25,4 +25,7 @@ double planned_bytes(const struct planned *planned, const char *owner, enum vt_p
 /* Bytes of the one row whose formula is that. */
 double planned_row(const struct planned *planned, const char *formula);
 
+/* Rounds of a fuzzing test: those of VT_FUZZ_ROUNDS in the environment, else so many. */
+unsigned long planned_rounds(unsigned long quick);
+
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analyzer/planner/tensor_file.h"
+#include "tests/lib/planned.h"
 
 /* --- safetensors ------------------------------------------------------------------------------ */
 
@@ -246,7 +247,7 @@ static void damaged_headers_are_survived(void **state)
 
 	(void)state;
 	put_good(&good);
-	for (int round = 0; round < 20000; round++) {
+	for (unsigned long round = 0; round < planned_rounds(20000); round++) {
 		struct vt_architecture model = { 0 }, other = { 0 };
 		struct vt_diag diag = { 0 };
 		unsigned char *bytes = vt_xmalloc(good.len);

@@ -13,6 +13,7 @@
 #include "analyzer/planner/estimate.h"
 #include "analyzer/planner/sheet.h"
 #include "analyzer/planner/source.h"
+#include "tests/lib/planned.h"
 
 #define QUICK_ROUNDS 1500
 
@@ -20,13 +21,6 @@ static uint32_t next(uint32_t *seed)
 {
 	*seed = *seed * 1664525u + 1013904223u;
 	return *seed >> 8;
-}
-
-static unsigned long rounds(void)
-{
-	const char *text = getenv("VT_FUZZ_ROUNDS");
-
-	return text ? strtoul(text, NULL, 10) : QUICK_ROUNDS;
 }
 
 static const char *const numbers[] = {
@@ -109,12 +103,49 @@ static void plan(const struct vt_architecture *model, uint32_t *seed)
 	vt_plan_release(&plan);
 }
 
-/* Every preset's configuration, damaged. */
+/* Kinds of models that no preset is of. */
+static const char *const written[] = {
+	"{\"model_type\":\"bart\",\"d_model\":64,\"encoder_layers\":3,\"decoder_layers\":2,"
+	"\"encoder_attention_heads\":4,\"decoder_attention_heads\":8,\"vocab_size\":100,"
+	"\"max_position_embeddings\":32,\"decoder_ffn_dim\":96}",
+	"{\"model_type\":\"whisper\",\"d_model\":64,\"encoder_layers\":3,\"num_mel_bins\":80,"
+	"\"encoder_attention_heads\":4,\"vocab_size\":100,\"max_source_positions\":1500}",
+	"{\"model_type\":\"jamba\",\"hidden_size\":64,\"num_hidden_layers\":8,\"vocab_size\":100,"
+	"\"num_attention_heads\":4,\"num_experts\":4,\"num_experts_per_tok\":2,"
+	"\"attn_layer_period\":4,\"attn_layer_offset\":2,\"expert_layer_period\":2}",
+	"{\"model_type\":\"bamba\",\"hidden_size\":64,\"num_hidden_layers\":8,\"vocab_size\":100,"
+	"\"num_attention_heads\":4,\"attn_layer_indices\":[2,5],\"mamba_n_heads\":16,"
+	"\"mamba_d_head\":8,\"mamba_d_state\":16,\"time_step_limit\":[0.0,Infinity]}",
+	"{\"model_type\":\"zamba2\",\"hidden_size\":64,\"num_hidden_layers\":4,\"vocab_size\":100,"
+	"\"num_attention_heads\":4,\"layers_block_type\":"
+	"[\"mamba\",\"hybrid\",\"mamba\",\"hybrid\"],"
+	"\"use_shared_attention_adapter\":true,\"adapter_rank\":8,\"num_mem_blocks\":2}",
+	"{\"model_type\":\"nemotron_h\",\"hidden_size\":64,\"num_hidden_layers\":6,"
+	"\"hybrid_override_pattern\":\"M-M*E-\",\"vocab_size\":100,\"num_attention_heads\":4,"
+	"\"n_routed_experts\":4,\"num_experts_per_tok\":2,\"moe_intermediate_size\":32}",
+	"{\"model_type\":\"qwen3_next\",\"hidden_size\":64,\"num_hidden_layers\":4,"
+	"\"num_attention_heads\":4,\"vocab_size\":100,\"num_experts\":8,\"num_experts_per_tok\":2,"
+	"\"mlp_only_layers\":[0],\"linear_num_value_heads\":4,\"layer_types\":["
+	"\"linear_attention\","
+	"\"linear_attention\",\"linear_attention\",\"full_attention\"]}",
+};
+
+/* All presets with those. */
+static json_t *configurations(void)
+{
+	json_t *all = json_loadb(vt_embedded_presets, strlen(vt_embedded_presets), 0, NULL);
+
+	for (size_t i = 0; i < VT_ARRAY_SIZE(written); i++)
+		json_object_set_new(all, written[i], json_string(written[i]));
+	return all;
+}
+
+/* Each of them damaged. */
 static void damaged_configurations(void **state)
 {
-	json_t *presets = json_loadb(vt_embedded_presets, strlen(vt_embedded_presets), 0, NULL);
+	json_t *presets = configurations();
 	uint32_t seed = 1, planned = 0, refused = 0;
-	unsigned long nr = rounds();
+	unsigned long nr = planned_rounds(QUICK_ROUNDS);
 
 	(void)state;
 	assert_non_null(presets);
@@ -126,9 +157,12 @@ static void damaged_configurations(void **state)
 		{
 			struct vt_architecture model = { 0 };
 			struct vt_diag diag = { 0 };
-			char *good = json_dumps(preset, 0), *bad = damage(good, &seed);
+			char *good = json_is_string(preset) ?
+					     vt_xstrdup(json_string_value(preset)) :
+					     json_dumps(preset, 0);
+			char *bad = damage(good, &seed);
 
-			if (nr && !vt_config_read(&model, bad, strlen(bad), name, &diag)) {
+			if (nr && !vt_config_read(&model, bad, strlen(bad), "x", &diag)) {
 				plan(&model, &seed);
 				planned++;
 			} else if (nr) {
@@ -153,7 +187,7 @@ static void damaged_sheets(void **state)
 	uint32_t seed = 7, computed = 0;
 
 	(void)state;
-	for (unsigned long i = 0; i < rounds(); i++) {
+	for (unsigned long i = 0; i < planned_rounds(QUICK_ROUNDS); i++) {
 		struct vt_sheet sheet = { 0 };
 		struct vt_diag diag = { 0 };
 		char *bad = damage(good, &seed);
