@@ -121,6 +121,11 @@ const char *vt_plan_settings_text(const struct vt_plan_settings *settings, enum 
 	return buf;
 }
 
+static int is_standard(const struct vt_plan_settings *settings, enum vt_setting id)
+{
+	return settings->value[id] == rows[id].standard;
+}
+
 /* A setting that means something in one mode only. */
 static int check_mode(const struct vt_plan_settings *settings, struct vt_diag *diag)
 {
@@ -136,13 +141,15 @@ static int check_mode(const struct vt_plan_settings *settings, struct vt_diag *d
 		{ VT_SET_NEW_TOKENS, VT_MODE_INFER },    { VT_SET_KV_CACHE, VT_MODE_INFER },
 		{ VT_SET_KV_DTYPE, VT_MODE_INFER },      { VT_SET_LOGITS, VT_MODE_INFER },
 		{ VT_SET_KEEP, VT_MODE_INFER },          { VT_SET_CHUNK, VT_MODE_INFER },
+		{ VT_SET_OPTIMIZER_LOOP, VT_MODE_TRAIN }, { VT_SET_LOSS_CHUNK, VT_MODE_TRAIN },
+		{ VT_SET_LORA_TARGETS, VT_MODE_TRAIN },  { VT_SET_LORA_DROPOUT, VT_MODE_TRAIN },
+		{ VT_SET_BUCKET_VIEW, VT_MODE_TRAIN },   { VT_SET_KV_GROUP, VT_MODE_INFER },
+		{ VT_SET_KEEP_ON, VT_MODE_INFER },
 	};
 
 	for (size_t i = 0; i < sizeof(only) / sizeof(only[0]); i++) {
-		if (!settings->is_given[only[i].id] || !settings->value[only[i].id] ||
+		if (!settings->is_given[only[i].id] || is_standard(settings, only[i].id) ||
 		    settings->value[VT_SET_MODE] == only[i].mode)
-			continue;
-		if (only[i].id == VT_SET_ACCUMULATE && settings->value[only[i].id] == 1)
 			continue;
 		vt_diag_set(diag, VT_EXIT_USAGE, "--%s %s", rows[only[i].id].shown.name,
 			    only[i].mode == VT_MODE_TRAIN ?
@@ -161,6 +168,47 @@ static const char *wrong_with_shared_tokens(const int64_t *value)
 		return "--context-parallel and --chunk: tokens are shared, or taken in turn";
 	if (value[VT_SET_SEQ] % value[VT_SET_CONTEXT_PARALLEL])
 		return "--context-parallel: --seq does not divide by it";
+	return NULL;
+}
+
+/* A setting that says how another one is done, which is not. */
+static const char *wrong_without_other(const struct vt_plan_settings *settings)
+{
+	const int64_t *value = settings->value;
+	int64_t loss = value[VT_SET_LOSS], kv = value[VT_SET_KV_DTYPE];
+
+	if (!is_standard(settings, VT_SET_LOSS_CHUNK) && loss != VT_LOSS_CHUNKED &&
+	    loss != VT_LOSS_CHECKPOINTED && loss != VT_LOSS_FUSED)
+		return "--loss-chunk: --loss chunked, checkpointed and fused have chunks";
+	if ((value[VT_SET_LORA_TARGETS] || value[VT_SET_LORA_DROPOUT]) && !value[VT_SET_LORA])
+		return "--lora-targets and --lora-dropout are of adapters: give --lora";
+	if (value[VT_SET_OPTIMIZER_LOOP] && value[VT_SET_OPTIMIZER] != VT_OPTIMIZER_ADAMW)
+		return "--optimizer-loop is of --optimizer adamw";
+	if (value[VT_SET_BUCKET_VIEW] && value[VT_SET_DATA] == 1)
+		return "--bucket-view is of --data-parallel ranks: give more than 1";
+	if (value[VT_SET_BUCKET_VIEW] && value[VT_SET_ZERO])
+		return "--bucket-view is of DDP: --zero has no such buckets";
+	if (!is_standard(settings, VT_SET_KV_GROUP) && kv != VT_DTYPE_INT8 && kv != VT_DTYPE_INT4)
+		return "--kv-group: scales are of --kv-dtype int8 and int4";
+	if (value[VT_SET_KEEP_ON] && !value[VT_SET_KEEP])
+		return "--keep-on: nothing is kept: give --keep";
+	return NULL;
+}
+
+/* What no runtime does, or what is not planned together. */
+static const char *wrong_together(const int64_t *value)
+{
+	int is_train = value[VT_SET_MODE] == VT_MODE_TRAIN;
+
+	if (value[VT_SET_ATTENTION] == VT_ATTENTION_FLASH && value[VT_SET_DTYPE] == VT_DTYPE_FP32 &&
+	    !value[VT_SET_AUTOCAST])
+		return "--attention flash: its kernels take bf16 and fp16, not --dtype fp32";
+	if (value[VT_SET_QUANTISE] && value[VT_SET_OFFLOAD] == VT_OFFLOAD_WEIGHTS)
+		return "--quantise and --offload weights are not planned together";
+	if (value[VT_SET_OFFLOAD] == VT_OFFLOAD_OPTIMIZER && !is_train)
+		return "--offload optimizer: a run without a backward has none: it needs --train";
+	if ((value[VT_SET_ZERO] == 1 || value[VT_SET_ZERO] == 2) && !is_train)
+		return "--zero 1 and 2 share gradients and states: they need --train";
 	return NULL;
 }
 
@@ -183,6 +231,10 @@ int vt_plan_settings_check(const struct vt_plan_settings *settings, struct vt_di
 		wrong = wrong_with_shared_tokens(value);
 	if (!wrong && value[VT_SET_KV_CACHE] == VT_KV_NONE && value[VT_SET_NEW_TOKENS])
 		wrong = "--kv-cache none: --new-tokens are generated with a cache";
+	if (!wrong)
+		wrong = wrong_without_other(settings);
+	if (!wrong)
+		wrong = wrong_together(value);
 	if (!wrong)
 		return 0;
 	vt_diag_set(diag, VT_EXIT_USAGE, "%s", wrong);

@@ -66,6 +66,7 @@ X(VISION, "images", NUMBER, 0, "0 100000", "N", 0, "images per sequence (default
 X(TILES, "tiles", NUMBER, 1, "1 100000", "N", 1, "tiles per image (default: 1)")                                      \
 X(FACTOR, "factor", NUMBER, 1, "1 100000", "N", 1, "pixel shuffle: F*F patches become one token")                     \
 X(KEEP, "keep", WORD, 0, "none residual all", "WORD", 0, "interpretability: keep these activations of a forward")     \
+X(KEEP_ON, "keep-on", WORD, 0, "auto device host", "WORD", 0, "where they stay (auto: the host behind each --chunk)")     \
 X(CHUNK, "chunk", NUMBER, 0, "0 1000000000", "N", 1, "forward this many tokens at a time, independently")             \
 X(CONTEXT, "context", BYTES, 0, "", "SIZE", 0, "CUDA context, if measured (default: the card's, or a band)") \
 X(CUBLAS, "cublas", BYTES, 0, "", "SIZE", 0, "cuBLAS workspaces, if measured (default: the card's)")                 \
@@ -100,6 +101,7 @@ enum { VT_OFFLOAD_NONE, VT_OFFLOAD_OPTIMIZER, VT_OFFLOAD_WEIGHTS };
 enum { VT_KV_DYNAMIC, VT_KV_STATIC, VT_KV_PAGED, VT_KV_LATENT, VT_KV_NONE,
        VT_KV_EXPANDED };
 enum { VT_KEEP_NONE, VT_KEEP_RESIDUAL, VT_KEEP_ALL };
+enum { VT_KEEP_ON_AUTO, VT_KEEP_ON_DEVICE, VT_KEEP_ON_HOST };
 
 struct vt_plan_settings {
 	int64_t value[VT_NR_SETTINGS];

@@ -189,6 +189,7 @@ static void define_tokens(struct vt_plan *plan)
 	define(plan, "Te",
 	       setting(plan, VT_SET_BATCH) *
 		       (encoder->tokens ? (double)encoder->tokens : vt_plan_symbol(plan, "s")));
+	define(plan, "Tall", setting(plan, VT_SET_BATCH) * s);
 	define(plan, "n", setting(plan, VT_SET_NEW_TOKENS));
 	define(plan, "liger", liger_chunk(plan));
 	define(plan, "held", setting(plan, VT_SET_KEEP_LOGITS));
@@ -270,6 +271,7 @@ void vt_sizes_load(const struct vt_plan *plan, struct vt_load *load)
 
 struct sums {
 	double all, trained, quantised, quantised_rows, adapters, small, matrices, factors, vectors;
+	double adapted; /* halves of adapters */
 	double largest, layer, layer_cut;
 	double outer_input, outer_output; /* outside the layers */
 	double read;                      /* bits, where a file says them */
@@ -331,6 +333,8 @@ static void sum(const struct vt_plan *plan, struct sums *sums)
 		if (tensor->columns > 1 && tensor->rows > 1)
 			sums->largest = fmax(sums->largest, each);
 		if (has_adapter(plan, tensor))
+			sums->adapted += 2 * (double)tensor->count * share;
+		if (has_adapter(plan, tensor))
 			sums->adapters += (double)(tensor->rows + tensor->columns) *
 					  (double)tensor->count * share;
 		if (is_trained(plan, tensor))
@@ -378,6 +382,7 @@ static void define_parameters(struct vt_plan *plan)
 	define(plan, "Player", sums.layer);
 	define(plan, "Pstored", sums.read / 8);
 	define(plan, "lora", lora);
+	define(plan, "adapted", sums.adapted);
 	define(plan, "positions", setting(plan, VT_SET_ROPE_CACHE));
 	define(plan, "tails", tails_of(plan, &sums));
 }

@@ -295,7 +295,10 @@ static void add_training(struct vt_plan *plan)
 		vt_plan_add(plan, &transform, "T*e*h");
 }
 
-/* What a caller of an interpretability library keeps of a forward. */
+/*
+ * What a caller of an interpretability library keeps of a forward: on the device of all tokens, or
+ * of one chunk at a time; or each on its way to the host as soon as it is there.
+ */
 static void add_kept(struct vt_plan *plan)
 {
 	const struct vt_term_spec residual = { "activations/residual",
@@ -303,12 +306,23 @@ static void add_kept(struct vt_plan *plan)
 		"kept: the residual stream before the first layer and behind each" };
 	const struct vt_term_spec all = { "activations/attention", VT_IN(FORWARD) | VT_IN(LOGITS),
 		NULL, NULL, "kept: every hook of TransformerLens, scores and patterns among them" };
-	int64_t keep = vt_plan_setting(plan, VT_SET_KEEP);
+	const struct vt_term_spec leaving = { "activations/residual", VT_IN(FORWARD), NULL, NULL,
+		"kept on the host: one residual stream on its way there" };
+	const struct vt_term_spec hook = { "activations/attention", VT_IN(FORWARD), NULL, NULL,
+		"kept on the host: the largest hook on its way there" };
+	int64_t keep = vt_plan_setting(plan, VT_SET_KEEP), on = vt_plan_setting(plan, VT_SET_KEEP_ON);
+	const char *tokens = on == VT_KEEP_ON_DEVICE && vt_plan_setting(plan, VT_SET_CHUNK) ?
+				     "Tall" :
+				     "T";
 
-	if (keep == VT_KEEP_RESIDUAL)
-		vt_plan_add(plan, &residual, "(L+1)*T*h*e");
+	if (keep == VT_KEEP_RESIDUAL && on == VT_KEEP_ON_HOST)
+		vt_plan_add(plan, &leaving, "T*h*e");
+	else if (keep == VT_KEEP_RESIDUAL)
+		vt_plan_add(plan, &residual, "(L+1)*%s*h*e", tokens);
+	else if (keep == VT_KEEP_ALL && on == VT_KEEP_ON_HOST)
+		vt_plan_add(plan, &hook, "T*e*max(a*s, max(i, h))");
 	else if (keep == VT_KEEP_ALL)
-		vt_plan_add(plan, &all, "L*T*e*(7*h+2*a*d+a*dv+2*k*d+k*dv+3*i+2*a*s+2)");
+		vt_plan_add(plan, &all, "L*%s*e*(7*h+2*a*d+a*dv+2*k*d+k*dv+3*i+2*a*s+2)", tokens);
 }
 
 /* Results of the mlp's width that live side by side. */

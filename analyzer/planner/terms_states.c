@@ -23,9 +23,12 @@ static void add_quantised(struct vt_plan *plan)
 		VT_IN_TRAINING | VT_IN_INFERENCE, NULL, NULL,
 		"the largest matrix, unpacked for one product" };
 
-	vt_plan_add(plan, &packed, "Pquantised*bits/8 + (P-Pquantised)*w");
+	const char *zero = rest_of_zero(plan, 3);
+
+	vt_plan_add(plan, &packed, *zero ? "(%s)%s" : "%s%s",
+		    "Pquantised*bits/8 + (P-Pquantised)*w", zero);
 	if (vt_plan_setting(plan, VT_SET_QUANTISE) == VT_QUANTISE_INT8)
-		vt_plan_add(plan, &scales, "rows*4");
+		vt_plan_add(plan, &scales, "rows*4%s", zero);
 	else
 		vt_plan_add(plan, &unpacked, "largest*e");
 }
@@ -64,22 +67,48 @@ static void add_buffers(struct vt_plan *plan)
 	vt_plan_add(plan, &tails, "tails");
 }
 
+/* Adapters are matrices in fp32, and so are their states, where an optimizer has any. */
+static const struct {
+	const char *formula, *why;
+} adapter_states[] = {
+	[VT_OPTIMIZER_ADAMW] = { "Padapters*8", "two fp32 states per element of an adapter" },
+	[VT_OPTIMIZER_ADAMW8BIT] = { "2*Padapters*(1+4/256)",
+		"two states of 8 bits per element of an adapter, an fp32 scale per 256" },
+	[VT_OPTIMIZER_SGD] = { "0", "none" },
+	[VT_OPTIMIZER_MOMENTUM] = { "Padapters*4", "momentum of the adapters" },
+	[VT_OPTIMIZER_ADAFACTOR] = { "Padapters*4/lora + 4*lora*adapted",
+		"fp32 factors of a row and a column of both halves of every adapter" },
+	[VT_OPTIMIZER_MUON] = { "Padapters*4", "momentum of the adapters" },
+};
+
 static void add_adapters(struct vt_plan *plan)
 {
+	int64_t kind = vt_plan_setting(plan, VT_SET_OPTIMIZER);
+	int is_accumulating = vt_plan_setting(plan, VT_SET_ACCUMULATE) > 1;
 	const struct vt_term_spec weights = { "weights", VT_IN_ALL, NULL, NULL,
 					      "adapters, which PEFT keeps in fp32" };
-	const struct vt_term_spec gradients = { "gradients", IN_GRADIENTS, NULL, NULL,
-						"of the adapters" };
+	const struct vt_term_spec gradients = { "gradients",
+		is_accumulating ? VT_IN_TRAINING | VT_IN(STEP) : IN_GRADIENTS, NULL, NULL,
+		"of the adapters" };
+	const struct vt_term_spec buckets = { "gradients", VT_IN_ALL & ~VT_IN(LOAD), NULL, NULL,
+		"DDP's buckets of the adapters' gradients" };
 	const struct vt_term_spec optimizer = { "optimizer", VT_IN_ALL & ~VT_IN(LOAD), NULL, NULL,
-						"two fp32 states per element of an adapter" };
+						adapter_states[kind].why };
 	const struct vt_term_spec burst = { "workspace/optimizer", VT_IN(STEP), NULL, NULL,
 		"foreach AdamW: the square roots of all second moments at once" };
+	const char *zero = rest_of_zero(plan, 1);
 
-	vt_plan_add(plan, &weights, "Padapters*4");
-	vt_plan_add(plan, &gradients, "Padapters*4");
-	vt_plan_add(plan, &optimizer, "Padapters*8");
-	if (vt_plan_setting(plan, VT_SET_OPTIMIZER_LOOP) == VT_LOOP_FOREACH)
-		vt_plan_add(plan, &burst, "Padapters*4");
+	vt_plan_add(plan, &weights, "Padapters*4%s", rest_of_zero(plan, 3));
+	vt_plan_add(plan, &gradients, "Padapters*4%s", rest_of_zero(plan, 2));
+	if (vt_plan_setting(plan, VT_SET_DATA) > 1 && !vt_plan_setting(plan, VT_SET_ZERO) &&
+	    !vt_plan_setting(plan, VT_SET_BUCKET_VIEW))
+		vt_plan_add(plan, &buckets, "Padapters*4");
+	if (vt_plan_setting(plan, VT_SET_OFFLOAD) == VT_OFFLOAD_OPTIMIZER)
+		return;
+	vt_plan_add(plan, &optimizer, *zero ? "(%s)%s" : "%s%s", adapter_states[kind].formula, zero);
+	if (kind == VT_OPTIMIZER_ADAMW &&
+	    vt_plan_setting(plan, VT_SET_OPTIMIZER_LOOP) == VT_LOOP_FOREACH)
+		vt_plan_add(plan, &burst, "Padapters*4%s", zero);
 }
 
 /* Units that are gathered for a moment, one in use and one on its way. */
@@ -92,8 +121,10 @@ static void add_gathered(struct vt_plan *plan)
 
 	if (vt_plan_setting(plan, VT_SET_ZERO) < 3)
 		return;
-	vt_plan_add(plan, &weights, "2*Player*e/t");
-	vt_plan_add(plan, &gradients, "Player*g/t");
+	vt_plan_add(plan, &weights, "2*Player*%s/t",
+		    vt_plan_setting(plan, VT_SET_QUANTISE) ? "bits/8" : "e");
+	if (!vt_plan_setting(plan, VT_SET_LORA))
+		vt_plan_add(plan, &gradients, "Player*g/t");
 }
 
 /* Backward makes them from the head down; activations go as they come. */
