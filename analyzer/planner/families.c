@@ -12,25 +12,34 @@ static int is_text(const char *text, size_t len, const char *wanted)
 	return strlen(wanted) == len && !memcmp(text, wanted, len);
 }
 
-int vt_families_is_known(const char *family)
+/* Where the section begins, NULL: there is none. */
+static const char *section_of(const char *family)
 {
 	char heading[96];
 	int len = snprintf(heading, sizeof(heading), "\n[%s]\n", family);
 
+	return len > 0 && (size_t)len < sizeof(heading) ? strstr(vt_embedded_families, heading) :
+							  NULL;
+}
+
+int vt_families_is_known(const char *family)
+{
 	/* A section may be empty, and the reader of entries then never shows it. */
-	return len > 0 && (size_t)len < sizeof(heading) && strcmp(family, VT_FAMILY_FALLBACK) &&
-	       strstr(vt_embedded_families, heading);
+	return strcmp(family, VT_FAMILY_FALLBACK) && section_of(family);
 }
 
 static int find(const char *section, const char *key, char *buf, size_t size)
 {
+	const char *text = section_of(section);
 	struct vt_ini_entry entry;
 	struct vt_ini ini;
 
-	vt_ini_init(&ini, vt_embedded_families, strlen(vt_embedded_families));
-	while (vt_ini_next(&ini, &entry) > 0) {
-		if (!is_text(entry.section, entry.section_len, section) ||
-		    !is_text(entry.key, entry.key_len, key))
+	if (!text)
+		return 0;
+	vt_ini_init(&ini, text, strlen(text));
+	while (vt_ini_next(&ini, &entry) > 0 &&
+	       is_text(entry.section, entry.section_len, section)) {
+		if (!is_text(entry.key, entry.key_len, key))
 			continue;
 		snprintf(buf, size, "%.*s", (int)entry.value_len, entry.value);
 		return 1;

@@ -310,7 +310,8 @@ static void add_kept(struct vt_plan *plan)
 		"kept on the host: one residual stream on its way there" };
 	const struct vt_term_spec hook = { "activations/attention", VT_IN(FORWARD), NULL, NULL,
 		"kept on the host: the largest hook on its way there" };
-	int64_t keep = vt_plan_setting(plan, VT_SET_KEEP), on = vt_plan_setting(plan, VT_SET_KEEP_ON);
+	int64_t keep = vt_plan_setting(plan, VT_SET_KEEP);
+	int64_t on = vt_plan_setting(plan, VT_SET_KEEP_ON);
 	const char *tokens = on == VT_KEEP_ON_DEVICE && vt_plan_setting(plan, VT_SET_CHUNK) ?
 				     "Tall" :
 				     "T";

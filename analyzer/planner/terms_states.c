@@ -105,7 +105,8 @@ static void add_adapters(struct vt_plan *plan)
 		vt_plan_add(plan, &buckets, "Padapters*4");
 	if (vt_plan_setting(plan, VT_SET_OFFLOAD) == VT_OFFLOAD_OPTIMIZER)
 		return;
-	vt_plan_add(plan, &optimizer, *zero ? "(%s)%s" : "%s%s", adapter_states[kind].formula, zero);
+	vt_plan_add(plan, &optimizer, *zero ? "(%s)%s" : "%s%s", adapter_states[kind].formula,
+		    zero);
 	if (kind == VT_OPTIMIZER_ADAMW &&
 	    vt_plan_setting(plan, VT_SET_OPTIMIZER_LOOP) == VT_LOOP_FOREACH)
 		vt_plan_add(plan, &burst, "Padapters*4%s", zero);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Every option of `vtrace estimate`, its effect on each owner against arithmetic by hand: of the sizes, not of the code.
+"""Every option of `vtrace estimate`: its effect on each owner, against arithmetic from the model's sizes.
 
 The model: width 512, 4 layers, 8 heads of 64, 2 of keys and values, mlp 1536, vocabulary 10000, head untied, bf16.
 """
