@@ -175,19 +175,33 @@ ssize_t vt_sys_read_file(const char *path, char *text, size_t size)
 	return got < 0 ? got : (ssize_t)len;
 }
 
+/* As much as the parts hold by one call: the kernel makes larger pages of a longer write. */
 static int write_zeros(int fd, uint64_t offset, uint64_t len)
 {
 	static char zeros[64 << 10]; /* of .bss: reading them takes no memory */
-	int err = 0;
+	struct iovec parts[8];
+	ssize_t done;
 
-	while (len && !err) {
-		size_t part = len < sizeof(zeros) ? len : sizeof(zeros);
+	while (len) {
+		uint64_t left = len;
+		int nr = 0;
 
-		err = vt_sys_write_at(fd, zeros, part, offset);
-		offset += part;
-		len -= part;
+		while (left && nr < 8) {
+			size_t bytes = left < sizeof(zeros) ? left : sizeof(zeros);
+
+			parts[nr++] = (struct iovec){ zeros, bytes };
+			left -= bytes;
+		}
+		/* The offset's upper half is a word of its own, which 64-bit systems ignore. */
+		done = CALL6(SYS_pwritev, fd, parts, nr, offset, 0, 0);
+		if (done == -EINTR)
+			continue;
+		if (done <= 0)
+			return done ? (int)done : -ENOSPC;
+		offset += (uint64_t)done;
+		len -= (uint64_t)done;
 	}
-	return err;
+	return 0;
 }
 
 /* The kernel answers a size beyond the limit with a signal that kills the program. */

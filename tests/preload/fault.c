@@ -33,7 +33,8 @@
 #define CALLS(X)                                                                                   \
 	X(mmap, ENOMEM) X(mprotect, ENOMEM) X(munmap, ENOMEM) X(madvise, EINVAL)                   \
 	X(openat, EMFILE) X(close, EIO)                                                            \
-	X(fallocate, ENOSPC) X(pwrite64, ENOSPC) X(pread64, EIO) X(read, EIO) X(write, EIO)        \
+	X(fallocate, ENOSPC) X(pwrite64, ENOSPC) X(pwritev, ENOSPC)                                \
+	X(pread64, EIO) X(read, EIO) X(write, EIO)                                                 \
 	X(readlinkat, EACCES) X(getcwd, ENOENT) X(uname, EFAULT) X(faccessat, EACCES)              \
 	X(unlinkat, EACCES) X(execve, EACCES) X(setsid, EPERM) X(wait4, ECHILD) X(kill, EPERM)     \
 	X(clone, EAGAIN) X(fstat, EIO) X(lstat, EACCES) X(getrlimit, EPERM)                        \
