@@ -43,6 +43,7 @@ struct trace {
 	struct vt_native_stack *stack;
 	uint32_t nr_fresh;	/* put aside, innermost first */
 	uint32_t next;		/* the remembered steps from here on lie below the trace */
+	uint64_t next_top;	/* of the one outside of those, UINT64_MAX: there is none */
 	uint32_t nr_same;	/* the outermost so many are as they were */
 	/* The levels from `inner` outwards to `at` are the steps taken last. */
 	uint32_t is_in_place;
@@ -118,6 +119,18 @@ static void go_outwards(struct trace *trace)
 	trace->goes_on = !step.is_last;
 }
 
+static void keep(struct trace *trace, const struct vt_unwind_step *step)
+{
+	if (trace->nr_fresh < VT_UNWIND_MOST_STEPS)
+		trace->stack->fresh[trace->nr_fresh++] = *step;
+}
+
+static void set_next(struct trace *trace, uint32_t next)
+{
+	trace->next = next;
+	trace->next_top = next ? trace->stack->levels[next - 1].top : UINT64_MAX;
+}
+
 static void put_aside(struct trace *trace)
 {
 	const struct vt_native_stack *stack = trace->stack;
@@ -125,10 +138,9 @@ static void put_aside(struct trace *trace)
 	if (!trace->is_in_place)
 		return;
 	trace->is_in_place = 0;
-	trace->next = trace->at;
 	for (uint32_t i = trace->inner + 1; i-- > trace->at;)
-		if (trace->nr_fresh < VT_UNWIND_MOST_STEPS)
-			trace->stack->fresh[trace->nr_fresh++] = stack->levels[i];
+		keep(trace, &stack->levels[i]);
+	set_next(trace, trace->at);
 }
 
 static int is_same(const struct vt_unwind_step *a, const struct vt_unwind_step *b)
@@ -163,8 +175,8 @@ static int is_met(struct trace *trace, const struct vt_unwind_step *step)
 {
 	struct vt_native_stack *stack = trace->stack;
 
-	while (trace->next > 0 && stack->levels[trace->next - 1].top < step->top)
-		trace->next--;
+	while (trace->next_top < step->top)
+		set_next(trace, trace->next - 1);
 	if (!trace->next || trace->next > stack->nr_plain || !step->is_plain ||
 	    !is_same(&stack->levels[trace->next - 1], step))
 		return 0;
@@ -175,19 +187,28 @@ static int is_met(struct trace *trace, const struct vt_unwind_step *step)
 	return 1;
 }
 
-/* Ends where what is remembered goes on. */
-static int on_step(void *argument, const struct vt_unwind_step *step)
+static __attribute__((noinline)) int compare_step(struct trace *trace,
+						  const struct vt_unwind_step *step)
 {
-	struct trace *trace = argument;
-
 	if (is_taken(trace, step))
 		return trace->is_whole || trace->goes_on ||
 		       trace->stack->levels[trace->at].is_last;
 	put_aside(trace);
 	if (is_met(trace, step))
 		return 1;
-	if (trace->nr_fresh < VT_UNWIND_MOST_STEPS)
-		trace->stack->fresh[trace->nr_fresh++] = *step;
+	keep(trace, step);
+	return 0;
+}
+
+/* Ends where what is remembered goes on. */
+static int on_step(void *argument, const struct vt_unwind_step *step)
+{
+	struct trace *trace = argument;
+
+	/* Most of them lie where nothing is remembered. */
+	if (trace->is_in_place || step->top >= trace->next_top)
+		return compare_step(trace, step);
+	keep(trace, step);
 	return 0;
 }
 
@@ -270,9 +291,10 @@ static struct vt_native_stack *choose(const struct vt_unwind_step *step)
 
 static int follow(struct vt_native_stack *stack, struct vt_unwind_step step)
 {
-	struct trace trace = { .stack = stack, .next = stack->nr, .nr_same = stack->nr };
+	struct trace trace = { .stack = stack, .nr_same = stack->nr };
 	int found = 0;
 
+	set_next(&trace, stack->nr);
 	if (!on_step(&trace, &step))
 		found = vt_unwind_steps(&step, VT_UNWIND_MOST_STEPS, on_step, &trace);
 	while (trace.goes_on && found >= 0) {
