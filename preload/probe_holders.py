@@ -15,6 +15,7 @@ MOST_LEVELS = 12      # an exception in a list, its traceback of several frames
 MOST_TEXT = 400
 MOST_LISTED = 100000  # entries of one container that are looked through
 
+IN_DICTIONARY = "attributes"  # a link that ways_from replaces
 REGISTERED = "_hooks"  # the end of names of dictionaries of hooks, in modules and tensors
 
 
@@ -57,7 +58,7 @@ class Holders:
         self.running = set()  # ids of frames
         self.globals = {}    # id of a module's names -> its file
         self.own = set()     # ids of our containers
-        self.links = {}      # id of an object -> (kind and text of each link from it to the tensor, ids of tensors)
+        self.links = {}      # id of an object -> {id of a tensor: kind and text of each link from it to the tensor}
         self.chains = {}     # id of a tensor -> links, outermost first
         for module in list(MODULES.values()):
             if type(module) is MODULE_TYPE:
@@ -114,7 +115,7 @@ class Holders:
         del chosen
         self.own.update((id(tensors), id(addresses)))
         for tensor in tensors:
-            self.links[id(tensor)] = ((), frozenset((id(tensor),)))
+            self.links[id(tensor)] = {id(tensor): ()}
         level = [tensor for tensor in tensors if not self.is_root(tensor)]
         for nr in range(MOST_LEVELS):
             if not level or is_late():
@@ -126,8 +127,7 @@ class Holders:
 
     def longest(self, tensor):
         """As far as the search came."""
-        found = [links for links, tensors in self.links.values() if tensor in tensors]
-        return max(found, key=len)
+        return max([ways[tensor] for ways in self.links.values() if tensor in ways], key=len)
 
     def outwards(self, level, collector):
         self.own.add(id(level))
@@ -139,11 +139,10 @@ class Holders:
         for holder in found:
             if id(holder) in self.links or id(holder) in self.own or self.is_ours(holder):
                 continue
-            links = self.links_from(holder, wanted)
-            if not links:
+            ways = self.ways_from(holder, wanted)
+            if not ways:
                 continue
-            inner = [self.links[child] for link, child in links]
-            self.links[id(holder)] = ((links[0][0],) + inner[0][0], frozenset().union(*[held for way, held in inner]))
+            self.links[id(holder)] = ways
             if not self.is_root(holder) and len(further) < MOST_AT_A_LEVEL:
                 further.append(holder)
         return further
@@ -153,25 +152,37 @@ class Holders:
             return id(holder) in self.running or holder.f_globals is globals()
         return type(holder) is FUNCTION_TYPE and holder.__globals__ is globals() or holder is self.links
 
-    def end(self, holder, kind, text):
+    def ways_from(self, holder, wanted):
+        """{id of a tensor: links}: an object may hold one by one of its attributes, another one by another."""
+        ways = {}
+        for link, child in self.links_from(holder, wanted):
+            for tensor, way in self.links[child].items():
+                # The dictionary that has an object's attributes is none of the program's.
+                whole = (self.attribute(link[1], way[0][1]),) + way[1:] if link[0] == IN_DICTIONARY else (link,) + way
+                ways.setdefault(tensor, whole)
+        return ways
+
+    def end(self, holder, kind, text_of):
         """The search has come to a root: what it holds needs no further holder."""
-        links, tensors = self.links[id(holder)]
-        for tensor in tensors:
-            self.chains.setdefault(tensor, ((kind, text),) + links if kind else links)
+        for tensor, way in self.links[id(holder)].items():
+            # A module's names, and a class, are named with what they have: the outermost link is part of that.
+            self.chains.setdefault(tensor, ((kind, text_of(way[0][1])),) + way[1:])
+        return True
+
+    def end_at(self, holder, *root):
+        for tensor, way in self.links[id(holder)].items():
+            self.chains.setdefault(tensor, root + way)
         return True
 
     def is_root(self, holder):
         if id(holder) in self.variables:
-            return self.end(holder, "variable", self.variables[id(holder)])
+            return self.end_at(holder, ("variable", self.variables[id(holder)]))
         if id(holder) in self.globals:
-            links, tensors = self.links[id(holder)]
-            self.links[id(holder)] = (links[1:], tensors)
-            return self.end(holder, "global", f"{links[0][1]} of {self.globals[id(holder)].rpartition('/')[2]}")
+            file = self.globals[id(holder)].rpartition("/")[2]
+            return self.end(holder, "global", lambda text: f"{text} of {file}")
         if is_below(type(holder), type):
-            links, tensors = self.links[id(holder)]
-            self.links[id(holder)] = (links[1:], tensors)
-            return self.end(holder, "class", links[0][1].replace(" of type", " of " + class_name_of(holder)))
-        return self.kinds.of(holder) == A_MODULE and self.end(holder, None, None)
+            return self.end(holder, "class", lambda text: text.replace(" of type", " of " + class_name_of(holder)))
+        return self.kinds.of(holder) == A_MODULE and self.end_at(holder)
 
     def links_from(self, holder, wanted):
         """[((kind, text), id of what is held)]"""
@@ -220,9 +231,7 @@ class Holders:
         found = [(self.attribute(name, key), id(value)) for key, value in self.kinds.attributes(holder)
                  if id(value) in wanted]
         if not found and inside is not None and id(inside) in wanted:
-            (kind, key), *rest = self.links[id(inside)][0]
-            self.links[id(inside)] = (tuple(rest), self.links[id(inside)][1])
-            found = [(self.attribute(name, key), id(inside))]
+            found = [((IN_DICTIONARY, name), id(inside))]
         # What an object of C has.
         held = () if found else variables(MODULES["gc"])["get_referents"](holder)
         return found or [(("object", name), id(value)) for value in held if id(value) in wanted]

@@ -96,6 +96,14 @@ def test_a_seeded_leak_has_its_holder(loop, leaking):
     assert f"     held by {held_by[0]['way']}\n" in vtrace("leaks", leaking(loop).database).stdout
 
 
+def test_each_of_two_lists_of_one_object_is_named(leaking):
+    found = {place["bytes"] // place["blocks"] >> 20: place for place in leaks(leaking("lists"))["growth"]}
+    assert sorted(found) == [2, 4]
+    for size, attribute in ((2, "noise"), (4, "scores")):
+        way = found[size]["held_by"][0]["way"]
+        assert way == f"variable keeper of leaking_loops.py:lists > attribute {attribute} of Keeper > list", way
+
+
 def test_nobody_notices_the_search(tmp_path):
     """Holders that shout when they are touched, counts of references, what is garbage and what is freed."""
     seen = {}

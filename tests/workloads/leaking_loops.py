@@ -133,7 +133,22 @@ def closure(iterations):
         Bus.topics.setdefault("step", []).append(report)
 
 
-LOOPS = {f.__name__: f for f in (clean, losses, hook, cache, optimizer, traceback, closure)}
+class Keeper:
+    """Two lists, both of which grow: each tensor is in one of them."""
+
+    def __init__(self):
+        self.scores = []
+        self.noise = []
+
+
+def lists(iterations):
+    model, keeper = Net().cuda(), Keeper()
+    for _ in train(model, iterations):
+        keeper.noise.append(torch.rand(512, 1024, device="cuda"))  # leak: lists
+        keeper.scores.append(torch.rand(1024, 1024, device="cuda"))
+
+
+LOOPS = {f.__name__: f for f in (clean, losses, hook, cache, optimizer, traceback, closure, lists)}
 
 
 def main():
