@@ -51,6 +51,21 @@ __asm__(".text\n"
 	".skip 28\n");
 extern const char short_function[] __attribute__((visibility("hidden")));
 
+/* Three functions at one address, the longest last by name; two of them equally long. */
+__asm__(".text\n"
+	".p2align 4\n"
+	".type a_part, %function\n"
+	".type z_whole, %function\n"
+	".type y_whole, %function\n"
+	"a_part:\n"
+	"z_whole:\n"
+	"y_whole:\n"
+	".skip 16\n"
+	".size a_part, 4\n"
+	".size z_whole, 16\n"
+	".size y_whole, 16\n");
+extern const char a_part[] __attribute__((visibility("hidden")));
+
 static char *own_path(void)
 {
 	char *path = vt_xcalloc(1, 4096);
@@ -119,6 +134,21 @@ static void between_functions_there_is_no_name(void **state)
 	assert_string_equal(symbol.name, "short_function");
 	vt_symbols_find(symbols, asked[1], &symbol);
 	assert_null(symbol.name);
+	vt_symbols_close(symbols);
+	free(path);
+}
+
+static void of_several_at_one_address_the_longest_counts(void **state)
+{
+	uint64_t address = (uint64_t)(uintptr_t)a_part - own_bias() + 2;
+	char *path = own_path();
+	struct vt_symbols *symbols = vt_symbols_open(path, "", &address, 1);
+	struct vt_symbol symbol;
+
+	(void)state;
+	assert_non_null(symbols);
+	vt_symbols_find(symbols, address, &symbol);
+	assert_string_equal(symbol.name, "y_whole");
 	vt_symbols_close(symbols);
 	free(path);
 }
@@ -216,6 +246,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_static_function_is_found_with_its_line),
 		cmocka_unit_test(between_functions_there_is_no_name),
+		cmocka_unit_test(of_several_at_one_address_the_longest_counts),
 		cmocka_unit_test(cxx_names_are_demangled),
 		cmocka_unit_test(another_file_than_the_one_recorded_is_refused),
 		cmocka_unit_test(a_pipe_in_a_modules_place_is_not_waited_for),
