@@ -70,20 +70,27 @@ static char *message_of(const struct vt_check_row *row)
 	return vt_buffer_detach(&buffer);
 }
 
-/* The line that broke it; the budget's own where no Python did. */
+/* Of a limit against another run, only what grew broke it. */
+static int has_line(const struct vt_check_row *row)
+{
+	return row->culprits.nr && row->culprits.items[0].file &&
+	       (!row->limit->amount.is_relative || row->culprits.are_grown ||
+		row->limit->what == VT_LIMIT_GROWTH);
+}
+
+/* The line that broke it; the budget's own where no Python did, or none is known to have. */
 void vt_check_print_annotation(const struct vt_check *check, const struct vt_check_row *row,
 			       FILE *out)
 {
 	const char *label = check->options->label;
-	const struct vt_culprit *first = row->culprits.nr ? &row->culprits.items[0] : NULL;
-	int has_line = first && first->file;
+	const struct vt_culprit *first = has_line(row) ? &row->culprits.items[0] : NULL;
 	char *message = message_of(row), *title;
 
 	title = vt_xasprintf("vtrace: %s%s%s", label ? label : "", label ? ": " : "",
 			     row->limit->name);
 	fputs("::error file=", out);
-	print_escaped(property, has_line ? first->file : check->options->budget->path, out);
-	fprintf(out, ",line=%d,title=", has_line ? first->line : row->limit->line);
+	print_escaped(property, first ? first->file : check->options->budget->path, out);
+	fprintf(out, ",line=%d,title=", first ? first->line : row->limit->line);
 	print_escaped(property, title, out);
 	fputs("::", out);
 	print_escaped(data, message, out);

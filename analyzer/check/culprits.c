@@ -192,6 +192,7 @@ void vt_culprits_find(struct vt_culprits *culprits, struct vt_measure *measure,
 	const struct finding_out f = { culprits, measure, limit, device, top };
 
 	culprits->nr = 0;
+	culprits->are_grown = 0;
 	culprits->items = vt_xcalloc(top + 1, sizeof(*culprits->items));
 	switch (limit->what) {
 	case VT_LIMIT_LOST:
@@ -215,6 +216,7 @@ void vt_culprits_find(struct vt_culprits *culprits, struct vt_measure *measure,
 	default:
 		if (base)
 			find_grown(&f, event, base);
+		culprits->are_grown = culprits->nr != 0;
 		/* Reserved may grow by what no place did. */
 		if (!culprits->nr)
 			find_largest(&f, event);

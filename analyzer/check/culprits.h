@@ -24,6 +24,7 @@ struct vt_culprit {
 struct vt_culprits {
 	struct vt_culprit *items;
 	unsigned nr;
+	int are_grown; /* than in the baseline; else they are the largest */
 };
 
 /* A baseline that is a recording. */

@@ -157,6 +157,9 @@ def test_figures_of_a_run_can_be_the_baseline_of_the_next(check, rows, base, gro
     budget = 'baseline = "figures.json"\n[total]\nallocated = "+1%"\n'
     assert rows(base, budget, code=0)["total.allocated"]["base"] == \
         rows(grown, budget, code=1)["total.allocated"]["base"]
+    # Which line grew, figures do not say; the largest need not have.
+    text = check(grown, budget, "--github", code=1).stdout
+    assert re.search(r"^::error file=\S*memory.toml,line=3,title=", text, re.M), text
     row = rows(grown, budget + 'reserved = "+1%"\n', code=1)["total.reserved"]
     assert (row["outcome"], row["failed"]) == ("missing", True) and "no such figure" in row["why"]
     # The option stands for the key.
