@@ -163,15 +163,18 @@ def argument_of_another_class_at_the_same_place():
     def first_argument(anything):
         return capture()
 
-    argument = Linear()
+    argument, keys = Linear(), set()
     for number in range(200):
         kind = type(f"Made{number}", (Module,), {})
         argument.__class__ = kind
         del kind
         found = [name for name, _ in selves(first_argument(argument)[0])]
+        keys.add((probe.probe_key(0), probe.probe_key(1)))
         check("argument_of_another_class_at_the_same_place", found == [f"Made{number}"], f"{found}, not Made{number}")
         argument.__class__ = Linear
         gc.collect()
+    # All but the class is the same: stacks of two classes must not be one.
+    check("argument_of_another_class_at_the_same_place", len(keys) == 200, f"{len(keys)} keys")
 
 
 @situation
