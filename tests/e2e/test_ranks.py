@@ -138,14 +138,15 @@ def test_ranks_that_left_nothing_are_missing(copied):
 def test_clocks_that_disagree_are_corrected_and_said(copied):
     start = int(sqlite3.connect(copied / "run.rank1.db").execute(
         "SELECT value FROM run WHERE key = 'start_realtime_ns'").fetchone()[0])
+    change(copied / "run.rank1.db", hostname="elsewhere")
     before = report(copied)
-    change(copied / "run.rank1.db", hostname="elsewhere", start_realtime_ns=start + 3600 * 10**9)
+    change(copied / "run.rank1.db", start_realtime_ns=start + 3630 * 10**9)
     ranks = report(copied)
     assert [row["is_off"] for row in ranks["clocks"]] == [False, True]
-    assert ranks["clocks"][1]["ahead_ns"] == pytest.approx(3600e9, abs=5e9)
+    # How far the ends of their steps lie apart anyway depends on the machine.
+    assert ranks["clocks"][1]["ahead_ns"] == before["clocks"][1]["ahead_ns"] + 3630 * 10**9
     # On the common clock the ranks start together all the same.
-    for rank in (0, 1):
-        assert ranks["ranks"][rank]["start_ns"] == pytest.approx(before["ranks"][rank]["start_ns"], abs=20e9)
+    assert [row["start_ns"] for row in ranks["ranks"]] == [row["start_ns"] for row in before["ranks"]]
     assert "clocks: elsewhere: its wall clock is 1 h 0 min ahead of that of " in text(copied)
 
 

@@ -40,6 +40,16 @@ def make_optimizer(model, options):
     return ZeroRedundancyOptimizer(model.parameters(), optimizer_class=torch.optim.AdamW)
 
 
+def fail(options, rank):
+    """The others have done something that this rank has not, so that it is the first to end."""
+    dist.barrier()
+    if rank != options.fail_rank:
+        torch.ones(1, device="cuda")
+    dist.barrier()
+    if rank == options.fail_rank:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
 def main():
     options = parse()
     rank = int(os.environ["RANK"])
@@ -51,8 +61,8 @@ def main():
     optimizer = make_optimizer(model, options)
     batch = options.batch * (2 if rank == options.large_rank else 1)
     for step in range(1, options.steps + 1):
-        if rank == options.fail_rank and step == options.steps:
-            os.kill(os.getpid(), signal.SIGKILL)
+        if options.fail_rank >= 0 and step == options.steps:
+            fail(options, rank)
         text = torch.randint(4096, (batch, 257)).to("cuda")
         loss = model(text[:, :-1], text[:, 1:])
         optimizer.zero_grad(set_to_none=True)
