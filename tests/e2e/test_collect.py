@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: MIT
 """The collector beside a living program: reports meanwhile, and its death at any time."""
+import fcntl
 import json
 import os
 import signal
 import struct
+import subprocess
 
 import pytest
 
 from living import Program, until
-from recording import vtrace
+from recording import TIMEOUT_S, VTRACE, vtrace
 
 BOOT_HASH_OFFSET = 56
 PID_NAMESPACE_OFFSET = 60
@@ -82,6 +84,29 @@ def test_two_collectors_do_not_meet(program, tmp_path):
     done = vtrace("collect", "--foreground", tmp_path / "run.journal")
     assert done.returncode == 3
     assert "already" in done.stderr
+
+
+def is_free(journal):
+    with open(journal, "rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
+
+
+@pytest.mark.parametrize("streams", ("", "exec <&- >&- 2>&-;"))
+def test_the_command_returns_once_the_journal_is_taken_up(program, tmp_path, streams):
+    """Without standard streams, too, whose numbers its own descriptors then get."""
+    program.tell("alloc 4")
+    killed = until(program.collector)
+    os.kill(killed, signal.SIGKILL)
+    until(lambda: is_free(tmp_path / "run.journal"))
+    script = f'{streams} exec "{VTRACE}" collect run.journal'
+    assert subprocess.run(["sh", "-c", script], cwd=tmp_path, timeout=TIMEOUT_S).returncode == 0
+    assert program.collector() not in (0, killed)
+    program.end()
+    assert live(tmp_path) == 4
 
 
 def fnv1a(text):
