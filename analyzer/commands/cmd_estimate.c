@@ -48,8 +48,9 @@ static const struct vt_option options[] = {
 static const struct vt_options_spec spec = {
 	.command = "estimate",
 	.synopsis = "[OPTION...] MODEL | --params N | --from FILE",
-	.summary = "Says what a run will need before there is one. MODEL is a config.json, a\n"
-		   "safetensors or GGUF file, a preset (--list), or a sheet of formulas (.ini).",
+	.summary = "Says what a run will need before there is one. MODEL is a model's\n"
+		   "folder, a config.json, a safetensors or GGUF file, a preset (--list), or a\n"
+		   "sheet of formulas (.ini).",
 	.options = options,
 };
 

@@ -45,6 +45,7 @@ struct vt_plan_tensor {
 	int is_in_layer; /* of a layer: cut by pipeline parallelism */
 	uint64_t rows, columns, count;
 	double bits; /* per element as stored in a file; 0: as the run's type says */
+	char dtype[16]; /* as stored in a file, as in config.json: "bfloat16"; "": another */
 	int is_shuffled; /* its inputs are as many patches as pixel shuffle makes one */
 };
 

@@ -17,21 +17,27 @@
 /* How many of the shapes that came last are asked whether they come again. */
 #define REMEMBERED_SHAPES 64
 
-static const struct {
+static const struct dtype {
 	const char *name;
 	unsigned bits;
+	const char *config; /* as config.json writes it; NULL: nothing is computed in it */
 } dtypes[] = {
-	{ "F64", 64 },	   { "I64", 64 },     { "U64", 64 },	  { "C64", 64 },
-	{ "F32", 32 },	   { "I32", 32 },     { "U32", 32 },	  { "BF16", 16 },
-	{ "F16", 16 },	   { "I16", 16 },     { "U16", 16 },	  { "F8_E4M3", 8 },
-	{ "F8_E5M2", 8 },  { "F8_E8M0", 8 },  { "F8_E4M3FNUZ", 8 }, { "F8_E5M2FNUZ", 8 },
-	{ "I8", 8 },	   { "U8", 8 },	      { "BOOL", 8 },	  { "F6_E2M3", 6 },
-	{ "F6_E3M2", 6 },  { "F4", 4 },
+	{ "F64", 64, NULL },          { "I64", 64, NULL },
+	{ "U64", 64, NULL },          { "C64", 64, NULL },
+	{ "F32", 32, "float32" },     { "I32", 32, NULL },
+	{ "U32", 32, NULL },          { "BF16", 16, "bfloat16" },
+	{ "F16", 16, "float16" },     { "I16", 16, NULL },
+	{ "U16", 16, NULL },          { "F8_E4M3", 8, NULL },
+	{ "F8_E5M2", 8, NULL },       { "F8_E8M0", 8, NULL },
+	{ "F8_E4M3FNUZ", 8, NULL },   { "F8_E5M2FNUZ", 8, NULL },
+	{ "I8", 8, NULL },            { "U8", 8, NULL },
+	{ "BOOL", 8, NULL },          { "F6_E2M3", 6, NULL },
+	{ "F6_E3M2", 6, NULL },       { "F4", 4, NULL },
 };
 
 /* One tensor of a header; what it does not say stays impossible. */
 struct stored {
-	unsigned bits;
+	const struct dtype *dtype;
 	uint64_t rows, columns; /* columns: the last dimension, rows: all others */
 	uint64_t begin, end;
 	int has_shape, has_offsets, is_odd; /* a number of them is none that can be */
@@ -45,12 +51,12 @@ struct header {
 	struct vt_diag *diag;
 };
 
-static unsigned bits_of(const struct vt_json_text *dtype)
+static const struct dtype *dtype_of(const struct vt_json_text *dtype)
 {
 	for (size_t i = 0; i < VT_ARRAY_SIZE(dtypes); i++)
 		if (vt_json_is(dtype, dtypes[i].name))
-			return dtypes[i].bits;
-	return 0;
+			return &dtypes[i];
+	return NULL;
 }
 
 static void read_shape(struct vt_json_cursor *c, struct stored *tensor)
@@ -97,7 +103,7 @@ static struct stored read_tensor(struct vt_json_cursor *c)
 
 		if (vt_json_is(&key, "dtype")) {
 			dtype = vt_json_string(c);
-			tensor.bits = bits_of(&dtype);
+			tensor.dtype = dtype_of(&dtype);
 		} else if (vt_json_is(&key, "shape")) {
 			read_shape(c, &tensor);
 		} else if (vt_json_is(&key, "data_offsets")) {
@@ -114,11 +120,11 @@ static int is_consistent(const struct stored *tensor, uint64_t data_bytes)
 {
 	uint64_t elements, bits;
 
-	if (!tensor->bits || !tensor->has_shape || tensor->is_odd || !tensor->has_offsets ||
+	if (!tensor->dtype || !tensor->has_shape || tensor->is_odd || !tensor->has_offsets ||
 	    tensor->end < tensor->begin || tensor->end > data_bytes)
 		return 0;
 	return !__builtin_mul_overflow(tensor->rows, tensor->columns, &elements) &&
-	       !__builtin_mul_overflow(elements, tensor->bits, &bits) && bits % 8 == 0 &&
+	       !__builtin_mul_overflow(elements, tensor->dtype->bits, &bits) && bits % 8 == 0 &&
 	       bits / 8 == tensor->end - tensor->begin;
 }
 
@@ -127,24 +133,66 @@ static int has_word(const struct vt_json_text *name, const char *word)
 	return memmem(name->bytes, name->len, word, strlen(word)) != NULL;
 }
 
+/* The numbered part of a name, "layers.3.", tells a layer. */
+static int is_in_layer(const struct vt_json_text *name)
+{
+	size_t start = 0;
+
+	for (size_t i = 0; i < name->len; i++) {
+		if (name->bytes[i] == '.' && i > start &&
+		    strspn(name->bytes + start, "0123456789") == i - start)
+			return 1;
+		if (name->bytes[i] == '.')
+			start = i + 1;
+	}
+	return 0;
+}
+
+static enum vt_part part_of(const struct vt_json_text *name)
+{
+	if (has_word(name, "projector") || has_word(name, "merger"))
+		return VT_PART_PROJECTOR;
+	if (has_word(name, "vision") || has_word(name, "visual"))
+		return VT_PART_VISION;
+	return has_word(name, "encoder.") ? VT_PART_ENCODER : VT_PART_TEXT;
+}
+
+static int ends_with(const struct vt_json_text *name, const char *end)
+{
+	size_t len = strlen(end);
+
+	return name->len >= len && !memcmp(name->bytes + name->len - len, end, len);
+}
+
+/* Older releases stored buffers, too: masks (a bias is a vector), positions, frequencies. */
+static int is_buffer(const struct vt_json_text *name, const struct stored *tensor)
+{
+	return (ends_with(name, ".bias") && tensor->rows > 1) || ends_with(name, ".masked_bias") ||
+	       ends_with(name, "position_ids") || ends_with(name, ".inv_freq");
+}
+
 static enum vt_tensor_role role_of(const struct vt_json_text *name, const struct stored *tensor)
 {
 	if (has_word(name, "embed") || has_word(name, "wte"))
 		return VT_ROLE_EMBEDDING;
 	if (has_word(name, "lm_head"))
 		return VT_ROLE_HEAD;
+	if (has_word(name, ".experts."))
+		return VT_ROLE_EXPERT;
 	return tensor->rows == 1 ? VT_ROLE_NORM : VT_ROLE_LINEAR;
 }
 
 /* Layers repeat their shapes: one entry for all, so that a million tensors are a few. */
 static int is_counted_again(struct vt_architecture *model, const struct vt_tensor_spec *spec,
-			    unsigned bits)
+			    const struct dtype *dtype)
 {
 	for (size_t i = 0; i < model->nr_tensors && i < REMEMBERED_SHAPES; i++) {
 		struct vt_plan_tensor *t = &model->tensors[model->nr_tensors - 1 - i];
 
 		if (t->rows == spec->rows && t->columns == spec->columns &&
-		    t->role == spec->role && t->bits == (double)bits) {
+		    t->role == spec->role && t->part == spec->part &&
+		    t->is_in_layer == spec->is_in_layer && t->bits == dtype->bits &&
+		    !strcmp(t->dtype, dtype->config ? dtype->config : "")) {
 			vt_architecture_repeat(model, t);
 			return 1;
 		}
@@ -167,7 +215,9 @@ static int refuse_tensor(const struct header *h, const struct vt_json_text *name
 static int add(struct header *h, const struct vt_json_text *name)
 {
 	struct stored tensor = read_tensor(&h->cursor);
-	struct vt_tensor_spec spec = { .rows = tensor.rows, .columns = tensor.columns, .count = 1 };
+	struct vt_tensor_spec spec = { .rows = tensor.rows, .columns = tensor.columns, .count = 1,
+				       .part = part_of(name), .is_in_layer = is_in_layer(name) };
+	struct vt_plan_tensor *added;
 
 	if (h->cursor.is_bad)
 		return 0; /* told once, by whoever asked for the header */
@@ -178,11 +228,16 @@ static int add(struct header *h, const struct vt_json_text *name)
 	if (h->stored_bytes > h->data_bytes)
 		return refuse_tensor(h, name);
 	spec.role = role_of(name, &tensor);
-	if (!spec.rows || !spec.columns || is_counted_again(h->model, &spec, tensor.bits))
+	if (!spec.rows || !spec.columns || is_buffer(name, &tensor) ||
+	    is_counted_again(h->model, &spec, tensor.dtype))
 		return 0;
 	vt_architecture_add(h->model, "", &spec);
-	if (!h->model->is_too_large)
-		h->model->tensors[h->model->nr_tensors - 1].bits = tensor.bits;
+	if (h->model->is_too_large)
+		return 0;
+	added = &h->model->tensors[h->model->nr_tensors - 1];
+	added->bits = tensor.dtype->bits;
+	snprintf(added->dtype, sizeof(added->dtype), "%s",
+		 tensor.dtype->config ? tensor.dtype->config : "");
 	return 0;
 }
 
@@ -232,8 +287,10 @@ int vt_safetensors_read(struct vt_architecture *model, const void *bytes, size_t
 	header.cursor.end = header.cursor.at + size;
 	header.data_bytes = file_bytes - 8 - size;
 	model->is_nominal = 1;
-	model->family = vt_xstrdup("safetensors");
-	model->note = vt_xstrdup("a safetensors header has weights only: no activations, logits or "
-				 "cache; config.json has the rest");
+	if (!model->family)
+		model->family = vt_xstrdup("safetensors");
+	if (!model->note)
+		model->note = vt_xstrdup("a safetensors header has weights only: no activations, "
+					 "logits or cache; config.json has the rest");
 	return add_all(&header);
 }

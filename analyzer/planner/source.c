@@ -10,6 +10,7 @@
 
 #include "analyzer/base/embedded.h"
 #include "analyzer/planner/config.h"
+#include "analyzer/planner/model_folder.h"
 #include "analyzer/planner/tensor_file.h"
 
 /* The largest config.json of a released model has some 100 KiB (lists per layer, label names). */
@@ -52,6 +53,25 @@ static int open_config(struct vt_architecture *model, const char *path, struct v
 	return rc;
 }
 
+/* The files' headers say how many parameters of which type, config.json all else. */
+static int open_folder(struct vt_architecture *model, const char *path, struct vt_diag *diag)
+{
+	char *config = vt_xasprintf("%s/config.json", path);
+	struct vt_architecture files = { 0 };
+	int has_config = !access(config, F_OK);
+	int rc = has_config ? open_config(model, config, diag) : 0;
+	int nr_files = rc ? -1 : vt_model_folder_read(has_config ? &files : model, path, diag);
+
+	if (has_config && nr_files > 0)
+		vt_model_folder_merge(model, &files);
+	else if (!has_config && !nr_files)
+		vt_diag_set(diag, VT_EXIT_UNREADABLE,
+			    "%s: neither a config.json nor a *.safetensors in it", path);
+	vt_architecture_release(&files);
+	free(config);
+	return nr_files < 0 || (!has_config && !nr_files) ? -1 : 0;
+}
+
 static int open_preset(struct vt_architecture *model, const char *name, struct vt_diag *diag)
 {
 	json_t *presets = json_loads(vt_embedded_presets, 0, NULL);
@@ -75,7 +95,9 @@ int vt_source_open(struct vt_architecture *model, const char *name, struct vt_di
 
 	model->name = vt_xstrdup(name);
 	errno = 0;
-	if (stat(name, &st) && !strchr(name, '/') && !vt_util_has_suffix(name, ".json"))
+	if (!stat(name, &st) && S_ISDIR(st.st_mode))
+		rc = open_folder(model, name, diag);
+	else if (stat(name, &st) && !strchr(name, '/') && !vt_util_has_suffix(name, ".json"))
 		rc = open_preset(model, name, diag);
 	else if (vt_util_has_suffix(name, ".safetensors") || vt_util_has_suffix(name, ".gguf"))
 		rc = vt_tensor_file_open(model, name, diag);

@@ -3,7 +3,7 @@
 #define VT_ANALYZER_SOURCE_H
 
 /*
- * What the user named: a config.json, a safetensors or GGUF file, a preset.
+ * What the user named: a folder of a model, a config.json, a safetensors or GGUF file, a preset.
  */
 
 #include "analyzer/base/diag.h"

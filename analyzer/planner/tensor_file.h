@@ -19,9 +19,13 @@
 /* By the file's first bytes.  0, or -1 with `diag` filled. */
 int vt_tensor_file_open(struct vt_architecture *model, const char *path, struct vt_diag *diag);
 
+/* The whole file, to be read: munmap() it.  NULL with `diag` filled. */
+void *vt_tensor_file_map(const char *path, size_t *len, struct vt_diag *diag);
+
 /*
- * The same over memory: `len` bytes from the start of a file of `file_bytes`.  Neither reads behind
- * `len`, whatever the bytes say.
+ * The same as vt_tensor_file_open over memory: `len` bytes from the start of a file of
+ * `file_bytes`.  Neither reads behind `len`, whatever the bytes say.  Of several safetensors files
+ * each adds to what the last one left.
  */
 int vt_safetensors_read(struct vt_architecture *model, const void *bytes, size_t len,
 			uint64_t file_bytes, const char *where, struct vt_diag *diag);

@@ -384,7 +384,6 @@ def test_configurations_that_cannot_be_read(tmp_path):
     with config.open("wb") as file:
         file.truncate(100 * 2**20)
     assert refused(vtrace("estimate", config), 3, "too many")
-    assert refused(vtrace("estimate", tmp_path), 3, "cannot be read")
     assert refused(vtrace("estimate", tmp_path / "absent" / "config.json"), 3, "cannot be read")
     assert refused(vtrace("estimate", "no-such-preset"), 3, "neither a file nor a preset")
 
