@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyzer/planner/estimate.h"
+#include "analyzer/planner/load.h"
 
 #define FIT_TEXT(name, text) text,
 static const char *const fit_texts[] = { VT_FITS(FIT_TEXT) };
@@ -50,8 +51,8 @@ const char *vt_fit_fallback(const struct vt_plan *plan, const struct vt_gpu *gpu
 	return gpu->capability < 53 ? "fp32" : NULL;
 }
 
-/* By what they cost, the cheapest first; "/2" halves. */
-static const struct {
+/* By what they cost, the cheapest first; "/2" halves and "*2" doubles, again until it fits. */
+static const struct rung {
 	enum vt_setting id;
 	const char *value, *cost;
 } rungs[] = {
@@ -65,54 +66,145 @@ static const struct {
 	{ VT_SET_LOSS, "checkpointed", "the head's products twice" },
 	{ VT_SET_KV_CACHE, "latent", "a runtime that caches latents (transformers from 5.x on)" },
 	{ VT_SET_ACCUMULATE, "1", "the batch is smaller" },
-	{ VT_SET_BATCH, "/2", "half the batch at a time; accumulate for the same result" },
+	{ VT_SET_BATCH, "/2", "fewer sequences at a time (in training: accumulate)" },
 	{ VT_SET_CHECKPOINTING, "full", "one more forward: about a third more computing" },
 	{ VT_SET_OPTIMIZER, "adamw8bit", "rounding of the states" },
 	{ VT_SET_OFFLOAD, "optimizer", "copies over PCIe at every step" },
 	{ VT_SET_KV_DTYPE, "int8", "rounding of keys and values" },
 	{ VT_SET_QUANTISE, "int8", "rounding of the weights" },
 	{ VT_SET_QUANTISE, "nf4-double", "coarser rounding of the weights" },
-	{ VT_SET_TENSOR, "2", "a second card and its link" },
-	{ VT_SET_SEQ, "/2", "half the context" },
+	{ VT_SET_TENSOR, "*2", "more such cards and their link" },
+	{ VT_SET_SEQ, "/2", "a shorter context" },
 	{ VT_SET_LORA, "16", "another way of training: adapters only" },
 	{ VT_SET_OFFLOAD, "weights", "every layer over PCIe for every token" },
 };
 
-/* Whether the change was made: it is one, and makes sense. */
-static int change(struct vt_plan_settings *settings, const struct vt_plan *plan, size_t rung,
-		  char *value, size_t size)
-{
-	struct vt_diag diag = { 0 };
-	enum vt_setting id = rungs[rung].id;
-	int64_t before = plan->settings->value[id];
+/* Cards of one host, which a link joins. */
+#define MAX_TENSOR 8
 
-	snprintf(value, size, "%s", rungs[rung].value);
-	if (!strcmp(value, "/2"))
-		snprintf(value, size, "%lld", (long long)before / 2);
-	*settings = *plan->settings;
-	if (vt_plan_settings_set(settings, id, value, &diag) || settings->value[id] == before)
-		return 0;
-	return !vt_plan_settings_check(settings, &diag);
+struct ladder_search {
+	const struct vt_plan *plan;
+	const struct vt_gpu *gpu;
+	enum vt_fit before;
+	struct vt_load load; /* the last replay: most changes leave the weights alone */
+};
+
+/* The value of that rung in its turn: 0, or -1 where there is none. */
+static int value_at(const struct rung *rung, int64_t before, unsigned turn, char *value,
+		    size_t size)
+{
+	int64_t number;
+
+	if (!strchr("/*", rung->value[0])) {
+		snprintf(value, size, "%s", rung->value);
+		return turn ? -1 : 0;
+	}
+	if (rung->value[0] == '/')
+		number = turn < 62 ? before >> (turn + 1) : 0;
+	else
+		number = before <= MAX_TENSOR >> (turn + 1) ? before << (turn + 1) : 0;
+	snprintf(value, size, "%lld", (long long)number);
+	return number ? 0 : -1;
 }
 
-void vt_fit_ladder(const struct vt_plan *plan, const struct vt_gpu *gpu, struct vt_changes *changes)
+/* Whether the change was made: it is one, and makes sense. */
+static int apply(struct vt_plan_settings *settings, struct vt_change_step *step,
+		 const struct rung *rung, unsigned turn)
 {
-	for (size_t rung = 0; rung < VT_ARRAY_SIZE(rungs); rung++) {
-		struct vt_change one = { .id = rungs[rung].id, .cost = rungs[rung].cost };
-		struct vt_plan_settings settings;
-		struct vt_plan changed = { .model = plan->model, .gpu = plan->gpu };
-		struct vt_diag diag = { 0 };
+	int64_t before = settings->value[rung->id];
+	struct vt_diag diag = { 0 };
 
-		if (!change(&settings, plan, rung, one.value, sizeof(one.value)))
-			continue;
-		changed.settings = &settings;
-		if (!vt_estimate_make(&changed, &diag)) {
-			one.peak = vt_plan_peak(&changed);
-			one.saves = vt_plan_peak(plan) - one.peak;
-			one.fit = vt_fit_judge(&changed, gpu);
-			if (one.saves > 0)
-				vt_vector_push(changes, one);
-		}
-		vt_plan_release(&changed);
+	step->id = rung->id;
+	step->cost = rung->cost;
+	return !value_at(rung, before, turn, step->value, sizeof(step->value)) &&
+	       !vt_plan_settings_set(settings, rung->id, step->value, &diag) &&
+	       settings->value[rung->id] != before;
+}
+
+/* The plan with those settings.  0, or -1 where there is none that saves. */
+static int judge(struct ladder_search *search, const struct vt_plan_settings *settings,
+		 struct vt_change *change)
+{
+	struct vt_plan changed = { .model = search->plan->model, .gpu = search->plan->gpu,
+				   .settings = settings, .load = &search->load };
+	struct vt_diag diag = { 0 };
+	int rc = vt_plan_settings_check(settings, &diag);
+
+	if (!rc)
+		rc = vt_estimate_make(&changed, &diag);
+	if (!rc) {
+		change->peak = vt_plan_peak(&changed);
+		change->saves = vt_plan_peak(search->plan) - change->peak;
+		change->fit = vt_fit_judge(&changed, search->gpu);
+		change->is_enough = change->fit < search->before;
 	}
+	vt_plan_release(&changed);
+	return rc || change->saves <= 0 ? -1 : 0;
+}
+
+/* That rung on top of `settings`, as far as it takes to fit.  Whether it saves anything. */
+static int climb(struct ladder_search *search, const struct vt_plan_settings *settings,
+		 const struct rung *rung, unsigned step, struct vt_change *change)
+{
+	struct vt_change last = *change;
+	int is_found = 0;
+
+	last.nr_steps = step + 1;
+	last.is_enough = 0;
+	for (unsigned turn = 0; !last.is_enough; turn++) {
+		struct vt_plan_settings own = *settings;
+
+		if (!apply(&own, &last.steps[step], rung, turn))
+			break;
+		if (judge(search, &own, &last))
+			continue;
+		*change = last;
+		is_found = 1;
+	}
+	return is_found;
+}
+
+/* The cheapest first: by the dearer of the two. */
+static void add_pairs(struct ladder_search *search, const struct vt_change *of_rung,
+		      struct vt_changes *pairs)
+{
+	for (size_t dear = 1; dear < VT_ARRAY_SIZE(rungs); dear++) {
+		for (size_t cheap = 0; of_rung[dear].nr_steps && cheap < dear; cheap++) {
+			struct vt_plan_settings settings = *search->plan->settings;
+			struct vt_change pair = of_rung[cheap];
+			struct vt_diag diag = { 0 };
+
+			if (!pair.nr_steps || rungs[cheap].id == rungs[dear].id ||
+			    vt_plan_settings_set(&settings, pair.steps[0].id, pair.steps[0].value,
+						 &diag))
+				continue;
+			if (climb(search, &settings, &rungs[dear], 1, &pair) && pair.is_enough)
+				vt_vector_push(pairs, pair);
+		}
+	}
+}
+
+void vt_fit_ladder(const struct vt_plan *plan, const struct vt_gpu *gpu, struct vt_ladder *ladder)
+{
+	struct ladder_search search = { .plan = plan, .gpu = gpu,
+					.before = vt_fit_judge(plan, gpu) };
+	struct vt_change of_rung[VT_ARRAY_SIZE(rungs)] = { 0 };
+
+	if (search.before == VT_FIT_YES)
+		return;
+	for (size_t rung = 0; rung < VT_ARRAY_SIZE(rungs); rung++) {
+		if (!climb(&search, plan->settings, &rungs[rung], 0, &of_rung[rung]))
+			continue;
+		vt_vector_push(&ladder->singles, of_rung[rung]);
+		ladder->has_enough |= of_rung[rung].is_enough;
+	}
+	if (!ladder->has_enough)
+		add_pairs(&search, of_rung, &ladder->pairs);
+	ladder->has_enough |= ladder->pairs.len > 0;
+}
+
+void vt_fit_ladder_release(struct vt_ladder *ladder)
+{
+	vt_vector_release(&ladder->singles);
+	vt_vector_release(&ladder->pairs);
 }

@@ -3,7 +3,7 @@
 #define VT_ANALYZER_FIT_H
 
 /*
- * Whether a plan fits a card, and which single change would make it.
+ * Whether a plan fits a card, and which changes would make it.
  */
 
 #include "analyzer/planner/plan.h"
@@ -36,19 +36,32 @@ double vt_fit_headroom(const struct vt_plan *plan, const struct vt_gpu *gpu);
  */
 const char *vt_fit_fallback(const struct vt_plan *plan, const struct vt_gpu *gpu);
 
-/* One change of one setting. */
-struct vt_change {
+/* One setting, changed. */
+struct vt_change_step {
 	enum vt_setting id;
 	char value[24];
 	const char *cost; /* in words: what it takes in return */
+};
+
+/* One or two of them together. */
+struct vt_change {
+	struct vt_change_step steps[2];
+	unsigned nr_steps;
 	double peak, saves;
 	enum vt_fit fit;
+	int is_enough; /* a plan that did not fit does; one that was tight fits */
 };
 
 VT_VECTOR_DECLARE(vt_changes, struct vt_change);
 
-/* Every single change that saves something, the cheapest first. */
-void vt_fit_ladder(const struct vt_plan *plan, const struct vt_gpu *gpu,
-		   struct vt_changes *changes);
+struct vt_ladder {
+	struct vt_changes singles; /* every one that saves something, the cheapest first */
+	struct vt_changes pairs;   /* where none of those is enough: two together that are */
+	int has_enough;            /* of either */
+};
+
+/* Zero-initialised before; vt_fit_ladder_release() after. */
+void vt_fit_ladder(const struct vt_plan *plan, const struct vt_gpu *gpu, struct vt_ladder *ladder);
+void vt_fit_ladder_release(struct vt_ladder *ladder);
 
 #endif

@@ -161,28 +161,53 @@ static json_t *load_of(const struct vt_plan *plan)
 	return object;
 }
 
-static json_t *ladder_of(const struct vt_plan *plan)
+static void set_step(json_t *object, const struct vt_change_step *step)
 {
-	struct vt_changes changes = { 0 };
+	json_object_set_new(object, "option", vt_json_text(vt_plan_settings_row(step->id)->name));
+	json_object_set_new(object, "value", vt_json_text(step->value));
+	json_object_set_new(object, "costs", vt_json_text(step->cost));
+}
+
+static json_t *change_of(const struct vt_change *change)
+{
+	json_t *object = json_object(), *steps, *step;
+
+	json_object_set_new(object, "peak_bytes", bytes_of(change->peak));
+	json_object_set_new(object, "saves_bytes", bytes_of(change->saves));
+	json_object_set_new(object, "fit", vt_json_text(vt_fit_text(change->fit)));
+	json_object_set_new(object, "is_enough", json_boolean(change->is_enough));
+	if (change->nr_steps == 1) {
+		set_step(object, &change->steps[0]);
+		return object;
+	}
+	steps = json_array();
+	for (unsigned i = 0; i < change->nr_steps; i++) {
+		step = json_object();
+		set_step(step, &change->steps[i]);
+		json_array_append_new(steps, step);
+	}
+	json_object_set_new(object, "changes", steps);
+	return object;
+}
+
+static json_t *changes_of(const struct vt_changes *changes)
+{
 	json_t *array = json_array();
 
-	if (plan->gpu && vt_fit_judge(plan, plan->gpu) != VT_FIT_YES)
-		vt_fit_ladder(plan, plan->gpu, &changes);
-	for (size_t i = 0; i < changes.len; i++) {
-		const struct vt_change *one = &changes.items[i];
-		json_t *object = json_object();
-
-		json_object_set_new(object, "option",
-				    vt_json_text(vt_plan_settings_row(one->id)->name));
-		json_object_set_new(object, "value", vt_json_text(one->value));
-		json_object_set_new(object, "peak_bytes", bytes_of(one->peak));
-		json_object_set_new(object, "saves_bytes", bytes_of(one->saves));
-		json_object_set_new(object, "fit", vt_json_text(vt_fit_text(one->fit)));
-		json_object_set_new(object, "costs", vt_json_text(one->cost));
-		json_array_append_new(array, object);
-	}
-	vt_vector_release(&changes);
+	for (size_t i = 0; i < changes->len; i++)
+		json_array_append_new(array, change_of(&changes->items[i]));
 	return array;
+}
+
+static void set_ladder(json_t *object, const struct vt_plan *plan)
+{
+	struct vt_ladder ladder = { 0 };
+
+	if (plan->gpu)
+		vt_fit_ladder(plan, plan->gpu, &ladder);
+	json_object_set_new(object, "ladder", changes_of(&ladder.singles));
+	json_object_set_new(object, "pairs", changes_of(&ladder.pairs));
+	vt_fit_ladder_release(&ladder);
 }
 
 static json_t *plan_of(const struct vt_plan *plan)
@@ -201,7 +226,7 @@ static json_t *plan_of(const struct vt_plan *plan)
 	json_object_set_new(object, "terms", terms_of(plan));
 	json_object_set_new(object, "load", load_of(plan));
 	json_object_set_new(object, "gpus", gpus_of(plan));
-	json_object_set_new(object, "ladder", ladder_of(plan));
+	set_ladder(object, plan);
 	return object;
 }
 

@@ -174,33 +174,54 @@ static void print_fit(const struct vt_plan *plan, FILE *out)
 	vt_table_release(&table);
 }
 
+static void add_change(struct vt_table *table, const struct vt_change *change)
+{
+	char b[2][VT_UNITS_MAX], name[96], cost[160];
+	const struct vt_change_step *first = &change->steps[0], *second = &change->steps[1];
+
+	snprintf(name, sizeof(name), "--%s %s", vt_plan_settings_row(first->id)->name,
+		 first->value);
+	snprintf(cost, sizeof(cost), "%s", first->cost);
+	if (change->nr_steps > 1) {
+		snprintf(name + strlen(name), sizeof(name) - strlen(name), " --%s %s",
+			 vt_plan_settings_row(second->id)->name, second->value);
+		snprintf(cost + strlen(cost), sizeof(cost) - strlen(cost), "; %s", second->cost);
+	}
+	vt_table_add(table, (const char *[]){ name, gib(b[0], change->peak),
+					      gib(b[1], change->saves),
+					      vt_fit_text(change->fit), cost });
+}
+
+/* What is enough; where nothing is, what saves. */
 static void print_ladder(const struct vt_plan *plan, FILE *out)
 {
-	static const struct vt_column columns[] = {
+	struct vt_column columns[] = {
 		{ "IT WOULD FIT WITH", 0 }, { "GiB", 1 }, { "saves", 1 }, { NULL, 0 },
 		{ "costs", 0 },
 	};
-	struct vt_changes changes = { 0 };
+	struct vt_ladder ladder = { 0 };
+	const struct vt_changes *shown = &ladder.singles;
 	struct vt_table table;
-	char b[2][VT_UNITS_MAX], name[64];
 
-	if (!plan->gpu || vt_fit_judge(plan, plan->gpu) == VT_FIT_YES)
+	if (!plan->gpu)
 		return;
-	fputc('\n', out);
-	vt_fit_ladder(plan, plan->gpu, &changes);
+	vt_fit_ladder(plan, plan->gpu, &ladder);
+	if (!ladder.has_enough)
+		columns[0].title = "NO TWO OF THESE WOULD DO";
+	else if (vt_fit_judge(plan, plan->gpu) == VT_FIT_TIGHT)
+		columns[0].title = "NOT TIGHT WITH";
+	if (ladder.pairs.len)
+		shown = &ladder.pairs;
 	vt_table_init(&table, columns, VT_ARRAY_SIZE(columns));
-	for (size_t i = 0; i < changes.len; i++) {
-		const struct vt_change *one = &changes.items[i];
-
-		snprintf(name, sizeof(name), "--%s %s", vt_plan_settings_row(one->id)->name,
-			 one->value);
-		vt_table_add(&table, (const char *[]){ name, gib(b[0], one->peak),
-						       gib(b[1], one->saves), vt_fit_text(one->fit),
-						       one->cost });
+	for (size_t i = 0; i < shown->len; i++)
+		if (shown->items[i].is_enough || !ladder.has_enough)
+			add_change(&table, &shown->items[i]);
+	if (shown->len) {
+		fputc('\n', out);
+		vt_table_print(&table, out, 0);
 	}
-	vt_table_print(&table, out, 0);
 	vt_table_release(&table);
-	vt_vector_release(&changes);
+	vt_fit_ladder_release(&ladder);
 }
 
 static void print_peak(const struct vt_plan *plan, FILE *out)

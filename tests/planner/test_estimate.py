@@ -258,6 +258,42 @@ def test_a_ladder_names_single_changes_and_what_they_give():
     assert any(rung["fit"] == "fits" for rung in plan["ladder"])
 
 
+DECIDING = (("deepseek-v3", "--gpu", "rtx4090-24g"), ("llama-3-8b", "--train", "--gpu", "rtx4090-24g"),
+            ("llama-2-70b", "--train", "--gpu", "h100-80g"), ("llama-2-70b", "--train", "--gpu", "rtx4090-24g"),
+            ("qwen2.5-0.5b", "--train", "--batch", "4", "--seq", "1024", "--vram", "16GiB"))
+
+
+@pytest.mark.parametrize("command", DECIDING, ids=" ".join)
+def test_what_is_listed_would_do(command):
+    """Single changes; where none is enough pairs; where no pair is, the heading says so."""
+    plan = estimate(*command)
+    before, usable = plan["gpus"][0]["fit"], plan["gpus"][0]["usable_bytes"]
+    enough = [rung for rung in plan["ladder"] if rung["is_enough"]]
+    shown = enough or plan["pairs"]
+    assert not (enough and plan["pairs"])
+    for rung in shown:
+        changes = rung.get("changes", [rung])
+        changed = estimate(*command, *(x for c in changes for x in (f"--{c['option']}", c["value"])))
+        assert changed["peak"]["bytes"] == rung["peak_bytes"] <= usable
+        assert changed["gpus"][0]["fit"] == rung["fit"] != before
+        assert rung["fit"] != "does not fit"
+    text = vtrace("estimate", *command).stdout
+    heading = "NO TWO OF THESE WOULD DO" if not shown else "NOT TIGHT WITH" if before == "tight" else \
+        "IT WOULD FIT WITH"
+    listed = text[text.index(heading):].splitlines()[1:]
+    assert len(listed) == len(shown or plan["ladder"])
+    assert any("does not fit" in line for line in listed) == (not shown)
+
+
+def test_halves_go_on_until_it_fits():
+    """A quarter of the batch is a single change, too, and no more is taken than it needs."""
+    command = ("llama-3-8b", "--batch", "64", "--seq", "8192", "--gpu", "rtx4090-24g")
+    rung = next(r for r in estimate(*command)["ladder"] if r["option"] == "batch")
+    assert rung["is_enough"]
+    twice = str(2 * int(rung["value"]))
+    assert estimate(*command, "--batch", twice)["gpus"][0]["fit"] == "does not fit"
+
+
 def test_a_sweep_is_the_plans_one_by_one():
     swept = estimate("qwen3-0.6b", "--train", "--what-if", "seq=512,1024,4096")
     assert [p["peak_bytes"] for p in swept["points"]] == [peak("qwen3-0.6b", "--train", "--seq", str(s))
