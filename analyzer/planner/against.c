@@ -145,6 +145,13 @@ static void try_number(struct search *search, enum vt_setting id)
 	}
 }
 
+/* What there is nothing of in the model explains nothing. */
+static int is_possible(const struct vt_plan *plan, int id)
+{
+	return id != VT_SET_MODE &&
+	       (id != VT_SET_FREEZE || plan->model->stacks[VT_PART_VISION].hidden);
+}
+
 static void try_all(struct search *search)
 {
 	static const enum vt_setting numbers[] = { VT_SET_BATCH, VT_SET_SEQ, VT_SET_ACCUMULATE };
@@ -158,8 +165,8 @@ static void try_all(struct search *search)
 	try(search, VT_SET_SEQ, word);
 	for (int id = 0; id < VT_NR_SETTINGS; id++)
 		for (size_t place = 0;
-		     id != VT_SET_MODE && vt_plan_settings_word((enum vt_setting)id, place, word,
-								 sizeof(word));
+		     is_possible(search->against->plan, id) &&
+		     vt_plan_settings_word((enum vt_setting)id, place, word, sizeof(word));
 		     place++)
 			try(search, (enum vt_setting)id, word);
 	for (size_t i = 0; i < VT_ARRAY_SIZE(numbers); i++)
@@ -311,6 +318,71 @@ static void add_stages(struct vt_against *against, const struct vt_plan *changed
 	}
 }
 
+/* --- an option that explains one owner, though little of all differences ---------------------- */
+
+static int is_explained(const struct vt_against_row *row)
+{
+	return row->reason == VT_AGAINST_MET || row->reason == VT_AGAINST_SETTING;
+}
+
+static void offer(struct vt_against_stage *stage, const struct vt_plan *changed,
+		  const struct vt_against_change *change, double found)
+{
+	struct vt_owner_sums planned = { 0 };
+
+	sum_planned(changed, choose_stage(changed, stage->measured->planned), &planned);
+	for (size_t i = 0; i < stage->rows.len; i++) {
+		struct vt_against_row *row = &stage->rows.items[i];
+
+		if (is_explained(row) || found >= row->option_distance ||
+		    !is_near(vt_owners_find(&planned, row->owner), row->measured))
+			continue;
+		row->reason = VT_AGAINST_OPTION;
+		row->option = *change;
+		row->option_distance = found;
+	}
+	vt_vector_release(&planned);
+}
+
+static void find_option(struct vt_against *against, const struct vt_plan_settings *before,
+			double distance_before, enum vt_setting id, const char *value)
+{
+	struct vt_plan_settings settings = *before;
+	struct vt_plan changed = { .model = against->plan->model, .gpu = against->plan->gpu,
+				   .settings = &settings };
+	struct vt_against_change change = { .id = id };
+	struct vt_diag diag = { 0 };
+	double found;
+
+	snprintf(change.value, sizeof(change.value), "%s", value);
+	if (vt_plan_settings_set(&settings, id, value, &diag) ||
+	    settings.value[id] == before->value[id] || vt_plan_settings_check(&settings, &diag))
+		return;
+	if (!vt_estimate_make(&changed, &diag)) {
+		found = distance(against, &changed);
+		for (unsigned i = 0; found < distance_before && i < against->nr_stages; i++)
+			offer(&against->stages[i], &changed, &change, found);
+	}
+	vt_plan_release(&changed);
+}
+
+/* Of the options that are words: any number meets anything by chance. */
+static void find_options(struct vt_against *against, const struct vt_plan *changed)
+{
+	double before = distance(against, changed);
+	char word[32];
+
+	for (unsigned i = 0; i < against->nr_stages; i++)
+		for (size_t j = 0; j < against->stages[i].rows.len; j++)
+			against->stages[i].rows.items[j].option_distance = before;
+	for (int id = 0; id < VT_NR_SETTINGS && before > 0; id++)
+		for (size_t place = 0;
+		     is_possible(against->plan, id) &&
+		     vt_plan_settings_word((enum vt_setting)id, place, word, sizeof(word));
+		     place++)
+			find_option(against, changed->settings, before, (enum vt_setting)id, word);
+}
+
 static const char *dtype_of(double bytes)
 {
 	return bytes == 4 ? "fp32" : "of 2 bytes";
@@ -346,6 +418,7 @@ int vt_against_init(struct vt_against *against, const struct vt_plan *plan,
 		return -1;
 	find_changes(against, &changed, &settings);
 	add_stages(against, &changed);
+	find_options(against, &changed);
 	for (unsigned i = 0; i < against->nr_stages; i++) {
 		enum vt_plan_stage stage =
 			choose_stage(&changed, against->stages[i].measured->planned);
@@ -366,18 +439,22 @@ void vt_against_release(struct vt_against *against)
 	memset(against, 0, sizeof(*against));
 }
 
-static char *explain_change(const struct vt_against *against)
+static void put_change(struct vt_buffer *text, const struct vt_against_change *change)
+{
+	vt_buffer_printf(text, " --%s %s", vt_plan_settings_row(change->id)->name, change->value);
+}
+
+static char *explain_change(const struct vt_against *against,
+			    const struct vt_against_change *option)
 {
 	struct vt_buffer text;
 
 	vt_buffer_init(&text);
 	vt_buffer_puts(&text, "as with");
-	for (unsigned i = 0; i < against->nr_changes; i++) {
-		vt_buffer_puts(&text, " --");
-		vt_buffer_puts(&text, vt_plan_settings_row(against->changes[i].id)->name);
-		vt_buffer_puts(&text, " ");
-		vt_buffer_puts(&text, against->changes[i].value);
-	}
+	for (unsigned i = 0; i < against->nr_changes; i++)
+		put_change(&text, &against->changes[i]);
+	if (option)
+		put_change(&text, option);
 	return vt_buffer_detach(&text);
 }
 
@@ -385,7 +462,9 @@ char *vt_against_explain(const struct vt_against *against, const struct vt_again
 {
 	switch (row->reason) {
 	case VT_AGAINST_SETTING:
-		return explain_change(against);
+		return explain_change(against, NULL);
+	case VT_AGAINST_OPTION:
+		return explain_change(against, &row->option);
 	case VT_AGAINST_ABSENT:
 		return vt_xasprintf("not there: %s, %s", row->term->formula, row->term->why);
 	case VT_AGAINST_STAYS:

@@ -13,10 +13,16 @@
 enum vt_against_reason {
 	VT_AGAINST_MET,     /* there is none: within 5 % or 16 MiB */
 	VT_AGAINST_SETTING, /* the plan with `changes` meets it */
+	VT_AGAINST_OPTION,  /* with them and `option` it does, and is nearer in all */
 	VT_AGAINST_ABSENT,  /* as large as `term`, planned here: the run has no such bytes */
 	VT_AGAINST_STAYS,   /* as large as `term`, which is planned for another stage */
 	VT_AGAINST_TERM,    /* `term` is the largest of that owner, and so is the wrong one */
 	VT_AGAINST_NO_TERM, /* nothing of that owner is planned */
+};
+
+struct vt_against_change {
+	enum vt_setting id;
+	char value[32];
 };
 
 struct vt_against_row {
@@ -24,6 +30,8 @@ struct vt_against_row {
 	double planned, measured;
 	const struct vt_term *term; /* of the plan; NULL: no term has this owner */
 	enum vt_against_reason reason;
+	struct vt_against_change option; /* OPTION: the one of which the plan comes nearest */
+	double option_distance;
 };
 
 VT_VECTOR_DECLARE(vt_against_rows, struct vt_against_row);
@@ -33,11 +41,6 @@ struct vt_against_stage {
 	enum vt_plan_stage stage; /* the one of the plan that is compared: its largest there */
 	double planned; /* without the context */
 	struct vt_against_rows rows; /* largest difference first */
-};
-
-struct vt_against_change {
-	enum vt_setting id;
-	char value[32];
 };
 
 #define VT_AGAINST_MAX_CHANGES 3

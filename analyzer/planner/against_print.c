@@ -162,6 +162,7 @@ static const char *const reasons[] = {
 	[VT_AGAINST_MET] = "met",	[VT_AGAINST_SETTING] = "setting",
 	[VT_AGAINST_ABSENT] = "absent", [VT_AGAINST_STAYS] = "stays",
 	[VT_AGAINST_TERM] = "term",	[VT_AGAINST_NO_TERM] = "no term",
+	[VT_AGAINST_OPTION] = "option",
 };
 
 static void set_bytes(json_t *object, const char *key, double bytes)
@@ -176,6 +177,15 @@ static void set_pair(json_t *object, double planned, double measured)
 	set_bytes(object, "difference_bytes", planned - measured);
 }
 
+static json_t *change_of(const struct vt_against_change *change)
+{
+	json_t *object = json_object();
+
+	json_object_set_new(object, "option", vt_json_text(vt_plan_settings_row(change->id)->name));
+	json_object_set_new(object, "value", vt_json_text(change->value));
+	return object;
+}
+
 static json_t *row_of(const struct vt_against *against, const struct vt_against_row *row)
 {
 	json_t *object = json_object();
@@ -185,6 +195,9 @@ static json_t *row_of(const struct vt_against *against, const struct vt_against_
 	set_pair(object, row->planned, row->measured);
 	json_object_set_new(object, "reason", vt_json_text(reasons[row->reason]));
 	json_object_set_new(object, "term", vt_json_text(row->term ? row->term->formula : NULL));
+	json_object_set_new(object, "option", row->reason == VT_AGAINST_OPTION ?
+						      change_of(&row->option) :
+						      json_null());
 	json_object_set_new(object, "explained", vt_json_text(why));
 	free(why);
 	return object;
@@ -210,15 +223,8 @@ static json_t *changes_of(const struct vt_against *against)
 {
 	json_t *array = json_array();
 
-	for (unsigned i = 0; i < against->nr_changes; i++) {
-		const struct vt_against_change *change = &against->changes[i];
-		json_t *object = json_object();
-
-		json_object_set_new(object, "option",
-				    vt_json_text(vt_plan_settings_row(change->id)->name));
-		json_object_set_new(object, "value", vt_json_text(change->value));
-		json_array_append_new(array, object);
-	}
+	for (unsigned i = 0; i < against->nr_changes; i++)
+		json_array_append_new(array, change_of(&against->changes[i]));
 	return array;
 }
 

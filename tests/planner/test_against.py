@@ -69,6 +69,23 @@ def test_a_wrong_setting_is_named(config, trained, option):
     assert (found["notes"] != []) == (name in SIZES)
 
 
+def test_an_option_explains_one_owner(config, tmp_path):
+    """A run that keeps its logits beside a plan of a third of the layers, whose differences are larger."""
+    kept = record_python(tmp_path, "planned_run.py", config, "--train", *SIZES, "--keep-logits",
+                         profile=GPU).database
+    alone = against(config, kept, "--train", *SIZES)
+    assert alone["nearest"] == [{"option": "keep-logits", "value": "yes"}]
+    other = tmp_path / "config.json"
+    other.write_text(json.dumps(CONFIG | {"num_hidden_layers": 2}))
+    found = against(other, kept, "--train", *SIZES)
+    assert found["nearest"] == []
+    row = rows(found, "backward")["logits"]
+    assert row["reason"] == "option" and row["option"] == {"option": "keep-logits", "value": "yes"}
+    assert row["explained"] == "as with --keep-logits yes"
+    assert "as with --keep-logits yes" in estimate(other, kept, "--train", *SIZES).stdout
+    assert rows(found, "backward")["activations/mlp"]["reason"] == "term"
+
+
 def test_what_no_setting_explains_belongs_to_a_term(config, trained, tmp_path):
     other = tmp_path / "config.json"
     other.write_text(json.dumps(CONFIG | {"intermediate_size": 2816}))

@@ -35,6 +35,7 @@ def parse():
     parser.add_argument("--lora", type=int, default=0, help="rank of adapters (PEFT)")
     parser.add_argument("--freeze-vision", action="store_true")
     parser.add_argument("--fused-loss", action="store_true", help="head and loss by chunks, gradients in the forward")
+    parser.add_argument("--keep-logits", action="store_true", help="the script has the output in a variable")
     parser.add_argument("--new-tokens", type=int, default=0)
     parser.add_argument("--static-cache", action="store_true")
     return parser.parse_args()
@@ -134,12 +135,14 @@ def joined(model, inputs, options):
 
 
 def loss_of(model, inputs, options):
+    """The loss; with --keep-logits they are left in `options`."""
     if model.config.model_type == "llava":
         return joined(model, inputs, options)
     if options.fused_loss:
         hidden = model.model(**inputs).last_hidden_state
         return HeadAndLoss.apply(hidden.flatten(0, 1), model.lm_head.weight, inputs["input_ids"].flatten())
     output = model(**inputs)
+    options.held = output.logits if options.keep_logits else None
     return output.loss if "labels" in inputs else output.last_hidden_state.float().mean()
 
 
@@ -154,6 +157,7 @@ def train(model, options):
             with torch.autocast("cuda", torch.bfloat16, enabled=options.autocast):
                 loss = loss_of(model, inputs, options)
             loss.backward()
+            options.held = None
         optimizer.step()
         optimizer.zero_grad()
 
