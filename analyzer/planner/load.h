@@ -8,6 +8,19 @@
  */
 
 #include "analyzer/planner/architecture.h"
+#include "analyzer/replay/pools.h"
+
+/* One tensor of a model, in the order of its modules. */
+struct vt_load_tensor {
+	const struct vt_plan_tensor *tensor; /* NULL: a buffer */
+	uint64_t elements;                   /* of a buffer: bytes, in the final type */
+	uint64_t layer;                      /* of its part; VT_LOAD_NO_LAYER: outside */
+	struct vt_piece *block;
+};
+
+#define VT_LOAD_NO_LAYER UINT64_MAX
+
+VT_VECTOR_DECLARE(vt_load_tensors, struct vt_load_tensor);
 
 struct vt_load {
 	const struct vt_architecture *model;
@@ -22,5 +35,11 @@ struct vt_load {
 /* Replays; models of more than that many tensors are left out and the results are 0. */
 #define VT_LOAD_MAX_TENSORS 4096
 void vt_load_replay(struct vt_load *load);
+
+/*
+ * The same to an allocator of the caller's, whose blocks stay.  Lists the tensors: none where there
+ * are too many.  Release with vt_vector_release.
+ */
+void vt_load_play(struct vt_load *load, struct vt_pools *pools, struct vt_load_tensors *tensors);
 
 #endif

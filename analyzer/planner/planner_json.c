@@ -5,6 +5,7 @@
 #include "analyzer/planner/estimate.h"
 #include "analyzer/planner/fit.h"
 #include "analyzer/planner/owners.h"
+#include "analyzer/planner/plan_replay.h"
 #include "analyzer/planner/planner.h"
 #include "analyzer/planner/sizes.h"
 #include "analyzer/report/json.h"
@@ -161,6 +162,30 @@ static json_t *load_of(const struct vt_plan *plan)
 	return object;
 }
 
+static json_t *replay_of(const struct vt_plan *plan)
+{
+	struct vt_plan_replay replay = { 0 };
+	json_t *object = json_object(), *ends = json_array();
+
+	vt_plan_replay_run(&replay, plan);
+	json_object_set_new(object, "allocated_bytes", vt_json_integer(replay.allocated_bytes));
+	json_object_set_new(object, "reserved_bytes", vt_json_integer(replay.reserved_bytes));
+	for (size_t i = 0; i < replay.ends.len; i++) {
+		json_t *one = json_object();
+
+		json_object_set_new(one, "owner", vt_json_text(replay.ends.items[i].owner));
+		json_object_set_new(one, "bytes", bytes_of(replay.ends.items[i].bytes));
+		json_array_append_new(ends, one);
+	}
+	json_object_set_new(object, "ends", ends);
+	if (!replay.is_played) {
+		json_decref(object);
+		object = json_null();
+	}
+	vt_plan_replay_release(&replay);
+	return object;
+}
+
 static void set_step(json_t *object, const struct vt_change_step *step)
 {
 	json_object_set_new(object, "option", vt_json_text(vt_plan_settings_row(step->id)->name));
@@ -225,6 +250,7 @@ static json_t *plan_of(const struct vt_plan *plan)
 	json_object_set_new(object, "stages", stages_of(plan));
 	json_object_set_new(object, "terms", terms_of(plan));
 	json_object_set_new(object, "load", load_of(plan));
+	json_object_set_new(object, "replay", replay_of(plan));
 	json_object_set_new(object, "gpus", gpus_of(plan));
 	set_ladder(object, plan);
 	return object;

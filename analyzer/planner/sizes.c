@@ -210,8 +210,7 @@ static void define_ranks(struct vt_plan *plan)
 	define(plan, "accumulate", setting(plan, VT_SET_ACCUMULATE));
 }
 
-/* Whether this run trains that parameter itself (not through an adapter). */
-static int is_trained(const struct vt_plan *plan, const struct vt_plan_tensor *tensor)
+int vt_sizes_is_trained(const struct vt_plan *plan, const struct vt_plan_tensor *tensor)
 {
 	int64_t freeze = vt_plan_setting(plan, VT_SET_FREEZE);
 
@@ -252,7 +251,7 @@ static int is_same_load(const struct vt_load *a, const struct vt_load *b)
 	       a->is_cast_later == b->is_cast_later && a->rope_bytes == b->rope_bytes;
 }
 
-void vt_sizes_load(const struct vt_plan *plan, struct vt_load *load)
+void vt_sizes_to_load(const struct vt_plan *plan, struct vt_load *load)
 {
 	double w = vt_plan_symbol(plan, "w"), positions = setting(plan, VT_SET_ROPE_CACHE);
 
@@ -260,6 +259,11 @@ void vt_sizes_load(const struct vt_plan *plan, struct vt_load *load)
 	load->element_bytes = w;
 	load->is_cast_later = vt_plan_setting(plan, VT_SET_LOAD) == 1;
 	load->rope_bytes = (uint64_t)(positions * vt_plan_symbol(plan, "d") * w);
+}
+
+void vt_sizes_load(const struct vt_plan *plan, struct vt_load *load)
+{
+	vt_sizes_to_load(plan, load);
 	if (plan->load && is_same_load(plan->load, load)) {
 		*load = *plan->load;
 		return;
@@ -337,7 +341,7 @@ static void sum(const struct vt_plan *plan, struct sums *sums)
 		if (has_adapter(plan, tensor))
 			sums->adapters += (double)(tensor->rows + tensor->columns) *
 					  (double)tensor->count * share;
-		if (is_trained(plan, tensor))
+		if (vt_sizes_is_trained(plan, tensor))
 			sum_trained(sums, tensor, share);
 	}
 }

@@ -15,4 +15,10 @@ void vt_sizes_define(struct vt_plan *plan);
 /* Replays the loading of the model with the settings; *load is filled with its results. */
 void vt_sizes_load(const struct vt_plan *plan, struct vt_load *load);
 
+/* The same without playing it: what to play. */
+void vt_sizes_to_load(const struct vt_plan *plan, struct vt_load *load);
+
+/* Whether this run trains that parameter itself (not through an adapter). */
+int vt_sizes_is_trained(const struct vt_plan *plan, const struct vt_plan_tensor *tensor);
+
 #endif

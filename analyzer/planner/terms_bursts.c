@@ -132,7 +132,7 @@ static void add_layer(struct vt_plan *plan)
 	} else if (mlp_burst(plan) >= norm_burst(plan)) {
 		vt_plan_add(plan, &mlp, "T*((2*e*max(i,ie*chosen))%s+2*e*h)", vt_terms_over(plan));
 	} else {
-		vt_plan_add(plan, &norm, "T*(8*h+e*h)");
+		vt_plan_add(plan, &norm, "T*(2*4*h+e*h)");
 		vt_plan_add(plan, &product, "T*4*h");
 	}
 }

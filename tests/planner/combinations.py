@@ -87,15 +87,23 @@ def allocated(planned):
                for stage in planned["stages"])
 
 
+@dataclass
+class Measured:
+    allocated: int  # the peaks of PyTorch's allocator, in bytes
+    reserved: int
+    rows: list  # what each owner had when most was allocated
+
+
 def measure(directory, combination):
-    """(peak of PyTorch's allocator in bytes, what each owner had then)."""
     config = config_file(directory, combination)
     recording = record_python(directory, "planned_run.py", config, "--batch", combination.batch, "--seq",
                               combination.seq, *(["--train"] if combination.train else []), *combination.run,
                               profile=GPU, timeout=TIMEOUT_S)
-    found = re.search(r'{"peak_allocated_bytes": (\d+)}', recording.process.stdout)
+    found = re.search(r'^{"peak_allocated_bytes": .*}$', recording.process.stdout, re.MULTILINE)
     assert found, recording.process.stderr
-    return int(found[1]), recording.blocks("most-allocated", "--by", "owner")["groups"]
+    peaks = json.loads(found[0])
+    return Measured(peaks["peak_allocated_bytes"], peaks["peak_reserved_bytes"],
+                    recording.blocks("most-allocated", "--by", "owner")["groups"])
 
 
 def measured_once(directory, combination, keep):
@@ -103,10 +111,11 @@ def measured_once(directory, combination, keep):
     made_of = [combination.name, combination.config, *combination.run]
     path = keep / (re.sub(r"[^\w.=-]+", "_", combination.name) + ".json")
     if path.exists() and (kept := json.loads(path.read_text()))["run"] == made_of:
-        return kept["peak"], kept["owners"]
-    peak, rows = measure(directory, combination)
-    path.write_text(json.dumps({"run": made_of, "peak": peak, "owners": rows}))
-    return peak, rows
+        return Measured(kept["peak"], kept["reserved"], kept["owners"])
+    found = measure(directory, combination)
+    path.write_text(json.dumps({"run": made_of, "peak": found.allocated, "reserved": found.reserved,
+                                "owners": found.rows}))
+    return found
 
 
 def owners(rows, key):
@@ -124,10 +133,22 @@ class Compared:
     planned: int
     measured: int
     misses: dict  # owner: (planned, measured), those further off than 5 % and 16 MiB
+    reserved: int  # what the measured run had at most
+    replayed: int  # the same as planned; None: such a plan is not played
 
     @property
     def error(self):
         return self.planned / self.measured - 1
+
+    @property
+    def reserved_error(self):
+        return self.replayed and self.replayed / self.reserved - 1
+
+
+def with_ends(planned, replay):
+    """The plan's rows of activations with the ends of their blocks; those of parameters are terms of the plan."""
+    ends = [row for row in (replay or {"ends": []})["ends"] if row["owner"].startswith("activations/")]
+    return planned + ends
 
 
 def off(planned, found):
@@ -140,9 +161,10 @@ def off(planned, found):
 
 def compare(directory, combination, keep=None):
     """Of stages that are planned within 1 % of the highest, any may be the one where the run has its peak."""
-    measured, rows = measured_once(directory, combination, keep) if keep else measure(directory, combination)
+    measured = measured_once(directory, combination, keep) if keep else measure(directory, combination)
     planned = plan(directory, combination)
-    found = owners(rows, "bytes")
-    misses = [off(stage["owners"], found) for stage in planned["stages"]
+    found = owners(measured.rows, "bytes")
+    misses = [off(with_ends(stage["owners"], planned["replay"]), found) for stage in planned["stages"]
               if stage["bytes"] > 0.99 * planned["peak"]["bytes"]]
-    return Compared(allocated(planned), measured, min(misses, key=len))
+    return Compared(allocated(planned), measured.allocated, min(misses, key=len), measured.reserved,
+                    (planned["replay"] or {}).get("reserved_bytes"))

@@ -66,7 +66,7 @@ SCALINGS = (
 
 def peaks(recording):
     """(allocated, reserved), as PyTorch's allocator and the books have them."""
-    found = re.search(r'{"peak_allocated_bytes": (\d+)}', recording.process.stdout)
+    found = re.search(r'{"peak_allocated_bytes": (\d+)', recording.process.stdout)
     assert found, recording.process.stderr
     return int(found[1]), max(d["peak"]["reserved_bytes"] for d in recording.report()["devices"])
 

@@ -294,6 +294,29 @@ def test_halves_go_on_until_it_fits():
     assert estimate(*command, "--batch", twice)["gpus"][0]["fit"] == "does not fit"
 
 
+def test_reserved_bytes_are_those_of_a_replay():
+    """Segments hold all blocks, blocks all tensors; what is not one device's list of tensors is not played."""
+    for command in (("qwen2.5-0.5b", "--train", "--batch", "4", "--seq", "1024", "--dtype", "bf16"),
+                    ("llama-3.2-1b", "--seq", "4096", "--new-tokens", "100"), ("t5-small", "--train")):
+        plan = estimate(*command)
+        replay, peak = plan["replay"], plan["peak"]["bytes"] - plan["symbols"]["context"]
+        assert replay["reserved_bytes"] >= replay["allocated_bytes"] > 0.95 * peak
+        assert replay["allocated_bytes"] < 1.05 * peak
+        assert all(row["bytes"] >= 0 for row in replay["ends"])
+        assert f"reserved {replay['reserved_bytes'] / 2**30:.2f} GiB" in vtrace("estimate", *command).stdout
+    for option in ("--tensor-parallel 2", "--quantise int8", "--data-parallel 2"):
+        assert estimate("llama-3.2-1b", *option.split())["replay"] is None
+    assert estimate("llama-3.2-1b", "--train", "--optimizer", "muon")["replay"] is None
+
+
+def test_a_cache_that_grows_reserves_more_than_one_that_is_there():
+    def reserved(cache):
+        return estimate("llama-3.2-1b", "--seq", "128", "--new-tokens", "8000", "--kv-cache", cache)["replay"][
+            "reserved_bytes"]
+
+    assert reserved("dynamic") > reserved("static") + 2**20
+
+
 def test_a_sweep_is_the_plans_one_by_one():
     swept = estimate("qwen3-0.6b", "--train", "--what-if", "seq=512,1024,4096")
     assert [p["peak_bytes"] for p in swept["points"]] == [peak("qwen3-0.6b", "--train", "--seq", str(s))

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyzer/planner/formula.h"
+#include "analyzer/planner/formula_parts.h"
 
 static void define(struct vt_symbols *symbols, const char *name, double value)
 {
@@ -130,6 +131,63 @@ static void a_full_table_takes_no_more(void **state)
 	assert_null(vt_formula_find(&symbols, "x", 1));
 }
 
+struct split_case {
+	const char *text;
+	struct {
+		double bytes, count, layers;
+	} parts[4];
+};
+
+static void define_sizes(struct vt_symbols *symbols)
+{
+	define(symbols, "L", 3);
+	define(symbols, "norms", 2);
+	define(symbols, "e", 2);
+	define(symbols, "h", 5);
+	define(symbols, "i", 7);
+	define(symbols, "T", 10);
+}
+
+/* A number counts tensors, but where nothing else is a type: then the last one is it. */
+static void formulas_fall_into_tensors(void **state)
+{
+	static const struct split_case cases[] = {
+		{ "L*T*(2*e*h+4*i)", { { 100, 2, 3 }, { 280, 1, 3 } } },
+		{ "(e+4+4)*T", { { 20, 1, 0 }, { 40, 1, 0 }, { 40, 1, 0 } } },
+		{ "3*4*h", { { 20, 3, 0 } } },
+		{ "(L-1)*T*e*h", { { 100, 1, 2 } } },
+		{ "norms*(4*h+e*h)", { { 20, 2, 0 }, { 10, 2, 0 } } },
+		{ "T*max(3*e*h, 2*e*i)", { { 100, 3, 0 } } },
+		{ "min(L,1)*T*e", { { 20, 1, 0 } } },
+		{ "T*e*h/4", { { 25, 1, 0 } } },
+		{ "T*(8*h-e*h)", { { 300, 1, 0 } } },
+		{ "ceil(T/4)*e", { { 6, 1, 0 } } },
+	};
+	struct vt_symbols symbols = { 0 };
+	const char *error;
+
+	(void)state;
+	define_sizes(&symbols);
+	for (size_t i = 0; i < VT_ARRAY_SIZE(cases); i++) {
+		struct vt_formula_parts parts = { 0 };
+		double sum = 0, value;
+
+		vt_formula_split(cases[i].text, &symbols, &parts);
+		assert_true(parts.len <= VT_ARRAY_SIZE(cases[i].parts));
+		for (size_t j = 0; j < parts.len; j++) {
+			const struct vt_formula_part *part = &parts.items[j];
+
+			assert_true(part->bytes == cases[i].parts[j].bytes);
+			assert_true(part->count == cases[i].parts[j].count);
+			assert_true(part->layers == cases[i].parts[j].layers);
+			sum += part->bytes * part->count * (part->layers ? part->layers : 1);
+		}
+		assert_int_equal(vt_formula_evaluate(cases[i].text, &symbols, &value, &error), 0);
+		assert_true(sum == value);
+		vt_vector_release(&parts);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -138,6 +196,7 @@ int main(void)
 		cmocka_unit_test(numbers_take_the_place_of_names),
 		cmocka_unit_test(doubled_parentheses_are_dropped),
 		cmocka_unit_test(a_full_table_takes_no_more),
+		cmocka_unit_test(formulas_fall_into_tensors),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

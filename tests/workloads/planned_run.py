@@ -189,7 +189,8 @@ def main():
     tell_no_padding()
     model = make_model(options)
     (train if options.train else infer)(model, options)
-    print(json.dumps({"peak_allocated_bytes": torch.cuda.max_memory_allocated()}))
+    print(json.dumps({"peak_allocated_bytes": torch.cuda.max_memory_allocated(),
+                      "peak_reserved_bytes": torch.cuda.max_memory_reserved()}))
 
 
 if __name__ == "__main__":
