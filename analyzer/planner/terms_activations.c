@@ -84,8 +84,13 @@ static void add_casts(struct vt_plan *plan, int is_recomputed)
 
 	if (!vt_plan_setting(plan, VT_SET_AUTOCAST) || is_frozen(plan))
 		return;
-	vt_terms_add_piece(plan, "activations/attention", "L", "3*e*h",
-		  "autocast's copies of the input, one each for q, k and v", is_recomputed);
+	if (plan->model->stacks[VT_PART_TEXT].has_fused_qkv)
+		vt_terms_add_piece(plan, "activations/attention", "L", "e*h",
+			  "autocast's copy of the input of the one product for q, k and v",
+			  is_recomputed);
+	else
+		vt_terms_add_piece(plan, "activations/attention", "L", "3*e*h",
+			  "autocast's copies of the input, one each for q, k and v", is_recomputed);
 	vt_terms_add_piece(plan, "activations/mlp", "L", is_gated ? "2*e*h" : "e*h",
 		  "autocast's copies of the mlp's input", is_recomputed);
 }
@@ -194,13 +199,30 @@ static void add_mlp_until_its_bias(struct vt_plan *plan, const char *bytes, int 
 	vt_plan_add(plan, &others, "(Ldense-min(Ldense,1))*T*(%s)", bytes);
 }
 
+/*
+ * Autocast takes powers in fp32, and what is made of one stays so: of the steps of tanh's kind of
+ * GELU the input, the tanh and one more than that.
+ */
+static int fp32_steps(const struct vt_plan *plan, const struct vt_stack *s)
+{
+	return vt_plan_setting(plan, VT_SET_AUTOCAST) && s->mlp == VT_MLP_PLAIN &&
+			       s->activation_steps > 2 ?
+		       3 :
+		       0;
+}
+
 static void add_mlp(struct vt_plan *plan, int is_recomputed)
 {
 	const struct vt_stack *s = &plan->model->stacks[VT_PART_TEXT];
+	int in_fp32 = fp32_steps(plan, s);
 	char bytes[128];
 
-	snprintf(bytes, sizeof(bytes), "(%d*i*e)%s", vt_terms_mlp_tensors(plan, s),
+	snprintf(bytes, sizeof(bytes), "(%d*i*e+%d*4*i)%s",
+		 vt_terms_mlp_tensors(plan, s) - in_fp32, in_fp32,
 		 vt_terms_over(plan));
+	if (!in_fp32)
+		snprintf(bytes, sizeof(bytes), "(%d*i*e)%s", vt_terms_mlp_tensors(plan, s),
+			 vt_terms_over(plan));
 	if (vt_terms_is_bias_widest(plan))
 		add_mlp_until_its_bias(plan, bytes, is_recomputed);
 	else
@@ -262,7 +284,11 @@ static void add_training(struct vt_plan *plan)
 	const char *embedded = encoder->layers && encoder->norm == VT_NORM_LAYER ?
 				       "activations/norm" :
 				       "activations/embedding";
-	const struct vt_term_spec embedding = { embedded, VT_IN_WHOLE, NULL, NULL,
+	/* In a decoder alone, what it gives is the first norm's input, and counted with that. */
+	int is_first_norms =
+		!plan->model->stacks[VT_PART_TEXT].has_norms_behind && !encoder->layers;
+	const struct vt_term_spec embedding = {
+		is_first_norms ? "activations/residual" : embedded, VT_IN_WHOLE, NULL, NULL,
 		"dropout behind the embeddings of each stack: its mask and what it gives" };
 	const struct vt_term_spec normed = { embedded, VT_IN_WHOLE, NULL, NULL,
 		"the sum of all embeddings, which their norm keeps" };
@@ -270,8 +296,9 @@ static void add_training(struct vt_plan *plan)
 
 	if (plan->model->stacks[VT_PART_TEXT].has_embedding_dropout)
 		vt_plan_add(plan, &embedding,
-			    plan->model->stacks[VT_PART_ENCODER].layers ? "(T+Te)*(h+e*h)" :
-									  "T*(h+e*h)");
+			    is_first_norms  ? "T*h" :
+			    encoder->layers ? "(T+Te)*(h+e*h)" :
+					      "T*(h+e*h)");
 	if (plan->model->stacks[VT_PART_TEXT].has_norms_behind)
 		vt_plan_add(plan, &normed, "T*(r*h+8)");
 	vt_plan_add(plan, &stream, "T*h*r%s", over_sequence(plan));
@@ -384,6 +411,10 @@ static void add_widest(struct vt_plan *plan)
 		"the layer's input, its residual and what the norm gives" };
 	const struct vt_term_spec given = { "activations/attention", stages, NULL, NULL,
 		"what attention gave, while the mlp runs" };
+	const struct vt_term_spec behind = { "activations/attention", stages, NULL, NULL,
+		"the stream behind attention, while the mlp runs" };
+	const struct vt_term_spec bias = { "activations/embedding", stages, NULL, NULL,
+		"the bias of relative positions, which every layer's scores get" };
 	/* Copies of the input, what experts gave, and that weighted and put back in order. */
 	const char *experts = s->has_fp32_experts ? "chosen*max(h*(2*e+2*4), 4*ie*e+h*e)" :
 						    "chosen*max(h*(2*e+2*e), 4*ie*e+h*e)";
@@ -397,8 +428,15 @@ static void add_widest(struct vt_plan *plan)
 		vt_plan_add(plan, &scores, "T*%s", by_scores);
 		return;
 	}
-	vt_plan_add(plan, &stream,
-		    s->has_shared_norm_input || s->norms == 1 ? "2*T*h*e" : "3*T*h*e");
+	if (plan->model->stacks[VT_PART_ENCODER].layers) {
+		vt_plan_add(plan, &stream, "2*T*h*e");
+		vt_plan_add(plan, &behind, "T*h*e");
+		if (!s->positions)
+			vt_plan_add(plan, &bias, "a*s*s*e");
+	} else {
+		vt_plan_add(plan, &stream,
+			    s->has_shared_norm_input || s->norms == 1 ? "2*T*h*e" : "3*T*h*e");
+	}
 	if (s->is_attention_held)
 		vt_plan_add(plan, &given, "T*h*e");
 	if (vt_terms_is_scanned(plan))
