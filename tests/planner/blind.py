@@ -53,6 +53,17 @@ CONFIGS = {
                       "decoder_attention_heads": 8, "encoder_ffn_dim": 2048, "decoder_ffn_dim": 2048,
                       "vocab_size": 51865, "num_mel_bins": 80, "max_source_positions": 1500,
                       "max_target_positions": 448},
+    "blind-bloom": {"model_type": "bloom", "hidden_size": 1152, "n_layer": 11, "n_head": 18, "vocab_size": 60000},
+    "blind-nemotron": decoder("nemotron", 1280, 9, 20, 5, 4608, 52000, partial_rotary_factor=0.5,
+                              hidden_act="relu2", head_dim=64),
+    "blind-olmoe": decoder("olmoe", 768, 6, 12, 4, 512, 34000, num_experts=12, num_experts_per_tok=3),
+    "blind-glm4": decoder("glm4", 1152, 8, 18, 3, 3328, 56000, head_dim=64, pad_token_id=0),
+    "blind-distilbert": {"model_type": "distilbert", "architectures": ["DistilBertForMaskedLM"], "dim": 704,
+                         "n_layers": 7, "n_heads": 11, "hidden_dim": 2816, "vocab_size": 29000,
+                         "max_position_embeddings": 512},
+    "blind-gpt-neo": {"model_type": "gpt_neo", "hidden_size": 960, "num_layers": 10, "num_heads": 12,
+                      "attention_types": [[["global", "local"], 5]], "vocab_size": 45000, "window_size": 256,
+                      "max_position_embeddings": 2048},
 }
 
 
@@ -110,4 +121,10 @@ BLIND = (
     infer("blind-bert", 32, 512),
     infer("blind-mamba", 8, 128, {"scan": "sequential"}),
     infer("blind-vit", 48, 1),
+    train("blind-bloom", 3, 1280),
+    train("blind-nemotron", 3, 1280),
+    train("blind-olmoe", 3, 1280),
+    infer("blind-glm4", 6, 1536, *tokens(6)),
+    train("blind-distilbert", 20, 384),
+    train("blind-gpt-neo", 3, 1280),
 )
