@@ -14,21 +14,40 @@ static void push(struct vt_load_tensors *tensors, const struct vt_plan_tensor *t
 		vt_vector_push(tensors, one);
 }
 
-/* A layer's parameters come together; norms without a bias of their own name one vector each. */
+/*
+ * How many of the parameter one layer has: all as many; or those behind the dense ones, or only
+ * these; else they are spread.
+ */
+static uint64_t count_in(const struct vt_plan_tensor *t, const struct vt_stack *s, uint64_t layer)
+{
+	uint64_t dense = s->experts ? s->dense_layers : 0, mixtures = s->layers - dense;
+
+	if (t->count % s->layers == 0)
+		return t->count / s->layers;
+	if (dense && mixtures && t->count % mixtures == 0)
+		return layer < dense ? 0 : t->count / mixtures;
+	if (dense && t->count % dense == 0)
+		return layer < dense ? t->count / dense : 0;
+	return t->count * (layer + 1) / s->layers - t->count * layer / s->layers;
+}
+
+/* A layer's parameters come together. */
 static void push_layers(struct vt_load_tensors *tensors, const struct vt_load *load,
 			enum vt_part part)
 {
 	const struct vt_architecture *model = load->model;
 	uint64_t layers = model->stacks[part].layers;
 
+	/* Every layer has a tensor, so these are too many, whatever a table says of them. */
+	if (layers > VT_LOAD_MAX_TENSORS)
+		push(tensors, NULL, 1, VT_LOAD_MAX_TENSORS + 1, 0);
 	for (uint64_t layer = 0; layer < layers && tensors->len <= VT_LOAD_MAX_TENSORS; layer++) {
 		for (size_t i = 0; i < model->nr_tensors; i++) {
 			const struct vt_plan_tensor *t = &model->tensors[i];
 
-			uint64_t each = (t->count + layers - 1) / layers;
-
 			if (t->part == part && t->is_in_layer)
-				push(tensors, t, t->rows * t->columns, each, layer);
+				push(tensors, t, t->rows * t->columns,
+				     count_in(t, &model->stacks[part], layer), layer);
 		}
 		if (load->rope_bytes && part == VT_PART_TEXT)
 			push(tensors, NULL, load->rope_bytes, 2, layer);

@@ -10,6 +10,7 @@ import struct
 import pytest
 
 from combinations import estimate
+from independent import CONFIGS
 from recording import vtrace
 
 LLAMA = {"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
@@ -307,6 +308,15 @@ def test_reserved_bytes_are_those_of_a_replay():
     for option in ("--tensor-parallel 2", "--quantise int8", "--data-parallel 2"):
         assert estimate("llama-3.2-1b", *option.split())["replay"] is None
     assert estimate("llama-3.2-1b", "--train", "--optimizer", "muon")["replay"] is None
+
+
+def test_experts_are_loaded_into_the_layers_that_have_them(tmp_path):
+    """The first of five has none."""
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps(CONFIGS["small-deepseek"]))
+    plan = estimate(config, "--dtype", "bf16")
+    weights = next(t["bytes"] for t in plan["terms"] if t["formula"] == "P*w")
+    assert weights <= plan["load"]["allocated_bytes"] < 1.02 * weights
 
 
 def test_a_cache_that_grows_reserves_more_than_one_that_is_there():
