@@ -13,6 +13,8 @@ struct reader {
 /* Names of bytes per element, and of what comes so many times. */
 static const char *const types[] = { "e", "r", "w", "g", "o", "c" };
 static const char *const counts[] = { "norms", "Lv" };
+/* Every expert has a tensor of its share of what is chosen. */
+static const char *const shares[] = { "chosen" };
 
 static int is_among(const char *name, size_t len, const char *const *words, size_t nr)
 {
@@ -106,10 +108,18 @@ static void call(struct reader *r, const char *name, struct vt_formula_parts *pa
 	vt_vector_release(&other);
 }
 
+static double value_of(const struct reader *r, const char *name)
+{
+	const struct vt_symbol *symbol = vt_formula_find(r->symbols, name, strlen(name));
+
+	return symbol ? symbol->value : 0;
+}
+
 static void name(struct reader *r, struct vt_formula_parts *parts)
 {
 	const char *start = r->at;
 	struct vt_formula_part part = { .bytes = 1, .count = 1 };
+	double experts = value_of(r, "experts");
 	const struct vt_symbol *symbol;
 	size_t len = 0;
 
@@ -123,6 +133,9 @@ static void name(struct reader *r, struct vt_formula_parts *parts)
 	symbol = vt_formula_find(r->symbols, start, len);
 	if (is_among(start, len, counts, VT_ARRAY_SIZE(counts))) {
 		part.count = symbol ? symbol->value : 0;
+	} else if (experts && symbol && is_among(start, len, shares, VT_ARRAY_SIZE(shares))) {
+		part.count = experts;
+		part.bytes = symbol->value / experts;
 	} else if (start[0] == 'L' && len < sizeof(part.layer_name) && symbol && symbol->value) {
 		part.layers = symbol->value;
 		memcpy(part.layer_name, start, len);

@@ -32,6 +32,8 @@ enum kind {
 	RECOMPUTED, /* ... and by checkpointing in both directions */
 	BURST,      /* in every layer's backward anew */
 	GROWING,    /* caches that are concatenated */
+	HEADS,      /* there while the head goes backward */
+	LIBRARY,    /* a workspace of each thread's own, from its first product on */
 	PASSED_OVER,
 };
 
@@ -53,7 +55,7 @@ struct player {
 	VT_VECTOR(struct played) terms;
 	struct pile *layers; /* of the encoder, then of the text */
 	uint64_t nr_layers, nr_encoder;
-	struct pile gradients, states, passing;
+	struct pile gradients, states, passing, libraries;
 	const char *owners[MAX_OWNERS];
 	double ends[MAX_OWNERS];
 };
@@ -157,6 +159,10 @@ static enum kind kind_of(const struct vt_plan *plan, const struct played *one)
 		return PARAMETERS;
 	if (!strcmp(term->owner, "context"))
 		return PASSED_OVER;
+	if (!strcmp(term->owner, "workspace/cublas"))
+		return LIBRARY;
+	if (!strcmp(term->owner, "logits") && stages == VT_IN(BACKWARD_TOP))
+		return HEADS;
 	if (!strcmp(term->owner, "kv cache") && stages == decode)
 		return is_layered(one) && vt_terms_is_concatenated(plan) ? GROWING : PASSED_OVER;
 	if (is_layered(one))
@@ -186,7 +192,7 @@ static void read_terms(struct player *p)
 
 /* --- stages and layers ------------------------------------------------------------------------ */
 
-static void enter(struct player *p, enum vt_plan_stage stage)
+static void leave_for(struct player *p, enum vt_plan_stage stage)
 {
 	for (size_t i = 0; i < p->terms.len; i++) {
 		struct played *one = &p->terms.items[i];
@@ -194,6 +200,11 @@ static void enter(struct player *p, enum vt_plan_stage stage)
 		if (one->kind == STAGED && !(one->term->stages & 1u << stage))
 			give_all(p, &one->held);
 	}
+}
+
+static void enter(struct player *p, enum vt_plan_stage stage)
+{
+	leave_for(p, stage);
 	for (size_t i = 0; i < p->terms.len; i++) {
 		struct played *one = &p->terms.items[i];
 
@@ -336,6 +347,20 @@ static void take_per_parameter(struct player *p, struct pile *pile, const char *
 	note_peak(p);
 }
 
+/*
+ * The thread that runs backward has a handle of its own: what it takes at its first product lies
+ * where the loss has just been, and stays.
+ */
+static void take_library(struct player *p, size_t thread)
+{
+	size_t nr_threads = vt_plan_is_training(p->plan) ? 2 : 1;
+
+	for (size_t i = 0; p->libraries.len == thread && i < p->terms.len; i++)
+		if (p->terms.items[i].kind == LIBRARY)
+			put(p, &p->libraries, p->terms.items[i].owner,
+			    p->terms.items[i].term->bytes / (double)nr_threads);
+}
+
 /* --- runs ------------------------------------------------------------------------------------- */
 
 static void load(struct player *p)
@@ -387,6 +412,7 @@ static void forward(struct player *p)
 
 	enter(p, VT_PLANNED_FIRST_LAYER);
 	enter(p, VT_PLANNED_FORWARD);
+	take_library(p, 0);
 	for (uint64_t layer = 0; layer < p->nr_layers; layer++) {
 		/* Without backward the layer's input is a term of its widest moment. */
 		struct block input = stream;
@@ -410,8 +436,12 @@ static void backward(struct player *p)
 {
 	enter(p, VT_PLANNED_LOSS);
 	enter(p, VT_PLANNED_BACKWARD_LOSS);
-	enter(p, VT_PLANNED_BACKWARD_NORM);
+	leave_for(p, VT_PLANNED_BACKWARD_NORM);
+	take_plain(p, HEADS, &p->passing);
 	take_gradients(p, VT_LOAD_NO_LAYER, 1);
+	take_library(p, 1);
+	give_all(p, &p->passing);
+	enter(p, VT_PLANNED_BACKWARD_NORM);
 	enter(p, VT_PLANNED_BACKWARD_TOP);
 	for (uint64_t layer = p->nr_layers; layer-- > 0;) {
 		if (!layer)
@@ -540,6 +570,7 @@ static void release(struct player *p)
 	vt_vector_release(&p->gradients);
 	vt_vector_release(&p->states);
 	vt_vector_release(&p->passing);
+	vt_vector_release(&p->libraries);
 	vt_vector_release(&p->tensors);
 	vt_pools_release(&p->pools);
 	vt_card_release(&p->card);
@@ -558,7 +589,7 @@ void vt_plan_replay_run(struct vt_plan_replay *replay, const struct vt_plan *pla
 	p.nr_layers = p.nr_encoder + plan->model->stacks[VT_PART_TEXT].layers;
 	read_terms(&p);
 	load(&p);
-	if (p.tensors.len) {
+	if (p.tensors.len && p.nr_layers <= 2 * VT_LOAD_MAX_TENSORS) {
 		p.layers = vt_xcalloc(p.nr_layers + 1, sizeof(*p.layers));
 		if (vt_plan_is_training(plan))
 			train(&p);

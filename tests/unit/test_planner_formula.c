@@ -146,6 +146,8 @@ static void define_sizes(struct vt_symbols *symbols)
 	define(symbols, "h", 5);
 	define(symbols, "i", 7);
 	define(symbols, "T", 10);
+	define(symbols, "experts", 4);
+	define(symbols, "chosen", 2);
 }
 
 /* A number counts tensors, but where nothing else is a type: then the last one is it. */
@@ -162,6 +164,7 @@ static void formulas_fall_into_tensors(void **state)
 		{ "T*e*h/4", { { 25, 1, 0 } } },
 		{ "T*(8*h-e*h)", { { 300, 1, 0 } } },
 		{ "ceil(T/4)*e", { { 6, 1, 0 } } },
+		{ "T*2*chosen*h*e", { { 50, 8, 0 } } },
 	};
 	struct vt_symbols symbols = { 0 };
 	const char *error;
