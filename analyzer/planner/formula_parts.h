@@ -8,8 +8,8 @@
  *
  * The parts are the products that are left when parentheses are multiplied out.  In a product a
  * number counts tensors, but where no name in it is a type: then the last number is the bytes of an
- * element ("3*4*h": three of 4*h).  A name of layers counts layers; "chosen" experts per token are a
- * tensor of each expert's share.  max() and min() are the parts of the side that they choose; a
+ * element ("3*4*h": three of 4*h).  A name of layers counts layers; "chosen" experts per token are
+ * a tensor of each expert's share.  max() and min() are the parts of the side that they choose; a
  * difference, a quotient and what it is divided by are one part.
  */
 
