@@ -214,15 +214,15 @@ static int fp32_steps(const struct vt_plan *plan, const struct vt_stack *s)
 static void add_mlp(struct vt_plan *plan, int is_recomputed)
 {
 	const struct vt_stack *s = &plan->model->stacks[VT_PART_TEXT];
+	int nr = vt_terms_mlp_tensors(plan, s);
 	int in_fp32 = fp32_steps(plan, s);
 	char bytes[128];
 
-	snprintf(bytes, sizeof(bytes), "(%d*i*e+%d*4*i)%s",
-		 vt_terms_mlp_tensors(plan, s) - in_fp32, in_fp32,
-		 vt_terms_over(plan));
-	if (!in_fp32)
-		snprintf(bytes, sizeof(bytes), "(%d*i*e)%s", vt_terms_mlp_tensors(plan, s),
+	if (in_fp32)
+		snprintf(bytes, sizeof(bytes), "(%d*i*e+%d*4*i)%s", nr - in_fp32, in_fp32,
 			 vt_terms_over(plan));
+	else
+		snprintf(bytes, sizeof(bytes), "(%d*i*e)%s", nr, vt_terms_over(plan));
 	if (vt_terms_is_bias_widest(plan))
 		add_mlp_until_its_bias(plan, bytes, is_recomputed);
 	else
