@@ -97,6 +97,8 @@ def test_one_file_of_a_folder_is_enough_and_others_do_not_count(tmp_path):
 def test_a_configuration_of_more_layers_than_there_are_files_for(tmp_path):
     """Nothing is looped over for as long as a number in it says."""
     folder = make_folder(tmp_path, llama_tensors("BF16"), LLAMA | {"num_hidden_layers": 10**8})
+    assert refused(vtrace("estimate", folder), 3, "more than 10000 layers")
+    make_folder(folder, llama_tensors("BF16"), LLAMA | {"num_hidden_layers": 10**4})
     assert estimate(folder, "--train")["replay"] is None
     done = vtrace("estimate", folder, "--train", timeout=10)
     assert done.returncode == 0 and "beside it: what the allocator caches" in done.stdout
