@@ -64,6 +64,19 @@ CONFIGS = {
     "blind-gpt-neo": {"model_type": "gpt_neo", "hidden_size": 960, "num_layers": 10, "num_heads": 12,
                       "attention_types": [[["global", "local"], 5]], "vocab_size": 45000, "window_size": 256,
                       "max_position_embeddings": 2048},
+    "blind-gptj": {"model_type": "gptj", "n_embd": 1024, "n_layer": 9, "n_head": 8, "rotary_dim": 64,
+                   "n_positions": 2048, "vocab_size": 47000, "tie_word_embeddings": False},
+    "blind-bigcode": {"model_type": "gpt_bigcode", "n_embd": 1280, "n_layer": 11, "n_head": 20, "n_positions": 2048,
+                      "vocab_size": 49000, "multi_query": True, "activation_function": "gelu_pytorch_tanh"},
+    "blind-mpt": {"model_type": "mpt", "d_model": 1152, "n_layers": 9, "n_heads": 18, "max_seq_len": 2048,
+                  "vocab_size": 50400},
+    "blind-qwen2-moe": decoder("qwen2_moe", 896, 7, 14, 7, 2432, 44000, moe_intermediate_size=640,
+                               shared_expert_intermediate_size=1792, num_experts=8, num_experts_per_tok=3),
+    "blind-electra": {"model_type": "electra", "architectures": ["ElectraForMaskedLM"], "embedding_size": 192,
+                      "hidden_size": 576, "num_hidden_layers": 10, "num_attention_heads": 9,
+                      "intermediate_size": 2304, "vocab_size": 30000, "max_position_embeddings": 512},
+    "blind-persimmon": decoder("persimmon", 1152, 8, 18, 18, 4608, 66000, hidden_act="relu2",
+                               partial_rotary_factor=0.5, qk_layernorm=True),
 }
 
 
@@ -127,4 +140,10 @@ BLIND = (
     infer("blind-glm4", 6, 1536, *tokens(6)),
     train("blind-distilbert", 20, 384),
     train("blind-gpt-neo", 3, 1280),
+    train("blind-gptj", 3, 1280),
+    infer("blind-bigcode", 6, 1536, *tokens(6)),
+    train("blind-mpt", 3, 1280),
+    train("blind-qwen2-moe", 3, 1280),
+    train("blind-electra", 20, 384),
+    infer("blind-persimmon", 6, 1536, *tokens(6)),
 )
