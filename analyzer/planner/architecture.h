@@ -72,6 +72,7 @@ struct vt_stack {
 	uint64_t hidden, heads, kv_heads, head_dim, ffn;
 	uint64_t value_dim; /* per head; head_dim but for latent attention */
 	uint64_t vocabulary;
+	uint64_t embedding;     /* width of embeddings and head; a product makes it hidden */
 	uint64_t positions;     /* learned, 0 = rotary or none */
 	uint64_t norms;         /* per layer, of width hidden */
 	uint64_t full_layers;   /* attention over everything; the rest sees `window` tokens */
@@ -95,15 +96,23 @@ struct vt_stack {
 	int has_relative_positions; /* a bias of scores, a tensor of their size */
 	int has_mlp_bias;
 	int activation_steps;   /* what the mlp's activation keeps of its width, its result aside */
+	int activation_widest;  /* of its width at once while it is computed, with its input */
+	int has_joined_gate;    /* gate and up are halves of one product */
 	int has_fused_qkv;      /* queries, keys and values are parts of one tensor */
 	int has_joined_rotary;  /* rotated parts of a head are joined by a copy */
 	int has_eager_only;     /* no attention but the eager one */
+	int has_fp32_scores;    /* made of copies of queries and keys in fp32 */
+	uint64_t causal_buffers; /* masks of all positions, a byte for each pair */
 	int has_fp32_rotary;    /* queries and keys are rotated in fp32 */
 	int has_broadcast_keys; /* SDPA gets fewer heads of keys than of queries, untold */
 	int has_shared_norm_input; /* attention and mlp stand side by side, each behind a norm */
 	int has_norms_behind;   /* of the sums behind attention and mlp, not before these */
 	int is_attention_held;  /* what attention gave is a variable while the mlp runs */
+	int is_sum_of_attention; /* what is added to the stream is added in attention's module */
+	int is_sum_of_mlp;       /* ... in the mlp's */
+	int has_embedding_norm; /* of a decoder */
 	int has_dropout;        /* behind attention and mlp, in training */
+	int has_attention_dropout;
 	int has_embedding_dropout;
 	int has_inner_dropout;  /* between the two halves of the mlp, too */
 	int has_no_cache;       /* generates nothing: no keys and values are kept for later */

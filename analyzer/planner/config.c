@@ -192,8 +192,9 @@ static void read_decoder(struct vt_architecture *model, const struct vt_config_v
 	read_stack(v, s, &style);
 	s->vocabulary = vt_config_required(v, "vocabulary");
 	s->positions = positions_of(v);
+	s->embedding = vt_config_size(v, "embedding", s->hidden);
 	style.segments = vt_config_size(v, "segments", is_family(v, "segments", "none") ? 0 : 2);
-	style.has_embedding_norm = is_family(v, "embedding_norm", "yes");
+	s->has_embedding_norm = style.has_embedding_norm = is_family(v, "embedding_norm", "yes");
 	s->has_soft_cap = is_capped(v, "final_logit_softcapping");
 	s->has_scores_cap = is_capped(v, "attn_logit_softcapping");
 	s->has_fp32_router = is_family(v, "router", "fp32");

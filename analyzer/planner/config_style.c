@@ -80,24 +80,31 @@ static int has_dropout(const struct vt_config_values *v)
 
 /*
  * How many tensors of the mlp's width an activation keeps for backward, its result aside: its
- * input, or what operators that it is made of need.  In a gated one "gated-" stands before it.
+ * input, or what operators that it is made of need.  And how many are there at once while it is
+ * computed: input and result, and what operators give each other.  In a gated one "gated-" stands
+ * before it.
  */
-static int steps_of(const char *activation)
+static void measure_activation(const char *activation, struct vt_stack *s)
 {
 	static const struct {
 		const char *name;
-		int steps;
+		int steps, widest;
 	} kinds[] = {
-		{ "relu", 0 },	   { "sigmoid", 0 },	{ "tanh", 0 }, { "quick_gelu", 2 },
-		{ "gelu_new", 4 }, { "gelu_fast", 4 },
+		{ "relu", 0, 2 },	{ "sigmoid", 0, 2 },   { "tanh", 0, 2 },
+		{ "quick_gelu", 2, 3 }, { "relu2", 1, 3 },     { "gelu_new", 4, 4 },
+		{ "gelu_fast", 4, 4 },
 	};
 
+	s->activation_steps = 1;
+	s->activation_widest = 2;
 	if (!strncmp(activation, "gated-", 6))
 		activation += 6;
-	for (size_t i = 0; i < VT_ARRAY_SIZE(kinds); i++)
-		if (!strcmp(activation, kinds[i].name))
-			return kinds[i].steps;
-	return 1;
+	for (size_t i = 0; i < VT_ARRAY_SIZE(kinds); i++) {
+		if (strcmp(activation, kinds[i].name))
+			continue;
+		s->activation_steps = kinds[i].steps;
+		s->activation_widest = kinds[i].widest;
+	}
 }
 
 static void read_activation(const struct vt_config_values *v, struct vt_stack *s)
@@ -113,7 +120,7 @@ static void read_activation(const struct vt_config_values *v, struct vt_stack *s
 	/* T5's word for the one that it computes step by step. */
 	if (!strcmp(activation, "gated-gelu"))
 		activation = "gelu_new";
-	s->activation_steps = steps_of(activation);
+	measure_activation(activation, s);
 }
 
 static enum vt_norm_kind norm_of(const struct vt_config_values *v)
@@ -148,6 +155,22 @@ static void read_parallel(const struct vt_config_values *v, struct vt_stack *s)
 		s->norms = 1;
 }
 
+static void read_dropout(const struct vt_config_values *v, struct vt_stack *s)
+{
+	s->has_dropout = has_dropout(v);
+	s->has_attention_dropout = s->has_dropout && !is_family(v, "dropout", "behind-mlp");
+	s->has_embedding_dropout = s->has_dropout && !is_family(v, "dropout", "layers");
+	s->has_inner_dropout = s->has_dropout && is_family(v, "dropout", "inner");
+}
+
+/* The whole square is made, whatever a run's length is. */
+static uint64_t causal_buffers(const struct vt_config_values *v, const struct vt_stack *s)
+{
+	if (is_family(v, "causal_buffer", "layer"))
+		return s->attention_layers;
+	return is_family(v, "causal_buffer", "model");
+}
+
 void vt_config_style(const struct vt_config_values *v, struct vt_stack *s,
 		     struct vt_tensor_style *style)
 {
@@ -158,15 +181,18 @@ void vt_config_style(const struct vt_config_values *v, struct vt_stack *s,
 	s->has_joined_rotary = is_family(v, "rotary", "joined") || is_rotated_in_part(v);
 	s->has_fp32_rotary = is_family(v, "rotary", "fp32");
 	s->has_eager_only = is_family(v, "kernels", "eager");
+	s->has_fp32_scores = is_family(v, "scores", "fp32");
+	s->causal_buffers = causal_buffers(v, s);
+	s->has_joined_gate = is_family(v, "gate", "joined");
+	s->is_sum_of_attention = is_family(v, "sums", "attention");
+	s->is_sum_of_mlp = is_family(v, "sums", "mlp");
 	s->has_broadcast_keys = is_family(v, "keys", "broadcast");
 	read_parallel(v, s);
 	s->has_norms_behind = is_family(v, "norms_stand", "behind");
 	s->is_attention_held = s->has_shared_norm_input ||
 			       (s->norms == 1 && s->attention_layers == s->layers) ||
 			       is_family(v, "held", "attention");
-	s->has_dropout = has_dropout(v);
-	s->has_embedding_dropout = s->has_dropout && !is_family(v, "dropout", "layers");
-	s->has_inner_dropout = s->has_dropout && is_family(v, "dropout", "inner");
+	read_dropout(v, s);
 	style->has_bare_norms = is_family(v, "norm_weights", "no");
 	style->has_sinks = is_family(v, "sinks", "yes");
 	style->has_query_gate = is_family(v, "query_gate", "yes");
@@ -209,5 +235,7 @@ void vt_config_head(const struct vt_config_values *v, struct vt_stack *s,
 			 !ends_with(class, "LMHeadModel") && !ends_with(class, "Generation");
 	if (ends_with(class, "Classification"))
 		style->labels = labels_of(v);
+	if (is_encoder && is_family(v, "pooler", "classifier"))
+		style->has_pooler = ends_with(class, "SequenceClassification");
 	style->has_pooler &= !s->has_masked_head && !ends_with(class, "TokenClassification");
 }

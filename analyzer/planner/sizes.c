@@ -98,12 +98,15 @@ static void define_stack(struct vt_plan *plan)
 		full = 0;
 	}
 	define(plan, "h", (double)s->hidden);
+	define(plan, "he", (double)s->embedding);
 	define(plan, "L", layers);
 	define(plan, "a", (double)s->heads);
 	define(plan, "k", (double)s->kv_heads);
 	define(plan, "d", (double)s->head_dim);
 	define(plan, "dv", (double)s->value_dim);
 	define(plan, "i", (double)s->ffn);
+	define(plan, "causal", (double)s->causal_buffers);
+	define(plan, "smax", (double)s->max_tokens);
 	define(plan, "V", s->has_no_head ? 0 : (double)s->vocabulary);
 	define(plan, "norms", (double)s->norms);
 	define(plan, "La", attention);

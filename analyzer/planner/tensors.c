@@ -205,10 +205,10 @@ static void add_layers(struct vt_architecture *model, const struct vt_tensor_sty
 		add_experts(&layer, s);
 }
 
-static void add_head(const struct layer *outside, const struct vt_stack *s)
+static void add_head(const struct layer *outside, const struct vt_stack *s, uint64_t width)
 {
 	if (!outside->model->is_tied)
-		add(outside, "lm_head", VT_ROLE_HEAD, s->vocabulary, s->hidden, 1);
+		add(outside, "lm_head", VT_ROLE_HEAD, s->vocabulary, width, 1);
 	if (outside->style->has_bias[VT_BIAS_HEAD])
 		add(outside, "lm_head.bias", VT_ROLE_BIAS, s->vocabulary, 1, 1);
 }
@@ -236,7 +236,7 @@ void vt_tensors_decoder(struct vt_architecture *model, const struct vt_tensor_st
 	add_layers(model, style, VT_PART_TEXT);
 	add_norms(&outside, "norm", s->hidden, 1);
 	if (!s->has_no_head)
-		add_head(&outside, s);
+		add_head(&outside, s, s->hidden);
 	add(&outside, "score", VT_ROLE_LINEAR, style->labels, s->hidden, 1);
 }
 
@@ -245,16 +245,20 @@ void vt_tensors_encoder(struct vt_architecture *model, const struct vt_tensor_st
 	const struct vt_stack *s = &model->stacks[VT_PART_TEXT];
 	const struct layer outside = { model, style, VT_PART_TEXT, 0 };
 
-	add(&outside, "embed_tokens", VT_ROLE_EMBEDDING, s->vocabulary, s->hidden, 1);
-	add(&outside, "embed_positions", VT_ROLE_EMBEDDING, s->positions, s->hidden, 1);
-	add(&outside, "embed_segments", VT_ROLE_EMBEDDING, style->segments, s->hidden, 1);
-	add_norms(&outside, "embeddings.norm", s->hidden, 1);
+	add(&outside, "embed_tokens", VT_ROLE_EMBEDDING, s->vocabulary, s->embedding, 1);
+	add(&outside, "embed_positions", VT_ROLE_EMBEDDING, s->positions, s->embedding, 1);
+	add(&outside, "embed_segments", VT_ROLE_EMBEDDING, style->segments, s->embedding, 1);
+	add_norms(&outside, "embeddings.norm", s->embedding, 1);
+	if (s->embedding != s->hidden) {
+		add(&outside, "embeddings_project", VT_ROLE_LINEAR, s->hidden, s->embedding, 1);
+		add(&outside, "embeddings_project.bias", VT_ROLE_BIAS, s->hidden, 1, 1);
+	}
 	add_layers(model, style, VT_PART_TEXT);
 	if (s->has_masked_head) {
-		add(&outside, "head.transform", VT_ROLE_LINEAR, s->hidden, s->hidden, 1);
-		add(&outside, "head.transform.bias", VT_ROLE_BIAS, s->hidden, 1, 1);
-		add_norms(&outside, "head.norm", s->hidden, 1);
-		add_head(&outside, s);
+		add(&outside, "head.transform", VT_ROLE_LINEAR, s->embedding, s->hidden, 1);
+		add(&outside, "head.transform.bias", VT_ROLE_BIAS, s->embedding, 1, 1);
+		add_norms(&outside, "head.norm", s->embedding, 1);
+		add_head(&outside, s, s->embedding);
 		add(&outside, "head.bias", VT_ROLE_BIAS, s->vocabulary, 1, 1);
 	}
 	add_pooler(&outside, s);
@@ -287,7 +291,7 @@ void vt_tensors_encoder_decoder(struct vt_architecture *model, const struct vt_t
 	    s->heads, stacks);
 	if (!style->has_no_last_norm)
 		add_norms(&outside, "final_layer_norm", s->hidden, stacks);
-	add_head(&outside, s);
+	add_head(&outside, s, s->hidden);
 }
 
 static void add_attention_head(const struct layer *outside, const struct vt_stack *s)

@@ -109,10 +109,10 @@ static void add_norms_behind(struct vt_plan *plan, int is_recomputed)
 	vt_terms_add_piece(plan, "activations/norm", "L", "8+e*h",
 			   "LayerNorm behind attention: its output, which the mlp needs",
 			   is_recomputed);
-	/* A norm of BERT's is a part of its attention. */
 	vt_terms_add_piece(plan,
-			   plan->model->stacks[VT_PART_ENCODER].layers ? "activations/norm" :
-									 "activations/attention",
+			   plan->model->stacks[VT_PART_TEXT].is_sum_of_attention ?
+				   "activations/attention" :
+				   "activations/norm",
 			   "L", "r*h", "the sum behind attention, which a norm keeps",
 			   is_recomputed);
 	add_casts(plan, is_recomputed);
@@ -121,6 +121,23 @@ static void add_norms_behind(struct vt_plan *plan, int is_recomputed)
 		return;
 	vt_plan_add(plan, &whole, "L*T*(r*h+8+e*h)");
 	vt_plan_add(plan, &others, "(L-1)*T*(r*h+8+e*h)");
+}
+
+/* Of a layer's two LayerNorms, what they keep is named after who made it. */
+static const char *add_sums(struct vt_plan *plan, int is_recomputed)
+{
+	const struct vt_stack *s = &plan->model->stacks[VT_PART_TEXT];
+
+	if (s->is_sum_of_attention)
+		vt_terms_add_piece(plan, "activations/attention", "L", "r*h",
+				   "the stream behind attention, which a norm keeps",
+				   is_recomputed);
+	if (s->is_sum_of_mlp)
+		vt_terms_add_piece(plan, "activations/mlp", "L", "r*h",
+				   "the stream behind the mlp, which a norm keeps", is_recomputed);
+	return s->is_sum_of_attention && s->is_sum_of_mlp ? "-2*r*h" :
+	       s->is_sum_of_attention || s->is_sum_of_mlp ? "-r*h" :
+							    "";
 }
 
 static void add_norms(struct vt_plan *plan, int is_recomputed)
@@ -136,8 +153,9 @@ static void add_norms(struct vt_plan *plan, int is_recomputed)
 	if (is_frozen(plan) || vt_plan_setting(plan, VT_SET_AUTOCAST))
 		after = "0";
 	/* The norms behind attention and mlp feed a sum, which keeps nothing. */
-	snprintf(bytes, sizeof(bytes), "(norms*(%s)%s+min(norms,2)*%s)%s", norm_bytes(plan),
-		 s->has_shared_norm_input ? "-r*h" : "", after, over_sequence(plan));
+	snprintf(bytes, sizeof(bytes), "(norms*(%s)%s%s+min(norms,2)*%s)%s", norm_bytes(plan),
+		 s->has_shared_norm_input ? "-r*h" : "", add_sums(plan, is_recomputed), after,
+		 over_sequence(plan));
 	vt_terms_add_piece(plan, "activations/norm", "L", bytes, norm_why(s->norm), is_recomputed);
 	add_casts(plan, is_recomputed);
 	if (!s->has_qk_norm)
@@ -176,7 +194,9 @@ static void add_dropout(struct vt_plan *plan, int is_recomputed)
 	static const char *const owners[] = { "activations/attention", "activations/mlp" };
 	const char *bytes = vt_plan_setting(plan, VT_SET_SEQUENCE) ? "h/t" : "h";
 
-	for (size_t i = 0; plan->model->stacks[VT_PART_TEXT].has_dropout && i < 2; i++)
+	const struct vt_stack *s = &plan->model->stacks[VT_PART_TEXT];
+
+	for (size_t i = s->has_attention_dropout ? 0 : 1; s->has_dropout && i < 2; i++)
 		vt_terms_add_piece(plan, owners[i], "L", bytes, "the mask of the dropout behind it",
 			  is_recomputed);
 }
@@ -265,42 +285,82 @@ static void add_adapters(struct vt_plan *plan, int is_recomputed)
 				is_gated ? 3 : 2, is_recomputed);
 }
 
-static void add_training(struct vt_plan *plan)
+/* Between embeddings and layers that are of different widths lies a product. */
+static int has_projection(const struct vt_plan *plan)
 {
-	const struct vt_term_spec inputs = { "activations/checkpoint", VT_IN_WHOLE, NULL, NULL,
-		"the input of every checkpointed layer" };
-	const struct vt_term_spec last = { "activations/norm",
-		VT_IN(FORWARD) | VT_IN(LOSS) | VT_IN(BACKWARD_LOSS), NULL, NULL,
-		"the input of the head" };
-	const struct vt_term_spec norm = { "activations/norm",
-		VT_IN(FORWARD) | VT_IN(LOSS) | VT_IN(BACKWARD_LOSS) | VT_IN(BACKWARD_NORM), NULL,
-		NULL, "the last norm" };
-	const struct vt_term_spec stream = { "activations/residual",
-		VT_IN(FIRST_LAYER) | VT_IN(FORWARD), NULL, NULL, "the residual stream itself" };
-	const struct vt_term_spec transform = { "logits", norm.stages, NULL, NULL,
-		"the layer before the head: the input of its activation" };
+	const struct vt_stack *s = &plan->model->stacks[VT_PART_TEXT];
+
+	return s->embedding && s->embedding != s->hidden;
+}
+
+/* What stands before the first layer of each stack. */
+static void add_embeddings(struct vt_plan *plan)
+{
+	const struct vt_stack *s = &plan->model->stacks[VT_PART_TEXT];
 	/* BERT's norm of embeddings is a part of theirs, an encoder-decoder's one of its stack. */
 	const struct vt_stack *encoder = &plan->model->stacks[VT_PART_ENCODER];
 	const char *embedded = encoder->layers && encoder->norm == VT_NORM_LAYER ?
 				       "activations/norm" :
 				       "activations/embedding";
 	/* In a decoder alone, what it gives is the first norm's input, and counted with that. */
-	int is_first_norms =
-		!plan->model->stacks[VT_PART_TEXT].has_norms_behind && !encoder->layers;
+	int is_first_norms = !s->has_norms_behind && !encoder->layers;
 	const struct vt_term_spec embedding = {
 		is_first_norms ? "activations/residual" : embedded, VT_IN_WHOLE, NULL, NULL,
 		"dropout behind the embeddings of each stack: its mask and what it gives" };
 	const struct vt_term_spec normed = { embedded, VT_IN_WHOLE, NULL, NULL,
 		"the sum of all embeddings, which their norm keeps" };
+	const struct vt_term_spec projected = { embedded, VT_IN_WHOLE, NULL, NULL,
+		"embeddings made as wide as the layers are" };
+
+	if (s->has_embedding_dropout)
+		vt_plan_add(plan, &embedding,
+			    is_first_norms       ? "T*h" :
+			    encoder->layers      ? "(T+Te)*(h+e*h)" :
+			    has_projection(plan) ? "T*(he+e*he)" :
+						   "T*(h+e*h)");
+	if (s->has_norms_behind || s->has_embedding_norm)
+		vt_plan_add(plan, &normed,
+			    has_projection(plan) ? "T*(r*he+8)" : "T*(r*h+8)");
+	if (has_projection(plan))
+		vt_plan_add(plan, &projected, "T*e*h");
+}
+
+/* The last norm and what stands behind it. */
+static void add_head(struct vt_plan *plan, int is_recomputed)
+{
+	const struct vt_term_spec last = { "activations/norm",
+		VT_IN(FORWARD) | VT_IN(LOSS) | VT_IN(BACKWARD_LOSS), NULL, NULL,
+		"the input of the head" };
+	const struct vt_term_spec norm = { "activations/norm",
+		VT_IN(FORWARD) | VT_IN(LOSS) | VT_IN(BACKWARD_LOSS) | VT_IN(BACKWARD_NORM), NULL,
+		NULL, "the last norm" };
+	const struct vt_term_spec transform = { "logits", norm.stages, NULL, NULL,
+		"the layer before the head: the input of its activation" };
+
+	if (has_projection(plan)) {
+		vt_plan_add(plan, &norm, "T*(r*he+8)");
+		vt_plan_add(plan, &last, "T*e*he");
+		vt_plan_add(plan, &transform, "T*e*he");
+		return;
+	}
+	/* Nothing before the first adapter keeps anything: the first norm makes up for the last. */
+	if (!vt_plan_setting(plan, VT_SET_LORA) || is_recomputed)
+		vt_plan_add(plan, &norm, "T*(%s)%s", norm_bytes(plan), over_sequence(plan));
+	if (!is_frozen(plan))
+		vt_plan_add(plan, &last, "T*e*h%s", over_sequence(plan));
+	if (plan->model->stacks[VT_PART_TEXT].has_masked_head)
+		vt_plan_add(plan, &transform, "T*e*h");
+}
+
+static void add_training(struct vt_plan *plan)
+{
+	const struct vt_term_spec inputs = { "activations/checkpoint", VT_IN_WHOLE, NULL, NULL,
+		"the input of every checkpointed layer" };
+	const struct vt_term_spec stream = { "activations/residual",
+		VT_IN(FIRST_LAYER) | VT_IN(FORWARD), NULL, NULL, "the residual stream itself" };
 	int is_recomputed = vt_plan_setting(plan, VT_SET_CHECKPOINTING) == VT_CHECKPOINTING_FULL;
 
-	if (plan->model->stacks[VT_PART_TEXT].has_embedding_dropout)
-		vt_plan_add(plan, &embedding,
-			    is_first_norms  ? "T*h" :
-			    encoder->layers ? "(T+Te)*(h+e*h)" :
-					      "T*(h+e*h)");
-	if (plan->model->stacks[VT_PART_TEXT].has_norms_behind)
-		vt_plan_add(plan, &normed, "T*(r*h+8)");
+	add_embeddings(plan);
 	vt_plan_add(plan, &stream, "T*h*r%s", over_sequence(plan));
 	add_norms(plan, is_recomputed);
 	if (plan->model->stacks[VT_PART_TEXT].attention_layers) {
@@ -313,13 +373,7 @@ static void add_training(struct vt_plan *plan)
 	add_adapters(plan, is_recomputed);
 	if (is_recomputed)
 		vt_plan_add(plan, &inputs, "L*T*h*r%s", over_sequence(plan));
-	/* Nothing before the first adapter keeps anything: the first norm makes up for the last. */
-	if (!vt_plan_setting(plan, VT_SET_LORA) || is_recomputed)
-		vt_plan_add(plan, &norm, "T*(%s)%s", norm_bytes(plan), over_sequence(plan));
-	if (!is_frozen(plan))
-		vt_plan_add(plan, &last, "T*e*h%s", over_sequence(plan));
-	if (plan->model->stacks[VT_PART_TEXT].has_masked_head)
-		vt_plan_add(plan, &transform, "T*e*h");
+	add_head(plan, is_recomputed);
 }
 
 /*
@@ -357,11 +411,12 @@ static void add_kept(struct vt_plan *plan)
 static int wide_of(const struct vt_plan *plan)
 {
 	const struct vt_stack *s = &plan->model->stacks[VT_PART_TEXT];
+	/* Both halves of one product stay until what they become is there. */
+	int gated = s->has_joined_gate ? 4 : 3;
+	int behind = s->mlp == VT_MLP_GATED ? gated : 2;
 
 	/* Of an activation that is made of operators more than of what comes behind it. */
-	if (s->activation_steps > 2)
-		return 4;
-	return s->mlp == VT_MLP_GATED ? 3 : 2;
+	return s->activation_widest > behind ? s->activation_widest : behind;
 }
 
 /* Bytes per token where attention computes scores, or turns queries in fp32; buf[size]. */
@@ -371,6 +426,8 @@ static int scores_of(const struct vt_plan *plan, char *buf, size_t size)
 
 	if (vt_terms_is_math(plan))
 		snprintf(buf, size, "(a*s*(4+4+1)+4*(2*a*d+a*dv)+e*a*d)%s", over);
+	else if (plan->model->stacks[VT_PART_TEXT].has_fp32_scores)
+		snprintf(buf, size, "(a*s*(4+4)+3*a*d*e+4*2*a*d)%s", over);
 	else if (vt_terms_is_eager(plan))
 		/* Only fp16 is read by the softmax in fp32 as it is. */
 		snprintf(buf, size, "(a*s*%s+3*a*d*e)%s",

@@ -129,9 +129,16 @@ static void add_eager(struct vt_plan *plan, int is_recomputed)
 {
 	char bytes[160];
 
-	snprintf(bytes, sizeof(bytes), "(e*(a*d+a*dv+a*d+a*dv))%s", vt_terms_over(plan));
+	if (text_of(plan)->has_fp32_scores)
+		snprintf(bytes, sizeof(bytes), "(4*(a*d+a*d)+e*(a*dv+a*dv))%s",
+			 vt_terms_over(plan));
+	else
+		snprintf(bytes, sizeof(bytes), "(e*(a*d+a*dv+a*d+a*dv))%s", vt_terms_over(plan));
 	vt_terms_add_piece(plan, "activations/attention", vt_terms_attentions(plan), bytes,
-			   "q, the output, and k and v repeated to every head", is_recomputed);
+			   text_of(plan)->has_fp32_scores ?
+				   "q and k in fp32, the output, and v" :
+				   "q, the output, and k and v repeated to every head",
+			   is_recomputed);
 	add_scores(plan, is_recomputed);
 }
 

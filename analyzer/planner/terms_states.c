@@ -58,12 +58,15 @@ static void add_buffers(struct vt_plan *plan)
 {
 	const struct vt_term_spec rope = { "buffers", VT_IN_ALL, NULL, NULL,
 		"cos and sin of every layer, all equal: one pair would do" };
+	const struct vt_term_spec causal = { "buffers", VT_IN_ALL, NULL, NULL,
+		"masks of causality over all positions that the model may have" };
 	const struct vt_term_spec tails = { "weights", VT_IN_ALL, NULL, NULL,
 		vt_plan_setting(plan, VT_SET_LOAD) ?
 			"ends of blocks that the allocator does not split (loading replayed)" :
 			"ends of blocks that the allocator does not split" };
 
 	vt_plan_add(plan, &rope, "L*2*positions*d*w");
+	vt_plan_add(plan, &causal, "causal*smax*smax");
 	vt_plan_add(plan, &tails, "tails");
 }
 

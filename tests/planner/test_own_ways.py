@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: MIT
+"""What a kind of model does in its own way, as families.ini says it: bytes of an owner, by arithmetic from its sizes.
+
+Every model: width 512, 4 layers, 8 heads of 64, mlp 2048, vocabulary 10000, bf16; two sequences of 1024.
+"""
+import json
+
+import pytest
+
+from combinations import estimate
+
+H, L, A, D, I, V = 512, 4, 8, 64, 2048, 10000
+B, S, POSITIONS = 2, 1024, 2048
+T = B * S
+SCORES = T * A * S
+SIZES = {"hidden_size": H, "num_hidden_layers": L, "num_attention_heads": A, "intermediate_size": I, "vocab_size": V,
+         "max_position_embeddings": POSITIONS}
+GPT = {"n_embd": H, "n_layer": L, "n_head": A, "n_positions": POSITIONS, "vocab_size": V}
+CONFIGS = {
+    "bloom": {"hidden_size": H, "n_layer": L, "n_head": A, "vocab_size": V},
+    "mpt": {"d_model": H, "n_layers": L, "n_heads": A, "vocab_size": V},
+    "gpt_neo": {"hidden_size": H, "num_layers": L, "num_heads": A, "vocab_size": V,
+                "max_position_embeddings": POSITIONS},
+    "gptj": GPT | {"rotary_dim": 32}, "codegen": GPT | {"rotary_dim": 32}, "gpt_bigcode": GPT | {"multi_query": True},
+    "nemotron": SIZES | {"head_dim": D, "hidden_act": "relu2"},
+    "persimmon": SIZES, "glm4": SIZES, "phi3": SIZES, "llama": SIZES, "gpt2": GPT,
+    "distilbert": {"architectures": ["DistilBertForMaskedLM"], "dim": H, "n_layers": L, "n_heads": A, "hidden_dim": I,
+                   "vocab_size": V, "max_position_embeddings": POSITIONS},
+    "bert": SIZES | {"architectures": ["BertForMaskedLM"]},
+    "electra": SIZES | {"architectures": ["ElectraForMaskedLM"], "embedding_size": 128},
+}
+
+# softmax in fp32 and its cast; q, k, v and the output in bf16 (2 bytes), or q and k in fp32
+EAGER = L * (6 * SCORES + T * 2 * 4 * H)
+FP32 = L * (6 * SCORES + T * (4 * 2 * H + 2 * 2 * H))
+MASK = B * S * S * 2
+KERNEL = L * T * (2 * 4 * H + 4 * A)
+STREAM = T * H * 2
+NORM = STREAM + 8 * T  # input, mean and deviation
+TRAINING = (
+    # of what attention kept, scores among it, the mask aside
+    ("mpt", "activations/attention", "loss", EAGER),
+    ("gptj", "activations/attention", "loss", FP32), ("codegen", "activations/attention", "loss", FP32),
+    ("gpt_neo", "activations/attention", "loss", FP32),
+    # and the sum behind it, which its module makes; the mlp keeps the input of GELU, its output and the next sum
+    ("bloom", "activations/attention", "loss", EAGER + L * STREAM),
+    ("bloom", "activations/mlp", "loss", L * (T * 2 * 2 * I + STREAM)),
+    ("mpt", "activations/mlp", "loss", L * (T * 2 * 2 * I + STREAM)),
+    # two outputs of norms in every layer, mean and deviation; the last norm, its output
+    ("bloom", "activations/norm", "loss", L * (2 * STREAM + 16 * T) + NORM + STREAM),
+    ("bloom", "activations/embedding", "loss", NORM), ("mpt", "activations/embedding", "loss", 0),
+    ("mpt", "activations/norm", "loss", L * (STREAM + NORM + 8 * T + STREAM) + NORM + STREAM),
+    ("nemotron", "activations/mlp", "loss", L * T * 2 * 2 * I),
+    # joined rotation: the output once more
+    ("nemotron", "activations/attention", "loss", KERNEL + L * STREAM),
+    ("glm4", "activations/attention", "loss", KERNEL + L * STREAM), ("llama", "activations/attention", "loss", KERNEL),
+    ("bert", "activations/attention", "loss", KERNEL + L * (STREAM + T * H)),  # the sum and a mask of dropout
+    ("distilbert", "activations/attention", "loss", KERNEL),
+    ("distilbert", "activations/norm", "loss", L * 2 * (NORM + STREAM) + NORM + STREAM),
+    ("distilbert", "activations/mlp", "loss", L * T * (2 * 2 * I + H)),
+    # of the embeddings' width 128: their sum, mean and deviation, dropout and its mask; of the layers' width: the rest
+    ("electra", "activations/embedding", "loss", T * (2 * 128 + 8 + 128 + 2 * 128) + STREAM),
+    ("electra", "logits", "loss", T * V * 4 + T * 2 * 128),
+)
+
+
+def plan(folder, kind, *options):
+    path = folder / "config.json"
+    path.write_text(json.dumps({"model_type": kind} | CONFIGS[kind]))
+    made = estimate(path, "--batch", B, "--seq", S, "--dtype", "bf16", *options)
+    assert made["model"]["note"] is None
+    return made
+
+
+def owned(made, owner, stage):
+    return sum(t["bytes"] for t in made["terms"] if t["owner"] == owner and stage in t["stages"])
+
+
+@pytest.mark.parametrize("kind, owner, stage, expected", TRAINING, ids=lambda x: str(x).replace("/", "-"))
+def test_what_a_kind_keeps(tmp_path, kind, owner, stage, expected):
+    assert owned(plan(tmp_path, kind, "--train"), owner, stage) == expected
+
+
+@pytest.mark.parametrize("kind, buffers", (("gpt_neo", L), ("gpt_bigcode", 1), ("gpt2", 0)))
+def test_masks_of_all_positions(tmp_path, kind, buffers):
+    """In each layer, or one of the model, whatever the sequence's length is."""
+    assert owned(plan(tmp_path, kind, "--infer"), "buffers", "load") == buffers * POSITIONS**2
+
+
+@pytest.mark.parametrize("kind, tensors", (("llama", 3), ("glm4", 4), ("phi3", 4), ("persimmon", 3), ("nemotron", 3),
+                                           ("gpt2", 4), ("bert", 2)))
+def test_what_an_mlp_has_at_once(tmp_path, kind, tensors):
+    """Gate and up as halves of one product stay until both are used; a squared ReLU makes two of its input."""
+    assert owned(plan(tmp_path, kind, "--infer"), "activations/mlp", "forward") == tensors * T * I * 2
