@@ -102,6 +102,8 @@ struct vt_stack {
 	int has_joined_rotary;  /* rotated parts of a head are joined by a copy */
 	int has_eager_only;     /* no attention but the eager one */
 	int has_fp32_scores;    /* made of copies of queries and keys in fp32 */
+	int has_held_scores;    /* ... and their sum with a mask beside them */
+	int has_returned_weights; /* of scores: each layer gives them to the model */
 	uint64_t causal_buffers; /* masks of all positions, a byte for each pair */
 	int has_fp32_rotary;    /* queries and keys are rotated in fp32 */
 	int has_broadcast_keys; /* SDPA gets fewer heads of keys than of queries, untold */
@@ -115,6 +117,7 @@ struct vt_stack {
 	int has_attention_dropout;
 	int has_embedding_dropout;
 	int has_inner_dropout;  /* between the two halves of the mlp, too */
+	int is_cache_off;       /* by its configuration: every token goes through all again */
 	int has_no_cache;       /* generates nothing: no keys and values are kept for later */
 	int has_soft_cap;       /* of logits (Gemma 2) */
 	int has_scores_cap;     /* of attention's scores, too */

@@ -422,17 +422,23 @@ static int wide_of(const struct vt_plan *plan)
 /* Bytes per token where attention computes scores, or turns queries in fp32; buf[size]. */
 static int scores_of(const struct vt_plan *plan, char *buf, size_t size)
 {
+	const struct vt_stack *s = &plan->model->stacks[VT_PART_TEXT];
 	const char *over = vt_terms_over(plan);
 
 	if (vt_terms_is_math(plan))
 		snprintf(buf, size, "(a*s*(4+4+1)+4*(2*a*d+a*dv)+e*a*d)%s", over);
-	else if (plan->model->stacks[VT_PART_TEXT].has_fp32_scores)
-		snprintf(buf, size, "(a*s*(4+4)+3*a*d*e+4*2*a*d)%s", over);
+	else if (vt_terms_is_eager(plan) && s->has_fp32_scores)
+		/* Of parts that are rotated and joined, what they were parts of stays, too. */
+		snprintf(buf, size, "(a*s*(4+4)+%sa*d*e+4*2*a*d)%s",
+			 s->has_joined_rotary ? "3*" : "", over);
+	else if (vt_terms_is_eager(plan) && s->has_held_scores)
+		snprintf(buf, size, "(a*s*%s+4*a*d*e)%s",
+			 vt_plan_symbol(plan, "e") == 4 ? "(2*e+4)" : "(2*e+4+4)", over);
 	else if (vt_terms_is_eager(plan))
 		/* Only fp16 is read by the softmax in fp32 as it is. */
 		snprintf(buf, size, "(a*s*%s+3*a*d*e)%s",
 			 vt_plan_symbol(plan, "e") == 4 ? "(4+4)" : "(e+4+4)", over);
-	else if (plan->model->stacks[VT_PART_TEXT].has_fp32_rotary)
+	else if (s->has_fp32_rotary)
 		snprintf(buf, size, "(4*(4*a*d+k*d)+2*e*k*d)%s", over);
 	else
 		snprintf(buf, size, "0");
@@ -470,6 +476,8 @@ static void add_widest(struct vt_plan *plan)
 		"what attention gave, while the mlp runs" };
 	const struct vt_term_spec behind = { "activations/attention", stages, NULL, NULL,
 		"the stream behind attention, while the mlp runs" };
+	const struct vt_term_spec returned = { "activations/attention", VT_IN(FORWARD), NULL, NULL,
+		"what softmax made of the scores of the layer before, which the model holds" };
 	const struct vt_term_spec bias = { "activations/embedding", stages, NULL, NULL,
 		"the bias of relative positions, which every layer's scores get" };
 	/* Copies of the input, what experts gave, and that weighted and put back in order. */
@@ -477,6 +485,8 @@ static void add_widest(struct vt_plan *plan)
 						    "chosen*max(h*(2*e+2*e), 4*ie*e+h*e)";
 	char by_mlp[160], by_scores[96];
 
+	if (vt_terms_is_eager(plan) && s->has_returned_weights)
+		vt_plan_add(plan, &returned, "T*a*s*e%s", vt_terms_over(plan));
 	snprintf(by_mlp, sizeof(by_mlp), "max(max((%d*e*max(i,inner))%s, %s), 8*h-e*h)",
 		 wide_of(plan), vt_terms_over(plan), experts);
 	if (scores_of(plan, by_scores, sizeof(by_scores)) &&

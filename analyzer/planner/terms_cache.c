@@ -101,6 +101,7 @@ void vt_terms_cache(struct vt_plan *plan)
 		"keys and values of the attention to the encoder" };
 
 	if (vt_plan_is_training(plan) || s->has_no_cache ||
+	    (s->is_cache_off && !plan->settings->is_given[VT_SET_KV_CACHE]) ||
 	    vt_plan_setting(plan, VT_SET_KV_CACHE) == VT_KV_NONE)
 		return;
 	vt_plan_add(plan, &state, "b*state");

@@ -146,4 +146,10 @@ BLIND = (
     train("blind-qwen2-moe", 3, 1280),
     train("blind-electra", 20, 384),
     infer("blind-persimmon", 6, 1536, *tokens(6)),
+    infer("blind-bloom", 3, 1536),
+    infer("blind-gpt-neo", 3, 1536),
+    infer("blind-gptj", 3, 1536),
+    infer("blind-mpt", 3, 1536),
+    infer("blind-nemotron", 6, 1536, *tokens(6)),
+    infer("blind-electra", 32, 512),
 )

@@ -64,9 +64,18 @@ TRAINING = (
 )
 
 
-def plan(folder, kind, *options):
+# What softmax makes of a layer's scores is in the model's variable while the next layer computes: 2 bytes of a score.
+INFERENCE = (
+    ("gpt_neo", 2 * SCORES + (4 + 4) * SCORES + T * H * (2 + 4 + 4)),  # q, and q and k in fp32
+    ("gptj", 2 * SCORES + (4 + 4) * SCORES + T * H * (2 * 3 + 4 + 4)),  # and what rotated q and k are parts of
+    ("bloom", 2 * SCORES + (2 + 2 + 4 + 4) * SCORES + T * H * 2 * 4),  # q, k and v as one, and a copy of q
+    ("mpt", 2 * SCORES + (2 + 4 + 4) * SCORES + T * H * 2 * 3),
+)
+
+
+def plan(folder, kind, *options, more=None):
     path = folder / "config.json"
-    path.write_text(json.dumps({"model_type": kind} | CONFIGS[kind]))
+    path.write_text(json.dumps({"model_type": kind} | CONFIGS[kind] | (more or {})))
     made = estimate(path, "--batch", B, "--seq", S, "--dtype", "bf16", *options)
     assert made["model"]["note"] is None
     return made
@@ -79,6 +88,21 @@ def owned(made, owner, stage):
 @pytest.mark.parametrize("kind, owner, stage, expected", TRAINING, ids=lambda x: str(x).replace("/", "-"))
 def test_what_a_kind_keeps(tmp_path, kind, owner, stage, expected):
     assert owned(plan(tmp_path, kind, "--train"), owner, stage) == expected
+
+
+@pytest.mark.parametrize("kind, expected", INFERENCE)
+def test_attention_of_its_own_in_a_forward(tmp_path, kind, expected):
+    assert owned(plan(tmp_path, kind, "--infer"), "activations/attention", "forward") == expected
+
+
+@pytest.mark.parametrize("kind, says, kept", (("mpt", None, 0), ("mpt", True, 1), ("llama", None, 1),
+                                              ("llama", False, 0)))
+def test_a_cache_that_the_configuration_turns_off(tmp_path, kind, says, kept):
+    cache = L * 2 * T * H * 2
+    more = {} if says is None else {"use_cache": says}
+    assert owned(plan(tmp_path, kind, "--infer", more=more), "kv cache", "logits") == kept * cache
+    asked_for = plan(tmp_path, kind, "--infer", "--kv-cache", "dynamic", more=more)
+    assert owned(asked_for, "kv cache", "logits") == cache
 
 
 @pytest.mark.parametrize("kind, buffers", (("gpt_neo", L), ("gpt_bigcode", 1), ("gpt2", 0)))
