@@ -122,6 +122,7 @@ struct vt_stack {
 	int has_soft_cap;       /* of logits (Gemma 2) */
 	int has_scores_cap;     /* of attention's scores, too */
 	int has_fp32_router;    /* which takes a copy of its input */
+	int has_shared_gate;    /* what shared experts give is multiplied with a gate's output */
 	int has_fp32_experts;   /* what they give is weighted with numbers in fp32 */
 	int has_no_head;        /* hidden states are what comes out */
 	int has_masked_head;    /* a linear layer, its activation, a norm before the head */

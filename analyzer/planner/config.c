@@ -71,7 +71,8 @@ static void read_experts(const struct vt_config_values *v, struct vt_stack *s,
 	s->experts_per_token = vt_config_size(v, "experts_per_token", 1);
 	s->expert_ffn = vt_config_size(v, "expert_ffn", s->ffn);
 	s->shared_ffn = vt_config_size(v, "shared_ffn", 0);
-	style->has_shared_gate = s->shared_ffn && !is_family(v, "shared_gate", "no");
+	s->has_shared_gate = style->has_shared_gate =
+		s->shared_ffn && !is_family(v, "shared_gate", "no");
 	style->has_expert_biases = is_family(v, "expert_biases", "yes");
 	if (!s->shared_ffn)
 		s->shared_ffn = vt_config_size(v, "shared_experts", 0) * s->expert_ffn;

@@ -253,6 +253,10 @@ static void add_mlp(struct vt_plan *plan, int is_recomputed)
 	vt_terms_add_piece(plan, "activations/mlp", "Lmoe", bytes,
 		  "every chosen expert as an mlp, its copy of the input and its output; the router",
 		  is_recomputed);
+	if (s->has_shared_gate)
+		vt_terms_add_piece(plan, "activations/mlp", "Lmoe", "e*h+e",
+				   "what shared experts gave, which their gate needs, and the gate",
+				   is_recomputed);
 }
 
 /* Of `count` linear layers with so many inputs together. */

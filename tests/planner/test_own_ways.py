@@ -27,6 +27,8 @@ CONFIGS = {
     "distilbert": {"architectures": ["DistilBertForMaskedLM"], "dim": H, "n_layers": L, "n_heads": A, "hidden_dim": I,
                    "vocab_size": V, "max_position_embeddings": POSITIONS},
     "bert": SIZES | {"architectures": ["BertForMaskedLM"]},
+    "qwen2_moe": SIZES | {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 256,
+                          "shared_expert_intermediate_size": 1024},
     "electra": SIZES | {"architectures": ["ElectraForMaskedLM"], "embedding_size": 128},
 }
 
@@ -58,6 +60,9 @@ TRAINING = (
     ("distilbert", "activations/attention", "loss", KERNEL),
     ("distilbert", "activations/norm", "loss", L * 2 * (NORM + STREAM) + NORM + STREAM),
     ("distilbert", "activations/mlp", "loss", L * T * (2 * 2 * I + H)),
+    # two experts' and the shared one's mlp, copies of inputs and outputs, the router's logits in fp32; the shared one's
+    # output and its gate
+    ("qwen2_moe", "activations/mlp", "loss", L * T * (2 * 4 * (2 * 256 + 1024) + 2 * 2 * 2 * H + 4 * 4 + 2 * H + 2)),
     # of the embeddings' width 128: their sum, mean and deviation, dropout and its mask; of the layers' width: the rest
     ("electra", "activations/embedding", "loss", T * (2 * 128 + 8 + 128 + 2 * 128) + STREAM),
     ("electra", "logits", "loss", T * V * 4 + T * 2 * 128),
