@@ -143,7 +143,9 @@ struct vt_architecture {
 	int is_nominal;   /* only a number of parameters is known */
 	int is_too_large; /* more parameters than can be counted exactly */
 	uint64_t image_tokens; /* per image, in the text's sequence */
+	int has_projector_mlp; /* two linear layers between vision and text */
 	uint64_t patch_side;   /* patches along one side of an image */
+	uint64_t patch_pixels; /* numbers of a patch: its pixels' channels */
 };
 
 void vt_architecture_release(struct vt_architecture *model);

@@ -288,6 +288,7 @@ static void read_vision(struct vt_architecture *model, const struct vt_config_va
 	style.has_attention_head = is_siglip && vt_config_flag(v, "vision_use_head", 1);
 	style.channels = vt_config_key(v, "num_channels", 3);
 	style.patch = vt_config_key(v, "patch_size", 0);
+	model->patch_pixels = style.channels * style.patch * style.patch;
 	model->patch_side = style.patch ? vt_config_key(v, "image_size", 0) / style.patch : 0;
 	if (!model->patch_side || model->patch_side > 100000 || style.channels > 10000)
 		vt_diag_set(v->diag, VT_EXIT_UNREADABLE,
@@ -317,6 +318,7 @@ static void add_projector(struct vt_architecture *model, int has_two, int has_no
 		spec = (struct vt_tensor_spec){ VT_PART_PROJECTOR, VT_ROLE_NORM, in, 1, 1, 0 };
 		vt_architecture_add(model, "projector.norm", &spec);
 	}
+	model->has_projector_mlp = has_two;
 	if (!has_two)
 		return;
 	spec.columns = out;

@@ -181,6 +181,7 @@ static void define_tokens(struct vt_plan *plan)
 	define(plan, "text", text);
 	define(plan, "images", main->tokens ? 1 : images);
 	define(plan, "patches", side * side);
+	define(plan, "pixels", (double)plan->model->patch_pixels);
 	define(plan, "f", factor);
 	define(plan, "s", chunk && chunk < s ? chunk : s);
 	/* A decoder behind an encoder begins with one token of its own. */

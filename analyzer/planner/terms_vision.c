@@ -19,6 +19,10 @@ void vt_terms_vision(struct vt_plan *plan)
 		"the tower does not train: one layer at a time" };
 	const struct vt_term_spec projector = { "activations/projector", VT_IN_TRAINING |
 		VT_IN(FORWARD), NULL, NULL, "patches, and what f*f of them become" };
+	const struct vt_term_spec activated = { "activations/projector", VT_IN_TRAINING, NULL, NULL,
+		"the input and the output of the activation between its two layers" };
+	const struct vt_term_spec given = { "activations/projector", VT_IN(LOGITS), NULL, NULL,
+		"what images became, which the model's output holds" };
 
 	if (!plan->model->stacks[VT_PART_VISION].hidden)
 		return;
@@ -27,4 +31,8 @@ void vt_terms_vision(struct vt_plan *plan)
 	else
 		vt_plan_add(plan, &once, "Tv*e*(2*hv+2*iv)");
 	vt_plan_add(plan, &projector, "b*images*patches*hv*e");
+	vt_plan_add(plan, &given, "b*max(s-text,0)*h*e");
+	/* Nothing before the first adapter keeps anything. */
+	if (plan->model->has_projector_mlp && !vt_plan_setting(plan, VT_SET_LORA))
+		vt_plan_add(plan, &activated, "2*b*max(s-text,0)*h*e");
 }

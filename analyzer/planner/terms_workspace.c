@@ -9,14 +9,14 @@ static void add_inputs(struct vt_plan *plan)
 	const struct vt_term_spec tokens = { "inputs", VT_IN_TRAINING | VT_IN_INFERENCE, NULL, NULL,
 					     "token ids, and in training labels and their shift" };
 	const struct vt_term_spec pixels = { "inputs", VT_IN_TRAINING | VT_IN_INFERENCE, NULL,
-					     NULL, "fp32 pixels of 3 channels, 16 x 16 a patch" };
+					     NULL, "pixels in the type of the weights" };
 
 	const struct vt_term_spec sound = { "inputs", VT_IN_TRAINING | VT_IN_INFERENCE, NULL,
 					    NULL, "sound, of which two moments become one" };
 
 	vt_plan_add(plan, &tokens, "%s", vt_plan_is_training(plan) ? "3*8*T" : "8*T");
 	vt_plan_add(plan, &sound, "Te*2*sound*e");
-	vt_plan_add(plan, &pixels, "b*images*patches*16*16*3*4");
+	vt_plan_add(plan, &pixels, "b*images*patches*pixels*w");
 }
 
 static void add_libraries(struct vt_plan *plan)

@@ -29,6 +29,9 @@ CONFIGS = {
     "bert": SIZES | {"architectures": ["BertForMaskedLM"]},
     "qwen2_moe": SIZES | {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 256,
                           "shared_expert_intermediate_size": 1024},
+    "llava": {"text_config": SIZES | {"model_type": "llama"},
+              "vision_config": {"model_type": "clip_vision_model", "hidden_size": 256, "num_hidden_layers": 2,
+                                "num_attention_heads": 4, "intermediate_size": 512, "image_size": 32, "patch_size": 8}},
     "electra": SIZES | {"architectures": ["ElectraForMaskedLM"], "embedding_size": 128},
 }
 
@@ -108,6 +111,17 @@ def test_a_cache_that_the_configuration_turns_off(tmp_path, kind, says, kept):
     assert owned(plan(tmp_path, kind, "--infer", more=more), "kv cache", "logits") == kept * cache
     asked_for = plan(tmp_path, kind, "--infer", "--kv-cache", "dynamic", more=more)
     assert owned(asked_for, "kv cache", "logits") == cache
+
+
+def test_an_image_between_tower_and_text(tmp_path):
+    """4 x 4 patches of 8 x 8 pixels in bf16; an mlp makes them as wide as the text, and what it gives is given back."""
+    image = B * 16 * H * 2
+    inputs = B * (32 * 32 * 3 * 2)
+    made = plan(tmp_path, "llava", "--infer")
+    assert owned(made, "activations/projector", "logits") == image
+    assert owned(made, "inputs", "logits") == inputs + 8 * B * (S + 16)
+    # the tower's patches, which its first layer takes, and the input and output of the activation
+    assert owned(plan(tmp_path, "llava", "--train"), "activations/projector", "loss") == B * 16 * 256 * 2 + 2 * image
 
 
 @pytest.mark.parametrize("kind, buffers", (("gpt_neo", L), ("gpt_bigcode", 1), ("gpt2", 0)))
