@@ -107,7 +107,8 @@ static void add_bias(struct vt_plan *plan, const char *width)
 
 	sum_over_tokens(partial, sizeof(partial), width);
 	vt_plan_add(plan, &sums, "%s", partial);
-	vt_plan_add(plan, &gradients, "T*(i*e+2*h*e) + i*h*g");
+	/* A bias comes behind the weights beside it. */
+	vt_plan_add(plan, &gradients, "T*(i*e+2*h*e) + %d*i*h*g", width[0] == 'i' ? 2 : 1);
 }
 
 static void add_layer(struct vt_plan *plan)

@@ -32,6 +32,7 @@ CONFIGS = {
     "llava": {"text_config": SIZES | {"model_type": "llama"},
               "vision_config": {"model_type": "clip_vision_model", "hidden_size": 256, "num_hidden_layers": 2,
                                 "num_attention_heads": 4, "intermediate_size": 512, "image_size": 32, "patch_size": 8}},
+    "vit": SIZES | {"image_size": 256, "patch_size": 16},
     "electra": SIZES | {"architectures": ["ElectraForMaskedLM"], "embedding_size": 128},
 }
 
@@ -122,6 +123,13 @@ def test_an_image_between_tower_and_text(tmp_path):
     assert owned(made, "inputs", "logits") == inputs + 8 * B * (S + 16)
     # the tower's patches, which its first layer takes, and the input and output of the activation
     assert owned(plan(tmp_path, "llava", "--train"), "activations/projector", "loss") == B * 16 * 256 * 2 + 2 * image
+
+
+def test_gradients_while_that_of_a_bias_is_summed(tmp_path):
+    """Of the mlp's first half: its input's, the stream's, and those of both halves' weights, which are there by then."""
+    made = plan(tmp_path, "vit", "--train", "--batch", 8)
+    tokens = 8 * (16 * 16 + 1)
+    assert owned(made, "gradients", "backward: last layer") == tokens * 2 * (I + 2 * H) + 2 * I * H * 2
 
 
 @pytest.mark.parametrize("kind, buffers", (("gpt_neo", L), ("gpt_bigcode", 1), ("gpt2", 0)))
