@@ -126,7 +126,7 @@ def test_an_image_between_tower_and_text(tmp_path):
 
 
 def test_gradients_while_that_of_a_bias_is_summed(tmp_path):
-    """Of the mlp's first half: its input's, the stream's, and those of both halves' weights, which are there by then."""
+    """Of the mlp's first half: its input's, the stream's, and those of both halves' weights, there by then."""
     made = plan(tmp_path, "vit", "--train", "--batch", 8)
     tokens = 8 * (16 * 16 + 1)
     assert owned(made, "gradients", "backward: last layer") == tokens * 2 * (I + 2 * H) + 2 * I * H * 2
