@@ -265,14 +265,16 @@ static void grow(struct vt_player *p, uint64_t layer, double share)
 
 		for (size_t j = 0; one->kind == VT_PLAYED_GROWING && j < one->parts.len; j++) {
 			struct vt_formula_part part = one->parts.items[j];
+			size_t at = grown.len;
 
 			if (!vt_player_is_in(p, &part, layer))
 				continue;
 			part.bytes *= share;
 			vt_player_put_part(p, &grown, one->owner, &part);
 			vt_player_note_peak(p);
-			if (grown.len <= old->len)
-				vt_player_give(p, &old->items[grown.len - 1]);
+			/* A part is as many blocks as it has tensors, none below a byte. */
+			for (; at < grown.len && at < old->len; at++)
+				vt_player_give(p, &old->items[at]);
 		}
 	}
 	for (size_t i = grown.len; i < old->len; i++)

@@ -128,6 +128,9 @@ struct vt_piece *vt_allocator_take(struct vt_pools *pools, uint64_t request_byte
 
 void vt_allocator_give(struct vt_pools *pools, struct vt_piece *piece)
 {
+	/* A list that has a piece twice is searched for ever: no figure is worth that. */
+	if (!piece->is_allocated)
+		abort();
 	pools->allocated_bytes -= piece->size_bytes;
 	piece->is_allocated = 0;
 	piece->holder = VT_PIECE_NOBODY;

@@ -20,6 +20,7 @@
 struct vt_piece *vt_allocator_take(struct vt_pools *pools, uint64_t request_bytes, uint32_t stream,
 				   uint32_t pool_number);
 
+/* Of a piece that was taken and not given back since; ends the program where it was. */
 void vt_allocator_give(struct vt_pools *pools, struct vt_piece *piece);
 
 /* torch.cuda.empty_cache(): gives back what is wholly free. */

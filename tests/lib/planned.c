@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/planner/config.h"
 #include "analyzer/planner/source.h"
 #include "tests/lib/planned.h"
 
@@ -26,20 +27,37 @@ static void set_all(struct vt_plan_settings *settings, const char *words)
 	free(copy);
 }
 
-struct planned *planned_make(const char *preset, const char *settings)
+static struct planned *plan_of(struct planned *planned, const char *settings)
 {
-	struct planned *planned = vt_xcalloc(1, sizeof(*planned));
 	struct vt_diag diag = { 0 };
 
 	set_all(&planned->settings, settings);
-	if (vt_source_open(&planned->model, preset, &diag))
-		fail_msg("%s", diag.text);
 	planned->plan.model = &planned->model;
 	planned->plan.settings = &planned->settings;
 	planned->plan.is_explained = 1;
 	if (vt_estimate_make(&planned->plan, &diag))
 		fail_msg("%s", diag.text);
 	return planned;
+}
+
+struct planned *planned_make(const char *preset, const char *settings)
+{
+	struct planned *planned = vt_xcalloc(1, sizeof(*planned));
+	struct vt_diag diag = { 0 };
+
+	if (vt_source_open(&planned->model, preset, &diag))
+		fail_msg("%s", diag.text);
+	return plan_of(planned, settings);
+}
+
+struct planned *planned_read(const char *config, const char *settings)
+{
+	struct planned *planned = vt_xcalloc(1, sizeof(*planned));
+	struct vt_diag diag = { 0 };
+
+	if (vt_config_read(&planned->model, config, strlen(config), "x", &diag))
+		fail_msg("%s", diag.text);
+	return plan_of(planned, settings);
 }
 
 void planned_release(struct planned *planned)

@@ -3,7 +3,7 @@
 #define VT_TESTS_PLANNED_H
 
 /*
- * Plans for the tests of the planner: a preset and settings as words.
+ * Plans for the tests of the planner: a preset, or a configuration, and settings as words.
  */
 
 #include "analyzer/planner/estimate.h"
@@ -18,6 +18,8 @@ struct planned {
  * planned_make("llama-2-7b", "mode=train batch=4"); a test fails where the settings do.
  */
 struct planned *planned_make(const char *preset, const char *settings);
+/* The same of the text of a config.json. */
+struct planned *planned_read(const char *config, const char *settings);
 void planned_release(struct planned *planned);
 
 /* Bytes of an owner in a stage; NULL: of all owners. */

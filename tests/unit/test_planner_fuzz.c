@@ -5,17 +5,22 @@
  */
 #include "tests/lib/unit.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "analyzer/base/embedded.h"
 #include "analyzer/planner/config.h"
 #include "analyzer/planner/estimate.h"
+#include "analyzer/planner/formula_parts.h"
+#include "analyzer/planner/plan_replay.h"
 #include "analyzer/planner/sheet.h"
 #include "analyzer/planner/source.h"
 #include "tests/lib/planned.h"
 
 #define QUICK_ROUNDS 1500
+/* Plans of each configuration that are likely to be played. */
+#define NR_PLAYS 4
 
 static uint32_t next(uint32_t *seed)
 {
@@ -89,18 +94,78 @@ static void make_settings(struct vt_plan_settings *settings, uint32_t *seed)
 	}
 }
 
-static void plan(const struct vt_architecture *model, uint32_t *seed)
+/* Plans that are played are few of those: some that mostly are. */
+static void make_playable(struct vt_plan_settings *settings, uint32_t *seed)
 {
-	struct vt_plan_settings settings;
-	struct vt_plan plan = { .model = model, .settings = &settings, .is_explained = 1 };
+	static const struct {
+		enum vt_setting id;
+		const char *value;
+	} usual[] = {
+		{ VT_SET_NEW_TOKENS, "3" },    { VT_SET_NEW_TOKENS, "100" },
+		{ VT_SET_KV_CACHE, "latent" }, { VT_SET_KV_CACHE, "expanded" },
+		{ VT_SET_KV_CACHE, "static" }, { VT_SET_MODE, "train" },
+		{ VT_SET_AUTOCAST, "bf16" },   { VT_SET_CHECKPOINTING, "full" },
+		{ VT_SET_ACCUMULATE, "3" },    { VT_SET_ATTENTION, "eager" },
+	};
 	struct vt_diag diag = { 0 };
 
-	make_settings(&settings, seed);
-	if (vt_plan_settings_check(&settings, &diag) || vt_estimate_make(&plan, &diag))
+	vt_plan_settings_init(settings);
+	for (int i = 0; i < 3; i++) {
+		uint32_t one = next(seed) % VT_ARRAY_SIZE(usual);
+
+		vt_plan_settings_set(settings, usual[one].id, usual[one].value, &diag);
+	}
+}
+
+/* A term's tensors are all of its bytes, but for what doubles round. */
+static void check_parts(const struct vt_plan *plan)
+{
+	for (size_t i = 0; i < plan->terms.len; i++) {
+		const struct vt_term *term = &plan->terms.items[i];
+		struct vt_formula_parts parts = { 0 };
+		double sum = 0;
+
+		vt_formula_split(term->formula, &plan->symbols, &parts);
+		for (size_t j = 0; j < parts.len; j++)
+			sum += parts.items[j].bytes * parts.items[j].count *
+			       (parts.items[j].layers ? parts.items[j].layers : 1);
+		if (fabs(sum - term->bytes) > 1 + term->bytes * 1e-9)
+			fail_msg("%s: %s: %.17g in parts, %.17g in all", plan->model->family,
+				 term->formula, sum, term->bytes);
+		vt_vector_release(&parts);
+	}
+}
+
+/* Whether it was played: what was is within its segments. */
+static int play(const struct vt_plan *plan)
+{
+	struct vt_plan_replay replay = { 0 };
+	int is_played;
+
+	vt_plan_replay_run(&replay, plan);
+	is_played = replay.is_played;
+	assert_true(replay.allocated_bytes <= replay.reserved_bytes);
+	assert_true(!is_played == !replay.reserved_bytes);
+	vt_plan_replay_release(&replay);
+	return is_played;
+}
+
+/* Whether a plan came of it, and it was played. */
+static int plan(const struct vt_architecture *model, const struct vt_plan_settings *settings)
+{
+	struct vt_plan plan = { .model = model, .settings = settings, .is_explained = 1 };
+	struct vt_diag diag = { 0 };
+	int is_played = 0;
+
+	if (vt_plan_settings_check(settings, &diag) || vt_estimate_make(&plan, &diag)) {
 		check_refusal(&diag);
-	else
+	} else {
 		assert_true(vt_plan_peak(&plan) >= 0 && vt_plan_peak(&plan) < VT_FORMULA_MAX);
+		check_parts(&plan);
+		is_played = play(&plan);
+	}
 	vt_plan_release(&plan);
+	return is_played;
 }
 
 /* Kinds of models that no preset is of. */
@@ -144,7 +209,7 @@ static json_t *configurations(void)
 static void damaged_configurations(void **state)
 {
 	json_t *presets = configurations();
-	uint32_t seed = 1, planned = 0, refused = 0;
+	uint32_t seed = 1, planned = 0, refused = 0, played = 0;
 	unsigned long nr = planned_rounds(QUICK_ROUNDS);
 
 	(void)state;
@@ -156,6 +221,7 @@ static void damaged_configurations(void **state)
 		json_object_foreach(presets, name, preset)
 		{
 			struct vt_architecture model = { 0 };
+			struct vt_plan_settings settings;
 			struct vt_diag diag = { 0 };
 			char *good = json_is_string(preset) ?
 					     vt_xstrdup(json_string_value(preset)) :
@@ -163,7 +229,12 @@ static void damaged_configurations(void **state)
 			char *bad = damage(good, &seed);
 
 			if (nr && !vt_config_read(&model, bad, strlen(bad), "x", &diag)) {
-				plan(&model, &seed);
+				make_settings(&settings, &seed);
+				plan(&model, &settings);
+				for (int i = 0; i < NR_PLAYS; i++) {
+					make_playable(&settings, &seed);
+					played += (uint32_t)plan(&model, &settings);
+				}
 				planned++;
 			} else if (nr) {
 				check_refusal(&diag);
@@ -176,8 +247,8 @@ static void damaged_configurations(void **state)
 		}
 	}
 	json_decref(presets);
-	/* Both happen, or nothing was tried. */
-	assert_true(planned > 0 && refused > 0);
+	/* All happen, or nothing was tried. */
+	assert_true(planned > 0 && refused > 0 && played > 0);
 }
 
 static void damaged_sheets(void **state)

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Plans played to the allocator's model: what comes goes, and what is there at most is the plan's.
+ */
+#include "tests/lib/unit.h"
+
+#include <string.h>
+
+#include "analyzer/planner/plan_replay.h"
+#include "tests/lib/planned.h"
+
+static struct vt_plan_replay play(const struct planned *planned)
+{
+	struct vt_plan_replay replay = { 0 };
+
+	vt_plan_replay_run(&replay, &planned->plan);
+	assert_true(replay.is_played);
+	assert_true(replay.allocated_bytes <= replay.reserved_bytes);
+	return replay;
+}
+
+/* --- caches that grow ------------------------------------------------------------------------- */
+
+#define LATENT                                                                                     \
+	"{\"model_type\":\"deepseek_v3\",\"hidden_size\":512,\"num_hidden_layers\":4,"               \
+	"\"num_attention_heads\":8,\"num_key_value_heads\":8,\"vocab_size\":32000,"                  \
+	"\"intermediate_size\":1024,\"kv_lora_rank\":64,\"qk_nope_head_dim\":64,"                    \
+	"\"first_k_dense_replace\":4,"
+
+/* A part of a cache that has no bytes takes no block, so none of the token before goes for it. */
+static void parts_without_bytes_take_no_blocks(void **state)
+{
+	static const struct {
+		const char *config, *settings;
+	} cases[] = {
+		{ LATENT "\"qk_rope_head_dim\":0,\"v_head_dim\":64}", "new-tokens=64" },
+		{ LATENT "\"qk_rope_head_dim\":32,\"v_head_dim\":0}",
+		  "kv-cache=expanded new-tokens=4" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < VT_ARRAY_SIZE(cases); i++) {
+		struct planned *planned = planned_read(cases[i].config, cases[i].settings);
+		struct vt_plan_replay replay = play(planned);
+		double peak = vt_plan_peak(&planned->plan);
+
+		/* Nothing is in it twice, and nothing stays that was given back. */
+		assert_true((double)replay.allocated_bytes < 1.25 * peak);
+		vt_plan_replay_release(&replay);
+		planned_release(planned);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(parts_without_bytes_take_no_blocks),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
