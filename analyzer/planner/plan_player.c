@@ -128,16 +128,33 @@ static enum vt_played_kind kind_of(const struct vt_plan *plan, const struct vt_p
 	return (stages & both) == both ? VT_PLAYED_BURST : VT_PLAYED_STAGED;
 }
 
-void vt_player_read_terms(struct vt_player *p)
+/* All that a term's tensors are, in every layer that has them. */
+static double count_tensors(const struct vt_played *one)
 {
+	double nr = 0;
+
+	for (size_t i = 0; i < one->parts.len; i++) {
+		const struct vt_formula_part *part = &one->parts.items[i];
+
+		nr += part->count * (part->layers ? part->layers : 1);
+	}
+	return nr;
+}
+
+int vt_player_read_terms(struct vt_player *p)
+{
+	double nr_blocks = 0;
+
 	for (size_t i = 0; i < p->plan->terms.len; i++) {
 		struct vt_played one = { .term = &p->plan->terms.items[i] };
 
 		vt_formula_split(one.term->formula, &p->plan->symbols, &one.parts);
 		one.kind = kind_of(p->plan, &one);
 		one.owner = vt_player_owner(p, one.term->owner);
+		nr_blocks += count_tensors(&one);
 		vt_vector_push(&p->terms, one);
 	}
+	return nr_blocks <= VT_PLAYER_MAX_BLOCKS ? 0 : -1;
 }
 
 /* --- stages and layers ------------------------------------------------------------------------ */

@@ -15,6 +15,12 @@
 
 #define VT_PLAYER_MAX_OWNERS 32
 
+/*
+ * Tensors of all terms, each of which is a block.  Training has the most, 142505 of them, where
+ * each of 60 layers has 384 experts (kimi-k2).
+ */
+#define VT_PLAYER_MAX_BLOCKS (1 << 18)
+
 struct vt_player_block {
 	struct vt_piece *piece;
 	double asked;
@@ -60,8 +66,8 @@ struct vt_player {
 	struct vt_owner_sums peak_ends;
 };
 
-/* What the plan's terms are, played. */
-void vt_player_read_terms(struct vt_player *p);
+/* What the plan's terms are, played.  0, or -1 where their tensors are more than that. */
+int vt_player_read_terms(struct vt_player *p);
 
 /* The number of an owner; `owner` is borrowed.  The last one stands for all behind it. */
 unsigned vt_player_owner(struct vt_player *p, const char *owner);

@@ -346,6 +346,7 @@ static void release(struct vt_player *p)
 void vt_plan_replay_run(struct vt_plan_replay *replay, const struct vt_plan *plan)
 {
 	struct vt_player p = { .plan = plan };
+	int is_bounded;
 
 	if (!is_playable(plan))
 		return;
@@ -354,9 +355,9 @@ void vt_plan_replay_run(struct vt_plan_replay *replay, const struct vt_plan *pla
 	vt_pools_init(&p.pools, &p.settings, &p.card, 0);
 	p.nr_encoder = plan->model->stacks[VT_PART_ENCODER].layers;
 	p.nr_layers = p.nr_encoder + plan->model->stacks[VT_PART_TEXT].layers;
-	vt_player_read_terms(&p);
+	is_bounded = !vt_player_read_terms(&p);
 	load(&p);
-	if (p.tensors.len && p.nr_layers <= 2 * VT_LOAD_MAX_TENSORS) {
+	if (is_bounded && p.tensors.len && p.nr_layers <= 2 * VT_LOAD_MAX_TENSORS) {
 		p.layers = vt_xcalloc(p.nr_layers + 1, sizeof(*p.layers));
 		if (vt_plan_is_training(plan))
 			train(&p);

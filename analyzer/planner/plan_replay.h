@@ -14,7 +14,8 @@
 #include "analyzer/planner/plan.h"
 
 struct vt_plan_replay {
-	int is_played; /* 0: a plan whose tensors are not those of one device and its model */
+	/* 0: a plan whose tensors are not those of one device and its model, or are too many */
+	int is_played;
 	uint64_t reserved_bytes;  /* at most */
 	uint64_t allocated_bytes; /* at most: blocks, with the ends that are not split off */
 	/* Of those: what blocks have beyond what was asked for, by owner. */

@@ -51,10 +51,49 @@ static void parts_without_bytes_take_no_blocks(void **state)
 	}
 }
 
+/* --- limits ----------------------------------------------------------------------------------- */
+
+#define MIXTURE                                                                                    \
+	"{\"model_type\":\"mixtral\",\"hidden_size\":64,\"num_hidden_layers\":2,"                    \
+	"\"num_attention_heads\":4,\"num_key_value_heads\":4,\"vocab_size\":100,"                    \
+	"\"intermediate_size\":64,"
+
+/* Files have few tensors whatever is said beside them; experts are blocks, each, in training. */
+static void more_experts_than_memory_holds_are_not_played(void **state)
+{
+	static const struct {
+		const char *experts;
+		int is_played;
+	} cases[] = {
+		{ "8", 1 },
+		{ "400", 1 },
+		{ "1000000", 0 },
+		{ "100000000", 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < VT_ARRAY_SIZE(cases); i++) {
+		char *config = vt_xasprintf(MIXTURE "\"num_local_experts\":%s,"
+						    "\"num_experts_per_tok\":%s}",
+					    cases[i].experts, cases[i].experts);
+		struct planned *planned = planned_read(config, "mode=train");
+		struct vt_plan_replay replay = { 0 };
+
+		/* As a file does that has not all that its configuration says. */
+		planned->model.nr_tensors = 3;
+		vt_plan_replay_run(&replay, &planned->plan);
+		assert_int_equal(replay.is_played, cases[i].is_played);
+		vt_plan_replay_release(&replay);
+		planned_release(planned);
+		free(config);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(parts_without_bytes_take_no_blocks),
+		cmocka_unit_test(more_experts_than_memory_holds_are_not_played),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
