@@ -59,7 +59,7 @@ struct vt_player {
 	VT_VECTOR(struct vt_played) terms;
 	struct vt_player_pile *layers; /* of the encoder, then of the text */
 	uint64_t nr_layers, nr_encoder;
-	struct vt_player_pile gradients, states, passing, libraries;
+	struct vt_player_pile gradients, states, passing, libraries, casts;
 	const char *owners[VT_PLAYER_MAX_OWNERS];
 	double ends[VT_PLAYER_MAX_OWNERS];
 	uint64_t allocated_bytes; /* at most, and the ends of then: */

@@ -73,18 +73,24 @@ static void add_tied_gradients(struct vt_player *p)
 	vt_vector_release(&two);
 }
 
+static int is_cast(const struct vt_player *p, const struct vt_load_tensor *t, uint64_t layer)
+{
+	if (!t->tensor || layer_of(p, t) != layer)
+		return 0;
+	if (layer == VT_LOAD_NO_LAYER && is_of_head(p, t->tensor))
+		return !p->plan->model->stacks[VT_PART_TEXT].has_no_head;
+	return t->tensor->role == VT_ROLE_LINEAR || t->tensor->role == VT_ROLE_EXPERT;
+}
+
+/* Of a layer's weights; outside of all layers, of the head's and what else is a product. */
 static void take_casts(struct vt_player *p, uint64_t layer, struct vt_player_pile *pile)
 {
 	double e = vt_plan_symbol(p->plan, "e");
 	unsigned owner = vt_player_owner(p, "weights/cast");
 
-	for (size_t i = 0; vt_plan_setting(p->plan, VT_SET_AUTOCAST) && i < p->tensors.len; i++) {
-		const struct vt_load_tensor *t = &p->tensors.items[i];
-
-		if (t->tensor && layer_of(p, t) == layer &&
-		    (t->tensor->role == VT_ROLE_LINEAR || t->tensor->role == VT_ROLE_EXPERT))
-			vt_player_put(p, pile, owner, (double)t->elements * e);
-	}
+	for (size_t i = 0; vt_terms_is_casting(p->plan) && i < p->tensors.len; i++)
+		if (is_cast(p, &p->tensors.items[i], layer))
+			vt_player_put(p, pile, owner, (double)p->tensors.items[i].elements * e);
 }
 
 static unsigned states_per_parameter(const struct vt_plan *plan)
@@ -173,6 +179,7 @@ static void take_scores(struct vt_player *p)
 static void forward(struct vt_player *p)
 {
 	struct vt_player_block stream = { 0 };
+	int is_training = vt_plan_is_training(p->plan);
 
 	vt_player_enter(p, VT_PLANNED_FIRST_LAYER);
 	vt_player_enter(p, VT_PLANNED_FORWARD);
@@ -181,19 +188,22 @@ static void forward(struct vt_player *p)
 		/* Without backward the layer's input is a term of its widest moment. */
 		struct vt_player_block input = stream;
 
-		if (!vt_plan_is_training(p->plan))
+		if (!is_training)
 			vt_player_give(p, &input);
 		take_scores(p);
-		take_casts(p, layer, &p->layers[layer]);
+		/* Backward lets go of a layer's; without it they stay until autocast ends. */
+		take_casts(p, layer, is_training ? &p->layers[layer] : &p->casts);
 		vt_player_take_plain(p, VT_PLAYED_PASSING, &p->passing);
 		vt_player_take_plain(p, VT_PLAYED_RECOMPUTED, &p->passing);
 		vt_player_take_layered(p, VT_PLAYED_KEPT, layer, &p->layers[layer]);
 		vt_player_note_peak(p);
 		stream = hand_over(p);
-		if (vt_plan_is_training(p->plan))
+		if (is_training)
 			vt_player_give(p, &input);
 	}
 	vt_player_give(p, &stream);
+	take_casts(p, VT_LOAD_NO_LAYER, &p->casts);
+	vt_player_note_peak(p);
 }
 
 static void backward(struct vt_player *p)
@@ -205,6 +215,7 @@ static void backward(struct vt_player *p)
 	take_gradients(p, VT_LOAD_NO_LAYER, 1);
 	take_library(p, 1);
 	vt_player_give_all(p, &p->passing);
+	vt_player_give_all(p, &p->casts);
 	vt_player_enter(p, VT_PLANNED_BACKWARD_NORM);
 	vt_player_enter(p, VT_PLANNED_BACKWARD_TOP);
 	for (uint64_t layer = p->nr_layers; layer-- > 0;) {
@@ -337,6 +348,7 @@ static void release(struct vt_player *p)
 	vt_vector_release(&p->states);
 	vt_vector_release(&p->passing);
 	vt_vector_release(&p->libraries);
+	vt_vector_release(&p->casts);
 	vt_vector_release(&p->peak_ends);
 	vt_vector_release(&p->tensors);
 	vt_pools_release(&p->pools);

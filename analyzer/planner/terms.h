@@ -37,6 +37,12 @@ void vt_terms_encoder_output(struct vt_plan *plan);
 /* Tensors of the mlp's width that one layer keeps. */
 int vt_terms_mlp_tensors(const struct vt_plan *plan, const struct vt_stack *stack);
 
+/*
+ * Whether autocast keeps what it makes of weights: of parameters that have a gradient, under
+ * torch.no_grad(), too; of others only what backward needs.
+ */
+int vt_terms_is_casting(const struct vt_plan *plan);
+
 /* What layers that mix tokens without attention keep. */
 void vt_terms_mixer(struct vt_plan *plan, int is_recomputed);
 /* Whether operators of PyTorch do it, which take much for a moment. */

@@ -222,23 +222,36 @@ static void add_optimizer(struct vt_plan *plan)
 		vt_plan_add(plan, &single, "min(largest, Ptrained)*o%s", zero);
 }
 
+int vt_terms_is_casting(const struct vt_plan *plan)
+{
+	return vt_plan_setting(plan, VT_SET_AUTOCAST) &&
+	       (vt_plan_is_training(plan) ||
+		(!vt_plan_setting(plan, VT_SET_LORA) && !vt_plan_setting(plan, VT_SET_QUANTISE)));
+}
+
 static void add_cast(struct vt_plan *plan)
 {
+	int is_training = vt_plan_is_training(plan);
 	const struct vt_term_spec spec = { "weights/cast",
-		VT_IN_TRAINING & ~VT_IN(BACKWARD_BOTTOM) & ~VT_IN(FIRST_LAYER), NULL, NULL,
-		"autocast's copies of linear weights, which backward needs" };
+		(is_training ? VT_IN_TRAINING & ~VT_IN(BACKWARD_BOTTOM) : VT_IN_INFERENCE) &
+			~VT_IN(FIRST_LAYER), NULL, NULL,
+		is_training ? "autocast's copies of linear weights, which backward needs" :
+			      "autocast's copies of linear weights, which it keeps until it ends "
+			      "(not in torch.inference_mode)" };
 
-	if (vt_plan_setting(plan, VT_SET_AUTOCAST))
-		vt_plan_add(plan, &spec, "(Pquantised + V*h/t)*e");
+	if (vt_terms_is_casting(plan))
+		vt_plan_add(plan, &spec, plan->model->stacks[VT_PART_TEXT].has_no_head ?
+						 "Pquantised*e" :
+						 "(Pquantised + V*h/t)*e");
 }
 
 void vt_terms_states(struct vt_plan *plan)
 {
 	add_weights(plan);
 	add_buffers(plan);
+	add_cast(plan);
 	if (!vt_plan_is_training(plan))
 		return;
-	add_cast(plan);
 	add_gathered(plan);
 	if (vt_plan_setting(plan, VT_SET_LORA))
 		add_adapters(plan);

@@ -22,9 +22,9 @@ static struct vt_plan_replay play(const struct planned *planned)
 /* --- caches that grow ------------------------------------------------------------------------- */
 
 #define LATENT                                                                                     \
-	"{\"model_type\":\"deepseek_v3\",\"hidden_size\":512,\"num_hidden_layers\":4,"               \
-	"\"num_attention_heads\":8,\"num_key_value_heads\":8,\"vocab_size\":32000,"                  \
-	"\"intermediate_size\":1024,\"kv_lora_rank\":64,\"qk_nope_head_dim\":64,"                    \
+	"{\"model_type\":\"deepseek_v3\",\"hidden_size\":512,\"num_hidden_layers\":4,"             \
+	"\"num_attention_heads\":8,\"num_key_value_heads\":8,\"vocab_size\":32000,"                \
+	"\"intermediate_size\":1024,\"kv_lora_rank\":64,\"qk_nope_head_dim\":64,"                  \
 	"\"first_k_dense_replace\":4,"
 
 /* A part of a cache that has no bytes takes no block, so none of the token before goes for it. */
@@ -51,11 +51,49 @@ static void parts_without_bytes_take_no_blocks(void **state)
 	}
 }
 
+/* --- what autocast keeps ---------------------------------------------------------------------- */
+
+/*
+ * Under torch.no_grad(), too; measured: the same run of transformers 5.23 on PyTorch 2.11 on the
+ * simulator, where torch.inference_mode() and parameters without a gradient leave no casts.
+ */
+static void casts_stay_until_autocast_ends(void **state)
+{
+	static const struct {
+		const char *settings;
+		double measured; /* MiB allocated at most; 0: the plan's */
+	} cases[] = {
+		{ "mode=infer dtype=fp32 autocast=bf16 seq=1024", 7430.8 },
+		{ "mode=infer dtype=fp32 autocast=bf16 seq=1024 new-tokens=8", 7176.5 },
+		/* Mostly keys and values: those of the token before go. */
+		{ "mode=infer dtype=fp32 autocast=bf16 batch=64 seq=16 new-tokens=8000", 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < VT_ARRAY_SIZE(cases); i++) {
+		struct planned *planned = planned_make("llama-3.2-1b", cases[i].settings);
+		struct vt_plan_replay replay = play(planned);
+		enum vt_plan_stage peak = planned->plan.peak;
+		double bytes = planned_bytes(planned, NULL, peak) -
+			       planned_bytes(planned, "context", peak);
+		double measured = cases[i].measured ? cases[i].measured * 1048576 : bytes;
+		double share = bytes / measured;
+
+		assert_true(planned_bytes(planned, "weights/cast", peak) ==
+			    2.0 * (973078528 + 128256 * 2048));
+		assert_true(share > 0.98 && share < 1.02);
+		share = (double)replay.allocated_bytes / measured;
+		assert_true(share > 0.99 && share < 1.02);
+		vt_plan_replay_release(&replay);
+		planned_release(planned);
+	}
+}
+
 /* --- limits ----------------------------------------------------------------------------------- */
 
 #define MIXTURE                                                                                    \
-	"{\"model_type\":\"mixtral\",\"hidden_size\":64,\"num_hidden_layers\":2,"                    \
-	"\"num_attention_heads\":4,\"num_key_value_heads\":4,\"vocab_size\":100,"                    \
+	"{\"model_type\":\"mixtral\",\"hidden_size\":64,\"num_hidden_layers\":2,"                  \
+	"\"num_attention_heads\":4,\"num_key_value_heads\":4,\"vocab_size\":100,"                  \
 	"\"intermediate_size\":64,"
 
 /* Files have few tensors whatever is said beside them; experts are blocks, each, in training. */
@@ -93,6 +131,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(parts_without_bytes_take_no_blocks),
+		cmocka_unit_test(casts_stay_until_autocast_ends),
 		cmocka_unit_test(more_experts_than_memory_holds_are_not_played),
 	};
 
