@@ -14,16 +14,31 @@ static void push(struct vt_load_tensors *tensors, const struct vt_plan_tensor *t
 		vt_vector_push(tensors, one);
 }
 
+/* Of a mixture, and in no dense layer: experts, shared ones too, and what chooses among them. */
+static int is_of_mixture(const struct vt_plan_tensor *t)
+{
+	static const char *const words[] = { "expert", "shared", "router", ".gate." };
+
+	for (size_t i = 0; i < VT_ARRAY_SIZE(words); i++)
+		if (strstr(t->name, words[i]))
+			return 1;
+	return t->role == VT_ROLE_EXPERT;
+}
+
 /*
- * How many of the parameter one layer has: all as many; or those behind the dense ones, or only
- * these; else they are spread.
+ * How many of the parameter one layer has: those of a mixture are behind the dense layers; all have
+ * as many; or the dense ones alone have it, or only the others; else they are spread.
  */
 static uint64_t count_in(const struct vt_plan_tensor *t, const struct vt_stack *s, uint64_t layer)
 {
 	uint64_t dense = s->experts ? s->dense_layers : 0, mixtures = s->layers - dense;
 
+	if (dense && mixtures && t->count % mixtures == 0 && is_of_mixture(t))
+		return layer < dense ? 0 : t->count / mixtures;
 	if (t->count % s->layers == 0)
 		return t->count / s->layers;
+	if (t->count == dense)
+		return layer < dense;
 	if (dense && mixtures && t->count % mixtures == 0)
 		return layer < dense ? 0 : t->count / mixtures;
 	if (dense && t->count % dense == 0)

@@ -6,7 +6,9 @@
 
 #include <string.h>
 
+#include "analyzer/planner/load.h"
 #include "analyzer/planner/plan_replay.h"
+#include "analyzer/replay/allocator.h"
 #include "tests/lib/planned.h"
 
 static struct vt_plan_replay play(const struct planned *planned)
@@ -127,12 +129,69 @@ static void more_experts_than_memory_holds_are_not_played(void **state)
 	}
 }
 
+/* --- which layer has what --------------------------------------------------------------------- */
+
+static uint64_t count_of(const struct vt_load_tensors *tensors, const char *name, uint64_t layer)
+{
+	uint64_t nr = 0;
+
+	for (size_t i = 0; i < tensors->len; i++) {
+		const struct vt_load_tensor *t = &tensors->items[i];
+
+		nr += t->tensor && t->layer == layer && !strcmp(t->tensor->name, name);
+	}
+	return nr;
+}
+
+/* As many dense layers as mixtures: what has which cannot be told by how many there are. */
+static void mixtures_alone_have_experts(void **state)
+{
+	static const struct {
+		const char *name;
+		uint64_t nr[4];
+	} cases[] = {
+		{ "self_attn.o_proj", { 1, 1, 1, 1 } }, { "mlp.up_proj", { 1, 1, 0, 0 } },
+		{ "mlp.router", { 0, 0, 1, 1 } },	{ "mlp.shared.up_proj", { 0, 0, 1, 1 } },
+		{ "mlp.experts.up_proj", { 0, 0, 16, 16 } },
+	};
+	struct planned *planned =
+		planned_read("{\"model_type\":\"deepseek_v3\",\"hidden_size\":512,"
+			     "\"num_hidden_layers\":4,\"num_attention_heads\":8,"
+			     "\"vocab_size\":32000,\"intermediate_size\":1024,"
+			     "\"kv_lora_rank\":64,\"qk_rope_head_dim\":32,"
+			     "\"qk_nope_head_dim\":64,\"v_head_dim\":64,"
+			     "\"n_routed_experts\":16,\"num_experts_per_tok\":2,"
+			     "\"moe_intermediate_size\":256,\"n_shared_experts\":1,"
+			     "\"first_k_dense_replace\":2}", "");
+	struct vt_load load = { .model = &planned->model, .element_bytes = 2 };
+	struct vt_load_tensors tensors = { 0 };
+	struct vt_settings settings;
+	struct vt_pools pools;
+	struct vt_card card;
+
+	(void)state;
+	vt_settings_init(&settings, NULL);
+	vt_card_init(&card, UINT64_MAX);
+	vt_pools_init(&pools, &settings, &card, 0);
+	vt_load_play(&load, &pools, &tensors);
+	for (size_t i = 0; i < VT_ARRAY_SIZE(cases); i++)
+		for (uint64_t layer = 0; layer < 4; layer++)
+			if (count_of(&tensors, cases[i].name, layer) != cases[i].nr[layer])
+				fail_msg("%s in layer %d: %d", cases[i].name, (int)layer,
+					 (int)count_of(&tensors, cases[i].name, layer));
+	vt_vector_release(&tensors);
+	vt_pools_release(&pools);
+	vt_card_release(&card);
+	planned_release(planned);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(parts_without_bytes_take_no_blocks),
 		cmocka_unit_test(casts_stay_until_autocast_ends),
 		cmocka_unit_test(more_experts_than_memory_holds_are_not_played),
+		cmocka_unit_test(mixtures_alone_have_experts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
