@@ -76,11 +76,13 @@ static int read_index(struct names *names, const char *path, struct vt_diag *dia
 {
 	size_t len;
 	void *bytes = vt_tensor_file_map(path, &len, diag);
-	struct vt_json_cursor c = { bytes, (const char *)bytes + len, 0 };
+	struct vt_json_cursor c = { 0 };
 	int is_first = 1, rc = 0, is_object;
 
 	if (!bytes)
 		return -1;
+	c.at = bytes;
+	c.end = c.at + len;
 	is_object = vt_json_enter(&c, '{');
 	while (!rc && is_object && vt_json_next(&c, '}', &is_first)) {
 		struct vt_json_text key = vt_json_name(&c);
