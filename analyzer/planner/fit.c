@@ -121,7 +121,7 @@ static int apply(struct vt_plan_settings *settings, struct vt_change_step *step,
 	       settings->value[rung->id] != before;
 }
 
-/* The plan with those settings.  0, or -1 where there is none that saves. */
+/* The plan with those settings.  0, or -1 where there is none that saves or is enough. */
 static int judge(struct ladder_search *search, const struct vt_plan_settings *settings,
 		 struct vt_change *change)
 {
@@ -139,10 +139,11 @@ static int judge(struct ladder_search *search, const struct vt_plan_settings *se
 		change->is_enough = change->fit < search->before;
 	}
 	vt_plan_release(&changed);
-	return rc || change->saves <= 0 ? -1 : 0;
+	/* A lower upper end alone may be enough, too. */
+	return rc || (change->saves <= 0 && !change->is_enough) ? -1 : 0;
 }
 
-/* That rung on top of `settings`, as far as it takes to fit.  Whether it saves anything. */
+/* That rung on top of `settings`, as far as it takes to fit.  Whether it is of use. */
 static int climb(struct ladder_search *search, const struct vt_plan_settings *settings,
 		 const struct rung *rung, unsigned step, struct vt_change *change)
 {

@@ -55,7 +55,7 @@ struct vt_change {
 VT_VECTOR_DECLARE(vt_changes, struct vt_change);
 
 struct vt_ladder {
-	struct vt_changes singles; /* every one that saves something, the cheapest first */
+	struct vt_changes singles; /* every one that saves or is enough, the cheapest first */
 	struct vt_changes pairs;   /* where none of those is enough: two together that are */
 	int has_enough;            /* of either */
 };
