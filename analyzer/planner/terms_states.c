@@ -240,9 +240,7 @@ static void add_cast(struct vt_plan *plan)
 			      "(not in torch.inference_mode)" };
 
 	if (vt_terms_is_casting(plan))
-		vt_plan_add(plan, &spec, plan->model->stacks[VT_PART_TEXT].has_no_head ?
-						 "Pquantised*e" :
-						 "(Pquantised + V*h/t)*e");
+		vt_plan_add(plan, &spec, "(Pquantised + V*h/t)*e");
 }
 
 void vt_terms_states(struct vt_plan *plan)
