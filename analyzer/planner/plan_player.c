@@ -184,6 +184,12 @@ void vt_player_enter(struct vt_player *p, enum vt_plan_stage stage)
 	vt_player_note_peak(p);
 }
 
+/* The last of every so many, as hybrids have attention and others layers without a window. */
+static int is_turn(uint64_t layer, uint64_t counted, uint64_t layers)
+{
+	return (layer + 1) * counted / layers > layer * counted / layers;
+}
+
 int vt_player_is_in(const struct vt_player *p, const struct vt_formula_part *part, uint64_t layer)
 {
 	uint64_t text = p->nr_layers - p->nr_encoder, counted = (uint64_t)part->layers;
@@ -193,6 +199,12 @@ int vt_player_is_in(const struct vt_player *p, const struct vt_formula_part *par
 	if (!part->layers || layer < p->nr_encoder)
 		return 0;
 	layer -= p->nr_encoder;
+	if (counted >= text)
+		return 1;
+	if (!strcmp(part->layer_name, "La") || !strcmp(part->layer_name, "Lfull"))
+		return is_turn(layer, counted, text);
+	if (!strcmp(part->layer_name, "Lmix") || !strcmp(part->layer_name, "Lwindow"))
+		return !is_turn(layer, text - counted, text);
 	return strcmp(part->layer_name, "Lmoe") ? layer < counted : layer + counted >= text;
 }
 

@@ -89,7 +89,10 @@ void vt_player_put_part(struct vt_player *p, struct vt_player_pile *pile, unsign
 void vt_player_leave_for(struct vt_player *p, enum vt_plan_stage stage);
 void vt_player_enter(struct vt_player *p, enum vt_plan_stage stage);
 
-/* Whether that layer is one of those that the part counts; dense ones come before mixtures. */
+/*
+ * Whether that layer is one of those that the part counts.  Dense ones come before mixtures; those
+ * with attention, or without a window, are spread among the others, which a plan only counts.
+ */
 int vt_player_is_in(const struct vt_player *p, const struct vt_formula_part *part, uint64_t layer);
 
 /* The terms of that kind: what one layer has of them, or what is in no layer. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analyzer/planner/load.h"
+#include "analyzer/planner/plan_player.h"
 #include "analyzer/planner/plan_replay.h"
 #include "analyzer/replay/allocator.h"
 #include "tests/lib/planned.h"
@@ -185,6 +186,37 @@ static void mixtures_alone_have_experts(void **state)
 	planned_release(planned);
 }
 
+/* Every sixth layer has no window, every fourth attends; no layer is of both kinds. */
+static void kinds_of_layers_take_turns(void **state)
+{
+	static const struct {
+		struct vt_formula_part one, other;
+		uint64_t first; /* layer of the one */
+	} cases[] = {
+		{ { .layers = 2, .layer_name = "Lfull" },
+		  { .layers = 10, .layer_name = "Lwindow" }, 5 },
+		{ { .layers = 3, .layer_name = "La" }, { .layers = 9, .layer_name = "Lmix" }, 3 },
+		{ { .layers = 8, .layer_name = "Lmoe" },
+		  { .layers = 4, .layer_name = "Ldense" }, 4 },
+	};
+	const struct vt_player player = { .nr_layers = 14, .nr_encoder = 2 };
+
+	(void)state;
+	for (size_t i = 0; i < VT_ARRAY_SIZE(cases); i++) {
+		uint64_t nr = 0, first = UINT64_MAX;
+
+		for (uint64_t layer = 12; layer-- > 0;) {
+			int is_one = vt_player_is_in(&player, &cases[i].one, 2 + layer);
+
+			assert_true(is_one != vt_player_is_in(&player, &cases[i].other, 2 + layer));
+			nr += (uint64_t)is_one;
+			first = is_one ? layer : first;
+		}
+		assert_true((double)nr == cases[i].one.layers);
+		assert_int_equal(first, cases[i].first);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -192,6 +224,7 @@ int main(void)
 		cmocka_unit_test(casts_stay_until_autocast_ends),
 		cmocka_unit_test(more_experts_than_memory_holds_are_not_played),
 		cmocka_unit_test(mixtures_alone_have_experts),
+		cmocka_unit_test(kinds_of_layers_take_turns),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
