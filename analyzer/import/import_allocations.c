@@ -111,13 +111,19 @@ void vt_import_allocations_open(struct vt_import_allocations *a,
 	count_pooled(a, what, 1);
 }
 
-/*
- * Ends the live allocation with that key at `event`.  Returns 0 where there is none; *what is a
- * copy.
- */
-static int end_allocation(struct vt_import_allocations *a, struct vt_key key, uint64_t event,
-			  const struct vt_event_record *record, struct vt_open_allocation *what)
+const struct vt_open_allocation *vt_import_allocations_find(const struct vt_import_allocations *a,
+							     unsigned int kind, uint64_t address)
 {
+	const uint64_t *found = vt_map_find(&a->places, key_of(kind, address));
+
+	return found ? &a->open.items[*found] : NULL;
+}
+
+int vt_import_allocations_end(struct vt_import_allocations *a, unsigned int kind, uint64_t address,
+			      uint64_t event, const struct vt_event_record *record,
+			      struct vt_open_allocation *what)
+{
+	struct vt_key key = key_of(kind, address);
 	const uint64_t *found = vt_map_find(&a->places, key);
 	struct vt_row_end end = { .event = event };
 	uint64_t place;
@@ -172,12 +178,12 @@ struct vt_last_free *vt_import_allocations_begin_free(struct vt_import_allocatio
  */
 static int is_again(struct vt_import_allocations *a, const struct vt_event_record *record)
 {
-	const uint64_t *found;
+	const struct vt_open_allocation *found;
 
 	if (record->kind != VT_KIND_IPC && record->kind != VT_KIND_IMPORTED)
 		return 0;
-	found = vt_map_find(&a->places, key_of(record->kind, record->address));
-	return found && a->open.items[*found].kind == record->kind;
+	found = vt_import_allocations_find(a, record->kind, record->address);
+	return found && found->kind == record->kind;
 }
 
 static int take_again(struct vt_import_allocations *a, uint64_t event,
@@ -188,54 +194,6 @@ static int take_again(struct vt_import_allocations *a, uint64_t event,
 	again.op = VT_OP_RETAIN;
 	vt_vmm_add_reference(vmm_of(a, record->kind), record->address);
 	return write_event(a, event, &again);
-}
-
-/* What lies at addresses, alone. */
-static int is_place(unsigned int kind)
-{
-	return kind == VT_KIND_BLOCK || kind == VT_KIND_SEGMENT || kind == VT_KIND_POOL ||
-	       kind == VT_KIND_MANAGED || kind == VT_KIND_PINNED;
-}
-
-void vt_import_allocations_note_loss(struct vt_import_allocations *a, uint64_t event,
-				     const struct vt_event_record *record)
-{
-	/* Who freed what is lost, too. */
-	a->loss = (struct vt_event_record){ .time_ns = record->time_ns,
-					    .thread = record->thread,
-					    .op = VT_OP_LOSS,
-					    .node_sequence = UINT64_MAX,
-					    .forward_sequence = UINT64_MAX };
-	a->loss_event = event;
-	vt_suspects_clear(&a->suspects);
-	for (size_t i = 0; i < a->open.len; i++) {
-		const struct vt_open_allocation *one = &a->open.items[i];
-		struct vt_suspect suspect = { key_of(one->kind, one->address).a, one->address,
-					      one->address + one->size_bytes, one->id, 0 };
-
-		if (one->id && one->id < event && one->size_bytes && is_place(one->kind))
-			vt_suspects_add(&a->suspects, &suspect);
-	}
-	vt_suspects_sort(&a->suspects);
-}
-
-/* A10: they were freed by events that are lost. */
-static void end_suspects(struct vt_import_allocations *a, uint64_t class, uint64_t address,
-			 uint64_t size_bytes)
-{
-	struct vt_open_allocation what;
-	size_t nr;
-	const struct vt_suspect *suspects =
-		vt_suspects_at(&a->suspects, class, address, address + size_bytes, &nr);
-
-	for (size_t i = 0; i < nr; i++) {
-		struct vt_key key = { class, suspects[i].address, 0 };
-		const uint64_t *found = vt_map_find(&a->places, key);
-
-		if (found && a->open.items[*found].id == suspects[i].id &&
-		    suspects[i].end_address > address)
-			end_allocation(a, key, a->loss_event, &a->loss, &what);
-	}
 }
 
 static int take_alloc(struct vt_import_allocations *a, uint64_t event,
@@ -256,11 +214,9 @@ static int take_alloc(struct vt_import_allocations *a, uint64_t event,
 		.parent = record->kind == VT_KIND_BLOCK ? 0 : record->extra,
 	};
 
-	if (a->suspects.items.len && is_place(record->kind))
-		end_suspects(a, key_of(record->kind, record->address).a, record->address,
-			     record->size_bytes);
-	a->nr_reused += (uint64_t)end_allocation(a, key_of(record->kind, record->address), event,
-						 record, &old);
+	vt_import_losses_take_alloc(a, record);
+	a->nr_reused += (uint64_t)vt_import_allocations_end(a, record->kind, record->address,
+							    event, record, &old);
 	if (!a->is_replaying)
 		new.row = vt_import_rows_allocation(a->rows, event, record);
 	vt_import_allocations_open(a, &new);
@@ -274,7 +230,7 @@ static int take_block_free(struct vt_import_allocations *a, uint64_t event,
 {
 	struct vt_open_allocation what;
 
-	if (end_allocation(a, key_of(record->kind, record->address), event, record, &what))
+	if (vt_import_allocations_end(a, record->kind, record->address, event, record, &what))
 		return 0;
 	a->nr_unknown_frees++;
 	return write_event(a, event, record);
@@ -295,9 +251,10 @@ static int take_close(struct vt_import_allocations *a, uint64_t event,
 
 static int is_of_graph(struct vt_import_allocations *a, const struct vt_event_record *record)
 {
-	const uint64_t *found = vt_map_find(&a->places, key_of(record->kind, record->address));
+	const struct vt_open_allocation *found =
+		vt_import_allocations_find(a, record->kind, record->address);
 
-	return found && a->open.items[*found].kind == VT_KIND_GRAPH;
+	return found && found->kind == VT_KIND_GRAPH;
 }
 
 /* The next run of the graph makes it again, at the same address. */
@@ -328,10 +285,9 @@ static int take_free(struct vt_import_allocations *a, uint64_t event,
 		return take_free_of_graph(a, event, record);
 	last = vt_import_allocations_begin_free(a, event, record);
 	if (!vt_vmm_is_kind(record->kind) &&
-	    end_allocation(a, key_of(record->kind, record->address), event, record, &what)) {
+	    vt_import_allocations_end(a, record->kind, record->address, event, record, &what)) {
 		vt_vector_push(&last->ended, what);
-		if (a->suspects.items.len && is_place(what.kind))
-			end_suspects(a, CLASS_BLOCK, what.address, what.size_bytes);
+		vt_import_losses_take_end(a, &what, &last->ended);
 		return 0;
 	}
 	last->event = 0;
@@ -350,7 +306,7 @@ static void end_unheld(struct vt_import_allocations *a, uint64_t event,
 		uint64_t handle = removed->items[i].handle;
 
 		if (!vt_vmm_is_held(&a->vmm, handle) &&
-		    end_allocation(a, key_of(VT_KIND_VMM, handle), event, record, &what))
+		    vt_import_allocations_end(a, VT_KIND_VMM, handle, event, record, &what))
 			vt_vector_push(ended, what);
 	}
 }
@@ -372,11 +328,13 @@ static int take_destroy(struct vt_import_allocations *a, uint64_t event,
 
 		if (!child->id || child->parent != record->address)
 			continue;
-		if (heir)
+		if (heir) {
 			child->parent = heir;
-		else if (end_allocation(a, key_of(child->kind, child->address), event, record,
-					&what))
+		} else if (vt_import_allocations_end(a, child->kind, child->address, event, record,
+						     &what)) {
 			vt_vector_push(&last->ended, what);
+			vt_import_losses_take_end(a, &what, &last->ended);
+		}
 	}
 	return write_event(a, event, record);
 }
@@ -388,7 +346,7 @@ static int take_release(struct vt_import_allocations *a, uint64_t event,
 	struct vt_open_allocation what;
 
 	if (vt_vmm_drop_reference(&a->vmm, record->address) &&
-	    end_allocation(a, key_of(VT_KIND_VMM, record->address), event, record, &what))
+	    vt_import_allocations_end(a, VT_KIND_VMM, record->address, event, record, &what))
 		vt_vector_push(&last->ended, what);
 	return write_event(a, event, record);
 }
@@ -400,6 +358,7 @@ static int take_unmap(struct vt_import_allocations *a, uint64_t event,
 
 	vt_vmm_remove_mappings(&a->vmm, record->address, record->size_bytes, &last->removed);
 	end_unheld(a, event, record, &last->removed, &last->ended);
+	vt_import_losses_take_unmap(a, record, &last->ended);
 	return write_event(a, event, record);
 }
 
@@ -433,7 +392,7 @@ static void take_back(struct vt_import_allocations *a, struct vt_last_free *last
 		const struct vt_open_allocation *what = &last->ended.items[i];
 
 		/* Given out again in between: then it was free after all. */
-		if (vt_map_find(&a->places, key_of(what->kind, what->address)))
+		if (vt_import_allocations_find(a, what->kind, what->address))
 			continue;
 		vt_import_allocations_open(a, what);
 		if (!a->is_replaying)
@@ -499,7 +458,7 @@ int vt_import_allocations_replay(struct vt_import_allocations *a, uint64_t event
 		vt_import_allocations_begin_free(a, 0, record);
 		return write_event(a, event, record);
 	case VT_OP_LOSS:
-		vt_import_allocations_note_loss(a, event, record);
+		vt_import_losses_note(a, event, record);
 		return write_event(a, event, record);
 	case VT_OP_OUT_OF_MEMORY:
 		return vt_import_rows_out_of_memory(a->rows, event, record);

@@ -20,7 +20,7 @@
  *      it between two runs.
  *  A9  What pools hold beyond their allocations counts as used (pool_lives.h).
  *  A10 Where events were lost, what lay where later ones put something else, or in a segment that
- *      is freed later, was freed among them: it ends there.
+ *      was freed among them or is freed or unmapped later, was freed among them: it ends there.
  *  A11 All of this state can be rebuilt from the database (resume), so that an import may stop
  *      anywhere.
  */
@@ -87,15 +87,40 @@ void vt_import_allocations_open(struct vt_import_allocations *a,
 struct vt_last_free *vt_import_allocations_begin_free(struct vt_import_allocations *a,
 						      uint64_t event,
 						      const struct vt_event_record *record);
-/* For resume: events were lost before this one; all that is live now is to be known by then. */
-void vt_import_allocations_note_loss(struct vt_import_allocations *a, uint64_t event,
-				     const struct vt_event_record *record);
+/* The live one at that address among those that a kind can be confused with (A1), or NULL. */
+const struct vt_open_allocation *vt_import_allocations_find(const struct vt_import_allocations *a,
+							     unsigned int kind, uint64_t address);
+/* Ends that one at `event`.  Returns 0 where there is none; *what is a copy. */
+int vt_import_allocations_end(struct vt_import_allocations *a, unsigned int kind, uint64_t address,
+			      uint64_t event, const struct vt_event_record *record,
+			      struct vt_open_allocation *what);
 /* For resume: what an event of a pool itself does to what pools hold. */
 void vt_import_allocations_note_pool(struct vt_import_allocations *a,
 				     const struct vt_event_record *record);
 /* For resume: what the event does to the state, without a new peak. */
 int vt_import_allocations_replay(struct vt_import_allocations *a, uint64_t event,
 				 const struct vt_event_record *record);
+
+/* For the events, A10 (import_allocations_losses.c). */
+/* Events were lost before this one; all that is live now is to be known by then. */
+void vt_import_losses_note(struct vt_import_allocations *a, uint64_t event,
+			   const struct vt_event_record *record);
+/* Before the allocation is opened: ends at the loss what lay where it lies now. */
+void vt_import_losses_take_alloc(struct vt_import_allocations *a,
+				 const struct vt_event_record *record);
+/*
+ * `what` has ended, or the range of `record` was unmapped: ends at the loss the blocks in it, which
+ * are appended to `ended`, as a refusal brings them back.
+ */
+void vt_import_losses_take_end(struct vt_import_allocations *a,
+			       const struct vt_open_allocation *what,
+			       struct vt_open_allocations *ended);
+void vt_import_losses_take_unmap(struct vt_import_allocations *a,
+				 const struct vt_event_record *record,
+				 struct vt_open_allocations *ended);
+
+/* For resume, last: the blocks that went with what the threads' last frees ended.  0 or -1. */
+int vt_import_losses_load_ended(struct vt_import_allocations *a);
 
 /* One event record.  0 or -1 with vt_db_error(). */
 int vt_import_allocations_event(struct vt_import_allocations *a, uint64_t event,

@@ -235,7 +235,7 @@ static int load_loss(struct vt_import_allocations *a)
 	if (rc > 0) {
 		record.time_ns = (uint64_t)vt_stmt_int(stmt, 1);
 		record.thread = (uint32_t)vt_stmt_int(stmt, 2);
-		vt_import_allocations_note_loss(a, (uint64_t)vt_stmt_int(stmt, 0), &record);
+		vt_import_losses_note(a, (uint64_t)vt_stmt_int(stmt, 0), &record);
 	}
 	vt_stmt_free(stmt);
 	return rc < 0 ? -1 : 0;
@@ -244,7 +244,8 @@ static int load_loss(struct vt_import_allocations *a)
 int vt_import_allocations_resume(struct vt_import_allocations *a)
 {
 	if (replay_handles(a) || load_pools(a) || load_open(a) || load_last_frees(a) ||
-	    load_closes(a) || load_void_frees(a) || load_loss(a))
+	    load_closes(a) || load_void_frees(a) || load_loss(a) ||
+	    vt_import_losses_load_ended(a))
 		return -1;
 	return 0;
 }

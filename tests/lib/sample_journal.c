@@ -178,6 +178,8 @@ static void add_losses(struct builder *b)
 	event(b, 1, VT_OP_LOSS, VT_KIND_BLOCK, 0, 1, 0);
 	event(b, 1, VT_OP_ALLOC, VT_KIND_BLOCK, 0x70500000, MIB, 0);
 	event(b, 2, VT_OP_FREE, VT_KIND_SEGMENT, 0x70000000, 0, 0);
+	event(b, 2, VT_OP_FREE_FAILED, VT_KIND_SEGMENT, 0x70000000, 0, 1);
+	event(b, 2, VT_OP_FREE, VT_KIND_SEGMENT, 0x70000000, 0, 0);
 }
 
 void sample_journal(struct builder *b)

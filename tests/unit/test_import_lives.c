@@ -275,10 +275,88 @@ static void what_was_freed_in_a_gap_ends_there(void **state)
 	assert_int_equal(unit_int(db, "SELECT freed_event FROM allocation WHERE id = 4"), 11);
 	assert_int_equal(unit_int(db, "SELECT freed_event FROM allocation WHERE id = 5"), 8);
 	assert_int_equal(unit_int(db, "SELECT freed_event FROM allocation WHERE id = 9"), 12);
-	/* Nobody said anything of it, and an array is no range of addresses. */
+	/* Nothing lies over it, but its segment is gone. */
+	assert_int_equal(unit_int(db, "SELECT freed_event FROM allocation WHERE id = 6"), 8);
+	/* An array is no range of addresses. */
 	assert_int_equal(unit_int(db, "SELECT group_concat(id, '') FROM allocation WHERE"
-				      " freed_event IS NULL AND id < 8"), 67);
+				      " freed_event IS NULL AND id < 8"), 7);
 	assert_int_equal(unit_int(db, "SELECT size_bytes FROM event WHERE op = 25"), 9);
+	vt_db_close(db);
+	builder_release(&b);
+}
+
+/* The new one lies where the old one was only in part, or where nothing of it was recorded. */
+static void blocks_of_a_segment_that_was_freed_in_a_gap_end_there(void **state)
+{
+	struct builder b;
+	struct vt_db *db;
+
+	(void)state;
+	builder_init(&b);
+	builder_call(&b, 1, VT_OP_ALLOC, VT_KIND_SEGMENT, 0x100000, 4 * MIB, 0);
+	builder_call(&b, 1, VT_OP_ALLOC, VT_KIND_BLOCK, 0x400000, MIB, 0);
+	builder_call(&b, 1, VT_OP_ALLOC, VT_KIND_BLOCK, 0x900000, MIB, 0);
+	builder_call(&b, 1, VT_OP_ALLOC, VT_KIND_BLOCK, 0xc00000, MIB, 0);
+	builder_call(&b, 2, VT_OP_LOSS, VT_KIND_BLOCK, 0, 9, 0);
+	builder_call(&b, 1, VT_OP_ALLOC, VT_KIND_SEGMENT, 0x100000, MIB, 0);
+	builder_call(&b, 1, VT_OP_ALLOC, VT_KIND_SEGMENT, 0x900000, 2 * MIB, 0);
+	db = unit_import(&b, "gap-segment.db");
+
+	assert_int_equal(unit_int(db, "SELECT freed_event FROM allocation WHERE id = 2"), 5);
+	assert_int_equal(unit_int(db, "SELECT freed_event FROM allocation WHERE id = 3"), 5);
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM allocation WHERE id = 4 AND"
+				      " freed_event IS NULL"), 1);
+	vt_db_close(db);
+	builder_release(&b);
+}
+
+/* Of an expandable segment only what is unmapped, and not where that was refused. */
+static void blocks_that_are_unmapped_were_freed_in_the_gap(void **state)
+{
+	struct builder b;
+	struct vt_db *db;
+
+	(void)state;
+	builder_init(&b);
+	builder_call(&b, 1, VT_OP_ALLOC, VT_KIND_VMM, 77, 2 * MIB, 0);
+	builder_call(&b, 1, VT_OP_ALLOC, VT_KIND_VMM, 78, 2 * MIB, 0);
+	builder_call(&b, 1, VT_OP_MAP, VT_KIND_VMM, 0x200000, 2 * MIB, 77);
+	builder_call(&b, 1, VT_OP_MAP, VT_KIND_VMM, 0x400000, 2 * MIB, 78);
+	builder_call(&b, 1, VT_OP_ALLOC, VT_KIND_BLOCK, 0x300000, MIB, 0);
+	builder_call(&b, 1, VT_OP_ALLOC, VT_KIND_BLOCK, 0x400000, MIB, 0);
+	builder_call(&b, 2, VT_OP_LOSS, VT_KIND_BLOCK, 0, 9, 0);
+	builder_call(&b, 1, VT_OP_UNMAP, VT_KIND_VMM, 0x400000, 2 * MIB, 0);
+	builder_call(&b, 1, VT_OP_FREE_FAILED, VT_KIND_VMM, 0x400000, 0, 1);
+	builder_call(&b, 1, VT_OP_UNMAP, VT_KIND_VMM, 0x200000, 2 * MIB, 0);
+	db = unit_import(&b, "gap-unmap.db");
+
+	assert_int_equal(unit_int(db, "SELECT freed_event FROM allocation WHERE id = 5"), 7);
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM allocation WHERE id = 6 AND"
+				      " freed_event IS NULL"), 1);
+	vt_db_close(db);
+	builder_release(&b);
+}
+
+/* It comes back with what lay in it. */
+static void a_refused_free_brings_back_the_blocks_that_went_with_it(void **state)
+{
+	struct builder b;
+	struct vt_db *db;
+
+	(void)state;
+	builder_init(&b);
+	builder_call(&b, 1, VT_OP_ALLOC, VT_KIND_SEGMENT, 0x100000, 4 * MIB, 0xc1);
+	builder_call(&b, 1, VT_OP_ALLOC, VT_KIND_BLOCK, 0x200000, MIB, 0);
+	builder_call(&b, 1, VT_OP_ALLOC, VT_KIND_BLOCK, 0x300000, MIB, 0);
+	builder_call(&b, 2, VT_OP_LOSS, VT_KIND_BLOCK, 0, 9, 0);
+	builder_call(&b, 1, VT_OP_ALLOC, VT_KIND_BLOCK, 0x300000, MIB / 2, 0);
+	builder_call(&b, 1, VT_OP_FREE, VT_KIND_SEGMENT, 0x100000, 0, 0);
+	builder_call(&b, 1, VT_OP_FREE_FAILED, VT_KIND_SEGMENT, 0x100000, 0, 1);
+	db = unit_import(&b, "gap-refused.db");
+
+	assert_int_equal(unit_int(db, "SELECT group_concat(id, '') FROM allocation WHERE"
+				      " freed_event IS NULL"), 125);
+	assert_int_equal(unit_int(db, "SELECT freed_event FROM allocation WHERE id = 3"), 4);
 	vt_db_close(db);
 	builder_release(&b);
 }
@@ -296,6 +374,9 @@ int main(void)
 		cmocka_unit_test(the_peak_of_a_pool_is_where_most_of_it_is_allocated),
 		cmocka_unit_test(memory_of_a_graph_ends_with_the_last_of_it),
 		cmocka_unit_test(what_was_freed_in_a_gap_ends_there),
+		cmocka_unit_test(blocks_of_a_segment_that_was_freed_in_a_gap_end_there),
+		cmocka_unit_test(blocks_that_are_unmapped_were_freed_in_the_gap),
+		cmocka_unit_test(a_refused_free_brings_back_the_blocks_that_went_with_it),
 	};
 
 	return cmocka_run_group_tests(tests, unit_enter, unit_leave);
