@@ -41,9 +41,11 @@ static int is_imported(const struct vt_journal_header *header)
 static int has_importer(const struct vt_journal_header *header)
 {
 	int is_coming = vt_sys_is_alive(vt_session_collector());
-	/* Asked second: it was written before that process ended. */
-	uint32_t pid = __atomic_load_n(&header->importer_pid, __ATOMIC_ACQUIRE);
+	uint32_t pid;
 
+	/* Asked second: it was written, where need be to the file, before that process ended. */
+	vt_journal_exchange();
+	pid = __atomic_load_n(&header->importer_pid, __ATOMIC_ACQUIRE);
 	return pid ? vt_sys_is_alive((int)pid) : is_coming;
 }
 
