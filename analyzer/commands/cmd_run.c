@@ -93,6 +93,7 @@ struct run {
 	struct vt_target target;
 	struct vt_simulate simulate;
 	uint64_t start_realtime_ns;
+	uint64_t end_ns; /* of the program, CLOCK_MONOTONIC */
 };
 
 /* What an option with a number sets; NULL: it takes none. */
@@ -289,15 +290,14 @@ static int is_end_unknown(const char *path)
 }
 
 /* The recording's own is up to its last event. */
-static void set_duration(struct vt_db *db)
+static void set_duration(struct vt_db *db, uint64_t end_ns)
 {
 	int64_t start_ns = vt_db_run_get_int(db, "start_time_ns", 0);
-	int64_t now_ns = (int64_t)vt_clock_ns();
 	char text[32];
 
-	if (start_ns <= 0 || now_ns < start_ns)
+	if (start_ns <= 0 || (int64_t)end_ns < start_ns)
 		return;
-	snprintf(text, sizeof(text), "%" PRId64, now_ns - start_ns);
+	snprintf(text, sizeof(text), "%" PRId64, (int64_t)end_ns - start_ns);
 	vt_db_run_set(db, "duration_ns", text);
 }
 
@@ -317,7 +317,7 @@ static void close_recording(const struct run *run, const char *path, int status)
 	else
 		snprintf(text, sizeof(text), "exit %d", WEXITSTATUS(status));
 	vt_db_run_set(db, "ended", text);
-	set_duration(db);
+	set_duration(db, run->end_ns);
 	vt_db_make_single_file(db);
 	if (!run->is_quiet)
 		print_closing_line(db, path);
@@ -386,6 +386,8 @@ static int run_and_finish(struct run *run)
 		vt_target_settle(&run->target);
 		return vt_diag_print(&diag);
 	}
+	/* Before the import, which may take longer than the run. */
+	run->end_ns = vt_clock_ns();
 	finish(run, pid, status);
 	vt_target_settle(&run->target);
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);

@@ -282,3 +282,30 @@ def test_a_killed_program_ran_until_it_was_killed(tmp_path):
     start = recording.value("SELECT value FROM run WHERE key = 'start_time_ns'")
     assert run["ended"] == "signal 9"
     assert run["duration_ns"] >= last - int(start) + 500_000_000
+
+
+# What its child, which sees its end, holds the journal for, so that it cannot be imported sooner.
+IMPORTED_LATE = KILLED.replace("os.kill(os.getpid(), 9)", """
+import fcntl, glob, sys
+(sees_end, is_alive), (sees_held, is_held) = os.pipe(), os.pipe()
+if os.fork():
+    os.close(is_held)
+    os.read(sees_held, 1)
+    os.kill(os.getpid(), 9)
+os.close(is_alive)
+with open(glob.glob("*.journal")[0], "rb") as journal:
+    fcntl.flock(journal, fcntl.LOCK_EX)
+    os.close(is_held)
+    os.read(sees_end, 1)
+    time.sleep(1)
+    with open("released", "w") as file:
+        file.write(str(time.monotonic_ns()))
+""")
+
+
+def test_what_is_imported_after_the_end_is_no_run_time(tmp_path):
+    recording = record(tmp_path, "env", "VTRACE_COLLECT=0", PYTHON, "-c", IMPORTED_LATE)
+    run = recording.report()["run"]
+    start = int(recording.value("SELECT value FROM run WHERE key = 'start_time_ns'"))
+    assert run["ended"] == "signal 9"
+    assert start + run["duration_ns"] < int((tmp_path / "released").read_text())
