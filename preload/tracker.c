@@ -58,29 +58,33 @@ static void fill(struct vt_event_record *event)
 	event->forward_python_stack = thread->node_class ? thread->forward_python_stack : 0;
 }
 
-/* Before the first event behind a gap: what was alive before it may have been freed in it. */
-static void tell_losses(void)
+/*
+ * Before the first event behind a gap, with its time: what was alive before it may have been freed
+ * in it.  Out of the way of all other events.
+ */
+static __attribute__((noinline, cold)) void tell_losses(uint64_t nr_events, uint64_t time_ns)
 {
 	struct vt_event_record loss = {
 		.op = VT_OP_LOSS,
 		.kind = VT_KIND_BLOCK,
 		.device = -1,
-		.size_bytes = vt_journal_take_losses(),
+		.time_ns = time_ns,
+		.thread = vt_thread_id(),
+		.size_bytes = nr_events,
 		.node_sequence = UINT64_MAX,
 		.forward_sequence = UINT64_MAX,
 	};
 
-	if (!loss.size_bytes)
-		return;
-	loss.time_ns = vt_sys_now_ns(CLOCK_MONOTONIC);
-	loss.thread = vt_thread_id();
 	if (vt_journal_append(&loss, sizeof(loss), VT_RECORD_EVENT))
-		vt_journal_give_back_losses(loss.size_bytes);
+		vt_journal_give_back_losses(nr_events);
 }
 
-static void append(void *record, size_t bytes, enum vt_record_type type)
+static void append(void *record, size_t bytes, enum vt_record_type type, uint64_t time_ns)
 {
-	tell_losses();
+	uint64_t nr_lost = vt_journal_take_losses();
+
+	if (nr_lost)
+		tell_losses(nr_lost, time_ns);
 	if (vt_journal_append(record, bytes, type))
 		vt_journal_count_lost(1);
 }
@@ -101,7 +105,7 @@ void vt_tracker_event(struct vt_event_record *event)
 	/* Off: no stack is worth taking any more. */
 	if (vt_journal_is_recording())
 		fill(event);
-	append(event, sizeof(*event), VT_RECORD_EVENT);
+	append(event, sizeof(*event), VT_RECORD_EVENT, event->time_ns);
 	if (event->op == VT_OP_FREE || event->op == VT_OP_UNMAP)
 		vt_probe_known_note_free(event->address);
 out:
@@ -158,7 +162,7 @@ static void record_mark(struct vt_thread *thread, enum vt_mark_kind kind,
 	mark.time_ns = vt_sys_now_ns(CLOCK_MONOTONIC);
 	mark.thread = vt_thread_id();
 	mark.python_stack = kind == VT_MARK_END ? 0 : vt_python_stack_capture();
-	append(&mark, sizeof(mark), VT_RECORD_MARK);
+	append(&mark, sizeof(mark), VT_RECORD_MARK, mark.time_ns);
 }
 
 void vt_tracker_mark(enum vt_mark_kind kind, enum vt_mark_source source, const char *name,

@@ -138,6 +138,10 @@ def test_a_paused_recording_goes_on_when_the_collector_has_made_room(tmp_path):
     gaps = query(tmp_path, "SELECT size_bytes FROM event JOIN operation o ON o.id = op WHERE o.name = 'loss'")
     assert sum(nr for nr, in gaps) == run["lost_events"] > 0
     assert run["events"] + run["lost_events"] == 4 + lines * 20000 + len(gaps)
+    # At the time of the event that it stands before.
+    times = query(tmp_path, "SELECT l.time_ns, n.time_ns FROM event l JOIN operation o ON o.id = l.op"
+                  " JOIN every_event n ON n.event = l.id + 1 WHERE o.name = 'loss'")
+    assert len(times) == len(gaps) and all(loss == following for loss, following in times)
     # The gap may end between an allocation and its free.
     assert run["unknown_frees"] <= 1
     stacks = query(tmp_path, "SELECT min(id), max(id), count(*) FROM allocation GROUP BY native_stack ORDER BY 3 DESC")
