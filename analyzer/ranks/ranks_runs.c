@@ -64,27 +64,51 @@ static int compare_numbers(const void *a, const void *b)
 	return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* Python's multiprocessing starts its processes so; who has started them is none of them. */
+/* Python's multiprocessing starts its processes so: ranks, and workers beside who trains. */
 static int is_spawned(const struct vt_rank *rank)
 {
 	return !rank->problem && rank->command &&
 	       strstr(rank->command, "\"--multiprocessing-fork\"") != NULL;
 }
 
+/* Of what it had in blocks; where there are none, of the device. */
+static int used_less(const struct vt_rank *one, const struct vt_rank *other)
+{
+	if (one->allocated_bytes != other->allocated_bytes)
+		return one->allocated_bytes < other->allocated_bytes;
+	return one->peak_bytes < other->peak_bytes;
+}
+
+/* It started the others and did no work of its own: each of them used more. */
+static int is_starter(const struct vt_ranks_runs *runs, const struct vt_rank *rank)
+{
+	int has_spawned = 0;
+
+	if (is_spawned(rank))
+		return 0;
+	for (uint32_t i = 0; i < runs->nr_files; i++) {
+		const struct vt_rank *child = &runs->files[i];
+
+		if (!is_spawned(child))
+			continue;
+		has_spawned = 1;
+		if (!used_less(rank, child))
+			return 0;
+	}
+	return has_spawned;
+}
+
 /* Processes of a pool, a spawn without variables: as good as ranks where there are no others. */
 static void number_here(struct vt_ranks_runs *runs)
 {
 	int64_t number = 0;
-	int has_spawned = 0;
 
 	for (uint32_t i = 0; i < runs->nr_files; i++)
 		if (runs->files[i].number != VT_RANK_NONE && !runs->files[i].problem)
 			return;
 	runs->is_numbered_here = 1;
 	for (uint32_t i = 0; i < runs->nr_files; i++)
-		has_spawned |= is_spawned(&runs->files[i]);
-	for (uint32_t i = 0; i < runs->nr_files; i++)
-		if (!runs->files[i].problem && (!has_spawned || is_spawned(&runs->files[i])))
+		if (!runs->files[i].problem && !is_starter(runs, &runs->files[i]))
 			runs->files[i].number = number++;
 }
 

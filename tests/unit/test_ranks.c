@@ -147,18 +147,25 @@ static void who_died_first_and_who_is_missing(void **state)
 	vt_ranks_release(&ranks);
 }
 
-/* mp.spawn sets no variables; the process that started the others is none of them. */
-static void who_started_the_others_is_no_rank(void **state)
+/* Two processes of Python's multiprocessing, and the one that started them. */
+static void make_spawned(uint64_t starter_bytes)
 {
 	static const char child[] = "[\"python\", \"-c\", \"from multiprocessing.spawn import"
 				    " spawn_main\", \"--multiprocessing-fork\"]";
+
+	make(&(struct process){ "a", -1, -1, .command = "[\"python\", \"train.py\"]",
+				.bytes = starter_bytes });
+	make(&(struct process){ "b", -1, -1, .command = child, .start_s = 1, .bytes = 4096 });
+	make(&(struct process){ "c", -1, -1, .command = child, .start_s = 2, .bytes = 8192 });
+}
+
+/* mp.spawn sets no variables; the process that started the others is none of them. */
+static void who_started_the_others_is_no_rank(void **state)
+{
 	struct vt_ranks ranks;
 
 	(void)state;
-	make(&(struct process){ "a", -1, -1, .command = "[\"python\", \"train.py\"]",
-				.bytes = 4096 });
-	make(&(struct process){ "b", -1, -1, .command = child, .start_s = 1, .bytes = 4096 });
-	make(&(struct process){ "c", -1, -1, .command = child, .start_s = 2, .bytes = 8192 });
+	make_spawned(2048);
 	open_ranks(&ranks);
 
 	assert_int_equal(ranks.run->nr, 2);
@@ -166,6 +173,32 @@ static void who_started_the_others_is_no_rank(void **state)
 	assert_int_equal(ranks.run->ranks[1]->number, 1);
 	assert_string_equal(vt_ranks_runs_reason(&ranks.runs, &ranks.runs.files[0]),
 			    "no rank: it started the others");
+	vt_ranks_release(&ranks);
+}
+
+/* Workers of a DataLoader that touch the device are spawned like ranks, by who trains. */
+static void who_trains_beside_its_workers_is_a_rank(void **state)
+{
+	struct vt_ranks ranks;
+
+	(void)state;
+	make_spawned(32 << 20);
+	open_ranks(&ranks);
+	assert_int_equal(ranks.run->nr, 3);
+	assert_string_equal(strrchr(ranks.peak->file, '/'), "/a.db");
+	assert_null(vt_ranks_runs_reason(&ranks.runs, &ranks.runs.files[0]));
+	vt_ranks_release(&ranks);
+}
+
+/* It need not be the one that used most. */
+static void who_used_more_than_one_child_is_a_rank(void **state)
+{
+	struct vt_ranks ranks;
+
+	(void)state;
+	make_spawned(6000);
+	open_ranks(&ranks);
+	assert_int_equal(ranks.run->nr, 3);
 	vt_ranks_release(&ranks);
 }
 
@@ -326,6 +359,8 @@ int main(void)
 		CASE(owners_are_compared_over_ranks),
 		CASE(who_died_first_and_who_is_missing),
 		CASE(who_started_the_others_is_no_rank),
+		CASE(who_trains_beside_its_workers_is_a_rank),
+		CASE(who_used_more_than_one_child_is_a_rank),
 		CASE(what_is_no_part_of_the_run_is_left_out),
 		CASE(processes_without_ranks_are_numbered_by_name),
 		CASE(a_folder_without_recordings_is_said),
