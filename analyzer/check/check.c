@@ -79,6 +79,10 @@ static void judge(struct vt_check *check, struct vt_check_row *row)
 		vt_baseline_take(&check->baseline, row->limit, row->device, &base);
 	row->base = base.value;
 	row->most = vt_budget_most(row->limit, base.value);
+	/* How many events torn records and missing slots were, nobody knows: none are allowed. */
+	if (row->limit->what == VT_LIMIT_LOST &&
+	    !vt_losses_are_counted(check->measure.analysis->db))
+		row->most = 0;
 	if (row->figure.why)
 		row->why = vt_xstrdup(row->figure.why);
 	else if (base.why)

@@ -136,6 +136,11 @@ uint64_t vt_losses_count(struct vt_db *db)
 	return nr;
 }
 
+int vt_losses_are_counted(struct vt_db *db)
+{
+	return vt_losses_count(db) == number_of(db, "lost_events");
+}
+
 int vt_losses_is_cut(struct vt_db *db)
 {
 	return number_of(db, "missing_slots") != 0;

@@ -18,6 +18,9 @@ struct vt_lines vt_losses_find(struct vt_db *db);
  */
 uint64_t vt_losses_count(struct vt_db *db);
 
+/* Whether all of that are events that found no room, so that it is how many. */
+int vt_losses_are_counted(struct vt_db *db);
+
 /* Whether the journal's end is missing: what the program did last, however it ended. */
 int vt_losses_is_cut(struct vt_db *db);
 

@@ -150,6 +150,10 @@ def test_a_paused_recording_goes_on_when_the_collector_has_made_room(tmp_path):
     assert stacks[0][1] > run["events"] - 20 and len(stacks) <= 3
     # It may begin there, too: what was freed in it seems to be alive, and of neither was anything heard since.
     assert live in ([(1001,)], [(1001,), (6000,)])
+    budget = tmp_path / "memory.toml"
+    for fewer in (0, 1):
+        budget.write_text(f"[recording]\nlost = {run['lost_events'] - fewer}\n")
+        assert vtrace("check", tmp_path / "run.db", "--budget", budget).returncode == fewer
     report = vtrace("report", tmp_path / "run.db").stdout
     assert f"lost: {run['lost_events']:,} events found no room" in report
     assert re.search(rf"lost: {len(live)} segment allocations? \(.* nothing was heard since, may be gone", report)
