@@ -34,7 +34,7 @@ static uint64_t number_of(struct vt_db *db, const char *key)
 /* What was alive when events were lost and never came up again; one row per kind. */
 #define LAST_LOSS                                                                                  \
 	"(SELECT max(e.id) FROM event e JOIN operation o ON o.id = e.op WHERE o.name = 'loss')"
-static const char unheard[] =
+static const char unheard_by_kind[] =
 	"SELECT k.name, count(*), sum(a.size_bytes) FROM allocation a"
 	" JOIN memory_kind k ON k.id = a.kind WHERE a.freed_event IS NULL AND a.id < " LAST_LOSS
 	" AND k.name IN ('block', 'segment', 'pool', 'managed') GROUP BY k.id";
@@ -62,41 +62,72 @@ static int64_t surplus_of(struct vt_db *db)
 	return bytes;
 }
 
-static char *describe_unheard(struct vt_stmt *stmt, int64_t surplus_bytes)
-{
-	char count[VT_UNITS_MAX], bytes[VT_UNITS_MAX], gone[VT_UNITS_MAX];
-	const char *kind = vt_stmt_text(stmt, 0);
-	uint64_t nr = (uint64_t)vt_stmt_int(stmt, 1);
-	char *rest = strcmp(kind, "block") || surplus_bytes < 0 ?
-			     vt_xstrdup("may be gone") :
-			     vt_xasprintf("are counted; %s of them are gone, by what PyTorch's"
-					  " allocator says",
-					  vt_units_bytes(gone, sizeof(gone),
-							 (uint64_t)surplus_bytes));
-	char *text = vt_xasprintf("%s %s allocation%s (%s) from before events were lost, of which"
-				  " nothing was heard since, %s",
-				  vt_units_count(count, sizeof(count), nr), kind,
-				  nr == 1 ? "" : "s",
-				  vt_units_bytes(bytes, sizeof(bytes),
-						 (uint64_t)vt_stmt_int(stmt, 2)),
-				  rest);
+struct unheard {
+	uint64_t nr;
+	uint64_t size_bytes;
+};
 
-	free(rest);
-	return text;
+/* "12 block allocations (3.00 MiB) from before events were lost, of which nothing was heard" */
+static char *describe_unheard(const struct unheard *unheard, const char *kind)
+{
+	char count[VT_UNITS_MAX], bytes[VT_UNITS_MAX];
+
+	return vt_xasprintf("%s %sallocation%s (%s) from before events were lost, of which nothing"
+			    " was heard since",
+			    vt_units_count(count, sizeof(count), unheard->nr), kind,
+			    unheard->nr == 1 ? "" : "s",
+			    vt_units_bytes(bytes, sizeof(bytes), unheard->size_bytes));
+}
+
+static void add_gone(struct losses *losses, const struct unheard *blocks, int64_t surplus_bytes)
+{
+	char *text = describe_unheard(blocks, "block "), gone[VT_UNITS_MAX];
+
+	vt_vector_push(losses,
+		       vt_xasprintf("%s, are counted; %s of them are gone, by what PyTorch's"
+				    " allocator says",
+				    text,
+				    vt_units_bytes(gone, sizeof(gone), (uint64_t)surplus_bytes)));
+	free(text);
+}
+
+/* Weights that live to the end are never heard of again, either. */
+static void add_unknown(struct losses *losses, const struct unheard *unheard)
+{
+	char *text = describe_unheard(unheard, "");
+
+	vt_vector_push(losses, vt_xasprintf("%s: whether they were freed is not known", text));
+	free(text);
 }
 
 /* Frees that were lost leave memory that seems to be alive. */
 static void add_unheard(struct losses *losses, struct vt_db *db)
 {
 	int64_t surplus_bytes = surplus_of(db);
-	struct vt_stmt *stmt = vt_db_prepare(db, unheard);
+	struct vt_stmt *stmt = vt_db_prepare(db, unheard_by_kind);
+	struct unheard unknown = { 0 }, blocks = { 0 };
 
-	while (vt_stmt_step(stmt) == 1)
-		/* Blocks that are there lie in segments that are. */
-		if (surplus_bytes || (strcmp(vt_stmt_text(stmt, 0), "block") != 0 &&
-				      strcmp(vt_stmt_text(stmt, 0), "segment") != 0))
-			vt_vector_push(losses, describe_unheard(stmt, surplus_bytes));
+	while (vt_stmt_step(stmt) == 1) {
+		const char *kind = vt_stmt_text(stmt, 0);
+		struct unheard one = { (uint64_t)vt_stmt_int(stmt, 1),
+				       (uint64_t)vt_stmt_int(stmt, 2) };
+
+		if (!strcmp(kind, "block")) {
+			blocks = one;
+		} else if (surplus_bytes || strcmp(kind, "segment") != 0) {
+			/* Blocks that are there lie in segments that are. */
+			unknown.nr += one.nr;
+			unknown.size_bytes += one.size_bytes;
+		}
+	}
 	vt_stmt_free(stmt);
+	if (blocks.nr && surplus_bytes > 0)
+		add_gone(losses, &blocks, surplus_bytes);
+	/* In what the driver gave out; that of an expandable segment has no place here. */
+	if (surplus_bytes < 0 && !unknown.nr)
+		unknown = blocks;
+	if (unknown.nr)
+		add_unknown(losses, &unknown);
 }
 
 struct vt_lines vt_losses_find(struct vt_db *db)

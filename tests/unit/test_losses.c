@@ -50,8 +50,8 @@ static void what_pytorch_has_no_more_is_said(void **state)
 			    " nothing was heard since, are counted; 4.00 MiB of them are gone, by"
 			    " what PyTorch's allocator says");
 	assert_string_equal(lines.text[2],
-			    "1 segment allocation (20.00 MiB) from before events were lost, of"
-			    " which nothing was heard since, may be gone");
+			    "1 allocation (20.00 MiB) from before events were lost, of which"
+			    " nothing was heard since: whether they were freed is not known");
 	vt_describe_free(&lines);
 	vt_db_close(db);
 }
@@ -65,6 +65,32 @@ static void what_pytorch_still_has_is_not_doubted(void **state)
 	assert_int_equal(lines.nr, 1);
 	vt_describe_free(&lines);
 	vt_db_close(db);
+}
+
+/* Weights in a run without PyTorch are never heard of again, and are there. */
+static void what_nobody_tells_is_one_line_and_unknown(void **state)
+{
+	struct vt_lines lines;
+	struct builder b;
+	struct vt_db *db;
+
+	(void)state;
+	builder_init(&b);
+	builder_alloc(&b, VT_KIND_SEGMENT, 0x10000000, 20 * MIB);
+	block(&b, 0x10000000, 0);
+	builder_alloc(&b, VT_KIND_POOL, 0x20000000, 2 * MIB);
+	builder_alloc(&b, VT_KIND_MANAGED, 0x30000000, 2 * MIB);
+	builder_call(&b, 1, VT_OP_LOSS, VT_KIND_BLOCK, 0, 5, 0);
+	builder_header(&b)->lost_events = 5;
+	db = unit_import(&b, "silent.db");
+	lines = vt_losses_find(db);
+	assert_int_equal(lines.nr, 2);
+	assert_string_equal(lines.text[1],
+			    "3 allocations (24.00 MiB) from before events were lost, of which"
+			    " nothing was heard since: whether they were freed is not known");
+	vt_describe_free(&lines);
+	vt_db_close(db);
+	builder_release(&b);
 }
 
 static void nothing_is_said_of_a_whole_recording(void **state)
@@ -91,6 +117,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_pytorch_has_no_more_is_said),
 		cmocka_unit_test(what_pytorch_still_has_is_not_doubted),
+		cmocka_unit_test(what_nobody_tells_is_one_line_and_unknown),
 		cmocka_unit_test(nothing_is_said_of_a_whole_recording),
 	};
 
