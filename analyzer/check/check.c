@@ -8,8 +8,8 @@
 #include "analyzer/base/printable.h"
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
+#include "analyzer/model/losses.h"
 #include "analyzer/model/when.h"
-#include "analyzer/report/losses.h"
 #include "analyzer/report/report.h"
 
 const char *const vt_check_outcomes[VT_NR_OUTCOMES] = {

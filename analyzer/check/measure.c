@@ -8,8 +8,8 @@
 #include "analyzer/attribution/moments.h"
 #include "analyzer/base/owner_path.h"
 #include "analyzer/base/util.h"
+#include "analyzer/model/losses.h"
 #include "analyzer/model/samples.h"
-#include "analyzer/report/losses.h"
 #include "analyzer/report/report.h"
 
 /* Bytes that libraries keep for their own later use are left by nobody's mistake. */

@@ -5,9 +5,9 @@
 
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
+#include "analyzer/model/losses.h"
 #include "analyzer/model/when.h"
 #include "analyzer/report/limits.h"
-#include "analyzer/report/losses.h"
 
 VT_VECTOR_DECLARE(notes, char *);
 

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "analyzer/base/util.h"
+#include "analyzer/model/losses.h"
 #include "analyzer/report/json.h"
-#include "analyzer/report/losses.h"
 
 VT_VECTOR_DECLARE(limits, char *);
 

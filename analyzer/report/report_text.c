@@ -7,11 +7,11 @@
 
 #include "analyzer/base/shell.h"
 #include "analyzer/diagnosis/leaks.h"
+#include "analyzer/model/losses.h"
 #include "analyzer/model/samples.h"
 #include "analyzer/report/findings_print.h"
 #include "analyzer/report/keeper_table.h"
 #include "analyzer/report/limits.h"
-#include "analyzer/report/losses.h"
 #include "analyzer/report/report_sections.h"
 #include "analyzer/report/report_stages_text.h"
 #include "analyzer/report/report_warn.h"

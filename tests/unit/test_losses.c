@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "analyzer/report/losses.h"
+#include "analyzer/model/losses.h"
 
 #define MIB (1ull << 20)
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "analyzer/report/losses.h"
+#include "analyzer/model/losses.h"
 
 #include <stdlib.h>
 #include <string.h>
