@@ -146,8 +146,8 @@ ENTRY(cudaFuncGetAttributes, struct function_attributes *answer, const void *hos
 	enum { CAPABILITY_MAJOR = 75, CAPABILITY_MINOR = 76, MAX_SHARED_OPTIN = 97 };
 	int device = 0, major = 0, minor = 0, shared = 0;
 	int error = vts_context_enter() ?: vts_context_device(&device);
+	struct vts_code code;
 
-	(void)host;
 	if (error)
 		return vts_error_set(error);
 	VTS_CALL(cuDeviceGetAttribute, &major, CAPABILITY_MAJOR, device);
@@ -156,7 +156,10 @@ ENTRY(cudaFuncGetAttributes, struct function_attributes *answer, const void *hos
 	memset(answer, 0, sizeof(*answer));
 	answer->max_threads_per_block = KERNEL_MAX_THREADS;
 	answer->nr_registers = KERNEL_REGISTERS;
-	answer->ptx_version = answer->binary_version = major * 10 + minor;
+	/* Clients choose their launch parameters by it (CUB), from those they were compiled for. */
+	code = vts_module_code(host, major * 10 + minor);
+	answer->ptx_version = code.ptx_architecture;
+	answer->binary_version = code.binary_architecture;
 	answer->max_dynamic_shared_bytes = shared;
 	return VTS_SUCCESS;
 }

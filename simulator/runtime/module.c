@@ -120,6 +120,13 @@ int vts_module_kernel(const void *host, void **kernel)
 	return error;
 }
 
+struct vts_code vts_module_code(const void *host, int capability)
+{
+	struct symbol *symbol = find_symbol(host);
+
+	return vts_fat_binary_code(symbol ? symbol->image->data : NULL, capability);
+}
+
 /*
  * The device memory of a variable, allocated at the first use; 13 (invalid symbol) for an unknown
  * address.

@@ -130,3 +130,53 @@ def test_a_shell_is_left_alone(tmp_path):
                                                  "VTRACE_SIM_STUBS": str(tmp_path)}))
     assert "libvtrace-simulator" in done.stdout and "libcuda" not in done.stdout
     assert done.stderr == ""
+
+
+FAT_BINARY = r"""
+import ctypes, json, struct, sys
+cuda = ctypes.CDLL("libcudart.so.13")
+cuda.__getattr__("__cudaRegisterFatBinary").restype = ctypes.c_void_p
+register, add = (getattr(cuda, "__cudaRegister" + what) for what in ("FatBinary", "Function"))
+kept = []
+
+def entry(kind, architecture):
+    return struct.pack("<HHIQIIHHI", kind, 0x101, 64, 8, 0, 0, 0, 0, architecture).ljust(64 + 8, b"\0")
+
+def versions(image):
+    data = ctypes.create_string_buffer(image)
+    wrapper = ctypes.create_string_buffer(struct.pack("<IIQQ", 0x466243B1, 1, ctypes.addressof(data), 0))
+    shadow, name = ctypes.create_string_buffer(16), ctypes.create_string_buffer(b"kernel")
+    kept.extend([data, wrapper, shadow, name])
+    add(ctypes.c_void_p(register(wrapper)), shadow, name, name, -1, None, None, None, None, None)
+    attributes = (ctypes.c_int * 36)()
+    assert cuda.cudaFuncGetAttributes(attributes, shadow) == 0
+    return attributes[8], attributes[9]
+
+answer = []
+for entries in json.loads(sys.argv[1]):
+    code = b"".join(entry(*e) for e in entries)
+    answer.append(versions(struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(code)) + code))
+answer.append(versions(b"no fat binary at all"))
+print(json.dumps(answer))
+"""
+
+PTX, MACHINE = 1, 2
+
+
+def test_kernels_are_of_an_architecture_in_their_fat_binary(tmp_path):
+    cases = [
+        ([(MACHINE, 75), (MACHINE, 80), (MACHINE, 86), (MACHINE, 90), (PTX, 90)], [86, 86]),
+        ([(MACHINE, 90), (PTX, 75), (PTX, 80), (PTX, 120)], [80, 89]),
+        ([(MACHINE, 75), (PTX, 80)], [80, 89]),
+        ([(PTX, 75), (MACHINE, 80)], [80, 80]),
+        ([(MACHINE, 90)], [89, 89]),
+        ([], [89, 89]),
+    ]
+    script = tmp_path / "fat_binary.py"
+    script.write_text(FAT_BINARY)
+    done = subprocess.run(
+        [str(SOURCE / "tests" / "simulator" / "sim-run"), str(BUILD), "rtx4090-24g", sys.executable, str(script),
+         json.dumps([entries for entries, _ in cases])],
+        env=clean_environment({}), capture_output=True, text=True, timeout=TIMEOUT_S)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [versions for _, versions in cases] + [[89, 89]]

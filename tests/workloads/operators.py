@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: MIT
+"""Run each operator of a group once and say which failed: operators.py [sorting]..."""
+import sys
+
+import torch
+from torch import nn
+
+
+def normal(*shape):
+    return torch.randn(*shape, device="cuda")
+
+
+def below(limit, *shape):
+    return torch.randint(0, limit, shape, device="cuda")
+
+
+def dirty(megabytes=64):
+    """Leave numbers in the memory that the next tensors get, as any program does."""
+    small = [torch.full((256,), 1.7).cuda() for _ in range(64)]
+    large = torch.full((megabytes << 18,), 1.7).cuda()
+    del small, large
+
+
+def embedding():
+    nn.Embedding(5000, 256).cuda()(below(5000, 4096)).sum().backward()
+
+
+def indexing():
+    parameter = nn.Parameter(normal(1000, 8))
+    parameter[below(1000, 5000)].sum().backward()
+
+
+# What goes through CUB, which chooses its kernels by the architecture that a kernel was compiled for.
+SORTING = {
+    "sort": lambda: normal(10000).sort(),
+    "sort segments": lambda: normal(64, 10000).sort(-1),
+    "argsort": lambda: torch.argsort(below(10, 5000), stable=True),
+    "topk": lambda: normal(8, 32000).topk(50),
+    "cumsum": lambda: normal(1000000).cumsum(0),
+    "randperm": lambda: torch.randperm(100000, device="cuda"),
+    "index_put": lambda: normal(1000, 8).index_put_((below(1000, 5000),), normal(5000, 8), accumulate=True),
+    "multinomial": lambda: torch.multinomial(torch.rand(8, 32000, device="cuda"), 1),
+    "embedding backward": embedding,
+    "indexing backward": indexing,
+}
+
+GROUPS = {"sorting": SORTING}
+
+
+def main():
+    failed = 0
+    for group in sys.argv[1:] or GROUPS:
+        for name, operator in GROUPS[group].items():
+            dirty()
+            try:
+                operator()
+                torch.cuda.synchronize()
+            except (RuntimeError, AssertionError) as error:
+                failed += 1
+                print(f"{name}: {str(error).splitlines()[0] if str(error) else error!r}")
+    print(f"{failed} failed")
+
+
+main()
