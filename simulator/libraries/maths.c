@@ -53,6 +53,7 @@ static const struct rule rules[] = {
 static const struct vts_maths_function *const function_tables[] = {
 	vts_maths_cudnn_functions,
 	vts_maths_nccl_functions,
+	vts_maths_rnn_functions,
 	vts_maths_version_functions,
 };
 

@@ -61,6 +61,7 @@ struct vts_maths_function {
 /* Each ends with a NULL name. */
 extern const struct vts_maths_function vts_maths_cudnn_functions[];
 extern const struct vts_maths_function vts_maths_nccl_functions[];
+extern const struct vts_maths_function vts_maths_rnn_functions[];
 extern const struct vts_maths_function vts_maths_version_functions[];
 
 #endif

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Run each operator of a group once and say which failed: operators.py [sorting]..."""
+"""Run each operator of a group once and say which failed: operators.py [sorting|recurrent]..."""
 import sys
 
 import torch
@@ -30,6 +30,16 @@ def indexing():
     parameter[below(1000, 5000)].sum().backward()
 
 
+def recur(kind, **options):
+    model = kind(32, 64, **options).cuda()
+    out, _ = model(normal(10, 4, 32))
+    out.sum().backward()
+    directions = 2 if options.get("bidirectional") else 1
+    assert out.shape[-1] == directions * (options.get("proj_size") or 64)
+    assert all(p.grad is not None and p.grad.shape == p.shape for p in model.parameters())
+    torch.optim.SGD(model.parameters(), 0.1).step()
+
+
 # What goes through CUB, which chooses its kernels by the architecture that a kernel was compiled for.
 SORTING = {
     "sort": lambda: normal(10000).sort(),
@@ -44,7 +54,17 @@ SORTING = {
     "indexing backward": indexing,
 }
 
-GROUPS = {"sorting": SORTING}
+# What cuDNN lays out in one piece of memory.
+RECURRENT = {
+    "lstm": lambda: recur(nn.LSTM),
+    "lstm layers": lambda: recur(nn.LSTM, num_layers=2, bidirectional=True, dropout=0.1),
+    "lstm projection": lambda: recur(nn.LSTM, num_layers=2, proj_size=16),
+    "lstm without bias": lambda: recur(nn.LSTM, bias=False),
+    "gru": lambda: recur(nn.GRU, num_layers=2),
+    "rnn": lambda: recur(nn.RNN, nonlinearity="relu"),
+}
+
+GROUPS = {"sorting": SORTING, "recurrent": RECURRENT}
 
 
 def main():

@@ -19,3 +19,7 @@ def profiles():
 @pytest.mark.parametrize("profile", profiles())
 def test_kernels_chosen_by_architecture_are_there(simulate, profile):
     assert simulate("operators.py", "sorting", profile=profile).output == "0 failed\n"
+
+
+def test_recurrent_layers(simulate):
+    assert simulate("operators.py", "recurrent").output == "0 failed\n"
