@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Operators whose result has as many rows as their input's values say.
+"""Operators whose result has as many rows as their input's values say, and those that check what a kernel reports.
 
 The simulator's kernels compute nothing: the counts that these operators copy to the host would be what some earlier
 tensor left in that memory, and a stale count is a size of 10^18 or an exception. So they answer as if every value were
 zero, which fresh memory of the simulated device is. Where control values know better (control_values.py), the result is
 replaced by the right one afterwards.
+
+The status of a factorisation ("info") is written by a kernel as well: it is made zero, success, before it is checked.
 
 Loaded by libvtrace-simulator.so into the client's interpreter; its frames are named <vtrace-simulator>.
 """
@@ -52,7 +54,12 @@ def answers(torch):
             dtype = torch.float32 if weights.dtype is torch.float32 else torch.float64
         return zeros(max(count(self), minlength), dtype=dtype, device=self.device)
 
+    def linalg_check_errors(info, api_name, *, is_matrix):
+        """Whichever library was to write it: some, like MAGMA, are in the wheel itself."""
+        info.zero_()
+
     return {
+        "_linalg_check_errors": linalg_check_errors,
         "nonzero": nonzero,
         "_unique2": unique2,
         "unique_dim": unique_dim,

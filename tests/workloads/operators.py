@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Run each operator of a group once and say which failed: operators.py [sorting|recurrent]..."""
+"""Run each operator of a group once and say which failed: operators.py [sorting|linalg|recurrent]..."""
 import sys
 
 import torch
@@ -40,6 +40,10 @@ def recur(kind, **options):
     torch.optim.SGD(model.parameters(), 0.1).step()
 
 
+def identity(*batch):
+    return torch.eye(8, device="cuda").expand(*batch, 8, 8).contiguous()
+
+
 # What goes through CUB, which chooses its kernels by the architecture that a kernel was compiled for.
 SORTING = {
     "sort": lambda: normal(10000).sort(),
@@ -54,6 +58,32 @@ SORTING = {
     "indexing backward": indexing,
 }
 
+# What reads back a status from the device.
+LINALG = {
+    "cholesky": lambda: torch.linalg.cholesky(identity()),
+    "cholesky batch": lambda: torch.linalg.cholesky(identity(3)),
+    "cholesky_inverse": lambda: torch.cholesky_inverse(identity()),
+    "inv": lambda: torch.linalg.inv(identity()),
+    "inv batch": lambda: torch.linalg.inv(identity(5)),
+    "solve": lambda: torch.linalg.solve(identity(), normal(8, 2)),
+    "solve batch": lambda: torch.linalg.solve(identity(5), normal(5, 8, 2)),
+    "lu": lambda: torch.linalg.lu_factor(identity()),
+    "ldl": lambda: torch.linalg.ldl_factor(identity()),
+    "det": lambda: torch.linalg.det(identity()),
+    "slogdet": lambda: torch.linalg.slogdet(identity()),
+    "qr": lambda: torch.linalg.qr(identity()),
+    "svd": lambda: torch.linalg.svd(normal(32, 32)),
+    "svd tall": lambda: torch.linalg.svd(normal(600, 8), full_matrices=False),
+    "svd batch": lambda: torch.linalg.svd(normal(4, 16, 16)),
+    "svdvals": lambda: torch.linalg.svdvals(normal(32, 32)),
+    "eigh": lambda: torch.linalg.eigh(identity()),
+    "eigh large": lambda: torch.linalg.eigh(normal(600, 600)),
+    "eigh batch": lambda: torch.linalg.eigh(identity(3)),
+    "eigvalsh": lambda: torch.linalg.eigvalsh(identity()),
+    "lstsq": lambda: torch.linalg.lstsq(normal(16, 8), normal(16, 2)),
+    "pinv": lambda: torch.linalg.pinv(normal(16, 8)),
+}
+
 # What cuDNN lays out in one piece of memory.
 RECURRENT = {
     "lstm": lambda: recur(nn.LSTM),
@@ -64,7 +94,7 @@ RECURRENT = {
     "rnn": lambda: recur(nn.RNN, nonlinearity="relu"),
 }
 
-GROUPS = {"sorting": SORTING, "recurrent": RECURRENT}
+GROUPS = {"sorting": SORTING, "linalg": LINALG, "recurrent": RECURRENT}
 
 
 def main():

@@ -23,3 +23,8 @@ def test_kernels_chosen_by_architecture_are_there(simulate, profile):
 
 def test_recurrent_layers(simulate):
     assert simulate("operators.py", "recurrent").output == "0 failed\n"
+
+
+@pytest.mark.parametrize("profile", ["h100-80g", pytest.param("rtx4090-24g", marks=pytest.mark.full)])
+def test_factorisations_report_success(simulate, profile):
+    assert simulate("operators.py", "linalg", profile=profile).output == "0 failed\n"
