@@ -12,6 +12,8 @@
 
 static struct {
 	volatile sig_atomic_t child; /* whom to pass signals to */
+	struct sigaction file_limit; /* what SIGXFSZ did when we began */
+	int is_file_limit_ignored;
 } g;
 
 static const int passed_on[] = {
@@ -52,6 +54,20 @@ static void restore_signals(const sigset_t *before, const struct sigaction *old)
 	sigprocmask(SIG_SETMASK, before, NULL);
 }
 
+void vt_launch_ignore_file_limit(void)
+{
+	struct sigaction ignore = { .sa_handler = SIG_IGN };
+
+	g.is_file_limit_ignored = !sigaction(SIGXFSZ, &ignore, &g.file_limit);
+}
+
+/* In the child: whom a limit of its files' size kills is the program's own affair. */
+static void restore_file_limit(void)
+{
+	if (g.is_file_limit_ignored)
+		sigaction(SIGXFSZ, &g.file_limit, NULL);
+}
+
 int vt_launch_run(const char *path, char **argv, pid_t *pid, int *status, struct vt_diag *diag)
 {
 	struct sigaction old[VT_ARRAY_SIZE(passed_on)];
@@ -67,6 +83,7 @@ int vt_launch_run(const char *path, char **argv, pid_t *pid, int *status, struct
 	*pid = fork();
 	if (*pid == 0) {
 		restore_signals(&before, old);
+		restore_file_limit();
 		/* Not execv: a script without a first line is the shell's. */
 		execvp(path, argv);
 		error = errno;

@@ -17,4 +17,11 @@
  */
 int vt_launch_run(const char *path, char **argv, pid_t *pid, int *status, struct vt_diag *diag);
 
+/*
+ * Makes a file of ours at the limit of files' sizes (ulimit -f) an error, EFBIG, as a full disk is
+ * one: the signal would end us, and with us the program's exit code.  A program that
+ * vt_launch_run starts has the signal as we found it.  Once, before any thread.
+ */
+void vt_launch_ignore_file_limit(void);
+
 #endif

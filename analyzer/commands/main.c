@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyzer/commands/cmd.h"
+#include "analyzer/commands/launch.h"
 #include "analyzer/base/diag.h"
 #include "analyzer/base/util.h"
 
@@ -55,6 +56,7 @@ static int flush_output(int exit_code)
 
 int main(int argc, char **argv)
 {
+	vt_launch_ignore_file_limit();
 	if (argc < 2) {
 		print_usage(stderr);
 		fputs("vtrace --help lists the commands\n", stderr);

@@ -54,6 +54,26 @@ def test_a_program_that_skips_its_exit_handlers_has_its_exit_code_all_the_same(t
     assert ended(tmp_path) == "exit 5"
 
 
+def run_limited(directory, most_bytes, *command, text=""):
+    """Under a limit of the size of files. Python ignores SIGXFSZ, but not in what it starts (`restore_signals`)."""
+    return subprocess.run(["sh", "-c", f'ulimit -f {most_bytes // 512} && exec "$@"', "sh", VTRACE, "run", "--simulate",
+                           "h100-80g", "-o", directory / "run.db", "--", *command], cwd=directory,
+                          env=clean_environment(), input=text, capture_output=True, text=True, timeout=TIMEOUT_S)
+
+
+@pytest.mark.parametrize("most_bytes", (4096, 2**20))
+def test_a_limit_of_the_size_of_files_takes_no_exit_code(most_bytes, tmp_path):
+    done = run_limited(tmp_path, most_bytes, "sh", "-c", "exit 7")
+    assert (done.returncode, done.stdout) == (7, ""), done.stderr
+    done = run_limited(tmp_path, most_bytes, PYTHON, HOLD, text="alloc 3\nquit 5\n")
+    assert done.returncode == 5 and done.stdout == "done\n", done.stderr
+
+
+def test_a_program_meets_its_limit_of_the_size_of_files_as_without_us(tmp_path):
+    done = run_limited(tmp_path, 4096, "sh", "-c", "head -c 10000 /dev/zero > too-large")
+    assert done.returncode == 128 + signal.SIGXFSZ, done.stderr
+
+
 def test_a_variable_means_the_same_to_the_recorder_and_to_run(tmp_path):
     recording = record(tmp_path, PYTHON, WORKLOADS / "driver_client.py", env={"VTRACE_COLLECT": "00"})
     assert recording.process.returncode == 0, recording.process.stderr
