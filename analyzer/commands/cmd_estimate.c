@@ -108,6 +108,15 @@ static int take_was(struct arguments *arguments, const char *text, struct vt_dia
 	return -1;
 }
 
+static int take_what_if(struct arguments *arguments, const char *text, struct vt_diag *diag)
+{
+	if (arguments->what_if)
+		vt_diag_set(diag, VT_EXIT_USAGE, "--what-if %.40s: one option is varied at a time",
+			    text);
+	arguments->what_if = text;
+	return diag->exit_code ? -1 : 0;
+}
+
 /* 0, or -1 with `diag` filled. */
 static int take(struct arguments *arguments, int id, struct vt_diag *diag)
 {
@@ -124,8 +133,7 @@ static int take(struct arguments *arguments, int id, struct vt_diag *diag)
 		arguments->params = optarg;
 		return 0;
 	case OPTION_WHAT_IF:
-		arguments->what_if = optarg;
-		return 0;
+		return take_what_if(arguments, optarg, diag);
 	case OPTION_AGAINST:
 		arguments->against = optarg;
 		return 0;

@@ -494,6 +494,7 @@ def test_sizes_that_no_device_holds():
     (("gpt2", "--what-if", "batch"), ("NAME=VALUE",)),
     (("gpt2", "--what-if", "nosuch=1"), ("NAME=VALUE",)),
     (("gpt2", "--what-if", "batch=1,x"), ("--batch x",)),
+    (("gpt2", "--what-if", "batch=1,2", "--what-if", "seq=64,128"), ("--what-if seq=64,128", "one option")),
     (("gpt2", "--nosuch"), ("no such option",)),
 ))
 def test_wrong_usage(arguments, words):
