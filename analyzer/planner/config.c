@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyzer/base/printable.h"
 #include "analyzer/planner/config_layers.h"
 #include "analyzer/planner/config_style.h"
 #include "analyzer/planner/config_values.h"
@@ -415,6 +416,7 @@ int vt_config_from_json(struct vt_architecture *model, const json_t *config, con
 		return -1;
 	}
 	read_object(model, config, where, 1, diag);
+	vt_printable_make(model->note);
 	if (model->is_too_large)
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: more than 2^53 parameters", where);
 	dtype = json_string_value(json_object_get(config, "dtype"));
@@ -474,7 +476,7 @@ int vt_config_read(struct vt_architecture *model, const char *text, size_t len, 
 	free(copy);
 	if (!config) {
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: no JSON: line %d: %.120s", where,
-			    error.line, error.text);
+			    error.line, vt_printable_make(error.text));
 		return -1;
 	}
 	rc = vt_config_from_json(model, config, where, diag);

@@ -459,6 +459,16 @@ def test_configurations_that_cannot_be_read(tmp_path):
     assert refused(vtrace("estimate", "no-such-preset"), 3, "neither a file nor a preset")
 
 
+def test_texts_of_a_configuration_drive_no_terminal(tmp_path):
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps(LLAMA | {"model_type": "llama\n\x1b[31mred\x9b"}))
+    done = vtrace("estimate", config)
+    assert done.returncode == 0 and "model_type llama??[31mred?? is not known" in done.stdout
+    assert not set(done.stdout) & {"\x1b", "\x9b"}
+    config.write_text('{"a": \x1b[31mred}')
+    assert refused(vtrace("estimate", config), 3, "no JSON: line 1", "?")
+
+
 def test_sizes_that_no_device_holds():
     assert refused(vtrace("estimate", "llama-3-8b", "--batch", "1000000000", "--seq", "1000000000"), 3, "2^53")
 
