@@ -8,6 +8,7 @@
 #include "analyzer/attribution/rests.h"
 #include "analyzer/base/map.h"
 #include "analyzer/base/util.h"
+#include "analyzer/diagnosis/inputs.h"
 
 #define SCALING_TEXT(name, text, why) text,
 static const char *const texts[] = { VT_SCALINGS(SCALING_TEXT) };
@@ -94,9 +95,12 @@ static int is_too_large(struct vt_scaling_size size)
 	       (size.seq && size.batch > MAX_PRODUCT / (size.seq * size.seq));
 }
 
-struct vt_scaling_size vt_scaling_size_of(const struct vt_model *model)
+/* The one with most tokens, and its size; NULL: none was seen. */
+static const struct vt_tensor *find_input(const struct vt_model *model, struct vt_scaling_size *was)
 {
-	struct vt_scaling_size was = { 0, 0 };
+	const struct vt_tensor *input = NULL;
+
+	*was = (struct vt_scaling_size){ 0, 0 };
 
 	for (uint32_t i = 0; i < model->nr_tensors; i++) {
 		const struct vt_tensor *tensor = &model->tensors[i];
@@ -105,16 +109,36 @@ struct vt_scaling_size vt_scaling_size_of(const struct vt_model *model)
 		if (tensor->role != VT_ROLE_INPUT)
 			continue;
 		size = size_of(model, tensor);
-		if (!is_too_large(size) &&
-		    size.batch * (size.seq + 1) > was.batch * (was.seq + 1))
-			was = size;
+		if (is_too_large(size) ||
+		    size.batch * (size.seq + 1) <= was->batch * (was->seq + 1))
+			continue;
+		*was = size;
+		input = tensor;
 	}
+	return input;
+}
+
+int vt_scaling_inputs_vary(const struct vt_facts *facts)
+{
+	struct vt_scaling_size was;
+	const struct vt_tensor *input = find_input(facts->model, &was);
+	const struct vt_peak *peak = input ? vt_model_peak(facts->model, input->device) : NULL;
+
+	return peak && vt_inputs_have_changed(facts, input, peak->max_allocated_event);
+}
+
+struct vt_scaling_size vt_scaling_size_of(const struct vt_facts *facts)
+{
+	struct vt_scaling_size was;
+
+	if (!find_input(facts->model, &was) || vt_scaling_inputs_vary(facts))
+		return (struct vt_scaling_size){ 0, 0 };
 	return was;
 }
 
-char *vt_scaling_size_note(const struct vt_model *model, struct vt_scaling_size was)
+char *vt_scaling_size_note(const struct vt_facts *facts, struct vt_scaling_size was)
 {
-	struct vt_scaling_size seen = vt_scaling_size_of(model);
+	struct vt_scaling_size seen = vt_scaling_size_of(facts);
 
 	if (!seen.batch || (seen.batch == was.batch && seen.seq == was.seq))
 		return NULL;
@@ -281,17 +305,19 @@ int vt_scalings_init(struct vt_scalings *scalings, struct vt_attribution *attrib
 		     struct vt_scaling_size was, struct vt_diag *diag)
 {
 	const struct vt_model *model = attribution->facts->model;
+	int is_varying = vt_scaling_inputs_vary(attribution->facts);
 	struct judging j = { .scalings = scalings, .attribution = attribution };
 
 	memset(scalings, 0, sizeof(*scalings));
 	scalings->was = was;
 	if (!was.batch)
-		scalings->was = vt_scaling_size_of(model);
+		scalings->was = vt_scaling_size_of(attribution->facts);
 	if (!scalings->was.batch) {
-		vt_diag_set(diag, VT_EXIT_UNREADABLE,
-			    "%s: no inputs of a model were seen in it: say with --was BATCHxSEQ "
-			    "what it was given",
-			    vt_db_path(model->db));
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s: say with --was BATCHxSEQ %s",
+			    vt_db_path(model->db),
+			    is_varying ? "inputs vary, and those of its peak were not seen" :
+					 "no inputs of a model were seen in it",
+			    is_varying ? "what its peak was given" : "what it was given");
 		return -1;
 	}
 	if (is_too_large(scalings->was)) {

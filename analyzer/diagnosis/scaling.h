@@ -36,14 +36,16 @@ int vt_scaling_size_parse(struct vt_scaling_size *size, const char *text);
 
 /*
  * Of what the program handed to its model, the input with most tokens: in generation that is the
- * prompt.  Zero where no probe saw any.
+ * prompt.  Zero where no probe saw any, and where the inputs vary.
  */
-struct vt_scaling_size vt_scaling_size_of(const struct vt_model *model);
+struct vt_scaling_size vt_scaling_size_of(const struct vt_facts *facts);
+/* Whether at the peak that input had another size than the one that was seen (inputs.h). */
+int vt_scaling_inputs_vary(const struct vt_facts *facts);
 
 /*
  * That `was` contradicts what the probe saw; NULL: it does not, or nothing was seen.  To be freed.
  */
-char *vt_scaling_size_note(const struct vt_model *model, struct vt_scaling_size was);
+char *vt_scaling_size_note(const struct vt_facts *facts, struct vt_scaling_size was);
 
 struct vt_scalings {
 	struct vt_scaling_size was;
@@ -54,7 +56,7 @@ struct vt_scalings {
 
 /*
  * `was` as a user gave it, or zero: then it is read from what the program handed to its model.
- * 0, or -1 with `diag` filled: no inputs were seen (exit code 3), or `was` is no size of a batch
+ * 0, or -1 with `diag` filled: no inputs were seen, or they vary (exit code 3), or `was` is no size of a batch
  * (2).
  */
 int vt_scalings_init(struct vt_scalings *scalings, struct vt_attribution *attribution,

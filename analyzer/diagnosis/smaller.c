@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyzer/base/owner_path.h"
+#include "analyzer/diagnosis/inputs.h"
 #include "analyzer/diagnosis/remedies.h"
 
 /* Lengths are tried in sixteenths of the recorded one: finer says more than is known. */
@@ -134,9 +135,13 @@ static unsigned read_shape(const char *shape, uint64_t *rows, uint64_t *columns)
 	return nr > 0 ? (unsigned)nr : 0;
 }
 
-/* The inputs that the last look of the probe before the request saw; -1: they do not agree. */
-static int read_batch(struct vt_smaller *smaller, const struct vt_model *model, int64_t event)
+/*
+ * The inputs that the last look of the probe before the request saw; -1: they do not agree, or are
+ * not those of the request.
+ */
+static int read_batch(struct vt_smaller *smaller, const struct vt_facts *facts, int64_t event)
 {
+	const struct vt_model *model = facts->model;
 	const struct vt_tensor *last = NULL;
 
 	for (uint32_t i = 0; i < model->nr_tensors; i++)
@@ -150,7 +155,8 @@ static int read_batch(struct vt_smaller *smaller, const struct vt_model *model, 
 		if (tensor->role != VT_ROLE_INPUT || tensor->probe != last->probe ||
 		    read_shape(vt_model_text(model, tensor->shape), &rows, &columns) < 2)
 			continue;
-		if (smaller->batch && smaller->batch != rows)
+		smaller->is_varying |= (uint8_t)vt_inputs_have_changed(facts, tensor, event);
+		if (smaller->is_varying || (smaller->batch && smaller->batch != rows))
 			return -1;
 		smaller->batch = rows;
 		if (dtype && !strncmp(dtype, "int", 3) && columns > smaller->length)
@@ -182,9 +188,9 @@ void vt_smaller_find(struct vt_smaller *smaller, struct vt_attribution *attribut
 	struct trial trial = { .attribution = attribution, .tape = tape };
 
 	memset(smaller, 0, sizeof(*smaller));
-	if (read_batch(smaller, tape->model, tape->model->ooms[oom].event) ||
+	if (read_batch(smaller, attribution->facts, tape->model->ooms[oom].event) ||
 	    vt_remedies_cut(&trial.cut, tape, oom)) {
-		memset(smaller, 0, sizeof(*smaller));
+		*smaller = (struct vt_smaller){ .is_varying = smaller->is_varying };
 		return;
 	}
 	if (find_powers(&trial))

@@ -19,6 +19,7 @@ struct vt_smaller {
 	uint64_t length;
 	uint64_t fits_batch;  /* 0: not even one row */
 	uint64_t fits_length; /* 0: not tried (a smaller batch fits), or none of the lengths */
+	uint8_t is_varying; /* the inputs of this request are not those seen: batch is 0 */
 	uint8_t has_whole_step; /* steps of that batch ended before: all that one needs was seen */
 };
 

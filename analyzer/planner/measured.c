@@ -201,7 +201,7 @@ int vt_measured_init(struct vt_measured *measured, struct vt_analysis *analysis,
 	if (!is_training && measured->nr_steps)
 		return refuse(measured, "it trains: give --train", diag);
 	measured->weights_dtype = find_dtype(&analysis->model);
-	measured->size = vt_scaling_size_of(&analysis->model);
+	measured->size = vt_scaling_size_of(analysis->attribution.facts);
 	for (size_t i = 0; i < nr; i++)
 		add_stage(measured, &rules[i]);
 	return 0;

@@ -30,7 +30,7 @@ struct vt_measured {
 	uint32_t nr_steps;  /* training steps that ended */
 	uint32_t first_step; /* the first one that is looked at; 0: nothing is trained */
 	const char *weights_dtype; /* "float32", of most bytes; NULL: no probe saw any */
-	struct vt_scaling_size size; /* of its inputs; zero: no probe saw any */
+	struct vt_scaling_size size; /* of its inputs; zero: no probe saw any, or they vary */
 	char *ended; /* "exit 0" */
 	uint64_t nr_lost; /* events */
 };

@@ -140,7 +140,7 @@ static void print_stages(const struct vt_scaled_run *x, FILE *out)
 /* All that a reader must know of the figures; NULL: nothing. */
 static char *note_of(const struct vt_scaled_run *x)
 {
-	char *was = vt_scaling_size_note(&x->analysis->model, x->scalings.was), *both;
+	char *was = vt_scaling_size_note(x->analysis->attribution.facts, x->scalings.was), *both;
 
 	if (!x->unfinished || !was)
 		return x->unfinished ? vt_xstrdup(x->unfinished) : was;

@@ -183,6 +183,9 @@ static void print_remedy(const struct vt_remedy *remedy, FILE *out)
 
 static void print_smaller(const struct vt_smaller *smaller, FILE *out)
 {
+	if (smaller->is_varying)
+		fprintf(out, "  %-34s not known: inputs vary, and those of this step were not"
+			     " seen\n", "a smaller batch");
 	if (!smaller->batch)
 		return;
 	if (smaller->fits_batch)

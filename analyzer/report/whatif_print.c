@@ -121,7 +121,7 @@ static json_t *changed_json(const struct vt_whatif *whatif, const struct vt_what
 /* NULL: nothing contradicts what was asked for. */
 static char *note_of(const struct vt_whatif *whatif)
 {
-	return whatif->is_resized ? vt_scaling_size_note(&whatif->analysis->model,
+	return whatif->is_resized ? vt_scaling_size_note(whatif->analysis->attribution.facts,
 							 whatif->scalings.was)
 				  : NULL;
 }

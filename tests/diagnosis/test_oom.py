@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from recording import PYTHON, record, record_python, vtrace
+from recording import PYTHON, keep_first_inputs, record, record_python, vtrace
 
 MIB = 1 << 20
 GIB = 1 << 30
@@ -209,6 +209,27 @@ def test_a_batch_after_whole_steps_stands_for_the_step(tmp_path):
     smaller = oom(failed)["smaller"]
     assert smaller["batch"] == 8192 and smaller["whole_step"] is True
     assert "as all of the steps before" in vtrace("oom", failed.database).stdout
+
+
+GROWING = """
+import torch
+model = torch.nn.Sequential(torch.nn.Embedding(1000, 512), *(torch.nn.Linear(512, 512) for _ in range(8))).to("cuda")
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for batch in (2, 4, 8, 16, 32, 64, 128, 256):
+    tokens = torch.zeros(batch, 1024, dtype=torch.int64, device="cuda")
+    model(tokens).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+def test_a_batch_that_was_not_that_of_the_request_is_not_stated(tmp_path):
+    """The probe sees the first batches; the one that fails is larger."""
+    failed = program(tmp_path, GROWING, profile="h100-80g,memory=1GiB")
+    keep_first_inputs(failed.database)
+    told, text = oom(failed), vtrace("oom", failed.database).stdout
+    assert told["smaller"] is None
+    assert "inputs vary" in text and "instead of" not in text
 
 
 @pytest.mark.full

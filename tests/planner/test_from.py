@@ -6,7 +6,7 @@ import pytest
 
 from combinations import GPU
 from scalings import SCALINGS, compare
-from recording import BUILD, record, record_python, vtrace
+from recording import BUILD, PYTHON, keep_first_inputs, record, record_python, vtrace
 
 CONFIG = {"model_type": "llama", "hidden_size": 384, "num_hidden_layers": 4, "num_attention_heads": 6,
           "num_key_value_heads": 2, "intermediate_size": 1024, "vocab_size": 24000}
@@ -65,6 +65,26 @@ def test_a_size_that_its_inputs_were_not_is_said(recorded):
     assert "4 x 320" in scale(recorded.database, "--was", "8x100")["note"]
 
 
+VARYING = """
+import torch
+model = torch.nn.Sequential(torch.nn.Embedding(1000, 512), *(torch.nn.Linear(512, 512) for _ in range(8))).to("cuda")
+for length in (64, 128, 4096, 256):
+    tokens = torch.zeros(4, length, dtype=torch.int64, device="cuda")
+    model(tokens).sum().backward()
+"""
+
+
+def test_a_peak_of_other_inputs_than_were_seen_is_not_scaled(tmp_path):
+    """The probe saw the first step's; the peak is in the third."""
+    database = record(tmp_path, PYTHON, "-c", VARYING).database
+    keep_first_inputs(database)
+    for command in (("estimate", "--from", database, "--seq", "128"), ("whatif", database, "--batch", "2")):
+        done = vtrace(*command)
+        assert (done.returncode, done.stdout) == (3, "") and "inputs vary" in done.stderr and "--was" in done.stderr
+    found = scale(database, "--was", "4x4096", "--seq", "2048")
+    assert found["recorded_size"] == {"batch": 4, "seq": 4096} and found["note"] is None
+
+
 def test_states_follow_nothing(recorded):
     rows = scale(recorded.database, "--batch", 40, "--seq", 3200)["owners"]
     for row in rows:
@@ -96,15 +116,16 @@ def test_a_full_card_gives_cached_segments_back(tmp_path):
     card = "rtx4090-24g"
     recorded = record_python(tmp_path, tmp_path / "full_card.py", profile=card)
     peak = recorded.report()["devices"][0]["peak"]
+    was = ("--was", "64x4096")
     for options in ((), ("--gpu", card)):
-        found = scale(recorded.database, *options)
+        found = scale(recorded.database, *was, *options)
         assert found["recorded_peak"]["reserved_bytes"] == peak["reserved_bytes"]
         assert found["peak"] == found["recorded_peak"]
         assert found["fits"] is True and found["retries"] > 0
-    larger = scale(recorded.database, "--gpu", "h100-80g")
+    larger = scale(recorded.database, *was, "--gpu", "h100-80g")
     assert larger["recorded_peak"] == found["peak"] and larger["retries"] == 0
     assert larger["peak"]["reserved_bytes"] > 2 * peak["reserved_bytes"]
-    assert scale(recorded.database, "--vram", "12GiB")["fits"] is False
+    assert scale(recorded.database, *was, "--vram", "12GiB")["fits"] is False
 
 
 # 24 layers that keep 16 MiB each; three places where it may end.
