@@ -10,6 +10,7 @@
 #include "analyzer/base/util.h"
 #include "analyzer/model/losses.h"
 #include "analyzer/model/when.h"
+#include "analyzer/report/ended.h"
 #include "analyzer/report/report.h"
 
 const char *const vt_check_outcomes[VT_NR_OUTCOMES] = {
@@ -140,7 +141,7 @@ static void note_ending(struct vt_check *check)
 	} else {
 		add_note(check, vt_xasprintf("the run did not end by itself (%s): figures are of "
 					     "what came before",
-					     is_running ? "still running" : ended));
+					     is_running ? "still running" : vt_ended_text(ended)));
 	}
 	free(ended);
 }

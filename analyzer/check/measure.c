@@ -10,6 +10,7 @@
 #include "analyzer/base/util.h"
 #include "analyzer/model/losses.h"
 #include "analyzer/model/samples.h"
+#include "analyzer/report/ended.h"
 #include "analyzer/report/report.h"
 
 /* Bytes that libraries keep for their own later use are left by nobody's mistake. */
@@ -205,7 +206,7 @@ static void take_left(const struct vt_measure *m, const struct vt_limit *limit, 
 
 	if (!m->is_window && (!ended || strncmp(ended, "exit ", strlen("exit ")) != 0))
 		figure->why = vt_xasprintf("%s: what it would have given back is not known",
-					   ended ? ended : "still running");
+					   ended ? vt_ended_text(ended) : "still running");
 	free(ended);
 	if (limit->subject && !vt_measure_has_owner(m, limit->subject))
 		figure->why = vt_xstrdup("no owner is called so, in this run or in the rules");

@@ -17,6 +17,7 @@
 #include "analyzer/base/printable.h"
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
+#include "analyzer/report/ended.h"
 #include "analyzer/report/json.h"
 
 static const struct vt_option options[] = {
@@ -179,6 +180,14 @@ static void print_fact(struct vt_db *db, const char *label, const char *key)
 	print_line(label, vt_db_run_get(db, key));
 }
 
+static void print_ended(struct vt_db *db)
+{
+	char *ended = vt_db_run_get(db, "ended");
+
+	print_line("ended", ended ? vt_xstrdup(vt_ended_text(ended)) : NULL);
+	free(ended);
+}
+
 static void print_time(struct vt_db *db)
 {
 	int64_t start_ns = vt_db_run_get_int(db, "start_realtime_ns", 0);
@@ -245,7 +254,7 @@ static void print_text(struct vt_db *db)
 	print_fact(db, "host", "hostname");
 	print_fact(db, "pid", "pid");
 	print_time(db);
-	print_fact(db, "ended", "ended");
+	print_ended(db);
 	print_fact(db, "recording stopped", "recording_stopped");
 	print_fact(db, "recorder", "recorder");
 	print_fact(db, "python", "python");

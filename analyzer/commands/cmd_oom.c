@@ -5,6 +5,7 @@
 #include "analyzer/base/shell.h"
 #include "analyzer/commands/cmd.h"
 #include "analyzer/commands/view.h"
+#include "analyzer/report/ended.h"
 #include "analyzer/report/limits.h"
 #include "analyzer/report/oom.h"
 
@@ -23,34 +24,38 @@ static const struct vt_options_spec spec = {
 };
 
 /* How far it can be trusted that no request failed. */
-static const char *limits_of(const struct vt_analysis *analysis)
+static char *limits_of(const struct vt_analysis *analysis)
 {
 	const struct vt_model *model = &analysis->model;
 	char *ended = vt_db_run_get(analysis->db, "ended");
-	const char *limits = "";
+	char *limits = NULL;
 	int has_blocks = 0;
 
 	for (uint32_t i = 0; i < model->nr_devices; i++)
 		has_blocks |= vt_tape_has_blocks(model, model->devices[i].id);
 	if (!has_blocks)
-		limits = "; only requests of PyTorch's allocator are recorded when they fail, and"
-			 " it was not used";
+		limits = vt_xstrdup("; only requests of PyTorch's allocator are recorded when they"
+				    " fail, and it was not used");
 	else if (!ended || !strcmp(ended, "running"))
-		limits = " so far; the run is still going on, or its end was not recorded";
+		limits = vt_xstrdup(" so far; the run is still going on, or its end was not"
+				    " recorded");
 	else if (!strncmp(ended, "signal", 6) || !strcmp(ended, "killed"))
-		limits = " before the program was killed";
+		limits = vt_xasprintf(" before the program %s", vt_ended_early(ended));
 	free(ended);
-	return limits;
+	return limits ? limits : vt_xstrdup("");
 }
 
 /* An answer as any other, and no error. */
 static char *say_none(const struct vt_analysis *analysis, const struct vt_view *view)
 {
-	const char *limits = limits_of(analysis);
+	char *limits = limits_of(analysis), *text;
 
 	if (view->device == VT_WHEN_ALL_DEVICES)
-		return vt_xasprintf("no request failed%s", limits);
-	return vt_xasprintf("no request failed on device %d%s", view->device, limits);
+		text = vt_xasprintf("no request failed%s", limits);
+	else
+		text = vt_xasprintf("no request failed on device %d%s", view->device, limits);
+	free(limits);
+	return text;
 }
 
 static void print_json(const struct vt_oom *oom, const struct vt_analysis *analysis,

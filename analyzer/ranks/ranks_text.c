@@ -8,6 +8,7 @@
 #include "analyzer/base/shell.h"
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
+#include "analyzer/report/ended.h"
 #include "analyzer/report/json.h"
 #include "analyzer/report/table.h"
 
@@ -92,7 +93,8 @@ static void print_died(const struct vt_ranks *ranks, FILE *out)
 		int64_t end = vt_clocks_time(&ranks->clocks, rank, rank->duration_ns);
 		char *file = vt_printable_copy(rank->file);
 
-		fprintf(out, "  rank %" PRId64 "  %s%s  t=%s  %s\n", rank->number, rank->ended,
+		fprintf(out, "  rank %" PRId64 "  %s%s  t=%s  %s\n", rank->number,
+			vt_ended_text(rank->ended),
 			rank->out_of_memory && strcmp(rank->ended, "out of memory") != 0 ?
 				", after a request that failed" :
 				"",
@@ -122,7 +124,7 @@ static void add_rank(struct vt_table *table, const struct vt_ranks *ranks,
 				       rank->device == VT_RANK_NONE ? "none" : device,
 				       gib(used, (uint64_t)rank->peak_bytes),
 				       gib(allocated, (uint64_t)rank->allocated_bytes), steps,
-				       growth, rank->ended, word });
+				       growth, vt_ended_text(rank->ended), word });
 }
 
 /* Of many those that tell something. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/report/leaks_report.h"
+#include "analyzer/report/ended.h"
 
 #include <string.h>
 
@@ -65,8 +66,9 @@ static void gather_notes(struct vt_leaks_report *report)
 		vt_vector_push(&notes, vt_xstrdup("still running: growth so far; what it will leave"
 						  " at its end is not known"));
 	else if (!has_ended(report->ended))
-		vt_vector_push(&notes, vt_xstrdup("killed: what it would have given back at its"
-						  " end is not known"));
+		vt_vector_push(&notes, vt_xasprintf("%s: what it would have given back at its"
+						    " end is not known",
+						    vt_ended_note(report->ended)));
 	report->notes.text = notes.items;
 	report->notes.nr = (unsigned)notes.len;
 }

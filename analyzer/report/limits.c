@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/report/limits.h"
+#include "analyzer/report/ended.h"
 
 #include <string.h>
 
@@ -35,7 +36,8 @@ static void add_ending(struct limits *limits, const struct vt_analysis *analysis
 		vt_vector_push(limits, vt_xstrdup("still running: all this is of the time up to"
 						  " now"));
 	else if (strncmp(ended, "exit ", strlen("exit ")) != 0)
-		vt_vector_push(limits, vt_xstrdup("killed: what would have come is not known"));
+		vt_vector_push(limits, vt_xasprintf("%s: what would have come is not known",
+						    vt_ended_note(ended)));
 	free(ended);
 }
 
@@ -70,7 +72,7 @@ static const char *how_it_ended(const struct vt_analysis *analysis, const char *
 	if (!ended || !strcmp(ended, "running"))
 		return "is still running";
 	if (strncmp(ended, "exit ", strlen("exit ")) != 0)
-		return "was killed";
+		return vt_ended_early(ended);
 	return analysis->model.nr_ooms ? "ended out of memory" : "ended with an error";
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/report/report.h"
+#include "analyzer/report/ended.h"
 
 #include <jansson.h>
 #include <string.h>
@@ -73,9 +74,7 @@ static char *ending_of(const struct vt_report *report)
 		return vt_xasprintf("ended by signal %d (%s)", number, strsignal(number));
 	if (strcmp(report->ended, "running") == 0)
 		return vt_xstrdup("still running");
-	if (strcmp(report->ended, "killed") == 0)
-		return vt_xstrdup("ended without its exit handlers");
-	return vt_printable_make(vt_xasprintf("ended %s", report->ended));
+	return vt_printable_make(vt_xasprintf("ended %s", vt_ended_text(report->ended)));
 }
 
 /* "  WORD VALUE", nothing where the value is not known. */
@@ -104,7 +103,7 @@ static void print_header(const struct vt_report *report, FILE *out)
 				 report->devices[i - 1].device->name) != 0)
 			fprintf(out, "  %s", report->devices[i].device->name);
 	if (duration >= 0)
-		/* Nobody saw a program end that was killed: its last event is what is known. */
+		/* Nobody saw it end: its last event is what is known. */
 		fprintf(out, "  ran %s%s,", strcmp(report->ended, "killed") ? "" : "at least ",
 			vt_units_duration(text, sizeof(text), (uint64_t)duration));
 	fprintf(out, " %s\n", ending);

@@ -95,7 +95,13 @@ def test_a_rank_that_is_killed_is_named_and_the_first(tmp_path):
     assert ranks["died"][0] == 1 and ranks["missing"] == []
     # Its exit handlers did not run, and nobody but torchrun saw its status.
     assert ranks["ranks"][1]["ended"] == "killed"
-    assert "\nDIED  " in text(tmp_path)
+    words = "without its exit handlers"
+    died = text(tmp_path).partition("\nDIED  ")[2].splitlines()[1]
+    assert f"rank 1  {words}  " in died and "  killed  " not in text(tmp_path), died
+    database = next(path for path in tmp_path.glob("*.db") if path.name == ranks["ranks"][1]["file"].split("/")[-1])
+    for command in ("info", "report"):
+        done = vtrace(command, database)
+        assert words in done.stdout, done.stdout
 
 
 def test_other_things_in_the_folder_are_named(copied):

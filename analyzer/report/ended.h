@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_ENDED_H
+#define VT_ANALYZER_ENDED_H
+
+/*
+ * How a program ended, in words.  A database says "killed" where no exit handler ran and nobody saw
+ * the status: SIGKILL does that, and so does os._exit.
+ */
+
+/* As a list has it: "without its exit handlers", else as recorded ("exit 0", "signal 9"). */
+const char *vt_ended_text(const char *ended);
+/* Of one that neither exited nor runs: "was killed" where a signal is known ... */
+const char *vt_ended_early(const char *ended);
+/* ... and as a note begins: "killed". */
+const char *vt_ended_note(const char *ended);
+
+#endif
