@@ -203,6 +203,17 @@ static void print_smaller(const struct vt_smaller *smaller, FILE *out)
 		fputs("  no smaller batch and no shorter sequence serves it\n", out);
 }
 
+/* Of the allocator's settings; whether a smaller batch stands for more, its own line says. */
+static void print_reach(const struct vt_remedies *remedies, FILE *out)
+{
+	for (int i = 0; i < VT_NR_REMEDIES; i++)
+		if (!remedies->items[i].is_on && remedies->items[i].is_served) {
+			fputs("  of settings: this one request; what the step takes behind it was"
+			      " not recorded\n", out);
+			return;
+		}
+}
+
 static void print_remedies(const struct vt_oom *oom, FILE *out)
 {
 	const struct vt_replay *recorded = &oom->remedies.recorded;
@@ -217,6 +228,7 @@ static void print_remedies(const struct vt_oom *oom, FILE *out)
 			recorded->first_difference);
 	for (int i = 0; i < VT_NR_REMEDIES; i++)
 		print_remedy(&oom->remedies.items[i], out);
+	print_reach(&oom->remedies, out);
 	print_smaller(&oom->smaller, out);
 }
 
