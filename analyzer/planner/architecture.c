@@ -13,6 +13,19 @@ void vt_architecture_release(struct vt_architecture *model)
 	memset(model, 0, sizeof(*model));
 }
 
+void vt_architecture_note(struct vt_architecture *model, char *text)
+{
+	char *before = model->note;
+
+	if (!before) {
+		model->note = text;
+		return;
+	}
+	model->note = vt_xasprintf("%s; %s", before, text);
+	free(before);
+	free(text);
+}
+
 /* Sums of doubles are exact below 2^53. */
 static int is_countable(struct vt_architecture *model, double more)
 {

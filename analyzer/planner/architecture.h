@@ -150,6 +150,9 @@ struct vt_architecture {
 
 void vt_architecture_release(struct vt_architecture *model);
 
+/* Adds to the note.  Takes `text`. */
+void vt_architecture_note(struct vt_architecture *model, char *text);
+
 struct vt_tensor_spec {
 	enum vt_part part;
 	enum vt_tensor_role role;

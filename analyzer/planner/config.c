@@ -7,6 +7,7 @@
 #include "analyzer/base/printable.h"
 #include "analyzer/planner/config_layers.h"
 #include "analyzer/planner/config_style.h"
+#include "analyzer/planner/config_types.h"
 #include "analyzer/planner/config_values.h"
 #include "analyzer/planner/families.h"
 #include "analyzer/planner/tensors.h"
@@ -409,20 +410,15 @@ static void read_object(struct vt_architecture *model, const json_t *object, con
 int vt_config_from_json(struct vt_architecture *model, const json_t *config, const char *where,
 			struct vt_diag *diag)
 {
-	const char *dtype;
-
 	if (!json_is_object(config)) {
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: no JSON object", where);
 		return -1;
 	}
 	read_object(model, config, where, 1, diag);
+	vt_config_types(model, config);
 	vt_printable_make(model->note);
 	if (model->is_too_large)
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: more than 2^53 parameters", where);
-	dtype = json_string_value(json_object_get(config, "dtype"));
-	if (!dtype)
-		dtype = json_string_value(json_object_get(config, "torch_dtype"));
-	snprintf(model->dtype, sizeof(model->dtype), "%s", dtype ? dtype : "");
 	return diag->exit_code ? -1 : 0;
 }
 

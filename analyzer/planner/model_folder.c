@@ -225,7 +225,6 @@ void vt_model_folder_merge(struct vt_architecture *model, struct vt_architecture
 	const char *dtype = dtype_of(files);
 	int is_plain = dtype && is_of_one_size(files);
 	uint64_t made = vt_architecture_count(model, NULL, NULL), stored;
-	char *note;
 
 	if (dtype)
 		snprintf(model->dtype, sizeof(model->dtype), "%s", dtype);
@@ -238,12 +237,10 @@ void vt_model_folder_merge(struct vt_architecture *model, struct vt_architecture
 	for (size_t i = 0; is_plain && i < files->nr_tensors; i++)
 		files->tensors[i].bits = 0;
 	if (stored != made) {
-		note = vt_xasprintf("%s%sthe files have %" PRIu64 " parameters, the configuration "
-				    "makes %" PRIu64 ": the files' count",
-				    model->note ? model->note : "", model->note ? "; " : "",
-				    stored, made);
-		free(model->note);
-		model->note = note;
+		vt_architecture_note(model,
+				     vt_xasprintf("the files have %" PRIu64 " parameters, the "
+						  "configuration makes %" PRIu64
+						  ": the files' count", stored, made));
 	}
 	take_tensors(model, files);
 }

@@ -469,6 +469,23 @@ def test_texts_of_a_configuration_drive_no_terminal(tmp_path):
     assert refused(vtrace("estimate", config), 3, "no JSON: line 1", "?")
 
 
+@pytest.mark.parametrize("more, words", (
+    ({"dtype": "float64"}, ("dtype float64 is not planned",)),
+    ({"torch_dtype": "int3"}, ("dtype int3 is not planned",)),
+    ({"quantization_config": {"quant_method": "gptq", "bits": 4}}, ("quantization_config (gptq)", "--quantise gptq")),
+    ({"quantization_config": {"quant_method": "gptq", "bits": 3}}, ("(gptq) is not read, and no --quantise",)),
+    ({"quantization_config": {"quant_method": "bitsandbytes", "load_in_8bit": True}}, ("--quantise int8",)),
+    ({"dtype": "int3", "quantization_config": {"quant_method": "fp8"}}, ("dtype int3", "; quantization_config (fp8)")),
+))
+def test_types_that_no_plan_takes_from_a_configuration_are_said(more, words, tmp_path):
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps(LLAMA | more))
+    note = estimate(config)["model"]["note"]
+    assert all(word in note for word in words), note
+    config.write_text(json.dumps(LLAMA | {"dtype": "float16"}))
+    assert estimate(config)["model"]["note"] is None
+
+
 def test_sizes_that_no_device_holds():
     assert refused(vtrace("estimate", "llama-3-8b", "--batch", "1000000000", "--seq", "1000000000"), 3, "2^53")
 
