@@ -7,6 +7,7 @@
 #include "analyzer/base/units.h"
 #include "analyzer/commands/cmd.h"
 #include "analyzer/planner/scaled_run_print.h"
+#include "analyzer/planner/measured.h"
 #include "analyzer/planner/overhead.h"
 #include "analyzer/planner/planner.h"
 #include "analyzer/planner/sheet.h"
@@ -175,15 +176,27 @@ static int print_list(void)
 	return VT_EXIT_OK;
 }
 
+/* The card that a run was recorded on, unless another was asked for or it is none of ours. */
+static void take_recorded_gpu(struct vt_planner_request *request, struct vt_gpu *gpu)
+{
+	const struct vt_device *device = vt_measured_device(&request->against->model);
+
+	if (!request->gpu && device && device->name && !vt_gpus_find_device(device->name, gpu))
+		request->gpu = gpu;
+}
+
 static void print(const struct arguments *arguments, struct vt_planner_request *request,
 		  struct vt_diag *diag)
 {
 	struct vt_analysis analysis = { 0 };
+	struct vt_gpu gpu;
 	int rc = 0;
 
 	if (arguments->against) {
 		rc = vt_analysis_open(&analysis, arguments->against, NULL, diag);
 		request->against = &analysis;
+		if (!rc)
+			take_recorded_gpu(request, &gpu);
 	}
 	if (!rc && arguments->is_json)
 		vt_planner_json_print(request, stdout, diag);

@@ -46,7 +46,9 @@ static void take(struct vt_gpu *card, const struct vt_ini_entry *entry)
 
 	snprintf(key, sizeof(key), "%.*s", (int)entry->key_len, entry->key);
 	snprintf(value, sizeof(value), "%.*s", (int)entry->value_len, entry->value);
-	if (!strcmp(key, "capability"))
+	if (!strcmp(key, "device"))
+		snprintf(card->device, sizeof(card->device), "%s", value);
+	else if (!strcmp(key, "capability"))
 		card->capability = (unsigned)strtoul(value, NULL, 10);
 	else if (!strcmp(key, "nr_sms"))
 		card->nr_sms = (unsigned)strtoul(value, NULL, 10);
@@ -95,6 +97,18 @@ int vt_gpus_find(const char *name, struct vt_gpu *gpu)
 	load();
 	for (size_t i = 0; i < g.cards.len; i++) {
 		if (strcmp(g.cards.items[i].name, name))
+			continue;
+		*gpu = g.cards.items[i];
+		return 0;
+	}
+	return -1;
+}
+
+int vt_gpus_find_device(const char *device, struct vt_gpu *gpu)
+{
+	load();
+	for (size_t i = 0; i < g.cards.len; i++) {
+		if (!*device || strcmp(g.cards.items[i].device, device))
 			continue;
 		*gpu = g.cards.items[i];
 		return 0;

@@ -11,6 +11,7 @@
 
 struct vt_gpu {
 	char name[32];
+	char device[64];        /* as its driver calls it; "": not known */
 	uint64_t usable_bytes;  /* what contexts and allocations can take together */
 	uint64_t vendor_bytes;  /* as sold: 80 GB; 0 if the name does not say */
 	uint64_t context_bytes; /* 0: not known */
@@ -22,6 +23,8 @@ struct vt_gpu {
 
 /* 0 with *gpu filled, or -1 where there is none of that name. */
 int vt_gpus_find(const char *name, struct vt_gpu *gpu);
+/* ... of the name that a driver gives it ("NVIDIA H200"). */
+int vt_gpus_find_device(const char *device, struct vt_gpu *gpu);
 /* The `place`-th card, from the smallest on: 0 with *gpu filled, or -1 behind the last one. */
 int vt_gpus_at(size_t place, struct vt_gpu *gpu);
 

@@ -99,6 +99,13 @@ def test_what_no_setting_explains_belongs_to_a_term(config, trained, tmp_path):
     assert said in estimate(other, trained, "--train", *SIZES).stdout
 
 
+def test_the_card_is_the_recorded_one_where_none_is_asked_for(config, trained):
+    """Its multiprocessors and workspaces are in the plan."""
+    command = ("estimate", config, "--against", trained, "--json", "--train", *SIZES)
+    asked, other, none = (json.loads(vtrace(*command, *gpu).stdout) for gpu in (("--gpu", GPU), ("--gpu", "t4-16g"), ()))
+    assert none == asked != other
+
+
 def test_the_text_has_the_same_figures(config, trained):
     found = against(config, trained, "--train", *SIZES)
     lines = [line.split() for line in estimate(config, trained, "--train", *SIZES).stdout.splitlines()]
