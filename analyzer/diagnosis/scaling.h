@@ -56,8 +56,8 @@ struct vt_scalings {
 
 /*
  * `was` as a user gave it, or zero: then it is read from what the program handed to its model.
- * 0, or -1 with `diag` filled: no inputs were seen, or they vary (exit code 3), or `was` is no size of a batch
- * (2).
+ * 0, or -1 with `diag` filled: no inputs were seen, or they vary (exit code 3), or `was` is no size
+ * of a batch (2).
  */
 int vt_scalings_init(struct vt_scalings *scalings, struct vt_attribution *attribution,
 		     struct vt_scaling_size was, struct vt_diag *diag);

@@ -102,7 +102,8 @@ def test_what_no_setting_explains_belongs_to_a_term(config, trained, tmp_path):
 def test_the_card_is_the_recorded_one_where_none_is_asked_for(config, trained):
     """Its multiprocessors and workspaces are in the plan."""
     command = ("estimate", config, "--against", trained, "--json", "--train", *SIZES)
-    asked, other, none = (json.loads(vtrace(*command, *gpu).stdout) for gpu in (("--gpu", GPU), ("--gpu", "t4-16g"), ()))
+    cards = (("--gpu", GPU), ("--gpu", "t4-16g"), ())
+    asked, other, none = (json.loads(vtrace(*command, *card).stdout) for card in cards)
     assert none == asked != other
 
 
