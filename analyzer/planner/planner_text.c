@@ -56,8 +56,8 @@ static void print_cached(const struct vt_plan *plan, FILE *out)
 	vt_plan_replay_run(&replay, plan);
 	if (replay.is_played)
 		fprintf(out,
-			"  replayed: reserved %s GiB, allocated %s GiB at most, %s GiB of it ends "
-			"of blocks; without the context\n",
+			"  replayed: reserved %s GiB where the card has room, allocated %s GiB at "
+			"most, %s GiB of it ends of blocks; without the context\n",
 			gib(b[0], (double)replay.reserved_bytes),
 			gib(b[1], (double)replay.allocated_bytes), gib(b[2], sum_of_ends(&replay)));
 	else
