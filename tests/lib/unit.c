@@ -117,6 +117,15 @@ int64_t unit_int(struct vt_db *db, const char *sql)
 	return vt_db_query_int(db, sql, INT64_MIN);
 }
 
+int64_t unit_freed_event(struct vt_db *db, int64_t id)
+{
+	char sql[64];
+
+	snprintf(sql, sizeof(sql), "SELECT freed_event FROM allocation WHERE id = %lld",
+		 (long long)id);
+	return unit_int(db, sql);
+}
+
 void unit_assert_text(struct vt_db *db, const char *sql, const char *expected)
 {
 	struct vt_stmt *stmt = vt_db_prepare(db, sql);

@@ -35,6 +35,8 @@ struct vt_db *unit_import_slots(const struct vt_journal_header *header, const vo
 char *unit_dump(struct vt_db *db);
 
 int64_t unit_int(struct vt_db *db, const char *sql);
+/* Of an allocation by its id; INT64_MIN: alive, or not there. */
+int64_t unit_freed_event(struct vt_db *db, int64_t id);
 /* Asserts that the query's first value is that text. */
 void unit_assert_text(struct vt_db *db, const char *sql, const char *expected);
 

@@ -25,7 +25,7 @@ static void an_allocation_and_its_free_are_one_row(void **state)
 	db = unit_import(&b, "pair.db");
 
 	assert_int_equal(unit_int(db, "SELECT count(*) FROM allocation"), 3);
-	assert_int_equal(unit_int(db, "SELECT freed_event FROM allocation WHERE id = 2"), 3);
+	assert_int_equal(unit_freed_event(db, 2), 3);
 	assert_int_equal(
 		unit_int(db, "SELECT freed_time_ns - time_ns FROM allocation WHERE id = 2"), 1000);
 	assert_int_equal(unit_int(db, "SELECT count(*) FROM allocation WHERE freed_event IS NULL"),
@@ -106,7 +106,7 @@ static void an_address_that_comes_again_ends_the_old_allocation(void **state)
 	builder_alloc(&b, VT_KIND_SEGMENT, 0x1000, 4 * MIB);
 	db = unit_import(&b, "reuse.db");
 
-	assert_int_equal(unit_int(db, "SELECT freed_event FROM allocation WHERE id = 1"), 2);
+	assert_int_equal(unit_freed_event(db, 1), 2);
 	assert_int_equal(vt_db_run_get_int(db, "reused_addresses", -1), 1);
 	assert_int_equal(unit_int(db, "SELECT used_bytes FROM peak"), 10 * MIB);
 	vt_db_close(db);
@@ -147,8 +147,8 @@ static void a_refused_free_is_taken_back(void **state)
 	builder_call(&b, 2, VT_OP_FREE, VT_KIND_SEGMENT, 0x1000, 0, 0);
 	db = unit_import(&b, "failed.db");
 
-	assert_int_equal(unit_int(db, "SELECT freed_event FROM allocation WHERE id = 1"), 6);
-	assert_int_equal(unit_int(db, "SELECT freed_event FROM allocation WHERE id = 2"), 4);
+	assert_int_equal(unit_freed_event(db, 1), 6);
+	assert_int_equal(unit_freed_event(db, 2), 4);
 	/* Both stay visible, so that every event number has a row. */
 	assert_int_equal(unit_int(db, "SELECT op FROM event WHERE id = 3"), VT_OP_FREE);
 	assert_int_equal(unit_int(db, "SELECT size_bytes FROM event WHERE id = 3"), 5);
@@ -173,7 +173,7 @@ static void a_refused_free_takes_back_no_block(void **state)
 	builder_call(&b, 1, VT_OP_FREE_FAILED, VT_KIND_SEGMENT, 0x1000, 0, 0);
 	db = unit_import(&b, "no-block.db");
 
-	assert_int_equal(unit_int(db, "SELECT freed_event FROM allocation WHERE id = 2"), 4);
+	assert_int_equal(unit_freed_event(db, 2), 4);
 	assert_int_equal(unit_int(db, "SELECT id FROM allocation WHERE freed_event IS NULL"), 1);
 	vt_db_close(db);
 	builder_release(&b);
@@ -196,7 +196,7 @@ static void a_refused_free_of_nothing_takes_nothing_back(void **state)
 	builder_call(&b, 1, VT_OP_FREE_FAILED, VT_KIND_SEGMENT, 0x1000, 0, 0);
 	db = unit_import(&b, "double.db");
 
-	assert_int_equal(unit_int(db, "SELECT freed_event FROM allocation WHERE id = 1"), 2);
+	assert_int_equal(unit_freed_event(db, 1), 2);
 	assert_int_equal(unit_int(db, "SELECT count(*) FROM event"), 2);
 	vt_db_close(db);
 	builder_release(&b);

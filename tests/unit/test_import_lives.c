@@ -23,8 +23,8 @@ static void vmm_memory_ends_with_its_last_holder(void **state)
 	builder_call(&b, 1, VT_OP_RELEASE, VT_KIND_VMM, 78, 0, 0);
 	db = unit_import(&b, "vmm.db");
 
-	assert_int_equal(unit_int(db, "SELECT freed_event FROM allocation WHERE id = 1"), 6);
-	assert_int_equal(unit_int(db, "SELECT freed_event FROM allocation WHERE id = 2"), 7);
+	assert_int_equal(unit_freed_event(db, 1), 6);
+	assert_int_equal(unit_freed_event(db, 2), 7);
 	assert_int_equal(unit_int(db, "SELECT count(*) FROM event"), 5);
 	assert_int_equal(unit_int(db, "SELECT used_bytes FROM peak"), 4 * MIB);
 	assert_int_equal(unit_int(db, "SELECT count(*) FROM every_event"), 7);
@@ -187,8 +187,8 @@ static void memory_of_a_graph_ends_with_the_last_of_it(void **state)
 	builder_call(&b, 1, VT_OP_DESTROY, VT_KIND_GRAPH, 0x92, 0, 0);
 	db = unit_import(&b, "graphs.db");
 
-	assert_int_equal(unit_int(db, "SELECT freed_event FROM allocation WHERE id = 1"), 8);
-	assert_int_equal(unit_int(db, "SELECT freed_event FROM allocation WHERE id = 2"), 9);
+	assert_int_equal(unit_freed_event(db, 1), 8);
+	assert_int_equal(unit_freed_event(db, 2), 9);
 	assert_int_equal(unit_int(db, "SELECT count(*) FROM event WHERE op = 2 AND kind = 9"), 1);
 	assert_int_equal(vt_db_run_get_int(db, "unknown_frees", -1), 0);
 	assert_int_equal(unit_int(db, "SELECT used_bytes FROM peak"), 6 * MIB);
@@ -269,14 +269,14 @@ static void what_was_freed_in_a_gap_ends_there(void **state)
 	builder_call(&b, 1, VT_OP_ALLOC, VT_KIND_SEGMENT, 0x100000, 4 * MIB, 0);
 	db = unit_import(&b, "gap.db");
 
-	assert_int_equal(unit_int(db, "SELECT freed_event FROM allocation WHERE id = 1"), 8);
-	assert_int_equal(unit_int(db, "SELECT freed_event FROM allocation WHERE id = 2"), 8);
-	assert_int_equal(unit_int(db, "SELECT freed_event FROM allocation WHERE id = 3"), 10);
-	assert_int_equal(unit_int(db, "SELECT freed_event FROM allocation WHERE id = 4"), 11);
-	assert_int_equal(unit_int(db, "SELECT freed_event FROM allocation WHERE id = 5"), 8);
-	assert_int_equal(unit_int(db, "SELECT freed_event FROM allocation WHERE id = 9"), 12);
+	assert_int_equal(unit_freed_event(db, 1), 8);
+	assert_int_equal(unit_freed_event(db, 2), 8);
+	assert_int_equal(unit_freed_event(db, 3), 10);
+	assert_int_equal(unit_freed_event(db, 4), 11);
+	assert_int_equal(unit_freed_event(db, 5), 8);
+	assert_int_equal(unit_freed_event(db, 9), 12);
 	/* Nothing lies over it, but its segment is gone. */
-	assert_int_equal(unit_int(db, "SELECT freed_event FROM allocation WHERE id = 6"), 8);
+	assert_int_equal(unit_freed_event(db, 6), 8);
 	/* An array is no range of addresses. */
 	assert_int_equal(unit_int(db, "SELECT group_concat(id, '') FROM allocation WHERE"
 				      " freed_event IS NULL AND id < 8"), 7);
@@ -302,8 +302,8 @@ static void blocks_of_a_segment_that_was_freed_in_a_gap_end_there(void **state)
 	builder_call(&b, 1, VT_OP_ALLOC, VT_KIND_SEGMENT, 0x900000, 2 * MIB, 0);
 	db = unit_import(&b, "gap-segment.db");
 
-	assert_int_equal(unit_int(db, "SELECT freed_event FROM allocation WHERE id = 2"), 5);
-	assert_int_equal(unit_int(db, "SELECT freed_event FROM allocation WHERE id = 3"), 5);
+	assert_int_equal(unit_freed_event(db, 2), 5);
+	assert_int_equal(unit_freed_event(db, 3), 5);
 	assert_int_equal(unit_int(db, "SELECT count(*) FROM allocation WHERE id = 4 AND"
 				      " freed_event IS NULL"), 1);
 	vt_db_close(db);
@@ -330,7 +330,7 @@ static void blocks_that_are_unmapped_were_freed_in_the_gap(void **state)
 	builder_call(&b, 1, VT_OP_UNMAP, VT_KIND_VMM, 0x200000, 2 * MIB, 0);
 	db = unit_import(&b, "gap-unmap.db");
 
-	assert_int_equal(unit_int(db, "SELECT freed_event FROM allocation WHERE id = 5"), 7);
+	assert_int_equal(unit_freed_event(db, 5), 7);
 	assert_int_equal(unit_int(db, "SELECT count(*) FROM allocation WHERE id = 6 AND"
 				      " freed_event IS NULL"), 1);
 	vt_db_close(db);
@@ -356,7 +356,7 @@ static void a_refused_free_brings_back_the_blocks_that_went_with_it(void **state
 
 	assert_int_equal(unit_int(db, "SELECT group_concat(id, '') FROM allocation WHERE"
 				      " freed_event IS NULL"), 125);
-	assert_int_equal(unit_int(db, "SELECT freed_event FROM allocation WHERE id = 3"), 4);
+	assert_int_equal(unit_freed_event(db, 3), 4);
 	vt_db_close(db);
 	builder_release(&b);
 }
