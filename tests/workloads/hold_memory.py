@@ -22,9 +22,9 @@ def connect():
     return cuda
 
 
-def allocate(cuda):
+def allocate(cuda, size_bytes=MIB):
     pointer = ctypes.c_uint64()
-    ok(cuda.cuMemAlloc_v2(ctypes.byref(pointer), ctypes.c_size_t(MIB)))
+    ok(cuda.cuMemAlloc_v2(ctypes.byref(pointer), ctypes.c_size_t(size_bytes)))
     return pointer
 
 
