@@ -2,14 +2,20 @@
 /*
  * A trace begins where our own frames end.  A remembered level that it meets is where the next
  * ones outwards are compared, each by the words that its step had read.  One that is not the same
- * is read anew in its place, and the trace goes on from there; as long as each new step leads to
- * where a remembered one had led, it takes that one's place.  Where it does not, what was found so
- * far is put aside and the trace goes on until it meets a remembered level again.
+ * is where the trace goes on; as long as each new step leads to where a remembered one had led, it
+ * takes that one's place.  Where it does not, what was found so far is put aside and the trace goes
+ * on until it meets a remembered level again.
+ *
+ * Few functions use their caller's frame pointer as one, so it is not read at each step: a trace
+ * carries where it is stored, and the word is read, and compared later, by steps that start from
+ * it.
  */
 #include "preload/native_stack.h"
 
 #include <stddef.h>
+#include <string.h>
 
+#include "preload/native_frame.h"
 #include "preload/real.h"
 #include "preload/thread_state.h"
 #include "preload/unwind.h"
@@ -18,10 +24,10 @@
 /* 64 threads that allocate at the same time; more share places.  Only touched pages cost memory. */
 #define NR_PLACES 64u
 
-/* What is compared of a step: its return address and its frame pointer, or the first one twice. */
-struct words {
-	struct vt_watch address;
-	struct vt_watch frame_pointer;
+/* What the step that led to a level has read. */
+struct level {
+	struct vt_watch address;	/* below the stack pointer after that return */
+	struct vt_watch frame_pointer;	/* that it started from, or `address` again */
 };
 
 struct vt_native_stack {
@@ -30,186 +36,297 @@ struct vt_native_stack {
 	uint32_t generation;	/* of the unwinder's knowledge */
 	uint32_t recording;	/* that the id belongs to */
 	uint32_t id;		/* of the stack, 0 = not known */
-	uint32_t nr;		/* steps remembered, outermost first */
-	uint32_t nr_plain;	/* the outermost so many are plain */
-	struct words words[VT_UNWIND_MOST_STEPS];
-	struct vt_unwind_step levels[VT_UNWIND_MOST_STEPS];
+	uint32_t nr;		/* levels, outermost first */
+	uint32_t nr_plain;	/* from the outermost so many on, all steps are plain */
+	struct level levels[VT_UNWIND_MOST_STEPS];
+	uint32_t frames[VT_UNWIND_MOST_STEPS];	/* how each level is left; 0: not plain */
 	struct vt_key keys[VT_UNWIND_MOST_STEPS]; /* of the stack up to each level */
-	struct vt_unwind_step fresh[VT_UNWIND_MOST_STEPS];
+	struct level fresh[VT_UNWIND_MOST_STEPS];
+	uint32_t fresh_frames[VT_UNWIND_MOST_STEPS];
+	struct vt_native_frames known;
 };
 
 /* One trace. */
 struct trace {
 	struct vt_native_stack *stack;
+	/* Where it stands; the step that led there stands behind what is put aside. */
+	struct vt_unwind_place place;
+	uint32_t is_plain;
+
 	uint32_t nr_fresh;	/* put aside, innermost first */
-	uint32_t next;		/* the remembered steps from here on lie below the trace */
+	uint32_t next;		/* the remembered levels from here on lie below the trace */
 	uint64_t next_top;	/* of the one outside of those, UINT64_MAX: there is none */
 	uint32_t nr_same;	/* the outermost so many are as they were */
 	/* The levels from `inner` outwards to `at` are the steps taken last. */
 	uint32_t is_in_place;
 	uint32_t inner;
 	uint32_t at;
-	uint32_t is_whole;	/* ... and those outside of them are the rest */
-	uint32_t goes_on;	/* from levels[at] */
+	uint32_t taken;		/* the one of them that was taken last, */
+	uint64_t taken_slot;	/* and where the frame pointer was stored there */
 };
 
 static struct {
 	struct vt_native_stack places[NR_PLACES][VT_STACK_MEMORIES];
 } g;
 
-static void set(struct vt_native_stack *stack, uint32_t index, const struct vt_unwind_step *step)
+static uint64_t top_of(const struct level *level)
 {
-	const void *slot = (const void *)(uintptr_t)step->frame_pointer_slot;
-	struct words *words = &stack->words[index];
-
-	stack->levels[index] = *step;
-	words->address.where = (const void *)(uintptr_t)(step->top - 8);
-	words->address.what = step->address;
-	words->frame_pointer = words->address;
-	if (slot)
-		words->frame_pointer = (struct vt_watch){ slot, step->frame_pointer };
+	return (uint64_t)(uintptr_t)level->address.where + sizeof(uint64_t);
 }
 
-/* How many of the outermost `nr` levels are left when the same ones are taken off from inside. */
-static uint32_t compare(const struct vt_native_stack *stack, uint32_t nr)
+static const void *pointer(uint64_t address)
 {
-	const struct words *words = &stack->words[nr];
-
-	/* A step reads both of its words, whatever they say: one branch for the two. */
-#pragma GCC unroll 4
-	for (; nr; nr--) {
-		words--;
-		if ((vt_watch_read(words->address.where) ^ words->address.what) |
-		    (vt_watch_read(words->frame_pointer.where) ^ words->frame_pointer.what))
-			break;
-	}
-	return nr;
+	return (const void *)(uintptr_t)address;
 }
 
+/* Anything else ends a stack. */
 static int is_address(uint64_t word)
 {
 	return word >= VT_UNWIND_LOWEST_ADDRESS;
 }
 
+/* How many of the outermost `nr` levels are left when the same ones are taken off from inside. */
+static uint32_t compare(const struct vt_native_stack *stack, uint32_t nr)
+{
+	const struct level *level = &stack->levels[nr];
+
+	/* A step reads both of its words, whatever they say: one branch for the two. */
+#pragma GCC unroll 4
+	for (; nr; nr--) {
+		level--;
+		if ((vt_watch_read(level->address.where) ^ level->address.what) |
+		    (vt_watch_read(level->frame_pointer.where) ^ level->frame_pointer.what))
+			break;
+	}
+	return nr;
+}
+
 /*
- * Levels `at` and those inside of it are known.  Compares the others, and reads the first one that
- * is not the same anew: its step starts from where it had started, so it reads the same places.
+ * The frame pointer of that level is stored there; another function may have kept it elsewhere. The
+ * step outwards that starts from it is compared with what it says there from now on.
  */
-static void go_outwards(struct trace *trace)
+static void move_frame_pointer(struct vt_native_stack *stack, uint32_t index, uint64_t slot)
+{
+	for (; index; index--) {
+		uint32_t frame = stack->frames[index];
+
+		if (frame & VT_NATIVE_FRAME_FROM_FRAME_POINTER)
+			stack->levels[index - 1].frame_pointer.where = pointer(slot);
+		if (frame & (VT_NATIVE_FRAME_FROM_FRAME_POINTER | VT_NATIVE_FRAME_MOVES_SLOT))
+			break;
+	}
+}
+
+/* Where the frame pointer is stored at a level, which lies outside of the one taken last. */
+static uint64_t slot_at(const struct trace *trace, uint32_t index)
+{
+	const struct vt_native_stack *stack = trace->stack;
+
+	for (uint32_t inner = index + 1; inner <= trace->taken; inner++)
+		if (stack->frames[inner] & VT_NATIVE_FRAME_MOVES_SLOT)
+			return vt_native_frame_slot(stack->frames[inner],
+						    top_of(&stack->levels[inner - 1]));
+	return trace->taken_slot;
+}
+
+/*
+ * The level `at` is as it was.  Goes to the last one outwards of which that is true.  Returns how
+ * that is left, NULL if there is no other.
+ */
+static uint32_t *go_outwards(struct trace *trace)
 {
 	struct vt_native_stack *stack = trace->stack;
 	uint32_t index = compare(stack, trace->at);
-	struct vt_unwind_step step;
 
-	if (!index--) {
-		trace->is_whole = 1;
-		return;
-	}
-	step = stack->levels[index];
-	step.address = vt_watch_read((const void *)(uintptr_t)(step.top - 8));
-	if (step.frame_pointer_slot)
-		step.frame_pointer =
-			vt_watch_read((const void *)(uintptr_t)step.frame_pointer_slot);
-	else
-		step.frame_pointer = stack->levels[index + 1].frame_pointer;
-	step.is_last = !is_address(step.address);
-	set(stack, index, &step);
-	trace->nr_same = index;
+	if (!index)
+		return NULL;
+	if (index != trace->at)
+		trace->place = (struct vt_unwind_place){
+			.address = stack->levels[index].address.what,
+			.top = top_of(&stack->levels[index]),
+			.frame_pointer_slot = slot_at(trace, index),
+		};
 	trace->at = index;
-	trace->goes_on = !step.is_last;
-}
-
-static void keep(struct trace *trace, const struct vt_unwind_step *step)
-{
-	if (trace->nr_fresh < VT_UNWIND_MOST_STEPS)
-		trace->stack->fresh[trace->nr_fresh++] = *step;
+	return &stack->frames[index];
 }
 
 static void set_next(struct trace *trace, uint32_t next)
 {
 	trace->next = next;
-	trace->next_top = next ? trace->stack->levels[next - 1].top : UINT64_MAX;
+	trace->next_top = next ? top_of(&trace->stack->levels[next - 1]) : UINT64_MAX;
 }
 
-static void put_aside(struct trace *trace)
-{
-	const struct vt_native_stack *stack = trace->stack;
-
-	if (!trace->is_in_place)
-		return;
-	trace->is_in_place = 0;
-	for (uint32_t i = trace->inner + 1; i-- > trace->at;)
-		keep(trace, &stack->levels[i]);
-	set_next(trace, trace->at);
-}
-
-static int is_same(const struct vt_unwind_step *a, const struct vt_unwind_step *b)
-{
-	return a->top == b->top && a->address == b->address && a->frame_pointer == b->frame_pointer;
-}
-
-/* Takes the place of the level outside of `at`, if it led to where that one had led. */
-static int is_taken(struct trace *trace, const struct vt_unwind_step *step)
+/* Returns -1 for a stack that is too deep. */
+static int put_aside(struct trace *trace)
 {
 	struct vt_native_stack *stack = trace->stack;
-	const struct vt_unwind_step *known;
-	int is_known;
+	struct level here;
 
-	if (!trace->is_in_place || !trace->at || !step->is_plain)
-		return 0;
-	known = &stack->levels[trace->at - 1];
-	if (known->top != step->top)
-		return 0;
-	is_known = is_same(known, step);
-	/* Also where it is known: another function may have kept the frame pointer elsewhere. */
-	set(stack, --trace->at, step);
-	if (is_known)
-		go_outwards(trace);
-	else
-		trace->nr_same = trace->at;
-	return 1;
+	trace->is_in_place = 0;
+	set_next(trace, trace->at);
+	if (trace->nr_fresh + (trace->inner + 1 - trace->at) + 1 >= VT_UNWIND_MOST_STEPS)
+		return -1;
+	here = stack->fresh[trace->nr_fresh];
+	for (uint32_t i = trace->inner + 1; i-- > trace->at; trace->nr_fresh++) {
+		stack->fresh[trace->nr_fresh] = stack->levels[i];
+		stack->fresh_frames[trace->nr_fresh] = stack->frames[i];
+	}
+	stack->fresh[trace->nr_fresh] = here;
+	return 0;
+}
+
+static uint32_t *keep(struct trace *trace)
+{
+	uint32_t *frame = &trace->stack->fresh_frames[trace->nr_fresh++];
+
+	*frame = 0;
+	return frame;
+}
+
+/* Takes the place of a level with the same top.  Returns whether it is the one that was there. */
+static int take(struct trace *trace, uint32_t index)
+{
+	struct vt_native_stack *stack = trace->stack;
+	int is_same = stack->levels[index].address.what == trace->place.address;
+
+	stack->levels[index] = stack->fresh[trace->nr_fresh];
+	if (!is_same)
+		stack->frames[index] = 0;
+	trace->at = trace->taken = index;
+	trace->taken_slot = trace->place.frame_pointer_slot;
+	if (is_same)
+		move_frame_pointer(stack, index, trace->taken_slot);
+	return is_same;
+}
+
+/* The level outside of `at`, if the step led to where that one is. */
+static int is_taken(const struct trace *trace)
+{
+	return trace->is_in_place && trace->at && trace->is_plain &&
+	       top_of(&trace->stack->levels[trace->at - 1]) == trace->place.top;
 }
 
 /* Only plain steps may be taken over, so the place to go on from must be one too. */
-static int is_met(struct trace *trace, const struct vt_unwind_step *step)
+static int is_met(struct trace *trace)
 {
 	struct vt_native_stack *stack = trace->stack;
 
-	while (trace->next_top < step->top)
+	while (trace->next_top < trace->place.top)
 		set_next(trace, trace->next - 1);
-	if (!trace->next || trace->next > stack->nr_plain || !step->is_plain ||
-	    !is_same(&stack->levels[trace->next - 1], step))
-		return 0;
+	return trace->next_top == trace->place.top && trace->next <= stack->nr_plain &&
+	       trace->is_plain &&
+	       stack->levels[trace->next - 1].address.what == trace->place.address;
+}
+
+static __attribute__((noinline)) uint32_t *put_beside(struct trace *trace)
+{
+	struct vt_native_stack *stack = trace->stack;
+
+	if (is_taken(trace)) {
+		if (take(trace, trace->at - 1))
+			return go_outwards(trace);
+		trace->nr_same = trace->at;
+		return &stack->frames[trace->at];
+	}
+	if (trace->is_in_place && put_aside(trace))
+		return NULL;
+	if (!is_met(trace))
+		return keep(trace);
 	trace->is_in_place = 1;
-	trace->inner = trace->at = trace->next - 1;
-	set(stack, trace->at, step);
-	go_outwards(trace);
+	trace->inner = trace->next - 1;
+	take(trace, trace->inner);
+	return go_outwards(trace);
+}
+
+/*
+ * Where the trace stands becomes a level of the stack.  Returns how that is left; NULL: what is
+ * outside of it is known, or there is no room.
+ */
+static uint32_t *put(struct trace *trace)
+{
+	/* Most of them lie where nothing is remembered. */
+	if (trace->is_in_place || trace->place.top >= trace->next_top)
+		return put_beside(trace);
+	return keep(trace);
+}
+
+static inline void step_plainly(struct vt_unwind_place *place, uint32_t frame, struct level *level)
+{
+	uint64_t base = place->top, top, slot;
+
+	if (frame & VT_NATIVE_FRAME_FROM_FRAME_POINTER) {
+		level->frame_pointer = vt_watch_of(pointer(place->frame_pointer_slot), 0);
+		base = level->frame_pointer.what;
+	}
+	top = vt_native_frame_top(frame, base);
+	level->address = vt_watch_of(pointer(top - sizeof(uint64_t)), 0);
+	if (!(frame & VT_NATIVE_FRAME_FROM_FRAME_POINTER))
+		level->frame_pointer = level->address;
+	/* No branch: every other function moves it. */
+	slot = vt_native_frame_slot(frame, top);
+	place->frame_pointer_slot = slot != top ? slot : place->frame_pointer_slot;
+	place->top = top;
+	place->address = level->address.what;
+}
+
+/* Goes on for as long as nothing is remembered there, and how each level is left is known. */
+static void climb(struct trace *trace)
+{
+	struct vt_native_stack *stack = trace->stack;
+	struct vt_unwind_place place = trace->place;
+	uint32_t nr = trace->nr_fresh, frame;
+
+	while (place.top < trace->next_top && is_address(place.address) &&
+	       nr + 2 < VT_UNWIND_MOST_STEPS &&
+	       (frame = vt_native_frame_find(&stack->known, place.address))) {
+		stack->fresh_frames[nr++] = frame;
+		step_plainly(&place, frame, &stack->fresh[nr]);
+	}
+	trace->nr_fresh = nr;
+	trace->place = place;
+}
+
+/* What is not known yet, or not plain. */
+static __attribute__((noinline)) int step_slowly(struct trace *trace, uint32_t *frame,
+						 struct level *level)
+{
+	struct vt_unwind_place *place = &trace->place;
+	struct vt_watch frame_pointer = vt_watch_of(pointer(place->frame_pointer_slot), 0);
+	int is_interrupted = place->is_interrupted, way;
+	uint64_t address = place->address;
+	struct vt_unwind_frame found;
+
+	way = vt_unwind_step(place, &found);
+	if (way <= 0)
+		return way;
+	trace->is_plain = (uint32_t)found.is_plain;
+	level->address =
+		(struct vt_watch){ pointer(place->top - sizeof(uint64_t)), place->address };
+	level->frame_pointer = level->address;
+	if (found.is_plain && found.is_from_frame_pointer)
+		level->frame_pointer = frame_pointer;
+	if (!is_interrupted)
+		*frame = vt_native_frame_pack(&found);
+	if (*frame)
+		vt_native_frame_store(&trace->stack->known, address, *frame);
 	return 1;
 }
 
-static __attribute__((noinline)) int compare_step(struct trace *trace,
-						  const struct vt_unwind_step *step)
+/* Returns 1, 0 where the trace ends, -1 where it cannot go on. */
+static int step(struct trace *trace, uint32_t *frame)
 {
-	if (is_taken(trace, step))
-		return trace->is_whole || trace->goes_on ||
-		       trace->stack->levels[trace->at].is_last;
-	put_aside(trace);
-	if (is_met(trace, step))
-		return 1;
-	keep(trace, step);
-	return 0;
-}
+	struct level *level = &trace->stack->fresh[trace->nr_fresh];
+	struct vt_unwind_place *place = &trace->place;
 
-/* Ends where what is remembered goes on. */
-static int on_step(void *argument, const struct vt_unwind_step *step)
-{
-	struct trace *trace = argument;
-
-	/* Most of them lie where nothing is remembered. */
-	if (trace->is_in_place || step->top >= trace->next_top)
-		return compare_step(trace, step);
-	keep(trace, step);
-	return 0;
+	if (!*frame && !place->is_interrupted)
+		*frame = vt_native_frame_find(&trace->stack->known, place->address);
+	if (!*frame)
+		return step_slowly(trace, frame, level);
+	step_plainly(place, *frame, level);
+	trace->is_plain = 1;
+	if (!trace->is_in_place)
+		climb(trace);
+	return 1;
 }
 
 static void forget(struct vt_native_stack *stack)
@@ -219,9 +336,17 @@ static void forget(struct vt_native_stack *stack)
 	stack->id = 0;
 }
 
+/* Nothing that a thread of a parent may have been writing is believed. */
+static void forget_all(struct vt_native_stack *stack)
+{
+	forget(stack);
+	if (stack->caller)
+		memset(&stack->known, 0, sizeof(stack->known));
+}
+
 static uint32_t has_end(const struct vt_native_stack *stack)
 {
-	return stack->nr && stack->levels[0].is_last;
+	return stack->nr && !is_address(stack->levels[0].address.what);
 }
 
 /* What is known of the levels from `nr` on follows from those outside of them. */
@@ -230,17 +355,18 @@ static void derive(struct vt_native_stack *stack, uint32_t nr)
 	struct vt_key key = nr ? stack->keys[nr - 1] : vt_ids_key_start();
 
 	for (; nr < stack->nr; nr++) {
-		const struct vt_unwind_step *step = &stack->levels[nr];
+		uint64_t address = stack->levels[nr].address.what;
 
-		if (!step->is_last)
-			key = vt_ids_key_push(key, step->address);
+		if (is_address(address))
+			key = vt_ids_key_push(key, address);
 		stack->keys[nr] = key;
-		if (stack->nr_plain == nr && step->is_plain)
+		/* The outermost one is not left. */
+		if (stack->nr_plain == nr && (!nr || stack->frames[nr]))
 			stack->nr_plain++;
 	}
 }
 
-/* The new steps go on top of the `kept` that are shared. */
+/* The new levels go on top of the `kept` that are shared. */
 static void put_together(struct trace *trace, uint32_t kept)
 {
 	struct vt_native_stack *stack = trace->stack;
@@ -252,24 +378,26 @@ static void put_together(struct trace *trace, uint32_t kept)
 	stack->nr = kept;
 	if (stack->nr_plain > nr_same)
 		stack->nr_plain = nr_same;
-	while (trace->nr_fresh)
-		set(stack, stack->nr++, &stack->fresh[--trace->nr_fresh]);
+	while (trace->nr_fresh) {
+		trace->nr_fresh--;
+		stack->levels[stack->nr] = stack->fresh[trace->nr_fresh];
+		stack->frames[stack->nr++] = stack->fresh_frames[trace->nr_fresh];
+	}
 	derive(stack, nr_same);
 }
 
-/* The state of the thread in the function that called us, which is the first outside. */
-static struct vt_unwind_step leave_own_frames(void)
+/* Where the thread stands in the function that called us, which is the first outside. */
+static struct vt_unwind_place leave_own_frames(void)
 {
 	const uint64_t *frame = __builtin_frame_address(0);
 
 	/* All of this library keeps frame pointers. */
 	while (vt_real_is_own((const void *)(uintptr_t)frame[1]))
 		frame = (const uint64_t *)(uintptr_t)frame[0];
-	return (struct vt_unwind_step){
+	return (struct vt_unwind_place){
 		.address = frame[1],
 		.top = (uint64_t)(uintptr_t)(frame + 2),
-		.frame_pointer = frame[0],
-		.is_plain = 1,
+		.frame_pointer_slot = (uint64_t)(uintptr_t)frame,
 	};
 }
 
@@ -277,36 +405,42 @@ static struct vt_unwind_step leave_own_frames(void)
  * A caller that both gives and takes has one memory, the one that it is in: its two stacks are
  * alike.
  */
-static struct vt_native_stack *choose(const struct vt_unwind_step *step)
+static struct vt_native_stack *choose(uint64_t caller)
 {
 	struct vt_native_stack *places = g.places[vt_thread_id() % NR_PLACES];
 	struct vt_thread *thread = vt_thread_self();
 	uint32_t other = !thread->memory;
 
-	if (__atomic_load_n(&places[thread->memory].caller, __ATOMIC_RELAXED) != step->address &&
-	    __atomic_load_n(&places[other].caller, __ATOMIC_RELAXED) == step->address)
+	if (__atomic_load_n(&places[thread->memory].caller, __ATOMIC_RELAXED) != caller &&
+	    __atomic_load_n(&places[other].caller, __ATOMIC_RELAXED) == caller)
 		thread->memory = other;
 	return &places[thread->memory];
 }
 
-static int follow(struct vt_native_stack *stack, struct vt_unwind_step step)
+/* Returns -1 where the stack is not to be had this way, or too deep. */
+static int follow(struct vt_native_stack *stack, const struct vt_unwind_place *caller)
 {
-	struct trace trace = { .stack = stack, .nr_same = stack->nr };
-	int found = 0;
+	const struct vt_watch address = { pointer(caller->top - 8), caller->address };
+	struct trace trace = {
+		.stack = stack,
+		.place = *caller,
+		.is_plain = 1,
+		.nr_same = stack->nr,
+	};
+	uint32_t *frame, nr_steps = 0;
+	int way = 1;
 
+	stack->fresh[0] = (struct level){ address, address };
 	set_next(&trace, stack->nr);
-	if (!on_step(&trace, &step))
-		found = vt_unwind_steps(&step, VT_UNWIND_MOST_STEPS, on_step, &trace);
-	while (trace.goes_on && found >= 0) {
-		trace.goes_on = 0;
-		step = stack->levels[trace.at];
-		found = vt_unwind_steps(&step, VT_UNWIND_MOST_STEPS, on_step, &trace);
-	}
-	/* The stack ended somewhere else. */
-	if (!trace.is_whole && trace.at)
-		put_aside(&trace);
-	/* Cut short, or not to be had this way: nothing to go on from next time. */
-	if (found < 0 || (uint32_t)found >= VT_UNWIND_MOST_STEPS ||
+	climb(&trace);
+	while ((frame = put(&trace)) && (way = is_address(trace.place.address)) &&
+	       (way = step(&trace, frame)) > 0)
+		if (++nr_steps + trace.nr_fresh + 1 >= VT_UNWIND_MOST_STEPS)
+			return -1;
+	/* The stack ended somewhere else: what lay outside of that is no longer of it. */
+	if (!way && trace.is_in_place && trace.at && put_aside(&trace))
+		return -1;
+	if (way < 0 || (!frame && !trace.is_in_place) ||
 	    trace.nr_fresh + trace.inner + 1 >= VT_UNWIND_MOST_STEPS)
 		return -1;
 	put_together(&trace, trace.is_in_place ? trace.inner + 1 : 0);
@@ -315,8 +449,8 @@ static int follow(struct vt_native_stack *stack, struct vt_unwind_step step)
 
 struct vt_native_stack *vt_native_stack_enter(unsigned int most)
 {
-	struct vt_unwind_step step = leave_own_frames();
-	struct vt_native_stack *stack = choose(&step);
+	struct vt_unwind_place caller = leave_own_frames();
+	struct vt_native_stack *stack = choose(caller.address);
 	uint32_t generation = vt_unwind_generation();
 	uint32_t recording = vt_thread_generation();
 	uint32_t idle = 0;
@@ -329,11 +463,11 @@ struct vt_native_stack *vt_native_stack_enter(unsigned int most)
 	 * lies where that one was, what is checked is all that counts.
 	 */
 	if (stack->generation != generation || stack->recording != recording)
-		forget(stack);
-	__atomic_store_n(&stack->caller, step.address, __ATOMIC_RELAXED);
+		forget_all(stack);
+	__atomic_store_n(&stack->caller, caller.address, __ATOMIC_RELAXED);
 	stack->generation = generation;
 	stack->recording = recording;
-	if (follow(stack, step) || vt_native_stack_depth(stack) > most) {
+	if (follow(stack, &caller) || vt_native_stack_depth(stack) > most) {
 		forget(stack);
 		vt_native_stack_leave(stack);
 		return NULL;
@@ -364,5 +498,5 @@ unsigned int vt_native_stack_depth(const struct vt_native_stack *stack)
 void vt_native_stack_copy(const struct vt_native_stack *stack, uint64_t *frames)
 {
 	for (uint32_t i = stack->nr; i-- > has_end(stack);)
-		*frames++ = stack->levels[i].address;
+		*frames++ = stack->levels[i].address.what;
 }

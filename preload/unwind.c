@@ -2,8 +2,8 @@
 /*
  * unw_backtrace() is libunwind's fast road: it remembers per thread and address how to find the
  * caller's frame (7-9 ns per frame, against 700 for unw_step), and takes the slow road itself where
- * a frame is unusual.  unw_backtrace_steps() is ours (scripts/libunwind-VERSION.patch): the fast
- * road alone, step by step.
+ * a frame is unusual.  unw_backtrace_step() is ours (scripts/libunwind-VERSION.patch): one step of
+ * the fast road.
  */
 #define UNW_LOCAL_ONLY
 #include "preload/unwind.h"
@@ -60,22 +60,27 @@ int vt_unwind_is_whole(void)
 	return way >= 0;
 }
 
-/* libunwind's description of a step is ours under other names. */
-_Static_assert(sizeof(struct vt_unwind_step) == sizeof(unw_trace_step_t), "layout");
-_Static_assert(offsetof(struct vt_unwind_step, top) == offsetof(unw_trace_step_t, cfa), "layout");
-_Static_assert(offsetof(struct vt_unwind_step, frame_pointer) == offsetof(unw_trace_step_t, rbp),
-	       "layout");
-_Static_assert(offsetof(struct vt_unwind_step, frame_pointer_slot) ==
-		       offsetof(unw_trace_step_t, rbp_slot),
-	       "layout");
-_Static_assert(offsetof(struct vt_unwind_step, is_last) == offsetof(unw_trace_step_t, is_last),
-	       "layout");
+/* libunwind's descriptions are ours under other names. */
+#define SAME_PLACE(ours, theirs)                                                                   \
+	_Static_assert(offsetof(struct vt_unwind_place, ours) ==                                   \
+			       offsetof(unw_trace_place_t, theirs), "layout")
+#define SAME_FRAME(ours, theirs)                                                                   \
+	_Static_assert(offsetof(struct vt_unwind_frame, ours) ==                                   \
+			       offsetof(unw_trace_frame_t, theirs), "layout")
+_Static_assert(sizeof(struct vt_unwind_place) == sizeof(unw_trace_place_t), "layout");
+_Static_assert(sizeof(struct vt_unwind_frame) == sizeof(unw_trace_frame_t), "layout");
+SAME_PLACE(address, ip);
+SAME_PLACE(top, cfa);
+SAME_PLACE(frame_pointer_slot, rbp_slot);
+SAME_PLACE(is_interrupted, is_interrupted);
+SAME_FRAME(is_plain, is_plain);
+SAME_FRAME(is_from_frame_pointer, is_from_rbp);
+SAME_FRAME(top_offset, cfa_offset);
+SAME_FRAME(slot_offset, rbp_offset);
 
-int vt_unwind_steps(const struct vt_unwind_step *from, unsigned int size, vt_unwind_step_fn on_step,
-		    void *argument)
+int vt_unwind_step(struct vt_unwind_place *place, struct vt_unwind_frame *frame)
 {
-	return unw_backtrace_steps((const unw_trace_step_t *)from, (int)size,
-				   (unw_trace_step_fn_t)on_step, argument);
+	return unw_backtrace_step((unw_trace_place_t *)place, (unw_trace_frame_t *)frame);
 }
 
 void vt_unwind_flush(void)

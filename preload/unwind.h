@@ -23,30 +23,30 @@ unsigned int vt_unwind_stack(uint64_t *frames, unsigned int size, int *is_cut);
  */
 int vt_unwind_is_whole(void);
 
-/*
- * One step of a trace, from a frame to its caller.  What the trace does from there on depends on
- * `address`, `top` and `frame_pointer` and, while the later steps are plain, on the words that
- * those read: the return address at top - 8 and the frame pointer at its slot.  Nothing else.
- */
-struct vt_unwind_step {
+/* Where a trace stands: in the caller of a function that is left. */
+struct vt_unwind_place {
 	uint64_t address;		/* return address, read from top - 8 */
 	uint64_t top;			/* stack pointer after that return */
-	uint64_t frame_pointer;		/* after that return */
-	uint64_t frame_pointer_slot;	/* where it was read from; 0: the callee kept it */
-	int32_t is_plain;
-	int32_t is_last;		/* `address` is no code: the stack ends here */
+	uint64_t frame_pointer_slot;	/* where the frame pointer after it is stored */
+	int32_t is_interrupted;		/* a signal came at `address`: it is behind no call */
 };
 
-/* Returns nonzero to end the trace. */
-typedef int (*vt_unwind_step_fn)(void *argument, const struct vt_unwind_step *step);
+/*
+ * How a step outwards was taken.  A plain one depends on the address alone that it starts from
+ * (until vt_unwind_flush): it leads to a top so far above the stack pointer or the frame pointer.
+ */
+struct vt_unwind_frame {
+	int32_t is_plain;
+	int32_t is_from_frame_pointer;
+	int32_t top_offset;
+	int32_t slot_offset;		/* of the next slot, from the new top; 0: it stays */
+};
 
 /*
- * Takes at most `size` steps from the frame that `from` has led to outwards, innermost first.
- * Returns how many were taken and not ended by `on_step`; -1 where a frame is too unusual for this
- * road: vt_unwind_stack knows another.
+ * Takes one step outwards.  Returns 1, 0 where the trace ends, -1 where a frame is too unusual for
+ * this road: vt_unwind_stack knows another.
  */
-int vt_unwind_steps(const struct vt_unwind_step *from, unsigned int size, vt_unwind_step_fn on_step,
-		    void *argument);
+int vt_unwind_step(struct vt_unwind_place *place, struct vt_unwind_frame *frame);
 
 /* Below this nothing is code: a return address ends the stack. */
 #define VT_UNWIND_LOWEST_ADDRESS 0x4000u

@@ -35,12 +35,34 @@ static __attribute__((noinline)) void large(struct climb *climb, unsigned int de
 	KEEP(room);
 }
 
+/* Frames of one size that keep their caller's frame pointer in different places, or not at all. */
+#define KEEPER(name, ...)                                                                          \
+	static __attribute__((noinline)) void name(struct climb *climb, unsigned int depth)        \
+	{                                                                                          \
+		__asm__ volatile("" : : : __VA_ARGS__);                                            \
+		go_on(climb, depth);                                                               \
+		KEEP(climb);                                                                       \
+	}
+
+KEEPER(keeps_first, "rbp")
+KEEPER(keeps_second, "rbp", "r12")
+KEEPER(keeps_third, "rbp", "r12", "r13")
+KEEPER(keeps_none, "r12", "r13")
+
+static void keep(struct climb *climb, unsigned int depth)
+{
+	static const way_fn keepers[] = { keeps_first, keeps_second, keeps_third, keeps_none };
+
+	keepers[draw(climb, sizeof(keepers) / sizeof(keepers[0]))](climb, depth);
+}
+
+/* In steps so small that what lies inside of two different frames may meet. */
 static __attribute__((noinline)) void variable(struct climb *climb, unsigned int depth)
 {
-	char *room = alloca(16 + draw(climb, 4) * 64);
+	char *room = alloca(16 + draw(climb, 6) * 16);
 
 	KEEP(room);
-	go_on(climb, depth);
+	keep(climb, depth);
 	KEEP(room);
 }
 
@@ -58,6 +80,18 @@ static __attribute__((noinline)) void aligned(struct climb *climb, unsigned int 
 	char room[128] __attribute__((aligned(128)));
 
 	KEEP(room);
+	go_on(climb, depth);
+	KEEP(room);
+}
+
+/* Its own frame pointer is that of the aligned part; how it was entered is kept there. */
+static __attribute__((noinline)) void aligned_and_variable(struct climb *climb, unsigned int depth)
+{
+	char room[128] __attribute__((aligned(128)));
+	char *more = alloca(16 + draw(climb, 6) * 16);
+
+	KEEP(room);
+	KEEP(more);
 	go_on(climb, depth);
 	KEEP(room);
 }
@@ -102,9 +136,9 @@ static __attribute__((noinline)) void through_libc(struct climb *climb, unsigned
 static void go_on(struct climb *climb, unsigned int depth)
 {
 	static const way_fn ways[] = { small,      large,        variable, with_frame_pointer,
-				       two_places, through_libc, aligned };
+				       two_places, through_libc, aligned, aligned_and_variable };
 	/* The aligned ones are last. */
-	uint64_t nr = sizeof(ways) / sizeof(ways[0]) - !climb->is_odd;
+	uint64_t nr = sizeof(ways) / sizeof(ways[0]) - (climb->is_odd ? 0 : 2);
 
 	do {
 		if (!climb->leaves)
