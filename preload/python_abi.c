@@ -16,9 +16,9 @@
 
 /* What all of 3.9 to 3.12 share. */
 #define COMMON_OBJECTS                                                                             \
-	.object_type = 8, .type_flags = 168, .type_name = 24, .type_mro = 344,                     \
+	.object_type = 8, .type_flags = 168, .type_name = 24, .type_free = 48, .type_mro = 344,    \
 	.tuple_length = 16, .tuple_items = 24, .cell_content = 16, .bytes_length = 16,             \
-	.bytes_data = 32, .string_length = 16, .string_state = 32
+	.bytes_data = 32, .string_length = 16, .string_hash = 24, .string_state = 32
 
 /* Until 3.11 a string also had a wchar_t pointer. */
 #define WIDE_STRINGS	.string_ascii = 48, .string_compact = 72
@@ -147,11 +147,14 @@ static int read_published(struct vt_python_abi *abi, unsigned minor, const void 
 
 	/*
 	 * Not published: what follows the object header in two structures that all versions share
-	 * (PyTypeObject's public part has not moved since 3.9), and the two fields utf8_length and
-	 * utf8 that a non-ASCII string has before its characters.
+	 * (PyTypeObject's public part has not moved since 3.9), a string's hash, which follows its
+	 * length, and the two fields utf8_length and utf8 that a non-ASCII string has before its
+	 * characters.
 	 */
+	abi->type_free = (uint16_t)(abi->type_name + 24);
 	abi->type_mro = (uint16_t)(abi->type_name + 320);
 	abi->cell_content = (uint16_t)(abi->object_type + 8);
+	abi->string_hash = (uint16_t)(abi->string_length + 8);
 	abi->string_compact = (uint16_t)(abi->string_ascii + 16);
 	return bad ? -1 : 0;
 }

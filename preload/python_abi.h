@@ -37,6 +37,7 @@
 	X(object_type)                                                                            \
 	X(type_flags)                                                                             \
 	X(type_name)                                                                              \
+	X(type_free)		/* the function that frees an object (tp_dealloc) */              \
 	X(type_mro)                                                                               \
 	X(tuple_length)                                                                           \
 	X(tuple_items)                                                                            \
@@ -44,6 +45,7 @@
 	X(bytes_length)                                                                           \
 	X(bytes_data)                                                                             \
 	X(string_length)                                                                          \
+	X(string_hash)		/* of its characters; -1: nobody has asked for it yet */          \
 	X(string_state)                                                                           \
 	X(string_ascii)		/* characters of a compact ASCII string */                        \
 	X(string_compact)	/* characters of any other compact string */
@@ -66,6 +68,9 @@ struct vt_python_abi {
  * aligned.
  */
 #define VT_PYTHON_REFERENCE_TAG 3
+
+/* A string's hash that was not computed. */
+#define VT_PYTHON_NO_HASH UINT64_MAX
 
 struct vt_python {
 	struct vt_python_abi abi;

@@ -67,8 +67,24 @@ static const void *last_word(const void *begin, int64_t len)
 }
 
 /*
- * Generated functions share their names and first lines and differ in a number at the end of the
- * file's name ("<eval_with_key>.12") and in their tables: those ends are compared too.  Each watch
+ * The name's hash, which names of code have as a rule.  One without may have other characters the
+ * next time: its watch is of a word that never says what it should.
+ */
+static struct vt_watch watch_name(const struct vt_python_abi *abi, const void *name, uint64_t *hash)
+{
+	static const uint64_t never = 0;
+	char text[LONGEST_NAME];
+
+	*hash = vt_watch_read((const char *)name + abi->string_hash);
+	if (*hash != VT_PYTHON_NO_HASH)
+		return vt_watch_of(name, abi->string_hash);
+	*hash = vt_ids_key(text, vt_python_read_text(abi, name, text, sizeof(text))).low;
+	return (struct vt_watch){ &never, 1 };
+}
+
+/*
+ * Generated functions share their first lines and differ in their names, in a number at the end of
+ * the file's name ("<eval_with_key>.12") and in their tables: those are compared too.  Each watch
  * that reads behind a pointer comes after the one that holds it.
  */
 static struct vt_memo_key watch(const struct vt_python_abi *abi, struct vt_python_known_head *head,
@@ -76,11 +92,16 @@ static struct vt_memo_key watch(const struct vt_python_abi *abi, struct vt_pytho
 {
 	struct vt_watch *watch = head->watches;
 	uint64_t file_word = 0, table_word = 0;
+	uint64_t name_word = 0;
 	const void *end;
 
 	*watch++ = vt_watch_of(address, abi->object_type);
 	*watch++ = vt_watch_of(address, abi->code_file);
 	*watch++ = vt_watch_of(address, abi->code_qualname);
+	if (code->name) {
+		*watch = watch_name(abi, code->name, &name_word);
+		watch++;
+	}
 	*watch++ = vt_watch_of(address, abi->code_lines);
 	/* Two numbers of four bytes, with a neighbour each that never changes either. */
 	*watch++ = vt_watch_of(address, abi->code_first_line);
@@ -108,7 +129,7 @@ static struct vt_memo_key watch(const struct vt_python_abi *abi, struct vt_pytho
 	return (struct vt_memo_key){ {
 		(uintptr_t)address,
 		(uintptr_t)code->file,
-		(uintptr_t)code->name,
+		name_word,
 		(uintptr_t)code->table,
 		(uint64_t)code->table_len << 32 | (uint32_t)code->first_line,
 		file_word,
@@ -216,14 +237,18 @@ struct vt_python_known_code *vt_python_code_look(const struct vt_python_abi *abi
 {
 	struct vt_python_known_code *entry = vt_python_known_code(known, address);
 
-	if (entry->head.address == address && entry->head.walk == known->walk)
+	if (entry->head.address == address && vt_python_known_is_fresh(known, &entry->head) &&
+	    (entry->id || entry->head.walk == known->walk)) {
+		entry->head.walk = known->walk;
 		return entry;
+	}
 	if (entry->head.address != address || !entry->id ||
 	    !vt_watch_are_same(entry->head.watches, entry->head.nr_watches)) {
 		vt_python_known_note_change(known, &entry->head);
 		learn(abi, entry, address);
 	}
 	entry->head.walk = known->walk;
+	entry->head.frees = known->frees;
 	return entry;
 }
 

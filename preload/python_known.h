@@ -19,12 +19,13 @@
 
 #include "preload/watch.h"
 
-#define VT_PYTHON_KNOWN_WATCHES 10
+#define VT_PYTHON_KNOWN_WATCHES 11
 
 /* What every entry begins with. */
 struct vt_python_known_head {
 	const void *address;
 	uint64_t walk;		/* that compared it last */
+	uint64_t frees;		/* of a code: the count at which it was what it is */
 	uint32_t nr_users;
 	uint32_t place;		/* among those in use */
 	uint32_t nr_watches;
@@ -45,20 +46,28 @@ struct vt_python_known_type {
 	uint32_t is_lost;	/* one of them, whose name could not be recorded */
 };
 
+/* Of those in use; room for as many as there are places. */
+struct vt_python_known_list {
+	struct vt_python_known_head **heads;
+	uint32_t nr;
+};
+
 /*
  * The tables belong to whoever walks; their sizes are powers of two, or 0 where nothing is kept.
  * One entry more than that stands in where there is no place.
  */
 struct vt_python_known {
 	uint64_t walk;		/* number of the present one, from 1 */
+	uint64_t frees;		/* vt_python_frees_count() at its start */
+	uint64_t frees_compared;	/* ... when the codes in use were compared last */
 	uint32_t is_stale;	/* something in use was not what it had been */
 	uint32_t is_full;	/* something found no place: nothing of this walk may be kept */
 	struct vt_python_known_code *codes;
 	struct vt_python_known_type *types;
 	uint32_t nr_codes;
 	uint32_t nr_types;
-	uint32_t nr_used;
-	struct vt_python_known_head **used;	/* room for nr_codes + nr_types */
+	struct vt_python_known_list used_codes;
+	struct vt_python_known_list used_types;
 };
 
 /* An address may be in any of so many places that lie side by side. */
@@ -111,29 +120,33 @@ static inline struct vt_python_known_type *vt_python_known_type(struct vt_python
 				    address);
 }
 
-static inline void vt_python_known_use(struct vt_python_known *known,
+static inline void vt_python_known_use(const struct vt_python_known *known,
+				       struct vt_python_known_list *used,
 				       struct vt_python_known_head *head)
 {
 	if (known->is_full || head->nr_users++)
 		return;
-	head->place = known->nr_used;
-	known->used[known->nr_used++] = head;
+	head->place = used->nr;
+	used->heads[used->nr++] = head;
 }
 
-static inline void vt_python_known_leave(struct vt_python_known *known,
+static inline void vt_python_known_leave(const struct vt_python_known *known,
+					 struct vt_python_known_list *used,
 					 struct vt_python_known_head *head)
 {
 	if (known->is_full || --head->nr_users)
 		return;
-	known->used[head->place] = known->used[--known->nr_used];
-	known->used[head->place]->place = head->place;
+	used->heads[head->place] = used->heads[--used->nr];
+	used->heads[head->place]->place = head->place;
 }
 
 /* Nothing is in use any more. */
 static inline void vt_python_known_leave_all(struct vt_python_known *known)
 {
-	while (known->nr_used)
-		known->used[--known->nr_used]->nr_users = 0;
+	while (known->used_codes.nr)
+		known->used_codes.heads[--known->used_codes.nr]->nr_users = 0;
+	while (known->used_types.nr)
+		known->used_types.heads[--known->used_types.nr]->nr_users = 0;
 	known->is_stale = known->is_full = 0;
 }
 
@@ -146,6 +159,13 @@ static inline void vt_python_known_note_change(struct vt_python_known *known,
 		known->is_stale = 1;
 }
 
+/* Without a look at it: it was compared in this walk, or is of code and none was freed since. */
+static inline int vt_python_known_is_fresh(const struct vt_python_known *known,
+					   const struct vt_python_known_head *head)
+{
+	return head->walk == known->walk || head->frees == known->frees;
+}
+
 /*
  * Whether an entry is still what it was in that version.  Its address must be on the stack that
  * this walk goes through.
@@ -155,7 +175,7 @@ static inline int vt_python_known_is_version(const struct vt_python_known *known
 {
 	if (head->version != version)
 		return 0;
-	if (head->walk == known->walk)
+	if (vt_python_known_is_fresh(known, head))
 		return 1;
 	if (!vt_watch_are_same(head->watches, head->nr_watches))
 		return 0;
@@ -163,17 +183,32 @@ static inline int vt_python_known_is_version(const struct vt_python_known *known
 	return 1;
 }
 
-/* Compares what is in use and was not met in this walk; its addresses must be on the stack. */
-static inline int vt_python_known_is_all_same(struct vt_python_known *known)
+static inline int vt_python_known_are_same(const struct vt_python_known *known,
+					   const struct vt_python_known_list *used)
 {
-	for (uint32_t i = 0; i < known->nr_used; i++) {
-		struct vt_python_known_head *head = known->used[i];
+	for (uint32_t i = 0; i < used->nr; i++) {
+		const struct vt_python_known_head *head = used->heads[i];
 
-		if (head->walk != known->walk &&
+		if (!vt_python_known_is_fresh(known, head) &&
 		    !vt_watch_are_same(head->watches, head->nr_watches))
 			return 0;
 	}
-	return !known->is_stale;
+	return 1;
+}
+
+/*
+ * Compares what is in use and was not met in this walk; its addresses must be on the stack.  Code
+ * never changes, so while none is freed there is nothing to compare.
+ */
+static inline int vt_python_known_is_all_same(struct vt_python_known *known)
+{
+	if (known->is_stale || !vt_python_known_are_same(known, &known->used_types))
+		return 0;
+	if (known->frees != known->frees_compared &&
+	    !vt_python_known_are_same(known, &known->used_codes))
+		return 0;
+	known->frees_compared = known->frees;
+	return 1;
 }
 
 #endif

@@ -9,6 +9,7 @@
 #include "preload/python_abi.h"
 #include "preload/info.h"
 #include "preload/python_code.h"
+#include "preload/python_frees.h"
 #include "preload/python_self.h"
 #include "preload/python_walk.h"
 #include "preload/real.h"
@@ -45,6 +46,7 @@ static void search(void)
 
 	if (answer == VT_PYTHON_READY) {
 		state = STATE_READY;
+		vt_python_frees_watch(g.python.code_type, g.python.abi.type_free);
 		vt_info_once("python", g.python.version);
 	} else if (answer == VT_PYTHON_REFUSED) {
 		state = STATE_REFUSED;

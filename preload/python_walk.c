@@ -17,6 +17,7 @@
 
 #include "preload/ids.h"
 #include "preload/python_frame.h"
+#include "preload/python_frees.h"
 #include "preload/python_known.h"
 #include "preload/python_level.h"
 #include "preload/stacks.h"
@@ -55,7 +56,8 @@ struct place {
 	struct vt_python_known known;
 	struct vt_python_known_code codes[NR_CODES + 1];
 	struct vt_python_known_type types[NR_TYPES + 1];
-	struct vt_python_known_head *used[NR_CODES + NR_TYPES];
+	struct vt_python_known_head *used_codes[NR_CODES];
+	struct vt_python_known_head *used_types[NR_TYPES];
 } __attribute__((aligned(64)));
 
 static struct {
@@ -85,16 +87,16 @@ static uint16_t *guess_of(struct place *place, const void *frame)
 
 static void use(struct vt_python_known *known, const struct vt_python_level *level)
 {
-	vt_python_known_use(known, &level->what->head);
+	vt_python_known_use(known, &known->used_codes, &level->what->head);
 	if (level->kind)
-		vt_python_known_use(known, &level->kind->head);
+		vt_python_known_use(known, &known->used_types, &level->kind->head);
 }
 
 static void leave_level(struct vt_python_known *known, const struct vt_python_level *level)
 {
-	vt_python_known_leave(known, &level->what->head);
+	vt_python_known_leave(known, &known->used_codes, &level->what->head);
 	if (level->kind)
-		vt_python_known_leave(known, &level->kind->head);
+		vt_python_known_leave(known, &known->used_types, &level->kind->head);
 }
 
 static struct vt_python_level *seen_of(struct place *place, const struct vt_python_abi *abi,
@@ -304,7 +306,8 @@ static void start(struct place *place, uint32_t generation)
 		.types = place->types,
 		.nr_codes = NR_CODES,
 		.nr_types = NR_TYPES,
-		.used = place->used,
+		.used_codes = { .heads = place->used_codes },
+		.used_types = { .heads = place->used_types },
 	};
 }
 
@@ -341,6 +344,7 @@ static struct place *remember(const struct vt_python *python)
 	/* Other code at the place of what a frame had run: once more, without memories. */
 	for (int round = 0; round < 2; round++) {
 		place->known.walk++;
+		place->known.frees = vt_python_frees_count();
 		if (follow(&walk))
 			break;
 		put_together(&walk);
@@ -363,7 +367,12 @@ static uint32_t intern_in_full(const struct vt_python *python)
 	unsigned int nr = 0, steps = 0;
 	struct vt_python_known_code code = { 0 };
 	struct vt_python_known_type type = { 0 };
-	struct vt_python_known known = { .walk = 1, .codes = &code, .types = &type };
+	struct vt_python_known known = {
+		.walk = 1,
+		.frees = vt_python_frees_count(),
+		.codes = &code,
+		.types = &type,
+	};
 	struct vt_python_level level;
 
 	for (; frame && nr < VT_STACK_MAX_FRAMES && steps < LONGEST_CHAIN; steps++) {

@@ -279,6 +279,16 @@ int vt_sys_read_memory(void *to, const void *from, size_t len)
 	return (size_t)done == len ? 0 : -EFAULT;
 }
 
+int vt_sys_write_memory(void *to, const void *from, size_t len)
+{
+	struct iovec local = { (void *)(uintptr_t)from, len }, remote = { to, len };
+	long done = CALL6(SYS_process_vm_writev, vt_sys_process_id(), &local, 1, &remote, 1, 0);
+
+	if (done < 0)
+		return (int)done;
+	return (size_t)done == len ? 0 : -EFAULT;
+}
+
 int vt_sys_allow(void *address, size_t len)
 {
 	return (int)CALL3(SYS_mprotect, address, len, PROT_READ | PROT_WRITE);

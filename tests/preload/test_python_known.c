@@ -15,6 +15,7 @@
 static struct {
 	struct vt_python_known_code codes[PLACES + 1];
 	struct vt_python_known_head *used[PLACES];
+	struct vt_python_known_head *used_types[1];
 	struct vt_python_known known;
 	char objects[PLACES + 1]; /* of which nothing but the address matters */
 } g;
@@ -26,7 +27,9 @@ static int setup(void **state)
 	g.known.walk = 1;
 	g.known.codes = g.codes;
 	g.known.nr_codes = PLACES;
-	g.known.used = g.used;
+	g.known.frees = g.known.frees_compared = 1;
+	g.known.used_codes.heads = g.used;
+	g.known.used_types.heads = g.used_types;
 	return 0;
 }
 
@@ -60,7 +63,7 @@ static void a_change_of_what_is_in_use_spoils_the_stack(void **state)
 	struct vt_python_known_code *code = meet(0);
 
 	(void)state;
-	vt_python_known_use(&g.known, &code->head);
+	vt_python_known_use(&g.known, &g.known.used_codes, &code->head);
 	assert_true(vt_python_known_is_all_same(&g.known));
 	vt_python_known_note_change(&g.known, &code->head);
 	assert_false(vt_python_known_is_all_same(&g.known));
@@ -74,18 +77,18 @@ static void what_finds_no_place_spoils_the_walk(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < PLACES; i++)
-		vt_python_known_use(&g.known, &meet((int)i)->head);
+		vt_python_known_use(&g.known, &g.known.used_codes, &meet((int)i)->head);
 	assert_false(g.known.is_full);
-	assert_int_equal(g.known.nr_used, PLACES);
+	assert_int_equal(g.known.used_codes.nr, PLACES);
 	extra = vt_python_known_code(&g.known, &g.objects[PLACES]);
 	assert_true(g.known.is_full);
 	assert_ptr_equal(extra, &g.codes[PLACES]);
 	assert_null(extra->head.address);
 	/* It is in nobody's list, from which it could not be taken either. */
-	vt_python_known_use(&g.known, &extra->head);
-	vt_python_known_leave(&g.known, &extra->head);
+	vt_python_known_use(&g.known, &g.known.used_codes, &extra->head);
+	vt_python_known_leave(&g.known, &g.known.used_codes, &extra->head);
 	assert_int_equal(extra->head.nr_users, 0);
-	assert_int_equal(g.known.nr_used, PLACES);
+	assert_int_equal(g.known.used_codes.nr, PLACES);
 	vt_python_known_leave_all(&g.known);
 	assert_false(g.known.is_full);
 	assert_int_equal(g.codes[0].head.nr_users, 0);
@@ -105,7 +108,7 @@ static void what_is_not_in_use_gives_way(void **state)
 	}
 	oldest = vt_python_known_code(&g.known, &g.objects[PLACES - 3]);
 	assert_ptr_equal(vt_python_known_code(&g.known, &g.objects[PLACES]), oldest);
-	vt_python_known_use(&g.known, &oldest->head);
+	vt_python_known_use(&g.known, &g.known.used_codes, &oldest->head);
 	assert_ptr_not_equal(vt_python_known_code(&g.known, &g.objects[PLACES]), oldest);
 	assert_false(g.known.is_full);
 }

@@ -98,11 +98,11 @@ class Climber:
         functools.reduce(lambda a, b: self.climb(depth), [1, 2])
 
     def made(self, depth):
-        space, number = {}, self.random.randrange(4)
+        space, number, name = {}, self.random.randrange(4), f"made_{self.random.randrange(4)}"
         body = "    pass\n" * (number % 3)
-        source = f"def made(climber, depth):\n{body}    climber.climb(depth)\n"
+        source = f"def {name}(climber, depth):\n{body}    climber.climb(depth)\n"
         exec(compile(source, f"made-{number}.py", "exec"), space)
-        space["made"](self, depth)
+        space[name](self, depth)
 
     def made_class(self, depth):
         if self.random.random() < 0.5:

@@ -142,6 +142,22 @@ def code_that_replaces_freed_code():
 
 
 @situation
+def code_that_differs_in_its_name():
+    """Which is so short-lived that it often lies where the last one was."""
+    def made():
+        return capture()
+
+    template, places = made.__code__, set()
+    names = ("co_name", "co_qualname") if sys.version_info >= (3, 11) else ("co_name",)
+    for number in range(300):
+        made.__code__ = template
+        made.__code__ = template.replace(**dict.fromkeys(names, f"made_{number:03}"))
+        places.add((id(made.__code__), id(made.__code__.co_name)))
+        compare("code_that_differs_in_its_name", *made())
+    check("code_that_differs_in_its_name", len(places) < 100, f"{len(places)} places")
+
+
+@situation
 def code_that_differs_in_its_last_letters():
     """Only its file's name is another one, and so short-lived that both often lie where the last ones were."""
     def made():

@@ -137,6 +137,8 @@ static void layout_from_published_offsets(void **state)
 	assert_int_equal(vt_python_abi_layout(&abi, 13, &runtime), 0);
 	assert_int_equal(abi.minor, 13);
 	assert_int_equal(abi.thread_frame, 72);
+	assert_int_equal(abi.type_free, 48);
+	assert_int_equal(abi.string_hash, 24);
 	assert_int_equal(abi.type_mro, 344);
 	assert_int_equal(abi.thread_cframe, 0);
 	assert_true(abi.is_free_threaded);
