@@ -18,6 +18,12 @@
 dlsym:
 	.cfi_startproc
 	endbr64
+	/* A library was opened that does not ask us (hook_deepbind.c). */
+	movq	vt_loader_nr_before@gottpoff(%rip), %rax
+	cmpl	$0, %fs:(%rax)
+	jne	.Lbind
+
+.Lask:
 	testq	%rsi, %rsi
 	jz	.Lnext
 	cmpb	$'c', (%rsi)
@@ -56,6 +62,22 @@ dlsym:
 	testq	%rax, %rax
 	jz	.Lfirst
 	jmpq	*%rax
+
+.Lbind:
+	pushq	%rdi
+	.cfi_adjust_cfa_offset 8
+	pushq	%rsi
+	.cfi_adjust_cfa_offset 8
+	subq	$8, %rsp
+	.cfi_adjust_cfa_offset 8
+	call	vt_loader_bind_deep
+	addq	$8, %rsp
+	.cfi_adjust_cfa_offset -8
+	popq	%rsi
+	.cfi_adjust_cfa_offset -8
+	popq	%rdi
+	.cfi_adjust_cfa_offset -8
+	jmp	.Lask
 
 .Lfirst:
 	pushq	%rdi

@@ -29,6 +29,21 @@ static void *const hooks[VT_REAL_HOOKED] = {
 #undef ROW
 };
 
+void *vt_loader_hook(const void *address)
+{
+	int function = vt_real_known(address);
+
+	return function < 0 ? NULL : hooks[function];
+}
+
+void *vt_loader_hook_of_name(const char *name)
+{
+	int function = vt_real_by_name(name);
+
+	return function < 0 || !vt_real_is_known((enum vt_real_function)function) ?
+		       NULL : hooks[function];
+}
+
 /*
  * The hook for a real address, or the address itself.  The driver's own libraries get the real
  * ones: on WSL libcuda.so.1 is a small loader that looks its functions up in the true driver, and a

@@ -38,6 +38,7 @@ static struct {
 } g;
 
 vt_real_dlsym_fn vt_real_next_dlsym;
+vt_real_dlopen_fn vt_real_next_dlopen;
 
 /* The linker's own marks around this library. */
 extern const char vt_own_start[] __asm__("__ehdr_start") __attribute__((visibility("hidden")));
@@ -148,7 +149,7 @@ static void give_error_back(struct pending_error *error)
  * of aarch64 and x86-64.  A version is needed: without one dlvsym would not exist as a way around
  * ourselves.
  */
-static vt_real_dlsym_fn find_libc_dlsym(void)
+vt_real_dlsym_fn vt_real_libc_dlsym(void)
 {
 	static const char *const versions[] = { "GLIBC_2.34", "GLIBC_2.17", "GLIBC_2.2.5" };
 	vt_real_dlsym_fn found = __atomic_load_n(&g.libc_dlsym, __ATOMIC_ACQUIRE);
@@ -174,9 +175,22 @@ vt_real_dlsym_fn vt_real_init_dlsym(void)
 
 	if (next)
 		return next;
-	address = find_libc_dlsym()(RTLD_NEXT, "dlsym");
-	next = address ? (vt_real_dlsym_fn)address : find_libc_dlsym();
+	address = vt_real_libc_dlsym()(RTLD_NEXT, "dlsym");
+	next = address ? (vt_real_dlsym_fn)address : vt_real_libc_dlsym();
 	__atomic_store_n(&vt_real_next_dlsym, next, __ATOMIC_RELEASE);
+	errno = saved;
+	return next;
+}
+
+vt_real_dlopen_fn vt_real_init_dlopen(void)
+{
+	vt_real_dlopen_fn next = __atomic_load_n(&vt_real_next_dlopen, __ATOMIC_ACQUIRE);
+	int saved = errno;
+
+	if (!next) {
+		next = (vt_real_dlopen_fn)vt_real_libc_dlsym()(RTLD_NEXT, "dlopen");
+		__atomic_store_n(&vt_real_next_dlopen, next, __ATOMIC_RELEASE);
+	}
 	errno = saved;
 	return next;
 }
@@ -286,7 +300,7 @@ static void learn(enum vt_real_function function, void *address)
 static void ask_object_of(const void *address)
 {
 	struct search object = { .address = address };
-	vt_real_dlsym_fn look_up = find_libc_dlsym();
+	vt_real_dlsym_fn look_up = vt_real_libc_dlsym();
 	struct pending_error error;
 	void *handle;
 
@@ -306,7 +320,7 @@ static void ask_object_of(const void *address)
 	give_error_back(&error);
 }
 
-static int known(const void *address)
+int vt_real_known(const void *address)
 {
 	for (int i = 0; i < VT_REAL_HOOKED; i++)
 		if (__atomic_load_n(&g.address[i], __ATOMIC_ACQUIRE) == address)
@@ -321,12 +335,12 @@ int vt_real_route(const void *address)
 
 	if (!address || vt_real_is_own(address))
 		return -1;
-	function = known(address);
+	function = vt_real_known(address);
 	if (function >= 0 || is_asked(address))
 		return function;
 	ask_object_of(address);
 	errno = saved;
-	return known(address);
+	return vt_real_known(address);
 }
 
 /*
@@ -364,15 +378,19 @@ int vt_real_is_known(enum vt_real_function function)
 	return __atomic_load_n(&g.address[function], __ATOMIC_ACQUIRE) != NULL;
 }
 
+int vt_real_is_driver_name(const char *path)
+{
+	const char *name = file_name(path);
+
+	return strncmp(name, "libcuda.so", 10) == 0 || strncmp(name, "libnvidia-", 10) == 0;
+}
+
 int vt_real_is_driver_caller(const void *address)
 {
 	struct search object = { .address = address };
-	const char *name;
 
 	dl_iterate_phdr(visit, &object);
-	name = file_name(object.name);
-	return object.is_found && (strncmp(name, "libcuda.so", 10) == 0 ||
-				   strncmp(name, "libnvidia-", 10) == 0);
+	return object.is_found && vt_real_is_driver_name(object.name);
 }
 
 /* In the object that is searched for, or in those that it needs. */
@@ -388,7 +406,7 @@ static void *symbol_of(struct search *object, const char *symbol)
 	/* The program itself has no name here, and is in the global scope. */
 	handle = object->is_found && object->name[0] ? pin(object->name) : NULL;
 	if (handle)
-		address = find_libc_dlsym()(handle, symbol);
+		address = vt_real_libc_dlsym()(handle, symbol);
 	give_error_back(&error);
 	errno = saved;
 	return address && !vt_real_is_own(address) ? address : NULL;
@@ -411,7 +429,7 @@ static void *symbol_from(void *place, const char *symbol)
 	void *address;
 
 	take_error(&error);
-	address = find_libc_dlsym()(place, symbol);
+	address = vt_real_libc_dlsym()(place, symbol);
 	give_error_back(&error);
 	errno = saved;
 	return address;

@@ -101,6 +101,14 @@ int vt_real_is_known(enum vt_real_function function);
 extern vt_real_dlsym_fn vt_real_next_dlsym;
 vt_real_dlsym_fn vt_real_init_dlsym(void);
 
+/* The same for dlopen.  dlopen.S reads the variable. */
+typedef void *(*vt_real_dlopen_fn)(const char *path, int flags);
+extern vt_real_dlopen_fn vt_real_next_dlopen;
+vt_real_dlopen_fn vt_real_init_dlopen(void);
+
+/* libc's own, whoever stands in front of it. */
+vt_real_dlsym_fn vt_real_libc_dlsym(void);
+
 /*
  * Which hooked driver function `address` is, or -1.  Takes note of the object that holds the
  * address on first sight: pins it in memory and learns which of its addresses are the hooked
@@ -108,6 +116,12 @@ vt_real_dlsym_fn vt_real_init_dlsym(void);
  * that is not one, gives -1.
  */
 int vt_real_route(const void *address);
+
+/* The same of an address that was learnt already, -1 for any other.  Takes no lock. */
+int vt_real_known(const void *address);
+
+/* Whether that path is one of the driver's own objects. */
+int vt_real_is_driver_name(const char *path);
 
 /*
  * Whether `address` lies in the driver's own objects (libcuda*, libnvidia-*); such callers are not

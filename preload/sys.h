@@ -59,7 +59,8 @@ void *vt_sys_reserve_file(int fd, size_t len);	/* shared, from offset 0 */
 int vt_sys_allow(void *address, size_t len);
 /* Of this process, a page at most: -EFAULT where there is none, whoever takes it away meanwhile. */
 int vt_sys_read_memory(void *to, const void *from, size_t len);
-int vt_sys_write_memory(void *to, const void *from, size_t len); /* ... or may not be written */
+/* The same the other way; -EFAULT also where it may not be written. */
+int vt_sys_write_memory(void *to, const void *from, size_t len);
 void vt_sys_unmap(void *address, size_t len);
 int vt_sys_advise(void *address, size_t len, int advice);
 

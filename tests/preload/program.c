@@ -326,6 +326,33 @@ static void driver_stays_loaded(void)
 	EXPECT(dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD));
 }
 
+/* How it was bound before is what it would have called without us. */
+static void opens_deeply(const char *library, int flags, size_t size_bytes)
+{
+	void *deep = dlopen(library, flags | RTLD_DEEPBIND);
+	void *(*look_up)(void *, const char *);
+	__typeof__(&cuMemAlloc_v2) alloc;
+	CUdeviceptr address;
+
+	EXPECT(deep);
+	*(void **)&look_up = dlsym(deep, "deep_look_up");
+	*(void **)&alloc = dlsym(deep, "deep_alloc");
+	EXPECT(is_hook(look_up(g.driver, "cuMemAlloc_v2")));
+	EXPECT(look_up(g.driver, "driver_nr_calls") == (void *)g.nr_calls);
+	EXPECT(!look_up(RTLD_DEFAULT, "no_such_function") && dlerror());
+	EXPECT(alloc(&address, size_bytes) == CUDA_SUCCESS);
+	EXPECT(g.free(address) == CUDA_SUCCESS);
+	EXPECT(dlclose(deep) == 0);
+}
+
+static void deeply_bound_libraries_are_seen(void)
+{
+	opens_deeply("libdeep_lazy.so", RTLD_LAZY, 1001);
+	opens_deeply("libdeep_lazy.so", RTLD_NOW, 1002);
+	opens_deeply("libdeep_now.so", RTLD_LAZY, 1003);
+	opens_deeply("libdeep_now.so", RTLD_NOW | RTLD_GLOBAL, 1004);
+}
+
 static void jump_out(void)
 {
 	longjmp(g.outside, 1);

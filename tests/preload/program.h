@@ -17,6 +17,7 @@
 	X(chained_library_is_asked)                                                                \
 	X(chaining_library_is_asked)                                                               \
 	X(hooks_are_not_wrapped_again)                                                             \
+	X(deeply_bound_libraries_are_seen)                                                         \
 	X(driver_stays_loaded)                                                                     \
 	X(hook_is_left_by_a_jump)                                                                  \
 	X(threads)                                                                                 \

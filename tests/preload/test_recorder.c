@@ -338,6 +338,25 @@ static void a_hook_is_never_wrapped_again(void **state)
 	walk_close(&walk);
 }
 
+/* Linked to the driver or not, bound early or late: the same functions are called. */
+static void deeply_bound_library_is_recorded(void **state)
+{
+	static const char *const programs[] = { FOUND, LINKED };
+	static const char *const journals[] = { "run.journal", "run-2.journal" };
+	struct walk walk;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		run(programs[i], "deeply_bound_libraries_are_seen");
+		walk_open(&walk, journals[i]);
+		for (unsigned int nr = 0; nr < 4; nr++)
+			assert_int_equal(walk_event(&walk, ALLOC, nr).size_bytes, 1001 + nr);
+		/* And what is asked once about the device. */
+		assert_int_equal(walk_count(&walk, VT_RECORD_EVENT), 9);
+		walk_close(&walk);
+	}
+}
+
 static void driver_is_pinned(void **state)
 {
 	(void)state;
@@ -532,6 +551,7 @@ int main(void)
 		TEST(library_behind_us_is_not_skipped),
 		TEST(chaining_libraries_are_chained),
 		TEST(a_hook_is_never_wrapped_again),
+		TEST(deeply_bound_library_is_recorded),
 		TEST(driver_is_pinned),
 		TEST(recording_goes_on_after_a_jump),
 		TEST(threads_lose_nothing),
