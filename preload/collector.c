@@ -48,9 +48,10 @@ static void leave_out(char **variables)
 
 int vt_collector_start(const char *journal_path)
 {
+	/* One thread opens the recording, and its stack may be small. */
+	static char path[VT_OUTPUT_MAX];
+	static char journal[VT_OUTPUT_MAX];
 	void *stack;
-	char path[VT_OUTPUT_MAX];
-	char journal[VT_OUTPUT_MAX];
 	char *arguments[] = { (char[]){ "vtrace" }, (char[]){ "collect" }, journal, NULL };
 	struct vt_text text;
 	int pid;

@@ -185,7 +185,7 @@ static void write_rank(void)
 
 void vt_info_write_run(void)
 {
-	char path[VT_OUTPUT_MAX];
+	static char path[VT_OUTPUT_MAX]; /* not on a stack that may be small */
 
 	write_text("recorder", VTRACE_VERSION);
 	write_command();

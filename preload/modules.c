@@ -133,7 +133,7 @@ static int has_key(const struct snapshot *snapshot, const struct vt_key *key, ui
 static int visit(struct dl_phdr_info *info, size_t size, void *unused)
 {
 	struct module module = { .bias = info->dlpi_addr, .path = info->dlpi_name };
-	char program[VT_OUTPUT_MAX];
+	static char program[VT_OUTPUT_MAX]; /* one thread at a time; stacks may be small */
 	struct vt_key key;
 
 	(void)size;

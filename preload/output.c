@@ -109,7 +109,7 @@ static void add_rank(struct vt_text *text, const char *pattern)
 
 int vt_output_name(struct vt_output *output, const char *pattern, unsigned int attempt)
 {
-	char directory[VT_OUTPUT_MAX];
+	static char directory[VT_OUTPUT_MAX]; /* not on a stack that may be small */
 	struct vt_text text;
 	ssize_t err;
 

@@ -44,6 +44,7 @@ static struct {
 	uint32_t spare_state;		/* the word where no page could be had (atomic) */
 	int collector_pid;
 	struct vt_output output;
+	char path[VT_OUTPUT_MAX];	/* while it opens: the program's stacks may be small */
 } g;
 
 static uint32_t read_state(void)
@@ -193,10 +194,9 @@ static int forget_ids(void)
 
 static uint32_t open_recording(void)
 {
-	char path[VT_OUTPUT_MAX];
 	int err;
 
-	path[0] = '\0';
+	g.path[0] = '\0';
 	vt_environment_take();
 	vt_config_read();
 	vt_text_remember_stderr();
@@ -207,9 +207,9 @@ static uint32_t open_recording(void)
 	g.collector_pid = 0;
 	err = forget_ids();
 	if (!err)
-		err = create_journal(path);
+		err = create_journal(g.path);
 	if (err) {
-		say_refused(path, -err);
+		say_refused(g.path, -err);
 		return STATE_REFUSED;
 	}
 	write_place();
@@ -219,7 +219,7 @@ static uint32_t open_recording(void)
 	/* Last: threads now exchange what they remember for ids of this recording. */
 	vt_thread_new_generation();
 	if (vt_config()->collect)
-		g.collector_pid = vt_collector_start(path);
+		g.collector_pid = vt_collector_start(g.path);
 	return STATE_OPEN;
 }
 

@@ -242,6 +242,21 @@ static void *allocate_for_ever(void *first)
 	return NULL;
 }
 
+/* The first event, at which the recording opens, and later ones, where no thread may have less. */
+static void threads_have_small_stacks(void)
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
+
+	EXPECT(pthread_attr_init(&attributes) == 0);
+	EXPECT(pthread_attr_setstacksize(&attributes, (size_t)sysconf(_SC_THREAD_STACK_MIN)) == 0);
+	for (size_t i = 0; i < 3; i++) {
+		EXPECT(pthread_create(&thread, &attributes, live_shortly,
+				      (void *)(uintptr_t)(100000 + 100 * i)) == 0);
+		EXPECT(pthread_join(thread, NULL) == 0);
+	}
+}
+
 /* The process ends under threads that allocate. */
 static void ends_under_its_threads(void)
 {
@@ -378,6 +393,7 @@ static void jumps_out(void)
 	X(by_return) X(by_exit) X(by_underscore_exit) X(by_quick_exit) X(by_abort) X(by_exception) \
 	X(by_segmentation_fault) X(by_terminate) X(by_exec) X(by_forked_exit)                      \
 	X(unloads_the_driver) X(lists_descriptors) X(closes_descriptors) X(threads_come_and_go)    \
+	X(threads_have_small_stacks)                                                               \
 	X(ends_under_its_threads) X(thread_from_before) X(forks_workers) X(spawns)                 \
 	X(launches_ranks) X(is_a_rank) X(waits) X(works_on_demand) X(jumps_out)
 

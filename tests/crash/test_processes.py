@@ -25,6 +25,14 @@ def test_threads_allocate_while_others_end(tmp_path):
         assert database.execute("SELECT count(*) FROM allocation WHERE freed_thread != thread").fetchone() == (0,)
 
 
+def test_threads_have_small_stacks(tmp_path):
+    done = perform(tmp_path, "threads_have_small_stacks")
+    assert done.returncode == 0, done.stderr
+    calls, _ = calls_of(tmp_path / "run.db")
+    assert calls == [(op, 100000 + 100 * life + i) for life in range(3) for i in range(PER_LIFE)
+                     for op in ("alloc", "free")]
+
+
 def test_a_process_ends_under_its_threads(tmp_path):
     # Its end waits for what was there when it began; if it waited for what comes meanwhile, the cap would end that.
     done = perform(tmp_path, "ends_under_its_threads", VTRACE_EXIT_WAIT="3600", VTRACE_MAX_JOURNAL="256")
