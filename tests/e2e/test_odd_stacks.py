@@ -17,7 +17,7 @@ def stacks(tmp_path_factory):
     recording = record(tmp_path_factory.mktemp("odd"), BUILD / "tests" / "workloads" / "odd_stacks")
     assert recording.process.returncode == 0, recording.process.stderr
     found = {b["size_bytes"] // MIB: b["native"] for b in recording.blocks("end", "--all-frames")["blocks"]}
-    assert sorted(found) == [3, 5, 7]
+    assert sorted(found) == [3, 5, 7, 9]
     return found
 
 
@@ -37,6 +37,12 @@ def test_a_stack_through_code_made_at_run_time_is_marked(stacks):
     assert "!take" in stacks[3][0] and stacks[3][1].startswith(MADE)
     # Its frame pointer leads nowhere, which the unwinder takes for the end.
     assert stacks[3][2:] == []
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the function is in assembly")
+def test_a_stack_that_cannot_be_followed_to_its_end_is_marked(stacks):
+    assert "!take" in stacks[9][0] and "!misled" in stacks[9][1]
+    assert stacks[9][2:] == [CUT]
 
 
 def test_a_stack_cut_by_the_option_is_marked(tmp_path):

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Allocations under stacks that cannot be followed: 3 MiB below code that was made at run time and
- * keeps no frame pointer, 5 MiB below 200 frames, 7 MiB below a few.
+ * keeps no frame pointer, 5 MiB below 200 frames, 7 MiB below a few, 9 MiB below a function whose
+ * unwind information leads to memory that is not there.
  */
 #include <dlfcn.h>
 #include <string.h>
@@ -62,6 +63,41 @@ static int take_below_made_code(void)
 	return 0;
 }
 
+/* misled(function, argument): says that its frame is where %rbp points, which is nowhere. */
+#if defined(__x86_64__)
+__asm__(".text\n"
+	".type misled, @function\n"
+	"misled:\n"
+	".cfi_startproc\n"
+	"pushq %rbp\n"
+	".cfi_def_cfa_offset 16\n"
+	".cfi_offset %rbp, -16\n"
+	"movq $0x123450, %rbp\n"
+	".cfi_def_cfa_register %rbp\n"
+	"movq %rdi, %rax\n"
+	"movq %rsi, %rdi\n"
+	"call *%rax\n"
+	".cfi_def_cfa %rsp, 16\n"
+	"popq %rbp\n"
+	".cfi_def_cfa_offset 8\n"
+	"ret\n"
+	".cfi_endproc\n"
+	".size misled, . - misled\n");
+void misled(void (*function)(void *argument), void *argument);
+#else
+static void misled(void (*function)(void *argument), void *argument)
+{
+	function(argument);
+}
+#endif
+
+static void take_below_wrong_information(void)
+{
+	size_t size = 9 * MIB;
+
+	misled(take, &size);
+}
+
 int main(void)
 {
 	void *driver = dlopen("libcuda.so.1", RTLD_NOW);
@@ -74,5 +110,6 @@ int main(void)
 		return 1;
 	go_down(7 * MIB, 2);
 	go_down(5 * MIB, DEPTH);
+	take_below_wrong_information();
 	return take_below_made_code();
 }
