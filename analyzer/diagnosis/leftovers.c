@@ -6,6 +6,7 @@
 #include "analyzer/base/map.h"
 #include "analyzer/base/owner_path.h"
 #include "analyzer/base/util.h"
+#include "analyzer/model/losses.h"
 #include "analyzer/model/site.h"
 #include "analyzer/model/when.h"
 
@@ -46,6 +47,7 @@ void vt_leftovers_init(struct vt_leftovers *leftovers, struct vt_attribution *at
 		       const struct vt_describe *describe, int device)
 {
 	const struct vt_model *model = describe->model;
+	const int64_t doubted = vt_losses_doubted_before(model->db);
 	struct vt_map places = { 0 };
 	struct left left = { 0 };
 
@@ -54,7 +56,8 @@ void vt_leftovers_init(struct vt_leftovers *leftovers, struct vt_attribution *at
 		const struct vt_allocation *a = &model->allocations[i];
 		uint32_t owner;
 
-		if (a->freed_event != VT_NEVER || !vt_allocation_is_owned(a) ||
+		if (a->freed_event != VT_NEVER || a->event < doubted ||
+		    !vt_allocation_is_owned(a) ||
 		    (device != VT_WHEN_ALL_DEVICES && a->device != device))
 			continue;
 		owner = vt_attribution_judge(attribution, i).owner;

@@ -5,7 +5,8 @@
 /*
  * What a program that ended by itself never gave back, but for what frameworks and libraries keep
  * on purpose: workspaces, collectives' buffers, pools of CUDA graphs; weights and what belongs to
- * them, which live as long as the program by their nature.
+ * them, which live as long as the program by their nature; and what lived when events were lost, if
+ * its free may be among them (losses.h).
  */
 
 #include "analyzer/attribution/attribution.h"

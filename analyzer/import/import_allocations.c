@@ -358,7 +358,7 @@ static int take_unmap(struct vt_import_allocations *a, uint64_t event,
 
 	vt_vmm_remove_mappings(&a->vmm, record->address, record->size_bytes, &last->removed);
 	end_unheld(a, event, record, &last->removed, &last->ended);
-	vt_import_losses_take_unmap(a, record, &last->ended);
+	vt_import_losses_take_mapping(a, record, &last->ended);
 	return write_event(a, event, record);
 }
 
@@ -371,6 +371,8 @@ static int take_map(struct vt_import_allocations *a, uint64_t event,
 
 	vt_vmm_add_mapping(&a->vmm, &mapping, &removed);
 	end_unheld(a, event, record, &removed, &ended);
+	/* What is new is empty: it was unmapped before, with all that lay in it. */
+	vt_import_losses_take_mapping(a, record, &ended);
 	vt_vector_release(&ended);
 	vt_vector_release(&removed);
 	return write_event(a, event, record);

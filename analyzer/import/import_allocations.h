@@ -109,13 +109,13 @@ void vt_import_losses_note(struct vt_import_allocations *a, uint64_t event,
 void vt_import_losses_take_alloc(struct vt_import_allocations *a,
 				 const struct vt_event_record *record);
 /*
- * `what` has ended, or the range of `record` was unmapped: ends at the loss the blocks in it, which
- * are appended to `ended`, as a refusal brings them back.
+ * `what` has ended, or the range of `record` was mapped or unmapped: ends at the loss the blocks in
+ * it, which are appended to `ended`, as a refusal brings them back.
  */
 void vt_import_losses_take_end(struct vt_import_allocations *a,
 			       const struct vt_open_allocation *what,
 			       struct vt_open_allocations *ended);
-void vt_import_losses_take_unmap(struct vt_import_allocations *a,
+void vt_import_losses_take_mapping(struct vt_import_allocations *a,
 				 const struct vt_event_record *record,
 				 struct vt_open_allocations *ended);
 

@@ -93,7 +93,7 @@ void vt_import_losses_take_end(struct vt_import_allocations *a,
 		end_suspects(a, VT_KIND_BLOCK, what->address, what->size_bytes, ended);
 }
 
-void vt_import_losses_take_unmap(struct vt_import_allocations *a,
+void vt_import_losses_take_mapping(struct vt_import_allocations *a,
 				 const struct vt_event_record *record,
 				 struct vt_open_allocations *ended)
 {

@@ -130,6 +130,15 @@ static void add_unheard(struct losses *losses, struct vt_db *db)
 		add_unknown(losses, &unknown);
 }
 
+int64_t vt_losses_doubted_before(struct vt_db *db)
+{
+	struct vt_stmt *stmt = vt_db_prepare(db, "SELECT coalesce(" LAST_LOSS ", 0)");
+	int64_t event = vt_stmt_step(stmt) == 1 ? vt_stmt_int(stmt, 0) : 0;
+
+	vt_stmt_free(stmt);
+	return event && surplus_of(db) ? event : 0;
+}
+
 struct vt_lines vt_losses_find(struct vt_db *db)
 {
 	char *stopped = vt_printable_make(vt_db_run_get(db, "recording_stopped"));

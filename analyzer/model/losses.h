@@ -21,6 +21,12 @@ uint64_t vt_losses_count(struct vt_db *db);
 /* Whether all of that are events that found no room, so that it is how many. */
 int vt_losses_are_counted(struct vt_db *db);
 
+/*
+ * Allocations from before this event that are not known to be freed may be: events were lost there.
+ * 0: none were, or by what PyTorch's allocator says all of its blocks are alive.
+ */
+int64_t vt_losses_doubted_before(struct vt_db *db);
+
 /* Whether the journal's end is missing: what the program did last, however it ended. */
 int vt_losses_is_cut(struct vt_db *db);
 

@@ -337,6 +337,35 @@ static void blocks_that_are_unmapped_were_freed_in_the_gap(void **state)
 	builder_release(&b);
 }
 
+/* Where something is mapped nothing was: the range was unmapped in the gap. */
+static void blocks_under_a_new_mapping_were_freed_in_the_gap(void **state)
+{
+	struct builder b;
+	struct vt_db *db;
+
+	(void)state;
+	builder_init(&b);
+	builder_call(&b, 1, VT_OP_ALLOC, VT_KIND_VMM, 77, 4 * MIB, 0);
+	builder_call(&b, 1, VT_OP_ALLOC, VT_KIND_VMM, 78, 2 * MIB, 0);
+	builder_call(&b, 1, VT_OP_MAP, VT_KIND_VMM, 0x200000, 4 * MIB, 77);
+	builder_call(&b, 1, VT_OP_ALLOC, VT_KIND_BLOCK, 0x300000, MIB, 0);
+	builder_call(&b, 1, VT_OP_ALLOC, VT_KIND_BLOCK, 0x400000, MIB, 0);
+	/* Before any loss a mapping says nothing of blocks: theirs may be the allocator's own. */
+	builder_call(&b, 1, VT_OP_MAP, VT_KIND_VMM, 0x200000, 2 * MIB, 78);
+	builder_call(&b, 2, VT_OP_LOSS, VT_KIND_BLOCK, 0, 9, 0);
+	builder_call(&b, 1, VT_OP_MAP, VT_KIND_VMM, 0x200000, 2 * MIB, 78);
+	builder_call(&b, 1, VT_OP_ALLOC, VT_KIND_BLOCK, 0x200000, MIB, 0);
+	builder_call(&b, 1, VT_OP_MAP, VT_KIND_VMM, 0x200000, 2 * MIB, 78);
+	db = unit_import(&b, "gap-map.db");
+
+	assert_int_equal(unit_freed_event(db, 4), 7);
+	/* Beside it, and made since. */
+	assert_int_equal(unit_int(db, "SELECT group_concat(id, '') FROM allocation WHERE kind = 1"
+				      " AND freed_event IS NULL"), 59);
+	vt_db_close(db);
+	builder_release(&b);
+}
+
 /* It comes back with what lay in it. */
 static void a_refused_free_brings_back_the_blocks_that_went_with_it(void **state)
 {
@@ -376,6 +405,7 @@ int main(void)
 		cmocka_unit_test(what_was_freed_in_a_gap_ends_there),
 		cmocka_unit_test(blocks_of_a_segment_that_was_freed_in_a_gap_end_there),
 		cmocka_unit_test(blocks_that_are_unmapped_were_freed_in_the_gap),
+		cmocka_unit_test(blocks_under_a_new_mapping_were_freed_in_the_gap),
 		cmocka_unit_test(a_refused_free_brings_back_the_blocks_that_went_with_it),
 	};
 
