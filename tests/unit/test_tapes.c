@@ -98,6 +98,45 @@ static void streams_are_told_apart_where_the_recorded_ones_explain_too_little(vo
 	assert_true(vt_replay_is_exact(vt_tapes_recorded(ready)));
 }
 
+/* Of 20 MiB, which is what grows at a time, with a block in it. */
+static void build_expandable(struct builder_db *b, uint64_t at_mib)
+{
+	int64_t handle = build_alloc(b, &(struct build_event){ .kind = VT_KIND_VMM,
+							       .size = 20 * MIB });
+
+	build_map(b, handle, AT(at_mib), 60 * MIB, VT_OP_RESERVE);
+	build_map(b, handle, AT(at_mib), 20 * MIB, VT_OP_MAP);
+	build_block_at(b, AT(at_mib), 16 * MIB);
+}
+
+/*
+ * One stream has one such segment for large blocks, so two are two streams'.  That needs no replay:
+ * it is played when it is asked for.
+ */
+static void streams_of_expandable_segments_are_found_without_playing(void **state)
+{
+	struct builder_db *b = start(40);
+	struct vt_tape_ready *ready;
+
+	build_expandable(b, 0);
+	build_close(b);
+	ready = open_tape();
+	assert_int_equal(ready->tape.settings.is_expandable, 1);
+	assert_int_equal(ready->nr_streams, 1);
+	assert_false(ready->has_recorded);
+	assert_true(vt_replay_is_exact(vt_tapes_recorded(ready)));
+	leave(state);
+	enter(state);
+
+	b = start(1000);
+	build_expandable(b, 0);
+	build_expandable(b, 200);
+	build_close(b);
+	ready = open_tape();
+	assert_int_equal(ready->nr_streams, 2);
+	assert_false(ready->has_recorded);
+}
+
 static void a_device_without_blocks_says_so_each_time(void **state)
 {
 	struct builder_db *b = start(1000);
@@ -195,6 +234,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_tape_is_read_once_and_the_same_for_all),
 		TEST(streams_are_told_apart_where_the_recorded_ones_explain_too_little),
+		TEST(streams_of_expandable_segments_are_found_without_playing),
 		TEST(a_device_without_blocks_says_so_each_time),
 		TEST(settings_that_cannot_be_read_leave_no_tape),
 		TEST(the_part_up_to_a_failed_request_is_what_replaying_it_alone_comes_to),
