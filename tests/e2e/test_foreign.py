@@ -70,7 +70,7 @@ def driver_memory(recording):
         if line.op == "alloc":
             live[line.pointer] = len(ledger)
             ledger.append((line.size, line.function, 0))
-        elif line.op in ("free", "freed-by-destroy"):
+        elif line.op in ("free", "freed-by-destroy", "gone"):
             place = live.pop(line.pointer)
             ledger[place] = (*ledger[place][:2], 1)
     return recorded, ledger
@@ -80,7 +80,10 @@ def driver_memory(recording):
 CLIENTS = {"cuda_python_client.py": ("numba", 4, "user/take_batch"),
            "numba_client.py": ("numba", 3, "user/take_batch"),
            "cupy_client.py": ("cupy", 8, "pool/cupy"),
-           "pycuda_client.py": ("pycuda", 5, "user/take_batch")}
+           "pycuda_client.py": ("pycuda", 5, "user/take_batch"),
+           "jax_client.py": ("jax", 7, "pool/xla"),
+           "taichi_client.py": ("taichi", 5, "user/take_batch"),
+           "tinygrad_client.py": ("taichi", 6, "user/take_batch")}
 
 
 @pytest.mark.parametrize("client", CLIENTS)
