@@ -428,14 +428,30 @@ static void wait_for(pid_t pid)
 	EXPECT(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
 }
 
+static int is_journal_mapped(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[4096];
+	int is_found = 0;
+
+	EXPECT(maps);
+	while (fgets(line, sizeof(line), maps))
+		is_found |= strstr(line, "/run.journal") != NULL;
+	fclose(maps);
+	return is_found;
+}
+
 static void children(void)
 {
 	pid_t pid;
 
 	take(1001);
+	EXPECT(is_journal_mapped());
 	pid = fork();
-	if (!pid)
+	if (!pid) {
+		EXPECT(!is_journal_mapped());
 		exit(0);
+	}
 	wait_for(pid);
 	pid = fork();
 	if (!pid) {
