@@ -17,7 +17,7 @@ def stacks(tmp_path_factory):
     recording = record(tmp_path_factory.mktemp("odd"), BUILD / "tests" / "workloads" / "odd_stacks")
     assert recording.process.returncode == 0, recording.process.stderr
     found = {b["size_bytes"] // MIB: b["native"] for b in recording.blocks("end", "--all-frames")["blocks"]}
-    assert sorted(found) == [3, 5, 7, 9]
+    assert sorted(found) == [3, 5, 7, 9, 11, 13]
     return found
 
 
@@ -43,6 +43,13 @@ def test_a_stack_through_code_made_at_run_time_is_marked(stacks):
 def test_a_stack_that_cannot_be_followed_to_its_end_is_marked(stacks):
     assert "!take" in stacks[9][0] and "!misled" in stacks[9][1]
     assert stacks[9][2:] == [CUT]
+
+
+def test_a_library_in_the_place_of_another_has_its_own_frames(stacks):
+    assert "!take" in stacks[13][0] and "libframe_library_2.so!through" in stacks[13][1]
+    assert "libframe_library_1.so!through" in stacks[11][1]
+    callers = [[frame.split(" ")[0] for frame in stacks[size][2:]] for size in (11, 13)]
+    assert callers[0] == callers[1] and "_start" in callers[1][-1]
 
 
 def test_a_stack_cut_by_the_option_is_marked(tmp_path):

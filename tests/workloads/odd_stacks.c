@@ -2,7 +2,8 @@
 /*
  * Allocations under stacks that cannot be followed: 3 MiB below code that was made at run time and
  * keeps no frame pointer, 5 MiB below 200 frames, 7 MiB below a few, 9 MiB below a function whose
- * unwind information leads to memory that is not there.
+ * unwind information leads to memory that is not there, 11 and 13 MiB through two libraries of
+ * which the second is where the first was.
  */
 #include <dlfcn.h>
 #include <string.h>
@@ -98,6 +99,27 @@ static void take_below_wrong_information(void)
 	misled(take, &size);
 }
 
+/* Returns where the library's function was. */
+static void *take_through(const char *name, size_t size)
+{
+	void *library = dlopen(name, RTLD_NOW);
+	void (*through)(void (*function)(void *argument), void *argument);
+
+	*(void **)&through = library ? dlsym(library, "through") : NULL;
+	if (!through)
+		return NULL;
+	through(take, &size);
+	dlclose(library);
+	return (void *)through;
+}
+
+static int libraries_take_each_other_s_place(void)
+{
+	void *first = take_through("libframe_library_1.so", 11 * MIB);
+
+	return !first || take_through("libframe_library_2.so", 13 * MIB) != first;
+}
+
 int main(void)
 {
 	void *driver = dlopen("libcuda.so.1", RTLD_NOW);
@@ -110,6 +132,8 @@ int main(void)
 		return 1;
 	go_down(7 * MIB, 2);
 	go_down(5 * MIB, DEPTH);
+	if (libraries_take_each_other_s_place())
+		return 2;
 	take_below_wrong_information();
 	return take_below_made_code();
 }
