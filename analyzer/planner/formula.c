@@ -12,6 +12,7 @@
 struct parser {
 	const char *at;
 	const struct vt_symbols *symbols;
+	struct vt_formula_steps *steps; /* NULL: nobody wants them */
 	const char *error; /* the first one, NULL while there is none */
 	unsigned depth;
 };
@@ -53,6 +54,19 @@ static double fail(struct parser *p, const char *error)
 	return 0;
 }
 
+static void record(struct parser *p, struct vt_formula_step step)
+{
+	vt_vector_push(p->steps, step);
+}
+
+/* Its value. */
+static double operation(struct parser *p, enum vt_formula_operation operation, double value)
+{
+	if (p->steps)
+		record(p, (struct vt_formula_step){ .operation = operation, .value = value });
+	return value;
+}
+
 static int is_name_start(char c)
 {
 	return isalpha((unsigned char)c) || c == '_';
@@ -84,6 +98,12 @@ static int is_next(struct parser *p, char c)
 
 static double expression(struct parser *p);
 
+/* Of two equal ones, min() is the second and max() the first. */
+static double choose(struct parser *p, double x, double y, int is_second)
+{
+	return operation(p, is_second ? VT_FORMULA_SECOND : VT_FORMULA_FIRST, is_second ? y : x);
+}
+
 /* min, max, ceil, floor; `p->at` stands behind the opening parenthesis. */
 static double call(struct parser *p, const char *name, size_t len)
 {
@@ -95,13 +115,13 @@ static double call(struct parser *p, const char *name, size_t len)
 	if (!is_next(p, ')'))
 		return fail(p, "a parenthesis is not closed");
 	if (len == 3 && !memcmp(name, "min", 3) && has_two)
-		return x < y ? x : y;
+		return choose(p, x, y, !(x < y));
 	if (len == 3 && !memcmp(name, "max", 3) && has_two)
-		return x > y ? x : y;
+		return choose(p, x, y, !(x >= y));
 	if (len == 4 && !memcmp(name, "ceil", 4) && !has_two)
-		return ceil(x);
+		return operation(p, VT_FORMULA_ROUND, ceil(x));
 	if (len == 5 && !memcmp(name, "floor", 5) && !has_two)
-		return floor(x);
+		return operation(p, VT_FORMULA_ROUND, floor(x));
 	return fail(p, "a function is min(x,y), max(x,y), ceil(x) or floor(x)");
 }
 
@@ -115,7 +135,11 @@ static double name(struct parser *p)
 	if (is_next(p, '('))
 		return call(p, start, len);
 	symbol = vt_formula_find(p->symbols, start, len);
-	return symbol ? symbol->value : fail(p, "a name has no value");
+	if (!symbol)
+		return fail(p, "a name has no value");
+	if (p->steps)
+		record(p, (struct vt_formula_step){ VT_FORMULA_NAME, symbol->value, start, len });
+	return symbol->value;
 }
 
 static double number(struct parser *p)
@@ -128,7 +152,7 @@ static double number(struct parser *p)
 		return fail(p, "a number is decimal");
 	value = strtod(p->at, &end);
 	p->at = end;
-	return value;
+	return operation(p, VT_FORMULA_NUMBER, value);
 }
 
 static double factor(struct parser *p)
@@ -148,7 +172,7 @@ static double factor(struct parser *p)
 		if (!is_next(p, ')'))
 			fail(p, "a parenthesis is not closed");
 	} else if (is_next(p, '-')) {
-		value = -factor(p);
+		value = operation(p, VT_FORMULA_NEGATE, -factor(p));
 	} else {
 		value = fail(p, "no formula");
 	}
@@ -162,12 +186,12 @@ static double product(struct parser *p)
 
 	while (!p->error) {
 		if (is_next(p, '*')) {
-			value *= factor(p);
+			value = operation(p, VT_FORMULA_MULTIPLY, value * factor(p));
 		} else if (is_next(p, '/')) {
 			divisor = factor(p);
 			if (divisor == 0)
 				return fail(p, "a division by zero");
-			value /= divisor;
+			value = operation(p, VT_FORMULA_DIVIDE, value / divisor);
 		} else {
 			break;
 		}
@@ -181,19 +205,19 @@ static double expression(struct parser *p)
 
 	while (!p->error) {
 		if (is_next(p, '+'))
-			value += product(p);
+			value = operation(p, VT_FORMULA_ADD, value + product(p));
 		else if (is_next(p, '-'))
-			value -= product(p);
+			value = operation(p, VT_FORMULA_SUBTRACT, value - product(p));
 		else
 			break;
 	}
 	return value;
 }
 
-int vt_formula_evaluate(const char *text, const struct vt_symbols *symbols, double *value,
-			const char **error)
+int vt_formula_trace(const char *text, const struct vt_symbols *symbols,
+		     struct vt_formula_steps *steps, double *value, const char **error)
 {
-	struct parser p = { .at = text, .symbols = symbols };
+	struct parser p = { .at = text, .symbols = symbols, .steps = steps };
 
 	*value = expression(&p);
 	skip_blanks(&p);
@@ -207,6 +231,12 @@ int vt_formula_evaluate(const char *text, const struct vt_symbols *symbols, doub
 	if (p.error)
 		*value = 0;
 	return p.error ? -1 : 0;
+}
+
+int vt_formula_evaluate(const char *text, const struct vt_symbols *symbols, double *value,
+			const char **error)
+{
+	return vt_formula_trace(text, symbols, NULL, value, error);
 }
 
 /* Where the parenthesis at `open` is closed, 0 if it is not. */

@@ -43,6 +43,36 @@ const struct vt_symbol *vt_formula_find(const struct vt_symbols *symbols, const 
 int vt_formula_evaluate(const char *text, const struct vt_symbols *symbols, double *value,
 			const char **error);
 
+/* A step of the computation: a value, or what becomes of the one or two that came last. */
+enum vt_formula_operation {
+	VT_FORMULA_NUMBER,
+	VT_FORMULA_NAME,
+	VT_FORMULA_ADD,
+	VT_FORMULA_SUBTRACT,
+	VT_FORMULA_MULTIPLY,
+	VT_FORMULA_DIVIDE,
+	VT_FORMULA_NEGATE,
+	VT_FORMULA_ROUND,  /* ceil, floor */
+	VT_FORMULA_FIRST,  /* min, max: the one that was chosen */
+	VT_FORMULA_SECOND,
+};
+
+struct vt_formula_step {
+	enum vt_formula_operation operation;
+	double value;     /* the result */
+	const char *name; /* VT_FORMULA_NAME: in the text, of name_len */
+	size_t name_len;
+};
+
+VT_VECTOR_DECLARE(vt_formula_steps, struct vt_formula_step);
+
+/*
+ * vt_formula_evaluate that also appends its steps, operands before operations: "2*h+1" is 2, h,
+ * multiply, 1, add.  Where it fails, those up to there.  Release with vt_vector_release.
+ */
+int vt_formula_trace(const char *text, const struct vt_symbols *symbols,
+		     struct vt_formula_steps *steps, double *value, const char **error);
+
 /* Drops parentheses directly inside others, "((x))", in place. */
 void vt_formula_tidy(char *text);
 

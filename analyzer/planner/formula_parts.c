@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/planner/formula_parts.h"
 
-#include <ctype.h>
-#include <math.h>
 #include <string.h>
 
-struct reader {
-	const char *at;
+/* What has been computed so far and waits for its operation. */
+struct operand {
+	struct vt_formula_parts parts;
+	double value;
+};
+
+struct splitter {
 	const struct vt_symbols *symbols;
+	VT_VECTOR(struct operand) operands;
 };
 
 /* Names of bytes per element, and of what comes so many times. */
@@ -22,19 +26,6 @@ static int is_among(const char *name, size_t len, const char *const *words, size
 		if (strlen(words[i]) == len && !memcmp(words[i], name, len))
 			return 1;
 	return 0;
-}
-
-static double total(const struct vt_formula_parts *parts)
-{
-	double sum = 0;
-
-	for (size_t i = 0; i < parts->len; i++) {
-		const struct vt_formula_part *p = &parts->items[i];
-
-		sum += p->bytes * p->count * (p->layers ? p->layers : 1) *
-		       (p->number ? p->number : 1);
-	}
-	return sum;
 }
 
 static void one(struct vt_formula_parts *parts, double bytes)
@@ -65,7 +56,7 @@ static struct vt_formula_part multiply(const struct vt_formula_part *a,
 }
 
 /* Every part of one with every part of the other. */
-static void cross(struct vt_formula_parts *left, struct vt_formula_parts *right)
+static void cross(struct vt_formula_parts *left, const struct vt_formula_parts *right)
 {
 	struct vt_formula_parts made = { 0 };
 
@@ -76,123 +67,39 @@ static void cross(struct vt_formula_parts *left, struct vt_formula_parts *right)
 	*left = made;
 }
 
-static int is_next(struct reader *r, char c)
+static struct vt_formula_part number(double value)
 {
-	while (*r->at == ' ')
-		r->at++;
-	if (*r->at != c)
-		return 0;
-	r->at++;
-	return 1;
+	struct vt_formula_part part = { .bytes = value ? 1 : 0, .count = 1, .number = value };
+
+	return part;
 }
 
-static void sum(struct reader *r, struct vt_formula_parts *parts);
-
-/* `r->at` stands behind the opening parenthesis. */
-static void call(struct reader *r, const char *name, struct vt_formula_parts *parts)
+static struct vt_formula_part name(const struct splitter *s, const struct vt_formula_step *step)
 {
-	struct vt_formula_parts other = { 0 };
-
-	sum(r, parts);
-	if (is_next(r, ','))
-		sum(r, &other);
-	is_next(r, ')');
-	if (name[0] == 'c' || name[0] == 'f') {
-		one(parts, name[0] == 'c' ? ceil(total(parts)) : floor(total(parts)));
-	} else if ((total(&other) > total(parts)) == (name[1] == 'a')) {
-		struct vt_formula_parts chosen = other;
-
-		other = *parts;
-		*parts = chosen;
-	}
-	vt_vector_release(&other);
-}
-
-static double value_of(const struct reader *r, const char *name)
-{
-	const struct vt_symbol *symbol = vt_formula_find(r->symbols, name, strlen(name));
-
-	return symbol ? symbol->value : 0;
-}
-
-static void name(struct reader *r, struct vt_formula_parts *parts)
-{
-	const char *start = r->at;
 	struct vt_formula_part part = { .bytes = 1, .count = 1 };
-	double experts = value_of(r, "experts");
-	const struct vt_symbol *symbol;
-	size_t len = 0;
+	const struct vt_symbol *experts = vt_formula_find(s->symbols, "experts", 7);
+	size_t len = step->name_len;
 
-	while (isalnum((unsigned char)start[len]) || start[len] == '_')
-		len++;
-	r->at += len;
-	if (is_next(r, '(')) {
-		call(r, start, parts);
-		return;
-	}
-	symbol = vt_formula_find(r->symbols, start, len);
-	if (is_among(start, len, counts, VT_ARRAY_SIZE(counts))) {
-		part.count = symbol ? symbol->value : 0;
-	} else if (experts && symbol && is_among(start, len, shares, VT_ARRAY_SIZE(shares))) {
-		part.count = experts;
-		part.bytes = symbol->value / experts;
-	} else if (start[0] == 'L' && len < sizeof(part.layer_name) && symbol && symbol->value) {
-		part.layers = symbol->value;
-		memcpy(part.layer_name, start, len);
+	if (is_among(step->name, len, counts, VT_ARRAY_SIZE(counts))) {
+		part.count = step->value;
+	} else if (experts && experts->value &&
+		   is_among(step->name, len, shares, VT_ARRAY_SIZE(shares))) {
+		part.count = experts->value;
+		part.bytes = step->value / experts->value;
+	} else if (step->name[0] == 'L' && len < sizeof(part.layer_name) && step->value) {
+		part.layers = step->value;
+		memcpy(part.layer_name, step->name, len);
 	} else {
-		part.bytes = symbol ? symbol->value : 0;
-		part.is_typed = is_among(start, len, types, VT_ARRAY_SIZE(types));
+		part.bytes = step->value;
+		part.is_typed = is_among(step->name, len, types, VT_ARRAY_SIZE(types));
 	}
-	vt_vector_push(parts, part);
-}
-
-static void factor(struct reader *r, struct vt_formula_parts *parts)
-{
-	char *end;
-
-	if (is_next(r, '(')) {
-		sum(r, parts);
-		is_next(r, ')');
-	} else if (isalpha((unsigned char)*r->at)) {
-		name(r, parts);
-	} else {
-		struct vt_formula_part part = { .bytes = 1, .count = 1 };
-
-		part.number = strtod(r->at, &end);
-		if (!part.number)
-			part.bytes = 0;
-		r->at = end > r->at ? end : r->at + strlen(r->at);
-		vt_vector_push(parts, part);
-	}
-}
-
-static void product(struct reader *r, struct vt_formula_parts *parts)
-{
-	factor(r, parts);
-	while (1) {
-		struct vt_formula_parts right = { 0 };
-		double divisor;
-
-		if (is_next(r, '*')) {
-			factor(r, &right);
-			cross(parts, &right);
-		} else if (is_next(r, '/')) {
-			factor(r, &right);
-			divisor = total(&right);
-			for (size_t i = 0; divisor && i < parts->len; i++)
-				parts->items[i].bytes /= divisor;
-		} else {
-			return;
-		}
-		vt_vector_release(&right);
-	}
+	return part;
 }
 
 /* "(L-1)" are still layers; any other difference is a number like others. */
-static void subtract(struct vt_formula_parts *parts, double less)
+static void subtract(struct vt_formula_parts *parts, double rest)
 {
 	int are_layers = parts->len == 1 && parts->items[0].layers && parts->items[0].bytes == 1;
-	double rest = total(parts) - less;
 
 	if (are_layers && rest > 0)
 		parts->items[0].layers = rest;
@@ -200,36 +107,88 @@ static void subtract(struct vt_formula_parts *parts, double less)
 		one(parts, rest);
 }
 
-static void sum(struct reader *r, struct vt_formula_parts *parts)
+/* What becomes of two operands: the first one of them. */
+static void combine(const struct vt_formula_step *step, struct operand *left,
+		    struct operand *right)
 {
-	product(r, parts);
-	while (1) {
-		struct vt_formula_parts right = { 0 };
+	struct vt_formula_parts swapped = left->parts;
 
-		if (is_next(r, '+')) {
-			product(r, &right);
-			for (size_t i = 0; i < right.len; i++)
-				vt_vector_push(parts, right.items[i]);
-		} else if (is_next(r, '-')) {
-			product(r, &right);
-			subtract(parts, total(&right));
-		} else {
-			return;
-		}
-		vt_vector_release(&right);
+	switch (step->operation) {
+	case VT_FORMULA_ADD:
+		for (size_t i = 0; i < right->parts.len; i++)
+			vt_vector_push(&left->parts, right->parts.items[i]);
+		break;
+	case VT_FORMULA_SUBTRACT:
+		subtract(&left->parts, step->value);
+		break;
+	case VT_FORMULA_MULTIPLY:
+		cross(&left->parts, &right->parts);
+		break;
+	case VT_FORMULA_DIVIDE:
+		for (size_t i = 0; i < left->parts.len; i++)
+			left->parts.items[i].bytes /= right->value;
+		break;
+	case VT_FORMULA_SECOND:
+		left->parts = right->parts;
+		right->parts = swapped;
+		break;
+	default: /* VT_FORMULA_FIRST: as it is */
+		break;
+	}
+	left->value = step->value;
+}
+
+static void take(struct splitter *s, const struct vt_formula_step *step)
+{
+	struct operand made = { .value = step->value }, *last;
+
+	switch (step->operation) {
+	case VT_FORMULA_NUMBER:
+		vt_vector_push(&made.parts, number(step->value));
+		vt_vector_push(&s->operands, made);
+		return;
+	case VT_FORMULA_NAME:
+		vt_vector_push(&made.parts, name(s, step));
+		vt_vector_push(&s->operands, made);
+		return;
+	case VT_FORMULA_NEGATE:
+	case VT_FORMULA_ROUND:
+		last = &s->operands.items[s->operands.len - 1];
+		one(&last->parts, step->value);
+		last->value = step->value;
+		return;
+	default:
+		last = &s->operands.items[--s->operands.len];
+		combine(step, last - 1, last);
+		vt_vector_release(&last->parts);
 	}
 }
 
-void vt_formula_split(const char *text, const struct vt_symbols *symbols,
-		      struct vt_formula_parts *parts)
+/* No number is waiting for what it counts any longer. */
+static void settle(struct vt_formula_parts *parts)
 {
-	struct reader r = { text, symbols };
-
-	sum(&r, parts);
 	for (size_t i = 0; i < parts->len; i++) {
 		struct vt_formula_part *p = &parts->items[i];
 
 		*(p->is_typed ? &p->count : &p->bytes) *= p->number ? p->number : 1;
 		p->number = 0;
 	}
+}
+
+void vt_formula_split(const char *text, const struct vt_symbols *symbols,
+		      struct vt_formula_parts *parts)
+{
+	struct splitter s = { .symbols = symbols };
+	struct vt_formula_steps steps = { 0 };
+	const char *error;
+	double value;
+
+	if (!vt_formula_trace(text, symbols, &steps, &value, &error)) {
+		for (size_t i = 0; i < steps.len; i++)
+			take(&s, &steps.items[i]);
+		*parts = s.operands.items[0].parts;
+		settle(parts);
+	}
+	vt_vector_release(&s.operands);
+	vt_vector_release(&steps);
 }

@@ -26,7 +26,7 @@ struct vt_formula_part {
 
 VT_VECTOR_DECLARE(vt_formula_parts, struct vt_formula_part);
 
-/* Of a formula that vt_formula_evaluate takes; release with vt_vector_release. */
+/* None where vt_formula_evaluate fails.  *parts is empty before; release with vt_vector_release. */
 void vt_formula_split(const char *text, const struct vt_symbols *symbols,
 		      struct vt_formula_parts *parts);
 

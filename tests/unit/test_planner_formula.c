@@ -12,6 +12,19 @@ static void define(struct vt_symbols *symbols, const char *name, double value)
 	assert_int_equal(vt_formula_define(symbols, name, strlen(name), value), 0);
 }
 
+static double total_of_parts(const char *text, const struct vt_symbols *symbols)
+{
+	struct vt_formula_parts parts = { 0 };
+	double sum = 0;
+
+	vt_formula_split(text, symbols, &parts);
+	for (size_t i = 0; i < parts.len; i++)
+		sum += parts.items[i].bytes * parts.items[i].count *
+		       (parts.items[i].layers ? parts.items[i].layers : 1);
+	vt_vector_release(&parts);
+	return sum;
+}
+
 static void formulas_have_the_usual_precedence(void **state)
 {
 	static const struct {
@@ -23,6 +36,9 @@ static void formulas_have_the_usual_precedence(void **state)
 		{ "10-2-3", 5 },
 		{ "16/4/2", 2 },
 		{ "2*-3+7", 1 },
+		{ "-L+2*h", 5 },
+		{ "_x-h/(L+-1)", 7 },
+		{ "h*max(L,3)-min(h,4)/2", 10 },
 		{ " L * h ", 12 },
 		{ "min(L,h)+max(L,h)", 7 },
 		{ "ceil(7/2)*floor(7/2)", 12 },
@@ -35,9 +51,11 @@ static void formulas_have_the_usual_precedence(void **state)
 	(void)state;
 	define(&symbols, "L", 3);
 	define(&symbols, "h", 4);
+	define(&symbols, "_x", 9);
 	for (size_t i = 0; i < VT_ARRAY_SIZE(cases); i++) {
 		assert_int_equal(vt_formula_evaluate(cases[i].text, &symbols, &value, &error), 0);
 		assert_true(value == cases[i].value);
+		assert_true(total_of_parts(cases[i].text, &symbols) == value);
 	}
 }
 
@@ -72,6 +90,7 @@ static void what_is_no_formula_is_named(void **state)
 		assert_int_equal(vt_formula_evaluate(cases[i].text, &symbols, &value, &error), -1);
 		assert_string_equal(error, cases[i].error);
 		assert_true(value == 0);
+		assert_true(total_of_parts(cases[i].text, &symbols) == 0);
 	}
 }
 
@@ -131,6 +150,39 @@ static void a_full_table_takes_no_more(void **state)
 	assert_null(vt_formula_find(&symbols, "x", 1));
 }
 
+/* Operands before operations, and of two that are chosen from which one it was. */
+static void a_trace_says_what_was_computed(void **state)
+{
+	static const struct {
+		enum vt_formula_operation operation;
+		double value;
+	} wanted[] = {
+		{ VT_FORMULA_NUMBER, 2 }, { VT_FORMULA_NAME, 4 },   { VT_FORMULA_MULTIPLY, 8 },
+		{ VT_FORMULA_NUMBER, 7 }, { VT_FORMULA_NUMBER, 2 }, { VT_FORMULA_DIVIDE, 3.5 },
+		{ VT_FORMULA_ROUND, 4 },  { VT_FORMULA_FIRST, 8 },  { VT_FORMULA_NUMBER, 3 },
+		{ VT_FORMULA_NEGATE, -3 }, { VT_FORMULA_ADD, 5 },
+	};
+	struct vt_formula_steps steps = { 0 };
+	struct vt_symbols symbols = { 0 };
+	const char *error;
+	double value;
+
+	(void)state;
+	define(&symbols, "h", 4);
+	assert_int_equal(vt_formula_trace("max(2*h, ceil(7/2)) + -3", &symbols, &steps, &value,
+					  &error),
+			 0);
+	assert_true(value == 5);
+	assert_int_equal(steps.len, VT_ARRAY_SIZE(wanted));
+	for (size_t i = 0; i < steps.len; i++) {
+		assert_int_equal(steps.items[i].operation, wanted[i].operation);
+		assert_true(steps.items[i].value == wanted[i].value);
+	}
+	assert_memory_equal(steps.items[1].name, "h", 1);
+	assert_int_equal(steps.items[1].name_len, 1);
+	vt_vector_release(&steps);
+}
+
 struct split_case {
 	const char *text;
 	struct {
@@ -173,7 +225,7 @@ static void formulas_fall_into_tensors(void **state)
 	define_sizes(&symbols);
 	for (size_t i = 0; i < VT_ARRAY_SIZE(cases); i++) {
 		struct vt_formula_parts parts = { 0 };
-		double sum = 0, value;
+		double value;
 
 		vt_formula_split(cases[i].text, &symbols, &parts);
 		assert_true(parts.len <= VT_ARRAY_SIZE(cases[i].parts));
@@ -183,10 +235,9 @@ static void formulas_fall_into_tensors(void **state)
 			assert_true(part->bytes == cases[i].parts[j].bytes);
 			assert_true(part->count == cases[i].parts[j].count);
 			assert_true(part->layers == cases[i].parts[j].layers);
-			sum += part->bytes * part->count * (part->layers ? part->layers : 1);
 		}
 		assert_int_equal(vt_formula_evaluate(cases[i].text, &symbols, &value, &error), 0);
-		assert_true(sum == value);
+		assert_true(total_of_parts(cases[i].text, &symbols) == value);
 		vt_vector_release(&parts);
 	}
 }
@@ -199,6 +250,7 @@ int main(void)
 		cmocka_unit_test(numbers_take_the_place_of_names),
 		cmocka_unit_test(doubled_parentheses_are_dropped),
 		cmocka_unit_test(a_full_table_takes_no_more),
+		cmocka_unit_test(a_trace_says_what_was_computed),
 		cmocka_unit_test(formulas_fall_into_tensors),
 	};
 
