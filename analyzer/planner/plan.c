@@ -22,15 +22,21 @@ double vt_plan_symbol(const struct vt_plan *plan, const char *name)
 	return found ? found->value : 0;
 }
 
+static void fail(struct vt_plan *plan, const char *error, const char *formula)
+{
+	if (plan->error)
+		return;
+	plan->error = error;
+	plan->error_formula = formula;
+}
+
 static double evaluate(struct vt_plan *plan, const char *formula)
 {
 	const char *error;
 	double bytes;
 
-	if (vt_formula_evaluate(formula, &plan->symbols, &bytes, &error) && !plan->error) {
-		plan->error = error;
-		plan->error_formula = formula;
-	}
+	if (vt_formula_evaluate(formula, &plan->symbols, &bytes, &error))
+		fail(plan, error, formula);
 	return bytes;
 }
 
@@ -60,7 +66,7 @@ static void drop_shares(char *text)
 void vt_plan_add(struct vt_plan *plan, const struct vt_term_spec *spec, const char *fmt, ...)
 {
 	struct vt_term term = { .owner = spec->owner, .stages = spec->stages & plan->stages,
-				.why = spec->why };
+				.played = spec->played, .why = spec->why };
 	va_list args;
 
 	va_start(args, fmt);
@@ -70,6 +76,8 @@ void vt_plan_add(struct vt_plan *plan, const struct vt_term_spec *spec, const ch
 	if (vt_plan_symbol(plan, "t") == 1)
 		drop_shares(term.formula);
 	vt_formula_tidy(term.formula);
+	if (spec->played == VT_PLAYED_UNSAID)
+		fail(plan, "nothing says how it is played", term.formula);
 	term.bytes = evaluate(plan, term.formula);
 	term.low = spec->low ? evaluate(plan, spec->low) : term.bytes;
 	term.high = spec->high ? evaluate(plan, spec->high) : term.bytes;

@@ -47,6 +47,21 @@ enum vt_plan_stage {
 	(VT_IN(FIRST_LAYER) | VT_IN(FORWARD) | VT_IN(LOGITS) | VT_IN(DECODE))
 #define VT_IN_ALL ((1u << VT_NR_PLAN_STAGES) - 1)
 
+/* How a term's tensors are taken and given back where a plan is played (plan_player.h). */
+enum vt_played_kind {
+	VT_PLAYED_UNSAID,     /* refused: every term says it */
+	VT_PLAYED_PARAMETERS, /* follow the list of tensors instead */
+	VT_PLAYED_STAGED,     /* there while a stage that it is live in is */
+	VT_PLAYED_PASSING,    /* in every layer's forward anew */
+	VT_PLAYED_KEPT,       /* taken by a layer forward, given back by it backward */
+	VT_PLAYED_RECOMPUTED, /* ... and by checkpointing in both directions */
+	VT_PLAYED_BURST,      /* in every layer's backward anew */
+	VT_PLAYED_GROWING,    /* caches that are concatenated */
+	VT_PLAYED_HEADS,      /* there while the head goes backward */
+	VT_PLAYED_LIBRARY,    /* a workspace of each thread's own, from its first product on */
+	VT_PLAYED_PASSED_OVER,
+};
+
 struct vt_load;
 
 struct vt_term {
@@ -55,6 +70,7 @@ struct vt_term {
 	char *numbers;      /* the formula with numbers in, NULL unless the plan is explained */
 	const char *why;    /* what it is, and what it assumes about the runtime */
 	unsigned stages;    /* VT_IN(...) */
+	enum vt_played_kind played;
 	double bytes, low, high;
 };
 
@@ -100,11 +116,15 @@ double vt_plan_symbol(const struct vt_plan *plan, const char *name);
 struct vt_term_spec {
 	const char *owner;
 	unsigned stages;
+	enum vt_played_kind played;
 	const char *low, *high; /* NULL: as expected */
 	const char *why;
 };
 
-/* Adds the formula that `fmt` makes; a result of 0 adds nothing. */
+/*
+ * Adds the formula that `fmt` makes; a result of 0 adds nothing.  A term that does not say how it
+ * is played is an error of the plan.
+ */
 void vt_plan_add(struct vt_plan *plan, const struct vt_term_spec *spec, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "analyzer/planner/terms.h"
-
 /* --- blocks ----------------------------------------------------------------------------------- */
 
 unsigned vt_player_owner(struct vt_player *p, const char *owner)
@@ -78,54 +76,14 @@ void vt_player_put_part(struct vt_player *p, struct vt_player_pile *pile, unsign
 
 /* --- what a term is --------------------------------------------------------------------------- */
 
-static int is_named(const char *formula, const char *const *names, size_t nr)
+/* What a run that ends with forward has until its end is like what passes through its layers. */
+static enum vt_played_kind kind_of(const struct vt_term *term)
 {
-	for (size_t i = 0; i < nr; i++)
-		if (strstr(formula, names[i]))
-			return 1;
-	return 0;
-}
+	const unsigned forward = VT_IN(FIRST_LAYER) | VT_IN(FORWARD);
+	int is_to_the_end = term->stages & VT_IN(FORWARD) && !(term->stages & ~forward);
 
-static int is_layered(const struct vt_played *one)
-{
-	for (size_t i = 0; i < one->parts.len; i++)
-		if (one->parts.items[i].layers)
-			return 1;
-	return 0;
-}
-
-static enum vt_played_kind kind_of(const struct vt_plan *plan, const struct vt_played *one)
-{
-	static const char *const of_parameters[] = { "Ptrained", "Padapters", "Pquantised", "P*",
-						     "Pstored", "tails", "factors" };
-	const struct vt_term *term = one->term;
-	const unsigned both = VT_IN(BACKWARD_TOP) | VT_IN(BACKWARD_BOTTOM);
-	const unsigned decode = VT_IN(DECODE), stages = term->stages;
-
-	if (!strcmp(term->owner, "weights") || !strcmp(term->owner, "buffers") ||
-	    is_named(term->formula, of_parameters, VT_ARRAY_SIZE(of_parameters)))
-		return VT_PLAYED_PARAMETERS;
-	if (!strcmp(term->owner, "context"))
-		return VT_PLAYED_PASSED_OVER;
-	if (!strcmp(term->owner, "workspace/cublas"))
-		return VT_PLAYED_LIBRARY;
-	if (!strcmp(term->owner, "logits") && stages == VT_IN(BACKWARD_TOP))
-		return VT_PLAYED_HEADS;
-	if (!strcmp(term->owner, "kv cache") && stages == decode)
-		return is_layered(one) && vt_terms_is_concatenated(plan) ? VT_PLAYED_GROWING :
-									   VT_PLAYED_PASSED_OVER;
-	if (is_layered(one))
-		return stages & VT_IN(FORWARD) ? VT_PLAYED_KEPT : VT_PLAYED_PASSED_OVER;
-	if (stages & VT_IN(FORWARD))
-		return stages & ~(VT_IN(FIRST_LAYER) | VT_IN(FORWARD)) ? VT_PLAYED_STAGED :
-									 VT_PLAYED_PASSING;
-	if (vt_plan_is_training(plan) && stages & VT_IN(FIRST_LAYER)) {
-		if ((stages & both) == both)
-			return VT_PLAYED_RECOMPUTED;
-		/* One layer's worth of what is also there as a whole. */
-		return stages & VT_IN(BACKWARD_BOTTOM) ? VT_PLAYED_PASSED_OVER : VT_PLAYED_STAGED;
-	}
-	return (stages & both) == both ? VT_PLAYED_BURST : VT_PLAYED_STAGED;
+	return term->played == VT_PLAYED_STAGED && is_to_the_end ? VT_PLAYED_PASSING :
+								   term->played;
 }
 
 /* All that a term's tensors are, in every layer that has them. */
@@ -149,7 +107,7 @@ int vt_player_read_terms(struct vt_player *p)
 		struct vt_played one = { .term = &p->plan->terms.items[i] };
 
 		vt_formula_split(one.term->formula, &p->plan->symbols, &one.parts);
-		one.kind = kind_of(p->plan, &one);
+		one.kind = kind_of(one.term);
 		one.owner = vt_player_owner(p, one.term->owner);
 		nr_blocks += count_tensors(&one);
 		vt_vector_push(&p->terms, one);

@@ -29,19 +29,6 @@ struct vt_player_block {
 
 VT_VECTOR_DECLARE(vt_player_pile, struct vt_player_block);
 
-enum vt_played_kind {
-	VT_PLAYED_PARAMETERS, /* follow the list of tensors instead */
-	VT_PLAYED_STAGED,     /* there while a stage that it is live in is */
-	VT_PLAYED_PASSING,    /* in every layer's forward anew */
-	VT_PLAYED_KEPT,       /* taken by a layer forward, given back by it backward */
-	VT_PLAYED_RECOMPUTED, /* ... and by checkpointing in both directions */
-	VT_PLAYED_BURST,      /* in every layer's backward anew */
-	VT_PLAYED_GROWING,    /* caches that are concatenated */
-	VT_PLAYED_HEADS,      /* there while the head goes backward */
-	VT_PLAYED_LIBRARY,    /* a workspace of each thread's own, from its first product on */
-	VT_PLAYED_PASSED_OVER,
-};
-
 struct vt_played {
 	const struct vt_term *term;
 	enum vt_played_kind kind;

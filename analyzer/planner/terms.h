@@ -23,7 +23,7 @@ void vt_terms_workspace(struct vt_plan *plan);
 void vt_terms_add_piece(struct vt_plan *plan, const char *owner, const char *layers,
 			const char *bytes, const char *why, int is_recomputed);
 
-/* The same over other tokens than the text's ("T"): a symbol. */
+/* The same over other tokens than the text's ("T"): a symbol.  `layers` NULL: once, in no layer. */
 void vt_terms_add_piece_of(struct vt_plan *plan, const char *owner, const char *layers,
 			   const char *tokens, const char *bytes, const char *why,
 			   int is_recomputed);

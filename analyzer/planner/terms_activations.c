@@ -42,12 +42,15 @@ void vt_terms_add_piece_of(struct vt_plan *plan, const char *owner, const char *
 {
 	const unsigned one = VT_IN(FIRST_LAYER) | VT_IN(BACKWARD_BOTTOM) |
 			     (is_recomputed ? VT_IN(BACKWARD_TOP) : 0);
-	const struct vt_term_spec single = { owner, one, NULL, NULL, why };
-	const struct vt_term_spec whole = { owner, VT_IN_WHOLE, NULL, NULL, why };
+	const struct vt_term_spec single = { owner, one,
+		is_recomputed ? VT_PLAYED_RECOMPUTED : VT_PLAYED_PASSED_OVER, NULL, NULL, why };
+	const struct vt_term_spec whole = { owner, VT_IN_WHOLE,
+		layers ? VT_PLAYED_KEPT : VT_PLAYED_STAGED, NULL, NULL, why };
+	const char *times = layers ? layers : "1";
 
-	vt_plan_add(plan, &single, "min(%s,1)*%s*(%s)", layers, tokens, bytes);
+	vt_plan_add(plan, &single, "min(%s,1)*%s*(%s)", times, tokens, bytes);
 	if (!is_recomputed)
-		vt_plan_add(plan, &whole, "%s*%s*(%s)", layers, tokens, bytes);
+		vt_plan_add(plan, &whole, "%s*%s*(%s)", times, tokens, bytes);
 }
 
 /* What one norm keeps per token, its output aside. */
@@ -99,11 +102,12 @@ static void add_casts(struct vt_plan *plan, int is_recomputed)
 static void add_norms_behind(struct vt_plan *plan, int is_recomputed)
 {
 	static const char why[] = "LayerNorm behind the mlp: the sum before it, its output";
-	const struct vt_term_spec single = { "activations/norm", VT_IN(FIRST_LAYER), NULL, NULL,
-					     why };
+	const struct vt_term_spec single = { "activations/norm", VT_IN(FIRST_LAYER),
+		VT_PLAYED_STAGED, NULL, NULL, why };
 	const struct vt_term_spec whole = { "activations/norm", VT_IN_WHOLE & ~VT_IN(BACKWARD_TOP),
-		NULL, NULL, why };
-	const struct vt_term_spec others = { "activations/norm", VT_IN(BACKWARD_TOP), NULL, NULL,
+		VT_PLAYED_KEPT, NULL, NULL, why };
+	const struct vt_term_spec others = { "activations/norm", VT_IN(BACKWARD_TOP),
+		VT_PLAYED_PASSED_OVER, NULL, NULL,
 		"LayerNorm behind the mlp, of all layers but the last" };
 
 	vt_terms_add_piece(plan, "activations/norm", "L", "8+e*h",
@@ -205,11 +209,12 @@ static void add_dropout(struct vt_plan *plan, int is_recomputed)
 static void add_mlp_until_its_bias(struct vt_plan *plan, const char *bytes, int is_recomputed)
 {
 	const char *why = mlp_why(&plan->model->stacks[VT_PART_TEXT]);
-	const struct vt_term_spec single = { "activations/mlp", VT_IN(FIRST_LAYER), NULL, NULL,
-					     why };
-	const struct vt_term_spec whole = { "activations/mlp",
-		VT_IN_WHOLE & ~VT_IN(BACKWARD_TOP), NULL, NULL, why };
-	const struct vt_term_spec others = { "activations/mlp", VT_IN(BACKWARD_TOP), NULL, NULL,
+	const struct vt_term_spec single = { "activations/mlp", VT_IN(FIRST_LAYER),
+		VT_PLAYED_STAGED, NULL, NULL, why };
+	const struct vt_term_spec whole = { "activations/mlp", VT_IN_WHOLE & ~VT_IN(BACKWARD_TOP),
+		VT_PLAYED_KEPT, NULL, NULL, why };
+	const struct vt_term_spec others = { "activations/mlp", VT_IN(BACKWARD_TOP),
+		VT_PLAYED_PASSED_OVER, NULL, NULL,
 		"of all layers but the last, whose mlp has gone by then" };
 
 	vt_plan_add(plan, &single, "min(Ldense,1)*T*(%s)", bytes);
@@ -308,12 +313,12 @@ static void add_embeddings(struct vt_plan *plan)
 				       "activations/embedding";
 	/* In a decoder alone, what it gives is the first norm's input, and counted with that. */
 	int is_first_norms = !s->has_norms_behind && !encoder->layers;
-	const struct vt_term_spec embedding = {
-		is_first_norms ? "activations/residual" : embedded, VT_IN_WHOLE, NULL, NULL,
+	const struct vt_term_spec embedding = { is_first_norms ? "activations/residual" : embedded,
+		VT_IN_WHOLE, VT_PLAYED_STAGED, NULL, NULL,
 		"dropout behind the embeddings of each stack: its mask and what it gives" };
-	const struct vt_term_spec normed = { embedded, VT_IN_WHOLE, NULL, NULL,
+	const struct vt_term_spec normed = { embedded, VT_IN_WHOLE, VT_PLAYED_STAGED, NULL, NULL,
 		"the sum of all embeddings, which their norm keeps" };
-	const struct vt_term_spec projected = { embedded, VT_IN_WHOLE, NULL, NULL,
+	const struct vt_term_spec projected = { embedded, VT_IN_WHOLE, VT_PLAYED_STAGED, NULL, NULL,
 		"embeddings made as wide as the layers are" };
 
 	if (s->has_embedding_dropout)
@@ -333,12 +338,12 @@ static void add_embeddings(struct vt_plan *plan)
 static void add_head(struct vt_plan *plan, int is_recomputed)
 {
 	const struct vt_term_spec last = { "activations/norm",
-		VT_IN(FORWARD) | VT_IN(LOSS) | VT_IN(BACKWARD_LOSS), NULL, NULL,
+		VT_IN(FORWARD) | VT_IN(LOSS) | VT_IN(BACKWARD_LOSS), VT_PLAYED_STAGED, NULL, NULL,
 		"the input of the head" };
 	const struct vt_term_spec norm = { "activations/norm",
-		VT_IN(FORWARD) | VT_IN(LOSS) | VT_IN(BACKWARD_LOSS) | VT_IN(BACKWARD_NORM), NULL,
-		NULL, "the last norm" };
-	const struct vt_term_spec transform = { "logits", norm.stages, NULL, NULL,
+		VT_IN(FORWARD) | VT_IN(LOSS) | VT_IN(BACKWARD_LOSS) | VT_IN(BACKWARD_NORM),
+		VT_PLAYED_STAGED, NULL, NULL, "the last norm" };
+	const struct vt_term_spec transform = { "logits", norm.stages, VT_PLAYED_STAGED, NULL, NULL,
 		"the layer before the head: the input of its activation" };
 
 	if (has_projection(plan)) {
@@ -358,10 +363,11 @@ static void add_head(struct vt_plan *plan, int is_recomputed)
 
 static void add_training(struct vt_plan *plan)
 {
-	const struct vt_term_spec inputs = { "activations/checkpoint", VT_IN_WHOLE, NULL, NULL,
-		"the input of every checkpointed layer" };
+	const struct vt_term_spec inputs = { "activations/checkpoint", VT_IN_WHOLE, VT_PLAYED_KEPT,
+		NULL, NULL, "the input of every checkpointed layer" };
 	const struct vt_term_spec stream = { "activations/residual",
-		VT_IN(FIRST_LAYER) | VT_IN(FORWARD), NULL, NULL, "the residual stream itself" };
+		VT_IN(FIRST_LAYER) | VT_IN(FORWARD), VT_PLAYED_PASSING, NULL, NULL,
+		"the residual stream itself" };
 	int is_recomputed = vt_plan_setting(plan, VT_SET_CHECKPOINTING) == VT_CHECKPOINTING_FULL;
 
 	add_embeddings(plan);
@@ -387,13 +393,16 @@ static void add_training(struct vt_plan *plan)
 static void add_kept(struct vt_plan *plan)
 {
 	const struct vt_term_spec residual = { "activations/residual",
-		VT_IN(FORWARD) | VT_IN(LOGITS), NULL, NULL,
+		VT_IN(FORWARD) | VT_IN(LOGITS), VT_PLAYED_KEPT, NULL, NULL,
 		"kept: the residual stream before the first layer and behind each" };
 	const struct vt_term_spec all = { "activations/attention", VT_IN(FORWARD) | VT_IN(LOGITS),
-		NULL, NULL, "kept: every hook of TransformerLens, scores and patterns among them" };
-	const struct vt_term_spec leaving = { "activations/residual", VT_IN(FORWARD), NULL, NULL,
+		VT_PLAYED_KEPT, NULL, NULL,
+		"kept: every hook of TransformerLens, scores and patterns among them" };
+	const struct vt_term_spec leaving = { "activations/residual", VT_IN(FORWARD),
+		VT_PLAYED_PASSING, NULL, NULL,
 		"kept on the host: one residual stream on its way there" };
-	const struct vt_term_spec hook = { "activations/attention", VT_IN(FORWARD), NULL, NULL,
+	const struct vt_term_spec hook = { "activations/attention", VT_IN(FORWARD),
+		VT_PLAYED_PASSING, NULL, NULL,
 		"kept on the host: the largest hook on its way there" };
 	int64_t keep = vt_plan_setting(plan, VT_SET_KEEP);
 	int64_t on = vt_plan_setting(plan, VT_SET_KEEP_ON);
@@ -467,23 +476,27 @@ static void add_widest(struct vt_plan *plan)
 	const unsigned stages = VT_IN(FIRST_LAYER) | VT_IN(FORWARD);
 	const struct vt_stack *s = &plan->model->stacks[VT_PART_TEXT];
 	const struct vt_term_spec layer = { s->inner ? "activations/mixer" : "activations/mlp",
-		stages, NULL, NULL, "one layer at a time: the mlp, or a norm in fp32" };
-	const struct vt_term_spec scores = { "activations/attention", stages, NULL, NULL,
+		stages, VT_PLAYED_PASSING, NULL, NULL,
+		"one layer at a time: the mlp, or a norm in fp32" };
+	const struct vt_term_spec scores = { "activations/attention", stages, VT_PLAYED_PASSING,
+		NULL, NULL,
 		"one layer at a time: the scores, what a softmax in fp32 makes of them, q, k, v; "
 		"or these, while they are rotated in fp32" };
-	const struct vt_term_spec scan = { "activations/mixer", stages, NULL, NULL,
+	const struct vt_term_spec scan = { "activations/mixer", stages, VT_PLAYED_PASSING, NULL,
+		NULL,
 		"without kernels: decay, input and their product of every token, or of every pair "
 		"of them in a chunk, in fp32; what is projected and convolved, and that in fp32" };
-	const struct vt_term_spec stream = { "activations/residual", stages, NULL, NULL,
-		"the layer's input, its residual and what the norm gives" };
-	const struct vt_term_spec given = { "activations/attention", stages, NULL, NULL,
-		"what attention gave, while the mlp runs" };
-	const struct vt_term_spec behind = { "activations/attention", stages, NULL, NULL,
-		"the stream behind attention, while the mlp runs" };
-	const struct vt_term_spec returned = { "activations/attention", VT_IN(FORWARD), NULL, NULL,
+	const struct vt_term_spec stream = { "activations/residual", stages, VT_PLAYED_PASSING,
+		NULL, NULL, "the layer's input, its residual and what the norm gives" };
+	const struct vt_term_spec given = { "activations/attention", stages, VT_PLAYED_PASSING,
+		NULL, NULL, "what attention gave, while the mlp runs" };
+	const struct vt_term_spec behind = { "activations/attention", stages, VT_PLAYED_PASSING,
+		NULL, NULL, "the stream behind attention, while the mlp runs" };
+	const struct vt_term_spec returned = { "activations/attention", VT_IN(FORWARD),
+		VT_PLAYED_PASSING, NULL, NULL,
 		"what softmax made of the scores of the layer before, which the model holds" };
-	const struct vt_term_spec bias = { "activations/embedding", stages, NULL, NULL,
-		"the bias of relative positions, which every layer's scores get" };
+	const struct vt_term_spec bias = { "activations/embedding", stages, VT_PLAYED_PASSING, NULL,
+		NULL, "the bias of relative positions, which every layer's scores get" };
 	/* Copies of the input, what experts gave, and that weighted and put back in order. */
 	const char *experts = s->has_fp32_experts ? "chosen*max(h*(2*e+2*4), 4*ie*e+h*e)" :
 						    "chosen*max(h*(2*e+2*e), 4*ie*e+h*e)";
@@ -519,18 +532,19 @@ static void add_widest(struct vt_plan *plan)
 static void add_inference(struct vt_plan *plan)
 {
 	const struct vt_term_spec embedding = { "activations/embedding",
-		VT_IN(FIRST_LAYER) | VT_IN(FORWARD), NULL, NULL,
+		VT_IN(FIRST_LAYER) | VT_IN(FORWARD), VT_PLAYED_PASSING, NULL, NULL,
 		"the embeddings, which the model's own variable holds to the end" };
 	const struct vt_term_spec rotation = { "activations/attention",
-		VT_IN(FIRST_LAYER) | VT_IN(FORWARD), NULL, NULL,
+		VT_IN(FIRST_LAYER) | VT_IN(FORWARD), VT_PLAYED_PASSING, NULL, NULL,
 		"cos and sin of every position: in generation each sequence has its own" };
-	const struct vt_term_spec last = { "activations/residual", VT_IN(LOGITS), NULL, NULL,
-		"the last hidden states, the head's input" };
-	const struct vt_term_spec mask = { "activations/mask", VT_IN(FORWARD), NULL, NULL,
+	const struct vt_term_spec last = { "activations/residual", VT_IN(LOGITS), VT_PLAYED_STAGED,
+		NULL, NULL, "the last hidden states, the head's input" };
+	const struct vt_term_spec mask = { "activations/mask", VT_IN(FORWARD), VT_PLAYED_PASSING,
+		NULL, NULL,
 		"the mask of padding, of a window, or of eager attention, which has one for each "
 		"kind of layer" };
-	const struct vt_term_spec step = { "activations/mlp", VT_IN(DECODE), NULL, NULL,
-					   "one layer of one token per sequence" };
+	const struct vt_term_spec step = { "activations/mlp", VT_IN(DECODE), VT_PLAYED_STAGED, NULL,
+		NULL, "one layer of one token per sequence" };
 	const struct vt_stack *s = &plan->model->stacks[VT_PART_TEXT];
 
 	vt_plan_add(plan, &embedding, s->positions ? "2*T*h*e" : "T*h*e");

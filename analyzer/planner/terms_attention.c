@@ -144,8 +144,8 @@ static void add_eager(struct vt_plan *plan, int is_recomputed)
 
 static void add_masks(struct vt_plan *plan)
 {
-	const struct vt_term_spec mask = { "activations/mask", VT_IN_TRAINING, NULL, NULL,
-		"the mask of padding and causality, one for each kind of layer" };
+	const struct vt_term_spec mask = { "activations/mask", VT_IN_TRAINING, VT_PLAYED_STAGED,
+		NULL, NULL, "the mask of padding and causality, one for each kind of layer" };
 
 	if (vt_terms_is_eager(plan))
 		vt_plan_add(plan, &mask, "(min(Lfull,1)+min(Lwindow,1))*b*s*s*e");
@@ -157,7 +157,7 @@ static void add_masks(struct vt_plan *plan)
 void vt_terms_ring(struct vt_plan *plan)
 {
 	const struct vt_term_spec ring = { "communication",
-		VT_IN_TRAINING | VT_IN(FIRST_LAYER) | VT_IN(FORWARD), NULL, NULL,
+		VT_IN_TRAINING | VT_IN(FIRST_LAYER) | VT_IN(FORWARD), VT_PLAYED_STAGED, NULL, NULL,
 		"ring attention: the neighbours' keys and values of one layer, in use and on "
 		"their way" };
 

@@ -30,9 +30,11 @@ static int is_trained(const struct vt_plan *plan)
 /* LayerNorm has kernels of its own for both of its gradients; RMSNorm is made of operators. */
 static void add_last_norm(struct vt_plan *plan)
 {
-	const struct vt_term_spec gradients = { "gradients", VT_IN(BACKWARD_NORM), NULL, NULL,
+	const struct vt_term_spec gradients = { "gradients", VT_IN(BACKWARD_NORM), VT_PLAYED_STAGED,
+		NULL, NULL,
 		"of the last norm's output and of what its weight was multiplied with" };
-	const struct vt_term_spec sums = { "workspace/other", VT_IN(BACKWARD_NORM), NULL, NULL,
+	const struct vt_term_spec sums = { "workspace/other", VT_IN(BACKWARD_NORM),
+		VT_PLAYED_STAGED, NULL, NULL,
 		"their product, and the partial sums of it that make the weight's gradient" };
 	enum vt_norm_kind kind = plan->model->stacks[VT_PART_TEXT].norm;
 	const char *r = kind == VT_NORM_RMS_FP32 ? "4" : "r";
@@ -99,9 +101,9 @@ static int is_second_bias_widest(const struct vt_plan *plan)
 
 static void add_bias(struct vt_plan *plan, const char *width)
 {
-	const struct vt_term_spec sums = { "workspace/other", IN_LAYER, NULL, NULL,
+	const struct vt_term_spec sums = { "workspace/other", IN_LAYER, VT_PLAYED_BURST, NULL, NULL,
 		"partial sums of the gradient of a bias in the mlp" };
-	const struct vt_term_spec gradients = { "gradients", IN_LAYER, NULL, NULL,
+	const struct vt_term_spec gradients = { "gradients", IN_LAYER, VT_PLAYED_BURST, NULL, NULL,
 		"of the mlp's first half, of the residual stream, of the second half's weights" };
 	char partial[160];
 
@@ -113,14 +115,14 @@ static void add_bias(struct vt_plan *plan, const char *width)
 
 static void add_layer(struct vt_plan *plan)
 {
-	const struct vt_term_spec scores = { "gradients", IN_LAYER, NULL, NULL,
+	const struct vt_term_spec scores = { "gradients", IN_LAYER, VT_PLAYED_BURST, NULL, NULL,
 		"of one layer's scores" };
-	const struct vt_term_spec mlp = { "gradients", IN_LAYER, NULL, NULL,
+	const struct vt_term_spec mlp = { "gradients", IN_LAYER, VT_PLAYED_BURST, NULL, NULL,
 		"of one layer's widest tensors" };
-	const struct vt_term_spec norm = { "gradients", IN_LAYER, NULL, NULL,
+	const struct vt_term_spec norm = { "gradients", IN_LAYER, VT_PLAYED_BURST, NULL, NULL,
 		"of a norm's output, in fp32 twice" };
-	const struct vt_term_spec product = { "workspace/other", IN_LAYER, NULL, NULL,
-		"a norm's product in fp32, of which sums are made" };
+	const struct vt_term_spec product = { "workspace/other", IN_LAYER, VT_PLAYED_BURST, NULL,
+		NULL, "a norm's product in fp32, of which sums are made" };
 
 	if (vt_terms_is_scanned(plan)) {
 		vt_terms_mixer_burst(plan, IN_LAYER);
@@ -140,8 +142,8 @@ static void add_layer(struct vt_plan *plan)
 
 void vt_terms_bursts(struct vt_plan *plan)
 {
-	const struct vt_term_spec end = { "gradients", VT_IN(BACKWARD_END), NULL, NULL,
-		"of the embeddings that the tokens had" };
+	const struct vt_term_spec end = { "gradients", VT_IN(BACKWARD_END), VT_PLAYED_STAGED, NULL,
+		NULL, "of the embeddings that the tokens had" };
 
 	if (!vt_plan_is_training(plan) || !plan->model->stacks[VT_PART_TEXT].hidden)
 		return;

@@ -39,10 +39,10 @@ static const char *element(const struct vt_plan *plan)
 	return dtype == VT_DTYPE_INT8 || dtype == VT_DTYPE_INT4 ? "(c+4/group)" : "c";
 }
 
-static void add_cache(struct vt_plan *plan, unsigned stages, const char *layers, const char *tokens,
-		      const char *why)
+static void add_cache(struct vt_plan *plan, unsigned stages, enum vt_played_kind played,
+		      const char *layers, const char *tokens, const char *why)
 {
-	const struct vt_term_spec spec = { "kv cache", stages, NULL, NULL, why };
+	const struct vt_term_spec spec = { "kv cache", stages, played, NULL, NULL, why };
 	const char *over = vt_plan_setting(plan, VT_SET_TENSOR) > 1 &&
 				   !is_latent(plan) ?
 				   "/min(t,k)" :
@@ -55,30 +55,32 @@ static void add_cache(struct vt_plan *plan, unsigned stages, const char *layers,
 /* vLLM's pages of 16 tokens; what its pool takes beyond them is a setting of the server. */
 static void add_paged(struct vt_plan *plan, const char *why)
 {
-	add_cache(plan, IN_CACHE, "Lfull", "16*ceil((sd+n)/16)", why);
-	add_cache(plan, IN_CACHE, "Lwindow", "16*ceil(min(sd+n,window)/16)", why);
+	add_cache(plan, IN_CACHE, VT_PLAYED_KEPT, "Lfull", "16*ceil((sd+n)/16)", why);
+	add_cache(plan, IN_CACHE, VT_PLAYED_KEPT, "Lwindow", "16*ceil(min(sd+n,window)/16)", why);
 }
 
 static void add_whole(struct vt_plan *plan, const char *why)
 {
 	static const char window[] = "layers that see a window keep that much";
 	int is_static = !vt_terms_is_concatenated(plan);
+	/* What has its last length from the start is played with the prefill. */
+	enum vt_played_kind decode = is_static ? VT_PLAYED_PASSED_OVER : VT_PLAYED_GROWING;
 
-	add_cache(plan, IN_PREFILL, "Lfull", is_static ? "(sd+n)" : "sd", why);
-	add_cache(plan, VT_IN(DECODE), "Lfull", "(sd+n)", why);
-	add_cache(plan, VT_IN(DECODE), "Lwindow", "min(sd+n,window)", window);
+	add_cache(plan, IN_PREFILL, VT_PLAYED_KEPT, "Lfull", is_static ? "(sd+n)" : "sd", why);
+	add_cache(plan, VT_IN(DECODE), decode, "Lfull", "(sd+n)", why);
+	add_cache(plan, VT_IN(DECODE), decode, "Lwindow", "min(sd+n,window)", window);
 	if (is_static)
-		add_cache(plan, IN_PREFILL, "Lwindow", "min(sd+n,window)", window);
+		add_cache(plan, IN_PREFILL, VT_PLAYED_KEPT, "Lwindow", "min(sd+n,window)", window);
 	else
-		add_cache(plan, IN_PREFILL, "Lwindow", "sd",
+		add_cache(plan, IN_PREFILL, VT_PLAYED_KEPT, "Lwindow", "sd",
 			  "DynamicCache keeps a view of the window, and so all of the prefill");
 }
 
 /* DynamicCache concatenates: the old and the new tensors of one layer live side by side. */
 static void add_growth(struct vt_plan *plan)
 {
-	const struct vt_term_spec spec = { "kv cache", VT_IN(DECODE), NULL, NULL,
-		"one layer's keys or values twice while a token is appended (torch.cat)" };
+	const struct vt_term_spec spec = { "kv cache", VT_IN(DECODE), VT_PLAYED_PASSED_OVER, NULL,
+		NULL, "one layer's keys or values twice while a token is appended (torch.cat)" };
 
 	if (!vt_terms_is_concatenated(plan))
 		return;
@@ -91,13 +93,14 @@ static void add_growth(struct vt_plan *plan)
 void vt_terms_cache(struct vt_plan *plan)
 {
 	const struct vt_stack *s = &plan->model->stacks[VT_PART_TEXT];
-	const struct vt_term_spec state = { "kv cache", IN_CACHE, NULL, NULL,
+	const struct vt_term_spec state = { "kv cache", IN_CACHE, VT_PLAYED_STAGED, NULL, NULL,
 					    "recurrent states in fp32, whatever the length" };
 	const char *why = !s->kv_rank ? "keys and values of every token" :
 			  is_latent(plan) ?
 				  "latents of every token (transformers from 5.x on)" :
 				  "latent attention, but its keys and values are cached expanded";
-	const struct vt_term_spec encoder = { "kv cache", VT_IN(LOGITS) | VT_IN(DECODE), NULL, NULL,
+	const struct vt_term_spec encoder = { "kv cache", VT_IN(LOGITS) | VT_IN(DECODE),
+		VT_PLAYED_PASSED_OVER, NULL, NULL,
 		"keys and values of the attention to the encoder" };
 
 	if (vt_plan_is_training(plan) || s->has_no_cache ||

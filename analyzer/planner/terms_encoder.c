@@ -33,7 +33,7 @@ static void add_rms_norms(struct vt_plan *plan, int is_recomputed)
 			   "the stream behind both attentions", is_recomputed);
 	vt_terms_add_piece(plan, "activations/norm", "L", "e*h+r*h",
 			   "the third norm's output, and the stream behind the mlp", is_recomputed);
-	add(plan, "activations/norm", "1", "4*h+r*h+4+2*e*h+h",
+	add(plan, "activations/norm", NULL, "4*h+r*h+4+2*e*h+h",
 	    "the encoder's last norm, and dropout behind it", is_recomputed);
 }
 
@@ -48,7 +48,7 @@ static void add_layer_norms(struct vt_plan *plan, int is_recomputed)
 	else
 		vt_terms_add_piece(plan, "activations/norm", "L", "e*h", "the third norm's output",
 				   is_recomputed);
-	add(plan, "activations/norm", "1",
+	add(plan, "activations/norm", NULL,
 	    decoder_of(plan)->has_norms_behind ? "r*h+8" : "r*h+8+e*h",
 	    decoder_of(plan)->has_norms_behind ? "the norm of the encoder's embeddings" :
 						 "the encoder's last norm",
@@ -58,10 +58,10 @@ static void add_layer_norms(struct vt_plan *plan, int is_recomputed)
 /* Sound is convolved twice, the second time to half its length. */
 static void add_sound(struct vt_plan *plan)
 {
-	const struct vt_term_spec convolved = { "activations/conv", VT_IN_WHOLE, NULL, NULL,
-		"what both convolutions give, which their activations need" };
-	const struct vt_term_spec activated = { "activations/mlp", VT_IN_WHOLE, NULL, NULL,
-		"the activation of the first, which the second takes" };
+	const struct vt_term_spec convolved = { "activations/conv", VT_IN_WHOLE, VT_PLAYED_STAGED,
+		NULL, NULL, "what both convolutions give, which their activations need" };
+	const struct vt_term_spec activated = { "activations/mlp", VT_IN_WHOLE, VT_PLAYED_STAGED,
+		NULL, NULL, "the activation of the first, which the second takes" };
 
 	if (!plan->model->stacks[VT_PART_ENCODER].sound)
 		return;
@@ -113,11 +113,12 @@ void vt_terms_encoder(struct vt_plan *plan, int is_recomputed)
 
 void vt_terms_encoder_output(struct vt_plan *plan)
 {
-	const struct vt_term_spec given = { "activations/norm", VT_IN(LOGITS) | VT_IN(DECODE), NULL,
-		NULL, "what the encoder gave, until generation ends" };
-	const struct vt_term_spec last = { "activations/norm", VT_IN(LOGITS), NULL, NULL,
-		"the decoder's last hidden states, the head's input" };
-	const struct vt_term_spec made = { "activations/attention", VT_IN(DECODE), NULL, NULL,
+	const struct vt_term_spec given = { "activations/norm", VT_IN(LOGITS) | VT_IN(DECODE),
+		VT_PLAYED_STAGED, NULL, NULL, "what the encoder gave, until generation ends" };
+	const struct vt_term_spec last = { "activations/norm", VT_IN(LOGITS), VT_PLAYED_STAGED,
+		NULL, NULL, "the decoder's last hidden states, the head's input" };
+	const struct vt_term_spec made = { "activations/attention", VT_IN(DECODE), VT_PLAYED_STAGED,
+		NULL, NULL,
 		"the attention to the encoder: one layer's k and v, before the cache copied them" };
 
 	vt_plan_add(plan, &given, "Te*h*e");

@@ -18,14 +18,14 @@ static const char *head_gradient(const struct vt_plan *plan)
 /* What a chunk of the loss needs, and what a loop without checkpointing leaves behind. */
 static void add_chunked(struct vt_plan *plan, int64_t loss)
 {
-	const struct vt_term_spec kept = { "logits", IN_LOSS, NULL, NULL,
+	const struct vt_term_spec kept = { "logits", IN_LOSS, VT_PLAYED_STAGED, NULL, NULL,
 		"every chunk's fp32 log-softmax stays for backward: a loop alone saves little" };
-	const struct vt_term_spec forward = { "logits", VT_IN(LOSS), NULL, NULL,
+	const struct vt_term_spec forward = { "logits", VT_IN(LOSS), VT_PLAYED_STAGED, NULL, NULL,
 		"one chunk: logits, their upcast, log-softmax" };
-	const struct vt_term_spec backward = { "logits", VT_IN(BACKWARD_LOSS), NULL, NULL,
-		"one chunk going backward" };
-	const struct vt_term_spec hidden = { "gradients", VT_IN(BACKWARD_LOSS), NULL, NULL,
-		"of the head's weights and input, summed over the chunks" };
+	const struct vt_term_spec backward = { "logits", VT_IN(BACKWARD_LOSS), VT_PLAYED_STAGED,
+		NULL, NULL, "one chunk going backward" };
+	const struct vt_term_spec hidden = { "gradients", VT_IN(BACKWARD_LOSS), VT_PLAYED_STAGED,
+		NULL, NULL, "of the head's weights and input, summed over the chunks" };
 
 	if (loss == VT_LOSS_CHUNKED)
 		vt_plan_add(plan, &kept, "4*T*V/t");
@@ -37,9 +37,9 @@ static void add_chunked(struct vt_plan *plan, int64_t loss)
 /* A fused linear cross-entropy makes the gradient in forward, chunk by chunk. */
 static void add_fused(struct vt_plan *plan)
 {
-	const struct vt_term_spec chunk = { "logits", VT_IN(LOSS), "0", "(e+4)*x*V/t",
-		"one chunk of logits, turned into its gradient in place" };
-	const struct vt_term_spec gradient = { "gradients", IN_LOSS, NULL, NULL,
+	const struct vt_term_spec chunk = { "logits", VT_IN(LOSS), VT_PLAYED_STAGED, "0",
+		"(e+4)*x*V/t", "one chunk of logits, turned into its gradient in place" };
+	const struct vt_term_spec gradient = { "gradients", IN_LOSS, VT_PLAYED_STAGED, NULL, NULL,
 		"of the head's weights and input, made in forward" };
 
 	vt_plan_add(plan, &chunk, "e*min(liger,T)*V/t");
@@ -51,18 +51,18 @@ static void add_whole(struct vt_plan *plan, int64_t loss)
 {
 	/* .float() of what is fp32 already makes nothing. */
 	int is_upcast = vt_plan_symbol(plan, "e") < 4;
-	const struct vt_term_spec forward = { "logits", VT_IN(LOSS), NULL, NULL,
+	const struct vt_term_spec forward = { "logits", VT_IN(LOSS), VT_PLAYED_STAGED, NULL, NULL,
 		loss == VT_LOSS_PLAIN || !is_upcast ? "logits and their log-softmax" :
 		loss == VT_LOSS_COPIED ? "logits, a shifted copy, the upcast, log-softmax" :
 					 "logits, their fp32 upcast, log-softmax" };
-	const struct vt_term_spec backward = { "logits", VT_IN(BACKWARD_LOSS), NULL, NULL,
-		"log-softmax, its gradient, the logits' gradient" };
-	const struct vt_term_spec held = { "logits", VT_IN_BACKWARD, "0", "e*T*V/t",
-		"the script may still hold the model's output" };
-	const struct vt_term_spec capped = { "logits", IN_LOSS, NULL, NULL,
+	const struct vt_term_spec backward = { "logits", VT_IN(BACKWARD_LOSS), VT_PLAYED_STAGED,
+		NULL, NULL, "log-softmax, its gradient, the logits' gradient" };
+	const struct vt_term_spec held = { "logits", VT_IN_BACKWARD, VT_PLAYED_BURST, "0",
+		"e*T*V/t", "the script may still hold the model's output" };
+	const struct vt_term_spec capped = { "logits", IN_LOSS, VT_PLAYED_STAGED, NULL, NULL,
 		"the tanh of the logits' soft cap" };
-	const struct vt_term_spec gradient = { "logits", VT_IN(BACKWARD_TOP), NULL, NULL,
-		"the logits' gradient, while the head goes backward" };
+	const struct vt_term_spec gradient = { "logits", VT_IN(BACKWARD_TOP), VT_PLAYED_HEADS, NULL,
+		NULL, "the logits' gradient, while the head goes backward" };
 
 	/* tanh keeps what it gave, until backward is behind it. */
 	if (plan->model->stacks[VT_PART_TEXT].has_soft_cap)
@@ -83,11 +83,12 @@ static void add_whole(struct vt_plan *plan, int64_t loss)
 
 static void add_inference(struct vt_plan *plan)
 {
-	const struct vt_term_spec all = { "logits", VT_IN(LOGITS), NULL, NULL,
+	const struct vt_term_spec all = { "logits", VT_IN(LOGITS), VT_PLAYED_STAGED, NULL, NULL,
 					  "of every position" };
-	const struct vt_term_spec last = { "logits", VT_IN(LOGITS) | VT_IN(DECODE), NULL, NULL,
+	const struct vt_term_spec last = { "logits", VT_IN(LOGITS) | VT_IN(DECODE),
+		VT_PLAYED_STAGED, NULL, NULL,
 		"of the last position, and their fp32 copy for sampling" };
-	const struct vt_term_spec summed = { "logits", VT_IN(LOGITS), NULL, NULL,
+	const struct vt_term_spec summed = { "logits", VT_IN(LOGITS), VT_PLAYED_STAGED, NULL, NULL,
 		"the head's product, while a bias is added to it" };
 	int64_t wanted = vt_plan_setting(plan, VT_SET_LOGITS);
 	int is_last = wanted == VT_LOGITS_AUTO ? vt_plan_setting(plan, VT_SET_NEW_TOKENS) > 0 :

@@ -103,11 +103,11 @@ const char *vt_terms_widest_of_mixer(const struct vt_plan *plan)
 
 void vt_terms_mixer_burst(struct vt_plan *plan, unsigned stages)
 {
-	const struct vt_term_spec states = { "gradients", stages, NULL, NULL,
+	const struct vt_term_spec states = { "gradients", stages, VT_PLAYED_BURST, NULL, NULL,
 		"of every token's decay and input" };
-	const struct vt_term_spec state = { "workspace/other", stages, NULL, NULL,
+	const struct vt_term_spec state = { "workspace/other", stages, VT_PLAYED_BURST, NULL, NULL,
 		"their product, of which sums are made" };
-	const struct vt_term_spec pairs = { "gradients", stages, NULL, NULL,
+	const struct vt_term_spec pairs = { "gradients", stages, VT_PLAYED_BURST, NULL, NULL,
 		"of decay and scores of every pair of tokens in a chunk, and of both" };
 
 	if (text_of(plan)->mixer == VT_MIXER_MAMBA2) {

@@ -15,13 +15,12 @@ static const char *rest_of_zero(const struct vt_plan *plan, int from_stage)
 
 static void add_quantised(struct vt_plan *plan)
 {
-	const struct vt_term_spec packed = { "weights", VT_IN_ALL, NULL, NULL,
+	const struct vt_term_spec packed = { "weights", VT_IN_ALL, VT_PLAYED_PARAMETERS, NULL, NULL,
 		"linear layers packed with their scales; embeddings, head and norms stay" };
-	const struct vt_term_spec scales = { "weights", VT_IN_ALL, NULL, NULL,
+	const struct vt_term_spec scales = { "weights", VT_IN_ALL, VT_PLAYED_PARAMETERS, NULL, NULL,
 		"one fp32 scale per output of a linear layer" };
-	const struct vt_term_spec unpacked = { "workspace/other",
-		VT_IN_TRAINING | VT_IN_INFERENCE, NULL, NULL,
-		"the largest matrix, unpacked for one product" };
+	const struct vt_term_spec unpacked = { "workspace/other", VT_IN_TRAINING | VT_IN_INFERENCE,
+		VT_PLAYED_STAGED, NULL, NULL, "the largest matrix, unpacked for one product" };
 
 	const char *zero = rest_of_zero(plan, 3);
 
@@ -35,11 +34,11 @@ static void add_quantised(struct vt_plan *plan)
 
 static void add_weights(struct vt_plan *plan)
 {
-	const struct vt_term_spec spec = { "weights", VT_IN_ALL, NULL, NULL,
+	const struct vt_term_spec spec = { "weights", VT_IN_ALL, VT_PLAYED_PARAMETERS, NULL, NULL,
 					   "every parameter once; a tied head is the embedding" };
-	const struct vt_term_spec stored = { "weights", VT_IN_ALL, NULL, NULL,
+	const struct vt_term_spec stored = { "weights", VT_IN_ALL, VT_PLAYED_PARAMETERS, NULL, NULL,
 					     "as stored in the file" };
-	const struct vt_term_spec window = { "weights", VT_IN_ALL, NULL, NULL,
+	const struct vt_term_spec window = { "weights", VT_IN_ALL, VT_PLAYED_PARAMETERS, NULL, NULL,
 		"on the host but for what is outside the layers and two layers in flight" };
 
 	if (vt_plan_setting(plan, VT_SET_QUANTISE))
@@ -56,11 +55,11 @@ static void add_weights(struct vt_plan *plan)
 /* Blocks are counted with what is too small to be split off their segments. */
 static void add_buffers(struct vt_plan *plan)
 {
-	const struct vt_term_spec rope = { "buffers", VT_IN_ALL, NULL, NULL,
+	const struct vt_term_spec rope = { "buffers", VT_IN_ALL, VT_PLAYED_PARAMETERS, NULL, NULL,
 		"cos and sin of every layer, all equal: one pair would do" };
-	const struct vt_term_spec causal = { "buffers", VT_IN_ALL, NULL, NULL,
+	const struct vt_term_spec causal = { "buffers", VT_IN_ALL, VT_PLAYED_PARAMETERS, NULL, NULL,
 		"masks of causality over all positions that the model may have" };
-	const struct vt_term_spec tails = { "weights", VT_IN_ALL, NULL, NULL,
+	const struct vt_term_spec tails = { "weights", VT_IN_ALL, VT_PLAYED_PARAMETERS, NULL, NULL,
 		vt_plan_setting(plan, VT_SET_LOAD) ?
 			"ends of blocks that the allocator does not split (loading replayed)" :
 			"ends of blocks that the allocator does not split" };
@@ -88,16 +87,17 @@ static void add_adapters(struct vt_plan *plan)
 {
 	int64_t kind = vt_plan_setting(plan, VT_SET_OPTIMIZER);
 	int is_accumulating = vt_plan_setting(plan, VT_SET_ACCUMULATE) > 1;
-	const struct vt_term_spec weights = { "weights", VT_IN_ALL, NULL, NULL,
-					      "adapters, which PEFT keeps in fp32" };
+	const struct vt_term_spec weights = { "weights", VT_IN_ALL, VT_PLAYED_PARAMETERS, NULL,
+		NULL, "adapters, which PEFT keeps in fp32" };
 	const struct vt_term_spec gradients = { "gradients",
-		is_accumulating ? VT_IN_TRAINING | VT_IN(STEP) : IN_GRADIENTS, NULL, NULL,
-		"of the adapters" };
-	const struct vt_term_spec buckets = { "gradients", VT_IN_ALL & ~VT_IN(LOAD), NULL, NULL,
-		"DDP's buckets of the adapters' gradients" };
-	const struct vt_term_spec optimizer = { "optimizer", VT_IN_ALL & ~VT_IN(LOAD), NULL, NULL,
-						adapter_states[kind].why };
-	const struct vt_term_spec burst = { "workspace/optimizer", VT_IN(STEP), NULL, NULL,
+		is_accumulating ? VT_IN_TRAINING | VT_IN(STEP) : IN_GRADIENTS, VT_PLAYED_PARAMETERS,
+		NULL, NULL, "of the adapters" };
+	const struct vt_term_spec buckets = { "gradients", VT_IN_ALL & ~VT_IN(LOAD),
+		VT_PLAYED_PARAMETERS, NULL, NULL, "DDP's buckets of the adapters' gradients" };
+	const struct vt_term_spec optimizer = { "optimizer", VT_IN_ALL & ~VT_IN(LOAD),
+		VT_PLAYED_PARAMETERS, NULL, NULL, adapter_states[kind].why };
+	const struct vt_term_spec burst = { "workspace/optimizer", VT_IN(STEP),
+		VT_PLAYED_PARAMETERS, NULL, NULL,
 		"foreach AdamW: the square roots of all second moments at once" };
 	const char *zero = rest_of_zero(plan, 1);
 
@@ -118,10 +118,11 @@ static void add_adapters(struct vt_plan *plan)
 /* Units that are gathered for a moment, one in use and one on its way. */
 static void add_gathered(struct vt_plan *plan)
 {
-	const struct vt_term_spec weights = { "weights", VT_IN_TRAINING, NULL, NULL,
-		"gathered: the layer in use and the next one (FSDP wrapped per layer)" };
-	const struct vt_term_spec gradients = { "gradients", VT_IN(BACKWARD_TOP) |
-		VT_IN(BACKWARD_BOTTOM), NULL, NULL, "of one layer, before they are scattered" };
+	const struct vt_term_spec weights = { "weights", VT_IN_TRAINING, VT_PLAYED_PARAMETERS, NULL,
+		NULL, "gathered: the layer in use and the next one (FSDP wrapped per layer)" };
+	const struct vt_term_spec gradients = { "gradients",
+		VT_IN(BACKWARD_TOP) | VT_IN(BACKWARD_BOTTOM), VT_PLAYED_BURST, NULL, NULL,
+		"of one layer, before they are scattered" };
 
 	if (vt_plan_setting(plan, VT_SET_ZERO) < 3)
 		return;
@@ -134,15 +135,14 @@ static void add_gathered(struct vt_plan *plan)
 /* Backward makes them from the head down; activations go as they come. */
 static void add_partial_gradients(struct vt_plan *plan)
 {
-	const struct vt_term_spec head = { "gradients",
-		VT_IN(BACKWARD_NORM) | VT_IN(BACKWARD_TOP), NULL, NULL,
-					   "of the head alone, the first that is there" };
-	const struct vt_term_spec most = { "gradients", VT_IN(BACKWARD_BOTTOM), NULL, NULL,
-		"of the head and all layers but the first" };
-	const struct vt_term_spec twice = { "gradients", VT_IN(BACKWARD_END), NULL, NULL,
-		"a tied embedding has two, one from the head" };
-	const struct vt_term_spec sum = { "workspace/other", VT_IN(BACKWARD_END), NULL, NULL,
-		"the sum of those two, before they go" };
+	const struct vt_term_spec head = { "gradients", VT_IN(BACKWARD_NORM) | VT_IN(BACKWARD_TOP),
+		VT_PLAYED_PARAMETERS, NULL, NULL, "of the head alone, the first that is there" };
+	const struct vt_term_spec most = { "gradients", VT_IN(BACKWARD_BOTTOM),
+		VT_PLAYED_PARAMETERS, NULL, NULL, "of the head and all layers but the first" };
+	const struct vt_term_spec twice = { "gradients", VT_IN(BACKWARD_END), VT_PLAYED_PARAMETERS,
+		NULL, NULL, "a tied embedding has two, one from the head" };
+	const struct vt_term_spec sum = { "workspace/other", VT_IN(BACKWARD_END),
+		VT_PLAYED_PARAMETERS, NULL, NULL, "the sum of those two, before they go" };
 	const char *zero = rest_of_zero(plan, 3);
 
 	vt_plan_add(plan, &head, "min(V*h/t, Ptrained)*g%s", zero);
@@ -160,10 +160,12 @@ static void add_gradients(struct vt_plan *plan)
 {
 	int is_accumulating = vt_plan_setting(plan, VT_SET_ACCUMULATE) > 1;
 	const struct vt_term_spec spec = { "gradients",
-		is_accumulating ? VT_IN_TRAINING | VT_IN(STEP) : IN_GRADIENTS, NULL, NULL,
+		is_accumulating ? VT_IN_TRAINING | VT_IN(STEP) : IN_GRADIENTS, VT_PLAYED_PARAMETERS,
+		NULL, NULL,
 		is_accumulating ? "kept between micro-batches" :
 				  "set to None before the forward" };
-	const struct vt_term_spec buckets = { "gradients", VT_IN_ALL & ~VT_IN(LOAD), NULL, NULL,
+	const struct vt_term_spec buckets = { "gradients", VT_IN_ALL & ~VT_IN(LOAD),
+		VT_PLAYED_PARAMETERS, NULL, NULL,
 		"DDP's buckets are a second copy without gradient_as_bucket_view" };
 
 	vt_plan_add(plan, &spec, "Ptrained*g%s", rest_of_zero(plan, 2));
@@ -193,16 +195,18 @@ static void add_optimizer(struct vt_plan *plan)
 {
 	int64_t kind = vt_plan_setting(plan, VT_SET_OPTIMIZER);
 	int64_t loop = vt_plan_setting(plan, VT_SET_OPTIMIZER_LOOP);
-	const struct vt_term_spec spec = { "optimizer", VT_IN_ALL & ~VT_IN(LOAD), NULL, NULL,
-					   states[kind].why };
-	const struct vt_term_spec tails = { "optimizer", VT_IN_ALL & ~VT_IN(LOAD), NULL, NULL,
+	const struct vt_term_spec spec = { "optimizer", VT_IN_ALL & ~VT_IN(LOAD),
+		VT_PLAYED_PARAMETERS, NULL, NULL, states[kind].why };
+	const struct vt_term_spec tails = { "optimizer", VT_IN_ALL & ~VT_IN(LOAD),
+		VT_PLAYED_PARAMETERS, NULL, NULL,
 		"ends of blocks that the allocator does not split, twice those of the weights" };
-	const struct vt_term_spec master = { "optimizer", VT_IN_ALL & ~VT_IN(LOAD), NULL, NULL,
-					     "fp32 master copies of the weights" };
-	const struct vt_term_spec burst = { "workspace/optimizer", VT_IN(STEP), NULL, NULL,
+	const struct vt_term_spec master = { "optimizer", VT_IN_ALL & ~VT_IN(LOAD),
+		VT_PLAYED_PARAMETERS, NULL, NULL, "fp32 master copies of the weights" };
+	const struct vt_term_spec burst = { "workspace/optimizer", VT_IN(STEP),
+		VT_PLAYED_PARAMETERS, NULL, NULL,
 		"foreach AdamW: the square roots of all second moments at once" };
-	const struct vt_term_spec single = { "workspace/optimizer", VT_IN(STEP), NULL, NULL,
-					     "of one tensor at a time" };
+	const struct vt_term_spec single = { "workspace/optimizer", VT_IN(STEP),
+		VT_PLAYED_PARAMETERS, NULL, NULL, "of one tensor at a time" };
 	const char *zero = rest_of_zero(plan, 1);
 
 	if (vt_plan_setting(plan, VT_SET_OFFLOAD) == VT_OFFLOAD_OPTIMIZER)
@@ -234,7 +238,8 @@ static void add_cast(struct vt_plan *plan)
 	int is_training = vt_plan_is_training(plan);
 	const struct vt_term_spec spec = { "weights/cast",
 		(is_training ? VT_IN_TRAINING & ~VT_IN(BACKWARD_BOTTOM) : VT_IN_INFERENCE) &
-			~VT_IN(FIRST_LAYER), NULL, NULL,
+			~VT_IN(FIRST_LAYER),
+		VT_PLAYED_PARAMETERS, NULL, NULL,
 		is_training ? "autocast's copies of linear weights, which backward needs" :
 			      "autocast's copies of linear weights, which it keeps until it ends "
 			      "(not in torch.inference_mode)" };

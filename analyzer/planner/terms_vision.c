@@ -12,16 +12,20 @@ static int is_tower_trained(const struct vt_plan *plan)
 
 void vt_terms_vision(struct vt_plan *plan)
 {
-	const struct vt_term_spec kept = { "activations/vision", VT_IN_WHOLE, NULL, NULL,
+	const struct vt_term_spec kept = { "activations/vision", VT_IN_WHOLE, VT_PLAYED_STAGED,
+		NULL, NULL,
 		"the tower trains: two LayerNorms, attention and a plain mlp per layer" };
-	const struct vt_term_spec once = { "activations/vision", VT_IN(FIRST_LAYER) |
-		(vt_plan_is_training(plan) ? 0 : VT_IN(FORWARD)), NULL, NULL,
-		"the tower does not train: one layer at a time" };
-	const struct vt_term_spec projector = { "activations/projector", VT_IN_TRAINING |
-		VT_IN(FORWARD), NULL, NULL, "patches, and what f*f of them become" };
-	const struct vt_term_spec activated = { "activations/projector", VT_IN_TRAINING, NULL, NULL,
+	const struct vt_term_spec once = { "activations/vision",
+		VT_IN(FIRST_LAYER) | (vt_plan_is_training(plan) ? 0 : VT_IN(FORWARD)),
+		VT_PLAYED_STAGED, NULL, NULL, "the tower does not train: one layer at a time" };
+	const struct vt_term_spec projector = { "activations/projector",
+		VT_IN_TRAINING | VT_IN(FORWARD), VT_PLAYED_STAGED, NULL, NULL,
+		"patches, and what f*f of them become" };
+	const struct vt_term_spec activated = { "activations/projector", VT_IN_TRAINING,
+		VT_PLAYED_STAGED, NULL, NULL,
 		"the input and the output of the activation between its two layers" };
-	const struct vt_term_spec given = { "activations/projector", VT_IN(LOGITS), NULL, NULL,
+	const struct vt_term_spec given = { "activations/projector", VT_IN(LOGITS),
+		VT_PLAYED_STAGED, NULL, NULL,
 		"what images became, which the model's output holds" };
 
 	if (!plan->model->stacks[VT_PART_VISION].hidden)

@@ -125,6 +125,7 @@ static void check_parts(const struct vt_plan *plan)
 		struct vt_formula_parts parts = { 0 };
 		double sum = 0;
 
+		assert_int_not_equal(term->played, VT_PLAYED_UNSAID);
 		vt_formula_split(term->formula, &plan->symbols, &parts);
 		for (size_t j = 0; j < parts.len; j++)
 			sum += parts.items[j].bytes * parts.items[j].count *

@@ -217,6 +217,65 @@ static void kinds_of_layers_take_turns(void **state)
 	}
 }
 
+/* --- what a term is --------------------------------------------------------------------------- */
+
+/* A new term is not left out of what is played by having been forgotten: no plan comes of it. */
+static void a_term_says_how_it_is_played(void **state)
+{
+	static const struct {
+		enum vt_played_kind played;
+		const char *formula, *error;
+	} cases[] = {
+		{ VT_PLAYED_STAGED, "2", NULL },
+		{ VT_PLAYED_PASSED_OVER, "2", NULL },
+		{ VT_PLAYED_UNSAID, "2", "nothing says how it is played" },
+		{ VT_PLAYED_UNSAID, "0", "nothing says how it is played" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < VT_ARRAY_SIZE(cases); i++) {
+		const struct vt_term_spec spec = { "x", VT_IN_ALL, cases[i].played, NULL, NULL,
+						   "" };
+		struct vt_plan plan = { .stages = VT_IN_ALL };
+
+		vt_plan_add(&plan, &spec, "%s", cases[i].formula);
+		assert_true(!plan.error == !cases[i].error);
+		if (plan.error)
+			assert_string_equal(plan.error, cases[i].error);
+		vt_plan_release(&plan);
+	}
+}
+
+/* Behind forward there is nothing that they would be there for. */
+static void what_is_there_to_the_end_of_forward_passes(void **state)
+{
+	static const struct {
+		enum vt_played_kind played, kind;
+		unsigned stages;
+	} cases[] = {
+		{ VT_PLAYED_STAGED, VT_PLAYED_PASSING, VT_IN(FORWARD) },
+		{ VT_PLAYED_STAGED, VT_PLAYED_PASSING, VT_IN(FIRST_LAYER) | VT_IN(FORWARD) },
+		{ VT_PLAYED_STAGED, VT_PLAYED_STAGED, VT_IN(FIRST_LAYER) },
+		{ VT_PLAYED_STAGED, VT_PLAYED_STAGED, VT_IN(FORWARD) | VT_IN(LOGITS) },
+		{ VT_PLAYED_KEPT, VT_PLAYED_KEPT, VT_IN(FORWARD) },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < VT_ARRAY_SIZE(cases); i++) {
+		const struct vt_term_spec spec = { "x", cases[i].stages, cases[i].played, NULL,
+						   NULL, "" };
+		struct vt_plan plan = { .stages = VT_IN_ALL };
+		struct vt_player player = { .plan = &plan };
+
+		vt_plan_add(&plan, &spec, "2");
+		assert_int_equal(vt_player_read_terms(&player), 0);
+		assert_int_equal(player.terms.items[0].kind, cases[i].kind);
+		vt_vector_release(&player.terms.items[0].parts);
+		vt_vector_release(&player.terms);
+		vt_plan_release(&plan);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -225,6 +284,8 @@ int main(void)
 		cmocka_unit_test(more_experts_than_memory_holds_are_not_played),
 		cmocka_unit_test(mixtures_alone_have_experts),
 		cmocka_unit_test(kinds_of_layers_take_turns),
+		cmocka_unit_test(a_term_says_how_it_is_played),
+		cmocka_unit_test(what_is_there_to_the_end_of_forward_passes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
