@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "analyzer/commands/cmd.h"
 #include "analyzer/import/collect.h"
 #include "analyzer/base/diag.h"
 #include "analyzer/database/db_check.h"
+#include "analyzer/import/detach.h"
 #include "analyzer/import/input.h"
 #include "analyzer/import/journal_file.h"
 #include "analyzer/base/options.h"
@@ -21,9 +19,6 @@ enum {
 	OPTION_FOREGROUND = 256,
 	OPTION_DEAD,
 };
-
-/* Where the pipe between the two processes of detach() is: behind the standard streams. */
-#define OUR_END 3
 
 static const struct vt_option options[] = {
 	{ OPTION_FOREGROUND, "foreground", NULL, "stay in the foreground and say what goes wrong" },
@@ -41,76 +36,6 @@ static const struct vt_options_spec spec = {
 		"The recorder starts it; by hand it takes up a journal that was left behind.",
 	.options = options,
 };
-
-/*
- * The program's descriptors must not live on in us: whoever reads its pipes would wait for our end,
- * not its own.  `end` becomes OUR_END.
- */
-static int leave_descriptors(int end)
-{
-	int null = open("/dev/null", O_RDWR);
-
-	if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0 ||
-	    dup2(end, OUR_END) < 0)
-		return -1;
-	/* close_range came with Linux 5.9. */
-	if (syscall(SYS_close_range, OUR_END + 1u, ~0u, 0u)) {
-		long most = sysconf(_SC_OPEN_MAX);
-
-		for (int fd = OUR_END + 1; fd < (most > 0 ? most : 1024); fd++)
-			close(fd);
-	}
-	return 0;
-}
-
-/* Neither end among the standard streams: where the program has closed those, they are free. */
-static int make_pipe(int *ends)
-{
-	if (pipe(ends))
-		return -1;
-	for (int i = 0; i < 2; i++)
-		if (ends[i] < OUR_END && (ends[i] = fcntl(ends[i], F_DUPFD, OUR_END)) < 0)
-			return -1;
-	return 0;
-}
-
-/*
- * Ends when the child has taken up the journal, or has ended without: until then the program, which
- * started us, knows by us that somebody is coming (closing.c of the recorder).
- */
-static void end_behind(int end)
-{
-	char byte;
-
-	if (!leave_descriptors(end))
-		while (read(OUR_END, &byte, sizeof(byte)) < 0 && errno == EINTR)
-			;
-	_exit(0);
-}
-
-static void say_taken_up(void)
-{
-	close(OUR_END);
-}
-
-/*
- * Out of the program's session: its terminal's signals and its end are not ours.  Returns in the
- * child only.
- */
-static int detach(void)
-{
-	int ends[2];
-	pid_t pid;
-
-	if (make_pipe(ends))
-		return -1;
-	pid = fork();
-	if (pid < 0)
-		return -1;
-	if (pid > 0)
-		end_behind(ends[0]);
-	return setsid() < 0 || leave_descriptors(ends[1]) ? -1 : 0;
-}
 
 /*
  * While there is somebody to tell.  1: somebody else has made the database already; -1: `diag` says
@@ -135,7 +60,7 @@ static int collect(const char *journal, const char *database, int is_foreground,
 	struct vt_collect_options collect_options = {
 		.is_following = 1,
 		.is_writer_dead = is_writer_dead,
-		.taken_up = is_foreground ? NULL : say_taken_up,
+		.taken_up = is_foreground ? NULL : vt_detach_let_go,
 	};
 	int rc = vt_collect_run(journal, database, &collect_options, diag);
 
@@ -156,7 +81,7 @@ static int check_and_collect(const char *path, int is_foreground, int is_writer_
 	rc = check(journal, database, &diag);
 	if (rc)
 		goto out;
-	if (!is_foreground && detach()) {
+	if (!is_foreground && vt_detach()) {
 		vt_diag_set(&diag, VT_EXIT_UNREADABLE, "cannot go to the background: %s",
 			    strerror(errno));
 		rc = -1;
