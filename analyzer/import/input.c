@@ -18,8 +18,8 @@
 #define JOURNAL_SUFFIX  ".journal"
 
 /*
- * The collector of a dead program is waited for this long; it imports millions of events in that
- * time.
+ * The collector of a dead program is waited for this long while nothing more of the journal is in
+ * its database.  A transaction, and the end of an import, which looks up symbols, take less.
  */
 #define LONGEST_WAIT_MS 60000
 #define PAUSE_MS        20
@@ -67,29 +67,48 @@ int vt_input_is_writer_alive(const char *journal)
 	return is_alive;
 }
 
-/*
- * Somebody else imports.  Returns 1 when there is something to do again (it has ended), 0 if its
- * database is to be read as it is: the program lives.
- */
-static int wait_for_collector(const char *journal, const char *database, struct vt_diag *diag)
+/* How far an import is; 0 where it cannot be seen. */
+static uint64_t imported_slots(const char *journal)
 {
-	struct timespec pause = { 0, PAUSE_MS * 1000000L };
+	struct vt_journal_header header;
 
-	for (int waited = 0; waited < LONGEST_WAIT_MS; waited += PAUSE_MS) {
+	return vt_journal_file_peek(journal, &header, NULL) ? 0 : header.imported_slots;
+}
+
+int vt_input_wait(const char *journal, const char *database,
+		  const struct vt_input_patience *patience, struct vt_diag *diag)
+{
+	uint64_t before = imported_slots(journal), now;
+	unsigned looks = 0;
+
+	while (looks < patience->nr_looks) {
 		if (access(journal, F_OK) || !vt_journal_file_is_held(journal))
 			return 1;
 		if (vt_input_is_writer_alive(journal) && !access(database, F_OK))
 			return 0;
-		nanosleep(&pause, NULL);
+		patience->pause(patience->context);
+		now = imported_slots(journal);
+		looks = now == before ? looks + 1 : 0;
+		before = now;
 	}
-	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: its collector has not finished within %d s",
-		    journal, LONGEST_WAIT_MS / 1000);
+	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: its collector is at work, but gets no further",
+		    journal);
 	return -1;
+}
+
+static void sleep_between_looks(void *context)
+{
+	struct timespec pause = { 0, PAUSE_MS * 1000000L };
+
+	(void)context;
+	nanosleep(&pause, NULL);
 }
 
 /* Brings the database up to the journal.  0, or -1 with `diag` filled. */
 static int take_up(const char *journal, const char *database, int *is_live, struct vt_diag *diag)
 {
+	static const struct vt_input_patience patience = { LONGEST_WAIT_MS / PAUSE_MS,
+							   sleep_between_looks, NULL };
 	struct vt_progress progress;
 	struct vt_collect_options options = { .progress = show_progress, .context = &progress };
 	enum vt_collect_result result;
@@ -99,7 +118,9 @@ static int take_up(const char *journal, const char *database, int *is_live, stru
 	vt_progress_init(&progress, "importing the journal");
 	do {
 		result = vt_collect_run(journal, database, &options, &said);
-		rc = result == VT_COLLECT_BUSY ? wait_for_collector(journal, database, &said) : 0;
+		rc = result == VT_COLLECT_BUSY ?
+			     vt_input_wait(journal, database, &patience, &said) :
+			     0;
 	} while (rc > 0 && !access(journal, F_OK));
 	vt_progress_end(&progress);
 	if (result == VT_COLLECT_ELSEWHERE)

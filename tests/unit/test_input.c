@@ -179,6 +179,65 @@ static void a_living_program_without_collector_is_imported_so_far(void **state)
 	builder_release(&b);
 }
 
+#define PATIENCE 5
+
+/* An importer of a dead program's journal, of which something is seen at each look at it. */
+struct importer {
+	FILE *holder;
+	uint64_t imported_slots;
+	unsigned looks, moves_at; /* at every look of that many, 0: never */
+	unsigned ends_at;         /* 0: never */
+};
+
+static void take_one_look(void *context)
+{
+	struct importer *importer = context;
+
+	importer->looks++;
+	if (importer->moves_at && importer->looks % importer->moves_at == 0) {
+		importer->imported_slots++;
+		assert_int_equal(pwrite(fileno(importer->holder), &importer->imported_slots,
+					sizeof(importer->imported_slots),
+					offsetof(struct vt_journal_header, imported_slots)),
+				 sizeof(importer->imported_slots));
+	}
+	if (importer->looks == importer->ends_at)
+		assert_int_equal(flock(fileno(importer->holder), LOCK_UN), 0);
+}
+
+/* However long it takes, as long as it gets on. */
+static void an_importer_that_gets_on_is_waited_for(void **state)
+{
+	static const struct {
+		unsigned moves_at, ends_at;
+		int rc;
+		unsigned looks;
+	} cases[] = {
+		{ 0, 0, -1, PATIENCE },
+		{ 0, PATIENCE - 1, 1, PATIENCE - 1 },
+		{ 1, 10 * PATIENCE, 1, 10 * PATIENCE },
+		{ PATIENCE, 10 * PATIENCE + 1, 1, 10 * PATIENCE + 1 },
+		{ PATIENCE + 1, 10 * PATIENCE, -1, PATIENCE },
+	};
+
+	(void)state;
+	write_journal("dead.journal");
+	for (size_t i = 0; i < VT_ARRAY_SIZE(cases); i++) {
+		struct importer importer = { .holder = fopen("dead.journal", "r+e"),
+					     .moves_at = cases[i].moves_at,
+					     .ends_at = cases[i].ends_at };
+		const struct vt_input_patience patience = { PATIENCE, take_one_look, &importer };
+		struct vt_diag diag = { 0 };
+
+		assert_int_equal(flock(fileno(importer.holder), LOCK_EX), 0);
+		assert_int_equal(vt_input_wait("dead.journal", "dead.db", &patience, &diag),
+				 cases[i].rc);
+		assert_int_equal(importer.looks, cases[i].looks);
+		assert_int_equal(!strstr(diag.text, "gets no further"), cases[i].rc != -1);
+		fclose(importer.holder);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -188,6 +247,7 @@ int main(void)
 		cmocka_unit_test(another_runs_database_keeps_its_journal_beside_it),
 		cmocka_unit_test(a_living_programs_database_is_read_as_it_is),
 		cmocka_unit_test(a_living_program_without_collector_is_imported_so_far),
+		cmocka_unit_test(an_importer_that_gets_on_is_waited_for),
 	};
 
 	return cmocka_run_group_tests(tests, unit_enter, unit_leave);
