@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analyzer/planner/estimate.h"
+#include "analyzer/planner/refusals.h"
 
 /* What a plan promises of an owner: the larger of the two. */
 #define TOLERANCE     0.05
@@ -116,7 +117,7 @@ static void try(struct search *search, enum vt_setting id, const char *value)
 
 	if (vt_plan_settings_set(&settings, id, value, &diag) ||
 	    settings.value[id] == search->settings.value[id] ||
-	    vt_plan_settings_check(&settings, &diag))
+	    vt_refusals_of_settings(&settings, &diag))
 		return;
 	if (!vt_estimate_make(&changed, &diag)) {
 		found = distance(search->against, &changed);
@@ -356,7 +357,7 @@ static void find_option(struct vt_against *against, const struct vt_plan_setting
 
 	snprintf(change.value, sizeof(change.value), "%s", value);
 	if (vt_plan_settings_set(&settings, id, value, &diag) ||
-	    settings.value[id] == before->value[id] || vt_plan_settings_check(&settings, &diag))
+	    settings.value[id] == before->value[id] || vt_refusals_of_settings(&settings, &diag))
 		return;
 	if (!vt_estimate_make(&changed, &diag)) {
 		found = distance(against, &changed);

@@ -11,7 +11,8 @@
 
 /*
  * Fills *plan, which the caller zeroed; model, settings and gpu must stay.  0, or -1 with `diag`
- * filled (exit code 3): sizes whose products no device can hold.
+ * filled: settings that are not of that model (exit code 2, refusals.h), sizes whose products no
+ * device can hold (exit code 3).
  */
 int vt_estimate_make(struct vt_plan *plan, struct vt_diag *diag);
 

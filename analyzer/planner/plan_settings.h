@@ -131,7 +131,7 @@ const char *vt_plan_settings_text(const struct vt_plan_settings *settings, enum 
 /* The word at that place of its list into buf[size]; 0: it has none there, or takes no words. */
 int vt_plan_settings_word(enum vt_setting id, size_t place, char *buf, size_t size);
 
-/* Combinations that make no sense.  0, or -1 with `diag` filled (exit code 2). */
-int vt_plan_settings_check(const struct vt_plan_settings *settings, struct vt_diag *diag);
+/* Whether it has the value that it has where nobody says another. */
+int vt_plan_settings_is_standard(const struct vt_plan_settings *settings, enum vt_setting id);
 
 #endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/planner/refusals.h"
+
+#include <inttypes.h>
+
+#include "analyzer/base/util.h"
+
+/* --- whatever the model ----------------------------------------------------------------------- */
+
+/* A setting that means something in one mode only. */
+static int check_mode(const struct vt_plan_settings *settings, struct vt_diag *diag)
+{
+	static const struct {
+		enum vt_setting id;
+		int mode;
+	} only[] = {
+		{ VT_SET_CHECKPOINTING, VT_MODE_TRAIN }, { VT_SET_LOSS, VT_MODE_TRAIN },
+		{ VT_SET_OPTIMIZER, VT_MODE_TRAIN },     { VT_SET_ACCUMULATE, VT_MODE_TRAIN },
+		{ VT_SET_LORA, VT_MODE_TRAIN },          { VT_SET_MASTER, VT_MODE_TRAIN },
+		{ VT_SET_GRAD_DTYPE, VT_MODE_TRAIN },    { VT_SET_STATE_DTYPE, VT_MODE_TRAIN },
+		{ VT_SET_FREEZE, VT_MODE_TRAIN },        { VT_SET_KEEP_LOGITS, VT_MODE_TRAIN },
+		{ VT_SET_NEW_TOKENS, VT_MODE_INFER },    { VT_SET_KV_CACHE, VT_MODE_INFER },
+		{ VT_SET_KV_DTYPE, VT_MODE_INFER },      { VT_SET_LOGITS, VT_MODE_INFER },
+		{ VT_SET_KEEP, VT_MODE_INFER },          { VT_SET_CHUNK, VT_MODE_INFER },
+		{ VT_SET_OPTIMIZER_LOOP, VT_MODE_TRAIN }, { VT_SET_LOSS_CHUNK, VT_MODE_TRAIN },
+		{ VT_SET_LORA_TARGETS, VT_MODE_TRAIN },  { VT_SET_LORA_DROPOUT, VT_MODE_TRAIN },
+		{ VT_SET_BUCKET_VIEW, VT_MODE_TRAIN },   { VT_SET_KV_GROUP, VT_MODE_INFER },
+		{ VT_SET_KEEP_ON, VT_MODE_INFER },
+	};
+
+	for (size_t i = 0; i < VT_ARRAY_SIZE(only); i++) {
+		if (!settings->is_given[only[i].id] ||
+		    vt_plan_settings_is_standard(settings, only[i].id) ||
+		    settings->value[VT_SET_MODE] == only[i].mode)
+			continue;
+		vt_diag_set(diag, VT_EXIT_USAGE, "--%s %s", vt_plan_settings_row(only[i].id)->name,
+			    only[i].mode == VT_MODE_TRAIN ?
+				    "saves or costs nothing without a backward: it needs --train" :
+				    "has no meaning in training: it needs --infer");
+		return -1;
+	}
+	return 0;
+}
+
+static const char *wrong_with_shared_tokens(const int64_t *value)
+{
+	if (value[VT_SET_ATTENTION] == VT_ATTENTION_EAGER)
+		return "--context-parallel joins what kernels give: --attention eager has none";
+	if (value[VT_SET_CHUNK])
+		return "--context-parallel and --chunk: tokens are shared, or taken in turn";
+	if (value[VT_SET_SEQ] % value[VT_SET_CONTEXT_PARALLEL])
+		return "--context-parallel: --seq does not divide by it";
+	return NULL;
+}
+
+/* A setting that says how another one is done, which is not. */
+static const char *wrong_without_other(const struct vt_plan_settings *settings)
+{
+	const int64_t *value = settings->value;
+	int64_t loss = value[VT_SET_LOSS], kv = value[VT_SET_KV_DTYPE];
+
+	if (!vt_plan_settings_is_standard(settings, VT_SET_LOSS_CHUNK) && loss != VT_LOSS_CHUNKED &&
+	    loss != VT_LOSS_CHECKPOINTED && loss != VT_LOSS_FUSED)
+		return "--loss-chunk: --loss chunked, checkpointed and fused have chunks";
+	if ((value[VT_SET_LORA_TARGETS] || value[VT_SET_LORA_DROPOUT]) && !value[VT_SET_LORA])
+		return "--lora-targets and --lora-dropout are of adapters: give --lora";
+	if (value[VT_SET_OPTIMIZER_LOOP] && value[VT_SET_OPTIMIZER] != VT_OPTIMIZER_ADAMW)
+		return "--optimizer-loop is of --optimizer adamw";
+	if (value[VT_SET_BUCKET_VIEW] && value[VT_SET_DATA] == 1)
+		return "--bucket-view is of --data-parallel ranks: give more than 1";
+	if (value[VT_SET_BUCKET_VIEW] && value[VT_SET_ZERO])
+		return "--bucket-view is of DDP: --zero has no such buckets";
+	if (!vt_plan_settings_is_standard(settings, VT_SET_KV_GROUP) && kv != VT_DTYPE_INT8 &&
+	    kv != VT_DTYPE_INT4)
+		return "--kv-group: scales are of --kv-dtype int8 and int4";
+	if (value[VT_SET_KEEP_ON] && !value[VT_SET_KEEP])
+		return "--keep-on: nothing is kept: give --keep";
+	return NULL;
+}
+
+/* What no runtime does, or what is not planned together. */
+static const char *wrong_together(const int64_t *value)
+{
+	int is_train = value[VT_SET_MODE] == VT_MODE_TRAIN;
+
+	if (value[VT_SET_ATTENTION] == VT_ATTENTION_FLASH && value[VT_SET_DTYPE] == VT_DTYPE_FP32 &&
+	    !value[VT_SET_AUTOCAST])
+		return "--attention flash: its kernels take bf16 and fp16, not --dtype fp32";
+	if (value[VT_SET_QUANTISE] && value[VT_SET_OFFLOAD] == VT_OFFLOAD_WEIGHTS)
+		return "--quantise and --offload weights are not planned together";
+	if (value[VT_SET_OFFLOAD] == VT_OFFLOAD_OPTIMIZER && !is_train)
+		return "--offload optimizer: a run without a backward has none: it needs --train";
+	if ((value[VT_SET_ZERO] == 1 || value[VT_SET_ZERO] == 2) && !is_train)
+		return "--zero 1 and 2 share gradients and states: they need --train";
+	return NULL;
+}
+
+int vt_refusals_of_settings(const struct vt_plan_settings *settings, struct vt_diag *diag)
+{
+	const int64_t *value = settings->value;
+	const char *wrong = NULL;
+
+	if (check_mode(settings, diag))
+		return -1;
+	if (value[VT_SET_QUANTISE] && value[VT_SET_MODE] == VT_MODE_TRAIN && !value[VT_SET_LORA])
+		wrong = "--quantise with --train needs --lora: packed weights do not train";
+	else if (value[VT_SET_LORA] && value[VT_SET_FREEZE])
+		wrong = "--lora and --freeze: adapters train, nothing else does";
+	else if (value[VT_SET_ZERO] && value[VT_SET_DATA] == 1)
+		wrong = "--zero shares among --data-parallel ranks: give more than 1";
+	else if (value[VT_SET_SEQUENCE] && value[VT_SET_TENSOR] == 1)
+		wrong = "--sequence-parallel shares among --tensor-parallel ranks: give more";
+	else if (value[VT_SET_CONTEXT_PARALLEL] > 1)
+		wrong = wrong_with_shared_tokens(value);
+	if (!wrong && value[VT_SET_KV_CACHE] == VT_KV_NONE && value[VT_SET_NEW_TOKENS])
+		wrong = "--kv-cache none: --new-tokens are generated with a cache";
+	if (!wrong)
+		wrong = wrong_without_other(settings);
+	if (!wrong)
+		wrong = wrong_together(value);
+	if (!wrong)
+		return 0;
+	vt_diag_set(diag, VT_EXIT_USAGE, "%s", wrong);
+	return -1;
+}
+
+/* --- of that model ---------------------------------------------------------------------------- */
+
+/* Ranks share whole heads and whole layers: the frameworks refuse anything else, too. */
+static int check_ranks(const struct vt_plan_settings *settings,
+		       const struct vt_architecture *model, struct vt_diag *diag)
+{
+	const struct vt_stack *s = &model->stacks[VT_PART_TEXT];
+	uint64_t tensor = (uint64_t)settings->value[VT_SET_TENSOR];
+	uint64_t pipeline = (uint64_t)settings->value[VT_SET_PIPELINE];
+
+	if (s->heads && s->heads % tensor)
+		vt_diag_set(diag, VT_EXIT_USAGE,
+			    "--tensor-parallel %" PRIu64 ": %" PRIu64
+			    " attention heads do not divide by it",
+			    tensor, s->heads);
+	else if (s->layers && pipeline > s->layers)
+		vt_diag_set(diag, VT_EXIT_USAGE,
+			    "--pipeline-parallel %" PRIu64 ": there are %" PRIu64 " layers",
+			    pipeline, s->layers);
+	else
+		return 0;
+	return -1;
+}
+
+/* Settings of a part that the model does not have. */
+static int check_parts(const struct vt_plan_settings *settings,
+		       const struct vt_architecture *model, struct vt_diag *diag)
+{
+	const struct vt_stack *s = &model->stacks[VT_PART_TEXT];
+	int has_tower = model->stacks[VT_PART_VISION].hidden > 0;
+	uint64_t factor = (uint64_t)settings->value[VT_SET_FACTOR];
+	const int64_t *value = settings->value;
+	int64_t cache = value[VT_SET_KV_CACHE];
+	const char *wrong = NULL;
+
+	if (!has_tower && (value[VT_SET_FREEZE] || factor > 1 || value[VT_SET_TILES] > 1 ||
+			   value[VT_SET_VISION]))
+		wrong = "--freeze, --images, --tiles and --factor are of images: MODEL has no "
+			"vision part beside text";
+	else if (has_tower && model->patch_side % factor)
+		wrong = "--factor: the patches of a side do not divide by it";
+	else if (s->hidden && !s->kv_rank && (cache == VT_KV_LATENT || cache == VT_KV_EXPANDED))
+		wrong = "--kv-cache latent and expanded: MODEL has no latent attention";
+	else if (s->hidden && !s->mixer_layers && value[VT_SET_SCAN])
+		wrong = "--scan: MODEL has no state-space layers";
+	if (!wrong)
+		return 0;
+	vt_diag_set(diag, VT_EXIT_USAGE, "%s", wrong);
+	return -1;
+}
+
+int vt_refusals_of_model(const struct vt_plan_settings *settings,
+			 const struct vt_architecture *model, struct vt_diag *diag)
+{
+	return check_ranks(settings, model, diag) || check_parts(settings, model, diag) ? -1 : 0;
+}
