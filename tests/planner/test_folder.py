@@ -6,7 +6,8 @@ import struct
 
 from combinations import estimate
 from recording import vtrace
-from test_estimate import LLAMA, refused, stage_owners
+from test_estimate import refused, stage_owners
+from test_model_files import LLAMA
 
 
 def stored(path, tensors):
