@@ -10,7 +10,7 @@
 _Static_assert(VT_KIND_BLOCK == 1 && VT_KIND_SEGMENT == 2 && VT_KIND_POOL == 4 &&
 		       VT_KIND_MANAGED == 5 && VT_KIND_PINNED == 6,
 	       "PLACES");
-static int is_place(unsigned int kind)
+static int has_addresses(unsigned int kind)
 {
 	return kind == VT_KIND_BLOCK || kind == VT_KIND_SEGMENT || kind == VT_KIND_POOL ||
 	       kind == VT_KIND_MANAGED || kind == VT_KIND_PINNED;
@@ -27,7 +27,7 @@ static void add_suspect(struct vt_import_allocations *a, const struct vt_open_al
 	struct vt_suspect suspect = { class_of(one->kind), one->address,
 				      one->address + one->size_bytes, one->id, 0 };
 
-	if (one->id && one->id < a->loss_event && one->size_bytes && is_place(one->kind))
+	if (one->id && one->id < a->loss_event && one->size_bytes && has_addresses(one->kind))
 		vt_suspects_add(&a->suspects, &suspect);
 }
 
@@ -72,7 +72,7 @@ void vt_import_losses_take_alloc(struct vt_import_allocations *a,
 {
 	struct vt_open_allocations ended = { 0 }, blocks = { 0 };
 
-	if (!a->suspects.items.len || !is_place(record->kind))
+	if (!a->suspects.items.len || !has_addresses(record->kind))
 		return;
 	end_suspects(a, class_of(record->kind), record->address, record->size_bytes, &ended);
 	if (record->kind != VT_KIND_BLOCK) {
@@ -89,7 +89,7 @@ void vt_import_losses_take_end(struct vt_import_allocations *a,
 			       const struct vt_open_allocation *what,
 			       struct vt_open_allocations *ended)
 {
-	if (a->suspects.items.len && is_place(what->kind))
+	if (a->suspects.items.len && has_addresses(what->kind))
 		end_suspects(a, VT_KIND_BLOCK, what->address, what->size_bytes, ended);
 }
 
@@ -143,7 +143,7 @@ static int load_ended_by(struct vt_import_allocations *a, struct vt_last_free *l
 		struct vt_open_allocation what = last->ended.items[i];
 
 		/* A newer one had no blocks from before the loss. */
-		if (is_place(what.kind) && what.id < a->loss_event)
+		if (has_addresses(what.kind) && what.id < a->loss_event)
 			rc = load_blocks(a, last, what.address, what.size_bytes);
 	}
 	/* Brought back, they are as uncertain as before. */

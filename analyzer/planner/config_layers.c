@@ -131,8 +131,8 @@ static unsigned second_part(const struct rules *rules, uint64_t layer)
 	return is_dense ? HAS_MLP : HAS_EXPERTS;
 }
 
-static void count(const struct vt_config_values *v, const struct rules *rules, struct vt_stack *s,
-		  struct vt_tensor_style *style)
+static void count_layers(const struct vt_config_values *v, const struct rules *rules,
+			 struct vt_stack *s, struct vt_tensor_style *style)
 {
 	int has_mixers = !is_family(v, "mixer", "none");
 
@@ -232,7 +232,7 @@ void vt_config_layers(const struct vt_config_values *v, struct vt_stack *s,
 		return;
 	}
 	read_rules(v, &rules);
-	count(v, &rules, s, style);
+	count_layers(v, &rules, s, style);
 	if (s->mixer_layers)
 		read_mixer(v, s, style);
 }

@@ -69,7 +69,7 @@ static void push_layers(struct vt_load_tensors *tensors, const struct vt_load *l
 	}
 }
 
-static void list(struct vt_load_tensors *tensors, const struct vt_load *load)
+static void list_tensors(struct vt_load_tensors *tensors, const struct vt_load *load)
 {
 	const struct vt_architecture *model = load->model;
 	int is_started[VT_NR_PARTS] = { 0 };
@@ -100,7 +100,7 @@ void vt_load_play(struct vt_load *load, struct vt_pools *pools, struct vt_load_t
 {
 	double first = load->is_cast_later ? 4 : load->element_bytes;
 
-	list(tensors, load);
+	list_tensors(tensors, load);
 	if (tensors->len > VT_LOAD_MAX_TENSORS)
 		tensors->len = 0;
 	for (size_t i = 0; i < tensors->len; i++)

@@ -118,7 +118,7 @@ static void list_all(struct names *names, const char *path)
 		free(entries);
 }
 
-static int list(struct names *names, const char *path, struct vt_diag *diag)
+static int list_weight_files(struct names *names, const char *path, struct vt_diag *diag)
 {
 	char *index = vt_xasprintf("%s/model.safetensors.index.json", path);
 	char *single = vt_xasprintf("%s/model.safetensors", path);
@@ -138,7 +138,7 @@ static int list(struct names *names, const char *path, struct vt_diag *diag)
 int vt_model_folder_read(struct vt_architecture *model, const char *path, struct vt_diag *diag)
 {
 	struct names names = { 0 };
-	int rc = list(&names, path, diag);
+	int rc = list_weight_files(&names, path, diag);
 
 	for (size_t i = 0; !rc && i < names.len; i++) {
 		char *file = vt_xasprintf("%s/%s", path, names.items[i]);
