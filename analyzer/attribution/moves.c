@@ -10,24 +10,30 @@
 
 #include "analyzer/base/util.h"
 
-static int is_apply(const struct vt_code *code)
+static int is_of_module(const struct vt_code *code)
 {
 	static const char file[] = "/torch/nn/modules/module.py";
 	size_t len = strlen(code->file);
 
-	return len >= sizeof(file) - 1 && strcmp(code->short_name, "_apply") == 0 &&
+	return len >= sizeof(file) - 1 &&
 	       strcmp(code->file + len - (sizeof(file) - 1), file) == 0;
 }
 
-/* The line of the innermost Module._apply of a stack, 0: there is none. */
+/*
+ * The line of the innermost Module._apply of a stack, 0: there is none, or it is below that of a
+ * class of its own, which is called from the line that goes through the children.
+ */
 static uint32_t line_of(const struct vt_frames *frames, uint32_t stack)
 {
 	uint32_t ids[VT_FRAMES_MAX];
 	unsigned nr = vt_frames_python(frames, stack, ids);
 
-	for (unsigned i = 0; i < nr; i++)
-		if (is_apply(vt_frames_code(frames, ids[i])))
-			return frames->python[ids[i]].line;
+	for (unsigned i = 0; i < nr; i++) {
+		const struct vt_code *code = vt_frames_code(frames, ids[i]);
+
+		if (strcmp(code->short_name, "_apply") == 0)
+			return is_of_module(code) ? frames->python[ids[i]].line : 0;
+	}
 	return 0;
 }
 

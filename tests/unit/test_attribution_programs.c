@@ -225,6 +225,25 @@ static void without_buffers_everything_moved_is_a_weight(void **state)
 	check_events(events, VT_ARRAY_SIZE(events));
 }
 
+/* Some classes have an _apply of their own, which makes one block of all their parameters. */
+static void what_an_own_apply_makes_says_nothing_of_lines(void **state)
+{
+#define RECURRENT "/nn/modules/rnn.py:"
+	static const struct event events[] = {
+		{ { .python = CONVERT APPLY(965) "Linear@3 < " APPLY(930) "Net@1 < " OUTSIDE },
+		  "weights",
+		  0, NULL },
+		{ { .python = TORCH RECURRENT "200 LSTM.flatten_parameters LSTM@4 < " TORCH RECURRENT
+			"270 LSTM._apply LSTM@4 < " APPLY(930) "Net@1 < " OUTSIDE },
+		  "weights",
+		  0, NULL },
+		{ { .python = MODEL }, NULL, 0, NULL },
+	};
+
+	(void)state;
+	check_events(events, VT_ARRAY_SIZE(events));
+}
+
 /* Without modules nothing tells a weight from a batch that is made once. */
 static void what_functions_make_at_random_is_the_users(void **state)
 {
@@ -341,6 +360,7 @@ int main(void)
 		TEST(what_a_recorded_pass_returns_is_no_gradient),
 		TEST(buffers_that_are_moved_are_told_from_weights),
 		TEST(without_buffers_everything_moved_is_a_weight),
+		TEST(what_an_own_apply_makes_says_nothing_of_lines),
 		TEST(what_functions_make_at_random_is_the_users),
 		TEST(what_every_call_makes_is_no_buffer),
 		TEST(leaves_are_as_large_as_their_gradients),
