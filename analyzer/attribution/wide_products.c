@@ -21,6 +21,13 @@ static uint64_t rows_of(const struct vt_model *model, const struct vt_tensor *te
 	return rows;
 }
 
+/* A model may come to the device in parts: modules are told once, weights when they are there. */
+static int is_of_one_model(const struct vt_tensor *tensor, const struct vt_torch_module *module)
+{
+	return tensor->probe == module->probe ||
+	       (tensor->holder && tensor->holder == module->holder);
+}
+
 static int is_weight_of(const struct vt_model *model, const struct vt_tensor *tensor,
 			const struct vt_torch_module *module)
 {
@@ -28,7 +35,7 @@ static int is_weight_of(const struct vt_model *model, const struct vt_tensor *te
 	const char *path = vt_model_text(model, module->name);
 	size_t len = path ? strlen(path) : 0;
 
-	return name && len && tensor->probe == module->probe && !strncmp(name, path, len) &&
+	return name && len && is_of_one_model(tensor, module) && !strncmp(name, path, len) &&
 	       !strcmp(name + len, weight);
 }
 
