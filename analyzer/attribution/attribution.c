@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyzer/attribution/gradients.h"
+#include "analyzer/attribution/siblings.h"
 #include "analyzer/attribution/sources.h"
 #include "analyzer/attribution/updates.h"
 #include "analyzer/base/util.h"
@@ -16,6 +17,7 @@ void vt_attribution_init(struct vt_attribution *attribution, struct vt_facts *fa
 	vt_gradients_find(facts);
 	vt_updates_find(facts);
 	vt_sources_find(facts);
+	vt_siblings_find(facts);
 	vt_match_init(&attribution->match, facts);
 	vt_kinds_init(&attribution->kinds, facts);
 	vt_places_init(&attribution->places, facts->model);

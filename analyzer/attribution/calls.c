@@ -96,6 +96,7 @@ static void see_allocation(struct pass *pass, uint32_t index)
 	pass->calls->is_numbered[index] = a->forward_sequence != thread->sequence;
 	if (thread->call)
 		call->has_autograd |= pass->calls->is_numbered[index];
+	pass->calls->is_before[index] = thread->call && !call->has_autograd;
 	/* The segment that the first block of its size needed comes before the block. */
 	if (vt_allocation_is_owned(a))
 		thread->sequence = a->forward_sequence;
@@ -124,6 +125,7 @@ void vt_calls_init(struct vt_calls *calls, const struct vt_timeline *timeline,
 	calls->by_allocation =
 		vt_xcalloc((size_t)model->nr_allocations + 1, sizeof(*calls->by_allocation));
 	calls->is_numbered = vt_xcalloc((size_t)model->nr_allocations + 1, 1);
+	calls->is_before = vt_xcalloc((size_t)model->nr_allocations + 1, 1);
 	pass.last_ordinal = vt_xcalloc(chains->nr_stacks + 1, sizeof(*pass.last_ordinal));
 	vt_vector_push(&pass.found, none);
 	for (uint32_t i = 0; i < timeline->nr; i++) {
@@ -152,6 +154,7 @@ void vt_calls_release(struct vt_calls *calls)
 	free(calls->calls);
 	free(calls->by_allocation);
 	free(calls->is_numbered);
+	free(calls->is_before);
 	free(calls->places);
 	memset(calls, 0, sizeof(*calls));
 }
@@ -166,6 +169,11 @@ const struct vt_call *vt_calls_find(const struct vt_calls *calls, uint32_t alloc
 int vt_calls_is_numbered(const struct vt_calls *calls, uint32_t allocation)
 {
 	return calls->is_numbered[allocation];
+}
+
+int vt_calls_is_before(const struct vt_calls *calls, uint32_t allocation)
+{
+	return calls->is_before[allocation];
 }
 
 static int has_place(const struct vt_calls *calls, uint32_t python_stack, uint32_t ordinal)

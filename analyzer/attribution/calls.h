@@ -31,6 +31,7 @@ struct vt_calls {
 	uint32_t nr;
 	uint32_t *by_allocation; /* index into calls */
 	uint8_t *is_numbered; /* by allocation: the first since autograd numbered a node */
+	uint8_t *is_before;   /* by allocation: in a call that autograd had numbered nothing of */
 	struct vt_call_place *places; /* sorted */
 	uint32_t nr_places;
 };
@@ -46,6 +47,8 @@ const struct vt_call *vt_calls_find(const struct vt_calls *calls, uint32_t alloc
  * the operator which made this one, or of one that made nothing.
  */
 int vt_calls_is_numbered(const struct vt_calls *calls, uint32_t allocation);
+/* Whether it was made in a call of which autograd had numbered nothing up to then. */
+int vt_calls_is_before(const struct vt_calls *calls, uint32_t allocation);
 /* Whether one of the module's next calls, or of those before, allocated at the same place. */
 int vt_calls_is_again(const struct vt_calls *calls, uint32_t allocation, uint32_t python_stack);
 

@@ -63,7 +63,8 @@
 #define VT_REPEATS(X)                                                                              \
 	X(AGAIN, "again")                                                                          \
 	X(ONCE, "once")                                                                            \
-	X(CARRIED, "carried") /* ... a larger one in its stead, in a loop that makes tokens */
+	X(CARRIED, "carried") /* ... a larger one in its stead, in a loop that makes tokens */     \
+	X(AS_CACHE, "as-cache") /* ... one that is a cache by its name (siblings.h) */
 
 /* What the program's own code made it of (sources.h). */
 #define VT_SOURCES(X)                                                                              \
@@ -78,7 +79,9 @@
 	X(FUNCTIONS, "functions") /* no module's forward was seen */                               \
 	X(INFERENCE, "inference") /* ... nothing that autograd recorded; operators of networks */  \
 	X(DECODER, "decoder")     /* ... and choices among scores */                               \
-	X(COMPUTATION, "computation") /* nothing that autograd recorded, no network's operator */
+	X(COMPUTATION, "computation") /* nothing that autograd recorded, no network's operator */  \
+	X(OPTIMIZER, "optimizer") /* beside one of those: an optimizer of PyTorch takes steps */   \
+	X(UNRECORDED, "unrecorded") /* ... and modules: autograd recorded nothing */
 
 /* What Module._apply made it for. */
 #define VT_MOVED(X)                                                                                \

@@ -144,6 +144,17 @@ static int64_t find_last_working_event(const struct vt_model *model)
 	return last;
 }
 
+static int has_optimizer(const struct vt_model *model)
+{
+	for (uint32_t i = 0; i < model->nr_allocations; i++) {
+		const char *scope = vt_model_text(model, model->allocations[i].made->scope);
+
+		if (scope && strncmp(scope, "Optimizer.", strlen("Optimizer.")) == 0)
+			return 1;
+	}
+	return 0;
+}
+
 static void find_twins(struct vt_facts *facts)
 {
 	VT_VECTOR(struct vt_twin) gradients = { 0 };
@@ -176,6 +187,7 @@ void vt_facts_init(struct vt_facts *facts, const struct vt_stages *stages,
 	vt_recorded_passes_init(&facts->recorded, stages);
 	vt_recomputes_init(&facts->recomputes, facts->model, &stages->chains);
 	vt_shapes_init(&facts->shapes, &facts->names, stages, rules);
+	facts->has_optimizer = (uint8_t)has_optimizer(facts->model);
 	facts->last_working_event = find_last_working_event(facts->model);
 	for (uint32_t i = 0; i < facts->model->nr_allocations; i++)
 		if (facts->model->allocations[i].event > facts->last_made_event)
@@ -194,6 +206,7 @@ void vt_facts_release(struct vt_facts *facts)
 	vt_shapes_release(&facts->shapes);
 	vt_trees_release(&facts->trees);
 	vt_choices_release(&facts->choices);
+	free(facts->as_cache);
 	free(facts->updates);
 	vt_names_release(&facts->names);
 	free(facts->gradient_of);
@@ -221,9 +234,17 @@ static uint32_t index_of(const struct vt_facts *facts, const struct vt_allocatio
 /* Made while autograd numbered nothing: the thread's last number is that of something older. */
 static int is_unnumbered(const struct vt_facts *facts, const struct vt_allocation *a)
 {
-	const struct vt_call *call = vt_calls_find(&facts->stages->calls, index_of(facts, a));
+	return vt_calls_is_before(&facts->stages->calls, index_of(facts, a));
+}
 
-	return call && !call->has_autograd;
+/* What autograd did not record copies something else, labels or a mask, between two that it did. */
+static int is_copy_of_other(const struct vt_facts *facts, const struct vt_allocation *a)
+{
+	const char *op = vt_operators_name((struct vt_operators *)&facts->operators,
+					   a->made->native_stack);
+
+	return op && vt_globs_match(&facts->rules->copy, op) &&
+	       !vt_calls_is_numbered(&facts->stages->calls, index_of(facts, a));
 }
 
 uint32_t vt_facts_heads(const struct vt_facts *facts, const struct vt_allocation *a)
@@ -238,6 +259,8 @@ uint32_t vt_facts_heads(const struct vt_facts *facts, const struct vt_allocation
 	if (!a->made->node_class && a->made->python_stack < facts->stages->chains.nr_stacks &&
 	    facts->stages->chains.is_head[a->made->python_stack])
 		bits |= 1u << VT_HEAD_MODULE;
+	if (vt_heads_is_at_head(&facts->heads, facts->stages, a))
+		bits |= 1u << VT_HEAD_MODULE;
 	if (sequence == VT_NO_SEQUENCE || is_unnumbered(facts, a))
 		return bits;
 	stretch = vt_heads_find(&facts->heads, span->step, sequence);
@@ -249,7 +272,8 @@ uint32_t vt_facts_heads(const struct vt_facts *facts, const struct vt_allocation
 	 */
 	if (!stretch || (a->made->node_class && sequence == stretch->product))
 		return bits;
-	if (!a->made->node_class && span->stage != VT_STAGE_FORWARD)
+	if (!a->made->node_class &&
+	    (span->stage != VT_STAGE_FORWARD || is_copy_of_other(facts, a)))
 		return bits;
 	return bits | 1u << stretch->how;
 }
@@ -319,6 +343,8 @@ uint32_t vt_facts_repeats(const struct vt_facts *facts, const struct vt_allocati
 
 	if (facts->stages->passes.is_carried[index])
 		return 1u << VT_REPEAT_CARRIED;
+	if (facts->as_cache && facts->as_cache[index])
+		return 1u << VT_REPEAT_AS_CACHE;
 	if (!vt_calls_find(&facts->stages->calls, index))
 		return 0;
 	if (vt_calls_is_again(&facts->stages->calls, index, a->made->python_stack))
@@ -388,11 +414,14 @@ uint32_t vt_facts_programs(const struct vt_facts *facts)
 {
 	const struct vt_stages *stages = facts->stages;
 	uint32_t bits = 1u << VT_PROGRAM_FUNCTIONS;
+	uint32_t optimizer = facts->has_optimizer ? 1u << VT_PROGRAM_OPTIMIZER : 0;
 
+	if (stages->evidence.has_forward && !stages->evidence.has_autograd)
+		return 1u << VT_PROGRAM_UNRECORDED | 1u << VT_PROGRAM_MODULES;
 	if (stages->evidence.has_forward)
-		return 1u << VT_PROGRAM_MODULES;
+		return optimizer | 1u << VT_PROGRAM_MODULES;
 	if (stages->evidence.has_autograd)
-		return bits;
+		return optimizer | bits;
 	for (uint32_t i = 0; i < stages->nr_spans; i++)
 		if (stages->spans[i].stage == VT_STAGE_FORWARD ||
 		    stages->spans[i].stage == VT_STAGE_GENERATION) {

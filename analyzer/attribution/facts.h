@@ -40,9 +40,11 @@ struct vt_facts {
 	struct vt_trees trees;
 	struct vt_choices choices;
 	uint8_t *sources; /* by allocation: enum vt_source + 1; 0: not known (sources.h) */
+	uint8_t *as_cache; /* by allocation: made where a cache was (siblings.h); NULL: not known */
 	uint8_t *updates; /* by allocation: enum vt_update + 1; 0: neither (updates.h) */
 	struct vt_sequence_class *sequences; /* sorted */
 	uint32_t nr_sequences;
+	uint8_t has_optimizer;	    /* of PyTorch, that took a step */
 	int64_t last_made_event;    /* what dies behind it dies with the function that held it */
 	int64_t last_working_event; /* what dies later dies because the program ends */
 };

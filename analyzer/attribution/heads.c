@@ -184,6 +184,78 @@ static void join(struct vt_heads *heads, const struct search *search)
 	heads->nr = (uint32_t)found.len;
 }
 
+/* The method of a module that called the operator, by instance and line; 0: no module's. */
+static uint32_t place_of(const struct vt_model *model, const struct vt_allocation *a)
+{
+	uint32_t ids[VT_FRAMES_MAX];
+
+	if (!vt_frames_python(&model->frames, a->made->python_stack, ids) ||
+	    !model->frames.python[ids[0]].self_type)
+		return 0;
+	return ids[0];
+}
+
+static struct vt_key place_key(uint32_t place)
+{
+	struct vt_key key = { place, 0, 0 };
+
+	return key;
+}
+
+static int is_by_product(const struct vt_heads *heads, const struct vt_model *model,
+			 const struct vt_allocation *a)
+{
+	uint32_t stack = a->made->native_stack;
+
+	return !a->made->node_class && vt_allocation_is_owned(a) &&
+	       stack < model->frames.native_tree.nr_stacks && heads->is_product[stack];
+}
+
+static void find_products(struct vt_heads *heads, struct search *search)
+{
+	uint32_t nr = search->model->frames.native_tree.nr_stacks;
+
+	heads->is_product = vt_xcalloc((size_t)nr + 1, 1);
+	for (uint32_t i = 0; i < nr; i++) {
+		if (!search->operator_parts[i])
+			search->operator_parts[i] = parts_of_operator(search, i);
+		heads->is_product[i] = (search->operator_parts[i] & PRODUCT) != 0;
+	}
+}
+
+static void find_places(struct vt_heads *heads, struct search *search)
+{
+	const struct vt_model *model = search->model;
+
+	find_products(heads, search);
+	for (uint32_t i = 0; i < model->nr_allocations; i++) {
+		const struct vt_allocation *a = &model->allocations[i];
+		uint32_t span = vt_stages_span_at(search->stages, a->event), place;
+		const struct vt_head_stretch *stretch;
+
+		if (span == VT_NO_INDEX || !is_by_product(heads, model, a) ||
+		    vt_calls_is_before(&search->stages->calls, i))
+			continue;
+		stretch = vt_heads_find(heads, search->stages->spans[span].step,
+					a->forward_sequence);
+		place = place_of(model, a);
+		if (place && stretch && stretch->product == a->forward_sequence)
+			vt_map_put(&heads->places, place_key(place), 1);
+	}
+}
+
+int vt_heads_is_at_head(const struct vt_heads *heads, const struct vt_stages *stages,
+			const struct vt_allocation *a)
+{
+	const struct vt_model *model = stages->timeline->model;
+	uint32_t place;
+
+	if (!heads->is_product || !is_by_product(heads, model, a))
+		return 0;
+	place = place_of(model, a);
+	return place && vt_map_find(&heads->places, place_key(place)) != NULL;
+}
+
 /* Sequence numbers count per thread: with several threads running forwards they say nothing. */
 static int has_one_forward_thread(const struct search *search)
 {
@@ -234,6 +306,8 @@ void vt_heads_init(struct vt_heads *heads, const struct vt_stages *stages,
 		qsort(search.seen.items, search.seen.len, sizeof(*search.seen.items),
 		      compare_sightings);
 	join(heads, &search);
+	if (heads->nr)
+		find_places(heads, &search);
 out:
 	vt_vector_release(&search.seen);
 	free(search.node_parts);
@@ -243,6 +317,8 @@ out:
 void vt_heads_release(struct vt_heads *heads)
 {
 	free(heads->stretches);
+	free(heads->is_product);
+	vt_map_release(&heads->places);
 	memset(heads, 0, sizeof(*heads));
 }
 

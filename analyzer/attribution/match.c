@@ -398,6 +398,29 @@ const struct vt_rule *vt_match_rule(struct vt_match *match, const struct vt_allo
 	return NULL;
 }
 
+static int asks_for_stacks_only(const struct vt_rule *rule)
+{
+	for (unsigned i = 0; i < rule->nr_conditions; i++)
+		if (rule->conditions[i].compare != VT_COMPARE_STACK)
+			return 0;
+	return 1;
+}
+
+int vt_match_is_workspace(struct vt_match *match, const struct vt_allocation *a)
+{
+	static const char workspace[] = "workspace/";
+	struct words words = { 0 };
+
+	for (uint32_t i = 0; i < match->rules->nr_rules; i++) {
+		const struct vt_rule *rule = &match->rules->rules[i];
+
+		if (strncmp(rule->owner, workspace, strlen(workspace)) == 0 &&
+		    asks_for_stacks_only(rule) && holds(match, rule, a, 1, &words))
+			return 1;
+	}
+	return 0;
+}
+
 static char *list_words(uint32_t bits, enum vt_fact fact)
 {
 	struct vt_buffer text;

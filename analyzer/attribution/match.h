@@ -30,6 +30,11 @@ void vt_match_release(struct vt_match *match);
 const struct vt_rule *vt_match_rule(struct vt_match *match, const struct vt_allocation *a,
 				    const struct vt_rule *after);
 /*
+ * Whether its stacks alone, before anything is known of gradients and steps, show that it is what a
+ * library or an operator works with.
+ */
+int vt_match_is_workspace(struct vt_match *match, const struct vt_allocation *a);
+/*
  * What rules see of an allocation: the words that hold, or the text; the caller frees.  NULL:
  * nothing, or a stack.
  */

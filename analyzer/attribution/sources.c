@@ -41,19 +41,9 @@ static int is_head(const struct vt_facts *facts, const struct vt_allocation *a)
 }
 
 /* In a call that autograd records whatever it saves stays alive, the head's output as well. */
-static void see_in_pass(struct search *search, uint32_t index, uint32_t pass)
+static int is_result(const struct vt_allocation *a, const struct vt_pass *pass)
 {
-	const struct vt_allocation *a = &search->model->allocations[index];
-	const struct vt_pass *p = &search->facts->stages->passes.passes[pass];
-	struct result one = { index, (uint8_t)is_head(search->facts, a) };
-
-	if (pass != search->pass)
-		search->results.len = 0;
-	search->pass = pass;
-	if (a->freed_event < p->end_event || a->size_bytes < SMALLEST_BYTES)
-		return;
-	if (one.is_logits || !p->has_autograd)
-		vt_vector_push(&search->results, one);
+	return a->freed_event >= pass->end_event && !pass->has_autograd;
 }
 
 /* Whether `times` / `parts` of what was asked for in `x` can be what was asked for in `y`. */
@@ -109,6 +99,35 @@ static const struct result *find_result(struct search *search, const struct vt_a
 			return one;
 	}
 	return NULL;
+}
+
+/* What stands around a model casts what the head made before it returns that. */
+static int is_cast_of_logits(struct search *search, const struct vt_allocation *a)
+{
+	const char *op = vt_operators_name(&search->facts->operators, a->made->native_stack);
+	const struct result *found = find_result(search, a);
+
+	return found && found->is_logits && op &&
+	       vt_globs_match(&search->facts->rules->copy, op) &&
+	       is_cast(search->model, &search->model->allocations[found->allocation], a);
+}
+
+static void see_in_pass(struct search *search, uint32_t index, uint32_t pass)
+{
+	const struct vt_allocation *a = &search->model->allocations[index];
+	struct result one = { index, (uint8_t)is_head(search->facts, a) };
+
+	if (pass != search->pass)
+		search->results.len = 0;
+	search->pass = pass;
+	if (a->size_bytes < SMALLEST_BYTES)
+		return;
+	if (!one.is_logits && is_cast_of_logits(search, a)) {
+		one.is_logits = 1;
+		search->facts->sources[index] = VT_SOURCE_LOGITS + 1;
+	}
+	if (one.is_logits || is_result(a, &search->facts->stages->passes.passes[pass]))
+		vt_vector_push(&search->results, one);
 }
 
 static int is_piece(const struct search *search, uint32_t index, const struct vt_allocation *whole)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analyzer/attribution/masters.h"
+#include "analyzer/attribution/match.h"
 #include "analyzer/attribution/rests.h"
 #include "analyzer/base/map.h"
 #include "analyzer/base/util.h"
@@ -29,6 +30,7 @@ struct search {
 	VT_VECTOR(uint32_t) next; /* class of like size that was found after this one; 0: none */
 	uint32_t *by_allocation; /* class + 1, 0: none; NULL: not all classes are known yet */
 	struct vt_map per_span; /* gradients of a class in a backward pass */
+	struct vt_match match;
 	int has_trained_modules;
 };
 
@@ -147,7 +149,7 @@ static int is_accumulation(const struct search *search, uint32_t node_class)
 	return name && strstr(name, "AccumulateGrad") != NULL;
 }
 
-static int is_gradient(const struct search *search, const struct vt_allocation *a)
+static int is_gradient(struct search *search, const struct vt_allocation *a)
 {
 	const struct vt_span *span = vt_facts_span(search->facts, a);
 
@@ -162,7 +164,10 @@ static int is_gradient(const struct search *search, const struct vt_allocation *
 	if (search->facts->recorded.is_any_plain &&
 	    vt_recorded_passes_of(&search->facts->recorded, search->facts->stages, a))
 		return 0;
-	return (vt_facts_lifetimes(search->facts, a) & 1u << VT_LIFETIME_AFTER_BACKWARD) != 0;
+	if (!(vt_facts_lifetimes(search->facts, a) & 1u << VT_LIFETIME_AFTER_BACKWARD))
+		return 0;
+	/* What a library keeps from its first call on was made by a node as well. */
+	return !vt_match_is_workspace(&search->match, a);
 }
 
 static void count_gradient(struct search *search, const struct vt_allocation *a, uint8_t has_rest)
@@ -200,12 +205,11 @@ static void find_trained_modules(struct search *search)
 {
 	for (uint32_t i = 0; i < search->model->nr_allocations; i++) {
 		const struct vt_allocation *a = &search->model->allocations[i];
-		const char *scope = vt_model_text(search->model, a->made->scope);
 
 		search->has_trained_modules |= is_accumulation(search, a->made->node_class) ||
-					       is_accumulation(search, a->freed->node_class) ||
-					       (scope && strncmp(scope, "Optimizer.", 10) == 0);
+					       is_accumulation(search, a->freed->node_class);
 	}
+	search->has_trained_modules |= search->facts->has_optimizer;
 	for (uint32_t i = 0; i < search->model->nr_tensors; i++)
 		search->has_trained_modules |=
 			search->model->tensors[i].role == VT_ROLE_GRADIENT;
@@ -401,7 +405,7 @@ static void gather_moments(const struct search *search, moment_vector *all)
 }
 
 /* What took the place of a block that was let go: the last of its size that the program made. */
-static uint32_t find_successor(const struct search *search, const moment_vector *all, size_t at)
+static uint32_t find_successor(struct search *search, const moment_vector *all, size_t at)
 {
 	const struct vt_allocation *old =
 		&search->model->allocations[moment_of(search, all->items[at])->index];
@@ -477,6 +481,7 @@ void vt_updates_find(struct vt_facts *facts)
 {
 	struct search search = { .facts = facts, .model = facts->model };
 
+	vt_match_init(&search.match, facts);
 	facts->updates = vt_xcalloc((size_t)facts->model->nr_allocations + 1, 1);
 	search.what = facts->updates;
 	/* What has no rest tells the sizes. */
@@ -486,13 +491,17 @@ void vt_updates_find(struct vt_facts *facts)
 	find_trained_modules(&search);
 	for (int turn = 0; turn < 3; turn++)
 		find_weights(&search, turn);
-	find_states(&search);
-	find_late_states(&search);
+	/* PyTorch's optimizers keep their state themselves. */
+	if (!facts->has_optimizer) {
+		find_states(&search);
+		find_late_states(&search);
+	}
 	spread(&search, 0);
 	spread(&search, 1);
 	find_successors(&search);
 	vt_masters_find(facts, search.classes.items, (uint32_t)search.classes.len);
 	mark_rest(&search);
+	vt_match_release(&search.match);
 	vt_vector_release(&search.classes);
 	vt_map_release(&search.by_size);
 	vt_map_release(&search.neighbours);

@@ -10,7 +10,8 @@
  *      what that gradient is of, or what is kept for the update.
  *  U2  As many as there are gradients of that size are weights: those that the probe saw to require
  *      a gradient, then the first that were not made as zeros, then any.
- *  U3  Those behind them that were made as zeros are state of the optimizer.
+ *  U3  Those behind them that were made as zeros are state of the optimizer, in a program in which
+ *      no optimizer of PyTorch takes a step: such a one keeps its state itself.
  *  U4  So are zeros that are made behind the first gradients, when they are needed first, and kept
  *      through those of two more steps.
  *  U5  A program that makes new ones in each step has the same in the same variable: what a

@@ -380,7 +380,7 @@ static void a_computation_has_no_inputs(void **state)
 	CHECK(events);
 }
 
-/* One layer keeps what it computed in each call; another one's result dies. */
+/* One layer keeps what it computed in each call in a list; another one's result dies. */
 static void what_a_module_keeps_of_every_call_is_a_cache(void **state)
 {
 #define CALL  "main.py:20 Net.forward Net@1 < " MAIN
@@ -397,9 +397,15 @@ static void what_a_module_keeps_of_every_call_is_a_cache(void **state)
 		ONE_CALL(1, 7),
 		ONE_CALL(2, 11),
 	};
+#define HELD(variable)                                                                             \
+	{ .made = { .size = 2 * M, .python = LAYER }, .owner = "buffers",                          \
+	  .role = VT_ROLE_ATTRIBUTE, SEEN(variable, "1,8,512,512") },                              \
+	{ .made = MADE(512, mul) }
+	static const struct event no_cache[] = { HELD("a.target"), HELD("b.target") };
 
 	(void)state;
 	CHECK(events);
+	CHECK(no_cache);
 }
 
 /* A variable's name tells a batch from results that were put together. */
@@ -416,6 +422,60 @@ static void a_batch_put_together_is_told_by_its_name(void **state)
 		{ .made = { .size = 1 * M, .python = NET, .forward = 2 }, .free_at = 6 },
 		{ .made = NODE(1 * M, "TanhBackward0", 2), .free_at = 6 },
 		{ .made = MADE(512, mul, .forward = 2) },
+	};
+
+	(void)state;
+	CHECK(events);
+}
+
+/* A replay buffer as large as what cuBLAS takes for itself, in a backward pass as well. */
+static void what_a_library_keeps_is_no_gradient(void **state)
+{
+	static const struct event events[] = {
+		{ .made = MADE(4 * M, zeros), .owner = "user/store", SEEN("store", "4096,256") },
+		{ .made = MADE(1 * M, mm, .forward = 1) },
+		{ .made = { .size = 4 * M, .node = "MmBackward0", .sequence = 1,
+			    .native = "libtorch_cuda.so!at::cuda::getNewWorkspace()" },
+		  .owner = "workspace/cublas" },
+		{ .made = MADE(1 * M, mul, .forward = 1) },
+	};
+
+	(void)state;
+	CHECK(events);
+}
+
+/* PyTorch's optimizers have their state themselves; what else is as large is the program's. */
+static void beside_an_optimizer_zeros_are_no_state(void **state)
+{
+	static const struct event events[] = {
+		{ .made = MADE(4 * M, randn), .owner = "weights", .role = VT_ROLE_MASTER,
+		  SEEN("w", "1024,1024") },
+		{ .made = MADE(4 * M, zeros), .owner = "user/gains", SEEN("gains", "16,65536") },
+		{ .made = MADE(2 * M, rand), .owner = "inputs", SEEN("x", "512,1024"),
+		  .flags = VT_TENSOR_LEAF | VT_TENSOR_REQUIRES_GRAD },
+		{ .made = MADE(1 * M, mm, .forward = 1) },
+		{ .made = NODE(4 * M, "MmBackward0", 1), .owner = "gradients", .free_at = 6 },
+		{ .made = { .size = 4 * M, .python = STEP, .scope = "Optimizer.step#SGD.step" },
+		  .owner = "optimizer" },
+		{ .made = MADE(1 * M, mm, .forward = 2) },
+	};
+
+	(void)state;
+	CHECK(events);
+}
+
+/* Requests take turns: a probe saw one's cache; of another's only the line is known. */
+static void what_the_line_of_a_cache_makes_is_a_cache(void **state)
+{
+#define CACHED LAYER, .native = OP(cat)
+	static const struct event events[] = {
+		{ .made = { .size = 2 * M, .python = CACHED }, .owner = "kv cache",
+		  SEEN("running.0.past.0", "8,8,512,64") },
+		{ .made = MADE(512, argmax) },
+		{ .made = { .size = 2 * M, .python = CACHED }, .owner = "kv cache", .free_at = 4 },
+		{ .made = MADE(512, argmax) },
+		{ .made = { .size = 2 * M, .python = CACHED }, .free_at = 5 },
+		{ .made = { .size = 1 * M, .python = LAYER } },
 	};
 
 	(void)state;
@@ -469,8 +529,6 @@ static void what_dies_within_a_step_is_no_state(void **state)
 	vt_analysis_close(&analysis);
 	assert_int_equal(unlink("functions.db"), 0);
 }
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, unit_enter, unit_leave)
 
 /* Row 2 again and again, each larger than all before. */
 static const char many_sizes[] =
@@ -531,6 +589,9 @@ int main(void)
 		TEST(a_computation_has_no_inputs),
 		TEST(what_a_module_keeps_of_every_call_is_a_cache),
 		TEST(a_batch_put_together_is_told_by_its_name),
+		TEST(what_a_library_keeps_is_no_gradient),
+		TEST(beside_an_optimizer_zeros_are_no_state),
+		TEST(what_the_line_of_a_cache_makes_is_a_cache),
 		TEST(what_dies_within_a_step_is_no_state),
 		TEST(sizes_that_are_all_different_take_no_time),
 	};

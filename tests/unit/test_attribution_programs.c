@@ -233,8 +233,9 @@ static void what_an_own_apply_makes_says_nothing_of_lines(void **state)
 		{ { .python = CONVERT APPLY(965) "Linear@3 < " APPLY(930) "Net@1 < " OUTSIDE },
 		  "weights",
 		  0, NULL },
-		{ { .python = TORCH RECURRENT "200 LSTM.flatten_parameters LSTM@4 < " TORCH RECURRENT
-			"270 LSTM._apply LSTM@4 < " APPLY(930) "Net@1 < " OUTSIDE },
+		{ { .python = TORCH RECURRENT "200 LSTM.flatten_parameters LSTM@4 < "
+		    TORCH RECURRENT "270 LSTM._apply LSTM@4 < "
+		    APPLY(930) "Net@1 < " OUTSIDE },
 		  "weights",
 		  0, NULL },
 		{ { .python = MODEL }, NULL, 0, NULL },
