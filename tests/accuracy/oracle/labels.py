@@ -3,7 +3,8 @@
 from roles import KINDS, owner
 
 # A storage seen as several things is the first of these: producers before keepers, what is named before what is held.
-ORDER = ("weights", "buffers", "optimizer", "kv cache", "gradients", "inputs", "logits", "communication", "graph pools",
+# A cache may be a module's buffer; a sparse gradient has its indices from the batch.
+ORDER = ("weights", "kv cache", "buffers", "optimizer", "inputs", "gradients", "logits", "communication", "graph pools",
          "user", "activation gradients", "activations")
 OVER_CAPTURE = ORDER[:6]
 SLACK = 512  # the allocator rounds up to this
