@@ -26,6 +26,7 @@
 
 #define MOST_ADDRESS_SPACE (64ull << 30)
 #define LEAST_ADDRESS_SPACE (16ull << 20)
+#define PART_OF_LIMIT 8
 #define GROW_WAIT_NS 2000000000ull
 
 /* try_grow(): the file has what it may take of the disk. */
@@ -124,16 +125,27 @@ static void fill_header(struct vt_journal_header *header)
 	__atomic_store_n(&header->magic, VT_JOURNAL_MAGIC, __ATOMIC_RELEASE);
 }
 
+/* Where the program's address space is limited, most of it is the program's. */
+static size_t most_address_space(void)
+{
+	uint64_t part = vt_sys_address_space_limit() / PART_OF_LIMIT;
+	size_t most = MOST_ADDRESS_SPACE;
+
+	while (most > part && most / 4 >= LEAST_ADDRESS_SPACE)
+		most /= 4;
+	return most;
+}
+
 /*
- * Address space is refused where it is limited (ulimit -v, small machines): take what there is.  It
- * can be touched as far as the file goes: a tool that looks through all readable memory (valgrind's
- * search for leaks, at exit) would otherwise walk through 64 GiB of it.
+ * Address space may be refused (ulimit -v, small machines): take what there is.  It can be touched
+ * as far as the file goes: a tool that looks through all readable memory (valgrind's search for
+ * leaks, at exit) would otherwise walk through 64 GiB of it.
  */
 static void *map_as_much_as_possible(int fd, int is_plain, size_t *len)
 {
 	void *memory = NULL;
 
-	for (*len = MOST_ADDRESS_SPACE; *len >= LEAST_ADDRESS_SPACE; *len /= 4) {
+	for (*len = most_address_space(); *len >= LEAST_ADDRESS_SPACE; *len /= 4) {
 		memory = is_plain ? vt_sys_reserve_private(*len) : vt_sys_reserve_file(fd, *len);
 		if (memory)
 			return memory;

@@ -269,6 +269,14 @@ void *vt_sys_reserve_file(int fd, size_t len)
 	return map(fd, len, PROT_NONE, MAP_SHARED);
 }
 
+uint64_t vt_sys_address_space_limit(void)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX
+										: limit.rlim_cur;
+}
+
 int vt_sys_read_memory(void *to, const void *from, size_t len)
 {
 	struct iovec local = { to, len }, remote = { (void *)(uintptr_t)from, len };

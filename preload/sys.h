@@ -57,6 +57,7 @@ void *vt_sys_map_private(size_t len);		/* zeroed, not reserved in advance */
 void *vt_sys_reserve_private(size_t len);
 void *vt_sys_reserve_file(int fd, size_t len);	/* shared, from offset 0 */
 int vt_sys_allow(void *address, size_t len);
+uint64_t vt_sys_address_space_limit(void);	/* bytes, UINT64_MAX: none */
 /* Of this process, a page at most: -EFAULT where there is none, whoever takes it away meanwhile. */
 int vt_sys_read_memory(void *to, const void *from, size_t len);
 /* The same the other way; -EFAULT also where it may not be written. */

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -544,6 +545,19 @@ static void address_space_is_short(void)
 
 	EXPECT(setrlimit(RLIMIT_AS, &limit) == 0);
 	take(1001);
+}
+
+/* What the program could have had without us, but for a part. */
+static void address_space_is_left(void)
+{
+	const size_t room = (size_t)72 << 30;
+	struct rlimit limit = { room, room };
+	void *memory;
+
+	EXPECT(setrlimit(RLIMIT_AS, &limit) == 0);
+	take(1001);
+	memory = mmap(NULL, room / 4 * 3, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	EXPECT(memory != MAP_FAILED);
 }
 
 int main(int argc, char **argv)

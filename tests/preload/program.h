@@ -30,6 +30,7 @@
 	X(status_three)                                                                            \
 	X(other_stderr)                                                                            \
 	X(nobody_reads_stderr)                                                                     \
+	X(address_space_is_left)                                                                   \
 	X(address_space_is_short)
 
 #define PROGRAM_THREADS 4

@@ -468,6 +468,13 @@ static void missing_memory_is_said(void **state)
 	assert_int_equal(count_files("*.journal"), 0);
 }
 
+static void address_space_is_the_program_s(void **state)
+{
+	(void)state;
+	run(LINKED, "address_space_is_left");
+	assert_int_equal(count_files("run.journal"), 1);
+}
+
 static void closing_lines_that_nobody_reads_kill_nobody(void **state)
 {
 	(void)state;
@@ -561,6 +568,7 @@ int main(void)
 		TEST(existing_database_is_not_overwritten),
 		TEST(unwritable_place_is_said_once),
 		TEST(missing_memory_is_said),
+		TEST(address_space_is_the_program_s),
 		TEST(closing_lines_that_nobody_reads_kill_nobody),
 		TEST(named_moments),
 		TEST(ends),
