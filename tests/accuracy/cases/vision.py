@@ -172,7 +172,8 @@ def gan():
     maker = nn.Sequential(nn.Linear(128, 128 * 64), nn.Unflatten(1, (128, 8, 8)), nn.ConvTranspose2d(128, 64, 4, 2, 1),
                           nn.BatchNorm2d(64), nn.ReLU(True), nn.ConvTranspose2d(64, 3, 4, 2, 1), nn.Tanh()).cuda()
     judge = nn.Sequential(nn.Conv2d(3, 64, 4, 2, 1), nn.LeakyReLU(0.2), nn.Conv2d(64, 128, 4, 2, 1),
-                          nn.InstanceNorm2d(128), nn.LeakyReLU(0.2), nn.Flatten(), nn.Linear(128 * 64, 1)).cuda()
+                          nn.InstanceNorm2d(128), nn.LeakyReLU(0.2), nn.Conv2d(128, 128, 3, 1, 1), nn.LeakyReLU(0.2),
+                          nn.Flatten(), nn.Linear(128 * 64, 1)).cuda()
     first, second = torch.optim.Adam(maker.parameters()), torch.optim.Adam(judge.parameters())
     watch(maker, judge, first, second)
     loss_of = nn.BCEWithLogitsLoss()
