@@ -90,12 +90,12 @@ static uint32_t compare(const struct vt_native_stack *stack, uint32_t nr)
 {
 	const struct level *level = &stack->levels[nr];
 
-	/* A step reads both of its words, whatever they say: one branch for the two. */
+	/* The frame pointer first: with another one, the address may lie where nothing is. */
 #pragma GCC unroll 4
 	for (; nr; nr--) {
 		level--;
-		if ((vt_watch_read(level->address.where) ^ level->address.what) |
-		    (vt_watch_read(level->frame_pointer.where) ^ level->frame_pointer.what))
+		if (vt_watch_read(level->frame_pointer.where) != level->frame_pointer.what ||
+		    vt_watch_read(level->address.where) != level->address.what)
 			break;
 	}
 	return nr;

@@ -158,3 +158,27 @@ void climb_start(struct climb *climb)
 	while (climb->leaves)
 		go_on(climb, 0);
 }
+
+#if defined(__x86_64__)
+/* The way back leads through the frame pointer alone. */
+__asm__(".text\n"
+	".globl climb_on_stack\n"
+	".type climb_on_stack, @function\n"
+	"climb_on_stack:\n"
+	".cfi_startproc\n"
+	"pushq %rbp\n"
+	".cfi_def_cfa_offset 16\n"
+	".cfi_offset %rbp, -16\n"
+	"movq %rsp, %rbp\n"
+	".cfi_def_cfa_register %rbp\n"
+	"movq %rdi, %rsp\n"
+	"movq %rdx, %rdi\n"
+	"call *%rsi\n"
+	"leave\n"
+	".cfi_def_cfa %rsp, 8\n"
+	"ret\n"
+	".cfi_endproc\n"
+	".size climb_on_stack, . - climb_on_stack\n");
+#else
+#error "climb_on_stack needs a few lines of assembly for this processor"
+#endif

@@ -19,4 +19,7 @@ struct climb {
 
 __attribute__((visibility("default"))) void climb_start(struct climb *climb);
 
+/* Calls the function on another stack, which grows down from `top`. */
+void climb_on_stack(void *top, void (*function)(void *argument), void *argument);
+
 #endif

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include <cmocka.h>
 
@@ -19,6 +20,7 @@
 
 #define MOST 256u
 #define NR_LEAVES 20000u
+#define STACK_BYTES ((size_t)256 << 10)
 
 extern const char own_start[] __asm__("__ehdr_start") __attribute__((visibility("hidden")));
 extern const char own_end[] __asm__("_end") __attribute__((visibility("hidden")));
@@ -133,6 +135,57 @@ static void threads_do_not_meet(void **state)
 	}
 }
 
+struct stacks {
+	char *inner;
+	char *outer;
+};
+
+static void compare_here(void *argument)
+{
+	struct climb leaf = { .random = 0 };
+
+	(void)argument;
+	compare(&leaf);
+}
+
+static void go_inwards(void *argument)
+{
+	struct stacks *stacks = argument;
+
+	climb_on_stack(stacks->inner + STACK_BYTES, compare_here, NULL);
+}
+
+static char *map_stack(void)
+{
+	char *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			   -1, 0);
+
+	assert_true(stack != MAP_FAILED);
+	return stack;
+}
+
+/* The same function at the same place, and what called it ran where nothing is any more. */
+static void a_stack_that_is_gone_is_not_read(void **state)
+{
+	struct stacks stacks = { .inner = map_stack() };
+	unsigned int before = seen.remembered;
+
+	(void)state;
+	for (unsigned int round = 0; round < 2; round++) {
+		char *gone = stacks.outer;
+
+		stacks.outer = map_stack();
+		if (gone)
+			assert_int_equal(munmap(gone, STACK_BYTES), 0);
+		for (unsigned int turn = 0; turn < 2; turn++)
+			climb_on_stack(stacks.outer + STACK_BYTES, go_inwards, &stacks);
+	}
+	munmap(stacks.outer, STACK_BYTES);
+	munmap(stacks.inner, STACK_BYTES);
+	assert_int_equal(seen.differences, 0);
+	assert_int_equal(seen.remembered - before, 4);
+}
+
 static void a_stack_that_is_too_deep_is_refused(void **state)
 {
 	(void)state;
@@ -146,6 +199,7 @@ int main(void)
 		cmocka_unit_test(a_remembered_stack_is_the_full_one),
 		cmocka_unit_test(odd_frames_are_followed_or_left_to_the_full_trace),
 		cmocka_unit_test(threads_do_not_meet),
+		cmocka_unit_test(a_stack_that_is_gone_is_not_read),
 		cmocka_unit_test(a_stack_that_is_too_deep_is_refused),
 	};
 
