@@ -354,6 +354,16 @@ static void deeply_bound_libraries_are_seen(void)
 	opens_deeply("libdeep_now.so", RTLD_NOW | RTLD_GLOBAL, 1004);
 }
 
+static void opener_s_own_path_is_searched(void)
+{
+	void *(*open)(const char *, int);
+
+	*(void **)&open = dlsym(dlopen("libthird1.so", RTLD_NOW), "third_open");
+	EXPECT(!dlopen("libhidden.so", RTLD_NOW) && dlerror());
+	EXPECT(dlclose(open("libhidden.so", RTLD_NOW)) == 0);
+	EXPECT(open("libhidden.so", RTLD_NOW | RTLD_DEEPBIND));
+}
+
 static void jump_out(void)
 {
 	longjmp(g.outside, 1);

@@ -18,6 +18,7 @@
 	X(chaining_library_is_asked)                                                               \
 	X(hooks_are_not_wrapped_again)                                                             \
 	X(deeply_bound_libraries_are_seen)                                                         \
+	X(opener_s_own_path_is_searched)                                                           \
 	X(driver_stays_loaded)                                                                     \
 	X(hook_is_left_by_a_jump)                                                                  \
 	X(threads)                                                                                 \

@@ -357,6 +357,12 @@ static void deeply_bound_library_is_recorded(void **state)
 	}
 }
 
+static void libraries_are_opened_in_the_caller_s_name(void **state)
+{
+	(void)state;
+	run(FOUND, "opener_s_own_path_is_searched");
+}
+
 static void driver_is_pinned(void **state)
 {
 	(void)state;
@@ -559,6 +565,7 @@ int main(void)
 		TEST(chaining_libraries_are_chained),
 		TEST(a_hook_is_never_wrapped_again),
 		TEST(deeply_bound_library_is_recorded),
+		TEST(libraries_are_opened_in_the_caller_s_name),
 		TEST(driver_is_pinned),
 		TEST(recording_goes_on_after_a_jump),
 		TEST(threads_lose_nothing),
