@@ -67,19 +67,24 @@ static const void *last_word(const void *begin, int64_t len)
 }
 
 /*
- * The name's hash, which names of code have as a rule.  One without may have other characters the
- * next time: its watch is of a word that never says what it should.
+ * Most names have no hash of CPython's until 3.12.  Such a one may have other characters the next
+ * time: its watch is of a word that never says what it should, so that the function is looked at
+ * anew once other code has been freed.  Whoever frees code has compiled it, which takes longer.
  */
-static struct vt_watch watch_name(const struct vt_python_abi *abi, const void *name, uint64_t *hash)
+static struct vt_watch watch_name(const struct vt_python_abi *abi, const void *name)
 {
 	static const uint64_t never = 0;
+	struct vt_watch hash = vt_watch_of(name, abi->string_hash);
+
+	return hash.what == VT_PYTHON_NO_HASH ? (struct vt_watch){ &never, 1 } : hash;
+}
+
+/* Of its characters, whether CPython has asked for one by now or not. */
+static uint64_t hash_of(const struct vt_python_abi *abi, const void *name)
+{
 	char text[LONGEST_NAME];
 
-	*hash = vt_watch_read((const char *)name + abi->string_hash);
-	if (*hash != VT_PYTHON_NO_HASH)
-		return vt_watch_of(name, abi->string_hash);
-	*hash = vt_ids_key(text, vt_python_read_text(abi, name, text, sizeof(text))).low;
-	return (struct vt_watch){ &never, 1 };
+	return vt_ids_key(text, vt_python_read_text(abi, name, text, sizeof(text))).low;
 }
 
 /*
@@ -92,15 +97,15 @@ static struct vt_memo_key watch(const struct vt_python_abi *abi, struct vt_pytho
 {
 	struct vt_watch *watch = head->watches;
 	uint64_t file_word = 0, table_word = 0;
-	uint64_t name_word = 0;
+	uint64_t name_word = 0; /* hash of its characters */
 	const void *end;
 
 	*watch++ = vt_watch_of(address, abi->object_type);
 	*watch++ = vt_watch_of(address, abi->code_file);
 	*watch++ = vt_watch_of(address, abi->code_qualname);
 	if (code->name) {
-		*watch = watch_name(abi, code->name, &name_word);
-		watch++;
+		*watch++ = watch_name(abi, code->name);
+		name_word = hash_of(abi, code->name);
 	}
 	*watch++ = vt_watch_of(address, abi->code_lines);
 	/* Two numbers of four bytes, with a neighbour each that never changes either. */
