@@ -435,7 +435,8 @@ static int follow(struct vt_native_stack *stack, const struct vt_unwind_place *c
 	climb(&trace);
 	while ((frame = put(&trace)) && (way = is_address(trace.place.address)) &&
 	       (way = step(&trace, frame)) > 0)
-		if (++nr_steps + trace.nr_fresh + 1 >= VT_UNWIND_MOST_STEPS)
+		if (++nr_steps >= VT_UNWIND_MOST_STEPS ||
+		    trace.nr_fresh + 1 >= VT_UNWIND_MOST_STEPS)
 			return -1;
 	/* The stack ended somewhere else: what lay outside of that is no longer of it. */
 	if (!way && trace.is_in_place && trace.at && put_aside(&trace))
