@@ -150,8 +150,9 @@ static void exchange(const struct object *object, void **slot, void *value)
 
 	if (segment && (uintptr_t)slot >= start && (uintptr_t)slot < start + segment->p_memsz)
 		vt_sys_allow((void *)page, 4096);
-	/* Fails instead of faulting. */
-	vt_sys_write_memory(slot, &value, sizeof(value));
+	/* Whole, as another thread may be calling what stands there. */
+	if (vt_sys_is_writable(slot))
+		__atomic_store_n(slot, value, __ATOMIC_RELEASE);
 }
 
 static int bind_object(struct dl_phdr_info *info, size_t size, void *argument)

@@ -23,10 +23,7 @@ void vt_python_frees_watch(const void *type, size_t at)
 	free_fn *word = (free_fn *)((uintptr_t)type + at);
 	free_fn real = __atomic_load_n(word, __ATOMIC_RELAXED);
 
-	if (!real || real == count_and_free)
-		return;
-	/* Whether it may be written is asked of the kernel, with what is there already. */
-	if (vt_sys_write_memory(word, &real, sizeof(real)))
+	if (!real || real == count_and_free || !vt_sys_is_writable(word))
 		return;
 	g.real = real;
 	__atomic_store_n(word, count_and_free, __ATOMIC_RELEASE);

@@ -287,14 +287,14 @@ int vt_sys_read_memory(void *to, const void *from, size_t len)
 	return (size_t)done == len ? 0 : -EFAULT;
 }
 
-int vt_sys_write_memory(void *to, const void *from, size_t len)
+int vt_sys_is_writable(void *word)
 {
-	struct iovec local = { (void *)(uintptr_t)from, len }, remote = { to, len };
-	long done = CALL6(SYS_process_vm_writev, vt_sys_process_id(), &local, 1, &remote, 1, 0);
+	uint64_t what = 0;
+	struct iovec local = { &what, sizeof(what) }, remote = { word, sizeof(what) };
 
-	if (done < 0)
-		return (int)done;
-	return (size_t)done == len ? 0 : -EFAULT;
+	return !vt_sys_read_memory(&what, word, sizeof(what)) &&
+	       CALL6(SYS_process_vm_writev, vt_sys_process_id(), &local, 1, &remote, 1, 0) ==
+		       sizeof(what);
 }
 
 int vt_sys_allow(void *address, size_t len)

@@ -60,8 +60,8 @@ int vt_sys_allow(void *address, size_t len);
 uint64_t vt_sys_address_space_limit(void);	/* bytes, UINT64_MAX: none */
 /* Of this process, a page at most: -EFAULT where there is none, whoever takes it away meanwhile. */
 int vt_sys_read_memory(void *to, const void *from, size_t len);
-/* The same the other way; -EFAULT also where it may not be written. */
-int vt_sys_write_memory(void *to, const void *from, size_t len);
+/* Whether a word of this process may be written: the kernel writes there what it says. */
+int vt_sys_is_writable(void *word);
 void vt_sys_unmap(void *address, size_t len);
 int vt_sys_advise(void *address, size_t len, int advice);
 
