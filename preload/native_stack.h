@@ -7,7 +7,7 @@
  * share almost their whole stack, so a trace is followed only until it meets the remembered one;
  * from there on each remembered step is checked by the one or two words that it reads, in the
  * order in which unwinding would read them, instead of being taken again.  The result is exactly
- * what a full trace gives (vt_unwind_step says why), and no word is read that a full trace would
+ * what a full trace gives (vt_unwind_frame says why), and no word is read that a full trace would
  * not read.
  *
  * A thread borrows one of a fixed number of places; where two threads meet in one, the second does
