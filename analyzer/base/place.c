@@ -92,34 +92,44 @@ static int is_python_name(const char *path)
 	return !strncmp(slash ? slash + 1 : path, "python", 6);
 }
 
-/* The interpreter of "#!/path/python -x" or "#!/usr/bin/env python3"; NULL if it is another. */
+/* The interpreter of "#!/path/python -x" or "#!/usr/bin/env -S python3 -x". */
 static char *interpreter_of(char *line)
 {
 	char *save, *word = strtok_r(line, " \t\n", &save);
 
-	while (word && !is_python_name(word)) {
+	while (word) {
 		const char *slash = strrchr(word, '/');
 
-		/* Behind env may come options and assignments. */
 		if (strcmp(slash ? slash + 1 : word, "env") && word[0] != '-' && !strchr(word, '='))
-			return NULL;
+			return vt_place_command(word);
 		word = strtok_r(NULL, " \t\n", &save);
 	}
-	return word ? vt_place_command(word) : NULL;
+	return NULL;
 }
 
-char *vt_place_python(const char *path)
+char *vt_place_interpreter(const char *path)
 {
 	char line[PATH_MAX] = "";
-	FILE *file;
+	FILE *file = fopen(path, "re");
 
-	if (is_python_name(path))
-		return vt_xstrdup(path);
-	file = fopen(path, "re");
 	if (!file)
 		return NULL;
 	if (!fgets(line, sizeof(line), file))
 		line[0] = '\0';
 	fclose(file);
 	return strncmp(line, "#!", 2) ? NULL : interpreter_of(line + 2);
+}
+
+char *vt_place_python(const char *path)
+{
+	char *interpreter;
+
+	if (is_python_name(path))
+		return vt_xstrdup(path);
+	interpreter = vt_place_interpreter(path);
+	if (interpreter && !is_python_name(interpreter)) {
+		free(interpreter);
+		return NULL;
+	}
+	return interpreter;
 }

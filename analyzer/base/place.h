@@ -16,6 +16,9 @@ char *vt_place_own(const char *name);
  */
 char *vt_place_command(const char *command);
 
+/* The program that a script's first line (#!) names; NULL for other files; free(). */
+char *vt_place_interpreter(const char *path);
+
 /*
  * The Python that runs `path`: itself, or the interpreter in a script's first line.  NULL for
  * others; free().

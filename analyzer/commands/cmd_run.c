@@ -14,6 +14,7 @@
 #include "analyzer/database/db.h"
 #include "analyzer/base/clock.h"
 #include "analyzer/base/diag.h"
+#include "analyzer/commands/dynamic_loader.h"
 #include "analyzer/base/environment.h"
 #include "analyzer/import/input.h"
 #include "analyzer/commands/launch.h"
@@ -165,7 +166,7 @@ static int read_options(struct run *run, int argc, char **argv)
 
 static int set_environment(struct run *run, struct vt_diag *diag)
 {
-	char *library = vt_place_own("libvtrace.so");
+	char *library = vt_place_own("libvtrace.so"), *name = NULL;
 	int rc = -1;
 
 	if (!library) {
@@ -173,16 +174,19 @@ static int set_environment(struct run *run, struct vt_diag *diag)
 			    "libvtrace.so is not there (looked beside vtrace)");
 		goto out;
 	}
-	if (run->profile) {
-		if (vt_simulate_prepare(&run->simulate, run->profile, run->path, diag))
-			goto out;
-		vt_simulate_set_environment(&run->simulate, run->profile);
-	}
+	name = vt_dynamic_loader_name(library, diag);
+	if (!name)
+		goto out;
+	if (run->profile &&
+	    (vt_simulate_prepare(&run->simulate, run->profile, run->path, diag) ||
+	     vt_simulate_set_environment(&run->simulate, run->profile, diag)))
+		goto out;
 	/* In front of the simulator: ours must be the first to be asked. */
-	vt_environment_prepend("LD_PRELOAD", library);
+	vt_environment_prepend("LD_PRELOAD", name);
 	setenv("VTRACE_OUTPUT", run->target.output, 1);
 	rc = 0;
 out:
+	free(name);
 	free(library);
 	return rc;
 }
@@ -345,9 +349,18 @@ static void say_nothing_was_recorded(const struct run *run)
 	int has_gpu = !access("/dev/nvidiactl", F_OK) || !access("/dev/nvidia0", F_OK) ||
 		      !access("/dev/dxg", F_OK);
 
+	const char *refusal;
+
 	if (run->is_quiet || !vt_target_has_room(&run->target) ||
 	    vt_outputs_has_any(run->target.folder, run->start_realtime_ns))
 		return;
+	refusal = vt_dynamic_loader_refusal(run->path);
+	if (refusal) {
+		fprintf(stderr,
+			"vtrace: libvtrace.so was not loaded into %s, nothing recorded: %s\n",
+			run->command[0], refusal);
+		return;
+	}
 	fprintf(stderr, "vtrace: no GPU memory was allocated, nothing recorded%s\n",
 		run->profile || has_gpu
 			? ""

@@ -13,6 +13,7 @@
 #include "analyzer/base/place.h"
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
+#include "analyzer/commands/dynamic_loader.h"
 #include "common/ini.h"
 
 static char *read_file(const char *path)
@@ -212,16 +213,24 @@ static void share(struct vt_simulate *simulate)
 	setenv("VTRACE_SIM_SHARED", simulate->shared, 1);
 }
 
-void vt_simulate_set_environment(struct vt_simulate *simulate, const char *profile)
+int vt_simulate_set_environment(struct vt_simulate *simulate, const char *profile,
+				struct vt_diag *diag)
 {
-	char *loader = vt_xasprintf("%s/libvtrace-simulator.so", simulate->folder);
+	char *folder = vt_dynamic_loader_name(simulate->folder, diag);
+	char *stubs = folder ? vt_dynamic_loader_name(simulate->stubs, diag) : NULL;
+	char *loader = vt_xasprintf("%s/libvtrace-simulator.so", folder ? folder : "");
 
-	vt_environment_prepend("LD_PRELOAD", loader);
-	if (*simulate->stubs)
-		vt_environment_prepend("LD_LIBRARY_PATH", simulate->stubs);
-	vt_environment_prepend("LD_LIBRARY_PATH", simulate->folder);
-	setenv("VTRACE_SIM_PROFILE", profile, 1);
-	share(simulate);
-	setenv("VTRACE_SIM_STUBS", simulate->stubs, 1);
+	if (stubs) {
+		vt_environment_prepend("LD_PRELOAD", loader);
+		if (*stubs)
+			vt_environment_prepend("LD_LIBRARY_PATH", stubs);
+		vt_environment_prepend("LD_LIBRARY_PATH", folder);
+		setenv("VTRACE_SIM_PROFILE", profile, 1);
+		share(simulate);
+		setenv("VTRACE_SIM_STUBS", simulate->stubs, 1);
+	}
 	free(loader);
+	free(folder);
+	free(stubs);
+	return stubs ? 0 : -1;
 }

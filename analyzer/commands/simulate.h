@@ -28,7 +28,11 @@ void vt_simulate_release(struct vt_simulate *simulate);
 /* The check alone, on the text of a profiles.ini. */
 int vt_simulate_check(const char *profile, const char *ini, struct vt_diag *diag);
 
-/* Sets the environment of this process for the program to come; LD_PRELOAD is prepended to. */
-void vt_simulate_set_environment(struct vt_simulate *simulate, const char *profile);
+/*
+ * Sets the environment of this process for the program to come; LD_PRELOAD is prepended to.
+ * Returns 0, or -1 with `diag` filled where the loader accepts none of the simulator's names.
+ */
+int vt_simulate_set_environment(struct vt_simulate *simulate, const char *profile,
+				struct vt_diag *diag);
 
 #endif

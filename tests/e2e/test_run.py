@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: MIT
 """`vtrace run`: the program must not notice it, and what it recorded ends as the program did."""
 import json
+import os
 import pathlib
 import re
+import shutil
 import signal
 import sqlite3
 import subprocess
 
 import pytest
 
-from recording import PYTHON, TIMEOUT_S, VTRACE, WORKLOADS, clean_environment, record, vtrace
+from recording import BUILD, PYTHON, TIMEOUT_S, VTRACE, WORKLOADS, clean_environment, record, vtrace
 
 NOTHING = "vtrace: no GPU memory was allocated, nothing recorded"
 HAS_GPU = any(pathlib.Path("/dev", name).exists() for name in ("nvidiactl", "nvidia0", "dxg"))
@@ -329,3 +331,53 @@ def test_what_is_imported_after_the_end_is_no_run_time(tmp_path):
     start = int(recording.value("SELECT value FROM run WHERE key = 'start_time_ns'"))
     assert run["ended"] == "signal 9"
     assert start + run["duration_ns"] < int((tmp_path / "released").read_text())
+
+
+def test_a_path_that_the_loader_splits(tmp_path):
+    """LD_PRELOAD ends a name at a space or a colon: the recorder and the simulator are loaded through a link."""
+    place = tmp_path / "with space:and colon"
+    shutil.copytree(BUILD / "simulator", place / "simulator")
+    for name in ("vtrace", "libvtrace.so"):
+        shutil.copy2(BUILD / name, place / name)
+    done = subprocess.run([place / "vtrace", "run", "--simulate", "h100-80g", "-o", "run.db", "--", PYTHON, HOLD],
+                          cwd=tmp_path, env=clean_environment({"TMPDIR": str(tmp_path)}), input="alloc 3\n",
+                          capture_output=True, text=True, timeout=TIMEOUT_S)
+    assert done.returncode == 0
+    assert "ld.so" not in done.stderr and "events, 0 lost; peak" in done.stderr
+    [link] = (tmp_path / f"vtrace-links-{os.geteuid()}").iterdir()
+    assert link.readlink() == place
+
+
+def test_no_link_that_another_user_could_change(tmp_path):
+    """Where the folder of links is open to others, another one is taken."""
+    place = tmp_path / "with space"
+    place.mkdir()
+    for name in ("vtrace", "libvtrace.so"):
+        shutil.copy2(BUILD / name, place / name)
+    links = tmp_path / f"vtrace-links-{os.geteuid()}"
+    links.mkdir()
+    links.chmod(0o777)
+    done = subprocess.run([place / "vtrace", "run", "--", "sh", "-c", 'echo "$LD_PRELOAD"'], cwd=tmp_path,
+                          env=clean_environment({"TMPDIR": str(tmp_path)}), capture_output=True, text=True,
+                          timeout=TIMEOUT_S)
+    assert done.returncode == 0 and list(links.iterdir()) == []
+    assert str(links) not in done.stdout and "libvtrace.so" in done.stdout
+
+
+def test_a_program_that_cannot_load_the_recorder_is_named(tmp_path):
+    source = tmp_path / "static.c"
+    source.write_text("int main(void) { return 3; }\n")
+    subprocess.run(["cc", "-static", "-o", tmp_path / "static", source], check=True, timeout=TIMEOUT_S)
+    done = vtrace("run", "--", "./static", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (
+        3, "vtrace: libvtrace.so was not loaded into ./static, nothing recorded: it is statically linked\n")
+    assert vtrace("run", "-q", "--", "./static", cwd=tmp_path).stderr == ""
+
+
+def test_a_loader_that_refuses_the_recorder_is_said(tmp_path):
+    """The library needs more address space than this limit leaves it."""
+    done = subprocess.run(["sh", "-c", 'ulimit -v 60000 && exec "$@"', "sh", VTRACE, "run", "--", "/bin/true"],
+                          cwd=tmp_path, env=clean_environment(), capture_output=True, text=True, timeout=TIMEOUT_S)
+    assert done.returncode == 0
+    assert done.stderr.endswith("\nvtrace: libvtrace.so was not loaded into /bin/true, nothing recorded: "
+                                "the dynamic loader did not accept it\n")

@@ -9,7 +9,7 @@ import sys
 from dataclasses import dataclass
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("VTRACE_BUILD", SOURCE / "build"))
+BUILD = pathlib.Path(os.environ.get("VTRACE_BUILD", SOURCE / "build")).absolute()
 VTRACE = BUILD / "vtrace"
 LIBRARY = BUILD / "libvtrace.so"
 WORKLOADS = SOURCE / "tests" / "workloads"
