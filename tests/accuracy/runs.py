@@ -1,21 +1,24 @@
 # SPDX-License-Identifier: MIT
 """The two runs of a case: the one under observation, whose truth is kept, and the one under vtrace, which is scored."""
+import contextlib
 import fcntl
 import hashlib
 import json
 import os
 import pathlib
+import socket
 import subprocess
 import tempfile
 import time
 from importlib import metadata
 
 from recorded import Recorded, books
-from recording import BUILD, PYTHON, SOURCE, TIMEOUT_S, clean_environment, vtrace
+from recording import BUILD, PYTHON, SOURCE, TIMEOUT_S, clean_environment, complete, vtrace
 from score import Case
 
 HERE = pathlib.Path(__file__).resolve().parent
 ORACLE = HERE / "oracle"
+SIM_RUN = SOURCE / "tests" / "simulator" / "sim-run"
 PROFILE = "h100-80g"
 CACHE = pathlib.Path(os.environ.get("VTRACE_CACHE", pathlib.Path.home() / ".cache" / "vtrace")) / "accuracy"
 # What is read from the device decides which way some programs go, and depends on what lay at that address before: that
@@ -51,11 +54,24 @@ def has(entry):
 def key(entry):
     """Whatever the truth depends on; vtrace itself is not among it."""
     text = hashlib.sha256(entry.name.encode())
-    for path in sorted(ORACLE.glob("*.py")) + [entry.file, HERE / "cases" / "stage.py"]:
+    paths = sorted(ORACLE.glob("*.py")) + [entry.file, HERE / "cases" / "stage.py"]
+    if entry.oracle != ORACLE:
+        paths += sorted(entry.oracle.glob("*.py")) + sorted(entry.file.parent.glob("program*"))
+    for path in paths:
         text.update(path.read_bytes())
     text.update(repr(ENVIRONMENT).encode())
-    text.update(" ".join(version(library) for library in LIBRARIES).encode())
+    others = [library for library in entry.options.get("needs", ()) if library not in LIBRARIES]
+    text.update(" ".join(version(library) for library in (*LIBRARIES, *others)).encode())
     return text.hexdigest()[:24]
+
+
+def arguments(entry):
+    """What Python is started with: the case's file, or what stands in a file beside it: a notebook, a text for -c."""
+    source = entry.options.get("source")
+    if source is None:
+        return [entry.file, entry.name]
+    path = entry.file.parent / source
+    return ["-m", "notebook_client", path] if path.suffix == ".ipynb" else ["-c", path.read_text()]
 
 
 def profile(entry):
@@ -78,12 +94,12 @@ def find_truth(entry):
 
 
 def observe(entry, path):
-    with tempfile.TemporaryDirectory(dir=CACHE) as folder:
+    with tempfile.TemporaryDirectory(dir=CACHE) as folder, other_ranks(entry, folder) as place:
         output = pathlib.Path(folder) / "truth.json"
         done = subprocess.run(
-            [SOURCE / "tests" / "simulator" / "sim-run", BUILD, profile(entry), PYTHON, ORACLE / "main.py",
-             entry.file, entry.name, output], cwd=folder, env=clean_environment(environment(entry)),
-            capture_output=True, text=True, timeout=TIMEOUT_S, stdin=subprocess.DEVNULL)
+            [SIM_RUN, BUILD, profile(entry), PYTHON, entry.oracle / "main.py", entry.file, entry.name, output],
+            cwd=folder, env=clean_environment(environment(entry) | place), capture_output=True, text=True,
+            timeout=TIMEOUT_S, stdin=subprocess.DEVNULL)
         if done.returncode or not output.exists():
             raise Failed(f"{entry.name}, observed: {done.stderr[-2000:]}")
         output.rename(path)
@@ -92,17 +108,45 @@ def observe(entry, path):
             old.unlink(missing_ok=True)
 
 
+@contextlib.contextmanager
+def other_ranks(entry, folder):
+    """The environment of rank 0, while the other ranks of the case run beside it on simulated devices of their own."""
+    nr = entry.options.get("ranks", 1)
+    if nr == 1:
+        yield {}
+        return
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(nr), "LOCAL_WORLD_SIZE": str(nr)}
+    places = [place | {"RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(nr)]
+    with contextlib.ExitStack() as stack:
+        others = [stack.enter_context(subprocess.Popen(
+            [SIM_RUN, BUILD, profile(entry), PYTHON, entry.file, entry.name], cwd=folder,
+            env=clean_environment(environment(entry) | place), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL)) for place in places[1:]]
+        try:
+            yield places[0]
+        finally:
+            for other in others:
+                try:
+                    other.wait(60)
+                except subprocess.TimeoutExpired:  # rank 0 failed, and they wait for it
+                    other.kill()
+
+
 def record(entry, probe, folder, backend="caching"):
     """(recording, largest difference of its books, events looked at); 0 events where there are no books to keep: asked
     for each tensor, the driver takes whole granules, and only PyTorch's allocator asks for such."""
     database, ledger = folder / "run.db", folder / "ledger"
     extra = {"VTRACE_SIM_LEDGER": str(ledger), "VTRACE_PROBE": str(probe)}
     through, settings = BACKENDS[backend]
-    done = vtrace("run", "--simulate", profile(entry), "-q", "-o", database, "--", PYTHON, *through, entry.file,
-                  entry.name, cwd=folder, env=environment(entry) | settings | extra)
+    with other_ranks(entry, folder) as place:
+        done = vtrace("run", "--simulate", profile(entry), "-q", "-o", database, "--", PYTHON, *through,
+                      *arguments(entry), cwd=folder, env=environment(entry) | settings | extra | place)
     if done.returncode:
         raise Failed(f"{entry.name}, recorded: {done.stderr[-2000:]}")
-    recorded = Recorded(database)
+    recorded = Recorded(database if database.exists() else complete(folder)[-1])  # that of a child
     return recorded, *(books(recorded, ledger) if backend == "caching" else (0, 0))
 
 

@@ -27,12 +27,15 @@ class Moment:
         self.confusions, self.examples = Counter(), {}
         self.truth, self.got, self.both = Counter(), Counter(), Counter()  # of CLASSES
         self.paths = Counter()
+        self.births_in = Counter()  # (stages in one of which it was made, vtrace's); where the truth says it
         for block in blocks:
             self._add(block, truths.get(block["id"]))
 
     def _add(self, block, truth):
         size, got = block["size_bytes"], block["owner"]
         self.bytes["all"] += size
+        if truth and len(truth) > 4 and truth[4]:
+            self.births_in["/".join(truth[4]), block["stage"]] += size
         owner = truth[1] if truth else None
         if owner is None:
             self.bytes["without truth"] += size
@@ -73,12 +76,13 @@ def is_path(got, truth):
 class Case:
     """All moments of one recording."""
 
-    def __init__(self, name, recorded, truth, blocks_at):
-        """blocks_at(when, device) -> what `vtrace blocks --at WHEN --json` lists."""
+    def __init__(self, name, recorded, truth, blocks_at, nr_instants=0):
+        """blocks_at(when, device) -> what `vtrace blocks --at WHEN --json` lists; nr_instants: further births."""
         self.name, self.peaks, self.stages = name, [], []
-        truths = {}
+        truths, births = {}, {}
         for device in recorded.devices():
-            truths[device] = join(recorded.births(device), truth["devices"][device])
+            births[device] = recorded.births(device)
+            truths[device] = join(births[device], truth["devices"][device])
         def births_at(when, device):
             return [b for b in blocks_at(when, device) if b["kind"] in recorded.kinds and b["device"] == device]
 
@@ -87,6 +91,10 @@ class Case:
         for stage in dict.fromkeys(recorded.stages()):
             for device, joined in truths.items():
                 self.stages.append(Moment(stage, births_at(f"mark:{stage}", device), joined))
+        for device, joined in truths.items():
+            for nr in range(1, nr_instants + 1):
+                event = births[device][len(births[device]) * nr // (nr_instants + 1)][0]
+                self.stages.append(Moment(f"event:{event}", births_at(f"event:{event}", device), joined))
 
     @property
     def moments(self):

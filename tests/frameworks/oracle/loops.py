@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: MIT
+"""The observer of tests/accuracy, for loops that belong to a library: finds models, optimizers and batches itself."""
+import functools
+import threading
+
+import torch
+import torch.utils.checkpoint
+from brackets import Brackets, Calls
+from labels import label, replay, seen_births
+from observer import Observer
+from tensors import tensors
+
+COPIES = ("to", "cuda")
+MADE = ("randn", "rand", "randint", "randn_like", "rand_like", "randint_like", "arange", "randperm", "normal")
+
+
+class LoopCalls(Calls):
+    """Data is copied to the device, or made up there, outside of any module."""
+
+    def __torch_function__(self, function, types_, args=(), kwargs=None):
+        result = super().__torch_function__(function, types_, args, kwargs)
+        name = getattr(function, "__name__", "")
+        if name in MADE or name in COPIES and args and self._is_moved(args[0], result):
+            self.observer.saw_data(result)
+        return result
+
+    @staticmethod
+    def _is_moved(before, after):
+        with torch._C.DisableTorchFunction():
+            return isinstance(after, torch.Tensor) and isinstance(before, torch.Tensor) and after.is_cuda \
+                and not before.is_cuda and not after.requires_grad
+
+
+class LoopBrackets(Brackets):
+    def __init__(self, observer):
+        super().__init__(observer)
+        self.calls = LoopCalls(observer) if self.calls else None
+        self.depths = threading.local()
+
+    def install(self):
+        super().install()
+        original = torch.nn.Module.__call__
+        observer, depths = self.observer, self.depths
+
+        def call(module, *args, **kwargs):
+            depth = getattr(depths, "now", 0)
+            if depth == 0:
+                observer.called(module, args, kwargs)
+            depths.now = depth + 1
+            try:
+                return original(module, *args, **kwargs)
+            finally:
+                depths.now = depth
+
+        if self.calls:
+            torch.nn.Module.__call__ = call
+        self._wrap_checkpoints()
+        # Trainers free cuBLAS's workspaces at their end; the ledger knows by that which they are.
+        self.free_workspaces, torch._C._cuda_clearCublasWorkspaces = torch._C._cuda_clearCublasWorkspaces, lambda: None
+
+    def remove(self):
+        super().remove()
+        torch._C._cuda_clearCublasWorkspaces = self.free_workspaces
+
+    def _wrap_checkpoints(self):
+        """What a checkpointed part starts from."""
+        observer, original = self.observer, torch.utils.checkpoint.checkpoint
+
+        @functools.wraps(original)
+        def checkpoint(function, *args, **kwargs):
+            with torch._C.DisableTorchFunction():
+                observer.see([args, kwargs], "checkpoint")
+            return original(function, *args, **kwargs)
+
+        torch.utils.checkpoint.checkpoint = checkpoint
+
+    def _module_begins(self, module, args):
+        super()._module_begins(module, args)
+        opened = self.open[(threading.get_ident(), id(module))][-1]
+        opened.update(has_grad=torch.is_grad_enabled(), id=id(module))
+
+    def _step_begins(self, optimizer, args, kwargs):
+        self.observer.steps_begin(optimizer)
+        super()._step_begins(optimizer, args, kwargs)
+
+
+class LoopObserver(Observer):
+    def __init__(self, options):
+        super().__init__(options)
+        self.brackets = LoopBrackets(self)
+        self.known, self.trained = set(), set()  # modules; ids of modules that an optimizer trains
+
+    def called(self, module, args, kwargs):
+        """An outermost module."""
+        with torch._C.DisableTorchFunction():
+            if module not in self.known:
+                self.known.add(module)
+                self.watch([module])
+            for tensor in tensors([args, kwargs], 4):
+                if not tensor.requires_grad:
+                    self.saw_data(tensor)
+
+    def saw_data(self, thing):
+        with torch._C.DisableTorchFunction():
+            self.see(thing, "data")
+
+    def steps_begin(self, optimizer):
+        if optimizer not in self.optimizers:
+            self.watch([optimizer])
+        parameters = {id(p) for group in optimizer.param_groups for p in group["params"]}
+        for module in self.known:
+            if any(id(p) in parameters for p in module.parameters()):
+                self.trained.update(id(part) for part in module.modules())
+
+    def truth(self):
+        ledger, devices = self.ledger, []
+        for device in ledger.devices:
+            stacks = replay(self.log, device, len(ledger.births[device]))
+            sightings = seen_births(self, device)
+            devices.append([self.row_of(ordinal, birth, stacks[ordinal], sightings.get(ordinal, {}))
+                            for ordinal, birth in enumerate(ledger.births[device])])
+        return {"devices": devices, "steps": self.nr_steps()}
+
+    def nr_steps(self):
+        """Of an optimizer that steps within another's step the outer one counts."""
+        nr, depth = 0, 0
+        for op, token, _ in self.log:
+            if token["what"] == "step" and op in "+-":
+                nr += op == "+" and depth == 0
+                depth += 1 if op == "+" else -1
+        return nr
+
+    def row_of(self, ordinal, birth, stack, sightings):
+        """As labels.label, then the stages of which the birth may lie in one."""
+        is_data, is_checkpoint = (sightings.pop(word, None) is not None for word in ("data", "checkpoint"))
+        row = label(ordinal, birth, stack, sightings)
+        is_outside = not any(t["what"] in ("module", "step", "backward") for t in stack)
+        if is_data and is_outside and row[1] in (None, "workspace/other"):
+            row[1] = "inputs"
+        if is_checkpoint and (row[1] or "").startswith("activations/"):
+            row[1] = "activations/checkpoint"
+        return [*row, self.stages_of(stack)]
+
+    def stages_of(self, stack):
+        """None where nothing says it."""
+        found = None
+        for token in stack:
+            what = token["what"]
+            if what in ("backward", "node"):
+                return ["backward"]
+            if what == "step":
+                found = ["optimizer"]
+            elif what == "call" and found and token["has_grad"]:  # a step that evaluates the model
+                found = ["forward"]
+            elif what == "module" and token["has_grad"]:
+                return ["forward"]
+            elif what == "module":
+                return ["evaluation", "generation"] if token["id"] in self.trained else None
+        return found
