@@ -173,13 +173,12 @@ static void find_kept_activations(struct vt_scene *scene)
 			note_block(scene, &layers, &kept, i);
 	for (size_t k = 0; k < kept.len; k++) {
 		const struct layer *layer = &layers.items[kept.items[k].layer];
-		struct vt_relief relief = {
-			layer->made_event, layer->backward_event,
-			scene->model->allocations[kept.items[k].allocation].size_bytes
-		};
+		const struct vt_allocation *a =
+			&scene->model->allocations[kept.items[k].allocation];
 
-		if (kept.items[k].allocation != layer->input && relief.to_event > relief.from_event)
-			vt_vector_push(&reliefs, relief);
+		if (kept.items[k].allocation != layer->input)
+			vt_reliefs_add_between(&reliefs, a, a->size_bytes, layer->made_event,
+					       layer->backward_event);
 	}
 	vt_units_bytes(all, sizeof(all), bytes);
 	if (count_layers(&layers) > 1)
@@ -284,8 +283,7 @@ static void find_kept_results(struct vt_scene *scene)
 		end = end_of_pass(scene, a);
 		if (end == VT_NEVER || a->freed_event <= end)
 			continue;
-		vt_vector_push(&reliefs,
-			       ((struct vt_relief){ end, a->freed_event, a->size_bytes }));
+		vt_reliefs_add_between(&reliefs, a, a->size_bytes, end, VT_NEVER);
 		if (end > scene->event || !vt_allocation_is_live(a, scene->event))
 			continue;
 		bytes += a->size_bytes;

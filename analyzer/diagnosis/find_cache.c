@@ -20,8 +20,8 @@ static void add(struct vt_scene *scene, enum vt_finding_id id, const struct vt_r
 		return;
 	vt_units_bytes(from, sizeof(from), recorded->peak_reserved_bytes);
 	vt_units_bytes(to, sizeof(to), changed->peak_reserved_bytes);
-	vt_scene_add_replayed(scene, id, before - after,
-				 vt_xasprintf("%s reserved at most, %s in the replay", from, to));
+	vt_scene_add_replayed(scene, id, recorded, changed,
+			      vt_xasprintf("%s reserved at most, %s in the replay", from, to));
 }
 
 /* What is played beside each other: none changes the tape. */

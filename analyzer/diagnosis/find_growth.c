@@ -27,10 +27,9 @@ static void relieve_piles(struct vt_scene *scene, const struct vt_leaks *leaks,
 		    !vt_map_find(places, place_of(a)))
 			continue;
 		turn = vt_workload_stretch(ends, leaks->turns.nr, a->event);
-		if (turn != VT_NO_INDEX && a->freed_event > ends[turn + 1] + 1)
-			vt_vector_push(reliefs,
-				       ((struct vt_relief){ ends[turn + 1] + 1, a->freed_event,
-							    a->size_bytes }));
+		if (turn != VT_NO_INDEX)
+			vt_reliefs_add_between(reliefs, a, a->size_bytes, ends[turn + 1] + 1,
+					       VT_NEVER);
 	}
 }
 
@@ -93,6 +92,7 @@ static void drop_told(struct vt_scene *scene)
 		    finding.saves_bytes <= growth.saves_bytes) {
 			free(finding.text);
 			free(finding.where);
+			vt_vector_release(&finding.reliefs);
 			continue;
 		}
 		findings->items[nr++] = finding;

@@ -133,12 +133,8 @@ static void find_chunks(struct vt_scene *scene, const struct pieces *pieces)
 			first = i;
 			kept++;
 		}
-		vt_vector_push(&reliefs, ((struct vt_relief){
-						 all[next].event,
-						 all[next].freed_event < all[i].freed_event
-							 ? all[next].freed_event
-							 : all[i].freed_event,
-						 all[i].size_bytes }));
+		vt_reliefs_add_between(&reliefs, &all[i], all[i].size_bytes, all[next].event,
+				       all[next].freed_event);
 	}
 	vt_map_release(&later);
 	if (kept + 1 < LEAST_PIECES) {

@@ -238,10 +238,7 @@ static void relieve_gradient(struct vt_scene *scene, struct vt_reliefs *reliefs,
 		if (!find_stage(stages, step, VT_STAGE_BACKWARD, &first, &last))
 			continue;
 		first += (int64_t)(part * (double)(last - first));
-		vt_vector_push(reliefs,
-			       ((struct vt_relief){
-				       begin, first < a->freed_event ? first : a->freed_event,
-				       a->size_bytes }));
+		vt_reliefs_add_between(reliefs, a, a->size_bytes, begin, first);
 	}
 }
 
@@ -332,8 +329,7 @@ static void find_gradients_twice(struct vt_scene *scene)
 			in_buckets += is_live && !is_seen ? a->size_bytes : 0;
 			continue;
 		}
-		vt_vector_push(&reliefs, ((struct vt_relief){ a->event + 1, a->freed_event,
-							      a->size_bytes }));
+		vt_reliefs_add_between(&reliefs, a, a->size_bytes, a->event + 1, VT_NEVER);
 		if (!is_live || !is_seen)
 			continue;
 		first = first == VT_NO_INDEX ? i : first;

@@ -72,6 +72,7 @@ void vt_findings_init(struct vt_findings *findings, struct vt_attribution *attri
 		vt_find_workspaces_detect(&scene);
 		vt_find_growth_detect(&scene);
 		vt_find_cache_detect(&scene);
+		vt_scene_settle(&scene);
 		vt_scene_release(&scene);
 	}
 	if (findings->len)
@@ -83,6 +84,7 @@ void vt_findings_release(struct vt_findings *findings)
 	for (size_t i = 0; i < findings->len; i++) {
 		free(findings->items[i].where);
 		free(findings->items[i].text);
+		vt_vector_release(&findings->items[i].reliefs);
 	}
 	vt_vector_release(findings);
 }

@@ -8,15 +8,23 @@ struct change {
 	int64_t bytes;
 };
 
-void vt_reliefs_add_until(struct vt_reliefs *reliefs, const struct vt_allocation *a, uint64_t bytes,
-			  int64_t to_event)
+void vt_reliefs_add_between(struct vt_reliefs *reliefs, const struct vt_allocation *a,
+			    uint64_t bytes, int64_t from_event, int64_t to_event)
 {
-	struct vt_relief relief = { a->event, to_event, bytes };
+	struct vt_relief relief = { from_event, to_event, bytes, a };
 
+	if (relief.from_event < a->event)
+		relief.from_event = a->event;
 	if (a->freed_event < to_event)
 		relief.to_event = a->freed_event;
 	if (relief.to_event > relief.from_event && bytes)
 		vt_vector_push(reliefs, relief);
+}
+
+void vt_reliefs_add_until(struct vt_reliefs *reliefs, const struct vt_allocation *a, uint64_t bytes,
+			  int64_t to_event)
+{
+	vt_reliefs_add_between(reliefs, a, bytes, a->event, to_event);
 }
 
 void vt_reliefs_add(struct vt_reliefs *reliefs, const struct vt_allocation *a, uint64_t bytes)

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "analyzer/base/owner_path.h"
+#include "analyzer/base/parallel.h"
+#include "analyzer/diagnosis/savings_replay.h"
 
 /* A hundredth of the highest use is worth a line, less is not. */
 #define LEAST_SHARE 0.01
@@ -16,15 +18,20 @@ int vt_scene_is_owner(const struct vt_scene *scene, uint32_t allocation, const c
 	return vt_owner_path_is_below(is, owner, strlen(owner));
 }
 
+static void release(struct vt_finding *finding)
+{
+	free(finding->text);
+	free(finding->where);
+	vt_vector_release(&finding->reliefs);
+}
+
 static void push(struct vt_scene *scene, struct vt_finding finding)
 {
 	finding.device = scene->device;
-	if ((double)finding.saves_bytes < LEAST_SHARE * (double)scene->peak_bytes) {
-		free(finding.text);
-		free(finding.where);
-		return;
-	}
-	vt_vector_push(scene->findings, finding);
+	if ((double)finding.saves_bytes < LEAST_SHARE * (double)scene->peak_bytes)
+		release(&finding);
+	else
+		vt_vector_push(scene->findings, finding);
 }
 
 static char *where(const struct vt_scene *scene, uint32_t allocation)
@@ -55,17 +62,90 @@ void vt_scene_add(struct vt_scene *scene, enum vt_finding_id id, struct vt_relie
 	verdict = vt_attribution_judge(scene->attribution, allocation);
 	peak = vt_reliefs_peak(reliefs, scene->timeline, scene->device);
 	finding.saves_bytes = scene->peak_bytes > peak ? scene->peak_bytes - peak : 0;
+	finding.lowers_allocated_bytes = finding.saves_bytes;
 	finding.owner = vt_attribution_owner(scene->attribution, verdict.owner);
 	finding.where = where(scene, allocation);
-	vt_vector_release(reliefs);
+	finding.reliefs = *reliefs;
+	memset(reliefs, 0, sizeof(*reliefs));
 	push(scene, finding);
 }
 
-void vt_scene_add_replayed(struct vt_scene *scene, enum vt_finding_id id, uint64_t saves_bytes,
-			      char *text)
+static uint64_t lowered(uint64_t before, uint64_t after)
 {
-	push(scene, (struct vt_finding){
-			    .id = id, .saves_bytes = saves_bytes, .text = text, .is_replayed = 1 });
+	return before > after ? before - after : 0;
+}
+
+void vt_scene_add_replayed(struct vt_scene *scene, enum vt_finding_id id,
+			   const struct vt_replay *recorded, const struct vt_replay *changed,
+			   char *text)
+{
+	struct vt_finding finding = {
+		.id = id,
+		.text = text,
+		.is_replayed = 1,
+		.is_used_known = 1,
+		.lowers_allocated_bytes = lowered(recorded->peak_allocated_bytes,
+						  changed->peak_allocated_bytes),
+		.lowers_used_bytes = lowered(recorded->peak_used_bytes, changed->peak_used_bytes),
+	};
+
+	finding.saves_bytes = finding.lowers_used_bytes;
+	push(scene, finding);
+}
+
+struct settling {
+	const struct vt_tape_ready *ready;
+	struct vt_finding *findings;
+	uint64_t recorded_bytes;
+	uint8_t *raises; /* by finding */
+};
+
+static void settle_one(void *context, size_t number)
+{
+	const struct settling *settling = context;
+	struct vt_finding *finding = &settling->findings[number];
+	uint64_t used_bytes, recorded_bytes = settling->recorded_bytes;
+
+	if (finding->is_replayed ||
+	    vt_savings_replay(settling->ready, &finding->reliefs, &used_bytes))
+		return;
+	finding->is_used_known = 1;
+	finding->lowers_used_bytes = lowered(recorded_bytes, used_bytes);
+	settling->raises[number] =
+		used_bytes > recorded_bytes &&
+		(double)(used_bytes - recorded_bytes) > LEAST_SHARE * (double)recorded_bytes;
+}
+
+void vt_scene_settle(struct vt_scene *scene)
+{
+	struct vt_findings *findings = scene->findings;
+	struct vt_tape_ready *ready = NULL;
+	size_t first = findings->len, nr = 0, kept;
+	struct settling settling;
+
+	while (first && findings->items[first - 1].device == scene->device)
+		first--;
+	nr = findings->len - first;
+	if (nr && vt_tape_has_blocks(scene->model, scene->device))
+		ready = vt_tapes_get(scene->tapes, scene->device, NULL);
+	if (!ready || !vt_replay_is_exact(vt_tapes_recorded(ready)))
+		return;
+	settling.ready = ready;
+	settling.findings = &findings->items[first];
+	settling.recorded_bytes = vt_tapes_recorded(ready)->peak_used_bytes;
+	settling.raises = vt_xcalloc(nr, 1);
+	vt_parallel_run(nr, settle_one, &settling);
+	kept = first;
+	for (size_t i = 0; i < nr; i++) {
+		struct vt_finding finding = findings->items[first + i];
+
+		if (settling.raises[i])
+			release(&finding);
+		else
+			findings->items[kept++] = finding;
+	}
+	findings->len = kept;
+	free(settling.raises);
 }
 
 void vt_scene_init(struct vt_scene *scene, int64_t event)

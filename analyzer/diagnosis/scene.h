@@ -21,12 +21,16 @@ enum vt_finding_id {
 
 struct vt_finding {
 	enum vt_finding_id id;
-	uint64_t saves_bytes;
+	uint64_t saves_bytes;	       /* of the one that `is_replayed` names */
+	uint64_t lowers_allocated_bytes; /* the most allocated bytes */
+	uint64_t lowers_used_bytes;	 /* the highest device use */
+	struct vt_reliefs reliefs;	 /* empty for what is replayed */
 	const char *owner; /* borrowed; NULL: of no one owner */
 	char *where;       /* "model.py:646 Net.forward"; NULL: no one place */
 	char *text;        /* what, with this run's figures */
 	int device;
-	uint8_t is_replayed; /* else it is arithmetic */
+	uint8_t is_replayed; /* saves_bytes is of device use; else of allocated bytes */
+	uint8_t is_used_known;
 };
 
 VT_VECTOR_DECLARE(vt_findings, struct vt_finding);
@@ -62,7 +66,13 @@ int vt_scene_is_owner(const struct vt_scene *scene, uint32_t allocation, const c
 void vt_scene_add(struct vt_scene *scene, enum vt_finding_id id, struct vt_reliefs *reliefs,
 		     uint32_t allocation, char *text);
 /* The same for what a replay came to. */
-void vt_scene_add_replayed(struct vt_scene *scene, enum vt_finding_id id, uint64_t saves_bytes,
-			      char *text);
+void vt_scene_add_replayed(struct vt_scene *scene, enum vt_finding_id id,
+			   const struct vt_replay *recorded, const struct vt_replay *changed,
+			   char *text);
+/*
+ * Finds by replay what the findings of the device lower the highest device use by, and drops those
+ * that would raise it.
+ */
+void vt_scene_settle(struct vt_scene *scene);
 
 #endif

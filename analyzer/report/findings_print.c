@@ -6,20 +6,24 @@
 #include "analyzer/base/units.h"
 #include "analyzer/report/json.h"
 
-#define SAVES_COLUMN 76 /* where a report's other tables end, more or less */
-#define PAGE_WIDTH   78
+#define WHAT_WIDTH 76 /* a longer line has the figures behind it */
+#define PAGE_WIDTH 78
 
 void vt_findings_print_text(const struct vt_findings *findings, FILE *out)
 {
+	fprintf(out, "%-*s  %16s  %11s\n", WHAT_WIDTH - (int)strlen("FINDINGS"), "  each alone",
+		"lowers allocated", "lowers used");
 	for (size_t i = 0; i < findings->len; i++) {
 		const struct vt_finding *finding = &findings->items[i];
 		const struct vt_finding_words *words = &vt_findings_words[finding->id];
-		char saves[VT_UNITS_MAX];
+		char allocated[VT_UNITS_MAX], used[VT_UNITS_MAX] = "not known";
 		int width = fprintf(out, "%2zu  %s: %s", i + 1, words->what, finding->text);
 
-		vt_units_bytes(saves, sizeof(saves), finding->saves_bytes);
-		fprintf(out, "%*s  saves %s%s\n", width < SAVES_COLUMN ? SAVES_COLUMN - width : 0,
-			"", saves, finding->is_replayed ? ", by replay" : "");
+		vt_units_bytes(allocated, sizeof(allocated), finding->lowers_allocated_bytes);
+		if (finding->is_used_known)
+			vt_units_bytes(used, sizeof(used), finding->lowers_used_bytes);
+		fprintf(out, "%*s  %16s  %11s\n", width < WHAT_WIDTH ? WHAT_WIDTH - width : 0, "",
+			allocated, used);
 		if (finding->where)
 			fprintf(out, "    %s\n", finding->where);
 		fprintf(out, "    %s (finding:%s)\n", words->fix, words->id);
@@ -38,6 +42,12 @@ json_t *vt_findings_print_json(const struct vt_findings *findings)
 
 		json_object_set_new(object, "id", vt_json_text(words->id));
 		json_object_set_new(object, "saves_bytes", vt_json_integer(finding->saves_bytes));
+		json_object_set_new(object, "lowers_allocated_bytes",
+				    vt_json_integer(finding->lowers_allocated_bytes));
+		json_object_set_new(object, "lowers_used_bytes",
+				    finding->is_used_known ?
+					    vt_json_integer(finding->lowers_used_bytes) :
+					    json_null());
 		json_object_set_new(object, "owner", vt_json_text(finding->owner));
 		json_object_set_new(object, "where", vt_json_text(finding->where));
 		json_object_set_new(object, "text", vt_json_text(text));

@@ -228,7 +228,6 @@ static void print_findings(const struct vt_report *report, FILE *out)
 		return;
 	}
 	print_heading(out, BOLD, "FINDINGS");
-	fputs("  each alone, by how much the highest use would be lower\n", out);
 	vt_findings_print_text(&report->findings, out);
 	fputc('\n', out);
 }

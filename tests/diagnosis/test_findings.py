@@ -57,11 +57,27 @@ def test_the_fault_is_found_and_saves_what_is_foretold(case, tmp_path):
     assert found and found["proved_by"] == ("replay" if case in REPLAYED else "arithmetic")
     key = "reserved" if case in REPLAYED else "allocated"
     assert found["saves_bytes"] == pytest.approx(fault.own_peak[key] - fixed.own_peak[key], rel=0.05)
+    assert found["saves_bytes"] == found["lowers_used_bytes" if case in REPLAYED else "lowers_allocated_bytes"]
     assert finding(fixed, case) is None
     text = vtrace("report", fault.database).stdout
     assert f"(finding:{case})" in text[text.index("FINDINGS"):]
     if case not in REPLAYED:
         assert "faults.py:" in found["where"]
+
+
+def test_the_two_peaks_are_lowered_by_what_is_stated_of_each(tmp_path):
+    """The results of the step before are given back while the cache keeps what is free: both peaks are measured."""
+    for how in ("fault", "fixed"):
+        (tmp_path / how).mkdir()
+    fault, fixed = (mended("results-kept", how, tmp_path / how) for how in ("fault", "fixed"))
+    found = finding(fault, "results-kept")
+    used = [r.report()["devices"][0]["peak"]["device_used_bytes"] for r in (fault, fixed)]
+    assert found["lowers_allocated_bytes"] == pytest.approx(
+        fault.own_peak["allocated"] - fixed.own_peak["allocated"], rel=0.05)
+    assert found["lowers_used_bytes"] == pytest.approx(used[0] - used[1], rel=0.05)
+    text = vtrace("report", fault.database).stdout
+    heading = next(line for line in text.splitlines() if line.startswith("FINDINGS"))
+    assert heading.split()[-4:] == ["lowers", "allocated", "lowers", "used"]
 
 
 @pytest.mark.full

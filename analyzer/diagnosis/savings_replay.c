@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/diagnosis/savings_replay.h"
+
+#include <string.h>
+
+#include "analyzer/base/search.h"
+
+/* By how much an allocation gets smaller or larger at an event. */
+struct change {
+	int64_t event;
+	int64_t relieved_bytes;
+	uint32_t allocation;
+};
+
+struct changes {
+	struct change *items; /* by allocation, then event */
+	size_t nr;
+};
+
+VT_VECTOR_DECLARE(tape_steps, struct vt_tape_step);
+
+static int compare_changes(const void *a, const void *b)
+{
+	const struct change *x = a, *y = b;
+
+	if (x->allocation != y->allocation)
+		return x->allocation < y->allocation ? -1 : 1;
+	return x->event < y->event ? -1 : x->event > y->event;
+}
+
+/* -1: a relief is of no block, so the tape does not have it. */
+static int sort_changes(struct changes *changes, const struct vt_reliefs *reliefs,
+			const struct vt_model *model)
+{
+	changes->nr = 2 * reliefs->len;
+	changes->items = vt_xcalloc(changes->nr + 1, sizeof(*changes->items));
+	for (size_t i = 0; i < reliefs->len; i++) {
+		const struct vt_relief *relief = &reliefs->items[i];
+		struct change *pair = &changes->items[2 * i];
+
+		if (!relief->allocation || relief->allocation->kind != VT_KIND_BLOCK)
+			return -1;
+		pair[0].allocation = (uint32_t)(relief->allocation - model->allocations);
+		pair[0].event = relief->from_event;
+		pair[0].relieved_bytes = (int64_t)relief->bytes;
+		pair[1] = pair[0];
+		pair[1].event = relief->to_event;
+		pair[1].relieved_bytes = -pair[0].relieved_bytes;
+	}
+	qsort(changes->items, changes->nr, sizeof(*changes->items), compare_changes);
+	return 0;
+}
+
+/* A request is what its block has, or up to a tail less. */
+static uint64_t request_left(const struct vt_tape_step *take, const struct vt_allocation *block,
+			     int64_t relieved)
+{
+	uint64_t left = relieved >= (int64_t)block->size_bytes ?
+				0 :
+				(uint64_t)((int64_t)block->size_bytes - relieved);
+
+	return left < take->bytes ? left : take->bytes;
+}
+
+/* One request as several: `steps` gets the first, `later` what follows at later events. */
+static void change_take(const struct changes *changes, const struct vt_tape_step *take,
+			const struct vt_allocation *block, struct tape_steps *steps,
+			struct tape_steps *later)
+{
+	const struct change *all = changes->items;
+	size_t nr = changes->nr;
+	size_t at = vt_search_first(i, nr, all[i].allocation < take->allocation);
+	struct vt_tape_step step = *take;
+	int64_t relieved = 0;
+
+	for (; at < nr && all[at].allocation == take->allocation && all[at].event <= block->event;
+	     at++)
+		relieved += all[at].relieved_bytes;
+	step.bytes = request_left(take, block, relieved);
+	if (step.bytes)
+		vt_vector_push(steps, step);
+	while (at < nr && all[at].allocation == take->allocation &&
+	       all[at].event < block->freed_event) {
+		uint64_t before = step.bytes;
+
+		step.event = all[at].event;
+		for (; at < nr && all[at].allocation == take->allocation &&
+		       all[at].event == step.event;
+		     at++)
+			relieved += all[at].relieved_bytes;
+		step.bytes = request_left(take, block, relieved);
+		if (step.bytes == before)
+			continue;
+		step.op = VT_TAPE_GIVE;
+		if (before)
+			vt_vector_push(later, step);
+		step.op = VT_TAPE_TAKE;
+		if (step.bytes)
+			vt_vector_push(later, step);
+	}
+}
+
+/* What an event gives back is free for what it takes. */
+static int compare_steps(const void *a, const void *b)
+{
+	const struct vt_tape_step *x = a, *y = b;
+
+	if (x->event != y->event)
+		return x->event < y->event ? -1 : 1;
+	if (x->op != y->op)
+		return x->op == VT_TAPE_GIVE ? -1 : 1;
+	return (x->allocation > y->allocation) - (x->allocation < y->allocation);
+}
+
+static void merge(struct tape_steps *merged, const struct tape_steps *steps,
+		  const struct tape_steps *later)
+{
+	size_t next = 0;
+
+	for (size_t i = 0; i < steps->len; i++) {
+		for (; next < later->len && later->items[next].event <= steps->items[i].event;
+		     next++)
+			vt_vector_push(merged, later->items[next]);
+		vt_vector_push(merged, steps->items[i]);
+	}
+}
+
+/* Requests that failed say nothing about those that were served. */
+static void relieve_steps(struct tape_steps *merged, const struct vt_tape *tape,
+			  const struct changes *changes)
+{
+	struct tape_steps steps = { 0 }, later = { 0 };
+
+	for (size_t i = 0; i < tape->steps.len; i++) {
+		const struct vt_tape_step *step = &tape->steps.items[i];
+
+		if (step->op == VT_TAPE_TAKE)
+			change_take(changes, step, &tape->model->allocations[step->allocation],
+				    &steps, &later);
+		else if (step->op != VT_TAPE_FAILED)
+			vt_vector_push(&steps, *step);
+	}
+	if (later.len)
+		qsort(later.items, later.len, sizeof(*later.items), compare_steps);
+	merge(merged, &steps, &later);
+	vt_vector_release(&steps);
+	vt_vector_release(&later);
+}
+
+int vt_savings_replay(const struct vt_tape_ready *ready, const struct vt_reliefs *reliefs,
+		      uint64_t *used_bytes)
+{
+	struct vt_tape relieved = ready->tape;
+	struct vt_replay_options options;
+	struct changes changes;
+	struct tape_steps steps = { 0 };
+	struct vt_replay replay;
+	int rc = -1;
+
+	if (sort_changes(&changes, reliefs, relieved.model) == 0) {
+		relieve_steps(&steps, &ready->tape, &changes);
+		memset(&relieved.steps, 0, sizeof(relieved.steps));
+		relieved.steps.items = steps.items;
+		relieved.steps.len = steps.len;
+		vt_replay_options_init(&options, &relieved);
+		vt_replay_run(&replay, &relieved, &options);
+		*used_bytes = replay.peak_used_bytes;
+		rc = replay.failure.event ? -1 : 0;
+	}
+	vt_vector_release(&steps);
+	free(changes.items);
+	return rc;
+}
