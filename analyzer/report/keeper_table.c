@@ -68,7 +68,7 @@ void vt_keeper_table_init(struct vt_keeper_table *table, const struct vt_report 
 		struct vt_keeper_line line = { .bytes = a->size_bytes, .blocks = 1 };
 
 		if (a->device != row->device->id || !vt_allocation_is_owned(a) ||
-		    !vt_allocation_is_live(a, row->place.event))
+		    !vt_allocation_is_live(a, row->chosen.place.event))
 			continue;
 		line.keeper = vt_keepers_find(&report->analysis->attribution, &report->describe, i,
 					      &line.detail);

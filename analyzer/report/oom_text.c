@@ -7,6 +7,7 @@
 #include "analyzer/base/units.h"
 #include "analyzer/model/producer.h"
 #include "analyzer/model/when.h"
+#include "analyzer/report/owner_table.h"
 #include "analyzer/report/report_sections.h"
 
 /* Of the request: the innermost tell who asked, the rest is the interpreter. */
@@ -301,6 +302,7 @@ void vt_oom_print_text(const struct vt_oom *oom, FILE *out)
 {
 	unsigned max = oom->describe->has_all_frames ? VT_FRAMES_MAX : MAX_FRAMES;
 	const struct vt_frag_device *device = vt_oom_device(oom);
+	const struct vt_owner_column owners = { .books = &oom->books };
 
 	fprintf(out, " on cuda:%d", oom->oom->device);
 	vt_report_place_print(&oom->place, out);
@@ -311,8 +313,8 @@ void vt_oom_print_text(const struct vt_oom *oom, FILE *out)
 	print_lines(vt_describe_python(oom->describe, oom->oom->python_stack), max, "    ", out);
 	print_lines(vt_describe_native(oom->describe, oom->oom->native_stack), max, "    ", out);
 	fprintf(out, "\n  live at that moment\n");
-	vt_report_sections_owners(&oom->books,
-				  vt_report_sections_unit(vt_books_device_used(&oom->books)), out);
+	vt_owner_table_print(&owners, 1,
+			     vt_report_sections_unit(vt_books_device_used(&oom->books)), out);
 	print_kept(oom, out);
 	if (device) {
 		print_account(oom, device, out);

@@ -6,9 +6,31 @@
 #include "analyzer/base/util.h"
 #include "analyzer/attribution/moments.h"
 
+static void add_moment(struct vt_report *report, struct vt_report_moment *moment, int device,
+		       int64_t event)
+{
+	vt_report_place_find(&moment->place, report->analysis, event);
+	vt_books_init(&moment->books, &report->analysis->attribution, device, event);
+	vt_hotspots_init(&moment->hotspots, &report->analysis->attribution, &report->describe,
+			 device, event);
+}
+
+static void release_moment(struct vt_report_moment *moment)
+{
+	vt_report_place_release(&moment->place);
+	vt_books_release(&moment->books);
+	vt_hotspots_release(&moment->hotspots);
+}
+
+int vt_report_has_most_allocated(const struct vt_report_device *row)
+{
+	return row->most_allocated.books.event != 0;
+}
+
 static int add_device(struct vt_report *report, const struct vt_device *device,
 		      struct vt_diag *diag)
 {
+	const struct vt_peak *peak = vt_model_peak(&report->analysis->model, device->id);
 	struct vt_report_device *row;
 	int64_t event;
 
@@ -17,10 +39,10 @@ static int add_device(struct vt_report *report, const struct vt_device *device,
 		return -1;
 	row = &report->devices[report->nr_devices++];
 	row->device = device;
-	vt_report_place_find(&row->place, report->analysis, event);
-	vt_books_init(&row->books, &report->analysis->attribution, device->id, event);
-	vt_hotspots_init(&row->hotspots, &report->analysis->attribution, &report->describe,
-			 device->id, event);
+	add_moment(report, &row->chosen, device->id, event);
+	if (peak && event == peak->event && !strcmp(report->options->when, "peak") &&
+	    peak->max_allocated_bytes > row->chosen.books.allocated_bytes)
+		add_moment(report, &row->most_allocated, device->id, peak->max_allocated_event);
 	return 0;
 }
 
@@ -103,7 +125,7 @@ static void add_coverage(struct vt_report *report)
 	for (uint32_t d = 0; d < report->nr_devices; d++) {
 		uint64_t bytes[VT_NR_PROVENANCES];
 
-		sum += vt_books_provenance(&report->devices[d].books, bytes);
+		sum += vt_books_provenance(&report->devices[d].chosen.books, bytes);
 		for (unsigned p = 0; p < VT_NR_PROVENANCES; p++)
 			all[p] += bytes[p];
 	}
@@ -149,9 +171,8 @@ int vt_report_init(struct vt_report *report, struct vt_analysis *analysis,
 void vt_report_release(struct vt_report *report)
 {
 	for (uint32_t i = 0; i < report->nr_devices; i++) {
-		vt_report_place_release(&report->devices[i].place);
-		vt_books_release(&report->devices[i].books);
-		vt_hotspots_release(&report->devices[i].hotspots);
+		release_moment(&report->devices[i].chosen);
+		release_moment(&report->devices[i].most_allocated);
 	}
 	vt_report_stages_release(&report->stages);
 	vt_report_turns_release(&report->turns);

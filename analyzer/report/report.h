@@ -30,12 +30,21 @@ struct vt_report_options {
 	double warn_share; /* of the device's size; 0: of no matter */
 };
 
-/* One device at the chosen moment. */
-struct vt_report_device {
-	const struct vt_device *device;
+/* One device at one moment. */
+struct vt_report_moment {
 	struct vt_report_place place;
 	struct vt_books books;
 	struct vt_hotspots hotspots;
+};
+
+struct vt_report_device {
+	const struct vt_device *device;
+	struct vt_report_moment chosen;
+	/*
+	 * Where the chosen moment is the peak (the device is fullest), and blocks take most at
+	 * another one, that one; else its books are of event 0.
+	 */
+	struct vt_report_moment most_allocated;
 };
 
 struct vt_report {
@@ -67,6 +76,9 @@ void vt_report_release(struct vt_report *report);
 
 /* "exit 0", "signal 9", "running", "out of memory", as schema.sql has it (free()). */
 char *vt_report_ended(const struct vt_analysis *analysis);
+
+/* Whether blocks take most at another moment than the chosen one. */
+int vt_report_has_most_allocated(const struct vt_report_device *row);
 
 /* Whether no rule names what was made there. */
 int vt_report_is_unknown(const struct vt_report *report, const struct vt_hotspot *spot);

@@ -153,15 +153,23 @@ static json_t *keepers(const struct vt_report *report, const struct vt_report_de
 	return array;
 }
 
+static json_t *moment(const struct vt_report *report, const struct vt_report_device *row,
+		      const struct vt_report_moment *at)
+{
+	json_t *object = json_object();
+
+	vt_report_place_json(&at->place, object);
+	vt_books_json_set(object, &at->books);
+	set_most_allocated(object, vt_model_peak(&report->analysis->model, row->device->id));
+	json_object_set_new(object, "stacks", stacks(report, &at->hotspots, 0));
+	json_object_set_new(object, "unknown", stacks(report, &at->hotspots, 1));
+	return object;
+}
+
 static json_t *device(const struct vt_report *report, const struct vt_report_device *row)
 {
-	json_t *object = json_object(), *peak = json_object();
+	json_t *object = json_object(), *peak = moment(report, row, &row->chosen);
 
-	vt_report_place_json(&row->place, peak);
-	vt_books_json_set(peak, &row->books);
-	set_most_allocated(peak, vt_model_peak(&report->analysis->model, row->device->id));
-	json_object_set_new(peak, "stacks", stacks(report, &row->hotspots, 0));
-	json_object_set_new(peak, "unknown", stacks(report, &row->hotspots, 1));
 	if (report->options->is_by_keeper)
 		json_object_set_new(peak, "keepers", keepers(report, row));
 	json_object_set_new(object, "id", json_integer(row->device->id));
@@ -171,6 +179,11 @@ static json_t *device(const struct vt_report *report, const struct vt_report_dev
 	set_context_growth(object, &report->analysis->model, row->device->id);
 	/* With --at it is another moment; the key stays, so that readers need one path. */
 	json_object_set_new(object, "peak", peak);
+	/* null: the same moment, or another one was asked for. */
+	json_object_set_new(object, "most_allocated",
+			    vt_report_has_most_allocated(row)
+				    ? moment(report, row, &row->most_allocated)
+				    : json_null());
 	return object;
 }
 

@@ -3,7 +3,7 @@
 #define VT_ANALYZER_REPORT_SECTIONS_H
 
 /*
- * The tables of the text report that say where: owners and places.
+ * The lists of places in the text report, and the unit of its figures.
  */
 
 #include <stdio.h>
@@ -21,11 +21,10 @@ struct vt_report_unit vt_report_sections_unit(uint64_t largest_bytes);
 /* "62.97" */
 const char *vt_report_sections_figure(char *buf, struct vt_report_unit unit, double bytes);
 
-void vt_report_sections_owners(const struct vt_books *books, struct vt_report_unit unit, FILE *out);
-void vt_report_sections_places(const struct vt_report *report, const struct vt_report_device *row,
+void vt_report_sections_places(const struct vt_report *report, const struct vt_hotspots *hotspots,
 			       struct vt_report_unit unit, FILE *out);
 /* Those of them that no rule names. */
-void vt_report_sections_unknown(const struct vt_report *report, const struct vt_report_device *row,
+void vt_report_sections_unknown(const struct vt_report *report, const struct vt_hotspots *hotspots,
 				struct vt_report_unit unit, FILE *out);
 
 #endif

@@ -13,6 +13,7 @@
 #include "analyzer/report/findings_print.h"
 #include "analyzer/report/keeper_table.h"
 #include "analyzer/report/limits.h"
+#include "analyzer/report/owner_table.h"
 #include "analyzer/report/report_sections.h"
 #include "analyzer/report/report_stages_text.h"
 #include "analyzer/report/report_warn.h"
@@ -120,14 +121,14 @@ static void print_out_of_memory(const struct vt_report *report, FILE *out)
 }
 
 /* Nothing is said where everything has a name. */
-static void print_unknown(const struct vt_report *report, const struct vt_report_device *row,
+static void print_unknown(const struct vt_report *report, const struct vt_hotspots *hotspots,
 			  struct vt_report_unit unit, FILE *out)
 {
 	uint32_t nr = 0;
 	char text[VT_UNITS_MAX];
 
-	for (uint32_t i = 0; i < row->hotspots.nr; i++)
-		nr += vt_report_is_unknown(report, &row->hotspots.items[i]) != 0;
+	for (uint32_t i = 0; i < hotspots->nr; i++)
+		nr += vt_report_is_unknown(report, &hotspots->items[i]) != 0;
 	if (!nr || !report->options->top)
 		return;
 	fputc('\n', out);
@@ -135,7 +136,7 @@ static void print_unknown(const struct vt_report *report, const struct vt_report
 	fprintf(out, "  the largest %u of %s places that no rule names\n",
 		nr < report->options->top ? nr : report->options->top,
 		vt_units_count(text, sizeof(text), nr));
-	vt_report_sections_unknown(report, row, unit, out);
+	vt_report_sections_unknown(report, hotspots, unit, out);
 }
 
 static void print_keepers(const struct vt_report *report, const struct vt_report_device *row,
@@ -153,14 +154,14 @@ static int is_told(const struct vt_report *report, const struct vt_report_device
 {
 	const struct vt_oom *told = &report->out_of_memory;
 	const struct vt_timeline *timeline = &report->analysis->timeline;
-	int64_t from = row->books.event, to;
+	int64_t from = row->chosen.books.event, to;
 
 	if (!told->oom || told->oom->device != row->device->id)
 		return 0;
 	to = told->books.event;
 	if (from > to) {
 		from = to;
-		to = row->books.event;
+		to = row->chosen.books.event;
 	}
 	for (uint32_t i = 0; i < timeline->nr; i++)
 		if (timeline->moments[i].event > from && timeline->moments[i].event <= to &&
@@ -170,40 +171,101 @@ static int is_told(const struct vt_report *report, const struct vt_report_device
 	return 1;
 }
 
-static void print_device(const struct vt_report *report, const struct vt_report_device *row,
-			 FILE *out)
+static void print_stacks(const struct vt_report *report, const struct vt_hotspots *hotspots,
+			 const char *when, struct vt_report_unit unit, FILE *out)
 {
-	uint64_t used = vt_books_device_used(&row->books);
-	struct vt_report_unit unit = vt_report_sections_unit(used);
+	unsigned top = report->options->top;
+	char text[VT_UNITS_MAX];
+
+	if (hotspots->nr && top) {
+		fputc('\n', out);
+		print_heading(out, BOLD, "STACKS");
+		fprintf(out, "  the largest %u of %s places%s\n",
+			hotspots->nr < top ? hotspots->nr : top,
+			vt_units_count(text, sizeof(text), hotspots->nr), when);
+		vt_report_sections_places(report, hotspots, unit, out);
+	}
+	print_unknown(report, hotspots, unit, out);
+}
+
+/* "PEAK  62.97 GiB of 79.10 GiB on cuda:0   t=...": all that is asked for is at one moment. */
+static void print_one_moment(const struct vt_report *report, const struct vt_report_device *row,
+			     FILE *out)
+{
+	const struct vt_peak *peak = vt_model_peak(&report->analysis->model, row->device->id);
 	int is_peak = strcmp(report->options->when, "peak") == 0;
 	char text[VT_UNITS_MAX];
 
 	print_heading(out, BOLD, is_peak ? "PEAK" : "AT");
 	if (!is_peak)
 		fprintf(out, " %s", report->options->when);
-	fprintf(out, "  %s", vt_units_bytes(text, sizeof(text), used));
+	fprintf(out, "  %s",
+		vt_units_bytes(text, sizeof(text), vt_books_device_used(&row->chosen.books)));
 	if (row->device->total_bytes)
 		fprintf(out, " of %s",
 			vt_units_bytes(text, sizeof(text), row->device->total_bytes));
 	fprintf(out, " on cuda:%d", row->device->id);
-	vt_report_place_print(&row->place, out);
+	vt_report_place_print(&row->chosen.place, out);
+	if (is_peak && peak && peak->max_allocated_bytes)
+		fprintf(out, "  most allocated at the same moment: %s\n",
+			vt_units_bytes(text, sizeof(text), peak->max_allocated_bytes));
 	fputc('\n', out);
+}
+
+/*
+ * After warm-up the device is often fullest at a moment when tensors take little: the allocator
+ * keeps what it once took.
+ */
+static void print_two_moments(const struct vt_report_device *row, FILE *out)
+{
+	char text[VT_UNITS_MAX];
+
+	print_heading(out, BOLD, "PEAK");
+	fprintf(out, " on cuda:%d", row->device->id);
+	if (row->device->total_bytes)
+		fprintf(out, " (%s)", vt_units_bytes(text, sizeof(text), row->device->total_bytes));
+	fprintf(out, "\n  most allocated  %10s",
+		vt_units_bytes(text, sizeof(text), row->most_allocated.books.allocated_bytes));
+	vt_report_place_print(&row->most_allocated.place, out);
+	fprintf(out, "  most used       %10s",
+		vt_units_bytes(text, sizeof(text), vt_books_device_used(&row->chosen.books)));
+	vt_report_place_print(&row->chosen.place, out);
+	fputc('\n', out);
+}
+
+static void print_owners(const struct vt_report *report, const struct vt_report_device *row,
+			 struct vt_report_unit unit, FILE *out)
+{
+	const struct vt_owner_column one = { .books = &row->chosen.books };
+	const struct vt_owner_column two[] = {
+		{ .books = &row->most_allocated.books, .title = "most allocated" },
+		{ .books = &row->chosen.books, .title = "most used" },
+	};
+
 	if (report->options->is_by_keeper)
 		print_keepers(report, row, unit, out);
+	else if (vt_report_has_most_allocated(row))
+		vt_owner_table_print(two, 2, unit, out);
 	else if (is_told(report, row))
 		fputs("  the owners are those of the failed request, above\n", out);
 	else
-		vt_report_sections_owners(&row->books, unit, out);
-	if (row->hotspots.nr && report->options->top) {
-		fputc('\n', out);
-		print_heading(out, BOLD, "STACKS");
-		fprintf(out, "  the largest %u of %s places\n",
-			row->hotspots.nr < report->options->top ? row->hotspots.nr
-								: report->options->top,
-			vt_units_count(text, sizeof(text), row->hotspots.nr));
-		vt_report_sections_places(report, row, unit, out);
-	}
-	print_unknown(report, row, unit, out);
+		vt_owner_table_print(&one, 1, unit, out);
+}
+
+static void print_device(const struct vt_report *report, const struct vt_report_device *row,
+			 FILE *out)
+{
+	struct vt_report_unit unit =
+		vt_report_sections_unit(vt_books_device_used(&row->chosen.books));
+	int has_two = vt_report_has_most_allocated(row);
+
+	if (has_two)
+		print_two_moments(row, out);
+	else
+		print_one_moment(report, row, out);
+	print_owners(report, row, unit, out);
+	print_stacks(report, has_two ? &row->most_allocated.hotspots : &row->chosen.hotspots,
+		     has_two ? ", at most allocated" : "", unit, out);
 	fputc('\n', out);
 	if (vt_report_stages_text_table(report, row->device->id, unit, out) +
 	    vt_report_stages_text_steps(report, row->device->id, unit, out) +
@@ -276,7 +338,7 @@ static void print_outside(const struct vt_report *report, FILE *out)
 
 	for (uint32_t i = 0; i < report->nr_devices; i++) {
 		print_growth(report, &report->devices[i], out);
-		is_unknown |= !report->devices[i].books.has_other;
+		is_unknown |= !report->devices[i].chosen.books.has_other;
 	}
 	if (is_unknown)
 		fprintf(out, "note: what other processes use of the device is not known (NVML was"

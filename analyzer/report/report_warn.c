@@ -41,7 +41,7 @@ static uint64_t highest_use(const struct vt_report *report, const struct limit *
 
 	for (uint32_t i = 0; i < report->nr_devices; i++)
 		if (report->devices[i].device == limit->device)
-			highest = vt_books_device_used(&report->devices[i].books);
+			highest = vt_books_device_used(&report->devices[i].chosen.books);
 	for (uint32_t i = 0; i < report->stages.nr; i++)
 		if (report->stages.rows[i].device == limit->device->id &&
 		    report->stages.rows[i].peak_device_bytes > highest)
