@@ -121,6 +121,18 @@ static const char *place_of(struct writer *w, const struct vt_allocation *a)
 	return text;
 }
 
+/* When it was made: the stage, and the training step. */
+static void write_moment(struct writer *w, struct vt_csv *csv, int64_t event)
+{
+	const struct vt_stages *stages = &w->analysis.stages;
+	uint32_t index = vt_stages_span_at(stages, event);
+	const struct vt_span *span = index == VT_NO_INDEX ? NULL : &stages->spans[index];
+	int has_stage = span && span->stage != VT_NO_STAGE;
+
+	vt_csv_text(csv, has_stage ? vt_evidence_stages[span->stage] : NULL);
+	number_or_null(csv, span ? span->step : 0, span && span->step);
+}
+
 static void write_allocation_row(struct writer *w, struct vt_csv *csv, uint32_t index)
 {
 	const struct vt_allocation *a = &w->analysis.model.allocations[index];
@@ -145,6 +157,7 @@ static void write_allocation_row(struct writer *w, struct vt_csv *csv, uint32_t 
 	vt_csv_text(csv, is_owned ? vt_attribution_owner(attribution, verdict.owner) : NULL);
 	vt_csv_text(csv, is_owned ? vt_evidence_provenances[verdict.provenance] : NULL);
 	vt_csv_text(csv, place_of(w, a));
+	write_moment(w, csv, a->event);
 }
 
 static void write_allocation(struct writer *w, struct vt_csv *csv)

@@ -22,11 +22,15 @@
 	NUMBER(device_used_bytes) NUMBER(allocated_bytes) NUMBER(at_event) NUMBER(steps)           \
 	NUMBER(growth_bytes)
 
-/* freed_event and freed_time_ns: NULL while it lives; is_owned: it counts for its owner. */
+/*
+ * freed_event and freed_time_ns: NULL while it lives; is_owned: it counts for its owner; stage and
+ * step: when it was allocated, step NULL outside of training steps.
+ */
 #define VT_TABLES_ALLOCATION(NUMBER, TEXT)                                                         \
 	NUMBER(event) NUMBER(freed_event) NUMBER(time_ns) NUMBER(freed_time_ns) TEXT(kind)         \
 	NUMBER(device) NUMBER(address) NUMBER(size_bytes) NUMBER(requested_bytes) NUMBER(stream)   \
-	NUMBER(thread) NUMBER(is_owned) TEXT(owner) TEXT(known_by) TEXT(place)
+	NUMBER(thread) NUMBER(is_owned) TEXT(owner) TEXT(known_by) TEXT(place)                     \
+	TEXT(stage) NUMBER(step)
 
 /* Bytes in use at the event of figures.at_event that no allocation has: cached, context. */
 #define VT_TABLES_REST(NUMBER, TEXT) NUMBER(device) TEXT(owner) NUMBER(bytes)
