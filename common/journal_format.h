@@ -149,7 +149,7 @@ struct vt_event_record {
 	uint64_t allocated_bytes;	/* the framework's totals after a block event, else 0 */
 	uint64_t reserved_bytes;
 	uint32_t forward_python_stack;	/* where the forward call that made the node stood */
-	uint32_t reserved;
+	uint32_t grad;			/* enum vt_grad, of blocks' events */
 };
 _Static_assert(sizeof(struct vt_event_record) == 128, "layout");
 

@@ -78,6 +78,12 @@
 	X(VARIABLE, 9, "variable")       /* of a frame of the program, or in a container there */  \
 	X(HELD, 10, "held")              /* name: the way to it from a root; holder: its kinds */
 
+/* Whether autograd recorded operators: torch.no_grad() and inference_mode() disable it. */
+#define VT_GRADS(X)                                                                                \
+	X(UNKNOWN, 0)                                                                              \
+	X(ENABLED, 1)                                                                              \
+	X(DISABLED, 2)
+
 #define VT_ENUM_ROW(name, number, ...) VT_ENUM_PREFIX(name) = number,
 
 #define VT_ENUM_PREFIX(name) VT_OP_##name
@@ -94,6 +100,9 @@ enum vt_mark_source { VT_MARK_SOURCES(VT_ENUM_ROW) };
 #undef VT_ENUM_PREFIX
 #define VT_ENUM_PREFIX(name) VT_ROLE_##name
 enum vt_role { VT_ROLES(VT_ENUM_ROW) };
+#undef VT_ENUM_PREFIX
+#define VT_ENUM_PREFIX(name) VT_GRAD_##name
+enum vt_grad { VT_GRADS(VT_ENUM_ROW) };
 #undef VT_ENUM_PREFIX
 #undef VT_ENUM_ROW
 

@@ -93,7 +93,9 @@ CREATE TABLE allocation (
 	freed_node_sequence INTEGER,
 	forward_python_stack       INTEGER,       -- where the forward call stood that created node_sequence
 	freed_forward_python_stack INTEGER,       -- ... freed_node_sequence
-	requested_bytes     INTEGER               -- blocks: what was asked for, before rounding; NULL: not known, or below 512
+	requested_bytes     INTEGER,              -- blocks: what was asked for before rounding; NULL: not known or below 512
+	grad                INTEGER,              -- blocks: 1 autograd recorded operators; 2 it did not (no_grad or inference_mode); NULL: not known
+	freed_grad          INTEGER               -- ... when it was freed
 );
 
 -- What an allocation goes with, where the recorder knows it: the handle of the context that it was made in (cuMemAlloc, managed,
@@ -130,7 +132,8 @@ CREATE TABLE out_of_memory (
 	scope           INTEGER,
 	node_class      INTEGER,
 	node_sequence   INTEGER,
-	stream          INTEGER           -- as of allocation
+	stream          INTEGER,          -- as of allocation
+	grad            INTEGER           -- as of allocation
 );
 
 CREATE TABLE mark (

@@ -14,6 +14,7 @@
 #include "preload/export.h"
 #include "preload/guard.h"
 #include "preload/probe.h"
+#include "preload/torch_grad.h"
 #include "preload/torch_ranges.h"
 #include "preload/torch_real.h"
 #include "preload/torch_request.h"
@@ -76,6 +77,7 @@ static void record_block(const void *caller, const void *pointer, int64_t size, 
 		event.extra = request <= event.size_bytes ? request : 0;
 		event.stream = vt_torch_request_stream(device.index, caller);
 	}
+	event.grad = vt_torch_grad(caller);
 	vt_tracker_event(&event);
 	vt_guard_leave();
 	vt_probe_note_block(&event);
@@ -98,6 +100,7 @@ static void record_out_of_memory(const void *caller, int64_t size, uint64_t allo
 	if (device.type != DEVICE_CUDA || !vt_guard_enter())
 		return;
 	event.stream = vt_torch_request_stream(device.index, caller);
+	event.grad = vt_torch_grad(caller);
 	vt_tracker_event(&event);
 	/* The first request of all may be the one that fails. */
 	vt_devices_note(device.index, NULL);

@@ -32,6 +32,9 @@
 /* c10::cuda::getCurrentCUDAStream(c10::DeviceIndex), the calling thread's. */
 #define VT_TORCH_CURRENT_STREAM "_ZN3c104cuda20getCurrentCUDAStreamEa"
 
+/* c10::GradMode::is_enabled(), the calling thread's (since 1.9). */
+#define VT_TORCH_GRAD_MODE "_ZN3c108GradMode10is_enabledEv"
+
 /*
  * torch::autograd::Engine::evaluate_function: one node of the backward pass, on the thread that
  * runs it.
@@ -67,6 +70,7 @@
 	X(DIVISIONS_V1, "libc10_cuda.so")                                                          \
 	X(DIVISIONS_V2, "libc10.so")                                                               \
 	X(CURRENT_STREAM, "libc10_cuda.so")                                                        \
+	X(GRAD_MODE, "libc10.so")                                                                  \
 	X(EVALUATE, "libtorch_cpu.so")                                                             \
 	X(NEXT_SEQUENCE, "libtorch_cpu.so")                                                        \
 	X(THREAD, "libtorch_cpu.so")                                                               \

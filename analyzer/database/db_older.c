@@ -27,10 +27,18 @@
 	"ALTER TABLE allocation ADD COLUMN requested_bytes INTEGER;"                               \
 	"ALTER TABLE out_of_memory ADD COLUMN stream INTEGER;"
 
+/* Version 4: whether autograd was enabled. */
+#define ADD_4                                                                                      \
+	"ALTER TABLE allocation ADD COLUMN grad INTEGER;"                                          \
+	"ALTER TABLE allocation ADD COLUMN freed_grad INTEGER;"                                    \
+	"ALTER TABLE out_of_memory ADD COLUMN grad INTEGER;"                                       \
+	"PRAGMA user_version=4"
+
 /* A temporary view hides the table of its name. */
 #define VIEW(table, columns)                                                                       \
 	"CREATE TEMP VIEW " table " AS SELECT *, " columns " FROM main." table ";"
-#define VIEW_OUT_OF_MEMORY_3 VIEW("out_of_memory", "NULL AS stream")
+#define VIEW_OUT_OF_MEMORY_3 VIEW("out_of_memory", "NULL AS stream, NULL AS grad")
+#define VIEW_ALLOCATION_4    "NULL AS grad, NULL AS freed_grad"
 
 static const struct {
 	const char *read;
@@ -38,13 +46,16 @@ static const struct {
 } older[] = {
 	[1] = { "PRAGMA temp_store=MEMORY;" TABLES_2("TEMP") TABLES_3("TEMP")
 		VIEW("allocation", "NULL AS forward_python_stack,"
-		     " NULL AS freed_forward_python_stack, NULL AS requested_bytes")
+		     " NULL AS freed_forward_python_stack, NULL AS requested_bytes, "
+		     VIEW_ALLOCATION_4)
 		VIEW_OUT_OF_MEMORY_3,
-		TABLES_2("") TABLES_3("") ADD_2 ADD_3 "PRAGMA user_version=3" },
+		TABLES_2("") TABLES_3("") ADD_2 ADD_3 ADD_4 },
 	[2] = { "PRAGMA temp_store=MEMORY;" TABLES_3("TEMP")
-		VIEW("allocation", "NULL AS requested_bytes")
+		VIEW("allocation", "NULL AS requested_bytes, " VIEW_ALLOCATION_4)
 		VIEW_OUT_OF_MEMORY_3,
-		TABLES_3("") ADD_3 "PRAGMA user_version=3" },
+		TABLES_3("") ADD_3 ADD_4 },
+	[3] = { VIEW("allocation", VIEW_ALLOCATION_4) VIEW("out_of_memory", "NULL AS grad"),
+		ADD_4 },
 };
 
 #define NR_OLDER (int)(sizeof(older) / sizeof(older[0]))

@@ -12,11 +12,12 @@ void vt_import_rows_init(struct vt_import_rows *rows, struct vt_db *db)
 		db,
 		"UPDATE allocation SET freed_event=?2, freed_time_ns=?3, freed_thread=?4,"
 		" freed_function=?5, freed_native_stack=?6, freed_python_stack=?7, freed_scope=?8,"
-		" freed_node_class=?9, freed_node_sequence=?10, freed_forward_python_stack=?11"
-		" WHERE id=?1");
+		" freed_node_class=?9, freed_node_sequence=?10, freed_forward_python_stack=?11,"
+		" freed_grad=?12 WHERE id=?1");
 	rows->event = vt_db_prepare(db, "INSERT INTO event VALUES (?,?,?,?,?,?,?,?,?,?,?,?)");
 	rows->out_of_memory =
-		vt_db_prepare(db, "INSERT INTO out_of_memory VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)");
+		vt_db_prepare(db, "INSERT INTO out_of_memory VALUES"
+				  " (?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
 	rows->mark = vt_db_prepare(db, "INSERT INTO mark VALUES (?,?,?,?,?,?,?)");
 }
 
@@ -44,7 +45,7 @@ static void bind_u64(struct vt_stmt *stmt, int parameter, uint64_t value)
 	vt_stmt_bind_int(stmt, parameter, (int64_t)value);
 }
 
-/* The columns about the end of an allocation, from `first` on; `last` is the newest one. */
+/* The columns about the end of an allocation, from `first` on; the newest two from `last` on. */
 static void bind_end(struct vt_stmt *stmt, int first, int last, const struct vt_row_end *end)
 {
 	const struct vt_event_record *r = &end->record;
@@ -53,6 +54,7 @@ static void bind_end(struct vt_stmt *stmt, int first, int last, const struct vt_
 		for (int i = 0; i < 9; i++)
 			vt_stmt_bind_null(stmt, first + i);
 		vt_stmt_bind_null(stmt, last);
+		vt_stmt_bind_null(stmt, last + 1);
 		return;
 	}
 	bind_u64(stmt, first, end->event);
@@ -65,6 +67,7 @@ static void bind_end(struct vt_stmt *stmt, int first, int last, const struct vt_
 	vt_stmt_bind_id(stmt, first + 7, r->node_class);
 	bind_sequence(stmt, first + 8, r->node_sequence);
 	vt_stmt_bind_id(stmt, last, r->forward_python_stack);
+	vt_stmt_bind_id(stmt, last + 1, r->grad);
 }
 
 /* The same field is the size that was asked for where it is a block. */
@@ -93,12 +96,13 @@ static void put_unless(struct vt_db_row *row, int column, uint64_t value, uint64
 		row->nulls |= 1u << column;
 }
 
-static void put_end(struct vt_db_row *row, int first, int last, const struct vt_row_end *end)
+static void put_end(struct vt_db_row *row, const struct vt_row_end *end)
 {
+	const int first = 17, forward = 27, grad = 30;
 	const struct vt_event_record *r = &end->record;
 
 	if (!end->event) {
-		row->nulls |= 0x1ffu << first | 1u << last;
+		row->nulls |= 0x1ffu << first | 1u << forward | 1u << grad;
 		return;
 	}
 	put(row, first, end->event);
@@ -110,7 +114,8 @@ static void put_end(struct vt_db_row *row, int first, int last, const struct vt_
 	put_unless(row, first + 6, r->scope, 0);
 	put_unless(row, first + 7, r->node_class, 0);
 	put_unless(row, first + 8, r->node_sequence, UINT64_MAX);
-	put_unless(row, last, r->forward_python_stack, 0);
+	put_unless(row, forward, r->forward_python_stack, 0);
+	put_unless(row, grad, r->grad, 0);
 }
 
 static void fill_allocation(const void *items, size_t index, struct vt_db_row *row)
@@ -138,8 +143,9 @@ static void fill_allocation(const void *items, size_t index, struct vt_db_row *r
 	put(row, 15, r->allocated_bytes);
 	put(row, 16, r->reserved_bytes);
 	put_unless(row, 26, r->forward_python_stack, 0);
-	put_end(row, 17, 27, &allocation->end);
 	put_unless(row, 28, r->kind == VT_KIND_BLOCK ? r->extra : 0, 0);
+	put_unless(row, 29, r->grad, 0);
+	put_end(row, &allocation->end);
 }
 
 uint64_t vt_import_rows_allocation(struct vt_import_rows *rows, uint64_t id,
@@ -201,6 +207,7 @@ int vt_import_rows_out_of_memory(struct vt_import_rows *rows, uint64_t id,
 	vt_stmt_bind_id(stmt, 11, r->node_class);
 	bind_sequence(stmt, 12, r->node_sequence);
 	bind_u64(stmt, 13, r->stream);
+	vt_stmt_bind_id(stmt, 14, r->grad);
 	return vt_stmt_step(stmt);
 }
 

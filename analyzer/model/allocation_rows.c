@@ -25,7 +25,7 @@ static const char allocation_sql[] =
 	" scope, node_class, node_sequence, forward_sequence, freed_event, freed_time_ns,"
 	" freed_thread, freed_native_stack, freed_python_stack, freed_scope, freed_node_class,"
 	" freed_node_sequence, forward_python_stack, freed_forward_python_stack, requested_bytes,"
-	" stream"
+	" stream, grad, freed_grad"
 	" FROM allocation WHERE id > ? AND id <= ? ORDER BY id";
 
 /* Rows with ids in (after, upto]. */
@@ -62,7 +62,8 @@ static const struct vt_caller *maker_at(struct vt_callers *callers, struct vt_st
 					  .python_stack = id_at(stmt, 8),
 					  .forward_python_stack = id_at(stmt, 21),
 					  .scope = id_at(stmt, 9),
-					  .node_class = id_at(stmt, 10) };
+					  .node_class = id_at(stmt, 10),
+					  .grad = id_at(stmt, 25) };
 
 	return vt_callers_intern(callers, &caller);
 }
@@ -74,7 +75,8 @@ static const struct vt_caller *freer_at(struct vt_callers *callers, struct vt_st
 					  .python_stack = id_at(stmt, 17),
 					  .forward_python_stack = id_at(stmt, 22),
 					  .scope = id_at(stmt, 18),
-					  .node_class = id_at(stmt, 19) };
+					  .node_class = id_at(stmt, 19),
+					  .grad = id_at(stmt, 26) };
 
 	return vt_callers_intern(callers, &caller);
 }

@@ -18,7 +18,7 @@ struct vt_caller_chunk {
 const struct vt_caller vt_caller_nobody;
 
 /* They are compared as bytes. */
-_Static_assert(sizeof(struct vt_caller) == sizeof(uint64_t) + 6 * sizeof(uint32_t),
+_Static_assert(sizeof(struct vt_caller) == sizeof(uint64_t) + 8 * sizeof(uint32_t),
 	       "struct vt_caller has holes");
 
 static uint64_t hash_of(const struct vt_caller *caller)
@@ -27,7 +27,7 @@ static uint64_t hash_of(const struct vt_caller *caller)
 
 	hash = vt_hash_mix(hash, (uint64_t)caller->native_stack << 32 | caller->python_stack);
 	hash = vt_hash_mix(hash, (uint64_t)caller->scope << 32 | caller->node_class);
-	return vt_hash_mix(hash, caller->forward_python_stack);
+	return vt_hash_mix(hash, (uint64_t)caller->grad << 32 | caller->forward_python_stack);
 }
 
 /* Where it is, or would be. */

@@ -18,6 +18,8 @@ struct vt_caller {
 	uint32_t forward_python_stack; /* of the call that created node_sequence; 0: unknown */
 	uint32_t scope;
 	uint32_t node_class;
+	uint32_t grad; /* enum vt_grad, of blocks */
+	uint32_t unused; /* 0 */
 };
 
 /* Of what was not freed; 0 in all. */

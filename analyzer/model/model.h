@@ -80,6 +80,7 @@ struct vt_out_of_memory {
 	uint64_t allocated_bytes;
 	uint64_t reserved_bytes;
 	uint64_t stream;
+	uint32_t grad; /* enum vt_grad */
 	uint32_t thread;
 	uint32_t native_stack;
 	uint32_t python_stack;

@@ -107,3 +107,13 @@ def test_a_recording_without_marks_has_no_such_rows(tmp_path):
     none = vtrace("report", recording.database, "--stages", "marks")
     assert none.returncode == 3 and none.stdout == ""
     assert none.stderr.splitlines() == [f"vtrace: {recording.database}: no marks and no ranges of the program"]
+
+
+def test_grad_mode_is_recorded(tmp_path):
+    recording = record_python(tmp_path, "training_loops.py", "evaluate", "--iterations", "2")
+    of_size = ("SELECT DISTINCT grad FROM allocation WHERE kind = 1 AND node_class IS NULL"
+               " AND requested_bytes = {} * 512 * 4")
+    assert recording.query(of_size.format(4096)) == [(2,)]  # an evaluated batch
+    assert recording.query(of_size.format(256)) == [(1,)]  # one that is learned
+    recording = record_python(tmp_path, "training_loops.py", "by_hand", "--iterations", "1")
+    assert recording.query("SELECT DISTINCT grad FROM allocation WHERE kind = 2") == [(None,)]

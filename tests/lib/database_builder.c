@@ -235,10 +235,11 @@ int64_t build_alloc(struct builder_db *b, const struct build_event *event)
 	     vt_xasprintf("INSERT INTO allocation (id, kind, device, address, size_bytes, stream,"
 			  " function, thread, time_ns, native_stack, python_stack, scope,"
 			  " node_class, node_sequence, forward_sequence, allocated_bytes,"
-			  " reserved_bytes, forward_python_stack, requested_bytes) VALUES (%" PRId64
+			  " reserved_bytes, forward_python_stack, requested_bytes, grad)"
+			  " VALUES (%" PRId64
 			  ", %d, %d, %" PRIu64 ", %" PRIu64
 			  ", %" PRIu64 ", 100, %u, %" PRId64
-			  ", %s, %s, %s, %s, %s, %s, 0, 0, %s, %s)",
+			  ", %s, %s, %s, %s, %s, %s, 0, 0, %s, %s, %s)",
 			  id, (int)(event->kind ? event->kind : b->default_kind), event->device,
 			  address, event->size, event->stream, thread_of(event), id * 1000000,
 			  or_null(native, native != 0), or_null(python, python != 0),
@@ -246,7 +247,8 @@ int64_t build_alloc(struct builder_db *b, const struct build_event *event)
 			  or_null(event->sequence, event->node && event->sequence),
 			  or_null(event->forward, event->forward != 0),
 			  or_null(forward_python, forward_python != 0),
-			  or_null(event->requested, event->requested != 0)));
+			  or_null(event->requested, event->requested != 0),
+			  or_null(event->grad, event->grad != VT_GRAD_UNKNOWN)));
 	return id;
 }
 
@@ -276,11 +278,12 @@ int64_t build_free(struct builder_db *b, int64_t allocation, const struct build_
 			     ", freed_thread = %u, freed_function = 100, freed_native_stack = %s,"
 			     " freed_python_stack = %s, freed_scope = %s, freed_node_class = %s,"
 			     " freed_node_sequence = %s, freed_forward_python_stack = %s"
-			     " WHERE id = %" PRId64,
+			     ", freed_grad = %s WHERE id = %" PRId64,
 			     id, id * 1000000, thread_of(e), or_null(native, native != 0),
 			     or_null(python, python != 0), or_null(scope, scope != 0),
 			     or_null(node, node != 0), or_null(e->sequence, e->node && e->sequence),
-			     or_null(forward_python, forward_python != 0), allocation));
+			     or_null(forward_python, forward_python != 0),
+			     or_null(e->grad, e->grad != VT_GRAD_UNKNOWN), allocation));
 	return id;
 }
 
@@ -311,11 +314,12 @@ int64_t build_oom(struct builder_db *b, const struct build_event *event)
 
 	exec(b,
 	     vt_xasprintf("INSERT INTO out_of_memory VALUES (%" PRId64 ", %" PRId64
-			  ", %u, %d, %" PRIu64 ", 0, 0, %s, %s, NULL, %s, %s, %" PRIu64 ")",
+			  ", %u, %d, %" PRIu64 ", 0, 0, %s, %s, NULL, %s, %s, %" PRIu64
+			  ", %s)",
 			  id, id * 1000000, thread_of(event), event->device, event->size,
 			  or_null(native, native != 0), or_null(python, python != 0),
 			  or_null(node, node != 0), or_null(event->sequence, event->node != NULL),
-			  event->stream));
+			  event->stream, or_null(event->grad, event->grad != VT_GRAD_UNKNOWN)));
 	return id;
 }
 

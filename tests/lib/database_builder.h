@@ -38,6 +38,7 @@ struct build_event {
 	uint64_t sequence; /* of the node, where one is given */
 	const char *forward_python; /* where the forward call stood that made the node */
 	uint64_t forward;  /* last forward sequence number; 0: none */
+	enum vt_grad grad;
 };
 
 struct builder_db;

@@ -43,13 +43,13 @@ static void any_member_tells_two_callers_apart(void **state)
 			{ .stream = i },       { .thread = i },
 			{ .native_stack = i }, { .python_stack = i },
 			{ .scope = i },        { .forward_python_stack = i },
-			{ .node_class = i },
+			{ .node_class = i },   { .grad = i },
 		};
 
 		for (size_t k = 0; k < VT_ARRAY_SIZE(all); k++)
 			vt_callers_intern(&callers, &all[k]);
 	}
-	assert_int_equal(callers.nr, 7 * MANY);
+	assert_int_equal(callers.nr, 8 * MANY);
 	vt_callers_release(&callers);
 }
 

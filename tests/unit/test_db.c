@@ -143,6 +143,10 @@ static void bad_files_are_refused_by_name(void **state)
 }
 
 /* What a schema added, taken away. */
+#define TAKE_AWAY_4                                                                                \
+	"ALTER TABLE allocation DROP COLUMN grad;"                                                 \
+	"ALTER TABLE allocation DROP COLUMN freed_grad;"                                           \
+	"ALTER TABLE out_of_memory DROP COLUMN grad;"
 #define TAKE_AWAY_3                                                                                \
 	"DROP TABLE allocation_parent;"                                                            \
 	"ALTER TABLE allocation DROP COLUMN requested_bytes;"                                      \
@@ -158,7 +162,7 @@ static void make_first_schema(const char *path)
 		"DROP TABLE probe; DROP TABLE tensor; DROP TABLE torch_module;"
 		"DROP TABLE tensor_role; DROP TABLE device_sample;"
 		"DELETE FROM operation WHERE id > 19;"
-		TAKE_AWAY_3
+		TAKE_AWAY_4 TAKE_AWAY_3
 		"ALTER TABLE allocation DROP COLUMN forward_python_stack;"
 		"ALTER TABLE allocation DROP COLUMN freed_forward_python_stack;"
 		"INSERT INTO allocation (id, kind, device, address, size_bytes, stream, function,"
@@ -208,7 +212,7 @@ static void a_second_schema_is_read_and_completed(void **state)
 	(void)state;
 	make("second.db");
 	assert_int_equal(vt_db_open(&db, "second.db", VT_DB_WRITE, NULL), 0);
-	assert_int_equal(vt_db_exec(db, TAKE_AWAY_3 "PRAGMA user_version=2"), 0);
+	assert_int_equal(vt_db_exec(db, TAKE_AWAY_4 TAKE_AWAY_3 "PRAGMA user_version=2"), 0);
 	assert_int_equal(vt_db_make_single_file(db), 0);
 	vt_db_close(db);
 	assert_int_equal(vt_db_open(&db, "second.db", VT_DB_READ, NULL), 0);
@@ -218,6 +222,26 @@ static void a_second_schema_is_read_and_completed(void **state)
 	vt_db_close(db);
 	assert_int_equal(vt_db_open(&db, "second.db", VT_DB_WRITE, NULL), 0);
 	assert_int_equal(vt_db_exec(db, "UPDATE allocation SET requested_bytes = 1"), 0);
+	assert_int_equal(unit_int(db, "PRAGMA user_version"), VT_DB_SCHEMA_VERSION);
+	vt_db_close(db);
+}
+
+static void a_third_schema_is_read_and_completed(void **state)
+{
+	struct vt_db *db = NULL;
+
+	(void)state;
+	make("third.db");
+	assert_int_equal(vt_db_open(&db, "third.db", VT_DB_WRITE, NULL), 0);
+	assert_int_equal(vt_db_exec(db, TAKE_AWAY_4 "PRAGMA user_version=3"), 0);
+	assert_int_equal(vt_db_make_single_file(db), 0);
+	vt_db_close(db);
+	assert_int_equal(vt_db_open(&db, "third.db", VT_DB_READ, NULL), 0);
+	assert_int_equal(unit_int(db, "SELECT count(grad) + count(freed_grad) FROM allocation"), 0);
+	assert_int_equal(unit_int(db, "SELECT count(grad) FROM out_of_memory"), 0);
+	vt_db_close(db);
+	assert_int_equal(vt_db_open(&db, "third.db", VT_DB_WRITE, NULL), 0);
+	assert_int_equal(vt_db_exec(db, "UPDATE allocation SET freed_grad = 1"), 0);
 	assert_int_equal(unit_int(db, "PRAGMA user_version"), VT_DB_SCHEMA_VERSION);
 	vt_db_close(db);
 }
@@ -310,6 +334,7 @@ int main(void)
 		cmocka_unit_test(a_first_schema_is_read_as_it_is),
 		cmocka_unit_test(a_first_schema_is_completed_by_a_writer),
 		cmocka_unit_test(a_second_schema_is_read_and_completed),
+		cmocka_unit_test(a_third_schema_is_read_and_completed),
 		cmocka_unit_test(a_log_of_a_deleted_database_is_not_taken_over),
 		cmocka_unit_test(no_permission_is_one_clear_line),
 		cmocka_unit_test(a_failed_prepare_only_shows_at_the_step),

@@ -8,7 +8,7 @@
 
 #include "analyzer/base/util.h"
 
-#define COLUMNS 29
+#define COLUMNS 31
 
 /* What may not be NULL in the table. */
 #define MAY_BE_NULL 0x1ffe7e00u
@@ -58,7 +58,7 @@ static int insert(struct vt_db *db, const struct range *range, size_t nr)
 {
 	struct vt_stmt *stmt =
 		vt_db_prepare(db, "INSERT INTO allocation VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,"
-				  "?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+				  "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
 	struct vt_db_row row;
 	int rc = 0;
 
