@@ -156,6 +156,9 @@ int vt_ranks_init(struct vt_ranks *ranks, const char *folder,
 	if (vt_ranks_runs_init(&ranks->runs, folder, &options->rank, options->run, diag))
 		return -1;
 	ranks->run = ranks->runs.chosen;
+	/* A list (recording_list.h), whose rows are not compared. */
+	if (ranks->runs.is_unrelated)
+		return 0;
 	vt_clocks_init(&ranks->clocks, ranks->run->ranks, ranks->run->nr);
 	ranks->missing = vt_ranks_run_missing(ranks->run, &ranks->nr_missing);
 	find_died(ranks);

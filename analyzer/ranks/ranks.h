@@ -54,8 +54,9 @@ struct vt_ranks {
 };
 
 /*
- * Reads the folder.  0, or -1 with `diag` filled: no recording in it can be read, no such run.
- * vt_ranks_release in any case.
+ * Reads the folder.  Where its recordings are not of one start (runs.is_unrelated), nothing but
+ * `runs` and `run` is set, and printing lists them (recording_list.h).  0, or -1 with `diag`
+ * filled: no recording in it can be read, no such run.  vt_ranks_release in any case.
  */
 int vt_ranks_init(struct vt_ranks *ranks, const char *folder,
 		  const struct vt_ranks_options *options, struct vt_diag *diag);

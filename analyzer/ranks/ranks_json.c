@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "analyzer/base/util.h"
+#include "analyzer/ranks/recording_list.h"
 #include "analyzer/diff/diff_json.h"
 #include "analyzer/report/json.h"
 
@@ -174,7 +175,7 @@ static json_t *warnings(const struct vt_ranks *ranks)
 	return object;
 }
 
-void vt_ranks_json_print(struct vt_ranks *ranks, FILE *out)
+static void print_ranks(struct vt_ranks *ranks, FILE *out)
 {
 	json_t *object = json_object(), *rows = json_array(), *missing = json_array(),
 	       *died = json_array();
@@ -203,4 +204,12 @@ void vt_ranks_json_print(struct vt_ranks *ranks, FILE *out)
 	json_object_set_new(object, "warn", warnings(ranks));
 	json_object_set_new(object, "left_out", left_out(ranks));
 	vt_json_print(object, out);
+}
+
+void vt_ranks_json_print(struct vt_ranks *ranks, FILE *out)
+{
+	if (ranks->runs.is_unrelated)
+		vt_recording_list_json(&ranks->runs, ranks->folder, out);
+	else
+		print_ranks(ranks, out);
 }

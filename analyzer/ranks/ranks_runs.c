@@ -6,6 +6,7 @@
 #include "analyzer/base/util.h"
 #include "analyzer/ranks/folder.h"
 #include "analyzer/ranks/readers.h"
+#include "analyzer/report/program_name.h"
 
 static int is_same(const char *a, const char *b)
 {
@@ -112,6 +113,41 @@ static void number_here(struct vt_ranks_runs *runs)
 			runs->files[i].number = number++;
 }
 
+static int64_t end_of(const struct vt_rank *rank)
+{
+	return rank->start_realtime_ns + rank->duration_ns;
+}
+
+/* Whether one program can have started both: on one host, the same script, or spawned by one. */
+static int is_of_one_program(const struct vt_rank *one, const struct vt_rank *other)
+{
+	char *name = vt_program_name(one->command), *other_name = vt_program_name(other->command);
+	int is_one = is_same(one->host, other->host) &&
+		     (!strcmp(name, other_name) || is_spawned(one) || is_spawned(other));
+
+	free(name);
+	free(other_name);
+	return is_one;
+}
+
+/*
+ * Processes of one start live at the same time.  `by_start`: the recordings without a rank, by
+ * their starts.
+ */
+static int is_unrelated(const struct vt_rank **by_start, uint32_t nr)
+{
+	int64_t last_end = nr ? end_of(by_start[0]) : 0;
+
+	for (uint32_t i = 1; i < nr; i++) {
+		if (by_start[i]->start_realtime_ns > last_end ||
+		    !is_of_one_program(by_start[0], by_start[i]))
+			return 1;
+		if (end_of(by_start[i]) > last_end)
+			last_end = end_of(by_start[i]);
+	}
+	return 0;
+}
+
 static void add_all(struct vt_ranks_runs *runs)
 {
 	const struct vt_rank **by_start =
@@ -122,6 +158,7 @@ static void add_all(struct vt_ranks_runs *runs)
 		if (!runs->files[i].problem && runs->files[i].number != VT_RANK_NONE)
 			by_start[nr++] = &runs->files[i];
 	qsort(by_start, nr, sizeof(*by_start), compare_starts);
+	runs->is_unrelated = runs->is_numbered_here && is_unrelated(by_start, nr);
 	for (uint32_t i = 0; i < nr; i++)
 		add(runs, by_start[i]);
 	for (uint32_t i = 0; i < runs->nr; i++)

@@ -25,6 +25,8 @@ struct vt_ranks_runs {
 	const struct vt_ranks_run *chosen;
 	/* No recording had a rank: they are numbered in the order of their names. */
 	int is_numbered_here;
+	/* ... and they are not of one start: other programs, or one after the other. */
+	int is_unrelated;
 };
 
 /*

@@ -8,6 +8,7 @@
 #include "analyzer/base/shell.h"
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
+#include "analyzer/ranks/recording_list.h"
 #include "analyzer/report/ended.h"
 #include "analyzer/report/json.h"
 #include "analyzer/report/table.h"
@@ -355,6 +356,10 @@ static void print_warnings(const struct vt_ranks *ranks, FILE *out)
 
 void vt_ranks_text_print(struct vt_ranks *ranks, FILE *out)
 {
+	if (ranks->runs.is_unrelated) {
+		vt_recording_list_text(&ranks->runs, ranks->folder, out);
+		return;
+	}
 	print_head(ranks, out);
 	print_died(ranks, out);
 	print_missing(ranks, out);

@@ -14,6 +14,7 @@
 #include "analyzer/report/keeper_table.h"
 #include "analyzer/report/limits.h"
 #include "analyzer/report/owner_table.h"
+#include "analyzer/report/program_name.h"
 #include "analyzer/report/report_sections.h"
 #include "analyzer/report/report_stages_text.h"
 #include "analyzer/report/report_warn.h"
@@ -35,29 +36,6 @@ static void print_heading(FILE *out, const char *colour, const char *text)
 		fprintf(out, "\033[%sm%s\033[0m", colour, text);
 	else
 		fputs(text, out);
-}
-
-/* What the user would call the run: the script behind a Python, else the program. */
-static char *script_of(const struct vt_report *report)
-{
-	char *text = vt_db_run_get(report->analysis->db, "command");
-	json_t *command = text ? json_loads(text, 0, NULL) : NULL;
-	const char *name = json_string_value(json_array_get(command, 0));
-	char *script;
-
-	if (name && strncmp(vt_util_base_name(name), "python", 6) == 0)
-		for (size_t i = 1; i < json_array_size(command); i++) {
-			const char *word = json_string_value(json_array_get(command, i));
-
-			if (!word || (word[0] == '-' && word[1]))
-				continue;
-			name = word;
-			break;
-		}
-	script = vt_printable_copy(name ? vt_util_base_name(name) : "unknown program");
-	json_decref(command);
-	free(text);
-	return script;
 }
 
 static char *ending_of(const struct vt_report *report)
@@ -91,11 +69,12 @@ static void print_known(const struct vt_report *report, const char *word, const 
 
 static void print_header(const struct vt_report *report, FILE *out)
 {
-	char *script = script_of(report), *ending = ending_of(report);
+	char *command = vt_db_run_get(report->analysis->db, "command");
+	char *program = vt_program_name(command), *ending = ending_of(report);
 	int64_t duration = vt_db_run_get_int(report->analysis->db, "duration_ns", -1);
 	char text[VT_UNITS_MAX];
 
-	fputs(script, out);
+	fputs(program, out);
 	print_known(report, "pid", "pid", out);
 	print_known(report, "python", "python", out);
 	print_known(report, "torch", "torch", out);
@@ -108,7 +87,8 @@ static void print_header(const struct vt_report *report, FILE *out)
 		fprintf(out, "  ran %s%s,", strcmp(report->ended, "killed") ? "" : "at least ",
 			vt_units_duration(text, sizeof(text), (uint64_t)duration));
 	fprintf(out, " %s\n", ending);
-	free(script);
+	free(program);
+	free(command);
 	free(ending);
 }
 

@@ -7,7 +7,9 @@ import sqlite3
 import pytest
 
 from ranks import change, owner, report, train
-from recording import vtrace
+from recording import BUILD, record, vtrace
+
+CLIENT = BUILD / "tests" / "workloads" / "driver_client"
 
 
 def text(directory, *options):
@@ -200,3 +202,17 @@ def test_four_ranks(tmp_path):
     check_large_rank(ranks, 2)
     assert [row["rank"] for row in ranks["ranks"]] == [0, 1, 2, 3]
     assert len(ranks["clocks"]) == 1 and ranks["clocks"][0]["spread_ns"] < 10**9
+
+
+def test_unrelated_recordings_are_a_list(tmp_path):
+    """One after the other, without a launcher: no rank, nobody died."""
+    for name in ("first", "second"):
+        assert record(tmp_path, CLIENT, "2", name=f"{name}.db").process.returncode == 0
+    done = vtrace("report", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"{tmp_path}: 2 recordings of separate runs\n") and "DIED" not in done.stdout
+    rows = [line.split()[0] for line in done.stdout.splitlines() if line.startswith("  ")]
+    assert rows == ["file", "first.db", "second.db"]
+    listed = json.loads(vtrace("report", tmp_path, "--json").stdout)
+    assert [row["file"] for row in listed["recordings"]] == [str(tmp_path / name) for name in ("first.db", "second.db")]
+    assert listed["not_readable"] == []

@@ -254,14 +254,41 @@ static void processes_without_ranks_are_numbered_by_name(void **state)
 
 	(void)state;
 	make(&(struct process){ "z", -1, -1, .bytes = 4096 });
-	make(&(struct process){ "y", -1, -1, .start_s = 3, .bytes = 8192 });
+	make(&(struct process){ "y", -1, -1, .start_s = 1, .bytes = 8192 });
 	open_ranks(&ranks);
 	assert_true(ranks.runs.is_numbered_here);
+	assert_false(ranks.runs.is_unrelated);
 	assert_int_equal(ranks.run->nr, 2);
 	assert_int_equal(ranks.run->world_size, 0);
 	assert_string_equal(ranks.peak->file, "runs/y.db");
 	assert_int_equal(ranks.peak->number, 0);
 	vt_ranks_release(&ranks);
+}
+
+/* Nobody died, and no rank is the highest: they are a list. */
+static void runs_of_other_times_or_programs_are_no_ranks(void **state)
+{
+	static const char *const commands[][2] = {
+		{ "[\"python\", \"train.py\"]", "[\"python\", \"train.py\"]" },
+		{ "[\"python\", \"train.py\"]", "[\"python\", \"serve.py\"]" },
+	};
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct vt_ranks ranks;
+
+		/* The first pair runs one after the other, the second at the same time. */
+		make(&(struct process){ "a", -1, -1, .command = commands[i][0], .bytes = 4096 });
+		make(&(struct process){ "b", -1, -1, .command = commands[i][1],
+					.start_s = i ? 0 : 60, .ended = "exit 1",
+					.bytes = 8192 });
+		open_ranks(&ranks);
+		assert_true(ranks.runs.is_unrelated);
+		assert_int_equal(ranks.nr_died, 0);
+		vt_ranks_release(&ranks);
+		unlink("runs/a.db");
+		unlink("runs/b.db");
+	}
 }
 
 static void a_folder_without_recordings_is_said(void **state)
@@ -363,6 +390,7 @@ int main(void)
 		CASE(who_used_more_than_one_child_is_a_rank),
 		CASE(what_is_no_part_of_the_run_is_left_out),
 		CASE(processes_without_ranks_are_numbered_by_name),
+		CASE(runs_of_other_times_or_programs_are_no_ranks),
 		CASE(a_folder_without_recordings_is_said),
 		CASE(clocks_are_compared_by_steps),
 		CASE(figures_survive_the_way_between_processes),

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/ranks/recording_list.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "analyzer/base/printable.h"
+#include "analyzer/base/shell.h"
+#include "analyzer/base/units.h"
+#include "analyzer/base/util.h"
+#include "analyzer/report/ended.h"
+#include "analyzer/report/json.h"
+#include "analyzer/report/program_name.h"
+#include "analyzer/report/table.h"
+
+#define FORMAT 1
+
+static int compare_starts(const void *a, const void *b)
+{
+	const struct vt_rank *x = *(const struct vt_rank *const *)a;
+	const struct vt_rank *y = *(const struct vt_rank *const *)b;
+
+	if (x->start_realtime_ns != y->start_realtime_ns)
+		return x->start_realtime_ns < y->start_realtime_ns ? -1 : 1;
+	return strcmp(x->file, y->file);
+}
+
+/* Those that can be read, by their starts; free(). */
+static const struct vt_rank **sorted(const struct vt_ranks_runs *runs, uint32_t *nr)
+{
+	const struct vt_rank **rows = vt_xcalloc((size_t)runs->nr_files + 1, sizeof(*rows));
+
+	*nr = 0;
+	for (uint32_t i = 0; i < runs->nr_files; i++)
+		if (!runs->files[i].problem)
+			rows[(*nr)++] = &runs->files[i];
+	qsort(rows, *nr, sizeof(*rows), compare_starts);
+	return rows;
+}
+
+static void add_row(struct vt_table *table, const struct vt_rank *rank)
+{
+	char started[32] = "", used[VT_UNITS_MAX], allocated[VT_UNITS_MAX], ran[VT_UNITS_MAX];
+	time_t seconds = (time_t)(rank->start_realtime_ns / 1000000000);
+	char *file = vt_printable_copy(vt_util_base_name(rank->file));
+	char *program = vt_program_name(rank->command);
+	struct tm utc;
+
+	if (rank->start_realtime_ns > 0 && gmtime_r(&seconds, &utc))
+		strftime(started, sizeof(started), "%Y-%m-%d %H:%M:%S", &utc);
+	vt_units_bytes(used, sizeof(used), (uint64_t)rank->peak_bytes);
+	vt_units_bytes(allocated, sizeof(allocated), (uint64_t)rank->allocated_bytes);
+	vt_units_duration(ran, sizeof(ran),
+			  rank->duration_ns > 0 ? (uint64_t)rank->duration_ns : 0);
+	vt_table_add(table, (const char *[]){ file, started, program, ran,
+					      rank->device_name ? rank->device_name : "none", used,
+					      allocated, vt_ended_text(rank->ended) });
+	free(program);
+	free(file);
+}
+
+void vt_recording_list_text(const struct vt_ranks_runs *runs, const char *folder, FILE *out)
+{
+	static const struct vt_column columns[] = {
+		{ "file", 0 },	 { "started (UTC)", 0 }, { "program", 0 },	  { "ran", 1 },
+		{ "device", 0 }, { "most used", 1 },	 { "most allocated", 1 }, { "ended", 0 },
+	};
+	uint32_t nr;
+	const struct vt_rank **rows = sorted(runs, &nr), *highest = NULL;
+	struct vt_table table;
+	char *name = vt_printable_copy(folder), *file;
+
+	fprintf(out, "%s: %u recordings of separate runs\n\n", name, nr);
+	vt_table_init(&table, columns, VT_ARRAY_SIZE(columns));
+	for (uint32_t i = 0; i < nr; i++) {
+		add_row(&table, rows[i]);
+		if (!highest || rows[i]->peak_bytes > highest->peak_bytes)
+			highest = rows[i];
+	}
+	vt_table_print(&table, out, 2);
+	vt_table_release(&table);
+	for (uint32_t i = 0; i < runs->nr_files; i++)
+		if (runs->files[i].problem)
+			fprintf(out, "not readable: %s\n", runs->files[i].problem);
+	file = vt_shell_copy(highest->file);
+	fprintf(out, "\nnext: vtrace report %s\n", file);
+	free(file);
+	free(name);
+	free(rows);
+}
+
+static json_t *row_json(const struct vt_rank *rank)
+{
+	json_t *object = json_object();
+	json_t *command = rank->command ? json_loads(rank->command, 0, NULL) : NULL;
+
+	json_object_set_new(object, "file", vt_json_text(rank->file));
+	json_object_set_new(object, "command", command ? command : json_null());
+	json_object_set_new(object, "host", vt_json_text(rank->host));
+	json_object_set_new(object, "pid", json_integer(rank->pid));
+	json_object_set_new(object, "start_realtime_ns", json_integer(rank->start_realtime_ns));
+	json_object_set_new(object, "duration_ns", json_integer(rank->duration_ns));
+	json_object_set_new(object, "ended", vt_json_text(rank->ended));
+	json_object_set_new(object, "device_name", vt_json_text(rank->device_name));
+	json_object_set_new(object, "device_used_bytes", json_integer(rank->peak_bytes));
+	json_object_set_new(object, "allocated_bytes", json_integer(rank->allocated_bytes));
+	return object;
+}
+
+void vt_recording_list_json(const struct vt_ranks_runs *runs, const char *folder, FILE *out)
+{
+	json_t *object = json_object(), *array = json_array(), *problems = json_array();
+	uint32_t nr;
+	const struct vt_rank **rows = sorted(runs, &nr);
+
+	for (uint32_t i = 0; i < nr; i++)
+		json_array_append_new(array, row_json(rows[i]));
+	for (uint32_t i = 0; i < runs->nr_files; i++)
+		if (runs->files[i].problem)
+			json_array_append_new(problems, vt_json_text(runs->files[i].problem));
+	json_object_set_new(object, "format", json_integer(FORMAT));
+	json_object_set_new(object, "folder", vt_json_text(folder));
+	json_object_set_new(object, "recordings", array);
+	json_object_set_new(object, "not_readable", problems);
+	vt_json_print(object, out);
+	free(rows);
+}
