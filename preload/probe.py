@@ -53,6 +53,7 @@ class Look:
         self.found = []            # (tensor, role, name, holder)
         self.names = {}            # id of a tensor -> its name as a parameter or so
         self.named = set()         # ids of tensors that have a role of their own
+        self.is_inside_trained = False  # within a tensor that wraps others and requires a gradient
         self.record = make_record(self)
 
     # Tensors.
@@ -64,6 +65,15 @@ class Look:
         if id(tensor) in self.seen or type(package) is str and package.startswith("torch._subclasses"):
             return
         self.seen.add(id(tensor))
+        was_inside = self.is_inside_trained
+        if self.kinds.of_tensor(tensor) == WRAPPER and self.torch.requires_grad(tensor):
+            self.is_inside_trained = True
+        try:
+            self.record_payload(tensor, role, name, holder)
+        finally:
+            self.is_inside_trained = was_inside
+
+    def record_payload(self, tensor, role, name, holder):
         before = len(self.found)
         for key, value in self.kinds.attributes(tensor):
             if key == "_local_tensor" and self.kinds.of(value) == A_TENSOR:
@@ -79,7 +89,8 @@ class Look:
         size_bytes = storage_bytes(torch.handle(tensor))
         if size_bytes is None:
             size_bytes = torch.storage(tensor).nbytes()
-        flags = REQUIRES_GRAD if torch.requires_grad(tensor) else 0
+        # What a wrapper holds does not say whether it is trained: autograd knows the wrapper alone.
+        flags = REQUIRES_GRAD if self.is_inside_trained or torch.requires_grad(tensor) else 0
         if torch.is_leaf(tensor):
             flags |= LEAF
         if torch.nr_elements(tensor) * torch.element_bytes(tensor) < size_bytes:

@@ -12,8 +12,14 @@ def looked(tmp_path_factory):
 
 def test_distributed_and_lazy_parameters_have_names_gradients_and_state(looked):
     recording, expected = looked
-    assert len(expected) == 6
+    assert len(expected) == 7
     assert missing(recording, expected) == []
+
+
+def test_a_distributed_parameter_is_trained_where_its_local_tensor_knows_nothing_of_it(looked):
+    recording, _ = looked
+    flags = dict(recording.query("SELECT size_bytes, max(flags & 1) FROM tensor WHERE role = 1 GROUP BY 1"))
+    assert flags[600 * 1024 * 4] == 1 and flags[500 * 1024 * 4] == 0
 
 
 def test_a_mark_in_another_interpreter_is_looked_at_from_the_first(looked):

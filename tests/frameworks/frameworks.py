@@ -14,7 +14,7 @@ from statistics import mean
 import catalogue
 import runs
 from recording import vtrace
-from score import Case
+from score import Case, top
 
 HERE = pathlib.Path(__file__).resolve().parent
 NR_INSTANTS = 5
@@ -99,11 +99,21 @@ def print_result(result, verbose):
           f" {result.share_of_stages:7.2f} {result.steps:5} {result.difference:5} ",
           ", ".join(result.misses()) or "ok", flush=True)
     if verbose:
-        for (truth, got), n in result.case.confusions(is_top=False).most_common(8):
+        for (truth, got), n in confusions(result.case).most_common(8):
             print_example(truth, got, n, result.case.example((truth, got)))
         for (true, got), n in result.births_in.most_common():
             if got not in true.split("/"):
                 print(f"    made in {true}, not in {got}: {n / (1 << 20):.1f}M over all instants")
+
+
+def confusions(case):
+    """Those at the peaks, then those of whole owners at other instants."""
+    found = case.confusions(is_top=False)
+    for moment in case.stages:
+        for key, n in moment.confusions.items():
+            if top(key[0]) != top(key[1]) and key not in found:
+                found[key] = n
+    return found
 
 
 def print_example(true, got, n, example):

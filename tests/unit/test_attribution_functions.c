@@ -357,10 +357,37 @@ static void shards_and_what_is_put_together_are_weights(void **state)
 		  .owner = "weights" },
 		{ .made = { .size = 1 * M, .python = FORWARD, .forward = 1 } },
 		{ .made = { .size = 1 * M, .node = "MmBackward0", .sequence = 1 } },
+		{ .made = { .size = 3 * M, .thread = BUILD_ENGINE_THREAD,
+			    .node = "MmBackward0", .sequence = 1,
+			    .python = FSDP "_fsdp_collectives.py:59 allocate < " FSDP
+					   "_fsdp_collectives.py:8 foreach_all_gather" },
+		  .owner = "communication", .free_at = 5 },
 		{ .made = { .size = 1 * M, .thread = BUILD_ENGINE_THREAD,
 			    .python = FSDP "_fsdp_collectives.py:9 foreach_reduce" },
 		  .owner = "gradients" },
+		{ .made = { .size = 3 * M, .forward = 1,
+			    .python = FSDP "_fsdp_collectives.py:59 allocate < " FSDP
+					   "_fsdp_collectives.py:8 foreach_all_gather < " FORWARD },
+		  .owner = "communication", .free_at = 7 },
 		{ .made = MADE(512, mul, .forward = 1) },
+	};
+
+	(void)state;
+	CHECK(events);
+}
+
+/* Tensor parallelism sums and gathers within modules. */
+static void what_a_collective_returns_is_communication(void **state)
+{
+#define SUMS "/usr/lib/python3/dist-packages/torch/distributed/_functional_collectives.py:"
+	static const struct event events[] = {
+		{ .made = { .size = 2 * M, .forward = 1, .python = FORWARD },
+		  .owner = "activations/other" },
+		{ .made = { .size = 1 * M, .forward = 1, .python = SUMS "9 all_reduce < " FORWARD },
+		  .owner = "communication" },
+		{ .made = { .size = 1 * M, .forward = 1,
+			    .python = SUMS "8 all_gather_tensor < " FORWARD },
+		  .owner = "communication" },
 	};
 
 	(void)state;
@@ -586,6 +613,7 @@ int main(void)
 		TEST(averages_in_twice_the_width_are_the_programs_own),
 		TEST(a_gradient_made_in_forward_is_a_gradient),
 		TEST(shards_and_what_is_put_together_are_weights),
+		TEST(what_a_collective_returns_is_communication),
 		TEST(a_computation_has_no_inputs),
 		TEST(what_a_module_keeps_of_every_call_is_a_cache),
 		TEST(a_batch_put_together_is_told_by_its_name),

@@ -24,10 +24,10 @@ for number in range(1000):
 
 class Wide(nn.Module):
     """A width that no other has: each tensor has a size of its own."""
-    def __init__(self, width, mesh):
+    def __init__(self, width, mesh, is_trained=True):
         super().__init__()
         weight = torch.zeros(width, 1024, device="cuda")
-        self.weight = nn.Parameter(distribute_tensor(weight, mesh, [Shard(0)]))
+        self.weight = nn.Parameter(distribute_tensor(weight, mesh, [Shard(0)]), requires_grad=is_trained)
 
     def forward(self, x):
         return x @ self.weight.full_tensor().T
@@ -58,7 +58,8 @@ def in_another_interpreter():
 
 
 def main():
-    wide = Wide(600, distributed())
+    mesh = distributed()
+    wide, frozen = Wide(600, mesh), Wide(500, mesh, is_trained=False)
     lazy = nn.LazyLinear(700, bias=False, device="cuda")
     optimizer = torch.optim.Adam([*wide.parameters(), *lazy.parameters()], foreach=False)
     x = torch.zeros(8, 1024, device="cuda")
@@ -68,6 +69,7 @@ def main():
         expect(width * 1024, "parameter", "weight", holder)
         expect(width * 1024, "gradient", "weight", holder)
         expect(width * 1024, "optimizer", "weight.exp_avg", "main: optimizer")
+    expect(500 * 1024, "parameter", "weight", "main: frozen")
     in_another_interpreter()
     mark(b"now")
     str(0)

@@ -2,7 +2,7 @@
 """Pictures: diffusers' UNet and transformer as their training scripts call them, timm with a scaler."""
 import torch
 import torch.nn.functional as F
-from program import case, main, stage
+from program import case, main, stage, watch
 
 DIFFUSERS = {"*.attn1": "attention", "*.attn2": "attention", "*.attn": "attention", "*.ff": "mlp",
              "*.resnets.?": "conv", "*.downsamplers.?": "conv", "*.upsamplers.?": "conv", "*norm*": "norm"}
@@ -62,8 +62,10 @@ def timm_classifies():
     import timm
     import timm.optim
     from timm.utils import ModelEmaV3
-    model = timm.create_model("convnext_atto", num_classes=100).cuda().to(memory_format=torch.channels_last)
+    model = timm.create_model("convnext_atto", num_classes=100, conv_mlp=False).cuda()
+    model = model.to(memory_format=torch.channels_last)
     average = ModelEmaV3(model, decay=0.99)
+    watch(average)
     optimizer = timm.optim.create_optimizer_v2(model, opt="adamw", lr=1e-3)
     for _ in range(2):
         model.train()

@@ -57,7 +57,8 @@ class Decoder(nn.Module):
 
 ROLES = {":Attend": "attention", ":Feed": "mlp"}
 # What FSDP2 moves through buffers of its own; the parameters and gradients themselves are seen as such.
-SHARDED = {"foreach_all_gather": "communication", "foreach_reduce": "communication"}
+SHARDED = {"foreach_all_gather": "communication", "foreach_reduce": "communication", "alloc_storage": "weights",
+           "init_all_gather_outputs": "weights"}
 
 
 def train(model, optimizer, steps=3, call=None):
@@ -79,6 +80,7 @@ def join(backend):
 
 # The ranks of DistributedDataParallel compare the shapes of their parameters, which they read from the device.
 @case(family="DistributedDataParallel", mode="one rank, gloo, fp32", roles=ROLES, heads=["*head"], steps=3,
+      functions={"DistributedDataParallel._pre_forward": "gradients", "_ddp_init_helper": "gradients"},
       stages=("forward", "backward", "optimizer"), env={"VTRACE_SIM_COPY_LIMIT": "65536"})
 def ddp_alone():
     join("gloo")
@@ -141,7 +143,11 @@ def fsdp_of_four():
     dist.destroy_process_group()
 
 
-@case(family="tensor parallel", mode="one rank of two, trained", roles=ROLES, heads=["head"], steps=3,
+# What DTensor sums or gathers.
+SUMMED = {"all_reduce": "communication", "all_gather_tensor": "communication", "reduce_scatter_tensor": "communication"}
+
+
+@case(family="tensor parallel", mode="one rank of two, trained", roles=ROLES, heads=["head"], functions=SUMMED, steps=3,
       stages=("forward", "backward", "optimizer"))
 def tensor_parallel():
     from torch.distributed.device_mesh import init_device_mesh
