@@ -6,6 +6,7 @@
 #include "analyzer/attribution/gradients.h"
 #include "analyzer/attribution/siblings.h"
 #include "analyzer/attribution/sources.h"
+#include "analyzer/attribution/staging.h"
 #include "analyzer/attribution/updates.h"
 #include "analyzer/base/util.h"
 #include "common/journal_format.h"
@@ -17,6 +18,7 @@ void vt_attribution_init(struct vt_attribution *attribution, struct vt_facts *fa
 	vt_gradients_find(facts);
 	vt_updates_find(facts);
 	vt_sources_find(facts);
+	vt_staging_find(facts);
 	vt_siblings_find(facts);
 	vt_match_init(&attribution->match, facts);
 	vt_kinds_init(&attribution->kinds, facts);

@@ -71,7 +71,8 @@
 	X(LOGITS, "logits") /* of the output of a head */                                          \
 	X(RESULT, "result") /* of anything else that a model returned */                           \
 	X(DATA, "data")     /* of what was copied to the device, or made up there */              \
-	X(PIECES, "pieces") /* ... and put together */
+	X(PIECES, "pieces") /* ... and put together */                                             \
+	X(HOST, "host")     /* for what page-locked memory of its size holds (staging.h) */
 
 /* What the program is written with. */
 #define VT_PROGRAMS(X)                                                                             \

@@ -435,10 +435,40 @@ static void what_a_module_keeps_of_every_call_is_a_cache(void **state)
 	CHECK(no_cache);
 }
 
+/* An engine gives each attention its blocks; a layer's own table is the layer's. */
+static void blank_blocks_that_an_engine_gives_to_modules_are_a_cache(void **state)
+{
+#define NET "main.py:20 Net.forward Net@1 < " MAIN
+#define ENGINE(bytes, variable, dimensions, whose)                                                 \
+	{ .made = MADE(bytes, zeros), .owner = (whose), .role = VT_ROLE_ATTRIBUTE,                 \
+	  SEEN(variable, dimensions) }
+	static const struct event events[] = {
+		ENGINE(8 * M, "layers.0.attend.pages", "2,512,16,8,32", "kv cache"),
+		ENGINE(8 * M, "layers.1.attend.pages", "2,512,16,8,32", "kv cache"),
+		ENGINE(8 * M, "layers.0.attend.seen", "4096,512", "buffers"),
+		ENGINE(8 * M, "layers.0.rotary_table", "2,512,2048", "buffers"),
+		{ .made = { .size = 8 * M, .python = "net.py:3 Attend.__init__ Attend@2 < " MAIN,
+			    .native = OP(zeros) },
+		  .owner = "buffers", .role = VT_ROLE_ATTRIBUTE, SEEN("bias", "8,512,512") },
+		{ .made = { .size = 1 * M, .python = NET }, .free_at = 6 },
+		{ .made = MADE(512, argmax) },
+	};
+	/* In training a memory of samples is read by the loss. */
+	static const struct event trained[] = {
+		ENGINE(8 * M, "queue", "8,512,512", "buffers"),
+		{ .made = { .size = 1 * M, .python = NET, .forward = 1 }, .free_at = 2 },
+		{ .made = NODE(1 * M, "TanhBackward0", 1), .free_at = 3 },
+		{ .made = MADE(512, mul, .forward = 1) },
+	};
+
+	(void)state;
+	CHECK(events);
+	CHECK(trained);
+}
+
 /* A variable's name tells a batch from results that were put together. */
 static void a_batch_put_together_is_told_by_its_name(void **state)
 {
-#define NET "main.py:20 Net.forward Net@1 < " MAIN
 	static const struct event events[] = {
 		{ .made = { .size = 1 * M, .python = NET, .forward = 1 }, .free_at = 2 },
 		{ .made = NODE(1 * M, "TanhBackward0", 1), .free_at = 2 },
@@ -616,6 +646,7 @@ int main(void)
 		TEST(what_a_collective_returns_is_communication),
 		TEST(a_computation_has_no_inputs),
 		TEST(what_a_module_keeps_of_every_call_is_a_cache),
+		TEST(blank_blocks_that_an_engine_gives_to_modules_are_a_cache),
 		TEST(a_batch_put_together_is_told_by_its_name),
 		TEST(what_a_library_keeps_is_no_gradient),
 		TEST(beside_an_optimizer_zeros_are_no_state),

@@ -125,6 +125,29 @@ static void what_a_loop_repeats_is_no_input(void **state)
 	check_events(events, VT_ARRAY_SIZE(events));
 }
 
+#define STAGED(line, of) ".py:" #line " Staged.__init__ < runner.py:" #of " Runner.__init__ < " MAIN
+
+/* A runner's buffers: the host fills the one, the model reads the other; workspaces have none. */
+static void what_is_made_beside_host_memory_of_its_size_is_input(void **state)
+{
+	static const struct event events[] = {
+		{ { .size = 4 * M, .kind = VT_KIND_PINNED, .python = "x" STAGED(18, 90) },
+		  "pinned host memory", 0, NULL },
+		{ { .size = 3 * M, .python = "x" STAGED(19, 90), .native = OP(zeros_like) },
+		  "inputs", 0, NULL },
+		{ { .size = 3 * M, .python = "x" STAGED(19, 91), .native = OP(zeros_like) },
+		  "user", 0, NULL },
+		{ { .size = 8 * M, .kind = VT_KIND_PINNED, .python = "x" STAGED(18, 92) },
+		  "pinned host memory", 0, NULL },
+		{ { .size = 3 * M, .python = "x" STAGED(19, 92), .native = OP(zeros_like) },
+		  "user", 0, NULL },
+		{ { .size = M, .python = NET, .native = OP(add_Tensor) }, NULL, 0, NULL },
+	};
+
+	(void)state;
+	check_events(events, VT_ARRAY_SIZE(events));
+}
+
 #define PIECE(line, op, bytes)                                                                     \
 	{ { .size = bytes, .python = "main.py:" #line " main", .native = OP(op) }, NULL, 0, NULL }
 
@@ -216,6 +239,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(what_a_program_makes_of_scores_is_logits),
+		TEST(what_is_made_beside_host_memory_of_its_size_is_input),
 		TEST(what_a_loop_repeats_is_no_input),
 		TEST(what_a_program_makes_of_data_is_data),
 		TEST(a_batch_from_pieces_of_data_is_an_input),

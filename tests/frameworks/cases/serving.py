@@ -139,6 +139,71 @@ def generates():
                        pad_token_id=0)
 
 
+class Scores(nn.Module):
+    """Projects the last hidden states with the weight that it is given, as engines do that quantise heads."""
+
+    def forward(self, head, x):
+        return self.scaled(F.linear(x, head.weight))
+
+    def scaled(self, scores):
+        return scores * 0.5
+
+
+class Sampler(nn.Module):
+    """Temperature, penalties, nucleus, and the likeliest words beside the choice."""
+
+    def forward(self, logits, counts, temperature):
+        logits = logits.to(torch.float32)
+        likely = logits.log_softmax(-1, dtype=torch.float32)
+        logits = self.penalised(logits, counts) / temperature[:, None]
+        ordered, order = logits.sort(dim=-1, descending=False)
+        sums = torch.cumsum(ordered.softmax(-1), -1)
+        ordered = ordered.masked_fill(sums <= 0.1, -float("inf"))
+        logits = ordered.scatter(-1, order, ordered)
+        chances = logits.softmax(-1, dtype=torch.float32)
+        chosen = chances.div(torch.empty_like(chances).exponential_(1)).argmax(-1)
+        return chosen, torch.topk(likely, 5, dim=-1)
+
+    def penalised(self, logits, counts):
+        return torch.where(counts > 0, logits / 1.1, logits)
+
+
+class Worker:
+    """One pool for all layers, cut into blocks, and the tensors of a step made once."""
+
+    def __init__(self, model, nr_requests, nr_blocks=768):
+        self.model, self.sampler, self.scores, self.nr = model, Sampler(), Scores(), nr_requests
+        self.step = {name: Staged(2048, dtype=torch.int64) for name in ("ids", "slots")}
+        self.counts = torch.zeros(nr_requests, V, dtype=torch.int64, device="cuda")
+        self.temperature = torch.full((nr_requests,), 0.8, device="cuda")
+        pool = torch.zeros(len(model.layers), 2, nr_blocks, BLOCK, HEADS, WIDTH // HEADS, dtype=torch.bfloat16,
+                           device="cuda")
+        for layer, pages in zip(model.layers, pool):
+            layer.attend.pages = pages
+        stage("ready", inputs="[s.device for s in self.step.values()]", caches="pool", user="self.counts")
+
+    @torch.no_grad()
+    def serve(self, nr_new=10, prompt=128):
+        tables = torch.zeros(self.nr, 64, dtype=torch.int64, device="cuda")
+        stage("tables", inputs="tables")
+        for nr in range(nr_new):
+            first = nr == 0
+            rows = self.nr * prompt if first else self.nr
+            for staged in self.step.values():
+                staged.host[:rows] = torch.arange(rows) % 1000
+            x = self.model(self.step["ids"].send(rows), self.step["slots"].send(rows), tables[:1] if first else tables,
+                           prompt + nr)
+            logits = self.scores(self.model.head, x[-self.nr:])
+            chosen, _ = self.sampler(logits, self.counts, self.temperature)
+            self.step["ids"].device[:self.nr] = chosen
+
+
+@case(family="engine by hand", mode="one paged pool, sampler and head as modules", heads=[":Scores"],
+      roles={":PagedAttention": "attention", ":Feed": "mlp", ":Sampler": "logits"}, stages=("forward",))
+def engine_of_modules():
+    Worker(Model().cuda().bfloat16().eval(), 16).serve()
+
+
 class Sharded(nn.Module):
     """Rows of one linear layer on each rank; the ranks' products are summed."""
 
