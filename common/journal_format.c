@@ -73,6 +73,14 @@ static uint64_t claimed_bytes(const struct vt_record *record)
 		const struct vt_device_record *r = p;
 		return sizeof(*r) + (uint64_t)r->name_len;
 	}
+	case VT_RECORD_OPERATOR: {
+		const struct vt_operator_record *r = p;
+		return sizeof(*r) + (uint64_t)r->nr_tensors * sizeof(r->tensors[0]);
+	}
+	case VT_RECORD_OPERATOR_END: {
+		const struct vt_operator_end_record *r = p;
+		return sizeof(*r) + (uint64_t)r->nr_tensors * sizeof(r->tensors[0]);
+	}
 	case VT_RECORD_EVENT:
 		return sizeof(struct vt_event_record);
 	case VT_RECORD_MARK:

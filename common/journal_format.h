@@ -104,7 +104,9 @@ static inline uint32_t vt_journal_boot_hash(const char *boot_id)
 	X(MARK, 10)		/* consumes an event number */                                     \
 	X(PROBE, 12)		/* one look of the probe at the program's own objects */           \
 	X(TENSOR, 13)                                                                              \
-	X(TORCH_MODULE, 14)
+	X(TORCH_MODULE, 14)                                                                        \
+	X(OPERATOR, 15)		/* an operator begins; its inputs */                               \
+	X(OPERATOR_END, 16)	/* ... ends; its results */
 
 enum vt_record_type {
 #define VT_RECORD_ROW(name, number) VT_RECORD_##name = (number),
@@ -214,6 +216,47 @@ struct vt_torch_module_record {
 	uint64_t root_address;
 };
 _Static_assert(sizeof(struct vt_torch_module_record) == 48, "layout");
+
+/* A tensor that an operator was given or returned; of its storage the address. */
+struct vt_operator_address {
+	uint64_t address;
+	uint16_t position;		/* which argument or result */
+	uint16_t element;		/* index in a list of tensors */
+	uint32_t reserved;
+};
+_Static_assert(sizeof(struct vt_operator_address) == 16, "layout");
+
+/* The most device tensors of one record; of longer lists the first ones are kept. */
+#define VT_OPERATOR_MAX_ADDRESSES 1024
+
+/*
+ * Written before the operator runs: the allocations meant are those that are live at this place in
+ * the journal.  Of an operator that was given no device tensor it is written at its end.
+ */
+struct vt_operator_record {
+	struct vt_record head;
+	uint32_t id;			/* counts from 1 */
+	uint32_t parent;		/* the operator that called it on this thread, 0 = none */
+	uint32_t thread;
+	uint32_t name;			/* string id: "aten::addmm" */
+	uint32_t python_stack;
+	uint32_t forward_python_stack;	/* as in an event */
+	uint32_t node_class;
+	uint32_t nr_tensors;
+	uint64_t node_sequence;
+	uint64_t next_sequence;		/* what the next autograd node of this thread is given */
+	struct vt_operator_address tensors[];
+};
+_Static_assert(sizeof(struct vt_operator_record) == 64, "layout");
+
+struct vt_operator_end_record {
+	struct vt_record head;
+	uint32_t id;
+	uint32_t nr_tensors;
+	uint64_t next_sequence;		/* more than at the beginning: nodes were made inside */
+	struct vt_operator_address tensors[];
+};
+_Static_assert(sizeof(struct vt_operator_end_record) == 32, "layout");
 
 struct vt_string_record {
 	struct vt_record head;

@@ -27,6 +27,8 @@
 	NUMBER(stacks, "VTRACE_STACKS", 128, 512, "native frames kept per stack, 0: none")         \
 	NUMBER(probe, "VTRACE_PROBE", 1, 2,                                                        \
 		"look at the program's Python objects for the names of tensors; 0: never, 1: in "  \
-		"0.1 % of its time, 2: whenever there is a reason")
+		"0.1 % of its time, 2: whenever there is a reason")                                \
+	NUMBER(observe, "VTRACE_OBSERVE", 1, 1,                                                    \
+		"1: record what PyTorch's operators read and write while that is new; 0: never")
 
 #endif

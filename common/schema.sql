@@ -182,6 +182,29 @@ CREATE TABLE torch_module (               -- instances of nn.Module
 	root_address INTEGER NOT NULL
 );
 
+-- What PyTorch's operators read and wrote, for the steps that were observed.  Operators nest: aten::linear calls aten::addmm.
+CREATE TABLE operator (
+	id                   INTEGER PRIMARY KEY,  -- counts from 1 in the order of beginning
+	event                INTEGER NOT NULL,     -- the last one before it began; without device tensors as inputs: before it ended
+	end_event            INTEGER,              -- the last one before it ended; NULL: not recorded
+	thread               INTEGER NOT NULL,
+	parent               INTEGER,              -- operator.id: what called it on this thread; without a row if that had no device tensor
+	name                 INTEGER NOT NULL,     -- string.id: aten::addmm; of an autograd Function written in Python its class
+	sequence             INTEGER,              -- of the first autograd node that was made inside it; NULL: none was
+	node_class           INTEGER,              -- autograd node that was being evaluated; NULL: forward
+	node_sequence        INTEGER,
+	python_stack         INTEGER,
+	forward_python_stack INTEGER               -- as of allocation
+);
+-- Its device tensors in order; list arguments have a row for each element.  In-place operators and views return what they were given.
+CREATE TABLE operator_tensor (
+	operator   INTEGER NOT NULL,
+	is_output  INTEGER NOT NULL,
+	position   INTEGER NOT NULL,          -- which argument or result, from 0
+	element    INTEGER NOT NULL,          -- index in a list, else 0
+	allocation INTEGER                    -- that holds the storage; NULL: not known
+);
+
 -- Peaks per device.  used = bytes held from the driver (segments, vmm, pool, managed, arrays), with what pools keep, without the context.
 -- The instant of highest use is the one after which nothing is higher; among equal ones the one with most allocated bytes, then the first.
 CREATE TABLE peak (

@@ -15,6 +15,7 @@
 #include "preload/guard.h"
 #include "preload/probe.h"
 #include "preload/torch_grad.h"
+#include "preload/torch_observing.h"
 #include "preload/torch_ranges.h"
 #include "preload/torch_real.h"
 #include "preload/torch_request.h"
@@ -79,6 +80,8 @@ static void record_block(const void *caller, const void *pointer, int64_t size, 
 	}
 	event.grad = vt_torch_grad(caller);
 	vt_tracker_event(&event);
+	if (event.op == VT_OP_ALLOC)
+		vt_torch_observing_note_block(&event);
 	vt_guard_leave();
 	vt_probe_note_block(&event);
 }

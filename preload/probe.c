@@ -56,7 +56,6 @@
 #define FIRST_STEP_NS	 10000000000ull /* a module was called so long ago: no training */
 #define FREE_GROWTH	 2u	/* looks */
 #define MOST_GROWTH_NS	 1000000000ull /* one stops there; a dozen passes over all objects */
-#define STEP_PREFIX	 "Optimizer.step#" /* torch.optim.Optimizer.profile_hook_step */
 
 /* X(name, text, whether a landmark); the first that applies is the one recorded. */
 #define REASONS(X)                                                                                 \
@@ -345,7 +344,7 @@ void vt_probe_note_range_end(const char *name)
 {
 	uint32_t nr_steps;
 
-	if (strncmp(name, STEP_PREFIX, strlen(STEP_PREFIX)) || !is_on())
+	if (strncmp(name, VT_PROBE_STEP_PREFIX, strlen(VT_PROBE_STEP_PREFIX)) || !is_on())
 		return;
 	nr_steps = LOAD(nr_steps) + 1;
 	STORE(nr_steps, nr_steps);

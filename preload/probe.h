@@ -13,6 +13,9 @@
 
 #include "common/journal_format.h"
 
+/* What a range is called that is an optimizer's step (torch.optim.Optimizer.profile_hook_step). */
+#define VT_PROBE_STEP_PREFIX "Optimizer.step#"
+
 /* A block event was recorded. */
 void vt_probe_note_block(const struct vt_event_record *event);
 

@@ -14,6 +14,7 @@ void vt_thread_begin(struct vt_thread *thread, uint32_t generation)
 	for (uint32_t i = 0; i < VT_SCOPE_DEPTH; i++)
 		thread->scope[i] = vt_early_id(thread->scope[i]);
 	thread->node_class = 0;
+	thread->nr_operators = 0;
 	thread->generation = generation;
 }
 

@@ -16,6 +16,7 @@
  */
 #define VT_STACK_MEMORIES 2u
 
+#define VT_OPERATOR_DEPTH 24	/* those nested deeper are counted, not recorded */
 #define VT_SCOPE_DEPTH 32	/* ranges nested deeper are counted, their names are not kept */
 
 struct vt_thread {
@@ -43,6 +44,11 @@ struct vt_thread {
 	 * torch_request.c
 	 */
 	uint64_t request_bytes;
+
+	/* Observed operators in progress, outermost first.  torch_operators.c */
+	uint32_t nr_operators;
+	uint32_t operators[VT_OPERATOR_DEPTH];
+	uint64_t last_block;		/* reported here since the last one began */
 
 	/*
 	 * Which of its remembered stacks the event in progress is compared with, 0 outside of

@@ -15,35 +15,15 @@
 #include "preload/intern.h"
 #include "preload/probe.h"
 #include "preload/thread_state.h"
+#include "preload/torch_callback.h"
+#include "preload/torch_observing.h"
+#include "preload/torch_operators.h"
 #include "preload/torch_real.h"
 #include "preload/tracker.h"
 
-/* at::RecordScope (ATen/record_function.h), the same from 1.13 to 2.15. */
-#define SCOPE_USER   7
-#define SCOPES_TOTAL 10
-
-/* A unique_ptr<ObserverContext> is returned in memory that the caller provides. */
-typedef void *(*range_start_fn)(void **result, const void *range);
-typedef void (*range_end_fn)(const void *range, void *context);
-
-/* at::RecordFunctionCallback, passed by value. */
-struct range_callback {
-	range_start_fn start;
-	range_end_fn end;
-	double sampling_probability;
-	uint8_t scopes[SCOPES_TOTAL];
-	uint8_t needs_inputs;
-	uint8_t needs_outputs;
-	uint8_t needs_ids;
-};
-_Static_assert(sizeof(struct range_callback) == 40, "layout of at::RecordFunctionCallback");
-
-typedef uint64_t (*add_callback_fn)(struct range_callback callback);
-typedef const char *(*range_name_fn)(const void *range);
-
 static struct {
 	int started; /* atomic */
-	range_name_fn name;
+	vt_torch_call_name_fn name;
 } g;
 
 static void *begin(void **result, const void *range)
@@ -98,6 +78,7 @@ static void end(const void *range, void *context)
 	while (depth-- > 0)
 		vt_tracker_mark(VT_MARK_END, VT_SOURCE_RECORD_FUNCTION, NULL, 0);
 	vt_probe_note_range_end(name);
+	vt_torch_observing_note_range_end(name);
 }
 
 /*
@@ -112,23 +93,25 @@ static int has_known_layout(void)
 
 void vt_torch_ranges_start(void)
 {
-	struct range_callback callback = {
+	struct vt_torch_callback callback = {
 		.start = begin,
 		.end = end,
 		.sampling_probability = 1.0,
 	};
 	int saved = errno;
-	add_callback_fn add;
+	vt_torch_add_callback_fn add;
 
 	if (__atomic_load_n(&g.started, __ATOMIC_RELAXED) || !vt_tracker_is_active())
 		return;
 	if (__atomic_exchange_n(&g.started, 1, __ATOMIC_RELAXED) || !has_known_layout())
 		return;
-	add = (add_callback_fn)vt_torch_real_find(VT_TORCH_FUNCTION_ADD_CALLBACK, NULL);
-	g.name = (range_name_fn)vt_torch_real_find(VT_TORCH_FUNCTION_RANGE_NAME, NULL);
+	add = (vt_torch_add_callback_fn)vt_torch_real_find(VT_TORCH_FUNCTION_ADD_CALLBACK,
+							   NULL);
+	g.name = (vt_torch_call_name_fn)vt_torch_real_find(VT_TORCH_FUNCTION_RANGE_NAME, NULL);
 	if (!add || !g.name)
 		return;
-	callback.scopes[SCOPE_USER] = 1;
+	callback.scopes[VT_TORCH_SCOPE_USER] = 1;
 	add(callback);
+	vt_torch_operators_start();
 	errno = saved;
 }

@@ -53,6 +53,7 @@ enum {
 	OPTION_EXIT_WAIT,
 	OPTION_STACKS,
 	OPTION_PROBE,
+	OPTION_OBSERVE,
 	OPTION_MAX_JOURNAL,
 	OPTION_NO_COLLECT,
 };
@@ -68,6 +69,8 @@ static const struct vt_option options[] = {
 	{ OPTION_STACKS, "stacks", "N", "native frames kept per stack, 0: none (VTRACE_STACKS)" },
 	{ OPTION_PROBE, "probe", "N",
 	  "names from Python objects, 0: never, 2: at any cost (VTRACE_PROBE)" },
+	{ OPTION_OBSERVE, "observe", "N",
+	  "what operators read and write while that is new, 0: never (VTRACE_OBSERVE)" },
 	{ OPTION_MAX_JOURNAL, "max-journal", "MIB",
 	  "disk for events that are not in the database yet, 0: no limit (VTRACE_MAX_JOURNAL)" },
 	{ OPTION_NO_COLLECT, "no-collect", NULL,
@@ -107,6 +110,8 @@ static const struct recorder_option *recorder_option_of(int id)
 		return &recorder_options[RECORDER_stacks];
 	case OPTION_PROBE:
 		return &recorder_options[RECORDER_probe];
+	case OPTION_OBSERVE:
+		return &recorder_options[RECORDER_observe];
 	case OPTION_MAX_JOURNAL:
 		return &recorder_options[RECORDER_max_journal_mib];
 	default:

@@ -31,8 +31,17 @@
 #define ADD_4                                                                                      \
 	"ALTER TABLE allocation ADD COLUMN grad INTEGER;"                                          \
 	"ALTER TABLE allocation ADD COLUMN freed_grad INTEGER;"                                    \
-	"ALTER TABLE out_of_memory ADD COLUMN grad INTEGER;"                                       \
-	"PRAGMA user_version=4"
+	"ALTER TABLE out_of_memory ADD COLUMN grad INTEGER;"
+
+/* Version 5: what operators read and wrote. */
+#define TABLES_5(temporary)                                                                        \
+	"CREATE " temporary " TABLE operator (id INTEGER PRIMARY KEY, event, end_event, thread,"   \
+	" parent, name, sequence, node_class, node_sequence, python_stack,"                        \
+	" forward_python_stack);"                                                                  \
+	"CREATE " temporary " TABLE operator_tensor (operator, is_output, position, element,"      \
+	" allocation);"
+
+#define SET_VERSION "PRAGMA user_version=5"
 
 /* A temporary view hides the table of its name. */
 #define VIEW(table, columns)                                                                       \
@@ -44,18 +53,20 @@ static const struct {
 	const char *read;
 	const char *write;
 } older[] = {
-	[1] = { "PRAGMA temp_store=MEMORY;" TABLES_2("TEMP") TABLES_3("TEMP")
+	[1] = { "PRAGMA temp_store=MEMORY;" TABLES_2("TEMP") TABLES_3("TEMP") TABLES_5("TEMP")
 		VIEW("allocation", "NULL AS forward_python_stack,"
 		     " NULL AS freed_forward_python_stack, NULL AS requested_bytes, "
 		     VIEW_ALLOCATION_4)
 		VIEW_OUT_OF_MEMORY_3,
-		TABLES_2("") TABLES_3("") ADD_2 ADD_3 ADD_4 },
-	[2] = { "PRAGMA temp_store=MEMORY;" TABLES_3("TEMP")
+		TABLES_2("") TABLES_3("") TABLES_5("") ADD_2 ADD_3 ADD_4 SET_VERSION },
+	[2] = { "PRAGMA temp_store=MEMORY;" TABLES_3("TEMP") TABLES_5("TEMP")
 		VIEW("allocation", "NULL AS requested_bytes, " VIEW_ALLOCATION_4)
 		VIEW_OUT_OF_MEMORY_3,
-		TABLES_3("") ADD_3 ADD_4 },
-	[3] = { VIEW("allocation", VIEW_ALLOCATION_4) VIEW("out_of_memory", "NULL AS grad"),
-		ADD_4 },
+		TABLES_3("") TABLES_5("") ADD_3 ADD_4 SET_VERSION },
+	[3] = { "PRAGMA temp_store=MEMORY;" TABLES_5("TEMP")
+		VIEW("allocation", VIEW_ALLOCATION_4) VIEW("out_of_memory", "NULL AS grad"),
+		TABLES_5("") ADD_4 SET_VERSION },
+	[4] = { "PRAGMA temp_store=MEMORY;" TABLES_5("TEMP"), TABLES_5("") SET_VERSION },
 };
 
 #define NR_OLDER (int)(sizeof(older) / sizeof(older[0]))

@@ -9,6 +9,7 @@
 #include "analyzer/import/import_allocations.h"
 #include "analyzer/import/import_definitions.h"
 #include "analyzer/import/import_names.h"
+#include "analyzer/import/import_operators.h"
 #include "analyzer/import/import_rows.h"
 #include "analyzer/import/import_stacks.h"
 #include "analyzer/import/journal_reader.h"
@@ -25,6 +26,7 @@ struct vt_import {
 	struct vt_import_stacks stacks;
 	struct vt_import_definitions definitions;
 	struct vt_import_names names;
+	struct vt_import_operators operators;
 	struct vt_peak_totals peak;
 	struct vt_stmt *set;
 	uint64_t nr_events;
@@ -143,6 +145,7 @@ int vt_import_open(struct vt_import **out, struct vt_db *db, const struct vt_jou
 	vt_import_stacks_init(&im->stacks, db);
 	vt_import_definitions_init(&im->definitions, db);
 	vt_import_names_init(&im->names, db);
+	vt_import_operators_init(&im->operators, db, &im->allocations);
 	/* What cannot be read now is no new database. */
 	if (rc) {
 		fail(im, diag);
@@ -181,6 +184,7 @@ void vt_import_close(struct vt_import *im)
 	vt_import_stacks_release(&im->stacks);
 	vt_import_definitions_release(&im->definitions);
 	vt_import_names_release(&im->names);
+	vt_import_operators_release(&im->operators);
 	vt_peak_release(&im->peak);
 	free(im);
 }
@@ -246,6 +250,10 @@ static int take_record(struct vt_import *im, const struct vt_record *record)
 		return vt_import_names_tensor(&im->names, im->nr_events, p);
 	case VT_RECORD_TORCH_MODULE:
 		return vt_import_names_torch_module(&im->names, im->nr_events, p);
+	case VT_RECORD_OPERATOR:
+		return vt_import_operators_begin(&im->operators, im->nr_events, p);
+	case VT_RECORD_OPERATOR_END:
+		return vt_import_operators_end(&im->operators, im->nr_events, p);
 	case VT_RECORD_PAD:
 		return 0;
 	}

@@ -287,7 +287,10 @@ static int load_all(struct vt_model *model, struct vt_diag *diag)
 	for (size_t i = 0; i < VT_ARRAY_SIZE(tables); i++)
 		if (load_table(model, &tables[i], diag))
 			return -1;
-	return load_allocations(model, diag);
+	if (load_allocations(model, diag))
+		return -1;
+	return vt_operator_calls_load(&model->calls, model->db, &model->strings, model->allocations,
+				 model->nr_allocations, diag);
 }
 
 int vt_model_load(struct vt_model *model, struct vt_db *db, struct vt_diag *diag)
@@ -326,6 +329,7 @@ void vt_model_release(struct vt_model *model)
 		free(*(void **)((char *)model + tables[i].array));
 	free(model->allocations);
 	vt_callers_release(&model->callers);
+	vt_operator_calls_release(&model->calls);
 	free(model->segments);
 	free(model->spills);
 	free(model->captures);

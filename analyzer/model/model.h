@@ -14,6 +14,7 @@
 #include "analyzer/base/diag.h"
 #include "analyzer/model/allocation_rows.h"
 #include "analyzer/model/frames.h"
+#include "analyzer/model/operator_calls.h"
 #include "analyzer/model/string_table.h"
 #include "common/kinds.h"
 
@@ -159,6 +160,7 @@ struct vt_model {
 	struct vt_allocation *allocations;
 	uint32_t nr_allocations;
 	struct vt_callers callers; /* of the allocations */
+	struct vt_operator_calls calls;
 	struct vt_other_event *events;
 	uint32_t nr_events;
 	struct vt_mark *marks;

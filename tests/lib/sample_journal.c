@@ -48,9 +48,31 @@ static void add_stacks(struct builder *b)
 	builder_python_stack(b, 5, python + 1, 1);
 }
 
+/* An operator that reads one address and returns another one, around what happens between both. */
+static void add_operator(struct builder *b, uint32_t id, uint64_t input, uint64_t output)
+{
+	struct {
+		struct vt_operator_record record;
+		struct vt_operator_address input;
+	} begin = { .record = { .id = id, .parent = id / 2, .thread = 1, .name = 5,
+				.next_sequence = id, .nr_tensors = 1 },
+		    .input = { .address = input } };
+	struct {
+		struct vt_operator_end_record record;
+		struct vt_operator_address output;
+	} end = { .record = { .id = id, .next_sequence = id + id % 2, .nr_tensors = 1 },
+		  .output = { .address = output } };
+
+	builder_append(b, VT_RECORD_OPERATOR, &begin, sizeof(begin));
+	event(b, 1, VT_OP_ALLOC, VT_KIND_BLOCK, output, 512, 0);
+	builder_append(b, VT_RECORD_OPERATOR_END, &end, sizeof(end));
+}
+
 static void add_blocks(struct builder *b)
 {
 	for (uint64_t i = 0; i < 12; i++) {
+		if (i % 2)
+			add_operator(b, (uint32_t)i, 0x10000 + (i - 1) * 512, 0x10000 + i * 512);
 		event(b, 1, VT_OP_ALLOC, VT_KIND_BLOCK, 0x10000 + i * 512, 512 * (i + 1), 0);
 		if (i % 3)
 			event(b, 2, VT_OP_FREE, VT_KIND_BLOCK, 0x10000 + (i - 1) * 512, 0, 0);

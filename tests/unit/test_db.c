@@ -143,6 +143,7 @@ static void bad_files_are_refused_by_name(void **state)
 }
 
 /* What a schema added, taken away. */
+#define TAKE_AWAY_5 "DROP TABLE operator; DROP TABLE operator_tensor;"
 #define TAKE_AWAY_4                                                                                \
 	"ALTER TABLE allocation DROP COLUMN grad;"                                                 \
 	"ALTER TABLE allocation DROP COLUMN freed_grad;"                                           \
@@ -162,7 +163,7 @@ static void make_first_schema(const char *path)
 		"DROP TABLE probe; DROP TABLE tensor; DROP TABLE torch_module;"
 		"DROP TABLE tensor_role; DROP TABLE device_sample;"
 		"DELETE FROM operation WHERE id > 19;"
-		TAKE_AWAY_4 TAKE_AWAY_3
+		TAKE_AWAY_5 TAKE_AWAY_4 TAKE_AWAY_3
 		"ALTER TABLE allocation DROP COLUMN forward_python_stack;"
 		"ALTER TABLE allocation DROP COLUMN freed_forward_python_stack;"
 		"INSERT INTO allocation (id, kind, device, address, size_bytes, stream, function,"
@@ -212,7 +213,8 @@ static void a_second_schema_is_read_and_completed(void **state)
 	(void)state;
 	make("second.db");
 	assert_int_equal(vt_db_open(&db, "second.db", VT_DB_WRITE, NULL), 0);
-	assert_int_equal(vt_db_exec(db, TAKE_AWAY_4 TAKE_AWAY_3 "PRAGMA user_version=2"), 0);
+	assert_int_equal(vt_db_exec(db, TAKE_AWAY_5 TAKE_AWAY_4 TAKE_AWAY_3
+				    "PRAGMA user_version=2"), 0);
 	assert_int_equal(vt_db_make_single_file(db), 0);
 	vt_db_close(db);
 	assert_int_equal(vt_db_open(&db, "second.db", VT_DB_READ, NULL), 0);
@@ -233,7 +235,7 @@ static void a_third_schema_is_read_and_completed(void **state)
 	(void)state;
 	make("third.db");
 	assert_int_equal(vt_db_open(&db, "third.db", VT_DB_WRITE, NULL), 0);
-	assert_int_equal(vt_db_exec(db, TAKE_AWAY_4 "PRAGMA user_version=3"), 0);
+	assert_int_equal(vt_db_exec(db, TAKE_AWAY_5 TAKE_AWAY_4 "PRAGMA user_version=3"), 0);
 	assert_int_equal(vt_db_make_single_file(db), 0);
 	vt_db_close(db);
 	assert_int_equal(vt_db_open(&db, "third.db", VT_DB_READ, NULL), 0);
@@ -242,6 +244,25 @@ static void a_third_schema_is_read_and_completed(void **state)
 	vt_db_close(db);
 	assert_int_equal(vt_db_open(&db, "third.db", VT_DB_WRITE, NULL), 0);
 	assert_int_equal(vt_db_exec(db, "UPDATE allocation SET freed_grad = 1"), 0);
+	assert_int_equal(unit_int(db, "PRAGMA user_version"), VT_DB_SCHEMA_VERSION);
+	vt_db_close(db);
+}
+
+static void a_fourth_schema_is_read_and_completed(void **state)
+{
+	struct vt_db *db = NULL;
+
+	(void)state;
+	make("fourth.db");
+	assert_int_equal(vt_db_open(&db, "fourth.db", VT_DB_WRITE, NULL), 0);
+	assert_int_equal(vt_db_exec(db, TAKE_AWAY_5 "PRAGMA user_version=4"), 0);
+	assert_int_equal(vt_db_make_single_file(db), 0);
+	vt_db_close(db);
+	assert_int_equal(vt_db_open(&db, "fourth.db", VT_DB_READ, NULL), 0);
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM operator JOIN operator_tensor"), 0);
+	vt_db_close(db);
+	assert_int_equal(vt_db_open(&db, "fourth.db", VT_DB_WRITE, NULL), 0);
+	assert_int_equal(vt_db_exec(db, "INSERT INTO operator_tensor VALUES (1,0,0,0,1)"), 0);
 	assert_int_equal(unit_int(db, "PRAGMA user_version"), VT_DB_SCHEMA_VERSION);
 	vt_db_close(db);
 }
@@ -335,6 +356,7 @@ int main(void)
 		cmocka_unit_test(a_first_schema_is_completed_by_a_writer),
 		cmocka_unit_test(a_second_schema_is_read_and_completed),
 		cmocka_unit_test(a_third_schema_is_read_and_completed),
+		cmocka_unit_test(a_fourth_schema_is_read_and_completed),
 		cmocka_unit_test(a_log_of_a_deleted_database_is_not_taken_over),
 		cmocka_unit_test(no_permission_is_one_clear_line),
 		cmocka_unit_test(a_failed_prepare_only_shows_at_the_step),

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: MIT
+"""What operators read and wrote: the rows against what the program itself knows of each call."""
+import json
+
+import pytest
+from recording import record_python
+
+BETWEEN = """SELECT b.event, min(e.event) FROM mark b JOIN mark e ON e.name = b.name AND e.event > b.event
+    JOIN string s ON s.id = b.name WHERE s.text = ? AND b.kind = 2 AND e.kind = 3 GROUP BY b.event"""
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("operators")
+    recording = record_python(folder, "observed_operators.py", folder / "facts.json")
+    assert recording.process.returncode == 0, recording.process.stderr
+    return json.loads((folder / "facts.json").read_text()), recording
+
+
+def operators(recording, label):
+    """Those that began inside the range of that name, as dictionaries, in the order of their beginning."""
+    [(begin, end)] = recording.query(BETWEEN, label)
+    columns = ("id", "event", "end_event", "thread", "parent", "name", "sequence", "node_class", "node_sequence")
+    rows = recording.query("""SELECT o.id, event, end_event, thread, parent, s.text, sequence, c.text, node_sequence
+        FROM operator o JOIN string s ON s.id = o.name LEFT JOIN string c ON c.id = o.node_class
+        WHERE event >= ? AND event < ? ORDER BY o.id""", begin, end)
+    return [dict(zip(columns, row)) for row in rows]
+
+
+def tensors(recording, operator, is_output):
+    return recording.query("""SELECT position, element, a.address, a.id FROM operator_tensor t
+        LEFT JOIN allocation a ON a.id = t.allocation WHERE operator = ? AND is_output = ? ORDER BY t.rowid""",
+                           operator["id"], is_output)
+
+
+def one(recording, label, name):
+    [found] = [o for o in operators(recording, label) if o["name"] == name]
+    return found
+
+
+LABELS = ("matrix product", "in place", "view", "list", "two results", "optional", "list of optionals",
+          "from the host", "to the device", "lists", "other thread", "first", "second")
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_tensors_are_those_of_the_call(run, label):
+    facts, recording = run
+    call = facts["calls"][label]
+    operator = one(recording, label, call["name"])
+    given, returned = (tensors(recording, operator, is_output) for is_output in (0, 1))
+    assert [list(t[:3]) for t in given] == call["given"]
+    if call["returned"]:
+        assert [list(t[:3]) for t in returned] == call["returned"]
+    # Each lies in the allocation that was live then.
+    for event, rows in ((operator["event"], given), (operator["end_event"], returned)):
+        for *_, allocation in rows:
+            assert recording.value("SELECT id <= ?2 AND ifnull(freed_event > ?2, 1) FROM allocation WHERE id = ?1",
+                                   allocation, event) == 1
+
+
+def test_what_touches_no_device_memory_is_left_out(run):
+    assert operators(run[1], "nothing on the device") == []
+
+
+def test_same_address_is_another_allocation(run):
+    facts, recording = run
+    assert facts["first"] == facts["second"]
+    allocations = [tensors(recording, one(recording, label, "aten::neg"), 0)[0][3] for label in ("first", "second")]
+    assert allocations[0] < allocations[1]
+
+
+def test_operators_that_operators_call(run):
+    _, recording = run
+    to_copy = one(recording, "to the device", "aten::_to_copy")
+    inner = one(recording, "to the device", "aten::copy_")
+    assert inner["parent"] == to_copy["id"]
+
+
+def test_function_written_in_python_has_its_name(run):
+    facts, recording = run
+    doubled = one(recording, "written in Python", "Doubled")
+    assert [list(t[:3]) for t in tensors(recording, doubled, 0)] == facts["calls"]["written in Python"]["given"]
+    assert one(recording, "written in Python", "aten::mul")["parent"] == doubled["id"]
+
+
+def test_backward_operators_know_their_node_and_so_the_forward_one(run):
+    _, recording = run
+    product = one(recording, "forward", "aten::mm")
+    assert product["node_class"] is None
+    backward = [o for o in operators(recording, "backward") if o["node_class"] and "MmBackward0" in o["node_class"]]
+    assert "aten::mm" in {o["name"] for o in backward}
+    assert {o["node_sequence"] for o in backward} == {product["sequence"]}
+
+
+def test_operator_that_fails_has_no_result(run):
+    _, recording = run
+    failed = one(recording, "out of memory", "aten::neg")
+    assert len(tensors(recording, failed, 0)) == 1 and tensors(recording, failed, 1) == []
+    assert failed["end_event"] is not None and failed["sequence"] is None
+
+
+def test_thread_and_child(run):
+    facts, recording = run
+    assert one(recording, "other thread", "aten::exp")["thread"] == facts["threads"]["other"]
+    assert facts["threads"]["other"] != facts["threads"]["main"]
+    assert facts["child"] == 0
+
+
+def test_every_tensor_is_in_an_allocation(run):
+    assert run[1].value("SELECT count(*) FROM operator_tensor") > 100
+    assert run[1].value("SELECT count(*) FROM operator_tensor WHERE allocation IS NULL") == 0
+
+
+def test_what_repeats_is_not_observed(tmp_path):
+    recording = record_python(tmp_path, "observed_steps.py", "100")
+    assert recording.process.returncode == 0, recording.process.stderr
+    steps = [len(operators(recording, f"step {step}")) for step in range(100)]
+    assert all(nr == steps[5] for nr in steps[2:10]) and steps[5] > 20
+    assert steps[60:] == [0] * 40
+    # New stacks: all but the operators before the first block that has one.
+    assert len([o for o in operators(recording, "evaluation") if o["name"] == "aten::linear"]) == 6
+
+
+def test_observing_can_be_switched_off(tmp_path):
+    recording = record_python(tmp_path, "observed_steps.py", "2", options=("--observe", "0"))
+    assert recording.process.returncode == 0, recording.process.stderr
+    assert recording.value("SELECT count(*) FROM operator") == 0
