@@ -25,7 +25,7 @@ extern const char *const vt_leak_forms[VT_NR_LEAK_FORMS];
 struct vt_holder {
 	char *way;   /* from a root inwards: "variable history of train.py:main > list" */
 	char *kinds; /* of its links: "variable,list" */
-	uint32_t tensors; /* that the probe saw held so, at any time */
+	uint32_t tensors; /* that the probe saw held so */
 	uint8_t has_graph; /* one of them is a result of autograd */
 };
 

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "analyzer/base/map.h"
+#include "analyzer/base/owner_path.h"
 #include "analyzer/base/util.h"
 #include "analyzer/diagnosis/holders.h"
 #include "analyzer/diagnosis/site_groups.h"
@@ -30,12 +32,22 @@
 #define SHARE_OF_JOINED 0.75 /* of the blocks of a place */
 static const char *const joiners[] = { "cat", "stack", "constant_pad_nd", "resize_" };
 
+/*
+ * What has one block, or a few, per parameter stops by itself: layers are unfrozen, and experts get
+ * their first tokens, one after the other.
+ */
+static const struct {
+	const char *owner;
+	uint32_t most; /* blocks per parameter */
+} bounded[] = { { "optimizer", 3 }, { "gradients", 1 } };
+
 struct build {
 	struct vt_leaks *leaks;
 	const struct vt_model *model;
 	struct vt_site_groups groups;
 	int64_t *points; /* nr_points + 1 event numbers */
 	struct vt_workload workload;
+	uint32_t nr_parameters; /* that the probe saw */
 	VT_VECTOR(struct vt_leak) growth;
 	VT_VECTOR(struct vt_leak) since;
 };
@@ -224,6 +236,36 @@ static int grows_alone(const struct build *build, uint32_t group)
 	return !vt_workload_is_growing(&build->workload, own);
 }
 
+static uint32_t count_parameters(const struct vt_model *model)
+{
+	struct vt_map seen = { 0 };
+	uint32_t nr;
+
+	for (uint32_t i = 0; i < model->nr_tensors; i++) {
+		const struct vt_tensor *tensor = &model->tensors[i];
+
+		if (tensor->role == VT_ROLE_PARAMETER || tensor->role == VT_ROLE_MASTER)
+			vt_map_put(&seen,
+				   (struct vt_key){ tensor->name, tensor->holder, tensor->device },
+				   1);
+	}
+	nr = (uint32_t)seen.len;
+	vt_map_release(&seen);
+	return nr;
+}
+
+static int is_bounded(const struct build *build, const struct vt_leak *leak)
+{
+	struct vt_attribution *attribution = build->leaks->attribution;
+	uint32_t owner = vt_attribution_judge(attribution, leak->allocation).owner;
+	const char *path = vt_attribution_owner(attribution, owner);
+
+	for (size_t i = 0; i < VT_ARRAY_SIZE(bounded); i++)
+		if (vt_owner_path_is_below(path, bounded[i].owner, strlen(bounded[i].owner)))
+			return leak->blocks <= bounded[i].most * build->nr_parameters;
+	return 0;
+}
+
 static int is_leak(const struct build *build, uint32_t group, struct vt_leak *leak)
 {
 	uint32_t nr_old = build->leaks->nr_points - FRESH_POINTS;
@@ -232,7 +274,8 @@ static int is_leak(const struct build *build, uint32_t group, struct vt_leak *le
 
 	free(old.kept);
 	leak->form = is_pile ? VT_LEAK_PILE : VT_LEAK_GROWING;
-	return leak->blocks && (is_pile || is_joined(build, group) || grows_alone(build, group));
+	return leak->blocks && (is_pile || is_joined(build, group) || grows_alone(build, group)) &&
+	       !is_bounded(build, leak);
 }
 
 static void look_at(struct build *build, uint32_t group)
@@ -286,14 +329,15 @@ static void find_growth(struct build *build, int device)
 			    leaks->turns.ends + leaks->nr_warm_up,
 			    leaks->turns.nr - leaks->nr_warm_up + 1);
 	build->workload = vt_workload_measure(build->model, build->points, leaks->nr_points);
+	build->nr_parameters = count_parameters(build->model);
 	leaks->are_turns_growing =
 		vt_workload_is_growing(&build->workload, (uint64_t[VT_TREND_MAX_POINTS]){ 0 });
 	for (uint32_t group = 0; group < build->groups.nr; group++)
 		look_at(build, group);
 	vt_holders_find(build->growth.items, (uint32_t)build->growth.len, names,
-			build->groups.by_allocation, build->groups.nr);
+			build->groups.by_allocation, build->groups.nr, last_point(build));
 	vt_holders_find(build->since.items, (uint32_t)build->since.len, names,
-			build->groups.by_allocation, build->groups.nr);
+			build->groups.by_allocation, build->groups.nr, last_point(build));
 	vt_site_groups_release(&build->groups);
 	leaks->growth = build->growth.items;
 	leaks->nr_growth = (uint32_t)build->growth.len;

@@ -11,6 +11,7 @@ const char *const vt_trend_confidences[VT_NR_CONFIDENCES] = { VT_CONFIDENCES(TEX
 #define PARTS		 4
 #define MOST_GIVEN_BACK	 0.1 /* of what the row gained */
 #define LEAST_CONSISTENT 0.9
+#define FEW_RISES	 5 /* that leave most of the row level: events, and no habit */
 /* For high confidence. */
 #define SURE_POINTS	8
 #define SURE_CONSISTENT 0.95
@@ -52,6 +53,24 @@ static int may_grow(const uint64_t *values, uint32_t nr)
 	return 1;
 }
 
+/*
+ * Whether it rises as a habit: not at a few points of many, and not until some time ago, longer
+ * than it ever paused before.
+ */
+static int is_habit(const uint64_t *values, uint32_t nr)
+{
+	uint32_t nr_rises = 0, last = 0, longest_pause = 1;
+
+	for (uint32_t i = 1; i < nr; i++) {
+		if (values[i] <= values[i - 1])
+			continue;
+		if (nr_rises++ && i - last > longest_pause)
+			longest_pause = i - last;
+		last = i;
+	}
+	return (nr_rises >= FEW_RISES || 3 * nr_rises >= nr - 1) && nr - 1 - last <= longest_pause;
+}
+
 static void measure(struct vt_trend *trend, const uint64_t *values, uint32_t nr)
 {
 	double slopes[MOST_PAIRS], rests[VT_TREND_MAX_POINTS], middle;
@@ -79,7 +98,7 @@ struct vt_trend vt_trend_find(const uint64_t *values, uint32_t nr)
 {
 	struct vt_trend trend = { .nr_points = nr, .confidence = VT_CONFIDENCE_NONE };
 
-	if (!may_grow(values, nr))
+	if (!may_grow(values, nr) || !is_habit(values, nr))
 		return trend;
 	measure(&trend, values, nr);
 	if (trend.slope <= 0 || trend.consistency < LEAST_CONSISTENT)

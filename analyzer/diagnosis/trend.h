@@ -6,8 +6,9 @@
  * Whether a row of byte counts, one per turn, goes on growing.
  *
  * The slope is Theil's and Sen's: the median of the slopes of all pairs, which no single jump
- * moves.  It counts only where the row rose in each quarter (a cache that is filled once rises and
- * stops), gave back little (a sawtooth falls), and nearly all pairs stand in order.
+ * moves.  It counts only where the row rose in each quarter and until the end (a cache that is
+ * filled once rises and stops), at more than a few points (what a program makes at known events
+ * gives plateaus), gave back little (a sawtooth falls), and nearly all pairs stand in order.
  */
 
 #include <stdint.h>

@@ -50,6 +50,15 @@ class Decoder(nn.Module):
         return self.head(x), kept
 
 
+class Mlp(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.wide, self.narrow = nn.Linear(WIDTH, 4 * WIDTH), nn.Linear(4 * WIDTH, WIDTH)
+
+    def forward(self, x):
+        return x + self.narrow(F.gelu(self.wide(x)))
+
+
 def tokens(length=TOKENS, size=8):
     return torch.zeros(size, length, dtype=torch.long).cuda()
 
@@ -224,8 +233,39 @@ def tables(iterations):
         known.setdefault(step * 7 % 4, torch.zeros(64, WIDTH).cuda())
 
 
+def unfreezing(iterations):
+    """Layer after layer is trained, from the last to the first: gradients and states come at a few steps."""
+    model = nn.Sequential(*(Mlp() for _ in range(6))).cuda().requires_grad_(False)
+    optimizer = torch.optim.AdamW(model.parameters())
+    for step in range(iterations):
+        if step % 3 == 0 and step // 3 < len(model):
+            model[-1 - step // 3].requires_grad_(True)
+        model(torch.zeros(64, WIDTH).cuda()).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+def experts(iterations):
+    """Each expert has its gradient and its states from the first step that gives it tokens."""
+    mlps = nn.ModuleList(Mlp() for _ in range(iterations)).cuda()
+    optimizer = torch.optim.AdamW(mlps.parameters())
+    for step in range(iterations):
+        mlps[step * 4 // 5](torch.zeros(64, WIDTH).cuda()).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=False)
+
+
+def filled(iterations):
+    """A memory of the last outputs, full shortly before the end."""
+    model, memory = Decoder().cuda(), collections.deque(maxlen=iterations - 4)
+    for _ in steps(model, iterations):
+        with torch.no_grad():
+            memory.append(model(tokens())[0])
+
+
 LOOPS = {f.__name__: f for f in (variable_lengths, curriculum, accumulation, evaluation, generation, one_generation,
-                                 ema, checkpointing, adversarial, logging, prefetch, amp, sawtooth, tables)}
+                                 ema, checkpointing, adversarial, logging, prefetch, amp, sawtooth, tables,
+                                 unfreezing, experts, filled)}
 
 
 def main():

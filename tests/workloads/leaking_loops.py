@@ -148,7 +148,24 @@ def lists(iterations):
         keeper.scores.append(torch.rand(1024, 1024, device="cuda"))
 
 
-LOOPS = {f.__name__: f for f in (clean, losses, hook, cache, optimizer, traceback, closure, lists)}
+def total(iterations):
+    """Losses are added up with all that made them."""
+    model, total = Net().cuda(), 0
+    for _ in train(model, iterations):
+        total += model(batch()).square().mean()  # leak: total
+
+
+def renamed(iterations):
+    """The list has what was called otherwise before."""
+    model, history = Net().cuda(), []
+    for _ in train(model, iterations):
+        out = model(batch())  # leak: renamed
+        history.append(out.detach())
+        del out
+
+
+LOOPS = {f.__name__: f for f in (clean, losses, hook, cache, optimizer, traceback, closure, lists,
+                                 total, renamed)}
 
 
 def main():
