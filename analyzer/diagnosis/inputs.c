@@ -7,6 +7,14 @@ static int is_of_place(const struct vt_allocation *a, const struct vt_allocation
 	       a->made->native_stack == of->made->native_stack;
 }
 
+/* By what was asked for: the block of a small remainder is larger. */
+static int is_as_large(const struct vt_allocation *a, const struct vt_allocation *as)
+{
+	if (a->requested_bytes && as->requested_bytes)
+		return a->requested_bytes == as->requested_bytes;
+	return a->size_bytes == as->size_bytes;
+}
+
 int vt_inputs_have_changed(const struct vt_facts *facts, const struct vt_tensor *input,
 			   int64_t event)
 {
@@ -23,7 +31,7 @@ int vt_inputs_have_changed(const struct vt_facts *facts, const struct vt_tensor 
 
 		if (!vt_allocation_is_live(a, event) || !is_of_place(a, was))
 			continue;
-		if (a->size_bytes == was->size_bytes && a->requested_bytes == was->requested_bytes)
+		if (is_as_large(a, was))
 			return 0;
 		has_other = 1;
 	}

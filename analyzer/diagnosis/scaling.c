@@ -33,6 +33,7 @@ struct judging {
 	struct vt_scalings *scalings;
 	struct vt_attribution *attribution;
 	struct vt_map scores; /* bytes that some softmax of attention made, or of half or twice */
+	struct vt_map results; /* bytes of activations */
 	struct vt_map units;  /* bytes per token of the caches that a prompt filled */
 	uint64_t nr_decodes;
 };
@@ -184,6 +185,11 @@ static int has(const struct vt_map *map, uint64_t bytes)
 	return vt_map_find(map, (struct vt_key){ bytes, 0, 0 }) != NULL;
 }
 
+static int is_activation(const char *owner)
+{
+	return !strncmp(owner, "activations/", strlen("activations/"));
+}
+
 static void gather(struct judging *j)
 {
 	const struct vt_model *model = j->attribution->facts->model;
@@ -204,6 +210,8 @@ static void gather(struct judging *j)
 			put(&j->scores, bytes_of(a) * 2);
 			put(&j->scores, bytes_of(a) / 2);
 		}
+		if (is_activation(owner))
+			put(&j->results, bytes_of(a));
 		if (!strcmp(owner, "kv cache") && tokens && bytes_of(a) % tokens == 0)
 			put(&j->units, bytes_of(a) / tokens);
 	}
@@ -228,12 +236,17 @@ static int is_grown(struct judging *j, uint32_t allocation, uint64_t bytes)
 	return 0;
 }
 
-/* Gradients, and what updates make of them; activations may be as large as some parameter. */
+/*
+ * Gradients, and what updates make of them; activations, and so their gradients, may be as large as
+ * some parameter.
+ */
 static int is_of_parameter(struct judging *j, const struct vt_allocation *a, const char *owner)
 {
 	uint32_t classes = vt_facts_shape_classes(j->attribution->facts, a);
 
-	return classes == 1u << VT_SHAPE_PARAMETER && strncmp(owner, "activations/", 12) != 0;
+	if (!strcmp(owner, "activation gradients") && has(&j->results, bytes_of(a)))
+		return 0;
+	return classes == 1u << VT_SHAPE_PARAMETER && !is_activation(owner);
 }
 
 /* By what divides it; the first that fits. */
@@ -335,6 +348,7 @@ int vt_scalings_init(struct vt_scalings *scalings, struct vt_attribution *attrib
 	for (uint32_t i = 0; i < model->nr_ooms; i++)
 		scalings->of_failed[i] = (uint8_t)judge_failed(&j, &model->ooms[i]);
 	vt_map_release(&j.scores);
+	vt_map_release(&j.results);
 	vt_map_release(&j.units);
 	return 0;
 }

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: MIT
+"""What vtrace foretells of another batch, and what the program takes with it."""
+import json
+import pathlib
+import re
+from dataclasses import dataclass
+
+from recording import PYTHON, record, vtrace
+
+HERE = pathlib.Path(__file__).parent
+CARD = "a100-40g"
+WORST = 0.05  # of a prediction
+
+
+@dataclass
+class Program:
+    file: str
+    name: str
+    was: int
+    new: int
+
+    def run(self, folder, batch, profile=CARD):
+        database = folder / f"{self.name}.{batch}.{re.sub('[^0-9a-z]', '-', profile)}.db"
+        return record(folder, PYTHON, HERE / self.file, self.name, batch, profile=profile, name=database.name)
+
+
+def peak_of(recording):
+    """What PyTorch's own counter says."""
+    found = re.search(r'{"peak_allocated_bytes": (\d+)', recording.process.stdout)
+    assert found, recording.process.stderr
+    return int(found[1])
+
+
+def scaled(folder, program):
+    """(foretold, measured) bytes allocated at most with the new batch, by `vtrace whatif --batch`."""
+    was = program.run(folder, program.was)
+    assert was.process.returncode == 0, was.process.stderr
+    done = vtrace("whatif", was.database, "--batch", program.new, "--json")
+    assert done.returncode == 0, done.stderr
+    foretold = json.loads(done.stdout)["devices"][0]["predicted"]["peak_allocated_bytes"]
+    return foretold, peak_of(program.run(folder, program.new))
