@@ -5,6 +5,7 @@
 
 #include "analyzer/attribution/keepers.h"
 #include "analyzer/attribution/origins.h"
+#include "analyzer/base/map.h"
 #include "analyzer/base/units.h"
 
 /* Where less of the highest use is activations, running a forward twice is no good bargain. */
@@ -265,20 +266,57 @@ static int is_outlived(const struct vt_scene *scene, const struct vt_allocation 
 		vt_facts_grad_modes(scene->facts, a) & 1u << VT_GRAD_MODE_ON);
 }
 
+/* In how many later steps a block of a step was alive when it was given back; 0: it was not. */
+static uint32_t steps_kept(const struct vt_scene *scene, const struct vt_allocation *a)
+{
+	const struct vt_stages *stages = scene->facts->stages;
+	const struct vt_span *made = vt_facts_span(scene->facts, a);
+	uint32_t freed = a->freed_event == VT_NEVER ?
+				 VT_NO_INDEX :
+				 vt_stages_span_at(stages, a->freed_event);
+
+	if (!made || !made->step || freed == VT_NO_INDEX || !stages->spans[freed].step)
+		return 0;
+	return stages->spans[freed].step - made->step;
+}
+
+/*
+ * The places of queues: what lives for several steps and is given back by one of them is a memory
+ * that these steps read, such as the negatives of contrastive learning.  A variable that is only
+ * kept too long holds one result, until the next step replaces it.
+ */
+static void collect_queues(const struct vt_scene *scene, struct vt_map *queues)
+{
+	for (uint32_t i = 0; i < scene->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &scene->model->allocations[i];
+
+		if (a->device == scene->device && vt_allocation_is_owned(a) &&
+		    a->freed_event <= scene->facts->last_working_event &&
+		    steps_kept(scene, a) > 2)
+			vt_map_put(queues, (struct vt_key){ a->made->python_stack,
+							    a->made->native_stack, 0 }, 1);
+	}
+}
+
 static void find_kept_results(struct vt_scene *scene)
 {
+	struct vt_map queues = { 0 };
+
 	const struct vt_model *model = scene->model;
 	struct vt_reliefs reliefs = { 0 };
 	uint32_t largest = VT_NO_INDEX, blocks = 0;
 	uint64_t bytes = 0;
 	char all[VT_UNITS_MAX];
 
+	collect_queues(scene, &queues);
 	for (uint32_t i = 0; i < model->nr_allocations; i++) {
 		const struct vt_allocation *a = &model->allocations[i];
 		int64_t end;
 
 		if (a->device != scene->device || !vt_allocation_is_owned(a) ||
-		    !is_result(scene, i) || !is_outlived(scene, a))
+		    !is_result(scene, i) || !is_outlived(scene, a) ||
+		    vt_map_find(&queues, (struct vt_key){ a->made->python_stack,
+							  a->made->native_stack, 0 }))
 			continue;
 		end = end_of_pass(scene, a);
 		if (end == VT_NEVER || a->freed_event <= end)
@@ -292,6 +330,7 @@ static void find_kept_results(struct vt_scene *scene)
 		    a->size_bytes > model->allocations[largest].size_bytes)
 			largest = i;
 	}
+	vt_map_release(&queues);
 	if (largest == VT_NO_INDEX) {
 		vt_vector_release(&reliefs);
 		return;

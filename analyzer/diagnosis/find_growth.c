@@ -48,6 +48,31 @@ static void relieve_growing(struct vt_scene *scene, const struct vt_leaks *leaks
 	}
 }
 
+/*
+ * Whether the program itself drops what it kept for turns while it keeps the rest: a memory with a
+ * bound, such as a replay buffer, that is still filling up.
+ */
+static int is_bounded(const struct vt_scene *scene, const struct vt_leaks *leaks,
+		      const struct vt_leak *leak)
+{
+	const struct vt_model *model = scene->model;
+	const struct vt_key place = place_of(&model->allocations[leak->allocation]);
+	uint32_t dropped = 0;
+
+	for (uint32_t i = 0; i < model->nr_allocations; i++) {
+		const struct vt_allocation *a = &model->allocations[i];
+		const struct vt_key other = place_of(a);
+		uint32_t made, freed;
+
+		if (a->device != scene->device || memcmp(&other, &place, sizeof(place)))
+			continue;
+		made = vt_workload_stretch(leaks->turns.ends, leaks->turns.nr, a->event);
+		freed = vt_workload_stretch(leaks->turns.ends, leaks->turns.nr, a->freed_event);
+		dropped += made != VT_NO_INDEX && freed != VT_NO_INDEX && freed > made + 1;
+	}
+	return dropped > 1;
+}
+
 static uint64_t relieve(struct vt_scene *scene, const struct vt_leaks *leaks,
 			struct vt_reliefs *reliefs)
 {
@@ -57,6 +82,8 @@ static uint64_t relieve(struct vt_scene *scene, const struct vt_leaks *leaks,
 	for (uint32_t i = 0; i < leaks->nr_growth; i++) {
 		const struct vt_leak *leak = &leaks->growth[i];
 
+		if (is_bounded(scene, leaks, leak))
+			continue;
 		per_turn += leak->bytes_per_turn;
 		if (leak->form == VT_LEAK_GROWING)
 			relieve_growing(scene, leaks, leak, reliefs);
@@ -114,6 +141,10 @@ void vt_find_growth_detect(struct vt_scene *scene)
 		const char *way = leak->nr_holders ? leak->holders[0].way : NULL;
 
 		per_turn = relieve(scene, &leaks, &reliefs);
+		if (!reliefs.len) {
+			vt_leaks_release(&leaks);
+			return;
+		}
 		vt_units_bytes(one, sizeof(one), per_turn);
 		vt_scene_add(scene, VT_FINDING_GROWTH, &reliefs, leak->allocation,
 			     vt_xasprintf("%s per %s over %u of them%s%s%s", one,

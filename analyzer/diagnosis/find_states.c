@@ -242,40 +242,49 @@ static void relieve_gradient(struct vt_scene *scene, struct vt_reliefs *reliefs,
 	}
 }
 
-static int is_old_gradient(const struct vt_scene *scene, uint32_t i)
+/* The most that lives on into a later step, and one of them. */
+static uint64_t old_gradients(const struct vt_scene *scene, uint32_t *largest)
 {
-	const struct vt_allocation *a = &scene->model->allocations[i];
-	const struct vt_span *span = vt_facts_span(scene->facts, a);
+	const struct vt_stages *stages = scene->facts->stages;
+	uint64_t *bytes = vt_xcalloc((size_t)stages->steps.nr + 1, sizeof(*bytes)), most = 0;
 
-	return span && span->step && span->step < scene->step &&
-	       vt_scene_is_owner(scene, i, "gradients");
+	for (uint32_t i = 0; i < scene->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &scene->model->allocations[i];
+		const struct vt_span *span = vt_facts_span(scene->facts, a);
+		const struct vt_step *next =
+			span && span->step ? vt_stages_step(stages, span->step + 1) : NULL;
+
+		if (!next || a->device != scene->device || !vt_allocation_is_owned(a) ||
+		    a->freed_event <= stages->spans[next->first_span].first_event ||
+		    !vt_scene_is_owner(scene, i, "gradients"))
+			continue;
+		bytes[span->step] += a->size_bytes;
+		most = bytes[span->step] > most ? bytes[span->step] : most;
+		if (*largest == VT_NO_INDEX ||
+		    a->size_bytes > scene->model->allocations[*largest].size_bytes)
+			*largest = i;
+	}
+	free(bytes);
+	return most;
 }
 
 static void find_old_gradients(struct vt_scene *scene)
 {
-	const struct vt_step *step = vt_stages_step(scene->facts->stages, scene->step);
 	struct vt_reliefs reliefs = { 0 };
-	uint32_t first = VT_NO_INDEX;
-	uint64_t bytes = 0;
+	uint32_t largest = VT_NO_INDEX;
+	uint64_t bytes = old_gradients(scene, &largest);
 	char all[VT_UNITS_MAX];
 
-	/* Where they are needed at the highest use, doing without them saves nothing. */
-	if (!step)
+	if (largest == VT_NO_INDEX)
 		return;
-	for (uint32_t k = 0; k < scene->nr_live; k++) {
-		uint32_t i = scene->live[k];
-
-		if (!is_old_gradient(scene, i))
-			continue;
-		first = first == VT_NO_INDEX ? i : first;
-		bytes += scene->model->allocations[i].size_bytes;
-		relieve_gradient(scene, &reliefs, i);
-	}
-	if (first == VT_NO_INDEX)
-		return;
+	for (uint32_t i = 0; i < scene->model->nr_allocations; i++)
+		if (scene->model->allocations[i].device == scene->device &&
+		    vt_allocation_is_owned(&scene->model->allocations[i]) &&
+		    vt_scene_is_owner(scene, i, "gradients"))
+			relieve_gradient(scene, &reliefs, i);
 	vt_units_bytes(all, sizeof(all), bytes);
-	vt_scene_add(scene, VT_FINDING_GRADIENTS_IN_FORWARD, &reliefs, first,
-			vt_xasprintf("%s of a step before", all));
+	vt_scene_add(scene, VT_FINDING_GRADIENTS_IN_FORWARD, &reliefs, largest,
+		     vt_xasprintf("%s of a step before", all));
 }
 
 /* Made by the reducer of DistributedDataParallel; its frames are exported since PyTorch 1.x. */

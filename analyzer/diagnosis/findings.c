@@ -5,10 +5,13 @@
 
 #include "analyzer/diagnosis/find_activations.h"
 #include "analyzer/diagnosis/find_cache.h"
+#include "analyzer/diagnosis/find_gathered.h"
+#include "analyzer/diagnosis/find_graphs.h"
 #include "analyzer/diagnosis/find_growth.h"
 #include "analyzer/diagnosis/find_keys.h"
 #include "analyzer/diagnosis/find_logits.h"
 #include "analyzer/diagnosis/find_states.h"
+#include "analyzer/diagnosis/find_unneeded.h"
 #include "analyzer/diagnosis/find_workspaces.h"
 #include "analyzer/model/when.h"
 
@@ -67,7 +70,10 @@ void vt_findings_init(struct vt_findings *findings, struct vt_attribution *attri
 		vt_scene_init(&scene, peak->max_allocated_event);
 		vt_find_logits_detect(&scene);
 		vt_find_states_detect(&scene);
+		vt_find_unneeded_detect(&scene);
 		vt_find_activations_detect(&scene);
+		vt_find_graphs_detect(&scene);
+		vt_find_gathered_detect(&scene);
 		vt_find_keys_detect(&scene);
 		vt_find_workspaces_detect(&scene);
 		vt_find_growth_detect(&scene);

@@ -70,6 +70,15 @@ void vt_scene_add(struct vt_scene *scene, enum vt_finding_id id, struct vt_relie
 	push(scene, finding);
 }
 
+void vt_scene_mark_least(struct vt_scene *scene, enum vt_finding_id id, int is_least)
+{
+	struct vt_findings *findings = scene->findings;
+
+	if (findings->len && findings->items[findings->len - 1].id == id &&
+	    findings->items[findings->len - 1].device == scene->device)
+		findings->items[findings->len - 1].is_least = (uint8_t)is_least;
+}
+
 static uint64_t lowered(uint64_t before, uint64_t after)
 {
 	return before > after ? before - after : 0;

@@ -31,6 +31,7 @@ struct vt_finding {
 	int device;
 	uint8_t is_replayed; /* saves_bytes is of device use; else of allocated bytes */
 	uint8_t is_used_known;
+	uint8_t is_least; /* the savings are lower bounds: what else is saved is not recorded */
 };
 
 VT_VECTOR_DECLARE(vt_findings, struct vt_finding);
@@ -65,6 +66,8 @@ int vt_scene_is_owner(const struct vt_scene *scene, uint32_t allocation, const c
  */
 void vt_scene_add(struct vt_scene *scene, enum vt_finding_id id, struct vt_reliefs *reliefs,
 		     uint32_t allocation, char *text);
+/* Says of the finding that was added last, if it is this one, that more may be saved. */
+void vt_scene_mark_least(struct vt_scene *scene, enum vt_finding_id id, int is_least);
 /* The same for what a replay came to. */
 void vt_scene_add_replayed(struct vt_scene *scene, enum vt_finding_id id,
 			   const struct vt_replay *recorded, const struct vt_replay *changed,

@@ -9,6 +9,14 @@
 #define WHAT_WIDTH 76 /* a longer line has the figures behind it */
 #define PAGE_WIDTH 78
 
+static void at_least(char text[VT_UNITS_MAX])
+{
+	char copy[VT_UNITS_MAX];
+
+	snprintf(copy, sizeof(copy), "> %.*s", VT_UNITS_MAX - 3, text);
+	memcpy(text, copy, sizeof(copy));
+}
+
 void vt_findings_print_text(const struct vt_findings *findings, FILE *out)
 {
 	fprintf(out, "%-*s  %16s  %11s\n", WHAT_WIDTH - (int)strlen("FINDINGS"), "  each alone",
@@ -22,6 +30,10 @@ void vt_findings_print_text(const struct vt_findings *findings, FILE *out)
 		vt_units_bytes(allocated, sizeof(allocated), finding->lowers_allocated_bytes);
 		if (finding->is_used_known)
 			vt_units_bytes(used, sizeof(used), finding->lowers_used_bytes);
+		if (finding->is_least) {
+			at_least(allocated);
+			at_least(used);
+		}
 		fprintf(out, "%*s  %16s  %11s\n", width < WHAT_WIDTH ? WHAT_WIDTH - width : 0, "",
 			allocated, used);
 		if (finding->where)
@@ -48,6 +60,7 @@ json_t *vt_findings_print_json(const struct vt_findings *findings)
 				    finding->is_used_known ?
 					    vt_json_integer(finding->lowers_used_bytes) :
 					    json_null());
+		json_object_set_new(object, "is_lower_bound", json_boolean(finding->is_least));
 		json_object_set_new(object, "owner", vt_json_text(finding->owner));
 		json_object_set_new(object, "where", vt_json_text(finding->where));
 		json_object_set_new(object, "text", vt_json_text(text));

@@ -16,7 +16,8 @@ QUICK = ["logits-kept-whole"]
 SLOW = ["logits-chunks-kept", "equal-buffers", "logits-of-all-tokens", "optimizer-states-wide", "optimizer-burst",
         "gradients-in-forward", "results-kept", "activations-kept", "attention-scores", "frozen-weights-wide",
         "fragmentation", "cache-after-load", "repeated-keys", "gradients-twice", "wide-cache", "library-workspaces",
-        "rounded-requests", "growth"]
+        "rounded-requests", "growth", "graph-unused", "predictions-gathered", "weights-twice", "module-unused",
+        "states-unused"]
 CASES = QUICK + [pytest.param(case, marks=pytest.mark.full) for case in SLOW]
 REPLAYED = ("fragmentation", "cache-after-load", "rounded-requests")
 ALLOCATOR, CUBLAS = "PYTORCH_CUDA_ALLOC_CONF", "CUBLAS_WORKSPACE_CONFIG"

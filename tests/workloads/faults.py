@@ -386,10 +386,92 @@ def growth(how):
     train(model, loss, steps=12, vocabulary=1000)
 
 
+def graph_unused(how):
+    model = Decoder(1000, layers=4).to("cuda", torch.bfloat16)
+    for _ in range(2):
+        train(model, lambda tokens: whole_loss(model, tokens), steps=2, vocabulary=1000)
+        if how == "near":  # recorded, and used: one backward pass for several forwards
+            sum(whole_loss(model, batch(1000, rows=8)) for _ in range(2)).backward()
+            model.zero_grad()
+            continue
+        for _ in range(3):
+            with torch.set_grad_enabled(how == "fault"):
+                whole_loss(model, batch(1000, rows=16)).item()
+
+
+def predictions_gathered(how):
+    model = Decoder(1000, layers=2).to("cuda", torch.bfloat16)
+    for _ in range(2):
+        train(model, lambda tokens: whole_loss(model, tokens), steps=2, vocabulary=1000)
+        kept = []
+        with torch.no_grad():
+            for _ in range(40):
+                hidden = model.body(batch(1000))
+                kept.append(hidden.float().cpu() if how == "fixed" else hidden.float())
+        if how == "near":  # what is learned from next
+            F.mse_loss(model.body(batch(1000)).float().repeat(40, 1, 1), torch.cat(kept)).backward()
+            model.zero_grad()
+        else:
+            torch.cat(kept).mean().item()
+        del kept
+
+
+def weights_twice(how):
+    path = os.path.join(tempfile.mkdtemp(), "weights.pt")
+    torch.save(Decoder(8000).state_dict(), path)
+    model = Decoder(8000).to("cuda")
+    if how == "near":  # an average of the weights, which each step reads
+        weights = {name: value.clone() for name, value in model.state_dict().items()}
+    else:
+        weights = torch.load(path, map_location="cpu" if how == "fixed" else "cuda")
+        model.load_state_dict(weights)
+    for _ in range(3):
+        train(model, lambda tokens: whole_loss(model, tokens), steps=1, vocabulary=8000, rows=1)
+        if how == "near":
+            for name, value in model.state_dict().items():
+                weights[name].lerp_(value, 0.1)
+
+
+class TwoTowers(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.text, self.image = Decoder(1000), nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.ReLU(), nn.Linear(WIDTH, 10))
+
+    def forward(self, x, tokens=None):
+        return self.image(x if tokens is None else x + self.text.body(tokens).mean(1))
+
+
+def module_unused(how):
+    model = TwoTowers()
+    (model.image if how == "fixed" else model).to("cuda")
+    optimizer = torch.optim.SGD(model.image.parameters(), lr=0.1)
+    for step in range(4):  # near: it runs, seldom
+        tokens = batch(1000, rows=2) if how == "near" and step == 3 else None
+        with torch.set_grad_enabled(tokens is None):
+            loss = model(torch.zeros(2, WIDTH, device="cuda"), tokens).sum()
+        if tokens is None:
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+
+
+def states_unused(how):
+    model = Decoder(1000).to("cuda")
+    optimizer = torch.optim.AdamW(model.parameters(), fused=True)
+    for step in range(9):
+        is_trained = step < 2 or (how == "near" and step % 3 == 0)  # near: again and again
+        model.layers.requires_grad_(is_trained)
+        if how == "fixed" and step == 2:
+            for parameter in model.layers.parameters():
+                optimizer.state.pop(parameter, None)
+        train(model, lambda tokens: whole_loss(model, tokens), steps=1, optimizer=optimizer, vocabulary=1000,
+              rows=1 if is_trained else 16)
+
+
 CASES = (logits_kept_whole, logits_chunks_kept, logits_of_all_tokens, equal_buffers, optimizer_states_wide,
          optimizer_burst, gradients_in_forward, results_kept, activations_kept, attention_scores, frozen_weights_wide,
          fragmentation, cache_after_load, repeated_keys, gradients_twice, wide_cache, library_workspaces,
-         rounded_requests, growth)
+         rounded_requests, growth, graph_unused, predictions_gathered, weights_twice, module_unused, states_unused)
 
 
 def main():

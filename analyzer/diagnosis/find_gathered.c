@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/diagnosis/find_gathered.h"
+
+#include <string.h>
+
+#include "analyzer/base/map.h"
+#include "analyzer/base/search.h"
+#include "analyzer/base/units.h"
+
+/* Fewer may be one result of each of a few models. */
+#define LEAST_BLOCKS 4
+/* A block made behind the last of them with this part of their bytes may be all of them as one. */
+#define COPY_SHARE 0.5
+
+/* What one place made, a block for each pass, without a backward pass between two of them. */
+struct pile {
+	uint32_t *items;
+	size_t len;
+	size_t capacity;
+	uint64_t bytes;
+	int64_t first_freed_event;
+	int64_t last_freed_event;
+	uint32_t backward; /* how many spans of it began before */
+	uint32_t pass;	   /* the first that began behind the last block */
+};
+
+VT_VECTOR_DECLARE(pile_list, struct pile);
+
+struct gathering {
+	struct vt_scene *scene;
+	struct vt_map open; /* by place: index into `piles` */
+	struct pile_list piles;
+	uint32_t *backward; /* by span: how many of that stage begin before it */
+	uint32_t nr_backward;
+};
+
+static uint32_t count_backward(const struct gathering *g, int64_t event)
+{
+	const struct vt_stages *stages = g->scene->facts->stages;
+	uint32_t span = vt_stages_span_at(stages, event);
+
+	return span == VT_NO_INDEX ? 0 : g->backward[span];
+}
+
+static void number_spans(struct gathering *g)
+{
+	const struct vt_stages *stages = g->scene->facts->stages;
+
+	g->backward = vt_xcalloc((size_t)stages->nr_spans + 1, sizeof(*g->backward));
+	for (uint32_t s = 0; s < stages->nr_spans; s++) {
+		g->nr_backward += stages->spans[s].stage == VT_STAGE_BACKWARD;
+		g->backward[s] = g->nr_backward;
+	}
+}
+
+/* Of the first backward pass behind an event; VT_NEVER: there is none. */
+static int64_t next_backward(const struct gathering *g, int64_t event)
+{
+	const struct vt_stages *stages = g->scene->facts->stages;
+
+	for (uint32_t s = vt_stages_span_at(stages, event); s < stages->nr_spans; s++)
+		if (stages->spans[s].stage == VT_STAGE_BACKWARD &&
+		    stages->spans[s].first_event > event)
+			return stages->spans[s].first_event;
+	return VT_NEVER;
+}
+
+static int is_result(const struct vt_scene *scene, uint32_t i)
+{
+	return vt_scene_is_owner(scene, i, "activations") ||
+	       vt_scene_is_owner(scene, i, "logits") || vt_scene_is_owner(scene, i, "user") ||
+	       vt_scene_is_owner(scene, i, "unknown");
+}
+
+static void add_to_pile(struct gathering *g, uint32_t i)
+{
+	const struct vt_allocation *a = &g->scene->model->allocations[i];
+	const struct vt_passes *passes = &g->scene->facts->stages->passes;
+	const struct vt_key key = { a->made->python_stack, a->made->native_stack, 0 };
+	const uint64_t *known = vt_map_find(&g->open, key);
+	uint32_t backward = count_backward(g, a->event);
+	uint32_t pass = (uint32_t)vt_search_first(p, passes->nr,
+						  passes->passes[p].first_event <= a->event);
+	struct pile *pile = known ? &g->piles.items[*known] : NULL;
+
+	/* A second block of one pass is none of a row of results. */
+	if (pile && pile->pass == pass)
+		return;
+	if (!pile || pile->backward != backward || pile->first_freed_event < a->event) {
+		vt_map_put(&g->open, key, g->piles.len);
+		vt_vector_push(&g->piles, ((struct pile){ .backward = backward,
+							  .first_freed_event = VT_NEVER }));
+		pile = &g->piles.items[g->piles.len - 1];
+	}
+	vt_vector_push(pile, i);
+	pile->pass = pass;
+	pile->bytes += a->size_bytes;
+	if (a->freed_event < pile->first_freed_event)
+		pile->first_freed_event = a->freed_event;
+	if (a->freed_event > pile->last_freed_event)
+		pile->last_freed_event = a->freed_event;
+}
+
+static int may_be_copy(const struct vt_allocation *a, const struct pile *pile)
+{
+	return (double)a->size_bytes >= COPY_SHARE * (double)pile->bytes;
+}
+
+/*
+ * What training reads later, as it is or as one block, was gathered on purpose: experience that a
+ * policy learns from, for instance.
+ */
+static int is_for_training(const struct gathering *g, const struct pile *pile)
+{
+	const struct vt_model *model = g->scene->model;
+	uint32_t last = pile->items[pile->len - 1];
+	int64_t backward = next_backward(g, model->allocations[last].event);
+
+	if (backward == VT_NEVER)
+		return 0;
+	if (pile->last_freed_event > backward)
+		return 1;
+	for (uint32_t i = last + 1; i < model->nr_allocations; i++) {
+		const struct vt_allocation *a = &model->allocations[i];
+
+		if (a->event > pile->last_freed_event)
+			break;
+		if (a->device == g->scene->device && vt_allocation_is_owned(a) &&
+		    may_be_copy(a, pile) && a->freed_event > backward)
+			return 1;
+	}
+	return 0;
+}
+
+/* Each until the next comes, in the program's variable; of all as one block nothing is left. */
+static void relieve(const struct gathering *g, const struct pile *pile, struct vt_reliefs *reliefs)
+{
+	const struct vt_model *model = g->scene->model;
+
+	for (size_t k = 0; k + 1 < pile->len; k++) {
+		const struct vt_allocation *a = &model->allocations[pile->items[k]];
+
+		vt_reliefs_add_between(reliefs, a, a->size_bytes,
+				       model->allocations[pile->items[k + 1]].event + 1, VT_NEVER);
+	}
+	for (uint32_t i = pile->items[pile->len - 1] + 1; i < model->nr_allocations; i++) {
+		const struct vt_allocation *a = &model->allocations[i];
+
+		if (a->event > pile->last_freed_event)
+			break;
+		if (a->device == g->scene->device && vt_allocation_is_owned(a) &&
+		    !a->made->node_class && may_be_copy(a, pile) &&
+		    !vt_scene_is_owner(g->scene, i, "activations"))
+			vt_reliefs_add(reliefs, a, a->size_bytes);
+	}
+}
+
+static void add_finding(struct gathering *g)
+{
+	struct vt_reliefs reliefs = { 0 };
+	const struct pile *largest = NULL;
+	char all[VT_UNITS_MAX];
+
+	for (size_t p = 0; p < g->piles.len; p++) {
+		const struct pile *pile = &g->piles.items[p];
+
+		if (pile->len < LEAST_BLOCKS || is_for_training(g, pile))
+			continue;
+		largest = largest && largest->bytes >= pile->bytes ? largest : pile;
+		relieve(g, pile, &reliefs);
+	}
+	if (!largest)
+		return;
+	vt_units_bytes(all, sizeof(all), largest->bytes);
+	vt_scene_add(g->scene, VT_FINDING_PREDICTIONS_GATHERED, &reliefs, largest->items[0],
+		     vt_xasprintf("%s in %zu blocks", all, largest->len));
+}
+
+/* Without training vtrace leaks sees the same as growth from call to call. */
+void vt_find_gathered_detect(struct vt_scene *scene)
+{
+	struct gathering g = { .scene = scene };
+
+	if (!scene->is_training || scene->model->nr_ooms)
+		return;
+	number_spans(&g);
+	for (uint32_t i = 0; i < scene->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &scene->model->allocations[i];
+
+		if (a->device == scene->device && vt_allocation_is_owned(a) &&
+		    a->made->python_stack && !a->made->node_class && is_result(scene, i))
+			add_to_pile(&g, i);
+	}
+	add_finding(&g);
+	for (size_t p = 0; p < g.piles.len; p++)
+		vt_vector_release(&g.piles.items[p]);
+	vt_vector_release(&g.piles);
+	vt_map_release(&g.open);
+	free(g.backward);
+}

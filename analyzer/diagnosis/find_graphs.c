@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/diagnosis/find_graphs.h"
+
+#include <string.h>
+
+#include "analyzer/base/map.h"
+#include "analyzer/base/search.h"
+#include "analyzer/base/units.h"
+
+/* Fewer retained blocks may be results that the program's own variables hold. */
+#define LEAST_RETAINED 3
+/* Two estimates of one saving that differ by more leave it unknown. */
+#define MOST_DOUBT 0.05
+/* A node gives back what it saved one after the other; other frees may lie between. */
+#define TEARDOWN_EVENTS 4
+
+/* One pass and what follows up to the next, the loss for instance. */
+struct graph {
+	const struct vt_pass *pass;
+	int64_t end_event;	 /* the next pass begins, VT_NEVER: none does */
+	int64_t last_freed_event; /* of what was alive after the pass */
+	uint32_t first, nr;	 /* allocations, as indices of struct graphs.blocks */
+	uint32_t nr_retained;
+	uint8_t is_consumed; /* a backward pass released some of it */
+};
+
+VT_VECTOR_DECLARE(graph_list, struct graph);
+VT_VECTOR_DECLARE(block_list, uint32_t);
+
+struct graphs {
+	struct graph_list items;
+	struct block_list blocks; /* of all graphs, each in order of their events */
+	uint8_t *releasing;
+};
+
+static const struct vt_allocation *block(const struct vt_scene *scene, const struct graphs *graphs,
+					 uint32_t at)
+{
+	return &scene->model->allocations[graphs->blocks.items[at]];
+}
+
+static int is_freed_by_backward(const struct vt_scene *scene, const struct vt_allocation *a)
+{
+	const struct vt_stages *stages = scene->facts->stages;
+	uint32_t span = a->freed_event == VT_NEVER ? VT_NO_INDEX :
+						     vt_stages_span_at(stages, a->freed_event);
+
+	return a->freed->node_class ||
+	       (span != VT_NO_INDEX && stages->spans[span].stage == VT_STAGE_BACKWARD);
+}
+
+static int is_of_graph(const struct vt_scene *scene, uint32_t i)
+{
+	return vt_scene_is_owner(scene, i, "activations") || vt_scene_is_owner(scene, i, "logits");
+}
+
+static void add_block(struct vt_scene *scene, struct graphs *graphs, struct graph *graph,
+		      uint32_t i)
+{
+	const struct vt_allocation *a = &scene->model->allocations[i];
+
+	if (a->device != scene->device || !vt_allocation_is_owned(a) || a->made->node_class ||
+	    a->made->thread != graph->pass->thread || !is_of_graph(scene, i))
+		return;
+	vt_vector_push(&graphs->blocks, i);
+	graph->nr++;
+	graph->is_consumed |= a->event < graph->pass->end_event &&
+			      is_freed_by_backward(scene, a);
+	if (a->freed_event <= graph->pass->end_event)
+		return;
+	graph->nr_retained++;
+	if (a->freed_event > graph->last_freed_event)
+		graph->last_freed_event = a->freed_event;
+}
+
+/* By span: whether what was made before it was released in it by a node of the backward pass. */
+static uint8_t *find_releasing(const struct vt_scene *scene)
+{
+	const struct vt_stages *stages = scene->facts->stages;
+	const struct vt_model *model = scene->model;
+	uint8_t *releasing = vt_xcalloc((size_t)stages->nr_spans + 1, 1);
+
+	for (uint32_t i = 0; i < model->nr_allocations; i++) {
+		const struct vt_allocation *a = &model->allocations[i];
+		uint32_t span = VT_NO_INDEX;
+
+		if (a->freed->node_class && a->freed_event != VT_NEVER)
+			span = vt_stages_span_at(stages, a->freed_event);
+		if (span != VT_NO_INDEX && a->event < stages->spans[span].first_event)
+			releasing[span] = 1;
+	}
+	return releasing;
+}
+
+/*
+ * Whether a backward pass that began while the graph was alive gave nothing back: with
+ * retain_graph=True it may have used the graph and left it.
+ */
+static int may_be_retained(const struct vt_scene *scene, const struct graphs *graphs,
+			   const struct graph *graph)
+{
+	const struct vt_stages *stages = scene->facts->stages;
+	uint32_t s = vt_stages_span_at(stages, graph->pass->first_event);
+
+	for (; s < stages->nr_spans && stages->spans[s].first_event <= graph->last_freed_event; s++)
+		if (stages->spans[s].stage == VT_STAGE_BACKWARD &&
+		    stages->spans[s].first_event >= graph->pass->first_event)
+			return !graphs->releasing[s];
+	return 0;
+}
+
+/* What failed or was interrupted may have been meant for a backward pass. */
+static int is_cut_off(const struct vt_scene *scene, const struct graph *graph)
+{
+	if (graph->end_event != VT_NEVER)
+		return 0;
+	return scene->model->nr_ooms || graph->last_freed_event == VT_NEVER;
+}
+
+static int is_unused(const struct vt_scene *scene, const struct graphs *graphs,
+		     const struct graph *graph)
+{
+	return graph->nr_retained >= LEAST_RETAINED && !graph->is_consumed &&
+	       !is_cut_off(scene, graph) && !may_be_retained(scene, graphs, graph);
+}
+
+static void find_graphs(struct vt_scene *scene, struct graphs *graphs)
+{
+	const struct vt_passes *passes = &scene->facts->stages->passes;
+	const struct vt_model *model = scene->model;
+	uint32_t next = 0;
+
+	graphs->releasing = find_releasing(scene);
+	for (uint32_t p = 0; p < passes->nr; p++) {
+		struct graph graph = { .pass = &passes->passes[p], .end_event = VT_NEVER };
+
+		if (p + 1 < passes->nr)
+			graph.end_event = passes->passes[p + 1].first_event;
+		if (!graph.pass->has_autograd)
+			continue;
+		while (next < model->nr_allocations &&
+		       model->allocations[next].event < graph.pass->first_event)
+			next++;
+		graph.first = (uint32_t)graphs->blocks.len;
+		for (; next < model->nr_allocations &&
+		       model->allocations[next].event < graph.end_event;
+		     next++)
+			add_block(scene, graphs, &graph, next);
+		if (is_unused(scene, graphs, &graph))
+			vt_vector_push(&graphs->items, graph);
+	}
+}
+
+/*
+ * The call of `caller` that a stack is in: the instance that it called, 0 where it is itself the
+ * innermost; -1: the stack is not below it.
+ */
+static int64_t callee_of(const struct vt_scene *scene, const struct vt_allocation *a,
+			 uint64_t caller)
+{
+	uint32_t nr;
+	const struct vt_chain_link *links =
+		vt_chains_get(&scene->facts->stages->chains, a->made->python_stack, &nr);
+
+	for (uint32_t i = 0; i < nr; i++)
+		if (links[i].address == caller)
+			return i ? (int64_t)links[i - 1].address : 0;
+	return -1;
+}
+
+/* The innermost module that goes on after it has the block: its frame is what holds it. */
+static struct vt_chain_link holder_of(const struct vt_scene *scene, const struct graphs *graphs,
+				      const struct graph *graph, uint32_t at)
+{
+	const struct vt_chain_link none = { 0, 0 };
+	const struct vt_allocation *a = block(scene, graphs, at);
+	uint32_t nr;
+	const struct vt_chain_link *links =
+		vt_chains_get(&scene->facts->stages->chains, a->made->python_stack, &nr);
+
+	if (at + 1 == graph->first + graph->nr)
+		return none;
+	for (uint32_t i = 0; i < nr; i++)
+		if (callee_of(scene, block(scene, graphs, at + 1), links[i].address) >= 0)
+			return links[i];
+	return none;
+}
+
+/*
+ * Without a graph a result lives until the module that it was handed to has returned.  The sum of a
+ * residual stream lives until the next such sum.
+ */
+static int64_t likely_end(const struct vt_scene *scene, const struct graphs *graphs,
+			  const struct graph *graph, uint32_t at)
+{
+	uint64_t holder = holder_of(scene, graphs, graph, at).address;
+	int64_t callee = callee_of(scene, block(scene, graphs, at), holder);
+	uint32_t end = graph->first + graph->nr, changes = 0;
+	int is_sum = vt_scene_is_owner(scene, graphs->blocks.items[at], "activations/residual");
+
+	for (uint32_t k = at + 1; k < end && holder; k++) {
+		int64_t other = callee_of(scene, block(scene, graphs, k), holder);
+
+		if (is_sum &&
+		    vt_scene_is_owner(scene, graphs->blocks.items[k], "activations/residual"))
+			return block(scene, graphs, k)->event + 1;
+		changes += other != callee;
+		callee = other;
+		if (!is_sum && (changes == 2 || other < 0))
+			return block(scene, graphs, k)->event;
+	}
+	return graph->pass->end_event;
+}
+
+/* At the latest when the module returns that holds it. */
+static int64_t latest_end(const struct vt_scene *scene, const struct graphs *graphs,
+			  const struct graph *graph, uint32_t at)
+{
+	struct vt_chain_link holder = holder_of(scene, graphs, graph, at);
+	const char *type = vt_model_text(scene->model, holder.type);
+	uint32_t end = graph->first + graph->nr;
+
+	/* It hands each result on, and keeps none. */
+	if (type && !strcmp(type, "Sequential"))
+		return likely_end(scene, graphs, graph, at);
+	for (uint32_t k = at + 1; k < end && holder.address; k++)
+		if (callee_of(scene, block(scene, graphs, k), holder.address) < 0)
+			return block(scene, graphs, k)->event;
+	return graph->pass->end_event;
+}
+
+/* The result of the pass: the program's own variable holds it. */
+static uint32_t result_of(const struct vt_scene *scene, const struct graphs *graphs,
+			  const struct graph *graph)
+{
+	uint32_t result = VT_NO_INDEX;
+
+	for (uint32_t k = graph->first; k < graph->first + graph->nr; k++)
+		if (block(scene, graphs, k)->event < graph->pass->end_event)
+			result = k;
+	return result;
+}
+
+static void relieve(struct vt_scene *scene, const struct graphs *graphs,
+		    struct vt_reliefs *reliefs, int is_latest)
+{
+	for (size_t g = 0; g < graphs->items.len; g++) {
+		const struct graph *graph = &graphs->items.items[g];
+		uint32_t result = result_of(scene, graphs, graph);
+
+		for (uint32_t k = graph->first; k < graph->first + graph->nr; k++) {
+			const struct vt_allocation *a = block(scene, graphs, k);
+			int64_t end = is_latest ? latest_end(scene, graphs, graph, k) :
+						  likely_end(scene, graphs, graph, k);
+
+			if (k != result && end < a->freed_event && end > a->event)
+				vt_reliefs_add_between(reliefs, a, a->size_bytes, end, VT_NEVER);
+		}
+	}
+}
+
+static int compare_events(const void *a, const void *b)
+{
+	const int64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+VT_VECTOR_DECLARE(event_list, int64_t);
+
+/* When what the graphs retained went. */
+static void find_teardowns(const struct vt_scene *scene, const struct graphs *graphs,
+			   struct event_list *events)
+{
+	for (size_t g = 0; g < graphs->items.len; g++) {
+		const struct graph *graph = &graphs->items.items[g];
+
+		for (uint32_t k = graph->first; k < graph->first + graph->nr; k++)
+			if (block(scene, graphs, k)->freed_event > graph->pass->end_event &&
+			    block(scene, graphs, k)->freed_event != VT_NEVER)
+				vt_vector_push(events, block(scene, graphs, k)->freed_event);
+	}
+	if (events->len)
+		qsort(events->items, events->len, sizeof(*events->items), compare_events);
+}
+
+static int is_torn_down(const struct event_list *events, int64_t freed_event)
+{
+	size_t at = vt_search_first(i, events->len,
+				    events->items[i] < freed_event - TEARDOWN_EVENTS);
+
+	return at < events->len && events->items[at] <= freed_event + TEARDOWN_EVENTS;
+}
+
+/*
+ * Data and caches that the graph alone kept: each would have gone when the same line made the next.
+ */
+static void relieve_kept_inputs(struct vt_scene *scene, const struct graphs *graphs,
+				struct vt_reliefs *reliefs)
+{
+	const struct vt_model *model = scene->model;
+	struct event_list events = { 0 };
+	struct vt_map next = { 0 };
+
+	find_teardowns(scene, graphs, &events);
+	for (uint32_t i = model->nr_allocations; i-- > 0 && events.len;) {
+		const struct vt_allocation *a = &model->allocations[i];
+		struct vt_key key = { a->made->python_stack, a->made->native_stack,
+				      (uint64_t)a->device };
+		const uint64_t *replaced;
+
+		if (a->device != scene->device || !vt_allocation_is_owned(a) ||
+		    !(vt_scene_is_owner(scene, i, "inputs") ||
+		      vt_scene_is_owner(scene, i, "kv cache")))
+			continue;
+		replaced = vt_map_find(&next, key);
+		if (replaced && (int64_t)*replaced < a->freed_event &&
+		    is_torn_down(&events, a->freed_event))
+			vt_reliefs_add_between(reliefs, a, a->size_bytes, (int64_t)*replaced + 1,
+					       VT_NEVER);
+		vt_map_put(&next, key, (uint64_t)a->event);
+	}
+	vt_map_release(&next);
+	vt_vector_release(&events);
+}
+
+static uint64_t lowered(const struct vt_scene *scene, const struct vt_reliefs *reliefs)
+{
+	uint64_t peak = vt_reliefs_peak(reliefs, scene->timeline, scene->device);
+
+	return scene->peak_bytes > peak ? scene->peak_bytes - peak : 0;
+}
+
+static char *describe(const struct vt_scene *scene, const struct graphs *graphs,
+		      const struct vt_reliefs *likely, int is_known)
+{
+	const char *type = vt_model_text(scene->model, graphs->items.items[0].pass->type);
+	uint64_t bytes = 0;
+	char all[VT_UNITS_MAX];
+
+	for (size_t i = 0; i < likely->len; i++)
+		if (likely->items[i].from_event <= scene->event &&
+		    likely->items[i].allocation->freed_event > scene->event)
+			bytes += likely->items[i].bytes;
+	vt_units_bytes(all, sizeof(all), bytes);
+	return vt_xasprintf("%s at the highest use, %zu call%s of %s%s", all, graphs->items.len,
+			    graphs->items.len == 1 ? "" : "s", type ? type : "a module",
+			    is_known ? "" : ", as much as the forward keeps by no variable");
+}
+
+void vt_find_graphs_detect(struct vt_scene *scene)
+{
+	struct vt_reliefs likely = { 0 }, latest = { 0 };
+	struct graphs graphs = { 0 };
+	uint64_t saves, least;
+	int is_known;
+
+	find_graphs(scene, &graphs);
+	if (graphs.items.len) {
+		uint32_t first = graphs.blocks.items[graphs.items.items[0].first];
+
+		relieve(scene, &graphs, &likely, 0);
+		relieve(scene, &graphs, &latest, 1);
+		relieve_kept_inputs(scene, &graphs, &likely);
+		relieve_kept_inputs(scene, &graphs, &latest);
+		saves = lowered(scene, &likely);
+		least = lowered(scene, &latest);
+		is_known = (double)saves - (double)least <= MOST_DOUBT * (double)saves;
+		vt_scene_add(scene, VT_FINDING_GRAPH_UNUSED, is_known ? &likely : &latest, first,
+			     describe(scene, &graphs, &likely, is_known));
+		vt_scene_mark_least(scene, VT_FINDING_GRAPH_UNUSED, !is_known);
+	}
+	vt_vector_release(&likely);
+	vt_vector_release(&latest);
+	vt_vector_release(&graphs.items);
+	vt_vector_release(&graphs.blocks);
+	free(graphs.releasing);
+}

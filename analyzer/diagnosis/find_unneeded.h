@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_FIND_UNNEEDED_H
+#define VT_ANALYZER_FIND_UNNEEDED_H
+
+/*
+ * Findings about weights and what belongs to them that the run did not need: a loaded checkpoint
+ * beside the model, a module that no forward ran, optimizer states of what is no longer trained.
+ */
+
+#include "analyzer/diagnosis/scene.h"
+
+void vt_find_unneeded_detect(struct vt_scene *scene);
+
+#endif

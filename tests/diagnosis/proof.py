@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: MIT
+"""Is it true what findings state?  Programs run as they are and with a finding's advice applied, each pair one row.
+
+    proof [--programs FOLDER] [--json FILE] [PROGRAM[:VARIANT]...]
+
+A program names its variants in a comment and applies the advice that ADVICE names (programs/advice.py). What a report
+states to be lowered is compared with the two runs: the most allocated bytes as PyTorch counts them, and the highest
+device use. Exit 1: an advice raised a peak, or fewer than 95 % of the savings are within 5 %.
+"""
+import argparse
+import json
+import pathlib
+import re
+import sys
+import tempfile
+
+from recording import PYTHON, record
+
+HERE = pathlib.Path(__file__).resolve().parent
+WITHIN, SHARE_WITHIN = 0.05, 0.95
+VERDICTS = ("ok", "OFF", "RAISES")
+MIB = 1 << 20
+# Findings whose advice is a setting of the environment, and those that a function of advice.py applies.
+SETTINGS = {"fragmentation": {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"},
+            "rounded-requests": {"PYTORCH_CUDA_ALLOC_CONF": ""},
+            "library-workspaces": {"CUBLAS_WORKSPACE_CONFIG": ":4096:2:16:8"}}
+FUNCTIONS = {"optimizer-states-wide": "adamw", "optimizer-burst": "adamw", "activations-kept": "call",
+             "logits-kept-whole": "token_loss"}
+
+
+def variants(program):
+    found = re.search(r"^# variants: (.*)$", program.read_text(), re.M)
+    return found.group(1).split() if found else [""]
+
+
+def can_apply(program, finding):
+    text = program.read_text()
+    named = re.search(r"^from advice import (.*)$", text, re.M)
+    return (finding in SETTINGS or f'advised("{finding}")' in text
+            or (named and FUNCTIONS.get(finding) in named.group(1).split(", ")))
+
+
+def run(program, variant, finding=""):
+    """The report, and the most allocated bytes as the program itself says."""
+    with tempfile.TemporaryDirectory() as folder:
+        env = {"VARIANT": variant, "ADVICE": finding, "PYTHONPATH": str(HERE / "programs")}
+        recording = record(pathlib.Path(folder), PYTHON, program, env={**env, **SETTINGS.get(finding, {})})
+        if recording.process.returncode:
+            sys.exit(f"{program.name}:{variant} with {finding or 'no advice'}: {recording.process.stderr}")
+        report = recording.report()
+    peak = report["devices"][0]["peak"]
+    allocated = json.loads(recording.process.stdout.splitlines()[-1])["allocated"]
+    return report["findings"], allocated, peak["device_used_bytes"]
+
+
+def is_close(stated, measured, is_lower_bound=False):
+    return is_lower_bound and measured > stated or abs(stated - measured) <= WITHIN * max(abs(measured), abs(stated))
+
+
+def judge(finding, allocated, used):
+    """The two savings that were measured, against those that were stated."""
+    is_used = finding["proved_by"] == "replay"
+    stated, measured = finding["saves_bytes"], used if is_used else allocated
+    if measured < 0:
+        return "RAISES"
+    if is_close(stated, measured, finding["is_lower_bound"]):
+        return "ok, a lower bound" if finding["is_lower_bound"] else "ok"
+    return "OFF"
+
+
+def pairs(program, variant):
+    findings, allocated, used = run(program, variant)
+    for finding in findings:
+        row = {"program": f"{program.stem}:{variant}", "finding": finding["id"], "verdict": "not applied",
+               "stated": finding["lowers_allocated_bytes"], "used_stated": finding["lowers_used_bytes"],
+               "is_used_close": None}
+        if can_apply(program, finding["id"]):
+            _, after, used_after = run(program, variant, finding["id"])
+            row.update(measured=allocated - after, used_measured=used - used_after,
+                       verdict=judge(finding, allocated - after, used - used_after))
+            if row["used_stated"] is not None:
+                is_lower_bound = finding["is_lower_bound"]
+                row["is_used_close"] = is_close(row["used_stated"], row["used_measured"], is_lower_bound)
+        yield row
+    if not findings:
+        yield {"program": f"{program.stem}:{variant}", "finding": "none", "verdict": "-"}
+
+
+def mib(row, key):
+    return f"{row[key] / MIB:.1f}" if row.get(key) is not None else "-"
+
+
+def cells(row):
+    figures = [mib(row, key) for key in ("stated", "measured", "used_stated", "used_measured")]
+    return (row["program"], row["finding"], *figures, row["verdict"])
+
+
+def print_row(row):
+    print("{:<22} {:<24} {:>9} {:>9} {:>12} {:>9}  {}".format(*cells(row)), flush=True)
+
+
+def summarise(rows):
+    applied = [row for row in rows if "measured" in row]
+    families = {row["program"].split(":")[0] for row in applied}
+    counts = {verdict: sum(row["verdict"].startswith(verdict) for row in applied) for verdict in VERDICTS}
+    known = [row["is_used_close"] for row in applied if row["is_used_close"] is not None]
+    share = counts["ok"] / len(applied) if applied else 1
+    print(f"{len(applied)} pairs of {len(families)} programs: {counts['ok']} within 5 % ({100 * share:.1f} %),"
+          f" {counts['RAISES']} raise the peak; device use within 5 % in {sum(known)} of {len(known)};"
+          f" {sum(row['verdict'] == 'not applied' for row in rows)} not applied")
+    return 0 if share >= SHARE_WITHIN and not counts["RAISES"] else 1
+
+
+def chosen(words, folder):
+    for program in sorted(folder.glob("*.py")):
+        for variant in variants(program):
+            if program.stem != "advice" and (not words or {program.stem, f"{program.stem}:{variant}"} & set(words)):
+                yield program, variant
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--programs", type=pathlib.Path, default=HERE / "programs")
+    parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("names", nargs="*", metavar="PROGRAM[:VARIANT]")
+    options = parser.parse_args()
+    rows = []
+    print("MiB: of allocated bytes what is stated and measured, then the same of device use", flush=True)
+    for program, variant in chosen(options.names, options.programs):
+        for row in pairs(program, variant):
+            rows.append(row)
+            print_row(row)
+    if options.json:
+        options.json.write_text(json.dumps(rows, indent=1))
+    return summarise(rows)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
