@@ -11,4 +11,11 @@ extern const char vt_embedded_presets[];  /* analyzer/planner/presets.json */
 extern const char vt_embedded_gpus[];     /* analyzer/planner/gpus.ini */
 extern const char vt_embedded_profiles[]; /* simulator/profiles.ini */
 
+/* analyzer/page/ as one script and one style, with their hashes for a content security policy; */
+/* empty where the build had no bundler. */
+extern const char vt_embedded_page_script[];
+extern const char vt_embedded_page_script_hash[];
+extern const char vt_embedded_page_style[];
+extern const char vt_embedded_page_style_hash[];
+
 #endif

@@ -10,6 +10,7 @@
 #define VT_COMMANDS(X)                                                                             \
 	X(run, "run a program and record it")                                                      \
 	X(report, "where the memory went")                                                         \
+	X(html, "the same as one page to look at, offline")                                        \
 	X(oom, "why a request failed, and what would have served it")                              \
 	X(blocks, "what was live at one moment, with owner and stacks")                            \
 	X(explain, "everything known about one block")                                             \

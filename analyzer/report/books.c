@@ -155,40 +155,84 @@ static void add_outside(struct vt_books *books, const struct vt_model *model, in
 		add_rest(books, books->other_bytes, "other processes");
 }
 
-void vt_books_init(struct vt_books *books, struct vt_attribution *attribution, int device,
-		   int64_t event)
+/* What the books are made of while allocations are added. */
+struct adding {
+	struct vt_books *books;
+	struct vt_attribution *attribution;
+	uint64_t *held; /* by segment */
+	uint64_t owned;
+};
+
+static void begin_books(struct adding *adding, struct vt_books *books,
+			struct vt_attribution *attribution, int device, int64_t event)
 {
 	const struct vt_model *model = attribution->facts->model;
-	uint64_t *held = vt_xcalloc(model->nr_segments + 1, sizeof(*held)), owned = 0;
 
 	memset(books, 0, sizeof(*books));
 	books->event = event;
 	books->device = device;
-	for (uint32_t i = 0; i < model->nr_allocations; i++) {
-		const struct vt_allocation *a = &model->allocations[i];
+	*adding = (struct adding){ .books = books, .attribution = attribution };
+	adding->held = vt_xcalloc(model->nr_segments + 1, sizeof(*adding->held));
+}
 
-		if (a->device != device || !vt_allocation_is_live(a, event))
-			continue;
-		if (vt_allocation_is_driver(a))
-			books->used_bytes += a->size_bytes;
-		if (vt_allocation_is_driver(a) && a->holds_blocks)
-			books->reserved_bytes += a->size_bytes;
-		if (a->kind == VT_KIND_BLOCK) {
-			books->allocated_bytes += a->size_bytes;
-			books->requested_bytes += requested_of(a);
-			vt_segments_hold(model, held, i);
-		}
-		if (!vt_allocation_is_owned(a))
-			continue;
-		owned += a->size_bytes;
-		add_to_owner(books, attribution, vt_attribution_judge(attribution, i), a);
+static void add_allocation(struct adding *adding, uint32_t index)
+{
+	const struct vt_model *model = adding->attribution->facts->model;
+	const struct vt_allocation *a = &model->allocations[index];
+	struct vt_books *books = adding->books;
+
+	if (a->device != books->device || !vt_allocation_is_live(a, books->event))
+		return;
+	if (vt_allocation_is_driver(a))
+		books->used_bytes += a->size_bytes;
+	if (vt_allocation_is_driver(a) && a->holds_blocks)
+		books->reserved_bytes += a->size_bytes;
+	if (a->kind == VT_KIND_BLOCK) {
+		books->allocated_bytes += a->size_bytes;
+		books->requested_bytes += requested_of(a);
+		vt_segments_hold(model, adding->held, index);
 	}
+	if (!vt_allocation_is_owned(a))
+		return;
+	adding->owned += a->size_bytes;
+	add_to_owner(books, adding->attribution,
+		     vt_attribution_judge(adding->attribution, index), a);
+}
+
+static void end_books(struct adding *adding)
+{
+	struct vt_books *books = adding->books;
+	const struct vt_model *model = adding->attribution->facts->model;
+
 	drop_empty_lines(books);
-	share_out_free_bytes(books, model, held);
-	close_books(books, model, owned);
+	share_out_free_bytes(books, model, adding->held);
+	close_books(books, model, adding->owned);
 	add_outside(books, model,
-		    vt_timeline_time(attribution->facts->stages->timeline, event));
-	free(held);
+		    vt_timeline_time(adding->attribution->facts->stages->timeline, books->event));
+	free(adding->held);
+}
+
+void vt_books_init(struct vt_books *books, struct vt_attribution *attribution, int device,
+		   int64_t event)
+{
+	const struct vt_model *model = attribution->facts->model;
+	struct adding adding;
+
+	begin_books(&adding, books, attribution, device, event);
+	for (uint32_t i = 0; i < model->nr_allocations; i++)
+		add_allocation(&adding, i);
+	end_books(&adding);
+}
+
+void vt_books_init_of(struct vt_books *books, struct vt_attribution *attribution, int device,
+		      int64_t event, const uint32_t *live, uint32_t nr_live)
+{
+	struct adding adding;
+
+	begin_books(&adding, books, attribution, device, event);
+	for (uint32_t i = 0; i < nr_live; i++)
+		add_allocation(&adding, live[i]);
+	end_books(&adding);
 }
 
 void vt_books_release(struct vt_books *books)

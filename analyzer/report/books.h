@@ -60,6 +60,9 @@ struct vt_books {
 
 void vt_books_init(struct vt_books *books, struct vt_attribution *attribution, int device,
 		   int64_t event);
+/* The same where the allocations that are live then are known: those of `live`, by index. */
+void vt_books_init_of(struct vt_books *books, struct vt_attribution *attribution, int device,
+		      int64_t event, const uint32_t *live, uint32_t nr_live);
 void vt_books_release(struct vt_books *books);
 
 /* Everything in use, with the context and other processes where they are known. */

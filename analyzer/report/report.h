@@ -7,6 +7,7 @@
  * as JSON (report_json.c).
  */
 
+#include <jansson.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -80,10 +81,15 @@ char *vt_report_ended(const struct vt_analysis *analysis);
 /* Whether blocks take most at another moment than the chosen one. */
 int vt_report_has_most_allocated(const struct vt_report_device *row);
 
+/* "ended normally"; free(). */
+char *vt_report_ending(const struct vt_report *report);
+
 /* Whether no rule names what was made there. */
 int vt_report_is_unknown(const struct vt_report *report, const struct vt_hotspot *spot);
 
 void vt_report_text_print(const struct vt_report *report, const char *path, FILE *out);
+/* What --json prints; the caller gives it back. */
+json_t *vt_report_json(const struct vt_report *report);
 void vt_report_json_print(const struct vt_report *report, FILE *out);
 
 #endif

@@ -198,7 +198,7 @@ static json_t *coverage(const struct vt_report *report)
 	return object;
 }
 
-void vt_report_json_print(const struct vt_report *report, FILE *out)
+json_t *vt_report_json(const struct vt_report *report)
 {
 	json_t *object = json_object(), *devices = json_array();
 
@@ -213,5 +213,10 @@ void vt_report_json_print(const struct vt_report *report, FILE *out)
 	json_object_set_new(object, "coverage", coverage(report));
 	json_object_set_new(object, "warn", vt_report_warn_json(report));
 	json_object_set_new(object, "notes", vt_limits_json(report->analysis));
-	vt_json_print(object, out);
+	return object;
+}
+
+void vt_report_json_print(const struct vt_report *report, FILE *out)
+{
+	vt_json_print(vt_report_json(report), out);
 }

@@ -38,7 +38,7 @@ static void print_heading(FILE *out, const char *colour, const char *text)
 		fputs(text, out);
 }
 
-static char *ending_of(const struct vt_report *report)
+char *vt_report_ending(const struct vt_report *report)
 {
 	int number;
 	char rest;
@@ -70,7 +70,7 @@ static void print_known(const struct vt_report *report, const char *word, const 
 static void print_header(const struct vt_report *report, FILE *out)
 {
 	char *command = vt_db_run_get(report->analysis->db, "command");
-	char *program = vt_program_name(command), *ending = ending_of(report);
+	char *program = vt_program_name(command), *ending = vt_report_ending(report);
 	int64_t duration = vt_db_run_get_int(report->analysis->db, "duration_ns", -1);
 	char text[VT_UNITS_MAX];
 

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/html/oom_head.h"
+
+#include <inttypes.h>
+
+#include "analyzer/base/units.h"
+#include "analyzer/html/markup.h"
+
+#define MOST_FRAMES 5
+
+static void print_place(const struct vt_oom *oom, FILE *out)
+{
+	char text[VT_UNITS_MAX];
+
+	if (oom->place.step)
+		fprintf(out, " in step %u", oom->place.step);
+	if (oom->place.stage)
+		fprintf(out, ", %s", oom->place.stage);
+	if (oom->place.doing) {
+		fputs(", ", out);
+		vt_markup_text(out, oom->place.doing);
+	}
+	fprintf(out, ", at %s",
+		vt_units_duration(text, sizeof(text), (uint64_t)oom->place.time_ns));
+}
+
+static void print_cause(const struct vt_oom *oom, FILE *out)
+{
+	uint64_t cached = oom->oom->reserved_bytes - oom->oom->allocated_bytes;
+	char a[VT_UNITS_MAX], b[VT_UNITS_MAX];
+
+	switch (oom->cause) {
+	case VT_OOM_FRAGMENTATION:
+		fprintf(out, "Fragmentation: %s are free, %s of them beside live blocks.",
+			vt_units_bytes(a, sizeof(a), cached + oom->device_free_bytes),
+			vt_units_bytes(b, sizeof(b), cached));
+		break;
+	case VT_OOM_CAPACITY:
+		fprintf(out, "It does not fit: a device with %s more would have served it.",
+			vt_units_bytes(a, sizeof(a), oom->missing_bytes));
+		break;
+	case VT_OOM_OTHERS:
+		fprintf(out, "Other processes use %s of the device.",
+			vt_units_bytes(a, sizeof(a), oom->books.other_bytes));
+		break;
+	case VT_OOM_LIMIT:
+		fputs("A limit: the device had enough, as far as was recorded (a memory fraction,"
+		      " or others took it meanwhile).", out);
+		break;
+	default:
+		fputs("The cause cannot be told: the use of the device's context is not known.",
+		      out);
+	}
+}
+
+static void print_stack(const struct vt_oom *oom, struct vt_sources *sources, FILE *out)
+{
+	struct vt_lines lines = vt_describe_python(oom->describe, oom->oom->python_stack);
+	uint32_t ids[VT_FRAMES_MAX];
+	unsigned nr = vt_describe_visible(oom->describe, oom->oom->python_stack, ids);
+
+	if (!lines.nr) {
+		vt_describe_free(&lines);
+		lines = vt_describe_native(oom->describe, oom->oom->native_stack);
+		nr = 0;
+	}
+	fputs("<ol class=\"stack\">", out);
+	for (unsigned i = 0; i < lines.nr && i < MOST_FRAMES; i++) {
+		char *source = i < nr ? vt_sources_line(sources, ids[i]) : NULL;
+
+		fputs("<li class=\"line\">", out);
+		vt_markup_text(out, lines.text[i]);
+		if (source) {
+			fputs("<br><code>", out);
+			vt_markup_text(out, source);
+			fputs("</code>", out);
+		}
+		free(source);
+	}
+	fputs("</ol>\n", out);
+	vt_describe_free(&lines);
+}
+
+static void print_remedy(const struct vt_remedy *remedy, FILE *out)
+{
+	char text[VT_UNITS_MAX];
+
+	fprintf(out, "<tr class=\"%s\"><th scope=\"row\"><code>",
+		!remedy->is_on && remedy->is_served ? "serves" : "");
+	vt_markup_text(out, remedy->text);
+	fputs("</code><td>", out);
+	if (remedy->is_on)
+		fputs("is set already", out);
+	else if (remedy->is_served)
+		fprintf(out, "serves it, with at most %s reserved up to there",
+			vt_units_bytes(text, sizeof(text), remedy->reserved_bytes));
+	else if (remedy->failed_event)
+		fprintf(out, "fails even earlier, at event %" PRId64, remedy->failed_event);
+	else
+		fputs("does not help", out);
+	fputc('\n', out);
+}
+
+static void print_smaller(const struct vt_smaller *smaller, FILE *out)
+{
+	if (smaller->is_varying)
+		fputs("<tr><th scope=\"row\">a smaller batch<td>not known: inputs vary, and those"
+		      " of this step were not seen\n", out);
+	if (!smaller->batch)
+		return;
+	if (smaller->fits_batch)
+		fprintf(out,
+			"<tr class=\"serves\"><th scope=\"row\">batch %" PRIu64
+			" instead of %" PRIu64 "<td>serves it%s\n",
+			smaller->fits_batch, smaller->batch,
+			smaller->has_whole_step ? ", as all of the steps before"
+						: ", this one request; the rest of the step was"
+						  " not recorded and may need a smaller one");
+	else if (smaller->fits_length)
+		fprintf(out,
+			"<tr class=\"serves\"><th scope=\"row\">length %" PRIu64
+			" instead of %" PRIu64 "<td>serves it; no smaller batch of %" PRIu64
+			" does\n",
+			smaller->fits_length, smaller->length, smaller->batch);
+	else
+		fputs("<tr><th scope=\"row\">a smaller batch or length<td>serves it in no size\n",
+		      out);
+}
+
+static void print_remedies(const struct vt_oom *oom, FILE *out)
+{
+	int is_exact = vt_replay_is_exact(&oom->remedies.recorded);
+
+	fprintf(out, "<div><h3>What would have served it</h3><table class=\"plain\">\n");
+	for (int i = 0; i < VT_NR_REMEDIES; i++)
+		print_remedy(&oom->remedies.items[i], out);
+	print_smaller(&oom->smaller, out);
+	fprintf(out,
+		"</table><p class=\"note\">By replay%s; of settings, this one request.</p></div>\n",
+		is_exact ? " of the recorded requests"
+			 : ", which differs from the recording: estimates");
+}
+
+static void print_free(FILE *out, const char *name, uint64_t bytes, const char *why)
+{
+	if (!bytes)
+		return;
+	fprintf(out, "<tr><th scope=\"row\">%s<td class=\"n\">", name);
+	vt_markup_bytes(out, bytes);
+	fprintf(out, "<td>%s\n", why);
+}
+
+static void print_account(const struct vt_oom *oom, const struct vt_frag_device *device, FILE *out)
+{
+	const struct vt_layout_account *account = &device->account;
+	char text[VT_UNITS_MAX], why[96];
+
+	fputs("<div><h3>Free bytes, and why they did not serve it</h3><table class=\"plain\">\n",
+	      out);
+	snprintf(why, sizeof(why), "the largest piece is %s",
+		 vt_units_bytes(text, sizeof(text), device->layout.totals.largest_free_bytes));
+	print_free(out, "too small", account->too_small_bytes, why);
+	print_free(out, "other pool", account->other_pool_bytes,
+		   "requests up to 1 MiB and larger ones have pools of their own");
+	print_free(out, "other stream", account->other_stream_bytes, "large enough");
+	print_free(out, "private pool", account->private_pool_bytes,
+		   "large enough, but kept for the replay of a CUDA graph");
+	print_free(out, "kept whole", account->unsplittable_bytes, "by max_split_size_mb");
+	print_free(out, "awaited a stream", account->serving_bytes,
+		   "large enough, but in use by another stream until just then");
+	snprintf(why, sizeof(why), "a new segment for it takes %s",
+		 vt_units_bytes(text, sizeof(text), account->segment_bytes));
+	if (oom->device_free_bytes != UINT64_MAX)
+		print_free(out, "free on device", oom->device_free_bytes, why);
+	if (oom->books.has_other)
+		print_free(out, "other processes", oom->books.other_bytes,
+			   "not free, but not yours");
+	fputs("</table></div>\n", out);
+}
+
+void vt_oom_head_print(const struct vt_oom *oom, struct vt_sources *sources, FILE *out)
+{
+	const struct vt_frag_device *device;
+
+	if (!oom->oom)
+		return;
+	device = vt_oom_device(oom);
+	fputs("<section id=\"oom\">\n<h2>Out of memory</h2>\n<p class=\"big\">", out);
+	vt_markup_bytes(out, oom->oom->requested_bytes);
+	fprintf(out, " asked for on cuda:%d", oom->oom->device);
+	print_place(oom, out);
+	fputs("</p>\n<p>", out);
+	print_cause(oom, out);
+	fputs("</p>\n<div class=\"columns\"><div><h3>Asked for by</h3>", out);
+	print_stack(oom, sources, out);
+	fputs("</div>\n", out);
+	if (device) {
+		print_remedies(oom, out);
+		print_account(oom, device, out);
+	} else {
+		fputs("<p>Not replayed: ", out);
+		vt_markup_text(out, oom->unplayed.text);
+		fputs("</p>\n", out);
+	}
+	fputs("</div>\n", out);
+	if (oom->nr_ooms > 1)
+		fprintf(out, "<p class=\"note\">The last of %u requests that failed; each is a flag"
+			     " below.</p>\n", oom->nr_ooms);
+	fputs("</section>\n", out);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/html/strings.h"
+
+#include <string.h>
+
+#include "analyzer/base/hash.h"
+#include "analyzer/report/json.h"
+
+void vt_page_strings_init(struct vt_page_strings *strings)
+{
+	memset(strings, 0, sizeof(*strings));
+	strings->all = json_array();
+	json_array_append_new(strings->all, json_null());
+}
+
+void vt_page_strings_release(struct vt_page_strings *strings)
+{
+	vt_map_release(&strings->numbers);
+	json_decref(strings->all);
+}
+
+static uint64_t hash_of(const char *text)
+{
+	uint64_t hash = 0;
+
+	for (; *text; text++)
+		hash = vt_hash_mix(hash, (unsigned char)*text);
+	return hash;
+}
+
+uint32_t vt_page_strings_number(struct vt_page_strings *strings, const char *text)
+{
+	struct vt_key key;
+	uint64_t *found;
+	uint32_t number;
+
+	if (!text)
+		return 0;
+	key = (struct vt_key){ hash_of(text), strlen(text), 0 };
+	found = vt_map_find(&strings->numbers, key);
+	if (found)
+		return (uint32_t)*found;
+	number = (uint32_t)json_array_size(strings->all);
+	json_array_append_new(strings->all, vt_json_text(text));
+	vt_map_put(&strings->numbers, key, number);
+	return number;
+}

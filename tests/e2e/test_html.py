@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: MIT
+"""`vtrace html`: what the file holds. tests/page looks at it in a browser."""
+import base64
+import hashlib
+import json
+import re
+import subprocess
+
+import pytest
+
+from page import Page
+from recording import TIMEOUT_S, VTRACE, clean_environment, record_python, vtrace
+
+
+@pytest.fixture(scope="module")
+def training(tmp_path_factory):
+    return record_python(tmp_path_factory.mktemp("html"), "train_gpt.py").database
+
+
+@pytest.fixture(scope="module")
+def page(training):
+    done = vtrace("html", training)
+    assert done.returncode == 0, done.stderr
+    output = training.with_suffix(".html")
+    assert done.stdout == f"{output}\n"
+    return Page(output)
+
+
+def report(database, *options):
+    return json.loads(vtrace("report", database, "--json", "--top", 20, *options).stdout)
+
+
+def test_report_is_inside(training, page):
+    assert page.data["report"] == report(training)
+
+
+def test_highest_bucket_is_the_peak(training, page):
+    peak = report(training, "--at", "most-allocated")["devices"][0]["peak"]
+    tops = page.tops()
+    totals = [sum(values) for values in zip(*tops.values())]
+    highest = totals.index(max(totals))
+    owners = {row["owner"]: row["bytes"] for row in peak["owners"] if row["blocks"]}
+    assert {owner: values[highest] for owner, values in tops.items() if values[highest]} == owners
+
+
+def test_used_is_the_peak(page):
+    peak = page.data["report"]["devices"][0]["peak"]
+    assert max(page.column("0.used")) == peak["device_used_bytes"]
+
+
+def test_tables_without_a_script(page):
+    peak = page.data["report"]["devices"][0]["peak"]
+    figures = {int(value) for value in re.findall(r'<data value="(\d+)">', page.markup)}
+    assert {row["bytes"] for row in peak["owners"] if row["bytes"]} <= figures
+    assert {finding["saves_bytes"] for finding in page.data["report"]["findings"]} <= figures
+
+
+def test_policy_names_the_two_elements(page):
+    policy = re.search(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)"', page.text).group(1)
+    assert policy.startswith("default-src 'none';")
+    assert "unsafe" not in policy
+    for tag in ("script", "style"):
+        content = re.search(rf"<{tag}>(.*?)</{tag}>", page.text, re.S).group(1)
+        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        assert f"{tag}-src 'sha256-{digest}'" in policy
+    assert not re.search(r"\b(?:src|href)=", page.markup)
+
+
+def test_existing_file_is_kept(training, page, tmp_path):
+    output = tmp_path / "page.html"
+    output.write_text("mine")
+    done = vtrace("html", training, "-o", output)
+    assert done.returncode == 2
+    assert done.stderr == f"vtrace: {output} exists; --force replaces it\n"
+    assert output.read_text() == "mine"
+    assert vtrace("html", training, "-o", output, "--force").returncode == 0
+    assert Page(output).data["report"] == page.data["report"]
+
+
+def test_only_files_are_replaced(training):
+    done = vtrace("html", training, "-o", "/dev/full", "--force")
+    assert done.returncode == 2
+    assert done.stderr == "vtrace: /dev/full exists and is no regular file\n"
+
+
+def test_no_room_for_it(training, tmp_path):
+    """A limit on files is as good as a full disk: nothing stays behind."""
+    command = 'ulimit -f 16; trap "" XFSZ; exec "$@"'
+    done = subprocess.run(["bash", "-c", command, "bash", VTRACE, "html", training, "-o", tmp_path / "page.html"],
+                          capture_output=True, text=True, timeout=TIMEOUT_S, env=clean_environment())
+    assert done.returncode == 3
+    assert done.stderr == f"vtrace: {tmp_path}/page.html: cannot be written: File too large\n"
+    assert not list(tmp_path.iterdir())
+
+
+def test_folder_that_is_not_there(training, tmp_path):
+    done = vtrace("html", training, "-o", tmp_path / "none" / "page.html")
+    assert done.returncode == 3
+    assert done.stderr == f"vtrace: {tmp_path}/none/page.html: cannot be written: No such file or directory\n"
+    assert not list(tmp_path.iterdir())

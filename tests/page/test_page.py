@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: MIT
+"""The page of `vtrace html` in a browser: its figures are the report's, and it can be used."""
+import json
+import re
+import sqlite3
+import subprocess
+import textwrap
+
+import pytest
+from browser import look, tools
+from recording import SOURCE, TIMEOUT_S, record_python, vtrace
+
+OWNERS = """[...document.querySelectorAll("#owners [data-owner]")]
+    .map(row => [row.dataset.owner, Number(row.dataset.bytes)])"""
+SUMS = """[...vtrace.blocks.liveAt(vtrace.state.moment)].reduce((sums, row) => {
+    const owner = vtrace.blocks.textOf("owner", row);
+    if (owner) sums[owner] = (sums[owner] ?? 0) + vtrace.blocks.get("size", row);
+    return sums;
+}, {})"""
+FOCUS = "document.activeElement.getAttribute('aria-label') ?? document.activeElement.id"
+STATE = "({...vtrace.state, event: vtrace.moments.current().event, names: vtrace.moments.current().names})"
+OVER = "#{} canvas.over"
+
+
+def make_page(database):
+    done = vtrace("html", database)
+    assert done.returncode == 0, done.stderr
+    return database.with_suffix(".html")
+
+
+@pytest.fixture(scope="module")
+def training(tmp_path_factory):
+    return record_python(tmp_path_factory.mktemp("training"), "train_gpt.py").database
+
+
+@pytest.fixture(scope="module")
+def page(training):
+    return make_page(training)
+
+
+@pytest.fixture(scope="module")
+def failed(tmp_path_factory):
+    return record_python(tmp_path_factory.mktemp("failed"), "out_of_memory.py", "--mib", "4096").database
+
+
+def report(database, *options):
+    return json.loads(vtrace("report", database, "--json", "--top", 20, *options).stdout)
+
+
+def owners_of(report_json):
+    return {row["owner"]: row["bytes"] for row in report_json["devices"][0]["peak"]["owners"] if row["bytes"]}
+
+
+def folded(owners, shown):
+    """An only child is a line with its parent's path."""
+    return {path if path in shown else path.split("/")[0]: value for path, value in owners.items()}
+
+
+@pytest.mark.parametrize("when", ["most-allocated", "peak"])
+def test_owners_of_the_pinned_moment_are_the_reports(training, page, when):
+    wanted = report(training, "--at", when)
+    event = wanted["devices"][0]["peak"]["event"]
+    rows, state, sums = look(page, ["read", OWNERS], ["read", STATE], ["read", SUMS], fragment=f"#at={event}")
+    assert state["event"] == event
+    shown = [name for name, _ in rows]
+    # "(itself)" has its parent's path, as the parent's line has.
+    figures = {}
+    for name, value in rows:
+        figures.setdefault(name, []).append(value)
+    for owner, value in folded(owners_of(wanted), shown).items():
+        assert value in figures[owner], owner
+    assert figures["device used"] == [wanted["devices"][0]["peak"]["device_used_bytes"]]
+    assert sums == {row["owner"]: row["bytes"] for row in wanted["devices"][0]["peak"]["owners"] if row["blocks"]}
+
+
+def test_first_shown_is_where_tensors_took_most(training, page):
+    state, = look(page, ["read", STATE])
+    assert state["event"] == report(training, "--at", "most-allocated")["devices"][0]["peak"]["event"]
+    assert "most allocated" in state["names"]
+
+
+def test_failed_request_comes_first(failed):
+    page = make_page(failed)
+    text, state, first = look(page, ["read", "document.getElementById('oom').innerText"], ["read", STATE],
+                              ["read", "document.querySelector('main > section').id"])
+    assert text.startswith("Out of memory")
+    assert "4.00 GiB asked for on cuda:0" in text
+    assert "What would have served it" in text
+    assert first == "oom"
+    assert any(name.startswith("out of memory: 4.00 GiB") for name in state["names"])
+    assert state["event"] == report(failed)["out_of_memory"]["event"]
+
+
+def test_click_pins_the_nearest_moment(page):
+    before, _, after, heading, events = look(
+        page, ["read", STATE], ["point", OVER.format("time"), 0.98, 0.5], ["read", STATE],
+        ["read", "document.querySelector('#owners h2').textContent"],
+        ["read", "vtrace.moments.all.map(moment => moment.event)"])
+    assert before["event"] != after["event"] == max(events)
+    assert heading == f"Owners: {after['names'][0]}"
+
+
+def test_drag_zooms_and_double_click_goes_back(page):
+    chart = OVER.format("time")
+    _, zoomed, caption, _, back = look(page, ["drag", chart, 0.3, 0.5, 0.5, 0.5], ["read", STATE],
+                                          ["read", "document.querySelector('#time .note').textContent"],
+                                          ["double", chart, 0.4, 0.5], ["read", STATE])
+    first, last = zoomed["zoom"]
+    assert 0 < first < last < 7182
+    assert f"Events {first:,} to {last:,} of" in caption
+    assert back["zoom"] is None
+
+
+def test_owner_alone(page):
+    click = ["click", "#owners tr[data-owner=logits] button"]
+    _, state, icicle, _, all_owners = look(page, click, ["read", STATE],
+                                           ["read", "document.querySelectorAll('#owners tr.faded').length"],
+                                           ["press", "Escape"], ["read", STATE])
+    assert state["owner"] == "logits"
+    assert icicle > 3
+    assert all_owners["owner"] == ""
+
+
+def test_search_counts_bytes_once(training, page):
+    peak = report(training, "--at", "most-allocated", "--top", 10000)["devices"][0]["peak"]
+    wanted = sum(row["bytes"] for row in peak["stacks"]
+                 if any("GPT.forward" in line for line in row["forward_python"] or row["python"]))
+    assert 0 < wanted < peak["allocated_bytes"]
+    _, found, words = look(page, ["type", "#stacks input", "gpt.forward"],
+                           ["read", "Number(document.getElementById('found').dataset.bytes)"],
+                           ["read", "document.getElementById('found').textContent"])
+    assert found == wanted
+    assert re.match(r"\d+ frames, ", words)
+
+
+def test_keyboard_alone(page):
+    steps = [["press", "Tab"]] * 25
+    focus = look(page, *[step for tab in steps for step in (tab, ["read", FOCUS])])[1::2]
+    assert "moment" in focus
+    assert any((name or "").startswith("Memory over time") for name in focus)
+    _, later, _, dialog = look(page, ["press", "]"], ["read", STATE], ["press", "?"],
+                               ["read", "document.getElementById('keys').open"])
+    assert dialog is True
+    assert later["moment"] == look(page, ["read", STATE])[0]["moment"] + 1
+
+
+def test_address_keeps_the_view(page):
+    *_, hash_ = look(page, ["press", "]"], ["click", "#owners tr[data-owner=weights] button"],
+                     ["read", "location.hash"])
+    wanted, = look(page, ["read", STATE], fragment=hash_)
+    assert wanted["owner"] == "weights"
+    assert f"at={wanted['event']}" in hash_
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("dark", [False, True])
+def test_fits_the_window(page, width, dark):
+    inside, = look(page, ["read", "document.documentElement.scrollWidth <= innerWidth"], width=width, dark=dark)
+    assert inside
+
+
+def test_without_a_script(training, page):
+    text, hidden = look(page, ["read", "document.querySelector('main').innerText"],
+                        ["read", "document.getElementById('time').hidden"], script=False)
+    for row in report(training)["findings"]:
+        assert row["text"].split(":")[0] in text
+    assert "logits" in text and "device used" in text
+    assert hidden
+
+
+HOSTILE = ["<script>alert(1)</script>", "\"><img src=x onerror=alert(2)>", "'</script><script>alert(3)</script>",
+           "\u202egnp.exe", "a&lt;b", "javascript:alert(4)"]
+
+
+def test_hostile_names(training, tmp_path):
+    """Whatever a recording says stays text: in the markup, in the data, in the drawings and beside the pointer."""
+    database = tmp_path / "hostile.db"
+    database.write_bytes(training.read_bytes())
+    with sqlite3.connect(database) as connection:
+        ids = [row[0] for row in connection.execute("SELECT id FROM string ORDER BY id")]
+        for i, number in enumerate(ids):
+            connection.execute("UPDATE string SET text = ? || ? WHERE id = ?", (HOSTILE[i % len(HOSTILE)], i, number))
+        connection.execute("UPDATE run SET value = ? WHERE key = 'command'", (json.dumps(["python", HOSTILE[0]]),))
+        connection.execute("UPDATE device SET name = ?", (HOSTILE[1],))
+        connection.execute("UPDATE run SET value = ? WHERE key = 'torch'", (HOSTILE[2],))
+    connection.close()
+    page = make_page(database)
+    views = ("time", "stacks", "segments", "lifetimes")
+    moves = [["move", OVER.format(view), x, 0.4] for view in views for x in (0.2, 0.6)]
+    *_, title, images, scripts, hidden = look(
+        page, *moves, ["read", "document.title"], ["read", "document.images.length"],
+        ["read", "document.scripts.length"],
+        ["read", "/[\\u202a-\\u202e]/.test(document.body.innerText)"])
+    assert title == f"{HOSTILE[0].split('/')[-1]} · vtrace"
+    assert images == 0
+    assert scripts == 2
+    assert hidden is False
+
+
+ONE_EVENT = """
+    import ctypes
+    cuda = ctypes.CDLL("libcuda.so.1")
+    context, address = ctypes.c_void_p(), ctypes.c_uint64()
+    assert cuda.cuInit(0) == 0
+    assert cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
+    assert cuda.cuCtxSetCurrent(context) == 0
+    for _ in range({nr}):
+        assert cuda.cuMemAlloc_v2(ctypes.byref(address), 1 << 20) == 0
+"""
+
+
+@pytest.mark.parametrize("nr", [1, 40])
+def test_few_events_and_no_torch(tmp_path, nr):
+    script = tmp_path / "program.py"
+    script.write_text(textwrap.dedent(ONE_EVENT.format(nr=nr)))
+    database = record_python(tmp_path, script).database
+    ready, rows = look(make_page(database), ["read", "document.documentElement.dataset.ready"], ["read", OWNERS])
+    assert ready == "yes"
+    assert ["device used", report(database)["devices"][0]["peak"]["device_used_bytes"]] in rows
+
+
+def test_nothing_recorded(training, tmp_path):
+    database = tmp_path / "empty.db"
+    database.write_bytes(training.read_bytes())
+    with sqlite3.connect(database) as connection:
+        for table in ("allocation", "mark", "peak", "tensor", "probe"):
+            connection.execute(f"DELETE FROM {table}")
+    connection.close()
+    ready, text = look(make_page(database), ["read", "document.documentElement.dataset.ready"],
+                       ["read", "document.querySelector('main').innerText"])
+    assert ready == "yes"
+    assert "No device memory was allocated." in text
+
+
+def test_types(tmp_path):
+    folder, _ = tools()
+    config = {"extends": f"{SOURCE}/analyzer/page/tsconfig.json", "include": [f"{SOURCE}/analyzer/page/*.ts"],
+              "compilerOptions": {"baseUrl": f"{folder}/node_modules", "paths": {"d3-*": ["@types/d3-*"]}}}
+    (tmp_path / "tsconfig.json").write_text(json.dumps(config))
+    done = subprocess.run([f"{folder}/node_modules/.bin/tsc", "-p", tmp_path], capture_output=True, text=True,
+                          timeout=TIMEOUT_S)
+    assert done.returncode == 0, done.stdout
