@@ -205,6 +205,8 @@ struct vt_verdict vt_attribution_judge(struct vt_attribution *attribution, uint3
 	}
 	verdict->is_judged = 1;
 	verdict->provenance = rule ? rule->provenance : VT_PROVENANCE_UNKNOWN;
+	if (rule && strstr(rule->owner, "{kind}") && vt_kinds_is_by_flow(&attribution->kinds, a))
+		verdict->provenance = VT_PROVENANCE_FLOW;
 	verdict->rule = rule ? (uint16_t)(rule - attribution->facts->rules->rules + 1) : 0;
 	verdict->training = (rule ? training_of(attribution, rule, allocation) : 0) & 0x7f;
 	verdict->owner = owner;

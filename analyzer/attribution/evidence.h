@@ -19,6 +19,7 @@
 /* How an owner is known, strongest first; the columns of every report's provenance. */
 #define VT_PROVENANCES(X)                                                                          \
 	X(NAMES, "names")       /* a probe saw the tensor under its name */                        \
+	X(FLOW, "data flow")    /* what operators read and wrote */                                \
 	X(AUTOGRAD, "autograd") /* made or released by a node of the backward pass */              \
 	X(SCOPE, "scope")       /* made inside a named range */                                    \
 	X(FRAMES, "frames")     /* stacks and module classes */                                    \
@@ -40,6 +41,7 @@
 
 /* Between the vocabulary's matrix product and the loss, and how that is known. */
 #define VT_HEADS(X)                                                                                \
+	X(FLOW, "data-flow")    /* by what operators read and wrote */                             \
 	X(AUTOGRAD, "autograd") /* by the sequence numbers of autograd nodes */                    \
 	X(FRAMES, "frames")     /* by the operators on the stacks */                               \
 	X(MODULE, "module")     /* by the module: the one beside the token model, or as wide */    \

@@ -181,6 +181,7 @@ void vt_facts_init(struct vt_facts *facts, const struct vt_stages *stages,
 	facts->rules = rules;
 	facts->stages = stages;
 	vt_operators_init(&facts->operators, facts->model, rules);
+	vt_flow_kinds_init(&facts->flow, facts->model);
 	vt_heads_init(&facts->heads, stages, rules, &facts->operators);
 	vt_moves_init(&facts->moves, stages);
 	vt_names_init(&facts->names, facts->model);
@@ -201,6 +202,7 @@ void vt_facts_init(struct vt_facts *facts, const struct vt_stages *stages,
 void vt_facts_release(struct vt_facts *facts)
 {
 	vt_operators_release(&facts->operators);
+	vt_flow_kinds_release(&facts->flow);
 	vt_heads_release(&facts->heads);
 	vt_moves_release(&facts->moves);
 	vt_shapes_release(&facts->shapes);
@@ -254,6 +256,10 @@ uint32_t vt_facts_heads(const struct vt_facts *facts, const struct vt_allocation
 	const struct vt_head_stretch *stretch;
 	uint32_t bits = 0;
 
+	/* What was observed needs no inference. */
+	if (vt_flow_kinds_knows(&facts->flow, a))
+		return vt_flow_kinds_find(&facts->flow, a) == VT_FLOW_LOGITS ? 1u << VT_HEAD_FLOW
+									      : 0;
 	if (!span)
 		return 0;
 	if (!a->made->node_class && a->made->python_stack < facts->stages->chains.nr_stacks &&

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "analyzer/attribution/choices.h"
+#include "analyzer/attribution/flow_kinds.h"
 #include "analyzer/attribution/heads.h"
 #include "analyzer/attribution/moves.h"
 #include "analyzer/attribution/operators.h"
@@ -27,6 +28,7 @@ struct vt_facts {
 	const struct vt_rules *rules;
 	const struct vt_stages *stages;
 	struct vt_operators operators;
+	struct vt_flow_kinds flow;
 	struct vt_heads heads;
 	struct vt_moves moves;
 	struct vt_names names;

@@ -259,7 +259,26 @@ static const struct vt_allocation *find_source(struct vt_kinds *kinds,
 	return a;
 }
 
+/* What operators read and wrote says, where no module does; NULL: nothing. */
+static const char *name_by_flow(struct vt_kinds *kinds, const struct vt_allocation *a)
+{
+	enum vt_flow_label label = vt_flow_kinds_find(&kinds->facts->flow, a);
+	uint32_t stack = vt_producer_stack(kinds->facts->model, a);
+
+	if (label == VT_FLOW_NONE || label == VT_FLOW_LOGITS ||
+	    find_module(kinds, stack, MODULE) != NO_KIND)
+		return NULL;
+	return vt_flow_label_text(label);
+}
+
 const char *vt_kinds_find(struct vt_kinds *kinds, const struct vt_allocation *a)
 {
-	return name_own(kinds, find_source(kinds, a));
+	const char *by_flow = name_by_flow(kinds, a);
+
+	return by_flow ? by_flow : name_own(kinds, find_source(kinds, a));
+}
+
+int vt_kinds_is_by_flow(struct vt_kinds *kinds, const struct vt_allocation *a)
+{
+	return name_by_flow(kinds, a) != NULL;
 }

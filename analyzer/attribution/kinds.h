@@ -4,7 +4,8 @@
 
 /*
  * What kind of thing made an allocation: attention, mlp, norm, ... by the [kind] sections of the
- * rules.  The producer decides: its module, else its operator, else the node that kept the result.
+ * rules.  The producer decides: its module, else its place in the graph of operators
+ * (flow_kinds.h), else its operator, else the node that kept the result.
  */
 
 #include <stdint.h>
@@ -34,5 +35,7 @@ void vt_kinds_release(struct vt_kinds *kinds);
 
 /* The name of a [kind] section, "other" where none fits. */
 const char *vt_kinds_find(struct vt_kinds *kinds, const struct vt_allocation *a);
+/* Whether that is known by what operators read and wrote: no module says what it is. */
+int vt_kinds_is_by_flow(struct vt_kinds *kinds, const struct vt_allocation *a);
 
 #endif

@@ -280,8 +280,11 @@ static void print_coverage(const struct vt_report *report, FILE *out)
 
 	if (!report->nr_devices)
 		return;
-	fprintf(out, "coverage: %.1f %% by name or autograd, %.1f %% by rule, %.1f %% unknown\n",
-		100 * (share[VT_PROVENANCE_NAMES] + share[VT_PROVENANCE_AUTOGRAD]),
+	fprintf(out,
+		"coverage: %.1f %% by name, data flow or autograd, %.1f %% by rule,"
+		" %.1f %% unknown\n",
+		100 * (share[VT_PROVENANCE_NAMES] + share[VT_PROVENANCE_FLOW] +
+		       share[VT_PROVENANCE_AUTOGRAD]),
 		100 * (share[VT_PROVENANCE_SCOPE] + share[VT_PROVENANCE_FRAMES] +
 		       share[VT_PROVENANCE_SHAPE] + share[VT_PROVENANCE_LIFETIME]),
 		100 * share[VT_PROVENANCE_UNKNOWN]);

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_FLOW_KINDS_H
+#define VT_ANALYZER_FLOW_KINDS_H
+
+/*
+ * Which part of a network made an allocation, by the graph of operators (dataflow.h).  What was
+ * observed in one step holds for all: for the same stacks, where these always made the same.
+ */
+
+#include <stdint.h>
+
+#include "analyzer/attribution/dataflow.h"
+#include "analyzer/base/map.h"
+
+struct vt_flow_kinds {
+	const struct vt_model *model;
+	uint8_t *labels;      /* by allocation: enum vt_flow_label; NULL: nothing was observed */
+	uint8_t *is_observed; /* by allocation: an operator of the graph made it */
+	struct vt_map places; /* its stacks -> label, VT_NR_FLOW_LABELS: several */
+};
+
+void vt_flow_kinds_init(struct vt_flow_kinds *kinds, const struct vt_model *model);
+void vt_flow_kinds_release(struct vt_flow_kinds *kinds);
+
+/* What a forward made; VT_FLOW_NONE: not known. */
+enum vt_flow_label vt_flow_kinds_find(const struct vt_flow_kinds *kinds,
+				      const struct vt_allocation *a);
+/* Whether the graph holds the operator that made it, there or in another step. */
+int vt_flow_kinds_knows(const struct vt_flow_kinds *kinds, const struct vt_allocation *a);
+/* "attention" */
+const char *vt_flow_label_text(enum vt_flow_label label);
+
+#endif

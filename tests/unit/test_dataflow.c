@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+/* What part of a network an operator is, by what it reads and what reads it. */
+#include "tests/lib/unit.h"
+
+#include <string.h>
+
+#include "analyzer/attribution/flow_kinds.h"
+#include "analyzer/base/util.h"
+#include "analyzer/model/model.h"
+
+#define NR_MAX	 64
+#define WIDE	 (1u << 20)
+#define LEAF_MAX 8 /* storages 1 to 7 are weights and data from elsewhere */
+
+/* An operator, the storages that it reads, and what the one that it makes is. */
+struct step {
+	const char *name;
+	uint32_t inputs[3]; /* 0: none; 1 to 7 are leaves, LEAF_MAX + i what step i made */
+	const char *label;
+	uint32_t bytes; /* 0: WIDE */
+	int in_backward; /* of the forward step with that number + 1 */
+	uint32_t nr_more; /* results besides; steps behind it count them */
+};
+
+struct fixture {
+	struct vt_model model;
+	struct vt_allocation allocations[NR_MAX];
+	struct vt_operator_call calls[NR_MAX];
+	struct vt_call_tensor tensors[4 * NR_MAX];
+	char *texts[NR_MAX];
+};
+
+static const struct vt_caller caller;
+
+static uint32_t add_allocation(struct fixture *f, uint32_t bytes)
+{
+	struct vt_allocation *a = &f->allocations[f->model.nr_allocations];
+
+	a->event = (int64_t)f->model.nr_allocations + 1;
+	a->size_bytes = bytes ? bytes : WIDE;
+	a->made = a->freed = &caller;
+	return f->model.nr_allocations++;
+}
+
+static void add_tensor(struct fixture *f, uint32_t allocation, int is_output, unsigned position)
+{
+	struct vt_operator_call *call = &f->calls[f->model.calls.nr];
+	struct vt_call_tensor *t = &f->tensors[call->first_tensor + call->nr_tensors++];
+
+	t->allocation = allocation;
+	t->is_output = (uint8_t)is_output;
+	t->position = (uint16_t)position;
+	f->model.calls.nr_tensors++;
+}
+
+static void add_step(struct fixture *f, const struct step *step)
+{
+	struct vt_operator_call *call = &f->calls[f->model.calls.nr];
+	uint32_t number = f->model.calls.nr;
+
+	f->texts[number + 1] = (char *)step->name;
+	call->name = number + 1;
+	call->parent = VT_NO_INDEX;
+	call->sequence = step->in_backward ? VT_NO_SEQUENCE : number;
+	call->node_class = step->in_backward ? 1 : 0;
+	call->node_sequence = step->in_backward ? (uint64_t)step->in_backward - 1 : VT_NO_SEQUENCE;
+	call->first_tensor = f->model.calls.nr_tensors;
+	call->event = (int64_t)f->model.nr_allocations;
+	for (unsigned i = 0; i < VT_ARRAY_SIZE(step->inputs) && step->inputs[i]; i++)
+		add_tensor(f, step->inputs[i] - 1, 0, i);
+	add_tensor(f, add_allocation(f, step->bytes), 1, 0);
+	for (uint32_t k = 1; k < step->nr_more + 1; k++)
+		add_tensor(f, add_allocation(f, step->bytes), 1, k);
+	call->end_event = (int64_t)f->model.nr_allocations;
+	f->model.calls.nr++;
+}
+
+static void check_steps(const struct step *steps, uint32_t nr)
+{
+	static struct fixture f;
+	struct vt_flow_kinds kinds;
+
+	memset(&f, 0, sizeof(f));
+	f.model.allocations = f.allocations;
+	f.model.calls.items = f.calls;
+	f.model.calls.tensors = f.tensors;
+	f.model.strings.text = f.texts;
+	f.model.strings.nr = NR_MAX;
+	for (unsigned i = 1; i < LEAF_MAX; i++)
+		add_allocation(&f, 0);
+	for (uint32_t i = 0; i < nr; i++)
+		add_step(&f, &steps[i]);
+	vt_flow_kinds_init(&kinds, &f.model);
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct vt_allocation *a = &f.allocations[f.calls[i].end_event - 1];
+
+		if (strcmp(vt_flow_label_text(vt_flow_kinds_find(&kinds, a)), steps[i].label) != 0)
+			fail_msg("step %u, %s: %s, not %s", i, steps[i].name,
+				 vt_flow_label_text(vt_flow_kinds_find(&kinds, a)), steps[i].label);
+	}
+	vt_flow_kinds_release(&kinds);
+}
+
+#define CHECK(steps) check_steps(steps, VT_ARRAY_SIZE(steps))
+#define S(i)	     (LEAF_MAX + (i))
+
+static void test_attention_is_a_softmax_between_products_of_data(void **state)
+{
+	const struct step steps[] = {
+		{ "aten::embedding", { 1, 2 }, "embedding", 0, 0, 0 },
+		{ "aten::layer_norm", { S(0), 3 }, "norm", 0, 0, 0 },
+		{ "aten::linear", { S(1), 4 }, "attention", 0, 0, 0 },
+		{ "aten::linear", { S(1), 5 }, "attention", 0, 0, 0 },
+		{ "aten::matmul", { S(2), S(3) }, "attention", 0, 0, 0 },
+		{ "aten::softmax", { S(4) }, "attention", 0, 0, 0 },
+		{ "aten::matmul", { S(5), S(3) }, "attention", 0, 0, 0 },
+		{ "aten::linear", { S(6), 6 }, "attention", 0, 0, 0 },
+		{ "aten::add", { S(0), S(7) }, "residual", 0, 0, 0 },
+		{ "aten::linear", { S(8), 3 }, "mlp", 0, 0, 0 },
+		{ "aten::relu", { S(9) }, "mlp", 0, 0, 0 },
+		{ "aten::linear", { S(10), 4 }, "mlp", 0, 0, 0 },
+		{ "aten::add", { S(8), S(11) }, "residual", 0, 0, 0 },
+	};
+
+	(void)state;
+	CHECK(steps);
+}
+
+/* A gate's softmax stands between no products of data; what is chosen goes on into layers. */
+static void test_experts_by_hand_are_no_attention_and_no_logits(void **state)
+{
+	const struct step steps[] = {
+		{ "aten::linear", { 1, 2 }, "mlp", 0, 0, 0 },
+		{ "aten::mm", { S(0), 3 }, "mlp", 4096, 0, 0 },
+		{ "aten::softmax", { S(1) }, "mlp", 4096, 0, 0 },
+		{ "aten::topk", { S(2) }, "mlp", 4096, 0, 1 },
+		{ "aten::bmm", { S(0), 4 }, "mlp", 0, 0, 0 },
+		{ "aten::relu", { S(5) }, "mlp", 0, 0, 0 },
+		{ "aten::bmm", { S(6), 5 }, "mlp", 0, 0, 0 },
+		{ "aten::mul", { S(7), S(3) }, "mlp", 0, 0, 0 },
+		{ "aten::add", { S(0), S(8) }, "residual", 0, 0, 0 },
+		{ "aten::linear", { S(9), 6 }, "mlp", 0, 0, 0 },
+	};
+
+	(void)state;
+	CHECK(steps);
+}
+
+static void test_norms_by_hand(void **state)
+{
+	const struct step steps[] = {
+		{ "aten::linear", { 1, 2 }, "mlp", 0, 0, 0 },
+		{ "aten::_to_copy", { S(0) }, "norm", 0, 0, 0 },
+		{ "aten::pow", { S(1) }, "norm", 0, 0, 0 },
+		{ "aten::mean", { S(2) }, "norm", 4096, 0, 0 },
+		{ "aten::add", { S(3) }, "norm", 4096, 0, 0 },
+		{ "aten::rsqrt", { S(4) }, "norm", 4096, 0, 0 },
+		{ "aten::mul", { S(1), S(5) }, "norm", 0, 0, 0 },
+		{ "aten::mul", { S(6), 3 }, "norm", 0, 0, 0 },
+		{ "aten::linear", { S(7), 4 }, "mlp", 0, 0, 0 },
+		/* ... and by mean and variance, with the network's own mean beside it */
+		{ "aten::var_mean", { S(8) }, "norm", 4096, 0, 0 },
+		{ "aten::sub", { S(8), S(9) }, "norm", 0, 0, 0 },
+		{ "aten::rsqrt", { S(9) }, "norm", 4096, 0, 0 },
+		{ "aten::mul", { S(10), S(11) }, "norm", 0, 0, 0 },
+	};
+
+	(void)state;
+	CHECK(steps);
+}
+
+static void test_logits_reach_a_loss_and_their_gradients_are_of_its_nodes(void **state)
+{
+	const struct step steps[] = {
+		{ "aten::linear", { 1, 2 }, "mlp", 0, 0, 0 },
+		{ "aten::layer_norm", { S(0), 3 }, "norm", 0, 0, 0 },
+		{ "aten::linear", { S(1), 4 }, "logits", 0, 0, 0 },
+		{ "aten::_to_copy", { S(2) }, "logits", 0, 0, 0 },
+		{ "aten::cross_entropy_loss", { S(3), 5 }, "logits", 0, 0, 0 },
+		{ "aten::_log_softmax_backward_data", { 6 }, "logits", 0, 4 + 1, 0 },
+		{ "aten::_to_copy", { S(5) }, "logits", 0, 3 + 1, 0 },
+		/* the product's own node makes gradients of what it multiplied */
+		{ "aten::mm", { S(6), 4 }, "", 0, 2 + 1, 0 },
+	};
+
+	(void)state;
+	CHECK(steps);
+}
+
+static void test_sums_over_all_ways_are_of_no_logits(void **state)
+{
+	const struct step steps[] = {
+		{ "aten::linear", { 1, 2 }, "mlp", 0, 0, 0 },
+		{ "aten::add", { S(0), 3 }, "mlp", 0, 0, 0 },
+		{ "aten::logsumexp", { S(1) }, "", 0, 0, 0 },
+		{ "aten::add", { S(2), S(0) }, "", 0, 0, 0 },
+		{ "aten::logsumexp", { S(3) }, "", 0, 0, 0 },
+	};
+	/* ... as one sum is */
+	const struct step once[] = {
+		{ "aten::linear", { 1, 2 }, "logits", 0, 0, 0 },
+		{ "aten::logsumexp", { S(0) }, "logits", 0, 0, 0 },
+	};
+
+	(void)state;
+	CHECK(steps);
+	CHECK(once);
+}
+
+/* It is of no data that was multiplied: the weights stay leaves. */
+static void test_convolutions_beside_sums(void **state)
+{
+	const struct step steps[] = {
+		{ "aten::conv2d", { 1, 2 }, "conv", 0, 0, 0 },
+		{ "aten::batch_norm", { S(0), 3 }, "norm", 0, 0, 0 },
+		{ "aten::relu", { S(1) }, "conv", 0, 0, 0 },
+		{ "aten::conv2d", { S(2), 4 }, "conv", 0, 0, 0 },
+		{ "aten::add", { S(0), S(3) }, "residual", 0, 0, 0 },
+		/* by element alone there is no branch */
+		{ "aten::mul", { S(4), S(4) }, "residual", 0, 0, 0 },
+		{ "aten::add", { S(4), S(5) }, "residual", 0, 0, 0 },
+	};
+
+	(void)state;
+	CHECK(steps);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_attention_is_a_softmax_between_products_of_data),
+		cmocka_unit_test(test_experts_by_hand_are_no_attention_and_no_logits),
+		cmocka_unit_test(test_norms_by_hand),
+		cmocka_unit_test(test_logits_reach_a_loss_and_their_gradients_are_of_its_nodes),
+		cmocka_unit_test(test_sums_over_all_ways_are_of_no_logits),
+		cmocka_unit_test(test_convolutions_beside_sums),
+	};
+
+	return cmocka_run_group_tests_name("dataflow", tests, NULL, NULL);
+}
