@@ -8,7 +8,8 @@ from torch import nn
 V, H = 16000, 512
 HF = {"*.attention": "attention", "*.self_attn": "attention", "*.SelfAttention": "attention", "*norm*": "norm",
       "*.EncDecAttention": "attention", "*.mlp": "mlp", "*.DenseReluDense": "mlp", "*.intermediate": "mlp",
-      "*.output.dense": "mlp", "*layernorm*": "norm", "*layer_norm*": "norm", "*LayerNorm": "norm",
+      "*.attention.output.dense": "attention", "*.output.dense": "mlp", "*layernorm*": "norm",
+      "*layer_norm*": "norm", "*LayerNorm": "norm",
       "*.rotary_emb": "attention", "*patch_embedding*": "embedding", "*patch_embeddings*": "embedding",
       "*.embeddings": "embedding"}
 
