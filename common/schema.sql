@@ -3,6 +3,7 @@
 -- INTEGER columns named *_class, class, scope, name, holder, dtype, shape and reason hold string.id.
 
 -- One row per fact about the run.  From the recorder: command (JSON array), executable, cwd, hostname, recorder, python,
+-- operators (why they are not observed, if so),
 -- env:NAME for each environment variable kept, uuid:N of device N; where a launcher started it (common/launchers.h) launcher, rank,
 -- world_size, local_rank and job (equal for processes of one start).  From the importer: pid, start_time_ns, start_realtime_ns, duration_ns, torch,
 -- ended ("running", "exit N", "signal N", "killed" = no exit handler ran), exit_status, recording_stopped (why, if early),

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "preload/info.h"
 #include "preload/journal.h"
 #include "preload/probe.h"
 #include "preload/real.h"
@@ -24,8 +25,8 @@
 #define QUIET_WITHOUT_STEPS 16384u
 
 /*
- * What an observed operator costs: 0.5 us in PyTorch, which packs its arguments, and the rest here
- * (tests/bench/recorder).
+ * What an observed operator costs at most: 0.5 us in PyTorch, which packs its arguments, and 0.4 to
+ * 1 us here (tests/bench/README.md).
  */
 #define OPERATOR_NS    2000u
 #define SHARE	       1000u	/* of the run's time */
@@ -154,6 +155,8 @@ int vt_torch_observing_count(uint32_t python_stack)
 		STORE(quiet_steps, 0);
 		quiet = 0;
 	}
+	if (vt_torch_values_layout() == VT_TORCH_LAYOUT_OTHER)
+		vt_info_once("operators", "not observed: PyTorch's calls have another layout");
 	if (vt_torch_values_layout() == VT_TORCH_LAYOUT_OTHER || LOAD(nr_records) >= MOST_RECORDS ||
 	    !vt_journal_is_recording()) {
 		vt_torch_observing_end();

@@ -21,8 +21,9 @@
 #include "preload/torch_real.h"
 #include "preload/tracker.h"
 
+int vt_torch_ranges_started;
+
 static struct {
-	int started; /* atomic */
 	vt_torch_call_name_fn name;
 } g;
 
@@ -91,7 +92,7 @@ static int has_known_layout(void)
 	       vt_torch_real_find(VT_TORCH_FUNCTION_OUT_OF_MEMORY_V2, NULL);
 }
 
-void vt_torch_ranges_start(void)
+void vt_torch_ranges_begin(void)
 {
 	struct vt_torch_callback callback = {
 		.start = begin,
@@ -101,9 +102,10 @@ void vt_torch_ranges_start(void)
 	int saved = errno;
 	vt_torch_add_callback_fn add;
 
-	if (__atomic_load_n(&g.started, __ATOMIC_RELAXED) || !vt_tracker_is_active())
+	if (!vt_tracker_is_active())
 		return;
-	if (__atomic_exchange_n(&g.started, 1, __ATOMIC_RELAXED) || !has_known_layout())
+	if (__atomic_exchange_n(&vt_torch_ranges_started, 1, __ATOMIC_RELAXED) ||
+	    !has_known_layout())
 		return;
 	add = (vt_torch_add_callback_fn)vt_torch_real_find(VT_TORCH_FUNCTION_ADD_CALLBACK,
 							   NULL);

@@ -23,8 +23,9 @@ static const struct {
 /* Uses between two searches for what was not found: 1, 2, 4, ... up to this. */
 #define LONGEST_PAUSE 4096u
 
+void *vt_torch_real_known[VT_TORCH_FUNCTION_COUNT];
+
 static struct {
-	void *address[VT_TORCH_FUNCTION_COUNT]; /* atomic; NULL = not found yet */
 	uint32_t missed[VT_TORCH_FUNCTION_COUNT]; /* atomic: uses without it */
 	uint32_t next[VT_TORCH_FUNCTION_COUNT]; /* atomic: search again when missed reaches this */
 	int looked_up;				/* atomic */
@@ -41,7 +42,7 @@ static void *look_up(enum vt_torch_function function, const void *caller)
 	if (!address && caller)
 		address = vt_real_symbol_beside(caller, symbol);
 	if (address)
-		__atomic_store_n(&g.address[function], address, __ATOMIC_RELEASE);
+		__atomic_store_n(&vt_torch_real_known[function], address, __ATOMIC_RELEASE);
 	return address;
 }
 
@@ -69,13 +70,11 @@ static int is_due(enum vt_torch_function function)
 	return 1;
 }
 
-void *vt_torch_real_find(enum vt_torch_function function, const void *caller)
+void *vt_torch_real_search(enum vt_torch_function function, const void *caller)
 {
-	void *address = __atomic_load_n(&g.address[function], __ATOMIC_ACQUIRE);
+	void *address;
 
-	if (address)
-		return address;
 	vt_torch_real_prepare();
-	address = __atomic_load_n(&g.address[function], __ATOMIC_ACQUIRE);
+	address = __atomic_load_n(&vt_torch_real_known[function], __ATOMIC_ACQUIRE);
 	return address || !is_due(function) ? address : look_up(function, caller);
 }

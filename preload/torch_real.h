@@ -99,6 +99,11 @@ enum vt_torch_function {
 	VT_TORCH_FUNCTION_COUNT,
 };
 
+/* Not for others: what was found, NULL = not yet, and the search for what was not. */
+extern void *vt_torch_real_known[VT_TORCH_FUNCTION_COUNT]
+	__attribute__((visibility("hidden"))); /* atomic */
+void *vt_torch_real_search(enum vt_torch_function function, const void *caller);
+
 /*
  * The real address, or NULL where there is none.  `caller` is where a function that we stand in
  * front of was called from, NULL for one that we call ourselves: what is not found under PyTorch's
@@ -106,7 +111,12 @@ enum vt_torch_function {
  * again now and then only, but for a function that the program cannot do without.  Context: hook.
  * Any thread.
  */
-void *vt_torch_real_find(enum vt_torch_function function, const void *caller);
+static inline void *vt_torch_real_find(enum vt_torch_function function, const void *caller)
+{
+	void *address = __atomic_load_n(&vt_torch_real_known[function], __ATOMIC_ACQUIRE);
+
+	return address ? address : vt_torch_real_search(function, caller);
+}
 
 /*
  * Looks all of them up, once: where no lock of PyTorch's is held, so that later uses need not wait

@@ -30,6 +30,15 @@ void report(void *pointer, int64_t size, uint64_t allocated, uint64_t reserved,
 	__asm__ volatile("" : : "r"(pointer), "r"(size), "r"(allocated + reserved), "r"(&device));
 }
 
+/* c10::GradMode::is_enabled, which reads the thread's state as PyTorch's does. */
+EXPORT _Bool is_grad_enabled(void) __asm__("_ZN3c108GradMode10is_enabledEv");
+_Bool is_grad_enabled(void)
+{
+	static _Thread_local _Bool is_disabled;
+
+	return !is_disabled;
+}
+
 static uint64_t now_ns(clockid_t clock)
 {
 	struct timespec time;

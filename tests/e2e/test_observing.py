@@ -121,7 +121,16 @@ def test_what_repeats_is_not_observed(tmp_path):
     assert len([o for o in operators(recording, "evaluation") if o["name"] == "aten::linear"]) == 6
 
 
-def test_observing_can_be_switched_off(tmp_path):
-    recording = record_python(tmp_path, "observed_steps.py", "2", options=("--observe", "0"))
-    assert recording.process.returncode == 0, recording.process.stderr
-    assert recording.value("SELECT count(*) FROM operator") == 0
+def test_program_does_the_same_unobserved(tmp_path):
+    """The device's own ledger, and each block of the allocator in its order, by size and what freed it."""
+    found = []
+    for value in "01":
+        folder = tmp_path / value
+        folder.mkdir()
+        recording = record_python(folder, "observed_steps.py", "4", options=("--observe", value, "--probe", "0"))
+        assert recording.process.returncode == 0, recording.process.stderr
+        assert (recording.value("SELECT count(*) FROM operator") > 0) == (value == "1")
+        found.append(([(line.op, line.kind, line.size) for line in recording.read_ledger().recorded],
+                      recording.query("""SELECT kind, address, size_bytes, freed_event, freed_node_sequence
+                          FROM allocation ORDER BY id""")))
+    assert found[0] == found[1]

@@ -46,6 +46,7 @@ static int start(void **state)
 {
 	(void)state;
 	memset(&g, 0, sizeof(g));
+	memset(vt_torch_real_known, 0, sizeof(vt_torch_real_known));
 	memset(&loader, 0, sizeof(loader));
 	return 0;
 }
