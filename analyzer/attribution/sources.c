@@ -22,6 +22,7 @@
 struct result {
 	uint32_t allocation;
 	uint8_t is_logits;
+	uint8_t is_sampled; /* ... made of them by a module that samples */
 };
 
 struct search {
@@ -29,15 +30,21 @@ struct search {
 	const struct vt_model *model;
 	VT_VECTOR(struct result) results; /* of the last pass */
 	VT_VECTOR(uint32_t) data; /* what was brought to the device, or made of that */
+	uint8_t *has_product;     /* by pass: a matrix product was among what it made */
 	uint32_t pass;
 };
 
-static int is_head(const struct vt_facts *facts, const struct vt_allocation *a)
+static int is_product(const struct vt_facts *facts, const struct vt_allocation *a)
 {
 	const char *op = vt_operators_name((struct vt_operators *)&facts->operators,
 					   a->made->native_stack);
 
-	return vt_facts_heads(facts, a) && op && vt_globs_match(&facts->rules->product.op, op);
+	return op && vt_globs_match(&facts->rules->product.op, op);
+}
+
+static int is_head(const struct vt_facts *facts, const struct vt_allocation *a)
+{
+	return vt_facts_heads(facts, a) && is_product(facts, a);
 }
 
 /* In a call that autograd records whatever it saves stays alive, the head's output as well. */
@@ -101,32 +108,79 @@ static const struct result *find_result(struct search *search, const struct vt_a
 	return NULL;
 }
 
-/* What stands around a model casts what the head made before it returns that. */
-static int is_cast_of_logits(struct search *search, const struct vt_allocation *a)
+/*
+ * Before a model returns what its head made it is cast, scaled or capped; where autograd records
+ * the call, its numbers say more than the size of anything but a copy.
+ */
+static int is_made_of_logits(struct search *search, const struct vt_allocation *a,
+			     const struct vt_pass *pass)
 {
 	const char *op = vt_operators_name(&search->facts->operators, a->made->native_stack);
 	const struct result *found = find_result(search, a);
 
-	return found && found->is_logits && op &&
-	       vt_globs_match(&search->facts->rules->copy, op) &&
+	if (!found || !found->is_logits || !op || is_product(search->facts, a))
+		return 0;
+	return (!pass->has_autograd || vt_globs_match(&search->facts->rules->copy, op)) &&
 	       is_cast(search->model, &search->model->allocations[found->allocation], a);
+}
+
+/* Bytes of what a model returned as scores last, while any are alive; 0: none. */
+static uint64_t find_scores(const struct search *search, const struct vt_allocation *then)
+{
+	uint64_t bytes = 0;
+	int is_any_live = 0;
+	size_t nr = search->results.len;
+
+	for (size_t k = 0; k < nr && k < RESULTS_MAX; k++) {
+		const struct result *one = &search->results.items[nr - 1 - k];
+		const struct vt_allocation *x = &search->model->allocations[one->allocation];
+
+		if (!one->is_logits || x->device != then->device)
+			continue;
+		is_any_live |= vt_allocation_is_live(x, then->event);
+		if (!bytes && !one->is_sampled)
+			bytes = x->size_bytes;
+	}
+	return is_any_live ? bytes : 0;
+}
+
+/*
+ * A module without a matrix product that is called with scores samples or judges them: what is as
+ * large is made of them, also what its operators need until they end.  Returns whether it is one.
+ */
+static int see_in_sampler(struct search *search, uint32_t index)
+{
+	const struct vt_allocation *a = &search->model->allocations[index];
+	uint64_t scores_bytes = find_scores(search, a);
+	struct result one = { index, 1, 1 };
+
+	if (!scores_bytes)
+		return 0;
+	if (a->size_bytes < SMALLEST_BYTES || a->size_bytes * 2 < scores_bytes)
+		return 1;
+	search->facts->sources[index] = VT_SOURCE_LOGITS + 1;
+	vt_vector_push(&search->results, one);
+	return 1;
 }
 
 static void see_in_pass(struct search *search, uint32_t index, uint32_t pass)
 {
 	const struct vt_allocation *a = &search->model->allocations[index];
-	struct result one = { index, (uint8_t)is_head(search->facts, a) };
+	const struct vt_pass *whole = &search->facts->stages->passes.passes[pass];
+	struct result one = { index, (uint8_t)is_head(search->facts, a), 0 };
 
+	if (!search->has_product[pass] && !whole->has_autograd && see_in_sampler(search, index))
+		return;
 	if (pass != search->pass)
 		search->results.len = 0;
 	search->pass = pass;
 	if (a->size_bytes < SMALLEST_BYTES)
 		return;
-	if (!one.is_logits && is_cast_of_logits(search, a)) {
+	if (!one.is_logits && is_made_of_logits(search, a, whole)) {
 		one.is_logits = 1;
 		search->facts->sources[index] = VT_SOURCE_LOGITS + 1;
 	}
-	if (one.is_logits || is_result(a, &search->facts->stages->passes.passes[pass]))
+	if (one.is_logits || is_result(a, whole))
 		vt_vector_push(&search->results, one);
 }
 
@@ -221,7 +275,7 @@ static void see_outside(struct search *search, uint32_t index)
 		return;
 	found = find_result(search, a);
 	if (found) {
-		struct result one = { index, found->is_logits };
+		struct result one = { index, found->is_logits, found->is_sampled };
 
 		*source = (found->is_logits ? VT_SOURCE_LOGITS : VT_SOURCE_RESULT) + 1;
 		vt_vector_push(&search->results, one);
@@ -234,12 +288,25 @@ static void see_outside(struct search *search, uint32_t index)
 		vt_vector_push(&search->data, index);
 }
 
+static void find_products(struct search *search, const struct vt_passes *passes)
+{
+	search->has_product = vt_xcalloc((size_t)passes->nr + 1, 1);
+	for (uint32_t i = 0; i < search->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &search->model->allocations[i];
+
+		if (passes->by_allocation[i] != VT_NO_INDEX && vt_allocation_is_owned(a) &&
+		    is_product(search->facts, a))
+			search->has_product[passes->by_allocation[i]] = 1;
+	}
+}
+
 void vt_sources_find(struct vt_facts *facts)
 {
 	struct search search = { .facts = facts, .model = facts->model, .pass = VT_NO_INDEX };
 	const struct vt_passes *passes = &facts->stages->passes;
 
 	facts->sources = vt_xcalloc((size_t)facts->model->nr_allocations + 1, 1);
+	find_products(&search, passes);
 	for (uint32_t i = 0; i < facts->model->nr_allocations; i++) {
 		const struct vt_allocation *a = &facts->model->allocations[i];
 
@@ -253,4 +320,5 @@ void vt_sources_find(struct vt_facts *facts)
 	}
 	vt_vector_release(&search.results);
 	vt_vector_release(&search.data);
+	free(search.has_product);
 }

@@ -91,11 +91,12 @@ static uint64_t find_widest(const struct vt_model *model)
 	return most;
 }
 
+/* Of the module that has it as its weight, whatever that one is called, and reads no tokens. */
 static uint64_t address_of(const struct vt_model *model, const struct vt_rules *rules,
 			   const struct vt_tensor *tensor)
 {
 	for (uint32_t m = 0; m < model->nr_modules; m++)
-		if (is_kind(model, &model->modules[m], &rules->product.module) &&
+		if (!is_kind(model, &model->modules[m], &rules->token_model) &&
 		    is_weight_of(model, tensor, &model->modules[m]))
 			return model->modules[m].address;
 	return 0;

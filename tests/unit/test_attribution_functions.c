@@ -388,6 +388,9 @@ static void what_a_collective_returns_is_communication(void **state)
 		{ .made = { .size = 1 * M, .forward = 1,
 			    .python = SUMS "8 all_gather_tensor < " FORWARD },
 		  .owner = "communication" },
+		{ .made = { .size = 1 * M, .forward = 1,
+			    .python = "ranks.py:3 Head.all_gather_scores < " FORWARD },
+		  .owner = "communication" },
 	};
 
 	(void)state;

@@ -102,6 +102,33 @@ static void what_a_program_makes_of_scores_is_logits(void **state)
 	check_events(events, VT_ARRAY_SIZE(events));
 }
 
+#define PICK(bytes, op)                                                                            \
+	{ .size = bytes, .python = "pick.py:5 Pick.forward Pick@7 < " MAIN, .native = OP(op) }
+
+/* A module without a product that is called with scores: order, sums and masks are made of them. */
+static void what_a_sampler_makes_of_scores_is_logits(void **state)
+{
+	static const struct event events[] = {
+		{ { .size = M, .python = IN(Embedding, 2), .native = OP(embedding) },
+		  NULL, 2, NULL },
+		{ { .size = 4 * M, .python = IN(Linear, 3), .native = OP(linear) },
+		  "logits", 8, NULL },
+		/* What the head's call goes on with: a scale. */
+		{ { .size = 4 * M, .python = NET, .native = OP(mul_Tensor) }, "logits", 9, NULL },
+		{ PICK(8 * M, sort_stable), "logits", 9, NULL },
+		{ PICK(5 * M, cumsum), "logits", 9, NULL },
+		{ PICK(2 * M, le_Scalar), "logits", 9, NULL },
+		{ PICK(M, argmax), "activations/other", 7, NULL },
+		{ PICK(4 * M, _softmax), "logits", 9, NULL },
+		{ PICK(4 * M, div_Tensor), "logits", 9, NULL },
+		/* They are gone. */
+		{ PICK(4 * M, mul_Tensor), "activations/other", 0, NULL },
+	};
+
+	(void)state;
+	check_events(events, VT_ARRAY_SIZE(events));
+}
+
 #define LOOP "gen.py:70 Net.generate Net@1 < " MAIN
 #define CODE "net.py:9 Coder.forward Coder@5 < " LOOP
 
@@ -239,6 +266,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(what_a_program_makes_of_scores_is_logits),
+		TEST(what_a_sampler_makes_of_scores_is_logits),
 		TEST(what_is_made_beside_host_memory_of_its_size_is_input),
 		TEST(what_a_loop_repeats_is_no_input),
 		TEST(what_a_program_makes_of_data_is_data),

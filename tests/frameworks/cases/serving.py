@@ -139,14 +139,20 @@ def generates():
                        pad_token_id=0)
 
 
+class WordHead(nn.Module):
+    """A head of an engine: its part of the vocabulary, no nn.Linear."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(V, WIDTH))
+
+    def forward(self, x):
+        return F.linear(x, self.weight)
+
+
 class Scores(nn.Module):
-    """Projects the last hidden states with the weight that it is given, as engines do that quantise heads."""
-
     def forward(self, head, x):
-        return self.scaled(F.linear(x, head.weight))
-
-    def scaled(self, scores):
-        return scores * 0.5
+        return head(x) * 0.5
 
 
 class Sampler(nn.Module):
@@ -168,11 +174,20 @@ class Sampler(nn.Module):
         return torch.where(counts > 0, logits / 1.1, logits)
 
 
+class Served(Model):
+    def __init__(self):
+        super().__init__()
+        self.head, self.scores = WordHead(), Scores()
+
+    def compute_logits(self, x):
+        return self.scores(self.head, x)
+
+
 class Worker:
     """One pool for all layers, cut into blocks, and the tensors of a step made once."""
 
     def __init__(self, model, nr_requests, nr_blocks=768):
-        self.model, self.sampler, self.scores, self.nr = model, Sampler(), Scores(), nr_requests
+        self.model, self.sampler, self.nr = model, Sampler(), nr_requests
         self.step = {name: Staged(2048, dtype=torch.int64) for name in ("ids", "slots")}
         self.counts = torch.zeros(nr_requests, V, dtype=torch.int64, device="cuda")
         self.temperature = torch.full((nr_requests,), 0.8, device="cuda")
@@ -180,7 +195,7 @@ class Worker:
                            device="cuda")
         for layer, pages in zip(model.layers, pool):
             layer.attend.pages = pages
-        stage("ready", inputs="[s.device for s in self.step.values()]", caches="pool", user="self.counts")
+        stage("ready", inputs="[s.device for s in self.step.values()], self.counts", caches="pool")
 
     @torch.no_grad()
     def serve(self, nr_new=10, prompt=128):
@@ -193,7 +208,8 @@ class Worker:
                 staged.host[:rows] = torch.arange(rows) % 1000
             x = self.model(self.step["ids"].send(rows), self.step["slots"].send(rows), tables[:1] if first else tables,
                            prompt + nr)
-            logits = self.scores(self.model.head, x[-self.nr:])
+            stage("returned", user="x")
+            logits = self.model.compute_logits(x[-self.nr:])
             chosen, _ = self.sampler(logits, self.counts, self.temperature)
             self.step["ids"].device[:self.nr] = chosen
 
@@ -201,7 +217,7 @@ class Worker:
 @case(family="engine by hand", mode="one paged pool, sampler and head as modules", heads=[":Scores"],
       roles={":PagedAttention": "attention", ":Feed": "mlp", ":Sampler": "logits"}, stages=("forward",))
 def engine_of_modules():
-    Worker(Model().cuda().bfloat16().eval(), 16).serve()
+    Worker(Served().cuda().bfloat16().eval(), 16).serve()
 
 
 class Sharded(nn.Module):
@@ -225,16 +241,16 @@ class SplitHead(nn.Module):
         self.inner, self.nr_ranks = nn.Linear(width, V // nr_ranks, bias=False), nr_ranks
 
     def forward(self, x):
-        return self.gather(self.inner(x))
+        return self.all_gather(self.inner(x))
 
-    def gather(self, part):
+    def all_gather(self, part):
         whole = torch.empty(self.nr_ranks, *part.shape, dtype=part.dtype, device=part.device)
         dist.all_gather_into_tensor(whole, part)
         return whole
 
 
 @case(family="engine by hand", mode="tensor parallel with two ranks, static cache", heads=["head.inner"],
-      roles={":Attend": "attention", ":Feed": "mlp"}, functions={"SplitHead.gather": "communication"},
+      roles={":Attend": "attention", ":Feed": "mlp"}, functions={"SplitHead.all_gather": "communication"},
       stages=("forward",), ranks=2, device="h100-80g,count=2")
 def engine_of_two():
     torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))

@@ -76,14 +76,14 @@ def train_compiled(steps=4, **options):
 
 @case(family="torch.compile", mode="default", hooks=False, functions={"compute": "other", "judge": "logits"}, steps=4,
       stages=("forward", "backward", "optimizer"), needs=["triton"],
-      env={"TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1"})
+      env={"TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1", "TORCHINDUCTOR_COMPILE_THREADS": "1"})
 def compiled():
     train_compiled()
 
 
 @case(family="torch.compile", mode="reduce-overhead", hooks=False, functions={"compute": "other", "judge": "logits"},
       steps=4, stages=("forward", "backward", "optimizer"), needs=["triton"],
-      env={"TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1"})
+      env={"TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1", "TORCHINDUCTOR_COMPILE_THREADS": "1"})
 def compiled_to_graphs():
     train_compiled(mode="reduce-overhead")
 

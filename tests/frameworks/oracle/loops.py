@@ -55,8 +55,10 @@ class LoopBrackets(Brackets):
         if self.calls:
             torch.nn.Module.__call__ = call
         self._wrap_checkpoints()
-        # Trainers free cuBLAS's workspaces at their end; the ledger knows by that which they are.
-        self.free_workspaces, torch._C._cuda_clearCublasWorkspaces = torch._C._cuda_clearCublasWorkspaces, lambda: None
+        self.free_workspaces = torch._C._cuda_clearCublasWorkspaces
+        # Trainers free cuBLAS's workspaces at their end; the ledger knows by that which they are.  Compiled code must.
+        if self.calls:
+            torch._C._cuda_clearCublasWorkspaces = lambda: None
 
     def remove(self):
         super().remove()
