@@ -36,12 +36,13 @@ static struct thread *thread_of(struct pass *pass, uint32_t id)
 	return &pass->threads.items[pass->threads.len - 1];
 }
 
-static uint64_t outermost_module(const struct pass *pass, uint32_t python_stack)
+static struct vt_chain_link outermost_module(const struct pass *pass, uint32_t python_stack)
 {
+	static const struct vt_chain_link none = { 0, 0 };
 	uint32_t nr;
 	const struct vt_chain_link *links = vt_chains_get(pass->chains, python_stack, &nr);
 
-	return nr ? links[nr - 1].address : 0;
+	return nr ? links[nr - 1] : none;
 }
 
 static uint32_t next_ordinal(const struct pass *pass, uint64_t module)
@@ -53,19 +54,26 @@ static uint32_t next_ordinal(const struct pass *pass, uint64_t module)
 }
 
 /* Ends the thread's call where `module` is another, and begins one where it is any. */
-static void move_to(struct pass *pass, struct thread *thread, uint64_t module, int64_t event)
+static void move_to(struct pass *pass, struct thread *thread, struct vt_chain_link module,
+		    int64_t event)
 {
 	struct vt_call *open = &pass->found.items[thread->call];
-	struct vt_call fresh = { module, VT_NEVER, thread->id, 0, 0 };
+	struct vt_call fresh = { .module = module.address,
+				 .type = module.type,
+				 .first_event = event,
+				 .end_event = VT_NEVER,
+				 .sequence_before = thread->sequence,
+				 .last_sequence = thread->sequence,
+				 .thread = thread->id };
 
-	if (open->module == module)
+	if (open->module == module.address)
 		return;
 	if (thread->call)
 		open->end_event = event;
 	thread->call = 0;
-	if (!module)
+	if (!module.address)
 		return;
-	fresh.ordinal = next_ordinal(pass, module);
+	fresh.ordinal = next_ordinal(pass, module.address);
 	thread->call = (uint32_t)pass->found.len;
 	vt_vector_push(&pass->found, fresh);
 }
@@ -94,8 +102,10 @@ static void see_allocation(struct pass *pass, uint32_t index)
 	move_to(pass, thread, outermost_module(pass, a->made->python_stack), a->event);
 	call = &pass->found.items[thread->call];
 	pass->calls->is_numbered[index] = a->forward_sequence != thread->sequence;
-	if (thread->call)
+	if (thread->call) {
 		call->has_autograd |= pass->calls->is_numbered[index];
+		call->last_sequence = a->forward_sequence;
+	}
 	pass->calls->is_before[index] = thread->call && !call->has_autograd;
 	/* The segment that the first block of its size needed comes before the block. */
 	if (vt_allocation_is_owned(a))
@@ -119,7 +129,7 @@ void vt_calls_init(struct vt_calls *calls, const struct vt_timeline *timeline,
 {
 	const struct vt_model *model = timeline->model;
 	struct pass pass = { .model = model, .chains = chains, .calls = calls };
-	struct vt_call none = { 0, VT_NEVER, 0, 0, 0 };
+	struct vt_call none = { .end_event = VT_NEVER };
 
 	memset(calls, 0, sizeof(*calls));
 	calls->by_allocation =

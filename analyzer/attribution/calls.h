@@ -14,7 +14,12 @@
 
 struct vt_call {
 	uint64_t module; /* identity of the instance */
+	int64_t first_event;
 	int64_t end_event; /* the first event behind it; VT_NEVER: none */
+	/* The numbers that autograd gave during it: after the first, up to the last. */
+	uint64_t sequence_before;
+	uint64_t last_sequence;
+	uint32_t type; /* string id of the class */
 	uint32_t thread;
 	uint32_t ordinal; /* counts the calls of that instance */
 	uint8_t has_autograd; /* autograd numbered new nodes during it */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyzer/attribution/operators.h"
+#include "analyzer/base/map.h"
 #include "analyzer/base/util.h"
 
 #define NO_RULE UINT8_MAX
@@ -77,6 +78,7 @@ static struct vt_stage_landmarks find_landmarks(const struct vt_frames *frames,
 	struct vt_stage_landmarks found = { 0 };
 	uint32_t ids[VT_FRAMES_MAX];
 	unsigned nr = vt_frames_python(frames, stack, ids);
+	uint64_t self = 0; /* of the frame that the next one outwards called */
 
 	for (unsigned i = 0; i < nr; i++) {
 		const struct vt_frame_python *frame = &frames->python[ids[i]];
@@ -85,8 +87,10 @@ static struct vt_stage_landmarks find_landmarks(const struct vt_frames *frames,
 
 		if (stage == VT_STAGE_GENERATION)
 			found.is_generating = 1;
-		else if (stage == VT_STAGE_OPTIMIZER && frame->self_address)
-			found.optimizer = frame->self_address;
+		else if (stage == VT_STAGE_OPTIMIZER && (frame->self_address || !found.optimizer))
+			/* PyTorch wraps each optimizer's step, and the wrapper has no self. */
+			found.optimizer = frame->self_address ? frame->self_address : self;
+		self = frame->self_address ? frame->self_address : self;
 		if (stage == VT_STAGE_FORWARD && frame->self_type && !found.is_generating) {
 			found.module = frame->self_address;
 			found.type = frame->self_type;
@@ -107,7 +111,7 @@ static uint8_t judge_scope(const struct vt_model *model, const struct vt_rules *
 }
 
 static struct vt_shown judge(const struct vt_stage_evidence *evidence, uint32_t node,
-			     uint32_t scope, uint32_t stack)
+			     uint32_t scope, uint32_t stack, uint32_t grad)
 {
 	struct vt_shown shown = { .stage = VT_NO_STAGE };
 
@@ -120,6 +124,12 @@ static struct vt_shown judge(const struct vt_stage_evidence *evidence, uint32_t 
 		shown.stage = evidence->by_stack[stack];
 	else if (scope < evidence->model->strings.nr)
 		shown.stage = evidence->by_scope[scope];
+	if (shown.stage == VT_STAGE_OPTIMIZER && grad != VT_GRAD_DISABLED &&
+	    evidence->has_closure[stack]) {
+		shown.stage = VT_NO_STAGE;
+		/* Of the driver's memory, which comes before a block, it is not known. */
+		shown.has_python = grad == VT_GRAD_ENABLED;
+	}
 	return shown;
 }
 
@@ -132,7 +142,8 @@ struct vt_shown vt_stage_evidence_judge(const struct vt_stage_evidence *evidence
 	if (moment->what == VT_MOMENT_ALLOC) {
 		const struct vt_allocation *a = &model->allocations[moment->index];
 
-		shown = judge(evidence, a->made->node_class, a->made->scope, a->made->python_stack);
+		shown = judge(evidence, a->made->node_class, a->made->scope, a->made->python_stack,
+			      a->made->grad);
 		shown.thread = a->made->thread;
 		/* Functions without modules: autograd numbered what they did. */
 		if (!evidence->has_forward && shown.stage == VT_NO_STAGE &&
@@ -144,19 +155,20 @@ struct vt_shown vt_stage_evidence_judge(const struct vt_stage_evidence *evidence
 	} else if (moment->what == VT_MOMENT_FREE) {
 		const struct vt_caller *freed = model->allocations[moment->index].freed;
 
-		shown = judge(evidence, freed->node_class, freed->scope, freed->python_stack);
+		shown = judge(evidence, freed->node_class, freed->scope, freed->python_stack,
+			      freed->grad);
 		shown.thread = freed->thread;
 	} else if (moment->what == VT_MOMENT_MARK) {
 		const struct vt_mark *mark = &model->marks[moment->index];
 
 		/* Begin and end of a range show it even where nothing was allocated in between. */
 		if (mark->kind != VT_MARK_POINT)
-			shown = judge(evidence, 0, mark->name, 0);
+			shown = judge(evidence, 0, mark->name, 0, VT_GRAD_UNKNOWN);
 		shown.thread = mark->thread;
 	} else if (moment->what == VT_MOMENT_OUT_OF_MEMORY) {
 		const struct vt_out_of_memory *oom = &model->ooms[moment->index];
 
-		shown = judge(evidence, oom->node_class, oom->scope, oom->python_stack);
+		shown = judge(evidence, oom->node_class, oom->scope, oom->python_stack, oom->grad);
 		shown.thread = oom->thread;
 	}
 	return shown;
@@ -191,6 +203,39 @@ static uint8_t *judge_operators(const struct vt_model *model, const struct vt_ru
 	return found;
 }
 
+/* Older recordings do not say whether autograd was enabled. */
+static int knows_grad(const struct vt_model *model)
+{
+	for (uint32_t i = 0; i < model->nr_allocations; i++)
+		if (model->allocations[i].made->grad != VT_GRAD_UNKNOWN)
+			return 1;
+	return 0;
+}
+
+/* Optimizers below whose step the model was called, or a backward pass begun. */
+static void find_closures(struct vt_stage_evidence *evidence)
+{
+	uint32_t nr_stacks = evidence->model->frames.python_tree.nr_stacks;
+	struct vt_map optimizers = { 0 };
+
+	evidence->has_closure = vt_xcalloc((size_t)nr_stacks + 1, 1);
+	if (!knows_grad(evidence->model))
+		return;
+	for (uint32_t i = 1; i < nr_stacks; i++) {
+		uint64_t optimizer = evidence->landmarks[i].optimizer;
+
+		if (optimizer && (evidence->by_stack[i] == VT_STAGE_FORWARD ||
+				  evidence->by_stack[i] == VT_STAGE_BACKWARD))
+			vt_map_put(&optimizers, (struct vt_key){ optimizer, 0, 0 }, 1);
+	}
+	for (uint32_t i = 1; i < nr_stacks; i++) {
+		struct vt_key key = { evidence->landmarks[i].optimizer, 0, 0 };
+
+		evidence->has_closure[i] = key.a && vt_map_find(&optimizers, key);
+	}
+	vt_map_release(&optimizers);
+}
+
 void vt_stage_evidence_init(struct vt_stage_evidence *evidence, const struct vt_model *model,
 			    const struct vt_rules *rules)
 {
@@ -208,6 +253,7 @@ void vt_stage_evidence_init(struct vt_stage_evidence *evidence, const struct vt_
 		evidence->landmarks[i] = find_landmarks(&model->frames, rules, &codes, i);
 		evidence->has_forward |= evidence->by_stack[i] == VT_STAGE_FORWARD;
 	}
+	find_closures(evidence);
 	evidence->has_autograd = has_autograd(model);
 	evidence->by_native_stack = NULL;
 	if (!evidence->has_forward && !evidence->has_autograd)
@@ -223,6 +269,7 @@ void vt_stage_evidence_release(struct vt_stage_evidence *evidence)
 {
 	free(evidence->by_stack);
 	free(evidence->landmarks);
+	free(evidence->has_closure);
 	free(evidence->by_scope);
 	free(evidence->by_native_stack);
 	memset(evidence, 0, sizeof(*evidence));

@@ -6,6 +6,10 @@
  * Which stage a single event shows by itself: by the autograd node that ran, by the innermost
  * telling Python frame, or by the open range.  Which frames and ranges tell is data, the [stage
  * ...] sections of the rules.
+ *
+ * An optimizer may be given a closure that computes the loss.  Its step runs under no_grad, the
+ * closure does not: below the step of an optimizer that was seen to call the model, an event with
+ * autograd enabled that shows nothing else is no event of the optimizer.
  */
 
 #include <stdint.h>
@@ -27,6 +31,7 @@ struct vt_stage_evidence {
 	const struct vt_model *model;
 	uint8_t *by_stack; /* by Python stack: enum vt_stage or VT_NO_STAGE */
 	struct vt_stage_landmarks *landmarks; /* by Python stack */
+	uint8_t *has_closure; /* by Python stack: below an optimizer whose step calls the model */
 	uint8_t *by_scope; /* by string */
 	uint8_t *by_native_stack; /* NULL where modules or autograd tell more */
 	int has_forward;   /* some stack shows a forward */

@@ -3,10 +3,9 @@
  * How it works: one pass over all moments carries the current stage along; an event that shows a
  * stage starts a new span, an event that shows nothing stays where it is.  Four exceptions:
  * nothing is forward before the first forward; the main thread's events behind a backward pass, an
- * optimizer step or a generation, when they show nothing, are "other"; a forward without autograd
- * in a program that trains is evaluation; a forward in a loop that makes tokens (passes.h) is
- * generation.  A module that autograd never records (a teacher, a
- * frozen encoder) is no evaluation: it serves the training step that it is called in.
+ * optimizer step or a generation, when they show nothing, are "other"; a forward that serves no
+ * training step, in a program that trains, is evaluation (call_uses.h); a forward in a loop that
+ * makes tokens (passes.h) is generation.
  */
 #include "analyzer/attribution/stages.h"
 
@@ -20,8 +19,6 @@ struct pass {
 	const struct vt_model *model;
 	VT_VECTOR(struct vt_span) spans;
 	VT_VECTOR(uint32_t) main_threads; /* those that ever showed a stage in Python */
-	VT_VECTOR(uint64_t) trained;
-	int has_backward;
 	int is_evaluating;
 	uint32_t loop; /* the first of passes.loops that did not end yet */
 	int is_behind_loop;
@@ -91,41 +88,16 @@ static uint8_t next_stage(const struct pass *pass, uint8_t current, const struct
 	return current;
 }
 
-static int compare_modules(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-/* Outermost modules that autograd ever recorded: those that the program trains. */
-static void find_trained(struct pass *pass)
-{
-	const struct vt_calls *calls = &pass->stages->calls;
-
-	for (uint32_t i = 1; i < calls->nr; i++)
-		if (calls->calls[i].has_autograd)
-			vt_vector_push(&pass->trained, calls->calls[i].module);
-	if (pass->trained.len)
-		qsort(pass->trained.items, pass->trained.len, sizeof(*pass->trained.items),
-		      compare_modules);
-	for (uint32_t i = 0; i < pass->stages->timeline->nr && !pass->has_backward; i++)
-		pass->has_backward = shown_at(pass, i).stage == VT_STAGE_BACKWARD;
-}
-
-/* Whether a forward's moment belongs to a call of a trained module that autograd did not record. */
+/* Whether a forward's moment belongs to a call that evaluates. */
 static int is_evaluation(struct pass *pass, uint8_t stage, const struct vt_moment *moment)
 {
-	const struct vt_call *call = NULL;
+	const struct vt_calls *calls = &pass->stages->calls;
+	uint32_t call = moment->what == VT_MOMENT_ALLOC ? calls->by_allocation[moment->index] : 0;
 
-	if (stage != VT_STAGE_FORWARD || !pass->has_backward)
+	if (stage != VT_STAGE_FORWARD)
 		pass->is_evaluating = 0;
-	else if (moment->what == VT_MOMENT_ALLOC)
-		call = vt_calls_find(&pass->stages->calls, moment->index);
-	if (call)
-		pass->is_evaluating = !call->has_autograd && pass->trained.len &&
-				      bsearch(&call->module, pass->trained.items, pass->trained.len,
-					      sizeof(call->module), compare_modules) != NULL;
+	else if (call)
+		pass->is_evaluating = pass->stages->call_uses.is_evaluation[call];
 	return pass->is_evaluating;
 }
 
@@ -231,7 +203,10 @@ static int has_new_number(number_vector *numbers, const struct vt_allocation *a)
 	return a->forward_sequence != VT_NO_SEQUENCE;
 }
 
-/* By span: whether autograd numbered nodes in it, which it does not under no_grad. */
+/*
+ * By span: whether autograd numbered nodes in it, which it does not under no_grad, or modules were
+ * called, of which more is known (call_uses.h).
+ */
 static uint8_t *find_autograd(const struct pass *pass)
 {
 	uint8_t *found = vt_xcalloc(pass->spans.len + 1, 1);
@@ -245,7 +220,8 @@ static uint8_t *find_autograd(const struct pass *pass)
 			continue;
 		while (span + 1 < pass->spans.len && pass->spans.items[span].last_event < a->event)
 			span++;
-		found[span] |= has_new_number(&numbers, a);
+		found[span] |= has_new_number(&numbers, a) ||
+			       pass->stages->calls.by_allocation[i];
 	}
 	vt_vector_release(&numbers);
 	return found;
@@ -299,9 +275,10 @@ void vt_stages_init(struct vt_stages *stages, const struct vt_timeline *timeline
 	vt_stage_evidence_init(&stages->evidence, model, rules);
 	vt_chains_init(&stages->chains, model, rules);
 	vt_calls_init(&stages->calls, timeline, &stages->chains);
+	vt_call_uses_init(&stages->call_uses, timeline, &stages->evidence, &stages->calls,
+			  &stages->chains);
 	vt_passes_init(&stages->passes, timeline, &stages->evidence, &stages->calls);
 	vt_decoding_find(&stages->passes, model, &stages->chains);
-	find_trained(&pass);
 	cut(&pass);
 	find_evaluations(&pass);
 	stages->spans = pass.spans.items;
@@ -310,7 +287,6 @@ void vt_stages_init(struct vt_stages *stages, const struct vt_timeline *timeline
 	vt_steps_init(&stages->steps, timeline, &stages->evidence, stages->spans, stages->nr_spans);
 	stages->totals = add_up_spans(stages);
 	vt_vector_release(&pass.main_threads);
-	vt_vector_release(&pass.trained);
 }
 
 void vt_stages_release(struct vt_stages *stages)
@@ -322,6 +298,7 @@ void vt_stages_release(struct vt_stages *stages)
 	vt_stage_evidence_release(&stages->evidence);
 	vt_chains_release(&stages->chains);
 	vt_calls_release(&stages->calls);
+	vt_call_uses_release(&stages->call_uses);
 	vt_passes_release(&stages->passes);
 	memset(stages, 0, sizeof(*stages));
 }

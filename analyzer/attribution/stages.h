@@ -12,6 +12,7 @@
 
 #include <stdint.h>
 
+#include "analyzer/attribution/call_uses.h"
 #include "analyzer/attribution/calls.h"
 #include "analyzer/attribution/chains.h"
 #include "analyzer/attribution/evidence.h"
@@ -31,6 +32,7 @@ struct vt_stages {
 	struct vt_stage_evidence evidence;
 	struct vt_chains chains;
 	struct vt_calls calls;
+	struct vt_call_uses call_uses;
 	struct vt_passes passes;
 };
 

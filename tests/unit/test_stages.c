@@ -16,7 +16,10 @@
 #define USER    "train.py:50 main"
 #define STEP    TORCH "/optim/sgd.py:90 SGD.step SGD@7 < train.py:44 main"
 
-/* One event of a scenario: an allocation that shows what its fields say. */
+/*
+ * One event of a scenario: an allocation that shows what its fields say.  What has a size is freed
+ * before the last one.
+ */
 struct moment {
 	struct build_event event;
 	enum vt_stage stage;
@@ -35,17 +38,23 @@ static void check(const struct moment *moments, size_t nr)
 {
 	struct builder_db *b = build_open("run.db");
 	struct vt_analysis analysis;
+	int64_t ids[32], result = 0;
 
+	assert_true(nr <= VT_ARRAY_SIZE(ids));
 	for (size_t i = 0; i < nr; i++) {
 		struct build_event event = moments[i].event;
 
+		if (i + 1 == nr && result)
+			build_free(b, result, &(struct build_event){ .python = USER });
+		if (event.size)
+			result = build_alloc(b, &event);
 		event.size = 512;
-		build_alloc(b, &event);
+		ids[i] = moments[i].event.size ? result : build_alloc(b, &event);
 	}
 	build_close(b);
 	open_analysis(&analysis);
 	for (size_t i = 0; i < nr; i++) {
-		uint32_t span = vt_stages_span_at(&analysis.stages, (int64_t)i + 1);
+		uint32_t span = vt_stages_span_at(&analysis.stages, ids[i]);
 
 		assert_int_not_equal(span, VT_NO_INDEX);
 		if (analysis.stages.spans[span].stage != moments[i].stage ||
@@ -81,6 +90,7 @@ static void training_has_its_stages_and_steps(void **state)
 		{ { .python = TORCH "/autograd/__init__.py:1 backward < " USER },
 		  VT_STAGE_BACKWARD,
 		  2 },
+		{ { .node = "AddmmBackward0", .sequence = 3 }, VT_STAGE_BACKWARD, 2 },
 		{ { .python = FORWARD, .forward = 4 },
 		  VT_STAGE_FORWARD,
 		  2 }, /* a second micro-batch */
@@ -121,7 +131,9 @@ static void forward_without_autograd_between_steps_is_evaluation(void **state)
 		{ { .node = "AddmmBackward0", .sequence = 1 }, VT_STAGE_BACKWARD, 1 },
 		{ { .python = STEP, .forward = 1 }, VT_STAGE_OPTIMIZER, 1 },
 		{ { .python = FORWARD, .forward = 1 }, VT_STAGE_EVALUATION, 2 },
-		{ { .scope = "Optimizer.zero_grad#SGD.zero_grad" }, VT_STAGE_OTHER, 2 },
+		{ { .python = USER, .scope = "Optimizer.zero_grad#SGD.zero_grad" },
+		  VT_STAGE_OTHER,
+		  2 },
 		{ { .python = FORWARD, .forward = 2 }, VT_STAGE_FORWARD, 2 },
 		{ { .node = "AddmmBackward0", .sequence = 2 }, VT_STAGE_BACKWARD, 2 },
 		{ { .python = STEP }, VT_STAGE_OPTIMIZER, 2 },
@@ -156,12 +168,111 @@ static void a_teacher_serves_the_step_it_is_called_in(void **state)
 		{ { .python = FORWARD, .forward = 1 }, VT_STAGE_FORWARD, 1 },
 		{ { .node = "AddmmBackward0", .sequence = 1 }, VT_STAGE_BACKWARD, 1 },
 		{ { .python = STEP, .forward = 1 }, VT_STAGE_OPTIMIZER, 1 },
-		{ { .python = "train.py:9 Net.forward Net@2 < " USER, .forward = 1 },
+		{ { .python = "train.py:9 Net.forward Net@2 < " USER, .forward = 1, .size = 4096 },
 		  VT_STAGE_FORWARD,
 		  2 },
 		{ { .python = FORWARD, .forward = 2 }, VT_STAGE_FORWARD, 2 },
 		{ { .node = "AddmmBackward0", .sequence = 2 }, VT_STAGE_BACKWARD, 2 },
 		{ { .python = STEP }, VT_STAGE_OPTIMIZER, 2 },
+	};
+
+	(void)state;
+	check(moments, VT_ARRAY_SIZE(moments));
+}
+
+/* Autocast casts weights with autograd enabled, under no_grad too, and keeps them. */
+static void casts_of_autocast_do_not_make_an_evaluation_train(void **state)
+{
+	static const struct moment moments[] = {
+		{ { .python = FORWARD, .forward = 1 }, VT_STAGE_FORWARD, 1 },
+		{ { .node = "AddmmBackward0", .sequence = 1 }, VT_STAGE_BACKWARD, 1 },
+		{ { .python = STEP, .forward = 1 }, VT_STAGE_OPTIMIZER, 1 },
+		{ { .python = FORWARD, .forward = 2, .grad = VT_GRAD_ENABLED },
+		  VT_STAGE_EVALUATION,
+		  2 },
+		{ { .python = FORWARD, .forward = 2, .grad = VT_GRAD_DISABLED },
+		  VT_STAGE_EVALUATION,
+		  2 },
+		{ { .python = USER, .forward = 2 }, VT_STAGE_EVALUATION, 2 },
+		{ { .python = FORWARD, .forward = 3 }, VT_STAGE_FORWARD, 2 },
+		{ { .node = "AddmmBackward0", .sequence = 3 }, VT_STAGE_BACKWARD, 2 },
+		{ { .node = "ToCopyBackward0", .sequence = 2 }, VT_STAGE_BACKWARD, 2 },
+		{ { .python = STEP }, VT_STAGE_OPTIMIZER, 2 },
+	};
+
+	(void)state;
+	check(moments, VT_ARRAY_SIZE(moments));
+}
+
+/* model.eval() alone: the graphs are made, and nobody uses them. */
+static void a_forward_that_no_backward_pass_uses_is_evaluation(void **state)
+{
+	static const struct moment moments[] = {
+		{ { .python = FORWARD, .forward = 1 }, VT_STAGE_FORWARD, 1 },
+		{ { .node = "AddmmBackward0", .sequence = 1 }, VT_STAGE_BACKWARD, 1 },
+		{ { .python = STEP, .forward = 1 }, VT_STAGE_OPTIMIZER, 1 },
+		{ { .python = USER, .forward = 1 }, VT_STAGE_OTHER, 0 },
+		{ { .python = FORWARD, .forward = 2 }, VT_STAGE_EVALUATION, 0 },
+		{ { .python = USER, .forward = 3 }, VT_STAGE_EVALUATION, 0 },
+	};
+
+	(void)state;
+	check(moments, VT_ARRAY_SIZE(moments));
+}
+
+/* A critic learns from images that a trained generator makes without autograd. */
+static void what_the_next_backward_pass_needs_serves_the_step(void **state)
+{
+	static const struct moment moments[] = {
+		{ { .python = FORWARD, .forward = 1 }, VT_STAGE_FORWARD, 1 },
+		{ { .node = "AddmmBackward0", .sequence = 1 }, VT_STAGE_BACKWARD, 1 },
+		{ { .python = STEP, .forward = 1 }, VT_STAGE_OPTIMIZER, 1 },
+		{ { .python = FORWARD, .forward = 1, .size = 4096 }, VT_STAGE_FORWARD, 2 },
+		{ { .python = USER }, VT_STAGE_FORWARD, 2 },
+		{ { .python = "train.py:9 Net.forward Net@2 < " USER, .forward = 2 },
+		  VT_STAGE_FORWARD,
+		  2 },
+		{ { .node = "AddmmBackward0", .sequence = 2 }, VT_STAGE_BACKWARD, 2 },
+		{ { .python = STEP }, VT_STAGE_OPTIMIZER, 2 },
+	};
+
+	(void)state;
+	check(moments, VT_ARRAY_SIZE(moments));
+}
+
+/* The closure computes its loss outside of modules; the optimizer's own work is under no_grad. */
+static void a_closure_is_no_part_of_its_optimizer(void **state)
+{
+	static const struct moment moments[] = {
+		{ { .python = FORWARD " < " STEP, .forward = 1, .grad = VT_GRAD_ENABLED },
+		  VT_STAGE_FORWARD,
+		  1 },
+		{ { .python = "train.py:60 closure < " STEP,
+		    .scope = "Optimizer.step#SGD.step",
+		    .forward = 2,
+		    .grad = VT_GRAD_ENABLED },
+		  VT_STAGE_FORWARD,
+		  1 },
+		{ { .node = "AddmmBackward0", .sequence = 1 }, VT_STAGE_BACKWARD, 1 },
+		{ { .python = STEP, .grad = VT_GRAD_DISABLED }, VT_STAGE_OPTIMIZER, 1 },
+		{ { .python = "train.py:70 helper < " STEP, .grad = VT_GRAD_DISABLED },
+		  VT_STAGE_OPTIMIZER,
+		  1 },
+	};
+
+	(void)state;
+	check(moments, VT_ARRAY_SIZE(moments));
+}
+
+/* An optimizer that was written without no_grad calls no model. */
+static void a_step_with_autograd_enabled_is_an_optimizer(void **state)
+{
+	static const struct moment moments[] = {
+		{ { .python = FORWARD, .forward = 1, .grad = VT_GRAD_ENABLED },
+		  VT_STAGE_FORWARD,
+		  1 },
+		{ { .node = "AddmmBackward0", .sequence = 1 }, VT_STAGE_BACKWARD, 1 },
+		{ { .python = STEP, .grad = VT_GRAD_ENABLED }, VT_STAGE_OPTIMIZER, 1 },
 	};
 
 	(void)state;
@@ -404,6 +515,11 @@ int main(void)
 		TEST(forward_without_autograd_between_steps_is_evaluation),
 		TEST(an_evaluation_right_before_a_forward_is_told_from_it),
 		TEST(a_teacher_serves_the_step_it_is_called_in),
+		TEST(casts_of_autocast_do_not_make_an_evaluation_train),
+		TEST(a_forward_that_no_backward_pass_uses_is_evaluation),
+		TEST(what_the_next_backward_pass_needs_serves_the_step),
+		TEST(a_closure_is_no_part_of_its_optimizer),
+		TEST(a_step_with_autograd_enabled_is_an_optimizer),
 		TEST(a_function_with_a_model_as_argument_is_no_method),
 		TEST(recomputation_and_closures_go_by_the_innermost_frame),
 		TEST(a_program_that_shows_nothing_is_other),
