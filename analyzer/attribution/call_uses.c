@@ -56,7 +56,8 @@ static void add_ran(struct search *search, const struct vt_caller *caller, uint6
 {
 	struct ran fresh = { sequence, event, 0 };
 
-	if (!caller->node_class || sequence == VT_NO_SEQUENCE || search->is_cast[caller->node_class])
+	if (!caller->node_class || search->is_cast[caller->node_class] ||
+	    sequence == VT_NO_SEQUENCE)
 		return;
 	if (search->ran.len && search->ran.items[search->ran.len - 1].sequence == sequence)
 		return;
@@ -174,7 +175,8 @@ static int is_result(const struct search *search, const struct vt_allocation *a,
 {
 	size_t nr = count_backwards(search, a->event, a->freed_event);
 
-	return a->size_bytes >= SMALLEST_RESULT && a->freed_event != VT_NEVER && nr >= 1 && nr <= MOST_BACKWARDS &&
+	return a->size_bytes >= SMALLEST_RESULT && a->freed_event != VT_NEVER && nr >= 1 &&
+	       nr <= MOST_BACKWARDS &&
 	       !count_backwards(search, from, a->event);
 }
 
@@ -308,20 +310,21 @@ static int is_cut_short(const struct search *search, uint32_t index)
 	return call->end_event == VT_NEVER;
 }
 
-static uint8_t is_evaluation(struct search *search, const struct vt_call_uses *uses, uint32_t index)
+static uint8_t judge(struct search *search, const struct vt_call_uses *uses, uint32_t index)
 {
 	const struct vt_call *call = &search->calls->calls[index];
 	const struct use *use = &search->uses[index];
 	uint32_t previous;
 
-	if (is_used(search, index) || use->is_waited_for || use->has_result || use->is_function ||
-	    !is_trained(search, call))
-		return 0;
+	if (is_used(search, index) || use->is_waited_for || use->has_result || use->is_function)
+		return VT_CALL_TRAINS;
+	if (!is_trained(search, call))
+		return VT_CALL_UNDECIDED;
 	if (!is_cut_short(search, index))
-		return 1;
+		return VT_CALL_EVALUATES;
 	/* Several in a row that no backward pass follows evaluate. */
 	previous = find_neighbour(search, index, -1);
-	return previous && uses->is_evaluation[previous];
+	return previous ? uses->by_call[previous] : VT_CALL_TRAINS;
 }
 
 void vt_call_uses_init(struct vt_call_uses *uses, const struct vt_timeline *timeline,
@@ -334,7 +337,7 @@ void vt_call_uses_init(struct vt_call_uses *uses, const struct vt_timeline *time
 				 .calls = calls,
 				 .chains = chains };
 
-	uses->is_evaluation = vt_xcalloc((size_t)calls->nr + 1, 1);
+	uses->by_call = vt_xcalloc((size_t)calls->nr + 1, 1);
 	find_casts(&search);
 	find_backwards(&search);
 	search.uses = vt_xcalloc((size_t)calls->nr + 1, sizeof(*search.uses));
@@ -342,7 +345,7 @@ void vt_call_uses_init(struct vt_call_uses *uses, const struct vt_timeline *time
 	find_results(&search);
 	find_trained(&search);
 	for (uint32_t i = 1; i < calls->nr && search.backwards.len; i++)
-		uses->is_evaluation[i] = is_evaluation(&search, uses, i);
+		uses->by_call[i] = judge(&search, uses, i);
 	free(search.uses);
 	free(search.is_cast);
 	vt_map_release(&search.trained);
@@ -352,6 +355,6 @@ void vt_call_uses_init(struct vt_call_uses *uses, const struct vt_timeline *time
 
 void vt_call_uses_release(struct vt_call_uses *uses)
 {
-	free(uses->is_evaluation);
+	free(uses->by_call);
 	memset(uses, 0, sizeof(*uses));
 }

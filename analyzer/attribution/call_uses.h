@@ -18,8 +18,14 @@
 #include "analyzer/attribution/calls.h"
 #include "analyzer/attribution/stage_evidence.h"
 
+enum vt_call_use {
+	VT_CALL_UNDECIDED, /* of a module that is never trained: what the program does around it */
+	VT_CALL_TRAINS,
+	VT_CALL_EVALUATES,
+};
+
 struct vt_call_uses {
-	uint8_t *is_evaluation; /* by call */
+	uint8_t *by_call; /* enum vt_call_use */
 };
 
 void vt_call_uses_init(struct vt_call_uses *uses, const struct vt_timeline *timeline,

@@ -78,10 +78,12 @@ static struct vt_stage_landmarks find_landmarks(const struct vt_frames *frames,
 	struct vt_stage_landmarks found = { 0 };
 	uint32_t ids[VT_FRAMES_MAX];
 	unsigned nr = vt_frames_python(frames, stack, ids);
+	uint32_t node = frames->python_tree.leaves[stack];
 	uint64_t self = 0; /* of the frame that the next one outwards called */
 
 	for (unsigned i = 0; i < nr; i++) {
 		const struct vt_frame_python *frame = &frames->python[ids[i]];
+		uint32_t outer = frames->python_tree.nodes[node].parent;
 		uint8_t rule = rule_of(frames, codes, frame);
 		uint8_t stage = rule == NO_RULE ? VT_NO_STAGE : rules->stages[rule].stage;
 
@@ -90,12 +92,17 @@ static struct vt_stage_landmarks find_landmarks(const struct vt_frames *frames,
 		else if (stage == VT_STAGE_OPTIMIZER && (frame->self_address || !found.optimizer))
 			/* PyTorch wraps each optimizer's step, and the wrapper has no self. */
 			found.optimizer = frame->self_address ? frame->self_address : self;
+		if (stage == VT_STAGE_OPTIMIZER)
+			found.caller = outer;
 		self = frame->self_address ? frame->self_address : self;
+		node = outer;
 		if (stage == VT_STAGE_FORWARD && frame->self_type && !found.is_generating) {
 			found.module = frame->self_address;
 			found.type = frame->self_type;
 		}
 	}
+	if (found.optimizer)
+		found.caller = 0;
 	return found;
 }
 

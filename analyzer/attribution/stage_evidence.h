@@ -24,6 +24,7 @@ struct vt_stage_landmarks {
 	uint64_t module; /* of the outermost forward, within a generation: below it; 0: none */
 	uint64_t optimizer; /* whose step it is; 0: none, or unknown */
 	uint32_t type;	    /* of the module: string id */
+	uint32_t caller;    /* node that called a step whose optimizer is unknown; 0: none */
 	uint8_t is_generating;
 };
 

@@ -88,17 +88,22 @@ static uint8_t next_stage(const struct pass *pass, uint8_t current, const struct
 	return current;
 }
 
-/* Whether a forward's moment belongs to a call that evaluates. */
-static int is_evaluation(struct pass *pass, uint8_t stage, const struct vt_moment *moment)
+/*
+ * Whether a forward's moment belongs to an evaluation, which goes on between its calls, and with
+ * modules that are never trained (a metric's network).
+ */
+static int is_evaluation(struct pass *pass, uint8_t stage, const struct vt_shown *shown,
+			 const struct vt_moment *moment)
 {
 	const struct vt_calls *calls = &pass->stages->calls;
 	uint32_t call = moment->what == VT_MOMENT_ALLOC ? calls->by_allocation[moment->index] : 0;
+	uint8_t use = pass->stages->call_uses.by_call[call];
 
-	if (stage != VT_STAGE_FORWARD)
+	if (stage == VT_STAGE_BACKWARD || stage == VT_STAGE_OPTIMIZER)
 		pass->is_evaluating = 0;
-	else if (call)
-		pass->is_evaluating = pass->stages->call_uses.is_evaluation[call];
-	return pass->is_evaluating;
+	else if (shown->stage == VT_STAGE_FORWARD && use != VT_CALL_UNDECIDED)
+		pass->is_evaluating = use == VT_CALL_EVALUATES;
+	return pass->is_evaluating && stage == VT_STAGE_FORWARD;
 }
 
 static void enter(struct pass *pass, uint8_t stage, int64_t event)
@@ -139,7 +144,7 @@ static uint8_t judge_forward(struct pass *pass, uint8_t *stage, const struct vt_
 		pass->is_behind_loop = 0;
 	else if (pass->is_behind_loop && *stage == VT_STAGE_FORWARD)
 		*stage = VT_STAGE_OTHER;
-	return is_evaluation(pass, *stage, moment) ? VT_STAGE_EVALUATION : *stage;
+	return is_evaluation(pass, *stage, shown, moment) ? VT_STAGE_EVALUATION : *stage;
 }
 
 static void cut(struct pass *pass)
@@ -334,9 +339,27 @@ int64_t vt_stages_ended(const struct vt_stages *stages, int64_t event)
 	return end;
 }
 
+/* Of the step's micro-batches the one that a span lies in, from 1; 0: the program makes no more. */
+static uint32_t micro_batch_at(const struct vt_stages *stages, uint32_t index)
+{
+	const struct vt_steps *steps = &stages->steps;
+	const struct vt_step *step = vt_stages_step(stages, stages->spans[index].step);
+	uint8_t stage = stages->spans[index].stage;
+	uint32_t most = 0, nr = 1;
+
+	for (uint32_t i = 0; i < steps->nr; i++)
+		if (steps->steps[i].nr_micro_batches > most)
+			most = steps->steps[i].nr_micro_batches;
+	if (most < 2 || !step || (stage != VT_STAGE_FORWARD && stage != VT_STAGE_BACKWARD))
+		return 0;
+	for (uint32_t i = 0; i < step->nr_micro_batches; i++)
+		nr += steps->micro_batches[step->first_micro_batch + i].last_span < index;
+	return nr;
+}
+
 char *vt_stages_doing(const struct vt_stages *stages, int64_t event)
 {
-	uint32_t index = vt_stages_span_at(stages, event);
+	uint32_t index = vt_stages_span_at(stages, event), micro_batch;
 	const struct vt_span *span;
 
 	if (index == VT_NO_INDEX)
@@ -344,6 +367,10 @@ char *vt_stages_doing(const struct vt_stages *stages, int64_t event)
 	span = &stages->spans[index];
 	if (span->stage == VT_NO_STAGE)
 		return NULL;
+	micro_batch = micro_batch_at(stages, index);
+	if (micro_batch)
+		return vt_xasprintf("step %u, micro-batch %u, %s", span->step, micro_batch,
+				    vt_evidence_stages[span->stage]);
 	return span->step ? vt_xasprintf("step %u, %s", span->step,
 					 vt_evidence_stages[span->stage]) :
 			    vt_xstrdup(vt_evidence_stages[span->stage]);

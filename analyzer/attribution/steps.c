@@ -13,6 +13,7 @@ struct optimizer_call {
 	int64_t last_event;
 	uint64_t optimizer; /* identity of the instance; 0: unknown */
 	uint32_t place;	    /* Python stack that opened its range; 0: unknown */
+	uint32_t caller;    /* frame node that called it, where no instance is known; 0: none */
 	uint32_t thread;
 	uint32_t depth; /* of ranges that are open, itself included; 0: it ended, or has no range */
 };
@@ -70,11 +71,13 @@ static void see_range(struct build *build, const struct vt_mark *mark)
 /* An event below an optimizer's step: of the open range, else of the call that this span is. */
 static void see_optimizer(struct build *build, uint32_t stack, uint32_t thread, int64_t event)
 {
-	uint64_t optimizer = build->evidence->landmarks[stack].optimizer;
+	const struct vt_stage_landmarks *landmarks = &build->evidence->landmarks[stack];
+	uint64_t optimizer = landmarks->optimizer;
 	struct optimizer_call *call = last_call(build);
 	struct optimizer_call fresh = { .first_event = event,
 					.last_event = event,
 					.optimizer = optimizer,
+					.caller = landmarks->caller,
 					.thread = thread };
 
 	if (call && call->last_event >= event) {
@@ -147,14 +150,20 @@ static int is_computing(const struct build *build, uint32_t span)
 	return stage == VT_STAGE_FORWARD || stage == VT_STAGE_BACKWARD;
 }
 
-/* Whether an optimizer calls it, which evaluates the loss as often as it likes. */
-static int is_closure(const struct build *build, uint32_t span)
+/* The optimizer's call that a span lies in, counted from 1; 0: none. */
+static size_t closure_of(const struct build *build, uint32_t span)
 {
 	int64_t event = build->spans[span].first_event;
 	size_t low = vt_search_first(i, build->calls.len,
 				     build->calls.items[i].first_event <= event);
 
-	return low && build->calls.items[low - 1].last_event >= event;
+	return low && build->calls.items[low - 1].last_event >= event ? low : 0;
+}
+
+/* Whether an optimizer calls it, which evaluates the loss as often as it likes. */
+static int is_closure(const struct build *build, uint32_t span)
+{
+	return closure_of(build, span) != 0;
 }
 
 static int has_closure(const struct build *build, const struct optimizer_call *call)
@@ -202,7 +211,8 @@ static void find_runs(struct build *build)
 
 static int is_same(const struct optimizer_call *a, const struct optimizer_call *b)
 {
-	return a->optimizer == b->optimizer && (a->optimizer || a->place == b->place);
+	return a->optimizer == b->optimizer &&
+	       (a->optimizer || (a->place == b->place && a->caller == b->caller));
 }
 
 /* Whether an optimizer of run `index` stepped in the runs from `first` on. */
@@ -217,16 +227,25 @@ static int steps_again(const struct build *build, uint32_t first, uint32_t index
 	return 0;
 }
 
-/* The forwards with their backward passes in a part of a step; returns how many. */
+/*
+ * The forwards with their backward passes in a part of a step; returns how many.  What an optimizer
+ * calls counts once, however often it evaluates the loss.
+ */
 static uint32_t add_micro_batches(struct build *build, uint32_t first, uint32_t last)
 {
 	struct vt_micro_batch one = { first, first };
+	size_t closure = 0;
 	int has_backward = 0;
 	uint32_t nr = 0;
 
 	for (uint32_t i = first; i <= last; i++) {
-		if (!is_computing(build, i) || is_closure(build, i))
+		size_t inside = is_computing(build, i) ? closure_of(build, i) : 0;
+
+		if (!is_computing(build, i))
 			continue;
+		if (inside && inside == closure && has_backward)
+			continue;
+		closure = inside;
 		if (build->spans[i].stage == VT_STAGE_BACKWARD) {
 			has_backward = 1;
 			one.last_span = i;

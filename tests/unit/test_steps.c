@@ -136,7 +136,9 @@ static void an_iteration_cut_short_is_one_step(void **state)
 static void a_closure_belongs_to_the_step_that_calls_it(void **state)
 {
 	(void)state;
-	check("u(fbfb1fb)u(fbfb)", "0) 0)");
+	check("u(fbfb1fb)u(fbfb)", "1) 1)");
+	/* the closure computes the last of several micro-batches */
+	check("fbufb(fb1)fbfb(fb1)", "3) 3)");
 }
 
 static void passes_before_one_optimizer_step_are_micro_batches(void **state)
