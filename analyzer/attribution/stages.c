@@ -339,8 +339,7 @@ int64_t vt_stages_ended(const struct vt_stages *stages, int64_t event)
 	return end;
 }
 
-/* Of the step's micro-batches the one that a span lies in, from 1; 0: the program makes no more. */
-static uint32_t micro_batch_at(const struct vt_stages *stages, uint32_t index)
+uint32_t vt_stages_micro_batch(const struct vt_stages *stages, uint32_t index)
 {
 	const struct vt_steps *steps = &stages->steps;
 	const struct vt_step *step = vt_stages_step(stages, stages->spans[index].step);
@@ -367,7 +366,7 @@ char *vt_stages_doing(const struct vt_stages *stages, int64_t event)
 	span = &stages->spans[index];
 	if (span->stage == VT_NO_STAGE)
 		return NULL;
-	micro_batch = micro_batch_at(stages, index);
+	micro_batch = vt_stages_micro_batch(stages, index);
 	if (micro_batch)
 		return vt_xasprintf("step %u, micro-batch %u, %s", span->step, micro_batch,
 				    vt_evidence_stages[span->stage]);

@@ -48,6 +48,11 @@ const struct vt_step *vt_stages_step(const struct vt_stages *stages, uint32_t st
 int vt_stages_has(const struct vt_stages *stages, enum vt_stage stage);
 /* The last event of the last step that ended before `event`; 0: none did. */
 int64_t vt_stages_ended(const struct vt_stages *stages, int64_t event);
+/*
+ * Of its step's micro-batches the one that a span computes, counted from 1; 0: none, or the program
+ * does not accumulate.
+ */
+uint32_t vt_stages_micro_batch(const struct vt_stages *stages, uint32_t span);
 /* What the program was doing: "step 2, backward" (free()); NULL: not known. */
 char *vt_stages_doing(const struct vt_stages *stages, int64_t event);
 const struct vt_range_totals *vt_stages_totals(const struct vt_stages *stages, uint32_t span,

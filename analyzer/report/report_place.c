@@ -23,6 +23,7 @@ void vt_report_place_find(struct vt_report_place *place, struct vt_analysis *ana
 	if (span != VT_NO_INDEX) {
 		place->stage = vt_evidence_stages[analysis->stages.spans[span].stage];
 		place->step = analysis->stages.spans[span].step;
+		place->micro_batch = vt_stages_micro_batch(&analysis->stages, span);
 	}
 	if (after && timeline->moments[after - 1].what == VT_MOMENT_ALLOC) {
 		const struct vt_allocation *a =
@@ -60,6 +61,8 @@ void vt_report_place_print(const struct vt_report_place *place, FILE *out)
 	fprintf(out, "   t=%s", vt_units_duration(text, sizeof(text), (uint64_t)place->time_ns));
 	if (place->step)
 		fprintf(out, ", step %u", place->step);
+	if (place->micro_batch)
+		fprintf(out, ", micro-batch %u", place->micro_batch);
 	if (place->stage)
 		fprintf(out, ", %s", place->stage);
 	if (place->doing)
@@ -73,5 +76,7 @@ void vt_report_place_json(const struct vt_report_place *place, json_t *object)
 	json_object_set_new(object, "time_ns", json_integer(place->time_ns));
 	json_object_set_new(object, "stage", vt_json_text(place->stage));
 	json_object_set_new(object, "step", place->step ? json_integer(place->step) : json_null());
+	json_object_set_new(object, "micro_batch",
+			    place->micro_batch ? json_integer(place->micro_batch) : json_null());
 	json_object_set_new(object, "doing", vt_json_text(place->doing));
 }

@@ -17,6 +17,7 @@ struct vt_report_place {
 	int64_t time_ns;
 	const char *stage; /* NULL: unknown */
 	uint32_t step;     /* 0: none */
+	uint32_t micro_batch; /* from 1; 0: none, or the program does not accumulate */
 	char *doing;       /* innermost module, else autograd node, else function; NULL: none */
 };
 
