@@ -24,7 +24,7 @@ static struct {
 	/* Not on a stack that may be small: said once. */
 	char path[VT_OUTPUT_MAX + 16];
 	char word[VT_SHELL_WORD_SIZE(VT_OUTPUT_MAX + 16)];
-	char said[9 * VT_OUTPUT_MAX];	/* both paths, should all of them be quoted */
+	char said[13 * VT_OUTPUT_MAX];	/* three paths, should all of them be quoted */
 } g;
 
 /* Threads that go on allocating would have it waited for for ever. */
@@ -101,7 +101,7 @@ static void add_peak(struct vt_text *text, const struct vt_journal_header *heade
 
 /*
  * vtrace: 1,204,311 events, 0 lost; peak 62.97 GiB on cuda:0; vtrace-python.4242.db
- * vtrace: next: vtrace report vtrace-python.4242.db
+ * vtrace: next: vtrace report vtrace-python.4242.db | vtrace html vtrace-python.4242.db
  */
 static void say(const struct vt_journal_header *header)
 {
@@ -127,6 +127,10 @@ static void say(const struct vt_journal_header *header)
 	}
 	vt_text_add(&text, "\nvtrace: next: vtrace report ");
 	add_path(&text, suffix);
+	if (is_imported(header)) {
+		vt_text_add(&text, " | vtrace html ");
+		add_path(&text, suffix);
+	}
 	vt_text_add_char(&text, '\n');
 	vt_text_say(&text);
 }

@@ -10,6 +10,7 @@
 #include "analyzer/base/util.h"
 #include "analyzer/check/check_ranks.h"
 #include "analyzer/commands/cmd.h"
+#include "analyzer/commands/page.h"
 #include "analyzer/commands/view.h"
 #include "analyzer/ranks/folder.h"
 
@@ -26,6 +27,7 @@ enum {
 	OPTION_JUNIT,
 	OPTION_FORCE,
 	OPTION_RUN,
+	OPTION_HTML,
 };
 
 static const struct vt_option options[] = {
@@ -39,7 +41,9 @@ static const struct vt_option options[] = {
 	{ OPTION_TOP, "top", "N", "show that many places per broken limit (default: 3)" },
 	{ OPTION_GITHUB, "github", NULL, "print annotations for GitHub Actions, too" },
 	{ OPTION_JUNIT, "junit", "FILE", "write JUnit's XML, too" },
-	{ OPTION_FORCE, "force", NULL, "replace that file" },
+	{ OPTION_HTML, "html", "FILE",
+	  "write a page of a recording that breaks its budget (vtrace html)" },
+	{ OPTION_FORCE, "force", NULL, "replace these files" },
 	{ OPTION_RUN, "run", "N", "of a folder with several runs, that one (from 1, by start)" },
 	VT_VIEW_REPLAY_OPTIONS,
 	{ 0 },
@@ -58,6 +62,7 @@ struct wanted {
 	const char *budget;
 	const char *baseline;
 	const char *junit;
+	const char *html;
 	int has_github;
 	int is_forced;
 	int run;
@@ -241,10 +246,40 @@ static int take_option(int id, struct wanted *wanted)
 	case OPTION_JUNIT:
 		wanted->junit = optarg;
 		break;
+	case OPTION_HTML:
+		wanted->html = optarg;
+		break;
 	default:
 		wanted->is_forced = 1;
 	}
 	return 0;
+}
+
+static struct vt_page_request page_of(const struct wanted *wanted, const struct vt_view *view)
+{
+	return (struct vt_page_request){ .path = view->path,
+					 .output = wanted->html,
+					 .rules = view->rules,
+					 .is_forced = wanted->is_forced };
+}
+
+/* Whether there could be a page: before what takes long. */
+static int check_page(const struct wanted *wanted, const struct vt_view *view)
+{
+	const struct vt_page_request request = page_of(wanted, view);
+	struct vt_diag diag = { 0 };
+
+	if (vt_folder_is_one(view->path))
+		return vt_options_wrong(&spec, "--html is for one recording");
+	return vt_page_check(&request, &diag) ? vt_diag_print(&diag) : VT_EXIT_OK;
+}
+
+static int write_page(const struct wanted *wanted, const struct vt_view *view)
+{
+	const struct vt_page_request request = page_of(wanted, view);
+	struct vt_diag diag = { 0 };
+
+	return vt_page_write(&request, &diag) ? vt_diag_print(&diag) : VT_EXIT_OK;
 }
 
 int vt_cmd_check(int argc, char **argv)
@@ -260,11 +295,15 @@ int vt_cmd_check(int argc, char **argv)
 			return VT_EXIT_USAGE;
 	if (id < 0)
 		return vt_options_exit_code(id);
+	if (wanted.html && (rc = check_page(&wanted, &view)))
+		return rc;
 	if (vt_folder_is_one(view.path))
 		rc = show_ranks(&view, &wanted);
 	else if (wanted.run)
 		rc = vt_options_wrong(&spec, "--run is for a folder");
 	else
 		rc = vt_view_show(&view, show, &wanted);
+	if (rc == VT_EXIT_OK && is_broken && wanted.html)
+		rc = write_page(&wanted, &view);
 	return rc == VT_EXIT_OK && is_broken ? VT_EXIT_DIFFERENCE : rc;
 }

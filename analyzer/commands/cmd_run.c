@@ -21,6 +21,7 @@
 #include "analyzer/base/numbers.h"
 #include "analyzer/base/options.h"
 #include "analyzer/commands/outputs.h"
+#include "analyzer/commands/page.h"
 #include "analyzer/base/place.h"
 #include "analyzer/base/shell.h"
 #include "analyzer/commands/simulate.h"
@@ -56,6 +57,7 @@ enum {
 	OPTION_OBSERVE,
 	OPTION_MAX_JOURNAL,
 	OPTION_NO_COLLECT,
+	OPTION_HTML,
 };
 
 static const struct vt_option options[] = {
@@ -75,6 +77,7 @@ static const struct vt_option options[] = {
 	  "disk for events that are not in the database yet, 0: no limit (VTRACE_MAX_JOURNAL)" },
 	{ OPTION_NO_COLLECT, "no-collect", NULL,
 	  "write the database later, by any vtrace command (VTRACE_COLLECT=0)" },
+	{ OPTION_HTML, "html", NULL, "write a page beside the database, too (vtrace html)" },
 	{ 0, NULL, NULL, NULL },
 };
 
@@ -91,7 +94,7 @@ static const struct vt_options_spec spec = {
 struct run {
 	const char *profile; /* --simulate, or NULL */
 	const char *output;  /* -o, or NULL */
-	int is_quiet, is_forcing;
+	int is_quiet, is_forcing, has_page;
 	char **command;
 	char *path; /* of the command's executable */
 	struct vt_target target;
@@ -160,6 +163,9 @@ static int read_options(struct run *run, int argc, char **argv)
 			break;
 		case OPTION_FORCE:
 			run->is_forcing = 1;
+			break;
+		case OPTION_HTML:
+			run->has_page = 1;
 			break;
 		case OPTION_NO_COLLECT:
 			setenv("VTRACE_COLLECT", "0", 1);
@@ -278,7 +284,7 @@ static void print_closing_line(struct vt_db *db, const char *path)
 		fprintf(stderr, "peak %s on cuda:%lld; ",
 			vt_units_bytes(bytes, sizeof(bytes), (uint64_t)peak), (long long)device);
 	word = vt_shell_copy(path);
-	fprintf(stderr, "%s\nvtrace: next: vtrace report %s\n", word, word);
+	fprintf(stderr, "%s\nvtrace: next: vtrace report %s | vtrace html %s\n", word, word, word);
 	free(word);
 }
 
@@ -372,6 +378,23 @@ static void say_nothing_was_recorded(const struct run *run)
 			: "; without a GPU: vtrace run --simulate h100-80g -- ...");
 }
 
+/* Whatever becomes of it, the program's exit code is what counts. */
+static void write_page(const struct run *run, const char *database)
+{
+	const struct vt_page_request request = { .path = database, .is_forced = run->is_forcing };
+	struct vt_diag diag = { 0 };
+	char *output;
+
+	if (vt_page_check(&request, &diag) || vt_page_write(&request, &diag)) {
+		vt_diag_print(&diag);
+		return;
+	}
+	output = vt_page_output(&request);
+	if (!run->is_quiet)
+		fprintf(stderr, "vtrace: page: %s\n", output);
+	free(output);
+}
+
 static void finish(const struct run *run, pid_t pid, int status)
 {
 	const char *folder = run->target.folder;
@@ -383,8 +406,11 @@ static void finish(const struct run *run, pid_t pid, int status)
 	path = vt_outputs_find(folder, (uint32_t)pid, run->start_realtime_ns);
 	if (path) {
 		vt_input_paths(path, &database, &journal);
-		if (complete(journal, database))
+		if (complete(journal, database)) {
 			close_recording(run, shorten(database), status);
+			if (run->has_page)
+				write_page(run, shorten(database));
+		}
 	} else {
 		say_nothing_was_recorded(run);
 	}

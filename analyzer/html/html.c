@@ -94,7 +94,7 @@ static void print_data(const struct vt_page_head *head, const struct vt_series *
 	vt_pack_init(&pack);
 	json_object_set_new(object, "report", vt_report_json(head->report));
 	json_object_set_new(object, "series", vt_series_json(series, &pack));
-	vt_track_json(head->report->analysis, object);
+	vt_track_json(head->report, object);
 	add_rows(head->report, moments, head->sources, &pack, object);
 	fputs("<script type=\"application/octet-stream\" id=\"data\">\n", head->out);
 	vt_pack_write(&pack, object, head->out);
@@ -113,7 +113,7 @@ int vt_html_print(const struct vt_report *report, const struct vt_html_options *
 
 	vt_sources_init(&sources, &report->analysis->model);
 	vt_series_init(&series, report->analysis);
-	rc = vt_page_moments_init(&moments, &series, options->when, diag);
+	rc = vt_page_moments_init(&moments, &series, report, options->when, diag);
 	if (!rc) {
 		print_head(&head);
 		print_views(&head);

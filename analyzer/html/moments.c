@@ -119,21 +119,26 @@ static void add_steps(struct vt_page_moments *moments, const struct vt_series *s
 	}
 }
 
-static void add_device(struct vt_page_moments *moments, const struct vt_series *series,
-		       const struct vt_series_device *device)
+/* Where its tensors took most; the peak where that is as good. */
+static const struct vt_report_moment *most_of(const struct vt_report_device *row)
 {
-	const struct vt_model *model = &moments->analysis->model;
-	const struct vt_peak *peak = vt_model_peak(model, device->device->id);
+	return vt_report_has_most_allocated(row) ? &row->most_allocated : &row->chosen;
+}
 
-	if (peak->max_allocated_event)
-		add(moments, device->device, peak->max_allocated_event, RANK_MUST,
-		    vt_xstrdup("most allocated"));
-	add(moments, device->device, peak->event, RANK_MUST, vt_xstrdup("most used"));
+static void add_device(struct vt_page_moments *moments, const struct vt_series *series,
+		       const struct vt_series_device *device, const struct vt_report_device *row)
+{
+	int64_t most = most_of(row)->place.event;
+
+	if (most != row->chosen.place.event)
+		add(moments, device->device, most, RANK_MUST, vt_xstrdup("most allocated"));
+	add(moments, device->device, row->chosen.place.event, RANK_MUST,
+	    vt_xstrdup(most != row->chosen.place.event ? "most used" : "peak"));
 	add_failures(moments, device->device);
-	add(moments, device->device, model->last_event, RANK_MUST, vt_xstrdup("end"));
+	add(moments, device->device, moments->analysis->model.last_event, RANK_MUST,
+	    vt_xstrdup("end"));
 	add_marks(moments, device->device);
-	add_stages(moments, device->device,
-		   peak->max_allocated_event ? peak->max_allocated_event : peak->event);
+	add_stages(moments, device->device, most);
 	add_steps(moments, series, device);
 }
 
@@ -227,33 +232,29 @@ static int thin(struct vt_page_moments *moments)
 }
 
 /* What was asked for, else the failed request, else where tensors took most. */
-static int choose_first(struct vt_page_moments *moments, const struct vt_series *series,
+static int choose_first(struct vt_page_moments *moments, const struct vt_report *report,
 			const char *when, struct vt_diag *diag)
 {
 	const struct vt_model *model = &moments->analysis->model;
-	const struct vt_device *device = NULL;
-	int is_asked = when != NULL;
-	uint64_t most = 0;
+	const struct vt_report_device *row = NULL;
+	const struct vt_device *device;
 	int64_t event;
 
-	for (uint32_t d = 0; d < series->nr_devices; d++) {
-		const struct vt_peak *peak = vt_model_peak(model, series->devices[d].device->id);
-
-		if (device && peak->max_allocated_bytes <= most)
-			continue;
-		most = peak->max_allocated_bytes;
-		device = series->devices[d].device;
-	}
-	if (!device)
+	for (uint32_t d = 0; d < report->nr_devices; d++)
+		if (!row || most_of(&report->devices[d])->books.allocated_bytes >
+				    most_of(row)->books.allocated_bytes)
+			row = &report->devices[d];
+	if (!row)
 		return 0;
-	if (model->nr_ooms && !when) {
-		when = "oom";
-		device = vt_model_device(model, model->ooms[model->nr_ooms - 1].device);
-	}
-	if (vt_moments_resolve(&moments->analysis->stages, when ? when : "most-allocated",
-			       device->id, &event, diag))
+	device = row->device;
+	event = most_of(row)->place.event;
+	if (when && vt_moments_resolve(&moments->analysis->stages, when, device->id, &event, diag))
 		return -1;
-	add(moments, device, event, RANK_MUST, is_asked ? vt_xstrdup(when) : NULL);
+	if (!when && report->out_of_memory.oom) {
+		device = vt_model_device(model, report->out_of_memory.oom->device);
+		event = report->out_of_memory.oom->event;
+	}
+	add(moments, device, event, RANK_MUST, when ? vt_xstrdup(when) : NULL);
 	return 0;
 }
 
@@ -267,21 +268,21 @@ static uint32_t index_of(const struct vt_page_moments *moments, const struct vt_
 }
 
 int vt_page_moments_init(struct vt_page_moments *moments, const struct vt_series *series,
-			 const char *when, struct vt_diag *diag)
+			 const struct vt_report *report, const char *when, struct vt_diag *diag)
 {
 	const struct vt_device *device = NULL;
 	int64_t event = 0;
 
 	memset(moments, 0, sizeof(*moments));
 	moments->analysis = series->analysis;
-	if (choose_first(moments, series, when, diag))
+	if (choose_first(moments, report, when, diag))
 		return -1;
 	if (moments->all.len) {
 		device = moments->all.items[0].device;
 		event = moments->all.items[0].event;
 	}
 	for (uint32_t d = 0; d < series->nr_devices; d++)
-		add_device(moments, series, &series->devices[d]);
+		add_device(moments, series, &series->devices[d], &report->devices[d]);
 	if (moments->all.len)
 		qsort(moments->all.items, moments->all.len, sizeof(struct vt_page_moment),
 		      compare_moments);

@@ -8,6 +8,7 @@
  */
 
 #include "analyzer/html/series.h"
+#include "analyzer/report/report.h"
 
 struct vt_page_moment {
 	int64_t event;
@@ -29,7 +30,7 @@ struct vt_page_moments {
  * there is no such moment.  vt_page_moments_release in both cases.
  */
 int vt_page_moments_init(struct vt_page_moments *moments, const struct vt_series *series,
-			 const char *when, struct vt_diag *diag);
+			 const struct vt_report *report, const char *when, struct vt_diag *diag);
 void vt_page_moments_release(struct vt_page_moments *moments);
 
 #endif

@@ -63,24 +63,32 @@ static void add_flag(json_t *array, const struct vt_timeline *timeline, int64_t 
 	free(text);
 }
 
-static void add_flags(struct vt_analysis *analysis, json_t *object)
+/* One where the device is fullest as tensors take most. */
+static void add_peaks(json_t *array, const struct vt_report *report)
 {
-	const struct vt_timeline *timeline = &analysis->timeline;
-	const struct vt_model *model = &analysis->model;
+	const struct vt_timeline *timeline = &report->analysis->timeline;
+
+	for (uint32_t i = 0; i < report->nr_devices; i++) {
+		const struct vt_report_device *row = &report->devices[i];
+		int has_most = vt_report_has_most_allocated(row);
+
+		if (has_most)
+			add_flag(array, timeline, row->most_allocated.place.event, "allocated",
+				 row->device->id, vt_xstrdup("most allocated"));
+		add_flag(array, timeline, row->chosen.place.event, "used", row->device->id,
+			 vt_xstrdup(has_most ? "most used" : "peak"));
+	}
+}
+
+static void add_flags(const struct vt_report *report, json_t *object)
+{
+	const struct vt_timeline *timeline = &report->analysis->timeline;
+	const struct vt_model *model = &report->analysis->model;
 	json_t *array = json_array();
 	uint32_t left_out = 0;
 	char bytes[VT_UNITS_MAX];
 
-	for (uint32_t i = 0; i < model->nr_peaks; i++) {
-		const struct vt_peak *peak = &model->peaks[i];
-
-		if (peak->max_allocated_event)
-			add_flag(array, timeline, peak->max_allocated_event, "allocated",
-				 peak->device, vt_xstrdup("most allocated"));
-		if (peak->event != peak->max_allocated_event)
-			add_flag(array, timeline, peak->event, "used", peak->device,
-				 vt_xstrdup("most used"));
-	}
+	add_peaks(array, report);
 	for (uint32_t i = 0; i < model->nr_ooms; i++)
 		if (i + MOST_FAILED >= model->nr_ooms)
 			add_flag(array, timeline, model->ooms[i].event, "failed",
@@ -107,9 +115,9 @@ static void add_flags(struct vt_analysis *analysis, json_t *object)
 	json_object_set_new(object, "flags_left_out", json_integer(left_out));
 }
 
-void vt_track_json(struct vt_analysis *analysis, json_t *object)
+void vt_track_json(const struct vt_report *report, json_t *object)
 {
 	json_object_set_new(object, "spans_left_out", json_integer(0));
-	add_spans(&analysis->stages, object);
-	add_flags(analysis, object);
+	add_spans(&report->analysis->stages, object);
+	add_flags(report, object);
 }

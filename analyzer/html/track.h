@@ -6,9 +6,9 @@
 
 #include <jansson.h>
 
-#include "analyzer/report/analysis.h"
+#include "analyzer/report/report.h"
 
 /* Sets "spans", "flags" and how many of each were left out. */
-void vt_track_json(struct vt_analysis *analysis, json_t *object);
+void vt_track_json(const struct vt_report *report, json_t *object);
 
 #endif

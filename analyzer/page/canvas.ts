@@ -23,6 +23,7 @@ export class Drawing {
   ink: Ink = inkOf();
   private isSeen = false;
   private isStale = true;
+  private later = 0;
   private isWaiting = false;
   private isOverWaiting = false;
 
@@ -42,7 +43,8 @@ export class Drawing {
       this.redraw();
     });
     this.over.addEventListener("blur", () => this.hideTip());
-    // What is out of sight is drawn when it comes into it, or is printed.
+    // What is out of sight is drawn when it comes into it, when nothing else is to be done, or for
+    // a printer.
     new IntersectionObserver(([entry]) => {
       this.isSeen = entry.isIntersecting;
       if (this.isSeen && this.isStale) this.redraw();
@@ -84,7 +86,12 @@ export class Drawing {
 
   redraw(): void {
     this.isStale = true;
-    if (this.isWaiting || !this.isSeen) return;
+    if (!this.isSeen) {
+      clearTimeout(this.later);
+      this.later = window.setTimeout(() => requestIdleCallback(() => { if (this.isStale) this.paint(); }), 300);
+      return;
+    }
+    if (this.isWaiting) return;
     this.isWaiting = true;
     requestAnimationFrame(() => {
       this.isWaiting = false;

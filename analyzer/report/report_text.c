@@ -390,6 +390,8 @@ static void print_next(const struct vt_report *report, const char *path, FILE *o
 	fputs("next: ", out);
 	if (report->out_of_memory.oom)
 		fprintf(out, "vtrace oom %s | ", file);
+	if (report->nr_devices)
+		fprintf(out, "vtrace html %s | ", file);
 	fprintf(out, "vtrace blocks %s --at %s", file, when);
 	if (has_blocks(report))
 		fprintf(out, " | vtrace frag %s", file);

@@ -19,6 +19,7 @@ NO_OOM = "no request failed"  # `vtrace oom` of a run that never ran out
 class State:
     def __init__(self, config):
         self.is_child = os.environ.get(child.VARIABLE) == str(os.getpid())
+        self.has_page = config.getoption("vtrace_html")
         self.vtrace = config.getoption("vtrace_command") or os.environ.get("VTRACE") or shutil.which("vtrace")
         self.simulate = config.getoption("vtrace_simulate")
         self.is_update = config.getoption("vtrace_update")
@@ -45,6 +46,8 @@ def pytest_addoption(parser):
     group.addoption("--vtrace-update", action="store_true",
                     help='write the figures of limits such as "+5%%" to the baseline files')
     group.addoption("--vtrace-dir", metavar="DIR", help="keep all recordings there (default: those of failures)")
+    group.addoption("--vtrace-html", action="store_true",
+                    help="write a page beside each recording that a failure names (vtrace html)")
     group.addoption("--vtrace-command", metavar="FILE", help="the vtrace command (default: $VTRACE, or that on PATH)")
 
 
@@ -96,13 +99,20 @@ def explain_oom(state, outcome):
     return "\n".join(done.stdout.splitlines()[:OOM_LINES]) if has_failed else ""
 
 
-def kept_line(outcome):
+def kept_line(state, outcome):
     """A process that never used a GPU leaves no recording."""
-    return f"\nrecording: {outcome.database}" if outcome.database.exists() else ""
+    if not outcome.database.exists():
+        return ""
+    line = f"\nrecording: {outcome.database}"
+    if not state.has_page:
+        return line
+    done = subprocess.run([state.vtrace, "html", str(outcome.database)], capture_output=True, text=True,
+                          stdin=subprocess.DEVNULL)
+    return f"{line}\npage: {(done.stdout if done.returncode == 0 else done.stderr).strip()}"
 
 
 def crash_report(state, item, outcome):
-    text = f"the test's process {outcome.died}\n{outcome.output}{kept_line(outcome)}"
+    text = f"the test's process {outcome.died}\n{outcome.output}{kept_line(state, outcome)}"
     return fail(item, text)
 
 
@@ -115,7 +125,7 @@ def judge(state, item, outcome, wanted, report, folder):
     text = error or limits.failure_text(rows)
     if text:
         report.outcome = "failed"
-        report.longrepr = f"{text}{kept_line(outcome)}"
+        report.longrepr = f"{text}{kept_line(state, outcome)}"
         return
     relative = {f"{table}.{key}" for (table, key), limit in wanted.items() if limits.is_relative(limit)}
     figures = {row["limit"]: row["figure"] for row in rows if row["limit"] in relative and row["figure"] is not None}

@@ -60,7 +60,7 @@ def test_a_collector_that_has_not_begun_is_waited_for(tmp_path):
         # Nothing is left behind of a test that fails.
         gate.touch()
         victim.kill()
-    assert said.endswith("; run.db\nvtrace: next: vtrace report run.db\n"), said
+    assert said.endswith("; run.db\nvtrace: next: vtrace report run.db | vtrace html run.db\n"), said
     finish(tmp_path)
     assert calls_of(tmp_path / "run.db")[0] == BEGIN + GIVEN_BACK
 

@@ -40,10 +40,11 @@ def test_the_closing_line_can_be_copied(name, killed, tmp_path):
     done = run(tmp_path, name, *command)
     lines = done.stderr.splitlines()
     assert len(lines) == 2, done.stderr
-    words = shlex.split(lines[1].split("next: ")[1])
+    words, page = offered(done.stderr)
+    assert page == ["vtrace", "html", words[-1]]
     reported = vtrace(*words[1:], cwd=tmp_path)
     assert reported.returncode == 0, reported.stderr
-    assert lines[0].endswith("; " + lines[1].split("vtrace report ")[1])
+    assert lines[0].endswith("; " + lines[1].split(" | vtrace html ")[1])
     assert words[-1] in offered(reported.stdout)[0]
 
 
@@ -80,9 +81,9 @@ def test_check_and_a_folder_of_ranks_offer_what_can_be_copied(name, tmp_path):
 def test_only_commands_with_something_to_say_are_offered(tmp_path):
     short = record(tmp_path, PYTHON, "-c", SHORT)
     text = vtrace("report", short.database).stdout
-    assert [words[1] for words in offered(text)] == ["blocks", "frag", "diff"]
+    assert [words[1] for words in offered(text)] == ["html", "blocks", "frag", "diff"]
     driver = record(tmp_path, CLIENT, name="driver.db")
-    assert [words[1] for words in offered(vtrace("report", driver.database).stdout)] == ["blocks", "diff"]
+    assert [words[1] for words in offered(vtrace("report", driver.database).stdout)] == ["html", "blocks", "diff"]
     loop = SHORT + "\nfor i in range(400):\n    torch.empty(1 << 20, device='cuda').add_(1)"
     long = record(tmp_path, PYTHON, "-c", loop, name="long.db")
     assert "leaks" in [words[1] for words in offered(vtrace("report", long.database).stdout)]

@@ -98,3 +98,29 @@ def test_folder_that_is_not_there(training, tmp_path):
     assert done.returncode == 3
     assert done.stderr == f"vtrace: {tmp_path}/none/page.html: cannot be written: No such file or directory\n"
     assert not list(tmp_path.iterdir())
+
+
+def test_run_writes_one(tmp_path):
+    done = record_python(tmp_path, "train_mlp.py", options=("--html",))
+    assert done.process.returncode == 0, done.process.stderr
+    assert done.process.stderr.splitlines()[-1] == "vtrace: page: run.html"
+    assert Page(tmp_path / "run.html").data["report"] == report(done.database)
+
+
+def test_run_keeps_the_exit_code_without_one(tmp_path):
+    (tmp_path / "run.html").write_text("mine")
+    done = record_python(tmp_path, "train_mlp.py", options=("--html",))
+    assert done.process.returncode == 0
+    assert done.process.stderr.endswith("vtrace: run.html exists; --force replaces it\n")
+    assert (tmp_path / "run.html").read_text() == "mine"
+
+
+@pytest.mark.parametrize("limit, is_broken", [("1 MiB", True), ("70 GiB", False)])
+def test_check_writes_one_of_a_broken_budget(training, page, limit, is_broken, tmp_path):
+    budget, output = tmp_path / "memory.toml", tmp_path / "page.html"
+    budget.write_text(f'[total]\nallocated = "{limit}"\n')
+    done = vtrace("check", training, "--budget", budget, "--html", output)
+    assert done.returncode == is_broken, done.stderr
+    assert output.exists() == is_broken
+    if is_broken:
+        assert Page(output).data["report"] == page.data["report"]

@@ -37,7 +37,7 @@ def test_a_rank_is_in_the_name_and_in_the_facts(launcher, tmp_path):
     done = start(tmp_path, LAUNCHERS[launcher], "-o", "run.db")
     assert done.returncode == 0, done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["run.rank3.db"]
-    assert done.stderr.endswith("next: vtrace report run.rank3.db\n")
+    assert done.stderr.endswith("next: vtrace report run.rank3.db | vtrace html run.rank3.db\n")
     facts = run_facts(tmp_path / "run.rank3.db")
     assert {key: facts[key] for key in ("launcher", "rank", "world_size", "local_rank")} == {
         "launcher": launcher, "rank": "3", "world_size": "4", "local_rank": "1"}

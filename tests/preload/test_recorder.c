@@ -543,7 +543,8 @@ static void collector_is_nobody_s_child(void **state)
 	assert_string_equal(text, "3 collect 1 0 alone configured\n");
 	/* The end waited for it and tells what it found. */
 	assert_non_null(strstr(g.said, "vtrace: 2 events, 0 lost; peak 1.50 GiB on cuda:1; "
-				       "run.db\nvtrace: next: vtrace report run.db\n"));
+				       "run.db\nvtrace: next: vtrace report run.db"
+				       " | vtrace html run.db\n"));
 }
 
 int main(void)

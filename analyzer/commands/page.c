@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/commands/page.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "analyzer/base/util.h"
+#include "analyzer/html/html.h"
+#include "analyzer/model/when.h"
+
+char *vt_page_output(const struct vt_page_request *request)
+{
+	size_t len = strlen(request->path);
+
+	if (request->output)
+		return vt_xstrdup(request->output);
+	if (vt_util_has_suffix(request->path, ".db"))
+		len -= strlen(".db");
+	while (len > 1 && request->path[len - 1] == '/')
+		len--;
+	return vt_xasprintf("%.*s.html", (int)len, request->path);
+}
+
+int vt_page_check(const struct vt_page_request *request, struct vt_diag *diag)
+{
+	char *output = vt_page_output(request);
+	struct stat status;
+	int rc = vt_html_check(diag);
+
+	if (!rc && !lstat(output, &status) &&
+	    (!request->is_forced || !S_ISREG(status.st_mode))) {
+		vt_diag_set(diag, VT_EXIT_USAGE, "%s exists%s", output,
+			    S_ISREG(status.st_mode) ? "; --force replaces it"
+						    : " and is no regular file");
+		rc = -1;
+	}
+	free(output);
+	return rc;
+}
+
+/* What a report needs, on its way through vt_analysis_judge. */
+struct making {
+	struct vt_report report;
+	struct vt_report_options options;
+};
+
+static void begin(struct vt_analysis *analysis, void *context)
+{
+	struct making *making = context;
+
+	vt_report_begin(&making->report, analysis, &making->options);
+}
+
+/* A page of which a part is missing is none: it appears as a whole, or not. */
+static int print(const struct vt_report *report, const struct vt_page_request *request,
+		 const char *output, struct vt_diag *diag)
+{
+	const struct vt_html_options options = { .path = request->path, .when = request->when };
+	char *part = vt_xasprintf("%s.%d.part", output, (int)getpid());
+	FILE *out = fopen(part, "wxe");
+	int rc = -1, is_bad;
+
+	if (!out) {
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: cannot be written: %s", output,
+			    strerror(errno));
+		free(part);
+		return -1;
+	}
+	errno = 0;
+	rc = vt_html_print(report, &options, out, diag);
+	is_bad = fflush(out) || ferror(out);
+	is_bad |= fclose(out) != 0;
+	if (!rc && is_bad) {
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: cannot be written: %s", output,
+			    strerror(errno ? errno : EIO));
+		rc = -1;
+	} else if (!rc && (request->is_forced ? rename(part, output)
+					      : vt_util_rename(part, output))) {
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", output,
+			    errno == EEXIST ? "exists; --force replaces it" : strerror(errno));
+		rc = -1;
+	}
+	if (rc)
+		unlink(part);
+	free(part);
+	return rc;
+}
+
+int vt_page_write(const struct vt_page_request *request, struct vt_diag *diag)
+{
+	struct making making = { .options = { .when = "peak",
+					      .device = VT_WHEN_ALL_DEVICES,
+					      .top = 20,
+					      .has_all_frames = request->has_all_frames } };
+	struct vt_analysis analysis = { 0 };
+	char *output = vt_page_output(request);
+	int rc = vt_analysis_open_model(&analysis, request->path, request->rules, diag);
+
+	if (!rc) {
+		vt_analysis_judge(&analysis, begin, &making);
+		rc = vt_report_finish(&making.report, diag);
+		if (!rc)
+			rc = print(&making.report, request, output, diag);
+		vt_report_release(&making.report);
+	}
+	vt_analysis_close(&analysis);
+	free(output);
+	return rc;
+}
