@@ -10,6 +10,7 @@ struct building {
 	uint8_t *is_inside; /* by operator: what it does is told by one that called it */
 	uint8_t *has_child; /* by operator: it called others that do something */
 	uint32_t *current;  /* by allocation: its value + 1 */
+	uint8_t *is_weight; /* by allocation: a layer read it as a leaf */
 	VT_VECTOR(struct vt_flow_node) nodes;
 	VT_VECTOR(struct vt_flow_value) values;
 	VT_VECTOR(uint32_t) inputs;
@@ -119,6 +120,23 @@ static int makes_leaf(const struct building *b, const struct vt_flow_node *node)
 	return 1;
 }
 
+/* Leaves that layers read stay leaves when they are written: that is an update of weights. */
+static void note_weights(struct building *b, const struct vt_flow_node *node)
+{
+	const struct vt_operator_call *operator = &b->calls->items[node->operator];
+
+	if (node->class != VT_OPERATOR_PRODUCT && node->class != VT_OPERATOR_CONVOLUTION &&
+	    node->class != VT_OPERATOR_EMBEDDING && node->class != VT_OPERATOR_NORM)
+		return;
+	for (uint32_t i = 0; i < operator->nr_tensors && !node->in_backward; i++) {
+		uint32_t allocation = b->calls->tensors[operator->first_tensor + i].allocation;
+
+		if (allocation != VT_NO_INDEX && b->current[allocation] &&
+		    b->values.items[b->current[allocation] - 1].writer == VT_NO_INDEX)
+			b->is_weight[allocation] = 1;
+	}
+}
+
 /* The values that it writes, if it writes any: the node is then kept. */
 static void add_outputs(struct building *b, struct vt_flow_node *node)
 {
@@ -142,6 +160,7 @@ static void add_outputs(struct building *b, struct vt_flow_node *node)
 		/* Twice among the results. */
 		if (known > node->first_output)
 			continue;
+		node->makes_leaf |= b->is_weight[t->allocation];
 		add_value(b, t->allocation,
 			  node->makes_leaf || node->in_backward ? VT_NO_INDEX : index, index);
 	}
@@ -164,6 +183,7 @@ static void add_node(struct building *b, uint32_t index)
 	node.in_backward = operator->node_class && operator->sequence == VT_NO_SEQUENCE;
 	add_inputs(b, &node);
 	node.makes_leaf = (uint8_t)makes_leaf(b, &node);
+	note_weights(b, &node);
 	add_outputs(b, &node);
 }
 
@@ -207,6 +227,7 @@ void vt_dataflow_init(struct vt_dataflow *flow, const struct vt_model *model)
 	b.is_inside = vt_xcalloc(b.calls->nr, sizeof(*b.is_inside));
 	b.has_child = vt_xcalloc(b.calls->nr, sizeof(*b.has_child));
 	b.current = vt_xcalloc((size_t)model->nr_allocations + 1, sizeof(*b.current));
+	b.is_weight = vt_xcalloc((size_t)model->nr_allocations + 1, sizeof(*b.is_weight));
 	find_outermost(&b);
 	for (uint32_t i = 0; i < b.calls->nr; i++)
 		add_node(&b, i);
@@ -221,6 +242,7 @@ void vt_dataflow_init(struct vt_dataflow *flow, const struct vt_model *model)
 	free(b.is_inside);
 	free(b.has_child);
 	free(b.current);
+	free(b.is_weight);
 }
 
 void vt_dataflow_release(struct vt_dataflow *flow)

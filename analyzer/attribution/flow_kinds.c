@@ -19,8 +19,8 @@ struct labelling {
 	struct vt_flow_kinds *kinds;
 	const struct vt_dataflow *flow;
 	const struct vt_model *model;
-	/* Nodes of forwards that autograd numbered, by number. */
-	VT_VECTOR(uint32_t) numbered;
+	uint32_t *node_of;	     /* by operator: its node + 1 */
+	VT_VECTOR(uint32_t) numbered; /* operators of forwards that autograd numbered, by number */
 };
 
 static void label_one(struct labelling *l, uint32_t allocation, enum vt_flow_label label)
@@ -59,38 +59,82 @@ static void label_made(struct labelling *l, const struct vt_flow_node *node,
 	}
 }
 
-static uint64_t number_of(const struct labelling *l, uint32_t node)
-{
-	return l->model->calls.items[l->flow->nodes[node].operator].sequence;
-}
-
 static int compare_numbers(const void *a, const void *b, void *of)
 {
-	uint64_t x = number_of(of, *(const uint32_t *)a), y = number_of(of, *(const uint32_t *)b);
+	const struct vt_operator_call *calls = of;
+	uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
 
-	return x < y ? -1 : x > y;
+	if (calls[i].sequence != calls[k].sequence)
+		return calls[i].sequence < calls[k].sequence ? -1 : 1;
+	return i < k ? -1 : i > k;
 }
 
-/* The forward operator of a node of the backward pass: the last that began to number before it. */
-static const struct vt_flow_node *find_forward(const struct labelling *l,
-					       const struct vt_operator_call *operator)
+static void find_numbered(struct labelling *l)
 {
-	size_t at = vt_search_first(i, l->numbered.len,
-				    number_of(l, l->numbered.items[i]) <= operator->node_sequence);
+	const struct vt_operator_calls *calls = &l->model->calls;
 
-	return at ? &l->flow->nodes[l->numbered.items[at - 1]] : NULL;
+	l->node_of = vt_xcalloc((size_t)calls->nr + 1, sizeof(*l->node_of));
+	for (uint32_t n = 0; n < l->flow->nr_nodes; n++)
+		l->node_of[l->flow->nodes[n].operator] = n + 1;
+	for (uint32_t i = 0; i < calls->nr; i++)
+		if (calls->items[i].sequence != VT_NO_SEQUENCE && !calls->items[i].node_class)
+			vt_vector_push(&l->numbered, i);
+	if (l->numbered.len)
+		qsort_r(l->numbered.items, l->numbered.len, sizeof(uint32_t), compare_numbers,
+			calls->items);
+}
+
+/*
+ * The operator that made a node of the backward pass: the last that began to number before it, and
+ * called from where the node says.  VT_NO_INDEX: it was not observed.
+ */
+static uint32_t find_forward(const struct labelling *l, const struct vt_operator_call *backward)
+{
+	const struct vt_operator_call *calls = l->model->calls.items;
+	size_t at = vt_search_first(i, l->numbered.len, calls[l->numbered.items[i]].sequence <=
+								  backward->node_sequence);
+	uint32_t found;
+
+	if (!at || backward->node_sequence == VT_NO_SEQUENCE)
+		return VT_NO_INDEX;
+	found = l->numbered.items[at - 1];
+	if (backward->forward_python_stack &&
+	    backward->forward_python_stack != calls[found].python_stack)
+		return VT_NO_INDEX;
+	return found;
+}
+
+/* A view of logits: it has no node, but what it looks at has a label. */
+static int is_of_logits(const struct labelling *l, const struct vt_operator_call *call)
+{
+	const struct vt_call_tensor *t = &l->model->calls.tensors[call->first_tensor];
+
+	return call->nr_tensors && !t->is_output && t->allocation != VT_NO_INDEX &&
+	       l->kinds->labels[t->allocation] == VT_FLOW_LOGITS;
 }
 
 /* Gradients of what lies between a head's product and the loss. */
-static enum vt_flow_label label_backward(const struct labelling *l, const struct vt_flow_node *node)
+static void label_backward(struct labelling *l, const struct vt_flow_node *node)
 {
-	const struct vt_flow_node *forward =
-		find_forward(l, &l->model->calls.items[node->operator]);
+	const struct vt_operator_call *calls = l->model->calls.items;
+	uint32_t first = find_forward(l, &calls[node->operator]), call = first;
+	enum vt_flow_label label = VT_FLOW_NONE;
 
-	if (!forward || forward->label != VT_FLOW_LOGITS || forward->class == VT_OPERATOR_PRODUCT ||
-	    forward->class == VT_OPERATOR_CONVOLUTION)
-		return VT_FLOW_NONE;
-	return VT_FLOW_LOGITS;
+	if (first == VT_NO_INDEX)
+		return;
+	while (!l->node_of[call] && calls[call].parent < call)
+		call = calls[call].parent;
+	if (l->node_of[call]) {
+		const struct vt_flow_node *forward = &l->flow->nodes[l->node_of[call] - 1];
+
+		/* Of the product itself they are those of what it multiplied. */
+		if (forward->class != VT_OPERATOR_PRODUCT &&
+		    forward->class != VT_OPERATOR_CONVOLUTION)
+			label = forward->label == VT_FLOW_LOGITS ? VT_FLOW_LOGITS : VT_FLOW_NONE;
+	} else if (is_of_logits(l, &calls[first])) {
+		label = VT_FLOW_LOGITS;
+	}
+	label_made(l, node, label);
 }
 
 static struct vt_key place_of(const struct vt_allocation *a)
@@ -118,7 +162,7 @@ static void remember_places(struct vt_flow_kinds *kinds)
 void vt_flow_kinds_init(struct vt_flow_kinds *kinds, const struct vt_model *model)
 {
 	struct vt_dataflow flow;
-	struct labelling l = { kinds, &flow, model, { 0 } };
+	struct labelling l = { kinds, &flow, model, NULL, { 0 } };
 
 	memset(kinds, 0, sizeof(*kinds));
 	kinds->model = model;
@@ -132,16 +176,14 @@ void vt_flow_kinds_init(struct vt_flow_kinds *kinds, const struct vt_model *mode
 	vt_flow_find_regions(&flow);
 	vt_flow_label_attention(&flow);
 	vt_flow_label_rest(&flow);
+	find_numbered(&l);
 	for (uint32_t n = 0; n < flow.nr_nodes; n++)
-		if (!flow.nodes[n].in_backward && number_of(&l, n) != VT_NO_SEQUENCE)
-			vt_vector_push(&l.numbered, n);
-	if (l.numbered.len)
-		qsort_r(l.numbered.items, l.numbered.len, sizeof(uint32_t), compare_numbers, &l);
-	for (uint32_t n = 0; n < flow.nr_nodes; n++)
-		label_made(&l, &flow.nodes[n],
-			   flow.nodes[n].in_backward ? label_backward(&l, &flow.nodes[n])
-						     : flow.nodes[n].label);
+		if (flow.nodes[n].in_backward)
+			label_backward(&l, &flow.nodes[n]);
+		else
+			label_made(&l, &flow.nodes[n], flow.nodes[n].label);
 	remember_places(kinds);
+	free(l.node_of);
 	vt_vector_release(&l.numbered);
 	vt_dataflow_release(&flow);
 }
