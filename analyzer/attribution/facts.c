@@ -181,7 +181,7 @@ void vt_facts_init(struct vt_facts *facts, const struct vt_stages *stages,
 	facts->rules = rules;
 	facts->stages = stages;
 	vt_operators_init(&facts->operators, facts->model, rules);
-	vt_flow_kinds_init(&facts->flow, facts->model);
+	vt_flow_kinds_init(&facts->flow, facts->model, &facts->operators);
 	vt_heads_init(&facts->heads, stages, rules, &facts->operators);
 	vt_moves_init(&facts->moves, stages);
 	vt_names_init(&facts->names, facts->model);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyzer/attribution/flow_passes.h"
+#include "analyzer/base/hash.h"
 #include "analyzer/base/search.h"
 
 const char *vt_flow_label_text(enum vt_flow_label label)
@@ -137,35 +138,52 @@ static void label_backward(struct labelling *l, const struct vt_flow_node *node)
 	label_made(l, node, label);
 }
 
-static struct vt_key place_of(const struct vt_allocation *a)
+/*
+ * Where it was made, whether or not that was observed: PyTorch calls operators by another way while
+ * they are, so that native stacks differ, and the innermost operator stands for them.
+ */
+static struct vt_key place_of(const struct vt_flow_kinds *kinds, const struct vt_allocation *a)
 {
-	return (struct vt_key){ (uint64_t)a->made->native_stack << 32 | a->made->python_stack,
-				a->made->node_class, 0 };
+	const char *name = vt_operators_name(kinds->operators, a->made->native_stack);
+	uint64_t hash = 0;
+
+	for (; name && *name; name++)
+		hash = vt_hash_mix(hash, (unsigned char)*name);
+	return (struct vt_key){ hash, a->made->python_stack, a->made->node_class };
 }
 
+/* The label that most allocations of a place have, and its lead: one forward may be cut off. */
 static void remember_places(struct vt_flow_kinds *kinds)
 {
 	for (uint32_t i = 0; i < kinds->model->nr_allocations; i++) {
-		struct vt_key place = place_of(&kinds->model->allocations[i]);
+		uint64_t label = kinds->labels[i], lead;
 		const uint64_t *known;
+		struct vt_key place;
 
 		if (!kinds->is_observed[i])
 			continue;
+		place = place_of(kinds, &kinds->model->allocations[i]);
 		known = vt_map_find(&kinds->places, place);
-		if (!known)
-			vt_map_put(&kinds->places, place, kinds->labels[i]);
-		else if (*known != kinds->labels[i])
-			vt_map_put(&kinds->places, place, VT_NR_FLOW_LABELS);
+		lead = known ? *known / VT_NR_FLOW_LABELS : 0;
+		if (lead && *known % VT_NR_FLOW_LABELS != label) {
+			label = *known % VT_NR_FLOW_LABELS;
+			lead--;
+		} else {
+			lead++;
+		}
+		vt_map_put(&kinds->places, place, lead * VT_NR_FLOW_LABELS + label);
 	}
 }
 
-void vt_flow_kinds_init(struct vt_flow_kinds *kinds, const struct vt_model *model)
+void vt_flow_kinds_init(struct vt_flow_kinds *kinds, const struct vt_model *model,
+			struct vt_operators *operators)
 {
 	struct vt_dataflow flow;
 	struct labelling l = { kinds, &flow, model, NULL, { 0 } };
 
 	memset(kinds, 0, sizeof(*kinds));
 	kinds->model = model;
+	kinds->operators = operators;
 	if (!model->calls.nr)
 		return;
 	kinds->labels = vt_xcalloc((size_t)model->nr_allocations + 1, 1);
@@ -196,6 +214,14 @@ void vt_flow_kinds_release(struct vt_flow_kinds *kinds)
 	memset(kinds, 0, sizeof(*kinds));
 }
 
+/* What was observed at its place; NULL: nothing, or no label more often than others. */
+static const uint64_t *find_place(const struct vt_flow_kinds *kinds, const struct vt_allocation *a)
+{
+	const uint64_t *known = vt_map_find(&kinds->places, place_of(kinds, a));
+
+	return known && *known >= VT_NR_FLOW_LABELS ? known : NULL;
+}
+
 enum vt_flow_label vt_flow_kinds_find(const struct vt_flow_kinds *kinds,
 				      const struct vt_allocation *a)
 {
@@ -206,18 +232,13 @@ enum vt_flow_label vt_flow_kinds_find(const struct vt_flow_kinds *kinds,
 		return VT_FLOW_NONE;
 	if (kinds->is_observed[index])
 		return kinds->labels[index];
-	known = vt_map_find(&kinds->places, place_of(a));
-	return known && *known < VT_NR_FLOW_LABELS ? (enum vt_flow_label)*known : VT_FLOW_NONE;
+	known = find_place(kinds, a);
+	return known ? (enum vt_flow_label)(*known % VT_NR_FLOW_LABELS) : VT_FLOW_NONE;
 }
 
 int vt_flow_kinds_knows(const struct vt_flow_kinds *kinds, const struct vt_allocation *a)
 {
-	const uint64_t *known;
-
 	if (!kinds->labels)
 		return 0;
-	if (kinds->is_observed[a - kinds->model->allocations])
-		return 1;
-	known = vt_map_find(&kinds->places, place_of(a));
-	return known && *known < VT_NR_FLOW_LABELS;
+	return kinds->is_observed[a - kinds->model->allocations] || find_place(kinds, a);
 }

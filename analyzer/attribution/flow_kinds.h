@@ -4,22 +4,25 @@
 
 /*
  * Which part of a network made an allocation, by the graph of operators (dataflow.h).  What was
- * observed in one step holds for all: for the same stacks, where these always made the same.
+ * observed in one step holds for all: for the same place, what it made most often.
  */
 
 #include <stdint.h>
 
 #include "analyzer/attribution/dataflow.h"
+#include "analyzer/attribution/operators.h"
 #include "analyzer/base/map.h"
 
 struct vt_flow_kinds {
 	const struct vt_model *model;
 	uint8_t *labels;      /* by allocation: enum vt_flow_label; NULL: nothing was observed */
 	uint8_t *is_observed; /* by allocation: an operator of the graph made it */
-	struct vt_map places; /* its stacks -> label, VT_NR_FLOW_LABELS: several */
+	struct vt_map places; /* place -> label + VT_NR_FLOW_LABELS * its lead over others */
+	struct vt_operators *operators;
 };
 
-void vt_flow_kinds_init(struct vt_flow_kinds *kinds, const struct vt_model *model);
+void vt_flow_kinds_init(struct vt_flow_kinds *kinds, const struct vt_model *model,
+			struct vt_operators *operators);
 void vt_flow_kinds_release(struct vt_flow_kinds *kinds);
 
 /* What a forward made; VT_FLOW_NONE: not known. */

@@ -83,6 +83,8 @@ static void check_steps(const struct step *steps, uint32_t nr)
 {
 	static struct fixture f;
 	struct vt_flow_kinds kinds;
+	struct vt_operators operators;
+	struct vt_rules rules = { 0 };
 
 	memset(&f, 0, sizeof(f));
 	f.model.allocations = f.allocations;
@@ -94,7 +96,8 @@ static void check_steps(const struct step *steps, uint32_t nr)
 		add_allocation(&f, 0);
 	for (uint32_t i = 0; i < nr; i++)
 		add_step(&f, &steps[i]);
-	vt_flow_kinds_init(&kinds, &f.model);
+	vt_operators_init(&operators, &f.model, &rules);
+	vt_flow_kinds_init(&kinds, &f.model, &operators);
 	for (uint32_t i = 0; i < nr; i++) {
 		const struct vt_allocation *a = &f.allocations[f.calls[i].end_event - 1];
 
@@ -104,6 +107,7 @@ static void check_steps(const struct step *steps, uint32_t nr)
 				 vt_flow_label_text(vt_flow_kinds_find(&kinds, a)), steps[i].label);
 	}
 	vt_flow_kinds_release(&kinds);
+	vt_operators_release(&operators);
 }
 
 #define CHECK(steps) check_steps(steps, VT_ARRAY_SIZE(steps))
