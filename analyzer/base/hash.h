@@ -4,6 +4,7 @@
 
 /* Many numbers into one, so good that two different lists never meet. */
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* Hashes `value` behind what `hash` stands for; the finaliser is that of splitmix64. */
@@ -13,6 +14,16 @@ static inline uint64_t vt_hash_mix(uint64_t hash, uint64_t value)
 	hash = (hash ^ (hash >> 30)) * 0xbf58476d1ce4e5b9ull;
 	hash = (hash ^ (hash >> 27)) * 0x94d049bb133111ebull;
 	return hash ^ (hash >> 31);
+}
+
+/* Hashes the bytes of a text that need not end with 0. */
+static inline uint64_t vt_hash_text(const char *text, size_t len)
+{
+	uint64_t hash = len;
+
+	for (size_t i = 0; i < len; i++)
+		hash = vt_hash_mix(hash, (unsigned char)text[i]);
+	return hash;
 }
 
 #endif

@@ -5,7 +5,9 @@
 
 #include "analyzer/attribution/keepers.h"
 #include "analyzer/attribution/origins.h"
+#include "analyzer/base/hash.h"
 #include "analyzer/base/map.h"
+#include "analyzer/base/search.h"
 #include "analyzer/base/units.h"
 
 /* Where less of the highest use is activations, running a forward twice is no good bargain. */
@@ -31,25 +33,74 @@ struct kept {
 
 VT_VECTOR_DECLARE(kept_blocks, struct kept);
 
-/*
- * "model.layers.3" of "model.layers.3.mlp.up_proj", "3" of "3.0" in a model that is a Sequential
- * itself; NULL: no number in it.  The caller frees.
- */
-static char *layer_of(const struct vt_scene *scene, const struct vt_allocation *a)
-{
-	char *path = vt_origins_module(scene->facts, a), *part = path;
+/* How many numbered children of each path made activations, by path. */
+struct containers {
+	struct vt_map children; /* numbered paths that were counted */
+	struct vt_map counts;	/* of the path before the number */
+};
 
+static struct vt_key key_of_path(const char *path, size_t len)
+{
+	return (struct vt_key){ vt_hash_text(path, len), len, 0 };
+}
+
+/* The next part of a path that is a number, from `part` on; NULL: there is none. */
+static char *next_number(char *part)
+{
 	while (part && *part) {
 		size_t len = strcspn(part, ".");
 
-		if (len && strspn(part, "0123456789") == len) {
-			part[len] = 0;
-			return path;
-		}
+		if (len && strspn(part, "0123456789") == len)
+			return part;
 		part += len + (part[len] == '.');
 	}
-	free(path);
 	return NULL;
+}
+
+static void count_children(struct containers *containers, char *path)
+{
+	for (char *part = next_number(path); part;) {
+		size_t len = strspn(part, "0123456789");
+		struct vt_key child = key_of_path(path, (size_t)(part - path) + len);
+		struct vt_key parent = key_of_path(path, (size_t)(part - path));
+		const uint64_t *count = vt_map_find(&containers->counts, parent);
+
+		if (!vt_map_find(&containers->children, child)) {
+			vt_map_put(&containers->counts, parent, count ? *count + 1 : 1);
+			vt_map_put(&containers->children, child, 1);
+		}
+		part = part[len] ? next_number(part + len + 1) : NULL;
+	}
+}
+
+/*
+ * "model.layers.3" of "model.layers.3.mlp.up_proj", "0.model.encoder.layer.3" of what lies in it:
+ * of several numbers the one that counts the most; of "3.0" in Sequentials the first.  NULL: no
+ * number in it.  The caller frees.
+ */
+static char *layer_of(const struct vt_scene *scene, const struct containers *containers,
+		      const struct vt_allocation *a)
+{
+	char *path = vt_origins_module(scene->facts, a), *end = NULL;
+	uint64_t most = 0;
+
+	for (char *part = next_number(path); part;) {
+		size_t len = strspn(part, "0123456789");
+		const uint64_t *count = vt_map_find(&containers->counts,
+						    key_of_path(path, (size_t)(part - path)));
+
+		if (count && *count > most) {
+			most = *count;
+			end = part + len;
+		}
+		part = part[len] ? next_number(part + len + 1) : NULL;
+	}
+	if (!end) {
+		free(path);
+		return NULL;
+	}
+	*end = 0;
+	return path;
 }
 
 static uint32_t find_layer(struct layers *layers, char *path, uint32_t span)
@@ -101,8 +152,8 @@ static int is_cut_off(const struct vt_scene *scene, const struct vt_allocation *
 	return 0;
 }
 
-static void note_block(struct vt_scene *scene, struct layers *layers, struct kept_blocks *kept,
-		       uint32_t i)
+static void note_block(struct vt_scene *scene, const struct containers *containers,
+		       struct layers *layers, struct kept_blocks *kept, uint32_t i)
 {
 	const struct vt_allocation *a = &scene->model->allocations[i];
 	const struct vt_stages *stages = scene->facts->stages;
@@ -113,7 +164,7 @@ static void note_block(struct vt_scene *scene, struct layers *layers, struct kep
 	if (span == VT_NO_INDEX || stages->spans[span].stage != VT_STAGE_FORWARD ||
 	    !(is_for_backward(stages, a) || is_cut_off(scene, a, span)))
 		return;
-	path = layer_of(scene, a);
+	path = layer_of(scene, containers, a);
 	if (!path)
 		return;
 	number = find_layer(layers, path, span);
@@ -157,8 +208,48 @@ static uint32_t count_layers(const struct layers *layers)
 	return nr;
 }
 
+/* The class of the module at a path; NULL: no probe saw it. */
+static const char *class_of(const struct vt_scene *scene, const char *path)
+{
+	const struct vt_model *model = scene->model;
+	size_t len = strlen(path);
+
+	for (uint32_t m = 0; m < model->nr_modules; m++) {
+		const char *name = vt_model_text(model, model->modules[m].name);
+		size_t name_len = name ? strlen(name) : 0;
+
+		/* The variable may be before it, where several trees have such a name. */
+		if (name && name_len <= len && !strcmp(path + len - name_len, name) &&
+		    (name_len == len || path[len - name_len - 1] == '.'))
+			return vt_model_text(model, model->modules[m].class_name);
+	}
+	return NULL;
+}
+
+static int is_kept_activation(const struct vt_scene *scene, uint32_t i)
+{
+	const struct vt_allocation *a = &scene->model->allocations[i];
+
+	return a->device == scene->device && vt_allocation_is_owned(a) &&
+	       vt_scene_is_owner(scene, i, "activations");
+}
+
+static void count_containers(const struct vt_scene *scene, struct containers *containers)
+{
+	for (uint32_t i = 0; i < scene->model->nr_allocations; i++)
+		if (is_kept_activation(scene, i)) {
+			char *path = vt_origins_module(scene->facts,
+						       &scene->model->allocations[i]);
+
+			count_children(containers, path);
+			free(path);
+		}
+}
+
 static void find_kept_activations(struct vt_scene *scene)
 {
+	struct containers containers = { { 0 }, { 0 } };
+	const char *type;
 	uint64_t bytes = live_bytes(scene, "activations");
 	struct vt_reliefs reliefs = { 0 };
 	struct kept_blocks kept = { 0 };
@@ -167,11 +258,12 @@ static void find_kept_activations(struct vt_scene *scene)
 
 	if ((double)bytes < ACTIVATIONS_SHARE * (double)scene->peak_bytes || has_checkpoints(scene))
 		return;
+	count_containers(scene, &containers);
 	for (uint32_t i = 0; i < scene->model->nr_allocations; i++)
-		if (scene->model->allocations[i].device == scene->device &&
-		    vt_allocation_is_owned(&scene->model->allocations[i]) &&
-		    vt_scene_is_owner(scene, i, "activations"))
-			note_block(scene, &layers, &kept, i);
+		if (is_kept_activation(scene, i))
+			note_block(scene, &containers, &layers, &kept, i);
+	vt_map_release(&containers.children);
+	vt_map_release(&containers.counts);
 	for (size_t k = 0; k < kept.len; k++) {
 		const struct layer *layer = &layers.items[kept.items[k].layer];
 		const struct vt_allocation *a =
@@ -182,10 +274,12 @@ static void find_kept_activations(struct vt_scene *scene)
 					       layer->backward_event);
 	}
 	vt_units_bytes(all, sizeof(all), bytes);
+	type = layers.len ? class_of(scene, layers.items[0].path) : NULL;
 	if (count_layers(&layers) > 1)
 		vt_scene_add(scene, VT_FINDING_ACTIVATIONS_KEPT, &reliefs,
-				kept.items[0].allocation,
-				vt_xasprintf("%s, of %u layers", all, count_layers(&layers)));
+			     kept.items[0].allocation,
+			     vt_xasprintf("%s, of %u layers%s%s%s", all, count_layers(&layers),
+					  type ? " (" : "", type ? type : "", type ? ")" : ""));
 	else
 		vt_vector_release(&reliefs);
 	for (size_t i = 0; i < layers.len; i++)
@@ -266,36 +360,45 @@ static int is_outlived(const struct vt_scene *scene, const struct vt_allocation 
 		vt_facts_grad_modes(scene->facts, a) & 1u << VT_GRAD_MODE_ON);
 }
 
-/* In how many later steps a block of a step was alive when it was given back; 0: it was not. */
-static uint32_t steps_kept(const struct vt_scene *scene, const struct vt_allocation *a)
+/* How many steps had ended before an event. */
+static size_t steps_before(const struct vt_scene *scene, int64_t event)
 {
 	const struct vt_stages *stages = scene->facts->stages;
-	const struct vt_span *made = vt_facts_span(scene->facts, a);
-	uint32_t freed = a->freed_event == VT_NEVER ?
-				 VT_NO_INDEX :
-				 vt_stages_span_at(stages, a->freed_event);
+	const struct vt_step *steps = stages->steps.steps;
 
-	if (!made || !made->step || freed == VT_NO_INDEX || !stages->spans[freed].step)
-		return 0;
-	return stages->spans[freed].step - made->step;
+	return vt_search_first(s, stages->steps.nr,
+			       stages->spans[steps[s].last_span].last_event < event);
 }
 
 /*
- * The places of queues: what lives for several steps and is given back by one of them is a memory
- * that these steps read, such as the negatives of contrastive learning.  A variable that is only
- * kept too long holds one result, until the next step replaces it.
+ * The places of queues: of what they make several live at a time, and each is given back by a much
+ * later step.  That is a memory that these steps read, such as the negatives of contrastive
+ * learning; a variable that is only kept too long holds one result, until it is replaced.
  */
 static void collect_queues(const struct vt_scene *scene, struct vt_map *queues)
 {
-	for (uint32_t i = 0; i < scene->model->nr_allocations; i++) {
-		const struct vt_allocation *a = &scene->model->allocations[i];
+	struct vt_map next = { 0 }, second = { 0 };
 
-		if (a->device == scene->device && vt_allocation_is_owned(a) &&
+	for (uint32_t i = scene->model->nr_allocations; i-- > 0;) {
+		const struct vt_allocation *a = &scene->model->allocations[i];
+		const struct vt_key place = { a->made->python_stack, a->made->native_stack, 0 };
+		const uint64_t *younger, *youngest;
+
+		if (a->device != scene->device || !vt_allocation_is_owned(a) ||
+		    a->made->node_class)
+			continue;
+		youngest = vt_map_find(&second, place);
+		if (youngest && (int64_t)*youngest < a->freed_event &&
 		    a->freed_event <= scene->facts->last_working_event &&
-		    steps_kept(scene, a) > 2)
-			vt_map_put(queues, (struct vt_key){ a->made->python_stack,
-							    a->made->native_stack, 0 }, 1);
+		    steps_before(scene, a->freed_event) > steps_before(scene, a->event) + 2)
+			vt_map_put(queues, place, 1);
+		younger = vt_map_find(&next, place);
+		if (younger)
+			vt_map_put(&second, place, *younger);
+		vt_map_put(&next, place, (uint64_t)a->event);
 	}
+	vt_map_release(&next);
+	vt_map_release(&second);
 }
 
 static void find_kept_results(struct vt_scene *scene)

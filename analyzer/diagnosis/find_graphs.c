@@ -341,7 +341,7 @@ static char *describe(const struct vt_scene *scene, const struct graphs *graphs,
 	for (size_t i = 0; i < likely->len; i++)
 		if (likely->items[i].from_event <= scene->event &&
 		    likely->items[i].allocation->freed_event > scene->event)
-			bytes += likely->items[i].bytes;
+			bytes += (uint64_t)likely->items[i].bytes;
 	vt_units_bytes(all, sizeof(all), bytes);
 	return vt_xasprintf("%s at the highest use, %zu call%s of %s%s", all, graphs->items.len,
 			    graphs->items.len == 1 ? "" : "s", type ? type : "a module",

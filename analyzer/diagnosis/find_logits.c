@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyzer/base/units.h"
+#include "common/journal_format.h"
 
 /* What the fix is told to do, and the saving computed for. */
 #define CHUNKS 8
@@ -74,6 +75,41 @@ static uint32_t largest_live(const struct vt_scene *scene)
 	return largest;
 }
 
+static int is_gradient(const struct vt_scene *scene, uint32_t i)
+{
+	return scene->facts->gradient_of[i] ||
+	       vt_names_roles(&scene->facts->names, i) & 1u << VT_ROLE_GRADIENT;
+}
+
+/*
+ * Each chunk makes a gradient of the whole head, which is added to those of the chunks before: two
+ * of them are there from the first chunk on, where the whole has one at its end.
+ */
+static void add_head_gradients(struct vt_scene *scene, struct vt_reliefs *reliefs)
+{
+	const struct vt_model *model = scene->model;
+	uint32_t charged = VT_NO_INDEX;
+
+	for (uint32_t i = 0; i < model->nr_allocations; i++) {
+		const struct vt_allocation *a = &model->allocations[i];
+		uint32_t head = i + 1;
+
+		if (!a->made->node_class || !is_logits(scene, i))
+			continue;
+		while (head < model->nr_allocations &&
+		       model->allocations[head].event < a->freed_event && !is_gradient(scene, head))
+			head++;
+		if (head == model->nr_allocations || head == charged ||
+		    model->allocations[head].event >= a->freed_event)
+			continue;
+		charged = head;
+		vt_reliefs_add_cost(reliefs, a, 2 * model->allocations[head].size_bytes, a->event,
+				    model->allocations[head].event);
+		vt_reliefs_add_cost(reliefs, a, model->allocations[head].size_bytes,
+				    model->allocations[head].event, VT_NEVER);
+	}
+}
+
 static void find_whole(struct vt_scene *scene, const struct pieces *pieces)
 {
 	struct vt_reliefs reliefs = { 0 };
@@ -89,6 +125,7 @@ static void find_whole(struct vt_scene *scene, const struct pieces *pieces)
 		if (is_logits(scene, i))
 			vt_reliefs_add(&reliefs, a, a->size_bytes / CHUNKS * (CHUNKS - 1));
 	}
+	add_head_gradients(scene, &reliefs);
 	for (uint32_t k = 0; k < scene->nr_live; k++)
 		if (is_logits(scene, scene->live[k])) {
 			bytes += scene->model->allocations[scene->live[k]].size_bytes;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyzer/attribution/globs.h"
+#include "analyzer/base/map.h"
 #include "analyzer/base/units.h"
 #include "common/journal_format.h"
 
@@ -355,10 +356,26 @@ static void find_gradients_twice(struct vt_scene *scene)
 			vt_xasprintf("%s in buckets, %s beside them", all, twice));
 }
 
-static int is_frozen_wide(const struct vt_scene *scene, const struct vt_tensor *tensor)
+/*
+ * The names of what is trained.  A flag alone does not say it: a local shard of a trained parameter
+ * needs no gradient itself.
+ */
+static void collect_trained(const struct vt_scene *scene, struct vt_map *trained)
 {
-	return tensor && tensor->role == VT_ROLE_PARAMETER &&
-	       !(tensor->flags & VT_TENSOR_REQUIRES_GRAD) && bytes_of(scene, tensor) == 4;
+	const struct vt_model *model = scene->model;
+
+	for (uint32_t i = 0; i < model->nr_tensors; i++)
+		if (model->tensors[i].role == VT_ROLE_GRADIENT ||
+		    (model->tensors[i].role == VT_ROLE_PARAMETER &&
+		     model->tensors[i].flags & VT_TENSOR_REQUIRES_GRAD))
+			vt_map_put(trained, (struct vt_key){ model->tensors[i].name, 0, 0 }, 1);
+}
+
+static int is_frozen_wide(const struct vt_scene *scene, const struct vt_map *trained,
+			  const struct vt_tensor *tensor)
+{
+	return tensor && tensor->role == VT_ROLE_PARAMETER && bytes_of(scene, tensor) == 4 &&
+	       !vt_map_find(trained, (struct vt_key){ tensor->name, 0, 0 });
 }
 
 /* Whether anything computes in 16 bits: parameters, or what autocast makes of them. */
@@ -378,27 +395,32 @@ static void find_frozen_weights(struct vt_scene *scene)
 {
 	const struct vt_names *names = &scene->facts->names;
 	struct vt_reliefs reliefs = { 0 };
+	struct vt_map trained = { 0 };
 	uint32_t first = VT_NO_INDEX;
 	uint64_t bytes = 0;
 	char all[VT_UNITS_MAX];
 
 	if (!has_narrow(scene))
 		return;
+	collect_trained(scene, &trained);
 	for (uint32_t i = 0; i < scene->model->nr_allocations; i++) {
 		const struct vt_allocation *a = &scene->model->allocations[i];
 
 		if (a->device != scene->device)
 			continue;
-		if (is_frozen_wide(scene, vt_names_find(names, i, 1u << VT_ROLE_PARAMETER))) {
+		if (is_frozen_wide(scene, &trained,
+				   vt_names_find(names, i, 1u << VT_ROLE_PARAMETER))) {
 			first = first == VT_NO_INDEX ? i : first;
 			bytes += vt_allocation_is_live(a, scene->event) ? a->size_bytes : 0;
 			vt_reliefs_add(&reliefs, a, a->size_bytes / 2);
 		} else if (vt_allocation_is_owned(a) &&
 			   vt_scene_is_owner(scene, i, "weights/cast") &&
-			   is_frozen_wide(scene, vt_facts_parameter(scene->facts, a))) {
+			   is_frozen_wide(scene, &trained,
+					  vt_facts_parameter(scene->facts, a))) {
 			vt_reliefs_add(&reliefs, a, a->size_bytes);
 		}
 	}
+	vt_map_release(&trained);
 	if (first == VT_NO_INDEX)
 		return;
 	vt_units_bytes(all, sizeof(all), bytes);

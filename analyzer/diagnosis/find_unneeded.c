@@ -15,11 +15,7 @@
 
 static struct vt_key key_of_text(const char *text, size_t len)
 {
-	uint64_t hash = len;
-
-	for (size_t i = 0; i < len; i++)
-		hash = vt_hash_mix(hash, (unsigned char)text[i]);
-	return (struct vt_key){ hash, len, 0 };
+	return (struct vt_key){ vt_hash_text(text, len), len, 0 };
 }
 
 static struct vt_key key_of_name(const struct vt_scene *scene, const struct vt_tensor *tensor)

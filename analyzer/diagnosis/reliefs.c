@@ -11,7 +11,7 @@ struct change {
 void vt_reliefs_add_between(struct vt_reliefs *reliefs, const struct vt_allocation *a,
 			    uint64_t bytes, int64_t from_event, int64_t to_event)
 {
-	struct vt_relief relief = { from_event, to_event, bytes, a };
+	struct vt_relief relief = { from_event, to_event, (int64_t)bytes, a };
 
 	if (relief.from_event < a->event)
 		relief.from_event = a->event;
@@ -19,6 +19,16 @@ void vt_reliefs_add_between(struct vt_reliefs *reliefs, const struct vt_allocati
 		relief.to_event = a->freed_event;
 	if (relief.to_event > relief.from_event && bytes)
 		vt_vector_push(reliefs, relief);
+}
+
+void vt_reliefs_add_cost(struct vt_reliefs *reliefs, const struct vt_allocation *a, uint64_t bytes,
+			 int64_t from_event, int64_t to_event)
+{
+	size_t before = reliefs->len;
+
+	vt_reliefs_add_between(reliefs, a, bytes, from_event, to_event);
+	if (reliefs->len > before)
+		reliefs->items[before].bytes = -reliefs->items[before].bytes;
 }
 
 void vt_reliefs_add_until(struct vt_reliefs *reliefs, const struct vt_allocation *a, uint64_t bytes,
@@ -48,8 +58,8 @@ static struct change *sorted_changes(const struct vt_reliefs *reliefs, size_t *n
 	for (size_t i = 0; i < nr_reliefs; i++) {
 		const struct vt_relief *relief = &reliefs->items[i];
 
-		changes[2 * i] = (struct change){ relief->from_event, (int64_t)relief->bytes };
-		changes[2 * i + 1] = (struct change){ relief->to_event, -(int64_t)relief->bytes };
+		changes[2 * i] = (struct change){ relief->from_event, relief->bytes };
+		changes[2 * i + 1] = (struct change){ relief->to_event, -relief->bytes };
 	}
 	qsort(changes, *nr, sizeof(*changes), compare_changes);
 	return changes;

@@ -14,7 +14,7 @@
 struct vt_relief {
 	int64_t from_event;
 	int64_t to_event; /* VT_NEVER: to the end */
-	uint64_t bytes;
+	int64_t bytes; /* negative: what a change costs */
 	const struct vt_allocation *allocation; /* whose they are */
 };
 
@@ -28,6 +28,10 @@ void vt_reliefs_add_until(struct vt_reliefs *reliefs, const struct vt_allocation
 /* The same between two events, as far as it is alive then. */
 void vt_reliefs_add_between(struct vt_reliefs *reliefs, const struct vt_allocation *a,
 			    uint64_t bytes, int64_t from_event, int64_t to_event);
+
+/* What the change takes while `a` lives, up to an event. */
+void vt_reliefs_add_cost(struct vt_reliefs *reliefs, const struct vt_allocation *a, uint64_t bytes,
+			 int64_t from_event, int64_t to_event);
 
 /* The most bytes with an owner at any moment on a device, with the reliefs; NULL: as recorded. */
 uint64_t vt_reliefs_peak(const struct vt_reliefs *reliefs, const struct vt_timeline *timeline,

@@ -42,7 +42,7 @@ static int sort_changes(struct changes *changes, const struct vt_reliefs *relief
 			return -1;
 		pair[0].allocation = (uint32_t)(relief->allocation - model->allocations);
 		pair[0].event = relief->from_event;
-		pair[0].relieved_bytes = (int64_t)relief->bytes;
+		pair[0].relieved_bytes = relief->bytes;
 		pair[1] = pair[0];
 		pair[1].event = relief->to_event;
 		pair[1].relieved_bytes = -pair[0].relieved_bytes;
@@ -59,7 +59,7 @@ static uint64_t request_left(const struct vt_tape_step *take, const struct vt_al
 				0 :
 				(uint64_t)((int64_t)block->size_bytes - relieved);
 
-	return left < take->bytes ? left : take->bytes;
+	return relieved < 0 || left < take->bytes ? left : take->bytes;
 }
 
 /* One request as several: `steps` gets the first, `later` what follows at later events. */

@@ -85,7 +85,14 @@ def test_the_two_peaks_are_lowered_by_what_is_stated_of_each(tmp_path):
 def test_layers_of_a_sequential_model_are_layers(tmp_path):
     """Their modules have numbers for names, and nothing before them."""
     found = finding(mended("activations-kept", "nested", tmp_path), "activations-kept")
-    assert found and ", of 8 layers" in found["text"]
+    assert found and ", of 8 layers (Sequential)" in found["text"]
+
+
+@pytest.mark.full
+def test_layers_are_found_below_other_numbers(tmp_path):
+    """In "0.layers.3" the second number counts the layers; their class is named."""
+    found = finding(mended("activations-kept", "wrapped", tmp_path), "activations-kept")
+    assert found and ", of 6 layers (Layer)" in found["text"]
 
 
 @pytest.mark.full

@@ -85,6 +85,19 @@ static void what_ends_when_something_begins_is_not_there_with_it(void **state)
 	release(&fixture);
 }
 
+static void a_cost_raises_the_peak_while_its_block_lives(void **state)
+{
+	struct fixture fixture = make();
+
+	(void)state;
+	vt_reliefs_add(&fixture.reliefs, &allocations[0], 60);
+	vt_reliefs_add_cost(&fixture.reliefs, &allocations[1], 80, 4, VT_NEVER);
+	assert_int_equal(peak(&fixture), 170);
+	vt_reliefs_add_cost(&fixture.reliefs, &allocations[1], 1000, 6, VT_NEVER);
+	assert_int_equal(peak(&fixture), 170);
+	release(&fixture);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -92,6 +105,7 @@ int main(void)
 		cmocka_unit_test(a_saving_ends_where_another_moment_is_as_high),
 		cmocka_unit_test(part_of_a_block_and_part_of_its_life),
 		cmocka_unit_test(what_ends_when_something_begins_is_not_there_with_it),
+		cmocka_unit_test(a_cost_raises_the_peak_while_its_block_lives),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

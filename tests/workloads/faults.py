@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Programs with one fault that costs memory each, the same without it, and one that looks like it and has it not.
 
-    faults.py CASE fault|fixed|near|near2|nested
+    faults.py CASE fault|fixed|near|near2|nested|wrapped
 
 Prints the highest allocated and reserved bytes as JSON.
 """
@@ -261,6 +261,9 @@ def activations_kept(how):
         model = Decoder(1000).to("cuda")
         with torch.no_grad():
             return [model(batch(1000, rows=16)) for _ in range(2)]
+    if how == "wrapped":  # the model is itself the first of several numbered modules
+        model = nn.Sequential(Decoder(1000), nn.LayerNorm(1000), nn.Linear(1000, 8)).to("cuda")
+        return train(model, lambda tokens: model(tokens).sum(), vocabulary=1000, rows=16)
     model = Decoder(1000, layers=12, is_checkpointed=how == "fixed")
     if how == "near2":  # all of them, but what they take is little beside what they need
         model.register_buffer("table", torch.zeros(256 << 20, dtype=torch.uint8))
@@ -478,7 +481,7 @@ def main():
     cases = {case.__name__.replace("_", "-"): case for case in CASES}
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("case", choices=cases)
-    parser.add_argument("how", choices=("fault", "fixed", "near", "near2", "nested"))
+    parser.add_argument("how", choices=("fault", "fixed", "near", "near2", "nested", "wrapped"))
     options = parser.parse_args()
     cases[options.case](options.how)
     print(json.dumps({"allocated": torch.cuda.max_memory_allocated(), "reserved": torch.cuda.max_memory_reserved()}))

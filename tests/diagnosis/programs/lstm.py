@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A recurrent language model: few tokens in a batch, a wide vocabulary."""
-# variants: few many late
+# variants: few many late sgd
 import torch
 from torch import nn
 
@@ -21,7 +21,7 @@ class Recurrent(nn.Module):
 
 
 model = Recurrent().cuda()
-optimizer = adamw(model.parameters())
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1) if VARIANT == "sgd" else adamw(model.parameters())
 rows = 64 if VARIANT == "many" else 4
 for _ in range(4):
     words = torch.randint(VOCABULARY, (rows, 64)).cuda()
