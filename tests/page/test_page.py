@@ -74,9 +74,11 @@ def test_owners_of_the_pinned_moment_are_the_reports(training, page, when):
 
 
 def test_first_shown_is_where_tensors_took_most(training, page):
-    state, = look(page, ["read", STATE])
-    assert state["event"] == report(training, "--at", "most-allocated")["devices"][0]["peak"]["event"]
-    assert "most allocated" in state["names"]
+    """Of several such moments the one that the tiles name."""
+    state, allocated, tiles = look(page, ["read", STATE], ["read", "vtrace.moments.current().allocated_bytes"],
+                                   ["read", "document.getElementById('answer').innerText"])
+    assert allocated == report(training)["devices"][0]["peak"]["max_allocated_bytes"]
+    assert f"event {state['event']}\n" in tiles
 
 
 def test_failed_request_comes_first(failed):
