@@ -23,6 +23,7 @@ void vt_attribution_init(struct vt_attribution *attribution, struct vt_facts *fa
 	vt_match_init(&attribution->match, facts);
 	vt_kinds_init(&attribution->kinds, facts);
 	vt_places_init(&attribution->places, facts->model);
+	vt_variables_init(&attribution->variables, &facts->names);
 	attribution->verdicts =
 		vt_xcalloc((size_t)facts->model->nr_allocations + 1, sizeof(struct vt_verdict));
 }
@@ -38,6 +39,7 @@ void vt_attribution_release(struct vt_attribution *attribution)
 	vt_match_release(&attribution->match);
 	vt_kinds_release(&attribution->kinds);
 	vt_places_release(&attribution->places);
+	vt_variables_release(&attribution->variables);
 	memset(attribution, 0, sizeof(*attribution));
 }
 
@@ -83,7 +85,7 @@ static const struct vt_tensor *row_of(const struct vt_attribution *attribution,
 		if (rule->conditions[i].fact == VT_FACT_ROLE && !rule->conditions[i].is_negated)
 			mask = rule->conditions[i].words;
 	if (mask == 1u << VT_ROLE_VARIABLE)
-		return vt_names_find_variable(&attribution->facts->names, allocation);
+		return vt_variables_row(&attribution->facts->names, allocation);
 	return vt_names_find(&attribution->facts->names, allocation, mask);
 }
 
@@ -99,10 +101,8 @@ static char *value_of(struct vt_attribution *attribution, const struct vt_rule *
 		return vt_xstrdup(vt_kinds_find(&attribution->kinds, a));
 	if (strcmp(word, "place") == 0)
 		return vt_places_find(&attribution->places, a);
-	if (strcmp(word, "variable") == 0) {
-		row = vt_names_find_variable(names, allocation);
-		return row ? vt_names_variable(names, row) : NULL;
-	}
+	if (strcmp(word, "variable") == 0)
+		return vt_variables_name(&attribution->variables, allocation);
 	if (strcmp(word, "parameter") == 0)
 		row = vt_facts_parameter(attribution->facts, a);
 	else

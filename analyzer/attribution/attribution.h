@@ -16,6 +16,7 @@
 #include "analyzer/attribution/match.h"
 #include "analyzer/attribution/places.h"
 #include "analyzer/base/map.h"
+#include "analyzer/model/variables.h"
 
 /* Weights: whether the optimizer may change them. */
 enum vt_training { VT_TRAINING_UNKNOWN, VT_TRAINING_TRAINED, VT_TRAINING_FROZEN };
@@ -32,6 +33,7 @@ struct vt_attribution {
 	struct vt_match match;
 	struct vt_kinds kinds;
 	struct vt_places places;
+	struct vt_variables variables;
 	struct vt_facts *facts;
 	struct vt_verdict *verdicts; /* by allocation */
 	char **owners;

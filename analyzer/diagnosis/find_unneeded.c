@@ -6,6 +6,7 @@
 #include "analyzer/base/hash.h"
 #include "analyzer/base/map.h"
 #include "analyzer/base/units.h"
+#include "analyzer/model/variables.h"
 #include "common/journal_format.h"
 
 /* Complete steps without a gradient; fewer may be an expert that got no tokens. */
@@ -107,7 +108,7 @@ static void find_loaded_twice(struct vt_scene *scene)
 	for (uint32_t k = 0; k < scene->nr_live; k++) {
 		uint32_t i = scene->live[k];
 		const struct vt_allocation *a = &scene->model->allocations[i];
-		const struct vt_tensor *seen = vt_names_find_variable(names, i);
+		const struct vt_tensor *seen = vt_variables_row(names, i);
 		int is_weight = seen && is_copy_of_named(scene, &known, seen);
 
 		if (!seen || vt_names_roles(names, i) & used ||
@@ -125,7 +126,7 @@ static void find_loaded_twice(struct vt_scene *scene)
 		return;
 	}
 	vt_units_bytes(all, sizeof(all), bytes);
-	variable = vt_names_variable(names, vt_names_find_variable(names, first));
+	variable = vt_variables_root(names, vt_variables_row(names, first));
 	vt_scene_add(scene, VT_FINDING_WEIGHTS_TWICE, &reliefs, first,
 		     vt_xasprintf("%s in %zu blocks%s%s", all, reliefs.len, variable ? " of " : "",
 				  variable ? variable : ""));

@@ -402,26 +402,6 @@ const struct vt_tensor *vt_names_find(const struct vt_names *names, uint32_t all
 	return found;
 }
 
-const struct vt_tensor *vt_names_find_variable(const struct vt_names *names, uint32_t allocation)
-{
-	const struct vt_tensor *found = NULL;
-	uint32_t nr;
-	const uint32_t *rows = vt_names_rows(names, allocation, &nr);
-
-	for (uint32_t i = 0; i < nr; i++) {
-		const struct vt_tensor *tensor = &names->model->tensors[rows[i]];
-		const char *name = vt_model_text(names->model, tensor->name);
-
-		if (tensor->role != VT_ROLE_VARIABLE)
-			continue;
-		if (name && strchr(name, '.'))
-			return tensor;
-		if (!found)
-			found = tensor;
-	}
-	return found;
-}
-
 const struct vt_torch_module *vt_names_module(const struct vt_names *names, uint64_t address,
 					      uint32_t class_name, int64_t event)
 {
@@ -470,20 +450,6 @@ char *vt_names_tensor_path(const struct vt_names *names, const struct vt_tensor 
 		return join_path(names, tensor->holder, tensor->name);
 	text = vt_model_text(names->model, tensor->name ? tensor->name : tensor->holder);
 	return vt_xstrdup(text ? text : "");
-}
-
-char *vt_names_variable(const struct vt_names *names, const struct vt_tensor *tensor)
-{
-	const char *name = vt_model_text(names->model, tensor->name);
-	size_t len;
-
-	if (!name)
-		return NULL;
-	len = strcspn(name, ".");
-	/* An object's own variable says more than the object. */
-	if (name[len] && strncmp(name, "self.", len + 1) == 0)
-		len += 1 + strcspn(name + len + 1, ".");
-	return vt_xstrndup(name, len);
 }
 
 char *vt_names_module_path(const struct vt_names *names, const struct vt_torch_module *module)

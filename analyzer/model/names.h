@@ -40,11 +40,6 @@ uint32_t vt_names_roles(const struct vt_names *names, uint32_t allocation);
 const struct vt_tensor *vt_names_find(const struct vt_names *names, uint32_t allocation,
 				      uint32_t role_mask);
 /*
- * The variable that says most about who holds it: one that was seen first, a container before what
- * a loop takes from it.  NULL: no variable does.
- */
-const struct vt_tensor *vt_names_find_variable(const struct vt_names *names, uint32_t allocation);
-/*
  * The module at an address as it was at `event`: the last one seen there before, else the first
  * one afterwards, of that class (string id).  NULL: no probe saw it.
  */
@@ -61,8 +56,6 @@ int vt_names_is_shaped_like(const struct vt_names *names, const struct vt_tensor
  * names ("generator.0.weight").  The path of a root is empty, or the variable.
  */
 char *vt_names_tensor_path(const struct vt_names *names, const struct vt_tensor *tensor);
-/* The variable that a tensor was found in: of "outputs.3" it is "outputs"; NULL: without a name. */
-char *vt_names_variable(const struct vt_names *names, const struct vt_tensor *tensor);
 char *vt_names_module_path(const struct vt_names *names, const struct vt_torch_module *module);
 
 #endif
