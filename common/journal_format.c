@@ -91,6 +91,10 @@ static uint64_t claimed_bytes(const struct vt_record *record)
 		return sizeof(struct vt_tensor_record);
 	case VT_RECORD_TORCH_MODULE:
 		return sizeof(struct vt_torch_module_record);
+	case VT_RECORD_SOURCE: {
+		const struct vt_source_record *r = p;
+		return sizeof(*r) + (uint64_t)r->file_len + r->text_len;
+	}
 	}
 	return 0;
 }

@@ -106,7 +106,8 @@ static inline uint32_t vt_journal_boot_hash(const char *boot_id)
 	X(TENSOR, 13)                                                                              \
 	X(TORCH_MODULE, 14)                                                                        \
 	X(OPERATOR, 15)		/* an operator begins; its inputs */                               \
-	X(OPERATOR_END, 16)	/* ... ends; its results */
+	X(OPERATOR_END, 16)	/* ... ends; its results */                                        \
+	X(SOURCE, 17)		/* what the program knows of code that it made itself */
 
 enum vt_record_type {
 #define VT_RECORD_ROW(name, number) VT_RECORD_##name = (number),
@@ -257,6 +258,19 @@ struct vt_operator_end_record {
 	struct vt_operator_address tensors[];
 };
 _Static_assert(sizeof(struct vt_operator_end_record) == 32, "layout");
+
+/*
+ * What the program knows of a file of code that it made itself, in parts of what fits a record:
+ * part 0 begins a text, which replaces an earlier one of that file and kind.
+ */
+struct vt_source_record {
+	struct vt_record head;
+	uint32_t kind;			/* enum vt_source_text */
+	uint32_t part;			/* counts from 0 */
+	uint32_t file_len;
+	uint32_t text_len;
+	char bytes[];			/* file, then text */
+};
 
 struct vt_string_record {
 	struct vt_record head;

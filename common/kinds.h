@@ -84,6 +84,10 @@
 	X(ENABLED, 1)                                                                              \
 	X(DISABLED, 2)
 
+/* What the probe wrote of a file of code that the program made itself (struct vt_source_record). */
+#define VT_SOURCE_TEXTS(X)                                                                         \
+	X(CELL, 1, "cell") /* of a notebook: its number */
+
 #define VT_ENUM_ROW(name, number, ...) VT_ENUM_PREFIX(name) = number,
 
 #define VT_ENUM_PREFIX(name) VT_OP_##name
@@ -103,6 +107,9 @@ enum vt_role { VT_ROLES(VT_ENUM_ROW) };
 #undef VT_ENUM_PREFIX
 #define VT_ENUM_PREFIX(name) VT_GRAD_##name
 enum vt_grad { VT_GRADS(VT_ENUM_ROW) };
+#undef VT_ENUM_PREFIX
+#define VT_ENUM_PREFIX(name) VT_SOURCE_TEXT_##name
+enum vt_source_text { VT_SOURCE_TEXTS(VT_ENUM_ROW) };
 #undef VT_ENUM_PREFIX
 #undef VT_ENUM_ROW
 

@@ -206,6 +206,15 @@ CREATE TABLE operator_tensor (
 	allocation INTEGER                    -- that holds the storage; NULL: not known
 );
 
+-- What the program knows of code that it made itself, by the file name of that code (python_code.file).
+CREATE TABLE python_source (
+	file TEXT NOT NULL,
+	kind INTEGER NOT NULL,            -- 1 the number of a notebook's cell
+	part INTEGER NOT NULL,            -- long texts are cut into parts, from 0
+	text TEXT NOT NULL,
+	PRIMARY KEY (file, kind, part)
+) WITHOUT ROWID;
+
 -- Peaks per device.  used = bytes held from the driver (segments, vmm, pool, managed, arrays), with what pools keep, without the context.
 -- The instant of highest use is the one after which nothing is higher; among equal ones the one with most allocated bytes, then the first.
 CREATE TABLE peak (

@@ -10,6 +10,8 @@
  * the first two (one that notes what is there, one that searches for what still is) come in any
  * case.
  *
+ * Where code runs that the program made itself (cells of notebooks), a look at that alone.
+ *
  * Budget: INITIAL_NS at the start and a thousandth of the time since then.  The first landmark of
  * each kind looks in any case, later ones as long as anything is left, the others only where the
  * last duration fits.  It is counted in processor time, which is what the program loses: waiting
@@ -26,6 +28,7 @@
 #include "preload/probe_api.h"
 #include "preload/probe_program.h"
 #include "preload/probe_records.h"
+#include "preload/python_code.h"
 #include "preload/sys.h"
 #include "preload/thread_state.h"
 #include "preload/tracker.h"
@@ -64,7 +67,8 @@
 	X(CALL, "module call", 1)                                                                  \
 	X(GROWTH, "growth", 0)                                                                     \
 	X(MARK, "mark", 0)                                                                         \
-	X(PEAK, "peak", 0)
+	X(PEAK, "peak", 0)                                                                         \
+	X(CODE, "code made by the program", 1)
 
 enum reason {
 #define ROW(name, text, landmark) REASON_##name,
@@ -97,6 +101,7 @@ static struct {
 	uint64_t first_call_ns;
 	uint32_t nr_steps;
 	uint32_t next_growth;	/* step */
+	uint32_t nr_made;	/* of vt_python_code_nr_made: asked for */
 	uint32_t nr_growth;	/* looks for growth */
 	uint64_t growth_spent_ns;
 	uint64_t growth_last_ns;
@@ -194,6 +199,13 @@ static enum reason first_of(uint32_t bits)
 	return (enum reason)__builtin_ctz(bits);
 }
 
+static enum vt_probe_scope scope_of(enum reason reason)
+{
+	if (reason == REASON_CODE)
+		return VT_PROBE_SOURCES;
+	return reason == REASON_GROWTH ? VT_PROBE_HOLDERS : VT_PROBE_NAMES;
+}
+
 /* Returns -1 where an exception of the host is to go on. */
 static int look(const struct vt_probe_api *api, enum reason reason)
 {
@@ -206,7 +218,7 @@ static int look(const struct vt_probe_api *api, enum reason reason)
 	deadline_ns = start_ns + (reason == REASON_GROWTH ? MOST_GROWTH_NS : MOST_NS);
 	if (vt_config()->probe == ALWAYS)
 		deadline_ns = UINT64_MAX;
-	answer = vt_probe_program_run(api, deadline_ns, reason == REASON_GROWTH);
+	answer = vt_probe_program_run(api, deadline_ns, scope_of(reason));
 	end_ns = vt_sys_now_ns(CLOCK_MONOTONIC);
 	vt_probe_records_end(start_ns, end_ns - start_ns, reasons[reason].text);
 	__atomic_fetch_or(&g.looked, 1u << reason, __ATOMIC_RELAXED);
@@ -306,6 +318,16 @@ static void note_peak(uint64_t time_ns)
 		request(REASON_GROWTH, time_ns);
 }
 
+static void note_made_code(uint64_t time_ns)
+{
+	uint32_t nr = vt_python_code_nr_made();
+
+	if (nr == LOAD(nr_made) || !is_affordable(REASON_CODE, time_ns))
+		return;
+	STORE(nr_made, nr);
+	request(REASON_CODE, time_ns);
+}
+
 void vt_probe_note_block(const struct vt_event_record *event)
 {
 	int saved = errno;
@@ -316,6 +338,7 @@ void vt_probe_note_block(const struct vt_event_record *event)
 		note_peak(event->time_ns);
 	if (is_new_call())
 		request(REASON_CALL, event->time_ns);
+	note_made_code(event->time_ns);
 	if (LOAD(requested) && !LOAD(is_queued) && event->time_ns >= LOAD(not_before_ns))
 		queue();
 	errno = saved;

@@ -11,8 +11,8 @@
 #
 # probe_holders.py, which comes last, says who holds what piles up.
 #
-# probe_program.c adds MODULES (sys.modules), MINOR, has_tensor, write_tensor, write_module, storage_bytes, variables,
-# fast_locals and is_late.
+# probe_program.c adds MODULES (sys.modules), MINOR, has_tensor, write_tensor, write_module, write_source,
+# storage_bytes, variables, fast_locals and is_late.
 
 
 def make_record(look):
@@ -42,8 +42,9 @@ def make_record(look):
 class Look:
     """One look; dies with it."""
 
-    def __init__(self, torch):
+    def __init__(self, torch, cells):
         self.torch = torch
+        self.cells = cells         # {file name: number}
         self.kinds = Kinds(torch)
         self.nr_values = 0
         self.seen = set()          # ids of values
@@ -191,8 +192,12 @@ class Look:
             code = frame.f_code
             scope = frame.f_globals
             package = scope.get("__name__")
-            is_torch = type(package) is str and (package == "torch" or package.startswith("torch."))
-            file = code.co_filename.rpartition("/")[2]
+            root = package.partition(".")[0] if type(package) is str else ""
+            if root in RUNNERS:
+                continue
+            is_torch = root == "torch"
+            cell = self.cells.get(code.co_filename)
+            file = f"cell {cell}" if cell else code.co_filename.rpartition("/")[2]
             function = code.co_qualname if MINOR >= 11 else code.co_name
             if is_torch and not is_called and code.co_name in CALLS and package == "torch.nn.modules.module":
                 is_called = True
@@ -204,11 +209,11 @@ class Look:
                     self.variable(name, value, function + ": ", place, role, role == VARIABLE)
             if id(scope) not in seen_globals and not is_torch:
                 seen_globals.add(id(scope))
-                self.scope(scope, file, package == "__main__")
+                self.scope(scope, NOTEBOOK if cell else file, package == "__main__")
 
     def scope(self, scope, file, is_main):
         known = self.kinds.known
-        for name, value in list(items_of(scope)):
+        for name, value in in_order(items_of(scope)):
             kind = known.get(id(type(value)))
             if kind != NOTHING and (is_main or kind not in ROUNDABOUT):
                 self.variable(name, value, file + ": ", file, VARIABLE, is_main)
@@ -398,6 +403,12 @@ class Look:
             pass
 
 
+def in_order(items):
+    """Names of the program's own before those that IPython or a convention made; none of the interpreter's."""
+    items = [item for item in items if type(item[0]) is str and item[0][:2] != "__"]
+    return [item for item in items if not is_private(item[0])] + [item for item in items if is_private(item[0])]
+
+
 def outwards(frame):
     """The frames from the outermost one to this."""
     frames = []
@@ -419,30 +430,45 @@ def failures():
         yield frames
 
 
-def search(frame, thread, is_growing):
+def cells():
+    """{file name: number} of the notebook's cells: IPython keeps it for its tracebacks."""
+    try:
+        shell = class_variables_of(variables(MODULES["IPython.core.interactiveshell"])["InteractiveShell"])
+        numbers = variables(variables(shell["_instance"])["compile"])["_filename_map"]
+        return {file: number for file, number in items_of(numbers) if type(file) is str and type(number) is int}
+    except SURPRISES:
+        return {}
+
+
+def search(frame, thread, scope):
+    numbers = cells()
+    for file, number in numbers.items():
+        write_source(CELL, file, str(number))
+    if scope == SOURCES:
+        return
     try:
         torch = Torch()
     except SURPRISES:
         return
-    this = Look(torch)
+    this = Look(torch, numbers)
     try:
         with torch.without_functions():
             this.everywhere(frame, thread)
-            if is_growing:
+            if scope == HOLDERS:
                 this.attempt(search_holders, this, frame, thread)
     finally:
         # It and the function hold each other, and garbage is for the program's own collector to find.
         this.record = None
 
 
-def look(frame, thread, is_growing):
+def look(frame, thread, scope):
     # Newer interpreters have been told already (probe_program.c).
     collector = variables(MODULES["gc"]) if MINOR < 10 and "gc" in MODULES else None
     was_collecting = collector and collector["isenabled"]()
     try:
         if was_collecting:
             collector["disable"]()
-        search(frame, thread, is_growing)
+        search(frame, thread, scope)
     except Exception as error:
         # Ours ends here.  What a signal handler of the program raised, in a frame of its own, goes on; as does an
         # interrupt from the keyboard, which is no Exception.

@@ -7,6 +7,11 @@ NO_ROLE, PARAMETER, BUFFER, ATTRIBUTE, GRADIENT, OPTIMIZER, MASTER, CACHE, INPUT
 # common/journal_format.h, enum vt_tensor_flag
 REQUIRES_GRAD, LEAF, VIEW = 1, 2, 4
 
+# common/kinds.h, VT_SOURCE_TEXTS
+CELL = 1
+# probe_program.h, enum vt_probe_scope
+SOURCES, NAMES, HOLDERS = range(3)
+
 # What a value is, by its type.
 (NOTHING, A_TENSOR, A_MODULE, AN_OPTIMIZER, A_CACHE, A_DICT, A_LIST, A_TUPLE, A_SET, A_FUNCTION, A_METHOD, A_PARTIAL,
  A_GENERATOR, AN_OBJECT) = range(14)
@@ -64,12 +69,22 @@ CALLS = frozenset(("_call_impl", "_wrapped_call_impl", "_slow_forward"))
 # Modules that hand a call on to the one that they wrap, and the name that they have it under.
 WRAPPED = ("_orig_mod", "module", "_fsdp_wrapped_module")
 
+# Where IPython keeps what cells returned.
+RESULTS = frozenset(("Out", "In"))
+# Whose global variables those of a notebook's cells are.
+NOTEBOOK = "notebook"
+
 # Names of attributes are interned: these are the same objects.
 STATE, GROUPS = "state", "param_groups"
 
+# Packages that run the program's own code: what they hold of it has a shorter name there.
+RUNNERS = frozenset((
+    "IPython", "ipykernel", "ipykernel_launcher", "traitlets", "tornado", "asyncio", "runpy", "zmq", "jupyter_client",
+    "comm", "prompt_toolkit", "nbclient"))
+
 # Packages whose objects hold much and none of it tensors.
-OPAQUE_PACKAGES = frozenset((
-    "logging", "threading", "multiprocessing", "concurrent", "asyncio", "subprocess", "unittest", "_pytest", "pluggy",
+OPAQUE_PACKAGES = RUNNERS | frozenset((
+    "logging", "threading", "multiprocessing", "concurrent", "subprocess", "unittest", "_pytest", "pluggy",
     "importlib", "enum", "sympy", "numpy", "tqdm"))
 
 
@@ -183,6 +198,10 @@ def child_name(name, key):
     if type(key) is not str:
         key = str(key) if type(key) is int else "?"
     return f"{name}.{key}" if name else key
+
+
+def is_private(name):
+    return name[:1] == "_" or name in RESULTS
 
 
 def entries(inside, name):

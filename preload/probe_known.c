@@ -138,7 +138,7 @@ void vt_probe_known_keep_tensor(const struct vt_key *key)
 	keep(key->low, key->high);
 }
 
-int vt_probe_known_swap_module(uint64_t address, const struct vt_key *key)
+int vt_probe_known_swap(uint64_t address, const struct vt_key *key)
 {
 	const uint64_t words[2] = { address, 0 };
 	const struct vt_key place = vt_ids_key(words, sizeof(words));

@@ -31,7 +31,7 @@ void vt_probe_known_end(void);
 int vt_probe_known_has_tensor(uint64_t address, const struct vt_key *key);
 void vt_probe_known_keep_tensor(const struct vt_key *key);
 
-/* Whether `key` is the last that was kept for the address; keeps it if not. */
-int vt_probe_known_swap_module(uint64_t address, const struct vt_key *key);
+/* Whether `key` is the last that was kept for the address, or another number; keeps it if not. */
+int vt_probe_known_swap(uint64_t address, const struct vt_key *key);
 
 #endif

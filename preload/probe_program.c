@@ -39,7 +39,7 @@ typedef int32_t (*storage_size_fn)(void *const *tensor, int64_t *bytes);
 static struct {
 	const struct vt_probe_api *api;	/* valid while the program runs, under the GIL */
 	uint64_t deadline_ns;
-	int is_growing;
+	enum vt_probe_scope scope;
 	storage_size_fn storage_size;
 } g;
 
@@ -132,6 +132,24 @@ static void *module(void *self, void *const *arguments, ssize_t nr)
 	return none();
 }
 
+/* write_source(kind, file, text) */
+static void *source(void *self, void *const *arguments, ssize_t nr)
+{
+	struct vt_probe_text file, content;
+	uint64_t kind;
+
+	(void)self;
+	if (nr != 3)
+		return none();
+	kind = number(arguments[0]);
+	file = text(arguments[1]);
+	content = text(arguments[2]);
+	if (g.api->PyErr_Occurred())
+		return NULL;
+	vt_probe_records_source((uint32_t)kind, &file, &content);
+	return none();
+}
+
 /* storage_bytes(cdata): None where this PyTorch cannot be asked from C. */
 static void *storage_bytes(void *self, void *const *arguments, ssize_t nr)
 {
@@ -221,6 +239,7 @@ static struct vt_probe_method methods[] = {
 	{ "has_tensor", has_tensor, VT_PROBE_FAST_CALL, NULL },
 	{ "write_tensor", tensor, VT_PROBE_FAST_CALL, NULL },
 	{ "write_module", module, VT_PROBE_FAST_CALL, NULL },
+	{ "write_source", source, VT_PROBE_FAST_CALL, NULL },
 	{ "storage_bytes", storage_bytes, VT_PROBE_FAST_CALL, NULL },
 	{ "variables", variables, VT_PROBE_FAST_CALL, NULL },
 	{ "fast_locals", fast_locals, VT_PROBE_FAST_CALL, NULL },
@@ -297,7 +316,7 @@ static void *find_look(const struct vt_probe_api *api)
 }
 
 /*
- * look(frame, thread, is_growing): the innermost frame of the host and the thread's number, as
+ * look(frame, thread, scope): the innermost frame of the host and the thread's number, as
  * sys._current_frames() has it.
  */
 static void *call(const struct vt_probe_api *api, void *look)
@@ -313,7 +332,8 @@ static void *call(const struct vt_probe_api *api, void *look)
 	api->PyTuple_SetItem(arguments, 0, frame);
 	api->PyTuple_SetItem(arguments, 1,
 			     api->PyLong_FromUnsignedLongLong(api->PyThread_get_thread_ident()));
-	api->PyTuple_SetItem(arguments, 2, api->PyBool_FromLong(g.is_growing));
+	api->PyTuple_SetItem(arguments, 2,
+			     api->PyLong_FromUnsignedLongLong((unsigned long long)g.scope));
 	result = api->PyObject_CallObject(look, arguments);
 	api->Py_DecRef(arguments);
 	return result;
@@ -419,14 +439,14 @@ int vt_probe_program_can_run(const struct vt_probe_api *api)
 }
 
 enum vt_probe_answer vt_probe_program_run(const struct vt_probe_api *api, uint64_t deadline_ns,
-					  int is_growing)
+					  enum vt_probe_scope scope)
 {
 	void *type, *value, *traceback;
 	enum vt_probe_answer answer;
 
 	g.api = api;
 	g.deadline_ns = deadline_ns;
-	g.is_growing = is_growing;
+	g.scope = scope;
 	if (!g.storage_size)
 		g.storage_size =
 			(storage_size_fn)vt_real_symbol_in("libtorch_cpu.so", STORAGE_SIZE);

@@ -20,15 +20,21 @@ enum vt_probe_answer {
 	VT_PROBE_RAISED,	/* an exception of the host is set: a signal handler's */
 };
 
+/* What a look is after; each is part of those behind it. */
+enum vt_probe_scope {
+	VT_PROBE_SOURCES,	/* code that the program made itself */
+	VT_PROBE_NAMES,		/* tensors and modules */
+	VT_PROBE_HOLDERS,	/* who holds what is old */
+};
+
 /* Whether the state of the interpreter allows it now.  Context: the GIL is held. */
 int vt_probe_program_can_run(const struct vt_probe_api *api);
 
 /*
- * Looks once, where `is_growing` also for who holds what is old; from `deadline_ns` on it only
- * finishes.  The error indicator, collection of garbage
+ * Looks once; from `deadline_ns` on it only finishes.  The error indicator, collection of garbage
  * and tracing are afterwards as they were.  Context: the GIL is held, no hook, journal open.
  */
 enum vt_probe_answer vt_probe_program_run(const struct vt_probe_api *api, uint64_t deadline_ns,
-					  int is_growing);
+					  enum vt_probe_scope scope);
 
 #endif

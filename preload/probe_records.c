@@ -102,12 +102,38 @@ void vt_probe_records_module(const struct vt_probe_module *module)
 	};
 
 	/* What finds no room now must not count as told. */
-	if (!vt_journal_is_recording() || vt_probe_known_swap_module(module->address, &key))
+	if (!vt_journal_is_recording() || vt_probe_known_swap(module->address, &key))
 		return;
 	record.class_name = intern(&module->class_name);
 	record.name = intern(&module->name);
 	record.holder = intern(&module->holder);
 	vt_journal_append(&record, sizeof(record), VT_RECORD_TORCH_MODULE);
+}
+
+void vt_probe_records_source(uint32_t kind, const struct vt_probe_text *file,
+			     const struct vt_probe_text *text)
+{
+	const uint64_t words[2] = { hash_text(text), kind };
+	const struct vt_key key = vt_ids_key(words, sizeof(words));
+	struct vt_source_record *record;
+	size_t len = text->len, bytes = sizeof(*record) + file->len;
+	uint64_t slot;
+
+	if (!vt_journal_is_recording() || bytes > VT_RECORD_MAX_BYTES ||
+	    vt_probe_known_swap(hash_text(file) ^ kind, &key))
+		return;
+	if (len > VT_RECORD_MAX_BYTES - bytes)
+		len = VT_RECORD_MAX_BYTES - bytes;
+	record = vt_journal_reserve(bytes + len, &slot);
+	if (!record)
+		return;
+	record->kind = kind;
+	record->part = 0;
+	record->file_len = (uint32_t)file->len;
+	record->text_len = (uint32_t)len;
+	memcpy(record->bytes, file->bytes, file->len);
+	memcpy(record->bytes + file->len, text->bytes, len);
+	vt_journal_commit(record, slot, bytes + len, VT_RECORD_SOURCE);
 }
 
 void vt_probe_records_end(uint64_t start_ns, uint64_t duration_ns, const char *reason)

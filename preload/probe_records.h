@@ -49,6 +49,13 @@ int vt_probe_records_was_seen(uint64_t address);
 /* Does nothing where the journal has it already. */
 void vt_probe_records_module(const struct vt_probe_module *module);
 
+/*
+ * What the program knows of a file of code that it made itself (enum vt_source_text).  Does nothing
+ * where the journal says that already; of a text that fits no record only the beginning is written.
+ */
+void vt_probe_records_source(uint32_t kind, const struct vt_probe_text *file,
+			     const struct vt_probe_text *text);
+
 /* Writes the probe's own record; `reason` is a literal. */
 void vt_probe_records_end(uint64_t start_ns, uint64_t duration_ns, const char *reason);
 

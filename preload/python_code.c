@@ -39,10 +39,14 @@ struct code {
 #define CALL_FILE "/torch/nn/modules/module.py"
 #define MOST_CALLS 8
 
+/* Where Jupyter's kernel says that a cell is: /tmp/ipykernel_PID/HASH.py. */
+#define CELL_FOLDER "/ipykernel_"
+
 static struct {
 	struct vt_memo memo;
 	struct vt_ids ids;
 	uint32_t calls[MOST_CALLS];	/* atomic: ids, 0 = none */
+	uint32_t nr_made;		/* atomic */
 } g;
 
 static struct code read_code(const struct vt_python_abi *abi, const void *address)
@@ -171,6 +175,12 @@ static int is_call(uint32_t id)
 	return 0;
 }
 
+/* Whether a text of that length holds another. */
+static int has_text(const char *text, size_t len, const char *wanted)
+{
+	return memmem(text, len, wanted, strlen(wanted)) != NULL;
+}
+
 static __attribute__((noinline)) uint32_t write_code(const struct vt_python_abi *abi,
 						     const struct code *code)
 {
@@ -204,6 +214,8 @@ static __attribute__((noinline)) uint32_t write_code(const struct vt_python_abi 
 	vt_journal_commit(record, slot, bytes, VT_RECORD_PYTHON_CODE);
 	if (ends_with(name, name_len, CALL_NAME) && ends_with(file, file_len, CALL_FILE))
 		note_call(id);
+	if (has_text(file, file_len, CELL_FOLDER))
+		__atomic_fetch_add(&g.nr_made, 1, __ATOMIC_RELAXED);
 	return id;
 }
 
@@ -257,8 +269,14 @@ struct vt_python_known_code *vt_python_code_look(const struct vt_python_abi *abi
 	return entry;
 }
 
+uint32_t vt_python_code_nr_made(void)
+{
+	return __atomic_load_n(&g.nr_made, __ATOMIC_RELAXED);
+}
+
 int vt_python_code_reset(void)
 {
+	__atomic_store_n(&g.nr_made, 0, __ATOMIC_RELAXED);
 	vt_memo_clear(&g.memo);
 	memset(g.calls, 0, sizeof(g.calls));
 	return vt_ids_reset(&g.ids, TABLE_BITS);

@@ -22,6 +22,12 @@ struct vt_python_known_code *vt_python_code_look(const struct vt_python_abi *abi
 						 struct vt_python_known *known, const void *code);
 
 /*
+ * How many code objects of files that the program made itself, and whose names say nothing, have
+ * been written: the probe can ask the program about those.  Any thread.
+ */
+uint32_t vt_python_code_nr_made(void);
+
+/*
  * Forgets all ids; called when a journal opens.  Returns 0 or -ENOMEM (then every use writes a
  * record).
  */

@@ -41,7 +41,12 @@
 	"CREATE " temporary " TABLE operator_tensor (operator, is_output, position, element,"      \
 	" allocation);"
 
-#define SET_VERSION "PRAGMA user_version=5"
+/* Version 6: code that the program made itself. */
+#define TABLES_6(temporary)                                                                        \
+	"CREATE " temporary " TABLE python_source (file, kind, part, text,"                        \
+	" PRIMARY KEY (file, kind, part)) WITHOUT ROWID;"
+
+#define SET_VERSION "PRAGMA user_version=6"
 
 /* A temporary view hides the table of its name. */
 #define VIEW(table, columns)                                                                       \
@@ -54,19 +59,22 @@ static const struct {
 	const char *write;
 } older[] = {
 	[1] = { "PRAGMA temp_store=MEMORY;" TABLES_2("TEMP") TABLES_3("TEMP") TABLES_5("TEMP")
+		TABLES_6("TEMP")
 		VIEW("allocation", "NULL AS forward_python_stack,"
 		     " NULL AS freed_forward_python_stack, NULL AS requested_bytes, "
 		     VIEW_ALLOCATION_4)
 		VIEW_OUT_OF_MEMORY_3,
-		TABLES_2("") TABLES_3("") TABLES_5("") ADD_2 ADD_3 ADD_4 SET_VERSION },
-	[2] = { "PRAGMA temp_store=MEMORY;" TABLES_3("TEMP") TABLES_5("TEMP")
+		TABLES_2("") TABLES_3("") TABLES_5("") TABLES_6("") ADD_2 ADD_3 ADD_4 SET_VERSION },
+	[2] = { "PRAGMA temp_store=MEMORY;" TABLES_3("TEMP") TABLES_5("TEMP") TABLES_6("TEMP")
 		VIEW("allocation", "NULL AS requested_bytes, " VIEW_ALLOCATION_4)
 		VIEW_OUT_OF_MEMORY_3,
-		TABLES_3("") TABLES_5("") ADD_3 ADD_4 SET_VERSION },
-	[3] = { "PRAGMA temp_store=MEMORY;" TABLES_5("TEMP")
+		TABLES_3("") TABLES_5("") TABLES_6("") ADD_3 ADD_4 SET_VERSION },
+	[3] = { "PRAGMA temp_store=MEMORY;" TABLES_5("TEMP") TABLES_6("TEMP")
 		VIEW("allocation", VIEW_ALLOCATION_4) VIEW("out_of_memory", "NULL AS grad"),
-		TABLES_5("") ADD_4 SET_VERSION },
-	[4] = { "PRAGMA temp_store=MEMORY;" TABLES_5("TEMP"), TABLES_5("") SET_VERSION },
+		TABLES_5("") TABLES_6("") ADD_4 SET_VERSION },
+	[4] = { "PRAGMA temp_store=MEMORY;" TABLES_5("TEMP") TABLES_6("TEMP"),
+		TABLES_5("") TABLES_6("") SET_VERSION },
+	[5] = { "PRAGMA temp_store=MEMORY;" TABLES_6("TEMP"), TABLES_6("") SET_VERSION },
 };
 
 #define NR_OLDER (int)(sizeof(older) / sizeof(older[0]))

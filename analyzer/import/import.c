@@ -254,6 +254,8 @@ static int take_record(struct vt_import *im, const struct vt_record *record)
 		return vt_import_operators_begin(&im->operators, im->nr_events, p);
 	case VT_RECORD_OPERATOR_END:
 		return vt_import_operators_end(&im->operators, im->nr_events, p);
+	case VT_RECORD_SOURCE:
+		return vt_import_names_source(&im->names, p);
 	case VT_RECORD_PAD:
 		return 0;
 	}

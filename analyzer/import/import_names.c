@@ -12,6 +12,7 @@ void vt_import_names_init(struct vt_import_names *names, struct vt_db *db)
 		vt_db_prepare(db, "INSERT INTO tensor VALUES (NULL,?,?,?,?,?,?,?,?,?,?,?)");
 	names->torch_module =
 		vt_db_prepare(db, "INSERT INTO torch_module VALUES (NULL,?,?,?,?,?,?,?)");
+	names->source = vt_db_prepare(db, "INSERT OR REPLACE INTO python_source VALUES (?,?,?,?)");
 }
 
 void vt_import_names_release(struct vt_import_names *names)
@@ -19,6 +20,7 @@ void vt_import_names_release(struct vt_import_names *names)
 	vt_stmt_free(names->probe);
 	vt_stmt_free(names->tensor);
 	vt_stmt_free(names->torch_module);
+	vt_stmt_free(names->source);
 }
 
 int vt_import_names_probe(struct vt_import_names *names, uint64_t event,
@@ -67,5 +69,16 @@ int vt_import_names_torch_module(struct vt_import_names *names, uint64_t event,
 	vt_stmt_bind_id(stmt, 5, r->name);
 	vt_stmt_bind_id(stmt, 6, r->holder);
 	vt_stmt_bind_int(stmt, 7, (int64_t)r->root_address);
+	return vt_stmt_step(stmt);
+}
+
+int vt_import_names_source(struct vt_import_names *names, const struct vt_source_record *r)
+{
+	struct vt_stmt *stmt = names->source;
+
+	vt_stmt_bind_text_len(stmt, 1, r->bytes, (int)r->file_len);
+	vt_stmt_bind_int(stmt, 2, r->kind);
+	vt_stmt_bind_int(stmt, 3, r->part);
+	vt_stmt_bind_text_len(stmt, 4, r->bytes + r->file_len, (int)r->text_len);
 	return vt_stmt_step(stmt);
 }

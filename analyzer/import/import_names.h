@@ -13,7 +13,7 @@
 #include "common/journal_format.h"
 
 struct vt_import_names {
-	struct vt_stmt *probe, *tensor, *torch_module;
+	struct vt_stmt *probe, *tensor, *torch_module, *source;
 };
 
 void vt_import_names_init(struct vt_import_names *names, struct vt_db *db);
@@ -26,5 +26,6 @@ int vt_import_names_tensor(struct vt_import_names *names, uint64_t event,
 			   const struct vt_tensor_record *record);
 int vt_import_names_torch_module(struct vt_import_names *names, uint64_t event,
 				 const struct vt_torch_module_record *record);
+int vt_import_names_source(struct vt_import_names *names, const struct vt_source_record *record);
 
 #endif

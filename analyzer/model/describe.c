@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyzer/base/util.h"
+#include "analyzer/model/cells.h"
 
 void vt_describe_init(struct vt_describe *describe, const struct vt_model *model,
 		      int has_all_frames)
@@ -54,14 +55,19 @@ static const char *in_library(const char *file)
 
 int vt_describe_is_framework(const char *file)
 {
-	static const char *const torch[] = { "torch/", "functorch/" };
+	/* PyTorch, and what runs the cells of a notebook. */
+	/* PyTorch, and what runs the cells of a notebook. */
+	static const char *const packages[] = {
+		"torch/",     "functorch/", "IPython/", "ipykernel/", "ipykernel_launcher.py",
+		"traitlets/", "tornado/",
+	};
 	const char *package = vt_describe_package(file);
 
 	if (!package)
 		return in_library(file) != NULL || strncmp(file, "<frozen ", 8) == 0 ||
 		       strcmp(file, "<vtrace-simulator>") == 0;
-	for (size_t i = 0; i < VT_ARRAY_SIZE(torch); i++)
-		if (strncmp(package, torch[i], strlen(torch[i])) == 0)
+	for (size_t i = 0; i < VT_ARRAY_SIZE(packages); i++)
+		if (strncmp(package, packages[i], strlen(packages[i])) == 0)
 			return 1;
 	return 0;
 }
@@ -85,7 +91,8 @@ static char *python_text(const struct vt_describe *describe, uint32_t frame)
 	const struct vt_frames *frames = &describe->model->frames;
 	const struct vt_code *code = vt_frames_code(frames, frame);
 
-	return vt_xasprintf("%s:%u %s", vt_describe_file(describe, code->file),
+	return vt_xasprintf("%s%s%u %s", vt_describe_file(describe, code->file),
+			    vt_cells_is_cell(code->file) ? ", line " : ":",
 			    frames->python[frame].line, code->name);
 }
 

@@ -5,6 +5,7 @@
 
 #include "analyzer/base/printable.h"
 #include "analyzer/base/util.h"
+#include "analyzer/model/cells.h"
 
 /* Ids of other tables: NULL, and what does not fit, become "none". */
 static uint32_t id_at(struct vt_stmt *stmt, int column)
@@ -277,7 +278,8 @@ static int load_allocations(struct vt_model *model, struct vt_diag *diag)
 static int load_all(struct vt_model *model, struct vt_diag *diag)
 {
 	if (vt_string_table_load(&model->strings, model->db, diag) ||
-	    vt_frames_load(&model->frames, model->db, diag))
+	    vt_frames_load(&model->frames, model->db, diag) ||
+	    vt_cells_name(&model->frames, model->db, diag))
 		return -1;
 	for (uint32_t i = 0; i < model->frames.nr_python; i++) {
 		struct vt_frame_python *frame = &model->frames.python[i];

@@ -49,7 +49,8 @@ def make_older(directory, base):
         views = db.execute("SELECT name, sql FROM sqlite_master WHERE type = 'view'").fetchall()
         for name, _ in views:
             db.execute(f"DROP VIEW {name}")
-        db.executescript("DROP TABLE operator; DROP TABLE operator_tensor; DROP TABLE allocation_parent;"
+        db.executescript("DROP TABLE python_source; DROP TABLE operator; DROP TABLE operator_tensor;"
+                         "DROP TABLE allocation_parent;"
                          "ALTER TABLE allocation DROP COLUMN requested_bytes;"
                          "ALTER TABLE allocation DROP COLUMN grad; ALTER TABLE allocation DROP COLUMN freed_grad;"
                          "ALTER TABLE out_of_memory DROP COLUMN stream;"
@@ -65,7 +66,7 @@ RUNS = {
     "other device": (make_other_device, {"device 0": ("H100", "A100")}),
     "killed": (make_killed, {"ended": ("exit 0", "signal 9")}),
     "no Python": (make_native, {"stacks": ("Python, native", "native"), "torch": ("2.", None)}),
-    "older schema": (make_older, {"schema": ("5", "2")}),
+    "older schema": (make_older, {"schema": ("6", "2")}),
 }
 
 

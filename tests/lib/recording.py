@@ -128,6 +128,17 @@ class Recording:
         return json.loads(done.stdout)
 
 
+def frameworks_python():
+    """The Python with trainers, triton and IPython; skips the test where it is not in the cache."""
+    import pytest  # not everything that uses this file runs where there is one
+    found = subprocess.run([str(SOURCE / "scripts" / "torch-venv"), "--cached", "--with-frameworks"],
+                           capture_output=True, text=True)
+    if found.returncode == 77:
+        pytest.skip("no environment with frameworks: scripts/torch-venv --with-frameworks makes it")
+    assert found.returncode == 0, found.stderr
+    return found.stdout.strip()
+
+
 def record(directory, *command, profile="h100-80g", env=None, name="run.db", options=(), timeout=TIMEOUT_S):
     """Run a command under `vtrace run --simulate`, with a ledger beside the database."""
     ledger = directory / "ledger"

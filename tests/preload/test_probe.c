@@ -14,6 +14,7 @@
 #include "preload/probe_api.h"
 #include "preload/probe_program.h"
 #include "preload/probe_records.h"
+#include "preload/python_code.h"
 #include "preload/sys.h"
 #include "preload/thread_state.h"
 #include "preload/tracker.h"
@@ -29,8 +30,9 @@ static struct {
 	enum vt_probe_answer answer;
 	int (*pending)(void *);
 	uint32_t nr_looks;
-	int is_growing;
+	enum vt_probe_scope scope;
 	const char *reason;
+	uint32_t nr_made;
 	struct vt_config config;
 	struct vt_probe_api api;
 } t;
@@ -83,13 +85,18 @@ int vt_probe_program_can_run(const struct vt_probe_api *api)
 }
 
 enum vt_probe_answer vt_probe_program_run(const struct vt_probe_api *api, uint64_t deadline_ns,
-					  int is_growing)
+					  enum vt_probe_scope scope)
 {
 	(void)api;
-	t.is_growing = is_growing;
+	t.scope = scope;
 	assert_true(deadline_ns > t.now_ns);
 	t.now_ns += t.cost_ns;
 	return t.answer;
+}
+
+uint32_t vt_python_code_nr_made(void)
+{
+	return t.nr_made;
 }
 
 int vt_probe_records_begin(void)
@@ -241,7 +248,7 @@ static const char *steps(uint32_t nr, uint64_t *allocated_bytes, uint64_t bytes)
 	for (uint32_t i = 0; i < nr; i++) {
 		block(*allocated_bytes += bytes);
 		safe_point();
-		t.is_growing = 0;
+		t.scope = VT_PROBE_NAMES;
 		step();
 		reason = safe_point();
 	}
@@ -260,9 +267,9 @@ static void test_growth_from_step_to_step(void **state)
 	assert_string_equal(steps(2, &bytes, MIB), "optimizer step");
 	assert_string_equal(steps(1, &bytes, MIB), "");
 	assert_string_equal(steps(1, &bytes, MIB), "growth");
-	assert_true(t.is_growing);
+	assert_int_equal(t.scope, VT_PROBE_HOLDERS);
 	assert_string_equal(steps(3, &bytes, MIB), "");
-	assert_false(t.is_growing);
+	assert_int_equal(t.scope, VT_PROBE_NAMES);
 	assert_string_equal(steps(1, &bytes, MIB), "growth");
 	/* It stopped growing, and goes on. */
 	assert_string_equal(steps(8, &bytes, 0), "");
@@ -298,7 +305,7 @@ static void test_growth_without_steps(void **state)
 	t.now_ns += 20000 * MS;
 	block(300 * MIB);
 	assert_string_equal(safe_point(), "growth");
-	assert_true(t.is_growing);
+	assert_int_equal(t.scope, VT_PROBE_HOLDERS);
 }
 
 static void test_at_any_cost(void **state)
@@ -370,6 +377,29 @@ static void test_exception_of_a_signal_handler_goes_on(void **state)
 	assert_int_equal(t.pending(NULL), -1);
 }
 
+/* A look for the names of cells, as soon as there is a new one; nothing else is looked at. */
+static void test_code_of_the_programs_own(void **state)
+{
+	(void)state;
+	block(MIB);
+	assert_string_equal(safe_point(), "");
+	t.nr_made = 1;
+	block(MIB);
+	assert_string_equal(safe_point(), "code made by the program");
+	assert_int_equal(t.scope, VT_PROBE_SOURCES);
+	block(MIB);
+	assert_string_equal(safe_point(), "");
+	t.nr_made = 3;
+	block(MIB);
+	assert_string_equal(safe_point(), "code made by the program");
+	/* Names too where something else asks for them. */
+	t.nr_made = 4;
+	step();
+	block(MIB);
+	assert_string_equal(safe_point(), "optimizer step");
+	assert_int_equal(t.scope, VT_PROBE_NAMES);
+}
+
 static void test_child_starts_anew(void **state)
 {
 	(void)state;
@@ -401,6 +431,7 @@ int main(void)
 		cmocka_unit_test_setup(test_not_possible_now, setup),
 		cmocka_unit_test_setup(test_full_queue, setup),
 		cmocka_unit_test_setup(test_exception_of_a_signal_handler_goes_on, setup),
+		cmocka_unit_test_setup(test_code_of_the_programs_own, setup),
 		cmocka_unit_test_setup(test_child_starts_anew, setup),
 	};
 

@@ -94,11 +94,11 @@ static void test_module_is_known_by_its_last_content(void **state)
 	const struct vt_key first = key_of(1), second = key_of(2);
 
 	(void)state;
-	assert_false(vt_probe_known_swap_module(0x100, &first));
-	assert_true(vt_probe_known_swap_module(0x100, &first));
-	assert_false(vt_probe_known_swap_module(0x200, &first));
-	assert_false(vt_probe_known_swap_module(0x100, &second));
-	assert_false(vt_probe_known_swap_module(0x100, &first));
+	assert_false(vt_probe_known_swap(0x100, &first));
+	assert_true(vt_probe_known_swap(0x100, &first));
+	assert_false(vt_probe_known_swap(0x200, &first));
+	assert_false(vt_probe_known_swap(0x100, &second));
+	assert_false(vt_probe_known_swap(0x100, &first));
 }
 
 static void test_another_recording_knows_nothing(void **state)

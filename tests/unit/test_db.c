@@ -143,7 +143,8 @@ static void bad_files_are_refused_by_name(void **state)
 }
 
 /* What a schema added, taken away. */
-#define TAKE_AWAY_5 "DROP TABLE operator; DROP TABLE operator_tensor;"
+#define TAKE_AWAY_6 "DROP TABLE python_source;"
+#define TAKE_AWAY_5 TAKE_AWAY_6 "DROP TABLE operator; DROP TABLE operator_tensor;"
 #define TAKE_AWAY_4                                                                                \
 	"ALTER TABLE allocation DROP COLUMN grad;"                                                 \
 	"ALTER TABLE allocation DROP COLUMN freed_grad;"                                           \
@@ -241,9 +242,30 @@ static void a_third_schema_is_read_and_completed(void **state)
 	assert_int_equal(vt_db_open(&db, "third.db", VT_DB_READ, NULL), 0);
 	assert_int_equal(unit_int(db, "SELECT count(grad) + count(freed_grad) FROM allocation"), 0);
 	assert_int_equal(unit_int(db, "SELECT count(grad) FROM out_of_memory"), 0);
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM python_source"), 0);
 	vt_db_close(db);
 	assert_int_equal(vt_db_open(&db, "third.db", VT_DB_WRITE, NULL), 0);
 	assert_int_equal(vt_db_exec(db, "UPDATE allocation SET freed_grad = 1"), 0);
+	assert_int_equal(vt_db_exec(db, "INSERT INTO python_source VALUES ('a', 1, 0, '3')"), 0);
+	assert_int_equal(unit_int(db, "PRAGMA user_version"), VT_DB_SCHEMA_VERSION);
+	vt_db_close(db);
+}
+
+static void a_fifth_schema_is_read_and_completed(void **state)
+{
+	struct vt_db *db = NULL;
+
+	(void)state;
+	make("fifth.db");
+	assert_int_equal(vt_db_open(&db, "fifth.db", VT_DB_WRITE, NULL), 0);
+	assert_int_equal(vt_db_exec(db, TAKE_AWAY_6 "PRAGMA user_version=5"), 0);
+	assert_int_equal(vt_db_make_single_file(db), 0);
+	vt_db_close(db);
+	assert_int_equal(vt_db_open(&db, "fifth.db", VT_DB_READ, NULL), 0);
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM python_source"), 0);
+	vt_db_close(db);
+	assert_int_equal(vt_db_open(&db, "fifth.db", VT_DB_WRITE, NULL), 0);
+	assert_int_equal(vt_db_exec(db, "INSERT INTO python_source VALUES ('a', 1, 0, '3')"), 0);
 	assert_int_equal(unit_int(db, "PRAGMA user_version"), VT_DB_SCHEMA_VERSION);
 	vt_db_close(db);
 }
@@ -357,6 +379,7 @@ int main(void)
 		cmocka_unit_test(a_second_schema_is_read_and_completed),
 		cmocka_unit_test(a_third_schema_is_read_and_completed),
 		cmocka_unit_test(a_fourth_schema_is_read_and_completed),
+		cmocka_unit_test(a_fifth_schema_is_read_and_completed),
 		cmocka_unit_test(a_log_of_a_deleted_database_is_not_taken_over),
 		cmocka_unit_test(no_permission_is_one_clear_line),
 		cmocka_unit_test(a_failed_prepare_only_shows_at_the_step),

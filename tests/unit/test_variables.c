@@ -91,5 +91,5 @@ int main(void)
 		cmocka_unit_test(the_preferred_name_decides),
 	};
 
-	return cmocka_run_group_tests_name("variables", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("variables", tests, unit_enter, unit_leave);
 }
