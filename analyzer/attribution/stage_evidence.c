@@ -89,7 +89,7 @@ static struct vt_stage_landmarks find_landmarks(const struct vt_frames *frames,
 
 		if (stage == VT_STAGE_GENERATION)
 			found.is_generating = 1;
-		else if (stage == VT_STAGE_OPTIMIZER && (frame->self_address || !found.optimizer))
+		else if (stage == VT_STAGE_OPTIMIZER && (frame->self_address || self))
 			/* PyTorch wraps each optimizer's step, and the wrapper has no self. */
 			found.optimizer = frame->self_address ? frame->self_address : self;
 		if (stage == VT_STAGE_OPTIMIZER)

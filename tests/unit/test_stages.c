@@ -264,6 +264,31 @@ static void a_closure_is_no_part_of_its_optimizer(void **state)
 	check(moments, VT_ARRAY_SIZE(moments));
 }
 
+/* Its step allocates here and there, inside the optimizer that it calls and outside of it. */
+static void an_optimizer_that_calls_another_is_one(void **state)
+{
+#define WRAPPER TORCH "/optim/optimizer.py:484 wrapper"
+#define OUTER	"sam.py:20 SAM.step SAM@3 < " WRAPPER " < train.py:44 main"
+#define INNER	TORCH "/optim/sgd.py:90 SGD.step SGD@7 < " WRAPPER " < " OUTER
+	static const struct moment moments[] = {
+		{ { .python = FORWARD, .forward = 1 }, VT_STAGE_FORWARD, 1 },
+		{ { .node = "AddmmBackward0", .sequence = 1 }, VT_STAGE_BACKWARD, 1 },
+		{ { .python = INNER }, VT_STAGE_OPTIMIZER, 1 },
+		{ { .python = FORWARD, .forward = 2 }, VT_STAGE_FORWARD, 2 },
+		{ { .node = "AddmmBackward0", .sequence = 2 }, VT_STAGE_BACKWARD, 2 },
+		{ { .python = OUTER }, VT_STAGE_OPTIMIZER, 2 },
+		{ { .python = FORWARD, .forward = 3 }, VT_STAGE_FORWARD, 3 },
+		{ { .node = "AddmmBackward0", .sequence = 3 }, VT_STAGE_BACKWARD, 3 },
+		{ { .python = INNER }, VT_STAGE_OPTIMIZER, 3 },
+	};
+
+	(void)state;
+	check(moments, VT_ARRAY_SIZE(moments));
+#undef WRAPPER
+#undef OUTER
+#undef INNER
+}
+
 /* An optimizer that was written without no_grad calls no model. */
 static void a_step_with_autograd_enabled_is_an_optimizer(void **state)
 {
@@ -519,6 +544,7 @@ int main(void)
 		TEST(a_forward_that_no_backward_pass_uses_is_evaluation),
 		TEST(what_the_next_backward_pass_needs_serves_the_step),
 		TEST(a_closure_is_no_part_of_its_optimizer),
+		TEST(an_optimizer_that_calls_another_is_one),
 		TEST(a_step_with_autograd_enabled_is_an_optimizer),
 		TEST(a_function_with_a_model_as_argument_is_no_method),
 		TEST(recomputation_and_closures_go_by_the_innermost_frame),
