@@ -187,6 +187,18 @@ static uint32_t owner_by(struct vt_attribution *attribution, const struct vt_rul
 	return owner;
 }
 
+enum vt_provenance vt_attribution_provenance_by(struct vt_attribution *attribution,
+						const struct vt_rule *rule, uint32_t allocation)
+{
+	const struct vt_allocation *a = &attribution->facts->model->allocations[allocation];
+
+	if (!rule)
+		return VT_PROVENANCE_UNKNOWN;
+	return strstr(rule->owner, "{kind}") && vt_kinds_is_by_flow(&attribution->kinds, a) ?
+		       VT_PROVENANCE_FLOW :
+		       rule->provenance;
+}
+
 struct vt_verdict vt_attribution_judge(struct vt_attribution *attribution, uint32_t allocation)
 {
 	struct vt_verdict *verdict = &attribution->verdicts[allocation];
@@ -204,9 +216,7 @@ struct vt_verdict vt_attribution_judge(struct vt_attribution *attribution, uint3
 		rule = NULL;
 	}
 	verdict->is_judged = 1;
-	verdict->provenance = rule ? rule->provenance : VT_PROVENANCE_UNKNOWN;
-	if (rule && strstr(rule->owner, "{kind}") && vt_kinds_is_by_flow(&attribution->kinds, a))
-		verdict->provenance = VT_PROVENANCE_FLOW;
+	verdict->provenance = vt_attribution_provenance_by(attribution, rule, allocation);
 	verdict->rule = rule ? (uint16_t)(rule - attribution->facts->rules->rules + 1) : 0;
 	verdict->training = (rule ? training_of(attribution, rule, allocation) : 0) & 0x7f;
 	verdict->owner = owner;

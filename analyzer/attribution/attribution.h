@@ -58,6 +58,9 @@ char *vt_attribution_path(struct vt_attribution *attribution, uint32_t allocatio
 /* ... by one rule, whether or not it is the one that decides; NULL: by none. */
 char *vt_attribution_path_by(struct vt_attribution *attribution, const struct vt_rule *rule,
 			     uint32_t allocation);
+/* How what `rule` says of it is known: by data flow where that tells its kind of activation. */
+enum vt_provenance vt_attribution_provenance_by(struct vt_attribution *attribution,
+						const struct vt_rule *rule, uint32_t allocation);
 /* The rule that decided; NULL: none. */
 const struct vt_rule *vt_attribution_rule(const struct vt_attribution *attribution,
 					  struct vt_verdict verdict);

@@ -56,8 +56,9 @@ static void add_ran(struct search *search, const struct vt_caller *caller, uint6
 {
 	struct ran fresh = { sequence, event, 0 };
 
-	if (!caller->node_class || search->is_cast[caller->node_class] ||
-	    sequence == VT_NO_SEQUENCE)
+	/* A damaged file may name any string. */
+	if (!vt_model_text(search->model, caller->node_class) ||
+	    search->is_cast[caller->node_class] || sequence == VT_NO_SEQUENCE)
 		return;
 	if (search->ran.len && search->ran.items[search->ran.len - 1].sequence == sequence)
 		return;

@@ -20,6 +20,8 @@
 	X(NONE, "")                                                                                \
 	X(ATTENTION, "attention")                                                                  \
 	X(MLP, "mlp")                                                                              \
+	/* of the last product, which nothing reads: it may be a head whose scores nobody used */  \
+	X(LAST_MLP, "mlp")                                                                         \
 	X(NORM, "norm")                                                                            \
 	X(RESIDUAL, "residual")                                                                    \
 	X(EMBEDDING, "embedding")                                                                  \
@@ -51,6 +53,8 @@ struct vt_flow_node {
 	uint8_t makes_leaf;  /* of leaves alone, or in the backward pass */
 	uint8_t in_backward; /* ... and not to repeat a forward */
 	uint8_t is_of_normaliser; /* computed of a VT_OPERATOR_NORMALISER */
+	/* The last product of a forward, or made of it by element, that no operator reads. */
+	uint8_t is_unread;
 };
 
 struct vt_dataflow {

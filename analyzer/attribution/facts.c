@@ -257,7 +257,7 @@ uint32_t vt_facts_heads(const struct vt_facts *facts, const struct vt_allocation
 	uint32_t bits = 0;
 
 	/* What was observed needs no inference. */
-	if (vt_flow_kinds_knows(&facts->flow, a))
+	if (vt_flow_kinds_knows_heads(&facts->flow, a))
 		return vt_flow_kinds_find(&facts->flow, a) == VT_FLOW_LOGITS ? 1u << VT_HEAD_FLOW
 									      : 0;
 	if (!span)

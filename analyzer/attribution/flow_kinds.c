@@ -175,6 +175,12 @@ static void remember_places(struct vt_flow_kinds *kinds)
 	}
 }
 
+static enum vt_flow_label final_label(const struct vt_flow_node *node)
+{
+	return node->is_unread && node->label == VT_FLOW_MLP ? VT_FLOW_LAST_MLP :
+							       (enum vt_flow_label)node->label;
+}
+
 void vt_flow_kinds_init(struct vt_flow_kinds *kinds, const struct vt_model *model,
 			struct vt_operators *operators)
 {
@@ -199,7 +205,7 @@ void vt_flow_kinds_init(struct vt_flow_kinds *kinds, const struct vt_model *mode
 		if (flow.nodes[n].in_backward)
 			label_backward(&l, &flow.nodes[n]);
 		else
-			label_made(&l, &flow.nodes[n], flow.nodes[n].label);
+			label_made(&l, &flow.nodes[n], final_label(&flow.nodes[n]));
 	remember_places(kinds);
 	free(l.node_of);
 	vt_vector_release(&l.numbered);
@@ -236,9 +242,9 @@ enum vt_flow_label vt_flow_kinds_find(const struct vt_flow_kinds *kinds,
 	return known ? (enum vt_flow_label)(*known % VT_NR_FLOW_LABELS) : VT_FLOW_NONE;
 }
 
-int vt_flow_kinds_knows(const struct vt_flow_kinds *kinds, const struct vt_allocation *a)
+int vt_flow_kinds_knows_heads(const struct vt_flow_kinds *kinds, const struct vt_allocation *a)
 {
-	if (!kinds->labels)
+	if (!kinds->labels || vt_flow_kinds_find(kinds, a) == VT_FLOW_LAST_MLP)
 		return 0;
 	return kinds->is_observed[a - kinds->model->allocations] || find_place(kinds, a);
 }

@@ -28,8 +28,11 @@ void vt_flow_kinds_release(struct vt_flow_kinds *kinds);
 /* What a forward made; VT_FLOW_NONE: not known. */
 enum vt_flow_label vt_flow_kinds_find(const struct vt_flow_kinds *kinds,
 				      const struct vt_allocation *a);
-/* Whether the graph holds the operator that made it, there or in another step. */
-int vt_flow_kinds_knows(const struct vt_flow_kinds *kinds, const struct vt_allocation *a);
+/*
+ * Whether the graph says if it is logits: it holds the operator that made it, there or in another
+ * step, and an operator read the result.
+ */
+int vt_flow_kinds_knows_heads(const struct vt_flow_kinds *kinds, const struct vt_allocation *a);
 /* "attention" */
 const char *vt_flow_label_text(enum vt_flow_label label);
 

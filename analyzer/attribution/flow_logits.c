@@ -161,6 +161,21 @@ static void find_heads(struct vt_dataflow *flow, const struct vt_flow_node *end,
 		label_head(flow, products[i], found);
 }
 
+/* Readers follow what they read. */
+static void find_unread(struct vt_dataflow *flow)
+{
+	for (uint32_t n = flow->nr_nodes; n-- > 0;) {
+		struct vt_flow_node *node = &flow->nodes[n];
+		const struct vt_flow_node *reader;
+
+		node->is_unread = vt_flow_node_counts(node) && node->label == VT_FLOW_NONE &&
+				  (is_product(node) ? vt_dataflow_is_by_weight(flow, node) :
+						      is_by_element(node));
+		for (uint32_t k = 0; (reader = vt_dataflow_reader(flow, node, k)); k++)
+			node->is_unread &= reader->is_unread && !is_product(reader);
+	}
+}
+
 void vt_flow_label_logits(struct vt_dataflow *flow)
 {
 	struct vt_flow_nodes found = { 0 };
@@ -173,5 +188,6 @@ void vt_flow_label_logits(struct vt_dataflow *flow)
 						  node->class == VT_OPERATOR_CHOICE))
 			find_heads(flow, node, &found);
 	}
+	find_unread(flow);
 	vt_vector_release(&found);
 }

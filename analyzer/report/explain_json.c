@@ -5,17 +5,20 @@
 
 static json_t *rule_json(struct vt_explain *explain, const struct vt_rule *rule)
 {
+	struct vt_attribution *attribution = &explain->analysis->attribution;
+	enum vt_provenance provenance =
+		vt_attribution_provenance_by(attribution, rule, explain->allocation);
 	json_t *object;
 	char *path;
 
 	if (!rule)
 		return json_null();
 	object = json_object();
-	path = vt_attribution_path_by(&explain->analysis->attribution, rule, explain->allocation);
+	path = vt_attribution_path_by(attribution, rule, explain->allocation);
 	json_object_set_new(object, "name", vt_json_text(rule->name));
 	json_object_set_new(object, "owner", vt_json_text(path));
 	json_object_set_new(object, "provenance",
-			    vt_json_text(vt_evidence_provenances[rule->provenance]));
+			    vt_json_text(vt_evidence_provenances[provenance]));
 	json_object_set_new(object, "reason", vt_json_text(rule->reason));
 	free(path);
 	return object;

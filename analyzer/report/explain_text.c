@@ -78,6 +78,13 @@ static void print_life(const struct vt_explain *explain, FILE *out)
 	fputc('\n', out);
 }
 
+/* "names" */
+static const char *known_by(struct vt_explain *explain, const struct vt_rule *rule)
+{
+	return vt_evidence_provenances[vt_attribution_provenance_by(
+		&explain->analysis->attribution, rule, explain->allocation)];
+}
+
 static void print_verdict(struct vt_explain *explain, FILE *out)
 {
 	struct vt_attribution *attribution = &explain->analysis->attribution;
@@ -95,8 +102,7 @@ static void print_verdict(struct vt_explain *explain, FILE *out)
 		fprintf(out, "known by nothing: no rule fits\n");
 		return;
 	}
-	fprintf(out, "known by %s, rule \"%s\"\n", vt_evidence_provenances[rule->provenance],
-		rule->name);
+	fprintf(out, "known by %s, rule \"%s\"\n", known_by(explain, rule), rule->name);
 	if (rule->reason)
 		fprintf(out, "because  %s\n", rule->reason);
 	for (unsigned i = 0; i < explain->nr_next; i++) {
@@ -104,7 +110,7 @@ static void print_verdict(struct vt_explain *explain, FILE *out)
 
 		path = vt_attribution_path_by(attribution, next, explain->allocation);
 		fprintf(out, "%s %s by %s, rule \"%s\"\n", i ? "        " : "else    ", path,
-			vt_evidence_provenances[next->provenance], next->name);
+			known_by(explain, next), next->name);
 		free(path);
 	}
 }

@@ -35,7 +35,7 @@ def test_threads_have_small_stacks(tmp_path):
 
 def test_a_process_ends_under_its_threads(tmp_path):
     # Its end waits for what was there when it began; if it waited for what comes meanwhile, the cap would end that.
-    done = perform(tmp_path, "ends_under_its_threads", VTRACE_EXIT_WAIT="3600", VTRACE_MAX_JOURNAL="256")
+    done = perform(tmp_path, "ends_under_its_threads", VTRACE_EXIT_WAIT="3600", VTRACE_MAX_JOURNAL="1024")
     assert done.returncode == 7
     calls, run = calls_of(tmp_path / "run.db", most_torn=4)
     assert run["ended"] == "exit 7"
