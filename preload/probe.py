@@ -405,7 +405,8 @@ class Look:
 
 def in_order(items):
     """Names of the program's own before those that IPython or a convention made; none of the interpreter's."""
-    items = [item for item in items if type(item[0]) is str and item[0][:2] != "__"]
+    # At once, in C: other threads of the program may add names meanwhile.
+    items = [item for item in list(items) if type(item[0]) is str and item[0][:2] != "__"]
     return [item for item in items if not is_private(item[0])] + [item for item in items if is_private(item[0])]
 
 
@@ -435,7 +436,7 @@ def cells():
     try:
         shell = class_variables_of(variables(MODULES["IPython.core.interactiveshell"])["InteractiveShell"])
         numbers = variables(variables(shell["_instance"])["compile"])["_filename_map"]
-        return {file: number for file, number in items_of(numbers) if type(file) is str and type(number) is int}
+        return {file: number for file, number in list(items_of(numbers)) if type(file) is str and type(number) is int}
     except SURPRISES:
         return {}
 

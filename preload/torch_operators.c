@@ -95,13 +95,18 @@ static uint32_t take_begin(struct vt_thread *thread, const void *call)
 {
 	uint32_t python_stack = vt_python_stack_capture(), id, nr_inputs;
 
+	enum vt_torch_layout layout;
+
 	if (!vt_torch_observing_count(python_stack))
 		return 0;
-	if (vt_torch_values_layout() == VT_TORCH_LAYOUT_UNPROVEN) {
+	/* Once: another thread may be settling it. */
+	layout = vt_torch_values_layout();
+	if (layout == VT_TORCH_LAYOUT_UNPROVEN) {
 		thread->last_block = 0;
 		vt_torch_values_try_inputs(call, g.nr_inputs(call));
-		return 0;
 	}
+	if (layout != VT_TORCH_LAYOUT_PROVEN)
+		return 0;
 	id = __atomic_add_fetch(&g.last, 1, __ATOMIC_RELAXED) & ~HAS_BEGUN;
 	nr_inputs = vt_torch_values_inputs(call, NULL, VT_OPERATOR_MAX_ADDRESSES);
 	if (!nr_inputs || thread->nr_operators >= VT_OPERATOR_DEPTH)
@@ -114,13 +119,13 @@ static uint32_t take_begin(struct vt_thread *thread, const void *call)
 static void take_end(struct vt_thread *thread, const void *call, uint32_t operator)
 {
 	uint32_t id = operator & ~HAS_BEGUN, nr_outputs;
+	enum vt_torch_layout layout = vt_torch_values_layout();
 
-	if (vt_torch_values_layout() == VT_TORCH_LAYOUT_UNPROVEN) {
+	if (layout == VT_TORCH_LAYOUT_UNPROVEN) {
 		vt_torch_values_try_outputs(call, thread->last_block);
 		thread->last_block = 0;
-		return;
 	}
-	if (!id)
+	if (!id || layout != VT_TORCH_LAYOUT_PROVEN)
 		return;
 	nr_outputs = vt_torch_values_outputs(call, NULL, VT_OPERATOR_MAX_ADDRESSES);
 	if (!(operator & HAS_BEGUN) &&

@@ -92,18 +92,15 @@ static int has_known_layout(void)
 	       vt_torch_real_find(VT_TORCH_FUNCTION_OUT_OF_MEMORY_V2, NULL);
 }
 
-void vt_torch_ranges_begin(void)
+static void start(void)
 {
 	struct vt_torch_callback callback = {
 		.start = begin,
 		.end = end,
 		.sampling_probability = 1.0,
 	};
-	int saved = errno;
 	vt_torch_add_callback_fn add;
 
-	if (!vt_tracker_is_active())
-		return;
 	if (__atomic_exchange_n(&vt_torch_ranges_started, 1, __ATOMIC_RELAXED) ||
 	    !has_known_layout())
 		return;
@@ -115,5 +112,14 @@ void vt_torch_ranges_begin(void)
 	callback.scopes[VT_TORCH_SCOPE_USER] = 1;
 	add(callback);
 	vt_torch_operators_start();
+}
+
+void vt_torch_ranges_begin(void)
+{
+	int saved = errno;
+
+	if (!vt_tracker_is_active())
+		return;
+	start();
 	errno = saved;
 }

@@ -105,8 +105,9 @@ char *vt_dynamic_loader_name(const char *path, struct vt_diag *diag)
 
 	if (!name)
 		vt_diag_set(diag, VT_EXIT_UNREADABLE,
-			    "%s: the dynamic loader accepts no space, colon or $ in a path, and no "
-			    "link to it could be made in /tmp",
+			    "%s: the dynamic loader accepts no space, colon, semicolon or $ in a "
+			    "path, and no link to it could be made in $XDG_RUNTIME_DIR, $TMPDIR or "
+			    "/tmp",
 			    path);
 	return name;
 }
@@ -186,8 +187,9 @@ static const char *refusal_of(int fd, const char *path)
 		return NULL;
 	if (!interpreter[0])
 		return "it is statically linked";
-	if (!fstat(fd, &st) && (st.st_mode & (S_ISUID | S_ISGID)) && st.st_uid != getuid())
-		return "it changes its user, and LD_PRELOAD is ignored then";
+	if (!fstat(fd, &st) && (((st.st_mode & S_ISUID) && st.st_uid != getuid()) ||
+				((st.st_mode & S_ISGID) && st.st_gid != getgid())))
+		return "it changes its user or group, and LD_PRELOAD is ignored then";
 	slash = strrchr(interpreter, '/');
 	if (!slash || strncmp(slash + 1, "ld-linux", 8))
 		return "its dynamic loader is not glibc's";

@@ -268,7 +268,7 @@ static int compare_events(const void *a, const void *b)
 
 VT_VECTOR_DECLARE(event_list, int64_t);
 
-/* When what the graphs retained went. */
+/* When what the graphs retained was freed. */
 static void find_teardowns(const struct vt_scene *scene, const struct graphs *graphs,
 			   struct event_list *events)
 {
@@ -345,7 +345,7 @@ static char *describe(const struct vt_scene *scene, const struct graphs *graphs,
 	vt_units_bytes(all, sizeof(all), bytes);
 	return vt_xasprintf("%s at the highest use, %zu call%s of %s%s", all, graphs->items.len,
 			    graphs->items.len == 1 ? "" : "s", type ? type : "a module",
-			    is_known ? "" : ", as much as the forward keeps by no variable");
+			    is_known ? "" : " at least; variables of the forward may hold more");
 }
 
 void vt_find_graphs_detect(struct vt_scene *scene)

@@ -283,7 +283,9 @@ void vt_page_head_findings(const struct vt_page_head *head)
 		vt_markup_text(head->out, finding->owner);
 		fputs("\"><h3>", head->out);
 		vt_markup_text(head->out, words->what);
-		fputs(" <span class=\"saves\">saves ", head->out);
+		fputs(finding->is_least ? " <span class=\"saves\">saves at least " :
+					  " <span class=\"saves\">saves ",
+		      head->out);
 		vt_markup_bytes(head->out, finding->saves_bytes);
 		fputs(finding->is_replayed ? ", by replay</span></h3><p>" : "</span></h3><p>",
 		      head->out);

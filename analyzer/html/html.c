@@ -61,7 +61,7 @@ static void print_views(const struct vt_page_head *head)
 	      "<section id=\"lifetimes\" hidden></section>\n"
 	      "<section id=\"stages\" hidden></section>\n"
 	      "<section id=\"findings\"><h2>Findings</h2>\n"
-	      "<p class=\"note\">Each alone, by how much the highest use would be lower.</p>\n",
+	      "<p class=\"note\">What each saves alone.</p>\n",
 	      out);
 	vt_page_head_findings(head);
 	fputs("</section>\n", out);

@@ -250,7 +250,9 @@ static int choose_first(struct vt_page_moments *moments, const struct vt_report 
 	event = most_of(row)->place.event;
 	if (when && vt_moments_resolve(&moments->analysis->stages, when, device->id, &event, diag))
 		return -1;
-	if (!when && report->out_of_memory.oom) {
+	/* A cut recording may lack the device of the failed request. */
+	if (!when && report->out_of_memory.oom &&
+	    vt_model_device(model, report->out_of_memory.oom->device)) {
 		device = vt_model_device(model, report->out_of_memory.oom->device);
 		event = report->out_of_memory.oom->event;
 	}

@@ -32,7 +32,8 @@ void vt_findings_print_text(const struct vt_findings *findings, FILE *out)
 			vt_units_bytes(used, sizeof(used), finding->lowers_used_bytes);
 		if (finding->is_least) {
 			at_least(allocated);
-			at_least(used);
+			if (finding->is_used_known)
+				at_least(used);
 		}
 		fprintf(out, "%*s  %16s  %11s\n", width < WHAT_WIDTH ? WHAT_WIDTH - width : 0, "",
 			allocated, used);
