@@ -17,6 +17,8 @@ const page = await browser.newPage({
   viewport: { width: wanted.width ?? 1280, height: 900 }, colorScheme: wanted.dark ? "dark" : "light",
   javaScriptEnabled: wanted.script !== false,
 });
+// As every limit of time in the tests: for what hangs, not for what a busy machine delays.
+page.setDefaultTimeout(3600_000);
 const requests = [], errors = [], results = [];
 page.on("request", (request) => { if (request.url() !== wanted.url.split("#")[0]) requests.push(request.url()); });
 page.on("console", (message) => { if (["error", "warning"].includes(message.type())) errors.push(message.text()); });
