@@ -47,7 +47,7 @@ static void add(struct vt_ranks_runs *runs, const struct vt_rank *rank)
 	run->ranks[run->nr++] = rank;
 }
 
-static int compare_starts(const void *a, const void *b)
+int vt_ranks_runs_compare_starts(const void *a, const void *b)
 {
 	const struct vt_rank *x = *(const struct vt_rank *const *)a;
 	const struct vt_rank *y = *(const struct vt_rank *const *)b;
@@ -157,7 +157,7 @@ static void add_all(struct vt_ranks_runs *runs)
 	for (uint32_t i = 0; i < runs->nr_files; i++)
 		if (!runs->files[i].problem && runs->files[i].number != VT_RANK_NONE)
 			by_start[nr++] = &runs->files[i];
-	qsort(by_start, nr, sizeof(*by_start), compare_starts);
+	qsort(by_start, nr, sizeof(*by_start), vt_ranks_runs_compare_starts);
 	runs->is_unrelated = runs->is_numbered_here && is_unrelated(by_start, nr);
 	for (uint32_t i = 0; i < nr; i++)
 		add(runs, by_start[i]);

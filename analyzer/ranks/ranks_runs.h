@@ -39,6 +39,9 @@ int vt_ranks_runs_init(struct vt_ranks_runs *runs, const char *path,
 		       struct vt_diag *diag);
 void vt_ranks_runs_release(struct vt_ranks_runs *runs);
 
+/* For qsort() of pointers to recordings: by start, then by name. */
+int vt_ranks_runs_compare_starts(const void *a, const void *b);
+
 /* The ranks of its world that left no recording; free(). */
 uint32_t *vt_ranks_run_missing(const struct vt_ranks_run *run, uint32_t *nr);
 

@@ -16,16 +16,6 @@
 
 #define FORMAT 1
 
-static int compare_starts(const void *a, const void *b)
-{
-	const struct vt_rank *x = *(const struct vt_rank *const *)a;
-	const struct vt_rank *y = *(const struct vt_rank *const *)b;
-
-	if (x->start_realtime_ns != y->start_realtime_ns)
-		return x->start_realtime_ns < y->start_realtime_ns ? -1 : 1;
-	return strcmp(x->file, y->file);
-}
-
 /* Those that can be read, by their starts; free(). */
 static const struct vt_rank **sorted(const struct vt_ranks_runs *runs, uint32_t *nr)
 {
@@ -35,7 +25,7 @@ static const struct vt_rank **sorted(const struct vt_ranks_runs *runs, uint32_t 
 	for (uint32_t i = 0; i < runs->nr_files; i++)
 		if (!runs->files[i].problem)
 			rows[(*nr)++] = &runs->files[i];
-	qsort(rows, *nr, sizeof(*rows), compare_starts);
+	qsort(rows, *nr, sizeof(*rows), vt_ranks_runs_compare_starts);
 	return rows;
 }
 
