@@ -145,10 +145,8 @@ static void label_backward(struct labelling *l, const struct vt_flow_node *node)
 static struct vt_key place_of(const struct vt_flow_kinds *kinds, const struct vt_allocation *a)
 {
 	const char *name = vt_operators_name(kinds->operators, a->made->native_stack);
-	uint64_t hash = 0;
+	uint64_t hash = name ? vt_hash_text(name, strlen(name)) : 0;
 
-	for (; name && *name; name++)
-		hash = vt_hash_mix(hash, (unsigned char)*name);
 	return (struct vt_key){ hash, a->made->python_stack, a->made->node_class };
 }
 

@@ -152,33 +152,9 @@ static void print_line(const struct vt_page_head *head, const struct vt_hotspots
 	vt_describe_free(&lines);
 }
 
-/* Of the device whose tensors took most. */
-static const struct vt_report_device *fullest(const struct vt_report *report)
-{
-	const struct vt_model *model = &report->analysis->model;
-	const struct vt_report_device *fullest = NULL;
-	uint64_t most = 0;
-
-	for (uint32_t i = 0; i < report->nr_devices; i++) {
-		const struct vt_peak *peak = vt_model_peak(model, report->devices[i].device->id);
-
-		if (peak && (!fullest || peak->max_allocated_bytes > most)) {
-			fullest = &report->devices[i];
-			most = peak->max_allocated_bytes;
-		}
-	}
-	return fullest;
-}
-
-/* Where its tensors took most; the same as the peak where that is the same moment. */
-static const struct vt_report_moment *most_of(const struct vt_report_device *row)
-{
-	return vt_report_has_most_allocated(row) ? &row->most_allocated : &row->chosen;
-}
-
 static void print_total(const struct vt_page_head *head, const struct vt_report_device *row)
 {
-	const struct vt_books *books = &most_of(row)->books;
+	const struct vt_books *books = &vt_report_most_allocated(row)->books;
 	char text[VT_UNITS_MAX];
 
 	fputs("<div class=\"tile\"><h2>Most memory in tensors</h2><p class=\"big\">", head->out);
@@ -217,7 +193,7 @@ static void print_owner(const struct vt_page_head *head, const struct vt_books *
 
 void vt_page_head_answer(const struct vt_page_head *head)
 {
-	const struct vt_report_device *row = fullest(head->report);
+	const struct vt_report_device *row = vt_report_fullest(head->report);
 	const struct vt_report_moment *most;
 	const char *owner;
 	uint64_t bytes;
@@ -227,7 +203,7 @@ void vt_page_head_answer(const struct vt_page_head *head)
 		fputs("<p class=\"empty\">No device memory was allocated.</p>\n", head->out);
 		return;
 	}
-	most = most_of(row);
+	most = vt_report_most_allocated(row);
 	owner = vt_owner_rows_largest(&most->books, &len, &bytes);
 	fputs("<section id=\"answer\" aria-label=\"Summary\">\n", head->out);
 	print_total(head, row);

@@ -85,11 +85,12 @@ static void add_rows(const struct vt_report *report, const struct vt_page_moment
 	vt_page_strings_release(&strings);
 }
 
-static void print_data(const struct vt_page_head *head, const struct vt_series *series,
-		       const struct vt_page_moments *moments)
+static int print_data(const struct vt_page_head *head, const struct vt_series *series,
+		      const struct vt_page_moments *moments)
 {
 	struct vt_pack pack;
 	json_t *object = json_object();
+	int rc;
 
 	vt_pack_init(&pack);
 	json_object_set_new(object, "report", vt_report_json(head->report));
@@ -97,9 +98,10 @@ static void print_data(const struct vt_page_head *head, const struct vt_series *
 	vt_track_json(head->report, object);
 	add_rows(head->report, moments, head->sources, &pack, object);
 	fputs("<script type=\"application/octet-stream\" id=\"data\">\n", head->out);
-	vt_pack_write(&pack, object, head->out);
+	rc = vt_pack_write(&pack, object, head->out);
 	fprintf(head->out, "</script>\n<script>%s</script>\n", vt_embedded_page_script);
 	vt_pack_release(&pack);
+	return rc;
 }
 
 int vt_html_print(const struct vt_report *report, const struct vt_html_options *options, FILE *out,
@@ -120,7 +122,12 @@ int vt_html_print(const struct vt_report *report, const struct vt_html_options *
 		fputs("</main>\n<noscript><p class=\"note\">The drawings need JavaScript.</p>"
 		      "</noscript>\n",
 		      out);
-		print_data(&head, &series, &moments);
+		rc = print_data(&head, &series, &moments);
+		if (rc && ferror(out))
+			rc = 0;
+		else if (rc)
+			vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: its data could not be packed",
+				    options->path);
 	}
 	vt_page_moments_release(&moments);
 	vt_series_release(&series);

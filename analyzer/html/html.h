@@ -20,8 +20,8 @@ struct vt_html_options {
 int vt_html_check(struct vt_diag *diag);
 
 /*
- * 0, or -1 with `diag` filled: there is no such moment.  What could not be written is an error of
- * `out`.
+ * 0, or -1 with `diag` filled: there is no such moment, or it could not be packed.  What could not
+ * be written is an error of `out`.
  */
 int vt_html_print(const struct vt_report *report, const struct vt_html_options *options, FILE *out,
 		  struct vt_diag *diag);

@@ -6,6 +6,7 @@
 #include "analyzer/attribution/moments.h"
 #include "analyzer/base/search.h"
 #include "analyzer/base/units.h"
+#include "analyzer/html/track.h"
 
 #define MOST_ROWS    40000 /* blocks that are live at any of them */
 #define MOST_FAILED  4
@@ -60,10 +61,9 @@ static void add_marks(struct vt_page_moments *moments, const struct vt_device *d
 
 	for (uint32_t i = 0; i < model->nr_marks && nr < MOST_MARKS; i++) {
 		const struct vt_mark *mark = &model->marks[i];
-		const char *name = vt_model_text(model, mark->name);
+		const char *name = vt_track_mark(model, mark);
 
-		if (!name || mark->kind == VT_MARK_END ||
-		    mark->source == VT_SOURCE_RECORD_FUNCTION)
+		if (!name)
 			continue;
 		add(moments, device, mark->event, RANK_STAGE, vt_xasprintf("mark %s", name));
 		nr++;
@@ -119,16 +119,10 @@ static void add_steps(struct vt_page_moments *moments, const struct vt_series *s
 	}
 }
 
-/* Where its tensors took most; the peak where that is as good. */
-static const struct vt_report_moment *most_of(const struct vt_report_device *row)
-{
-	return vt_report_has_most_allocated(row) ? &row->most_allocated : &row->chosen;
-}
-
 static void add_device(struct vt_page_moments *moments, const struct vt_series *series,
 		       const struct vt_series_device *device, const struct vt_report_device *row)
 {
-	int64_t most = most_of(row)->place.event;
+	int64_t most = vt_report_most_allocated(row)->place.event;
 
 	if (most != row->chosen.place.event)
 		add(moments, device->device, most, RANK_MUST, vt_xstrdup("most allocated"));
@@ -236,18 +230,14 @@ static int choose_first(struct vt_page_moments *moments, const struct vt_report 
 			const char *when, struct vt_diag *diag)
 {
 	const struct vt_model *model = &moments->analysis->model;
-	const struct vt_report_device *row = NULL;
+	const struct vt_report_device *row = vt_report_fullest(report);
 	const struct vt_device *device;
 	int64_t event;
 
-	for (uint32_t d = 0; d < report->nr_devices; d++)
-		if (!row || most_of(&report->devices[d])->books.allocated_bytes >
-				    most_of(row)->books.allocated_bytes)
-			row = &report->devices[d];
 	if (!row)
 		return 0;
 	device = row->device;
-	event = most_of(row)->place.event;
+	event = vt_report_most_allocated(row)->place.event;
 	if (when && vt_moments_resolve(&moments->analysis->stages, when, device->id, &event, diag))
 		return -1;
 	/* A cut recording may lack the device of the failed request. */

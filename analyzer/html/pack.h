@@ -36,8 +36,8 @@ void vt_pack_put(struct vt_pack *pack, int64_t value);
 void vt_pack_end(struct vt_pack *pack);
 
 /*
- * Writes zlib's format as base64; takes `object`, to which "columns" is added.  0, or -1: `out` has
- * an error.
+ * Writes zlib's format as base64; takes `object`, to which "columns" is added.  0, or -1: it cannot
+ * be packed, or `out` has an error.
  */
 int vt_pack_write(struct vt_pack *pack, json_t *object, FILE *out);
 

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "analyzer/html/track.h"
+
 #define ALL_EVENTS  65536 /* in the windows of all devices */
 #define NEAR_PEAK   2048  /* events on either side */
 #define NEAR_MARK   256
@@ -64,6 +66,20 @@ static void want_step(struct budget *budget, const struct vt_stages *stages, int
 		     stages->spans[step->last_span].last_event);
 }
 
+static void want_marks(struct budget *budget, const struct vt_model *model)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < model->nr_marks && nr < MOST_MARKS; i++) {
+		int64_t event = model->marks[i].event;
+
+		if (!vt_track_mark(model, &model->marks[i]))
+			continue;
+		want(budget, event - NEAR_MARK, event + NEAR_MARK);
+		nr++;
+	}
+}
+
 void vt_series_windows_choose(struct vt_series_windows *windows, const struct vt_analysis *analysis,
 			      int device, uint32_t nr_devices)
 {
@@ -76,8 +92,7 @@ void vt_series_windows_choose(struct vt_series_windows *windows, const struct vt
 	for (uint32_t i = model->nr_ooms; i-- > 0 && i + MOST_FAILED >= model->nr_ooms;)
 		want(&budget, model->ooms[i].event - NEAR_PEAK, model->ooms[i].event + NEAR_PEAK);
 	want_step(&budget, &analysis->stages, peak->max_allocated_event);
-	for (uint32_t i = 0; i < model->nr_marks && i < MOST_MARKS; i++)
-		want(&budget, model->marks[i].event - NEAR_MARK, model->marks[i].event + NEAR_MARK);
+	want_marks(&budget, model);
 	join(windows);
 }
 

@@ -19,24 +19,17 @@ void vt_page_strings_release(struct vt_page_strings *strings)
 	json_decref(strings->all);
 }
 
-static uint64_t hash_of(const char *text)
-{
-	uint64_t hash = 0;
-
-	for (; *text; text++)
-		hash = vt_hash_mix(hash, (unsigned char)*text);
-	return hash;
-}
-
 uint32_t vt_page_strings_number(struct vt_page_strings *strings, const char *text)
 {
 	struct vt_key key;
 	uint64_t *found;
 	uint32_t number;
+	size_t len;
 
 	if (!text)
 		return 0;
-	key = (struct vt_key){ hash_of(text), strlen(text), 0 };
+	len = strlen(text);
+	key = (struct vt_key){ vt_hash_text(text, len), len, 0 };
 	found = vt_map_find(&strings->numbers, key);
 	if (found)
 		return (uint32_t)*found;

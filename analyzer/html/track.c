@@ -9,6 +9,13 @@
 #define MOST_MARKS  200
 #define MOST_FAILED 100
 
+const char *vt_track_mark(const struct vt_model *model, const struct vt_mark *mark)
+{
+	if (mark->kind == VT_MARK_END || mark->source == VT_SOURCE_RECORD_FUNCTION)
+		return NULL;
+	return vt_model_text(model, mark->name);
+}
+
 static void append_span(json_t *array, int64_t first, int64_t last, const char *stage,
 			uint32_t step)
 {
@@ -85,7 +92,7 @@ static void add_flags(const struct vt_report *report, json_t *object)
 	const struct vt_timeline *timeline = &report->analysis->timeline;
 	const struct vt_model *model = &report->analysis->model;
 	json_t *array = json_array();
-	uint32_t left_out = 0;
+	uint32_t left_out = 0, nr_marks = 0;
 	char bytes[VT_UNITS_MAX];
 
 	add_peaks(array, report);
@@ -99,13 +106,11 @@ static void add_flags(const struct vt_report *report, json_t *object)
 		else
 			left_out++;
 	for (uint32_t i = 0; i < model->nr_marks; i++) {
-		const char *name = vt_model_text(model, model->marks[i].name);
+		const char *name = vt_track_mark(model, &model->marks[i]);
 
-		/* Ends have their begin's name; PyTorch's own ranges are evidence of stages. */
-		if (!name || model->marks[i].kind == VT_MARK_END ||
-		    model->marks[i].source == VT_SOURCE_RECORD_FUNCTION)
+		if (!name)
 			continue;
-		if (i < MOST_MARKS)
+		if (nr_marks++ < MOST_MARKS)
 			add_flag(array, timeline, model->marks[i].event, "mark", -1,
 				 vt_xstrdup(name));
 		else

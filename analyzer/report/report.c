@@ -27,6 +27,28 @@ int vt_report_has_most_allocated(const struct vt_report_device *row)
 	return row->most_allocated.books.event != 0;
 }
 
+const struct vt_report_moment *vt_report_most_allocated(const struct vt_report_device *row)
+{
+	return vt_report_has_most_allocated(row) ? &row->most_allocated : &row->chosen;
+}
+
+const struct vt_report_device *vt_report_fullest(const struct vt_report *report)
+{
+	const struct vt_report_device *fullest = NULL;
+	uint64_t most = 0;
+
+	for (uint32_t i = 0; i < report->nr_devices; i++) {
+		const struct vt_report_device *row = &report->devices[i];
+		uint64_t bytes = vt_report_most_allocated(row)->books.allocated_bytes;
+
+		if (!fullest || bytes > most) {
+			fullest = row;
+			most = bytes;
+		}
+	}
+	return fullest;
+}
+
 static int add_device(struct vt_report *report, const struct vt_device *device,
 		      struct vt_diag *diag)
 {

@@ -80,6 +80,10 @@ char *vt_report_ended(const struct vt_analysis *analysis);
 
 /* Whether blocks take most at another moment than the chosen one. */
 int vt_report_has_most_allocated(const struct vt_report_device *row);
+/* That moment; the chosen one where it is no other. */
+const struct vt_report_moment *vt_report_most_allocated(const struct vt_report_device *row);
+/* The device on which blocks take most then, of equal ones the first; NULL: there is none. */
+const struct vt_report_device *vt_report_fullest(const struct vt_report *report);
 
 /* "ended normally"; free(). */
 char *vt_report_ending(const struct vt_report *report);
