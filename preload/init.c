@@ -4,7 +4,7 @@
  * possible. No thread, file, mapping or message; the recording opens at the first allocation
  * (session.h).
  */
-#include "preload/closing.h"
+#include "preload/at_exit.h"
 #include "preload/nvtx_announce.h"
 #include "preload/real.h"
 
@@ -13,5 +13,5 @@ __attribute__((constructor)) static void start(void)
 	/* While the current directory is still the one that a relative LD_PRELOAD means. */
 	vt_real_own_path();
 	vt_nvtx_announce();
-	vt_closing_register();
+	vt_at_exit_register();
 }

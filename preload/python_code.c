@@ -96,7 +96,7 @@ static uint64_t hash_of(const struct vt_python_abi *abi, const void *name)
  * the file's name ("<eval_with_key>.12") and in their tables: those are compared too.  Each watch
  * that reads behind a pointer comes after the one that holds it.
  */
-static struct vt_memo_key watch(const struct vt_python_abi *abi, struct vt_python_known_head *head,
+static struct vt_memo_key watch(const struct vt_python_abi *abi, struct vt_code_cache_head *head,
 				const void *address, const struct code *code)
 {
 	struct vt_watch *watch = head->watches;
@@ -237,7 +237,7 @@ static __attribute__((noinline)) uint32_t find_or_write(const struct vt_python_a
 }
 
 static __attribute__((noinline)) void learn(const struct vt_python_abi *abi,
-					    struct vt_python_known_code *entry, const void *address)
+					    struct vt_code_cache_code *entry, const void *address)
 {
 	struct code code = read_code(abi, address);
 	struct vt_memo_key key = watch(abi, &entry->head, address, &code);
@@ -249,19 +249,19 @@ static __attribute__((noinline)) void learn(const struct vt_python_abi *abi,
 	entry->is_call = (uint32_t)is_call(entry->id);
 }
 
-struct vt_python_known_code *vt_python_code_look(const struct vt_python_abi *abi,
-						 struct vt_python_known *known, const void *address)
+struct vt_code_cache_code *vt_python_code_look(const struct vt_python_abi *abi,
+						 struct vt_code_cache *known, const void *address)
 {
-	struct vt_python_known_code *entry = vt_python_known_code(known, address);
+	struct vt_code_cache_code *entry = vt_code_cache_code(known, address);
 
-	if (entry->head.address == address && vt_python_known_is_fresh(known, &entry->head) &&
+	if (entry->head.address == address && vt_code_cache_is_fresh(known, &entry->head) &&
 	    (entry->id || entry->head.walk == known->walk)) {
 		entry->head.walk = known->walk;
 		return entry;
 	}
 	if (entry->head.address != address || !entry->id ||
 	    !vt_watch_are_same(entry->head.watches, entry->head.nr_watches)) {
-		vt_python_known_note_change(known, &entry->head);
+		vt_code_cache_note_change(known, &entry->head);
 		learn(abi, entry, address);
 	}
 	entry->head.walk = known->walk;

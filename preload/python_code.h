@@ -11,15 +11,15 @@
 #include <stdint.h>
 
 #include "preload/python_abi.h"
-#include "preload/python_known.h"
+#include "preload/code_cache.h"
 
 /*
  * What is known of a code object, which must be on the stack that this walk goes through: looks at
  * it if this is the first time in the walk.  Context: hook, journal open.  Any thread, `known` is
  * its own; two threads that meet the same new code may write it under two ids.
  */
-struct vt_python_known_code *vt_python_code_look(const struct vt_python_abi *abi,
-						 struct vt_python_known *known, const void *code);
+struct vt_code_cache_code *vt_python_code_look(const struct vt_python_abi *abi,
+						 struct vt_code_cache *known, const void *code);
 
 /*
  * How many code objects of files that the program made itself, and whose names say nothing, have

@@ -139,7 +139,7 @@ static struct vt_watch *watch_name(struct vt_watch *watch, const char *name)
 }
 
 /* What key_of() has read, in its order. */
-static void watch(const struct vt_python_abi *abi, struct vt_python_known_head *head,
+static void watch(const struct vt_python_abi *abi, struct vt_code_cache_head *head,
 		  const void *address, const struct type *type)
 {
 	struct vt_watch *watch = head->watches;
@@ -159,7 +159,7 @@ static void watch(const struct vt_python_abi *abi, struct vt_python_known_head *
 }
 
 /* Types that are not made in Python are dismissed without a look. */
-static void learn(const struct vt_python_abi *abi, struct vt_python_known_type *entry,
+static void learn(const struct vt_python_abi *abi, struct vt_code_cache_type *entry,
 		  const void *address)
 {
 	struct type type = { 0 };
@@ -177,16 +177,16 @@ static void learn(const struct vt_python_abi *abi, struct vt_python_known_type *
 	entry->is_lost = !name;
 }
 
-struct vt_python_known_type *vt_python_self_look(const struct vt_python_abi *abi,
-						 struct vt_python_known *known, const void *type)
+struct vt_code_cache_type *vt_python_self_look(const struct vt_python_abi *abi,
+						 struct vt_code_cache *known, const void *type)
 {
-	struct vt_python_known_type *entry = vt_python_known_type(known, type);
+	struct vt_code_cache_type *entry = vt_code_cache_type(known, type);
 
 	if (entry->head.address == type && entry->head.walk == known->walk)
 		return entry;
 	if (entry->head.address != type || entry->is_lost ||
 	    !vt_watch_are_same(entry->head.watches, entry->head.nr_watches)) {
-		vt_python_known_note_change(known, &entry->head);
+		vt_code_cache_note_change(known, &entry->head);
 		learn(abi, entry, type);
 	}
 	entry->head.walk = known->walk;

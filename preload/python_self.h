@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "preload/python_abi.h"
-#include "preload/python_known.h"
+#include "preload/code_cache.h"
 
 /* What was found in a frame, raw: as long as it reads the same, the object is the same. */
 enum vt_python_self_where {
@@ -37,8 +37,8 @@ struct vt_python_self vt_python_self_read(const struct vt_python *python, const 
  * What is known of a type: looks at it if this is the first time in the walk.  Context: hook,
  * journal open.
  */
-struct vt_python_known_type *vt_python_self_look(const struct vt_python_abi *abi,
-						 struct vt_python_known *known, const void *type);
+struct vt_code_cache_type *vt_python_self_look(const struct vt_python_abi *abi,
+						 struct vt_code_cache *known, const void *type);
 
 /* Forgets all types; called when a journal opens. */
 void vt_python_self_reset(void);

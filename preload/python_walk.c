@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A remembered frame stands for its present self if all that is read of it for the stack reads the
- * same (python_level.h).  That says nothing of the frame outside of it, so each is compared,
+ * same (frame_cache.h).  That says nothing of the frame outside of it, so each is compared,
  * outwards, by the same chain of pointers that a full walk follows; no word is read that a full
  * walk would not read.
  *
@@ -18,8 +18,8 @@
 #include "preload/ids.h"
 #include "preload/python_frame.h"
 #include "preload/python_frees.h"
-#include "preload/python_known.h"
-#include "preload/python_level.h"
+#include "preload/code_cache.h"
+#include "preload/frame_cache.h"
 #include "preload/stacks.h"
 #include "preload/thread_state.h"
 
@@ -47,17 +47,17 @@ struct place {
 	uint32_t nr;		/* levels, outermost first */
 	uint32_t id;		/* of the stack that they are, 0 = not known */
 	uint16_t guesses[NR_GUESSES];
-	struct vt_python_level levels[VT_STACK_MAX_FRAMES];
+	struct vt_frame_cache_entry levels[VT_STACK_MAX_FRAMES];
 	/* While a walk runs: what is new, innermost first. */
-	struct vt_python_level fresh[VT_STACK_MAX_FRAMES];
+	struct vt_frame_cache_entry fresh[VT_STACK_MAX_FRAMES];
 	struct vt_key keys[VT_STACK_MAX_FRAMES]; /* of the stack up to each level */
 	uint64_t module_calls[VT_STACK_MAX_FRAMES]; /* outermost of those up to each level */
-	struct vt_python_level seen[NR_SEEN];
-	struct vt_python_known known;
-	struct vt_python_known_code codes[NR_CODES + 1];
-	struct vt_python_known_type types[NR_TYPES + 1];
-	struct vt_python_known_head *used_codes[NR_CODES];
-	struct vt_python_known_head *used_types[NR_TYPES];
+	struct vt_frame_cache_entry seen[NR_SEEN];
+	struct vt_code_cache known;
+	struct vt_code_cache_code codes[NR_CODES + 1];
+	struct vt_code_cache_type types[NR_TYPES + 1];
+	struct vt_code_cache_head *used_codes[NR_CODES];
+	struct vt_code_cache_head *used_types[NR_TYPES];
 } __attribute__((aligned(64)));
 
 static struct {
@@ -85,21 +85,21 @@ static uint16_t *guess_of(struct place *place, const void *frame)
 	return &place->guesses[(uintptr_t)frame * 0x9e3779b97f4a7c15ull >> (64 - GUESS_BITS)];
 }
 
-static void use(struct vt_python_known *known, const struct vt_python_level *level)
+static void use(struct vt_code_cache *known, const struct vt_frame_cache_entry *level)
 {
-	vt_python_known_use(known, &known->used_codes, &level->what->head);
+	vt_code_cache_use(known, &known->used_codes, &level->what->head);
 	if (level->kind)
-		vt_python_known_use(known, &known->used_types, &level->kind->head);
+		vt_code_cache_use(known, &known->used_types, &level->kind->head);
 }
 
-static void leave_level(struct vt_python_known *known, const struct vt_python_level *level)
+static void leave_level(struct vt_code_cache *known, const struct vt_frame_cache_entry *level)
 {
-	vt_python_known_leave(known, &known->used_codes, &level->what->head);
+	vt_code_cache_leave(known, &known->used_codes, &level->what->head);
 	if (level->kind)
-		vt_python_known_leave(known, &known->used_types, &level->kind->head);
+		vt_code_cache_leave(known, &known->used_types, &level->kind->head);
 }
 
-static struct vt_python_level *seen_of(struct place *place, const struct vt_python_abi *abi,
+static struct vt_frame_cache_entry *seen_of(struct place *place, const struct vt_python_abi *abi,
 				       const void *frame)
 {
 	uint64_t instruction = vt_watch_read((const char *)frame + abi->frame_instruction);
@@ -112,26 +112,27 @@ static struct vt_python_level *seen_of(struct place *place, const struct vt_pyth
  * What one frame is, and keeps what it refers to.  For one without code only `outer` is set.  Valid
  * until the next one.
  */
-static const struct vt_python_level *look(struct walk *walk, const void *frame)
+static const struct vt_frame_cache_entry *look(struct walk *walk, const void *frame)
 {
 	const struct vt_python_abi *abi = &walk->python->abi;
-	struct vt_python_known *known = &walk->place->known;
-	struct vt_python_level *level = seen_of(walk->place, abi, frame);
+	struct vt_code_cache *known = &walk->place->known;
+	struct vt_frame_cache_entry *level = seen_of(walk->place, abi, frame);
 
 	if (!is_shareable(walk) || level->frame != frame ||
-	    !vt_python_level_renew(abi, known, level)) {
-		if (!vt_python_level_look(walk->python, known, frame, level))
+	    !vt_frame_cache_renew(abi, known, level)) {
+		if (!vt_frame_cache_look(walk->python, known, frame, level))
 			return level;
 		/* What stands in for what found no place will soon be of something else. */
 		if (known->is_full)
-			vt_python_level_spoil(level);
+			vt_frame_cache_spoil(level);
 	}
 	use(known, level);
 	return level;
 }
 
 /* Whether stacks with the one and with the other in the same place are the same. */
-static int finds_the_same(const struct vt_python_level *a, const struct vt_python_level *b)
+static int finds_the_same(const struct vt_frame_cache_entry *a,
+			  const struct vt_frame_cache_entry *b)
 {
 	return a->found.code == b->found.code &&
 	       a->found.instruction_bytes == b->found.instruction_bytes &&
@@ -140,10 +141,10 @@ static int finds_the_same(const struct vt_python_level *a, const struct vt_pytho
 }
 
 /* The level is another now.  Returns whether what lies outside of it is where it was. */
-static int exchange(struct walk *walk, uint32_t index, const struct vt_python_level *now)
+static int exchange(struct walk *walk, uint32_t index, const struct vt_frame_cache_entry *now)
 {
 	struct place *place = walk->place;
-	struct vt_python_level *level = &place->levels[index];
+	struct vt_frame_cache_entry *level = &place->levels[index];
 
 	if (!now->what || now->outer != (index ? level[-1].frame : NULL))
 		return 0;
@@ -175,11 +176,11 @@ static int put_aside(struct walk *walk, uint32_t inner, uint32_t outer)
 static int share(struct walk *walk, uint32_t index, const void **frame)
 {
 	struct place *place = walk->place;
-	const struct vt_python_level *now;
+	const struct vt_frame_cache_entry *now;
 	uint32_t inner = index, nr = index + 1;
 
 	for (;;) {
-		nr -= vt_python_level_compare(&walk->python->abi, &place->levels[nr - 1], nr);
+		nr -= vt_frame_cache_compare(&walk->python->abi, &place->levels[nr - 1], nr);
 		if (!nr)
 			break;
 		now = look(walk, place->levels[nr - 1].frame);
@@ -208,7 +209,7 @@ static int follow(struct walk *walk)
 	walk->nr_same = place->nr;
 	while (frame && walk->nr_steps++ < LONGEST_CHAIN) {
 		uint32_t guess = *guess_of(place, frame);
-		const struct vt_python_level *level;
+		const struct vt_frame_cache_entry *level;
 		int found;
 
 		if (is_shareable(walk) && guess < place->nr &&
@@ -244,7 +245,7 @@ static void derive(struct place *place, uint32_t nr)
 	uint64_t module_call = nr ? place->module_calls[nr - 1] : 0;
 
 	for (; nr < place->nr; nr++) {
-		const struct vt_python_level *level = &place->levels[nr];
+		const struct vt_frame_cache_entry *level = &place->levels[nr];
 
 		if (!module_call)
 			module_call = level->own_call;
@@ -265,13 +266,13 @@ static void put_together(struct walk *walk)
 	while (place->nr > nr)
 		leave_level(&place->known, &place->levels[--place->nr]);
 	while (walk->nr_fresh) {
-		struct vt_python_level *level = &place->levels[nr];
+		struct vt_frame_cache_entry *level = &place->levels[nr];
 
 		*level = place->fresh[--walk->nr_fresh];
 		*guess_of(place, level->frame) = (uint16_t)nr;
 		/* A frame between the two that is none: the way has to be found each time. */
 		if (level->outer != (nr ? level[-1].frame : NULL))
-			vt_python_level_spoil(level);
+			vt_frame_cache_spoil(level);
 		nr++;
 	}
 	place->nr = nr;
@@ -283,7 +284,7 @@ static void forget(struct place *place)
 {
 	place->nr = 0;
 	place->id = 0;
-	vt_python_known_leave_all(&place->known);
+	vt_code_cache_leave_all(&place->known);
 }
 
 /*
@@ -300,7 +301,7 @@ static void start(struct place *place, uint32_t generation)
 	place->generation = generation;
 	place->nr = 0;
 	place->id = 0;
-	place->known = (struct vt_python_known){
+	place->known = (struct vt_code_cache){
 		.walk = 1,
 		.codes = place->codes,
 		.types = place->types,
@@ -348,7 +349,7 @@ static struct place *remember(const struct vt_python *python)
 		if (follow(&walk))
 			break;
 		put_together(&walk);
-		if (vt_python_known_is_all_same(&place->known))
+		if (vt_code_cache_is_all_same(&place->known))
 			return place;
 		forget(place);
 	}
@@ -365,18 +366,18 @@ static uint32_t intern_in_full(const struct vt_python *python)
 	const void *frame = vt_python_frame_innermost(python);
 	uint64_t module_call = 0;
 	unsigned int nr = 0, steps = 0;
-	struct vt_python_known_code code = { 0 };
-	struct vt_python_known_type type = { 0 };
-	struct vt_python_known known = {
+	struct vt_code_cache_code code = { 0 };
+	struct vt_code_cache_type type = { 0 };
+	struct vt_code_cache known = {
 		.walk = 1,
 		.frees = vt_python_frees_count(),
 		.codes = &code,
 		.types = &type,
 	};
-	struct vt_python_level level;
+	struct vt_frame_cache_entry level;
 
 	for (; frame && nr < VT_STACK_MAX_FRAMES && steps < LONGEST_CHAIN; steps++) {
-		if (vt_python_level_look(python, &known, frame, &level)) {
+		if (vt_frame_cache_look(python, &known, frame, &level)) {
 			frames[nr++] = level.found;
 			if (level.own_call)
 				module_call = level.own_call;

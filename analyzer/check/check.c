@@ -23,7 +23,7 @@ static void release_row(struct vt_check_row *row)
 {
 	free(row->figure.why);
 	free(row->why);
-	vt_culprits_release(&row->culprits);
+	vt_contributors_release(&row->contributors);
 }
 
 int vt_check_is_failed(const struct vt_check *check, const struct vt_check_row *row)
@@ -60,13 +60,13 @@ static void find_place(struct vt_check *check, struct vt_check_row *row)
 		row->stage = vt_evidence_stages[stages->spans[span].stage];
 }
 
-static void find_culprits(struct vt_check *check, struct vt_check_row *row, int64_t base_event)
+static void find_contributors(struct vt_check *check, struct vt_check_row *row, int64_t base_event)
 {
-	struct vt_culprits_base base = { &check->baseline.measure, &check->baseline.alignment,
+	struct vt_contributors_base base = { &check->baseline.measure, &check->baseline.alignment,
 					 base_event };
 	int is_grown = row->limit->amount.is_relative && check->baseline.is_recording;
 
-	vt_culprits_find(&row->culprits, &check->measure, row->limit, row->device,
+	vt_contributors_find(&row->contributors, &check->measure, row->limit, row->device,
 			 row->figure.event, is_grown ? &base : NULL, check->options->top);
 }
 
@@ -92,7 +92,7 @@ static void judge(struct vt_check *check, struct vt_check_row *row)
 		       row->figure.value > row->most ? VT_OUTCOME_BROKEN :
 						       VT_OUTCOME_HELD;
 	if (row->outcome == VT_OUTCOME_BROKEN)
-		find_culprits(check, row, base.event);
+		find_contributors(check, row, base.event);
 	free(base.why);
 }
 

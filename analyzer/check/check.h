@@ -13,7 +13,7 @@
 
 #include "analyzer/base/units.h"
 #include "analyzer/check/baseline.h"
-#include "analyzer/check/culprits.h"
+#include "analyzer/check/top_contributors.h"
 
 #define VT_OUTCOMES(X)                                                                             \
 	X(HELD, "held")                                                                            \
@@ -36,7 +36,7 @@ struct vt_check_row {
 	char *why;	/* it is missing */
 	const char *stage; /* at the figure's moment; NULL: unknown */
 	uint32_t step;	   /* 0: none */
-	struct vt_culprits culprits; /* of a broken one */
+	struct vt_contributors contributors; /* of a broken one */
 };
 
 struct vt_check_options {

@@ -12,19 +12,19 @@ static json_t *lines_json(const struct vt_lines *lines)
 	return array;
 }
 
-static json_t *culprit_json(const struct vt_culprit *culprit)
+static json_t *contributor_json(const struct vt_contributor *contributor)
 {
 	json_t *object = json_object();
 
-	json_object_set_new(object, "owner", vt_json_text(culprit->owner));
-	json_object_set_new(object, "bytes", vt_json_integer(culprit->bytes));
-	json_object_set_new(object, "base_bytes", vt_json_integer(culprit->base_bytes));
-	json_object_set_new(object, "blocks", json_integer(culprit->blocks));
-	json_object_set_new(object, "what", vt_json_text(culprit->what));
-	json_object_set_new(object, "file", vt_json_text(culprit->file));
+	json_object_set_new(object, "owner", vt_json_text(contributor->owner));
+	json_object_set_new(object, "bytes", vt_json_integer(contributor->bytes));
+	json_object_set_new(object, "base_bytes", vt_json_integer(contributor->base_bytes));
+	json_object_set_new(object, "blocks", json_integer(contributor->blocks));
+	json_object_set_new(object, "what", vt_json_text(contributor->what));
+	json_object_set_new(object, "file", vt_json_text(contributor->file));
 	json_object_set_new(object, "line",
-			    culprit->file ? json_integer(culprit->line) : json_null());
-	json_object_set_new(object, "stack", lines_json(&culprit->lines));
+			    contributor->file ? json_integer(contributor->line) : json_null());
+	json_object_set_new(object, "stack", lines_json(&contributor->lines));
 	return object;
 }
 
@@ -45,7 +45,7 @@ static const char *const units[] = { [VT_BUDGET_BYTES] = "bytes",
 
 json_t *vt_check_row_json(const struct vt_check *check, const struct vt_check_row *row)
 {
-	json_t *object = json_object(), *culprits = json_array();
+	json_t *object = json_object(), *contributors = json_array();
 	int is_relative = row->limit->amount.is_relative;
 
 	json_object_set_new(object, "limit", vt_json_text(row->limit->name));
@@ -68,9 +68,9 @@ json_t *vt_check_row_json(const struct vt_check *check, const struct vt_check_ro
 			    row->figure.event ? json_integer(row->figure.event) : json_null());
 	json_object_set_new(object, "stage", vt_json_text(row->stage));
 	json_object_set_new(object, "step", row->step ? json_integer(row->step) : json_null());
-	for (unsigned i = 0; i < row->culprits.nr; i++)
-		json_array_append_new(culprits, culprit_json(&row->culprits.items[i]));
-	json_object_set_new(object, "places", culprits);
+	for (unsigned i = 0; i < row->contributors.nr; i++)
+		json_array_append_new(contributors, contributor_json(&row->contributors.items[i]));
+	json_object_set_new(object, "places", contributors);
 	return object;
 }
 

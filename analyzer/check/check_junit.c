@@ -56,16 +56,16 @@ static char *message_of(const struct vt_check_row *row)
 	vt_buffer_init(&buffer);
 	vt_buffer_puts(&buffer, sentence);
 	free(sentence);
-	for (unsigned i = 0; i < row->culprits.nr; i++) {
-		const struct vt_culprit *culprit = &row->culprits.items[i];
+	for (unsigned i = 0; i < row->contributors.nr; i++) {
+		const struct vt_contributor *contributor = &row->contributors.items[i];
 
 		vt_buffer_printf(&buffer, "\n%s %s",
-				 vt_units_bytes(text, sizeof(text), culprit->bytes),
-				 culprit->owner ? culprit->owner : "");
-		if (culprit->what)
-			vt_buffer_printf(&buffer, "\n  %s", culprit->what);
-		for (unsigned j = 0; j < culprit->lines.nr; j++)
-			vt_buffer_printf(&buffer, "\n  %s", culprit->lines.text[j]);
+				 vt_units_bytes(text, sizeof(text), contributor->bytes),
+				 contributor->owner ? contributor->owner : "");
+		if (contributor->what)
+			vt_buffer_printf(&buffer, "\n  %s", contributor->what);
+		for (unsigned j = 0; j < contributor->lines.nr; j++)
+			vt_buffer_printf(&buffer, "\n  %s", contributor->lines.text[j]);
 	}
 	return vt_buffer_detach(&buffer);
 }
@@ -73,8 +73,8 @@ static char *message_of(const struct vt_check_row *row)
 /* Of a limit against another run, only what grew broke it. */
 static int has_line(const struct vt_check_row *row)
 {
-	return row->culprits.nr && row->culprits.items[0].file &&
-	       (!row->limit->amount.is_relative || row->culprits.are_grown ||
+	return row->contributors.nr && row->contributors.items[0].file &&
+	       (!row->limit->amount.is_relative || row->contributors.are_grown ||
 		row->limit->what == VT_LIMIT_GROWTH);
 }
 
@@ -83,7 +83,7 @@ void vt_check_print_annotation(const struct vt_check *check, const struct vt_che
 			       FILE *out)
 {
 	const char *label = check->options->label;
-	const struct vt_culprit *first = has_line(row) ? &row->culprits.items[0] : NULL;
+	const struct vt_contributor *first = has_line(row) ? &row->contributors.items[0] : NULL;
 	char *message = message_of(row), *title;
 
 	title = vt_xasprintf("vtrace: %s%s%s", label ? label : "", label ? ": " : "",

@@ -52,25 +52,27 @@ void vt_check_cells_make(struct vt_check_cells *made, const struct vt_check *che
 		cells[5] = vt_check_value(row, row->base, made->texts[5]);
 }
 
-static void print_culprit(const struct vt_check_row *row, const struct vt_culprit *culprit,
-			  FILE *out)
+static void print_contributor(const struct vt_check_row *row,
+			      const struct vt_contributor *contributor, FILE *out)
 {
 	char text[VT_UNITS_MAX];
 
-	fprintf(out, "  %10s", vt_units_bytes(text, sizeof(text), culprit->bytes));
+	fprintf(out, "  %10s", vt_units_bytes(text, sizeof(text), contributor->bytes));
 	if (row->limit->what == VT_LIMIT_GROWTH)
 		fputs(" each turn", out);
-	if (culprit->base_bytes)
-		fprintf(out, " (was %s)", vt_units_bytes(text, sizeof(text), culprit->base_bytes));
-	fprintf(out, "  %s", culprit->owner ? culprit->owner : "");
-	if (culprit->blocks)
-		fprintf(out, ", %u %s", culprit->blocks, culprit->blocks == 1 ? "block" : "blocks");
+	if (contributor->base_bytes)
+		fprintf(out, " (was %s)",
+			vt_units_bytes(text, sizeof(text), contributor->base_bytes));
+	fprintf(out, "  %s", contributor->owner ? contributor->owner : "");
+	if (contributor->blocks)
+		fprintf(out, ", %u %s", contributor->blocks,
+			contributor->blocks == 1 ? "block" : "blocks");
 	fputc('\n', out);
-	if (culprit->what)
-		fprintf(out, "              %s\n", culprit->what);
-	for (unsigned i = 0; i < culprit->lines.nr && i < MAX_FRAMES; i++)
-		fprintf(out, "              %s\n", culprit->lines.text[i]);
-	if (!culprit->lines.nr)
+	if (contributor->what)
+		fprintf(out, "              %s\n", contributor->what);
+	for (unsigned i = 0; i < contributor->lines.nr && i < MAX_FRAMES; i++)
+		fprintf(out, "              %s\n", contributor->lines.text[i]);
+	if (!contributor->lines.nr)
 		fputs("              (no stack)\n", out);
 }
 
@@ -83,8 +85,8 @@ void vt_check_print_failure(const struct vt_check *check, const struct vt_check_
 		check->options->label ? check->options->label : "",
 		check->options->label ? ": " : "", sentence);
 	fprintf(out, "  %s:%d\n", path, row->limit->line);
-	for (unsigned i = 0; i < row->culprits.nr; i++)
-		print_culprit(row, &row->culprits.items[i], out);
+	for (unsigned i = 0; i < row->contributors.nr; i++)
+		print_contributor(row, &row->contributors.items[i], out);
 	free(sentence);
 	free(path);
 }

@@ -6,7 +6,7 @@
 #include "analyzer/base/options.h"
 #include "analyzer/base/units.h"
 #include "analyzer/commands/cmd.h"
-#include "analyzer/planner/refusals.h"
+#include "analyzer/planner/validation.h"
 #include "analyzer/planner/scaled_run_print.h"
 #include "analyzer/planner/measured.h"
 #include "analyzer/planner/overhead.h"
@@ -262,7 +262,7 @@ static void estimate(const struct arguments *arguments, const char *name, struct
 		return;
 	if (arguments->what_if && vt_sweep_parse(&sweep, arguments->what_if, diag))
 		return;
-	if (!arguments->what_if && vt_refusals_of_settings(&arguments->settings, diag))
+	if (!arguments->what_if && vt_validate_settings(&arguments->settings, diag))
 		return;
 	if (arguments->params)
 		rc = vt_source_nominal(&model, arguments->params, diag);

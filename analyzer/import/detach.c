@@ -43,7 +43,7 @@ static int make_pipe(int *ends)
 
 /*
  * Ends when the child has let go, or has ended without: until then the program, which started us,
- * knows by us that somebody is coming (closing.c of the recorder).
+ * knows by us that somebody is coming (at_exit.c of the recorder).
  */
 static void exit_when_let_go(int pipe_end)
 {

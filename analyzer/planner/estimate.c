@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/planner/estimate.h"
 
-#include "analyzer/planner/refusals.h"
+#include "analyzer/planner/validation.h"
 #include "analyzer/planner/sizes.h"
 #include "analyzer/planner/terms.h"
 
@@ -24,7 +24,7 @@ static unsigned stages_of(const struct vt_plan *plan)
 
 int vt_estimate_make(struct vt_plan *plan, struct vt_diag *diag)
 {
-	if (vt_refusals_of_model(plan->settings, plan->model, diag))
+	if (vt_validate_model(plan->settings, plan->model, diag))
 		return -1;
 	plan->stages = stages_of(plan);
 	vt_sizes_define(plan);
@@ -32,7 +32,7 @@ int vt_estimate_make(struct vt_plan *plan, struct vt_diag *diag)
 	if (!plan->model->is_nominal) {
 		vt_terms_cache(plan);
 		vt_terms_activations(plan);
-		vt_terms_bursts(plan);
+		vt_terms_transients(plan);
 		vt_terms_vision(plan);
 		vt_terms_logits(plan);
 	}

@@ -11,7 +11,7 @@
 
 /*
  * Fills *plan, which the caller zeroed; model, settings and gpu must stay.  0, or -1 with `diag`
- * filled: settings that are not of that model (exit code 2, refusals.h), sizes whose products no
+ * filled: settings that are not of that model (exit code 2, validation.h), sizes whose products no
  * device can hold (exit code 3).
  */
 int vt_estimate_make(struct vt_plan *plan, struct vt_diag *diag);

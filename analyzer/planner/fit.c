@@ -6,7 +6,7 @@
 
 #include "analyzer/planner/estimate.h"
 #include "analyzer/planner/load.h"
-#include "analyzer/planner/refusals.h"
+#include "analyzer/planner/validation.h"
 
 #define FIT_TEXT(name, text) text,
 static const char *const fit_texts[] = { VT_FITS(FIT_TEXT) };
@@ -129,7 +129,7 @@ static int judge(struct ladder_search *search, const struct vt_plan_settings *se
 	struct vt_plan changed = { .model = search->plan->model, .gpu = search->plan->gpu,
 				   .settings = settings, .load = &search->load };
 	struct vt_diag diag = { 0 };
-	int rc = vt_refusals_of_settings(settings, &diag);
+	int rc = vt_validate_settings(settings, &diag);
 
 	if (!rc)
 		rc = vt_estimate_make(&changed, &diag);

@@ -55,7 +55,7 @@ enum vt_played_kind {
 	VT_PLAYED_PASSING,    /* in every layer's forward anew */
 	VT_PLAYED_KEPT,       /* taken by a layer forward, given back by it backward */
 	VT_PLAYED_RECOMPUTED, /* ... and by checkpointing in both directions */
-	VT_PLAYED_BURST,      /* in every layer's backward anew */
+	VT_PLAYED_TRANSIENT,      /* in every layer's backward anew */
 	VT_PLAYED_GROWING,    /* caches that are concatenated */
 	VT_PLAYED_HEADS,      /* there while the head goes backward */
 	VT_PLAYED_LIBRARY,    /* a workspace of each thread's own, from its first product on */

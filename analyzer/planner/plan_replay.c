@@ -222,7 +222,7 @@ static void backward(struct vt_player *p)
 		if (!layer)
 			vt_player_enter(p, VT_PLANNED_BACKWARD_BOTTOM);
 		vt_player_take_plain(p, VT_PLAYED_RECOMPUTED, &p->passing);
-		vt_player_take_plain(p, VT_PLAYED_BURST, &p->passing);
+		vt_player_take_plain(p, VT_PLAYED_TRANSIENT, &p->passing);
 		vt_player_note_peak(p);
 		take_gradients(p, layer, 0);
 		vt_player_give_all(p, &p->layers[layer]);

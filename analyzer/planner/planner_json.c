@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "analyzer/planner/against_print.h"
+#include "analyzer/planner/run_comparison_print.h"
 #include "analyzer/planner/estimate.h"
 #include "analyzer/planner/fit.h"
 #include "analyzer/planner/owners.h"
@@ -296,16 +296,16 @@ static int json_sweep(const struct vt_planner_request *request, FILE *out, struc
 static int json_against(const struct vt_planner_request *request, const struct vt_plan *plan,
 			FILE *out, struct vt_diag *diag)
 {
-	struct vt_against against;
-	int rc = vt_against_init(&against, plan, request->against, diag);
+	struct vt_comparison against;
+	int rc = vt_comparison_init(&against, plan, request->against, diag);
 	json_t *object;
 
 	if (!rc) {
 		object = plan_of(plan);
-		json_object_set_new(object, "against", vt_against_print_json(&against));
+		json_object_set_new(object, "against", vt_comparison_print_json(&against));
 		vt_json_print(object, out);
 	}
-	vt_against_release(&against);
+	vt_comparison_release(&against);
 	return rc;
 }
 

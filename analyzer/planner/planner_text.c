@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "analyzer/base/units.h"
-#include "analyzer/planner/against_print.h"
+#include "analyzer/planner/run_comparison_print.h"
 #include "analyzer/planner/estimate.h"
 #include "analyzer/planner/fit.h"
 #include "analyzer/planner/owners.h"
@@ -308,14 +308,14 @@ static int text_sweep(const struct vt_planner_request *request, FILE *out, struc
 static int text_against(const struct vt_planner_request *request, const struct vt_plan *plan,
 			FILE *out, struct vt_diag *diag)
 {
-	struct vt_against against;
-	int rc = vt_against_init(&against, plan, request->against, diag);
+	struct vt_comparison against;
+	int rc = vt_comparison_init(&against, plan, request->against, diag);
 
 	if (!rc) {
 		print_head(plan, out);
-		vt_against_print_text(&against, out);
+		vt_comparison_print_text(&against, out);
 	}
-	vt_against_release(&against);
+	vt_comparison_release(&against);
 	return rc;
 }
 

@@ -6,7 +6,7 @@
 
 #include "analyzer/planner/estimate.h"
 #include "analyzer/planner/load.h"
-#include "analyzer/planner/refusals.h"
+#include "analyzer/planner/validation.h"
 
 int vt_sweep_parse(struct vt_sweep *sweep, const char *text, struct vt_diag *diag)
 {
@@ -31,7 +31,7 @@ static int run_point(struct vt_plan_settings *settings, enum vt_setting id, stru
 
 	plan->settings = settings;
 	if (!rc)
-		rc = vt_refusals_of_settings(settings, diag);
+		rc = vt_validate_settings(settings, diag);
 	if (!rc)
 		rc = vt_estimate_make(plan, diag);
 	point->peak = vt_plan_peak(plan);

@@ -10,7 +10,7 @@
 
 void vt_terms_states(struct vt_plan *plan);
 void vt_terms_activations(struct vt_plan *plan);
-void vt_terms_bursts(struct vt_plan *plan);
+void vt_terms_transients(struct vt_plan *plan);
 void vt_terms_logits(struct vt_plan *plan);
 void vt_terms_cache(struct vt_plan *plan);
 void vt_terms_vision(struct vt_plan *plan);
@@ -49,7 +49,7 @@ void vt_terms_mixer(struct vt_plan *plan, int is_recomputed);
 int vt_terms_is_scanned(const struct vt_plan *plan);
 /* Bytes per token of that moment, and what its way backward takes. */
 const char *vt_terms_widest_of_mixer(const struct vt_plan *plan);
-void vt_terms_mixer_burst(struct vt_plan *plan, unsigned stages);
+void vt_terms_mixer_transient(struct vt_plan *plan, unsigned stages);
 
 /* The symbols of how many layers have attention, or mix without it. */
 const char *vt_terms_attentions(const struct vt_plan *plan);

@@ -57,7 +57,7 @@ static void add_whole(struct vt_plan *plan, int64_t loss)
 					 "logits, their fp32 upcast, log-softmax" };
 	const struct vt_term_spec backward = { "logits", VT_IN(BACKWARD_LOSS), VT_PLAYED_STAGED,
 		NULL, NULL, "log-softmax, its gradient, the logits' gradient" };
-	const struct vt_term_spec held = { "logits", VT_IN_BACKWARD, VT_PLAYED_BURST, "0",
+	const struct vt_term_spec held = { "logits", VT_IN_BACKWARD, VT_PLAYED_TRANSIENT, "0",
 		"e*T*V/t", "the script may still hold the model's output" };
 	const struct vt_term_spec capped = { "logits", IN_LOSS, VT_PLAYED_STAGED, NULL, NULL,
 		"the tanh of the logits' soft cap" };

@@ -101,13 +101,13 @@ const char *vt_terms_widest_of_mixer(const struct vt_plan *plan)
 		       "4*4*scanned*mh+4*(4*inner+2*mh*states)+e*(projected+2*convolved)";
 }
 
-void vt_terms_mixer_burst(struct vt_plan *plan, unsigned stages)
+void vt_terms_mixer_transient(struct vt_plan *plan, unsigned stages)
 {
-	const struct vt_term_spec states = { "gradients", stages, VT_PLAYED_BURST, NULL, NULL,
+	const struct vt_term_spec states = { "gradients", stages, VT_PLAYED_TRANSIENT, NULL, NULL,
 		"of every token's decay and input" };
-	const struct vt_term_spec state = { "workspace/other", stages, VT_PLAYED_BURST, NULL, NULL,
-		"their product, of which sums are made" };
-	const struct vt_term_spec pairs = { "gradients", stages, VT_PLAYED_BURST, NULL, NULL,
+	const struct vt_term_spec state = { "workspace/other", stages, VT_PLAYED_TRANSIENT, NULL,
+		NULL, "their product, of which sums are made" };
+	const struct vt_term_spec pairs = { "gradients", stages, VT_PLAYED_TRANSIENT, NULL, NULL,
 		"of decay and scores of every pair of tokens in a chunk, and of both" };
 
 	if (text_of(plan)->mixer == VT_MIXER_MAMBA2) {

@@ -96,7 +96,7 @@ static void add_adapters(struct vt_plan *plan)
 		VT_PLAYED_PARAMETERS, NULL, NULL, "DDP's buckets of the adapters' gradients" };
 	const struct vt_term_spec optimizer = { "optimizer", VT_IN_ALL & ~VT_IN(LOAD),
 		VT_PLAYED_PARAMETERS, NULL, NULL, adapter_states[kind].why };
-	const struct vt_term_spec burst = { "workspace/optimizer", VT_IN(STEP),
+	const struct vt_term_spec transient = { "workspace/optimizer", VT_IN(STEP),
 		VT_PLAYED_PARAMETERS, NULL, NULL,
 		"foreach AdamW: the square roots of all second moments at once" };
 	const char *zero = rest_of_zero(plan, 1);
@@ -112,7 +112,7 @@ static void add_adapters(struct vt_plan *plan)
 		    zero);
 	if (kind == VT_OPTIMIZER_ADAMW &&
 	    vt_plan_setting(plan, VT_SET_OPTIMIZER_LOOP) == VT_LOOP_FOREACH)
-		vt_plan_add(plan, &burst, "Padapters*4%s", zero);
+		vt_plan_add(plan, &transient, "Padapters*4%s", zero);
 }
 
 /* Units that are gathered for a moment, one in use and one on its way. */
@@ -121,7 +121,7 @@ static void add_gathered(struct vt_plan *plan)
 	const struct vt_term_spec weights = { "weights", VT_IN_TRAINING, VT_PLAYED_PARAMETERS, NULL,
 		NULL, "gathered: the layer in use and the next one (FSDP wrapped per layer)" };
 	const struct vt_term_spec gradients = { "gradients",
-		VT_IN(BACKWARD_TOP) | VT_IN(BACKWARD_BOTTOM), VT_PLAYED_BURST, NULL, NULL,
+		VT_IN(BACKWARD_TOP) | VT_IN(BACKWARD_BOTTOM), VT_PLAYED_TRANSIENT, NULL, NULL,
 		"of one layer, before they are scattered" };
 
 	if (vt_plan_setting(plan, VT_SET_ZERO) < 3)
@@ -202,7 +202,7 @@ static void add_optimizer(struct vt_plan *plan)
 		"ends of blocks that the allocator does not split, twice those of the weights" };
 	const struct vt_term_spec master = { "optimizer", VT_IN_ALL & ~VT_IN(LOAD),
 		VT_PLAYED_PARAMETERS, NULL, NULL, "fp32 master copies of the weights" };
-	const struct vt_term_spec burst = { "workspace/optimizer", VT_IN(STEP),
+	const struct vt_term_spec transient = { "workspace/optimizer", VT_IN(STEP),
 		VT_PLAYED_PARAMETERS, NULL, NULL,
 		"foreach AdamW: the square roots of all second moments at once" };
 	const struct vt_term_spec single = { "workspace/optimizer", VT_IN(STEP),
@@ -221,7 +221,7 @@ static void add_optimizer(struct vt_plan *plan)
 	if (kind != VT_OPTIMIZER_ADAMW)
 		return;
 	if (loop == VT_LOOP_FOREACH)
-		vt_plan_add(plan, &burst, "Ptrained*o%s", zero);
+		vt_plan_add(plan, &transient, "Ptrained*o%s", zero);
 	else if (loop == VT_LOOP_SINGLE)
 		vt_plan_add(plan, &single, "min(largest, Ptrained)*o%s", zero);
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "analyzer/planner/config.h"
-#include "analyzer/planner/refusals.h"
+#include "analyzer/planner/validation.h"
 #include "analyzer/planner/source.h"
 #include "tests/lib/planned.h"
 
@@ -23,7 +23,7 @@ static void set_all(struct vt_plan_settings *settings, const char *words)
 		    vt_plan_settings_set(settings, (enum vt_setting)id, word + len + 1, &diag))
 			fail_msg("%s: %s", word, diag.text);
 	}
-	if (vt_refusals_of_settings(settings, &diag))
+	if (vt_validate_settings(settings, &diag))
 		fail_msg("%s: %s", words, diag.text);
 	free(copy);
 }

@@ -14,7 +14,7 @@
 #include "analyzer/planner/estimate.h"
 #include "analyzer/planner/formula_parts.h"
 #include "analyzer/planner/plan_replay.h"
-#include "analyzer/planner/refusals.h"
+#include "analyzer/planner/validation.h"
 #include "analyzer/planner/sheet.h"
 #include "analyzer/planner/source.h"
 #include "tests/lib/planned.h"
@@ -159,7 +159,7 @@ static int plan(const struct vt_architecture *model, const struct vt_plan_settin
 	struct vt_diag diag = { 0 };
 	int is_played = 0;
 
-	if (vt_refusals_of_settings(settings, &diag) || vt_estimate_make(&plan, &diag)) {
+	if (vt_validate_settings(settings, &diag) || vt_estimate_make(&plan, &diag)) {
 		check_refusal(&diag);
 	} else {
 		assert_true(vt_plan_peak(&plan) >= 0 && vt_plan_peak(&plan) < VT_FORMULA_MAX);

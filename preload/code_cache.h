@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef VT_PRELOAD_PYTHON_KNOWN_H
-#define VT_PRELOAD_PYTHON_KNOWN_H
+#ifndef VT_PRELOAD_CODE_CACHE_H
+#define VT_PRELOAD_CODE_CACHE_H
 
 /*
  * What one walk of a Python stack after the other has learnt of code objects and types.  They can
@@ -19,10 +19,10 @@
 
 #include "preload/watch.h"
 
-#define VT_PYTHON_KNOWN_WATCHES 11
+#define VT_CODE_CACHE_WATCHES 11
 
 /* What every entry begins with. */
-struct vt_python_known_head {
+struct vt_code_cache_head {
 	const void *address;
 	uint64_t walk;		/* that compared it last */
 	uint64_t frees;		/* of a code: the count at which it was what it is */
@@ -30,25 +30,25 @@ struct vt_python_known_head {
 	uint32_t place;		/* among those in use */
 	uint32_t nr_watches;
 	uint32_t version;	/* another one each time that something else is learnt here */
-	struct vt_watch watches[VT_PYTHON_KNOWN_WATCHES];
+	struct vt_watch watches[VT_CODE_CACHE_WATCHES];
 };
 
-struct vt_python_known_code {
-	struct vt_python_known_head head;
+struct vt_code_cache_code {
+	struct vt_code_cache_head head;
 	uint32_t id;		/* 0: could not be recorded */
 	int32_t nr_arguments;
 	uint32_t is_call;	/* what PyTorch runs when a module is called */
 };
 
-struct vt_python_known_type {
-	struct vt_python_known_head head;
+struct vt_code_cache_type {
+	struct vt_code_cache_head head;
 	uint32_t name;		/* string id; 0: neither a module nor an optimizer */
 	uint32_t is_lost;	/* one of them, whose name could not be recorded */
 };
 
 /* Of those in use; room for as many as there are places. */
-struct vt_python_known_list {
-	struct vt_python_known_head **heads;
+struct vt_code_cache_list {
+	struct vt_code_cache_head **heads;
 	uint32_t nr;
 };
 
@@ -56,41 +56,41 @@ struct vt_python_known_list {
  * The tables belong to whoever walks; their sizes are powers of two, or 0 where nothing is kept.
  * One entry more than that stands in where there is no place.
  */
-struct vt_python_known {
+struct vt_code_cache {
 	uint64_t walk;		/* number of the present one, from 1 */
 	uint64_t frees;		/* vt_python_frees_count() at its start */
 	uint64_t frees_compared;	/* ... when the codes in use were compared last */
 	uint32_t is_stale;	/* something in use was not what it had been */
 	uint32_t is_full;	/* something found no place: nothing of this walk may be kept */
-	struct vt_python_known_code *codes;
-	struct vt_python_known_type *types;
+	struct vt_code_cache_code *codes;
+	struct vt_code_cache_type *types;
 	uint32_t nr_codes;
 	uint32_t nr_types;
-	struct vt_python_known_list used_codes;
-	struct vt_python_known_list used_types;
+	struct vt_code_cache_list used_codes;
+	struct vt_code_cache_list used_types;
 };
 
 /* An address may be in any of so many places that lie side by side. */
-#define VT_PYTHON_KNOWN_WAYS 8u
+#define VT_CODE_CACHE_WAYS 8u
 
 /* 2^64 divided by the golden ratio: the product's upper bits depend on all bits of the address. */
-static inline uint32_t vt_python_known_place(const void *address, uint32_t nr_places)
+static inline uint32_t vt_code_cache_place(const void *address, uint32_t nr_places)
 {
 	uint32_t place = (uint32_t)((uintptr_t)address * 0x9e3779b97f4a7c15ull >> 40);
 
-	return nr_places ? place & (nr_places - 1) & ~(VT_PYTHON_KNOWN_WAYS - 1) : 0;
+	return nr_places ? place & (nr_places - 1) & ~(VT_CODE_CACHE_WAYS - 1) : 0;
 }
 
 /* The entry of that address, or the one to take for it. */
-static inline void *vt_python_known_find(struct vt_python_known *known, void *entries,
+static inline void *vt_code_cache_find(struct vt_code_cache *known, void *entries,
 					 size_t entry_bytes, uint32_t nr_entries,
 					 const void *address)
 {
-	char *at = (char *)entries + vt_python_known_place(address, nr_entries) * entry_bytes;
-	struct vt_python_known_head *found = NULL;
+	char *at = (char *)entries + vt_code_cache_place(address, nr_entries) * entry_bytes;
+	struct vt_code_cache_head *found = NULL;
 
-	for (uint32_t way = 0; way < VT_PYTHON_KNOWN_WAYS && nr_entries; way++, at += entry_bytes) {
-		struct vt_python_known_head *head = (void *)at;
+	for (uint32_t way = 0; way < VT_CODE_CACHE_WAYS && nr_entries; way++, at += entry_bytes) {
+		struct vt_code_cache_head *head = (void *)at;
 
 		if (head->address == address)
 			return head;
@@ -106,23 +106,23 @@ static inline void *vt_python_known_find(struct vt_python_known *known, void *en
 	return found;
 }
 
-static inline struct vt_python_known_code *vt_python_known_code(struct vt_python_known *known,
+static inline struct vt_code_cache_code *vt_code_cache_code(struct vt_code_cache *known,
 								const void *address)
 {
-	return vt_python_known_find(known, known->codes, sizeof(*known->codes), known->nr_codes,
+	return vt_code_cache_find(known, known->codes, sizeof(*known->codes), known->nr_codes,
 				    address);
 }
 
-static inline struct vt_python_known_type *vt_python_known_type(struct vt_python_known *known,
+static inline struct vt_code_cache_type *vt_code_cache_type(struct vt_code_cache *known,
 								const void *address)
 {
-	return vt_python_known_find(known, known->types, sizeof(*known->types), known->nr_types,
+	return vt_code_cache_find(known, known->types, sizeof(*known->types), known->nr_types,
 				    address);
 }
 
-static inline void vt_python_known_use(const struct vt_python_known *known,
-				       struct vt_python_known_list *used,
-				       struct vt_python_known_head *head)
+static inline void vt_code_cache_use(const struct vt_code_cache *known,
+				       struct vt_code_cache_list *used,
+				       struct vt_code_cache_head *head)
 {
 	if (known->is_full || head->nr_users++)
 		return;
@@ -130,9 +130,9 @@ static inline void vt_python_known_use(const struct vt_python_known *known,
 	used->heads[used->nr++] = head;
 }
 
-static inline void vt_python_known_leave(const struct vt_python_known *known,
-					 struct vt_python_known_list *used,
-					 struct vt_python_known_head *head)
+static inline void vt_code_cache_leave(const struct vt_code_cache *known,
+					 struct vt_code_cache_list *used,
+					 struct vt_code_cache_head *head)
 {
 	if (known->is_full || --head->nr_users)
 		return;
@@ -141,7 +141,7 @@ static inline void vt_python_known_leave(const struct vt_python_known *known,
 }
 
 /* Nothing is in use any more. */
-static inline void vt_python_known_leave_all(struct vt_python_known *known)
+static inline void vt_code_cache_leave_all(struct vt_code_cache *known)
 {
 	while (known->used_codes.nr)
 		known->used_codes.heads[--known->used_codes.nr]->nr_users = 0;
@@ -151,8 +151,8 @@ static inline void vt_python_known_leave_all(struct vt_python_known *known)
 }
 
 /* An entry turned out to be of something else than it was. */
-static inline void vt_python_known_note_change(struct vt_python_known *known,
-					       struct vt_python_known_head *head)
+static inline void vt_code_cache_note_change(struct vt_code_cache *known,
+					       struct vt_code_cache_head *head)
 {
 	head->version++;
 	if (head->nr_users)
@@ -160,8 +160,8 @@ static inline void vt_python_known_note_change(struct vt_python_known *known,
 }
 
 /* Without a look at it: it was compared in this walk, or is of code and none was freed since. */
-static inline int vt_python_known_is_fresh(const struct vt_python_known *known,
-					   const struct vt_python_known_head *head)
+static inline int vt_code_cache_is_fresh(const struct vt_code_cache *known,
+					   const struct vt_code_cache_head *head)
 {
 	return head->walk == known->walk || head->frees == known->frees;
 }
@@ -170,12 +170,12 @@ static inline int vt_python_known_is_fresh(const struct vt_python_known *known,
  * Whether an entry is still what it was in that version.  Its address must be on the stack that
  * this walk goes through.
  */
-static inline int vt_python_known_is_version(const struct vt_python_known *known,
-					     struct vt_python_known_head *head, uint32_t version)
+static inline int vt_code_cache_is_version(const struct vt_code_cache *known,
+					     struct vt_code_cache_head *head, uint32_t version)
 {
 	if (head->version != version)
 		return 0;
-	if (vt_python_known_is_fresh(known, head))
+	if (vt_code_cache_is_fresh(known, head))
 		return 1;
 	if (!vt_watch_are_same(head->watches, head->nr_watches))
 		return 0;
@@ -183,13 +183,13 @@ static inline int vt_python_known_is_version(const struct vt_python_known *known
 	return 1;
 }
 
-static inline int vt_python_known_are_same(const struct vt_python_known *known,
-					   const struct vt_python_known_list *used)
+static inline int vt_code_cache_are_same(const struct vt_code_cache *known,
+					   const struct vt_code_cache_list *used)
 {
 	for (uint32_t i = 0; i < used->nr; i++) {
-		const struct vt_python_known_head *head = used->heads[i];
+		const struct vt_code_cache_head *head = used->heads[i];
 
-		if (!vt_python_known_is_fresh(known, head) &&
+		if (!vt_code_cache_is_fresh(known, head) &&
 		    !vt_watch_are_same(head->watches, head->nr_watches))
 			return 0;
 	}
@@ -200,12 +200,12 @@ static inline int vt_python_known_are_same(const struct vt_python_known *known,
  * Compares what is in use and was not met in this walk; its addresses must be on the stack.  Code
  * never changes, so while none is freed there is nothing to compare.
  */
-static inline int vt_python_known_is_all_same(struct vt_python_known *known)
+static inline int vt_code_cache_is_all_same(struct vt_code_cache *known)
 {
-	if (known->is_stale || !vt_python_known_are_same(known, &known->used_types))
+	if (known->is_stale || !vt_code_cache_are_same(known, &known->used_types))
 		return 0;
 	if (known->frees != known->frees_compared &&
-	    !vt_python_known_are_same(known, &known->used_codes))
+	    !vt_code_cache_are_same(known, &known->used_codes))
 		return 0;
 	known->frees_compared = known->frees;
 	return 1;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef VT_PRELOAD_PYTHON_LEVEL_H
-#define VT_PRELOAD_PYTHON_LEVEL_H
+#ifndef VT_PRELOAD_FRAME_CACHE_H
+#define VT_PRELOAD_FRAME_CACHE_H
 
 /*
  * One frame of a remembered Python stack: what a walk in full found in it, and the words that this
  * came from.  As long as they read the same, and the code and the type are what they were
- * (python_known.h), the frame and the way to the next one outwards are the same.
+ * (code_cache.h), the frame and the way to the next one outwards are the same.
  *
  * Context: hook; the frame is on the calling thread's stack.
  */
@@ -14,12 +14,12 @@
 
 #include "common/journal_format.h"
 #include "preload/python_abi.h"
-#include "preload/python_known.h"
+#include "preload/code_cache.h"
 
 /* A cell (2), and an entry frame of the interpreter's C loop (2). */
-#define VT_PYTHON_LEVEL_EXTRAS 4
+#define VT_FRAME_CACHE_EXTRAS 4
 
-struct vt_python_level {
+struct vt_frame_cache_entry {
 	/* What every event compares, one cache line. */
 	const void *frame;
 	uint64_t code;		/* as they stand in the frame; 0: never the same */
@@ -30,11 +30,11 @@ struct vt_python_level {
 	uint64_t type;
 	uint32_t local_at;	/* of the first argument, of the code where there is none */
 	uint32_t nr_extras;
-	struct vt_watch extras[VT_PYTHON_LEVEL_EXTRAS];
+	struct vt_watch extras[VT_FRAME_CACHE_EXTRAS];
 
 	const void *outer;	/* the next frame with code outwards, or NULL */
-	struct vt_python_known_code *what;
-	struct vt_python_known_type *kind;	/* of the first argument, or NULL */
+	struct vt_code_cache_code *what;
+	struct vt_code_cache_type *kind;	/* of the first argument, or NULL */
 	uint32_t what_version;	/* of what is known of both, when this was found */
 	uint32_t kind_version;
 	struct vt_python_frame found;
@@ -42,7 +42,7 @@ struct vt_python_level {
 } __attribute__((aligned(64)));
 
 /* It has to be looked at each time. */
-static inline void vt_python_level_spoil(struct vt_python_level *level)
+static inline void vt_frame_cache_spoil(struct vt_frame_cache_entry *level)
 {
 	level->code = 0;
 }
@@ -51,18 +51,18 @@ static inline void vt_python_level_spoil(struct vt_python_level *level)
  * Looks at a frame in full.  Returns 0 for one without code, of which only `outer` is set, and
  * which is never the same.
  */
-int vt_python_level_look(const struct vt_python *python, struct vt_python_known *known,
-			 const void *frame, struct vt_python_level *level);
+int vt_frame_cache_look(const struct vt_python *python, struct vt_code_cache *known,
+			 const void *frame, struct vt_frame_cache_entry *level);
 
 /*
  * Makes a level that was found once, whose frame is on the stack, what looking at it in full would
  * find, if nothing but a first argument that no stack names has changed.  Returns 0 otherwise.
  */
-int vt_python_level_renew(const struct vt_python_abi *abi, const struct vt_python_known *known,
-			  struct vt_python_level *level);
+int vt_frame_cache_renew(const struct vt_python_abi *abi, const struct vt_code_cache *known,
+			  struct vt_frame_cache_entry *level);
 
 /* How many of the levels up to level[0], which goes outwards to level[-nr + 1], are the same. */
-uint32_t vt_python_level_compare(const struct vt_python_abi *abi,
-				 const struct vt_python_level *level, uint32_t nr);
+uint32_t vt_frame_cache_compare(const struct vt_python_abi *abi,
+				 const struct vt_frame_cache_entry *level, uint32_t nr);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "preload/python_level.h"
+#include "preload/frame_cache.h"
 
 #include <stddef.h>
 
@@ -21,12 +21,12 @@ static int is_codeless(const struct vt_python_abi *abi, const void *frame)
 }
 
 /* Notes one more word.  Where there is no room, the level has to be looked at each time. */
-static void add(struct vt_python_level *level, const void *base, uint64_t at)
+static void add(struct vt_frame_cache_entry *level, const void *base, uint64_t at)
 {
-	if (level->nr_extras < VT_PYTHON_LEVEL_EXTRAS)
+	if (level->nr_extras < VT_FRAME_CACHE_EXTRAS)
 		level->extras[level->nr_extras++] = vt_watch_of(base, at);
 	else
-		vt_python_level_spoil(level);
+		vt_frame_cache_spoil(level);
 }
 
 static const void *untagged(uint64_t reference)
@@ -34,8 +34,8 @@ static const void *untagged(uint64_t reference)
 	return (const void *)(uintptr_t)(reference & ~(uint64_t)VT_PYTHON_REFERENCE_TAG);
 }
 
-static void look_at_self(const struct vt_python *python, struct vt_python_known *known,
-			 const void *code, struct vt_python_level *level)
+static void look_at_self(const struct vt_python *python, struct vt_code_cache *known,
+			 const void *code, struct vt_frame_cache_entry *level)
 {
 	const struct vt_python_abi *abi = &python->abi;
 	const struct vt_python_self self = vt_python_self_read(python, level->frame, code);
@@ -59,12 +59,12 @@ static void look_at_self(const struct vt_python *python, struct vt_python_known 
 		level->found.self_address = (uint64_t)(uintptr_t)self.object;
 	if (self.where == VT_PYTHON_SELF_MOVED || (self.object && !self.type) ||
 	    (level->kind && level->kind->is_lost))
-		vt_python_level_spoil(level);
+		vt_frame_cache_spoil(level);
 }
 
 /* Finds the next frame with code outwards, and notes what that depends on. */
 static void look_outwards(const struct vt_python_abi *abi, const void *frame,
-			  struct vt_python_level *level)
+			  struct vt_frame_cache_entry *level)
 {
 	const void *outer = vt_python_read_pointer(frame, abi->frame_previous);
 
@@ -78,13 +78,13 @@ static void look_outwards(const struct vt_python_abi *abi, const void *frame,
 	level->outer = outer;
 }
 
-int vt_python_level_look(const struct vt_python *python, struct vt_python_known *known,
-			 const void *frame, struct vt_python_level *level)
+int vt_frame_cache_look(const struct vt_python *python, struct vt_code_cache *known,
+			 const void *frame, struct vt_frame_cache_entry *level)
 {
 	const struct vt_python_abi *abi = &python->abi;
 	const void *code = vt_python_frame_code(python, frame);
 
-	*level = (struct vt_python_level){
+	*level = (struct vt_frame_cache_entry){
 		.frame = frame,
 		.code = vt_watch_read((const char *)frame + abi->frame_code),
 		.instruction = vt_watch_read((const char *)frame + abi->frame_instruction),
@@ -94,7 +94,7 @@ int vt_python_level_look(const struct vt_python *python, struct vt_python_known 
 	level->local = level->code;
 	if (!code) {
 		level->outer = vt_python_read_pointer(frame, abi->frame_previous);
-		vt_python_level_spoil(level);
+		vt_frame_cache_spoil(level);
 		return 0;
 	}
 	level->what = vt_python_code_look(abi, known, code);
@@ -108,17 +108,17 @@ int vt_python_level_look(const struct vt_python *python, struct vt_python_known 
 	look_outwards(abi, frame, level);
 	/* The next time there may be room for the code: it is asked for only where one looks. */
 	if (!level->found.code)
-		vt_python_level_spoil(level);
+		vt_frame_cache_spoil(level);
 	return 1;
 }
 
 /* Each of these leads to the next: nothing is read behind a pointer that is another. */
-uint32_t vt_python_level_compare(const struct vt_python_abi *abi,
-				 const struct vt_python_level *level, uint32_t nr)
+uint32_t vt_frame_cache_compare(const struct vt_python_abi *abi,
+				 const struct vt_frame_cache_entry *level, uint32_t nr)
 {
 	const size_t code = abi->frame_code, instruction = abi->frame_instruction;
 	const size_t previous = abi->frame_previous, type = abi->object_type;
-	const struct vt_python_level *const first = level, *const end = level - nr;
+	const struct vt_frame_cache_entry *const first = level, *const end = level - nr;
 
 	for (; level != end; level--) {
 		const char *frame = level->frame;
@@ -141,7 +141,7 @@ uint32_t vt_python_level_compare(const struct vt_python_abi *abi,
  * Numbers and tensors come and go as first arguments; a stack names modules and optimizers only.
  * In a cell it is no such argument.
  */
-static int takes_other_argument(const struct vt_python_abi *abi, struct vt_python_level *level)
+static int takes_other_argument(const struct vt_python_abi *abi, struct vt_frame_cache_entry *level)
 {
 	const char *frame = level->frame;
 	uint64_t local = vt_watch_read(frame + level->local_at);
@@ -155,7 +155,7 @@ static int takes_other_argument(const struct vt_python_abi *abi, struct vt_pytho
 	return 1;
 }
 
-static int is_where_it_was(const struct vt_python_abi *abi, struct vt_python_level *level)
+static int is_where_it_was(const struct vt_python_abi *abi, struct vt_frame_cache_entry *level)
 {
 	const char *frame = level->frame;
 
@@ -170,11 +170,11 @@ static int is_where_it_was(const struct vt_python_abi *abi, struct vt_python_lev
 	       vt_watch_read((const char *)level->object + abi->object_type) == level->type;
 }
 
-int vt_python_level_renew(const struct vt_python_abi *abi, const struct vt_python_known *known,
-			  struct vt_python_level *level)
+int vt_frame_cache_renew(const struct vt_python_abi *abi, const struct vt_code_cache *known,
+			  struct vt_frame_cache_entry *level)
 {
 	return is_where_it_was(abi, level) &&
-	       vt_python_known_is_version(known, &level->what->head, level->what_version) &&
+	       vt_code_cache_is_version(known, &level->what->head, level->what_version) &&
 	       (!level->kind ||
-		vt_python_known_is_version(known, &level->kind->head, level->kind_version));
+		vt_code_cache_is_version(known, &level->kind->head, level->kind_version));
 }

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "preload/closing.h"
+#include "preload/at_exit.h"
 #include "preload/config.h"
 #include "preload/journal.h"
 #include "preload/session.h"
@@ -99,7 +99,7 @@ static void exit_with(int takes_up)
 	t.now_ns = 1;
 	t.imported_at_ns = 1000000000;
 	t.takes_up = takes_up;
-	vt_closing_register();
+	vt_at_exit_register();
 	t.at_exit(0, NULL);
 }
 

@@ -49,7 +49,7 @@ static void add_last_norm(struct vt_plan *plan)
 	vt_plan_add(plan, &sums, "T*h*%s + %s", r, partial);
 }
 
-static double mlp_burst(const struct vt_plan *plan)
+static double mlp_transient(const struct vt_plan *plan)
 {
 	double i = fmax(vt_plan_symbol(plan, "i"),
 			vt_plan_symbol(plan, "ie") * vt_plan_symbol(plan, "chosen"));
@@ -58,7 +58,7 @@ static double mlp_burst(const struct vt_plan *plan)
 	       (2 * i / vt_plan_symbol(plan, "t") + 2 * vt_plan_symbol(plan, "h"));
 }
 
-static double norm_burst(const struct vt_plan *plan)
+static double norm_transient(const struct vt_plan *plan)
 {
 	return (12 + vt_plan_symbol(plan, "e")) * vt_plan_symbol(plan, "h");
 }
@@ -83,7 +83,7 @@ int vt_terms_is_bias_widest(const struct vt_plan *plan)
 	return s->has_mlp_bias && s->mlp == VT_MLP_PLAIN && s->activation_steps == 1 && i &&
 	       is_trained(plan) && !vt_terms_is_eager(plan) &&
 	       vt_plan_setting(plan, VT_SET_TENSOR) == 1 &&
-	       sums + tokens * e * (i + 2 * h - 2 * i) > tokens * mlp_burst(plan);
+	       sums + tokens * e * (i + 2 * h - 2 * i) > tokens * mlp_transient(plan);
 }
 
 /* The bias of the mlp's second half comes first, when all that the mlp kept is there. */
@@ -96,15 +96,21 @@ static int is_second_bias_widest(const struct vt_plan *plan)
 	return s->has_mlp_bias && is_trained(plan) && vt_plan_setting(plan, VT_SET_TENSOR) == 1 &&
 	       sums_over_tokens(plan, h) + tokens * e * (i + 2 * h) +
 			       i * h * vt_plan_symbol(plan, "g") >
-		       tokens * fmax(mlp_burst(plan), norm_burst(plan));
+		       tokens * fmax(mlp_transient(plan), norm_transient(plan));
 }
 
 static void add_bias(struct vt_plan *plan, const char *width)
 {
-	const struct vt_term_spec sums = { "workspace/other", IN_LAYER, VT_PLAYED_BURST, NULL, NULL,
+	const struct vt_term_spec sums = { "workspace/other",
+					   IN_LAYER,
+					   VT_PLAYED_TRANSIENT, NULL, NULL,
 		"partial sums of the gradient of a bias in the mlp" };
-	const struct vt_term_spec gradients = { "gradients", IN_LAYER, VT_PLAYED_BURST, NULL, NULL,
-		"of the mlp's first half, of the residual stream, of the second half's weights" };
+	const struct vt_term_spec gradients = {
+		"gradients",
+		IN_LAYER,
+		VT_PLAYED_TRANSIENT, NULL, NULL,
+		"of the mlp's first half, of the residual stream, of the second half's weights"
+	};
 	char partial[160];
 
 	sum_over_tokens(partial, sizeof(partial), width);
@@ -115,24 +121,28 @@ static void add_bias(struct vt_plan *plan, const char *width)
 
 static void add_layer(struct vt_plan *plan)
 {
-	const struct vt_term_spec scores = { "gradients", IN_LAYER, VT_PLAYED_BURST, NULL, NULL,
+	const struct vt_term_spec scores = { "gradients", IN_LAYER, VT_PLAYED_TRANSIENT, NULL, NULL,
 		"of one layer's scores" };
-	const struct vt_term_spec mlp = { "gradients", IN_LAYER, VT_PLAYED_BURST, NULL, NULL,
+	const struct vt_term_spec mlp = { "gradients", IN_LAYER, VT_PLAYED_TRANSIENT, NULL, NULL,
 		"of one layer's widest tensors" };
-	const struct vt_term_spec norm = { "gradients", IN_LAYER, VT_PLAYED_BURST, NULL, NULL,
-		"of a norm's output, in fp32 twice" };
-	const struct vt_term_spec product = { "workspace/other", IN_LAYER, VT_PLAYED_BURST, NULL,
-		NULL, "a norm's product in fp32, of which sums are made" };
+	const struct vt_term_spec norm = {
+		"gradients", IN_LAYER, VT_PLAYED_TRANSIENT, NULL, NULL,
+		"of a norm's output, in fp32 twice"
+	};
+	const struct vt_term_spec product = { "workspace/other",
+					      IN_LAYER,
+					      VT_PLAYED_TRANSIENT, NULL, NULL,
+		"a norm's product in fp32, of which sums are made" };
 
 	if (vt_terms_is_scanned(plan)) {
-		vt_terms_mixer_burst(plan, IN_LAYER);
+		vt_terms_mixer_transient(plan, IN_LAYER);
 	} else if (vt_terms_is_eager(plan)) {
 		vt_plan_add(plan, &scores, "(T*a*s*(e+4+e))%s", vt_terms_over(plan));
 	} else if (vt_terms_is_bias_widest(plan)) {
 		add_bias(plan, "i");
 	} else if (is_second_bias_widest(plan)) {
 		add_bias(plan, "h");
-	} else if (mlp_burst(plan) >= norm_burst(plan)) {
+	} else if (mlp_transient(plan) >= norm_transient(plan)) {
 		vt_plan_add(plan, &mlp, "T*((2*e*max(i,ie*chosen))%s+2*e*h)", vt_terms_over(plan));
 	} else {
 		vt_plan_add(plan, &norm, "T*(2*4*h+e*h)");
@@ -140,7 +150,7 @@ static void add_layer(struct vt_plan *plan)
 	}
 }
 
-void vt_terms_bursts(struct vt_plan *plan)
+void vt_terms_transients(struct vt_plan *plan)
 {
 	const struct vt_term_spec end = { "gradients", VT_IN(BACKWARD_END), VT_PLAYED_STAGED, NULL,
 		NULL, "of the embeddings that the tokens had" };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef VT_ANALYZER_CULPRITS_H
-#define VT_ANALYZER_CULPRITS_H
+#ifndef VT_ANALYZER_TOP_CONTRIBUTORS_H
+#define VT_ANALYZER_TOP_CONTRIBUTORS_H
 
 /*
  * Who broke a limit: the places in the program with the most of the bytes that it counts, at the
@@ -10,7 +10,7 @@
 #include "analyzer/check/measure.h"
 #include "analyzer/diff/alignment.h"
 
-struct vt_culprit {
+struct vt_contributor {
 	char *owner; /* NULL: of no one owner */
 	char *what;  /* of a finding: its text; else NULL */
 	char *file;  /* of the innermost line; NULL: no Python there */
@@ -21,23 +21,23 @@ struct vt_culprit {
 	struct vt_lines lines; /* the stack, innermost first */
 };
 
-struct vt_culprits {
-	struct vt_culprit *items;
+struct vt_contributors {
+	struct vt_contributor *items;
 	unsigned nr;
 	int are_grown; /* than in the baseline; else they are the largest */
 };
 
 /* A baseline that is a recording. */
-struct vt_culprits_base {
+struct vt_contributors_base {
 	struct vt_measure *measure;
 	const struct vt_alignment *alignment;
 	int64_t event; /* of its figure */
 };
 
 /* At most `top`.  `base` may be NULL. */
-void vt_culprits_find(struct vt_culprits *culprits, struct vt_measure *measure,
+void vt_contributors_find(struct vt_contributors *contributors, struct vt_measure *measure,
 		      const struct vt_limit *limit, int device, int64_t event,
-		      const struct vt_culprits_base *base, unsigned top);
-void vt_culprits_release(struct vt_culprits *culprits);
+		      const struct vt_contributors_base *base, unsigned top);
+void vt_contributors_release(struct vt_contributors *contributors);
 
 #endif

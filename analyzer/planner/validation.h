@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef VT_ANALYZER_REFUSALS_H
-#define VT_ANALYZER_REFUSALS_H
+#ifndef VT_ANALYZER_VALIDATION_H
+#define VT_ANALYZER_VALIDATION_H
 
 /*
  * Settings of which no plan is made: each alone is one, together or for that model they make no
@@ -12,10 +12,10 @@
 #include "analyzer/planner/plan_settings.h"
 
 /* Whatever the model is.  0, or -1 with `diag` filled (exit code 2). */
-int vt_refusals_of_settings(const struct vt_plan_settings *settings, struct vt_diag *diag);
+int vt_validate_settings(const struct vt_plan_settings *settings, struct vt_diag *diag);
 
 /* Of settings that the other one lets pass.  0, or -1 with `diag` filled (exit code 2). */
-int vt_refusals_of_model(const struct vt_plan_settings *settings,
+int vt_validate_model(const struct vt_plan_settings *settings,
 			 const struct vt_architecture *model, struct vt_diag *diag);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef VT_PRELOAD_CLOSING_H
-#define VT_PRELOAD_CLOSING_H
+#ifndef VT_PRELOAD_AT_EXIT_H
+#define VT_PRELOAD_AT_EXIT_H
 
 /*
  * The last word of a program that ends by exit(): tells the journal, gives the collector a bounded
@@ -13,6 +13,6 @@
  * and the loader registers the destructors' turn after our constructor.  Frees in destructors are
  * thus recorded before it.
  */
-void vt_closing_register(void);
+void vt_at_exit_register(void);
 
 #endif

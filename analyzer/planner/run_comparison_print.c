@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "analyzer/planner/against_print.h"
+#include "analyzer/planner/run_comparison_print.h"
 
 #include <math.h>
 #include <string.h>
@@ -17,10 +17,10 @@ static double percent(double planned, double measured)
 }
 
 /* Images lengthen sequences, and vision alone has none. */
-static int is_other_size(const struct vt_against *against)
+static int is_other_size(const struct vt_comparison *comparison)
 {
-	const struct vt_scaling_size *size = &against->measured.size;
-	const struct vt_plan *plan = against->plan;
+	const struct vt_scaling_size *size = &comparison->measured.size;
+	const struct vt_plan *plan = comparison->plan;
 
 	return size->seq && !plan->model->image_tokens &&
 	       (size->batch != (uint64_t)vt_plan_setting(plan, VT_SET_BATCH) ||
@@ -28,9 +28,9 @@ static int is_other_size(const struct vt_against *against)
 }
 
 /* What a reader must know before believing the figures; NULL behind the last one. */
-static char *note_at(const struct vt_against *against, unsigned i)
+static char *note_at(const struct vt_comparison *comparison, unsigned i)
 {
-	const struct vt_measured *measured = &against->measured;
+	const struct vt_measured *measured = &comparison->measured;
 
 	switch (i) {
 	case 0:
@@ -48,7 +48,7 @@ static char *note_at(const struct vt_against *against, unsigned i)
 							(unsigned long long)measured->nr_lost) :
 					   vt_xstrdup("");
 	case 3:
-		return is_other_size(against) ?
+		return is_other_size(comparison) ?
 			       vt_xasprintf("its inputs are %llu x %llu tokens",
 					    (unsigned long long)measured->size.batch,
 					    (unsigned long long)measured->size.seq) :
@@ -87,8 +87,8 @@ static void add_line(struct vt_table *table, const char *name, double planned, d
 	vt_table_add(table, (const char *[]){ name, b[0], b[1], b[2], b[3], why });
 }
 
-static void add_stage(struct vt_table *table, const struct vt_against *against,
-		      const struct vt_against_stage *stage)
+static void add_stage(struct vt_table *table, const struct vt_comparison *comparison,
+		      const struct vt_comparison_stage *stage)
 {
 	char *name = vt_xasprintf("%s", stage->measured->name);
 
@@ -96,8 +96,8 @@ static void add_stage(struct vt_table *table, const struct vt_against *against,
 		 vt_plan_stage_name(stage->stage));
 	free(name);
 	for (size_t i = 0; i < stage->rows.len; i++) {
-		const struct vt_against_row *row = &stage->rows.items[i];
-		char *why = vt_against_explain(against, row);
+		const struct vt_comparison_row *row = &stage->rows.items[i];
+		char *why = vt_comparison_explain(comparison, row);
 
 		if (!why && row->term)
 			why = vt_xasprintf("%s", row->term->formula);
@@ -109,28 +109,28 @@ static void add_stage(struct vt_table *table, const struct vt_against *against,
 	}
 }
 
-static void print_nearest(const struct vt_against *against, FILE *out)
+static void print_nearest(const struct vt_comparison *comparison, FILE *out)
 {
 	char b[VT_UNITS_MAX], word[32];
 
-	if (!against->nr_changes)
+	if (!comparison->nr_changes)
 		return;
 	fprintf(out, "\nNEAREST PLAN ");
-	for (unsigned i = 0; i < against->nr_changes; i++)
+	for (unsigned i = 0; i < comparison->nr_changes; i++)
 		fprintf(out, " --%s %s",
-			vt_plan_settings_row(against->changes[i].id)->name,
-			against->changes[i].value);
-	print_plain(b, against->changed_peak);
+			vt_plan_settings_row(comparison->changes[i].id)->name,
+			comparison->changes[i].value);
+	print_plain(b, comparison->changed_peak);
 	fprintf(out, ": %s GiB", b);
-	for (unsigned i = 0; i < against->nr_changes; i++)
+	for (unsigned i = 0; i < comparison->nr_changes; i++)
 		fprintf(out, "%s--%s %s", i ? ", " : "; the plan has ",
-			vt_plan_settings_row(against->changes[i].id)->name,
-			vt_plan_settings_text(against->plan->settings, against->changes[i].id,
+			vt_plan_settings_row(comparison->changes[i].id)->name,
+			vt_plan_settings_text(comparison->plan->settings, comparison->changes[i].id,
 					      word, sizeof(word)));
 	fputc('\n', out);
 }
 
-void vt_against_print_text(const struct vt_against *against, FILE *out)
+void vt_comparison_print_text(const struct vt_comparison *comparison, FILE *out)
 {
 	static const struct vt_column columns[] = {
 		{ "AGAINST", 0 }, { "planned", 1 },  { "measured", 1 },
@@ -139,30 +139,30 @@ void vt_against_print_text(const struct vt_against *against, FILE *out)
 	struct vt_table table;
 	char *note;
 
-	fprintf(out, "against %s, %s\n", vt_db_path(against->measured.analysis->db),
-		against->measured.device->name ? against->measured.device->name : "?");
-	for (unsigned i = 0; (note = note_at(against, i)); i++) {
+	fprintf(out, "against %s, %s\n", vt_db_path(comparison->measured.analysis->db),
+		comparison->measured.device->name ? comparison->measured.device->name : "?");
+	for (unsigned i = 0; (note = note_at(comparison, i)); i++) {
 		if (*note)
 			fprintf(out, "note: %s\n", note);
 		free(note);
 	}
 	fputc('\n', out);
 	vt_table_init(&table, columns, VT_ARRAY_SIZE(columns));
-	add_line(&table, "peak", against->planned_peak, against->measured_peak, "");
-	for (unsigned i = 0; i < against->nr_stages; i++)
-		add_stage(&table, against, &against->stages[i]);
+	add_line(&table, "peak", comparison->planned_peak, comparison->measured_peak, "");
+	for (unsigned i = 0; i < comparison->nr_stages; i++)
+		add_stage(&table, comparison, &comparison->stages[i]);
 	vt_table_print(&table, out, 0);
 	vt_table_release(&table);
-	print_nearest(against, out);
+	print_nearest(comparison, out);
 }
 
 /* --- JSON ------------------------------------------------------------------------------------- */
 
 static const char *const reasons[] = {
-	[VT_AGAINST_MET] = "met",	[VT_AGAINST_SETTING] = "setting",
-	[VT_AGAINST_ABSENT] = "absent", [VT_AGAINST_STAYS] = "stays",
-	[VT_AGAINST_TERM] = "term",	[VT_AGAINST_NO_TERM] = "no term",
-	[VT_AGAINST_OPTION] = "option",
+	[VT_COMPARISON_MET] = "met",	[VT_COMPARISON_SETTING] = "setting",
+	[VT_COMPARISON_ABSENT] = "absent", [VT_COMPARISON_STAYS] = "stays",
+	[VT_COMPARISON_TERM] = "term",	[VT_COMPARISON_NO_TERM] = "no term",
+	[VT_COMPARISON_OPTION] = "option",
 };
 
 static void set_bytes(json_t *object, const char *key, double bytes)
@@ -177,7 +177,7 @@ static void set_pair(json_t *object, double planned, double measured)
 	set_bytes(object, "difference_bytes", planned - measured);
 }
 
-static json_t *change_of(const struct vt_against_change *change)
+static json_t *change_of(const struct vt_comparison_change *change)
 {
 	json_t *object = json_object();
 
@@ -186,16 +186,16 @@ static json_t *change_of(const struct vt_against_change *change)
 	return object;
 }
 
-static json_t *row_of(const struct vt_against *against, const struct vt_against_row *row)
+static json_t *row_of(const struct vt_comparison *comparison, const struct vt_comparison_row *row)
 {
 	json_t *object = json_object();
-	char *why = vt_against_explain(against, row);
+	char *why = vt_comparison_explain(comparison, row);
 
 	json_object_set_new(object, "owner", vt_json_text(row->owner));
 	set_pair(object, row->planned, row->measured);
 	json_object_set_new(object, "reason", vt_json_text(reasons[row->reason]));
 	json_object_set_new(object, "term", vt_json_text(row->term ? row->term->formula : NULL));
-	json_object_set_new(object, "option", row->reason == VT_AGAINST_OPTION ?
+	json_object_set_new(object, "option", row->reason == VT_COMPARISON_OPTION ?
 						      change_of(&row->option) :
 						      json_null());
 	json_object_set_new(object, "explained", vt_json_text(why));
@@ -203,7 +203,8 @@ static json_t *row_of(const struct vt_against *against, const struct vt_against_
 	return object;
 }
 
-static json_t *stage_of(const struct vt_against *against, const struct vt_against_stage *stage)
+static json_t *stage_of(const struct vt_comparison *comparison,
+			const struct vt_comparison_stage *stage)
 {
 	json_t *object = json_object(), *owners = json_array();
 
@@ -214,41 +215,41 @@ static json_t *stage_of(const struct vt_against *against, const struct vt_agains
 	json_object_set_new(object, "step", vt_json_integer(stage->measured->step));
 	set_pair(object, stage->planned, (double)stage->measured->allocated_bytes);
 	for (size_t i = 0; i < stage->rows.len; i++)
-		json_array_append_new(owners, row_of(against, &stage->rows.items[i]));
+		json_array_append_new(owners, row_of(comparison, &stage->rows.items[i]));
 	json_object_set_new(object, "owners", owners);
 	return object;
 }
 
-static json_t *changes_of(const struct vt_against *against)
+static json_t *changes_of(const struct vt_comparison *comparison)
 {
 	json_t *array = json_array();
 
-	for (unsigned i = 0; i < against->nr_changes; i++)
-		json_array_append_new(array, change_of(&against->changes[i]));
+	for (unsigned i = 0; i < comparison->nr_changes; i++)
+		json_array_append_new(array, change_of(&comparison->changes[i]));
 	return array;
 }
 
-json_t *vt_against_print_json(const struct vt_against *against)
+json_t *vt_comparison_print_json(const struct vt_comparison *comparison)
 {
 	json_t *object = json_object(), *notes = json_array(), *stages = json_array();
 	char *note;
 
 	json_object_set_new(object, "run",
-			    vt_json_text(vt_db_path(against->measured.analysis->db)));
-	json_object_set_new(object, "ended", vt_json_text(against->measured.ended));
-	json_object_set_new(object, "steps", vt_json_integer(against->measured.nr_steps));
-	json_object_set_new(object, "device", json_integer(against->measured.device->id));
-	for (unsigned i = 0; (note = note_at(against, i)); i++) {
+			    vt_json_text(vt_db_path(comparison->measured.analysis->db)));
+	json_object_set_new(object, "ended", vt_json_text(comparison->measured.ended));
+	json_object_set_new(object, "steps", vt_json_integer(comparison->measured.nr_steps));
+	json_object_set_new(object, "device", json_integer(comparison->measured.device->id));
+	for (unsigned i = 0; (note = note_at(comparison, i)); i++) {
 		if (*note)
 			json_array_append_new(notes, vt_json_text(note));
 		free(note);
 	}
 	json_object_set_new(object, "notes", notes);
-	set_pair(object, against->planned_peak, against->measured_peak);
-	for (unsigned i = 0; i < against->nr_stages; i++)
-		json_array_append_new(stages, stage_of(against, &against->stages[i]));
+	set_pair(object, comparison->planned_peak, comparison->measured_peak);
+	for (unsigned i = 0; i < comparison->nr_stages; i++)
+		json_array_append_new(stages, stage_of(comparison, &comparison->stages[i]));
 	json_object_set_new(object, "stages", stages);
-	json_object_set_new(object, "nearest", changes_of(against));
-	set_bytes(object, "nearest_bytes", against->changed_peak);
+	json_object_set_new(object, "nearest", changes_of(comparison));
+	set_bytes(object, "nearest_bytes", comparison->changed_peak);
 	return object;
 }

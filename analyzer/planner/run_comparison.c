@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "analyzer/planner/against.h"
+#include "analyzer/planner/run_comparison.h"
 
 #include <limits.h>
 #include <math.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "analyzer/planner/estimate.h"
-#include "analyzer/planner/refusals.h"
+#include "analyzer/planner/validation.h"
 
 /* What a plan promises of an owner: the larger of the two. */
 #define TOLERANCE     0.05
@@ -21,9 +21,9 @@ static int is_near(double planned, double measured)
 	return fabs(planned - measured) <= fmax(TOLERANCE * fmax(planned, measured), TOLERANCE_MIN);
 }
 
-static int is_training(const struct vt_against *against)
+static int is_training(const struct vt_comparison *comparison)
 {
-	return vt_plan_is_training(against->plan);
+	return vt_plan_is_training(comparison->plan);
 }
 
 static int is_context(const char *owner)
@@ -70,16 +70,16 @@ static void sum_measured(const struct vt_measured_stage *stage, int has_training
 /* --- how far a plan is from the run ----------------------------------------------------------- */
 
 /* Bytes beyond the tolerance, over all stages and owners. */
-static double distance(const struct vt_against *against, const struct vt_plan *plan)
+static double distance(const struct vt_comparison *comparison, const struct vt_plan *plan)
 {
 	double sum = 0;
 
-	for (unsigned i = 0; i < against->measured.nr_stages; i++) {
-		const struct vt_measured_stage *stage = &against->measured.stages[i];
+	for (unsigned i = 0; i < comparison->measured.nr_stages; i++) {
+		const struct vt_measured_stage *stage = &comparison->measured.stages[i];
 		struct vt_owner_sums planned = { 0 }, measured = { 0 };
 
 		sum_planned(plan, choose_stage(plan, stage->planned), &planned);
-		sum_measured(stage, is_training(against), &measured);
+		sum_measured(stage, is_training(comparison), &measured);
 		for (size_t j = 0; j < measured.len; j++) {
 			const struct vt_owner_sum *one = &measured.items[j];
 			double there = vt_owners_find(&planned, one->owner);
@@ -101,15 +101,15 @@ static double distance(const struct vt_against *against, const struct vt_plan *p
 /* --- which settings would come nearer --------------------------------------------------------- */
 
 struct search {
-	const struct vt_against *against;
+	const struct vt_comparison *comparison;
 	struct vt_plan_settings settings; /* with the changes found so far */
 	double best;                      /* distance */
-	struct vt_against_change change;
+	struct vt_comparison_change change;
 };
 
 static void try(struct search *search, enum vt_setting id, const char *value)
 {
-	const struct vt_plan *plan = search->against->plan;
+	const struct vt_plan *plan = search->comparison->plan;
 	struct vt_plan_settings settings = search->settings;
 	struct vt_plan changed = { .model = plan->model, .gpu = plan->gpu, .settings = &settings };
 	struct vt_diag diag = { 0 };
@@ -117,10 +117,10 @@ static void try(struct search *search, enum vt_setting id, const char *value)
 
 	if (vt_plan_settings_set(&settings, id, value, &diag) ||
 	    settings.value[id] == search->settings.value[id] ||
-	    vt_refusals_of_settings(&settings, &diag))
+	    vt_validate_settings(&settings, &diag))
 		return;
 	if (!vt_estimate_make(&changed, &diag)) {
-		found = distance(search->against, &changed);
+		found = distance(search->comparison, &changed);
 		if (found < search->best) {
 			search->best = found;
 			search->change.id = id;
@@ -156,7 +156,7 @@ static int is_possible(const struct vt_plan *plan, int id)
 static void try_all(struct search *search)
 {
 	static const enum vt_setting numbers[] = { VT_SET_BATCH, VT_SET_SEQ, VT_SET_ACCUMULATE };
-	const struct vt_scaling_size *size = &search->against->measured.size;
+	const struct vt_scaling_size *size = &search->comparison->measured.size;
 	char word[32];
 
 	/* What was seen counts before what would do as well: 4 x 1024 tokens for 8 x 512. */
@@ -166,7 +166,7 @@ static void try_all(struct search *search)
 	try(search, VT_SET_SEQ, word);
 	for (int id = 0; id < VT_NR_SETTINGS; id++)
 		for (size_t place = 0;
-		     is_possible(search->against->plan, id) &&
+		     is_possible(search->comparison->plan, id) &&
 		     vt_plan_settings_word((enum vt_setting)id, place, word, sizeof(word));
 		     place++)
 			try(search, (enum vt_setting)id, word);
@@ -175,35 +175,36 @@ static void try_all(struct search *search)
 }
 
 /* Replaces an earlier one of the same setting. */
-static void keep_change(struct vt_against *against, const struct vt_against_change *change)
+static void keep_change(struct vt_comparison *comparison, const struct vt_comparison_change *change)
 {
 	unsigned i = 0;
 
-	while (i < against->nr_changes && against->changes[i].id != change->id)
+	while (i < comparison->nr_changes && comparison->changes[i].id != change->id)
 		i++;
-	against->changes[i] = *change;
-	against->nr_changes += i == against->nr_changes;
+	comparison->changes[i] = *change;
+	comparison->nr_changes += i == comparison->nr_changes;
 }
 
-static void find_changes(struct vt_against *against, struct vt_plan *changed,
+static void find_changes(struct vt_comparison *comparison, struct vt_plan *changed,
 			 struct vt_plan_settings *settings)
 {
-	struct search search = { .against = against, .settings = *against->plan->settings };
-	double before = distance(against, against->plan);
+	struct search search = { .comparison = comparison,
+				 .settings = *comparison->plan->settings };
+	double before = distance(comparison, comparison->plan);
 	struct vt_diag diag = { 0 };
 
-	while (before > 0 && against->nr_changes < VT_AGAINST_MAX_CHANGES) {
+	while (before > 0 && comparison->nr_changes < VT_COMPARISON_MAX_CHANGES) {
 		search.best = before;
 		try_all(&search);
 		if (search.best > (1 - WORTH_TELLING) * before)
 			break;
 		vt_plan_settings_set(&search.settings, search.change.id, search.change.value,
 				     &diag);
-		keep_change(against, &search.change);
+		keep_change(comparison, &search.change);
 		before = search.best;
 	}
 	*settings = search.settings;
-	*changed = (struct vt_plan){ .model = against->plan->model, .gpu = against->plan->gpu,
+	*changed = (struct vt_plan){ .model = comparison->plan->model, .gpu = comparison->plan->gpu,
 				     .settings = settings };
 	vt_estimate_make(changed, &diag);
 }
@@ -211,62 +212,62 @@ static void find_changes(struct vt_against *against, struct vt_plan *changed,
 /* --- rows ------------------------------------------------------------------------------------- */
 
 /* Of that owner: the one of the wanted bytes, live in the stage or in any other; NULL: none. */
-static const struct vt_term *find_term(const struct vt_against *against, const char *owner,
+static const struct vt_term *find_term(const struct vt_comparison *comparison, const char *owner,
 				       enum vt_plan_stage stage, int is_live, double bytes)
 {
-	const struct vt_plan *plan = against->plan;
+	const struct vt_plan *plan = comparison->plan;
 
 	for (size_t i = 0; i < plan->terms.len; i++) {
 		const struct vt_term *term = &plan->terms.items[i];
 
 		if (!(term->stages & 1u << stage) == !is_live &&
-		    !strcmp(vt_measured_owner(term->owner, is_training(against)), owner) &&
+		    !strcmp(vt_measured_owner(term->owner, is_training(comparison)), owner) &&
 		    fabs(term->bytes - bytes) <= TOLERANCE * bytes)
 			return term;
 	}
 	return NULL;
 }
 
-static const struct vt_term *largest_term(const struct vt_against *against, const char *owner,
+static const struct vt_term *largest_term(const struct vt_comparison *comparison, const char *owner,
 					  enum vt_plan_stage stage)
 {
-	const struct vt_plan *plan = against->plan;
+	const struct vt_plan *plan = comparison->plan;
 	const struct vt_term *best = NULL;
 
 	for (size_t i = 0; i < plan->terms.len; i++) {
 		const struct vt_term *term = &plan->terms.items[i];
 
 		if (term->stages & 1u << stage &&
-		    !strcmp(vt_measured_owner(term->owner, is_training(against)), owner) &&
+		    !strcmp(vt_measured_owner(term->owner, is_training(comparison)), owner) &&
 		    (!best || term->bytes > best->bytes))
 			best = term;
 	}
 	return best;
 }
 
-static void explain(const struct vt_against *against, const struct vt_against_stage *stage,
-		    const struct vt_owner_sums *changed, struct vt_against_row *row)
+static void explain(const struct vt_comparison *comparison, const struct vt_comparison_stage *stage,
+		    const struct vt_owner_sums *changed, struct vt_comparison_row *row)
 {
 	double difference = row->planned - row->measured;
-	const struct vt_term *found = find_term(against, row->owner, stage->stage, difference > 0,
-						fabs(difference));
+	const struct vt_term *found =
+		find_term(comparison, row->owner, stage->stage, difference > 0, fabs(difference));
 
-	row->term = largest_term(against, row->owner, stage->stage);
-	row->reason = row->term ? VT_AGAINST_TERM : VT_AGAINST_NO_TERM;
+	row->term = largest_term(comparison, row->owner, stage->stage);
+	row->reason = row->term ? VT_COMPARISON_TERM : VT_COMPARISON_NO_TERM;
 	if (is_near(row->planned, row->measured)) {
-		row->reason = VT_AGAINST_MET;
-	} else if (against->nr_changes &&
+		row->reason = VT_COMPARISON_MET;
+	} else if (comparison->nr_changes &&
 		   is_near(vt_owners_find(changed, row->owner), row->measured)) {
-		row->reason = VT_AGAINST_SETTING;
+		row->reason = VT_COMPARISON_SETTING;
 	} else if (found) {
-		row->reason = difference > 0 ? VT_AGAINST_ABSENT : VT_AGAINST_STAYS;
+		row->reason = difference > 0 ? VT_COMPARISON_ABSENT : VT_COMPARISON_STAYS;
 		row->term = found;
 	}
 }
 
 static int compare_rows(const void *a, const void *b)
 {
-	const struct vt_against_row *x = a, *y = b;
+	const struct vt_comparison_row *x = a, *y = b;
 	double dx = fabs(x->planned - x->measured), dy = fabs(y->planned - y->measured);
 
 	if (dx != dy)
@@ -274,24 +275,24 @@ static int compare_rows(const void *a, const void *b)
 	return strcmp(x->owner, y->owner);
 }
 
-static void add_rows(struct vt_against *against, struct vt_against_stage *stage,
+static void add_rows(struct vt_comparison *comparison, struct vt_comparison_stage *stage,
 		     const struct vt_plan *changed)
 {
 	struct vt_owner_sums planned = { 0 }, measured = { 0 }, other = { 0 };
 
-	sum_planned(against->plan, stage->stage, &planned);
-	sum_measured(stage->measured, is_training(against), &measured);
+	sum_planned(comparison->plan, stage->stage, &planned);
+	sum_measured(stage->measured, is_training(comparison), &measured);
 	sum_planned(changed, choose_stage(changed, stage->measured->planned), &other);
 	for (size_t i = 0; i < measured.len; i++)
 		vt_owners_add(&planned, measured.items[i].owner, 0);
 	for (size_t i = 0; i < planned.len; i++) {
-		struct vt_against_row row = {
+		struct vt_comparison_row row = {
 			.owner = planned.items[i].owner,
 			.planned = planned.items[i].bytes,
 			.measured = vt_owners_find(&measured, planned.items[i].owner),
 		};
 
-		explain(against, stage, &other, &row);
+		explain(comparison, stage, &other, &row);
 		vt_vector_push(&stage->rows, row);
 		stage->planned += row.planned;
 	}
@@ -302,86 +303,87 @@ static void add_rows(struct vt_against *against, struct vt_against_stage *stage,
 	vt_vector_release(&other);
 }
 
-static void add_stages(struct vt_against *against, const struct vt_plan *changed)
+static void add_stages(struct vt_comparison *comparison, const struct vt_plan *changed)
 {
-	for (unsigned i = 0; i < against->measured.nr_stages; i++) {
-		struct vt_against_stage *stage = &against->stages[against->nr_stages];
+	for (unsigned i = 0; i < comparison->measured.nr_stages; i++) {
+		struct vt_comparison_stage *stage = &comparison->stages[comparison->nr_stages];
 
-		stage->measured = &against->measured.stages[i];
-		if (!(stage->measured->planned & against->plan->stages))
+		stage->measured = &comparison->measured.stages[i];
+		if (!(stage->measured->planned & comparison->plan->stages))
 			continue;
-		stage->stage = choose_stage(against->plan, stage->measured->planned);
-		add_rows(against, stage, changed);
-		against->planned_peak = fmax(against->planned_peak, stage->planned);
-		against->measured_peak = fmax(against->measured_peak,
+		stage->stage = choose_stage(comparison->plan, stage->measured->planned);
+		add_rows(comparison, stage, changed);
+		comparison->planned_peak = fmax(comparison->planned_peak, stage->planned);
+		comparison->measured_peak = fmax(comparison->measured_peak,
 					      (double)stage->measured->allocated_bytes);
-		against->nr_stages++;
+		comparison->nr_stages++;
 	}
 }
 
 /* --- an option that explains one owner, though little of all differences ---------------------- */
 
-static int is_explained(const struct vt_against_row *row)
+static int is_explained(const struct vt_comparison_row *row)
 {
-	return row->reason == VT_AGAINST_MET || row->reason == VT_AGAINST_SETTING;
+	return row->reason == VT_COMPARISON_MET || row->reason == VT_COMPARISON_SETTING;
 }
 
-static void offer(struct vt_against_stage *stage, const struct vt_plan *changed,
-		  const struct vt_against_change *change, double found)
+static void offer(struct vt_comparison_stage *stage, const struct vt_plan *changed,
+		  const struct vt_comparison_change *change, double found)
 {
 	struct vt_owner_sums planned = { 0 };
 
 	sum_planned(changed, choose_stage(changed, stage->measured->planned), &planned);
 	for (size_t i = 0; i < stage->rows.len; i++) {
-		struct vt_against_row *row = &stage->rows.items[i];
+		struct vt_comparison_row *row = &stage->rows.items[i];
 
 		if (is_explained(row) || found >= row->option_distance ||
 		    !is_near(vt_owners_find(&planned, row->owner), row->measured))
 			continue;
-		row->reason = VT_AGAINST_OPTION;
+		row->reason = VT_COMPARISON_OPTION;
 		row->option = *change;
 		row->option_distance = found;
 	}
 	vt_vector_release(&planned);
 }
 
-static void find_option(struct vt_against *against, const struct vt_plan_settings *before,
+static void find_option(struct vt_comparison *comparison, const struct vt_plan_settings *before,
 			double distance_before, enum vt_setting id, const char *value)
 {
 	struct vt_plan_settings settings = *before;
-	struct vt_plan changed = { .model = against->plan->model, .gpu = against->plan->gpu,
+	struct vt_plan changed = { .model = comparison->plan->model, .gpu = comparison->plan->gpu,
 				   .settings = &settings };
-	struct vt_against_change change = { .id = id };
+	struct vt_comparison_change change = { .id = id };
 	struct vt_diag diag = { 0 };
 	double found;
 
 	snprintf(change.value, sizeof(change.value), "%s", value);
 	if (vt_plan_settings_set(&settings, id, value, &diag) ||
-	    settings.value[id] == before->value[id] || vt_refusals_of_settings(&settings, &diag))
+	    settings.value[id] == before->value[id] || vt_validate_settings(&settings, &diag))
 		return;
 	if (!vt_estimate_make(&changed, &diag)) {
-		found = distance(against, &changed);
-		for (unsigned i = 0; found < distance_before && i < against->nr_stages; i++)
-			offer(&against->stages[i], &changed, &change, found);
+		found = distance(comparison, &changed);
+		for (unsigned i = 0; found < distance_before && i < comparison->nr_stages; i++)
+			offer(&comparison->stages[i], &changed, &change, found);
 	}
 	vt_plan_release(&changed);
 }
 
 /* Of the options that are words: any number meets anything by chance. */
-static void find_options(struct vt_against *against, const struct vt_plan *changed)
+static void find_options(struct vt_comparison *comparison, const struct vt_plan *changed)
 {
-	double before = distance(against, changed);
+	double before = distance(comparison, changed);
 	char word[32];
 
-	for (unsigned i = 0; i < against->nr_stages; i++)
-		for (size_t j = 0; j < against->stages[i].rows.len; j++)
-			against->stages[i].rows.items[j].option_distance = before;
+	for (unsigned i = 0; i < comparison->nr_stages; i++)
+		for (size_t j = 0; j < comparison->stages[i].rows.len; j++)
+			comparison->stages[i].rows.items[j].option_distance = before;
 	for (int id = 0; id < VT_NR_SETTINGS && before > 0; id++)
 		for (size_t place = 0;
-		     is_possible(against->plan, id) &&
+		     is_possible(comparison->plan, id) &&
 		     vt_plan_settings_word((enum vt_setting)id, place, word, sizeof(word));
 		     place++)
-			find_option(against, changed->settings, before, (enum vt_setting)id, word);
+			find_option(comparison, changed->settings, before, (enum vt_setting)id,
+				    word);
 }
 
 static const char *dtype_of(double bytes)
@@ -390,41 +392,41 @@ static const char *dtype_of(double bytes)
 }
 
 /* A plan of another type compares nothing. */
-static int check_dtype(const struct vt_against *against, struct vt_diag *diag)
+static int check_dtype(const struct vt_comparison *comparison, struct vt_diag *diag)
 {
-	const char *dtype = against->measured.weights_dtype;
-	double planned = vt_plan_symbol(against->plan, "w");
+	const char *dtype = comparison->measured.weights_dtype;
+	double planned = vt_plan_symbol(comparison->plan, "w");
 	double found = !dtype ? 0 : !strcmp(dtype, "float32") ? 4 : strstr(dtype, "16") ? 2 : 0;
 
-	if (!found || found == planned || vt_plan_setting(against->plan, VT_SET_QUANTISE))
+	if (!found || found == planned || vt_plan_setting(comparison->plan, VT_SET_QUANTISE))
 		return 0;
 	vt_diag_set(diag, VT_EXIT_UNREADABLE,
 		    "%s: its weights are %s, those of the plan %s: give --dtype %s",
-		    vt_db_path(against->measured.analysis->db), dtype, dtype_of(planned),
+		    vt_db_path(comparison->measured.analysis->db), dtype, dtype_of(planned),
 		    !strcmp(dtype, "float32") ? "fp32" : !strcmp(dtype, "float16") ? "fp16" :
 										     "bf16");
 	return -1;
 }
 
-int vt_against_init(struct vt_against *against, const struct vt_plan *plan,
+int vt_comparison_init(struct vt_comparison *comparison, const struct vt_plan *plan,
 		    struct vt_analysis *analysis, struct vt_diag *diag)
 {
 	struct vt_plan_settings settings;
 	struct vt_plan changed;
 
-	memset(against, 0, sizeof(*against));
-	against->plan = plan;
-	if (vt_measured_init(&against->measured, analysis, vt_plan_is_training(plan), diag) ||
-	    check_dtype(against, diag))
+	memset(comparison, 0, sizeof(*comparison));
+	comparison->plan = plan;
+	if (vt_measured_init(&comparison->measured, analysis, vt_plan_is_training(plan), diag) ||
+	    check_dtype(comparison, diag))
 		return -1;
-	find_changes(against, &changed, &settings);
-	add_stages(against, &changed);
-	find_options(against, &changed);
-	for (unsigned i = 0; i < against->nr_stages; i++) {
+	find_changes(comparison, &changed, &settings);
+	add_stages(comparison, &changed);
+	find_options(comparison, &changed);
+	for (unsigned i = 0; i < comparison->nr_stages; i++) {
 		enum vt_plan_stage stage =
-			choose_stage(&changed, against->stages[i].measured->planned);
+			choose_stage(&changed, comparison->stages[i].measured->planned);
 
-		against->changed_peak = fmax(against->changed_peak,
+		comparison->changed_peak = fmax(comparison->changed_peak,
 					     changed.bytes[stage] -
 						     vt_plan_symbol(plan, "context"));
 	}
@@ -432,50 +434,51 @@ int vt_against_init(struct vt_against *against, const struct vt_plan *plan,
 	return 0;
 }
 
-void vt_against_release(struct vt_against *against)
+void vt_comparison_release(struct vt_comparison *comparison)
 {
-	for (unsigned i = 0; i < against->nr_stages; i++)
-		vt_vector_release(&against->stages[i].rows);
-	vt_measured_release(&against->measured);
-	memset(against, 0, sizeof(*against));
+	for (unsigned i = 0; i < comparison->nr_stages; i++)
+		vt_vector_release(&comparison->stages[i].rows);
+	vt_measured_release(&comparison->measured);
+	memset(comparison, 0, sizeof(*comparison));
 }
 
-static void put_change(struct vt_buffer *text, const struct vt_against_change *change)
+static void put_change(struct vt_buffer *text, const struct vt_comparison_change *change)
 {
 	vt_buffer_printf(text, " --%s %s", vt_plan_settings_row(change->id)->name, change->value);
 }
 
-static char *explain_change(const struct vt_against *against,
-			    const struct vt_against_change *option)
+static char *explain_change(const struct vt_comparison *comparison,
+			    const struct vt_comparison_change *option)
 {
 	struct vt_buffer text;
 
 	vt_buffer_init(&text);
 	vt_buffer_puts(&text, "as with");
-	for (unsigned i = 0; i < against->nr_changes; i++)
-		put_change(&text, &against->changes[i]);
+	for (unsigned i = 0; i < comparison->nr_changes; i++)
+		put_change(&text, &comparison->changes[i]);
 	if (option)
 		put_change(&text, option);
 	return vt_buffer_detach(&text);
 }
 
-char *vt_against_explain(const struct vt_against *against, const struct vt_against_row *row)
+char *vt_comparison_explain(const struct vt_comparison *comparison,
+			    const struct vt_comparison_row *row)
 {
 	switch (row->reason) {
-	case VT_AGAINST_SETTING:
-		return explain_change(against, NULL);
-	case VT_AGAINST_OPTION:
-		return explain_change(against, &row->option);
-	case VT_AGAINST_ABSENT:
+	case VT_COMPARISON_SETTING:
+		return explain_change(comparison, NULL);
+	case VT_COMPARISON_OPTION:
+		return explain_change(comparison, &row->option);
+	case VT_COMPARISON_ABSENT:
 		return vt_xasprintf("not there: %s, %s", row->term->formula, row->term->why);
-	case VT_AGAINST_STAYS:
+	case VT_COMPARISON_STAYS:
 		return vt_xasprintf("there already, or still: %s, %s", row->term->formula,
 				    row->term->why);
-	case VT_AGAINST_TERM:
+	case VT_COMPARISON_TERM:
 		return vt_xasprintf("%.2f of what is planned, mostly %s: %s",
 				    row->measured / row->planned, row->term->formula,
 				    row->term->why);
-	case VT_AGAINST_NO_TERM:
+	case VT_COMPARISON_NO_TERM:
 		return vt_xasprintf("no term of the plan in this stage");
 	default:
 		return NULL;

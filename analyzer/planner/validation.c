@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "analyzer/planner/refusals.h"
+#include "analyzer/planner/validation.h"
 
 #include <inttypes.h>
 
@@ -95,7 +95,7 @@ static const char *wrong_together(const int64_t *value)
 	return NULL;
 }
 
-int vt_refusals_of_settings(const struct vt_plan_settings *settings, struct vt_diag *diag)
+int vt_validate_settings(const struct vt_plan_settings *settings, struct vt_diag *diag)
 {
 	const int64_t *value = settings->value;
 	const char *wrong = NULL;
@@ -175,7 +175,7 @@ static int check_parts(const struct vt_plan_settings *settings,
 	return -1;
 }
 
-int vt_refusals_of_model(const struct vt_plan_settings *settings,
+int vt_validate_model(const struct vt_plan_settings *settings,
 			 const struct vt_architecture *model, struct vt_diag *diag)
 {
 	return check_ranks(settings, model, diag) || check_parts(settings, model, diag) ? -1 : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "preload/closing.h"
+#include "preload/at_exit.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -156,7 +156,7 @@ static void finish(int status, void *unused)
 		say(header);
 }
 
-void vt_closing_register(void)
+void vt_at_exit_register(void)
 {
 	on_exit(finish, NULL);
 }

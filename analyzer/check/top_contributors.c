@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "analyzer/check/culprits.h"
+#include "analyzer/check/top_contributors.h"
 
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #include "analyzer/report/hotspots.h"
 
 struct finding_out {
-	struct vt_culprits *out;
+	struct vt_contributors *out;
 	struct vt_measure *measure;
 	const struct vt_limit *limit;
 	int device;
@@ -19,7 +19,7 @@ struct finding_out {
 };
 
 /* "backward of train.py:12 f" or "train.py:12 f": a line that an annotation can point at. */
-static void find_line(struct vt_culprit *culprit, const char *text)
+static void find_line(struct vt_contributor *contributor, const char *text)
 {
 	static const char backward[] = "backward of ";
 	const char *blank, *colon;
@@ -41,25 +41,27 @@ static void find_line(struct vt_culprit *culprit, const char *text)
 	number[blank - colon - 1] = 0;
 	if (vt_numbers_parse(number, INT32_MAX, &line))
 		return;
-	culprit->line = (int)line;
-	culprit->file = vt_xstrndup(text, (size_t)(colon - text));
+	contributor->line = (int)line;
+	contributor->file = vt_xstrndup(text, (size_t)(colon - text));
 }
 
-static struct vt_culprit *add(const struct finding_out *f, const char *owner)
+static struct vt_contributor *add(const struct finding_out *f, const char *owner)
 {
-	struct vt_culprit *culprit = &f->out->items[f->out->nr++];
+	struct vt_contributor *contributor = &f->out->items[f->out->nr++];
 
-	culprit->owner = owner ? vt_xstrdup(owner) : NULL;
-	return culprit;
+	contributor->owner = owner ? vt_xstrdup(owner) : NULL;
+	return contributor;
 }
 
-static void add_stack(const struct finding_out *f, struct vt_culprit *culprit, uint32_t allocation)
+static void add_stack(const struct finding_out *f, struct vt_contributor *contributor,
+		      uint32_t allocation)
 {
 	const struct vt_model *model = &f->measure->analysis->model;
 
-	culprit->lines = vt_producer_lines(&f->measure->describe, &model->allocations[allocation]);
-	if (culprit->lines.nr && vt_producer_stack(model, &model->allocations[allocation]))
-		find_line(culprit, culprit->lines.text[0]);
+	contributor->lines =
+		vt_producer_lines(&f->measure->describe, &model->allocations[allocation]);
+	if (contributor->lines.nr && vt_producer_stack(model, &model->allocations[allocation]))
+		find_line(contributor, contributor->lines.text[0]);
 }
 
 static const char *owner_of(const struct finding_out *f, uint32_t owner)
@@ -82,20 +84,20 @@ static void find_largest(const struct finding_out *f, int64_t event)
 	vt_hotspots_init(&spots, &analysis->attribution, &f->measure->describe, f->device, event);
 	for (uint32_t i = 0; i < spots.nr && f->out->nr < f->top; i++) {
 		uint32_t index = (uint32_t)(spots.items[i].first - analysis->model.allocations);
-		struct vt_culprit *culprit;
+		struct vt_contributor *contributor;
 
 		if (!vt_measure_is_counted(f->measure, limit, index))
 			continue;
-		culprit = add(f, owner_of(f, spots.items[i].owner));
-		culprit->bytes = spots.items[i].bytes;
-		culprit->blocks = spots.items[i].blocks;
-		add_stack(f, culprit, index);
+		contributor = add(f, owner_of(f, spots.items[i].owner));
+		contributor->bytes = spots.items[i].bytes;
+		contributor->blocks = spots.items[i].blocks;
+		add_stack(f, contributor, index);
 	}
 	vt_hotspots_release(&spots);
 }
 
 static void find_grown(const struct finding_out *f, int64_t event,
-		       const struct vt_culprits_base *base)
+		       const struct vt_contributors_base *base)
 {
 	const struct vt_changes_side sides[VT_DIFF_SIDES] = {
 		{ base->measure->analysis, &base->measure->describe, base->event, f->device },
@@ -111,17 +113,17 @@ static void find_grown(const struct finding_out *f, int64_t event,
 	for (uint32_t i = 0; i < changes.nr && f->out->nr < f->top; i++) {
 		const struct vt_change *change = &changes.items[i];
 		uint32_t index = change->allocation[VT_DIFF_NEW];
-		struct vt_culprit *culprit;
+		struct vt_contributor *contributor;
 
 		if (change->bytes[VT_DIFF_NEW] <= change->bytes[VT_DIFF_BASE] ||
 		    (f->limit->what == VT_LIMIT_OWNER &&
 		     !vt_measure_is_counted(f->measure, f->limit, index)))
 			continue;
-		culprit = add(f, change->owner[VT_DIFF_NEW]);
-		culprit->bytes = change->bytes[VT_DIFF_NEW];
-		culprit->base_bytes = change->bytes[VT_DIFF_BASE];
-		culprit->blocks = change->blocks[VT_DIFF_NEW];
-		add_stack(f, culprit, index);
+		contributor = add(f, change->owner[VT_DIFF_NEW]);
+		contributor->bytes = change->bytes[VT_DIFF_NEW];
+		contributor->base_bytes = change->bytes[VT_DIFF_BASE];
+		contributor->blocks = change->blocks[VT_DIFF_NEW];
+		add_stack(f, contributor, index);
 	}
 	vt_changes_release(&changes);
 	for (int side = 0; side < VT_DIFF_SIDES; side++)
@@ -134,13 +136,13 @@ static void find_growing(const struct finding_out *f)
 
 	for (uint32_t i = 0; i < leaks->nr_growth && f->out->nr < f->top; i++) {
 		const struct vt_leak *leak = &leaks->growth[i];
-		struct vt_culprit *culprit = add(f, owner_of(f, leak->owner));
+		struct vt_contributor *contributor = add(f, owner_of(f, leak->owner));
 
-		culprit->bytes = (uint64_t)(leak->bytes_per_turn + 0.5);
-		culprit->blocks = leak->blocks;
+		contributor->bytes = (uint64_t)(leak->bytes_per_turn + 0.5);
+		contributor->blocks = leak->blocks;
 		if (leak->nr_holders)
-			culprit->what = vt_xasprintf("held by %s", leak->holders[0].way);
-		add_stack(f, culprit, leak->allocation);
+			contributor->what = vt_xasprintf("held by %s", leak->holders[0].way);
+		add_stack(f, contributor, leak->allocation);
 	}
 }
 
@@ -150,18 +152,18 @@ static void find_findings(const struct finding_out *f)
 
 	for (size_t i = 0; i < findings->len && f->out->nr < f->top; i++) {
 		const struct vt_finding *finding = &findings->items[i];
-		struct vt_culprit *culprit;
+		struct vt_contributor *contributor;
 
 		if (strcmp(vt_findings_words[finding->id].id, f->limit->subject) != 0)
 			continue;
-		culprit = add(f, finding->owner);
-		culprit->bytes = finding->saves_bytes;
-		culprit->what = vt_xstrdup(finding->text);
+		contributor = add(f, finding->owner);
+		contributor->bytes = finding->saves_bytes;
+		contributor->what = vt_xstrdup(finding->text);
 		if (!finding->where)
 			continue;
-		culprit->lines.text = vt_xcalloc(1, sizeof(char *));
-		culprit->lines.text[culprit->lines.nr++] = vt_xstrdup(finding->where);
-		find_line(culprit, finding->where);
+		contributor->lines.text = vt_xcalloc(1, sizeof(char *));
+		contributor->lines.text[contributor->lines.nr++] = vt_xstrdup(finding->where);
+		find_line(contributor, finding->where);
 	}
 }
 
@@ -175,25 +177,25 @@ static void find_pinning(const struct finding_out *f, int64_t event)
 	if (!vt_frag_init(&frag, f->measure->analysis, &options, NULL) && frag.nr_devices)
 		for (size_t i = 0; i < frag.devices[0].pins.len && f->out->nr < f->top; i++) {
 			const struct vt_frag_pin *pin = &frag.devices[0].pins.items[i];
-			struct vt_culprit *culprit = add(f, owner_of(f, pin->owner));
+			struct vt_contributor *contributor = add(f, owner_of(f, pin->owner));
 
-			culprit->bytes = pin->pinned_bytes;
-			culprit->blocks = pin->blocks;
-			add_stack(f, culprit, pin->allocation);
+			contributor->bytes = pin->pinned_bytes;
+			contributor->blocks = pin->blocks;
+			add_stack(f, contributor, pin->allocation);
 		}
 	vt_frag_release(&frag);
 	free(when);
 }
 
-void vt_culprits_find(struct vt_culprits *culprits, struct vt_measure *measure,
+void vt_contributors_find(struct vt_contributors *contributors, struct vt_measure *measure,
 		      const struct vt_limit *limit, int device, int64_t event,
-		      const struct vt_culprits_base *base, unsigned top)
+		      const struct vt_contributors_base *base, unsigned top)
 {
-	const struct finding_out f = { culprits, measure, limit, device, top };
+	const struct finding_out f = { contributors, measure, limit, device, top };
 
-	culprits->nr = 0;
-	culprits->are_grown = 0;
-	culprits->items = vt_xcalloc(top + 1, sizeof(*culprits->items));
+	contributors->nr = 0;
+	contributors->are_grown = 0;
+	contributors->items = vt_xcalloc(top + 1, sizeof(*contributors->items));
 	switch (limit->what) {
 	case VT_LIMIT_LOST:
 	case VT_LIMIT_ENDED:
@@ -216,21 +218,21 @@ void vt_culprits_find(struct vt_culprits *culprits, struct vt_measure *measure,
 	default:
 		if (base)
 			find_grown(&f, event, base);
-		culprits->are_grown = culprits->nr != 0;
+		contributors->are_grown = contributors->nr != 0;
 		/* Reserved may grow by what no place did. */
-		if (!culprits->nr)
+		if (!contributors->nr)
 			find_largest(&f, event);
 	}
 }
 
-void vt_culprits_release(struct vt_culprits *culprits)
+void vt_contributors_release(struct vt_contributors *contributors)
 {
-	for (unsigned i = 0; i < culprits->nr; i++) {
-		free(culprits->items[i].owner);
-		free(culprits->items[i].what);
-		free(culprits->items[i].file);
-		vt_describe_free(&culprits->items[i].lines);
+	for (unsigned i = 0; i < contributors->nr; i++) {
+		free(contributors->items[i].owner);
+		free(contributors->items[i].what);
+		free(contributors->items[i].file);
+		vt_describe_free(&contributors->items[i].lines);
 	}
-	free(culprits->items);
-	memset(culprits, 0, sizeof(*culprits));
+	free(contributors->items);
+	memset(contributors, 0, sizeof(*contributors));
 }
