@@ -65,6 +65,13 @@ static int check(const struct wanted *wanted, struct vt_diff *diff, FILE *out)
 				wanted->thresholds[i].text, figures.new, diff->devices[d].device,
 				figures.base, figures.change, figures.share);
 		}
+	if (wanted->nr_thresholds && vt_diff_is_new_failed(diff)) {
+		char *why = vt_diff_incomplete(diff, VT_DIFF_NEW);
+
+		fprintf(out, "FAILED %s\n", why);
+		free(why);
+		is_exceeded = 1;
+	}
 	return is_exceeded;
 }
 

@@ -5,6 +5,7 @@
 
 #include "analyzer/base/util.h"
 #include "analyzer/model/when.h"
+#include "analyzer/report/limits.h"
 
 /* Of a side that recorded nothing on the device. */
 static const struct vt_side_device nothing;
@@ -168,6 +169,24 @@ void vt_diff_release(struct vt_diff *diff)
 	for (int side = 0; side < VT_DIFF_SIDES; side++)
 		vt_sides_close(&diff->sides[side]);
 	memset(diff, 0, sizeof(*diff));
+}
+
+char *vt_diff_incomplete(const struct vt_diff *diff, int side)
+{
+	const char *ending = vt_limits_ending(&diff->sides[side].analysis);
+
+	if (!ending)
+		return NULL;
+	return vt_xasprintf("the %s %s: what it did not come to is missing from its figures, and"
+			    " %s", side == VT_DIFF_NEW ? "new run" : "base", ending,
+			    side == VT_DIFF_NEW ? "less memory in them is no improvement" :
+						  "more in the new run may be that");
+}
+
+int vt_diff_is_new_failed(const struct vt_diff *diff)
+{
+	return vt_limits_ending(&diff->sides[VT_DIFF_NEW].analysis) &&
+	       !vt_limits_ending(&diff->sides[VT_DIFF_BASE].analysis);
 }
 
 int vt_diff_is_different(const struct vt_diff *diff)

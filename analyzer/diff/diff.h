@@ -67,6 +67,14 @@ int vt_diff_init(struct vt_diff *diff, const char *base, const char *new,
 		 const struct vt_diff_options *options, struct vt_diag *diag);
 void vt_diff_release(struct vt_diff *diff);
 
+/*
+ * That a run did not end well, and what figures are worth then; NULL: it did.  To be freed.  The
+ * new run comes first: its lower figures look like an improvement.
+ */
+char *vt_diff_incomplete(const struct vt_diff *diff, int side);
+/* Whether the new run failed where the base did not. */
+int vt_diff_is_new_failed(const struct vt_diff *diff);
+
 /* Whether any owner or place differs by more than the noise. */
 int vt_diff_is_different(const struct vt_diff *diff);
 /* The same of one pair of figures. */

@@ -128,6 +128,20 @@ static json_t *failed(const struct vt_diff *diff, const struct vt_threshold *thr
 	return array;
 }
 
+static json_t *incomplete(const struct vt_diff *diff)
+{
+	static const char *const names[VT_DIFF_SIDES] = { "base", "new" };
+	json_t *object = json_object();
+
+	for (int side = 0; side < VT_DIFF_SIDES; side++) {
+		char *text = vt_diff_incomplete(diff, side);
+
+		json_object_set_new(object, names[side], vt_json_text(text));
+		free(text);
+	}
+	return object;
+}
+
 json_t *vt_diff_json(struct vt_diff *diff, const struct vt_threshold *thresholds,
 		     unsigned nr_thresholds)
 {
@@ -142,6 +156,7 @@ json_t *vt_diff_json(struct vt_diff *diff, const struct vt_threshold *thresholds
 	json_object_set_new(object, "by", vt_json_text(vt_changes_word(diff->options->by)));
 	json_object_set_new(object, "is_different", json_boolean(vt_diff_is_different(diff)));
 	json_object_set_new(object, "runs", runs(&diff->runs));
+	json_object_set_new(object, "incomplete", incomplete(diff));
 	for (uint32_t i = 0; i < diff->nr_devices; i++)
 		json_array_append_new(devices, device_json(diff, &diff->devices[i]));
 	json_object_set_new(object, "devices", devices);

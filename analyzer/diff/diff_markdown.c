@@ -48,6 +48,17 @@ static void print_runs(const struct vt_runs *runs, FILE *out)
 	fputc('\n', out);
 }
 
+static void print_incomplete(const struct vt_diff *diff, FILE *out)
+{
+	for (int side = VT_DIFF_SIDES; side-- > 0;) {
+		char *text = vt_diff_incomplete(diff, side);
+
+		if (text)
+			fprintf(out, "**Incomplete:** %s.\n\n", text);
+		free(text);
+	}
+}
+
 static void print_change(const struct vt_diff *diff, const struct vt_change *change, FILE *out)
 {
 	int side = change->allocation[VT_DIFF_NEW] != VT_NO_INDEX ? VT_DIFF_NEW : VT_DIFF_BASE;
@@ -102,6 +113,7 @@ static void print_device(const struct vt_diff *diff, const struct vt_diff_device
 void vt_diff_markdown_print(struct vt_diff *diff, FILE *out)
 {
 	print_runs(&diff->runs, out);
+	print_incomplete(diff, out);
 	if (!vt_diff_is_different(diff))
 		fputs("No difference in GPU memory.\n", out);
 	else

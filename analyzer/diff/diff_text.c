@@ -33,6 +33,17 @@ static void print_runs(const struct vt_diff *diff, FILE *out)
 	vt_table_release(&table);
 }
 
+static void print_incomplete(const struct vt_diff *diff, FILE *out)
+{
+	for (int side = VT_DIFF_SIDES; side-- > 0;) {
+		char *text = vt_diff_incomplete(diff, side);
+
+		if (text)
+			fprintf(out, "\nINCOMPLETE  %s\n", text);
+		free(text);
+	}
+}
+
 static void add_row(struct vt_table *table, const char *name, const uint64_t *bytes)
 {
 	struct vt_figures figures;
@@ -178,6 +189,7 @@ static void print_device(const struct vt_diff *diff, const struct vt_diff_device
 void vt_diff_text_print(struct vt_diff *diff, FILE *out)
 {
 	print_runs(diff, out);
+	print_incomplete(diff, out);
 	if (!vt_diff_is_different(diff)) {
 		fputs("\nno difference in memory: every owner and every place has the same bytes\n",
 		      out);

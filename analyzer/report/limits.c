@@ -67,13 +67,19 @@ struct vt_lines vt_limits_find(const struct vt_analysis *analysis)
 	return (struct vt_lines){ limits.items, (unsigned)limits.len };
 }
 
-static const char *how_it_ended(const struct vt_analysis *analysis, const char *ended)
+const char *vt_limits_ending(const struct vt_analysis *analysis)
 {
+	char *ended = vt_db_run_get(analysis->db, "ended");
+	const char *text = NULL;
+
 	if (!ended || !strcmp(ended, "running"))
-		return "is still running";
-	if (strncmp(ended, "exit ", strlen("exit ")) != 0)
-		return vt_ended_early(ended);
-	return analysis->model.nr_ooms ? "ended out of memory" : "ended with an error";
+		text = "is still running";
+	else if (strncmp(ended, "exit ", strlen("exit ")) != 0)
+		text = vt_ended_early(ended);
+	else if (strcmp(ended, "exit 0") != 0)
+		text = analysis->model.nr_ooms ? "ended out of memory" : "ended with an error";
+	free(ended);
+	return text;
 }
 
 /* The first step makes the optimizer's states, so only the second one holds all from the start. */
@@ -95,13 +101,10 @@ static const char *what_is_missing(const struct vt_stages *stages)
 
 char *vt_limits_unfinished(const struct vt_analysis *analysis)
 {
-	char *ended = vt_db_run_get(analysis->db, "ended"), *text = NULL;
 	const char *missing = what_is_missing(&analysis->stages);
+	const char *ending = vt_limits_ending(analysis);
 
-	if (missing && (!ended || strcmp(ended, "exit 0") != 0))
-		text = vt_xasprintf("it %s %s", how_it_ended(analysis, ended), missing);
-	free(ended);
-	return text;
+	return missing && ending ? vt_xasprintf("it %s %s", ending, missing) : NULL;
 }
 
 char *vt_limits_rescued(uint32_t nr_rescued)

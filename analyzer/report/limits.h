@@ -18,6 +18,9 @@ struct vt_lines vt_limits_of_kinds(const struct vt_analysis *analysis);
 /* ... of a recording that is not whole, and of a run that did not end, or not by itself. */
 struct vt_lines vt_limits_find(const struct vt_analysis *analysis);
 
+/* "ended out of memory", "was killed", "is still running"; NULL: it ended with exit code 0. */
+const char *vt_limits_ending(const struct vt_analysis *analysis);
+
 /*
  * Why the recording has not all that the program would have taken: it ended, not well, before two
  * steps of training did.  NULL: nothing says so.  To be freed.

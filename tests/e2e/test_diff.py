@@ -192,3 +192,17 @@ def test_a_killed_run_is_compared_with_a_whole_one(base, tmp_path):
     found = diff(base, new)
     ended = next(row for row in found["runs"] if row["what"] == "ended")
     assert ended["base"] == "exit 0" and ended["new"] != "exit 0"
+    assert found["incomplete"]["base"] is None
+    assert found["incomplete"]["new"].startswith("the new run was killed")
+    assert "\nINCOMPLETE  the new run was killed" in vtrace("diff", base.database, new.database).stdout
+
+
+def test_a_run_that_failed_is_no_improvement(base, tmp_path):
+    """Less memory because of an out-of-memory does not pass a threshold."""
+    new = record(tmp_path, PYTHON, WORKLOADS / SCRIPT, "batch=5", profile="h100-80g,memory=700MiB")
+    assert "OutOfMemoryError" in new.process.stderr
+    done = vtrace("diff", base.database, new.database, "--fail-on", "total:+900%")
+    assert done.returncode == 1 and "FAILED the new run ended out of memory" in done.stdout + done.stderr
+    text = vtrace("diff", base.database, new.database, "--format", "markdown").stdout
+    assert "**Incomplete:** the new run ended out of memory" in text
+    assert diff(new, base, "--fail-on", "total:+900%")["incomplete"]["new"] is None
