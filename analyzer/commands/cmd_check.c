@@ -59,7 +59,7 @@ static const struct vt_options_spec spec = {
 
 struct wanted {
 	struct vt_check_options check;
-	const char *budget;
+	const char *budget; /* NULL: DEFAULT_BUDGET */
 	const char *baseline;
 	const char *junit;
 	const char *html;
@@ -161,13 +161,26 @@ static int print_ranks(const struct wanted *wanted, const struct vt_view *view,
 	return wanted->junit ? write_junit(wanted, &(struct found){ NULL, ranks }, diag) : 0;
 }
 
+static int read_budget(struct vt_budget *budget, const struct wanted *wanted, struct vt_diag *diag)
+{
+	if (!wanted->budget && access(DEFAULT_BUDGET, F_OK)) {
+		memset(budget, 0, sizeof(*budget));
+		vt_diag_set(diag, VT_EXIT_UNREADABLE,
+			    "no budget: " DEFAULT_BUDGET " is not in this folder, and --budget FILE"
+			    " is not given");
+		return -1;
+	}
+	return vt_budget_read(budget, wanted->budget ? wanted->budget : DEFAULT_BUDGET,
+			      wanted->baseline, diag);
+}
+
 static int show_ranks(const struct vt_view *view, const struct wanted *wanted)
 {
 	struct vt_check_options asked = wanted->check;
 	struct vt_check_ranks ranks = { 0 };
 	struct vt_budget budget;
 	struct vt_diag diag = { 0 };
-	int rc = vt_budget_read(&budget, wanted->budget, wanted->baseline, &diag);
+	int rc = read_budget(&budget, wanted, &diag);
 
 	asked.budget = &budget;
 	asked.rules = view->rules;
@@ -189,7 +202,7 @@ static int show(struct vt_analysis *analysis, const struct vt_view *view, const 
 	struct vt_check_options asked = wanted->check;
 	struct vt_budget budget;
 	struct vt_check check = { 0 };
-	int rc = vt_budget_read(&budget, wanted->budget, wanted->baseline, diag);
+	int rc = read_budget(&budget, wanted, diag);
 
 	asked.budget = &budget;
 	asked.rules = view->rules;
@@ -287,7 +300,6 @@ int vt_cmd_check(int argc, char **argv)
 	struct vt_view view = VT_VIEW_DEFAULT;
 	int id, rc, is_broken = 0;
 	struct wanted wanted = { .check = { .top = 3 },
-				 .budget = DEFAULT_BUDGET,
 				 .is_broken = &is_broken };
 
 	while ((id = vt_view_next(&view, &spec, argc, argv)) > 0)

@@ -41,16 +41,21 @@ static const struct vt_options_spec spec = {
  * While there is somebody to tell.  1: somebody else has made the database already; -1: `diag` says
  * why the journal cannot be read.
  */
-static int check(const char *journal, const char *database, struct vt_diag *diag)
+static int check(const char *path, const char *journal, const char *database, struct vt_diag *diag)
 {
 	struct vt_journal_header header;
 	struct vt_diag why = { 0 };
 
 	if (!vt_journal_file_peek(journal, &header, &why))
 		return 0;
-	if (access(journal, F_OK) && errno == ENOENT && !vt_db_check_file(database, NULL))
+	if (!access(journal, F_OK) || errno != ENOENT)
+		*diag = why;
+	else if (!vt_db_check_file(database, NULL))
 		return 1;
-	*diag = why;
+	else
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", path,
+			    access(path, F_OK) ? strerror(errno)
+					       : "not a vtrace journal, and none is beside it");
 	return -1;
 }
 
@@ -78,7 +83,7 @@ static int check_and_collect(const char *path, int is_foreground, int is_writer_
 	int rc;
 
 	vt_input_paths(path, &database, &journal);
-	rc = check(journal, database, &diag);
+	rc = check(path, journal, database, &diag);
 	if (rc)
 		goto out;
 	if (!is_foreground && vt_detach()) {

@@ -32,9 +32,9 @@ int vt_page_check(const struct vt_page_request *request, struct vt_diag *diag)
 
 	if (!rc && !lstat(output, &status) &&
 	    (!request->is_forced || !S_ISREG(status.st_mode))) {
-		vt_diag_set(diag, VT_EXIT_USAGE, "%s exists%s", output,
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: exists already%s", output,
 			    S_ISREG(status.st_mode) ? "; --force replaces it"
-						    : " and is no regular file");
+						    : ", and is not a regular file");
 		rc = -1;
 	}
 	free(output);
@@ -80,7 +80,8 @@ static int print(const struct vt_report *report, const struct vt_page_request *r
 	} else if (!rc && (request->is_forced ? rename(part, output)
 					      : vt_util_rename(part, output))) {
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", output,
-			    errno == EEXIST ? "exists; --force replaces it" : strerror(errno));
+			    errno == EEXIST ? "exists already; --force replaces it"
+					    : strerror(errno));
 		rc = -1;
 	}
 	if (rc)

@@ -174,7 +174,10 @@ def test_collecting_what_is_no_journal(options, tmp_path):
     garbage.write_bytes(b"dear diary\n" * 1000)
     assert refused(vtrace("collect", *options, tmp_path / "nope.journal"), "nope.journal", "No such file")
     assert refused(vtrace("collect", *options, garbage), "garbage.journal", "not a vtrace journal")
-    assert [path.name for path in tmp_path.iterdir()] == ["garbage.journal"]
+    text = tmp_path / "text.db"
+    text.write_text("dear diary")
+    assert refused(vtrace("collect", *options, text), f"{text}: not a vtrace journal", "none is beside it")
+    assert {path.name for path in tmp_path.iterdir()} == {"garbage.journal", "text.db"}
 
 
 def test_collecting_what_was_collected_is_no_error(recorded):

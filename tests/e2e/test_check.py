@@ -305,7 +305,10 @@ def test_wrong_usage(marked, tmp_path):
     for options in (["--missing", "maybe"], ["--top", "many"], ["--budget"]):
         assert vtrace("check", marked, *options, cwd=tmp_path).returncode == 2
     done = vtrace("check", marked, cwd=tmp_path)
-    assert (done.returncode, "memory.toml: No such file" in done.stderr) == (3, True)
+    assert done.returncode == 3
+    assert done.stderr == "vtrace: no budget: memory.toml is not in this folder, and --budget FILE is not given\n"
+    done = vtrace("check", marked, "--budget", "other.toml", cwd=tmp_path)
+    assert (done.returncode, "other.toml: No such file" in done.stderr) == (3, True)
 
 
 @pytest.mark.parametrize("ending", ENDINGS)

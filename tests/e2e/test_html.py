@@ -70,8 +70,8 @@ def test_existing_file_is_kept(training, page, tmp_path):
     output = tmp_path / "page.html"
     output.write_text("mine")
     done = vtrace("html", training, "-o", output)
-    assert done.returncode == 2
-    assert done.stderr == f"vtrace: {output} exists; --force replaces it\n"
+    assert done.returncode == 3
+    assert done.stderr == f"vtrace: {output}: exists already; --force replaces it\n"
     assert output.read_text() == "mine"
     assert vtrace("html", training, "-o", output, "--force").returncode == 0
     assert Page(output).data["report"] == page.data["report"]
@@ -79,8 +79,8 @@ def test_existing_file_is_kept(training, page, tmp_path):
 
 def test_only_files_are_replaced(training):
     done = vtrace("html", training, "-o", "/dev/full", "--force")
-    assert done.returncode == 2
-    assert done.stderr == "vtrace: /dev/full exists and is no regular file\n"
+    assert done.returncode == 3
+    assert done.stderr == "vtrace: /dev/full: exists already, and is not a regular file\n"
 
 
 def test_no_room_for_it(training, tmp_path):
@@ -111,7 +111,7 @@ def test_run_keeps_the_exit_code_without_one(tmp_path):
     (tmp_path / "run.html").write_text("mine")
     done = record_python(tmp_path, "train_mlp.py", options=("--html",))
     assert done.process.returncode == 0
-    assert done.process.stderr.endswith("vtrace: run.html exists; --force replaces it\n")
+    assert done.process.stderr.endswith("vtrace: run.html: exists already; --force replaces it\n")
     assert (tmp_path / "run.html").read_text() == "mine"
 
 
