@@ -70,7 +70,7 @@ static void print_json(const struct vt_oom *oom, const struct vt_analysis *analy
 	vt_json_print(object, stdout);
 }
 
-/* Never a setting that is on. */
+/* A setting only where the replay says that it serves the request. */
 static void print_next(const struct vt_oom *oom, const char *path)
 {
 	const struct vt_frag_device *device = vt_oom_device(oom);
@@ -79,7 +79,7 @@ static void print_next(const struct vt_oom *oom, const char *path)
 	printf("next: vtrace report %s --at oom", word);
 	if (device)
 		printf(" | vtrace frag %s", word);
-	if (device && !device->tape->settings.is_expandable)
+	if (device && oom->remedies.items[VT_REMEDY_EXPANDABLE].is_served)
 		printf(" | vtrace whatif %s --expandable", word);
 	putchar('\n');
 	free(word);

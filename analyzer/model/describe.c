@@ -124,6 +124,20 @@ struct vt_lines vt_describe_python(const struct vt_describe *describe, uint32_t 
 	return lines;
 }
 
+char *vt_describe_own_line(const struct vt_describe *describe, uint32_t stack)
+{
+	uint32_t ids[VT_FRAMES_MAX];
+	unsigned nr = vt_frames_python(&describe->model->frames, stack, ids);
+
+	for (unsigned i = 0; i < nr; i++) {
+		const char *file = vt_frames_code(&describe->model->frames, ids[i])->file;
+
+		if (!vt_describe_is_framework(file) && !vt_describe_package(file))
+			return python_text(describe, ids[i]);
+	}
+	return NULL;
+}
+
 /* Template arguments longer than this say less than the room they take. */
 #define MAX_TEMPLATE_CHARS 32
 

@@ -36,6 +36,8 @@ unsigned vt_describe_visible(const struct vt_describe *describe, uint32_t stack,
  * the innermost one.
  */
 struct vt_lines vt_describe_python(const struct vt_describe *describe, uint32_t stack);
+/* The innermost frame outside of installed packages.  To be freed; NULL: there is none. */
+char *vt_describe_own_line(const struct vt_describe *describe, uint32_t stack);
 /*
  * The native frames that are to be seen: without allocator, dispatcher and interpreter; no
  * parameter lists.

@@ -72,7 +72,7 @@ static void find_cause(struct vt_oom *oom)
 		return;
 	}
 	all += oom->oom->reserved_bytes - oom->oom->allocated_bytes;
-	if (all >= oom->oom->requested_bytes)
+	if (all >= needed)
 		oom->cause = VT_OOM_FRAGMENTATION;
 	else if (oom->books.has_other &&
 		 oom->device_free_bytes + oom->books.other_bytes >= needed)

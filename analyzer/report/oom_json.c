@@ -136,6 +136,14 @@ static json_t *failures_json(const struct vt_oom *oom)
 	return array;
 }
 
+static void set_own_line(json_t *object, const struct vt_oom *oom)
+{
+	char *line = vt_describe_own_line(oom->describe, oom->oom->python_stack);
+
+	json_object_set_new(object, "own_line", vt_json_text(line));
+	free(line);
+}
+
 json_t *vt_oom_json(const struct vt_oom *oom)
 {
 	json_t *object;
@@ -155,6 +163,7 @@ json_t *vt_oom_json(const struct vt_oom *oom)
 	json_object_set_new(
 		object, "native",
 		vt_json_lines(vt_describe_native(oom->describe, oom->oom->native_stack)));
+	set_own_line(object, oom);
 	set_replayed(object, oom);
 	return object;
 }

@@ -30,10 +30,14 @@ static void print_request(const struct vt_oom *oom, FILE *out)
 {
 	const struct vt_device *device =
 		vt_model_device(&oom->analysis->model, oom->oom->device);
+	char *own_line = vt_describe_own_line(oom->describe, oom->oom->python_stack);
 	char a[VT_UNITS_MAX], b[VT_UNITS_MAX], c[VT_UNITS_MAX];
 
 	fprintf(out, "  asked for       %s\n",
 		vt_units_bytes(a, sizeof(a), oom->oom->requested_bytes));
+	if (own_line)
+		fprintf(out, "  by              %s\n", own_line);
+	free(own_line);
 	if (oom->device_free_bytes != UINT64_MAX)
 		fprintf(out, "  free on device  %s of %s%s\n",
 			vt_units_bytes(a, sizeof(a), oom->device_free_bytes),

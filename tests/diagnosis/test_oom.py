@@ -137,6 +137,39 @@ def test_figures_of_one_table_have_one_unit(fragmented):
     assert len(table) > 1 and {line[30:33] for line in table} == {"GiB"}
 
 
+SHORT = """
+import torch
+kept = [torch.empty(1 << 30, dtype=torch.uint8, device="cuda") for _ in range(3)]
+torch.empty(LEFT - (1 << 20), dtype=torch.uint8, device="cuda")
+"""
+
+
+def test_a_request_that_is_short_of_one_segment_s_rounding_is_no_fragmentation(tmp_path):
+    """As many bytes are free as were asked for, but a segment takes whole pieces of 2 MiB."""
+    probe = program(tmp_path, KEPT + "print(torch.cuda.mem_get_info()[0])", profile="h100-80g,memory=4095MiB")
+    left = int(probe.process.stdout)
+    assert left % (2 * MIB) == MIB
+    probe.database.unlink()
+    failed = program(tmp_path, SHORT.replace("LEFT", str(left + MIB)), profile="h100-80g,memory=4095MiB")
+    told, text = oom(failed), vtrace("oom", failed.database).stdout
+    assert told["requested_bytes"] == told["free"]["device_free_bytes"] == left
+    assert told["cause"] == "capacity" and told["missing_bytes"] == MIB
+    assert "fragmentation" not in text and "--expandable" not in text[text.index("\nnext: "):]
+
+
+def test_the_program_s_own_line_comes_first(tmp_path):
+    package = tmp_path / "site-packages" / "library"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("import torch\n"
+                                         "def take(n): return torch.empty(n << 30, dtype=torch.uint8, device='cuda')\n")
+    failed = program(tmp_path, f"import sys; sys.path[:0] = ['{tmp_path}/site-packages']\nimport library\n"
+                               "def mine(): library.take(90)\nmine()\n")
+    told = oom(failed)
+    assert "library" in told["python"][0] and told["own_line"].endswith("program.py:3 mine")
+    text = vtrace("oom", failed.database).stdout.replace(f"{tmp_path}/", "")
+    assert "\n  by              program.py:3 mine\n" in text
+
+
 def test_all_requests_that_failed_are_listed(tmp_path):
     failed = program(tmp_path, "import torch\n"
                                "def ask(gib):\n    return torch.empty(gib << 30, dtype=torch.uint8, device='cuda')\n"
