@@ -20,6 +20,11 @@ def advised(finding):
     return finding in ADVICE
 
 
+def mistake(finding):
+    """Whether this run makes the mistake that its variant is named after: the advice against it is not applied."""
+    return VARIANT == finding and finding not in ADVICE
+
+
 def print_peak():
     print(json.dumps({"allocated": torch.cuda.max_memory_allocated()}))
 
