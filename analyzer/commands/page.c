@@ -9,7 +9,6 @@
 
 #include "analyzer/base/util.h"
 #include "analyzer/html/html.h"
-#include "analyzer/model/when.h"
 
 char *vt_page_output(const struct vt_page_request *request)
 {
@@ -41,24 +40,17 @@ int vt_page_check(const struct vt_page_request *request, struct vt_diag *diag)
 	return rc;
 }
 
-/* What a report needs, on its way through vt_analysis_judge. */
-struct making {
-	struct vt_report report;
-	struct vt_report_options options;
-};
-
-static void begin(struct vt_analysis *analysis, void *context)
-{
-	struct making *making = context;
-
-	vt_report_begin(&making->report, analysis, &making->options);
-}
-
 /* A page of which a part is missing is none: it appears as a whole, or not. */
-static int print(const struct vt_report *report, const struct vt_page_request *request,
-		 const char *output, struct vt_diag *diag)
+static int print(const struct vt_page_request *request, const char *output, struct vt_diag *diag)
 {
-	const struct vt_html_options options = { .path = request->path, .when = request->when };
+	const struct vt_html_options options = {
+		.path = request->path,
+		.base = request->base,
+		.when = request->when,
+		.rules = request->rules,
+		.run = request->run,
+		.has_all_frames = request->has_all_frames,
+	};
 	char *part = vt_xasprintf("%s.%d.part", output, (int)getpid());
 	FILE *out = fopen(part, "wxe");
 	int rc = -1, is_bad;
@@ -70,7 +62,7 @@ static int print(const struct vt_report *report, const struct vt_page_request *r
 		return -1;
 	}
 	errno = 0;
-	rc = vt_html_print(report, &options, out, diag);
+	rc = vt_html_print(&options, out, diag);
 	is_bad = fflush(out) || ferror(out);
 	is_bad |= fclose(out) != 0;
 	if (!rc && is_bad) {
@@ -92,22 +84,9 @@ static int print(const struct vt_report *report, const struct vt_page_request *r
 
 int vt_page_write(const struct vt_page_request *request, struct vt_diag *diag)
 {
-	struct making making = { .options = { .when = "peak",
-					      .device = VT_WHEN_ALL_DEVICES,
-					      .top = 20,
-					      .has_all_frames = request->has_all_frames } };
-	struct vt_analysis analysis = { 0 };
 	char *output = vt_page_output(request);
-	int rc = vt_analysis_open_model(&analysis, request->path, request->rules, diag);
+	int rc = print(request, output, diag);
 
-	if (!rc) {
-		vt_analysis_judge(&analysis, begin, &making);
-		rc = vt_report_finish(&making.report, diag);
-		if (!rc)
-			rc = print(&making.report, request, output, diag);
-		vt_report_release(&making.report);
-	}
-	vt_analysis_close(&analysis);
 	free(output);
 	return rc;
 }

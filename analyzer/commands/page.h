@@ -4,13 +4,17 @@
 
 /* Writing the page of a recording (html/html.h), whichever command is asked for it. */
 
+#include <stdint.h>
+
 #include "analyzer/base/diag.h"
 
 struct vt_page_request {
-	const char *path;   /* of the recording */
+	const char *path;   /* of the recording, or a folder of them */
+	const char *base;   /* the recording to compare with; NULL: none */
 	const char *output; /* NULL: beside it, run.html of run.db */
 	const char *when;   /* what is looked at first; NULL: what matters most */
 	const char *rules;  /* NULL: built in */
+	uint32_t run;       /* of a folder's; 0: the last of those with most ranks */
 	int has_all_frames;
 	int is_forced; /* replaces a file */
 };

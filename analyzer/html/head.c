@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "analyzer/attribution/keepers.h"
 #include "analyzer/attribution/totals.h"
 #include "analyzer/base/owner_path.h"
 #include "analyzer/base/units.h"
@@ -24,22 +25,13 @@ static void print_known(const struct vt_page_head *head, const char *word, const
 	free(value);
 }
 
-static char *program_of(const struct vt_report *report)
+char *vt_page_head_program(const struct vt_report *report)
 {
 	char *command = vt_db_run_get(report->analysis->db, "command");
 	char *program = vt_program_name(command);
 
 	free(command);
 	return program;
-}
-
-void vt_page_head_title(const struct vt_page_head *head)
-{
-	char *program = program_of(head->report);
-
-	vt_markup_text(head->out, program);
-	fputs(" · vtrace", head->out);
-	free(program);
 }
 
 static void print_devices(const struct vt_page_head *head)
@@ -68,13 +60,13 @@ void vt_page_head_run(const struct vt_page_head *head)
 	const struct vt_report *report = head->report;
 	struct vt_db *db = report->analysis->db;
 	struct vt_lines losses = vt_losses_find(db);
-	char *program = program_of(report), *ending = vt_report_ending(report);
+	char *program = vt_page_head_program(report), *ending = vt_report_ending(report);
 	int64_t duration = vt_db_run_get_int(db, "duration_ns", -1);
 	char text[VT_UNITS_MAX];
 
-	fputs("<h1>", head->out);
+	fprintf(head->out, "<%s>", head->heading);
 	vt_markup_text(head->out, program);
-	fputs("</h1>\n<ul class=\"facts\">", head->out);
+	fprintf(head->out, "</%s>\n<ul class=\"facts\">", head->heading);
 	print_devices(head);
 	print_known(head, "torch", "torch");
 	print_known(head, "Python", "python");
@@ -115,28 +107,30 @@ static void print_place(const struct vt_page_head *head, const struct vt_report_
 		vt_units_duration(text, sizeof(text), (uint64_t)place->time_ns));
 }
 
-/* The place that made most of an owner: its line and, where it is there, its text. */
-static void print_line(const struct vt_page_head *head, const struct vt_hotspots *hotspots,
-		       const char *owner, size_t len)
+/* The place that made most of an owner; NULL: none is listed. */
+static const struct vt_hotspot *spot_of(const struct vt_page_head *head,
+					const struct vt_hotspots *hotspots, const char *owner,
+					size_t len)
+{
+	const struct vt_attribution *attribution = &head->report->analysis->attribution;
+
+	for (uint32_t i = 0; i < hotspots->nr; i++)
+		if (vt_owner_path_is_below(vt_attribution_owner(attribution,
+								hotspots->items[i].owner),
+					   owner, len))
+			return &hotspots->items[i];
+	return NULL;
+}
+
+/* Its line and, where it is there, its text. */
+static void print_line(const struct vt_page_head *head, const struct vt_hotspot *spot)
 {
 	const struct vt_report *report = head->report;
-	const struct vt_hotspot *spot = NULL;
-	uint32_t ids[VT_FRAMES_MAX], stack;
 	struct vt_lines lines;
 	char *source;
 
-	for (uint32_t i = 0; i < hotspots->nr && !spot; i++)
-		if (vt_owner_path_is_below(vt_attribution_owner(&report->analysis->attribution,
-								hotspots->items[i].owner),
-					   owner, len))
-			spot = &hotspots->items[i];
-	if (!spot)
-		return;
 	lines = vt_producer_lines(&report->describe, spot->first);
-	stack = vt_producer_stack(&report->analysis->model, spot->first);
-	source = vt_describe_visible(&report->describe, stack, ids)
-			 ? vt_sources_line(head->sources, ids[0])
-			 : NULL;
+	source = vt_sources_made(head->sources, &report->describe, spot->first);
 	fputs("<div class=\"tile wide\"><h2>Allocated at</h2><p class=\"big line\">", head->out);
 	vt_markup_text(head->out, lines.nr ? lines.text[0] : "a place without a stack");
 	fputs("</p><p>", head->out);
@@ -152,14 +146,63 @@ static void print_line(const struct vt_page_head *head, const struct vt_hotspots
 	vt_describe_free(&lines);
 }
 
+static const struct vt_leak *leak_in(const struct vt_leaks *leaks, const struct vt_leak *all,
+				     uint32_t nr, const char *owner, size_t len)
+{
+	for (uint32_t i = 0; i < nr; i++)
+		if (all[i].nr_holders &&
+		    vt_owner_path_is_below(vt_attribution_owner(leaks->attribution, all[i].owner),
+					   owner, len))
+			return &all[i];
+	return NULL;
+}
+
+/* What keeps the owner's bytes alive: a name alone ("user (sessions)") does not explain it. */
+static void print_keeper(const struct vt_page_head *head, const struct vt_hotspot *spot,
+			 const char *owner, size_t len)
+{
+	struct vt_analysis *analysis = head->report->analysis;
+	const struct vt_leaks *leaks = head->leaks;
+	const struct vt_leak *leak = leak_in(leaks, leaks->growth, leaks->nr_growth, owner, len);
+	char *detail = NULL, *text;
+	uint32_t first = (uint32_t)(spot->first - analysis->model.allocations);
+	enum vt_keeper keeper;
+
+	if (leak) {
+		fputs("; grows by ", head->out);
+		vt_markup_bytes(head->out, (uint64_t)(leak->bytes_per_turn + 0.5));
+		fprintf(head->out, " a %s", vt_turns_words[leaks->turns.kind]);
+	} else {
+		leak = leak_in(leaks, leaks->since, leaks->nr_since, owner, len);
+	}
+	if (leak) {
+		fputs("; held by ", head->out);
+		vt_markup_text(head->out, leak->holders[0].way);
+		return;
+	}
+	keeper = vt_keepers_find(&analysis->attribution, &head->report->describe, first, &detail);
+	text = vt_keepers_text(keeper, detail);
+	if (keeper != VT_KEEPER_UNKNOWN && detail) {
+		fputs("; ", head->out);
+		vt_markup_text(head->out, text);
+	}
+	free(text);
+	free(detail);
+}
+
+/* In tensors; of a program without an allocator, what is used of the device. */
+static uint64_t total_of(const struct vt_books *books)
+{
+	return books->allocated_bytes ? books->allocated_bytes : vt_books_device_used(books);
+}
+
 static void print_total(const struct vt_page_head *head, const struct vt_report_device *row)
 {
 	const struct vt_books *books = &vt_report_most_allocated(row)->books;
 	char text[VT_UNITS_MAX];
 
 	fputs("<div class=\"tile\"><h2>Most memory in tensors</h2><p class=\"big\">", head->out);
-	vt_markup_bytes(head->out, books->allocated_bytes ? books->allocated_bytes
-							  : vt_books_device_used(books));
+	vt_markup_bytes(head->out, total_of(books));
 	fputs("</p><p>", head->out);
 	if (row->device->total_bytes)
 		fprintf(head->out, "of %s on cuda:%d; ",
@@ -173,22 +216,24 @@ static void print_total(const struct vt_page_head *head, const struct vt_report_
 	fputs("</p></div>\n", head->out);
 }
 
-/* "activations"; "user (history)" where it has that one leaf. */
-static void print_owner(const struct vt_page_head *head, const struct vt_books *books,
-			const char *owner, size_t len)
+/* A share of the number in the first tile, so that the two can be compared. */
+static void print_largest(const struct vt_page_head *head, const struct vt_report_moment *most,
+			  const char *owner, size_t len, uint64_t bytes)
 {
-	char *name = vt_xstrndup(owner, len);
-	uint32_t nr = 0;
+	const struct vt_hotspot *spot = spot_of(head, &most->hotspots, owner, len);
 
-	for (uint32_t i = 0; i < books->nr_lines; i++)
-		nr += vt_owner_path_is_below(books->lines[i].owner, owner, len) != 0;
-	vt_markup_text(head->out, name);
-	if (nr == 1 && owner[len]) {
-		fputs(" (", head->out);
-		vt_markup_text(head->out, owner + len + 1);
-		fputs(")", head->out);
-	}
-	free(name);
+	fputs("<div class=\"tile\"><h2>Most of it</h2><p class=\"big\">", head->out);
+	vt_owner_rows_print_name(&most->books, owner, len, head->out);
+	fputs("</p><p>", head->out);
+	vt_markup_bytes(head->out, bytes);
+	fprintf(head->out, ", %.1f %% of it",
+		100.0 * (double)bytes / (double)total_of(&most->books));
+	vt_owner_rows_print_meaning(owner, len, head->out);
+	if (spot)
+		print_keeper(head, spot, owner, len);
+	fputs("</p></div>\n", head->out);
+	if (spot)
+		print_line(head, spot);
 }
 
 void vt_page_head_answer(const struct vt_page_head *head)
@@ -210,15 +255,8 @@ void vt_page_head_answer(const struct vt_page_head *head)
 	fputs("<div class=\"tile\"><h2>When</h2><p class=\"big\">", head->out);
 	print_place(head, &most->place);
 	fprintf(head->out, "</p><p>event %" PRId64 "</p></div>\n", most->place.event);
-	if (owner) {
-		fputs("<div class=\"tile\"><h2>Most of it</h2><p class=\"big\">", head->out);
-		print_owner(head, &most->books, owner, len);
-		fputs("</p><p>", head->out);
-		vt_markup_bytes(head->out, bytes);
-		fprintf(head->out, ", %.1f %% of the device's use then</p></div>\n",
-			100.0 * (double)bytes / (double)vt_books_device_used(&most->books));
-		print_line(head, &most->hotspots, owner, len);
-	}
+	if (owner)
+		print_largest(head, most, owner, len, bytes);
 	fputs("</section>\n", head->out);
 }
 
@@ -243,6 +281,43 @@ void vt_page_head_owners(const struct vt_page_head *head)
 	}
 }
 
+/* "448.00 MiB of what is allocated, 652.00 MiB of what is used" */
+static void print_lowers(const struct vt_finding *finding, FILE *out)
+{
+	fprintf(out, " <span class=\"saves\">%s%s ", finding->is_replayed ? "by replay " : "",
+		finding->is_least ? "at least" : "");
+	vt_markup_bytes(out, finding->lowers_allocated_bytes);
+	fputs(" allocated", out);
+	if (finding->is_used_known) {
+		fputs(", ", out);
+		vt_markup_bytes(out, finding->lowers_used_bytes);
+		fputs(" used", out);
+	}
+	fputs("</span>", out);
+}
+
+static void print_finding(const struct vt_finding *finding, FILE *out)
+{
+	const struct vt_finding_words *words = &vt_findings_words[finding->id];
+
+	fputs("<li data-owner=\"", out);
+	vt_markup_text(out, finding->owner);
+	fputs("\" data-line=\"", out);
+	vt_markup_text(out, finding->where);
+	fprintf(out, "\" data-device=\"%d\"><h3>", finding->device);
+	vt_markup_text(out, words->what);
+	print_lowers(finding, out);
+	fputs("</h3><p>", out);
+	vt_markup_text(out, finding->text);
+	if (finding->where) {
+		fputs("</p><p class=\"line\">", out);
+		vt_markup_text(out, finding->where);
+	}
+	fputs("</p><p class=\"fix\">", out);
+	vt_markup_text(out, words->fix);
+	fprintf(out, " <code>vtrace explain finding:%s</code></p>\n", words->id);
+}
+
 void vt_page_head_findings(const struct vt_page_head *head)
 {
 	const struct vt_findings *findings = &head->report->findings;
@@ -251,29 +326,8 @@ void vt_page_head_findings(const struct vt_page_head *head)
 		fputs("<p class=\"empty\">None.</p>\n", head->out);
 	else
 		fputs("<ol class=\"findings\">\n", head->out);
-	for (size_t i = 0; i < findings->len; i++) {
-		const struct vt_finding *finding = &findings->items[i];
-		const struct vt_finding_words *words = &vt_findings_words[finding->id];
-
-		fputs("<li data-owner=\"", head->out);
-		vt_markup_text(head->out, finding->owner);
-		fputs("\"><h3>", head->out);
-		vt_markup_text(head->out, words->what);
-		fputs(finding->is_least ? " <span class=\"saves\">saves at least " :
-					  " <span class=\"saves\">saves ",
-		      head->out);
-		vt_markup_bytes(head->out, finding->saves_bytes);
-		fputs(finding->is_replayed ? ", by replay</span></h3><p>" : "</span></h3><p>",
-		      head->out);
-		vt_markup_text(head->out, finding->text);
-		if (finding->where) {
-			fputs("</p><p class=\"line\">", head->out);
-			vt_markup_text(head->out, finding->where);
-		}
-		fputs("</p><p class=\"fix\">", head->out);
-		vt_markup_text(head->out, words->fix);
-		fprintf(head->out, " <code>vtrace explain finding:%s</code></p>\n", words->id);
-	}
+	for (size_t i = 0; i < findings->len; i++)
+		print_finding(&findings->items[i], head->out);
 	if (findings->len)
 		fputs("</ol>\n", head->out);
 }

@@ -9,16 +9,21 @@
 
 #include <stdio.h>
 
+#include "analyzer/diagnosis/leaks.h"
 #include "analyzer/html/sources.h"
 #include "analyzer/report/report.h"
 
 struct vt_page_head {
 	const struct vt_report *report;
+	const struct vt_leaks *leaks;
 	struct vt_sources *sources;
 	FILE *out;
+	const char *heading; /* the element that names the program */
 };
 
-void vt_page_head_title(const struct vt_page_head *head);
+/* "train.py"; free(). */
+char *vt_page_head_program(const struct vt_report *report);
+
 void vt_page_head_run(const struct vt_page_head *head);
 void vt_page_head_answer(const struct vt_page_head *head);
 void vt_page_head_owners(const struct vt_page_head *head);

@@ -5,6 +5,7 @@
 
 #include "analyzer/base/units.h"
 #include "analyzer/html/markup.h"
+#include "analyzer/html/owner_rows.h"
 
 #define MOST_FRAMES 5
 
@@ -51,6 +52,30 @@ static void print_cause(const struct vt_oom *oom, FILE *out)
 		fputs("The cause cannot be told: the use of the device's context is not known.",
 		      out);
 	}
+}
+
+/* Who had the memory: a request is only the last of many. */
+static void print_held(const struct vt_oom *oom, FILE *out)
+{
+	const struct vt_device *device = vt_model_device(&oom->analysis->model, oom->oom->device);
+	const char *owner;
+	uint64_t bytes;
+	size_t len;
+
+	owner = vt_owner_rows_largest(&oom->books, &len, &bytes);
+	if (!owner)
+		return;
+	fputs("<p class=\"big\">", out);
+	vt_markup_bytes(out, bytes);
+	fputs(" held by ", out);
+	vt_owner_rows_print_name(&oom->books, owner, len, out);
+	if (device && device->total_bytes) {
+		fputs(", of ", out);
+		vt_markup_bytes(out, device->total_bytes);
+		fprintf(out, " on cuda:%d", device->id);
+	}
+	vt_owner_rows_print_meaning(owner, len, out);
+	fputs("</p>\n", out);
 }
 
 static void print_stack(const struct vt_oom *oom, struct vt_sources *sources, FILE *out)
@@ -185,13 +210,15 @@ void vt_oom_head_print(const struct vt_oom *oom, struct vt_sources *sources, FIL
 	if (!oom->oom)
 		return;
 	device = vt_oom_device(oom);
-	fputs("<section id=\"oom\">\n<h2>Out of memory</h2>\n<p class=\"big\">", out);
+	fputs("<section id=\"oom\">\n<h2>Out of memory</h2>\n", out);
+	print_held(oom, out);
+	fputs("<p>", out);
 	vt_markup_bytes(out, oom->oom->requested_bytes);
-	fprintf(out, " asked for on cuda:%d", oom->oom->device);
+	fprintf(out, " more asked for on cuda:%d", oom->oom->device);
 	print_place(oom, out);
-	fputs("</p>\n<p>", out);
+	fputs(". ", out);
 	print_cause(oom, out);
-	fputs("</p>\n<div class=\"columns\"><div><h3>Asked for by</h3>", out);
+	fputs("</p>\n<div class=\"columns\"><div><h3>The request that failed</h3>", out);
 	print_stack(oom, sources, out);
 	fputs("</div>\n", out);
 	if (device) {

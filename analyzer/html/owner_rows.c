@@ -201,3 +201,27 @@ const char *vt_owner_rows_largest(const struct vt_books *books, size_t *len, uin
 	}
 	return largest;
 }
+
+void vt_owner_rows_print_name(const struct vt_books *books, const char *owner, size_t len,
+			      FILE *out)
+{
+	char *name = vt_xstrndup(owner, len);
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < books->nr_lines; i++)
+		nr += vt_owner_path_is_below(books->lines[i].owner, owner, len) != 0;
+	vt_markup_text(out, name);
+	if (nr == 1 && owner[len]) {
+		fputs(" (", out);
+		vt_markup_text(out, owner + len + 1);
+		fputs(")", out);
+	}
+	free(name);
+}
+
+void vt_owner_rows_print_meaning(const char *owner, size_t len, FILE *out)
+{
+	if (len == strlen("user") && !strncmp(owner, "user", len))
+		fputs("; tensors that the program's own code keeps, by the variable they are in",
+		      out);
+}

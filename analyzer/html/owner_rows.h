@@ -18,5 +18,10 @@ void vt_owner_rows_print(const struct vt_owner_moment *moments, unsigned nr, FIL
 
 /* The largest owner by the first part of its path; NULL: there is none.  *len is that part's. */
 const char *vt_owner_rows_largest(const struct vt_books *books, size_t *len, uint64_t *bytes);
+/* It as "activations"; as "user (history)" where that part has this one leaf. */
+void vt_owner_rows_print_name(const struct vt_books *books, const char *owner, size_t len,
+			      FILE *out);
+/* What the word means where it is no term of the field: "; tensors that ..."; else nothing. */
+void vt_owner_rows_print_meaning(const char *owner, size_t len, FILE *out);
 
 #endif

@@ -8,6 +8,7 @@
 #include "analyzer/base/printable.h"
 #include "analyzer/base/util.h"
 #include "analyzer/import/run_keys.h"
+#include "analyzer/model/producer.h"
 
 #define MOST_BYTES (4 << 20) /* of a file */
 #define MOST_CHARS 160       /* of a line */
@@ -93,4 +94,12 @@ char *vt_sources_line(struct vt_sources *sources, uint32_t python_frame)
 	if (!length)
 		return NULL;
 	return vt_printable_make(vt_xstrndup(text, length < MOST_CHARS ? length : MOST_CHARS));
+}
+
+char *vt_sources_made(struct vt_sources *sources, const struct vt_describe *describe,
+		      const struct vt_allocation *a)
+{
+	uint32_t ids[VT_FRAMES_MAX], stack = vt_producer_stack(describe->model, a);
+
+	return vt_describe_visible(describe, stack, ids) ? vt_sources_line(sources, ids[0]) : NULL;
 }

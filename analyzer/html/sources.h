@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "analyzer/model/model.h"
+#include "analyzer/model/describe.h"
 
 struct vt_source_file;
 
@@ -25,5 +25,8 @@ void vt_sources_release(struct vt_sources *sources);
 
 /* The line of a Python frame without its indentation; NULL: not there.  Free(). */
 char *vt_sources_line(struct vt_sources *sources, uint32_t python_frame);
+/* That of the first of vt_producer_lines(); NULL, too, where it is a native frame. */
+char *vt_sources_made(struct vt_sources *sources, const struct vt_describe *describe,
+		      const struct vt_allocation *a);
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The blocks that the page has rows of, and which of them are live at a moment (html/rows.h).
 import { Data, Store } from "./data";
+import { visible } from "./format";
 import { Moment, Moments } from "./moments";
 
 export interface Rest { owner: string; python: number; native: number; bytes: number; blocks: number; }
@@ -71,6 +72,15 @@ export class Blocks {
     return this.restOf.get(index) ?? [];
   }
 
+  /** Whether any frame of its stack, or what else is known of it, contains the text. */
+  matches(row: number, needle: string): boolean {
+    if (!needle) return true;
+    const python = this.get("python", row), native = this.get("native", row);
+    const wanted = needle.toLowerCase();
+    return this.python.contains(python, wanted) || (!python && this.native.contains(native, wanted)) ||
+      (["name", "module", "keeper"] as const).some((field) => visible(this.textOf(field, row)).toLowerCase().includes(wanted));
+  }
+
   hasOwner(row: number): boolean {
     return this.get("owner", row) !== 0;
   }
@@ -104,6 +114,22 @@ export class Tree {
 
   sourceOf(node: number): string {
     return this.lines[String(this.texts[node])] ?? "";
+  }
+
+  private needle = "";
+  private readonly found = new Map<number, boolean>();
+
+  /** Whether a frame of the stack does; of texts in lower case. */
+  contains(node: number, needle: string): boolean {
+    if (this.needle !== needle) this.found.clear();
+    this.needle = needle;
+    if (!node) return false;
+    let found = this.found.get(node);
+    if (found === undefined) {
+      found = visible(this.textOf(node)).toLowerCase().includes(needle) || this.contains(this.parents[node], needle);
+      this.found.set(node, found);
+    }
+    return found;
   }
 
   /** Outermost first. */

@@ -18,7 +18,8 @@ export interface Flag { event: number; time_us: number; kind: string; text: stri
 export interface OwnerFigure { owner: string; bytes: number; blocks: number; provenance: Record<string, number>; }
 
 export interface Data {
-  report: any;
+  report: any; // `vtrace report --json`
+  leaks: any;  // `vtrace leaks --json`
   series: { events_per_bucket: number; buckets: number; last_event: number; devices: SeriesDevice[] };
   spans: Span[];
   spans_left_out: number;
@@ -60,8 +61,9 @@ export class Store {
   }
 }
 
-export async function load(): Promise<Store> {
-  const text = atob((document.getElementById("data") as HTMLElement).textContent as string);
+/** The data of the recording whose part of the page this is. */
+export async function load(root: ParentNode): Promise<Store> {
+  const text = atob((root.querySelector("script.data") as HTMLElement).textContent as string);
   const packed = new Uint8Array(text.length);
   for (let i = 0; i < text.length; i++) packed[i] = text.charCodeAt(i);
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));

@@ -3,12 +3,12 @@
 import { scaleLinear } from "d3-scale";
 import { Blocks } from "./blocks";
 import { Drawing } from "./canvas";
-import { colourOf, isBelow } from "./colours";
+import { colourOf } from "./colours";
 import { el, section } from "./dom";
 import { axisUnit, count } from "./format";
 import { Moments } from "./moments";
 import { Series } from "./series";
-import { describeBlock } from "./segments";
+import { describeBlock, isChosen } from "./segments";
 import { follow, state } from "./state";
 
 const LEFT = 62, RIGHT = 14, HEIGHT = 420;
@@ -101,7 +101,7 @@ export class LifetimesView {
       const from = x(bar.first), to = x(bar.last);
       if (to < LEFT || from > right) continue;
       const top = this.y(bar.low + bar.size), high = this.y(bar.low) - top;
-      if (state.owner) c.globalAlpha = isBelow(bar.owner, state.owner) ? 1 : 0.12;
+      c.globalAlpha = isChosen(this.blocks, bar.row, bar.owner) ? 1 : 0.12;
       c.fillStyle = bar.colour;
       c.fillRect(from, top, Math.max(0.6, to - from), high > 2.5 ? high - 0.6 : Math.max(high, 0.5));
     }

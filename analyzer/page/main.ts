@@ -6,6 +6,7 @@ import { Store, load } from "./data";
 import { el, section } from "./dom";
 import { IcicleView } from "./icicle";
 import { LifetimesView } from "./lifetimes";
+import { linkRows } from "./links";
 import { Moments } from "./moments";
 import { OwnersView } from "./owners";
 import { PinBar, readAddress } from "./pin";
@@ -39,24 +40,12 @@ function listenToKeys(moments: Moments): void {
     if (event.key === "?") dialog.showModal();
     else if (event.key === "[") moments.step(-1);
     else if (event.key === "]") moments.step(1);
-    else if (event.key === "Escape" && !dialog.open) change({ owner: "", zoom: null });
+    else if (event.key === "Escape" && !dialog.open) change({ owner: "", search: "", zoom: null });
     else if (event.key === "/") {
       document.querySelector<HTMLInputElement>("#stacks input")?.focus();
       event.preventDefault();
     }
   });
-}
-
-/** A finding shows its owner in the views above. */
-function linkFindings(): void {
-  for (const item of document.querySelectorAll<HTMLElement>("#findings li[data-owner]")) {
-    const owner = item.dataset.owner;
-    if (owner)
-      item.append(el("button", { type: "button", click: () => {
-        change({ owner });
-        document.getElementById("time")?.scrollIntoView();
-      } }, `show ${owner}`));
-  }
 }
 
 function start(store: Store): void {
@@ -82,16 +71,16 @@ function start(store: Store): void {
       time.setSeries(seriesOf(state.device));
       lifetimes.setSeries(seriesOf(state.device));
     });
-    showStages(store);
+    showStages(store, moments);
     listenToKeys(moments);
-    linkFindings();
+    linkRows(moments, store.data.series.last_event);
     addEventListener("hashchange", () => readAddress(store, moments));
   }
   Object.assign(window, { vtrace: { data: store.data, report: store.data.report, state, change, moments, blocks, store } });
   document.documentElement.dataset.ready = "yes";
 }
 
-load().then(start).catch((error) => {
+load(document).then(start).catch((error) => {
   document.documentElement.dataset.ready = "failed";
   const note = document.createElement("p");
   note.className = "warn";

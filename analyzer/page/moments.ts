@@ -36,6 +36,11 @@ export class Moments {
     return this.all.map((_, i) => i).filter((i) => this.all[i].device === device);
   }
 
+  /** Of a CUDA ordinal among the devices of the series; -1: it is none of them. */
+  deviceIndex(device: number): number {
+    return this.store.data.series.devices.findIndex((one) => one.id === device);
+  }
+
   private lastSnap = 0;
 
   /** How far the last click was from what it pinned, in events. */

@@ -5,6 +5,7 @@ import { Store } from "./data";
 import { append, el, swatch } from "./dom";
 import { colourOf } from "./colours";
 import { bytes, count, duration } from "./format";
+import { withoutFolder } from "./icicle_drawing";
 import { Moment, Moments } from "./moments";
 import { change, follow, state } from "./state";
 
@@ -71,10 +72,12 @@ export class PinBar {
         (placeOf(moment) ? `, ${placeOf(moment)}` : "") +
         (snapped > 1 ? `; the nearest moment kept in full, ${count(snapped)} events from the click` : "");
     }
-    this.owner.replaceChildren(...(state.owner
-      ? [el("button", { type: "button", title: "all owners (Escape)", click: () => change({ owner: "" }) },
-            swatch(colourOf(state.owner)), `only ${state.owner}  ✕`)]
-      : []));
+    this.owner.replaceChildren();
+    append(this.owner, [
+      state.owner && el("button", { type: "button", title: "all owners (Escape)", click: () => change({ owner: "" }) },
+                        swatch(colourOf(state.owner)), `only ${state.owner}  ✕`),
+      state.search && el("button", { type: "button", title: "all blocks (Escape)", click: () => change({ search: "" }) },
+                         `marked: ${withoutFolder(state.search)}  ✕`)]);
   }
 
   private keep(): void {
@@ -82,6 +85,7 @@ export class PinBar {
     if (moment) parts.set("at", String(moment.event));
     if (state.device) parts.set("device", String(this.store.data.series.devices[state.device].id));
     if (state.owner) parts.set("owner", state.owner);
+    if (state.search) parts.set("search", state.search);
     if (state.axis === "time") parts.set("axis", "time");
     if (state.zoom) parts.set("zoom", state.zoom.join("-"));
     history.replaceState(null, "", `#${parts}`);
@@ -102,6 +106,7 @@ export function readAddress(store: Store, moments: Moments): void {
     device,
     moment: at !== null && found !== undefined ? found : ofDevice.includes(first) ? first : ofDevice[0] ?? -1,
     owner: parts.get("owner") ?? "",
+    search: parts.get("search") ?? "",
     axis: parts.get("axis") === "time" ? "time" : "event",
     zoom: zoom && Number(zoom[1]) < Number(zoom[2]) ? [Number(zoom[1]), Math.min(Number(zoom[2]), store.data.series.last_event + 1)] : null,
   });

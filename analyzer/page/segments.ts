@@ -40,7 +40,7 @@ export class SegmentsView {
     this.build();
     follow((_, changed) => {
       if (changed.has("moment") || changed.has("device")) this.build();
-      else if (changed.has("owner")) this.drawing.redraw();
+      else if (changed.has("owner") || changed.has("search")) this.drawing.redraw();
     });
   }
 
@@ -106,12 +106,12 @@ export class SegmentsView {
   /** Calls `paint` for each line that a piece lies on. */
   private boxes(piece: { start: number; size: number }, paint: (x: number, y: number, width: number) => void): void {
     const perLine = this.total / this.nrLines, scale = this.drawing.width / perLine;
-    for (let at = piece.start, end = piece.start + piece.size; at < end;) {
-      const line = Math.min(this.nrLines - 1, Math.floor(at / perLine));
-      const to = line === this.nrLines - 1 ? end : Math.min(end, (line + 1) * perLine);
-      paint((at - line * perLine) * scale, line * (LINE + GAP), Math.max(0.5, (to - at) * scale));
-      if (to <= at) break;
-      at = to;
+    const end = piece.start + piece.size, last = this.nrLines - 1;
+    let at = piece.start;
+    for (let line = Math.min(last, Math.floor(at / perLine)); at < end && line <= last; line++) {
+      const to = line === last ? end : Math.min(end, (line + 1) * perLine);
+      if (to > at) paint((at - line * perLine) * scale, line * (LINE + GAP), Math.max(0.5, (to - at) * scale));
+      at = Math.max(at, to);
     }
   }
 
@@ -121,7 +121,7 @@ export class SegmentsView {
       if (piece.row < 0) c.fillStyle = piece.isPinned ? pinned : free;
       else {
         const owner = this.blocks.textOf("owner", piece.row);
-        c.globalAlpha = state.owner && !isBelow(owner, state.owner) ? 0.15 : 1;
+        c.globalAlpha = isChosen(this.blocks, piece.row, owner) ? 1 : 0.15;
         c.fillStyle = colourOf(owner);
       }
       this.boxes(piece, (x, y, width) => c.fillRect(x, y, width > 3 && piece.row >= 0 ? width - 0.7 : width, LINE));
@@ -195,6 +195,11 @@ export class SegmentsView {
     const owner = this.blocks.textOf("owner", piece.row);
     change({ owner: state.owner === owner ? "" : owner });
   }
+}
+
+/** Whether what is looked at includes the block. */
+export function isChosen(blocks: Blocks, row: number, owner: string): boolean {
+  return (!state.owner || isBelow(owner, state.owner)) && blocks.matches(row, state.search);
 }
 
 /** What a block is, for a text beside the pointer. */

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Stages and steps as the report has them; a click looks at that stretch of time.
-import { Store } from "./data";
-import { el, section, swatch } from "./dom";
-import { colourOf } from "./colours";
+// Stages and steps: a click looks at that stretch of time and pins its end, or a step's highest
+// instant. The table itself is in the markup (html/stage_rows.c).
+import { Span, Store } from "./data";
+import { el } from "./dom";
 import { bytes, count, signedBytes } from "./format";
+import { showAt } from "./links";
+import { Moments } from "./moments";
 import { change } from "./state";
 
 const MOST_STEPS = 200;
@@ -18,43 +20,37 @@ function thin(steps: Step[]): { shown: Step[]; each: number } {
   return { shown, each };
 }
 
-function zoomTo(store: Store, holds: (span: { stage: string; step: number }) => boolean): void {
-  const spans = store.data.spans.filter(holds);
-  if (spans.length) change({ zoom: [spans[0].first_event, spans[spans.length - 1].last_event + 1] });
+function stretch(spans: Span[]): [number, number] | null {
+  return spans.length ? [spans[0].first_event, spans[spans.length - 1].last_event + 1] : null;
 }
 
-function table(head: string[], rows: Node[][]): HTMLElement {
-  return el("table", { class: "plain" },
-    el("thead", {}, el("tr", {}, ...head.map((word, i) =>
-      el("th", { scope: "col", class: i && i < head.length - 1 ? "n" : "" }, word)))),
-    el("tbody", {}, ...rows.map((cells) => el("tr", {}, ...cells))));
+function linkStages(store: Store, moments: Moments): void {
+  for (const row of document.querySelectorAll<HTMLElement>("#stages tr[data-stage]")) {
+    const name = row.dataset.stage, spans = store.data.spans.filter((span) => span.stage === name);
+    const title = row.querySelector("th");
+    if (!name || !spans.length || !title) continue;
+    title.replaceChildren(el("button", { type: "button", class: "plain", title: "look at it and pin its end", click: () => {
+      change({ zoom: stretch(spans) });
+      showAt(moments, Number(row.dataset.device), spans[spans.length - 1].last_event);
+      document.getElementById("time")?.scrollIntoView();
+    } }, name));
+  }
 }
 
-export function showStages(store: Store): void {
-  const report = store.data.report, devices = report.devices.length;
-  const root = section("stages");
-  root.hidden = !report.stages.length && !report.steps.length;
-  if (root.hidden) return;
-  root.replaceChildren(el("h2", {}, "Stages and steps"));
-  if (report.stages.length)
-    root.append(table(["stage", ...(devices > 1 ? ["device"] : []), "allocated peak", "allocated after", "largest owners after"],
-      report.stages.map((stage: any) => {
-        const owners = Object.entries(stage.by_owner as Record<string, number>).sort((a, b) => b[1] - a[1]).slice(0, 3);
-        return [
-          el("th", { scope: "row" }, el("button", { type: "button", class: "plain", title: "look at it",
-                                                    click: () => zoomTo(store, (span) => span.stage === stage.name) }, stage.name)),
-          ...(devices > 1 ? [el("td", { class: "n" }, `cuda:${stage.device}`)] : []),
-          el("td", { class: "n" }, bytes(stage.peak_bytes)), el("td", { class: "n" }, bytes(stage.allocated_after_bytes)),
-          el("td", {}, ...owners.map(([owner, value]) => el("span", { class: "chip" }, swatch(colourOf(owner)), `${owner} ${bytes(value)}`))),
-        ];
-      })));
-  if (!report.steps.length) return;
-  const { shown, each } = thin(report.steps), most = shown.reduce((all, step) => Math.max(all, step.peak_bytes), 0);
+export function showStages(store: Store, moments: Moments): void {
+  const { steps } = store.data.report, root = document.getElementById("stages");
+  if (!root) return;
+  linkStages(store, moments);
+  if (!steps.length) return;
+  const { shown, each } = thin(steps), most = shown.reduce((all, step) => Math.max(all, step.peak_bytes), 0);
   root.append(el("div", { class: shown.length > 40 ? "steps many" : "steps", role: "group", "aria-label": "Steps" }, ...shown.map((step, i) => {
     const bar = el("span", {}), before = shown[i - 1];
     bar.style.height = `${(100 * step.peak_bytes) / (most || 1)}%`;
-    return el("button", { type: "button", class: "step", click: () => zoomTo(store, (span) => span.step === step.index),
-      title: `step ${step.index}: at most ${bytes(step.peak_bytes)}, at its end ${bytes(step.end_bytes)}` +
+    return el("button", { type: "button", class: "step", click: () => {
+      const zoom = stretch(store.data.spans.filter((span) => span.step === step.index));
+      change({ zoom });
+      if (zoom) showAt(moments, step.device, (zoom[0] + zoom[1]) / 2);
+    }, title: `step ${step.index}: at most ${bytes(step.peak_bytes)}, at its end ${bytes(step.end_bytes)}` +
         (before && before.device === step.device ? ` (${signedBytes(step.end_bytes - before.end_bytes)})` : "") },
       bar, el("span", { class: "number" }, String(step.index)));
   })));

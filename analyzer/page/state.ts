@@ -6,6 +6,7 @@ export interface State {
   device: number;      // index into the series' devices
   moment: number;      // index into the moments; -1: there are none
   owner: string;       // "" is all
+  search: string;      // what frames of the blocks contain that are not faint; "" is all
   axis: "event" | "time";
   zoom: [number, number] | null; // in events
 }
@@ -13,10 +14,16 @@ export interface State {
 type Listener = (state: State, changed: Set<keyof State>) => void;
 
 const listeners: Listener[] = [];
-export const state: State = { device: 0, moment: -1, owner: "", axis: "event", zoom: null };
+export const state: State = { device: 0, moment: -1, owner: "", search: "", axis: "event", zoom: null };
 
 export function follow(listener: Listener): void {
   listeners.push(listener);
+}
+
+/** Another recording is looked at: its views are others. */
+export function forget(): void {
+  listeners.length = 0;
+  Object.assign(state, { device: 0, moment: -1, owner: "", search: "", axis: "event", zoom: null });
 }
 
 export function change(more: Partial<State>): void {

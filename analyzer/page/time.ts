@@ -2,7 +2,6 @@
 // Memory over time by owner: stacked areas, lines for what is reserved and used, the device's size
 // as the ceiling; below it the stages and steps, above it flags.
 import { bisectRight } from "d3-array";
-import { scaleLinear } from "d3-scale";
 import { Flag, Store } from "./data";
 import { Drawing } from "./canvas";
 import { colourOf } from "./colours";
@@ -10,6 +9,7 @@ import { append, el, section, swatch } from "./dom";
 import { axisUnit, bytes, count, duration } from "./format";
 import { Moments } from "./moments";
 import { Group, Points, Series, sumOf } from "./series";
+import { choosePoints, linear, paintStack, totalsOf } from "./stack";
 import { change, follow, state } from "./state";
 
 const LEFT = 62, RIGHT = 14, TOP = 30, BAND = 14, BOTTOM = 26 + BAND;
@@ -18,18 +18,6 @@ const STAGES: Record<string, string> = {
   load: "#9aa5b1", forward: "#6ea8d8", backward: "#d8a06e", optimizer: "#7fbf9b", evaluation: "#b49ad6",
   generation: "#6cc2c2", other: "#c9ced4",
 };
-
-/** What of D3's linear scales is used here. */
-interface Scale {
-  (value: number): number;
-  invert(value: number): number;
-  domain(): number[];
-  ticks(nr: number): number[];
-}
-
-function linear(domain: [number, number], range: [number, number]): Scale {
-  return scaleLinear().domain(domain).range(range) as unknown as Scale;
-}
 
 export class TimeView {
   private readonly drawing: Drawing;
@@ -40,7 +28,7 @@ export class TimeView {
   private points: Points;
   private x = linear([0, 1], [0, 1]);
   private y = linear([0, 1], [0, 1]);
-  private shown = new Int32Array(0); // by pixel: the point that is drawn there
+  private shown: Int32Array = new Int32Array(0); // by pixel: the point that is drawn there
   private cursor = -1;               // pixel, -1: none
   private dragFrom = -1;
   private dragTo = -1;
@@ -58,7 +46,7 @@ export class TimeView {
     root.append(this.caption);
     this.listen();
     follow((_, changed) => {
-      if (changed.has("moment") && changed.size === 1) this.drawing.remark();
+      if ([...changed].every((key) => key === "moment" || key === "search")) this.drawing.remark();
       else this.drawing.redraw();
     });
   }
@@ -97,39 +85,16 @@ export class TimeView {
     return state.axis === "event" ? value : this.series.eventOf(value);
   }
 
-  /** The point of the highest total in each pixel, of those that begin or last there. */
-  private choose(width: number): void {
-    const { points, x } = this, starts = state.axis === "event" ? points.events : points.times;
-    const total = this.totals();
-    this.shown = new Int32Array(width).fill(-1);
-    const [low, high] = x.domain();
-    let first = Math.max(0, bisectRight(starts, low, 0, points.nr) - 1);
-    for (; first < points.nr && starts[first] <= high; first++) {
-      const from = Math.max(0, Math.floor(x(starts[first]) - LEFT));
-      const to = Math.min(width - 1, Math.max(from, Math.ceil(x(starts[first + 1]) - LEFT) - 1));
-      for (let pixel = from; pixel <= to; pixel++)
-        if (this.shown[pixel] < 0 || total[first] > total[this.shown[pixel]]) this.shown[pixel] = first;
-    }
-    for (let pixel = 1; pixel < width; pixel++)
-      if (this.shown[pixel] < 0) this.shown[pixel] = this.shown[pixel - 1];
-  }
-
   private totalsOf: Points | null = null;
   private totalsFilter = "";
-  private totalsFor = new Float64Array(0);
+  private totalsFor: Float64Array = new Float64Array(0);
 
   private totals(): Float64Array {
     if (this.totalsOf === this.points && this.totalsFilter === state.owner) return this.totalsFor;
-    const total = new Float64Array(this.points.nr);
-    for (const group of this.groups)
-      for (const column of group.columns) {
-        const values = this.points.columns[column];
-        for (let i = 0; i < total.length; i++) total[i] += values[i];
-      }
     this.totalsOf = this.points;
     this.totalsFilter = state.owner;
-    this.totalsFor = total;
-    return total;
+    this.totalsFor = totalsOf(this.points, this.groups);
+    return this.totalsFor;
   }
 
   private draw(c: CanvasRenderingContext2D): void {
@@ -138,10 +103,11 @@ export class TimeView {
     this.groups = series.groups(state.owner);
     this.points = series.pointsFor(first, last - 1);
     this.x = linear([this.toAxis(first), this.toAxis(last)], [LEFT, LEFT + width]);
-    this.choose(width);
+    this.shown = choosePoints(this.points, state.axis === "event" ? this.points.events : this.points.times, this.totals(),
+                              this.x, LEFT, width);
     const most = this.scaleY();
     this.drawAxes(c, width, most);
-    this.drawStack(c, width);
+    paintStack(c, this.points, this.shown, this.groups, this.y, LEFT);
     if (!state.owner) this.drawLines(c, width);
     this.drawBands(c, width);
     this.drawFlags(c);
@@ -181,31 +147,6 @@ export class TimeView {
       const text = state.axis === "event" ? count(tick) : duration(tick);
       const at = Math.min(Math.max(x(tick), LEFT + 18), LEFT + width - 18);
       c.fillText(text, at, bottom);
-    }
-  }
-
-  private drawStack(c: CanvasRenderingContext2D, width: number): void {
-    const { points, shown, y } = this, base = new Float64Array(width), top = new Float64Array(width);
-    for (const group of this.groups) {
-      for (let pixel = 0; pixel < width; pixel++) {
-        const i = shown[pixel];
-        top[pixel] = base[pixel] + (i < 0 ? 0 : sumOf(points, group.columns, i));
-      }
-      c.fillStyle = colourOf(group.name);
-      c.beginPath();
-      c.moveTo(LEFT, y(base[0]));
-      for (let pixel = 0; pixel < width; pixel++) {
-        const at = y(top[pixel]);
-        c.lineTo(LEFT + pixel, at);
-        c.lineTo(LEFT + pixel + 1, at);
-      }
-      for (let pixel = width - 1; pixel >= 0; pixel--) {
-        const at = y(base[pixel]);
-        c.lineTo(LEFT + pixel + 1, at);
-        c.lineTo(LEFT + pixel, at);
-      }
-      c.fill();
-      base.set(top);
     }
   }
 

@@ -47,7 +47,7 @@ static json_t *holders_json(const struct vt_leak *leak)
 }
 
 /* What all lists have. */
-static json_t *leak_json(struct vt_leaks *leaks, const struct vt_leak *leak)
+static json_t *leak_json(const struct vt_leaks *leaks, const struct vt_leak *leak)
 {
 	const struct vt_model *model = leaks->attribution->facts->model;
 	const struct vt_allocation *a = &model->allocations[leak->allocation];
@@ -71,7 +71,7 @@ static json_t *leak_json(struct vt_leaks *leaks, const struct vt_leak *leak)
 	return object;
 }
 
-static json_t *growth_json(struct vt_leaks *leaks, const struct vt_leak *leak)
+static json_t *growth_json(const struct vt_leaks *leaks, const struct vt_leak *leak)
 {
 	json_t *object = leak_json(leaks, leak);
 
@@ -85,8 +85,8 @@ static json_t *growth_json(struct vt_leaks *leaks, const struct vt_leak *leak)
 	return object;
 }
 
-static json_t *list_json(struct vt_leaks *leaks, const struct vt_leak *all, uint32_t nr,
-			 json_t *(*one)(struct vt_leaks *, const struct vt_leak *))
+static json_t *list_json(const struct vt_leaks *leaks, const struct vt_leak *all, uint32_t nr,
+			 json_t *(*one)(const struct vt_leaks *, const struct vt_leak *))
 {
 	json_t *array = json_array();
 
@@ -129,9 +129,9 @@ static json_t *totals_json(const struct vt_leaks *leaks)
 	return array;
 }
 
-void vt_leaks_report_print_json(struct vt_leaks_report *report, FILE *out)
+json_t *vt_leaks_report_json(const struct vt_leaks_report *report)
 {
-	struct vt_leaks *leaks = &report->leaks;
+	const struct vt_leaks *leaks = &report->leaks;
 	json_t *object = json_object(), *notes = json_array();
 
 	for (unsigned i = 0; i < report->notes.nr; i++)
@@ -152,5 +152,10 @@ void vt_leaks_report_print_json(struct vt_leaks_report *report, FILE *out)
 	json_object_set_new(object, "kept_on_purpose_bytes",
 			    vt_json_integer(leaks->leftovers.on_purpose_bytes));
 	json_object_set_new(object, "notes", notes);
-	vt_json_print(object, out);
+	return object;
+}
+
+void vt_leaks_report_print_json(struct vt_leaks_report *report, FILE *out)
+{
+	vt_json_print(vt_leaks_report_json(report), out);
 }

@@ -6,6 +6,7 @@
  * What a recording says of leaks, as text and as JSON (`vtrace leaks`), with what it cannot say.
  */
 
+#include <jansson.h>
 #include <stdio.h>
 
 #include "analyzer/diagnosis/leaks.h"
@@ -34,6 +35,8 @@ void vt_leaks_report_release(struct vt_leaks_report *report);
 uint64_t vt_leaks_report_growth(const struct vt_leaks_report *report);
 
 void vt_leaks_report_print_text(struct vt_leaks_report *report, FILE *out);
+/* What --json prints; the caller gives it back. */
+json_t *vt_leaks_report_json(const struct vt_leaks_report *report);
 void vt_leaks_report_print_json(struct vt_leaks_report *report, FILE *out);
 
 #endif

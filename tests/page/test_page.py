@@ -86,7 +86,7 @@ def test_failed_request_comes_first(failed):
     text, state, first = look(page, ["read", "document.getElementById('oom').innerText"], ["read", STATE],
                               ["read", "document.querySelector('main > section').id"])
     assert text.startswith("Out of memory")
-    assert "4.00 GiB asked for on cuda:0" in text
+    assert "4.00 GiB more asked for on cuda:0" in text
     assert "What would have served it" in text
     assert first == "oom"
     assert any(name.startswith("out of memory: 4.00 GiB") for name in state["names"])
