@@ -16,7 +16,7 @@ struct building {
 	VT_VECTOR(uint32_t) inputs;
 };
 
-static enum vt_operator_class class_of(struct building *b, const struct vt_operator_call *operator)
+static enum vt_operator_class class_of(const struct building *b, const struct vt_operator_call *operator)
 {
 	uint8_t *known = &b->classes[operator->name];
 	const char *name;
@@ -61,6 +61,24 @@ static uint32_t add_value(struct building *b, uint32_t allocation, uint32_t writ
 	return (uint32_t)b->values.len - 1;
 }
 
+/* `out=`, the last argument: written, not read. */
+static int is_out_argument(const struct building *b, const struct vt_operator_call *operator,
+			   const struct vt_call_tensor *t)
+{
+	const struct vt_call_tensor *tensors = &b->calls->tensors[operator->first_tensor];
+	int is_returned = 0;
+
+	if (!t->position || !is_telling(class_of(b, operator)))
+		return 0;
+	for (uint32_t i = 0; i < operator->nr_tensors; i++) {
+		if (tensors[i].is_output)
+			is_returned |= tensors[i].allocation == t->allocation;
+		else if (tensors[i].position > t->position)
+			return 0;
+	}
+	return is_returned;
+}
+
 static void add_inputs(struct building *b, struct vt_flow_node *node)
 {
 	const struct vt_operator_call *operator = &b->calls->items[node->operator];
@@ -71,7 +89,8 @@ static void add_inputs(struct building *b, struct vt_flow_node *node)
 			&b->calls->tensors[operator->first_tensor + i];
 		uint32_t value;
 
-		if (t->is_output || t->allocation == VT_NO_INDEX)
+		if (t->is_output || t->allocation == VT_NO_INDEX ||
+		    is_out_argument(b, operator, t))
 			continue;
 		value = b->current[t->allocation];
 		value = value ? value - 1
@@ -81,6 +100,7 @@ static void add_inputs(struct building *b, struct vt_flow_node *node)
 	node->nr_inputs = (uint32_t)b->inputs.len - node->first_input;
 }
 
+/* It reads what lies there, so that returning it says nothing of writing. */
 static int is_input(const struct building *b, const struct vt_operator_call *operator,
 		    uint32_t allocation)
 {
@@ -89,7 +109,7 @@ static int is_input(const struct building *b, const struct vt_operator_call *ope
 			&b->calls->tensors[operator->first_tensor + i];
 
 		if (!t->is_output && t->allocation == allocation)
-			return 1;
+			return !is_out_argument(b, operator, t);
 	}
 	return 0;
 }
