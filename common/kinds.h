@@ -84,9 +84,15 @@
 	X(ENABLED, 1)                                                                              \
 	X(DISABLED, 2)
 
-/* What the probe wrote of a file of code that the program made itself (struct vt_source_record). */
+/*
+ * What is known of a file of code that the program made itself: the probe wrote it (struct
+ * vt_source_record), or the importer read it.
+ */
 #define VT_SOURCE_TEXTS(X)                                                                         \
-	X(CELL, 1, "cell") /* of a notebook: its number */
+	/* of a notebook: its number */                                                            \
+	X(CELL, 1, "cell")                                                                         \
+	/* by torch.compile: the lines that say what reads and writes which buffer */              \
+	X(GENERATED, 2, "generated")
 
 #define VT_ENUM_ROW(name, number, ...) VT_ENUM_PREFIX(name) = number,
 

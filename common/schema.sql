@@ -209,7 +209,7 @@ CREATE TABLE operator_tensor (
 -- What the program knows of code that it made itself, by the file name of that code (python_code.file).
 CREATE TABLE python_source (
 	file TEXT NOT NULL,
-	kind INTEGER NOT NULL,            -- 1 the number of a notebook's cell
+	kind INTEGER NOT NULL,            -- 1 the number of a notebook's cell; 2 lines that torch.compile generated, each behind its number
 	part INTEGER NOT NULL,            -- long texts are cut into parts, from 0
 	text TEXT NOT NULL,
 	PRIMARY KEY (file, kind, part)

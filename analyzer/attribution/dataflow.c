@@ -16,7 +16,8 @@ struct building {
 	VT_VECTOR(uint32_t) inputs;
 };
 
-static enum vt_operator_class class_of(const struct building *b, const struct vt_operator_call *operator)
+static enum vt_operator_class class_of(const struct building *b,
+				       const struct vt_operator_call *operator)
 {
 	uint8_t *known = &b->classes[operator->name];
 	const char *name;
@@ -163,6 +164,7 @@ static void add_outputs(struct building *b, struct vt_flow_node *node)
 	const struct vt_operator_call *operator = &b->calls->items[node->operator];
 	const char *name = vt_model_text(b->flow->model, operator->name);
 	int is_in_place = name && vt_operator_is_in_place(name);
+	int is_generated = name && vt_operator_is_generated(name);
 	uint32_t index = (uint32_t)b->nodes.len;
 
 	node->first_output = (uint32_t)b->values.len;
@@ -173,7 +175,7 @@ static void add_outputs(struct building *b, struct vt_flow_node *node)
 
 		if (t->allocation == VT_NO_INDEX)
 			continue;
-		if (t->is_output ? is_input(b, operator, t->allocation)
+		if (t->is_output ? !is_generated && is_input(b, operator, t->allocation)
 				 : !is_in_place || t->position)
 			continue;
 		known = b->current[t->allocation];

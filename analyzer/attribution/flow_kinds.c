@@ -119,8 +119,14 @@ static void label_backward(struct labelling *l, const struct vt_flow_node *node)
 {
 	const struct vt_operator_call *calls = l->model->calls.items;
 	uint32_t first = find_forward(l, &calls[node->operator]), call = first;
+	const char *name = vt_model_text(l->model, calls[node->operator].name);
 	enum vt_flow_label label = VT_FLOW_NONE;
 
+	if (name && vt_operator_is_generated(name)) {
+		/* All of a graph is one node of autograd. */
+		label_made(l, node, vt_operator_is_loss_gradient(name) ? VT_FLOW_LOGITS : label);
+		return;
+	}
 	if (first == VT_NO_INDEX)
 		return;
 	while (!l->node_of[call] && calls[call].parent < call)

@@ -3,7 +3,11 @@
 
 #include <fnmatch.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <string.h>
+
+#include "analyzer/model/generated_calls.h"
 
 /* Without "aten::" and the underscores at both ends; the first that fits decides. */
 static const struct {
@@ -118,10 +122,63 @@ static int fits(const char *patterns, const char *name)
 	return 0;
 }
 
+/* Of several in one kernel the first here is what the kernel is; others are what is around it. */
+static const uint8_t fused_order[] = {
+	VT_OPERATOR_ATTENTION, VT_OPERATOR_LOSS,    VT_OPERATOR_NORMALISER, VT_OPERATOR_NORM,
+	VT_OPERATOR_SOFTMAX,   VT_OPERATOR_CHOICE,  VT_OPERATOR_RECURRENT,  VT_OPERATOR_POOL,
+	VT_OPERATOR_EMBEDDING, VT_OPERATOR_DROPOUT, VT_OPERATOR_NONLINEAR,  VT_OPERATOR_ADD,
+	VT_OPERATOR_MULTIPLY,  VT_OPERATOR_REDUCE,  VT_OPERATOR_INDEX,	    VT_OPERATOR_JOIN,
+	VT_OPERATOR_CAST,      VT_OPERATOR_COPY,    VT_OPERATOR_FACTORY,
+};
+
+/*
+ * A kernel of generated code, by the operators that are fused in it.  A product there is the bias
+ * of one that another kernel computed, if it is not one of a template; a mean and an inverse root
+ * are a norm by hand.
+ */
+static enum vt_operator_class class_of_fused(const char *names)
+{
+	int is_template = strncmp(names, "template ", strlen("template ")) == 0;
+	uint32_t classes_of = 0;
+	char name[64];
+
+	while (*names) {
+		size_t len = strcspn(names, " ");
+
+		snprintf(name, sizeof(name), "%.*s", (int)len, names);
+		classes_of |= 1u << vt_operator_class(name);
+		names += len + strspn(names + len, " ");
+	}
+	if ((classes_of & 1u << VT_OPERATOR_ROOT) &&
+	    (classes_of & (1u << VT_OPERATOR_REDUCE | 1u << VT_OPERATOR_DEVIATION)))
+		classes_of |= 1u << VT_OPERATOR_NORM;
+	if (is_template && (classes_of & 1u << VT_OPERATOR_CONVOLUTION))
+		return VT_OPERATOR_CONVOLUTION;
+	if (is_template && (classes_of & 1u << VT_OPERATOR_PRODUCT))
+		return VT_OPERATOR_PRODUCT;
+	for (size_t i = 0; i < sizeof(fused_order) / sizeof(*fused_order); i++)
+		if (classes_of & 1u << fused_order[i])
+			return fused_order[i];
+	return VT_OPERATOR_OTHER;
+}
+
+int vt_operator_is_loss_gradient(const char *name)
+{
+	return strstr(name, "log_softmax_backward") || strstr(name, "nll_loss_backward") ||
+	       strstr(name, "nll_loss2d_backward");
+}
+
+int vt_operator_is_generated(const char *name)
+{
+	return strncmp(name, VT_GENERATED_PREFIX, strlen(VT_GENERATED_PREFIX)) == 0;
+}
+
 enum vt_operator_class vt_operator_class(const char *name)
 {
 	char short_name[64];
 
+	if (vt_operator_is_generated(name))
+		return class_of_fused(name + strlen(VT_GENERATED_PREFIX));
 	strip(name, short_name, sizeof(short_name));
 	/* The gradient of a norm is none; it is asked of the backward pass only by its node. */
 	if (strstr(short_name, "backward"))
@@ -136,5 +193,6 @@ int vt_operator_is_in_place(const char *name)
 {
 	size_t len = strlen(name);
 
-	return len > 1 && name[len - 1] == '_' && name[len - 2] != '_';
+	return len > 1 && name[len - 1] == '_' && name[len - 2] != '_' &&
+	       !vt_operator_is_generated(name);
 }

@@ -35,9 +35,13 @@ enum vt_operator_class {
 	VT_NR_OPERATOR_CLASSES
 };
 
-/* By a name without overload: "aten::addmm". */
+/* By a name without overload: "aten::addmm"; of generated code: "inductor::addmm relu". */
 enum vt_operator_class vt_operator_class(const char *name);
 /* Whether it writes its first argument. */
 int vt_operator_is_in_place(const char *name);
+/* A kernel of generated code, which writes all that it returns (generated_calls.h). */
+int vt_operator_is_generated(const char *name);
+/* Whether it makes the gradient of scores from a loss. */
+int vt_operator_is_loss_gradient(const char *name);
 
 #endif

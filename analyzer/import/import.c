@@ -8,6 +8,7 @@
 
 #include "analyzer/import/import_allocations.h"
 #include "analyzer/import/import_definitions.h"
+#include "analyzer/import/import_generated.h"
 #include "analyzer/import/import_names.h"
 #include "analyzer/import/import_operators.h"
 #include "analyzer/import/import_rows.h"
@@ -25,6 +26,7 @@ struct vt_import {
 	struct vt_import_allocations allocations;
 	struct vt_import_stacks stacks;
 	struct vt_import_definitions definitions;
+	struct vt_import_generated generated;
 	struct vt_import_names names;
 	struct vt_import_operators operators;
 	struct vt_peak_totals peak;
@@ -144,6 +146,7 @@ int vt_import_open(struct vt_import **out, struct vt_db *db, const struct vt_jou
 	vt_import_allocations_init(&im->allocations, &im->rows, &im->peak);
 	vt_import_stacks_init(&im->stacks, db);
 	vt_import_definitions_init(&im->definitions, db);
+	vt_import_generated_init(&im->generated, db);
 	vt_import_names_init(&im->names, db);
 	vt_import_operators_init(&im->operators, db, &im->allocations);
 	/* What cannot be read now is no new database. */
@@ -183,6 +186,7 @@ void vt_import_close(struct vt_import *im)
 	vt_import_rows_release(&im->rows);
 	vt_import_stacks_release(&im->stacks);
 	vt_import_definitions_release(&im->definitions);
+	vt_import_generated_release(&im->generated);
 	vt_import_names_release(&im->names);
 	vt_import_operators_release(&im->operators);
 	vt_peak_release(&im->peak);
@@ -221,6 +225,13 @@ static int take_module(struct vt_import *im, const struct vt_module_record *modu
 	return vt_import_definitions_torch(&im->definitions, module);
 }
 
+static int take_code(struct vt_import *im, const struct vt_python_code_record *code)
+{
+	if (vt_import_stacks_code(&im->stacks, code))
+		return -1;
+	return vt_import_generated_code(&im->generated, code);
+}
+
 static int take_record(struct vt_import *im, const struct vt_record *record)
 {
 	const void *p = record;
@@ -241,7 +252,7 @@ static int take_record(struct vt_import *im, const struct vt_record *record)
 	case VT_RECORD_NATIVE_STACK:
 		return vt_import_stacks_native(&im->stacks, p);
 	case VT_RECORD_PYTHON_CODE:
-		return vt_import_stacks_code(&im->stacks, p);
+		return take_code(im, p);
 	case VT_RECORD_PYTHON_STACK:
 		return vt_import_stacks_python(&im->stacks, p);
 	case VT_RECORD_PROBE:

@@ -6,6 +6,7 @@
 #include "analyzer/base/printable.h"
 #include "analyzer/base/util.h"
 #include "analyzer/model/cells.h"
+#include "analyzer/model/generated_calls.h"
 
 /* Ids of other tables: NULL, and what does not fit, become "none". */
 static uint32_t id_at(struct vt_stmt *stmt, int column)
@@ -291,8 +292,11 @@ static int load_all(struct vt_model *model, struct vt_diag *diag)
 			return -1;
 	if (load_allocations(model, diag))
 		return -1;
-	return vt_operator_calls_load(&model->calls, model->db, &model->strings, model->allocations,
-				 model->nr_allocations, diag);
+	if (vt_operator_calls_load(&model->calls, model->db, &model->strings, model->allocations,
+				   model->nr_allocations, diag))
+		return -1;
+	return vt_generated_calls_add(&model->calls, model->db, &model->frames, &model->strings,
+				      model->allocations, model->nr_allocations, diag);
 }
 
 int vt_model_load(struct vt_model *model, struct vt_db *db, struct vt_diag *diag)

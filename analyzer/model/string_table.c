@@ -97,6 +97,21 @@ int vt_string_table_load(struct vt_string_table *table, struct vt_db *db, struct
 	return rc;
 }
 
+uint32_t vt_string_table_add(struct vt_string_table *table, const char *text)
+{
+	uint32_t id = table->nr;
+
+	for (uint32_t i = 1; i < table->nr; i++)
+		if (table->text[i] && !strcmp(table->text[i], text))
+			return table->first[i];
+	table->nr++;
+	table->text = vt_xrealloc(table->text, table->nr * sizeof(*table->text));
+	table->first = vt_xrealloc(table->first, table->nr * sizeof(*table->first));
+	table->text[id] = vt_printable_copy(text);
+	table->first[id] = id;
+	return id;
+}
+
 void vt_string_table_release(struct vt_string_table *table)
 {
 	for (uint32_t i = 0; i < table->nr; i++)

@@ -38,6 +38,9 @@ const char *vt_string_table_get(const struct vt_string_table *table, uint32_t id
  */
 uint32_t vt_string_table_first(const struct vt_string_table *table, uint32_t id);
 
+/* The id that stands for a text, which becomes a new row if there is none. */
+uint32_t vt_string_table_add(struct vt_string_table *table, const char *text);
+
 /*
  * Largest id of table `name` + 1, as the length of an array indexed by id.  Returns -1 with `diag`
  * filled when the ids are so sparse that the file cannot be one of ours.
