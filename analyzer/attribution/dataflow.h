@@ -55,6 +55,7 @@ struct vt_flow_node {
 	uint8_t is_of_normaliser; /* computed of a VT_OPERATOR_NORMALISER */
 	/* The last product of a forward, or made of it by element, that no operator reads. */
 	uint8_t is_unread;
+	uint8_t is_recurrent; /* of a loop over time */
 };
 
 struct vt_dataflow {

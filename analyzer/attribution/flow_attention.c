@@ -3,11 +3,13 @@
 
 #define SCORES_MAX 32  /* operators between a product and its softmax */
 #define SPAN_MAX   512 /* operators of one attention */
+#define POOLED_MAX 24  /* operators between what is pooled and a softmax of it */
 
 struct span {
 	struct vt_dataflow *flow;
 	struct vt_flow_nodes nodes;
 	uint32_t region;
+	uint32_t pooled; /* value that it begins with; VT_NO_INDEX: none, weights are before it */
 };
 
 static int is_by_element(const struct vt_flow_node *node)
@@ -39,7 +41,33 @@ static void take(struct span *span, const struct vt_flow_node *node)
 		vt_vector_push(&span->nodes, vt_dataflow_index(span->flow, node));
 }
 
-/* The product of data that a softmax is of, or that takes its result; NULL: none. */
+/* A reader sums it: over a dimension, or by index. */
+static int is_summed(const struct vt_dataflow *flow, const struct vt_flow_node *node)
+{
+	const struct vt_flow_node *reader;
+
+	for (uint32_t k = 0; (reader = vt_dataflow_reader(flow, node, k)); k++)
+		if (reader->class == VT_OPERATOR_REDUCE || reader->class == VT_OPERATOR_ACCUMULATE)
+			return 1;
+	return 0;
+}
+
+/* A product of data by data; spelled out, one by element that is then summed. */
+static int mixes_data(struct vt_dataflow *flow, const struct vt_flow_node *node)
+{
+	if (vt_dataflow_is_of_data(flow, node))
+		return 1;
+	return node->class == VT_OPERATOR_MULTIPLY && node->label != VT_FLOW_NORM &&
+	       node->nr_inputs == 2 && vt_dataflow_writer(flow, node, 0) &&
+	       vt_dataflow_writer(flow, node, 1) &&
+	       flow->inputs[node->first_input] != flow->inputs[node->first_input + 1] &&
+	       is_summed(flow, node);
+}
+
+/*
+ * From a softmax on to what weighs data by its result, or back to the scores that it is of: the
+ * products of data, or what is gathered and summed by index, over edges.  NULL: there is none.
+ */
 static struct vt_flow_node *find_product(struct vt_dataflow *flow, struct vt_flow_node *softmax,
 					 int is_forward)
 {
@@ -58,13 +86,49 @@ static struct vt_flow_node *find_product(struct vt_dataflow *flow, struct vt_flo
 			if (!next || next->region != softmax->region ||
 			    !vt_flow_node_counts(next) || !vt_dataflow_see(flow, next))
 				continue;
-			if (vt_dataflow_is_of_data(flow, next))
+			if (mixes_data(flow, next) ||
+			    (!is_forward && next->class == VT_OPERATOR_ACCUMULATE))
 				return next;
 			if (nr < SCORES_MAX && is_by_element(next))
 				at[nr++] = next;
 		}
 	}
 	return NULL;
+}
+
+/*
+ * The operand of a weighing that is not the weights, where the scores were computed of it, or of
+ * what its product by weights was given: pooling.  What experts made is none.  VT_NO_INDEX: no.
+ */
+static uint32_t find_pooled(struct vt_dataflow *flow, const struct vt_flow_node *softmax,
+			    const struct vt_flow_node *weighing)
+{
+	const struct vt_flow_node *at[POOLED_MAX] = { softmax };
+	uint32_t values[4], nr_values = 0;
+	unsigned nr = 1;
+
+	for (uint32_t k = 0; k < weighing->nr_inputs && k < 2; k++) {
+		uint32_t value = vt_dataflow_origin(flow, flow->inputs[weighing->first_input + k]);
+		uint32_t writer = flow->values[value].writer;
+
+		values[nr_values++] = value;
+		if (writer != VT_NO_INDEX && vt_dataflow_is_by_weight(flow, &flow->nodes[writer]))
+			values[nr_values++] = vt_dataflow_origin(
+				flow, flow->inputs[flow->nodes[writer].first_input]);
+	}
+	vt_dataflow_walk(flow);
+	for (unsigned i = 0; i < nr; i++)
+		for (uint32_t k = 0; k < at[i]->nr_inputs; k++) {
+			uint32_t input = flow->inputs[at[i]->first_input + k];
+			const struct vt_flow_node *writer = vt_dataflow_writer(flow, at[i], k);
+
+			for (uint32_t v = 0; v < nr_values && i; v++)
+				if (vt_dataflow_origin(flow, input) == values[v])
+					return values[v];
+			if (writer && nr < POOLED_MAX && vt_dataflow_see(flow, writer))
+				at[nr++] = writer;
+		}
+	return VT_NO_INDEX;
 }
 
 /* What the operator was computed from, back to products by weights. */
@@ -81,7 +145,10 @@ static void take_sources(struct span *span, const struct vt_flow_node *last)
 				vt_dataflow_writer(span->flow, node, k);
 
 			if (writer && writer->class != VT_OPERATOR_EMBEDDING &&
-			    may_take(span, writer))
+			    may_take(span, writer) &&
+			    vt_dataflow_origin(span->flow,
+					       span->flow->inputs[node->first_input + k]) !=
+				    span->pooled)
 				take(span, writer);
 		}
 	}
@@ -128,21 +195,68 @@ static void label_span(struct span *span, const struct vt_flow_node *last)
 	}
 }
 
+/* A product of data of which another one is, and no softmax between: linear attention. */
+static int is_chained(struct vt_dataflow *flow, const struct vt_flow_node *product)
+{
+	const struct vt_flow_node *at[SCORES_MAX] = { product };
+	unsigned nr = 1;
+
+	vt_dataflow_walk(flow);
+	for (unsigned i = 0; i < nr; i++)
+		for (uint32_t k = 0; k < at[i]->nr_inputs; k++) {
+			struct vt_flow_node *writer = vt_dataflow_writer(flow, at[i], k);
+
+			if (!writer || writer->region != product->region || writer->label ||
+			    writer->class == VT_OPERATOR_NONLINEAR ||
+			    !vt_dataflow_see(flow, writer))
+				continue;
+			if (writer->class == VT_OPERATOR_PRODUCT &&
+			    vt_dataflow_is_of_data(flow, writer))
+				return 1;
+			if (nr < SCORES_MAX && is_by_element(writer))
+				at[nr++] = writer;
+		}
+	return 0;
+}
+
+/* What an attention weighs its values by; NULL: the node is of none. */
+static const struct vt_flow_node *find_weighing(struct span *span, struct vt_flow_node *node)
+{
+	struct vt_dataflow *flow = span->flow;
+	const struct vt_flow_node *weighing;
+
+	span->pooled = VT_NO_INDEX;
+	if (node->class == VT_OPERATOR_ATTENTION)
+		return node;
+	if (node->class == VT_OPERATOR_PRODUCT)
+		return !node->label && vt_dataflow_is_of_data(flow, node) &&
+				       is_chained(flow, node) ?
+			       node :
+			       NULL;
+	if (node->class != VT_OPERATOR_SOFTMAX)
+		return NULL;
+	weighing = find_product(flow, node, 1);
+	if (!weighing || find_product(flow, node, 0))
+		return weighing;
+	span->pooled = find_pooled(flow, node, weighing);
+	return span->pooled == VT_NO_INDEX ? NULL : weighing;
+}
+
 void vt_flow_label_attention(struct vt_dataflow *flow)
 {
 	struct span span = { .flow = flow };
 
-	for (uint32_t n = 0; n < flow->nr_nodes; n++) {
-		struct vt_flow_node *node = &flow->nodes[n], *last = node;
+	for (int is_linear = 0; is_linear < 2; is_linear++)
+		for (uint32_t n = 0; n < flow->nr_nodes; n++) {
+			struct vt_flow_node *node = &flow->nodes[n];
+			const struct vt_flow_node *last;
 
-		if (!vt_flow_node_counts(node) || node->label == VT_FLOW_LOGITS)
-			continue;
-		if (node->class == VT_OPERATOR_SOFTMAX)
-			last = find_product(flow, node, 0) ? find_product(flow, node, 1) : NULL;
-		else if (node->class != VT_OPERATOR_ATTENTION)
-			continue;
-		if (last)
-			label_span(&span, last);
-	}
+			if (!vt_flow_node_counts(node) || node->label == VT_FLOW_LOGITS ||
+			    (node->class == VT_OPERATOR_PRODUCT) != is_linear)
+				continue;
+			last = find_weighing(&span, node);
+			if (last)
+				label_span(&span, last);
+		}
 	vt_vector_release(&span.nodes);
 }

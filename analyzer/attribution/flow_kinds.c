@@ -199,11 +199,14 @@ void vt_flow_kinds_init(struct vt_flow_kinds *kinds, const struct vt_model *mode
 	kinds->labels = vt_xcalloc((size_t)model->nr_allocations + 1, 1);
 	kinds->is_observed = vt_xcalloc((size_t)model->nr_allocations + 1, 1);
 	vt_dataflow_init(&flow, model);
+	vt_flow_find_composites(&flow);
 	vt_flow_label_norms(&flow);
 	vt_flow_label_logits(&flow);
+	vt_flow_find_recurrence(&flow);
 	vt_flow_find_regions(&flow);
 	vt_flow_label_attention(&flow);
 	vt_flow_label_rest(&flow);
+	vt_flow_label_functions(&flow);
 	find_numbered(&l);
 	for (uint32_t n = 0; n < flow.nr_nodes; n++)
 		if (flow.nodes[n].in_backward)

@@ -62,7 +62,8 @@ static int has_sums_of_sums(struct vt_dataflow *flow, struct vt_flow_nodes *foun
 			const struct vt_flow_node *writer = vt_dataflow_writer(flow, node, k);
 
 			if (writer && (writer->is_of_normaliser ||
-				       writer->class == VT_OPERATOR_NORMALISER))
+				       writer->class == VT_OPERATOR_NORMALISER ||
+				       writer->class == VT_OPERATOR_LOSS))
 				node->is_of_normaliser = 1;
 		}
 		if (node->is_of_normaliser && node->class == VT_OPERATOR_NORMALISER)

@@ -30,6 +30,8 @@ static int is_between(const struct vt_flow_node *node)
 	case VT_OPERATOR_CAST:
 	case VT_OPERATOR_COPY:
 	case VT_OPERATOR_NONLINEAR:
+	case VT_OPERATOR_EXPONENTIAL:
+	case VT_OPERATOR_LOGARITHM:
 	case VT_OPERATOR_OTHER:
 		return 1;
 	default:

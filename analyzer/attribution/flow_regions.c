@@ -86,7 +86,7 @@ static void try_sum(struct regions *r, uint32_t n)
 	uint32_t a, b;
 
 	if (node->class != VT_OPERATOR_ADD || node->nr_inputs != 2 || node->label ||
-	    !vt_flow_node_counts(node))
+	    node->is_recurrent || !vt_flow_node_counts(node))
 		return;
 	a = r->flow->inputs[node->first_input];
 	b = r->flow->inputs[node->first_input + 1];

@@ -12,7 +12,7 @@ struct contents {
 static void look_at(const struct vt_dataflow *flow, const struct vt_flow_node *node,
 		    struct contents *contents)
 {
-	contents->has_recurrence |= node->class == VT_OPERATOR_RECURRENT;
+	contents->has_recurrence |= node->class == VT_OPERATOR_RECURRENT || node->is_recurrent;
 	contents->has_attention |= node->label == VT_FLOW_ATTENTION;
 	if (node->label)
 		return;
@@ -50,6 +50,13 @@ static void label_regions(struct vt_dataflow *flow)
 			node->label = (uint8_t)label_of(&contents[node->region]);
 	}
 	free(contents);
+}
+
+static void label_recurrence(struct vt_dataflow *flow)
+{
+	for (uint32_t n = 0; n < flow->nr_nodes; n++)
+		if (flow->nodes[n].is_recurrent && !flow->nodes[n].label)
+			flow->nodes[n].label = VT_FLOW_MIXER;
 }
 
 /* The label of what its first input was made by; with `behind_norms` of what that norm was of. */
@@ -103,6 +110,11 @@ static enum vt_flow_label label_alone(const struct vt_dataflow *flow,
 		return is_of_embeddings(flow, node) ? VT_FLOW_EMBEDDING
 						    : label_of_input(flow, node, 1);
 	case VT_OPERATOR_MULTIPLY:
+	case VT_OPERATOR_EXPONENTIAL:
+	case VT_OPERATOR_LOGARITHM:
+	case VT_OPERATOR_SQUARE:
+	case VT_OPERATOR_ROOT:
+	case VT_OPERATOR_ACCUMULATE:
 		return label_of_input(flow, node, 1);
 	default:
 		return VT_FLOW_NONE;
@@ -111,6 +123,7 @@ static enum vt_flow_label label_alone(const struct vt_dataflow *flow,
 
 void vt_flow_label_rest(struct vt_dataflow *flow)
 {
+	label_recurrence(flow);
 	label_regions(flow);
 	for (uint32_t n = 0; n < flow->nr_nodes; n++) {
 		struct vt_flow_node *node = &flow->nodes[n];

@@ -17,7 +17,10 @@ enum vt_operator_class {
 	VT_OPERATOR_MULTIPLY,
 	VT_OPERATOR_SQUARE,
 	VT_OPERATOR_ROOT,
+	VT_OPERATOR_EXPONENTIAL,
+	VT_OPERATOR_LOGARITHM,
 	VT_OPERATOR_REDUCE,
+	VT_OPERATOR_ACCUMULATE, /* a sum by index: what edges bring to their nodes */
 	VT_OPERATOR_DEVIATION, /* a reduction that is a root or its square */
 	VT_OPERATOR_NONLINEAR,
 	VT_OPERATOR_SOFTMAX,

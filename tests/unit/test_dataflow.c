@@ -60,8 +60,11 @@ static void add_step(struct fixture *f, const struct step *step)
 	uint32_t number = f->model.calls.nr, made = 0;
 	unsigned i = 0;
 
-	f->texts[number + 1] = (char *)step->name;
-	call->name = number + 1;
+	call->name = 1;
+	while (f->texts[call->name] && strcmp(f->texts[call->name], step->name) != 0)
+		call->name++;
+	f->texts[call->name] = (char *)step->name;
+	call->python_stack = 1;
 	call->parent = VT_NO_INDEX;
 	call->sequence = step->in_backward ? VT_NO_SEQUENCE : number;
 	call->node_class = step->in_backward ? 1 : 0;
@@ -286,6 +289,125 @@ static void test_convolutions_beside_sums(void **state)
 	CHECK(steps);
 }
 
+/* e = exp(scores); e / sum(e), between products of data and beside one by element. */
+static void test_softmax_spelled_out(void **state)
+{
+	const struct step steps[] = {
+		{ "aten::linear", { 1, 2 }, "attention", 0, 0, 0 },
+		{ "aten::linear", { 1, 3 }, "attention", 0, 0, 0 },
+		{ "aten::matmul", { S(0), S(1) }, "attention", 0, 0, 0 },
+		{ "aten::exp", { S(2) }, "attention", 0, 0, 0 },
+		{ "aten::sum", { S(3) }, "attention", 4096, 0, 0 },
+		{ "aten::div", { S(3), S(4) }, "attention", 0, 0, 0 },
+		{ "aten::mul", { S(5), S(1) }, "attention", 0, 0, 0 },
+		{ "aten::sum", { S(6) }, "attention", 4096, 0, 0 },
+		{ "aten::linear", { S(7), 4 }, "attention", 0, 0, 0 },
+		{ "aten::linear", { S(8), 5 }, "mlp", 0, 0, 0 },
+	};
+	/* ... and in a loss */
+	const struct step loss[] = {
+		{ "aten::linear", { 1, 2 }, "logits", 0, 0, 0 },
+		{ "aten::exp", { S(0) }, "logits", 0, 0, 0 },
+		{ "aten::sum", { S(1) }, "logits", 4096, 0, 0 },
+		{ "aten::log", { S(2) }, "logits", 4096, 0, 0 },
+	};
+
+	(void)state;
+	CHECK(steps);
+	CHECK(loss);
+}
+
+/* Not of what experts made, which is no part of the scores. */
+static void test_pooling_by_scores_of_what_is_pooled(void **state)
+{
+	const struct step steps[] = {
+		{ "aten::linear", { 1, 2 }, "mlp", 0, 0, 0 },
+		{ "aten::linear", { S(0), 3 }, "attention", 4096, 0, 0 },
+		{ "aten::softmax", { S(1) }, "attention", 4096, 0, 0 },
+		{ "aten::mul", { S(2), S(0) }, "attention", 0, 0, 0 },
+		{ "aten::sum", { S(3) }, "attention", 4096, 0, 0 },
+		{ "aten::linear", { S(4), 4 }, "attention", 0, 0, 0 },
+		{ "aten::linear", { S(5), 5 }, "mlp", 0, 0, 0 },
+	};
+	const struct step experts[] = {
+		{ "aten::linear", { 1, 2 }, "mlp", 0, 0, 0 },
+		{ "aten::linear", { S(0), 3 }, "mlp", 4096, 0, 0 },
+		{ "aten::softmax", { S(1) }, "", 4096, 0, 0 },
+		{ "aten::linear", { S(0), 4 }, "mlp", 0, 0, 0 },
+		{ "aten::relu", { S(3) }, "mlp", 0, 0, 0 },
+		{ "aten::linear", { S(4), 5 }, "mlp", 0, 0, 0 },
+		{ "aten::mul", { S(5), S(2) }, "mlp", 0, 0, 0 },
+		{ "aten::sum", { S(6) }, "", 4096, 0, 0 },
+	};
+
+	(void)state;
+	CHECK(steps);
+	CHECK(experts);
+}
+
+static void test_attention_without_softmax(void **state)
+{
+	const struct step steps[] = {
+		{ "aten::linear", { 1, 2 }, "attention", 0, 0, 0 },
+		{ "aten::linear", { 1, 3 }, "attention", 0, 0, 0 },
+		{ "aten::bmm", { S(0), S(1) }, "attention", 0, 0, 0 },
+		{ "aten::mul", { S(2) }, "attention", 0, 0, 0 },
+		{ "aten::bmm", { S(3), S(0) }, "attention", 0, 0, 0 },
+		{ "aten::linear", { S(4), 4 }, "attention", 0, 0, 0 },
+	};
+	/* weights that a network makes for the next one are none */
+	const struct step weights[] = {
+		{ "aten::linear", { 1, 2 }, "mlp", 0, 0, 0 },
+		{ "aten::linear", { 3, 4 }, "mlp", 0, 0, 0 },
+		{ "aten::bmm", { S(1), S(0) }, "", 0, 0, 0 },
+		{ "aten::relu", { S(2) }, "", 0, 0, 0 },
+		{ "aten::bmm", { S(3), S(0) }, "", 0, 0, 0 },
+	};
+
+	(void)state;
+	CHECK(steps);
+	CHECK(weights);
+}
+
+/* The same operator from the same line, of what it made before, by the same weights. */
+static void test_loops_over_time(void **state)
+{
+	const struct step steps[] = {
+		{ "aten::linear", { 1, 2 }, "mlp", 0, 0, 0 },
+		{ "aten::mm", { S(0), 3 }, "mixer", 0, 0, 0 },
+		{ "aten::mm", { S(1), 3 }, "mixer", 0, 0, 0 },
+		{ "aten::mm", { S(2), 3 }, "mixer", 0, 0, 0 },
+		{ "aten::mm", { S(3), 3 }, "mixer", 0, 0, 0 },
+		{ "aten::mm", { S(4), 3 }, "mixer", 0, 0, 0 },
+	};
+	const struct step layers[] = {
+		{ "aten::linear", { 1, 2 }, "mlp", 0, 0, 0 },
+		{ "aten::mm", { S(0), 3 }, "mlp", 0, 0, 0 },
+		{ "aten::mm", { S(1), 4 }, "mlp", 0, 0, 0 },
+		{ "aten::mm", { S(2), 5 }, "mlp", 0, 0, 0 },
+		{ "aten::mm", { S(3), 6 }, "mlp", 0, 0, 0 },
+		{ "aten::mm", { S(4), 7 }, "mlp", 0, 0, 0 },
+	};
+
+	(void)state;
+	CHECK(steps);
+	CHECK(layers);
+}
+
+static void test_mixtures_are_of_no_logits(void **state)
+{
+	const struct step steps[] = {
+		{ "aten::linear", { 1, 2 }, "mlp", 0, 0, 0 },
+		{ "aten::linear", { 1, 3 }, "mlp", 0, 0, 0 },
+		{ "aten::log_softmax", { S(0) }, "", 0, 0, 0 },
+		{ "aten::add", { S(1), S(2) }, "mlp", 0, 0, 0 },
+		{ "aten::logsumexp", { S(3) }, "", 0, 0, 0 },
+	};
+
+	(void)state;
+	CHECK(steps);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -298,6 +420,11 @@ int main(void)
 		cmocka_unit_test(test_weights_stay_weights_when_they_are_written),
 		cmocka_unit_test(test_sums_over_all_ways_are_of_no_logits),
 		cmocka_unit_test(test_convolutions_beside_sums),
+		cmocka_unit_test(test_softmax_spelled_out),
+		cmocka_unit_test(test_pooling_by_scores_of_what_is_pooled),
+		cmocka_unit_test(test_attention_without_softmax),
+		cmocka_unit_test(test_loops_over_time),
+		cmocka_unit_test(test_mixtures_are_of_no_logits),
 	};
 
 	return cmocka_run_group_tests_name("dataflow", tests, NULL, NULL);
