@@ -6,9 +6,11 @@
 -- operators (why they are not observed, if so),
 -- env:NAME for each environment variable kept, uuid:N of device N; where a launcher started it (common/launchers.h) launcher, rank,
 -- world_size, local_rank and job (equal for processes of one start).  From the importer: pid, start_time_ns, start_realtime_ns, duration_ns, torch,
--- ended ("running", "exit N", "signal N", "killed" = no exit handler ran), exit_status, recording_stopped (why, if early),
+-- ended ("running", "exit N", "signal N", "killed" = no exit handler ran, "snapshot"), exit_status, recording_stopped (why, if early),
 -- events, lost_events (no room), torn_records (cut off by the program's death), reused_addresses (a free was lost),
 -- unknown_frees, missing_slots (where the journal was cut: how much of it), and how far it is: imported_slots, resolved_frames.
+-- Of a PyTorch snapshot (ended "snapshot"; every event has the same thread, times are of the wall clock): snapshot (its file's name),
+-- snapshot_entries (of its traces), snapshot_earlier_blocks (alive when they began).
 CREATE TABLE run (
 	key   TEXT PRIMARY KEY,
 	value TEXT NOT NULL

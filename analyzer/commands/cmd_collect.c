@@ -11,7 +11,7 @@
 #include "analyzer/base/diag.h"
 #include "analyzer/database/db_check.h"
 #include "analyzer/import/detach.h"
-#include "analyzer/import/input.h"
+#include "analyzer/input/input.h"
 #include "analyzer/import/journal_file.h"
 #include "analyzer/base/options.h"
 

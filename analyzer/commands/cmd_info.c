@@ -11,7 +11,7 @@
 #include "analyzer/commands/cmd.h"
 #include "analyzer/database/db.h"
 #include "analyzer/base/diag.h"
-#include "analyzer/import/input.h"
+#include "analyzer/input/input.h"
 #include "analyzer/import/run_keys.h"
 #include "analyzer/base/options.h"
 #include "analyzer/base/printable.h"

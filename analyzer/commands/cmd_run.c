@@ -16,7 +16,7 @@
 #include "analyzer/base/diag.h"
 #include "analyzer/commands/dynamic_loader.h"
 #include "analyzer/base/environment.h"
-#include "analyzer/import/input.h"
+#include "analyzer/input/input.h"
 #include "analyzer/commands/launch.h"
 #include "analyzer/base/numbers.h"
 #include "analyzer/base/options.h"

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "analyzer/database/db.h"
-#include "analyzer/import/input.h"
+#include "analyzer/input/input.h"
 #include "analyzer/import/journal_file.h"
 #include "analyzer/base/util.h"
 

@@ -4,10 +4,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "analyzer/base/util.h"
+#include "analyzer/commands/new_file.h"
 #include "analyzer/html/html.h"
 
 char *vt_page_output(const struct vt_page_request *request)
@@ -26,16 +26,8 @@ char *vt_page_output(const struct vt_page_request *request)
 int vt_page_check(const struct vt_page_request *request, struct vt_diag *diag)
 {
 	char *output = vt_page_output(request);
-	struct stat status;
-	int rc = vt_html_check(diag);
+	int rc = vt_html_check(diag) ? -1 : vt_new_file_check(output, request->is_forced, diag);
 
-	if (!rc && !lstat(output, &status) &&
-	    (!request->is_forced || !S_ISREG(status.st_mode))) {
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: exists already%s", output,
-			    S_ISREG(status.st_mode) ? "; --force replaces it"
-						    : ", and is not a regular file");
-		rc = -1;
-	}
 	free(output);
 	return rc;
 }
@@ -51,7 +43,7 @@ static int print(const struct vt_page_request *request, const char *output, stru
 		.run = request->run,
 		.has_all_frames = request->has_all_frames,
 	};
-	char *part = vt_xasprintf("%s.%d.part", output, (int)getpid());
+	char *part = vt_new_file_part(output);
 	FILE *out = fopen(part, "wxe");
 	int rc = -1, is_bad;
 
@@ -69,15 +61,11 @@ static int print(const struct vt_page_request *request, const char *output, stru
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: cannot be written: %s", output,
 			    strerror(errno ? errno : EIO));
 		rc = -1;
-	} else if (!rc && (request->is_forced ? rename(part, output)
-					      : vt_util_rename(part, output))) {
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", output,
-			    errno == EEXIST ? "exists already; --force replaces it"
-					    : strerror(errno));
-		rc = -1;
 	}
 	if (rc)
 		unlink(part);
+	else
+		rc = vt_new_file_publish(part, output, request->is_forced, diag);
 	free(part);
 	return rc;
 }

@@ -11,7 +11,7 @@
 
 #include "analyzer/base/util.h"
 #include "analyzer/database/db_check.h"
-#include "analyzer/import/input.h"
+#include "analyzer/input/input.h"
 #include "analyzer/import/journal_file.h"
 #include "common/journal_format.h"
 #include "common/launchers.h"

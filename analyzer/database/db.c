@@ -302,6 +302,23 @@ int vt_db_open(struct vt_db **out, const char *path, enum vt_db_mode mode, struc
 	return 0;
 }
 
+int vt_db_open_memory(struct vt_db **out, const char *name, struct vt_diag *diag)
+{
+	struct vt_db *db = NULL;
+
+	if (open_raw(&db, ":memory:", SQLITE_OPEN_READWRITE, diag))
+		return -1;
+	free(db->path);
+	db->path = vt_xstrdup(name);
+	if (write_schema(db)) {
+		vt_db_diag(db, diag);
+		vt_db_close(db);
+		return -1;
+	}
+	*out = db;
+	return 0;
+}
+
 void vt_db_close(struct vt_db *db)
 {
 	if (!db)

@@ -33,6 +33,11 @@ enum vt_db_mode {
  * permission, not ours, truncated, made by a newer version; nothing was modified.
  */
 int vt_db_open(struct vt_db **db, const char *path, enum vt_db_mode mode, struct vt_diag *diag);
+/*
+ * A new one that is in memory alone; `name` is what vt_db_path and messages call it.  0, or -1 with
+ * `diag` filled.
+ */
+int vt_db_open_memory(struct vt_db **db, const char *name, struct vt_diag *diag);
 /* Also frees the statements that are still there.  NULL is fine. */
 void vt_db_close(struct vt_db *db);
 

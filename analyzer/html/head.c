@@ -27,11 +27,7 @@ static void print_known(const struct vt_page_head *head, const char *word, const
 
 char *vt_page_head_program(const struct vt_report *report)
 {
-	char *command = vt_db_run_get(report->analysis->db, "command");
-	char *program = vt_program_name(command);
-
-	free(command);
-	return program;
+	return vt_program_name_of(report->analysis->db);
 }
 
 static void print_devices(const struct vt_page_head *head)

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "analyzer/base/util.h"
-#include "analyzer/import/input.h"
+#include "analyzer/input/input.h"
 
 /* A database that is there speaks for its journal, too. */
 static int is_recording(const char *path)

@@ -8,7 +8,7 @@
 #include "analyzer/model/containers.h"
 #include "analyzer/model/samples.h"
 #include "analyzer/base/parallel.h"
-#include "analyzer/import/input.h"
+#include "analyzer/input/input.h"
 
 int vt_analysis_open_model(struct vt_analysis *analysis, const char *path, const char *rules_path,
 			   struct vt_diag *diag)

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
 #include "analyzer/model/losses.h"
 #include "analyzer/report/json.h"
@@ -28,11 +29,35 @@ static void add_kinds(struct limits *limits, const struct vt_model *model)
 						  " holds a block is not known"));
 }
 
+/* What no snapshot has, and what this one lacks. */
+static void add_snapshot(struct limits *limits, struct vt_db *db)
+{
+	int64_t nr_earlier = vt_db_run_get_int(db, "snapshot_earlier_blocks", 0);
+	char count[VT_UNITS_MAX];
+
+	vt_vector_push(limits,
+		       vt_xstrdup("a PyTorch snapshot: memory outside PyTorch's allocator, the CUDA"
+				  " context, the device, names of tensors, operators and threads"
+				  " are not in it"));
+	if (!vt_db_run_get_int(db, "snapshot_entries", 0))
+		vt_vector_push(limits, vt_xstrdup("without a trace: only what was alive when it was"
+						  " taken"));
+	else if (nr_earlier)
+		vt_vector_push(limits,
+			       vt_xasprintf("its trace begins with %s block%s alive: what happened"
+					    " before is not known",
+					    vt_units_count(count, sizeof(count),
+							   (uint64_t)nr_earlier),
+					    nr_earlier == 1 ? "" : "s"));
+}
+
 static void add_ending(struct limits *limits, const struct vt_analysis *analysis)
 {
 	char *ended = vt_db_run_get(analysis->db, "ended");
 
-	if (!ended || !strcmp(ended, "running"))
+	if (ended && !strcmp(ended, "snapshot"))
+		add_snapshot(limits, analysis->db);
+	else if (!ended || !strcmp(ended, "running"))
 		vt_vector_push(limits, vt_xstrdup("still running: all this is of the time up to"
 						  " now"));
 	else if (strncmp(ended, "exit ", strlen("exit ")) != 0)

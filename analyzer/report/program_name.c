@@ -49,3 +49,15 @@ char *vt_program_name(const char *command)
 	json_decref(words);
 	return text;
 }
+
+char *vt_program_name_of(struct vt_db *db)
+{
+	char *command = vt_db_run_get(db, "command"), *name = NULL;
+
+	if (!command)
+		name = vt_printable_make(vt_db_run_get(db, "snapshot"));
+	if (!name)
+		name = vt_program_name(command);
+	free(command);
+	return name;
+}

@@ -69,8 +69,8 @@ static void print_known(const struct vt_report *report, const char *word, const 
 
 static void print_header(const struct vt_report *report, FILE *out)
 {
-	char *command = vt_db_run_get(report->analysis->db, "command");
-	char *program = vt_program_name(command), *ending = vt_report_ending(report);
+	char *program = vt_program_name_of(report->analysis->db);
+	char *ending = vt_report_ending(report);
 	int64_t duration = vt_db_run_get_int(report->analysis->db, "duration_ns", -1);
 	char text[VT_UNITS_MAX];
 
@@ -88,7 +88,6 @@ static void print_header(const struct vt_report *report, FILE *out)
 			vt_units_duration(text, sizeof(text), (uint64_t)duration));
 	fprintf(out, " %s\n", ending);
 	free(program);
-	free(command);
 	free(ending);
 }
 

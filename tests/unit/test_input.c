@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "analyzer/import/input.h"
+#include "analyzer/input/input.h"
 #include "tests/lib/sample_journal.h"
 
 static int exists(const char *path)

@@ -7,7 +7,7 @@
  * recording.  An unfinished journal beside it is imported first; where a collector is still at work
  * on a living program, what is there so far is read (run.ended = "running"); on a dead one, its end
  * is waited for.  A program on another machine or in another container is one line on standard
- * error, and what is there so far.
+ * error, and what is there so far.  A memory snapshot of PyTorch is read into a database in memory.
  */
 
 #include "analyzer/database/db.h"

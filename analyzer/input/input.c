@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "analyzer/import/input.h"
+#include "analyzer/input/input.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,6 +13,7 @@
 #include "analyzer/base/process.h"
 #include "analyzer/import/resolve.h"
 #include "analyzer/base/util.h"
+#include "analyzer/snapshot/snapshot.h"
 
 #define DATABASE_SUFFIX ".db"
 #define JOURNAL_SUFFIX  ".journal"
@@ -143,11 +144,31 @@ static void resolve_live(const char *database)
 	vt_db_close(db);
 }
 
+/* Nothing is written: whoever reads it again and again imports it to a file. */
+static int open_snapshot(const char *path, struct vt_db **db, struct vt_diag *diag)
+{
+	struct vt_progress progress;
+	int rc;
+
+	if (vt_db_open_memory(db, path, diag))
+		return -1;
+	vt_progress_init(&progress, "reading the snapshot");
+	rc = vt_snapshot_import(path, *db, &progress, diag);
+	vt_progress_end(&progress);
+	if (rc) {
+		vt_db_close(*db);
+		*db = NULL;
+	}
+	return rc;
+}
+
 int vt_input_open(const char *path, struct vt_db **db, struct vt_diag *diag)
 {
 	char *database, *journal;
 	int is_live = 0, rc = -1;
 
+	if (vt_snapshot_is_one(path))
+		return open_snapshot(path, db, diag);
 	vt_input_paths(path, &database, &journal);
 	if (access(database, F_OK) && access(journal, F_OK)) {
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", path, strerror(errno));

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/commands/new_file.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "analyzer/base/util.h"
+
+int vt_new_file_check(const char *path, int is_forced, struct vt_diag *diag)
+{
+	struct stat status;
+
+	if (lstat(path, &status) || (is_forced && S_ISREG(status.st_mode)))
+		return 0;
+	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: exists already%s", path,
+		    S_ISREG(status.st_mode) ? "; --force replaces it"
+					    : ", and is not a regular file");
+	return -1;
+}
+
+char *vt_new_file_part(const char *path)
+{
+	return vt_xasprintf("%s.%d.part", path, (int)getpid());
+}
+
+int vt_new_file_publish(const char *part, const char *path, int is_forced, struct vt_diag *diag)
+{
+	if (!(is_forced ? rename(part, path) : vt_util_rename(part, path)))
+		return 0;
+	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", path,
+		    errno == EEXIST ? "exists already; --force replaces it" : strerror(errno));
+	unlink(part);
+	return -1;
+}

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/snapshot/stacks.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/journal_format.h"
+
+/* The innermost frames are PyTorch taking the stack. */
+static const char *const own_frames[] = {
+	"torch::unwind::unwind",
+	"torch::CapturedTraceback::gather",
+	"torch::cuda::(anonymous namespace)::gather",
+	"gather_with_cpp",
+};
+
+struct text {
+	const char *bytes;
+	size_t len;
+};
+
+static void init_rows(struct vt_snapshot_rows *rows, struct vt_db *db, const char *sql)
+{
+	rows->insert = vt_db_prepare(db, sql);
+}
+
+static void release_rows(struct vt_snapshot_rows *rows)
+{
+	vt_map_release(&rows->ids);
+	vt_stmt_free(rows->insert);
+}
+
+void vt_snapshot_stacks_init(struct vt_snapshot_stacks *s, struct vt_snapshot_input *input,
+			     struct vt_db *db)
+{
+	memset(s, 0, sizeof(*s));
+	s->input = input;
+	init_rows(&s->strings, db, "INSERT INTO string VALUES (?,?)");
+	init_rows(&s->codes, db, "INSERT INTO python_code VALUES (?,?,?,0)");
+	init_rows(&s->modules, db, "INSERT INTO module VALUES (?,?,'',0,0,0)");
+	init_rows(&s->python_frames, db, "INSERT INTO python_frame(id, code, line) VALUES (?,?,?)");
+	init_rows(&s->python_nodes, db, "INSERT INTO python_node VALUES (?,?,?)");
+	init_rows(&s->python_stacks, db, "INSERT INTO python_stack VALUES (?,?,?)");
+	init_rows(&s->native_frames, db,
+		  "INSERT INTO native_frame(id, address, module, symbol, file, line)"
+		  " VALUES (?1,?1,?2,?3,?4,?5)");
+	init_rows(&s->native_nodes, db, "INSERT INTO native_node VALUES (?,?,?)");
+	init_rows(&s->native_stacks, db, "INSERT INTO native_stack VALUES (?,?,?)");
+}
+
+void vt_snapshot_stacks_release(struct vt_snapshot_stacks *s)
+{
+	release_rows(&s->strings);
+	release_rows(&s->codes);
+	release_rows(&s->modules);
+	release_rows(&s->python_frames);
+	release_rows(&s->python_nodes);
+	release_rows(&s->python_stacks);
+	release_rows(&s->native_frames);
+	release_rows(&s->native_nodes);
+	release_rows(&s->native_stacks);
+	vt_map_release(&s->frames);
+	vt_map_release(&s->lists);
+	vt_vector_release(&s->known);
+}
+
+/* The id of the row with that key; *is_new: the caller binds parameters 2.. and inserts it. */
+static uint32_t intern(struct vt_snapshot_rows *rows, struct vt_key key, int *is_new)
+{
+	const uint64_t *id = vt_map_find(&rows->ids, key);
+
+	*is_new = !id;
+	if (id)
+		return (uint32_t)*id;
+	vt_map_put(&rows->ids, key, ++rows->last_id);
+	vt_stmt_bind_int(rows->insert, 1, rows->last_id);
+	return rows->last_id;
+}
+
+static struct text text_of(const struct vt_snapshot_stacks *s, vt_value value)
+{
+	struct text text;
+
+	text.bytes = vt_values_bytes(&s->input->values, value, &text.len);
+	if (!text.bytes)
+		text.bytes = "";
+	return text;
+}
+
+static void bind_text(struct vt_stmt *stmt, int parameter, struct text text)
+{
+	vt_stmt_bind_text_len(stmt, parameter, text.bytes, (int)text.len);
+}
+
+int vt_snapshot_stacks_string(struct vt_snapshot_stacks *s, vt_value value, uint32_t *id)
+{
+	struct text text = text_of(s, value);
+	int is_new;
+
+	*id = 0;
+	if (!text.len)
+		return 0;
+	*id = intern(&s->strings, (struct vt_key){ value, 0, 0 }, &is_new);
+	if (!is_new)
+		return 0;
+	bind_text(s->strings.insert, 2, text);
+	return vt_stmt_step(s->strings.insert);
+}
+
+static int has_prefix(struct text text, const char *prefix)
+{
+	size_t len = strlen(prefix);
+
+	return text.len >= len && !memcmp(text.bytes, prefix, len);
+}
+
+static int has_suffix(struct text text, const char *suffix)
+{
+	size_t len = strlen(suffix);
+
+	return text.len >= len && !memcmp(text.bytes + text.len - len, suffix, len);
+}
+
+/* Files of Python code end in .py, or have a name in brackets: <stdin>, <frozen runpy>. */
+static int is_python(struct text file, struct text name)
+{
+	if (has_suffix(file, ".py") || (has_prefix(file, "<") && has_suffix(file, ">")))
+		return 1;
+	return file.len && !has_prefix(file, "??") && !memchr(name.bytes, '(', name.len) &&
+	       !memchr(file.bytes, '.', file.len);
+}
+
+static int python_frame(struct vt_snapshot_stacks *s, vt_value file, vt_value name, int64_t line,
+			uint32_t *id)
+{
+	int is_new;
+	uint32_t code = intern(&s->codes, (struct vt_key){ file, name, 0 }, &is_new);
+
+	if (is_new) {
+		bind_text(s->codes.insert, 2, text_of(s, file));
+		bind_text(s->codes.insert, 3, text_of(s, name));
+		if (vt_stmt_step(s->codes.insert))
+			return -1;
+	}
+	*id = intern(&s->python_frames, (struct vt_key){ code, (uint64_t)line, 0 }, &is_new);
+	if (!is_new)
+		return 0;
+	vt_stmt_bind_int(s->python_frames.insert, 2, code);
+	vt_stmt_bind_int(s->python_frames.insert, 3, line);
+	return vt_stmt_step(s->python_frames.insert);
+}
+
+/* A library in the place of a source file: without debug information, PyTorch names that. */
+static int is_library(struct text file)
+{
+	return has_suffix(file, ".so") || memmem(file.bytes, file.len, ".so.", 4) != NULL;
+}
+
+/*
+ * The library of a frame: what PyTorch names, or of a symbol of PyTorch's own namespaces
+ * "libtorch", which stands for all of its libraries; else "?".
+ */
+static int find_module(struct vt_snapshot_stacks *s, struct text file, struct text symbol,
+		       uint32_t *module)
+{
+	static const char *const of_torch[] = { "torch::", "at::", "c10::", "caffe2::", "THP" };
+	struct text path = { "?", 1 };
+	vt_value key;
+	int is_new;
+
+	for (size_t i = 0; i < VT_ARRAY_SIZE(of_torch); i++)
+		if (has_prefix(symbol, of_torch[i]))
+			path = (struct text){ "libtorch", strlen("libtorch") };
+	if (is_library(file))
+		path = file;
+	key = vt_values_text(&s->input->values, path.bytes, path.len);
+	*module = intern(&s->modules, (struct vt_key){ key, 0, 0 }, &is_new);
+	if (!is_new)
+		return 0;
+	bind_text(s->modules.insert, 2, path);
+	return vt_stmt_step(s->modules.insert);
+}
+
+static int native_frame(struct vt_snapshot_stacks *s, vt_value file, vt_value name, int64_t line,
+			uint32_t *id)
+{
+	struct text file_text = text_of(s, file), symbol = text_of(s, name);
+	struct vt_stmt *insert = s->native_frames.insert;
+	const int has_source = !is_library(file_text) && file_text.len &&
+			       !has_prefix(file_text, "??");
+	uint32_t module;
+	int is_new;
+
+	if (find_module(s, file_text, symbol, &module))
+		return -1;
+	*id = intern(&s->native_frames, (struct vt_key){ file, name, (uint64_t)line }, &is_new);
+	if (!is_new)
+		return 0;
+	vt_stmt_bind_id(insert, 2, module);
+	if (symbol.len && !has_prefix(symbol, "??"))
+		bind_text(insert, 3, symbol);
+	else
+		vt_stmt_bind_null(insert, 3);
+	if (has_source)
+		bind_text(insert, 4, file_text);
+	else
+		vt_stmt_bind_null(insert, 4);
+	if (has_source && line > 0)
+		vt_stmt_bind_int(insert, 5, line);
+	else
+		vt_stmt_bind_null(insert, 5);
+	return vt_stmt_step(insert);
+}
+
+static int is_own(struct text name)
+{
+	for (size_t i = 0; i < VT_ARRAY_SIZE(own_frames); i++)
+		if (has_prefix(name, own_frames[i]))
+			return 1;
+	return 0;
+}
+
+#define OWN_FRAME   UINT64_MAX
+#define MOST_LINE   ((int64_t)1 << 40)
+
+/* Twice the frame's id, and whether it is a native one; OWN_FRAME: not of the program's call. */
+static int take_frame(struct vt_snapshot_stacks *s, vt_value frame, uint64_t *taken)
+{
+	const struct vt_values *values = &s->input->values;
+	const uint64_t *known = vt_map_find(&s->frames, (struct vt_key){ frame, 0, 0 });
+	vt_value file, name;
+	uint64_t number = 0;
+	int64_t line;
+	uint32_t id;
+	int is_native;
+
+	if (known) {
+		*taken = *known;
+		return 0;
+	}
+	file = vt_values_find(values, frame, "filename");
+	name = vt_values_find(values, frame, "name");
+	vt_values_number(values, vt_values_find(values, frame, "line"), &number);
+	line = (int64_t)number > 0 && (int64_t)number < MOST_LINE ? (int64_t)number : 0;
+	is_native = !is_python(text_of(s, file), text_of(s, name));
+	if (is_native && is_own(text_of(s, name))) {
+		*taken = OWN_FRAME;
+	} else {
+		if (is_native ? native_frame(s, file, name, line, &id) :
+				python_frame(s, file, name, line, &id))
+			return -1;
+		*taken = (uint64_t)id << 1 | (uint64_t)is_native;
+	}
+	vt_map_put(&s->frames, (struct vt_key){ frame, 0, 0 }, *taken);
+	return 0;
+}
+
+static int add_node(struct vt_snapshot_rows *nodes, uint32_t parent, uint32_t frame, uint32_t *id)
+{
+	int is_new;
+
+	*id = intern(nodes, (struct vt_key){ parent, frame, 0 }, &is_new);
+	if (!is_new)
+		return 0;
+	vt_stmt_bind_int(nodes->insert, 2, parent);
+	vt_stmt_bind_int(nodes->insert, 3, frame);
+	return vt_stmt_step(nodes->insert);
+}
+
+static int add_stack(struct vt_snapshot_rows *stacks, uint32_t leaf, uint32_t depth, uint32_t *id)
+{
+	int is_new;
+
+	*id = 0;
+	if (!leaf)
+		return 0;
+	*id = intern(stacks, (struct vt_key){ leaf, 0, 0 }, &is_new);
+	if (!is_new)
+		return 0;
+	vt_stmt_bind_int(stacks->insert, 2, leaf);
+	vt_stmt_bind_int(stacks->insert, 3, depth);
+	return vt_stmt_step(stacks->insert);
+}
+
+/*
+ * "torch::autograd::generated::AddmmBackward0::apply(...)" is a frame of that node; its class is
+ * kept as the recorder finds it in memory, "N5torch8autograd9generated14AddmmBackward0E".
+ */
+static int take_node_class(struct vt_snapshot_stacks *s, vt_value frame, uint32_t *id)
+{
+	struct text name = text_of(s, vt_values_find(&s->input->values, frame, "name"));
+	static const char prefix[] = "torch::autograd::", suffix[] = "::apply(";
+	const char *end, *at = name.bytes;
+	char class[256];
+	int len = 0;
+
+	if (!has_prefix(name, prefix))
+		return 0;
+	end = memmem(at, name.len, suffix, strlen(suffix));
+	/* Neither a template's function nor a longer name than classes have. */
+	if (!end || end - at > (ptrdiff_t)sizeof(class) / 2 || memchr(at, '<', (size_t)(end - at)))
+		return 0;
+	class[len++] = 'N';
+	while (at < end) {
+		const char *colons = memmem(at, (size_t)(end - at), "::", 2);
+		int part = (int)((colons ? colons : end) - at);
+
+		if (!part)
+			return 0;
+		len += snprintf(class + len, sizeof(class) - (size_t)len, "%d%.*s", part, part, at);
+		at += part + (colons ? 2 : 0);
+	}
+	class[len++] = 'E';
+	return vt_snapshot_stacks_string(s, vt_values_text(&s->input->values, class, (size_t)len),
+					 id);
+}
+
+/* Frames from the outermost inwards, so that shared callers become shared nodes. */
+static int read_stack(struct vt_snapshot_stacks *s, const struct vt_value_list *frames,
+		      struct vt_snapshot_stack *stack, struct vt_diag *diag)
+{
+	uint32_t python = 0, native = 0, nr_python = 0, nr_native = 0;
+	uint32_t nr = frames->len < VT_STACK_MAX_FRAMES ? frames->len : VT_STACK_MAX_FRAMES;
+	uint64_t frame;
+	uint32_t id;
+
+	*stack = (struct vt_snapshot_stack){ 0 };
+	if (vt_snapshot_visit(s->input, nr, diag))
+		return -1;
+	for (uint32_t i = nr; i-- > 0;) {
+		if (take_frame(s, frames->items[i], &frame))
+			return -1;
+		if (frame == OWN_FRAME)
+			continue;
+		nr_native += frame & 1;
+		nr_python += !(frame & 1);
+		id = (uint32_t)(frame >> 1);
+		if (frame & 1 ? add_node(&s->native_nodes, native, id, &native) :
+				add_node(&s->python_nodes, python, id, &python))
+			return -1;
+	}
+	for (uint32_t i = 0; i < nr && !stack->node_class; i++)
+		if (take_node_class(s, frames->items[i], &stack->node_class))
+			return -1;
+	if (add_stack(&s->python_stacks, python, nr_python, &stack->python))
+		return -1;
+	return add_stack(&s->native_stacks, native, nr_native, &stack->native);
+}
+
+int vt_snapshot_stacks_take(struct vt_snapshot_stacks *s, vt_value frames,
+			    struct vt_snapshot_stack *stack, struct vt_diag *diag)
+{
+	struct vt_value_list list = vt_values_items(&s->input->values, frames);
+	struct vt_key key = { (uintptr_t)list.items, list.len, 0 };
+	const uint64_t *known;
+
+	if (!list.len) {
+		*stack = (struct vt_snapshot_stack){ 0 };
+		return 0;
+	}
+	known = vt_map_find(&s->lists, key);
+	if (known) {
+		*stack = s->known.items[*known];
+		return 0;
+	}
+	if (read_stack(s, &list, stack, diag))
+		return -1;
+	vt_map_put(&s->lists, key, s->known.len);
+	vt_vector_push(&s->known, *stack);
+	return 0;
+}

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: MIT
+"""`vtrace import`, and commands that are given a memory snapshot of PyTorch in the place of a recording."""
+import gzip
+import json
+import os
+import pickle
+import zipfile
+
+import pytest
+
+import snapshots
+from recording import vtrace
+from snapshots import MIB, SEGMENT, block, entry, frame, free, segment
+
+
+def write(path, snapshot, protocol=4):
+    path.write_bytes(pickle.dumps(snapshot, protocol=protocol))
+    return path
+
+
+def report(path):
+    done = vtrace("report", path, "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def peak(path, device=0):
+    return report(path)["devices"][device]["peak"]
+
+
+def refused(done, *words):
+    assert done.returncode == 3, (done.returncode, done.stdout, done.stderr)
+    assert done.stdout == ""
+    lines = done.stderr.splitlines()
+    assert len(lines) == 1, done.stderr
+    for word in words:
+        assert word in lines[0], lines[0]
+
+
+@pytest.fixture
+def small(tmp_path):
+    return write(tmp_path / "small.pickle", snapshots.small())
+
+
+def test_the_database_is_beside_the_snapshot(small, tmp_path):
+    done = vtrace("import", small)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"{tmp_path / 'small.db'}\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["small.db", "small.pickle"]
+    assert peak(tmp_path / "small.db") == peak(small)
+
+
+def test_figures(small):
+    answer = report(small)
+    found = answer["devices"][0]["peak"]
+    assert (found["device_used_bytes"], found["allocated_bytes"]) == (20 * MIB, 12 * MIB)
+    assert found["allocated_requested_bytes"] == 12 * MIB - 100
+    assert answer["run"]["ended"] == "snapshot"
+    assert any("PyTorch snapshot" in line for line in answer["notes"])
+
+
+@pytest.mark.parametrize("protocol", range(6))
+def test_protocols(protocol, small, tmp_path):
+    other = write(tmp_path / "other.pickle", snapshots.small(), protocol)
+    assert peak(other) == peak(small)
+
+
+def test_compressed(small, tmp_path):
+    data = small.read_bytes()
+    packed = tmp_path / "small.pickle.gz"
+    packed.write_bytes(gzip.compress(data[:100]) + gzip.compress(data[100:]))
+    assert peak(packed) == peak(small)
+    for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        with zipfile.ZipFile(tmp_path / "small.zip", "w", method) as archive:
+            archive.writestr("archive/version", "3")
+            archive.writestr("archive/data.pkl", data)
+        assert peak(tmp_path / "small.zip") == peak(small)
+    done = vtrace("import", packed, "-o", tmp_path / "other.db")
+    assert done.stdout == f"{tmp_path / 'other.db'}\n"
+
+
+@pytest.mark.parametrize("command", ("report", "oom", "frag", "blocks", "leaks", "whatif", "info", "html"))
+def test_commands_take_it(command, small):
+    done = vtrace(command, small)
+    assert done.returncode == 0 or (command == "oom" and "no request failed" in done.stdout + done.stderr), done.stderr
+
+
+def test_diff_of_two(small, tmp_path):
+    other = snapshots.small()
+    other["device_traces"][0][1]["size"] = 2 * MIB
+    done = vtrace("diff", small, write(tmp_path / "other.pickle", other))
+    assert done.returncode == 0, done.stderr
+
+
+def test_without_a_trace(small, tmp_path):
+    snapshot = snapshots.small()
+    snapshot["device_traces"] = [[]]
+    path = write(tmp_path / "state.pickle", snapshot)
+    answer = report(path)
+    assert answer["devices"][0]["peak"]["allocated_bytes"] == 4 * MIB
+    assert any("without a trace" in line for line in answer["notes"])
+    # What torch.cuda.memory_snapshot() returns.
+    path = write(tmp_path / "segments.pickle", snapshot["segments"])
+    assert report(path)["devices"][0]["peak"]["allocated_bytes"] == 4 * MIB
+
+
+def test_a_cut_trace(tmp_path):
+    """max_entries left the end alone: what it frees was there before, and so was what stays to the end."""
+    snapshot = snapshots.small()
+    del snapshot["device_traces"][0][:3]
+    answer = report(write(tmp_path / "cut.pickle", snapshot))
+    assert answer["devices"][0]["peak"]["allocated_bytes"] == 12 * MIB
+    assert answer["devices"][0]["peak"]["device_used_bytes"] == 20 * MIB
+    assert any("begins with 2 blocks" in line for line in answer["notes"])
+
+
+def test_an_unsplit_rest_is_part_of_the_block(tmp_path):
+    """A large block of which less than 1 MiB would be left is not split; the next block of the segment ends it."""
+    made = [entry("alloc", SEGMENT, 12 * MIB, 2), entry("alloc", SEGMENT + 12 * MIB, 8 * MIB - 4096, 3)]
+    gone = free(made[0], 4) + [entry("alloc", SEGMENT, 12 * MIB - 4096, 5)]
+    snapshot = {"segments": [segment(SEGMENT, [block(SEGMENT, 12 * MIB), block(SEGMENT + 12 * MIB, 8 * MIB)])],
+                "device_traces": [[entry("segment_alloc", SEGMENT, 20 * MIB, 1), *made, *gone]]}
+    path = write(tmp_path / "unsplit.pickle", snapshot)
+    blocks = json.loads(vtrace("blocks", path, "--json", "--at", "end").stdout)["blocks"]
+    assert sorted(one["size_bytes"] for one in blocks) == [8 * MIB, 12 * MIB]
+
+
+def test_expandable_segments(tmp_path):
+    trace = [entry("segment_map", SEGMENT, 40 * MIB, 1), entry("alloc", SEGMENT, 30 * MIB, 2)]
+    trace += free(trace[1], 3) + [entry("segment_unmap", SEGMENT + 20 * MIB, 20 * MIB, 4)]
+    snapshot = {"segments": [segment(SEGMENT, [block(SEGMENT, 20 * MIB, "inactive")], is_expandable=True)],
+                "device_traces": [trace]}
+    path = write(tmp_path / "expandable.pickle", snapshot)
+    assert peak(path)["device_used_bytes"] == 40 * MIB
+    done = json.loads(vtrace("frag", path, "--json", "--at", "end").stdout)
+    assert done["devices"][0]["samples"][-1]["reserved_bytes"] == 20 * MIB
+
+
+def test_devices_and_failed_requests(tmp_path):
+    snapshot = snapshots.small()
+    snapshot["device_traces"].append([entry("segment_alloc", SEGMENT, 2 * MIB, 15),
+                                      entry("alloc", SEGMENT, 1000, 16, [frame(5)]),
+                                      entry("oom", 0, 64 * MIB, 17, [frame(6)], device_free=MIB)])
+    path = write(tmp_path / "two.pickle", snapshot)
+    devices = report(path)["devices"]
+    assert [one["peak"]["device_used_bytes"] for one in devices] == [20 * MIB, 2 * MIB]
+    done = vtrace("oom", path)
+    assert done.returncode == 0 and "64.00 MiB" in done.stdout and "train.py:6" in done.stdout, done.stdout
+
+
+def test_an_existing_file_is_kept(small, tmp_path):
+    output = tmp_path / "small.db"
+    output.write_text("mine")
+    refused(vtrace("import", small), "small.db", "exists already; --force replaces it")
+    assert output.read_text() == "mine"
+    assert vtrace("import", "--force", small).returncode == 0
+    assert peak(output) == peak(small)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_no_permission(small, tmp_path):
+    folder = tmp_path / "closed"
+    folder.mkdir(mode=0o500)
+    refused(vtrace("import", small, "-o", folder / "out.db"), "Permission denied")
+
+
+def test_a_missing_folder(small, tmp_path):
+    refused(vtrace("import", small, "-o", tmp_path / "absent" / "out.db"), "No such file or directory")
+    refused(vtrace("import", tmp_path / "absent.pickle"), "absent.pickle: No such file or directory")
+
+
+class Malice:
+    def __reduce__(self):
+        return os.system, ("true",)
+
+
+BAD = {
+    "text": (b"once upon a time\n", ["neither a recording nor a PyTorch snapshot"]),
+    "empty": (b"", ["empty"]),
+    "code": (pickle.dumps({"segments": Malice()}, protocol=4), ["STACK_GLOBAL at byte"]),
+    "old code": (pickle.dumps({"segments": Malice()}, protocol=2), ["GLOBAL at byte"]),
+    "bytes": (pickle.dumps({"segments": b"x"}, protocol=4), ["SHORT_BINBYTES at byte"]),
+    "another thing": (pickle.dumps({"weights": [1, 2]}), ["neither \"segments\" nor \"device_traces\""]),
+    "a number": (pickle.dumps(7), ["it is no dict"]),
+    "a trace of numbers": (pickle.dumps({"device_traces": [[1]]}), ["device_traces[0][0] is no dict"]),
+    "a negative size": (pickle.dumps({"device_traces": [[entry("alloc", 4096, -1)]]}), ["device_traces[0][0]"]),
+    "half": (pickle.dumps(snapshots.small())[:300], ["truncated"]),
+    "half of gzip": (gzip.compress(pickle.dumps(snapshots.small()))[:200], ["truncated"]),
+    "no more than gzip": (gzip.compress(b"once upon a time"), ["neither a recording nor a PyTorch snapshot"]),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_is_no_snapshot(name, tmp_path):
+    data, words = BAD[name]
+    path = tmp_path / "bad.pickle"
+    path.write_bytes(data)
+    for command in ("import", "report"):
+        refused(vtrace(command, path), "bad.pickle", *words)
+    assert [one.name for one in tmp_path.iterdir()] == ["bad.pickle"]
+
+
+def test_several_files_in_an_archive(tmp_path):
+    with zipfile.ZipFile(tmp_path / "two.zip", "w") as archive:
+        archive.writestr("a.pickle", b"")
+        archive.writestr("b.pickle", b"")
+    refused(vtrace("import", tmp_path / "two.zip"), "holds several files")
+
+
+def test_wrong_usage(small):
+    for arguments in ((), (small, small), ("--wrong", small)):
+        assert vtrace("import", *arguments).returncode == 2
