@@ -148,13 +148,12 @@ static void relieve_steps(struct tape_steps *merged, const struct vt_tape *tape,
 }
 
 int vt_savings_replay(const struct vt_tape_ready *ready, const struct vt_reliefs *reliefs,
-		      uint64_t *used_bytes)
+		      struct vt_replay *replay)
 {
 	struct vt_tape relieved = ready->tape;
 	struct vt_replay_options options;
 	struct changes changes;
 	struct tape_steps steps = { 0 };
-	struct vt_replay replay;
 	int rc = -1;
 
 	if (sort_changes(&changes, reliefs, relieved.model) == 0) {
@@ -163,9 +162,8 @@ int vt_savings_replay(const struct vt_tape_ready *ready, const struct vt_reliefs
 		relieved.steps.items = steps.items;
 		relieved.steps.len = steps.len;
 		vt_replay_options_init(&options, &relieved);
-		vt_replay_run(&replay, &relieved, &options);
-		*used_bytes = replay.peak_used_bytes;
-		rc = replay.failure.event ? -1 : 0;
+		vt_replay_run(replay, &relieved, &options);
+		rc = replay->failure.event ? -1 : 0;
 	}
 	vt_vector_release(&steps);
 	free(changes.items);

@@ -3,20 +3,19 @@
 #define VT_ANALYZER_SAVINGS_REPLAY_H
 
 /*
- * The highest device use that a run would have had with the reliefs of a finding: the recorded
- * requests, without the relieved bytes, played to the model of the caching allocator with the
- * recorded settings.
+ * The peaks that a run would have had with the reliefs of a finding: the recorded requests, without
+ * the relieved bytes, played to the model of the caching allocator with the recorded settings.  Of
+ * allocated bytes too: up to 1 MiB at the end of each block depends on where the blocks lie.
  */
 
 #include "analyzer/diagnosis/reliefs.h"
 #include "analyzer/replay/tapes.h"
 
 /*
- * Returns 0 and sets `used_bytes`, which compares with peak_used_bytes of vt_tapes_recorded; -1
- * where a relief belongs to no block of the device's allocator, or the replay cannot serve a
+ * Returns 0 and fills `replay`, whose peaks compare with those of vt_tapes_recorded; -1 where a relief belongs to no block of the device's allocator, or the replay cannot serve a
  * request.  Does not change `ready`: several may run at a time.
  */
 int vt_savings_replay(const struct vt_tape_ready *ready, const struct vt_reliefs *reliefs,
-		      uint64_t *used_bytes);
+		      struct vt_replay *replay);
 
 #endif

@@ -105,24 +105,30 @@ void vt_scene_add_replayed(struct vt_scene *scene, enum vt_finding_id id,
 struct settling {
 	const struct vt_tape_ready *ready;
 	struct vt_finding *findings;
-	uint64_t recorded_bytes;
-	uint8_t *raises; /* by finding */
+	const struct vt_replay *recorded;
+	uint8_t *is_dropped; /* by finding: it raises the highest use, or lowers nothing */
 };
 
 static void settle_one(void *context, size_t number)
 {
 	const struct settling *settling = context;
+	const struct vt_replay *recorded = settling->recorded;
 	struct vt_finding *finding = &settling->findings[number];
-	uint64_t used_bytes, recorded_bytes = settling->recorded_bytes;
+	uint64_t before = recorded->peak_used_bytes;
+	struct vt_replay replay;
 
 	if (finding->is_replayed ||
-	    vt_savings_replay(settling->ready, &finding->reliefs, &used_bytes))
+	    vt_savings_replay(settling->ready, &finding->reliefs, &replay))
 		return;
 	finding->is_used_known = 1;
-	finding->lowers_used_bytes = lowered(recorded_bytes, used_bytes);
-	settling->raises[number] =
-		used_bytes > recorded_bytes &&
-		(double)(used_bytes - recorded_bytes) > LEAST_SHARE * (double)recorded_bytes;
+	finding->lowers_used_bytes = lowered(before, replay.peak_used_bytes);
+	finding->lowers_allocated_bytes =
+		lowered(recorded->peak_allocated_bytes, replay.peak_allocated_bytes);
+	finding->saves_bytes = finding->lowers_allocated_bytes;
+	settling->is_dropped[number] =
+		(double)replay.peak_used_bytes > (1 + LEAST_SHARE) * (double)before ||
+		(double)finding->saves_bytes <
+			LEAST_SHARE * (double)recorded->peak_allocated_bytes;
 }
 
 void vt_scene_settle(struct vt_scene *scene)
@@ -141,20 +147,20 @@ void vt_scene_settle(struct vt_scene *scene)
 		return;
 	settling.ready = ready;
 	settling.findings = &findings->items[first];
-	settling.recorded_bytes = vt_tapes_recorded(ready)->peak_used_bytes;
-	settling.raises = vt_xcalloc(nr, 1);
+	settling.recorded = vt_tapes_recorded(ready);
+	settling.is_dropped = vt_xcalloc(nr, 1);
 	vt_parallel_run(nr, settle_one, &settling);
 	kept = first;
 	for (size_t i = 0; i < nr; i++) {
 		struct vt_finding finding = findings->items[first + i];
 
-		if (settling.raises[i])
+		if (settling.is_dropped[i])
 			release(&finding);
 		else
 			findings->items[kept++] = finding;
 	}
 	findings->len = kept;
-	free(settling.raises);
+	free(settling.is_dropped);
 }
 
 void vt_scene_init(struct vt_scene *scene, int64_t event)
