@@ -12,8 +12,9 @@
 #include "analyzer/replay/tapes.h"
 
 /*
- * Returns 0 and fills `replay`, whose peaks compare with those of vt_tapes_recorded; -1 where a relief belongs to no block of the device's allocator, or the replay cannot serve a
- * request.  Does not change `ready`: several may run at a time.
+ * Returns 0 and fills `replay`, whose peaks compare with those of vt_tapes_recorded; -1 where a
+ * relief belongs to no block of the device's allocator, or the replay cannot serve a request.
+ * Does not change `ready`: several may run at a time.
  */
 int vt_savings_replay(const struct vt_tape_ready *ready, const struct vt_reliefs *reliefs,
 		      struct vt_replay *replay);

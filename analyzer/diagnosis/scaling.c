@@ -314,6 +314,15 @@ static enum vt_scaling judge_failed(struct judging *j, const struct vt_out_of_me
 	return judge_bytes(j, oom->requested_bytes, VT_OWNER_UNKNOWN);
 }
 
+enum vt_scaling vt_scaling_of_failed(struct vt_attribution *attribution, struct vt_scaling_size was,
+				     uint32_t oom)
+{
+	struct vt_scalings scalings = { .was = was };
+	struct judging j = { .scalings = &scalings, .attribution = attribution };
+
+	return judge_failed(&j, &attribution->facts->model->ooms[oom]);
+}
+
 int vt_scalings_init(struct vt_scalings *scalings, struct vt_attribution *attribution,
 		     struct vt_scaling_size was, struct vt_diag *diag)
 {

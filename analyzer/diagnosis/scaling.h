@@ -63,6 +63,10 @@ int vt_scalings_init(struct vt_scalings *scalings, struct vt_attribution *attrib
 		     struct vt_scaling_size was, struct vt_diag *diag);
 void vt_scalings_release(struct vt_scalings *scalings);
 
+/* Of one request that failed, by its number in vt_model.ooms, without looking at any block. */
+enum vt_scaling vt_scaling_of_failed(struct vt_attribution *attribution, struct vt_scaling_size was,
+				     uint32_t oom);
+
 /* What the bytes of an allocation are to be multiplied with. */
 double vt_scalings_factor(const struct vt_scalings *scalings, uint32_t allocation,
 			  struct vt_scaling_size is);

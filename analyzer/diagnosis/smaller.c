@@ -7,6 +7,7 @@
 #include "analyzer/base/owner_path.h"
 #include "analyzer/diagnosis/inputs.h"
 #include "analyzer/diagnosis/remedies.h"
+#include "analyzer/diagnosis/scaling.h"
 
 /* Lengths are tried in sixteenths of the recorded one: finer says more than is known. */
 #define LENGTH_PARTS 16
@@ -20,6 +21,7 @@ struct trial {
 	struct vt_attribution *attribution;
 	const struct vt_tape *tape;
 	struct vt_tape cut;
+	struct vt_scaling_size was;
 	uint8_t *powers; /* by step: with which power of the length it grows; 0: not at all */
 };
 
@@ -44,7 +46,19 @@ static uint8_t power_of_block(struct trial *trial, uint32_t allocation)
 	return power_of(trial, trial->tape->model->allocations[allocation].size_bytes);
 }
 
-/* By the table of shapes, else by what such a request became before. */
+static int follows_batch(const struct trial *trial, uint32_t oom)
+{
+	switch (vt_scaling_of_failed(trial->attribution, trial->was, oom)) {
+	case VT_SCALING_BATCH:
+	case VT_SCALING_BOTH:
+	case VT_SCALING_SHIFTED:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+/* By the table of shapes, by what such a request became before, else by what divides it. */
 static uint8_t power_of_request(struct trial *trial, const struct vt_tape_step *failed)
 {
 	const uint32_t batch_classes = 1u << VT_SHAPE_LOGITS | 1u << VT_SHAPE_HIDDEN |
@@ -56,9 +70,14 @@ static uint8_t power_of_request(struct trial *trial, const struct vt_tape_step *
 	for (size_t i = trial->cut.steps.len; i-- > 0;)
 		if (trial->cut.steps.items[i].op == VT_TAPE_TAKE &&
 		    vt_settings_round(&trial->tape->settings, trial->cut.steps.items[i].bytes) ==
-			    size)
-			return power_of_block(trial, trial->cut.steps.items[i].allocation);
-	return 0;
+			    size) {
+			uint8_t power = power_of_block(trial,
+						       trial->cut.steps.items[i].allocation);
+
+			if (power)
+				return power;
+		}
+	return follows_batch(trial, failed->allocation) ? power_of(trial, size) : 0;
 }
 
 /* Judging every block costs as much as all replays: only where the request itself would shrink. */
@@ -170,7 +189,8 @@ static int has_whole_step(const struct vt_smaller *smaller, const struct vt_fact
 			  int64_t event)
 {
 	const struct vt_model *model = facts->model;
-	int64_t end = vt_stages_ended(facts->stages, event);
+	/* The first step of all does not begin with the optimizer's states. */
+	int64_t end = vt_stages_ended(facts->stages, vt_stages_ended(facts->stages, event));
 	uint64_t rows, columns;
 
 	for (uint32_t i = 0; i < model->nr_tensors; i++)
@@ -193,6 +213,7 @@ void vt_smaller_find(struct vt_smaller *smaller, struct vt_attribution *attribut
 		*smaller = (struct vt_smaller){ .is_varying = smaller->is_varying };
 		return;
 	}
+	trial.was = (struct vt_scaling_size){ smaller->batch, smaller->length };
 	if (find_powers(&trial))
 		memset(smaller, 0, sizeof(*smaller));
 	else

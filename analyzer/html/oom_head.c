@@ -152,6 +152,18 @@ static void print_smaller(const struct vt_smaller *smaller, FILE *out)
 		      out);
 }
 
+static void print_whole(const struct vt_whole_step *whole, FILE *out)
+{
+	if (whole->has_most && whole->most_batch)
+		fprintf(out,
+			"<tr><th scope=\"row\">a whole step<td>no batch above %" PRIu64
+			" fits one; whether that one does is not known\n",
+			whole->most_batch);
+	else if (whole->has_most)
+		fputs("<tr><th scope=\"row\">a whole step<td>no batch fits one on this device\n",
+		      out);
+}
+
 static void print_remedies(const struct vt_oom *oom, FILE *out)
 {
 	int is_exact = vt_replay_is_exact(&oom->remedies.recorded);
@@ -160,6 +172,7 @@ static void print_remedies(const struct vt_oom *oom, FILE *out)
 	for (int i = 0; i < VT_NR_REMEDIES; i++)
 		print_remedy(&oom->remedies.items[i], out);
 	print_smaller(&oom->smaller, out);
+	print_whole(&oom->whole, out);
 	fprintf(out,
 		"</table><p class=\"note\">By replay%s; of settings, this one request.</p></div>\n",
 		is_exact ? " of the recorded requests"

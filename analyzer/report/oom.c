@@ -5,6 +5,7 @@
 
 #include "analyzer/base/owner_path.h"
 #include "analyzer/model/when.h"
+#include "analyzer/report/limits.h"
 
 const char *const vt_oom_causes[VT_NR_OOM_CAUSES] = {
 #define VT_OOM_CAUSE_TEXT(name, text) text,
@@ -35,10 +36,18 @@ static void play(struct vt_oom *oom)
 
 static void judge(struct vt_oom *oom)
 {
+	const struct vt_tape *tape;
+
 	oom->frag.options.has_all_frames = oom->describe->has_all_frames;
-	if (!vt_frag_finish(&oom->frag, &oom->unplayed))
-		vt_smaller_find(&oom->smaller, &oom->analysis->attribution,
-				oom->frag.devices[0].tape, index_of(oom));
+	if (vt_frag_finish(&oom->frag, &oom->unplayed))
+		return;
+	tape = oom->frag.devices[0].tape;
+	vt_smaller_find(&oom->smaller, &oom->analysis->attribution, tape, index_of(oom));
+	/* A program that ended well has caught it: a library took a smaller workspace instead. */
+	if (vt_limits_ending(oom->analysis) &&
+	    (oom->kept_bytes || vt_stages_has(&oom->analysis->stages, VT_STAGE_BACKWARD)))
+		vt_whole_step_find(&oom->whole, &oom->analysis->attribution, tape, index_of(oom),
+				   &oom->smaller, vt_replay_is_exact(&oom->remedies.recorded));
 }
 
 static void find_free(struct vt_oom *oom)

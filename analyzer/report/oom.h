@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 #include "analyzer/diagnosis/remedies.h"
-#include "analyzer/diagnosis/smaller.h"
+#include "analyzer/diagnosis/whole_step.h"
 #include "analyzer/report/books.h"
 #include "analyzer/report/frag.h"
 #include "analyzer/report/report_place.h"
@@ -41,6 +41,7 @@ struct vt_oom {
 	struct vt_frag frag;     /* of the one device at that event, where there is a replay */
 	struct vt_remedies remedies;
 	struct vt_smaller smaller;
+	struct vt_whole_step whole;
 	enum vt_oom_cause cause;
 	uint64_t device_free_bytes; /* UINT64_MAX: not known */
 	uint64_t missing_bytes;     /* with so many more on the device, it would have been served */

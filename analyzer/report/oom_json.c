@@ -93,6 +93,24 @@ static json_t *smaller_json(const struct vt_smaller *smaller)
 	return object;
 }
 
+static json_t *whole_json(const struct vt_whole_step *whole)
+{
+	json_t *object;
+
+	if (!whole->is_unseen)
+		return json_null();
+	object = json_object();
+	set_bytes(object, "gradient_bytes", whole->gradient_bytes);
+	set_bytes(object, "parameter_bytes", whole->parameter_bytes);
+	set_bytes(object, "optimizer_state_bytes", whole->state_bytes);
+	json_object_set_new(object, "layers", json_integer(whole->nr_layers));
+	json_object_set_new(object, "layers_left", json_integer(whole->nr_layers_left));
+	set_bytes(object, "layers_left_bytes", whole->layer_bytes);
+	json_object_set_new(object, "no_batch_above",
+			    whole->has_most ? vt_json_integer(whole->most_batch) : json_null());
+	return object;
+}
+
 static void set_replayed(json_t *object, const struct vt_oom *oom)
 {
 	const struct vt_frag_device *device = vt_oom_device(oom);
@@ -110,6 +128,8 @@ static void set_replayed(json_t *object, const struct vt_oom *oom)
 			    device ? remedies_json(&oom->remedies) : json_array());
 	json_object_set_new(object, "smaller",
 			    device ? smaller_json(&oom->smaller) : json_null());
+	json_object_set_new(object, "still_to_come",
+			    device ? whole_json(&oom->whole) : json_null());
 }
 
 static json_t *failures_json(const struct vt_oom *oom)

@@ -237,6 +237,55 @@ static void print_remedies(const struct vt_oom *oom, FILE *out)
 	print_smaller(&oom->smaller, out);
 }
 
+static void print_part(const char *name, uint64_t bytes, const char *what, FILE *out)
+{
+	char text[VT_UNITS_MAX];
+
+	fprintf(out, "  %-18s %12s  %s\n", name, vt_units_bytes(text, sizeof(text), bytes), what);
+}
+
+static void print_states(const struct vt_whole_step *whole, FILE *out)
+{
+	char one[VT_UNITS_MAX], two[VT_UNITS_MAX];
+
+	if (whole->state_bytes)
+		return;
+	fprintf(out,
+		"  optimizer states   from its first step on: none, %s (momentum) or %s (Adam)\n",
+		vt_units_bytes(one, sizeof(one), whole->parameter_bytes),
+		vt_units_bytes(two, sizeof(two), 2 * whole->parameter_bytes));
+}
+
+static void print_whole(const struct vt_oom *oom, FILE *out)
+{
+	const struct vt_whole_step *whole = &oom->whole;
+	char what[120];
+
+	if (!whole->is_unseen)
+		return;
+	fputs("\nSTILL TO COME IN THIS STEP  no step that began with the optimizer's states was"
+	      " recorded\n", out);
+	if (whole->nr_layers_left) {
+		snprintf(what, sizeof(what),
+			 "of %u of %u layers, at least: what the others keep for backward",
+			 whole->nr_layers_left, whole->nr_layers);
+		print_part("rest of forward", whole->layer_bytes, what, out);
+	}
+	if (whole->gradient_bytes)
+		print_part("gradients", whole->gradient_bytes,
+			   "of the parameters that require one", out);
+	print_states(whole, out);
+	if (!whole->has_most)
+		return;
+	if (whole->most_batch)
+		fprintf(out,
+			"  no batch above %" PRIu64
+			" fits a whole step; whether that one does is not known\n",
+			whole->most_batch);
+	else
+		fputs("  no batch fits a whole step on this device\n", out);
+}
+
 static int is_same(const struct vt_out_of_memory *x, const struct vt_out_of_memory *y)
 {
 	return x->requested_bytes == y->requested_bytes && x->device == y->device &&
@@ -324,6 +373,7 @@ void vt_oom_print_text(const struct vt_oom *oom, FILE *out)
 		print_account(oom, device, out);
 		print_pins(oom, device, out);
 		print_remedies(oom, out);
+		print_whole(oom, out);
 	} else {
 		fprintf(out, "\nnot replayed: %s\n", oom->unplayed.text);
 	}

@@ -39,3 +39,22 @@ def scaled(folder, program):
     assert done.returncode == 0, done.stderr
     foretold = json.loads(done.stdout)["devices"][0]["predicted"]["peak_allocated_bytes"]
     return foretold, peak_of(program.run(folder, program.new))
+
+
+def bounded(folder, program, share):
+    """A run with the new batch on a card that has `share` of what its tensors take, beside the context.
+
+    (still_to_come of `vtrace oom`, None where no first step failed; the card)
+    """
+    whole = program.run(folder, program.new)
+    context = whole.report()["devices"][0]["peak"]["context_bytes"]
+    card = f"{CARD},memory={int(context + share * peak_of(whole)) >> 20}MiB"
+    failed = program.run(folder, program.new, card)
+    done = vtrace("oom", failed.database, "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)["out_of_memory"]
+    return told and told["still_to_come"], card
+
+
+def is_failing(folder, program, batch, card):
+    return "OutOfMemoryError" in program.run(folder, batch, card).process.stderr

@@ -226,6 +226,45 @@ def test_the_largest_batch_that_serves_it(too_large):
     assert smaller["whole_step"] is False
 
 
+CONVOLUTIONS = """
+import sys, torch
+from torch import nn
+class Block(nn.Module):
+    def __init__(self, a, b):
+        super().__init__()
+        self.convolution, self.norm = nn.Conv2d(a, b, 3, 1, 1), nn.BatchNorm2d(b)
+    def forward(self, x):
+        return torch.relu(self.norm(self.convolution(x)))
+model = nn.Sequential(Block(3, 32), *(Block(32, 32) for _ in range(8))).cuda()
+optimizer = torch.optim.AdamW(model.parameters())
+for step in range(2):
+    model(torch.zeros(int(sys.argv[1]), 3, 128, 128).cuda()).square().mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+def test_a_first_step_says_what_is_to_come(tmp_path):
+    """The layers that did not run yet, and the batch above which no step fits; one more fails."""
+    (tmp_path / "program.py").write_text(CONVOLUTIONS)
+
+    def run(batch):
+        command = (PYTHON, tmp_path / "program.py", batch)
+        return record(tmp_path, *command, profile="h100-80g,memory=2GiB", name=f"{batch}.db")
+
+    failed = run(64)
+    told = oom(failed)
+    coming, layer = told["still_to_come"], 64 * 32 * 128 * 128 * 4
+    assert told["smaller"]["batch"] == 64 and coming["layers"] == 9 and 0 < coming["layers_left"] < 8
+    assert coming["layers_left_bytes"] >= coming["layers_left"] * 2 * layer
+    assert coming["parameter_bytes"] == coming["gradient_bytes"] > 0
+    bound = coming["no_batch_above"]
+    assert 10 < bound < told["smaller"]["fits_batch"] < 64
+    text = vtrace("oom", failed.database).stdout
+    assert "STILL TO COME IN THIS STEP" in text and f"\n  no batch above {bound} fits a whole step" in text
+    assert oom(run(bound + 1)) and "OutOfMemoryError" not in run(bound * 3 // 4).process.stderr
+
+
 LATER = """
 import torch
 model = torch.nn.Sequential(*(torch.nn.Linear(1024, 1024) for _ in range(12))).to("cuda")
