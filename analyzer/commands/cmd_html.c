@@ -10,11 +10,15 @@
 #include "analyzer/commands/cmd.h"
 #include "analyzer/commands/page.h"
 #include "analyzer/commands/view.h"
+#include "analyzer/ranks/folder.h"
 
-enum { OPTION_FORCE = 256, OPTION_OPEN };
+enum { OPTION_BASE = 256, OPTION_RUN, OPTION_FORCE, OPTION_OPEN };
 
 static const struct vt_option options[] = {
 	{ 'o', "output", "FILE", "write there (default: the recording's name with .html)" },
+	{ OPTION_BASE, "base", "BASE", "compare FILE with this recording" },
+	{ OPTION_RUN, "run", "N",
+	  "that run of a folder (default: the last of those with most ranks)" },
 	{ VT_VIEW_AT, "at", "WHEN",
 	  "the moment to look at first: " VT_MOMENTS_WORDS " (default: the failed request, else"
 	  " most-allocated)" },
@@ -28,8 +32,8 @@ static const struct vt_option options[] = {
 
 static const struct vt_options_spec spec = {
 	.command = "html",
-	.synopsis = "[OPTION...] FILE",
-	.summary = "Writes one page that shows where the memory of a recorded run went.",
+	.synopsis = "[OPTION...] FILE|FOLDER",
+	.summary = "Writes one page that shows where the memory of recorded runs went.",
 	.options = options,
 };
 
@@ -42,6 +46,32 @@ static void open_page(const char *output)
 	_exit(VT_EXIT_UNREADABLE);
 }
 
+/* Returns 0, or -1 with the message printed. */
+static int take_option(int id, struct vt_page_request *request, int *is_opened)
+{
+	int number;
+
+	switch (id) {
+	case 'o':
+		request->output = optarg;
+		break;
+	case OPTION_BASE:
+		request->base = optarg;
+		break;
+	case OPTION_RUN:
+		if (vt_view_number(&spec, &number))
+			return -1;
+		request->run = (uint32_t)number;
+		break;
+	case OPTION_FORCE:
+		request->is_forced = 1;
+		break;
+	default:
+		*is_opened = 1;
+	}
+	return 0;
+}
+
 int vt_cmd_html(int argc, char **argv)
 {
 	struct vt_view view = { .device = VT_WHEN_ALL_DEVICES };
@@ -51,14 +81,13 @@ int vt_cmd_html(int argc, char **argv)
 	char *output;
 
 	while ((id = vt_view_next(&view, &spec, argc, argv)) > 0)
-		if (id == 'o')
-			request.output = optarg;
-		else if (id == OPTION_FORCE)
-			request.is_forced = 1;
-		else
-			is_opened = 1;
+		if (take_option(id, &request, &is_opened))
+			return VT_EXIT_USAGE;
 	if (id < 0)
 		return vt_options_exit_code(id);
+	if (vt_folder_is_one(view.path) ? request.base != NULL : request.run != 0)
+		return vt_options_wrong(&spec, request.base ? "--base is for one recording"
+							    : "--run is for a folder");
 	request.path = view.path;
 	request.when = view.when;
 	request.rules = view.rules;

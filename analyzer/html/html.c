@@ -4,8 +4,10 @@
 #include <stdlib.h>
 
 #include "analyzer/base/embedded.h"
+#include "analyzer/html/comparison.h"
 #include "analyzer/html/frame.h"
 #include "analyzer/html/recording.h"
+#include "analyzer/ranks/folder.h"
 
 int vt_html_check(struct vt_diag *diag)
 {
@@ -48,5 +50,9 @@ static int print_one(const struct vt_html_options *options, FILE *out, struct vt
 
 int vt_html_print(const struct vt_html_options *options, FILE *out, struct vt_diag *diag)
 {
+	if (options->base)
+		return vt_comparison_print_pair(options, out, diag);
+	if (vt_folder_is_one(options->path))
+		return vt_comparison_print_folder(options, out, diag);
 	return print_one(options, out, diag);
 }

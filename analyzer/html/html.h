@@ -8,19 +8,10 @@
  * command.
  */
 
-#include <stdint.h>
 #include <stdio.h>
 
 #include "analyzer/base/diag.h"
-
-struct vt_html_options {
-	const char *path;  /* a recording, or a folder of them */
-	const char *base;  /* the recording to compare with; NULL: none */
-	const char *when;  /* moments.h; what is looked at first; NULL: what matters most */
-	const char *rules; /* NULL: built in */
-	uint32_t run;      /* of a folder's, from 1; 0: the last of those with most ranks */
-	int has_all_frames;
-};
+#include "analyzer/html/html_options.h"
 
 /* 0, or -1 with `diag` filled: this command was built without the page. */
 int vt_html_check(struct vt_diag *diag);

@@ -61,9 +61,9 @@ export class Store {
   }
 }
 
-/** The data of the recording whose part of the page this is. */
-export async function load(root: ParentNode): Promise<Store> {
-  const text = atob((root.querySelector("script.data") as HTMLElement).textContent as string);
+/** The data of the recording whose part of the page this is, or other data written in that way. */
+export async function load(root: ParentNode, selector = "script.data"): Promise<Store> {
+  const text = atob((root.querySelector(selector) as HTMLElement).textContent as string);
   const packed = new Uint8Array(text.length);
   for (let i = 0; i < text.length; i++) packed[i] = text.charCodeAt(i);
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));

@@ -27,7 +27,8 @@ export class PinBar {
   private readonly said = el("span", { class: "said", role: "status" });
   private readonly owner = el("span", { class: "chip" });
 
-  constructor(private readonly store: Store, private readonly moments: Moments, before: Element) {
+  constructor(private readonly store: Store, private readonly moments: Moments, before: Element,
+              private readonly label: string) {
     const bar = el("nav", { id: "pin", "aria-label": "What all views show" });
     append(bar, [el("label", { for: "moment" }, "Moment"), this.select,
                  el("button", { type: "button", title: "earlier moment ([)", click: () => moments.step(-1) }, "‹"),
@@ -36,6 +37,7 @@ export class PinBar {
     before.before(bar);
     this.fill();
     this.show();
+    if (label) this.keep();
     follow((_, changed) => {
       if (changed.has("device")) this.fill();
       this.show();
@@ -82,6 +84,7 @@ export class PinBar {
 
   private keep(): void {
     const moment = this.moments.current(), parts = new URLSearchParams();
+    if (this.label) parts.set("recording", this.label);
     if (moment) parts.set("at", String(moment.event));
     if (state.device) parts.set("device", String(this.store.data.series.devices[state.device].id));
     if (state.owner) parts.set("owner", state.owner);
@@ -92,9 +95,11 @@ export class PinBar {
   }
 }
 
-/** What the address of the page says, as far as it is true of this recording. */
-export function readAddress(store: Store, moments: Moments): void {
-  const parts = new URLSearchParams(location.hash.slice(1)), devices = store.data.series.devices;
+/** What the address of the page says of this recording, as far as it is true of this recording. */
+export function readAddress(store: Store, moments: Moments, label: string): void {
+  const address = new URLSearchParams(location.hash.slice(1));
+  const parts = (address.get("recording") ?? "") === label ? address : new URLSearchParams();
+  const devices = store.data.series.devices;
   const first = store.data.first_moment;
   const wanted = parts.get("device");
   let device = devices.findIndex((one) => (wanted ? one.id === Number(wanted) : one.id === moments.all[first]?.device));

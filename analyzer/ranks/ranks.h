@@ -8,6 +8,7 @@
  * JSON (ranks_json.c).
  */
 
+#include <jansson.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -69,6 +70,8 @@ double vt_ranks_imbalance(const struct vt_ranks *ranks, const struct vt_ranks_fi
 uint64_t vt_ranks_warn_bytes(const struct vt_ranks *ranks, const struct vt_rank *rank);
 
 void vt_ranks_text_print(struct vt_ranks *ranks, FILE *out);
+/* What --json prints of ranks of one run; the caller gives it back. */
+json_t *vt_ranks_json(struct vt_ranks *ranks);
 void vt_ranks_json_print(struct vt_ranks *ranks, FILE *out);
 
 #endif

@@ -175,7 +175,7 @@ static json_t *warnings(const struct vt_ranks *ranks)
 	return object;
 }
 
-static void print_ranks(struct vt_ranks *ranks, FILE *out)
+json_t *vt_ranks_json(struct vt_ranks *ranks)
 {
 	json_t *object = json_object(), *rows = json_array(), *missing = json_array(),
 	       *died = json_array();
@@ -203,7 +203,7 @@ static void print_ranks(struct vt_ranks *ranks, FILE *out)
 	json_object_set_new(object, "clocks", clocks(&ranks->clocks));
 	json_object_set_new(object, "warn", warnings(ranks));
 	json_object_set_new(object, "left_out", left_out(ranks));
-	vt_json_print(object, out);
+	return object;
 }
 
 void vt_ranks_json_print(struct vt_ranks *ranks, FILE *out)
@@ -211,5 +211,5 @@ void vt_ranks_json_print(struct vt_ranks *ranks, FILE *out)
 	if (ranks->runs.is_unrelated)
 		vt_recording_list_json(&ranks->runs, ranks->folder, out);
 	else
-		print_ranks(ranks, out);
+		vt_json_print(vt_ranks_json(ranks), out);
 }

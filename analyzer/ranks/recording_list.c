@@ -16,8 +16,7 @@
 
 #define FORMAT 1
 
-/* Those that can be read, by their starts; free(). */
-static const struct vt_rank **sorted(const struct vt_ranks_runs *runs, uint32_t *nr)
+const struct vt_rank **vt_recording_list_sorted(const struct vt_ranks_runs *runs, uint32_t *nr)
 {
 	const struct vt_rank **rows = vt_xcalloc((size_t)runs->nr_files + 1, sizeof(*rows));
 
@@ -57,7 +56,7 @@ void vt_recording_list_text(const struct vt_ranks_runs *runs, const char *folder
 		{ "device", 0 }, { "most used", 1 },	 { "most allocated", 1 }, { "ended", 0 },
 	};
 	uint32_t nr;
-	const struct vt_rank **rows = sorted(runs, &nr), *highest = NULL;
+	const struct vt_rank **rows = vt_recording_list_sorted(runs, &nr), *highest = NULL;
 	struct vt_table table;
 	char *name = vt_printable_copy(folder), *file;
 
@@ -102,7 +101,7 @@ void vt_recording_list_json(const struct vt_ranks_runs *runs, const char *folder
 {
 	json_t *object = json_object(), *array = json_array(), *problems = json_array();
 	uint32_t nr;
-	const struct vt_rank **rows = sorted(runs, &nr);
+	const struct vt_rank **rows = vt_recording_list_sorted(runs, &nr);
 
 	for (uint32_t i = 0; i < nr; i++)
 		json_array_append_new(array, row_json(rows[i]));

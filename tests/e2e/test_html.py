@@ -52,7 +52,7 @@ def test_tables_without_a_script(page):
     peak = page.data["report"]["devices"][0]["peak"]
     figures = {int(value) for value in re.findall(r'<data value="(\d+)">', page.markup)}
     assert {row["bytes"] for row in peak["owners"] if row["bytes"]} <= figures
-    assert {finding["saves_bytes"] for finding in page.data["report"]["findings"]} <= figures
+    assert {finding["lowers_allocated_bytes"] for finding in page.data["report"]["findings"]} <= figures
 
 
 def test_policy_names_the_two_elements(page):

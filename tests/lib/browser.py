@@ -27,6 +27,6 @@ def look(path, *steps, fragment="", **options):
                           input=json.dumps(wanted), capture_output=True, text=True, timeout=TIMEOUT_S)
     assert done.returncode == 0, done.stderr
     seen = json.loads(done.stdout)
-    assert seen["requests"] == []
-    assert seen["errors"] == []
+    assert seen["requests"] == [], seen["requests"]
+    assert seen["errors"] == [], seen["errors"]
     return seen["results"]

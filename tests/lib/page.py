@@ -8,9 +8,11 @@ import zlib
 
 
 class Page:
-    def __init__(self, path):
+    """The first recording's data, or what a page of several says of them: `kind` is "comparison"."""
+
+    def __init__(self, path, kind="data"):
         self.text = path.read_text(encoding="utf-8", errors="strict")
-        data = r'<script type="application/octet-stream" id="data">(.*?)</script>'
+        data = rf'<script type="application/octet-stream" class="{kind}">(.*?)</script>'
         packed = re.search(data, self.text, re.S).group(1)
         payload = zlib.decompress(base64.b64decode(packed))
         length, = struct.unpack_from("<I", payload)
