@@ -95,7 +95,8 @@ int vt_cmd_html(int argc, char **argv)
 	if (vt_page_check(&request, &diag) || vt_page_write(&request, &diag))
 		return vt_diag_print(&diag);
 	output = vt_page_output(&request);
-	puts(output);
+	if (strcmp(output, "-") != 0)
+		puts(output);
 	if (is_opened)
 		open_page(output);
 	free(output);

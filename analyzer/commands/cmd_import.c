@@ -10,7 +10,7 @@
 #include "analyzer/base/progress.h"
 #include "analyzer/base/util.h"
 #include "analyzer/commands/cmd.h"
-#include "analyzer/commands/new_file.h"
+#include "analyzer/base/new_file.h"
 #include "analyzer/database/db.h"
 #include "analyzer/snapshot/snapshot.h"
 

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/commands/page.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "analyzer/base/output.h"
 #include "analyzer/base/util.h"
-#include "analyzer/commands/new_file.h"
 #include "analyzer/html/html.h"
 
 char *vt_page_output(const struct vt_page_request *request)
@@ -26,14 +23,15 @@ char *vt_page_output(const struct vt_page_request *request)
 int vt_page_check(const struct vt_page_request *request, struct vt_diag *diag)
 {
 	char *output = vt_page_output(request);
-	int rc = vt_html_check(diag) ? -1 : vt_new_file_check(output, request->is_forced, diag);
+	int rc = vt_html_check(diag);
 
+	if (!rc)
+		rc = vt_output_check(output, request->is_forced, diag);
 	free(output);
 	return rc;
 }
 
-/* A page of which a part is missing is none: it appears as a whole, or not. */
-static int print(const struct vt_page_request *request, const char *output, struct vt_diag *diag)
+static int print(const struct vt_page_request *request, const char *path, struct vt_diag *diag)
 {
 	const struct vt_html_options options = {
 		.path = request->path,
@@ -43,31 +41,13 @@ static int print(const struct vt_page_request *request, const char *output, stru
 		.run = request->run,
 		.has_all_frames = request->has_all_frames,
 	};
-	char *part = vt_new_file_part(output);
-	FILE *out = fopen(part, "wxe");
-	int rc = -1, is_bad;
+	struct vt_output output;
+	int rc = vt_output_open(&output, path, request->is_forced, diag);
 
-	if (!out) {
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: cannot be written: %s", output,
-			    strerror(errno));
-		free(part);
-		return -1;
-	}
-	errno = 0;
-	rc = vt_html_print(&options, out, diag);
-	is_bad = fflush(out) || ferror(out);
-	is_bad |= fclose(out) != 0;
-	if (!rc && is_bad) {
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: cannot be written: %s", output,
-			    strerror(errno ? errno : EIO));
-		rc = -1;
-	}
 	if (rc)
-		unlink(part);
-	else
-		rc = vt_new_file_publish(part, output, request->is_forced, diag);
-	free(part);
-	return rc;
+		return rc;
+	rc = vt_html_print(&options, output.file, diag);
+	return vt_output_close(&output, rc, diag);
 }
 
 int vt_page_write(const struct vt_page_request *request, struct vt_diag *diag)

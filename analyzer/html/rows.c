@@ -3,11 +3,10 @@
 
 #include <string.h>
 
+#include "analyzer/model/lifetimes.h"
+
 #define MOST_ROWS      40000
 #define MOST_LIFETIMES 12000
-
-/* A block of this many bytes or more for this many events, on a scale of logarithms. */
-#define NR_SCORES 4096
 
 static int compare_descending(const void *a, const void *b)
 {
@@ -32,54 +31,30 @@ static void find_least(struct vt_page_rows *rows, const uint8_t *is_live,
 	vt_vector_release(&sizes);
 }
 
-static double area_of(const struct vt_model *model, const struct vt_allocation *a)
+static int has_lifetime(uint32_t allocation, const void *model)
 {
-	int64_t end = a->freed_event == VT_NEVER ? model->last_event + 1 : a->freed_event;
-
-	return (double)a->size_bytes * (double)(end - a->event);
-}
-
-/* 32 classes for each doubling. */
-static unsigned score_of(double area)
-{
-	uint64_t bits;
-
-	memcpy(&bits, &area, sizeof(bits));
-	bits = area > 1 ? (bits >> 47) - ((uint64_t)1023 << 5) : 0;
-	return bits < NR_SCORES ? (unsigned)bits : NR_SCORES - 1;
-}
-
-static int has_lifetime(const struct vt_allocation *a)
-{
-	return vt_allocation_is_owned(a);
+	return vt_allocation_is_owned(
+		&((const struct vt_model *)model)->allocations[allocation]);
 }
 
 /* Marks the blocks of the largest areas with 2. */
 static void find_lifetimes(struct vt_page_rows *rows, uint8_t *marks, const struct vt_model *model)
 {
-	uint32_t *nr = vt_xcalloc(NR_SCORES, sizeof(*nr)), sum = 0;
-	unsigned least = NR_SCORES;
+	double least = vt_lifetimes_least(model, MOST_LIFETIMES, has_lifetime, model);
 
-	for (uint32_t i = 0; i < model->nr_allocations; i++)
-		if (has_lifetime(&model->allocations[i])) {
-			double area = area_of(model, &model->allocations[i]);
-
-			rows->area += area;
-			rows->nr_blocks++;
-			nr[score_of(area)]++;
-		}
-	while (least && sum + nr[least - 1] <= MOST_LIFETIMES)
-		sum += nr[--least];
 	for (uint32_t i = 0; i < model->nr_allocations; i++) {
-		const struct vt_allocation *a = &model->allocations[i];
+		double area = vt_lifetimes_area(model, &model->allocations[i]);
 
-		if (!has_lifetime(a) || score_of(area_of(model, a)) < least)
+		if (!has_lifetime(i, model))
+			continue;
+		rows->area += area;
+		rows->nr_blocks++;
+		if (area < least)
 			continue;
 		marks[i] |= 2;
 		rows->nr_lifetimes++;
-		rows->lifetime_area += area_of(model, a);
+		rows->lifetime_area += area;
 	}
-	free(nr);
 }
 
 static int is_row(const struct vt_page_rows *rows, const struct vt_allocation *a)

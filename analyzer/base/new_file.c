@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "analyzer/commands/new_file.h"
+#include "analyzer/base/new_file.h"
 
 #include <errno.h>
 #include <stdio.h>
