@@ -19,7 +19,7 @@
 	X(diff, "what changed between two recordings")                                             \
 	X(check, "whether a run keeps to a budget")                                                \
 	X(leaks, "what a run piles up, and what holds it")                                         \
-	X(export, "write the tables of recordings for other programs")                             \
+	X(export, "write recordings as files that other programs open")                            \
 	X(import, "turn a memory snapshot of PyTorch into a recording")                            \
 	X(estimate, "what a run will need, before there is one")                                   \
 	X(info, "what a recording holds, and what it lost")                                        \

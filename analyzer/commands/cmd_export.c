@@ -7,16 +7,25 @@
 #include "analyzer/commands/cmd.h"
 #include "analyzer/commands/view.h"
 #include "analyzer/export/export.h"
+#include "analyzer/export/file.h"
 
-enum { OPTION_FORMAT = 256, OPTION_RUN };
+enum { OPTION_FORMAT = 256, OPTION_RUN, OPTION_BY, OPTION_ALL, OPTION_FORCE };
 
 static const struct vt_option options[] = {
-	{ OPTION_FORMAT, "format", "FORMAT", "csv, or parquet (by DuckDB's command line)" },
-	{ 'o', "output", "OUTPUT", "write into this folder, which is made, or empty" },
-	{ OPTION_RUN, "run", "N",
-	  "that run of a folder (default: the last of those with most ranks)" },
+	{ OPTION_FORMAT, "format", "FORMAT",
+	  "tables: csv, parquet; one recording as one file: pytorch, perfetto" },
+	{ 'o', "output", "OUTPUT",
+	  "of tables the folder, which is made, or empty; else the file, - for standard output" },
 	{ VT_VIEW_AT, "at", "WHEN",
-	  "the moment of the figures: " VT_MOMENTS_WORDS " (default: most-allocated)" },
+	  "the moment: " VT_MOMENTS_WORDS " (default: most-allocated; pytorch: end)" },
+	{ OPTION_BY, "by", "WHAT", "formats of one moment: add up by stack, owner or module" },
+	{ VT_VIEW_DEVICE, "device", "N", "only this CUDA device (default: all); not of tables" },
+	{ OPTION_ALL, "all", NULL, "leave nothing out of a long recording" },
+	{ OPTION_FORCE, "force", NULL, "replace a file that exists" },
+	{ OPTION_RUN, "run", "N",
+	  "tables: that run of a folder (default: the last of those with most ranks)" },
+	{ VT_VIEW_ALL_FRAMES, "all-frames", NULL,
+	  "frames of PyTorch and Python's library too; pytorch: native ones" },
 	{ VT_VIEW_RULES, "rules", "FILE", "name bytes by these rules (default: built in)" },
 	{ 0 },
 };
@@ -24,59 +33,141 @@ static const struct vt_option options[] = {
 static const struct vt_options_spec spec = {
 	.command = "export",
 	.synopsis = "--format FORMAT -o OUTPUT [OPTION...] FILE|FOLDER",
-	.summary = "Writes the tables of recordings, one file of each per rank.",
+	.summary = "Writes recordings as files that other programs open.",
 	.options = options,
 };
 
-static int take_format(struct vt_export_options *wanted, const char **format)
+struct wanted {
+	const char *format;
+	int is_parquet;
+	const struct vt_writer *writer; /* NULL: tables */
+	const char *output;
+	int run;
+	int has_run;
+	enum vt_writer_by by;
+	int has_by;
+	int is_whole;
+	int is_forced;
+};
+
+static int take_format(struct wanted *wanted)
 {
-	*format = optarg;
+	char *names;
+
+	wanted->format = optarg;
 	wanted->is_parquet = !strcmp(optarg, "parquet");
-	if (wanted->is_parquet || !strcmp(optarg, "csv"))
+	wanted->writer = vt_export_writer(optarg);
+	if (wanted->writer || wanted->is_parquet || !strcmp(optarg, "csv"))
 		return 0;
-	vt_options_wrong(&spec, "no format \"%s\": csv or parquet", optarg);
+	names = vt_export_writer_names();
+	vt_options_wrong(&spec, "no format \"%s\": csv, parquet, %s", optarg, names);
+	free(names);
 	return -1;
 }
 
-static int take_option(int id, struct vt_export_options *wanted, const char **format)
+static int take_option(int id, struct wanted *wanted)
 {
-	int number;
-
 	switch (id) {
 	case OPTION_FORMAT:
-		return take_format(wanted, format);
+		return take_format(wanted);
 	case 'o':
 		wanted->output = optarg;
 		return 0;
-	default:
-		if (vt_view_number(&spec, &number))
-			return -1;
-		wanted->run = (uint32_t)number;
+	case OPTION_BY:
+		wanted->has_by = 1;
+		if (!vt_export_parse_by(optarg, &wanted->by))
+			return 0;
+		vt_options_wrong(&spec, "cannot add up by \"%s\": stack, owner or module", optarg);
+		return -1;
+	case OPTION_ALL:
+		wanted->is_whole = 1;
 		return 0;
+	case OPTION_FORCE:
+		wanted->is_forced = 1;
+		return 0;
+	default:
+		wanted->has_run = 1;
+		return vt_view_number(&spec, &wanted->run) ? -1 : 0;
 	}
+}
+
+/* What an option that does not fit the format would have asked for is not done silently. */
+static const char *find_misfit(const struct wanted *wanted, const struct vt_view *view)
+{
+	const struct vt_writer *writer = wanted->writer;
+
+	if (wanted->has_by && (!writer || writer->scope != VT_WRITER_MOMENT))
+		return "--by";
+	if (writer && writer->scope == VT_WRITER_TIMELINE && view->when)
+		return "--at";
+	if (writer && wanted->has_run)
+		return "--run";
+	if (!writer && view->device != VT_WHEN_ALL_DEVICES)
+		return "--device";
+	if (!writer && wanted->is_forced)
+		return "--force";
+	return NULL;
+}
+
+static int export_tables(const struct wanted *wanted, const struct vt_view *view)
+{
+	const struct vt_export_options tables = {
+		.rank = { .when = view->when ? view->when : "most-allocated",
+			  .rules = view->rules },
+		.output = wanted->output,
+		.run = (uint32_t)wanted->run,
+		.is_parquet = wanted->is_parquet,
+	};
+	struct vt_diag diag = { 0 };
+	uint32_t nr_ranks = 0;
+
+	if (vt_export_run(view->path, &tables, &nr_ranks, &diag))
+		return vt_diag_print(&diag);
+	fprintf(stderr, "vtrace: tables of %u rank%s as %s in %s\n", nr_ranks,
+		nr_ranks == 1 ? "" : "s", wanted->format, wanted->output);
+	return VT_EXIT_OK;
+}
+
+static int export_file(const struct wanted *wanted, const struct vt_view *view)
+{
+	const struct vt_export_file_options file = {
+		.writer = wanted->writer,
+		.output = wanted->output,
+		.when = view->when,
+		.rules = view->rules,
+		.device = view->device,
+		.by = wanted->by,
+		.is_whole = wanted->is_whole,
+		.is_forced = wanted->is_forced,
+		.has_all_frames = view->has_all_frames,
+	};
+	struct vt_diag diag = { 0 };
+	char *left_out = NULL;
+	int rc = vt_export_file(view->path, &file, &left_out, &diag);
+
+	if (left_out && !rc)
+		fprintf(stderr, "vtrace: %s; --all leaves nothing out\n", left_out);
+	free(left_out);
+	return rc ? vt_diag_print(&diag) : VT_EXIT_OK;
 }
 
 int vt_cmd_export(int argc, char **argv)
 {
-	struct vt_view view = { .when = "most-allocated", .device = VT_WHEN_ALL_DEVICES };
-	struct vt_export_options wanted = { 0 };
-	const char *format = NULL;
-	struct vt_diag diag = { 0 };
-	uint32_t nr_ranks = 0;
+	struct vt_view view = { .device = VT_WHEN_ALL_DEVICES };
+	struct wanted wanted = { 0 };
+	const char *misfit;
 	int id;
 
 	while ((id = vt_view_next(&view, &spec, argc, argv)) > 0)
-		if (take_option(id, &wanted, &format))
+		if (take_option(id, &wanted))
 			return VT_EXIT_USAGE;
 	if (id < 0)
 		return vt_options_exit_code(id);
-	if (!format || !wanted.output)
+	if (!wanted.format || !wanted.output)
 		return vt_options_wrong(&spec, "needs --format and -o");
-	wanted.rank.when = view.when;
-	wanted.rank.rules = view.rules;
-	if (vt_export_run(view.path, &wanted, &nr_ranks, &diag))
-		return vt_diag_print(&diag);
-	fprintf(stderr, "vtrace: tables of %u rank%s as %s in %s\n", nr_ranks,
-		nr_ranks == 1 ? "" : "s", format, wanted.output);
-	return VT_EXIT_OK;
+	misfit = find_misfit(&wanted, &view);
+	if (misfit)
+		return vt_options_wrong(&spec, "%s does not apply to --format %s", misfit,
+					wanted.format);
+	return wanted.writer ? export_file(&wanted, &view) : export_tables(&wanted, &view);
 }

@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from ranks import change, report, train
-from recording import SOURCE, clean_environment, vtrace
+from recording import SOURCE, VTRACE, clean_environment, vtrace
 
 ODD = 'a "quoted", word\nand a line; ü'
 
@@ -130,7 +130,7 @@ def test_nothing_is_overwritten(trained, tmp_path):
 
 @pytest.mark.parametrize("arguments, code, message", (
     (["--format", "csv", "x"], 2, "vtrace export: needs --format and -o"),
-    (["--format", "xml", "-o", "o", "x"], 2, 'vtrace export: no format "xml": csv or parquet'),
+    (["--format", "xml", "-o", "o", "x"], 2, 'vtrace export: no format "xml": csv, parquet, pytorch, perfetto'),
     (["--format", "csv", "-o", "o", "x"], 3, "vtrace: x: No such file or directory"),
     (["--format", "csv", "-o", "none/o", "rank3.db"], 3, "vtrace: none/o: No such file or directory"),
 ))
@@ -152,3 +152,64 @@ def test_a_duckdb_that_fails_leaves_the_csv(trained, tmp_path):
     assert (done.returncode, done.stderr) == (
         3, f"vtrace: false could not write Parquet in {tmp_path}/out; its CSV is still there\n")
     assert len(read_csv(tmp_path / "out", "figures", 3)) == 1
+
+
+def export_file(database, output, *options, format="perfetto", **extra):
+    return vtrace("export", "--format", format, "-o", output, *options, database, **extra)
+
+
+@pytest.mark.parametrize("format", ("pytorch", "perfetto"))
+def test_standard_output_is_the_file(format, trained, tmp_path):
+    assert export_file(trained / "rank3.db", tmp_path / "out", format=format).returncode == 0
+    done = subprocess.run([VTRACE, "export", "--format", format, "-o", "-", trained / "rank3.db"], capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout == (tmp_path / "out").read_bytes()
+
+
+def test_a_file_that_exists_is_kept(trained, tmp_path):
+    (tmp_path / "out").write_text("mine")
+    done = export_file(trained / "rank3.db", tmp_path / "out")
+    assert (done.returncode, done.stderr) == (3, f"vtrace: {tmp_path}/out: exists already; --force replaces it\n")
+    assert (tmp_path / "out").read_text() == "mine"
+    assert export_file(trained / "rank3.db", tmp_path / "out", "--force").returncode == 0
+    assert (tmp_path / "out").stat().st_size > 10000
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize("output, code, message", (
+    ("none/out", 3, "vtrace: none/out: cannot be written: No such file or directory"),
+    ("/dev/full", 3, "vtrace: /dev/full: exists already, and is not a regular file"),
+))
+def test_an_output_that_cannot_be(output, code, message, trained):
+    done = export_file(trained / "rank3.db", output, cwd=trained)
+    assert (done.returncode, done.stderr) == (code, message + "\n")
+
+
+def test_a_full_disk_leaves_no_file(trained, tmp_path):
+    """A limit on the size of files in place of one of the disk."""
+    done = subprocess.run(["bash", "-c", 'trap "" XFSZ; ulimit -f 8; exec "$@"', "-", VTRACE, "export", "--format",
+                           "perfetto", "-o", tmp_path / "out", trained / "rank3.db"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (3, f"vtrace: {tmp_path}/out: cannot be written: File too large\n")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("redirection, reason", ((">/dev/full", "No space left on device"),
+                                                 ("| :", "Broken pipe")))
+def test_standard_output_that_fails_is_one_line(redirection, reason, trained):
+    script = f'set -o pipefail; "$@" {redirection}'
+    done = subprocess.run(["bash", "-c", script, "-", VTRACE, "export", "--format", "pytorch", "-o", "-",
+                           trained / "rank3.db"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (3, f"vtrace: standard output: cannot be written: {reason}\n")
+
+
+@pytest.mark.parametrize("arguments, message", (
+    (["--format", "perfetto", "--at", "peak"], "--at does not apply to --format perfetto"),
+    (["--format", "perfetto", "--by", "owner"], "--by does not apply to --format perfetto"),
+    (["--format", "csv", "--by", "owner"], "--by does not apply to --format csv"),
+    (["--format", "csv", "--device", "0"], "--device does not apply to --format csv"),
+    (["--format", "pytorch", "--run", "1"], "--run does not apply to --format pytorch"),
+))
+def test_options_that_do_not_fit_are_wrong(arguments, message, trained):
+    done = vtrace("export", *arguments, "-o", "o", "rank3.db", cwd=trained)
+    assert (done.returncode, done.stderr.splitlines()[0]) == (2, f"vtrace export: {message}")
+    assert not (trained / "o").exists()
