@@ -17,18 +17,18 @@
 		"database to write; %e program, %p process id, %h host, %t start in Unix "         \
 		"seconds, %n first free number from 1, %r rank, %q{NAME} environment variable, "   \
 		"%% percent")                                                                      \
-	NUMBER(quiet, "VTRACE_QUIET", 0, 1, "1: no closing lines")                                 \
+	NUMBER(quiet, "VTRACE_QUIET", 0, 1, "1: print no closing lines")                           \
 	NUMBER(exit_wait_s, "VTRACE_EXIT_WAIT", 10, 3600,                                          \
-		"seconds that the end of the program may wait for the database")                   \
+		"seconds to wait for the database at exit")                                        \
 	NUMBER(collect, "VTRACE_COLLECT", 1, 1, "0: do not start `vtrace collect`")                \
 	NUMBER(max_journal_mib, "VTRACE_MAX_JOURNAL", 0, 1u << 20,                                 \
-		"MiB of disk that events may take before they are in the database, 0: no limit; "  \
-		"what comes later is lost, and counted")                                           \
+		"MiB of disk for events not yet in the database, 0: no limit; "                    \
+		"events beyond it are lost and counted")                                           \
 	NUMBER(stacks, "VTRACE_STACKS", 128, 512, "native frames kept per stack, 0: none")         \
 	NUMBER(probe, "VTRACE_PROBE", 1, 2,                                                        \
-		"look at the program's Python objects for the names of tensors; 0: never, 1: in "  \
+		"read tensor names from the program's Python objects; 0: never, 1: within "        \
 		"0.1 % of its time, 2: whenever there is a reason")                                \
 	NUMBER(observe, "VTRACE_OBSERVE", 1, 1,                                                    \
-		"1: record what PyTorch's operators read and write while that is new; 0: never")
+		"1: record what PyTorch's operators read and write in the first steps; 0: never")
 
 #endif

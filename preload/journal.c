@@ -258,7 +258,7 @@ static void say(const char *what, int error)
 	vt_text_init(&text, buffer, sizeof(buffer));
 	vt_text_add(&text, "vtrace: recording ");
 	vt_text_add(&text, what);
-	vt_text_add(&text, ", the program goes on: ");
+	vt_text_add(&text, "; the program continues: ");
 	vt_text_add(&text, vt_journal_disk_path());
 	vt_text_add(&text, ": ");
 	vt_text_add_error(&text, error);

@@ -102,7 +102,7 @@ static void say_refused(const char *path, int error)
 	struct vt_text text;
 
 	vt_text_init(&text, buffer, sizeof(buffer));
-	vt_text_add(&text, "vtrace: not recording, the program goes on: ");
+	vt_text_add(&text, "vtrace: not recording; the program continues: ");
 	if (*path) {
 		vt_text_add(&text, path);
 		vt_text_add(&text, ": ");
@@ -121,7 +121,7 @@ static void say_wrong_option(const char *variable)
 	vt_text_init(&text, buffer, sizeof(buffer));
 	vt_text_add(&text, "vtrace: ");
 	vt_text_add(&text, variable);
-	vt_text_add(&text, " is no number and ignored\n");
+	vt_text_add(&text, " is not a number; ignored\n");
 	vt_text_say(&text);
 }
 

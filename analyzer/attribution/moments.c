@@ -70,7 +70,7 @@ static int find_stage(const struct vt_stages *stages, const char *name, int devi
 	       strcmp(vt_evidence_stages[wanted.stage], name) != 0)
 		wanted.stage++;
 	if (wanted.stage == VT_NR_STAGES) {
-		vt_diag_set(diag, VT_EXIT_USAGE, "stage:%s: no stage is called so", name);
+		vt_diag_set(diag, VT_EXIT_USAGE, "stage:%s: unknown stage", name);
 		return -1;
 	}
 	if (!find_highest(stages, &wanted, device, event))
@@ -87,13 +87,13 @@ static int find_step(const struct vt_stages *stages, const char *text, int devic
 	int64_t number;
 
 	if (vt_numbers_parse(text, UINT32_MAX, &number) || !number) {
-		vt_diag_set(diag, VT_EXIT_USAGE, "step:%s: not the number of a step", text);
+		vt_diag_set(diag, VT_EXIT_USAGE, "step:%s: not a step number", text);
 		return -1;
 	}
 	wanted.step = (uint32_t)number;
 	if (!find_highest(stages, &wanted, device, event))
 		return 0;
-	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: no step %u, there are %u",
+	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: no step %u; the run has %u",
 		    vt_db_path(stages->timeline->model->db), wanted.step, stages->steps.nr);
 	return -1;
 }
@@ -110,7 +110,7 @@ int vt_moments_resolve(const struct vt_stages *stages, const char *text, int dev
 		return find_step(stages, text + strlen(step), device, event, diag);
 	rc = vt_when_resolve(stages->timeline->model, text, device, event, diag);
 	if (rc > 0)
-		vt_diag_set(diag, VT_EXIT_USAGE, "\"%s\" is no moment; use %s", text,
+		vt_diag_set(diag, VT_EXIT_USAGE, "\"%s\" is not a moment; use %s", text,
 			    VT_MOMENTS_WORDS);
 	return rc ? -1 : 0;
 }

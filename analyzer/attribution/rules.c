@@ -286,7 +286,7 @@ static const char *fault_of(const struct vt_rule *rule, const struct vt_rule *fi
 	if (rule->provenance == VT_PROVENANCE_UNKNOWN)
 		return "has no known_by";
 	if (!vt_templates_is_valid(rule->owner) || !vt_templates_is_valid(rule->leaf))
-		return "has a placeholder that is not known";
+		return "has an unknown placeholder";
 	for (; first < rule; first++)
 		if (!strcmp(first->name, rule->name))
 			return "has the name of another rule";

@@ -15,7 +15,7 @@ int vt_new_file_check(const char *path, int is_forced, struct vt_diag *diag)
 
 	if (lstat(path, &status) || (is_forced && S_ISREG(status.st_mode)))
 		return 0;
-	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: exists already%s", path,
+	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: exists%s", path,
 		    S_ISREG(status.st_mode) ? "; --force replaces it"
 					    : ", and is not a regular file");
 	return -1;
@@ -31,7 +31,7 @@ int vt_new_file_publish(const char *part, const char *path, int is_forced, struc
 	if (!(is_forced ? rename(part, path) : vt_util_rename(part, path)))
 		return 0;
 	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", path,
-		    errno == EEXIST ? "exists already; --force replaces it" : strerror(errno));
+		    errno == EEXIST ? "exists; --force replaces it" : strerror(errno));
 	unlink(part);
 	return -1;
 }

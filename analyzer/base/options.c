@@ -33,7 +33,7 @@ static void print_help(const struct vt_options_spec *spec)
 	printf("\n%s\n\noptions:\n", spec->summary);
 	for (const struct vt_option *o = spec->options; o->name; o++)
 		print_row(o->id, o->name, o->argument, o->help);
-	print_row('h', "help", NULL, "show this text");
+	print_row('h', "help", NULL, "show this help");
 }
 
 int vt_options_wrong(const struct vt_options_spec *spec, const char *fmt, ...)
@@ -89,7 +89,7 @@ int vt_options_next(const struct vt_options_spec *spec, int argc, char **argv)
 	if (id != '?' && id != ':')
 		return id;
 	vt_options_wrong(spec, "%s: %s", argv[optind - 1],
-			 id == ':' ? "needs an argument" : "no such option");
+			 id == ':' ? "needs an argument" : "unknown option");
 	return VT_OPTIONS_WRONG;
 }
 

@@ -21,7 +21,7 @@ static int read_figures(struct vt_baseline *baseline, const char *path, struct v
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s:%d: %s", path, error.line, error.text);
 	else if (!root)
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", path, strerror(errno));
-	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: not what vtrace check --json prints", path);
+	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: not the output of vtrace check --json", path);
 	return -1;
 }
 
@@ -79,12 +79,12 @@ void vt_baseline_take(struct vt_baseline *baseline, const struct vt_limit *limit
 	if (baseline->is_recording && vt_model_peak(&baseline->analysis.model, device)) {
 		vt_measure_take(&baseline->measure, limit, device, figure);
 	} else if (baseline->is_recording) {
-		figure->why = vt_xasprintf("nothing was recorded of cuda:%d", device);
+		figure->why = vt_xasprintf("nothing was recorded on cuda:%d", device);
 	} else {
 		row = find_row(baseline, limit);
 		value = json_object_get(row, "figure");
 		figure->value = (uint64_t)json_integer_value(value);
 		if (!json_is_integer(value) || json_integer_value(value) < 0)
-			figure->why = vt_xstrdup("the file has no such figure");
+			figure->why = vt_xstrdup("the baseline does not have this figure");
 	}
 }

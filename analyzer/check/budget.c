@@ -13,7 +13,8 @@
 #include "analyzer/diagnosis/findings.h"
 
 #define AMOUNT_WORDS                                                                               \
-	"an amount such as \"2 GiB\", or \"+5%\" or \"+64 MiB\" more than the baseline"
+	"an amount such as \"2 GiB\", or an increase over the baseline such as \"+5%\" or \"+64 "  \
+	"MiB\""
 
 static const struct row {
 	const char *table;
@@ -81,7 +82,8 @@ static int take_baseline(struct reading *r)
 	const char *path = r->value->text, *slash = strrchr(budget->path, '/');
 
 	if (r->value->kind != VT_TOML_STRING || r->value->is_element || !*path)
-		return complain(r, "the name of a recording, or of what --json printed of one");
+		return complain(r,
+				"the name of a recording or of the output of vtrace check --json");
 	budget->baseline_line = r->value->line;
 	if (budget->baseline)
 		return 0;
@@ -118,13 +120,14 @@ static int find_row(const struct reading *r, enum vt_limit_what *what)
 			return 0;
 	}
 	if (!has_table && *value->table)
-		return complain(r, "no table is called [%s]: total, owners, stages, steps, "
-				   "fragmentation, left, findings or recording",
+		return complain(r,
+				"unknown table [%s]; known: total, owners, stages, steps, "
+				"fragmentation, left, findings, recording",
 				value->table);
 	if (!has_table)
-		return complain(r, "only \"baseline\" stands outside of a table");
+		return complain(r, "only \"baseline\" may appear outside a table");
 	list_keys(value->table, keys, sizeof(keys));
-	return complain(r, "[%s] has %s", value->table, keys);
+	return complain(r, "[%s] accepts only %s", value->table, keys);
 }
 
 static int is_stage(const char *name)
@@ -140,15 +143,16 @@ static int check_subject(const struct reading *r, struct vt_limit *limit)
 	int64_t number;
 
 	if (limit->what == VT_LIMIT_STAGE && !is_stage(limit->subject))
-		return complain(r, "no stage is called so: load, forward, backward, optimizer, "
-				   "evaluation, generation or other");
+		return complain(r,
+				"unknown stage; known: load, forward, backward, optimizer, "
+				"evaluation, generation, other");
 	if (limit->what == VT_LIMIT_FINDING &&
 	    vt_findings_find(limit->subject) == VT_NR_FINDINGS)
 		return complain(r, "no finding is called \"%s\"", limit->subject);
 	if (limit->what != VT_LIMIT_STEP)
 		return 0;
 	if (vt_numbers_parse(r->value->key, UINT32_MAX, &number) || !number)
-		return complain(r, "[steps] has peak, growth, or the number of a step");
+		return complain(r, "[steps] accepts only peak, growth or a step number");
 	limit->step = (uint32_t)number;
 	return 0;
 }
@@ -163,8 +167,8 @@ static int take_amount(const struct reading *r, struct vt_limit *limit)
 		return complain(r, "\"%s\" is not %s", r->value->text, AMOUNT_WORDS);
 	if (is_share(limit) != amount->is_percent && (is_share(limit) || !amount->is_relative))
 		return complain(r, is_share(limit) ?
-				"\"%s\" is no share such as \"20%%\"" :
-				"\"%s\" of what? Percents are more than a baseline: \"+5%%\"",
+				"\"%s\" is not a percentage such as \"20%%\"" :
+				"\"%s\": a percentage is an increase over the baseline: \"+5%%\"",
 				r->value->text);
 	if (amount->is_relative && !r->budget->baseline)
 		return complain(r, "\"%s\" needs a baseline: baseline = \"FILE\", or --baseline",
@@ -185,7 +189,7 @@ static int take_ending(const struct reading *r)
 {
 	if (r->value->kind != VT_TOML_STRING || r->value->is_element ||
 	    strcmp(r->value->text, "normally") != 0)
-		return complain(r, "\"normally\", or nothing");
+		return complain(r, "\"normally\" (or omitted)");
 	return 0;
 }
 
@@ -244,7 +248,7 @@ static int take_findings(struct reading *r)
 	is_twice = is_named_twice(r, name);
 	free(name);
 	if (is_twice)
-		return complain(r, "\"%s\" is there twice", r->value->text);
+		return complain(r, "\"%s\" is given twice", r->value->text);
 	return add_limit(r, VT_LIMIT_FINDING, r->value->text);
 }
 
@@ -278,7 +282,7 @@ static int take_all(struct reading *r, const struct vt_toml_file *file)
 	}
 	if (r->limits.len)
 		return 0;
-	vt_diag_set(r->diag, VT_EXIT_UNREADABLE, "%s: limits nothing", r->budget->path);
+	vt_diag_set(r->diag, VT_EXIT_UNREADABLE, "%s: defines no limits", r->budget->path);
 	return -1;
 }
 

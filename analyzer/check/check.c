@@ -136,11 +136,11 @@ static void note_ending(struct vt_check *check)
 	if (!strncmp(ended, "exit ", strlen("exit "))) {
 		if (strcmp(ended, "exit 0") != 0)
 			add_note(check, vt_xasprintf("the run ended with exit status %s: figures "
-						     "are of what came before",
+						     "cover the time until then",
 						     ended + strlen("exit ")));
 	} else {
-		add_note(check, vt_xasprintf("the run did not end by itself (%s): figures are of "
-					     "what came before",
+		add_note(check, vt_xasprintf("the run did not end by itself (%s): figures cover "
+					     "the time until then",
 					     is_running ? "still running" : vt_ended_text(ended)));
 	}
 	free(ended);
@@ -157,7 +157,7 @@ static void gather_notes(struct vt_check *check)
 		add_note(check, losses.text[i]);
 	free(losses.text);
 	for (uint32_t i = 0; i < runs->nr; i++)
-		add_note(check, vt_xasprintf("the baseline differs: %s %s, there %s",
+		add_note(check, vt_xasprintf("the baseline differs: %s %s, baseline %s",
 					     runs->rows[i].what,
 					     runs->rows[i].text[1] ? runs->rows[i].text[1] : "-",
 					     runs->rows[i].text[0] ? runs->rows[i].text[0] : "-"));
@@ -190,9 +190,9 @@ static int check_owners(const struct vt_check *check, struct vt_diag *diag)
 			continue;
 		list = vt_known_owners_list(&check->measure.analysis->rules);
 		vt_diag_set(diag, VT_EXIT_UNREADABLE,
-			    "%s:%d: %s: no owner is called so, in this run or in the rules, which "
-			    "have: %s", budget->path, budget->limits[i].line,
-			    budget->limits[i].name, list);
+			    "%s:%d: unknown owner \"%s\" in this run and in the rules; the rules "
+			    "have: %s",
+			    budget->path, budget->limits[i].line, budget->limits[i].name, list);
 		free(list);
 		return -1;
 	}

@@ -182,7 +182,7 @@ static void print_outcome(const struct vt_check_ranks *ranks, FILE *out)
 		fprintf(out, "\n%u of %u limits failed", ranks->nr_broken,
 			ranks->options->budget->nr);
 	else
-		fprintf(out, "\nall limits are held by all ranks%s",
+		fprintf(out, "\nall limits hold on all ranks%s",
 			has_unknown ? " that could be checked" : "");
 	print_count(ranks->nr_absent, "rank without a recording", "ranks without a recording",
 		    &before, out);

@@ -146,7 +146,7 @@ void vt_check_print_text(const struct vt_check *check, FILE *out)
 		if (check->rows[i].outcome != VT_OUTCOME_HELD)
 			vt_check_print_failure(check, &check->rows[i], out);
 	if (!check->nr_broken) {
-		fprintf(out, "\nall limits are held\n");
+		fprintf(out, "\nall limits hold\n");
 		return;
 	}
 	fprintf(out, "\n%u of %u limits failed\n", check->nr_broken, check->nr);

@@ -166,7 +166,7 @@ static void take_highest(const struct vt_measure *m, const struct vt_limit *limi
 	figure->value = highest.bytes;
 	figure->event = highest.event;
 	if (limit->what == VT_LIMIT_OWNER && !vt_measure_has_owner(m, limit->subject))
-		figure->why = vt_xstrdup("no owner is called so, in this run or in the rules");
+		figure->why = vt_xstrdup("unknown owner, in this run and in the rules");
 	else if (limit->what == VT_LIMIT_STAGE && !highest.is_found)
 		figure->why = vt_xasprintf("the run has no stage %s", limit->subject);
 	else if (!highest.is_found)
@@ -205,11 +205,11 @@ static void take_left(const struct vt_measure *m, const struct vt_limit *limit, 
 	char *ended = vt_db_run_get(m->analysis->db, "ended");
 
 	if (!m->is_window && (!ended || strncmp(ended, "exit ", strlen("exit ")) != 0))
-		figure->why = vt_xasprintf("%s: what it would have given back is not known",
+		figure->why = vt_xasprintf("%s: what it would have freed is not known",
 					   ended ? vt_ended_text(ended) : "still running");
 	free(ended);
 	if (limit->subject && !vt_measure_has_owner(m, limit->subject))
-		figure->why = vt_xstrdup("no owner is called so, in this run or in the rules");
+		figure->why = vt_xstrdup("unknown owner, in this run and in the rules");
 	for (uint32_t i = 0; i < model->nr_allocations; i++)
 		if (model->allocations[i].device == device && vt_measure_is_counted(m, limit, i))
 			figure->value += model->allocations[i].size_bytes;
@@ -237,7 +237,7 @@ static void take_growth(struct vt_measure *m, int device, struct vt_figure *figu
 	figure->value = vt_leaks_report_growth(&m->leaks);
 	if (!m->leaks.leaks.nr_points)
 		figure->why = vt_xstrdup(m->leaks.notes.nr ? m->leaks.notes.text[0] :
-							     "too few steps to tell growth");
+							     "too few steps to measure growth");
 	else if (m->leaks.leaks.turns.kind == VT_TURN_SLICE)
 		figure->why = vt_xstrdup("the run has no steps, generations, marks or calls");
 }

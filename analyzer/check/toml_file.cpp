@@ -37,7 +37,7 @@ int read_text(const char *path, std::string &text, vt_diag *diag)
 	else if (got < 0)
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", path, strerror(errno));
 	else if (text.size() > most_bytes)
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: too large for a budget", path);
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: too large for a budget file", path);
 	if (fd >= 0)
 		close(fd);
 	return got < 0 || text.size() > most_bytes ? -1 : 0;

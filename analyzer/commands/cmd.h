@@ -9,21 +9,21 @@
 
 #define VT_COMMANDS(X)                                                                             \
 	X(run, "run a program and record it")                                                      \
-	X(report, "where the memory went")                                                         \
-	X(html, "the same as one page to look at, offline")                                        \
-	X(oom, "why a request failed, and what would have served it")                              \
-	X(blocks, "what was live at one moment, with owner and stacks")                            \
-	X(explain, "everything known about one block")                                             \
-	X(frag, "what fragmentation cost")                                                         \
-	X(whatif, "what other allocator settings would have given")                                \
-	X(diff, "what changed between two recordings")                                             \
-	X(check, "whether a run keeps to a budget")                                                \
-	X(leaks, "what a run piles up, and what holds it")                                         \
-	X(export, "write recordings as files that other programs open")                            \
-	X(import, "turn a memory snapshot of PyTorch into a recording")                            \
-	X(estimate, "what a run will need, before there is one")                                   \
-	X(info, "what a recording holds, and what it lost")                                        \
-	X(collect, "turn a journal into a database (started by the recorder)")
+	X(report, "show where the memory went")                                                    \
+	X(html, "write the report as one offline HTML page")                                       \
+	X(oom, "explain an out-of-memory error and what would have avoided it")                    \
+	X(blocks, "list live blocks at one moment, with owners and stacks")                        \
+	X(explain, "show everything known about one block")                                        \
+	X(frag, "show what fragmentation cost")                                                    \
+	X(whatif, "replay with other allocator settings, batch or sizes")                          \
+	X(diff, "compare two recordings")                                                          \
+	X(check, "check a recording against a budget")                                             \
+	X(leaks, "find memory that grows, and what holds it")                                      \
+	X(export, "export recordings to formats of other tools")                                   \
+	X(import, "convert a memory snapshot of PyTorch to a recording")                           \
+	X(estimate, "estimate the memory of a planned run")                                        \
+	X(info, "show the contents and losses of a recording")                                     \
+	X(collect, "convert a journal to a database (started by the recorder)")
 
 struct vt_command {
 	const char *name;

@@ -16,8 +16,8 @@ struct wanted {
 };
 
 static const struct vt_option options[] = {
-	{ OPTION_SEGMENTS, "segments", NULL, "list the memory that holds blocks, too" },
-	{ OPTION_BY, "by", "WHAT", "add up: owner, or module (of one row together)" },
+	{ OPTION_SEGMENTS, "segments", NULL, "also list segments that hold blocks" },
+	{ OPTION_BY, "by", "WHAT", "group by owner or module" },
 	VT_VIEW_OPTIONS("peak"),
 	{ 0 },
 };
@@ -25,7 +25,7 @@ static const struct vt_option options[] = {
 static const struct vt_options_spec spec = {
 	.command = "blocks",
 	.synopsis = "[OPTION...] FILE",
-	.summary = "Lists what was live at one moment, largest first, with owner and stacks.",
+	.summary = "Lists the blocks live at one moment, largest first, with owners and stacks.",
 	.options = options,
 };
 
@@ -77,7 +77,7 @@ int vt_cmd_blocks(int argc, char **argv)
 			continue;
 		wanted.is_grouped = 1;
 		if (vt_groups_parse(optarg, &wanted.by))
-			return vt_options_wrong(&spec, "cannot add up by \"%s\"", optarg);
+			return vt_options_wrong(&spec, "cannot group by \"%s\"", optarg);
 	}
 	if (id < 0)
 		return vt_options_exit_code(id);

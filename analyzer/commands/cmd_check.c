@@ -33,18 +33,18 @@ enum {
 static const struct vt_option options[] = {
 	{ OPTION_BUDGET, "budget", "FILE", "the limits (default: " DEFAULT_BUDGET ")" },
 	{ OPTION_BASELINE, "baseline", "FILE",
-	  "what \"+5%\" is more than: a recording, or what --json printed of one" },
-	{ OPTION_FROM, "from", "MARK", "look at the run from this mark on" },
-	{ OPTION_TO, "to", "MARK", "... and up to this one" },
+	  "baseline of \"+5%\": a recording, or the output of --json" },
+	{ OPTION_FROM, "from", "MARK", "check only after this mark" },
+	{ OPTION_TO, "to", "MARK", "check only before this mark" },
 	{ OPTION_MISSING, "missing", "fail|skip",
-	  "limits on what the run does not have (default: fail)" },
-	{ OPTION_TOP, "top", "N", "show that many places per broken limit (default: 3)" },
-	{ OPTION_GITHUB, "github", NULL, "print annotations for GitHub Actions, too" },
-	{ OPTION_JUNIT, "junit", "FILE", "write JUnit's XML, too" },
+	  "limits on absent owners, stages or steps: fail (default) or skip" },
+	{ OPTION_TOP, "top", "N", "show N places per broken limit (default: 3)" },
+	{ OPTION_GITHUB, "github", NULL, "also print annotations for GitHub Actions" },
+	{ OPTION_JUNIT, "junit", "FILE", "also write JUnit XML" },
 	{ OPTION_HTML, "html", "FILE",
-	  "write a page of a recording that breaks its budget (vtrace html)" },
+	  "write an HTML page if the budget is broken (vtrace html)" },
 	{ OPTION_FORCE, "force", NULL, "replace these files" },
-	{ OPTION_RUN, "run", "N", "of a folder with several runs, that one (from 1, by start)" },
+	{ OPTION_RUN, "run", "N", "run N of a folder with several (from 1, by start)" },
 	VT_VIEW_REPLAY_OPTIONS,
 	{ 0 },
 };
@@ -52,8 +52,8 @@ static const struct vt_option options[] = {
 static const struct vt_options_spec spec = {
 	.command = "check",
 	.synopsis = "[OPTION...] FILE|FOLDER",
-	.summary = "Holds a recording, or each rank of a run, against a budget; exit code 1 if it"
-		   " is broken.",
+	.summary =
+		"Checks a recording, or each rank of a run, against a budget. Exit code 1: broken.",
 	.options = options,
 };
 
@@ -222,7 +222,7 @@ static int take_missing(struct wanted *wanted)
 	wanted->check.is_missing_fine = !strcmp(optarg, "skip");
 	if (wanted->check.is_missing_fine || !strcmp(optarg, "fail"))
 		return 0;
-	vt_options_wrong(&spec, "--missing %s: fail or skip", optarg);
+	vt_options_wrong(&spec, "--missing %s: use fail or skip", optarg);
 	return -1;
 }
 

@@ -21,10 +21,10 @@ enum {
 };
 
 static const struct vt_option options[] = {
-	{ OPTION_FOREGROUND, "foreground", NULL, "stay in the foreground and say what goes wrong" },
+	{ OPTION_FOREGROUND, "foreground", NULL, "stay in the foreground and report errors" },
 	{ OPTION_DEAD, "dead", NULL,
-	  "the program is gone: believed of one on another machine, in another container or "
-	  "before a reboot" },
+	  "assume that the program ended, on another machine, in another container or before a "
+	  "reboot" },
 	{ 0, NULL, NULL, NULL },
 };
 
@@ -32,8 +32,8 @@ static const struct vt_options_spec spec = {
 	.command = "collect",
 	.synopsis = "[--foreground] [--dead] FILE.journal",
 	.summary =
-		"Turns a journal into a database while the program runs, and ends after it.\n"
-		"The recorder starts it; by hand it takes up a journal that was left behind.",
+		"Converts a journal to a database while the program runs, and ends after it.\nThe "
+		"recorder starts it; run it by hand on a journal that was left over.",
 	.options = options,
 };
 
@@ -70,7 +70,8 @@ static int collect(const char *journal, const char *database, int is_foreground,
 	int rc = vt_collect_run(journal, database, &collect_options, diag);
 
 	if (rc == VT_COLLECT_BUSY)
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: is being collected already", journal);
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: another collector is at work on it",
+			    journal);
 	return rc;
 }
 

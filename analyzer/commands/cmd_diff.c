@@ -17,8 +17,8 @@
 enum { OPTION_BY = 256, OPTION_TOP, OPTION_EXACT, OPTION_FAIL_ON, OPTION_FORMAT };
 
 static const struct vt_option options[] = {
-	{ OPTION_BY, "by", "WHAT", "places are: stack (default), module, file, or owner alone" },
-	{ OPTION_TOP, "top", "N", "show that many places (default: 10)" },
+	{ OPTION_BY, "by", "WHAT", "group by stack (default), module, file or owner" },
+	{ OPTION_TOP, "top", "N", "show N places (default: 10)" },
 	{ OPTION_EXACT, "exact", NULL, "stacks match only with equal paths and line numbers" },
 	{ OPTION_FAIL_ON, "fail-on", "WHAT",
 	  "exit 1 if more: any, total:+2%, allocated:+1GiB, owner:PATH:+5%" },
@@ -30,7 +30,7 @@ static const struct vt_option options[] = {
 static const struct vt_options_spec spec = {
 	.command = "diff",
 	.synopsis = "[OPTION...] BASE NEW",
-	.summary = "Says what changed between two recordings: runs, owners, places.",
+	.summary = "Compares two recordings: runs, owners, places.",
 	.options = options,
 };
 
@@ -102,8 +102,9 @@ static int check_owners(const struct wanted *wanted, const struct vt_diff *diff,
 			continue;
 		list = vt_known_owners_list(&diff->sides[VT_DIFF_NEW].analysis.rules);
 		vt_diag_set(diag, VT_EXIT_USAGE,
-			    "--fail-on \"%s\": no owner is called so, in these runs or in the "
-			    "rules, which have: %s", wanted->thresholds[i].text, list);
+			    "--fail-on: unknown owner \"%s\" in these runs and in the rules; the "
+			    "rules have: %s",
+			    wanted->thresholds[i].text, list);
 		free(list);
 		return -1;
 	}
@@ -136,7 +137,7 @@ static int take_format(struct wanted *wanted, struct vt_view *view)
 	view->is_json = !strcmp(optarg, "json");
 	if (wanted->is_markdown || view->is_json || !strcmp(optarg, "text"))
 		return 0;
-	vt_options_wrong(&spec, "no format \"%s\": text, markdown or json", optarg);
+	vt_options_wrong(&spec, "unknown format \"%s\": use text, markdown or json", optarg);
 	return -1;
 }
 

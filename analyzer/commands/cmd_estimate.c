@@ -30,29 +30,29 @@ enum { OPTION_TRAIN = 256, OPTION_INFER, OPTION_GPU, OPTION_VRAM, OPTION_PARAMS,
 static const struct vt_option options[] = {
 	{ OPTION_TRAIN, "train", NULL, "a step of training" },
 	{ OPTION_INFER, "infer", NULL, "a forward, or generation (default)" },
-	{ OPTION_GPU, "gpu", "NAME", "fit it on this card (default: on all that are known)" },
-	{ OPTION_VRAM, "vram", "SIZE", "fit it on a device of that size (24GiB or 24GB)" },
-	{ OPTION_PARAMS, "params", "N", "no MODEL: that many parameters (7B)" },
-	{ OPTION_WHAT_IF, "what-if", "NAME=V,V,...", "the peak for every value of that option" },
-	{ OPTION_AGAINST, "against", "FILE", "beside a recorded run, by stage and owner" },
+	{ OPTION_GPU, "gpu", "NAME", "check whether it fits this card (default: all known cards)" },
+	{ OPTION_VRAM, "vram", "SIZE", "check whether it fits a device of SIZE (24GiB or 24GB)" },
+	{ OPTION_PARAMS, "params", "N", "without MODEL: number of parameters (7B)" },
+	{ OPTION_WHAT_IF, "what-if", "NAME=V,V,...", "print the peak for each value of an option" },
+	{ OPTION_AGAINST, "against", "FILE", "compare with a recorded run, by stage and owner" },
 	{ OPTION_OVERHEAD, "overhead", "FILE",
-	  "--context, --cublas, --communication as in a recorded run" },
+	  "take --context, --cublas and --communication from a recorded run" },
 	{ OPTION_FROM, "from", "FILE",
-	  "no MODEL: a recorded run with another --batch and --seq" },
-	{ OPTION_WAS, "was", "BxS", "what --from was recorded with (default: as its inputs say)" },
-	{ OPTION_LIST, "list", NULL, "print the presets and the cards" },
+	  "without MODEL: a recorded run with another --batch and --seq" },
+	{ OPTION_WAS, "was", "BxS",
+	  "batch and length that --from was recorded with (default: from its inputs)" },
+	{ OPTION_LIST, "list", NULL, "list presets and cards" },
 	{ 'j', "json", NULL, "print JSON" },
-	VT_SETTINGS(SETTING_OPTION)
-	{ 0 },
+	VT_SETTINGS(SETTING_OPTION){ 0 },
 };
 #undef SETTING_OPTION
 
 static const struct vt_options_spec spec = {
 	.command = "estimate",
 	.synopsis = "[OPTION...] MODEL | --params N | --from FILE",
-	.summary = "Says what a run will need before there is one. MODEL is a model's\n"
-		   "folder, a config.json, a safetensors or GGUF file, a preset (--list), or a\n"
-		   "sheet of formulas (.ini).",
+	.summary =
+		"Estimates the memory of a planned run. MODEL is a model's folder, a\nconfig.json, "
+		"a safetensors or GGUF file, a preset (--list), or a sheet of\nformulas (.ini).",
 	.options = options,
 };
 
@@ -83,7 +83,8 @@ static int take_gpu(struct arguments *arguments, const char *name, struct vt_dia
 	arguments->has_gpu = 1;
 	if (!vt_gpus_find(name, &arguments->gpu))
 		return 0;
-	vt_diag_set(diag, VT_EXIT_USAGE, "--gpu %.40s: no such card; --list shows those", name);
+	vt_diag_set(diag, VT_EXIT_USAGE, "--gpu %.40s: unknown card; --list shows the known ones",
+		    name);
 	return -1;
 }
 

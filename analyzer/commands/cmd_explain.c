@@ -18,7 +18,7 @@ static const struct vt_option options[] = {
 static const struct vt_options_spec spec = {
 	.command = "explain",
 	.synopsis = "[OPTION...] FILE ADDRESS|ID | [--json] [FILE] finding:ID",
-	.summary = "Tells all that is known about one block, and why its owner is its owner.",
+	.summary = "Shows everything known about one block, and why it has its owner.",
 	.options = options,
 };
 
@@ -49,7 +49,7 @@ static int explain_finding(const char *id, int is_json)
 	enum vt_finding_id found = vt_findings_find(id);
 
 	if (found == VT_NR_FINDINGS)
-		return vt_options_wrong(&spec, "there is no finding \"%s\"", id);
+		return vt_options_wrong(&spec, "unknown finding \"%s\"", id);
 	if (is_json)
 		vt_findings_print_page_json(found, stdout);
 	else

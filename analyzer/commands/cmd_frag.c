@@ -12,8 +12,8 @@ enum { OPTION_REQUEST = 256, OPTION_TOP };
 
 static const struct vt_option options[] = {
 	{ OPTION_REQUEST, "request", "SIZE",
-	  "account for a request of this size (default: the failed one, else the largest)" },
-	{ OPTION_TOP, "top", "N", "show that many segments and places (default: 10)" },
+	  "request size to account for (default: the failed one, else the largest)" },
+	{ OPTION_TOP, "top", "N", "show N segments and places (default: 10)" },
 	VT_VIEW_OPTIONS("the failed request, else peak"),
 	{ 0 },
 };
@@ -21,7 +21,7 @@ static const struct vt_option options[] = {
 static const struct vt_options_spec spec = {
 	.command = "frag",
 	.synopsis = "[OPTION...] FILE",
-	.summary = "Says what fragmentation of PyTorch's caching allocator cost a recorded run.",
+	.summary = "Shows what fragmentation of PyTorch's caching allocator cost a recorded run.",
 	.options = options,
 };
 
@@ -70,7 +70,7 @@ static int show(struct vt_analysis *analysis, const struct vt_view *view, const 
 
 	if (view->device != VT_WHEN_ALL_DEVICES &&
 	    !vt_model_device(&analysis->model, view->device)) {
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: there is no cuda:%d in this recording",
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: no cuda:%d in this recording",
 			    view->path, view->device);
 		vt_frag_release(frag);
 		return -1;
@@ -102,7 +102,8 @@ int vt_cmd_frag(int argc, char **argv)
 			return vt_options_exit_code(VT_OPTIONS_WRONG);
 		if (id == OPTION_REQUEST &&
 		    (vt_units_parse_bytes(optarg, &wanted.request_bytes) || !wanted.request_bytes))
-			return vt_options_wrong(&spec, "\"%s\" is no size", optarg);
+			return vt_options_wrong(&spec, "\"%s\" is not a size such as 64MiB",
+						optarg);
 	}
 	if (id < 0)
 		return vt_options_exit_code(id);

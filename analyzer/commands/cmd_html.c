@@ -15,14 +15,14 @@
 enum { OPTION_BASE = 256, OPTION_RUN, OPTION_FORCE, OPTION_OPEN };
 
 static const struct vt_option options[] = {
-	{ 'o', "output", "FILE", "write there (default: the recording's name with .html)" },
+	{ 'o', "output", "FILE", "output file (default: the recording's name with .html)" },
 	{ OPTION_BASE, "base", "BASE", "compare FILE with this recording" },
 	{ OPTION_RUN, "run", "N",
-	  "that run of a folder (default: the last of those with most ranks)" },
+	  "run N of a folder (default: the last of those with most ranks)" },
 	{ VT_VIEW_AT, "at", "WHEN",
 	  "the moment to look at first: " VT_MOMENTS_WORDS " (default: the failed request, else"
 	  " most-allocated)" },
-	{ OPTION_FORCE, "force", NULL, "replace a file that exists" },
+	{ OPTION_FORCE, "force", NULL, "replace an existing file" },
 	{ OPTION_OPEN, "open", NULL, "open the page in a browser" },
 	{ VT_VIEW_ALL_FRAMES, "all-frames", NULL,
 	  "show frames of PyTorch and Python's library too" },
@@ -33,7 +33,7 @@ static const struct vt_option options[] = {
 static const struct vt_options_spec spec = {
 	.command = "html",
 	.synopsis = "[OPTION...] FILE|FOLDER",
-	.summary = "Writes one page that shows where the memory of recorded runs went.",
+	.summary = "Writes one HTML page that shows where the memory of recorded runs went.",
 	.options = options,
 };
 

@@ -28,7 +28,9 @@ static const struct vt_option options[] = {
 static const struct vt_options_spec spec = {
 	.command = "info",
 	.synopsis = "[--json] FILE",
-	.summary = "What a recording holds: the run, versions, devices, counts, losses, file size.",
+	.summary =
+		"Shows what a recording contains: run, versions, devices, counts, losses, file "
+		"size.",
 	.options = options,
 };
 

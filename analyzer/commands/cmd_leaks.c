@@ -10,9 +10,9 @@
 enum { OPTION_TOP = 256, OPTION_FAIL_ON };
 
 static const struct vt_option options[] = {
-	{ OPTION_TOP, "top", "N", "show that many rows of each list (default: 10)" },
+	{ OPTION_TOP, "top", "N", "show N rows of each list (default: 10)" },
 	{ OPTION_FAIL_ON, "fail-on", "SIZE",
-	  "exit with 1 where growth per step (or what else is compared) is SIZE or more" },
+	  "exit with 1 if memory grows by SIZE or more per step (or other iteration)" },
 	{ VT_VIEW_ALL_FRAMES, "all-frames", NULL,
 	  "show frames of PyTorch and Python's library too" },
 	VT_VIEW_REPLAY_OPTIONS,
@@ -22,7 +22,7 @@ static const struct vt_option options[] = {
 static const struct vt_options_spec spec = {
 	.command = "leaks",
 	.synopsis = "[OPTION...] FILE",
-	.summary = "Says what a recorded run piled up from step to step and never gave back.",
+	.summary = "Finds memory that grows from step to step and is never freed.",
 	.options = options,
 };
 
@@ -38,7 +38,7 @@ static int judge(const struct vt_leaks_report *report, const struct vt_view *vie
 {
 	if (!report->leaks.nr_points) {
 		vt_diag_set(diag, VT_EXIT_UNREADABLE,
-			    "%s: --fail-on: growth is not known, there are too few turns",
+			    "%s: --fail-on: growth is not known: too few iterations",
 			    view->path);
 		return -1;
 	}
@@ -77,7 +77,8 @@ int vt_cmd_leaks(int argc, char **argv)
 			return vt_options_exit_code(VT_OPTIONS_WRONG);
 		if (id == OPTION_FAIL_ON && (vt_units_parse_bytes(optarg, &wanted.fail_on_bytes) ||
 					     !wanted.fail_on_bytes))
-			return vt_options_wrong(&spec, "\"%s\" is no size", optarg);
+			return vt_options_wrong(&spec, "\"%s\" is not a size such as 64MiB",
+						optarg);
 	}
 	if (id < 0)
 		return vt_options_exit_code(id);

@@ -26,16 +26,16 @@ struct wanted {
 };
 
 static const struct vt_option options[] = {
-	{ OPTION_TOP, "top", "N", "list that many stacks (default: 10; of a folder 3)" },
+	{ OPTION_TOP, "top", "N", "list N stacks (default: 10; for a folder 3)" },
 	{ OPTION_STAGES, "stages", "WHAT",
-	  "what the table of stages has rows for: auto (default), or the program's marks" },
+	  "rows of the table of stages: auto (default), or the program's marks" },
 	{ OPTION_BY, "by", "owner|keeper",
-	  "add up by what bytes are, or by what keeps them alive (default: owner)" },
+	  "group by owner (default), or by keeper: what keeps the bytes alive" },
 	{ OPTION_RUN, "run", "N",
-	  "that run of a folder (default: the last of those with most ranks)" },
+	  "run N of a folder (default: the last of those with most ranks)" },
 	{ OPTION_WARN, "warn", "SHARE",
-	  "name stages and steps that use more than this share of the device (0.85)" },
-	VT_VIEW_OPTIONS("peak; of a folder most-allocated"),
+	  "list stages and steps that use more than this share of the device (0.85)" },
+	VT_VIEW_OPTIONS("peak; for a folder most-allocated"),
 	{ 0 },
 };
 
@@ -43,7 +43,7 @@ static const struct vt_options_spec spec = {
 	.command = "report",
 	.synopsis = "[OPTION...] FILE|FOLDER",
 	.summary =
-		"Says where the device memory of a recorded run went, or compares its ranks.",
+		"Shows where the device memory of a recorded run went, or compares its ranks.",
 	.options = options,
 };
 

@@ -67,17 +67,17 @@ static const struct vt_option options[] = {
 	{ 'q', "quiet", NULL, "no closing lines (VTRACE_QUIET)" },
 	{ OPTION_FORCE, "force", NULL, "replace an existing FILE" },
 	{ OPTION_EXIT_WAIT, "exit-wait", "SECONDS",
-	  "how long the end may wait for the database (VTRACE_EXIT_WAIT)" },
+	  "seconds to wait for the database at exit (VTRACE_EXIT_WAIT)" },
 	{ OPTION_STACKS, "stacks", "N", "native frames kept per stack, 0: none (VTRACE_STACKS)" },
 	{ OPTION_PROBE, "probe", "N",
-	  "names from Python objects, 0: never, 2: at any cost (VTRACE_PROBE)" },
+	  "read names from Python objects; 0: never, 2: at any cost (VTRACE_PROBE)" },
 	{ OPTION_OBSERVE, "observe", "N",
-	  "what operators read and write while that is new, 0: never (VTRACE_OBSERVE)" },
+	  "observe operators in the first steps; 0: never (VTRACE_OBSERVE)" },
 	{ OPTION_MAX_JOURNAL, "max-journal", "MIB",
-	  "disk for events that are not in the database yet, 0: no limit (VTRACE_MAX_JOURNAL)" },
+	  "MiB of disk for events not yet in the database; 0: no limit (VTRACE_MAX_JOURNAL)" },
 	{ OPTION_NO_COLLECT, "no-collect", NULL,
-	  "write the database later, by any vtrace command (VTRACE_COLLECT=0)" },
-	{ OPTION_HTML, "html", NULL, "write a page beside the database, too (vtrace html)" },
+	  "leave the journal; the next vtrace command imports it (VTRACE_COLLECT=0)" },
+	{ OPTION_HTML, "html", NULL, "also write an HTML page next to the database (vtrace html)" },
 	{ 0, NULL, NULL, NULL },
 };
 
@@ -85,8 +85,8 @@ static const struct vt_options_spec spec = {
 	.command = "run",
 	.synopsis = "[OPTION...] -- COMMAND [ARGUMENT...]",
 	.summary =
-		"Runs a program and records its GPU memory.  Ends with the program's exit code,\n"
-		"128+N where signal N killed it.",
+		"Runs a program and records its GPU memory. The exit code is the program's,\n128+N "
+		"if signal N killed it.",
 	.options = options,
 	.is_stopping_at_operand = 1,
 };
@@ -182,7 +182,7 @@ static int set_environment(struct run *run, struct vt_diag *diag)
 
 	if (!library) {
 		vt_diag_set(diag, VT_EXIT_UNREADABLE,
-			    "libvtrace.so is not there (looked beside vtrace)");
+			    "libvtrace.so not found next to vtrace");
 		goto out;
 	}
 	name = vt_dynamic_loader_name(library, diag);
@@ -210,7 +210,7 @@ static int prepare(struct run *run, struct vt_diag *diag)
 	run->path = vt_place_command(run->command[0]);
 	if (!run->path) {
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", run->command[0],
-			    errno == ENOENT ? "no such command" : strerror(errno));
+			    errno == ENOENT ? "command not found" : strerror(errno));
 		return -1;
 	}
 	if (vt_target_init(&run->target, output, diag) || set_environment(run, diag))

@@ -33,12 +33,12 @@ static const struct vt_option options[] = {
 	{ OPTION_ROUNDUP, "roundup", "N", "with roundup_power2_divisions, N or [MIB:N,...,>:N]" },
 	{ OPTION_LARGE_SEGMENT, "large-segment", "MIB", "with large_segment_size_mb" },
 	{ OPTION_SETTINGS, "settings", "TEXT",
-	  "with exactly this PYTORCH_CUDA_ALLOC_CONF (default: the recorded one)" },
+	  "replay with this PYTORCH_CUDA_ALLOC_CONF (default: the recorded one)" },
 	{ OPTION_MEMORY, "memory", "SIZE", "on a device of this size" },
-	{ OPTION_WITHOUT, "without", "OWNER", "without what this owner has" },
-	{ OPTION_SCALE, "scale", "OWNER=FACTOR", "with that owner's blocks FACTOR times as large" },
+	{ OPTION_WITHOUT, "without", "OWNER", "without the blocks of this owner" },
+	{ OPTION_SCALE, "scale", "OWNER=FACTOR", "with the blocks of OWNER scaled by FACTOR" },
 	{ OPTION_BATCH, "batch", "xN", "with a batch N times as large, or of N rows" },
-	{ OPTION_WAS, "was", "BxS", "the recorded batch (default: as the inputs say)" },
+	{ OPTION_WAS, "was", "BxS", "the recorded batch (default: from the inputs)" },
 	VT_VIEW_REPLAY_OPTIONS,
 	{ 0 },
 };
@@ -46,7 +46,7 @@ static const struct vt_option options[] = {
 static const struct vt_options_spec spec = {
 	.command = "whatif",
 	.synopsis = "[OPTION...] FILE",
-	.summary = "Says what a recorded run would have reserved with other allocator settings.",
+	.summary = "Replays a recorded run with other allocator settings, batch or sizes.",
 	.options = options,
 };
 
@@ -127,7 +127,8 @@ static int take_option(struct wanted *wanted, int id)
 	case OPTION_MEMORY:
 		if (vt_units_parse_bytes(optarg, &wanted->whatif.memory_bytes) ||
 		    !wanted->whatif.memory_bytes)
-			return vt_options_wrong(&spec, "\"%s\" is no size of a device", optarg);
+			return vt_options_wrong(&spec, "\"%s\" is not a device size such as 24GiB",
+						optarg);
 		return 0;
 	case OPTION_WITHOUT:
 		if (!*optarg)
@@ -191,7 +192,7 @@ int vt_cmd_whatif(int argc, char **argv)
 		rc = take_option(&wanted, id);
 	view.is_without_owners = !wanted.scales.len && !has_batch(&wanted.whatif);
 	if (!rc && id == 0 && wanted.whatif.was.batch && !has_batch(&wanted.whatif))
-		rc = vt_options_wrong(&spec, "--was says what --batch changes: give both");
+		rc = vt_options_wrong(&spec, "--was only applies with --batch");
 	if (!rc)
 		rc = id < 0 ? vt_options_exit_code(id) : vt_view_show(&view, show, &wanted);
 	vt_buffer_release(&wanted.changes);

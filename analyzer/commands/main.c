@@ -20,7 +20,7 @@ static void print_usage(FILE *out)
 static int print_help(void)
 {
 	print_usage(stdout);
-	puts("\nWhere the bytes of GPU memory went.\n\ncommands:");
+	puts("\nRecords GPU allocations and shows where the memory went.\n\ncommands:");
 	for (size_t i = 0; i < VT_ARRAY_SIZE(commands); i++)
 		printf("  %-10s %s\n", commands[i].name, commands[i].summary);
 	puts("\n  vtrace COMMAND --help   options of a command\n"
@@ -34,7 +34,7 @@ static int run_command(int argc, char **argv)
 	for (size_t i = 0; i < VT_ARRAY_SIZE(commands); i++)
 		if (!strcmp(argv[0], commands[i].name))
 			return commands[i].run(argc, argv);
-	fprintf(stderr, "vtrace: %s: no such command; vtrace --help lists them\n", argv[0]);
+	fprintf(stderr, "vtrace: %s: unknown command; vtrace --help lists them\n", argv[0]);
 	return VT_EXIT_USAGE;
 }
 
@@ -69,7 +69,7 @@ int main(int argc, char **argv)
 		return flush_output(VT_EXIT_OK);
 	}
 	if (argv[1][0] == '-') {
-		fprintf(stderr, "vtrace: %s: no such option\n", argv[1]);
+		fprintf(stderr, "vtrace: %s: unknown option\n", argv[1]);
 		print_usage(stderr);
 		return VT_EXIT_USAGE;
 	}

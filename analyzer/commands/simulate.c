@@ -99,7 +99,7 @@ int vt_simulate_check(const char *profile, const char *ini, struct vt_diag *diag
 	vt_buffer_init(&names);
 	if (!find_section(ini, profile, len, &names)) {
 		vt_diag_set(diag, VT_EXIT_UNREADABLE,
-			    "--simulate %.*s: no such profile; there are %s", (int)len, profile,
+			    "--simulate %.*s: unknown profile; known: %s", (int)len, profile,
 			    names.data ? names.data : "none");
 		rc = -1;
 	} else if (profile[len]) {
@@ -168,7 +168,7 @@ int vt_simulate_prepare(struct vt_simulate *simulate, const char *profile, const
 	ini = simulate->folder ? read_file(path) : NULL;
 	if (!ini) {
 		vt_diag_set(diag, VT_EXIT_UNREADABLE,
-			    "--simulate: the simulator is not there (profiles.ini beside vtrace)");
+			    "--simulate: simulator not found (profiles.ini next to vtrace)");
 		goto out;
 	}
 	rc = vt_simulate_check(profile, ini, diag);

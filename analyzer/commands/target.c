@@ -145,7 +145,7 @@ int vt_target_init(struct vt_target *target, const char *output, struct vt_diag 
 	unknown = find_unknown_pattern(output);
 	if (unknown) {
 		vt_diag_set(diag, VT_EXIT_USAGE,
-			    "%s: %.2s is no pattern (%%%% stands for a percent sign)", output,
+			    "%s: unknown placeholder %.2s (%%%% is a percent sign)", output,
 			    unknown);
 		return -1;
 	}
@@ -158,7 +158,7 @@ int vt_target_init(struct vt_target *target, const char *output, struct vt_diag 
 	}
 	error = probe(target->folder, 0);
 	if (error) {
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: cannot write there: %s", target->folder,
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: cannot write: %s", target->folder,
 			    strerror(error));
 		return -1;
 	}
@@ -208,8 +208,8 @@ static int check_old(const struct vt_target *target, struct vt_diag *diag)
 		return -1;
 	if (!vt_journal_file_is_held(journal) && !vt_input_is_writer_alive(journal))
 		return 0;
-	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: is being recorded, --force does not replace it",
-		    journal);
+	vt_diag_set(diag, VT_EXIT_UNREADABLE,
+		    "%s: a recording is in progress; --force does not replace it", journal);
 	return -1;
 }
 
@@ -255,7 +255,7 @@ static int set_aside(struct vt_target *target, struct vt_diag *diag)
 		}
 		free(aside);
 		if (errno != ENOENT) {
-			vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: cannot be replaced: %s",
+			vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: cannot replace: %s",
 				    target->files[i], strerror(errno));
 			vt_target_settle(target);
 			return -1;
@@ -269,7 +269,7 @@ int vt_target_reserve(struct vt_target *target, int is_replacing, struct vt_diag
 	if (!target->files[DATABASE] || !is_there(target))
 		return 0;
 	if (!is_replacing) {
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: exists already; --force replaces it",
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: exists; --force replaces it",
 			    target->files[has_name(target->files[DATABASE]) ? DATABASE : JOURNAL]);
 		return -1;
 	}
@@ -280,7 +280,7 @@ int vt_target_reserve(struct vt_target *target, int is_replacing, struct vt_diag
 static void bring_back(const char *aside, const char *file)
 {
 	if (vt_util_rename(aside, file))
-		fprintf(stderr, "vtrace: what was %s is now %s: %s\n", file, aside,
+		fprintf(stderr, "vtrace: moved %s to %s: %s\n", file, aside,
 			strerror(errno));
 }
 

@@ -12,7 +12,7 @@ int vt_view_number(const struct vt_options_spec *spec, int *number)
 	int64_t parsed;
 
 	if (vt_numbers_parse(optarg, INT_MAX, &parsed)) {
-		vt_options_wrong(spec, "\"%s\" is no number", optarg);
+		vt_options_wrong(spec, "\"%s\" is not a number", optarg);
 		return VT_OPTIONS_WRONG;
 	}
 	*number = (int)parsed;
@@ -27,7 +27,7 @@ static int take_operands(struct vt_view *view, const struct vt_options_spec *spe
 	if (view->find_other && view->find_other(argc, argv))
 		return VT_OPTIONS_END;
 	if (argc == optind)
-		vt_options_wrong(spec, "which recording?");
+		vt_options_wrong(spec, "needs a recording");
 	else if (argc - optind < wanted)
 		vt_options_wrong(spec, "which %s?", view->what_word);
 	else if (argc - optind > wanted)

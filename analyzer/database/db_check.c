@@ -54,8 +54,9 @@ static int check_header(const char *path, const unsigned char *header, uint64_t 
 	}
 	if (version > VT_DB_SCHEMA_VERSION) {
 		vt_diag_set(diag, VT_EXIT_UNREADABLE,
-			    "%s: made by a newer vtrace: schema %u, this one (%s) reads %d", path,
-			    version, VTRACE_VERSION, VT_DB_SCHEMA_VERSION);
+			    "%s: written by a newer vtrace: schema %u; this version (%s) reads up "
+			    "to %d",
+			    path, version, VTRACE_VERSION, VT_DB_SCHEMA_VERSION);
 		return -1;
 	}
 	/*
@@ -63,7 +64,7 @@ static int check_header(const char *path, const unsigned char *header, uint64_t 
 	 * size.
 	 */
 	if (size_bytes < promised_bytes(header) && !has_write_ahead_log(path)) {
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: truncated: %llu bytes of %llu are there",
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: truncated: %llu of %llu bytes",
 			    path, (unsigned long long)size_bytes,
 			    (unsigned long long)promised_bytes(header));
 		return -1;

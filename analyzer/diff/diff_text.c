@@ -178,7 +178,7 @@ static void print_device(const struct vt_diff *diff, const struct vt_diff_device
 		if (!device->has_books[side])
 			fprintf(out, "  the %s recorded no memory of this device\n", words[side]);
 	if (device->noise_bytes)
-		fprintf(out, "  equal steps of one run lie %s apart: less is no difference\n",
+		fprintf(out, "  noise: equal steps of one run differ by %s\n",
 			vt_units_bytes(noise, sizeof(noise), device->noise_bytes));
 	fprintf(out, "\nOWNERS  at %s", diff->options->when);
 	print_doing(device, out);
@@ -191,7 +191,7 @@ void vt_diff_text_print(struct vt_diff *diff, FILE *out)
 	print_runs(diff, out);
 	print_incomplete(diff, out);
 	if (!vt_diff_is_different(diff)) {
-		fputs("\nno difference in memory: every owner and every place has the same bytes\n",
+		fputs("\nno difference in memory: all owners and places have the same bytes\n",
 		      out);
 		return;
 	}

@@ -155,9 +155,10 @@ int vt_import_open(struct vt_import **out, struct vt_db *db, const struct vt_jou
 		goto out;
 	}
 	if (pid && is_other_run(im, header) && !im->has_misread) {
-		vt_diag_set(diag, VT_EXIT_UNREADABLE,
-			    "%s: holds another run (pid %s); move it away to import this journal",
-			    vt_db_path(db), pid);
+		vt_diag_set(
+			diag, VT_EXIT_UNREADABLE,
+			"%s: contains another run (pid %s); move it away to import this journal",
+			vt_db_path(db), pid);
 		rc = -1;
 		goto out;
 	}

@@ -36,8 +36,8 @@ static int refuse(enum vt_journal_refusal refusal, const char *path,
 		break;
 	case VT_JOURNAL_NEWER:
 		vt_diag_set(diag, VT_EXIT_UNREADABLE,
-			    "%s: made by a newer vtrace: version %u for readers from %u, this one "
-			    "(%s) reads %d",
+			    "%s: written by a newer vtrace: version %u for readers from %u; this "
+			    "version (%s) reads %d",
 			    path, header->version, header->minimum_reader, VTRACE_VERSION,
 			    VT_JOURNAL_VERSION);
 		break;

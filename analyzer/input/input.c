@@ -92,7 +92,7 @@ int vt_input_wait(const char *journal, const char *database,
 		looks = now == before ? looks + 1 : 0;
 		before = now;
 	}
-	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: its collector is at work, but gets no further",
+	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: its collector makes no progress",
 		    journal);
 	return -1;
 }

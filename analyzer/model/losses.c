@@ -17,11 +17,11 @@ static const struct kind {
 	const char *what;
 } kinds[] = {
 	{ "lost_events", "", "event found", "events found",
-	  "no room: what they made is not there, what they freed may seem to be alive" },
+	  "no room: their allocations are missing, and what they freed may look alive" },
 	{ "torn_records", "", "record was", "records were",
 	  "not finished when the program ended" },
-	{ "missing_slots", "the journal ends before its end: ", "slot is", "slots are",
-	  "missing; the figures are of what is there" },
+	{ "missing_slots", "the journal is cut: ", "slot is", "slots are",
+	  "missing; figures cover what is there" },
 };
 
 static uint64_t number_of(struct vt_db *db, const char *key)
@@ -72,8 +72,7 @@ static char *describe_unheard(const struct unheard *unheard, const char *kind)
 {
 	char count[VT_UNITS_MAX], bytes[VT_UNITS_MAX];
 
-	return vt_xasprintf("%s %sallocation%s (%s) from before events were lost, of which nothing"
-			    " was heard since",
+	return vt_xasprintf("%s %sallocation%s (%s) from before the loss, with no event since",
 			    vt_units_count(count, sizeof(count), unheard->nr), kind,
 			    unheard->nr == 1 ? "" : "s",
 			    vt_units_bytes(bytes, sizeof(bytes), unheard->size_bytes));
@@ -84,8 +83,7 @@ static void add_gone(struct losses *losses, const struct unheard *blocks, int64_
 	char *text = describe_unheard(blocks, "block "), gone[VT_UNITS_MAX];
 
 	vt_vector_push(losses,
-		       vt_xasprintf("%s, are counted; %s of them are gone, by what PyTorch's"
-				    " allocator says",
+		       vt_xasprintf("%s, are counted; %s of them are freed, by PyTorch's own count",
 				    text,
 				    vt_units_bytes(gone, sizeof(gone), (uint64_t)surplus_bytes)));
 	free(text);

@@ -96,7 +96,7 @@ static int parse_event(const struct vt_model *model, const char *text, int64_t *
 		return -1;
 	}
 	if (number < 1 || number > model->last_event) {
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: no event %lld, they go from 1 to %lld",
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: no event %lld; events are 1 to %lld",
 			    vt_db_path(model->db), (long long)number, (long long)model->last_event);
 		return -1;
 	}

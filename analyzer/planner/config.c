@@ -368,11 +368,12 @@ static const char *known_family(struct vt_architecture *model, const json_t *obj
 	if (!family)
 		family = "(missing)";
 	if (like)
-		model->note = vt_xasprintf("model_type %.40s is not known: read like one whose "
-					   "keys it has, %s", family, like);
+		model->note = vt_xasprintf(
+			"unknown model_type %.40s: read like %s, which has the same keys", family,
+			like);
 	else
-		model->note = vt_xasprintf("model_type %.40s is not known: read as a decoder like "
-					   "Llama", family);
+		model->note = vt_xasprintf("unknown model_type %.40s: read as a decoder like Llama",
+					   family);
 	return like ? like : VT_FAMILY_FALLBACK;
 }
 
@@ -411,7 +412,7 @@ int vt_config_from_json(struct vt_architecture *model, const json_t *config, con
 			struct vt_diag *diag)
 {
 	if (!json_is_object(config)) {
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: no JSON object", where);
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: not a JSON object", where);
 		return -1;
 	}
 	read_object(model, config, where, 1, diag);
@@ -471,7 +472,7 @@ int vt_config_read(struct vt_architecture *model, const char *text, size_t len, 
 
 	free(copy);
 	if (!config) {
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: no JSON: line %d: %.120s", where,
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: invalid JSON: line %d: %.120s", where,
 			    error.line, vt_printable_make(error.text));
 		return -1;
 	}

@@ -14,9 +14,9 @@ static void read_dtype(struct vt_architecture *model, const char *dtype)
 			snprintf(model->dtype, sizeof(model->dtype), "%s", dtype);
 			return;
 		}
-	vt_architecture_note(model,
-			     vt_xasprintf("dtype %.40s is not planned: weights are bf16 where "
-					  "neither --dtype nor a file says else", dtype));
+	vt_architecture_note(model, vt_xasprintf("unknown dtype %.40s: bf16 is assumed unless "
+						 "--dtype or a file says otherwise",
+						 dtype));
 }
 
 /* The word of --quantise for the same; NULL: there is none. */
@@ -44,11 +44,11 @@ static void note_quantisation(struct vt_architecture *model, const json_t *confi
 	if (!method)
 		method = "of no quant_method";
 	like = quantise_like(config, method);
-	vt_architecture_note(model,
-			     like ? vt_xasprintf("quantization_config (%.40s) is not read: "
-						 "--quantise %s plans it", method, like) :
-				    vt_xasprintf("quantization_config (%.40s) is not read, and no "
-						 "--quantise is like it", method));
+	vt_architecture_note(
+		model,
+		like ? vt_xasprintf("quantization_config (%.40s) is not read; use --quantise %s",
+				    method, like)
+		     : vt_xasprintf("quantization_config (%.40s) is not supported", method));
 }
 
 void vt_config_types(struct vt_architecture *model, const json_t *config)

@@ -113,7 +113,7 @@ static double call(struct parser *p, const char *name, size_t len)
 	if (has_two)
 		y = expression(p);
 	if (!is_next(p, ')'))
-		return fail(p, "a parenthesis is not closed");
+		return fail(p, "unclosed parenthesis");
 	if (len == 3 && !memcmp(name, "min", 3) && has_two)
 		return choose(p, x, y, !(x < y));
 	if (len == 3 && !memcmp(name, "max", 3) && has_two)
@@ -136,7 +136,7 @@ static double name(struct parser *p)
 		return call(p, start, len);
 	symbol = vt_formula_find(p->symbols, start, len);
 	if (!symbol)
-		return fail(p, "a name has no value");
+		return fail(p, "unknown name");
 	if (p->steps)
 		record(p, (struct vt_formula_step){ VT_FORMULA_NAME, symbol->value, start, len });
 	return symbol->value;
@@ -170,7 +170,7 @@ static double factor(struct parser *p)
 	} else if (is_next(p, '(')) {
 		value = expression(p);
 		if (!is_next(p, ')'))
-			fail(p, "a parenthesis is not closed");
+			fail(p, "unclosed parenthesis");
 	} else if (is_next(p, '-')) {
 		value = operation(p, VT_FORMULA_NEGATE, -factor(p));
 	} else {
@@ -222,7 +222,7 @@ int vt_formula_trace(const char *text, const struct vt_symbols *symbols,
 	*value = expression(&p);
 	skip_blanks(&p);
 	if (*p.at)
-		fail(&p, "something stands behind the formula");
+		fail(&p, "unexpected text after the formula");
 	if (!(*value >= 0))
 		fail(&p, "a negative result");
 	if (!(*value < VT_FORMULA_MAX))

@@ -222,23 +222,23 @@ int vt_gguf_read(struct vt_architecture *model, const void *bytes, size_t len, c
 	uint64_t version, tensors, keys;
 
 	if (len < 4 || memcmp(bytes, "GGUF", 4))
-		return refuse(where, "no GGUF file", diag);
+		return refuse(where, "not a GGUF file", diag);
 	take(&c, 4);
 	version = number(&c, 4);
 	tensors = number(&c, 8);
 	keys = number(&c, 8);
 	if (version < 2 || version > 3)
-		return refuse(where, "a GGUF version that is not read here (2 and 3 are)", diag);
+		return refuse(where, "unsupported GGUF version (2 and 3 are supported)", diag);
 	if (tensors > c.left / MIN_TENSOR_BYTES || keys > c.left / MIN_KEY_BYTES)
 		return refuse(where, "the GGUF header counts more than the file can hold", diag);
 	if (tensors > VT_TENSOR_FILE_MAX)
-		return refuse(where, "more tensors than are read here", diag);
+		return refuse(where, "too many tensors", diag);
 	read_keys(model, &c, keys);
 	for (uint64_t i = 0; i < tensors && !c.is_short; i++)
 		if (read_tensor(model, &c))
-			return refuse(where, "a tensor of no known shape or type", diag);
+			return refuse(where, "a tensor of unknown shape or type", diag);
 	if (c.is_short)
-		return refuse(where, "the GGUF header is cut off or damaged", diag);
+		return refuse(where, "the GGUF header is truncated or damaged", diag);
 	if (!model->nr_tensors || model->is_too_large)
 		return refuse(where, "no tensors, or more parameters than 2^53", diag);
 	if (!model->family)

@@ -192,14 +192,16 @@ int vt_measured_init(struct vt_measured *measured, struct vt_analysis *analysis,
 	measured->nr_lost = (uint64_t)vt_db_run_get_int(analysis->db, "lost_events", 0);
 	measured->device = vt_measured_device(&analysis->model);
 	if (!measured->device)
-		return refuse(measured, "no framework's blocks in it, only what the driver gave: "
-					"owners cannot be compared", diag);
+		return refuse(measured,
+			      "no blocks of a framework in it, only driver allocations: owners "
+			      "cannot be compared",
+			      diag);
 	count_steps(measured);
 	if (is_training && !measured->nr_steps)
-		return refuse(measured, "no training step ended in it: nothing that --train plans",
+		return refuse(measured, "it has no complete training step to compare with --train",
 			      diag);
 	if (!is_training && measured->nr_steps)
-		return refuse(measured, "it trains: give --train", diag);
+		return refuse(measured, "it is a training run: use --train", diag);
 	measured->weights_dtype = find_dtype(&analysis->model);
 	measured->size = vt_scaling_size_of(analysis->attribution.facts);
 	for (size_t i = 0; i < nr; i++)

@@ -50,7 +50,7 @@ static int take_file(struct names *names, const struct vt_json_text *name, const
 	}
 	snprintf(shown, sizeof(shown), "%.*s", (int)(name->len < 60 ? name->len : 60),
 		 name->len ? name->bytes : "");
-	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: \"%s\" is no file of this folder", where,
+	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: \"%s\" is not a file in this folder", where,
 		    vt_printable_make(shown));
 	return -1;
 }

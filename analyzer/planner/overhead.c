@@ -34,7 +34,7 @@ static int read_device(struct vt_plan_settings *settings, struct vt_analysis *an
 	struct vt_books books;
 
 	if (!peak) {
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: no framework's blocks in it",
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: no blocks of a framework in it",
 			    vt_db_path(analysis->db));
 		return -1;
 	}

@@ -62,8 +62,8 @@ static void print_cached(const struct vt_plan *plan, FILE *out)
 			gib(b[1], (double)replay.allocated_bytes), gib(b[2], sum_of_ends(&replay)));
 	else
 		/* tests/planner/compare on the simulator: 2 to 40 %, the median 8 %. */
-		fprintf(out, "  beside it: what the allocator caches, 2 to 40 %% of this when "
-			     "measured\n");
+		fprintf(out,
+			"  plus what the allocator caches: 2 to 40 %% of this in measured runs\n");
 	vt_plan_replay_release(&replay);
 }
 
@@ -236,7 +236,7 @@ static void print_ladder(const struct vt_plan *plan, FILE *out)
 		return;
 	vt_fit_ladder(plan, plan->gpu, &ladder);
 	if (!ladder.has_enough)
-		columns[0].title = "NO TWO OF THESE WOULD DO";
+		columns[0].title = "NO TWO CHANGES TOGETHER WOULD FIT";
 	else if (vt_fit_judge(plan, plan->gpu) == VT_FIT_TIGHT)
 		columns[0].title = "NOT TIGHT WITH";
 	if (ladder.pairs.len)

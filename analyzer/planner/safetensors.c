@@ -254,7 +254,7 @@ static int add_all(struct header *h)
 			return -1;
 	}
 	if (!is_object || !vt_json_is_over(&h->cursor))
-		vt_diag_set(h->diag, VT_EXIT_UNREADABLE, "%s: the header is no JSON object",
+		vt_diag_set(h->diag, VT_EXIT_UNREADABLE, "%s: the header is not a JSON object",
 			    h->where);
 	else if (!h->model->nr_tensors || h->model->is_too_large)
 		vt_diag_set(h->diag, VT_EXIT_UNREADABLE, "%s: %s", h->where,
@@ -274,7 +274,7 @@ int vt_safetensors_read(struct vt_architecture *model, const void *bytes, size_t
 		memcpy(&size, bytes, sizeof(size));
 	if (size < 2 || size > len - 8) {
 		vt_diag_set(diag, VT_EXIT_UNREADABLE,
-			    "%s: no safetensors file, or its header is cut off", where);
+			    "%s: not a safetensors file, or its header is truncated", where);
 		return -1;
 	}
 	if (size > MAX_HEADER_BYTES) {

@@ -230,7 +230,7 @@ int vt_scaled_run_init(struct vt_scaled_run *x, struct vt_analysis *analysis,
 	x->device_bytes = device_bytes;
 	x->device = vt_measured_device(&analysis->model);
 	if (!x->device)
-		return refuse(x, "no framework's blocks in it, only what the driver gave", diag);
+		return refuse(x, "no blocks of a framework in it, only driver allocations", diag);
 	if (vt_scalings_init(&x->scalings, &analysis->attribution, was, diag))
 		return -1;
 	if (is.seq && !x->scalings.was.seq)

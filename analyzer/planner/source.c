@@ -24,13 +24,13 @@ char *vt_source_read(const char *path, size_t *len, struct vt_diag *diag)
 	ssize_t got = -1;
 
 	if (fd < 0 || fstat(fd, &st)) {
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: cannot be read: %s", path,
-			    fd < 0 && !errno ? "no regular file" : strerror(errno));
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: cannot read: %s", path,
+			    fd < 0 && !errno ? "not a regular file" : strerror(errno));
 		return NULL;
 	}
 	if (st.st_size > MAX_CONFIG_BYTES) {
 		vt_diag_set(diag, VT_EXIT_UNREADABLE,
-			    "%s: %lld bytes are too many for a configuration", path,
+			    "%s: %lld bytes are too large for a configuration", path,
 			    (long long)st.st_size);
 		close(fd);
 		return NULL;
@@ -66,7 +66,7 @@ static int open_folder(struct vt_architecture *model, const char *path, struct v
 		vt_model_folder_merge(model, &files);
 	else if (!has_config && !nr_files)
 		vt_diag_set(diag, VT_EXIT_UNREADABLE,
-			    "%s: neither a config.json nor a *.safetensors in it", path);
+			    "%s: contains neither config.json nor *.safetensors", path);
 	vt_architecture_release(&files);
 	free(config);
 	return nr_files < 0 || (!has_config && !nr_files) ? -1 : 0;
@@ -81,9 +81,10 @@ static int open_preset(struct vt_architecture *model, const char *name, struct v
 	if (config)
 		rc = vt_config_from_json(model, config, name, diag);
 	else
-		vt_diag_set(diag, VT_EXIT_UNREADABLE,
-			    "%s: neither a file nor a preset; vtrace estimate --list shows those",
-			    name);
+		vt_diag_set(
+			diag, VT_EXIT_UNREADABLE,
+			"%s: neither a file nor a preset; vtrace estimate --list shows the presets",
+			name);
 	json_decref(presets);
 	return rc;
 }

@@ -35,8 +35,8 @@ static int check_mode(const struct vt_plan_settings *settings, struct vt_diag *d
 			continue;
 		vt_diag_set(diag, VT_EXIT_USAGE, "--%s %s", vt_plan_settings_row(only[i].id)->name,
 			    only[i].mode == VT_MODE_TRAIN ?
-				    "saves or costs nothing without a backward: it needs --train" :
-				    "has no meaning in training: it needs --infer");
+				    "only applies with --train" :
+				    "only applies with --infer");
 		return -1;
 	}
 	return 0;
@@ -45,11 +45,11 @@ static int check_mode(const struct vt_plan_settings *settings, struct vt_diag *d
 static const char *wrong_with_shared_tokens(const int64_t *value)
 {
 	if (value[VT_SET_ATTENTION] == VT_ATTENTION_EAGER)
-		return "--context-parallel joins what kernels give: --attention eager has none";
+		return "--context-parallel needs an attention kernel, not --attention eager";
 	if (value[VT_SET_CHUNK])
-		return "--context-parallel and --chunk: tokens are shared, or taken in turn";
+		return "--context-parallel and --chunk exclude each other";
 	if (value[VT_SET_SEQ] % value[VT_SET_CONTEXT_PARALLEL])
-		return "--context-parallel: --seq does not divide by it";
+		return "--context-parallel must divide --seq";
 	return NULL;
 }
 
@@ -61,20 +61,20 @@ static const char *wrong_without_other(const struct vt_plan_settings *settings)
 
 	if (!vt_plan_settings_is_standard(settings, VT_SET_LOSS_CHUNK) && loss != VT_LOSS_CHUNKED &&
 	    loss != VT_LOSS_CHECKPOINTED && loss != VT_LOSS_FUSED)
-		return "--loss-chunk: --loss chunked, checkpointed and fused have chunks";
+		return "--loss-chunk only applies with --loss chunked, checkpointed or fused";
 	if ((value[VT_SET_LORA_TARGETS] || value[VT_SET_LORA_DROPOUT]) && !value[VT_SET_LORA])
-		return "--lora-targets and --lora-dropout are of adapters: give --lora";
+		return "--lora-targets and --lora-dropout only apply with --lora";
 	if (value[VT_SET_OPTIMIZER_LOOP] && value[VT_SET_OPTIMIZER] != VT_OPTIMIZER_ADAMW)
-		return "--optimizer-loop is of --optimizer adamw";
+		return "--optimizer-loop only applies with --optimizer adamw";
 	if (value[VT_SET_BUCKET_VIEW] && value[VT_SET_DATA] == 1)
-		return "--bucket-view is of --data-parallel ranks: give more than 1";
+		return "--bucket-view only applies with --data-parallel above 1";
 	if (value[VT_SET_BUCKET_VIEW] && value[VT_SET_ZERO])
-		return "--bucket-view is of DDP: --zero has no such buckets";
+		return "--bucket-view does not apply with --zero";
 	if (!vt_plan_settings_is_standard(settings, VT_SET_KV_GROUP) && kv != VT_DTYPE_INT8 &&
 	    kv != VT_DTYPE_INT4)
-		return "--kv-group: scales are of --kv-dtype int8 and int4";
+		return "--kv-group only applies with --kv-dtype int8 or int4";
 	if (value[VT_SET_KEEP_ON] && !value[VT_SET_KEEP])
-		return "--keep-on: nothing is kept: give --keep";
+		return "--keep-on only applies with --keep";
 	return NULL;
 }
 
@@ -85,13 +85,13 @@ static const char *wrong_together(const int64_t *value)
 
 	if (value[VT_SET_ATTENTION] == VT_ATTENTION_FLASH && value[VT_SET_DTYPE] == VT_DTYPE_FP32 &&
 	    !value[VT_SET_AUTOCAST])
-		return "--attention flash: its kernels take bf16 and fp16, not --dtype fp32";
+		return "--attention flash supports bf16 and fp16, not --dtype fp32";
 	if (value[VT_SET_QUANTISE] && value[VT_SET_OFFLOAD] == VT_OFFLOAD_WEIGHTS)
-		return "--quantise and --offload weights are not planned together";
+		return "--quantise and --offload weights are not supported together";
 	if (value[VT_SET_OFFLOAD] == VT_OFFLOAD_OPTIMIZER && !is_train)
-		return "--offload optimizer: a run without a backward has none: it needs --train";
+		return "--offload optimizer only applies with --train";
 	if ((value[VT_SET_ZERO] == 1 || value[VT_SET_ZERO] == 2) && !is_train)
-		return "--zero 1 and 2 share gradients and states: they need --train";
+		return "--zero 1 and 2 only apply with --train";
 	return NULL;
 }
 
@@ -103,17 +103,17 @@ int vt_validate_settings(const struct vt_plan_settings *settings, struct vt_diag
 	if (check_mode(settings, diag))
 		return -1;
 	if (value[VT_SET_QUANTISE] && value[VT_SET_MODE] == VT_MODE_TRAIN && !value[VT_SET_LORA])
-		wrong = "--quantise with --train needs --lora: packed weights do not train";
+		wrong = "--quantise with --train needs --lora: quantised weights cannot be trained";
 	else if (value[VT_SET_LORA] && value[VT_SET_FREEZE])
-		wrong = "--lora and --freeze: adapters train, nothing else does";
+		wrong = "--lora and --freeze exclude each other: only adapters are trained";
 	else if (value[VT_SET_ZERO] && value[VT_SET_DATA] == 1)
-		wrong = "--zero shares among --data-parallel ranks: give more than 1";
+		wrong = "--zero only applies with --data-parallel above 1";
 	else if (value[VT_SET_SEQUENCE] && value[VT_SET_TENSOR] == 1)
-		wrong = "--sequence-parallel shares among --tensor-parallel ranks: give more";
+		wrong = "--sequence-parallel only applies with --tensor-parallel above 1";
 	else if (value[VT_SET_CONTEXT_PARALLEL] > 1)
 		wrong = wrong_with_shared_tokens(value);
 	if (!wrong && value[VT_SET_KV_CACHE] == VT_KV_NONE && value[VT_SET_NEW_TOKENS])
-		wrong = "--kv-cache none: --new-tokens are generated with a cache";
+		wrong = "--kv-cache none does not apply with --new-tokens";
 	if (!wrong)
 		wrong = wrong_without_other(settings);
 	if (!wrong)
@@ -161,14 +161,14 @@ static int check_parts(const struct vt_plan_settings *settings,
 
 	if (!has_tower && (value[VT_SET_FREEZE] || factor > 1 || value[VT_SET_TILES] > 1 ||
 			   value[VT_SET_VISION]))
-		wrong = "--freeze, --images, --tiles and --factor are of images: MODEL has no "
-			"vision part beside text";
+		wrong = "--freeze, --images, --tiles and --factor only apply to models with vision "
+			"and text parts";
 	else if (has_tower && model->patch_side % factor)
-		wrong = "--factor: the patches of a side do not divide by it";
+		wrong = "--factor must divide the number of patches per side";
 	else if (s->hidden && !s->kv_rank && (cache == VT_KV_LATENT || cache == VT_KV_EXPANDED))
-		wrong = "--kv-cache latent and expanded: MODEL has no latent attention";
+		wrong = "--kv-cache latent and expanded only apply to models with latent attention";
 	else if (s->hidden && !s->mixer_layers && value[VT_SET_SCAN])
-		wrong = "--scan: MODEL has no state-space layers";
+		wrong = "--scan only applies to models with state-space layers";
 	if (!wrong)
 		return 0;
 	vt_diag_set(diag, VT_EXIT_USAGE, "%s", wrong);

@@ -291,11 +291,11 @@ const char *vt_ranks_runs_reason(const struct vt_ranks_runs *runs, const struct 
 	if (file->problem)
 		return file->problem;
 	if (file->number == VT_RANK_NONE)
-		return runs->is_numbered_here ? "no rank: it started the others" :
+		return runs->is_numbered_here ? "no rank: the parent of the others" :
 						"no rank: not started by a launcher";
 	for (uint32_t i = 0; i < run->nr; i++)
 		if (run->ranks[i] == file)
 			return NULL;
-	return has_rank(run, file->number) ? "another run: that rank is there once more" :
+	return has_rank(run, file->number) ? "another run: the rank exists twice" :
 					     "another run";
 }

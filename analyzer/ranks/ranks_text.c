@@ -65,8 +65,8 @@ static void print_head(const struct vt_ranks *ranks, FILE *out)
 			" ranks (--run N for another)\n",
 			ranks->runs.nr, (unsigned)(run - ranks->runs.items) + 1);
 	if (ranks->runs.is_numbered_here && ranks->runs.nr_files > 1)
-		fputs("note: no launcher told these processes their ranks: they are numbered in the"
-		      " order of their files' names\n",
+		fputs("note: these processes have no ranks from a launcher; they are numbered by "
+		      "file name\n",
 		      out);
 }
 

@@ -206,7 +206,7 @@ static int mebibytes_in(struct reader *reader, const char *key, uint64_t least, 
 	if (number_in(reader, UINT32_MAX, &number))
 		return -1;
 	if (number < least) {
-		snprintf(why, sizeof(why), "PyTorch takes no %s below %" PRIu64, key, least);
+		snprintf(why, sizeof(why), "PyTorch accepts no %s below %" PRIu64, key, least);
 		return fail(reader, why);
 	}
 	*bytes = number * VT_MIB;
@@ -324,7 +324,7 @@ static int pass_over(struct reader *reader, const char *key)
 	for (size_t i = 0; i < VT_ARRAY_SIZE(passed_over); i++)
 		is_known |= !strcmp(key, passed_over[i]);
 	if (!is_known)
-		return fail(reader, "PyTorch has no option of that name");
+		return fail(reader, "unknown option of PyTorch's allocator");
 	next_word(reader);
 	if (*reader->at != '[')
 		return 0;

@@ -70,7 +70,7 @@ static void print_life(const struct vt_explain *explain, FILE *out)
 	fputc('\n', out);
 	print_moment(explain, "made    ", a->event, a->time_ns, a->made->thread, out);
 	if (a->freed_event == VT_NEVER) {
-		fprintf(out, "\nfreed    never while it was recorded\n");
+		fprintf(out, "\nfreed    not in this recording\n");
 		return;
 	}
 	fputc('\n', out);
@@ -92,14 +92,14 @@ static void print_verdict(struct vt_explain *explain, FILE *out)
 	char *path;
 
 	if (explain->a->holds_blocks) {
-		fprintf(out, "owner    none of its own: its blocks have owners\n");
+		fprintf(out, "owner    none: its blocks have owners\n");
 		return;
 	}
 	path = vt_attribution_path_by(attribution, rule, explain->allocation);
 	fprintf(out, "owner    %s\n", path);
 	free(path);
 	if (!rule) {
-		fprintf(out, "known by nothing: no rule fits\n");
+		fprintf(out, "known by nothing: no rule matches\n");
 		return;
 	}
 	fprintf(out, "known by %s, rule \"%s\"\n", known_by(explain, rule), rule->name);
@@ -133,7 +133,7 @@ static void print_keeper(struct vt_explain *explain, FILE *out)
 
 static void print_facts(struct vt_explain *explain, FILE *out)
 {
-	fprintf(out, "\nwhat rules see of it, besides its stacks\n");
+	fprintf(out, "\nfacts that rules see, besides its stacks\n");
 	for (int fact = 0; fact < VT_NR_FACTS; fact++) {
 		char *text = vt_match_fact(&explain->analysis->attribution.match, explain->a,
 					   (enum vt_fact)fact);

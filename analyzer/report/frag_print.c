@@ -64,7 +64,7 @@ static void print_totals(const struct vt_frag_device *device, FILE *out)
 	line(out, "reserved", totals->reserved_bytes, "");
 	line(out, "allocated", totals->allocated_bytes, "");
 	line(out, "  rounding", device->rounding_bytes, "requests rounded up");
-	snprintf(what, sizeof(what), "not asked for and too small to be cut off%s",
+	snprintf(what, sizeof(what), "unused ends of blocks, too small to split off%s",
 		 device->ready->requests.nr_blocks ? ", as far as is known" : "");
 	line(out, "  tails", device->tail_bytes, what);
 	snprintf(what, sizeof(what), "%u pieces, the largest %s", totals->nr_free,
@@ -94,18 +94,18 @@ static void print_account(const struct vt_frag_device *device, FILE *out)
 
 	fprintf(out, "\nFOR A REQUEST OF %s%s\n",
 		vt_units_bytes(bytes, sizeof(bytes), account->request_bytes),
-		device->request_stream ? "  on a stream of its own" : "");
+		device->request_stream ? "  on a separate stream" : "");
 	line(out, "would serve it", account->serving_bytes, "");
 	line(out, "too small", account->too_small_bytes, "");
 	line(out, "other pool", account->other_pool_bytes,
-	     "small and large requests have pools of their own");
+	     "small and large requests use separate pools");
 	line(out, "other stream", account->other_stream_bytes, "large enough");
 	if (account->private_pool_bytes)
 		line(out, "private pool", account->private_pool_bytes,
 		     "kept for the replay of a CUDA graph");
 	if (account->unsplittable_bytes)
 		line(out, "kept whole", account->unsplittable_bytes, "by max_split_size_mb");
-	line(out, "empty_cache()", account->returnable_bytes, "would give back of these");
+	line(out, "empty_cache()", account->returnable_bytes, "would free of these");
 	if (account->device_free_bytes != UINT64_MAX)
 		line(out, "the device has", account->device_free_bytes,
 		     account->device_free_bytes >= account->segment_bytes

@@ -127,8 +127,9 @@ void vt_groups_print_text(const struct vt_groups *groups, const struct vt_blocks
 		vt_table_print(&table, out, 0);
 	vt_table_release(&table);
 	if (groups->by == VT_GROUPS_BY_MODULE && !blocks->analysis->model.nr_probes)
-		fprintf(out, "no probe ran (VTRACE_PROBE=0, or no PyTorch):"
-			     " modules have no names\n");
+		fprintf(out,
+			"the probe did not run (VTRACE_PROBE=0, or no PyTorch): modules have no "
+			"names\n");
 }
 
 void vt_groups_print_json(const struct vt_groups *groups, const struct vt_blocks *blocks, FILE *out)

@@ -22,16 +22,20 @@ static char *note_turns(const struct vt_leaks *leaks)
 		return vt_xstrdup("growth is not known: no steps, generations, marks or calls, and"
 				  " too few events for slices of time");
 	if (!leaks->nr_points)
-		return vt_xasprintf("growth is not known: %u %s, and at least %u are needed to"
-				    " tell it from warm-up", turns->nr,
-				    turns->nr == 1 ? vt_turns_words[turns->kind]
-						   : vt_turns_plurals[turns->kind],
-				    wanted);
+		return vt_xasprintf(
+			"growth is not known: %u %s; at least %u are needed to separate it from "
+			"warm-up",
+			turns->nr,
+			turns->nr == 1 ? vt_turns_words[turns->kind]
+				       : vt_turns_plurals[turns->kind],
+			wanted);
 	if (turns->kind == VT_TURN_SLICE)
-		return vt_xasprintf("no steps, generations, marks or calls: compared are %u slices"
-				    " of %s; a load that rises looks like a leak", turns->nr,
-				    vt_units_duration(duration, sizeof(duration),
-						      (uint64_t)turns->duration_ns));
+		return vt_xasprintf(
+			"no steps, generations, marks or calls: compared %u slices of %s; a rising "
+			"load looks like a leak",
+			turns->nr,
+			vt_units_duration(duration, sizeof(duration),
+					  (uint64_t)turns->duration_ns));
 	return NULL;
 }
 
@@ -51,10 +55,11 @@ static void gather_notes(struct vt_leaks_report *report)
 	if (turns)
 		vt_vector_push(&notes, turns);
 	if (report->leaks.are_turns_growing)
-		vt_vector_push(&notes,
-			       vt_xasprintf("each %s makes more than the last (longer sequences,"
-					    " larger batches); what is larger because of that is no"
-					    " leak", vt_turns_words[report->leaks.turns.kind]));
+		vt_vector_push(
+			&notes,
+			vt_xasprintf("each %s allocates more than the last (longer sequences, "
+				     "larger batches); growth from that is not a leak",
+				     vt_turns_words[report->leaks.turns.kind]));
 	kinds = vt_limits_of_kinds(report->analysis);
 	for (unsigned i = 0; i < kinds.nr; i++)
 		vt_vector_push(&notes, kinds.text[i]);
@@ -63,12 +68,12 @@ static void gather_notes(struct vt_leaks_report *report)
 		vt_vector_push(&notes, losses.text[i]);
 	free(losses.text);
 	if (strcmp(report->ended, "running") == 0)
-		vt_vector_push(&notes, vt_xstrdup("still running: growth so far; what it will leave"
-						  " at its end is not known"));
+		vt_vector_push(&notes, vt_xstrdup("still running: growth so far; what remains at "
+						  "its end is not known"));
 	else if (!has_ended(report->ended))
-		vt_vector_push(&notes, vt_xasprintf("%s: what it would have given back at its"
-						    " end is not known",
-						    vt_ended_note(report->ended)));
+		vt_vector_push(&notes,
+			       vt_xasprintf("%s: what it would have freed at its end is not known",
+					    vt_ended_note(report->ended)));
 	report->notes.text = notes.items;
 	report->notes.nr = (unsigned)notes.len;
 }
@@ -84,7 +89,7 @@ int vt_leaks_report_init(struct vt_leaks_report *report, struct vt_analysis *ana
 	report->top = asked->top;
 	if (asked->device != VT_WHEN_ALL_DEVICES &&
 	    !vt_model_device(&analysis->model, asked->device)) {
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "there is no cuda:%d in this recording",
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "no cuda:%d in this recording",
 			    asked->device);
 		return -1;
 	}

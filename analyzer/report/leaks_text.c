@@ -87,7 +87,7 @@ static void print_growth(struct vt_leaks_report *report, FILE *out)
 	char bytes[VT_UNITS_MAX], slope[VT_UNITS_MAX], noise[VT_UNITS_MAX];
 
 	if (!leaks->nr_growth) {
-		fputs("\nno place in the program holds more and more\n", out);
+		fputs("\nno place in the program grows\n", out);
 		return;
 	}
 	fprintf(out, "\nGROWTH  %s/%s in %u place%s\n",
@@ -148,7 +148,8 @@ void vt_leaks_report_print_text(struct vt_leaks_report *report, FILE *out)
 		print_growth(report, out);
 	}
 	if (leaks->nr_since) {
-		fprintf(out, "\nKEPT  made behind the warm-up, alive at the end of the last %s\n",
+		fprintf(out,
+			"\nKEPT  allocated after the warm-up, alive at the end of the last %s\n",
 			vt_turns_words[leaks->turns.kind]);
 		print_list(report, leaks->since, leaks->nr_since, out);
 	}
@@ -157,8 +158,9 @@ void vt_leaks_report_print_text(struct vt_leaks_report *report, FILE *out)
 		print_list(report, leaks->leftovers.items, leaks->leftovers.nr, out);
 	}
 	if (leaks->leftovers.on_purpose_bytes)
-		fprintf(out, "\nnever freed, too, and kept on purpose: %s (weights and state,"
-			     " libraries' workspaces)\n",
+		fprintf(out,
+			"\nalso never freed, on purpose: %s (weights, state, workspaces of "
+			"libraries)\n",
 			vt_units_bytes(bytes, sizeof(bytes), leaks->leftovers.on_purpose_bytes));
 	if (report->notes.nr)
 		fputc('\n', out);

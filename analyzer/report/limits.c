@@ -22,8 +22,8 @@ static int has_blocks(const struct vt_model *model)
 static void add_kinds(struct limits *limits, const struct vt_model *model)
 {
 	if (!has_blocks(model))
-		vt_vector_push(limits, vt_xstrdup("no framework's blocks: only what was asked of"
-						  " the driver"));
+		vt_vector_push(limits,
+			       vt_xstrdup("no blocks of a framework: only driver allocations"));
 	if (model->frames.python_tree.nr_stacks <= 1)
 		vt_vector_push(limits, vt_xstrdup("no Python: places are native stacks, and who"
 						  " holds a block is not known"));
@@ -58,10 +58,10 @@ static void add_ending(struct limits *limits, const struct vt_analysis *analysis
 	if (ended && !strcmp(ended, "snapshot"))
 		add_snapshot(limits, analysis->db);
 	else if (!ended || !strcmp(ended, "running"))
-		vt_vector_push(limits, vt_xstrdup("still running: all this is of the time up to"
-						  " now"));
+		vt_vector_push(limits,
+			       vt_xstrdup("still running: figures cover the time up to now"));
 	else if (strncmp(ended, "exit ", strlen("exit ")) != 0)
-		vt_vector_push(limits, vt_xasprintf("%s: what would have come is not known",
+		vt_vector_push(limits, vt_xasprintf("%s: what would have followed is not known",
 						    vt_ended_note(ended)));
 	free(ended);
 }
@@ -118,10 +118,10 @@ static const char *what_is_missing(const struct vt_stages *stages)
 			       : "before the end of its second step: a step that begins with the"
 				 " optimizer's states is not recorded";
 	if (vt_stages_has(stages, VT_STAGE_BACKWARD))
-		return "before the end of a whole step, with no whole optimizer step in it: what"
-		       " comes behind is not recorded";
-	return "before the end of a whole step, with no backward pass and no optimizer step in it:"
-	       " where it trains, what comes behind is not recorded";
+		return "before the end of a whole step, without a whole optimizer step: what "
+		       "follows is not recorded";
+	return "before the end of a whole step, without backward pass and optimizer step: if it "
+	       "trains, what follows is not recorded";
 }
 
 char *vt_limits_unfinished(const struct vt_analysis *analysis)

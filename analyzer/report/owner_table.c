@@ -326,7 +326,7 @@ static void add_total(struct owner_table *owners)
 	struct vt_buffer text;
 
 	vt_buffer_init(&text);
-	vt_buffer_printf(&text, "books close to");
+	vt_buffer_printf(&text, "unaccounted");
 	for (unsigned c = 0; c < owners->nr; c++) {
 		double difference = (double)owners->columns[c].books->difference_bytes;
 

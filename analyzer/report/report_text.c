@@ -226,7 +226,7 @@ static void print_owners(const struct vt_report *report, const struct vt_report_
 	else if (vt_report_has_most_allocated(row))
 		vt_owner_table_print(two, 2, unit, out);
 	else if (is_told(report, row))
-		fputs("  the owners are those of the failed request, above\n", out);
+		fputs("  owners: as at the failed request, above\n", out);
 	else
 		vt_owner_table_print(&one, 1, unit, out);
 }
@@ -323,8 +323,9 @@ static void print_outside(const struct vt_report *report, FILE *out)
 		is_unknown |= !report->devices[i].chosen.books.has_other;
 	}
 	if (is_unknown)
-		fprintf(out, "note: what other processes use of the device is not known (NVML was"
-			     " not asked or did not say); it would be part of the context\n");
+		fprintf(out,
+			"note: the use of the device by other processes is not known (no answer "
+			"from NVML); it would count as context\n");
 }
 
 /* Recordings of before pools were asked, and drivers that do not answer. */
@@ -348,14 +349,15 @@ static void print_notes(const struct vt_report *report, FILE *out)
 	print_outside(report, out);
 	if (has_silent_pools(report))
 		fprintf(out,
-			"note: stream-ordered memory (cudaMallocAsync) counts until it is freed;"
-			" what the driver's pool then keeps is part of the context, as far as"
-			" that was measured\n");
+			"note: stream-ordered memory (cudaMallocAsync) counts until it is freed; "
+			"what the driver's pool then keeps counts as context, as far as it was "
+			"measured\n");
 	for (uint32_t i = 0; i < report->nr_devices; i++)
 		if (report->devices[i].device->is_simulated) {
-			fprintf(out, "note: simulated: kernels computed nothing, so losses and"
-				     " outputs mean nothing, and times are not a GPU's; the bytes"
-				     " are what the real allocators asked for\n");
+			fprintf(out,
+				"note: simulated: kernels computed nothing: losses, outputs and "
+				"times mean nothing; bytes are what the real allocators "
+				"requested\n");
 			return;
 		}
 }

@@ -156,7 +156,7 @@ def run(state, item):
     except limits.WrongMark as error:
         return [fail(item, str(error), when="setup")]
     if not state.vtrace or not shutil.which(state.vtrace):
-        return [fail(item, f"pytest-vtrace: {state.vtrace or 'vtrace'}: no such command; put vtrace on PATH, or name "
+        return [fail(item, f"pytest-vtrace: {state.vtrace or 'vtrace'}: command not found; put vtrace on PATH, or name "
                            "it with --vtrace-command")]
     folder = state.folder_of(item)
     try:

@@ -40,7 +40,7 @@ class Faulted:
         assert list(read_books(self.directory).values()) == books
         if not self.has_recording:
             # Where nothing tells whether standard error is still the program's, nothing is said.
-            assert "vtrace: not recording, the program goes on: " in self.done.stderr or self.call == "fstat"
+            assert "vtrace: not recording; the program continues: " in self.done.stderr or self.call == "fstat"
             return self.calls
         run = finish(self.directory)["run"]
         total = run["events"] + run["lost_events"]
@@ -166,7 +166,7 @@ def test_a_jump_out_of_the_recorder(tmp_path, number):
                           timeout=TIMEOUT_S, check=False)
     assert done.returncode == 0, done.stderr
     said = "not recording" if number == 1 else "recording stopped"
-    assert done.stderr.startswith(f"vtrace: {said}, the program goes on: ") and done.stderr.count("\n") == 1
+    assert done.stderr.startswith(f"vtrace: {said}; the program continues: ") and done.stderr.count("\n") == 1
     if number == 2:
         run = finish(tmp_path)["run"]
         assert run["recording_stopped"] and run["events"] > 10000 and run["lost_events"] > 10000
@@ -243,7 +243,7 @@ def test_the_folder_is_removed(tmp_path):
     assert victim.process.returncode == 0
     reason = f"{output / 'run.journal'}: No such file or directory"
     # The recorder says it once; before or after it the collector, where it came too late.
-    stopped = f"vtrace: recording stopped, the program goes on: {reason}"
+    stopped = f"vtrace: recording stopped; the program continues: {reason}"
     collector = [line for line in said.splitlines() if line != stopped]
     assert said.splitlines().count(stopped) == 1
     assert collector in ([], [f"vtrace: {reason}"])

@@ -12,7 +12,7 @@ from scenes import BEGIN, GIVEN_BACK, SCENES, calls_of
 from victim import CLIENT, DRIVER_FOLDER, Victim, check_books, finish, read_books
 
 MIB = 1 << 20
-PAUSED = "vtrace: recording paused, the program goes on: {}: File too large\n"
+PAUSED = "vtrace: recording paused; the program continues: {}: File too large\n"
 
 
 def stop_collector(victim):

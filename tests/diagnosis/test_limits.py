@@ -10,7 +10,7 @@ from recording import BUILD, PYTHON, WORKLOADS, record, vtrace
 CLIENT = BUILD / "tests" / "workloads" / "driver_client"
 KILLED = "import os, torch; x = torch.empty(1 << 20, device='cuda'); os.kill(os.getpid(), 9)"
 
-NO_BLOCKS, NO_PYTHON = "no framework's blocks", "no Python"
+NO_BLOCKS, NO_PYTHON = "no blocks of a framework", "no Python"
 RUNNING, DEAD = "still running", "killed: "
 NOTHING_TO_REPLAY = "no blocks of PyTorch's caching allocator"
 NEVER_USED = "only requests of PyTorch's allocator are recorded when they fail"

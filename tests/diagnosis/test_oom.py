@@ -128,7 +128,7 @@ def test_owners_at_the_failure_are_listed_once(end, tables, tmp_path):
     failed = program(tmp_path, KEPT + end, profile=CARD)
     text = vtrace("report", failed.database).stdout
     assert text.count("  known by\n") == tables
-    assert ("the owners are those of the failed request, above" in text) is (tables == 1)
+    assert ("owners: as at the failed request, above" in text) is (tables == 1)
 
 
 def test_figures_of_one_table_have_one_unit(fragmented):

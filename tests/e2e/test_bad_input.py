@@ -161,7 +161,7 @@ def test_every_view_has_the_same_options(command, recorded):
     assert refused(vtrace(command, "--at", "mark:nowhere", recorded.database), "nowhere")
 
 
-@pytest.mark.parametrize("command, moment", (("report", "peak; of a folder most-allocated"),
+@pytest.mark.parametrize("command, moment", (("report", "peak; for a folder most-allocated"),
                                              ("blocks", "peak"), ("explain", "peak"),
                                              ("frag", "the failed request, else peak"), ("diff", "most-allocated")))
 def test_the_help_says_which_moment_is_looked_at(command, moment):

@@ -143,7 +143,7 @@ def test_without_duckdb_parquet_says_what_is_missing(trained, tmp_path):
     done = vtrace("export", "--format", "parquet", "-o", tmp_path / "out", trained,
                   env={"VTRACE_DUCKDB": "no-such-duck"})
     assert done.returncode == 3
-    assert done.stderr.startswith("vtrace: no-such-duck: no such command; Parquet is written by")
+    assert done.stderr.startswith("vtrace: no-such-duck: command not found; Parquet is written by")
     assert not (tmp_path / "out").exists()
 
 

@@ -91,10 +91,10 @@ def test_only_commands_with_something_to_say_are_offered(tmp_path):
 
 def test_an_option_that_is_no_number_is_named_once(tmp_path):
     done = run(tmp_path, "run.db", PYTHON, "-c", SHORT, env={"VTRACE_STACKS": "abc"})
-    assert done.stderr.count("VTRACE_STACKS is no number and ignored\n") == 1
+    assert done.stderr.count("VTRACE_STACKS is not a number; ignored\n") == 1
     quiet = run(tmp_path, "quiet.db", PYTHON, "-c", SHORT, env={"VTRACE_STACKS": "abc", "VTRACE_QUIET": "1"})
     assert quiet.stderr == ""
-    assert "no number" not in run(tmp_path, "good.db", PYTHON, "-c", SHORT, env={"VTRACE_STACKS": "64"}).stderr
+    assert "is not a number" not in run(tmp_path, "good.db", PYTHON, "-c", SHORT, env={"VTRACE_STACKS": "64"}).stderr
 
 
 def test_a_pattern_that_comes_to_nothing_hides_no_file(tmp_path):

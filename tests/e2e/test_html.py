@@ -71,7 +71,7 @@ def test_existing_file_is_kept(training, page, tmp_path):
     output.write_text("mine")
     done = vtrace("html", training, "-o", output)
     assert done.returncode == 3
-    assert done.stderr == f"vtrace: {output}: exists already; --force replaces it\n"
+    assert done.stderr == f"vtrace: {output}: exists; --force replaces it\n"
     assert output.read_text() == "mine"
     assert vtrace("html", training, "-o", output, "--force").returncode == 0
     assert Page(output).data["report"] == page.data["report"]
@@ -80,7 +80,7 @@ def test_existing_file_is_kept(training, page, tmp_path):
 def test_only_files_are_replaced(training):
     done = vtrace("html", training, "-o", "/dev/full", "--force")
     assert done.returncode == 3
-    assert done.stderr == "vtrace: /dev/full: exists already, and is not a regular file\n"
+    assert done.stderr == "vtrace: /dev/full: exists, and is not a regular file\n"
 
 
 def test_no_room_for_it(training, tmp_path):
@@ -89,14 +89,14 @@ def test_no_room_for_it(training, tmp_path):
     done = subprocess.run(["bash", "-c", command, "bash", VTRACE, "html", training, "-o", tmp_path / "page.html"],
                           capture_output=True, text=True, timeout=TIMEOUT_S, env=clean_environment())
     assert done.returncode == 3
-    assert done.stderr == f"vtrace: {tmp_path}/page.html: cannot be written: File too large\n"
+    assert done.stderr == f"vtrace: {tmp_path}/page.html: cannot write: File too large\n"
     assert not list(tmp_path.iterdir())
 
 
 def test_folder_that_is_not_there(training, tmp_path):
     done = vtrace("html", training, "-o", tmp_path / "none" / "page.html")
     assert done.returncode == 3
-    assert done.stderr == f"vtrace: {tmp_path}/none/page.html: cannot be written: No such file or directory\n"
+    assert done.stderr == f"vtrace: {tmp_path}/none/page.html: cannot write: No such file or directory\n"
     assert not list(tmp_path.iterdir())
 
 
@@ -111,7 +111,7 @@ def test_run_keeps_the_exit_code_without_one(tmp_path):
     (tmp_path / "run.html").write_text("mine")
     done = record_python(tmp_path, "train_mlp.py", options=("--html",))
     assert done.process.returncode == 0
-    assert done.process.stderr.endswith("vtrace: run.html: exists already; --force replaces it\n")
+    assert done.process.stderr.endswith("vtrace: run.html: exists; --force replaces it\n")
     assert (tmp_path / "run.html").read_text() == "mine"
 
 

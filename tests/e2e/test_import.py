@@ -151,7 +151,7 @@ def test_devices_and_failed_requests(tmp_path):
 def test_an_existing_file_is_kept(small, tmp_path):
     output = tmp_path / "small.db"
     output.write_text("mine")
-    refused(vtrace("import", small), "small.db", "exists already; --force replaces it")
+    refused(vtrace("import", small), "small.db", "exists; --force replaces it")
     assert output.read_text() == "mine"
     assert vtrace("import", "--force", small).returncode == 0
     assert peak(output) == peak(small)

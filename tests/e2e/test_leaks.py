@@ -170,7 +170,7 @@ def test_without_python_or_a_framework(tmp_path):
     recording = record(tmp_path, CLIENT)
     assert recording.process.returncode == 0, recording.process.stderr
     notes = "\n".join(leaks(recording)["notes"])
-    for what in ("no framework's blocks", "no Python", "growth is not known"):
+    for what in ("no blocks of a framework", "no Python", "growth is not known"):
         assert what in notes, notes
 
 

@@ -129,7 +129,7 @@ def test_two_runs_in_one_folder_are_kept_apart(copied):
     ranks = report(copied)
     assert (ranks["run"]["index"], ranks["run"]["runs"]) == (2, 2)
     assert {row["file"].rsplit("/")[-1] for row in ranks["ranks"]} == {"later.rank0.db", "later.rank1.db"}
-    assert {row["reason"] for row in ranks["left_out"]} == {"another run: that rank is there once more"}
+    assert {row["reason"] for row in ranks["left_out"]} == {"another run: the rank exists twice"}
     assert "note: 2 runs in this folder; this is run 2" in text(copied)
     assert report(copied, "--run", 1)["ranks"][0]["file"].endswith("/run.rank0.db")
     done = vtrace("report", copied, "--run", 3)

@@ -250,7 +250,7 @@ def test_the_pools_of_graphs_are_told_apart(tmp_path):
 def test_nothing_is_too_small_to_account_for(plain):
     done = vtrace("frag", plain.database, "--request", "0")
     assert done.returncode == 2
-    assert '"0" is no size' in done.stderr
+    assert '"0" is not a size such as 64MiB' in done.stderr
 
 
 def test_many_blocks_on_two_streams_are_reproduced(tmp_path):

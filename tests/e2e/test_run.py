@@ -193,7 +193,8 @@ def test_force_does_not_touch_a_recording_that_goes_on(tmp_path):
     done = run(tmp_path, "--force", "--", "true")
     process.communicate("alloc 2\n", timeout=TIMEOUT_S)
     assert done.returncode == 3
-    assert re.fullmatch(r"vtrace: \S+run\.journal: is being recorded, --force does not replace it\n", done.stderr)
+    assert re.fullmatch(r"vtrace: \S+run\.journal: a recording is in progress; --force does not replace it\n",
+                        done.stderr)
     assert allocations(tmp_path) == 5
     assert names(tmp_path) == ["run.db"]
 
@@ -244,7 +245,7 @@ def test_a_wrong_argument_is_wrong_usage(wrong, tmp_path):
 def test_an_unknown_pattern_is_wrong_usage(output, tmp_path):
     done = vtrace("run", "-o", output, "--", "true", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert f"{output}: %" in done.stderr and "is no pattern" in done.stderr
+    assert f"{output}: %" in done.stderr and "unknown placeholder" in done.stderr
     assert names(tmp_path) == []
 
 

@@ -133,4 +133,4 @@ def test_nothing_but_empty_runs(base, empty, tmp_path):
         assert "no device memory was recorded" in done.stderr
     # The baseline is the empty one.
     done = vtrace("check", base, cwd=tmp_path)
-    assert done.returncode == 1 and "baseline: nothing was recorded of cuda:0" in done.stdout
+    assert done.returncode == 1 and "baseline: nothing was recorded on cuda:0" in done.stdout

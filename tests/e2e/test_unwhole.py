@@ -12,7 +12,7 @@ PROGRAM = """
 import torch
 held = [torch.empty(1 << 20, device="cuda") for i in range(64)]
 """
-SAID = "the journal ends before its end: {:,} slots are missing"
+SAID = "the journal is cut: {:,} slots are missing"
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def test_a_whole_recording_keeps_to_it(tmp_path):
     recording = record(tmp_path, PYTHON, "-c", PROGRAM)
     budget = tmp_path / "memory.toml"
     budget.write_text('[recording]\nlost = 0\nended = "normally"\n')
-    assert "all limits are held" in show("check", recording.database, "--budget", budget)
+    assert "all limits hold" in show("check", recording.database, "--budget", budget)
     assert "ended normally" in show("report", recording.database)
     killed = record(tmp_path, PYTHON, "-c", PROGRAM + "import os; os.kill(os.getpid(), 9)", name="killed.db")
     done = vtrace("check", killed.database, "--budget", budget)

@@ -41,7 +41,7 @@ def test_recorded_with_a_collector(tmp_path):
 
 @pytest.mark.parametrize("mode", ["first", "again"])
 def test_nowhere_to_record(tmp_path, mode):
-    assert "not recording, the program goes on" in run(tmp_path / "absent", mode)
+    assert "not recording; the program continues" in run(tmp_path / "absent", mode)
 
 
 @pytest.mark.parametrize("recorded", [True, False])

@@ -129,16 +129,16 @@ def test_another_type_is_refused(config, trained):
 
 
 def test_a_plan_of_the_other_mode_is_refused(config, trained, tmp_path):
-    assert refused(estimate(config, trained, *SIZES), "it trains: give --train")
+    assert refused(estimate(config, trained, *SIZES), "it is a training run: use --train")
     forward = record_python(tmp_path, "planned_run.py", config, *SIZES, profile=GPU).database
-    assert refused(estimate(config, forward, "--train", *SIZES), "no training step")
+    assert refused(estimate(config, forward, "--train", *SIZES), "no complete training step")
     found = against(config, forward, *SIZES)
     assert abs(found["difference_bytes"]) < 0.03 * found["measured_bytes"]
 
 
 def test_a_run_of_the_driver_alone_is_refused(config, tmp_path):
     done = record(tmp_path, BUILD / "tests" / "workloads" / "driver_client", "2")
-    assert refused(estimate(config, done.database, "--train"), "no framework's blocks")
+    assert refused(estimate(config, done.database, "--train"), "no blocks of a framework")
 
 
 def test_a_killed_run_is_compared_as_far_as_it_went(config, tmp_path):
@@ -172,7 +172,7 @@ def test_overhead_of_a_recorded_run(config, trained, tmp_path):
     assert owners("--communication", "300MiB")["communication"]["bytes"] == 300 * MIB
     assert refused(vtrace("estimate", config, "--overhead", tmp_path / "absent.db"), "absent.db")
     driver = record(tmp_path, BUILD / "tests" / "workloads" / "driver_client", "2").database
-    assert refused(vtrace("estimate", config, "--overhead", driver), "no framework's blocks")
+    assert refused(vtrace("estimate", config, "--overhead", driver), "no blocks of a framework")
 
 
 @pytest.mark.parametrize("more", (("--what-if", "batch=1,2"), ("--params", "7B")))

@@ -144,11 +144,11 @@ for step in range(3):
 %s
 """
 KILL = "os.kill(os.getpid(), 9)"
-EARLY = {"forward": (ENDS % (KILL, "", ""), "h100-80g", "was killed", "no backward pass"),
-         "backward": (ENDS % ("", KILL, ""), "h100-80g", "was killed", "no whole optimizer step"),
-         "error": (ENDS % ("1 / 0", "", ""), "h100-80g", "ended with an error", "no backward pass"),
+EARLY = {"forward": (ENDS % (KILL, "", ""), "h100-80g", "was killed", "without backward pass"),
+         "backward": (ENDS % ("", KILL, ""), "h100-80g", "was killed", "without a whole optimizer step"),
+         "error": (ENDS % ("1 / 0", "", ""), "h100-80g", "ended with an error", "without backward pass"),
          "second": (ENDS % ("", "if step: " + KILL, ""), "h100-80g", "was killed", "before the end of its second step"),
-         "memory": (ENDS % ("", "", ""), "h100-80g,memory=1GiB", "ended out of memory", "no backward pass")}
+         "memory": (ENDS % ("", "", ""), "h100-80g,memory=1GiB", "ended out of memory", "without backward pass")}
 
 
 @pytest.mark.parametrize("ends", EARLY)
@@ -202,7 +202,8 @@ def test_what_cannot_be_scaled(recorded, tmp_path):
     driver = record(tmp_path, BUILD / "tests" / "workloads" / "driver_client", "2").database
     junk = tmp_path / "junk.db"
     junk.write_bytes(b"no database")
-    for database, word in ((driver, "no framework's blocks"), (junk, "junk.db"), (tmp_path / "absent.db", "absent.db")):
+    for database, word in ((driver, "no blocks of a framework"),
+                           (junk, "junk.db"), (tmp_path / "absent.db", "absent.db")):
         done = vtrace("estimate", "--from", database)
         assert done.returncode == 3 and word in done.stderr and len(done.stderr.splitlines()) == 1
     done = vtrace("estimate", "--from", recorded.database, "--was", "4", "--seq", "8")

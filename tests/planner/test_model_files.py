@@ -42,7 +42,7 @@ def test_a_safetensors_file(tmp_path):
     path.write_bytes(path.read_bytes()[:-1])
     assert refused(vtrace("estimate", path), 3, "do not fit the file")
     path.write_bytes(struct.pack("<Q", 2**63) + header)
-    assert refused(vtrace("estimate", path), 3, "cut off")
+    assert refused(vtrace("estimate", path), 3, "truncated")
     path.write_bytes(b"")
     assert refused(vtrace("estimate", path), 3, "too short")
 
@@ -76,7 +76,7 @@ def test_a_header_as_long_as_the_format_allows(tmp_path):
 @pytest.mark.parametrize("header, words", (
     (b" " * 100_000_001, "more than the 100000000"),
     (b'{"x":"' + b"a" * (17 * 2**20) + b'"}', "do not fit the file"),
-    (b'{"x":' + b"[" * (17 * 2**20) + b"}", "no JSON object"),
+    (b'{"x":' + b"[" * (17 * 2**20) + b"}", "not a JSON object"),
     (("{" + ",".join(f'"{i}":0' for i in range(2**17 + 1)) + "}").encode(), "do not fit the file")))
 def test_headers_that_would_take_all_memory(tmp_path, header, words):
     path = tmp_path / "model.safetensors"
@@ -87,7 +87,7 @@ def test_headers_that_would_take_all_memory(tmp_path, header, words):
 def test_counts_that_would_take_all_memory(tmp_path):
     path = tmp_path / "model.gguf"
     path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 2**17 + 1, 0) + bytes(24) * (2**17 + 1))
-    assert refused(vtrace("estimate", path), 3, "more tensors than are read here")
+    assert refused(vtrace("estimate", path), 3, "too many tensors")
 
 
 def gguf(*, cut=0):
@@ -116,23 +116,24 @@ def test_a_gguf_file(tmp_path):
     assert owners["weights"] == 256000 * 6.5625 / 8 + 65536 * 4.5 / 8
     assert owners["kv cache"] == 2 * 4 * 64 * 2 * 1024 * 2
     path.write_bytes(gguf(cut=9))
-    assert refused(vtrace("estimate", path), 3, str(path), "cut off")
+    assert refused(vtrace("estimate", path), 3, str(path), "truncated")
 
 
 def test_configurations_that_cannot_be_read(tmp_path):
     config = tmp_path / "config.json"
-    for text, word in (("", "no JSON"), ("{", "no JSON"), ("[]", "no JSON object"), ("{}", "hidden_size: missing"),
+    for text, word in (("", "invalid JSON"), ("{", "invalid JSON"), ("[]", "not a JSON object"),
+                       ("{}", "hidden_size: missing"),
                        (json.dumps(LLAMA | {"hidden_size": 0}), "at least 1"),
                        (json.dumps(LLAMA | {"num_hidden_layers": -3}), "whole number"),
                        (json.dumps(LLAMA | {"vocab_size": 10**15}), "whole number"),
                        (json.dumps(LLAMA | {"vocab_size": 1.5}), "whole number"),
-                       ("[" * 100000, "no JSON"), (json.dumps(LLAMA)[:-5], "no JSON")):
+                       ("[" * 100000, "invalid JSON"), (json.dumps(LLAMA)[:-5], "invalid JSON")):
         config.write_text(text)
         assert refused(vtrace("estimate", config), 3, str(config), word)
     with config.open("wb") as file:
         file.truncate(100 * 2**20)
-    assert refused(vtrace("estimate", config), 3, "too many")
-    assert refused(vtrace("estimate", tmp_path / "absent" / "config.json"), 3, "cannot be read")
+    assert refused(vtrace("estimate", config), 3, "too large")
+    assert refused(vtrace("estimate", tmp_path / "absent" / "config.json"), 3, "cannot read")
     assert refused(vtrace("estimate", "no-such-preset"), 3, "neither a file nor a preset")
 
 
@@ -140,17 +141,17 @@ def test_texts_of_a_configuration_drive_no_terminal(tmp_path):
     config = tmp_path / "config.json"
     config.write_text(json.dumps(LLAMA | {"model_type": "llama\n\x1b[31mred\x9b"}))
     done = vtrace("estimate", config)
-    assert done.returncode == 0 and "model_type llama??[31mred?? is not known" in done.stdout
+    assert done.returncode == 0 and "unknown model_type llama??[31mred??" in done.stdout
     assert not set(done.stdout) & {"\x1b", "\x9b"}
     config.write_text('{"a": \x1b[31mred}')
-    assert refused(vtrace("estimate", config), 3, "no JSON: line 1", "?")
+    assert refused(vtrace("estimate", config), 3, "invalid JSON: line 1", "?")
 
 
 @pytest.mark.parametrize("more, words", (
-    ({"dtype": "float64"}, ("dtype float64 is not planned",)),
-    ({"torch_dtype": "int3"}, ("dtype int3 is not planned",)),
+    ({"dtype": "float64"}, ("unknown dtype float64",)),
+    ({"torch_dtype": "int3"}, ("unknown dtype int3",)),
     ({"quantization_config": {"quant_method": "gptq", "bits": 4}}, ("quantization_config (gptq)", "--quantise gptq")),
-    ({"quantization_config": {"quant_method": "gptq", "bits": 3}}, ("(gptq) is not read, and no --quantise",)),
+    ({"quantization_config": {"quant_method": "gptq", "bits": 3}}, ("(gptq) is not supported",)),
     ({"quantization_config": {"quant_method": "bitsandbytes", "load_in_8bit": True}}, ("--quantise int8",)),
     ({"dtype": "int3", "quantization_config": {"quant_method": "fp8"}}, ("dtype int3", "; quantization_config (fp8)")),
 ))

@@ -189,24 +189,25 @@ def test_what_interpretability_keeps(options, expected, models):
 
 
 @pytest.mark.parametrize("options, words", (
-    ("--optimizer-loop fused", "needs --train"), ("--lora-dropout yes", "needs --train"),
-    ("--bucket-view yes", "needs --train"), ("--loss-chunk 64", "needs --train"),
-    ("--train --kv-group 32", "needs --infer"), ("--train --keep-on host", "needs --infer"),
-    ("--train --loss-chunk 64", "--loss-chunk"), ("--train --lora-targets attention", "give --lora"),
+    ("--optimizer-loop fused", "with --train"), ("--lora-dropout yes", "with --train"),
+    ("--bucket-view yes", "with --train"), ("--loss-chunk 64", "with --train"),
+    ("--train --kv-group 32", "with --infer"), ("--train --keep-on host", "with --infer"),
+    ("--train --loss-chunk 64", "--loss-chunk"), ("--train --lora-targets attention", "with --lora"),
     ("--train --optimizer sgd --optimizer-loop fused", "--optimizer-loop"),
     ("--train --bucket-view yes", "--data-parallel"),
     ("--train --data-parallel 2 --zero 1 --bucket-view yes", "--bucket-view"), ("--kv-group 32", "--kv-dtype int8"),
-    ("--keep-on host", "give --keep"), ("--attention flash --dtype fp32", "--attention flash"),
-    ("--quantise nf4 --offload weights", "--quantise and --offload"), ("--offload optimizer", "needs --train"),
-    ("--data-parallel 2 --zero 1", "need --train"), ("--factor 2", "no vision part"), ("--tiles 4", "no vision part"),
-    ("--images 2", "no vision part"), ("--train --freeze vision", "no vision part"),
-    ("--kv-cache latent", "no latent attention"), ("--scan sequential", "no state-space layers")))
+    ("--keep-on host", "with --keep"), ("--attention flash --dtype fp32", "--attention flash"),
+    ("--quantise nf4 --offload weights", "--quantise and --offload"), ("--offload optimizer", "with --train"),
+    ("--data-parallel 2 --zero 1", "with --train"), ("--factor 2", "vision and text parts"),
+    ("--tiles 4", "vision and text parts"), ("--images 2", "vision and text parts"),
+    ("--train --freeze vision", "vision and text parts"),
+    ("--kv-cache latent", "with latent attention"), ("--scan sequential", "with state-space layers")))
 def test_options_that_contradict_each_other_or_the_model(options, words, models):
     assert refused(vtrace("estimate", models / "llama", *options.split()), 2, words)
 
 
 def test_a_factor_divides_the_patches():
-    assert refused(vtrace("estimate", "siglip-qwen2.5-1.5b", "--factor", "3"), 2, "--factor", "do not divide")
+    assert refused(vtrace("estimate", "siglip-qwen2.5-1.5b", "--factor", "3"), 2, "--factor", "must divide")
     model = ("siglip-qwen2.5-1.5b", "--seq", "100", "--dtype", "bf16")
     images = [estimate(*model, "--images", n, "--tiles", t, "--factor", f) for n, t, f in ((1, 1, 1), (2, 3, 4))]
     assert [plan["symbols"]["s"] for plan in images] == [100 + 1024, 100 + 2 * 3 * 64]

@@ -459,7 +459,7 @@ static void unwritable_place_is_said_once(void **state)
 	(void)state;
 	setenv("VTRACE_OUTPUT", "missing/run.db", 1);
 	run(LINKED, "threads");
-	first = strstr(g.said, "vtrace: not recording, the program goes on: ");
+	first = strstr(g.said, "vtrace: not recording; the program continues: ");
 	assert_non_null(first);
 	assert_non_null(strstr(first, "missing/run.journal: No such file or directory\n"));
 	assert_null(strstr(first + 1, "vtrace: not recording"));
@@ -469,7 +469,7 @@ static void missing_memory_is_said(void **state)
 {
 	(void)state;
 	run(LINKED, "address_space_is_short");
-	assert_string_equal(g.said, "vtrace: not recording, the program goes on: "
+	assert_string_equal(g.said, "vtrace: not recording; the program continues: "
 				    "Cannot allocate memory\n");
 	assert_int_equal(count_files("*.journal"), 0);
 }

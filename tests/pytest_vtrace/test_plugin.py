@@ -233,7 +233,7 @@ def test_an_owner_that_is_none(project):
     mark = 'gpu_memory("1 GiB", owner="activatons")'
     result = project(f"import pytest\n@pytest.mark.{mark}\ndef test_it(gpu): gpu.allocate(1)\n")
     result.assert_outcomes(failed=1)
-    assert "no owner is called so" in text_of(result)
+    assert "unknown owner" in text_of(result)
 
 
 @pytest.mark.parametrize("mark", ('gpu_memory("5 parsecs")', 'gpu_leaks("5%")'))
@@ -284,7 +284,7 @@ def test_without_vtrace_one_line_says_so(project, monkeypatch):
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     result = project(LIMITS, "-k", "keeps_to_it or without_a_mark")
     result.assert_outcomes(passed=1, failed=1, deselected=5)
-    assert "pytest-vtrace: vtrace: no such command" in text_of(result)
+    assert "pytest-vtrace: vtrace: command not found" in text_of(result)
     assert "Traceback" not in text_of(result)
 
 

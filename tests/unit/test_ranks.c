@@ -172,7 +172,7 @@ static void who_started_the_others_is_no_rank(void **state)
 	assert_string_equal(strrchr(ranks.run->ranks[0]->file, '/'), "/b.db");
 	assert_int_equal(ranks.run->ranks[1]->number, 1);
 	assert_string_equal(vt_ranks_runs_reason(&ranks.runs, &ranks.runs.files[0]),
-			    "no rank: it started the others");
+			    "no rank: the parent of the others");
 	vt_ranks_release(&ranks);
 }
 
@@ -241,7 +241,7 @@ static void what_is_no_part_of_the_run_is_left_out(void **state)
 	assert_ptr_equal(ranks.run, &ranks.runs.items[1]);
 	assert_null(reason_of(&ranks, "runs/b1.db"));
 	assert_string_equal(reason_of(&ranks, "runs/c0.db"),
-			    "another run: that rank is there once more");
+			    "another run: the rank exists twice");
 	assert_string_equal(reason_of(&ranks, "runs/e.db"), "no rank: not started by a launcher");
 	assert_non_null(strstr(reason_of(&ranks, "runs/foreign.db"), "runs/foreign.db"));
 	assert_null(strstr(reason_of(&ranks, "runs/foreign.db"), "killed"));

@@ -23,7 +23,7 @@ def parse():
 
 
 def prefetch(stream, rng, compute):
-    """A batch copied on a stream of its own, used on another."""
+    """A batch copied on a separate stream, used on another."""
     with torch.cuda.stream(stream):
         batch = torch.empty(rng.randrange(1, 24 * MIB), dtype=torch.uint8, device="cuda")
         small = torch.empty(rng.randrange(1, 4096), dtype=torch.uint8, device="cuda")
