@@ -92,7 +92,9 @@
 	/* of a notebook: its number */                                                            \
 	X(CELL, 1, "cell")                                                                         \
 	/* by torch.compile: the lines that say what reads and writes which buffer */              \
-	X(GENERATED, 2, "generated")
+	X(GENERATED, 2, "generated")                                                               \
+	/* by torch.compile: the user's lines for its lines (analyzer/model/generated_lines.h) */  \
+	X(LINES, 3, "lines")
 
 #define VT_ENUM_ROW(name, number, ...) VT_ENUM_PREFIX(name) = number,
 

@@ -211,7 +211,7 @@ CREATE TABLE operator_tensor (
 -- What the program knows of code that it made itself, by the file name of that code (python_code.file).
 CREATE TABLE python_source (
 	file TEXT NOT NULL,
-	kind INTEGER NOT NULL,            -- 1 the number of a notebook's cell; 2 lines that torch.compile generated, each behind its number
+	kind INTEGER NOT NULL,            -- 1 the number of a notebook's cell; 2 lines that torch.compile generated, each behind its number; 3 the user's lines behind those (analyzer/model/generated_lines.h)
 	part INTEGER NOT NULL,            -- long texts are cut into parts, from 0
 	text TEXT NOT NULL,
 	PRIMARY KEY (file, kind, part)

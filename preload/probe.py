@@ -11,8 +11,8 @@
 #
 # probe_holders.py, which comes last, says who holds what piles up.
 #
-# probe_program.c adds MODULES (sys.modules), MINOR, has_tensor, write_tensor, write_module, write_source,
-# storage_bytes, variables, fast_locals and is_late.
+# probe_program.c adds MODULES (sys.modules), MINOR, has_tensor, write_tensor, write_module, has_source,
+# write_source, storage_bytes, variables, fast_locals and is_late.
 
 
 def make_record(look):
@@ -441,10 +441,41 @@ def cells():
         return {}
 
 
+def generated():
+    """{file: (lines, stack traces)} of code that torch.compile made: PyTorch keeps them for its memory snapshots."""
+    try:
+        cache = class_variables_of(variables(MODULES["torch._inductor.codecache"])["PyCodeCache"])
+        return [(file, parts) for file, parts in list(items_of(cache["linemaps"]))
+                if type(file) is str and type(parts) is list and len(parts) == 2]
+    except SURPRISES:
+        return ()
+
+
+def lines_of(numbers, traces):
+    """As analyzer/model/generated_lines.h describes it."""
+    files, rows = {}, []
+    for number, trace in zip(numbers, traces):
+        if type(number) is not int or type(trace) is not str:
+            continue
+        frames = [str(number)]
+        for line in trace.split("\n"):
+            file, quote, place = line.partition('", line ')
+            if quote and file[:8] == '  File "':
+                place, _, function = place.partition(", in ")
+                frames.append(f"{files.setdefault(file[8:], len(files))}:{place} {function}")
+        rows.append("\t".join(frames))
+    return "\n".join([*files, "", *rows])
+
+
 def search(frame, thread, scope):
     numbers = cells()
     for file, number in numbers.items():
         write_source(CELL, file, str(number))
+    for file, (lines, traces) in generated():
+        if is_late():
+            break
+        if not has_source(LINES, file):
+            write_source(LINES, file, lines_of(lines, traces))
     if scope == SOURCES:
         return
     try:

@@ -8,7 +8,7 @@ NO_ROLE, PARAMETER, BUFFER, ATTRIBUTE, GRADIENT, OPTIMIZER, MASTER, CACHE, INPUT
 REQUIRES_GRAD, LEAF, VIEW = 1, 2, 4
 
 # common/kinds.h, VT_SOURCE_TEXTS
-CELL = 1
+CELL, LINES = 1, 3
 # probe_program.h, enum vt_probe_scope
 SOURCES, NAMES, HOLDERS = range(3)
 

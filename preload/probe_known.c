@@ -138,6 +138,14 @@ void vt_probe_known_keep_tensor(const struct vt_key *key)
 	keep(key->low, key->high);
 }
 
+int vt_probe_known_has_place(uint64_t address)
+{
+	const uint64_t words[2] = { address, 0 };
+	const struct vt_key place = vt_ids_key(words, sizeof(words));
+
+	return find(g.entries, g.bits, place.low)->key != 0;
+}
+
 int vt_probe_known_swap(uint64_t address, const struct vt_key *key)
 {
 	const uint64_t words[2] = { address, 0 };

@@ -31,6 +31,8 @@ void vt_probe_known_end(void);
 int vt_probe_known_has_tensor(uint64_t address, const struct vt_key *key);
 void vt_probe_known_keep_tensor(const struct vt_key *key);
 
+/* Whether vt_probe_known_swap() kept a key for the address, or another number. */
+int vt_probe_known_has_place(uint64_t address);
 /* Whether `key` is the last that was kept for the address, or another number; keeps it if not. */
 int vt_probe_known_swap(uint64_t address, const struct vt_key *key);
 

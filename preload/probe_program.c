@@ -132,6 +132,23 @@ static void *module(void *self, void *const *arguments, ssize_t nr)
 	return none();
 }
 
+/* has_source(kind, file): whether a text was written for it */
+static void *has_source(void *self, void *const *arguments, ssize_t nr)
+{
+	struct vt_probe_text file;
+	uint64_t kind;
+
+	(void)self;
+	if (nr != 2)
+		return none();
+	kind = number(arguments[0]);
+	file = text(arguments[1]);
+	if (g.api->PyErr_Occurred())
+		return NULL;
+	return g.api->PyLong_FromUnsignedLongLong(
+		(unsigned long long)vt_probe_records_has_source((uint32_t)kind, &file));
+}
+
 /* write_source(kind, file, text) */
 static void *source(void *self, void *const *arguments, ssize_t nr)
 {
@@ -239,6 +256,7 @@ static struct vt_probe_method methods[] = {
 	{ "has_tensor", has_tensor, VT_PROBE_FAST_CALL, NULL },
 	{ "write_tensor", tensor, VT_PROBE_FAST_CALL, NULL },
 	{ "write_module", module, VT_PROBE_FAST_CALL, NULL },
+	{ "has_source", has_source, VT_PROBE_FAST_CALL, NULL },
 	{ "write_source", source, VT_PROBE_FAST_CALL, NULL },
 	{ "storage_bytes", storage_bytes, VT_PROBE_FAST_CALL, NULL },
 	{ "variables", variables, VT_PROBE_FAST_CALL, NULL },

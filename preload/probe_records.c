@@ -110,6 +110,11 @@ void vt_probe_records_module(const struct vt_probe_module *module)
 	vt_journal_append(&record, sizeof(record), VT_RECORD_TORCH_MODULE);
 }
 
+int vt_probe_records_has_source(uint32_t kind, const struct vt_probe_text *file)
+{
+	return vt_probe_known_has_place(hash_text(file) ^ kind);
+}
+
 void vt_probe_records_source(uint32_t kind, const struct vt_probe_text *file,
 			     const struct vt_probe_text *text)
 {

@@ -49,6 +49,9 @@ int vt_probe_records_was_seen(uint64_t address);
 /* Does nothing where the journal has it already. */
 void vt_probe_records_module(const struct vt_probe_module *module);
 
+/* Whether the journal says something of that kind about a file. */
+int vt_probe_records_has_source(uint32_t kind, const struct vt_probe_text *file);
+
 /*
  * What the program knows of a file of code that it made itself (enum vt_source_text).  Does nothing
  * where the journal says that already; of a text that fits no record only the beginning is written.

@@ -41,6 +41,8 @@ struct code {
 
 /* Where Jupyter's kernel says that a cell is: /tmp/ipykernel_PID/HASH.py. */
 #define CELL_FOLDER "/ipykernel_"
+/* Where torch.compile puts code: .../ab/cab...z.py, "c" and 51 letters of a hash. */
+#define GENERATED_LEN 55
 
 static struct {
 	struct vt_memo memo;
@@ -181,6 +183,17 @@ static int has_text(const char *text, size_t len, const char *wanted)
 	return memmem(text, len, wanted, strlen(wanted)) != NULL;
 }
 
+static int is_generated(const char *file, size_t len)
+{
+	const char *name;
+
+	if (len < GENERATED_LEN + 4 || !ends_with(file, len, ".py"))
+		return 0;
+	name = file + len - GENERATED_LEN;
+	return name[0] == 'c' && name[-1] == '/' && name[-4] == '/' &&
+	       !memcmp(name - 3, name + 1, 2);
+}
+
 static __attribute__((noinline)) uint32_t write_code(const struct vt_python_abi *abi,
 						     const struct code *code)
 {
@@ -214,7 +227,7 @@ static __attribute__((noinline)) uint32_t write_code(const struct vt_python_abi 
 	vt_journal_commit(record, slot, bytes, VT_RECORD_PYTHON_CODE);
 	if (ends_with(name, name_len, CALL_NAME) && ends_with(file, file_len, CALL_FILE))
 		note_call(id);
-	if (has_text(file, file_len, CELL_FOLDER))
+	if (has_text(file, file_len, CELL_FOLDER) || is_generated(file, file_len))
 		__atomic_fetch_add(&g.nr_made, 1, __ATOMIC_RELAXED);
 	return id;
 }

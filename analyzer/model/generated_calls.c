@@ -34,6 +34,13 @@ struct launch {
 	uint32_t kernel;
 };
 
+/* Where a stack is. */
+struct place {
+	uint32_t file; /* index + 1 */
+	uint32_t line;
+	uint8_t is_known;
+};
+
 struct adding {
 	struct vt_operator_calls *calls;
 	const struct vt_frames *frames;
@@ -41,6 +48,7 @@ struct adding {
 	const struct vt_allocation *allocations;
 	uint32_t nr_allocations;
 	uint32_t *file_of; /* by code: index + 1 */
+	struct place *places; /* by Python stack */
 	VT_VECTOR(struct file) files;
 	struct vt_map memory_at; /* file and line, result + 1 or 0 -> memory */
 	VT_VECTOR(struct run) runs;
@@ -51,20 +59,33 @@ struct adding {
 	VT_VECTOR(struct vt_call_tensor) tensors;
 };
 
-/* Where a stack is in a generated file; the index of the file, VT_NO_INDEX: it is in none. */
-static uint32_t find_place(const struct adding *a, uint32_t stack, uint32_t *line)
+/*
+ * Where a stack is in a generated file, below what PyTorch may run between: modes that see every
+ * operator.  The index of the file, VT_NO_INDEX: it is in none.
+ */
+static uint32_t find_place(struct adding *a, uint32_t stack, uint32_t *line)
 {
-	const struct vt_frame_tree *tree = &a->frames->python_tree;
-	uint32_t node = stack < tree->nr_stacks ? tree->leaves[stack] : 0, frame, code;
+	uint32_t ids[VT_FRAMES_MAX];
+	struct place *place;
+	unsigned nr;
 
-	if (!node || node >= tree->nr_nodes)
+	if (stack >= a->frames->python_tree.nr_stacks)
 		return VT_NO_INDEX;
-	frame = tree->nodes[node].frame;
-	if (frame >= a->frames->nr_python)
-		return VT_NO_INDEX;
-	code = a->frames->python[frame].code;
-	*line = a->frames->python[frame].line;
-	return code < a->frames->nr_codes && a->file_of[code] ? a->file_of[code] - 1 : VT_NO_INDEX;
+	place = &a->places[stack];
+	if (!place->is_known) {
+		place->is_known = 1;
+		nr = vt_frames_python(a->frames, stack, ids);
+		for (unsigned i = 0; i < nr && !place->file; i++) {
+			const struct vt_frame_python *frame = &a->frames->python[ids[i]];
+
+			place->line = frame->line;
+			place->file = frame->code < a->frames->nr_codes ?
+					      a->file_of[frame->code] :
+					      0;
+		}
+	}
+	*line = place->line;
+	return place->file ? place->file - 1 : VT_NO_INDEX;
 }
 
 static struct vt_key memory_key(uint32_t file, uint32_t line, int is_result, uint32_t result)
@@ -134,6 +155,13 @@ static struct run *begin_run(struct adding *a, uint32_t file, const struct vt_al
 	return &a->runs.items[a->runs.len - 1];
 }
 
+/* Whether a line has made its buffer; what the driver gave for it came before that. */
+static int is_taken(const struct adding *a, uint32_t index, const struct vt_allocation *made)
+{
+	return index != VT_NO_INDEX &&
+	       (a->allocations[index].kind == VT_KIND_BLOCK || made->kind != VT_KIND_BLOCK);
+}
+
 /* A line that makes memory for the second time begins a run. */
 static void take_allocation(struct adding *a, uint32_t index)
 {
@@ -149,14 +177,14 @@ static void take_allocation(struct adding *a, uint32_t index)
 		return;
 	current = vt_map_find(&a->current, (struct vt_key){ file, made->made->thread, 0 });
 	run = current ? &a->runs.items[*current] : NULL;
-	if (!run || a->memories.items[run->first_memory + *memory] != VT_NO_INDEX)
+	if (!run || is_taken(a, a->memories.items[run->first_memory + *memory], made))
 		run = begin_run(a, file, made);
 	a->memories.items[run->first_memory + *memory] = index;
 	run->last_event = made->event;
 }
 
 /* The run that an operator was called from; VT_NO_INDEX: none. */
-static uint32_t find_run(const struct adding *a, uint32_t file,
+static uint32_t find_run(struct adding *a, uint32_t file,
 			 const struct vt_operator_call *call)
 {
 	size_t i = vt_search_first(k, a->runs.len, a->runs.items[k].first_event <= call->event);
@@ -247,7 +275,7 @@ static int compare_launches(const void *a, const void *b)
 }
 
 /* Whether an operator ran before a kernel; of those of one event the lines tell. */
-static int is_before(const struct adding *a, const struct vt_operator_call *call,
+static int is_before(struct adding *a, const struct vt_operator_call *call,
 		     const struct launch *l)
 {
 	uint32_t line;
@@ -340,6 +368,7 @@ static void release(struct adding *a)
 	vt_map_release(&a->memory_at);
 	vt_map_release(&a->current);
 	free(a->file_of);
+	free(a->places);
 }
 
 int vt_generated_calls_add(struct vt_operator_calls *calls, struct vt_db *db,
@@ -359,6 +388,8 @@ int vt_generated_calls_add(struct vt_operator_calls *calls, struct vt_db *db,
 	a.file_of = vt_xcalloc((size_t)frames->nr_codes + 1, sizeof(*a.file_of));
 	rc = load_files(&a, db, diag);
 	if (!rc && a.files.len) {
+		a.places = vt_xcalloc((size_t)frames->python_tree.nr_stacks + 1,
+				      sizeof(*a.places));
 		for (uint32_t i = 0; i < nr_allocations; i++)
 			take_allocation(&a, i);
 		find_observed(&a);

@@ -7,6 +7,7 @@
 #include "analyzer/base/util.h"
 #include "analyzer/model/cells.h"
 #include "analyzer/model/generated_calls.h"
+#include "analyzer/model/generated_lines.h"
 
 /* Ids of other tables: NULL, and what does not fit, become "none". */
 static uint32_t id_at(struct vt_stmt *stmt, int column)
@@ -295,8 +296,11 @@ static int load_all(struct vt_model *model, struct vt_diag *diag)
 	if (vt_operator_calls_load(&model->calls, model->db, &model->strings, model->allocations,
 				   model->nr_allocations, diag))
 		return -1;
-	return vt_generated_calls_add(&model->calls, model->db, &model->frames, &model->strings,
-				      model->allocations, model->nr_allocations, diag);
+	if (vt_generated_calls_add(&model->calls, model->db, &model->frames, &model->strings,
+				   model->allocations, model->nr_allocations, diag))
+		return -1;
+	/* What needs the lines of generated files has read them. */
+	return vt_generated_lines_apply(&model->frames, model->db, diag);
 }
 
 int vt_model_load(struct vt_model *model, struct vt_db *db, struct vt_diag *diag)

@@ -69,10 +69,13 @@ static void damaged_text_is_read_as_far_as_it_goes(void **state)
 	}
 }
 
-static int64_t make(struct builder_db *b, const char *line)
+static int64_t make(struct builder_db *b, enum vt_kind kind, const char *line)
 {
-	char *stack = vt_xasprintf(FILE_NAME ":%s Runner.call < train.py:3 main", line);
-	int64_t event = build_alloc(b, &(struct build_event){ .size = 512, .python = stack });
+	/* A mode that sees operators may be between. */
+	const char *mode = strcmp(line, "24") == 0 ? "torch/_ops.py:1 __call__ < " : "";
+	char *stack = vt_xasprintf("%s" FILE_NAME ":%s Runner.call < train.py:3 main", mode, line);
+	int64_t event = build_alloc(
+		b, &(struct build_event){ .size = 512, .python = stack, .kind = kind });
 
 	free(stack);
 	return event;
@@ -109,10 +112,10 @@ static void kernels_are_among_the_operators(void **state)
 		"  (SELECT python_stack FROM allocation WHERE id = 3), NULL),"
 		" (3, 3, 3, 100, 2, 9002, NULL, NULL, NULL,"
 		"  (SELECT python_stack FROM allocation WHERE id = 3), NULL),"
-		" (4, 5, 5, 100, NULL, 9001, NULL, NULL, NULL,"
-		"  (SELECT python_stack FROM allocation WHERE id = 6), NULL);"
+		" (4, 6, 6, 100, NULL, 9001, NULL, NULL, NULL,"
+		"  (SELECT python_stack FROM allocation WHERE id = 7), NULL);"
 		"INSERT INTO operator_tensor VALUES (1, 0, 2, 0, 2), (1, 1, 0, 0, 2),"
-		" (2, 0, 0, 0, 2), (2, 1, 1, 0, 3), (4, 0, 0, 0, 5)";
+		" (2, 0, 0, 0, 2), (2, 1, 1, 0, 3), (4, 0, 0, 0, 6)";
 	struct builder_db *b = build_open("generated.db");
 	struct vt_diag diag = { 0 };
 	struct vt_model model;
@@ -121,14 +124,16 @@ static void kernels_are_among_the_operators(void **state)
 				    FILE_NAME, text);
 
 	(void)state;
-	make(b, "22");
-	make(b, "20");
-	make(b, "24");
-	make(b, "27");
-	make(b, "33");
+	make(b, VT_KIND_BLOCK, "22");
+	make(b, VT_KIND_BLOCK, "20");
+	make(b, VT_KIND_BLOCK, "24");
+	make(b, VT_KIND_BLOCK, "27");
+	/* The allocator asks the driver first. */
+	make(b, VT_KIND_SEGMENT, "33");
+	make(b, VT_KIND_BLOCK, "33");
 	build_alloc(b, &(struct build_event){ .size = 512, .python = "train.py:4 main" });
 	for (unsigned i = 0; i < 3; i++)
-		make(b, i == 0 ? "20" : i == 1 ? "27" : "33");
+		make(b, VT_KIND_BLOCK, i == 0 ? "20" : i == 1 ? "27" : "33");
 	build_close(b);
 	assert_int_equal(vt_db_open(&db, "generated.db", VT_DB_WRITE, &diag), 0);
 	assert_int_equal(vt_db_exec(db, sql), 0);
@@ -140,8 +145,8 @@ static void kernels_are_among_the_operators(void **state)
 	check_call(&model, 2, "aten::sdpa", "");
 	assert_int_equal(model.calls.items[2].parent, 1);
 	check_call(&model, 3, "inductor::add relu", " 2 3 >2 >4");
-	check_call(&model, 4, "inductor::template mm", " 4 >5");
-	check_call(&model, 5, "aten::mm", " 5");
+	check_call(&model, 4, "inductor::template mm", " 4 >6");
+	check_call(&model, 5, "aten::mm", " 6");
 	vt_model_release(&model);
 	vt_db_close(db);
 	free(insert);
