@@ -9,6 +9,7 @@ from recording import MARKERS, read_ledger
 BLOCK, DRIVER = ("block",), ("pool", "segment")
 OF_KIND = "FROM allocation a JOIN memory_kind k ON k.id = a.kind"
 RESYNC = 64  # births that one run may have and the other not, before it is the same again
+LONG_RESYNC = 8192  # ... of one run alone: compiled code is tuned by as many launches as there is time for
 
 
 class Recorded:
@@ -54,12 +55,18 @@ def join(births, truth):
         return all(fits(births[i + j][1], truth[k + j][0]) for j in range(n)
                    if i + j < len(births) and k + j < len(truth))
 
+    def skips():
+        yield from ((a, s - a) for s in range(1, RESYNC) for a in range(s + 1))
+        for n in range(RESYNC, LONG_RESYNC):
+            yield n, 0
+            yield 0, n
+
     while i < len(births) and k < len(truth):
         if agree(i, k, 1):
             joined[births[i][0]] = truth[k]
             i, k = i + 1, k + 1
             continue
-        step = next(((a, s - a) for s in range(1, RESYNC) for a in range(s + 1) if agree(i + a, k + s - a, 8)), None)
+        step = next(((a, b) for a, b in skips() if agree(i + a, k + b, 8)), None)
         if step is None:
             break
         i, k = i + step[0], k + step[1]

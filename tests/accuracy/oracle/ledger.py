@@ -26,7 +26,8 @@ class Ledger:
         self.births = [[] for _ in self.devices]
         self.at_address = [{} for _ in self.devices]
         self.read = [0 for _ in self.devices]
-        self.library_freed = [None for _ in self.devices]
+        self.of_library = [[] for _ in self.devices]  # stretches of the trace in which cuBLAS gave back
+        self.clear_workspaces = torch._C._cuda_clearCublasWorkspaces
 
     def now(self):
         with torch._C.DisableTorchFunction():
@@ -35,12 +36,18 @@ class Ledger:
     def close(self):
         """Read the trace; what dies when cuBLAS is asked for its workspaces is the library's."""
         torch.cuda.synchronize()
-        before = [len(t) for t in torch.cuda.memory._snapshot()["device_traces"]]
-        torch._C._cuda_clearCublasWorkspaces()
+        self.clear_library()
         for device, trace in enumerate(torch.cuda.memory._snapshot()["device_traces"]):
-            self._read(device, trace, before[device])
+            self._read(device, trace)
 
-    def _read(self, device, trace, first_of_library):
+    def clear_library(self):
+        """Ask cuBLAS to give its workspaces back, as programs may too."""
+        before = [len(t) for t in torch.cuda.memory._snapshot()["device_traces"]]
+        self.clear_workspaces()
+        for device, trace in enumerate(torch.cuda.memory._snapshot()["device_traces"]):
+            self.of_library[device].append((before[device], len(trace)))
+
+    def _read(self, device, trace):
         births, live = self.births[device], {}
         for position, entry in enumerate(trace):
             if entry["action"] == "alloc":
@@ -50,7 +57,7 @@ class Ledger:
             elif entry["action"] == "free_completed" and entry["addr"] in live:
                 birth = births[live.pop(entry["addr"])]
                 birth.death = len(births)
-                birth.is_library = position >= first_of_library
+                birth.is_library = any(first <= position < end for first, end in self.of_library[device])
 
     def find(self, device, address, now):
         """The birth whose block begins at an address, at a moment; None where there is none."""

@@ -6,6 +6,7 @@ A case has, beside the options of tests/accuracy/cases/stage.py:
   micro_batches  in how many passes each of them; 1 where nothing is said
   stages         the stages that it has, of those in frameworks.STAGES
   ranks          how many processes; the first is recorded
+  vocabulary     in compiled code, whose insides no hook sees, what a row of scores has: births of whole rows are logits
   quick          True: runs in every scripts/test
 """
 import stage as told

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The observer of tests/accuracy, for loops that belong to a library: finds models, optimizers and batches itself."""
 import functools
+import sys
 import threading
 
 import torch
@@ -10,6 +11,8 @@ from labels import label, replay, seen_births
 from observer import Observer
 from tensors import tensors
 
+UNSEEN = ("activations/other", "activation gradients", "workspace/other")  # what compiled code makes
+LEAST_ROWS = 64
 COPIES = ("to", "cuda")
 MADE = ("randn", "rand", "randint", "randn_like", "rand_like", "randint_like", "arange", "randperm", "normal")
 
@@ -57,8 +60,7 @@ class LoopBrackets(Brackets):
         self._wrap_checkpoints()
         self.free_workspaces = torch._C._cuda_clearCublasWorkspaces
         # Trainers free cuBLAS's workspaces at their end; the ledger knows by that which they are.  Compiled code must.
-        if self.calls:
-            torch._C._cuda_clearCublasWorkspaces = lambda: None
+        torch._C._cuda_clearCublasWorkspaces = (lambda: None) if self.calls else observer.ledger.clear_library
 
     def remove(self):
         super().remove()
@@ -90,6 +92,7 @@ class LoopObserver(Observer):
     def __init__(self, options):
         super().__init__(options)
         self.brackets = LoopBrackets(self)
+        self.is_compiled = not options.get("hooks", True)
         self.known, self.trained = set(), set()  # modules; ids of modules that an optimizer trains
 
     def called(self, module, args, kwargs):
@@ -134,14 +137,24 @@ class LoopObserver(Observer):
 
     def row_of(self, ordinal, birth, stack, sightings):
         """As labels.label, then the stages of which the birth may lie in one."""
+        if self.is_compiled:
+            # Which owner the eager run gives is the question, not which pool it lies in.
+            stack = tuple(t for t in stack if t["what"] != "capture")
         is_data, is_checkpoint = (sightings.pop(word, None) is not None for word in ("data", "checkpoint"))
         row = label(ordinal, birth, stack, sightings)
         is_outside = not any(t["what"] in ("module", "step", "backward") for t in stack)
         if is_data and is_outside and row[1] in (None, "workspace/other"):
             row[1] = "inputs"
+        if self.is_of_scores(birth) and row[1] in UNSEEN:
+            row[1] = "logits"
         if is_checkpoint and (row[1] or "").startswith("activations/"):
             row[1] = "activations/checkpoint"
         return [*row, self.stages_of(stack)]
+
+    def is_of_scores(self, birth):
+        """Whole rows of scores, of a width that nothing else in the program has."""
+        rows, rest = divmod(birth.requested, 2 * self.options.get("vocabulary", sys.maxsize))
+        return rows >= LEAST_ROWS and not rest
 
     def stages_of(self, stack):
         """None where nothing says it."""

@@ -3,10 +3,10 @@
 
     python oracle/main.py FILE CASE OUTPUT
 """
+import importlib.util
 import json
 import os
 import pathlib
-import runpy
 import sys
 
 FILE, CASE, OUTPUT = sys.argv[1:4]
@@ -20,7 +20,7 @@ from loops import LoopObserver  # noqa: E402
 
 def main():
     sys.argv = [FILE, CASE]
-    runpy.run_path(FILE, run_name="case")
+    load(FILE)
     function, options = stage.CASES[CASE]
     source = options.get("source")
     path = source and pathlib.Path(FILE).resolve().parent / source
@@ -35,6 +35,13 @@ def main():
         else:
             function()
     pathlib.Path(OUTPUT).write_text(json.dumps(observer.truth()))
+
+
+def load(path):
+    """As a module that can be imported: who compiles a function looks for its globals there."""
+    spec = importlib.util.spec_from_file_location("case", path)
+    sys.modules["case"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(sys.modules["case"])
 
 
 def run_notebook(path, options):
