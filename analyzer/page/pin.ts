@@ -22,6 +22,10 @@ export function placeOf(moment: Moment): string {
   return [moment.step ? `step ${moment.step}` : "", moment.stage ?? "", moment.doing ?? ""].filter(Boolean).join(", ");
 }
 
+function onlyZoom(changed: Set<string>): boolean {
+  return changed.size === 1 && changed.has("zoom");
+}
+
 export class PinBar {
   private readonly select = el("select", { id: "moment", change: () => this.moments.pin(Number(this.select.value)) });
   private readonly said = el("span", { class: "said", role: "status" });
@@ -40,8 +44,8 @@ export class PinBar {
     if (label) this.keep();
     follow((_, changed) => {
       if (changed.has("device")) this.fill();
-      this.show();
-      this.keep();
+      if (!onlyZoom(changed)) this.show();
+      this.keepSoon();
     });
   }
 
@@ -80,6 +84,14 @@ export class PinBar {
                         swatch(colourOf(state.owner)), `only ${state.owner}  ✕`),
       state.search && el("button", { type: "button", title: "all blocks (Escape)", click: () => change({ search: "" }) },
                          `marked: ${withoutFolder(state.search)}  ✕`)]);
+  }
+
+  private later = 0;
+
+  /** Browsers count changes of an address, and each costs a frame some of its time: not while one zooms. */
+  private keepSoon(): void {
+    clearTimeout(this.later);
+    this.later = window.setTimeout(() => this.keep(), 250);
   }
 
   private keep(): void {

@@ -29,9 +29,9 @@ def environment(database=None, collect=True):
                               "VTRACE_COLLECT": str(int(collect)), "VTRACE_EXIT_WAIT": "3600"})
 
 
-def workload(*arguments, database=None, collect=True, wrapper=()):
+def workload(*arguments, database=None, collect=True, wrapper=(), program=HERE / "workload.py"):
     """What the workload printed."""
-    command = [*wrapper, LAUNCHER, BUILD, "h100-80g", sys.executable, HERE / "workload.py", *arguments]
+    command = [*wrapper, LAUNCHER, BUILD, "h100-80g", sys.executable, program, *arguments]
     done = subprocess.run(list(map(str, command)), env=environment(database, collect), capture_output=True, text=True,
                           timeout=TIMEOUT_S, stdin=subprocess.DEVNULL)
     if done.returncode:

@@ -4,12 +4,13 @@ import base64
 import hashlib
 import json
 import re
+import sqlite3
 import subprocess
 
 import pytest
 
 from page import Page
-from recording import TIMEOUT_S, VTRACE, clean_environment, record_python, vtrace
+from recording import BUILD, TIMEOUT_S, VTRACE, clean_environment, record, record_python, vtrace
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +29,17 @@ def page(training):
 
 def report(database, *options):
     return json.loads(vtrace("report", database, "--json", "--top", 20, *options).stdout)
+
+
+def copy(database, folder, *statements):
+    """The recording with other rows."""
+    changed = folder / "copy.db"
+    changed.write_bytes(database.read_bytes())
+    with sqlite3.connect(changed) as connection:
+        for statement in statements:
+            connection.execute(statement)
+    connection.close()
+    return changed
 
 
 def test_report_is_inside(training, page):
@@ -91,6 +103,49 @@ def test_no_room_for_it(training, tmp_path):
     assert done.returncode == 3
     assert done.stderr == f"vtrace: {tmp_path}/page.html: cannot write: File too large\n"
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("kept", [0, 100, 20000])
+def test_cut_recording(training, kept, tmp_path):
+    short = tmp_path / "short.db"
+    short.write_bytes(training.read_bytes()[:kept])
+    done = vtrace("html", short)
+    assert done.returncode == 3
+    assert done.stderr.count("\n") == 1 and "short.db" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["short.db"]
+
+
+def test_lost_events_are_said(training, tmp_path):
+    """A journal that ended before its end: `missing_slots` is what its import left."""
+    database = copy(training, tmp_path, "INSERT OR REPLACE INTO run VALUES ('missing_slots', '123')")
+    assert vtrace("html", database).returncode == 0
+    assert "lost: the journal ends before its end: 123 slots are missing" in Page(tmp_path / "copy.html").markup
+
+
+def test_neither_torch_nor_python(tmp_path):
+    recorded = record(tmp_path, BUILD / "tests" / "workloads" / "driver_client", "2")
+    assert vtrace("html", recorded.database).returncode == 0
+    page = Page(recorded.database.with_suffix(".html"))
+    assert page.data["report"] == recorded.report("--top", 20)
+    assert "libcuda" in page.text or "driver_client" in page.markup
+
+
+def test_two_hundred_devices(training, tmp_path):
+    statements = []
+    for table, key in (("device", "id"), ("peak", "device")):
+        with sqlite3.connect(training) as connection:
+            names = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
+        connection.close()
+        columns = ", ".join("number" if name == key else name for name in names)
+        statements.append("WITH RECURSIVE numbers(number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM numbers"
+                          f" WHERE number < 199) INSERT INTO {table} SELECT {columns} FROM {table}, numbers"
+                          f" WHERE {key} = 0")
+    database = copy(training, tmp_path, *statements, "UPDATE allocation SET device = id % 200")
+    assert vtrace("html", database).returncode == 0
+    page = Page(tmp_path / "copy.html")
+    assert len(page.data["series"]["devices"]) == 200
+    assert page.data["report"] == report(database)
+    assert (tmp_path / "copy.html").stat().st_size < 5 << 20
 
 
 def test_folder_that_is_not_there(training, tmp_path):

@@ -17,6 +17,8 @@ CELLS = """[...document.querySelectorAll("#ranks tr[data-label]")].map(row => [r
 SHADED = """[...document.querySelectorAll("#ranks td.heat")].filter(cell => cell.style.background)
     .map(cell => [cell.closest("tr").dataset.label, cell.dataset.column])"""
 LOOKED_AT = "[vtrace.label, vtrace.report.run.pid, document.querySelector('#recording h2').textContent]"
+# Kept when nothing has changed for a moment.
+ADDRESS = "new Promise((done) => setTimeout(() => done(location.hash), 1000))"
 BOTH = ("base", "new")
 
 
@@ -66,7 +68,7 @@ def test_views_of_either_recording(pair):
     files, page = pair
     pids = {name: as_json("report", files[name])["run"]["pid"] for name in BOTH}
     before, _, after, address = look(page, ["read", LOOKED_AT], ["click", "#recordings button[data-index='1']"],
-                                     ["read", LOOKED_AT], ["read", "location.hash"])
+                                     ["read", LOOKED_AT], ["read", ADDRESS])
     assert before == ["new", pids["new"], "diff_training.py"]
     assert after == ["base", pids["base"], "diff_training.py"]
     again, = look(page, ["read", LOOKED_AT], fragment=address)

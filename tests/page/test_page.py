@@ -20,10 +20,12 @@ SUMS = """[...vtrace.blocks.liveAt(vtrace.state.moment)].reduce((sums, row) => {
 FOCUS = "document.activeElement.getAttribute('aria-label') ?? document.activeElement.id"
 STATE = "({...vtrace.state, event: vtrace.moments.current().event, names: vtrace.moments.current().names})"
 OVER = "#{} canvas.over"
+# Kept when nothing has changed for a moment.
+ADDRESS = "new Promise((done) => setTimeout(() => done(location.hash), 1000))"
 
 
-def make_page(database):
-    done = vtrace("html", database)
+def make_page(database, *options):
+    done = vtrace("html", database, *options)
     assert done.returncode == 0, done.stderr
     return database.with_suffix(".html")
 
@@ -82,7 +84,7 @@ def test_first_shown_is_where_tensors_took_most(training, page):
 
 
 def test_failed_request_comes_first(failed):
-    page = make_page(failed)
+    page = make_page(failed, "--force")
     text, state, first = look(page, ["read", "document.getElementById('oom').innerText"], ["read", STATE],
                               ["read", "document.querySelector('main > section').id"])
     assert text.startswith("Out of memory")
@@ -135,6 +137,44 @@ def test_search_counts_bytes_once(training, page):
     assert re.match(r"\d+ frames, ", words)
 
 
+def test_rows_mark_their_blocks(training, page):
+    """A finding's button shows its owner alone and marks the frames of its line, with their bytes."""
+    finding = report(training)["findings"][0]
+    line = finding["where"]
+    peak = report(training, "--at", "most-allocated", "--top", 10000)["devices"][0]["peak"]
+    wanted = sum(row["bytes"] for row in peak["stacks"]
+                 if row["owner"].split("/")[0] == finding["owner"].split("/")[0] and
+                 any(line in frame for frame in row["forward_python"] or row["python"]))
+    _, state, found, marked = look(page, ["click", "#findings li button"], ["read", STATE],
+                                   ["read", "Number(document.getElementById('found').dataset.bytes)"],
+                                   ["read", "document.querySelector('#pin .chip:last-child').innerText"])
+    assert (state["owner"], state["search"]) == (finding["owner"], line)
+    assert found == wanted > 0
+    assert "marked: " in marked
+
+
+def test_stages_are_looked_at(page):
+    _, state = look(page, ["click", "#stages tr[data-stage=forward] button"], ["read", STATE])
+    assert state["zoom"] and any(name.startswith("end of forward") for name in state["names"])
+
+
+@pytest.mark.full
+def test_what_piles_up(tmp_path):
+    """The table is that of `vtrace leaks`; its button shows what is alive at the end."""
+    database = record_python(tmp_path, "leaking_loops.py", "lists").database
+    leaks = json.loads(vtrace("leaks", database, "--json").stdout)
+    figures = """[...document.querySelectorAll("#leaks tr[data-owner]")].map(row =>
+        [row.dataset.owner, ...[...row.querySelectorAll("data")].map(one => Number(one.value))])"""
+    rows, inside, _, state, text = look(
+        make_page(database), ["read", figures], ["read", "vtrace.data.leaks"], ["click", "#leaks button"],
+        ["read", STATE], ["read", "document.getElementById('leaks').innerText"])
+    assert inside == leaks and len(leaks["growth"]) == 2
+    assert rows[:2] == [[row["owner"], row["bytes_per_turn"], row["bytes"]] for row in leaks["growth"]]
+    assert all(row["held_by"][0]["way"] in text for row in leaks["growth"])
+    assert "torch.rand(" in text
+    assert state["owner"] == leaks["growth"][0]["owner"] and "end" in state["names"]
+
+
 def test_keyboard_alone(page):
     steps = [["press", "Tab"]] * 25
     focus = look(page, *[step for tab in steps for step in (tab, ["read", FOCUS])])[1::2]
@@ -148,17 +188,25 @@ def test_keyboard_alone(page):
 
 def test_address_keeps_the_view(page):
     *_, hash_ = look(page, ["press", "]"], ["click", "#owners tr[data-owner=weights] button"],
-                     ["read", "location.hash"])
+                     ["read", ADDRESS])
     wanted, = look(page, ["read", STATE], fragment=hash_)
     assert wanted["owner"] == "weights"
     assert f"at={wanted['event']}" in hash_
 
 
+INSIDE = ["read", "document.documentElement.scrollWidth <= innerWidth"]
+
+
+def test_fits_a_narrow_window(page):
+    assert look(page, INSIDE, width=390) == [True]
+
+
+@pytest.mark.full
 @pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize("dark", [False, True])
-def test_fits_the_window(page, width, dark):
-    inside, = look(page, ["read", "document.documentElement.scrollWidth <= innerWidth"], width=width, dark=dark)
-    assert inside
+def test_all_fit_the_window(page, failed, width, dark):
+    for one in (page, make_page(failed, "--force")):
+        assert look(one, INSIDE, width=width, dark=dark) == [True]
 
 
 def test_without_a_script(training, page):
@@ -211,6 +259,7 @@ ONE_EVENT = """
 """
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("nr", [1, 40])
 def test_few_events_and_no_torch(tmp_path, nr):
     script = tmp_path / "program.py"
@@ -221,6 +270,7 @@ def test_few_events_and_no_torch(tmp_path, nr):
     assert ["device used", report(database)["devices"][0]["peak"]["device_used_bytes"]] in rows
 
 
+@pytest.mark.full
 def test_nothing_recorded(training, tmp_path):
     database = tmp_path / "empty.db"
     database.write_bytes(training.read_bytes())
