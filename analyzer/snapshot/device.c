@@ -173,6 +173,8 @@ static int remove_pieces(struct vt_snapshot_device *d, const struct vt_snapshot_
 		return -1;
 	for (; last < d->pieces.len && d->pieces.items[last].start < end && !rc; last++)
 		rc = remove_piece(d, &d->pieces.items[last], &place, diag);
+	if (first == last)
+		return rc;
 	memmove(&d->pieces.items[first], &d->pieces.items[last],
 		(d->pieces.len - last) * sizeof(*d->pieces.items));
 	d->pieces.len -= last - first;

@@ -10,7 +10,7 @@
 #include "analyzer/import/run_keys.h"
 #include "analyzer/snapshot/allocator_settings.h"
 #include "analyzer/snapshot/device.h"
-#include "analyzer/snapshot/pickle.h"
+#include "analyzer/snapshot/unpickle.h"
 
 /* What a file may unpack to: 64 times its size is more than data that is data takes. */
 #define MOST_BYTES_PER_BYTE 64
@@ -65,7 +65,7 @@ static int unpack(struct importing *im, const char *path, struct vt_progress *pr
 		return -1;
 	vt_values_init(&im->input.values,
 		       MOST_BYTES_FREE + MOST_BYTES_PER_BYTE * vt_stream_file_bytes(stream));
-	rc = vt_pickle_load(&im->input.values, stream, &im->input.root,
+	rc = vt_unpickle(&im->input.values, stream, &im->input.root,
 			    progress ? show_progress : NULL, progress, diag);
 	vt_stream_close(stream);
 	return rc ? rc : vt_snapshot_input_init(&im->input, diag);

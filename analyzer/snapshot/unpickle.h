@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef VT_ANALYZER_PICKLE_H
-#define VT_ANALYZER_PICKLE_H
+#ifndef VT_ANALYZER_UNPICKLE_H
+#define VT_ANALYZER_UNPICKLE_H
 
 /*
  * Reads a pickle that is data: what CPython and PyTorch write for dicts, lists, tuples, texts,
@@ -18,13 +18,13 @@
 #include "analyzer/snapshot/values.h"
 
 /* How much of the file was read. */
-typedef void (*vt_pickle_progress_fn)(void *context, uint64_t done, uint64_t all);
+typedef void (*vt_unpickle_progress_fn)(void *context, uint64_t done, uint64_t all);
 
 /*
  * `values` is initialised.  Returns 0 with the value in *root, or -1 with `diag` filled (exit code
  * 3): another opcode, truncated, inconsistent, too large.
  */
-int vt_pickle_load(struct vt_values *values, struct vt_stream *stream, vt_value *root,
-		   vt_pickle_progress_fn progress, void *context, struct vt_diag *diag);
+int vt_unpickle(struct vt_values *values, struct vt_stream *stream, vt_value *root,
+		   vt_unpickle_progress_fn progress, void *context, struct vt_diag *diag);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "analyzer/snapshot/pickle.h"
+#include "analyzer/snapshot/unpickle.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -571,8 +571,8 @@ static int step(struct machine *m)
 	return is_full(m) ? too_large(m) : 0;
 }
 
-int vt_pickle_load(struct vt_values *values, struct vt_stream *stream, vt_value *root,
-		   vt_pickle_progress_fn progress, void *context, struct vt_diag *diag)
+int vt_unpickle(struct vt_values *values, struct vt_stream *stream, vt_value *root,
+		   vt_unpickle_progress_fn progress, void *context, struct vt_diag *diag)
 {
 	struct machine m = { .values = values, .stream = stream, .diag = diag,
 			     .buffer = vt_xmalloc(BUFFER_BYTES), .capacity = BUFFER_BYTES };

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: MIT
+"""Two of the programs of tests/snapshot/run: a snapshot says what the recording of the same run says."""
+import pytest
+
+import compare
+
+QUICK = ("mlp", "worn")
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_snapshot_and_recording_agree(name, tmp_path):
+    program = next(one for one in compare.PROGRAMS if one.name == name)
+    for row in compare.run(program, tmp_path / "run"):
+        assert not row.misses, row
+        assert row.blocks[0] > 8
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", [one.name for one in compare.PROGRAMS if one.name not in (*QUICK, "graphs")])
+def test_all_of_them(name, tmp_path):
+    test_snapshot_and_recording_agree(name, tmp_path)
