@@ -17,12 +17,14 @@
 #define MOST_RECORDS 200000u
 
 /*
- * A stretch ends when nothing new has come for two steps of an optimizer, in which the graph of a
- * step is seen as it will repeat, and for so many operators; or for so many where nothing steps.
+ * A stretch ends with a step of an optimizer, so that no forward is cut in two, once nothing new
+ * has come for two steps, in which the graph of a step is seen as it will repeat, and for so many
+ * operators; or in the middle, where nothing steps, or steps are too long.
  */
 #define QUIET_STEPS	     2u
 #define QUIET_OPERATORS	     4096u
 #define QUIET_WITHOUT_STEPS 16384u
+#define QUIET_IN_STEPS	     65536u
 
 /*
  * What an observed operator costs at most: 0.5 us in PyTorch, which packs its arguments, and 0.4 to
@@ -141,8 +143,7 @@ static int has_time_for(uint32_t nr_operators)
 
 static int is_quiet(uint32_t quiet)
 {
-	return quiet >= QUIET_WITHOUT_STEPS ||
-	       (quiet >= QUIET_OPERATORS && LOAD(quiet_steps) >= QUIET_STEPS);
+	return quiet >= (LOAD(nr_steps) ? QUIET_IN_STEPS : QUIET_WITHOUT_STEPS);
 }
 
 int vt_torch_observing_count(uint32_t python_stack)
@@ -178,7 +179,8 @@ void vt_torch_observing_note_range_end(const char *name)
 	if (strncmp(name, VT_PROBE_STEP_PREFIX, strlen(VT_PROBE_STEP_PREFIX)))
 		return;
 	ADD(nr_steps);
-	ADD(quiet_steps);
+	if (ADD(quiet_steps) >= QUIET_STEPS && LOAD(quiet) >= QUIET_OPERATORS && claim(STATE_ON))
+		switch_to(STATE_OFF);
 }
 
 void vt_torch_observing_note_new(const struct vt_event_record *event)

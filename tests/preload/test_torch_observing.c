@@ -118,9 +118,8 @@ static void what_repeats_ends_it_and_what_is_new_begins_it(void **state)
 	assert_int_equal(run(10, 1), 10);
 	vt_torch_observing_note_range_end("Optimizer.zero_grad#AdamW.zero_grad");
 	assert_int_equal(run(10, 1), 10);
+	/* Nothing is cut in two: the step is the end. */
 	step();
-	/* The operator in progress is the last one. */
-	assert_int_equal(run(10, 1), 1);
 	assert_false(t.is_on);
 	block(1);
 	assert_false(t.is_on);
@@ -130,7 +129,9 @@ static void what_repeats_ends_it_and_what_is_new_begins_it(void **state)
 	assert_int_equal(run(1000, 2) + run(1, 5), 1001);
 	step();
 	step();
-	assert_int_equal(run(2 * QUIET_OPERATORS, 3), QUIET_OPERATORS);
+	assert_int_equal(run(2 * QUIET_OPERATORS, 3), 2 * QUIET_OPERATORS);
+	step();
+	assert_false(t.is_on);
 	block(5);
 	assert_false(t.is_on);
 	block(6);
@@ -142,6 +143,15 @@ static void programs_without_steps_are_observed_for_longer(void **state)
 {
 	(void)state;
 	assert_int_equal(run(2 * QUIET_WITHOUT_STEPS, 0), QUIET_WITHOUT_STEPS);
+	assert_false(t.is_on);
+}
+
+static void steps_may_be_too_long(void **state)
+{
+	(void)state;
+	run(1, 1);
+	step();
+	assert_int_equal(run(2 * QUIET_IN_STEPS, 1), QUIET_IN_STEPS);
 	assert_false(t.is_on);
 }
 
@@ -229,6 +239,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(what_repeats_ends_it_and_what_is_new_begins_it, start),
 		cmocka_unit_test_setup(programs_without_steps_are_observed_for_longer, start),
+		cmocka_unit_test_setup(steps_may_be_too_long, start),
 		cmocka_unit_test_setup(there_is_an_end_of_all, start),
 		cmocka_unit_test_setup(time_is_limited_on_a_real_device, start),
 		cmocka_unit_test_setup(free_operators_are_limited_too, start),
