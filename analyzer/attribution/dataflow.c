@@ -36,32 +36,6 @@ static int is_telling(enum vt_operator_class class)
 	       class != VT_OPERATOR_FACTORY;
 }
 
-static void find_outermost(struct building *b)
-{
-	for (uint32_t i = 0; i < b->calls->nr; i++) {
-		const struct vt_operator_call *operator = &b->calls->items[i];
-		enum vt_operator_class class = class_of(b, operator);
-		uint32_t parent = operator->parent;
-
-		if (parent == VT_NO_INDEX)
-			continue;
-		b->is_inside[i] = b->is_inside[parent] ||
-				  is_telling(class_of(b, &b->calls->items[parent]));
-		if (class != VT_OPERATOR_FACTORY && class != VT_OPERATOR_VIEW)
-			b->has_child[parent] = 1;
-	}
-}
-
-static uint32_t add_value(struct building *b, uint32_t allocation, uint32_t writer, uint32_t since)
-{
-	struct vt_flow_value value = { b->flow->model->allocations[allocation].size_bytes, writer,
-				       since, 0, 0 };
-
-	vt_vector_push(&b->values, value);
-	b->current[allocation] = (uint32_t)b->values.len;
-	return (uint32_t)b->values.len - 1;
-}
-
 /* `out=`, the last argument: written, not read. */
 static int is_out_argument(const struct building *b, const struct vt_operator_call *operator,
 			   const struct vt_call_tensor *t)
@@ -78,6 +52,63 @@ static int is_out_argument(const struct building *b, const struct vt_operator_ca
 			return 0;
 	}
 	return is_returned;
+}
+
+/* It reads what lies there, so that returning it says nothing of writing. */
+static int is_input(const struct building *b, const struct vt_operator_call *operator,
+		    uint32_t allocation)
+{
+	for (uint32_t i = 0; i < operator->nr_tensors; i++) {
+		const struct vt_call_tensor *t =
+			&b->calls->tensors[operator->first_tensor + i];
+
+		if (!t->is_output && t->allocation == allocation)
+			return !is_out_argument(b, operator, t);
+	}
+	return 0;
+}
+
+/* Not a view, or a cast to the type that it has already. */
+static int writes_something(const struct building *b, const struct vt_operator_call *operator)
+{
+	const char *name = vt_model_text(b->flow->model, operator->name);
+
+	for (uint32_t i = 0; i < operator->nr_tensors; i++) {
+		const struct vt_call_tensor *t =
+			&b->calls->tensors[operator->first_tensor + i];
+
+		if (t->is_output && t->allocation != VT_NO_INDEX &&
+		    !is_input(b, operator, t->allocation))
+			return 1;
+	}
+	return name && vt_operator_is_in_place(name);
+}
+
+static void find_outermost(struct building *b)
+{
+	for (uint32_t i = 0; i < b->calls->nr; i++) {
+		const struct vt_operator_call *operator = &b->calls->items[i];
+		enum vt_operator_class class = class_of(b, operator);
+		uint32_t parent = operator->parent;
+
+		if (parent == VT_NO_INDEX)
+			continue;
+		b->is_inside[i] = b->is_inside[parent] ||
+				  is_telling(class_of(b, &b->calls->items[parent]));
+		if (class != VT_OPERATOR_FACTORY && class != VT_OPERATOR_VIEW &&
+		    writes_something(b, operator))
+			b->has_child[parent] = 1;
+	}
+}
+
+static uint32_t add_value(struct building *b, uint32_t allocation, uint32_t writer, uint32_t since)
+{
+	struct vt_flow_value value = { b->flow->model->allocations[allocation].size_bytes, writer,
+				       since, 0, 0 };
+
+	vt_vector_push(&b->values, value);
+	b->current[allocation] = (uint32_t)b->values.len;
+	return (uint32_t)b->values.len - 1;
 }
 
 static void add_inputs(struct building *b, struct vt_flow_node *node)
@@ -99,20 +130,6 @@ static void add_inputs(struct building *b, struct vt_flow_node *node)
 		vt_vector_push(&b->inputs, value);
 	}
 	node->nr_inputs = (uint32_t)b->inputs.len - node->first_input;
-}
-
-/* It reads what lies there, so that returning it says nothing of writing. */
-static int is_input(const struct building *b, const struct vt_operator_call *operator,
-		    uint32_t allocation)
-{
-	for (uint32_t i = 0; i < operator->nr_tensors; i++) {
-		const struct vt_call_tensor *t =
-			&b->calls->tensors[operator->first_tensor + i];
-
-		if (!t->is_output && t->allocation == allocation)
-			return !is_out_argument(b, operator, t);
-	}
-	return 0;
 }
 
 /* Of leaves a sum, a cast and the like is a leaf; a network begins where they are multiplied. */
@@ -193,6 +210,30 @@ static void add_outputs(struct building *b, struct vt_flow_node *node)
 		b->inputs.len = node->first_input;
 }
 
+static int is_of_layer(const struct building *b, const struct vt_flow_node *node)
+{
+	if (node->makes_leaf || node->in_backward)
+		return 0;
+	switch (node->class) {
+	case VT_OPERATOR_PRODUCT:
+	case VT_OPERATOR_CONVOLUTION:
+	case VT_OPERATOR_ATTENTION:
+	case VT_OPERATOR_RECURRENT:
+	case VT_OPERATOR_EMBEDDING:
+		return 1;
+	default:
+		break;
+	}
+	for (uint32_t i = 0; i < node->nr_inputs; i++) {
+		uint32_t input = b->inputs.items[node->first_input + i];
+		uint32_t writer = b->values.items[input].writer;
+
+		if (writer != VT_NO_INDEX && b->nodes.items[writer].is_of_layer)
+			return 1;
+	}
+	return 0;
+}
+
 static void add_node(struct building *b, uint32_t index)
 {
 	const struct vt_operator_call *operator = &b->calls->items[index];
@@ -205,6 +246,7 @@ static void add_node(struct building *b, uint32_t index)
 	node.in_backward = operator->node_class && operator->sequence == VT_NO_SEQUENCE;
 	add_inputs(b, &node);
 	node.makes_leaf = (uint8_t)makes_leaf(b, &node);
+	node.is_of_layer = (uint8_t)is_of_layer(b, &node);
 	note_weights(b, &node);
 	add_outputs(b, &node);
 }

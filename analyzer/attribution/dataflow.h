@@ -56,6 +56,7 @@ struct vt_flow_node {
 	/* The last product of a forward, or made of it by element, that no operator reads. */
 	uint8_t is_unread;
 	uint8_t is_recurrent; /* of a loop over time */
+	uint8_t is_of_layer; /* a layer, or computed of what one made: no batch */
 };
 
 struct vt_dataflow {

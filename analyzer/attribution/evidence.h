@@ -72,6 +72,7 @@
 #define VT_SOURCES(X)                                                                              \
 	X(LOGITS, "logits") /* of the output of a head */                                          \
 	X(RESULT, "result") /* of anything else that a model returned */                           \
+	X(LAYERS, "layers") /* of what layers made: by operators (flow_kinds.h) */                \
 	X(DATA, "data")     /* of what was copied to the device, or made up there */              \
 	X(PIECES, "pieces") /* ... and put together */                                             \
 	X(HOST, "host")     /* for what page-locked memory of its size holds (staging.h) */

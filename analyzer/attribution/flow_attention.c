@@ -131,21 +131,41 @@ static uint32_t find_pooled(struct vt_dataflow *flow, const struct vt_flow_node 
 	return VT_NO_INDEX;
 }
 
-/* What the operator was computed from, back to products by weights. */
-static void take_sources(struct span *span, const struct vt_flow_node *last)
+/* Whether scores are made of what is pooled by it, and not of something that came before. */
+static int is_of_pooled(const struct span *span, const struct vt_flow_node *node)
 {
-	take(span, last);
-	for (size_t i = 0; i < span->nodes.len; i++) {
+	const struct vt_flow_node *at[POOLED_MAX] = { node };
+	unsigned nr = 1;
+
+	for (unsigned i = 0; i < nr && span->pooled != VT_NO_INDEX; i++)
+		for (uint32_t k = 0; k < at[i]->nr_inputs; k++) {
+			const struct vt_flow_node *writer =
+				vt_dataflow_writer(span->flow, at[i], k);
+
+			if (vt_dataflow_origin(span->flow,
+					       span->flow->inputs[at[i]->first_input + k]) ==
+			    span->pooled)
+				return 1;
+			if (writer && nr < POOLED_MAX)
+				at[nr++] = writer;
+		}
+	return 0;
+}
+
+/* What was computed before the nodes from number `i` on, back to products by weights. */
+static void take_sources(struct span *span, size_t i)
+{
+	for (; i < span->nodes.len; i++) {
 		const struct vt_flow_node *node = &span->flow->nodes[span->nodes.items[i]];
 
-		if (vt_dataflow_is_by_weight(span->flow, node))
+		if (vt_dataflow_is_by_weight(span->flow, node) && !is_of_pooled(span, node))
 			continue;
 		for (uint32_t k = 0; k < node->nr_inputs; k++) {
 			const struct vt_flow_node *writer =
 				vt_dataflow_writer(span->flow, node, k);
 
 			if (writer && writer->class != VT_OPERATOR_EMBEDDING &&
-			    may_take(span, writer) &&
+			    writer->class != VT_OPERATOR_RECURRENT && may_take(span, writer) &&
 			    vt_dataflow_origin(span->flow,
 					       span->flow->inputs[node->first_input + k]) !=
 				    span->pooled)
@@ -154,21 +174,32 @@ static void take_sources(struct span *span, const struct vt_flow_node *last)
 	}
 }
 
-/* What became of it, up to the next product by weights and what only hands that on. */
+/* What a region's products by weights have to do with an attention in it ends at these. */
+static int is_other_layer(const struct vt_flow_node *node)
+{
+	return node->class == VT_OPERATOR_RECURRENT || node->class == VT_OPERATOR_CONVOLUTION ||
+	       node->class == VT_OPERATOR_ATTENTION;
+}
+
+/*
+ * What became of it, through norms up to the next product by weights and what only hands that on;
+ * with gates that it is multiplied by.
+ */
 static void take_results(struct span *span, const struct vt_flow_node *last)
 {
-	size_t first = span->nodes.len;
+	size_t first = span->nodes.len, end;
 	struct vt_flow_node *reader;
 
 	for (uint32_t k = 0; (reader = vt_dataflow_reader(span->flow, last, k)); k++)
-		if (may_take(span, reader))
+		if (may_take(span, reader) && !is_other_layer(reader))
 			take(span, reader);
 	for (size_t i = first; i < span->nodes.len; i++) {
 		const struct vt_flow_node *node = &span->flow->nodes[span->nodes.items[i]];
 		int is_output = vt_dataflow_is_by_weight(span->flow, node);
 
 		for (uint32_t k = 0; (reader = vt_dataflow_reader(span->flow, node, k)); k++) {
-			if (!may_take(span, reader) || reader->label == VT_FLOW_NORM)
+			if (!may_take(span, reader) || is_other_layer(reader) ||
+			    (reader->label == VT_FLOW_NORM && span->region == VT_NO_INDEX))
 				continue;
 			if (!is_output && !vt_dataflow_is_of_data(span->flow, reader))
 				take(span, reader);
@@ -178,6 +209,13 @@ static void take_results(struct span *span, const struct vt_flow_node *last)
 				take(span, reader);
 		}
 	}
+	end = span->nodes.len;
+	for (size_t i = first; i < end; i++) {
+		const struct vt_flow_node *node = &span->flow->nodes[span->nodes.items[i]];
+
+		if (node->class == VT_OPERATOR_MULTIPLY && node->nr_inputs == 2)
+			take_sources(span, i);
+	}
 }
 
 static void label_span(struct span *span, const struct vt_flow_node *last)
@@ -185,7 +223,8 @@ static void label_span(struct span *span, const struct vt_flow_node *last)
 	span->nodes.len = 0;
 	span->region = last->region;
 	vt_dataflow_walk(span->flow);
-	take_sources(span, last);
+	take(span, last);
+	take_sources(span, 0);
 	take_results(span, last);
 	for (size_t i = 0; i < span->nodes.len; i++) {
 		struct vt_flow_node *node = &span->flow->nodes[span->nodes.items[i]];

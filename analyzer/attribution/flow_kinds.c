@@ -7,6 +7,10 @@
 #include "analyzer/base/hash.h"
 #include "analyzer/base/search.h"
 
+/* Beside a label: the node was computed of what layers made. */
+#define OF_LAYER 64u
+#define NR_CODES 128u
+
 const char *vt_flow_label_text(enum vt_flow_label label)
 {
 #define VT_FLOW_LABEL_TEXT(name, text) text,
@@ -24,9 +28,10 @@ struct labelling {
 	VT_VECTOR(uint32_t) numbered; /* operators of forwards that autograd numbered, by number */
 };
 
-static void label_one(struct labelling *l, uint32_t allocation, enum vt_flow_label label)
+static void label_one(struct labelling *l, uint32_t allocation, const struct vt_flow_node *node,
+		      enum vt_flow_label label)
 {
-	l->kinds->labels[allocation] = (uint8_t)label;
+	l->kinds->labels[allocation] = (uint8_t)(label | (node->is_of_layer ? OF_LAYER : 0));
 	l->kinds->is_observed[allocation] = 1;
 }
 
@@ -49,14 +54,14 @@ static void label_made(struct labelling *l, const struct vt_flow_node *node,
 	for (; i < l->model->nr_allocations && made[i].event <= operator->end_event && !is_head;
 	     i++)
 		if (made[i].made->thread == operator->thread)
-			label_one(l, i, label);
+			label_one(l, i, node, label);
 	for (uint32_t k = 0; k < operator->nr_tensors; k++) {
 		const struct vt_call_tensor *t =
 			&l->model->calls.tensors[operator->first_tensor + k];
 
 		if (t->is_output && t->allocation != VT_NO_INDEX &&
 		    !l->kinds->is_observed[t->allocation])
-			label_one(l, t->allocation, label);
+			label_one(l, t->allocation, node, label);
 	}
 }
 
@@ -111,7 +116,7 @@ static int is_of_logits(const struct labelling *l, const struct vt_operator_call
 	const struct vt_call_tensor *t = &l->model->calls.tensors[call->first_tensor];
 
 	return call->nr_tensors && !t->is_output && t->allocation != VT_NO_INDEX &&
-	       l->kinds->labels[t->allocation] == VT_FLOW_LOGITS;
+	       (l->kinds->labels[t->allocation] & ~OF_LAYER) == VT_FLOW_LOGITS;
 }
 
 /* Gradients of what lies between a head's product and the loss. */
@@ -168,14 +173,14 @@ static void remember_places(struct vt_flow_kinds *kinds)
 			continue;
 		place = place_of(kinds, &kinds->model->allocations[i]);
 		known = vt_map_find(&kinds->places, place);
-		lead = known ? *known / VT_NR_FLOW_LABELS : 0;
-		if (lead && *known % VT_NR_FLOW_LABELS != label) {
-			label = *known % VT_NR_FLOW_LABELS;
+		lead = known ? *known / NR_CODES : 0;
+		if (lead && *known % NR_CODES != label) {
+			label = *known % NR_CODES;
 			lead--;
 		} else {
 			lead++;
 		}
-		vt_map_put(&kinds->places, place, lead * VT_NR_FLOW_LABELS + label);
+		vt_map_put(&kinds->places, place, lead * NR_CODES + label);
 	}
 }
 
@@ -232,11 +237,11 @@ static const uint64_t *find_place(const struct vt_flow_kinds *kinds, const struc
 {
 	const uint64_t *known = vt_map_find(&kinds->places, place_of(kinds, a));
 
-	return known && *known >= VT_NR_FLOW_LABELS ? known : NULL;
+	return known && *known >= NR_CODES ? known : NULL;
 }
 
-enum vt_flow_label vt_flow_kinds_find(const struct vt_flow_kinds *kinds,
-				      const struct vt_allocation *a)
+/* What is known of it, or of its place: a label, with OF_LAYER. */
+static unsigned find_code(const struct vt_flow_kinds *kinds, const struct vt_allocation *a)
 {
 	uint32_t index = (uint32_t)(a - kinds->model->allocations);
 	const uint64_t *known;
@@ -246,7 +251,18 @@ enum vt_flow_label vt_flow_kinds_find(const struct vt_flow_kinds *kinds,
 	if (kinds->is_observed[index])
 		return kinds->labels[index];
 	known = find_place(kinds, a);
-	return known ? (enum vt_flow_label)(*known % VT_NR_FLOW_LABELS) : VT_FLOW_NONE;
+	return known ? (unsigned)(*known % NR_CODES) : VT_FLOW_NONE;
+}
+
+enum vt_flow_label vt_flow_kinds_find(const struct vt_flow_kinds *kinds,
+				      const struct vt_allocation *a)
+{
+	return (enum vt_flow_label)(find_code(kinds, a) & ~OF_LAYER);
+}
+
+int vt_flow_kinds_is_of_layer(const struct vt_flow_kinds *kinds, const struct vt_allocation *a)
+{
+	return (find_code(kinds, a) & OF_LAYER) != 0;
 }
 
 int vt_flow_kinds_knows_heads(const struct vt_flow_kinds *kinds, const struct vt_allocation *a)

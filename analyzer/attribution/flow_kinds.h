@@ -15,9 +15,9 @@
 
 struct vt_flow_kinds {
 	const struct vt_model *model;
-	uint8_t *labels;      /* by allocation: enum vt_flow_label; NULL: nothing was observed */
+	uint8_t *labels;      /* by allocation, with a flag; NULL: nothing was observed */
 	uint8_t *is_observed; /* by allocation: an operator of the graph made it */
-	struct vt_map places; /* place -> label + VT_NR_FLOW_LABELS * its lead over others */
+	struct vt_map places; /* place -> label, and its lead over others */
 	struct vt_operators *operators;
 };
 
@@ -28,6 +28,8 @@ void vt_flow_kinds_release(struct vt_flow_kinds *kinds);
 /* What a forward made; VT_FLOW_NONE: not known. */
 enum vt_flow_label vt_flow_kinds_find(const struct vt_flow_kinds *kinds,
 				      const struct vt_allocation *a);
+/* Whether a forward computed it of what its layers made: whoever made it, it is no batch. */
+int vt_flow_kinds_is_of_layer(const struct vt_flow_kinds *kinds, const struct vt_allocation *a);
 /*
  * Whether the graph says if it is logits: it holds the operator that made it, there or in another
  * step, and an operator read the result.

@@ -20,6 +20,27 @@ struct regions {
 	struct vt_flow_nodes branch;
 };
 
+static int is_product(const struct vt_flow_node *node)
+{
+	return node->class == VT_OPERATOR_PRODUCT || node->class == VT_OPERATOR_CONVOLUTION;
+}
+
+/* What a layer that is a sum by itself does not have: x + a * (x @ w). */
+static int is_bent(const struct vt_dataflow *flow, const struct vt_flow_node *node)
+{
+	switch (node->class) {
+	case VT_OPERATOR_ADD:
+	case VT_OPERATOR_MULTIPLY:
+	case VT_OPERATOR_CAST:
+	case VT_OPERATOR_COPY:
+		return node->label == VT_FLOW_NORM;
+	case VT_OPERATOR_PRODUCT:
+		return !vt_dataflow_is_by_weight(flow, node);
+	default:
+		return 1;
+	}
+}
+
 /* The nodes that compute a value from what was there when `base` was made. */
 static int walk_branch(struct regions *r, uint32_t value, uint32_t base)
 {
@@ -27,7 +48,7 @@ static int walk_branch(struct regions *r, uint32_t value, uint32_t base)
 	const struct vt_flow_value *from = &flow->values[base];
 	int64_t low = from->writer == VT_NO_INDEX ? (int64_t)from->since - 1 : from->writer;
 	uint32_t last = flow->values[value].writer;
-	int is_from_base = 0, has_layer = 0;
+	int is_from_base = 0, has_layer = 0, is_more = 0;
 
 	if (last == VT_NO_INDEX || last <= low)
 		return 0;
@@ -40,6 +61,7 @@ static int walk_branch(struct regions *r, uint32_t value, uint32_t base)
 
 		if (r->branch.len > BRANCH_MAX)
 			return 0;
+		is_more |= is_bent(flow, node) || (has_layer && is_product(node));
 		has_layer |= node->class == VT_OPERATOR_PRODUCT ||
 			     node->class == VT_OPERATOR_CONVOLUTION ||
 			     node->class == VT_OPERATOR_ATTENTION ||
@@ -54,7 +76,7 @@ static int walk_branch(struct regions *r, uint32_t value, uint32_t base)
 				vt_vector_push(&r->branch, writer);
 		}
 	}
-	return is_from_base && has_layer;
+	return is_from_base && has_layer && is_more;
 }
 
 /* One operand, or what it is a residual sum of, is what the other was computed from. */

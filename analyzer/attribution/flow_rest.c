@@ -12,7 +12,9 @@ struct contents {
 static void look_at(const struct vt_dataflow *flow, const struct vt_flow_node *node,
 		    struct contents *contents)
 {
-	contents->has_recurrence |= node->class == VT_OPERATOR_RECURRENT || node->is_recurrent;
+	/* Long convolutions of sequences are products of spectra. */
+	contents->has_recurrence |= node->class == VT_OPERATOR_RECURRENT || node->is_recurrent ||
+				    node->class == VT_OPERATOR_FOURIER;
 	contents->has_attention |= node->label == VT_FLOW_ATTENTION;
 	if (node->label)
 		return;
@@ -97,6 +99,7 @@ static enum vt_flow_label label_alone(const struct vt_dataflow *flow,
 	case VT_OPERATOR_POOL:
 		return VT_FLOW_CONV;
 	case VT_OPERATOR_RECURRENT:
+	case VT_OPERATOR_FOURIER:
 		return VT_FLOW_MIXER;
 	case VT_OPERATOR_PRODUCT:
 		return vt_dataflow_is_by_weight(flow, node) ? VT_FLOW_MLP : VT_FLOW_NONE;

@@ -259,14 +259,23 @@ static const struct vt_allocation *find_source(struct vt_kinds *kinds,
 	return a;
 }
 
+/* A convolution may be a part of something larger: of its queries, of what a scan reads. */
+static int is_part_of(const struct vt_kinds *kinds, uint32_t kind, enum vt_flow_label label)
+{
+	return is_kind(kinds, kind, "conv") &&
+	       (label == VT_FLOW_ATTENTION || label == VT_FLOW_MIXER);
+}
+
 /* What operators read and wrote says, where no module does; NULL: nothing. */
 static const char *name_by_flow(struct vt_kinds *kinds, const struct vt_allocation *a)
 {
 	enum vt_flow_label label = vt_flow_kinds_find(&kinds->facts->flow, a);
-	uint32_t stack = vt_producer_stack(kinds->facts->model, a);
+	uint32_t stack = vt_producer_stack(kinds->facts->model, a), kind;
 
-	if (label == VT_FLOW_NONE || label == VT_FLOW_LOGITS ||
-	    find_module(kinds, stack, MODULE) != NO_KIND)
+	if (label == VT_FLOW_NONE || label == VT_FLOW_LOGITS)
+		return NULL;
+	kind = find_module(kinds, stack, MODULE);
+	if (kind != NO_KIND && !is_part_of(kinds, kind, label))
 		return NULL;
 	return vt_flow_label_text(label);
 }

@@ -46,6 +46,8 @@ static const struct {
 	  "argmax multinomial topk sort" },
 	{ VT_OPERATOR_RECURRENT,
 	  "*cudnn_rnn* lstm* gru* rnn_* *thnn_fused*" },
+	{ VT_OPERATOR_FOURIER,
+	  "fft_*" },
 	{ VT_OPERATOR_POOL,
 	  "*max_pool* *avg_pool* upsample* *pixel_shuffle *pixel_unshuffle"
 	  " grid_sampler*" },
@@ -74,7 +76,7 @@ static const struct {
 	{ VT_OPERATOR_LOGARITHM,
 	  "log log2 log10 log1p" },
 	{ VT_OPERATOR_DEVIATION,
-	  "std std_mean var var_mean" },
+	  "std std_mean var var_mean norm linalg_vector_norm frobenius_norm" },
 	{ VT_OPERATOR_REDUCE,
 	  "mean sum amax amin max min" },
 	{ VT_OPERATOR_ACCUMULATE,

@@ -30,6 +30,7 @@ enum vt_operator_class {
 	VT_OPERATOR_POOL,
 	VT_OPERATOR_ATTENTION, /* fused */
 	VT_OPERATOR_RECURRENT,
+	VT_OPERATOR_FOURIER,
 	VT_OPERATOR_EMBEDDING,
 	VT_OPERATOR_INDEX,
 	VT_OPERATOR_NORMALISER, /* the logarithm of a sum of exponentials */

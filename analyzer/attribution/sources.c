@@ -281,10 +281,12 @@ static void see_outside(struct search *search, uint32_t index)
 		vt_vector_push(&search->results, one);
 	} else if (is_of_data(search, index)) {
 		*source = VT_SOURCE_PIECES + 1;
+	} else if (vt_flow_kinds_is_of_layer(&search->facts->flow, a)) {
+		*source = VT_SOURCE_LAYERS + 1;
 	} else if (is_made_of_data(search, a)) {
 		*source = VT_SOURCE_DATA + 1;
 	}
-	if (*source >= VT_SOURCE_DATA + 1 || is_data(search, a))
+	if (*source >= VT_SOURCE_DATA + 1 || (!*source && is_data(search, a)))
 		vt_vector_push(&search->data, index);
 }
 

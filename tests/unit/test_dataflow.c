@@ -369,6 +369,69 @@ static void test_attention_without_softmax(void **state)
 	CHECK(weights);
 }
 
+/* Its products: a norm and a gate behind it, scores that are sums, what a cell makes of it. */
+static void test_what_belongs_to_an_attention(void **state)
+{
+	const struct step gate[] = {
+		{ "aten::layer_norm", { 1, 2 }, "norm", 0, 0, 0 },
+		{ "aten::linear", { S(0), 3 }, "attention", 0, 0, 0 },
+		{ "aten::bmm", { S(1), S(0) }, "attention", 0, 0, 0 },
+		{ "aten::bmm", { S(2), S(1) }, "attention", 0, 0, 0 },
+		{ "aten::group_norm", { S(3), 4 }, "norm", 0, 0, 0 },
+		{ "aten::linear", { S(0), 5 }, "attention", 0, 0, 0 },
+		{ "aten::silu", { S(5) }, "attention", 0, 0, 0 },
+		{ "aten::mul", { S(6), S(4) }, "attention", 0, 0, 0 },
+		{ "aten::linear", { S(7), 6 }, "attention", 0, 0, 0 },
+		{ "aten::add", { 1, S(8) }, "residual", 0, 0, 0 },
+	};
+	const struct step sums[] = {
+		{ "aten::gru", { 1, 2 }, "mixer", 0, 0, 0 },
+		{ "aten::linear", { S(0), 3 }, "attention", 0, 0, 0 },
+		{ "aten::add", { S(1), 7 }, "attention", 0, 0, 0 },
+		{ "aten::tanh", { S(2) }, "attention", 0, 0, 0 },
+		{ "aten::linear", { S(3), 4 }, "attention", 4096, 0, 0 },
+		{ "aten::softmax", { S(4) }, "attention", 4096, 0, 0 },
+		{ "aten::mul", { S(5), S(0) }, "attention", 0, 0, 0 },
+		{ "aten::sum", { S(6) }, "attention", 4096, 0, 0 },
+		{ "aten::gru_cell", { S(7), 5 }, "mixer", 4096, 0, 0 },
+		{ "aten::linear", { S(8), 6 }, "mlp", 0, 0, 0 },
+	};
+
+	(void)state;
+	CHECK(gate);
+	CHECK(sums);
+}
+
+/* x + a * (x @ w) is a layer; spectra are a mixer; what a cast of nothing calls is no part. */
+static void test_layers_of_their_own(void **state)
+{
+	const struct step crossed[] = {
+		{ "aten::linear", { 1, 2 }, "mlp", 0, 0, 0 },
+		{ "aten::linear", { S(0), 3 }, "mlp", 0, 0, 0 },
+		{ "aten::mul", { S(1), S(0) }, "mlp", 0, 0, 0 },
+		{ "aten::add", { S(2), S(0) }, "mlp", 0, 0, 0 },
+	};
+	const struct step spectra[] = {
+		{ "aten::layer_norm", { 1, 2 }, "norm", 0, 0, 0 },
+		{ "aten::linear", { S(0), 3 }, "mixer", 0, 0, 0 },
+		{ "aten::fft_rfft", { S(1) }, "mixer", 0, 0, 0 },
+		{ "aten::mul", { S(2), 4 }, "mixer", 0, 0, 0 },
+		{ "aten::fft_irfft", { S(3) }, "mixer", 0, 0, 0 },
+		{ "aten::add", { 1, S(4) }, "residual", 0, 0, 0 },
+	};
+	const struct step lengths[] = {
+		{ "aten::linear", { 1, 2 }, "mlp", 0, 0, 0 },
+		{ "aten::linalg_vector_norm", { S(0) }, "norm", 4096, 0, 0 },
+		{ "aten::div", { S(0), S(1) }, "norm", 0, 0, 0 },
+		{ "aten::linear", { S(2), 3 }, "mlp", 0, 0, 0 },
+	};
+
+	(void)state;
+	CHECK(crossed);
+	CHECK(spectra);
+	CHECK(lengths);
+}
+
 /* The same operator from the same line, of what it made before, by the same weights. */
 static void test_loops_over_time(void **state)
 {
@@ -423,6 +486,8 @@ int main(void)
 		cmocka_unit_test(test_softmax_spelled_out),
 		cmocka_unit_test(test_pooling_by_scores_of_what_is_pooled),
 		cmocka_unit_test(test_attention_without_softmax),
+		cmocka_unit_test(test_what_belongs_to_an_attention),
+		cmocka_unit_test(test_layers_of_their_own),
 		cmocka_unit_test(test_loops_over_time),
 		cmocka_unit_test(test_mixtures_are_of_no_logits),
 	};
