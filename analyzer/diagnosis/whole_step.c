@@ -23,6 +23,7 @@ struct row {
 	char *path; /* "model.layers." */
 	uint32_t class_name;
 	uint64_t *bytes; /* by number: live results of its forward */
+	uint64_t *weights; /* by number: bytes of its parameters */
 	uint8_t *has;    /* by number: there is such a module */
 	uint8_t *has_run;
 	uint32_t nr; /* numbers up to the highest */
@@ -81,6 +82,7 @@ static struct row *row_of(struct looking *looking, const char *path, size_t len,
 		       ((struct row){ .path = vt_xasprintf("%.*s", (int)len, path),
 				      .class_name = class_name,
 				      .bytes = vt_xcalloc(MAX_NUMBER, sizeof(uint64_t)),
+				      .weights = vt_xcalloc(MAX_NUMBER, sizeof(uint64_t)),
 				      .has = vt_xcalloc(MAX_NUMBER, 1),
 				      .has_run = vt_xcalloc(MAX_NUMBER, 1) }));
 	return &looking->rows.items[looking->rows.len - 1];
@@ -142,9 +144,17 @@ static int is_inner(const struct looking *looking, const struct row *row)
 	return 0;
 }
 
+static int is_parameter(const struct looking *looking, const struct vt_allocation *a)
+{
+	uint32_t i = (uint32_t)(a - looking->model->allocations);
+
+	return vt_names_find(&looking->facts->names, i, 1u << VT_ROLE_PARAMETER) != NULL;
+}
+
 static void note_layer(struct looking *looking, const struct vt_allocation *a, uint64_t live_bytes)
 {
 	char *path = vt_origins_module(looking->facts, a);
+	int is_weight = is_parameter(looking, a);
 
 	for (size_t i = 0; path && i < looking->rows.len; i++) {
 		struct row *row = &looking->rows.items[i];
@@ -152,36 +162,52 @@ static void note_layer(struct looking *looking, const struct vt_allocation *a, u
 
 		if (layer == VT_NO_INDEX)
 			continue;
+		if (is_weight) {
+			row->weights[layer] += a->size_bytes;
+			continue;
+		}
 		row->has_run[layer] = 1;
 		row->bytes[layer] += live_bytes;
 	}
 	free(path);
 }
 
-/* Where layers ran one after the other and some are left: what each complete one kept, at least. */
+/* The least that complete layers with as many weights kept: narrower or deeper ones keep less. */
+static uint64_t least_kept(const struct row *row, uint32_t layer, uint32_t last)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (uint32_t i = 0; i < last; i++)
+		if (row->has[i] && row->weights[i] == row->weights[layer] && row->bytes[i] < least)
+			least = row->bytes[i];
+	return least == UINT64_MAX ? 0 : least;
+}
+
+/* Where layers ran one after the other and some are left. */
 static void add_row(struct looking *looking, const struct row *row)
 {
 	struct vt_whole_step *whole = looking->whole;
 	uint32_t nr = count(row, row->has), nr_run = count(row, row->has_run), last = 0, seen = 0;
-	uint64_t least = UINT64_MAX;
 
 	if (nr < LEAST_LAYERS || nr_run < 2 || is_inner(looking, row))
 		return;
 	for (uint32_t i = 0; i < row->nr; i++)
 		if (row->has[i] && row->has_run[i])
 			last = i;
-	for (uint32_t i = 0; i <= last; i++) {
+	for (uint32_t i = 0; i <= last; i++)
 		seen += row->has[i];
-		if (row->has[i] && i < last && row->bytes[i] < least)
-			least = row->bytes[i];
-	}
 	/* Not in their order: which of them are still to come is not known. */
 	if (seen != nr_run)
 		return;
 	whole->nr_layers += nr;
-	whole->nr_layers_left += nr - nr_run + (row->bytes[last] < least);
-	whole->layer_bytes += (nr - nr_run) * least +
-			      (row->bytes[last] < least ? least - row->bytes[last] : 0);
+	for (uint32_t i = last; i < row->nr; i++) {
+		uint64_t least = row->has[i] ? least_kept(row, i, last) : 0;
+
+		if (least <= row->bytes[i])
+			continue;
+		whole->nr_layers_left++;
+		whole->layer_bytes += least - row->bytes[i];
+	}
 }
 
 static void find_layers(struct looking *looking)
@@ -194,8 +220,11 @@ static void find_layers(struct looking *looking)
 		uint32_t span = vt_stages_span_at(stages, a->event);
 		const char *owner;
 
-		if (!is_looked_at(looking, a) || a->event > looking->oom->event ||
-		    span == VT_NO_INDEX || stages->spans[span].stage != VT_STAGE_FORWARD ||
+		if (!is_looked_at(looking, a) || a->event > looking->oom->event)
+			continue;
+		if (is_parameter(looking, a))
+			note_layer(looking, a, 0);
+		if (span == VT_NO_INDEX || stages->spans[span].stage != VT_STAGE_FORWARD ||
 		    stages->spans[span].step != looking->step)
 			continue;
 		owner = owner_of(looking, i);
@@ -209,6 +238,7 @@ static void find_layers(struct looking *looking)
 	for (size_t i = 0; i < looking->rows.len; i++) {
 		free(looking->rows.items[i].path);
 		free(looking->rows.items[i].bytes);
+		free(looking->rows.items[i].weights);
 		free(looking->rows.items[i].has);
 		free(looking->rows.items[i].has_run);
 	}
