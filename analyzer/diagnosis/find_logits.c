@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyzer/base/search.h"
 #include "analyzer/base/units.h"
 #include "common/journal_format.h"
 
@@ -81,33 +82,100 @@ static int is_gradient(const struct vt_scene *scene, uint32_t i)
 	       vt_names_roles(&scene->facts->names, i) & 1u << VT_ROLE_GRADIENT;
 }
 
-/*
- * Each chunk makes a gradient of the whole head, which is added to those of the chunks before: two
- * of them are there from the first chunk on, where the whole has one at its end.
- */
-static void add_head_gradients(struct vt_scene *scene, struct vt_reliefs *reliefs)
+/* Whether `b` is the gradient of logits `a` in its own or in half as many bits, or the reverse. */
+static int is_same_in_bits(const struct vt_allocation *a, const struct vt_allocation *b)
 {
-	const struct vt_model *model = scene->model;
-	uint32_t charged = VT_NO_INDEX;
+	uint64_t x = a->requested_bytes, y = b->requested_bytes;
 
-	for (uint32_t i = 0; i < model->nr_allocations; i++) {
-		const struct vt_allocation *a = &model->allocations[i];
-		uint32_t head = i + 1;
+	return x && (x == y || x == 2 * y || 2 * x == y);
+}
 
-		if (!a->made->node_class || !is_logits(scene, i))
+/*
+ * By allocation: logits, and the casts of their gradients, which without data flow are gradients of
+ * any activation.  To be freed.
+ */
+static uint8_t *find_all_logits(const struct vt_scene *scene)
+{
+	const struct vt_allocation *all = scene->model->allocations;
+	uint32_t nr = scene->model->nr_allocations;
+	uint8_t *found = vt_xcalloc((size_t)nr + 1, 1);
+
+	for (uint32_t i = 0; i < nr; i++) {
+		found[i] |= (uint8_t)is_logits(scene, i);
+		if (!found[i] || !all[i].made->node_class || !all[i].freed->node_class)
 			continue;
-		while (head < model->nr_allocations &&
-		       model->allocations[head].event < a->freed_event && !is_gradient(scene, head))
-			head++;
-		if (head == model->nr_allocations || head == charged ||
-		    model->allocations[head].event >= a->freed_event)
-			continue;
-		charged = head;
-		vt_reliefs_add_cost(reliefs, a, 2 * model->allocations[head].size_bytes, a->event,
-				    model->allocations[head].event);
-		vt_reliefs_add_cost(reliefs, a, model->allocations[head].size_bytes,
-				    model->allocations[head].event, VT_NEVER);
+		for (uint32_t k = i + 1; k < nr && all[k].event < all[i].freed_event; k++)
+			found[k] |= all[k].device == scene->device &&
+				    vt_allocation_is_owned(&all[k]) &&
+				    all[k].made->node_class == all[i].freed->node_class &&
+				    is_same_in_bits(&all[i], &all[k]);
 	}
+	return found;
+}
+
+/* The product that is the head's gradient: in 16 bits it is cast before it is one. */
+static int is_head_gradient(const struct vt_scene *scene, uint32_t i)
+{
+	uint64_t twice = 2 * scene->model->allocations[i].size_bytes;
+
+	return is_gradient(scene, i) ||
+	       vt_shapes_of_size(&scene->facts->shapes, twice) & 1u << VT_SHAPE_PARAMETER;
+}
+
+/*
+ * What the head's backward node makes of the gradient of its logits.  Temporary blocks (sums over
+ * the rows) get smaller with the rows.  The gradient of the whole head is made by each chunk and
+ * added to that of the chunks before: one more from the first chunk on, and for a moment two, when
+ * the logits of the second chunk are gone and the first sum of two is made.
+ */
+static void add_sum(const struct vt_scene *scene, struct vt_reliefs *reliefs,
+		    const struct vt_allocation *product, int64_t freed_event)
+{
+	const struct vt_allocation *all = scene->model->allocations;
+	uint32_t nr = scene->model->nr_allocations;
+	uint32_t next = vt_search_first(i, nr, all[i].event <= freed_event);
+	int64_t end = next < nr ? all[next].event : VT_NEVER;
+
+	/* When what the head's backward used is gone, and nothing further is made. */
+	vt_reliefs_add_cost(reliefs, product, 2 * product->size_bytes, end - 1, end);
+}
+
+static void add_head_backward(struct vt_scene *scene, struct vt_reliefs *reliefs, uint32_t logits,
+			      const uint8_t *is_of_logits)
+{
+	const struct vt_allocation *all = scene->model->allocations, *a = &all[logits];
+
+	for (uint32_t i = logits + 1;
+	     i < scene->model->nr_allocations && all[i].event < a->freed_event; i++) {
+		const struct vt_allocation *b = &all[i];
+
+		if (!a->freed->node_class || b->made->node_class != a->freed->node_class ||
+		    b->device != a->device || !vt_allocation_is_owned(b) || is_of_logits[i])
+			continue;
+		if (b->freed_event <= a->freed_event) {
+			vt_reliefs_add(reliefs, b, b->size_bytes / CHUNKS * (CHUNKS - 1));
+		} else if (is_head_gradient(scene, i)) {
+			vt_reliefs_add_cost(reliefs, a, b->size_bytes, a->event, VT_NEVER);
+			add_sum(scene, reliefs, b, a->freed_event);
+		}
+	}
+}
+
+static void shrink_all(struct vt_scene *scene, struct vt_reliefs *reliefs, uint64_t largest_bytes)
+{
+	uint8_t *is_of_logits = find_all_logits(scene);
+
+	for (uint32_t i = 0; i < scene->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &scene->model->allocations[i];
+
+		if (!is_of_logits[i])
+			continue;
+		vt_reliefs_add(reliefs, a, a->size_bytes / CHUNKS * (CHUNKS - 1));
+		/* Not the gradient of the loss, which is a number. */
+		if (a->made->node_class && a->size_bytes >= largest_bytes / CHUNKS)
+			add_head_backward(scene, reliefs, i, is_of_logits);
+	}
+	free(is_of_logits);
 }
 
 static void find_whole(struct vt_scene *scene, const struct pieces *pieces)
@@ -119,13 +187,7 @@ static void find_whole(struct vt_scene *scene, const struct pieces *pieces)
 
 	if (largest == VT_NO_INDEX || nr_pieces(pieces, scene, largest) != 1)
 		return;
-	for (uint32_t i = 0; i < scene->model->nr_allocations; i++) {
-		const struct vt_allocation *a = &scene->model->allocations[i];
-
-		if (is_logits(scene, i))
-			vt_reliefs_add(&reliefs, a, a->size_bytes / CHUNKS * (CHUNKS - 1));
-	}
-	add_head_gradients(scene, &reliefs);
+	shrink_all(scene, &reliefs, scene->model->allocations[largest].size_bytes);
 	for (uint32_t k = 0; k < scene->nr_live; k++)
 		if (is_logits(scene, scene->live[k])) {
 			bytes += scene->model->allocations[scene->live[k]].size_bytes;
