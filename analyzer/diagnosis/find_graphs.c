@@ -112,7 +112,7 @@ static int may_be_retained(const struct vt_scene *scene, const struct graphs *gr
 /* What failed or was interrupted may have been meant for a backward pass. */
 static int is_cut_off(const struct vt_scene *scene, const struct graph *graph)
 {
-	if (graph->end_event != VT_NEVER)
+	if (graph->end_event != VT_NEVER || scene->is_ended_well)
 		return 0;
 	return scene->model->nr_ooms || graph->last_freed_event == VT_NEVER;
 }

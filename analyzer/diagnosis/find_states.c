@@ -426,6 +426,8 @@ static void find_frozen_weights(struct vt_scene *scene)
 	vt_units_bytes(all, sizeof(all), bytes);
 	vt_scene_add(scene, VT_FINDING_FROZEN_WEIGHTS_WIDE, &reliefs, first,
 			vt_xasprintf("%s of them", all));
+	/* Results follow the weights' type, as far as autocast does not say otherwise. */
+	vt_scene_mark_least(scene, VT_FINDING_FROZEN_WEIGHTS_WIDE, 1);
 }
 
 void vt_find_states_detect(struct vt_scene *scene)

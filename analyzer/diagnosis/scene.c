@@ -167,6 +167,7 @@ void vt_scene_init(struct vt_scene *scene, int64_t event)
 {
 	const struct vt_stages *stages = scene->attribution->facts->stages;
 	uint32_t span = vt_stages_span_at(stages, event);
+	char *ended;
 
 	scene->facts = scene->attribution->facts;
 	scene->model = scene->facts->model;
@@ -188,6 +189,9 @@ void vt_scene_init(struct vt_scene *scene, int64_t event)
 		scene->is_training |= stages->spans[i].stage == VT_STAGE_BACKWARD;
 	/* A loss, and no memory for its backward pass. */
 	scene->is_training |= scene->model->nr_ooms && scene->facts->heads.nr;
+	ended = vt_db_run_get(scene->model->db, "ended");
+	scene->is_ended_well = ended && !strcmp(ended, "exit 0");
+	free(ended);
 	scene->peak_bytes = vt_reliefs_peak(NULL, scene->timeline, scene->device);
 }
 

@@ -52,6 +52,7 @@ struct vt_scene {
 	uint32_t step;   /* 0: in none */
 	uint8_t stage;   /* enum vt_stage */
 	uint8_t is_training;
+	uint8_t is_ended_well; /* with exit code 0: nothing was to come */
 };
 
 /* `findings`, `attribution`, `describe`, `tapes` and `device` are set; the rest is found. */
