@@ -13,12 +13,13 @@ enum { OPTION_FORMAT = 256, OPTION_RUN, OPTION_BY, OPTION_ALL, OPTION_FORCE };
 
 static const struct vt_option options[] = {
 	{ OPTION_FORMAT, "format", "FORMAT",
-	  "tables: csv, parquet; one recording as one file: pytorch, perfetto" },
+	  "tables: csv, parquet; one recording as one file: pytorch, perfetto, chrome, kineto,"
+	  " memory-timeline, pprof, speedscope, folded" },
 	{ 'o', "output", "OUTPUT",
 	  "of tables the folder, which is made, or empty; else the file, - for standard output" },
 	{ VT_VIEW_AT, "at", "WHEN",
 	  "the moment: " VT_MOMENTS_WORDS " (default: most-allocated; pytorch: end)" },
-	{ OPTION_BY, "by", "WHAT", "formats of one moment: add up by stack, owner or module" },
+	{ OPTION_BY, "by", "WHAT", "pprof, speedscope, folded: add up by stack, owner or module" },
 	{ VT_VIEW_DEVICE, "device", "N", "only this CUDA device (default: all); not of tables" },
 	{ OPTION_ALL, "all", NULL, "leave nothing out of a long recording" },
 	{ OPTION_FORCE, "force", NULL, "replace a file that exists" },

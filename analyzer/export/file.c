@@ -7,6 +7,7 @@
 #include "analyzer/attribution/moments.h"
 #include "analyzer/base/output.h"
 #include "analyzer/base/util.h"
+#include "analyzer/report/program_name.h"
 
 #define BUFFER_BYTES (1 << 20)
 
@@ -60,6 +61,19 @@ int vt_writer_continues(struct vt_writer_job *job, uint32_t done, uint32_t all)
 int vt_writer_has_device(const struct vt_writer_job *job, int device)
 {
 	return job->device == VT_WHEN_ALL_DEVICES || job->device == device;
+}
+
+char *vt_writer_program(const struct vt_writer_job *job)
+{
+	char *command = vt_db_run_get(job->analysis->db, "command");
+	char *rank = vt_db_run_get(job->analysis->db, "rank");
+	char *program = vt_program_name(command);
+	char *name = rank ? vt_xasprintf("rank %s, %s", rank, program) : vt_xstrdup(program);
+
+	free(program);
+	free(rank);
+	free(command);
+	return name;
 }
 
 const char *vt_writer_device_name(char *out, int device)

@@ -5,7 +5,6 @@
 #include "analyzer/export/counters.h"
 #include "analyzer/export/happenings.h"
 #include "analyzer/export/protobuf.h"
-#include "analyzer/report/program_name.h"
 
 /*
  * A trace of Perfetto (protos/perfetto/trace/trace.proto): a process, below it tracks of steps,
@@ -74,19 +73,13 @@ static void put_track(struct tracing *t, uint64_t id, uint64_t parent, const cha
 
 static void put_process(struct tracing *t)
 {
-	char *command = vt_db_run_get(t->job->analysis->db, "command");
-	char *rank = vt_db_run_get(t->job->analysis->db, "rank");
-	char *program = vt_program_name(command);
-	char *name = rank ? vt_xasprintf("rank %s, %s", rank, program) : vt_xstrdup(program);
+	char *name = vt_writer_program(t->job);
 
 	vt_protobuf_number(&t->value, PID, t->pid);
 	vt_protobuf_text(&t->value, PROCESS_NAME, name);
 	vt_protobuf_message(&t->inner, PROCESS, &t->value);
 	put_track(t, uuid(t, TRACK_PROCESS, 0), 0, NULL);
 	free(name);
-	free(program);
-	free(rank);
-	free(command);
 }
 
 static uint64_t device_track(struct tracing *t, int device)

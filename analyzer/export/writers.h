@@ -17,7 +17,13 @@
 
 #define VT_WRITERS(X)                                                                              \
 	X(pytorch, "pytorch", UNTIL)                                                               \
-	X(perfetto, "perfetto", TIMELINE)
+	X(perfetto, "perfetto", TIMELINE)                                                          \
+	X(chrome, "chrome", TIMELINE)                                                              \
+	X(kineto, "kineto", TIMELINE)                                                              \
+	X(memory_timeline, "memory-timeline", TIMELINE)                                            \
+	X(pprof, "pprof", MOMENT)                                                                  \
+	X(speedscope, "speedscope", MOMENT)                                                        \
+	X(folded, "folded", MOMENT)
 
 enum vt_writer_scope {
 	VT_WRITER_TIMELINE, /* the whole recording */
@@ -62,6 +68,8 @@ VT_WRITERS(VT_WRITER_DECLARE)
 int vt_writer_continues(struct vt_writer_job *job, uint32_t done, uint32_t all);
 /* Whether the device is wanted. */
 int vt_writer_has_device(const struct vt_writer_job *job, int device);
+/* "train.py", or "rank 3, train.py"; free(). */
+char *vt_writer_program(const struct vt_writer_job *job);
 /* "cuda:0"; `out` has room for 16. */
 const char *vt_writer_device_name(char *out, int device);
 

@@ -37,6 +37,14 @@ json_t *vt_json_lines(struct vt_lines lines)
 	return array;
 }
 
+void vt_json_put_text(const char *text, FILE *out)
+{
+	json_t *value = vt_json_text(text);
+
+	json_dumpf(value, out, JSON_ENCODE_ANY);
+	json_decref(value);
+}
+
 void vt_json_print(json_t *value, FILE *out)
 {
 	/* Six digits: shares of bytes, nothing finer. */

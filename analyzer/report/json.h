@@ -21,6 +21,8 @@ json_t *vt_json_integer(uint64_t value);
 /* Takes the lines. */
 json_t *vt_json_lines(struct vt_lines lines);
 
+/* Prints a text as JSON, where a document is too long to be built first. */
+void vt_json_put_text(const char *text, FILE *out);
 /* Prints with a newline behind it and lets go of `value`. */
 void vt_json_print(json_t *value, FILE *out);
 

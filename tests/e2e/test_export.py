@@ -130,7 +130,8 @@ def test_nothing_is_overwritten(trained, tmp_path):
 
 @pytest.mark.parametrize("arguments, code, message", (
     (["--format", "csv", "x"], 2, "vtrace export: needs --format and -o"),
-    (["--format", "xml", "-o", "o", "x"], 2, 'vtrace export: no format "xml": csv, parquet, pytorch, perfetto'),
+    (["--format", "xml", "-o", "o", "x"], 2, 'vtrace export: no format "xml": csv, parquet, pytorch, perfetto, chrome,'
+     " kineto, memory-timeline, pprof, speedscope, folded"),
     (["--format", "csv", "-o", "o", "x"], 3, "vtrace: x: No such file or directory"),
     (["--format", "csv", "-o", "none/o", "rank3.db"], 3, "vtrace: none/o: No such file or directory"),
 ))
@@ -158,7 +159,8 @@ def export_file(database, output, *options, format="perfetto", **extra):
     return vtrace("export", "--format", format, "-o", output, *options, database, **extra)
 
 
-@pytest.mark.parametrize("format", ("pytorch", "perfetto"))
+@pytest.mark.parametrize("format", ("pytorch", "perfetto", "chrome", "kineto", "memory-timeline", "pprof", "speedscope",
+                                    "folded"))
 def test_standard_output_is_the_file(format, trained, tmp_path):
     assert export_file(trained / "rank3.db", tmp_path / "out", format=format).returncode == 0
     done = subprocess.run([VTRACE, "export", "--format", format, "-o", "-", trained / "rank3.db"], capture_output=True)

@@ -1,20 +1,12 @@
 # SPDX-License-Identifier: MIT
 """`vtrace export --format perfetto`, opened by Perfetto's own trace processor."""
 import pytest
-from exported import export, node, peaks, recording, run_viewer, training  # noqa: F401
-
-
-def query(path):
-    node()
-    found = run_viewer("perfetto", "query_trace.py", path)
-    assert found["errors"] == []
-    found["counters"] = {row["name"]: row for row in found["counters"]}
-    return found
+from exported import export, peaks, query_trace, recording, training  # noqa: F401
 
 
 @pytest.fixture(scope="module")
 def trace(recording, tmp_path_factory):  # noqa: F811
-    return query(export(recording.database, "perfetto", tmp_path_factory.mktemp("trace") / "run.perfetto"))
+    return query_trace(export(recording.database, "perfetto", tmp_path_factory.mktemp("trace") / "run.perfetto"))
 
 
 def test_peaks_are_ours(recording, trace):  # noqa: F811
@@ -33,7 +25,7 @@ def test_owners_are_counters(recording, trace):  # noqa: F811
 
 
 def test_stages_and_steps_are_slices(training, tmp_path):  # noqa: F811
-    trace = query(export(training.database, "perfetto", tmp_path / "run.perfetto"))
+    trace = query_trace(export(training.database, "perfetto", tmp_path / "run.perfetto"))
     by_track = {}
     for row in trace["slices"]:
         by_track.setdefault(row["track"].split(" of ")[0], []).append(row)
@@ -51,4 +43,4 @@ def test_files_behind_each_other_are_one_trace(training, tmp_path, recording):  
     one, other = (export(made.database, "perfetto", tmp_path / name).read_bytes()
                   for made, name in ((training, "a"), (recording, "b")))
     (tmp_path / "both").write_bytes(one + other)
-    assert len(query(tmp_path / "both")["processes"]) == 2
+    assert len(query_trace(tmp_path / "both")["processes"]) == 2

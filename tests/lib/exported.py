@@ -78,6 +78,15 @@ def run_viewer(name, script, *arguments):
     return json.loads(done.stdout)
 
 
+def query_trace(path):
+    """What Perfetto's trace processor says of a trace; counters by name."""
+    node()
+    found = run_viewer("perfetto", "query_trace.py", path)
+    assert found["errors"] == []
+    found["counters"] = {row["name"]: row for row in found["counters"]}
+    return found
+
+
 def node():
     found = shutil.which("node")
     if not found:
