@@ -127,7 +127,7 @@ static void print_line(const struct vt_page_head *head, const struct vt_hotspot 
 
 	lines = vt_producer_lines(&report->describe, spot->first);
 	source = vt_sources_made(head->sources, &report->describe, spot->first);
-	fputs("<div class=\"tile wide\"><h2>Allocated at</h2><p class=\"big line\">", head->out);
+	fputs("<div class=\"tile\"><h2>Allocated at</h2><p class=\"big line\">", head->out);
 	vt_markup_text(head->out, lines.nr ? lines.text[0] : "a place without a stack");
 	fputs("</p><p>", head->out);
 	vt_markup_bytes(head->out, spot->bytes);
@@ -153,7 +153,10 @@ static const struct vt_leak *leak_in(const struct vt_leaks *leaks, const struct 
 	return NULL;
 }
 
-/* What keeps the owner's bytes alive: a name alone ("user (sessions)") does not explain it. */
+/*
+ * How it grows and what keeps it alive: a name alone ("user (sessions)") does not explain it.  Of
+ * other owners the name says what keeps them.
+ */
 static void print_keeper(const struct vt_page_head *head, const struct vt_hotspot *spot,
 			 const char *owner, size_t len)
 {
@@ -176,10 +179,12 @@ static void print_keeper(const struct vt_page_head *head, const struct vt_hotspo
 		vt_markup_text(head->out, leak->holders[0].way);
 		return;
 	}
+	if (!vt_owner_path_is_below("user", owner, len))
+		return;
 	keeper = vt_keepers_find(&analysis->attribution, &head->report->describe, first, &detail);
 	text = vt_keepers_text(keeper, detail);
 	if (keeper != VT_KEEPER_UNKNOWN && detail) {
-		fputs("; ", head->out);
+		fputs("; kept by ", head->out);
 		vt_markup_text(head->out, text);
 	}
 	free(text);

@@ -203,8 +203,10 @@ export class TimeView {
         c.stroke();
         lastStep = span.step;
       }
+      // Measuring thousands of words that have no room would take most of a frame.
+      if (to - from < 20 || from < free) continue;
       const word = span.stage || `step ${span.step}`, wide = c.measureText(word).width;
-      if (to - from > wide + 6 && from >= free) {
+      if (to - from > wide + 6) {
         c.fillStyle = "#111";
         c.font = "10px system-ui, sans-serif";
         c.fillText(word, from + 3, at + (BAND - 4) / 2 + 0.5);

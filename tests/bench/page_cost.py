@@ -19,9 +19,10 @@ MOST_BYTES, MOST_PAINT_MS, MOST_READY_MS, MOST_FRAME_MS, MOST_WRITING = 5 << 20,
 READY = "document.documentElement.dataset.ready === 'yes'"
 
 
-def opened(path):
+def opened(path, is_real_time):
     folder, browser = tools()
-    done = subprocess.run(["node", str(SOURCE / "tests" / "bench" / "page_cost.mjs"), folder, browser],
+    wrapper = ["chrt", "-f", "10"] if is_real_time else []
+    done = subprocess.run([*wrapper, "node", str(SOURCE / "tests" / "bench" / "page_cost.mjs"), folder, browser],
                           input=json.dumps({"url": f"file://{path}", "ready": READY}),
                           capture_output=True, text=True, timeout=TIMEOUT_S)
     if done.returncode:
@@ -34,17 +35,17 @@ def median(found, key):
     return statistics.median(values) if values else None
 
 
-def measure(database, rounds):
+def measure(database, options):
     """Rows of one recording; writing takes turns with the report that it is compared with."""
     output = database.with_suffix(".html")
     once(["info", str(database)])
     writing, reports = [], []
-    for _ in range(rounds):
+    for _ in range(options.rounds):
         writing.append(once(["html", "--force", str(database), "-o", str(output)])[:2])
         reports.append(once(["report", str(database)])[:2])
     cpu_s, wall_s = (statistics.median(values) for values in zip(*writing))
     report_cpu_s, report_s = (statistics.median(values) for values in zip(*reports))
-    found = [opened(output) for _ in range(rounds)]
+    found = [opened(output, options.real_time) for _ in range(options.rounds)]
     name = f"{number_of(database):,} events"
     note = f"report {report_s:.2f} s by the clock, {report_cpu_s:.2f} s of processors"
     rows = [row(f"{name}: page", output.stat().st_size, "B", MOST_BYTES),
@@ -90,6 +91,8 @@ def parse():
     parser.add_argument("--many", type=int, default=0, help="one more, of the largest over and over: 10000000")
     parser.add_argument("--viewer", default="", help="sizes at which PyTorch's own page is written, as --events")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--real-time", action="store_true",
+                        help="the browser before all else, by chrt: on a machine that others use")
     parser.add_argument("--keep", type=pathlib.Path, help="keep the recordings there, and use those that are there")
     parser.add_argument("--json", type=pathlib.Path)
     return parser.parse_args()
@@ -111,7 +114,7 @@ def main():
                 repeat(folder / f"{max(sizes)}.db", database, events)
             elif not database.exists():
                 record(database, 6, events)
-            rows += measure(database, options.rounds)
+            rows += measure(database, options)
             show(rows[-8:])
         for events in sizes_of(options.viewer):
             found = viewer(folder, events)
