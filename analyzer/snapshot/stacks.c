@@ -38,7 +38,8 @@ void vt_snapshot_stacks_init(struct vt_snapshot_stacks *s, struct vt_snapshot_in
 	init_rows(&s->strings, db, "INSERT INTO string VALUES (?,?)");
 	init_rows(&s->codes, db, "INSERT INTO python_code VALUES (?,?,?,0)");
 	init_rows(&s->modules, db, "INSERT INTO module VALUES (?,?,'',0,0,0)");
-	init_rows(&s->python_frames, db, "INSERT INTO python_frame(id, code, line) VALUES (?,?,?)");
+	init_rows(&s->python_frames, db,
+		  "INSERT INTO python_frame(id, code, line, self_type) VALUES (?,?,?,?)");
 	init_rows(&s->python_nodes, db, "INSERT INTO python_node VALUES (?,?,?)");
 	init_rows(&s->python_stacks, db, "INSERT INTO python_stack VALUES (?,?,?)");
 	init_rows(&s->native_frames, db,
@@ -62,6 +63,7 @@ void vt_snapshot_stacks_release(struct vt_snapshot_stacks *s)
 	vt_map_release(&s->frames);
 	vt_map_release(&s->lists);
 	vt_vector_release(&s->known);
+	vt_vector_release(&s->known_frames);
 }
 
 /* The id of the row with that key; *is_new: the caller binds parameters 2.. and inserts it. */
@@ -130,9 +132,45 @@ static int is_python(struct text file, struct text name)
 	       !memchr(file.bytes, '.', file.len);
 }
 
-static int python_frame(struct vt_snapshot_stacks *s, vt_value file, vt_value name, int64_t line,
+/*
+ * Methods of torch.nn.Module, which every module has, and of PyTorch's own modules.  A snapshot has
+ * no classes: of these frames it is known that their self is some module.
+ */
+static int is_module_method(struct text file, struct text name)
+{
+	static const char *const methods[] = {
+		"_call_impl", "_wrapped_call_impl", "forward", "__init__", "reset_parameters",
+		"_apply",     "to",		    "cuda",    "half",	   "bfloat16",
+		"float",      "load_state_dict",    "_load_from_state_dict",
+	};
+
+	if (!memmem(file.bytes, file.len, "/torch/nn/modules/", strlen("/torch/nn/modules/")))
+		return 0;
+	for (size_t i = 0; i < VT_ARRAY_SIZE(methods); i++)
+		if (name.len == strlen(methods[i]) && has_prefix(name, methods[i]))
+			return 1;
+	return 0;
+}
+
+/* Who calls a module's forward. */
+static int is_caller_of_forward(struct text file, struct text name)
+{
+	return has_suffix(file, "/torch/nn/modules/module.py") && has_suffix(name, "_call_impl");
+}
+
+/* The class that stands for any: the id of its name. */
+static int module_class(struct vt_snapshot_stacks *s, uint32_t *id)
+{
+	return vt_snapshot_stacks_string(
+		s, vt_values_text(&s->input->values, "Module", strlen("Module")), id);
+}
+
+static int python_frame(struct vt_snapshot_stacks *s, const struct vt_snapshot_frame *frame,
 			uint32_t *id)
 {
+	vt_value file = frame->file, name = frame->name;
+	int64_t line = frame->line;
+	uint32_t class = 0;
 	int is_new;
 	uint32_t code = intern(&s->codes, (struct vt_key){ file, name, 0 }, &is_new);
 
@@ -142,11 +180,14 @@ static int python_frame(struct vt_snapshot_stacks *s, vt_value file, vt_value na
 		if (vt_stmt_step(s->codes.insert))
 			return -1;
 	}
-	*id = intern(&s->python_frames, (struct vt_key){ code, (uint64_t)line, 0 }, &is_new);
+	if (frame->is_method && module_class(s, &class))
+		return -1;
+	*id = intern(&s->python_frames, (struct vt_key){ code, (uint64_t)line, class }, &is_new);
 	if (!is_new)
 		return 0;
 	vt_stmt_bind_int(s->python_frames.insert, 2, code);
 	vt_stmt_bind_int(s->python_frames.insert, 3, line);
+	vt_stmt_bind_id(s->python_frames.insert, 4, class);
 	return vt_stmt_step(s->python_frames.insert);
 }
 
@@ -181,9 +222,11 @@ static int find_module(struct vt_snapshot_stacks *s, struct text file, struct te
 	return vt_stmt_step(s->modules.insert);
 }
 
-static int native_frame(struct vt_snapshot_stacks *s, vt_value file, vt_value name, int64_t line,
+static int native_frame(struct vt_snapshot_stacks *s, const struct vt_snapshot_frame *frame,
 			uint32_t *id)
 {
+	vt_value file = frame->file, name = frame->name;
+	int64_t line = frame->line;
 	struct text file_text = text_of(s, file), symbol = text_of(s, name);
 	struct vt_stmt *insert = s->native_frames.insert;
 	const int has_source = !is_library(file_text) && file_text.len &&
@@ -220,38 +263,47 @@ static int is_own(struct text name)
 	return 0;
 }
 
-#define OWN_FRAME   UINT64_MAX
-#define MOST_LINE   ((int64_t)1 << 40)
+#define MOST_LINE ((int64_t)1 << 40)
 
-/* Twice the frame's id, and whether it is a native one; OWN_FRAME: not of the program's call. */
-static int take_frame(struct vt_snapshot_stacks *s, vt_value frame, uint64_t *taken)
+/* What kind of frame a dict describes, without rows. */
+static void read_frame(const struct vt_snapshot_stacks *s, vt_value value,
+		       struct vt_snapshot_frame *frame)
 {
 	const struct vt_values *values = &s->input->values;
-	const uint64_t *known = vt_map_find(&s->frames, (struct vt_key){ frame, 0, 0 });
-	vt_value file, name;
-	uint64_t number = 0;
-	int64_t line;
-	uint32_t id;
-	int is_native;
+	struct text file, name;
+	uint64_t line = 0;
+
+	memset(frame, 0, sizeof(*frame));
+	frame->file = vt_values_find(values, value, "filename");
+	frame->name = vt_values_find(values, value, "name");
+	file = text_of(s, frame->file);
+	name = text_of(s, frame->name);
+	vt_values_number(values, vt_values_find(values, value, "line"), &line);
+	frame->line = (int64_t)line > 0 && (int64_t)line < MOST_LINE ? (int64_t)line : 0;
+	frame->is_native = (uint8_t)!is_python(file, name);
+	frame->is_own = frame->is_native && is_own(name);
+	frame->is_caller = is_caller_of_forward(file, name);
+	frame->is_method = is_module_method(file, name);
+}
+
+/* The frame as a row.  What a module's __call__ calls is a method of a module, too. */
+static int take_frame(struct vt_snapshot_stacks *s, vt_value value, int is_called_by_module,
+		      struct vt_snapshot_frame *frame)
+{
+	struct vt_key key = { value, (uint64_t)is_called_by_module, 0 };
+	const uint64_t *known = vt_map_find(&s->frames, key);
 
 	if (known) {
-		*taken = *known;
+		*frame = s->known_frames.items[*known];
 		return 0;
 	}
-	file = vt_values_find(values, frame, "filename");
-	name = vt_values_find(values, frame, "name");
-	vt_values_number(values, vt_values_find(values, frame, "line"), &number);
-	line = (int64_t)number > 0 && (int64_t)number < MOST_LINE ? (int64_t)number : 0;
-	is_native = !is_python(text_of(s, file), text_of(s, name));
-	if (is_native && is_own(text_of(s, name))) {
-		*taken = OWN_FRAME;
-	} else {
-		if (is_native ? native_frame(s, file, name, line, &id) :
-				python_frame(s, file, name, line, &id))
-			return -1;
-		*taken = (uint64_t)id << 1 | (uint64_t)is_native;
-	}
-	vt_map_put(&s->frames, (struct vt_key){ frame, 0, 0 }, *taken);
+	read_frame(s, value, frame);
+	frame->is_method |= (uint8_t)is_called_by_module;
+	if (!frame->is_own && (frame->is_native ? native_frame(s, frame, &frame->id) :
+						  python_frame(s, frame, &frame->id)))
+		return -1;
+	vt_map_put(&s->frames, key, s->known_frames.len);
+	vt_vector_push(&s->known_frames, *frame);
 	return 0;
 }
 
@@ -321,23 +373,25 @@ static int read_stack(struct vt_snapshot_stacks *s, const struct vt_value_list *
 {
 	uint32_t python = 0, native = 0, nr_python = 0, nr_native = 0;
 	uint32_t nr = frames->len < VT_STACK_MAX_FRAMES ? frames->len : VT_STACK_MAX_FRAMES;
-	uint64_t frame;
-	uint32_t id;
+	struct vt_snapshot_frame frame;
+	int is_called_by_module = 0;
 
 	*stack = (struct vt_snapshot_stack){ 0 };
 	if (vt_snapshot_visit(s->input, nr, diag))
 		return -1;
 	for (uint32_t i = nr; i-- > 0;) {
-		if (take_frame(s, frames->items[i], &frame))
+		if (take_frame(s, frames->items[i], is_called_by_module, &frame))
 			return -1;
-		if (frame == OWN_FRAME)
+		if (frame.is_own)
 			continue;
-		nr_native += frame & 1;
-		nr_python += !(frame & 1);
-		id = (uint32_t)(frame >> 1);
-		if (frame & 1 ? add_node(&s->native_nodes, native, id, &native) :
-				add_node(&s->python_nodes, python, id, &python))
+		nr_native += frame.is_native;
+		nr_python += !frame.is_native;
+		if (frame.is_native ? add_node(&s->native_nodes, native, frame.id, &native) :
+				      add_node(&s->python_nodes, python, frame.id, &python))
 			return -1;
+		/* The interpreter's own frames may lie between. */
+		if (!frame.is_native)
+			is_called_by_module = frame.is_caller;
 	}
 	for (uint32_t i = 0; i < nr && !stack->node_class; i++)
 		if (take_node_class(s, frames->items[i], &stack->node_class))

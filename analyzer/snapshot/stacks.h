@@ -8,7 +8,9 @@
  *
  *  S1  A list that is referred to again, and one that is equal, costs a look-up.
  *  S2  What PyTorch's C++ frames say of autograd is kept: the node whose apply() they are in.
- *  S3  Native frames have no address in a snapshot; they are numbered instead, from 1.
+ *  S3  Of frames that are methods of modules it is said that they are, for what stages and rules
+ *      ask; the class is "Module", which instance it is is not known.
+ *  S4  Native frames have no address in a snapshot; they are numbered instead, from 1.
  */
 
 #include "analyzer/base/map.h"
@@ -20,6 +22,17 @@ struct vt_snapshot_stack {
 	uint32_t python;
 	uint32_t native;
 	uint32_t node_class; /* string */
+};
+
+/* A frame's dict, read once. */
+struct vt_snapshot_frame {
+	vt_value file, name;
+	int64_t line; /* 0: not known */
+	uint32_t id;  /* of its row */
+	uint8_t is_native;
+	uint8_t is_own;    /* of PyTorch taking the stack: no row */
+	uint8_t is_caller; /* what it calls is a module's method */
+	uint8_t is_method; /* of a module */
 };
 
 /* Nodes of stacks, or their frames: interned rows. */
@@ -34,7 +47,8 @@ struct vt_snapshot_stacks {
 	struct vt_snapshot_rows strings, codes, modules;
 	struct vt_snapshot_rows python_frames, python_nodes, python_stacks;
 	struct vt_snapshot_rows native_frames, native_nodes, native_stacks;
-	struct vt_map frames;	/* dict -> its frame, twice its id + whether it is native */
+	struct vt_map frames;	/* dict, and whether a module calls it -> index of `known_frames` */
+	VT_VECTOR(struct vt_snapshot_frame) known_frames;
 	struct vt_map lists;	/* items and length of a list -> index of `known` */
 	VT_VECTOR(struct vt_snapshot_stack) known;
 };

@@ -125,6 +125,24 @@ def test_an_unsplit_rest_is_part_of_the_block(tmp_path):
     assert sorted(one["size_bytes"] for one in blocks) == [8 * MIB, 12 * MIB]
 
 
+def test_frames_of_modules_and_of_autograd(tmp_path):
+    """What is called by a module's __call__ is its forward; the apply() of a C++ node is the backward pass."""
+    call = frame(1776, "_call_impl", "/x/torch/nn/modules/module.py")
+    node = frame(0, "torch::autograd::generated::AddmmBackward0::apply(std::vector<at::Tensor>&&)", "Functions.cpp")
+    forward = [frame(0, "at::_ops::addmm::call(at::Tensor const&)", "??"), frame(8, "forward"), call, frame(20)]
+    trace = [entry("segment_alloc", SEGMENT, 20 * MIB, 1), entry("alloc", SEGMENT, 4 * MIB, 2, forward),
+             entry("alloc", SEGMENT + 4 * MIB, 2 * MIB, 3, [node])]
+    snapshot = {"segments": [], "device_traces": [trace],
+                "external_annotations": [{"stage": "START", "name": "Optimizer.step#SGD.step", "time_us": 4},
+                                         {"stage": "END", "name": "Optimizer.step#SGD.step", "time_us": 9}]}
+    trace.append(entry("alloc", SEGMENT + 6 * MIB, 2 * MIB, 5, [frame(30)]))
+    path = write(tmp_path / "stages.pickle", snapshot)
+    blocks = json.loads(vtrace("blocks", path, "--json", "--at", "end").stdout)["blocks"]
+    assert {one["address"] - SEGMENT: one["stage"] for one in blocks} == {
+        0: "forward", 4 * MIB: "backward", 6 * MIB: "optimizer"}
+    assert not any("unwind" in line for one in blocks for line in one["native"])
+
+
 def test_expandable_segments(tmp_path):
     trace = [entry("segment_map", SEGMENT, 40 * MIB, 1), entry("alloc", SEGMENT, 30 * MIB, 2)]
     trace += free(trace[1], 3) + [entry("segment_unmap", SEGMENT + 20 * MIB, 20 * MIB, 4)]

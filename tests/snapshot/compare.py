@@ -75,7 +75,7 @@ class Comparison:
     blocks: tuple
     same_blocks: int
     cached: tuple
-    owners: float  # part of the bytes at the peak whose owner is the same
+    owners: float  # part of the bytes at the peak whose owner is the same, but for names, which a snapshot has not
     failed: tuple
     growth: tuple
     findings: tuple
@@ -110,7 +110,7 @@ def compare(name, database, snapshot, device=0):
     blocks = block_list(database, device), block_list(snapshot, device)
     frag = frag_of(database, device), frag_of(snapshot, device)
     both = blocks[0].keys() & blocks[1].keys()
-    agreed = sum(key[1] for key in both if blocks[0][key] == blocks[1][key])
+    agreed = sum(key[1] for key in both if blocks[0][key].split("/")[0] == blocks[1][key].split("/")[0])
     total = sum(size for _, size in blocks[0])
 
     def pair(key):

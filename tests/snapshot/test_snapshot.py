@@ -13,6 +13,7 @@ def test_snapshot_and_recording_agree(name, tmp_path):
     for row in compare.run(program, tmp_path / "run"):
         assert not row.misses, row
         assert row.blocks[0] > 8
+        assert row.owners > 0.85, row
 
 
 @pytest.mark.full
