@@ -2,13 +2,12 @@
 #include "analyzer/model/generated_calls.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "analyzer/base/map.h"
 #include "analyzer/base/search.h"
 #include "analyzer/base/util.h"
 #include "analyzer/model/generated_code.h"
-#include "common/kinds.h"
+#include "analyzer/model/python_sources.h"
 
 /* A generated file. */
 struct file {
@@ -93,8 +92,9 @@ static struct vt_key memory_key(uint32_t file, uint32_t line, int is_result, uin
 	return (struct vt_key){ file, line, is_result ? (uint64_t)result + 1 : 0 };
 }
 
-static void add_file(struct adding *a, const char *name, const char *text)
+static void add_file(void *context, const char *name, const char *text)
 {
+	struct adding *a = context;
 	struct file file = { 0 };
 	uint32_t index = (uint32_t)a->files.len;
 
@@ -112,29 +112,8 @@ static void add_file(struct adding *a, const char *name, const char *text)
 		file.names[i] = vt_string_table_add(a->strings, full);
 		free(full);
 	}
-	for (uint32_t i = 0; i < a->frames->nr_codes; i++)
-		if (a->frames->codes[i].file && !strcmp(a->frames->codes[i].file, name))
-			a->file_of[i] = index + 1;
+	vt_python_sources_mark(a->frames, a->frames->nr_codes, name, a->file_of, index + 1);
 	vt_vector_push(&a->files, file);
-}
-
-static int load_files(struct adding *a, struct vt_db *db, struct vt_diag *diag)
-{
-	struct vt_stmt *stmt = vt_db_prepare(
-		db, "SELECT file, text FROM python_source WHERE kind = ? AND part = 0");
-	int rc;
-
-	vt_stmt_bind_int(stmt, 1, VT_SOURCE_TEXT_GENERATED);
-	while ((rc = vt_stmt_step(stmt)) == 1) {
-		const char *name = vt_stmt_text(stmt, 0), *text = vt_stmt_text(stmt, 1);
-
-		if (name && text)
-			add_file(a, name, text);
-	}
-	vt_stmt_free(stmt);
-	if (rc < 0)
-		vt_db_diag(db, diag);
-	return rc;
 }
 
 static struct run *begin_run(struct adding *a, uint32_t file, const struct vt_allocation *first)
@@ -386,7 +365,7 @@ int vt_generated_calls_add(struct vt_operator_calls *calls, struct vt_db *db,
 	if (!calls->nr)
 		return 0;
 	a.file_of = vt_xcalloc((size_t)frames->nr_codes + 1, sizeof(*a.file_of));
-	rc = load_files(&a, db, diag);
+	rc = vt_python_sources_each(db, VT_SOURCE_TEXT_GENERATED, add_file, &a, diag);
 	if (!rc && a.files.len) {
 		a.places = vt_xcalloc((size_t)frames->python_tree.nr_stacks + 1,
 				      sizeof(*a.places));

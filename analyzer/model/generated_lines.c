@@ -9,7 +9,7 @@
 #include "analyzer/base/printable.h"
 #include "analyzer/base/search.h"
 #include "analyzer/base/util.h"
-#include "common/kinds.h"
+#include "analyzer/model/python_sources.h"
 
 /* A stretch of a generated file. */
 struct stretch {
@@ -114,8 +114,9 @@ static int compare_stretches(const void *a, const void *b)
 	return x->line < y->line ? -1 : x->line > y->line;
 }
 
-static void add_file(struct applying *a, const char *name, const char *text)
+static void add_file(void *context, const char *name, const char *text)
 {
+	struct applying *a = context;
 	char *copy = vt_xstrdup(text), *rest = copy, *row;
 	struct file file = { 0 };
 	names files = { 0 };
@@ -133,30 +134,9 @@ static void add_file(struct applying *a, const char *name, const char *text)
 		qsort(file.stretches.items, file.stretches.len, sizeof(*file.stretches.items),
 		      compare_stretches);
 	vt_vector_push(&a->files, file);
-	for (uint32_t i = 0; i < a->nr_codes; i++)
-		if (a->frames->codes[i].file && !strcmp(a->frames->codes[i].file, name))
-			a->file_of[i] = (uint32_t)a->files.len;
+	vt_python_sources_mark(a->frames, a->nr_codes, name, a->file_of, (uint32_t)a->files.len);
 	vt_vector_release(&files);
 	free(copy);
-}
-
-static int load_files(struct applying *a, struct vt_db *db, struct vt_diag *diag)
-{
-	struct vt_stmt *stmt = vt_db_prepare(
-		db, "SELECT file, text FROM python_source WHERE kind = ? AND part = 0");
-	int rc;
-
-	vt_stmt_bind_int(stmt, 1, VT_SOURCE_TEXT_LINES);
-	while ((rc = vt_stmt_step(stmt)) == 1) {
-		const char *name = vt_stmt_text(stmt, 0), *text = vt_stmt_text(stmt, 1);
-
-		if (name && text)
-			add_file(a, name, text);
-	}
-	vt_stmt_free(stmt);
-	if (rc < 0)
-		vt_db_diag(db, diag);
-	return rc;
 }
 
 /* The file of a node's frame; NULL: it is no generated one. */
@@ -239,7 +219,7 @@ int vt_generated_lines_apply(struct vt_frames *frames, struct vt_db *db, struct 
 	int rc;
 
 	a.file_of = vt_xcalloc((size_t)frames->nr_codes + 1, sizeof(*a.file_of));
-	rc = load_files(&a, db, diag);
+	rc = vt_python_sources_each(db, VT_SOURCE_TEXT_LINES, add_file, &a, diag);
 	/* Callers first: a node that was replaced is of no generated file any more. */
 	for (uint32_t i = 1; !rc && a.files.len && i < nr_nodes; i++)
 		if (file_of(&a, i))
