@@ -29,8 +29,9 @@ def predict(call, images):
 
 
 @case(family="torch.compile", mode="convolutions, autocast, scaled gradients, SGD", hooks=False,
-      functions={"predict": "other"}, steps=4, stages=("forward", "backward", "optimizer"),
-      needs=["triton"], env={"TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1", "TORCHINDUCTOR_COMPILE_THREADS": "1"})
+      functions={"predict": "other"}, steps=4, stages=("forward", "backward", "optimizer"), needs=["triton"],
+      env={"TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1", "TORCHINDUCTOR_COMPILE_THREADS": "1",
+           "TORCHINDUCTOR_DETERMINISTIC": "1"})  # else it is tuned by allocations that no two runs have alike
 def compiled_images():
     net = nn.Sequential(nn.Conv2d(3, 24, 3, padding=1), Residual(24, 48), nn.MaxPool2d(2), Residual(48, 96),
                         nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(96, 10)).cuda()
@@ -148,8 +149,8 @@ def loss_of(params, ids, targets):
 
 @case(family="torch.compile", mode="plain functions, weights in dictionaries", hooks=False,
       functions={"reckon": "other"}, vocabulary=8000, steps=4, stages=("forward", "backward", "optimizer"),
-      needs=["triton"],
-      env={"TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1", "TORCHINDUCTOR_COMPILE_THREADS": "1"})
+      needs=["triton"], env={"TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1", "TORCHINDUCTOR_COMPILE_THREADS": "1",
+                             "TORCHINDUCTOR_DETERMINISTIC": "1"})
 def compiled_functions():
     def weight(*shape):
         return (torch.randn(*shape) * 0.02).cuda().requires_grad_()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The observer of tests/accuracy, for loops that belong to a library: finds models, optimizers and batches itself."""
 import functools
+import itertools
 import sys
 import threading
 
@@ -152,9 +153,14 @@ class LoopObserver(Observer):
         return [*row, self.stages_of(stack)]
 
     def is_of_scores(self, birth):
-        """Whole rows of scores, of a width that nothing else in the program has."""
+        """Whole rows of scores, of a width that besides only weights and their gradients have."""
         rows, rest = divmod(birth.requested, 2 * self.options.get("vocabulary", sys.maxsize))
-        return rows >= LEAST_ROWS and not rest
+        return rows >= LEAST_ROWS and not rest and birth.requested not in self.bytes_of_weights
+
+    @functools.cached_property
+    def bytes_of_weights(self):
+        groups = [group["params"] for optimizer in self.optimizers for group in optimizer.param_groups]
+        return {p.nbytes for p in itertools.chain(*groups, *(model.parameters() for model in self.models))}
 
     def stages_of(self, stack):
         """None where nothing says it."""
