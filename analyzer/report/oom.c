@@ -61,6 +61,14 @@ static void find_free(struct vt_oom *oom)
 			device->total_bytes > used ? device->total_bytes - used : 0;
 }
 
+/* Of the device and in the cache. */
+static uint64_t free_bytes(const struct vt_oom *oom)
+{
+	uint64_t cached = oom->oom->reserved_bytes - oom->oom->allocated_bytes;
+
+	return oom->device_free_bytes == UINT64_MAX ? cached : cached + oom->device_free_bytes;
+}
+
 /*
  * Before it fails, PyTorch waits for all streams and gives back what is wholly free: what is still
  * cached then lies beside live blocks, in another stream's or in a private pool.
@@ -80,8 +88,7 @@ static void find_cause(struct vt_oom *oom)
 		oom->cause = VT_OOM_LIMIT;
 		return;
 	}
-	all += oom->oom->reserved_bytes - oom->oom->allocated_bytes;
-	if (all >= needed)
+	if (free_bytes(oom) >= needed)
 		oom->cause = VT_OOM_FRAGMENTATION;
 	else if (oom->books.has_other &&
 		 oom->device_free_bytes + oom->books.other_bytes >= needed)
@@ -156,6 +163,7 @@ void vt_oom_finish(struct vt_oom *oom, const struct vt_describe *describe)
 	find_kept(oom);
 	judge(oom);
 	find_cause(oom);
+	vt_next_passes_find(&oom->next, &analysis->attribution, oom->oom, free_bytes(oom));
 }
 
 void vt_oom_release(struct vt_oom *oom)

@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 
+#include "analyzer/diagnosis/next_passes.h"
 #include "analyzer/diagnosis/remedies.h"
 #include "analyzer/diagnosis/whole_step.h"
 #include "analyzer/report/books.h"
@@ -42,6 +43,7 @@ struct vt_oom {
 	struct vt_remedies remedies;
 	struct vt_smaller smaller;
 	struct vt_whole_step whole;
+	struct vt_next_passes next;
 	enum vt_oom_cause cause;
 	uint64_t device_free_bytes; /* UINT64_MAX: not known */
 	uint64_t missing_bytes;     /* with so many more on the device, it would have been served */

@@ -111,6 +111,27 @@ static json_t *whole_json(const struct vt_whole_step *whole)
 	return object;
 }
 
+static json_t *next_json(const struct vt_oom *oom)
+{
+	struct vt_attribution *attribution = &oom->analysis->attribution;
+	const struct vt_next_passes *next = &oom->next;
+	json_t *object;
+
+	if (!next->nr)
+		return json_null();
+	object = json_object();
+	json_object_set_new(object, "each", json_string(next->is_decoding ? "token" : "batch"));
+	set_bytes(object, "bytes", next->bytes_each);
+	json_object_set_new(object, "seen", json_integer(next->nr));
+	json_object_set_new(object, "at_most_more", json_integer(next->more));
+	json_object_set_new(
+		object, "owner",
+		vt_json_text(vt_attribution_owner(
+			attribution,
+			vt_attribution_judge(attribution, next->allocation).owner)));
+	return object;
+}
+
 static void set_replayed(json_t *object, const struct vt_oom *oom)
 {
 	const struct vt_frag_device *device = vt_oom_device(oom);
@@ -184,6 +205,7 @@ json_t *vt_oom_json(const struct vt_oom *oom)
 		object, "native",
 		vt_json_lines(vt_describe_native(oom->describe, oom->oom->native_stack)));
 	set_own_line(object, oom);
+	json_object_set_new(object, "further_passes", next_json(oom));
 	set_replayed(object, oom);
 	return object;
 }

@@ -286,6 +286,33 @@ static void print_whole(const struct vt_oom *oom, FILE *out)
 		fputs("  no batch fits a whole step on this device\n", out);
 }
 
+static void print_next_passes(const struct vt_oom *oom, FILE *out)
+{
+	const struct vt_next_passes *next = &oom->next;
+	struct vt_attribution *attribution = &oom->analysis->attribution;
+	const char *what = next->is_decoding ? "token" : "batch";
+	struct vt_lines lines;
+	char text[VT_UNITS_MAX];
+
+	if (!next->nr)
+		return;
+	lines = vt_producer_lines(oom->describe,
+				  &oom->analysis->model.allocations[next->allocation]);
+	fprintf(out, "\nEACH FURTHER %s  adds %s, by the last %u\n",
+		next->is_decoding ? "TOKEN" : "BATCH",
+		vt_units_bytes(text, sizeof(text), next->bytes_each), next->nr);
+	fprintf(out, "  most of it       %s%s%s\n",
+		vt_attribution_owner(attribution,
+				     vt_attribution_judge(attribution, next->allocation).owner),
+		lines.nr ? ", " : "", lines.nr ? lines.text[0] : "");
+	fprintf(out, "  what is free is enough for %s%u more, were it usable\n",
+		next->more ? "at most " : "", next->more);
+	if (!next->is_decoding)
+		fprintf(out, "  results that are moved to the host (.cpu()) %s by %s add nothing\n",
+			what, what);
+	vt_describe_free(&lines);
+}
+
 static int is_same(const struct vt_out_of_memory *x, const struct vt_out_of_memory *y)
 {
 	return x->requested_bytes == y->requested_bytes && x->device == y->device &&
@@ -377,6 +404,7 @@ void vt_oom_print_text(const struct vt_oom *oom, FILE *out)
 	} else {
 		fprintf(out, "\nnot replayed: %s\n", oom->unplayed.text);
 	}
+	print_next_passes(oom, out);
 	print_failures(oom, out);
 	fputc('\n', out);
 }

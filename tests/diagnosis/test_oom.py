@@ -265,6 +265,51 @@ def test_a_first_step_says_what_is_to_come(tmp_path):
     assert oom(run(bound + 1)) and "OutOfMemoryError" not in run(bound * 3 // 4).process.stderr
 
 
+EVALUATION = """
+import torch
+model = torch.nn.Sequential(torch.nn.Linear(512, 2048), torch.nn.ReLU(), torch.nn.Linear(2048, 512)).cuda()
+gathered = []
+with torch.no_grad():
+    while True:
+        images = torch.zeros(8192, 512, device="cuda")
+        result = model(images)
+        gathered.append(result if KEEPS else result.cpu())
+        if not KEEPS and len(gathered) == 8:
+            torch.empty(8 << 30, dtype=torch.uint8, device="cuda")
+"""
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_an_evaluation_says_what_each_batch_adds(tmp_path, keeps):
+    failed = program(tmp_path, EVALUATION.replace("KEEPS", str(keeps)), profile="h100-80g,memory=1GiB")
+    found, text = oom(failed), vtrace("oom", failed.database).stdout
+    told, free = found["further_passes"], found["cached_bytes"] + found["free"]["device_free_bytes"]
+    assert ("EACH FURTHER BATCH  adds 16.00 MiB" in text) is keeps
+    assert (told and (told["each"], told["bytes"])) == (("batch", 16 * MIB) if keeps else None)
+    assert not keeps or told["at_most_more"] == free // (16 * MIB)
+
+
+DECODING = """
+import torch
+from transformers import GPT2Config, GPT2LMHeadModel
+model = GPT2LMHeadModel(GPT2Config(n_embd=512, n_layer=4, n_head=8, vocab_size=1000, n_positions=4096)).cuda().eval()
+tokens, cache = torch.zeros(256, 4, dtype=torch.int64, device="cuda"), None
+with torch.no_grad():
+    while True:
+        out = model(tokens, past_key_values=cache, use_cache=True, logits_to_keep=1)
+        cache, tokens = out.past_key_values, out.logits[:, -1].argmax(-1, keepdim=True)
+"""
+
+
+def test_decoding_says_what_each_token_adds(tmp_path):
+    """Keys and values of 256 rows, 4 layers, 512 numbers of 32 bits."""
+    failed = program(tmp_path, DECODING, profile="h100-80g,memory=1GiB")
+    told = oom(failed)["further_passes"]
+    assert (told["each"], told["owner"]) == ("token", "kv cache")
+    assert told["bytes"] == pytest.approx(256 * 4 * 2 * 512 * 4, rel=0.1)
+    assert "EACH FURTHER TOKEN  adds " in vtrace("oom", failed.database).stdout
+
+
 LATER = """
 import torch
 model = torch.nn.Sequential(*(torch.nn.Linear(1024, 1024) for _ in range(12))).to("cuda")
