@@ -104,6 +104,26 @@ def test_without_a_trace(small, tmp_path):
     assert report(path)["devices"][0]["peak"]["allocated_bytes"] == 4 * MIB
 
 
+def test_the_form_of_early_releases(small, tmp_path):
+    """1.13 and 2.0: no time, blocks without addresses, requests and stacks in a history (from PyTorch's sources)."""
+    snapshot = snapshots.small()
+    for one in snapshot["segments"]:
+        del one["is_expandable"], one["segment_pool_id"], one["frames"]
+        for old in one["blocks"]:
+            old["history"] = [{"addr": old.pop("address"), "real_size": old.pop("requested_size"),
+                               "frames": old.pop("frames")}]
+    for one in snapshot["device_traces"][0]:
+        del one["time_us"]
+    early = {key: snapshot[key] for key in ("segments", "device_traces")}
+    found, expected = peak(write(tmp_path / "early.pickle", early, 2)), peak(small)
+    for key in ("event", "device_used_bytes", "allocated_bytes", "allocated_requested_bytes", "cached_pinned_bytes"):
+        assert found[key] == expected[key]
+    early["device_traces"] = []
+    assert peak(write(tmp_path / "state.pickle", early, 2))["allocated_bytes"] == 4 * MIB
+    blocks = json.loads(vtrace("blocks", tmp_path / "state.pickle", "--json").stdout)["blocks"]
+    assert [one["python"][0] for one in blocks] == ["train.py:3 main"]
+
+
 def test_a_cut_trace(tmp_path):
     """max_entries left the end alone: what it frees was there before, and so was what stays to the end."""
     snapshot = snapshots.small()

@@ -18,8 +18,7 @@ def start():
     record = torch.cuda.memory._record_memory_history
     known = inspect.signature(record).parameters
     if "trace_alloc_max_entries" in known:  # 2.0
-        record(True, record_context=True, record_context_cpp=True, trace_alloc_max_entries=10**6,
-               trace_alloc_record_context=True)
+        record(True, record_context=True, trace_alloc_max_entries=10**6, trace_alloc_record_context=True)
     else:
         record(max_entries=10**6)
 

@@ -3,6 +3,7 @@
 import pytest
 
 import compare
+from recording import vtrace
 
 QUICK = ("mlp", "worn")
 
@@ -14,6 +15,18 @@ def test_snapshot_and_recording_agree(name, tmp_path):
         assert not row.misses, row
         assert row.blocks[0] > 8
         assert row.owners > 0.85, row
+
+
+def test_there_and_back(tmp_path):
+    """What vtrace exports as a snapshot and imports again has the figures of the recording."""
+    program = next(one for one in compare.PROGRAMS if one.name == "worn")
+    compare.run(program, tmp_path / "run")
+    snapshot = tmp_path / "exported.pickle"
+    done = vtrace("export", "--format", "pytorch", "-o", snapshot, tmp_path / "run" / "run.db")
+    assert done.returncode == 0, done.stderr
+    row = compare.compare("exported", tmp_path / "run" / "run.db", snapshot)
+    # Exported entries have the sizes of blocks, so that a viewer's sum is what was allocated.
+    assert row.misses in ([], ["requested"]), row
 
 
 @pytest.mark.full
