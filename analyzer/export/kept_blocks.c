@@ -64,7 +64,7 @@ static void keep_all(struct vt_kept_blocks *kept, const struct choosing *choosin
 		kept->is_kept[i] |= (uint8_t)is_chosen_from(i, choosing);
 }
 
-void vt_kept_blocks_init(struct vt_kept_blocks *kept, struct vt_writer_job *job, uint32_t most)
+void vt_kept_blocks_init(struct vt_kept_blocks *kept, struct vt_writer_job *job)
 {
 	const struct vt_model *model = &job->analysis->model;
 	uint32_t nr = 0, nr_all = 0, nr_left_out = 0;
@@ -74,7 +74,7 @@ void vt_kept_blocks_init(struct vt_kept_blocks *kept, struct vt_writer_job *job,
 	choosing.is_kept = kept->is_kept = vt_xcalloc((size_t)model->nr_allocations + 1, 1);
 	for (uint32_t i = 0; i < model->nr_allocations; i++)
 		nr_all += (uint32_t)is_chosen_from(i, &choosing);
-	if (job->is_whole || nr_all <= most) {
+	if (job->is_whole || nr_all <= VT_KEPT_BLOCKS_MOST) {
 		keep_all(kept, &choosing);
 		return;
 	}
@@ -84,7 +84,8 @@ void vt_kept_blocks_init(struct vt_kept_blocks *kept, struct vt_writer_job *job,
 		nr += keep_live(kept, &choosing, device, find_highest(job, device));
 		nr += keep_live(kept, &choosing, device, job->event);
 	}
-	least = vt_lifetimes_least(model, most > nr ? most - nr : 0, is_chosen_from, &choosing);
+	least = vt_lifetimes_least(model, VT_KEPT_BLOCKS_MOST > nr ? VT_KEPT_BLOCKS_MOST - nr : 0,
+				   is_chosen_from, &choosing);
 	for (uint32_t i = 0; i < model->nr_allocations; i++) {
 		if (!is_chosen_from(i, &choosing))
 			continue;

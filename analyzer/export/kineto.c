@@ -12,7 +12,6 @@
  * are left out.  "Total Reserved" is what is held from the driver.
  */
 
-#define MOST_BLOCKS 500000
 #define DEVICE_TYPE_CUDA 1
 
 struct tracing {
@@ -106,7 +105,7 @@ void vt_write_kineto(struct vt_writer_job *job)
 	const struct vt_model *model = &job->analysis->model;
 	struct tracing t = { .job = job };
 
-	vt_kept_blocks_init(&t.kept, job, MOST_BLOCKS);
+	vt_kept_blocks_init(&t.kept, job);
 	begin(&t);
 	vt_happenings_play(job, put_happening, &t);
 	for (uint32_t i = 0; i < model->nr_devices; i++)

@@ -14,8 +14,6 @@
  * time, so no two events have: where the clock did not move they are 1 ns apart.
  */
 
-#define MOST_BLOCKS 500000
-
 /* enum Action of torch/profiler/_memory_profiler.py */
 enum { CREATE = 2, DESTROY = 4 };
 
@@ -59,7 +57,7 @@ static void put_events(struct vt_writer_job *job, FILE *out)
 	struct vt_kept_blocks kept;
 	int64_t last_ns = -1;
 
-	vt_kept_blocks_init(&kept, job, MOST_BLOCKS);
+	vt_kept_blocks_init(&kept, job);
 	for (uint32_t i = 0; i < timeline->nr && vt_writer_continues(job, i, timeline->nr); i++) {
 		const struct vt_moment *moment = &timeline->moments[i];
 		int is_alloc = moment->what == VT_MOMENT_ALLOC;

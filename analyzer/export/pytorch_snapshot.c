@@ -19,9 +19,6 @@
  *      with it is not recorded.
  */
 
-/* Blocks in one file: 10^6 events.  The viewer draws the 15,000 largest. */
-#define MOST_BLOCKS 500000
-
 struct tracing {
 	struct vt_snapshot_pickle p;
 	struct vt_writer_job *job;
@@ -358,7 +355,7 @@ void vt_write_pytorch(struct vt_writer_job *job)
 
 	t.start_us = vt_db_run_get_int(job->analysis->db, "start_realtime_ns", 0) / 1000;
 	init_tapes(&t);
-	vt_kept_blocks_init(&t.kept, job, MOST_BLOCKS);
+	vt_kept_blocks_init(&t.kept, job);
 	vt_snapshot_pickle_init(&t.p, job);
 	vt_pickle_dict(&t.p.pickle);
 	put_segments(&t);

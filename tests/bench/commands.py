@@ -16,7 +16,8 @@ from runs import workload
 
 # Seconds of the clock; report has no such figure.
 MOST_S = {"frag": 2, "oom": 2, "leaks": 2, "whatif": 2, "whatif, scaled": 2, "whatif, batch": 2, "report": None,
-          "diff": 3, "diff, many": 20}
+          "diff": 3, "export, pytorch": 20, "export, perfetto": 20, "export, chrome": 20, "export, kineto": 20,
+          "export, memory-timeline": 20, "export, pprof": 20, "diff, many": 20}
 MOST_GIB = {"diff, many": 1}
 COMMANDS = {
     "frag": ("frag", "{failing}"),
@@ -27,6 +28,8 @@ COMMANDS = {
     "whatif, batch": ("whatif", "--batch", "x2", "{failing}"),
     "report": ("report", "{failing}"),
     "diff": ("diff", "{failing}", "{second}"),
+    **{f"export, {name}": ("export", "--format", name, "-o", "-", "--all", "{failing}")
+       for name in ("pytorch", "perfetto", "chrome", "kineto", "memory-timeline", "pprof")},
     "diff, many": ("diff", "{many}", "{many_second}"),
 }
 
