@@ -15,10 +15,14 @@ static int has_room(const struct vt_piece *piece, uint64_t size_bytes)
 	return bytes >= size_bytes;
 }
 
+/* Address space for a device whose size is not known: more than any has. */
+#define UNKNOWN_DEVICE ((uint64_t)1 << 42)
+
 /* One unmapped piece: the device's memory and an eighth, so that gaps can be left behind. */
 static struct vt_piece *run_new(struct vt_pools *pools, struct vt_pool *pool, uint32_t stream)
 {
-	uint64_t wanted = pools->device_bytes + pools->device_bytes / 8;
+	uint64_t device_bytes = pools->device_bytes ? pools->device_bytes : UNKNOWN_DEVICE;
+	uint64_t wanted = device_bytes + device_bytes / 8;
 	struct vt_segment_run *run = vt_xcalloc(1, sizeof(*run));
 	struct vt_piece *piece;
 

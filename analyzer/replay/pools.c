@@ -57,7 +57,8 @@ int vt_pools_is_collecting(const struct vt_pools *pools)
 
 uint64_t vt_pools_allowed_bytes(const struct vt_pools *pools)
 {
-	if (pools->settings.memory_fraction >= 1)
+	/* Of a device whose size is not known nothing is a fraction. */
+	if (pools->settings.memory_fraction >= 1 || !pools->device_bytes)
 		return UINT64_MAX;
 	return (uint64_t)(pools->settings.memory_fraction * (double)pools->device_bytes);
 }

@@ -437,6 +437,10 @@ static void read_device(struct vt_tape *tape)
 
 	tape->device_bytes = device ? device->total_bytes : 0;
 	tape->capacity_bytes = UINT64_MAX;
+	/* Without its size: what was in use when a request failed is all that there was. */
+	for (uint32_t i = 0; !tape->device_bytes && i < tape->model->nr_ooms; i++)
+		if (tape->model->ooms[i].device == tape->device)
+			tape->capacity_bytes = 0;
 	if (!tape->device_bytes)
 		return;
 	tape->capacity_bytes = tape->device_bytes;

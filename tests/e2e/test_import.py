@@ -184,6 +184,8 @@ def test_devices_and_failed_requests(tmp_path):
     assert [one["peak"]["device_used_bytes"] for one in devices] == [20 * MIB, 2 * MIB]
     done = vtrace("oom", path)
     assert done.returncode == 0 and "64.00 MiB" in done.stdout and "train.py:6" in done.stdout, done.stdout
+    # The device's size is not known: that is no reason for another setting to fail.
+    assert "expandable_segments:True" in done.stdout and "fails even earlier" not in done.stdout, done.stdout
 
 
 def test_an_existing_file_is_kept(small, tmp_path):
