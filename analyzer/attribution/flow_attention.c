@@ -8,6 +8,7 @@
 struct span {
 	struct vt_dataflow *flow;
 	struct vt_flow_nodes nodes;
+	int has_convolutions; /* among what it was computed of */
 	uint32_t region;
 	uint32_t pooled; /* value that it begins with; VT_NO_INDEX: none, weights are before it */
 };
@@ -174,11 +175,23 @@ static void take_sources(struct span *span, size_t i)
 	}
 }
 
-/* What a region's products by weights have to do with an attention in it ends at these. */
-static int is_other_layer(const struct vt_flow_node *node)
+/* A layer of another kind: a projection by a convolution is one where queries are none. */
+static int is_other_layer(const struct span *span, const struct vt_flow_node *node)
 {
-	return node->class == VT_OPERATOR_RECURRENT || node->class == VT_OPERATOR_CONVOLUTION ||
-	       node->class == VT_OPERATOR_ATTENTION;
+	if (node->class == VT_OPERATOR_CONVOLUTION)
+		return !span->has_convolutions;
+	return node->class == VT_OPERATOR_RECURRENT || node->class == VT_OPERATOR_ATTENTION;
+}
+
+/* The next layer: nothing is bent right behind the last product of an attention. */
+static int is_bent(const struct vt_dataflow *flow, const struct vt_flow_node *product)
+{
+	const struct vt_flow_node *reader;
+
+	for (uint32_t k = 0; (reader = vt_dataflow_reader(flow, product, k)); k++)
+		if (reader->class == VT_OPERATOR_NONLINEAR)
+			return vt_dataflow_is_by_weight(flow, product);
+	return 0;
 }
 
 /*
@@ -191,14 +204,16 @@ static void take_results(struct span *span, const struct vt_flow_node *last)
 	struct vt_flow_node *reader;
 
 	for (uint32_t k = 0; (reader = vt_dataflow_reader(span->flow, last, k)); k++)
-		if (may_take(span, reader) && !is_other_layer(reader))
+		if (may_take(span, reader) && !is_other_layer(span, reader) &&
+		    !is_bent(span->flow, reader))
 			take(span, reader);
 	for (size_t i = first; i < span->nodes.len; i++) {
 		const struct vt_flow_node *node = &span->flow->nodes[span->nodes.items[i]];
 		int is_output = vt_dataflow_is_by_weight(span->flow, node);
 
 		for (uint32_t k = 0; (reader = vt_dataflow_reader(span->flow, node, k)); k++) {
-			if (!may_take(span, reader) || is_other_layer(reader) ||
+			if (!may_take(span, reader) || is_other_layer(span, reader) ||
+			    is_bent(span->flow, reader) ||
 			    (reader->label == VT_FLOW_NORM && span->region == VT_NO_INDEX))
 				continue;
 			if (!is_output && !vt_dataflow_is_of_data(span->flow, reader))
@@ -225,6 +240,10 @@ static void label_span(struct span *span, const struct vt_flow_node *last)
 	vt_dataflow_walk(span->flow);
 	take(span, last);
 	take_sources(span, 0);
+	span->has_convolutions = 0;
+	for (size_t i = 0; i < span->nodes.len; i++)
+		span->has_convolutions |= span->flow->nodes[span->nodes.items[i]].class ==
+					  VT_OPERATOR_CONVOLUTION;
 	take_results(span, last);
 	for (size_t i = 0; i < span->nodes.len; i++) {
 		struct vt_flow_node *node = &span->flow->nodes[span->nodes.items[i]];

@@ -42,6 +42,9 @@ void vt_flow_find_regions(struct vt_dataflow *flow);
  */
 void vt_flow_label_attention(struct vt_dataflow *flow);
 
+/* What is left of loops over time: as the same line in another turn, else a mixer. */
+void vt_flow_label_recurrence(struct vt_dataflow *flow);
+
 /* The rest of regions by what they hold, the rest of nodes by what they do. */
 void vt_flow_label_rest(struct vt_dataflow *flow);
 

@@ -17,10 +17,9 @@ struct loops {
 	struct vt_flow_nodes turn;
 };
 
-static struct vt_key place_of(const struct loops *l, uint32_t n)
+static struct vt_key place_of(const struct vt_dataflow *flow, uint32_t n)
 {
-	const struct vt_operator_call *call =
-		&l->flow->model->calls.items[l->flow->nodes[n].operator];
+	const struct vt_operator_call *call = &flow->model->calls.items[flow->nodes[n].operator];
 
 	return (struct vt_key){ call->name, call->python_stack, call->thread };
 }
@@ -93,7 +92,7 @@ static int is_of_a_recurrence(const struct loops *l, uint32_t first, uint32_t la
 
 static void look_at(struct loops *l, uint32_t n)
 {
-	struct vt_key place = place_of(l, n);
+	struct vt_key place = place_of(l->flow, n);
 	const uint64_t *known = vt_map_find(&l->last, place);
 	uint32_t before = known ? (uint32_t)*known : VT_NO_INDEX;
 
@@ -105,7 +104,7 @@ static void look_at(struct loops *l, uint32_t n)
 	if (l->nr_turns[n] < TURNS_MIN)
 		return;
 	for (size_t i = 0; i < l->turn.len; i++)
-		vt_map_put(&l->recurrent, place_of(l, l->turn.items[i]), 1);
+		vt_map_put(&l->recurrent, place_of(l->flow, l->turn.items[i]), 1);
 }
 
 void vt_flow_find_recurrence(struct vt_dataflow *flow)
@@ -124,10 +123,31 @@ void vt_flow_find_recurrence(struct vt_dataflow *flow)
 	for (uint32_t n = 0; n < flow->nr_nodes; n++)
 		if (vt_flow_node_counts(&flow->nodes[n]))
 			flow->nodes[n].is_recurrent =
-				vt_map_find(&l.recurrent, place_of(&l, n)) != NULL;
+				vt_map_find(&l.recurrent, place_of(flow, n)) != NULL;
 	vt_map_release(&l.last);
 	vt_map_release(&l.recurrent);
 	vt_vector_release(&l.turn);
 	free(l.nr_turns);
 	free(l.nr_backward);
+}
+
+void vt_flow_label_recurrence(struct vt_dataflow *flow)
+{
+	struct vt_map labels = { 0 }; /* by place */
+
+	for (int is_labelling = 0; is_labelling < 2; is_labelling++)
+		for (uint32_t n = 0; n < flow->nr_nodes; n++) {
+			struct vt_flow_node *node = &flow->nodes[n];
+			const uint64_t *known;
+
+			if (!node->is_recurrent || (node->label == VT_FLOW_NONE) != is_labelling)
+				continue;
+			if (!is_labelling) {
+				vt_map_put(&labels, place_of(flow, n), node->label);
+				continue;
+			}
+			known = vt_map_find(&labels, place_of(flow, n));
+			node->label = (uint8_t)(known ? *known : VT_FLOW_MIXER);
+		}
+	vt_map_release(&labels);
 }

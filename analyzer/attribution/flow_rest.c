@@ -54,13 +54,6 @@ static void label_regions(struct vt_dataflow *flow)
 	free(contents);
 }
 
-static void label_recurrence(struct vt_dataflow *flow)
-{
-	for (uint32_t n = 0; n < flow->nr_nodes; n++)
-		if (flow->nodes[n].is_recurrent && !flow->nodes[n].label)
-			flow->nodes[n].label = VT_FLOW_MIXER;
-}
-
 /* The label of what its first input was made by; with `behind_norms` of what that norm was of. */
 static enum vt_flow_label label_of_input(const struct vt_dataflow *flow,
 					 const struct vt_flow_node *node, int behind_norms)
@@ -86,6 +79,22 @@ static int is_of_embeddings(const struct vt_dataflow *flow, const struct vt_flow
 	return 1;
 }
 
+/* Of parts of one kind. */
+static enum vt_flow_label label_of_parts(const struct vt_dataflow *flow,
+					 const struct vt_flow_node *node)
+{
+	enum vt_flow_label label = VT_FLOW_NONE;
+
+	for (uint32_t i = 0; i < node->nr_inputs; i++) {
+		const struct vt_flow_node *writer = vt_dataflow_writer(flow, node, i);
+
+		if (!writer || !writer->label || (label && writer->label != label))
+			return VT_FLOW_NONE;
+		label = (enum vt_flow_label)writer->label;
+	}
+	return label;
+}
+
 static enum vt_flow_label label_alone(const struct vt_dataflow *flow,
 				      const struct vt_flow_node *node)
 {
@@ -109,6 +118,8 @@ static enum vt_flow_label label_alone(const struct vt_dataflow *flow,
 	case VT_OPERATOR_COPY:
 	case VT_OPERATOR_CAST:
 		return label_of_input(flow, node, 0);
+	case VT_OPERATOR_JOIN:
+		return label_of_parts(flow, node);
 	case VT_OPERATOR_ADD:
 		return is_of_embeddings(flow, node) ? VT_FLOW_EMBEDDING
 						    : label_of_input(flow, node, 1);
@@ -126,7 +137,6 @@ static enum vt_flow_label label_alone(const struct vt_dataflow *flow,
 
 void vt_flow_label_rest(struct vt_dataflow *flow)
 {
-	label_recurrence(flow);
 	label_regions(flow);
 	for (uint32_t n = 0; n < flow->nr_nodes; n++) {
 		struct vt_flow_node *node = &flow->nodes[n];

@@ -397,9 +397,29 @@ static void test_what_belongs_to_an_attention(void **state)
 		{ "aten::linear", { S(8), 6 }, "mlp", 0, 0, 0 },
 	};
 
+	/* projections by convolutions; the product behind them is bent and another layer's */
+	const struct step projected[] = {
+		{ "aten::conv2d", { 1, 2 }, "attention", 0, 0, 0 },
+		{ "aten::bmm", { S(0), S(0) }, "attention", 0, 0, 0 },
+		{ "aten::softmax", { S(1) }, "attention", 0, 0, 0 },
+		{ "aten::bmm", { S(2), S(0) }, "attention", 0, 0, 0 },
+		{ "aten::conv2d", { S(3), 3 }, "attention", 0, 0, 0 },
+	};
+	const struct step behind[] = {
+		{ "aten::linear", { 1, 2 }, "attention", 0, 0, 0 },
+		{ "aten::bmm", { S(0), S(0) }, "attention", 0, 0, 0 },
+		{ "aten::softmax", { S(1) }, "attention", 0, 0, 0 },
+		{ "aten::bmm", { S(2), S(0) }, "attention", 0, 0, 0 },
+		{ "aten::linear", { S(3), 3 }, "mlp", 0, 0, 0 },
+		{ "aten::relu", { S(4) }, "mlp", 0, 0, 0 },
+		{ "aten::linear", { S(5), 4 }, "mlp", 0, 0, 0 },
+	};
+
 	(void)state;
 	CHECK(gate);
 	CHECK(sums);
+	CHECK(projected);
+	CHECK(behind);
 }
 
 /* x + a * (x @ w) is a layer; spectra are a mixer; what a cast of nothing calls is no part. */
@@ -419,6 +439,13 @@ static void test_layers_of_their_own(void **state)
 		{ "aten::fft_irfft", { S(3) }, "mixer", 0, 0, 0 },
 		{ "aten::add", { 1, S(4) }, "residual", 0, 0, 0 },
 	};
+	const struct step joined[] = {
+		{ "aten::conv2d", { 1, 2 }, "conv", 0, 0, 0 },
+		{ "aten::conv2d", { S(0), 3 }, "conv", 0, 0, 0 },
+		{ "aten::cat", { S(0), S(1) }, "conv", 0, 0, 0 },
+		{ "aten::batch_norm", { S(2), 4 }, "norm", 0, 0, 0 },
+		{ "aten::relu", { S(3) }, "conv", 0, 0, 0 },
+	};
 	const struct step lengths[] = {
 		{ "aten::linear", { 1, 2 }, "mlp", 0, 0, 0 },
 		{ "aten::linalg_vector_norm", { S(0) }, "norm", 4096, 0, 0 },
@@ -429,6 +456,7 @@ static void test_layers_of_their_own(void **state)
 	(void)state;
 	CHECK(crossed);
 	CHECK(spectra);
+	CHECK(joined);
 	CHECK(lengths);
 }
 
