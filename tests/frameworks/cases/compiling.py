@@ -170,7 +170,8 @@ def compiled_functions():
 
 
 @case(family="torch.compile", mode="answers chosen without gradients, half precision", hooks=False,
-      functions={"reckon": "other"}, vocabulary=8000, stages=("evaluation",), needs=["triton"],
+      functions={"reckon": "other", "autotune_to_one_config": "workspace/other"}, vocabulary=8000,
+      stages=("forward",), needs=["triton"],
       env={"TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1", "TORCHINDUCTOR_COMPILE_THREADS": "1"})
 def compiled_answers():
     model = Writer().cuda().half().eval()
