@@ -211,6 +211,15 @@ static uint32_t next_piece(struct vt_map *later, const struct vt_scene *scene, u
 	return next;
 }
 
+/* Pieces of an evaluation wait for no backward pass. */
+static int is_trained_with(const struct vt_scene *scene, const struct vt_allocation *a)
+{
+	const struct vt_span *span = vt_facts_span(scene->facts, a);
+
+	return span &&
+	       (span->stage == VT_STAGE_FORWARD || span->stage == VT_STAGE_BACKWARD);
+}
+
 /* With a checkpoint, a piece dies when the next begins, and is made again when that one is done. */
 static void find_chunks(struct vt_scene *scene, const struct pieces *pieces)
 {
@@ -223,7 +232,8 @@ static void find_chunks(struct vt_scene *scene, const struct pieces *pieces)
 	for (uint32_t i = scene->model->nr_allocations; i-- > 0;) {
 		uint32_t next;
 
-		if (!is_logits(scene, i) || nr_pieces(pieces, scene, i) < LEAST_PIECES)
+		if (!is_logits(scene, i) || nr_pieces(pieces, scene, i) < LEAST_PIECES ||
+		    !is_trained_with(scene, &all[i]))
 			continue;
 		next = next_piece(&later, scene, i);
 		if (next == VT_NO_INDEX || all[i].freed_event < all[next].event)
