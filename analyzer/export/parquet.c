@@ -56,7 +56,7 @@ static void add_table(struct vt_buffer *sql, const char *folder, unsigned table,
 	add_string(sql, from);
 	vt_buffer_puts(sql, ", auto_detect=false, header=true, delim=',', quote='\"', escape='\"',"
 			    " nullstr='', allow_quoted_nulls=false, max_line_size=67108864,"
-			    " columns={");
+			    " hive_partitioning=false, columns={");
 	for (unsigned i = 0; i < spec->nr_columns; i++)
 		vt_buffer_printf(sql, "%s'%s': '%s'", i ? ", " : "", spec->columns[i].name,
 				 spec->columns[i].is_text ? "VARCHAR" : "BIGINT");
