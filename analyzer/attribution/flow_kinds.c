@@ -127,8 +127,8 @@ static void label_backward(struct labelling *l, const struct vt_flow_node *node)
 	const char *name = vt_model_text(l->model, calls[node->operator].name);
 	enum vt_flow_label label = VT_FLOW_NONE;
 
-	if (name && vt_operator_is_generated(name)) {
-		/* All of a graph is one node of autograd. */
+	/* All of a compiled graph is one node of autograd, with no forward to find. */
+	if (name && (vt_operator_is_loss_gradient(name) || vt_operator_is_generated(name))) {
 		label_made(l, node, vt_operator_is_loss_gradient(name) ? VT_FLOW_LOGITS : label);
 		return;
 	}
