@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "analyzer/attribution/gradients.h"
-#include "analyzer/attribution/siblings.h"
-#include "analyzer/attribution/sources.h"
+#include "analyzer/attribution/cache_sites.h"
+#include "analyzer/attribution/derived_tensors.h"
 #include "analyzer/attribution/staging.h"
-#include "analyzer/attribution/updates.h"
+#include "analyzer/attribution/functional_updates.h"
 #include "analyzer/base/util.h"
 #include "common/journal_format.h"
 
@@ -16,13 +16,13 @@ void vt_attribution_init(struct vt_attribution *attribution, struct vt_facts *fa
 	memset(attribution, 0, sizeof(*attribution));
 	attribution->facts = facts;
 	vt_gradients_find(facts);
-	vt_updates_find(facts);
-	vt_sources_find(facts);
+	vt_functional_updates_find(facts);
+	vt_derived_tensors_find(facts);
 	vt_staging_find(facts);
-	vt_siblings_find(facts);
+	vt_cache_sites_find(facts);
 	vt_match_init(&attribution->match, facts);
 	vt_kinds_init(&attribution->kinds, facts);
-	vt_places_init(&attribution->places, facts->model);
+	vt_allocation_sites_init(&attribution->places, facts->model);
 	vt_variables_init(&attribution->variables, &facts->names);
 	attribution->verdicts =
 		vt_xcalloc((size_t)facts->model->nr_allocations + 1, sizeof(struct vt_verdict));
@@ -38,7 +38,7 @@ void vt_attribution_release(struct vt_attribution *attribution)
 	vt_map_release(&attribution->of_rules);
 	vt_match_release(&attribution->match);
 	vt_kinds_release(&attribution->kinds);
-	vt_places_release(&attribution->places);
+	vt_allocation_sites_release(&attribution->places);
 	vt_variables_release(&attribution->variables);
 	memset(attribution, 0, sizeof(*attribution));
 }
@@ -100,7 +100,7 @@ static char *value_of(struct vt_attribution *attribution, const struct vt_rule *
 	if (strcmp(word, "kind") == 0)
 		return vt_xstrdup(vt_kinds_find(&attribution->kinds, a));
 	if (strcmp(word, "place") == 0)
-		return vt_places_find(&attribution->places, a);
+		return vt_allocation_sites_find(&attribution->places, a);
 	if (strcmp(word, "variable") == 0)
 		return vt_variables_name(&attribution->variables, allocation);
 	if (strcmp(word, "parameter") == 0)

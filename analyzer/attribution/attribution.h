@@ -14,7 +14,7 @@
 
 #include "analyzer/attribution/kinds.h"
 #include "analyzer/attribution/match.h"
-#include "analyzer/attribution/places.h"
+#include "analyzer/attribution/allocation_sites.h"
 #include "analyzer/base/map.h"
 #include "analyzer/model/variables.h"
 
@@ -32,7 +32,7 @@ struct vt_verdict {
 struct vt_attribution {
 	struct vt_match match;
 	struct vt_kinds kinds;
-	struct vt_places places;
+	struct vt_allocation_sites places;
 	struct vt_variables variables;
 	struct vt_facts *facts;
 	struct vt_verdict *verdicts; /* by allocation */

@@ -34,7 +34,7 @@ struct search {
 	const struct vt_model *model;
 	const struct vt_stage_evidence *evidence;
 	const struct vt_calls *calls;
-	const struct vt_chains *chains;
+	const struct vt_module_stacks *chains;
 	struct use *uses;
 	VT_VECTOR(struct ran) ran;
 	VT_VECTOR(int64_t) backwards; /* first events of backward passes */
@@ -46,7 +46,8 @@ struct search {
 static uint64_t outermost_module(const struct search *search, uint32_t python_stack)
 {
 	uint32_t nr;
-	const struct vt_chain_link *links = vt_chains_get(search->chains, python_stack, &nr);
+	const struct vt_module_link *links =
+		vt_module_stacks_get(search->chains, python_stack, &nr);
 
 	return nr ? links[nr - 1].address : 0;
 }
@@ -244,7 +245,8 @@ static void find_results(struct search *search)
 static void add_trained(struct search *search, uint32_t python_stack)
 {
 	uint32_t nr;
-	const struct vt_chain_link *links = vt_chains_get(search->chains, python_stack, &nr);
+	const struct vt_module_link *links =
+		vt_module_stacks_get(search->chains, python_stack, &nr);
 
 	for (uint32_t i = 0; i < nr; i++) {
 		vt_map_put(&search->trained, (struct vt_key){ links[i].address, 0, 0 }, 1);
@@ -330,7 +332,7 @@ static uint8_t judge(struct search *search, const struct vt_call_uses *uses, uin
 
 void vt_call_uses_init(struct vt_call_uses *uses, const struct vt_timeline *timeline,
 		       const struct vt_stage_evidence *evidence, const struct vt_calls *calls,
-		       const struct vt_chains *chains)
+		       const struct vt_module_stacks *chains)
 {
 	struct search search = { .timeline = timeline,
 				 .model = timeline->model,

@@ -30,7 +30,7 @@ struct vt_call_uses {
 
 void vt_call_uses_init(struct vt_call_uses *uses, const struct vt_timeline *timeline,
 		       const struct vt_stage_evidence *evidence, const struct vt_calls *calls,
-		       const struct vt_chains *chains);
+		       const struct vt_module_stacks *chains);
 void vt_call_uses_release(struct vt_call_uses *uses);
 
 #endif

@@ -17,7 +17,7 @@ struct thread {
 
 struct pass {
 	const struct vt_model *model;
-	const struct vt_chains *chains;
+	const struct vt_module_stacks *chains;
 	struct vt_calls *calls;
 	VT_VECTOR(struct vt_call) found;
 	VT_VECTOR(struct vt_call_place) places;
@@ -36,11 +36,11 @@ static struct thread *thread_of(struct pass *pass, uint32_t id)
 	return &pass->threads.items[pass->threads.len - 1];
 }
 
-static struct vt_chain_link outermost_module(const struct pass *pass, uint32_t python_stack)
+static struct vt_module_link outermost_module(const struct pass *pass, uint32_t python_stack)
 {
-	static const struct vt_chain_link none = { 0, 0 };
+	static const struct vt_module_link none = { 0, 0 };
 	uint32_t nr;
-	const struct vt_chain_link *links = vt_chains_get(pass->chains, python_stack, &nr);
+	const struct vt_module_link *links = vt_module_stacks_get(pass->chains, python_stack, &nr);
 
 	return nr ? links[nr - 1] : none;
 }
@@ -54,7 +54,7 @@ static uint32_t next_ordinal(const struct pass *pass, uint64_t module)
 }
 
 /* Ends the thread's call where `module` is another, and begins one where it is any. */
-static void move_to(struct pass *pass, struct thread *thread, struct vt_chain_link module,
+static void move_to(struct pass *pass, struct thread *thread, struct vt_module_link module,
 		    int64_t event)
 {
 	struct vt_call *open = &pass->found.items[thread->call];
@@ -125,7 +125,7 @@ static int compare_places(const void *a, const void *b)
 }
 
 void vt_calls_init(struct vt_calls *calls, const struct vt_timeline *timeline,
-		   const struct vt_chains *chains)
+		   const struct vt_module_stacks *chains)
 {
 	const struct vt_model *model = timeline->model;
 	struct pass pass = { .model = model, .chains = chains, .calls = calls };

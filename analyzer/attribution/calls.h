@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "analyzer/attribution/chains.h"
+#include "analyzer/attribution/module_stack.h"
 #include "analyzer/model/timeline.h"
 
 struct vt_call {
@@ -42,7 +42,7 @@ struct vt_calls {
 };
 
 void vt_calls_init(struct vt_calls *calls, const struct vt_timeline *timeline,
-		   const struct vt_chains *chains);
+		   const struct vt_module_stacks *chains);
 void vt_calls_release(struct vt_calls *calls);
 
 /* The call in which an allocation (index in the model) was made; NULL: in none. */

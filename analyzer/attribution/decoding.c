@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "analyzer/attribution/handovers.h"
-#include "analyzer/attribution/hoards.h"
+#include "analyzer/attribution/carried_tensors.h"
+#include "analyzer/attribution/append_caches.h"
 #include "analyzer/base/util.h"
 
 /* A place in all modules of a class that hands over in each call of a row. */
@@ -25,7 +25,7 @@ typedef VT_VECTOR(struct place) place_vector;
 struct search {
 	struct vt_passes *passes;
 	const struct vt_model *model;
-	struct vt_handovers handovers;
+	struct vt_carried_tensors carried;
 	uint32_t nr_generations;
 	uint32_t next_hoard; /* rows before it were looked through */
 	VT_VECTOR(struct vt_range) loops;
@@ -92,10 +92,10 @@ static void find_known(struct search *search)
 
 static struct vt_pass *ordered(const struct search *search, uint32_t position)
 {
-	return &search->passes->passes[search->handovers.order[position]];
+	return &search->passes->passes[search->carried.order[position]];
 }
 
-static struct place *find_place(place_vector *places, const struct vt_handover *one)
+static struct place *find_place(place_vector *places, const struct vt_carried_tensor *one)
 {
 	struct place fresh = { one->type, one->frame, one->occurrence, 0, 0, 0, 0, 0, 0 };
 
@@ -108,22 +108,24 @@ static struct place *find_place(place_vector *places, const struct vt_handover *
 }
 
 /* The next call of a row: what each place hands over now. */
-static void follow(place_vector *places, uint32_t position, const vt_handover_vector *handed)
+static void follow(place_vector *places, uint32_t position, const vt_carried_vector *handed)
 {
 	for (size_t i = 0, end; i < handed->len; i = end) {
-		const struct vt_handover *one = &handed->items[i];
+		const struct vt_carried_tensor *one = &handed->items[i];
 		struct place *place = find_place(places, one);
 		uint64_t least = one->size_bytes;
 
 		for (end = i + 1;
-		     end < handed->len && vt_handovers_is_same(one, &handed->items[end]); end++)
+		     end < handed->len && vt_carried_tensors_is_same(one, &handed->items[end]);
+		     end++)
 			if (least > handed->items[end].size_bytes)
 				least = handed->items[end].size_bytes;
 		if (place->is_known && place->position == position - 1) {
 			place->nr_steps++;
 			place->nr_grown += least > place->size_bytes;
-			place->has_shrunk |= least < place->size_bytes &&
-					     !vt_handovers_is_as_large(least, place->size_bytes);
+			place->has_shrunk |=
+				least < place->size_bytes &&
+				!vt_carried_tensors_is_as_large(least, place->size_bytes);
 		}
 		place->is_known = 1;
 		place->position = position;
@@ -132,11 +134,12 @@ static void follow(place_vector *places, uint32_t position, const vt_handover_ve
 }
 
 /*
- * The sizes of large blocks vary by themselves (handovers.h): those have to grow nearly every time.
+ * The sizes of large blocks vary by themselves (carried_tensors.h): those have to grow nearly
+ * every time.
  */
 static int is_growing(const struct place *place)
 {
-	int varies = vt_handovers_is_as_large(place->size_bytes, place->size_bytes - 1);
+	int varies = vt_carried_tensors_is_as_large(place->size_bytes, place->size_bytes - 1);
 
 	return place->nr_grown && !place->has_shrunk &&
 	       (!varies || place->nr_grown * 4 >= place->nr_steps * 3);
@@ -162,29 +165,29 @@ static int goes_on(const place_vector *places, uint32_t position)
 /* The end of the row of calls that begins at `position`, and what their places did. */
 static uint32_t find_row(const struct search *search, uint32_t position, place_vector *places)
 {
-	const struct vt_handovers *handovers = &search->handovers;
-	vt_handover_vector handed = { 0 };
-	uint64_t size = vt_handovers_first_size(handovers, position);
+	const struct vt_carried_tensors *carried = &search->carried;
+	vt_carried_vector handed = { 0 };
+	uint64_t size = vt_carried_tensors_first_size(carried, position);
 	uint32_t end = position + 1;
 
 	places->len = 0;
-	vt_handovers_gather(handovers, position, &handed);
+	vt_carried_tensors_gather(carried, position, &handed);
 	follow(places, position, &handed);
-	while (handed.len && vt_handovers_later(handovers, end - 1, 1) &&
+	while (handed.len && vt_carried_tensors_later(carried, end - 1, 1) &&
 	       !ordered(search, end)->has_autograd &&
-	       vt_handovers_first_size(handovers, end) == size) {
+	       vt_carried_tensors_first_size(carried, end) == size) {
 		place_vector before = { 0 };
 
 		for (size_t i = 0; i < places->len; i++)
 			vt_vector_push(&before, places->items[i]);
-		vt_handovers_gather(handovers, end, &handed);
+		vt_carried_tensors_gather(carried, end, &handed);
 		follow(places, end, &handed);
 		if (!goes_on(places, end)) {
 			vt_vector_release(places);
 			*places = before;
 			/* A call that the program died in hands over whatever was there. */
 			end += ordered(search, end)->end_event == VT_NEVER &&
-			       !vt_handovers_later(handovers, end, 1);
+			       !vt_carried_tensors_later(carried, end, 1);
 			break;
 		}
 		vt_vector_release(&before);
@@ -205,31 +208,31 @@ static int has_growing(const place_vector *places)
 /* Whether the call before was of a longer input. */
 static int has_prompt(const struct search *search, uint32_t position)
 {
-	const struct vt_handovers *handovers = &search->handovers;
+	const struct vt_carried_tensors *carried = &search->carried;
 
 	return position &&
-	       vt_handovers_later(handovers, position - 1, 1) == ordered(search, position) &&
+	       vt_carried_tensors_later(carried, position - 1, 1) == ordered(search, position) &&
 	       !ordered(search, position - 1)->has_autograd &&
-	       vt_handovers_first_size(handovers, position - 1) >
-		       vt_handovers_first_size(handovers, position);
+	       vt_carried_tensors_first_size(carried, position - 1) >
+		       vt_carried_tensors_first_size(carried, position);
 }
 
 /* Whether that call left something that the row's first call used. */
 static int has_prefill(const struct search *search, uint32_t position)
 {
-	vt_handover_vector left = { 0 };
+	vt_carried_vector left = { 0 };
 	int found;
 
 	if (!has_prompt(search, position))
 		return 0;
-	vt_handovers_gather(&search->handovers, position - 1, &left);
+	vt_carried_tensors_gather(&search->carried, position - 1, &left);
 	found = left.len > 0;
 	vt_vector_release(&left);
 	return found;
 }
 
 /* What was handed over at a place that grows; in a call that was cut short no less than before. */
-static int is_at_growing(const place_vector *places, const struct vt_handover *one,
+static int is_at_growing(const place_vector *places, const struct vt_carried_tensor *one,
 			 uint32_t position)
 {
 	for (size_t i = 0; i < places->len; i++)
@@ -241,7 +244,7 @@ static int is_at_growing(const place_vector *places, const struct vt_handover *o
 	return 0;
 }
 
-static int has_module(const vt_handover_vector *known, uint64_t module)
+static int has_module(const vt_carried_vector *known, uint64_t module)
 {
 	for (size_t i = 0; i < known->len; i++)
 		if (known->items[i].module == module)
@@ -249,8 +252,8 @@ static int has_module(const vt_handover_vector *known, uint64_t module)
 	return 0;
 }
 
-static void keep_cache(vt_handover_vector *handed, const place_vector *places, uint32_t position,
-		       const vt_handover_vector *known)
+static void keep_cache(vt_carried_vector *handed, const place_vector *places, uint32_t position,
+		       const vt_carried_vector *known)
 {
 	size_t kept = 0;
 
@@ -261,7 +264,7 @@ static void keep_cache(vt_handover_vector *handed, const place_vector *places, u
 	handed->len = kept;
 }
 
-static void mark(struct search *search, const vt_handover_vector *handed)
+static void mark(struct search *search, const vt_carried_vector *handed)
 {
 	for (size_t i = 0; i < handed->len; i++)
 		search->passes->is_carried[handed->items[i].allocation] = 1;
@@ -274,13 +277,13 @@ static void mark(struct search *search, const vt_handover_vector *handed)
 static void mark_cache(struct search *search, uint32_t first, uint32_t end,
 		       const place_vector *places)
 {
-	vt_handover_vector handed = { 0 }, later = { 0 }, copies = { 0 };
+	vt_carried_vector handed = { 0 }, later = { 0 }, copies = { 0 };
 
 	for (uint32_t i = end; i-- > first;) {
-		vt_handovers_gather(&search->handovers, i, &handed);
+		vt_carried_tensors_gather(&search->carried, i, &handed);
 		keep_cache(&handed, places, i, i == first ? &later : NULL);
 		mark(search, &handed);
-		vt_handovers_copies(&search->handovers, i, &handed, &copies);
+		vt_carried_tensors_copies(&search->carried, i, &handed, &copies);
 		mark(search, &copies);
 		if (i == first + 1)
 			for (size_t k = 0; k < handed.len; k++)
@@ -307,18 +310,18 @@ static void mark_loop(struct search *search, uint32_t first, uint32_t end)
 }
 
 /*
- * Marks a row of calls that add to a cache and replace nothing (hoards.h).  Returns its end, or
- * position + 1 where there is none.
+ * Marks a row of calls that add to a cache and replace nothing (append_caches.h).  Returns its
+ * end, or position + 1 where there is none.
  */
 static uint32_t find_hoard(struct search *search, uint32_t position)
 {
 	int is_after_prompt = has_prompt(search, position);
 	uint32_t first = is_after_prompt ? position - 1 : position, end;
-	vt_handover_vector kept = { 0 };
+	vt_carried_vector kept = { 0 };
 
 	if (position < search->next_hoard)
 		return position + 1;
-	end = vt_hoards_find_row(&search->handovers, position, is_after_prompt, &kept);
+	end = vt_append_caches_find_row(&search->carried, position, is_after_prompt, &kept);
 	search->next_hoard = end;
 	mark(search, &kept);
 	if (kept.len && !ordered(search, position)->generation)
@@ -333,7 +336,7 @@ static void find_unknown(struct search *search)
 	place_vector places = { 0 };
 	uint32_t end;
 
-	for (uint32_t i = 0; i < search->handovers.nr; i = end) {
+	for (uint32_t i = 0; i < search->carried.nr; i = end) {
 		uint32_t least, first;
 
 		end = i + 1;
@@ -358,13 +361,13 @@ static void find_unknown(struct search *search)
 /* The caches of loops that a frame shows, of modules that do not show them by a frame. */
 static void find_known_caches(struct search *search)
 {
-	const struct vt_handovers *handovers = &search->handovers;
-	vt_handover_vector handed = { 0 };
+	const struct vt_carried_tensors *carried = &search->carried;
+	vt_carried_vector handed = { 0 };
 	place_vector places = { 0 };
 	uint32_t end;
 
-	for (uint32_t i = 0; i < handovers->nr; i = end) {
-		for (end = i + 1; vt_handovers_later(handovers, end - 1, 1);)
+	for (uint32_t i = 0; i < carried->nr; i = end) {
+		for (end = i + 1; vt_carried_tensors_later(carried, end - 1, 1);)
 			end++;
 		if (!ordered(search, i)->generation || end - i < 3)
 			continue;
@@ -372,7 +375,7 @@ static void find_known_caches(struct search *search)
 		places.len = 0;
 		/* What grows behind the prompt's call only may do so with the number of rows. */
 		for (uint32_t k = i + 1; k < end; k++) {
-			vt_handovers_gather(handovers, k, &handed);
+			vt_carried_tensors_gather(carried, k, &handed);
 			follow(&places, k, &handed);
 		}
 		if (has_growing(&places))
@@ -407,14 +410,14 @@ static void number_generations(struct search *search)
 }
 
 void vt_decoding_find(struct vt_passes *passes, const struct vt_model *model,
-		      const struct vt_chains *chains)
+		      const struct vt_module_stacks *chains)
 {
 	struct search search = { .passes = passes,
 				 .model = model,
 				 .nr_generations = passes->nr_generations };
 
 	passes->is_carried = vt_xcalloc((size_t)model->nr_allocations + 1, 1);
-	vt_handovers_init(&search.handovers, passes, model, chains);
+	vt_carried_tensors_init(&search.carried, passes, model, chains);
 	find_known(&search);
 	find_known_caches(&search);
 	search.next_hoard = 0;
@@ -425,5 +428,5 @@ void vt_decoding_find(struct vt_passes *passes, const struct vt_model *model,
 		      compare_ranges);
 	passes->loops = search.loops.items;
 	passes->nr_loops = (uint32_t)search.loops.len;
-	vt_handovers_release(&search.handovers);
+	vt_carried_tensors_release(&search.carried);
 }

@@ -6,7 +6,7 @@
  * Which passes read a prompt and which make one token each.
  */
 
-#include "analyzer/attribution/chains.h"
+#include "analyzer/attribution/module_stack.h"
 #include "analyzer/attribution/passes.h"
 
 /*
@@ -14,6 +14,6 @@
  * frame.
  */
 void vt_decoding_find(struct vt_passes *passes, const struct vt_model *model,
-		      const struct vt_chains *chains);
+		      const struct vt_module_stacks *chains);
 
 #endif

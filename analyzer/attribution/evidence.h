@@ -66,9 +66,9 @@
 	X(AGAIN, "again")                                                                          \
 	X(ONCE, "once")                                                                            \
 	X(CARRIED, "carried") /* ... a larger one in its stead, in a loop that makes tokens */     \
-	X(AS_CACHE, "as-cache") /* ... one that is a cache by its name (siblings.h) */
+	X(AS_CACHE, "as-cache") /* ... one that is a cache by its name (cache_sites.h) */
 
-/* What the program's own code made it of (sources.h). */
+/* What the program's own code made it of (derived_tensors.h). */
 #define VT_SOURCES(X)                                                                              \
 	X(LOGITS, "logits") /* of the output of a head */                                          \
 	X(RESULT, "result") /* of anything else that a model returned */                           \
@@ -100,12 +100,15 @@
 /* What a block is a copy of (same shape, another type), or the gradient of. */
 #define VT_THINGS(X) X(PARAMETER, "parameter")
 
-/* What the gradients of its size make of what a program keeps in its own variables (updates.h). */
+/*
+ * What the gradients of its size make of what a program keeps in its own variables
+ * (functional_updates.h).
+ */
 #define VT_UPDATES(X)                                                                              \
 	X(WEIGHT, "weight")                                                                        \
 	X(STATE, "state")                                                                          \
-	X(MASTER, "master") /* in twice the width (masters.h) */                                   \
-	X(SIZED, "sized") /* neither, but of the size of gradients */
+	X(MASTER, "master") /* in twice the width (master_weights.h) */                            \
+	X(SIZED, "sized")   /* neither, but of the size of gradients */
 
 /* What the node of the backward pass that released it did. */
 #define VT_RELEASERS(X)                                                                            \
@@ -123,7 +126,7 @@
 /* How many blocks of its size its stage made. */
 #define VT_ALIKE(X)                                                                                \
 	X(LAYERS, "layers") /* one or two per layer of the model */                                \
-	X(TREE, "tree")     /* a container of the program has such ones by number (trees.h) */     \
+	X(TREE, "tree")     /* a container has such ones by number (parameter_containers.h) */     \
 	X(SCORES, "scores") /* ... or of a product on the way to a choice */
 
 /* Of the device's highest use: a size alone must not decide above a thousandth. */
@@ -142,7 +145,7 @@ enum vt_provenance { VT_PROVENANCES(VT_EVIDENCE_ENUM) VT_NR_PROVENANCES };
 enum vt_lifetime { VT_LIFETIMES(VT_EVIDENCE_ENUM) VT_NR_LIFETIMES };
 #undef VT_EVIDENCE_PREFIX
 #define VT_EVIDENCE_PREFIX(name) VT_HEAD_##name
-enum vt_head { VT_HEADS(VT_EVIDENCE_ENUM) VT_NR_HEADS };
+enum vt_lm_head { VT_HEADS(VT_EVIDENCE_ENUM) VT_NR_HEADS };
 #undef VT_EVIDENCE_PREFIX
 #define VT_EVIDENCE_PREFIX(name) VT_YIELD_##name
 enum vt_yield { VT_YIELDS(VT_EVIDENCE_ENUM) VT_NR_YIELDS };
@@ -151,7 +154,7 @@ enum vt_yield { VT_YIELDS(VT_EVIDENCE_ENUM) VT_NR_YIELDS };
 enum vt_grad_mode { VT_GRAD_MODES(VT_EVIDENCE_ENUM) VT_NR_GRAD_MODES };
 #undef VT_EVIDENCE_PREFIX
 #define VT_EVIDENCE_PREFIX(name) VT_SOURCE_##name
-enum vt_source { VT_SOURCES(VT_EVIDENCE_ENUM) VT_NR_SOURCES };
+enum vt_derived_tensor { VT_SOURCES(VT_EVIDENCE_ENUM) VT_NR_SOURCES };
 #undef VT_EVIDENCE_PREFIX
 #define VT_EVIDENCE_PREFIX(name) VT_PURPOSE_##name
 enum vt_pass_purpose { VT_PURPOSES(VT_EVIDENCE_ENUM) VT_NR_PURPOSES };
@@ -172,7 +175,7 @@ enum vt_flag { VT_FLAGS(VT_EVIDENCE_ENUM) VT_NR_FLAGS };
 enum vt_thing { VT_THINGS(VT_EVIDENCE_ENUM) VT_NR_THINGS };
 #undef VT_EVIDENCE_PREFIX
 #define VT_EVIDENCE_PREFIX(name) VT_UPDATE_##name
-enum vt_update { VT_UPDATES(VT_EVIDENCE_ENUM) VT_NR_UPDATES };
+enum vt_functional_update { VT_UPDATES(VT_EVIDENCE_ENUM) VT_NR_UPDATES };
 #undef VT_EVIDENCE_PREFIX
 #define VT_EVIDENCE_PREFIX(name) VT_RELEASER_##name
 enum vt_releaser { VT_RELEASERS(VT_EVIDENCE_ENUM) VT_NR_RELEASERS };

@@ -170,7 +170,7 @@ static void find_twins(struct vt_facts *facts)
 	}
 	gradients.items = vt_xrealloc(gradients.items,
 				      (gradients.len + 1) * sizeof(*gradients.items));
-	vt_twins_init(&facts->twins, gradients.items, (uint32_t)gradients.len);
+	vt_gradient_sizes_init(&facts->twins, gradients.items, (uint32_t)gradients.len);
 }
 
 void vt_facts_init(struct vt_facts *facts, const struct vt_stages *stages,
@@ -182,8 +182,8 @@ void vt_facts_init(struct vt_facts *facts, const struct vt_stages *stages,
 	facts->stages = stages;
 	vt_operators_init(&facts->operators, facts->model, rules);
 	vt_flow_kinds_init(&facts->flow, facts->model, &facts->operators);
-	vt_heads_init(&facts->heads, stages, rules, &facts->operators);
-	vt_moves_init(&facts->moves, stages);
+	vt_lm_heads_init(&facts->heads, stages, rules, &facts->operators);
+	vt_module_apply_init(&facts->moves, stages);
 	vt_names_init(&facts->names, facts->model);
 	vt_recorded_passes_init(&facts->recorded, stages);
 	vt_recomputes_init(&facts->recomputes, facts->model, &stages->chains);
@@ -193,8 +193,8 @@ void vt_facts_init(struct vt_facts *facts, const struct vt_stages *stages,
 	for (uint32_t i = 0; i < facts->model->nr_allocations; i++)
 		if (facts->model->allocations[i].event > facts->last_made_event)
 			facts->last_made_event = facts->model->allocations[i].event;
-	vt_trees_init(&facts->trees, &facts->names, stages);
-	vt_choices_init(&facts->choices, stages, rules, &facts->operators);
+	vt_parameter_containers_init(&facts->trees, &facts->names, stages);
+	vt_token_sampling_init(&facts->choices, stages, rules, &facts->operators);
 	find_sequences(facts);
 	find_twins(facts);
 }
@@ -203,11 +203,11 @@ void vt_facts_release(struct vt_facts *facts)
 {
 	vt_operators_release(&facts->operators);
 	vt_flow_kinds_release(&facts->flow);
-	vt_heads_release(&facts->heads);
-	vt_moves_release(&facts->moves);
+	vt_lm_heads_release(&facts->heads);
+	vt_module_apply_release(&facts->moves);
 	vt_shapes_release(&facts->shapes);
-	vt_trees_release(&facts->trees);
-	vt_choices_release(&facts->choices);
+	vt_parameter_containers_release(&facts->trees);
+	vt_token_sampling_release(&facts->choices);
 	free(facts->as_cache);
 	free(facts->updates);
 	vt_names_release(&facts->names);
@@ -215,7 +215,7 @@ void vt_facts_release(struct vt_facts *facts)
 	vt_recomputes_release(&facts->recomputes);
 	vt_recorded_passes_release(&facts->recorded);
 	free(facts->sources);
-	vt_twins_release(&facts->twins);
+	vt_gradient_sizes_release(&facts->twins);
 	free(facts->cast_of);
 	free(facts->sequences);
 	memset(facts, 0, sizeof(*facts));
@@ -253,7 +253,7 @@ uint32_t vt_facts_heads(const struct vt_facts *facts, const struct vt_allocation
 {
 	uint64_t sequence = a->made->node_class ? a->node_sequence : a->forward_sequence;
 	const struct vt_span *span = vt_facts_span(facts, a);
-	const struct vt_head_stretch *stretch;
+	const struct vt_lm_head_range *stretch;
 	uint32_t bits = 0;
 
 	/* What was observed needs no inference. */
@@ -265,11 +265,11 @@ uint32_t vt_facts_heads(const struct vt_facts *facts, const struct vt_allocation
 	if (!a->made->node_class && a->made->python_stack < facts->stages->chains.nr_stacks &&
 	    facts->stages->chains.is_head[a->made->python_stack])
 		bits |= 1u << VT_HEAD_MODULE;
-	if (vt_heads_is_at_head(&facts->heads, facts->stages, a))
+	if (vt_lm_heads_is_at_head(&facts->heads, facts->stages, a))
 		bits |= 1u << VT_HEAD_MODULE;
 	if (sequence == VT_NO_SEQUENCE || is_unnumbered(facts, a))
 		return bits;
-	stretch = vt_heads_find(&facts->heads, span->step, sequence);
+	stretch = vt_lm_heads_find(&facts->heads, span->step, sequence);
 	if (stretch && !a->made->node_class && a->event >= stretch->product_event)
 		bits |= 1u << VT_HEAD_PRODUCT;
 	/*
@@ -338,7 +338,7 @@ uint32_t vt_facts_releasers(const struct vt_facts *facts, const struct vt_alloca
 		return 0;
 	if (vt_recomputes_has(&facts->recomputes, &node))
 		bits |= 1u << VT_RELEASER_RECOMPUTING;
-	if (vt_twins_has_node(&facts->twins, a->size_bytes, &node))
+	if (vt_gradient_sizes_has_node(&facts->twins, a->size_bytes, &node))
 		bits |= 1u << VT_RELEASER_TWIN;
 	return bits;
 }

@@ -10,17 +10,17 @@
 
 #include <stdint.h>
 
-#include "analyzer/attribution/choices.h"
+#include "analyzer/attribution/token_sampling.h"
 #include "analyzer/attribution/flow_kinds.h"
-#include "analyzer/attribution/heads.h"
-#include "analyzer/attribution/moves.h"
+#include "analyzer/attribution/lm_heads.h"
+#include "analyzer/attribution/module_apply.h"
 #include "analyzer/attribution/operators.h"
 #include "analyzer/attribution/recomputes.h"
 #include "analyzer/attribution/recorded_passes.h"
 #include "analyzer/attribution/shapes.h"
 #include "analyzer/attribution/stages.h"
-#include "analyzer/attribution/trees.h"
-#include "analyzer/attribution/twins.h"
+#include "analyzer/attribution/parameter_containers.h"
+#include "analyzer/attribution/gradient_sizes.h"
 #include "analyzer/model/names.h"
 
 struct vt_facts {
@@ -29,8 +29,8 @@ struct vt_facts {
 	const struct vt_stages *stages;
 	struct vt_operators operators;
 	struct vt_flow_kinds flow;
-	struct vt_heads heads;
-	struct vt_moves moves;
+	struct vt_lm_heads heads;
+	struct vt_module_apply moves;
 	struct vt_names names;
 	struct vt_shapes shapes;
 	uint32_t *gradient_of; /* by allocation: index of the parameter in vt_model.tensors + 1;
@@ -38,12 +38,14 @@ struct vt_facts {
 	uint32_t *cast_of;     /* ... of which it is a copy of half the width */
 	struct vt_recomputes recomputes;
 	struct vt_recorded_passes recorded;
-	struct vt_twins twins;
-	struct vt_trees trees;
-	struct vt_choices choices;
-	uint8_t *sources; /* by allocation: enum vt_source + 1; 0: not known (sources.h) */
-	uint8_t *as_cache; /* by allocation: made where a cache was (siblings.h); NULL: not known */
-	uint8_t *updates; /* by allocation: enum vt_update + 1; 0: neither (updates.h) */
+	struct vt_gradient_sizes twins;
+	struct vt_parameter_containers trees;
+	struct vt_token_sampling choices;
+	/* By allocation: enum vt_derived_tensor + 1; 0: not known (derived_tensors.h). */
+	uint8_t *sources;
+	uint8_t *as_cache; /* by allocation: made where a cache was (cache_sites.h), or NULL */
+	/* By allocation: enum vt_functional_update + 1; 0: neither (functional_updates.h). */
+	uint8_t *updates;
 	struct vt_sequence_class *sequences; /* sorted */
 	uint32_t nr_sequences;
 	uint8_t has_optimizer;	    /* of PyTorch, that took a step */
@@ -68,7 +70,7 @@ const struct vt_span *vt_facts_span(const struct vt_facts *facts, const struct v
 
 /* Bit per enum vt_lifetime. */
 uint32_t vt_facts_lifetimes(const struct vt_facts *facts, const struct vt_allocation *a);
-/* Bit per enum vt_head; 0 where it has nothing to do with a head. */
+/* Bit per enum vt_lm_head; 0 where it has nothing to do with a head. */
 uint32_t vt_facts_heads(const struct vt_facts *facts, const struct vt_allocation *a);
 /* Bit per enum vt_yield. */
 uint32_t vt_facts_yields(const struct vt_facts *facts, const struct vt_allocation *a);
@@ -79,11 +81,11 @@ uint32_t vt_facts_repeats(const struct vt_facts *facts, const struct vt_allocati
 uint32_t vt_facts_roles(const struct vt_facts *facts, const struct vt_allocation *a);
 uint32_t vt_facts_flags(const struct vt_facts *facts, const struct vt_allocation *a);
 uint32_t vt_facts_copies(const struct vt_facts *facts, const struct vt_allocation *a);
-/* Bit per enum vt_source. */
+/* Bit per enum vt_derived_tensor. */
 uint32_t vt_facts_sources(const struct vt_facts *facts, const struct vt_allocation *a);
 /* Bit per enum vt_program. */
 uint32_t vt_facts_programs(const struct vt_facts *facts);
-/* Bit per enum vt_update. */
+/* Bit per enum vt_functional_update. */
 uint32_t vt_facts_updates(const struct vt_facts *facts, const struct vt_allocation *a);
 /* What its size says: bit per enum vt_shape_class, enum vt_alike, enum vt_share. */
 uint32_t vt_facts_shape_classes(const struct vt_facts *facts, const struct vt_allocation *a);

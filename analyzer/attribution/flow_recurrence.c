@@ -12,7 +12,7 @@ struct loops {
 	struct vt_dataflow *flow;
 	struct vt_map last;	    /* place -> its last node */
 	struct vt_map recurrent;    /* places */
-	uint32_t *nr_turns;	    /* by node: of the loop that it ends a turn of */
+	uint32_t *nr_iterations;	    /* by node: of the loop that it ends a turn of */
 	uint32_t *nr_backward;	    /* by node: nodes of backward passes before it */
 	struct vt_flow_nodes turn;
 };
@@ -25,7 +25,7 @@ static struct vt_key place_of(const struct vt_dataflow *flow, uint32_t n)
 }
 
 /* The operators of a turn: behind `first`, and before or at `last`, which is computed of it. */
-static int walk_turn(struct loops *l, uint32_t first, uint32_t last)
+static int walk_iteration(struct loops *l, uint32_t first, uint32_t last)
 {
 	struct vt_dataflow *flow = l->flow;
 	int is_of_first = 0;
@@ -98,10 +98,10 @@ static void look_at(struct loops *l, uint32_t n)
 
 	vt_map_put(&l->last, place, n);
 	if (before == VT_NO_INDEX || !place.b || l->nr_backward[before] != l->nr_backward[n] ||
-	    !walk_turn(l, before, n) || !is_of_a_recurrence(l, before, n))
+	    !walk_iteration(l, before, n) || !is_of_a_recurrence(l, before, n))
 		return;
-	l->nr_turns[n] = l->nr_turns[before] + 1;
-	if (l->nr_turns[n] < TURNS_MIN)
+	l->nr_iterations[n] = l->nr_iterations[before] + 1;
+	if (l->nr_iterations[n] < TURNS_MIN)
 		return;
 	for (size_t i = 0; i < l->turn.len; i++)
 		vt_map_put(&l->recurrent, place_of(l->flow, l->turn.items[i]), 1);
@@ -112,7 +112,7 @@ void vt_flow_find_recurrence(struct vt_dataflow *flow)
 	struct loops l = { .flow = flow };
 	uint32_t nr_backward = 0;
 
-	l.nr_turns = vt_xcalloc((size_t)flow->nr_nodes + 1, sizeof(*l.nr_turns));
+	l.nr_iterations = vt_xcalloc((size_t)flow->nr_nodes + 1, sizeof(*l.nr_iterations));
 	l.nr_backward = vt_xcalloc((size_t)flow->nr_nodes + 1, sizeof(*l.nr_backward));
 	for (uint32_t n = 0; n < flow->nr_nodes; n++) {
 		nr_backward += flow->nodes[n].in_backward;
@@ -127,7 +127,7 @@ void vt_flow_find_recurrence(struct vt_dataflow *flow)
 	vt_map_release(&l.last);
 	vt_map_release(&l.recurrent);
 	vt_vector_release(&l.turn);
-	free(l.nr_turns);
+	free(l.nr_iterations);
 	free(l.nr_backward);
 }
 

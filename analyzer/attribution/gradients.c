@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "analyzer/attribution/rests.h"
+#include "analyzer/attribution/block_rounding.h"
 #include "analyzer/base/map.h"
 #include "analyzer/base/search.h"
 #include "analyzer/base/util.h"
@@ -81,10 +81,10 @@ static void gather_parameters(struct search *search)
 	search->parameters.len = kept;
 }
 
-/* Whether a tensor may have been asked for with a block (rests.h). */
+/* Whether a tensor may have been asked for with a block (block_rounding.h). */
 static int fits(uint64_t tensor_bytes, uint64_t block_bytes, int is_exact)
 {
-	const uint64_t rounded = vt_rests_rounded(tensor_bytes);
+	const uint64_t rounded = vt_block_rounding_rounded(tensor_bytes);
 
 	if (block_bytes == rounded)
 		return 1;
@@ -104,8 +104,8 @@ static uint32_t count_fitting(const struct search *search, size_t at, const char
 			      size_t len, const struct wanted *wanted, int is_exact,
 			      uint32_t *first)
 {
-	uint64_t bytes =
-		vt_rests_block_bytes(&search->facts->model->allocations[wanted->allocation]);
+	uint64_t bytes = vt_block_rounding_block_bytes(
+		&search->facts->model->allocations[wanted->allocation]);
 	const struct vt_tensor *tensors = search->facts->model->tensors;
 	uint32_t nr = 0;
 
@@ -158,8 +158,8 @@ static struct candidate find_candidate(const struct search *search, const struct
 	const struct vt_span *span = vt_facts_span(facts, a);
 	struct candidate found = { 0, wanted->allocation, span ? span->step : 0, 0, 0 };
 	uint32_t nr;
-	const struct vt_chain_link *links =
-		vt_chains_get(&facts->stages->chains, wanted->python_stack, &nr);
+	const struct vt_module_link *links =
+		vt_module_stacks_get(&facts->stages->chains, wanted->python_stack, &nr);
 
 	for (uint32_t i = 0; i < nr && !found.nr; i++) {
 		const struct vt_torch_module *module = vt_names_module(
@@ -344,7 +344,7 @@ static void find_casts(struct search *search)
 			continue;
 		before = cast_beside(facts, i, -1);
 		is_last = !cast_beside(facts, i, 1);
-		wanted.is_exact = is_last && (!vt_rests_can_have(facts->model, a) ||
+		wanted.is_exact = is_last && (!vt_block_rounding_can_have(facts->model, a) ||
 					      vt_calls_is_numbered(&facts->stages->calls, i));
 		if (wanted.is_exact && before && before->size_bytes == a->size_bytes)
 			continue;

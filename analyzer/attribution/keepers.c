@@ -46,7 +46,8 @@ static enum vt_keeper role_of(const char *owner)
 static void add_modules(struct vt_buffer *text, const struct vt_facts *facts, uint32_t stack)
 {
 	uint32_t nr;
-	const struct vt_chain_link *links = vt_chains_get(&facts->stages->chains, stack, &nr);
+	const struct vt_module_link *links =
+		vt_module_stacks_get(&facts->stages->chains, stack, &nr);
 
 	for (uint32_t i = 0; i < nr && i < MODULES_SHOWN; i++)
 		vt_buffer_printf(text, "%s%s", i ? " < " : " in ",
@@ -102,7 +103,7 @@ static enum vt_keeper find_node(struct vt_facts *facts, const struct vt_describe
 	if (is_bit(lifetimes, VT_LIFETIME_OPERATION))
 		return VT_KEEPER_OPERATION;
 	/* Made in the pass, of no recomputed forward, and taken in the same pass. */
-	vt_chains_get(&facts->stages->chains, a->made->python_stack, &nr);
+	vt_module_stacks_get(&facts->stages->chains, a->made->python_stack, &nr);
 	is_gradient = (a->made->node_class || (span && span->stage == VT_STAGE_BACKWARD)) &&
 		      (!nr || vt_producer_stack(facts->model, a) != a->made->python_stack) &&
 		      !is_bit(lifetimes, VT_LIFETIME_AFTER_BACKWARD);

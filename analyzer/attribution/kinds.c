@@ -40,7 +40,7 @@ static uint32_t find_text(const struct vt_kinds *kinds, const char *text, enum l
 	return NO_KIND;
 }
 
-static const char *class_of(const struct vt_kinds *kinds, const struct vt_chain_link *link)
+static const char *class_of(const struct vt_kinds *kinds, const struct vt_module_link *link)
 {
 	return vt_model_text(kinds->facts->model, link->type);
 }
@@ -49,8 +49,8 @@ static const char *class_of(const struct vt_kinds *kinds, const struct vt_chain_
 static uint32_t find_module(const struct vt_kinds *kinds, uint32_t python_stack, enum list list)
 {
 	uint32_t nr;
-	const struct vt_chain_link *links =
-		vt_chains_get(&kinds->facts->stages->chains, python_stack, &nr);
+	const struct vt_module_link *links =
+		vt_module_stacks_get(&kinds->facts->stages->chains, python_stack, &nr);
 
 	for (uint32_t i = 0; i < nr; i++) {
 		uint32_t kind = find_text(kinds, class_of(kinds, &links[i]), list);
@@ -80,8 +80,8 @@ void vt_kinds_init(struct vt_kinds *kinds, struct vt_facts *facts)
 	kinds->layer_kind = NO_KIND;
 	for (uint32_t stack = 0; stack < facts->stages->chains.nr_stacks; stack++) {
 		uint32_t nr;
-		const struct vt_chain_link *links =
-			vt_chains_get(&facts->stages->chains, stack, &nr);
+		const struct vt_module_link *links =
+			vt_module_stacks_get(&facts->stages->chains, stack, &nr);
 		struct vt_kind_holder one = { 0, NO_KIND };
 
 		if (nr < 2)
@@ -125,8 +125,8 @@ static uint32_t find_beside(struct vt_kinds *kinds, const struct vt_allocation *
 {
 	const char *op = vt_operators_name(&kinds->facts->operators, a->made->native_stack);
 	uint32_t nr;
-	const struct vt_chain_link *links =
-		vt_chains_get(&kinds->facts->stages->chains,
+	const struct vt_module_link *links =
+		vt_module_stacks_get(&kinds->facts->stages->chains,
 			      vt_producer_stack(kinds->facts->model, a), &nr);
 
 	for (uint32_t k = 0; k < kinds->rules->nr_kinds; k++) {
@@ -169,8 +169,8 @@ static uint32_t find_operator(struct vt_kinds *kinds, const struct vt_allocation
 	const char *op = vt_operators_name(&kinds->facts->operators, a->made->native_stack);
 	uint32_t kind = find_text(kinds, op, OP);
 	uint32_t nr;
-	const struct vt_chain_link *links =
-		vt_chains_get(&kinds->facts->stages->chains, stack, &nr);
+	const struct vt_module_link *links =
+		vt_module_stacks_get(&kinds->facts->stages->chains, stack, &nr);
 
 	if (!nr || !is_kind(kinds, kind, "residual"))
 		return kind;
@@ -219,8 +219,8 @@ static int find_passing(const struct vt_kinds *kinds, uint32_t native_stack, uin
 {
 	const char *op = vt_operators_name(&kinds->facts->operators, native_stack);
 	uint32_t nr;
-	const struct vt_chain_link *links =
-		vt_chains_get(&kinds->facts->stages->chains, stack, &nr);
+	const struct vt_module_link *links =
+		vt_module_stacks_get(&kinds->facts->stages->chains, stack, &nr);
 
 	return (op && vt_globs_match(&kinds->rules->passing.op, op)) ||
 	       (nr && vt_globs_match(&kinds->rules->passing.module, class_of(kinds, &links[0])));

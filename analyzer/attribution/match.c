@@ -59,7 +59,7 @@ static uint32_t words_of(const struct vt_facts *facts, const struct vt_allocatio
 	case VT_FACT_GRAD:
 		return vt_facts_grad_modes(facts, a);
 	case VT_FACT_MOVED:
-		if (!vt_moves_is_buffer(&facts->moves, a->made->python_stack))
+		if (!vt_module_apply_is_buffer(&facts->moves, a->made->python_stack))
 			return 0;
 		return 1u << VT_MOVED_BUFFER;
 	case VT_FACT_MADE_OF:
@@ -100,7 +100,7 @@ static uint32_t words_of(const struct vt_facts *facts, const struct vt_allocatio
 /* Borrowed; NULL where there is none. */
 static const char *text_of(struct vt_facts *facts, const struct vt_allocation *a, enum vt_fact fact)
 {
-	const struct vt_chain_link *links;
+	const struct vt_module_link *links;
 	uint32_t nr;
 
 	switch (fact) {
@@ -115,7 +115,7 @@ static const char *text_of(struct vt_facts *facts, const struct vt_allocation *a
 	case VT_FACT_OP:
 		return vt_operators_name(&facts->operators, a->made->native_stack);
 	default:
-		links = vt_chains_get(&facts->stages->chains, a->made->python_stack, &nr);
+		links = vt_module_stacks_get(&facts->stages->chains, a->made->python_stack, &nr);
 		return nr ? vt_model_text(facts->model, links[0].type) : NULL;
 	}
 }
@@ -123,7 +123,8 @@ static const char *text_of(struct vt_facts *facts, const struct vt_allocation *a
 static int fits_module(const struct vt_facts *facts, const struct vt_globs *globs, uint32_t stack)
 {
 	uint32_t nr;
-	const struct vt_chain_link *links = vt_chains_get(&facts->stages->chains, stack, &nr);
+	const struct vt_module_link *links =
+		vt_module_stacks_get(&facts->stages->chains, stack, &nr);
 
 	if (!nr)
 		return vt_globs_match(globs, NULL);

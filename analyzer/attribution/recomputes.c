@@ -50,7 +50,7 @@ static int compare_nodes(const void *a, const void *b)
 }
 
 void vt_recomputes_init(struct vt_recomputes *recomputes, const struct vt_model *model,
-			const struct vt_chains *chains)
+			const struct vt_module_stacks *chains)
 {
 	VT_VECTOR(struct vt_recompute) found = { 0 };
 	uint32_t nr;
@@ -61,7 +61,7 @@ void vt_recomputes_init(struct vt_recomputes *recomputes, const struct vt_model 
 					     a->made->forward_python_stack };
 
 		if (!a->made->node_class ||
-		    !vt_chains_get(chains, a->made->python_stack, &nr) || !nr)
+		    !vt_module_stacks_get(chains, a->made->python_stack, &nr) || !nr)
 			continue;
 		/* Events of one node follow each other. */
 		if (found.len && !vt_recomputes_compare(&found.items[found.len - 1], &node))

@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#include "analyzer/attribution/chains.h"
+#include "analyzer/attribution/module_stack.h"
 #include "analyzer/model/model.h"
 
 /* Sequence numbers count per thread: the stack at which it was made tells nodes apart, too. */
@@ -26,7 +26,7 @@ struct vt_recomputes {
 };
 
 void vt_recomputes_init(struct vt_recomputes *recomputes, const struct vt_model *model,
-			const struct vt_chains *chains);
+			const struct vt_module_stacks *chains);
 void vt_recomputes_release(struct vt_recomputes *recomputes);
 
 /* Orders nodes, as qsort wants it. */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyzer/attribution/rests.h"
+#include "analyzer/attribution/block_rounding.h"
 #include "analyzer/base/search.h"
 #include "analyzer/base/util.h"
 
@@ -157,7 +157,8 @@ static void add_size(size_vector *sizes, uint64_t elements, enum vt_shape_class 
 {
 	/* Half and single precision. */
 	for (uint64_t width = 2; width <= 4; width += 2) {
-		struct vt_shape_size one = { vt_rests_rounded(elements * width), 1u << class };
+		struct vt_shape_size one = { vt_block_rounding_rounded(elements * width),
+					     1u << class };
 
 		vt_vector_push(sizes, one);
 	}
@@ -169,7 +170,7 @@ static void add_parameter_sizes(size_vector *sizes, const struct vt_model *model
 	for (uint32_t i = 0; i < model->nr_tensors; i++) {
 		const struct vt_tensor *tensor = &model->tensors[i];
 		const char *shape = vt_model_text(model, tensor->shape);
-		struct vt_shape_size one = { vt_rests_rounded(tensor->size_bytes),
+		struct vt_shape_size one = { vt_block_rounding_rounded(tensor->size_bytes),
 					     1u << VT_SHAPE_PARAMETER };
 
 		if (tensor->role == VT_ROLE_PARAMETER && shape && strchr(shape, ','))
@@ -245,7 +246,7 @@ static uint32_t count_layers(const struct vt_model *model)
 
 static struct vt_key span_key(const struct vt_stages *stages, const struct vt_allocation *a)
 {
-	struct vt_key key = { vt_rests_block_bytes(a),
+	struct vt_key key = { vt_block_rounding_block_bytes(a),
 			      vt_stages_span_at(stages, a->event), 0 };
 
 	return key;
@@ -347,9 +348,9 @@ uint32_t vt_shapes_of_size(const struct vt_shapes *shapes, uint64_t size_bytes)
 uint32_t vt_shapes_classes(const struct vt_shapes *shapes, const struct vt_model *model,
 			   const struct vt_allocation *a)
 {
-	uint32_t classes = vt_shapes_of_size(shapes, vt_rests_block_bytes(a));
+	uint32_t classes = vt_shapes_of_size(shapes, vt_block_rounding_block_bytes(a));
 
-	if (classes || !vt_rests_can_have(model, a))
+	if (classes || !vt_block_rounding_can_have(model, a))
 		return classes;
 	return classes_of(shapes, a->size_bytes - VT_REST_MAX, a->size_bytes);
 }

@@ -278,7 +278,7 @@ void vt_stages_init(struct vt_stages *stages, const struct vt_timeline *timeline
 	memset(stages, 0, sizeof(*stages));
 	stages->timeline = timeline;
 	vt_stage_evidence_init(&stages->evidence, model, rules);
-	vt_chains_init(&stages->chains, model, rules);
+	vt_module_stacks_init(&stages->chains, model, rules);
 	vt_calls_init(&stages->calls, timeline, &stages->chains);
 	vt_call_uses_init(&stages->call_uses, timeline, &stages->evidence, &stages->calls,
 			  &stages->chains);
@@ -301,7 +301,7 @@ void vt_stages_release(struct vt_stages *stages)
 	free(stages->totals);
 	vt_steps_release(&stages->steps);
 	vt_stage_evidence_release(&stages->evidence);
-	vt_chains_release(&stages->chains);
+	vt_module_stacks_release(&stages->chains);
 	vt_calls_release(&stages->calls);
 	vt_call_uses_release(&stages->call_uses);
 	vt_passes_release(&stages->passes);

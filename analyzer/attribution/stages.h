@@ -14,7 +14,7 @@
 
 #include "analyzer/attribution/call_uses.h"
 #include "analyzer/attribution/calls.h"
-#include "analyzer/attribution/chains.h"
+#include "analyzer/attribution/module_stack.h"
 #include "analyzer/attribution/evidence.h"
 #include "analyzer/attribution/passes.h"
 #include "analyzer/attribution/spans.h"
@@ -30,7 +30,7 @@ struct vt_stages {
 	struct vt_range_totals *totals; /* nr_spans rows of one entry per vt_model.devices */
 	struct vt_steps steps;
 	struct vt_stage_evidence evidence;
-	struct vt_chains chains;
+	struct vt_module_stacks chains;
 	struct vt_calls calls;
 	struct vt_call_uses call_uses;
 	struct vt_passes passes;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "analyzer/attribution/rests.h"
+#include "analyzer/attribution/block_rounding.h"
 
 /* What the allocators ask of the driver for one of the two lies between them. */
 #define NEAR 3
@@ -32,7 +32,7 @@ static int is_as_large(const struct vt_model *model, const struct vt_allocation 
 	uint64_t least = block->requested_bytes;
 
 	if (!least)
-		least = vt_rests_least(model, block);
+		least = vt_block_rounding_least(model, block);
 	return host->size_bytes >= least && host->size_bytes / 2 < block->size_bytes;
 }
 

@@ -238,7 +238,7 @@ static void take_growth(struct vt_measure *m, int device, struct vt_figure *figu
 	if (!m->leaks.leaks.nr_points)
 		figure->why = vt_xstrdup(m->leaks.notes.nr ? m->leaks.notes.text[0] :
 							     "too few steps to measure growth");
-	else if (m->leaks.leaks.turns.kind == VT_TURN_SLICE)
+	else if (m->leaks.leaks.turns.kind == VT_ITERATION_SLICE)
 		figure->why = vt_xstrdup("the run has no steps, generations, marks or calls");
 }
 
@@ -247,7 +247,7 @@ static void take_finding(struct vt_measure *m, const struct vt_limit *limit, int
 {
 	if (!m->has_findings)
 		vt_findings_init(&m->findings, &m->analysis->attribution,
-				 &m->analysis->tapes, &m->describe, device);
+				 &m->analysis->traces, &m->describe, device);
 	m->has_findings = 1;
 	for (size_t i = 0; i < m->findings.len; i++)
 		if (!strcmp(vt_findings_words[m->findings.items[i].id].id, limit->subject))

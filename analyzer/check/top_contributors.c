@@ -138,7 +138,7 @@ static void find_growing(const struct finding_out *f)
 		const struct vt_leak *leak = &leaks->growth[i];
 		struct vt_contributor *contributor = add(f, owner_of(f, leak->owner));
 
-		contributor->bytes = (uint64_t)(leak->bytes_per_turn + 0.5);
+		contributor->bytes = (uint64_t)(leak->bytes_per_iteration + 0.5);
 		contributor->blocks = leak->blocks;
 		if (leak->nr_holders)
 			contributor->what = vt_xasprintf("held by %s", leak->holders[0].way);

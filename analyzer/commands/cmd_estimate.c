@@ -7,7 +7,7 @@
 #include "analyzer/base/units.h"
 #include "analyzer/commands/cmd.h"
 #include "analyzer/planner/validation.h"
-#include "analyzer/planner/scaled_run_print.h"
+#include "analyzer/planner/extrapolation_print.h"
 #include "analyzer/planner/measured.h"
 #include "analyzer/planner/overhead.h"
 #include "analyzer/planner/planner.h"
@@ -228,7 +228,7 @@ static void scale(const struct arguments *arguments, struct vt_diag *diag)
 	const struct vt_plan_settings *settings = &arguments->settings;
 	const struct vt_gpu *gpu = arguments->has_gpu ? &arguments->gpu : NULL;
 	struct vt_scaling_size is = { 0, 0 };
-	struct vt_scaled_run x = { 0 };
+	struct vt_extrapolation x = { 0 };
 	struct vt_analysis analysis;
 	int rc = vt_analysis_open(&analysis, arguments->from, NULL, diag);
 
@@ -237,13 +237,13 @@ static void scale(const struct arguments *arguments, struct vt_diag *diag)
 	if (settings->is_given[VT_SET_SEQ])
 		is.seq = (uint64_t)settings->value[VT_SET_SEQ];
 	if (!rc)
-		rc = vt_scaled_run_init(&x, &analysis, arguments->was, is,
+		rc = vt_extrapolation_init(&x, &analysis, arguments->was, is,
 					 gpu ? gpu->usable_bytes : 0, diag);
 	if (!rc && arguments->is_json)
-		vt_scaled_run_print_json(&x, gpu, stdout);
+		vt_extrapolation_print_json(&x, gpu, stdout);
 	else if (!rc)
-		vt_scaled_run_print_text(&x, gpu, stdout);
-	vt_scaled_run_release(&x);
+		vt_extrapolation_print_text(&x, gpu, stdout);
+	vt_extrapolation_release(&x);
 	vt_analysis_close(&analysis);
 }
 

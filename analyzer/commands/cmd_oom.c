@@ -32,7 +32,7 @@ static char *limits_of(const struct vt_analysis *analysis)
 	int has_blocks = 0;
 
 	for (uint32_t i = 0; i < model->nr_devices; i++)
-		has_blocks |= vt_tape_has_blocks(model, model->devices[i].id);
+		has_blocks |= vt_trace_has_blocks(model, model->devices[i].id);
 	if (!has_blocks)
 		limits = vt_xstrdup("; only requests of PyTorch's allocator are recorded when they"
 				    " fail, and it was not used");

@@ -22,7 +22,7 @@
 #include "analyzer/base/options.h"
 #include "analyzer/commands/outputs.h"
 #include "analyzer/commands/page.h"
-#include "analyzer/base/place.h"
+#include "analyzer/base/install_path.h"
 #include "analyzer/base/shell.h"
 #include "analyzer/commands/simulate.h"
 #include "analyzer/commands/target.h"
@@ -177,7 +177,7 @@ static int read_options(struct run *run, int argc, char **argv)
 
 static int set_environment(struct run *run, struct vt_diag *diag)
 {
-	char *library = vt_place_own("libvtrace.so"), *name = NULL;
+	char *library = vt_install_path_own("libvtrace.so"), *name = NULL;
 	int rc = -1;
 
 	if (!library) {
@@ -207,7 +207,7 @@ static int prepare(struct run *run, struct vt_diag *diag)
 {
 	const char *output = run->output ? run->output : getenv("VTRACE_OUTPUT");
 
-	run->path = vt_place_command(run->command[0]);
+	run->path = vt_install_path_command(run->command[0]);
 	if (!run->path) {
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", run->command[0],
 			    errno == ENOENT ? "command not found" : strerror(errno));

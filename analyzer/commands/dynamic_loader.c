@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "analyzer/base/place.h"
+#include "analyzer/base/install_path.h"
 #include "analyzer/base/util.h"
 
 #define SEPARATORS " \t\n:;$"
@@ -198,7 +198,7 @@ static const char *refusal_of(int fd, const char *path)
 
 const char *vt_dynamic_loader_refusal(const char *path)
 {
-	char *script = vt_place_interpreter(path);
+	char *script = vt_install_path_interpreter(path);
 	const char *program = script ? script : path, *refusal = NULL;
 	int fd = open(program, O_RDONLY | O_CLOEXEC);
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "analyzer/base/environment.h"
-#include "analyzer/base/place.h"
+#include "analyzer/base/install_path.h"
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
 #include "analyzer/commands/dynamic_loader.h"
@@ -141,12 +141,12 @@ static char *ask(const char *program, const char *python)
 
 static int find_stubs(struct vt_simulate *simulate, const char *command_path, struct vt_diag *diag)
 {
-	char *python = vt_place_python(command_path);
+	char *python = vt_install_path_python(command_path);
 	char *program = vt_xasprintf("%s/vtrace-sim-stubs", simulate->folder);
 
 	/* A shell script, say, that will start Python: then the usual one. */
 	if (!python)
-		python = vt_place_command("python3");
+		python = vt_install_path_command("python3");
 	simulate->stubs = python ? ask(program, python) : vt_xstrdup("");
 	if (!simulate->stubs)
 		vt_diag_set(diag, VT_EXIT_UNREADABLE,
@@ -163,7 +163,7 @@ int vt_simulate_prepare(struct vt_simulate *simulate, const char *profile, const
 	int rc = -1;
 
 	memset(simulate, 0, sizeof(*simulate));
-	simulate->folder = vt_place_own("simulator");
+	simulate->folder = vt_install_path_own("simulator");
 	path = vt_xasprintf("%s/profiles.ini", simulate->folder ? simulate->folder : "");
 	ini = simulate->folder ? read_file(path) : NULL;
 	if (!ini) {

@@ -21,7 +21,7 @@
 
 #include "analyzer/database/db_check.h"
 #include "analyzer/database/db_connection.h"
-#include "analyzer/database/db_older.h"
+#include "analyzer/database/migrations.h"
 #include "analyzer/base/embedded.h"
 #include "analyzer/base/util.h"
 #include "common/kinds.h"
@@ -264,7 +264,7 @@ static int set_up_writer(struct vt_db *db)
 static int complete(struct vt_db *db, enum vt_db_mode mode)
 {
 	int version = (int)vt_db_query_int(db, "PRAGMA user_version", -1);
-	const char *sql = vt_db_older_sql(version, mode == VT_DB_READ);
+	const char *sql = vt_migrations_sql(version, mode == VT_DB_READ);
 
 	/* It could not be read; a damaged file was refused before. */
 	if (version < 0)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "analyzer/attribution/keepers.h"
-#include "analyzer/attribution/origins.h"
+#include "analyzer/attribution/module_path.h"
 #include "analyzer/base/hash.h"
 #include "analyzer/base/map.h"
 #include "analyzer/base/search.h"
@@ -78,10 +78,10 @@ static void count_children(struct containers *containers, char *path)
  * of several numbers the one that counts the most; of "3.0" in Sequentials the first.  NULL: no
  * number in it.  The caller frees.
  */
-static char *layer_of(const struct vt_scene *scene, const struct containers *containers,
+static char *layer_of(const struct vt_finding_context *context, const struct containers *containers,
 		      const struct vt_allocation *a)
 {
-	char *path = vt_origins_module(scene->facts, a), *end = NULL;
+	char *path = vt_module_path_module(context->facts, a), *end = NULL;
 	uint64_t most = 0;
 
 	for (char *part = next_number(path); part;) {
@@ -119,11 +119,11 @@ static uint32_t find_layer(struct layers *layers, char *path, uint32_t span)
 }
 
 /* The residual stream is the input of the next layer; else what was made last stands for it. */
-static int is_better_input(const struct vt_scene *scene, uint32_t i, uint32_t than)
+static int is_better_input(const struct vt_finding_context *context, uint32_t i, uint32_t than)
 {
 	return than == VT_NO_INDEX ||
-	       vt_scene_is_owner(scene, i, "activations/residual") >=
-		       vt_scene_is_owner(scene, than, "activations/residual");
+	       vt_finding_context_is_owner(context, i, "activations/residual") >=
+		       vt_finding_context_is_owner(context, than, "activations/residual");
 }
 
 static int is_for_backward(const struct vt_stages *stages, const struct vt_allocation *a)
@@ -136,12 +136,13 @@ static int is_for_backward(const struct vt_stages *stages, const struct vt_alloc
 }
 
 /* A request failed while the block waited for the backward pass of its own step. */
-static int is_cut_off(const struct vt_scene *scene, const struct vt_allocation *a, uint32_t span)
+static int is_cut_off(const struct vt_finding_context *context, const struct vt_allocation *a,
+		      uint32_t span)
 {
-	const struct vt_stages *stages = scene->facts->stages;
+	const struct vt_stages *stages = context->facts->stages;
 
-	for (uint32_t i = 0; i < scene->model->nr_ooms; i++) {
-		int64_t event = scene->model->ooms[i].event;
+	for (uint32_t i = 0; i < context->model->nr_ooms; i++) {
+		int64_t event = context->model->ooms[i].event;
 		uint32_t failed = vt_stages_span_at(stages, event);
 
 		if (failed != VT_NO_INDEX && vt_allocation_is_live(a, event) &&
@@ -152,19 +153,19 @@ static int is_cut_off(const struct vt_scene *scene, const struct vt_allocation *
 	return 0;
 }
 
-static void note_block(struct vt_scene *scene, const struct containers *containers,
+static void note_block(struct vt_finding_context *context, const struct containers *containers,
 		       struct layers *layers, struct kept_blocks *kept, uint32_t i)
 {
-	const struct vt_allocation *a = &scene->model->allocations[i];
-	const struct vt_stages *stages = scene->facts->stages;
+	const struct vt_allocation *a = &context->model->allocations[i];
+	const struct vt_stages *stages = context->facts->stages;
 	uint32_t span = vt_stages_span_at(stages, a->event), number;
 	struct layer *layer;
 	char *path;
 
 	if (span == VT_NO_INDEX || stages->spans[span].stage != VT_STAGE_FORWARD ||
-	    !(is_for_backward(stages, a) || is_cut_off(scene, a, span)))
+	    !(is_for_backward(stages, a) || is_cut_off(context, a, span)))
 		return;
-	path = layer_of(scene, containers, a);
+	path = layer_of(context, containers, a);
 	if (!path)
 		return;
 	number = find_layer(layers, path, span);
@@ -173,28 +174,29 @@ static void note_block(struct vt_scene *scene, const struct containers *containe
 	layer->made_event = a->event;
 	if (a->freed_event < layer->backward_event)
 		layer->backward_event = a->freed_event;
-	if (is_better_input(scene, i, layer->input))
+	if (is_better_input(context, i, layer->input))
 		layer->input = i;
 	vt_vector_push(kept, ((struct kept){ i, number }));
 }
 
-static int has_checkpoints(const struct vt_scene *scene)
+static int has_checkpoints(const struct vt_finding_context *context)
 {
-	if (scene->facts->recomputes.nr)
+	if (context->facts->recomputes.nr)
 		return 1;
-	for (uint32_t k = 0; k < scene->nr_live; k++)
-		if (vt_scene_is_owner(scene, scene->live[k], "activations/checkpoint"))
+	for (uint32_t k = 0; k < context->nr_live; k++)
+		if (vt_finding_context_is_owner(context, context->live[k],
+						"activations/checkpoint"))
 			return 1;
 	return 0;
 }
 
-static uint64_t live_bytes(const struct vt_scene *scene, const char *owner)
+static uint64_t live_bytes(const struct vt_finding_context *context, const char *owner)
 {
 	uint64_t bytes = 0;
 
-	for (uint32_t k = 0; k < scene->nr_live; k++)
-		if (vt_scene_is_owner(scene, scene->live[k], owner))
-			bytes += scene->model->allocations[scene->live[k]].size_bytes;
+	for (uint32_t k = 0; k < context->nr_live; k++)
+		if (vt_finding_context_is_owner(context, context->live[k], owner))
+			bytes += context->model->allocations[context->live[k]].size_bytes;
 	return bytes;
 }
 
@@ -209,9 +211,9 @@ static uint32_t count_layers(const struct layers *layers)
 }
 
 /* The class of the module at a path; NULL: no probe saw it. */
-static const char *class_of(const struct vt_scene *scene, const char *path)
+static const char *class_of(const struct vt_finding_context *context, const char *path)
 {
-	const struct vt_model *model = scene->model;
+	const struct vt_model *model = context->model;
 	size_t len = strlen(path);
 
 	for (uint32_t m = 0; m < model->nr_modules; m++) {
@@ -226,62 +228,64 @@ static const char *class_of(const struct vt_scene *scene, const char *path)
 	return NULL;
 }
 
-static int is_kept_activation(const struct vt_scene *scene, uint32_t i)
+static int is_kept_activation(const struct vt_finding_context *context, uint32_t i)
 {
-	const struct vt_allocation *a = &scene->model->allocations[i];
+	const struct vt_allocation *a = &context->model->allocations[i];
 
-	return a->device == scene->device && vt_allocation_is_owned(a) &&
-	       vt_scene_is_owner(scene, i, "activations");
+	return a->device == context->device && vt_allocation_is_owned(a) &&
+	       vt_finding_context_is_owner(context, i, "activations");
 }
 
-static void count_containers(const struct vt_scene *scene, struct containers *containers)
+static void count_containers(const struct vt_finding_context *context,
+			     struct containers *containers)
 {
-	for (uint32_t i = 0; i < scene->model->nr_allocations; i++)
-		if (is_kept_activation(scene, i)) {
-			char *path = vt_origins_module(scene->facts,
-						       &scene->model->allocations[i]);
+	for (uint32_t i = 0; i < context->model->nr_allocations; i++)
+		if (is_kept_activation(context, i)) {
+			char *path = vt_module_path_module(context->facts,
+						       &context->model->allocations[i]);
 
 			count_children(containers, path);
 			free(path);
 		}
 }
 
-static void find_kept_activations(struct vt_scene *scene)
+static void find_kept_activations(struct vt_finding_context *context)
 {
 	struct containers containers = { { 0 }, { 0 } };
 	const char *type;
-	uint64_t bytes = live_bytes(scene, "activations");
-	struct vt_reliefs reliefs = { 0 };
+	uint64_t bytes = live_bytes(context, "activations");
+	struct vt_savings savings = { 0 };
 	struct kept_blocks kept = { 0 };
 	struct layers layers = { 0 };
 	char all[VT_UNITS_MAX];
 
-	if ((double)bytes < ACTIVATIONS_SHARE * (double)scene->peak_bytes || has_checkpoints(scene))
+	if ((double)bytes < ACTIVATIONS_SHARE * (double)context->peak_bytes ||
+	    has_checkpoints(context))
 		return;
-	count_containers(scene, &containers);
-	for (uint32_t i = 0; i < scene->model->nr_allocations; i++)
-		if (is_kept_activation(scene, i))
-			note_block(scene, &containers, &layers, &kept, i);
+	count_containers(context, &containers);
+	for (uint32_t i = 0; i < context->model->nr_allocations; i++)
+		if (is_kept_activation(context, i))
+			note_block(context, &containers, &layers, &kept, i);
 	vt_map_release(&containers.children);
 	vt_map_release(&containers.counts);
 	for (size_t k = 0; k < kept.len; k++) {
 		const struct layer *layer = &layers.items[kept.items[k].layer];
 		const struct vt_allocation *a =
-			&scene->model->allocations[kept.items[k].allocation];
+			&context->model->allocations[kept.items[k].allocation];
 
 		if (kept.items[k].allocation != layer->input)
-			vt_reliefs_add_between(&reliefs, a, a->size_bytes, layer->made_event,
+			vt_savings_add_between(&savings, a, a->size_bytes, layer->made_event,
 					       layer->backward_event);
 	}
 	vt_units_bytes(all, sizeof(all), bytes);
-	type = layers.len ? class_of(scene, layers.items[0].path) : NULL;
+	type = layers.len ? class_of(context, layers.items[0].path) : NULL;
 	if (count_layers(&layers) > 1)
-		vt_scene_add(scene, VT_FINDING_ACTIVATIONS_KEPT, &reliefs,
+		vt_finding_context_add(context, VT_FINDING_ACTIVATIONS_KEPT, &savings,
 			     kept.items[0].allocation,
 			     vt_xasprintf("%s, of %u layers%s%s%s", all, count_layers(&layers),
 					  type ? " (" : "", type ? type : "", type ? ")" : ""));
 	else
-		vt_vector_release(&reliefs);
+		vt_vector_release(&savings);
 	for (size_t i = 0; i < layers.len; i++)
 		free(layers.items[i].path);
 	vt_vector_release(&layers);
@@ -289,45 +293,46 @@ static void find_kept_activations(struct vt_scene *scene)
 }
 
 /* By exact size, and by nothing else of that size. */
-static int is_scores(const struct vt_scene *scene, uint32_t i)
+static int is_scores(const struct vt_finding_context *context, uint32_t i)
 {
-	const struct vt_allocation *a = &scene->model->allocations[i];
+	const struct vt_allocation *a = &context->model->allocations[i];
 
-	return a->device == scene->device && vt_allocation_is_owned(a) &&
-	       vt_facts_shape_classes(scene->facts, a) == 1u << VT_SHAPE_SCORES &&
-	       (vt_scene_is_owner(scene, i, "activations/attention") ||
-		vt_scene_is_owner(scene, i, "activation gradients"));
+	return a->device == context->device && vt_allocation_is_owned(a) &&
+	       vt_facts_shape_classes(context->facts, a) == 1u << VT_SHAPE_SCORES &&
+	       (vt_finding_context_is_owner(context, i, "activations/attention") ||
+		vt_finding_context_is_owner(context, i, "activation gradients"));
 }
 
-static void find_scores(struct vt_scene *scene)
+static void find_scores(struct vt_finding_context *context)
 {
-	struct vt_reliefs reliefs = { 0 };
+	struct vt_savings savings = { 0 };
 	uint32_t first = VT_NO_INDEX, blocks = 0;
 	char one[VT_UNITS_MAX];
 
-	for (uint32_t k = 0; k < scene->nr_live; k++)
-		if (is_scores(scene, scene->live[k]) &&
-		    vt_scene_is_owner(scene, scene->live[k], "activations/attention")) {
-			first = first == VT_NO_INDEX ? scene->live[k] : first;
+	for (uint32_t k = 0; k < context->nr_live; k++)
+		if (is_scores(context, context->live[k]) &&
+		    vt_finding_context_is_owner(context, context->live[k],
+						"activations/attention")) {
+			first = first == VT_NO_INDEX ? context->live[k] : first;
 			blocks++;
 		}
 	if (first == VT_NO_INDEX)
 		return;
-	for (uint32_t i = 0; i < scene->model->nr_allocations; i++)
-		if (is_scores(scene, i))
-			vt_reliefs_add(&reliefs, &scene->model->allocations[i],
-				       scene->model->allocations[i].size_bytes);
-	vt_units_bytes(one, sizeof(one), scene->model->allocations[first].size_bytes);
-	vt_scene_add(scene, VT_FINDING_ATTENTION_SCORES, &reliefs, first,
+	for (uint32_t i = 0; i < context->model->nr_allocations; i++)
+		if (is_scores(context, i))
+			vt_savings_add(&savings, &context->model->allocations[i],
+				       context->model->allocations[i].size_bytes);
+	vt_units_bytes(one, sizeof(one), context->model->allocations[first].size_bytes);
+	vt_finding_context_add(context, VT_FINDING_ATTENTION_SCORES, &savings, first,
 			vt_xasprintf("%u block%s as this one of %s", blocks,
 				     blocks == 1 ? "" : "s", one));
 }
 
 /* The first event behind the step, or outside of steps behind the call, that made it. */
-static int64_t end_of_pass(const struct vt_scene *scene, const struct vt_allocation *a)
+static int64_t end_of_pass(const struct vt_finding_context *context, const struct vt_allocation *a)
 {
-	const struct vt_stages *stages = scene->facts->stages;
-	const struct vt_span *span = vt_facts_span(scene->facts, a);
+	const struct vt_stages *stages = context->facts->stages;
+	const struct vt_span *span = vt_facts_span(context->facts, a);
 	const struct vt_step *step = span ? vt_stages_step(stages, span->step) : NULL;
 
 	if (step)
@@ -339,31 +344,31 @@ static int64_t end_of_pass(const struct vt_scene *scene, const struct vt_allocat
 	return VT_NEVER;
 }
 
-static int is_result(const struct vt_scene *scene, uint32_t i)
+static int is_result(const struct vt_finding_context *context, uint32_t i)
 {
-	return vt_scene_is_owner(scene, i, "logits") ||
-	       vt_scene_is_owner(scene, i, "activations") ||
-	       (scene->is_training && vt_scene_is_owner(scene, i, "kv cache"));
+	return vt_finding_context_is_owner(context, i, "logits") ||
+	       vt_finding_context_is_owner(context, i, "activations") ||
+	       (context->is_training && vt_finding_context_is_owner(context, i, "kv cache"));
 }
 
 /*
  * Outside of steps the next call may need what the last one made (an encoder's output).  Not what
  * the next one makes again, and not what is kept for a backward pass that never comes.
  */
-static int is_outlived(const struct vt_scene *scene, const struct vt_allocation *a)
+static int is_outlived(const struct vt_finding_context *context, const struct vt_allocation *a)
 {
-	const struct vt_span *span = vt_facts_span(scene->facts, a);
+	const struct vt_span *span = vt_facts_span(context->facts, a);
 
 	return (span && span->step) ||
-	       vt_facts_repeats(scene->facts, a) & 1u << VT_REPEAT_AGAIN ||
-	       (!scene->is_training &&
-		vt_facts_grad_modes(scene->facts, a) & 1u << VT_GRAD_MODE_ON);
+	       vt_facts_repeats(context->facts, a) & 1u << VT_REPEAT_AGAIN ||
+	       (!context->is_training &&
+		vt_facts_grad_modes(context->facts, a) & 1u << VT_GRAD_MODE_ON);
 }
 
 /* How many steps had ended before an event. */
-static size_t steps_before(const struct vt_scene *scene, int64_t event)
+static size_t steps_before(const struct vt_finding_context *context, int64_t event)
 {
-	const struct vt_stages *stages = scene->facts->stages;
+	const struct vt_stages *stages = context->facts->stages;
 	const struct vt_step *steps = stages->steps.steps;
 
 	return vt_search_first(s, stages->steps.nr,
@@ -375,22 +380,22 @@ static size_t steps_before(const struct vt_scene *scene, int64_t event)
  * later step.  That is a memory that these steps read, such as the negatives of contrastive
  * learning; a variable that is only kept too long holds one result, until it is replaced.
  */
-static void collect_queues(const struct vt_scene *scene, struct vt_map *queues)
+static void collect_queues(const struct vt_finding_context *context, struct vt_map *queues)
 {
 	struct vt_map next = { 0 }, second = { 0 };
 
-	for (uint32_t i = scene->model->nr_allocations; i-- > 0;) {
-		const struct vt_allocation *a = &scene->model->allocations[i];
+	for (uint32_t i = context->model->nr_allocations; i-- > 0;) {
+		const struct vt_allocation *a = &context->model->allocations[i];
 		const struct vt_key place = { a->made->python_stack, a->made->native_stack, 0 };
 		const uint64_t *younger, *youngest;
 
-		if (a->device != scene->device || !vt_allocation_is_owned(a) ||
+		if (a->device != context->device || !vt_allocation_is_owned(a) ||
 		    a->made->node_class)
 			continue;
 		youngest = vt_map_find(&second, place);
 		if (youngest && (int64_t)*youngest < a->freed_event &&
-		    a->freed_event <= scene->facts->last_working_event &&
-		    steps_before(scene, a->freed_event) > steps_before(scene, a->event) + 2)
+		    a->freed_event <= context->facts->last_working_event &&
+		    steps_before(context, a->freed_event) > steps_before(context, a->event) + 2)
 			vt_map_put(queues, place, 1);
 		younger = vt_map_find(&next, place);
 		if (younger)
@@ -401,31 +406,31 @@ static void collect_queues(const struct vt_scene *scene, struct vt_map *queues)
 	vt_map_release(&second);
 }
 
-static void find_kept_results(struct vt_scene *scene)
+static void find_kept_results(struct vt_finding_context *context)
 {
 	struct vt_map queues = { 0 };
 
-	const struct vt_model *model = scene->model;
-	struct vt_reliefs reliefs = { 0 };
+	const struct vt_model *model = context->model;
+	struct vt_savings savings = { 0 };
 	uint32_t largest = VT_NO_INDEX, blocks = 0;
 	uint64_t bytes = 0;
 	char all[VT_UNITS_MAX];
 
-	collect_queues(scene, &queues);
+	collect_queues(context, &queues);
 	for (uint32_t i = 0; i < model->nr_allocations; i++) {
 		const struct vt_allocation *a = &model->allocations[i];
 		int64_t end;
 
-		if (a->device != scene->device || !vt_allocation_is_owned(a) ||
-		    !is_result(scene, i) || !is_outlived(scene, a) ||
+		if (a->device != context->device || !vt_allocation_is_owned(a) ||
+		    !is_result(context, i) || !is_outlived(context, a) ||
 		    vt_map_find(&queues, (struct vt_key){ a->made->python_stack,
 							  a->made->native_stack, 0 }))
 			continue;
-		end = end_of_pass(scene, a);
+		end = end_of_pass(context, a);
 		if (end == VT_NEVER || a->freed_event <= end)
 			continue;
-		vt_reliefs_add_between(&reliefs, a, a->size_bytes, end, VT_NEVER);
-		if (end > scene->event || !vt_allocation_is_live(a, scene->event))
+		vt_savings_add_between(&savings, a, a->size_bytes, end, VT_NEVER);
+		if (end > context->event || !vt_allocation_is_live(a, context->event))
 			continue;
 		bytes += a->size_bytes;
 		blocks++;
@@ -435,18 +440,18 @@ static void find_kept_results(struct vt_scene *scene)
 	}
 	vt_map_release(&queues);
 	if (largest == VT_NO_INDEX) {
-		vt_vector_release(&reliefs);
+		vt_vector_release(&savings);
 		return;
 	}
 	vt_units_bytes(all, sizeof(all), bytes);
-	vt_scene_add(scene, VT_FINDING_RESULTS_KEPT, &reliefs, largest,
+	vt_finding_context_add(context, VT_FINDING_RESULTS_KEPT, &savings, largest,
 			vt_xasprintf("%s in %u block%s", all, blocks, blocks == 1 ? "" : "s"));
 }
 
-void vt_find_activations_detect(struct vt_scene *scene)
+void vt_find_activations_detect(struct vt_finding_context *context)
 {
-	find_kept_results(scene);
-	find_scores(scene);
-	if (scene->is_training)
-		find_kept_activations(scene);
+	find_kept_results(context);
+	find_scores(context);
+	if (context->is_training)
+		find_kept_activations(context);
 }

@@ -6,8 +6,8 @@
  * The findings about what a pass leaves behind: for its backward pass, or by mistake.
  */
 
-#include "analyzer/diagnosis/scene.h"
+#include "analyzer/diagnosis/finding_context.h"
 
-void vt_find_activations_detect(struct vt_scene *scene);
+void vt_find_activations_detect(struct vt_finding_context *context);
 
 #endif

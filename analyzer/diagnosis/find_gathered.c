@@ -27,7 +27,7 @@ struct pile {
 VT_VECTOR_DECLARE(pile_list, struct pile);
 
 struct gathering {
-	struct vt_scene *scene;
+	struct vt_finding_context *context;
 	struct vt_map open; /* by place: index into `piles` */
 	struct pile_list piles;
 	uint32_t *backward; /* by span: how many of that stage begin before it */
@@ -36,7 +36,7 @@ struct gathering {
 
 static uint32_t count_backward(const struct gathering *g, int64_t event)
 {
-	const struct vt_stages *stages = g->scene->facts->stages;
+	const struct vt_stages *stages = g->context->facts->stages;
 	uint32_t span = vt_stages_span_at(stages, event);
 
 	return span == VT_NO_INDEX ? 0 : g->backward[span];
@@ -44,7 +44,7 @@ static uint32_t count_backward(const struct gathering *g, int64_t event)
 
 static void number_spans(struct gathering *g)
 {
-	const struct vt_stages *stages = g->scene->facts->stages;
+	const struct vt_stages *stages = g->context->facts->stages;
 
 	g->backward = vt_xcalloc((size_t)stages->nr_spans + 1, sizeof(*g->backward));
 	for (uint32_t s = 0; s < stages->nr_spans; s++) {
@@ -56,7 +56,7 @@ static void number_spans(struct gathering *g)
 /* Of the first backward pass behind an event; VT_NEVER: there is none. */
 static int64_t next_backward(const struct gathering *g, int64_t event)
 {
-	const struct vt_stages *stages = g->scene->facts->stages;
+	const struct vt_stages *stages = g->context->facts->stages;
 
 	for (uint32_t s = vt_stages_span_at(stages, event); s < stages->nr_spans; s++)
 		if (stages->spans[s].stage == VT_STAGE_BACKWARD &&
@@ -65,17 +65,18 @@ static int64_t next_backward(const struct gathering *g, int64_t event)
 	return VT_NEVER;
 }
 
-static int is_result(const struct vt_scene *scene, uint32_t i)
+static int is_result(const struct vt_finding_context *context, uint32_t i)
 {
-	return vt_scene_is_owner(scene, i, "activations") ||
-	       vt_scene_is_owner(scene, i, "logits") || vt_scene_is_owner(scene, i, "user") ||
-	       vt_scene_is_owner(scene, i, "unknown");
+	return vt_finding_context_is_owner(context, i, "activations") ||
+	       vt_finding_context_is_owner(context, i, "logits") ||
+	       vt_finding_context_is_owner(context, i, "user") ||
+	       vt_finding_context_is_owner(context, i, "unknown");
 }
 
 static void add_to_pile(struct gathering *g, uint32_t i)
 {
-	const struct vt_allocation *a = &g->scene->model->allocations[i];
-	const struct vt_passes *passes = &g->scene->facts->stages->passes;
+	const struct vt_allocation *a = &g->context->model->allocations[i];
+	const struct vt_passes *passes = &g->context->facts->stages->passes;
 	const struct vt_key key = { a->made->python_stack, a->made->native_stack, 0 };
 	const uint64_t *known = vt_map_find(&g->open, key);
 	uint32_t backward = count_backward(g, a->event);
@@ -112,7 +113,7 @@ static int may_be_copy(const struct vt_allocation *a, const struct pile *pile)
  */
 static int is_for_training(const struct gathering *g, const struct pile *pile)
 {
-	const struct vt_model *model = g->scene->model;
+	const struct vt_model *model = g->context->model;
 	uint32_t last = pile->items[pile->len - 1];
 	int64_t backward = next_backward(g, model->allocations[last].event);
 
@@ -125,7 +126,7 @@ static int is_for_training(const struct gathering *g, const struct pile *pile)
 
 		if (a->event > pile->last_freed_event)
 			break;
-		if (a->device == g->scene->device && vt_allocation_is_owned(a) &&
+		if (a->device == g->context->device && vt_allocation_is_owned(a) &&
 		    may_be_copy(a, pile) && a->freed_event > backward)
 			return 1;
 	}
@@ -133,14 +134,14 @@ static int is_for_training(const struct gathering *g, const struct pile *pile)
 }
 
 /* Each until the next comes, in the program's variable; of all as one block nothing is left. */
-static void relieve(const struct gathering *g, const struct pile *pile, struct vt_reliefs *reliefs)
+static void relieve(const struct gathering *g, const struct pile *pile, struct vt_savings *savings)
 {
-	const struct vt_model *model = g->scene->model;
+	const struct vt_model *model = g->context->model;
 
 	for (size_t k = 0; k + 1 < pile->len; k++) {
 		const struct vt_allocation *a = &model->allocations[pile->items[k]];
 
-		vt_reliefs_add_between(reliefs, a, a->size_bytes,
+		vt_savings_add_between(savings, a, a->size_bytes,
 				       model->allocations[pile->items[k + 1]].event + 1, VT_NEVER);
 	}
 	for (uint32_t i = pile->items[pile->len - 1] + 1; i < model->nr_allocations; i++) {
@@ -148,16 +149,16 @@ static void relieve(const struct gathering *g, const struct pile *pile, struct v
 
 		if (a->event > pile->last_freed_event)
 			break;
-		if (a->device == g->scene->device && vt_allocation_is_owned(a) &&
+		if (a->device == g->context->device && vt_allocation_is_owned(a) &&
 		    !a->made->node_class && may_be_copy(a, pile) &&
-		    !vt_scene_is_owner(g->scene, i, "activations"))
-			vt_reliefs_add(reliefs, a, a->size_bytes);
+		    !vt_finding_context_is_owner(g->context, i, "activations"))
+			vt_savings_add(savings, a, a->size_bytes);
 	}
 }
 
 static void add_finding(struct gathering *g)
 {
-	struct vt_reliefs reliefs = { 0 };
+	struct vt_savings savings = { 0 };
 	const struct pile *largest = NULL;
 	char all[VT_UNITS_MAX];
 
@@ -167,28 +168,29 @@ static void add_finding(struct gathering *g)
 		if (pile->len < LEAST_BLOCKS || is_for_training(g, pile))
 			continue;
 		largest = largest && largest->bytes >= pile->bytes ? largest : pile;
-		relieve(g, pile, &reliefs);
+		relieve(g, pile, &savings);
 	}
 	if (!largest)
 		return;
 	vt_units_bytes(all, sizeof(all), largest->bytes);
-	vt_scene_add(g->scene, VT_FINDING_PREDICTIONS_GATHERED, &reliefs, largest->items[0],
-		     vt_xasprintf("%s in %zu blocks", all, largest->len));
+	vt_finding_context_add(g->context, VT_FINDING_PREDICTIONS_GATHERED, &savings,
+			       largest->items[0],
+			       vt_xasprintf("%s in %zu blocks", all, largest->len));
 }
 
 /* Without training vtrace leaks sees the same as growth from call to call. */
-void vt_find_gathered_detect(struct vt_scene *scene)
+void vt_find_gathered_detect(struct vt_finding_context *context)
 {
-	struct gathering g = { .scene = scene };
+	struct gathering g = { .context = context };
 
-	if (!scene->is_training || scene->model->nr_ooms)
+	if (!context->is_training || context->model->nr_ooms)
 		return;
 	number_spans(&g);
-	for (uint32_t i = 0; i < scene->model->nr_allocations; i++) {
-		const struct vt_allocation *a = &scene->model->allocations[i];
+	for (uint32_t i = 0; i < context->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &context->model->allocations[i];
 
-		if (a->device == scene->device && vt_allocation_is_owned(a) &&
-		    a->made->python_stack && !a->made->node_class && is_result(scene, i))
+		if (a->device == context->device && vt_allocation_is_owned(a) &&
+		    a->made->python_stack && !a->made->node_class && is_result(context, i))
 			add_to_pile(&g, i);
 	}
 	add_finding(&g);

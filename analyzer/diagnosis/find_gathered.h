@@ -7,8 +7,8 @@
  * block, and all of them go together before training continues.
  */
 
-#include "analyzer/diagnosis/scene.h"
+#include "analyzer/diagnosis/finding_context.h"
 
-void vt_find_gathered_detect(struct vt_scene *scene);
+void vt_find_gathered_detect(struct vt_finding_context *context);
 
 #endif

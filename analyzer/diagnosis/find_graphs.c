@@ -33,15 +33,16 @@ struct graphs {
 	uint8_t *releasing;
 };
 
-static const struct vt_allocation *block(const struct vt_scene *scene, const struct graphs *graphs,
-					 uint32_t at)
+static const struct vt_allocation *block(const struct vt_finding_context *context,
+					 const struct graphs *graphs, uint32_t at)
 {
-	return &scene->model->allocations[graphs->blocks.items[at]];
+	return &context->model->allocations[graphs->blocks.items[at]];
 }
 
-static int is_freed_by_backward(const struct vt_scene *scene, const struct vt_allocation *a)
+static int is_freed_by_backward(const struct vt_finding_context *context,
+				const struct vt_allocation *a)
 {
-	const struct vt_stages *stages = scene->facts->stages;
+	const struct vt_stages *stages = context->facts->stages;
 	uint32_t span = a->freed_event == VT_NEVER ? VT_NO_INDEX :
 						     vt_stages_span_at(stages, a->freed_event);
 
@@ -49,23 +50,24 @@ static int is_freed_by_backward(const struct vt_scene *scene, const struct vt_al
 	       (span != VT_NO_INDEX && stages->spans[span].stage == VT_STAGE_BACKWARD);
 }
 
-static int is_of_graph(const struct vt_scene *scene, uint32_t i)
+static int is_of_graph(const struct vt_finding_context *context, uint32_t i)
 {
-	return vt_scene_is_owner(scene, i, "activations") || vt_scene_is_owner(scene, i, "logits");
+	return vt_finding_context_is_owner(context, i, "activations") ||
+	       vt_finding_context_is_owner(context, i, "logits");
 }
 
-static void add_block(struct vt_scene *scene, struct graphs *graphs, struct graph *graph,
-		      uint32_t i)
+static void add_block(struct vt_finding_context *context, struct graphs *graphs,
+		      struct graph *graph, uint32_t i)
 {
-	const struct vt_allocation *a = &scene->model->allocations[i];
+	const struct vt_allocation *a = &context->model->allocations[i];
 
-	if (a->device != scene->device || !vt_allocation_is_owned(a) || a->made->node_class ||
-	    a->made->thread != graph->pass->thread || !is_of_graph(scene, i))
+	if (a->device != context->device || !vt_allocation_is_owned(a) || a->made->node_class ||
+	    a->made->thread != graph->pass->thread || !is_of_graph(context, i))
 		return;
 	vt_vector_push(&graphs->blocks, i);
 	graph->nr++;
 	graph->is_consumed |= a->event < graph->pass->end_event &&
-			      is_freed_by_backward(scene, a);
+			      is_freed_by_backward(context, a);
 	if (a->freed_event <= graph->pass->end_event)
 		return;
 	graph->nr_retained++;
@@ -74,10 +76,10 @@ static void add_block(struct vt_scene *scene, struct graphs *graphs, struct grap
 }
 
 /* By span: whether what was made before it was released in it by a node of the backward pass. */
-static uint8_t *find_releasing(const struct vt_scene *scene)
+static uint8_t *find_releasing(const struct vt_finding_context *context)
 {
-	const struct vt_stages *stages = scene->facts->stages;
-	const struct vt_model *model = scene->model;
+	const struct vt_stages *stages = context->facts->stages;
+	const struct vt_model *model = context->model;
 	uint8_t *releasing = vt_xcalloc((size_t)stages->nr_spans + 1, 1);
 
 	for (uint32_t i = 0; i < model->nr_allocations; i++) {
@@ -96,10 +98,10 @@ static uint8_t *find_releasing(const struct vt_scene *scene)
  * Whether a backward pass that began while the graph was alive gave nothing back: with
  * retain_graph=True it may have used the graph and left it.
  */
-static int may_be_retained(const struct vt_scene *scene, const struct graphs *graphs,
+static int may_be_retained(const struct vt_finding_context *context, const struct graphs *graphs,
 			   const struct graph *graph)
 {
-	const struct vt_stages *stages = scene->facts->stages;
+	const struct vt_stages *stages = context->facts->stages;
 	uint32_t s = vt_stages_span_at(stages, graph->pass->first_event);
 
 	for (; s < stages->nr_spans && stages->spans[s].first_event <= graph->last_freed_event; s++)
@@ -110,27 +112,27 @@ static int may_be_retained(const struct vt_scene *scene, const struct graphs *gr
 }
 
 /* What failed or was interrupted may have been meant for a backward pass. */
-static int is_cut_off(const struct vt_scene *scene, const struct graph *graph)
+static int is_cut_off(const struct vt_finding_context *context, const struct graph *graph)
 {
-	if (graph->end_event != VT_NEVER || scene->is_ended_well)
+	if (graph->end_event != VT_NEVER || context->is_ended_well)
 		return 0;
-	return scene->model->nr_ooms || graph->last_freed_event == VT_NEVER;
+	return context->model->nr_ooms || graph->last_freed_event == VT_NEVER;
 }
 
-static int is_unused(const struct vt_scene *scene, const struct graphs *graphs,
+static int is_unused(const struct vt_finding_context *context, const struct graphs *graphs,
 		     const struct graph *graph)
 {
 	return graph->nr_retained >= LEAST_RETAINED && !graph->is_consumed &&
-	       !is_cut_off(scene, graph) && !may_be_retained(scene, graphs, graph);
+	       !is_cut_off(context, graph) && !may_be_retained(context, graphs, graph);
 }
 
-static void find_graphs(struct vt_scene *scene, struct graphs *graphs)
+static void find_graphs(struct vt_finding_context *context, struct graphs *graphs)
 {
-	const struct vt_passes *passes = &scene->facts->stages->passes;
-	const struct vt_model *model = scene->model;
+	const struct vt_passes *passes = &context->facts->stages->passes;
+	const struct vt_model *model = context->model;
 	uint32_t next = 0;
 
-	graphs->releasing = find_releasing(scene);
+	graphs->releasing = find_releasing(context);
 	for (uint32_t p = 0; p < passes->nr; p++) {
 		struct graph graph = { .pass = &passes->passes[p], .end_event = VT_NEVER };
 
@@ -145,8 +147,8 @@ static void find_graphs(struct vt_scene *scene, struct graphs *graphs)
 		for (; next < model->nr_allocations &&
 		       model->allocations[next].event < graph.end_event;
 		     next++)
-			add_block(scene, graphs, &graph, next);
-		if (is_unused(scene, graphs, &graph))
+			add_block(context, graphs, &graph, next);
+		if (is_unused(context, graphs, &graph))
 			vt_vector_push(&graphs->items, graph);
 	}
 }
@@ -155,12 +157,12 @@ static void find_graphs(struct vt_scene *scene, struct graphs *graphs)
  * The call of `caller` that a stack is in: the instance that it called, 0 where it is itself the
  * innermost; -1: the stack is not below it.
  */
-static int64_t callee_of(const struct vt_scene *scene, const struct vt_allocation *a,
+static int64_t callee_of(const struct vt_finding_context *context, const struct vt_allocation *a,
 			 uint64_t caller)
 {
 	uint32_t nr;
-	const struct vt_chain_link *links =
-		vt_chains_get(&scene->facts->stages->chains, a->made->python_stack, &nr);
+	const struct vt_module_link *links =
+		vt_module_stacks_get(&context->facts->stages->chains, a->made->python_stack, &nr);
 
 	for (uint32_t i = 0; i < nr; i++)
 		if (links[i].address == caller)
@@ -169,19 +171,20 @@ static int64_t callee_of(const struct vt_scene *scene, const struct vt_allocatio
 }
 
 /* The innermost module that goes on after it has the block: its frame is what holds it. */
-static struct vt_chain_link holder_of(const struct vt_scene *scene, const struct graphs *graphs,
-				      const struct graph *graph, uint32_t at)
+static struct vt_module_link holder_of(const struct vt_finding_context *context,
+				       const struct graphs *graphs, const struct graph *graph,
+				       uint32_t at)
 {
-	const struct vt_chain_link none = { 0, 0 };
-	const struct vt_allocation *a = block(scene, graphs, at);
+	const struct vt_module_link none = { 0, 0 };
+	const struct vt_allocation *a = block(context, graphs, at);
 	uint32_t nr;
-	const struct vt_chain_link *links =
-		vt_chains_get(&scene->facts->stages->chains, a->made->python_stack, &nr);
+	const struct vt_module_link *links =
+		vt_module_stacks_get(&context->facts->stages->chains, a->made->python_stack, &nr);
 
 	if (at + 1 == graph->first + graph->nr)
 		return none;
 	for (uint32_t i = 0; i < nr; i++)
-		if (callee_of(scene, block(scene, graphs, at + 1), links[i].address) >= 0)
+		if (callee_of(context, block(context, graphs, at + 1), links[i].address) >= 0)
 			return links[i];
 	return none;
 }
@@ -190,71 +193,72 @@ static struct vt_chain_link holder_of(const struct vt_scene *scene, const struct
  * Without a graph a result lives until the module that it was handed to has returned.  The sum of a
  * residual stream lives until the next such sum.
  */
-static int64_t likely_end(const struct vt_scene *scene, const struct graphs *graphs,
+static int64_t likely_end(const struct vt_finding_context *context, const struct graphs *graphs,
 			  const struct graph *graph, uint32_t at)
 {
-	uint64_t holder = holder_of(scene, graphs, graph, at).address;
-	int64_t callee = callee_of(scene, block(scene, graphs, at), holder);
+	uint64_t holder = holder_of(context, graphs, graph, at).address;
+	int64_t callee = callee_of(context, block(context, graphs, at), holder);
 	uint32_t end = graph->first + graph->nr, changes = 0;
-	int is_sum = vt_scene_is_owner(scene, graphs->blocks.items[at], "activations/residual");
+	int is_sum = vt_finding_context_is_owner(context, graphs->blocks.items[at],
+						 "activations/residual");
 
 	for (uint32_t k = at + 1; k < end && holder; k++) {
-		int64_t other = callee_of(scene, block(scene, graphs, k), holder);
+		int64_t other = callee_of(context, block(context, graphs, k), holder);
 
-		if (is_sum &&
-		    vt_scene_is_owner(scene, graphs->blocks.items[k], "activations/residual"))
-			return block(scene, graphs, k)->event + 1;
+		if (is_sum && vt_finding_context_is_owner(context, graphs->blocks.items[k],
+							  "activations/residual"))
+			return block(context, graphs, k)->event + 1;
 		changes += other != callee;
 		callee = other;
 		if (!is_sum && (changes == 2 || other < 0))
-			return block(scene, graphs, k)->event;
+			return block(context, graphs, k)->event;
 	}
 	return graph->pass->end_event;
 }
 
 /* At the latest when the module returns that holds it. */
-static int64_t latest_end(const struct vt_scene *scene, const struct graphs *graphs,
+static int64_t latest_end(const struct vt_finding_context *context, const struct graphs *graphs,
 			  const struct graph *graph, uint32_t at)
 {
-	struct vt_chain_link holder = holder_of(scene, graphs, graph, at);
-	const char *type = vt_model_text(scene->model, holder.type);
+	struct vt_module_link holder = holder_of(context, graphs, graph, at);
+	const char *type = vt_model_text(context->model, holder.type);
 	uint32_t end = graph->first + graph->nr;
 
 	/* It hands each result on, and keeps none. */
 	if (type && !strcmp(type, "Sequential"))
-		return likely_end(scene, graphs, graph, at);
+		return likely_end(context, graphs, graph, at);
 	for (uint32_t k = at + 1; k < end && holder.address; k++)
-		if (callee_of(scene, block(scene, graphs, k), holder.address) < 0)
-			return block(scene, graphs, k)->event;
+		if (callee_of(context, block(context, graphs, k), holder.address) < 0)
+			return block(context, graphs, k)->event;
 	return graph->pass->end_event;
 }
 
 /* The result of the pass: the program's own variable holds it. */
-static uint32_t result_of(const struct vt_scene *scene, const struct graphs *graphs,
+static uint32_t result_of(const struct vt_finding_context *context, const struct graphs *graphs,
 			  const struct graph *graph)
 {
 	uint32_t result = VT_NO_INDEX;
 
 	for (uint32_t k = graph->first; k < graph->first + graph->nr; k++)
-		if (block(scene, graphs, k)->event < graph->pass->end_event)
+		if (block(context, graphs, k)->event < graph->pass->end_event)
 			result = k;
 	return result;
 }
 
-static void relieve(struct vt_scene *scene, const struct graphs *graphs,
-		    struct vt_reliefs *reliefs, int is_latest)
+static void relieve(struct vt_finding_context *context, const struct graphs *graphs,
+		    struct vt_savings *savings, int is_latest)
 {
 	for (size_t g = 0; g < graphs->items.len; g++) {
 		const struct graph *graph = &graphs->items.items[g];
-		uint32_t result = result_of(scene, graphs, graph);
+		uint32_t result = result_of(context, graphs, graph);
 
 		for (uint32_t k = graph->first; k < graph->first + graph->nr; k++) {
-			const struct vt_allocation *a = block(scene, graphs, k);
-			int64_t end = is_latest ? latest_end(scene, graphs, graph, k) :
-						  likely_end(scene, graphs, graph, k);
+			const struct vt_allocation *a = block(context, graphs, k);
+			int64_t end = is_latest ? latest_end(context, graphs, graph, k) :
+						  likely_end(context, graphs, graph, k);
 
 			if (k != result && end < a->freed_event && end > a->event)
-				vt_reliefs_add_between(reliefs, a, a->size_bytes, end, VT_NEVER);
+				vt_savings_add_between(savings, a, a->size_bytes, end, VT_NEVER);
 		}
 	}
 }
@@ -269,16 +273,16 @@ static int compare_events(const void *a, const void *b)
 VT_VECTOR_DECLARE(event_list, int64_t);
 
 /* When what the graphs retained was freed. */
-static void find_teardowns(const struct vt_scene *scene, const struct graphs *graphs,
+static void find_teardowns(const struct vt_finding_context *context, const struct graphs *graphs,
 			   struct event_list *events)
 {
 	for (size_t g = 0; g < graphs->items.len; g++) {
 		const struct graph *graph = &graphs->items.items[g];
 
 		for (uint32_t k = graph->first; k < graph->first + graph->nr; k++)
-			if (block(scene, graphs, k)->freed_event > graph->pass->end_event &&
-			    block(scene, graphs, k)->freed_event != VT_NEVER)
-				vt_vector_push(events, block(scene, graphs, k)->freed_event);
+			if (block(context, graphs, k)->freed_event > graph->pass->end_event &&
+			    block(context, graphs, k)->freed_event != VT_NEVER)
+				vt_vector_push(events, block(context, graphs, k)->freed_event);
 	}
 	if (events->len)
 		qsort(events->items, events->len, sizeof(*events->items), compare_events);
@@ -295,28 +299,28 @@ static int is_torn_down(const struct event_list *events, int64_t freed_event)
 /*
  * Data and caches that the graph alone kept: each would have gone when the same line made the next.
  */
-static void relieve_kept_inputs(struct vt_scene *scene, const struct graphs *graphs,
-				struct vt_reliefs *reliefs)
+static void relieve_kept_inputs(struct vt_finding_context *context, const struct graphs *graphs,
+				struct vt_savings *savings)
 {
-	const struct vt_model *model = scene->model;
+	const struct vt_model *model = context->model;
 	struct event_list events = { 0 };
 	struct vt_map next = { 0 };
 
-	find_teardowns(scene, graphs, &events);
+	find_teardowns(context, graphs, &events);
 	for (uint32_t i = model->nr_allocations; i-- > 0 && events.len;) {
 		const struct vt_allocation *a = &model->allocations[i];
 		struct vt_key key = { a->made->python_stack, a->made->native_stack,
 				      (uint64_t)a->device };
 		const uint64_t *replaced;
 
-		if (a->device != scene->device || !vt_allocation_is_owned(a) ||
-		    !(vt_scene_is_owner(scene, i, "inputs") ||
-		      vt_scene_is_owner(scene, i, "kv cache")))
+		if (a->device != context->device || !vt_allocation_is_owned(a) ||
+		    !(vt_finding_context_is_owner(context, i, "inputs") ||
+		      vt_finding_context_is_owner(context, i, "kv cache")))
 			continue;
 		replaced = vt_map_find(&next, key);
 		if (replaced && (int64_t)*replaced < a->freed_event &&
 		    is_torn_down(&events, a->freed_event))
-			vt_reliefs_add_between(reliefs, a, a->size_bytes, (int64_t)*replaced + 1,
+			vt_savings_add_between(savings, a, a->size_bytes, (int64_t)*replaced + 1,
 					       VT_NEVER);
 		vt_map_put(&next, key, (uint64_t)a->event);
 	}
@@ -324,23 +328,23 @@ static void relieve_kept_inputs(struct vt_scene *scene, const struct graphs *gra
 	vt_vector_release(&events);
 }
 
-static uint64_t lowered(const struct vt_scene *scene, const struct vt_reliefs *reliefs)
+static uint64_t lowered(const struct vt_finding_context *context, const struct vt_savings *savings)
 {
-	uint64_t peak = vt_reliefs_peak(reliefs, scene->timeline, scene->device);
+	uint64_t peak = vt_savings_peak(savings, context->timeline, context->device);
 
-	return scene->peak_bytes > peak ? scene->peak_bytes - peak : 0;
+	return context->peak_bytes > peak ? context->peak_bytes - peak : 0;
 }
 
-static char *describe(const struct vt_scene *scene, const struct graphs *graphs,
-		      const struct vt_reliefs *likely, int is_known)
+static char *describe(const struct vt_finding_context *context, const struct graphs *graphs,
+		      const struct vt_savings *likely, int is_known)
 {
-	const char *type = vt_model_text(scene->model, graphs->items.items[0].pass->type);
+	const char *type = vt_model_text(context->model, graphs->items.items[0].pass->type);
 	uint64_t bytes = 0;
 	char all[VT_UNITS_MAX];
 
 	for (size_t i = 0; i < likely->len; i++)
-		if (likely->items[i].from_event <= scene->event &&
-		    likely->items[i].allocation->freed_event > scene->event)
+		if (likely->items[i].from_event <= context->event &&
+		    likely->items[i].allocation->freed_event > context->event)
 			bytes += (uint64_t)likely->items[i].bytes;
 	vt_units_bytes(all, sizeof(all), bytes);
 	return vt_xasprintf("%s at the highest use, %zu call%s of %s%s", all, graphs->items.len,
@@ -348,27 +352,28 @@ static char *describe(const struct vt_scene *scene, const struct graphs *graphs,
 			    is_known ? "" : " at least; variables of the forward may hold more");
 }
 
-void vt_find_graphs_detect(struct vt_scene *scene)
+void vt_find_graphs_detect(struct vt_finding_context *context)
 {
-	struct vt_reliefs likely = { 0 }, latest = { 0 };
+	struct vt_savings likely = { 0 }, latest = { 0 };
 	struct graphs graphs = { 0 };
 	uint64_t saves, least;
 	int is_known;
 
-	find_graphs(scene, &graphs);
+	find_graphs(context, &graphs);
 	if (graphs.items.len) {
 		uint32_t first = graphs.blocks.items[graphs.items.items[0].first];
 
-		relieve(scene, &graphs, &likely, 0);
-		relieve(scene, &graphs, &latest, 1);
-		relieve_kept_inputs(scene, &graphs, &likely);
-		relieve_kept_inputs(scene, &graphs, &latest);
-		saves = lowered(scene, &likely);
-		least = lowered(scene, &latest);
+		relieve(context, &graphs, &likely, 0);
+		relieve(context, &graphs, &latest, 1);
+		relieve_kept_inputs(context, &graphs, &likely);
+		relieve_kept_inputs(context, &graphs, &latest);
+		saves = lowered(context, &likely);
+		least = lowered(context, &latest);
 		is_known = (double)saves - (double)least <= MOST_DOUBT * (double)saves;
-		vt_scene_add(scene, VT_FINDING_GRAPH_UNUSED, is_known ? &likely : &latest, first,
-			     describe(scene, &graphs, &likely, is_known));
-		vt_scene_mark_least(scene, VT_FINDING_GRAPH_UNUSED, !is_known);
+		vt_finding_context_add(context, VT_FINDING_GRAPH_UNUSED,
+				       is_known ? &likely : &latest, first,
+				       describe(context, &graphs, &likely, is_known));
+		vt_finding_context_mark_least(context, VT_FINDING_GRAPH_UNUSED, !is_known);
 	}
 	vt_vector_release(&likely);
 	vt_vector_release(&latest);

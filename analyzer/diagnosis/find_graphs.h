@@ -7,8 +7,8 @@
  * torch.no_grad().
  */
 
-#include "analyzer/diagnosis/scene.h"
+#include "analyzer/diagnosis/finding_context.h"
 
-void vt_find_graphs_detect(struct vt_scene *scene);
+void vt_find_graphs_detect(struct vt_finding_context *context);
 
 #endif

@@ -14,36 +14,36 @@ static struct vt_key place_of(const struct vt_allocation *a)
 }
 
 /* Blocks of the same places, those of the warm-up too: each from the end of its turn. */
-static void relieve_piles(struct vt_scene *scene, const struct vt_leaks *leaks,
-			  struct vt_map *places, struct vt_reliefs *reliefs)
+static void relieve_piles(struct vt_finding_context *context, const struct vt_leaks *leaks,
+			  struct vt_map *places, struct vt_savings *savings)
 {
 	const int64_t *ends = leaks->turns.ends;
 
-	for (uint32_t i = 0; i < scene->model->nr_allocations; i++) {
-		const struct vt_allocation *a = &scene->model->allocations[i];
+	for (uint32_t i = 0; i < context->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &context->model->allocations[i];
 		uint32_t turn;
 
-		if (a->device != scene->device || !vt_allocation_is_owned(a) ||
+		if (a->device != context->device || !vt_allocation_is_owned(a) ||
 		    !vt_map_find(places, place_of(a)))
 			continue;
 		turn = vt_workload_stretch(ends, leaks->turns.nr, a->event);
 		if (turn != VT_NO_INDEX)
-			vt_reliefs_add_between(reliefs, a, a->size_bytes, ends[turn + 1] + 1,
+			vt_savings_add_between(savings, a, a->size_bytes, ends[turn + 1] + 1,
 					       VT_NEVER);
 	}
 }
 
 /* One block that is replaced by a larger one again and again would have stayed what it was. */
-static void relieve_growing(struct vt_scene *scene, const struct vt_leaks *leaks,
-			    const struct vt_leak *leak, struct vt_reliefs *reliefs)
+static void relieve_growing(struct vt_finding_context *context, const struct vt_leaks *leaks,
+			    const struct vt_leak *leak, struct vt_savings *savings)
 {
-	uint64_t grown = (uint64_t)(leak->bytes_per_turn *
+	uint64_t grown = (uint64_t)(leak->bytes_per_iteration *
 				    (double)(leaks->turns.nr - leaks->nr_warm_up));
 
 	for (uint32_t k = 0; k < leak->blocks; k++) {
-		const struct vt_allocation *a = &scene->model->allocations[leak->kept[k]];
+		const struct vt_allocation *a = &context->model->allocations[leak->kept[k]];
 
-		vt_reliefs_add(reliefs, a, grown < a->size_bytes ? grown : a->size_bytes);
+		vt_savings_add(savings, a, grown < a->size_bytes ? grown : a->size_bytes);
 		grown -= grown < a->size_bytes ? grown : a->size_bytes;
 	}
 }
@@ -52,10 +52,10 @@ static void relieve_growing(struct vt_scene *scene, const struct vt_leaks *leaks
  * Whether the program itself drops what it kept for turns while it keeps the rest: a memory with a
  * bound, such as a replay buffer, that is still filling up.
  */
-static int is_bounded(const struct vt_scene *scene, const struct vt_leaks *leaks,
+static int is_bounded(const struct vt_finding_context *context, const struct vt_leaks *leaks,
 		      const struct vt_leak *leak)
 {
-	const struct vt_model *model = scene->model;
+	const struct vt_model *model = context->model;
 	const struct vt_key place = place_of(&model->allocations[leak->allocation]);
 	uint32_t dropped = 0;
 
@@ -64,7 +64,7 @@ static int is_bounded(const struct vt_scene *scene, const struct vt_leaks *leaks
 		const struct vt_key other = place_of(a);
 		uint32_t made, freed;
 
-		if (a->device != scene->device || memcmp(&other, &place, sizeof(place)))
+		if (a->device != context->device || memcmp(&other, &place, sizeof(place)))
 			continue;
 		made = vt_workload_stretch(leaks->turns.ends, leaks->turns.nr, a->event);
 		freed = vt_workload_stretch(leaks->turns.ends, leaks->turns.nr, a->freed_event);
@@ -73,8 +73,8 @@ static int is_bounded(const struct vt_scene *scene, const struct vt_leaks *leaks
 	return dropped > 1;
 }
 
-static uint64_t relieve(struct vt_scene *scene, const struct vt_leaks *leaks,
-			struct vt_reliefs *reliefs)
+static uint64_t relieve(struct vt_finding_context *context, const struct vt_leaks *leaks,
+			struct vt_savings *savings)
 {
 	struct vt_map places = { 0 };
 	double per_turn = 0;
@@ -82,17 +82,18 @@ static uint64_t relieve(struct vt_scene *scene, const struct vt_leaks *leaks,
 	for (uint32_t i = 0; i < leaks->nr_growth; i++) {
 		const struct vt_leak *leak = &leaks->growth[i];
 
-		if (is_bounded(scene, leaks, leak))
+		if (is_bounded(context, leaks, leak))
 			continue;
-		per_turn += leak->bytes_per_turn;
+		per_turn += leak->bytes_per_iteration;
 		if (leak->form == VT_LEAK_GROWING)
-			relieve_growing(scene, leaks, leak, reliefs);
+			relieve_growing(context, leaks, leak, savings);
 		else
 			for (uint32_t k = 0; k < leak->blocks; k++)
 				vt_map_put(&places,
-					   place_of(&scene->model->allocations[leak->kept[k]]), 1);
+					   place_of(&context->model->allocations[leak->kept[k]]),
+					   1);
 	}
-	relieve_piles(scene, leaks, &places, reliefs);
+	relieve_piles(context, leaks, &places, savings);
 	vt_map_release(&places);
 	return (uint64_t)per_turn;
 }
@@ -101,9 +102,9 @@ static uint64_t relieve(struct vt_scene *scene, const struct vt_leaks *leaks,
  * What piles up is alive in the next pass, too.  Growth knows who holds it and for how long, so the
  * same bytes of the same line are not told again as results of the last pass.
  */
-static void drop_told(struct vt_scene *scene)
+static void drop_told(struct vt_finding_context *context)
 {
-	struct vt_findings *findings = scene->findings;
+	struct vt_findings *findings = context->findings;
 	struct vt_finding growth;
 	size_t nr = 0;
 
@@ -119,7 +120,7 @@ static void drop_told(struct vt_scene *scene)
 		    finding.saves_bytes <= growth.saves_bytes) {
 			free(finding.text);
 			free(finding.where);
-			vt_vector_release(&finding.reliefs);
+			vt_vector_release(&finding.savings);
 			continue;
 		}
 		findings->items[nr++] = finding;
@@ -127,30 +128,30 @@ static void drop_told(struct vt_scene *scene)
 	findings->len = nr;
 }
 
-void vt_find_growth_detect(struct vt_scene *scene)
+void vt_find_growth_detect(struct vt_finding_context *context)
 {
-	const struct vt_leaks_options options = { .device = scene->device };
-	struct vt_reliefs reliefs = { 0 };
+	const struct vt_leaks_options options = { .device = context->device };
+	struct vt_savings savings = { 0 };
 	struct vt_leaks leaks;
 	char one[VT_UNITS_MAX];
 	uint64_t per_turn;
 
-	vt_leaks_init(&leaks, scene->attribution, &options);
-	if (leaks.nr_growth && leaks.turns.kind != VT_TURN_SLICE) {
+	vt_leaks_init(&leaks, context->attribution, &options);
+	if (leaks.nr_growth && leaks.turns.kind != VT_ITERATION_SLICE) {
 		const struct vt_leak *leak = &leaks.growth[0];
 		const char *way = leak->nr_holders ? leak->holders[0].way : NULL;
 
-		per_turn = relieve(scene, &leaks, &reliefs);
-		if (!reliefs.len) {
+		per_turn = relieve(context, &leaks, &savings);
+		if (!savings.len) {
 			vt_leaks_release(&leaks);
 			return;
 		}
 		vt_units_bytes(one, sizeof(one), per_turn);
-		vt_scene_add(scene, VT_FINDING_GROWTH, &reliefs, leak->allocation,
+		vt_finding_context_add(context, VT_FINDING_GROWTH, &savings, leak->allocation,
 			     vt_xasprintf("%s per %s over %u of them%s%s%s", one,
-					  vt_turns_words[leaks.turns.kind], leaks.turns.nr,
+					  vt_iterations_words[leaks.turns.kind], leaks.turns.nr,
 					  way ? " (" : "", way ? way : "", way ? ")" : ""));
-		drop_told(scene);
+		drop_told(context);
 	}
 	vt_leaks_release(&leaks);
 }

@@ -4,8 +4,8 @@
 
 /* The finding about what turns leave behind, one after the other: what leaks.h calls growth. */
 
-#include "analyzer/diagnosis/scene.h"
+#include "analyzer/diagnosis/finding_context.h"
 
-void vt_find_growth_detect(struct vt_scene *scene);
+void vt_find_growth_detect(struct vt_finding_context *context);
 
 #endif

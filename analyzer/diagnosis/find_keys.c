@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "analyzer/attribution/globs.h"
-#include "analyzer/attribution/origins.h"
-#include "analyzer/attribution/rests.h"
+#include "analyzer/attribution/module_path.h"
+#include "analyzer/attribution/block_rounding.h"
 #include "analyzer/base/units.h"
 #include "common/journal_format.h"
 
@@ -29,35 +29,36 @@ struct sources {
 	unsigned nr;
 };
 
-static struct asked asked_for(const struct vt_scene *scene, const struct vt_allocation *a)
+static struct asked asked_for(const struct vt_finding_context *context,
+			      const struct vt_allocation *a)
 {
-	return (struct asked){ vt_rests_least(scene->model, a), a->size_bytes };
+	return (struct asked){ vt_block_rounding_least(context->model, a), a->size_bytes };
 }
 
-static int has_operator(const struct vt_scene *scene, const struct vt_allocation *a,
+static int has_operator(const struct vt_finding_context *context, const struct vt_allocation *a,
 			char **patterns, unsigned nr)
 {
-	const char *name = vt_operators_name(&scene->attribution->facts->operators,
+	const char *name = vt_operators_name(&context->attribution->facts->operators,
 					     a->made->native_stack);
 	const struct vt_globs globs = { patterns, nr };
 
 	return name && vt_globs_match(&globs, name);
 }
 
-static int is_copy(const struct vt_scene *scene, const struct vt_allocation *a)
+static int is_copy(const struct vt_finding_context *context, const struct vt_allocation *a)
 {
 	static char *patterns[] = { "clone", "contiguous", "reshape", "repeat*", "copy*",
 				    "index_select", "cat" };
 
-	return has_operator(scene, a, patterns, VT_ARRAY_SIZE(patterns));
+	return has_operator(context, a, patterns, VT_ARRAY_SIZE(patterns));
 }
 
-static int is_product(const struct vt_scene *scene, const struct vt_allocation *a)
+static int is_product(const struct vt_finding_context *context, const struct vt_allocation *a)
 {
 	static char *patterns[] = { "mm", "addmm", "bmm", "baddbmm", "linear", "*_mm", "matmul",
 				    "einsum", "addmm_*" };
 
-	return has_operator(scene, a, patterns, VT_ARRAY_SIZE(patterns));
+	return has_operator(context, a, patterns, VT_ARRAY_SIZE(patterns));
 }
 
 /* Whether `path` is `parent` or below it. */
@@ -69,9 +70,10 @@ static int is_below(const char *path, const char *parent)
 }
 
 /* Blocks of a call stand together, up to the first that another module made. */
-static struct sources find_sources(const struct vt_scene *scene, uint32_t copy, const char *parent)
+static struct sources find_sources(const struct vt_finding_context *context, uint32_t copy,
+				   const char *parent)
 {
-	const struct vt_allocation *all = scene->model->allocations;
+	const struct vt_allocation *all = context->model->allocations;
 	struct sources sources = { .nr = 0 };
 	unsigned nr = 0;
 
@@ -79,17 +81,17 @@ static struct sources find_sources(const struct vt_scene *scene, uint32_t copy, 
 		char *path;
 		int is_own;
 
-		if (!vt_allocation_is_owned(&all[i]) || all[i].device != scene->device ||
+		if (!vt_allocation_is_owned(&all[i]) || all[i].device != context->device ||
 		    all[i].made->thread != all[copy].made->thread)
 			continue;
-		path = vt_origins_module(scene->facts, &all[i]);
+		path = vt_module_path_module(context->facts, &all[i]);
 		is_own = is_below(path, parent);
 		free(path);
 		if (!is_own)
 			break;
 		nr++;
-		if (is_product(scene, &all[i]))
-			sources.products[sources.nr++] = asked_for(scene, &all[i]);
+		if (is_product(context, &all[i]))
+			sources.products[sources.nr++] = asked_for(context, &all[i]);
 	}
 	return sources;
 }
@@ -123,61 +125,61 @@ static uint64_t repeats_of(const struct sources *sources, struct asked copy)
 	return 1;
 }
 
-static uint64_t find_repeats(struct vt_scene *scene, uint32_t i)
+static uint64_t find_repeats(struct vt_finding_context *context, uint32_t i)
 {
-	const struct vt_allocation *a = &scene->model->allocations[i];
+	const struct vt_allocation *a = &context->model->allocations[i];
 	struct sources sources;
 	char *path;
 
-	if (a->device != scene->device || !vt_allocation_is_owned(a) || !is_copy(scene, a) ||
-	    !vt_scene_is_owner(scene, i, "activations/attention"))
+	if (a->device != context->device || !vt_allocation_is_owned(a) || !is_copy(context, a) ||
+	    !vt_finding_context_is_owner(context, i, "activations/attention"))
 		return 1;
-	path = vt_origins_module(scene->facts, a);
+	path = vt_module_path_module(context->facts, a);
 	if (!path)
 		return 1;
-	sources = find_sources(scene, i, path);
+	sources = find_sources(context, i, path);
 	free(path);
-	return repeats_of(&sources, asked_for(scene, a));
+	return repeats_of(&sources, asked_for(context, a));
 }
 
-static void find_repeated_keys(struct vt_scene *scene)
+static void find_repeated_keys(struct vt_finding_context *context)
 {
-	struct vt_reliefs reliefs = { 0 };
+	struct vt_savings savings = { 0 };
 	uint32_t first = VT_NO_INDEX, blocks = 0;
 	uint64_t most = 1;
 	char one[VT_UNITS_MAX];
 
-	for (uint32_t i = 0; i < scene->model->nr_allocations; i++) {
-		const struct vt_allocation *a = &scene->model->allocations[i];
-		uint64_t repeats = find_repeats(scene, i);
+	for (uint32_t i = 0; i < context->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &context->model->allocations[i];
+		uint64_t repeats = find_repeats(context, i);
 
 		if (repeats < 2)
 			continue;
-		vt_reliefs_add(&reliefs, a, a->size_bytes - a->size_bytes / repeats);
-		if (!vt_allocation_is_live(a, scene->event))
+		vt_savings_add(&savings, a, a->size_bytes - a->size_bytes / repeats);
+		if (!vt_allocation_is_live(a, context->event))
 			continue;
 		first = first == VT_NO_INDEX ? i : first;
 		most = repeats > most ? repeats : most;
 		blocks++;
 	}
 	if (first == VT_NO_INDEX) {
-		vt_vector_release(&reliefs);
+		vt_vector_release(&savings);
 		return;
 	}
-	vt_units_bytes(one, sizeof(one), scene->model->allocations[first].size_bytes);
-	vt_scene_add(scene, VT_FINDING_REPEATED_KEYS, &reliefs, first,
+	vt_units_bytes(one, sizeof(one), context->model->allocations[first].size_bytes);
+	vt_finding_context_add(context, VT_FINDING_REPEATED_KEYS, &savings, first,
 			vt_xasprintf("%u block%s as this one of %s, %llu times what was copied",
 				     blocks, blocks == 1 ? "" : "s", one,
 				     (unsigned long long)most));
 }
 
 /* 0: of 8 bits or less, or not seen. */
-static unsigned width_of(const struct vt_scene *scene, uint32_t i)
+static unsigned width_of(const struct vt_finding_context *context, uint32_t i)
 {
 	const uint32_t roles = 1u << VT_ROLE_CACHE | 1u << VT_ROLE_BUFFER |
 			       1u << VT_ROLE_ATTRIBUTE | 1u << VT_ROLE_VARIABLE;
-	const struct vt_tensor *tensor = vt_names_find(&scene->facts->names, i, roles);
-	const char *dtype = tensor ? vt_model_text(scene->model, tensor->dtype) : NULL;
+	const struct vt_tensor *tensor = vt_names_find(&context->facts->names, i, roles);
+	const char *dtype = tensor ? vt_model_text(context->model, tensor->dtype) : NULL;
 
 	if (!dtype)
 		return 0;
@@ -186,41 +188,41 @@ static unsigned width_of(const struct vt_scene *scene, uint32_t i)
 	return !strcmp(dtype, "bfloat16") || !strcmp(dtype, "float16") ? 2 : 0;
 }
 
-static void find_wide_cache(struct vt_scene *scene)
+static void find_wide_cache(struct vt_finding_context *context)
 {
-	struct vt_reliefs reliefs = { 0 };
+	struct vt_savings savings = { 0 };
 	uint32_t first = VT_NO_INDEX;
 	uint64_t bytes = 0;
 	char all[VT_UNITS_MAX];
 
-	for (uint32_t i = 0; i < scene->model->nr_allocations; i++) {
-		const struct vt_allocation *a = &scene->model->allocations[i];
+	for (uint32_t i = 0; i < context->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &context->model->allocations[i];
 		unsigned width;
 
-		if (a->device != scene->device || !vt_allocation_is_owned(a) ||
-		    !vt_scene_is_owner(scene, i, "kv cache"))
+		if (a->device != context->device || !vt_allocation_is_owned(a) ||
+		    !vt_finding_context_is_owner(context, i, "kv cache"))
 			continue;
-		width = width_of(scene, i);
+		width = width_of(context, i);
 		if (!width)
 			continue;
-		vt_reliefs_add(&reliefs, a, a->size_bytes / width * (width - 1));
-		if (!vt_allocation_is_live(a, scene->event))
+		vt_savings_add(&savings, a, a->size_bytes / width * (width - 1));
+		if (!vt_allocation_is_live(a, context->event))
 			continue;
 		bytes += a->size_bytes;
 		first = first == VT_NO_INDEX ? i : first;
 	}
-	if ((double)bytes < CACHE_SHARE * (double)scene->peak_bytes) {
-		vt_vector_release(&reliefs);
+	if ((double)bytes < CACHE_SHARE * (double)context->peak_bytes) {
+		vt_vector_release(&savings);
 		return;
 	}
 	vt_units_bytes(all, sizeof(all), bytes);
-	vt_scene_add(scene, VT_FINDING_WIDE_CACHE, &reliefs, first,
+	vt_finding_context_add(context, VT_FINDING_WIDE_CACHE, &savings, first,
 			vt_xasprintf("%s at the highest use", all));
 }
 
-void vt_find_keys_detect(struct vt_scene *scene)
+void vt_find_keys_detect(struct vt_finding_context *context)
 {
-	find_repeated_keys(scene);
-	if (!scene->is_training)
-		find_wide_cache(scene);
+	find_repeated_keys(context);
+	if (!context->is_training)
+		find_wide_cache(context);
 }

@@ -18,31 +18,31 @@ struct pieces {
 	struct vt_map counts; /* by size, stacks and span */
 };
 
-static struct vt_key key_of(const struct vt_scene *scene, const struct vt_allocation *a)
+static struct vt_key key_of(const struct vt_finding_context *context, const struct vt_allocation *a)
 {
-	uint32_t span = vt_stages_span_at(scene->facts->stages, a->event);
+	uint32_t span = vt_stages_span_at(context->facts->stages, a->event);
 
 	return (struct vt_key){ a->size_bytes,
 				(uint64_t)a->made->python_stack << 32 | a->made->native_stack,
 				(uint64_t)span << 32 | a->made->node_class };
 }
 
-static int is_logits(const struct vt_scene *scene, uint32_t i)
+static int is_logits(const struct vt_finding_context *context, uint32_t i)
 {
-	const struct vt_allocation *a = &scene->model->allocations[i];
+	const struct vt_allocation *a = &context->model->allocations[i];
 
-	return a->device == scene->device && vt_allocation_is_owned(a) &&
-	       vt_scene_is_owner(scene, i, "logits");
+	return a->device == context->device && vt_allocation_is_owned(a) &&
+	       vt_finding_context_is_owner(context, i, "logits");
 }
 
-static void count_pieces(struct pieces *pieces, const struct vt_scene *scene)
+static void count_pieces(struct pieces *pieces, const struct vt_finding_context *context)
 {
 	memset(pieces, 0, sizeof(*pieces));
-	for (uint32_t i = 0; i < scene->model->nr_allocations; i++) {
-		struct vt_key key = key_of(scene, &scene->model->allocations[i]);
+	for (uint32_t i = 0; i < context->model->nr_allocations; i++) {
+		struct vt_key key = key_of(context, &context->model->allocations[i]);
 		uint64_t *count;
 
-		if (!is_logits(scene, i))
+		if (!is_logits(context, i))
 			continue;
 		count = vt_map_find(&pieces->counts, key);
 		if (count)
@@ -52,34 +52,36 @@ static void count_pieces(struct pieces *pieces, const struct vt_scene *scene)
 	}
 }
 
-static uint64_t nr_pieces(const struct pieces *pieces, const struct vt_scene *scene, uint32_t i)
+static uint64_t nr_pieces(const struct pieces *pieces, const struct vt_finding_context *context,
+			  uint32_t i)
 {
 	const uint64_t *count = vt_map_find(&pieces->counts,
-					    key_of(scene, &scene->model->allocations[i]));
+					    key_of(context, &context->model->allocations[i]));
 
 	return count ? *count : 0;
 }
 
 /* The largest of those that live at the peak; VT_NO_INDEX: there are none. */
-static uint32_t largest_live(const struct vt_scene *scene)
+static uint32_t largest_live(const struct vt_finding_context *context)
 {
 	uint32_t largest = VT_NO_INDEX;
 
-	for (uint32_t k = 0; k < scene->nr_live; k++) {
-		uint32_t i = scene->live[k];
+	for (uint32_t k = 0; k < context->nr_live; k++) {
+		uint32_t i = context->live[k];
 
-		if (is_logits(scene, i) && (largest == VT_NO_INDEX ||
-					    scene->model->allocations[i].size_bytes >
-						    scene->model->allocations[largest].size_bytes))
+		if (is_logits(context, i) &&
+		    (largest == VT_NO_INDEX ||
+		     context->model->allocations[i].size_bytes >
+			     context->model->allocations[largest].size_bytes))
 			largest = i;
 	}
 	return largest;
 }
 
-static int is_gradient(const struct vt_scene *scene, uint32_t i)
+static int is_gradient(const struct vt_finding_context *context, uint32_t i)
 {
-	return scene->facts->gradient_of[i] ||
-	       vt_names_roles(&scene->facts->names, i) & 1u << VT_ROLE_GRADIENT;
+	return context->facts->gradient_of[i] ||
+	       vt_names_roles(&context->facts->names, i) & 1u << VT_ROLE_GRADIENT;
 }
 
 /* Whether `b` is the gradient of logits `a` in its own or in half as many bits, or the reverse. */
@@ -94,18 +96,18 @@ static int is_same_in_bits(const struct vt_allocation *a, const struct vt_alloca
  * By allocation: logits, and the casts of their gradients, which without data flow are gradients of
  * any activation.  To be freed.
  */
-static uint8_t *find_all_logits(const struct vt_scene *scene)
+static uint8_t *find_all_logits(const struct vt_finding_context *context)
 {
-	const struct vt_allocation *all = scene->model->allocations;
-	uint32_t nr = scene->model->nr_allocations;
+	const struct vt_allocation *all = context->model->allocations;
+	uint32_t nr = context->model->nr_allocations;
 	uint8_t *found = vt_xcalloc((size_t)nr + 1, 1);
 
 	for (uint32_t i = 0; i < nr; i++) {
-		found[i] |= (uint8_t)is_logits(scene, i);
+		found[i] |= (uint8_t)is_logits(context, i);
 		if (!found[i] || !all[i].made->node_class || !all[i].freed->node_class)
 			continue;
 		for (uint32_t k = i + 1; k < nr && all[k].event < all[i].freed_event; k++)
-			found[k] |= all[k].device == scene->device &&
+			found[k] |= all[k].device == context->device &&
 				    vt_allocation_is_owned(&all[k]) &&
 				    all[k].made->node_class == all[i].freed->node_class &&
 				    is_same_in_bits(&all[i], &all[k]);
@@ -114,12 +116,12 @@ static uint8_t *find_all_logits(const struct vt_scene *scene)
 }
 
 /* The product that is the head's gradient: in 16 bits it is cast before it is one. */
-static int is_head_gradient(const struct vt_scene *scene, uint32_t i)
+static int is_head_gradient(const struct vt_finding_context *context, uint32_t i)
 {
-	uint64_t twice = 2 * scene->model->allocations[i].size_bytes;
+	uint64_t twice = 2 * context->model->allocations[i].size_bytes;
 
-	return is_gradient(scene, i) ||
-	       vt_shapes_of_size(&scene->facts->shapes, twice) & 1u << VT_SHAPE_PARAMETER;
+	return is_gradient(context, i) ||
+	       vt_shapes_of_size(&context->facts->shapes, twice) & 1u << VT_SHAPE_PARAMETER;
 }
 
 /*
@@ -128,82 +130,84 @@ static int is_head_gradient(const struct vt_scene *scene, uint32_t i)
  * added to that of the chunks before: one more from the first chunk on, and for a moment two, when
  * the logits of the second chunk are gone and the first sum of two is made.
  */
-static void add_sum(const struct vt_scene *scene, struct vt_reliefs *reliefs,
+static void add_sum(const struct vt_finding_context *context, struct vt_savings *savings,
 		    const struct vt_allocation *product, int64_t freed_event)
 {
-	const struct vt_allocation *all = scene->model->allocations;
-	uint32_t nr = scene->model->nr_allocations;
+	const struct vt_allocation *all = context->model->allocations;
+	uint32_t nr = context->model->nr_allocations;
 	uint32_t next = vt_search_first(i, nr, all[i].event <= freed_event);
 	int64_t end = next < nr ? all[next].event : VT_NEVER;
 
 	/* When what the head's backward used is gone, and nothing further is made. */
-	vt_reliefs_add_cost(reliefs, product, 2 * product->size_bytes, end - 1, end);
+	vt_savings_add_cost(savings, product, 2 * product->size_bytes, end - 1, end);
 }
 
-static void add_head_backward(struct vt_scene *scene, struct vt_reliefs *reliefs, uint32_t logits,
-			      const uint8_t *is_of_logits)
+static void add_head_backward(struct vt_finding_context *context, struct vt_savings *savings,
+			      uint32_t logits, const uint8_t *is_of_logits)
 {
-	const struct vt_allocation *all = scene->model->allocations, *a = &all[logits];
+	const struct vt_allocation *all = context->model->allocations, *a = &all[logits];
 
 	for (uint32_t i = logits + 1;
-	     i < scene->model->nr_allocations && all[i].event < a->freed_event; i++) {
+	     i < context->model->nr_allocations && all[i].event < a->freed_event; i++) {
 		const struct vt_allocation *b = &all[i];
 
 		if (!a->freed->node_class || b->made->node_class != a->freed->node_class ||
 		    b->device != a->device || !vt_allocation_is_owned(b) || is_of_logits[i])
 			continue;
 		if (b->freed_event <= a->freed_event) {
-			vt_reliefs_add(reliefs, b, b->size_bytes / CHUNKS * (CHUNKS - 1));
-		} else if (is_head_gradient(scene, i)) {
-			vt_reliefs_add_cost(reliefs, a, b->size_bytes, a->event, VT_NEVER);
-			add_sum(scene, reliefs, b, a->freed_event);
+			vt_savings_add(savings, b, b->size_bytes / CHUNKS * (CHUNKS - 1));
+		} else if (is_head_gradient(context, i)) {
+			vt_savings_add_cost(savings, a, b->size_bytes, a->event, VT_NEVER);
+			add_sum(context, savings, b, a->freed_event);
 		}
 	}
 }
 
-static void shrink_all(struct vt_scene *scene, struct vt_reliefs *reliefs, uint64_t largest_bytes)
+static void shrink_all(struct vt_finding_context *context, struct vt_savings *savings,
+		       uint64_t largest_bytes)
 {
-	uint8_t *is_of_logits = find_all_logits(scene);
+	uint8_t *is_of_logits = find_all_logits(context);
 
-	for (uint32_t i = 0; i < scene->model->nr_allocations; i++) {
-		const struct vt_allocation *a = &scene->model->allocations[i];
+	for (uint32_t i = 0; i < context->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &context->model->allocations[i];
 
 		if (!is_of_logits[i])
 			continue;
-		vt_reliefs_add(reliefs, a, a->size_bytes / CHUNKS * (CHUNKS - 1));
+		vt_savings_add(savings, a, a->size_bytes / CHUNKS * (CHUNKS - 1));
 		/* Not the gradient of the loss, which is a number. */
 		if (a->made->node_class && a->size_bytes >= largest_bytes / CHUNKS)
-			add_head_backward(scene, reliefs, i, is_of_logits);
+			add_head_backward(context, savings, i, is_of_logits);
 	}
 	free(is_of_logits);
 }
 
-static void find_whole(struct vt_scene *scene, const struct pieces *pieces)
+static void find_whole(struct vt_finding_context *context, const struct pieces *pieces)
 {
-	struct vt_reliefs reliefs = { 0 };
-	uint32_t largest = largest_live(scene), blocks = 0;
+	struct vt_savings savings = { 0 };
+	uint32_t largest = largest_live(context), blocks = 0;
 	uint64_t bytes = 0;
 	char all[VT_UNITS_MAX], one[VT_UNITS_MAX];
 
-	if (largest == VT_NO_INDEX || nr_pieces(pieces, scene, largest) != 1)
+	if (largest == VT_NO_INDEX || nr_pieces(pieces, context, largest) != 1)
 		return;
-	shrink_all(scene, &reliefs, scene->model->allocations[largest].size_bytes);
-	for (uint32_t k = 0; k < scene->nr_live; k++)
-		if (is_logits(scene, scene->live[k])) {
-			bytes += scene->model->allocations[scene->live[k]].size_bytes;
+	shrink_all(context, &savings, context->model->allocations[largest].size_bytes);
+	for (uint32_t k = 0; k < context->nr_live; k++)
+		if (is_logits(context, context->live[k])) {
+			bytes += context->model->allocations[context->live[k]].size_bytes;
 			blocks++;
 		}
 	vt_units_bytes(all, sizeof(all), bytes);
-	vt_units_bytes(one, sizeof(one), scene->model->allocations[largest].size_bytes);
-	vt_scene_add(scene, VT_FINDING_LOGITS_KEPT_WHOLE, &reliefs, largest,
+	vt_units_bytes(one, sizeof(one), context->model->allocations[largest].size_bytes);
+	vt_finding_context_add(context, VT_FINDING_LOGITS_KEPT_WHOLE, &savings, largest,
 			vt_xasprintf("%s in %u block%s, the largest of %s", all, blocks,
 				     blocks == 1 ? "" : "s", one));
 }
 
 /* The next piece of the same place in the same span, of blocks visited backwards. */
-static uint32_t next_piece(struct vt_map *later, const struct vt_scene *scene, uint32_t i)
+static uint32_t next_piece(struct vt_map *later, const struct vt_finding_context *context,
+			   uint32_t i)
 {
-	struct vt_key key = key_of(scene, &scene->model->allocations[i]);
+	struct vt_key key = key_of(context, &context->model->allocations[i]);
 	const uint64_t *found = vt_map_find(later, key);
 	uint32_t next = found ? (uint32_t)*found : VT_NO_INDEX;
 
@@ -212,46 +216,46 @@ static uint32_t next_piece(struct vt_map *later, const struct vt_scene *scene, u
 }
 
 /* Pieces of an evaluation wait for no backward pass. */
-static int is_trained_with(const struct vt_scene *scene, const struct vt_allocation *a)
+static int is_trained_with(const struct vt_finding_context *context, const struct vt_allocation *a)
 {
-	const struct vt_span *span = vt_facts_span(scene->facts, a);
+	const struct vt_span *span = vt_facts_span(context->facts, a);
 
 	return span &&
 	       (span->stage == VT_STAGE_FORWARD || span->stage == VT_STAGE_BACKWARD);
 }
 
 /* With a checkpoint, a piece dies when the next begins, and is made again when that one is done. */
-static void find_chunks(struct vt_scene *scene, const struct pieces *pieces)
+static void find_chunks(struct vt_finding_context *context, const struct pieces *pieces)
 {
-	const struct vt_allocation *all = scene->model->allocations;
-	struct vt_reliefs reliefs = { 0 };
+	const struct vt_allocation *all = context->model->allocations;
+	struct vt_savings savings = { 0 };
 	struct vt_map later = { 0 };
 	uint32_t kept = 0, first = VT_NO_INDEX;
 	char one[VT_UNITS_MAX];
 
-	for (uint32_t i = scene->model->nr_allocations; i-- > 0;) {
+	for (uint32_t i = context->model->nr_allocations; i-- > 0;) {
 		uint32_t next;
 
-		if (!is_logits(scene, i) || nr_pieces(pieces, scene, i) < LEAST_PIECES ||
-		    !is_trained_with(scene, &all[i]))
+		if (!is_logits(context, i) || nr_pieces(pieces, context, i) < LEAST_PIECES ||
+		    !is_trained_with(context, &all[i]))
 			continue;
-		next = next_piece(&later, scene, i);
+		next = next_piece(&later, context, i);
 		if (next == VT_NO_INDEX || all[i].freed_event < all[next].event)
 			continue;
-		if (vt_allocation_is_live(&all[i], scene->event)) {
+		if (vt_allocation_is_live(&all[i], context->event)) {
 			first = i;
 			kept++;
 		}
-		vt_reliefs_add_between(&reliefs, &all[i], all[i].size_bytes, all[next].event,
+		vt_savings_add_between(&savings, &all[i], all[i].size_bytes, all[next].event,
 				       all[next].freed_event);
 	}
 	vt_map_release(&later);
 	if (kept + 1 < LEAST_PIECES) {
-		vt_vector_release(&reliefs);
+		vt_vector_release(&savings);
 		return;
 	}
 	vt_units_bytes(one, sizeof(one), all[first].size_bytes);
-	vt_scene_add(scene, VT_FINDING_LOGITS_CHUNKS_KEPT, &reliefs, first,
+	vt_finding_context_add(context, VT_FINDING_LOGITS_CHUNKS_KEPT, &savings, first,
 			vt_xasprintf("%u pieces, each as this one of %s", kept, one));
 }
 
@@ -318,46 +322,46 @@ static uint64_t positions_of(const struct shapes *shapes, uint64_t size_bytes)
 	return 1;
 }
 
-static void find_all_tokens(struct vt_scene *scene)
+static void find_all_tokens(struct vt_finding_context *context)
 {
-	struct vt_reliefs reliefs = { 0 };
-	uint32_t largest = largest_live(scene);
-	const struct vt_allocation *all = scene->model->allocations;
+	struct vt_savings savings = { 0 };
+	uint32_t largest = largest_live(context);
+	const struct vt_allocation *all = context->model->allocations;
 	char one[VT_UNITS_MAX];
 	struct shapes shapes;
 	uint64_t positions;
 	/* What autograd records is meant to be trained, even where that was not recorded. */
 	if (largest == VT_NO_INDEX ||
-	    vt_facts_grad_modes(scene->facts, &all[largest]) & 1u << VT_GRAD_MODE_ON)
+	    vt_facts_grad_modes(context->facts, &all[largest]) & 1u << VT_GRAD_MODE_ON)
 		return;
-	find_shapes(&shapes, scene->model);
+	find_shapes(&shapes, context->model);
 	positions = positions_of(&shapes, all[largest].size_bytes);
-	for (uint32_t i = 0; positions > 1 && i < scene->model->nr_allocations; i++) {
+	for (uint32_t i = 0; positions > 1 && i < context->model->nr_allocations; i++) {
 		uint64_t of;
 
-		if (!is_logits(scene, i))
+		if (!is_logits(context, i))
 			continue;
 		of = positions_of(&shapes, all[i].size_bytes);
-		vt_reliefs_add(&reliefs, &all[i], all[i].size_bytes / of * (of - 1));
+		vt_savings_add(&savings, &all[i], all[i].size_bytes / of * (of - 1));
 	}
-	if (!reliefs.len)
+	if (!savings.len)
 		return;
 	vt_units_bytes(one, sizeof(one), all[largest].size_bytes);
-	vt_scene_add(scene, VT_FINDING_LOGITS_OF_ALL_TOKENS, &reliefs, largest,
+	vt_finding_context_add(context, VT_FINDING_LOGITS_OF_ALL_TOKENS, &savings, largest,
 			vt_xasprintf("one block of %s for %llu positions", one,
 				     (unsigned long long)positions));
 }
 
-void vt_find_logits_detect(struct vt_scene *scene)
+void vt_find_logits_detect(struct vt_finding_context *context)
 {
 	struct pieces pieces;
 
-	if (!scene->is_training) {
-		find_all_tokens(scene);
+	if (!context->is_training) {
+		find_all_tokens(context);
 		return;
 	}
-	count_pieces(&pieces, scene);
-	find_whole(scene, &pieces);
-	find_chunks(scene, &pieces);
+	count_pieces(&pieces, context);
+	find_whole(context, &pieces);
+	find_chunks(context, &pieces);
 	vt_map_release(&pieces.counts);
 }

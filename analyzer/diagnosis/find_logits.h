@@ -6,8 +6,8 @@
  * The findings about the output of the vocabulary head and what the loss makes of it.
  */
 
-#include "analyzer/diagnosis/scene.h"
+#include "analyzer/diagnosis/finding_context.h"
 
-void vt_find_logits_detect(struct vt_scene *scene);
+void vt_find_logits_detect(struct vt_finding_context *context);
 
 #endif

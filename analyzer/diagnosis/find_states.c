@@ -14,9 +14,9 @@
 /* Below that, other things are worth more thought than another optimizer. */
 #define STATES_SHARE 0.2
 
-static unsigned bytes_of(const struct vt_scene *scene, const struct vt_tensor *tensor)
+static unsigned bytes_of(const struct vt_finding_context *context, const struct vt_tensor *tensor)
 {
-	const char *dtype = vt_model_text(scene->model, tensor->dtype);
+	const char *dtype = vt_model_text(context->model, tensor->dtype);
 
 	if (!dtype)
 		return 0;
@@ -64,19 +64,20 @@ static int compare_buffers(const void *a, const void *b)
 	return kind ? kind : (x->allocation > y->allocation) - (x->allocation < y->allocation);
 }
 
-static struct buffer *find_buffers(const struct vt_scene *scene, size_t *nr)
+static struct buffer *find_buffers(const struct vt_finding_context *context, size_t *nr)
 {
 	const uint32_t roles = 1u << VT_ROLE_BUFFER | 1u << VT_ROLE_ATTRIBUTE;
-	struct buffer *buffers = vt_xcalloc((size_t)scene->nr_live + 1, sizeof(*buffers));
+	struct buffer *buffers = vt_xcalloc((size_t)context->nr_live + 1, sizeof(*buffers));
 
 	*nr = 0;
-	for (uint32_t k = 0; k < scene->nr_live; k++) {
-		uint32_t i = scene->live[k];
-		const struct vt_tensor *tensor = vt_names_find(&scene->facts->names, i, roles);
-		const char *name = tensor ? vt_model_text(scene->model, tensor->name) : NULL;
+	for (uint32_t k = 0; k < context->nr_live; k++) {
+		uint32_t i = context->live[k];
+		const struct vt_tensor *tensor = vt_names_find(&context->facts->names, i, roles);
+		const char *name = tensor ? vt_model_text(context->model, tensor->name) : NULL;
 		const char *dot = name ? strrchr(name, '.') : NULL;
 
-		if (!dot || is_statistic(dot + 1) || !vt_scene_is_owner(scene, i, "buffers"))
+		if (!dot || is_statistic(dot + 1) ||
+		    !vt_finding_context_is_owner(context, i, "buffers"))
 			continue;
 		/* The storage's size: of equal blocks one may have a tail. */
 		buffers[(*nr)++] = (struct buffer){ tensor->size_bytes, dot + 1, tensor->shape,
@@ -86,14 +87,14 @@ static struct buffer *find_buffers(const struct vt_scene *scene, size_t *nr)
 	return buffers;
 }
 
-static void find_equal_buffers(struct vt_scene *scene)
+static void find_equal_buffers(struct vt_finding_context *context)
 {
-	struct vt_reliefs reliefs = { 0 };
+	struct vt_savings savings = { 0 };
 	struct vt_buffer names = { 0 };
 	uint32_t first = VT_NO_INDEX, blocks = 0;
 	char one[VT_UNITS_MAX];
 	size_t nr;
-	struct buffer *buffers = find_buffers(scene, &nr);
+	struct buffer *buffers = find_buffers(context, &nr);
 
 	for (size_t i = 1; i < nr; i++) {
 		int is_second = i < 2 || compare_kind(&buffers[i - 1], &buffers[i - 2]);
@@ -101,20 +102,20 @@ static void find_equal_buffers(struct vt_scene *scene)
 		if (compare_kind(&buffers[i], &buffers[i - 1]))
 			continue;
 		if (first == VT_NO_INDEX ||
-		    buffers[i].size_bytes > scene->model->allocations[first].size_bytes)
+		    buffers[i].size_bytes > context->model->allocations[first].size_bytes)
 			first = buffers[i].allocation;
 		if (is_second)
 			vt_buffer_printf(&names, "%s%s", names.len ? ", " : "", buffers[i].leaf);
 		blocks += is_second ? 2 : 1;
-		vt_reliefs_add(&reliefs, &scene->model->allocations[buffers[i].allocation],
-			       scene->model->allocations[buffers[i].allocation].size_bytes);
+		vt_savings_add(&savings, &context->model->allocations[buffers[i].allocation],
+			       context->model->allocations[buffers[i].allocation].size_bytes);
 	}
 	if (first == VT_NO_INDEX) {
 		free(buffers);
 		return;
 	}
-	vt_units_bytes(one, sizeof(one), scene->model->allocations[first].size_bytes);
-	vt_scene_add(scene, VT_FINDING_EQUAL_BUFFERS, &reliefs, first,
+	vt_units_bytes(one, sizeof(one), context->model->allocations[first].size_bytes);
+	vt_finding_context_add(context, VT_FINDING_EQUAL_BUFFERS, &savings, first,
 			vt_xasprintf("%u of up to %s (%s)", blocks, one, names.data));
 	vt_buffer_release(&names);
 	free(buffers);
@@ -126,74 +127,75 @@ static uint64_t narrowed(uint64_t elements)
 }
 
 /* The temporary tensors of all steps of the optimizer; returns those at the highest use. */
-static uint64_t relieve_burst(struct vt_scene *scene, struct vt_reliefs *reliefs, uint32_t *first)
+static uint64_t relieve_burst(struct vt_finding_context *context, struct vt_savings *savings,
+			      uint32_t *first)
 {
 	uint64_t bytes = 0;
 
-	for (uint32_t i = 0; i < scene->model->nr_allocations; i++) {
-		const struct vt_allocation *a = &scene->model->allocations[i];
+	for (uint32_t i = 0; i < context->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &context->model->allocations[i];
 
-		if (a->device != scene->device || !vt_allocation_is_owned(a) ||
-		    !vt_scene_is_owner(scene, i, "workspace/optimizer"))
+		if (a->device != context->device || !vt_allocation_is_owned(a) ||
+		    !vt_finding_context_is_owner(context, i, "workspace/optimizer"))
 			continue;
-		if (vt_allocation_is_live(a, scene->event)) {
+		if (vt_allocation_is_live(a, context->event)) {
 			*first = *first == VT_NO_INDEX ? i : *first;
 			bytes += a->size_bytes;
 		}
-		vt_reliefs_add(reliefs, a, a->size_bytes);
+		vt_savings_add(savings, a, a->size_bytes);
 	}
 	return bytes;
 }
 
 /* An 8-bit optimizer's step is one kernel per parameter, which needs no temporary tensors. */
-static void find_wide_states(struct vt_scene *scene)
+static void find_wide_states(struct vt_finding_context *context)
 {
-	struct vt_reliefs reliefs = { 0 };
+	struct vt_savings savings = { 0 };
 	uint32_t first = VT_NO_INDEX, temporary = VT_NO_INDEX;
 	uint64_t bytes = 0, burst;
 	char all[VT_UNITS_MAX], more[VT_UNITS_MAX];
 
-	for (uint32_t i = 0; i < scene->model->nr_allocations; i++) {
-		const struct vt_allocation *a = &scene->model->allocations[i];
-		const struct vt_tensor *state = vt_names_find(&scene->facts->names, i,
+	for (uint32_t i = 0; i < context->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &context->model->allocations[i];
+		const struct vt_tensor *state = vt_names_find(&context->facts->names, i,
 							      1u << VT_ROLE_OPTIMIZER);
-		unsigned width = state ? bytes_of(scene, state) : 0;
+		unsigned width = state ? bytes_of(context, state) : 0;
 		uint64_t elements = width ? a->size_bytes / width : 0;
 
-		if (a->device != scene->device || elements < LEAST_8BIT_ELEMENTS)
+		if (a->device != context->device || elements < LEAST_8BIT_ELEMENTS)
 			continue;
-		if (vt_allocation_is_live(a, scene->event))
+		if (vt_allocation_is_live(a, context->event))
 			bytes += a->size_bytes;
 		first = first == VT_NO_INDEX ? i : first;
-		vt_reliefs_add(&reliefs, a, a->size_bytes - narrowed(elements));
+		vt_savings_add(&savings, a, a->size_bytes - narrowed(elements));
 	}
-	if ((double)bytes < STATES_SHARE * (double)scene->peak_bytes) {
-		vt_vector_release(&reliefs);
+	if ((double)bytes < STATES_SHARE * (double)context->peak_bytes) {
+		vt_vector_release(&savings);
 		return;
 	}
-	burst = relieve_burst(scene, &reliefs, &temporary);
+	burst = relieve_burst(context, &savings, &temporary);
 	vt_units_bytes(all, sizeof(all), bytes);
 	vt_units_bytes(more, sizeof(more), burst);
-	vt_scene_add(scene, VT_FINDING_OPTIMIZER_STATES_WIDE, &reliefs, first,
+	vt_finding_context_add(context, VT_FINDING_OPTIMIZER_STATES_WIDE, &savings, first,
 			vt_xasprintf("%s at the highest use%s%s%s", all, burst ? ", and " : "",
 				     burst ? more : "",
 				     burst ? " of temporary tensors of the step" : ""));
 }
 
-static void find_burst(struct vt_scene *scene)
+static void find_burst(struct vt_finding_context *context)
 {
-	struct vt_reliefs reliefs = { 0 };
+	struct vt_savings savings = { 0 };
 	uint32_t first = VT_NO_INDEX;
 	char all[VT_UNITS_MAX];
 
-	if (scene->stage != VT_STAGE_OPTIMIZER)
+	if (context->stage != VT_STAGE_OPTIMIZER)
 		return;
-	vt_units_bytes(all, sizeof(all), relieve_burst(scene, &reliefs, &first));
+	vt_units_bytes(all, sizeof(all), relieve_burst(context, &savings, &first));
 	if (first == VT_NO_INDEX) {
-		vt_vector_release(&reliefs);
+		vt_vector_release(&savings);
 		return;
 	}
-	vt_scene_add(scene, VT_FINDING_OPTIMIZER_BURST, &reliefs, first,
+	vt_finding_context_add(context, VT_FINDING_OPTIMIZER_BURST, &savings, first,
 			vt_xasprintf("%s of temporary tensors", all));
 }
 
@@ -218,11 +220,12 @@ static int find_stage(const struct vt_stages *stages, const struct vt_step *step
  * A gradient that a backward pass makes anew comes when its turn is there: in the step that made it
  * first it came at some part of that pass, and so it would in each later one.
  */
-static void relieve_gradient(struct vt_scene *scene, struct vt_reliefs *reliefs, uint32_t i)
+static void relieve_gradient(struct vt_finding_context *context, struct vt_savings *savings,
+			     uint32_t i)
 {
-	const struct vt_allocation *a = &scene->model->allocations[i];
-	const struct vt_stages *stages = scene->facts->stages;
-	uint32_t made = vt_facts_span(scene->facts, a)->step;
+	const struct vt_allocation *a = &context->model->allocations[i];
+	const struct vt_stages *stages = context->facts->stages;
+	uint32_t made = vt_facts_span(context->facts, a)->step;
 	int64_t first, last;
 	double part;
 
@@ -239,61 +242,61 @@ static void relieve_gradient(struct vt_scene *scene, struct vt_reliefs *reliefs,
 		if (!find_stage(stages, step, VT_STAGE_BACKWARD, &first, &last))
 			continue;
 		first += (int64_t)(part * (double)(last - first));
-		vt_reliefs_add_between(reliefs, a, a->size_bytes, begin, first);
+		vt_savings_add_between(savings, a, a->size_bytes, begin, first);
 	}
 }
 
 /* The most that lives on into a later step, and one of them. */
-static uint64_t old_gradients(const struct vt_scene *scene, uint32_t *largest)
+static uint64_t old_gradients(const struct vt_finding_context *context, uint32_t *largest)
 {
-	const struct vt_stages *stages = scene->facts->stages;
+	const struct vt_stages *stages = context->facts->stages;
 	uint64_t *bytes = vt_xcalloc((size_t)stages->steps.nr + 1, sizeof(*bytes)), most = 0;
 
-	for (uint32_t i = 0; i < scene->model->nr_allocations; i++) {
-		const struct vt_allocation *a = &scene->model->allocations[i];
-		const struct vt_span *span = vt_facts_span(scene->facts, a);
+	for (uint32_t i = 0; i < context->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &context->model->allocations[i];
+		const struct vt_span *span = vt_facts_span(context->facts, a);
 		const struct vt_step *next =
 			span && span->step ? vt_stages_step(stages, span->step + 1) : NULL;
 
-		if (!next || a->device != scene->device || !vt_allocation_is_owned(a) ||
+		if (!next || a->device != context->device || !vt_allocation_is_owned(a) ||
 		    a->freed_event <= stages->spans[next->first_span].first_event ||
-		    !vt_scene_is_owner(scene, i, "gradients"))
+		    !vt_finding_context_is_owner(context, i, "gradients"))
 			continue;
 		bytes[span->step] += a->size_bytes;
 		most = bytes[span->step] > most ? bytes[span->step] : most;
 		if (*largest == VT_NO_INDEX ||
-		    a->size_bytes > scene->model->allocations[*largest].size_bytes)
+		    a->size_bytes > context->model->allocations[*largest].size_bytes)
 			*largest = i;
 	}
 	free(bytes);
 	return most;
 }
 
-static void find_old_gradients(struct vt_scene *scene)
+static void find_old_gradients(struct vt_finding_context *context)
 {
-	struct vt_reliefs reliefs = { 0 };
+	struct vt_savings savings = { 0 };
 	uint32_t largest = VT_NO_INDEX;
-	uint64_t bytes = old_gradients(scene, &largest);
+	uint64_t bytes = old_gradients(context, &largest);
 	char all[VT_UNITS_MAX];
 
 	if (largest == VT_NO_INDEX)
 		return;
-	for (uint32_t i = 0; i < scene->model->nr_allocations; i++)
-		if (scene->model->allocations[i].device == scene->device &&
-		    vt_allocation_is_owned(&scene->model->allocations[i]) &&
-		    vt_scene_is_owner(scene, i, "gradients"))
-			relieve_gradient(scene, &reliefs, i);
+	for (uint32_t i = 0; i < context->model->nr_allocations; i++)
+		if (context->model->allocations[i].device == context->device &&
+		    vt_allocation_is_owned(&context->model->allocations[i]) &&
+		    vt_finding_context_is_owner(context, i, "gradients"))
+			relieve_gradient(context, &savings, i);
 	vt_units_bytes(all, sizeof(all), bytes);
-	vt_scene_add(scene, VT_FINDING_GRADIENTS_IN_FORWARD, &reliefs, largest,
+	vt_finding_context_add(context, VT_FINDING_GRADIENTS_IN_FORWARD, &savings, largest,
 		     vt_xasprintf("%s of a step before", all));
 }
 
 /* Made by the reducer of DistributedDataParallel; its frames are exported since PyTorch 1.x. */
-static int is_bucket_stack(const struct vt_scene *scene, uint32_t stack)
+static int is_bucket_stack(const struct vt_finding_context *context, uint32_t stack)
 {
 	static char *patterns[] = { "*!*c10d::Reducer::initialize_bucket*" };
 	const struct vt_globs globs = { patterns, VT_ARRAY_SIZE(patterns) };
-	const struct vt_frames *frames = &scene->model->frames;
+	const struct vt_frames *frames = &context->model->frames;
 	uint32_t ids[VT_FRAMES_MAX];
 	unsigned nr = vt_frames_native(frames, stack, ids);
 
@@ -304,42 +307,42 @@ static int is_bucket_stack(const struct vt_scene *scene, uint32_t stack)
 }
 
 /* Gradients come from few places: each stack is read once. */
-static int is_bucket(const struct vt_scene *scene, struct vt_map *stacks, uint32_t i)
+static int is_bucket(const struct vt_finding_context *context, struct vt_map *stacks, uint32_t i)
 {
-	uint32_t stack = scene->model->allocations[i].made->native_stack;
+	uint32_t stack = context->model->allocations[i].made->native_stack;
 	const uint64_t *known = vt_map_find(stacks, (struct vt_key){ stack, 0, 0 });
 	int is;
 
 	if (known)
 		return (int)*known;
-	is = is_bucket_stack(scene, stack);
+	is = is_bucket_stack(context, stack);
 	vt_map_put(stacks, (struct vt_key){ stack, 0, 0 }, (uint64_t)is);
 	return is;
 }
 
 /* A gradient is copied into its bucket as soon as it is there. */
-static void find_gradients_twice(struct vt_scene *scene)
+static void find_gradients_twice(struct vt_finding_context *context)
 {
 	const uint32_t role = 1u << VT_ROLE_GRADIENT;
-	struct vt_reliefs reliefs = { 0 };
+	struct vt_savings savings = { 0 };
 	uint32_t first = VT_NO_INDEX;
 	uint64_t bytes = 0, in_buckets = 0;
 	struct vt_map stacks = { 0 };
 	char all[VT_UNITS_MAX], twice[VT_UNITS_MAX];
 
-	for (uint32_t i = 0; i < scene->model->nr_allocations; i++) {
-		const struct vt_allocation *a = &scene->model->allocations[i];
-		int is_live = vt_allocation_is_live(a, scene->event);
-		int is_seen = (vt_names_roles(&scene->facts->names, i) & role) != 0;
+	for (uint32_t i = 0; i < context->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &context->model->allocations[i];
+		int is_live = vt_allocation_is_live(a, context->event);
+		int is_seen = (vt_names_roles(&context->facts->names, i) & role) != 0;
 
-		if (a->device != scene->device || !vt_allocation_is_owned(a) ||
-		    !vt_scene_is_owner(scene, i, "gradients"))
+		if (a->device != context->device || !vt_allocation_is_owned(a) ||
+		    !vt_finding_context_is_owner(context, i, "gradients"))
 			continue;
-		if (is_bucket(scene, &stacks, i)) {
+		if (is_bucket(context, &stacks, i)) {
 			in_buckets += is_live && !is_seen ? a->size_bytes : 0;
 			continue;
 		}
-		vt_reliefs_add_between(&reliefs, a, a->size_bytes, a->event + 1, VT_NEVER);
+		vt_savings_add_between(&savings, a, a->size_bytes, a->event + 1, VT_NEVER);
 		if (!is_live || !is_seen)
 			continue;
 		first = first == VT_NO_INDEX ? i : first;
@@ -347,12 +350,12 @@ static void find_gradients_twice(struct vt_scene *scene)
 	}
 	vt_map_release(&stacks);
 	if (first == VT_NO_INDEX || !in_buckets) {
-		vt_vector_release(&reliefs);
+		vt_vector_release(&savings);
 		return;
 	}
 	vt_units_bytes(all, sizeof(all), in_buckets);
 	vt_units_bytes(twice, sizeof(twice), bytes);
-	vt_scene_add(scene, VT_FINDING_GRADIENTS_TWICE, &reliefs, first,
+	vt_finding_context_add(context, VT_FINDING_GRADIENTS_TWICE, &savings, first,
 			vt_xasprintf("%s in buckets, %s beside them", all, twice));
 }
 
@@ -360,9 +363,9 @@ static void find_gradients_twice(struct vt_scene *scene)
  * The names of what is trained.  A flag alone does not say it: a local shard of a trained parameter
  * needs no gradient itself.
  */
-static void collect_trained(const struct vt_scene *scene, struct vt_map *trained)
+static void collect_trained(const struct vt_finding_context *context, struct vt_map *trained)
 {
-	const struct vt_model *model = scene->model;
+	const struct vt_model *model = context->model;
 
 	for (uint32_t i = 0; i < model->nr_tensors; i++)
 		if (model->tensors[i].role == VT_ROLE_GRADIENT ||
@@ -371,73 +374,73 @@ static void collect_trained(const struct vt_scene *scene, struct vt_map *trained
 			vt_map_put(trained, (struct vt_key){ model->tensors[i].name, 0, 0 }, 1);
 }
 
-static int is_frozen_wide(const struct vt_scene *scene, const struct vt_map *trained,
+static int is_frozen_wide(const struct vt_finding_context *context, const struct vt_map *trained,
 			  const struct vt_tensor *tensor)
 {
-	return tensor && tensor->role == VT_ROLE_PARAMETER && bytes_of(scene, tensor) == 4 &&
+	return tensor && tensor->role == VT_ROLE_PARAMETER && bytes_of(context, tensor) == 4 &&
 	       !vt_map_find(trained, (struct vt_key){ tensor->name, 0, 0 });
 }
 
 /* Whether anything computes in 16 bits: parameters, or what autocast makes of them. */
-static int has_narrow(const struct vt_scene *scene)
+static int has_narrow(const struct vt_finding_context *context)
 {
-	for (uint32_t i = 0; i < scene->model->nr_tensors; i++)
-		if (scene->model->tensors[i].role == VT_ROLE_PARAMETER &&
-		    bytes_of(scene, &scene->model->tensors[i]) == 2)
+	for (uint32_t i = 0; i < context->model->nr_tensors; i++)
+		if (context->model->tensors[i].role == VT_ROLE_PARAMETER &&
+		    bytes_of(context, &context->model->tensors[i]) == 2)
 			return 1;
-	for (uint32_t k = 0; k < scene->nr_live; k++)
-		if (vt_scene_is_owner(scene, scene->live[k], "weights/cast"))
+	for (uint32_t k = 0; k < context->nr_live; k++)
+		if (vt_finding_context_is_owner(context, context->live[k], "weights/cast"))
 			return 1;
 	return 0;
 }
 
-static void find_frozen_weights(struct vt_scene *scene)
+static void find_frozen_weights(struct vt_finding_context *context)
 {
-	const struct vt_names *names = &scene->facts->names;
-	struct vt_reliefs reliefs = { 0 };
+	const struct vt_names *names = &context->facts->names;
+	struct vt_savings savings = { 0 };
 	struct vt_map trained = { 0 };
 	uint32_t first = VT_NO_INDEX;
 	uint64_t bytes = 0;
 	char all[VT_UNITS_MAX];
 
-	if (!has_narrow(scene))
+	if (!has_narrow(context))
 		return;
-	collect_trained(scene, &trained);
-	for (uint32_t i = 0; i < scene->model->nr_allocations; i++) {
-		const struct vt_allocation *a = &scene->model->allocations[i];
+	collect_trained(context, &trained);
+	for (uint32_t i = 0; i < context->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &context->model->allocations[i];
 
-		if (a->device != scene->device)
+		if (a->device != context->device)
 			continue;
-		if (is_frozen_wide(scene, &trained,
+		if (is_frozen_wide(context, &trained,
 				   vt_names_find(names, i, 1u << VT_ROLE_PARAMETER))) {
 			first = first == VT_NO_INDEX ? i : first;
-			bytes += vt_allocation_is_live(a, scene->event) ? a->size_bytes : 0;
-			vt_reliefs_add(&reliefs, a, a->size_bytes / 2);
+			bytes += vt_allocation_is_live(a, context->event) ? a->size_bytes : 0;
+			vt_savings_add(&savings, a, a->size_bytes / 2);
 		} else if (vt_allocation_is_owned(a) &&
-			   vt_scene_is_owner(scene, i, "weights/cast") &&
-			   is_frozen_wide(scene, &trained,
-					  vt_facts_parameter(scene->facts, a))) {
-			vt_reliefs_add(&reliefs, a, a->size_bytes);
+			   vt_finding_context_is_owner(context, i, "weights/cast") &&
+			   is_frozen_wide(context, &trained,
+					  vt_facts_parameter(context->facts, a))) {
+			vt_savings_add(&savings, a, a->size_bytes);
 		}
 	}
 	vt_map_release(&trained);
 	if (first == VT_NO_INDEX)
 		return;
 	vt_units_bytes(all, sizeof(all), bytes);
-	vt_scene_add(scene, VT_FINDING_FROZEN_WEIGHTS_WIDE, &reliefs, first,
+	vt_finding_context_add(context, VT_FINDING_FROZEN_WEIGHTS_WIDE, &savings, first,
 			vt_xasprintf("%s of them", all));
 	/* Results follow the weights' type, as far as autocast does not say otherwise. */
-	vt_scene_mark_least(scene, VT_FINDING_FROZEN_WEIGHTS_WIDE, 1);
+	vt_finding_context_mark_least(context, VT_FINDING_FROZEN_WEIGHTS_WIDE, 1);
 }
 
-void vt_find_states_detect(struct vt_scene *scene)
+void vt_find_states_detect(struct vt_finding_context *context)
 {
-	find_equal_buffers(scene);
-	find_frozen_weights(scene);
-	if (!scene->is_training)
+	find_equal_buffers(context);
+	find_frozen_weights(context);
+	if (!context->is_training)
 		return;
-	find_wide_states(scene);
-	find_burst(scene);
-	find_old_gradients(scene);
-	find_gradients_twice(scene);
+	find_wide_states(context);
+	find_burst(context);
+	find_old_gradients(context);
+	find_gradients_twice(context);
 }

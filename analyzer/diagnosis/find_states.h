@@ -6,8 +6,8 @@
  * The findings about what stays from step to step: buffers, weights, gradients, optimizer states.
  */
 
-#include "analyzer/diagnosis/scene.h"
+#include "analyzer/diagnosis/finding_context.h"
 
-void vt_find_states_detect(struct vt_scene *scene);
+void vt_find_states_detect(struct vt_finding_context *context);
 
 #endif

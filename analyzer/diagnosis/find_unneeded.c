@@ -19,9 +19,10 @@ static struct vt_key key_of_text(const char *text, size_t len)
 	return (struct vt_key){ vt_hash_text(text, len), len, 0 };
 }
 
-static struct vt_key key_of_name(const struct vt_scene *scene, const struct vt_tensor *tensor)
+static struct vt_key key_of_name(const struct vt_finding_context *context,
+				 const struct vt_tensor *tensor)
 {
-	const char *name = vt_model_text(scene->model, tensor->name);
+	const char *name = vt_model_text(context->model, tensor->name);
 
 	return key_of_text(name ? name : "", name ? strlen(name) : 0);
 }
@@ -29,10 +30,10 @@ static struct vt_key key_of_name(const struct vt_scene *scene, const struct vt_t
 /* --- a loaded checkpoint --- */
 
 /* Made while a file of tensors was read. */
-static int is_loaded(const struct vt_scene *scene, uint32_t stack)
+static int is_loaded(const struct vt_finding_context *context, uint32_t stack)
 {
 	static const char *const readers[] = { "torch/serialization.py", "safetensors/torch.py" };
-	const struct vt_frames *frames = &scene->model->frames;
+	const struct vt_frames *frames = &context->model->frames;
 	uint32_t ids[VT_FRAMES_MAX];
 	unsigned nr = vt_frames_python(frames, stack, ids);
 
@@ -44,14 +45,14 @@ static int is_loaded(const struct vt_scene *scene, uint32_t stack)
 }
 
 /* The names of what the modules and optimizers have: shapes and types are compared, too. */
-static void collect_names(const struct vt_scene *scene, struct vt_map *names)
+static void collect_names(const struct vt_finding_context *context, struct vt_map *names)
 {
 	const uint32_t roles = 1u << VT_ROLE_PARAMETER | 1u << VT_ROLE_BUFFER |
 			       1u << VT_ROLE_OPTIMIZER;
 
-	for (uint32_t i = 0; i < scene->model->nr_tensors; i++) {
-		const struct vt_tensor *tensor = &scene->model->tensors[i];
-		struct vt_key key = key_of_name(scene, tensor);
+	for (uint32_t i = 0; i < context->model->nr_tensors; i++) {
+		const struct vt_tensor *tensor = &context->model->tensors[i];
+		struct vt_key key = key_of_name(context, tensor);
 
 		if (!(1u << tensor->role & roles))
 			continue;
@@ -64,10 +65,10 @@ static void collect_names(const struct vt_scene *scene, struct vt_map *names)
 }
 
 /* "checkpoint.model.3.weight" where there is a parameter "3.weight" of that shape and type. */
-static int is_copy_of_named(const struct vt_scene *scene, const struct vt_map *names,
+static int is_copy_of_named(const struct vt_finding_context *context, const struct vt_map *names,
 			    const struct vt_tensor *tensor)
 {
-	const char *name = vt_model_text(scene->model, tensor->name);
+	const char *name = vt_model_text(context->model, tensor->name);
 	uint64_t like = (uint64_t)tensor->shape << 32 | tensor->dtype;
 
 	while (name && *name) {
@@ -82,53 +83,53 @@ static int is_copy_of_named(const struct vt_scene *scene, const struct vt_map *n
 	return 0;
 }
 
-static int is_optimizer_s(const struct vt_scene *scene, const struct vt_map *names,
+static int is_optimizer_s(const struct vt_finding_context *context, const struct vt_map *names,
 			  const struct vt_tensor *tensor)
 {
-	const char *name = vt_model_text(scene->model, tensor->name);
+	const char *name = vt_model_text(context->model, tensor->name);
 
 	return name && strstr(name, ".state.") &&
 	       vt_map_find(names, (struct vt_key){
 					  0, 0, (uint64_t)tensor->shape << 32 | tensor->dtype });
 }
 
-static void find_loaded_twice(struct vt_scene *scene)
+static void find_loaded_twice(struct vt_finding_context *context)
 {
 	const uint32_t used = 1u << VT_ROLE_PARAMETER | 1u << VT_ROLE_BUFFER |
 			      1u << VT_ROLE_ATTRIBUTE | 1u << VT_ROLE_OPTIMIZER |
 			      1u << VT_ROLE_MASTER | 1u << VT_ROLE_INPUT | 1u << VT_ROLE_CACHE;
-	const struct vt_names *names = &scene->facts->names;
-	struct vt_reliefs reliefs = { 0 };
+	const struct vt_names *names = &context->facts->names;
+	struct vt_savings savings = { 0 };
 	struct vt_map known = { 0 };
 	uint32_t first = VT_NO_INDEX, weights = 0;
 	uint64_t bytes = 0;
 	char all[VT_UNITS_MAX], *variable;
 
-	collect_names(scene, &known);
-	for (uint32_t k = 0; k < scene->nr_live; k++) {
-		uint32_t i = scene->live[k];
-		const struct vt_allocation *a = &scene->model->allocations[i];
+	collect_names(context, &known);
+	for (uint32_t k = 0; k < context->nr_live; k++) {
+		uint32_t i = context->live[k];
+		const struct vt_allocation *a = &context->model->allocations[i];
 		const struct vt_tensor *seen = vt_variables_row(names, i);
-		int is_weight = seen && is_copy_of_named(scene, &known, seen);
+		int is_weight = seen && is_copy_of_named(context, &known, seen);
 
 		if (!seen || vt_names_roles(names, i) & used ||
-		    !(is_weight || is_optimizer_s(scene, &known, seen)) ||
-		    !is_loaded(scene, a->made->python_stack))
+		    !(is_weight || is_optimizer_s(context, &known, seen)) ||
+		    !is_loaded(context, a->made->python_stack))
 			continue;
 		first = first == VT_NO_INDEX ? i : first;
 		weights += is_weight;
 		bytes += a->size_bytes;
-		vt_reliefs_add(&reliefs, a, a->size_bytes);
+		vt_savings_add(&savings, a, a->size_bytes);
 	}
 	vt_map_release(&known);
 	if (!weights) {
-		vt_vector_release(&reliefs);
+		vt_vector_release(&savings);
 		return;
 	}
 	vt_units_bytes(all, sizeof(all), bytes);
 	variable = vt_variables_root(names, vt_variables_row(names, first));
-	vt_scene_add(scene, VT_FINDING_WEIGHTS_TWICE, &reliefs, first,
-		     vt_xasprintf("%s in %zu blocks%s%s", all, reliefs.len, variable ? " of " : "",
+	vt_finding_context_add(context, VT_FINDING_WEIGHTS_TWICE, &savings, first,
+		     vt_xasprintf("%s in %zu blocks%s%s", all, savings.len, variable ? " of " : "",
 				  variable ? variable : ""));
 	free(variable);
 }
@@ -136,9 +137,9 @@ static void find_loaded_twice(struct vt_scene *scene)
 /* --- modules that never ran --- */
 
 /* The instances whose forward was on some stack. */
-static void collect_called(const struct vt_scene *scene, struct vt_map *called)
+static void collect_called(const struct vt_finding_context *context, struct vt_map *called)
 {
-	const struct vt_frames *frames = &scene->model->frames;
+	const struct vt_frames *frames = &context->model->frames;
 
 	for (uint32_t f = 0; f < frames->nr_python; f++) {
 		const struct vt_frame_python *frame = &frames->python[f];
@@ -151,12 +152,13 @@ static void collect_called(const struct vt_scene *scene, struct vt_map *called)
 }
 
 /* Code that runs modules without a Python frame of theirs hides which of them ran. */
-static int hides_calls(const struct vt_scene *scene)
+static int hides_calls(const struct vt_finding_context *context)
 {
 	static const char *const hiding[] = { "OptimizedModule", "ScriptModule", "GraphModule" };
 
-	for (uint32_t i = 0; i < scene->model->nr_modules; i++) {
-		const char *type = vt_model_text(scene->model, scene->model->modules[i].class_name);
+	for (uint32_t i = 0; i < context->model->nr_modules; i++) {
+		const char *type =
+			vt_model_text(context->model, context->model->modules[i].class_name);
 
 		for (size_t k = 0; type && k < VT_ARRAY_SIZE(hiding); k++)
 			if (strstr(type, hiding[k]))
@@ -166,15 +168,15 @@ static int hides_calls(const struct vt_scene *scene)
 }
 
 /* The paths of modules that ran, and of all that they lie in. */
-static uint32_t collect_paths(const struct vt_scene *scene, struct vt_map *paths)
+static uint32_t collect_paths(const struct vt_finding_context *context, struct vt_map *paths)
 {
 	struct vt_map called = { 0 };
 	uint32_t nr = 0;
 
-	collect_called(scene, &called);
-	for (uint32_t m = 0; m < scene->model->nr_modules; m++) {
-		const struct vt_torch_module *module = &scene->model->modules[m];
-		const char *path = vt_model_text(scene->model, module->name);
+	collect_called(context, &called);
+	for (uint32_t m = 0; m < context->model->nr_modules; m++) {
+		const struct vt_torch_module *module = &context->model->modules[m];
+		const char *path = vt_model_text(context->model, module->name);
 
 		if (!path || !vt_map_find(&called, (struct vt_key){ module->address, 0, 0 }))
 			continue;
@@ -226,12 +228,12 @@ static struct unused_tree *tree_of(struct unused_trees *trees, const char *name,
 	return &trees->items[trees->len - 1];
 }
 
-static void note_parameter(struct vt_scene *scene, const struct vt_map *paths,
+static void note_parameter(struct vt_finding_context *context, const struct vt_map *paths,
 			   struct unused_trees *trees, uint32_t i)
 {
 	const struct vt_tensor *tensor =
-		vt_names_find(&scene->facts->names, i, 1u << VT_ROLE_PARAMETER);
-	const char *name = tensor ? vt_model_text(scene->model, tensor->name) : NULL;
+		vt_names_find(&context->facts->names, i, 1u << VT_ROLE_PARAMETER);
+	const char *name = tensor ? vt_model_text(context->model, tensor->name) : NULL;
 	size_t len = name ? unused_part(paths, name) : 0;
 	struct unused_tree *tree;
 	uint64_t module;
@@ -242,17 +244,17 @@ static void note_parameter(struct vt_scene *scene, const struct vt_map *paths,
 	module = key_of_text(name, (size_t)(strrchr(name, '.') - name)).a;
 	tree->nr_modules += module != tree->last_module;
 	tree->last_module = module;
-	tree->bytes += scene->model->allocations[i].size_bytes;
+	tree->bytes += context->model->allocations[i].size_bytes;
 }
 
 /* Whoever has a gradient or a copy in another type was used, whatever ran. */
-static void exclude_used(const struct vt_scene *scene, struct unused_trees *trees)
+static void exclude_used(const struct vt_finding_context *context, struct unused_trees *trees)
 {
-	for (uint32_t i = 0; i < scene->model->nr_allocations; i++) {
-		uint32_t of = scene->facts->gradient_of[i] ? scene->facts->gradient_of[i] :
-							     scene->facts->cast_of[i];
-		const char *name = of ? vt_model_text(scene->model,
-						      scene->model->tensors[of - 1].name) :
+	for (uint32_t i = 0; i < context->model->nr_allocations; i++) {
+		uint32_t of = context->facts->gradient_of[i] ? context->facts->gradient_of[i] :
+							     context->facts->cast_of[i];
+		const char *name = of ? vt_model_text(context->model,
+						      context->model->tensors[of - 1].name) :
 					NULL;
 
 		for (size_t t = 0; name && t < trees->len; t++)
@@ -262,9 +264,9 @@ static void exclude_used(const struct vt_scene *scene, struct unused_trees *tree
 	}
 }
 
-static void add_unused(struct vt_scene *scene, const struct unused_trees *trees)
+static void add_unused(struct vt_finding_context *context, const struct unused_trees *trees)
 {
-	struct vt_reliefs reliefs = { 0 };
+	struct vt_savings savings = { 0 };
 	const struct unused_tree *largest = NULL;
 	uint64_t bytes = 0;
 	uint32_t nr = 0;
@@ -278,38 +280,38 @@ static void add_unused(struct vt_scene *scene, const struct unused_trees *trees)
 		largest = largest && largest->bytes >= tree->bytes ? largest : tree;
 		bytes += tree->bytes;
 		nr++;
-		for (uint32_t k = 0; k < scene->nr_live; k++) {
+		for (uint32_t k = 0; k < context->nr_live; k++) {
 			const struct vt_allocation *a =
-				&scene->model->allocations[scene->live[k]];
+				&context->model->allocations[context->live[k]];
 			const struct vt_tensor *tensor = vt_names_find(
-				&scene->facts->names, scene->live[k],
+				&context->facts->names, context->live[k],
 				1u << VT_ROLE_PARAMETER | 1u << VT_ROLE_BUFFER);
-			const char *name = tensor ? vt_model_text(scene->model, tensor->name) :
+			const char *name = tensor ? vt_model_text(context->model, tensor->name) :
 						    NULL;
 
 			if (name && !strncmp(name, tree->path, tree->len) &&
 			    name[tree->len] == '.')
-				vt_reliefs_add(&reliefs, a, a->size_bytes);
+				vt_savings_add(&savings, a, a->size_bytes);
 		}
 	}
 	if (!largest)
 		return;
 	vt_units_bytes(all, sizeof(all), bytes);
-	vt_scene_add(scene, VT_FINDING_MODULE_UNUSED, &reliefs, largest->first,
+	vt_finding_context_add(context, VT_FINDING_MODULE_UNUSED, &savings, largest->first,
 		     vt_xasprintf("%s of %.*s%s", all, (int)largest->len, largest->path,
 				  nr > 1 ? " and others" : ""));
 }
 
-static void find_unused_modules(struct vt_scene *scene)
+static void find_unused_modules(struct vt_finding_context *context)
 {
 	struct unused_trees trees = { 0 };
 	struct vt_map paths = { 0 };
 
-	if (!scene->model->nr_ooms && !hides_calls(scene) && collect_paths(scene, &paths)) {
-		for (uint32_t k = 0; k < scene->nr_live; k++)
-			note_parameter(scene, &paths, &trees, scene->live[k]);
-		exclude_used(scene, &trees);
-		add_unused(scene, &trees);
+	if (!context->model->nr_ooms && !hides_calls(context) && collect_paths(context, &paths)) {
+		for (uint32_t k = 0; k < context->nr_live; k++)
+			note_parameter(context, &paths, &trees, context->live[k]);
+		exclude_used(context, &trees);
+		add_unused(context, &trees);
 	}
 	vt_map_release(&paths);
 	vt_vector_release(&trees);
@@ -317,9 +319,9 @@ static void find_unused_modules(struct vt_scene *scene)
 
 /* --- states of what is no longer trained --- */
 
-static uint32_t step_at(const struct vt_scene *scene, int64_t event)
+static uint32_t step_at(const struct vt_finding_context *context, int64_t event)
 {
-	const struct vt_stages *stages = scene->facts->stages;
+	const struct vt_stages *stages = context->facts->stages;
 	uint32_t span = vt_stages_span_at(stages, event);
 
 	return span == VT_NO_INDEX ? 0 : stages->spans[span].step;
@@ -335,32 +337,33 @@ static uint32_t last_complete(const struct vt_steps *steps)
 }
 
 /* A gradient that lives on past the next step's zero_grad() is kept, and added to in place. */
-static uint32_t last_used_step(const struct vt_scene *scene, const struct vt_allocation *a)
+static uint32_t last_used_step(const struct vt_finding_context *context,
+			       const struct vt_allocation *a)
 {
-	uint32_t made = step_at(scene, a->event), freed = scene->facts->stages->steps.nr;
+	uint32_t made = step_at(context, a->event), freed = context->facts->stages->steps.nr;
 
 	if (a->freed_event != VT_NEVER)
-		freed = step_at(scene, a->freed_event);
+		freed = step_at(context, a->freed_event);
 	return freed > made + 1 ? freed : made;
 }
 
 /* By name of a parameter: the last step in which it had a gradient; returns that of all. */
-static uint32_t collect_trained(const struct vt_scene *scene, struct vt_map *last_steps)
+static uint32_t collect_trained(const struct vt_finding_context *context, struct vt_map *last_steps)
 {
 	uint32_t latest = 0;
 
-	for (uint32_t i = 0; i < scene->model->nr_allocations; i++) {
-		const struct vt_allocation *a = &scene->model->allocations[i];
-		uint32_t of = scene->facts->gradient_of[i], step;
+	for (uint32_t i = 0; i < context->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &context->model->allocations[i];
+		uint32_t of = context->facts->gradient_of[i], step;
 		const struct vt_tensor *row =
-			vt_names_find(&scene->facts->names, i, 1u << VT_ROLE_GRADIENT);
+			vt_names_find(&context->facts->names, i, 1u << VT_ROLE_GRADIENT);
 		uint64_t *known;
 		struct vt_key key;
 
 		if (!row && !of)
 			continue;
-		step = last_used_step(scene, a);
-		key = key_of_name(scene, row ? row : &scene->model->tensors[of - 1]);
+		step = last_used_step(context, a);
+		key = key_of_name(context, row ? row : &context->model->tensors[of - 1]);
 		known = vt_map_find(last_steps, key);
 		if (!known || *known < step)
 			vt_map_put(last_steps, key, step);
@@ -370,38 +373,38 @@ static uint32_t collect_trained(const struct vt_scene *scene, struct vt_map *las
 }
 
 /* The parameter of a state "layers.0.weight.exp_avg"; NULL: it has no such name. */
-static uint64_t *last_step_of(const struct vt_scene *scene, const struct vt_map *last_steps,
-			      const struct vt_tensor *state)
+static uint64_t *last_step_of(const struct vt_finding_context *context,
+			      const struct vt_map *last_steps, const struct vt_tensor *state)
 {
-	const char *name = vt_model_text(scene->model, state->name);
+	const char *name = vt_model_text(context->model, state->name);
 	const char *dot = name ? strrchr(name, '.') : NULL;
 
 	return dot ? vt_map_find(last_steps, key_of_text(name, (size_t)(dot - name))) : NULL;
 }
 
-static void find_unused_states(struct vt_scene *scene)
+static void find_unused_states(struct vt_finding_context *context)
 {
-	const struct vt_stages *stages = scene->facts->stages;
+	const struct vt_stages *stages = context->facts->stages;
 	uint32_t last = last_complete(&stages->steps), latest, first = VT_NO_INDEX;
-	struct vt_reliefs reliefs = { 0 };
+	struct vt_savings savings = { 0 };
 	struct vt_map last_steps = { 0 };
 	uint64_t bytes = 0;
 	char all[VT_UNITS_MAX];
 
-	latest = collect_trained(scene, &last_steps);
-	for (uint32_t k = 0; k < scene->nr_live; k++) {
-		uint32_t i = scene->live[k];
-		const struct vt_allocation *a = &scene->model->allocations[i];
+	latest = collect_trained(context, &last_steps);
+	for (uint32_t k = 0; k < context->nr_live; k++) {
+		uint32_t i = context->live[k];
+		const struct vt_allocation *a = &context->model->allocations[i];
 		const struct vt_tensor *state =
-			vt_names_find(&scene->facts->names, i, 1u << VT_ROLE_OPTIMIZER);
-		const uint64_t *step = state ? last_step_of(scene, &last_steps, state) : NULL;
+			vt_names_find(&context->facts->names, i, 1u << VT_ROLE_OPTIMIZER);
+		const uint64_t *step = state ? last_step_of(context, &last_steps, state) : NULL;
 
 		if (!step || *step + LEAST_STEPS_FROZEN > last || *step >= latest)
 			continue;
 		first = first == VT_NO_INDEX ? i : first;
 		bytes += a->size_bytes;
-		vt_reliefs_add_between(
-			&reliefs, a, a->size_bytes,
+		vt_savings_add_between(
+			&savings, a, a->size_bytes,
 			stages->spans[stages->steps.steps[*step].first_span].first_event,
 			VT_NEVER);
 	}
@@ -409,14 +412,14 @@ static void find_unused_states(struct vt_scene *scene)
 	if (first == VT_NO_INDEX)
 		return;
 	vt_units_bytes(all, sizeof(all), bytes);
-	vt_scene_add(scene, VT_FINDING_STATES_UNUSED, &reliefs, first,
-		     vt_xasprintf("%s in %zu blocks", all, reliefs.len));
+	vt_finding_context_add(context, VT_FINDING_STATES_UNUSED, &savings, first,
+		     vt_xasprintf("%s in %zu blocks", all, savings.len));
 }
 
-void vt_find_unneeded_detect(struct vt_scene *scene)
+void vt_find_unneeded_detect(struct vt_finding_context *context)
 {
-	find_loaded_twice(scene);
-	find_unused_modules(scene);
-	if (scene->is_training)
-		find_unused_states(scene);
+	find_loaded_twice(context);
+	find_unused_modules(context);
+	if (context->is_training)
+		find_unused_states(context);
 }

@@ -7,8 +7,8 @@
  * beside the model, a module that no forward ran, optimizer states of what is no longer trained.
  */
 
-#include "analyzer/diagnosis/scene.h"
+#include "analyzer/diagnosis/finding_context.h"
 
-void vt_find_unneeded_detect(struct vt_scene *scene);
+void vt_find_unneeded_detect(struct vt_finding_context *context);
 
 #endif

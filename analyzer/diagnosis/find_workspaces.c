@@ -8,41 +8,42 @@
 /* Of the highest use; a workspace makes products faster, so it may cost something. */
 #define WORKSPACES_SHARE 0.05
 
-static int is_size_chosen(const struct vt_scene *scene)
+static int is_size_chosen(const struct vt_finding_context *context)
 {
-	char *value = vt_db_run_get(scene->model->db, "env:CUBLAS_WORKSPACE_CONFIG");
+	char *value = vt_db_run_get(context->model->db, "env:CUBLAS_WORKSPACE_CONFIG");
 	int is_chosen = value && *value;
 
 	free(value);
 	return is_chosen;
 }
 
-void vt_find_workspaces_detect(struct vt_scene *scene)
+void vt_find_workspaces_detect(struct vt_finding_context *context)
 {
-	struct vt_reliefs reliefs = { 0 };
+	struct vt_savings savings = { 0 };
 	uint32_t first = VT_NO_INDEX, nr = 0;
 	uint64_t bytes = 0;
 	char all[VT_UNITS_MAX];
 
-	for (uint32_t i = 0; i < scene->model->nr_allocations; i++) {
-		const struct vt_allocation *a = &scene->model->allocations[i];
+	for (uint32_t i = 0; i < context->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &context->model->allocations[i];
 
-		if (a->device != scene->device || !vt_allocation_is_owned(a) ||
+		if (a->device != context->device || !vt_allocation_is_owned(a) ||
 		    a->size_bytes <= SMALL_BYTES ||
-		    !vt_scene_is_owner(scene, i, "workspace/cublas"))
+		    !vt_finding_context_is_owner(context, i, "workspace/cublas"))
 			continue;
-		vt_reliefs_add(&reliefs, a, a->size_bytes - SMALL_BYTES);
-		if (!vt_allocation_is_live(a, scene->event))
+		vt_savings_add(&savings, a, a->size_bytes - SMALL_BYTES);
+		if (!vt_allocation_is_live(a, context->event))
 			continue;
 		first = first == VT_NO_INDEX ? i : first;
 		bytes += a->size_bytes;
 		nr++;
 	}
-	if ((double)bytes < WORKSPACES_SHARE * (double)scene->peak_bytes || is_size_chosen(scene)) {
-		vt_vector_release(&reliefs);
+	if ((double)bytes < WORKSPACES_SHARE * (double)context->peak_bytes ||
+	    is_size_chosen(context)) {
+		vt_vector_release(&savings);
 		return;
 	}
 	vt_units_bytes(all, sizeof(all), bytes);
-	vt_scene_add(scene, VT_FINDING_LIBRARY_WORKSPACES, &reliefs, first,
+	vt_finding_context_add(context, VT_FINDING_LIBRARY_WORKSPACES, &savings, first,
 		     vt_xasprintf("%s in %u of them", all, nr));
 }

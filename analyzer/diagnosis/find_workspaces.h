@@ -4,8 +4,8 @@
 
 /* The finding about what libraries keep for themselves. */
 
-#include "analyzer/diagnosis/scene.h"
+#include "analyzer/diagnosis/finding_context.h"
 
-void vt_find_workspaces_detect(struct vt_scene *scene);
+void vt_find_workspaces_detect(struct vt_finding_context *context);
 
 #endif

@@ -39,47 +39,47 @@ static int compare_findings(const void *a, const void *b)
 	return x->id != y->id ? (x->id < y->id ? -1 : 1) : x->device - y->device;
 }
 
-void vt_findings_prepare(struct vt_tapes *tapes, int device)
+void vt_findings_prepare(struct vt_traces *traces, int device)
 {
-	const struct vt_model *model = tapes->timeline->model;
+	const struct vt_model *model = traces->timeline->model;
 
 	for (uint32_t i = 0; i < model->nr_peaks; i++)
 		if ((device == VT_WHEN_ALL_DEVICES || device == model->peaks[i].device) &&
-		    vt_tape_has_blocks(model, model->peaks[i].device))
-			vt_find_cache_prepare(tapes, model->peaks[i].device);
+		    vt_trace_has_blocks(model, model->peaks[i].device))
+			vt_find_cache_prepare(traces, model->peaks[i].device);
 }
 
 void vt_findings_init(struct vt_findings *findings, struct vt_attribution *attribution,
-		      struct vt_tapes *tapes, const struct vt_describe *describe, int device)
+		      struct vt_traces *traces, const struct vt_describe *describe, int device)
 {
 	const struct vt_model *model = attribution->facts->model;
 
 	memset(findings, 0, sizeof(*findings));
 	for (uint32_t i = 0; i < model->nr_peaks; i++) {
 		const struct vt_peak *peak = &model->peaks[i];
-		struct vt_scene scene = {
+		struct vt_finding_context context = {
 			.findings = findings,
 			.attribution = attribution,
 			.describe = describe,
-			.tapes = tapes,
+			.traces = traces,
 			.device = peak->device,
 		};
 
 		if (device != VT_WHEN_ALL_DEVICES && device != peak->device)
 			continue;
-		vt_scene_init(&scene, peak->max_allocated_event);
-		vt_find_logits_detect(&scene);
-		vt_find_states_detect(&scene);
-		vt_find_unneeded_detect(&scene);
-		vt_find_activations_detect(&scene);
-		vt_find_graphs_detect(&scene);
-		vt_find_gathered_detect(&scene);
-		vt_find_keys_detect(&scene);
-		vt_find_workspaces_detect(&scene);
-		vt_find_growth_detect(&scene);
-		vt_find_cache_detect(&scene);
-		vt_scene_settle(&scene);
-		vt_scene_release(&scene);
+		vt_finding_context_init(&context, peak->max_allocated_event);
+		vt_find_logits_detect(&context);
+		vt_find_states_detect(&context);
+		vt_find_unneeded_detect(&context);
+		vt_find_activations_detect(&context);
+		vt_find_graphs_detect(&context);
+		vt_find_gathered_detect(&context);
+		vt_find_keys_detect(&context);
+		vt_find_workspaces_detect(&context);
+		vt_find_growth_detect(&context);
+		vt_find_cache_detect(&context);
+		vt_finding_context_settle(&context);
+		vt_finding_context_release(&context);
 	}
 	if (findings->len)
 		qsort(findings->items, findings->len, sizeof(*findings->items), compare_findings);
@@ -90,7 +90,7 @@ void vt_findings_release(struct vt_findings *findings)
 	for (size_t i = 0; i < findings->len; i++) {
 		free(findings->items[i].where);
 		free(findings->items[i].text);
-		vt_vector_release(&findings->items[i].reliefs);
+		vt_vector_release(&findings->items[i].savings);
 	}
 	vt_vector_release(findings);
 }

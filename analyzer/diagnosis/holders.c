@@ -197,7 +197,7 @@ static int compare_holders(const void *a, const void *b)
 
 static int are_same_turns(const struct vt_leak *a, const struct vt_leak *b)
 {
-	return a->first_turn == b->first_turn && a->last_turn == b->last_turn;
+	return a->first_iteration == b->first_iteration && a->last_iteration == b->last_iteration;
 }
 
 /* Who mostly holds results of autograd that are made there; NULL: nobody. */

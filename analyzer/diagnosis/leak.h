@@ -34,8 +34,8 @@ struct vt_leak {
 	uint32_t owner;	     /* vt_attribution_owner() of it */
 	uint64_t bytes;	     /* alive at the end of the last turn, and made behind the warm-up */
 	uint32_t blocks;
-	uint32_t first_turn; /* that such a block was made in, from 1 */
-	uint32_t last_turn;
+	uint32_t first_iteration; /* that such a block was made in, from 1 */
+	uint32_t last_iteration;
 	uint32_t *kept; /* their indices */
 	uint32_t group; /* of site_groups.h, while these are there */
 	struct vt_holder *holders; /* the most telling first; none: no probe saw it */
@@ -43,7 +43,7 @@ struct vt_leak {
 	/* Of what grows. */
 	uint8_t form; /* enum vt_leak_form */
 	struct vt_trend trend;
-	double bytes_per_turn;
+	double bytes_per_iteration;
 };
 
 /* For qsort: the largest first. */

@@ -52,17 +52,17 @@ struct build {
 	VT_VECTOR(struct vt_leak) since;
 };
 
-uint32_t vt_leaks_min_turns(enum vt_turn_kind kind)
+uint32_t vt_leaks_min_iterations(enum vt_iteration_kind kind)
 {
-	return kind == VT_TURN_SLICE ? VT_TREND_MIN_POINTS * WARM_UP_SLICES
+	return kind == VT_ITERATION_SLICE ? VT_TREND_MIN_POINTS * WARM_UP_SLICES
 				     : VT_TREND_MIN_POINTS + WARM_UP_TURNS;
 }
 
-static uint32_t warm_up_of(const struct vt_turns *turns)
+static uint32_t warm_up_of(const struct vt_iterations *turns)
 {
 	uint32_t share = turns->nr / WARM_UP_SHARE;
 
-	if (turns->kind == VT_TURN_SLICE)
+	if (turns->kind == VT_ITERATION_SLICE)
 		return turns->nr / WARM_UP_SLICES;
 	return share > WARM_UP_TURNS ? share : WARM_UP_TURNS;
 }
@@ -71,10 +71,10 @@ static uint32_t warm_up_of(const struct vt_turns *turns)
 static void find_points(struct build *build)
 {
 	struct vt_leaks *leaks = build->leaks;
-	const struct vt_turns *turns = &leaks->turns;
+	const struct vt_iterations *turns = &leaks->turns;
 	uint32_t warm_up = warm_up_of(turns), nr;
 
-	if (turns->nr < vt_leaks_min_turns(turns->kind))
+	if (turns->nr < vt_leaks_min_iterations(turns->kind))
 		return;
 	nr = turns->nr - warm_up;
 	leaks->turns_per_point = (nr + VT_TREND_MAX_POINTS - 1) / VT_TREND_MAX_POINTS;
@@ -139,7 +139,7 @@ static struct vt_trend group_trend(const struct build *build, uint32_t group)
 }
 
 /* The turn, from 1, that an event belongs to; 0: none. */
-static uint32_t turn_at(const struct vt_turns *turns, int64_t event)
+static uint32_t turn_at(const struct vt_iterations *turns, int64_t event)
 {
 	uint32_t stretch = vt_workload_stretch(turns->ends, turns->nr, event);
 
@@ -152,10 +152,10 @@ static void add_kept(const struct build *build, struct vt_leak *leak, uint32_t i
 	uint32_t turn = turn_at(&build->leaks->turns, a->event);
 
 	if (!leak->blocks)
-		leak->first_turn = turn;
+		leak->first_iteration = turn;
 	if (!leak->blocks || a->size_bytes > all[leak->allocation].size_bytes)
 		leak->allocation = index;
-	leak->last_turn = turn;
+	leak->last_iteration = turn;
 	leak->bytes += a->size_bytes;
 	leak->kept[leak->blocks++] = index;
 }
@@ -287,10 +287,10 @@ static void look_at(struct build *build, uint32_t group)
 	if (trend.confidence != VT_CONFIDENCE_NONE) {
 		leak = gather(build, group, last_point(build));
 		leak.trend = trend;
-		leak.bytes_per_turn = trend.slope / leaks->turns_per_point;
+		leak.bytes_per_iteration = trend.slope / leaks->turns_per_point;
 		if (is_leak(build, group, &leak)) {
 			/* Time alone is a poor measure: a load that comes late grows, too. */
-			if (leaks->turns.kind == VT_TURN_SLICE)
+			if (leaks->turns.kind == VT_ITERATION_SLICE)
 				leak.trend.confidence = VT_CONFIDENCE_MEDIUM;
 			vt_vector_push(&build->growth, leak);
 			return;
@@ -308,8 +308,8 @@ static int compare_growth(const void *a, const void *b)
 {
 	const struct vt_leak *x = a, *y = b;
 
-	if (x->bytes_per_turn != y->bytes_per_turn)
-		return x->bytes_per_turn > y->bytes_per_turn ? -1 : 1;
+	if (x->bytes_per_iteration != y->bytes_per_iteration)
+		return x->bytes_per_iteration > y->bytes_per_iteration ? -1 : 1;
 	return x->allocation < y->allocation ? -1 : x->allocation > y->allocation;
 }
 
@@ -369,8 +369,8 @@ static void add_total(struct build *build, int device)
 	total->device = device;
 	total->allocated = trend_of(&allocated);
 	total->reserved = trend_of(&reserved);
-	total->allocated_per_turn = total->allocated.slope / leaks->turns_per_point;
-	total->reserved_per_turn = total->reserved.slope / leaks->turns_per_point;
+	total->allocated_per_iteration = total->allocated.slope / leaks->turns_per_point;
+	total->reserved_per_iteration = total->reserved.slope / leaks->turns_per_point;
 }
 
 static void find_totals(struct build *build, int device)
@@ -393,7 +393,7 @@ void vt_leaks_init(struct vt_leaks *leaks, struct vt_attribution *attribution,
 	memset(leaks, 0, sizeof(*leaks));
 	leaks->attribution = attribution;
 	vt_describe_init(&leaks->describe, facts->model, options->has_all_frames);
-	vt_turns_init(&leaks->turns, facts->stages, facts->last_working_event);
+	vt_iterations_init(&leaks->turns, facts->stages, facts->last_working_event);
 	find_points(&build);
 	if (leaks->nr_points) {
 		find_growth(&build, options->device);
@@ -420,7 +420,7 @@ void vt_leaks_release(struct vt_leaks *leaks)
 	free_all(leaks->since, leaks->nr_since);
 	vt_leftovers_release(&leaks->leftovers);
 	free(leaks->totals);
-	vt_turns_release(&leaks->turns);
+	vt_iterations_release(&leaks->turns);
 	vt_describe_release(&leaks->describe);
 	memset(leaks, 0, sizeof(*leaks));
 }

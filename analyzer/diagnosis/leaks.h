@@ -3,9 +3,9 @@
 #define VT_ANALYZER_LEAKS_H
 
 /*
- * What a program piles up: per place in it and owner, the bytes that each turn (turns.h) adds to
- * what the turns before have left, and goes on to.  Compared is the least that a place holds during
- * each turn, so that what comes and goes within one does not count.
+ * What a program piles up: per place in it and owner, the bytes that each iteration
+ * (iterations.h) adds to what the iterations before have left.  Compared is the least that a place
+ * holds during each iteration, so that what comes and goes within one does not count.
  *
  * Growth is a leak where what it is made of is old: blocks of all turns are alive, or one block was
  * replaced by a larger one, joined to it or while turns stay alike.  A last result that is larger
@@ -15,21 +15,21 @@
  */
 
 #include "analyzer/diagnosis/leftovers.h"
-#include "analyzer/diagnosis/turns.h"
+#include "analyzer/diagnosis/iterations.h"
 
 /* What a device held over the turns. */
 struct vt_leak_total {
 	int device;
 	struct vt_trend allocated;
 	struct vt_trend reserved; /* from the driver */
-	double allocated_per_turn;
-	double reserved_per_turn;
+	double allocated_per_iteration;
+	double reserved_per_iteration;
 };
 
 struct vt_leaks {
 	struct vt_attribution *attribution;
 	struct vt_describe describe;
-	struct vt_turns turns;
+	struct vt_iterations turns;
 	uint32_t nr_warm_up;	 /* turns */
 	uint32_t turns_per_point; /* of the trends */
 	uint32_t nr_points;	 /* 0: too few turns to tell */
@@ -50,7 +50,7 @@ struct vt_leaks_options {
 };
 
 /* The fewest turns that tell growth from warm-up. */
-uint32_t vt_leaks_min_turns(enum vt_turn_kind kind);
+uint32_t vt_leaks_min_iterations(enum vt_iteration_kind kind);
 
 /* `attribution` must outlive it. */
 void vt_leaks_init(struct vt_leaks *leaks, struct vt_attribution *attribution,

@@ -17,7 +17,7 @@ struct changes {
 	size_t nr;
 };
 
-VT_VECTOR_DECLARE(tape_steps, struct vt_tape_step);
+VT_VECTOR_DECLARE(trace_steps, struct vt_trace_step);
 
 static int compare_changes(const void *a, const void *b)
 {
@@ -28,23 +28,23 @@ static int compare_changes(const void *a, const void *b)
 	return x->event < y->event ? -1 : x->event > y->event;
 }
 
-/* -1: a relief is of no block, so the tape does not have it. */
-static int sort_changes(struct changes *changes, const struct vt_reliefs *reliefs,
+/* -1: a saving is of no block, so the trace does not have it. */
+static int sort_changes(struct changes *changes, const struct vt_savings *savings,
 			const struct vt_model *model)
 {
-	changes->nr = 2 * reliefs->len;
+	changes->nr = 2 * savings->len;
 	changes->items = vt_xcalloc(changes->nr + 1, sizeof(*changes->items));
-	for (size_t i = 0; i < reliefs->len; i++) {
-		const struct vt_relief *relief = &reliefs->items[i];
+	for (size_t i = 0; i < savings->len; i++) {
+		const struct vt_saving *saving = &savings->items[i];
 		struct change *pair = &changes->items[2 * i];
 
-		if (!relief->allocation || relief->allocation->kind != VT_KIND_BLOCK)
+		if (!saving->allocation || saving->allocation->kind != VT_KIND_BLOCK)
 			return -1;
-		pair[0].allocation = (uint32_t)(relief->allocation - model->allocations);
-		pair[0].event = relief->from_event;
-		pair[0].relieved_bytes = relief->bytes;
+		pair[0].allocation = (uint32_t)(saving->allocation - model->allocations);
+		pair[0].event = saving->from_event;
+		pair[0].relieved_bytes = saving->bytes;
 		pair[1] = pair[0];
-		pair[1].event = relief->to_event;
+		pair[1].event = saving->to_event;
 		pair[1].relieved_bytes = -pair[0].relieved_bytes;
 	}
 	qsort(changes->items, changes->nr, sizeof(*changes->items), compare_changes);
@@ -52,7 +52,7 @@ static int sort_changes(struct changes *changes, const struct vt_reliefs *relief
 }
 
 /* A request is what its block has, or up to a tail less. */
-static uint64_t request_left(const struct vt_tape_step *take, const struct vt_allocation *block,
+static uint64_t request_left(const struct vt_trace_step *take, const struct vt_allocation *block,
 			     int64_t relieved)
 {
 	uint64_t left = relieved >= (int64_t)block->size_bytes ?
@@ -63,14 +63,14 @@ static uint64_t request_left(const struct vt_tape_step *take, const struct vt_al
 }
 
 /* One request as several: `steps` gets the first, `later` what follows at later events. */
-static void change_take(const struct changes *changes, const struct vt_tape_step *take,
-			const struct vt_allocation *block, struct tape_steps *steps,
-			struct tape_steps *later)
+static void change_take(const struct changes *changes, const struct vt_trace_step *take,
+			const struct vt_allocation *block, struct trace_steps *steps,
+			struct trace_steps *later)
 {
 	const struct change *all = changes->items;
 	size_t nr = changes->nr;
 	size_t at = vt_search_first(i, nr, all[i].allocation < take->allocation);
-	struct vt_tape_step step = *take;
+	struct vt_trace_step step = *take;
 	int64_t relieved = 0;
 
 	for (; at < nr && all[at].allocation == take->allocation && all[at].event <= block->event;
@@ -91,10 +91,10 @@ static void change_take(const struct changes *changes, const struct vt_tape_step
 		step.bytes = request_left(take, block, relieved);
 		if (step.bytes == before)
 			continue;
-		step.op = VT_TAPE_GIVE;
+		step.op = VT_TRACE_GIVE;
 		if (before)
 			vt_vector_push(later, step);
-		step.op = VT_TAPE_TAKE;
+		step.op = VT_TRACE_TAKE;
 		if (step.bytes)
 			vt_vector_push(later, step);
 	}
@@ -103,17 +103,17 @@ static void change_take(const struct changes *changes, const struct vt_tape_step
 /* What an event gives back is free for what it takes. */
 static int compare_steps(const void *a, const void *b)
 {
-	const struct vt_tape_step *x = a, *y = b;
+	const struct vt_trace_step *x = a, *y = b;
 
 	if (x->event != y->event)
 		return x->event < y->event ? -1 : 1;
 	if (x->op != y->op)
-		return x->op == VT_TAPE_GIVE ? -1 : 1;
+		return x->op == VT_TRACE_GIVE ? -1 : 1;
 	return (x->allocation > y->allocation) - (x->allocation < y->allocation);
 }
 
-static void merge(struct tape_steps *merged, const struct tape_steps *steps,
-		  const struct tape_steps *later)
+static void merge(struct trace_steps *merged, const struct trace_steps *steps,
+		  const struct trace_steps *later)
 {
 	size_t next = 0;
 
@@ -126,18 +126,18 @@ static void merge(struct tape_steps *merged, const struct tape_steps *steps,
 }
 
 /* Requests that failed say nothing about those that were served. */
-static void relieve_steps(struct tape_steps *merged, const struct vt_tape *tape,
+static void relieve_steps(struct trace_steps *merged, const struct vt_trace *trace,
 			  const struct changes *changes)
 {
-	struct tape_steps steps = { 0 }, later = { 0 };
+	struct trace_steps steps = { 0 }, later = { 0 };
 
-	for (size_t i = 0; i < tape->steps.len; i++) {
-		const struct vt_tape_step *step = &tape->steps.items[i];
+	for (size_t i = 0; i < trace->steps.len; i++) {
+		const struct vt_trace_step *step = &trace->steps.items[i];
 
-		if (step->op == VT_TAPE_TAKE)
-			change_take(changes, step, &tape->model->allocations[step->allocation],
+		if (step->op == VT_TRACE_TAKE)
+			change_take(changes, step, &trace->model->allocations[step->allocation],
 				    &steps, &later);
-		else if (step->op != VT_TAPE_FAILED)
+		else if (step->op != VT_TRACE_FAILED)
 			vt_vector_push(&steps, *step);
 	}
 	if (later.len)
@@ -147,17 +147,17 @@ static void relieve_steps(struct tape_steps *merged, const struct vt_tape *tape,
 	vt_vector_release(&later);
 }
 
-int vt_savings_replay(const struct vt_tape_ready *ready, const struct vt_reliefs *reliefs,
+int vt_savings_replay(const struct vt_trace_ready *ready, const struct vt_savings *savings,
 		      struct vt_replay *replay)
 {
-	struct vt_tape relieved = ready->tape;
+	struct vt_trace relieved = ready->trace;
 	struct vt_replay_options options;
 	struct changes changes;
-	struct tape_steps steps = { 0 };
+	struct trace_steps steps = { 0 };
 	int rc = -1;
 
-	if (sort_changes(&changes, reliefs, relieved.model) == 0) {
-		relieve_steps(&steps, &ready->tape, &changes);
+	if (sort_changes(&changes, savings, relieved.model) == 0) {
+		relieve_steps(&steps, &ready->trace, &changes);
 		memset(&relieved.steps, 0, sizeof(relieved.steps));
 		relieved.steps.items = steps.items;
 		relieved.steps.len = steps.len;

@@ -3,20 +3,20 @@
 #define VT_ANALYZER_SAVINGS_REPLAY_H
 
 /*
- * The peaks that a run would have had with the reliefs of a finding: the recorded requests, without
+ * The peaks that a run would have had with the savings of a finding: the recorded requests, without
  * the relieved bytes, played to the model of the caching allocator with the recorded settings.  Of
  * allocated bytes too: up to 1 MiB at the end of each block depends on where the blocks lie.
  */
 
-#include "analyzer/diagnosis/reliefs.h"
-#include "analyzer/replay/tapes.h"
+#include "analyzer/diagnosis/savings.h"
+#include "analyzer/replay/traces.h"
 
 /*
- * Returns 0 and fills `replay`, whose peaks compare with those of vt_tapes_recorded; -1 where a
- * relief belongs to no block of the device's allocator, or the replay cannot serve a request.
+ * Returns 0 and fills `replay`, whose peaks compare with those of vt_traces_recorded; -1 where a
+ * saving belongs to no block of the device's allocator, or the replay cannot serve a request.
  * Does not change `ready`: several may run at a time.
  */
-int vt_savings_replay(const struct vt_tape_ready *ready, const struct vt_reliefs *reliefs,
+int vt_savings_replay(const struct vt_trace_ready *ready, const struct vt_savings *savings,
 		      struct vt_replay *replay);
 
 #endif

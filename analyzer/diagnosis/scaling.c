@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyzer/attribution/rests.h"
+#include "analyzer/attribution/block_rounding.h"
 #include "analyzer/base/map.h"
 #include "analyzer/base/util.h"
 #include "analyzer/diagnosis/inputs.h"
@@ -305,7 +305,7 @@ static enum vt_scaling judge_failed(struct judging *j, const struct vt_out_of_me
 	const struct vt_stages *stages = j->attribution->facts->stages;
 	uint32_t span = vt_stages_span_at(stages, oom->event);
 	uint8_t stage = span == VT_NO_INDEX ? VT_NO_STAGE : stages->spans[span].stage;
-	uint64_t rounded = vt_rests_rounded(oom->requested_bytes);
+	uint64_t rounded = vt_block_rounding_rounded(oom->requested_bytes);
 
 	if (vt_shapes_of_size(&j->attribution->facts->shapes, rounded) ==
 		    1u << VT_SHAPE_PARAMETER ||

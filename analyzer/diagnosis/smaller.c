@@ -6,7 +6,7 @@
 
 #include "analyzer/base/owner_path.h"
 #include "analyzer/diagnosis/inputs.h"
-#include "analyzer/diagnosis/remedies.h"
+#include "analyzer/diagnosis/oom_remedies.h"
 #include "analyzer/diagnosis/scaling.h"
 
 /* Lengths are tried in sixteenths of the recorded one: finer says more than is known. */
@@ -19,8 +19,8 @@ static const char *const growing[] = {
 
 struct trial {
 	struct vt_attribution *attribution;
-	const struct vt_tape *tape;
-	struct vt_tape cut;
+	const struct vt_trace *trace;
+	struct vt_trace cut;
 	struct vt_scaling_size was;
 	uint8_t *powers; /* by step: with which power of the length it grows; 0: not at all */
 };
@@ -43,7 +43,7 @@ static uint8_t power_of_block(struct trial *trial, uint32_t allocation)
 
 	if (!is_growing(vt_attribution_owner(trial->attribution, verdict.owner)))
 		return 0;
-	return power_of(trial, trial->tape->model->allocations[allocation].size_bytes);
+	return power_of(trial, trial->trace->model->allocations[allocation].size_bytes);
 }
 
 static int follows_batch(const struct trial *trial, uint32_t oom)
@@ -59,17 +59,17 @@ static int follows_batch(const struct trial *trial, uint32_t oom)
 }
 
 /* By the table of shapes, by what such a request became before, else by what divides it. */
-static uint8_t power_of_request(struct trial *trial, const struct vt_tape_step *failed)
+static uint8_t power_of_request(struct trial *trial, const struct vt_trace_step *failed)
 {
 	const uint32_t batch_classes = 1u << VT_SHAPE_LOGITS | 1u << VT_SHAPE_HIDDEN |
 				       1u << VT_SHAPE_INTERMEDIATE | 1u << VT_SHAPE_SCORES;
-	uint64_t size = vt_settings_round(&trial->tape->settings, failed->bytes);
+	uint64_t size = vt_settings_round(&trial->trace->settings, failed->bytes);
 
 	if (vt_shapes_of_size(&trial->attribution->facts->shapes, size) & batch_classes)
 		return power_of(trial, size);
 	for (size_t i = trial->cut.steps.len; i-- > 0;)
-		if (trial->cut.steps.items[i].op == VT_TAPE_TAKE &&
-		    vt_settings_round(&trial->tape->settings, trial->cut.steps.items[i].bytes) ==
+		if (trial->cut.steps.items[i].op == VT_TRACE_TAKE &&
+		    vt_settings_round(&trial->trace->settings, trial->cut.steps.items[i].bytes) ==
 			    size) {
 			uint8_t power = power_of_block(trial,
 						       trial->cut.steps.items[i].allocation);
@@ -90,7 +90,7 @@ static int find_powers(struct trial *trial)
 		return -1;
 	trial->powers = vt_xcalloc(nr, 1);
 	for (size_t i = 0; i < nr; i++)
-		if (trial->cut.steps.items[i].op == VT_TAPE_TAKE)
+		if (trial->cut.steps.items[i].op == VT_TRACE_TAKE)
 			trial->powers[i] =
 				power_of_block(trial, trial->cut.steps.items[i].allocation);
 	trial->powers[nr - 1] = of_request;
@@ -106,17 +106,17 @@ static uint64_t scaled(uint64_t bytes, uint64_t part, uint64_t whole, unsigned p
 
 static int is_served(const struct trial *trial, uint64_t part, uint64_t whole, int is_length)
 {
-	const struct vt_tape *cut = &trial->cut;
+	const struct vt_trace *cut = &trial->cut;
 	struct vt_replay_options options;
 	struct vt_replay replay;
-	struct vt_tape changed = *cut;
+	struct vt_trace changed = *cut;
 
 	memset(&changed.steps, 0, sizeof(changed.steps));
 	vt_vector_reserve(&changed.steps, cut->steps.len);
 	memcpy(changed.steps.items, cut->steps.items, cut->steps.len * sizeof(*cut->steps.items));
 	changed.steps.len = cut->steps.len;
 	for (size_t i = 0; i < changed.steps.len; i++) {
-		struct vt_tape_step *step = &changed.steps.items[i];
+		struct vt_trace_step *step = &changed.steps.items[i];
 		unsigned power = trial->powers[i];
 
 		step->bytes = scaled(step->bytes, part, whole, is_length || !power ? power : 1);
@@ -203,13 +203,13 @@ static int has_whole_step(const struct vt_smaller *smaller, const struct vt_fact
 }
 
 void vt_smaller_find(struct vt_smaller *smaller, struct vt_attribution *attribution,
-		     const struct vt_tape *tape, uint32_t oom)
+		     const struct vt_trace *trace, uint32_t oom)
 {
-	struct trial trial = { .attribution = attribution, .tape = tape };
+	struct trial trial = { .attribution = attribution, .trace = trace };
 
 	memset(smaller, 0, sizeof(*smaller));
-	if (read_batch(smaller, attribution->facts, tape->model->ooms[oom].event) ||
-	    vt_remedies_cut(&trial.cut, tape, oom)) {
+	if (read_batch(smaller, attribution->facts, trace->model->ooms[oom].event) ||
+	    vt_oom_remedies_cut(&trial.cut, trace, oom)) {
 		*smaller = (struct vt_smaller){ .is_varying = smaller->is_varying };
 		return;
 	}
@@ -219,10 +219,10 @@ void vt_smaller_find(struct vt_smaller *smaller, struct vt_attribution *attribut
 	else
 		smaller->fits_batch = search(&trial, smaller->batch, 0);
 	smaller->has_whole_step = (uint8_t)has_whole_step(smaller, attribution->facts,
-							  tape->model->ooms[oom].event);
+							  trace->model->ooms[oom].event);
 	if (smaller->batch && !smaller->fits_batch && smaller->length >= LENGTH_PARTS)
 		smaller->fits_length =
 			search(&trial, LENGTH_PARTS, 1) * smaller->length / LENGTH_PARTS;
 	free(trial.powers);
-	vt_remedies_uncut(&trial.cut);
+	vt_oom_remedies_uncut(&trial.cut);
 }

@@ -23,8 +23,8 @@ struct vt_smaller {
 	uint8_t has_whole_step; /* steps of that batch ended before: all that one needs was seen */
 };
 
-/* `oom` must be on the tape. */
+/* `oom` must be on the trace. */
 void vt_smaller_find(struct vt_smaller *smaller, struct vt_attribution *attribution,
-		     const struct vt_tape *tape, uint32_t oom);
+		     const struct vt_trace *trace, uint32_t oom);
 
 #endif

@@ -4,7 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "analyzer/attribution/origins.h"
+#include "analyzer/attribution/module_path.h"
 #include "analyzer/base/owner_path.h"
 #include "analyzer/base/util.h"
 #include "common/journal_format.h"
@@ -153,7 +153,7 @@ static int is_parameter(const struct looking *looking, const struct vt_allocatio
 
 static void note_layer(struct looking *looking, const struct vt_allocation *a, uint64_t live_bytes)
 {
-	char *path = vt_origins_module(looking->facts, a);
+	char *path = vt_module_path_module(looking->facts, a);
 	int is_weight = is_parameter(looking, a);
 
 	for (size_t i = 0; path && i < looking->rows.len; i++) {
@@ -333,19 +333,19 @@ static double needed(const struct looking *looking, double share)
 	return after > most ? after : most;
 }
 
-static void find_most(struct looking *looking, const struct vt_tape *tape,
+static void find_most(struct looking *looking, const struct vt_trace *trace,
 		      const struct vt_smaller *smaller, int is_exact)
 {
 	struct vt_whole_step *whole = looking->whole;
 	uint64_t low = 0, high = smaller->batch;
 
-	if (!smaller->batch || tape->capacity_bytes > UINT64_MAX / 2)
+	if (!smaller->batch || trace->capacity_bytes > UINT64_MAX / 2)
 		return;
 	while (high - low > 1) {
 		uint64_t middle = low + (high - low) / 2;
 
 		if (needed(looking, (double)middle / (double)smaller->batch) <=
-		    (double)tape->capacity_bytes)
+		    (double)trace->capacity_bytes)
 			low = middle;
 		else
 			high = middle;
@@ -363,15 +363,15 @@ static int has_whole_step(const struct vt_stages *stages, int64_t event)
 }
 
 void vt_whole_step_find(struct vt_whole_step *whole, struct vt_attribution *attribution,
-			const struct vt_tape *tape, uint32_t oom, const struct vt_smaller *smaller,
-			int is_exact)
+			const struct vt_trace *trace, uint32_t oom,
+			const struct vt_smaller *smaller, int is_exact)
 {
 	const struct vt_stages *stages = attribution->facts->stages;
 	struct looking looking = { .whole = whole,
 				   .attribution = attribution,
 				   .facts = attribution->facts,
-				   .model = tape->model,
-				   .oom = &tape->model->ooms[oom] };
+				   .model = trace->model,
+				   .oom = &trace->model->ooms[oom] };
 	uint32_t span = vt_stages_span_at(stages, looking.oom->event);
 
 	memset(whole, 0, sizeof(*whole));
@@ -388,5 +388,5 @@ void vt_whole_step_find(struct vt_whole_step *whole, struct vt_attribution *attr
 	if (stages->spans[span].stage == VT_STAGE_FORWARD)
 		find_layers(&looking);
 	find_earlier(&looking);
-	find_most(&looking, tape, smaller, is_exact);
+	find_most(&looking, trace, smaller, is_exact);
 }

@@ -24,11 +24,11 @@ struct vt_whole_step {
 };
 
 /*
- * `oom` must be on the tape; `smaller` is that request's.  `is_exact`: the replay comes to what was
+ * `oom` must be on the trace; `smaller` is that request's.  `is_exact`: the replay gives what was
  * recorded, so that what it refuses is refused.
  */
 void vt_whole_step_find(struct vt_whole_step *whole, struct vt_attribution *attribution,
-			const struct vt_tape *tape, uint32_t oom, const struct vt_smaller *smaller,
-			int is_exact);
+			const struct vt_trace *trace, uint32_t oom,
+			const struct vt_smaller *smaller, int is_exact);
 
 #endif

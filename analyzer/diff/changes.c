@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "analyzer/attribution/origins.h"
+#include "analyzer/attribution/module_path.h"
 #include "analyzer/base/hash.h"
 #include "analyzer/base/util.h"
 #include "analyzer/model/producer.h"
@@ -73,10 +73,10 @@ static void find_place(struct entry *entry, const struct vt_changes_side *side,
 
 static char *module_of(const struct vt_changes_side *side, const struct vt_allocation *a)
 {
-	char *path = vt_origins_module(&side->analysis->facts, a), *folded = NULL;
+	char *path = vt_module_path_module(&side->analysis->facts, a), *folded = NULL;
 
 	if (path)
-		folded = vt_origins_fold(path);
+		folded = vt_module_path_fold(path);
 	free(path);
 	return folded;
 }

@@ -6,7 +6,7 @@
 
 #include "analyzer/attribution/moments.h"
 #include "analyzer/base/util.h"
-#include "analyzer/report/report_turns.h"
+#include "analyzer/report/report_iterations.h"
 
 /* The first two steps make optimizer states and workspaces. */
 #define WARM_UP_STEPS 2
@@ -18,12 +18,12 @@
 static uint64_t noise_of(struct vt_analysis *analysis, int number)
 {
 	const struct vt_device *device = vt_model_device(&analysis->model, number);
-	struct vt_report_turns turns = { 0 };
+	struct vt_report_iterations turns = { 0 };
 	uint64_t low = UINT64_MAX, high = 0;
 
 	if (!device)
 		return 0;
-	vt_report_turns_init(&turns, analysis, &device, 1);
+	vt_report_iterations_init(&turns, analysis, &device, 1);
 	for (uint32_t i = WARM_UP_STEPS; i < turns.nr_steps; i++) {
 		uint64_t peak = turns.steps[i].turn.peak_bytes;
 
@@ -32,7 +32,7 @@ static uint64_t noise_of(struct vt_analysis *analysis, int number)
 		low = peak < low ? peak : low;
 		high = peak > high ? peak : high;
 	}
-	vt_report_turns_release(&turns);
+	vt_report_iterations_release(&turns);
 	return high > low && (double)(high - low) <= NOISE_SHARE * (double)high ? high - low : 0;
 }
 

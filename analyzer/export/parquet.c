@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "analyzer/base/place.h"
+#include "analyzer/base/install_path.h"
 #include "analyzer/base/util.h"
 #include "analyzer/export/tables.h"
 
@@ -23,7 +23,7 @@ static const char *program(void)
 
 int vt_parquet_check(struct vt_diag *diag)
 {
-	char *path = vt_place_command(program());
+	char *path = vt_install_path_command(program());
 	int is_there = path != NULL;
 
 	free(path);

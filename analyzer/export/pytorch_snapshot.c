@@ -24,8 +24,8 @@ struct tracing {
 	struct vt_writer_job *job;
 	const struct vt_timeline *timeline;
 	struct vt_kept_blocks kept;
-	struct vt_tape *tapes; /* by index of the device */
-	uint8_t *has_tape;
+	struct vt_trace *traces; /* by index of the device */
+	uint8_t *has_trace;
 	int64_t start_us; /* since 1970 */
 	struct vt_pickle_list list; /* of what is being written */
 };
@@ -100,7 +100,7 @@ static void put_free(struct tracing *t, uint32_t index)
 }
 
 /* Whether `next` goes on where `bytes` from `first` on end. */
-static int follows(const struct vt_tape_change *first, const struct vt_tape_change *next,
+static int follows(const struct vt_trace_change *first, const struct vt_trace_change *next,
 		   uint64_t bytes)
 {
 	return (first->op == VT_SEGMENT_MAP || first->op == VT_SEGMENT_UNMAP) &&
@@ -109,7 +109,8 @@ static int follows(const struct vt_tape_change *first, const struct vt_tape_chan
 }
 
 /* What the allocator got and gave back at the driver up to `event`; returns the next change. */
-static size_t put_changes(struct tracing *t, const struct vt_tape *tape, size_t next, int64_t event)
+static size_t put_changes(struct tracing *t, const struct vt_trace *trace, size_t next,
+			  int64_t event)
 {
 	static const enum vt_snapshot_word actions[] = {
 		[VT_SEGMENT_TAKE] = VT_SNAPSHOT_segment_alloc,
@@ -118,17 +119,17 @@ static size_t put_changes(struct tracing *t, const struct vt_tape *tape, size_t 
 		[VT_SEGMENT_UNMAP] = VT_SNAPSHOT_segment_unmap,
 	};
 
-	while (next < tape->changes.len && tape->changes.items[next].event <= event) {
-		const struct vt_tape_change *change = &tape->changes.items[next];
+	while (next < trace->changes.len && trace->changes.items[next].event <= event) {
+		const struct vt_trace_change *change = &trace->changes.items[next];
 		struct vt_caller caller = *vt_snapshot_maker(t->timeline->model, change->event);
 		uint64_t bytes = 0;
 
 		/* Granules side by side are mapped one after the other by one call. */
 		do
-			bytes += tape->changes.items[next++].bytes;
-		while (next < tape->changes.len && tape->changes.items[next].event <= event &&
-		       follows(change, &tape->changes.items[next], bytes));
-		caller.stream = tape->segments.items[change->segment].stream_id;
+			bytes += trace->changes.items[next++].bytes;
+		while (next < trace->changes.len && trace->changes.items[next].event <= event &&
+		       follows(change, &trace->changes.items[next], bytes));
+		caller.stream = trace->segments.items[change->segment].stream_id;
 		put_range(t, actions[change->op], vt_timeline_time(t->timeline, change->event),
 			  &caller, change->address, bytes);
 	}
@@ -177,7 +178,7 @@ static int is_shown(const struct tracing *t, const struct vt_moment *moment, int
 static void put_trace(struct tracing *t, uint32_t index, uint32_t nr_devices)
 {
 	const struct vt_model *model = t->timeline->model;
-	const struct vt_tape *tape = t->has_tape[index] ? &t->tapes[index] : NULL;
+	const struct vt_trace *trace = t->has_trace[index] ? &t->traces[index] : NULL;
 	int device = model->devices[index].id;
 	uint32_t nr = vt_timeline_after(t->timeline, t->job->event);
 	struct vt_totals totals = { 0 };
@@ -191,13 +192,13 @@ static void put_trace(struct tracing *t, uint32_t index, uint32_t nr_devices)
 		if (!vt_writer_continues(t->job, i, nr * nr_devices))
 			break;
 		if (is_shown(t, moment, device)) {
-			next = tape ? put_changes(t, tape, next, moment->event) : 0;
+			next = trace ? put_changes(t, trace, next, moment->event) : 0;
 			put_moment(t, moment, totals.used_bytes);
 		}
 		vt_timeline_add(t->timeline, moment, device, &totals);
 	}
-	if (tape)
-		put_changes(t, tape, next, t->job->event);
+	if (trace)
+		put_changes(t, trace, next, t->job->event);
 	begin_event(t, VT_SNAPSHOT_snapshot, vt_timeline_time(t->timeline, t->job->event),
 		    &vt_caller_nobody);
 	vt_snapshot_number(&t->p, VT_SNAPSHOT_addr, 0);
@@ -242,14 +243,14 @@ static void put_segments(struct tracing *t)
 	for (uint32_t i = 0; i < model->nr_devices; i++)
 		if (vt_writer_has_device(t->job, model->devices[i].id))
 			vt_snapshot_segments(&t->p, &t->list, model->devices[i].id,
-					     t->has_tape[i] ? &t->tapes[i] : NULL);
+					     t->has_trace[i] ? &t->traces[i] : NULL);
 	vt_pickle_items_end(&t->p.pickle);
 }
 
 /* What differs from PyTorch's defaults is in the text; the viewer prints all of it as it is. */
 static void put_settings(struct tracing *t)
 {
-	const struct vt_settings *settings = &t->job->analysis->tapes.settings;
+	const struct vt_settings *settings = &t->job->analysis->traces.settings;
 	struct vt_buffer text;
 
 	vt_buffer_init(&text);
@@ -337,15 +338,15 @@ static void put_annotations(struct tracing *t)
 static void init_tapes(struct tracing *t)
 {
 	const struct vt_model *model = t->timeline->model;
-	const struct vt_tapes *tapes = &t->job->analysis->tapes;
+	const struct vt_traces *traces = &t->job->analysis->traces;
 
-	t->tapes = vt_xcalloc(model->nr_devices + 1, sizeof(*t->tapes));
-	t->has_tape = vt_xcalloc(model->nr_devices + 1, 1);
+	t->traces = vt_xcalloc(model->nr_devices + 1, sizeof(*t->traces));
+	t->has_trace = vt_xcalloc(model->nr_devices + 1, 1);
 	for (uint32_t i = 0; i < model->nr_devices; i++)
-		t->has_tape[i] = !tapes->are_misread &&
+		t->has_trace[i] = !traces->are_misread &&
 				 vt_writer_has_device(t->job, model->devices[i].id) &&
-				 !vt_tape_init(&t->tapes[i], t->timeline, model->devices[i].id,
-					       &tapes->settings, NULL);
+				 !vt_trace_init(&t->traces[i], t->timeline, model->devices[i].id,
+					       &traces->settings, NULL);
 }
 
 void vt_write_pytorch(struct vt_writer_job *job)
@@ -367,7 +368,7 @@ void vt_write_pytorch(struct vt_writer_job *job)
 	vt_snapshot_pickle_release(&t.p);
 	vt_kept_blocks_release(&t.kept);
 	for (uint32_t i = 0; i < model->nr_devices; i++)
-		vt_tape_release(&t.tapes[i]);
-	free(t.tapes);
-	free(t.has_tape);
+		vt_trace_release(&t.traces[i]);
+	free(t.traces);
+	free(t.has_trace);
 }

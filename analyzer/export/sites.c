@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "analyzer/attribution/origins.h"
+#include "analyzer/attribution/module_path.h"
 #include "analyzer/base/hash.h"
 #include "analyzer/base/util.h"
 #include "analyzer/model/producer.h"
@@ -86,7 +86,7 @@ static void add_stack(struct adding *adding, const struct vt_allocation *a)
 
 static void add_module(struct adding *adding, const struct vt_allocation *a, const char *owner)
 {
-	char *module = vt_origins_module(&adding->job->analysis->facts, a);
+	char *module = vt_module_path_module(&adding->job->analysis->facts, a);
 
 	add_word(adding, owner);
 	if (module && *module)

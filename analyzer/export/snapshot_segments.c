@@ -81,15 +81,15 @@ static const struct vt_allocation *block_in(const struct vt_snapshot_pickle *p,
 
 /* A piece of the segment with memory and without a gap, from `first` on; returns what follows. */
 static const struct vt_piece *put_run(struct vt_snapshot_pickle *p, struct vt_pickle_list *segments,
-				      const struct vt_tape *tape, const struct vt_piece *first)
+				      const struct vt_trace *trace, const struct vt_piece *first)
 {
-	const struct vt_tape_segment *segment = &tape->segments.items[first->segment];
+	const struct vt_trace_segment *segment = &trace->segments.items[first->segment];
 	struct head head = { .address = first->address,
 			     .stream = segment->stream_id,
 			     .pool = segment->pool,
 			     .is_small = segment->is_small,
 			     .is_expandable = segment->is_expandable,
-			     .maker = vt_snapshot_maker(tape->model, segment->taken_event) };
+			     .maker = vt_snapshot_maker(trace->model, segment->taken_event) };
 	struct vt_pickle_list blocks;
 	const struct vt_piece *piece;
 
@@ -101,7 +101,7 @@ static const struct vt_piece *put_run(struct vt_snapshot_pickle *p, struct vt_pi
 		head.requested_bytes += a ? requested_of(a) : 0;
 	}
 	vt_pickle_item(&p->pickle, segments);
-	put_head(p, tape->device, &head);
+	put_head(p, trace->device, &head);
 	vt_pickle_items(&p->pickle, &blocks);
 	for (piece = first; piece && piece->is_mapped; piece = piece->next)
 		put_block(p, &blocks, piece->address, piece->size_bytes, block_in(p, piece));
@@ -111,20 +111,20 @@ static const struct vt_piece *put_run(struct vt_snapshot_pickle *p, struct vt_pi
 }
 
 static void put_tape(struct vt_snapshot_pickle *p, struct vt_pickle_list *segments,
-		     const struct vt_tape *tape, uint8_t *is_placed)
+		     const struct vt_trace *trace, uint8_t *is_placed)
 {
 	struct vt_follow follow;
 
-	vt_follow_init(&follow, tape);
+	vt_follow_init(&follow, trace);
 	vt_follow_to(&follow, p->job->event);
-	for (uint32_t i = 0; i < tape->segments.len; i++) {
+	for (uint32_t i = 0; i < trace->segments.len; i++) {
 		const struct vt_piece *piece =
-			tape->segments.items[i].is_request ? NULL : vt_follow_segment(&follow, i);
+			trace->segments.items[i].is_request ? NULL : vt_follow_segment(&follow, i);
 
 		while (piece)
-			piece = piece->is_mapped ? put_run(p, segments, tape, piece) : piece->next;
+			piece = piece->is_mapped ? put_run(p, segments, trace, piece) : piece->next;
 	}
-	for (uint32_t i = 0; i < tape->model->nr_allocations; i++)
+	for (uint32_t i = 0; i < trace->model->nr_allocations; i++)
 		is_placed[i] = follow.holding[i] != NULL;
 	vt_follow_release(&follow);
 }
@@ -149,13 +149,13 @@ static void put_alone(struct vt_snapshot_pickle *p, struct vt_pickle_list *segme
 }
 
 void vt_snapshot_segments(struct vt_snapshot_pickle *p, struct vt_pickle_list *list, int device,
-			  const struct vt_tape *tape)
+			  const struct vt_trace *trace)
 {
 	const struct vt_model *model = &p->job->analysis->model;
 	uint8_t *is_placed = vt_xcalloc((size_t)model->nr_allocations + 1, 1);
 
-	if (tape)
-		put_tape(p, list, tape, is_placed);
+	if (trace)
+		put_tape(p, list, trace, is_placed);
 	for (uint32_t i = 0; i < model->nr_allocations; i++) {
 		const struct vt_allocation *a = &model->allocations[i];
 

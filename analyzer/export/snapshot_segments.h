@@ -11,9 +11,9 @@
 
 #include "analyzer/export/snapshot_pickle.h"
 
-/* Those of one device, each an item of `list`; `tape` NULL: PyTorch's allocator did nothing. */
+/* Those of one device, each an item of `list`; `trace` NULL: PyTorch's allocator did nothing. */
 void vt_snapshot_segments(struct vt_snapshot_pickle *p, struct vt_pickle_list *list, int device,
-			  const struct vt_tape *tape);
+			  const struct vt_trace *trace);
 
 /* Who allocated what begins at `event`; never NULL. */
 const struct vt_caller *vt_snapshot_maker(const struct vt_model *model, int64_t event);

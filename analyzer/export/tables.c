@@ -12,7 +12,7 @@
 #include "analyzer/model/producer.h"
 #include "analyzer/report/blocks.h"
 #include "analyzer/report/books.h"
-#include "analyzer/report/report_turns.h"
+#include "analyzer/report/report_iterations.h"
 
 #define NUMBER(name) { #name, 0 },
 #define TEXT(name) { #name, 1 },
@@ -185,11 +185,11 @@ static void write_step(struct writer *w, struct vt_csv *csv)
 {
 	const struct vt_model *model = &w->analysis.model;
 	const struct vt_device **devices = vt_xcalloc(model->nr_devices + 1, sizeof(*devices));
-	struct vt_report_turns turns;
+	struct vt_report_iterations turns;
 
 	for (uint32_t i = 0; i < model->nr_devices; i++)
 		devices[i] = &model->devices[i];
-	vt_report_turns_init(&turns, &w->analysis, devices, model->nr_devices);
+	vt_report_iterations_init(&turns, &w->analysis, devices, model->nr_devices);
 	for (uint32_t i = 0; i < turns.nr_steps; i++) {
 		const struct vt_report_step *step = &turns.steps[i];
 
@@ -200,7 +200,7 @@ static void write_step(struct writer *w, struct vt_csv *csv)
 		vt_csv_number(csv, (int64_t)step->turn.peak_device_bytes);
 		vt_csv_number(csv, (int64_t)step->turn.end_bytes);
 	}
-	vt_report_turns_release(&turns);
+	vt_report_iterations_release(&turns);
 	free(devices);
 }
 

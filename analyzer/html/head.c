@@ -87,7 +87,7 @@ void vt_page_head_run(const struct vt_page_head *head)
 	free(ending);
 }
 
-static void print_place(const struct vt_page_head *head, const struct vt_report_place *place)
+static void print_place(const struct vt_page_head *head, const struct vt_peak_context *place)
 {
 	char text[VT_UNITS_MAX];
 
@@ -169,8 +169,8 @@ static void print_keeper(const struct vt_page_head *head, const struct vt_hotspo
 
 	if (leak) {
 		fputs("; grows by ", head->out);
-		vt_markup_bytes(head->out, (uint64_t)(leak->bytes_per_turn + 0.5));
-		fprintf(head->out, " a %s", vt_turns_words[leaks->turns.kind]);
+		vt_markup_bytes(head->out, (uint64_t)(leak->bytes_per_iteration + 0.5));
+		fprintf(head->out, " a %s", vt_iterations_words[leaks->turns.kind]);
 	} else {
 		leak = leak_in(leaks, leaks->since, leaks->nr_since, owner, len);
 	}

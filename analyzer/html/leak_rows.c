@@ -55,18 +55,18 @@ static void begin_row(const struct vt_leaks *leaks, const struct vt_leak *leak, 
 static void print_row(const struct vt_leaks *leaks, const struct vt_leak *leak, int is_growth,
 		      struct vt_sources *sources, FILE *out)
 {
-	const char *word = vt_turns_words[leaks->turns.kind];
+	const char *word = vt_iterations_words[leaks->turns.kind];
 	char count[VT_UNITS_MAX];
 
 	begin_row(leaks, leak, out);
 	fputs("<td class=\"n\">", out);
 	if (is_growth)
-		vt_markup_bytes(out, (uint64_t)(leak->bytes_per_turn + 0.5));
+		vt_markup_bytes(out, (uint64_t)(leak->bytes_per_iteration + 0.5));
 	fputs("<td class=\"n\">", out);
 	vt_markup_bytes(out, leak->bytes);
 	fprintf(out, "<td class=\"n\">%s<td>", vt_units_count(count, sizeof(count), leak->blocks));
-	if (leak->first_turn)
-		fprintf(out, "%s %u", word, leak->first_turn);
+	if (leak->first_iteration)
+		fprintf(out, "%s %u", word, leak->first_iteration);
 	print_place(leaks, leak, sources, out);
 }
 
@@ -84,14 +84,15 @@ static void print_list(const struct vt_leaks *leaks, const char *title, const st
 		fprintf(out, "<tr><td colspan=\"6\">and %u more (vtrace leaks)\n", nr - MOST_ROWS);
 }
 
-static void print_turns(const struct vt_leaks *leaks, FILE *out)
+static void print_iterations(const struct vt_leaks *leaks, FILE *out)
 {
-	const struct vt_turns *turns = &leaks->turns;
+	const struct vt_iterations *turns = &leaks->turns;
 
 	if (!turns->nr)
 		return;
 	fprintf(out, "<p class=\"note\">%u %s", turns->nr,
-		turns->nr == 1 ? vt_turns_words[turns->kind] : vt_turns_plurals[turns->kind]);
+		turns->nr == 1 ? vt_iterations_words[turns->kind]
+			       : vt_iterations_plurals[turns->kind]);
 	if (leaks->nr_points)
 		fprintf(out, ", of which %u are warm-up", leaks->nr_warm_up);
 	fputs(".</p>\n", out);
@@ -105,13 +106,13 @@ void vt_leak_rows_print(const struct vt_leaks_report *report, struct vt_sources 
 	if (!leaks->nr_growth && !leaks->nr_since && !leftovers->nr)
 		return;
 	fputs("<section id=\"leaks\"><h2>What piles up</h2>\n", out);
-	print_turns(leaks, out);
+	print_iterations(leaks, out);
 	fprintf(out,
 		"<table class=\"plain leaks\"><thead><tr><th scope=\"col\">owner"
 		"<th scope=\"col\" class=\"n\">per %s<th scope=\"col\" class=\"n\">alive"
 		"<th scope=\"col\" class=\"n\">blocks<th scope=\"col\">since"
 		"<th scope=\"col\">allocated at\n",
-		vt_turns_words[leaks->turns.kind]);
+		vt_iterations_words[leaks->turns.kind]);
 	print_list(leaks, "grows", leaks->growth, leaks->nr_growth, sources, out);
 	print_list(leaks, "made once after the warm-up, and kept", leaks->since, leaks->nr_since,
 		   sources, out);

@@ -106,7 +106,7 @@ static void print_stack(const struct vt_oom *oom, struct vt_sources *sources, FI
 	vt_describe_free(&lines);
 }
 
-static void print_remedy(const struct vt_remedy *remedy, FILE *out)
+static void print_remedy(const struct vt_oom_remedy *remedy, FILE *out)
 {
 	char text[VT_UNITS_MAX];
 

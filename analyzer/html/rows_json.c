@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "analyzer/attribution/keepers.h"
-#include "analyzer/attribution/origins.h"
+#include "analyzer/attribution/module_path.h"
 #include "analyzer/report/blocks.h"
 #include "analyzer/report/books_json.h"
 #include "analyzer/report/json.h"
-#include "analyzer/report/report_place.h"
+#include "analyzer/report/peak_context.h"
 
 /* A row as the numbers of its columns. */
 #define FIELDS(X)                                                                                  \
@@ -44,7 +44,7 @@ static void judge(struct vt_analysis *analysis, struct vt_page_stacks *stacks, u
 	struct vt_verdict verdict = vt_attribution_judge(&analysis->attribution, index);
 	const char *owner = vt_attribution_owner(&analysis->attribution, verdict.owner);
 	char *path = vt_attribution_path(&analysis->attribution, index);
-	char *module = vt_origins_module(&analysis->facts, a), *detail = NULL, *keeper;
+	char *module = vt_module_path_module(&analysis->facts, a), *detail = NULL, *keeper;
 
 	row[FIELD_OWNER] = vt_page_strings_number(stacks->strings, owner);
 	if (strlen(path) > strlen(owner) + 1)
@@ -100,14 +100,14 @@ static json_t *moment_json(const struct vt_page_rows *rows, const struct vt_page
 {
 	struct vt_analysis *analysis = rows->moments->analysis;
 	json_t *object = json_object();
-	struct vt_report_place place;
+	struct vt_peak_context place;
 	struct vt_books books;
 
 	json_object_set_new(object, "device", json_integer(moment->device->id));
 	json_object_set_new(object, "names", names_json(moment));
-	vt_report_place_find(&place, analysis, moment->event);
-	vt_report_place_json(&place, object);
-	vt_report_place_release(&place);
+	vt_peak_context_find(&place, analysis, moment->event);
+	vt_peak_context_json(&place, object);
+	vt_peak_context_release(&place);
 	vt_books_init_of(&books, &analysis->attribution, moment->device->id, moment->event,
 			 moment->live.items, (uint32_t)moment->live.len);
 	vt_books_json_set(object, &books);

@@ -5,7 +5,7 @@
 
 #include "analyzer/attribution/moments.h"
 #include "analyzer/base/search.h"
-#include "analyzer/replay/tape.h"
+#include "analyzer/replay/trace.h"
 #include "analyzer/report/books.h"
 
 /* Which spans make a stage, and what a plan calls what happens there. */
@@ -133,7 +133,7 @@ const struct vt_device *vt_measured_device(const struct vt_model *model)
 	for (uint32_t i = 0; i < model->nr_peaks; i++)
 		if ((!highest ||
 		     model->peaks[i].max_allocated_bytes > highest->max_allocated_bytes) &&
-		    vt_tape_has_blocks(model, model->peaks[i].device))
+		    vt_trace_has_blocks(model, model->peaks[i].device))
 			highest = &model->peaks[i];
 	return highest ? vt_model_device(model, highest->device) : NULL;
 }

@@ -3,15 +3,15 @@
 
 #include <string.h>
 
-void vt_follow_init(struct vt_follow *follow, const struct vt_tape *tape)
+void vt_follow_init(struct vt_follow *follow, const struct vt_trace *trace)
 {
 	memset(follow, 0, sizeof(*follow));
-	follow->tape = tape;
+	follow->trace = trace;
 	vt_card_init(&follow->card, UINT64_MAX);
-	vt_pools_init(&follow->pools, &tape->settings, &follow->card, tape->device_bytes);
+	vt_pools_init(&follow->pools, &trace->settings, &follow->card, trace->device_bytes);
 	follow->holding =
-		vt_xcalloc((size_t)tape->model->nr_allocations + 1, sizeof(struct vt_piece *));
-	follow->nr_live = vt_xcalloc(tape->segments.len + 1, sizeof(uint32_t));
+		vt_xcalloc((size_t)trace->model->nr_allocations + 1, sizeof(struct vt_piece *));
+	follow->nr_live = vt_xcalloc(trace->segments.len + 1, sizeof(uint32_t));
 }
 
 void vt_follow_release(struct vt_follow *follow)
@@ -57,7 +57,7 @@ static void insert_merged(struct vt_follow *follow, struct vt_piece *piece)
 
 static struct vt_piece *new_piece(struct vt_follow *follow, uint32_t number, int is_mapped)
 {
-	const struct vt_tape_segment *segment = &follow->tape->segments.items[number];
+	const struct vt_trace_segment *segment = &follow->trace->segments.items[number];
 	struct vt_pool *pool = vt_pools_half(&follow->pools, 0, segment->is_small);
 	struct vt_piece *piece =
 		vt_pools_piece_new(&follow->pools, pool, 0, segment->address, segment->size_bytes);
@@ -97,7 +97,7 @@ static void put_back(struct vt_follow *follow, struct vt_piece *piece)
 
 /* Makes [address, address + bytes) of a free piece a piece of its own, in no set. */
 static struct vt_piece *cut_out(struct vt_follow *follow, struct vt_piece *piece,
-				const struct vt_tape_change *change)
+				const struct vt_trace_change *change)
 {
 	struct vt_piece *rest = piece;
 
@@ -112,7 +112,7 @@ static struct vt_piece *cut_out(struct vt_follow *follow, struct vt_piece *piece
 	return piece;
 }
 
-static void map_or_unmap(struct vt_follow *follow, const struct vt_tape_change *change)
+static void map_or_unmap(struct vt_follow *follow, const struct vt_trace_change *change)
 {
 	int is_map = change->op == VT_SEGMENT_MAP;
 	struct vt_piece *piece = piece_around(follow, change->address, change->segment);
@@ -125,7 +125,7 @@ static void map_or_unmap(struct vt_follow *follow, const struct vt_tape_change *
 	insert_merged(follow, piece);
 }
 
-static void make_change(struct vt_follow *follow, const struct vt_tape_change *change)
+static void make_change(struct vt_follow *follow, const struct vt_trace_change *change)
 {
 	struct vt_piece *piece;
 
@@ -143,46 +143,46 @@ static void make_change(struct vt_follow *follow, const struct vt_tape_change *c
 	vt_pools_note(&follow->pools, change->op, change->address, change->bytes);
 }
 
-const struct vt_tape_step *vt_follow_peek(const struct vt_follow *follow)
+const struct vt_trace_step *vt_follow_peek(const struct vt_follow *follow)
 {
-	const struct vt_tape *tape = follow->tape;
+	const struct vt_trace *trace = follow->trace;
 
-	return follow->next_step < tape->steps.len ? &tape->steps.items[follow->next_step] : NULL;
+	return follow->next_step < trace->steps.len ? &trace->steps.items[follow->next_step] : NULL;
 }
 
-int vt_follow_is_new(const struct vt_follow *follow, const struct vt_tape_step *step)
+int vt_follow_is_new(const struct vt_follow *follow, const struct vt_trace_step *step)
 {
-	const struct vt_tape *tape = follow->tape;
-	int64_t before = step > tape->steps.items ? step[-1].event : 0;
+	const struct vt_trace *trace = follow->trace;
+	int64_t before = step > trace->steps.items ? step[-1].event : 0;
 
-	if (step->op == VT_TAPE_FAILED)
+	if (step->op == VT_TRACE_FAILED)
 		return 1;
-	return step->op == VT_TAPE_TAKE && step->segment != VT_NO_INDEX &&
-	       tape->segments.items[step->segment].taken_event > before;
+	return step->op == VT_TRACE_TAKE && step->segment != VT_NO_INDEX &&
+	       trace->segments.items[step->segment].taken_event > before;
 }
 
-int vt_follow_is_searched_before(const struct vt_follow *follow, const struct vt_tape_step *step)
+int vt_follow_is_searched_before(const struct vt_follow *follow, const struct vt_trace_step *step)
 {
 	return vt_follow_is_new(follow, step) &&
-	       !(step > follow->tape->steps.items && step[-1].op == VT_TAPE_EMPTY_CACHE);
+	       !(step > follow->trace->steps.items && step[-1].op == VT_TRACE_EMPTY_CACHE);
 }
 
-const struct vt_tape_step *vt_follow_next(struct vt_follow *follow)
+const struct vt_trace_step *vt_follow_next(struct vt_follow *follow)
 {
-	const struct vt_tape *tape = follow->tape;
-	const struct vt_tape_step *step = NULL;
+	const struct vt_trace *trace = follow->trace;
+	const struct vt_trace_step *step = NULL;
 
-	if (follow->next_step < tape->steps.len)
-		step = &tape->steps.items[follow->next_step++];
-	while (follow->next_change < tape->changes.len &&
-	       (!step || tape->changes.items[follow->next_change].event < step->event))
-		make_change(follow, &tape->changes.items[follow->next_change++]);
+	if (follow->next_step < trace->steps.len)
+		step = &trace->steps.items[follow->next_step++];
+	while (follow->next_change < trace->changes.len &&
+	       (!step || trace->changes.items[follow->next_change].event < step->event))
+		make_change(follow, &trace->changes.items[follow->next_change++]);
 	return step;
 }
 
-struct vt_piece *vt_follow_place(const struct vt_follow *follow, const struct vt_tape_step *step)
+struct vt_piece *vt_follow_place(const struct vt_follow *follow, const struct vt_trace_step *step)
 {
-	const struct vt_allocation *block = &follow->tape->model->allocations[step->allocation];
+	const struct vt_allocation *block = &follow->trace->model->allocations[step->allocation];
 	struct vt_piece *piece = vt_follow_at(follow, block->address);
 
 	return piece && !piece->is_allocated && piece->is_mapped &&
@@ -191,9 +191,9 @@ struct vt_piece *vt_follow_place(const struct vt_follow *follow, const struct vt
 		       : NULL;
 }
 
-static void take(struct vt_follow *follow, const struct vt_tape_step *step)
+static void take(struct vt_follow *follow, const struct vt_trace_step *step)
 {
-	const struct vt_allocation *block = &follow->tape->model->allocations[step->allocation];
+	const struct vt_allocation *block = &follow->trace->model->allocations[step->allocation];
 	struct vt_piece *piece = vt_follow_place(follow, step);
 
 	if (!piece)
@@ -214,7 +214,7 @@ static void take(struct vt_follow *follow, const struct vt_tape_step *step)
 	follow->pools.allocated_bytes += piece->size_bytes;
 }
 
-static void give(struct vt_follow *follow, const struct vt_tape_step *step)
+static void give(struct vt_follow *follow, const struct vt_trace_step *step)
 {
 	struct vt_piece *piece = follow->holding[step->allocation];
 
@@ -228,31 +228,31 @@ static void give(struct vt_follow *follow, const struct vt_tape_step *step)
 	insert_merged(follow, piece);
 }
 
-void vt_follow_make(struct vt_follow *follow, const struct vt_tape_step *step)
+void vt_follow_make(struct vt_follow *follow, const struct vt_trace_step *step)
 {
 	follow->event = step->event;
-	if (step->op == VT_TAPE_TAKE)
+	if (step->op == VT_TRACE_TAKE)
 		take(follow, step);
-	else if (step->op == VT_TAPE_GIVE)
+	else if (step->op == VT_TRACE_GIVE)
 		give(follow, step);
 }
 
 void vt_follow_to(struct vt_follow *follow, int64_t event)
 {
-	const struct vt_tape *tape = follow->tape;
+	const struct vt_trace *trace = follow->trace;
 
-	while (follow->next_step < tape->steps.len &&
-	       tape->steps.items[follow->next_step].event <= event)
+	while (follow->next_step < trace->steps.len &&
+	       trace->steps.items[follow->next_step].event <= event)
 		vt_follow_make(follow, vt_follow_next(follow));
-	while (follow->next_change < tape->changes.len &&
-	       tape->changes.items[follow->next_change].event <= event)
-		make_change(follow, &tape->changes.items[follow->next_change++]);
+	while (follow->next_change < trace->changes.len &&
+	       trace->changes.items[follow->next_change].event <= event)
+		make_change(follow, &trace->changes.items[follow->next_change++]);
 }
 
 struct vt_piece *vt_follow_segment(const struct vt_follow *follow, uint32_t segment)
 {
 	struct vt_piece *piece =
-		vt_follow_at(follow, follow->tape->segments.items[segment].address);
+		vt_follow_at(follow, follow->trace->segments.items[segment].address);
 
 	return piece && piece->segment == segment ? piece : NULL;
 }

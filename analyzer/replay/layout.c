@@ -6,15 +6,15 @@
 /* Bytes of a free piece that could go back to the driver: all of a segment, or whole granules. */
 static uint64_t returnable(const struct vt_follow *follow, const struct vt_piece *piece)
 {
-	const struct vt_tape *tape = follow->tape;
-	const struct vt_tape_segment *segment = &tape->segments.items[piece->segment];
+	const struct vt_trace *trace = follow->trace;
+	const struct vt_trace_segment *segment = &trace->segments.items[piece->segment];
 	uint64_t granule, first, last;
 
 	if (follow->event < segment->kept_until)
 		return 0; /* a graph's replay writes to it */
 	if (!segment->is_expandable)
 		return piece->size_bytes == segment->size_bytes ? piece->size_bytes : 0;
-	granule = vt_settings_granule(&tape->settings, segment->is_small);
+	granule = vt_settings_granule(&trace->settings, segment->is_small);
 	first = (piece->address - segment->address + granule - 1) / granule;
 	last = (piece->address - segment->address + piece->size_bytes) / granule;
 	return last > first ? (last - first) * granule : 0;
@@ -47,9 +47,9 @@ static void pin_evenly(struct vt_layout *layout, const struct vt_piece *piece,
 static void pin_beside(struct vt_layout *layout, const struct vt_follow *follow,
 		       const struct vt_piece *piece)
 {
-	const struct vt_tape *tape = follow->tape;
-	const struct vt_tape_segment *segment = &tape->segments.items[piece->segment];
-	uint64_t granule = vt_settings_granule(&tape->settings, segment->is_small);
+	const struct vt_trace *trace = follow->trace;
+	const struct vt_trace_segment *segment = &trace->segments.items[piece->segment];
+	uint64_t granule = vt_settings_granule(&trace->settings, segment->is_small);
 	uint64_t back = returnable(follow, piece);
 	uint64_t front = (granule - (piece->address - segment->address) % granule) % granule;
 	const struct vt_piece *before = piece->previous, *behind = piece->next;
@@ -103,7 +103,7 @@ static void add_totals(struct vt_layout_totals *totals, const struct vt_layout_s
 static void find_pins(struct vt_layout *layout, const struct vt_follow *follow,
 		      const struct vt_piece *first, const struct vt_layout_segment *segment)
 {
-	if (!follow->tape->segments.items[segment->segment].is_expandable) {
+	if (!follow->trace->segments.items[segment->segment].is_expandable) {
 		pin_evenly(layout, first, segment);
 		return;
 	}
@@ -114,14 +114,14 @@ static void find_pins(struct vt_layout *layout, const struct vt_follow *follow,
 
 void vt_layout_init(struct vt_layout *layout, const struct vt_follow *follow, int is_brief)
 {
-	const struct vt_tape *tape = follow->tape;
+	const struct vt_trace *trace = follow->trace;
 
 	memset(layout, 0, sizeof(*layout));
-	for (uint32_t i = 0; i < tape->segments.len; i++) {
+	for (uint32_t i = 0; i < trace->segments.len; i++) {
 		const struct vt_piece *first = NULL;
 		struct vt_layout_segment segment = { .segment = i };
 
-		if (!tape->segments.items[i].is_request)
+		if (!trace->segments.items[i].is_request)
 			first = vt_follow_segment(follow, i);
 		measure(layout, follow, first, &segment);
 		if (!segment.mapped_bytes)
@@ -140,11 +140,11 @@ void vt_layout_release(struct vt_layout *layout)
 	vt_vector_release(&layout->pins);
 }
 
-static uint64_t *account_for(struct vt_layout_account *account, const struct vt_tape *tape,
+static uint64_t *account_for(struct vt_layout_account *account, const struct vt_trace *trace,
 			     const struct vt_piece *piece, uint32_t stream)
 {
-	const struct vt_settings *settings = &tape->settings;
-	const struct vt_tape_segment *segment = &tape->segments.items[piece->segment];
+	const struct vt_settings *settings = &trace->settings;
+	const struct vt_trace_segment *segment = &trace->segments.items[piece->segment];
 	uint64_t request = account->request_bytes, limit = settings->max_split_bytes;
 
 	if (segment->is_small != vt_settings_is_small(request))
@@ -164,22 +164,22 @@ static uint64_t *account_for(struct vt_layout_account *account, const struct vt_
 void vt_layout_account(struct vt_layout_account *account, const struct vt_follow *follow,
 		       uint64_t request_bytes, uint32_t stream, uint64_t used_bytes)
 {
-	const struct vt_tape *tape = follow->tape;
+	const struct vt_trace *trace = follow->trace;
 
 	memset(account, 0, sizeof(*account));
-	account->request_bytes = vt_settings_round(&tape->settings, request_bytes);
-	account->segment_bytes = vt_settings_segment(&tape->settings, account->request_bytes);
+	account->request_bytes = vt_settings_round(&trace->settings, request_bytes);
+	account->segment_bytes = vt_settings_segment(&trace->settings, account->request_bytes);
 	account->device_free_bytes = UINT64_MAX;
-	if (tape->device_bytes)
+	if (trace->device_bytes)
 		account->device_free_bytes =
-			tape->capacity_bytes > used_bytes ? tape->capacity_bytes - used_bytes : 0;
+			trace->capacity_bytes > used_bytes ? trace->capacity_bytes - used_bytes : 0;
 	for (int is_small = 0; is_small < 2; is_small++) {
 		const struct vt_pool *pool =
 			vt_pools_half((struct vt_pools *)&follow->pools, 0, is_small);
 
 		for (const struct vt_piece *piece = vt_free_set_first(&pool->free); piece;
 		     piece = vt_free_set_next(piece)) {
-			*account_for(account, tape, piece, stream) += piece->size_bytes;
+			*account_for(account, trace, piece, stream) += piece->size_bytes;
 			account->returnable_bytes += returnable(follow, piece);
 		}
 	}

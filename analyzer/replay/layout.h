@@ -21,7 +21,7 @@ struct vt_layout_totals {
 };
 
 struct vt_layout_segment {
-	uint32_t segment; /* index into the tape's */
+	uint32_t segment; /* index into the trace's */
 	uint64_t mapped_bytes;
 	uint64_t allocated_bytes;
 	uint64_t free_bytes;

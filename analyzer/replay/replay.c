@@ -7,23 +7,23 @@
 
 struct player {
 	struct vt_replay *replay;
-	const struct vt_tape *tape;
+	const struct vt_trace *trace;
 	const struct vt_replay_options *options;
 	struct vt_pools pools;
 	struct vt_card card;
 	struct vt_piece **holding; /* by allocation */
 	size_t next_change;        /* of the recording, not yet compared */
 	uint64_t recorded_reserved_bytes;
-	VT_VECTOR(struct vt_tape_change) made; /* since the last comparison */
-	VT_VECTOR(struct vt_tape_change) recorded;
+	VT_VECTOR(struct vt_trace_change) made; /* since the last comparison */
+	VT_VECTOR(struct vt_trace_change) recorded;
 };
 
-void vt_replay_options_init(struct vt_replay_options *options, const struct vt_tape *tape)
+void vt_replay_options_init(struct vt_replay_options *options, const struct vt_trace *trace)
 {
 	memset(options, 0, sizeof(*options));
-	options->settings = tape->settings;
-	options->capacity_bytes = tape->capacity_bytes;
-	options->device_bytes = tape->device_bytes;
+	options->settings = trace->settings;
+	options->capacity_bytes = trace->capacity_bytes;
+	options->device_bytes = trace->device_bytes;
 }
 
 int vt_replay_is_exact(const struct vt_replay *replay)
@@ -41,7 +41,7 @@ static void differ(struct player *player, uint32_t *counter, int64_t event)
 static void note_change(void *context, enum vt_segment_op op, uint64_t address, uint64_t size_bytes)
 {
 	struct player *player = context;
-	struct vt_tape_change change = { .address = address,
+	struct vt_trace_change change = { .address = address,
 					 .bytes = size_bytes,
 					 .op = (uint8_t)op };
 
@@ -54,15 +54,15 @@ static void note_change(void *context, enum vt_segment_op op, uint64_t address, 
 /* The driver gives again what it gave before this step. */
 static void expect_changes(struct player *player, int64_t event)
 {
-	const struct vt_tape *tape = player->tape;
+	const struct vt_trace *trace = player->trace;
 
 	if (!player->options->is_compared)
 		return;
 	vt_card_forget_expected(&player->card);
 	for (size_t i = player->next_change;
-	     i < tape->changes.len && tape->changes.items[i].event < event; i++) {
-		const struct vt_tape_change *change = &tape->changes.items[i];
-		const struct vt_tape_segment *segment = &tape->segments.items[change->segment];
+	     i < trace->changes.len && trace->changes.items[i].event < event; i++) {
+		const struct vt_trace_change *change = &trace->changes.items[i];
+		const struct vt_trace_segment *segment = &trace->segments.items[change->segment];
 
 		if (change->op == VT_SEGMENT_TAKE || change->op == VT_SEGMENT_MAP)
 			vt_card_expect(&player->card, segment->address, segment->size_bytes);
@@ -71,7 +71,7 @@ static void expect_changes(struct player *player, int64_t event)
 
 static int compare_two(const void *a, const void *b)
 {
-	const struct vt_tape_change *x = a, *y = b;
+	const struct vt_trace_change *x = a, *y = b;
 
 	if (x->op != y->op)
 		return x->op < y->op ? -1 : 1;
@@ -84,7 +84,7 @@ static int compare_two(const void *a, const void *b)
  * The changes between two steps, in any order: that of segments of several streams given back at
  * once follows from the streams' handles, which are not recorded.
  */
-static int are_same(struct vt_tape_change *made, size_t nr_made, struct vt_tape_change *recorded,
+static int are_same(struct vt_trace_change *made, size_t nr_made, struct vt_trace_change *recorded,
 		    size_t nr_recorded)
 {
 	if (nr_made != nr_recorded)
@@ -101,14 +101,14 @@ static int are_same(struct vt_tape_change *made, size_t nr_made, struct vt_tape_
 
 static void compare_changes(struct player *player, int64_t event)
 {
-	const struct vt_tape *tape = player->tape;
+	const struct vt_trace *trace = player->trace;
 	struct vt_replay *replay = player->replay;
 
 	player->recorded.len = 0;
-	for (; player->next_change < tape->changes.len &&
-	       tape->changes.items[player->next_change].event < event;
+	for (; player->next_change < trace->changes.len &&
+	       trace->changes.items[player->next_change].event < event;
 	     player->next_change++) {
-		struct vt_tape_change change = tape->changes.items[player->next_change];
+		struct vt_trace_change change = trace->changes.items[player->next_change];
 		int is_more = change.op == VT_SEGMENT_TAKE || change.op == VT_SEGMENT_MAP;
 
 		vt_vector_push(&player->recorded, change);
@@ -137,13 +137,13 @@ static void note_peaks(struct player *player, int64_t event)
 		replay->peak_used_bytes = player->card.used_bytes;
 }
 
-static uint64_t request_of(const struct player *player, const struct vt_tape_step *step)
+static uint64_t request_of(const struct player *player, const struct vt_trace_step *step)
 {
 	return player->options->request_bytes ? player->options->request_bytes[step->allocation]
 					      : step->bytes;
 }
 
-static uint64_t failed_request_of(const struct player *player, const struct vt_tape_step *step)
+static uint64_t failed_request_of(const struct player *player, const struct vt_trace_step *step)
 {
 	return player->options->failed_bytes ? player->options->failed_bytes[step->allocation]
 					     : step->bytes;
@@ -156,19 +156,19 @@ static void keep_pool(struct player *player, uint32_t pool, int is_kept)
 		vt_pools_half(&player->pools, pool, is_small)->is_kept = (uint8_t)is_kept;
 }
 
-static struct vt_piece *take_piece(struct player *player, const struct vt_tape_step *step,
+static struct vt_piece *take_piece(struct player *player, const struct vt_trace_step *step,
 				   uint64_t bytes)
 {
-	static const struct vt_tape_segment nowhere;
-	const struct vt_tape_segment *segment =
+	static const struct vt_trace_segment nowhere;
+	const struct vt_trace_segment *segment =
 		step->segment == VT_NO_INDEX ? &nowhere
-					     : &player->tape->segments.items[step->segment];
+					     : &player->trace->segments.items[step->segment];
 
 	keep_pool(player, segment->pool, step->event < segment->kept_until);
 	return vt_allocator_take(&player->pools, bytes, segment->stream, segment->pool);
 }
 
-static void fail(struct player *player, const struct vt_tape_step *step, uint64_t bytes)
+static void fail(struct player *player, const struct vt_trace_step *step, uint64_t bytes)
 {
 	player->replay->failure = (struct vt_replay_failure){
 		.event = step->event,
@@ -178,9 +178,9 @@ static void fail(struct player *player, const struct vt_tape_step *step, uint64_
 	};
 }
 
-static void take(struct player *player, const struct vt_tape_step *step)
+static void take(struct player *player, const struct vt_trace_step *step)
 {
-	const struct vt_allocation *block = &player->tape->model->allocations[step->allocation];
+	const struct vt_allocation *block = &player->trace->model->allocations[step->allocation];
 	uint64_t bytes = request_of(player, step);
 	struct vt_piece *piece;
 
@@ -201,7 +201,7 @@ static void take(struct player *player, const struct vt_tape_step *step)
 		differ(player, &player->replay->nr_blocks_elsewhere, step->event);
 }
 
-static void give(struct player *player, const struct vt_tape_step *step)
+static void give(struct player *player, const struct vt_trace_step *step)
 {
 	struct vt_piece *piece = player->holding[step->allocation];
 
@@ -211,7 +211,7 @@ static void give(struct player *player, const struct vt_tape_step *step)
 }
 
 /* A request that failed is given back at once: nobody knows for how long it was meant. */
-static void retry_failed(struct player *player, const struct vt_tape_step *step)
+static void retry_failed(struct player *player, const struct vt_trace_step *step)
 {
 	struct vt_piece *piece;
 
@@ -226,32 +226,32 @@ static void retry_failed(struct player *player, const struct vt_tape_step *step)
 }
 
 /* Others take what they took; where the replay leaves them too little, that is a failure. */
-static void take_other(struct player *player, const struct vt_tape_step *step)
+static void take_other(struct player *player, const struct vt_trace_step *step)
 {
 	if (vt_card_charge(&player->card, step->bytes))
 		fail(player, step, step->bytes);
 	note_peaks(player, step->event);
 }
 
-static void make(struct player *player, const struct vt_tape_step *step)
+static void make(struct player *player, const struct vt_trace_step *step)
 {
 	switch (step->op) {
-	case VT_TAPE_TAKE:
+	case VT_TRACE_TAKE:
 		take(player, step);
 		break;
-	case VT_TAPE_GIVE:
+	case VT_TRACE_GIVE:
 		give(player, step);
 		break;
-	case VT_TAPE_EMPTY_CACHE:
+	case VT_TRACE_EMPTY_CACHE:
 		vt_allocator_empty_cache(&player->pools);
 		break;
-	case VT_TAPE_FAILED:
+	case VT_TRACE_FAILED:
 		retry_failed(player, step);
 		break;
-	case VT_TAPE_POOL_GONE:
+	case VT_TRACE_POOL_GONE:
 		keep_pool(player, step->segment, 0);
 		break;
-	case VT_TAPE_OTHER_TAKE:
+	case VT_TRACE_OTHER_TAKE:
 		take_other(player, step);
 		break;
 	default:
@@ -260,9 +260,10 @@ static void make(struct player *player, const struct vt_tape_step *step)
 	}
 }
 
-static int is_comparable(const struct vt_tape_step *step)
+static int is_comparable(const struct vt_trace_step *step)
 {
-	return step->op == VT_TAPE_TAKE || step->op == VT_TAPE_GIVE || step->op == VT_TAPE_FAILED;
+	return step->op == VT_TRACE_TAKE || step->op == VT_TRACE_GIVE ||
+	       step->op == VT_TRACE_FAILED;
 }
 
 static void sum_up(const struct player *player, struct vt_replay *replay)
@@ -274,10 +275,10 @@ static void sum_up(const struct player *player, struct vt_replay *replay)
 
 static void play(struct player *player)
 {
-	const struct vt_tape *tape = player->tape;
+	const struct vt_trace *trace = player->trace;
 
-	for (size_t i = 0; i < tape->steps.len && !player->replay->failure.event; i++) {
-		const struct vt_tape_step *step = &tape->steps.items[i];
+	for (size_t i = 0; i < trace->steps.len && !player->replay->failure.event; i++) {
+		const struct vt_trace_step *step = &trace->steps.items[i];
 
 		make(player, step);
 		if (player->options->is_compared && is_comparable(step))
@@ -289,10 +290,10 @@ static void play(struct player *player)
 		compare_changes(player, VT_NEVER);
 }
 
-void vt_replay_run(struct vt_replay *replay, const struct vt_tape *tape,
+void vt_replay_run(struct vt_replay *replay, const struct vt_trace *trace,
 		   const struct vt_replay_options *options)
 {
-	struct player player = { .replay = replay, .tape = tape, .options = options };
+	struct player player = { .replay = replay, .trace = trace, .options = options };
 
 	memset(replay, 0, sizeof(*replay));
 	vt_card_init(&player.card, options->capacity_bytes);
@@ -301,7 +302,7 @@ void vt_replay_run(struct vt_replay *replay, const struct vt_tape *tape,
 	player.pools.note = note_change;
 	player.pools.context = &player;
 	player.holding =
-		vt_xcalloc((size_t)tape->model->nr_allocations + 1, sizeof(struct vt_piece *));
+		vt_xcalloc((size_t)trace->model->nr_allocations + 1, sizeof(struct vt_piece *));
 	play(&player);
 	if (options->is_compared && replay->failure.event)
 		differ(&player, &replay->nr_blocks_elsewhere, replay->failure.event);

@@ -3,13 +3,13 @@
 #define VT_ANALYZER_REPLAY_H
 
 /*
- * A tape played to the model of the allocator.  With the recorded settings it has to come to the
+ * A trace played to the model of the allocator.  With the recorded settings it has to come to the
  * recorded segments and addresses, which is counted; with others it says what they would have
  * given.  A request that the model cannot serve ends the replay: the program would not have gone
  * on as recorded.
  */
 
-#include "analyzer/replay/tape.h"
+#include "analyzer/replay/trace.h"
 
 struct vt_replay;
 
@@ -53,8 +53,8 @@ struct vt_replay {
 	int64_t first_difference;   /* event; 0: none */
 };
 
-void vt_replay_options_init(struct vt_replay_options *options, const struct vt_tape *tape);
-void vt_replay_run(struct vt_replay *replay, const struct vt_tape *tape,
+void vt_replay_options_init(struct vt_replay_options *options, const struct vt_trace *trace);
+void vt_replay_run(struct vt_replay *replay, const struct vt_trace *trace,
 		   const struct vt_replay_options *options);
 
 /* Whether a comparison found nothing. */

@@ -35,11 +35,11 @@ static int is_recorded(const struct vt_allocation *block)
 	return block->requested_bytes || block->size_bytes == vt_settings_least();
 }
 
-static int are_all_recorded(const struct vt_tape *tape)
+static int are_all_recorded(const struct vt_trace *trace)
 {
-	for (size_t i = 0; i < tape->steps.len; i++)
-		if (tape->steps.items[i].op == VT_TAPE_TAKE &&
-		    !is_recorded(&tape->model->allocations[tape->steps.items[i].allocation]))
+	for (size_t i = 0; i < trace->steps.len; i++)
+		if (trace->steps.items[i].op == VT_TRACE_TAKE &&
+		    !is_recorded(&trace->model->allocations[trace->steps.items[i].allocation]))
 			return 0;
 	return 1;
 }
@@ -51,9 +51,10 @@ static uint64_t place_of(const struct vt_allocation *block)
 }
 
 /* The longest tail that the allocator would have left on this block. */
-static uint64_t longest_tail(const struct vt_tape *tape, const struct vt_piece *piece, int is_fresh)
+static uint64_t longest_tail(const struct vt_trace *trace, const struct vt_piece *piece,
+			     int is_fresh)
 {
-	const struct vt_settings *settings = &tape->settings;
+	const struct vt_settings *settings = &trace->settings;
 
 	if (piece->pool->is_small || settings->is_expandable)
 		return 0;
@@ -63,17 +64,17 @@ static uint64_t longest_tail(const struct vt_tape *tape, const struct vt_piece *
 }
 
 /* The largest piece that is free now and smaller than the block of a TAKE; 0: none. */
-static uint64_t largest_below(const struct vt_follow *follow, const struct vt_tape_step *step)
+static uint64_t largest_below(const struct vt_follow *follow, const struct vt_trace_step *step)
 {
-	const struct vt_tape *tape = follow->tape;
+	const struct vt_trace *trace = follow->trace;
 	const struct vt_piece *below;
 
-	if (step->op != VT_TAPE_TAKE || step->segment == VT_NO_INDEX)
+	if (step->op != VT_TRACE_TAKE || step->segment == VT_NO_INDEX)
 		return 0;
 	below = vt_free_set_before(&vt_pools_half((struct vt_pools *)&follow->pools, 0,
-						  tape->segments.items[step->segment].is_small)
+						  trace->segments.items[step->segment].is_small)
 					    ->free,
-				   0, tape->model->allocations[step->allocation].size_bytes, 0);
+				   0, trace->model->allocations[step->allocation].size_bytes, 0);
 	return below ? below->size_bytes : 0;
 }
 
@@ -90,24 +91,24 @@ static uint64_t least_request(const struct vt_piece *piece, uint64_t tail_bytes,
 	return below >= least ? below + 512 : least;
 }
 
-static struct take look_at(const struct vt_follow *follow, const struct vt_tape_step *step,
+static struct take look_at(const struct vt_follow *follow, const struct vt_trace_step *step,
 			   uint64_t below)
 {
-	const struct vt_tape *tape = follow->tape;
-	const struct vt_allocation *block = &tape->model->allocations[step->allocation];
+	const struct vt_trace *trace = follow->trace;
+	const struct vt_allocation *block = &trace->model->allocations[step->allocation];
 	const struct vt_piece *piece = vt_follow_place(follow, step);
 	struct take take = {
 		.place = place_of(block),
-		.step = (uint32_t)(step - tape->steps.items),
+		.step = (uint32_t)(step - trace->steps.items),
 		.bytes = block->size_bytes,
 		.least_bytes = block->size_bytes,
 	};
 
 	if (is_recorded(block))
-		take.seen_bytes = vt_settings_round(&tape->settings, step->bytes);
+		take.seen_bytes = vt_settings_round(&trace->settings, step->bytes);
 	else if (piece && step->segment != VT_NO_INDEX && piece->size_bytes == block->size_bytes)
 		take.least_bytes = least_request(
-			piece, longest_tail(tape, piece, vt_follow_is_new(follow, step)), below);
+			piece, longest_tail(trace, piece, vt_follow_is_new(follow, step)), below);
 	return take;
 }
 
@@ -115,7 +116,7 @@ static struct take look_at(const struct vt_follow *follow, const struct vt_tape_
 static void use_storages(struct gathering *gathering, const struct vt_follow *follow,
 			 int64_t before_event)
 {
-	const struct vt_model *model = follow->tape->model;
+	const struct vt_model *model = follow->trace->model;
 
 	for (; gathering->next_tensor < model->nr_tensors; gathering->next_tensor++) {
 		const struct vt_tensor *seen = &model->tensors[gathering->next_tensor];
@@ -125,31 +126,31 @@ static void use_storages(struct gathering *gathering, const struct vt_follow *fo
 
 		if (seen->event >= before_event)
 			return;
-		if (seen->device != follow->tape->device)
+		if (seen->device != follow->trace->device)
 			continue;
 		piece = vt_follow_at(follow, seen->address);
 		if (!piece || !piece->is_allocated || !gathering->takes_of[piece->holder])
 			continue;
 		take = &gathering->takes.items[gathering->takes_of[piece->holder] - 1];
-		rounded = vt_settings_round(&follow->tape->settings, seen->size_bytes);
+		rounded = vt_settings_round(&follow->trace->settings, seen->size_bytes);
 		if (rounded >= take->least_bytes && rounded <= take->bytes)
 			take->seen_bytes = rounded;
 	}
 }
 
-static void gather(struct gathering *gathering, const struct vt_tape *tape)
+static void gather(struct gathering *gathering, const struct vt_trace *trace)
 {
-	const struct vt_tape_step *step;
+	const struct vt_trace_step *step;
 	struct vt_follow follow;
 
-	vt_follow_init(&follow, tape);
+	vt_follow_init(&follow, trace);
 	while ((step = vt_follow_peek(&follow))) {
 		uint64_t below = largest_below(&follow, step);
 		int is_before = vt_follow_is_searched_before(&follow, step);
 
 		use_storages(gathering, &follow, step->event);
 		vt_follow_next(&follow);
-		if (step->op == VT_TAPE_TAKE) {
+		if (step->op == VT_TRACE_TAKE) {
 			struct take take = look_at(
 				&follow, step, is_before ? below : largest_below(&follow, step));
 
@@ -198,16 +199,16 @@ static uint64_t likely_bytes(const struct takes *takes, size_t at)
 	return 0;
 }
 
-static void settle(struct vt_requests *requests, struct vt_tape *tape, const struct takes *takes,
+static void settle(struct vt_requests *requests, struct vt_trace *trace, const struct takes *takes,
 		   size_t at)
 {
 	const struct take *take = &takes->items[at];
-	struct vt_tape_step *step = &tape->steps.items[take->step];
+	struct vt_trace_step *step = &trace->steps.items[take->step];
 	uint64_t likely;
 
 	if (known_bytes(take)) {
 		requests->nr_known++;
-		if (!is_recorded(&tape->model->allocations[step->allocation]))
+		if (!is_recorded(&trace->model->allocations[step->allocation]))
 			step->bytes = known_bytes(take);
 		return;
 	}
@@ -219,25 +220,25 @@ static void settle(struct vt_requests *requests, struct vt_tape *tape, const str
 	}
 	requests->nr_blocks++;
 	requests->tail_bytes += take->bytes - take->least_bytes;
-	step->bytes = vt_settings_round_down(&tape->settings, take->bytes);
+	step->bytes = vt_settings_round_down(&trace->settings, take->bytes);
 }
 
-void vt_requests_find(struct vt_requests *requests, struct vt_tape *tape)
+void vt_requests_find(struct vt_requests *requests, struct vt_trace *trace)
 {
 	struct gathering gathering = { 0 };
 	struct takes *takes = &gathering.takes;
 
 	memset(requests, 0, sizeof(*requests));
-	if (are_all_recorded(tape)) {
-		requests->nr_known = tape->nr_blocks;
+	if (are_all_recorded(trace)) {
+		requests->nr_known = trace->nr_blocks;
 		return;
 	}
-	gathering.takes_of = vt_xcalloc((size_t)tape->model->nr_allocations + 1, sizeof(uint32_t));
-	gather(&gathering, tape);
+	gathering.takes_of = vt_xcalloc((size_t)trace->model->nr_allocations + 1, sizeof(uint32_t));
+	gather(&gathering, trace);
 	if (takes->len)
 		qsort(takes->items, takes->len, sizeof(*takes->items), compare_takes);
 	for (size_t i = 0; i < takes->len; i++)
-		settle(requests, tape, takes, i);
+		settle(requests, trace, takes, i);
 	vt_vector_release(takes);
 	free(gathering.takes_of);
 }

@@ -13,7 +13,7 @@
  * been this one's, or else from the block, tail included.
  */
 
-#include "analyzer/replay/tape.h"
+#include "analyzer/replay/trace.h"
 
 struct vt_requests {
 	uint32_t nr_known;   /* recorded, cut exactly, or seen by the probe */
@@ -22,7 +22,7 @@ struct vt_requests {
 	uint64_t tail_bytes; /* at most this much of the last ones was not asked for, each once */
 };
 
-/* Fills vt_tape_step.bytes of the takes where the recorder did not know. */
-void vt_requests_find(struct vt_requests *requests, struct vt_tape *tape);
+/* Fills vt_trace_step.bytes of the takes where the recorder did not know. */
+void vt_requests_find(struct vt_requests *requests, struct vt_trace *trace);
 
 #endif

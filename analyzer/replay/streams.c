@@ -15,7 +15,7 @@ struct edge {
 };
 
 struct finding {
-	struct vt_tape *tape;
+	struct vt_trace *trace;
 	struct vt_map known;          /* edges seen */
 	VT_VECTOR(struct edge) edges; /* both directions, sorted by `from` before colouring */
 	uint32_t *first_edge;         /* by segment */
@@ -25,8 +25,8 @@ struct finding {
 /* Whether the recording has one stream and one pool for both segments. */
 static int are_alike(const struct finding *finding, uint32_t a, uint32_t b)
 {
-	const struct vt_tape_segment *x = &finding->tape->segments.items[a];
-	const struct vt_tape_segment *y = &finding->tape->segments.items[b];
+	const struct vt_trace_segment *x = &finding->trace->segments.items[a];
+	const struct vt_trace_segment *y = &finding->trace->segments.items[b];
 
 	return x->stream_id == y->stream_id && x->pool == y->pool;
 }
@@ -54,16 +54,16 @@ static int is_allowed(const struct vt_settings *settings, uint64_t size_bytes, u
 
 /* What was free and fitted, up to what was chosen (NULL: a new segment was made instead). */
 static void look_at_request(struct finding *finding, const struct vt_follow *follow,
-			    const struct vt_tape_step *step, const struct vt_piece *chosen)
+			    const struct vt_trace_step *step, const struct vt_piece *chosen)
 {
-	const struct vt_tape_segment *own = &finding->tape->segments.items[step->segment];
+	const struct vt_trace_segment *own = &finding->trace->segments.items[step->segment];
 	const struct vt_pool *pool =
 		vt_pools_half((struct vt_pools *)&follow->pools, 0, own->is_small);
-	uint64_t size_bytes = vt_settings_round(&finding->tape->settings, step->bytes);
+	uint64_t size_bytes = vt_settings_round(&finding->trace->settings, step->bytes);
 	struct vt_piece *piece = vt_free_set_from(&pool->free, 0, size_bytes, 0);
 
 	for (unsigned i = 0; i < MAX_PASSED_OVER && piece && piece != chosen; i++) {
-		if (!is_allowed(&finding->tape->settings, size_bytes, piece->size_bytes))
+		if (!is_allowed(&finding->trace->settings, size_bytes, piece->size_bytes))
 			return;
 		differ(finding, step->segment, piece->segment);
 		piece = vt_free_set_next(piece);
@@ -72,9 +72,9 @@ static void look_at_request(struct finding *finding, const struct vt_follow *fol
 
 /* A request that an empty_cache() came before: it searched what that had left. */
 static void look_after_changes(struct finding *finding, struct vt_follow *follow,
-			       const struct vt_tape_step *step)
+			       const struct vt_trace_step *step)
 {
-	struct vt_piece *chosen = step->op == VT_TAPE_TAKE ? vt_follow_place(follow, step) : NULL;
+	struct vt_piece *chosen = step->op == VT_TRACE_TAKE ? vt_follow_place(follow, step) : NULL;
 	int is_new = vt_follow_is_new(follow, step);
 
 	if (chosen && is_new)
@@ -86,12 +86,12 @@ static void look_after_changes(struct finding *finding, struct vt_follow *follow
 
 static void gather(struct finding *finding)
 {
-	const struct vt_tape_step *step;
+	const struct vt_trace_step *step;
 	struct vt_follow follow;
 
-	vt_follow_init(&follow, finding->tape);
+	vt_follow_init(&follow, finding->trace);
 	while ((step = vt_follow_peek(&follow))) {
-		int is_request = (step->op == VT_TAPE_TAKE || step->op == VT_TAPE_FAILED) &&
+		int is_request = (step->op == VT_TRACE_TAKE || step->op == VT_TRACE_FAILED) &&
 				 step->segment != VT_NO_INDEX;
 		int is_before = vt_follow_is_searched_before(&follow, step);
 
@@ -116,7 +116,7 @@ static int compare_edges(const void *a, const void *b)
 
 static void sort_edges(struct finding *finding)
 {
-	size_t nr = finding->tape->segments.len;
+	size_t nr = finding->trace->segments.len;
 
 	if (finding->edges.len)
 		qsort(finding->edges.items, finding->edges.len, sizeof(struct edge), compare_edges);
@@ -138,7 +138,7 @@ static uint32_t lowest_free(const struct finding *finding, uint32_t segment)
 			uint32_t to = finding->edges.items[i].to;
 
 			is_taken = finding->is_coloured[to] &&
-				   finding->tape->segments.items[to].stream == colour;
+				   finding->trace->segments.items[to].stream == colour;
 		}
 		if (!is_taken)
 			return colour;
@@ -159,7 +159,7 @@ static void colour_group(struct finding *finding, uint32_t first)
 
 		if (finding->is_coloured[segment])
 			continue;
-		finding->tape->segments.items[segment].stream = lowest_free(finding, segment);
+		finding->trace->segments.items[segment].stream = lowest_free(finding, segment);
 		finding->is_coloured[segment] = 1;
 		for (uint32_t i = finding->first_edge[segment];
 		     i < finding->first_edge[segment + 1]; i++)
@@ -174,12 +174,12 @@ static void colour_group(struct finding *finding, uint32_t first)
  */
 static void differ_if_expandable(struct finding *finding)
 {
-	const struct vt_tape *tape = finding->tape;
+	const struct vt_trace *trace = finding->trace;
 
-	for (uint32_t i = 0; i < tape->segments.len; i++)
+	for (uint32_t i = 0; i < trace->segments.len; i++)
 		for (uint32_t j = 0; j < i; j++) {
-			const struct vt_tape_segment *a = &tape->segments.items[i];
-			const struct vt_tape_segment *b = &tape->segments.items[j];
+			const struct vt_trace_segment *a = &trace->segments.items[i];
+			const struct vt_trace_segment *b = &trace->segments.items[j];
 
 			if (a->is_expandable && b->is_expandable && a->is_small == b->is_small &&
 			    a->taken_event < b->given_event && b->taken_event < a->given_event)
@@ -188,14 +188,14 @@ static void differ_if_expandable(struct finding *finding)
 }
 
 /* Numbers streams in the order in which they appear; the default one stays 0. */
-static uint32_t number_streams(struct vt_tape *tape)
+static uint32_t number_streams(struct vt_trace *trace)
 {
 	struct vt_map numbers = { 0 };
 	uint32_t nr;
 
 	vt_map_put(&numbers, (struct vt_key){ 0 }, 0);
-	for (size_t i = 0; i < tape->segments.len; i++) {
-		struct vt_tape_segment *segment = &tape->segments.items[i];
+	for (size_t i = 0; i < trace->segments.len; i++) {
+		struct vt_trace_segment *segment = &trace->segments.items[i];
 		struct vt_key key = { .a = segment->stream_id, .b = segment->stream };
 		const uint64_t *found = vt_map_find(&numbers, key);
 		uint32_t number = found ? (uint32_t)*found : (uint32_t)numbers.len;
@@ -209,29 +209,29 @@ static uint32_t number_streams(struct vt_tape *tape)
 	return nr;
 }
 
-uint32_t vt_streams_take(struct vt_tape *tape)
+uint32_t vt_streams_take(struct vt_trace *trace)
 {
-	for (size_t i = 0; i < tape->segments.len; i++)
-		tape->segments.items[i].stream = 0;
-	return number_streams(tape);
+	for (size_t i = 0; i < trace->segments.len; i++)
+		trace->segments.items[i].stream = 0;
+	return number_streams(trace);
 }
 
-uint32_t vt_streams_find(struct vt_tape *tape)
+uint32_t vt_streams_find(struct vt_trace *trace)
 {
-	struct finding finding = { .tape = tape };
+	struct finding finding = { .trace = trace };
 
-	finding.is_coloured = vt_xcalloc(tape->segments.len + 1, 1);
-	if (tape->settings.is_expandable)
+	finding.is_coloured = vt_xcalloc(trace->segments.len + 1, 1);
+	if (trace->settings.is_expandable)
 		differ_if_expandable(&finding);
 	else
 		gather(&finding);
 	sort_edges(&finding);
-	for (uint32_t i = 0; i < tape->segments.len; i++)
+	for (uint32_t i = 0; i < trace->segments.len; i++)
 		if (!finding.is_coloured[i])
 			colour_group(&finding, i);
 	vt_map_release(&finding.known);
 	vt_vector_release(&finding.edges);
 	free(finding.first_edge);
 	free(finding.is_coloured);
-	return number_streams(tape);
+	return number_streams(trace);
 }

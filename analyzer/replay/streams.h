@@ -12,11 +12,11 @@
  * A stream here is a number; 0 is the default stream, or the one that most is known of.
  */
 
-#include "analyzer/replay/tape.h"
+#include "analyzer/replay/trace.h"
 
-/* Fills vt_tape_segment.stream; returns how many streams that makes. */
-uint32_t vt_streams_find(struct vt_tape *tape);
+/* Fills vt_trace_segment.stream; returns how many streams that makes. */
+uint32_t vt_streams_find(struct vt_trace *trace);
 /* The same where nothing has to be told apart, as the recorded streams explain all choices. */
-uint32_t vt_streams_take(struct vt_tape *tape);
+uint32_t vt_streams_take(struct vt_trace *trace);
 
 #endif

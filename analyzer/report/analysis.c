@@ -24,7 +24,7 @@ int vt_analysis_open_model(struct vt_analysis *analysis, const char *path, const
 	if (vt_idle_pools_find(&analysis->model, diag))
 		return -1;
 	vt_samples_find(&analysis->model);
-	vt_tapes_init(&analysis->tapes, analysis->db, &analysis->timeline);
+	vt_traces_init(&analysis->traces, analysis->db, &analysis->timeline);
 	return 0;
 }
 
@@ -66,7 +66,7 @@ int vt_analysis_open(struct vt_analysis *analysis, const char *path, const char 
 
 void vt_analysis_shed(struct vt_analysis *analysis)
 {
-	vt_tapes_release(&analysis->tapes);
+	vt_traces_release(&analysis->traces);
 	free(analysis->attribution.verdicts);
 	analysis->attribution.verdicts = NULL;
 	vt_facts_release(&analysis->facts);
@@ -76,7 +76,7 @@ void vt_analysis_shed(struct vt_analysis *analysis)
 
 void vt_analysis_close(struct vt_analysis *analysis)
 {
-	vt_tapes_release(&analysis->tapes);
+	vt_traces_release(&analysis->traces);
 	vt_attribution_release(&analysis->attribution);
 	vt_facts_release(&analysis->facts);
 	vt_stages_release(&analysis->stages);

@@ -8,7 +8,7 @@
  */
 
 #include "analyzer/attribution/attribution.h"
-#include "analyzer/replay/tapes.h"
+#include "analyzer/replay/traces.h"
 
 struct vt_analysis {
 	struct vt_db *db;
@@ -18,12 +18,12 @@ struct vt_analysis {
 	struct vt_stages stages;
 	struct vt_facts facts;
 	struct vt_attribution attribution;
-	struct vt_tapes tapes;
+	struct vt_traces traces;
 };
 
 /*
  * What a command does beside finding stages, facts and owners: it may ask for the model, the
- * timeline and the tapes, and for nothing else; not for the database.
+ * timeline and the traces, and for nothing else; not for the database.
  */
 typedef void (*vt_analysis_beside_fn)(struct vt_analysis *analysis, void *context);
 

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "analyzer/attribution/origins.h"
+#include "analyzer/attribution/module_path.h"
 #include "analyzer/attribution/keepers.h"
 #include "analyzer/report/json.h"
 #include "analyzer/report/table.h"
@@ -92,7 +92,7 @@ static struct entry judge(struct vt_blocks *blocks, uint32_t index)
 		struct vt_verdict verdict = vt_attribution_judge(&analysis->attribution, index);
 
 		e.owner = vt_attribution_path(&analysis->attribution, index);
-		e.module = vt_origins_module(&analysis->facts, e.a);
+		e.module = vt_module_path_module(&analysis->facts, e.a);
 		e.provenance = vt_evidence_provenances[verdict.provenance];
 		e.training = verdict.training;
 	}
@@ -114,9 +114,8 @@ static json_t *modules(const struct vt_blocks *blocks, const struct vt_allocatio
 	const struct vt_analysis *analysis = blocks->analysis;
 	json_t *array = json_array();
 	uint32_t nr;
-	const struct vt_chain_link *links =
-		vt_chains_get(&analysis->stages.chains, vt_producer_stack(&analysis->model, a),
-			      &nr);
+	const struct vt_module_link *links = vt_module_stacks_get(
+		&analysis->stages.chains, vt_producer_stack(&analysis->model, a), &nr);
 
 	for (uint32_t i = 0; i < nr; i++)
 		json_array_append_new(array,

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "analyzer/attribution/origins.h"
+#include "analyzer/attribution/module_path.h"
 #include "analyzer/base/util.h"
 #include "analyzer/attribution/moments.h"
 #include "common/journal_format.h"
@@ -134,7 +134,7 @@ int vt_explain_init(struct vt_explain *explain, struct vt_analysis *analysis,
 		return -1;
 	find_rules(explain);
 	find_names(explain);
-	explain->module = vt_origins_module(&analysis->facts, explain->a);
+	explain->module = vt_module_path_module(&analysis->facts, explain->a);
 	return 0;
 }
 

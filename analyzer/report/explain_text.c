@@ -148,7 +148,7 @@ static void print_module(const struct vt_explain *explain, FILE *out)
 {
 	const char *path = explain->module;
 	uint32_t nr;
-	const struct vt_chain_link *links = vt_chains_get(&explain->analysis->stages.chains,
+	const struct vt_module_link *links = vt_module_stacks_get(&explain->analysis->stages.chains,
 							  explain->a->made->python_stack, &nr);
 
 	if (path || nr)

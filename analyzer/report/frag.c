@@ -18,14 +18,14 @@ double vt_frag_utilisation(const struct vt_frag_device *device)
 
 static void find_requests(struct vt_frag_device *device)
 {
-	const struct vt_tape *tape = device->tape;
+	const struct vt_trace *trace = device->trace;
 
 	device->request_bytes =
-		vt_xcalloc((size_t)tape->model->nr_allocations + 1, sizeof(uint64_t));
-	for (size_t i = 0; i < tape->steps.len; i++)
-		if (tape->steps.items[i].op == VT_TAPE_TAKE)
-			device->request_bytes[tape->steps.items[i].allocation] =
-				tape->steps.items[i].bytes;
+		vt_xcalloc((size_t)trace->model->nr_allocations + 1, sizeof(uint64_t));
+	for (size_t i = 0; i < trace->steps.len; i++)
+		if (trace->steps.items[i].op == VT_TRACE_TAKE)
+			device->request_bytes[trace->steps.items[i].allocation] =
+				trace->steps.items[i].bytes;
 }
 
 static void higher(uint64_t *peak, uint64_t bytes)
@@ -39,7 +39,7 @@ static void take_sample(struct vt_frag_device *device, size_t at, int64_t event,
 			uint64_t reserved_bytes)
 {
 	struct vt_frag_sample sample = { .event = event };
-	size_t nr = device->tape->steps.len;
+	size_t nr = device->trace->steps.len;
 
 	if (!device->samples.len || at * NR_SAMPLES / nr != (at - 1) * NR_SAMPLES / nr) {
 		vt_vector_push(&device->samples, sample);
@@ -50,7 +50,7 @@ static void take_sample(struct vt_frag_device *device, size_t at, int64_t event,
 	}
 }
 
-/* What is held at one place of the tape. */
+/* What is held at one place of the trace. */
 struct held {
 	size_t next_change;
 	uint64_t requested_bytes;
@@ -59,22 +59,22 @@ struct held {
 };
 
 static void hold(struct held *held, const struct vt_frag_device *device,
-		 const struct vt_tape_step *step)
+		 const struct vt_trace_step *step)
 {
-	const struct vt_tape *tape = device->tape;
-	int is_give = step->op == VT_TAPE_GIVE;
+	const struct vt_trace *trace = device->trace;
+	int is_give = step->op == VT_TRACE_GIVE;
 
-	for (; held->next_change < tape->changes.len &&
-	       tape->changes.items[held->next_change].event < step->event;
+	for (; held->next_change < trace->changes.len &&
+	       trace->changes.items[held->next_change].event < step->event;
 	     held->next_change++) {
-		const struct vt_tape_change *change = &tape->changes.items[held->next_change];
+		const struct vt_trace_change *change = &trace->changes.items[held->next_change];
 		int is_more = change->op == VT_SEGMENT_TAKE || change->op == VT_SEGMENT_MAP;
 
 		held->reserved_bytes += is_more ? change->bytes : 0 - change->bytes;
 	}
-	if (step->op == VT_TAPE_TAKE || is_give) {
+	if (step->op == VT_TRACE_TAKE || is_give) {
 		uint64_t requested = device->request_bytes[step->allocation];
-		uint64_t allocated = tape->model->allocations[step->allocation].size_bytes;
+		uint64_t allocated = trace->model->allocations[step->allocation].size_bytes;
 
 		held->requested_bytes += is_give ? 0 - requested : requested;
 		held->allocated_bytes += is_give ? 0 - allocated : allocated;
@@ -86,8 +86,8 @@ static void find_peaks(struct vt_frag_device *device)
 	struct held held = { 0 };
 	uint64_t highest = 0;
 
-	for (size_t at = 0; at < device->tape->steps.len; at++) {
-		const struct vt_tape_step *step = &device->tape->steps.items[at];
+	for (size_t at = 0; at < device->trace->steps.len; at++) {
+		const struct vt_trace_step *step = &device->trace->steps.items[at];
 
 		hold(&held, device, step);
 		higher(&device->peak_requested_bytes, held.requested_bytes);
@@ -122,12 +122,12 @@ static void follow_all(struct vt_frag_device *device, const struct vt_timeline *
 	struct vt_follow behind;
 	size_t next;
 
-	vt_follow_init(&device->follow, device->tape);
+	vt_follow_init(&device->follow, device->trace);
 	next = fill_samples(device, &device->follow, 0, device->event, timeline);
 	vt_follow_to(&device->follow, device->event);
 	if (next == device->samples.len)
 		return;
-	vt_follow_init(&behind, device->tape);
+	vt_follow_init(&behind, device->trace);
 	fill_samples(device, &behind, next, VT_NEVER, timeline);
 	vt_follow_release(&behind);
 }
@@ -143,16 +143,16 @@ static uint64_t used_at(const struct vt_timeline *timeline, int device, int64_t 
 }
 
 /* The failed request at or before the moment, else the largest of the run. */
-static const struct vt_tape_step *find_request(const struct vt_frag_device *device)
+static const struct vt_trace_step *find_request(const struct vt_frag_device *device)
 {
-	const struct vt_tape_step *failed = NULL, *largest = NULL;
+	const struct vt_trace_step *failed = NULL, *largest = NULL;
 
-	for (size_t i = 0; i < device->tape->steps.len; i++) {
-		const struct vt_tape_step *step = &device->tape->steps.items[i];
+	for (size_t i = 0; i < device->trace->steps.len; i++) {
+		const struct vt_trace_step *step = &device->trace->steps.items[i];
 
-		if (step->op == VT_TAPE_FAILED && step->event <= device->event)
+		if (step->op == VT_TRACE_FAILED && step->event <= device->event)
 			failed = step;
-		else if (step->op == VT_TAPE_TAKE && (!largest || step->bytes > largest->bytes))
+		else if (step->op == VT_TRACE_TAKE && (!largest || step->bytes > largest->bytes))
 			largest = step;
 	}
 	return failed ? failed : largest;
@@ -161,13 +161,14 @@ static const struct vt_tape_step *find_request(const struct vt_frag_device *devi
 static void account(struct vt_frag_device *device, const struct vt_timeline *timeline,
 		    uint64_t wanted_bytes)
 {
-	const struct vt_tape_step *step = find_request(device);
-	uint64_t used = used_at(timeline, device->tape->device, device->event);
+	const struct vt_trace_step *step = find_request(device);
+	uint64_t used = used_at(timeline, device->trace->device, device->event);
 
 	if (step && !wanted_bytes) {
 		wanted_bytes = step->bytes;
 		if (step->segment != VT_NO_INDEX)
-			device->request_stream = device->tape->segments.items[step->segment].stream;
+			device->request_stream =
+				device->trace->segments.items[step->segment].stream;
 	}
 	vt_layout_account(&device->account, &device->follow, wanted_bytes, device->request_stream,
 			  used);
@@ -205,7 +206,7 @@ static void join(struct vt_frag_pin *into, const struct vt_frag_pin *pin, uint32
 
 static void gather_pins(struct vt_frag *frag, struct vt_frag_device *device)
 {
-	const struct vt_model *model = device->tape->model;
+	const struct vt_model *model = device->trace->model;
 	struct vt_attribution *attribution = &frag->analysis->attribution;
 	size_t nr = 0;
 	uint32_t last = VT_NO_INDEX;
@@ -246,11 +247,11 @@ static void gather_pins(struct vt_frag *frag, struct vt_frag_device *device)
 
 static void measure_internal(struct vt_frag_device *device)
 {
-	const struct vt_model *model = device->tape->model;
+	const struct vt_model *model = device->trace->model;
 
 	for (uint32_t i = 0; i < model->nr_allocations; i++) {
 		uint64_t request = device->request_bytes[i];
-		uint64_t rounded = vt_settings_round(&device->tape->settings, request);
+		uint64_t rounded = vt_settings_round(&device->trace->settings, request);
 
 		if (!device->follow.holding[i])
 			continue;
@@ -263,7 +264,7 @@ static void measure_internal(struct vt_frag_device *device)
 static int resolve_early(const struct vt_frag *frag, struct vt_frag_device *device,
 			 struct vt_diag *diag)
 {
-	return vt_when_resolve(device->tape->model, frag->options.when, device->tape->device,
+	return vt_when_resolve(device->trace->model, frag->options.when, device->trace->device,
 			       &device->event, diag);
 }
 
@@ -283,12 +284,12 @@ static int begin_device(struct vt_frag *frag, int number)
 	struct vt_frag_device *device = &frag->devices[frag->nr_devices++];
 	int rc;
 
-	device->ready = vt_tapes_get(&frag->analysis->tapes, number, &frag->failed);
+	device->ready = vt_traces_get(&frag->analysis->traces, number, &frag->failed);
 	if (!device->ready) {
 		frag->is_empty = 1;
 		return -1;
 	}
-	device->tape = &device->ready->tape;
+	device->trace = &device->ready->trace;
 	rc = resolve_early(frag, device, &frag->failed);
 	if (rc < 0)
 		return -1;
@@ -306,10 +307,10 @@ static int begin_devices(struct vt_frag *frag)
 	if (frag->options.device != VT_WHEN_ALL_DEVICES)
 		return begin_device(frag, frag->options.device);
 	for (uint32_t i = 0; i < model->nr_devices; i++)
-		if (vt_tape_has_blocks(model, model->devices[i].id) &&
+		if (vt_trace_has_blocks(model, model->devices[i].id) &&
 		    begin_device(frag, model->devices[i].id))
 			return -1;
-	/* Nothing there: the tape of the first device says why. */
+	/* Nothing there: the trace of the first device says why. */
 	return frag->nr_devices ? 0 : begin_device(frag, 0);
 }
 
@@ -331,7 +332,7 @@ static int finish_device(struct vt_frag *frag, struct vt_frag_device *device, st
 {
 	if (!device->is_laid_out) {
 		if (vt_moments_resolve(&frag->analysis->stages, frag->options.when,
-				       device->tape->device, &device->event, diag))
+				       device->trace->device, &device->event, diag))
 			return -1;
 		lay_out(frag, device);
 	}

@@ -38,8 +38,8 @@ struct vt_frag_pin {
 };
 
 struct vt_frag_device {
-	struct vt_tape_ready *ready; /* the analysis's */
-	const struct vt_tape *tape;        /* of it */
+	struct vt_trace_ready *ready; /* the analysis's */
+	const struct vt_trace *trace;        /* of it */
 	struct vt_follow follow; /* at the moment looked at */
 	struct vt_layout layout;
 	struct vt_layout_account account;

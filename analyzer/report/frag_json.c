@@ -64,7 +64,7 @@ static json_t *account_json(const struct vt_frag_device *device)
 /* Pieces in order of address: [size, allocation event or 0 where it is free]. */
 static json_t *pieces_json(const struct vt_frag_device *device, uint32_t segment)
 {
-	const struct vt_model *model = device->tape->model;
+	const struct vt_model *model = device->trace->model;
 	json_t *array = json_array();
 
 	for (const struct vt_piece *piece = vt_follow_segment(&device->follow, segment); piece;
@@ -92,7 +92,8 @@ static json_t *segments_json(const struct vt_frag_device *device)
 
 	for (size_t i = 0; i < device->layout.segments.len; i++) {
 		const struct vt_layout_segment *segment = &device->layout.segments.items[i];
-		const struct vt_tape_segment *of = &device->tape->segments.items[segment->segment];
+		const struct vt_trace_segment *of =
+			&device->trace->segments.items[segment->segment];
 		json_t *object = json_object();
 
 		set_bytes(object, "address", of->address);
@@ -117,7 +118,7 @@ static json_t *pins_json(struct vt_frag *frag, const struct vt_frag_device *devi
 
 	for (size_t i = 0; i < device->pins.len; i++) {
 		const struct vt_frag_pin *pin = &device->pins.items[i];
-		const struct vt_allocation *a = &device->tape->model->allocations[pin->allocation];
+		const struct vt_allocation *a = &device->trace->model->allocations[pin->allocation];
 		json_t *object = json_object();
 
 		set_bytes(object, "pinned_bytes", pin->pinned_bytes);
@@ -142,7 +143,7 @@ static json_t *device_json(struct vt_frag *frag, const struct vt_frag_device *de
 	json_t *object = json_object(), *at = totals_json(&device->layout.totals);
 	int64_t time_ns = vt_timeline_time(&frag->analysis->timeline, device->event);
 
-	json_object_set_new(object, "id", json_integer(device->tape->device));
+	json_object_set_new(object, "id", json_integer(device->trace->device));
 	set_bytes(object, "peak_reserved_bytes", device->peak_reserved_bytes);
 	set_bytes(object, "peak_allocated_bytes", device->peak_allocated_bytes);
 	set_bytes(object, "lower_bound_bytes", device->peak_requested_bytes);

@@ -81,7 +81,7 @@ static void print_run(const struct vt_frag_device *device, FILE *out)
 	fprintf(out,
 		"FRAGMENTATION  cuda:%d  utilisation %.1f %%: peak allocated %s of peak reserved %s"
 		" (lower bound %s)\n",
-		device->tape->device, 100 * vt_frag_utilisation(device),
+		device->trace->device, 100 * vt_frag_utilisation(device),
 		vt_units_bytes(allocated, sizeof(allocated), device->peak_allocated_bytes),
 		vt_units_bytes(reserved, sizeof(reserved), device->peak_reserved_bytes),
 		vt_units_bytes(bound, sizeof(bound), device->peak_requested_bytes));
@@ -174,7 +174,8 @@ static void print_segments(struct vt_frag *frag, const struct vt_frag_device *de
 		shown, nr);
 	vt_table_init(&table, columns, VT_ARRAY_SIZE(columns));
 	for (size_t i = 0; i < shown; i++) {
-		const struct vt_tape_segment *of = &device->tape->segments.items[sorted[i].segment];
+		const struct vt_trace_segment *of =
+			&device->trace->segments.items[sorted[i].segment];
 		char pool[40], size[VT_UNITS_MAX], gaps[VT_UNITS_MAX], pinned[VT_UNITS_MAX];
 		char blocks[16], map[MAP_WIDTH + 1], drawn[MAP_WIDTH + 3];
 		const char *cells[] = { pool, size, gaps, pinned, blocks, drawn };
@@ -223,7 +224,7 @@ static void print_pins(struct vt_frag *frag, const struct vt_frag_device *device
 			pin->blocks == 1 ? "" : "s",
 			vt_units_bytes(size, sizeof(size), pin->size_bytes),
 			vt_attribution_owner(&frag->analysis->attribution, pin->owner));
-		print_place(frag, &device->tape->model->allocations[pin->allocation], out);
+		print_place(frag, &device->trace->model->allocations[pin->allocation], out);
 	}
 }
 

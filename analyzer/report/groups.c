@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "analyzer/attribution/origins.h"
+#include "analyzer/attribution/module_path.h"
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
 #include "analyzer/report/json.h"
@@ -32,8 +32,8 @@ static char *name_of(struct vt_blocks *blocks, uint32_t allocation, enum vt_grou
 		verdict = vt_attribution_judge(&analysis->attribution, allocation);
 		return vt_xstrdup(vt_attribution_owner(&analysis->attribution, verdict.owner));
 	}
-	path = vt_origins_module(&analysis->facts, &analysis->model.allocations[allocation]);
-	folded = path ? vt_origins_fold(path) : NULL;
+	path = vt_module_path_module(&analysis->facts, &analysis->model.allocations[allocation]);
+	folded = path ? vt_module_path_fold(path) : NULL;
 	free(path);
 	return folded;
 }

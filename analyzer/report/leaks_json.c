@@ -59,8 +59,8 @@ static json_t *leak_json(const struct vt_leaks *leaks, const struct vt_leak *lea
 	json_object_set_new(object, "bytes", vt_json_integer(leak->bytes));
 	json_object_set_new(object, "blocks", json_integer(leak->blocks));
 	json_object_set_new(object, "largest_block", json_integer(a->event));
-	json_object_set_new(object, "first_turn", turn_or_null(leak->first_turn));
-	json_object_set_new(object, "last_turn", turn_or_null(leak->last_turn));
+	json_object_set_new(object, "first_turn", turn_or_null(leak->first_iteration));
+	json_object_set_new(object, "last_turn", turn_or_null(leak->last_iteration));
 	json_object_set_new(object, "python",
 			    vt_json_lines(vt_describe_python(&leaks->describe,
 							     vt_producer_stack(model, a))));
@@ -75,7 +75,7 @@ static json_t *growth_json(const struct vt_leaks *leaks, const struct vt_leak *l
 {
 	json_t *object = leak_json(leaks, leak);
 
-	json_object_set_new(object, "bytes_per_turn", rounded(leak->bytes_per_turn));
+	json_object_set_new(object, "bytes_per_turn", rounded(leak->bytes_per_iteration));
 	json_object_set_new(object, "form", vt_json_text(vt_leak_forms[leak->form]));
 	json_object_set_new(object, "confidence",
 			    vt_json_text(vt_trend_confidences[leak->trend.confidence]));
@@ -97,11 +97,11 @@ static json_t *list_json(const struct vt_leaks *leaks, const struct vt_leak *all
 
 static json_t *turns_json(const struct vt_leaks *leaks)
 {
-	const struct vt_turns *turns = &leaks->turns;
+	const struct vt_iterations *turns = &leaks->turns;
 	const char *name = vt_model_text(leaks->attribution->facts->model, turns->name);
 	json_t *object = json_object();
 
-	json_object_set_new(object, "kind", vt_json_text(vt_turns_words[turns->kind]));
+	json_object_set_new(object, "kind", vt_json_text(vt_iterations_words[turns->kind]));
 	json_object_set_new(object, "name", vt_json_text(turns->name ? name : NULL));
 	json_object_set_new(object, "count", json_integer(turns->nr));
 	json_object_set_new(object, "warm_up", json_integer(leaks->nr_warm_up));
@@ -121,9 +121,9 @@ static json_t *totals_json(const struct vt_leaks *leaks)
 
 		json_object_set_new(object, "device", json_integer(total->device));
 		json_object_set_new(object, "allocated_bytes_per_turn",
-				    rounded(total->allocated_per_turn));
+				    rounded(total->allocated_per_iteration));
 		json_object_set_new(object, "reserved_bytes_per_turn",
-				    rounded(total->reserved_per_turn));
+				    rounded(total->reserved_per_iteration));
 		json_array_append_new(array, object);
 	}
 	return array;

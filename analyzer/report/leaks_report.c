@@ -12,10 +12,10 @@
 
 VT_VECTOR_DECLARE(notes, char *);
 
-static char *note_turns(const struct vt_leaks *leaks)
+static char *note_iterations(const struct vt_leaks *leaks)
 {
-	const struct vt_turns *turns = &leaks->turns;
-	uint32_t wanted = vt_leaks_min_turns(turns->kind);
+	const struct vt_iterations *turns = &leaks->turns;
+	uint32_t wanted = vt_leaks_min_iterations(turns->kind);
 	char duration[VT_UNITS_MAX];
 
 	if (!turns->nr)
@@ -26,10 +26,10 @@ static char *note_turns(const struct vt_leaks *leaks)
 			"growth is not known: %u %s; at least %u are needed to separate it from "
 			"warm-up",
 			turns->nr,
-			turns->nr == 1 ? vt_turns_words[turns->kind]
-				       : vt_turns_plurals[turns->kind],
+			turns->nr == 1 ? vt_iterations_words[turns->kind]
+				       : vt_iterations_plurals[turns->kind],
 			wanted);
-	if (turns->kind == VT_TURN_SLICE)
+	if (turns->kind == VT_ITERATION_SLICE)
 		return vt_xasprintf(
 			"no steps, generations, marks or calls: compared %u slices of %s; a rising "
 			"load looks like a leak",
@@ -50,7 +50,7 @@ static void gather_notes(struct vt_leaks_report *report)
 	struct notes notes = { 0 };
 	struct vt_lines kinds;
 	struct vt_lines losses = vt_losses_find(report->analysis->db);
-	char *turns = note_turns(&report->leaks);
+	char *turns = note_iterations(&report->leaks);
 
 	if (turns)
 		vt_vector_push(&notes, turns);
@@ -59,7 +59,7 @@ static void gather_notes(struct vt_leaks_report *report)
 			&notes,
 			vt_xasprintf("each %s allocates more than the last (longer sequences, "
 				     "larger batches); growth from that is not a leak",
-				     vt_turns_words[report->leaks.turns.kind]));
+				     vt_iterations_words[report->leaks.turns.kind]));
 	kinds = vt_limits_of_kinds(report->analysis);
 	for (unsigned i = 0; i < kinds.nr; i++)
 		vt_vector_push(&notes, kinds.text[i]);
@@ -116,6 +116,6 @@ uint64_t vt_leaks_report_growth(const struct vt_leaks_report *report)
 	double sum = 0;
 
 	for (uint32_t i = 0; i < report->leaks.nr_growth; i++)
-		sum += report->leaks.growth[i].bytes_per_turn;
+		sum += report->leaks.growth[i].bytes_per_iteration;
 	return (uint64_t)(sum + 0.5);
 }

@@ -49,13 +49,14 @@ static void print_holders(const struct vt_leak *leak, FILE *out)
 		fprintf(out, "     held by %s\n", leak->holders[i].way);
 }
 
-static void print_turns(const struct vt_leaks *leaks, FILE *out)
+static void print_iterations(const struct vt_leaks *leaks, FILE *out)
 {
-	const struct vt_turns *turns = &leaks->turns;
+	const struct vt_iterations *turns = &leaks->turns;
 	const char *name = vt_model_text(leaks->attribution->facts->model, turns->name);
 
 	fprintf(out, "LEAKS  %u %s%s%s%s", turns->nr,
-		turns->nr == 1 ? vt_turns_words[turns->kind] : vt_turns_plurals[turns->kind],
+		turns->nr == 1 ? vt_iterations_words[turns->kind]
+			       : vt_iterations_plurals[turns->kind],
 		turns->name && name ? " \"" : "", turns->name && name ? name : "",
 		turns->name && name ? "\"" : "");
 	if (leaks->nr_points)
@@ -65,16 +66,16 @@ static void print_turns(const struct vt_leaks *leaks, FILE *out)
 
 static void print_totals(const struct vt_leaks *leaks, FILE *out)
 {
-	const char *word = vt_turns_words[leaks->turns.kind];
+	const char *word = vt_iterations_words[leaks->turns.kind];
 
 	for (uint32_t i = 0; i < leaks->nr_totals; i++) {
 		const struct vt_leak_total *total = &leaks->totals[i];
 		char allocated[VT_UNITS_MAX], reserved[VT_UNITS_MAX];
 
 		fprintf(out, "  cuda:%d  allocated %s/%s, held from the driver %s/%s%s\n",
-			total->device, signed_bytes(allocated, total->allocated_per_turn), word,
-			signed_bytes(reserved, total->reserved_per_turn), word,
-			total->reserved_per_turn > 0 && total->allocated_per_turn <= 0
+			total->device, signed_bytes(allocated, total->allocated_per_iteration),
+			word, signed_bytes(reserved, total->reserved_per_iteration), word,
+			total->reserved_per_iteration > 0 && total->allocated_per_iteration <= 0
 				? ": fragmentation, see vtrace frag"
 				: "");
 	}
@@ -83,7 +84,7 @@ static void print_totals(const struct vt_leaks *leaks, FILE *out)
 static void print_growth(struct vt_leaks_report *report, FILE *out)
 {
 	struct vt_leaks *leaks = &report->leaks;
-	const char *word = vt_turns_words[leaks->turns.kind];
+	const char *word = vt_iterations_words[leaks->turns.kind];
 	char bytes[VT_UNITS_MAX], slope[VT_UNITS_MAX], noise[VT_UNITS_MAX];
 
 	if (!leaks->nr_growth) {
@@ -98,9 +99,9 @@ static void print_growth(struct vt_leaks_report *report, FILE *out)
 		const struct vt_leak *leak = &leaks->growth[i];
 
 		fprintf(out, "  %u  %s/%s  %s, %s in %u block%s since %s %u\n", i + 1,
-			signed_bytes(slope, leak->bytes_per_turn), word, owner_of(leaks, leak),
+			signed_bytes(slope, leak->bytes_per_iteration), word, owner_of(leaks, leak),
 			vt_units_bytes(bytes, sizeof(bytes), leak->bytes), leak->blocks,
-			leak->blocks == 1 ? "" : "s", word, leak->first_turn);
+			leak->blocks == 1 ? "" : "s", word, leak->first_iteration);
 		print_frames(leaks, made(leaks, leak), out);
 		print_holders(leak, out);
 		fprintf(out, "     confidence %s: %u points, noise %s, %.0f %% in order%s\n",
@@ -118,17 +119,17 @@ static void print_list(struct vt_leaks_report *report, const struct vt_leak *all
 		       FILE *out)
 {
 	struct vt_leaks *leaks = &report->leaks;
-	const char *word = vt_turns_words[leaks->turns.kind];
+	const char *word = vt_iterations_words[leaks->turns.kind];
 	char bytes[VT_UNITS_MAX];
 
 	for (uint32_t i = 0; i < nr && i < report->top; i++) {
 		fprintf(out, "  %u  %s in %u block%s, %s", i + 1,
 			vt_units_bytes(bytes, sizeof(bytes), all[i].bytes), all[i].blocks,
 			all[i].blocks == 1 ? "" : "s", owner_of(leaks, &all[i]));
-		if (all[i].first_turn)
-			fprintf(out, ", %s %u", word, all[i].first_turn);
-		if (all[i].last_turn > all[i].first_turn)
-			fprintf(out, "..%u", all[i].last_turn);
+		if (all[i].first_iteration)
+			fprintf(out, ", %s %u", word, all[i].first_iteration);
+		if (all[i].last_iteration > all[i].first_iteration)
+			fprintf(out, "..%u", all[i].last_iteration);
 		fputc('\n', out);
 		print_frames(leaks, made(leaks, &all[i]), out);
 		print_holders(&all[i], out);
@@ -142,7 +143,7 @@ void vt_leaks_report_print_text(struct vt_leaks_report *report, FILE *out)
 	struct vt_leaks *leaks = &report->leaks;
 	char bytes[VT_UNITS_MAX];
 
-	print_turns(leaks, out);
+	print_iterations(leaks, out);
 	if (leaks->nr_points) {
 		print_totals(leaks, out);
 		print_growth(report, out);
@@ -150,7 +151,7 @@ void vt_leaks_report_print_text(struct vt_leaks_report *report, FILE *out)
 	if (leaks->nr_since) {
 		fprintf(out,
 			"\nKEPT  allocated after the warm-up, alive at the end of the last %s\n",
-			vt_turns_words[leaks->turns.kind]);
+			vt_iterations_words[leaks->turns.kind]);
 		print_list(report, leaks->since, leaks->nr_since, out);
 	}
 	if (leaks->leftovers.nr) {

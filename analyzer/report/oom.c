@@ -31,22 +31,22 @@ static void play(struct vt_oom *oom)
 
 	vt_frag_begin(&oom->frag, oom->analysis, &options);
 	if (!oom->frag.has_failed)
-		vt_remedies_find(&oom->remedies, oom->frag.devices[0].ready, index_of(oom));
+		vt_oom_remedies_find(&oom->remedies, oom->frag.devices[0].ready, index_of(oom));
 }
 
 static void judge(struct vt_oom *oom)
 {
-	const struct vt_tape *tape;
+	const struct vt_trace *trace;
 
 	oom->frag.options.has_all_frames = oom->describe->has_all_frames;
 	if (vt_frag_finish(&oom->frag, &oom->unplayed))
 		return;
-	tape = oom->frag.devices[0].tape;
-	vt_smaller_find(&oom->smaller, &oom->analysis->attribution, tape, index_of(oom));
+	trace = oom->frag.devices[0].trace;
+	vt_smaller_find(&oom->smaller, &oom->analysis->attribution, trace, index_of(oom));
 	/* A program that ended well has caught it: a library took a smaller workspace instead. */
 	if (vt_limits_ending(oom->analysis) &&
 	    (oom->kept_bytes || vt_stages_has(&oom->analysis->stages, VT_STAGE_BACKWARD)))
-		vt_whole_step_find(&oom->whole, &oom->analysis->attribution, tape, index_of(oom),
+		vt_whole_step_find(&oom->whole, &oom->analysis->attribution, trace, index_of(oom),
 				   &oom->smaller, vt_replay_is_exact(&oom->remedies.recorded));
 }
 
@@ -79,7 +79,7 @@ static void find_cause(struct vt_oom *oom)
 	const struct vt_frag_device *device = vt_oom_device(oom);
 
 	if (device)
-		needed = device->tape->settings.is_expandable ? device->account.request_bytes
+		needed = device->trace->settings.is_expandable ? device->account.request_bytes
 							     : device->account.segment_bytes;
 	if (all == UINT64_MAX || !oom->books.has_context)
 		return;
@@ -157,7 +157,7 @@ void vt_oom_finish(struct vt_oom *oom, const struct vt_describe *describe)
 	oom->describe = describe;
 	if (!oom->oom)
 		return;
-	vt_report_place_find(&oom->place, analysis, oom->oom->event);
+	vt_peak_context_find(&oom->place, analysis, oom->oom->event);
 	vt_books_init(&oom->books, &analysis->attribution, oom->oom->device, oom->oom->event);
 	find_free(oom);
 	find_kept(oom);
@@ -169,7 +169,7 @@ void vt_oom_finish(struct vt_oom *oom, const struct vt_describe *describe)
 void vt_oom_release(struct vt_oom *oom)
 {
 	if (oom->oom) {
-		vt_report_place_release(&oom->place);
+		vt_peak_context_release(&oom->place);
 		vt_books_release(&oom->books);
 		vt_frag_release(&oom->frag);
 	}

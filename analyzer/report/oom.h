@@ -11,11 +11,11 @@
 #include <stdio.h>
 
 #include "analyzer/diagnosis/next_passes.h"
-#include "analyzer/diagnosis/remedies.h"
+#include "analyzer/diagnosis/oom_remedies.h"
 #include "analyzer/diagnosis/whole_step.h"
 #include "analyzer/report/books.h"
 #include "analyzer/report/frag.h"
-#include "analyzer/report/report_place.h"
+#include "analyzer/report/peak_context.h"
 
 #define VT_OOM_CAUSES(X)                                                                           \
 	X(UNKNOWN, "unknown")                                                                      \
@@ -36,11 +36,11 @@ struct vt_oom {
 	const struct vt_out_of_memory *oom;  /* NULL: none, and nothing else is filled in */
 	int device;                          /* that was asked for, or VT_WHEN_ALL_DEVICES */
 	uint32_t nr_ooms;                    /* of the whole run */
-	struct vt_report_place place;
+	struct vt_peak_context place;
 	struct vt_books books;
 	struct vt_diag unplayed; /* why there is no replay; empty text: there is */
 	struct vt_frag frag;     /* of the one device at that event, where there is a replay */
-	struct vt_remedies remedies;
+	struct vt_oom_remedies remedies;
 	struct vt_smaller smaller;
 	struct vt_whole_step whole;
 	struct vt_next_passes next;

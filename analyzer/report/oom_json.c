@@ -53,12 +53,12 @@ static json_t *pins_json(const struct vt_oom *oom, const struct vt_frag_device *
 	return array;
 }
 
-static json_t *remedies_json(const struct vt_remedies *remedies)
+static json_t *remedies_json(const struct vt_oom_remedies *remedies)
 {
 	json_t *array = json_array();
 
 	for (int i = 0; i < VT_NR_REMEDIES; i++) {
-		const struct vt_remedy *remedy = &remedies->items[i];
+		const struct vt_oom_remedy *remedy = &remedies->items[i];
 		json_t *object = json_object();
 
 		json_object_set_new(object, "setting", vt_json_text(remedy->text));
@@ -196,7 +196,7 @@ json_t *vt_oom_json(const struct vt_oom *oom)
 	json_object_set_new(object, "requested_bytes", vt_json_integer(oom->oom->requested_bytes));
 	json_object_set_new(object, "requests_failed", json_integer(oom->nr_ooms));
 	json_object_set_new(object, "failures", failures_json(oom));
-	vt_report_place_json(&oom->place, object);
+	vt_peak_context_json(&oom->place, object);
 	vt_books_json_set(object, &oom->books);
 	json_object_set_new(
 		object, "python",

@@ -170,7 +170,7 @@ static void print_pins(const struct vt_oom *oom, const struct vt_frag_device *de
 	}
 }
 
-static void print_remedy(const struct vt_remedy *remedy, FILE *out)
+static void print_remedy(const struct vt_oom_remedy *remedy, FILE *out)
 {
 	char text[VT_UNITS_MAX];
 
@@ -209,7 +209,7 @@ static void print_smaller(const struct vt_smaller *smaller, FILE *out)
 }
 
 /* Of the allocator's settings; whether a smaller batch stands for more, its own line says. */
-static void print_reach(const struct vt_remedies *remedies, FILE *out)
+static void print_reach(const struct vt_oom_remedies *remedies, FILE *out)
 {
 	for (int i = 0; i < VT_NR_REMEDIES; i++)
 		if (!remedies->items[i].is_on && remedies->items[i].is_served) {
@@ -385,7 +385,7 @@ void vt_oom_print_text(const struct vt_oom *oom, FILE *out)
 	const struct vt_owner_column owners = { .books = &oom->books };
 
 	fprintf(out, " on cuda:%d", oom->oom->device);
-	vt_report_place_print(&oom->place, out);
+	vt_peak_context_print(&oom->place, out);
 	fputc('\n', out);
 	print_request(oom, out);
 	print_cause(oom, out);

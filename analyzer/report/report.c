@@ -9,7 +9,7 @@
 static void add_moment(struct vt_report *report, struct vt_report_moment *moment, int device,
 		       int64_t event)
 {
-	vt_report_place_find(&moment->place, report->analysis, event);
+	vt_peak_context_find(&moment->place, report->analysis, event);
 	vt_books_init(&moment->books, &report->analysis->attribution, device, event);
 	vt_hotspots_init(&moment->hotspots, &report->analysis->attribution, &report->describe,
 			 device, event);
@@ -17,7 +17,7 @@ static void add_moment(struct vt_report *report, struct vt_report_moment *moment
 
 static void release_moment(struct vt_report_moment *moment)
 {
-	vt_report_place_release(&moment->place);
+	vt_peak_context_release(&moment->place);
 	vt_books_release(&moment->books);
 	vt_hotspots_release(&moment->hotspots);
 }
@@ -106,7 +106,7 @@ static int add_stages(struct vt_report *report, struct vt_diag *diag)
 	rc = vt_report_stages_init(&report->stages, report->analysis, devices, report->nr_devices,
 				   report->options->has_marks, diag);
 	if (!rc)
-		vt_report_turns_init(&report->turns, report->analysis, devices,
+		vt_report_iterations_init(&report->turns, report->analysis, devices,
 				     report->nr_devices);
 	free(devices);
 	return rc;
@@ -162,7 +162,7 @@ void vt_report_begin(struct vt_report *report, struct vt_analysis *analysis,
 	report->analysis = analysis;
 	report->options = options;
 	vt_oom_begin(&report->out_of_memory, analysis, options->device);
-	vt_findings_prepare(&analysis->tapes, options->device);
+	vt_findings_prepare(&analysis->traces, options->device);
 }
 
 int vt_report_finish(struct vt_report *report, struct vt_diag *diag)
@@ -177,7 +177,7 @@ int vt_report_finish(struct vt_report *report, struct vt_diag *diag)
 	vt_oom_finish(&report->out_of_memory, &report->describe);
 	if (add_stages(report, diag))
 		return -1;
-	vt_findings_init(&report->findings, &analysis->attribution, &analysis->tapes,
+	vt_findings_init(&report->findings, &analysis->attribution, &analysis->traces,
 			 &report->describe, options->device);
 	add_coverage(report);
 	return 0;
@@ -197,7 +197,7 @@ void vt_report_release(struct vt_report *report)
 		release_moment(&report->devices[i].most_allocated);
 	}
 	vt_report_stages_release(&report->stages);
-	vt_report_turns_release(&report->turns);
+	vt_report_iterations_release(&report->turns);
 	vt_oom_release(&report->out_of_memory);
 	vt_findings_release(&report->findings);
 	vt_describe_release(&report->describe);

@@ -17,9 +17,9 @@
 #include "analyzer/model/describe.h"
 #include "analyzer/report/hotspots.h"
 #include "analyzer/report/oom.h"
-#include "analyzer/report/report_place.h"
+#include "analyzer/report/peak_context.h"
 #include "analyzer/report/report_stages.h"
-#include "analyzer/report/report_turns.h"
+#include "analyzer/report/report_iterations.h"
 
 struct vt_report_options {
 	const char *when; /* when.h */
@@ -33,7 +33,7 @@ struct vt_report_options {
 
 /* One device at one moment. */
 struct vt_report_moment {
-	struct vt_report_place place;
+	struct vt_peak_context place;
 	struct vt_books books;
 	struct vt_hotspots hotspots;
 };
@@ -56,7 +56,7 @@ struct vt_report {
 	struct vt_report_device *devices;
 	uint32_t nr_devices;
 	struct vt_report_stages stages;
-	struct vt_report_turns turns;
+	struct vt_report_iterations turns;
 	struct vt_findings findings;
 	struct vt_oom out_of_memory; /* .oom is NULL where there was none */
 	double coverage[VT_NR_PROVENANCES]; /* shares of all owned bytes; all 0 where there are none

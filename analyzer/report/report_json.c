@@ -158,7 +158,7 @@ static json_t *moment(const struct vt_report *report, const struct vt_report_dev
 {
 	json_t *object = json_object();
 
-	vt_report_place_json(&at->place, object);
+	vt_peak_context_json(&at->place, object);
 	vt_books_json_set(object, &at->books);
 	set_most_allocated(object, vt_model_peak(&report->analysis->model, row->device->id));
 	json_object_set_new(object, "stacks", stacks(report, &at->hotspots, 0));

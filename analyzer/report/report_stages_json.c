@@ -30,14 +30,14 @@ static json_t *stage(const struct vt_report_stage *row)
 	return object;
 }
 
-static void set_turn(json_t *object, const struct vt_report_turn *turn)
+static void set_iteration(json_t *object, const struct vt_report_iteration *turn)
 {
 	json_object_set_new(object, "peak_bytes", vt_json_integer(turn->peak_bytes));
 	json_object_set_new(object, "peak_device_bytes", vt_json_integer(turn->peak_device_bytes));
 	json_object_set_new(object, "end_bytes", vt_json_integer(turn->end_bytes));
 }
 
-static json_t *turns(const struct vt_report_turn *row, uint32_t nr)
+static json_t *turns(const struct vt_report_iteration *row, uint32_t nr)
 {
 	json_t *array = json_array();
 
@@ -45,7 +45,7 @@ static json_t *turns(const struct vt_report_turn *row, uint32_t nr)
 		json_t *object = json_object();
 
 		json_object_set_new(object, "index", json_integer(i + 1));
-		set_turn(object, &row[i]);
+		set_iteration(object, &row[i]);
 		json_array_append_new(array, object);
 	}
 	return array;
@@ -57,7 +57,7 @@ static json_t *step(const struct vt_report_step *row)
 
 	json_object_set_new(object, "index", json_integer(row->index));
 	json_object_set_new(object, "device", json_integer(row->device));
-	set_turn(object, &row->turn);
+	set_iteration(object, &row->turn);
 	json_object_set_new(object, "complete", json_boolean(row->is_complete));
 	json_object_set_new(object, "micro_batches",
 			    turns(row->micro_batches, row->nr_micro_batches));
@@ -80,14 +80,14 @@ static json_t *calls(const struct vt_report_calls *row)
 
 	json_object_set_new(object, "module", vt_json_text(row->module));
 	json_object_set_new(object, "device", json_integer(row->device));
-	set_turn(prefill, &row->prefill);
+	set_iteration(prefill, &row->prefill);
 	if (row->generation) {
 		json_object_set_new(object, "index", json_integer(row->generation));
 		json_object_set_new(object, "prefill", json_incref(prefill));
 	}
 	json_decref(prefill);
 	json_object_set_new(object, row->generation ? "decode_steps" : "calls",
-			    turns(row->turns, row->nr_turns));
+			    turns(row->turns, row->nr_iterations));
 	json_object_set_new(object, "growth_bytes",
 			    row->has_growth ? json_integer(row->growth_bytes) : json_null());
 	return object;

@@ -62,7 +62,7 @@ int vt_report_stages_text_table(const struct vt_report *report, int device,
 }
 
 /* " 1.25 1.82 1.82 ... 1.82 1.82 1.82": one of a row of `nr`. */
-static void print_peak(uint32_t index, uint32_t nr, const struct vt_report_turn *turn,
+static void print_peak(uint32_t index, uint32_t nr, const struct vt_report_iteration *turn,
 		       struct vt_report_unit unit, FILE *out)
 {
 	char figure[VT_REPORT_FIGURE_MAX];
@@ -166,7 +166,7 @@ int vt_report_stages_text_steps(const struct vt_report *report, int device,
 		print_peak(step->index - 1, nr, &step->turn, unit, out);
 	}
 	fprintf(out, " %s", unit.name);
-	if (vt_report_turns_step_growth(&report->turns, device, &growth))
+	if (vt_report_iterations_step_growth(&report->turns, device, &growth))
 		print_growth(growth, "step", out);
 	fprintf(out, "%s\n", is_unfinished ? "   the last one did not end" : "");
 	print_first_step(report, device, unit, out);
@@ -174,10 +174,11 @@ int vt_report_stages_text_steps(const struct vt_report *report, int device,
 	return 1;
 }
 
-static void print_turns(const struct vt_report_calls *calls, struct vt_report_unit unit, FILE *out)
+static void print_iterations(const struct vt_report_calls *calls, struct vt_report_unit unit,
+			     FILE *out)
 {
-	for (uint32_t i = 0; i < calls->nr_turns; i++)
-		print_peak(i, calls->nr_turns, &calls->turns[i], unit, out);
+	for (uint32_t i = 0; i < calls->nr_iterations; i++)
+		print_peak(i, calls->nr_iterations, &calls->turns[i], unit, out);
 	fprintf(out, " %s", unit.name);
 }
 
@@ -190,12 +191,12 @@ static void print_generation(const struct vt_report_calls *calls, struct vt_repo
 	fprintf(out, "GENERATION %u  %s  allocated peak: prefill %s", calls->generation,
 		calls->module ? calls->module : "?",
 		vt_report_sections_figure(figure, unit, (double)calls->prefill.peak_bytes));
-	if (!calls->nr_turns) {
+	if (!calls->nr_iterations) {
 		fprintf(out, " %s\n", unit.name);
 		return;
 	}
-	fprintf(out, ", decode steps 1..%u", calls->nr_turns);
-	print_turns(calls, unit, out);
+	fprintf(out, ", decode steps 1..%u", calls->nr_iterations);
+	print_iterations(calls, unit, out);
 	if (calls->has_growth)
 		print_growth(calls->growth_bytes, "decode step", out);
 	fputc('\n', out);
@@ -203,9 +204,9 @@ static void print_generation(const struct vt_report_calls *calls, struct vt_repo
 
 static void print_calls(const struct vt_report_calls *calls, struct vt_report_unit unit, FILE *out)
 {
-	fprintf(out, "CALLS  1..%u of %s  allocated peak", calls->nr_turns,
+	fprintf(out, "CALLS  1..%u of %s  allocated peak", calls->nr_iterations,
 		calls->module ? calls->module : "?");
-	print_turns(calls, unit, out);
+	print_iterations(calls, unit, out);
 	if (calls->has_growth)
 		print_growth(calls->growth_bytes, "call", out);
 	fputc('\n', out);

@@ -184,7 +184,7 @@ static void print_one_moment(const struct vt_report *report, const struct vt_rep
 		fprintf(out, " of %s",
 			vt_units_bytes(text, sizeof(text), row->device->total_bytes));
 	fprintf(out, " on cuda:%d", row->device->id);
-	vt_report_place_print(&row->chosen.place, out);
+	vt_peak_context_print(&row->chosen.place, out);
 	if (is_peak && peak && peak->max_allocated_bytes)
 		fprintf(out, "  most allocated at the same moment: %s\n",
 			vt_units_bytes(text, sizeof(text), peak->max_allocated_bytes));
@@ -205,10 +205,10 @@ static void print_two_moments(const struct vt_report_device *row, FILE *out)
 		fprintf(out, " (%s)", vt_units_bytes(text, sizeof(text), row->device->total_bytes));
 	fprintf(out, "\n  most allocated  %10s",
 		vt_units_bytes(text, sizeof(text), row->most_allocated.books.allocated_bytes));
-	vt_report_place_print(&row->most_allocated.place, out);
+	vt_peak_context_print(&row->most_allocated.place, out);
 	fprintf(out, "  most used       %10s",
 		vt_units_bytes(text, sizeof(text), vt_books_device_used(&row->chosen.books)));
-	vt_report_place_print(&row->chosen.place, out);
+	vt_peak_context_print(&row->chosen.place, out);
 	fputc('\n', out);
 }
 
@@ -366,19 +366,19 @@ static void print_notes(const struct vt_report *report, FILE *out)
 static int has_turns(const struct vt_report *report)
 {
 	const struct vt_facts *facts = report->analysis->attribution.facts;
-	struct vt_turns turns;
+	struct vt_iterations turns;
 	int has;
 
-	vt_turns_init(&turns, facts->stages, facts->last_working_event);
-	has = turns.nr >= vt_leaks_min_turns(turns.kind);
-	vt_turns_release(&turns);
+	vt_iterations_init(&turns, facts->stages, facts->last_working_event);
+	has = turns.nr >= vt_leaks_min_iterations(turns.kind);
+	vt_iterations_release(&turns);
 	return has;
 }
 
 static int has_blocks(const struct vt_report *report)
 {
 	for (uint32_t i = 0; i < report->nr_devices; i++)
-		if (vt_tape_has_blocks(&report->analysis->model, report->devices[i].device->id))
+		if (vt_trace_has_blocks(&report->analysis->model, report->devices[i].device->id))
 			return 1;
 	return 0;
 }

@@ -61,7 +61,7 @@ static int resize(uint64_t *request, double factor, struct vt_diag *diag)
 }
 
 static int change_request(struct vt_whatif *whatif, struct vt_whatif_device *device,
-			  const struct vt_tape_step *step, uint64_t *request, struct vt_diag *diag)
+			  const struct vt_trace_step *step, uint64_t *request, struct vt_diag *diag)
 {
 	const struct vt_whatif_options *options = whatif->options;
 	size_t by = options->nr_scales ? scale_of(whatif, step->allocation) : 0;
@@ -88,19 +88,19 @@ static int change_request(struct vt_whatif *whatif, struct vt_whatif_device *dev
 static int change_requests(struct vt_whatif *whatif, struct vt_whatif_device *device,
 			   uint64_t **requests, uint64_t **failed, struct vt_diag *diag)
 {
-	const struct vt_tape *tape = device->tape;
+	const struct vt_trace *trace = device->trace;
 
 	if (!whatif->options->nr_scales && !whatif->is_resized)
 		return 0;
-	*requests = vt_xcalloc((size_t)tape->model->nr_allocations + 1, sizeof(**requests));
-	*failed = vt_xcalloc((size_t)tape->model->nr_ooms + 1, sizeof(**failed));
-	for (size_t i = 0; i < tape->steps.len; i++) {
-		const struct vt_tape_step *step = &tape->steps.items[i];
+	*requests = vt_xcalloc((size_t)trace->model->nr_allocations + 1, sizeof(**requests));
+	*failed = vt_xcalloc((size_t)trace->model->nr_ooms + 1, sizeof(**failed));
+	for (size_t i = 0; i < trace->steps.len; i++) {
+		const struct vt_trace_step *step = &trace->steps.items[i];
 
-		if (step->op == VT_TAPE_TAKE &&
+		if (step->op == VT_TRACE_TAKE &&
 		    change_request(whatif, device, step, &(*requests)[step->allocation], diag))
 			return -1;
-		if (step->op != VT_TAPE_FAILED)
+		if (step->op != VT_TRACE_FAILED)
 			continue;
 		(*failed)[step->allocation] = step->bytes;
 		if (whatif->is_resized &&
@@ -133,13 +133,13 @@ static int check_scales(const struct vt_whatif *whatif, struct vt_diag *diag)
 	return 0;
 }
 
-static int read_settings(struct vt_settings *settings, const struct vt_tape *tape,
+static int read_settings(struct vt_settings *settings, const struct vt_trace *trace,
 			 const struct vt_whatif_options *options, struct vt_diag *diag)
 {
-	*settings = tape->settings;
+	*settings = trace->settings;
 	if (options->settings) {
 		vt_settings_init(settings, NULL);
-		settings->has_open_list = tape->settings.has_open_list;
+		settings->has_open_list = trace->settings.has_open_list;
 		if (vt_settings_parse_known(settings, options->settings, diag))
 			return -1;
 	}
@@ -154,11 +154,11 @@ static int read_settings(struct vt_settings *settings, const struct vt_tape *tap
 }
 
 /* The rest of the device keeps what it has: the context, other processes, an unseen limit. */
-static void change_memory(struct vt_replay_options *asked, const struct vt_tape *tape,
+static void change_memory(struct vt_replay_options *asked, const struct vt_trace *trace,
 			  uint64_t memory_bytes)
 {
-	uint64_t reserve = tape->device_bytes > tape->capacity_bytes
-				   ? tape->device_bytes - tape->capacity_bytes
+	uint64_t reserve = trace->device_bytes > trace->capacity_bytes
+				   ? trace->device_bytes - trace->capacity_bytes
 				   : 0;
 
 	asked->device_bytes = memory_bytes;
@@ -181,16 +181,16 @@ static int play_asked(const struct playing *playing)
 	struct vt_replay_options asked;
 	int rc;
 
-	vt_replay_options_init(&asked, device->tape);
-	if (read_settings(&asked.settings, device->tape, options, playing->diag))
+	vt_replay_options_init(&asked, device->trace);
+	if (read_settings(&asked.settings, device->trace, options, playing->diag))
 		return -1;
 	if (options->memory_bytes)
-		change_memory(&asked, device->tape, options->memory_bytes);
+		change_memory(&asked, device->trace, options->memory_bytes);
 	rc = change_requests(playing->whatif, device, &requests, &failed, playing->diag);
 	asked.request_bytes = requests;
 	asked.failed_bytes = failed;
 	if (!rc)
-		vt_replay_run(&device->predicted, device->tape, &asked);
+		vt_replay_run(&device->predicted, device->trace, &asked);
 	device->settings = asked.settings;
 	device->capacity_bytes = asked.capacity_bytes;
 	free(requests);
@@ -198,13 +198,13 @@ static int play_asked(const struct playing *playing)
 	return rc;
 }
 
-/* Beside each other: neither changes the tape, and only the second asks for owners. */
+/* Beside each other: neither changes the trace, and only the second asks for owners. */
 static void play_one(void *context, size_t number)
 {
 	struct playing *playing = context;
 
 	if (number)
-		vt_tapes_recorded(playing->device->ready);
+		vt_traces_recorded(playing->device->ready);
 	else
 		playing->rc = play_asked(playing);
 }
@@ -212,12 +212,12 @@ static void play_one(void *context, size_t number)
 static int play(struct vt_whatif *whatif, struct vt_whatif_device *device, struct vt_diag *diag)
 {
 	struct playing playing = { .whatif = whatif, .device = device, .diag = diag };
-	const struct vt_model *model = device->tape->model;
+	const struct vt_model *model = device->trace->model;
 
 	for (uint32_t i = 0; i < model->nr_ooms; i++)
-		device->nr_failed += model->ooms[i].device == device->tape->device;
+		device->nr_failed += model->ooms[i].device == device->trace->device;
 	vt_parallel_run(2, play_one, &playing);
-	device->recorded = vt_tapes_recorded(device->ready);
+	device->recorded = vt_traces_recorded(device->ready);
 	return playing.rc;
 }
 
@@ -226,10 +226,10 @@ static int add_device(struct vt_whatif *whatif, int number, struct vt_diag *diag
 	struct vt_whatif_device *device = &whatif->devices[whatif->nr_devices++];
 
 	device->met = vt_xcalloc(whatif->options->nr_scales + 1, sizeof(*device->met));
-	device->ready = vt_tapes_get(&whatif->analysis->tapes, number, diag);
+	device->ready = vt_traces_get(&whatif->analysis->traces, number, diag);
 	if (!device->ready)
 		return -1;
-	device->tape = &device->ready->tape;
+	device->trace = &device->ready->trace;
 	return play(whatif, device, diag);
 }
 
@@ -240,10 +240,10 @@ static int add_devices(struct vt_whatif *whatif, struct vt_diag *diag)
 	if (whatif->options->device != VT_WHEN_ALL_DEVICES)
 		return add_device(whatif, whatif->options->device, diag);
 	for (uint32_t i = 0; i < model->nr_devices; i++)
-		if (vt_tape_has_blocks(model, model->devices[i].id) &&
+		if (vt_trace_has_blocks(model, model->devices[i].id) &&
 		    add_device(whatif, model->devices[i].id, diag))
 			return -1;
-	/* Nothing to replay: the tape of the first device says why. */
+	/* Nothing to replay: the trace of the first device says why. */
 	return whatif->nr_devices ? 0 : add_device(whatif, 0, diag);
 }
 
@@ -277,27 +277,27 @@ void vt_whatif_prepare(struct vt_analysis *analysis, int device)
 
 	for (uint32_t i = 0; i < model->nr_devices; i++) {
 		int number = model->devices[i].id;
-		struct vt_tape_ready *ready;
+		struct vt_trace_ready *ready;
 
 		if ((device != VT_WHEN_ALL_DEVICES && device != number) ||
-		    !vt_tape_has_blocks(model, number))
+		    !vt_trace_has_blocks(model, number))
 			continue;
-		ready = vt_tapes_get(&analysis->tapes, number, NULL);
+		ready = vt_traces_get(&analysis->traces, number, NULL);
 		if (ready)
-			vt_tapes_recorded(ready);
+			vt_traces_recorded(ready);
 	}
 }
 
-static int has_tape(struct vt_whatif *whatif, struct vt_diag *diag)
+static int has_trace(struct vt_whatif *whatif, struct vt_diag *diag)
 {
-	struct vt_tapes *tapes = &whatif->analysis->tapes;
+	struct vt_traces *traces = &whatif->analysis->traces;
 	const struct vt_model *model = &whatif->analysis->model;
 	int device = whatif->options->device;
 
 	for (uint32_t i = 0; device == VT_WHEN_ALL_DEVICES && i < model->nr_devices; i++)
-		if (vt_tape_has_blocks(model, model->devices[i].id))
+		if (vt_trace_has_blocks(model, model->devices[i].id))
 			device = model->devices[i].id;
-	return vt_tapes_get(tapes, device == VT_WHEN_ALL_DEVICES ? 0 : device, diag) != NULL;
+	return vt_traces_get(traces, device == VT_WHEN_ALL_DEVICES ? 0 : device, diag) != NULL;
 }
 
 int vt_whatif_init(struct vt_whatif *whatif, struct vt_analysis *analysis,
@@ -309,7 +309,7 @@ int vt_whatif_init(struct vt_whatif *whatif, struct vt_analysis *analysis,
 	whatif->devices =
 		vt_xcalloc((size_t)analysis->model.nr_devices + 1, sizeof(*whatif->devices));
 	/* What cannot be replayed at all needs no batch. */
-	if (!has_tape(whatif, diag) || find_batch(whatif, diag) || add_devices(whatif, diag))
+	if (!has_trace(whatif, diag) || find_batch(whatif, diag) || add_devices(whatif, diag))
 		return -1;
 	return check_scales(whatif, diag);
 }

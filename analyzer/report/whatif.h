@@ -40,8 +40,8 @@ struct vt_whatif_met {
 };
 
 struct vt_whatif_device {
-	struct vt_tape_ready *ready; /* the analysis's */
-	const struct vt_tape *tape;  /* of it */
+	struct vt_trace_ready *ready; /* the analysis's */
+	const struct vt_trace *trace;  /* of it */
 	uint32_t nr_failed;	     /* requests, in the recording */
 	const struct vt_replay *recorded; /* of it, compared with the recording */
 	struct vt_settings settings;
@@ -63,7 +63,7 @@ struct vt_whatif {
 };
 
 /*
- * What vt_whatif_init needs of the tapes and can have without owners, made beside what finds them
+ * What vt_whatif_init needs of the traces and can have without owners, made beside what finds them
  * (analysis.h).
  */
 void vt_whatif_prepare(struct vt_analysis *analysis, int device);

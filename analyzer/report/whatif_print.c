@@ -145,11 +145,11 @@ void vt_whatif_print_json(const struct vt_whatif *whatif, FILE *out)
 		const struct vt_whatif_device *device = &whatif->devices[i];
 		json_t *entry = json_object();
 
-		json_object_set_new(entry, "id", json_integer(device->tape->device));
+		json_object_set_new(entry, "id", json_integer(device->trace->device));
 		json_object_set_new(entry, "changed", changed_json(whatif, device));
 		json_object_set_new(entry, "recorded",
-				    replay_json(device->recorded, &device->tape->settings,
-						device->tape->capacity_bytes));
+				    replay_json(device->recorded, &device->trace->settings,
+						device->trace->capacity_bytes));
 		json_object_set_new(entry, "comparison", comparison_json(device));
 		json_object_set_new(
 			entry, "predicted",
@@ -246,11 +246,11 @@ static void print_changes(const struct vt_whatif *whatif, const struct vt_whatif
 			  FILE *out)
 {
 	const struct vt_whatif_options *options = whatif->options;
-	char *recorded = settings_text(&device->tape->settings);
+	char *recorded = settings_text(&device->trace->settings);
 	char *asked = settings_text(&device->settings);
 	char bytes[VT_UNITS_MAX];
 
-	fprintf(out, "WHAT IF  cuda:%d  %s", device->tape->device,
+	fprintf(out, "WHAT IF  cuda:%d  %s", device->trace->device,
 		recorded[0] ? recorded : "default settings");
 	if (options->settings || options->changes)
 		fprintf(out, " -> %s", asked[0] ? asked : "default settings");

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "analyzer/attribution/origins.h"
+#include "analyzer/attribution/module_path.h"
 #include "analyzer/base/util.h"
 #include "analyzer/report/analysis.h"
 #include "tests/lib/database_builder.h"
@@ -166,7 +166,7 @@ static void assert_module(struct vt_analysis *analysis, int64_t event, const cha
 
 		if (analysis->model.allocations[i].event != event)
 			continue;
-		module = vt_origins_module(&analysis->facts, &analysis->model.allocations[i]);
+		module = vt_module_path_module(&analysis->facts, &analysis->model.allocations[i]);
 		assert_string_equal(module, expected);
 		free(module);
 	}

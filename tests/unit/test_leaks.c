@@ -110,7 +110,7 @@ static const struct {
 	void (*round)(struct program *p);
 	uint32_t nr_growth;
 	enum vt_leak_form form;
-	uint64_t bytes_per_turn;
+	uint64_t bytes_per_iteration;
 	uint32_t nr_since;
 } programs[] = {
 	{ "pile", pile, 1, VT_LEAK_PILE, 8 * KIB, 0 },
@@ -172,8 +172,8 @@ static void every_program_is_judged(void **state)
 				 leaks.nr_since);
 		if (leaks.nr_growth) {
 			assert_int_equal(leaks.growth[0].form, programs[i].form);
-			assert_int_equal((uint64_t)leaks.growth[0].bytes_per_turn,
-					 programs[i].bytes_per_turn);
+			assert_int_equal((uint64_t)leaks.growth[0].bytes_per_iteration,
+					 programs[i].bytes_per_iteration);
 			assert_int_equal(leaks.growth[0].trend.confidence, VT_CONFIDENCE_HIGH);
 		}
 		end(&leaks, &analysis);
@@ -188,10 +188,10 @@ static void turns_are_counted_from_one(void **state)
 	(void)state;
 	write_program(once, ROUNDS);
 	find(&leaks, &analysis);
-	assert_int_equal(leaks.turns.kind, VT_TURN_MARK);
+	assert_int_equal(leaks.turns.kind, VT_ITERATION_MARK);
 	assert_int_equal(leaks.turns.nr, ROUNDS);
 	assert_int_equal(leaks.nr_warm_up, 2);
-	assert_int_equal(leaks.since[0].first_turn, 8);
+	assert_int_equal(leaks.since[0].first_iteration, 8);
 	assert_int_equal(leaks.since[0].bytes, 64 * KIB);
 	end(&leaks, &analysis);
 }
@@ -202,10 +202,10 @@ static void few_rounds_tell_nothing(void **state)
 	struct vt_leaks leaks;
 
 	(void)state;
-	write_program(pile, VT_TURNS_RHYTHM - 1);
+	write_program(pile, VT_ITERATIONS_RHYTHM - 1);
 	find(&leaks, &analysis);
-	assert_int_equal(leaks.turns.kind, VT_TURN_MARK);
-	assert_int_equal(leaks.turns.nr, VT_TURNS_RHYTHM - 1);
+	assert_int_equal(leaks.turns.kind, VT_ITERATION_MARK);
+	assert_int_equal(leaks.turns.nr, VT_ITERATIONS_RHYTHM - 1);
 	assert_int_equal(leaks.nr_points, 0);
 	assert_int_equal(leaks.nr_growth, 0);
 	end(&leaks, &analysis);
@@ -229,7 +229,7 @@ static void many_rounds_keep_their_slope(void **state)
 	assert_int_equal(leaks.turns.nr, 999);
 	assert_true(leaks.nr_points <= VT_TREND_MAX_POINTS && leaks.nr_points > 50);
 	assert_int_equal(leaks.nr_growth, 1);
-	assert_true(leaks.growth[0].bytes_per_turn == 512);
+	assert_true(leaks.growth[0].bytes_per_iteration == 512);
 	end(&leaks, &analysis);
 }
 
@@ -248,11 +248,11 @@ static void without_anything_time_is_cut(void **state)
 						      .native = "client!handle < client!main" });
 	build_close(b);
 	find(&leaks, &analysis);
-	assert_int_equal(leaks.turns.kind, VT_TURN_SLICE);
+	assert_int_equal(leaks.turns.kind, VT_ITERATION_SLICE);
 	assert_int_equal(leaks.turns.nr, 20);
 	assert_int_equal(leaks.nr_warm_up, 5);
 	assert_int_equal(leaks.nr_growth, 1);
-	assert_int_equal((uint64_t)leaks.growth[0].bytes_per_turn, 10 * 4096);
+	assert_int_equal((uint64_t)leaks.growth[0].bytes_per_iteration, 10 * 4096);
 	assert_int_equal(leaks.growth[0].trend.confidence, VT_CONFIDENCE_MEDIUM);
 	/* Nobody gave anything back. */
 	assert_int_equal(leaks.leftovers.nr, 1);

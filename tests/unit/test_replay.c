@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Recordings made by hand, read as tapes: what they do not say, and what a replay comes to. */
+/* Recordings made by hand, read as traces: what they do not say, and what a replay comes to. */
 #include "tests/lib/unit.h"
 
 #include <stdio.h>
@@ -21,7 +21,7 @@
 
 static struct {
 	struct vt_analysis analysis;
-	struct vt_tape tape;
+	struct vt_trace trace;
 	struct vt_requests requests;
 	uint32_t nr_streams;
 	struct vt_replay replay;
@@ -35,33 +35,33 @@ static void open_recording(void)
 		fail_msg("%s", diag.text);
 }
 
-static int init_tape(struct vt_diag *diag)
+static int init_trace(struct vt_diag *diag)
 {
 	struct vt_settings settings;
 
 	open_recording();
-	if (vt_tape_settings(&settings, g.analysis.db, diag))
+	if (vt_trace_settings(&settings, g.analysis.db, diag))
 		fail_msg("%s", diag->text);
-	return vt_tape_init(&g.tape, &g.analysis.timeline, 0, &settings, diag);
+	return vt_trace_init(&g.trace, &g.analysis.timeline, 0, &settings, diag);
 }
 
-static void open_tape(void)
+static void open_trace(void)
 {
 	struct vt_diag diag = { 0 };
 
-	if (init_tape(&diag))
+	if (init_trace(&diag))
 		fail_msg("%s", diag.text);
-	vt_requests_find(&g.requests, &g.tape);
-	g.nr_streams = vt_streams_find(&g.tape);
+	vt_requests_find(&g.requests, &g.trace);
+	g.nr_streams = vt_streams_find(&g.trace);
 }
 
 static const struct vt_replay *replay(void)
 {
 	struct vt_replay_options options;
 
-	vt_replay_options_init(&options, &g.tape);
+	vt_replay_options_init(&options, &g.trace);
 	options.is_compared = 1;
-	vt_replay_run(&g.replay, &g.tape, &options);
+	vt_replay_run(&g.replay, &g.trace, &options);
 	return &g.replay;
 }
 
@@ -69,9 +69,9 @@ static const struct vt_replay *replay_with(const char *text)
 {
 	struct vt_replay_options options;
 
-	vt_replay_options_init(&options, &g.tape);
+	vt_replay_options_init(&options, &g.trace);
 	assert_int_equal(vt_settings_parse(&options.settings, text, NULL), 0);
-	vt_replay_run(&g.replay, &g.tape, &options);
+	vt_replay_run(&g.replay, &g.trace, &options);
 	return &g.replay;
 }
 
@@ -83,7 +83,7 @@ static int enter(void **state)
 
 static int leave(void **state)
 {
-	vt_tape_release(&g.tape);
+	vt_trace_release(&g.trace);
 	vt_analysis_close(&g.analysis);
 	return unit_leave(state);
 }
@@ -111,7 +111,7 @@ static void a_recording_by_the_rules_is_reproduced(void **state)
 	build_block_at(b, AT(20), 14 * MIB);
 	build_close(b);
 
-	open_tape();
+	open_trace();
 	replay();
 
 	assert_int_equal(vt_replay_is_exact(&g.replay), 1);
@@ -133,7 +133,7 @@ static void what_the_rules_would_not_do_is_counted(void **state)
 	second = build_block_at(b, AT(5), 4 * MIB); /* not at the front of what is free */
 	build_close(b);
 
-	open_tape();
+	open_trace();
 	replay();
 
 	assert_int_equal(vt_replay_is_exact(&g.replay), 0);
@@ -152,7 +152,7 @@ static void a_segment_that_nobody_needed_is_counted(void **state)
 	build_block_at(b, AT(20), 20 * MIB);
 	build_close(b);
 
-	open_tape();
+	open_trace();
 	replay();
 
 	assert_int_equal(g.replay.nr_changes_other, 1);
@@ -172,11 +172,11 @@ static void a_better_fit_left_alone_is_another_streams(void **state)
 	build_block_at(b, AT(20), 12 * MIB);
 	build_close(b);
 
-	open_tape();
+	open_trace();
 	replay();
 
 	assert_int_equal(g.nr_streams, 2);
-	assert_int_not_equal(g.tape.segments.items[0].stream, g.tape.segments.items[1].stream);
+	assert_int_not_equal(g.trace.segments.items[0].stream, g.trace.segments.items[1].stream);
 	assert_int_equal(vt_replay_is_exact(&g.replay), 1);
 }
 
@@ -194,7 +194,7 @@ static void max_split_is_no_sign_of_streams(void **state)
 	build_block_at(b, AT(100), 12 * MIB);
 	build_close(b);
 
-	open_tape();
+	open_trace();
 
 	assert_int_equal(g.nr_streams, 1);
 	assert_int_equal(vt_replay_is_exact(replay()), 1);
@@ -220,7 +220,7 @@ static void calls_of_empty_cache_are_found(void **state)
 	build_block_at(b, AT(0), 20 * MIB);
 	build_close(b);
 
-	open_tape();
+	open_trace();
 	replay();
 
 	assert_int_equal(vt_replay_is_exact(&g.replay), 1);
@@ -241,7 +241,7 @@ static void what_a_request_needed_was_no_empty_cache(void **state)
 	build_block_at(b, AT(0), 14 * MIB);
 	build_close(b);
 
-	open_tape();
+	open_trace();
 	replay();
 
 	assert_int_equal(vt_replay_is_exact(&g.replay), 1);
@@ -261,12 +261,12 @@ static void the_device_bounds_a_replay(void **state)
 	build_block_at(b, AT(60), 12 * MIB); /* cannot be: the rules would cut the 60 */
 	build_close(b);
 
-	open_tape();
+	open_trace();
 
-	assert_int_equal(g.tape.capacity_bytes, 100 * MIB);
+	assert_int_equal(g.trace.capacity_bytes, 100 * MIB);
 	replay_with("large_segment_size_mb:128,max_split_size_mb:128");
 	assert_int_equal(g.replay.failure.event, 0);
-	g.tape.capacity_bytes = 50 * MIB;
+	g.trace.capacity_bytes = 50 * MIB;
 	replay_with("");
 	assert_int_equal(g.replay.failure.event, first);
 	assert_int_equal(g.replay.failure.request_bytes, 60 * MIB);
@@ -290,11 +290,11 @@ static void a_failed_request_is_tried_again(void **state)
 	build_oom(b, &failed);
 	build_close(b);
 
-	open_tape();
+	open_trace();
 	/* Each 20 MiB would have had a segment of its own by the rules: 40 were asked for. */
 	assert_int_equal(replay_with("")->nr_rescued, 1);
 	assert_int_equal(replay_with("expandable_segments:True")->nr_rescued, 1);
-	g.tape.capacity_bytes = 60 * MIB;
+	g.trace.capacity_bytes = 60 * MIB;
 	assert_int_equal(replay_with("expandable_segments:True")->failure.event, blocks[3]);
 }
 
@@ -313,10 +313,10 @@ static void handles_that_are_never_mapped_are_nobodys(void **state)
 	build_free(b, handle, NULL);
 	build_close(b);
 
-	open_tape();
+	open_trace();
 
-	assert_int_equal(g.tape.settings.is_expandable, 1);
-	assert_int_equal(g.tape.steps.len, 1);
+	assert_int_equal(g.trace.settings.is_expandable, 1);
+	assert_int_equal(g.trace.steps.len, 1);
 	assert_int_equal(vt_replay_is_exact(replay()), 1);
 	assert_int_equal(g.replay.peak_reserved_bytes, 20 * MIB);
 }
@@ -342,16 +342,16 @@ static void a_tail_is_told_by_the_same_place(void **state)
 			       .address = AT(0), .size = 30 * MIB, .python = "other.py:1 main" });
 	build_close(b);
 
-	open_tape();
+	open_trace();
 
 	assert_int_equal(g.requests.nr_known, 1);
 	assert_int_equal(g.requests.nr_likely, 1);
 	assert_int_equal(g.requests.nr_blocks, 2);
-	for (size_t i = 0; i < g.tape.steps.len; i++)
-		if (g.tape.steps.items[i].op == VT_TAPE_TAKE &&
-		    g.analysis.model.allocations[g.tape.steps.items[i].allocation].address ==
+	for (size_t i = 0; i < g.trace.steps.len; i++)
+		if (g.trace.steps.items[i].op == VT_TRACE_TAKE &&
+		    g.analysis.model.allocations[g.trace.steps.items[i].allocation].address ==
 			    AT(100))
-			assert_int_equal(g.tape.steps.items[i].bytes, request);
+			assert_int_equal(g.trace.steps.items[i].bytes, request);
 }
 
 static void a_tail_is_told_by_a_storage_that_was_seen(void **state)
@@ -378,11 +378,11 @@ static void a_tail_is_told_by_a_storage_that_was_seen(void **state)
 	assert_int_equal(vt_db_exec(db, sql), 0);
 	vt_db_close(db);
 
-	open_tape();
+	open_trace();
 
 	assert_int_equal(g.requests.nr_known, 1);
-	assert_int_equal(g.tape.steps.items[0].bytes,
-			 vt_settings_round(&g.tape.settings, 13 * MIB + 700000));
+	assert_int_equal(g.trace.steps.items[0].bytes,
+			 vt_settings_round(&g.trace.settings, 13 * MIB + 700000));
 }
 
 /* A request that the block cannot have come of is another's; one below 512 bytes needs none. */
@@ -399,10 +399,10 @@ static void a_recorded_request_is_what_is_asked_again(void **state)
 	build_block_at(b, AT(20), 512);
 	build_close(b);
 
-	open_tape();
+	open_trace();
 
 	assert_int_equal(g.requests.nr_known, 2);
-	assert_int_equal(g.tape.steps.items[0].bytes, request);
+	assert_int_equal(g.trace.steps.items[0].bytes, request);
 	assert_int_equal(replay_with("expandable_segments:True")->peak_allocated_bytes,
 			 13 * MIB + 512 + 512);
 	assert_int_equal(replay_with("roundup_power2_divisions:2")->peak_allocated_bytes,
@@ -419,9 +419,9 @@ static void an_impossible_request_is_not_believed(void **state)
 			       .address = AT(0), .size = 14 * MIB, .requested = 14 * MIB + 1 });
 	build_close(b);
 
-	open_tape();
+	open_trace();
 
-	assert_int_equal(g.tape.steps.items[0].bytes, 14 * MIB);
+	assert_int_equal(g.trace.steps.items[0].bytes, 14 * MIB);
 }
 
 /* The last block of the second segment was given a stream that is not the thread's current one. */
@@ -440,10 +440,10 @@ static void recorded_streams_share_nothing(void **state)
 						      .stream = streams[i] });
 	build_close(b);
 
-	open_tape();
+	open_trace();
 
 	assert_int_equal(g.nr_streams, 2);
-	assert_int_equal(g.tape.segments.items[1].stream, 1);
+	assert_int_equal(g.trace.segments.items[1].stream, 1);
 	assert_int_equal(vt_replay_is_exact(replay()), 1);
 }
 
@@ -470,10 +470,10 @@ static void a_graphs_pool_is_kept_until_the_graph_goes(void **state)
 	build_free(b, small, &call);
 	build_close(b);
 
-	open_tape();
+	open_trace();
 
-	assert_int_equal(g.tape.segments.items[2].pool, 1);
-	assert_int_equal(g.tape.segments.items[2].kept_until, gone);
+	assert_int_equal(g.trace.segments.items[2].pool, 1);
+	assert_int_equal(g.trace.segments.items[2].kept_until, gone);
 	assert_int_equal(g.nr_streams, 1);
 	assert_int_equal(vt_replay_is_exact(replay()), 1);
 	assert_int_equal(g.replay.nr_changes, 6);
@@ -499,8 +499,8 @@ static void a_layout_tells_free_segments_from_pinned_gaps(void **state)
 	build_block_at(b, AT(200), MIB);
 	build_close(b);
 
-	open_tape();
-	vt_follow_init(&follow, &g.tape);
+	open_trace();
+	vt_follow_init(&follow, &g.trace);
 	vt_follow_to(&follow, VT_NEVER);
 	vt_layout_init(&layout, &follow, 0);
 	vt_layout_account(&account, &follow, 15 * MIB, 0, 54 * MIB);
@@ -527,7 +527,7 @@ static void assert_refused(const char *why)
 {
 	struct vt_diag diag = { 0 };
 
-	assert_int_equal(init_tape(&diag), -1);
+	assert_int_equal(init_trace(&diag), -1);
 	assert_int_equal(diag.exit_code, VT_EXIT_UNREADABLE);
 	assert_non_null(strstr(diag.text, why));
 }

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_BLOCK_ROUNDING_H
+#define VT_ANALYZER_BLOCK_ROUNDING_H
+
+/*
+ * How much of a block was asked for: PyTorch's allocator rounds up to 512 bytes, and leaves up to
+ * 1 MiB more in the last block of a segment (kMinBlockSize and kSmallSize in
+ * CUDACachingAllocator.cpp).
+ */
+
+#include "analyzer/model/model.h"
+
+#define VT_REST_ROUNDING 512
+#define VT_REST_MAX      (1u << 20)
+
+/* The block that a request becomes. */
+static inline uint64_t vt_block_rounding_rounded(uint64_t bytes)
+{
+	return (bytes + VT_REST_ROUNDING - 1) / VT_REST_ROUNDING * VT_REST_ROUNDING;
+}
+
+/* Its size as a block's; where the driver is asked for each tensor, that is not rounded. */
+static inline uint64_t vt_block_rounding_block_bytes(const struct vt_allocation *a)
+{
+	return vt_allocation_is_driver(a) ? vt_block_rounding_rounded(a->size_bytes)
+					  : a->size_bytes;
+}
+
+/* Whether it ends with its segment: only such a block can have a rest. */
+int vt_block_rounding_can_have(const struct vt_model *model, const struct vt_allocation *a);
+/* The fewest bytes that may have been asked for; the most are its size. */
+uint64_t vt_block_rounding_least(const struct vt_model *model, const struct vt_allocation *a);
+
+#endif

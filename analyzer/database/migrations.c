@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/database/migrations.h"
+
+#include <stddef.h>
+
+/* Version 2: what the probe saw, where forward calls stood, what NVML said. */
+#define TABLES_2(temporary)                                                                        \
+	"CREATE " temporary " TABLE probe (id INTEGER PRIMARY KEY, event, time_ns, duration_ns,"   \
+	" thread, reason, tensors);"                                                               \
+	"CREATE " temporary " TABLE tensor (id INTEGER PRIMARY KEY, event, probe, device, address,"\
+	" size_bytes, role, flags, name, holder, dtype, shape);"                                   \
+	"CREATE " temporary " TABLE torch_module (id INTEGER PRIMARY KEY, event, probe, address,"  \
+	" class, name, holder, root_address);"                                                     \
+	"CREATE " temporary " TABLE device_sample (time_ns, device, total_used_bytes,"             \
+	" process_used_bytes);"                                                                    \
+	"CREATE " temporary " TABLE tensor_role (id INTEGER PRIMARY KEY, name);"
+
+#define ADD_2                                                                                      \
+	"ALTER TABLE allocation ADD COLUMN forward_python_stack INTEGER;"                          \
+	"ALTER TABLE allocation ADD COLUMN freed_forward_python_stack INTEGER;"
+
+/* Version 3: what allocations go with; what PyTorch's allocator was asked for, on which stream. */
+#define TABLES_3(temporary)                                                                        \
+	"CREATE " temporary " TABLE allocation_parent (allocation INTEGER PRIMARY KEY, parent);"
+
+#define ADD_3                                                                                      \
+	"ALTER TABLE allocation ADD COLUMN requested_bytes INTEGER;"                               \
+	"ALTER TABLE out_of_memory ADD COLUMN stream INTEGER;"
+
+/* Version 4: whether autograd was enabled. */
+#define ADD_4                                                                                      \
+	"ALTER TABLE allocation ADD COLUMN grad INTEGER;"                                          \
+	"ALTER TABLE allocation ADD COLUMN freed_grad INTEGER;"                                    \
+	"ALTER TABLE out_of_memory ADD COLUMN grad INTEGER;"
+
+/* Version 5: what operators read and wrote. */
+#define TABLES_5(temporary)                                                                        \
+	"CREATE " temporary " TABLE operator (id INTEGER PRIMARY KEY, event, end_event, thread,"   \
+	" parent, name, sequence, node_class, node_sequence, python_stack,"                        \
+	" forward_python_stack);"                                                                  \
+	"CREATE " temporary " TABLE operator_tensor (operator, is_output, position, element,"      \
+	" allocation);"
+
+/* Version 6: code that the program made itself. */
+#define TABLES_6(temporary)                                                                        \
+	"CREATE " temporary " TABLE python_source (file, kind, part, text,"                        \
+	" PRIMARY KEY (file, kind, part)) WITHOUT ROWID;"
+
+#define SET_VERSION "PRAGMA user_version=6"
+
+/* A temporary view hides the table of its name. */
+#define VIEW(table, columns)                                                                       \
+	"CREATE TEMP VIEW " table " AS SELECT *, " columns " FROM main." table ";"
+#define VIEW_OUT_OF_MEMORY_3 VIEW("out_of_memory", "NULL AS stream, NULL AS grad")
+#define VIEW_ALLOCATION_4    "NULL AS grad, NULL AS freed_grad"
+
+static const struct {
+	const char *read;
+	const char *write;
+} older[] = {
+	[1] = { "PRAGMA temp_store=MEMORY;" TABLES_2("TEMP") TABLES_3("TEMP") TABLES_5("TEMP")
+		TABLES_6("TEMP")
+		VIEW("allocation", "NULL AS forward_python_stack,"
+		     " NULL AS freed_forward_python_stack, NULL AS requested_bytes, "
+		     VIEW_ALLOCATION_4)
+		VIEW_OUT_OF_MEMORY_3,
+		TABLES_2("") TABLES_3("") TABLES_5("") TABLES_6("") ADD_2 ADD_3 ADD_4 SET_VERSION },
+	[2] = { "PRAGMA temp_store=MEMORY;" TABLES_3("TEMP") TABLES_5("TEMP") TABLES_6("TEMP")
+		VIEW("allocation", "NULL AS requested_bytes, " VIEW_ALLOCATION_4)
+		VIEW_OUT_OF_MEMORY_3,
+		TABLES_3("") TABLES_5("") TABLES_6("") ADD_3 ADD_4 SET_VERSION },
+	[3] = { "PRAGMA temp_store=MEMORY;" TABLES_5("TEMP") TABLES_6("TEMP")
+		VIEW("allocation", VIEW_ALLOCATION_4) VIEW("out_of_memory", "NULL AS grad"),
+		TABLES_5("") TABLES_6("") ADD_4 SET_VERSION },
+	[4] = { "PRAGMA temp_store=MEMORY;" TABLES_5("TEMP") TABLES_6("TEMP"),
+		TABLES_5("") TABLES_6("") SET_VERSION },
+	[5] = { "PRAGMA temp_store=MEMORY;" TABLES_6("TEMP"), TABLES_6("") SET_VERSION },
+};
+
+#define NR_OLDER (int)(sizeof(older) / sizeof(older[0]))
+
+const char *vt_migrations_sql(int version, int is_reader)
+{
+	/* Before 1 there was none; a file of ours without a version is read as the first. */
+	int known = version < 1 ? 1 : version;
+
+	if (known >= NR_OLDER)
+		return NULL;
+	return is_reader ? older[known].read : older[known].write;
+}

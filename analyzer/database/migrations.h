@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_MIGRATIONS_H
+#define VT_ANALYZER_MIGRATIONS_H
+
+/*
+ * Databases of older schemas.  The schema is only ever added to, so what an old file lacks is
+ * empty: a reader gets it as temporary tables and views in front of the file, which is not touched;
+ * a writer (an import that goes on) adds it to the file.
+ */
+
+/*
+ * The statements that complete a file of that version, for a transaction of the writer's; NULL:
+ * nothing is missing.
+ */
+const char *vt_migrations_sql(int version, int is_reader);
+
+#endif

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/diagnosis/finding_context.h"
+
+#include <string.h>
+
+#include "analyzer/base/owner_path.h"
+#include "analyzer/base/parallel.h"
+#include "analyzer/diagnosis/savings_replay.h"
+
+/* A hundredth of the highest use is worth a line, less is not. */
+#define LEAST_SHARE 0.01
+
+int vt_finding_context_is_owner(const struct vt_finding_context *context, uint32_t allocation,
+				const char *owner)
+{
+	struct vt_verdict verdict = vt_attribution_judge(context->attribution, allocation);
+	const char *is = vt_attribution_owner(context->attribution, verdict.owner);
+
+	return vt_owner_path_is_below(is, owner, strlen(owner));
+}
+
+static void release(struct vt_finding *finding)
+{
+	free(finding->text);
+	free(finding->where);
+	vt_vector_release(&finding->savings);
+}
+
+static void push(struct vt_finding_context *context, struct vt_finding finding)
+{
+	finding.device = context->device;
+	if ((double)finding.saves_bytes < LEAST_SHARE * (double)context->peak_bytes)
+		release(&finding);
+	else
+		vt_vector_push(context->findings, finding);
+}
+
+static char *where(const struct vt_finding_context *context, uint32_t allocation)
+{
+	const struct vt_caller *made = context->model->allocations[allocation].made;
+	uint32_t stack = made->forward_python_stack ? made->forward_python_stack :
+						      made->python_stack;
+	struct vt_lines lines = vt_describe_python(context->describe, stack);
+	char *text = lines.nr ? vt_xstrdup(lines.text[0]) : NULL;
+
+	vt_describe_free(&lines);
+	return text;
+}
+
+void vt_finding_context_add(struct vt_finding_context *context, enum vt_finding_id id,
+			    struct vt_savings *savings, uint32_t allocation, char *text)
+{
+	struct vt_finding finding = { .id = id, .text = text };
+	struct vt_verdict verdict;
+	uint64_t peak;
+
+	/* Only of a file whose figures contradict each other. */
+	if (allocation == VT_NO_INDEX) {
+		vt_vector_release(savings);
+		free(text);
+		return;
+	}
+	verdict = vt_attribution_judge(context->attribution, allocation);
+	peak = vt_savings_peak(savings, context->timeline, context->device);
+	finding.saves_bytes = context->peak_bytes > peak ? context->peak_bytes - peak : 0;
+	finding.lowers_allocated_bytes = finding.saves_bytes;
+	finding.owner = vt_attribution_owner(context->attribution, verdict.owner);
+	finding.where = where(context, allocation);
+	finding.savings = *savings;
+	memset(savings, 0, sizeof(*savings));
+	push(context, finding);
+}
+
+void vt_finding_context_mark_least(struct vt_finding_context *context, enum vt_finding_id id,
+				   int is_least)
+{
+	struct vt_findings *findings = context->findings;
+
+	if (findings->len && findings->items[findings->len - 1].id == id &&
+	    findings->items[findings->len - 1].device == context->device)
+		findings->items[findings->len - 1].is_least = (uint8_t)is_least;
+}
+
+static uint64_t lowered(uint64_t before, uint64_t after)
+{
+	return before > after ? before - after : 0;
+}
+
+void vt_finding_context_add_replayed(struct vt_finding_context *context, enum vt_finding_id id,
+			   const struct vt_replay *recorded, const struct vt_replay *changed,
+			   char *text)
+{
+	struct vt_finding finding = {
+		.id = id,
+		.text = text,
+		.is_replayed = 1,
+		.is_used_known = 1,
+		.lowers_allocated_bytes = lowered(recorded->peak_allocated_bytes,
+						  changed->peak_allocated_bytes),
+		.lowers_used_bytes = lowered(recorded->peak_used_bytes, changed->peak_used_bytes),
+	};
+
+	finding.saves_bytes = finding.lowers_used_bytes;
+	push(context, finding);
+}
+
+struct settling {
+	const struct vt_trace_ready *ready;
+	struct vt_finding *findings;
+	const struct vt_replay *recorded;
+	uint8_t *is_dropped; /* by finding: it raises the highest use, or lowers nothing */
+};
+
+static void settle_one(void *context, size_t number)
+{
+	const struct settling *settling = context;
+	const struct vt_replay *recorded = settling->recorded;
+	struct vt_finding *finding = &settling->findings[number];
+	uint64_t before = recorded->peak_used_bytes;
+	struct vt_replay replay;
+
+	if (finding->is_replayed ||
+	    vt_savings_replay(settling->ready, &finding->savings, &replay))
+		return;
+	finding->is_used_known = 1;
+	finding->lowers_used_bytes = lowered(before, replay.peak_used_bytes);
+	finding->lowers_allocated_bytes =
+		lowered(recorded->peak_allocated_bytes, replay.peak_allocated_bytes);
+	finding->saves_bytes = finding->lowers_allocated_bytes;
+	settling->is_dropped[number] =
+		(double)replay.peak_used_bytes > (1 + LEAST_SHARE) * (double)before ||
+		(double)finding->saves_bytes <
+			LEAST_SHARE * (double)recorded->peak_allocated_bytes;
+}
+
+void vt_finding_context_settle(struct vt_finding_context *context)
+{
+	struct vt_findings *findings = context->findings;
+	struct vt_trace_ready *ready = NULL;
+	size_t first = findings->len, nr = 0, kept;
+	struct settling settling;
+
+	while (first && findings->items[first - 1].device == context->device)
+		first--;
+	nr = findings->len - first;
+	if (nr && vt_trace_has_blocks(context->model, context->device))
+		ready = vt_traces_get(context->traces, context->device, NULL);
+	if (!ready || !vt_replay_is_exact(vt_traces_recorded(ready)))
+		return;
+	settling.ready = ready;
+	settling.findings = &findings->items[first];
+	settling.recorded = vt_traces_recorded(ready);
+	settling.is_dropped = vt_xcalloc(nr, 1);
+	vt_parallel_run(nr, settle_one, &settling);
+	kept = first;
+	for (size_t i = 0; i < nr; i++) {
+		struct vt_finding finding = findings->items[first + i];
+
+		if (settling.is_dropped[i])
+			release(&finding);
+		else
+			findings->items[kept++] = finding;
+	}
+	findings->len = kept;
+	free(settling.is_dropped);
+}
+
+void vt_finding_context_init(struct vt_finding_context *context, int64_t event)
+{
+	const struct vt_stages *stages = context->attribution->facts->stages;
+	uint32_t span = vt_stages_span_at(stages, event);
+	char *ended;
+
+	context->facts = context->attribution->facts;
+	context->model = context->facts->model;
+	context->timeline = stages->timeline;
+	context->event = event;
+	context->live =
+		vt_xcalloc((size_t)context->model->nr_allocations + 1, sizeof(*context->live));
+	for (uint32_t i = 0; i < context->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &context->model->allocations[i];
+
+		if (a->device == context->device && vt_allocation_is_live(a, context->event) &&
+		    vt_allocation_is_owned(a))
+			context->live[context->nr_live++] = i;
+	}
+	if (span != VT_NO_INDEX) {
+		context->stage = stages->spans[span].stage;
+		context->step = stages->spans[span].step;
+	}
+	for (uint32_t i = 0; i < stages->nr_spans; i++)
+		context->is_training |= stages->spans[i].stage == VT_STAGE_BACKWARD;
+	/* A loss, and no memory for its backward pass. */
+	context->is_training |= context->model->nr_ooms && context->facts->heads.nr;
+	ended = vt_db_run_get(context->model->db, "ended");
+	context->is_ended_well = ended && !strcmp(ended, "exit 0");
+	free(ended);
+	context->peak_bytes = vt_savings_peak(NULL, context->timeline, context->device);
+}
+
+void vt_finding_context_release(struct vt_finding_context *context)
+{
+	free(context->live);
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_FINDING_CONTEXT_H
+#define VT_ANALYZER_FINDING_CONTEXT_H
+
+/*
+ * One device of a run at its highest use of bytes with an owner: what the families of findings look
+ * at, and where they leave what they found.
+ */
+
+#include "analyzer/attribution/attribution.h"
+#include "analyzer/diagnosis/savings.h"
+#include "analyzer/model/describe.h"
+#include "analyzer/replay/traces.h"
+
+enum vt_finding_id {
+#define VT_FINDING(name, ...) VT_FINDING_##name,
+#include "analyzer/diagnosis/finding_table.def"
+#undef VT_FINDING
+	VT_NR_FINDINGS
+};
+
+struct vt_finding {
+	enum vt_finding_id id;
+	uint64_t saves_bytes;	       /* of the one that `is_replayed` names */
+	uint64_t lowers_allocated_bytes; /* the most allocated bytes */
+	uint64_t lowers_used_bytes;	 /* the highest device use */
+	struct vt_savings savings;	 /* empty for what is replayed */
+	const char *owner; /* borrowed; NULL: of no one owner */
+	char *where;       /* "model.py:646 Net.forward"; NULL: no one place */
+	char *text;        /* what, with this run's figures */
+	int device;
+	uint8_t is_replayed; /* saves_bytes is of device use; else of allocated bytes */
+	uint8_t is_used_known;
+	uint8_t is_least; /* the savings are lower bounds: what else is saved is not recorded */
+};
+
+VT_VECTOR_DECLARE(vt_findings, struct vt_finding);
+
+struct vt_finding_context {
+	struct vt_findings *findings;
+	struct vt_attribution *attribution;
+	const struct vt_describe *describe;
+	struct vt_traces *traces;
+	const struct vt_timeline *timeline;
+	const struct vt_model *model;
+	const struct vt_facts *facts;
+	int device;
+	int64_t event;
+	uint64_t peak_bytes;
+	uint32_t *live; /* allocations with an owner at that event */
+	uint32_t nr_live;
+	uint32_t step;   /* 0: in none */
+	uint8_t stage;   /* enum vt_stage */
+	uint8_t is_training;
+	uint8_t is_ended_well; /* with exit code 0: nothing was to come */
+};
+
+/* `findings`, `attribution`, `describe`, `traces` and `device` are set; the rest is found. */
+void vt_finding_context_init(struct vt_finding_context *context, int64_t event);
+void vt_finding_context_release(struct vt_finding_context *context);
+
+/* Owner and all below it. */
+int vt_finding_context_is_owner(const struct vt_finding_context *context, uint32_t allocation,
+				const char *owner);
+/*
+ * Adds what the savings save, if that is worth a line.  `text` is taken; `allocation` tells owner
+ * and place.  The savings are released.
+ */
+void vt_finding_context_add(struct vt_finding_context *context, enum vt_finding_id id,
+			    struct vt_savings *savings, uint32_t allocation, char *text);
+/* Says of the finding that was added last, if it is this one, that more may be saved. */
+void vt_finding_context_mark_least(struct vt_finding_context *context, enum vt_finding_id id,
+				   int is_least);
+/* The same for what a replay came to. */
+void vt_finding_context_add_replayed(struct vt_finding_context *context, enum vt_finding_id id,
+			   const struct vt_replay *recorded, const struct vt_replay *changed,
+			   char *text);
+/*
+ * Finds by replay what the findings of the device lower the highest device use by, and drops those
+ * that would raise it.
+ */
+void vt_finding_context_settle(struct vt_finding_context *context);
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/diagnosis/savings.h"
+
+#include <string.h>
+
+struct change {
+	int64_t event;
+	int64_t bytes;
+};
+
+void vt_savings_add_between(struct vt_savings *savings, const struct vt_allocation *a,
+			    uint64_t bytes, int64_t from_event, int64_t to_event)
+{
+	struct vt_saving saving = { from_event, to_event, (int64_t)bytes, a };
+
+	if (saving.from_event < a->event)
+		saving.from_event = a->event;
+	if (a->freed_event < to_event)
+		saving.to_event = a->freed_event;
+	if (saving.to_event > saving.from_event && bytes)
+		vt_vector_push(savings, saving);
+}
+
+void vt_savings_add_cost(struct vt_savings *savings, const struct vt_allocation *a, uint64_t bytes,
+			 int64_t from_event, int64_t to_event)
+{
+	size_t before = savings->len;
+
+	vt_savings_add_between(savings, a, bytes, from_event, to_event);
+	if (savings->len > before)
+		savings->items[before].bytes = -savings->items[before].bytes;
+}
+
+void vt_savings_add_until(struct vt_savings *savings, const struct vt_allocation *a, uint64_t bytes,
+			  int64_t to_event)
+{
+	vt_savings_add_between(savings, a, bytes, a->event, to_event);
+}
+
+void vt_savings_add(struct vt_savings *savings, const struct vt_allocation *a, uint64_t bytes)
+{
+	vt_savings_add_until(savings, a, bytes, VT_NEVER);
+}
+
+static int compare_changes(const void *a, const void *b)
+{
+	const struct change *x = a, *y = b;
+
+	return x->event < y->event ? -1 : x->event > y->event;
+}
+
+static struct change *sorted_changes(const struct vt_savings *savings, size_t *nr)
+{
+	size_t nr_reliefs = savings ? savings->len : 0;
+	struct change *changes = vt_xcalloc(2 * nr_reliefs + 1, sizeof(*changes));
+
+	*nr = 2 * nr_reliefs;
+	for (size_t i = 0; i < nr_reliefs; i++) {
+		const struct vt_saving *saving = &savings->items[i];
+
+		changes[2 * i] = (struct change){ saving->from_event, saving->bytes };
+		changes[2 * i + 1] = (struct change){ saving->to_event, -saving->bytes };
+	}
+	qsort(changes, *nr, sizeof(*changes), compare_changes);
+	return changes;
+}
+
+uint64_t vt_savings_peak(const struct vt_savings *savings, const struct vt_timeline *timeline,
+			 int device)
+{
+	size_t nr, next = 0;
+	struct change *changes = sorted_changes(savings, &nr);
+	struct vt_totals totals = { 0 };
+	int64_t relieved = 0;
+	uint64_t peak = 0;
+
+	for (uint32_t i = 0; i < timeline->nr; i++) {
+		const struct vt_moment *moment = &timeline->moments[i];
+
+		for (; next < nr && changes[next].event <= moment->event; next++)
+			relieved += changes[next].bytes;
+		vt_timeline_add(timeline, moment, device, &totals);
+		/* What ends and what begins with one event is there only afterwards. */
+		if (i + 1 < timeline->nr && timeline->moments[i + 1].event == moment->event)
+			continue;
+		if ((int64_t)totals.allocated_bytes - relieved > (int64_t)peak)
+			peak = (uint64_t)((int64_t)totals.allocated_bytes - relieved);
+	}
+	free(changes);
+	return peak;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_SAVINGS_H
+#define VT_ANALYZER_SAVINGS_H
+
+/*
+ * What the highest use of a device would have been if some bytes had not been there for some time.
+ * A saving at one moment is none where the use was as high at another: only the whole run tells.
+ */
+
+#include "analyzer/base/util.h"
+#include "analyzer/model/timeline.h"
+
+/* `bytes` less from one event to the one before another. */
+struct vt_saving {
+	int64_t from_event;
+	int64_t to_event; /* VT_NEVER: to the end */
+	int64_t bytes; /* negative: what a change costs */
+	const struct vt_allocation *allocation; /* whose they are */
+};
+
+VT_VECTOR_DECLARE(vt_savings, struct vt_saving);
+
+/* `bytes` of an allocation as long as it lives, or up to an event. */
+void vt_savings_add(struct vt_savings *savings, const struct vt_allocation *a, uint64_t bytes);
+void vt_savings_add_until(struct vt_savings *savings, const struct vt_allocation *a, uint64_t bytes,
+			  int64_t to_event);
+
+/* The same between two events, as far as it is alive then. */
+void vt_savings_add_between(struct vt_savings *savings, const struct vt_allocation *a,
+			    uint64_t bytes, int64_t from_event, int64_t to_event);
+
+/* What the change takes while `a` lives, up to an event. */
+void vt_savings_add_cost(struct vt_savings *savings, const struct vt_allocation *a, uint64_t bytes,
+			 int64_t from_event, int64_t to_event);
+
+/* The most bytes with an owner at any moment on a device, with the savings; NULL: as recorded. */
+uint64_t vt_savings_peak(const struct vt_savings *savings, const struct vt_timeline *timeline,
+			 int device);
+
+#endif

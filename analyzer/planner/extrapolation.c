@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/planner/extrapolation.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "analyzer/planner/measured.h"
+#include "analyzer/report/limits.h"
+
+/* Blocks are multiples of that. */
+#define BLOCK 512
+
+/* Nothing that a device has. */
+#define MAX_BYTES 0x1p53
+
+static double was_bytes(const struct vt_extrapolation *x, uint32_t allocation)
+{
+	const struct vt_allocation *a = &x->analysis->model.allocations[allocation];
+
+	return (double)(a->requested_bytes ? a->requested_bytes : a->size_bytes);
+}
+
+static double bytes_of(const struct vt_extrapolation *x, uint32_t allocation)
+{
+	double bytes = was_bytes(x, allocation);
+
+	return ceil(bytes * vt_scalings_factor(&x->scalings, allocation, x->is));
+}
+
+static double in_blocks(double bytes)
+{
+	return ceil(bytes / BLOCK) * BLOCK;
+}
+
+/* --- over the whole run ----------------------------------------------------------------------- */
+
+struct walk {
+	double was, is;           /* live now */
+	int64_t was_peak, is_peak; /* events */
+};
+
+static void change(struct vt_extrapolation *x, struct walk *walk, uint32_t allocation, double sign)
+{
+	const struct vt_allocation *a = &x->analysis->model.allocations[allocation];
+
+	if (!vt_allocation_is_owned(a) || a->device != x->device->id)
+		return;
+	walk->was += sign * in_blocks(was_bytes(x, allocation));
+	walk->is += sign * in_blocks(bytes_of(x, allocation));
+}
+
+static void look(struct vt_extrapolation *x, struct walk *walk, int64_t event)
+{
+	uint32_t span = vt_stages_span_at(&x->analysis->stages, event);
+	struct vt_extrapolation_stage *stage;
+
+	if (walk->was > x->was_allocated) {
+		x->was_allocated = walk->was;
+		walk->was_peak = event;
+	}
+	if (walk->is > x->allocated) {
+		x->allocated = walk->is;
+		walk->is_peak = event;
+	}
+	if (span == VT_NO_INDEX)
+		return;
+	stage = &x->stages[x->analysis->stages.spans[span].stage];
+	stage->was_bytes = fmax(stage->was_bytes, walk->was);
+	stage->bytes = fmax(stage->bytes, walk->is);
+}
+
+static void walk_events(struct vt_extrapolation *x, struct walk *walk)
+{
+	const struct vt_timeline *timeline = &x->analysis->timeline;
+
+	for (uint32_t i = 0; i < timeline->nr; i++) {
+		const struct vt_moment *moment = &timeline->moments[i];
+
+		if (moment->what == VT_MOMENT_FREE)
+			change(x, walk, moment->index, -1);
+		else if (moment->what == VT_MOMENT_ALLOC)
+			change(x, walk, moment->index, 1);
+		if (i + 1 == timeline->nr || moment[1].event != moment->event)
+			look(x, walk, moment->event);
+	}
+}
+
+/* --- owners at the peaks ---------------------------------------------------------------------- */
+
+static struct vt_extrapolation_row *row_of(struct vt_extrapolation *x, const char *owner,
+					 enum vt_scaling scaling)
+{
+	struct vt_extrapolation_row row = { .owner = owner, .scaling = scaling };
+
+	for (size_t i = 0; i < x->rows.len; i++)
+		if (x->rows.items[i].scaling == scaling &&
+		    !strcmp(x->rows.items[i].owner, owner))
+			return &x->rows.items[i];
+	vt_vector_push(&x->rows, row);
+	return &x->rows.items[x->rows.len - 1];
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+	const struct vt_extrapolation_row *x = a, *y = b;
+
+	if (x->bytes != y->bytes)
+		return x->bytes > y->bytes ? -1 : 1;
+	return strcmp(x->owner, y->owner);
+}
+
+static void add_rows(struct vt_extrapolation *x, const struct walk *walk)
+{
+	const struct vt_model *model = &x->analysis->model;
+	struct vt_attribution *attribution = &x->analysis->attribution;
+
+	for (uint32_t i = 0; i < model->nr_allocations; i++) {
+		const struct vt_allocation *a = &model->allocations[i];
+		int was = vt_allocation_is_live(a, walk->was_peak);
+		int is = vt_allocation_is_live(a, walk->is_peak);
+		struct vt_extrapolation_row *row;
+
+		if (!vt_allocation_is_owned(a) || a->device != x->device->id || (!was && !is))
+			continue;
+		row = row_of(x, vt_attribution_owner(attribution,
+						     vt_attribution_judge(attribution, i).owner),
+			     (enum vt_scaling)x->scalings.of[i]);
+		row->was_bytes += was ? in_blocks(was_bytes(x, i)) : 0;
+		row->bytes += is ? in_blocks(bytes_of(x, i)) : 0;
+		row->blocks += is;
+	}
+	if (x->rows.len)
+		qsort(x->rows.items, x->rows.len, sizeof(*x->rows.items), compare_rows);
+}
+
+/* --- segments --------------------------------------------------------------------------------- */
+
+/* What would have been needed is said of a run that no device of this size could serve. */
+static int play_on(struct vt_replay *replay, const struct vt_trace *trace,
+		   struct vt_replay_options options, uint64_t capacity_bytes)
+{
+	uint32_t nr_failed = 0;
+	int is_served;
+
+	for (size_t i = 0; i < trace->steps.len; i++)
+		nr_failed += trace->steps.items[i].op == VT_TRACE_FAILED;
+	options.capacity_bytes = capacity_bytes;
+	vt_replay_run(replay, trace, &options);
+	is_served = !replay->failure.event && replay->nr_rescued == nr_failed;
+	if (!replay->failure.event)
+		return is_served;
+	options.capacity_bytes = options.device_bytes = UINT64_MAX / 2;
+	vt_replay_run(replay, trace, &options);
+	return 0;
+}
+
+/* What the context leaves of the device asked for, else what the recorded run had. */
+static uint64_t capacity_of(const struct vt_extrapolation *x, const struct vt_trace *trace)
+{
+	uint64_t context_bytes = x->device->has_context ? x->device->context_bytes : 0;
+
+	if (!x->device_bytes)
+		return trace->capacity_bytes < UINT64_MAX / 2 ? trace->capacity_bytes
+							     : UINT64_MAX / 2;
+	return x->device_bytes > context_bytes ? x->device_bytes - context_bytes : 0;
+}
+
+static uint64_t *scaled_requests(const struct vt_extrapolation *x, const struct vt_trace *trace)
+{
+	uint64_t *bytes = vt_xcalloc((size_t)trace->model->nr_allocations + 1, sizeof(*bytes));
+
+	for (size_t i = 0; i < trace->steps.len; i++) {
+		const struct vt_trace_step *step = &trace->steps.items[i];
+
+		if (step->op == VT_TRACE_TAKE)
+			bytes[step->allocation] = (uint64_t)ceil(
+				(double)step->bytes *
+				vt_scalings_factor(&x->scalings, step->allocation, x->is));
+	}
+	return bytes;
+}
+
+/* A program that went on behind a request that failed would have gone another way. */
+static char *unfinished(const struct vt_extrapolation *x)
+{
+	char *text = vt_limits_unfinished(x->analysis);
+
+	if (!text && x->played.nr_rescued)
+		text = vt_limits_rescued(x->played.nr_rescued);
+	return text;
+}
+
+static int play(struct vt_extrapolation *x, struct vt_diag *diag)
+{
+	struct vt_trace_ready *ready = vt_traces_get(&x->analysis->traces, x->device->id, diag);
+	const struct vt_trace *trace = ready ? &ready->trace : NULL;
+	struct vt_replay_options options;
+	uint64_t *bytes;
+
+	if (!ready)
+		return -1;
+	vt_replay_options_init(&options, trace);
+	play_on(&x->was, trace, options, trace->capacity_bytes);
+	bytes = scaled_requests(x, trace);
+	options.request_bytes = bytes;
+	if (x->device_bytes)
+		options.device_bytes = x->device_bytes;
+	x->is_served = play_on(&x->played, trace, options, capacity_of(x, trace));
+	x->unfinished = unfinished(x);
+	if (!x->device_bytes)
+		x->device_bytes = trace->device_bytes;
+	free(bytes);
+	return 0;
+}
+
+static int refuse(const struct vt_extrapolation *x, const char *why, struct vt_diag *diag)
+{
+	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", vt_db_path(x->analysis->db), why);
+	return -1;
+}
+
+int vt_extrapolation_init(struct vt_extrapolation *x, struct vt_analysis *analysis,
+			struct vt_scaling_size was, struct vt_scaling_size is,
+			uint64_t device_bytes, struct vt_diag *diag)
+{
+	struct walk walk = { 0 };
+
+	memset(x, 0, sizeof(*x));
+	x->analysis = analysis;
+	x->device_bytes = device_bytes;
+	x->device = vt_measured_device(&analysis->model);
+	if (!x->device)
+		return refuse(x, "no blocks of a framework in it, only driver allocations", diag);
+	if (vt_scalings_init(&x->scalings, &analysis->attribution, was, diag))
+		return -1;
+	if (is.seq && !x->scalings.was.seq)
+		return refuse(x, "its inputs have no sequence that --seq could change", diag);
+	x->is.batch = is.batch ? is.batch : x->scalings.was.batch;
+	x->is.seq = is.seq ? is.seq : x->scalings.was.seq;
+	for (int stage = 0; stage < VT_NR_STAGES; stage++)
+		x->stages[stage].name = vt_evidence_stages[stage];
+	walk_events(x, &walk);
+	if (!(x->allocated < MAX_BYTES))
+		return refuse(x, "2^53 bytes or more", diag);
+	x->event = walk.is_peak;
+	add_rows(x, &walk);
+	return play(x, diag);
+}
+
+void vt_extrapolation_release(struct vt_extrapolation *x)
+{
+	vt_scalings_release(&x->scalings);
+	vt_vector_release(&x->rows);
+	free(x->unfinished);
+	memset(x, 0, sizeof(*x));
+}

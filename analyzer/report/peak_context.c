@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/report/peak_context.h"
+
+#include <string.h>
+
+#include "analyzer/base/units.h"
+#include "analyzer/base/util.h"
+
+/* What the events at one event number tell about the place: stacks and node of the last of them. */
+void vt_peak_context_find(struct vt_peak_context *place, struct vt_analysis *analysis,
+			  int64_t event)
+{
+	const struct vt_timeline *timeline = &analysis->timeline;
+	uint32_t after = vt_timeline_after(timeline, event);
+	uint32_t span = vt_stages_span_at(&analysis->stages, event);
+	uint32_t python = 0, node = 0, nr = 0, frames[VT_FRAMES_MAX];
+	const struct vt_module_link *links;
+	const char *name = NULL;
+
+	memset(place, 0, sizeof(*place));
+	place->event = event;
+	place->time_ns = vt_timeline_time(timeline, event);
+	if (span != VT_NO_INDEX) {
+		place->stage = vt_evidence_stages[analysis->stages.spans[span].stage];
+		place->step = analysis->stages.spans[span].step;
+		place->micro_batch = vt_stages_micro_batch(&analysis->stages, span);
+	}
+	if (after && timeline->moments[after - 1].what == VT_MOMENT_ALLOC) {
+		const struct vt_allocation *a =
+			&analysis->model.allocations[timeline->moments[after - 1].index];
+
+		python = a->made->python_stack;
+		node = a->made->node_class;
+	} else if (after && timeline->moments[after - 1].what == VT_MOMENT_OUT_OF_MEMORY) {
+		const struct vt_out_of_memory *oom =
+			&analysis->model.ooms[timeline->moments[after - 1].index];
+
+		python = oom->python_stack;
+		node = oom->node_class;
+	}
+	links = vt_module_stacks_get(&analysis->stages.chains, python, &nr);
+	if (nr)
+		name = vt_model_text(&analysis->model, links[0].type);
+	else if (node)
+		name = vt_operators_class(&analysis->facts.operators, node);
+	else if (vt_frames_python(&analysis->model.frames, python, frames))
+		name = vt_frames_code(&analysis->model.frames, frames[0])->short_name;
+	place->doing = name ? vt_xstrdup(name) : NULL;
+}
+
+void vt_peak_context_release(struct vt_peak_context *place)
+{
+	free(place->doing);
+	place->doing = NULL;
+}
+
+void vt_peak_context_print(const struct vt_peak_context *place, FILE *out)
+{
+	char text[VT_UNITS_MAX];
+
+	fprintf(out, "   t=%s", vt_units_duration(text, sizeof(text), (uint64_t)place->time_ns));
+	if (place->step)
+		fprintf(out, ", step %u", place->step);
+	if (place->micro_batch)
+		fprintf(out, ", micro-batch %u", place->micro_batch);
+	if (place->stage)
+		fprintf(out, ", %s", place->stage);
+	if (place->doing)
+		fprintf(out, ", %s", place->doing);
+	fputc('\n', out);
+}
+
+void vt_peak_context_json(const struct vt_peak_context *place, json_t *object)
+{
+	json_object_set_new(object, "event", json_integer(place->event));
+	json_object_set_new(object, "time_ns", json_integer(place->time_ns));
+	json_object_set_new(object, "stage", vt_json_text(place->stage));
+	json_object_set_new(object, "step", place->step ? json_integer(place->step) : json_null());
+	json_object_set_new(object, "micro_batch",
+			    place->micro_batch ? json_integer(place->micro_batch) : json_null());
+	json_object_set_new(object, "doing", vt_json_text(place->doing));
+}
