@@ -3,11 +3,11 @@
 
 #include <string.h>
 
-#include "analyzer/attribution/gradients.h"
-#include "analyzer/attribution/cache_sites.h"
-#include "analyzer/attribution/derived_tensors.h"
-#include "analyzer/attribution/staging.h"
-#include "analyzer/attribution/functional_updates.h"
+#include "analyzer/attribution/inference/gradients.h"
+#include "analyzer/attribution/inference/cache_sites.h"
+#include "analyzer/attribution/inference/derived_tensors.h"
+#include "analyzer/attribution/inference/staging.h"
+#include "analyzer/attribution/inference/functional_updates.h"
 #include "analyzer/base/util.h"
 #include "common/journal_format.h"
 

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "analyzer/attribution/kinds.h"
-#include "analyzer/attribution/match.h"
+#include "analyzer/attribution/inference/match.h"
 #include "analyzer/attribution/allocation_sites.h"
 #include "analyzer/base/map.h"
 #include "analyzer/model/variables.h"

@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#include "analyzer/attribution/facts.h"
+#include "analyzer/attribution/inference/facts.h"
 #include "analyzer/base/map.h"
 
 /* A module that directly holds one of a kind. */

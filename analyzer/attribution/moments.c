@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "analyzer/attribution/evidence.h"
+#include "analyzer/attribution/rules/evidence.h"
 #include "analyzer/base/numbers.h"
 
 /* Of the spans that are looked at; one of the two is "none" (VT_NR_STAGES, 0). */

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "analyzer/attribution/stages.h"
+#include "analyzer/attribution/timeline/stages.h"
 #include "analyzer/model/when.h"
 
 #define VT_MOMENTS_WORDS "peak|most-allocated|end|oom|stage:NAME|step:N|mark:NAME|event:N"

@@ -5,7 +5,7 @@
 /* Text files that CMake turns into arrays (vtrace_embed), each with a NUL at its end. */
 
 extern const char vt_embedded_schema[]; /* common/schema.sql */
-extern const char vt_embedded_rules[];  /* analyzer/attribution/rules.ini */
+extern const char vt_embedded_rules[];  /* analyzer/attribution/rules/rules.ini */
 extern const char vt_embedded_families[]; /* analyzer/planner/families.ini */
 extern const char vt_embedded_presets[];  /* analyzer/planner/presets.json */
 extern const char vt_embedded_gpus[];     /* analyzer/planner/gpus.ini */

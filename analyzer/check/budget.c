@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyzer/attribution/evidence.h"
+#include "analyzer/attribution/rules/evidence.h"
 #include "analyzer/base/numbers.h"
 #include "analyzer/base/printable.h"
 #include "analyzer/base/util.h"

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "analyzer/attribution/evidence.h"
+#include "analyzer/attribution/rules/evidence.h"
 #include "analyzer/attribution/known_owners.h"
 #include "analyzer/base/printable.h"
 #include "analyzer/base/units.h"

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "analyzer/attribution/evidence.h"
+#include "analyzer/attribution/rules/evidence.h"
 #include "analyzer/attribution/known_owners.h"
 #include "analyzer/attribution/moments.h"
 #include "analyzer/base/owner_path.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "analyzer/attribution/keepers.h"
-#include "analyzer/attribution/module_path.h"
+#include "analyzer/attribution/inference/module_path.h"
 #include "analyzer/base/hash.h"
 #include "analyzer/base/map.h"
 #include "analyzer/base/search.h"

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "analyzer/attribution/globs.h"
-#include "analyzer/attribution/module_path.h"
-#include "analyzer/attribution/block_rounding.h"
+#include "analyzer/attribution/rules/globs.h"
+#include "analyzer/attribution/inference/module_path.h"
+#include "analyzer/attribution/calls/block_rounding.h"
 #include "analyzer/base/units.h"
 #include "common/journal_format.h"
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "analyzer/attribution/globs.h"
+#include "analyzer/attribution/rules/globs.h"
 #include "analyzer/base/map.h"
 #include "analyzer/base/units.h"
 #include "common/journal_format.h"

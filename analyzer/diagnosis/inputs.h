@@ -7,7 +7,7 @@
  * often at the first one alone, and batches and lengths change from step to step.
  */
 
-#include "analyzer/attribution/facts.h"
+#include "analyzer/attribution/inference/facts.h"
 
 /*
  * Whether at `event` every live block of the place that made this input has another size than it

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "analyzer/attribution/stages.h"
+#include "analyzer/attribution/timeline/stages.h"
 
 /* X(name, word, plural): the first of which there is any is what counts. */
 #define VT_ITERATIONS(X)                                                                           \

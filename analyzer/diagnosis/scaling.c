@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyzer/attribution/block_rounding.h"
+#include "analyzer/attribution/calls/block_rounding.h"
 #include "analyzer/base/map.h"
 #include "analyzer/base/util.h"
 #include "analyzer/diagnosis/inputs.h"

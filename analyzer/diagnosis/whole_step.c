@@ -4,7 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "analyzer/attribution/module_path.h"
+#include "analyzer/attribution/inference/module_path.h"
 #include "analyzer/base/owner_path.h"
 #include "analyzer/base/util.h"
 #include "common/journal_format.h"

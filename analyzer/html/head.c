@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "analyzer/attribution/keepers.h"
-#include "analyzer/attribution/totals.h"
+#include "analyzer/attribution/calls/totals.h"
 #include "analyzer/base/owner_path.h"
 #include "analyzer/base/units.h"
 #include "analyzer/html/markup.h"

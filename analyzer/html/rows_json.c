@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "analyzer/attribution/keepers.h"
-#include "analyzer/attribution/module_path.h"
+#include "analyzer/attribution/inference/module_path.h"
 #include "analyzer/report/blocks.h"
 #include "analyzer/report/books_json.h"
 #include "analyzer/report/json.h"

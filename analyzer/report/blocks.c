@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "analyzer/attribution/module_path.h"
+#include "analyzer/attribution/inference/module_path.h"
 #include "analyzer/attribution/keepers.h"
 #include "analyzer/report/json.h"
 #include "analyzer/report/table.h"

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "analyzer/attribution/module_path.h"
+#include "analyzer/attribution/inference/module_path.h"
 #include "analyzer/base/util.h"
 #include "analyzer/attribution/moments.h"
 #include "common/journal_format.h"

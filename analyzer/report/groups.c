@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "analyzer/attribution/module_path.h"
+#include "analyzer/attribution/inference/module_path.h"
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
 #include "analyzer/report/json.h"

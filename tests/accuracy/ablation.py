@@ -20,7 +20,7 @@ import runs
 import score
 from recording import SOURCE, vtrace
 
-RULES = SOURCE / "analyzer" / "attribution" / "rules.ini"
+RULES = SOURCE / "analyzer" / "attribution" / "rules" / "rules.ini"
 TAG = "/@rule-"
 
 

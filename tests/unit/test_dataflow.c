@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "analyzer/attribution/flow_kinds.h"
+#include "analyzer/attribution/dataflow/flow_kinds.h"
 #include "analyzer/base/util.h"
 #include "analyzer/model/model.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "analyzer/model/describe.h"
-#include "analyzer/attribution/operators.h"
+#include "analyzer/attribution/calls/operators.h"
 #include "analyzer/base/util.h"
 #include "tests/lib/database_builder.h"
 

@@ -5,7 +5,7 @@
 #include <fnmatch.h>
 #include <string.h>
 
-#include "analyzer/attribution/globs.h"
+#include "analyzer/attribution/rules/globs.h"
 
 static int fits(const char *pattern, const char *text)
 {

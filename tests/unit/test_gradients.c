@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "analyzer/attribution/module_path.h"
+#include "analyzer/attribution/inference/module_path.h"
 #include "analyzer/base/util.h"
 #include "analyzer/report/analysis.h"
 #include "tests/lib/database_builder.h"

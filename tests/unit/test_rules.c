@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "analyzer/attribution/rules.h"
+#include "analyzer/attribution/rules/rules.h"
 #include "analyzer/base/util.h"
 
 static void a_rule_file_becomes_tables(void **state)

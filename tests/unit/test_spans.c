@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/lib/unit.h"
 
-#include "analyzer/attribution/spans.h"
+#include "analyzer/attribution/calls/spans.h"
 #include "analyzer/base/util.h"
 #include "analyzer/model/model.h"
 

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/attribution/calls/block_rounding.h"
+
+int vt_block_rounding_can_have(const struct vt_model *model, const struct vt_allocation *a)
+{
+	const struct vt_allocation *segment;
+
+	if (a->container == VT_NO_INDEX || a->size_bytes <= VT_REST_MAX)
+		return 0;
+	segment = &model->allocations[a->container];
+	return a->address + a->size_bytes == segment->address + segment->size_bytes;
+}
+
+uint64_t vt_block_rounding_least(const struct vt_model *model, const struct vt_allocation *a)
+{
+	uint64_t most = a->size_bytes;
+
+	if (a->kind != VT_KIND_BLOCK)
+		return most;
+	if (vt_block_rounding_can_have(model, a))
+		return most - VT_REST_MAX;
+	return most < VT_REST_ROUNDING ? 1 : most - VT_REST_ROUNDING + 1;
+}

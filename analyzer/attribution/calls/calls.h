@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_CALLS_H
+#define VT_ANALYZER_CALLS_H
+
+/*
+ * Calls of outermost modules: from the first event below a module's method to the first event on
+ * that thread which is not.  Two calls of one module with no event between them count as one.
+ */
+
+#include <stdint.h>
+
+#include "analyzer/attribution/calls/module_stack.h"
+#include "analyzer/model/timeline.h"
+
+struct vt_call {
+	uint64_t module; /* identity of the instance */
+	int64_t first_event;
+	int64_t end_event; /* the first event behind it; VT_NEVER: none */
+	/* The numbers that autograd gave during it: after the first, up to the last. */
+	uint64_t sequence_before;
+	uint64_t last_sequence;
+	uint32_t type; /* string id of the class */
+	uint32_t thread;
+	uint32_t ordinal; /* counts the calls of that instance */
+	uint8_t has_autograd; /* autograd numbered new nodes during it */
+};
+
+/* A place in the program (Python stack) at which the n-th call of its module allocated. */
+struct vt_call_place {
+	uint32_t python_stack;
+	uint32_t ordinal;
+};
+
+struct vt_calls {
+	struct vt_call *calls; /* the first is "none" */
+	uint32_t nr;
+	uint32_t *by_allocation; /* index into calls */
+	uint8_t *is_numbered; /* by allocation: the first since autograd numbered a node */
+	uint8_t *is_before;   /* by allocation: in a call that autograd had numbered nothing of */
+	struct vt_call_place *places; /* sorted */
+	uint32_t nr_places;
+};
+
+void vt_calls_init(struct vt_calls *calls, const struct vt_timeline *timeline,
+		   const struct vt_module_stacks *chains);
+void vt_calls_release(struct vt_calls *calls);
+
+/* The call in which an allocation (index in the model) was made; NULL: in none. */
+const struct vt_call *vt_calls_find(const struct vt_calls *calls, uint32_t allocation);
+/*
+ * Whether autograd numbered a node on that thread since the allocation before: the node is that of
+ * the operator which made this one, or of one that made nothing.
+ */
+int vt_calls_is_numbered(const struct vt_calls *calls, uint32_t allocation);
+/* Whether it was made in a call of which autograd had numbered nothing up to then. */
+int vt_calls_is_before(const struct vt_calls *calls, uint32_t allocation);
+/* Whether one of the module's next calls, or of those before, allocated at the same place. */
+int vt_calls_is_again(const struct vt_calls *calls, uint32_t allocation, uint32_t python_stack);
+
+#endif

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/attribution/calls/module_stack.h"
+
+#include <string.h>
+
+#include "analyzer/attribution/calls/vocabulary_products.h"
+#include "analyzer/base/util.h"
+
+/* Optimizers are recorded as `self` too; they are no modules. */
+static int is_module_frame(const struct vt_frames *frames, uint32_t frame)
+{
+	return frames->python[frame].self_type &&
+	       !strstr(vt_frames_code(frames, frame)->file, "/torch/optim/");
+}
+
+typedef VT_VECTOR(struct vt_module_link) link_vector;
+
+static void add_stack(link_vector *links, const struct vt_frames *frames, uint32_t stack)
+{
+	uint32_t ids[VT_FRAMES_MAX];
+	unsigned nr = vt_frames_python(frames, stack, ids);
+	uint64_t last = 0;
+
+	for (unsigned i = 0; i < nr; i++) {
+		const struct vt_frame_python *frame = &frames->python[ids[i]];
+		struct vt_module_link link = { frame->self_type, frame->self_address };
+
+		/* forward, _call_impl and _wrapped_call_impl of one instance are one link. */
+		if (!is_module_frame(frames, ids[i]) || frame->self_address == last)
+			continue;
+		vt_vector_push(links, link);
+		last = frame->self_address;
+	}
+}
+
+/* A sorted set of instances. */
+typedef VT_VECTOR(uint64_t) address_set;
+
+static int compare_addresses(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static int has_address(const address_set *set, uint64_t address)
+{
+	return set->len &&
+	       bsearch(&address, set->items, set->len, sizeof(address), compare_addresses) != NULL;
+}
+
+/* Everything that an embedding lies in. */
+static void find_token_models(const struct vt_module_stacks *chains, const struct vt_model *model,
+			      const struct vt_rules *rules, address_set *set)
+{
+	for (uint32_t stack = 0; stack < chains->nr_stacks; stack++) {
+		uint32_t nr;
+		const struct vt_module_link *links = vt_module_stacks_get(chains, stack, &nr);
+
+		if (!nr ||
+		    !vt_globs_match(&rules->token_model, vt_model_text(model, links[0].type)))
+			continue;
+		for (uint32_t i = 1; i < nr; i++)
+			vt_vector_push(set, links[i].address);
+	}
+	if (set->len)
+		qsort(set->items, set->len, sizeof(*set->items), compare_addresses);
+}
+
+/* One matrix product that is a direct child of a token model. */
+struct candidate {
+	uint64_t parent;
+	uint64_t child;
+	uint32_t stack;
+};
+
+static int compare_candidates(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+
+	if (x->parent != y->parent)
+		return x->parent < y->parent ? -1 : 1;
+	return x->child < y->child ? -1 : x->child > y->child;
+}
+
+static void find_heads(struct vt_module_stacks *chains, const struct vt_model *model,
+		       const struct vt_rules *rules)
+{
+	address_set token_models = { 0 };
+	VT_VECTOR(struct candidate) found = { 0 };
+	size_t end;
+
+	find_token_models(chains, model, rules, &token_models);
+	for (uint32_t stack = 0; stack < chains->nr_stacks; stack++) {
+		uint32_t nr;
+		const struct vt_module_link *links = vt_module_stacks_get(chains, stack, &nr);
+
+		if (nr >= 2 && has_address(&token_models, links[1].address) &&
+		    vt_globs_match(&rules->product.module, vt_model_text(model, links[0].type))) {
+			struct candidate one = { links[1].address, links[0].address, stack };
+
+			vt_vector_push(&found, one);
+		}
+	}
+	if (found.len)
+		qsort(found.items, found.len, sizeof(*found.items), compare_candidates);
+	/* A parent with several products does not tell which of them is the head. */
+	for (size_t i = 0; i < found.len; i = end) {
+		for (end = i; end < found.len && found.items[end].parent == found.items[i].parent;)
+			end++;
+		if (found.items[end - 1].child != found.items[i].child)
+			continue;
+		for (size_t j = i; j < end; j++)
+			chains->is_head[found.items[j].stack] = 1;
+	}
+	vt_vector_release(&token_models);
+	vt_vector_release(&found);
+}
+
+/* A script may call the head itself, and some stand deeper than beside the model of tokens. */
+static void mark_wide_product(struct vt_module_stacks *chains, const struct vt_model *model,
+			      const struct vt_rules *rules)
+{
+	uint64_t address = vt_vocabulary_products_find(model, rules);
+
+	for (uint32_t stack = 0; address && stack < chains->nr_stacks; stack++) {
+		uint32_t nr;
+		const struct vt_module_link *links = vt_module_stacks_get(chains, stack, &nr);
+
+		if (nr && links[0].address == address)
+			chains->is_head[stack] = 1;
+	}
+}
+
+void vt_module_stacks_init(struct vt_module_stacks *chains, const struct vt_model *model,
+		    const struct vt_rules *rules)
+{
+	link_vector links = { 0 };
+
+	chains->nr_stacks = model->frames.python_tree.nr_stacks;
+	chains->first = vt_xcalloc(chains->nr_stacks + 1, sizeof(*chains->first));
+	chains->is_head = vt_xcalloc(chains->nr_stacks + 1, 1);
+	for (uint32_t stack = 0; stack < chains->nr_stacks; stack++) {
+		chains->first[stack] = (uint32_t)links.len;
+		add_stack(&links, &model->frames, stack);
+	}
+	chains->first[chains->nr_stacks] = (uint32_t)links.len;
+	chains->links = links.items;
+	find_heads(chains, model, rules);
+	mark_wide_product(chains, model, rules);
+}
+
+void vt_module_stacks_release(struct vt_module_stacks *chains)
+{
+	free(chains->links);
+	free(chains->first);
+	free(chains->is_head);
+	memset(chains, 0, sizeof(*chains));
+}
+
+const struct vt_module_link *vt_module_stacks_get(const struct vt_module_stacks *chains,
+						  uint32_t python_stack, uint32_t *nr)
+{
+	*nr = 0;
+	if (python_stack >= chains->nr_stacks)
+		return NULL;
+	*nr = chains->first[python_stack + 1] - chains->first[python_stack];
+	return chains->links + chains->first[python_stack];
+}

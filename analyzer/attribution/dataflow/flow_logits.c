@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/attribution/dataflow/flow_passes.h"
+
+/* Operators between a head and its loss, and those behind it in a forward. */
+#define BEFORE_MAX 48
+#define BEHIND_MAX 512
+
+/* A part of a network of its own. */
+static int is_layer(const struct vt_flow_node *node)
+{
+	switch (node->class) {
+	case VT_OPERATOR_PRODUCT:
+	case VT_OPERATOR_CONVOLUTION:
+	case VT_OPERATOR_NORM:
+	case VT_OPERATOR_ATTENTION:
+	case VT_OPERATOR_RECURRENT:
+		return 1;
+	default:
+		return node->label == VT_FLOW_NORM;
+	}
+}
+
+/* Whether it reads a node's result as values, and not as places in something else. */
+static int reads_values(const struct vt_dataflow *flow, const struct vt_flow_node *reader,
+			const struct vt_flow_node *node)
+{
+	if (reader->class == VT_OPERATOR_EMBEDDING)
+		return 0;
+	return reader->class != VT_OPERATOR_INDEX || vt_dataflow_writer(flow, reader, 0) == node;
+}
+
+static int is_product(const struct vt_flow_node *node)
+{
+	return node->class == VT_OPERATOR_PRODUCT || node->class == VT_OPERATOR_CONVOLUTION;
+}
+
+static int shares_input(const struct vt_dataflow *flow, const struct vt_flow_node *a,
+			const struct vt_flow_node *b)
+{
+	for (uint32_t i = 0; i < a->nr_inputs; i++)
+		for (uint32_t k = 0; k < b->nr_inputs; k++)
+			if (flow->inputs[a->first_input + i] == flow->inputs[b->first_input + k])
+				return 1;
+	return 0;
+}
+
+static int compare_nodes(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Whether a normaliser is of what another one made, among the nodes that were just walked. */
+static int has_sums_of_sums(struct vt_dataflow *flow, struct vt_flow_nodes *found)
+{
+	qsort(found->items, found->len, sizeof(*found->items), compare_nodes);
+	for (size_t i = 0; i < found->len; i++) {
+		struct vt_flow_node *node = &flow->nodes[found->items[i]];
+
+		for (uint32_t k = 0; k < node->nr_inputs; k++) {
+			const struct vt_flow_node *writer = vt_dataflow_writer(flow, node, k);
+
+			if (writer && (writer->is_of_normaliser ||
+				       writer->class == VT_OPERATOR_NORMALISER ||
+				       writer->class == VT_OPERATOR_LOSS))
+				node->is_of_normaliser = 1;
+		}
+		if (node->is_of_normaliser && node->class == VT_OPERATOR_NORMALISER)
+			return 1;
+	}
+	return 0;
+}
+
+/*
+ * What is computed of a product; returns 0 where it is no head: a layer is computed of it, or sums
+ * of sums, over all ways through a sequence.
+ */
+static int find_behind(struct vt_dataflow *flow, struct vt_flow_node *product,
+		       struct vt_flow_nodes *found)
+{
+	found->len = 0;
+	vt_dataflow_walk(flow);
+	vt_dataflow_see(flow, product);
+	vt_vector_push(found, vt_dataflow_index(flow, product));
+	for (size_t i = 0; i < found->len && found->len < BEHIND_MAX; i++) {
+		const struct vt_flow_node *node = &flow->nodes[found->items[i]];
+		const struct vt_flow_node *reader;
+
+		/* Of what was chosen nothing is a score. */
+		if (node->class == VT_OPERATOR_CHOICE && node->nr_outputs < 2)
+			continue;
+		for (uint32_t k = 0; (reader = vt_dataflow_reader(flow, node, k)); k++) {
+			if (!reads_values(flow, reader, node) || reader->in_backward)
+				continue;
+			/* A loss that makes its gradients itself: by what the head multiplied. */
+			if (is_product(reader) && shares_input(flow, reader, product))
+				continue;
+			if (is_layer(reader))
+				return 0;
+			if (vt_dataflow_see(flow, reader))
+				vt_vector_push(found, vt_dataflow_index(flow, reader));
+		}
+	}
+	return !has_sums_of_sums(flow, found);
+}
+
+static void label_head(struct vt_dataflow *flow, struct vt_flow_node *product,
+		       struct vt_flow_nodes *found)
+{
+	if (product->label == VT_FLOW_LOGITS || !find_behind(flow, product, found))
+		return;
+	for (size_t i = 0; i < found->len; i++)
+		if (vt_flow_node_counts(&flow->nodes[found->items[i]]))
+			flow->nodes[found->items[i]].label = VT_FLOW_LOGITS;
+}
+
+static int is_by_element(const struct vt_flow_node *node)
+{
+	switch (node->class) {
+	case VT_OPERATOR_NORM:
+	case VT_OPERATOR_ATTENTION:
+	case VT_OPERATOR_EMBEDDING:
+	case VT_OPERATOR_RECURRENT:
+	case VT_OPERATOR_POOL:
+		return 0;
+	default:
+		return node->label != VT_FLOW_NORM;
+	}
+}
+
+/* Back from a loss or a choice to the product whose results it is of. */
+static void find_heads(struct vt_dataflow *flow, const struct vt_flow_node *end,
+		       struct vt_flow_nodes *found)
+{
+	struct vt_flow_node *products[BEFORE_MAX];
+	const struct vt_flow_node *nodes[BEFORE_MAX] = { end };
+	unsigned nr = 1, nr_products = 0;
+
+	vt_dataflow_walk(flow);
+	for (unsigned i = 0; i < nr; i++) {
+		uint32_t nr_inputs = nodes[i]->nr_inputs;
+
+		/* What is chosen from, or looked up, is the first input. */
+		if (nr_inputs > 1 && (nodes[i]->class == VT_OPERATOR_CHOICE ||
+				      nodes[i]->class == VT_OPERATOR_INDEX))
+			nr_inputs = 1;
+
+		for (uint32_t k = 0; k < nr_inputs; k++) {
+			struct vt_flow_node *writer = vt_dataflow_writer(flow, nodes[i], k);
+
+			if (!writer || !vt_dataflow_see(flow, writer))
+				continue;
+			if (vt_dataflow_is_by_weight(flow, writer))
+				products[nr_products++ % BEFORE_MAX] = writer;
+			else if (writer->class != VT_OPERATOR_PRODUCT && is_by_element(writer) &&
+				 nr < BEFORE_MAX)
+				nodes[nr++] = writer;
+		}
+	}
+	for (unsigned i = 0; i < nr_products && i < BEFORE_MAX; i++)
+		label_head(flow, products[i], found);
+}
+
+/* Readers follow what they read. */
+static void find_unread(struct vt_dataflow *flow)
+{
+	for (uint32_t n = flow->nr_nodes; n-- > 0;) {
+		struct vt_flow_node *node = &flow->nodes[n];
+		const struct vt_flow_node *reader;
+
+		node->is_unread = vt_flow_node_counts(node) && node->label == VT_FLOW_NONE &&
+				  (is_product(node) ? vt_dataflow_is_by_weight(flow, node) :
+						      is_by_element(node));
+		for (uint32_t k = 0; (reader = vt_dataflow_reader(flow, node, k)); k++)
+			node->is_unread &= reader->is_unread && !is_product(reader);
+	}
+}
+
+void vt_flow_label_logits(struct vt_dataflow *flow)
+{
+	struct vt_flow_nodes found = { 0 };
+
+	for (uint32_t n = 0; n < flow->nr_nodes; n++) {
+		const struct vt_flow_node *node = &flow->nodes[n];
+
+		if (vt_flow_node_counts(node) && (node->class == VT_OPERATOR_LOSS ||
+						  node->class == VT_OPERATOR_NORMALISER ||
+						  node->class == VT_OPERATOR_CHOICE))
+			find_heads(flow, node, &found);
+	}
+	find_unread(flow);
+	vt_vector_release(&found);
+}

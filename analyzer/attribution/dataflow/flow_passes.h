@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_FLOW_PASSES_H
+#define VT_ANALYZER_FLOW_PASSES_H
+
+/* What labels the nodes of the graph, in the order in which they are called. */
+
+#include "analyzer/attribution/dataflow/dataflow.h"
+
+/*
+ * Softmax and the logarithm of a sum of exponentials, spelled out: the node that ends one gets the
+ * class of the operator.
+ */
+void vt_flow_find_composites(struct vt_dataflow *flow);
+
+/*
+ * Norms: their operators, and by hand: data times the inverse root of what it was reduced to, what
+ * that is made of, the scale and the shift behind it, casts that only norms read.
+ */
+void vt_flow_label_norms(struct vt_dataflow *flow);
+
+/*
+ * Logits: what a product by weights made and what became of it, where that reaches the
+ * normalisation of a loss or a choice through operators by element, and no other layer.
+ */
+void vt_flow_label_logits(struct vt_dataflow *flow);
+
+/*
+ * Loops over time: the same lines again and again, each turn computed of the one before, by the
+ * same weights.
+ */
+void vt_flow_find_recurrence(struct vt_dataflow *flow);
+
+/*
+ * Residual sums: one operand was computed from the other.  What lies between is a region; each node
+ * belongs to the smallest.
+ */
+void vt_flow_find_regions(struct vt_dataflow *flow);
+
+/*
+ * Attention: a softmax between two products of data, or the fused operator, back to the products by
+ * weights and on to the next of them, within one region.
+ */
+void vt_flow_label_attention(struct vt_dataflow *flow);
+
+/* What is left of loops over time: as the same line in another turn, else a mixer. */
+void vt_flow_label_recurrence(struct vt_dataflow *flow);
+
+/* The rest of regions by what they hold, the rest of nodes by what they do. */
+void vt_flow_label_rest(struct vt_dataflow *flow);
+
+/* Masks and other constants, and what no pass knows: by the rest of the function that makes it. */
+void vt_flow_label_functions(struct vt_dataflow *flow);
+
+#endif

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/attribution/dataflow/flow_passes.h"
+
+/* Norms between an operator and the layer that its input comes from. */
+#define NORMS_MAX 16
+
+/* What a region's nodes without a label are, by the strongest thing that it holds. */
+struct contents {
+	uint8_t has_recurrence, has_convolution, has_product, has_attention;
+};
+
+static void look_at(const struct vt_dataflow *flow, const struct vt_flow_node *node,
+		    struct contents *contents)
+{
+	/* Long convolutions of sequences are products of spectra. */
+	contents->has_recurrence |= node->class == VT_OPERATOR_RECURRENT || node->is_recurrent ||
+				    node->class == VT_OPERATOR_FOURIER;
+	contents->has_attention |= node->label == VT_FLOW_ATTENTION;
+	if (node->label)
+		return;
+	contents->has_convolution |= node->class == VT_OPERATOR_CONVOLUTION;
+	contents->has_product |= vt_dataflow_is_by_weight(flow, node);
+}
+
+static enum vt_flow_label label_of(const struct contents *contents)
+{
+	if (contents->has_recurrence)
+		return VT_FLOW_MIXER;
+	if (contents->has_convolution)
+		return VT_FLOW_CONV;
+	if (contents->has_product)
+		return VT_FLOW_MLP;
+	return contents->has_attention ? VT_FLOW_ATTENTION : VT_FLOW_NONE;
+}
+
+static void label_regions(struct vt_dataflow *flow)
+{
+	struct contents *contents;
+	uint32_t nr = 0;
+
+	for (uint32_t n = 0; n < flow->nr_nodes; n++)
+		if (flow->nodes[n].region != VT_NO_INDEX && flow->nodes[n].region >= nr)
+			nr = flow->nodes[n].region + 1;
+	contents = vt_xcalloc((size_t)nr + 1, sizeof(*contents));
+	for (uint32_t n = 0; n < flow->nr_nodes; n++)
+		if (flow->nodes[n].region != VT_NO_INDEX)
+			look_at(flow, &flow->nodes[n], &contents[flow->nodes[n].region]);
+	for (uint32_t n = 0; n < flow->nr_nodes; n++) {
+		struct vt_flow_node *node = &flow->nodes[n];
+
+		if (node->region != VT_NO_INDEX && !node->label)
+			node->label = (uint8_t)label_of(&contents[node->region]);
+	}
+	free(contents);
+}
+
+/* The label of what its first input was made by; with `behind_norms` of what that norm was of. */
+static enum vt_flow_label label_of_input(const struct vt_dataflow *flow,
+					 const struct vt_flow_node *node, int behind_norms)
+{
+	for (unsigned i = 0; i < NORMS_MAX && node->nr_inputs; i++) {
+		node = vt_dataflow_writer(flow, node, 0);
+		if (!node)
+			break;
+		if (node->label != VT_FLOW_NORM || !behind_norms)
+			return node->label;
+	}
+	return VT_FLOW_NONE;
+}
+
+static int is_of_embeddings(const struct vt_dataflow *flow, const struct vt_flow_node *node)
+{
+	for (uint32_t i = 0; i < node->nr_inputs; i++) {
+		const struct vt_flow_node *writer = vt_dataflow_writer(flow, node, i);
+
+		if (writer && writer->label != VT_FLOW_EMBEDDING)
+			return 0;
+	}
+	return 1;
+}
+
+/* Of parts of one kind. */
+static enum vt_flow_label label_of_parts(const struct vt_dataflow *flow,
+					 const struct vt_flow_node *node)
+{
+	enum vt_flow_label label = VT_FLOW_NONE;
+
+	for (uint32_t i = 0; i < node->nr_inputs; i++) {
+		const struct vt_flow_node *writer = vt_dataflow_writer(flow, node, i);
+
+		if (!writer || !writer->label || (label && writer->label != label))
+			return VT_FLOW_NONE;
+		label = (enum vt_flow_label)writer->label;
+	}
+	return label;
+}
+
+static enum vt_flow_label label_alone(const struct vt_dataflow *flow,
+				      const struct vt_flow_node *node)
+{
+	switch (node->class) {
+	case VT_OPERATOR_EMBEDDING:
+		return VT_FLOW_EMBEDDING;
+	case VT_OPERATOR_INDEX:
+		return vt_dataflow_writer(flow, node, 0) ? label_of_input(flow, node, 0)
+							 : VT_FLOW_EMBEDDING;
+	case VT_OPERATOR_CONVOLUTION:
+	case VT_OPERATOR_POOL:
+		return VT_FLOW_CONV;
+	case VT_OPERATOR_RECURRENT:
+	case VT_OPERATOR_FOURIER:
+		return VT_FLOW_MIXER;
+	case VT_OPERATOR_PRODUCT:
+		return vt_dataflow_is_by_weight(flow, node) ? VT_FLOW_MLP : VT_FLOW_NONE;
+	case VT_OPERATOR_NONLINEAR:
+	case VT_OPERATOR_DROPOUT:
+		return label_of_input(flow, node, 1);
+	case VT_OPERATOR_COPY:
+	case VT_OPERATOR_CAST:
+		return label_of_input(flow, node, 0);
+	case VT_OPERATOR_JOIN:
+		return label_of_parts(flow, node);
+	case VT_OPERATOR_ADD:
+		return is_of_embeddings(flow, node) ? VT_FLOW_EMBEDDING
+						    : label_of_input(flow, node, 1);
+	case VT_OPERATOR_MULTIPLY:
+	case VT_OPERATOR_EXPONENTIAL:
+	case VT_OPERATOR_LOGARITHM:
+	case VT_OPERATOR_SQUARE:
+	case VT_OPERATOR_ROOT:
+	case VT_OPERATOR_ACCUMULATE:
+		return label_of_input(flow, node, 1);
+	default:
+		return VT_FLOW_NONE;
+	}
+}
+
+void vt_flow_label_rest(struct vt_dataflow *flow)
+{
+	label_regions(flow);
+	for (uint32_t n = 0; n < flow->nr_nodes; n++) {
+		struct vt_flow_node *node = &flow->nodes[n];
+
+		if (!node->label && vt_flow_node_counts(node))
+			node->label = (uint8_t)label_alone(flow, node);
+	}
+}

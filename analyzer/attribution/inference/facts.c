@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/attribution/inference/facts.h"
+
+#include <string.h>
+
+#include "analyzer/base/hash.h"
+#include "analyzer/base/search.h"
+#include "analyzer/base/util.h"
+#include "common/journal_format.h"
+
+static int compare_sequences(const void *a, const void *b)
+{
+	const struct vt_sequence_class *x = a, *y = b;
+
+	if (x->step != y->step)
+		return x->step < y->step ? -1 : 1;
+	if (x->sequence != y->sequence)
+		return x->sequence < y->sequence ? -1 : 1;
+	return x->node_class < y->node_class ? -1 : x->node_class > y->node_class;
+}
+
+static uint32_t step_at(const struct vt_facts *facts, int64_t event)
+{
+	uint32_t span = vt_stages_span_at(facts->stages, event);
+
+	return span == VT_NO_INDEX ? 0 : facts->stages->spans[span].step;
+}
+
+/*
+ * What nodes make and what they free takes turns, on several threads: most of what is told was told
+ * not long before.
+ */
+#define RECENT_SEQUENCES 4096
+
+struct sequences {
+	VT_VECTOR(struct vt_sequence_class) found;
+	uint32_t recent[RECENT_SEQUENCES]; /* by hash: index of one that was found */
+};
+
+/* The same node as one of those found; NULL: it is not known to be among them. */
+static struct vt_sequence_class *find_recent(struct sequences *all,
+					     const struct vt_sequence_class *one)
+{
+	uint64_t hash = vt_hash_mix(one->sequence, (uint64_t)one->step << 32 | one->node_class);
+	uint32_t *at = &all->recent[hash % RECENT_SEQUENCES];
+	struct vt_sequence_class *recent = &all->found.items[*at];
+
+	if (*at < all->found.len && !compare_sequences(recent, one))
+		return recent;
+	*at = (uint32_t)all->found.len;
+	return NULL;
+}
+
+static void add_sequence(const struct vt_facts *facts, struct sequences *all, int64_t event,
+			 uint32_t node_class, uint64_t sequence, int makes_gradient)
+{
+	struct vt_sequence_class one = { sequence, 0, node_class, (uint8_t)makes_gradient };
+	struct vt_sequence_class *known = NULL;
+
+	if (!node_class || sequence == VT_NO_SEQUENCE)
+		return;
+	/* Events of one node follow each other. */
+	if (all->found.len)
+		known = &all->found.items[all->found.len - 1];
+	if (!known || known->sequence != sequence || known->node_class != node_class) {
+		one.step = step_at(facts, event);
+		known = find_recent(all, &one);
+	}
+	if (known)
+		known->makes_gradient |= makes_gradient;
+	else
+		vt_vector_push(&all->found, one);
+}
+
+/* One entry per node: nodes on several threads take turns. */
+static uint32_t merge_sequences(struct vt_sequence_class *items, size_t nr)
+{
+	uint32_t kept = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		struct vt_sequence_class *last = kept ? &items[kept - 1] : NULL;
+
+		if (last && compare_sequences(last, &items[i]) == 0)
+			last->makes_gradient |= items[i].makes_gradient;
+		else
+			items[kept++] = items[i];
+	}
+	return kept;
+}
+
+/* It outlives the pass; or it was only added to the .grad that was there. */
+static int makes_gradient(struct vt_facts *facts, const struct vt_allocation *a)
+{
+	const char *freed_by = vt_operators_class(&facts->operators, a->freed->node_class);
+
+	if (!a->made->node_class)
+		return 0;
+	if (freed_by && strncmp(freed_by, "AccumulateGrad", strlen("AccumulateGrad")) == 0)
+		return 1;
+	return (vt_facts_lifetimes(facts, a) & 1u << VT_LIFETIME_AFTER_BACKWARD) != 0;
+}
+
+static void find_sequences(struct vt_facts *facts)
+{
+	struct sequences all = { 0 };
+
+	for (uint32_t i = 0; i < facts->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &facts->model->allocations[i];
+
+		add_sequence(facts, &all, a->event, a->made->node_class, a->node_sequence,
+			     makes_gradient(facts, a));
+		if (a->freed_event != VT_NEVER)
+			add_sequence(facts, &all, a->freed_event, a->freed->node_class,
+				     a->freed_node_sequence, 0);
+	}
+	if (all.found.len)
+		qsort(all.found.items, all.found.len, sizeof(*all.found.items), compare_sequences);
+	facts->nr_sequences = merge_sequences(all.found.items, all.found.len);
+	/* Vectors double: what was not needed is not kept beside a long recording. */
+	facts->sequences = vt_xrealloc(all.found.items, ((size_t)facts->nr_sequences + 1) *
+								sizeof(*all.found.items));
+}
+
+/*
+ * The last event that shows the program at work: a Python frame or an autograd node.  The
+ * interpreter frees what is left at its end without any frame.
+ */
+static int64_t find_last_working_event(const struct vt_model *model)
+{
+	int64_t last = 0;
+
+	for (uint32_t i = 0; i < model->nr_allocations; i++) {
+		const struct vt_allocation *a = &model->allocations[i];
+
+		if (a->event > last)
+			last = a->event;
+		if (a->freed_event != VT_NEVER && a->freed_event > last &&
+		    (a->freed->python_stack || a->freed->node_class))
+			last = a->freed_event;
+	}
+	for (uint32_t i = 0; i < model->nr_marks; i++)
+		if (model->marks[i].event > last)
+			last = model->marks[i].event;
+	return last;
+}
+
+static int has_optimizer(const struct vt_model *model)
+{
+	for (uint32_t i = 0; i < model->nr_allocations; i++) {
+		const char *scope = vt_model_text(model, model->allocations[i].made->scope);
+
+		if (scope && strncmp(scope, "Optimizer.", strlen("Optimizer.")) == 0)
+			return 1;
+	}
+	return 0;
+}
+
+static void find_twins(struct vt_facts *facts)
+{
+	VT_VECTOR(struct vt_twin) gradients = { 0 };
+
+	for (uint32_t i = 0; i < facts->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &facts->model->allocations[i];
+		struct vt_twin twin = { a->size_bytes, { a->node_sequence, a->made->node_class,
+							 a->made->forward_python_stack } };
+
+		if (a->made->node_class &&
+		    (vt_facts_lifetimes(facts, a) & 1u << VT_LIFETIME_AFTER_BACKWARD))
+			vt_vector_push(&gradients, twin);
+	}
+	gradients.items = vt_xrealloc(gradients.items,
+				      (gradients.len + 1) * sizeof(*gradients.items));
+	vt_gradient_sizes_init(&facts->twins, gradients.items, (uint32_t)gradients.len);
+}
+
+void vt_facts_init(struct vt_facts *facts, const struct vt_stages *stages,
+		   const struct vt_rules *rules)
+{
+	memset(facts, 0, sizeof(*facts));
+	facts->model = stages->timeline->model;
+	facts->rules = rules;
+	facts->stages = stages;
+	vt_operators_init(&facts->operators, facts->model, rules);
+	vt_flow_kinds_init(&facts->flow, facts->model, &facts->operators);
+	vt_lm_heads_init(&facts->heads, stages, rules, &facts->operators);
+	vt_module_apply_init(&facts->moves, stages);
+	vt_names_init(&facts->names, facts->model);
+	vt_recorded_passes_init(&facts->recorded, stages);
+	vt_recomputes_init(&facts->recomputes, facts->model, &stages->chains);
+	vt_shapes_init(&facts->shapes, &facts->names, stages, rules);
+	facts->has_optimizer = (uint8_t)has_optimizer(facts->model);
+	facts->last_working_event = find_last_working_event(facts->model);
+	for (uint32_t i = 0; i < facts->model->nr_allocations; i++)
+		if (facts->model->allocations[i].event > facts->last_made_event)
+			facts->last_made_event = facts->model->allocations[i].event;
+	vt_parameter_containers_init(&facts->trees, &facts->names, stages);
+	vt_token_sampling_init(&facts->choices, stages, rules, &facts->operators);
+	find_sequences(facts);
+	find_twins(facts);
+}
+
+void vt_facts_release(struct vt_facts *facts)
+{
+	vt_operators_release(&facts->operators);
+	vt_flow_kinds_release(&facts->flow);
+	vt_lm_heads_release(&facts->heads);
+	vt_module_apply_release(&facts->moves);
+	vt_shapes_release(&facts->shapes);
+	vt_parameter_containers_release(&facts->trees);
+	vt_token_sampling_release(&facts->choices);
+	free(facts->as_cache);
+	free(facts->updates);
+	vt_names_release(&facts->names);
+	free(facts->gradient_of);
+	vt_recomputes_release(&facts->recomputes);
+	vt_recorded_passes_release(&facts->recorded);
+	free(facts->sources);
+	vt_gradient_sizes_release(&facts->twins);
+	free(facts->cast_of);
+	free(facts->sequences);
+	memset(facts, 0, sizeof(*facts));
+}
+
+const struct vt_span *vt_facts_span(const struct vt_facts *facts, const struct vt_allocation *a)
+{
+	uint32_t span = vt_stages_span_at(facts->stages, a->event);
+
+	return span == VT_NO_INDEX ? NULL : &facts->stages->spans[span];
+}
+
+static uint32_t index_of(const struct vt_facts *facts, const struct vt_allocation *a)
+{
+	return (uint32_t)(a - facts->model->allocations);
+}
+
+/* Made while autograd numbered nothing: the thread's last number is that of something older. */
+static int is_unnumbered(const struct vt_facts *facts, const struct vt_allocation *a)
+{
+	return vt_calls_is_before(&facts->stages->calls, index_of(facts, a));
+}
+
+/* What autograd did not record copies something else, labels or a mask, between two that it did. */
+static int is_copy_of_other(const struct vt_facts *facts, const struct vt_allocation *a)
+{
+	const char *op = vt_operators_name((struct vt_operators *)&facts->operators,
+					   a->made->native_stack);
+
+	return op && vt_globs_match(&facts->rules->copy, op) &&
+	       !vt_calls_is_numbered(&facts->stages->calls, index_of(facts, a));
+}
+
+uint32_t vt_facts_heads(const struct vt_facts *facts, const struct vt_allocation *a)
+{
+	uint64_t sequence = a->made->node_class ? a->node_sequence : a->forward_sequence;
+	const struct vt_span *span = vt_facts_span(facts, a);
+	const struct vt_lm_head_range *stretch;
+	uint32_t bits = 0;
+
+	/* What was observed needs no inference. */
+	if (vt_flow_kinds_knows_heads(&facts->flow, a))
+		return vt_flow_kinds_find(&facts->flow, a) == VT_FLOW_LOGITS ? 1u << VT_HEAD_FLOW
+									      : 0;
+	if (!span)
+		return 0;
+	if (!a->made->node_class && a->made->python_stack < facts->stages->chains.nr_stacks &&
+	    facts->stages->chains.is_head[a->made->python_stack])
+		bits |= 1u << VT_HEAD_MODULE;
+	if (vt_lm_heads_is_at_head(&facts->heads, facts->stages, a))
+		bits |= 1u << VT_HEAD_MODULE;
+	if (sequence == VT_NO_SEQUENCE || is_unnumbered(facts, a))
+		return bits;
+	stretch = vt_lm_heads_find(&facts->heads, span->step, sequence);
+	if (stretch && !a->made->node_class && a->event >= stretch->product_event)
+		bits |= 1u << VT_HEAD_PRODUCT;
+	/*
+	 * The product's own node makes the gradients of its input and its weight, not of the
+	 * logits.
+	 */
+	if (!stretch || (a->made->node_class && sequence == stretch->product))
+		return bits;
+	if (!a->made->node_class &&
+	    (span->stage != VT_STAGE_FORWARD || is_copy_of_other(facts, a)))
+		return bits;
+	return bits | 1u << stretch->how;
+}
+
+/* The node that the forward operator of `a` created; NULL: none, or nothing is known about it. */
+static const struct vt_sequence_class *find_node(const struct vt_facts *facts,
+						 const struct vt_allocation *a)
+{
+	uint32_t low;
+	struct vt_sequence_class wanted = { a->forward_sequence, step_at(facts, a->event), 0, 0 };
+
+	if (a->made->node_class || a->forward_sequence == VT_NO_SEQUENCE || is_unnumbered(facts, a))
+		return NULL;
+	low = (uint32_t)vt_search_first(i, facts->nr_sequences,
+					compare_sequences(&facts->sequences[i], &wanted) < 0);
+	if (low == facts->nr_sequences || facts->sequences[low].sequence != wanted.sequence ||
+	    facts->sequences[low].step != wanted.step)
+		return NULL;
+	return &facts->sequences[low];
+}
+
+uint32_t vt_facts_forward_node(const struct vt_facts *facts, const struct vt_allocation *a)
+{
+	const struct vt_sequence_class *node = find_node(facts, a);
+
+	return node ? node->node_class : 0;
+}
+
+uint32_t vt_facts_yields(const struct vt_facts *facts, const struct vt_allocation *a)
+{
+	const struct vt_sequence_class *node = find_node(facts, a);
+
+	/* What autograd did not record has the number of the operator before it. */
+	if (!vt_calls_is_numbered(&facts->stages->calls, index_of(facts, a)))
+		return 0;
+	return node && node->makes_gradient ? 1u << VT_YIELD_GRADIENT : 0;
+}
+
+uint32_t vt_facts_grad_modes(const struct vt_facts *facts, const struct vt_allocation *a)
+{
+	const struct vt_call *call = vt_calls_find(&facts->stages->calls, index_of(facts, a));
+
+	if (!call)
+		return 0;
+	return 1u << (call->has_autograd ? VT_GRAD_MODE_ON : VT_GRAD_MODE_OFF);
+}
+
+uint32_t vt_facts_releasers(const struct vt_facts *facts, const struct vt_allocation *a)
+{
+	struct vt_recompute node = { a->freed_node_sequence, a->freed->node_class,
+				     a->freed->forward_python_stack };
+
+	uint32_t bits = 0;
+
+	if (!a->freed->node_class)
+		return 0;
+	if (vt_recomputes_has(&facts->recomputes, &node))
+		bits |= 1u << VT_RELEASER_RECOMPUTING;
+	if (vt_gradient_sizes_has_node(&facts->twins, a->size_bytes, &node))
+		bits |= 1u << VT_RELEASER_TWIN;
+	return bits;
+}
+
+uint32_t vt_facts_repeats(const struct vt_facts *facts, const struct vt_allocation *a)
+{
+	uint32_t index = index_of(facts, a);
+
+	if (facts->stages->passes.is_carried[index])
+		return 1u << VT_REPEAT_CARRIED;
+	if (facts->as_cache && facts->as_cache[index])
+		return 1u << VT_REPEAT_AS_CACHE;
+	if (!vt_calls_find(&facts->stages->calls, index))
+		return 0;
+	if (vt_calls_is_again(&facts->stages->calls, index, a->made->python_stack))
+		return 1u << VT_REPEAT_AGAIN;
+	return 1u << VT_REPEAT_ONCE;
+}
+
+uint32_t vt_facts_roles(const struct vt_facts *facts, const struct vt_allocation *a)
+{
+	return vt_names_roles(&facts->names, index_of(facts, a));
+}
+
+const struct vt_tensor *vt_facts_row(const struct vt_facts *facts, const struct vt_allocation *a)
+{
+	return vt_names_find(&facts->names, index_of(facts, a), VT_NAMES_ANY_ROLE);
+}
+
+uint32_t vt_facts_flags(const struct vt_facts *facts, const struct vt_allocation *a)
+{
+	uint32_t nr, flags = 0, bits = 0;
+	const uint32_t *rows = vt_names_rows(&facts->names, index_of(facts, a), &nr);
+
+	for (uint32_t i = 0; i < nr; i++)
+		flags |= facts->model->tensors[rows[i]].flags;
+	bits |= flags & VT_TENSOR_REQUIRES_GRAD ? 1u << VT_FLAG_REQUIRES_GRAD : 0;
+	bits |= flags & VT_TENSOR_LEAF ? 1u << VT_FLAG_LEAF : 0;
+	return bits | (flags & VT_TENSOR_VIEW ? 1u << VT_FLAG_VIEW : 0);
+}
+
+uint32_t vt_facts_copies(const struct vt_facts *facts, const struct vt_allocation *a)
+{
+	const struct vt_tensor *row = vt_facts_row(facts, a);
+
+	if (!row || !vt_names_has_parameter_like(&facts->names, row))
+		return 0;
+	return 1u << VT_THING_PARAMETER;
+}
+
+uint32_t vt_facts_like(const struct vt_facts *facts, const struct vt_allocation *a)
+{
+	const struct vt_tensor *row = vt_facts_row(facts, a);
+
+	return row && vt_names_is_shaped_like(&facts->names, row) ? 1u << VT_THING_PARAMETER : 0;
+}
+
+uint32_t vt_facts_gradients(const struct vt_facts *facts, const struct vt_allocation *a)
+{
+	return facts->gradient_of[index_of(facts, a)] ? 1u << VT_THING_PARAMETER : 0;
+}
+
+uint32_t vt_facts_casts(const struct vt_facts *facts, const struct vt_allocation *a)
+{
+	return facts->cast_of[index_of(facts, a)] ? 1u << VT_THING_PARAMETER : 0;
+}
+
+const struct vt_tensor *vt_facts_parameter(const struct vt_facts *facts,
+					   const struct vt_allocation *a)
+{
+	uint32_t index = index_of(facts, a);
+	uint32_t tensor = facts->gradient_of[index] ? facts->gradient_of[index]
+						    : facts->cast_of[index];
+
+	return tensor ? &facts->model->tensors[tensor - 1] : NULL;
+}
+
+uint32_t vt_facts_programs(const struct vt_facts *facts)
+{
+	const struct vt_stages *stages = facts->stages;
+	uint32_t bits = 1u << VT_PROGRAM_FUNCTIONS;
+	uint32_t optimizer = facts->has_optimizer ? 1u << VT_PROGRAM_OPTIMIZER : 0;
+
+	if (stages->evidence.has_forward && !stages->evidence.has_autograd)
+		return 1u << VT_PROGRAM_UNRECORDED | 1u << VT_PROGRAM_MODULES;
+	if (stages->evidence.has_forward)
+		return optimizer | 1u << VT_PROGRAM_MODULES;
+	if (stages->evidence.has_autograd)
+		return optimizer | bits;
+	for (uint32_t i = 0; i < stages->nr_spans; i++)
+		if (stages->spans[i].stage == VT_STAGE_FORWARD ||
+		    stages->spans[i].stage == VT_STAGE_GENERATION) {
+			bits |= 1u << VT_PROGRAM_INFERENCE;
+			return bits | (facts->choices.nr ? 1u << VT_PROGRAM_DECODER : 0);
+		}
+	return bits | 1u << VT_PROGRAM_COMPUTATION;
+}
+
+uint32_t vt_facts_sources(const struct vt_facts *facts, const struct vt_allocation *a)
+{
+	uint8_t what = facts->sources ? facts->sources[index_of(facts, a)] : 0;
+
+	return what ? 1u << (what - 1) : 0;
+}
+
+uint32_t vt_facts_updates(const struct vt_facts *facts, const struct vt_allocation *a)
+{
+	uint8_t what = facts->updates ? facts->updates[index_of(facts, a)] : 0;
+
+	return what ? 1u << (what - 1) : 0;
+}
+
+uint32_t vt_facts_shape_classes(const struct vt_facts *facts, const struct vt_allocation *a)
+{
+	return vt_allocation_is_owned(a) ? vt_shapes_classes(&facts->shapes, facts->model, a) : 0;
+}
+
+uint32_t vt_facts_alike(const struct vt_facts *facts, const struct vt_allocation *a)
+{
+	uint32_t bits = 0;
+
+	if (!vt_allocation_is_owned(a))
+		return 0;
+	if (vt_shapes_is_per_layer(&facts->shapes, facts->stages, a))
+		bits |= 1u << VT_ALIKE_LAYERS;
+	if (facts->trees.is_member[index_of(facts, a)])
+		bits |= 1u << VT_ALIKE_TREE;
+	if (facts->trees.is_score[index_of(facts, a)] ||
+	    facts->choices.is_score[index_of(facts, a)])
+		bits |= 1u << VT_ALIKE_SCORES;
+	return bits;
+}
+
+uint32_t vt_facts_shares(const struct vt_facts *facts, const struct vt_allocation *a)
+{
+	const struct vt_peak *peak = vt_model_peak(facts->model, a->device);
+
+	if (!peak)
+		return 0;
+	return 1u << (a->size_bytes > peak->used_bytes / 1000 ? VT_SHARE_LARGE : VT_SHARE_SMALL);
+}

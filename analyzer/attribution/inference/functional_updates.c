@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Parameters of modules are among the weights of U2 only in a program that trains modules: with
+ * functional transforms the module is a pattern, and what is trained are copies.
+ */
+#include "analyzer/attribution/inference/functional_updates.h"
+
+#include <string.h>
+
+#include "analyzer/attribution/inference/master_weights.h"
+#include "analyzer/attribution/inference/match.h"
+#include "analyzer/attribution/calls/block_rounding.h"
+#include "analyzer/base/map.h"
+#include "analyzer/base/util.h"
+
+/* PyTorch gives nothing smaller: scalars and short vectors of all sorts have this size. */
+#define SMALLEST_BLOCK 512
+/* Backward passes: what a step makes for itself sees the next one at most. */
+#define LONG_LIFE 2
+/* Classes of nearly one size that are looked at: no program has so many, a damaged file may. */
+#define MAX_NEIGHBOURS 64
+
+struct search {
+	uint8_t *what; /* facts->updates */
+	const struct vt_facts *facts;
+	const struct vt_model *model;
+	VT_VECTOR(struct vt_gradient_class) classes;
+	struct vt_map by_size;
+	struct vt_map neighbours; /* sizes, to VT_REST_MAX -> first class << 32 | last class */
+	VT_VECTOR(uint32_t) next; /* class of like size that was found after this one; 0: none */
+	uint32_t *by_allocation; /* class + 1, 0: none; NULL: not all classes are known yet */
+	struct vt_map per_span; /* gradients of a class in a backward pass */
+	struct vt_match match;
+	int has_trained_modules;
+};
+
+static struct vt_key size_key(const struct vt_allocation *a)
+{
+	struct vt_key key = { a->size_bytes, (uint64_t)a->device, 0 };
+
+	return key;
+}
+
+/* All classes that differ by VT_REST_MAX at most are in three such places side by side. */
+static struct vt_key neighbours_key(const struct vt_allocation *a, int64_t beside)
+{
+	struct vt_key key = { a->size_bytes / VT_REST_MAX + (uint64_t)beside, (uint64_t)a->device,
+			      0 };
+
+	return key;
+}
+
+static int is_like(const struct vt_gradient_class *class, const struct vt_allocation *a,
+		   int has_rest)
+{
+	if (class->device != a->device)
+		return 0;
+	if (has_rest && class->size_bytes < a->size_bytes &&
+	    a->size_bytes - class->size_bytes <= VT_REST_MAX)
+		return 1;
+	return class->has_rest && class->size_bytes > a->size_bytes &&
+	       class->size_bytes - a->size_bytes <= VT_REST_MAX;
+}
+
+/* The first found of those of nearly its size. */
+static struct vt_gradient_class *find_like(const struct search *search,
+					   const struct vt_allocation *a)
+{
+	int has_rest = vt_block_rounding_can_have(search->model, a);
+	uint32_t found = VT_NO_INDEX;
+
+	for (int beside = -1; beside <= 1; beside++) {
+		const uint64_t *ends = vt_map_find(&search->neighbours, neighbours_key(a, beside));
+		uint32_t i = ends ? (uint32_t)(*ends >> 32) : 0;
+
+		for (unsigned nr = 0; ends && nr < MAX_NEIGHBOURS && i < found; nr++) {
+			if (is_like(&search->classes.items[i], a, has_rest))
+				found = i;
+			i = search->next.items[i];
+			if (!i)
+				break;
+		}
+	}
+	return found == VT_NO_INDEX ? NULL : &search->classes.items[found];
+}
+
+static struct vt_gradient_class *find_class(const struct search *search,
+					    const struct vt_allocation *a)
+{
+	const uint64_t *at;
+
+	if (!vt_allocation_is_owned(a) || a->size_bytes <= SMALLEST_BLOCK)
+		return NULL;
+	at = vt_map_find(&search->by_size, size_key(a));
+	if (at)
+		return &search->classes.items[*at];
+	return a->size_bytes > VT_REST_MAX ? find_like(search, a) : NULL;
+}
+
+static void add_class(struct search *search, const struct vt_allocation *a, uint8_t has_rest)
+{
+	struct vt_gradient_class one = { .size_bytes = a->size_bytes,
+					 .first_event = a->event,
+					 .device = a->device,
+					 .has_rest = has_rest };
+	uint64_t number = search->classes.len, first = number;
+	struct vt_key key = neighbours_key(a, 0);
+	const uint64_t *ends = vt_map_find(&search->neighbours, key);
+
+	if (ends) {
+		first = *ends >> 32;
+		search->next.items[(uint32_t)*ends] = (uint32_t)number;
+	}
+	vt_map_put(&search->neighbours, key, first << 32 | number);
+	vt_map_put(&search->by_size, size_key(a), number);
+	vt_vector_push(&search->classes, one);
+	vt_vector_push(&search->next, 0);
+}
+
+static struct vt_gradient_class *class_of(const struct search *search,
+					  const struct vt_allocation *a)
+{
+	uint32_t known;
+
+	if (!search->by_allocation)
+		return find_class(search, a);
+	known = search->by_allocation[a - search->model->allocations];
+	return known ? &search->classes.items[known - 1] : NULL;
+}
+
+static void remember_classes(struct search *search)
+{
+	uint32_t nr = search->model->nr_allocations;
+	uint32_t *known = vt_xcalloc((size_t)nr + 1, sizeof(*known));
+
+	for (uint32_t i = 0; i < nr; i++) {
+		struct vt_gradient_class *class =
+			find_class(search, &search->model->allocations[i]);
+
+		known[i] = class ? (uint32_t)(class - search->classes.items) + 1 : 0;
+	}
+	search->by_allocation = known;
+}
+
+static int is_accumulation(const struct search *search, uint32_t node_class)
+{
+	const char *name = vt_model_text(search->model, node_class);
+
+	return name && strstr(name, "AccumulateGrad") != NULL;
+}
+
+static int is_gradient(struct search *search, const struct vt_allocation *a)
+{
+	const struct vt_span *span = vt_facts_span(search->facts, a);
+
+	if (!vt_allocation_is_owned(a) || a->size_bytes <= SMALLEST_BLOCK || !span)
+		return 0;
+	/* The engine itself adds up what several nodes made for one tensor. */
+	if (!a->made->node_class && (a->made->python_stack || span->stage != VT_STAGE_BACKWARD))
+		return 0;
+	if (a->freed->node_class && !is_accumulation(search, a->freed->node_class))
+		return 0;
+	/* Other passes may make gradients of inputs; those that fill .grad tell the sizes. */
+	if (search->facts->recorded.is_any_plain &&
+	    vt_recorded_passes_of(&search->facts->recorded, search->facts->stages, a))
+		return 0;
+	if (!(vt_facts_lifetimes(search->facts, a) & 1u << VT_LIFETIME_AFTER_BACKWARD))
+		return 0;
+	/* What a library keeps from its first call on was made by a node as well. */
+	return !vt_match_is_workspace(&search->match, a);
+}
+
+static void count_gradient(struct search *search, const struct vt_allocation *a, uint8_t has_rest)
+{
+	struct vt_key key = { 0, vt_stages_span_at(search->facts->stages, a->event), 0 };
+	struct vt_gradient_class *class = class_of(search, a);
+	uint64_t *count, nr;
+
+	if (!class) {
+		add_class(search, a, has_rest);
+		class = &search->classes.items[search->classes.len - 1];
+	}
+	if (class->first_event > a->event)
+		class->first_event = a->event;
+	key.a = (uint64_t)(class - search->classes.items);
+	count = vt_map_find(&search->per_span, key);
+	nr = count ? ++*count : 1;
+	if (!count)
+		vt_map_put(&search->per_span, key, 1);
+	if (class->most < nr)
+		class->most = (uint32_t)nr;
+}
+
+static void count_gradients(struct search *search, int has_rest)
+{
+	for (uint32_t i = 0; i < search->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &search->model->allocations[i];
+
+		if (vt_block_rounding_can_have(search->model, a) == has_rest &&
+		    is_gradient(search, a))
+			count_gradient(search, a, (uint8_t)has_rest);
+	}
+}
+
+static void find_trained_modules(struct search *search)
+{
+	for (uint32_t i = 0; i < search->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &search->model->allocations[i];
+
+		search->has_trained_modules |= is_accumulation(search, a->made->node_class) ||
+					       is_accumulation(search, a->freed->node_class);
+	}
+	search->has_trained_modules |= search->facts->has_optimizer;
+	for (uint32_t i = 0; i < search->model->nr_tensors; i++)
+		search->has_trained_modules |=
+			search->model->tensors[i].role == VT_ROLE_GRADIENT;
+}
+
+static int is_of_module(const struct search *search, const struct vt_allocation *a)
+{
+	uint32_t nr;
+
+	vt_module_stacks_get(&search->facts->stages->chains, a->made->python_stack, &nr);
+	return nr || (vt_facts_roles(search->facts, a) & 1u << VT_ROLE_PARAMETER);
+}
+
+/* U1 */
+static int is_candidate(const struct search *search, const struct vt_allocation *a)
+{
+	const struct vt_gradient_class *class = class_of(search, a);
+	const struct vt_span *span;
+
+	if (!class || a->made->node_class || a->event > class->first_event ||
+	    a->freed_event < class->first_event)
+		return 0;
+	span = vt_facts_span(search->facts, a);
+	if (!span || span->stage != VT_STAGE_LOAD)
+		return 0;
+	return search->has_trained_modules || !is_of_module(search, a);
+}
+
+static int requires_gradient(const struct search *search, const struct vt_allocation *a)
+{
+	uint32_t wanted = 1u << VT_FLAG_LEAF | 1u << VT_FLAG_REQUIRES_GRAD;
+
+	return (vt_facts_flags(search->facts, a) & wanted) == wanted;
+}
+
+static int is_made_as_zeros(const struct search *search, const struct vt_allocation *a)
+{
+	return vt_parameter_containers_is_zeros(&search->facts->trees, a->made->native_stack);
+}
+
+/* U2, one of the three kinds of candidates after the other, each in the order of making. */
+static void find_weights(struct search *search, int turn)
+{
+	for (uint32_t i = 0; i < search->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &search->model->allocations[i];
+		struct vt_gradient_class *class;
+
+		if (search->what[i] || !is_candidate(search, a))
+			continue;
+		if (turn == 0 && !requires_gradient(search, a))
+			continue;
+		if (turn == 1 && is_made_as_zeros(search, a))
+			continue;
+		class = class_of(search, a);
+		if (class->nr_weights >= (turn == 2 ? 1 : turn == 1 ? class->most : UINT32_MAX))
+			continue;
+		class->nr_weights++;
+		search->what[i] = VT_UPDATE_WEIGHT + 1;
+	}
+}
+
+/* U3 */
+static void find_states(struct search *search)
+{
+	for (uint32_t i = 0; i < search->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &search->model->allocations[i];
+
+		if (!search->what[i] && is_candidate(search, a) &&
+		    is_made_as_zeros(search, a))
+			search->what[i] = VT_UPDATE_STATE + 1;
+	}
+}
+
+/* How many backward passes made gradients of its size while it lived. */
+static unsigned count_passes(struct search *search, const struct vt_allocation *a)
+{
+	uint32_t last = VT_NO_INDEX;
+	unsigned nr = 0;
+
+	for (uint32_t i = (uint32_t)(a - search->model->allocations);
+	     i < search->model->nr_allocations && nr < LONG_LIFE; i++) {
+		const struct vt_allocation *g = &search->model->allocations[i];
+		uint32_t span;
+
+		if (g->event > a->freed_event)
+			break;
+		if (!g->made->node_class || class_of(search, g) != class_of(search, a) ||
+		    !is_gradient(search, g))
+			continue;
+		span = vt_stages_span_at(search->facts->stages, g->event);
+		nr += span != last;
+		last = span;
+	}
+	return nr;
+}
+
+/* U4 */
+static void find_late_states(struct search *search)
+{
+	for (uint32_t i = 0; i < search->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &search->model->allocations[i];
+		const struct vt_gradient_class *class = class_of(search, a);
+
+		if (search->what[i] || !class || a->made->node_class || !a->made->python_stack ||
+		    a->event < class->first_event || a->freed->node_class ||
+		    is_of_module(search, a) || !is_made_as_zeros(search, a))
+			continue;
+		if (count_passes(search, a) >= LONG_LIFE)
+			search->what[i] = VT_UPDATE_STATE + 1;
+	}
+}
+
+/* Of what was made outside of modules, what a variable held it in; NULL: unknown. */
+static const struct vt_tensor *variable_of(const struct search *search, uint32_t allocation)
+{
+	const struct vt_allocation *a = &search->model->allocations[allocation];
+
+	if (a->made->node_class || !class_of(search, a))
+		return NULL;
+	return vt_names_find(&search->facts->names, allocation, 1u << VT_ROLE_VARIABLE);
+}
+
+static struct vt_key name_key(const struct vt_tensor *row)
+{
+	struct vt_key key = { row->name, row->holder, row->shape };
+
+	return key;
+}
+
+static struct vt_key place_key(const struct vt_allocation *a)
+{
+	struct vt_key key = { (uint64_t)a->made->python_stack << 32 | a->made->native_stack,
+			      a->size_bytes, 1 };
+
+	return key;
+}
+
+/* What a step made only for itself is gone before the next gradients. */
+static int is_kept(struct search *search, const struct vt_allocation *a)
+{
+	return a->freed_event > search->facts->last_made_event || count_passes(search, a) > 0;
+}
+
+/* U5: what was said of one goes to those that have the same key. */
+static void spread(struct search *search, int is_by_place)
+{
+	uint8_t *what = search->what;
+	struct vt_map known = { 0 };
+
+	for (int is_second = 0; is_second < 2; is_second++)
+		for (uint32_t i = 0; i < search->model->nr_allocations; i++) {
+			const struct vt_allocation *a = &search->model->allocations[i];
+			const struct vt_tensor *row = variable_of(search, i);
+			struct vt_key key;
+			const uint64_t *found;
+
+			if (a->made->node_class || !class_of(search, a) ||
+			    (is_by_place ? !a->made->python_stack : !row))
+				continue;
+			key = is_by_place ? place_key(a) : name_key(row);
+			found = vt_map_find(&known, key);
+			if (!is_second && what[i] && !found)
+				vt_map_put(&known, key, what[i]);
+			else if (is_second && !what[i] && found &&
+				 (!is_by_place || (!row && is_kept(search, a))))
+				what[i] = (uint8_t)*found;
+		}
+	vt_map_release(&known);
+}
+
+/* Those at which a block of the search's sizes is made or freed: indices of the timeline's. */
+typedef VT_VECTOR(uint32_t) moment_vector;
+
+static const struct vt_moment *moment_of(const struct search *search, uint32_t index)
+{
+	return &search->facts->stages->timeline->moments[index];
+}
+
+static void gather_moments(const struct search *search, moment_vector *all)
+{
+	const struct vt_timeline *timeline = search->facts->stages->timeline;
+
+	for (uint32_t i = 0; i < timeline->nr; i++) {
+		const struct vt_moment *m = moment_of(search, i);
+		int is_free = m->what == VT_MOMENT_FREE;
+
+		if (m->what != VT_MOMENT_ALLOC && !is_free)
+			continue;
+		if (class_of(search, &search->model->allocations[m->index]) &&
+		    (!is_free || m->event <= search->facts->last_working_event))
+			vt_vector_push(all, i);
+	}
+}
+
+/* What took the place of a block that was let go: the last of its size that the program made. */
+static uint32_t find_successor(struct search *search, const moment_vector *all, size_t at)
+{
+	const struct vt_allocation *old =
+		&search->model->allocations[moment_of(search, all->items[at])->index];
+
+	while (at-- > 0) {
+		const struct vt_moment *m = moment_of(search, all->items[at]);
+		const struct vt_allocation *a = &search->model->allocations[m->index];
+
+		if (m->what == VT_MOMENT_FREE || class_of(search, a) != class_of(search, old))
+			continue;
+		/* Behind the gradients an update made nothing yet. */
+		if (a == old || is_gradient(search, a))
+			break;
+		if (!a->made->node_class && a->freed_event > m->event &&
+		    vt_allocation_is_live(a, old->freed_event) &&
+		    !search->what[m->index] && !is_of_module(search, a))
+			return m->index;
+	}
+	return VT_NO_INDEX;
+}
+
+/* Whether the program let go what may have been replaced. */
+static int is_let_go(const struct search *search, uint32_t allocation)
+{
+	const struct vt_allocation *a = &search->model->allocations[allocation];
+	const struct vt_gradient_class *class = class_of(search, a);
+
+	return class && search->what[allocation] && a->freed->python_stack &&
+	       a->freed_event > class->first_event;
+}
+
+/* Most programs update what they train where it is, and no list of all moments is worth while. */
+static int is_any_let_go(const struct search *search)
+{
+	for (uint32_t i = 0; i < search->model->nr_allocations; i++)
+		if (is_let_go(search, i))
+			return 1;
+	return 0;
+}
+
+/* U6 */
+static void find_successors(struct search *search)
+{
+	uint8_t *what = search->what;
+	moment_vector all = { 0 };
+
+	if (is_any_let_go(search))
+		gather_moments(search, &all);
+	for (size_t i = 0; i < all.len; i++) {
+		const struct vt_moment *m = moment_of(search, all.items[i]);
+		uint32_t next;
+
+		if (m->what != VT_MOMENT_FREE || !is_let_go(search, m->index))
+			continue;
+		next = find_successor(search, &all, i);
+		if (next != VT_NO_INDEX)
+			what[next] = what[m->index];
+	}
+	vt_vector_release(&all);
+}
+
+static void mark_rest(struct search *search)
+{
+	for (uint32_t i = 0; i < search->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &search->model->allocations[i];
+
+		if (!search->what[i] && class_of(search, a))
+			search->what[i] = VT_UPDATE_SIZED + 1;
+	}
+}
+
+void vt_functional_updates_find(struct vt_facts *facts)
+{
+	struct search search = { .facts = facts, .model = facts->model };
+
+	vt_match_init(&search.match, facts);
+	facts->updates = vt_xcalloc((size_t)facts->model->nr_allocations + 1, 1);
+	search.what = facts->updates;
+	/* What has no rest tells the sizes. */
+	count_gradients(&search, 0);
+	count_gradients(&search, 1);
+	remember_classes(&search);
+	find_trained_modules(&search);
+	for (int turn = 0; turn < 3; turn++)
+		find_weights(&search, turn);
+	/* PyTorch's optimizers keep their state themselves. */
+	if (!facts->has_optimizer) {
+		find_states(&search);
+		find_late_states(&search);
+	}
+	spread(&search, 0);
+	spread(&search, 1);
+	find_successors(&search);
+	vt_master_weights_find(facts, search.classes.items, (uint32_t)search.classes.len);
+	mark_rest(&search);
+	vt_match_release(&search.match);
+	vt_vector_release(&search.classes);
+	vt_map_release(&search.by_size);
+	vt_map_release(&search.neighbours);
+	vt_vector_release(&search.next);
+	free(search.by_allocation);
+	vt_map_release(&search.per_span);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/attribution/inference/gradient_sizes.h"
+
+#include <string.h>
+
+#include "analyzer/base/search.h"
+#include "analyzer/base/util.h"
+
+static int compare_twins(const void *a, const void *b)
+{
+	const struct vt_twin *x = a, *y = b;
+
+	if (x->size_bytes != y->size_bytes)
+		return x->size_bytes < y->size_bytes ? -1 : 1;
+	return vt_recomputes_compare(&x->node, &y->node);
+}
+
+void vt_gradient_sizes_init(struct vt_gradient_sizes *twins, struct vt_twin *gradients, uint32_t nr)
+{
+	twins->gradients = gradients;
+	twins->nr = nr;
+	if (nr)
+		qsort(gradients, nr, sizeof(*gradients), compare_twins);
+}
+
+void vt_gradient_sizes_release(struct vt_gradient_sizes *twins)
+{
+	free(twins->gradients);
+	memset(twins, 0, sizeof(*twins));
+}
+
+/* The first at or behind `wanted`; NULL: none. */
+static const struct vt_twin *find(const struct vt_gradient_sizes *twins,
+				  const struct vt_twin *wanted)
+{
+	uint32_t low = vt_search_first(i, twins->nr,
+				       compare_twins(&twins->gradients[i], wanted) < 0);
+
+	return low < twins->nr ? &twins->gradients[low] : NULL;
+}
+
+int vt_gradient_sizes_has_node(const struct vt_gradient_sizes *twins, uint64_t size_bytes,
+		      const struct vt_recompute *node)
+{
+	const struct vt_twin wanted = { size_bytes, *node };
+	const struct vt_twin *found = find(twins, &wanted);
+
+	return found && !compare_twins(found, &wanted);
+}

@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/attribution/timeline/decoding.h"
+
+#include <string.h>
+
+#include "analyzer/attribution/timeline/carried_tensors.h"
+#include "analyzer/attribution/timeline/append_caches.h"
+#include "analyzer/base/util.h"
+
+/* A place in all modules of a class that hands over in each call of a row. */
+struct place {
+	uint32_t type;
+	uint32_t frame;
+	uint32_t occurrence;
+	uint32_t position; /* of the last call that did */
+	uint32_t nr_steps;
+	uint32_t nr_grown;
+	uint64_t size_bytes; /* then; the smallest of all these modules' */
+	uint8_t has_shrunk;
+	uint8_t is_known;
+};
+
+typedef VT_VECTOR(struct place) place_vector;
+
+struct search {
+	struct vt_passes *passes;
+	const struct vt_model *model;
+	struct vt_carried_tensors carried;
+	uint32_t nr_generations;
+	uint32_t next_hoard; /* rows before it were looked through */
+	VT_VECTOR(struct vt_range) loops;
+};
+
+/* A module that a loop calls. */
+struct called {
+	uint64_t module;
+	uint32_t nr;
+};
+
+/* The module called most makes the tokens; of two the later: an encoder's turn comes before. */
+static uint64_t find_decoder(const struct vt_passes *passes, uint32_t first, uint32_t end)
+{
+	VT_VECTOR(struct called) called = { 0 };
+	uint64_t module;
+	uint32_t most = 0;
+
+	for (uint32_t i = first; i < end; i++) {
+		struct called fresh = { passes->passes[i].module, 1 };
+		size_t k = 0;
+
+		while (k < called.len && called.items[k].module != fresh.module)
+			k++;
+		if (k < called.len)
+			called.items[k].nr++;
+		else
+			vt_vector_push(&called, fresh);
+	}
+	for (uint32_t k = 1; k < called.len; k++)
+		if (called.items[k].nr >= called.items[most].nr)
+			most = k;
+	module = called.items[most].module;
+	vt_vector_release(&called);
+	return module;
+}
+
+/* A loop that a frame shows. */
+static void judge_known(struct vt_passes *passes, uint32_t first, uint32_t end)
+{
+	uint64_t module = find_decoder(passes, first, end);
+	int has_prefill = 0;
+
+	for (uint32_t i = first; i < end; i++)
+		if (passes->passes[i].module == module) {
+			passes->passes[i].kind = has_prefill ? VT_PASS_DECODE : VT_PASS_PREFILL;
+			has_prefill = 1;
+		}
+}
+
+static void find_known(struct search *search)
+{
+	struct vt_passes *passes = search->passes;
+	uint32_t end;
+
+	for (uint32_t i = 0; i < passes->nr; i = end) {
+		for (end = i + 1; end < passes->nr && passes->passes[end].generation ==
+							      passes->passes[i].generation;)
+			end++;
+		if (passes->passes[i].generation)
+			judge_known(passes, i, end);
+	}
+}
+
+static struct vt_pass *ordered(const struct search *search, uint32_t position)
+{
+	return &search->passes->passes[search->carried.order[position]];
+}
+
+static struct place *find_place(place_vector *places, const struct vt_carried_tensor *one)
+{
+	struct place fresh = { one->type, one->frame, one->occurrence, 0, 0, 0, 0, 0, 0 };
+
+	for (size_t i = 0; i < places->len; i++)
+		if (places->items[i].type == one->type && places->items[i].frame == one->frame &&
+		    places->items[i].occurrence == one->occurrence)
+			return &places->items[i];
+	vt_vector_push(places, fresh);
+	return &places->items[places->len - 1];
+}
+
+/* The next call of a row: what each place hands over now. */
+static void follow(place_vector *places, uint32_t position, const vt_carried_vector *handed)
+{
+	for (size_t i = 0, end; i < handed->len; i = end) {
+		const struct vt_carried_tensor *one = &handed->items[i];
+		struct place *place = find_place(places, one);
+		uint64_t least = one->size_bytes;
+
+		for (end = i + 1;
+		     end < handed->len && vt_carried_tensors_is_same(one, &handed->items[end]);
+		     end++)
+			if (least > handed->items[end].size_bytes)
+				least = handed->items[end].size_bytes;
+		if (place->is_known && place->position == position - 1) {
+			place->nr_steps++;
+			place->nr_grown += least > place->size_bytes;
+			place->has_shrunk |=
+				least < place->size_bytes &&
+				!vt_carried_tensors_is_as_large(least, place->size_bytes);
+		}
+		place->is_known = 1;
+		place->position = position;
+		place->size_bytes = least;
+	}
+}
+
+/*
+ * The sizes of large blocks vary by themselves (carried_tensors.h): those have to grow nearly
+ * every time.
+ */
+static int is_growing(const struct place *place)
+{
+	int varies = vt_carried_tensors_is_as_large(place->size_bytes, place->size_bytes - 1);
+
+	return place->nr_grown && !place->has_shrunk &&
+	       (!varies || place->nr_grown * 4 >= place->nr_steps * 3);
+}
+
+/* Whether some place handed over in both calls, and none has shrunk. */
+static int goes_on(const place_vector *places, uint32_t position)
+{
+	int is_met = 0;
+
+	for (size_t i = 0; i < places->len; i++) {
+		const struct place *place = &places->items[i];
+
+		if (place->position != position)
+			continue;
+		if (place->has_shrunk)
+			return 0;
+		is_met |= place->nr_steps > 0;
+	}
+	return is_met;
+}
+
+/* The end of the row of calls that begins at `position`, and what their places did. */
+static uint32_t find_row(const struct search *search, uint32_t position, place_vector *places)
+{
+	const struct vt_carried_tensors *carried = &search->carried;
+	vt_carried_vector handed = { 0 };
+	uint64_t size = vt_carried_tensors_first_size(carried, position);
+	uint32_t end = position + 1;
+
+	places->len = 0;
+	vt_carried_tensors_gather(carried, position, &handed);
+	follow(places, position, &handed);
+	while (handed.len && vt_carried_tensors_later(carried, end - 1, 1) &&
+	       !ordered(search, end)->has_autograd &&
+	       vt_carried_tensors_first_size(carried, end) == size) {
+		place_vector before = { 0 };
+
+		for (size_t i = 0; i < places->len; i++)
+			vt_vector_push(&before, places->items[i]);
+		vt_carried_tensors_gather(carried, end, &handed);
+		follow(places, end, &handed);
+		if (!goes_on(places, end)) {
+			vt_vector_release(places);
+			*places = before;
+			/* A call that the program died in hands over whatever was there. */
+			end += ordered(search, end)->end_event == VT_NEVER &&
+			       !vt_carried_tensors_later(carried, end, 1);
+			break;
+		}
+		vt_vector_release(&before);
+		end++;
+	}
+	vt_vector_release(&handed);
+	return end;
+}
+
+static int has_growing(const place_vector *places)
+{
+	for (size_t i = 0; i < places->len; i++)
+		if (is_growing(&places->items[i]))
+			return 1;
+	return 0;
+}
+
+/* Whether the call before was of a longer input. */
+static int has_prompt(const struct search *search, uint32_t position)
+{
+	const struct vt_carried_tensors *carried = &search->carried;
+
+	return position &&
+	       vt_carried_tensors_later(carried, position - 1, 1) == ordered(search, position) &&
+	       !ordered(search, position - 1)->has_autograd &&
+	       vt_carried_tensors_first_size(carried, position - 1) >
+		       vt_carried_tensors_first_size(carried, position);
+}
+
+/* Whether that call left something that the row's first call used. */
+static int has_prefill(const struct search *search, uint32_t position)
+{
+	vt_carried_vector left = { 0 };
+	int found;
+
+	if (!has_prompt(search, position))
+		return 0;
+	vt_carried_tensors_gather(&search->carried, position - 1, &left);
+	found = left.len > 0;
+	vt_vector_release(&left);
+	return found;
+}
+
+/* What was handed over at a place that grows; in a call that was cut short no less than before. */
+static int is_at_growing(const place_vector *places, const struct vt_carried_tensor *one,
+			 uint32_t position)
+{
+	for (size_t i = 0; i < places->len; i++)
+		if (places->items[i].type == one->type && places->items[i].frame == one->frame &&
+		    places->items[i].occurrence == one->occurrence &&
+		    is_growing(&places->items[i]))
+			return position <= places->items[i].position ||
+			       one->size_bytes >= places->items[i].size_bytes;
+	return 0;
+}
+
+static int has_module(const vt_carried_vector *known, uint64_t module)
+{
+	for (size_t i = 0; i < known->len; i++)
+		if (known->items[i].module == module)
+			return 1;
+	return 0;
+}
+
+static void keep_cache(vt_carried_vector *handed, const place_vector *places, uint32_t position,
+		       const vt_carried_vector *known)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < handed->len; i++)
+		if (known ? has_module(known, handed->items[i].module)
+			  : is_at_growing(places, &handed->items[i], position))
+			handed->items[kept++] = handed->items[i];
+	handed->len = kept;
+}
+
+static void mark(struct search *search, const vt_carried_vector *handed)
+{
+	for (size_t i = 0; i < handed->len; i++)
+		search->passes->is_carried[handed->items[i].allocation] = 1;
+}
+
+/*
+ * What the calls of a row hand over at places that grow, and what the program made of it between
+ * them: the cache.  The first call may make it at another line of the same module.
+ */
+static void mark_cache(struct search *search, uint32_t first, uint32_t end,
+		       const place_vector *places)
+{
+	vt_carried_vector handed = { 0 }, later = { 0 }, copies = { 0 };
+
+	for (uint32_t i = end; i-- > first;) {
+		vt_carried_tensors_gather(&search->carried, i, &handed);
+		keep_cache(&handed, places, i, i == first ? &later : NULL);
+		mark(search, &handed);
+		vt_carried_tensors_copies(&search->carried, i, &handed, &copies);
+		mark(search, &copies);
+		if (i == first + 1)
+			for (size_t k = 0; k < handed.len; k++)
+				vt_vector_push(&later, handed.items[k]);
+	}
+	vt_vector_release(&handed);
+	vt_vector_release(&later);
+	vt_vector_release(&copies);
+}
+
+static void mark_loop(struct search *search, uint32_t first, uint32_t end)
+{
+	const struct vt_pass *last = ordered(search, end - 1);
+	struct vt_range range = { ordered(search, first)->first_event,
+				  last->end_event == VT_NEVER ? search->model->last_event
+							      : last->end_event - 1 };
+
+	vt_vector_push(&search->loops, range);
+	search->nr_generations++;
+	for (uint32_t i = first; i < end; i++) {
+		ordered(search, i)->kind = i == first ? VT_PASS_PREFILL : VT_PASS_DECODE;
+		ordered(search, i)->generation = search->nr_generations;
+	}
+}
+
+/*
+ * Marks a row of calls that add to a cache and replace nothing (append_caches.h).  Returns its
+ * end, or position + 1 where there is none.
+ */
+static uint32_t find_hoard(struct search *search, uint32_t position)
+{
+	int is_after_prompt = has_prompt(search, position);
+	uint32_t first = is_after_prompt ? position - 1 : position, end;
+	vt_carried_vector kept = { 0 };
+
+	if (position < search->next_hoard)
+		return position + 1;
+	end = vt_append_caches_find_row(&search->carried, position, is_after_prompt, &kept);
+	search->next_hoard = end;
+	mark(search, &kept);
+	if (kept.len && !ordered(search, position)->generation)
+		mark_loop(search, first, end);
+	end = kept.len ? end : position + 1;
+	vt_vector_release(&kept);
+	return end;
+}
+
+static void find_unknown(struct search *search)
+{
+	place_vector places = { 0 };
+	uint32_t end;
+
+	for (uint32_t i = 0; i < search->carried.nr; i = end) {
+		uint32_t least, first;
+
+		end = i + 1;
+		if (ordered(search, i)->has_autograd || ordered(search, i)->generation)
+			continue;
+		end = find_row(search, i, &places);
+		/* Two alone may be chance, unless a call with a prompt stands before them. */
+		least = has_prefill(search, i) ? 2 : 3;
+		if (!has_growing(&places) || end - i < least) {
+			uint32_t other = find_hoard(search, i);
+
+			end = other > end ? other : end;
+			continue;
+		}
+		first = least == 2 ? i - 1 : i;
+		mark_cache(search, first, end, &places);
+		mark_loop(search, first, end);
+	}
+	vt_vector_release(&places);
+}
+
+/* The caches of loops that a frame shows, of modules that do not show them by a frame. */
+static void find_known_caches(struct search *search)
+{
+	const struct vt_carried_tensors *carried = &search->carried;
+	vt_carried_vector handed = { 0 };
+	place_vector places = { 0 };
+	uint32_t end;
+
+	for (uint32_t i = 0; i < carried->nr; i = end) {
+		for (end = i + 1; vt_carried_tensors_later(carried, end - 1, 1);)
+			end++;
+		if (!ordered(search, i)->generation || end - i < 3)
+			continue;
+		find_hoard(search, i + 1);
+		places.len = 0;
+		/* What grows behind the prompt's call only may do so with the number of rows. */
+		for (uint32_t k = i + 1; k < end; k++) {
+			vt_carried_tensors_gather(carried, k, &handed);
+			follow(&places, k, &handed);
+		}
+		if (has_growing(&places))
+			mark_cache(search, i, end, &places);
+	}
+	vt_vector_release(&handed);
+	vt_vector_release(&places);
+}
+
+static int compare_ranges(const void *a, const void *b)
+{
+	const struct vt_range *x = a, *y = b;
+
+	return x->first_event < y->first_event ? -1 : x->first_event > y->first_event;
+}
+
+/* Numbers in the order of time, without those in which no module was called. */
+static void number_generations(struct search *search)
+{
+	uint32_t *numbers = vt_xcalloc(search->nr_generations + 1, sizeof(*numbers));
+	struct vt_passes *passes = search->passes;
+
+	passes->nr_generations = 0;
+	for (uint32_t i = 0; i < passes->nr; i++) {
+		uint32_t generation = passes->passes[i].generation;
+
+		if (generation && !numbers[generation])
+			numbers[generation] = ++passes->nr_generations;
+		passes->passes[i].generation = numbers[generation];
+	}
+	free(numbers);
+}
+
+void vt_decoding_find(struct vt_passes *passes, const struct vt_model *model,
+		      const struct vt_module_stacks *chains)
+{
+	struct search search = { .passes = passes,
+				 .model = model,
+				 .nr_generations = passes->nr_generations };
+
+	passes->is_carried = vt_xcalloc((size_t)model->nr_allocations + 1, 1);
+	vt_carried_tensors_init(&search.carried, passes, model, chains);
+	find_known(&search);
+	find_known_caches(&search);
+	search.next_hoard = 0;
+	find_unknown(&search);
+	number_generations(&search);
+	if (search.loops.len)
+		qsort(search.loops.items, search.loops.len, sizeof(*search.loops.items),
+		      compare_ranges);
+	passes->loops = search.loops.items;
+	passes->nr_loops = (uint32_t)search.loops.len;
+	vt_carried_tensors_release(&search.carried);
+}
