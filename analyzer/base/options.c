@@ -3,6 +3,7 @@
 
 #include <getopt.h>
 #include <stdarg.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -88,8 +89,12 @@ int vt_options_next(const struct vt_options_spec *spec, int argc, char **argv)
 	}
 	if (id != '?' && id != ':')
 		return id;
-	vt_options_wrong(spec, "%s: %s", argv[optind - 1],
-			 id == ':' ? "needs an argument" : "unknown option");
+	/* Letters may stand together behind one dash. */
+	if (id == '?' && optopt > 0 && optopt <= UCHAR_MAX)
+		vt_options_wrong(spec, "-%c: unknown option", optopt);
+	else
+		vt_options_wrong(spec, "%s: %s", argv[optind - 1],
+				 id == ':' ? "needs an argument" : "unknown option");
 	return VT_OPTIONS_WRONG;
 }
 

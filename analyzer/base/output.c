@@ -7,19 +7,27 @@
 #include <unistd.h>
 
 #include "analyzer/base/new_file.h"
+#include "analyzer/base/recording_file.h"
 
 #define STANDARD_OUTPUT "-"
 
 int vt_output_check(const char *path, int is_forced, struct vt_diag *diag)
 {
-	return strcmp(path, STANDARD_OUTPUT) ? vt_new_file_check(path, is_forced, diag) : 0;
+	if (!strcmp(path, STANDARD_OUTPUT))
+		return 0;
+	if (is_forced && vt_recording_file_is(path)) {
+		vt_diag_set(diag, VT_EXIT_UNREADABLE,
+			    "%s: is a recording; --force does not replace it", path);
+		return -1;
+	}
+	return vt_new_file_check(path, is_forced, diag);
 }
 
 static void cannot(const struct vt_output *output, struct vt_diag *diag)
 {
 	int error = errno ? errno : EIO;
 
-	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: cannot be written: %s",
+	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: cannot write: %s",
 		    strcmp(output->path, STANDARD_OUTPUT) != 0 ? output->path : "standard output",
 		    strerror(error));
 }

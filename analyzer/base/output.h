@@ -17,7 +17,10 @@ struct vt_output {
 	int is_forced;
 };
 
-/* Before long work, as vt_new_file_check.  0, or -1 with `diag` filled, as the next two. */
+/*
+ * Before long work, as vt_new_file_check; recordings are never replaced.  0, or -1 with `diag`
+ * filled, as the next two.
+ */
 int vt_output_check(const char *path, int is_forced, struct vt_diag *diag);
 /* Nothing else is to be done with `output` where it fails. */
 int vt_output_open(struct vt_output *output, const char *path, int is_forced, struct vt_diag *diag);

@@ -11,6 +11,7 @@
 #include "analyzer/base/util.h"
 #include "analyzer/commands/cmd.h"
 #include "analyzer/base/new_file.h"
+#include "analyzer/base/recording_file.h"
 #include "analyzer/database/db.h"
 #include "analyzer/snapshot/snapshot.h"
 
@@ -76,6 +77,21 @@ static int import(const char *snapshot, const char *output, int is_forced, struc
 	return rc;
 }
 
+/* 0, or -1 with `diag` filled. */
+static int check(const char *snapshot, const char *output, int is_forced, struct vt_diag *diag)
+{
+	const char *what = NULL;
+
+	if (vt_recording_file_is(snapshot))
+		what = "is a recording; every command reads it as it is";
+	else if (is_forced && vt_recording_file_is_same(snapshot, output))
+		what = "is the snapshot; --force does not replace it";
+	if (!what)
+		return vt_new_file_check(output, is_forced, diag);
+	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", snapshot, what);
+	return -1;
+}
+
 int vt_cmd_import(int argc, char **argv)
 {
 	struct vt_diag diag = { 0 };
@@ -91,7 +107,7 @@ int vt_cmd_import(int argc, char **argv)
 		}
 	}
 	if (id == VT_OPTIONS_END && argc - optind != 1) {
-		vt_options_wrong(&spec, argc == optind ? "which snapshot?" :
+		vt_options_wrong(&spec, argc == optind ? "needs a snapshot" :
 							 "one snapshot at a time");
 		id = VT_OPTIONS_WRONG;
 	}
@@ -101,7 +117,7 @@ int vt_cmd_import(int argc, char **argv)
 	}
 	if (!output)
 		output = default_output(argv[optind]);
-	rc = vt_new_file_check(output, is_forced, &diag) ||
+	rc = check(argv[optind], output, is_forced, &diag) ||
 			     import(argv[optind], output, is_forced, &diag) ?
 		     vt_diag_print(&diag) :
 		     VT_EXIT_OK;

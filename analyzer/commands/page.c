@@ -1,15 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/commands/page.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "analyzer/base/output.h"
 #include "analyzer/base/util.h"
 #include "analyzer/html/html.h"
 
+/* A folder that is named by dots: the page has its real name, in the current folder.  Or NULL. */
+static char *named_by_folder(const char *path)
+{
+	const char *last = strrchr(path, '/');
+	char *real, *name;
+
+	last = last ? last + 1 : path;
+	if (strcmp(last, ".") != 0 && strcmp(last, "..") != 0)
+		return NULL;
+	real = realpath(path, NULL);
+	if (!real)
+		return NULL;
+	name = vt_xasprintf("%s.html", real[1] ? strrchr(real, '/') + 1 : "root");
+	free(real);
+	return name;
+}
+
 char *vt_page_output(const struct vt_page_request *request)
 {
 	size_t len = strlen(request->path);
+	char *path, *output;
 
 	if (request->output)
 		return vt_xstrdup(request->output);
@@ -17,7 +36,12 @@ char *vt_page_output(const struct vt_page_request *request)
 		len -= strlen(".db");
 	while (len > 1 && request->path[len - 1] == '/')
 		len--;
-	return vt_xasprintf("%.*s.html", (int)len, request->path);
+	path = vt_xstrndup(request->path, len);
+	output = named_by_folder(path);
+	if (!output)
+		output = vt_xasprintf("%s.html", path);
+	free(path);
+	return output;
 }
 
 int vt_page_check(const struct vt_page_request *request, struct vt_diag *diag)

@@ -179,7 +179,7 @@ def test_a_file_that_exists_is_kept(trained, tmp_path):
 
 
 @pytest.mark.parametrize("output, code, message", (
-    ("none/out", 3, "vtrace: none/out: cannot be written: No such file or directory"),
+    ("none/out", 3, "vtrace: none/out: cannot write: No such file or directory"),
     ("/dev/full", 3, "vtrace: /dev/full: exists, and is not a regular file"),
 ))
 def test_an_output_that_cannot_be(output, code, message, trained):
@@ -191,7 +191,7 @@ def test_a_full_disk_leaves_no_file(trained, tmp_path):
     """A limit on the size of files in place of one of the disk."""
     done = subprocess.run(["bash", "-c", 'trap "" XFSZ; ulimit -f 8; exec "$@"', "-", VTRACE, "export", "--format",
                            "perfetto", "-o", tmp_path / "out", trained / "rank3.db"], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (3, f"vtrace: {tmp_path}/out: cannot be written: File too large\n")
+    assert (done.returncode, done.stderr) == (3, f"vtrace: {tmp_path}/out: cannot write: File too large\n")
     assert not list(tmp_path.iterdir())
 
 
@@ -201,7 +201,7 @@ def test_standard_output_that_fails_is_one_line(redirection, reason, trained):
     script = f'set -o pipefail; "$@" {redirection}'
     done = subprocess.run(["bash", "-c", script, "-", VTRACE, "export", "--format", "pytorch", "-o", "-",
                            trained / "rank3.db"], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (3, f"vtrace: standard output: cannot be written: {reason}\n")
+    assert (done.returncode, done.stderr) == (3, f"vtrace: standard output: cannot write: {reason}\n")
 
 
 @pytest.mark.parametrize("arguments, message", (

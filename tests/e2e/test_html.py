@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import re
+import shutil
 import sqlite3
 import subprocess
 
@@ -119,7 +120,7 @@ def test_lost_events_are_said(training, tmp_path):
     """A journal that ended before its end: `missing_slots` is what its import left."""
     database = copy(training, tmp_path, "INSERT OR REPLACE INTO run VALUES ('missing_slots', '123')")
     assert vtrace("html", database).returncode == 0
-    assert "lost: the journal ends before its end: 123 slots are missing" in Page(tmp_path / "copy.html").markup
+    assert "lost: the journal is cut: 123 slots are missing" in Page(tmp_path / "copy.html").markup
 
 
 def test_neither_torch_nor_python(tmp_path):
@@ -179,3 +180,22 @@ def test_check_writes_one_of_a_broken_budget(training, page, limit, is_broken, t
     assert output.exists() == is_broken
     if is_broken:
         assert Page(output).data["report"] == page.data["report"]
+
+
+def test_a_recording_is_never_replaced_by_a_page(training, tmp_path):
+    copy = tmp_path / "run.db"
+    shutil.copy(training, copy)
+    before = copy.read_bytes()
+    for arguments in ((copy, "-o", copy), ("--base", copy, "-o", copy, training)):
+        done = vtrace("html", "--force", *arguments)
+        assert (done.returncode, done.stderr) == (3, f"vtrace: {copy}: is a recording; --force does not replace it\n")
+    assert copy.read_bytes() == before
+
+
+def test_the_page_of_this_folder_has_its_name(training, tmp_path):
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    shutil.copy(training, folder / "run.db")
+    done = vtrace("html", ".", cwd=folder)
+    assert (done.returncode, done.stdout) == (0, "runs.html\n"), done.stderr
+    assert (folder / "runs.html").exists()

@@ -250,3 +250,11 @@ def test_several_files_in_an_archive(tmp_path):
 def test_wrong_usage(small):
     for arguments in ((), (small, small), ("--wrong", small)):
         assert vtrace("import", *arguments).returncode == 2
+
+
+def test_neither_the_snapshot_nor_a_recording_is_replaced(small, tmp_path):
+    before = small.read_bytes()
+    refused(vtrace("import", "--force", "-o", small, small), "is the snapshot; --force does not replace it")
+    assert small.read_bytes() == before
+    assert vtrace("import", small).returncode == 0
+    refused(vtrace("import", tmp_path / "small.db"), "is a recording; every command reads it as it is")

@@ -146,7 +146,7 @@ def test_a_clean_loop_has_no_leak(loop, tmp_path):
     assert done.returncode == (3 if loop == "one_generation" else 0)  # not known is not passed
     assert ("--fail-on: growth is not known" in done.stderr) is (loop == "one_generation")
     assert ("growth is not known: 1 generation, " in done.stdout) is (loop == "one_generation")
-    assert ("each step makes more than the last" in done.stdout) is (loop == "curriculum")
+    assert ("each step allocates more than the last" in done.stdout) is (loop == "curriculum")
 
 
 def test_text_and_exit_codes(leaking):

@@ -58,7 +58,7 @@ def test_ranks_and_diff_say_it(cut):
     database, missing = cut
     ranks = json.loads(show("report", database.parent, "--json"))["ranks"]
     assert [rank["missing_slots"] for rank in ranks] == [missing]
-    assert f"the journal of rank 0 ends before its end: {missing} slots" in show("report", database.parent)
+    assert f"the journal of rank 0 is cut: {missing} slots" in show("report", database.parent)
 
 
 def test_a_budget_can_demand_a_whole_recording(cut, tmp_path):
