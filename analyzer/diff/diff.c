@@ -177,10 +177,10 @@ char *vt_diff_incomplete(const struct vt_diff *diff, int side)
 
 	if (!ending)
 		return NULL;
-	return vt_xasprintf("the %s %s: what it did not come to is missing from its figures, and"
-			    " %s", side == VT_DIFF_NEW ? "new run" : "base", ending,
-			    side == VT_DIFF_NEW ? "less memory in them is no improvement" :
-						  "more in the new run may be that");
+	return vt_xasprintf("the %s %s: its figures lack what would have followed; %s",
+			    side == VT_DIFF_NEW ? "new run" : "base", ending,
+			    side == VT_DIFF_NEW ? "less memory is not an improvement"
+						: "more in the new run may come from that");
 }
 
 int vt_diff_is_new_failed(const struct vt_diff *diff)

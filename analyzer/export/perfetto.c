@@ -10,7 +10,7 @@
  * A trace of Perfetto (protos/perfetto/trace/trace.proto): a process, below it tracks of steps,
  * stages, marks and devices, below each device its counters.  Times are those of the machine's
  * monotonic clock, and tracks and the sequence are named by the process: the files of a machine's
- * ranks put behind each other are one trace.  (With a snapshot of the wall clock in each they would
+ * ranks concatenated are one trace.  (With a snapshot of the wall clock in each they would
  * have to be in order of time.)
  */
 

@@ -174,7 +174,8 @@ static void print_remedies(const struct vt_oom *oom, FILE *out)
 	print_smaller(&oom->smaller, out);
 	print_whole(&oom->whole, out);
 	fprintf(out,
-		"</table><p class=\"note\">By replay%s; of settings, this one request.</p></div>\n",
+		"</table><p class=\"note\">By replay%s; settings: for this request "
+		"only.</p></div>\n",
 		is_exact ? " of the recorded requests"
 			 : ", which differs from the recording: estimates");
 }

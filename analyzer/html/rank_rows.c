@@ -115,8 +115,8 @@ static void print_table(const struct vt_ranks *ranks, const struct columns *colu
 	if (columns->nr_left_out)
 		fprintf(out, "%u smaller owners are left out. ", columns->nr_left_out);
 	fprintf(out,
-		"Owners at %s; used and allocated at the highest of the run. What other processes"
-		" have of a device is not counted.</p>\n",
+		"Owners at %s; used and allocated at the highest of the run. Memory of other"
+		" processes is not counted.</p>\n",
 		ranks->options->rank.when);
 }
 

@@ -61,7 +61,7 @@ export class ChangesView {
         el("p", {}, `${bytes(frame.base)} before, ${bytes(frame.now)} now: ${signedBytes(frame.now - frame.base)}`)),
       isFaint: () => false,
     }, () => undefined);
-    root.append(el("p", { class: "note" }, "Wider is more difference, colour is what most of it is; a click zooms. " +
+    root.append(el("p", { class: "note" }, "Width: how much it differs; colour: the owner of most of it; a click zooms. " +
       `${count(nrEqual)} places are equal and not drawn` +
       (nrDiffering > places.length ? `, nor are the ${count(nrDiffering - places.length)} that differ least.` : ".")));
     icicle.show(all);

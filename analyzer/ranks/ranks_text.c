@@ -238,7 +238,7 @@ static void print_peak(struct vt_ranks *ranks, FILE *out)
 	}
 	vt_units_bytes_signed(more, sizeof(more),
 			      ranks->peak->peak_bytes - ranks->median->peak_bytes);
-	fprintf(out, "\nPEAK  rank %" PRId64 ": %s of device use to rank %" PRId64
+	fprintf(out, "\nPEAK  rank %" PRId64 ": %s device use over rank %" PRId64
 		", the median; base is the median, new the peak\n",
 		ranks->peak->number, more, ranks->median->number);
 	print_reason(&ranks->diff, out);

@@ -213,8 +213,8 @@ static void print_reach(const struct vt_oom_remedies *remedies, FILE *out)
 {
 	for (int i = 0; i < VT_NR_REMEDIES; i++)
 		if (!remedies->items[i].is_on && remedies->items[i].is_served) {
-			fputs("  of settings: this one request; what the step takes behind it was"
-			      " not recorded\n", out);
+			fputs("  settings: for this request only; what would have followed was not"
+			      " recorded\n", out);
 			return;
 		}
 }
@@ -225,7 +225,7 @@ static void print_remedies(const struct vt_oom *oom, FILE *out)
 
 	fputs("\nWHAT WOULD HAVE SERVED IT  by replay", out);
 	if (vt_replay_is_exact(recorded))
-		fprintf(out, ", which comes to the recorded %u blocks and %u segment events\n",
+		fprintf(out, ", which reproduces the recorded %u blocks and %u segment events\n",
 			recorded->nr_blocks, recorded->nr_changes);
 	else
 		fprintf(out, ", which differs from the recording from event %" PRId64
@@ -263,8 +263,8 @@ static void print_whole(const struct vt_oom *oom, FILE *out)
 
 	if (!whole->is_unseen)
 		return;
-	fputs("\nSTILL TO COME IN THIS STEP  no step that began with the optimizer's states was"
-	      " recorded\n", out);
+	fputs("\nSTILL TO COME IN THIS STEP  no step with optimizer states from its"
+	      " start was recorded\n", out);
 	if (whole->nr_layers_left) {
 		snprintf(what, sizeof(what),
 			 "of %u of %u layers, at least: what the others keep for backward",

@@ -58,7 +58,7 @@ static int take_list(struct vt_snapshot_input *input, const char *key, struct vt
 	if (value == VT_VALUE_UNSET || value == VT_VALUE_NONE)
 		return 0;
 	if (vt_value_type(value) != VT_VALUE_LIST)
-		return fail(input, diag, "\"%s\" is no list", key);
+		return fail(input, diag, "\"%s\" is not a list", key);
 	*list = vt_values_items(&input->values, value);
 	return 0;
 }
@@ -72,7 +72,7 @@ static int check_traces(struct vt_snapshot_input *input, struct vt_diag *diag)
 		vt_value trace = input->traces.items[i];
 
 		if (vt_value_type(trace) != VT_VALUE_LIST)
-			return fail(input, diag, "device_traces[%u] is no list", i);
+			return fail(input, diag, "device_traces[%u] is not a list", i);
 		for (uint32_t j = 0; j < i; j++)
 			if (input->traces.items[j] == trace &&
 			    vt_values_items(&input->values, trace).len)
@@ -91,7 +91,7 @@ int vt_snapshot_input_init(struct vt_snapshot_input *input, struct vt_diag *diag
 		return 0;
 	}
 	if (vt_value_type(input->root) != VT_VALUE_DICT)
-		return fail(input, diag, "it is no dict");
+		return fail(input, diag, "it is not a dict");
 	if (vt_values_find(&input->values, input->root, "segments") == VT_VALUE_UNSET &&
 	    vt_values_find(&input->values, input->root, "device_traces") == VT_VALUE_UNSET)
 		return fail(input, diag, "it has neither \"segments\" nor \"device_traces\"");
@@ -185,7 +185,7 @@ int vt_snapshot_entry_read(struct vt_snapshot_input *input, uint32_t device, uin
 	vt_value found[VT_SNAPSHOT_NR_KEYS];
 
 	if (!dict)
-		return fail(input, diag, "device_traces[%u][%u] is no dict", device, index);
+		return fail(input, diag, "device_traces[%u][%u] is not a dict", device, index);
 	if (vt_snapshot_visit(input, 1, diag))
 		return -1;
 	shape = shape_of(input, dict);
@@ -232,7 +232,7 @@ int vt_snapshot_segment_read(struct vt_snapshot_input *input, uint32_t index,
 	uint64_t device = bounded(input, get(input, value, "device"));
 
 	if (vt_value_type(value) != VT_VALUE_DICT)
-		return fail(input, diag, "segments[%u] is no dict", index);
+		return fail(input, diag, "segments[%u] is not a dict", index);
 	*segment = (struct vt_snapshot_segment){
 		.device = (int)device,
 		.address = bounded(input, get(input, value, "address")),
@@ -272,7 +272,7 @@ int vt_snapshot_block_read(struct vt_snapshot_input *input,
 	vt_value last = history.len ? history.items[0] : VT_VALUE_UNSET;
 
 	if (vt_value_type(value) != VT_VALUE_DICT)
-		return fail(input, diag, "a block of the segment at 0x%llx is no dict",
+		return fail(input, diag, "a block of the segment at 0x%llx is not a dict",
 			    (unsigned long long)segment->address);
 	address = get(input, value, "address");
 	requested = get(input, value, "requested_size");

@@ -31,7 +31,7 @@ typedef int (*opcode_fn)(struct machine *m, unsigned code);
 
 static int fail(struct machine *m, const char *what)
 {
-	vt_diag_set(m->diag, VT_EXIT_UNREADABLE, "%s: no snapshot: %s at byte %" PRIu64,
+	vt_diag_set(m->diag, VT_EXIT_UNREADABLE, "%s: not a snapshot: %s at byte %" PRIu64,
 		    vt_stream_path(m->stream), what, m->opcode_at);
 	return -1;
 }
@@ -70,7 +70,7 @@ static const unsigned char *need(struct machine *m, size_t len)
 			return NULL;
 		if (!nr) {
 			vt_diag_set(m->diag, VT_EXIT_UNREADABLE,
-				    "%s: truncated, or no snapshot: it ends at byte %" PRIu64,
+				    "%s: truncated, or not a snapshot: ends at byte %" PRIu64,
 				    vt_stream_path(m->stream), m->passed + m->end);
 			return NULL;
 		}
@@ -379,7 +379,7 @@ static int op_append(struct machine *m, unsigned code)
 	if (height(m) < nr + 1)
 		return fail(m, "a missing value");
 	if (vt_value_type(*top(m, nr + 1)) != VT_VALUE_LIST)
-		return fail(m, "items for what is no list");
+		return fail(m, "items for a value that is not a list");
 	vt_values_append(m->values, *top(m, nr + 1), top(m, nr), nr);
 	m->stack.len -= nr;
 	return 0;
@@ -399,7 +399,7 @@ static int op_setitem(struct machine *m, unsigned code)
 	if (nr % 2)
 		return fail(m, "a key without a value");
 	if (vt_value_type(*top(m, nr + 1)) != VT_VALUE_DICT)
-		return fail(m, "items for what is no dict");
+		return fail(m, "items for a value that is not a dict");
 	vt_values_set(m->values, *top(m, nr + 1), top(m, nr), nr / 2);
 	m->stack.len -= nr;
 	return 0;
@@ -536,8 +536,8 @@ static int refuse(struct machine *m, unsigned code)
 			    vt_stream_path(m->stream), code, m->opcode_at);
 	else
 		vt_diag_set(m->diag, VT_EXIT_UNREADABLE,
-			    "%s: no snapshot: pickle opcode %s at byte %" PRIu64
-			    " makes more than data, and is not run",
+			    "%s: not a snapshot: pickle opcode %s at byte %" PRIu64
+			    " is not data and is not executed",
 			    vt_stream_path(m->stream), name, m->opcode_at);
 	return -1;
 }

@@ -57,7 +57,7 @@ def test_fragmentation_is_the_cause_with_gigabytes_free(fragmented, told):
     assert told["free"]["device_free_bytes"] < told["requested_bytes"]
     text = vtrace("oom", fragmented.database).stdout
     assert "because         of fragmentation: 13.15 GiB are free" in text
-    assert "serves it, with" in text and "\n  of settings: this one request; what the step takes behind it" in text
+    assert "serves it, with" in text and "\n  settings: for this request only; what would have followed" in text
 
 
 def test_every_cached_byte_has_a_reason(told):

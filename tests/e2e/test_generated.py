@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Code that torch.compile generated: the recording keeps what it says, reports show the user's lines."""
 import json
+import pathlib
 
 import pytest
 from recording import PYTHON, WORKLOADS, record, vtrace
@@ -13,6 +14,7 @@ def recording(tmp_path_factory):
     recording = record(tmp_path_factory.mktemp("generated"), PYTHON, WORKLOADS / "generated_code.py",
                        env={"VTRACE_PROBE": "2"}, options=("-q",))
     assert recording.process.returncode == 0, recording.process.stderr
+    pathlib.Path(recording.process.stdout.split()[0]).unlink()
     return recording
 
 

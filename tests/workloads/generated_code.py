@@ -49,10 +49,9 @@ def main():
     path, call = pretend_to_generate()
     x, weight = torch.randn(64, 512, device="cuda"), torch.randn(512, 1024, device="cuda")
     kept = call(x, weight)
-    path.unlink()
     for _ in range(50):  # a safe point for the probe
         torch.cuda.synchronize()
-    print(len(kept))
+    print(path, len(kept))
 
 
 main()
