@@ -8,7 +8,7 @@
 #include "analyzer/model/describe.h"
 
 /* An own function that was seen asking for memory, and one that called it. */
-struct vt_install_path_caller {
+struct vt_allocation_site_caller {
 	const char *function;
 	const char *caller;
 };
@@ -75,7 +75,7 @@ static unsigned own_functions(const struct vt_allocation_sites *places, uint32_t
 
 static int compare_callers(const void *a, const void *b)
 {
-	const struct vt_install_path_caller *x = a, *y = b;
+	const struct vt_allocation_site_caller *x = a, *y = b;
 	int order = strcmp(x->function, y->function);
 
 	return order ? order : strcmp(x->caller, y->caller);
@@ -92,7 +92,7 @@ static void find_callers(struct vt_allocation_sites *places)
 	for (uint32_t stack = 0; stack < tree->nr_stacks; stack++)
 		if (own_functions(places, stack, functions) > 1)
 			places->callers[places->nr_callers++] =
-				(struct vt_install_path_caller){ functions[0], functions[1] };
+				(struct vt_allocation_site_caller){ functions[0], functions[1] };
 	if (places->nr_callers)
 		qsort(places->callers, places->nr_callers, sizeof(*places->callers),
 		      compare_callers);

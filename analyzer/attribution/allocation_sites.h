@@ -19,7 +19,7 @@
 struct vt_allocation_sites {
 	const struct vt_model *model;
 	char *executable; /* file name; NULL: unknown */
-	struct vt_install_path_caller *callers;
+	struct vt_allocation_site_caller *callers;
 	uint32_t nr_callers;
 	int has_callers;
 };

@@ -15,7 +15,7 @@ struct queue {
 	void *context;
 };
 
-static void *take_iterations(void *argument)
+static void *take_turns(void *argument)
 {
 	struct queue *queue = argument;
 	size_t number;
@@ -36,9 +36,9 @@ void vt_parallel_run(size_t nr, vt_parallel_fn work, void *context)
 		wanted = nr;
 	/* Where no thread can be started this one does it all. */
 	while (processors > 0 && started + 1 < wanted &&
-	       !pthread_create(&threads[started], NULL, take_iterations, &queue))
+	       !pthread_create(&threads[started], NULL, take_turns, &queue))
 		started++;
-	take_iterations(&queue);
+	take_turns(&queue);
 	while (started)
 		pthread_join(threads[--started], NULL);
 }

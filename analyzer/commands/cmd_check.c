@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "analyzer/base/recording_file.h"
 #include "analyzer/base/diag.h"
 #include "analyzer/base/util.h"
 #include "analyzer/check/check_ranks.h"
@@ -125,9 +126,14 @@ static int write_junit(const struct wanted *wanted, const struct found *found,
 {
 	struct stat st;
 	int is_in_place = wanted->is_forced && !lstat(wanted->junit, &st) && !S_ISREG(st.st_mode);
-	int rc = is_in_place ? write_to(wanted->junit, O_TRUNC, found) :
-			       write_whole(wanted, found);
+	int rc;
 
+	if (wanted->is_forced && vt_recording_file_is(wanted->junit)) {
+		vt_diag_set(diag, VT_EXIT_UNREADABLE,
+			    "%s: is a recording; --force does not replace it", wanted->junit);
+		return -1;
+	}
+	rc = is_in_place ? write_to(wanted->junit, O_TRUNC, found) : write_whole(wanted, found);
 	if (rc)
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s%s", wanted->junit, strerror(errno),
 			    errno == EEXIST ? "; --force replaces it" : "");

@@ -11,10 +11,10 @@
 #define SLICE_EVENTS 10 /* fewer per slice are no load */
 
 #define WORD(name, word, plural) word,
-const char *const vt_iterations_words[VT_NR_TURN_KINDS] = { VT_ITERATIONS(WORD) };
+const char *const vt_iterations_words[VT_NR_ITERATION_KINDS] = { VT_ITERATIONS(WORD) };
 #undef WORD
 #define WORD(name, word, plural) plural,
-const char *const vt_iterations_plurals[VT_NR_TURN_KINDS] = { VT_ITERATIONS(WORD) };
+const char *const vt_iterations_plurals[VT_NR_ITERATION_KINDS] = { VT_ITERATIONS(WORD) };
 #undef WORD
 
 VT_VECTOR_DECLARE(ends, int64_t);

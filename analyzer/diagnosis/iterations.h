@@ -20,11 +20,11 @@
 	X(SLICE, "slice", "slices")                /* of equal time: nothing else is known */
 
 #define VT_ITERATIONS_ENUM(name, word, plural) VT_ITERATION_##name,
-enum vt_iteration_kind { VT_ITERATIONS(VT_ITERATIONS_ENUM) VT_NR_TURN_KINDS };
+enum vt_iteration_kind { VT_ITERATIONS(VT_ITERATIONS_ENUM) VT_NR_ITERATION_KINDS };
 #undef VT_ITERATIONS_ENUM
 
-extern const char *const vt_iterations_words[VT_NR_TURN_KINDS];
-extern const char *const vt_iterations_plurals[VT_NR_TURN_KINDS];
+extern const char *const vt_iterations_words[VT_NR_ITERATION_KINDS];
+extern const char *const vt_iterations_plurals[VT_NR_ITERATION_KINDS];
 
 /* Fewer marks or calls are no rhythm. */
 #define VT_ITERATIONS_RHYTHM 6

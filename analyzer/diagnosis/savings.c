@@ -51,11 +51,11 @@ static int compare_changes(const void *a, const void *b)
 
 static struct change *sorted_changes(const struct vt_savings *savings, size_t *nr)
 {
-	size_t nr_reliefs = savings ? savings->len : 0;
-	struct change *changes = vt_xcalloc(2 * nr_reliefs + 1, sizeof(*changes));
+	size_t nr_savings = savings ? savings->len : 0;
+	struct change *changes = vt_xcalloc(2 * nr_savings + 1, sizeof(*changes));
 
-	*nr = 2 * nr_reliefs;
-	for (size_t i = 0; i < nr_reliefs; i++) {
+	*nr = 2 * nr_savings;
+	for (size_t i = 0; i < nr_savings; i++) {
 		const struct vt_saving *saving = &savings->items[i];
 
 		changes[2 * i] = (struct change){ saving->from_event, saving->bytes };

@@ -36,7 +36,7 @@ static int category_of(const char *owner)
 	return CATEGORY_UNKNOWN;
 }
 
-/* The device that is wanted, else the one on which most was allocated. */
+/* The device that is wanted, else the one that used most. */
 static int choose_device(const struct vt_writer_job *job)
 {
 	const struct vt_model *model = &job->analysis->model;

@@ -335,7 +335,7 @@ static void put_annotations(struct tracing *t)
 	vt_pickle_items_end(&t->p.pickle);
 }
 
-static void init_tapes(struct tracing *t)
+static void read_traces(struct tracing *t)
 {
 	const struct vt_model *model = t->timeline->model;
 	const struct vt_traces *traces = &t->job->analysis->traces;
@@ -355,7 +355,7 @@ void vt_write_pytorch(struct vt_writer_job *job)
 	const struct vt_model *model = t.timeline->model;
 
 	t.start_us = vt_db_run_get_int(job->analysis->db, "start_realtime_ns", 0) / 1000;
-	init_tapes(&t);
+	read_traces(&t);
 	vt_kept_blocks_init(&t.kept, job);
 	vt_snapshot_pickle_init(&t.p, job);
 	vt_pickle_dict(&t.p.pickle);

@@ -110,7 +110,7 @@ static const struct vt_piece *put_run(struct vt_snapshot_pickle *p, struct vt_pi
 	return piece;
 }
 
-static void put_tape(struct vt_snapshot_pickle *p, struct vt_pickle_list *segments,
+static void put_trace(struct vt_snapshot_pickle *p, struct vt_pickle_list *segments,
 		     const struct vt_trace *trace, uint8_t *is_placed)
 {
 	struct vt_follow follow;
@@ -155,7 +155,7 @@ void vt_snapshot_segments(struct vt_snapshot_pickle *p, struct vt_pickle_list *l
 	uint8_t *is_placed = vt_xcalloc((size_t)model->nr_allocations + 1, 1);
 
 	if (trace)
-		put_tape(p, list, trace, is_placed);
+		put_trace(p, list, trace, is_placed);
 	for (uint32_t i = 0; i < model->nr_allocations; i++) {
 		const struct vt_allocation *a = &model->allocations[i];
 

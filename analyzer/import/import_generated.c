@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "analyzer/base/util.h"
 #include "common/kinds.h"
@@ -62,6 +63,8 @@ static char *read_lines(FILE *file, size_t *kept)
 	FILE *out = open_memstream(&text, kept);
 	ssize_t len;
 
+	if (!out)
+		return NULL;
 	for (unsigned number = 1; (len = getline(&line, &capacity, file)) > 0; number++) {
 		const char *start = line + strspn(line, " ");
 
@@ -117,8 +120,11 @@ int vt_import_generated_code(struct vt_import_generated *g, const struct vt_pyth
 	fd = vt_util_open_regular(path);
 	free(path);
 	file = fd < 0 ? NULL : fdopen(fd, "r");
-	if (!file)
+	if (!file) {
+		if (fd >= 0)
+			close(fd);
 		return 0;
+	}
 	text = read_lines(file, &len);
 	rc = write_lines(g, r, text, len);
 	free(text);

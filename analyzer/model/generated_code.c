@@ -153,8 +153,9 @@ static char *list_operators(const struct reading *r)
 		to += len;
 		from += len;
 		from += strspn(from, ", ");
-		*to = ' ';
-		to += *from != '\0';
+		/* At the end `to` may be the NUL itself. */
+		if (*from)
+			*to++ = ' ';
 	}
 	*to = '\0';
 	return text;

@@ -55,6 +55,23 @@ static void kernels_are_read(void **state)
 	vt_generated_code_release(&code);
 }
 
+/* Higher-order operators have no namespace; the NUL behind the last one stays. */
+static void operators_without_a_namespace(void **state)
+{
+	static const char one[] =
+		"9\tdef triton_a(in_out_ptr0, xnumel):\n"
+		"20\tbuf0 = empty_strided_cuda((8, 64), (64, 1), torch.float32)\n"
+		"29\t# Topologically Sorted Source Nodes: [y], Original ATen: [flex_attention]\n"
+		"31\ttriton_a.run(buf0, 64, stream=stream0)\n";
+	struct vt_generated_code code;
+
+	(void)state;
+	vt_generated_code_read(&code, one);
+	assert_int_equal(code.kernels.len, 1);
+	assert_string_equal(code.kernels.items[0].operators, "flex_attention");
+	vt_generated_code_release(&code);
+}
+
 static void damaged_text_is_read_as_far_as_it_goes(void **state)
 {
 	struct vt_generated_code code;
@@ -156,6 +173,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kernels_are_read),
+		cmocka_unit_test(operators_without_a_namespace),
 		cmocka_unit_test(damaged_text_is_read_as_far_as_it_goes),
 		cmocka_unit_test(kernels_are_among_the_operators),
 	};

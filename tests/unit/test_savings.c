@@ -40,7 +40,7 @@ static uint64_t peak(struct fixture *fixture)
 	return vt_savings_peak(&fixture->savings, &fixture->timeline, 0);
 }
 
-static void without_reliefs_it_is_the_recorded_peak(void **state)
+static void without_savings_it_is_the_recorded_peak(void **state)
 {
 	struct fixture fixture = make();
 
@@ -101,7 +101,7 @@ static void a_cost_raises_the_peak_while_its_block_lives(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(without_reliefs_it_is_the_recorded_peak),
+		cmocka_unit_test(without_savings_it_is_the_recorded_peak),
 		cmocka_unit_test(a_saving_ends_where_another_moment_is_as_high),
 		cmocka_unit_test(part_of_a_block_and_part_of_its_life),
 		cmocka_unit_test(what_ends_when_something_begins_is_not_there_with_it),

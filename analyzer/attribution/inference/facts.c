@@ -155,14 +155,15 @@ static int has_optimizer(const struct vt_model *model)
 	return 0;
 }
 
-static void find_twins(struct vt_facts *facts)
+static void find_gradient_sizes(struct vt_facts *facts)
 {
-	VT_VECTOR(struct vt_twin) gradients = { 0 };
+	VT_VECTOR(struct vt_gradient_size) gradients = { 0 };
 
 	for (uint32_t i = 0; i < facts->model->nr_allocations; i++) {
 		const struct vt_allocation *a = &facts->model->allocations[i];
-		struct vt_twin twin = { a->size_bytes, { a->node_sequence, a->made->node_class,
-							 a->made->forward_python_stack } };
+		struct vt_gradient_size twin = { a->size_bytes,
+						 { a->node_sequence, a->made->node_class,
+						   a->made->forward_python_stack } };
 
 		if (a->made->node_class &&
 		    (vt_facts_lifetimes(facts, a) & 1u << VT_LIFETIME_AFTER_BACKWARD))
@@ -196,7 +197,7 @@ void vt_facts_init(struct vt_facts *facts, const struct vt_stages *stages,
 	vt_parameter_containers_init(&facts->trees, &facts->names, stages);
 	vt_token_sampling_init(&facts->choices, stages, rules, &facts->operators);
 	find_sequences(facts);
-	find_twins(facts);
+	find_gradient_sizes(facts);
 }
 
 void vt_facts_release(struct vt_facts *facts)

@@ -6,21 +6,22 @@
 #include "analyzer/base/search.h"
 #include "analyzer/base/util.h"
 
-static int compare_twins(const void *a, const void *b)
+static int compare_gradient_sizes(const void *a, const void *b)
 {
-	const struct vt_twin *x = a, *y = b;
+	const struct vt_gradient_size *x = a, *y = b;
 
 	if (x->size_bytes != y->size_bytes)
 		return x->size_bytes < y->size_bytes ? -1 : 1;
 	return vt_recomputes_compare(&x->node, &y->node);
 }
 
-void vt_gradient_sizes_init(struct vt_gradient_sizes *twins, struct vt_twin *gradients, uint32_t nr)
+void vt_gradient_sizes_init(struct vt_gradient_sizes *twins, struct vt_gradient_size *gradients,
+			    uint32_t nr)
 {
 	twins->gradients = gradients;
 	twins->nr = nr;
 	if (nr)
-		qsort(gradients, nr, sizeof(*gradients), compare_twins);
+		qsort(gradients, nr, sizeof(*gradients), compare_gradient_sizes);
 }
 
 void vt_gradient_sizes_release(struct vt_gradient_sizes *twins)
@@ -30,11 +31,11 @@ void vt_gradient_sizes_release(struct vt_gradient_sizes *twins)
 }
 
 /* The first at or behind `wanted`; NULL: none. */
-static const struct vt_twin *find(const struct vt_gradient_sizes *twins,
-				  const struct vt_twin *wanted)
+static const struct vt_gradient_size *find(const struct vt_gradient_sizes *twins,
+				  const struct vt_gradient_size *wanted)
 {
 	uint32_t low = vt_search_first(i, twins->nr,
-				       compare_twins(&twins->gradients[i], wanted) < 0);
+				       compare_gradient_sizes(&twins->gradients[i], wanted) < 0);
 
 	return low < twins->nr ? &twins->gradients[low] : NULL;
 }
@@ -42,8 +43,8 @@ static const struct vt_twin *find(const struct vt_gradient_sizes *twins,
 int vt_gradient_sizes_has_node(const struct vt_gradient_sizes *twins, uint64_t size_bytes,
 		      const struct vt_recompute *node)
 {
-	const struct vt_twin wanted = { size_bytes, *node };
-	const struct vt_twin *found = find(twins, &wanted);
+	const struct vt_gradient_size wanted = { size_bytes, *node };
+	const struct vt_gradient_size *found = find(twins, &wanted);
 
-	return found && !compare_twins(found, &wanted);
+	return found && !compare_gradient_sizes(found, &wanted);
 }

@@ -12,18 +12,18 @@
 
 #include "analyzer/attribution/calls/recomputes.h"
 
-struct vt_twin {
+struct vt_gradient_size {
 	uint64_t size_bytes;
 	struct vt_recompute node; /* that made it */
 };
 
 struct vt_gradient_sizes {
-	struct vt_twin *gradients; /* sorted */
+	struct vt_gradient_size *gradients; /* sorted */
 	uint32_t nr;
 };
 
 /* Takes the rows, in any order. */
-void vt_gradient_sizes_init(struct vt_gradient_sizes *twins, struct vt_twin *gradients,
+void vt_gradient_sizes_init(struct vt_gradient_sizes *twins, struct vt_gradient_size *gradients,
 			    uint32_t nr);
 void vt_gradient_sizes_release(struct vt_gradient_sizes *twins);
 

@@ -213,7 +213,7 @@ int vt_carried_tensors_is_same(const struct vt_carried_tensor *one,
 	       one->occurrence == other->occurrence;
 }
 
-static int compare_handovers(const void *a, const void *b)
+static int compare_carried(const void *a, const void *b)
 {
 	const struct vt_carried_tensor *x = a, *y = b;
 
@@ -248,7 +248,7 @@ void vt_carried_tensors_gather(const struct vt_carried_tensors *carried, uint32_
 		vt_vector_push(found, one);
 	}
 	if (found->len)
-		qsort(found->items, found->len, sizeof(*found->items), compare_handovers);
+		qsort(found->items, found->len, sizeof(*found->items), compare_carried);
 	vt_vector_release(&between);
 }
 

@@ -27,7 +27,7 @@ struct search {
 	const struct vt_model *model;
 	struct vt_carried_tensors carried;
 	uint32_t nr_generations;
-	uint32_t next_hoard; /* rows before it were looked through */
+	uint32_t next_append_cache; /* rows before it were looked through */
 	VT_VECTOR(struct vt_range) loops;
 };
 
@@ -313,16 +313,16 @@ static void mark_loop(struct search *search, uint32_t first, uint32_t end)
  * Marks a row of calls that add to a cache and replace nothing (append_caches.h).  Returns its
  * end, or position + 1 where there is none.
  */
-static uint32_t find_hoard(struct search *search, uint32_t position)
+static uint32_t find_append_cache(struct search *search, uint32_t position)
 {
 	int is_after_prompt = has_prompt(search, position);
 	uint32_t first = is_after_prompt ? position - 1 : position, end;
 	vt_carried_vector kept = { 0 };
 
-	if (position < search->next_hoard)
+	if (position < search->next_append_cache)
 		return position + 1;
 	end = vt_append_caches_find_row(&search->carried, position, is_after_prompt, &kept);
-	search->next_hoard = end;
+	search->next_append_cache = end;
 	mark(search, &kept);
 	if (kept.len && !ordered(search, position)->generation)
 		mark_loop(search, first, end);
@@ -346,7 +346,7 @@ static void find_unknown(struct search *search)
 		/* Two alone may be chance, unless a call with a prompt stands before them. */
 		least = has_prefill(search, i) ? 2 : 3;
 		if (!has_growing(&places) || end - i < least) {
-			uint32_t other = find_hoard(search, i);
+			uint32_t other = find_append_cache(search, i);
 
 			end = other > end ? other : end;
 			continue;
@@ -371,7 +371,7 @@ static void find_known_caches(struct search *search)
 			end++;
 		if (!ordered(search, i)->generation || end - i < 3)
 			continue;
-		find_hoard(search, i + 1);
+		find_append_cache(search, i + 1);
 		places.len = 0;
 		/* What grows behind the prompt's call only may do so with the number of rows. */
 		for (uint32_t k = i + 1; k < end; k++) {
@@ -420,7 +420,7 @@ void vt_decoding_find(struct vt_passes *passes, const struct vt_model *model,
 	vt_carried_tensors_init(&search.carried, passes, model, chains);
 	find_known(&search);
 	find_known_caches(&search);
-	search.next_hoard = 0;
+	search.next_append_cache = 0;
 	find_unknown(&search);
 	number_generations(&search);
 	if (search.loops.len)
