@@ -15,11 +15,8 @@ int vt_output_check(const char *path, int is_forced, struct vt_diag *diag)
 {
 	if (!strcmp(path, STANDARD_OUTPUT))
 		return 0;
-	if (is_forced && vt_recording_file_is(path)) {
-		vt_diag_set(diag, VT_EXIT_UNREADABLE,
-			    "%s: is a recording; --force does not replace it", path);
+	if (vt_recording_file_keep(path, is_forced, diag))
 		return -1;
-	}
 	return vt_new_file_check(path, is_forced, diag);
 }
 

@@ -8,12 +8,10 @@
 
 #include "common/journal_format.h"
 
-#define SQLITE_MAGIC "SQLite format 3"
-
 int vt_recording_file_is(const char *path)
 {
 	const uint64_t journal = VT_JOURNAL_MAGIC;
-	char head[sizeof(SQLITE_MAGIC)] = "";
+	char head[sizeof(VT_RECORDING_FILE_SQLITE)] = "";
 	struct stat status;
 	FILE *file;
 	size_t len;
@@ -25,8 +23,17 @@ int vt_recording_file_is(const char *path)
 		return 0;
 	len = fread(head, 1, sizeof(head), file);
 	fclose(file);
-	return (len == sizeof(head) && !memcmp(head, SQLITE_MAGIC, sizeof(head))) ||
+	return (len == sizeof(head) && !memcmp(head, VT_RECORDING_FILE_SQLITE, sizeof(head))) ||
 	       (len >= sizeof(journal) && !memcmp(head, &journal, sizeof(journal)));
+}
+
+int vt_recording_file_keep(const char *path, int is_forced, struct vt_diag *diag)
+{
+	if (!is_forced || !vt_recording_file_is(path))
+		return 0;
+	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: is a recording; --force does not replace it",
+		    path);
+	return -1;
 }
 
 int vt_recording_file_is_same(const char *a, const char *b)

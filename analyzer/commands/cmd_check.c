@@ -128,11 +128,8 @@ static int write_junit(const struct wanted *wanted, const struct found *found,
 	int is_in_place = wanted->is_forced && !lstat(wanted->junit, &st) && !S_ISREG(st.st_mode);
 	int rc;
 
-	if (wanted->is_forced && vt_recording_file_is(wanted->junit)) {
-		vt_diag_set(diag, VT_EXIT_UNREADABLE,
-			    "%s: is a recording; --force does not replace it", wanted->junit);
+	if (vt_recording_file_keep(wanted->junit, wanted->is_forced, diag))
 		return -1;
-	}
 	rc = is_in_place ? write_to(wanted->junit, O_TRUNC, found) : write_whole(wanted, found);
 	if (rc)
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s%s", wanted->junit, strerror(errno),

@@ -9,10 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "analyzer/base/recording_file.h"
 #include "analyzer/base/util.h"
 
 /* Layout of an SQLite file's first page, https://www.sqlite.org/fileformat.html section 1.3. */
-#define SQLITE_MAGIC          "SQLite format 3"
 #define SQLITE_HEADER_BYTES   100
 #define OFFSET_PAGE_SIZE      16
 #define OFFSET_PAGE_COUNT     28
@@ -47,7 +47,7 @@ static int check_header(const char *path, const unsigned char *header, uint64_t 
 {
 	uint32_t version = get_be32(header + OFFSET_USER_VERSION);
 
-	if (memcmp(header, SQLITE_MAGIC, sizeof(SQLITE_MAGIC)) ||
+	if (memcmp(header, VT_RECORDING_FILE_SQLITE, sizeof(VT_RECORDING_FILE_SQLITE)) ||
 	    get_be32(header + OFFSET_APPLICATION_ID) != VT_DB_APPLICATION_ID) {
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: not a vtrace database", path);
 		return -1;

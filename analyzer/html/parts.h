@@ -25,7 +25,7 @@ struct vt_parts {
 	uint32_t nr_shown; /* that the page has */
 };
 
-/* Reads `nr` recordings, each in a process of its own; `items` are copied. */
+/* Reads `nr` recordings, each in a separate process; `items` are copied. */
 void vt_parts_init(struct vt_parts *parts, const struct vt_html_options *options,
 		   const struct vt_part *items, uint32_t nr);
 void vt_parts_release(struct vt_parts *parts);

@@ -41,7 +41,7 @@ void vt_page_recording_close(struct vt_page_recording *recording);
 /* "train.py"; free(). */
 char *vt_page_recording_program(const struct vt_page_recording *recording);
 
-/* The run, in a header of its own, and the sections. */
+/* The run in a separate header, and the sections. */
 void vt_page_recording_print(struct vt_page_recording *recording, FILE *out);
 /* 0, or -1: it cannot be packed, or `out` has an error. */
 int vt_page_recording_print_data(struct vt_page_recording *recording, FILE *out);

@@ -205,11 +205,12 @@ static void read_run(struct reading *r, struct word name, const struct head *hea
 
 static void read_line(struct reading *r, const char *at, size_t len)
 {
-	const char *end = at + len, *comment = strstr(at, COMMENT);
+	/* Only a comment is searched, and no further than its end. */
+	const char *comment = *at == '#' ? memmem(at, len, COMMENT, strlen(COMMENT)) : NULL;
 	struct word name = name_at(at);
 	const uint64_t *head = name.len ? vt_map_find(&r->head_of, key_of(name)) : NULL;
 
-	if (*at == '#' && comment && comment < end) {
+	if (comment) {
 		r->operators = comment + strlen(COMMENT);
 		r->operators_len = strcspn(r->operators, "]\n");
 	} else if (begins(at, "def ")) {

@@ -6,7 +6,7 @@
 #include "analyzer/base/search.h"
 
 /*
- * Expandable segments grow by granules, each a handle of its own; an entry may be of several.  What
+ * Expandable segments grow by granules, each with its handle; an entry may be of several.  What
  * would take more of them than a device has is one piece.
  */
 #define MOST_GRANULES 16384

@@ -69,10 +69,3 @@ void vt_ranges_missing(const struct vt_ranges *ranges, uint64_t start, uint64_t 
 		start = i < ranges->len ? ranges->items[i].end : end;
 	}
 }
-
-const struct vt_range *vt_ranges_at(const struct vt_ranges *ranges, uint64_t address)
-{
-	size_t i = first_ending_from(ranges, address + 1);
-
-	return i < ranges->len && ranges->items[i].start <= address ? &ranges->items[i] : NULL;
-}

@@ -20,7 +20,5 @@ void vt_ranges_remove(struct vt_ranges *ranges, uint64_t start, uint64_t end);
 /* Appends to `missing` what of start..end is not in the set; parts do not touch. */
 void vt_ranges_missing(const struct vt_ranges *ranges, uint64_t start, uint64_t end,
 		       struct vt_ranges *missing);
-/* The range around an address; NULL: none. */
-const struct vt_range *vt_ranges_at(const struct vt_ranges *ranges, uint64_t address);
 
 #endif

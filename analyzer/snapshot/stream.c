@@ -179,11 +179,6 @@ uint64_t vt_stream_file_bytes(const struct vt_stream *s)
 	return s->file_bytes;
 }
 
-uint64_t vt_stream_read_bytes(const struct vt_stream *s)
-{
-	return s->at;
-}
-
 const char *vt_stream_path(const struct vt_stream *s)
 {
 	return s->path;

@@ -30,9 +30,8 @@ void vt_stream_close(struct vt_stream *stream);
 /* How many bytes were read, 0 at the end, -1 with `diag` filled. */
 ptrdiff_t vt_stream_read(struct vt_stream *stream, void *bytes, size_t len, struct vt_diag *diag);
 
-/* Of the file, and how many of them were read: for progress and bounds. */
+/* Of the file: for progress and bounds. */
 uint64_t vt_stream_file_bytes(const struct vt_stream *stream);
-uint64_t vt_stream_read_bytes(const struct vt_stream *stream);
 const char *vt_stream_path(const struct vt_stream *stream);
 
 #endif

@@ -21,7 +21,6 @@ struct machine {
 	size_t at, end;      /* of what is in the buffer */
 	uint64_t passed;     /* bytes before the buffer */
 	uint64_t opcode_at;
-	int is_over;
 	VT_VECTOR(vt_value) stack;
 	VT_VECTOR(size_t) marks; /* heights of the stack */
 	VT_VECTOR(vt_value) memo;

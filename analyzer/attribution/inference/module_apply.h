@@ -4,7 +4,7 @@
 
 /*
  * Which blocks Module._apply (.to(), .cuda(), .half()) made for buffers: it converts a module's
- * parameters, then their gradients, then its buffers, each at a line of its own.
+ * parameters, then their gradients, then its buffers, each at a separate line.
  */
 
 #include <stdint.h>
