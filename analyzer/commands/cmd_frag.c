@@ -41,9 +41,9 @@ static void say_nothing(const struct vt_diag *why, int is_json)
 		return;
 	}
 	object = json_object();
-	json_object_set_new(object, "format", json_integer(1));
-	json_object_set_new(object, "devices", json_array());
-	json_object_set_new(object, "notes", json_pack("[s]", why->text));
+	vt_json_set(object, "format", 1);
+	vt_json_set(object, "devices", json_array());
+	vt_json_set(object, "notes", json_pack("[s]", why->text));
 	vt_json_print(object, stdout);
 }
 

@@ -100,8 +100,8 @@ static json_t *json_run(struct vt_db *db)
 	json_t *run = json_object();
 
 	while (vt_stmt_step(stmt) == 1)
-		json_object_set_new(run, vt_stmt_text(stmt, 0),
-				    json_fact(vt_stmt_text(stmt, 0), vt_stmt_text(stmt, 1)));
+		vt_json_set(run, vt_stmt_text(stmt, 0),
+			    json_fact(vt_stmt_text(stmt, 0), vt_stmt_text(stmt, 1)));
 	vt_stmt_free(stmt);
 	return run;
 }
@@ -136,13 +136,12 @@ static json_t *json_devices(struct vt_db *db)
 	json_t *devices = json_array();
 
 	while (vt_stmt_step(stmt) == 1) {
-		json_t *device = json_object();
+		json_t *device = vt_json_append_object(devices);
 
 		for (int i = 0; i < (int)VT_ARRAY_SIZE(keys); i++)
-			json_object_set_new(device, keys[i], json_int_or_null(stmt, i));
-		json_object_set_new(device, "name", vt_json_text(vt_stmt_text(stmt, 1)));
-		json_object_set_new(device, "simulated", json_boolean(vt_stmt_int(stmt, 6)));
-		json_array_append_new(devices, device);
+			vt_json_set(device, keys[i], json_int_or_null(stmt, i));
+		vt_json_set(device, "name", vt_stmt_text(stmt, 1));
+		vt_json_set(device, "simulated", json_boolean(vt_stmt_int(stmt, 6)));
 	}
 	vt_stmt_free(stmt);
 	return devices;
@@ -153,17 +152,15 @@ static void print_json(struct vt_db *db)
 	json_t *root = json_object(), *counts = json_object(), *file = json_object();
 
 	for (size_t i = 0; i < VT_ARRAY_SIZE(counted); i++)
-		json_object_set_new(counts, counted[i].name,
-				    json_integer(count_rows(db, counted[i].table)));
-	json_object_set_new(file, "path", vt_json_text(vt_db_path(db)));
-	json_object_set_new(file, "size_bytes", json_integer(file_bytes(db)));
-	json_object_set_new(file, "schema",
-			    json_integer(vt_db_query_int(db, "PRAGMA user_version", 0)));
-	json_object_set_new(root, "format", json_integer(1));
-	json_object_set_new(root, "file", file);
-	json_object_set_new(root, "run", json_run(db));
-	json_object_set_new(root, "devices", json_devices(db));
-	json_object_set_new(root, "counts", counts);
+		vt_json_set(counts, counted[i].name, count_rows(db, counted[i].table));
+	vt_json_set(file, "path", vt_db_path(db));
+	vt_json_set(file, "size_bytes", file_bytes(db));
+	vt_json_set(file, "schema", vt_db_query_int(db, "PRAGMA user_version", 0));
+	vt_json_set(root, "format", 1);
+	vt_json_set(root, "file", file);
+	vt_json_set(root, "run", json_run(db));
+	vt_json_set(root, "devices", json_devices(db));
+	vt_json_set(root, "counts", counts);
 	json_dumpf(root, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
 	putchar('\n');
 	json_decref(root);

@@ -63,10 +63,10 @@ static void print_json(const struct vt_oom *oom, const struct vt_analysis *analy
 {
 	json_t *object = json_object();
 
-	json_object_set_new(object, "format", json_integer(1));
-	json_object_set_new(object, "out_of_memory", vt_oom_json(oom));
-	json_object_set_new(object, "note", vt_json_text(none));
-	json_object_set_new(object, "notes", vt_limits_json(analysis));
+	vt_json_set(object, "format", 1);
+	vt_json_set(object, "out_of_memory", vt_oom_json(oom));
+	vt_json_set(object, "note", none);
+	vt_json_set(object, "notes", vt_limits_json(analysis));
 	vt_json_print(object, stdout);
 }
 

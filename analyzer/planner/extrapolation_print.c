@@ -179,17 +179,12 @@ void vt_extrapolation_print_text(const struct vt_extrapolation *x, const struct 
 
 /* --- JSON ------------------------------------------------------------------------------------- */
 
-static void set_bytes(json_t *object, const char *key, double bytes)
-{
-	json_object_set_new(object, key, json_integer((json_int_t)llround(bytes)));
-}
-
 static json_t *size_of(struct vt_scaling_size size)
 {
 	json_t *object = json_object();
 
-	json_object_set_new(object, "batch", vt_json_integer(size.batch));
-	json_object_set_new(object, "seq", size.seq ? vt_json_integer(size.seq) : json_null());
+	vt_json_set(object, "batch", size.batch);
+	vt_json_set_if(object, "seq", size.seq, size.seq);
 	return object;
 }
 
@@ -198,10 +193,12 @@ static json_t *peak_of(const struct vt_extrapolation *x, const struct vt_replay 
 {
 	json_t *object = json_object();
 
-	set_bytes(object, "tensor_bytes", tensors);
-	set_bytes(object, "allocated_bytes", (double)replay->peak_allocated_bytes);
-	set_bytes(object, "reserved_bytes", (double)replay->peak_reserved_bytes);
-	set_bytes(object, "device_bytes", (double)replay->peak_used_bytes + context_of(x));
+	vt_json_set(object, "tensor_bytes", vt_json_rounded(tensors));
+	vt_json_set(object, "allocated_bytes",
+		    vt_json_rounded((double)replay->peak_allocated_bytes));
+	vt_json_set(object, "reserved_bytes", vt_json_rounded((double)replay->peak_reserved_bytes));
+	vt_json_set(object, "device_bytes",
+		    vt_json_rounded((double)replay->peak_used_bytes + context_of(x)));
 	return object;
 }
 
@@ -211,16 +208,14 @@ static json_t *rows_of(const struct vt_extrapolation *x)
 
 	for (size_t i = 0; i < x->rows.len; i++) {
 		const struct vt_extrapolation_row *row = &x->rows.items[i];
-		json_t *object = json_object();
+		json_t *object = vt_json_append_object(array);
 
-		json_object_set_new(object, "owner", vt_json_text(row->owner));
-		json_object_set_new(object, "follows", vt_json_text(vt_scaling_text(row->scaling)));
-		json_object_set_new(object, "assumption",
-				    vt_json_text(vt_scaling_assumption(row->scaling)));
-		set_bytes(object, "recorded_bytes", row->was_bytes);
-		set_bytes(object, "bytes", row->bytes);
-		json_object_set_new(object, "blocks", vt_json_integer(row->blocks));
-		json_array_append_new(array, object);
+		vt_json_set(object, "owner", row->owner);
+		vt_json_set(object, "follows", vt_scaling_text(row->scaling));
+		vt_json_set(object, "assumption", vt_scaling_assumption(row->scaling));
+		vt_json_set(object, "recorded_bytes", vt_json_rounded(row->was_bytes));
+		vt_json_set(object, "bytes", vt_json_rounded(row->bytes));
+		vt_json_set(object, "blocks", row->blocks);
 	}
 	return array;
 }
@@ -235,9 +230,9 @@ static json_t *stages_of(const struct vt_extrapolation *x)
 		if (x->stages[i].was_bytes <= 0)
 			continue;
 		object = json_object();
-		json_object_set_new(object, "name", vt_json_text(x->stages[i].name));
-		set_bytes(object, "recorded_bytes", x->stages[i].was_bytes);
-		set_bytes(object, "bytes", x->stages[i].bytes);
+		vt_json_set(object, "name", x->stages[i].name);
+		vt_json_set(object, "recorded_bytes", vt_json_rounded(x->stages[i].was_bytes));
+		vt_json_set(object, "bytes", vt_json_rounded(x->stages[i].bytes));
 		json_array_append_new(array, object);
 	}
 	return array;
@@ -249,21 +244,20 @@ void vt_extrapolation_print_json(const struct vt_extrapolation *x, const struct 
 	json_t *object = json_object();
 	char *note = note_of(x);
 
-	json_object_set_new(object, "format", json_integer(FORMAT));
-	json_object_set_new(object, "from", vt_json_text(vt_db_path(x->analysis->db)));
-	json_object_set_new(object, "assumption", vt_json_text(same_order));
-	json_object_set_new(object, "note", vt_json_text(note));
+	vt_json_set(object, "format", FORMAT);
+	vt_json_set(object, "from", vt_db_path(x->analysis->db));
+	vt_json_set(object, "assumption", same_order);
+	vt_json_set(object, "note", note);
 	free(note);
-	json_object_set_new(object, "recorded_size", size_of(x->scalings.was));
-	json_object_set_new(object, "size", size_of(x->is));
-	json_object_set_new(object, "recorded_peak", peak_of(x, &x->was, x->was_allocated));
-	json_object_set_new(object, "peak", peak_of(x, &x->played, x->allocated));
-	json_object_set_new(object, "owners", rows_of(x));
-	json_object_set_new(object, "stages", stages_of(x));
-	json_object_set_new(object, "gpu", vt_json_text(device_name(x, gpu)));
-	json_object_set_new(object, "usable_bytes",
-			    x->device_bytes ? vt_json_integer(x->device_bytes) : json_null());
-	json_object_set_new(object, "fits", fits(x));
-	json_object_set_new(object, "retries", vt_json_integer(x->played.nr_retries));
+	vt_json_set(object, "recorded_size", size_of(x->scalings.was));
+	vt_json_set(object, "size", size_of(x->is));
+	vt_json_set(object, "recorded_peak", peak_of(x, &x->was, x->was_allocated));
+	vt_json_set(object, "peak", peak_of(x, &x->played, x->allocated));
+	vt_json_set(object, "owners", rows_of(x));
+	vt_json_set(object, "stages", stages_of(x));
+	vt_json_set(object, "gpu", device_name(x, gpu));
+	vt_json_set_if(object, "usable_bytes", x->device_bytes, x->device_bytes);
+	vt_json_set(object, "fits", fits(x));
+	vt_json_set(object, "retries", x->played.nr_retries);
 	vt_json_print(object, out);
 }

@@ -12,28 +12,21 @@
 
 #define FORMAT 1
 
-/* Whole bytes: halves of a byte come from bits per weight. */
-static json_t *bytes_of(double bytes)
-{
-	return json_integer((json_int_t)(bytes < 0 ? bytes - 0.5 : bytes + 0.5));
-}
-
 static void set_range(json_t *object, double bytes, double low, double high)
 {
-	json_object_set_new(object, "bytes", bytes_of(bytes));
-	json_object_set_new(object, "low_bytes", bytes_of(low));
-	json_object_set_new(object, "high_bytes", bytes_of(high));
+	vt_json_set(object, "bytes", vt_json_rounded(bytes));
+	vt_json_set(object, "low_bytes", vt_json_rounded(low));
+	vt_json_set(object, "high_bytes", vt_json_rounded(high));
 }
 
 static json_t *model_of(const struct vt_plan *plan)
 {
 	json_t *object = json_object();
 
-	json_object_set_new(object, "name", vt_json_text(plan->model->name));
-	json_object_set_new(object, "family", vt_json_text(plan->model->family));
-	json_object_set_new(object, "parameters",
-			    vt_json_integer(vt_architecture_count(plan->model, NULL, NULL)));
-	json_object_set_new(object, "note", vt_json_text(plan->model->note));
+	vt_json_set(object, "name", plan->model->name);
+	vt_json_set(object, "family", plan->model->family);
+	vt_json_set(object, "parameters", vt_architecture_count(plan->model, NULL, NULL));
+	vt_json_set(object, "note", plan->model->note);
 	return object;
 }
 
@@ -43,10 +36,9 @@ static json_t *settings_of(const struct vt_plan *plan)
 	char word[32];
 
 	for (int id = 0; id < VT_NR_SETTINGS; id++)
-		json_object_set_new(object, vt_plan_settings_row((enum vt_setting)id)->name,
-				    vt_json_text(vt_plan_settings_text(plan->settings,
-								  (enum vt_setting)id, word,
-								  sizeof(word))));
+		vt_json_set(object, vt_plan_settings_row((enum vt_setting)id)->name,
+			    vt_plan_settings_text(plan->settings, (enum vt_setting)id, word,
+						  sizeof(word)));
 	return object;
 }
 
@@ -55,8 +47,7 @@ static json_t *symbols_of(const struct vt_plan *plan)
 	json_t *object = json_object();
 
 	for (size_t i = 0; i < plan->symbols.len; i++)
-		json_object_set_new(object, plan->symbols.items[i].name,
-				    json_real(plan->symbols.items[i].value));
+		vt_json_set(object, plan->symbols.items[i].name, plan->symbols.items[i].value);
 	return object;
 }
 
@@ -67,11 +58,10 @@ static json_t *owners_of(const struct vt_plan *plan, enum vt_plan_stage stage)
 
 	vt_owners_of_stage(plan, stage, &sums);
 	for (size_t i = 0; i < sums.len; i++) {
-		json_t *object = json_object();
+		json_t *object = vt_json_append_object(array);
 
-		json_object_set_new(object, "owner", vt_json_text(sums.items[i].owner));
+		vt_json_set(object, "owner", sums.items[i].owner);
 		set_range(object, sums.items[i].bytes, sums.items[i].low, sums.items[i].high);
-		json_array_append_new(array, object);
 	}
 	vt_vector_release(&sums);
 	return array;
@@ -87,10 +77,9 @@ static json_t *stages_of(const struct vt_plan *plan)
 		if (!(plan->stages & 1u << stage))
 			continue;
 		object = json_object();
-		json_object_set_new(object, "name",
-				    vt_json_text(vt_plan_stage_name((enum vt_plan_stage)stage)));
+		vt_json_set(object, "name", vt_plan_stage_name((enum vt_plan_stage)stage));
 		set_range(object, plan->bytes[stage], plan->low[stage], plan->high[stage]);
-		json_object_set_new(object, "owners", owners_of(plan, (enum vt_plan_stage)stage));
+		vt_json_set(object, "owners", owners_of(plan, (enum vt_plan_stage)stage));
 		json_array_append_new(array, object);
 	}
 	return array;
@@ -100,17 +89,15 @@ static json_t *term_of(const struct vt_term *term)
 {
 	json_t *object = json_object(), *stages = json_array();
 
-	json_object_set_new(object, "owner", vt_json_text(term->owner));
+	vt_json_set(object, "owner", term->owner);
 	set_range(object, term->bytes, term->low, term->high);
-	json_object_set_new(object, "formula", vt_json_text(term->formula));
-	json_object_set_new(object, "numbers", vt_json_text(term->numbers));
-	json_object_set_new(object, "why", vt_json_text(term->why));
+	vt_json_set(object, "formula", term->formula);
+	vt_json_set(object, "numbers", term->numbers);
+	vt_json_set(object, "why", term->why);
 	for (int stage = 0; stage < VT_NR_PLAN_STAGES; stage++)
 		if (term->stages & 1u << stage)
-			json_array_append_new(
-				stages,
-				vt_json_text(vt_plan_stage_name((enum vt_plan_stage)stage)));
-	json_object_set_new(object, "stages", stages);
+			vt_json_append(stages, vt_plan_stage_name((enum vt_plan_stage)stage));
+	vt_json_set(object, "stages", stages);
 	return object;
 }
 
@@ -127,14 +114,13 @@ static json_t *gpu_of(const struct vt_plan *plan, const struct vt_gpu *gpu)
 {
 	json_t *object = json_object();
 
-	json_object_set_new(object, "name", vt_json_text(gpu->name));
-	json_object_set_new(object, "usable_bytes", vt_json_integer(gpu->usable_bytes));
-	json_object_set_new(object, "vendor_bytes", vt_json_integer(gpu->vendor_bytes));
-	json_object_set_new(object, "capability",
-			    gpu->capability ? json_real(gpu->capability / 10.0) : json_null());
-	json_object_set_new(object, "headroom_bytes", bytes_of(vt_fit_headroom(plan, gpu)));
-	json_object_set_new(object, "fit", vt_json_text(vt_fit_text(vt_fit_judge(plan, gpu))));
-	json_object_set_new(object, "falls_back_to", vt_json_text(vt_fit_fallback(plan, gpu)));
+	vt_json_set(object, "name", gpu->name);
+	vt_json_set(object, "usable_bytes", gpu->usable_bytes);
+	vt_json_set(object, "vendor_bytes", gpu->vendor_bytes);
+	vt_json_set_if(object, "capability", gpu->capability, gpu->capability / 10.0);
+	vt_json_set(object, "headroom_bytes", vt_json_rounded(vt_fit_headroom(plan, gpu)));
+	vt_json_set(object, "fit", vt_fit_text(vt_fit_judge(plan, gpu)));
+	vt_json_set(object, "falls_back_to", vt_fit_fallback(plan, gpu));
 	return object;
 }
 
@@ -157,8 +143,8 @@ static json_t *load_of(const struct vt_plan *plan)
 
 	if (!plan->model->is_nominal && !vt_plan_setting(plan, VT_SET_QUANTISE))
 		vt_sizes_load(plan, &load);
-	json_object_set_new(object, "allocated_bytes", vt_json_integer(load.allocated_bytes));
-	json_object_set_new(object, "reserved_bytes", vt_json_integer(load.reserved_bytes));
+	vt_json_set(object, "allocated_bytes", load.allocated_bytes);
+	vt_json_set(object, "reserved_bytes", load.reserved_bytes);
 	return object;
 }
 
@@ -168,16 +154,15 @@ static json_t *replay_of(const struct vt_plan *plan)
 	json_t *object = json_object(), *ends = json_array();
 
 	vt_plan_replay_run(&replay, plan);
-	json_object_set_new(object, "allocated_bytes", vt_json_integer(replay.allocated_bytes));
-	json_object_set_new(object, "reserved_bytes", vt_json_integer(replay.reserved_bytes));
+	vt_json_set(object, "allocated_bytes", replay.allocated_bytes);
+	vt_json_set(object, "reserved_bytes", replay.reserved_bytes);
 	for (size_t i = 0; i < replay.ends.len; i++) {
-		json_t *one = json_object();
+		json_t *one = vt_json_append_object(ends);
 
-		json_object_set_new(one, "owner", vt_json_text(replay.ends.items[i].owner));
-		json_object_set_new(one, "bytes", bytes_of(replay.ends.items[i].bytes));
-		json_array_append_new(ends, one);
+		vt_json_set(one, "owner", replay.ends.items[i].owner);
+		vt_json_set(one, "bytes", vt_json_rounded(replay.ends.items[i].bytes));
 	}
-	json_object_set_new(object, "ends", ends);
+	vt_json_set(object, "ends", ends);
 	if (!replay.is_played) {
 		json_decref(object);
 		object = json_null();
@@ -188,19 +173,19 @@ static json_t *replay_of(const struct vt_plan *plan)
 
 static void set_step(json_t *object, const struct vt_change_step *step)
 {
-	json_object_set_new(object, "option", vt_json_text(vt_plan_settings_row(step->id)->name));
-	json_object_set_new(object, "value", vt_json_text(step->value));
-	json_object_set_new(object, "costs", vt_json_text(step->cost));
+	vt_json_set(object, "option", vt_plan_settings_row(step->id)->name);
+	vt_json_set(object, "value", step->value);
+	vt_json_set(object, "costs", step->cost);
 }
 
 static json_t *change_of(const struct vt_change *change)
 {
 	json_t *object = json_object(), *steps, *step;
 
-	json_object_set_new(object, "peak_bytes", bytes_of(change->peak));
-	json_object_set_new(object, "saves_bytes", bytes_of(change->saves));
-	json_object_set_new(object, "fit", vt_json_text(vt_fit_text(change->fit)));
-	json_object_set_new(object, "is_enough", json_boolean(change->is_enough));
+	vt_json_set(object, "peak_bytes", vt_json_rounded(change->peak));
+	vt_json_set(object, "saves_bytes", vt_json_rounded(change->saves));
+	vt_json_set(object, "fit", vt_fit_text(change->fit));
+	vt_json_set(object, "is_enough", json_boolean(change->is_enough));
 	if (change->nr_steps == 1) {
 		set_step(object, &change->steps[0]);
 		return object;
@@ -211,7 +196,7 @@ static json_t *change_of(const struct vt_change *change)
 		set_step(step, &change->steps[i]);
 		json_array_append_new(steps, step);
 	}
-	json_object_set_new(object, "changes", steps);
+	vt_json_set(object, "changes", steps);
 	return object;
 }
 
@@ -230,8 +215,8 @@ static void set_ladder(json_t *object, const struct vt_plan *plan)
 
 	if (plan->gpu)
 		vt_fit_ladder(plan, plan->gpu, &ladder);
-	json_object_set_new(object, "ladder", changes_of(&ladder.singles));
-	json_object_set_new(object, "pairs", changes_of(&ladder.pairs));
+	vt_json_set(object, "ladder", changes_of(&ladder.singles));
+	vt_json_set(object, "pairs", changes_of(&ladder.pairs));
 	vt_fit_ladder_release(&ladder);
 }
 
@@ -239,19 +224,19 @@ static json_t *plan_of(const struct vt_plan *plan)
 {
 	json_t *object = json_object(), *peak = json_object();
 
-	json_object_set_new(object, "format", json_integer(FORMAT));
-	json_object_set_new(object, "model", model_of(plan));
-	json_object_set_new(object, "settings", settings_of(plan));
-	json_object_set_new(object, "symbols", symbols_of(plan));
-	json_object_set_new(peak, "stage", vt_json_text(vt_plan_stage_name(plan->peak)));
+	vt_json_set(object, "format", FORMAT);
+	vt_json_set(object, "model", model_of(plan));
+	vt_json_set(object, "settings", settings_of(plan));
+	vt_json_set(object, "symbols", symbols_of(plan));
+	vt_json_set(peak, "stage", vt_plan_stage_name(plan->peak));
 	set_range(peak, vt_plan_peak(plan), plan->low[plan->peak], plan->high[plan->peak]);
-	json_object_set_new(peak, "owners", owners_of(plan, plan->peak));
-	json_object_set_new(object, "peak", peak);
-	json_object_set_new(object, "stages", stages_of(plan));
-	json_object_set_new(object, "terms", terms_of(plan));
-	json_object_set_new(object, "load", load_of(plan));
-	json_object_set_new(object, "replay", replay_of(plan));
-	json_object_set_new(object, "gpus", gpus_of(plan));
+	vt_json_set(peak, "owners", owners_of(plan, plan->peak));
+	vt_json_set(object, "peak", peak);
+	vt_json_set(object, "stages", stages_of(plan));
+	vt_json_set(object, "terms", terms_of(plan));
+	vt_json_set(object, "load", load_of(plan));
+	vt_json_set(object, "replay", replay_of(plan));
+	vt_json_set(object, "gpus", gpus_of(plan));
 	set_ladder(object, plan);
 	return object;
 }
@@ -264,20 +249,19 @@ static json_t *sweep_of(const struct vt_planner_request *request,
 
 	for (size_t i = 0; i < points->len; i++) {
 		const struct vt_sweep_point *point = &points->items[i];
-		json_t *one = json_object();
+		json_t *one = vt_json_append_object(array);
 
-		json_object_set_new(one, "value", vt_json_text(point->value));
-		json_object_set_new(one, "peak_bytes", bytes_of(point->peak));
-		json_object_set_new(one, "saves_bytes",
-				    bytes_of(points->items[0].peak - point->peak));
-		json_object_set_new(one, "stage", vt_json_text(vt_plan_stage_name(point->stage)));
-		json_array_append_new(array, one);
+		vt_json_set(one, "value", point->value);
+		vt_json_set(one, "peak_bytes", vt_json_rounded(point->peak));
+		vt_json_set(one, "saves_bytes",
+			    vt_json_rounded(points->items[0].peak - point->peak));
+		vt_json_set(one, "stage", vt_plan_stage_name(point->stage));
 	}
-	json_object_set_new(object, "format", json_integer(FORMAT));
-	json_object_set_new(object, "option", vt_json_text(row->name));
-	json_object_set_new(object, "changes_results", json_boolean(row->changes_results));
-	json_object_set_new(object, "points", array);
-	json_object_set_new(object, "least", vt_json_integer(vt_sweep_best(points)));
+	vt_json_set(object, "format", FORMAT);
+	vt_json_set(object, "option", row->name);
+	vt_json_set(object, "changes_results", json_boolean(row->changes_results));
+	vt_json_set(object, "points", array);
+	vt_json_set(object, "least", vt_sweep_best(points));
 	return object;
 }
 
@@ -302,7 +286,7 @@ static int json_against(const struct vt_planner_request *request, const struct v
 
 	if (!rc) {
 		object = plan_of(plan);
-		json_object_set_new(object, "against", vt_comparison_print_json(&against));
+		vt_json_set(object, "against", vt_comparison_print_json(&against));
 		vt_json_print(object, out);
 	}
 	vt_comparison_release(&against);

@@ -165,24 +165,19 @@ static const char *const reasons[] = {
 	[VT_COMPARISON_OPTION] = "option",
 };
 
-static void set_bytes(json_t *object, const char *key, double bytes)
-{
-	json_object_set_new(object, key, json_integer((json_int_t)llround(bytes)));
-}
-
 static void set_pair(json_t *object, double planned, double measured)
 {
-	set_bytes(object, "planned_bytes", planned);
-	set_bytes(object, "measured_bytes", measured);
-	set_bytes(object, "difference_bytes", planned - measured);
+	vt_json_set(object, "planned_bytes", vt_json_rounded(planned));
+	vt_json_set(object, "measured_bytes", vt_json_rounded(measured));
+	vt_json_set(object, "difference_bytes", vt_json_rounded(planned - measured));
 }
 
 static json_t *change_of(const struct vt_comparison_change *change)
 {
 	json_t *object = json_object();
 
-	json_object_set_new(object, "option", vt_json_text(vt_plan_settings_row(change->id)->name));
-	json_object_set_new(object, "value", vt_json_text(change->value));
+	vt_json_set(object, "option", vt_plan_settings_row(change->id)->name);
+	vt_json_set(object, "value", change->value);
 	return object;
 }
 
@@ -191,14 +186,13 @@ static json_t *row_of(const struct vt_comparison *comparison, const struct vt_co
 	json_t *object = json_object();
 	char *why = vt_comparison_explain(comparison, row);
 
-	json_object_set_new(object, "owner", vt_json_text(row->owner));
+	vt_json_set(object, "owner", row->owner);
 	set_pair(object, row->planned, row->measured);
-	json_object_set_new(object, "reason", vt_json_text(reasons[row->reason]));
-	json_object_set_new(object, "term", vt_json_text(row->term ? row->term->formula : NULL));
-	json_object_set_new(object, "option", row->reason == VT_COMPARISON_OPTION ?
-						      change_of(&row->option) :
-						      json_null());
-	json_object_set_new(object, "explained", vt_json_text(why));
+	vt_json_set(object, "reason", reasons[row->reason]);
+	vt_json_set(object, "term", row->term ? row->term->formula : NULL);
+	vt_json_set_if(object, "option", row->reason == VT_COMPARISON_OPTION,
+		       change_of(&row->option));
+	vt_json_set(object, "explained", why);
 	free(why);
 	return object;
 }
@@ -208,15 +202,14 @@ static json_t *stage_of(const struct vt_comparison *comparison,
 {
 	json_t *object = json_object(), *owners = json_array();
 
-	json_object_set_new(object, "name", vt_json_text(stage->measured->name));
-	json_object_set_new(object, "planned_stage",
-			    vt_json_text(vt_plan_stage_name(stage->stage)));
-	json_object_set_new(object, "event", json_integer(stage->measured->event));
-	json_object_set_new(object, "step", vt_json_integer(stage->measured->step));
+	vt_json_set(object, "name", stage->measured->name);
+	vt_json_set(object, "planned_stage", vt_plan_stage_name(stage->stage));
+	vt_json_set(object, "event", stage->measured->event);
+	vt_json_set(object, "step", stage->measured->step);
 	set_pair(object, stage->planned, (double)stage->measured->allocated_bytes);
 	for (size_t i = 0; i < stage->rows.len; i++)
 		json_array_append_new(owners, row_of(comparison, &stage->rows.items[i]));
-	json_object_set_new(object, "owners", owners);
+	vt_json_set(object, "owners", owners);
 	return object;
 }
 
@@ -234,22 +227,21 @@ json_t *vt_comparison_print_json(const struct vt_comparison *comparison)
 	json_t *object = json_object(), *notes = json_array(), *stages = json_array();
 	char *note;
 
-	json_object_set_new(object, "run",
-			    vt_json_text(vt_db_path(comparison->measured.analysis->db)));
-	json_object_set_new(object, "ended", vt_json_text(comparison->measured.ended));
-	json_object_set_new(object, "steps", vt_json_integer(comparison->measured.nr_steps));
-	json_object_set_new(object, "device", json_integer(comparison->measured.device->id));
+	vt_json_set(object, "run", vt_db_path(comparison->measured.analysis->db));
+	vt_json_set(object, "ended", comparison->measured.ended);
+	vt_json_set(object, "steps", comparison->measured.nr_steps);
+	vt_json_set(object, "device", comparison->measured.device->id);
 	for (unsigned i = 0; (note = note_at(comparison, i)); i++) {
 		if (*note)
-			json_array_append_new(notes, vt_json_text(note));
+			vt_json_append(notes, note);
 		free(note);
 	}
-	json_object_set_new(object, "notes", notes);
+	vt_json_set(object, "notes", notes);
 	set_pair(object, comparison->planned_peak, comparison->measured_peak);
 	for (unsigned i = 0; i < comparison->nr_stages; i++)
 		json_array_append_new(stages, stage_of(comparison, &comparison->stages[i]));
-	json_object_set_new(object, "stages", stages);
-	json_object_set_new(object, "nearest", changes_of(comparison));
-	set_bytes(object, "nearest_bytes", comparison->changed_peak);
+	vt_json_set(object, "stages", stages);
+	vt_json_set(object, "nearest", changes_of(comparison));
+	vt_json_set(object, "nearest_bytes", vt_json_rounded(comparison->changed_peak));
 	return object;
 }

@@ -45,18 +45,17 @@ static void print_json(const struct vt_sheet *sheet, FILE *out)
 
 	for (size_t i = 0; i < sheet->rows.len; i++) {
 		const struct vt_sheet_row *row = &sheet->rows.items[i];
-		json_t *one = json_object();
+		json_t *one = vt_json_append_object(rows);
 
-		json_object_set_new(one, "owner", vt_json_text(row->owner));
-		json_object_set_new(one, "bytes", vt_json_integer((uint64_t)(row->bytes + 0.5)));
-		json_object_set_new(one, "formula", vt_json_text(row->formula));
-		json_object_set_new(one, "numbers", vt_json_text(row->numbers));
-		json_array_append_new(rows, one);
+		vt_json_set(one, "owner", row->owner);
+		vt_json_set(one, "bytes", vt_json_rounded(row->bytes));
+		vt_json_set(one, "formula", row->formula);
+		vt_json_set(one, "numbers", row->numbers);
 	}
-	json_object_set_new(object, "format", json_integer(FORMAT));
-	json_object_set_new(object, "sheet", vt_json_text(sheet->name));
-	json_object_set_new(object, "rows", rows);
-	json_object_set_new(object, "bytes", vt_json_integer((uint64_t)(sheet->total + 0.5)));
+	vt_json_set(object, "format", FORMAT);
+	vt_json_set(object, "sheet", sheet->name);
+	vt_json_set(object, "rows", rows);
+	vt_json_set(object, "bytes", vt_json_rounded(sheet->total));
 	vt_json_print(object, out);
 }
 
@@ -65,16 +64,14 @@ static void print_points_json(const struct points *points, const char *name, FIL
 	json_t *object = json_object(), *array = json_array();
 
 	for (size_t i = 0; i < points->len; i++) {
-		json_t *one = json_object();
+		json_t *one = vt_json_append_object(array);
 
-		json_object_set_new(one, "value", json_real(points->items[i].value));
-		json_object_set_new(one, "peak_bytes",
-				    vt_json_integer((uint64_t)(points->items[i].total + 0.5)));
-		json_array_append_new(array, one);
+		vt_json_set(one, "value", points->items[i].value);
+		vt_json_set(one, "peak_bytes", vt_json_rounded(points->items[i].total));
 	}
-	json_object_set_new(object, "format", json_integer(FORMAT));
-	json_object_set_new(object, "option", vt_json_text(name));
-	json_object_set_new(object, "points", array);
+	vt_json_set(object, "format", FORMAT);
+	vt_json_set(object, "option", name);
+	vt_json_set(object, "points", array);
 	vt_json_print(object, out);
 }
 

@@ -177,23 +177,23 @@ char *vt_rank_pack(const struct vt_rank *rank)
 	json_t *object = json_object(), *owners = json_array(), *ends = json_array();
 	char *text;
 
-#define NUMBER(field) json_object_set_new(object, #field, json_integer(rank->field));
+#define NUMBER(field) vt_json_set(object, #field, rank->field);
 #define TEXT(field) \
 	if (rank->field) \
-		json_object_set_new(object, #field, vt_json_text(rank->field));
+		vt_json_set(object, #field, rank->field);
 	VT_RANK_NUMBERS(NUMBER)
 	VT_RANK_TEXTS(TEXT)
 #undef NUMBER
 #undef TEXT
 	if (rank->problem)
-		json_object_set_new(object, "problem", vt_json_text(rank->problem));
+		vt_json_set(object, "problem", rank->problem);
 	for (uint32_t i = 0; i < rank->nr_owners; i++)
 		json_array_append_new(owners, json_pack("[oI]", vt_json_text(rank->owners[i].owner),
 							(json_int_t)rank->owners[i].bytes));
 	for (uint32_t i = 0; i < rank->nr_step_ends; i++)
-		json_array_append_new(ends, json_integer(rank->step_ends[i]));
-	json_object_set_new(object, "owners", owners);
-	json_object_set_new(object, "step_ends", ends);
+		vt_json_append(ends, rank->step_ends[i]);
+	vt_json_set(object, "owners", owners);
+	vt_json_set(object, "step_ends", ends);
 	text = json_dumps(object, JSON_COMPACT);
 	json_decref(object);
 	return text;

@@ -84,16 +84,16 @@ static json_t *row_json(const struct vt_rank *rank)
 	json_t *object = json_object();
 	json_t *command = rank->command ? json_loads(rank->command, 0, NULL) : NULL;
 
-	json_object_set_new(object, "file", vt_json_text(rank->file));
-	json_object_set_new(object, "command", command ? command : json_null());
-	json_object_set_new(object, "host", vt_json_text(rank->host));
-	json_object_set_new(object, "pid", json_integer(rank->pid));
-	json_object_set_new(object, "start_realtime_ns", json_integer(rank->start_realtime_ns));
-	json_object_set_new(object, "duration_ns", json_integer(rank->duration_ns));
-	json_object_set_new(object, "ended", vt_json_text(rank->ended));
-	json_object_set_new(object, "device_name", vt_json_text(rank->device_name));
-	json_object_set_new(object, "device_used_bytes", json_integer(rank->peak_bytes));
-	json_object_set_new(object, "allocated_bytes", json_integer(rank->allocated_bytes));
+	vt_json_set(object, "file", rank->file);
+	vt_json_set_if(object, "command", command, command);
+	vt_json_set(object, "host", rank->host);
+	vt_json_set(object, "pid", rank->pid);
+	vt_json_set(object, "start_realtime_ns", rank->start_realtime_ns);
+	vt_json_set(object, "duration_ns", rank->duration_ns);
+	vt_json_set(object, "ended", rank->ended);
+	vt_json_set(object, "device_name", rank->device_name);
+	vt_json_set(object, "device_used_bytes", rank->peak_bytes);
+	vt_json_set(object, "allocated_bytes", rank->allocated_bytes);
 	return object;
 }
 
@@ -107,11 +107,11 @@ void vt_recording_list_json(const struct vt_ranks_runs *runs, const char *folder
 		json_array_append_new(array, row_json(rows[i]));
 	for (uint32_t i = 0; i < runs->nr_files; i++)
 		if (runs->files[i].problem)
-			json_array_append_new(problems, vt_json_text(runs->files[i].problem));
-	json_object_set_new(object, "format", json_integer(FORMAT));
-	json_object_set_new(object, "folder", vt_json_text(folder));
-	json_object_set_new(object, "recordings", array);
-	json_object_set_new(object, "not_readable", problems);
+			vt_json_append(problems, runs->files[i].problem);
+	vt_json_set(object, "format", FORMAT);
+	vt_json_set(object, "folder", folder);
+	vt_json_set(object, "recordings", array);
+	vt_json_set(object, "not_readable", problems);
 	vt_json_print(object, out);
 	free(rows);
 }

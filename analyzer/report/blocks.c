@@ -118,8 +118,7 @@ static json_t *modules(const struct vt_blocks *blocks, const struct vt_allocatio
 		&analysis->stages.chains, vt_producer_stack(&analysis->model, a), &nr);
 
 	for (uint32_t i = 0; i < nr; i++)
-		json_array_append_new(array,
-				      vt_json_text(vt_model_text(&analysis->model, links[i].type)));
+		vt_json_append(array, vt_model_text(&analysis->model, links[i].type));
 	return array;
 }
 
@@ -133,8 +132,8 @@ static void add_keeper(struct vt_blocks *blocks, uint32_t index, json_t *object)
 	if (!analysis->model.allocations[index].holds_blocks)
 		keeper = vt_keepers_words[vt_keepers_find(
 			&analysis->attribution, &blocks->describe, index, &detail)];
-	json_object_set_new(object, "keeper", vt_json_text(keeper));
-	json_object_set_new(object, "keeper_detail", vt_json_text(detail));
+	vt_json_set(object, "keeper", keeper);
+	vt_json_set(object, "keeper_detail", detail);
 	free(detail);
 }
 
@@ -143,32 +142,28 @@ json_t *vt_blocks_json(struct vt_blocks *blocks, uint32_t allocation)
 	struct entry e = judge(blocks, allocation);
 	json_t *object = json_object();
 
-	json_object_set_new(object, "id", json_integer(e.a->event));
-	json_object_set_new(object, "device", json_integer(e.a->device));
-	json_object_set_new(object, "address", vt_json_integer(e.a->address));
-	json_object_set_new(object, "size_bytes", vt_json_integer(e.a->size_bytes));
-	json_object_set_new(object, "kind", vt_json_text(vt_blocks_kind(e.a)));
-	json_object_set_new(object, "owner", vt_json_text(e.owner));
-	json_object_set_new(object, "provenance", vt_json_text(e.provenance));
-	json_object_set_new(object, "trained",
-			    e.training ? json_boolean(e.training == VT_TRAINING_TRAINED)
-				       : json_null());
-	json_object_set_new(object, "allocated_event", json_integer(e.a->event));
-	json_object_set_new(object, "step", e.step ? json_integer(e.step) : json_null());
-	json_object_set_new(object, "stage", vt_json_text(e.stage));
-	json_object_set_new(
-		object, "python",
-		vt_json_lines(vt_describe_python(&blocks->describe, e.a->made->python_stack)));
-	json_object_set_new(
-		object, "forward_python",
-		vt_json_lines(vt_describe_python(&blocks->describe,
-						 e.a->made->forward_python_stack)));
-	json_object_set_new(object, "modules", modules(blocks, e.a));
-	json_object_set_new(object, "module", vt_json_text(e.module));
+	vt_json_set(object, "id", e.a->event);
+	vt_json_set(object, "device", e.a->device);
+	vt_json_set(object, "address", e.a->address);
+	vt_json_set(object, "size_bytes", e.a->size_bytes);
+	vt_json_set(object, "kind", vt_blocks_kind(e.a));
+	vt_json_set(object, "owner", e.owner);
+	vt_json_set(object, "provenance", e.provenance);
+	vt_json_set_if(object, "trained", e.training,
+		       json_boolean(e.training == VT_TRAINING_TRAINED));
+	vt_json_set(object, "allocated_event", e.a->event);
+	vt_json_set_if(object, "step", e.step, e.step);
+	vt_json_set(object, "stage", e.stage);
+	vt_json_set(object, "python",
+		    vt_json_lines(vt_describe_python(&blocks->describe, e.a->made->python_stack)));
+	vt_json_set(object, "forward_python",
+		    vt_json_lines(vt_describe_python(&blocks->describe,
+						     e.a->made->forward_python_stack)));
+	vt_json_set(object, "modules", modules(blocks, e.a));
+	vt_json_set(object, "module", e.module);
 	add_keeper(blocks, allocation, object);
-	json_object_set_new(
-		object, "native",
-		vt_json_lines(vt_describe_native(&blocks->describe, e.a->made->native_stack)));
+	vt_json_set(object, "native",
+		    vt_json_lines(vt_describe_native(&blocks->describe, e.a->made->native_stack)));
 	release(&e);
 	return object;
 }
@@ -178,8 +173,8 @@ json_t *vt_blocks_moment_json(const struct vt_blocks *blocks)
 	int64_t time_ns = vt_timeline_time(&blocks->analysis->timeline, blocks->event);
 	json_t *at = json_object();
 
-	json_object_set_new(at, "event", json_integer(blocks->event));
-	json_object_set_new(at, "time_ns", json_integer(time_ns));
+	vt_json_set(at, "event", blocks->event);
+	vt_json_set(at, "time_ns", time_ns);
 	return at;
 }
 
@@ -189,9 +184,9 @@ void vt_blocks_print_json(struct vt_blocks *blocks, FILE *out)
 
 	for (uint32_t i = 0; i < blocks->nr; i++)
 		json_array_append_new(array, vt_blocks_json(blocks, blocks->allocations[i]));
-	json_object_set_new(object, "format", json_integer(1));
-	json_object_set_new(object, "at", vt_blocks_moment_json(blocks));
-	json_object_set_new(object, "blocks", array);
+	vt_json_set(object, "format", 1);
+	vt_json_set(object, "at", vt_blocks_moment_json(blocks));
+	vt_json_set(object, "blocks", array);
 	vt_json_print(object, out);
 }
 

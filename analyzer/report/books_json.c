@@ -10,20 +10,19 @@ static json_t *provenance(const uint64_t *bytes)
 	json_t *object = json_object();
 
 	for (unsigned p = 0; p < VT_PROVENANCE_UNKNOWN; p++)
-		json_object_set_new(object, vt_evidence_provenances[p], vt_json_integer(bytes[p]));
+		vt_json_set(object, vt_evidence_provenances[p], bytes[p]);
 	return object;
 }
 
 static void append_owner(json_t *array, const char *owner, uint64_t bytes, uint32_t blocks,
 			 const uint64_t *by_provenance)
 {
-	json_t *object = json_object();
+	json_t *object = vt_json_append_object(array);
 
-	json_object_set_new(object, "owner", vt_json_text(owner));
-	json_object_set_new(object, "bytes", vt_json_integer(bytes));
-	json_object_set_new(object, "blocks", json_integer(blocks));
-	json_object_set_new(object, "provenance", provenance(by_provenance));
-	json_array_append_new(array, object);
+	vt_json_set(object, "owner", owner);
+	vt_json_set(object, "bytes", bytes);
+	vt_json_set(object, "blocks", blocks);
+	vt_json_set(object, "provenance", provenance(by_provenance));
 }
 
 /* Of weights: what probes saw to be trained, and frozen; the rest was not seen. */
@@ -31,11 +30,11 @@ static void append_details(json_t *owners, const struct vt_books_line *line)
 {
 	json_t *last = json_array_get(owners, json_array_size(owners) - 1);
 
-	json_object_set_new(last, "requested_bytes", vt_json_integer(line->requested_bytes));
+	vt_json_set(last, "requested_bytes", line->requested_bytes);
 	if (strcmp(line->owner, VT_OWNER_WEIGHTS) != 0)
 		return;
-	json_object_set_new(last, "trained_bytes", vt_json_integer(line->trained_bytes));
-	json_object_set_new(last, "frozen_bytes", vt_json_integer(line->frozen_bytes));
+	vt_json_set(last, "trained_bytes", line->trained_bytes);
+	vt_json_set(last, "frozen_bytes", line->frozen_bytes);
 }
 
 /* Leaves, and what the books need besides them to add up to the device's use. */
@@ -57,25 +56,18 @@ static json_t *owners(const struct vt_books *books)
 
 void vt_books_json_set(json_t *object, const struct vt_books *books)
 {
-	json_object_set_new(object, "device_used_bytes",
-			    vt_json_integer(vt_books_device_used(books)));
-	json_object_set_new(object, "reserved_bytes", vt_json_integer(books->reserved_bytes));
-	json_object_set_new(object, "allocated_bytes", vt_json_integer(books->allocated_bytes));
-	json_object_set_new(object, "allocated_requested_bytes",
-			    vt_json_integer(books->requested_bytes));
-	json_object_set_new(object, "cached_bytes", vt_json_integer(books->cached_bytes));
-	json_object_set_new(object, "cached_free_segments_bytes",
-			    vt_json_integer(books->free_segment_bytes));
-	json_object_set_new(object, "cached_pinned_bytes", vt_json_integer(books->pinned_bytes));
-	json_object_set_new(object, "cached_pool_bytes", vt_json_integer(books->idle_pool_bytes));
-	json_object_set_new(object, "cached_graph_memory_bytes",
-			    vt_json_integer(books->idle_graph_bytes));
-	json_object_set_new(object, "graph_pools_bytes", vt_json_integer(books->graph_pool_bytes));
-	json_object_set_new(object, "context_bytes",
-			    books->has_context ? vt_json_integer(books->context_bytes)
-					       : json_null());
-	json_object_set_new(object, "other_processes_bytes",
-			    books->has_other ? vt_json_integer(books->other_bytes) : json_null());
-	json_object_set_new(object, "difference_bytes", json_integer(books->difference_bytes));
-	json_object_set_new(object, "owners", owners(books));
+	vt_json_set(object, "device_used_bytes", vt_books_device_used(books));
+	vt_json_set(object, "reserved_bytes", books->reserved_bytes);
+	vt_json_set(object, "allocated_bytes", books->allocated_bytes);
+	vt_json_set(object, "allocated_requested_bytes", books->requested_bytes);
+	vt_json_set(object, "cached_bytes", books->cached_bytes);
+	vt_json_set(object, "cached_free_segments_bytes", books->free_segment_bytes);
+	vt_json_set(object, "cached_pinned_bytes", books->pinned_bytes);
+	vt_json_set(object, "cached_pool_bytes", books->idle_pool_bytes);
+	vt_json_set(object, "cached_graph_memory_bytes", books->idle_graph_bytes);
+	vt_json_set(object, "graph_pools_bytes", books->graph_pool_bytes);
+	vt_json_set_if(object, "context_bytes", books->has_context, books->context_bytes);
+	vt_json_set_if(object, "other_processes_bytes", books->has_other, books->other_bytes);
+	vt_json_set(object, "difference_bytes", books->difference_bytes);
+	vt_json_set(object, "owners", owners(books));
 }

@@ -15,11 +15,10 @@ static json_t *rule_json(struct vt_explain *explain, const struct vt_rule *rule)
 		return json_null();
 	object = json_object();
 	path = vt_attribution_path_by(attribution, rule, explain->allocation);
-	json_object_set_new(object, "name", vt_json_text(rule->name));
-	json_object_set_new(object, "owner", vt_json_text(path));
-	json_object_set_new(object, "provenance",
-			    vt_json_text(vt_evidence_provenances[provenance]));
-	json_object_set_new(object, "reason", vt_json_text(rule->reason));
+	vt_json_set(object, "name", rule->name);
+	vt_json_set(object, "owner", path);
+	vt_json_set(object, "provenance", vt_evidence_provenances[provenance]);
+	vt_json_set(object, "reason", rule->reason);
 	free(path);
 	return object;
 }
@@ -33,8 +32,7 @@ static json_t *facts_json(struct vt_explain *explain)
 					   (enum vt_fact)fact);
 
 		if (text)
-			json_object_set_new(object, vt_fact_table_key((enum vt_fact)fact),
-					    vt_json_text(text));
+			vt_json_set(object, vt_fact_table_key((enum vt_fact)fact), text);
 		free(text);
 	}
 	return object;
@@ -47,20 +45,17 @@ static json_t *names_json(const struct vt_explain *explain)
 
 	for (uint32_t i = 0; i < explain->nr_names; i++) {
 		const struct vt_tensor *t = explain->names[i].first;
-		json_t *object = json_object();
+		json_t *object = vt_json_append_object(array);
 		char flags[64];
 
-		json_object_set_new(object, "role", vt_json_text(vt_explain_role(t)));
-		json_object_set_new(object, "name", vt_json_text(vt_model_text(model, t->name)));
-		json_object_set_new(object, "holder",
-				    vt_json_text(vt_model_text(model, t->holder)));
-		json_object_set_new(object, "dtype", vt_json_text(vt_model_text(model, t->dtype)));
-		json_object_set_new(object, "shape", vt_json_text(vt_model_text(model, t->shape)));
-		json_object_set_new(object, "flags",
-				    vt_json_text(vt_explain_flags(t, flags, sizeof(flags))));
-		json_object_set_new(object, "event", json_integer(t->event));
-		json_object_set_new(object, "seen", json_integer(explain->names[i].seen));
-		json_array_append_new(array, object);
+		vt_json_set(object, "role", vt_explain_role(t));
+		vt_json_set(object, "name", vt_model_text(model, t->name));
+		vt_json_set(object, "holder", vt_model_text(model, t->holder));
+		vt_json_set(object, "dtype", vt_model_text(model, t->dtype));
+		vt_json_set(object, "shape", vt_model_text(model, t->shape));
+		vt_json_set(object, "flags", vt_explain_flags(t, flags, sizeof(flags)));
+		vt_json_set(object, "event", t->event);
+		vt_json_set(object, "seen", explain->names[i].seen);
 	}
 	return array;
 }
@@ -81,15 +76,13 @@ static json_t *freed_json(const struct vt_explain *explain)
 	if (a->freed_event == VT_NEVER)
 		return json_null();
 	object = json_object();
-	json_object_set_new(object, "event", json_integer(a->freed_event));
-	json_object_set_new(object, "time_ns", json_integer(a->freed_time_ns));
-	json_object_set_new(
-		object, "stage",
-		vt_json_text(stage_at(&explain->analysis->stages, a->freed_event)));
-	json_object_set_new(object, "python",
-			    vt_json_lines(vt_describe_python(describe, a->freed->python_stack)));
-	json_object_set_new(object, "native",
-			    vt_json_lines(vt_describe_native(describe, a->freed->native_stack)));
+	vt_json_set(object, "event", a->freed_event);
+	vt_json_set(object, "time_ns", a->freed_time_ns);
+	vt_json_set(object, "stage", stage_at(&explain->analysis->stages, a->freed_event));
+	vt_json_set(object, "python",
+		    vt_json_lines(vt_describe_python(describe, a->freed->python_stack)));
+	vt_json_set(object, "native",
+		    vt_json_lines(vt_describe_native(describe, a->freed->native_stack)));
 	return object;
 }
 
@@ -99,12 +92,12 @@ void vt_explain_json_print(struct vt_explain *explain, FILE *out)
 
 	for (unsigned i = 0; i < explain->nr_next; i++)
 		json_array_append_new(others, rule_json(explain, explain->next[i]));
-	json_object_set_new(object, "format", json_integer(1));
-	json_object_set_new(object, "block", vt_blocks_json(&explain->blocks, explain->allocation));
-	json_object_set_new(object, "freed", freed_json(explain));
-	json_object_set_new(object, "rule", rule_json(explain, explain->rule));
-	json_object_set_new(object, "next_rules", others);
-	json_object_set_new(object, "names", names_json(explain));
-	json_object_set_new(object, "facts", facts_json(explain));
+	vt_json_set(object, "format", 1);
+	vt_json_set(object, "block", vt_blocks_json(&explain->blocks, explain->allocation));
+	vt_json_set(object, "freed", freed_json(explain));
+	vt_json_set(object, "rule", rule_json(explain, explain->rule));
+	vt_json_set(object, "next_rules", others);
+	vt_json_set(object, "names", names_json(explain));
+	vt_json_set(object, "facts", facts_json(explain));
 	vt_json_print(object, out);
 }

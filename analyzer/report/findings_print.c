@@ -51,26 +51,20 @@ json_t *vt_findings_print_json(const struct vt_findings *findings)
 		const struct vt_finding *finding = &findings->items[i];
 		const struct vt_finding_words *words = &vt_findings_words[finding->id];
 		char *text = vt_xasprintf("%s: %s", words->what, finding->text);
-		json_t *object = json_object();
+		json_t *object = vt_json_append_object(array);
 
-		json_object_set_new(object, "id", vt_json_text(words->id));
-		json_object_set_new(object, "saves_bytes", vt_json_integer(finding->saves_bytes));
-		json_object_set_new(object, "lowers_allocated_bytes",
-				    vt_json_integer(finding->lowers_allocated_bytes));
-		json_object_set_new(object, "lowers_used_bytes",
-				    finding->is_used_known ?
-					    vt_json_integer(finding->lowers_used_bytes) :
-					    json_null());
-		json_object_set_new(object, "is_lower_bound", json_boolean(finding->is_least));
-		json_object_set_new(object, "owner", vt_json_text(finding->owner));
-		json_object_set_new(object, "where", vt_json_text(finding->where));
-		json_object_set_new(object, "text", vt_json_text(text));
-		json_object_set_new(object, "fix", vt_json_text(words->fix));
-		json_object_set_new(object, "device", json_integer(finding->device));
-		json_object_set_new(object, "proved_by",
-				    vt_json_text(finding->is_replayed ? "replay"
-								      : "arithmetic"));
-		json_array_append_new(array, object);
+		vt_json_set(object, "id", words->id);
+		vt_json_set(object, "saves_bytes", finding->saves_bytes);
+		vt_json_set(object, "lowers_allocated_bytes", finding->lowers_allocated_bytes);
+		vt_json_set_if(object, "lowers_used_bytes", finding->is_used_known,
+			       finding->lowers_used_bytes);
+		vt_json_set(object, "is_lower_bound", json_boolean(finding->is_least));
+		vt_json_set(object, "owner", finding->owner);
+		vt_json_set(object, "where", finding->where);
+		vt_json_set(object, "text", text);
+		vt_json_set(object, "fix", words->fix);
+		vt_json_set(object, "device", finding->device);
+		vt_json_set(object, "proved_by", finding->is_replayed ? "replay" : "arithmetic");
 		free(text);
 	}
 	return array;
@@ -113,11 +107,11 @@ void vt_findings_print_page_json(enum vt_finding_id id, FILE *out)
 	const struct vt_finding_words *words = &vt_findings_words[id];
 	json_t *object = json_object();
 
-	json_object_set_new(object, "format", json_integer(1));
-	json_object_set_new(object, "id", vt_json_text(words->id));
-	json_object_set_new(object, "what", vt_json_text(words->what));
-	json_object_set_new(object, "fix", vt_json_text(words->fix));
-	json_object_set_new(object, "found", vt_json_text(words->found));
-	json_object_set_new(object, "saves", vt_json_text(words->saves));
+	vt_json_set(object, "format", 1);
+	vt_json_set(object, "id", words->id);
+	vt_json_set(object, "what", words->what);
+	vt_json_set(object, "fix", words->fix);
+	vt_json_set(object, "found", words->found);
+	vt_json_set(object, "saves", words->saves);
 	vt_json_print(object, out);
 }

@@ -4,23 +4,18 @@
 #include "analyzer/report/json.h"
 #include "analyzer/report/limits.h"
 
-static void set_bytes(json_t *object, const char *key, uint64_t bytes)
-{
-	json_object_set_new(object, key, vt_json_integer(bytes));
-}
-
 static json_t *totals_json(const struct vt_layout_totals *totals)
 {
 	json_t *object = json_object();
 
-	set_bytes(object, "reserved_bytes", totals->reserved_bytes);
-	set_bytes(object, "allocated_bytes", totals->allocated_bytes);
-	set_bytes(object, "cached_bytes", totals->cached_bytes);
-	set_bytes(object, "free_segment_bytes", totals->free_bytes);
-	set_bytes(object, "pinned_bytes", totals->pinned_bytes);
-	set_bytes(object, "largest_free_bytes", totals->largest_free_bytes);
-	json_object_set_new(object, "free_pieces", json_integer(totals->nr_free));
-	json_object_set_new(object, "segments", json_integer(totals->nr_segments));
+	vt_json_set(object, "reserved_bytes", totals->reserved_bytes);
+	vt_json_set(object, "allocated_bytes", totals->allocated_bytes);
+	vt_json_set(object, "cached_bytes", totals->cached_bytes);
+	vt_json_set(object, "free_segment_bytes", totals->free_bytes);
+	vt_json_set(object, "pinned_bytes", totals->pinned_bytes);
+	vt_json_set(object, "largest_free_bytes", totals->largest_free_bytes);
+	vt_json_set(object, "free_pieces", totals->nr_free);
+	vt_json_set(object, "segments", totals->nr_segments);
 	return object;
 }
 
@@ -31,9 +26,8 @@ static json_t *samples_json(const struct vt_frag_device *device)
 	for (size_t i = 0; i < device->samples.len; i++) {
 		json_t *object = totals_json(&device->samples.items[i].totals);
 
-		json_object_set_new(object, "event", json_integer(device->samples.items[i].event));
-		json_object_set_new(object, "time_ns",
-				    json_integer(device->samples.items[i].time_ns));
+		vt_json_set(object, "event", device->samples.items[i].event);
+		vt_json_set(object, "time_ns", device->samples.items[i].time_ns);
 		json_array_append_new(array, object);
 	}
 	return array;
@@ -44,20 +38,18 @@ static json_t *account_json(const struct vt_frag_device *device)
 	const struct vt_layout_account *account = &device->account;
 	json_t *object = json_object();
 
-	set_bytes(object, "request_bytes", account->request_bytes);
-	set_bytes(object, "segment_bytes", account->segment_bytes);
-	json_object_set_new(object, "stream", json_integer(device->request_stream));
-	set_bytes(object, "serving_bytes", account->serving_bytes);
-	set_bytes(object, "too_small_bytes", account->too_small_bytes);
-	set_bytes(object, "other_pool_bytes", account->other_pool_bytes);
-	set_bytes(object, "other_stream_bytes", account->other_stream_bytes);
-	set_bytes(object, "private_pool_bytes", account->private_pool_bytes);
-	set_bytes(object, "unsplittable_bytes", account->unsplittable_bytes);
-	set_bytes(object, "returnable_bytes", account->returnable_bytes);
-	json_object_set_new(object, "device_free_bytes",
-			    account->device_free_bytes == UINT64_MAX
-				    ? json_null()
-				    : vt_json_integer(account->device_free_bytes));
+	vt_json_set(object, "request_bytes", account->request_bytes);
+	vt_json_set(object, "segment_bytes", account->segment_bytes);
+	vt_json_set(object, "stream", device->request_stream);
+	vt_json_set(object, "serving_bytes", account->serving_bytes);
+	vt_json_set(object, "too_small_bytes", account->too_small_bytes);
+	vt_json_set(object, "other_pool_bytes", account->other_pool_bytes);
+	vt_json_set(object, "other_stream_bytes", account->other_stream_bytes);
+	vt_json_set(object, "private_pool_bytes", account->private_pool_bytes);
+	vt_json_set(object, "unsplittable_bytes", account->unsplittable_bytes);
+	vt_json_set(object, "returnable_bytes", account->returnable_bytes);
+	vt_json_set_if(object, "device_free_bytes", !(account->device_free_bytes == UINT64_MAX),
+		       account->device_free_bytes);
 	return object;
 }
 
@@ -75,12 +67,10 @@ static json_t *pieces_json(const struct vt_frag_device *device, uint32_t segment
 			json_decref(object);
 			continue;
 		}
-		set_bytes(object, "address", piece->address);
-		set_bytes(object, "size_bytes", piece->size_bytes);
-		json_object_set_new(object, "block",
-				    piece->is_allocated
-					    ? json_integer(model->allocations[piece->holder].event)
-					    : json_null());
+		vt_json_set(object, "address", piece->address);
+		vt_json_set(object, "size_bytes", piece->size_bytes);
+		vt_json_set_if(object, "block", piece->is_allocated,
+			       model->allocations[piece->holder].event);
 		json_array_append_new(array, object);
 	}
 	return array;
@@ -94,20 +84,18 @@ static json_t *segments_json(const struct vt_frag_device *device)
 		const struct vt_layout_segment *segment = &device->layout.segments.items[i];
 		const struct vt_trace_segment *of =
 			&device->trace->segments.items[segment->segment];
-		json_t *object = json_object();
+		json_t *object = vt_json_append_object(array);
 
-		set_bytes(object, "address", of->address);
-		set_bytes(object, "size_bytes", segment->mapped_bytes);
-		json_object_set_new(object, "pool", vt_json_text(of->is_small ? "small" : "large"));
-		json_object_set_new(object, "expandable", json_boolean(of->is_expandable));
-		json_object_set_new(object, "stream", json_integer(of->stream));
-		json_object_set_new(object, "private_pool",
-				    of->pool ? json_integer(of->pool) : json_null());
-		set_bytes(object, "allocated_bytes", segment->allocated_bytes);
-		set_bytes(object, "free_segment_bytes", segment->free_bytes);
-		set_bytes(object, "pinned_bytes", segment->pinned_bytes);
-		json_object_set_new(object, "pieces", pieces_json(device, segment->segment));
-		json_array_append_new(array, object);
+		vt_json_set(object, "address", of->address);
+		vt_json_set(object, "size_bytes", segment->mapped_bytes);
+		vt_json_set(object, "pool", of->is_small ? "small" : "large");
+		vt_json_set(object, "expandable", json_boolean(of->is_expandable));
+		vt_json_set(object, "stream", of->stream);
+		vt_json_set_if(object, "private_pool", of->pool, of->pool);
+		vt_json_set(object, "allocated_bytes", segment->allocated_bytes);
+		vt_json_set(object, "free_segment_bytes", segment->free_bytes);
+		vt_json_set(object, "pinned_bytes", segment->pinned_bytes);
+		vt_json_set(object, "pieces", pieces_json(device, segment->segment));
 	}
 	return array;
 }
@@ -119,21 +107,19 @@ static json_t *pins_json(struct vt_frag *frag, const struct vt_frag_device *devi
 	for (size_t i = 0; i < device->pins.len; i++) {
 		const struct vt_frag_pin *pin = &device->pins.items[i];
 		const struct vt_allocation *a = &device->trace->model->allocations[pin->allocation];
-		json_t *object = json_object();
+		json_t *object = vt_json_append_object(array);
 
-		set_bytes(object, "pinned_bytes", pin->pinned_bytes);
-		set_bytes(object, "bytes", pin->size_bytes);
-		json_object_set_new(object, "blocks", json_integer(pin->blocks));
-		json_object_set_new(object, "owner",
-				    vt_json_text(vt_attribution_owner(&frag->analysis->attribution,
-								      pin->owner)));
-		json_object_set_new(
+		vt_json_set(object, "pinned_bytes", pin->pinned_bytes);
+		vt_json_set(object, "bytes", pin->size_bytes);
+		vt_json_set(object, "blocks", pin->blocks);
+		vt_json_set(object, "owner",
+			    vt_attribution_owner(&frag->analysis->attribution, pin->owner));
+		vt_json_set(
 			object, "python",
 			vt_json_lines(vt_describe_python(&frag->describe, a->made->python_stack)));
-		json_object_set_new(
+		vt_json_set(
 			object, "native",
 			vt_json_lines(vt_describe_native(&frag->describe, a->made->native_stack)));
-		json_array_append_new(array, object);
 	}
 	return array;
 }
@@ -143,24 +129,23 @@ static json_t *device_json(struct vt_frag *frag, const struct vt_frag_device *de
 	json_t *object = json_object(), *at = totals_json(&device->layout.totals);
 	int64_t time_ns = vt_timeline_time(&frag->analysis->timeline, device->event);
 
-	json_object_set_new(object, "id", json_integer(device->trace->device));
-	set_bytes(object, "peak_reserved_bytes", device->peak_reserved_bytes);
-	set_bytes(object, "peak_allocated_bytes", device->peak_allocated_bytes);
-	set_bytes(object, "lower_bound_bytes", device->peak_requested_bytes);
-	json_object_set_new(object, "utilisation", json_real(vt_frag_utilisation(device)));
-	json_object_set_new(object, "streams", json_integer(device->ready->nr_streams));
-	json_object_set_new(object, "requests_bounded",
-			    json_integer(device->ready->requests.nr_blocks));
-	json_object_set_new(object, "samples", samples_json(device));
-	json_object_set_new(at, "event", json_integer(device->event));
-	json_object_set_new(at, "time_ns", json_integer(time_ns));
-	set_bytes(at, "internal_bytes", device->rounding_bytes + device->tail_bytes);
-	set_bytes(at, "rounding_bytes", device->rounding_bytes);
-	set_bytes(at, "tail_bytes", device->tail_bytes);
-	json_object_set_new(at, "request", account_json(device));
-	json_object_set_new(at, "map", segments_json(device));
-	json_object_set_new(at, "pinned_by", pins_json(frag, device));
-	json_object_set_new(object, "at", at);
+	vt_json_set(object, "id", device->trace->device);
+	vt_json_set(object, "peak_reserved_bytes", device->peak_reserved_bytes);
+	vt_json_set(object, "peak_allocated_bytes", device->peak_allocated_bytes);
+	vt_json_set(object, "lower_bound_bytes", device->peak_requested_bytes);
+	vt_json_set(object, "utilisation", vt_frag_utilisation(device));
+	vt_json_set(object, "streams", device->ready->nr_streams);
+	vt_json_set(object, "requests_bounded", device->ready->requests.nr_blocks);
+	vt_json_set(object, "samples", samples_json(device));
+	vt_json_set(at, "event", device->event);
+	vt_json_set(at, "time_ns", time_ns);
+	vt_json_set(at, "internal_bytes", device->rounding_bytes + device->tail_bytes);
+	vt_json_set(at, "rounding_bytes", device->rounding_bytes);
+	vt_json_set(at, "tail_bytes", device->tail_bytes);
+	vt_json_set(at, "request", account_json(device));
+	vt_json_set(at, "map", segments_json(device));
+	vt_json_set(at, "pinned_by", pins_json(frag, device));
+	vt_json_set(object, "at", at);
 	return object;
 }
 
@@ -170,8 +155,8 @@ void vt_frag_print_json(struct vt_frag *frag, FILE *out)
 
 	for (uint32_t i = 0; i < frag->nr_devices; i++)
 		json_array_append_new(array, device_json(frag, &frag->devices[i]));
-	json_object_set_new(object, "format", json_integer(1));
-	json_object_set_new(object, "devices", array);
-	json_object_set_new(object, "notes", vt_limits_json(frag->analysis));
+	vt_json_set(object, "format", 1);
+	vt_json_set(object, "devices", array);
+	vt_json_set(object, "notes", vt_limits_json(frag->analysis));
 	vt_json_print(object, out);
 }

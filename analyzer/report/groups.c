@@ -138,16 +138,15 @@ void vt_groups_print_json(const struct vt_groups *groups, const struct vt_blocks
 
 	for (uint32_t i = 0; i < groups->nr; i++) {
 		const struct vt_group *group = &groups->items[i];
-		json_t *item = json_object();
+		json_t *item = vt_json_append_object(array);
 
-		json_object_set_new(item, words[groups->by], vt_json_text(group->name));
-		json_object_set_new(item, "bytes", vt_json_integer(group->bytes));
-		json_object_set_new(item, "blocks", json_integer(group->blocks));
-		json_array_append_new(array, item);
+		vt_json_set(item, words[groups->by], group->name);
+		vt_json_set(item, "bytes", group->bytes);
+		vt_json_set(item, "blocks", group->blocks);
 	}
-	json_object_set_new(object, "format", json_integer(1));
-	json_object_set_new(object, "at", vt_blocks_moment_json(blocks));
-	json_object_set_new(object, "by", vt_json_text(words[groups->by]));
-	json_object_set_new(object, "groups", array);
+	vt_json_set(object, "format", 1);
+	vt_json_set(object, "at", vt_blocks_moment_json(blocks));
+	vt_json_set(object, "by", words[groups->by]);
+	vt_json_set(object, "groups", array);
 	vt_json_print(object, out);
 }

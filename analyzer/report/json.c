@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/report/json.h"
 
+#include <math.h>
+
 #include "analyzer/base/util.h"
 
 json_t *vt_json_text(const char *text)
@@ -27,12 +29,33 @@ json_t *vt_json_integer(uint64_t value)
 	return json_integer((json_int_t)value);
 }
 
+json_t *vt_json_rounded(double value)
+{
+	return json_integer(llround(value));
+}
+
+json_t *vt_json_append_object(json_t *array)
+{
+	json_t *object = json_object();
+
+	json_array_append_new(array, object);
+	return object;
+}
+
+json_t *vt_json_set_object(json_t *object, const char *key)
+{
+	json_t *child = json_object();
+
+	json_object_set_new(object, key, child);
+	return child;
+}
+
 json_t *vt_json_lines(struct vt_lines lines)
 {
 	json_t *array = json_array();
 
 	for (unsigned i = 0; i < lines.nr; i++)
-		json_array_append_new(array, vt_json_text(lines.text[i]));
+		vt_json_append(array, lines.text[i]);
 	vt_describe_free(&lines);
 	return array;
 }

@@ -205,14 +205,12 @@ json_t *vt_keeper_table_json(const struct vt_keeper_table *table)
 
 	for (uint32_t i = 0; i < table->nr; i++) {
 		const struct vt_keeper_line *line = &table->lines[i];
-		json_t *object = json_object();
+		json_t *object = vt_json_append_object(array);
 
-		json_object_set_new(object, "keeper",
-				    vt_json_text(vt_keepers_words[line->keeper]));
-		json_object_set_new(object, "detail", vt_json_text(line->detail));
-		json_object_set_new(object, "bytes", vt_json_integer(line->bytes));
-		json_object_set_new(object, "blocks", json_integer(line->blocks));
-		json_array_append_new(array, object);
+		vt_json_set(object, "keeper", vt_keepers_words[line->keeper]);
+		vt_json_set(object, "detail", line->detail);
+		vt_json_set(object, "bytes", line->bytes);
+		vt_json_set(object, "blocks", line->blocks);
 	}
 	return array;
 }

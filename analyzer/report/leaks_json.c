@@ -6,16 +6,6 @@
 #include "analyzer/model/producer.h"
 #include "analyzer/report/json.h"
 
-static json_t *rounded(double value)
-{
-	return json_integer((json_int_t)(value + (value < 0 ? -0.5 : 0.5)));
-}
-
-static json_t *turn_or_null(uint32_t turn)
-{
-	return turn ? json_integer(turn) : json_null();
-}
-
 /* "variable,list" as an array. */
 static json_t *kinds_json(const char *kinds)
 {
@@ -36,12 +26,11 @@ static json_t *holders_json(const struct vt_leak *leak)
 
 	for (uint32_t i = 0; i < leak->nr_holders; i++) {
 		const struct vt_holder *holder = &leak->holders[i];
-		json_t *object = json_object();
+		json_t *object = vt_json_append_object(array);
 
-		json_object_set_new(object, "way", vt_json_text(holder->way));
-		json_object_set_new(object, "kinds", kinds_json(holder->kinds));
-		json_object_set_new(object, "tensors", json_integer(holder->tensors));
-		json_array_append_new(array, object);
+		vt_json_set(object, "way", holder->way);
+		vt_json_set(object, "kinds", kinds_json(holder->kinds));
+		vt_json_set(object, "tensors", holder->tensors);
 	}
 	return array;
 }
@@ -53,21 +42,19 @@ static json_t *leak_json(const struct vt_leaks *leaks, const struct vt_leak *lea
 	const struct vt_allocation *a = &model->allocations[leak->allocation];
 	json_t *object = json_object();
 
-	json_object_set_new(object, "device", json_integer(a->device));
-	json_object_set_new(object, "owner",
-			    vt_json_text(vt_attribution_owner(leaks->attribution, leak->owner)));
-	json_object_set_new(object, "bytes", vt_json_integer(leak->bytes));
-	json_object_set_new(object, "blocks", json_integer(leak->blocks));
-	json_object_set_new(object, "largest_block", json_integer(a->event));
-	json_object_set_new(object, "first_turn", turn_or_null(leak->first_iteration));
-	json_object_set_new(object, "last_turn", turn_or_null(leak->last_iteration));
-	json_object_set_new(object, "python",
-			    vt_json_lines(vt_describe_python(&leaks->describe,
-							     vt_producer_stack(model, a))));
-	json_object_set_new(object, "native",
-			    vt_json_lines(vt_describe_native(&leaks->describe,
-							     a->made->native_stack)));
-	json_object_set_new(object, "held_by", holders_json(leak));
+	vt_json_set(object, "device", a->device);
+	vt_json_set(object, "owner", vt_attribution_owner(leaks->attribution, leak->owner));
+	vt_json_set(object, "bytes", leak->bytes);
+	vt_json_set(object, "blocks", leak->blocks);
+	vt_json_set(object, "largest_block", a->event);
+	vt_json_set_if(object, "first_turn", leak->first_iteration, leak->first_iteration);
+	vt_json_set_if(object, "last_turn", leak->last_iteration, leak->last_iteration);
+	vt_json_set(
+		object, "python",
+		vt_json_lines(vt_describe_python(&leaks->describe, vt_producer_stack(model, a))));
+	vt_json_set(object, "native",
+		    vt_json_lines(vt_describe_native(&leaks->describe, a->made->native_stack)));
+	vt_json_set(object, "held_by", holders_json(leak));
 	return object;
 }
 
@@ -75,13 +62,12 @@ static json_t *growth_json(const struct vt_leaks *leaks, const struct vt_leak *l
 {
 	json_t *object = leak_json(leaks, leak);
 
-	json_object_set_new(object, "bytes_per_turn", rounded(leak->bytes_per_iteration));
-	json_object_set_new(object, "form", vt_json_text(vt_leak_forms[leak->form]));
-	json_object_set_new(object, "confidence",
-			    vt_json_text(vt_trend_confidences[leak->trend.confidence]));
-	json_object_set_new(object, "points", json_integer(leak->trend.nr_points));
-	json_object_set_new(object, "noise_bytes", rounded(leak->trend.noise));
-	json_object_set_new(object, "consistency", json_real(leak->trend.consistency));
+	vt_json_set(object, "bytes_per_turn", vt_json_rounded(leak->bytes_per_iteration));
+	vt_json_set(object, "form", vt_leak_forms[leak->form]);
+	vt_json_set(object, "confidence", vt_trend_confidences[leak->trend.confidence]);
+	vt_json_set(object, "points", leak->trend.nr_points);
+	vt_json_set(object, "noise_bytes", vt_json_rounded(leak->trend.noise));
+	vt_json_set(object, "consistency", leak->trend.consistency);
 	return object;
 }
 
@@ -101,13 +87,12 @@ static json_t *turns_json(const struct vt_leaks *leaks)
 	const char *name = vt_model_text(leaks->attribution->facts->model, turns->name);
 	json_t *object = json_object();
 
-	json_object_set_new(object, "kind", vt_json_text(vt_iterations_words[turns->kind]));
-	json_object_set_new(object, "name", vt_json_text(turns->name ? name : NULL));
-	json_object_set_new(object, "count", json_integer(turns->nr));
-	json_object_set_new(object, "warm_up", json_integer(leaks->nr_warm_up));
-	json_object_set_new(object, "points", json_integer(leaks->nr_points));
-	json_object_set_new(object, "duration_ns",
-			    turns->duration_ns ? json_integer(turns->duration_ns) : json_null());
+	vt_json_set(object, "kind", vt_iterations_words[turns->kind]);
+	vt_json_set(object, "name", turns->name ? name : NULL);
+	vt_json_set(object, "count", turns->nr);
+	vt_json_set(object, "warm_up", leaks->nr_warm_up);
+	vt_json_set(object, "points", leaks->nr_points);
+	vt_json_set_if(object, "duration_ns", turns->duration_ns, turns->duration_ns);
 	return object;
 }
 
@@ -117,14 +102,13 @@ static json_t *totals_json(const struct vt_leaks *leaks)
 
 	for (uint32_t i = 0; i < leaks->nr_totals; i++) {
 		const struct vt_leak_total *total = &leaks->totals[i];
-		json_t *object = json_object();
+		json_t *object = vt_json_append_object(array);
 
-		json_object_set_new(object, "device", json_integer(total->device));
-		json_object_set_new(object, "allocated_bytes_per_turn",
-				    rounded(total->allocated_per_iteration));
-		json_object_set_new(object, "reserved_bytes_per_turn",
-				    rounded(total->reserved_per_iteration));
-		json_array_append_new(array, object);
+		vt_json_set(object, "device", total->device);
+		vt_json_set(object, "allocated_bytes_per_turn",
+			    vt_json_rounded(total->allocated_per_iteration));
+		vt_json_set(object, "reserved_bytes_per_turn",
+			    vt_json_rounded(total->reserved_per_iteration));
 	}
 	return array;
 }
@@ -135,23 +119,19 @@ json_t *vt_leaks_report_json(const struct vt_leaks_report *report)
 	json_t *object = json_object(), *notes = json_array();
 
 	for (unsigned i = 0; i < report->notes.nr; i++)
-		json_array_append_new(notes, vt_json_text(report->notes.text[i]));
-	json_object_set_new(object, "format", json_integer(1));
-	json_object_set_new(object, "ended", vt_json_text(report->ended));
-	json_object_set_new(object, "turns", turns_json(leaks));
-	json_object_set_new(object, "totals", totals_json(leaks));
-	json_object_set_new(object, "bytes_per_turn",
-			    vt_json_integer(vt_leaks_report_growth(report)));
-	json_object_set_new(object, "growth",
-			    list_json(leaks, leaks->growth, leaks->nr_growth, growth_json));
-	json_object_set_new(object, "kept",
-			    list_json(leaks, leaks->since, leaks->nr_since, leak_json));
-	json_object_set_new(object, "never_freed",
-			    list_json(leaks, leaks->leftovers.items, leaks->leftovers.nr,
-				      leak_json));
-	json_object_set_new(object, "kept_on_purpose_bytes",
-			    vt_json_integer(leaks->leftovers.on_purpose_bytes));
-	json_object_set_new(object, "notes", notes);
+		vt_json_append(notes, report->notes.text[i]);
+	vt_json_set(object, "format", 1);
+	vt_json_set(object, "ended", report->ended);
+	vt_json_set(object, "turns", turns_json(leaks));
+	vt_json_set(object, "totals", totals_json(leaks));
+	vt_json_set(object, "bytes_per_turn", vt_leaks_report_growth(report));
+	vt_json_set(object, "growth",
+		    list_json(leaks, leaks->growth, leaks->nr_growth, growth_json));
+	vt_json_set(object, "kept", list_json(leaks, leaks->since, leaks->nr_since, leak_json));
+	vt_json_set(object, "never_freed",
+		    list_json(leaks, leaks->leftovers.items, leaks->leftovers.nr, leak_json));
+	vt_json_set(object, "kept_on_purpose_bytes", leaks->leftovers.on_purpose_bytes);
+	vt_json_set(object, "notes", notes);
 	return object;
 }
 

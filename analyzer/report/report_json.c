@@ -53,8 +53,7 @@ static json_t *settings(const struct vt_report *report)
 	json_t *object = json_object();
 
 	while (vt_stmt_step(stmt) == 1)
-		json_object_set_new(object, vt_stmt_text(stmt, 0),
-				    vt_json_text(vt_stmt_text(stmt, 1)));
+		vt_json_set(object, vt_stmt_text(stmt, 0), vt_stmt_text(stmt, 1));
 	vt_stmt_free(stmt);
 	return object;
 }
@@ -63,19 +62,19 @@ static json_t *run(const struct vt_report *report)
 {
 	json_t *object = json_object();
 
-	json_object_set_new(object, "command", command(report));
-	json_object_set_new(object, "pid", run_int(report, "pid", 0));
-	json_object_set_new(object, "ended", vt_json_text(report->ended));
-	json_object_set_new(object, "duration_ns", run_int(report, "duration_ns", 0));
-	json_object_set_new(object, "events",
-			    run_int(report, "events", report->analysis->model.last_event));
-	json_object_set_new(object, "lost", run_int(report, "lost_events", 0));
-	json_object_set_new(object, "torn_records", run_int(report, "torn_records", 0));
-	json_object_set_new(object, "missing_slots", run_int(report, "missing_slots", 0));
-	json_object_set_new(object, "python", run_text(report, "python"));
-	json_object_set_new(object, "torch", run_text(report, "torch"));
-	json_object_set_new(object, "recorder", run_text(report, "recorder"));
-	json_object_set_new(object, "settings", settings(report));
+	vt_json_set(object, "command", command(report));
+	vt_json_set(object, "pid", run_int(report, "pid", 0));
+	vt_json_set(object, "ended", report->ended);
+	vt_json_set(object, "duration_ns", run_int(report, "duration_ns", 0));
+	vt_json_set(object, "events",
+		    run_int(report, "events", report->analysis->model.last_event));
+	vt_json_set(object, "lost", run_int(report, "lost_events", 0));
+	vt_json_set(object, "torn_records", run_int(report, "torn_records", 0));
+	vt_json_set(object, "missing_slots", run_int(report, "missing_slots", 0));
+	vt_json_set(object, "python", run_text(report, "python"));
+	vt_json_set(object, "torch", run_text(report, "torch"));
+	vt_json_set(object, "recorder", run_text(report, "recorder"));
+	vt_json_set(object, "settings", settings(report));
 	return object;
 }
 
@@ -86,13 +85,13 @@ static void set_stacks(json_t *object, const struct vt_report *report,
 	const struct vt_describe *describe = &report->describe;
 	uint32_t producer = vt_producer_stack(describe->model, a);
 
-	json_object_set_new(object, "python",
-			    vt_json_lines(vt_describe_python(describe, a->made->python_stack)));
-	json_object_set_new(object, "forward_python",
-			    vt_json_lines(vt_describe_python(
-				    describe, producer == a->made->python_stack ? 0 : producer)));
-	json_object_set_new(object, "native",
-			    vt_json_lines(vt_describe_native(describe, a->made->native_stack)));
+	vt_json_set(object, "python",
+		    vt_json_lines(vt_describe_python(describe, a->made->python_stack)));
+	vt_json_set(object, "forward_python",
+		    vt_json_lines(vt_describe_python(
+			    describe, producer == a->made->python_stack ? 0 : producer)));
+	vt_json_set(object, "native",
+		    vt_json_lines(vt_describe_native(describe, a->made->native_stack)));
 }
 
 /* The largest places; all, or only those that no rule names. */
@@ -109,11 +108,10 @@ static json_t *stacks(const struct vt_report *report, const struct vt_hotspots *
 		if (is_unknown && !vt_report_is_unknown(report, spot))
 			continue;
 		object = json_object();
-		json_object_set_new(object, "bytes", vt_json_integer(spot->bytes));
-		json_object_set_new(object, "blocks", json_integer(spot->blocks));
-		json_object_set_new(object, "owner",
-				    vt_json_text(vt_attribution_owner(
-					    &report->analysis->attribution, spot->owner)));
+		vt_json_set(object, "bytes", spot->bytes);
+		vt_json_set(object, "blocks", spot->blocks);
+		vt_json_set(object, "owner",
+			    vt_attribution_owner(&report->analysis->attribution, spot->owner));
 		set_stacks(object, report, spot->first);
 		json_array_append_new(array, object);
 	}
@@ -125,9 +123,8 @@ static void set_most_allocated(json_t *object, const struct vt_peak *peak)
 {
 	if (!peak)
 		return;
-	json_object_set_new(object, "max_allocated_event", json_integer(peak->max_allocated_event));
-	json_object_set_new(object, "max_allocated_bytes",
-			    vt_json_integer(peak->max_allocated_bytes));
+	vt_json_set(object, "max_allocated_event", peak->max_allocated_event);
+	vt_json_set(object, "max_allocated_bytes", peak->max_allocated_bytes);
 }
 
 /* Over the whole run, where samples tell. */
@@ -136,10 +133,8 @@ static void set_context_growth(json_t *object, const struct vt_model *model, int
 	uint64_t first = 0, last = 0;
 	int is_known = vt_samples_context_growth(model, device, &first, &last);
 
-	json_object_set_new(object, "first_context_bytes",
-			    is_known ? vt_json_integer(first) : json_null());
-	json_object_set_new(object, "last_context_bytes",
-			    is_known ? vt_json_integer(last) : json_null());
+	vt_json_set_if(object, "first_context_bytes", is_known, first);
+	vt_json_set_if(object, "last_context_bytes", is_known, last);
 }
 
 static json_t *keepers(const struct vt_report *report, const struct vt_report_device *row)
@@ -161,8 +156,8 @@ static json_t *moment(const struct vt_report *report, const struct vt_report_dev
 	vt_peak_context_json(&at->place, object);
 	vt_books_json_set(object, &at->books);
 	set_most_allocated(object, vt_model_peak(&report->analysis->model, row->device->id));
-	json_object_set_new(object, "stacks", stacks(report, &at->hotspots, 0));
-	json_object_set_new(object, "unknown", stacks(report, &at->hotspots, 1));
+	vt_json_set(object, "stacks", stacks(report, &at->hotspots, 0));
+	vt_json_set(object, "unknown", stacks(report, &at->hotspots, 1));
 	return object;
 }
 
@@ -171,19 +166,17 @@ static json_t *device(const struct vt_report *report, const struct vt_report_dev
 	json_t *object = json_object(), *peak = moment(report, row, &row->chosen);
 
 	if (report->options->is_by_keeper)
-		json_object_set_new(peak, "keepers", keepers(report, row));
-	json_object_set_new(object, "id", json_integer(row->device->id));
-	json_object_set_new(object, "name", vt_json_text(row->device->name));
-	json_object_set_new(object, "total_bytes", vt_json_integer(row->device->total_bytes));
-	json_object_set_new(object, "simulated", json_boolean(row->device->is_simulated));
+		vt_json_set(peak, "keepers", keepers(report, row));
+	vt_json_set(object, "id", row->device->id);
+	vt_json_set(object, "name", row->device->name);
+	vt_json_set(object, "total_bytes", row->device->total_bytes);
+	vt_json_set(object, "simulated", json_boolean(row->device->is_simulated));
 	set_context_growth(object, &report->analysis->model, row->device->id);
 	/* With --at it is another moment; the key stays, so that readers need one path. */
-	json_object_set_new(object, "peak", peak);
+	vt_json_set(object, "peak", peak);
 	/* null: the same moment, or another one was asked for. */
-	json_object_set_new(object, "most_allocated",
-			    vt_report_has_most_allocated(row)
-				    ? moment(report, row, &row->most_allocated)
-				    : json_null());
+	vt_json_set_if(object, "most_allocated", vt_report_has_most_allocated(row),
+		       moment(report, row, &row->most_allocated));
 	return object;
 }
 
@@ -193,8 +186,8 @@ static json_t *coverage(const struct vt_report *report)
 
 	/* Rounded, so that no compiler's last digit shows. */
 	for (unsigned p = 0; p < VT_NR_PROVENANCES; p++)
-		json_object_set_new(object, vt_evidence_provenances[p],
-				    json_real(round(report->coverage[p] * 1e5) / 1e5));
+		vt_json_set(object, vt_evidence_provenances[p],
+			    round(report->coverage[p] * 1e5) / 1e5);
 	return object;
 }
 
@@ -204,15 +197,15 @@ json_t *vt_report_json(const struct vt_report *report)
 
 	for (uint32_t i = 0; i < report->nr_devices; i++)
 		json_array_append_new(devices, device(report, &report->devices[i]));
-	json_object_set_new(object, "format", json_integer(FORMAT));
-	json_object_set_new(object, "run", run(report));
-	json_object_set_new(object, "devices", devices);
+	vt_json_set(object, "format", FORMAT);
+	vt_json_set(object, "run", run(report));
+	vt_json_set(object, "devices", devices);
 	vt_report_stages_json_add(report, object);
-	json_object_set_new(object, "findings", vt_findings_print_json(&report->findings));
-	json_object_set_new(object, "out_of_memory", vt_oom_json(&report->out_of_memory));
-	json_object_set_new(object, "coverage", coverage(report));
-	json_object_set_new(object, "warn", vt_report_warn_json(report));
-	json_object_set_new(object, "notes", vt_limits_json(report->analysis));
+	vt_json_set(object, "findings", vt_findings_print_json(&report->findings));
+	vt_json_set(object, "out_of_memory", vt_oom_json(&report->out_of_memory));
+	vt_json_set(object, "coverage", coverage(report));
+	vt_json_set(object, "warn", vt_report_warn_json(report));
+	vt_json_set(object, "notes", vt_limits_json(report->analysis));
 	return object;
 }
 

@@ -120,12 +120,11 @@ void vt_report_warn_print(const struct vt_report *report, FILE *out)
 
 static void add_over(json_t *array, const char *what, json_t *name, uint64_t bytes)
 {
-	json_t *object = json_object();
+	json_t *object = vt_json_append_object(array);
 
-	json_object_set_new(object, "what", vt_json_text(what));
-	json_object_set_new(object, "name", name);
-	json_object_set_new(object, "peak_device_bytes", vt_json_integer(bytes));
-	json_array_append_new(array, object);
+	vt_json_set(object, "what", what);
+	vt_json_set(object, "name", name);
+	vt_json_set(object, "peak_device_bytes", bytes);
 }
 
 static json_t *over_json(const struct vt_report *report, const struct limit *limit)
@@ -162,17 +161,14 @@ json_t *vt_report_warn_json(const struct vt_report *report)
 	object = json_object();
 	devices = json_array();
 	for (uint32_t i = 0; i < report->nr_devices; i++) {
-		json_t *device = json_object();
+		json_t *device = vt_json_append_object(devices);
 		int is_known = find_limit(report, &report->devices[i], &limit);
 
-		json_object_set_new(device, "id", json_integer(report->devices[i].device->id));
-		json_object_set_new(device, "limit_bytes",
-				    is_known ? vt_json_integer(limit.bytes) : json_null());
-		json_object_set_new(device, "over",
-				    is_known ? over_json(report, &limit) : json_array());
-		json_array_append_new(devices, device);
+		vt_json_set(device, "id", report->devices[i].device->id);
+		vt_json_set_if(device, "limit_bytes", is_known, limit.bytes);
+		vt_json_set(device, "over", is_known ? over_json(report, &limit) : json_array());
 	}
-	json_object_set_new(object, "share", json_real(report->options->warn_share));
-	json_object_set_new(object, "devices", devices);
+	vt_json_set(object, "share", report->options->warn_share);
+	vt_json_set(object, "devices", devices);
 	return object;
 }

@@ -25,10 +25,10 @@ static json_t *failure_json(const struct vt_replay_failure *failure)
 	if (!failure->event)
 		return json_null();
 	object = json_object();
-	json_object_set_new(object, "event", json_integer(failure->event));
-	json_object_set_new(object, "requested_bytes", vt_json_integer(failure->request_bytes));
-	json_object_set_new(object, "reserved_bytes", vt_json_integer(failure->reserved_bytes));
-	json_object_set_new(object, "allocated_bytes", vt_json_integer(failure->allocated_bytes));
+	vt_json_set(object, "event", failure->event);
+	vt_json_set(object, "requested_bytes", failure->request_bytes);
+	vt_json_set(object, "reserved_bytes", failure->reserved_bytes);
+	vt_json_set(object, "allocated_bytes", failure->allocated_bytes);
 	return object;
 }
 
@@ -38,22 +38,16 @@ static json_t *replay_json(const struct vt_replay *replay, const struct vt_setti
 	json_t *object = json_object();
 	char *text = settings_text(settings);
 
-	json_object_set_new(object, "settings", vt_json_text(text));
-	json_object_set_new(object, "capacity_bytes",
-			    capacity_bytes == UINT64_MAX ? json_null()
-							 : vt_json_integer(capacity_bytes));
-	json_object_set_new(object, "peak_reserved_bytes",
-			    vt_json_integer(replay->peak_reserved_bytes));
-	json_object_set_new(object, "peak_reserved_event",
-			    json_integer(replay->peak_reserved_event));
-	json_object_set_new(object, "peak_allocated_bytes",
-			    vt_json_integer(replay->peak_allocated_bytes));
-	json_object_set_new(object, "peak_used_bytes", vt_json_integer(replay->peak_used_bytes));
-	json_object_set_new(object, "end_reserved_bytes",
-			    vt_json_integer(replay->end_reserved_bytes));
-	json_object_set_new(object, "retries", json_integer(replay->nr_retries));
-	json_object_set_new(object, "rescued_requests", json_integer(replay->nr_rescued));
-	json_object_set_new(object, "out_of_memory", failure_json(&replay->failure));
+	vt_json_set(object, "settings", text);
+	vt_json_set_if(object, "capacity_bytes", capacity_bytes != UINT64_MAX, capacity_bytes);
+	vt_json_set(object, "peak_reserved_bytes", replay->peak_reserved_bytes);
+	vt_json_set(object, "peak_reserved_event", replay->peak_reserved_event);
+	vt_json_set(object, "peak_allocated_bytes", replay->peak_allocated_bytes);
+	vt_json_set(object, "peak_used_bytes", replay->peak_used_bytes);
+	vt_json_set(object, "end_reserved_bytes", replay->end_reserved_bytes);
+	vt_json_set(object, "retries", replay->nr_retries);
+	vt_json_set(object, "rescued_requests", replay->nr_rescued);
+	vt_json_set(object, "out_of_memory", failure_json(&replay->failure));
 	free(text);
 	return object;
 }
@@ -64,19 +58,18 @@ static json_t *comparison_json(const struct vt_whatif_device *device)
 	const struct vt_requests *requests = &device->ready->requests;
 	json_t *object = json_object();
 
-	json_object_set_new(object, "exact", json_boolean(vt_replay_is_exact(replay)));
-	json_object_set_new(object, "blocks", json_integer(replay->nr_blocks));
-	json_object_set_new(object, "blocks_elsewhere", json_integer(replay->nr_blocks_elsewhere));
-	json_object_set_new(object, "segment_events", json_integer(replay->nr_changes));
-	json_object_set_new(object, "segment_events_other", json_integer(replay->nr_changes_other));
-	json_object_set_new(object, "reserved_other", json_integer(replay->nr_reserved_other));
-	json_object_set_new(object, "first_difference",
-			    replay->first_difference ? json_integer(replay->first_difference)
-						     : json_null());
-	json_object_set_new(object, "streams", json_integer(device->ready->nr_streams));
-	json_object_set_new(object, "requests_known", json_integer(requests->nr_known));
-	json_object_set_new(object, "requests_likely", json_integer(requests->nr_likely));
-	json_object_set_new(object, "requests_bounded", json_integer(requests->nr_blocks));
+	vt_json_set(object, "exact", json_boolean(vt_replay_is_exact(replay)));
+	vt_json_set(object, "blocks", replay->nr_blocks);
+	vt_json_set(object, "blocks_elsewhere", replay->nr_blocks_elsewhere);
+	vt_json_set(object, "segment_events", replay->nr_changes);
+	vt_json_set(object, "segment_events_other", replay->nr_changes_other);
+	vt_json_set(object, "reserved_other", replay->nr_reserved_other);
+	vt_json_set_if(object, "first_difference", replay->first_difference,
+		       replay->first_difference);
+	vt_json_set(object, "streams", device->ready->nr_streams);
+	vt_json_set(object, "requests_known", requests->nr_known);
+	vt_json_set(object, "requests_likely", requests->nr_likely);
+	vt_json_set(object, "requests_bounded", requests->nr_blocks);
 	return object;
 }
 
@@ -87,10 +80,10 @@ static json_t *batch_json(const struct vt_whatif *whatif, const struct vt_whatif
 	if (!whatif->is_resized)
 		return json_null();
 	object = json_object();
-	json_object_set_new(object, "recorded", vt_json_integer(whatif->scalings.was.batch));
-	json_object_set_new(object, "asked", vt_json_integer(whatif->is.batch));
-	json_object_set_new(object, "blocks", json_integer(device->met_batch.blocks));
-	json_object_set_new(object, "bytes", vt_json_integer(device->met_batch.bytes));
+	vt_json_set(object, "recorded", whatif->scalings.was.batch);
+	vt_json_set(object, "asked", whatif->is.batch);
+	vt_json_set(object, "blocks", device->met_batch.blocks);
+	vt_json_set(object, "bytes", device->met_batch.bytes);
 	return object;
 }
 
@@ -99,22 +92,18 @@ static json_t *changed_json(const struct vt_whatif *whatif, const struct vt_what
 	const struct vt_whatif_options *options = whatif->options;
 	json_t *object = json_object(), *scales = json_array();
 
-	json_object_set_new(object, "settings",
-			    json_boolean(options->settings || options->changes));
-	json_object_set_new(object, "memory_bytes",
-			    options->memory_bytes ? vt_json_integer(options->memory_bytes)
-						  : json_null());
+	vt_json_set(object, "settings", json_boolean(options->settings || options->changes));
+	vt_json_set_if(object, "memory_bytes", options->memory_bytes, options->memory_bytes);
 	for (size_t i = 0; i < options->nr_scales; i++) {
-		json_t *scale = json_object();
+		json_t *scale = vt_json_append_object(scales);
 
-		json_object_set_new(scale, "owner", vt_json_text(options->scales[i].owner));
-		json_object_set_new(scale, "factor", json_real(options->scales[i].factor));
-		json_object_set_new(scale, "blocks", json_integer(device->met[i].blocks));
-		json_object_set_new(scale, "bytes", vt_json_integer(device->met[i].bytes));
-		json_array_append_new(scales, scale);
+		vt_json_set(scale, "owner", options->scales[i].owner);
+		vt_json_set(scale, "factor", options->scales[i].factor);
+		vt_json_set(scale, "blocks", device->met[i].blocks);
+		vt_json_set(scale, "bytes", device->met[i].bytes);
 	}
-	json_object_set_new(object, "scales", scales);
-	json_object_set_new(object, "batch", batch_json(whatif, device));
+	vt_json_set(object, "scales", scales);
+	vt_json_set(object, "batch", batch_json(whatif, device));
 	return object;
 }
 
@@ -132,7 +121,7 @@ static json_t *notes_json(const struct vt_whatif *whatif)
 	char *note = note_of(whatif);
 
 	if (note)
-		json_array_append_new(notes, vt_json_text(note));
+		vt_json_append(notes, note);
 	free(note);
 	return notes;
 }
@@ -143,23 +132,22 @@ void vt_whatif_print_json(const struct vt_whatif *whatif, FILE *out)
 
 	for (uint32_t i = 0; i < whatif->nr_devices; i++) {
 		const struct vt_whatif_device *device = &whatif->devices[i];
-		json_t *entry = json_object();
+		json_t *entry = vt_json_append_object(array);
 
-		json_object_set_new(entry, "id", json_integer(device->trace->device));
-		json_object_set_new(entry, "changed", changed_json(whatif, device));
-		json_object_set_new(entry, "recorded",
-				    replay_json(device->recorded, &device->trace->settings,
-						device->trace->capacity_bytes));
-		json_object_set_new(entry, "comparison", comparison_json(device));
-		json_object_set_new(
+		vt_json_set(entry, "id", device->trace->device);
+		vt_json_set(entry, "changed", changed_json(whatif, device));
+		vt_json_set(entry, "recorded",
+			    replay_json(device->recorded, &device->trace->settings,
+					device->trace->capacity_bytes));
+		vt_json_set(entry, "comparison", comparison_json(device));
+		vt_json_set(
 			entry, "predicted",
 			replay_json(&device->predicted, &device->settings, device->capacity_bytes));
-		json_object_set_new(entry, "scaled_bytes", vt_json_integer(device->scaled_bytes));
-		json_array_append_new(array, entry);
+		vt_json_set(entry, "scaled_bytes", device->scaled_bytes);
 	}
-	json_object_set_new(object, "format", json_integer(1));
-	json_object_set_new(object, "devices", array);
-	json_object_set_new(object, "notes", notes_json(whatif));
+	vt_json_set(object, "format", 1);
+	vt_json_set(object, "devices", array);
+	vt_json_set(object, "notes", notes_json(whatif));
 	vt_json_print(object, out);
 }
 
