@@ -6,6 +6,11 @@
 #include "analyzer/base/options.h"
 #include "analyzer/base/units.h"
 #include "analyzer/commands/cmd.h"
+#include "analyzer/base/embedded.h"
+#include "analyzer/commands/planned_run.h"
+#include "analyzer/commands/simulate.h"
+#include "analyzer/planner/estimate.h"
+#include "analyzer/planner/model_run.h"
 #include "analyzer/planner/validation.h"
 #include "analyzer/planner/extrapolation_print.h"
 #include "analyzer/planner/measured.h"
@@ -20,7 +25,8 @@
 
 /* The settings have the numbers from SETTING on, in their own order. */
 enum { OPTION_TRAIN = 256, OPTION_INFER, OPTION_GPU, OPTION_VRAM, OPTION_PARAMS, OPTION_WHAT_IF,
-       OPTION_AGAINST, OPTION_OVERHEAD, OPTION_FROM, OPTION_WAS, OPTION_LIST, SETTING = 512 };
+       OPTION_AGAINST, OPTION_OVERHEAD, OPTION_FROM, OPTION_WAS, OPTION_RUN, OPTION_PYTHON,
+       OPTION_BUILD, OPTION_LIST, SETTING = 512 };
 
 #define HELP_NUMBER(help, limits) help
 #define HELP_BYTES(help, limits)  help
@@ -41,6 +47,11 @@ static const struct vt_option options[] = {
 	  "without MODEL: a recorded run with another --batch and --seq" },
 	{ OPTION_WAS, "was", "BxS",
 	  "batch and length that --from was recorded with (default: from its inputs)" },
+	{ OPTION_RUN, "run", NULL, "build the model itself and run it on the simulator" },
+	{ OPTION_PYTHON, "python", "PROGRAM",
+	  "with --run: a Python with PyTorch and the model's library (default: python3)" },
+	{ OPTION_BUILD, "build", "FILE.py:FUNCTION",
+	  "without MODEL: run what FUNCTION(batch, seq) returns, a model and its inputs" },
 	{ OPTION_LIST, "list", NULL, "list presets and cards" },
 	{ 'j', "json", NULL, "print JSON" },
 	VT_SETTINGS(SETTING_OPTION){ 0 },
@@ -49,10 +60,11 @@ static const struct vt_option options[] = {
 
 static const struct vt_options_spec spec = {
 	.command = "estimate",
-	.synopsis = "[OPTION...] MODEL | --params N | --from FILE",
+	.synopsis = "[OPTION...] MODEL | --params N | --from FILE | --build FILE.py:FUNCTION",
 	.summary =
 		"Estimates the memory of a planned run. MODEL is a model's folder, a\nconfig.json, "
-		"a safetensors or GGUF file, a preset (--list), or a sheet of\nformulas (.ini).",
+		"a safetensors or GGUF file, a preset (--list), a name in the local\ncache of "
+		"Hugging Face, or a sheet of formulas (.ini).",
 	.options = options,
 };
 
@@ -64,8 +76,10 @@ struct arguments {
 	const char *against; /* NULL: no recorded run */
 	const char *overhead; /* NULL: no recorded run */
 	const char *from;    /* NULL: no recorded run */
+	const char *python;  /* NULL: python3 */
+	const char *build;   /* NULL: no script */
 	struct vt_scaling_size was;
-	int has_gpu, is_json, is_list;
+	int has_gpu, is_json, is_list, is_run;
 };
 
 static int take_mode(struct arguments *arguments, int mode, struct vt_diag *diag)
@@ -148,6 +162,16 @@ static int take(struct arguments *arguments, int id, struct vt_diag *diag)
 		return 0;
 	case OPTION_WAS:
 		return take_was(arguments, optarg, diag);
+	case OPTION_RUN:
+		arguments->is_run = 1;
+		return 0;
+	case OPTION_PYTHON:
+		arguments->python = optarg;
+		return 0;
+	case OPTION_BUILD:
+		arguments->build = optarg;
+		arguments->is_run = 1;
+		return 0;
 	case OPTION_LIST:
 		arguments->is_list = 1;
 		return 0;
@@ -274,6 +298,120 @@ static void estimate(const struct arguments *arguments, const char *name, struct
 	vt_architecture_release(&model);
 }
 
+/* More than any card has: how much is needed is the question. */
+#define WITHOUT_LIMIT "4096GiB"
+/* Where the card is not simulated, or none was named. */
+#define USUAL_CARD "h100-80g"
+
+static char *profile_of(const struct vt_gpu *gpu, int is_limited)
+{
+	struct vt_diag unused = { 0 };
+	const char *card = gpu && !vt_simulate_check(gpu->name, vt_embedded_profiles, &unused) ?
+				   gpu->name :
+				   USUAL_CARD;
+
+	if (is_limited)
+		return vt_xasprintf("%s,memory=%llu", card, (unsigned long long)gpu->usable_bytes);
+	return vt_xasprintf("%s,memory=" WITHOUT_LIMIT, card);
+}
+
+/* What needs more than the card has, cached segments included, is tried with its memory. */
+static int try_on_card(struct vt_model_run *run, struct vt_planned_run_request *request,
+		       struct vt_diag *diag)
+{
+	struct vt_planned_run tried = { 0 };
+	char *profile;
+	int rc;
+
+	run->is_out_of_memory = -1;
+	if (!run->gpu || vt_model_run_need(run, run->gpu) <= (double)run->gpu->usable_bytes ||
+	    vt_model_run_judge(run, run->gpu) == VT_FIT_NO)
+		return 0;
+	profile = profile_of(run->gpu, 1);
+	request->profile = profile;
+	rc = vt_planned_run_make(&tried, request, diag);
+	if (!rc)
+		run->is_out_of_memory = json_object_get(tried.result, "out_of_memory") != NULL;
+	vt_planned_run_release(&tried);
+	free(profile);
+	return rc;
+}
+
+static void show_run(const struct arguments *arguments, struct vt_model_run *run,
+		     struct vt_planned_run_request *request, struct vt_diag *diag)
+{
+	struct vt_analysis analysis;
+	int rc = vt_analysis_open(&analysis, run->recording, NULL, diag);
+
+	run->analysis = &analysis;
+	run->is_out_of_memory = -1;
+	if (!rc)
+		rc = vt_model_run_init(run, diag);
+	if (!rc)
+		rc = try_on_card(run, request, diag);
+	if (!rc && arguments->is_json)
+		vt_model_run_print_json(run, stdout);
+	else if (!rc)
+		vt_model_run_print_text(run, stdout);
+	vt_model_run_release(run);
+	vt_analysis_close(&analysis);
+}
+
+/* The formulas' plan of it, if they know the model. */
+static int plan_beside(struct vt_plan *plan, struct vt_architecture *model, const char *name,
+		       struct vt_diag *diag)
+{
+	if (!name)
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "a script's model has none");
+	return !name || vt_source_open(model, name, diag) || vt_estimate_make(plan, diag) ? -1 : 0;
+}
+
+static void run_model(const struct arguments *arguments, const char *name, struct vt_diag *diag)
+{
+	const struct vt_gpu *gpu = arguments->has_gpu ? &arguments->gpu : NULL;
+	char *profile = profile_of(gpu, 0);
+	struct vt_planned_run_request request = {
+		.model = name ? name : arguments->build,
+		.python = arguments->python ? arguments->python : "python3",
+		.profile = profile,
+		.settings = &arguments->settings,
+	};
+	struct vt_architecture model = { 0 };
+	struct vt_plan plan = { .model = &model, .settings = &arguments->settings };
+	struct vt_planned_run run = { 0 };
+	struct vt_diag without = { 0 };
+	struct vt_gpu usual;
+
+	plan.gpu = gpu ? gpu : vt_gpus_find(USUAL_CARD, &usual) ? NULL : &usual;
+	if (!vt_validate_settings(&arguments->settings, diag) &&
+	    !vt_planned_run_make(&run, &request, diag)) {
+		struct vt_model_run shown = {
+			.model = request.model, .recording = run.recording, .result = run.result,
+			.is_kept = run.is_kept, .settings = &arguments->settings, .gpu = gpu,
+		};
+
+		if (plan_beside(&plan, &model, name, &without))
+			shown.plan_error = without.text;
+		else
+			shown.plan = &plan;
+		show_run(arguments, &shown, &request, diag);
+	}
+	vt_planned_run_release(&run);
+	vt_plan_release(&plan);
+	vt_architecture_release(&model);
+	free(profile);
+}
+
+/* What --run and --build go together with; NULL: all is well. */
+static const char *check_run(const struct arguments *arguments)
+{
+	if (!arguments->is_run)
+		return arguments->python ? "--python only applies with --run or --build" : NULL;
+	if (arguments->params || arguments->what_if || arguments->against || arguments->from)
+		return "--run excludes --params, --what-if, --against and --from";
+	return NULL;
+}
+
 int vt_cmd_estimate(int argc, char **argv)
 {
 	struct arguments arguments = { 0 };
@@ -293,14 +431,18 @@ int vt_cmd_estimate(int argc, char **argv)
 					       "--batch and --seq");
 	if (!arguments.from && arguments.was.batch)
 		return vt_options_wrong(&spec, "--was is what --from was recorded with");
-	wanted = arguments.params || arguments.from ? 0 : 1;
+	if (check_run(&arguments))
+		return vt_options_wrong(&spec, "%s", check_run(&arguments));
+	wanted = arguments.params || arguments.from || arguments.build ? 0 : 1;
 	if (argc - optind != wanted)
 		return vt_options_wrong(&spec, wanted ? "one MODEL" : "--params and no MODEL");
 	if (arguments.against && (arguments.what_if || arguments.params ||
 				  (wanted && vt_sheet_is(argv[optind]))))
 		return vt_options_wrong(&spec, "--against needs a MODEL, and neither --what-if nor "
 					       "a sheet");
-	if (arguments.from)
+	if (arguments.is_run)
+		run_model(&arguments, wanted ? argv[optind] : NULL, &diag);
+	else if (arguments.from)
 		scale(&arguments, &diag);
 	else if (wanted && vt_sheet_is(argv[optind]))
 		vt_sheet_print(argv[optind], arguments.what_if, arguments.is_json, stdout, &diag);

@@ -10,11 +10,15 @@
 
 #include "analyzer/base/embedded.h"
 #include "analyzer/planner/config.h"
+#include "analyzer/planner/hub_cache.h"
 #include "analyzer/planner/model_folder.h"
 #include "analyzer/planner/tensor_file.h"
 
 /* The largest config.json of a released model has some 100 KiB (lists per layer, label names). */
 #define MAX_CONFIG_BYTES (4 * 1024 * 1024)
+
+#define UNKNOWN_NAME "%s: neither a file nor a preset; vtrace estimate --list shows the presets"
+
 
 char *vt_source_read(const char *path, size_t *len, struct vt_diag *diag)
 {
@@ -81,30 +85,78 @@ static int open_preset(struct vt_architecture *model, const char *name, struct v
 	if (config)
 		rc = vt_config_from_json(model, config, name, diag);
 	else
-		vt_diag_set(
-			diag, VT_EXIT_UNREADABLE,
-			"%s: neither a file nor a preset; vtrace estimate --list shows the presets",
-			name);
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, UNKNOWN_NAME, name);
 	json_decref(presets);
 	return rc;
 }
 
-int vt_source_open(struct vt_architecture *model, const char *name, struct vt_diag *diag)
+static int is_folder(const char *path)
 {
 	struct stat st;
+
+	return !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
+static int is_preset(const char *name)
+{
+	return access(name, F_OK) && !strchr(name, '/') && !vt_util_has_suffix(name, ".json");
+}
+
+static int is_tensor_file(const char *name)
+{
+	return vt_util_has_suffix(name, ".safetensors") || vt_util_has_suffix(name, ".gguf");
+}
+
+int vt_source_open(struct vt_architecture *model, const char *name, struct vt_diag *diag)
+{
+	char *cached = access(name, F_OK) ? vt_hub_cache_find(name) : NULL;
 	int rc;
 
 	model->name = vt_xstrdup(name);
 	errno = 0;
-	if (!stat(name, &st) && S_ISDIR(st.st_mode))
-		rc = open_folder(model, name, diag);
-	else if (stat(name, &st) && !strchr(name, '/') && !vt_util_has_suffix(name, ".json"))
+	if (cached || is_folder(name))
+		rc = open_folder(model, cached ? cached : name, diag);
+	else if (is_preset(name))
 		rc = open_preset(model, name, diag);
-	else if (vt_util_has_suffix(name, ".safetensors") || vt_util_has_suffix(name, ".gguf"))
+	else if (is_tensor_file(name))
 		rc = vt_tensor_file_open(model, name, diag);
 	else
 		rc = open_config(model, name, diag);
+	free(cached);
 	return rc;
+}
+
+static char *preset_text(const char *name, struct vt_diag *diag)
+{
+	json_t *presets = json_loads(vt_embedded_presets, 0, NULL);
+	const json_t *config = json_object_get(presets, name);
+	char *text = config ? json_dumps(config, 0) : NULL;
+
+	if (!text)
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, UNKNOWN_NAME, name);
+	json_decref(presets);
+	return text;
+}
+
+char *vt_source_config(const char *name, struct vt_diag *diag)
+{
+	char *cached = access(name, F_OK) ? vt_hub_cache_find(name) : NULL, *path, *text = NULL;
+	const char *folder = cached ? cached : is_folder(name) ? name : NULL;
+	size_t len;
+
+	if (!folder && is_preset(name))
+		return preset_text(name, diag);
+	if (!folder && is_tensor_file(name)) {
+		vt_diag_set(diag, VT_EXIT_UNREADABLE,
+			    "%s: has no configuration to build a model from", name);
+		return NULL;
+	}
+	path = folder ? vt_xasprintf("%s/config.json", folder) : vt_xstrdup(name);
+	errno = 0;
+	text = vt_source_read(path, &len, diag);
+	free(path);
+	free(cached);
+	return text;
 }
 
 static double multiplier(char letter)

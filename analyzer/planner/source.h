@@ -3,7 +3,8 @@
 #define VT_ANALYZER_SOURCE_H
 
 /*
- * What the user named: a folder of a model, a config.json, a safetensors or GGUF file, a preset.
+ * What the user named: a folder of a model, a config.json, a safetensors or GGUF file, a preset, or
+ * the name of a model in Hugging Face's local cache.
  */
 
 #include "analyzer/base/diag.h"
@@ -11,6 +12,12 @@
 
 /* 0 with *model filled (release it in any case), or -1 with `diag` filled. */
 int vt_source_open(struct vt_architecture *model, const char *name, struct vt_diag *diag);
+
+/*
+ * The text of the configuration that it names; free().  NULL with `diag` filled where it has none
+ * or cannot be read.
+ */
+char *vt_source_config(const char *name, struct vt_diag *diag);
 
 /*
  * The text of a small file with a NUL behind it; free().  NULL with `diag` filled where it cannot
