@@ -110,6 +110,9 @@ int vt_cmd_import(int argc, char **argv)
 		vt_options_wrong(&spec, argc == optind ? "needs a snapshot" :
 							 "one snapshot at a time");
 		id = VT_OPTIONS_WRONG;
+	} else if (id == VT_OPTIONS_END && output && !strcmp(output, "-")) {
+		vt_options_wrong(&spec, "a database cannot be written to standard output");
+		id = VT_OPTIONS_WRONG;
 	}
 	if (id != VT_OPTIONS_END) {
 		free(output);

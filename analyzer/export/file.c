@@ -50,7 +50,7 @@ int vt_export_parse_by(const char *word, enum vt_writer_by *by)
 /* Asking for the time of every event would take longer than writing it. */
 #define EVENTS_PER_LOOK 4096
 
-int vt_writer_continues(struct vt_writer_job *job, uint32_t done, uint32_t all)
+int vt_writer_continues(struct vt_writer_job *job, uint64_t done, uint64_t all)
 {
 	if (done % EVENTS_PER_LOOK)
 		return 1;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/export/gzip.h"
 
+#include <errno.h>
 #include <zlib.h>
 
 #include "analyzer/base/util.h"
@@ -8,6 +9,7 @@
 #define WINDOW_GZIP (15 + 16)
 #define MEMORY_LEVEL 8
 #define PIECE_BYTES (1 << 16)
+#define MOST_AT_ONCE ((size_t)1 << 30)
 
 struct gzip {
 	z_stream stream;
@@ -15,13 +17,16 @@ struct gzip {
 	unsigned char piece[PIECE_BYTES];
 };
 
-/* 0, or -1 where `below` cannot be written. */
+/* 0, or -1 with errno where `below` cannot be written. */
 static int deflate_into(struct gzip *gzip, int flush)
 {
 	do {
 		gzip->stream.next_out = gzip->piece;
 		gzip->stream.avail_out = PIECE_BYTES;
-		deflate(&gzip->stream, flush);
+		if (deflate(&gzip->stream, flush) == Z_STREAM_ERROR) {
+			errno = EIO;
+			return -1;
+		}
 		fwrite(gzip->piece, 1, PIECE_BYTES - gzip->stream.avail_out, gzip->below);
 	} while (!gzip->stream.avail_out);
 	return ferror(gzip->below) ? -1 : 0;
@@ -31,6 +36,9 @@ static ssize_t write_piece(void *cookie, const char *bytes, size_t len)
 {
 	struct gzip *gzip = cookie;
 
+	/* What is not taken is given again: a stream's buffer may be larger than zlib's numbers. */
+	if (len > MOST_AT_ONCE)
+		len = MOST_AT_ONCE;
 	gzip->stream.next_in = (unsigned char *)bytes;
 	gzip->stream.avail_in = (unsigned)len;
 	return deflate_into(gzip, Z_NO_FLUSH) ? 0 : (ssize_t)len;

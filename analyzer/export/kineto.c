@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
+#include <string.h>
 
 #include "analyzer/base/util.h"
 #include "analyzer/export/chrome_trace.h"
@@ -18,7 +19,49 @@ struct tracing {
 	struct vt_chrome_trace trace;
 	struct vt_writer_job *job;
 	struct vt_kept_blocks kept;
+	VT_VECTOR(struct vt_happening) open; /* ranges that have begun, of all threads */
 };
+
+/* Readers of the profiler's files know whole ranges only: one is written where it ends. */
+static void put_range(struct tracing *t, size_t open, int64_t end_ns)
+{
+	struct vt_happening range = t->open.items[open];
+
+	range.kind = VT_HAPPENING_SPAN;
+	range.end_ns = end_ns;
+	vt_chrome_trace_happening(&t->trace, &range, range.name, "user_annotation");
+	t->open.len--;
+	memmove(&t->open.items[open], &t->open.items[open + 1],
+		(t->open.len - open) * sizeof(range));
+}
+
+static void put_mark(struct tracing *t, const struct vt_happening *mark)
+{
+	if (mark->kind == VT_HAPPENING_BEGIN) {
+		vt_vector_push(&t->open, *mark);
+		return;
+	}
+	if (mark->kind == VT_HAPPENING_INSTANT) {
+		vt_chrome_trace_happening(&t->trace, mark, mark->name, "user_annotation");
+		return;
+	}
+	for (size_t i = t->open.len; i-- > 0;)
+		if (t->open.items[i].number == mark->number &&
+		    !strcmp(t->open.items[i].name, mark->name)) {
+			put_range(t, i, mark->time_ns);
+			return;
+		}
+}
+
+/* What was going on when the recording ended. */
+static void put_open_ranges(struct tracing *t)
+{
+	const struct vt_timeline *timeline = &t->job->analysis->timeline;
+
+	while (t->open.len)
+		put_range(t, t->open.len - 1, vt_timeline_time(timeline, t->job->event));
+	vt_vector_release(&t->open);
+}
 
 /* The profiler's own step ranges are known by their name. */
 static void put_happening(void *context, const struct vt_happening *happening)
@@ -30,6 +73,8 @@ static void put_happening(void *context, const struct vt_happening *happening)
 	if (happening->lane == VT_LANE_STAGES)
 		vt_chrome_trace_happening(&t->trace, happening, happening->name,
 					  "user_annotation");
+	if (happening->lane == VT_LANE_MARKS)
+		put_mark(t, happening);
 	if (happening->lane != VT_LANE_STEPS)
 		return;
 	name = vt_xasprintf("ProfilerStep#%s", number);
@@ -68,8 +113,8 @@ static void put_device(struct tracing *t, int device, uint32_t done, uint32_t nr
 	for (uint32_t i = 0; i < timeline->nr; i++) {
 		const struct vt_moment *moment = &timeline->moments[i];
 
-		if (!vt_writer_continues(t->job, done * timeline->nr + i,
-					 nr_devices * timeline->nr))
+		if (!vt_writer_continues(t->job, (uint64_t)done * timeline->nr + i,
+					 (uint64_t)nr_devices * timeline->nr))
 			return;
 		vt_timeline_add(timeline, moment, device, &totals);
 		if ((moment->what == VT_MOMENT_ALLOC || moment->what == VT_MOMENT_FREE) &&
@@ -108,6 +153,7 @@ void vt_write_kineto(struct vt_writer_job *job)
 	vt_kept_blocks_init(&t.kept, job);
 	begin(&t);
 	vt_happenings_play(job, put_happening, &t);
+	put_open_ranges(&t);
 	for (uint32_t i = 0; i < model->nr_devices; i++)
 		if (vt_writer_has_device(job, model->devices[i].id))
 			put_device(&t, model->devices[i].id, i, model->nr_devices);

@@ -189,7 +189,8 @@ static void put_trace(struct tracing *t, uint32_t index, uint32_t nr_devices)
 	for (uint32_t i = 0; i < nr; i++) {
 		const struct vt_moment *moment = &t->timeline->moments[i];
 
-		if (!vt_writer_continues(t->job, i, nr * nr_devices))
+		if (!vt_writer_continues(t->job, (uint64_t)index * nr + i,
+					 (uint64_t)nr_devices * nr))
 			break;
 		if (is_shown(t, moment, device)) {
 			next = trace ? put_changes(t, trace, next, moment->event) : 0;

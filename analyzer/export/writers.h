@@ -65,7 +65,7 @@ VT_WRITERS(VT_WRITER_DECLARE)
  * Shows how far a writer is that has done `done` of `all`; 0 where it may stop, because nothing
  * more can be written.
  */
-int vt_writer_continues(struct vt_writer_job *job, uint32_t done, uint32_t all);
+int vt_writer_continues(struct vt_writer_job *job, uint64_t done, uint64_t all);
 /* Whether the device is wanted. */
 int vt_writer_has_device(const struct vt_writer_job *job, int device);
 /* "train.py", or "rank 3, train.py"; free(). */
