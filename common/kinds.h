@@ -76,7 +76,10 @@
 	X(CACHE, 7, "cache")             /* keys, values and states of a cache object */           \
 	X(INPUT, 8, "input")             /* argument of an outermost module's call */              \
 	X(VARIABLE, 9, "variable")       /* of a frame of the program, or in a container there */  \
-	X(HELD, 10, "held")              /* name: the way to it from a root; holder: its kinds */
+	X(HELD, 10, "held")              /* name: the way to it from a root; holder: its kinds */  \
+	/* Of an imported snapshot, not of the probe: what it says of a block. */                  \
+	X(STATED, 11, "stated")          /* holder: the owner; name: what follows in its path */   \
+	X(CATEGORY, 12, "category")      /* name: the category of an allocation's entry */
 
 /* Whether autograd recorded operators: torch.no_grad() and inference_mode() disable it. */
 #define VT_GRADS(X)                                                                                \

@@ -89,6 +89,14 @@ static const struct vt_tensor *row_of(const struct vt_attribution *attribution,
 	return vt_names_find(&attribution->facts->names, allocation, mask);
 }
 
+/* A stated owner may be that nobody knows it. */
+static char *holder_of(const struct vt_attribution *attribution, const struct vt_tensor *row)
+{
+	const char *text = vt_model_text(attribution->facts->model, row->holder);
+
+	return text && strcmp(text, VT_OWNER_UNKNOWN) != 0 ? vt_xstrdup(text) : NULL;
+}
+
 /* What a placeholder stands for; the caller frees.  NULL: nothing here. */
 static char *value_of(struct vt_attribution *attribution, const struct vt_rule *rule,
 		      const char *word, uint32_t allocation)
@@ -107,6 +115,8 @@ static char *value_of(struct vt_attribution *attribution, const struct vt_rule *
 		row = vt_facts_parameter(attribution->facts, a);
 	else
 		row = row_of(attribution, rule, allocation);
+	if (strcmp(word, "holder") == 0)
+		return row ? holder_of(attribution, row) : NULL;
 	return row ? vt_names_tensor_path(names, row) : NULL;
 }
 

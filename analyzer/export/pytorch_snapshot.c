@@ -12,7 +12,8 @@
  *
  *  S1  Sizes of blocks are the allocator's, after rounding, so that the viewer's peak is
  *      max_memory_allocated(); PyTorch writes what was asked for, which is "requested_size" here.
- *  S2  The category of a block is the first word of its owner, user_metadata all of it.
+ *  S2  The category of a block is the first word of its owner, user_metadata all of it with the
+ *      name behind it; "owner" is where that begins, for vtrace import.
  *  S3  The viewer fails where there are categories and none is "unknown": the event "snapshot" at
  *      the end of each trace has that one.
  *  S4  A free is requested and completed at once: when a stream that still used the block was done
@@ -60,7 +61,10 @@ static void put_category(struct tracing *t, uint32_t index)
 {
 	char *path = vt_attribution_path(&t->job->analysis->attribution, index);
 	char *category = vt_xstrndup(path, strcspn(path, "/"));
+	struct vt_attribution *attribution = &t->job->analysis->attribution;
+	uint32_t owner = vt_attribution_judge(attribution, index).owner;
 
+	vt_snapshot_text(&t->p, VT_SNAPSHOT_owner, vt_attribution_owner(attribution, owner));
 	vt_snapshot_text(&t->p, VT_SNAPSHOT_category, category);
 	vt_snapshot_text(&t->p, VT_SNAPSHOT_user_metadata, path);
 	free(category);

@@ -17,7 +17,7 @@
 	X(device) X(address) X(total_size) X(allocated_size) X(active_size) X(requested_size)      \
 	X(stream) X(segment_type) X(segment_pool_id) X(is_expandable) X(frames) X(blocks)          \
 	X(size) X(state) X(active_allocated) X(inactive) X(large) X(small)                         \
-	X(action) X(addr) X(time_us) X(category) X(user_metadata) X(forward_frames)                \
+	X(action) X(addr) X(time_us) X(category) X(owner) X(user_metadata) X(forward_frames)       \
 	X(device_free) X(alloc) X(free_requested) X(free_completed) X(segment_alloc)               \
 	X(segment_free) X(segment_map) X(segment_unmap) X(oom) X(snapshot) X(unknown)              \
 	X(name) X(filename) X(line) X(stage) X(START) X(END)

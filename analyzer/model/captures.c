@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "analyzer/base/map.h"
 #include "analyzer/base/search.h"
 #include "analyzer/base/util.h"
 #include "analyzer/model/segments.h"
@@ -16,9 +17,17 @@ struct graph {
 };
 VT_VECTOR_DECLARE(graphs, struct graph);
 
+/* By C5. */
+struct bound {
+	int64_t segment; /* event of the allocation */
+	uint32_t capture;
+};
+
 struct search {
 	struct captures captures;
 	struct graphs alive;
+	VT_VECTOR(struct bound) bound;
+	struct vt_map pools; /* handle -> capture that stands for it */
 };
 
 static struct graph *find_graph(struct search *s, uint64_t handle)
@@ -84,32 +93,51 @@ static void destroy(struct search *s, const struct vt_other_event *event)
 	s->captures.items[capture].gone_event = event->event;
 }
 
-static void list_captures(struct vt_model *model)
+/* A pool without a capture is one of nobody, in which nothing was made. */
+static void bind(struct search *s, const struct vt_other_event *event)
 {
-	struct search s = { 0 };
+	const struct vt_capture capture = { .event = event->event,
+					    .end_event = event->event,
+					    .gone_event = VT_NEVER };
+	struct vt_key key = { event->address, 0, 0 };
+	const uint64_t *known = vt_map_find(&s->pools, key);
+	uint32_t number = known ? (uint32_t)*known : (uint32_t)s->captures.len + 1;
 
+	if (!known) {
+		vt_map_put(&s->pools, key, number);
+		vt_vector_push(&s->captures, capture);
+		s->captures.items[number - 1].pool = number;
+	}
+	vt_vector_push(&s->bound, ((struct bound){ (int64_t)event->extra, number }));
+}
+
+static void list_captures(struct vt_model *model, struct search *s)
+{
 	for (uint32_t i = 0; i < model->nr_events; i++) {
 		const struct vt_other_event *event = &model->events[i];
 
 		if (event->op == VT_OP_CAPTURE_BEGIN)
-			begin(&s, event);
+			begin(s, event);
 		else if (event->op == VT_OP_CAPTURE_END)
-			end(&s, event);
+			end(s, event);
 		else if (event->op == VT_OP_INSTANTIATE)
-			instantiate(&s, event);
+			instantiate(s, event);
 		else if (event->op == VT_OP_DESTROY && event->kind == VT_KIND_GRAPH)
-			destroy(&s, event);
+			destroy(s, event);
+		else if (event->op == VT_OP_BIND && event->kind == VT_KIND_GRAPH)
+			bind(s, event);
 	}
-	for (size_t i = 0; i < s.captures.len; i++) {
-		struct vt_capture *capture = &s.captures.items[i];
+	for (size_t i = 0; i < s->captures.len; i++) {
+		struct vt_capture *capture = &s->captures.items[i];
 
 		capture->last_end = capture->end_event;
 		if (i && capture[-1].last_end > capture->last_end)
 			capture->last_end = capture[-1].last_end;
 	}
-	vt_vector_release(&s.alive);
-	model->captures = s.captures.items;
-	model->nr_captures = (uint32_t)s.captures.len;
+	vt_vector_release(&s->alive);
+	vt_map_release(&s->pools);
+	model->captures = s->captures.items;
+	model->nr_captures = (uint32_t)s->captures.len;
 }
 
 static uint32_t first_from(const struct vt_model *model, int64_t event)
@@ -145,6 +173,11 @@ static uint32_t join(struct vt_model *model, uint32_t a, uint32_t b)
 	b = pool_of(model, b);
 	model->captures[a > b ? a - 1 : b - 1].pool = a < b ? a : b;
 	return a < b ? a : b;
+}
+
+static int64_t event_of(const struct vt_model *model, const struct vt_segment *segment)
+{
+	return model->allocations[segment->allocation].event;
 }
 
 /* What the blocks say of the segment at that place in the list. */
@@ -183,11 +216,34 @@ static void ask_blocks(struct vt_model *model, struct witness *witnesses)
 			  &model->allocations[model->spills[i].block]);
 }
 
+static void take_bound(struct vt_model *model, const struct search *s)
+{
+	for (size_t i = 0; i < s->bound.len; i++) {
+		int64_t event = s->bound.items[i].segment;
+		uint32_t at = vt_search_first(k, model->nr_segments,
+					      event_of(model, &model->segments[k]) < event);
+
+		if (at < model->nr_segments && event_of(model, &model->segments[at]) == event)
+			model->segments[at].capture = s->bound.items[i].capture;
+	}
+}
+
+static void find_gone(struct vt_model *model)
+{
+	for (uint32_t i = 0; i < model->nr_captures; i++) {
+		struct vt_capture *first = &model->captures[pool_of(model, i + 1) - 1];
+
+		if (model->captures[i].gone_event > first->pool_gone_event)
+			first->pool_gone_event = model->captures[i].gone_event;
+	}
+}
+
 void vt_captures_find(struct vt_model *model)
 {
+	struct search s = { 0 };
 	struct witness *witnesses;
 
-	list_captures(model);
+	list_captures(model, &s);
 	if (!model->nr_captures)
 		return;
 	witnesses = vt_xcalloc(model->nr_segments + 1, sizeof(*witnesses));
@@ -203,16 +259,14 @@ void vt_captures_find(struct vt_model *model)
 			segment->capture = pool_of(model, segment->capture);
 	}
 	free(witnesses);
+	take_bound(model, &s);
+	find_gone(model);
+	vt_vector_release(&s.bound);
 }
 
 int64_t vt_captures_pool_gone(const struct vt_model *model, uint32_t pool)
 {
-	int64_t gone = 0;
-
-	for (uint32_t i = pool - 1; i < model->nr_captures; i++)
-		if (pool_of(model, i + 1) == pool && model->captures[i].gone_event > gone)
-			gone = model->captures[i].gone_event;
-	return gone;
+	return model->captures[pool - 1].pool_gone_event;
 }
 
 int vt_captures_is_private(const struct vt_model *model, const struct vt_segment *segment,

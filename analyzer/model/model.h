@@ -42,6 +42,7 @@ struct vt_capture {
 	int64_t end_event;  /* VT_NEVER: it did not end */
 	int64_t last_end;   /* the latest end of the captures up to this one */
 	int64_t gone_event; /* when the last graph made of it was destroyed; VT_NEVER: not */
+	int64_t pool_gone_event; /* of a pool's first one: the latest of these in its pool */
 	uint64_t graph;
 	uint32_t thread;
 	uint32_t pool; /* number, from 1, of the first capture that shares memory with it */

@@ -448,7 +448,9 @@ char *vt_names_tensor_path(const struct vt_names *names, const struct vt_tensor 
 
 	if (is_in_tree(tensor))
 		return join_path(names, tensor->holder, tensor->name);
-	text = vt_model_text(names->model, tensor->name ? tensor->name : tensor->holder);
+	text = vt_model_text(names->model, tensor->name || tensor->role == VT_ROLE_STATED ?
+						   tensor->name :
+						   tensor->holder);
 	return vt_xstrdup(text ? text : "");
 }
 

@@ -30,8 +30,9 @@ static void add_kinds(struct limits *limits, const struct vt_model *model)
 }
 
 /* What no snapshot has, and what this one lacks. */
-static void add_snapshot(struct limits *limits, struct vt_db *db)
+static void add_snapshot(struct limits *limits, const struct vt_analysis *analysis)
 {
+	struct vt_db *db = analysis->db;
 	int64_t nr_earlier = vt_db_run_get_int(db, "snapshot_earlier_blocks", 0);
 	char count[VT_UNITS_MAX];
 
@@ -39,6 +40,10 @@ static void add_snapshot(struct limits *limits, struct vt_db *db)
 		       vt_xstrdup("a PyTorch snapshot: memory outside PyTorch's allocator, the CUDA"
 				  " context, the device, names of tensors, operators and threads"
 				  " are not in it"));
+	if (analysis->model.nr_ooms)
+		vt_vector_push(limits,
+			       vt_xstrdup("sizes of devices are what PyTorch's allocator had, and"
+					  " could have got, when a request failed"));
 	if (!vt_db_run_get_int(db, "snapshot_entries", 0))
 		vt_vector_push(limits, vt_xstrdup("without a trace: only what was alive when it was"
 						  " taken"));
@@ -56,7 +61,7 @@ static void add_ending(struct limits *limits, const struct vt_analysis *analysis
 	char *ended = vt_db_run_get(analysis->db, "ended");
 
 	if (ended && !strcmp(ended, "snapshot"))
-		add_snapshot(limits, analysis->db);
+		add_snapshot(limits, analysis);
 	else if (!ended || !strcmp(ended, "running"))
 		vt_vector_push(limits,
 			       vt_xstrdup("still running: figures cover the time up to now"));

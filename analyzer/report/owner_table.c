@@ -293,6 +293,14 @@ static struct row *rest_of(const struct owner_table *owners, const char *parent,
 	return rows;
 }
 
+/* A snapshot has none: its device's size is without it (snapshot/device.h). */
+static int has_context(const struct owner_table *owners)
+{
+	const struct vt_books *books = owners->columns[0].books;
+
+	return books->has_context && books->context_bytes;
+}
+
 /* An only child shares its parent's line. */
 static void add_rest(struct owner_table *owners, const struct rest_name *name)
 {
@@ -308,8 +316,8 @@ static void add_rest(struct owner_table *owners, const struct rest_name *name)
 		text = vt_xasprintf("%s (%s)", name->text, strchr(rows[0].owner, '/') + 1);
 	else
 		text = vt_xstrdup(name->text);
-	/* No other process is no line; a context of nothing is one. */
-	if (nr || (!strcmp(name->parent, "context") && owners->columns[0].books->has_context))
+	/* No other process is no line; a context is always one. */
+	if (nr || (!strcmp(name->parent, "context") && has_context(owners)))
 		add_line(owners, text, bytes, -1, name->known_by);
 	free(text);
 	for (uint32_t i = 0; nr > 1 && i < nr; i++) {
@@ -336,8 +344,7 @@ static void add_total(struct owner_table *owners)
 	vt_buffer_printf(&text, " %s", owners->unit.name);
 	vt_table_add_line(&owners->table);
 	add_line(owners,
-		 owners->columns[0].books->has_context ? "device used" :
-							 "device used, without the context",
+		 has_context(owners) ? "device used" : "device used, without the context",
 		 owners->device_used, -1, text.data);
 	vt_buffer_release(&text);
 }

@@ -14,6 +14,7 @@
 
 /* The driver's handles are not in a snapshot: theirs are numbers that no address is. */
 #define FIRST_HANDLE ((uint64_t)1 << 62)
+#define FIRST_POOL   (FIRST_HANDLE | (uint64_t)1 << 61)
 
 int vt_snapshot_device_init(struct vt_snapshot_device *d, int id, struct vt_device_shared *shared,
 			    struct vt_diag *diag)
@@ -38,14 +39,32 @@ static struct vt_key key(uint64_t address)
 	return (struct vt_key){ address, 0, 0 };
 }
 
-/* Fills what a record has of the place in the program. */
-static int put_place(struct vt_snapshot_device *d, struct vt_event_record *record, vt_value frames,
-		     vt_value forward_frames, struct vt_diag *diag)
+/* What an entry or a block has of the place in the program. */
+struct place {
+	vt_value frames, forward_frames;
+	struct vt_snapshot_labels labels;
+};
+
+static struct place place_of(const struct vt_snapshot_entry *entry)
 {
+	return (struct place){ entry->frames, entry->forward_frames, entry->labels };
+}
+
+static struct place only_frames(vt_value frames)
+{
+	return (struct place){ frames, VT_VALUE_UNSET, vt_snapshot_no_labels };
+}
+
+/* Fills what a record has of it. */
+static int put_place(struct vt_snapshot_device *d, struct vt_event_record *record,
+		     const struct place *place, struct vt_diag *diag)
+{
+	struct vt_snapshot_stacks *stacks = d->shared->stacks;
 	struct vt_snapshot_stack stack, forward;
 
-	if (vt_snapshot_stacks_take(d->shared->stacks, frames, &stack, diag) ||
-	    vt_snapshot_stacks_take(d->shared->stacks, forward_frames, &forward, diag)) {
+	if (vt_snapshot_stacks_take(stacks, place->frames, &stack, diag) ||
+	    vt_snapshot_stacks_take_lines(stacks, place->forward_frames, &forward, diag) ||
+	    vt_snapshot_labels_scope(&place->labels, stacks, d->shared->scope, &record->scope)) {
 		vt_db_diag(d->shared->writer->db, diag);
 		return -1;
 	}
@@ -53,8 +72,27 @@ static int put_place(struct vt_snapshot_device *d, struct vt_event_record *recor
 	record->python_stack = stack.python;
 	record->node_class = stack.node_class;
 	record->forward_python_stack = forward.python;
-	record->scope = d->shared->scope;
 	return 0;
+}
+
+/* What a private pool is called: a number that no address and no handle is. */
+static uint64_t pool_handle(const struct vt_snapshot_device *d, uint64_t pool)
+{
+	return FIRST_POOL | (uint64_t)d->id << (2 * VT_SNAPSHOT_POOL_BITS) | pool;
+}
+
+/* The segment or piece that the last event made is a private pool's. */
+static int bind_to_pool(struct vt_snapshot_device *d, uint64_t pool, struct vt_diag *diag)
+{
+	struct vt_event_record record = vt_writer_record(d->shared->writer, VT_OP_BIND,
+							 VT_KIND_GRAPH, d->id,
+							 (enum vt_writer_function)0);
+
+	if (!pool)
+		return 0;
+	record.address = pool_handle(d, pool);
+	record.extra = d->shared->writer->nr_events;
+	return vt_writer_event(d->shared->writer, &record, diag);
 }
 
 static int write_simple(struct vt_snapshot_device *d, struct vt_event_record *record,
@@ -66,16 +104,17 @@ static int write_simple(struct vt_snapshot_device *d, struct vt_event_record *re
 }
 
 static int add_segment(struct vt_snapshot_device *d, uint64_t address, uint64_t size_bytes,
-		       vt_value frames, struct vt_diag *diag)
+		       const struct place *place, uint64_t pool, struct vt_diag *diag)
 {
 	struct vt_event_record record = vt_writer_record(
 		d->shared->writer, VT_OP_ALLOC, VT_KIND_SEGMENT, d->id, VT_WRITER_cuMemAlloc_v2);
 
 	vt_sizes_add_segment(&d->sizes, address, size_bytes);
 	d->reserved_bytes += size_bytes;
-	if (put_place(d, &record, frames, VT_VALUE_UNSET, diag))
+	if (put_place(d, &record, place, diag) ||
+	    write_simple(d, &record, address, size_bytes, diag))
 		return -1;
-	return write_simple(d, &record, address, size_bytes, diag);
+	return bind_to_pool(d, pool, diag);
 }
 
 static int remove_segment(struct vt_snapshot_device *d, const struct vt_snapshot_entry *entry,
@@ -83,11 +122,12 @@ static int remove_segment(struct vt_snapshot_device *d, const struct vt_snapshot
 {
 	struct vt_event_record record = vt_writer_record(
 		d->shared->writer, VT_OP_FREE, VT_KIND_SEGMENT, d->id, VT_WRITER_cuMemFree_v2);
+	const struct place place = only_frames(entry->frames);
 
 	vt_sizes_remove_segment(&d->sizes, entry->address);
 	d->reserved_bytes -= entry->size_bytes < d->reserved_bytes ? entry->size_bytes :
 								      d->reserved_bytes;
-	if (put_place(d, &record, entry->frames, VT_VALUE_UNSET, diag))
+	if (put_place(d, &record, &place, diag))
 		return -1;
 	return write_simple(d, &record, entry->address, entry->size_bytes, diag);
 }
@@ -97,8 +137,8 @@ static size_t first_piece_from(const struct vt_snapshot_device *d, uint64_t addr
 	return vt_search_first(i, d->pieces.len, d->pieces.items[i].start < address);
 }
 
-static int add_piece(struct vt_snapshot_device *d, uint64_t start, uint64_t end, vt_value frames,
-		     struct vt_diag *diag)
+static int add_piece(struct vt_snapshot_device *d, uint64_t start, uint64_t end,
+		     const struct place *place, uint64_t pool, struct vt_diag *diag)
 {
 	struct vt_writer *writer = d->shared->writer;
 	struct vt_device_piece piece = { start, end, FIRST_HANDLE + d->shared->nr_pieces++ };
@@ -113,8 +153,9 @@ static int add_piece(struct vt_snapshot_device *d, uint64_t start, uint64_t end,
 		(d->pieces.len - 1 - at) * sizeof(piece));
 	d->pieces.items[at] = piece;
 	d->reserved_bytes += end - start;
-	if (put_place(d, &made, frames, VT_VALUE_UNSET, diag) ||
-	    write_simple(d, &made, piece.handle, end - start, diag))
+	if (put_place(d, &made, place, diag) ||
+	    write_simple(d, &made, piece.handle, end - start, diag) ||
+	    bind_to_pool(d, pool, diag))
 		return -1;
 	mapped.extra = piece.handle;
 	mapped.python_stack = made.python_stack;
@@ -136,12 +177,12 @@ static uint64_t granule_of(const struct vt_snapshot_device *d, uint64_t size_byt
 }
 
 static int add_pieces(struct vt_snapshot_device *d, uint64_t address, uint64_t size_bytes,
-		      vt_value frames, struct vt_diag *diag)
+		      const struct place *place, uint64_t pool, struct vt_diag *diag)
 {
 	uint64_t granule = size_bytes ? granule_of(d, size_bytes) : 1;
 
 	for (uint64_t done = 0; done < size_bytes; done += granule)
-		if (add_piece(d, address + done, address + done + granule, frames, diag))
+		if (add_piece(d, address + done, address + done + granule, place, pool, diag))
 			return -1;
 	return 0;
 }
@@ -163,13 +204,14 @@ static int remove_piece(struct vt_snapshot_device *d, const struct vt_device_pie
 static int remove_pieces(struct vt_snapshot_device *d, const struct vt_snapshot_entry *entry,
 			 struct vt_diag *diag)
 {
+	const struct place where = only_frames(entry->frames);
 	struct vt_event_record place = vt_writer_record(
 		d->shared->writer, VT_OP_UNMAP, VT_KIND_VMM, -1, VT_WRITER_cuMemUnmap);
 	size_t first = first_piece_from(d, entry->address), last = first;
 	uint64_t end = entry->address + entry->size_bytes;
 	int rc = 0;
 
-	if (put_place(d, &place, entry->frames, VT_VALUE_UNSET, diag))
+	if (put_place(d, &place, &where, diag))
 		return -1;
 	for (; last < d->pieces.len && d->pieces.items[last].start < end && !rc; last++)
 		rc = remove_piece(d, &d->pieces.items[last], &place, diag);
@@ -187,7 +229,7 @@ struct made_block {
 	uint64_t size_bytes;
 	uint64_t requested_bytes;
 	uint64_t stream;
-	vt_value frames, forward_frames;
+	struct place place;
 };
 
 static int add_block(struct vt_snapshot_device *d, const struct made_block *block,
@@ -204,7 +246,7 @@ static int add_block(struct vt_snapshot_device *d, const struct made_block *bloc
 	vt_map_put(&d->live, key(block->address), block->size_bytes);
 	vt_sizes_add(&d->sizes, block->address, block->size_bytes);
 	d->allocated_bytes += block->size_bytes;
-	if (put_place(d, &record, block->frames, block->forward_frames, diag))
+	if (put_place(d, &record, &block->place, diag))
 		return -1;
 	/* As the recorder has it: below the smallest block the size says nothing. */
 	if (block->requested_bytes >= vt_settings_least())
@@ -212,7 +254,10 @@ static int add_block(struct vt_snapshot_device *d, const struct made_block *bloc
 	record.stream = block->stream;
 	record.allocated_bytes = d->allocated_bytes;
 	record.reserved_bytes = d->reserved_bytes;
-	return write_simple(d, &record, block->address, block->size_bytes, diag);
+	if (write_simple(d, &record, block->address, block->size_bytes, diag))
+		return -1;
+	return vt_snapshot_labels_write(&block->place.labels, d->shared->stacks, d->shared->writer,
+					&record, diag);
 }
 
 /* A block is free for its program when that is asked for, and for others when it is done. */
@@ -223,6 +268,7 @@ static int take_free(struct vt_snapshot_device *d, const struct vt_snapshot_entr
 	struct vt_event_record record =
 		vt_writer_record(d->shared->writer, VT_OP_FREE, VT_KIND_BLOCK, d->id,
 				 VT_WRITER_c10_reportMemoryUsage);
+	const struct place place = place_of(entry);
 
 	if (entry->action == VT_SNAPSHOT_FREE_COMPLETED || !d->start.has_completed)
 		vt_sizes_remove(&d->sizes, entry->address);
@@ -230,7 +276,7 @@ static int take_free(struct vt_snapshot_device *d, const struct vt_snapshot_entr
 		return 0;
 	d->allocated_bytes -= *live;
 	vt_map_remove(&d->live, key(entry->address));
-	if (put_place(d, &record, entry->frames, entry->forward_frames, diag))
+	if (put_place(d, &record, &place, diag))
 		return -1;
 	record.stream = entry->stream;
 	record.allocated_bytes = d->allocated_bytes;
@@ -244,8 +290,10 @@ static int take_oom(struct vt_snapshot_device *d, const struct vt_snapshot_entry
 	struct vt_event_record record =
 		vt_writer_record(d->shared->writer, VT_OP_OUT_OF_MEMORY, VT_KIND_BLOCK, d->id,
 				 VT_WRITER_c10_reportOutOfMemory);
+	const struct place place = place_of(entry);
 
-	if (put_place(d, &record, entry->frames, entry->forward_frames, diag))
+	d->most_bytes = d->reserved_bytes + entry->device_free_bytes;
+	if (put_place(d, &record, &place, diag))
 		return -1;
 	record.stream = entry->stream;
 	record.allocated_bytes = d->allocated_bytes;
@@ -256,29 +304,36 @@ static int take_oom(struct vt_snapshot_device *d, const struct vt_snapshot_entry
 int vt_snapshot_device_take(struct vt_snapshot_device *d, const struct vt_snapshot_entry *entry,
 			    struct vt_diag *diag)
 {
+	const struct place place = only_frames(entry->frames);
+	uint64_t pool;
+
 	switch (entry->action) {
 	case VT_SNAPSHOT_ALLOC:
 		return add_block(d, &(struct made_block){
 			.address = entry->address,
 			.size_bytes = vt_sizes_find(&d->sizes, entry->address, entry->size_bytes),
-			.requested_bytes = entry->size_bytes,
+			.requested_bytes = entry->requested_bytes,
 			.stream = entry->stream,
-			.frames = entry->frames,
-			.forward_frames = entry->forward_frames,
+			.place = place_of(entry),
 		}, diag);
 	case VT_SNAPSHOT_FREE_REQUESTED:
 	case VT_SNAPSHOT_FREE_COMPLETED:
 		return take_free(d, entry, diag);
 	case VT_SNAPSHOT_SEGMENT_ALLOC:
-		return add_segment(d, entry->address, entry->size_bytes, entry->frames, diag);
+		pool = vt_start_pool_of(&d->start, entry);
+		return add_segment(d, entry->address, entry->size_bytes, &place, pool, diag);
 	case VT_SNAPSHOT_SEGMENT_FREE:
 		return remove_segment(d, entry, diag);
 	case VT_SNAPSHOT_SEGMENT_MAP:
-		return add_pieces(d, entry->address, entry->size_bytes, entry->frames, diag);
+		pool = vt_start_pool_of(&d->start, entry);
+		return add_pieces(d, entry->address, entry->size_bytes, &place, pool, diag);
 	case VT_SNAPSHOT_SEGMENT_UNMAP:
 		return remove_pieces(d, entry, diag);
 	case VT_SNAPSHOT_OOM:
 		return take_oom(d, entry, diag);
+	case VT_SNAPSHOT_ANNOTATE:
+		return vt_snapshot_labels_annotate(entry, d->shared->stacks, d->shared->writer,
+						   d->id, diag);
 	default:
 		return 0;
 	}
@@ -299,10 +354,11 @@ static int begin_segments(struct vt_snapshot_device *d, struct vt_diag *diag)
 	}
 	for (size_t i = 0; i < start->segments.len; i++) {
 		const struct vt_start_segment *s = &start->segments.items[i];
+		const struct place place = only_frames(s->frames);
 
 		if (s->is_expandable ?
-			    add_pieces(d, s->address, s->size_bytes, s->frames, diag) :
-			    add_segment(d, s->address, s->size_bytes, s->frames, diag))
+			    add_pieces(d, s->address, s->size_bytes, &place, s->pool, diag) :
+			    add_segment(d, s->address, s->size_bytes, &place, s->pool, diag))
 			return -1;
 	}
 	return 0;
@@ -319,8 +375,7 @@ int vt_snapshot_device_begin(struct vt_snapshot_device *d, struct vt_diag *diag)
 			.size_bytes = b->size_bytes,
 			.requested_bytes = b->requested_bytes,
 			.stream = b->stream,
-			.frames = b->frames,
-			.forward_frames = b->forward_frames,
+			.place = { b->frames, b->forward_frames, b->labels },
 		};
 
 		if (!block.size_bytes)
@@ -332,4 +387,28 @@ int vt_snapshot_device_begin(struct vt_snapshot_device *d, struct vt_diag *diag)
 			return -1;
 	}
 	return 0;
+}
+
+/*
+ * A snapshot has no size of its devices.  Where a request failed it is known what PyTorch's
+ * allocator could have at most, and that is what failures are judged by: the context is no part.
+ */
+int vt_snapshot_device_end(struct vt_snapshot_device *d, struct vt_diag *diag)
+{
+	struct vt_db *db = d->shared->writer->db;
+	struct vt_stmt *insert = vt_db_prepare(
+		db, "INSERT INTO device"
+		    " VALUES (?1, 'unknown device', ifnull(?2, 0), 0, 0, 0, 0, ?2 * 0)");
+	int rc;
+
+	vt_stmt_bind_int(insert, 1, d->id);
+	if (d->most_bytes && d->most_bytes <= INT64_MAX)
+		vt_stmt_bind_int(insert, 2, (int64_t)d->most_bytes);
+	else
+		vt_stmt_bind_null(insert, 2);
+	rc = vt_stmt_step(insert);
+	vt_stmt_free(insert);
+	if (rc)
+		vt_db_diag(db, diag);
+	return rc ? -1 : 0;
 }

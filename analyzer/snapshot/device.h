@@ -7,7 +7,7 @@
  * how large they are, what its segments are made of, its totals.  Turns entries into events.
  */
 
-#include "analyzer/snapshot/entries.h"
+#include "analyzer/snapshot/labels.h"
 #include "analyzer/snapshot/sizes.h"
 #include "analyzer/snapshot/stacks.h"
 #include "analyzer/snapshot/start.h"
@@ -39,6 +39,7 @@ struct vt_snapshot_device {
 	VT_VECTOR(struct vt_device_piece) pieces; /* by address */
 	uint64_t allocated_bytes;
 	uint64_t reserved_bytes;
+	uint64_t most_bytes; /* reserved, and free on the device, when a request failed */
 };
 
 /* Finds what was there when the trace began.  0, or -1 with `diag` filled; release always. */
@@ -48,6 +49,9 @@ void vt_snapshot_device_release(struct vt_snapshot_device *device);
 
 /* Writes that as events.  0, or -1 with `diag` filled. */
 int vt_snapshot_device_begin(struct vt_snapshot_device *device, struct vt_diag *diag);
+
+/* Writes what is known of the device itself, last.  0, or -1 with `diag` filled. */
+int vt_snapshot_device_end(struct vt_snapshot_device *device, struct vt_diag *diag);
 
 /* Writes one entry.  0, or -1 with `diag` filled. */
 int vt_snapshot_device_take(struct vt_snapshot_device *device,

@@ -8,6 +8,9 @@
 /* No address and no size reaches it: sums of two do not overflow. */
 #define TOO_LARGE ((uint64_t)1 << 62)
 
+const struct vt_snapshot_labels vt_snapshot_no_labels = { VT_VALUE_UNSET, VT_VALUE_UNSET,
+							   VT_VALUE_UNSET, VT_VALUE_UNSET };
+
 static const char *const keys[VT_SNAPSHOT_NR_KEYS] = {
 	[VT_KEY_ACTION] = "action",
 	[VT_KEY_ADDR] = "addr",
@@ -18,6 +21,9 @@ static const char *const keys[VT_SNAPSHOT_NR_KEYS] = {
 	[VT_KEY_FORWARD_FRAMES] = "forward_frames",
 	[VT_KEY_METADATA] = "user_metadata",
 	[VT_KEY_CATEGORY] = "category",
+	[VT_KEY_OWNER] = "owner",
+	[VT_KEY_REQUESTED] = "requested_size",
+	[VT_KEY_COMPILE_CONTEXT] = "compile_context",
 	[VT_KEY_DEVICE_FREE] = "device_free",
 	[VT_KEY_POOL] = "pool_id",
 };
@@ -176,6 +182,20 @@ static uint64_t plain(const struct vt_snapshot_input *input, vt_value value)
 	return vt_values_number(&input->values, value, &number) ? 0 : number;
 }
 
+/* (0, 0): the usual pool.  Numbers count from 1; others are no pool's. */
+static uint64_t pool_of(const struct vt_snapshot_input *input, vt_value value)
+{
+	const uint64_t most = (uint64_t)1 << VT_SNAPSHOT_POOL_BITS;
+	struct vt_value_list pair = vt_values_items(&input->values, value);
+	uint64_t first, second;
+
+	if (pair.len != 2)
+		return 0;
+	first = plain(input, pair.items[0]);
+	second = plain(input, pair.items[1]);
+	return first < most && second < most ? first << VT_SNAPSHOT_POOL_BITS | second : 0;
+}
+
 int vt_snapshot_entry_read(struct vt_snapshot_input *input, uint32_t device, uint32_t index,
 			   struct vt_snapshot_entry *entry, struct vt_diag *diag)
 {
@@ -194,24 +214,30 @@ int vt_snapshot_entry_read(struct vt_snapshot_input *input, uint32_t device, uin
 							    dict->values[shape->at[key]];
 	*entry = (struct vt_snapshot_entry){
 		.action = action_of(input, found[VT_KEY_ACTION]),
+		.index = index,
 		.address = bounded(input, found[VT_KEY_ADDR]),
 		.size_bytes = bounded(input, found[VT_KEY_SIZE]),
 		.stream = plain(input, found[VT_KEY_STREAM]),
 		.time_us = bounded(input, found[VT_KEY_TIME]),
 		.device_free_bytes = bounded(input, found[VT_KEY_DEVICE_FREE]),
+		.pool = pool_of(input, found[VT_KEY_POOL]),
 		.frames = found[VT_KEY_FRAMES],
 		.forward_frames = found[VT_KEY_FORWARD_FRAMES],
-		.metadata = found[VT_KEY_METADATA],
-		.category = found[VT_KEY_CATEGORY],
-		.pool = found[VT_KEY_POOL],
+		.labels = { .category = found[VT_KEY_CATEGORY],
+			    .owner = found[VT_KEY_OWNER],
+			    .metadata = found[VT_KEY_METADATA],
+			    .compile_context = found[VT_KEY_COMPILE_CONTEXT] },
 	};
+	entry->requested_bytes = found[VT_KEY_REQUESTED] == VT_VALUE_UNSET ?
+					 entry->size_bytes :
+					 bounded(input, found[VT_KEY_REQUESTED]);
 	/* Nanoseconds are to fit. */
 	if (entry->time_us >= TOO_LARGE / 1000)
 		return fail(input, diag, "the time of device_traces[%u][%u]", device, index);
 	if (entry->action == VT_SNAPSHOT_OTHER)
 		return 0;
 	if (entry->address == TOO_LARGE || entry->size_bytes == TOO_LARGE ||
-	    entry->device_free_bytes == TOO_LARGE)
+	    entry->requested_bytes == TOO_LARGE || entry->device_free_bytes == TOO_LARGE)
 		return fail(input, diag, "the address or size of device_traces[%u][%u]", device,
 			    index);
 	/* Before 2.6 it is in the place of the address. */
@@ -238,11 +264,10 @@ int vt_snapshot_segment_read(struct vt_snapshot_input *input, uint32_t index,
 		.address = bounded(input, get(input, value, "address")),
 		.size_bytes = bounded(input, get(input, value, "total_size")),
 		.stream = plain(input, get(input, value, "stream")),
+		.pool = pool_of(input, get(input, value, "segment_pool_id")),
 		.frames = get(input, value, "frames"),
 		.blocks = vt_values_items(&input->values, get(input, value, "blocks")),
 		.is_expandable = plain(input, get(input, value, "is_expandable")) != 0,
-		.is_small = vt_values_is_text(&input->values,
-					      get(input, value, "segment_type"), "small"),
 	};
 	if (device >= VT_SNAPSHOT_MOST_DEVICES || segment->address == TOO_LARGE ||
 	    segment->size_bytes == TOO_LARGE)
@@ -284,7 +309,10 @@ int vt_snapshot_block_read(struct vt_snapshot_input *input,
 							  requested),
 		.frames = get(input, value, "frames"),
 		.forward_frames = get(input, value, "forward_frames"),
-		.metadata = get(input, value, "user_metadata"),
+		.labels = { .category = get(input, value, "category"),
+			    .owner = get(input, value, "owner"),
+			    .metadata = get(input, value, "user_metadata"),
+			    .compile_context = VT_VALUE_UNSET },
 		.state = state_of(input, get(input, value, "state")),
 	};
 	if (block->frames == VT_VALUE_UNSET)

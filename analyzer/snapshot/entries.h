@@ -19,6 +19,9 @@
 /* Devices are numbered by 8 bits in PyTorch. */
 #define VT_SNAPSHOT_MOST_DEVICES 128
 
+/* Private pools have two numbers; one of these is made of them. */
+#define VT_SNAPSHOT_POOL_BITS 24
+
 /* Entries of device_traces; the word is PyTorch's. */
 #define VT_SNAPSHOT_ACTIONS(X)                                                                     \
 	X(ALLOC, "alloc")                                                                          \
@@ -50,19 +53,36 @@ enum vt_snapshot_key {
 	VT_KEY_FORWARD_FRAMES,
 	VT_KEY_METADATA,
 	VT_KEY_CATEGORY,
+	VT_KEY_OWNER,
+	VT_KEY_REQUESTED,
+	VT_KEY_COMPILE_CONTEXT,
 	VT_KEY_DEVICE_FREE,
 	VT_KEY_POOL,
 	VT_SNAPSHOT_NR_KEYS
 };
 
+/* What a snapshot says of a block beside its place in the program. */
+struct vt_snapshot_labels {
+	vt_value category;
+	vt_value owner; /* vtrace's: the part of the metadata that is added up */
+	vt_value metadata;
+	vt_value compile_context; /* "N/A": outside of compiled code */
+};
+
+extern const struct vt_snapshot_labels vt_snapshot_no_labels;
+
 struct vt_snapshot_entry {
 	enum vt_snapshot_action action;
+	uint32_t index;
 	uint64_t address;
-	uint64_t size_bytes; /* requested, of blocks */
+	uint64_t size_bytes;      /* of blocks: requested, where PyTorch wrote the entry */
+	uint64_t requested_bytes; /* of blocks; vtrace writes both sizes */
 	uint64_t stream;
 	uint64_t time_us; /* 0: not written */
 	uint64_t device_free_bytes;
-	vt_value frames, forward_frames, metadata, category, pool;
+	uint64_t pool; /* a private pool's number; 0: the usual one, or not written */
+	vt_value frames, forward_frames;
+	struct vt_snapshot_labels labels;
 };
 
 struct vt_snapshot_segment {
@@ -70,10 +90,10 @@ struct vt_snapshot_segment {
 	uint64_t address;
 	uint64_t size_bytes;
 	uint64_t stream;
+	uint64_t pool; /* as of an entry */
 	vt_value frames;
 	struct vt_value_list blocks;
 	int is_expandable;
-	int is_small;
 };
 
 enum vt_snapshot_state { VT_SNAPSHOT_FREE, VT_SNAPSHOT_ACTIVE, VT_SNAPSHOT_PENDING };
@@ -82,7 +102,8 @@ struct vt_snapshot_block {
 	uint64_t address;
 	uint64_t size_bytes;
 	uint64_t requested_bytes;
-	vt_value frames, forward_frames, metadata;
+	vt_value frames, forward_frames;
+	struct vt_snapshot_labels labels;
 	enum vt_snapshot_state state;
 };
 

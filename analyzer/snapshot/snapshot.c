@@ -218,6 +218,14 @@ static uint64_t count_earlier(const struct importing *im)
 	return nr;
 }
 
+static int end_devices(struct importing *im, struct vt_diag *diag)
+{
+	for (size_t i = 0; i < im->devices.len; i++)
+		if (vt_snapshot_device_end(&im->devices.items[i], diag))
+			return -1;
+	return 0;
+}
+
 static int write_run(struct importing *im, struct vt_diag *diag)
 {
 	struct vt_db *db = im->writer.db;
@@ -267,7 +275,8 @@ int vt_snapshot_import(const char *path, struct vt_db *db, struct vt_progress *p
 						       .settings = &im.settings };
 		vt_snapshot_stacks_init(&im.stacks, &im.input, db);
 		rc = vt_writer_init(&im.writer, db, diag) || begin_devices(&im, diag) ||
-		     follow_traces(&im, diag) || write_run(&im, diag) ||
+		     follow_traces(&im, diag) || end_devices(&im, diag) ||
+		     write_run(&im, diag) ||
 		     vt_writer_finish(&im.writer, diag);
 		if (rc)
 			vt_db_rollback(db);

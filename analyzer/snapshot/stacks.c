@@ -265,22 +265,61 @@ static int is_own(struct text name)
 
 #define MOST_LINE ((int64_t)1 << 40)
 
-/* What kind of frame a dict describes, without rows. */
-static void read_frame(const struct vt_snapshot_stacks *s, vt_value value,
-		       struct vt_snapshot_frame *frame)
+/* `  File "train.py", line 9, in main`, and then perhaps the line itself. */
+static void read_line(struct vt_snapshot_stacks *s, vt_value value, struct vt_snapshot_frame *frame)
+{
+	static const char head[] = "  File \"", middle[] = "\", line ", in[] = ", in ";
+	struct text text = text_of(s, value);
+	const char *end = text.bytes + text.len, *newline = memchr(text.bytes, '\n', text.len);
+	const char *file = text.bytes + strlen(head), *file_end, *name;
+	int64_t line = 0;
+
+	frame->file = frame->name = VT_VALUE_UNSET;
+	if (!has_prefix(text, head))
+		return;
+	end = newline ? newline : end;
+	file_end = memmem(file, (size_t)(end - file), middle, strlen(middle));
+	if (!file_end)
+		return;
+	for (name = file_end + strlen(middle); name < end && *name >= '0' && *name <= '9'; name++)
+		line = line < MOST_LINE ? 10 * line + (*name - '0') : line;
+	if (end - name < (ptrdiff_t)strlen(in) || memcmp(name, in, strlen(in)) != 0)
+		return;
+	name += strlen(in);
+	frame->line = line;
+	frame->file = vt_values_text(&s->input->values, file, (size_t)(file_end - file));
+	frame->name = vt_values_text(&s->input->values, name, (size_t)(end - name));
+}
+
+static void read_dict(const struct vt_snapshot_stacks *s, vt_value value,
+		      struct vt_snapshot_frame *frame)
 {
 	const struct vt_values *values = &s->input->values;
-	struct text file, name;
 	uint64_t line = 0;
 
-	memset(frame, 0, sizeof(*frame));
 	frame->file = vt_values_find(values, value, "filename");
 	frame->name = vt_values_find(values, value, "name");
+	vt_values_number(values, vt_values_find(values, value, "line"), &line);
+	frame->line = (int64_t)line;
+}
+
+/* What kind of frame a dict or a line describes, without rows. */
+static void read_frame(struct vt_snapshot_stacks *s, vt_value value,
+		       struct vt_snapshot_frame *frame)
+{
+	const int is_line = vt_value_type(value) == VT_VALUE_TEXT;
+	struct text file, name;
+
+	memset(frame, 0, sizeof(*frame));
+	if (is_line)
+		read_line(s, value, frame);
+	else
+		read_dict(s, value, frame);
 	file = text_of(s, frame->file);
 	name = text_of(s, frame->name);
-	vt_values_number(values, vt_values_find(values, value, "line"), &line);
-	frame->line = (int64_t)line > 0 && (int64_t)line < MOST_LINE ? (int64_t)line : 0;
-	frame->is_native = (uint8_t)!is_python(file, name);
+	if (frame->line < 0 || frame->line >= MOST_LINE)
+		frame->line = 0;
+	frame->is_native = (uint8_t)(!is_line && !is_python(file, name));
 	frame->is_own = frame->is_native && is_own(name);
 	frame->is_caller = is_caller_of_forward(file, name);
 	frame->is_method = is_module_method(file, name);
@@ -369,8 +408,12 @@ static int take_node_class(struct vt_snapshot_stacks *s, vt_value frame, uint32_
 
 /* Frames from the outermost inwards, so that shared callers become shared nodes. */
 static int read_stack(struct vt_snapshot_stacks *s, const struct vt_value_list *frames,
-		      struct vt_snapshot_stack *stack, struct vt_diag *diag)
+		      int is_outermost_first, struct vt_snapshot_stack *stack, struct vt_diag *diag)
 {
+	/* Of one that is too long the innermost are kept. */
+	uint32_t skipped = is_outermost_first && frames->len > VT_STACK_MAX_FRAMES ?
+				   frames->len - VT_STACK_MAX_FRAMES :
+				   0;
 	uint32_t python = 0, native = 0, nr_python = 0, nr_native = 0;
 	uint32_t nr = frames->len < VT_STACK_MAX_FRAMES ? frames->len : VT_STACK_MAX_FRAMES;
 	struct vt_snapshot_frame frame;
@@ -380,7 +423,8 @@ static int read_stack(struct vt_snapshot_stacks *s, const struct vt_value_list *
 	if (vt_snapshot_visit(s->input, nr, diag))
 		return -1;
 	for (uint32_t i = nr; i-- > 0;) {
-		if (take_frame(s, frames->items[i], is_called_by_module, &frame))
+		if (take_frame(s, frames->items[is_outermost_first ? skipped + nr - 1 - i : i],
+			       is_called_by_module, &frame))
 			return -1;
 		if (frame.is_own)
 			continue;
@@ -401,11 +445,11 @@ static int read_stack(struct vt_snapshot_stacks *s, const struct vt_value_list *
 	return add_stack(&s->native_stacks, native, nr_native, &stack->native);
 }
 
-int vt_snapshot_stacks_take(struct vt_snapshot_stacks *s, vt_value frames,
-			    struct vt_snapshot_stack *stack, struct vt_diag *diag)
+static int take_list(struct vt_snapshot_stacks *s, vt_value frames, int is_outermost_first,
+		     struct vt_snapshot_stack *stack, struct vt_diag *diag)
 {
 	struct vt_value_list list = vt_values_items(&s->input->values, frames);
-	struct vt_key key = { (uintptr_t)list.items, list.len, 0 };
+	struct vt_key key = { (uintptr_t)list.items, list.len, (uint64_t)is_outermost_first };
 	const uint64_t *known;
 
 	if (!list.len) {
@@ -417,9 +461,21 @@ int vt_snapshot_stacks_take(struct vt_snapshot_stacks *s, vt_value frames,
 		*stack = s->known.items[*known];
 		return 0;
 	}
-	if (read_stack(s, &list, stack, diag))
+	if (read_stack(s, &list, is_outermost_first, stack, diag))
 		return -1;
 	vt_map_put(&s->lists, key, s->known.len);
 	vt_vector_push(&s->known, *stack);
 	return 0;
+}
+
+int vt_snapshot_stacks_take(struct vt_snapshot_stacks *s, vt_value frames,
+			    struct vt_snapshot_stack *stack, struct vt_diag *diag)
+{
+	return take_list(s, frames, 0, stack, diag);
+}
+
+int vt_snapshot_stacks_take_lines(struct vt_snapshot_stacks *s, vt_value lines,
+				  struct vt_snapshot_stack *stack, struct vt_diag *diag)
+{
+	return take_list(s, lines, 1, stack, diag);
 }

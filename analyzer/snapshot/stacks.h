@@ -24,7 +24,7 @@ struct vt_snapshot_stack {
 	uint32_t node_class; /* string */
 };
 
-/* A frame's dict, read once. */
+/* A frame's dict or line, read once. */
 struct vt_snapshot_frame {
 	vt_value file, name;
 	int64_t line; /* 0: not known */
@@ -60,6 +60,10 @@ void vt_snapshot_stacks_release(struct vt_snapshot_stacks *stacks);
 /* What is no list is an empty stack.  0, or -1 with vt_db_error() or `diag` filled. */
 int vt_snapshot_stacks_take(struct vt_snapshot_stacks *stacks, vt_value frames,
 			    struct vt_snapshot_stack *stack, struct vt_diag *diag);
+
+/* The same of "forward_frames": lines as Python prints them, the innermost last. */
+int vt_snapshot_stacks_take_lines(struct vt_snapshot_stacks *stacks, vt_value lines,
+				  struct vt_snapshot_stack *stack, struct vt_diag *diag);
 
 /* The id of a text in the string table, 0 for what is no text or empty; 0 or -1. */
 int vt_snapshot_stacks_string(struct vt_snapshot_stacks *stacks, vt_value text, uint32_t *id);

@@ -18,6 +18,7 @@ int vt_writer_init(struct vt_writer *w, struct vt_db *db, struct vt_diag *diag)
 	w->db = db;
 	vt_import_rows_init(&w->rows, db);
 	vt_import_allocations_init(&w->allocations, &w->rows, &w->peak);
+	vt_import_names_init(&w->names, db);
 	return vt_db_begin(db) ? fail(w, diag) : 0;
 }
 
@@ -47,6 +48,7 @@ void vt_writer_release(struct vt_writer *w)
 {
 	vt_import_allocations_release(&w->allocations);
 	vt_import_rows_release(&w->rows);
+	vt_import_names_release(&w->names);
 	vt_peak_release(&w->peak);
 }
 
@@ -77,6 +79,12 @@ int vt_writer_event(struct vt_writer *w, const struct vt_event_record *record,
 		    struct vt_diag *diag)
 {
 	return count(w, vt_import_allocations_event(&w->allocations, ++w->nr_events, record), diag);
+}
+
+int vt_writer_tensor(struct vt_writer *w, const struct vt_tensor_record *record,
+		     struct vt_diag *diag)
+{
+	return count(w, vt_import_names_tensor(&w->names, w->nr_events, record), diag);
 }
 
 int vt_writer_mark(struct vt_writer *w, enum vt_mark_kind kind, uint32_t name,

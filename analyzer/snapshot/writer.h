@@ -8,6 +8,7 @@
  */
 
 #include "analyzer/import/import_allocations.h"
+#include "analyzer/import/import_names.h"
 #include "analyzer/import/import_rows.h"
 #include "analyzer/import/peak.h"
 
@@ -15,6 +16,7 @@ struct vt_writer {
 	struct vt_db *db; /* borrowed */
 	struct vt_import_rows rows;
 	struct vt_import_allocations allocations;
+	struct vt_import_names names;
 	struct vt_peak_totals peak;
 	uint64_t nr_events;
 	uint64_t nr_waiting; /* in the open transaction */
@@ -46,6 +48,9 @@ struct vt_event_record vt_writer_record(const struct vt_writer *writer, enum vt_
 /* 0 or -1. */
 int vt_writer_event(struct vt_writer *writer, const struct vt_event_record *record,
 		    struct vt_diag *diag);
+/* What is said of what lies at an address since the last event. */
+int vt_writer_tensor(struct vt_writer *writer, const struct vt_tensor_record *record,
+		     struct vt_diag *diag);
 int vt_writer_mark(struct vt_writer *writer, enum vt_mark_kind kind, uint32_t name,
 		   struct vt_diag *diag);
 

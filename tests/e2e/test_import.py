@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import pickle
+import sqlite3
 import zipfile
 
 import pytest
@@ -258,3 +259,98 @@ def test_neither_the_snapshot_nor_a_recording_is_replaced(small, tmp_path):
     assert small.read_bytes() == before
     assert vtrace("import", small).returncode == 0
     refused(vtrace("import", tmp_path / "small.db"), "is a recording; every command reads it as it is")
+
+
+def first_block(path, at="peak"):
+    return json.loads(vtrace("blocks", path, "--json", "--at", at).stdout)["blocks"][0]
+
+
+@pytest.mark.parametrize("category, owner", (
+    ("parameter", "weights"), ("gradient", "gradients"), ("optimizer_state", "optimizer"), ("input", "inputs"),
+    ("activation", "activations/other"), ("my cache", "user/my cache")))
+def test_a_category_is_an_owner(category, owner, tmp_path):
+    """As torch.cuda._memory_viz writes those of the profiler, and as anybody may."""
+    snapshot = snapshots.small()
+    snapshot["device_traces"][0][1]["category"] = category
+    path = write(tmp_path / "labelled.pickle", snapshot)
+    owners = {one["address"]: one["owner"] for one in json.loads(
+        vtrace("blocks", path, "--json").stdout)["blocks"]}
+    assert owners[SEGMENT] == owner
+
+
+def test_an_owner_of_our_own_is_whole(tmp_path):
+    snapshot = snapshots.small()
+    made = snapshot["device_traces"][0][1]
+    made.update(category="activations", owner="activations/mlp", user_metadata="activations/mlp/net.0: hidden")
+    assert first_block(write(tmp_path / "a.pickle", snapshot), "end")["owner"] == "activations/mlp/net.0: hidden"
+    # Somebody's text with a slash is no owner.
+    made.update(owner="weights", user_metadata="activations/mlp")
+    assert first_block(write(tmp_path / "b.pickle", snapshot), "end")["owner"] == "weights"
+
+
+def test_metadata_and_compiled_code_are_ranges(tmp_path):
+    snapshot = snapshots.small()
+    for made in snapshot["device_traces"][0]:
+        made.update(user_metadata="", compile_context="N/A")
+    kept, gone = snapshot["device_traces"][0][1:3]
+    kept["user_metadata"] = "layer 3"
+    gone["compile_context"] = "Torch-Compiled Region: 0/0"
+    done = vtrace("import", write(tmp_path / "ranges.pickle", snapshot))
+    with sqlite3.connect(tmp_path / "ranges.db") as database:
+        rows = database.execute("SELECT size_bytes, text FROM allocation LEFT JOIN string ON string.id = scope"
+                                " ORDER BY allocation.id").fetchall()
+    assert done.returncode == 0 and [text for _, text in rows] == [None, "layer 3", "Torch-Compiled Region: 0/0"]
+
+
+def test_an_annotated_tensor_has_a_name(tmp_path):
+    """_annotate_tensor() of 2.14 says afterwards what a block is."""
+    snapshot = snapshots.small()
+    snapshot["device_traces"][0].append(entry("annotate", SEGMENT, 4 * MIB, 50, user_metadata="lookup"))
+    path = write(tmp_path / "annotated.pickle", snapshot)
+    assert first_block(path, "end")["owner"] == "user/lookup"
+
+
+def test_forward_frames_are_lines(tmp_path):
+    snapshot = snapshots.small()
+    snapshot["device_traces"][0][1]["forward_frames"] = [
+        '  File "train.py", line 30, in <module>\n    main()\n',
+        '  File "model.py", line 7, in forward\n    y = f(x)\n', "no frame"]
+    done = vtrace("import", write(tmp_path / "forward.pickle", snapshot))
+    assert done.returncode == 0, done.stderr
+    with sqlite3.connect(tmp_path / "forward.db") as database:
+        rows = database.execute(
+            "WITH RECURSIVE up(id, depth) AS (SELECT leaf, 0 FROM allocation JOIN python_stack p"
+            " ON p.id = forward_python_stack UNION ALL SELECT parent, depth + 1 FROM up JOIN python_node USING (id))"
+            " SELECT file, name, line FROM up JOIN python_node n ON n.id = up.id JOIN python_frame f ON f.id = n.frame"
+            " JOIN python_code c ON c.id = f.code ORDER BY depth").fetchall()
+    assert rows[-2:] == [("model.py", "forward", 7), ("train.py", "<module>", 30)]
+
+
+@pytest.mark.parametrize("of_entries", (False, True))
+def test_private_pools(of_entries, tmp_path):
+    """What is free in a private pool is not cached: by the pool of its segment at the end, or of the entries (2.14)."""
+    snapshot = snapshots.small()
+    if of_entries:
+        for made in snapshot["device_traces"][0]:
+            made["pool_id"] = (1, 0)
+    else:
+        snapshot["segments"][0]["segment_pool_id"] = (0, 1)
+    found = peak(write(tmp_path / "pool.pickle", snapshot))
+    assert (found["graph_pools_bytes"], found["cached_bytes"]) == (8 * MIB, 0)
+
+
+def test_what_was_free_on_the_device(tmp_path):
+    snapshot = snapshots.small()
+    snapshot["device_traces"][0].append(
+        {"action": "oom", "device_free": 100 * MIB, "size": 512 * MIB, "stream": 0, "time_us": 60, "frames": []})
+    path = write(tmp_path / "oom.pickle", snapshot)
+    done = vtrace("oom", path)
+    assert "free on device  100.00 MiB of 120.00 MiB" in done.stdout
+    assert "it does not fit: a device with 412.00 MiB more" in done.stdout
+    assert "CUDA context" not in done.stdout
+
+
+def test_a_database_does_not_go_to_standard_output(small, tmp_path):
+    done = vtrace("import", small, "-o", "-")
+    assert done.returncode == 2 and "standard output" in done.stderr.splitlines()[0]
+    assert not (tmp_path / "-").exists()

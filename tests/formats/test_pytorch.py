@@ -203,7 +203,8 @@ def test_a_folder_is_refused(training, tmp_path):  # noqa: F811
 def test_there_and_back(recording, tmp_path):  # noqa: F811
     """What `vtrace import` makes of it has the same device memory at its peaks and at the end.
 
-    A snapshot does not say which freed segments were a graph's, nor what another allocator rounds to.
+    Owners are the recording's, with the names behind them. A snapshot does not say which freed segments were a
+    graph's, nor what another allocator rounds to.
     """
     if not recording.value("SELECT count(*) FROM allocation WHERE kind = 1"):
         pytest.skip("none of it is of PyTorch's allocator")
@@ -219,7 +220,8 @@ def test_there_and_back(recording, tmp_path):  # noqa: F811
             for device in made.report()["devices"] if device["peak"]}
 
     def blocks(made, when):
-        return sorted((block["device"], block["address"], block["size_bytes"]) for block in owned(made, when))
+        return sorted((block["device"], block["address"], block["size_bytes"], block["owner"])
+                      for block in owned(made, when))
 
     assert figures(back) == figures(recording)
     for when in ("most-allocated", "end"):

@@ -5,7 +5,8 @@
 
 #include "analyzer/base/util.h"
 
-static const char *const placeholders[] = { "kind", "place", "variable", "parameter", "name" };
+static const char *const placeholders[] = { "kind",	    "place", "variable",
+					    "parameter", "name",  "holder" };
 
 static int is_placeholder(const char *word, size_t len)
 {
