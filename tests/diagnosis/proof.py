@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Is it true what findings state?  Programs run as they are and with a finding's advice applied, each pair one row.
 
-    proof [--programs FOLDER] [--json FILE] [PROGRAM[:VARIANT]...]
+    proof [--programs FOLDER] [--keep FOLDER] [--json FILE] [PROGRAM[:VARIANT]...]
+
+--keep FOLDER keeps the recordings there and uses them again, until a program's text changes: for work on the analyzer,
+which takes seconds then. A recorder that changed needs a new folder.
 
 A program names its variants in a comment and applies the advice that ADVICE names (programs/advice.py). What a report
 states to be lowered is compared with the two runs: the most allocated bytes as PyTorch counts them, and the highest
@@ -10,13 +13,15 @@ finding is false, and where it is missing in its own variant though it costs som
 advice raised a peak, a finding was false or missed, or fewer than 95 % of the savings are within 5 %.
 """
 import argparse
+import contextlib
+import hashlib
 import json
 import pathlib
 import re
 import sys
 import tempfile
 
-from recording import PYTHON, record
+from recording import PYTHON, Recording, record
 
 HERE = pathlib.Path(__file__).resolve().parent
 WITHIN, SHARE_WITHIN = 0.05, 0.95
@@ -48,17 +53,39 @@ def can_apply(program, finding):
             or (named and FUNCTIONS.get(finding) in named.group(1).split(", ")))
 
 
-def run(program, variant, finding=""):
+def kept_folder(keep, program, variant, finding):
+    """What the run depends on is in its name."""
+    text = program.read_text() + (HERE / "programs" / "advice.py").read_text() + repr(SETTINGS.get(finding, {}))
+    return keep / f"{program.stem}-{variant}-{finding}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+
+def record_run(folder, program, variant, finding):
+    env = {"VARIANT": variant, "ADVICE": finding, "PYTHONPATH": str(HERE / "programs")}
+    recording = record(folder, PYTHON, program, env={**env, **SETTINGS.get(finding, {})})
+    if recording.process.returncode:
+        sys.exit(f"{program.name}:{variant} with {finding or 'no advice'}: {recording.process.stderr}")
+    (folder / "allocated").write_text(recording.process.stdout.splitlines()[-1])
+
+
+@contextlib.contextmanager
+def recorded(keep, program, variant, finding):
+    """A folder with the recording of that run."""
+    kept = keep and kept_folder(keep, program, variant, finding)
+    if kept and kept.exists():
+        yield kept
+        return
+    with tempfile.TemporaryDirectory(dir=keep, ignore_cleanup_errors=True) as folder:
+        record_run(pathlib.Path(folder), program, variant, finding)
+        yield pathlib.Path(folder).rename(kept) if kept else pathlib.Path(folder)
+
+
+def run(program, variant, finding="", keep=None):
     """The report, and the most allocated bytes as the program itself says."""
-    with tempfile.TemporaryDirectory() as folder:
-        env = {"VARIANT": variant, "ADVICE": finding, "PYTHONPATH": str(HERE / "programs")}
-        recording = record(pathlib.Path(folder), PYTHON, program, env={**env, **SETTINGS.get(finding, {})})
-        if recording.process.returncode:
-            sys.exit(f"{program.name}:{variant} with {finding or 'no advice'}: {recording.process.stderr}")
-        report = recording.report()
-    peak = report["devices"][0]["peak"]
-    allocated = json.loads(recording.process.stdout.splitlines()[-1])["allocated"]
-    return report["findings"], allocated, peak["device_used_bytes"]
+    with recorded(keep, program, variant, finding) as folder:
+        report = Recording(folder, folder / "run.db", folder / "ledger", None).report()
+        peak = report["devices"][0]["peak"]
+        allocated = json.loads((folder / "allocated").read_text())["allocated"]
+        return report["findings"], allocated, peak["device_used_bytes"]
 
 
 def is_close(stated, measured, is_lower_bound=False):
@@ -76,11 +103,11 @@ def judge(finding, allocated, used):
     return "OFF"
 
 
-def pairs(program, variant):
-    findings, allocated, used = run(program, variant)
+def pairs(program, variant, keep):
+    findings, allocated, used = run(program, variant, keep=keep)
     mistakes = {name for name in variants(program) if name and is_named(program, name)}
     if variant in mistakes - {finding["id"] for finding in findings}:
-        saved = allocated - run(program, variant, variant)[1]
+        saved = allocated - run(program, variant, variant, keep)[1]
         yield {"program": f"{program.stem}:{variant}", "finding": variant, "could_save": saved,
                "verdict": "MISSED" if saved > WORTH * allocated else "costs nothing"}
     for finding in findings:
@@ -90,7 +117,7 @@ def pairs(program, variant):
         if finding["id"] in mistakes - {variant}:
             row["verdict"] = "FALSE"
         elif can_apply(program, finding["id"]):
-            _, after, used_after = run(program, variant, finding["id"])
+            _, after, used_after = run(program, variant, finding["id"], keep)
             row.update(measured=allocated - after, used_measured=used - used_after,
                        verdict=judge(finding, allocated - after, used - used_after))
             if row["used_stated"] is not None:
@@ -137,13 +164,16 @@ def chosen(words, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--programs", type=pathlib.Path, default=HERE / "programs")
+    parser.add_argument("--keep", type=pathlib.Path)
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("names", nargs="*", metavar="PROGRAM[:VARIANT]")
     options = parser.parse_args()
+    if options.keep:
+        options.keep.mkdir(parents=True, exist_ok=True)
     rows = []
     print("MiB: of allocated bytes what is stated and measured, then the same of device use", flush=True)
     for program, variant in chosen(options.names, options.programs):
-        for row in pairs(program, variant):
+        for row in pairs(program, variant, options.keep):
             rows.append(row)
             print_row(row)
     if options.json:
