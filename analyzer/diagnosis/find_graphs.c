@@ -6,6 +6,7 @@
 #include "analyzer/base/map.h"
 #include "analyzer/base/search.h"
 #include "analyzer/base/units.h"
+#include "analyzer/diagnosis/graph_lifetimes.h"
 
 /* Fewer retained blocks may be results that the program's own variables hold. */
 #define LEAST_RETAINED 3
@@ -153,86 +154,6 @@ static void find_graphs(struct vt_finding_context *context, struct graphs *graph
 	}
 }
 
-/*
- * The call of `caller` that a stack is in: the instance that it called, 0 where it is itself the
- * innermost; -1: the stack is not below it.
- */
-static int64_t callee_of(const struct vt_finding_context *context, const struct vt_allocation *a,
-			 uint64_t caller)
-{
-	uint32_t nr;
-	const struct vt_module_link *links =
-		vt_module_stacks_get(&context->facts->stages->chains, a->made->python_stack, &nr);
-
-	for (uint32_t i = 0; i < nr; i++)
-		if (links[i].address == caller)
-			return i ? (int64_t)links[i - 1].address : 0;
-	return -1;
-}
-
-/* The innermost module that goes on after it has the block: its frame is what holds it. */
-static struct vt_module_link holder_of(const struct vt_finding_context *context,
-				       const struct graphs *graphs, const struct graph *graph,
-				       uint32_t at)
-{
-	const struct vt_module_link none = { 0, 0 };
-	const struct vt_allocation *a = block(context, graphs, at);
-	uint32_t nr;
-	const struct vt_module_link *links =
-		vt_module_stacks_get(&context->facts->stages->chains, a->made->python_stack, &nr);
-
-	if (at + 1 == graph->first + graph->nr)
-		return none;
-	for (uint32_t i = 0; i < nr; i++)
-		if (callee_of(context, block(context, graphs, at + 1), links[i].address) >= 0)
-			return links[i];
-	return none;
-}
-
-/*
- * Without a graph a result lives until the module that it was handed to has returned.  The sum of a
- * residual stream lives until the next such sum.
- */
-static int64_t likely_end(const struct vt_finding_context *context, const struct graphs *graphs,
-			  const struct graph *graph, uint32_t at)
-{
-	uint64_t holder = holder_of(context, graphs, graph, at).address;
-	int64_t callee = callee_of(context, block(context, graphs, at), holder);
-	uint32_t end = graph->first + graph->nr, changes = 0;
-	int is_sum = vt_finding_context_is_owner(context, graphs->blocks.items[at],
-						 "activations/residual");
-
-	for (uint32_t k = at + 1; k < end && holder; k++) {
-		int64_t other = callee_of(context, block(context, graphs, k), holder);
-
-		if (is_sum && vt_finding_context_is_owner(context, graphs->blocks.items[k],
-							  "activations/residual"))
-			return block(context, graphs, k)->event + 1;
-		changes += other != callee;
-		callee = other;
-		if (!is_sum && (changes == 2 || other < 0))
-			return block(context, graphs, k)->event;
-	}
-	return graph->pass->end_event;
-}
-
-/* At the latest when the module returns that holds it. */
-static int64_t latest_end(const struct vt_finding_context *context, const struct graphs *graphs,
-			  const struct graph *graph, uint32_t at)
-{
-	struct vt_module_link holder = holder_of(context, graphs, graph, at);
-	const char *type = vt_model_text(context->model, holder.type);
-	uint32_t end = graph->first + graph->nr;
-
-	/* It hands each result on, and keeps none. */
-	if (type && !strcmp(type, "Sequential"))
-		return likely_end(context, graphs, graph, at);
-	for (uint32_t k = at + 1; k < end && holder.address; k++)
-		if (callee_of(context, block(context, graphs, k), holder.address) < 0)
-			return block(context, graphs, k)->event;
-	return graph->pass->end_event;
-}
-
 /* The result of the pass: the program's own variable holds it. */
 static uint32_t result_of(const struct vt_finding_context *context, const struct graphs *graphs,
 			  const struct graph *graph)
@@ -245,20 +166,29 @@ static uint32_t result_of(const struct vt_finding_context *context, const struct
 	return result;
 }
 
+static void add_after(struct vt_savings *savings, const struct vt_allocation *a, int64_t end)
+{
+	if (end < a->freed_event && end > a->event)
+		vt_savings_add_between(savings, a, a->size_bytes, end, VT_NEVER);
+}
+
 static void relieve(struct vt_finding_context *context, const struct graphs *graphs,
-		    struct vt_savings *savings, int is_latest)
+		    struct vt_graph_lifetimes *lifetimes, struct vt_savings *likely,
+		    struct vt_savings *latest)
 {
 	for (size_t g = 0; g < graphs->items.len; g++) {
 		const struct graph *graph = &graphs->items.items[g];
-		uint32_t result = result_of(context, graphs, graph);
+		uint32_t first = graph->first, result = result_of(context, graphs, graph);
 
-		for (uint32_t k = graph->first; k < graph->first + graph->nr; k++) {
-			const struct vt_allocation *a = block(context, graphs, k);
-			int64_t end = is_latest ? latest_end(context, graphs, graph, k) :
-						  likely_end(context, graphs, graph, k);
+		vt_graph_lifetimes_see(lifetimes, graph->pass, &graphs->blocks.items[first],
+				       graph->nr);
+		for (uint32_t k = 0; k < graph->nr; k++) {
+			const struct vt_allocation *a = block(context, graphs, first + k);
 
-			if (k != result && end < a->freed_event && end > a->event)
-				vt_savings_add_between(savings, a, a->size_bytes, end, VT_NEVER);
+			if (first + k == result)
+				continue;
+			add_after(likely, a, vt_graph_lifetimes_likely(lifetimes, k));
+			add_after(latest, a, vt_graph_lifetimes_latest(lifetimes, k));
 		}
 	}
 }
@@ -336,44 +266,56 @@ static uint64_t lowered(const struct vt_finding_context *context, const struct v
 }
 
 static char *describe(const struct vt_finding_context *context, const struct graphs *graphs,
-		      const struct vt_savings *likely, int is_known)
+		      const struct vt_savings *likely, uint64_t saves, int is_known)
 {
 	const char *type = vt_model_text(context->model, graphs->items.items[0].pass->type);
+	char all[VT_UNITS_MAX], most[VT_UNITS_MAX], *calls, *text;
 	uint64_t bytes = 0;
-	char all[VT_UNITS_MAX];
 
 	for (size_t i = 0; i < likely->len; i++)
 		if (likely->items[i].from_event <= context->event &&
 		    likely->items[i].allocation->freed_event > context->event)
 			bytes += (uint64_t)likely->items[i].bytes;
 	vt_units_bytes(all, sizeof(all), bytes);
-	return vt_xasprintf("%s at the highest use, %zu call%s of %s%s", all, graphs->items.len,
-			    graphs->items.len == 1 ? "" : "s", type ? type : "a module",
-			    is_known ? "" : " at least; variables of the forward may hold more");
+	vt_units_bytes(most, sizeof(most), saves);
+	calls = vt_xasprintf("%s at the highest use, %zu call%s of %s", all, graphs->items.len,
+			     graphs->items.len == 1 ? "" : "s", type ? type : "a module");
+	if (is_known)
+		return calls;
+	text = vt_xasprintf("%s; up to %s less, if no variable of the forward holds it", calls,
+			    most);
+	free(calls);
+	return text;
 }
 
 void vt_find_graphs_detect(struct vt_finding_context *context)
 {
 	struct vt_savings likely = { 0 }, latest = { 0 };
+	struct vt_graph_lifetimes lifetimes;
 	struct graphs graphs = { 0 };
 	uint64_t saves, least;
-	int is_known;
 
 	find_graphs(context, &graphs);
 	if (graphs.items.len) {
 		uint32_t first = graphs.blocks.items[graphs.items.items[0].first];
+		char *text;
 
-		relieve(context, &graphs, &likely, 0);
-		relieve(context, &graphs, &latest, 1);
+		vt_graph_lifetimes_init(&lifetimes, context);
+		relieve(context, &graphs, &lifetimes, &likely, &latest);
+		vt_graph_lifetimes_release(&lifetimes);
 		relieve_kept_inputs(context, &graphs, &likely);
 		relieve_kept_inputs(context, &graphs, &latest);
 		saves = lowered(context, &likely);
 		least = lowered(context, &latest);
-		is_known = (double)saves - (double)least <= MOST_DOUBT * (double)saves;
-		vt_finding_context_add(context, VT_FINDING_GRAPH_UNUSED,
-				       is_known ? &likely : &latest, first,
-				       describe(context, &graphs, &likely, is_known));
-		vt_finding_context_mark_least(context, VT_FINDING_GRAPH_UNUSED, !is_known);
+		if ((double)saves - (double)least <= MOST_DOUBT * (double)saves) {
+			text = describe(context, &graphs, &likely, saves, 1);
+			vt_finding_context_add(context, VT_FINDING_GRAPH_UNUSED, &likely, first,
+					       text);
+		} else {
+			text = describe(context, &graphs, &likely, saves, 0);
+			vt_finding_context_add_least(context, VT_FINDING_GRAPH_UNUSED, &latest,
+						     saves, first, text);
+		}
 	}
 	vt_vector_release(&likely);
 	vt_vector_release(&latest);

@@ -427,10 +427,9 @@ static void find_frozen_weights(struct vt_finding_context *context)
 	if (first == VT_NO_INDEX)
 		return;
 	vt_units_bytes(all, sizeof(all), bytes);
-	vt_finding_context_add(context, VT_FINDING_FROZEN_WEIGHTS_WIDE, &savings, first,
-			vt_xasprintf("%s of them", all));
 	/* Results follow the weights' type, as far as autocast does not say otherwise. */
-	vt_finding_context_mark_least(context, VT_FINDING_FROZEN_WEIGHTS_WIDE, 1);
+	vt_finding_context_add_least(context, VT_FINDING_FROZEN_WEIGHTS_WIDE, &savings, 0, first,
+				     vt_xasprintf("%s of them", all));
 }
 
 void vt_find_states_detect(struct vt_finding_context *context)

@@ -26,10 +26,11 @@ static void release(struct vt_finding *finding)
 	vt_vector_release(&finding->savings);
 }
 
-static void push(struct vt_finding_context *context, struct vt_finding finding)
+static void push(struct vt_finding_context *context, struct vt_finding finding,
+		 uint64_t likely_bytes)
 {
 	finding.device = context->device;
-	if ((double)finding.saves_bytes < LEAST_SHARE * (double)context->peak_bytes)
+	if ((double)likely_bytes < LEAST_SHARE * (double)context->peak_bytes)
 		release(&finding);
 	else
 		vt_vector_push(context->findings, finding);
@@ -47,17 +48,16 @@ static char *where(const struct vt_finding_context *context, uint32_t allocation
 	return text;
 }
 
-void vt_finding_context_add(struct vt_finding_context *context, enum vt_finding_id id,
-			    struct vt_savings *savings, uint32_t allocation, char *text)
+static void add(struct vt_finding_context *context, struct vt_finding finding,
+		struct vt_savings *savings, uint64_t likely_bytes, uint32_t allocation)
 {
-	struct vt_finding finding = { .id = id, .text = text };
 	struct vt_verdict verdict;
 	uint64_t peak;
 
 	/* Only of a file whose figures contradict each other. */
 	if (allocation == VT_NO_INDEX) {
 		vt_vector_release(savings);
-		free(text);
+		free(finding.text);
 		return;
 	}
 	verdict = vt_attribution_judge(context->attribution, allocation);
@@ -68,17 +68,22 @@ void vt_finding_context_add(struct vt_finding_context *context, enum vt_finding_
 	finding.where = where(context, allocation);
 	finding.savings = *savings;
 	memset(savings, 0, sizeof(*savings));
-	push(context, finding);
+	push(context, finding,
+	     likely_bytes > finding.saves_bytes ? likely_bytes : finding.saves_bytes);
 }
 
-void vt_finding_context_mark_least(struct vt_finding_context *context, enum vt_finding_id id,
-				   int is_least)
+void vt_finding_context_add(struct vt_finding_context *context, enum vt_finding_id id,
+			    struct vt_savings *savings, uint32_t allocation, char *text)
 {
-	struct vt_findings *findings = context->findings;
+	add(context, (struct vt_finding){ .id = id, .text = text }, savings, 0, allocation);
+}
 
-	if (findings->len && findings->items[findings->len - 1].id == id &&
-	    findings->items[findings->len - 1].device == context->device)
-		findings->items[findings->len - 1].is_least = (uint8_t)is_least;
+void vt_finding_context_add_least(struct vt_finding_context *context, enum vt_finding_id id,
+				  struct vt_savings *savings, uint64_t likely_bytes,
+				  uint32_t allocation, char *text)
+{
+	add(context, (struct vt_finding){ .id = id, .text = text, .is_least = 1 }, savings,
+	    likely_bytes, allocation);
 }
 
 static uint64_t lowered(uint64_t before, uint64_t after)
@@ -101,7 +106,7 @@ void vt_finding_context_add_replayed(struct vt_finding_context *context, enum vt
 	};
 
 	finding.saves_bytes = finding.lowers_used_bytes;
-	push(context, finding);
+	push(context, finding, finding.saves_bytes);
 }
 
 struct settling {
@@ -129,8 +134,9 @@ static void settle_one(void *context, size_t number)
 	finding->saves_bytes = finding->lowers_allocated_bytes;
 	settling->is_dropped[number] =
 		(double)replay.peak_used_bytes > (1 + LEAST_SHARE) * (double)before ||
-		(double)finding->saves_bytes <
-			LEAST_SHARE * (double)recorded->peak_allocated_bytes;
+		(!finding->is_least &&
+		 (double)finding->saves_bytes <
+			 LEAST_SHARE * (double)recorded->peak_allocated_bytes);
 }
 
 void vt_finding_context_settle(struct vt_finding_context *context)

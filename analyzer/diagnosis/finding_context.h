@@ -31,7 +31,7 @@ struct vt_finding {
 	int device;
 	uint8_t is_replayed; /* saves_bytes is of device use; else of allocated bytes */
 	uint8_t is_used_known;
-	uint8_t is_least; /* the savings are lower bounds: what else is saved is not recorded */
+	uint8_t is_least; /* the savings are lower bounds, maybe 0: the rest is not recorded */
 };
 
 VT_VECTOR_DECLARE(vt_findings, struct vt_finding);
@@ -68,9 +68,13 @@ int vt_finding_context_is_owner(const struct vt_finding_context *context, uint32
  */
 void vt_finding_context_add(struct vt_finding_context *context, enum vt_finding_id id,
 			    struct vt_savings *savings, uint32_t allocation, char *text);
-/* Says of the finding that was added last, if it is this one, that more may be saved. */
-void vt_finding_context_mark_least(struct vt_finding_context *context, enum vt_finding_id id,
-				   int is_least);
+/*
+ * The same where no more is known than a least; `likely_bytes`, if they are more, say whether it
+ * is worth a line.
+ */
+void vt_finding_context_add_least(struct vt_finding_context *context, enum vt_finding_id id,
+				  struct vt_savings *savings, uint64_t likely_bytes,
+				  uint32_t allocation, char *text);
 /* The same for what a replay came to. */
 void vt_finding_context_add_replayed(struct vt_finding_context *context, enum vt_finding_id id,
 			   const struct vt_replay *recorded, const struct vt_replay *changed,

@@ -9,11 +9,14 @@
 #define WHAT_WIDTH 76 /* a longer line has the figures behind it */
 #define PAGE_WIDTH 78
 
-static void at_least(char text[VT_UNITS_MAX])
+static void at_least(char text[VT_UNITS_MAX], uint64_t bytes)
 {
 	char copy[VT_UNITS_MAX];
 
-	snprintf(copy, sizeof(copy), "> %.*s", VT_UNITS_MAX - 3, text);
+	if (bytes)
+		snprintf(copy, sizeof(copy), "> %.*s", VT_UNITS_MAX - 3, text);
+	else
+		snprintf(copy, sizeof(copy), "not known");
 	memcpy(text, copy, sizeof(copy));
 }
 
@@ -31,9 +34,9 @@ void vt_findings_print_text(const struct vt_findings *findings, FILE *out)
 		if (finding->is_used_known)
 			vt_units_bytes(used, sizeof(used), finding->lowers_used_bytes);
 		if (finding->is_least) {
-			at_least(allocated);
+			at_least(allocated, finding->lowers_allocated_bytes);
 			if (finding->is_used_known)
-				at_least(used);
+				at_least(used, finding->lowers_used_bytes);
 		}
 		fprintf(out, "%*s  %16s  %11s\n", width < WHAT_WIDTH ? WHAT_WIDTH - width : 0, "",
 			allocated, used);
