@@ -9,6 +9,7 @@
 #include "analyzer/base/map.h"
 #include "analyzer/base/search.h"
 #include "analyzer/base/units.h"
+#include "analyzer/diagnosis/attention_scores.h"
 
 /* Where less of the highest use is activations, running a forward twice is no good bargain. */
 #define ACTIVATIONS_SHARE 0.25
@@ -292,36 +293,27 @@ static void find_kept_activations(struct vt_finding_context *context)
 	vt_vector_release(&kept);
 }
 
-/* By exact size, and by nothing else of that size. */
-static int is_scores(const struct vt_finding_context *context, uint32_t i)
-{
-	const struct vt_allocation *a = &context->model->allocations[i];
-
-	return a->device == context->device && vt_allocation_is_owned(a) &&
-	       vt_facts_shape_classes(context->facts, a) == 1u << VT_SHAPE_SCORES &&
-	       (vt_finding_context_is_owner(context, i, "activations/attention") ||
-		vt_finding_context_is_owner(context, i, "activation gradients"));
-}
-
 static void find_scores(struct vt_finding_context *context)
 {
 	struct vt_savings savings = { 0 };
+	uint8_t *is_scores = vt_attention_scores_find(context);
 	uint32_t first = VT_NO_INDEX, blocks = 0;
 	char one[VT_UNITS_MAX];
 
 	for (uint32_t k = 0; k < context->nr_live; k++)
-		if (is_scores(context, context->live[k]) &&
+		if (is_scores[context->live[k]] &&
 		    vt_finding_context_is_owner(context, context->live[k],
 						"activations/attention")) {
 			first = first == VT_NO_INDEX ? context->live[k] : first;
 			blocks++;
 		}
-	if (first == VT_NO_INDEX)
-		return;
-	for (uint32_t i = 0; i < context->model->nr_allocations; i++)
-		if (is_scores(context, i))
+	for (uint32_t i = 0; i < context->model->nr_allocations && blocks; i++)
+		if (is_scores[i])
 			vt_savings_add(&savings, &context->model->allocations[i],
 				       context->model->allocations[i].size_bytes);
+	free(is_scores);
+	if (!blocks)
+		return;
 	vt_units_bytes(one, sizeof(one), context->model->allocations[first].size_bytes);
 	vt_finding_context_add(context, VT_FINDING_ATTENTION_SCORES, &savings, first,
 			vt_xasprintf("%u block%s as this one of %s", blocks,
