@@ -2,10 +2,7 @@
 #ifndef VT_ANALYZER_FIND_UNNEEDED_H
 #define VT_ANALYZER_FIND_UNNEEDED_H
 
-/*
- * Findings about weights and what belongs to them that the run did not need: a loaded checkpoint
- * beside the model, a module that no forward ran, optimizer states of what is no longer trained.
- */
+/* Optimizer states of what is no longer trained. */
 
 #include "analyzer/diagnosis/finding_context.h"
 

@@ -10,8 +10,10 @@
 #include "analyzer/diagnosis/find_growth.h"
 #include "analyzer/diagnosis/find_keys.h"
 #include "analyzer/diagnosis/find_logits.h"
+#include "analyzer/diagnosis/find_modules.h"
 #include "analyzer/diagnosis/find_states.h"
 #include "analyzer/diagnosis/find_unneeded.h"
+#include "analyzer/diagnosis/find_weights.h"
 #include "analyzer/diagnosis/find_workspaces.h"
 #include "analyzer/model/when.h"
 
@@ -70,6 +72,8 @@ void vt_findings_init(struct vt_findings *findings, struct vt_attribution *attri
 		vt_finding_context_init(&context, peak->max_allocated_event);
 		vt_find_logits_detect(&context);
 		vt_find_states_detect(&context);
+		vt_find_weights_detect(&context);
+		vt_find_modules_detect(&context);
 		vt_find_unneeded_detect(&context);
 		vt_find_activations_detect(&context);
 		vt_find_graphs_detect(&context);
