@@ -72,12 +72,19 @@ static void make_tables(const struct vt_options_spec *spec, struct option *longs
 	longs[n] = (struct option){ NULL, 0, NULL, 0 };
 }
 
+/* Set while a command's table is asked for. */
+static const struct vt_options_spec **wanted_spec;
+
 int vt_options_next(const struct vt_options_spec *spec, int argc, char **argv)
 {
 	struct option longs[MAX_OPTIONS];
 	char letters[2 * MAX_OPTIONS + 4];
 	int id;
 
+	if (wanted_spec) {
+		*wanted_spec = spec;
+		return VT_OPTIONS_HELP;
+	}
 	make_tables(spec, longs, letters);
 	opterr = 0;
 	id = getopt_long(argc, argv, letters, longs, NULL);
@@ -101,4 +108,15 @@ int vt_options_next(const struct vt_options_spec *spec, int argc, char **argv)
 int vt_options_exit_code(int end)
 {
 	return end == VT_OPTIONS_WRONG ? VT_EXIT_USAGE : VT_EXIT_OK;
+}
+
+const struct vt_options_spec *vt_options_of(int (*run)(int argc, char **argv), const char *name)
+{
+	char *arguments[] = { (char *)name, NULL };
+	const struct vt_options_spec *spec = NULL;
+
+	wanted_spec = &spec;
+	run(1, arguments);
+	wanted_spec = NULL;
+	return spec;
 }

@@ -38,6 +38,12 @@ enum vt_options_end {
 int vt_options_next(const struct vt_options_spec *spec, int argc, char **argv);
 int vt_options_exit_code(int end);
 
+/*
+ * The table of a command: calls `run` up to its first vt_options_next, which every command begins
+ * with.
+ */
+const struct vt_options_spec *vt_options_of(int (*run)(int argc, char **argv), const char *name);
+
 /* Prints "vtrace COMMAND: MESSAGE" and the usage line on stderr; returns VT_EXIT_USAGE. */
 int vt_options_wrong(const struct vt_options_spec *spec, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -23,7 +23,9 @@
 	X(import, "convert a memory snapshot of PyTorch to a recording")                           \
 	X(estimate, "estimate the memory of a planned run")                                        \
 	X(info, "show the contents and losses of a recording")                                     \
-	X(collect, "convert a journal to a database (started by the recorder)")
+	X(collect, "convert a journal to a database (started by the recorder)")                    \
+	X(path, "print the path of the recorder, for LD_PRELOAD")                                  \
+	X(completion, "print a completion script for a shell")
 
 struct vt_command {
 	const char *name;

@@ -7,6 +7,7 @@
 #include "analyzer/commands/launch.h"
 #include "analyzer/base/diag.h"
 #include "analyzer/base/util.h"
+#include "vtrace_commit.h"
 
 #define ROW(name, summary) { #name, summary, vt_cmd_##name },
 static const struct vt_command commands[] = { VT_COMMANDS(ROW) };
@@ -65,7 +66,7 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
 		return flush_output(print_help());
 	if (!strcmp(argv[1], "--version")) {
-		puts("vtrace " VTRACE_VERSION);
+		puts("vtrace " VTRACE_VERSION VTRACE_COMMIT);
 		return flush_output(VT_EXIT_OK);
 	}
 	if (argv[1][0] == '-') {

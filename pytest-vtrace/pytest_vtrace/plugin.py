@@ -16,11 +16,21 @@ OOM_LINES = 30
 NO_OOM = "no request failed"  # `vtrace oom` of a run that never ran out
 
 
+def installed_command():
+    """That of the wheel, whose environment need not be on PATH."""
+    try:
+        from vtrace import command
+    except ImportError:
+        return None
+    return command()
+
+
 class State:
     def __init__(self, config):
         self.is_child = os.environ.get(child.VARIABLE) == str(os.getpid())
         self.has_page = config.getoption("vtrace_html")
-        self.vtrace = config.getoption("vtrace_command") or os.environ.get("VTRACE") or shutil.which("vtrace")
+        self.vtrace = (config.getoption("vtrace_command") or os.environ.get("VTRACE") or shutil.which("vtrace")
+                       or installed_command())
         self.simulate = config.getoption("vtrace_simulate")
         self.is_update = config.getoption("vtrace_update")
         kept = config.getoption("vtrace_dir")
