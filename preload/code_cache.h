@@ -33,14 +33,14 @@ struct vt_code_cache_head {
 	struct vt_watch watches[VT_CODE_CACHE_WATCHES];
 };
 
-struct vt_code_cache_code {
+struct vt_cached_code {
 	struct vt_code_cache_head head;
 	uint32_t id;		/* 0: could not be recorded */
 	int32_t nr_arguments;
 	uint32_t is_call;	/* what PyTorch runs when a module is called */
 };
 
-struct vt_code_cache_type {
+struct vt_cached_type {
 	struct vt_code_cache_head head;
 	uint32_t name;		/* string id; 0: neither a module nor an optimizer */
 	uint32_t is_lost;	/* one of them, whose name could not be recorded */
@@ -62,8 +62,8 @@ struct vt_code_cache {
 	uint64_t frees_compared;	/* ... when the codes in use were compared last */
 	uint32_t is_stale;	/* something in use was not what it had been */
 	uint32_t is_full;	/* something found no place: nothing of this walk may be kept */
-	struct vt_code_cache_code *codes;
-	struct vt_code_cache_type *types;
+	struct vt_cached_code *codes;
+	struct vt_cached_type *types;
 	uint32_t nr_codes;
 	uint32_t nr_types;
 	struct vt_code_cache_list used_codes;
@@ -106,14 +106,14 @@ static inline void *vt_code_cache_find(struct vt_code_cache *known, void *entrie
 	return found;
 }
 
-static inline struct vt_code_cache_code *vt_code_cache_code(struct vt_code_cache *known,
+static inline struct vt_cached_code *vt_code_cache_look(struct vt_code_cache *known,
 								const void *address)
 {
 	return vt_code_cache_find(known, known->codes, sizeof(*known->codes), known->nr_codes,
 				    address);
 }
 
-static inline struct vt_code_cache_type *vt_code_cache_type(struct vt_code_cache *known,
+static inline struct vt_cached_type *vt_code_cache_type(struct vt_code_cache *known,
 								const void *address)
 {
 	return vt_code_cache_find(known, known->types, sizeof(*known->types), known->nr_types,

@@ -33,8 +33,8 @@ struct vt_frame_cache_entry {
 	struct vt_watch extras[VT_FRAME_CACHE_EXTRAS];
 
 	const void *outer;	/* the next frame with code outwards, or NULL */
-	struct vt_code_cache_code *what;
-	struct vt_code_cache_type *kind;	/* of the first argument, or NULL */
+	struct vt_cached_code *what;
+	struct vt_cached_type *kind;	/* of the first argument, or NULL */
 	uint32_t what_version;	/* of what is known of both, when this was found */
 	uint32_t kind_version;
 	struct vt_python_frame found;

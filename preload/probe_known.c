@@ -138,22 +138,26 @@ void vt_probe_known_keep_tensor(const struct vt_key *key)
 	keep(key->low, key->high);
 }
 
-int vt_probe_known_has_place(uint64_t address)
+static uint64_t place_of(uint64_t address)
 {
 	const uint64_t words[2] = { address, 0 };
-	const struct vt_key place = vt_ids_key(words, sizeof(words));
 
-	return find(g.entries, g.bits, place.low)->key != 0;
+	return vt_ids_key(words, sizeof(words)).low;
 }
 
-int vt_probe_known_swap(uint64_t address, const struct vt_key *key)
+int vt_probe_known_has_place(uint64_t address)
 {
-	const uint64_t words[2] = { address, 0 };
-	const struct vt_key place = vt_ids_key(words, sizeof(words));
-	struct entry *entry = find(g.entries, g.bits, place.low);
+	return find(g.entries, g.bits, place_of(address))->key != 0;
+}
 
-	if (entry->key && entry->content == key->high)
-		return 1;
-	keep(place.low, key->high);
-	return 0;
+int vt_probe_known_is_last(uint64_t address, const struct vt_key *key)
+{
+	struct entry *entry = find(g.entries, g.bits, place_of(address));
+
+	return entry->key && entry->content == key->high;
+}
+
+void vt_probe_known_keep_last(uint64_t address, const struct vt_key *key)
+{
+	keep(place_of(address), key->high);
 }

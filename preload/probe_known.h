@@ -31,9 +31,12 @@ void vt_probe_known_end(void);
 int vt_probe_known_has_tensor(uint64_t address, const struct vt_key *key);
 void vt_probe_known_keep_tensor(const struct vt_key *key);
 
-/* Whether vt_probe_known_swap() kept a key for the address, or another number. */
+/*
+ * What was written last for an address, or another number: whether anything was, whether `key` is
+ * it.  It is kept once the journal has it: what found no room is written again.
+ */
 int vt_probe_known_has_place(uint64_t address);
-/* Whether `key` is the last that was kept for the address, or another number; keeps it if not. */
-int vt_probe_known_swap(uint64_t address, const struct vt_key *key);
+int vt_probe_known_is_last(uint64_t address, const struct vt_key *key);
+void vt_probe_known_keep_last(uint64_t address, const struct vt_key *key);
 
 #endif

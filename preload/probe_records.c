@@ -101,18 +101,30 @@ void vt_probe_records_module(const struct vt_probe_module *module)
 		.root_address = module->root_address,
 	};
 
-	/* What finds no room now must not count as told. */
-	if (!vt_journal_is_recording() || vt_probe_known_swap(module->address, &key))
+	if (!vt_journal_is_recording() || vt_probe_known_is_last(module->address, &key))
 		return;
 	record.class_name = intern(&module->class_name);
 	record.name = intern(&module->name);
 	record.holder = intern(&module->holder);
-	vt_journal_append(&record, sizeof(record), VT_RECORD_TORCH_MODULE);
+	if (!vt_journal_append(&record, sizeof(record), VT_RECORD_TORCH_MODULE))
+		vt_probe_known_keep_last(module->address, &key);
 }
 
 int vt_probe_records_has_source(uint32_t kind, const struct vt_probe_text *file)
 {
 	return vt_probe_known_has_place(hash_text(file) ^ kind);
+}
+
+/* The bytes of as many whole lines as fit: half a line of a map would name another place. */
+static size_t whole_lines(const struct vt_probe_text *text, size_t most)
+{
+	size_t len = most;
+
+	if (text->len <= most)
+		return text->len;
+	while (len && text->bytes[len - 1] != '\n')
+		len--;
+	return len;
 }
 
 void vt_probe_records_source(uint32_t kind, const struct vt_probe_text *file,
@@ -121,14 +133,13 @@ void vt_probe_records_source(uint32_t kind, const struct vt_probe_text *file,
 	const uint64_t words[2] = { hash_text(text), kind };
 	const struct vt_key key = vt_ids_key(words, sizeof(words));
 	struct vt_source_record *record;
-	size_t len = text->len, bytes = sizeof(*record) + file->len;
+	size_t len, bytes = sizeof(*record) + file->len;
 	uint64_t slot;
 
 	if (!vt_journal_is_recording() || bytes > VT_RECORD_MAX_BYTES ||
-	    vt_probe_known_swap(hash_text(file) ^ kind, &key))
+	    vt_probe_known_is_last(hash_text(file) ^ kind, &key))
 		return;
-	if (len > VT_RECORD_MAX_BYTES - bytes)
-		len = VT_RECORD_MAX_BYTES - bytes;
+	len = whole_lines(text, VT_RECORD_MAX_BYTES - bytes);
 	record = vt_journal_reserve(bytes + len, &slot);
 	if (!record)
 		return;
@@ -139,6 +150,7 @@ void vt_probe_records_source(uint32_t kind, const struct vt_probe_text *file,
 	memcpy(record->bytes, file->bytes, file->len);
 	memcpy(record->bytes + file->len, text->bytes, len);
 	vt_journal_commit(record, slot, bytes + len, VT_RECORD_SOURCE);
+	vt_probe_known_keep_last(hash_text(file) ^ kind, &key);
 }
 
 void vt_probe_records_end(uint64_t start_ns, uint64_t duration_ns, const char *reason)

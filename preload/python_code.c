@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "common/generated_name.h"
 #include "common/journal_format.h"
 #include "preload/ids.h"
 #include "preload/journal.h"
@@ -41,8 +42,6 @@ struct code {
 
 /* Where Jupyter's kernel says that a cell is: /tmp/ipykernel_PID/HASH.py. */
 #define CELL_FOLDER "/ipykernel_"
-/* Where torch.compile puts code: .../ab/cab...z.py, "c" and 51 letters of a hash. */
-#define GENERATED_LEN 55
 
 static struct {
 	struct vt_memo memo;
@@ -183,17 +182,6 @@ static int has_text(const char *text, size_t len, const char *wanted)
 	return memmem(text, len, wanted, strlen(wanted)) != NULL;
 }
 
-static int is_generated(const char *file, size_t len)
-{
-	const char *name;
-
-	if (len < GENERATED_LEN + 4 || !ends_with(file, len, ".py"))
-		return 0;
-	name = file + len - GENERATED_LEN;
-	return name[0] == 'c' && name[-1] == '/' && name[-4] == '/' &&
-	       !memcmp(name - 3, name + 1, 2);
-}
-
 static __attribute__((noinline)) uint32_t write_code(const struct vt_python_abi *abi,
 						     const struct code *code)
 {
@@ -227,7 +215,7 @@ static __attribute__((noinline)) uint32_t write_code(const struct vt_python_abi 
 	vt_journal_commit(record, slot, bytes, VT_RECORD_PYTHON_CODE);
 	if (ends_with(name, name_len, CALL_NAME) && ends_with(file, file_len, CALL_FILE))
 		note_call(id);
-	if (has_text(file, file_len, CELL_FOLDER) || is_generated(file, file_len))
+	if (has_text(file, file_len, CELL_FOLDER) || vt_is_generated_name(file, file_len))
 		__atomic_fetch_add(&g.nr_made, 1, __ATOMIC_RELAXED);
 	return id;
 }
@@ -250,7 +238,7 @@ static __attribute__((noinline)) uint32_t find_or_write(const struct vt_python_a
 }
 
 static __attribute__((noinline)) void learn(const struct vt_python_abi *abi,
-					    struct vt_code_cache_code *entry, const void *address)
+					    struct vt_cached_code *entry, const void *address)
 {
 	struct code code = read_code(abi, address);
 	struct vt_memo_key key = watch(abi, &entry->head, address, &code);
@@ -262,10 +250,10 @@ static __attribute__((noinline)) void learn(const struct vt_python_abi *abi,
 	entry->is_call = (uint32_t)is_call(entry->id);
 }
 
-struct vt_code_cache_code *vt_python_code_look(const struct vt_python_abi *abi,
+struct vt_cached_code *vt_python_code_look(const struct vt_python_abi *abi,
 						 struct vt_code_cache *known, const void *address)
 {
-	struct vt_code_cache_code *entry = vt_code_cache_code(known, address);
+	struct vt_cached_code *entry = vt_code_cache_look(known, address);
 
 	if (entry->head.address == address && vt_code_cache_is_fresh(known, &entry->head) &&
 	    (entry->id || entry->head.walk == known->walk)) {

@@ -18,7 +18,7 @@
  * it if this is the first time in the walk.  Context: hook, journal open.  Any thread, `known` is
  * its own; two threads that meet the same new code may write it under two ids.
  */
-struct vt_code_cache_code *vt_python_code_look(const struct vt_python_abi *abi,
+struct vt_cached_code *vt_python_code_look(const struct vt_python_abi *abi,
 						 struct vt_code_cache *known, const void *code);
 
 /*

@@ -159,7 +159,7 @@ static void watch(const struct vt_python_abi *abi, struct vt_code_cache_head *he
 }
 
 /* Types that are not made in Python are dismissed without a look. */
-static void learn(const struct vt_python_abi *abi, struct vt_code_cache_type *entry,
+static void learn(const struct vt_python_abi *abi, struct vt_cached_type *entry,
 		  const void *address)
 {
 	struct type type = { 0 };
@@ -177,10 +177,10 @@ static void learn(const struct vt_python_abi *abi, struct vt_code_cache_type *en
 	entry->is_lost = !name;
 }
 
-struct vt_code_cache_type *vt_python_self_look(const struct vt_python_abi *abi,
+struct vt_cached_type *vt_python_self_look(const struct vt_python_abi *abi,
 						 struct vt_code_cache *known, const void *type)
 {
-	struct vt_code_cache_type *entry = vt_code_cache_type(known, type);
+	struct vt_cached_type *entry = vt_code_cache_type(known, type);
 
 	if (entry->head.address == type && entry->head.walk == known->walk)
 		return entry;

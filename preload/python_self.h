@@ -37,7 +37,7 @@ struct vt_python_self vt_python_self_read(const struct vt_python *python, const 
  * What is known of a type: looks at it if this is the first time in the walk.  Context: hook,
  * journal open.
  */
-struct vt_code_cache_type *vt_python_self_look(const struct vt_python_abi *abi,
+struct vt_cached_type *vt_python_self_look(const struct vt_python_abi *abi,
 						 struct vt_code_cache *known, const void *type);
 
 /* Forgets all types; called when a journal opens. */

@@ -54,8 +54,8 @@ struct place {
 	uint64_t module_calls[VT_STACK_MAX_FRAMES]; /* outermost of those up to each level */
 	struct vt_frame_cache_entry seen[NR_SEEN];
 	struct vt_code_cache known;
-	struct vt_code_cache_code codes[NR_CODES + 1];
-	struct vt_code_cache_type types[NR_TYPES + 1];
+	struct vt_cached_code codes[NR_CODES + 1];
+	struct vt_cached_type types[NR_TYPES + 1];
 	struct vt_code_cache_head *used_codes[NR_CODES];
 	struct vt_code_cache_head *used_types[NR_TYPES];
 } __attribute__((aligned(64)));
@@ -366,8 +366,8 @@ static uint32_t intern_in_full(const struct vt_python *python)
 	const void *frame = vt_python_frame_innermost(python);
 	uint64_t module_call = 0;
 	unsigned int nr = 0, steps = 0;
-	struct vt_code_cache_code code = { 0 };
-	struct vt_code_cache_type type = { 0 };
+	struct vt_cached_code code = { 0 };
+	struct vt_cached_type type = { 0 };
 	struct vt_code_cache known = {
 		.walk = 1,
 		.frees = vt_python_frees_count(),

@@ -7,10 +7,9 @@
 #include <unistd.h>
 
 #include "analyzer/base/util.h"
+#include "common/generated_name.h"
 #include "common/kinds.h"
 
-#define SUFFIX	     ".py"
-#define NAME_LEN     52 /* "c", and the first 51 letters of a hash in base 32 */
 #define FIRST_LINE   "# AOT ID: "
 #define MOST_READ    (16u << 20) /* of one file, mostly kernels */
 #define MOST_KEPT    (1u << 20)	 /* of one file */
@@ -27,20 +26,6 @@ void vt_import_generated_release(struct vt_import_generated *g)
 {
 	vt_stmt_free(g->known);
 	vt_stmt_free(g->insert);
-}
-
-/* ".../ab/cab...xyz.py", where the folder repeats two letters of the name. */
-static int is_generated_name(const char *file, size_t len)
-{
-	static const char letters[] = "abcdefghijklmnopqrstuvwxyz234567";
-	const char *name;
-
-	if (len < NAME_LEN + strlen(SUFFIX) + strlen("/ab/"))
-		return 0;
-	name = file + len - strlen(SUFFIX) - NAME_LEN;
-	return !memcmp(name + NAME_LEN, SUFFIX, strlen(SUFFIX)) && name[0] == 'c' &&
-	       strspn(name, letters) == NAME_LEN && name[-1] == '/' &&
-	       !memcmp(name - 3, name + 1, 2) && name[-4] == '/';
 }
 
 /* Heads of kernels, what makes and renames buffers, what runs on them, and of what that is made. */
@@ -111,7 +96,7 @@ int vt_import_generated_code(struct vt_import_generated *g, const struct vt_pyth
 	char *path, *text;
 	int fd, rc;
 
-	if (!is_generated_name(r->bytes, r->file_len))
+	if (!vt_is_generated_name(r->bytes, r->file_len))
 		return 0;
 	rc = is_known(g, r);
 	if (rc)

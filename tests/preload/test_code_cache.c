@@ -13,7 +13,7 @@
 #define PLACES VT_CODE_CACHE_WAYS /* all lie side by side */
 
 static struct {
-	struct vt_code_cache_code codes[PLACES + 1];
+	struct vt_cached_code codes[PLACES + 1];
 	struct vt_code_cache_head *used[PLACES];
 	struct vt_code_cache_head *used_types[1];
 	struct vt_code_cache known;
@@ -34,10 +34,10 @@ static int setup(void **state)
 }
 
 /* As a walk that meets the object does. */
-static struct vt_code_cache_code *meet(int object)
+static struct vt_cached_code *meet(int object)
 {
-	struct vt_code_cache_code *code =
-		vt_code_cache_code(&g.known, &g.objects[object]);
+	struct vt_cached_code *code =
+		vt_code_cache_look(&g.known, &g.objects[object]);
 
 	code->head.address = &g.objects[object];
 	code->head.walk = g.known.walk;
@@ -47,7 +47,7 @@ static struct vt_code_cache_code *meet(int object)
 /* In the walk that compared it, too: another frame may have found something else at the address. */
 static void what_was_learnt_anew_is_another_version(void **state)
 {
-	struct vt_code_cache_code *code = meet(0);
+	struct vt_cached_code *code = meet(0);
 	uint32_t version = code->head.version;
 
 	(void)state;
@@ -60,7 +60,7 @@ static void what_was_learnt_anew_is_another_version(void **state)
 
 static void a_change_of_what_is_in_use_spoils_the_stack(void **state)
 {
-	struct vt_code_cache_code *code = meet(0);
+	struct vt_cached_code *code = meet(0);
 
 	(void)state;
 	vt_code_cache_use(&g.known, &g.known.used_codes, &code->head);
@@ -73,14 +73,14 @@ static void a_change_of_what_is_in_use_spoils_the_stack(void **state)
 
 static void what_finds_no_place_spoils_the_walk(void **state)
 {
-	struct vt_code_cache_code *extra;
+	struct vt_cached_code *extra;
 
 	(void)state;
 	for (unsigned i = 0; i < PLACES; i++)
 		vt_code_cache_use(&g.known, &g.known.used_codes, &meet((int)i)->head);
 	assert_false(g.known.is_full);
 	assert_int_equal(g.known.used_codes.nr, PLACES);
-	extra = vt_code_cache_code(&g.known, &g.objects[PLACES]);
+	extra = vt_code_cache_look(&g.known, &g.objects[PLACES]);
 	assert_true(g.known.is_full);
 	assert_ptr_equal(extra, &g.codes[PLACES]);
 	assert_null(extra->head.address);
@@ -93,23 +93,23 @@ static void what_finds_no_place_spoils_the_walk(void **state)
 	assert_false(g.known.is_full);
 	assert_int_equal(g.codes[0].head.nr_users, 0);
 	/* There is room again. */
-	assert_ptr_not_equal(vt_code_cache_code(&g.known, &g.objects[PLACES]), extra);
+	assert_ptr_not_equal(vt_code_cache_look(&g.known, &g.objects[PLACES]), extra);
 }
 
 /* Not in use, the one that was compared longest ago gives way. */
 static void what_is_not_in_use_gives_way(void **state)
 {
-	struct vt_code_cache_code *oldest;
+	struct vt_cached_code *oldest;
 
 	(void)state;
 	for (unsigned i = 0; i < PLACES; i++) {
 		g.known.walk = 10 + (i + 3) % PLACES;
 		meet((int)i);
 	}
-	oldest = vt_code_cache_code(&g.known, &g.objects[PLACES - 3]);
-	assert_ptr_equal(vt_code_cache_code(&g.known, &g.objects[PLACES]), oldest);
+	oldest = vt_code_cache_look(&g.known, &g.objects[PLACES - 3]);
+	assert_ptr_equal(vt_code_cache_look(&g.known, &g.objects[PLACES]), oldest);
 	vt_code_cache_use(&g.known, &g.known.used_codes, &oldest->head);
-	assert_ptr_not_equal(vt_code_cache_code(&g.known, &g.objects[PLACES]), oldest);
+	assert_ptr_not_equal(vt_code_cache_look(&g.known, &g.objects[PLACES]), oldest);
 	assert_false(g.known.is_full);
 }
 

@@ -94,11 +94,14 @@ static void test_module_is_known_by_its_last_content(void **state)
 	const struct vt_key first = key_of(1), second = key_of(2);
 
 	(void)state;
-	assert_false(vt_probe_known_swap(0x100, &first));
-	assert_true(vt_probe_known_swap(0x100, &first));
-	assert_false(vt_probe_known_swap(0x200, &first));
-	assert_false(vt_probe_known_swap(0x100, &second));
-	assert_false(vt_probe_known_swap(0x100, &first));
+	assert_false(vt_probe_known_is_last(0x100, &first));
+	assert_false(vt_probe_known_is_last(0x100, &first)); /* it was not written */
+	vt_probe_known_keep_last(0x100, &first);
+	assert_true(vt_probe_known_is_last(0x100, &first));
+	assert_false(vt_probe_known_is_last(0x200, &first));
+	vt_probe_known_keep_last(0x100, &second);
+	assert_true(vt_probe_known_is_last(0x100, &second));
+	assert_false(vt_probe_known_is_last(0x100, &first));
 }
 
 static void test_another_recording_knows_nothing(void **state)

@@ -72,8 +72,10 @@ static void operators_without_a_namespace(void **state)
 	vt_generated_code_release(&code);
 }
 
+/* A longer text never says less. */
 static void damaged_text_is_read_as_far_as_it_goes(void **state)
 {
+	size_t nr_memories = 0, nr_kernels = 0;
 	struct vt_generated_code code;
 
 	(void)state;
@@ -81,9 +83,17 @@ static void damaged_text_is_read_as_far_as_it_goes(void **state)
 		char *cut = vt_xstrndup(text, len);
 
 		vt_generated_code_read(&code, cut);
+		assert_in_range(code.memories.len, nr_memories, 5);
+		assert_in_range(code.kernels.len, nr_kernels, 2);
+		for (size_t i = 0; i < code.tensors.len; i++)
+			assert_true(code.tensors.items[i].memory < code.memories.len);
+		nr_memories = code.memories.len;
+		nr_kernels = code.kernels.len;
 		vt_generated_code_release(&code);
 		free(cut);
 	}
+	assert_int_equal(nr_memories, 5);
+	assert_int_equal(nr_kernels, 2);
 }
 
 static int64_t make(struct builder_db *b, enum vt_kind kind, const char *line)
