@@ -9,15 +9,22 @@
 
 #include "analyzer/base/util.h"
 
+void vt_new_file_exists(const char *path, struct vt_diag *diag)
+{
+	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: exists; --force replaces it", path);
+}
+
 int vt_new_file_check(const char *path, int is_forced, struct vt_diag *diag)
 {
 	struct stat status;
 
 	if (lstat(path, &status) || (is_forced && S_ISREG(status.st_mode)))
 		return 0;
-	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: exists%s", path,
-		    S_ISREG(status.st_mode) ? "; --force replaces it"
-					    : ", and is not a regular file");
+	if (S_ISREG(status.st_mode))
+		vt_new_file_exists(path, diag);
+	else
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: exists, and is not a regular file",
+			    path);
 	return -1;
 }
 
@@ -30,8 +37,10 @@ int vt_new_file_publish(const char *part, const char *path, int is_forced, struc
 {
 	if (!(is_forced ? rename(part, path) : vt_util_rename(part, path)))
 		return 0;
-	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", path,
-		    errno == EEXIST ? "exists; --force replaces it" : strerror(errno));
+	if (errno == EEXIST)
+		vt_new_file_exists(path, diag);
+	else
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", path, strerror(errno));
 	unlink(part);
 	return -1;
 }

@@ -12,6 +12,9 @@
 /* Before the work: 0, or -1 with `diag` filled (exit code 3) where there is a file already. */
 int vt_new_file_check(const char *path, int is_forced, struct vt_diag *diag);
 
+/* "PATH: exists; --force replaces it", exit code 3. */
+void vt_new_file_exists(const char *path, struct vt_diag *diag);
+
 /* The name of the file while it is being written, in the same folder; free(). */
 char *vt_new_file_part(const char *path);
 

@@ -44,18 +44,27 @@ int vt_output_open(struct vt_output *output, const char *path, int is_forced, st
 	return -1;
 }
 
+int vt_output_rewrite(struct vt_output *output, const char *path, struct vt_diag *diag)
+{
+	*output = (struct vt_output){ .file = fopen(path, "we"), .path = path };
+	if (output->file)
+		return 0;
+	cannot(output, diag);
+	return -1;
+}
+
 int vt_output_close(struct vt_output *output, int is_failed, struct vt_diag *diag)
 {
 	int is_bad = fflush(output->file) || ferror(output->file);
 	int rc = is_failed ? -1 : 0;
 
-	if (output->part)
+	if (output->file != stdout)
 		is_bad |= fclose(output->file) != 0;
 	if (!rc && is_bad) {
 		cannot(output, diag);
 		rc = -1;
 	}
-	if (is_bad && !output->part)
+	if (is_bad && output->file == stdout)
 		clearerr(output->file); /* it was reported here */
 	if (output->part && rc)
 		unlink(output->part);

@@ -238,7 +238,7 @@ static void take_growth(struct vt_measure *m, int device, struct vt_figure *figu
 	if (!m->leaks.leaks.nr_points)
 		figure->why = vt_xstrdup(m->leaks.notes.nr ? m->leaks.notes.text[0] :
 							     "too few steps to measure growth");
-	else if (m->leaks.leaks.turns.kind == VT_ITERATION_SLICE)
+	else if (m->leaks.leaks.iterations.kind == VT_ITERATION_SLICE)
 		figure->why = vt_xstrdup("the run has no steps, generations, marks or calls");
 }
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "analyzer/base/recording_file.h"
 #include "analyzer/base/diag.h"
+#include "analyzer/base/output.h"
+#include "analyzer/base/recording_file.h"
 #include "analyzer/base/util.h"
 #include "analyzer/check/check_ranks.h"
 #include "analyzer/commands/cmd.h"
@@ -84,57 +83,23 @@ static void print_junit(const struct found *found, FILE *out)
 		vt_check_print_junit(found->check, out);
 }
 
-/* 0, or -1 with errno. */
-static int write_to(const char *path, int flags, const struct found *found)
-{
-	int fd = open(path, flags | O_WRONLY | O_CLOEXEC, 0666), rc;
-	FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
-
-	if (!out) {
-		rc = errno;
-		if (fd >= 0)
-			close(fd);
-		errno = rc;
-		return -1;
-	}
-	print_junit(found, out);
-	rc = ferror(out);
-	return fclose(out) || rc ? -1 : 0;
-}
-
-/* Beside it first, so that it is there whole or not at all. */
-static int write_whole(const struct wanted *wanted, const struct found *found)
-{
-	char *beside = vt_xasprintf("%s.%ld.tmp", wanted->junit, (long)getpid());
-	int rc = write_to(beside, O_CREAT | O_EXCL, found), error;
-
-	if (!rc)
-		rc = wanted->is_forced ? rename(beside, wanted->junit) :
-					 vt_util_rename(beside, wanted->junit);
-	if (rc) {
-		error = errno;
-		unlink(beside);
-		errno = error;
-	}
-	free(beside);
-	return rc;
-}
-
 /* Without --force, what is there stays; with it, a device, a pipe or a link stays what it is. */
 static int write_junit(const struct wanted *wanted, const struct found *found,
 		       struct vt_diag *diag)
 {
 	struct stat st;
-	int is_in_place = wanted->is_forced && !lstat(wanted->junit, &st) && !S_ISREG(st.st_mode);
-	int rc;
+	struct vt_output output;
 
-	if (vt_recording_file_keep(wanted->junit, wanted->is_forced, diag))
+	if (wanted->is_forced && !lstat(wanted->junit, &st) && !S_ISREG(st.st_mode)) {
+		if (vt_recording_file_keep(wanted->junit, 1, diag) ||
+		    vt_output_rewrite(&output, wanted->junit, diag))
+			return -1;
+	} else if (vt_output_check(wanted->junit, wanted->is_forced, diag) ||
+		   vt_output_open(&output, wanted->junit, wanted->is_forced, diag)) {
 		return -1;
-	rc = is_in_place ? write_to(wanted->junit, O_TRUNC, found) : write_whole(wanted, found);
-	if (rc)
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s%s", wanted->junit, strerror(errno),
-			    errno == EEXIST ? "; --force replaces it" : "");
-	return rc;
+	}
+	print_junit(found, output.file);
+	return vt_output_close(&output, 0, diag);
 }
 
 static int print(const struct wanted *wanted, const struct vt_view *view,

@@ -124,7 +124,7 @@ static int export_tables(const struct wanted *wanted, const struct vt_view *view
 
 	if (vt_export_run(view->path, &tables, &nr_ranks, &diag))
 		return vt_diag_print(&diag);
-	fprintf(stderr, "vtrace: tables of %u rank%s as %s in %s\n", nr_ranks,
+	fprintf(stderr, "vtrace: tables of %u recording%s as %s in %s\n", nr_ranks,
 		nr_ranks == 1 ? "" : "s", wanted->format, wanted->output);
 	return VT_EXIT_OK;
 }

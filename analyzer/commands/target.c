@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "analyzer/base/new_file.h"
 #include "analyzer/base/util.h"
 #include "analyzer/database/db_check.h"
 #include "analyzer/input/input.h"
@@ -269,8 +270,9 @@ int vt_target_reserve(struct vt_target *target, int is_replacing, struct vt_diag
 	if (!target->files[DATABASE] || !is_there(target))
 		return 0;
 	if (!is_replacing) {
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: exists; --force replaces it",
-			    target->files[has_name(target->files[DATABASE]) ? DATABASE : JOURNAL]);
+		vt_new_file_exists(
+			target->files[has_name(target->files[DATABASE]) ? DATABASE : JOURNAL],
+			diag);
 		return -1;
 	}
 	return check_old(target, diag) ? -1 : set_aside(target, diag);

@@ -13,22 +13,22 @@ static struct vt_key place_of(const struct vt_allocation *a)
 	return (struct vt_key){ a->made->python_stack, a->made->native_stack, a->made->node_class };
 }
 
-/* Blocks of the same places, those of the warm-up too: each from the end of its turn. */
+/* Blocks of the same places, those of the warm-up too: each from the end of its iteration. */
 static void relieve_piles(struct vt_finding_context *context, const struct vt_leaks *leaks,
 			  struct vt_map *places, struct vt_savings *savings)
 {
-	const int64_t *ends = leaks->turns.ends;
+	const int64_t *ends = leaks->iterations.ends;
 
 	for (uint32_t i = 0; i < context->model->nr_allocations; i++) {
 		const struct vt_allocation *a = &context->model->allocations[i];
-		uint32_t turn;
+		uint32_t iteration;
 
 		if (a->device != context->device || !vt_allocation_is_owned(a) ||
 		    !vt_map_find(places, place_of(a)))
 			continue;
-		turn = vt_workload_stretch(ends, leaks->turns.nr, a->event);
-		if (turn != VT_NO_INDEX)
-			vt_savings_add_between(savings, a, a->size_bytes, ends[turn + 1] + 1,
+		iteration = vt_workload_stretch(ends, leaks->iterations.nr, a->event);
+		if (iteration != VT_NO_INDEX)
+			vt_savings_add_between(savings, a, a->size_bytes, ends[iteration + 1] + 1,
 					       VT_NEVER);
 	}
 }
@@ -38,7 +38,7 @@ static void relieve_growing(struct vt_finding_context *context, const struct vt_
 			    const struct vt_leak *leak, struct vt_savings *savings)
 {
 	uint64_t grown = (uint64_t)(leak->bytes_per_iteration *
-				    (double)(leaks->turns.nr - leaks->nr_warm_up));
+				    (double)(leaks->iterations.nr - leaks->nr_warm_up));
 
 	for (uint32_t k = 0; k < leak->blocks; k++) {
 		const struct vt_allocation *a = &context->model->allocations[leak->kept[k]];
@@ -49,7 +49,7 @@ static void relieve_growing(struct vt_finding_context *context, const struct vt_
 }
 
 /*
- * Whether the program itself drops what it kept for turns while it keeps the rest: a memory with a
+ * Whether the program itself drops what iterations left while it keeps the rest: a memory with a
  * bound, such as a replay buffer, that is still filling up.
  */
 static int is_bounded(const struct vt_finding_context *context, const struct vt_leaks *leaks,
@@ -66,8 +66,9 @@ static int is_bounded(const struct vt_finding_context *context, const struct vt_
 
 		if (a->device != context->device || memcmp(&other, &place, sizeof(place)))
 			continue;
-		made = vt_workload_stretch(leaks->turns.ends, leaks->turns.nr, a->event);
-		freed = vt_workload_stretch(leaks->turns.ends, leaks->turns.nr, a->freed_event);
+		made = vt_workload_stretch(leaks->iterations.ends, leaks->iterations.nr, a->event);
+		freed = vt_workload_stretch(leaks->iterations.ends, leaks->iterations.nr,
+					    a->freed_event);
 		dropped += made != VT_NO_INDEX && freed != VT_NO_INDEX && freed > made + 1;
 	}
 	return dropped > 1;
@@ -137,7 +138,7 @@ void vt_find_growth_detect(struct vt_finding_context *context)
 	uint64_t per_turn;
 
 	vt_leaks_init(&leaks, context->attribution, &options);
-	if (leaks.nr_growth && leaks.turns.kind != VT_ITERATION_SLICE) {
+	if (leaks.nr_growth && leaks.iterations.kind != VT_ITERATION_SLICE) {
 		const struct vt_leak *leak = &leaks.growth[0];
 		const char *way = leak->nr_holders ? leak->holders[0].way : NULL;
 
@@ -148,9 +149,10 @@ void vt_find_growth_detect(struct vt_finding_context *context)
 		}
 		vt_units_bytes(one, sizeof(one), per_turn);
 		vt_finding_context_add(context, VT_FINDING_GROWTH, &savings, leak->allocation,
-			     vt_xasprintf("%s per %s over %u of them%s%s%s", one,
-					  vt_iterations_words[leaks.turns.kind], leaks.turns.nr,
-					  way ? " (" : "", way ? way : "", way ? ")" : ""));
+				       vt_xasprintf("%s per %s over %u of them%s%s%s", one,
+						    vt_iterations_words[leaks.iterations.kind],
+						    leaks.iterations.nr, way ? " (" : "",
+						    way ? way : "", way ? ")" : ""));
 		drop_told(context);
 	}
 	vt_leaks_release(&leaks);

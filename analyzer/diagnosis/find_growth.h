@@ -2,7 +2,7 @@
 #ifndef VT_ANALYZER_FIND_GROWTH_H
 #define VT_ANALYZER_FIND_GROWTH_H
 
-/* The finding about what turns leave behind, one after the other: what leaks.h calls growth. */
+/* The finding about what each iteration leaves: what leaks.h calls growth. */
 
 #include "analyzer/diagnosis/finding_context.h"
 

@@ -197,7 +197,7 @@ void vt_finding_context_init(struct vt_finding_context *context, int64_t event)
 	for (uint32_t i = 0; i < stages->nr_spans; i++)
 		context->is_training |= stages->spans[i].stage == VT_STAGE_BACKWARD;
 	/* A loss, and no memory for its backward pass. */
-	context->is_training |= context->model->nr_ooms && context->facts->heads.nr;
+	context->is_training |= context->model->nr_ooms && context->facts->lm_heads.nr;
 	ended = vt_db_run_get(context->model->db, "ended");
 	context->is_ended_well = ended && !strcmp(ended, "exit 0");
 	free(ended);

@@ -12,7 +12,7 @@
 #include "analyzer/diagnosis/trend.h"
 
 #define VT_LEAK_FORMS(X)                                                                           \
-	X(PILE, "pile")       /* every turn adds blocks */                                         \
+	X(PILE, "pile")       /* every iteration adds blocks */                                    \
 	X(GROWING, "growing") /* a block is replaced by a larger one */
 
 #define VT_LEAK_ENUM(name, text) VT_LEAK_##name,
@@ -32,7 +32,7 @@ struct vt_holder {
 struct vt_leak {
 	uint32_t allocation; /* index of the largest, of equal ones the first */
 	uint32_t owner;	     /* vt_attribution_owner() of it */
-	uint64_t bytes;	     /* alive at the end of the last turn, and made behind the warm-up */
+	uint64_t bytes; /* alive at the end of the last iteration, and made behind the warm-up */
 	uint32_t blocks;
 	uint32_t first_iteration; /* that such a block was made in, from 1 */
 	uint32_t last_iteration;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * leaks.c - turns become points, each the end of some turns; the floors of a place between two
+ * leaks.c - iterations become points, each the end of some; the floors of a place between two
  * points become its trend (trend.h); what grows is told from what only looks so by its blocks.
  */
 #include "analyzer/diagnosis/leaks.h"
@@ -19,11 +19,11 @@
  * The first step makes gradients and the optimizer's state, the second is the first that runs with
  * them, and libraries try out and keep workspaces in both.  Slices do not know where warm-up ends.
  */
-#define WARM_UP_TURNS  2
+#define WARM_UP_ITERATIONS  2
 #define WARM_UP_SHARE  10
 #define WARM_UP_SLICES 4
 
-/* The last turn's results are alive, whatever becomes of them: what is older was kept. */
+/* The last iteration's results are alive, whatever becomes of them: what is older was kept. */
 #define FRESH_POINTS 2
 #define OLD_SHARE    0.5 /* of the growth, in blocks older than that: a pile */
 
@@ -55,34 +55,35 @@ struct build {
 uint32_t vt_leaks_min_iterations(enum vt_iteration_kind kind)
 {
 	return kind == VT_ITERATION_SLICE ? VT_TREND_MIN_POINTS * WARM_UP_SLICES
-				     : VT_TREND_MIN_POINTS + WARM_UP_TURNS;
+				     : VT_TREND_MIN_POINTS + WARM_UP_ITERATIONS;
 }
 
-static uint32_t warm_up_of(const struct vt_iterations *turns)
+static uint32_t warm_up_of(const struct vt_iterations *iterations)
 {
-	uint32_t share = turns->nr / WARM_UP_SHARE;
+	uint32_t share = iterations->nr / WARM_UP_SHARE;
 
-	if (turns->kind == VT_ITERATION_SLICE)
-		return turns->nr / WARM_UP_SLICES;
-	return share > WARM_UP_TURNS ? share : WARM_UP_TURNS;
+	if (iterations->kind == VT_ITERATION_SLICE)
+		return iterations->nr / WARM_UP_SLICES;
+	return share > WARM_UP_ITERATIONS ? share : WARM_UP_ITERATIONS;
 }
 
-/* Several turns make a point where there are more than a trend takes; warm-up takes the rest. */
+/* Several make a point where there are more than a trend takes; warm-up takes the rest. */
 static void find_points(struct build *build)
 {
 	struct vt_leaks *leaks = build->leaks;
-	const struct vt_iterations *turns = &leaks->turns;
-	uint32_t warm_up = warm_up_of(turns), nr;
+	const struct vt_iterations *iterations = &leaks->iterations;
+	uint32_t warm_up = warm_up_of(iterations), nr;
 
-	if (turns->nr < vt_leaks_min_iterations(turns->kind))
+	if (iterations->nr < vt_leaks_min_iterations(iterations->kind))
 		return;
-	nr = turns->nr - warm_up;
-	leaks->turns_per_point = (nr + VT_TREND_MAX_POINTS - 1) / VT_TREND_MAX_POINTS;
-	leaks->nr_points = nr / leaks->turns_per_point;
-	leaks->nr_warm_up = turns->nr - leaks->nr_points * leaks->turns_per_point;
+	nr = iterations->nr - warm_up;
+	leaks->iterations_per_point = (nr + VT_TREND_MAX_POINTS - 1) / VT_TREND_MAX_POINTS;
+	leaks->nr_points = nr / leaks->iterations_per_point;
+	leaks->nr_warm_up = iterations->nr - leaks->nr_points * leaks->iterations_per_point;
 	build->points = vt_xcalloc((size_t)leaks->nr_points + 1, sizeof(*build->points));
 	for (uint32_t i = 0; i <= leaks->nr_points; i++)
-		build->points[i] = turns->ends[leaks->nr_warm_up + i * leaks->turns_per_point];
+		build->points[i] =
+			iterations->ends[leaks->nr_warm_up + i * leaks->iterations_per_point];
 }
 
 static int64_t last_point(const struct build *build)
@@ -138,10 +139,10 @@ static struct vt_trend group_trend(const struct build *build, uint32_t group)
 	return trend_of(&floors);
 }
 
-/* The turn, from 1, that an event belongs to; 0: none. */
-static uint32_t turn_at(const struct vt_iterations *turns, int64_t event)
+/* The iteration, from 1, that an event belongs to; 0: none. */
+static uint32_t iteration_at(const struct vt_iterations *iterations, int64_t event)
 {
-	uint32_t stretch = vt_workload_stretch(turns->ends, turns->nr, event);
+	uint32_t stretch = vt_workload_stretch(iterations->ends, iterations->nr, event);
 
 	return stretch == VT_NO_INDEX ? 0 : stretch + 1;
 }
@@ -149,13 +150,13 @@ static uint32_t turn_at(const struct vt_iterations *turns, int64_t event)
 static void add_kept(const struct build *build, struct vt_leak *leak, uint32_t index)
 {
 	const struct vt_allocation *all = build->model->allocations, *a = &all[index];
-	uint32_t turn = turn_at(&build->leaks->turns, a->event);
+	uint32_t iteration = iteration_at(&build->leaks->iterations, a->event);
 
 	if (!leak->blocks)
-		leak->first_iteration = turn;
+		leak->first_iteration = iteration;
 	if (!leak->blocks || a->size_bytes > all[leak->allocation].size_bytes)
 		leak->allocation = index;
-	leak->last_iteration = turn;
+	leak->last_iteration = iteration;
 	leak->bytes += a->size_bytes;
 	leak->kept[leak->blocks++] = index;
 }
@@ -219,7 +220,7 @@ static int is_joined(const struct build *build, uint32_t group)
 	return nr && nr_joined >= SHARE_OF_JOINED * nr;
 }
 
-/* Whether it grows though the turns do not. */
+/* Whether it grows though the iterations do not. */
 static int grows_alone(const struct build *build, uint32_t group)
 {
 	const struct vt_site_groups *groups = &build->groups;
@@ -287,10 +288,10 @@ static void look_at(struct build *build, uint32_t group)
 	if (trend.confidence != VT_CONFIDENCE_NONE) {
 		leak = gather(build, group, last_point(build));
 		leak.trend = trend;
-		leak.bytes_per_iteration = trend.slope / leaks->turns_per_point;
+		leak.bytes_per_iteration = trend.slope / leaks->iterations_per_point;
 		if (is_leak(build, group, &leak)) {
 			/* Time alone is a poor measure: a load that comes late grows, too. */
-			if (leaks->turns.kind == VT_ITERATION_SLICE)
+			if (leaks->iterations.kind == VT_ITERATION_SLICE)
 				leak.trend.confidence = VT_CONFIDENCE_MEDIUM;
 			vt_vector_push(&build->growth, leak);
 			return;
@@ -326,11 +327,11 @@ static void find_growth(struct build *build, int device)
 	const struct vt_timeline *timeline = leaks->attribution->facts->stages->timeline;
 
 	vt_site_groups_init(&build->groups, timeline, &leaks->describe, device,
-			    leaks->turns.ends + leaks->nr_warm_up,
-			    leaks->turns.nr - leaks->nr_warm_up + 1);
+			    leaks->iterations.ends + leaks->nr_warm_up,
+			    leaks->iterations.nr - leaks->nr_warm_up + 1);
 	build->workload = vt_workload_measure(build->model, build->points, leaks->nr_points);
 	build->nr_parameters = count_parameters(build->model);
-	leaks->are_turns_growing =
+	leaks->are_iterations_growing =
 		vt_workload_is_growing(&build->workload, (uint64_t[VT_TREND_MAX_POINTS]){ 0 });
 	for (uint32_t group = 0; group < build->groups.nr; group++)
 		look_at(build, group);
@@ -369,8 +370,8 @@ static void add_total(struct build *build, int device)
 	total->device = device;
 	total->allocated = trend_of(&allocated);
 	total->reserved = trend_of(&reserved);
-	total->allocated_per_iteration = total->allocated.slope / leaks->turns_per_point;
-	total->reserved_per_iteration = total->reserved.slope / leaks->turns_per_point;
+	total->allocated_per_iteration = total->allocated.slope / leaks->iterations_per_point;
+	total->reserved_per_iteration = total->reserved.slope / leaks->iterations_per_point;
 }
 
 static void find_totals(struct build *build, int device)
@@ -393,7 +394,7 @@ void vt_leaks_init(struct vt_leaks *leaks, struct vt_attribution *attribution,
 	memset(leaks, 0, sizeof(*leaks));
 	leaks->attribution = attribution;
 	vt_describe_init(&leaks->describe, facts->model, options->has_all_frames);
-	vt_iterations_init(&leaks->turns, facts->stages, facts->last_working_event);
+	vt_iterations_init(&leaks->iterations, facts->stages, facts->last_working_event);
 	find_points(&build);
 	if (leaks->nr_points) {
 		find_growth(&build, options->device);
@@ -420,7 +421,7 @@ void vt_leaks_release(struct vt_leaks *leaks)
 	free_all(leaks->since, leaks->nr_since);
 	vt_leftovers_release(&leaks->leftovers);
 	free(leaks->totals);
-	vt_iterations_release(&leaks->turns);
+	vt_iterations_release(&leaks->iterations);
 	vt_describe_release(&leaks->describe);
 	memset(leaks, 0, sizeof(*leaks));
 }

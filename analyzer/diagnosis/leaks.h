@@ -7,17 +7,17 @@
  * (iterations.h) adds to what the iterations before have left.  Compared is the least that a place
  * holds during each iteration, so that what comes and goes within one does not count.
  *
- * Growth is a leak where what it is made of is old: blocks of all turns are alive, or one block was
- * replaced by a larger one, joined to it or while turns stay alike.  A last result that is larger
- * because its turn is (longer sequences) is none.
+ * Growth is a leak where what it is made of is old: blocks of all iterations live, or one block
+ * was replaced by a larger one, joined to it or while iterations stay alike.  A last result that is
+ * larger because its iteration is (longer sequences) is none.
  *
- * Warm-up is left out: the first turns make what a program needs once.
+ * Warm-up is left out: the first iterations make what a program needs once.
  */
 
 #include "analyzer/diagnosis/leftovers.h"
 #include "analyzer/diagnosis/iterations.h"
 
-/* What a device held over the turns. */
+/* What a device held over the iterations. */
 struct vt_leak_total {
 	int device;
 	struct vt_trend allocated;
@@ -29,11 +29,11 @@ struct vt_leak_total {
 struct vt_leaks {
 	struct vt_attribution *attribution;
 	struct vt_describe describe;
-	struct vt_iterations turns;
-	uint32_t nr_warm_up;	 /* turns */
-	uint32_t turns_per_point; /* of the trends */
-	uint32_t nr_points;	 /* 0: too few turns to tell */
-	int are_turns_growing;	 /* each makes more than the last */
+	struct vt_iterations iterations;
+	uint32_t nr_warm_up;	 /* iterations */
+	uint32_t iterations_per_point; /* of the trends */
+	uint32_t nr_points;	 /* 0: too few iterations to tell */
+	int are_iterations_growing;	 /* each makes more than the last */
 	struct vt_leak *growth; /* steepest first */
 	uint32_t nr_growth;
 	struct vt_leak *since; /* made once behind the warm-up, still alive; largest first */
@@ -49,7 +49,7 @@ struct vt_leaks_options {
 	int has_ended; /* the program's own end was recorded: what is alive then was left */
 };
 
-/* The fewest turns that tell growth from warm-up. */
+/* The fewest iterations that tell growth from warm-up. */
 uint32_t vt_leaks_min_iterations(enum vt_iteration_kind kind);
 
 /* `attribution` must outlive it. */

@@ -170,7 +170,7 @@ static void print_keeper(const struct vt_page_head *head, const struct vt_hotspo
 	if (leak) {
 		fputs("; grows by ", head->out);
 		vt_markup_bytes(head->out, (uint64_t)(leak->bytes_per_iteration + 0.5));
-		fprintf(head->out, " a %s", vt_iterations_words[leaks->turns.kind]);
+		fprintf(head->out, " a %s", vt_iterations_words[leaks->iterations.kind]);
 	} else {
 		leak = leak_in(leaks, leaks->since, leaks->nr_since, owner, len);
 	}

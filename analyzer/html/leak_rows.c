@@ -55,7 +55,7 @@ static void begin_row(const struct vt_leaks *leaks, const struct vt_leak *leak, 
 static void print_row(const struct vt_leaks *leaks, const struct vt_leak *leak, int is_growth,
 		      struct vt_sources *sources, FILE *out)
 {
-	const char *word = vt_iterations_words[leaks->turns.kind];
+	const char *word = vt_iterations_words[leaks->iterations.kind];
 	char count[VT_UNITS_MAX];
 
 	begin_row(leaks, leak, out);
@@ -86,13 +86,13 @@ static void print_list(const struct vt_leaks *leaks, const char *title, const st
 
 static void print_iterations(const struct vt_leaks *leaks, FILE *out)
 {
-	const struct vt_iterations *turns = &leaks->turns;
+	const struct vt_iterations *iterations = &leaks->iterations;
 
-	if (!turns->nr)
+	if (!iterations->nr)
 		return;
-	fprintf(out, "<p class=\"note\">%u %s", turns->nr,
-		turns->nr == 1 ? vt_iterations_words[turns->kind]
-			       : vt_iterations_plurals[turns->kind]);
+	fprintf(out, "<p class=\"note\">%u %s", iterations->nr,
+		iterations->nr == 1 ? vt_iterations_words[iterations->kind]
+			       : vt_iterations_plurals[iterations->kind]);
 	if (leaks->nr_points)
 		fprintf(out, ", of which %u are warm-up", leaks->nr_warm_up);
 	fputs(".</p>\n", out);
@@ -112,7 +112,7 @@ void vt_leak_rows_print(const struct vt_leaks_report *report, struct vt_sources 
 		"<th scope=\"col\" class=\"n\">per %s<th scope=\"col\" class=\"n\">alive"
 		"<th scope=\"col\" class=\"n\">blocks<th scope=\"col\">since"
 		"<th scope=\"col\">allocated at\n",
-		vt_iterations_words[leaks->turns.kind]);
+		vt_iterations_words[leaks->iterations.kind]);
 	print_list(leaks, "grows", leaks->growth, leaks->nr_growth, sources, out);
 	print_list(leaks, "made once after the warm-up, and kept", leaks->since, leaks->nr_since,
 		   sources, out);

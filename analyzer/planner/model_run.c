@@ -31,14 +31,14 @@ int vt_model_run_init(struct vt_model_run *run, struct vt_diag *diag)
 		struct vt_diag other = { 0 };
 
 		run->has_comparison =
-			!vt_comparison_init(&run->comparison, run->plan, run->analysis, &other);
+			!vt_run_comparison_init(&run->comparison, run->plan, run->analysis, &other);
 	}
 	return 0;
 }
 
 void vt_model_run_release(struct vt_model_run *run)
 {
-	vt_comparison_release(&run->comparison);
+	vt_run_comparison_release(&run->comparison);
 	vt_measured_release(&run->measured);
 }
 
@@ -65,7 +65,8 @@ enum vt_fit vt_model_run_judge(const struct vt_model_run *run, const struct vt_g
 	return need > COMFORTABLE * usable ? VT_FIT_TIGHT : VT_FIT_YES;
 }
 
-static const struct vt_comparison_stage *stage_of(const struct vt_model_run *run, unsigned stage)
+static const struct vt_run_comparison_stage *stage_of(const struct vt_model_run *run,
+						      unsigned stage)
 {
 	const char *name = run->measured.stages[stage].name;
 
@@ -77,7 +78,7 @@ static const struct vt_comparison_stage *stage_of(const struct vt_model_run *run
 
 double vt_model_run_planned(const struct vt_model_run *run, unsigned stage)
 {
-	const struct vt_comparison_stage *found = stage_of(run, stage);
+	const struct vt_run_comparison_stage *found = stage_of(run, stage);
 
 	return found ? found->planned : -1;
 }
@@ -95,10 +96,10 @@ void vt_model_run_rows(const struct vt_model_run *run, unsigned stage,
 		       struct vt_model_run_rows *rows)
 {
 	const struct vt_owner_sums *owners = &run->measured.stages[stage].owners;
-	const struct vt_comparison_stage *found = stage_of(run, stage);
+	const struct vt_run_comparison_stage *found = stage_of(run, stage);
 
 	for (size_t i = 0; found && i < found->rows.len; i++) {
-		const struct vt_comparison_row *from = &found->rows.items[i];
+		const struct vt_run_comparison_row *from = &found->rows.items[i];
 		struct vt_model_run_row row = { from->owner, from->measured, from->planned };
 
 		vt_vector_push(rows, row);

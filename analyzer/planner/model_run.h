@@ -27,7 +27,7 @@ struct vt_model_run {
 	int is_out_of_memory; /* tried with the memory of `gpu`: -1: not tried */
 	/* Found by vt_model_run_init. */
 	struct vt_measured measured;
-	struct vt_comparison comparison; /* if has_comparison */
+	struct vt_run_comparison comparison; /* if has_comparison */
 	int has_comparison;
 	unsigned peak;		      /* place in measured.stages */
 	double allocated, used;	      /* bytes at most; `used` by the process without the context */

@@ -280,16 +280,16 @@ static int json_sweep(const struct vt_planner_request *request, FILE *out, struc
 static int json_against(const struct vt_planner_request *request, const struct vt_plan *plan,
 			FILE *out, struct vt_diag *diag)
 {
-	struct vt_comparison against;
-	int rc = vt_comparison_init(&against, plan, request->against, diag);
+	struct vt_run_comparison against;
+	int rc = vt_run_comparison_init(&against, plan, request->against, diag);
 	json_t *object;
 
 	if (!rc) {
 		object = plan_of(plan);
-		vt_json_set(object, "against", vt_comparison_print_json(&against));
+		vt_json_set(object, "against", vt_run_comparison_print_json(&against));
 		vt_json_print(object, out);
 	}
-	vt_comparison_release(&against);
+	vt_run_comparison_release(&against);
 	return rc;
 }
 

@@ -308,14 +308,14 @@ static int text_sweep(const struct vt_planner_request *request, FILE *out, struc
 static int text_against(const struct vt_planner_request *request, const struct vt_plan *plan,
 			FILE *out, struct vt_diag *diag)
 {
-	struct vt_comparison against;
-	int rc = vt_comparison_init(&against, plan, request->against, diag);
+	struct vt_run_comparison against;
+	int rc = vt_run_comparison_init(&against, plan, request->against, diag);
 
 	if (!rc) {
 		print_head(plan, out);
-		vt_comparison_print_text(&against, out);
+		vt_run_comparison_print_text(&against, out);
 	}
-	vt_comparison_release(&against);
+	vt_run_comparison_release(&against);
 	return rc;
 }
 

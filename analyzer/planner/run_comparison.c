@@ -21,7 +21,7 @@ static int is_near(double planned, double measured)
 	return fabs(planned - measured) <= fmax(TOLERANCE * fmax(planned, measured), TOLERANCE_MIN);
 }
 
-static int is_training(const struct vt_comparison *comparison)
+static int is_training(const struct vt_run_comparison *comparison)
 {
 	return vt_plan_is_training(comparison->plan);
 }
@@ -70,7 +70,7 @@ static void sum_measured(const struct vt_measured_stage *stage, int has_training
 /* --- how far a plan is from the run ----------------------------------------------------------- */
 
 /* Bytes beyond the tolerance, over all stages and owners. */
-static double distance(const struct vt_comparison *comparison, const struct vt_plan *plan)
+static double distance(const struct vt_run_comparison *comparison, const struct vt_plan *plan)
 {
 	double sum = 0;
 
@@ -101,10 +101,10 @@ static double distance(const struct vt_comparison *comparison, const struct vt_p
 /* --- which settings would come nearer --------------------------------------------------------- */
 
 struct search {
-	const struct vt_comparison *comparison;
+	const struct vt_run_comparison *comparison;
 	struct vt_plan_settings settings; /* with the changes found so far */
 	double best;                      /* distance */
-	struct vt_comparison_change change;
+	struct vt_run_comparison_change change;
 };
 
 static void try(struct search *search, enum vt_setting id, const char *value)
@@ -175,7 +175,8 @@ static void try_all(struct search *search)
 }
 
 /* Replaces an earlier one of the same setting. */
-static void keep_change(struct vt_comparison *comparison, const struct vt_comparison_change *change)
+static void keep_change(struct vt_run_comparison *comparison,
+			const struct vt_run_comparison_change *change)
 {
 	unsigned i = 0;
 
@@ -185,7 +186,7 @@ static void keep_change(struct vt_comparison *comparison, const struct vt_compar
 	comparison->nr_changes += i == comparison->nr_changes;
 }
 
-static void find_changes(struct vt_comparison *comparison, struct vt_plan *changed,
+static void find_changes(struct vt_run_comparison *comparison, struct vt_plan *changed,
 			 struct vt_plan_settings *settings)
 {
 	struct search search = { .comparison = comparison,
@@ -193,7 +194,7 @@ static void find_changes(struct vt_comparison *comparison, struct vt_plan *chang
 	double before = distance(comparison, comparison->plan);
 	struct vt_diag diag = { 0 };
 
-	while (before > 0 && comparison->nr_changes < VT_COMPARISON_MAX_CHANGES) {
+	while (before > 0 && comparison->nr_changes < VT_RUN_COMPARISON_MAX_CHANGES) {
 		search.best = before;
 		try_all(&search);
 		if (search.best > (1 - WORTH_TELLING) * before)
@@ -212,8 +213,9 @@ static void find_changes(struct vt_comparison *comparison, struct vt_plan *chang
 /* --- rows ------------------------------------------------------------------------------------- */
 
 /* Of that owner: the one of the wanted bytes, live in the stage or in any other; NULL: none. */
-static const struct vt_term *find_term(const struct vt_comparison *comparison, const char *owner,
-				       enum vt_plan_stage stage, int is_live, double bytes)
+static const struct vt_term *find_term(const struct vt_run_comparison *comparison,
+				       const char *owner, enum vt_plan_stage stage, int is_live,
+				       double bytes)
 {
 	const struct vt_plan *plan = comparison->plan;
 
@@ -228,8 +230,8 @@ static const struct vt_term *find_term(const struct vt_comparison *comparison, c
 	return NULL;
 }
 
-static const struct vt_term *largest_term(const struct vt_comparison *comparison, const char *owner,
-					  enum vt_plan_stage stage)
+static const struct vt_term *largest_term(const struct vt_run_comparison *comparison,
+					  const char *owner, enum vt_plan_stage stage)
 {
 	const struct vt_plan *plan = comparison->plan;
 	const struct vt_term *best = NULL;
@@ -245,29 +247,30 @@ static const struct vt_term *largest_term(const struct vt_comparison *comparison
 	return best;
 }
 
-static void explain(const struct vt_comparison *comparison, const struct vt_comparison_stage *stage,
-		    const struct vt_owner_sums *changed, struct vt_comparison_row *row)
+static void explain(const struct vt_run_comparison *comparison,
+		    const struct vt_run_comparison_stage *stage,
+		    const struct vt_owner_sums *changed, struct vt_run_comparison_row *row)
 {
 	double difference = row->planned - row->measured;
 	const struct vt_term *found =
 		find_term(comparison, row->owner, stage->stage, difference > 0, fabs(difference));
 
 	row->term = largest_term(comparison, row->owner, stage->stage);
-	row->reason = row->term ? VT_COMPARISON_TERM : VT_COMPARISON_NO_TERM;
+	row->reason = row->term ? VT_RUN_COMPARISON_TERM : VT_RUN_COMPARISON_NO_TERM;
 	if (is_near(row->planned, row->measured)) {
-		row->reason = VT_COMPARISON_MET;
+		row->reason = VT_RUN_COMPARISON_MET;
 	} else if (comparison->nr_changes &&
 		   is_near(vt_owners_find(changed, row->owner), row->measured)) {
-		row->reason = VT_COMPARISON_SETTING;
+		row->reason = VT_RUN_COMPARISON_SETTING;
 	} else if (found) {
-		row->reason = difference > 0 ? VT_COMPARISON_ABSENT : VT_COMPARISON_STAYS;
+		row->reason = difference > 0 ? VT_RUN_COMPARISON_ABSENT : VT_RUN_COMPARISON_STAYS;
 		row->term = found;
 	}
 }
 
 static int compare_rows(const void *a, const void *b)
 {
-	const struct vt_comparison_row *x = a, *y = b;
+	const struct vt_run_comparison_row *x = a, *y = b;
 	double dx = fabs(x->planned - x->measured), dy = fabs(y->planned - y->measured);
 
 	if (dx != dy)
@@ -275,7 +278,7 @@ static int compare_rows(const void *a, const void *b)
 	return strcmp(x->owner, y->owner);
 }
 
-static void add_rows(struct vt_comparison *comparison, struct vt_comparison_stage *stage,
+static void add_rows(struct vt_run_comparison *comparison, struct vt_run_comparison_stage *stage,
 		     const struct vt_plan *changed)
 {
 	struct vt_owner_sums planned = { 0 }, measured = { 0 }, other = { 0 };
@@ -286,7 +289,7 @@ static void add_rows(struct vt_comparison *comparison, struct vt_comparison_stag
 	for (size_t i = 0; i < measured.len; i++)
 		vt_owners_add(&planned, measured.items[i].owner, 0);
 	for (size_t i = 0; i < planned.len; i++) {
-		struct vt_comparison_row row = {
+		struct vt_run_comparison_row row = {
 			.owner = planned.items[i].owner,
 			.planned = planned.items[i].bytes,
 			.measured = vt_owners_find(&measured, planned.items[i].owner),
@@ -303,10 +306,10 @@ static void add_rows(struct vt_comparison *comparison, struct vt_comparison_stag
 	vt_vector_release(&other);
 }
 
-static void add_stages(struct vt_comparison *comparison, const struct vt_plan *changed)
+static void add_stages(struct vt_run_comparison *comparison, const struct vt_plan *changed)
 {
 	for (unsigned i = 0; i < comparison->measured.nr_stages; i++) {
-		struct vt_comparison_stage *stage = &comparison->stages[comparison->nr_stages];
+		struct vt_run_comparison_stage *stage = &comparison->stages[comparison->nr_stages];
 
 		stage->measured = &comparison->measured.stages[i];
 		if (!(stage->measured->planned & comparison->plan->stages))
@@ -322,37 +325,37 @@ static void add_stages(struct vt_comparison *comparison, const struct vt_plan *c
 
 /* --- an option that explains one owner, though little of all differences ---------------------- */
 
-static int is_explained(const struct vt_comparison_row *row)
+static int is_explained(const struct vt_run_comparison_row *row)
 {
-	return row->reason == VT_COMPARISON_MET || row->reason == VT_COMPARISON_SETTING;
+	return row->reason == VT_RUN_COMPARISON_MET || row->reason == VT_RUN_COMPARISON_SETTING;
 }
 
-static void offer(struct vt_comparison_stage *stage, const struct vt_plan *changed,
-		  const struct vt_comparison_change *change, double found)
+static void offer(struct vt_run_comparison_stage *stage, const struct vt_plan *changed,
+		  const struct vt_run_comparison_change *change, double found)
 {
 	struct vt_owner_sums planned = { 0 };
 
 	sum_planned(changed, choose_stage(changed, stage->measured->planned), &planned);
 	for (size_t i = 0; i < stage->rows.len; i++) {
-		struct vt_comparison_row *row = &stage->rows.items[i];
+		struct vt_run_comparison_row *row = &stage->rows.items[i];
 
 		if (is_explained(row) || found >= row->option_distance ||
 		    !is_near(vt_owners_find(&planned, row->owner), row->measured))
 			continue;
-		row->reason = VT_COMPARISON_OPTION;
+		row->reason = VT_RUN_COMPARISON_OPTION;
 		row->option = *change;
 		row->option_distance = found;
 	}
 	vt_vector_release(&planned);
 }
 
-static void find_option(struct vt_comparison *comparison, const struct vt_plan_settings *before,
+static void find_option(struct vt_run_comparison *comparison, const struct vt_plan_settings *before,
 			double distance_before, enum vt_setting id, const char *value)
 {
 	struct vt_plan_settings settings = *before;
 	struct vt_plan changed = { .model = comparison->plan->model, .gpu = comparison->plan->gpu,
 				   .settings = &settings };
-	struct vt_comparison_change change = { .id = id };
+	struct vt_run_comparison_change change = { .id = id };
 	struct vt_diag diag = { 0 };
 	double found;
 
@@ -369,7 +372,7 @@ static void find_option(struct vt_comparison *comparison, const struct vt_plan_s
 }
 
 /* Of the options that are words: any number meets anything by chance. */
-static void find_options(struct vt_comparison *comparison, const struct vt_plan *changed)
+static void find_options(struct vt_run_comparison *comparison, const struct vt_plan *changed)
 {
 	double before = distance(comparison, changed);
 	char word[32];
@@ -392,7 +395,7 @@ static const char *dtype_of(double bytes)
 }
 
 /* A plan of another type compares nothing. */
-static int check_dtype(const struct vt_comparison *comparison, struct vt_diag *diag)
+static int check_dtype(const struct vt_run_comparison *comparison, struct vt_diag *diag)
 {
 	const char *dtype = comparison->measured.weights_dtype;
 	double planned = vt_plan_symbol(comparison->plan, "w");
@@ -408,7 +411,7 @@ static int check_dtype(const struct vt_comparison *comparison, struct vt_diag *d
 	return -1;
 }
 
-int vt_comparison_init(struct vt_comparison *comparison, const struct vt_plan *plan,
+int vt_run_comparison_init(struct vt_run_comparison *comparison, const struct vt_plan *plan,
 		    struct vt_analysis *analysis, struct vt_diag *diag)
 {
 	struct vt_plan_settings settings;
@@ -434,7 +437,7 @@ int vt_comparison_init(struct vt_comparison *comparison, const struct vt_plan *p
 	return 0;
 }
 
-void vt_comparison_release(struct vt_comparison *comparison)
+void vt_run_comparison_release(struct vt_run_comparison *comparison)
 {
 	for (unsigned i = 0; i < comparison->nr_stages; i++)
 		vt_vector_release(&comparison->stages[i].rows);
@@ -442,13 +445,13 @@ void vt_comparison_release(struct vt_comparison *comparison)
 	memset(comparison, 0, sizeof(*comparison));
 }
 
-static void put_change(struct vt_buffer *text, const struct vt_comparison_change *change)
+static void put_change(struct vt_buffer *text, const struct vt_run_comparison_change *change)
 {
 	vt_buffer_printf(text, " --%s %s", vt_plan_settings_row(change->id)->name, change->value);
 }
 
-static char *explain_change(const struct vt_comparison *comparison,
-			    const struct vt_comparison_change *option)
+static char *explain_change(const struct vt_run_comparison *comparison,
+			    const struct vt_run_comparison_change *option)
 {
 	struct vt_buffer text;
 
@@ -461,24 +464,24 @@ static char *explain_change(const struct vt_comparison *comparison,
 	return vt_buffer_detach(&text);
 }
 
-char *vt_comparison_explain(const struct vt_comparison *comparison,
-			    const struct vt_comparison_row *row)
+char *vt_run_comparison_explain(const struct vt_run_comparison *comparison,
+			    const struct vt_run_comparison_row *row)
 {
 	switch (row->reason) {
-	case VT_COMPARISON_SETTING:
+	case VT_RUN_COMPARISON_SETTING:
 		return explain_change(comparison, NULL);
-	case VT_COMPARISON_OPTION:
+	case VT_RUN_COMPARISON_OPTION:
 		return explain_change(comparison, &row->option);
-	case VT_COMPARISON_ABSENT:
+	case VT_RUN_COMPARISON_ABSENT:
 		return vt_xasprintf("not there: %s, %s", row->term->formula, row->term->why);
-	case VT_COMPARISON_STAYS:
+	case VT_RUN_COMPARISON_STAYS:
 		return vt_xasprintf("there already, or still: %s, %s", row->term->formula,
 				    row->term->why);
-	case VT_COMPARISON_TERM:
+	case VT_RUN_COMPARISON_TERM:
 		return vt_xasprintf("%.2f of what is planned, mostly %s: %s",
 				    row->measured / row->planned, row->term->formula,
 				    row->term->why);
-	case VT_COMPARISON_NO_TERM:
+	case VT_RUN_COMPARISON_NO_TERM:
 		return vt_xasprintf("no term of the plan in this stage");
 	default:
 		return NULL;

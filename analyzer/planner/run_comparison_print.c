@@ -17,7 +17,7 @@ static double percent(double planned, double measured)
 }
 
 /* Images lengthen sequences, and vision alone has none. */
-static int is_other_size(const struct vt_comparison *comparison)
+static int is_other_size(const struct vt_run_comparison *comparison)
 {
 	const struct vt_scaling_size *size = &comparison->measured.size;
 	const struct vt_plan *plan = comparison->plan;
@@ -28,7 +28,7 @@ static int is_other_size(const struct vt_comparison *comparison)
 }
 
 /* What a reader must know before believing the figures; NULL behind the last one. */
-static char *note_at(const struct vt_comparison *comparison, unsigned i)
+static char *note_at(const struct vt_run_comparison *comparison, unsigned i)
 {
 	const struct vt_measured *measured = &comparison->measured;
 
@@ -87,8 +87,8 @@ static void add_line(struct vt_table *table, const char *name, double planned, d
 	vt_table_add(table, (const char *[]){ name, b[0], b[1], b[2], b[3], why });
 }
 
-static void add_stage(struct vt_table *table, const struct vt_comparison *comparison,
-		      const struct vt_comparison_stage *stage)
+static void add_stage(struct vt_table *table, const struct vt_run_comparison *comparison,
+		      const struct vt_run_comparison_stage *stage)
 {
 	char *name = vt_xasprintf("%s", stage->measured->name);
 
@@ -96,8 +96,8 @@ static void add_stage(struct vt_table *table, const struct vt_comparison *compar
 		 vt_plan_stage_name(stage->stage));
 	free(name);
 	for (size_t i = 0; i < stage->rows.len; i++) {
-		const struct vt_comparison_row *row = &stage->rows.items[i];
-		char *why = vt_comparison_explain(comparison, row);
+		const struct vt_run_comparison_row *row = &stage->rows.items[i];
+		char *why = vt_run_comparison_explain(comparison, row);
 
 		if (!why && row->term)
 			why = vt_xasprintf("%s", row->term->formula);
@@ -109,7 +109,7 @@ static void add_stage(struct vt_table *table, const struct vt_comparison *compar
 	}
 }
 
-static void print_nearest(const struct vt_comparison *comparison, FILE *out)
+static void print_nearest(const struct vt_run_comparison *comparison, FILE *out)
 {
 	char b[VT_UNITS_MAX], word[32];
 
@@ -130,7 +130,7 @@ static void print_nearest(const struct vt_comparison *comparison, FILE *out)
 	fputc('\n', out);
 }
 
-void vt_comparison_print_text(const struct vt_comparison *comparison, FILE *out)
+void vt_run_comparison_print_text(const struct vt_run_comparison *comparison, FILE *out)
 {
 	static const struct vt_column columns[] = {
 		{ "AGAINST", 0 }, { "planned", 1 },  { "measured", 1 },
@@ -159,10 +159,10 @@ void vt_comparison_print_text(const struct vt_comparison *comparison, FILE *out)
 /* --- JSON ------------------------------------------------------------------------------------- */
 
 static const char *const reasons[] = {
-	[VT_COMPARISON_MET] = "met",	[VT_COMPARISON_SETTING] = "setting",
-	[VT_COMPARISON_ABSENT] = "absent", [VT_COMPARISON_STAYS] = "stays",
-	[VT_COMPARISON_TERM] = "term",	[VT_COMPARISON_NO_TERM] = "no term",
-	[VT_COMPARISON_OPTION] = "option",
+	[VT_RUN_COMPARISON_MET] = "met",	[VT_RUN_COMPARISON_SETTING] = "setting",
+	[VT_RUN_COMPARISON_ABSENT] = "absent", [VT_RUN_COMPARISON_STAYS] = "stays",
+	[VT_RUN_COMPARISON_TERM] = "term",	[VT_RUN_COMPARISON_NO_TERM] = "no term",
+	[VT_RUN_COMPARISON_OPTION] = "option",
 };
 
 static void set_pair(json_t *object, double planned, double measured)
@@ -172,7 +172,7 @@ static void set_pair(json_t *object, double planned, double measured)
 	vt_json_set(object, "difference_bytes", vt_json_rounded(planned - measured));
 }
 
-static json_t *change_of(const struct vt_comparison_change *change)
+static json_t *change_of(const struct vt_run_comparison_change *change)
 {
 	json_t *object = json_object();
 
@@ -181,24 +181,25 @@ static json_t *change_of(const struct vt_comparison_change *change)
 	return object;
 }
 
-static json_t *row_of(const struct vt_comparison *comparison, const struct vt_comparison_row *row)
+static json_t *row_of(const struct vt_run_comparison *comparison,
+		      const struct vt_run_comparison_row *row)
 {
 	json_t *object = json_object();
-	char *why = vt_comparison_explain(comparison, row);
+	char *why = vt_run_comparison_explain(comparison, row);
 
 	vt_json_set(object, "owner", row->owner);
 	set_pair(object, row->planned, row->measured);
 	vt_json_set(object, "reason", reasons[row->reason]);
 	vt_json_set(object, "term", row->term ? row->term->formula : NULL);
-	vt_json_set_if(object, "option", row->reason == VT_COMPARISON_OPTION,
+	vt_json_set_if(object, "option", row->reason == VT_RUN_COMPARISON_OPTION,
 		       change_of(&row->option));
 	vt_json_set(object, "explained", why);
 	free(why);
 	return object;
 }
 
-static json_t *stage_of(const struct vt_comparison *comparison,
-			const struct vt_comparison_stage *stage)
+static json_t *stage_of(const struct vt_run_comparison *comparison,
+			const struct vt_run_comparison_stage *stage)
 {
 	json_t *object = json_object(), *owners = json_array();
 
@@ -213,7 +214,7 @@ static json_t *stage_of(const struct vt_comparison *comparison,
 	return object;
 }
 
-static json_t *changes_of(const struct vt_comparison *comparison)
+static json_t *changes_of(const struct vt_run_comparison *comparison)
 {
 	json_t *array = json_array();
 
@@ -222,7 +223,7 @@ static json_t *changes_of(const struct vt_comparison *comparison)
 	return array;
 }
 
-json_t *vt_comparison_print_json(const struct vt_comparison *comparison)
+json_t *vt_run_comparison_print_json(const struct vt_run_comparison *comparison)
 {
 	json_t *object = json_object(), *notes = json_array(), *stages = json_array();
 	char *note;

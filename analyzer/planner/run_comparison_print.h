@@ -7,8 +7,8 @@
 
 #include "analyzer/planner/run_comparison.h"
 
-void vt_comparison_print_text(const struct vt_comparison *comparison, FILE *out);
+void vt_run_comparison_print_text(const struct vt_run_comparison *comparison, FILE *out);
 /* The object "against" of --json. */
-json_t *vt_comparison_print_json(const struct vt_comparison *comparison);
+json_t *vt_run_comparison_print_json(const struct vt_run_comparison *comparison);
 
 #endif

@@ -83,7 +83,7 @@ static json_t *list_json(const struct vt_leaks *leaks, const struct vt_leak *all
 
 static json_t *turns_json(const struct vt_leaks *leaks)
 {
-	const struct vt_iterations *turns = &leaks->turns;
+	const struct vt_iterations *turns = &leaks->iterations;
 	const char *name = vt_model_text(leaks->attribution->facts->model, turns->name);
 	json_t *object = json_object();
 

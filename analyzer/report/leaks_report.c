@@ -14,28 +14,28 @@ VT_VECTOR_DECLARE(notes, char *);
 
 static char *note_iterations(const struct vt_leaks *leaks)
 {
-	const struct vt_iterations *turns = &leaks->turns;
-	uint32_t wanted = vt_leaks_min_iterations(turns->kind);
+	const struct vt_iterations *iterations = &leaks->iterations;
+	uint32_t wanted = vt_leaks_min_iterations(iterations->kind);
 	char duration[VT_UNITS_MAX];
 
-	if (!turns->nr)
+	if (!iterations->nr)
 		return vt_xstrdup("growth is not known: no steps, generations, marks or calls, and"
 				  " too few events for slices of time");
 	if (!leaks->nr_points)
 		return vt_xasprintf(
 			"growth is not known: %u %s; at least %u are needed to separate it from "
 			"warm-up",
-			turns->nr,
-			turns->nr == 1 ? vt_iterations_words[turns->kind]
-				       : vt_iterations_plurals[turns->kind],
+			iterations->nr,
+			iterations->nr == 1 ? vt_iterations_words[iterations->kind]
+				       : vt_iterations_plurals[iterations->kind],
 			wanted);
-	if (turns->kind == VT_ITERATION_SLICE)
+	if (iterations->kind == VT_ITERATION_SLICE)
 		return vt_xasprintf(
 			"no steps, generations, marks or calls: compared %u slices of %s; a rising "
 			"load looks like a leak",
-			turns->nr,
+			iterations->nr,
 			vt_units_duration(duration, sizeof(duration),
-					  (uint64_t)turns->duration_ns));
+					  (uint64_t)iterations->duration_ns));
 	return NULL;
 }
 
@@ -50,16 +50,16 @@ static void gather_notes(struct vt_leaks_report *report)
 	struct notes notes = { 0 };
 	struct vt_lines kinds;
 	struct vt_lines losses = vt_losses_find(report->analysis->db);
-	char *turns = note_iterations(&report->leaks);
+	char *iterations = note_iterations(&report->leaks);
 
-	if (turns)
-		vt_vector_push(&notes, turns);
-	if (report->leaks.are_turns_growing)
+	if (iterations)
+		vt_vector_push(&notes, iterations);
+	if (report->leaks.are_iterations_growing)
 		vt_vector_push(
 			&notes,
 			vt_xasprintf("each %s allocates more than the last (longer sequences, "
 				     "larger batches); growth from that is not a leak",
-				     vt_iterations_words[report->leaks.turns.kind]));
+				     vt_iterations_words[report->leaks.iterations.kind]));
 	kinds = vt_limits_of_kinds(report->analysis);
 	for (unsigned i = 0; i < kinds.nr; i++)
 		vt_vector_push(&notes, kinds.text[i]);

@@ -31,7 +31,7 @@ int vt_leaks_report_init(struct vt_leaks_report *report, struct vt_analysis *ana
 			 const struct vt_leaks_report_options *options, struct vt_diag *diag);
 void vt_leaks_report_release(struct vt_leaks_report *report);
 
-/* What all growth together adds per turn, rounded. */
+/* What all growth together adds per iteration, rounded. */
 uint64_t vt_leaks_report_growth(const struct vt_leaks_report *report);
 
 void vt_leaks_report_print_text(struct vt_leaks_report *report, FILE *out);

@@ -51,14 +51,14 @@ static void print_holders(const struct vt_leak *leak, FILE *out)
 
 static void print_iterations(const struct vt_leaks *leaks, FILE *out)
 {
-	const struct vt_iterations *turns = &leaks->turns;
-	const char *name = vt_model_text(leaks->attribution->facts->model, turns->name);
+	const struct vt_iterations *iterations = &leaks->iterations;
+	const char *name = vt_model_text(leaks->attribution->facts->model, iterations->name);
 
-	fprintf(out, "LEAKS  %u %s%s%s%s", turns->nr,
-		turns->nr == 1 ? vt_iterations_words[turns->kind]
-			       : vt_iterations_plurals[turns->kind],
-		turns->name && name ? " \"" : "", turns->name && name ? name : "",
-		turns->name && name ? "\"" : "");
+	fprintf(out, "LEAKS  %u %s%s%s%s", iterations->nr,
+		iterations->nr == 1 ? vt_iterations_words[iterations->kind]
+			       : vt_iterations_plurals[iterations->kind],
+		iterations->name && name ? " \"" : "", iterations->name && name ? name : "",
+		iterations->name && name ? "\"" : "");
 	if (leaks->nr_points)
 		fprintf(out, ", of which %u are warm-up", leaks->nr_warm_up);
 	fputc('\n', out);
@@ -66,7 +66,7 @@ static void print_iterations(const struct vt_leaks *leaks, FILE *out)
 
 static void print_totals(const struct vt_leaks *leaks, FILE *out)
 {
-	const char *word = vt_iterations_words[leaks->turns.kind];
+	const char *word = vt_iterations_words[leaks->iterations.kind];
 
 	for (uint32_t i = 0; i < leaks->nr_totals; i++) {
 		const struct vt_leak_total *total = &leaks->totals[i];
@@ -84,7 +84,7 @@ static void print_totals(const struct vt_leaks *leaks, FILE *out)
 static void print_growth(struct vt_leaks_report *report, FILE *out)
 {
 	struct vt_leaks *leaks = &report->leaks;
-	const char *word = vt_iterations_words[leaks->turns.kind];
+	const char *word = vt_iterations_words[leaks->iterations.kind];
 	char bytes[VT_UNITS_MAX], slope[VT_UNITS_MAX], noise[VT_UNITS_MAX];
 
 	if (!leaks->nr_growth) {
@@ -119,7 +119,7 @@ static void print_list(struct vt_leaks_report *report, const struct vt_leak *all
 		       FILE *out)
 {
 	struct vt_leaks *leaks = &report->leaks;
-	const char *word = vt_iterations_words[leaks->turns.kind];
+	const char *word = vt_iterations_words[leaks->iterations.kind];
 	char bytes[VT_UNITS_MAX];
 
 	for (uint32_t i = 0; i < nr && i < report->top; i++) {
@@ -151,7 +151,7 @@ void vt_leaks_report_print_text(struct vt_leaks_report *report, FILE *out)
 	if (leaks->nr_since) {
 		fprintf(out,
 			"\nKEPT  allocated after the warm-up, alive at the end of the last %s\n",
-			vt_iterations_words[leaks->turns.kind]);
+			vt_iterations_words[leaks->iterations.kind]);
 		print_list(report, leaks->since, leaks->nr_since, out);
 	}
 	if (leaks->leftovers.nr) {

@@ -60,7 +60,7 @@ def trained(tmp_path_factory):
 @pytest.fixture(scope="module")
 def tables(trained, tmp_path_factory):
     output = tmp_path_factory.mktemp("tables") / "parquet"
-    assert export(trained, output, format="parquet") == f"vtrace: tables of 2 ranks as parquet in {output}\n"
+    assert export(trained, output, format="parquet") == f"vtrace: tables of 2 recordings as parquet in {output}\n"
     return output
 
 

@@ -188,8 +188,8 @@ static void turns_are_counted_from_one(void **state)
 	(void)state;
 	write_program(once, ROUNDS);
 	find(&leaks, &analysis);
-	assert_int_equal(leaks.turns.kind, VT_ITERATION_MARK);
-	assert_int_equal(leaks.turns.nr, ROUNDS);
+	assert_int_equal(leaks.iterations.kind, VT_ITERATION_MARK);
+	assert_int_equal(leaks.iterations.nr, ROUNDS);
 	assert_int_equal(leaks.nr_warm_up, 2);
 	assert_int_equal(leaks.since[0].first_iteration, 8);
 	assert_int_equal(leaks.since[0].bytes, 64 * KIB);
@@ -204,8 +204,8 @@ static void few_rounds_tell_nothing(void **state)
 	(void)state;
 	write_program(pile, VT_ITERATIONS_RHYTHM - 1);
 	find(&leaks, &analysis);
-	assert_int_equal(leaks.turns.kind, VT_ITERATION_MARK);
-	assert_int_equal(leaks.turns.nr, VT_ITERATIONS_RHYTHM - 1);
+	assert_int_equal(leaks.iterations.kind, VT_ITERATION_MARK);
+	assert_int_equal(leaks.iterations.nr, VT_ITERATIONS_RHYTHM - 1);
 	assert_int_equal(leaks.nr_points, 0);
 	assert_int_equal(leaks.nr_growth, 0);
 	end(&leaks, &analysis);
@@ -226,7 +226,7 @@ static void many_rounds_keep_their_slope(void **state)
 	}
 	build_close(b);
 	find(&leaks, &analysis);
-	assert_int_equal(leaks.turns.nr, 999);
+	assert_int_equal(leaks.iterations.nr, 999);
 	assert_true(leaks.nr_points <= VT_TREND_MAX_POINTS && leaks.nr_points > 50);
 	assert_int_equal(leaks.nr_growth, 1);
 	assert_true(leaks.growth[0].bytes_per_iteration == 512);
@@ -248,8 +248,8 @@ static void without_anything_time_is_cut(void **state)
 						      .native = "client!handle < client!main" });
 	build_close(b);
 	find(&leaks, &analysis);
-	assert_int_equal(leaks.turns.kind, VT_ITERATION_SLICE);
-	assert_int_equal(leaks.turns.nr, 20);
+	assert_int_equal(leaks.iterations.kind, VT_ITERATION_SLICE);
+	assert_int_equal(leaks.iterations.nr, 20);
 	assert_int_equal(leaks.nr_warm_up, 5);
 	assert_int_equal(leaks.nr_growth, 1);
 	assert_int_equal((uint64_t)leaks.growth[0].bytes_per_iteration, 10 * 4096);

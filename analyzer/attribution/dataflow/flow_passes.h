@@ -25,7 +25,7 @@ void vt_flow_label_norms(struct vt_dataflow *flow);
 void vt_flow_label_logits(struct vt_dataflow *flow);
 
 /*
- * Loops over time: the same lines again and again, each turn computed of the one before, by the
+ * Loops over time: the same lines again and again, each iteration computed of the last, by the
  * same weights.
  */
 void vt_flow_find_recurrence(struct vt_dataflow *flow);
@@ -42,7 +42,7 @@ void vt_flow_find_regions(struct vt_dataflow *flow);
  */
 void vt_flow_label_attention(struct vt_dataflow *flow);
 
-/* What is left of loops over time: as the same line in another turn, else a mixer. */
+/* What is left of loops over time: as the same line in another iteration, else a mixer. */
 void vt_flow_label_recurrence(struct vt_dataflow *flow);
 
 /* The rest of regions by what they hold, the rest of nodes by what they do. */

@@ -3,18 +3,18 @@
 
 #include "analyzer/base/map.h"
 
-/* Operators of one turn of a loop over time: more are layers. */
-#define TURN_MAX 64
+/* Operators of one iteration of a loop over time: more are layers. */
+#define ITERATION_MAX 64
 /* Turns that make a recurrence: the fewest that a stack of equal layers is not taken for. */
-#define TURNS_MIN 4
+#define ITERATIONS_MIN 4
 
 struct loops {
 	struct vt_dataflow *flow;
 	struct vt_map last;	    /* place -> its last node */
 	struct vt_map recurrent;    /* places */
-	uint32_t *nr_iterations;	    /* by node: of the loop that it ends a turn of */
+	uint32_t *nr_iterations;	    /* by node: of the loop that it ends an iteration of */
 	uint32_t *nr_backward;	    /* by node: nodes of backward passes before it */
-	struct vt_flow_nodes turn;
+	struct vt_flow_nodes iteration;
 };
 
 static struct vt_key place_of(const struct vt_dataflow *flow, uint32_t n)
@@ -24,20 +24,20 @@ static struct vt_key place_of(const struct vt_dataflow *flow, uint32_t n)
 	return (struct vt_key){ call->name, call->python_stack, call->thread };
 }
 
-/* The operators of a turn: behind `first`, and before or at `last`, which is computed of it. */
+/* The operators of an iteration: after `first`, up to `last`, which is computed of it. */
 static int walk_iteration(struct loops *l, uint32_t first, uint32_t last)
 {
 	struct vt_dataflow *flow = l->flow;
 	int is_of_first = 0;
 
-	l->turn.len = 0;
-	vt_vector_push(&l->turn, last);
+	l->iteration.len = 0;
+	vt_vector_push(&l->iteration, last);
 	vt_dataflow_walk(flow);
 	vt_dataflow_see(flow, &flow->nodes[last]);
-	for (size_t i = 0; i < l->turn.len; i++) {
-		const struct vt_flow_node *node = &flow->nodes[l->turn.items[i]];
+	for (size_t i = 0; i < l->iteration.len; i++) {
+		const struct vt_flow_node *node = &flow->nodes[l->iteration.items[i]];
 
-		if (l->turn.len > TURN_MAX)
+		if (l->iteration.len > ITERATION_MAX)
 			return 0;
 		for (uint32_t k = 0; k < node->nr_inputs; k++) {
 			struct vt_flow_node *writer = vt_dataflow_writer(flow, node, k);
@@ -47,13 +47,13 @@ static int walk_iteration(struct loops *l, uint32_t first, uint32_t last)
 			is_of_first |= vt_dataflow_index(flow, writer) == first;
 			if (vt_dataflow_index(flow, writer) > first &&
 			    vt_dataflow_see(flow, writer))
-				vt_vector_push(&l->turn, vt_dataflow_index(flow, writer));
+				vt_vector_push(&l->iteration, vt_dataflow_index(flow, writer));
 		}
 	}
 	return is_of_first;
 }
 
-/* Whether the turn before read it too. */
+/* Whether the iteration before read it too. */
 static int was_read(const struct vt_dataflow *flow, uint32_t value, uint32_t from, uint32_t to)
 {
 	const struct vt_flow_value *v = &flow->values[value];
@@ -65,7 +65,7 @@ static int was_read(const struct vt_dataflow *flow, uint32_t value, uint32_t fro
 	return 0;
 }
 
-/* A turn multiplies, and by the weights that the turn before multiplied by. */
+/* An iteration multiplies, and by the weights that the iteration before multiplied by. */
 static int is_of_a_recurrence(const struct loops *l, uint32_t first, uint32_t last)
 {
 	const struct vt_dataflow *flow = l->flow;
@@ -73,8 +73,8 @@ static int is_of_a_recurrence(const struct loops *l, uint32_t first, uint32_t la
 	uint32_t from = first > length ? first - length : 0;
 	int multiplies = 0;
 
-	for (size_t i = 0; i < l->turn.len; i++) {
-		const struct vt_flow_node *node = &flow->nodes[l->turn.items[i]];
+	for (size_t i = 0; i < l->iteration.len; i++) {
+		const struct vt_flow_node *node = &flow->nodes[l->iteration.items[i]];
 		int is_product = node->class == VT_OPERATOR_PRODUCT ||
 				 node->class == VT_OPERATOR_CONVOLUTION;
 
@@ -101,10 +101,10 @@ static void look_at(struct loops *l, uint32_t n)
 	    !walk_iteration(l, before, n) || !is_of_a_recurrence(l, before, n))
 		return;
 	l->nr_iterations[n] = l->nr_iterations[before] + 1;
-	if (l->nr_iterations[n] < TURNS_MIN)
+	if (l->nr_iterations[n] < ITERATIONS_MIN)
 		return;
-	for (size_t i = 0; i < l->turn.len; i++)
-		vt_map_put(&l->recurrent, place_of(l->flow, l->turn.items[i]), 1);
+	for (size_t i = 0; i < l->iteration.len; i++)
+		vt_map_put(&l->recurrent, place_of(l->flow, l->iteration.items[i]), 1);
 }
 
 void vt_flow_find_recurrence(struct vt_dataflow *flow)
@@ -126,7 +126,7 @@ void vt_flow_find_recurrence(struct vt_dataflow *flow)
 				vt_map_find(&l.recurrent, place_of(flow, n)) != NULL;
 	vt_map_release(&l.last);
 	vt_map_release(&l.recurrent);
-	vt_vector_release(&l.turn);
+	vt_vector_release(&l.iteration);
 	free(l.nr_iterations);
 	free(l.nr_backward);
 }

@@ -158,7 +158,7 @@ static int see_in_sampler(struct search *search, uint32_t index)
 		return 0;
 	if (a->size_bytes < SMALLEST_BYTES || a->size_bytes * 2 < scores_bytes)
 		return 1;
-	search->facts->sources[index] = VT_SOURCE_LOGITS + 1;
+	search->facts->derived[index] = VT_SOURCE_LOGITS + 1;
 	vt_vector_push(&search->results, one);
 	return 1;
 }
@@ -178,7 +178,7 @@ static void see_in_pass(struct search *search, uint32_t index, uint32_t pass)
 		return;
 	if (!one.is_logits && is_made_of_logits(search, a, whole)) {
 		one.is_logits = 1;
-		search->facts->sources[index] = VT_SOURCE_LOGITS + 1;
+		search->facts->derived[index] = VT_SOURCE_LOGITS + 1;
 	}
 	if (one.is_logits || is_result(a, whole))
 		vt_vector_push(&search->results, one);
@@ -268,7 +268,7 @@ static int is_made_of_data(struct search *search, const struct vt_allocation *a)
 static void see_outside(struct search *search, uint32_t index)
 {
 	const struct vt_allocation *a = &search->model->allocations[index];
-	uint8_t *source = &search->facts->sources[index];
+	uint8_t *source = &search->facts->derived[index];
 	const struct result *found;
 
 	if (a->size_bytes < SMALLEST_BYTES || !a->made->python_stack)
@@ -307,7 +307,7 @@ void vt_derived_tensors_find(struct vt_facts *facts)
 	struct search search = { .facts = facts, .model = facts->model, .pass = VT_NO_INDEX };
 	const struct vt_passes *passes = &facts->stages->passes;
 
-	facts->sources = vt_xcalloc((size_t)facts->model->nr_allocations + 1, 1);
+	facts->derived = vt_xcalloc((size_t)facts->model->nr_allocations + 1, 1);
 	find_products(&search, passes);
 	for (uint32_t i = 0; i < facts->model->nr_allocations; i++) {
 		const struct vt_allocation *a = &facts->model->allocations[i];

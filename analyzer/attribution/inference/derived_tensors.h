@@ -14,7 +14,7 @@
 
 #include "analyzer/attribution/inference/facts.h"
 
-/* Fills facts->sources, by allocation: enum vt_derived_tensor + 1; 0: not known. */
+/* Fills facts->derived, by allocation: enum vt_derived_tensor + 1; 0: not known. */
 void vt_derived_tensors_find(struct vt_facts *facts);
 
 #endif

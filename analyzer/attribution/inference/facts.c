@@ -171,7 +171,7 @@ static void find_gradient_sizes(struct vt_facts *facts)
 	}
 	gradients.items = vt_xrealloc(gradients.items,
 				      (gradients.len + 1) * sizeof(*gradients.items));
-	vt_gradient_sizes_init(&facts->twins, gradients.items, (uint32_t)gradients.len);
+	vt_gradient_sizes_init(&facts->gradient_sizes, gradients.items, (uint32_t)gradients.len);
 }
 
 void vt_facts_init(struct vt_facts *facts, const struct vt_stages *stages,
@@ -183,8 +183,8 @@ void vt_facts_init(struct vt_facts *facts, const struct vt_stages *stages,
 	facts->stages = stages;
 	vt_operators_init(&facts->operators, facts->model, rules);
 	vt_flow_kinds_init(&facts->flow, facts->model, &facts->operators);
-	vt_lm_heads_init(&facts->heads, stages, rules, &facts->operators);
-	vt_module_apply_init(&facts->moves, stages);
+	vt_lm_heads_init(&facts->lm_heads, stages, rules, &facts->operators);
+	vt_module_apply_init(&facts->module_apply, stages);
 	vt_names_init(&facts->names, facts->model);
 	vt_recorded_passes_init(&facts->recorded, stages);
 	vt_recomputes_init(&facts->recomputes, facts->model, &stages->chains);
@@ -194,8 +194,8 @@ void vt_facts_init(struct vt_facts *facts, const struct vt_stages *stages,
 	for (uint32_t i = 0; i < facts->model->nr_allocations; i++)
 		if (facts->model->allocations[i].event > facts->last_made_event)
 			facts->last_made_event = facts->model->allocations[i].event;
-	vt_parameter_containers_init(&facts->trees, &facts->names, stages);
-	vt_token_sampling_init(&facts->choices, stages, rules, &facts->operators);
+	vt_parameter_containers_init(&facts->containers, &facts->names, stages);
+	vt_token_sampling_init(&facts->sampling, stages, rules, &facts->operators);
 	find_sequences(facts);
 	find_gradient_sizes(facts);
 }
@@ -204,19 +204,19 @@ void vt_facts_release(struct vt_facts *facts)
 {
 	vt_operators_release(&facts->operators);
 	vt_flow_kinds_release(&facts->flow);
-	vt_lm_heads_release(&facts->heads);
-	vt_module_apply_release(&facts->moves);
+	vt_lm_heads_release(&facts->lm_heads);
+	vt_module_apply_release(&facts->module_apply);
 	vt_shapes_release(&facts->shapes);
-	vt_parameter_containers_release(&facts->trees);
-	vt_token_sampling_release(&facts->choices);
+	vt_parameter_containers_release(&facts->containers);
+	vt_token_sampling_release(&facts->sampling);
 	free(facts->as_cache);
-	free(facts->updates);
+	free(facts->functional_updates);
 	vt_names_release(&facts->names);
 	free(facts->gradient_of);
 	vt_recomputes_release(&facts->recomputes);
 	vt_recorded_passes_release(&facts->recorded);
-	free(facts->sources);
-	vt_gradient_sizes_release(&facts->twins);
+	free(facts->derived);
+	vt_gradient_sizes_release(&facts->gradient_sizes);
 	free(facts->cast_of);
 	free(facts->sequences);
 	memset(facts, 0, sizeof(*facts));
@@ -266,11 +266,11 @@ uint32_t vt_facts_heads(const struct vt_facts *facts, const struct vt_allocation
 	if (!a->made->node_class && a->made->python_stack < facts->stages->chains.nr_stacks &&
 	    facts->stages->chains.is_head[a->made->python_stack])
 		bits |= 1u << VT_HEAD_MODULE;
-	if (vt_lm_heads_is_at_head(&facts->heads, facts->stages, a))
+	if (vt_lm_heads_is_at_head(&facts->lm_heads, facts->stages, a))
 		bits |= 1u << VT_HEAD_MODULE;
 	if (sequence == VT_NO_SEQUENCE || is_unnumbered(facts, a))
 		return bits;
-	stretch = vt_lm_heads_find(&facts->heads, span->step, sequence);
+	stretch = vt_lm_heads_find(&facts->lm_heads, span->step, sequence);
 	if (stretch && !a->made->node_class && a->event >= stretch->product_event)
 		bits |= 1u << VT_HEAD_PRODUCT;
 	/*
@@ -339,7 +339,7 @@ uint32_t vt_facts_releasers(const struct vt_facts *facts, const struct vt_alloca
 		return 0;
 	if (vt_recomputes_has(&facts->recomputes, &node))
 		bits |= 1u << VT_RELEASER_RECOMPUTING;
-	if (vt_gradient_sizes_has_node(&facts->twins, a->size_bytes, &node))
+	if (vt_gradient_sizes_has_node(&facts->gradient_sizes, a->size_bytes, &node))
 		bits |= 1u << VT_RELEASER_TWIN;
 	return bits;
 }
@@ -433,21 +433,22 @@ uint32_t vt_facts_programs(const struct vt_facts *facts)
 		if (stages->spans[i].stage == VT_STAGE_FORWARD ||
 		    stages->spans[i].stage == VT_STAGE_GENERATION) {
 			bits |= 1u << VT_PROGRAM_INFERENCE;
-			return bits | (facts->choices.nr ? 1u << VT_PROGRAM_DECODER : 0);
+			return bits | (facts->sampling.nr ? 1u << VT_PROGRAM_DECODER : 0);
 		}
 	return bits | 1u << VT_PROGRAM_COMPUTATION;
 }
 
 uint32_t vt_facts_sources(const struct vt_facts *facts, const struct vt_allocation *a)
 {
-	uint8_t what = facts->sources ? facts->sources[index_of(facts, a)] : 0;
+	uint8_t what = facts->derived ? facts->derived[index_of(facts, a)] : 0;
 
 	return what ? 1u << (what - 1) : 0;
 }
 
 uint32_t vt_facts_updates(const struct vt_facts *facts, const struct vt_allocation *a)
 {
-	uint8_t what = facts->updates ? facts->updates[index_of(facts, a)] : 0;
+	uint8_t what =
+		facts->functional_updates ? facts->functional_updates[index_of(facts, a)] : 0;
 
 	return what ? 1u << (what - 1) : 0;
 }
@@ -465,10 +466,10 @@ uint32_t vt_facts_alike(const struct vt_facts *facts, const struct vt_allocation
 		return 0;
 	if (vt_shapes_is_per_layer(&facts->shapes, facts->stages, a))
 		bits |= 1u << VT_ALIKE_LAYERS;
-	if (facts->trees.is_member[index_of(facts, a)])
+	if (facts->containers.is_member[index_of(facts, a)])
 		bits |= 1u << VT_ALIKE_TREE;
-	if (facts->trees.is_score[index_of(facts, a)] ||
-	    facts->choices.is_score[index_of(facts, a)])
+	if (facts->containers.is_score[index_of(facts, a)] ||
+	    facts->sampling.is_score[index_of(facts, a)])
 		bits |= 1u << VT_ALIKE_SCORES;
 	return bits;
 }

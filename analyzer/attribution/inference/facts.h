@@ -29,8 +29,8 @@ struct vt_facts {
 	const struct vt_stages *stages;
 	struct vt_operators operators;
 	struct vt_flow_kinds flow;
-	struct vt_lm_heads heads;
-	struct vt_module_apply moves;
+	struct vt_lm_heads lm_heads;
+	struct vt_module_apply module_apply;
 	struct vt_names names;
 	struct vt_shapes shapes;
 	uint32_t *gradient_of; /* by allocation: index of the parameter in vt_model.tensors + 1;
@@ -38,14 +38,14 @@ struct vt_facts {
 	uint32_t *cast_of;     /* ... of which it is a copy of half the width */
 	struct vt_recomputes recomputes;
 	struct vt_recorded_passes recorded;
-	struct vt_gradient_sizes twins;
-	struct vt_parameter_containers trees;
-	struct vt_token_sampling choices;
+	struct vt_gradient_sizes gradient_sizes;
+	struct vt_parameter_containers containers;
+	struct vt_token_sampling sampling;
 	/* By allocation: enum vt_derived_tensor + 1; 0: not known (derived_tensors.h). */
-	uint8_t *sources;
+	uint8_t *derived;
 	uint8_t *as_cache; /* by allocation: made where a cache was (cache_sites.h), or NULL */
 	/* By allocation: enum vt_functional_update + 1; 0: neither (functional_updates.h). */
-	uint8_t *updates;
+	uint8_t *functional_updates;
 	struct vt_sequence_class *sequences; /* sorted */
 	uint32_t nr_sequences;
 	uint8_t has_optimizer;	    /* of PyTorch, that took a step */

@@ -21,7 +21,7 @@
 #define MAX_NEIGHBOURS 64
 
 struct search {
-	uint8_t *what; /* facts->updates */
+	uint8_t *what; /* facts->functional_updates */
 	const struct vt_facts *facts;
 	const struct vt_model *model;
 	VT_VECTOR(struct vt_gradient_class) classes;
@@ -248,7 +248,7 @@ static int requires_gradient(const struct search *search, const struct vt_alloca
 
 static int is_made_as_zeros(const struct search *search, const struct vt_allocation *a)
 {
-	return vt_parameter_containers_is_zeros(&search->facts->trees, a->made->native_stack);
+	return vt_parameter_containers_is_zeros(&search->facts->containers, a->made->native_stack);
 }
 
 /* U2, one of the three kinds of candidates after the other, each in the order of making. */
@@ -483,8 +483,8 @@ void vt_functional_updates_find(struct vt_facts *facts)
 	struct search search = { .facts = facts, .model = facts->model };
 
 	vt_match_init(&search.match, facts);
-	facts->updates = vt_xcalloc((size_t)facts->model->nr_allocations + 1, 1);
-	search.what = facts->updates;
+	facts->functional_updates = vt_xcalloc((size_t)facts->model->nr_allocations + 1, 1);
+	search.what = facts->functional_updates;
 	/* What has no rest tells the sizes. */
 	count_gradients(&search, 0);
 	count_gradients(&search, 1);

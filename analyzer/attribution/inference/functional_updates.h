@@ -22,7 +22,7 @@
 
 #include "analyzer/attribution/inference/facts.h"
 
-/* Fills facts->updates. */
+/* Fills facts->functional_updates. */
 void vt_functional_updates_find(struct vt_facts *facts);
 
 #endif

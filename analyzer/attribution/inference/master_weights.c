@@ -58,7 +58,7 @@ static void gather(struct search *search)
 		    a->made->node_class || a->freed->node_class || !a->made->python_stack || nr ||
 		    a->freed_event <= facts->last_made_event)
 			continue;
-		one.is_zeros = (uint8_t)vt_parameter_containers_is_zeros(&facts->trees,
+		one.is_zeros = (uint8_t)vt_parameter_containers_is_zeros(&facts->containers,
 									 a->made->native_stack);
 		vt_vector_push(&search->candidates, one);
 	}
@@ -143,7 +143,8 @@ static int is_before_gradients(const struct search *search, const struct line *l
 static void mark(struct search *search, const struct line *line, enum vt_functional_update what)
 {
 	for (uint32_t i = 0; i < line->nr; i++)
-		search->facts->updates[search->candidates.items[line->first + i].allocation] =
+		search->facts
+			->functional_updates[search->candidates.items[line->first + i].allocation] =
 			(uint8_t)(what + 1);
 }
 

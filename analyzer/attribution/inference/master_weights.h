@@ -22,7 +22,7 @@ struct vt_gradient_class {
 	uint8_t has_rest; /* the size is that of a block with a rest */
 };
 
-/* Adds to facts->updates. */
+/* Adds to facts->functional_updates. */
 void vt_master_weights_find(struct vt_facts *facts, const struct vt_gradient_class *classes,
 		     uint32_t nr_classes);
 

@@ -59,7 +59,7 @@ static uint32_t words_of(const struct vt_facts *facts, const struct vt_allocatio
 	case VT_FACT_GRAD:
 		return vt_facts_grad_modes(facts, a);
 	case VT_FACT_MOVED:
-		if (!vt_module_apply_is_buffer(&facts->moves, a->made->python_stack))
+		if (!vt_module_apply_is_buffer(&facts->module_apply, a->made->python_stack))
 			return 0;
 		return 1u << VT_MOVED_BUFFER;
 	case VT_FACT_MADE_OF:

@@ -69,6 +69,6 @@ void vt_staging_find(struct vt_facts *facts)
 		if (a->kind == VT_KIND_PINNED && a->made->python_stack)
 			block = find_block(model, i);
 		if (block != VT_NO_INDEX)
-			facts->sources[block] = VT_SOURCE_HOST + 1;
+			facts->derived[block] = VT_SOURCE_HOST + 1;
 	}
 }

@@ -10,7 +10,7 @@
 
 #include "analyzer/attribution/inference/facts.h"
 
-/* Writes VT_SOURCE_HOST for the device's half of each pair; facts->sources is there. */
+/* Writes VT_SOURCE_HOST for the device's half of each pair; facts->derived is there. */
 void vt_staging_find(struct vt_facts *facts);
 
 #endif
