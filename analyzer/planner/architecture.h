@@ -120,6 +120,7 @@ struct vt_stack {
 	int is_cache_off;       /* by its configuration: every token goes through all again */
 	int has_no_cache;       /* generates nothing: no keys and values are kept for later */
 	int has_soft_cap;       /* of logits (Gemma 2) */
+	int has_scaled_logits;  /* times a number, in a second copy (Cohere, Granite) */
 	int has_scores_cap;     /* of attention's scores, too */
 	int has_fp32_router;    /* which takes a copy of its input */
 	int has_shared_gate;    /* what shared experts give is multiplied with a gate's output */
@@ -141,6 +142,7 @@ struct vt_architecture {
 	double elements;  /* of all of them */
 	int is_tied;      /* the head is the embedding */
 	int is_nominal;   /* only a number of parameters is known */
+	int is_guessed;   /* read as a kind that it is not, or keys that say sizes were not read */
 	int is_too_large; /* more parameters than can be counted exactly */
 	uint64_t image_tokens; /* per image, in the text's sequence */
 	int has_projector_mlp; /* two linear layers between vision and text */

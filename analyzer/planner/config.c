@@ -40,7 +40,7 @@ static uint64_t full_of_list(const json_t *types)
 
 static void read_window(const struct vt_config_values *v, struct vt_stack *s)
 {
-	const json_t *types = json_object_get(v->object, "layer_types");
+	const json_t *types = vt_config_get(v, "layer_types");
 	uint64_t window = vt_config_key(v, "sliding_window", 0);
 	char rule[32];
 	unsigned period = 0;
@@ -174,7 +174,7 @@ static void read_stack(const struct vt_config_values *v, struct vt_stack *s,
 /* "null" says that there is none; where the key is missing, the family decides. */
 static int is_capped(const struct vt_config_values *v, const char *key)
 {
-	const json_t *value = json_object_get(v->object, key);
+	const json_t *value = vt_config_get(v, key);
 
 	return value ? json_is_number(value) : is_family(v, "softcap", "yes");
 }
@@ -187,6 +187,16 @@ static uint64_t positions_of(const struct vt_config_values *v)
 	return positions && is_family(v, "positions_from", "2") ? positions + 2 : positions;
 }
 
+/* A size that models may have beside one that is planned, and usually have as large. */
+static void note_other(struct vt_architecture *model, const struct vt_config_values *v,
+		       const char *key, uint64_t planned)
+{
+	if (vt_config_key(v, key, planned) == planned)
+		return;
+	model->is_guessed = 1;
+	vt_architecture_note(model, vt_xasprintf("not understood, and not planned: %s", key));
+}
+
 static void read_decoder(struct vt_architecture *model, const struct vt_config_values *v)
 {
 	struct vt_stack *s = &model->stacks[VT_PART_TEXT];
@@ -196,10 +206,14 @@ static void read_decoder(struct vt_architecture *model, const struct vt_config_v
 	s->vocabulary = vt_config_required(v, "vocabulary");
 	s->positions = positions_of(v);
 	s->embedding = vt_config_size(v, "embedding", s->hidden);
+	note_other(model, v, "word_embed_proj_dim", s->embedding);
 	style.segments = vt_config_size(v, "segments", is_family(v, "segments", "none") ? 0 : 2);
 	s->has_embedding_norm = style.has_embedding_norm = is_family(v, "embedding_norm", "yes");
 	s->has_soft_cap = is_capped(v, "final_logit_softcapping");
 	s->has_scores_cap = is_capped(v, "attn_logit_softcapping");
+	s->has_scaled_logits = json_is_number(vt_config_get(v, "logit_scale")) ||
+			       json_is_number(vt_config_get(v, "logits_scaling")) ||
+			       is_family(v, "logits", "scaled");
 	s->has_fp32_router = is_family(v, "router", "fp32");
 	s->has_fp32_experts = is_family(v, "router", "weights-fp32");
 	s->has_plain_loss = is_family(v, "loss", "plain");
@@ -253,6 +267,7 @@ static void read_encoder_decoder(struct vt_architecture *model, const struct vt_
 	*s = *encoder;
 	read_decoder_beside(v, s);
 	s->vocabulary = vt_config_required(v, "vocabulary");
+	note_other(model, v, "decoder_vocab_size", s->vocabulary);
 	s->has_plain_loss = is_family(v, "loss", "plain");
 	s->has_relative_positions = style.relative_buckets > 0;
 	s->has_added_bias = is_family(v, "head_bias", "added");
@@ -331,8 +346,8 @@ static void add_projector(struct vt_architecture *model, int has_two, int has_no
 
 static void read_parts(struct vt_architecture *model, const struct vt_config_values *v)
 {
-	const json_t *text = json_object_get(v->object, "text_config");
-	const json_t *vision = json_object_get(v->object, "vision_config");
+	const json_t *text = vt_config_get(v, "text_config");
+	const json_t *vision = vt_config_get(v, "vision_config");
 
 	if (!json_is_object(text)) {
 		vt_diag_set(v->diag, VT_EXIT_UNREADABLE, "%s: text_config: missing", v->where);
@@ -364,6 +379,7 @@ static const char *known_family(struct vt_architecture *model, const json_t *obj
 	if (family && vt_families_is_known(family))
 		return family;
 	like = vt_families_recognise(has_key, object, buf, size);
+	model->is_guessed = 1;
 	free(model->note);
 	if (!family)
 		family = "(missing)";
@@ -377,35 +393,54 @@ static const char *known_family(struct vt_architecture *model, const json_t *obj
 	return like ? like : VT_FAMILY_FALLBACK;
 }
 
+/* What was not understood takes memory that no formula has. */
+static void note_unread(struct vt_architecture *model, const struct vt_config_values *v)
+{
+	char *keys = vt_config_unread(v);
+
+	if (!keys)
+		return;
+	model->is_guessed = 1;
+	vt_architecture_note(model, vt_xasprintf("not understood, and not planned: %s", keys));
+	free(keys);
+}
+
+static void read_kind(struct vt_architecture *model, struct vt_config_values *v, int is_alone)
+{
+	/* One level of parts: a part that has parts again is read as a decoder. */
+	if (is_family(v, "layout", "text+vision")) {
+		if (model->family)
+			v->family = VT_FAMILY_FALLBACK;
+		free(model->family);
+		model->family = vt_xstrdup(v->family);
+		if (strcmp(v->family, VT_FAMILY_FALLBACK)) {
+			read_parts(model, v);
+			return;
+		}
+	}
+	if (!model->family)
+		model->family = vt_xstrdup(v->family);
+	if (!is_family(v, "layout", "vision"))
+		model->is_tied =
+			vt_config_flag(v, "tie_word_embeddings", is_family(v, "tied", "yes"));
+	if (is_family(v, "layout", "vision"))
+		read_vision(model, v, is_alone);
+	else if (is_family(v, "layout", "encoder-decoder"))
+		read_encoder_decoder(model, v);
+	else
+		read_decoder(model, v);
+}
+
 static void read_object(struct vt_architecture *model, const json_t *object, const char *where,
 			int is_alone, struct vt_diag *diag)
 {
 	char like[64];
 	const char *family = known_family(model, object, like, sizeof(like));
-	struct vt_config_values v = { object, family, where, diag };
+	struct vt_config_values v = { object, family, where, diag, json_object() };
 
-	/* One level of parts: a part that has parts again is read as a decoder. */
-	if (is_family(&v, "layout", "text+vision")) {
-		if (model->family)
-			v.family = VT_FAMILY_FALLBACK;
-		free(model->family);
-		model->family = vt_xstrdup(v.family);
-		if (strcmp(v.family, VT_FAMILY_FALLBACK)) {
-			read_parts(model, &v);
-			return;
-		}
-	}
-	if (!model->family)
-		model->family = vt_xstrdup(v.family);
-	if (!is_family(&v, "layout", "vision"))
-		model->is_tied =
-			vt_config_flag(&v, "tie_word_embeddings", is_family(&v, "tied", "yes"));
-	if (is_family(&v, "layout", "vision"))
-		read_vision(model, &v, is_alone);
-	else if (is_family(&v, "layout", "encoder-decoder"))
-		read_encoder_decoder(model, &v);
-	else
-		read_decoder(model, &v);
+	read_kind(model, &v, is_alone);
+	note_unread(model, &v);
+	json_decref(v.asked);
 }
 
 int vt_config_from_json(struct vt_architecture *model, const json_t *config, const char *where,

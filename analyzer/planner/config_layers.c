@@ -71,7 +71,7 @@ static const json_t *types_of(const struct vt_config_values *v)
 	static const char *const lists[] = { "layer_types", "layers_block_type" };
 
 	for (size_t i = 0; i < VT_ARRAY_SIZE(lists); i++) {
-		const json_t *types = json_object_get(v->object, lists[i]);
+		const json_t *types = vt_config_get(v, lists[i]);
 
 		if (json_array_size(types))
 			return types;
@@ -82,13 +82,13 @@ static const json_t *types_of(const struct vt_config_values *v)
 static void read_rules(const struct vt_config_values *v, struct rules *rules)
 {
 	rules->types = types_of(v);
-	rules->indices = json_object_get(v->object, "attn_layer_indices");
+	rules->indices = vt_config_get(v, "attn_layer_indices");
 	rules->letters = vt_config_text(v, "hybrid_override_pattern");
 	rules->nr_letters = rules->letters ? strlen(rules->letters) : 0;
 	rules->attention_period = vt_config_key(v, "attn_layer_period", 0);
 	rules->attention_offset = vt_config_key(v, "attn_layer_offset", 0);
-	rules->mlps = json_object_get(v->object, "mlp_layer_types");
-	rules->dense = json_object_get(v->object, "mlp_only_layers");
+	rules->mlps = vt_config_get(v, "mlp_layer_types");
+	rules->dense = vt_config_get(v, "mlp_only_layers");
 	rules->first_dense = vt_config_size(v, "dense_layers", 0);
 	rules->expert_period = at_least_one(vt_config_key(v, "expert_layer_period", 1));
 	rules->expert_offset = vt_config_key(v, "expert_layer_offset", 0);

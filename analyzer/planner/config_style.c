@@ -14,7 +14,7 @@ static int is_family(const struct vt_config_values *v, const char *key, const ch
 static const char *key_of(const struct vt_config_values *v, const char *const *keys)
 {
 	for (; *keys; keys++) {
-		const json_t *value = json_object_get(v->object, *keys);
+		const json_t *value = vt_config_get(v, *keys);
 
 		if (value && !json_is_null(value))
 			return *keys;
@@ -26,7 +26,7 @@ static const json_t *first_of(const struct vt_config_values *v, const char *cons
 {
 	const char *key = key_of(v, keys);
 
-	return key ? json_object_get(v->object, key) : NULL;
+	return key ? vt_config_get(v, key) : NULL;
 }
 
 static void read_biases(const struct vt_config_values *v, struct vt_tensor_style *style)
@@ -50,7 +50,7 @@ static void read_biases(const struct vt_config_values *v, struct vt_tensor_style
 
 static int is_part(const struct vt_config_values *v, const char *key)
 {
-	double value = json_number_value(json_object_get(v->object, key));
+	double value = json_number_value(vt_config_get(v, key));
 
 	return value > 0 && value < 1;
 }
@@ -58,7 +58,7 @@ static int is_part(const struct vt_config_values *v, const char *key)
 /* transformers 5 keeps it among what it writes about rotation. */
 static int is_rotated_in_part(const struct vt_config_values *v)
 {
-	const json_t *rope = json_object_get(v->object, "rope_parameters");
+	const json_t *rope = vt_config_get(v, "rope_parameters");
 	double part = json_number_value(json_object_get(rope, "partial_rotary_factor"));
 
 	return is_part(v, "partial_rotary_factor") || is_part(v, "rotary_pct") ||
@@ -214,7 +214,7 @@ static int ends_with(const char *text, const char *end)
 /* As many as there are labels, which are two where nobody says. */
 static uint64_t labels_of(const struct vt_config_values *v)
 {
-	size_t named = json_object_size(json_object_get(v->object, "id2label"));
+	size_t named = json_object_size(vt_config_get(v, "id2label"));
 
 	return vt_config_key(v, "num_labels", named ? named : 2);
 }
@@ -223,7 +223,7 @@ void vt_config_head(const struct vt_config_values *v, struct vt_stack *s,
 		    struct vt_tensor_style *style)
 {
 	const char *class = json_string_value(
-		json_array_get(json_object_get(v->object, "architectures"), 0));
+		json_array_get(vt_config_get(v, "architectures"), 0));
 	int is_encoder = is_family(v, "layout", "encoder");
 
 	s->has_no_head = is_family(v, "head", "none");

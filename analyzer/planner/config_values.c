@@ -3,7 +3,15 @@
 
 #include <string.h>
 
+#include "analyzer/base/util.h"
 #include "analyzer/planner/families.h"
+
+const json_t *vt_config_get(const struct vt_config_values *values, const char *key)
+{
+	if (values->asked)
+		json_object_set_new(values->asked, key, json_true());
+	return json_object_get(values->object, key);
+}
 
 static uint64_t number_of(const struct vt_config_values *values, const char *key,
 			  const json_t *value)
@@ -28,7 +36,7 @@ static const json_t *find(const struct vt_config_values *values, const char *nam
 	vt_families_get(values->family, name, keys, size);
 	*key = strtok_r(keys, " ", &save);
 	for (const char *at = *key; at; at = strtok_r(NULL, " ", &save)) {
-		value = json_object_get(values->object, at);
+		value = vt_config_get(values, at);
 		if (value && !json_is_null(value)) {
 			*key = at;
 			return value;
@@ -61,14 +69,14 @@ uint64_t vt_config_required(const struct vt_config_values *values, const char *n
 
 uint64_t vt_config_key(const struct vt_config_values *values, const char *key, uint64_t fallback)
 {
-	const json_t *value = json_object_get(values->object, key);
+	const json_t *value = vt_config_get(values, key);
 
 	return value && !json_is_null(value) ? number_of(values, key, value) : fallback;
 }
 
 int vt_config_flag(const struct vt_config_values *values, const char *key, int fallback)
 {
-	const json_t *value = json_object_get(values->object, key);
+	const json_t *value = vt_config_get(values, key);
 
 	if (!value || json_is_null(value))
 		return fallback;
@@ -80,5 +88,35 @@ int vt_config_flag(const struct vt_config_values *values, const char *key, int f
 
 const char *vt_config_text(const struct vt_config_values *values, const char *key)
 {
-	return json_string_value(json_object_get(values->object, key));
+	return json_string_value(vt_config_get(values, key));
+}
+
+/* Names of sizes; a number that scales or a part of the model may cost as much. */
+static int is_size(const char *key, const json_t *value)
+{
+	static const char *const words[] = { "size", "dim", "rank", "layers", "heads", "experts",
+					     "groups", "num_", "scal", "_config" };
+
+	if (json_is_object(value) ? !json_object_size(value) :
+				    !json_is_number(value) || json_number_value(value) <= 0)
+		return 0;
+	for (size_t i = 0; i < VT_ARRAY_SIZE(words); i++)
+		if (strstr(key, words[i]))
+			return !json_is_object(value) || !strcmp(words[i], "_config");
+	return 0;
+}
+
+char *vt_config_unread(const struct vt_config_values *values)
+{
+	struct vt_buffer text;
+	const json_t *value;
+	const char *key;
+
+	vt_buffer_init(&text);
+	json_object_foreach((json_t *)values->object, key, value)
+		if (is_size(key, value) && !json_object_get(values->asked, key) &&
+		    !vt_families_has(values->family, "costs_nothing", key) &&
+		    !vt_families_has(VT_FAMILY_FALLBACK, "costs_nothing", key))
+			vt_buffer_printf(&text, "%s%.60s", text.len ? " " : "", key);
+	return text.len ? vt_buffer_detach(&text) : NULL;
 }

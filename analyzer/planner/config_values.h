@@ -21,7 +21,17 @@ struct vt_config_values {
 	const char *family;
 	const char *where;    /* for messages */
 	struct vt_diag *diag; /* the first thing that was wrong; exit_code 0 while all is well */
+	json_t *asked;        /* names of the keys that were asked for; NULL: not kept */
 };
+
+/* The value of a key, NULL where it is missing.  Every key of a configuration is read by this. */
+const json_t *vt_config_get(const struct vt_config_values *values, const char *key);
+
+/*
+ * The keys, with blanks between them, that by their names and values say a size of the model and
+ * that nobody asked for; free().  NULL: none.  families.ini says which are known to cost nothing.
+ */
+char *vt_config_unread(const struct vt_config_values *values);
 
 /*
  * The whole number that the family calls `name` ("hidden"), `fallback` where the configuration does

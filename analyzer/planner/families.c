@@ -98,7 +98,7 @@ const char *vt_families_get(const char *family, const char *key, char *buf, size
 
 int vt_families_has(const char *family, const char *key, const char *word)
 {
-	char value[256], *save, *found;
+	char value[1024], *save, *found;
 
 	vt_families_get(family, key, value, sizeof(value));
 	for (found = strtok_r(value, " ", &save); found; found = strtok_r(NULL, " ", &save))

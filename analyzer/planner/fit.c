@@ -33,6 +33,8 @@ enum vt_fit vt_fit_judge(const struct vt_plan *plan, const struct vt_gpu *gpu)
 		high = plan->high[stage] > high ? plan->high[stage] : high;
 	if (peak > usable)
 		return VT_FIT_NO;
+	if (plan->model->is_guessed)
+		return VT_FIT_GUESSED;
 	return high > usable || peak > COMFORTABLE * usable ? VT_FIT_TIGHT : VT_FIT_YES;
 }
 
@@ -192,7 +194,7 @@ void vt_fit_ladder(const struct vt_plan *plan, const struct vt_gpu *gpu, struct 
 					.before = vt_fit_judge(plan, gpu) };
 	struct vt_change of_rung[VT_ARRAY_SIZE(rungs)] = { 0 };
 
-	if (search.before == VT_FIT_YES)
+	if (search.before == VT_FIT_YES || search.before == VT_FIT_GUESSED)
 		return;
 	for (size_t rung = 0; rung < VT_ARRAY_SIZE(rungs); rung++) {
 		if (!climb(&search, plan->settings, &rungs[rung], 0, &of_rung[rung]))

@@ -12,6 +12,7 @@
 #define VT_FITS(X)                                                                                 \
 	X(YES, "fits")                                                                             \
 	X(TIGHT, "tight")                                                                          \
+	X(GUESSED, "may fit")                                                                      \
 	X(NO, "does not fit")
 
 enum vt_fit {
@@ -22,7 +23,7 @@ enum vt_fit {
 
 /*
  * TIGHT: the expected peak fits, but the upper end of the estimate, or 90 % of the card, do not:
- * a caching allocator fragments.
+ * a caching allocator fragments.  GUESSED: it fits, of a model that was read as another kind.
  */
 enum vt_fit vt_fit_judge(const struct vt_plan *plan, const struct vt_gpu *gpu);
 const char *vt_fit_text(enum vt_fit fit);

@@ -89,7 +89,8 @@ static void add_inference(struct vt_plan *plan)
 		VT_PLAYED_STAGED, NULL, NULL,
 		"of the last position, and their fp32 copy for sampling" };
 	const struct vt_term_spec summed = { "logits", VT_IN(LOGITS), VT_PLAYED_STAGED, NULL, NULL,
-		"the head's product, while a bias is added to it" };
+		"the head's product, while it is scaled or capped, or a bias is added" };
+	const struct vt_stack *s = &plan->model->stacks[VT_PART_TEXT];
 	int64_t wanted = vt_plan_setting(plan, VT_SET_LOGITS);
 	int is_last = wanted == VT_LOGITS_AUTO ? vt_plan_setting(plan, VT_SET_NEW_TOKENS) > 0 :
 						 wanted == VT_LOGITS_LAST;
@@ -98,7 +99,7 @@ static void add_inference(struct vt_plan *plan)
 		vt_plan_add(plan, &last, "b*V*(e+4)/t");
 	else
 		vt_plan_add(plan, &all, "T*V*e/t");
-	if (plan->model->stacks[VT_PART_TEXT].has_added_bias)
+	if (s->has_added_bias || s->has_scaled_logits || s->has_soft_cap)
 		vt_plan_add(plan, &summed, is_last ? "b*V*e/t" : "T*V*e/t");
 }
 

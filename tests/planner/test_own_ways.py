@@ -24,6 +24,7 @@ CONFIGS = {
     "gptj": GPT | {"rotary_dim": 32}, "codegen": GPT | {"rotary_dim": 32}, "gpt_bigcode": GPT | {"multi_query": True},
     "nemotron": SIZES | {"head_dim": D, "hidden_act": "relu2"},
     "persimmon": SIZES, "glm4": SIZES, "phi3": SIZES, "llama": SIZES, "gpt2": GPT,
+    "cohere": SIZES, "granite": SIZES, "gemma2": SIZES | {"head_dim": D},
     "distilbert": {"architectures": ["DistilBertForMaskedLM"], "dim": H, "n_layers": L, "n_heads": A, "hidden_dim": I,
                    "vocab_size": V, "max_position_embeddings": POSITIONS},
     "bert": SIZES | {"architectures": ["BertForMaskedLM"]},
@@ -102,6 +103,33 @@ def test_what_a_kind_keeps(tmp_path, kind, owner, stage, expected):
 @pytest.mark.parametrize("kind, expected", INFERENCE)
 def test_attention_of_its_own_in_a_forward(tmp_path, kind, expected):
     assert owned(plan(tmp_path, kind, "--infer"), "activations/attention", "forward") == expected
+
+
+@pytest.mark.parametrize("kind, copies, more", (("llama", 1, {}), ("cohere", 2, {}), ("granite", 2, {}),
+                                                ("gemma2", 2, {}), ("gemma2", 1, {"final_logit_softcapping": None})))
+def test_logits_that_are_scaled_or_capped_are_there_twice(tmp_path, kind, copies, more):
+    assert owned(plan(tmp_path, kind, "--infer", more=more), "logits", "logits") == copies * T * V * 2
+
+
+@pytest.mark.parametrize("kind, more, note", (
+    ("nobody", {}, "unknown model_type nobody"),
+    ("llama", {"hidden_size_per_layer_input": 256}, "not understood, and not planned: hidden_size_per_layer_input"),
+    ("llama", {"audio_config": {"hidden_size": 64}}, "not understood, and not planned: audio_config"),
+    ("opt", {"word_embed_proj_dim": 256}, "not understood, and not planned: word_embed_proj_dim")))
+def test_what_is_not_understood_is_said_and_fits_no_card_for_sure(tmp_path, kind, more, note):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"model_type": kind} | SIZES | more))
+    made = estimate(path, "--batch", B, "--seq", S)
+    assert made["model"]["note"].startswith(note)
+    assert {gpu["fit"] for gpu in made["gpus"]} == {"may fit"}
+    weights = next(term for term in made["terms"] if term["owner"] == "weights")
+    assert weights["low_bytes"] < weights["bytes"] / 1.7 and weights["high_bytes"] > 1.7 * weights["bytes"]
+
+
+def test_keys_that_cost_nothing_are_not_named(tmp_path):
+    more = {"num_beams": 4, "initializer_range": 0.02, "routed_scaling_factor": 2.5, "rope_scaling": {"factor": 8},
+            "head_dim": None, "num_experts": 0}
+    plan(tmp_path, "llama", "--infer", more=more)
 
 
 @pytest.mark.parametrize("kind, says, kept", (("mpt", None, 0), ("mpt", True, 1), ("llama", None, 1),
