@@ -49,9 +49,10 @@ static uint32_t id_at(struct vt_stmt *stmt, int column)
 	return id > 0 && id < UINT32_MAX ? (uint32_t)id : 0;
 }
 
-static uint64_t sequence_at(struct vt_stmt *stmt, int column)
+static uint32_t sequence_at(struct vt_stmt *stmt, int column)
 {
-	return vt_stmt_is_null(stmt, column) ? VT_NO_SEQUENCE : (uint64_t)vt_stmt_int(stmt, column);
+	return vt_stmt_is_null(stmt, column) ? (uint32_t)VT_NO_SEQUENCE :
+					       vt_allocation_sequence(vt_stmt_int(stmt, column));
 }
 
 static const struct vt_caller *maker_at(struct vt_callers *callers, struct vt_stmt *stmt)
@@ -85,7 +86,7 @@ static void take(struct part *part, struct vt_stmt *stmt)
 {
 	struct vt_allocation *a = &part->rows[part->nr++];
 
-	a->event = vt_stmt_int(stmt, 0);
+	a->event = vt_allocation_event(vt_stmt_int(stmt, 0));
 	a->kind = (uint8_t)vt_stmt_int(stmt, 1);
 	a->device = (int16_t)vt_stmt_int(stmt, 2);
 	a->address = (uint64_t)vt_stmt_int(stmt, 3);
@@ -97,11 +98,11 @@ static void take(struct part *part, struct vt_stmt *stmt)
 	a->made = maker_at(&part->callers, stmt);
 	a->freed = &vt_caller_nobody;
 	a->container = VT_NO_INDEX;
-	a->freed_event = VT_NEVER;
-	a->freed_node_sequence = VT_NO_SEQUENCE;
+	a->freed_event = (uint32_t)VT_NEVER;
+	a->freed_node_sequence = (uint32_t)VT_NO_SEQUENCE;
 	if (vt_stmt_is_null(stmt, 13))
 		return;
-	a->freed_event = vt_stmt_int(stmt, 13);
+	a->freed_event = vt_allocation_event(vt_stmt_int(stmt, 13));
 	a->freed_time_ns = vt_stmt_int(stmt, 14) - part->start_time_ns;
 	a->freed_node_sequence = sequence_at(stmt, 20);
 	a->freed = freer_at(&part->callers, stmt);

@@ -10,30 +10,49 @@
 #include "analyzer/database/db.h"
 #include "analyzer/model/callers.h"
 
-#define VT_NEVER       INT64_MAX
-#define VT_NO_SEQUENCE UINT64_MAX
+/*
+ * Numbers of events and of autograd's nodes have 32 bits: there are more of them than a table may
+ * have rows, and a recording is as large in memory as its allocations are.  Types are such that
+ * nothing is computed in 32 bits.
+ */
+#define VT_NEVER       ((int64_t)UINT32_MAX)
+#define VT_NO_SEQUENCE ((uint64_t)UINT32_MAX)
 #define VT_NO_INDEX    UINT32_MAX
 /* Of one table: a moment of the timeline has 29 bits for the row. */
 #define VT_MOST_ROWS   ((1u << 29) - 1)
 
-struct vt_allocation {
-	int64_t event;
-	int64_t freed_event; /* VT_NEVER: not freed while recorded */
-	int64_t time_ns;     /* since the start of the recording */
+/* Packed: there are millions of them, and most passes over them read all. */
+struct __attribute__((packed, aligned(4))) vt_allocation {
+	uint32_t event;
+	uint32_t freed_event; /* VT_NEVER: not freed while recorded */
+	int64_t time_ns;      /* since the start of the recording */
 	int64_t freed_time_ns;
 	uint64_t address;
 	uint64_t size_bytes;
 	uint64_t requested_bytes; /* blocks: before rounding; 0: not known */
-	uint64_t node_sequence;   /* VT_NO_SEQUENCE where there is none */
-	uint64_t forward_sequence;
-	uint64_t freed_node_sequence;
 	const struct vt_caller *made;  /* never NULL, as the next */
 	const struct vt_caller *freed; /* vt_caller_nobody: not freed while recorded */
+	uint32_t node_sequence;        /* VT_NO_SEQUENCE where there is none */
+	uint32_t forward_sequence;
+	uint32_t freed_node_sequence;
 	uint32_t container; /* blocks: index of the driver allocation it lies in, or VT_NO_INDEX */
 	int16_t device;
 	uint8_t kind;         /* enum vt_kind */
 	uint8_t holds_blocks; /* a framework's allocator cut this one into blocks at some time */
 };
+
+/* A number of an event as a row has it; what only a damaged file has becomes the nearest. */
+static inline uint32_t vt_allocation_event(int64_t event)
+{
+	return event < 0 ? 0 : event < VT_NEVER ? (uint32_t)event : (uint32_t)VT_NEVER - 1;
+}
+
+/* The same of a number of autograd's, which may go round. */
+static inline uint32_t vt_allocation_sequence(int64_t sequence)
+{
+	return sequence < 0 ? (uint32_t)VT_NO_SEQUENCE :
+			      (uint32_t)((uint64_t)sequence % VT_NO_SEQUENCE);
+}
 
 struct vt_allocation_rows {
 	struct vt_allocation *items; /* free() */

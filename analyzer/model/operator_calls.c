@@ -41,7 +41,8 @@ static uint32_t id_at(struct vt_stmt *stmt, int column)
 
 static uint64_t sequence_at(struct vt_stmt *stmt, int column)
 {
-	return vt_stmt_is_null(stmt, column) ? VT_NO_SEQUENCE : (uint64_t)vt_stmt_int(stmt, column);
+	return vt_stmt_is_null(stmt, column) ? VT_NO_SEQUENCE :
+					       vt_allocation_sequence(vt_stmt_int(stmt, column));
 }
 
 /* Index of the operator with that id, or VT_NO_INDEX. */

@@ -41,7 +41,8 @@ static void tell(struct filling *filling, int64_t event, uint32_t index, enum vt
 		filling->places[event + 1]++;
 	} else {
 		at = filling->places ? filling->places[event]++ : timeline->nr++;
-		timeline->moments[at] = (struct vt_moment){ event, index, what };
+		timeline->moments[at] =
+			(struct vt_moment){ vt_allocation_event(event), index, what };
 	}
 }
 

@@ -20,10 +20,10 @@ enum vt_moment_what {
 
 /*
  * One event number may stand for two moments: an unmap that also ends the memory behind it.
- * Packed: there is one for every event.
+ * Small: there is one for every event.
  */
-struct __attribute__((packed, aligned(4))) vt_moment {
-	int64_t event;
+struct vt_moment {
+	uint32_t event;
 	uint32_t index : 29; /* VT_MOST_ROWS */
 	uint32_t what : 3; /* enum vt_moment_what */
 };

@@ -272,15 +272,15 @@ static void take_block(struct reading *reading, uint32_t index)
 	trace->nr_homeless += segment == VT_NO_INDEX;
 	if (segment != VT_NO_INDEX)
 		vote(reading, segment, block->made->stream);
-	add_step(reading, (struct vt_trace_step){ block->event, asked_bytes(trace, block), index,
-						 segment, VT_TRACE_TAKE });
+	add_step(reading, (struct vt_trace_step){ asked_bytes(trace, block), block->event, segment,
+						 index, VT_TRACE_TAKE });
 }
 
 static void other(struct reading *reading, uint32_t index, int64_t event, enum vt_trace_op op)
 {
 	add_step(reading,
-		 (struct vt_trace_step){ event, reading->model->allocations[index].size_bytes,
-					 index, VT_NO_INDEX, (uint8_t)op });
+		 (struct vt_trace_step){ reading->model->allocations[index].size_bytes,
+					 vt_allocation_event(event), VT_NO_INDEX, index, op });
 }
 
 static void count_use(struct reading *reading, uint64_t bytes, int is_more)
@@ -360,8 +360,9 @@ static void fail(struct reading *reading, uint32_t index)
 			      .is_request = 1,
 			      .stream_id = oom->stream,
 			      .is_small = (uint8_t)vt_settings_is_small(rounded) });
-	add_step(reading, (struct vt_trace_step){ oom->event, oom->requested_bytes, index, segment,
-						 VT_TRACE_FAILED });
+	add_step(reading,
+		 (struct vt_trace_step){ oom->requested_bytes, vt_allocation_event(oom->event),
+					 segment, index, VT_TRACE_FAILED });
 	if (trace->settings.is_expandable)
 		return;
 	if (trace->capacity_bytes >= reading->used_bytes + needed)
@@ -498,6 +499,8 @@ int vt_trace_init(struct vt_trace *trace, const struct vt_timeline *timeline, in
 	reading.mapping = vt_xcalloc((size_t)model->nr_allocations + 1, 1);
 	vt_reservations_find(&reading.reservations, timeline);
 	find_granules(&reading, timeline);
+	/* Nearly every moment is a step: a vector that doubles would take twice as much. */
+	vt_vector_reserve(&trace->steps, timeline->nr);
 	for (uint32_t i = 0; i < timeline->nr; i++)
 		read_moment(&reading, &timeline->moments[i]);
 	close_gap(&reading);

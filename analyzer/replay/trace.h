@@ -31,12 +31,13 @@ enum vt_trace_op {
 	VT_TRACE_OTHER_GIVE,
 };
 
-struct vt_trace_step {
-	int64_t event;
+/* Packed: there is one for nearly every event. */
+struct __attribute__((packed, aligned(4))) vt_trace_step {
 	uint64_t bytes;      /* TAKE, FAILED: the request, as far as it is known; not rounded */
-	uint32_t allocation; /* index into the model; FAILED: of vt_model.ooms */
-	uint32_t segment;    /* TAKE, FAILED: index into `segments`, VT_NO_INDEX */
-	uint8_t op;          /* enum vt_trace_op */
+	uint32_t event;
+	uint32_t segment;         /* TAKE, FAILED: index into `segments`, VT_NO_INDEX */
+	uint32_t allocation : 29; /* index into the model; FAILED: of vt_model.ooms */
+	uint32_t op : 3;          /* enum vt_trace_op */
 };
 
 /* What the allocator did at the driver. */

@@ -218,7 +218,7 @@ void vt_blocks_print_text(struct vt_blocks *blocks, FILE *out)
 		const char *cells[] = { id,      device,       vt_blocks_kind(e.a), size,
 					e.owner, e.provenance, stage,        place };
 
-		snprintf(id, sizeof(id), "%" PRId64, e.a->event);
+		snprintf(id, sizeof(id), "%" PRId64, (int64_t)e.a->event);
 		snprintf(device, sizeof(device), "%d", e.a->device);
 		vt_units_bytes(size, sizeof(size), e.a->size_bytes);
 		if (e.step)

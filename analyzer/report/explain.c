@@ -128,7 +128,7 @@ int vt_explain_init(struct vt_explain *explain, struct vt_analysis *analysis,
 	if (find_block(explain, options, diag))
 		return -1;
 	explain->a = &analysis->model.allocations[explain->allocation];
-	snprintf(when, sizeof(when), "event:%" PRId64, explain->a->event);
+	snprintf(when, sizeof(when), "event:%" PRId64, (int64_t)explain->a->event);
 	wanted.when = when;
 	if (vt_blocks_init(&explain->blocks, analysis, &wanted, diag))
 		return -1;

@@ -61,12 +61,12 @@ static void print_life(const struct vt_explain *explain, FILE *out)
 	const struct vt_model *model = &explain->analysis->model;
 	char size[VT_UNITS_MAX];
 
-	fprintf(out, "%s %" PRId64 "  0x%" PRIx64 " on cuda:%d  %s", vt_blocks_kind(a), a->event,
-		a->address, a->device, vt_units_bytes(size, sizeof(size), a->size_bytes));
+	fprintf(out, "%s %" PRId64 "  0x%" PRIx64 " on cuda:%d  %s", vt_blocks_kind(a),
+		(int64_t)a->event, a->address, a->device,
+		vt_units_bytes(size, sizeof(size), a->size_bytes));
 	if (a->container != VT_NO_INDEX)
-		fprintf(out, ", in %s %" PRId64,
-			vt_blocks_kind(&model->allocations[a->container]),
-			model->allocations[a->container].event);
+		fprintf(out, ", in %s %" PRId64, vt_blocks_kind(&model->allocations[a->container]),
+			(int64_t)model->allocations[a->container].event);
 	fputc('\n', out);
 	print_moment(explain, "made    ", a->event, a->time_ns, a->made->thread, out);
 	if (a->freed_event == VT_NEVER) {

@@ -124,7 +124,8 @@ static size_t count_backwards(const struct search *search, int64_t after, int64_
 static int64_t find_first_run(const struct search *search, const struct vt_call *call)
 {
 	const struct ran *ran = search->ran.items;
-	uint64_t low = call->sequence_before + 1; /* after VT_NO_SEQUENCE: 0 */
+	uint64_t before = call->sequence_before;
+	uint64_t low = before == VT_NO_SEQUENCE ? 0 : before + 1;
 	int64_t found = VT_NEVER;
 
 	if (call->last_sequence == call->sequence_before)
