@@ -73,7 +73,6 @@ static void try_after_load(struct trying *trying)
 {
 	const struct vt_trace *trace = &trying->ready->trace;
 	int64_t event = end_of_load(trying->context);
-	struct vt_trace emptied = *trace;
 	struct vt_replay_options options;
 	size_t at = 0;
 
@@ -81,18 +80,9 @@ static void try_after_load(struct trying *trying)
 		at++;
 	if (!at || at == trace->steps.len)
 		return;
-	memset(&emptied.steps, 0, sizeof(emptied.steps));
-	vt_vector_reserve(&emptied.steps, trace->steps.len + 1);
-	memcpy(emptied.steps.items, trace->steps.items, at * sizeof(*emptied.steps.items));
-	emptied.steps.items[at] = (struct vt_trace_step){ .event = event,
-							 .segment = VT_NO_INDEX,
-							 .op = VT_TRACE_EMPTY_CACHE };
-	memcpy(emptied.steps.items + at + 1, trace->steps.items + at,
-	       (trace->steps.len - at) * sizeof(*emptied.steps.items));
-	emptied.steps.len = trace->steps.len + 1;
-	vt_replay_options_init(&options, &emptied);
-	vt_replay_run(&trying->replays[AFTER_LOAD], &emptied, &options);
-	vt_vector_release(&emptied.steps);
+	vt_replay_options_init(&options, trace);
+	options.emptied_step = at;
+	vt_replay_run(&trying->replays[AFTER_LOAD], trace, &options);
 	trying->is_tried[AFTER_LOAD] = 1;
 }
 

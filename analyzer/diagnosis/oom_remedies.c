@@ -35,19 +35,11 @@ int vt_oom_remedies_cut(struct vt_trace *cut, const struct vt_trace *trace, uint
 	if (at == trace->steps.len)
 		return -1;
 	*cut = *trace;
-	memset(&cut->steps, 0, sizeof(cut->steps));
-	vt_vector_reserve(&cut->steps, at + 1);
-	memcpy(cut->steps.items, trace->steps.items, (at + 1) * sizeof(*cut->steps.items));
 	cut->steps.len = at + 1;
 	while (cut->changes.len &&
 	       cut->changes.items[cut->changes.len - 1].event > trace->steps.items[at].event)
 		cut->changes.len--;
 	return 0;
-}
-
-void vt_oom_remedies_uncut(struct vt_trace *cut)
-{
-	vt_vector_release(&cut->steps);
 }
 
 /* What one of the tries below has to go by, and to fill in. */
@@ -68,14 +60,16 @@ static void take_over(struct vt_oom_remedy *remedy, const struct vt_trace *cut,
 	remedy->reserved_bytes = replay->peak_reserved_bytes;
 }
 
+/* With the cache emptied before a step; SIZE_MAX: before none. */
 static void play(struct vt_oom_remedy *remedy, const struct vt_trace *cut,
-		 const struct vt_settings *settings)
+		 const struct vt_settings *settings, size_t emptied_step)
 {
 	struct vt_replay_options options;
 	struct vt_replay replay;
 
 	vt_replay_options_init(&options, cut);
 	options.settings = *settings;
+	options.emptied_step = emptied_step;
 	vt_replay_run(&replay, cut, &options);
 	take_over(remedy, cut, &replay);
 }
@@ -87,7 +81,7 @@ static void play_text(struct vt_oom_remedy *remedy, const struct vt_trace *cut, 
 
 	snprintf(remedy->text, sizeof(remedy->text), "%s", text);
 	if (!vt_settings_parse(&settings, text, &diag))
-		play(remedy, cut, &settings);
+		play(remedy, cut, &settings, SIZE_MAX);
 }
 
 /* What the settings that change nothing come to; where all lies as recorded, that is at hand. */
@@ -136,25 +130,6 @@ static int is_better(const struct vt_oom_remedy *remedy, const struct vt_oom_rem
 	if (!remedy->failed_event != !than->failed_event)
 		return !remedy->failed_event;
 	return remedy->reserved_bytes < than->reserved_bytes;
-}
-
-static void empty_before(struct vt_oom_remedy *remedy, const struct vt_trace *cut)
-{
-	struct vt_trace emptied = *cut;
-	size_t last = cut->steps.len - 1;
-	struct vt_trace_step step = { .event = cut->steps.items[last].event,
-				     .segment = VT_NO_INDEX,
-				     .op = VT_TRACE_EMPTY_CACHE };
-
-	/* A copy: others play the trace at the same time. */
-	memset(&emptied.steps, 0, sizeof(emptied.steps));
-	vt_vector_reserve(&emptied.steps, last + 2);
-	memcpy(emptied.steps.items, cut->steps.items, last * sizeof(step));
-	emptied.steps.items[last] = step;
-	emptied.steps.items[last + 1] = cut->steps.items[last];
-	emptied.steps.len = last + 2;
-	play(remedy, &emptied, &cut->settings);
-	vt_vector_release(&emptied.steps);
 }
 
 static void take_over_as(struct vt_oom_remedy *remedy, const struct trying *trying,
@@ -206,7 +181,7 @@ static void try_empty_cache(const struct trying *trying)
 	if (trying->is_refused)
 		take_over(empty, trying->cut, &trying->unchanged);
 	else
-		empty_before(empty, trying->cut);
+		play(empty, trying->cut, &trying->cut->settings, trying->cut->steps.len - 1);
 }
 
 /* Only those are played that could come to anything else than the recorded settings. */
@@ -270,5 +245,4 @@ void vt_oom_remedies_find(struct vt_oom_remedies *remedies, struct vt_trace_read
 	find_unchanged(&trying);
 	vt_parallel_run(NR_OTHERS + VT_ARRAY_SIZE(split_limits), try_one, &trying);
 	choose_split(&trying);
-	vt_oom_remedies_uncut(&cut);
 }

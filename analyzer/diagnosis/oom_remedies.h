@@ -34,12 +34,11 @@ struct vt_oom_remedies {
 };
 
 /*
- * A copy of a trace that ends with the request that failed (`oom` is an index into vt_model.ooms).
- * Its steps are the caller's to change; vt_oom_remedies_uncut ends it.  Returns 0, or -1 where the
+ * The part of a trace that ends with the request that failed (`oom` is an index into
+ * vt_model.ooms), valid as long as the trace and not to be released.  Returns 0, or -1 where the
  * trace has no such request.
  */
 int vt_oom_remedies_cut(struct vt_trace *cut, const struct vt_trace *trace, uint32_t oom);
-void vt_oom_remedies_uncut(struct vt_trace *cut);
 
 /* `oom` must be the last on the trace. */
 void vt_oom_remedies_find(struct vt_oom_remedies *remedies, struct vt_trace_ready *ready,

@@ -62,30 +62,31 @@ static uint64_t request_left(const struct vt_trace_step *take, const struct vt_a
 	return relieved < 0 || left < take->bytes ? left : take->bytes;
 }
 
-/* One request as several: `steps` gets the first, `later` what follows at later events. */
-static void change_take(const struct changes *changes, const struct vt_trace_step *take,
-			const struct vt_allocation *block, struct trace_steps *steps,
-			struct trace_steps *later)
+/*
+ * One request as several: returns the bytes of the first, 0: there is none; `later` gets what
+ * follows at later events.
+ */
+static uint64_t change_take(const struct changes *changes, const struct vt_trace_step *take,
+			    const struct vt_allocation *block, struct trace_steps *later)
 {
 	const struct change *all = changes->items;
 	size_t nr = changes->nr;
 	size_t at = vt_search_first(i, nr, all[i].allocation < take->allocation);
 	struct vt_trace_step step = *take;
 	int64_t relieved = 0;
+	uint64_t first;
 
 	for (; at < nr && all[at].allocation == take->allocation && all[at].event <= block->event;
 	     at++)
 		relieved += all[at].relieved_bytes;
-	step.bytes = request_left(take, block, relieved);
-	if (step.bytes)
-		vt_vector_push(steps, step);
+	first = step.bytes = request_left(take, block, relieved);
 	while (at < nr && all[at].allocation == take->allocation &&
 	       all[at].event < block->freed_event) {
 		uint64_t before = step.bytes;
+		int64_t event = all[at].event;
 
-		step.event = all[at].event;
-		for (; at < nr && all[at].allocation == take->allocation &&
-		       all[at].event == step.event;
+		step.event = vt_allocation_event(event);
+		for (; at < nr && all[at].allocation == take->allocation && all[at].event == event;
 		     at++)
 			relieved += all[at].relieved_bytes;
 		step.bytes = request_left(take, block, relieved);
@@ -98,6 +99,7 @@ static void change_take(const struct changes *changes, const struct vt_trace_ste
 		if (step.bytes)
 			vt_vector_push(later, step);
 	}
+	return first;
 }
 
 /* What an event gives back is free for what it takes. */
@@ -112,60 +114,48 @@ static int compare_steps(const void *a, const void *b)
 	return (x->allocation > y->allocation) - (x->allocation < y->allocation);
 }
 
-static void merge(struct trace_steps *merged, const struct trace_steps *steps,
-		  const struct trace_steps *later)
+/* The first requests, by allocation, and the later ones. */
+static uint64_t *relieve(const struct vt_trace *trace, const struct changes *changes,
+			 struct trace_steps *later)
 {
-	size_t next = 0;
-
-	for (size_t i = 0; i < steps->len; i++) {
-		for (; next < later->len && later->items[next].event <= steps->items[i].event;
-		     next++)
-			vt_vector_push(merged, later->items[next]);
-		vt_vector_push(merged, steps->items[i]);
-	}
-}
-
-/* Requests that failed say nothing about those that were served. */
-static void relieve_steps(struct trace_steps *merged, const struct vt_trace *trace,
-			  const struct changes *changes)
-{
-	struct trace_steps steps = { 0 }, later = { 0 };
+	const struct vt_model *model = trace->model;
+	uint64_t *requests = vt_xcalloc((size_t)model->nr_allocations + 1, sizeof(*requests));
 
 	for (size_t i = 0; i < trace->steps.len; i++) {
 		const struct vt_trace_step *step = &trace->steps.items[i];
 
 		if (step->op == VT_TRACE_TAKE)
-			change_take(changes, step, &trace->model->allocations[step->allocation],
-				    &steps, &later);
-		else if (step->op != VT_TRACE_FAILED)
-			vt_vector_push(&steps, *step);
+			requests[step->allocation] = change_take(
+				changes, step, &model->allocations[step->allocation], later);
 	}
-	if (later.len)
-		qsort(later.items, later.len, sizeof(*later.items), compare_steps);
-	merge(merged, &steps, &later);
-	vt_vector_release(&steps);
-	vt_vector_release(&later);
+	if (later->len)
+		qsort(later->items, later->len, sizeof(*later->items), compare_steps);
+	return requests;
 }
 
 int vt_savings_replay(const struct vt_trace_ready *ready, const struct vt_savings *savings,
 		      struct vt_replay *replay)
 {
-	struct vt_trace relieved = ready->trace;
+	const struct vt_trace *trace = &ready->trace;
 	struct vt_replay_options options;
 	struct changes changes;
-	struct trace_steps steps = { 0 };
+	struct trace_steps later = { 0 };
+	uint64_t *requests;
 	int rc = -1;
 
-	if (sort_changes(&changes, savings, relieved.model) == 0) {
-		relieve_steps(&steps, &ready->trace, &changes);
-		memset(&relieved.steps, 0, sizeof(relieved.steps));
-		relieved.steps.items = steps.items;
-		relieved.steps.len = steps.len;
-		vt_replay_options_init(&options, &relieved);
-		vt_replay_run(replay, &relieved, &options);
+	if (sort_changes(&changes, savings, trace->model) == 0) {
+		requests = relieve(trace, &changes, &later);
+		vt_replay_options_init(&options, trace);
+		options.request_bytes = requests;
+		options.more = later.items;
+		options.nr_more = later.len;
+		/* Requests that failed say nothing about those that were served. */
+		options.is_without_failed = 1;
+		vt_replay_run(replay, trace, &options);
 		rc = replay->failure.event ? -1 : 0;
+		free(requests);
 	}
-	vt_vector_release(&steps);
+	vt_vector_release(&later);
 	free(changes.items);
 	return rc;
 }

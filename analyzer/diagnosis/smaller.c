@@ -22,7 +22,8 @@ struct trial {
 	const struct vt_trace *trace;
 	struct vt_trace cut;
 	struct vt_scaling_size was;
-	uint8_t *powers; /* by step: with which power of the length it grows; 0: not at all */
+	uint8_t *powers; /* by allocation: with which power of the length it grows; 0: not at all */
+	uint8_t of_request; /* the same of what failed */
 };
 
 static int is_growing(const char *owner)
@@ -83,17 +84,17 @@ static uint8_t power_of_request(struct trial *trial, const struct vt_trace_step 
 /* Judging every block costs as much as all replays: only where the request itself would shrink. */
 static int find_powers(struct trial *trial)
 {
+	const struct vt_trace_step *steps = trial->cut.steps.items;
 	size_t nr = trial->cut.steps.len;
-	uint8_t of_request = power_of_request(trial, &trial->cut.steps.items[nr - 1]);
 
-	if (!of_request)
+	trial->of_request = power_of_request(trial, &steps[nr - 1]);
+	if (!trial->of_request)
 		return -1;
-	trial->powers = vt_xcalloc(nr, 1);
+	trial->powers = vt_xcalloc((size_t)trial->trace->model->nr_allocations + 1, 1);
 	for (size_t i = 0; i < nr; i++)
-		if (trial->cut.steps.items[i].op == VT_TRACE_TAKE)
-			trial->powers[i] =
-				power_of_block(trial, trial->cut.steps.items[i].allocation);
-	trial->powers[nr - 1] = of_request;
+		if (steps[i].op == VT_TRACE_TAKE)
+			trial->powers[steps[i].allocation] =
+				power_of_block(trial, steps[i].allocation);
 	return 0;
 }
 
@@ -104,27 +105,42 @@ static uint64_t scaled(uint64_t bytes, uint64_t part, uint64_t whole, unsigned p
 	return bytes ? bytes : 1;
 }
 
-static int is_served(const struct trial *trial, uint64_t part, uint64_t whole, int is_length)
+/* The part of the length or of the batch that is tried. */
+struct part {
+	uint64_t part;
+	uint64_t whole;
+	int is_length;
+};
+
+static uint64_t part_of(const struct part *part, uint64_t bytes, unsigned power)
 {
+	return scaled(bytes, part->part, part->whole, part->is_length || !power ? power : 1);
+}
+
+static int is_served(const struct trial *trial, struct part part)
+{
+	const struct vt_model *model = trial->trace->model;
 	const struct vt_trace *cut = &trial->cut;
+	const struct vt_trace_step *last = &cut->steps.items[cut->steps.len - 1];
+	uint64_t *requests = vt_xcalloc((size_t)model->nr_allocations + 1, sizeof(*requests));
+	uint64_t *failed = vt_xcalloc((size_t)model->nr_ooms + 1, sizeof(*failed));
 	struct vt_replay_options options;
 	struct vt_replay replay;
-	struct vt_trace changed = *cut;
 
-	memset(&changed.steps, 0, sizeof(changed.steps));
-	vt_vector_reserve(&changed.steps, cut->steps.len);
-	memcpy(changed.steps.items, cut->steps.items, cut->steps.len * sizeof(*cut->steps.items));
-	changed.steps.len = cut->steps.len;
-	for (size_t i = 0; i < changed.steps.len; i++) {
-		struct vt_trace_step *step = &changed.steps.items[i];
-		unsigned power = trial->powers[i];
-
-		step->bytes = scaled(step->bytes, part, whole, is_length || !power ? power : 1);
-	}
-	vt_replay_options_init(&options, &changed);
-	vt_replay_run(&replay, &changed, &options);
-	vt_vector_release(&changed.steps);
-	return replay.rescued_event == cut->steps.items[cut->steps.len - 1].event;
+	for (const struct vt_trace_step *step = cut->steps.items; step <= last; step++)
+		if (step->op == VT_TRACE_TAKE)
+			requests[step->allocation] =
+				part_of(&part, step->bytes, trial->powers[step->allocation]);
+		else if (step->op == VT_TRACE_FAILED)
+			failed[step->allocation] = part_of(&part, step->bytes,
+							   step == last ? trial->of_request : 0);
+	vt_replay_options_init(&options, cut);
+	options.request_bytes = requests;
+	options.failed_bytes = failed;
+	vt_replay_run(&replay, cut, &options);
+	free(requests);
+	free(failed);
+	return replay.rescued_event == last->event;
 }
 
 /* The largest part of `whole` below it that is served; 0: none. */
@@ -135,7 +151,7 @@ static uint64_t search(const struct trial *trial, uint64_t whole, int is_length)
 	while (high - low > 1) {
 		uint64_t middle = low + (high - low) / 2;
 
-		if (is_served(trial, middle, whole, is_length))
+		if (is_served(trial, (struct part){ middle, whole, is_length }))
 			low = middle;
 		else
 			high = middle;
@@ -224,5 +240,4 @@ void vt_smaller_find(struct vt_smaller *smaller, struct vt_attribution *attribut
 		smaller->fits_length =
 			search(&trial, LENGTH_PARTS, 1) * smaller->length / LENGTH_PARTS;
 	free(trial.powers);
-	vt_oom_remedies_uncut(&trial.cut);
 }

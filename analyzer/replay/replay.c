@@ -13,6 +13,7 @@ struct player {
 	struct vt_card card;
 	struct vt_piece **holding; /* by allocation */
 	size_t next_change;        /* of the recording, not yet compared */
+	size_t next_more;
 	uint64_t recorded_reserved_bytes;
 	VT_VECTOR(struct vt_trace_change) made; /* since the last comparison */
 	VT_VECTOR(struct vt_trace_change) recorded;
@@ -24,6 +25,7 @@ void vt_replay_options_init(struct vt_replay_options *options, const struct vt_t
 	options->settings = trace->settings;
 	options->capacity_bytes = trace->capacity_bytes;
 	options->device_bytes = trace->device_bytes;
+	options->emptied_step = SIZE_MAX;
 }
 
 int vt_replay_is_exact(const struct vt_replay *replay)
@@ -137,10 +139,17 @@ static void note_peaks(struct player *player, int64_t event)
 		replay->peak_used_bytes = player->card.used_bytes;
 }
 
+static int is_more(const struct player *player, const struct vt_trace_step *step)
+{
+	return step >= player->options->more &&
+	       step < player->options->more + player->options->nr_more;
+}
+
 static uint64_t request_of(const struct player *player, const struct vt_trace_step *step)
 {
-	return player->options->request_bytes ? player->options->request_bytes[step->allocation]
-					      : step->bytes;
+	return player->options->request_bytes && !is_more(player, step)
+		       ? player->options->request_bytes[step->allocation]
+		       : step->bytes;
 }
 
 static uint64_t failed_request_of(const struct player *player, const struct vt_trace_step *step)
@@ -273,13 +282,38 @@ static void sum_up(const struct player *player, struct vt_replay *replay)
 	replay->nr_retries = player->pools.nr_retries;
 }
 
+static int is_left_out(const struct player *player, const struct vt_trace_step *step)
+{
+	if (step->op == VT_TRACE_FAILED)
+		return player->options->is_without_failed;
+	return step->op == VT_TRACE_TAKE && !request_of(player, step);
+}
+
+/* What the trace does not have, up to a step of it. */
+static void make_more(struct player *player, int64_t event)
+{
+	const struct vt_replay_options *options = player->options;
+
+	for (; player->next_more < options->nr_more && !player->replay->failure.event &&
+	       options->more[player->next_more].event <= event;
+	     player->next_more++)
+		make(player, &options->more[player->next_more]);
+}
+
 static void play(struct player *player)
 {
 	const struct vt_trace *trace = player->trace;
 
-	for (size_t i = 0; i < trace->steps.len && !player->replay->failure.event; i++) {
+	for (size_t i = 0; i < trace->steps.len; i++) {
 		const struct vt_trace_step *step = &trace->steps.items[i];
 
+		if (is_left_out(player, step))
+			continue;
+		make_more(player, step->event);
+		if (player->replay->failure.event)
+			break;
+		if (i == player->options->emptied_step)
+			vt_allocator_empty_cache(&player->pools);
 		make(player, step);
 		if (player->options->is_compared && is_comparable(step))
 			compare_changes(player, step->event);

@@ -20,6 +20,11 @@ struct vt_replay_options {
 	/* The sizes asked for, by allocation of the model: 0 leaves it out.  NULL: as recorded. */
 	const uint64_t *request_bytes;
 	const uint64_t *failed_bytes; /* the same of requests that failed, by vt_model.ooms */
+	/* Steps besides the trace's, by event: each before the first that is not earlier. */
+	const struct vt_trace_step *more;
+	size_t nr_more;
+	size_t emptied_step;       /* empty_cache() is called before it; SIZE_MAX: before none */
+	uint8_t is_without_failed; /* requests that failed are left out */
 	uint8_t is_compared; /* with the recording, whose addresses the driver is to give again */
 	/* What a replay comes to that ends with this step; NULL: of no interest. */
 	size_t noted_step;
@@ -53,6 +58,7 @@ struct vt_replay {
 	int64_t first_difference;   /* event; 0: none */
 };
 
+/* What was recorded, with nothing changed, left out or compared. */
 void vt_replay_options_init(struct vt_replay_options *options, const struct vt_trace *trace);
 void vt_replay_run(struct vt_replay *replay, const struct vt_trace *trace,
 		   const struct vt_replay_options *options);

@@ -195,7 +195,6 @@ static void the_part_up_to_a_failed_request_is_what_replaying_it_alone_comes_to(
 	part = &ready->until_failed;
 	assert_int_equal(vt_oom_remedies_cut(&cut, &ready->trace, 0), 0);
 	alone = play(&cut);
-	vt_oom_remedies_uncut(&cut);
 	assert_true(vt_replay_is_exact(whole) && vt_replay_is_exact(part));
 	assert_int_equal(whole->peak_reserved_bytes, 90 * MIB);
 	assert_int_equal(part->peak_reserved_bytes, 50 * MIB);
