@@ -39,11 +39,12 @@ static void count_pieces(struct pieces *pieces, const struct vt_finding_context 
 {
 	memset(pieces, 0, sizeof(*pieces));
 	for (uint32_t i = 0; i < context->model->nr_allocations; i++) {
-		struct vt_key key = key_of(context, &context->model->allocations[i]);
+		struct vt_key key;
 		uint64_t *count;
 
 		if (!is_logits(context, i))
 			continue;
+		key = key_of(context, &context->model->allocations[i]);
 		count = vt_map_find(&pieces->counts, key);
 		if (count)
 			++*count;

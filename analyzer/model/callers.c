@@ -17,7 +17,8 @@ struct vt_caller_chunk {
 
 const struct vt_caller vt_caller_nobody;
 
-/* They are compared as bytes. */
+/* They are compared as bytes, up to the number. */
+#define COMPARED offsetof(struct vt_caller, number)
 _Static_assert(sizeof(struct vt_caller) == sizeof(uint64_t) + 8 * sizeof(uint32_t),
 	       "struct vt_caller has holes");
 
@@ -36,7 +37,7 @@ static const struct vt_caller **locate(const struct vt_callers *callers,
 {
 	size_t at = (size_t)hash_of(caller) & (callers->capacity - 1);
 
-	while (callers->table[at] && memcmp(callers->table[at], caller, sizeof(*caller)) != 0)
+	while (callers->table[at] && memcmp(callers->table[at], caller, COMPARED) != 0)
 		at = (at + 1) & (callers->capacity - 1);
 	return &callers->table[at];
 }
@@ -65,6 +66,7 @@ static const struct vt_caller *keep(struct vt_callers *callers, const struct vt_
 		callers->chunks = chunk;
 	}
 	chunk->items[chunk->nr] = *caller;
+	chunk->items[chunk->nr].number = ++callers->last_number;
 	return &chunk->items[chunk->nr++];
 }
 
@@ -88,6 +90,10 @@ void vt_callers_adopt(struct vt_callers *callers, struct vt_callers *from)
 {
 	struct vt_caller_chunk **end = &callers->chunks;
 
+	for (struct vt_caller_chunk *chunk = from->chunks; chunk; chunk = chunk->next)
+		for (size_t i = 0; i < chunk->nr; i++)
+			chunk->items[i].number += callers->last_number;
+	callers->last_number += from->last_number;
 	/* Behind the one that is being filled. */
 	while (*end)
 		end = &(*end)->next;

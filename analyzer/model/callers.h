@@ -19,7 +19,7 @@ struct vt_caller {
 	uint32_t scope;
 	uint32_t node_class;
 	uint32_t grad; /* enum vt_grad, of blocks */
-	uint32_t unused; /* 0 */
+	uint32_t number; /* from 1, for tables by caller; 0: nobody */
 };
 
 /* Of what was not freed; 0 in all. */
@@ -31,12 +31,16 @@ struct vt_callers {
 	const struct vt_caller **table; /* by hash; a power of two, or 0 */
 	size_t capacity;
 	size_t nr;
+	uint32_t last_number; /* with those that were adopted */
 };
 
-/* The one that is equal to `caller`; valid until the release. */
+/* The one that is equal to `caller`, whose number is of no interest; valid until the release. */
 const struct vt_caller *vt_callers_intern(struct vt_callers *callers,
 					  const struct vt_caller *caller);
-/* All of `from` live as long as those of `callers`, and are not found by it; `from` has none. */
+/*
+ * All of `from` live as long as those of `callers`, with numbers behind theirs, and are not found
+ * by it; `from` has none.
+ */
 void vt_callers_adopt(struct vt_callers *callers, struct vt_callers *from);
 void vt_callers_release(struct vt_callers *callers);
 

@@ -17,22 +17,23 @@
 
 struct vt_segment_run;
 
+/* What a search reads lies in the first 64 bytes, a line of the processor's cache. */
 struct vt_piece {
-	uint64_t address;
+	_Alignas(64) uint64_t address;
 	uint64_t size_bytes;
-	int64_t age_base;          /* searches of the pool when it became free */
-	struct vt_piece *previous; /* neighbours in the same segment */
-	struct vt_piece *next;
-	struct vt_segment_run *run; /* its expandable segment, or NULL */
-	struct vt_pool *pool;
 	uint32_t stream;
-	uint32_t holder;  /* what the caller says lives in it; VT_PIECE_NOBODY */
-	uint32_t segment; /* the caller's number of the segment */
 	uint8_t is_allocated;
 	uint8_t is_mapped;  /* 0: address space of an expandable segment, without memory */
 	uint8_t level;
 	struct vt_piece **link; /* the one that leads to it on the lowest level */
 	struct vt_piece *links[VT_FREE_SET_LEVELS];
+	struct vt_piece *previous; /* neighbours in the same segment */
+	struct vt_piece *next;
+	struct vt_segment_run *run; /* its expandable segment, or NULL */
+	struct vt_pool *pool;
+	int64_t age_base; /* searches of the pool when it became free */
+	uint32_t holder;  /* what the caller says lives in it; VT_PIECE_NOBODY */
+	uint32_t segment; /* the caller's number of the segment */
 };
 
 struct vt_free_set {

@@ -65,7 +65,8 @@ uint64_t vt_pools_allowed_bytes(const struct vt_pools *pools)
 
 static void add_spares(struct vt_pools *pools)
 {
-	struct vt_piece *chunk = vt_xcalloc(PIECES_PER_CHUNK, sizeof(*chunk));
+	struct vt_piece *chunk =
+		vt_xaligned(_Alignof(struct vt_piece), PIECES_PER_CHUNK * sizeof(*chunk));
 
 	vt_vector_push(&pools->chunks, chunk);
 	for (size_t i = 0; i < PIECES_PER_CHUNK; i++) {
@@ -83,13 +84,18 @@ struct vt_piece *vt_pools_piece_new(struct vt_pools *pools, struct vt_pool *pool
 		add_spares(pools);
 	piece = pools->spare;
 	pools->spare = piece->next;
-	memset(piece, 0, sizeof(*piece));
-	piece->pool = pool;
-	piece->stream = stream;
+	/* Links are filled when it comes into a set. */
 	piece->address = address;
 	piece->size_bytes = size_bytes;
-	piece->holder = VT_PIECE_NOBODY;
+	piece->stream = stream;
+	piece->is_allocated = 0;
 	piece->is_mapped = 1;
+	piece->previous = piece->next = NULL;
+	piece->run = NULL;
+	piece->pool = pool;
+	piece->age_base = 0;
+	piece->holder = VT_PIECE_NOBODY;
+	piece->segment = 0;
 	return piece;
 }
 

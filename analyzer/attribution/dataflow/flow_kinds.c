@@ -10,6 +10,7 @@
 /* Beside a label: the node was computed of what layers made. */
 #define OF_LAYER 64u
 #define NR_CODES 128u
+#define NOT_ASKED UINT8_MAX
 
 const char *vt_flow_label_text(enum vt_flow_label label)
 {
@@ -220,6 +221,8 @@ void vt_flow_kinds_init(struct vt_flow_kinds *kinds, const struct vt_model *mode
 		else
 			label_made(&l, &flow.nodes[n], final_label(&flow.nodes[n]));
 	remember_places(kinds);
+	kinds->by_maker = vt_xmalloc((size_t)model->callers.last_number + 1);
+	memset(kinds->by_maker, NOT_ASKED, (size_t)model->callers.last_number + 1);
 	free(l.node_of);
 	vt_vector_release(&l.numbered);
 	vt_dataflow_release(&flow);
@@ -229,30 +232,36 @@ void vt_flow_kinds_release(struct vt_flow_kinds *kinds)
 {
 	free(kinds->labels);
 	free(kinds->is_observed);
+	free(kinds->by_maker);
 	vt_map_release(&kinds->places);
 	memset(kinds, 0, sizeof(*kinds));
 }
 
-/* What was observed at its place; NULL: nothing, or no label more often than others. */
-static const uint64_t *find_place(const struct vt_flow_kinds *kinds, const struct vt_allocation *a)
+/* What was observed at its place + 1; 0: nothing, or no label more often than others. */
+static unsigned find_place(const struct vt_flow_kinds *kinds, const struct vt_allocation *a)
 {
-	const uint64_t *known = vt_map_find(&kinds->places, place_of(kinds, a));
+	uint8_t *code = &kinds->by_maker[a->made->number];
+	const uint64_t *known;
 
-	return known && *known >= NR_CODES ? known : NULL;
+	if (*code == NOT_ASKED) {
+		known = vt_map_find(&kinds->places, place_of(kinds, a));
+		*code = known && *known >= NR_CODES ? (uint8_t)(*known % NR_CODES + 1) : 0;
+	}
+	return *code;
 }
 
 /* What is known of it, or of its place: a label, with OF_LAYER. */
 static unsigned find_code(const struct vt_flow_kinds *kinds, const struct vt_allocation *a)
 {
 	uint32_t index = (uint32_t)(a - kinds->model->allocations);
-	const uint64_t *known;
+	unsigned place;
 
 	if (!kinds->labels)
 		return VT_FLOW_NONE;
 	if (kinds->is_observed[index])
 		return kinds->labels[index];
-	known = find_place(kinds, a);
-	return known ? (unsigned)(*known % NR_CODES) : VT_FLOW_NONE;
+	place = find_place(kinds, a);
+	return place ? place - 1 : VT_FLOW_NONE;
 }
 
 enum vt_flow_label vt_flow_kinds_find(const struct vt_flow_kinds *kinds,
@@ -270,5 +279,5 @@ int vt_flow_kinds_knows_heads(const struct vt_flow_kinds *kinds, const struct vt
 {
 	if (!kinds->labels || vt_flow_kinds_find(kinds, a) == VT_FLOW_LAST_MLP)
 		return 0;
-	return kinds->is_observed[a - kinds->model->allocations] || find_place(kinds, a);
+	return kinds->is_observed[a - kinds->model->allocations] || find_place(kinds, a) != 0;
 }

@@ -18,6 +18,7 @@ struct vt_flow_kinds {
 	uint8_t *labels;      /* by allocation, with a flag; NULL: nothing was observed */
 	uint8_t *is_observed; /* by allocation: an operator of the graph made it */
 	struct vt_map places; /* place -> label, and its lead over others */
+	uint8_t *by_maker; /* by caller: what its place has, once that was asked */
 	struct vt_operators *operators;
 };
 

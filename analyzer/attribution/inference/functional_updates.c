@@ -151,14 +151,18 @@ static int is_accumulation(const struct search *search, uint32_t node_class)
 
 static int is_gradient(struct search *search, const struct vt_allocation *a)
 {
-	const struct vt_span *span = vt_facts_span(search->facts, a);
+	const struct vt_span *span;
 
-	if (!vt_allocation_is_owned(a) || a->size_bytes <= SMALLEST_BLOCK || !span)
+	/* What costs least first: nearly every block is none. */
+	if (!vt_allocation_is_owned(a) || a->size_bytes <= SMALLEST_BLOCK)
 		return 0;
-	/* The engine itself adds up what several nodes made for one tensor. */
-	if (!a->made->node_class && (a->made->python_stack || span->stage != VT_STAGE_BACKWARD))
+	if (!a->made->node_class && a->made->python_stack)
 		return 0;
 	if (a->freed->node_class && !is_accumulation(search, a->freed->node_class))
+		return 0;
+	span = vt_facts_span(search->facts, a);
+	/* The engine itself adds up what several nodes made for one tensor. */
+	if (!span || (!a->made->node_class && span->stage != VT_STAGE_BACKWARD))
 		return 0;
 	/* Other passes may make gradients of inputs; those that fill .grad tell the sizes. */
 	if (search->facts->recorded.is_any_plain &&
@@ -204,13 +208,14 @@ static void count_gradients(struct search *search, int has_rest)
 
 static void find_trained_modules(struct search *search)
 {
-	for (uint32_t i = 0; i < search->model->nr_allocations; i++) {
+	search->has_trained_modules = search->facts->has_optimizer;
+	for (uint32_t i = 0; i < search->model->nr_allocations && !search->has_trained_modules;
+	     i++) {
 		const struct vt_allocation *a = &search->model->allocations[i];
 
-		search->has_trained_modules |= is_accumulation(search, a->made->node_class) ||
-					       is_accumulation(search, a->freed->node_class);
+		search->has_trained_modules = is_accumulation(search, a->made->node_class) ||
+					      is_accumulation(search, a->freed->node_class);
 	}
-	search->has_trained_modules |= search->facts->has_optimizer;
 	for (uint32_t i = 0; i < search->model->nr_tensors; i++)
 		search->has_trained_modules |=
 			search->model->tensors[i].role == VT_ROLE_GRADIENT;
