@@ -136,7 +136,8 @@ CREATE TABLE out_of_memory (
 	node_class      INTEGER,
 	node_sequence   INTEGER,
 	stream          INTEGER,          -- as of allocation
-	grad            INTEGER           -- as of allocation
+	grad            INTEGER,          -- as of allocation
+	forward_python_stack INTEGER      -- as of allocation
 );
 
 CREATE TABLE mark (

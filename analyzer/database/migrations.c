@@ -46,12 +46,17 @@
 	"CREATE " temporary " TABLE python_source (file, kind, part, text,"                        \
 	" PRIMARY KEY (file, kind, part)) WITHOUT ROWID;"
 
-#define SET_VERSION "PRAGMA user_version=6"
+/* Version 7: where the forward of a failed request's node stood. */
+#define ADD_7 "ALTER TABLE out_of_memory ADD COLUMN forward_python_stack INTEGER;"
+
+#define SET_VERSION "PRAGMA user_version=7"
 
 /* A temporary view hides the table of its name. */
 #define VIEW(table, columns)                                                                       \
 	"CREATE TEMP VIEW " table " AS SELECT *, " columns " FROM main." table ";"
-#define VIEW_OUT_OF_MEMORY_3 VIEW("out_of_memory", "NULL AS stream, NULL AS grad")
+#define VIEW_OUT_OF_MEMORY_6 VIEW("out_of_memory", "NULL AS forward_python_stack")
+#define VIEW_OUT_OF_MEMORY_3                                                                       \
+	VIEW("out_of_memory", "NULL AS stream, NULL AS grad, NULL AS forward_python_stack")
 #define VIEW_ALLOCATION_4    "NULL AS grad, NULL AS freed_grad"
 
 static const struct {
@@ -64,17 +69,22 @@ static const struct {
 		     " NULL AS freed_forward_python_stack, NULL AS requested_bytes, "
 		     VIEW_ALLOCATION_4)
 		VIEW_OUT_OF_MEMORY_3,
-		TABLES_2("") TABLES_3("") TABLES_5("") TABLES_6("") ADD_2 ADD_3 ADD_4 SET_VERSION },
+		TABLES_2("") TABLES_3("") TABLES_5("") TABLES_6("") ADD_2 ADD_3 ADD_4 ADD_7
+		SET_VERSION },
 	[2] = { "PRAGMA temp_store=MEMORY;" TABLES_3("TEMP") TABLES_5("TEMP") TABLES_6("TEMP")
 		VIEW("allocation", "NULL AS requested_bytes, " VIEW_ALLOCATION_4)
 		VIEW_OUT_OF_MEMORY_3,
-		TABLES_3("") TABLES_5("") TABLES_6("") ADD_3 ADD_4 SET_VERSION },
+		TABLES_3("") TABLES_5("") TABLES_6("") ADD_3 ADD_4 ADD_7 SET_VERSION },
 	[3] = { "PRAGMA temp_store=MEMORY;" TABLES_5("TEMP") TABLES_6("TEMP")
-		VIEW("allocation", VIEW_ALLOCATION_4) VIEW("out_of_memory", "NULL AS grad"),
-		TABLES_5("") TABLES_6("") ADD_4 SET_VERSION },
-	[4] = { "PRAGMA temp_store=MEMORY;" TABLES_5("TEMP") TABLES_6("TEMP"),
-		TABLES_5("") TABLES_6("") SET_VERSION },
-	[5] = { "PRAGMA temp_store=MEMORY;" TABLES_6("TEMP"), TABLES_6("") SET_VERSION },
+		VIEW("allocation", VIEW_ALLOCATION_4)
+		VIEW("out_of_memory", "NULL AS grad, NULL AS forward_python_stack"),
+		TABLES_5("") TABLES_6("") ADD_4 ADD_7 SET_VERSION },
+	[4] = { "PRAGMA temp_store=MEMORY;" TABLES_5("TEMP") TABLES_6("TEMP")
+		VIEW_OUT_OF_MEMORY_6,
+		TABLES_5("") TABLES_6("") ADD_7 SET_VERSION },
+	[5] = { "PRAGMA temp_store=MEMORY;" TABLES_6("TEMP") VIEW_OUT_OF_MEMORY_6,
+		TABLES_6("") ADD_7 SET_VERSION },
+	[6] = { "PRAGMA temp_store=MEMORY;" VIEW_OUT_OF_MEMORY_6, ADD_7 SET_VERSION },
 };
 
 #define NR_OLDER (int)(sizeof(older) / sizeof(older[0]))

@@ -121,6 +121,7 @@ static void drop_told(struct vt_finding_context *context)
 		    finding.saves_bytes <= growth.saves_bytes) {
 			free(finding.text);
 			free(finding.where);
+			free(finding.caller);
 			vt_vector_release(&finding.savings);
 			continue;
 		}

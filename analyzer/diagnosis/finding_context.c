@@ -6,6 +6,7 @@
 #include "analyzer/base/owner_path.h"
 #include "analyzer/base/parallel.h"
 #include "analyzer/diagnosis/savings_replay.h"
+#include "analyzer/model/producer.h"
 
 /* A hundredth of the highest use is worth a line, less is not. */
 #define LEAST_SHARE 0.01
@@ -23,6 +24,7 @@ static void release(struct vt_finding *finding)
 {
 	free(finding->text);
 	free(finding->where);
+	free(finding->caller);
 	vt_vector_release(&finding->savings);
 }
 
@@ -36,16 +38,18 @@ static void push(struct vt_finding_context *context, struct vt_finding finding,
 		vt_vector_push(context->findings, finding);
 }
 
-static char *where(const struct vt_finding_context *context, uint32_t allocation)
+static void set_where(const struct vt_finding_context *context, uint32_t allocation,
+		      struct vt_finding *finding)
 {
 	const struct vt_caller *made = context->model->allocations[allocation].made;
-	uint32_t stack = made->forward_python_stack ? made->forward_python_stack :
-						      made->python_stack;
-	struct vt_lines lines = vt_describe_python(context->describe, stack);
-	char *text = lines.nr ? vt_xstrdup(lines.text[0]) : NULL;
+	struct vt_producer at = { .python_stack = made->forward_python_stack
+							  ? made->forward_python_stack
+							  : made->python_stack };
+	struct vt_lines lines = vt_describe_python(context->describe, at.python_stack);
 
+	finding->where = lines.nr ? vt_xstrdup(lines.text[0]) : NULL;
+	finding->caller = vt_producer_caller(context->describe, &at);
 	vt_describe_free(&lines);
-	return text;
 }
 
 static void add(struct vt_finding_context *context, struct vt_finding finding,
@@ -65,7 +69,7 @@ static void add(struct vt_finding_context *context, struct vt_finding finding,
 	finding.saves_bytes = context->peak_bytes > peak ? context->peak_bytes - peak : 0;
 	finding.lowers_allocated_bytes = finding.saves_bytes;
 	finding.owner = vt_attribution_owner(context->attribution, verdict.owner);
-	finding.where = where(context, allocation);
+	set_where(context, allocation, &finding);
 	finding.savings = *savings;
 	memset(savings, 0, sizeof(*savings));
 	push(context, finding,

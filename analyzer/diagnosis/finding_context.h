@@ -27,6 +27,7 @@ struct vt_finding {
 	struct vt_savings savings;	 /* empty for what is replayed */
 	const char *owner; /* borrowed; NULL: of no one owner */
 	char *where;       /* "model.py:646 Net.forward"; NULL: no one place */
+	char *caller;      /* the program's line, where that is a library's; NULL: it is not */
 	char *text;        /* what, with this run's figures */
 	int device;
 	uint8_t is_replayed; /* saves_bytes is of device use; else of allocated bytes */

@@ -93,6 +93,7 @@ void vt_findings_release(struct vt_findings *findings)
 {
 	for (size_t i = 0; i < findings->len; i++) {
 		free(findings->items[i].where);
+		free(findings->items[i].caller);
 		free(findings->items[i].text);
 		vt_vector_release(&findings->items[i].savings);
 	}

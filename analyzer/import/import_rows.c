@@ -17,7 +17,7 @@ void vt_import_rows_init(struct vt_import_rows *rows, struct vt_db *db)
 	rows->event = vt_db_prepare(db, "INSERT INTO event VALUES (?,?,?,?,?,?,?,?,?,?,?,?)");
 	rows->out_of_memory =
 		vt_db_prepare(db, "INSERT INTO out_of_memory VALUES"
-				  " (?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+				  " (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
 	rows->mark = vt_db_prepare(db, "INSERT INTO mark VALUES (?,?,?,?,?,?,?)");
 }
 
@@ -208,6 +208,7 @@ int vt_import_rows_out_of_memory(struct vt_import_rows *rows, uint64_t id,
 	bind_sequence(stmt, 12, r->node_sequence);
 	bind_u64(stmt, 13, r->stream);
 	vt_stmt_bind_id(stmt, 14, r->grad);
+	vt_stmt_bind_id(stmt, 15, r->forward_python_stack);
 	return vt_stmt_step(stmt);
 }
 

@@ -56,7 +56,6 @@ static const char *in_library(const char *file)
 int vt_describe_is_framework(const char *file)
 {
 	/* PyTorch, and what runs the cells of a notebook. */
-	/* PyTorch, and what runs the cells of a notebook. */
 	static const char *const packages[] = {
 		"torch/",     "functorch/", "IPython/", "ipykernel/", "ipykernel_launcher.py",
 		"traitlets/", "tornado/",
@@ -86,7 +85,7 @@ const char *vt_describe_file(const struct vt_describe *describe, const char *fil
 	return file;
 }
 
-static char *python_text(const struct vt_describe *describe, uint32_t frame)
+char *vt_describe_frame(const struct vt_describe *describe, uint32_t frame)
 {
 	const struct vt_frames *frames = &describe->model->frames;
 	const struct vt_code *code = vt_frames_code(frames, frame);
@@ -118,13 +117,13 @@ struct vt_lines vt_describe_python(const struct vt_describe *describe, uint32_t 
 	struct vt_lines lines = { vt_xcalloc(nr + 1, sizeof(char *)), nr };
 
 	for (unsigned i = 0; i < nr; i++)
-		lines.text[i] = python_text(describe, ids[i]);
+		lines.text[i] = vt_describe_frame(describe, ids[i]);
 	if (vt_frames_python(&describe->model->frames, stack, ids) == VT_STACK_MAX_FRAMES)
 		lines.text[lines.nr++] = vt_xstrdup(cut);
 	return lines;
 }
 
-char *vt_describe_own_line(const struct vt_describe *describe, uint32_t stack)
+uint32_t vt_describe_own_frame(const struct vt_describe *describe, uint32_t stack)
 {
 	uint32_t ids[VT_FRAMES_MAX];
 	unsigned nr = vt_frames_python(&describe->model->frames, stack, ids);
@@ -133,9 +132,9 @@ char *vt_describe_own_line(const struct vt_describe *describe, uint32_t stack)
 		const char *file = vt_frames_code(&describe->model->frames, ids[i])->file;
 
 		if (!vt_describe_is_framework(file) && !vt_describe_package(file))
-			return python_text(describe, ids[i]);
+			return ids[i];
 	}
-	return NULL;
+	return VT_NO_INDEX;
 }
 
 /* Template arguments longer than this say less than the room they take. */

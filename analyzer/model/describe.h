@@ -36,8 +36,10 @@ unsigned vt_describe_visible(const struct vt_describe *describe, uint32_t stack,
  * the innermost one.
  */
 struct vt_lines vt_describe_python(const struct vt_describe *describe, uint32_t stack);
-/* The innermost frame outside of installed packages.  To be freed; NULL: there is none. */
-char *vt_describe_own_line(const struct vt_describe *describe, uint32_t stack);
+/* The id of the innermost frame outside of installed packages; VT_NO_INDEX: there is none. */
+uint32_t vt_describe_own_frame(const struct vt_describe *describe, uint32_t stack);
+/* A Python frame's line: "train.py:12 step"; free(). */
+char *vt_describe_frame(const struct vt_describe *describe, uint32_t frame);
 /*
  * The native frames that are to be seen: without allocator, dispatcher and interpreter; no
  * parameter lists.

@@ -58,8 +58,8 @@ static void take_mark(struct vt_model *model, struct vt_stmt *stmt)
 
 static const char oom_sql[] =
 	"SELECT event, time_ns, thread, device, requested_bytes, allocated_bytes, reserved_bytes,"
-	" native_stack, python_stack, scope, node_class, stream, grad FROM out_of_memory"
-	" ORDER BY event";
+	" native_stack, python_stack, scope, node_class, stream, grad,"
+	" forward_python_stack FROM out_of_memory ORDER BY event";
 
 static void take_oom(struct vt_model *model, struct vt_stmt *stmt)
 {
@@ -78,6 +78,7 @@ static void take_oom(struct vt_model *model, struct vt_stmt *stmt)
 	oom->node_class = id_at(stmt, 10);
 	oom->stream = (uint64_t)vt_stmt_int(stmt, 11);
 	oom->grad = id_at(stmt, 12);
+	oom->forward_python_stack = id_at(stmt, 13);
 }
 
 static const char device_sql[] =

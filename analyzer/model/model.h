@@ -86,6 +86,7 @@ struct vt_out_of_memory {
 	uint32_t thread;
 	uint32_t native_stack;
 	uint32_t python_stack;
+	uint32_t forward_python_stack; /* as of an allocation */
 	uint32_t scope;
 	uint32_t node_class;
 	int16_t device;

@@ -25,31 +25,115 @@ static int is_engine_call(const struct vt_frames *frames, uint32_t python_stack)
 	       ends_with(code->file, "/torch/autograd/__init__.py");
 }
 
-uint32_t vt_producer_stack(const struct vt_model *model, const struct vt_allocation *a)
+static struct vt_producer choose(const struct vt_model *model, uint32_t node_class,
+				 uint32_t python_stack, uint32_t forward_python_stack,
+				 uint32_t native_stack)
 {
-	if (a->made->node_class && a->made->forward_python_stack &&
-	    is_engine_call(&model->frames, a->made->python_stack))
-		return a->made->forward_python_stack;
-	return a->made->python_stack;
+	struct vt_producer producer = { .python_stack = python_stack,
+					.native_stack = native_stack,
+					.forward_python_stack =
+						node_class ? forward_python_stack : 0 };
+
+	if (node_class && forward_python_stack && is_engine_call(&model->frames, python_stack)) {
+		producer.python_stack = forward_python_stack;
+		producer.is_backward = forward_python_stack != python_stack;
+	}
+	return producer;
 }
 
-static void mark_backward(struct vt_lines *lines)
+struct vt_producer vt_producer_of(const struct vt_model *model, const struct vt_allocation *a)
 {
-	char *line = vt_xasprintf("backward of %s", lines->text[0]);
+	return choose(model, a->made->node_class, a->made->python_stack,
+		      a->made->forward_python_stack, a->made->native_stack);
+}
 
-	free(lines->text[0]);
-	lines->text[0] = line;
+struct vt_producer vt_producer_of_failed(const struct vt_model *model,
+					 const struct vt_out_of_memory *oom)
+{
+	return choose(model, oom->node_class, oom->python_stack, oom->forward_python_stack,
+		      oom->native_stack);
+}
+
+uint32_t vt_producer_stack(const struct vt_model *model, const struct vt_allocation *a)
+{
+	return vt_producer_of(model, a).python_stack;
+}
+
+/* Takes the line. */
+static char *mark_backward(char *line)
+{
+	char *marked = vt_xasprintf("backward of %s", line);
+
+	free(line);
+	return marked;
+}
+
+struct vt_own_frame vt_producer_own_frame(const struct vt_describe *describe,
+					  const struct vt_producer *producer)
+{
+	struct vt_own_frame own = { vt_describe_own_frame(describe, producer->python_stack),
+				    producer->is_backward };
+
+	if (own.id == VT_NO_INDEX && producer->forward_python_stack) {
+		own.id = vt_describe_own_frame(describe, producer->forward_python_stack);
+		own.is_backward = 1;
+	}
+	return own;
+}
+
+/* Behind the frames of a library's own backward, which nothing of the program called. */
+static void append_forward(const struct vt_describe *describe, uint32_t stack,
+			   struct vt_lines *lines)
+{
+	struct vt_lines forward = vt_describe_python(describe, stack);
+
+	if (!forward.nr)
+		return;
+	forward.text[0] = mark_backward(forward.text[0]);
+	lines->text = vt_xrealloc(lines->text, (lines->nr + forward.nr) * sizeof(char *));
+	memcpy(lines->text + lines->nr, forward.text, forward.nr * sizeof(char *));
+	lines->nr += forward.nr;
+	free(forward.text);
+}
+
+struct vt_lines vt_producer_python(const struct vt_describe *describe,
+				   const struct vt_producer *producer)
+{
+	struct vt_lines lines = vt_describe_python(describe, producer->python_stack);
+	struct vt_own_frame own = vt_producer_own_frame(describe, producer);
+
+	if (lines.nr && producer->is_backward)
+		lines.text[0] = mark_backward(lines.text[0]);
+	else if (lines.nr && own.is_backward && own.id != VT_NO_INDEX)
+		append_forward(describe, producer->forward_python_stack, &lines);
+	return lines;
 }
 
 struct vt_lines vt_producer_lines(const struct vt_describe *describe, const struct vt_allocation *a)
 {
-	uint32_t stack = vt_producer_stack(describe->model, a);
-	struct vt_lines lines = vt_describe_python(describe, stack);
+	struct vt_producer producer = vt_producer_of(describe->model, a);
+	struct vt_lines lines = vt_producer_python(describe, &producer);
 
-	if (lines.nr && stack != a->made->python_stack)
-		mark_backward(&lines);
 	if (lines.nr)
 		return lines;
 	vt_describe_free(&lines);
-	return vt_describe_native(describe, a->made->native_stack);
+	return vt_describe_native(describe, producer.native_stack);
+}
+
+char *vt_producer_own_line(const struct vt_describe *describe, const struct vt_producer *producer)
+{
+	struct vt_own_frame own = vt_producer_own_frame(describe, producer);
+	char *line = own.id == VT_NO_INDEX ? NULL : vt_describe_frame(describe, own.id);
+
+	return line && own.is_backward ? mark_backward(line) : line;
+}
+
+char *vt_producer_caller(const struct vt_describe *describe, const struct vt_producer *producer)
+{
+	struct vt_own_frame own = vt_producer_own_frame(describe, producer);
+	uint32_t ids[VT_FRAMES_MAX];
+
+	if (!vt_describe_visible(describe, producer->python_stack, ids) || ids[0] == own.id)
+		return NULL;
+	return vt_producer_own_line(describe, producer);
 }

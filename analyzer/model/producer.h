@@ -12,7 +12,25 @@
 
 #include "analyzer/model/describe.h"
 
-/* A Python stack's id, 0: unknown.  It is not a->python_stack where it is that of the forward. */
+struct vt_producer {
+	uint32_t python_stack; /* 0: unknown */
+	uint32_t native_stack;
+	uint32_t forward_python_stack; /* of its node; 0: none, or not known */
+	uint8_t is_backward;	       /* the Python stack is that of the forward */
+};
+
+/* The innermost frame outside of installed packages. */
+struct vt_own_frame {
+	uint32_t id;	     /* VT_NO_INDEX: there is none */
+	uint8_t is_backward; /* it is of the forward, and the producer of its backward */
+};
+
+struct vt_producer vt_producer_of(const struct vt_model *model, const struct vt_allocation *a);
+/* Of a request that was not served. */
+struct vt_producer vt_producer_of_failed(const struct vt_model *model,
+					 const struct vt_out_of_memory *oom);
+
+/* The Python stack of vt_producer_of(). */
 uint32_t vt_producer_stack(const struct vt_model *model, const struct vt_allocation *a);
 
 /*
@@ -21,5 +39,15 @@ uint32_t vt_producer_stack(const struct vt_model *model, const struct vt_allocat
  */
 struct vt_lines vt_producer_lines(const struct vt_describe *describe,
 				  const struct vt_allocation *a);
+/* The Python frames alone. */
+struct vt_lines vt_producer_python(const struct vt_describe *describe,
+				   const struct vt_producer *producer);
+/* That of the producer; a library's own backward in Python was called by none, its forward was. */
+struct vt_own_frame vt_producer_own_frame(const struct vt_describe *describe,
+					  const struct vt_producer *producer);
+/* It as text, "backward of" before the line of a forward.  Free(); NULL: there is none. */
+char *vt_producer_own_line(const struct vt_describe *describe, const struct vt_producer *producer);
+/* The same where another frame is seen inside of it; else NULL. */
+char *vt_producer_caller(const struct vt_describe *describe, const struct vt_producer *producer);
 
 #endif

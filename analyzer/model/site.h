@@ -11,9 +11,11 @@
 
 #include <stdint.h>
 
-#include "analyzer/model/describe.h"
+#include "analyzer/model/producer.h"
 
 /* Equal for equal places. */
 uint64_t vt_site_of(const struct vt_describe *describe, const struct vt_allocation *a);
+uint64_t vt_site_of_producer(const struct vt_describe *describe,
+			     const struct vt_producer *producer);
 
 #endif

@@ -64,6 +64,7 @@ json_t *vt_findings_print_json(const struct vt_findings *findings)
 		vt_json_set(object, "is_lower_bound", json_boolean(finding->is_least));
 		vt_json_set(object, "owner", finding->owner);
 		vt_json_set(object, "where", finding->where);
+		vt_json_set(object, "caller", finding->caller);
 		vt_json_set(object, "text", text);
 		vt_json_set(object, "fix", words->fix);
 		vt_json_set(object, "device", finding->device);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyzer/base/owner_path.h"
+#include "analyzer/diagnosis/failed_request.h"
 #include "analyzer/model/when.h"
 #include "analyzer/report/limits.h"
 
@@ -134,6 +135,17 @@ static void find_kept(struct vt_oom *oom)
 	}
 }
 
+static void find_owner(struct vt_oom *oom)
+{
+	struct vt_attribution *attribution = &oom->analysis->attribution;
+	uint32_t like = vt_failed_request_find_like(oom->describe, oom->oom);
+
+	oom->producer = vt_producer_of_failed(&oom->analysis->model, oom->oom);
+	if (like != VT_NO_INDEX)
+		oom->owner = vt_attribution_owner(attribution,
+						  vt_attribution_judge(attribution, like).owner);
+}
+
 void vt_oom_begin(struct vt_oom *oom, struct vt_analysis *analysis, int device)
 {
 	const struct vt_model *model = &analysis->model;
@@ -158,6 +170,7 @@ void vt_oom_finish(struct vt_oom *oom, const struct vt_describe *describe)
 	if (!oom->oom)
 		return;
 	vt_peak_context_find(&oom->place, analysis, oom->oom->event);
+	find_owner(oom);
 	vt_books_init(&oom->books, &analysis->attribution, oom->oom->device, oom->oom->event);
 	find_free(oom);
 	find_kept(oom);

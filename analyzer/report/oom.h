@@ -13,6 +13,7 @@
 #include "analyzer/diagnosis/next_passes.h"
 #include "analyzer/diagnosis/oom_remedies.h"
 #include "analyzer/diagnosis/whole_step.h"
+#include "analyzer/model/producer.h"
 #include "analyzer/report/books.h"
 #include "analyzer/report/frag.h"
 #include "analyzer/report/peak_context.h"
@@ -37,6 +38,8 @@ struct vt_oom {
 	int device;                          /* that was asked for, or VT_WHEN_ALL_DEVICES */
 	uint32_t nr_ooms;                    /* of the whole run */
 	struct vt_peak_context place;
+	struct vt_producer producer; /* of the request */
+	const char *owner; /* of what its place made before; NULL: it made nothing */
 	struct vt_books books;
 	struct vt_diag unplayed; /* why there is no replay; empty text: there is */
 	struct vt_frag frag;     /* of the one device at that event, where there is a replay */

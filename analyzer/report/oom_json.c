@@ -160,6 +160,7 @@ static json_t *failures_json(const struct vt_oom *oom)
 
 	for (uint32_t i = 0; i < model->nr_ooms; i++) {
 		const struct vt_out_of_memory *failed = &model->ooms[i];
+		const struct vt_producer producer = vt_producer_of_failed(model, failed);
 		json_t *object;
 
 		if (oom->device != VT_WHEN_ALL_DEVICES && failed->device != oom->device)
@@ -170,8 +171,8 @@ static json_t *failures_json(const struct vt_oom *oom)
 		json_object_set_new(object, "device", json_integer(failed->device));
 		set_bytes(object, "requested_bytes", failed->requested_bytes);
 		json_object_set_new(object, "python",
-				    vt_json_lines(vt_describe_python(oom->describe,
-								     failed->python_stack)));
+				    vt_json_lines(vt_producer_python(oom->describe,
+								     &producer)));
 		json_array_append_new(array, object);
 	}
 	return array;
@@ -179,7 +180,7 @@ static json_t *failures_json(const struct vt_oom *oom)
 
 static void set_own_line(json_t *object, const struct vt_oom *oom)
 {
-	char *line = vt_describe_own_line(oom->describe, oom->oom->python_stack);
+	char *line = vt_producer_own_line(oom->describe, &oom->producer);
 
 	json_object_set_new(object, "own_line", vt_json_text(line));
 	free(line);
@@ -194,13 +195,14 @@ json_t *vt_oom_json(const struct vt_oom *oom)
 	object = json_object();
 	json_object_set_new(object, "device", json_integer(oom->oom->device));
 	json_object_set_new(object, "requested_bytes", vt_json_integer(oom->oom->requested_bytes));
+	json_object_set_new(object, "requested_for", vt_json_text(oom->owner));
 	json_object_set_new(object, "requests_failed", json_integer(oom->nr_ooms));
 	json_object_set_new(object, "failures", failures_json(oom));
 	vt_peak_context_json(&oom->place, object);
 	vt_books_json_set(object, &oom->books);
 	json_object_set_new(
 		object, "python",
-		vt_json_lines(vt_describe_python(oom->describe, oom->oom->python_stack)));
+		vt_json_lines(vt_producer_python(oom->describe, &oom->producer)));
 	json_object_set_new(
 		object, "native",
 		vt_json_lines(vt_describe_native(oom->describe, oom->oom->native_stack)));

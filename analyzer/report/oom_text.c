@@ -30,11 +30,12 @@ static void print_request(const struct vt_oom *oom, FILE *out)
 {
 	const struct vt_device *device =
 		vt_model_device(&oom->analysis->model, oom->oom->device);
-	char *own_line = vt_describe_own_line(oom->describe, oom->oom->python_stack);
+	char *own_line = vt_producer_own_line(oom->describe, &oom->producer);
 	char a[VT_UNITS_MAX], b[VT_UNITS_MAX], c[VT_UNITS_MAX];
 
-	fprintf(out, "  asked for       %s\n",
-		vt_units_bytes(a, sizeof(a), oom->oom->requested_bytes));
+	fprintf(out, "  asked for       %s%s%s\n",
+		vt_units_bytes(a, sizeof(a), oom->oom->requested_bytes), oom->owner ? " for " : "",
+		oom->owner ? oom->owner : "");
 	if (own_line)
 		fprintf(out, "  by              %s\n", own_line);
 	free(own_line);
@@ -322,7 +323,8 @@ static int is_same(const struct vt_out_of_memory *x, const struct vt_out_of_memo
 static void print_failure(const struct vt_oom *oom, const struct vt_out_of_memory *failed,
 			  uint32_t times, FILE *out)
 {
-	struct vt_lines lines = vt_describe_python(oom->describe, failed->python_stack);
+	struct vt_producer producer = vt_producer_of_failed(oom->describe->model, failed);
+	struct vt_lines lines = vt_producer_python(oom->describe, &producer);
 	char text[VT_UNITS_MAX];
 
 	fprintf(out, "  event %-9" PRId64 " %11s", failed->event,
@@ -390,7 +392,7 @@ void vt_oom_print_text(const struct vt_oom *oom, FILE *out)
 	print_request(oom, out);
 	print_cause(oom, out);
 	fprintf(out, "\n  the request's stack\n");
-	print_lines(vt_describe_python(oom->describe, oom->oom->python_stack), max, "    ", out);
+	print_lines(vt_producer_python(oom->describe, &oom->producer), max, "    ", out);
 	print_lines(vt_describe_native(oom->describe, oom->oom->native_stack), max, "    ", out);
 	fprintf(out, "\n  live at that moment\n");
 	vt_owner_table_print(&owners, 1,

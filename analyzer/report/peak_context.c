@@ -6,6 +6,20 @@
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
 
+static void find_pass(struct vt_peak_context *place, const struct vt_passes *passes)
+{
+	for (uint32_t i = 0; i < passes->nr; i++) {
+		const struct vt_pass *pass = &passes->passes[i];
+
+		if (pass->first_event > place->event)
+			break;
+		if (pass->kind == VT_PASS_CALL || pass->end_event <= place->event)
+			continue;
+		place->generation = pass->generation;
+		place->pass = pass->kind == VT_PASS_PREFILL ? "prefill" : "decode step";
+	}
+}
+
 /* What the events at one event number tell about the place: stacks and node of the last of them. */
 void vt_peak_context_find(struct vt_peak_context *place, struct vt_analysis *analysis,
 			  int64_t event)
@@ -25,6 +39,7 @@ void vt_peak_context_find(struct vt_peak_context *place, struct vt_analysis *ana
 		place->step = analysis->stages.spans[span].step;
 		place->micro_batch = vt_stages_micro_batch(&analysis->stages, span);
 	}
+	find_pass(place, &analysis->stages.passes);
 	if (after && timeline->moments[after - 1].what == VT_MOMENT_ALLOC) {
 		const struct vt_allocation *a =
 			&analysis->model.allocations[timeline->moments[after - 1].index];
@@ -54,20 +69,44 @@ void vt_peak_context_release(struct vt_peak_context *place)
 	place->doing = NULL;
 }
 
+static void add(struct vt_buffer *buffer, const char *word, uint32_t number)
+{
+	if (buffer->len)
+		vt_buffer_puts(buffer, ", ");
+	vt_buffer_puts(buffer, word);
+	if (number)
+		vt_buffer_printf(buffer, " %u", number);
+}
+
+char *vt_peak_context_stage(const struct vt_peak_context *place)
+{
+	struct vt_buffer buffer;
+
+	vt_buffer_init(&buffer);
+	if (place->step)
+		add(&buffer, "step", place->step);
+	if (place->micro_batch)
+		add(&buffer, "micro-batch", place->micro_batch);
+	if (place->stage && (!place->generation || strcmp(place->stage, "generation") != 0))
+		add(&buffer, place->stage, 0);
+	if (place->generation)
+		add(&buffer, "generation", place->generation);
+	if (place->pass)
+		add(&buffer, place->pass, 0);
+	return vt_buffer_detach(&buffer);
+}
+
 void vt_peak_context_print(const struct vt_peak_context *place, FILE *out)
 {
-	char text[VT_UNITS_MAX];
+	char *stage = vt_peak_context_stage(place), text[VT_UNITS_MAX];
 
-	fprintf(out, "   t=%s", vt_units_duration(text, sizeof(text), (uint64_t)place->time_ns));
-	if (place->step)
-		fprintf(out, ", step %u", place->step);
-	if (place->micro_batch)
-		fprintf(out, ", micro-batch %u", place->micro_batch);
-	if (place->stage)
-		fprintf(out, ", %s", place->stage);
+	fprintf(out, "   t=%s%s%s",
+		vt_units_duration(text, sizeof(text), (uint64_t)place->time_ns),
+		*stage ? ", " : "", stage);
 	if (place->doing)
 		fprintf(out, ", %s", place->doing);
 	fputc('\n', out);
+	free(stage);
 }
 
 void vt_peak_context_json(const struct vt_peak_context *place, json_t *object)
@@ -78,5 +117,9 @@ void vt_peak_context_json(const struct vt_peak_context *place, json_t *object)
 	json_object_set_new(object, "step", place->step ? json_integer(place->step) : json_null());
 	json_object_set_new(object, "micro_batch",
 			    place->micro_batch ? json_integer(place->micro_batch) : json_null());
+	json_object_set_new(object, "generation", place->generation
+							  ? json_integer(place->generation)
+							  : json_null());
+	json_object_set_new(object, "pass", vt_json_text(place->pass));
 	json_object_set_new(object, "doing", vt_json_text(place->doing));
 }

@@ -18,6 +18,8 @@ struct vt_peak_context {
 	const char *stage; /* NULL: unknown */
 	uint32_t step;     /* 0: none */
 	uint32_t micro_batch; /* from 1; 0: none, or the program does not accumulate */
+	uint32_t generation;  /* from 1; 0: none, and `pass` is NULL */
+	const char *pass;     /* "prefill", "decode step" */
 	char *doing;       /* innermost module, else autograd node, else function; NULL: none */
 };
 
@@ -25,6 +27,8 @@ void vt_peak_context_find(struct vt_peak_context *place, struct vt_analysis *ana
 			  int64_t event);
 void vt_peak_context_release(struct vt_peak_context *place);
 
+/* "step 3, forward", "generation 2, prefill"; free(). */
+char *vt_peak_context_stage(const struct vt_peak_context *place);
 /* "   t=41.2 s, step 3, forward, Linear" */
 void vt_peak_context_print(const struct vt_peak_context *place, FILE *out);
 void vt_peak_context_json(const struct vt_peak_context *place, json_t *object);

@@ -170,6 +170,56 @@ def test_the_program_s_own_line_comes_first(tmp_path):
     assert "\n  by              program.py:3 mine\n" in text
 
 
+LIBRARY = """
+import torch
+
+def loss(x):
+    return (x * x).sum()
+
+class Own(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sum()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return torch.empty_like(ctx.saved_tensors[0])
+
+def own(x):
+    return Own.apply(torch.cat([x, x]))
+"""
+BACKWARD = """
+import sys
+sys.path[:0] = ['FOLDER/site-packages']
+import library
+import torch
+
+def step(mib):
+    x = torch.zeros(mib << 18, device="cuda", requires_grad=True)
+    library.CALL(x).backward()
+
+step(64)
+step(1024)
+"""
+
+
+@pytest.mark.parametrize("call, memory", [("loss", "3400MiB"), ("own", "4600MiB")])
+def test_a_backward_reaches_the_program_s_own_line(tmp_path, call, memory):
+    """The engine's thread has no Python stack, or one that begins in a library's own backward."""
+    package = tmp_path / "site-packages" / "library"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(LIBRARY)
+    failed = program(tmp_path, BACKWARD.replace("FOLDER", str(tmp_path)).replace("CALL", call),
+                     profile=f"h100-80g,memory={memory}")
+    told = oom(failed)
+    assert told["stage"] == "backward"
+    assert told["own_line"].endswith("backward of program.py:9 step")
+    assert told["python"][-2:] == ["program.py:9 step", "program.py:12 <module>"]
+    assert any(line.startswith("backward of library/__init__.py:") for line in told["python"])
+    assert told["requested_for"] not in (None, "unknown")
+
+
 def test_all_requests_that_failed_are_listed(tmp_path):
     failed = program(tmp_path, "import torch\n"
                                "def ask(gib):\n    return torch.empty(gib << 30, dtype=torch.uint8, device='cuda')\n"

@@ -309,17 +309,19 @@ int64_t build_mark_at(struct builder_db *b, const char *name, enum vt_mark_kind 
 int64_t build_oom(struct builder_db *b, const struct build_event *event)
 {
 	uint32_t native = add_stack(b, event->native, 1), python = add_stack(b, event->python, 0);
+	uint32_t forward = add_stack(b, event->forward_python, 0);
 	uint32_t node = node_class(b, event->node);
 	int64_t id = ++b->last_event;
 
 	exec(b,
 	     vt_xasprintf("INSERT INTO out_of_memory VALUES (%" PRId64 ", %" PRId64
 			  ", %u, %d, %" PRIu64 ", 0, 0, %s, %s, NULL, %s, %s, %" PRIu64
-			  ", %s)",
+			  ", %s, %s)",
 			  id, id * 1000000, thread_of(event), event->device, event->size,
 			  or_null(native, native != 0), or_null(python, python != 0),
 			  or_null(node, node != 0), or_null(event->sequence, event->node != NULL),
-			  event->stream, or_null(event->grad, event->grad != VT_GRAD_UNKNOWN)));
+			  event->stream, or_null(event->grad, event->grad != VT_GRAD_UNKNOWN),
+			  or_null(forward, forward != 0)));
 	return id;
 }
 
