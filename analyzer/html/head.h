@@ -3,8 +3,8 @@
 #define VT_ANALYZER_HTML_HEAD_H
 
 /*
- * What a page says without a script: the run, the answer (what took most, when, which line), the
- * owners, the findings.
+ * What a page says without a script: the run, the owners, the findings.  What took most memory,
+ * when and which line: answer.h.
  */
 
 #include <stdio.h>
@@ -25,7 +25,6 @@ struct vt_page_head {
 char *vt_page_head_program(const struct vt_report *report);
 
 void vt_page_head_run(const struct vt_page_head *head);
-void vt_page_head_answer(const struct vt_page_head *head);
 void vt_page_head_owners(const struct vt_page_head *head);
 void vt_page_head_findings(const struct vt_page_head *head);
 

@@ -16,6 +16,8 @@ static void print_place(const struct vt_leaks *leaks, const struct vt_leak *leak
 	const struct vt_allocation *a = &model->allocations[leak->allocation];
 	struct vt_lines lines = vt_producer_lines(&leaks->describe, a);
 	char *source = vt_sources_made(sources, &leaks->describe, a);
+	struct vt_producer producer = vt_producer_of(model, a);
+	char *caller = vt_producer_caller(&leaks->describe, &producer);
 
 	fputs("<td><span class=\"line\">", out);
 	vt_markup_text(out, lines.nr ? lines.text[0] : "a place without a stack");
@@ -25,11 +27,13 @@ static void print_place(const struct vt_leaks *leaks, const struct vt_leak *leak
 		vt_markup_text(out, source);
 		fputs("</code>", out);
 	}
+	vt_markup_caller(caller, out);
 	for (uint32_t i = 0; i < leak->nr_holders && i < MOST_HOLDERS; i++) {
 		fputs("<br>held by ", out);
 		vt_markup_text(out, leak->holders[i].way);
 	}
 	fputc('\n', out);
+	free(caller);
 	free(source);
 	vt_describe_free(&lines);
 }

@@ -66,3 +66,12 @@ void vt_markup_bytes(FILE *out, uint64_t bytes)
 	fprintf(out, "<data value=\"%" PRIu64 "\">%s</data>", bytes,
 		vt_units_bytes(text, sizeof(text), bytes));
 }
+
+void vt_markup_caller(const char *line, FILE *out)
+{
+	if (!line)
+		return;
+	fputs("<p>called from <span class=\"line\">", out);
+	vt_markup_text(out, line);
+	fputs("</span></p>", out);
+}

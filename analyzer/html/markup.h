@@ -12,6 +12,8 @@
 
 /* As the content of an element or of a quoted attribute; NULL is nothing. */
 void vt_markup_text(FILE *out, const char *text);
+/* Which line of the program called the library whose line is above it; NULL is nothing. */
+void vt_markup_caller(const char *line, FILE *out);
 /* "62.97 GiB", with the exact number for a mouse and for scripts. */
 void vt_markup_bytes(FILE *out, uint64_t bytes);
 

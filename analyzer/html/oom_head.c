@@ -4,26 +4,10 @@
 #include <inttypes.h>
 
 #include "analyzer/base/units.h"
+#include "analyzer/html/answer.h"
 #include "analyzer/html/markup.h"
-#include "analyzer/html/owner_rows.h"
 
-#define MOST_FRAMES 5
-
-static void print_place(const struct vt_oom *oom, FILE *out)
-{
-	char text[VT_UNITS_MAX];
-
-	if (oom->place.step)
-		fprintf(out, " in step %u", oom->place.step);
-	if (oom->place.stage)
-		fprintf(out, ", %s", oom->place.stage);
-	if (oom->place.doing) {
-		fputs(", ", out);
-		vt_markup_text(out, oom->place.doing);
-	}
-	fprintf(out, ", at %s",
-		vt_units_duration(text, sizeof(text), (uint64_t)oom->place.time_ns));
-}
+#define MOST_FRAMES 8
 
 static void print_cause(const struct vt_oom *oom, FILE *out)
 {
@@ -49,51 +33,76 @@ static void print_cause(const struct vt_oom *oom, FILE *out)
 		      " or others took it meanwhile).", out);
 		break;
 	default:
-		fputs("The cause cannot be told: the use of the device's context is not known.",
+		fputs("The cause is not known: nothing says what the device's context uses.",
 		      out);
 	}
 }
 
-/* Who had the memory: a request is only the last of many. */
-static void print_held(const struct vt_oom *oom, FILE *out)
+/* The line of the program that the request came from, with its text. */
+static void print_own_line(const struct vt_page_head *head)
 {
-	const struct vt_device *device = vt_model_device(&oom->analysis->model, oom->oom->device);
-	const char *owner;
-	uint64_t bytes;
-	size_t len;
+	const struct vt_oom *oom = &head->report->out_of_memory;
+	struct vt_own_frame own = vt_producer_own_frame(oom->describe, &oom->producer);
+	char *line = vt_producer_own_line(oom->describe, &oom->producer), *source;
+	FILE *out = head->out;
 
-	owner = vt_owner_rows_largest(&oom->books, &len, &bytes);
-	if (!owner)
+	if (!line)
 		return;
-	fputs("<p class=\"big\">", out);
-	vt_markup_bytes(out, bytes);
-	fputs(" held by ", out);
-	vt_owner_rows_print_name(&oom->books, owner, len, out);
-	if (device && device->total_bytes) {
-		fputs(", of ", out);
-		vt_markup_bytes(out, device->total_bytes);
-		fprintf(out, " on cuda:%d", device->id);
+	source = vt_sources_line(head->sources, own.id);
+	fputs("<p class=\"big line\">", out);
+	vt_markup_text(out, line);
+	if (source) {
+		fputs("<code>", out);
+		vt_markup_text(out, source);
+		fputs("</code>", out);
 	}
-	vt_owner_rows_print_meaning(owner, len, out);
+	fputs("</p>\n", out);
+	free(source);
+	free(line);
+}
+
+/* How much of what was asked for, by which line, and why it failed. */
+static void print_request(const struct vt_page_head *head)
+{
+	const struct vt_oom *oom = &head->report->out_of_memory;
+	FILE *out = head->out;
+
+	fputs("<p class=\"big\">A request of ", out);
+	vt_markup_bytes(out, oom->oom->requested_bytes);
+	if (oom->owner) {
+		fputs(" for ", out);
+		vt_markup_text(out, oom->owner);
+	}
+	fprintf(out, " on cuda:%d failed", oom->oom->device);
+	fputs("</p>\n", out);
+	print_own_line(head);
+	fputs("<p>", out);
+	print_cause(oom, out);
 	fputs("</p>\n", out);
 }
 
+/* As far as the program's own line, however many of a library's are below it. */
 static void print_stack(const struct vt_oom *oom, struct vt_sources *sources, FILE *out)
 {
-	struct vt_lines lines = vt_describe_python(oom->describe, oom->oom->python_stack);
+	struct vt_lines lines = vt_producer_python(oom->describe, &oom->producer);
 	uint32_t ids[VT_FRAMES_MAX];
-	unsigned nr = vt_describe_visible(oom->describe, oom->oom->python_stack, ids);
+	unsigned nr = vt_describe_visible(oom->describe, oom->producer.python_stack, ids);
+	uint32_t own_frame = vt_producer_own_frame(oom->describe, &oom->producer).id;
+	unsigned own = VT_NO_INDEX;
 
 	if (!lines.nr) {
 		vt_describe_free(&lines);
 		lines = vt_describe_native(oom->describe, oom->oom->native_stack);
 		nr = 0;
 	}
+	for (unsigned i = 0; i < nr && own == VT_NO_INDEX; i++)
+		if (ids[i] == own_frame)
+			own = i;
 	fputs("<ol class=\"stack\">", out);
-	for (unsigned i = 0; i < lines.nr && i < MOST_FRAMES; i++) {
+	for (unsigned i = 0; i < lines.nr && (i < MOST_FRAMES || (own < nr && i <= own)); i++) {
 		char *source = i < nr ? vt_sources_line(sources, ids[i]) : NULL;
 
-		fputs("<li class=\"line\">", out);
+		fprintf(out, "<li class=\"line%s\">", i == own ? " own" : "");
 		vt_markup_text(out, lines.text[i]);
 		if (source) {
 			fputs("<br><code>", out);
@@ -168,7 +177,7 @@ static void print_remedies(const struct vt_oom *oom, FILE *out)
 {
 	int is_exact = vt_replay_is_exact(&oom->remedies.recorded);
 
-	fprintf(out, "<div><h3>What would have served it</h3><table class=\"plain\">\n");
+	fprintf(out, "<div><h3>What would have served it</h3><table class=\"plain remedies\">\n");
 	for (int i = 0; i < VT_NR_REMEDIES; i++)
 		print_remedy(&oom->remedies.items[i], out);
 	print_smaller(&oom->smaller, out);
@@ -217,23 +226,34 @@ static void print_account(const struct vt_oom *oom, const struct vt_frag_device 
 	fputs("</table></div>\n", out);
 }
 
-void vt_oom_head_print(const struct vt_oom *oom, struct vt_sources *sources, FILE *out)
+/* A program that caught the error may have taken more later. */
+static void print_higher(const struct vt_page_head *head)
 {
-	const struct vt_frag_device *device;
+	const struct vt_report_device *row = vt_report_fullest(head->report);
+	const struct vt_oom *oom = &head->report->out_of_memory;
+	const struct vt_report_moment *most = row ? vt_report_most_allocated(row) : NULL;
 
-	if (!oom->oom)
+	if (!most || most->place.event <= oom->place.event)
 		return;
-	device = vt_oom_device(oom);
+	fputs("<p class=\"note\">The program went on, and tensors took more later: ", head->out);
+	vt_markup_bytes(head->out, most->books.allocated_bytes);
+	fputs(" in ", head->out);
+	vt_answer_print_place(&most->place, head->out);
+	fputs(".</p>\n", head->out);
+}
+
+void vt_oom_head_print(const struct vt_page_head *head)
+{
+	const struct vt_oom *oom = &head->report->out_of_memory;
+	const struct vt_frag_device *device = vt_oom_device(oom);
+	FILE *out = head->out;
+
 	fputs("<section id=\"oom\">\n<h2>Out of memory</h2>\n", out);
-	print_held(oom, out);
-	fputs("<p>", out);
-	vt_markup_bytes(out, oom->oom->requested_bytes);
-	fprintf(out, " more asked for on cuda:%d", oom->oom->device);
-	print_place(oom, out);
-	fputs(". ", out);
-	print_cause(oom, out);
-	fputs("</p>\n<div class=\"columns\"><div><h3>The request that failed</h3>", out);
-	print_stack(oom, sources, out);
+	print_request(head);
+	vt_answer_print_failed(head);
+	print_higher(head);
+	fputs("<div class=\"columns\"><div><h3>Where the request came from</h3>", out);
+	print_stack(oom, head->sources, out);
 	fputs("</div>\n", out);
 	if (device) {
 		print_remedies(oom, out);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "analyzer/html/head.h"
+#include "analyzer/html/answer.h"
 #include "analyzer/html/leak_rows.h"
 #include "analyzer/html/oom_head.h"
 #include "analyzer/html/pack.h"
@@ -112,8 +112,10 @@ void vt_page_recording_print(struct vt_page_recording *recording, FILE *out)
 	fputs("<header>\n", out);
 	vt_page_head_run(&head);
 	fputs("</header>\n", out);
-	vt_oom_head_print(&recording->report.out_of_memory, &recording->sources, out);
-	vt_page_head_answer(&head);
+	if (recording->report.out_of_memory.oom)
+		vt_oom_head_print(&head);
+	else
+		vt_answer_print(&head);
 	print_views(recording, &head);
 }
 

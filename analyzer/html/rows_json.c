@@ -102,11 +102,15 @@ static json_t *moment_json(const struct vt_page_rows *rows, const struct vt_page
 	json_t *object = json_object();
 	struct vt_peak_context place;
 	struct vt_books books;
+	char *stage;
 
 	json_object_set_new(object, "device", json_integer(moment->device->id));
 	json_object_set_new(object, "names", names_json(moment));
 	vt_peak_context_find(&place, analysis, moment->event);
 	vt_peak_context_json(&place, object);
+	stage = vt_peak_context_stage(&place);
+	json_object_set_new(object, "place", vt_json_text(stage));
+	free(stage);
 	vt_peak_context_release(&place);
 	vt_books_init_of(&books, &analysis->attribution, moment->device->id, moment->event,
 			 moment->live.items, (uint32_t)moment->live.len);

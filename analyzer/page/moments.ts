@@ -10,8 +10,7 @@ export interface Moment {
   time_us: number;  // made of it
   names: string[];  // "most allocated", "end of forward"
   kinds: string[];
-  stage: string | null;
-  step: number | null;
+  place: string;    // "step 3, forward"; may be empty
   doing: string | null;
   device_used_bytes: number;
   reserved_bytes: number;

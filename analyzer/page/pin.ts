@@ -19,7 +19,7 @@ export function shortNameOf(moment: Moment): string {
 }
 
 export function placeOf(moment: Moment): string {
-  return [moment.step ? `step ${moment.step}` : "", moment.stage ?? "", moment.doing ?? ""].filter(Boolean).join(", ");
+  return [moment.place, moment.doing].filter(Boolean).join(", ");
 }
 
 function onlyZoom(changed: Set<string>): boolean {

@@ -24,6 +24,10 @@ OVER = "#{} canvas.over"
 ADDRESS = "new Promise((done) => setTimeout(() => done(location.hash), 1000))"
 
 
+def text_of(element):
+    return f"document.getElementById('{element}').innerText.replace(/\\n+/g, '\\n')"
+
+
 def make_page(database, *options):
     done = vtrace("html", database, *options)
     assert done.returncode == 0, done.stderr
@@ -85,14 +89,104 @@ def test_first_shown_is_where_tensors_took_most(training, page):
 
 def test_failed_request_comes_first(failed):
     page = make_page(failed, "--force")
-    text, state, first = look(page, ["read", "document.getElementById('oom').innerText"], ["read", STATE],
+    text, state, first = look(page, ["read", text_of("oom")], ["read", STATE],
                               ["read", "document.querySelector('main > section').id"])
-    assert text.startswith("Out of memory")
-    assert "4.00 GiB more asked for on cuda:0" in text
-    assert "What would have served it" in text
+    assert text.startswith("Out of memory\nA request of 4.00 GiB for ")
+    assert text.index(report(failed)["out_of_memory"]["own_line"]) < text.index("In tensors when it failed") < \
+        text.index("What would have served it")
     assert first == "oom"
     assert any(name.startswith("out of memory: 4.00 GiB") for name in state["names"])
     assert state["event"] == report(failed)["out_of_memory"]["event"]
+
+
+LIBRARY = """
+import torch
+from torch import nn
+
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.qkv, self.out = nn.Linear(256, 768), nn.Linear(256, 256)
+
+    def forward(self, x, past):
+        q, k, v = self.qkv(x).chunk(3, dim=-1)
+        if past is not None:
+            k, v = torch.cat([past[0], k], dim=1), torch.cat([past[1], v], dim=1)
+        return self.out(nn.functional.scaled_dot_product_attention(q, k, v)), (k, v)
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words, self.head = nn.Embedding(1000, 256), nn.Linear(256, 1000)
+        self.attention = nn.ModuleList(Attention() for _ in range(4))
+
+    def forward(self, tokens, cache):
+        x, kept = self.words(tokens), []
+        for attention, past in zip(self.attention, cache or [None] * 4):
+            x, new = attention(x, past)
+            kept.append(new)
+        return self.head(x[:, -1:]), kept
+"""
+SERVER = """
+import sys
+sys.path[:0] = ['FOLDER/site-packages']
+import library
+import torch
+
+SESSIONS = []
+
+def answer(model, tokens):
+    cache = None
+    for _ in range(6):
+        logits, cache = model(tokens, cache)
+        tokens = logits.argmax(-1)
+    return cache
+
+model = library.Model().cuda()
+with torch.inference_mode():
+    for request in range(8):
+        SESSIONS.append(answer(model, torch.zeros(4, 2000, dtype=torch.int64, device="cuda")))
+"""
+
+
+@pytest.fixture(scope="module")
+def serving(tmp_path_factory):
+    """A server whose cache grows, made by a library's lines."""
+    folder = tmp_path_factory.mktemp("serving")
+    package = folder / "site-packages" / "library"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(LIBRARY)
+    (folder / "server.py").write_text(SERVER.replace("FOLDER", str(folder)))
+    return folder
+
+
+def test_the_callers_own_line_and_the_pass(serving, tmp_path):
+    database = record_python(tmp_path, serving / "server.py").database
+    answer, moment, leaks = look(make_page(database), ["read", text_of("answer")],
+                                 ["read", "document.querySelector('#pin .said').textContent"],
+                                 ["read", text_of("leaks")])
+    assert "Most of it\nuser (SESSIONS)\n" in answer and re.search(r"; grows by [\d.]+ MiB a generation", answer)
+    assert re.search(r"Allocated at\n\S*server.py:12 answer\n", answer)
+    assert "of it from this line: logits, cache = model(tokens, cache)\n" in answer
+    assert "of that in library/__init__.py:13 Attention.forward: k, v = torch.cat(" in answer
+    assert re.search(r"When\ngeneration \d, prefill, Attention, at ", answer)
+    assert re.search(r", generation \d, prefill, Attention$", moment)
+    assert "library/__init__.py:13 Attention.forward" in leaks
+    assert re.search(r"called from \S*server.py:12 answer", leaks)
+
+
+def test_a_failed_request_names_the_callers_own_line(serving, tmp_path):
+    """The request and its line, then what held most and its line; one moment, and no other tiles."""
+    database = record_python(tmp_path, serving / "server.py", profile="h100-80g,memory=1200MiB").database
+    text, tiles = look(make_page(database), ["read", text_of("oom")],
+                       ["read", "document.querySelectorAll('main .tile').length"])
+    found = report(database)["out_of_memory"]
+    head, rest = text.split("In tensors when it failed")
+    assert found["own_line"].endswith("server.py:12 answer") and found["requested_for"]
+    assert f" for {found['requested_for']} on cuda:0 failed\n{found['own_line']}\nlogits, cache = model(" in head
+    assert rest.index("Most of it\nuser (SESSIONS)") < rest.index(f"Allocated at\n{found['own_line']}") < \
+        rest.index("Where the request came from\nlibrary/__init__.py:")
+    assert tiles == 4
 
 
 def test_click_pins_the_nearest_moment(page):
