@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Opens a page, zooms and points on it, and prints how long that took, as JSON.
 //
-//   node page_cost.mjs PLAYWRIGHT BROWSER < {"url", "ready": JS}
+//   node page_cost.mjs PLAYWRIGHT BROWSER < {"url", "ready": JS, "wheel": SELECTOR}
 //
 // first_paint_ms and ready_ms since navigation began; of frames the longest, by the clock (between
 // two calls of requestAnimationFrame) and in processor time of the page's main thread (from a
-// trace); null where the page did not become ready.
+// trace); null where the page did not become ready.  With "wheel" the page is another program's, and
+// its zoom the wheel above that element.
 import fs from "node:fs";
 import { createRequire } from "node:module";
 
@@ -47,6 +48,22 @@ const zoom = () => new Promise((done) => {
   requestAnimationFrame(frame);
 });
 
+/** The same by the wheel, which any drawing with D3's zoom follows. */
+const wheel = (selector) => new Promise((done) => {
+  const box = document.querySelector(selector).getBoundingClientRect(), frames = [];
+  const at = { clientX: box.left + box.width / 2, clientY: box.top + box.height / 2 };
+  const target = document.elementFromPoint(at.clientX, at.clientY);
+  let before = 0, next = 0;
+  const frame = (now) => {
+    if (before) frames.push(now - before);
+    before = now;
+    if (next === 62) return done(frames);
+    target.dispatchEvent(new WheelEvent("wheel", { deltaY: next++ < 31 ? -100 : 100, bubbles: true, cancelable: true, ...at }));
+    requestAnimationFrame(frame);
+  };
+  requestAnimationFrame(frame);
+});
+
 let frames = null, task = null;
 if (ready) {
   await page.evaluate(() => new Promise((done) => setTimeout(done, 1000)));
@@ -54,7 +71,7 @@ if (ready) {
   trace.on("Tracing.dataCollected", ({ value }) => events.push(...value));
   const ended = new Promise((done) => trace.on("Tracing.tracingComplete", done));
   await trace.send("Tracing.start", { categories: "toplevel,disabled-by-default-devtools.timeline", transferMode: "ReportEvents" });
-  frames = await page.evaluate(zoom);
+  frames = wanted.wheel ? await page.evaluate(wheel, wanted.wheel) : await page.evaluate(zoom);
   await trace.send("Tracing.end");
   await ended;
   const main = events.filter((one) => one.name === "thread_name" && one.args.name === "CrRendererMain").map((one) => one.tid + "." + one.pid);
