@@ -6,6 +6,7 @@ import { Flag, Store } from "./data";
 import { Drawing } from "./canvas";
 import { colourOf } from "./colours";
 import { append, el, section, swatch } from "./dom";
+import { Drag, paintTicks } from "./drag";
 import { axisUnit, bytes, count, duration } from "./format";
 import { Moments } from "./moments";
 import { Group, Points, Series, sumOf } from "./series";
@@ -30,8 +31,7 @@ export class TimeView {
   private y = linear([0, 1], [0, 1]);
   private shown: Int32Array = new Int32Array(0); // by pixel: the point that is drawn there
   private cursor = -1;               // pixel, -1: none
-  private dragFrom = -1;
-  private dragTo = -1;
+  private readonly drag: Drag;
   private momentBefore = -1;
 
   constructor(private readonly store: Store, private series: Series, private readonly moments: Moments) {
@@ -44,7 +44,7 @@ export class TimeView {
     this.drawing = new Drawing(root, "Memory over time. Arrow keys move, Enter pins, plus and minus zoom, 0 shows all.",
                                360, (c) => this.draw(c), (c) => this.mark(c));
     root.append(this.caption);
-    this.listen();
+    this.drag = this.listen();
     follow((_, changed) => {
       if ([...changed].every((key) => key === "moment" || key === "search")) this.drawing.remark();
       else this.drawing.redraw();
@@ -141,13 +141,7 @@ export class TimeView {
       c.stroke();
       c.fillText(`${tick} ${name}`, LEFT - 6, at);
     }
-    c.textAlign = "center";
-    const many = Math.max(2, Math.floor(width / 110)), bottom = drawing.height - 12;
-    for (const tick of x.ticks(many)) {
-      const text = state.axis === "event" ? count(tick) : duration(tick);
-      const at = Math.min(Math.max(x(tick), LEFT + 18), LEFT + width - 18);
-      c.fillText(text, at, bottom);
-    }
+    paintTicks(c, x, LEFT, width, drawing.height - 12, state.axis === "event" ? count : duration);
   }
 
   private drawLines(c: CanvasRenderingContext2D, width: number): void {
@@ -298,11 +292,7 @@ export class TimeView {
         c.fill();
       }
     }
-    if (this.dragFrom >= 0) {
-      c.fillStyle = ink.accent + "33";
-      c.fillRect(Math.min(this.dragFrom, this.dragTo), TOP, Math.abs(this.dragTo - this.dragFrom),
-                 drawing.height - BOTTOM - TOP);
-    } else if (this.cursor >= 0) {
+    if (!this.drag.paint(c, TOP, drawing.height - BOTTOM) && this.cursor >= 0) {
       c.strokeStyle = ink.soft;
       c.lineWidth = 1;
       c.beginPath();
@@ -348,7 +338,7 @@ export class TimeView {
   }
 
   private zoom(from: number, to: number): void {
-    const [first, last] = [this.eventAt(Math.min(from, to)), this.eventAt(Math.max(from, to))];
+    const [first, last] = [this.eventAt(from), this.eventAt(to)];
     const most = this.series.lastEvent + 1;
     const length = Math.max(4, last - first);
     const start = Math.max(0, Math.min(Math.floor(first), most - length));
@@ -364,39 +354,15 @@ export class TimeView {
     else if (to - from >= 4) change({ zoom: [Math.max(0, Math.floor(from)), Math.min(most, Math.ceil(to))] });
   }
 
-  private listen(): void {
-    const { target } = this.drawing;
-    let isDragging = false;
-    target.addEventListener("pointerdown", (event) => {
-      if (event.button) return;
-      [this.dragFrom] = this.drawing.place(event);
-      this.dragTo = this.dragFrom;
-      isDragging = false;
-      target.setPointerCapture(event.pointerId);
+  private listen(): Drag {
+    this.drawing.target.addEventListener("keydown", (event) => this.press(event));
+    return new Drag(this.drawing, LEFT, RIGHT, {
+      point: (x, y) => this.tell(x, y),
+      leave: () => { this.cursor = -1; },
+      zoom: (from, to) => this.zoom(from, to),
+      click: (x) => this.pin(x),
+      back: () => change({ zoom: null, moment: this.momentBefore }),
     });
-    target.addEventListener("pointermove", (event) => {
-      const [x, y] = this.drawing.place(event);
-      if (this.dragFrom >= 0) {
-        this.dragTo = Math.max(LEFT, Math.min(x, this.drawing.width - RIGHT));
-        isDragging = isDragging || Math.abs(x - this.dragFrom) > 5;
-        this.drawing.hideTip();
-        this.drawing.remark();
-      } else this.tell(Math.max(LEFT, Math.min(x, this.drawing.width - RIGHT - 1)), y);
-    });
-    target.addEventListener("pointerup", (event) => {
-      const from = this.dragFrom, [x] = this.drawing.place(event);
-      this.dragFrom = -1;
-      if (from < 0) return;
-      if (isDragging) this.zoom(from, this.dragTo);
-      else if (event.detail < 2 || event.pointerType) this.pin(x);
-    });
-    target.addEventListener("pointerleave", () => {
-      this.cursor = -1;
-      this.drawing.hideTip();
-      this.drawing.remark();
-    });
-    target.addEventListener("dblclick", () => change({ zoom: null, moment: this.momentBefore }));
-    target.addEventListener("keydown", (event) => this.press(event));
   }
 
   private pinnedAt = 0;

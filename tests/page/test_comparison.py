@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Pages of two recordings and of folders in a browser: their figures are those of `vtrace diff` and `vtrace report`."""
 import json
+import re
 import shutil
 
 import pytest
@@ -87,6 +88,37 @@ def test_both_are_drawn_on_one_scale(pair):
                            ["read", "document.querySelector('#pair .mirror .tip').innerText"])
     assert min(counts) > 1000
     assert all(name in text for name in (*BOTH, "all owners"))
+
+
+NOTE = "document.querySelector('#pair .mirror .note').textContent"
+# Whether anything is painted where the axis of the base and that of the new recording are.
+AXES = """(() => { const canvas = document.querySelector("#pair .mirror canvas.base"), { width, height } = canvas;
+    const { data } = canvas.getContext("2d").getImageData(0, 0, width, height), axis = 20 * 4 * width;
+    return [data.subarray(0, axis), data.subarray(-axis)].map(part => part.some(value => value)); })()"""
+
+
+def test_both_are_zoomed_by_the_same_part(pair):
+    _, page = pair
+    canvas = "#pair .mirror canvas.over"
+    button = ["click", "#pair .mirror .switch button:last-child"]
+    axes, whole, _, zoomed, _, tip, _, back, _, _, _, keyed, *_, by_time = look(
+        page, ["read", AXES], ["read", NOTE], ["drag", canvas, 0.3, 0.3, 0.6, 0.3], ["read", NOTE],
+        ["move", canvas, 0.5, 0.3], ["read", "document.querySelector('#pair .mirror .tip').innerText"],
+        ["double", canvas, 0.5, 0.3], ["read", NOTE], ["read", f"document.querySelector('{canvas}').focus()"],
+        ["press", "+"], ["press", "+"], ["read", NOTE], ["press", "0"], button,
+        ["read", f"[{NOTE}, document.querySelector('{button[1]}').ariaPressed]"])
+    assert axes == [True, True]
+    assert "from its own start to its end" in whole and back == whole
+    parts = {label: [int(number.replace(",", "")) for number in numbers]
+             for label, *numbers in re.findall(r"(base|new): events ([\d,]+) to ([\d,]+) of ([\d,]+)\.", zoomed)}
+    assert set(parts) == set(BOTH)
+    for first, last, end in parts.values():
+        assert abs(first / end - 0.27) < 0.04 and abs(last / end - 0.59) < 0.04
+    assert all(name in tip for name in (*BOTH, "all owners"))
+    first, last, end = [int(number.replace(",", "")) for number in
+                        re.search(r"new: events ([\d,]+) to ([\d,]+) of ([\d,]+)\.", keyed).groups()]
+    assert abs((last - first) / end - 0.25) < 0.01
+    assert by_time == [whole, "true"]
 
 
 def test_places_by_keyboard(pair):
