@@ -241,6 +241,7 @@ static struct vt_page_request page_of(const struct wanted *wanted, const struct 
 	return (struct vt_page_request){ .path = view->path,
 					 .output = wanted->html,
 					 .rules = view->rules,
+					 .run = (uint32_t)wanted->run,
 					 .is_forced = wanted->is_forced };
 }
 
@@ -250,8 +251,6 @@ static int check_page(const struct wanted *wanted, const struct vt_view *view)
 	const struct vt_page_request request = page_of(wanted, view);
 	struct vt_diag diag = { 0 };
 
-	if (vt_folder_is_one(view->path))
-		return vt_options_wrong(&spec, "--html is for one recording");
 	return vt_page_check(&request, &diag) ? vt_diag_print(&diag) : VT_EXIT_OK;
 }
 

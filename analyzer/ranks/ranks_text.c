@@ -139,7 +139,7 @@ static void print_ranks(const struct vt_ranks *ranks, FILE *out)
 {
 	static const struct vt_column columns[] = {
 		{ "rank", 1 },		{ "host", 0 },	{ "device", 0 },
-		{ "device used GiB", 1 }, { "allocated GiB", 1 }, { "steps", 1 },
+		{ "process used GiB", 1 }, { "allocated GiB", 1 }, { "steps", 1 },
 		{ "growth/step", 1 },	{ "ended", 0 }, { "", 0 },
 	};
 	struct vt_table table;

@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from page import Page
 from ranks import change, train
 from recording import vtrace
 
@@ -89,6 +90,16 @@ def test_annotations_and_junit(large_rank, check, tmp_path):
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("2", "1", "0")
     assert [case.get("name") for case in suite] == ["rank 0: owners.activations/mlp", "rank 1: owners.activations/mlp"]
     assert [case.find("failure") is not None for case in suite] == [False, True]
+
+
+def test_a_page_of_the_ranks_where_the_budget_is_broken(large_rank, check, tmp_path):
+    page = tmp_path / "ranks.html"
+    check(large_rank, '[total]\nallocated = "1 TiB"\n', "--html", page)
+    assert not page.exists()
+    check(large_rank, "[total]\nallocated = 1\n", "--html", page, "--run", "1", code=1)
+    assert Page(page, "comparison").data["ranks"]["peak_rank"] == 1
+    done = check(large_rank, "[total]\nallocated = 1\n", "--html", page, code=3)
+    assert "--force" in done.stderr
 
 
 def test_a_rank_that_left_nothing_fails(copied, check, tmp_path):
