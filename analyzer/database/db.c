@@ -32,15 +32,6 @@
 /* Names for a new database before it has its own. */
 #define DRAFT_TRIES 100
 
-int vt_db_fail(struct vt_db *db)
-{
-	int code = sqlite3_errcode(db->raw) & 0xff; /* without the extension */
-
-	db->is_busy = code == SQLITE_BUSY || code == SQLITE_LOCKED;
-	snprintf(db->error, sizeof(db->error), "%s", sqlite3_errmsg(db->raw));
-	return -1;
-}
-
 const char *vt_db_path(const struct vt_db *db)
 {
 	return db->path;

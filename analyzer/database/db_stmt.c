@@ -3,6 +3,7 @@
 #include "analyzer/database/db.h"
 
 #include <sqlite3.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "analyzer/database/db_connection.h"
@@ -13,6 +14,15 @@ struct vt_stmt {
 	struct vt_db *db;
 	struct vt_stmt *next, **link;
 };
+
+int vt_db_fail(struct vt_db *db)
+{
+	int code = sqlite3_errcode(db->raw) & 0xff; /* without the extension */
+
+	db->is_busy = code == SQLITE_BUSY || code == SQLITE_LOCKED;
+	snprintf(db->error, sizeof(db->error), "%s", sqlite3_errmsg(db->raw));
+	return -1;
+}
 
 struct vt_stmt *vt_db_prepare(struct vt_db *db, const char *sql)
 {

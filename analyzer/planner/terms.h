@@ -61,6 +61,9 @@ void vt_terms_attention(struct vt_plan *plan, int is_recomputed);
 /* What ranks that share a sequence's tokens hand round. */
 void vt_terms_ring(struct vt_plan *plan);
 
+/* A frozen linear layer keeps no input, a frozen norm not what its weight is multiplied with. */
+int vt_terms_is_frozen(const struct vt_plan *plan);
+
 /* "/t" where ranks share a layer. */
 const char *vt_terms_over(const struct vt_plan *plan);
 

@@ -12,45 +12,10 @@ static int is_training_layers(const struct vt_plan *plan)
 	return vt_plan_is_training(plan) && plan->model->stacks[VT_PART_TEXT].hidden;
 }
 
-/* A frozen linear layer keeps no input, a frozen norm not what its weight is multiplied with. */
-static int is_frozen(const struct vt_plan *plan)
-{
-	return vt_plan_setting(plan, VT_SET_FREEZE) == VT_FREEZE_ALL_BUT_PROJECTOR ||
-	       vt_plan_setting(plan, VT_SET_LORA);
-}
-
-const char *vt_terms_over(const struct vt_plan *plan)
-{
-	return vt_plan_setting(plan, VT_SET_TENSOR) > 1 ? "/t" : "";
-}
-
 /* Sequence parallelism shares what tensor parallelism leaves whole (arXiv 2205.05198). */
 static const char *over_sequence(const struct vt_plan *plan)
 {
 	return vt_plan_setting(plan, VT_SET_SEQUENCE) ? "/t" : "";
-}
-
-void vt_terms_add_piece(struct vt_plan *plan, const char *owner, const char *layers,
-			const char *bytes, const char *why, int is_recomputed)
-{
-	vt_terms_add_piece_of(plan, owner, layers, "T", bytes, why, is_recomputed);
-}
-
-void vt_terms_add_piece_of(struct vt_plan *plan, const char *owner, const char *layers,
-			   const char *tokens, const char *bytes, const char *why,
-			   int is_recomputed)
-{
-	const unsigned one = VT_IN(FIRST_LAYER) | VT_IN(BACKWARD_BOTTOM) |
-			     (is_recomputed ? VT_IN(BACKWARD_TOP) : 0);
-	const struct vt_term_spec single = { owner, one,
-		is_recomputed ? VT_PLAYED_RECOMPUTED : VT_PLAYED_PASSED_OVER, NULL, NULL, why };
-	const struct vt_term_spec whole = { owner, VT_IN_WHOLE,
-		layers ? VT_PLAYED_KEPT : VT_PLAYED_STAGED, NULL, NULL, why };
-	const char *times = layers ? layers : "1";
-
-	vt_plan_add(plan, &single, "min(%s,1)*%s*(%s)", times, tokens, bytes);
-	if (!is_recomputed)
-		vt_plan_add(plan, &whole, "%s*%s*(%s)", times, tokens, bytes);
 }
 
 /* What one norm keeps per token, its output aside. */
@@ -61,8 +26,8 @@ static const char *norm_bytes(const struct vt_plan *plan)
 	if (norm == VT_NORM_LAYER)
 		return "r*h+8";
 	if (norm == VT_NORM_LAYER_FP32)
-		return is_frozen(plan) ? "2*4*h+4" : "3*4*h+4";
-	if (is_frozen(plan))
+		return vt_terms_is_frozen(plan) ? "2*4*h+4" : "3*4*h+4";
+	if (vt_terms_is_frozen(plan))
 		return "4*h+4";
 	return norm == VT_NORM_RMS_FP32 ? "4*h+4*h+4" : "4*h+r*h+4";
 }
@@ -85,7 +50,7 @@ static void add_casts(struct vt_plan *plan, int is_recomputed)
 {
 	int is_gated = plan->model->stacks[VT_PART_TEXT].mlp == VT_MLP_GATED;
 
-	if (!vt_plan_setting(plan, VT_SET_AUTOCAST) || is_frozen(plan))
+	if (!vt_plan_setting(plan, VT_SET_AUTOCAST) || vt_terms_is_frozen(plan))
 		return;
 	if (plan->model->stacks[VT_PART_TEXT].has_fused_qkv)
 		vt_terms_add_piece(plan, "activations/attention", "L", "e*h",
@@ -154,7 +119,7 @@ static void add_norms(struct vt_plan *plan, int is_recomputed)
 		add_norms_behind(plan, is_recomputed);
 		return;
 	}
-	if (is_frozen(plan) || vt_plan_setting(plan, VT_SET_AUTOCAST))
+	if (vt_terms_is_frozen(plan) || vt_plan_setting(plan, VT_SET_AUTOCAST))
 		after = "0";
 	/* The norms behind attention and mlp feed a sum, which keeps nothing. */
 	snprintf(bytes, sizeof(bytes), "(norms*(%s)%s%s+min(norms,2)*%s)%s", norm_bytes(plan),
@@ -181,15 +146,6 @@ static const char *mlp_why(const struct vt_stack *s)
 	return s->activation_steps > 1 ?
 		       "the activation's input, what it is made of step by step, and its output" :
 		       "the input and the output of the activation";
-}
-
-int vt_terms_mlp_tensors(const struct vt_plan *plan, const struct vt_stack *s)
-{
-	int is_kept = !is_frozen(plan);
-
-	/* A gated one multiplies two, and needs both; dropout behind it needs none of them. */
-	return s->activation_steps + (s->mlp == VT_MLP_GATED ? 2 : 0) + is_kept +
-	       (s->has_inner_dropout && s->mlp == VT_MLP_PLAIN && !s->activation_steps);
 }
 
 /* A byte per element behind attention and behind mlp. */
@@ -355,7 +311,7 @@ static void add_head(struct vt_plan *plan, int is_recomputed)
 	/* Nothing before the first adapter keeps anything: the first norm makes up for the last. */
 	if (!vt_plan_setting(plan, VT_SET_LORA) || is_recomputed)
 		vt_plan_add(plan, &norm, "T*(%s)%s", norm_bytes(plan), over_sequence(plan));
-	if (!is_frozen(plan))
+	if (!vt_terms_is_frozen(plan))
 		vt_plan_add(plan, &last, "T*e*h%s", over_sequence(plan));
 	if (plan->model->stacks[VT_PART_TEXT].has_masked_head)
 		vt_plan_add(plan, &transform, "T*e*h");

@@ -11,12 +11,6 @@ static const struct vt_stack *text_of(const struct vt_plan *plan)
 	return &plan->model->stacks[VT_PART_TEXT];
 }
 
-int vt_terms_is_eager(const struct vt_plan *plan)
-{
-	return vt_plan_setting(plan, VT_SET_ATTENTION) == VT_ATTENTION_EAGER ||
-	       text_of(plan)->has_scores_cap || text_of(plan)->has_eager_only;
-}
-
 static void add_scores(struct vt_plan *plan, int is_recomputed)
 {
 	const char *scores = vt_plan_symbol(plan, "e") == 4 ? "4" : "(4+e)";

@@ -13,22 +13,6 @@ static const struct vt_stack *text_of(const struct vt_plan *plan)
 	return &plan->model->stacks[VT_PART_TEXT];
 }
 
-const char *vt_terms_mixers(const struct vt_plan *plan)
-{
-	return text_of(plan)->mixer_layers == text_of(plan)->layers ? "L" : "Lmix";
-}
-
-const char *vt_terms_attentions(const struct vt_plan *plan)
-{
-	return text_of(plan)->attention_layers == text_of(plan)->layers ? "L" : "La";
-}
-
-int vt_terms_is_scanned(const struct vt_plan *plan)
-{
-	return vt_plan_setting(plan, VT_SET_SCAN) == VT_SCAN_SEQUENTIAL &&
-	       (text_of(plan)->mixer == VT_MIXER_MAMBA || text_of(plan)->mixer == VT_MIXER_MAMBA2);
-}
-
 static void add(struct vt_plan *plan, const char *bytes, const char *why, int is_recomputed)
 {
 	vt_terms_add_piece(plan, "activations/mixer", vt_terms_mixers(plan), bytes, why,

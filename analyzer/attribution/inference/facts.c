@@ -222,13 +222,6 @@ void vt_facts_release(struct vt_facts *facts)
 	memset(facts, 0, sizeof(*facts));
 }
 
-const struct vt_span *vt_facts_span(const struct vt_facts *facts, const struct vt_allocation *a)
-{
-	uint32_t span = vt_stages_span_at(facts->stages, a->event);
-
-	return span == VT_NO_INDEX ? NULL : &facts->stages->spans[span];
-}
-
 static uint32_t index_of(const struct vt_facts *facts, const struct vt_allocation *a)
 {
 	return (uint32_t)(a - facts->model->allocations);

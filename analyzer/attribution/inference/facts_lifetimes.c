@@ -5,6 +5,13 @@
 #include "analyzer/base/search.h"
 #include "common/journal_format.h"
 
+const struct vt_span *vt_facts_span(const struct vt_facts *facts, const struct vt_allocation *a)
+{
+	uint32_t span = vt_stages_span_at(facts->stages, a->event);
+
+	return span == VT_NO_INDEX ? NULL : &facts->stages->spans[span];
+}
+
 static int64_t end_of_step(const struct vt_stages *stages, uint32_t step)
 {
 	const struct vt_step *s = vt_stages_step(stages, step);
