@@ -85,7 +85,6 @@ static void find_callers(struct vt_allocation_sites *places)
 {
 	const struct vt_frame_tree *tree = &places->model->frames.native_tree;
 	const char *functions[VT_FRAMES_MAX];
-	uint32_t kept = 0;
 
 	places->has_callers = 1;
 	places->callers = vt_xcalloc(tree->nr_stacks + 1, sizeof(*places->callers));
@@ -93,13 +92,8 @@ static void find_callers(struct vt_allocation_sites *places)
 		if (own_functions(places, stack, functions) > 1)
 			places->callers[places->nr_callers++] =
 				(struct vt_allocation_site_caller){ functions[0], functions[1] };
-	if (places->nr_callers)
-		qsort(places->callers, places->nr_callers, sizeof(*places->callers),
-		      compare_callers);
-	for (uint32_t i = 0; i < places->nr_callers; i++)
-		if (!kept || compare_callers(&places->callers[kept - 1], &places->callers[i]))
-			places->callers[kept++] = places->callers[i];
-	places->nr_callers = kept;
+	places->nr_callers = (uint32_t)vt_group(places->callers, places->nr_callers,
+						compare_callers, NULL);
 }
 
 static int has_several_callers(struct vt_allocation_sites *places, const char *function)

@@ -98,8 +98,7 @@ void vt_kinds_init(struct vt_kinds *kinds, struct vt_facts *facts)
 		}
 		vt_vector_push(&holders, one);
 	}
-	if (holders.len)
-		qsort(holders.items, holders.len, sizeof(*holders.items), compare_holders);
+	vt_vector_sort(&holders, compare_holders);
 	kinds->holders = holders.items;
 	kinds->nr_holders = (uint32_t)holders.len;
 }

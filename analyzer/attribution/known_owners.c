@@ -63,8 +63,7 @@ char *vt_known_owners_list(const struct vt_rules *rules)
 		if (owner && *owner != '{')
 			firsts[nr++] = vt_xstrndup(owner, strcspn(owner, "/{"));
 	}
-	if (nr)
-		qsort(firsts, nr, sizeof(*firsts), compare);
+	vt_sort(firsts, nr, compare);
 	vt_buffer_init(&list);
 	for (unsigned i = 0; i < nr; i++)
 		if (!i || strcmp(firsts[i], firsts[i - 1]) != 0)

@@ -214,8 +214,7 @@ static void find_teardowns(const struct vt_finding_context *context, const struc
 			    block(context, graphs, k)->freed_event != VT_NEVER)
 				vt_vector_push(events, block(context, graphs, k)->freed_event);
 	}
-	if (events->len)
-		qsort(events->items, events->len, sizeof(*events->items), compare_events);
+	vt_vector_sort(events, compare_events);
 }
 
 static int is_torn_down(const struct event_list *events, int64_t freed_event)

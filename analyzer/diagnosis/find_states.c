@@ -83,7 +83,7 @@ static struct buffer *find_buffers(const struct vt_finding_context *context, siz
 		buffers[(*nr)++] = (struct buffer){ tensor->size_bytes, dot + 1, tensor->shape,
 						    tensor->dtype, i };
 	}
-	qsort(buffers, *nr, sizeof(*buffers), compare_buffers);
+	vt_sort(buffers, *nr, compare_buffers);
 	return buffers;
 }
 

@@ -85,8 +85,7 @@ void vt_findings_init(struct vt_findings *findings, struct vt_attribution *attri
 		vt_finding_context_settle(&context);
 		vt_finding_context_release(&context);
 	}
-	if (findings->len)
-		qsort(findings->items, findings->len, sizeof(*findings->items), compare_findings);
+	vt_vector_sort(findings, compare_findings);
 }
 
 void vt_findings_release(struct vt_findings *findings)

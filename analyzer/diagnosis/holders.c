@@ -297,9 +297,7 @@ void vt_holders_find(struct vt_leak *leaks, uint32_t nr, const struct vt_names *
 	see_all(&search, CONTAINERS);
 	see_all(&search, VARIABLES);
 	for (uint32_t i = 0; i < nr; i++)
-		if (leaks[i].nr_holders)
-			qsort(leaks[i].holders, leaks[i].nr_holders, sizeof(*leaks[i].holders),
-			      compare_holders);
+		vt_sort(leaks[i].holders, leaks[i].nr_holders, compare_holders);
 	look_through_graphs(&search, leaks, nr);
 	vt_map_release(&search.last);
 	free(search.last_search);

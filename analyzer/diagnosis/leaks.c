@@ -344,10 +344,8 @@ static void find_growth(struct build *build, int device)
 	leaks->nr_growth = (uint32_t)build->growth.len;
 	leaks->since = build->since.items;
 	leaks->nr_since = (uint32_t)build->since.len;
-	if (leaks->nr_growth)
-		qsort(leaks->growth, leaks->nr_growth, sizeof(*leaks->growth), compare_growth);
-	if (leaks->nr_since)
-		qsort(leaks->since, leaks->nr_since, sizeof(*leaks->since), vt_leak_compare_bytes);
+	vt_sort(leaks->growth, leaks->nr_growth, compare_growth);
+	vt_sort(leaks->since, leaks->nr_since, vt_leak_compare_bytes);
 	judge_owners(leaks, leaks->growth, leaks->nr_growth);
 	judge_owners(leaks, leaks->since, leaks->nr_since);
 }

@@ -69,9 +69,7 @@ void vt_leftovers_init(struct vt_leftovers *leftovers, struct vt_attribution *at
 	vt_map_release(&places);
 	leftovers->items = left.items;
 	leftovers->nr = (uint32_t)left.len;
-	if (leftovers->nr)
-		qsort(leftovers->items, leftovers->nr, sizeof(*leftovers->items),
-		      vt_leak_compare_bytes);
+	vt_sort(leftovers->items, leftovers->nr, vt_leak_compare_bytes);
 }
 
 void vt_leftovers_release(struct vt_leftovers *leftovers)

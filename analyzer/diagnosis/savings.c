@@ -61,7 +61,7 @@ static struct change *sorted_changes(const struct vt_savings *savings, size_t *n
 		changes[2 * i] = (struct change){ saving->from_event, saving->bytes };
 		changes[2 * i + 1] = (struct change){ saving->to_event, -saving->bytes };
 	}
-	qsort(changes, *nr, sizeof(*changes), compare_changes);
+	vt_sort(changes, *nr, compare_changes);
 	return changes;
 }
 

@@ -47,7 +47,7 @@ static int sort_changes(struct changes *changes, const struct vt_savings *saving
 		pair[1].event = saving->to_event;
 		pair[1].relieved_bytes = -pair[0].relieved_bytes;
 	}
-	qsort(changes->items, changes->nr, sizeof(*changes->items), compare_changes);
+	vt_sort(changes->items, changes->nr, compare_changes);
 	return 0;
 }
 
@@ -128,8 +128,7 @@ static uint64_t *relieve(const struct vt_trace *trace, const struct changes *cha
 			requests[step->allocation] = change_take(
 				changes, step, &model->allocations[step->allocation], later);
 	}
-	if (later->len)
-		qsort(later->items, later->len, sizeof(*later->items), compare_steps);
+	vt_vector_sort(later, compare_steps);
 	return requests;
 }
 

@@ -28,7 +28,7 @@ static int compare(const void *a, const void *b)
 
 static double median(double *values, uint32_t nr)
 {
-	qsort(values, nr, sizeof(*values), compare);
+	vt_sort(values, nr, compare);
 	return nr % 2 ? values[nr / 2] : (values[nr / 2 - 1] + values[nr / 2]) / 2;
 }
 

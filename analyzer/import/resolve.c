@@ -171,8 +171,7 @@ static int resolve_all(struct work *w)
 {
 	size_t from = 0;
 
-	if (w->frames.len)
-		qsort(w->frames.items, w->frames.len, sizeof(*w->frames.items), by_module);
+	vt_vector_sort(&w->frames, by_module);
 	while (from < w->frames.len) {
 		size_t to = from;
 

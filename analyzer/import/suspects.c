@@ -21,9 +21,7 @@ static int compare(const void *a, const void *b)
 
 void vt_suspects_sort(struct vt_suspects *suspects)
 {
-	if (suspects->items.len)
-		qsort(suspects->items.items, suspects->items.len, sizeof(*suspects->items.items),
-		      compare);
+	vt_vector_sort(&suspects->items, compare);
 	for (size_t i = 0; i < suspects->items.len; i++) {
 		struct vt_suspect *one = &suspects->items.items[i];
 

@@ -123,8 +123,7 @@ static void read_functions(struct vt_symbols *s, const uint64_t *return_addresse
 	for (size_t i = 0; i < nr; i++)
 		vt_vector_push(&s->asked,
 			       ((struct asked){ .address = return_addresses[i] - 1 }));
-	if (nr)
-		qsort(s->asked.items, nr, sizeof(*s->asked.items), by_address);
+	vt_sort(s->asked.items, nr, by_address);
 	if (!read_tables(s, SHT_SYMTAB))
 		read_tables(s, SHT_DYNSYM);
 	/* What no function starts between has the function of the address before it. */

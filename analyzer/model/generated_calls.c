@@ -313,7 +313,7 @@ static void merge(struct adding *a)
 	uint32_t *now_at = vt_xcalloc((size_t)calls->nr + 1, sizeof(*now_at));
 	size_t next = 0;
 
-	qsort(a->launches.items, a->launches.len, sizeof(*a->launches.items), compare_launches);
+	vt_vector_sort(&a->launches, compare_launches);
 	for (uint32_t i = 0; i < calls->nr_tensors; i++)
 		vt_vector_push(&a->tensors, calls->tensors[i]);
 	for (uint32_t i = 0; i <= calls->nr; i++) {

@@ -130,9 +130,7 @@ static void add_file(void *context, const char *name, const char *text)
 		else
 			is_behind = 1;
 	}
-	if (file.stretches.len)
-		qsort(file.stretches.items, file.stretches.len, sizeof(*file.stretches.items),
-		      compare_stretches);
+	vt_vector_sort(&file.stretches, compare_stretches);
 	vt_vector_push(&a->files, file);
 	vt_python_sources_mark(a->frames, a->nr_codes, name, a->file_of, (uint32_t)a->files.len);
 	vt_vector_release(&files);

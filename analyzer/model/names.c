@@ -246,8 +246,7 @@ static void gather_uses(const struct vt_names *names, use_vector *uses)
 		if (path && *path)
 			vt_vector_push(uses, one);
 	}
-	if (uses->len)
-		qsort(uses->items, uses->len, sizeof(*uses->items), compare_uses);
+	vt_vector_sort(uses, compare_uses);
 }
 
 /* Different things of one name that were there at one time. */
@@ -268,7 +267,6 @@ static void find_clashes(struct vt_names *names)
 {
 	VT_VECTOR(uint32_t) found = { 0 };
 	use_vector uses = { 0 };
-	uint32_t kept = 0;
 
 	gather_uses(names, &uses);
 	for (size_t i = 1; i < uses.len; i++) {
@@ -279,13 +277,8 @@ static void find_clashes(struct vt_names *names)
 		vt_vector_push(&found, x->holder);
 		vt_vector_push(&found, y->holder);
 	}
-	if (found.len)
-		qsort(found.items, found.len, sizeof(*found.items), compare_ids);
-	for (size_t i = 0; i < found.len; i++)
-		if (!kept || found.items[kept - 1] != found.items[i])
-			found.items[kept++] = found.items[i];
 	names->clashing = found.items;
-	names->nr_clashing = kept;
+	names->nr_clashing = (uint32_t)vt_group(found.items, found.len, compare_ids, NULL);
 	vt_vector_release(&uses);
 }
 

@@ -45,8 +45,7 @@ static void list_changes(const struct vt_model *model, int device, struct change
 		if (p->device == device)
 			vt_vector_push(changes, change);
 	}
-	if (changes->len)
-		qsort(changes->items, changes->len, sizeof(*changes->items), compare_changes);
+	vt_vector_sort(changes, compare_changes);
 }
 
 static int is_same(const struct vt_device_sample *a, const struct vt_device_sample *b)

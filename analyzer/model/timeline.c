@@ -117,7 +117,7 @@ void vt_timeline_init(struct vt_timeline *timeline, const struct vt_model *model
 	if (place_by_event(timeline, most))
 		return;
 	tell_all(&filling);
-	qsort(timeline->moments, timeline->nr, sizeof(*timeline->moments), compare_moments);
+	vt_sort(timeline->moments, timeline->nr, compare_moments);
 }
 
 void vt_timeline_release(struct vt_timeline *timeline)

@@ -129,8 +129,7 @@ static void add_rows(struct vt_extrapolation *x, const struct walk *walk)
 		row->bytes += is ? in_blocks(bytes_of(x, i)) : 0;
 		row->blocks += is;
 	}
-	if (x->rows.len)
-		qsort(x->rows.items, x->rows.len, sizeof(*x->rows.items), compare_rows);
+	vt_vector_sort(&x->rows, compare_rows);
 }
 
 /* --- segments --------------------------------------------------------------------------------- */

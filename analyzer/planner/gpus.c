@@ -89,7 +89,7 @@ static void load(void)
 		return;
 	read_cards(vt_embedded_profiles);
 	read_cards(vt_embedded_gpus);
-	qsort(g.cards.items, g.cards.len, sizeof(*g.cards.items), compare);
+	vt_vector_sort(&g.cards, compare);
 }
 
 int vt_gpus_find(const char *name, struct vt_gpu *gpu)

@@ -110,5 +110,5 @@ void vt_model_run_rows(const struct vt_model_run *run, unsigned stage,
 
 		vt_vector_push(rows, row);
 	}
-	qsort(rows->items, rows->len, sizeof(*rows->items), compare_rows);
+	vt_vector_sort(rows, compare_rows);
 }

@@ -38,8 +38,7 @@ double vt_owners_find(const struct vt_owner_sums *sums, const char *owner)
 
 void vt_owners_sort(struct vt_owner_sums *sums)
 {
-	if (sums->len)
-		qsort(sums->items, sums->len, sizeof(*sums->items), compare);
+	vt_vector_sort(sums, compare);
 }
 
 void vt_owners_of_stage(const struct vt_plan *plan, enum vt_plan_stage stage,

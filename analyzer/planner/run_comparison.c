@@ -299,8 +299,7 @@ static void add_rows(struct vt_run_comparison *comparison, struct vt_run_compari
 		vt_vector_push(&stage->rows, row);
 		stage->planned += row.planned;
 	}
-	if (stage->rows.len)
-		qsort(stage->rows.items, stage->rows.len, sizeof(*stage->rows.items), compare_rows);
+	vt_vector_sort(&stage->rows, compare_rows);
 	vt_vector_release(&planned);
 	vt_vector_release(&measured);
 	vt_vector_release(&other);

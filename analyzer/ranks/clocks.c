@@ -30,7 +30,7 @@ static int compare(const void *a, const void *b)
 
 static int64_t median(int64_t *values, uint32_t nr)
 {
-	qsort(values, nr, sizeof(*values), compare);
+	vt_sort(values, nr, compare);
 	return values[nr / 2];
 }
 

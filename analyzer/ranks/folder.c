@@ -55,8 +55,7 @@ int vt_folder_list(struct vt_folder *folder, const char *path, struct vt_diag *d
 			free(file);
 	}
 	closedir(directory);
-	if (files.len)
-		qsort(files.items, files.len, sizeof(*files.items), compare);
+	vt_vector_sort(&files, compare);
 	folder->files = files.items;
 	folder->nr = (uint32_t)files.len;
 	if (files.len)

@@ -87,8 +87,7 @@ static void add_figures(struct vt_ranks *ranks)
 		for (uint32_t o = 0; o < ranks->nr_owners; o++)
 			add(&ranks->owners[o], rank, bytes_of(rank, ranks->owners[o].owner));
 	}
-	if (ranks->nr_owners)
-		qsort(ranks->owners, ranks->nr_owners, sizeof(*ranks->owners), compare_owners);
+	vt_sort(ranks->owners, ranks->nr_owners, compare_owners);
 }
 
 static int compare_use(const void *a, const void *b)
@@ -110,7 +109,7 @@ static void find_median(struct vt_ranks *ranks)
 	const struct vt_rank **by_use = vt_xcalloc((size_t)run->nr + 1, sizeof(*by_use));
 
 	memcpy(by_use, run->ranks, run->nr * sizeof(*by_use));
-	qsort(by_use, run->nr, sizeof(*by_use), compare_use);
+	vt_sort(by_use, run->nr, compare_use);
 	ranks->peak = by_use[run->nr - 1];
 	ranks->median = by_use[(run->nr - 1) / 2];
 	free(by_use);

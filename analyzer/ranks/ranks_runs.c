@@ -157,12 +157,12 @@ static void add_all(struct vt_ranks_runs *runs)
 	for (uint32_t i = 0; i < runs->nr_files; i++)
 		if (!runs->files[i].problem && runs->files[i].number != VT_RANK_NONE)
 			by_start[nr++] = &runs->files[i];
-	qsort(by_start, nr, sizeof(*by_start), vt_ranks_runs_compare_starts);
+	vt_sort(by_start, nr, vt_ranks_runs_compare_starts);
 	runs->is_unrelated = runs->is_numbered_here && is_unrelated(by_start, nr);
 	for (uint32_t i = 0; i < nr; i++)
 		add(runs, by_start[i]);
 	for (uint32_t i = 0; i < runs->nr; i++)
-		qsort(runs->items[i].ranks, runs->items[i].nr, sizeof(*by_start), compare_numbers);
+		vt_sort(runs->items[i].ranks, runs->items[i].nr, compare_numbers);
 	free(by_start);
 }
 

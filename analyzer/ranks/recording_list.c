@@ -24,7 +24,7 @@ const struct vt_rank **vt_recording_list_sorted(const struct vt_ranks_runs *runs
 	for (uint32_t i = 0; i < runs->nr_files; i++)
 		if (!runs->files[i].problem)
 			rows[(*nr)++] = &runs->files[i];
-	qsort(rows, *nr, sizeof(*rows), vt_ranks_runs_compare_starts);
+	vt_sort(rows, *nr, vt_ranks_runs_compare_starts);
 	return rows;
 }
 

@@ -92,8 +92,8 @@ static int are_same(struct vt_trace_change *made, size_t nr_made, struct vt_trac
 	if (nr_made != nr_recorded)
 		return 0;
 	if (nr_made > 1) {
-		qsort(made, nr_made, sizeof(*made), compare_two);
-		qsort(recorded, nr_recorded, sizeof(*recorded), compare_two);
+		vt_sort(made, nr_made, compare_two);
+		vt_sort(recorded, nr_recorded, compare_two);
 	}
 	for (size_t i = 0; i < nr_made; i++)
 		if (compare_two(&made[i], &recorded[i]))

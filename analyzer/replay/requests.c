@@ -235,8 +235,7 @@ void vt_requests_find(struct vt_requests *requests, struct vt_trace *trace)
 	}
 	gathering.takes_of = vt_xcalloc((size_t)trace->model->nr_allocations + 1, sizeof(uint32_t));
 	gather(&gathering, trace);
-	if (takes->len)
-		qsort(takes->items, takes->len, sizeof(*takes->items), compare_takes);
+	vt_vector_sort(takes, compare_takes);
 	for (size_t i = 0; i < takes->len; i++)
 		settle(requests, trace, takes, i);
 	vt_vector_release(takes);

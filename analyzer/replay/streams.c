@@ -118,8 +118,7 @@ static void sort_edges(struct finding *finding)
 {
 	size_t nr = finding->trace->segments.len;
 
-	if (finding->edges.len)
-		qsort(finding->edges.items, finding->edges.len, sizeof(struct edge), compare_edges);
+	vt_vector_sort(&finding->edges, compare_edges);
 	finding->first_edge = vt_xcalloc(nr + 2, sizeof(uint32_t));
 	for (size_t i = 0; i < finding->edges.len; i++)
 		finding->first_edge[finding->edges.items[i].from + 1]++;

@@ -54,8 +54,7 @@ static void drop_empty_lines(struct vt_books *books)
 		if (books->lines[i].blocks)
 			books->lines[kept++] = books->lines[i];
 	books->nr_lines = kept;
-	if (kept)
-		qsort(books->lines, kept, sizeof(*books->lines), compare_lines);
+	vt_sort(books->lines, kept, compare_lines);
 }
 
 static void add_rest(struct vt_books *books, uint64_t bytes, const char *format, ...)

@@ -225,9 +225,7 @@ static void gather_pins(struct vt_frag *frag, struct vt_frag_device *device)
 
 		vt_vector_push(&device->pins, found);
 	}
-	if (device->pins.len)
-		qsort(device->pins.items, device->pins.len, sizeof(struct vt_frag_pin),
-		      compare_places);
+	vt_vector_sort(&device->pins, compare_places);
 	for (size_t i = 0; i < device->pins.len; i++) {
 		struct vt_frag_pin *pin = &device->pins.items[i];
 		struct vt_frag_pin *into = nr ? &device->pins.items[nr - 1] : NULL;
@@ -241,8 +239,7 @@ static void gather_pins(struct vt_frag *frag, struct vt_frag_device *device)
 		}
 	}
 	device->pins.len = nr;
-	if (nr)
-		qsort(device->pins.items, nr, sizeof(struct vt_frag_pin), compare_pinned);
+	vt_sort(device->pins.items, nr, compare_pinned);
 }
 
 static void measure_internal(struct vt_frag_device *device)

@@ -167,7 +167,7 @@ static void print_segments(struct vt_frag *frag, const struct vt_frag_device *de
 
 	if (nr)
 		memcpy(sorted, device->layout.segments.items, nr * sizeof(*sorted));
-	qsort(sorted, nr, sizeof(*sorted), compare_segments);
+	vt_sort(sorted, nr, compare_segments);
 	fprintf(out,
 		"\nSEGMENTS  the %zu of %zu with most pinned bytes; # given out, + partly, . "
 		"free\n",

@@ -56,10 +56,17 @@ static int compare_bytes(const void *a, const void *b)
 	return compare_names(a, b);
 }
 
+static void join(void *into, void *from)
+{
+	struct vt_group *last = into, *group = from;
+
+	last->bytes += group->bytes;
+	last->blocks += group->blocks;
+	free(group->name);
+}
+
 void vt_groups_init(struct vt_groups *groups, struct vt_blocks *blocks, enum vt_groups_by by)
 {
-	uint32_t kept = 0;
-
 	memset(groups, 0, sizeof(*groups));
 	groups->by = by;
 	groups->items = vt_xcalloc((size_t)blocks->nr + 1, sizeof(*groups->items));
@@ -76,20 +83,8 @@ void vt_groups_init(struct vt_groups *groups, struct vt_blocks *blocks, enum vt_
 		group->blocks = 1;
 		groups->nr++;
 	}
-	qsort(groups->items, groups->nr, sizeof(*groups->items), compare_names);
-	for (uint32_t i = 0; i < groups->nr; i++) {
-		struct vt_group *last = kept ? &groups->items[kept - 1] : NULL;
-
-		if (!last || compare_names(last, &groups->items[i]) != 0) {
-			groups->items[kept++] = groups->items[i];
-			continue;
-		}
-		last->bytes += groups->items[i].bytes;
-		last->blocks++;
-		free(groups->items[i].name);
-	}
-	groups->nr = kept;
-	qsort(groups->items, groups->nr, sizeof(*groups->items), compare_bytes);
+	groups->nr = (uint32_t)vt_group(groups->items, groups->nr, compare_names, join);
+	vt_sort(groups->items, groups->nr, compare_bytes);
 }
 
 void vt_groups_release(struct vt_groups *groups)

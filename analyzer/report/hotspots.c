@@ -34,24 +34,15 @@ static int compare_bytes(const void *a, const void *b)
 	return x->owner < y->owner ? -1 : x->owner > y->owner;
 }
 
-static void merge(struct vt_hotspots *hotspots)
+static void join(void *into, void *from)
 {
-	uint32_t kept = 0;
+	struct vt_hotspot *last = into;
+	const struct vt_hotspot *item = from;
 
-	for (uint32_t i = 0; i < hotspots->nr; i++) {
-		const struct vt_hotspot *item = &hotspots->items[i];
-		struct vt_hotspot *last = kept ? &hotspots->items[kept - 1] : NULL;
-
-		if (!last || compare_places(last, item) != 0) {
-			hotspots->items[kept++] = *item;
-			continue;
-		}
-		last->bytes += item->bytes;
-		last->blocks += item->blocks;
-		if (is_older(item->first, last->first))
-			last->first = item->first;
-	}
-	hotspots->nr = kept;
+	last->bytes += item->bytes;
+	last->blocks += item->blocks;
+	if (is_older(item->first, last->first))
+		last->first = item->first;
 }
 
 void vt_hotspots_init(struct vt_hotspots *hotspots, struct vt_attribution *attribution,
@@ -72,12 +63,8 @@ void vt_hotspots_init(struct vt_hotspots *hotspots, struct vt_attribution *attri
 		vt_vector_push(&all, one);
 	}
 	hotspots->items = all.items;
-	hotspots->nr = (uint32_t)all.len;
-	if (!hotspots->nr)
-		return;
-	qsort(hotspots->items, hotspots->nr, sizeof(*hotspots->items), compare_places);
-	merge(hotspots);
-	qsort(hotspots->items, hotspots->nr, sizeof(*hotspots->items), compare_bytes);
+	hotspots->nr = (uint32_t)vt_group(all.items, all.len, compare_places, join);
+	vt_sort(hotspots->items, hotspots->nr, compare_bytes);
 }
 
 void vt_hotspots_release(struct vt_hotspots *hotspots)

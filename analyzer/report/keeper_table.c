@@ -38,23 +38,13 @@ static int compare_bytes(const void *a, const void *b)
 	return compare_text(x->detail, y->detail);
 }
 
-static void merge(struct vt_keeper_table *table)
+static void join(void *into, void *from)
 {
-	uint32_t kept = 0;
+	struct vt_keeper_line *last = into, *line = from;
 
-	for (uint32_t i = 0; i < table->nr; i++) {
-		struct vt_keeper_line *line = &table->lines[i];
-		struct vt_keeper_line *last = kept ? &table->lines[kept - 1] : NULL;
-
-		if (!last || compare_keepers(last, line) != 0) {
-			table->lines[kept++] = *line;
-			continue;
-		}
-		last->bytes += line->bytes;
-		last->blocks += line->blocks;
-		free(line->detail);
-	}
-	table->nr = kept;
+	last->bytes += line->bytes;
+	last->blocks += line->blocks;
+	free(line->detail);
 }
 
 void vt_keeper_table_init(struct vt_keeper_table *table, const struct vt_report *report,
@@ -75,12 +65,8 @@ void vt_keeper_table_init(struct vt_keeper_table *table, const struct vt_report 
 		vt_vector_push(&lines, line);
 	}
 	table->lines = lines.items;
-	table->nr = (uint32_t)lines.len;
-	if (!table->nr)
-		return;
-	qsort(table->lines, table->nr, sizeof(*table->lines), compare_keepers);
-	merge(table);
-	qsort(table->lines, table->nr, sizeof(*table->lines), compare_bytes);
+	table->nr = (uint32_t)vt_group(lines.items, lines.len, compare_keepers, join);
+	vt_sort(table->lines, table->nr, compare_bytes);
 }
 
 void vt_keeper_table_release(struct vt_keeper_table *table)
@@ -121,7 +107,7 @@ static uint32_t find_groups(const struct vt_keeper_table *table, struct group *g
 		groups[nr - 1].bytes += line->bytes;
 		groups[nr - 1].blocks += line->blocks;
 	}
-	qsort(groups, nr, sizeof(*groups), compare_groups);
+	vt_sort(groups, nr, compare_groups);
 	return nr;
 }
 

@@ -131,7 +131,7 @@ static void group_by_parent(struct owner_table *owners)
 	for (uint32_t i = 0; i < owners->nr_parents; i++)
 		qsort(owners->leaves + owners->parents[i].first, owners->parents[i].nr_leaves,
 		      sizeof(*owners->leaves), compare_rows);
-	qsort(owners->parents, owners->nr_parents, sizeof(*owners->parents), compare_rows);
+	vt_sort(owners->parents, owners->nr_parents, compare_rows);
 }
 
 /* `blocks` below 0: none; the first column where the row has bytes is the one that counts them. */

@@ -126,8 +126,8 @@ char *vt_report_changes_text(const struct vt_books *before, const struct vt_book
 	for (size_t i = 0; i < leaves.len; i++)
 		add_to_parents(&parents, &leaves.items[i]);
 	if (leaves.len) {
-		qsort(leaves.items, leaves.len, sizeof(*leaves.items), compare_changes);
-		qsort(parents.items, parents.len, sizeof(*parents.items), compare_changes);
+		vt_vector_sort(&leaves, compare_changes);
+		vt_vector_sort(&parents, compare_changes);
 	}
 	for (size_t i = 0; i < parents.len && i < MAX_NAMED; i++) {
 		const struct change *c = &parents.items[i];

@@ -130,7 +130,7 @@ int vt_report_iterations_growth(int64_t *ends, uint32_t nr, int64_t *bytes)
 
 	for (uint32_t i = 0; i < nr_differences; i++)
 		ends[i] = (ends[i + distance] - ends[i]) / (int64_t)distance;
-	qsort(ends, nr_differences, sizeof(*ends), compare_growth);
+	vt_sort(ends, nr_differences, compare_growth);
 	if (nr_differences > 1)
 		*bytes = nearest_to_zero(ends[(nr_differences - 1) / 2], ends[nr_differences / 2]);
 	return nr_differences > 1;

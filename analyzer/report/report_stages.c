@@ -224,8 +224,7 @@ static void find_stretches(const struct gathering *g, struct stretches *found)
 			open->is_open = 0;
 		}
 	}
-	if (found->len)
-		qsort(found->items, found->len, sizeof(*found->items), compare_stretches);
+	vt_vector_sort(found, compare_stretches);
 }
 
 /* The highest of each name, in the order in which the names came up. */

@@ -153,8 +153,7 @@ void vt_calls_init(struct vt_calls *calls, const struct vt_timeline *timeline,
 	calls->nr = (uint32_t)pass.found.len;
 	calls->places = pass.places.items;
 	calls->nr_places = (uint32_t)pass.places.len;
-	if (calls->nr_places)
-		qsort(calls->places, calls->nr_places, sizeof(*calls->places), compare_places);
+	vt_sort(calls->places, calls->nr_places, compare_places);
 	free(pass.last_ordinal);
 	vt_vector_release(&pass.threads);
 }

@@ -63,8 +63,7 @@ static void find_token_models(const struct vt_module_stacks *chains, const struc
 		for (uint32_t i = 1; i < nr; i++)
 			vt_vector_push(set, links[i].address);
 	}
-	if (set->len)
-		qsort(set->items, set->len, sizeof(*set->items), compare_addresses);
+	vt_vector_sort(set, compare_addresses);
 }
 
 /* One matrix product that is a direct child of a token model. */
@@ -102,8 +101,7 @@ static void find_heads(struct vt_module_stacks *chains, const struct vt_model *m
 			vt_vector_push(&found, one);
 		}
 	}
-	if (found.len)
-		qsort(found.items, found.len, sizeof(*found.items), compare_candidates);
+	vt_vector_sort(&found, compare_candidates);
 	/* A parent with several products does not tell which of them is the head. */
 	for (size_t i = 0; i < found.len; i = end) {
 		for (end = i; end < found.len && found.items[end].parent == found.items[i].parent;)

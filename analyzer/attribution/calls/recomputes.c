@@ -69,8 +69,7 @@ void vt_recomputes_init(struct vt_recomputes *recomputes, const struct vt_model 
 		if (has_forward_below(&model->frames, a->made->python_stack))
 			vt_vector_push(&found, node);
 	}
-	if (found.len)
-		qsort(found.items, found.len, sizeof(*found.items), compare_nodes);
+	vt_vector_sort(&found, compare_nodes);
 	recomputes->nodes = found.items;
 	recomputes->nr = (uint32_t)found.len;
 }

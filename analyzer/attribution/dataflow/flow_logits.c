@@ -54,7 +54,7 @@ static int compare_nodes(const void *a, const void *b)
 /* Whether a normaliser is of what another one made, among the nodes that were just walked. */
 static int has_sums_of_sums(struct vt_dataflow *flow, struct vt_flow_nodes *found)
 {
-	qsort(found->items, found->len, sizeof(*found->items), compare_nodes);
+	vt_vector_sort(found, compare_nodes);
 	for (size_t i = 0; i < found->len; i++) {
 		struct vt_flow_node *node = &flow->nodes[found->items[i]];
 

@@ -159,8 +159,7 @@ void vt_flow_find_regions(struct vt_dataflow *flow)
 	r.base_of = vt_xcalloc((size_t)flow->nr_nodes + 1, sizeof(*r.base_of));
 	for (uint32_t n = 0; n < flow->nr_nodes; n++)
 		try_sum(&r, n);
-	if (r.found.len)
-		qsort(r.found.items, r.found.len, sizeof(*r.found.items), compare_regions);
+	vt_vector_sort(&r.found, compare_regions);
 	for (uint32_t i = 0; i < r.found.len; i++)
 		claim(&r, i);
 	vt_vector_release(&r.found);

@@ -73,19 +73,11 @@ static void add_sequence(const struct vt_facts *facts, struct sequences *all, in
 }
 
 /* One entry per node: nodes on several threads take turns. */
-static uint32_t merge_sequences(struct vt_sequence_class *items, size_t nr)
+static void join_sequences(void *into, void *from)
 {
-	uint32_t kept = 0;
+	struct vt_sequence_class *last = into;
 
-	for (size_t i = 0; i < nr; i++) {
-		struct vt_sequence_class *last = kept ? &items[kept - 1] : NULL;
-
-		if (last && compare_sequences(last, &items[i]) == 0)
-			last->makes_gradient |= items[i].makes_gradient;
-		else
-			items[kept++] = items[i];
-	}
-	return kept;
+	last->makes_gradient |= ((struct vt_sequence_class *)from)->makes_gradient;
 }
 
 /* It outlives the pass; or it was only added to the .grad that was there. */
@@ -113,9 +105,8 @@ static void find_sequences(struct vt_facts *facts)
 			add_sequence(facts, &all, a->freed_event, a->freed->node_class,
 				     a->freed_node_sequence, 0);
 	}
-	if (all.found.len)
-		qsort(all.found.items, all.found.len, sizeof(*all.found.items), compare_sequences);
-	facts->nr_sequences = merge_sequences(all.found.items, all.found.len);
+	facts->nr_sequences = (uint32_t)vt_group(all.found.items, all.found.len, compare_sequences,
+						 join_sequences);
 	/* Vectors double: what was not needed is not kept beside a long recording. */
 	facts->sequences = vt_xrealloc(all.found.items, ((size_t)facts->nr_sequences + 1) *
 								sizeof(*all.found.items));

@@ -20,8 +20,7 @@ void vt_gradient_sizes_init(struct vt_gradient_sizes *twins, struct vt_gradient_
 {
 	twins->gradients = gradients;
 	twins->nr = nr;
-	if (nr)
-		qsort(gradients, nr, sizeof(*gradients), compare_gradient_sizes);
+	vt_sort(gradients, nr, compare_gradient_sizes);
 }
 
 void vt_gradient_sizes_release(struct vt_gradient_sizes *twins)

@@ -65,9 +65,7 @@ static void gather_parameters(struct search *search)
 		one.module_len = dot ? (size_t)(dot - one.path) : 0;
 		vt_vector_push(&search->parameters, one);
 	}
-	if (search->parameters.len)
-		qsort(search->parameters.items, search->parameters.len, sizeof(struct parameter),
-		      compare_parameters);
+	vt_vector_sort(&search->parameters, compare_parameters);
 	for (size_t i = 0; i < search->parameters.len; i++) {
 		struct parameter *item = &search->parameters.items[i];
 
@@ -258,9 +256,7 @@ static void name_several(struct search *search)
 {
 	size_t end;
 
-	if (search->several.len)
-		qsort(search->several.items, search->several.len, sizeof(struct candidate),
-		      compare_candidates);
+	vt_vector_sort(&search->several, compare_candidates);
 	for (size_t i = 0; i < search->several.len; i = end) {
 		for (end = i; end < search->several.len; end++)
 			if (!is_same_place(&search->several.items[i], &search->several.items[end]))

@@ -302,9 +302,7 @@ void vt_lm_heads_init(struct vt_lm_heads *heads, const struct vt_stages *stages,
 	}
 	for (uint32_t i = 0; i < search.model->nr_ooms; i++)
 		see_out_of_memory(&search, &search.model->ooms[i]);
-	if (search.seen.len)
-		qsort(search.seen.items, search.seen.len, sizeof(*search.seen.items),
-		      compare_sightings);
+	vt_vector_sort(&search.seen, compare_sightings);
 	join(heads, &search);
 	if (heads->nr)
 		find_places(heads, &search);

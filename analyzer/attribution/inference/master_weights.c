@@ -62,9 +62,7 @@ static void gather(struct search *search)
 									 a->made->native_stack);
 		vt_vector_push(&search->candidates, one);
 	}
-	if (search->candidates.len)
-		qsort(search->candidates.items, search->candidates.len,
-		      sizeof(*search->candidates.items), compare_candidates);
+	vt_vector_sort(&search->candidates, compare_candidates);
 }
 
 /* What a block may have been made for at least. */

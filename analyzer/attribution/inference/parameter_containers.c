@@ -295,9 +295,7 @@ void vt_parameter_containers_init(struct vt_parameter_containers *trees,
 		return;
 	for (uint32_t i = 0; i < names->model->nr_tensors; i++)
 		add_leaf(&search, i);
-	if (search.leaves.len)
-		qsort(search.leaves.items, search.leaves.len, sizeof(*search.leaves.items),
-		      compare_leaves);
+	vt_vector_sort(&search.leaves, compare_leaves);
 	find_repeated(&search);
 	for (size_t i = 0; i < search.leaves.len; i++) {
 		const struct leaf *leaf = &search.leaves.items[i];

@@ -209,18 +209,14 @@ static int compare_sizes(const void *a, const void *b)
 	return x->size_bytes < y->size_bytes ? -1 : x->size_bytes > y->size_bytes;
 }
 
+static void join_sizes(void *into, void *from)
+{
+	((struct vt_shape_size *)into)->classes |= ((struct vt_shape_size *)from)->classes;
+}
+
 static void merge_sizes(size_vector *sizes)
 {
-	size_t kept = 0;
-
-	if (sizes->len)
-		qsort(sizes->items, sizes->len, sizeof(*sizes->items), compare_sizes);
-	for (size_t i = 0; i < sizes->len; i++)
-		if (kept && sizes->items[kept - 1].size_bytes == sizes->items[i].size_bytes)
-			sizes->items[kept - 1].classes |= sizes->items[i].classes;
-		else
-			sizes->items[kept++] = sizes->items[i];
-	sizes->len = kept;
+	sizes->len = vt_group(sizes->items, sizes->len, compare_sizes, join_sizes);
 }
 
 /* The number behind the last dot of "model.layers.11" is one less than the layers so far. */

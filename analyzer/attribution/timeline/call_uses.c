@@ -106,8 +106,7 @@ static void find_backwards(struct search *search)
 		if (stage == VT_STAGE_BACKWARD || stage == VT_STAGE_FORWARD)
 			has_computed = stage == VT_STAGE_FORWARD;
 	}
-	if (search->ran.len)
-		qsort(search->ran.items, search->ran.len, sizeof(*search->ran.items), compare_ran);
+	vt_vector_sort(&search->ran, compare_ran);
 }
 
 /* How many backward passes begin in (after, before). */

@@ -35,7 +35,7 @@ static void order_passes(struct vt_carried_tensors *carried)
 	for (uint32_t i = 0; i < passes->nr; i++)
 		places[i] = (struct place){ passes->passes[i].module, passes->passes[i].generation,
 					    i };
-	qsort(places, passes->nr, sizeof(*places), compare_places);
+	vt_sort(places, passes->nr, compare_places);
 	carried->nr = passes->nr;
 	carried->order = vt_xcalloc((size_t)passes->nr + 1, sizeof(*carried->order));
 	for (uint32_t i = 0; i < passes->nr; i++)
@@ -247,8 +247,7 @@ void vt_carried_tensors_gather(const struct vt_carried_tensors *carried, uint32_
 					  found->items[k].module == one.module;
 		vt_vector_push(found, one);
 	}
-	if (found->len)
-		qsort(found->items, found->len, sizeof(*found->items), compare_carried);
+	vt_vector_sort(found, compare_carried);
 	vt_vector_release(&between);
 }
 

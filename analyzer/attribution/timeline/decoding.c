@@ -423,9 +423,7 @@ void vt_decoding_find(struct vt_passes *passes, const struct vt_model *model,
 	search.next_append_cache = 0;
 	find_unknown(&search);
 	number_generations(&search);
-	if (search.loops.len)
-		qsort(search.loops.items, search.loops.len, sizeof(*search.loops.items),
-		      compare_ranges);
+	vt_vector_sort(&search.loops, compare_ranges);
 	passes->loops = search.loops.items;
 	passes->nr_loops = (uint32_t)search.loops.len;
 	vt_carried_tensors_release(&search.carried);
