@@ -22,7 +22,7 @@ static void print_text(const struct vt_sheet *sheet, FILE *out)
 	struct vt_table table;
 	char gib[VT_UNITS_MAX];
 
-	fprintf(out, "%s: formulas of its own\n\n", sheet->name);
+	fprintf(out, "%s: a sheet of formulas\n\n", sheet->name);
 	vt_table_init(&table, columns, VT_ARRAY_SIZE(columns));
 	for (size_t i = 0; i < sheet->rows.len; i++) {
 		const struct vt_sheet_row *row = &sheet->rows.items[i];
