@@ -25,7 +25,7 @@
 X(MODE, "mode", WORD, 0, "infer train", "WORD", 0, "the run, as --train and --infer say")                      \
 X(BATCH, "batch", NUMBER, 1, "1 1000000000", "N", 0, "sequences at a time on one device (default: 1)")                \
 X(SEQ, "seq", NUMBER, 2048, "1 1000000000", "N", 0, "text tokens per sequence (default: 2048)")                       \
-X(NEW_TOKENS, "new-tokens", NUMBER, 0, "0 1000000000", "N", 0, "tokens generated behind them (default: 0)")           \
+X(NEW_TOKENS, "new-tokens", NUMBER, 0, "0 1000000000", "N", 0, "tokens generated after them (default: 0)")           \
 X(DTYPE, "dtype", WORD, 0, VT_AUTO VT_DTYPES, "WORD", 1, "weights and computation")           \
 X(AUTOCAST, "autocast", WORD, 0, "no bf16 fp16", "WORD", 1, "compute in this type, weights stay")       \
 X(MASTER, "master", WORD, 0, "no fp32", "WORD", 1, "a second copy of the weights")                  \
@@ -66,7 +66,7 @@ X(VISION, "images", NUMBER, 0, "0 100000", "N", 0, "images per sequence (default
 X(TILES, "tiles", NUMBER, 1, "1 100000", "N", 1, "tiles per image (default: 1)")                                      \
 X(FACTOR, "factor", NUMBER, 1, "1 100000", "N", 1, "pixel shuffle: F*F patches become one token")                     \
 X(KEEP, "keep", WORD, 0, "none residual all", "WORD", 0, "interpretability: keep these activations of a forward")     \
-X(KEEP_ON, "keep-on", WORD, 0, "auto device host", "WORD", 0, "where they stay (auto: the host behind each --chunk)")     \
+X(KEEP_ON, "keep-on", WORD, 0, "auto device host", "WORD", 0, "where they stay (auto: the host after each --chunk)")     \
 X(CHUNK, "chunk", NUMBER, 0, "0 1000000000", "N", 1, "forward this many tokens at a time, independently")             \
 X(CONTEXT, "context", BYTES, 0, "", "SIZE", 0, "CUDA context, if measured (default: the card's, or a band)") \
 X(CUBLAS, "cublas", BYTES, 0, "", "SIZE", 0, "cuBLAS workspaces, if measured (default: the card's)")                 \

@@ -66,23 +66,23 @@ static void add_casts(struct vt_plan *plan, int is_recomputed)
 /* The last one of all has gone when its layer's mlp goes backward. */
 static void add_norms_behind(struct vt_plan *plan, int is_recomputed)
 {
-	static const char why[] = "LayerNorm behind the mlp: the sum before it, its output";
+	static const char why[] = "LayerNorm after the mlp: the sum before it, its output";
 	const struct vt_term_spec single = { "activations/norm", VT_IN(FIRST_LAYER),
 		VT_PLAYED_STAGED, NULL, NULL, why };
 	const struct vt_term_spec whole = { "activations/norm", VT_IN_WHOLE & ~VT_IN(BACKWARD_TOP),
 		VT_PLAYED_KEPT, NULL, NULL, why };
 	const struct vt_term_spec others = { "activations/norm", VT_IN(BACKWARD_TOP),
 		VT_PLAYED_PASSED_OVER, NULL, NULL,
-		"LayerNorm behind the mlp, of all layers but the last" };
+		"LayerNorm after the mlp, of all layers but the last" };
 
 	vt_terms_add_piece(plan, "activations/norm", "L", "8+e*h",
-			   "LayerNorm behind attention: its output, which the mlp needs",
+			   "LayerNorm after attention: its output, which the mlp needs",
 			   is_recomputed);
 	vt_terms_add_piece(plan,
 			   plan->model->stacks[VT_PART_TEXT].is_sum_of_attention ?
 				   "activations/attention" :
 				   "activations/norm",
-			   "L", "r*h", "the sum behind attention, which a norm keeps",
+			   "L", "r*h", "the sum after attention, which a norm keeps",
 			   is_recomputed);
 	add_casts(plan, is_recomputed);
 	vt_plan_add(plan, &single, "T*(r*h+8+e*h)");
@@ -99,11 +99,11 @@ static const char *add_sums(struct vt_plan *plan, int is_recomputed)
 
 	if (s->is_sum_of_attention)
 		vt_terms_add_piece(plan, "activations/attention", "L", "r*h",
-				   "the stream behind attention, which a norm keeps",
+				   "the stream after attention, which a norm keeps",
 				   is_recomputed);
 	if (s->is_sum_of_mlp)
 		vt_terms_add_piece(plan, "activations/mlp", "L", "r*h",
-				   "the stream behind the mlp, which a norm keeps", is_recomputed);
+				   "the stream after the mlp, which a norm keeps", is_recomputed);
 	return s->is_sum_of_attention && s->is_sum_of_mlp ? "-2*r*h" :
 	       s->is_sum_of_attention || s->is_sum_of_mlp ? "-r*h" :
 							    "";
@@ -157,7 +157,7 @@ static void add_dropout(struct vt_plan *plan, int is_recomputed)
 	const struct vt_stack *s = &plan->model->stacks[VT_PART_TEXT];
 
 	for (size_t i = s->has_attention_dropout ? 0 : 1; s->has_dropout && i < 2; i++)
-		vt_terms_add_piece(plan, owners[i], "L", bytes, "the mask of the dropout behind it",
+		vt_terms_add_piece(plan, owners[i], "L", bytes, "the mask of the dropout after it",
 			  is_recomputed);
 }
 
@@ -271,7 +271,7 @@ static void add_embeddings(struct vt_plan *plan)
 	int is_first_norms = !s->has_norms_behind && !encoder->layers;
 	const struct vt_term_spec embedding = { is_first_norms ? "activations/residual" : embedded,
 		VT_IN_WHOLE, VT_PLAYED_STAGED, NULL, NULL,
-		"dropout behind the embeddings of each stack: its mask and what it gives" };
+		"dropout after the embeddings of each stack: its mask and what it gives" };
 	const struct vt_term_spec normed = { embedded, VT_IN_WHOLE, VT_PLAYED_STAGED, NULL, NULL,
 		"the sum of all embeddings, which their norm keeps" };
 	const struct vt_term_spec projected = { embedded, VT_IN_WHOLE, VT_PLAYED_STAGED, NULL, NULL,
@@ -350,7 +350,7 @@ static void add_kept(struct vt_plan *plan)
 {
 	const struct vt_term_spec residual = { "activations/residual",
 		VT_IN(FORWARD) | VT_IN(LOGITS), VT_PLAYED_KEPT, NULL, NULL,
-		"kept: the residual stream before the first layer and behind each" };
+		"kept: the residual stream before the first layer and after each" };
 	const struct vt_term_spec all = { "activations/attention", VT_IN(FORWARD) | VT_IN(LOGITS),
 		VT_PLAYED_KEPT, NULL, NULL,
 		"kept: every hook of TransformerLens, scores and patterns among them" };
@@ -447,7 +447,7 @@ static void add_widest(struct vt_plan *plan)
 	const struct vt_term_spec given = { "activations/attention", stages, VT_PLAYED_PASSING,
 		NULL, NULL, "what attention gave, while the mlp runs" };
 	const struct vt_term_spec behind = { "activations/attention", stages, VT_PLAYED_PASSING,
-		NULL, NULL, "the stream behind attention, while the mlp runs" };
+		NULL, NULL, "the stream after attention, while the mlp runs" };
 	const struct vt_term_spec returned = { "activations/attention", VT_IN(FORWARD),
 		VT_PLAYED_PASSING, NULL, NULL,
 		"what softmax made of the scores of the layer before, which the model holds" };

@@ -26,15 +26,15 @@ static void add(struct vt_plan *plan, const char *owner, const char *layers, con
 static void add_rms_norms(struct vt_plan *plan, int is_recomputed)
 {
 	add(plan, "activations/norm", "Lenc", "2*(4*h+r*h+4+e*h)+r*h",
-	    "the encoder's norms, and the stream behind its mlp", is_recomputed);
-	add(plan, "activations/attention", "Lenc", "r*h", "the stream behind attention",
+	    "the encoder's norms, and the stream after its mlp", is_recomputed);
+	add(plan, "activations/attention", "Lenc", "r*h", "the stream after attention",
 	    is_recomputed);
 	vt_terms_add_piece(plan, "activations/attention", "L", "2*r*h",
-			   "the stream behind both attentions", is_recomputed);
+			   "the stream after both attentions", is_recomputed);
 	vt_terms_add_piece(plan, "activations/norm", "L", "e*h+r*h",
-			   "the third norm's output, and the stream behind the mlp", is_recomputed);
+			   "the third norm's output, and the stream after the mlp", is_recomputed);
 	add(plan, "activations/norm", NULL, "4*h+r*h+4+2*e*h+h",
-	    "the encoder's last norm, and dropout behind it", is_recomputed);
+	    "the encoder's last norm, and dropout after it", is_recomputed);
 }
 
 /* Before a part or behind it, a norm keeps its input and feeds a product. */
@@ -44,7 +44,7 @@ static void add_layer_norms(struct vt_plan *plan, int is_recomputed)
 	    "the encoder's norms: what they take and give", is_recomputed);
 	if (decoder_of(plan)->has_norms_behind)
 		vt_terms_add_piece(plan, "activations/norm", "L", "r*h+8+e*h",
-				   "the norm behind the attention to the encoder", is_recomputed);
+				   "the norm after the attention to the encoder", is_recomputed);
 	else
 		vt_terms_add_piece(plan, "activations/norm", "L", "e*h", "the third norm's output",
 				   is_recomputed);

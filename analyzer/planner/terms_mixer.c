@@ -48,7 +48,7 @@ static void add_mamba2(struct vt_plan *plan, int is_recomputed)
 	    "both of every pair of tokens in a chunk",
 	    is_recomputed);
 	vt_terms_add_piece(plan, "activations/norm", vt_terms_mixers(plan), "4*4*inner",
-			   "the norm behind its gate, in fp32", is_recomputed);
+			   "the norm after its gate, in fp32", is_recomputed);
 }
 
 void vt_terms_mixer(struct vt_plan *plan, int is_recomputed)

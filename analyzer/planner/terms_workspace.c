@@ -23,7 +23,7 @@ static void add_libraries(struct vt_plan *plan)
 {
 	const struct vt_term_spec cublas = { "workspace/cublas",
 		VT_IN_TRAINING | VT_IN_INFERENCE | VT_IN(STEP), VT_PLAYED_LIBRARY, "0", NULL,
-		"one per handle and stream; backward's thread has a handle of its own" };
+		"one per handle and stream; backward's thread has its own handle" };
 	const struct vt_term_spec measured = { "workspace/cublas", cublas.stages, VT_PLAYED_LIBRARY,
 		NULL, NULL, "all of them, as measured" };
 
