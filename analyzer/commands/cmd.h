@@ -22,6 +22,9 @@
 	X(export, "export recordings to formats of other tools")                                   \
 	X(import, "convert a memory snapshot of PyTorch to a recording")                           \
 	X(estimate, "estimate the memory of a planned run")                                        \
+	X(list, "list the recordings of a folder")                                                 \
+	X(metrics, "print what is in use now as metrics for Prometheus")                           \
+	X(snapshot, "freeze what a running program has recorded so far")                           \
 	X(info, "show the contents and losses of a recording")                                     \
 	X(collect, "convert a journal to a database (started by the recorder)")                    \
 	X(path, "print the path of the recorder, for LD_PRELOAD")                                  \

@@ -82,10 +82,14 @@ static void read_owners(struct vt_rank *rank, struct vt_analysis *analysis)
 
 	vt_books_init(&books, &analysis->attribution, (int)rank->device, rank->event);
 	rank->owners = vt_xcalloc(books.nr_lines + books.nr_rest + 1, sizeof(*rank->owners));
-	for (uint32_t i = 0; i < books.nr_lines; i++)
+	for (uint32_t i = 0; i < books.nr_lines; i++) {
 		add_owner(rank, books.lines[i].owner, books.lines[i].bytes);
+		rank->owned_now_bytes += (int64_t)books.lines[i].bytes;
+	}
 	for (uint32_t i = 0; i < books.nr_rest; i++)
 		add_owner(rank, books.rest[i].owner, books.rest[i].bytes);
+	rank->used_now_bytes = (int64_t)vt_books_device_used(&books);
+	rank->reserved_now_bytes = (int64_t)books.reserved_bytes;
 	vt_books_release(&books);
 }
 

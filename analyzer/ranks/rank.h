@@ -46,6 +46,9 @@ struct vt_rank_owner {
 	X(peak_time_ns)	     /* since its start */                                                 \
 	X(allocated_bytes)   /* the most that were in blocks */                                    \
 	X(event)	     /* the moment that its owners are of */                               \
+	X(used_now_bytes)    /* at that moment, as the next two; with the context */               \
+	X(reserved_now_bytes)                                                                      \
+	X(owned_now_bytes)   /* in blocks, and what no allocator cut into blocks */                \
 	X(steps)	     /* training steps that ended */                                       \
 	X(has_growth)                                                                              \
 	X(growth_bytes)	     /* that stay allocated per step */

@@ -60,7 +60,8 @@ void vt_recording_list_text(const struct vt_ranks_runs *runs, const char *folder
 	struct vt_table table;
 	char *name = vt_printable_copy(folder), *file;
 
-	fprintf(out, "%s: %u recordings of separate runs\n\n", name, nr);
+	fprintf(out, "%s: %u recording%s%s\n\n", name, nr, nr == 1 ? "" : "s",
+		runs->is_unrelated ? " of separate runs" : "");
 	vt_table_init(&table, columns, VT_ARRAY_SIZE(columns));
 	for (uint32_t i = 0; i < nr; i++) {
 		add_row(&table, rows[i]);

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "analyzer/base/clock.h"
+#include "analyzer/base/diag.h"
+#include "analyzer/base/new_file.h"
+#include "analyzer/base/options.h"
+#include "analyzer/base/recording_file.h"
+#include "analyzer/base/util.h"
+#include "analyzer/commands/cmd.h"
+#include "analyzer/database/db.h"
+#include "analyzer/import/journal_file.h"
+#include "analyzer/input/input.h"
+#include "analyzer/live/find.h"
+#include "analyzer/ranks/folder.h"
+
+/* The collector reads every few milliseconds: longer is a collector that starves. */
+#define LONGEST_WAIT_NS 10000000000ull
+
+enum { OPTION_FORCE = 256 };
+
+static const struct vt_option options[] = {
+	{ 'o', "output", "FILE", "recording to write (default: NAME-snapshot.db)" },
+	{ OPTION_FORCE, "force", NULL, "replace an existing FILE" },
+	{ 0, NULL, NULL, NULL },
+};
+
+static const struct vt_options_spec spec = {
+	.command = "snapshot",
+	.synopsis = "[OPTION...] PID|FILE",
+	.summary = "Freezes what a running program has recorded so far as a recording.",
+	.options = options,
+};
+
+/* Until all is in the database that the program had recorded when this was called. */
+static void wait_for_collector(const char *path)
+{
+	uint64_t end = vt_clock_ns() + LONGEST_WAIT_NS, wanted;
+	struct timespec pause = { 0, 5000000 };
+	struct vt_journal_header header;
+	char *database, *journal;
+
+	vt_input_paths(path, &database, &journal);
+	if (!vt_journal_file_peek(journal, &header, NULL)) {
+		wanted = header.head_slots;
+		while (header.imported_slots < wanted && vt_clock_ns() < end &&
+		       vt_journal_file_is_held(journal)) {
+			nanosleep(&pause, NULL);
+			if (vt_journal_file_peek(journal, &header, NULL))
+				break;
+		}
+	}
+	free(database);
+	free(journal);
+}
+
+static char *name_beside(const char *path)
+{
+	char *database, *journal, *name;
+
+	vt_input_paths(path, &database, &journal);
+	name = vt_xasprintf("%.*s-snapshot.db", (int)(strlen(journal) - strlen(".journal")),
+			    journal);
+	free(database);
+	free(journal);
+	return name;
+}
+
+/* One statement of SQLite's reads one state of the database, whoever writes meanwhile. */
+static int copy(struct vt_db *db, const char *part, struct vt_diag *diag)
+{
+	struct vt_stmt *stmt = vt_db_prepare(db, "VACUUM INTO ?");
+	int rc;
+
+	vt_stmt_bind_text(stmt, 1, part);
+	rc = vt_stmt_step(stmt);
+	if (rc)
+		vt_db_diag(db, diag);
+	vt_stmt_free(stmt);
+	return rc;
+}
+
+/* --force is not for the recording that is being written. */
+static int is_itself(const char *path, const char *output, struct vt_diag *diag)
+{
+	char *database, *journal;
+	int is_same;
+
+	vt_input_paths(path, &database, &journal);
+	is_same = vt_recording_file_is_same(database, output) ||
+		  vt_recording_file_is_same(journal, output);
+	free(database);
+	free(journal);
+	if (is_same)
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: is the recording itself", output);
+	return is_same;
+}
+
+static int freeze(const char *path, const char *output, int is_forced, struct vt_diag *diag)
+{
+	struct vt_db *db = NULL;
+	char *part = NULL;
+	int rc = -1;
+
+	if (vt_new_file_check(output, is_forced, diag) || is_itself(path, output, diag))
+		return -1;
+	wait_for_collector(path);
+	if (vt_input_open(path, &db, diag))
+		return -1;
+	part = vt_new_file_part(output);
+	unlink(part);
+	rc = copy(db, part, diag);
+	vt_db_close(db);
+	if (!rc)
+		rc = vt_new_file_publish(part, output, is_forced, diag);
+	else
+		unlink(part);
+	free(part);
+	return rc;
+}
+
+int vt_cmd_snapshot(int argc, char **argv)
+{
+	char *path, *standard = NULL;
+	struct vt_diag diag = { 0 };
+	const char *output = NULL;
+	int id, is_forced = 0, rc;
+
+	while ((id = vt_options_next(&spec, argc, argv)) > 0) {
+		if (id == 'o')
+			output = optarg;
+		else
+			is_forced = 1;
+	}
+	if (id < 0)
+		return vt_options_exit_code(id);
+	if (argc - optind != 1 || vt_folder_is_one(argv[optind]))
+		return vt_options_wrong(&spec, "needs a process or a recording");
+	path = vt_live_find(argv[optind], &diag);
+	if (!path)
+		return vt_diag_print(&diag);
+	if (!output)
+		output = standard = name_beside(path);
+	rc = freeze(path, output, is_forced, &diag);
+	if (!rc)
+		puts(output);
+	free(standard);
+	free(path);
+	return rc ? vt_diag_print(&diag) : VT_EXIT_OK;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_LIVE_FIND_H
+#define VT_ANALYZER_LIVE_FIND_H
+
+#include "analyzer/base/diag.h"
+
+/*
+ * What commands that watch a program take: a recording, a folder of them, or the process id of a
+ * program that is being recorded, or of one that started it (`vtrace run`, a shell).  Digits are a
+ * process id unless there is such a file.  The path; free().  NULL with `diag` filled.
+ */
+char *vt_live_find(const char *operand, struct vt_diag *diag);
+
+#endif

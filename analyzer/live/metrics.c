@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/live/metrics.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "analyzer/base/util.h"
+#include "analyzer/report/program_name.h"
+
+struct metric {
+	const char *name;
+	const char *unit; /* "": a count */
+	const char *help;
+	int is_counter;
+	int64_t (*value)(const struct vt_rank *rank); /* NULL: one for each owner */
+};
+
+#define FIELD(field) \
+	static int64_t value_of_##field(const struct vt_rank *rank) { return rank->field; }
+FIELD(device_bytes)
+FIELD(used_now_bytes)
+FIELD(reserved_now_bytes)
+FIELD(owned_now_bytes)
+FIELD(growth_bytes)
+FIELD(steps)
+FIELD(events)
+FIELD(lost)
+FIELD(out_of_memory)
+#undef FIELD
+
+/* What the driver rounds up is in what is used now, and not in the recorded peak. */
+static int64_t value_of_peak(const struct vt_rank *rank)
+{
+	return rank->peak_bytes > rank->used_now_bytes ? rank->peak_bytes : rank->used_now_bytes;
+}
+
+static int64_t is_running(const struct vt_rank *rank)
+{
+	return !strcmp(rank->ended, "running");
+}
+
+static const struct metric metrics[] = {
+	{ "vtrace_device_bytes", "bytes", "Memory that the device has.", 0, value_of_device_bytes },
+	{ "vtrace_used_bytes", "bytes", "Device memory in use by the process, with its context.", 0,
+	  value_of_used_now_bytes },
+	{ "vtrace_reserved_bytes", "bytes", "Driver memory that holds blocks of an allocator.", 0,
+	  value_of_reserved_now_bytes },
+	{ "vtrace_allocated_bytes", "bytes", "Memory in blocks, or without an allocator.", 0,
+	  value_of_owned_now_bytes },
+	{ "vtrace_owner_bytes", "bytes", "Memory in use by owner.", 0, NULL },
+	{ "vtrace_peak_used_bytes", "bytes", "Highest use so far.", 0, value_of_peak },
+	{ "vtrace_step_growth_bytes", "bytes", "Memory that stays allocated per step.", 0,
+	  value_of_growth_bytes },
+	{ "vtrace_running", "", "1 while the program runs.", 0, is_running },
+	{ "vtrace_steps", "", "Training steps that ended.", 1, value_of_steps },
+	{ "vtrace_events", "", "Events recorded.", 1, value_of_events },
+	{ "vtrace_lost_events", "", "Events that found no room in the journal.", 1, value_of_lost },
+	{ "vtrace_out_of_memory", "", "Requests that failed for want of memory.", 1,
+	  value_of_out_of_memory },
+};
+
+/* Values of labels: backslash, quote and line end are escaped. */
+static void print_label(const char *name, const char *value, FILE *out)
+{
+	fprintf(out, "%s=\"", name);
+	for (; value && *value; value++) {
+		if (*value == '\n') {
+			fputs("\\n", out);
+			continue;
+		}
+		if (*value == '\\' || *value == '"')
+			fputc('\\', out);
+		fputc(*value, out);
+	}
+	fputc('"', out);
+}
+
+static void print_sample(const struct metric *metric, const struct vt_rank *rank, int has_rank,
+			 const char *program, const struct vt_rank_owner *owner, FILE *out)
+{
+	fprintf(out, "%s%s{", metric->name, metric->is_counter ? "_total" : "");
+	print_label("file", vt_util_base_name(rank->file), out);
+	fputc(',', out);
+	print_label("program", program, out);
+	fprintf(out, ",pid=\"%" PRId64 "\",device=\"%" PRId64 "\"", rank->pid, rank->device);
+	if (has_rank)
+		fprintf(out, ",rank=\"%" PRId64 "\"", rank->number);
+	if (owner) {
+		fputc(',', out);
+		print_label("owner", owner->owner, out);
+	}
+	fprintf(out, "} %" PRId64 "\n", owner ? (int64_t)owner->bytes : metric->value(rank));
+}
+
+/* All samples of a metric are together. */
+static void print_metric(const struct metric *metric, const struct vt_ranks_runs *runs,
+			 char *const *programs, FILE *out)
+{
+	for (uint32_t i = 0; i < runs->nr_files; i++) {
+		const struct vt_rank *rank = &runs->files[i];
+		int has_rank = !runs->is_numbered_here && rank->number != VT_RANK_NONE;
+
+		if (rank->problem || (metric->unit[0] && rank->device == VT_RANK_NONE))
+			continue;
+		if (metric->value == value_of_growth_bytes && !rank->has_growth)
+			continue;
+		if (metric->value)
+			print_sample(metric, rank, has_rank, programs[i], NULL, out);
+		for (uint32_t k = 0; !metric->value && k < rank->nr_owners; k++)
+			print_sample(metric, rank, has_rank, programs[i], &rank->owners[k],
+				     out);
+	}
+}
+
+void vt_metrics_print(const struct vt_ranks_runs *runs, enum vt_metrics_format format, FILE *out)
+{
+	int is_open = format == VT_METRICS_OPENMETRICS;
+	char **programs = vt_xcalloc((size_t)runs->nr_files + 1, sizeof(*programs));
+
+	for (uint32_t i = 0; i < runs->nr_files; i++)
+		if (!runs->files[i].problem)
+			programs[i] = vt_program_name(runs->files[i].command);
+	for (size_t i = 0; i < VT_ARRAY_SIZE(metrics); i++) {
+		const struct metric *metric = &metrics[i];
+		const char *end = metric->is_counter && !is_open ? "_total" : "";
+
+		fprintf(out, "# HELP %s%s %s\n", metric->name, end, metric->help);
+		fprintf(out, "# TYPE %s%s %s\n", metric->name, end,
+			metric->is_counter ? "counter" : "gauge");
+		if (is_open && metric->unit[0])
+			fprintf(out, "# UNIT %s %s\n", metric->name, metric->unit);
+		print_metric(metric, runs, programs, out);
+	}
+	if (is_open)
+		fputs("# EOF\n", out);
+	for (uint32_t i = 0; i < runs->nr_files; i++)
+		free(programs[i]);
+	free(programs);
+}

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: MIT
+"""Commands that look at a program that still runs: list, metrics, snapshot."""
+import json
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from living import Program, until
+from recording import SOURCE, TIMEOUT_S, VTRACE, clean_environment, vtrace
+
+MIB = 1 << 20
+
+
+@pytest.fixture
+def program(tmp_path):
+    living = Program(tmp_path)
+    yield living
+    if living.process.poll() is None:
+        living.end()
+
+
+def ok(*arguments, cwd=None):
+    done = vtrace(*arguments, cwd=cwd)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def blocks(path):
+    return len(json.loads(ok("blocks", path, "--at", "end", "--json"))["blocks"])
+
+
+def samples(text):
+    return {name + (owner or ""): int(value) for name, owner, value in
+            re.findall(r'^(\w+)\{.*?(?:owner="([^"]*)")?\} (-?\d+)$', text, re.M)}
+
+
+def test_a_snapshot_has_what_was_there_and_the_program_goes_on(program, tmp_path):
+    program.tell("alloc 5")
+    assert ok("snapshot", program.process.pid, "-o", "a.db", cwd=tmp_path) == "a.db\n"
+    program.tell("alloc 3")
+    assert ok("snapshot", tmp_path / "run.db") == f"{tmp_path}/run-snapshot.db\n"
+    assert program.end("quit 4")[0] == 4
+    assert (blocks(tmp_path / "a.db"), blocks(tmp_path / "run-snapshot.db"), blocks(tmp_path / "run.db")) == (5, 8, 8)
+    assert re.search(r"^ended +running$", ok("info", tmp_path / "a.db"), re.M)
+    assert ok("report", tmp_path / "a.db") and ok("frag", tmp_path / "a.db")
+    assert not list(tmp_path.glob("a.db-*")) and not list(tmp_path.glob("*part*"))
+
+
+def test_a_snapshot_replaces_nothing_unasked_and_never_the_recording(program, tmp_path):
+    program.tell("alloc 1")
+    (tmp_path / "there.db").write_text("mine")
+    assert vtrace("snapshot", program.process.pid, "-o", tmp_path / "there.db").returncode == 3
+    assert (tmp_path / "there.db").read_text() == "mine"
+    done = vtrace("snapshot", program.process.pid, "-o", tmp_path / "run.db", "--force")
+    assert done.returncode == 3 and "is the recording itself" in done.stderr
+    ok("snapshot", program.process.pid, "-o", tmp_path / "there.db", "--force")
+    assert blocks(tmp_path / "there.db") == 1
+
+
+def test_a_snapshot_of_a_killed_program_under_a_killed_command(program, tmp_path):
+    program.tell("alloc 40")
+    for _ in range(5):
+        command = subprocess.Popen([VTRACE, "snapshot", tmp_path / "run.db", "-o", tmp_path / "s.db", "--force"],
+                                   env=clean_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        command.kill()
+        command.wait()
+    assert not (tmp_path / "s.db").exists() or blocks(tmp_path / "s.db") == 40
+    program.end("kill 9")
+    ok("snapshot", tmp_path / "run.db", "-o", tmp_path / "s.db", "--force")
+    assert blocks(tmp_path / "s.db") == 40
+
+
+def test_metrics_are_what_is_in_use(program, tmp_path):
+    program.tell("alloc 7")
+    until(lambda: samples(ok("metrics", program.process.pid)).get("vtrace_allocated_bytes") == 7 * MIB)
+    text = ok("metrics", program.process.pid)
+    now = samples(text)
+    assert now["vtrace_running"] == 1 and now["vtrace_out_of_memory_total"] == now["vtrace_lost_events_total"] == 0
+    owners = sum(value for name, value in now.items() if name.startswith("vtrace_owner_bytes"))
+    assert owners == now["vtrace_used_bytes"] > 7 * MIB
+    assert 'program="hold_memory.py"' in text and 'file="run.db"' in text
+    program.tell("free 6")
+    until(lambda: samples(ok("metrics", tmp_path))["vtrace_allocated_bytes"] == MIB)
+    assert samples(ok("metrics", tmp_path))["vtrace_peak_used_bytes"] >= now["vtrace_peak_used_bytes"] - 8 * MIB
+    program.end("kill 9")
+    assert samples(ok("metrics", tmp_path / "run.db"))["vtrace_running"] == 0
+
+
+def wheel_python():
+    found = subprocess.run([SOURCE / "scripts" / "wheel-venv", "--cached"], capture_output=True, text=True)
+    if found.returncode:
+        pytest.skip("scripts/wheel-venv makes the environment with prometheus_client")
+    return found.stdout.strip()
+
+
+def test_the_official_parsers_take_both_formats(program, tmp_path):
+    program.tell("alloc 2")
+    until(lambda: "vtrace_used_bytes" in samples(ok("metrics", tmp_path)))
+    file = tmp_path / "vtrace.prom"
+    ok("metrics", tmp_path, "-o", file)
+    check = ("import sys\nfrom prometheus_client.parser import text_string_to_metric_families as old\n"
+             "from prometheus_client.openmetrics.parser import text_string_to_metric_families as new\n"
+             "for parse, name in ((new, sys.argv[1]), (old, sys.argv[2])):\n"
+             "    print(sorted((f.name, f.type, len(f.samples)) for f in parse(open(name).read())))\n")
+    (tmp_path / "open.txt").write_text(ok("metrics", tmp_path))
+    done = subprocess.run([wheel_python(), "-c", check, tmp_path / "open.txt", file], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    first, second = done.stdout.splitlines()
+    assert first == second and "('vtrace_events', 'counter', 1)" in first
+
+
+def test_promtool_has_no_complaint(program, tmp_path):
+    if not shutil.which("promtool"):
+        pytest.skip("promtool is not installed (apt: prometheus)")
+    program.tell("alloc 2")
+    ok("metrics", tmp_path, "-o", tmp_path / "vtrace.prom")
+    done = subprocess.run(["promtool", "check", "metrics"], input=(tmp_path / "vtrace.prom").read_text(),
+                          capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_metrics_again_and_again_end_with_the_program(program, tmp_path):
+    program.tell("alloc 2")
+    file = tmp_path / "vtrace.prom"
+    command = subprocess.Popen([VTRACE, "metrics", tmp_path / "run.db", "-o", file, "--every", "1"],
+                               env=clean_environment())
+    until(file.exists)
+    assert samples(file.read_text())["vtrace_running"] == 1
+    program.end("kill 9")
+    assert command.wait(timeout=TIMEOUT_S) == 0
+    assert samples(file.read_text())["vtrace_running"] == 0
+
+
+def test_list_has_a_line_for_each(program, tmp_path):
+    program.tell("alloc 2")
+    ok("snapshot", program.process.pid, "-o", tmp_path / "a.db")
+    rows = [line for line in ok("list", tmp_path).splitlines() if ".db" in line and "next:" not in line]
+    assert sorted(row.split()[0] for row in rows) == ["a.db", "run.db"]
+    listed = json.loads(ok("list", "--json", cwd=tmp_path))["recordings"]
+    assert {row["ended"] for row in listed} == {"running"}
+
+
+@pytest.mark.parametrize("arguments", (("metrics",), ("metrics", "--every", "0", "x"), ("metrics", "--every", "5", "x"),
+                                       ("snapshot",), ("list", "a", "b")))
+def test_wrong_usage(arguments):
+    assert vtrace(*arguments).returncode == 2
+
+
+def test_what_is_no_recorded_process_is_one_line(tmp_path):
+    for command in ("metrics", "snapshot"):
+        done = vtrace(command, os.getpid(), cwd=tmp_path)
+        assert done.returncode == 3 and done.stderr.count("\n") == 1
+        assert "no process that is being recorded" in done.stderr
+        assert vtrace(command, tmp_path / "none.db").returncode == 3
+    assert vtrace("list", tmp_path).returncode == 3
