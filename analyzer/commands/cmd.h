@@ -23,6 +23,7 @@
 	X(import, "convert a memory snapshot of PyTorch to a recording")                           \
 	X(estimate, "estimate the memory of a planned run")                                        \
 	X(list, "list the recordings of a folder")                                                 \
+	X(top, "show what is in use now, by owner, again and again")                               \
 	X(metrics, "print what is in use now as metrics for Prometheus")                           \
 	X(snapshot, "freeze what a running program has recorded so far")                           \
 	X(info, "show the contents and losses of a recording")                                     \

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: MIT
+"""`vtrace top`: lines into a pipe, pictures in a terminal (tmux)."""
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from living import Program, until
+from recording import TIMEOUT_S, VTRACE, clean_environment, record_python, vtrace
+
+
+@pytest.fixture
+def program(tmp_path):
+    living = Program(tmp_path)
+    yield living
+    if living.process.poll() is None:
+        living.end()
+
+
+class Terminal:
+    """A window of tmux with a server of its own."""
+
+    def __init__(self, folder, *command, columns=80, rows=24):
+        if not shutil.which("tmux"):
+            pytest.skip("tmux is not installed")
+        self.socket = str(folder / "tmux")
+        self.tmux("-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", str(rows),
+                  " ".join(map(str, command)) + "; echo ended with $?; cat")
+
+    def tmux(self, *arguments):
+        env = clean_environment({"TERM": "xterm", "TMUX": ""})
+        done = subprocess.run(["tmux", "-S", self.socket, *arguments], env=env, capture_output=True, text=True,
+                              timeout=TIMEOUT_S)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def screen(self):
+        return self.tmux("capture-pane", "-p")
+
+    def shows(self, pattern):
+        return until(lambda: (lambda text: re.search(pattern, text, re.M) and text)(self.screen()))
+
+    def close(self):
+        self.tmux("kill-server")
+
+
+def test_into_a_pipe_it_prints_once(program, tmp_path):
+    program.tell("alloc 7")
+    until(lambda: "7.00 MiB" in vtrace("top", tmp_path / "run.db").stdout)
+    text = vtrace("top", program.process.pid).stdout
+    assert text.startswith("hold_memory.py  pid ") and "  running  " in text and "\033" not in text
+    assert re.search(r"^user +7\.00 MiB +\+7\.00 MiB", text, re.M)
+    assert re.search(r"^ +\+7\.00 MiB  \S*hold_memory\.py:\d+ allocate$", text, re.M)
+    assert re.search(r"^cuda:0 NVIDIA H100 80GB HBM3 \[[#.]{30}\] 0\.6 %$", text, re.M)
+
+
+def test_what_grew_is_of_the_window(program, tmp_path):
+    program.tell("alloc 7")
+    until(lambda: "+7.00 MiB" in vtrace("top", tmp_path / "run.db").stdout)
+    until(lambda: re.search(r"^user +7\.00 MiB +0 B", vtrace("top", tmp_path / "run.db", "--window", "1").stdout, re.M))
+    assert "places that hold more than 1 s ago: none" in vtrace("top", tmp_path / "run.db", "--window", "1").stdout
+
+
+def test_training_has_steps(tmp_path):
+    recording = record_python(tmp_path, "train_gpt.py")
+    assert recording.process.returncode == 0, recording.process.stderr
+    text = vtrace("top", recording.database).stdout
+    # At its end the program has given back all but the workspaces.
+    assert re.search(r"^workspace +65\.00 MiB +\+65\.00 MiB +0 B$", text, re.M), text
+    assert re.search(r"^owner +now +in 60 s +per step$", text, re.M) and "\nweights" not in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_in_a_terminal_it_follows_resizes_and_ends_with_the_program(program, tmp_path):
+    program.tell("alloc 3")
+    terminal = Terminal(tmp_path, VTRACE, "top", "--every", "1", tmp_path / "run.db")
+    try:
+        terminal.shows(r"^user +3\.00 MiB")
+        program.tell("alloc 2")
+        terminal.shows(r"^user +5\.00 MiB")
+        terminal.tmux("resize-window", "-x", "40", "-y", "10")
+        narrow = until(lambda: (lambda lines: len(lines) == 10 and lines)(terminal.screen().splitlines()))
+        assert all(len(line) <= 40 for line in narrow)
+        terminal.tmux("resize-window", "-x", "80", "-y", "24")
+        program.end("kill 9")
+        text = terminal.shows("^ended with 0$")
+        assert "signal 9" in text or "killed" in text
+    finally:
+        terminal.close()
+
+
+def test_q_and_a_signal_end_it_and_the_terminal_is_as_before(program, tmp_path):
+    program.tell("alloc 3")
+    for keys in ("q", "C-c"):
+        terminal = Terminal(tmp_path, VTRACE, "top", tmp_path / "run.db")
+        try:
+            terminal.shows(r"^user +3\.00 MiB")
+            terminal.tmux("send-keys", keys)
+            terminal.shows("^ended with 0$")
+            terminal.tmux("send-keys", "typed", "Enter")
+            terminal.shows("^typed$")
+        finally:
+            terminal.close()
+    program.tell("alloc 1")
+
+
+def test_a_folder_has_a_line_for_each(program, tmp_path):
+    program.tell("alloc 3")
+    done = vtrace("snapshot", program.process.pid, "-o", tmp_path / "a.db")
+    assert done.returncode == 0, done.stderr
+    rows = [line.split() for line in vtrace("top", tmp_path).stdout.splitlines()]
+    assert [row[0] for row in rows if row and row[0].endswith(".db")] == ["a.db", "run.db"]
+
+
+def test_wrong_usage_and_nothing_to_read(tmp_path):
+    assert vtrace("top").returncode == 2
+    assert vtrace("top", "--every", "0", "x").returncode == 2
+    assert vtrace("top", tmp_path / "none.db").returncode == 3
