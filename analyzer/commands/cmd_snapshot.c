@@ -39,9 +39,9 @@ static const struct vt_options_spec spec = {
 /* Until all is in the database that the program had recorded when this was called. */
 static void wait_for_collector(const char *path)
 {
-	uint64_t end = vt_clock_ns() + LONGEST_WAIT_NS, wanted;
+	uint64_t end = vt_clock_ns() + LONGEST_WAIT_NS, wanted = 0;
 	struct timespec pause = { 0, 5000000 };
-	struct vt_journal_header header;
+	struct vt_journal_header header = { 0 };
 	char *database, *journal;
 
 	vt_input_paths(path, &database, &journal);
@@ -54,6 +54,8 @@ static void wait_for_collector(const char *path)
 				break;
 		}
 	}
+	if (header.imported_slots < wanted && vt_journal_file_is_held(journal))
+		fputs("vtrace: the collector is behind: the last events are missing\n", stderr);
 	free(database);
 	free(journal);
 }
