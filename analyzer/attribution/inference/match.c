@@ -30,6 +30,7 @@ void vt_match_release(struct vt_match *match)
 	free(match->memo);
 	free(match->of_frames);
 	vt_map_release(&match->sites);
+	vt_map_release(&match->workspaces);
 	vt_vector_release(&match->left);
 	memset(match, 0, sizeof(*match));
 }
@@ -407,7 +408,7 @@ static int asks_for_stacks_only(const struct vt_rule *rule)
 	return 1;
 }
 
-int vt_match_is_workspace(struct vt_match *match, const struct vt_allocation *a)
+static int find_workspace_rule(struct vt_match *match, const struct vt_allocation *a)
 {
 	static const char workspace[] = "workspace/";
 	struct words words = { 0 };
@@ -420,6 +421,17 @@ int vt_match_is_workspace(struct vt_match *match, const struct vt_allocation *a)
 			return 1;
 	}
 	return 0;
+}
+
+int vt_match_is_workspace(struct vt_match *match, const struct vt_allocation *a)
+{
+	struct vt_key site = site_of(a);
+	const uint64_t *known = vt_map_find(&match->workspaces, site);
+	int is_workspace = known ? (int)*known : find_workspace_rule(match, a);
+
+	if (!known)
+		vt_map_put(&match->workspaces, site, (uint64_t)is_workspace);
+	return is_workspace;
 }
 
 static char *list_words(uint32_t bits, enum vt_fact fact)

@@ -21,6 +21,7 @@ struct vt_match {
 	int8_t **of_frames; /* the same by code object or native frame: stacks share them */
 	struct vt_map sites;         /* site -> its first in `left` */
 	VT_VECTOR(uint32_t) left;    /* numbers of rules, each site's in order and VT_NO_INDEX */
+	struct vt_map workspaces;    /* site -> whether it makes a library's workspace */
 };
 
 void vt_match_init(struct vt_match *match, struct vt_facts *facts);
