@@ -216,6 +216,50 @@ static void put_frames(struct pickle *p, uint64_t *seed, unsigned oddity)
 	pickle_close(p, 'e');
 }
 
+static void put_forward(struct pickle *p, uint64_t *seed, unsigned oddity)
+{
+	static const char *const lines[] = {
+		"  File \"a.py\", line 3, in f\n    y = f(x)\n", "  File \"a.py\", line 4, in g\n",
+		"  File \"", "  File \"a.py\", line ",
+		"  File \"a.py\", line 99999999999999999999, in ",
+		"  File \"\", line 1, in \n", "", "no line",
+	};
+
+	pickle_text(p, "forward_frames");
+	if (put_odd(p, seed, oddity))
+		return;
+	pickle_open(p, ']');
+	for (uint64_t i = below(seed, 6); i > 0; i--)
+		put_text(p, seed, oddity, lines[below(seed, VT_ARRAY_SIZE(lines))]);
+	pickle_close(p, 'e');
+}
+
+static void put_pool(struct pickle *p, uint64_t *seed, unsigned oddity, const char *key)
+{
+	pickle_text(p, key);
+	if (put_odd(p, seed, oddity))
+		return;
+	pickle_open(p, ']');
+	for (unsigned i = 0; i < 2; i++)
+		put_number(p, seed, oddity, (int64_t)below(seed, 3));
+	pickle_close(p, 'e');
+}
+
+static void put_labels(struct pickle *p, uint64_t *seed, unsigned oddity)
+{
+	static const char *const keys[] = { "owner", "category", "user_metadata",
+					    "compile_context" };
+	static const char *const texts[] = { "weights", "weights/a.weight", "activation",
+					     "unknown", "parameter", "N/A", "/", "" };
+
+	for (unsigned i = 0; i < VT_ARRAY_SIZE(keys); i++) {
+		if (below(seed, 4))
+			continue;
+		pickle_text(p, keys[i]);
+		put_text(p, seed, oddity, texts[below(seed, VT_ARRAY_SIZE(texts))]);
+	}
+}
+
 static void put_entry(struct pickle *p, uint64_t *seed, unsigned oddity)
 {
 	if (put_odd(p, seed, oddity))
@@ -235,9 +279,15 @@ static void put_entry(struct pickle *p, uint64_t *seed, unsigned oddity)
 		pickle_text(p, "time_us");
 		put_number(p, seed, oddity, (int64_t)below(seed, 1000));
 	}
-	if (!below(seed, 8)) {
-		pickle_text(p, "forward_frames");
-		put_frames(p, seed, oddity);
+	if (!below(seed, 8))
+		put_forward(p, seed, oddity);
+	if (!below(seed, 4))
+		put_labels(p, seed, oddity);
+	if (!below(seed, 4))
+		put_pool(p, seed, oddity, "pool_id");
+	if (!below(seed, 4)) {
+		pickle_text(p, below(seed, 2) ? "device_free" : "requested_size");
+		put_number(p, seed, oddity, size(seed));
 	}
 	pickle_close(p, 'u');
 }
@@ -260,6 +310,8 @@ static void put_block(struct pickle *p, uint64_t *seed, unsigned oddity)
 	put_text(p, seed, oddity, states[below(seed, VT_ARRAY_SIZE(states))]);
 	pickle_text(p, "frames");
 	put_frames(p, seed, oddity);
+	if (!below(seed, 8))
+		put_labels(p, seed, oddity);
 	pickle_close(p, 'u');
 }
 
@@ -276,6 +328,8 @@ static void put_segment(struct pickle *p, uint64_t *seed, unsigned oddity)
 	put_number(p, seed, oddity, size(seed));
 	pickle_text(p, "is_expandable");
 	pickle_byte(p, below(seed, 2) ? 0x88 : 0x89);
+	if (!below(seed, 2))
+		put_pool(p, seed, oddity, "segment_pool_id");
 	pickle_text(p, "blocks");
 	pickle_open(p, ']');
 	for (uint64_t i = below(seed, 5); i > 0; i--)
