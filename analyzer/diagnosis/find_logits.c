@@ -191,12 +191,15 @@ static void find_whole(struct vt_finding_context *context, const struct pieces *
 
 	if (largest == VT_NO_INDEX || nr_pieces(pieces, context, largest) != 1)
 		return;
-	shrink_all(context, &savings, context->model->allocations[largest].size_bytes);
 	for (uint32_t k = 0; k < context->nr_live; k++)
 		if (is_logits(context, context->live[k])) {
 			bytes += context->model->allocations[context->live[k]].size_bytes;
 			blocks++;
 		}
+	/* Beside a loss of one number all that its backward node makes would look like logits. */
+	if (vt_finding_context_is_little(context, bytes))
+		return;
+	shrink_all(context, &savings, context->model->allocations[largest].size_bytes);
 	vt_units_bytes(all, sizeof(all), bytes);
 	vt_units_bytes(one, sizeof(one), context->model->allocations[largest].size_bytes);
 	vt_finding_context_add(context, VT_FINDING_LOGITS_KEPT_WHOLE, &savings, largest,

@@ -28,11 +28,16 @@ static void release(struct vt_finding *finding)
 	vt_vector_release(&finding->savings);
 }
 
+int vt_finding_context_is_little(const struct vt_finding_context *context, uint64_t bytes)
+{
+	return (double)bytes < LEAST_SHARE * (double)context->peak_bytes;
+}
+
 static void push(struct vt_finding_context *context, struct vt_finding finding,
 		 uint64_t likely_bytes)
 {
 	finding.device = context->device;
-	if ((double)likely_bytes < LEAST_SHARE * (double)context->peak_bytes)
+	if (vt_finding_context_is_little(context, likely_bytes))
 		release(&finding);
 	else
 		vt_vector_push(context->findings, finding);

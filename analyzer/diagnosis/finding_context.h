@@ -63,6 +63,8 @@ void vt_finding_context_release(struct vt_finding_context *context);
 /* Owner and all below it. */
 int vt_finding_context_is_owner(const struct vt_finding_context *context, uint32_t allocation,
 				const char *owner);
+/* Whether bytes at the highest use are not worth a line. */
+int vt_finding_context_is_little(const struct vt_finding_context *context, uint64_t bytes);
 /*
  * Adds what the savings save, if that is worth a line.  `text` is taken; `allocation` tells owner
  * and place.  The savings are released.
