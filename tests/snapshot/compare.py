@@ -65,6 +65,14 @@ def finding_list(path):
     return collections.Counter(one["id"] for one in answer("report", path)["findings"])
 
 
+# What findings need that no snapshot has.
+NOT_IN_A_SNAPSHOT = {
+    "optimizer-states-wide": "types of tensors",
+    "graph-unused": "numbers of autograd's nodes",
+    "activations-kept": "classes and instances of modules",
+}
+
+
 @dataclass
 class Comparison:
     """Figures as (of the recording, of the snapshot)."""
@@ -87,6 +95,9 @@ class Comparison:
         wrong = [name for name in pairs if getattr(self, name)[0] != getattr(self, name)[1]]
         if self.same_blocks != self.blocks[0]:
             wrong.append("same blocks")
+        recorded, snapshot = self.findings
+        if (recorded - snapshot).keys() - NOT_IN_A_SNAPSHOT.keys() or snapshot - recorded:
+            wrong.append("findings")
         return wrong
 
 
