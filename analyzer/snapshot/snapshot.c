@@ -220,7 +220,12 @@ static uint64_t count_earlier(const struct importing *im)
 
 static int end_devices(struct importing *im, struct vt_diag *diag)
 {
+	int is_known = 0;
+
+	/* All, or none: those with a row come first. */
 	for (size_t i = 0; i < im->devices.len; i++)
+		is_known |= im->devices.items[i].most_bytes != 0;
+	for (size_t i = 0; i < im->devices.len && is_known; i++)
 		if (vt_snapshot_device_end(&im->devices.items[i], diag))
 			return -1;
 	return 0;
