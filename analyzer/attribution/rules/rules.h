@@ -48,7 +48,8 @@ struct vt_condition {
 struct vt_rule {
 	char *name;
 	char *owner; /* path; "{kind}" stands for the kind of what made it, "{variable}" for what
-			holds it, "{place}" for what the stacks say of programs without PyTorch */
+			holds it, "{place}" for what the stacks say of programs without PyTorch,
+			"{holder}" for the owner that a snapshot states */
 	char *leaf;  /* what the path goes on with where single blocks are named: "{name}",
 			"{parameter}" whose gradient it is; or NULL */
 	char *reason;
