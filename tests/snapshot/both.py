@@ -17,8 +17,10 @@ import torch
 def start():
     record = torch.cuda.memory._record_memory_history
     known = inspect.signature(record).parameters
-    if "trace_alloc_max_entries" in known:  # 2.0
-        record(True, record_context=True, trace_alloc_max_entries=10**6, trace_alloc_record_context=True)
+    if "trace_alloc_max_entries" in known:  # 2.0; C++ frames take it minutes
+        for device in range(torch.cuda.device_count()):
+            record(True, record_context=True, trace_alloc_max_entries=10**6, trace_alloc_record_context=True,
+                   device=device)
     else:
         record(max_entries=10**6)
 
