@@ -408,6 +408,9 @@ static void find_kept_results(struct vt_finding_context *context)
 	uint64_t bytes = 0;
 	char all[VT_UNITS_MAX];
 
+	/* A snapshot with Python frames only: a library's workspace would look like a result. */
+	if (model->frames.native_tree.nr_stacks <= 1)
+		return;
 	collect_queues(context, &queues);
 	for (uint32_t i = 0; i < model->nr_allocations; i++) {
 		const struct vt_allocation *a = &model->allocations[i];

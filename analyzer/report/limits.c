@@ -40,6 +40,11 @@ static void add_snapshot(struct limits *limits, const struct vt_analysis *analys
 		       vt_xstrdup("a PyTorch snapshot: memory outside PyTorch's allocator, the CUDA"
 				  " context, the device, names of tensors, operators and threads"
 				  " are not in it"));
+	if (analysis->model.frames.native_tree.nr_stacks <= 1)
+		vt_vector_push(limits,
+			       vt_xstrdup("its stacks have no C++ frames (stacks=\"all\"):"
+					  " operators, the backward pass and libraries are not"
+					  " known"));
 	if (analysis->model.nr_ooms)
 		vt_vector_push(limits,
 			       vt_xstrdup("sizes of devices are what PyTorch's allocator had, and"

@@ -354,3 +354,8 @@ def test_a_database_does_not_go_to_standard_output(small, tmp_path):
     done = vtrace("import", small, "-o", "-")
     assert done.returncode == 2 and "standard output" in done.stderr.splitlines()[0]
     assert not (tmp_path / "-").exists()
+
+
+def test_stacks_without_native_frames_are_named(small):
+    """Without them a workspace of cuBLAS was called a result that is kept."""
+    assert any("no C++ frames" in line for line in report(small)["notes"])
