@@ -10,6 +10,9 @@
 
 VT_VECTOR_DECLARE(captures, struct vt_capture);
 
+/* Pools of snapshots beyond that are taken for the usual one: their files may be made up. */
+#define MOST_CAPTURES 4096
+
 /* A graph or an executable graph that is alive, and the capture it was made of. */
 struct graph {
 	uint64_t handle;
@@ -86,6 +89,7 @@ static void destroy(struct search *s, const struct vt_other_event *event)
 	if (!graph)
 		return;
 	capture = graph->capture;
+	vt_map_remove(&s->pools, (struct vt_key){ event->address, 0, 0 });
 	*graph = s->alive.items[--s->alive.len];
 	for (size_t i = 0; i < s->alive.len; i++)
 		if (s->alive.items[i].capture == capture)
@@ -103,9 +107,12 @@ static void bind(struct search *s, const struct vt_other_event *event)
 	const uint64_t *known = vt_map_find(&s->pools, key);
 	uint32_t number = known ? (uint32_t)*known : (uint32_t)s->captures.len + 1;
 
+	if (!known && s->captures.len >= MOST_CAPTURES)
+		return;
 	if (!known) {
 		vt_map_put(&s->pools, key, number);
 		vt_vector_push(&s->captures, capture);
+		vt_vector_push(&s->alive, ((struct graph){ event->address, number - 1 }));
 		s->captures.items[number - 1].pool = number;
 	}
 	vt_vector_push(&s->bound, ((struct bound){ (int64_t)event->extra, number }));
@@ -122,7 +129,8 @@ static void list_captures(struct vt_model *model, struct search *s)
 			end(s, event);
 		else if (event->op == VT_OP_INSTANTIATE)
 			instantiate(s, event);
-		else if (event->op == VT_OP_DESTROY && event->kind == VT_KIND_GRAPH)
+		else if ((event->op == VT_OP_DESTROY || event->op == VT_OP_UNBIND) &&
+			 event->kind == VT_KIND_GRAPH)
 			destroy(s, event);
 		else if (event->op == VT_OP_BIND && event->kind == VT_KIND_GRAPH)
 			bind(s, event);

@@ -15,7 +15,7 @@
  *  C4  A pool lives until the last graph of its captures is destroyed, a capture's graph and what
  *      was instantiated from it.  After that its free memory is cached like any other.
  *  C5  Where the recording says which pool a segment is of (a snapshot: an event that binds it),
- *      it is that one.  When nothing needs that pool any more is not known.
+ *      it is that one; the pool lives until an event unbinds it.
  */
 
 #include "analyzer/model/model.h"

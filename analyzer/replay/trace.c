@@ -222,7 +222,8 @@ static void take_other_event(struct reading *reading, const struct vt_other_even
 		r = run_at(reading, event->address, event->event);
 		if (r)
 			reading->trace->segments.items[r->segment].given_event = event->event;
-	} else if (event->op == VT_OP_DESTROY || event->op == VT_OP_CAPTURE_END) {
+	} else if (event->op == VT_OP_DESTROY || event->op == VT_OP_UNBIND ||
+		   event->op == VT_OP_CAPTURE_END) {
 		end_pools(reading, event->event);
 	}
 }

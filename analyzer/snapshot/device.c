@@ -31,6 +31,7 @@ void vt_snapshot_device_release(struct vt_snapshot_device *d)
 	vt_start_release(&d->start);
 	vt_sizes_release(&d->sizes);
 	vt_map_release(&d->live);
+	vt_map_release(&d->private);
 	vt_vector_release(&d->pieces);
 }
 
@@ -95,6 +96,19 @@ static int bind_to_pool(struct vt_snapshot_device *d, uint64_t pool, struct vt_d
 	return vt_writer_event(d->shared->writer, &record, diag);
 }
 
+/* PyTorch gives a private pool's memory back when nothing needs the pool any more. */
+static int end_pool(struct vt_snapshot_device *d, uint64_t pool, struct vt_diag *diag)
+{
+	struct vt_event_record record = vt_writer_record(d->shared->writer, VT_OP_UNBIND,
+							 VT_KIND_GRAPH, d->id,
+							 (enum vt_writer_function)0);
+
+	if (!pool)
+		return 0;
+	record.address = pool_handle(d, pool);
+	return vt_writer_event(d->shared->writer, &record, diag);
+}
+
 static int write_simple(struct vt_snapshot_device *d, struct vt_event_record *record,
 			uint64_t address, uint64_t size_bytes, struct vt_diag *diag)
 {
@@ -111,6 +125,8 @@ static int add_segment(struct vt_snapshot_device *d, uint64_t address, uint64_t 
 
 	vt_sizes_add_segment(&d->sizes, address, size_bytes);
 	d->reserved_bytes += size_bytes;
+	if (pool)
+		vt_map_put(&d->private, key(address), pool);
 	if (put_place(d, &record, place, diag) ||
 	    write_simple(d, &record, address, size_bytes, diag))
 		return -1;
@@ -123,7 +139,11 @@ static int remove_segment(struct vt_snapshot_device *d, const struct vt_snapshot
 	struct vt_event_record record = vt_writer_record(
 		d->shared->writer, VT_OP_FREE, VT_KIND_SEGMENT, d->id, VT_WRITER_cuMemFree_v2);
 	const struct place place = only_frames(entry->frames);
+	const uint64_t *pool = vt_map_find(&d->private, key(entry->address));
 
+	if (pool && end_pool(d, *pool, diag))
+		return -1;
+	vt_map_remove(&d->private, key(entry->address));
 	vt_sizes_remove_segment(&d->sizes, entry->address);
 	d->reserved_bytes -= entry->size_bytes < d->reserved_bytes ? entry->size_bytes :
 								      d->reserved_bytes;
@@ -141,7 +161,8 @@ static int add_piece(struct vt_snapshot_device *d, uint64_t start, uint64_t end,
 		     const struct place *place, uint64_t pool, struct vt_diag *diag)
 {
 	struct vt_writer *writer = d->shared->writer;
-	struct vt_device_piece piece = { start, end, FIRST_HANDLE + d->shared->nr_pieces++ };
+	struct vt_device_piece piece = { start, end, FIRST_HANDLE + d->shared->nr_pieces++,
+					 pool };
 	struct vt_event_record made = vt_writer_record(writer, VT_OP_ALLOC, VT_KIND_VMM, d->id,
 						       VT_WRITER_cuMemCreate);
 	struct vt_event_record mapped = vt_writer_record(writer, VT_OP_MAP, VT_KIND_VMM, -1,
@@ -192,6 +213,8 @@ static int remove_piece(struct vt_snapshot_device *d, const struct vt_device_pie
 {
 	struct vt_event_record unmapped = *place, released = *place;
 
+	if (end_pool(d, piece->pool, diag))
+		return -1;
 	d->reserved_bytes -= piece->end - piece->start;
 	released.op = VT_OP_RELEASE;
 	released.function = VT_WRITER_cuMemRelease;

@@ -18,6 +18,7 @@ struct vt_device_piece {
 	uint64_t start;
 	uint64_t end;
 	uint64_t handle;
+	uint64_t pool; /* private; 0: none */
 };
 
 /* What the devices of a snapshot share. */
@@ -36,6 +37,7 @@ struct vt_snapshot_device {
 	struct vt_start start;
 	struct vt_sizes sizes;
 	struct vt_map live; /* address -> size of the block */
+	struct vt_map private; /* address of a segment -> its private pool */
 	VT_VECTOR(struct vt_device_piece) pieces; /* by address */
 	uint64_t allocated_bytes;
 	uint64_t reserved_bytes;

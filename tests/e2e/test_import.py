@@ -359,3 +359,20 @@ def test_a_database_does_not_go_to_standard_output(small, tmp_path):
 def test_stacks_without_native_frames_are_named(small):
     """Without them a workspace of cuBLAS was called a result that is kept."""
     assert any("no C++ frames" in line for line in report(small)["notes"])
+
+
+def test_a_private_pool_ends_with_its_first_segment_that_goes(tmp_path):
+    """What was free in it is cached from then on."""
+    snapshot = snapshots.small()
+    trace = snapshot["device_traces"][0]
+    second = SEGMENT + 64 * MIB
+    brief = entry("alloc", second, 2 * MIB, 12)
+    trace[1:1] = [entry("segment_alloc", second, 20 * MIB, 11), brief, *free(brief, 13)]
+    trace.append(entry("segment_free", second, 20 * MIB, 50))
+    for made in trace:
+        made["pool_id"] = (1, 0)
+    path = write(tmp_path / "ended.pickle", snapshot)
+    found = report(path)["devices"][0]["peak"]
+    assert (found["graph_pools_bytes"], found["cached_bytes"]) == (28 * MIB, 0)
+    found = json.loads(vtrace("report", path, "--json", "--at", "end").stdout)["devices"][0]["peak"]
+    assert (found["graph_pools_bytes"], found["cached_bytes"]) == (0, 16 * MIB)
