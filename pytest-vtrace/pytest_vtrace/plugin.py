@@ -3,14 +3,16 @@
 import os
 import pathlib
 import shutil
+import sqlite3
 import subprocess
 import tempfile
 
 import pytest
 
-from . import baselines, child, limits, process
+from . import baselines, child, limits, process, session_torch
 
 PROPERTY = "vtrace"  # of a report: how figures come from xdist's workers
+TOOK = "vtrace-took"
 STATE = pytest.StashKey()
 OOM_LINES = 30
 NO_OOM = "no request failed"  # `vtrace oom` of a run that never ran out
@@ -39,6 +41,8 @@ class State:
         self.folder = None
         self.figures = {}  # by file of baselines, by test
         self.has_failed = False
+        self.top = config.getoption("vtrace_top")
+        self.took = {}  # bytes by test
 
     def folder_of(self, item):
         if not self.folder:
@@ -58,6 +62,8 @@ def pytest_addoption(parser):
     group.addoption("--vtrace-dir", metavar="DIR", help="keep all recordings there (default: those of failures)")
     group.addoption("--vtrace-html", action="store_true",
                     help="write a page beside each recording that a failure names (vtrace html)")
+    group.addoption("--vtrace-top", metavar="N", type=int, default=0,
+                    help="list the N marked tests that had most memory allocated")
     group.addoption("--vtrace-command", metavar="FILE", help="the vtrace command (default: $VTRACE, or that on PATH)")
 
 
@@ -67,12 +73,16 @@ def pytest_configure(config):
                  'gpu_leaks(limit="0", owner=None): what the test may leave allocated behind it'):
         config.addinivalue_line("markers", line)
     config.stash[STATE] = state = State(config)
-    if state.is_child or hasattr(config, "workerinput"):
+    if state.is_child:
         return
-    if state.kept:
-        make_kept(state.kept, config.getoption("vtrace_dir"))
-    if state.simulate:
-        check_profile(state)
+    if not hasattr(config, "workerinput"):
+        if state.kept:
+            make_kept(state.kept, config.getoption("vtrace_dir"))
+        if state.simulate:
+            check_profile(state)
+    if state.simulate and state.vtrace and shutil.which(state.vtrace):
+        with tempfile.TemporaryDirectory(prefix="pytest-vtrace-") as folder:
+            session_torch.make_importable(state.vtrace, state.simulate, folder)
 
 
 def make_kept(folder, name):
@@ -143,10 +153,28 @@ def judge(state, item, outcome, wanted, report, folder):
         report.user_properties.append((PROPERTY, [str(baselines.path_of(item)), baselines.name_in(item), figures]))
 
 
+def from_child(item, data):
+    """JSON has no tuples, and pytest takes nothing else for the place and reason of a skip."""
+    report = item.config.hook.pytest_report_from_serializable(config=item.config, data=data)
+    if isinstance(report.longrepr, list):
+        report.longrepr = tuple(report.longrepr)
+    return report
+
+
+def most_allocated(database):
+    try:
+        with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as connection:
+            return connection.execute("SELECT max(max(max_allocated_bytes, used_bytes * (max_allocated_bytes = 0)))"
+                                      " FROM peak").fetchone()[0] or 0
+    except sqlite3.Error:
+        return 0
+
+
 def reports_of(state, item, wanted, folder):
     outcome = process.run(item, state.vtrace, folder, state.simulate)
-    hook = item.config.hook
-    reports = [hook.pytest_report_from_serializable(config=item.config, data=data) for data in outcome.reports]
+    reports = [from_child(item, data) for data in outcome.reports]
+    if state.top and reports:
+        reports[-1].user_properties.append((TOOK, [item.nodeid, most_allocated(outcome.database)]))
     if not outcome.has_ended:
         return [*reports, crash_report(state, item, outcome)]
     for report in reports:
@@ -205,11 +233,14 @@ class Figures:
             if name == PROPERTY:
                 path, test, figures = value
                 self.state.figures.setdefault(path, {})[test] = figures
+            elif name == TOOK:
+                test, took = value
+                self.state.took[test] = took
 
 
 def pytest_sessionstart(session):
     config = session.config
-    if not hasattr(config, "workerinput") and config.stash[STATE].is_update:
+    if not hasattr(config, "workerinput") and (config.stash[STATE].is_update or config.stash[STATE].top):
         config.pluginmanager.register(Figures(config.stash[STATE]))
 
 
@@ -225,3 +256,13 @@ def pytest_terminal_summary(terminalreporter, config):
     for path, figures in sorted(config.stash[STATE].figures.items()):
         plural = "s" * (len(figures) != 1)
         terminalreporter.write_line(f"vtrace: {os.path.relpath(path)}: {len(figures)} baseline{plural}")
+    print_took(terminalreporter, config.stash[STATE])
+
+
+def print_took(terminalreporter, state):
+    """As --durations does it for time."""
+    most = sorted(state.took.items(), key=lambda item: (-item[1], item[0]))[:state.top]
+    if most:
+        terminalreporter.section(f"most GPU memory allocated by {len(most)} of {len(state.took)} marked tests")
+    for test, took in most:
+        terminalreporter.write_line(f"{limits.bytes_text(took):>12}  {test}")

@@ -181,6 +181,36 @@ def test_a_test_that_crashes_takes_nothing_along(project):
     assert "too much" not in text and "no request failed" not in text
 
 
+SKIPS = """
+import pytest
+
+@pytest.mark.gpu_memory("1 MiB")
+def test_is_skipped():
+    pytest.skip("today")
+
+@pytest.mark.gpu_memory("64 MiB")
+def test_large(gpu):
+    gpu.free(gpu.allocate(64))
+
+@pytest.mark.gpu_memory("64 MiB")
+def test_small(gpu):
+    gpu.free(gpu.allocate(3))
+"""
+
+
+@pytest.mark.parametrize("workers", ((), ("-n2",)), ids=("one process", "xdist"))
+def test_a_skip_is_summed_up_and_most_memory_listed(project, workers):
+    """-ra folds skips by place and reason, which are a tuple."""
+    if workers:
+        pytest.importorskip("xdist")
+    result = project(SKIPS, "-ra", "--vtrace-top", "2", *workers)
+    result.assert_outcomes(passed=2, skipped=1)
+    text = text_of(result)
+    assert "INTERNALERROR" not in text and "SKIPPED [1] test_it.py:5: today" in text
+    result.stdout.re_match_lines([".* most GPU memory allocated by 2 of 3 marked tests .*",
+                                  " +64.00 MiB  test_it.py::test_large", " +3.00 MiB  test_it.py::test_small"])
+
+
 UPDATE = """
 import pytest
 
@@ -349,6 +379,25 @@ def test_pytorch(project, pytester):
     assert re.search(r"left.total: 16.00 MiB .*\n  16.00 MiB .*, 1 block\n      test_it.py:19 test_leak\n", text), text
     # The explanation of vtrace oom, as a section of the report.
     assert "OutOfMemoryError" in text and "vtrace oom" in text and "200.00 GiB" in text
+
+
+AT_THE_TOP = """
+import pytest
+import torch
+
+@pytest.mark.gpu_memory("64 MiB")
+def test_on_the_device():
+    assert torch.cuda.is_available()
+    torch.ones(16 << 20, dtype=torch.uint8, device="cuda")
+
+def test_without_a_mark():
+    assert not torch.cuda.is_available()
+"""
+
+
+def test_pytorch_may_be_imported_at_the_top(project):
+    """The session imports the file, too: outside of the simulator."""
+    project(AT_THE_TOP).assert_outcomes(passed=2)
 
 
 @pytest.mark.full
