@@ -28,7 +28,6 @@ static int read_figures(struct vt_baseline *baseline, const char *path, struct v
 int vt_baseline_init(struct vt_baseline *baseline, const char *path, const char *rules,
 		     struct vt_measure *measure, struct vt_diag *diag)
 {
-	const struct vt_describe *sides[] = { &baseline->measure.describe, &measure->describe };
 	struct vt_analysis *const runs[] = { &baseline->analysis, measure->analysis };
 
 	memset(baseline, 0, sizeof(*baseline));
@@ -38,7 +37,6 @@ int vt_baseline_init(struct vt_baseline *baseline, const char *path, const char 
 	if (vt_analysis_open(&baseline->analysis, path, rules, diag) ||
 	    vt_measure_init(&baseline->measure, &baseline->analysis, NULL, NULL, diag))
 		return -1;
-	vt_alignment_init(&baseline->alignment, sides, 0);
 	vt_runs_init(&baseline->runs, runs);
 	return 0;
 }
@@ -47,7 +45,6 @@ void vt_baseline_release(struct vt_baseline *baseline)
 {
 	json_decref(baseline->figures);
 	if (baseline->is_recording) {
-		vt_alignment_release(&baseline->alignment);
 		vt_runs_release(&baseline->runs);
 		if (baseline->measure.analysis)
 			vt_measure_release(&baseline->measure);

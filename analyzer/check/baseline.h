@@ -10,7 +10,6 @@
 #include <jansson.h>
 
 #include "analyzer/check/measure.h"
-#include "analyzer/diff/alignment.h"
 #include "analyzer/diff/runs.h"
 
 struct vt_baseline {
@@ -18,7 +17,6 @@ struct vt_baseline {
 	int is_recording;
 	struct vt_analysis analysis;
 	struct vt_measure measure;
-	struct vt_alignment alignment; /* with the run that is checked */
 	struct vt_runs runs;	       /* what differs between it and that run */
 };
 

@@ -68,12 +68,51 @@ static int is_share(const struct vt_limit *limit)
 	return vt_budget_unit(limit) == VT_BUDGET_SHARE;
 }
 
-uint64_t vt_budget_most(const struct vt_limit *limit, uint64_t base)
+/* Of bytes only: a share or a count has no noise of that kind. */
+static uint64_t tolerated(const struct vt_budget *budget, const struct vt_limit *limit,
+			  uint64_t base)
+{
+	struct vt_amount more = budget->tolerance;
+
+	if (!limit->amount.is_relative || vt_budget_unit(limit) != VT_BUDGET_BYTES)
+		return 0;
+	more.is_relative = 1;
+	return vt_amounts_most(&more, base) - base;
+}
+
+uint64_t vt_budget_most(const struct vt_budget *budget, const struct vt_limit *limit, uint64_t base)
 {
 	if (!is_share(limit))
-		return vt_amounts_most(&limit->amount, base);
+		return vt_amounts_most(&limit->amount, base) + tolerated(budget, limit, base);
 	return (uint64_t)(limit->amount.percent * 100 + 0.5) +
 	       (limit->amount.is_relative ? base : 0);
+}
+
+static int take_tolerance(struct reading *r)
+{
+	struct vt_amount *amount = &r->budget->tolerance;
+
+	if (!r->value->text || r->value->is_element ||
+	    vt_amounts_parse(r->value->text, amount) || amount->is_relative)
+		return complain(
+			r,
+			"what figures may differ by between equal runs, such as \"2 MiB\" or "
+			"\"0.5%%\"");
+	return 0;
+}
+
+static int take_warn(struct reading *r)
+{
+	if (r->value->kind == VT_TOML_EMPTY_ARRAY)
+		return 0;
+	if (r->value->kind != VT_TOML_STRING)
+		return complain(r, "a list of limits, such as [\"total.reserved\"]");
+	for (size_t i = 0; i < r->limits.len; i++)
+		if (!strcmp(r->limits.items[i].name, r->value->text)) {
+			r->limits.items[i].is_warning = 1;
+			return 0;
+		}
+	return complain(r, "this file has no limit \"%s\"", r->value->text);
 }
 
 static int take_baseline(struct reading *r)
@@ -125,7 +164,8 @@ static int find_row(const struct reading *r, enum vt_limit_what *what)
 				"fragmentation, left, findings, recording",
 				value->table);
 	if (!has_table)
-		return complain(r, "only \"baseline\" may appear outside a table");
+		return complain(r, "only \"baseline\", \"tolerance\" and \"warn\" may appear "
+				   "outside a table");
 	list_keys(value->table, keys, sizeof(keys));
 	return complain(r, "[%s] accepts only %s", value->table, keys);
 }
@@ -263,23 +303,48 @@ static int take(struct reading *r)
 	return add_limit(r, what, r->value->key);
 }
 
-static int is_baseline(const struct vt_toml_value *value)
+/* What is said of all limits, outside of the tables. */
+static const struct general {
+	const char *key;
+	int (*take)(struct reading *r);
+	int is_last; /* it names limits */
+} generals[] = {
+	{ "baseline", take_baseline, 0 },
+	{ "tolerance", take_tolerance, 0 },
+	{ "warn", take_warn, 1 },
+};
+
+static const struct general *general_of(const struct vt_toml_value *value)
 {
-	return !*value->table && !strcmp(value->key, "baseline");
+	for (size_t i = 0; i < VT_ARRAY_SIZE(generals) && !*value->table; i++)
+		if (!strcmp(value->key, generals[i].key))
+			return &generals[i];
+	return NULL;
+}
+
+static int take_generals(struct reading *r, const struct vt_toml_file *file, int is_last)
+{
+	for (unsigned i = 0; i < file->nr; i++) {
+		const struct general *general = general_of(&file->values[i]);
+
+		r->value = &file->values[i];
+		if (general && general->is_last == is_last && general->take(r))
+			return -1;
+	}
+	return 0;
 }
 
 static int take_all(struct reading *r, const struct vt_toml_file *file)
 {
+	if (take_generals(r, file, 0))
+		return -1;
 	for (unsigned i = 0; i < file->nr; i++) {
 		r->value = &file->values[i];
-		if (is_baseline(r->value) && take_baseline(r))
+		if (!general_of(r->value) && take(r))
 			return -1;
 	}
-	for (unsigned i = 0; i < file->nr; i++) {
-		r->value = &file->values[i];
-		if (!is_baseline(r->value) && take(r))
-			return -1;
-	}
+	if (take_generals(r, file, 1))
+		return -1;
 	if (r->limits.len)
 		return 0;
 	vt_diag_set(r->diag, VT_EXIT_UNREADABLE, "%s: defines no limits", r->budget->path);

@@ -41,12 +41,14 @@ struct vt_limit {
 	uint32_t step; /* of VT_LIMIT_STEP */
 	struct vt_amount amount; /* of a finding, and of how it ended: nothing */
 	int line; /* of the budget */
+	int is_warning; /* broken, it is said, and nothing fails */
 };
 
 struct vt_budget {
 	char *path;
 	char *baseline; /* as a path from here; NULL: there is none */
 	int baseline_line; /* 0: it was not named in the file */
+	struct vt_amount tolerance; /* that limits over a baseline allow besides; 0: none */
 	struct vt_limit *limits;
 	unsigned nr;
 };
@@ -64,6 +66,7 @@ void vt_budget_release(struct vt_budget *budget);
 enum vt_budget_unit { VT_BUDGET_BYTES, VT_BUDGET_SHARE, VT_BUDGET_COUNT };
 enum vt_budget_unit vt_budget_unit(const struct vt_limit *limit);
 /* The most that is allowed, in the unit of its figure. */
-uint64_t vt_budget_most(const struct vt_limit *limit, uint64_t base);
+uint64_t vt_budget_most(const struct vt_budget *budget, const struct vt_limit *limit,
+			uint64_t base);
 
 #endif

@@ -28,8 +28,15 @@ static void release_row(struct vt_check_row *row)
 
 int vt_check_is_failed(const struct vt_check *check, const struct vt_check_row *row)
 {
+	if (row->limit->is_warning)
+		return 0;
 	return row->outcome == VT_OUTCOME_BROKEN ||
 	       (row->outcome == VT_OUTCOME_MISSING && !check->options->is_missing_fine);
+}
+
+int vt_check_is_warned(const struct vt_check_row *row)
+{
+	return row->limit->is_warning && row->outcome == VT_OUTCOME_BROKEN;
 }
 
 static int64_t margin_of(const struct vt_check_row *row)
@@ -62,7 +69,7 @@ static void find_place(struct vt_check *check, struct vt_check_row *row)
 
 static void find_contributors(struct vt_check *check, struct vt_check_row *row, int64_t base_event)
 {
-	struct vt_contributors_base base = { &check->baseline.measure, &check->baseline.alignment,
+	struct vt_contributors_base base = { &check->baseline.measure,
 					 base_event };
 	int is_grown = row->limit->amount.is_relative && check->baseline.is_recording;
 
@@ -79,7 +86,7 @@ static void judge(struct vt_check *check, struct vt_check_row *row)
 	if (row->limit->amount.is_relative)
 		vt_baseline_take(&check->baseline, row->limit, row->device, &base);
 	row->base = base.value;
-	row->most = vt_budget_most(row->limit, base.value);
+	row->most = vt_budget_most(check->options->budget, row->limit, base.value);
 	/* How many events torn records and missing slots were, nobody knows: none are allowed. */
 	if (row->limit->what == VT_LIMIT_LOST &&
 	    !vt_losses_are_counted(check->measure.analysis->db))
@@ -226,6 +233,8 @@ int vt_check_init(struct vt_check *check, struct vt_analysis *analysis,
 	}
 	for (unsigned i = 0; i < check->nr; i++)
 		check->nr_broken += vt_check_is_failed(check, &check->rows[i]) != 0;
+	for (unsigned i = 0; i < check->nr; i++)
+		check->nr_warned += vt_check_is_warned(&check->rows[i]) != 0;
 	return check_owners(check, diag);
 }
 

@@ -14,6 +14,7 @@
 #include "analyzer/base/units.h"
 #include "analyzer/check/baseline.h"
 #include "analyzer/check/top_contributors.h"
+#include "analyzer/report/source_links.h"
 
 #define VT_OUTCOMES(X)                                                                             \
 	X(HELD, "held")                                                                            \
@@ -47,6 +48,7 @@ struct vt_check_options {
 	int device;	   /* VT_WHEN_ALL_DEVICES, or a CUDA ordinal */
 	unsigned top;	   /* places per broken limit */
 	int is_missing_fine; /* what has no figure does not count as broken */
+	const struct vt_source_links *links; /* where the program's files are in its repository */
 	const char *label;   /* whose limits these are, of several: "rank 1"; or NULL */
 };
 
@@ -57,6 +59,7 @@ struct vt_check {
 	struct vt_check_row *rows; /* as the limits of the budget */
 	unsigned nr;
 	unsigned nr_broken; /* with those missing, unless that is fine */
+	unsigned nr_warned;
 	struct vt_lines notes; /* what makes figures say less than they seem to; a line each */
 };
 
@@ -69,6 +72,8 @@ int vt_check_init(struct vt_check *check, struct vt_analysis *analysis,
 void vt_check_release(struct vt_check *check);
 
 int vt_check_is_failed(const struct vt_check *check, const struct vt_check_row *row);
+/* Broken, and only to be said. */
+int vt_check_is_warned(const struct vt_check_row *row);
 /* A figure of the row's unit: "2.00 GiB", "12.34 %"; returns `text` of VT_UNITS_MAX bytes. */
 const char *vt_check_value(const struct vt_check_row *row, uint64_t value, char *text);
 /* "3.00 GiB on cuda:0 in step 2, forward: 1.00 GiB more than 2.00 GiB"; free(). */
@@ -94,6 +99,8 @@ void vt_check_print_xml(const char *text, FILE *out);
 json_t *vt_check_row_json(const struct vt_check *check, const struct vt_check_row *row);
 
 void vt_check_print_text(const struct vt_check *check, FILE *out);
+/* For a job's summary page; links as of source_links.h. */
+void vt_check_print_markdown(const struct vt_check *check, FILE *out);
 void vt_check_print_json(const struct vt_check *check, FILE *out);
 /* Workflow commands of GitHub Actions: an error on the line that broke each limit. */
 void vt_check_print_github(const struct vt_check *check, FILE *out);

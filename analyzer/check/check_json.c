@@ -52,6 +52,7 @@ json_t *vt_check_row_json(const struct vt_check *check, const struct vt_check_ro
 	json_object_set_new(object, "line", json_integer(row->limit->line));
 	json_object_set_new(object, "outcome", vt_json_text(vt_check_outcomes[row->outcome]));
 	json_object_set_new(object, "failed", json_boolean(vt_check_is_failed(check, row)));
+	json_object_set_new(object, "warned", json_boolean(vt_check_is_warned(row)));
 	json_object_set_new(object, "unit",
 			    vt_json_text(units[vt_budget_unit(row->limit)]));
 	json_object_set_new(object, "figure", own_figure_json(row));
@@ -85,6 +86,7 @@ void vt_check_print_json(const struct vt_check *check, FILE *out)
 	json_object_set_new(object, "budget", vt_json_text(budget->path));
 	json_object_set_new(object, "baseline", vt_json_text(budget->baseline));
 	json_object_set_new(object, "failed", json_integer(check->nr_broken));
+	json_object_set_new(object, "warned", json_integer(check->nr_warned));
 	json_object_set_new(object, "notes", lines_json(&check->notes));
 	for (unsigned i = 0; i < check->nr; i++)
 		json_array_append_new(limits, vt_check_row_json(check, &check->rows[i]));

@@ -78,23 +78,36 @@ static int has_line(const struct vt_check_row *row)
 		row->limit->what == VT_LIMIT_GROWTH);
 }
 
+/* As the repository has it, where that is known: an annotation on another path is not shown. */
+static char *path_of(const struct vt_check *check, const struct vt_contributor *contributor)
+{
+	char *path = check->options->links ?
+			     vt_source_links_path(check->options->links, &check->measure.describe,
+						  contributor->path) :
+			     NULL;
+
+	return path ? path : vt_xstrdup(contributor->file);
+}
+
 /* The line that broke it; the budget's own where no Python did, or none is known to have. */
 void vt_check_print_annotation(const struct vt_check *check, const struct vt_check_row *row,
 			       FILE *out)
 {
 	const char *label = check->options->label;
 	const struct vt_contributor *first = has_line(row) ? &row->contributors.items[0] : NULL;
-	char *message = message_of(row), *title;
+	char *message = message_of(row), *title, *path;
 
 	title = vt_xasprintf("vtrace: %s%s%s", label ? label : "", label ? ": " : "",
 			     row->limit->name);
-	fputs("::error file=", out);
-	print_escaped(property, first ? first->file : check->options->budget->path, out);
+	path = first ? path_of(check, first) : vt_xstrdup(check->options->budget->path);
+	fprintf(out, "::%s file=", vt_check_is_warned(row) ? "warning" : "error");
+	print_escaped(property, path, out);
 	fprintf(out, ",line=%d,title=", first ? first->line : row->limit->line);
 	print_escaped(property, title, out);
 	fputs("::", out);
 	print_escaped(data, message, out);
 	fputc('\n', out);
+	free(path);
 	free(message);
 	free(title);
 }
@@ -102,7 +115,8 @@ void vt_check_print_annotation(const struct vt_check *check, const struct vt_che
 void vt_check_print_github(const struct vt_check *check, FILE *out)
 {
 	for (unsigned i = 0; i < check->nr; i++)
-		if (vt_check_is_failed(check, &check->rows[i]))
+		if (vt_check_is_failed(check, &check->rows[i]) ||
+		    vt_check_is_warned(&check->rows[i]))
 			vt_check_print_annotation(check, &check->rows[i], out);
 }
 
@@ -119,7 +133,7 @@ void vt_check_print_case(const struct vt_check *check, const struct vt_check_row
 		fprintf(out, "%s: ", check->options->label);
 	print_escaped(xml, row->limit->name, out);
 	fputs("\"", out);
-	if (row->outcome == VT_OUTCOME_HELD) {
+	if (row->outcome == VT_OUTCOME_HELD || vt_check_is_warned(row)) {
 		fputs("/>\n", out);
 	} else {
 		fprintf(out, "><%s message=\"", is_skipped ? "skipped" : "failure");

@@ -11,6 +11,8 @@
 
 static const char *outcome_of(const struct vt_check *check, const struct vt_check_row *row)
 {
+	if (vt_check_is_warned(row))
+		return "WARNING";
 	if (row->outcome == VT_OUTCOME_MISSING && !vt_check_is_failed(check, row))
 		return "skipped";
 	return row->outcome == VT_OUTCOME_HELD ? "held" : "FAILED";
@@ -146,7 +148,9 @@ void vt_check_print_text(const struct vt_check *check, FILE *out)
 		if (check->rows[i].outcome != VT_OUTCOME_HELD)
 			vt_check_print_failure(check, &check->rows[i], out);
 	if (!check->nr_broken) {
-		fprintf(out, "\nall limits hold\n");
+		fprintf(out, check->nr_warned ? "\nall limits hold, but for %u that only warn\n" :
+						"\nall limits hold\n",
+			check->nr_warned);
 		return;
 	}
 	fprintf(out, "\n%u of %u limits failed\n", check->nr_broken, check->nr);

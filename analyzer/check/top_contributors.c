@@ -53,6 +53,15 @@ static struct vt_contributor *add(const struct finding_out *f, const char *owner
 	return contributor;
 }
 
+static const char *path_of(const struct vt_measure *measure, const struct vt_allocation *a)
+{
+	const struct vt_model *model = &measure->analysis->model;
+	uint32_t ids[VT_FRAMES_MAX];
+
+	vt_describe_visible(&measure->describe, vt_producer_stack(model, a), ids);
+	return vt_frames_code(&model->frames, ids[0])->file;
+}
+
 static void add_stack(const struct finding_out *f, struct vt_contributor *contributor,
 		      uint32_t allocation)
 {
@@ -62,6 +71,8 @@ static void add_stack(const struct finding_out *f, struct vt_contributor *contri
 		vt_producer_lines(&f->measure->describe, &model->allocations[allocation]);
 	if (contributor->lines.nr && vt_producer_stack(model, &model->allocations[allocation]))
 		find_line(contributor, contributor->lines.text[0]);
+	if (contributor->file)
+		contributor->path = path_of(f->measure, &model->allocations[allocation]);
 }
 
 static const char *owner_of(const struct finding_out *f, uint32_t owner)
@@ -109,7 +120,7 @@ static void find_grown(const struct finding_out *f, int64_t event,
 
 	for (int side = 0; side < VT_DIFF_SIDES; side++)
 		vt_changes_gather(&live[side], &sides[side], VT_CHANGES_BY_STACK);
-	vt_changes_init(&changes, sides, both, base->alignment, VT_CHANGES_BY_STACK, 0);
+	vt_changes_init(&changes, sides, both, VT_CHANGES_BY_STACK, 0);
 	for (uint32_t i = 0; i < changes.nr && f->out->nr < f->top; i++) {
 		const struct vt_change *change = &changes.items[i];
 		uint32_t index = change->allocation[VT_DIFF_NEW];

@@ -8,12 +8,12 @@
  */
 
 #include "analyzer/check/measure.h"
-#include "analyzer/diff/alignment.h"
 
 struct vt_contributor {
 	char *owner; /* NULL: of no one owner */
 	char *what;  /* of a finding: its text; else NULL */
 	char *file;  /* of the innermost line; NULL: no Python there */
+	const char *path; /* the same in whole; borrowed */
 	int line;
 	uint64_t bytes;
 	uint64_t base_bytes; /* 0 without a recording to compare with */
@@ -30,7 +30,6 @@ struct vt_contributors {
 /* A baseline that is a recording. */
 struct vt_contributors_base {
 	struct vt_measure *measure;
-	const struct vt_alignment *alignment;
 	int64_t event; /* of its figure */
 };
 

@@ -9,6 +9,7 @@
 #include "analyzer/base/recording_file.h"
 #include "analyzer/base/util.h"
 #include "analyzer/check/check_ranks.h"
+#include "analyzer/check/starter.h"
 #include "analyzer/commands/cmd.h"
 #include "analyzer/commands/page.h"
 #include "analyzer/commands/view.h"
@@ -28,6 +29,10 @@ enum {
 	OPTION_FORCE,
 	OPTION_RUN,
 	OPTION_HTML,
+	OPTION_FORMAT,
+	OPTION_REPOSITORY,
+	OPTION_REVISION,
+	OPTION_INIT,
 };
 
 static const struct vt_option options[] = {
@@ -44,6 +49,10 @@ static const struct vt_option options[] = {
 	{ OPTION_HTML, "html", "FILE",
 	  "write an HTML page if the budget is broken (vtrace html)" },
 	{ OPTION_FORCE, "force", NULL, "replace these files" },
+	{ OPTION_FORMAT, "format", "FORMAT", "text (default), markdown or json" },
+	{ OPTION_REPOSITORY, "repository", "URL", "markdown: lines are links into it" },
+	{ OPTION_REVISION, "revision", "REVISION", "markdown: the commit that they lead to" },
+	{ OPTION_INIT, "init", "BUDGET", "write a budget to begin with, of what this run took" },
 	{ OPTION_RUN, "run", "N", "run N of a folder with several (from 1, by start)" },
 	VT_VIEW_REPLAY_OPTIONS,
 	{ 0 },
@@ -63,6 +72,9 @@ struct wanted {
 	const char *baseline;
 	const char *junit;
 	const char *html;
+	const char *init;
+	const char *repository, *revision;
+	int is_markdown;
 	int has_github;
 	int is_forced;
 	int run;
@@ -107,6 +119,8 @@ static int print(const struct wanted *wanted, const struct vt_view *view,
 {
 	if (view->is_json)
 		vt_check_print_json(check, stdout);
+	else if (wanted->is_markdown)
+		vt_check_print_markdown(check, stdout);
 	else
 		vt_check_print_text(check, stdout);
 	/* Where the report is for a program, annotations would end up in it. */
@@ -168,10 +182,13 @@ static int show(struct vt_analysis *analysis, const struct vt_view *view, const 
 {
 	const struct wanted *wanted = pointer;
 	struct vt_check_options asked = wanted->check;
+	struct vt_source_links links;
 	struct vt_budget budget;
 	struct vt_check check = { 0 };
 	int rc = read_budget(&budget, wanted, diag);
 
+	vt_source_links_init(&links, wanted->repository, wanted->revision);
+	asked.links = &links;
 	asked.budget = &budget;
 	asked.rules = view->rules;
 	asked.device = view->device;
@@ -182,7 +199,45 @@ static int show(struct vt_analysis *analysis, const struct vt_view *view, const 
 		vt_check_release(&check);
 	}
 	vt_budget_release(&budget);
+	vt_source_links_release(&links);
 	return rc;
+}
+
+/* The device with most of it. */
+static int busiest(const struct vt_model *model)
+{
+	const struct vt_peak *most = NULL;
+
+	for (uint32_t i = 0; i < model->nr_peaks; i++)
+		if (!most || model->peaks[i].max_allocated_bytes > most->max_allocated_bytes)
+			most = &model->peaks[i];
+	return most ? most->device : -1;
+}
+
+static int init_budget(struct vt_analysis *analysis, const struct vt_view *view,
+		       const void *pointer, struct vt_diag *diag)
+{
+	const struct wanted *wanted = pointer;
+	int device = view->device >= 0 ? view->device : busiest(&analysis->model), rc;
+	struct vt_measure measure = { 0 };
+	struct vt_output output;
+
+	if (!vt_model_peak(&analysis->model, device)) {
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: no device memory was recorded%s",
+			    view->path, view->device >= 0 ? " on that device" : "");
+		return -1;
+	}
+	rc = vt_output_check(wanted->init, wanted->is_forced, diag) ||
+	     vt_measure_init(&measure, analysis, wanted->check.from, wanted->check.to, diag) ||
+	     vt_output_open(&output, wanted->init, wanted->is_forced, diag);
+	if (!rc) {
+		vt_starter_write(&measure, device, output.file);
+		rc = vt_output_close(&output, 0, diag);
+	}
+	if (!rc)
+		printf("%s\n", wanted->init);
+	vt_measure_release(&measure);
+	return rc ? -1 : 0;
 }
 
 static int take_missing(struct wanted *wanted)
@@ -194,8 +249,18 @@ static int take_missing(struct wanted *wanted)
 	return -1;
 }
 
+static int take_format(struct wanted *wanted, struct vt_view *view)
+{
+	wanted->is_markdown = !strcmp(optarg, "markdown");
+	view->is_json = !strcmp(optarg, "json");
+	if (wanted->is_markdown || view->is_json || !strcmp(optarg, "text"))
+		return 0;
+	vt_options_wrong(&spec, "unknown format \"%s\": use text, markdown or json", optarg);
+	return -1;
+}
+
 /* Returns 0, or -1 with the message printed. */
-static int take_option(int id, struct wanted *wanted)
+static int take_option(int id, struct wanted *wanted, struct vt_view *view)
 {
 	int number;
 
@@ -229,6 +294,17 @@ static int take_option(int id, struct wanted *wanted)
 		break;
 	case OPTION_HTML:
 		wanted->html = optarg;
+		break;
+	case OPTION_FORMAT:
+		return take_format(wanted, view);
+	case OPTION_REPOSITORY:
+		wanted->repository = optarg;
+		break;
+	case OPTION_REVISION:
+		wanted->revision = optarg;
+		break;
+	case OPTION_INIT:
+		wanted->init = optarg;
 		break;
 	default:
 		wanted->is_forced = 1;
@@ -270,18 +346,21 @@ int vt_cmd_check(int argc, char **argv)
 				 .is_broken = &is_broken };
 
 	while ((id = vt_view_next(&view, &spec, argc, argv)) > 0)
-		if (take_option(id, &wanted))
+		if (take_option(id, &wanted, &view))
 			return VT_EXIT_USAGE;
 	if (id < 0)
 		return vt_options_exit_code(id);
 	if (wanted.html && (rc = check_page(&wanted, &view)))
 		return rc;
-	if (vt_folder_is_one(view.path))
+	if (vt_folder_is_one(view.path) && (wanted.init || wanted.is_markdown))
+		rc = vt_options_wrong(&spec, "%s is for one recording",
+				      wanted.init ? "--init" : "--format markdown");
+	else if (vt_folder_is_one(view.path))
 		rc = show_ranks(&view, &wanted);
 	else if (wanted.run)
 		rc = vt_options_wrong(&spec, "--run is for a folder");
 	else
-		rc = vt_view_show(&view, show, &wanted);
+		rc = vt_view_show(&view, wanted.init ? init_budget : show, &wanted);
 	if (rc == VT_EXIT_OK && is_broken && wanted.html)
 		rc = write_page(&wanted, &view);
 	return rc == VT_EXIT_OK && is_broken ? VT_EXIT_DIFFERENCE : rc;

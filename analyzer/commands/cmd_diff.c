@@ -14,15 +14,18 @@
 
 #define MOST_THRESHOLDS 64
 
-enum { OPTION_BY = 256, OPTION_TOP, OPTION_EXACT, OPTION_FAIL_ON, OPTION_FORMAT };
+enum { OPTION_BY = 256, OPTION_TOP, OPTION_EXACT, OPTION_FAIL_ON, OPTION_FORMAT,
+       OPTION_REPOSITORY, OPTION_REVISION };
 
 static const struct vt_option options[] = {
 	{ OPTION_BY, "by", "WHAT", "group by stack (default), module, file or owner" },
 	{ OPTION_TOP, "top", "N", "show N places (default: 10)" },
 	{ OPTION_EXACT, "exact", NULL, "stacks match only with equal paths and line numbers" },
 	{ OPTION_FAIL_ON, "fail-on", "WHAT",
-	  "exit 1 if more: any, total:+2%, allocated:+1GiB, owner:PATH:+5%" },
+	  "exit 1 if more: any, moved, total:+2%, allocated:+1GiB, owner:PATH:+5%" },
 	{ OPTION_FORMAT, "format", "FORMAT", "text (default), markdown or json" },
+	{ OPTION_REPOSITORY, "repository", "URL", "markdown: lines are links into it" },
+	{ OPTION_REVISION, "revision", "REVISION", "markdown: the commit that they lead to" },
 	VT_VIEW_OPTIONS("most-allocated"),
 	{ 0 },
 };
@@ -39,6 +42,7 @@ struct wanted {
 	struct vt_threshold thresholds[MOST_THRESHOLDS];
 	unsigned nr_thresholds;
 	int is_markdown;
+	const char *repository, *revision;
 	int *is_exceeded;
 };
 
@@ -61,6 +65,12 @@ static int check(const struct wanted *wanted, struct vt_diff *diff, FILE *out)
 				fputs("FAILED any: there is a difference\n", out);
 				break;
 			}
+			if (wanted->thresholds[i].subject == VT_THRESHOLD_MOVED) {
+				fprintf(out,
+					"FAILED moved: code on cuda:%d has another name or place\n",
+					diff->devices[d].device);
+				continue;
+			}
 			fprintf(out, "FAILED %s: %s on cuda:%d, was %s: %s (%s)\n",
 				wanted->thresholds[i].text, figures.new, diff->devices[d].device,
 				figures.base, figures.change, figures.share);
@@ -81,7 +91,7 @@ static void print(const struct wanted *wanted, const struct vt_view *view, struc
 		vt_json_print(vt_diff_json(diff, wanted->thresholds, wanted->nr_thresholds),
 			      stdout);
 	else if (wanted->is_markdown)
-		vt_diff_markdown_print(diff, stdout);
+		vt_diff_markdown_print(diff, wanted->repository, wanted->revision, stdout);
 	else
 		vt_diff_text_print(diff, stdout);
 	for (unsigned i = 0; i < wanted->nr_thresholds; i++)
@@ -172,6 +182,12 @@ static int take_option(int id, struct wanted *wanted, struct vt_view *view)
 		return 0;
 	case OPTION_EXACT:
 		wanted->diff.is_exact = 1;
+		return 0;
+	case OPTION_REPOSITORY:
+		wanted->repository = optarg;
+		return 0;
+	case OPTION_REVISION:
+		wanted->revision = optarg;
 		return 0;
 	case OPTION_FORMAT:
 		return take_format(wanted, view);

@@ -5,26 +5,14 @@
 #include <string.h>
 
 #include "analyzer/base/util.h"
-#include "analyzer/diff/files.h"
-#include "analyzer/diff/line_shifts.h"
-
-/* A code object of one side. */
-struct code {
-	const char *name;
-	uint32_t file;
-	uint32_t first_line;
-	uint32_t id;
-	uint32_t function; /* its number */
-	uint8_t side;
-};
-
-VT_VECTOR_DECLARE(codes, struct code);
+#include "analyzer/diff/line_match.h"
 
 /* A frame of one side. */
 struct line {
 	int64_t line; /* behind the first of its function */
 	uint32_t function;
 	uint32_t frame;
+	uint32_t number; /* among the different lines of its side, from 1 */
 	uint8_t side;
 };
 
@@ -39,68 +27,6 @@ struct native {
 };
 
 VT_VECTOR_DECLARE(natives, struct native);
-
-static int compare_codes(const void *a, const void *b)
-{
-	const struct code *x = a, *y = b;
-	int order;
-
-	if (x->file != y->file)
-		return x->file < y->file ? -1 : 1;
-	order = strcmp(x->name, y->name);
-	if (!order)
-		order = (int)x->side - (int)y->side;
-	if (order)
-		return order;
-	if (x->first_line != y->first_line)
-		return x->first_line < y->first_line ? -1 : 1;
-	return x->id < y->id ? -1 : x->id > y->id;
-}
-
-/*
- * Functions of one name in one file (lambdas, methods before Python 3.11): the k-th of the base is
- * the k-th of the new one.
- */
-static void number_functions(struct codes *all)
-{
-	uint32_t next = 0, most = 0, rank = 0;
-
-	for (size_t i = 0; i < all->len; i++) {
-		struct code *code = &all->items[i], *last = i ? code - 1 : NULL;
-
-		if (!last || last->file != code->file || strcmp(last->name, code->name) != 0) {
-			next += most;
-			most = rank = 1;
-		} else if (last->side != code->side) {
-			rank = 1;
-		} else if (last->first_line != code->first_line) {
-			rank++;
-		}
-		most = rank > most ? rank : most;
-		code->function = next + rank;
-	}
-}
-
-static void gather_codes(struct codes *all, const struct vt_describe *const *sides,
-			 const struct vt_files *files)
-{
-	for (uint8_t side = 0; side < VT_DIFF_SIDES; side++) {
-		const struct vt_frames *frames = &sides[side]->model->frames;
-
-		for (uint32_t i = 0; i < frames->nr_codes; i++) {
-			struct code one = { .name = frames->codes[i].name,
-					    .file = files->of_code[side][i],
-					    .first_line = frames->codes[i].first_line,
-					    .id = i,
-					    .side = side };
-
-			if (one.name && one.file)
-				vt_vector_push(all, one);
-		}
-	}
-	if (all->len)
-		qsort(all->items, all->len, sizeof(*all->items), compare_codes);
-}
 
 static int compare_lines(const void *a, const void *b)
 {
@@ -134,30 +60,34 @@ static void gather_lines(struct lines *all, const struct vt_alignment *alignment
 		qsort(all->items, all->len, sizeof(*all->items), compare_lines);
 }
 
-/* The different lines of one side of a function, and where each begins in the list. */
+/* The different lines of one side of a function. */
 struct distinct {
-	int64_t *lines;
+	struct vt_match_line *lines;
 	uint32_t *numbers; /* of the place */
 	uint32_t nr;
 };
 
-static void find_distinct(struct distinct *found, const struct line *lines, size_t nr)
+/* `sets`: by number of the line among all lines of its side. */
+static void find_distinct(struct distinct *found, const struct line *lines, size_t nr,
+			  const struct vt_clue_set *sets)
 {
 	found->lines = vt_xmalloc((nr + 1) * sizeof(*found->lines));
 	found->numbers = vt_xmalloc((nr + 1) * sizeof(*found->numbers));
 	found->nr = 0;
 	for (size_t i = 0; i < nr; i++)
 		if (!i || lines[i].line != lines[i - 1].line)
-			found->lines[found->nr++] = lines[i].line;
+			found->lines[found->nr++] = (struct vt_match_line){
+				lines[i].line, &sets[lines[i].number]
+			};
 }
 
 static void pair_equal(const struct distinct *base, const struct distinct *new,
 		       uint32_t *counterparts)
 {
 	for (uint32_t i = 0; i < base->nr; i++) {
-		counterparts[i] = VT_LINE_SHIFTS_NONE;
+		counterparts[i] = VT_LINE_MATCH_NONE;
 		for (uint32_t k = 0; k < new->nr; k++)
-			if (new->lines[k] == base->lines[i])
+			if (new->lines[k].line == base->lines[i].line)
 				counterparts[i] = k;
 	}
 }
@@ -175,22 +105,23 @@ static void give(struct vt_alignment *alignment, const struct line *lines, size_
 
 /* One function: `split` of its `nr` lines are of the base.  Returns the next free number. */
 static uint32_t number_lines(struct vt_alignment *alignment, const struct line *lines,
-			     size_t split, size_t nr, uint32_t next, int is_exact)
+			     size_t split, size_t nr, uint32_t next,
+			     struct vt_clue_set *const *sets, int is_exact)
 {
 	struct distinct base, new;
 	uint32_t *counterparts;
 
-	find_distinct(&base, lines, split);
-	find_distinct(&new, lines + split, nr - split);
+	find_distinct(&base, lines, split, sets[VT_DIFF_BASE]);
+	find_distinct(&new, lines + split, nr - split, sets[VT_DIFF_NEW]);
 	counterparts = vt_xmalloc((base.nr + 1) * sizeof(*counterparts));
 	if (is_exact)
 		pair_equal(&base, &new, counterparts);
 	else
-		vt_line_shifts_find(base.lines, base.nr, new.lines, new.nr, counterparts);
+		vt_line_match_find(base.lines, base.nr, new.lines, new.nr, counterparts);
 	for (uint32_t k = 0; k < new.nr; k++)
 		new.numbers[k] = next++;
 	for (uint32_t i = 0; i < base.nr; i++)
-		base.numbers[i] = counterparts[i] == VT_LINE_SHIFTS_NONE ?
+		base.numbers[i] = counterparts[i] == VT_LINE_MATCH_NONE ?
 					  next++ :
 					  new.numbers[counterparts[i]];
 	give(alignment, lines, split, &base);
@@ -203,19 +134,53 @@ static uint32_t number_lines(struct vt_alignment *alignment, const struct line *
 	return next;
 }
 
-static void align_lines(struct vt_alignment *alignment, const struct vt_describe *const *sides,
-			int is_exact)
+/* Numbers the lines of each side and finds what went through each.  Returns how many there are. */
+static uint32_t find_sets(struct lines *all, const struct vt_describe *describe,
+			  const struct vt_clues *clues, uint8_t side, struct vt_clue_set **sets)
 {
+	uint32_t *of_frame = vt_xcalloc(describe->model->frames.nr_python + 1, sizeof(uint32_t));
+	uint32_t *groups = vt_xmalloc((clues->len + 1) * sizeof(*groups)), nr = 0;
+
+	for (size_t i = 0; i < all->len; i++) {
+		struct line *line = &all->items[i];
+
+		if (line->side != side)
+			continue;
+		nr += !i || compare_lines(line - 1, line) != 0;
+		line->number = nr;
+		of_frame[line->frame] = nr;
+	}
+	for (size_t i = 0; i < clues->len; i++)
+		groups[i] = of_frame[clues->items[i].frame];
+	*sets = vt_xcalloc((size_t)nr + 1, sizeof(**sets));
+	vt_clue_sets_init(*sets, clues, groups);
+	free(of_frame);
+	free(groups);
+	return nr + 1;
+}
+
+static void align_lines(struct vt_alignment *alignment, const struct vt_describe *const *sides,
+			const struct vt_clues *const *clues, int is_exact)
+{
+	struct vt_clue_set *sets[VT_DIFF_SIDES];
+	uint32_t next = 1, nr_sets[VT_DIFF_SIDES];
 	struct lines all = { 0 };
-	uint32_t next = 1;
 
 	gather_lines(&all, alignment, sides, is_exact);
+	for (uint8_t side = 0; side < VT_DIFF_SIDES; side++)
+		nr_sets[side] = find_sets(&all, sides[side], clues[side], side, &sets[side]);
 	for (size_t i = 0, split, end; i < all.len; i = end) {
 		for (end = i; end < all.len && all.items[end].function == all.items[i].function;)
 			end++;
 		for (split = i; split < end && all.items[split].side == VT_DIFF_BASE;)
 			split++;
-		next = number_lines(alignment, &all.items[i], split - i, end - i, next, is_exact);
+		next = number_lines(alignment, &all.items[i], split - i, end - i, next, sets,
+				    is_exact);
+	}
+	for (int side = 0; side < VT_DIFF_SIDES; side++) {
+		for (uint32_t i = 0; i < nr_sets[side]; i++)
+			vt_clue_set_release(&sets[side][i]);
+		free(sets[side]);
 	}
 	vt_vector_release(&all);
 }
@@ -267,38 +232,22 @@ static uint32_t *numbers(uint32_t nr)
 }
 
 void vt_alignment_init(struct vt_alignment *alignment, const struct vt_describe *const *sides,
-		       int is_exact)
+		       const struct vt_clues *const *clues, int is_exact)
 {
-	struct vt_files files;
-	struct codes codes = { 0 };
-	uint32_t *of_code[VT_DIFF_SIDES];
-
+	vt_functions_init(&alignment->all, sides, clues, is_exact);
 	for (int side = 0; side < VT_DIFF_SIDES; side++) {
 		const struct vt_frames *frames = &sides[side]->model->frames;
 
 		alignment->lines[side] = numbers(frames->nr_python);
 		alignment->functions[side] = numbers(frames->nr_python);
 		alignment->symbols[side] = numbers(frames->nr_native);
-		of_code[side] = numbers(frames->nr_codes);
-	}
-	vt_files_init(&files, sides, is_exact);
-	gather_codes(&codes, sides, &files);
-	number_functions(&codes);
-	for (size_t i = 0; i < codes.len; i++)
-		of_code[codes.items[i].side][codes.items[i].id] = codes.items[i].function;
-	for (int side = 0; side < VT_DIFF_SIDES; side++) {
-		const struct vt_frames *frames = &sides[side]->model->frames;
-
 		for (uint32_t i = 0; i < frames->nr_python; i++)
 			if (frames->python[i].code < frames->nr_codes)
 				alignment->functions[side][i] =
-					of_code[side][frames->python[i].code];
-		free(of_code[side]);
+					alignment->all.of_code[side][frames->python[i].code];
 	}
-	align_lines(alignment, sides, is_exact);
+	align_lines(alignment, sides, clues, is_exact);
 	align_symbols(alignment, sides);
-	vt_vector_release(&codes);
-	vt_files_release(&files);
 }
 
 void vt_alignment_release(struct vt_alignment *alignment)
@@ -308,5 +257,6 @@ void vt_alignment_release(struct vt_alignment *alignment)
 		free(alignment->functions[side]);
 		free(alignment->symbols[side]);
 	}
+	vt_functions_release(&alignment->all);
 	memset(alignment, 0, sizeof(*alignment));
 }

@@ -67,8 +67,7 @@ static void add_owners(struct vt_diff_device *device)
 }
 
 /* `numbers`: which device of either side. */
-static void add_device(struct vt_diff *diff, const struct vt_alignment *alignment,
-		       const int *numbers)
+static void add_device(struct vt_diff *diff, const int *numbers)
 {
 	struct vt_diff_device *device = &diff->devices[diff->nr_devices++];
 	const struct vt_changes_live *live[VT_DIFF_SIDES];
@@ -90,7 +89,7 @@ static void add_device(struct vt_diff *diff, const struct vt_alignment *alignmen
 							.describe = &diff->sides[side].describe };
 	}
 	add_owners(device);
-	vt_changes_init(&device->changes, sides, live, alignment, diff->options->by,
+	vt_changes_init(&device->changes, sides, live, diff->options->by,
 			diff->options->is_exact);
 }
 
@@ -113,19 +112,14 @@ static int highest_device(const struct vt_diff *diff)
 
 static int add_devices(struct vt_diff *diff, struct vt_diag *diag)
 {
-	const struct vt_describe *describe[] = { &diff->sides[VT_DIFF_BASE].describe,
-						 &diff->sides[VT_DIFF_NEW].describe };
-	struct vt_alignment alignment = { 0 };
 	int highest = highest_device(diff);
 
 	diff->devices = vt_xcalloc((size_t)highest + 2, sizeof(*diff->devices));
-	vt_alignment_init(&alignment, describe, diff->options->is_exact);
 	if (diff->options->pair)
-		add_device(diff, &alignment, diff->options->pair);
+		add_device(diff, diff->options->pair);
 	for (int device = 0; device <= highest && !diff->options->pair; device++)
 		if (has_memory(diff, device))
-			add_device(diff, &alignment, (int[]){ device, device });
-	vt_alignment_release(&alignment);
+			add_device(diff, (int[]){ device, device });
 	if (diff->nr_devices)
 		return 0;
 	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s and %s: no device memory was recorded%s",

@@ -81,6 +81,8 @@ int vt_diff_is_different(const struct vt_diff *diff);
 int vt_diff_is_change(const struct vt_diff_device *device, const uint64_t *bytes);
 
 void vt_diff_text_print(struct vt_diff *diff, FILE *out);
-void vt_diff_markdown_print(struct vt_diff *diff, FILE *out);
+/* Links lead to `repository` at `revision`; NULL: as the variables of CI say (source_links.h). */
+void vt_diff_markdown_print(struct vt_diff *diff, const char *repository, const char *revision,
+			    FILE *out);
 
 #endif

@@ -2,6 +2,7 @@
 #include "analyzer/diff/diff_json.h"
 
 #include "analyzer/diff/figures.h"
+#include "analyzer/diff/verdict.h"
 #include "analyzer/model/producer.h"
 #include "analyzer/report/json.h"
 
@@ -45,6 +46,8 @@ static json_t *owners(const struct vt_diff_device *device)
 
 		json_object_set_new(object, "owner", vt_json_text(device->owners[i].owner));
 		set_bytes(object, device->owners[i].bytes);
+		json_object_set_new(object, "is_rest",
+				    json_boolean(device->owners[i].is_rest));
 		json_array_append_new(array, object);
 	}
 	return array;
@@ -88,6 +91,23 @@ static json_t *places(const struct vt_diff *diff, const struct vt_changes *chang
 	return array;
 }
 
+static json_t *moved(const struct vt_changes *changes)
+{
+	json_t *array = json_array();
+
+	for (uint32_t i = 0; i < changes->moves.nr; i++) {
+		const struct vt_change_move *move = &changes->moves.items[i];
+		json_t *object = json_object();
+
+		json_object_set_new(object, "base", vt_json_text(move->from));
+		json_object_set_new(object, "new", vt_json_text(move->to));
+		json_object_set_new(object, "bytes", vt_json_integer(move->bytes));
+		json_object_set_new(object, "blocks", json_integer(move->blocks));
+		json_array_append_new(array, object);
+	}
+	return array;
+}
+
 static json_t *device_json(const struct vt_diff *diff, const struct vt_diff_device *device)
 {
 	json_t *object = json_object();
@@ -100,6 +120,7 @@ static json_t *device_json(const struct vt_diff *diff, const struct vt_diff_devi
 	json_object_set_new(object, "noise_bytes", vt_json_integer(device->noise_bytes));
 	json_object_set_new(object, "owners", owners(device));
 	json_object_set_new(object, "places", places(diff, &device->changes));
+	json_object_set_new(object, "moved", moved(&device->changes));
 	json_object_set_new(object, "places_differing", json_integer(device->changes.nr));
 	json_object_set_new(object, "places_equal", json_integer(device->changes.nr_equal));
 	return object;
@@ -146,6 +167,7 @@ json_t *vt_diff_json(struct vt_diff *diff, const struct vt_threshold *thresholds
 		     unsigned nr_thresholds)
 {
 	json_t *object = json_object(), *devices = json_array();
+	char *verdict = vt_verdict_make(diff);
 
 	json_object_set_new(object, "format", json_integer(1));
 	json_object_set_new(object, "base",
@@ -154,6 +176,7 @@ json_t *vt_diff_json(struct vt_diff *diff, const struct vt_threshold *thresholds
 			    vt_json_text(vt_db_path(diff->sides[VT_DIFF_NEW].analysis.db)));
 	json_object_set_new(object, "at", vt_json_text(diff->options->when));
 	json_object_set_new(object, "by", vt_json_text(vt_changes_word(diff->options->by)));
+	json_object_set_new(object, "verdict", vt_json_text(verdict));
 	json_object_set_new(object, "is_different", json_boolean(vt_diff_is_different(diff)));
 	json_object_set_new(object, "runs", runs(&diff->runs));
 	json_object_set_new(object, "incomplete", incomplete(diff));
@@ -161,5 +184,6 @@ json_t *vt_diff_json(struct vt_diff *diff, const struct vt_threshold *thresholds
 		json_array_append_new(devices, device_json(diff, &diff->devices[i]));
 	json_object_set_new(object, "devices", devices);
 	json_object_set_new(object, "failed", failed(diff, thresholds, nr_thresholds));
+	free(verdict);
 	return object;
 }

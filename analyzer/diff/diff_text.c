@@ -5,6 +5,7 @@
 
 #include "analyzer/base/util.h"
 #include "analyzer/diff/figures.h"
+#include "analyzer/diff/verdict.h"
 #include "analyzer/model/producer.h"
 #include "analyzer/report/table.h"
 
@@ -143,6 +144,26 @@ static void print_changes(const struct vt_diff *diff, const struct vt_diff_devic
 		fprintf(out, "     ... %u more (--top)\n", nr - shown);
 }
 
+/* Bytes that are the same, of code under another name. */
+static void print_moves(const struct vt_diff_device *device, unsigned top, FILE *out)
+{
+	const struct vt_changes *changes = &device->changes;
+	char size[VT_UNITS_MAX];
+
+	if (!changes->moves.nr)
+		return;
+	fprintf(out, "\nMOVED on cuda:%d  the same code under another name or in another place\n",
+		device->device);
+	for (uint32_t i = 0; i < changes->moves.nr && i < top; i++) {
+		const struct vt_change_move *move = &changes->moves.items[i];
+
+		fprintf(out, "  %s -> %s, %s in %u\n", move->from, move->to,
+			vt_units_bytes(size, sizeof(size), move->bytes), move->blocks);
+	}
+	if (changes->moves.nr > top)
+		fprintf(out, "  ... %u more (--top)\n", changes->moves.nr - top);
+}
+
 static void print_total(const char *what, const uint64_t *bytes, FILE *out)
 {
 	struct vt_figures figures;
@@ -188,13 +209,19 @@ static void print_device(const struct vt_diff *diff, const struct vt_diff_device
 
 void vt_diff_text_print(struct vt_diff *diff, FILE *out)
 {
+	char *verdict = vt_verdict_make(diff);
+
+	fprintf(out, "%s\n\n", verdict);
+	free(verdict);
 	print_runs(diff, out);
 	print_incomplete(diff, out);
 	if (!vt_diff_is_different(diff)) {
 		fputs("\nno difference in memory: all owners and places have the same bytes\n",
 		      out);
-		return;
 	}
-	for (uint32_t i = 0; i < diff->nr_devices; i++)
-		print_device(diff, &diff->devices[i], out);
+	for (uint32_t i = 0; i < diff->nr_devices; i++) {
+		if (vt_diff_is_different(diff))
+			print_device(diff, &diff->devices[i], out);
+		print_moves(&diff->devices[i], diff->options->top, out);
+	}
 }

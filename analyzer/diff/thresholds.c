@@ -31,6 +31,10 @@ int vt_thresholds_parse(struct vt_threshold *threshold, const char *text)
 	threshold->text = text;
 	if (!strcmp(text, "any"))
 		return 0;
+	if (!strcmp(text, "moved")) {
+		threshold->subject = VT_THRESHOLD_MOVED;
+		return 0;
+	}
 	for (size_t i = 0; i < sizeof(subjects) / sizeof(subjects[0]); i++) {
 		size_t len = strlen(subjects[i].word);
 
@@ -105,6 +109,8 @@ int vt_thresholds_is_exceeded(const struct vt_threshold *threshold, const struct
 	bytes[VT_DIFF_BASE] = bytes[VT_DIFF_NEW] = 0;
 	if (threshold->subject == VT_THRESHOLD_ANY)
 		return vt_diff_is_different(diff);
+	if (threshold->subject == VT_THRESHOLD_MOVED)
+		return device->changes.moves.nr != 0;
 	for (int side = 0; side < VT_DIFF_SIDES; side++)
 		bytes[side] = bytes_of(threshold, device, side);
 	if (bytes[VT_DIFF_NEW] <= bytes[VT_DIFF_BASE] || !vt_diff_is_change(device, bytes))

@@ -5,7 +5,8 @@
 /*
  * How much more a run may take before that is a failure, as users type it:
  *
- *	any                       no owner and no place may differ
+ *	any                       no owner and no place may differ in bytes
+ *	moved                     no place may have another name, whatever its bytes
  *	total:+2%                 the highest device use of the run
  *	allocated:+100MiB         the most bytes in blocks of the run
  *	owner:activations:+5%     an owner with all below it, at the moment that is compared
@@ -16,6 +17,7 @@
 
 enum vt_threshold_subject {
 	VT_THRESHOLD_ANY,
+	VT_THRESHOLD_MOVED,
 	VT_THRESHOLD_TOTAL,
 	VT_THRESHOLD_ALLOCATED,
 	VT_THRESHOLD_OWNER,
@@ -42,7 +44,7 @@ int vt_thresholds_is_known(const struct vt_threshold *threshold, const struct vt
 
 /*
  * Whether the new run takes more than that on this device.  `bytes`: of its subject in both runs;
- * both 0 for "any".
+ * both 0 for "any" and "moved".
  */
 int vt_thresholds_is_exceeded(const struct vt_threshold *threshold, const struct vt_diff *diff,
 			      const struct vt_diff_device *device, uint64_t *bytes);

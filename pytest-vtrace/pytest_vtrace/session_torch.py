@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """PyTorch in the session's own process, which imports the test files but runs no marked test.
 
-Where PyTorch's NVIDIA libraries are not installed, the stubs that `vtrace run --simulate` has for its programs take their
-place.  The session gets no device: what is not recorded is not simulated either.
+Where PyTorch's NVIDIA libraries are not installed, the stubs that `vtrace run --simulate` has for its programs take
+their place. The session gets no device: what is not recorded is not simulated either.
 """
 import ctypes
 import importlib.util

@@ -323,3 +323,51 @@ def test_a_run_that_did_not_end_well_says_so(ending, check, tmp_path):
     assert [line[8:] for line in text.splitlines() if line.startswith("  note: ")] == notes
     assert [note for note in notes if note.startswith("the run ")] == notes and len(notes) == (said is not None)
     assert not said or notes[0].startswith(said)
+
+
+def test_a_warning_fails_nothing_and_is_said(check, rows, grown):
+    budget = 'warn = ["total.allocated"]\n[total]\nallocated = 0\nreserved = "70 GiB"\n'
+    done = check(grown, budget, "--github", code=0)
+    assert "total.allocated  WARNING" in done.stdout and "but for 1 that only warn" in done.stdout
+    assert "::warning file=tests/workloads/diff_training.py,line=" in done.stdout and "::error" not in done.stdout
+    found = rows(grown, budget, code=0)["total.allocated"]
+    assert (found["outcome"], found["failed"], found["warned"]) == ("broken", False, True)
+
+
+def test_a_tolerance_is_for_what_grew(rows, base, grown):
+    """Between batch 3 and batch 4 lie more than 10 MiB, and less than 1 GiB."""
+    limits = f'baseline = "{base}"\n[total]\nallocated = "+0"\n'
+    more = rows(grown, limits, code=1)["total.allocated"]
+    more = more["figure"] - more["base"]
+    for tolerance, code in (("1 B", 1), (f"{more - 1}", 1), (f"{more}", 0), ("900%", 0)):
+        found = rows(grown, f'tolerance = "{tolerance}"\n{limits}', code=code)["total.allocated"]
+        assert found["outcome"] == ("broken" if code else "held"), found
+
+
+@pytest.mark.parametrize("line, words", (
+    ('warn = ["total.used"]', 'has no limit "total.used"'), ("warn = true", "a list of limits"),
+    ('tolerance = "+5%"', "differ by between equal runs"), ('tolerance = "much"', "differ by between equal runs"),
+    ("patience = 3", '"baseline", "tolerance" and "warn"')))
+def test_bad_words_for_all_limits(check, marked, line, words):
+    assert words in check(marked, f'{line}\n[total]\nallocated = "1 GiB"\n', code=3).stderr
+
+
+def test_markdown_for_a_summary_page(check, grown):
+    done = check(grown, '[total]\nallocated = 0\nreserved = "70 GiB"\n', "--format", "markdown", "--repository",
+                 "https://gitlab.com/a/b", "--revision", "abc", code=1)
+    assert done.stdout.startswith("### GPU memory: 1 of 2 limits failed\n\n| limit |")
+    assert "(https://gitlab.com/a/b/-/blob/abc/tests/workloads/diff_training.py#L" in done.stdout
+
+
+def test_a_budget_to_begin_with(grown, tmp_path):
+    """It holds for the run that it was made of; less room breaks it."""
+    done = vtrace("check", "--init", "memory.toml", grown, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "memory.toml\n"), done.stderr
+    text = (tmp_path / "memory.toml").read_text()
+    assert all(word in text for word in ("[total]", "[owners]", '"logits"', "[recording]", "# this run: "))
+    assert vtrace("check", grown, cwd=tmp_path).returncode == 0
+    (tmp_path / "memory.toml").write_text(re.sub(r'(allocated += )"\d+ MiB"', r'\1"9 MiB"', text))
+    assert vtrace("check", grown, cwd=tmp_path).returncode == 1
+    again = vtrace("check", "--init", "memory.toml", grown, cwd=tmp_path)
+    assert again.returncode == 3 and "--force replaces it" in again.stderr
+    assert vtrace("check", "--init", "memory.toml", "--force", grown, cwd=tmp_path).returncode == 0

@@ -159,6 +159,40 @@ def test_every_format_tells_the_same(base, shorter):
     assert f"| {change['owner']} | " in markdown and f"{change['change_bytes'] / 2**20:+.2f} MiB |" in markdown
 
 
+def test_the_verdict_comes_first(base, shorter):
+    found = diff(shorter, base)
+    text = vtrace("diff", shorter.database, base.database).stdout.splitlines()[0]
+    assert text == found["verdict"] and "at most allocated: batch 3 -> 4 (" in text and "; logits +" in text
+    assert text.startswith("+") and "diff_training.py:77)" in text
+    assert diff(base, base)["verdict"] == "no difference in memory"
+
+
+@pytest.mark.parametrize("variables, options, start", (
+    ({}, ("--repository", "https://example.com/a/b/", "--revision", "12"), "https://example.com/a/b/blob/12/"),
+    ({"GITHUB_SERVER_URL": "https://github.com", "GITHUB_REPOSITORY": "a/b", "GITHUB_SHA": "34"}, (),
+     "https://github.com/a/b/blob/34/"),
+    ({"CI_PROJECT_URL": "https://gitlab.com/a/b", "CI_COMMIT_SHA": "56", "GITLAB_CI": "true"}, (),
+     "https://gitlab.com/a/b/-/blob/56/")))
+def test_markdown_leads_to_the_lines(base, shorter, variables, options, start):
+    text = vtrace("diff", shorter.database, base.database, "--format", "markdown", *options, env=variables).stdout
+    assert text.startswith("### GPU memory: +") and "| logits | " in text
+    assert text.index("| logits |") < text.index("<details>")
+    assert f"]({start}tests/workloads/diff_training.py#L77)" in text
+
+
+def test_a_renamed_function_moved(base, tmp_path):
+    """One line, no bytes: not all places below it."""
+    script = tmp_path / SCRIPT
+    script.write_text((WORKLOADS / SCRIPT).read_text().replace("loss_of(", "whole_loss("))
+    new = record_changed(tmp_path, script=script)
+    done = vtrace("diff", base.database, new.database, "--fail-on", "any")
+    assert done.returncode == 0 and "no difference in memory; 1 place moved" in done.stdout, done.stdout
+    assert "diff_training.py loss_of -> diff_training.py whole_loss, " in done.stdout
+    failed = vtrace("diff", base.database, new.database, "--fail-on", "moved")
+    assert failed.returncode == 1 and "FAILED moved" in failed.stderr
+    assert vtrace("diff", base.database, base.database, "--fail-on", "moved").returncode == 0
+
+
 def test_a_stage_is_compared_with_the_same_stage(base, shorter):
     device = diff(shorter, base, "--at", "stage:forward")["devices"][0]
     assert (device["base_doing"], device["new_doing"]) == ("step 2, forward", "step 2, forward")

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/check/starter.h"
+
+#include <string.h>
+
+#include "analyzer/base/units.h"
+#include "analyzer/base/util.h"
+#include "analyzer/report/books.h"
+
+/* Above the figures of the run: what versions of libraries and the order of things may change. */
+#define ROOM 1.05
+/* Owners with less of the most allocated bytes get no limit. */
+#define LEAST_SHARE 0.02
+
+struct starter {
+	struct vt_measure *measure;
+	int device;
+	FILE *out;
+};
+
+#define NO_FIGURE UINT64_MAX
+
+static uint64_t take(const struct starter *s, enum vt_limit_what what, char *subject)
+{
+	struct vt_limit limit = { .what = what, .subject = subject };
+	struct vt_figure figure = { 0 };
+
+	vt_measure_take(s->measure, &limit, s->device, &figure);
+	if (figure.why)
+		figure.value = NO_FIGURE;
+	free(figure.why);
+	return figure.value;
+}
+
+static void print(const struct starter *s, const char *key, uint64_t figure, const char *comment)
+{
+	uint64_t most = (uint64_t)((double)figure * ROOM / (double)VT_MIB) + 1;
+	char text[VT_UNITS_MAX], *amount;
+
+	amount = vt_xasprintf("\"%llu MiB\"", (unsigned long long)most);
+
+	if (figure != NO_FIGURE)
+		fprintf(s->out, "%-13s = %-14s # this run: %s%s%s\n", key, amount,
+			vt_units_bytes(text, sizeof(text), figure), *comment ? "; " : "", comment);
+	free(amount);
+}
+
+static int is_known(char **names, unsigned nr, const char *name)
+{
+	for (unsigned i = 0; i < nr; i++)
+		if (!strcmp(names[i], name))
+			return 1;
+	return 0;
+}
+
+/* Without what lies below them: one limit for all of it. */
+static void print_owners(const struct starter *s, uint64_t allocated)
+{
+	struct vt_analysis *analysis = s->measure->analysis;
+	const struct vt_peak *peak = vt_model_peak(&analysis->model, s->device);
+	struct vt_books books;
+	char **names;
+	unsigned nr = 0;
+
+	vt_books_init(&books, &analysis->attribution, s->device, peak->max_allocated_event);
+	names = vt_xcalloc(books.nr_lines + 1, sizeof(*names));
+	fputs("\n[owners]          # each with all below it, when it held most\n", s->out);
+	for (uint32_t i = 0; i < books.nr_lines; i++) {
+		const char *owner = books.lines[i].owner;
+		char *name = vt_xstrndup(owner, strcspn(owner, "/"));
+		uint64_t figure = is_known(names, nr, name) ? 0 : take(s, VT_LIMIT_OWNER, name);
+		char *key = vt_xasprintf("\"%s\"", name);
+
+		if ((double)figure >= LEAST_SHARE * (double)allocated && figure)
+			print(s, key, figure, "");
+		free(key);
+		if (is_known(names, nr, name))
+			free(name);
+		else
+			names[nr++] = name;
+	}
+	for (unsigned i = 0; i < nr; i++)
+		free(names[i]);
+	free(names);
+	vt_books_release(&books);
+}
+
+static void print_steps(const struct starter *s)
+{
+	uint64_t peak = take(s, VT_LIMIT_STEPS, NULL);
+
+	if (peak == NO_FIGURE)
+		return;
+	fputs("\n[steps]\n", s->out);
+	print(s, "peak", peak, "most bytes in blocks in any step");
+	print(s, "growth", take(s, VT_LIMIT_GROWTH, NULL), "that stay behind per step: a leak");
+}
+
+void vt_starter_write(struct vt_measure *measure, int device, FILE *out)
+{
+	const struct starter s = { measure, device, out };
+	uint64_t allocated = take(&s, VT_LIMIT_ALLOCATED, NULL);
+
+	fputs("# What a run may take; vtrace check FILE --budget this file holds it against one.\n"
+	      "# Each limit is what the run took that this was made of, and 5 % more.\n"
+	      "#\n"
+	      "# baseline = \"main.db\"         # then \"+5%\" is so much more than that run took\n"
+	      "# tolerance = \"2 MiB\"          # that a \"+...\" allows besides: equal runs "
+	      "differ a bit\n"
+	      "warn = [\"total.reserved\"]     # of these, a broken one is said and nothing fails\n"
+	      "\n[total]\n",
+	      out);
+	print(&s, "device_used", take(&s, VT_LIMIT_DEVICE_USED, NULL),
+	      "highest use of the device, with the context");
+	print(&s, "allocated", allocated, "most bytes in blocks");
+	print(&s, "reserved", take(&s, VT_LIMIT_RESERVED, NULL),
+	      "most that the allocator held; it grows in steps of segments");
+	print_owners(&s, allocated);
+	print_steps(&s);
+	fputs("\n[recording]\n"
+	      "lost          = 0              # events that found no room\n"
+	      "ended         = \"normally\"     # by itself, with exit status 0\n",
+	      out);
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/diff/moves.h"
+
+#include <string.h>
+
+#include "analyzer/base/util.h"
+#include "analyzer/model/producer.h"
+
+static struct vt_change_move *find(struct vt_moves *moves, char *from, char *to)
+{
+	uint32_t i = 0;
+
+	while (i < moves->nr && (strcmp(moves->items[i].from, from) != 0 ||
+					 strcmp(moves->items[i].to, to) != 0))
+		i++;
+	if (i == moves->nr) {
+		moves->items =
+			vt_xrealloc(moves->items, (i + 1) * sizeof(*moves->items));
+		moves->items[moves->nr++] = (struct vt_change_move){ from, to, 0, 0 };
+	} else {
+		free(from);
+		free(to);
+	}
+	return &moves->items[i];
+}
+
+static char *name_of(const struct vt_describe *describe, uint32_t code)
+{
+	const struct vt_code *of = &describe->model->frames.codes[code];
+
+	return vt_xasprintf("%s %s", vt_describe_file(describe, of->file), of->name);
+}
+
+/* The number of the function is in the block's stack. */
+static int goes_through(const struct vt_places *places, const struct vt_entry *entry,
+			uint32_t function)
+{
+	const struct vt_changes_side *side = &places->sides[entry->side];
+	const struct vt_model *model = &side->analysis->model;
+	uint32_t ids[VT_FRAMES_MAX];
+	unsigned nr = vt_describe_visible(
+		side->describe,
+		vt_producer_stack(model, &model->allocations[entry->block->allocation]), ids);
+
+	for (unsigned i = 0; i < nr; i++)
+		if (places->alignment.functions[entry->side][ids[i]] == function)
+			return 1;
+	return 0;
+}
+
+static void add_function(struct vt_moves *moves, const struct vt_places *places,
+			 const uint32_t *codes)
+{
+	struct vt_change_move *move = find(moves, name_of(places->sides[0].describe, codes[0]),
+					   name_of(places->sides[1].describe, codes[1]));
+	uint32_t function = places->alignment.all.of_code[VT_DIFF_NEW][codes[1]];
+
+	for (size_t i = 0; i < places->entries.len; i++)
+		if (places->entries.items[i].side == VT_DIFF_NEW &&
+		    goes_through(places, &places->entries.items[i], function)) {
+			move->bytes += places->entries.items[i].bytes;
+			move->blocks++;
+		}
+}
+
+/* The innermost frame that is to be seen; VT_NO_INDEX: none. */
+static uint32_t innermost(const struct vt_changes_side *side, const struct vt_changes_block *block)
+{
+	const struct vt_model *model = &side->analysis->model;
+	uint32_t ids[VT_FRAMES_MAX];
+	uint32_t stack = vt_producer_stack(model, &model->allocations[block->allocation]);
+
+	return vt_describe_visible(side->describe, stack, ids) ? ids[0] : VT_NO_INDEX;
+}
+
+/* A block whose innermost function is another one now; not where only its callers are others. */
+static void add_block(struct vt_moves *moves, const struct vt_places *places,
+		      const struct vt_entry *entry)
+{
+	const struct vt_changes_side *base = &places->sides[0], *new = &places->sides[1];
+	uint32_t from = innermost(base, entry->block), to = innermost(new, entry->moved_with);
+	struct vt_change_move *move;
+
+	if (from == VT_NO_INDEX || to == VT_NO_INDEX ||
+	    places->alignment.functions[0][from] == places->alignment.functions[1][to])
+		return;
+	move = find(moves, name_of(base->describe, base->analysis->model.frames.python[from].code),
+		    name_of(new->describe, new->analysis->model.frames.python[to].code));
+	move->bytes += entry->bytes;
+	move->blocks++;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct vt_change_move *x = a, *y = b;
+
+	if (x->bytes != y->bytes)
+		return x->bytes > y->bytes ? -1 : 1;
+	return strcmp(x->from, y->from);
+}
+
+void vt_moves_init(struct vt_moves *moves, const struct vt_places *places)
+{
+	const struct vt_function_moves *functions = &places->alignment.all.moves;
+
+	for (size_t i = 0; i < functions->len; i++)
+		add_function(moves, places, functions->items[i].codes);
+	for (size_t i = 0; i < places->entries.len; i++)
+		if (places->entries.items[i].is_moved)
+			add_block(moves, places, &places->entries.items[i]);
+	if (moves->nr)
+		qsort(moves->items, moves->nr, sizeof(*moves->items), compare);
+}
+
+void vt_moves_release(struct vt_moves *moves)
+{
+	for (uint32_t i = 0; i < moves->nr; i++) {
+		free(moves->items[i].from);
+		free(moves->items[i].to);
+	}
+	free(moves->items);
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/diff/verdict.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/base/util.h"
+#include "analyzer/diff/figures.h"
+#include "analyzer/model/producer.h"
+
+#define MOST_OWNERS 3
+#define MOST_DIMENSIONS 8
+
+/* An owner without what is below it. */
+struct top_owner {
+	const char *name;
+	int name_len;
+	int64_t change;
+};
+
+static uint64_t magnitude(int64_t change)
+{
+	return change < 0 ? -(uint64_t)change : (uint64_t)change;
+}
+
+static int64_t change_of(const uint64_t *bytes)
+{
+	return (int64_t)(bytes[VT_DIFF_NEW] - bytes[VT_DIFF_BASE]);
+}
+
+/* NULL: nothing differs anywhere. */
+static const struct vt_diff_device *find_device(const struct vt_diff *diff)
+{
+	const struct vt_diff_device *most = NULL;
+
+	for (uint32_t i = 0; i < diff->nr_devices && vt_diff_is_different(diff); i++) {
+		const struct vt_diff_device *device = &diff->devices[i];
+
+		if (!most || magnitude(change_of(device->most_allocated_bytes)) >
+				     magnitude(change_of(most->most_allocated_bytes)))
+			most = device;
+	}
+	return most;
+}
+
+char *vt_verdict_head(const struct vt_diff *diff)
+{
+	const struct vt_diff_device *device = find_device(diff);
+	struct vt_figures figures;
+	uint32_t nr_moves = 0;
+	char *on, *text;
+
+	for (uint32_t i = 0; i < diff->nr_devices; i++)
+		nr_moves += diff->devices[i].changes.moves.nr;
+	if (!device && nr_moves)
+		return vt_xasprintf("no difference in memory; %u %s moved", nr_moves,
+				    nr_moves == 1 ? "place" : "places");
+	if (!device)
+		return vt_xstrdup("no difference in memory");
+	vt_figures_make(&figures, device->most_allocated_bytes);
+	on = diff->nr_devices > 1 ? vt_xasprintf(" on cuda:%d", device->device) : vt_xstrdup("");
+	if (!change_of(device->most_allocated_bytes))
+		text = vt_xasprintf("as much at most allocated%s, by other owners or places", on);
+	else
+		text = vt_xasprintf("%s (%s) at most allocated%s", figures.change, figures.share,
+				    on);
+	free(on);
+	return text;
+}
+
+/* "4,256 int64" into its dimensions; returns how many, and where its type begins. */
+static unsigned read_shape(const char *text, long *dimensions, const char **type)
+{
+	unsigned nr = 0;
+	char *end;
+
+	while (nr < MOST_DIMENSIONS && *text >= '0' && *text <= '9') {
+		dimensions[nr++] = strtol(text, &end, 10);
+		text = *end == ',' ? end + 1 : end;
+	}
+	*type = *text == ' ' ? text + 1 : text;
+	return nr;
+}
+
+/* "batch 4 -> 5"; NULL where more than one thing of it differs. */
+static char *shape_change(const struct vt_runs_row *row)
+{
+	long base[MOST_DIMENSIONS], new[MOST_DIMENSIONS];
+	unsigned nr, at = 0, nr_other = 0;
+	const char *types[2];
+
+	nr = read_shape(row->text[0], base, &types[0]);
+	if (read_shape(row->text[1], new, &types[1]) != nr)
+		return NULL;
+	for (unsigned i = 0; i < nr; i++)
+		if (base[i] != new[i]) {
+			at = i;
+			nr_other++;
+		}
+	if (nr_other == 1 && !strcmp(types[0], types[1]))
+		return at ? vt_xasprintf("dimension %u of the input %ld -> %ld", at, base[at],
+					 new[at]) :
+			    vt_xasprintf("batch %ld -> %ld", base[at], new[at]);
+	if (!nr_other)
+		return vt_xasprintf("input %s -> %s", types[0], types[1]);
+	return NULL;
+}
+
+/* What the program or its surroundings say themselves; NULL: nothing, or several things. */
+static char *find_cause(const struct vt_runs *runs)
+{
+	char *cause = NULL;
+
+	for (uint32_t i = 0; i < runs->nr; i++) {
+		const struct vt_runs_row *row = &runs->rows[i];
+		char *text = NULL;
+
+		if (!row->text[0] || !row->text[1])
+			continue;
+		if (!strncmp(row->what, "input ", 6))
+			text = shape_change(row);
+		else if (!strcmp(row->what, "torch") || !strncmp(row->what, "device", 6))
+			text = vt_xasprintf("%s %s -> %s", row->what, row->text[0], row->text[1]);
+		if (cause && text && strcmp(cause, text) != 0) {
+			free(cause);
+			free(text);
+			return NULL;
+		}
+		if (cause)
+			free(text);
+		else
+			cause = text;
+	}
+	return cause;
+}
+
+/* The program's line of the largest change; NULL: by no line. */
+static char *find_line(const struct vt_diff *diff, const struct vt_diff_device *device)
+{
+	const struct vt_changes *changes = &device->changes;
+	const struct vt_change *change = changes->items;
+	const struct vt_side *of;
+	char *text, *end;
+	uint32_t frame;
+	int side;
+
+	if (!changes->nr || changes->by != VT_CHANGES_BY_STACK)
+		return NULL;
+	side = change->allocation[VT_DIFF_NEW] != VT_NO_INDEX ? VT_DIFF_NEW : VT_DIFF_BASE;
+	of = &diff->sides[side];
+	frame = vt_describe_own_frame(
+		&of->describe,
+		vt_producer_stack(&of->analysis.model,
+				  &of->analysis.model.allocations[change->allocation[side]]));
+	text = frame == VT_NO_INDEX ? NULL : vt_describe_frame(&of->describe, frame);
+	end = text ? strrchr(text, ' ') : NULL;
+	if (end)
+		*end = '\0';
+	return text;
+}
+
+static int compare_tops(const void *a, const void *b)
+{
+	const struct top_owner *x = a, *y = b;
+	uint64_t of_x = magnitude(x->change), of_y = magnitude(y->change);
+
+	if (of_x != of_y)
+		return of_x > of_y ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+/* Returns how many there are; without what no block has. */
+static unsigned find_tops(const struct vt_diff_device *device, struct top_owner *tops)
+{
+	unsigned nr = 0;
+
+	for (uint32_t i = 0; i < device->nr_owners; i++) {
+		const struct vt_diff_owner *owner = &device->owners[i];
+		int len = (int)strcspn(owner->owner, "/");
+		unsigned k = 0;
+
+		if (owner->is_rest)
+			continue;
+		while (k < nr && (tops[k].name_len != len ||
+				  strncmp(tops[k].name, owner->owner, (size_t)len) != 0))
+			k++;
+		if (k == nr)
+			tops[nr++] = (struct top_owner){ owner->owner, len, 0 };
+		tops[k].change += change_of(owner->bytes);
+	}
+	if (nr)
+		qsort(tops, nr, sizeof(*tops), compare_tops);
+	return nr;
+}
+
+static void add_owners(struct vt_buffer *text, const struct vt_diff_device *device)
+{
+	struct top_owner *tops = vt_xcalloc(device->nr_owners + 1, sizeof(*tops));
+	unsigned nr = find_tops(device, tops);
+	char size[VT_UNITS_MAX];
+
+	for (unsigned i = 0; i < nr && i < MOST_OWNERS; i++)
+		if (magnitude(tops[i].change) > device->noise_bytes)
+			vt_buffer_printf(text, "%s %.*s %s", i ? "," : ";", tops[i].name_len,
+					 tops[i].name,
+					 vt_units_bytes_signed(size, sizeof(size), tops[i].change));
+	free(tops);
+}
+
+char *vt_verdict_make(const struct vt_diff *diff)
+{
+	const struct vt_diff_device *device = find_device(diff);
+	char *head = vt_verdict_head(diff), *cause, *line;
+	struct vt_buffer text;
+
+	if (!device)
+		return head;
+	cause = find_cause(&diff->runs);
+	line = find_line(diff, device);
+	vt_buffer_init(&text);
+	vt_buffer_puts(&text, head);
+	if (cause)
+		vt_buffer_printf(&text, ": %s", cause);
+	if (line)
+		vt_buffer_printf(&text, cause ? " (%s)" : ": most of it at %s", line);
+	add_owners(&text, device);
+	free(head);
+	free(cause);
+	free(line);
+	return vt_buffer_detach(&text);
+}
