@@ -18,6 +18,7 @@
 	X(whatif, "replay with other allocator settings, batch or sizes")                          \
 	X(diff, "compare two recordings")                                                          \
 	X(check, "check a recording against a budget")                                             \
+	X(history, "show the figures of checks over time, and where they stepped")                 \
 	X(leaks, "find memory that grows, and what holds it")                                      \
 	X(export, "export recordings to formats of other tools")                                   \
 	X(import, "convert a memory snapshot of PyTorch to a recording")                           \

@@ -9,6 +9,7 @@
 #include "analyzer/base/recording_file.h"
 #include "analyzer/base/util.h"
 #include "analyzer/check/check_ranks.h"
+#include "analyzer/check/history.h"
 #include "analyzer/check/starter.h"
 #include "analyzer/commands/cmd.h"
 #include "analyzer/commands/page.h"
@@ -33,6 +34,7 @@ enum {
 	OPTION_REPOSITORY,
 	OPTION_REVISION,
 	OPTION_INIT,
+	OPTION_HISTORY,
 };
 
 static const struct vt_option options[] = {
@@ -46,12 +48,13 @@ static const struct vt_option options[] = {
 	{ OPTION_TOP, "top", "N", "show N places per broken limit (default: 3)" },
 	{ OPTION_GITHUB, "github", NULL, "also print annotations for GitHub Actions" },
 	{ OPTION_JUNIT, "junit", "FILE", "also write JUnit XML" },
-	{ OPTION_HTML, "html", "FILE",
-	  "write an HTML page if the budget is broken (vtrace html)" },
+	{ OPTION_HTML, "html", "FILE", "write an HTML page if the budget is broken (vtrace html)" },
 	{ OPTION_FORCE, "force", NULL, "replace these files" },
 	{ OPTION_FORMAT, "format", "FORMAT", "text (default), markdown or json" },
 	{ OPTION_REPOSITORY, "repository", "URL", "markdown: lines are links into it" },
-	{ OPTION_REVISION, "revision", "REVISION", "markdown: the commit that they lead to" },
+	{ OPTION_REVISION, "revision", "REVISION", "the commit: of links, and of --history" },
+	{ OPTION_HISTORY, "history", "FILE",
+	  "add the figures to FILE, and say where they stepped" },
 	{ OPTION_INIT, "init", "BUDGET", "write a budget to begin with, of what this run took" },
 	{ OPTION_RUN, "run", "N", "run N of a folder with several (from 1, by start)" },
 	VT_VIEW_REPLAY_OPTIONS,
@@ -73,6 +76,7 @@ struct wanted {
 	const char *junit;
 	const char *html;
 	const char *init;
+	const char *history;
 	const char *repository, *revision;
 	int is_markdown;
 	int has_github;
@@ -114,6 +118,35 @@ static int write_junit(const struct wanted *wanted, const struct found *found,
 	return vt_output_close(&output, 0, diag);
 }
 
+/* The steps of all limits; on stderr where the report is for a program. */
+static void print_steps(const struct vt_history *history, FILE *out)
+{
+	for (uint32_t i = 0; i < history->nr_series; i++)
+		for (size_t k = 0; k < history->series[i].steps.len; k++) {
+			char *text = vt_history_sentence(history, &history->series[i],
+							 &history->series[i].steps.items[k]);
+
+			fprintf(out, "STEP  %s\n", text);
+			free(text);
+		}
+}
+
+static int keep_figures(const struct wanted *wanted, const struct vt_view *view,
+			const struct vt_check *check, struct vt_diag *diag)
+{
+	char *revision = vt_source_links_revision(wanted->revision);
+	struct vt_history history = { 0 };
+	int rc = vt_history_add(wanted->history, check, revision ? revision : "-", diag);
+
+	free(revision);
+	if (!rc)
+		rc = vt_history_read(&history, wanted->history, diag);
+	if (!rc)
+		print_steps(&history, view->is_json ? stderr : stdout);
+	vt_history_release(&history);
+	return rc;
+}
+
 static int print(const struct wanted *wanted, const struct vt_view *view,
 		 const struct vt_check *check, struct vt_diag *diag)
 {
@@ -127,6 +160,8 @@ static int print(const struct wanted *wanted, const struct vt_view *view,
 	if (wanted->has_github)
 		vt_check_print_github(check, view->is_json ? stderr : stdout);
 	*wanted->is_broken = check->nr_broken != 0;
+	if (wanted->history && keep_figures(wanted, view, check, diag))
+		return -1;
 	return wanted->junit ? write_junit(wanted, &(struct found){ check, NULL }, diag) : 0;
 }
 
@@ -306,6 +341,9 @@ static int take_option(int id, struct wanted *wanted, struct vt_view *view)
 	case OPTION_INIT:
 		wanted->init = optarg;
 		break;
+	case OPTION_HISTORY:
+		wanted->history = optarg;
+		break;
 	default:
 		wanted->is_forced = 1;
 	}
@@ -352,9 +390,11 @@ int vt_cmd_check(int argc, char **argv)
 		return vt_options_exit_code(id);
 	if (wanted.html && (rc = check_page(&wanted, &view)))
 		return rc;
-	if (vt_folder_is_one(view.path) && (wanted.init || wanted.is_markdown))
+	if (vt_folder_is_one(view.path) && (wanted.init || wanted.history || wanted.is_markdown))
 		rc = vt_options_wrong(&spec, "%s is for one recording",
-				      wanted.init ? "--init" : "--format markdown");
+				      wanted.init	? "--init" :
+				      wanted.history ? "--history" :
+						       "--format markdown");
 	else if (vt_folder_is_one(view.path))
 		rc = show_ranks(&view, &wanted);
 	else if (wanted.run)

@@ -24,11 +24,11 @@ static char *find_repository(void)
 	return variable("CI_PROJECT_URL");
 }
 
-static char *find_revision(void)
+char *vt_source_links_revision(const char *revision)
 {
-	char *revision = variable("GITHUB_SHA");
+	char *found = revision ? vt_xstrdup(revision) : variable("GITHUB_SHA");
 
-	return revision ? revision : variable("CI_COMMIT_SHA");
+	return found ? found : variable("CI_COMMIT_SHA");
 }
 
 static char *with_slash(char *path)
@@ -45,7 +45,7 @@ void vt_source_links_init(struct vt_source_links *links, const char *repository,
 			  const char *revision)
 {
 	char *of = with_slash(repository ? vt_xstrdup(repository) : find_repository());
-	char *at = revision ? vt_xstrdup(revision) : find_revision();
+	char *at = vt_source_links_revision(revision);
 	int is_gitlab = of && (strstr(of, "gitlab") || getenv("GITLAB_CI"));
 
 	memset(links, 0, sizeof(*links));

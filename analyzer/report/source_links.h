@@ -19,6 +19,8 @@ struct vt_source_links {
 /* What is NULL is taken from the variables of GitHub Actions and GitLab CI. */
 void vt_source_links_init(struct vt_source_links *links, const char *repository,
 			  const char *revision);
+/* The commit, by the same order; to be freed, NULL: not known. */
+char *vt_source_links_revision(const char *revision);
 void vt_source_links_release(struct vt_source_links *links);
 
 /*

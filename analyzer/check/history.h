@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_HISTORY_H
+#define VT_ANALYZER_HISTORY_H
+
+/*
+ * The figures of checks over time, in a small SQLite file that can live in a cache or a branch: a
+ * row per check and limit. Table run (id, time_s, revision), figure (run, name, unit, value).
+ */
+
+#include <stdint.h>
+
+#include "analyzer/base/diag.h"
+#include "analyzer/check/check.h"
+#include "analyzer/check/level_shifts.h"
+
+/* One limit through all runs that have it. */
+struct vt_history_series {
+	char *name;
+	enum vt_budget_unit unit;
+	double *figures;
+	uint32_t *runs; /* index of the run of each */
+	uint32_t nr;
+	struct vt_level_shifts steps;
+};
+
+struct vt_history {
+	char **revisions; /* by run, the oldest first */
+	int64_t *times_s;
+	uint32_t nr_runs;
+	struct vt_history_series *series; /* by name */
+	uint32_t nr_series;
+};
+
+/*
+ * Adds the figures of a check, making the file where there is none.  Returns 0, or -1 with `diag`
+ * filled.
+ */
+int vt_history_add(const char *path, const struct vt_check *check, const char *revision,
+		   struct vt_diag *diag);
+/* Reads all and finds the steps.  vt_history_release in both cases. */
+int vt_history_read(struct vt_history *history, const char *path, struct vt_diag *diag);
+void vt_history_release(struct vt_history *history);
+
+/* "total.allocated: +28.00 MiB (+8.2 %) at abc, run 17 of 40: 370.00 MiB, was ..."; free(). */
+char *vt_history_sentence(const struct vt_history *history, const struct vt_history_series *series,
+			  const struct vt_level_shift *step);
+
+#endif

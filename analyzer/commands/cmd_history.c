@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+#include <getopt.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/base/diag.h"
+#include "analyzer/base/options.h"
+#include "analyzer/base/util.h"
+#include "analyzer/check/history.h"
+#include "analyzer/commands/cmd.h"
+#include "analyzer/html/markup.h"
+#include "analyzer/report/json.h"
+
+enum { OPTION_HTML = 256 };
+
+static const struct vt_option options[] = {
+	{ OPTION_HTML, "html", NULL, "print a page with a chart of each limit" },
+	{ 'j', "json", NULL, "print JSON" },
+	{ 0 },
+};
+
+static const struct vt_options_spec spec = {
+	.command = "history",
+	.synopsis = "[OPTION...] FILE",
+	.summary = "Shows the figures that vtrace check --history kept, and where they stepped.",
+	.options = options,
+};
+
+static void print_text(const struct vt_history *history)
+{
+	unsigned nr_steps = 0;
+
+	for (uint32_t i = 0; i < history->nr_series; i++)
+		for (size_t k = 0; k < history->series[i].steps.len; k++) {
+			char *text = vt_history_sentence(history, &history->series[i],
+							 &history->series[i].steps.items[k]);
+
+			puts(text);
+			free(text);
+			nr_steps++;
+		}
+	printf("%s%u %s of %u limits in %u runs\n", nr_steps ? "\n" : "", nr_steps,
+	       nr_steps == 1 ? "step" : "steps", history->nr_series, history->nr_runs);
+}
+
+static json_t *series_json(const struct vt_history *history, const struct vt_history_series *series)
+{
+	json_t *object = json_object(), *figures = json_array(), *steps = json_array();
+
+	for (uint32_t i = 0; i < series->nr; i++)
+		json_array_append_new(figures, json_pack("{s:i, s:I}", "run", (int)series->runs[i],
+							 "figure", (json_int_t)series->figures[i]));
+	for (size_t i = 0; i < series->steps.len; i++) {
+		const struct vt_level_shift *step = &series->steps.items[i];
+
+		json_array_append_new(
+			steps, json_pack("{s:i, s:s, s:I, s:I, s:f}", "run",
+					 (int)series->runs[step->at], "revision",
+					 history->revisions[series->runs[step->at]], "before",
+					 (json_int_t)step->before, "after",
+					 (json_int_t)step->after, "score", step->score));
+	}
+	json_object_set_new(object, "limit", vt_json_text(series->name));
+	json_object_set_new(object, "figures", figures);
+	json_object_set_new(object, "steps", steps);
+	return object;
+}
+
+static void print_json(const struct vt_history *history)
+{
+	json_t *object = json_object(), *runs = json_array(), *limits = json_array();
+
+	for (uint32_t i = 0; i < history->nr_runs; i++)
+		json_array_append_new(runs, json_pack("{s:s, s:I}", "revision",
+						      history->revisions[i], "time_s",
+						      (json_int_t)history->times_s[i]));
+	for (uint32_t i = 0; i < history->nr_series; i++)
+		json_array_append_new(limits, series_json(history, &history->series[i]));
+	json_object_set_new(object, "format", json_integer(1));
+	json_object_set_new(object, "runs", runs);
+	json_object_set_new(object, "limits", limits);
+	vt_json_print(object, stdout);
+}
+
+#define WIDTH  800.0
+#define HEIGHT 160.0
+
+static void print_chart(const struct vt_history *history, const struct vt_history_series *series)
+{
+	double most = 1.0, across = history->nr_runs > 1 ? history->nr_runs - 1 : 1;
+
+	for (uint32_t i = 0; i < series->nr; i++)
+		most = fmax(most, series->figures[i]);
+	fputs("<h2>", stdout);
+	vt_markup_text(stdout, series->name);
+	printf("</h2>\n<svg viewBox=\"-4 -4 %g %g\" width=\"100%%\" role=\"img\"><polyline "
+	       "fill=\"none\""
+	       " stroke=\"currentColor\" stroke-width=\"2\" points=\"",
+	       WIDTH + 8, HEIGHT + 8);
+	for (uint32_t i = 0; i < series->nr; i++)
+		printf("%.1f,%.1f ", WIDTH * series->runs[i] / across,
+		       HEIGHT * (1 - series->figures[i] / most));
+	puts("\"/></svg>");
+	for (size_t k = 0; k < series->steps.len; k++) {
+		char *text = vt_history_sentence(history, series, &series->steps.items[k]);
+
+		fputs("<p>", stdout);
+		vt_markup_text(stdout, text);
+		puts("</p>");
+		free(text);
+	}
+}
+
+static void print_html(const struct vt_history *history)
+{
+	puts("<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>vtrace "
+	     "history</title>\n"
+	     "<style>:root{color-scheme:light dark}body{font:15px sans-serif;max-width:54em;"
+	     "margin:2em auto;padding:0 1em}</style>");
+	printf("<h1>GPU memory over %u runs</h1>\n", history->nr_runs);
+	for (uint32_t i = 0; i < history->nr_series; i++)
+		print_chart(history, &history->series[i]);
+	puts("</html>");
+}
+
+int vt_cmd_history(int argc, char **argv)
+{
+	struct vt_history history;
+	struct vt_diag diag = { 0 };
+	int id, is_html = 0, is_json = 0, rc;
+
+	while ((id = vt_options_next(&spec, argc, argv)) > 0) {
+		is_html |= id == OPTION_HTML;
+		is_json |= id == 'j';
+	}
+	if (id < 0)
+		return vt_options_exit_code(id);
+	if (optind + 1 != argc)
+		return vt_options_wrong(&spec, "needs one FILE of vtrace check --history");
+	rc = vt_history_read(&history, argv[optind], &diag);
+	if (!rc && is_json)
+		print_json(&history);
+	else if (!rc && is_html)
+		print_html(&history);
+	else if (!rc)
+		print_text(&history);
+	vt_history_release(&history);
+	return rc ? vt_diag_print(&diag) : VT_EXIT_OK;
+}
