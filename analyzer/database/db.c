@@ -21,6 +21,7 @@
 
 #include "analyzer/database/db_check.h"
 #include "analyzer/database/db_connection.h"
+#include "analyzer/database/db_defence.h"
 #include "analyzer/database/migrations.h"
 #include "analyzer/base/embedded.h"
 #include "analyzer/base/util.h"
@@ -281,9 +282,10 @@ int vt_db_open(struct vt_db **out, const char *path, enum vt_db_mode mode, struc
 		return -1;
 	if (vt_db_check_file(path, diag) || open_raw(&db, path, flags, diag))
 		return -1;
+	vt_db_defence_start(db, mode == VT_DB_READ);
 	/* The first query reads the schema: a damaged file shows here. */
-	if ((mode != VT_DB_READ && set_up_writer(db)) ||
-	    vt_db_exec(db, "SELECT count(*) FROM run; SELECT max(id) FROM allocation") ||
+	if (vt_db_defence_check(db, diag) || (mode != VT_DB_READ && set_up_writer(db)) ||
+	    vt_db_exec(db, "SELECT count(1) FROM run; SELECT max(id) FROM allocation") ||
 	    complete(db, mode)) {
 		vt_db_diag(db, diag);
 		vt_db_close(db);

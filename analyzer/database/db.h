@@ -97,6 +97,8 @@ const void *vt_stmt_blob(struct vt_stmt *stmt, int column);
 
 /* One value by one query without parameters: `fallback` where there is no row or it is NULL. */
 int64_t vt_db_query_int(struct vt_db *db, const char *sql, int64_t fallback);
+/* Rows of a table; -1 where they cannot be read. */
+int64_t vt_db_count(struct vt_db *db, const char *table);
 
 /*
  * The run table.  find: sets *value to a copy (free()), NULL where the key is missing.  get: where

@@ -20,7 +20,9 @@ int vt_db_fail(struct vt_db *db)
 	int code = sqlite3_errcode(db->raw) & 0xff; /* without the extension */
 
 	db->is_busy = code == SQLITE_BUSY || code == SQLITE_LOCKED;
-	snprintf(db->error, sizeof(db->error), "%s", sqlite3_errmsg(db->raw));
+	snprintf(db->error, sizeof(db->error), "%s",
+		 code == SQLITE_INTERRUPT ? "damaged: more to read than a file of its size has"
+					  : sqlite3_errmsg(db->raw));
 	return -1;
 }
 
@@ -142,4 +144,13 @@ int64_t vt_db_query_int(struct vt_db *db, const char *sql, int64_t fallback)
 		fallback = vt_stmt_int(stmt, 0);
 	vt_stmt_free(stmt);
 	return fallback;
+}
+
+int64_t vt_db_count(struct vt_db *db, const char *table)
+{
+	char sql[128];
+
+	/* SQLite does count(*) in one instruction, in which nothing ends it: db_defence.h, F2. */
+	snprintf(sql, sizeof(sql), "SELECT count(1) FROM %s", table);
+	return vt_db_query_int(db, sql, -1);
 }

@@ -207,11 +207,15 @@ static int join(struct vt_allocation_rows *rows, struct part *parts, unsigned nr
 int vt_allocation_rows_load(struct vt_db *db, int64_t start_time_ns,
 			    struct vt_allocation_rows *rows, struct vt_diag *diag)
 {
-	int64_t counted = vt_db_query_int(db, "SELECT count(*) FROM allocation", 0);
+	int64_t counted = vt_db_count(db, "allocation");
 	struct part parts[MAX_PARTS] = { 0 };
 	unsigned nr;
 
 	memset(rows, 0, sizeof(*rows));
+	if (counted < 0) {
+		vt_db_diag(db, diag);
+		return -1;
+	}
 	if (counted >= VT_MOST_ROWS) {
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: too many rows in table allocation",
 			    vt_db_path(db));

@@ -209,12 +209,14 @@ static const struct table tables[] = {
 static int load_table(struct vt_model *model, const struct table *t, struct vt_diag *diag)
 {
 	uint32_t *count = (uint32_t *)((char *)model + t->count);
+	int64_t rows = vt_db_count(model->db, t->name);
 	struct vt_stmt *stmt;
-	char *sql = vt_xasprintf("SELECT count(*) FROM %s", t->name);
-	int64_t rows = vt_db_query_int(model->db, sql, 0);
 	int rc;
 
-	free(sql);
+	if (rows < 0) {
+		vt_db_diag(model->db, diag);
+		return -1;
+	}
 	if (rows >= VT_MOST_ROWS) {
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: too many rows in table %s",
 			    vt_db_path(model->db), t->name);

@@ -149,10 +149,13 @@ static void place_tensors(const struct loading *l)
 
 static int check_length(struct vt_db *db, const char *name, int64_t rows, struct vt_diag *diag)
 {
-	if (rows < VT_MOST_ROWS)
+	if (rows >= 0 && rows < VT_MOST_ROWS)
 		return 0;
-	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: too many rows in table %s", vt_db_path(db),
-		    name);
+	if (rows < 0)
+		vt_db_diag(db, diag);
+	else
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: too many rows in table %s",
+			    vt_db_path(db), name);
 	return -1;
 }
 
@@ -164,8 +167,8 @@ int vt_operator_calls_load(struct vt_operator_calls *calls, struct vt_db *db,
 	struct loading l = { .calls = calls, .db = db, .strings = strings,
 			     .allocations = allocations, .nr_allocations = nr_allocations,
 			     .diag = diag };
-	int64_t rows = vt_db_query_int(db, "SELECT count(*) FROM operator", 0);
-	int64_t tensors = vt_db_query_int(db, "SELECT count(*) FROM operator_tensor", 0);
+	int64_t rows = vt_db_count(db, "operator");
+	int64_t tensors = vt_db_count(db, "operator_tensor");
 	int rc;
 
 	memset(calls, 0, sizeof(*calls));

@@ -22,8 +22,11 @@ int vt_string_table_length(struct vt_db *db, const char *name, uint32_t *length,
 
 	snprintf(sql, sizeof(sql), "SELECT max(id) FROM %s", name);
 	max = vt_db_query_int(db, sql, 0);
-	snprintf(sql, sizeof(sql), "SELECT count(*) FROM %s", name);
-	count = vt_db_query_int(db, sql, 0);
+	count = vt_db_count(db, name);
+	if (count < 0) {
+		vt_db_diag(db, diag);
+		return -1;
+	}
 	if (max < 0 || max >= UINT32_MAX || max > ALWAYS_ALLOWED + count * MAX_GAP_FACTOR) {
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: impossible id %lld in table %s",
 			    vt_db_path(db), (long long)max, name);

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import sqlite3
+import struct
 import subprocess
 
 import pytest
@@ -68,6 +69,78 @@ def test_a_truncated_database(recorded, kept, tmp_path):
     short.write_bytes(recorded.database.read_bytes()[:kept])
     assert refused(vtrace("report", short), "short.db")
     assert short.stat().st_size == kept
+
+
+HOSTILE = {
+    "a view": "ALTER TABLE allocation RENAME TO other; CREATE VIEW allocation AS SELECT * FROM other",
+    "an endless view": "DROP TABLE string; CREATE VIEW string AS WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT"
+                       " id + 1 FROM n) SELECT id, 'x' AS text FROM n",
+    "a trigger": "CREATE TRIGGER t AFTER INSERT ON run BEGIN DELETE FROM allocation; END",
+    "a trigger of a view": "CREATE TRIGGER t INSTEAD OF INSERT ON live_at BEGIN DELETE FROM allocation; END",
+    "a virtual table": "DROP TABLE mark; CREATE VIRTUAL TABLE mark USING fts5(event, name)",
+    "another virtual table": "CREATE VIRTUAL TABLE elsewhere USING fts5(event)",
+    "a generated column": "DROP TABLE string; CREATE TABLE string (id INTEGER PRIMARY KEY, text TEXT GENERATED"
+                          " ALWAYS AS (hex(zeroblob(100000000))))",
+    "a stored one": "DROP TABLE peak; CREATE TABLE peak (device, event, used_bytes, allocated_bytes,"
+                    " max_allocated_event, max_allocated_bytes AS (1) STORED)",
+    "other letters": "DROP TABLE mark; CREATE VIEW MARK AS SELECT 1 AS event",
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_a_database_that_would_run_something(recorded, what, tmp_path):
+    hostile = tmp_path / "hostile.db"
+    shutil.copy(recorded.database, hostile)
+    with sqlite3.connect(hostile) as connection:
+        connection.executescript(HOSTILE[what])
+    data = hostile.read_bytes()
+    for command in ("report", "info", "leaks"):
+        assert refused(vtrace(command, hostile), "hostile.db", "not a vtrace database")
+    assert hostile.read_bytes() == data
+
+
+def test_a_view_that_is_written_down_as_a_table(recorded, tmp_path):
+    """SQLite goes by the statement alone."""
+    hostile = tmp_path / "hostile.db"
+    shutil.copy(recorded.database, hostile)
+    with sqlite3.connect(hostile) as connection:
+        connection.executescript(
+            "DROP TABLE mark; CREATE VIEW mark AS SELECT 1 AS event; PRAGMA writable_schema=1;"
+            "UPDATE sqlite_master SET type = 'table' WHERE name = 'mark'")
+    assert refused(vtrace("report", hostile), "hostile.db")
+
+
+def test_pages_that_refer_to_each_other(recorded, tmp_path):
+    """A tree of 18 levels, each of which has the one below 200 times: more rows than anybody can read."""
+    hostile = tmp_path / "hostile.db"
+    shutil.copy(recorded.database, hostile)
+    with sqlite3.connect(hostile) as connection:
+        connection.execute("PRAGMA page_size")
+        size = connection.execute("PRAGMA page_size").fetchone()[0]
+        pages = connection.execute("PRAGMA page_count").fetchone()[0]
+        root = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'allocation'").fetchone()[0]
+    data = bytearray(hostile.read_bytes())
+    leaf = bytes(data[(root - 1) * size:root * size])
+    assert leaf[0] in (5, 13)
+
+    def interior(child):
+        cells = 200
+        start = size - 5 * cells
+        page = bytearray(size)
+        page[0:12] = struct.pack(">BHHHBI", 5, 0, cells, start, 0, child)
+        for i in range(cells):
+            struct.pack_into(">H", page, 12 + 2 * i, start + 5 * i)
+            struct.pack_into(">IB", page, start + 5 * i, child, 1)
+        return page
+
+    levels = 15
+    for level in range(levels):
+        data += interior(pages + level + 2)
+    data += leaf
+    data[(root - 1) * size:root * size] = interior(pages + 1)
+    struct.pack_into(">I", data, 28, pages + levels + 1)
+    hostile.write_bytes(data)
+    assert refused(vtrace("report", hostile), "hostile.db")
 
 
 def test_an_empty_journal(tmp_path):
