@@ -1,22 +1,49 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/base/printable.h"
 
+#include <stdint.h>
+#include <string.h>
+
 #include "analyzer/base/util.h"
 
-/* U+0080 to U+009F: U+009B begins a sequence as ESC [ does. */
-static int is_high_control(const unsigned char *c)
+#define CONTINUES(byte) (((byte)&0xc0) == 0x80)
+
+/* What drives a terminal, or shows other text in another order than it has. */
+static int is_control(uint32_t c)
 {
-	return c[0] == 0xc2 && c[1] >= 0x80 && c[1] <= 0x9f;
+	return c < ' ' || (c >= 0x7f && c <= 0x9f) || c == 0x61c || c == 0x200e || c == 0x200f ||
+	       (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
+}
+
+/* How many bytes the character at `c` has, 0: no UTF-8.  Ends at a NUL. */
+static unsigned decode(const unsigned char *c, uint32_t *character)
+{
+	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	unsigned len = *c < 0x80		? 1
+		       : (*c & 0xe0) == 0xc0 ? 2
+		       : (*c & 0xf0) == 0xe0 ? 3
+		       : (*c & 0xf8) == 0xf0 ? 4
+					     : 0;
+
+	*character = len > 1 ? *c & (0x7fu >> len) : *c;
+	for (unsigned i = 1; i < len; i++) {
+		if (!CONTINUES(c[i]))
+			return 0;
+		*character = *character << 6 | (c[i] & 0x3fu);
+	}
+	return len && *character >= least[len] ? len : 0;
 }
 
 char *vt_printable_make(char *text)
 {
-	for (unsigned char *c = (unsigned char *)text; c && *c; c++) {
-		if (is_high_control(c))
-			*c++ = '?';
-		else if (*c >= ' ' && *c != 0x7f)
-			continue;
-		*c = '?';
+	uint32_t character;
+
+	for (unsigned char *c = (unsigned char *)text; c && *c;) {
+		unsigned len = decode(c, &character);
+
+		if (!len || is_control(character))
+			memset(c, '?', len ? len : 1);
+		c += len ? len : 1;
 	}
 	return text;
 }

@@ -4,7 +4,8 @@
 
 /*
  * Text of a program, a file or a driver, as a terminal may have it: one line that drives nothing.
- * Control characters, those of UTF-8 above 0x7f too, become '?'.
+ * Control characters, those of Unicode too (C1, line separators, directions of writing), and bytes
+ * that are no UTF-8 become '?'.
  */
 
 /* In place; NULL stays NULL.  Returns `text`. */

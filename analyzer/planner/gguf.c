@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analyzer/planner/tensor_file.h"
+#include "analyzer/base/printable.h"
 
 /* A key or value of a name, and a tensor, are at least that long: bounds the counts. */
 #define MIN_KEY_BYTES    (8 + 4 + 1)
@@ -142,7 +143,7 @@ static void read_keys(struct vt_architecture *model, struct cursor *c, uint64_t 
 		read_value(c, &value, string, sizeof(string));
 		if (!strcmp(key, "general.architecture")) {
 			free(model->family);
-			model->family = vt_xstrdup(string);
+			model->family = vt_printable_copy(string);
 		}
 		take_size(&model->stacks[VT_PART_TEXT], key, value);
 	}

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "analyzer/base/printable.h"
 #include "common/ini.h"
 
 int vt_sheet_is(const char *path)
@@ -55,8 +56,8 @@ static int take_row(struct vt_sheet *sheet, const struct vt_ini_entry *entry, st
 
 	if (value_of(sheet, entry, &row.bytes, diag))
 		return -1;
-	row.owner = vt_xstrndup(entry->key, entry->key_len);
-	row.formula = vt_xstrndup(entry->value, entry->value_len);
+	row.owner = vt_printable_make(vt_xstrndup(entry->key, entry->key_len));
+	row.formula = vt_printable_make(vt_xstrndup(entry->value, entry->value_len));
 	vt_buffer_init(&numbers);
 	vt_formula_substitute(row.formula, &sheet->symbols, &numbers);
 	row.numbers = vt_buffer_detach(&numbers);
@@ -82,7 +83,7 @@ int vt_sheet_compute(struct vt_sheet *sheet, const char *name, const char *text,
 	struct vt_ini ini;
 	int rc = 0, got;
 
-	sheet->name = vt_xstrdup(name);
+	sheet->name = vt_printable_copy(name);
 	vt_ini_init(&ini, text, strlen(text));
 	while (!rc && (got = vt_ini_next(&ini, &entry)))
 		rc = got > 0 ? take(sheet, &entry, given, value, diag) :

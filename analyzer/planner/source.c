@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "analyzer/base/embedded.h"
+#include "analyzer/base/printable.h"
 #include "analyzer/planner/config.h"
 #include "analyzer/planner/hub_cache.h"
 #include "analyzer/planner/model_folder.h"
@@ -112,7 +113,7 @@ int vt_source_open(struct vt_architecture *model, const char *name, struct vt_di
 	char *cached = access(name, F_OK) ? vt_hub_cache_find(name) : NULL;
 	int rc;
 
-	model->name = vt_xstrdup(name);
+	model->name = vt_printable_copy(name);
 	errno = 0;
 	if (cached || is_folder(name))
 		rc = open_folder(model, cached ? cached : name, diag);

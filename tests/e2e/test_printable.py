@@ -8,9 +8,9 @@ import pytest
 
 from recording import PYTHON, WORKLOADS, record, vtrace
 
-# A colour, a carriage return, a line, a fence, CSI in one character.
-WILD = "\x1b[31m\r\n```\n\x9b"
-TAME = "?[31m??```???"
+# A colour, a carriage return, a line, a fence, CSI in one character, DEL, text from right to left, a line of Unicode's.
+WILD = "\x1b[31m\r\n```\n\x9b\x7f\u202e\u2066\u2028"
+TAME = "?[31m??```???" + 10 * "?"
 COLUMNS = (("string", "text"), ("device", "name"), ("module", "path"), ("native_frame", "symbol"),
            ("native_frame", "file"), ("python_code", "file"), ("python_code", "name"), ("run", "value"))
 VIEWS = (("info",), ("report", "--all-frames"), ("report", "--at", "end"), ("blocks",), ("explain", "1"), ("frag",),
@@ -59,3 +59,31 @@ def test_diff_prints_control_characters_as_question_marks(recorded, tmp_path, op
     assert wild.returncode == tame.returncode
     assert "PLACES" in wild.stdout or "<details>" in wild.stdout
     assert wild.stdout == tame.stdout
+
+
+def printed(done):
+    assert done.returncode == 0, done.stderr
+    assert not any(sign in done.stdout for sign in "\x1b\x9b\x7f\u202e"), ascii(done.stdout)
+    return done.stdout
+
+
+def test_a_sheet_drives_no_terminal(tmp_path):
+    (tmp_path / "a\x1b[31m.ini").write_text("[symbols]\nP = 3\n[rows]\nweights\x1b[2J\u202e = P*2\n\x9b8\x7f = 7\n")
+    assert "weights?[2J???" in printed(vtrace("estimate", "a\x1b[31m.ini", cwd=tmp_path))
+
+
+def test_a_configuration_drives_no_terminal(tmp_path):
+    config = {"model_type": "llama\x1b]0;x\x07\u202e", "hidden_size": 64, "num_hidden_layers": 2,
+              "num_attention_heads": 4, "vocab_size": 100, "intermediate_size": 128, "torch_dtype": "\x9b31m\x7f"}
+    folder = tmp_path / "model\x1b[31m\u202e"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(config))
+    assert "unknown model_type llama?]0;x????" in printed(vtrace("estimate", folder))
+    assert "?" in printed(vtrace("estimate", folder / "config.json"))
+
+
+def test_rules_drive_no_terminal(recorded, tmp_path):
+    (tmp_path / "own.ini").write_text("[rule any\x1b[31m]\nkind = block\nowner = mine\x1b[2J\u202e\nknown_by = frames\n"
+                                      "reason = because\x9b8\x7f\n[include]\nrules = default\n")
+    assert "mine?[2J???" in printed(vtrace("report", "--rules", tmp_path / "own.ini", recorded.database))
+    printed(vtrace("explain", "--rules", tmp_path / "own.ini", recorded.database, "1"))

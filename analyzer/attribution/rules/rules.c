@@ -7,6 +7,7 @@
 
 #include "analyzer/attribution/rules/templates.h"
 #include "analyzer/base/embedded.h"
+#include "analyzer/base/printable.h"
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
 #include "common/ini.h"
@@ -120,7 +121,7 @@ static int parse_provenance(struct parser *p, const struct vt_ini_entry *entry,
 static void replace(char **text, const struct vt_ini_entry *entry)
 {
 	free(*text);
-	*text = vt_xstrndup(entry->value, entry->value_len);
+	*text = vt_printable_make(vt_xstrndup(entry->value, entry->value_len));
 }
 
 static int parse_rule(struct parser *p, struct vt_ini_entry *entry)
@@ -387,7 +388,8 @@ static int take_entry(struct parser *p, struct vt_ini_entry *entry)
 			return -1;
 		p->section = entry->section;
 		p->line = entry->line;
-		if (type->begin(p, vt_xstrndup(entry->section + skip, entry->section_len - skip)))
+		if (type->begin(p, vt_printable_make(vt_xstrndup(entry->section + skip,
+								 entry->section_len - skip))))
 			return complain(p, entry, "unknown stage");
 	}
 	return type->entry(p, entry);
