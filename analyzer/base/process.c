@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,8 +63,12 @@ static int is_listed(const struct vt_process *process)
 	uint64_t start_ticks;
 	char state;
 
+	/*
+	 * No /proc here, or one that hides others' processes: whoever has the number now is taken
+	 * for it.  Of a program that lives nothing must be deleted.
+	 */
 	if (read_stat(process->pid, &state, &start_ticks))
-		return 0;
+		return !kill((pid_t)process->pid, 0) || errno == EPERM;
 	if (process->start_ticks && start_ticks != process->start_ticks)
 		return 0;
 	return (state != 'Z' && state != 'X') || has_other_threads(process->pid);

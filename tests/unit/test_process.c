@@ -2,10 +2,12 @@
 #include "tests/lib/unit.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -36,6 +38,45 @@ static pid_t start_sleeper(void)
 		for (;;)
 			pause();
 	return pid;
+}
+
+/* In a process of its own.  0: as it should be, 1: not, 2: /proc cannot be taken away here. */
+static int look_without_proc(void)
+{
+	struct vt_process process;
+	pid_t pid;
+	int rc;
+
+	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("none", "/proc", "tmpfs", 0, NULL))
+		return 2;
+	pid = start_sleeper();
+	vt_process_open(&process, (uint32_t)pid, 12345);
+	rc = !vt_process_is_alive(&process);
+	kill(pid, SIGKILL);
+	while (vt_process_is_alive(&process))
+		vt_process_wait(&process, 200000);
+	vt_process_close(&process);
+	waitpid(pid, NULL, 0);
+	vt_process_open(&process, (uint32_t)pid, 12345);
+	rc |= vt_process_is_alive(&process);
+	vt_process_close(&process);
+	return rc;
+}
+
+static void without_proc_the_living_are_not_dead(void **state)
+{
+	pid_t pid = fork();
+	int status;
+
+	(void)state;
+	if (pid == 0)
+		_exit(look_without_proc());
+	waitpid(pid, &status, 0);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 2)
+		skip();
+	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
 static void its_death_is_seen_though_nobody_has_reaped_it(void **state)
@@ -136,6 +177,7 @@ static void a_process_of_another_boot_or_namespace_is_elsewhere(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(without_proc_the_living_are_not_dead),
 		cmocka_unit_test(its_death_is_seen_though_nobody_has_reaped_it),
 		cmocka_unit_test(a_reused_process_id_is_not_taken_for_it),
 		cmocka_unit_test(a_process_of_another_boot_or_namespace_is_elsewhere),
