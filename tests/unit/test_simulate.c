@@ -13,7 +13,7 @@ static void known_profiles_with_options_are_taken(void **state)
 {
 	static const char *const cases[] = { "small", "large-80g", "small,memory=24GiB",
 					     "small,memory=24 GB,count=2,driver=12.4", "small,",
-					     "small,other=3GiB" };
+					     "small,other=3GiB", "small,module=8MiB" };
 
 	(void)state;
 	for (size_t i = 0; i < VT_ARRAY_SIZE(cases); i++)

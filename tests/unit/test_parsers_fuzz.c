@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Damaged input of every kind that somebody else may have written: read, or refused in one line
+ * with exit code 3.  VT_FUZZ_PARSER names one of them, VT_FUZZ_ROUNDS is for more than the quick
+ * rounds, VT_FUZZ_SEED for others.  Snapshots: test_snapshot_fuzz.c.
+ */
+#include "tests/lib/unit.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "analyzer/attribution/rules/rules.h"
+#include "analyzer/base/embedded.h"
+#include "analyzer/base/util.h"
+#include "analyzer/check/toml_file.h"
+#include "analyzer/import/import.h"
+#include "analyzer/model/model.h"
+#include "analyzer/planner/config.h"
+#include "analyzer/planner/sheet.h"
+#include "analyzer/planner/tensor_file.h"
+#include "tests/lib/planned.h"
+#include "tests/lib/sample_journal.h"
+
+#define QUICK_ROUNDS 60
+#define DATA_BYTES   1632
+
+struct input {
+	struct vt_buffer good; /* what is damaged */
+	struct vt_db *db;      /* a new one in memory, where the parser fills one */
+};
+
+struct parser {
+	const char *name;
+	void (*make)(struct input *input);
+	/* Words that mean something to it, in the place of others. */
+	const char *const *words;
+	/* `bytes` end where the heap's block does.  0, or -1 with `diag` filled. */
+	int (*read)(struct input *input, const char *bytes, size_t len, struct vt_diag *diag);
+};
+
+static uint64_t next(uint64_t *seed)
+{
+	*seed = *seed * 6364136223846793005ull + 1442695040888963407ull;
+	return *seed >> 33;
+}
+
+static uint64_t below(uint64_t *seed, uint64_t nr)
+{
+	return next(seed) % nr;
+}
+
+static void put(struct vt_buffer *out, uint64_t value, unsigned len)
+{
+	vt_buffer_append(out, &value, len);
+}
+
+static void put_text(struct vt_buffer *out, const char *text)
+{
+	put(out, strlen(text), 8);
+	vt_buffer_append(out, text, strlen(text));
+}
+
+static void make_text(struct input *input, const char *text)
+{
+	vt_buffer_append(&input->good, text, strlen(text));
+}
+
+/* --- what there is ---------------------------------------------------------------------------- */
+
+/* The last lines have the longest patterns; all of it would be one file a millisecond. */
+static void make_rules(struct input *input)
+{
+	static const char some[] =
+		"[stage forward]\nscope = forward*\nframe = *.py:forward\n"
+		"[kind attention]\nmodule = *Attention*, !*Norm\nop = *attention*\n"
+		"[loss]\nnode = NllLoss*, LogSoftmax*\n[product]\nop = addmm, mm\n"
+		"[token_model]\nmodule = *ForCausalLM\n[plumbing]\nop = empty*, aten::empty\n"
+		"[rule weights]\nrole = parameter\nowner = weights\nknown_by = names\n"
+		"leaf = {name}\nreason = a parameter\n"
+		"[rule big]\nnot_stage = forward\nowner = activations/{kind}\nknown_by = "
+		"frames\nreason = x\n";
+	const char *at = strstr(vt_embedded_rules, "\n[rule ");
+
+	make_text(input, some);
+	for (unsigned i = 0; at && i < 20; i++) {
+		const char *end = strstr(at + 1, "\n[rule ");
+
+		vt_buffer_append(&input->good, at, end ? (size_t)(end - at) : strlen(at));
+		at = end;
+	}
+}
+
+static int read_rules(struct input *input, const char *bytes, size_t len, struct vt_diag *diag)
+{
+	struct vt_rules rules = { 0 };
+	int rc = vt_rules_parse(&rules, "x", bytes, len, diag);
+
+	(void)input;
+	vt_rules_release(&rules);
+	return rc;
+}
+
+static void make_toml(struct input *input)
+{
+	make_text(input,
+		  "# limits\nbaseline = \"base.db\"\n[total]\ndevice_used = \"10 GiB\"\n"
+		  "allocated = '+5%'\n[owners]\n\"activations/*\" = \"2GiB\"\nweights = 17\n"
+		  "[steps]\n1 = \"1e3 MB\"\ngrowth = 0x1f\npeak = 1_000\n[findings]\n"
+		  "absent = [\"equal-buffers\", \"a\\u00e9\\n\", '''x''']\n"
+		  "[recording]\nlost = 0 \nended = [ ]\nwhen = 1979-05-27T07:32:00Z\n"
+		  "a.b.c = { d = -1.5e3, e = inf, f = true }\n[[t]]\nx = \"\"\"\ny\\\n z\"\"\"\n");
+}
+
+static int read_toml(struct input *input, const char *bytes, size_t len, struct vt_diag *diag)
+{
+	static const char path[] = "fuzzed.toml";
+	struct vt_toml_file file = { 0 };
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), rc;
+
+	(void)input;
+	assert_int_equal(write(fd, bytes, len), (ssize_t)len);
+	close(fd);
+	rc = vt_toml_file_read(&file, path, diag);
+	vt_toml_file_release(&file);
+	return rc;
+}
+
+static void make_json(struct input *input)
+{
+	make_text(input,
+		  "{\"model_type\":\"qwen3_next\",\"architectures\":[\"Qwen3ForCausalLM\"],"
+		  "\"hidden_size\":64,\"num_hidden_layers\":4,\"num_attention_heads\":4,"
+		  "\"vocab_size\":100,\"num_experts\":8,\"num_experts_per_tok\":2,"
+		  "\"mlp_only_layers\":[0],\"linear_num_value_heads\":4,\"tie_word_embeddings\":"
+		  "true,\"rope_scaling\":{\"factor\":4.0,\"type\":\"yarn\"},\"torch_dtype\":"
+		  "\"bfloat16\",\"text_config\":{\"hidden_size\":32},\"vision_config\":{"
+		  "\"image_size\":224,\"patch_size\":14,\"hidden_size\":32,\"depth\":2},"
+		  "\"layer_types\":[\"linear_attention\",\"linear_attention\","
+		  "\"full_attention\",\"x\\u00e9\\\"\"],\"quantization_config\":{\"bits\":4,"
+		  "\"quant_method\":\"gptq\",\"group_size\":128}}");
+}
+
+static int read_json(struct input *input, const char *bytes, size_t len, struct vt_diag *diag)
+{
+	struct vt_architecture model = { 0 };
+	int rc = vt_config_read(&model, bytes, len, "x", diag);
+
+	(void)input;
+	vt_architecture_release(&model);
+	return rc;
+}
+
+static void make_safetensors(struct input *input)
+{
+	static const char good[] =
+		"{\"model.embed_tokens.weight\":{\"dtype\":\"BF16\",\"shape\":[100,8],"
+		"\"data_offsets\":[0,1600]},\"model.layers.0.mlp.experts.3.w\\u0031.weight\":{"
+		"\"dtype\":\"F32\",\"shape\":[8],\"data_offsets\":[1600,1632]},"
+		"\"__metadata__\":{\"format\":\"pt\",\"x\":\"[1,{},null,-1e3]\"}}";
+
+	put(&input->good, sizeof(good) - 1, 8);
+	make_text(input, good);
+}
+
+static int read_safetensors(struct input *input, const char *bytes, size_t len,
+			    struct vt_diag *diag)
+{
+	struct vt_architecture model = { 0 };
+	int rc = vt_safetensors_read(&model, bytes, len, len + DATA_BYTES, "x", diag);
+
+	(void)input;
+	vt_architecture_release(&model);
+	return rc;
+}
+
+static void put_pair(struct vt_buffer *out, const char *key, uint32_t value)
+{
+	put_text(out, key);
+	put(out, 4, 4); /* u32 */
+	put(out, value, 4);
+}
+
+static void put_tensor(struct vt_buffer *out, const char *name, uint64_t rows, uint32_t type)
+{
+	put_text(out, name);
+	put(out, 2, 4);
+	put(out, 256, 8);
+	put(out, rows, 8);
+	put(out, type, 4);
+	put(out, 0, 8);
+}
+
+static void make_gguf(struct input *input)
+{
+	struct vt_buffer *out = &input->good;
+
+	vt_buffer_append(out, "GGUF", 4);
+	put(out, 3, 4);
+	put(out, 3, 8);
+	put(out, 7, 8);
+	put_text(out, "general.architecture");
+	put(out, 8, 4);
+	put_text(out, "llama");
+	put_text(out, "tokenizer.ggml.tokens");
+	put(out, 9, 4);
+	put(out, 8, 4);
+	put(out, 2, 8);
+	put_text(out, "<s>");
+	put_text(out, "hello");
+	put_pair(out, "llama.block_count", 2);
+	put_pair(out, "llama.embedding_length", 256);
+	put_pair(out, "llama.feed_forward_length", 512);
+	put_pair(out, "llama.attention.head_count", 4);
+	put_pair(out, "llama.expert_count", 8);
+	put_tensor(out, "token_embd.weight", 1000, 14);
+	put_tensor(out, "blk.0.attn_q.weight", 256, 12);
+	put_tensor(out, "blk.1.ffn_gate_exps.weight", 512, 30);
+}
+
+static int read_gguf(struct input *input, const char *bytes, size_t len, struct vt_diag *diag)
+{
+	struct vt_architecture model = { 0 };
+	int rc = vt_gguf_read(&model, bytes, len, "x", diag);
+
+	(void)input;
+	vt_architecture_release(&model);
+	return rc;
+}
+
+static void make_sheet(struct input *input)
+{
+	make_text(input, "[symbols]\nP = 72e3\nb = max(2, 3)\ns = ceil(P/b)\nL = 2*(b+s)-1\n"
+			 "[rows]\nweights = P*2\nlogits = (b*s+1)*min(4,2)/7\n# comment\n"
+			 "activations/mlp = L*b*s*floor(1.5)\n");
+}
+
+static int read_sheet(struct input *input, const char *bytes, size_t len, struct vt_diag *diag)
+{
+	struct vt_sheet sheet = { 0 };
+	char *text = vt_xmalloc(len + 1);
+	int rc;
+
+	(void)input;
+	memcpy(text, bytes, len);
+	text[len] = '\0';
+	rc = vt_sheet_compute(&sheet, "x", text, NULL, 0, diag);
+	vt_sheet_release(&sheet);
+	free(text);
+	return rc;
+}
+
+/* --- journals and databases ------------------------------------------------------------------- */
+
+static void make_journal(struct input *input)
+{
+	struct builder b;
+
+	builder_init(&b);
+	sample_journal(&b);
+	vt_buffer_append(&input->good, builder_slots(&b), b.nr_slots * VT_SLOT_BYTES);
+	builder_release(&b);
+	assert_int_equal(vt_db_open_memory(&input->db, "x", NULL), 0);
+}
+
+/* Damage that a checksum finds is read no further: every other record gets a right one. */
+static void seal(unsigned char *slots, uint64_t nr_slots)
+{
+	for (uint64_t slot = 0; slot < nr_slots; slot++) {
+		struct vt_record *record = (void *)(slots + slot * VT_SLOT_BYTES);
+
+		if (record->commit != vt_record_commit(slot) || !record->nr_slots ||
+		    record->nr_slots > nr_slots - slot)
+			continue;
+		record->sum = vt_record_sum(record);
+		slot += record->nr_slots - 1;
+	}
+}
+
+static void empty_tables(struct vt_db *db)
+{
+	static const char *const tables[] = {
+		"run", "device", "string", "module", "native_frame", "native_node", "native_stack",
+		"python_code", "python_line_table", "python_frame", "python_node", "python_stack",
+		"allocation", "allocation_parent", "event", "out_of_memory", "mark", "probe",
+		"tensor", "torch_module", "operator", "operator_tensor", "python_source", "peak",
+		"device_sample",
+	};
+
+	for (size_t i = 0; i < VT_ARRAY_SIZE(tables); i++) {
+		char sql[64];
+
+		snprintf(sql, sizeof(sql), "DELETE FROM %s", tables[i]);
+		assert_int_equal(vt_db_exec(db, sql), 0);
+	}
+}
+
+static int load_model(struct vt_db *db, struct vt_diag *diag)
+{
+	struct vt_model model = { 0 };
+	int rc = vt_model_load(&model, db, diag);
+
+	vt_model_release(&model);
+	return rc;
+}
+
+static int read_journal(struct input *input, const char *bytes, size_t len, struct vt_diag *diag)
+{
+	uint64_t nr_slots = len / VT_SLOT_BYTES;
+	struct vt_journal_header header = { .pid = 1, .head_slots = nr_slots };
+	unsigned char *slots = vt_xmalloc(nr_slots * VT_SLOT_BYTES + 1);
+	struct vt_import *im = NULL;
+	int64_t taken = -1;
+
+	memcpy(slots, bytes, nr_slots * VT_SLOT_BYTES);
+	if (nr_slots % 4)
+		seal(slots, nr_slots);
+	if (!vt_import_open(&im, input->db, &header, diag)) {
+		while ((taken = vt_import_batch(im, &header, slots, nr_slots, 1, 64, diag)) > 0)
+			;
+		if (!taken)
+			assert_int_equal(vt_import_finish(im, &header, 0, diag), 0);
+	}
+	vt_import_close(im);
+	free(slots);
+	if (!taken)
+		taken = load_model(input->db, diag);
+	empty_tables(input->db);
+	return taken < 0 ? -1 : 0;
+}
+
+static void make_database(struct input *input)
+{
+	char page[4096];
+	struct builder b;
+	ssize_t len;
+	int fd;
+
+	builder_init(&b);
+	sample_journal(&b);
+	vt_db_close(unit_import(&b, "good.db"));
+	builder_release(&b);
+	fd = open("good.db", O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	while ((len = read(fd, page, sizeof(page))) > 0)
+		vt_buffer_append(&input->good, page, (size_t)len);
+	close(fd);
+}
+
+static int read_database(struct input *input, const char *bytes, size_t len, struct vt_diag *diag)
+{
+	static const char path[] = "fuzzed.db";
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), rc;
+	struct vt_db *db = NULL;
+
+	(void)input;
+	assert_int_equal(write(fd, bytes, len), (ssize_t)len);
+	close(fd);
+	rc = vt_db_open(&db, path, VT_DB_READ, diag);
+	if (!rc)
+		rc = load_model(db, diag);
+	vt_db_close(db);
+	return rc;
+}
+
+/* --- damage ----------------------------------------------------------------------------------- */
+
+static const char *const json_words[] = { "{",    "}",  "[",     "]",
+					  ":",    ",",  "\"",    "\\u00e9",
+					  "null", "-1", "1e308", "9223372036854775808",
+					  "true", NULL };
+static const char *const rule_words[] = { "[rule x]", "[kind y]", "\n",     "=",      "*",
+					  "!",        ",",        "{kind}", "{name}", "not_",
+					  "default",  "1 MiB",    "#",      "[",      NULL };
+static const char *const toml_words[] = { "[", "]", "[[", "]]", "=", "\"\"\"", "'''", "\n", "{",
+					  "}", ".", ",", "0x", "inf", "1979-05-27",
+					  "\\U0010ffff", NULL };
+static const char *const sheet_words[] = { "(", ")", "*", "/", "+", "-", "max(", "ceil(", "min(",
+					   ",", "1e308", "=", "[rows]",
+					   "[symbols]", "\n", "0", NULL };
+static const char *const no_words[] = { "\xff\xff\xff\xff\xff\xff\xff\xff",
+					"\xff\xff\xff\x7f", "\x80", NULL };
+
+static const struct parser parsers[] = {
+	{ "rules", make_rules, rule_words, read_rules },
+	{ "toml", make_toml, toml_words, read_toml },
+	{ "json", make_json, json_words, read_json },
+	{ "safetensors", make_safetensors, json_words, read_safetensors },
+	{ "gguf", make_gguf, no_words, read_gguf },
+	{ "sheets", make_sheet, sheet_words, read_sheet },
+	{ "journal", make_journal, no_words, read_journal },
+	{ "database", make_database, no_words, read_database },
+};
+
+static void overwrite(struct vt_buffer *bytes, size_t at, const char *word)
+{
+	for (; *word && at < bytes->len; at++)
+		bytes->data[at] = *word++;
+}
+
+static void insert(struct vt_buffer *bytes, size_t at, const char *word)
+{
+	size_t len = strlen(word);
+
+	vt_buffer_append(bytes, word, len);
+	memmove(bytes->data + at + len, bytes->data + at, bytes->len - len - at);
+	memcpy(bytes->data + at, word, len);
+}
+
+static void damage_once(struct vt_buffer *bytes, const char *const *words, uint64_t *seed)
+{
+	size_t at = (size_t)below(seed, bytes->len), nr = 0;
+	size_t len = (size_t)below(seed, bytes->len - at < 64 ? bytes->len - at : 64);
+	size_t to = (size_t)below(seed, bytes->len - len + 1);
+	uint64_t absurd = below(seed, 2) ? (uint64_t)1 << below(seed, 64) : ~(uint64_t)0;
+
+	while (words[nr])
+		nr++;
+	switch (below(seed, 8)) {
+	case 0:
+		bytes->data[at] = (char)next(seed);
+		break;
+	case 1:
+		bytes->data[at] = (char)(bytes->data[at] ^ (1 << below(seed, 8)));
+		break;
+	case 2:
+		overwrite(bytes, at, words[below(seed, nr)]);
+		break;
+	case 3:
+		insert(bytes, at, words[below(seed, nr)]);
+		break;
+	case 4: /* A part goes. */
+		memmove(bytes->data + at, bytes->data + at + len, bytes->len - at - len);
+		bytes->len -= len;
+		break;
+	case 5: /* A part is somewhere else, too. */
+		memmove(bytes->data + to, bytes->data + at, len);
+		break;
+	case 6:
+		len = bytes->len - at < 8 ? bytes->len - at : (size_t)1 << below(seed, 4);
+		memcpy(bytes->data + at, &absurd, len);
+		break;
+	default:
+		if (!below(seed, 16))
+			bytes->len = at;
+	}
+}
+
+static void play(const struct parser *parser, struct input *input, uint64_t *seed,
+		 uint32_t *nr_read)
+{
+	struct vt_buffer bytes;
+	struct vt_diag diag = { 0 };
+	char *exact;
+
+	vt_buffer_init(&bytes);
+	vt_buffer_append(&bytes, input->good.data, input->good.len);
+	for (uint64_t i = 1 + below(seed, 6); i > 0 && bytes.len; i--)
+		damage_once(&bytes, parser->words, seed);
+	/* From the heap, so that a sanitizer sees a read behind its end. */
+	exact = vt_xmalloc(bytes.len + !bytes.len);
+	memcpy(exact, bytes.data, bytes.len);
+	if (!parser->read(input, exact, bytes.len, &diag)) {
+		(*nr_read)++;
+	} else {
+		assert_int_equal(diag.exit_code, VT_EXIT_UNREADABLE);
+		assert_true(diag.text[0] && !strchr(diag.text, '\n'));
+	}
+	free(exact);
+	vt_buffer_release(&bytes);
+}
+
+static void every_input_is_read_or_refused(void **state)
+{
+	const char *only = getenv("VT_FUZZ_PARSER"), *text = getenv("VT_FUZZ_SEED");
+	uint32_t nr_rounds = (uint32_t)planned_rounds(QUICK_ROUNDS);
+
+	(void)state;
+	for (size_t i = 0; i < VT_ARRAY_SIZE(parsers); i++) {
+		uint64_t seed = text ? strtoull(text, NULL, 10) : 1;
+		struct input input = { 0 };
+		struct vt_diag diag = { 0 };
+		uint32_t nr_read = 0;
+
+		if (only && strcmp(only, parsers[i].name) != 0)
+			continue;
+		vt_buffer_init(&input.good);
+		parsers[i].make(&input);
+		if (parsers[i].read(&input, input.good.data, input.good.len, &diag))
+			fail_msg("%s: %s", parsers[i].name, diag.text);
+		for (uint32_t round = 0; round < nr_rounds; round++) {
+			play(&parsers[i], &input, &seed, &nr_read);
+			if (round % 10000 == 9999)
+				print_message("%s: %u, %u of them read\n", parsers[i].name,
+					      round + 1, nr_read);
+		}
+		/* Both happen, or nothing was tried. */
+		assert_true(nr_read > 0 && nr_read < nr_rounds);
+		vt_buffer_release(&input.good);
+		vt_db_close(input.db);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_input_is_read_or_refused),
+	};
+
+	return cmocka_run_group_tests(tests, unit_enter, unit_leave);
+}
