@@ -14,11 +14,13 @@
 
 #define MOST_DEVICES 64
 #define LONGEST_NAME 256
+#define LEAST_BETWEEN_SAMPLES (4u << 20)
 
 static struct {
 	uint32_t generation;	/* the recording that the bits belong to (atomic) */
 	uint64_t described;	/* bit per device: description written (atomic) */
-	uint64_t sampled;	/* bit per device: memory_info written (atomic) */
+	uint64_t allocated[MOST_DEVICES]; /* bytes that were ever allocated (atomic) */
+	uint64_t due[MOST_DEVICES]; /* at how many of them the next sample is (atomic) */
 	int nr_captures;	/* streams that capture (atomic); of all recordings */
 } g;
 
@@ -187,11 +189,29 @@ static void check_generation(void)
 	if (__atomic_load_n(&g.generation, __ATOMIC_RELAXED) == now)
 		return;
 	__atomic_store_n(&g.described, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&g.sampled, 0, __ATOMIC_RELAXED);
+	for (int i = 0; i < MOST_DEVICES; i++) {
+		__atomic_store_n(&g.allocated[i], 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&g.due[i], 0, __ATOMIC_RELAXED);
+	}
 	__atomic_store_n(&g.generation, now, __ATOMIC_RELAXED);
 }
 
-void vt_devices_note(int device, CUstream stream)
+/*
+ * Whoever is the first to see that a sample is due, takes it.  Each comes an eighth later than the
+ * one before: some hundred of them in a run of any length.
+ */
+static int is_due(CUdevice device, CUstream stream, uint64_t size_bytes)
+{
+	uint64_t now = __atomic_add_fetch(&g.allocated[device], size_bytes, __ATOMIC_RELAXED);
+	uint64_t due = __atomic_load_n(&g.due[device], __ATOMIC_RELAXED);
+	uint64_t next = now + (now / 8 > LEAST_BETWEEN_SAMPLES ? now / 8 : LEAST_BETWEEN_SAMPLES);
+
+	return now >= due && can_sample(device, stream) &&
+	       __atomic_compare_exchange_n(&g.due[device], &due, next, 0, __ATOMIC_RELAXED,
+					   __ATOMIC_RELAXED);
+}
+
+void vt_devices_note(int device, CUstream stream, uint64_t size_bytes)
 {
 	uint64_t bit;
 
@@ -205,7 +225,6 @@ void vt_devices_note(int device, CUstream stream)
 	if (!(__atomic_load_n(&g.described, __ATOMIC_RELAXED) & bit) &&
 	    !(__atomic_fetch_or(&g.described, bit, __ATOMIC_RELAXED) & bit) && describe(device))
 		__atomic_fetch_and(&g.described, ~bit, __ATOMIC_RELAXED);
-	if (!(__atomic_load_n(&g.sampled, __ATOMIC_RELAXED) & bit) && can_sample(device, stream) &&
-	    !(__atomic_fetch_or(&g.sampled, bit, __ATOMIC_RELAXED) & bit))
+	if (is_due(device, stream, size_bytes))
 		sample(device);
 }

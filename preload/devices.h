@@ -3,12 +3,12 @@
 #define VT_PRELOAD_DEVICES_H
 
 /*
- * Facts about devices: which one a thread's context is on, what it is, and how much of it was in
- * use right after this program's first allocation there.
+ * Facts about devices: which one a thread's context is on, what it is, and how much of it is in
+ * use: right after this program's first allocation there, and now and then after later ones.
  *
  * These are the only driver calls that we make and the program did not.  All are queries of the
  * calling thread: cuCtxGetDevice reads thread-local state and is allowed during stream capture.
- * The rest runs once per device, right after an allocation that succeeded.
+ * The rest runs right after an allocation that succeeded.
  *
  * Context: hook, outside the real call.  Any thread.
  */
@@ -40,9 +40,10 @@ uint64_t vt_devices_captured_graph(CUstream stream);
 /*
  * Call after an allocation on `device` was recorded: the first time writes the device's description
  * and, once the thread's context is on it and `stream` (NULL: no stream at all) is not capturing,
- * one memory_info event.  With that, used bytes - recorded bytes at this instant = context,
- * libraries and other processes.
+ * a memory_info event.  With that, used bytes - recorded bytes at this instant = context, libraries
+ * and other processes.  The next one is due when an eighth more was allocated than by then;
+ * `size_bytes` is what was.
  */
-void vt_devices_note(int device, CUstream stream);
+void vt_devices_note(int device, CUstream stream, uint64_t size_bytes);
 
 #endif

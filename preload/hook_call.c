@@ -29,7 +29,7 @@ void vt_hook_call_in_context(enum vt_real_function function, uint64_t address,
 	event.device = vt_devices_current();
 	event.extra = vt_devices_context();
 	vt_tracker_event(&event);
-	vt_devices_note(event.device, NULL);
+	vt_devices_note(event.device, NULL, size_bytes);
 }
 
 void vt_hook_call_host_in_context(enum vt_real_function function, const void *address,
@@ -54,7 +54,7 @@ void vt_hook_call_from_pool(enum vt_real_function function, uint64_t address, ui
 	if (event.kind == VT_KIND_GRAPH)
 		vt_pools_follow_graphs(event.device);
 	vt_tracker_event(&event);
-	vt_devices_note(event.device, stream);
+	vt_devices_note(event.device, stream, size_bytes);
 }
 
 void vt_hook_call_on_device(enum vt_real_function function, uint64_t handle, CUdevice device,

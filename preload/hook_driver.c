@@ -79,7 +79,7 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size_bytes,
 			event.device = properties->location.id;
 		vt_pools_look();
 		vt_tracker_event(&event);
-		vt_devices_note(event.device, NULL);
+		vt_devices_note(event.device, NULL, size_bytes);
 	}
 	return result;
 }

@@ -107,7 +107,7 @@ static void note_memory(enum vt_real_function function, CUgraph graph,
 	vt_tracker_open();
 	vt_pools_follow_graphs(event.device);
 	vt_tracker_event(&event);
-	vt_devices_note(event.device, NULL);
+	vt_devices_note(event.device, NULL, what->bytesize);
 }
 
 static void note_free_node(enum vt_real_function function, CUgraph graph, CUdeviceptr address)

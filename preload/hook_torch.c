@@ -106,7 +106,7 @@ static void record_out_of_memory(const void *caller, int64_t size, uint64_t allo
 	event.grad = vt_torch_grad(caller);
 	vt_tracker_event(&event);
 	/* The first request of all may be the one that fails. */
-	vt_devices_note(device.index, NULL);
+	vt_devices_note(device.index, NULL, 0);
 	vt_guard_leave();
 	vt_probe_note_out_of_memory();
 }

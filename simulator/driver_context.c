@@ -51,8 +51,12 @@ static CUresult charge(CUdevice device)
 
 static void discharge(CUdevice device)
 {
-	if (!--vts_device_at(device)->nr_contexts)
-		vts_device_discharge(device, vts_profile_get()->context_bytes);
+	struct vts_device *owner = vts_device_at(device);
+
+	if (--owner->nr_contexts)
+		return;
+	vts_device_discharge(device, vts_profile_get()->context_bytes + owner->module_bytes);
+	owner->module_bytes = 0;
 }
 
 static CUresult make(CUdevice device, unsigned int flags, struct vts_context **out)

@@ -173,6 +173,8 @@ static int apply_option(struct vts_profile *profile, const char *option)
 		return apply_memory(profile, option + 7);
 	if (!strncmp(option, "other=", 6))
 		return vts_size_parse(option + 6, &profile->other_bytes);
+	if (!strncmp(option, "module=", 7))
+		return vts_size_parse(option + 7, &profile->module_bytes);
 	if (!strncmp(option, "driver=", 7))
 		return parse_driver(option + 7, &profile->driver_version);
 	if (!strncmp(option, "count=", 6)) {

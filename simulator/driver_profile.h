@@ -4,8 +4,8 @@
 
 /*
  * Which card is simulated: VTRACE_SIM_PROFILE="NAME[,memory=24GiB][,count=2][,driver=12.4]
- * [,other=3GiB]" over profiles.ini, which lies beside this library.  Read once, before the first
- * answer.
+ * [,other=3GiB][,module=8MiB]" over profiles.ini, which lies beside this library.  Read once,
+ * before the first answer.
  */
 
 #include <stdint.h>
@@ -19,6 +19,7 @@ struct vts_profile {
 	uint64_t usable_bytes; /* what programs and contexts can take together */
 	uint64_t context_bytes;
 	uint64_t other_bytes; /* of each device, taken by processes that are not simulated */
+	uint64_t module_bytes; /* that each loaded module adds to the context */
 	uint64_t l2_bytes;
 	uint64_t shared_per_block_optin_bytes;
 	uint64_t shared_per_sm_bytes;

@@ -62,7 +62,8 @@ enum {
 
 static const struct vt_option options[] = {
 	{ OPTION_SIMULATE, "simulate", "PROFILE",
-	  "no GPU needed: h100-80g[,memory=24GiB][,count=2][,driver=12.4][,other=3GiB]" },
+	  "no GPU needed: h100-80g[,memory=24GiB][,count=2][,driver=12.4][,other=3GiB]"
+	  "[,module=8MiB]" },
 	{ 'o', "output", "FILE", "database to write (VTRACE_OUTPUT); %e %p %h %t %n %r %q{NAME}" },
 	{ 'q', "quiet", NULL, "no closing lines (VTRACE_QUIET)" },
 	{ OPTION_FORCE, "force", NULL, "replace an existing FILE" },

@@ -62,8 +62,8 @@ static int is_option(const char *option)
 
 	if (!strncmp(option, "memory=", 7))
 		return !vt_units_parse_bytes(option + 7, &bytes) && bytes;
-	if (!strncmp(option, "other=", 6))
-		return !vt_units_parse_bytes(option + 6, &bytes);
+	if (!strncmp(option, "other=", 6) || !strncmp(option, "module=", 7))
+		return !vt_units_parse_bytes(strchr(option, '=') + 1, &bytes);
 	if (!strncmp(option, "count=", 6))
 		return sscanf(option + 6, "%u%c", &count, &rest) == 1 && count >= 1 && count <= 8;
 	if (!strncmp(option, "driver=", 7))
@@ -82,7 +82,7 @@ static int check_options(const char *profile, const char *options, struct vt_dia
 			continue;
 		vt_diag_set(diag, VT_EXIT_UNREADABLE,
 			    "--simulate %s: %s: options are memory=24GiB, count=1..8, driver=12.4, "
-			    "other=3GiB",
+			    "other=3GiB, module=8MiB",
 			    profile, option);
 		rc = -1;
 	}

@@ -16,9 +16,9 @@ struct vt_simulate {
 };
 
 /*
- * Checks "NAME[,memory=24GiB][,count=2][,driver=12.4][,other=3GiB]" against profiles.ini and
- * finds or makes the stubs for the Python that runs `command_path`.  0, or -1 with `diag` filled;
- * an unknown name lists the known ones.
+ * Checks "NAME[,memory=24GiB][,count=2][,driver=12.4][,other=3GiB][,module=8MiB]" against
+ * profiles.ini and finds or makes the stubs for the Python that runs `command_path`.  0, or -1 with
+ * `diag` filled; an unknown name lists the known ones.
  */
 int vt_simulate_prepare(struct vt_simulate *simulate, const char *profile, const char *command_path,
 			struct vt_diag *diag);

@@ -88,7 +88,7 @@ int vt_thresholds_is_known(const struct vt_threshold *threshold, const struct vt
 {
 	static const char *const rests[] = { "cached/free segments", "cached/pinned", "cached/pool",
 					     "cached/graph memory",  "graph pools",   "context",
-					     "other processes" };
+					     "rounding",	     "other processes" };
 	size_t len = (size_t)threshold->owner_len;
 
 	if (vt_thresholds_has_subject(threshold, diff))

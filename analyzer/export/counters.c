@@ -29,7 +29,7 @@ struct playing {
 	struct kept *kept; /* by counter */
 	uint32_t bucket;
 	struct vt_outside *outside; /* by device */
-	uint32_t next_sample;
+	int64_t outside_ns; /* when `outside` was looked up */
 	int64_t time_ns;
 };
 
@@ -155,12 +155,10 @@ static void change(struct playing *playing, const struct vt_moment *moment)
 static void add_unrecorded(struct playing *playing, int64_t event)
 {
 	const struct vt_model *model = &playing->counters->job->analysis->model;
-	int is_new = !event;
+	int is_new = !event ||
+		     vt_samples_is_other(model, playing->outside_ns, playing->time_ns);
 
-	for (; playing->next_sample < model->nr_samples &&
-	       model->samples[playing->next_sample].time_ns <= playing->time_ns;
-	     playing->next_sample++)
-		is_new = 1;
+	playing->outside_ns = playing->time_ns;
 	for (uint32_t d = 0; d < model->nr_devices; d++) {
 		int device = model->devices[d].id;
 		struct vt_outside *last = &playing->outside[d], outside = *last;
@@ -168,8 +166,7 @@ static void add_unrecorded(struct playing *playing, int64_t event)
 
 		if (is_new)
 			outside = vt_samples_at(model, device, playing->time_ns);
-		more = outside.context_bytes + outside.other_bytes - last->context_bytes -
-		       last->other_bytes;
+		more = vt_samples_sum(&outside) - vt_samples_sum(last);
 		if (model->nr_pool_changes && event)
 			more += (uint64_t)vt_idle_pools_change(model, device, event);
 		*last = outside;

@@ -150,7 +150,7 @@ static void put_out_of_memory(struct tracing *t, const struct vt_out_of_memory *
 					  .native_stack = oom->native_stack,
 					  .python_stack = oom->python_stack };
 
-	used_bytes += outside.context_bytes + outside.other_bytes;
+	used_bytes += vt_samples_sum(&outside);
 	begin_event(t, VT_SNAPSHOT_oom, oom->time_ns, &caller);
 	vt_snapshot_number(&t->p, VT_SNAPSHOT_device_free,
 			   total > used_bytes ? total - used_bytes : 0);

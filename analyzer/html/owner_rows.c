@@ -175,6 +175,10 @@ void vt_owner_rows_print(const struct vt_owner_moment *moments, unsigned nr, FIL
 	for (size_t i = 0; i < rows.all.len;)
 		i = print_parent(&rows, i, moments, nr, out);
 	fputs("<tfoot><tr><th scope=\"row\">device used", out);
+	for (unsigned m = 0; m < nr; m++)
+		if (moments[m].books->difference_bytes)
+			fprintf(out, " (%s: unaccounted %.2f MiB)", moments[m].title,
+				(double)moments[m].books->difference_bytes / VT_MIB);
 	print_figures(used, moments, nr, out);
 	fputs("<td><td></table>\n", out);
 	vt_vector_release(&rows.all);

@@ -154,7 +154,7 @@ static void end_bucket(const struct vt_series *series, struct playing *playing, 
 
 	if (playing->is_pending)
 		copy_top(playing, bucket);
-	device->used[bucket] = playing->highest_used + outside.context_bytes + outside.other_bytes;
+	device->used[bucket] = playing->highest_used + vt_samples_sum(&outside);
 	device->reserved[bucket] = playing->highest_reserved;
 }
 
@@ -173,7 +173,7 @@ static void keep(struct playing *playing, const struct vt_series *series,
 		window->before = vt_xcalloc(device->nr_columns + 2u, sizeof(*window->before));
 		memcpy(window->before, playing->now, device->nr_columns * sizeof(*playing->now));
 		window->before[device->nr_columns] =
-			playing->used + outside.context_bytes + outside.other_bytes;
+			playing->used + vt_samples_sum(&outside);
 		window->before[device->nr_columns + 1] = playing->reserved;
 	}
 	vt_series_windows_add(&device->windows, window, row);

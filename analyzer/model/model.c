@@ -178,6 +178,21 @@ static void take_sample(struct vt_model *model, struct vt_stmt *stmt)
 	sample->process_used_bytes = (uint64_t)vt_stmt_int(stmt, 3);
 }
 
+_Static_assert(VT_OP_MEMORY_INFO == 11 && VT_KIND_SEGMENT == 2, "the numbers below");
+static const char info_sql[] = "SELECT time_ns, device, size_bytes, extra FROM event"
+			       " WHERE op = 11 AND kind = 2 ORDER BY time_ns";
+
+static void take_info(struct vt_model *model, struct vt_stmt *stmt)
+{
+	struct vt_memory_info *info = &model->infos[model->nr_infos++];
+	uint64_t total = (uint64_t)vt_stmt_int(stmt, 2),
+		 free_bytes = (uint64_t)vt_stmt_int(stmt, 3);
+
+	info->time_ns = vt_stmt_int(stmt, 0) - model->start_time_ns;
+	info->device = (int16_t)vt_stmt_int(stmt, 1);
+	info->used_bytes = total > free_bytes ? total - free_bytes : 0;
+}
+
 struct table {
 	const char *name;
 	const char *sql;
@@ -204,6 +219,7 @@ static const struct table tables[] = {
 	TABLE("tensor", tensor, tensors, nr_tensors),
 	TABLE("torch_module", module, modules, nr_modules),
 	TABLE("device_sample", sample, samples, nr_samples),
+	TABLE("event", info, infos, nr_infos),
 };
 
 static int load_table(struct vt_model *model, const struct table *t, struct vt_diag *diag)
@@ -340,6 +356,7 @@ void vt_model_release(struct vt_model *model)
 		free(model->devices[i].name);
 	for (size_t i = 0; i < VT_ARRAY_SIZE(tables); i++)
 		free(*(void **)((char *)model + tables[i].array));
+	free(model->roundings);
 	free(model->allocations);
 	vt_callers_release(&model->callers);
 	vt_operator_calls_release(&model->calls);

@@ -112,6 +112,23 @@ struct vt_device_sample {
 	uint8_t is_quiet;    /* nothing moved around then; found by samples.h */
 };
 
+/* What cuMemGetInfo said, asked by the program or by the recorder. */
+struct vt_memory_info {
+	int64_t time_ns;
+	int64_t since_ns; /* nothing came or went from then on; found by samples.h */
+	uint64_t used_bytes; /* of the device, by everybody */
+	uint64_t recorded_bytes; /* held from the driver by then; found by samples.h */
+	uint64_t rounding_bytes; /* what its pages had beyond that; found by samples.h */
+	int16_t device;
+};
+
+/* What pages of the driver have beyond the allocations in them, from that time on. */
+struct vt_rounding {
+	int64_t time_ns;
+	uint64_t bytes;
+	int16_t device;
+};
+
 struct vt_peak {
 	int64_t event;
 	uint64_t used_bytes;         /* without the context */
@@ -187,6 +204,10 @@ struct vt_model {
 	uint32_t nr_captures;
 	struct vt_device_sample *samples; /* by time */
 	uint32_t nr_samples;
+	struct vt_memory_info *infos; /* by time */
+	uint32_t nr_infos;
+	struct vt_rounding *roundings; /* by device, then time; found by samples.h */
+	uint32_t nr_roundings;
 	struct vt_pool_change *pool_changes; /* by event; found by idle_pools.h */
 	uint32_t nr_pool_changes;
 	int64_t last_event;

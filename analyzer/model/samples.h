@@ -10,7 +10,12 @@
  *      no allocation or free of the driver between them or shortly before it, is compared with
  *      what was recorded by then.
  *  S2  The last sample by a moment speaks for it, before the first one that one.
- *  S3  Where no process is told apart, the context is the one that the recorder measured after the
+ *  S3  cuMemGetInfo is the driver's word for the device, from the last change before it until the
+ *      next word: what it says beyond what was recorded, the context and other processes is a
+ *      difference, unless a sample of S2 is newer.
+ *  S4  Memory of cuMemAlloc takes pages of 2 MiB, which small allocations share.  What these have
+ *      beyond the allocations is counted where the driver's first word leaves room for it.
+ *  S5  Where no process is told apart, the context is the one that the recorder measured after the
  *      first allocation, which has the others in it.
  */
 
@@ -19,6 +24,8 @@
 struct vt_outside {
 	uint64_t context_bytes;
 	uint64_t other_bytes;
+	uint64_t rounding_bytes;  /* S4 */
+	int64_t difference_bytes; /* S3 */
 	uint8_t has_context;
 	uint8_t has_other; /* other processes are told apart from the context */
 };
@@ -27,6 +34,10 @@ struct vt_outside {
 void vt_samples_find(struct vt_model *model);
 
 struct vt_outside vt_samples_at(const struct vt_model *model, int device, int64_t time_ns);
+/* All of it. */
+uint64_t vt_samples_sum(const struct vt_outside *outside);
+/* Whether something of it may be another at the second time, the later one, than at the first. */
+int vt_samples_is_other(const struct vt_model *model, int64_t first_ns, int64_t second_ns);
 /* The first and the last that is known of the whole run; returns 0 where there is nothing. */
 int vt_samples_context_growth(const struct vt_model *model, int device, uint64_t *first_bytes,
 			      uint64_t *last_bytes);

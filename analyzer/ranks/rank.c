@@ -7,6 +7,7 @@
 #include "analyzer/attribution/moments.h"
 #include "analyzer/base/printable.h"
 #include "analyzer/base/util.h"
+#include "analyzer/model/samples.h"
 #include "analyzer/report/json.h"
 #include "analyzer/report/report.h"
 
@@ -81,13 +82,15 @@ static void read_owners(struct vt_rank *rank, struct vt_analysis *analysis)
 	struct vt_books books;
 
 	vt_books_init(&books, &analysis->attribution, (int)rank->device, rank->event);
-	rank->owners = vt_xcalloc(books.nr_lines + books.nr_rest + 1, sizeof(*rank->owners));
+	rank->owners = vt_xcalloc(books.nr_lines + books.nr_rest + 2, sizeof(*rank->owners));
 	for (uint32_t i = 0; i < books.nr_lines; i++) {
 		add_owner(rank, books.lines[i].owner, books.lines[i].bytes);
 		rank->owned_now_bytes += (int64_t)books.lines[i].bytes;
 	}
 	for (uint32_t i = 0; i < books.nr_rest; i++)
 		add_owner(rank, books.rest[i].owner, books.rest[i].bytes);
+	if (books.unseen_bytes > 0)
+		add_owner(rank, "unaccounted", (uint64_t)books.unseen_bytes);
 	rank->used_now_bytes = (int64_t)vt_books_device_used(&books);
 	rank->reserved_now_bytes = (int64_t)books.reserved_bytes;
 	vt_books_release(&books);
@@ -121,12 +124,15 @@ static int read_device(struct vt_rank *rank, struct vt_analysis *analysis,
 		       struct vt_diag *diag)
 {
 	const struct vt_peak *peak = vt_model_peak(&analysis->model, device->id);
+	struct vt_outside outside;
 
 	rank->device = device->id;
 	rank->device_name = vt_xstrdup(device->name);
 	rank->device_bytes = (int64_t)device->total_bytes;
 	rank->peak_bytes = (int64_t)peak_of(&analysis->model, device);
 	rank->peak_time_ns = vt_timeline_time(&analysis->timeline, peak->event);
+	outside = vt_samples_at(&analysis->model, device->id, rank->peak_time_ns);
+	rank->peak_bytes += (int64_t)outside.rounding_bytes + outside.difference_bytes;
 	rank->allocated_bytes = (int64_t)peak->max_allocated_bytes;
 	if (vt_moments_resolve(&analysis->stages, options->when, device->id, &rank->event, diag))
 		return -1;

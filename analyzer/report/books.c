@@ -144,10 +144,15 @@ static void add_outside(struct vt_books *books, const struct vt_model *model, in
 {
 	struct vt_outside outside = vt_samples_at(model, books->device, time_ns);
 
+	books->rounding_bytes = outside.rounding_bytes;
+	books->unseen_bytes = outside.difference_bytes;
+	books->difference_bytes += outside.difference_bytes;
 	books->has_context = outside.has_context;
 	books->context_bytes = outside.context_bytes;
 	books->has_other = outside.has_other;
 	books->other_bytes = outside.other_bytes;
+	if (books->rounding_bytes)
+		add_rest(books, books->rounding_bytes, "rounding");
 	if (books->has_context)
 		add_rest(books, books->context_bytes, "context");
 	if (books->has_other)
@@ -243,7 +248,8 @@ void vt_books_release(struct vt_books *books)
 
 uint64_t vt_books_device_used(const struct vt_books *books)
 {
-	return books->used_bytes + books->context_bytes + books->other_bytes;
+	return books->used_bytes + books->rounding_bytes + books->context_bytes +
+	       books->other_bytes + (uint64_t)books->unseen_bytes;
 }
 
 uint64_t vt_books_provenance(const struct vt_books *books, uint64_t *bytes)

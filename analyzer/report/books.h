@@ -5,7 +5,7 @@
 /*
  * The balance of one device at one moment: every byte in use belongs to an owner, is kept by a
  * framework's allocator for later, or is the context's or other processes'.  What does not add up
- * is the difference, and is printed.
+ * to what the driver said is the difference, and is printed.
  */
 
 #include <stdint.h>
@@ -26,8 +26,8 @@ struct vt_books_line {
  * Bytes in use that no allocation's owner has: "cached/free segments" (without a live block,
  * empty_cache can return them), "cached/pinned" (free pieces beside live blocks), "cached/pool"
  * and "cached/graph memory" (kept by the driver: in stream-ordered pools, for memory nodes of
- * graphs), "graph pools/N" (free, but kept for the replays of CUDA graphs), "context", "other
- * processes".
+ * graphs), "graph pools/N" (free, but kept for the replays of CUDA graphs), "rounding" (of
+ * small allocations to the driver's pages), "context", "other processes".
  */
 struct vt_books_rest {
 	char owner[40];
@@ -53,8 +53,10 @@ struct vt_books {
 	uint64_t used_bytes; /* from the driver, without the context */
 	uint64_t context_bytes; /* 0 where it is not known */
 	uint64_t other_bytes;   /* other processes; 0 where they are not told from the context */
+	uint64_t rounding_bytes;
 	uint8_t has_context;
 	uint8_t has_other;
+	int64_t unseen_bytes;	  /* that the driver says beyond all of this */
 	int64_t difference_bytes; /* device used - owners - rest */
 };
 

@@ -66,6 +66,7 @@ void vt_books_json_set(json_t *object, const struct vt_books *books)
 	vt_json_set(object, "cached_pool_bytes", books->idle_pool_bytes);
 	vt_json_set(object, "cached_graph_memory_bytes", books->idle_graph_bytes);
 	vt_json_set(object, "graph_pools_bytes", books->graph_pool_bytes);
+	vt_json_set(object, "rounding_bytes", books->rounding_bytes);
 	vt_json_set_if(object, "context_bytes", books->has_context, books->context_bytes);
 	vt_json_set_if(object, "other_processes_bytes", books->has_other, books->other_bytes);
 	vt_json_set(object, "difference_bytes", books->difference_bytes);

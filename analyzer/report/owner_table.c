@@ -261,6 +261,7 @@ static const struct rest_name {
 } rest_names[] = {
 	{ "cached", "cached, not in use", NULL },
 	{ "graph pools", "CUDA graph pools, idle", NULL },
+	{ "rounding", "driver pages, not filled", "sizes" },
 	{ "context", "CUDA context, libraries", "device total - recorded" },
 	{ "other processes", "other processes", "NVML" },
 };

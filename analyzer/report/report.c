@@ -142,7 +142,7 @@ char *vt_report_ended(const struct vt_analysis *analysis)
 
 static void add_coverage(struct vt_report *report)
 {
-	uint64_t sum = 0, all[VT_NR_PROVENANCES] = { 0 };
+	uint64_t sum = 0, unseen, all[VT_NR_PROVENANCES] = { 0 };
 
 	for (uint32_t d = 0; d < report->nr_devices; d++) {
 		uint64_t bytes[VT_NR_PROVENANCES];
@@ -150,6 +150,12 @@ static void add_coverage(struct vt_report *report)
 		sum += vt_books_provenance(&report->devices[d].chosen.books, bytes);
 		for (unsigned p = 0; p < VT_NR_PROVENANCES; p++)
 			all[p] += bytes[p];
+		/* What the driver says and nobody knows is in no owner's name. */
+		if (report->devices[d].chosen.books.difference_bytes > 0) {
+			unseen = (uint64_t)report->devices[d].chosen.books.difference_bytes;
+			all[VT_PROVENANCE_UNKNOWN] += unseen;
+			sum += unseen;
+		}
 	}
 	for (unsigned p = 0; sum && p < VT_NR_PROVENANCES; p++)
 		report->coverage[p] = (double)all[p] / (double)sum;

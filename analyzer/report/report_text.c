@@ -314,12 +314,31 @@ static void print_growth(const struct vt_report *report, const struct vt_report_
 			vt_units_bytes(b, sizeof(b), last));
 }
 
+/* Less than that comes of a sample that is a little older than the moment. */
+static void print_difference(const struct vt_report_device *row, FILE *out)
+{
+	const uint64_t noticeable = VT_MIB;
+	const struct vt_books *books = &row->chosen.books;
+	char text[VT_UNITS_MAX];
+	uint64_t bytes = (uint64_t)(books->unseen_bytes < 0 ? -books->unseen_bytes
+							    : books->unseen_bytes);
+
+	if (bytes >= noticeable)
+		fprintf(out,
+			"note: the driver says %s %s in use on cuda:%d than was recorded: code of "
+			"kernels and libraries that came after the first allocation%s\n",
+			vt_units_bytes(text, sizeof(text), bytes),
+			books->unseen_bytes < 0 ? "less" : "more", row->device->id,
+			books->has_other ? "" : ", or other processes");
+}
+
 static void print_outside(const struct vt_report *report, FILE *out)
 {
 	int is_unknown = 0;
 
 	for (uint32_t i = 0; i < report->nr_devices; i++) {
 		print_growth(report, &report->devices[i], out);
+		print_difference(&report->devices[i], out);
 		is_unknown |= !report->devices[i].chosen.books.has_other;
 	}
 	if (is_unknown)

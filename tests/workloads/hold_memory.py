@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A CUDA program without a framework that does what it is told on standard input, one line at a time:
-`alloc N` N allocations of 1 MiB, `free N` the last N, `kill SIGNAL`, `quit CODE` by _exit. It answers "done"."""
+`alloc N` N allocations of 1 MiB, `free N` the last N, `load N` modules, `kill SIGNAL`,
+`quit CODE` by _exit. It answers "done"."""
 import ctypes
 import os
 import sys
@@ -37,6 +38,9 @@ def main():
         elif command == "free":
             for _ in range(int(number)):
                 ok(cuda.cuMemFree_v2(held.pop()))
+        elif command == "load":
+            for _ in range(int(number)):
+                ok(cuda.cuModuleLoadData(ctypes.byref(ctypes.c_void_p()), b"code"))
         elif command == "kill":
             os.kill(os.getpid(), int(number))
         elif command == "quit":

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: MIT
+"""The ledger is closed against what the driver said; what nobody recorded is as much as the simulator's ledger says."""
+import json
+import sqlite3
+
+import pytest
+
+from living import Program, until
+from recording import record_python, vtrace
+
+MIB, MODULES = 1 << 20, 3
+SETTINGS = {
+    "default": {},
+    "cache off": {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"},
+    "async": {"PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"},
+    "expandable": {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"},
+    "graphs": {},
+}
+
+
+def at_highest_use(lines):
+    """Bytes of the contexts, and of the modules that were loaded, when the ledger was highest."""
+    highest = max(range(len(lines)), key=lambda i: lines[i].used)
+    context = module = 0
+    for line in lines[:highest + 1]:
+        context += line.size if (line.op, line.kind) == ("create", "context") else 0
+        module += line.size if (line.op, line.kind) == ("load", "module") else 0
+    return context, module
+
+
+def row(name, peak, used):
+    owned = sum(o["bytes"] for o in peak["owners"])
+    print(f"{name:12} {used:12} {peak['device_used_bytes']:12} {peak['rounding_bytes']:9} {peak['context_bytes']:10}"
+          f" {peak['difference_bytes']:10} {peak['device_used_bytes'] - owned - peak['difference_bytes']:3}")
+
+
+@pytest.mark.parametrize("setting, grows", [(setting, MODULES) for setting in SETTINGS] + [("cache off", 0)])
+def test_what_the_driver_has_more_is_unaccounted(setting, grows, tmp_path):
+    """Without NVML: nobody else can say what it is."""
+    recording = record_python(tmp_path, "growing_context.py", setting, str(grows), profile="h100-80g,module=8MiB",
+                              env={"VTRACE_COLLECT": "0", **SETTINGS[setting]})
+    assert recording.process.returncode == 0, recording.process.stderr
+    ledger = recording.read_ledger()
+    context, module = at_highest_use(ledger.lines)
+    assert module == grows * 8 * MIB
+    report = recording.report()
+    peak = report["devices"][0]["peak"]
+    row(f"{setting} {grows}", peak, ledger.peak[0])
+    assert peak["context_bytes"] == context
+    assert peak["difference_bytes"] == module
+    assert peak["device_used_bytes"] == ledger.peak[0]
+    assert sum(o["bytes"] for o in peak["owners"]) + module == ledger.peak[0]
+    shares = report["coverage"]
+    owned = sum(o["bytes"] for o in peak["owners"] if sum(o["provenance"].values()))
+    assert sum(shares.values()) == pytest.approx(1, abs=1e-3) and shares["unknown"] >= 0.9 * module / (owned + module)
+    text = vtrace("report", recording.database).stdout
+    if grows:
+        assert "the driver says 24.00 MiB more in use on cuda:0 than was recorded" in text
+        assert "unaccounted 24.00 MiB" in text or "unaccounted 0.02 GiB" in text
+    else:
+        assert "the driver says" not in text
+
+
+def test_two_processes_and_a_context_that_grows(tmp_path):
+    """With NVML: what grew is the context, and the other process is told apart."""
+    shared = tmp_path / "devices"
+    shared.touch()
+    programs = []
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        programs.append(Program(tmp_path / name, "h100-80g,module=8MiB", {"VTRACE_SIM_SHARED": str(shared)}))
+    first, second = programs
+    try:
+        first.tell("alloc 3")
+        second.tell("alloc 40")
+        first.tell("load 2")
+        wanted = {"context": (492 + 16) * MIB, "other": (492 + 40 * 2) * MIB}
+        until(lambda: last_sample(first) == (wanted["context"] + 6 * MIB, wanted["other"]))
+        first.tell("alloc 1")
+    finally:
+        for program in programs:
+            program.end("quit 0")
+    done = vtrace("report", "--json", first.directory / "run.db")
+    peak = json.loads(done.stdout)["devices"][0]["peak"]
+    row("two", peak, 0)
+    assert peak["context_bytes"] == wanted["context"] and peak["other_processes_bytes"] == wanted["other"]
+    assert peak["rounding_bytes"] == 4 * MIB and peak["difference_bytes"] == 0
+    assert peak["device_used_bytes"] == wanted["context"] + wanted["other"] + 8 * MIB
+
+
+def last_sample(program):
+    """Of NVML, said twice: used by the program and by others."""
+    path = program.directory / "run.db"
+    if not path.exists():
+        return None
+    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as connection:
+        rows = connection.execute("SELECT process_used_bytes, total_used_bytes - process_used_bytes FROM device_sample"
+                                  " ORDER BY time_ns DESC LIMIT 2").fetchall()
+    return rows[0] if len(rows) == 2 and rows[0] == rows[1] else None
