@@ -28,6 +28,8 @@
 	NUMBER(probe, "VTRACE_PROBE", 1, 2,                                                        \
 		"read tensor names from the program's Python objects; 0: never, 1: within "        \
 		"0.1 % of its time, 2: whenever there is a reason")                                \
+	NUMBER(redact, "VTRACE_REDACT", 0, 1,                                                      \
+		"1: store neither the program's arguments nor string keys of its dictionaries")    \
 	NUMBER(observe, "VTRACE_OBSERVE", 1, 1,                                                    \
 		"1: record what PyTorch's operators read and write in the first steps; 0: never")
 

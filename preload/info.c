@@ -5,6 +5,7 @@
 
 #include "common/journal_format.h"
 #include "common/launchers.h"
+#include "preload/config.h"
 #include "preload/environment.h"
 #include "preload/ids.h"
 #include "preload/journal.h"
@@ -139,6 +140,8 @@ static void write_command(void)
 	len = vt_sys_read_file("/proc/self/cmdline", scratch->arguments,
 			       sizeof(scratch->arguments));
 	if (len > 0) {
+		if (vt_config()->redact)
+			len = (ssize_t)strnlen(scratch->arguments, (size_t)len);
 		vt_text_init(&text, scratch->json, sizeof(scratch->json));
 		add_command(&text, scratch->arguments, (size_t)len);
 		write_fact("command", text.bytes, text.len);

@@ -11,7 +11,7 @@
 #
 # probe_holders.py, which comes last, says who holds what piles up.
 #
-# probe_program.c adds MODULES (sys.modules), MINOR, has_tensor, write_tensor, write_module, has_source,
+# probe_program.c adds MODULES (sys.modules), MINOR, REDACT, has_tensor, write_tensor, write_module, has_source,
 # write_source, storage_bytes, variables, fast_locals and is_late.
 
 
@@ -159,7 +159,7 @@ class Look:
     def children(self, value, kind):
         """[(key, value)]; a key is a string or a number, or anything in a dictionary."""
         if kind == A_DICT:
-            return list(items_of(value)) if dict.__len__(value) <= MOST_ITEMS else ()
+            return stored_items(value) if dict.__len__(value) <= MOST_ITEMS else ()
         if kind == A_LIST or kind == A_TUPLE:
             base = list if kind == A_LIST else tuple
             nr = base.__len__(value)
@@ -344,7 +344,8 @@ class Look:
         for nr, (parameter, state) in enumerate(list(items_of(inside["state"]))):
             if nr % 64 == 0 and is_late():
                 return
-            name = self.names.get(id(parameter)) or child_name("state", parameter if type(parameter) is str else nr)
+            is_word = type(parameter) is str and not REDACT
+            name = self.names.get(id(parameter)) or child_name("state", parameter if is_word else nr)
             if type(state) is not dict:
                 self.state(state, name, holder)
                 continue

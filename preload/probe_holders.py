@@ -203,7 +203,7 @@ class Holders:
         if kind == A_DICT:
             if dict.__len__(holder) > MOST_LISTED:
                 return ()
-            return [(("dict", key if type(key) is str else ""), id(value)) for key, value in list(items_of(holder))
+            return [(("dict", key if type(key) is str else ""), id(value)) for key, value in stored_items(holder)
                     if id(value) in wanted]
         if kind in (A_LIST, A_TUPLE, A_SET):
             base = next(base for base in mro_of(cls) if id(base) in self.kinds.special)

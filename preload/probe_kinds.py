@@ -194,6 +194,11 @@ class Torch:
         self.address = getattr(core, "_data_address", None) or (lambda tensor: self.storage(tensor).data_ptr())
 
 
+def stored_items(value):
+    """[(key, value)] of a dictionary; strings may be data of the program's users."""
+    return [(None if REDACT and type(key) is str else key, child) for key, child in list(items_of(value))]
+
+
 def child_name(name, key):
     if type(key) is not str:
         key = str(key) if type(key) is int else "?"

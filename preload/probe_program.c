@@ -15,6 +15,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "preload/config.h"
 #include "preload/probe_records.h"
 #include "preload/python_read.h"
 #include "preload/real.h"
@@ -284,7 +285,8 @@ static int fill(const struct vt_probe_api *api, void *names)
 	    api->PyDict_SetItemString(names, "MODULES", modules))
 		return -1;
 	if (set(api, names, "__name__", api->PyUnicode_FromString(FILE_NAME)) ||
-	    set(api, names, "MINOR", api->PyLong_FromUnsignedLongLong(api->abi.minor)))
+	    set(api, names, "MINOR", api->PyLong_FromUnsignedLongLong(api->abi.minor)) ||
+	    set(api, names, "REDACT", api->PyLong_FromUnsignedLongLong(vt_config()->redact)))
 		return -1;
 	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
 		if (set(api, names, methods[i].name,

@@ -55,6 +55,7 @@ enum {
 	OPTION_STACKS,
 	OPTION_PROBE,
 	OPTION_OBSERVE,
+	OPTION_REDACT,
 	OPTION_MAX_JOURNAL,
 	OPTION_NO_COLLECT,
 	OPTION_HTML,
@@ -74,6 +75,8 @@ static const struct vt_option options[] = {
 	  "read names from Python objects; 0: never, 2: at any cost (VTRACE_PROBE)" },
 	{ OPTION_OBSERVE, "observe", "N",
 	  "observe operators in the first steps; 0: never (VTRACE_OBSERVE)" },
+	{ OPTION_REDACT, "redact", NULL,
+	  "store no arguments and no string keys of dictionaries (VTRACE_REDACT=1)" },
 	{ OPTION_MAX_JOURNAL, "max-journal", "MIB",
 	  "MiB of disk for events not yet in the database; 0: no limit (VTRACE_MAX_JOURNAL)" },
 	{ OPTION_NO_COLLECT, "no-collect", NULL,
@@ -167,6 +170,9 @@ static int read_options(struct run *run, int argc, char **argv)
 			break;
 		case OPTION_HTML:
 			run->has_page = 1;
+			break;
+		case OPTION_REDACT:
+			setenv("VTRACE_REDACT", "1", 1);
 			break;
 		case OPTION_NO_COLLECT:
 			setenv("VTRACE_COLLECT", "0", 1);

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: MIT
+"""--redact: neither arguments nor string keys of the program's dictionaries are in the file."""
+import json
+
+import pytest
+
+from recording import record_python
+
+SECRETS = (b"--token=very-secret", b"person-4711")
+
+
+@pytest.mark.parametrize("is_redacted", (False, True))
+def test_arguments_and_keys_are_left_out(is_redacted, tmp_path):
+    recording = record_python(tmp_path, "private_names.py", "--token=very-secret", env={"VTRACE_PROBE": "2"},
+                              options=("--redact",) if is_redacted else ())
+    assert recording.process.returncode == 0, recording.process.stderr
+    data = recording.database.read_bytes()
+    assert [secret in data for secret in SECRETS] == [not is_redacted] * len(SECRETS)
+    assert len(json.loads(recording.value("SELECT value FROM run WHERE key = 'command'"))) == (1 if is_redacted else 3)
+    names = {name for name, in recording.query("SELECT s.text FROM tensor t JOIN string s ON s.id = t.name")}
+    assert {"weight", "bias", "weight.exp_avg"} <= names
+    assert ("tables.?" in names) == is_redacted
