@@ -27,6 +27,11 @@
 #define MOST_ADDRESS_SPACE (64ull << 30)
 #define LEAST_ADDRESS_SPACE (16ull << 20)
 #define PART_OF_LIMIT 8
+/*
+ * Where address space is limited it is taken piece by piece, from here on: below what the kernel
+ * gives out, above what programs and sanitizers ask for by number.
+ */
+#define PIECES_START ((unsigned char *)0x140000000000)
 #define GROW_WAIT_NS 2000000000ull
 
 /* try_grow(): the file has what it may take of the disk. */
@@ -64,6 +69,7 @@ static struct {
 	uint32_t is_stopping;		/* one thread is or was in stop() (atomic) */
 	uint32_t has_said_paused;	/* (atomic) */
 	int is_plain;			/* the memory is private */
+	int is_in_pieces;		/* each chunk is mapped when it is needed */
 } g;
 
 static uint64_t file_bytes(uint64_t slots)
@@ -179,6 +185,16 @@ static uint64_t prepare_step(int fd, uint64_t slots)
 	return end;
 }
 
+/* The first chunk; what comes behind it is mapped by allocate_chunk(). */
+static void *map_first_piece(int fd, size_t *len)
+{
+	*len = file_bytes(VT_CHUNK_SLOTS);
+	if (vt_sys_address_space_limit() == UINT64_MAX ||
+	    vt_sys_map_file_at(PIECES_START, fd, 0, *len))
+		return NULL;
+	return PIECES_START;
+}
+
 static int map_new_file(int fd)
 {
 	void *memory;
@@ -187,7 +203,10 @@ static int map_new_file(int fd)
 	if (err)
 		return err;
 	g.is_plain = 0;
-	memory = map_as_much_as_possible(fd, 0, &g.mapped_bytes);
+	memory = map_first_piece(fd, &g.mapped_bytes);
+	g.is_in_pieces = memory != NULL;
+	if (!memory)
+		memory = map_as_much_as_possible(fd, 0, &g.mapped_bytes);
 	if (!memory) {
 		g.is_plain = 1;
 		memory = map_as_much_as_possible(fd, 1, &g.mapped_bytes);
@@ -202,8 +221,8 @@ static int map_new_file(int fd)
 	/* A fork child must not write into its parent's journal, not even by mistake. */
 	vt_sys_advise(memory, g.mapped_bytes, MADV_DONTFORK);
 	g.slots = (unsigned char *)memory + VT_JOURNAL_HEADER_BYTES;
-	g.limit_slots = (g.mapped_bytes - VT_JOURNAL_HEADER_BYTES) / VT_CHUNK_BYTES *
-			VT_CHUNK_SLOTS;
+	g.limit_slots = ((g.is_in_pieces ? most_address_space() : g.mapped_bytes) -
+			 VT_JOURNAL_HEADER_BYTES) / VT_CHUNK_BYTES * VT_CHUNK_SLOTS;
 	g.is_growing = 0;
 	g.next_try_slots = 0;
 	g.paused_until_ns = 0;
@@ -373,6 +392,20 @@ uint64_t vt_journal_nr_events(void)
 	return __atomic_load_n(&g.nr_events, __ATOMIC_RELAXED);
 }
 
+/* The memory of the chunk from there on.  Returns 0 or a negative errno. */
+static int open_up(int fd, uint64_t slots)
+{
+	unsigned char *where = g.slots + slots * VT_SLOT_BYTES;
+	int err;
+
+	if (!g.is_in_pieces)
+		return vt_sys_allow(where, VT_CHUNK_BYTES);
+	err = vt_sys_map_file_at(where, fd, file_bytes(slots), VT_CHUNK_BYTES);
+	if (!err)
+		vt_sys_advise(where, VT_CHUNK_BYTES, MADV_DONTFORK);
+	return err;
+}
+
 /* Returns 0, AT_LIMIT or a negative errno. */
 static int allocate_chunk(int fd)
 {
@@ -384,7 +417,7 @@ static int allocate_chunk(int fd)
 		return AT_LIMIT;
 	err = vt_sys_allocate(fd, file_bytes(slots), VT_CHUNK_BYTES);
 	if (!err)
-		err = vt_sys_allow(g.slots + slots * VT_SLOT_BYTES, VT_CHUNK_BYTES);
+		err = open_up(fd, slots);
 	if (!err)
 		g.allocated_slots = slots + VT_CHUNK_SLOTS;
 	return err;

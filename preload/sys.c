@@ -254,6 +254,20 @@ static void *map(int fd, size_t len, int protection, int flags)
 	return address < 0 && address > -4096 ? NULL : (void *)address;
 }
 
+int vt_sys_map_file_at(void *where, int fd, uint64_t offset, size_t len)
+{
+	long address = CALL6(SYS_mmap, where, len, PROT_READ | PROT_WRITE,
+			     MAP_SHARED | MAP_FIXED_NOREPLACE, fd, offset);
+
+	if (address < 0 && address > -4096)
+		return (int)address;
+	if ((void *)address == where)
+		return 0;
+	/* Before Linux 4.17 the place is a wish. */
+	vt_sys_unmap((void *)address, len);
+	return -EEXIST;
+}
+
 void *vt_sys_map_private(size_t len)
 {
 	return map(-1, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);

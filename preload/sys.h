@@ -55,6 +55,8 @@ int vt_sys_fill(int fd, uint64_t offset, uint64_t len);
 void *vt_sys_map_private(size_t len);		/* zeroed, not reserved in advance */
 /* Address space only: what is to be read and written must be allowed first. */
 void *vt_sys_reserve_private(size_t len);
+/* A part of a file, shared, to be read and written; not where something is.  0 or a negative errno. */
+int vt_sys_map_file_at(void *where, int fd, uint64_t offset, size_t len);
 void *vt_sys_reserve_file(int fd, size_t len);	/* shared, from offset 0 */
 int vt_sys_allow(void *address, size_t len);
 uint64_t vt_sys_address_space_limit(void);	/* bytes, UINT64_MAX: none */

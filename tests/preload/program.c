@@ -570,6 +570,27 @@ static void address_space_is_left(void)
 	EXPECT(memory != MAP_FAILED);
 }
 
+static size_t address_space(void)
+{
+	FILE *file = fopen("/proc/self/statm", "re");
+	size_t pages = 0;
+
+	EXPECT(file && fscanf(file, "%zu", &pages) == 1);
+	fclose(file);
+	return pages * 4096;
+}
+
+/* A little of 8 GiB, of which the recorder could have an eighth. */
+static void address_space_is_taken_as_needed(void)
+{
+	struct rlimit limit = { 8ull << 30, 8ull << 30 };
+	size_t before = address_space();
+
+	EXPECT(setrlimit(RLIMIT_AS, &limit) == 0);
+	take(1001);
+	EXPECT(address_space() - before < 256u << 20);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {

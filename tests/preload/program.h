@@ -32,6 +32,7 @@
 	X(other_stderr)                                                                            \
 	X(nobody_reads_stderr)                                                                     \
 	X(address_space_is_left)                                                                   \
+	X(address_space_is_taken_as_needed)                                                        \
 	X(address_space_is_short)
 
 #define PROGRAM_THREADS 4

@@ -74,6 +74,19 @@ unsigned int walk_count(struct walk *walk, enum vt_record_type type)
 	return nr;
 }
 
+unsigned int walk_count_changes(struct walk *walk)
+{
+	const struct vt_record *record;
+	unsigned int nr = 0;
+
+	walk->slot = 0;
+	while ((record = walk_next(walk)))
+		nr += record->type == VT_RECORD_EVENT &&
+		      ((const struct vt_event_record *)(const void *)record)->op !=
+			      VT_OP_MEMORY_INFO;
+	return nr;
+}
+
 struct vt_event_record walk_event(struct walk *walk, unsigned int function, unsigned int n)
 {
 	const struct vt_record *record;

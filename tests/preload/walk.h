@@ -30,6 +30,9 @@ const struct vt_record *walk_next(struct walk *walk);
 /* How many records of that type there are, from the start. */
 unsigned int walk_count(struct walk *walk, enum vt_record_type type);
 
+/* How many events there are but for samples of what the device has in use. */
+unsigned int walk_count_changes(struct walk *walk);
+
 /* The n-th event (from 0) of that function (0 = any); the test fails if there is none. */
 struct vt_event_record walk_event(struct walk *walk, unsigned int function, unsigned int n);
 
