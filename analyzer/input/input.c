@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -144,6 +145,28 @@ static void resolve_live(const char *database)
 	vt_db_close(db);
 }
 
+/*
+ * Somebody read the database when its writer ended: the rest of it stayed in the log beside it, and
+ * a copy of the file alone would have a half.
+ */
+static void merge_log(const char *database)
+{
+	char *log = vt_xasprintf("%s-wal", database);
+	struct stat st;
+	struct vt_db *db;
+
+	if (!stat(log, &st) && st.st_size && !vt_db_open(&db, database, VT_DB_WRITE, NULL)) {
+		struct vt_diag diag = { 0 };
+
+		if (!vt_db_make_single_file(db)) {
+			vt_diag_set(&diag, VT_EXIT_OK, "%s: merged what was left in %s", database, log);
+			vt_diag_print(&diag);
+		}
+		vt_db_close(db);
+	}
+	free(log);
+}
+
 /* Nothing is written: whoever reads it again and again imports it to a file. */
 static int open_snapshot(const char *path, struct vt_db **db, struct vt_diag *diag)
 {
@@ -178,6 +201,8 @@ int vt_input_open(const char *path, struct vt_db **db, struct vt_diag *diag)
 		goto out;
 	if (is_live)
 		resolve_live(database);
+	else if (access(journal, F_OK))
+		merge_log(database);
 	rc = vt_db_open(db, database, VT_DB_READ, diag);
 out:
 	free(database);

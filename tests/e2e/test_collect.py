@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import signal
+import sqlite3
 import struct
 import subprocess
 from contextlib import suppress
@@ -177,3 +178,24 @@ def test_a_journal_that_was_cut_is_kept(program, tmp_path):
     assert [p.name for p in folder.iterdir()] == ["run.db"]
     assert info(tmp_path)["counts"]["allocations"] == 7
     assert "missing_slots" not in info(tmp_path)["run"]
+
+
+def test_what_a_reader_held_back_is_merged_by_the_next_command(tmp_path):
+    """The database's last part stays in the log while somebody reads; a copy of the file alone would be a half."""
+    program = Program(tmp_path)
+    program.tell("alloc 5")
+    until(lambda: vtrace("info", tmp_path / "run.db").returncode == 0)
+    reader = sqlite3.connect(f"file:{tmp_path}/run.db?mode=ro", uri=True)
+    reader.execute("BEGIN")
+    assert reader.execute("SELECT count(*) FROM run").fetchone()[0] > 0
+    program.tell("alloc 7")
+    assert program.end("quit 0")[0] == 0
+    until(lambda: not (tmp_path / "run.journal").exists())
+    assert (tmp_path / "run.db-wal").stat().st_size > 0
+    held = vtrace("info", tmp_path / "run.db")
+    assert held.returncode == 0 and held.stderr == ""
+    reader.close()
+    first, second = vtrace("info", tmp_path / "run.db"), vtrace("info", tmp_path / "run.db")
+    assert first.stderr == f"vtrace: {tmp_path}/run.db: merged what was left in {tmp_path}/run.db-wal\n"
+    assert second.stderr == "" and first.stdout.count("\n") == second.stdout.count("\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["run.db"]
