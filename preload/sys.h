@@ -55,7 +55,7 @@ int vt_sys_fill(int fd, uint64_t offset, uint64_t len);
 void *vt_sys_map_private(size_t len);		/* zeroed, not reserved in advance */
 /* Address space only: what is to be read and written must be allowed first. */
 void *vt_sys_reserve_private(size_t len);
-/* A part of a file, shared, to be read and written; not where something is.  0 or a negative errno. */
+/* A part of a file, shared, to be read and written; not where something is.  0 or -errno. */
 int vt_sys_map_file_at(void *where, int fd, uint64_t offset, size_t len);
 void *vt_sys_reserve_file(int fd, size_t len);	/* shared, from offset 0 */
 int vt_sys_allow(void *address, size_t len);
