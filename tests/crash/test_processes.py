@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from recording import MARKERS, PYTHON, WORKLOADS, clean_environment, complete, record
+from recording import BUILD, MARKERS, PYTHON, WORKLOADS, clean_environment, complete, record
 from scenes import BEGIN, EARLY, GIVEN_BACK, LATE, SCENES, calls_of, perform
 from victim import DRIVER_FOLDER, environment, finish
 
@@ -169,3 +169,19 @@ def test_all_descriptors_are_closed(tmp_path, is_collected):
     assert calls == [*BEGIN, *[("alloc", 4000), ("free", 4000)] * 40000, ("free", LATE)]
     for number in range(8):
         assert (tmp_path / f"own-{number}").read_bytes() == b"mine-%d\n\0" % number
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may chroot")
+def test_a_program_that_locks_itself_in_is_told(tmp_path):
+    """Nothing of the journal can be opened any more: it ends with a word, and keeps what it has."""
+    program = ("import os, sys; sys.path.insert(0, sys.argv[1]); import hold_memory as h; cuda = h.connect();"
+               " h.allocate(cuda); os.mkdir('jail'); os.chroot('jail');\n"
+               "for i in range(200000): h.ok(cuda.cuMemFree_v2(h.allocate(cuda)))")
+    done = subprocess.run([PYTHON, "-c", program, str(WORKLOADS)], cwd=tmp_path, capture_output=True, text=True,
+                          env=environment(tmp_path, VTRACE_COLLECT="0", VTRACE_QUIET="0",
+                                          LD_LIBRARY_PATH=str(BUILD / "simulator")), check=False)
+    assert done.returncode == 0, done.stderr
+    assert "vtrace: recording stopped; the program continues" in done.stderr
+    complete(tmp_path)
+    with sqlite3.connect(tmp_path / "run.db") as connection:
+        assert connection.execute("SELECT count(*) FROM allocation").fetchone()[0] > 100

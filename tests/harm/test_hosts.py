@@ -100,7 +100,7 @@ def test_valgrind_finds_nothing(tmp_path):
         pytest.skip("no valgrind")
     done = host(tmp_path, [LIBRARY], [HARM / "host", "2", "100"],
                 [valgrind, "-q", "--error-exitcode=9", "--leak-check=full",
-                 f"--suppressions={SOURCE}/tests/harm/valgrind.supp"])
+                 f"--suppressions={SOURCE}/preload/valgrind.supp"])
     check_all_recorded(done, 400)
 
 
