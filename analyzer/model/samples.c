@@ -293,6 +293,12 @@ static uint64_t less(uint64_t bytes, uint64_t by)
 	return bytes > by ? bytes - by : 0;
 }
 
+static uint64_t context_of(const struct vt_model *model, const struct vt_device_sample *sample)
+{
+	return less(sample->process_used_bytes - sample->recorded_bytes,
+		    rounding_at(model, sample->device, sample->time_ns));
+}
+
 /* As it was measured after the first allocation, which has its pages' rest in it. */
 static void add_first_context(const struct vt_model *model, int device, struct vt_outside *outside)
 {
@@ -328,8 +334,7 @@ struct vt_outside vt_samples_at(const struct vt_model *model, int device, int64_
 	}
 	if (context) {
 		outside.has_context = 1;
-		outside.context_bytes = less(context->process_used_bytes - context->recorded_bytes,
-					     rounding_at(model, device, context->time_ns));
+		outside.context_bytes = context_of(model, context);
 	} else if (other) {
 		/* S5: the measured one has the others in it. */
 		outside.context_bytes = less(outside.context_bytes, outside.other_bytes);
@@ -362,7 +367,7 @@ int vt_samples_context_growth(const struct vt_model *model, int device, uint64_t
 
 	if (!first)
 		return 0;
-	*first_bytes = first->process_used_bytes - first->recorded_bytes;
-	*last_bytes = last->process_used_bytes - last->recorded_bytes;
+	*first_bytes = context_of(model, first);
+	*last_bytes = context_of(model, last);
 	return 1;
 }

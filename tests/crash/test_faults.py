@@ -15,6 +15,7 @@ from victim import CLIENT, DRIVER_FOLDER, Victim, check_books, environment, fini
 FAULT = DRIVER_FOLDER / "libfault.so"
 SMALL, LARGE = 300, 40000  # calls: within one chunk; the journal grows twice
 MOST_FAULTS = 400
+MOST_SAMPLES = 60  # one for each eighth more that was allocated
 
 
 class Faulted:
@@ -44,8 +45,8 @@ class Faulted:
             return self.calls
         run = finish(self.directory)["run"]
         total = run["events"] + run["lost_events"]
-        # The recorder's own question for the memory in use is an event as well.
-        assert total in (len(books[0]), len(books[0]) + 1), run
+        # The recorder's own questions for the memory in use are events as well; some may be among the lost.
+        assert 0 <= total - len(books[0]) <= MOST_SAMPLES, run
         assert run["torn_records"] == 0
         if not run["lost_events"]:
             check_books(self.directory)
