@@ -22,6 +22,30 @@ static int is_on_purpose(const char *owner)
 
 VT_VECTOR_DECLARE(left, struct vt_leak);
 
+/*
+ * Where what the run was doing when it ended began: the step that it was in, or the pass; VT_NEVER:
+ * it ended well.
+ */
+static int64_t interrupted_from(const struct vt_attribution *attribution)
+{
+	const struct vt_stages *stages = attribution->facts->stages;
+	const struct vt_steps *steps = &stages->steps;
+	const struct vt_passes *passes = &stages->passes;
+	char *ended = vt_db_run_get(attribution->facts->model->db, "ended");
+	int is_well = !ended || !strcmp(ended, "exit 0");
+	int64_t from = VT_NEVER;
+
+	free(ended);
+	if (is_well)
+		return VT_NEVER;
+	if (steps->nr && !steps->steps[steps->nr - 1].is_complete)
+		from = stages->spans[steps->steps[steps->nr - 1].first_span].first_event;
+	if (passes->nr && passes->passes[passes->nr - 1].end_event == VT_NEVER &&
+	    passes->passes[passes->nr - 1].first_event < from)
+		from = passes->passes[passes->nr - 1].first_event;
+	return from;
+}
+
 static void add(struct left *left, struct vt_map *places, const struct vt_describe *describe,
 		uint32_t index, uint32_t owner)
 {
@@ -48,6 +72,7 @@ void vt_leftovers_init(struct vt_leftovers *leftovers, struct vt_attribution *at
 {
 	const struct vt_model *model = describe->model;
 	const int64_t doubted = vt_losses_doubted_before(model->db);
+	const int64_t interrupted = interrupted_from(attribution);
 	struct vt_map places = { 0 };
 	struct left left = { 0 };
 
@@ -63,6 +88,8 @@ void vt_leftovers_init(struct vt_leftovers *leftovers, struct vt_attribution *at
 		owner = vt_attribution_judge(attribution, i).owner;
 		if (is_on_purpose(vt_attribution_owner(attribution, owner)))
 			leftovers->on_purpose_bytes += a->size_bytes;
+		else if (a->event >= interrupted)
+			leftovers->interrupted_bytes += a->size_bytes;
 		else
 			add(&left, &places, describe, i, owner);
 	}

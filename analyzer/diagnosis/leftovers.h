@@ -6,7 +6,8 @@
  * What a program that ended by itself never gave back, but for what frameworks and libraries keep
  * on purpose: workspaces, collectives' buffers, pools of CUDA graphs; weights and what belongs to
  * them, which live as long as the program by their nature; and what lived when events were lost, if
- * its free may be among them (losses.h).
+ * its free may be among them (losses.h).  Nor what the step or the call had made that a failure
+ * interrupted.
  */
 
 #include "analyzer/attribution/attribution.h"
@@ -17,6 +18,7 @@ struct vt_leftovers {
 	struct vt_leak *items; /* largest first; their `kept` is NULL */
 	uint32_t nr;
 	uint64_t on_purpose_bytes; /* what was left out */
+	uint64_t interrupted_bytes; /* ... of the step or call that a failure interrupted */
 };
 
 void vt_leftovers_init(struct vt_leftovers *leftovers, struct vt_attribution *attribution,

@@ -131,6 +131,7 @@ json_t *vt_leaks_report_json(const struct vt_leaks_report *report)
 	vt_json_set(object, "never_freed",
 		    list_json(leaks, leaks->leftovers.items, leaks->leftovers.nr, leak_json));
 	vt_json_set(object, "kept_on_purpose_bytes", leaks->leftovers.on_purpose_bytes);
+	vt_json_set(object, "interrupted_bytes", leaks->leftovers.interrupted_bytes);
 	vt_json_set(object, "notes", notes);
 	return object;
 }

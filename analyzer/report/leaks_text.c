@@ -163,6 +163,9 @@ void vt_leaks_report_print_text(struct vt_leaks_report *report, FILE *out)
 			"\nalso never freed, on purpose: %s (weights, state, workspaces of "
 			"libraries)\n",
 			vt_units_bytes(bytes, sizeof(bytes), leaks->leftovers.on_purpose_bytes));
+	if (leaks->leftovers.interrupted_bytes)
+		fprintf(out, "\nalso alive, of what the failure interrupted: %s\n",
+			vt_units_bytes(bytes, sizeof(bytes), leaks->leftovers.interrupted_bytes));
 	if (report->notes.nr)
 		fputc('\n', out);
 	for (unsigned i = 0; i < report->notes.nr; i++)

@@ -5,7 +5,7 @@ import re
 
 import pytest
 from living import Program, until
-from recording import BUILD, WORKLOADS, record, record_python, vtrace
+from recording import BUILD, PYTHON, WORKLOADS, record, record_python, vtrace
 
 CLIENT = BUILD / "tests" / "workloads" / "driver_client"
 LEAKS = WORKLOADS / "leaking_loops.py"
@@ -185,6 +185,36 @@ def test_a_run_that_goes_on_and_one_that_was_killed(tmp_path):
     done = vtrace("leaks", tmp_path / "run.db")
     assert done.returncode == 0, done.stderr
     assert "note: killed: " in done.stdout and "NEVER FREED" not in done.stdout
+
+
+FAILING = """
+import os
+import sys
+import torch
+model = torch.nn.Sequential(*(torch.nn.Linear(512, 512) for _ in range(4))).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+forgotten = torch.zeros(1 << 20).cuda()
+for step in range(3):
+    y = model(torch.zeros(1024, 512).cuda())
+    if step == 2 and sys.argv[1:]:
+        os._exit(1)
+    y.sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    del y
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("fails", (False, True))
+def test_what_a_failure_interrupted_was_not_forgotten(tmp_path, fails):
+    (tmp_path / "failing.py").write_text(FAILING)
+    recording = record(tmp_path, PYTHON, tmp_path / "failing.py", *(["now"] if fails else []))
+    assert recording.process.returncode == fails, recording.process.stderr
+    found = leaks(recording)
+    assert [row["bytes"] for row in found["never_freed"]] == [4 << 20], found["never_freed"]
+    assert (found["interrupted_bytes"] >= 5 * 2 << 20) is fails
+    assert ("of what the failure interrupted" in vtrace("leaks", recording.database).stdout) is fails
 
 
 def test_bad_input(tmp_path):
