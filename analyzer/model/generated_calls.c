@@ -53,6 +53,7 @@ struct adding {
 	VT_VECTOR(struct run) runs;
 	VT_VECTOR(uint32_t) memories;
 	struct vt_map current; /* file, thread -> run */
+	uint32_t *by_file;     /* runs, by file, thread and first event */
 	VT_VECTOR(struct launch) launches;
 	VT_VECTOR(struct vt_operator_call) merged;
 	VT_VECTOR(struct vt_call_tensor) tensors;
@@ -162,17 +163,44 @@ static void take_allocation(struct adding *a, uint32_t index)
 	run->last_event = made->event;
 }
 
-/* The run that an operator was called from; VT_NO_INDEX: none. */
-static uint32_t find_run(struct adding *a, uint32_t file,
-			 const struct vt_operator_call *call)
+static int compare_runs(const void *a, const void *b, void *of)
 {
-	size_t i = vt_search_first(k, a->runs.len, a->runs.items[k].first_event <= call->event);
+	const struct run *runs = of, *x = &runs[*(const uint32_t *)a];
+	const struct run *y = &runs[*(const uint32_t *)b];
 
-	/* Runs are by their first events; few are open at once. */
-	while (i-- > 0)
-		if (a->runs.items[i].file == file && a->runs.items[i].thread == call->thread)
-			return (uint32_t)i;
-	return VT_NO_INDEX;
+	if (x->file != y->file)
+		return x->file < y->file ? -1 : 1;
+	if (x->thread != y->thread)
+		return x->thread < y->thread ? -1 : 1;
+	return x->first_event < y->first_event ? -1 : x->first_event > y->first_event;
+}
+
+static void sort_runs(struct adding *a)
+{
+	a->by_file = vt_xcalloc(a->runs.len + 1, sizeof(*a->by_file));
+	for (uint32_t i = 0; i < a->runs.len; i++)
+		a->by_file[i] = i;
+	if (a->runs.len)
+		qsort_r(a->by_file, a->runs.len, sizeof(*a->by_file), compare_runs, a->runs.items);
+}
+
+static int is_behind(const struct run *run, uint32_t file, const struct vt_operator_call *call)
+{
+	if (run->file != file)
+		return run->file > file;
+	if (run->thread != call->thread)
+		return run->thread > call->thread;
+	return run->first_event > call->event;
+}
+
+/* The run that an operator was called from: the last of its file and thread; VT_NO_INDEX: none. */
+static uint32_t find_run(const struct adding *a, uint32_t file, const struct vt_operator_call *call)
+{
+	const struct run *runs = a->runs.items;
+	size_t i = vt_search_first(k, a->runs.len, !is_behind(&runs[a->by_file[k]], file, call));
+	uint32_t run = i ? a->by_file[i - 1] : VT_NO_INDEX;
+
+	return i && runs[run].file == file && runs[run].thread == call->thread ? run : VT_NO_INDEX;
 }
 
 /* What an operator returned to a line has no allocation that the line itself made. */
@@ -197,6 +225,7 @@ static void take_results(struct adding *a, const struct run *run, uint32_t line,
 
 static void find_observed(struct adding *a)
 {
+	sort_runs(a);
 	for (uint32_t i = 0; i < a->calls->nr; i++) {
 		const struct vt_operator_call *call = &a->calls->items[i];
 		uint32_t line, file = find_place(a, call->python_stack, &line), run;
@@ -342,6 +371,7 @@ static void release(struct adding *a)
 	}
 	vt_vector_release(&a->files);
 	vt_vector_release(&a->runs);
+	free(a->by_file);
 	vt_vector_release(&a->memories);
 	vt_vector_release(&a->launches);
 	vt_map_release(&a->memory_at);
