@@ -215,7 +215,8 @@ static int is_scores(const struct search *search, uint32_t i)
 		return 0;
 	if (vt_map_find(&search->places, place_of(a)))
 		return is_attention || a->made->node_class;
-	return vt_facts_shape_classes(context->facts, a) == 1u << VT_SHAPE_SCORES &&
+	return !search->calls->nr &&
+	       vt_facts_shape_classes(context->facts, a) == 1u << VT_SHAPE_SCORES &&
 	       (is_attention || vt_finding_context_is_owner(context, i, "activation gradients"));
 }
 

@@ -417,7 +417,8 @@ static void find_kept_results(struct vt_finding_context *context)
 		int64_t end;
 
 		if (a->device != context->device || !vt_allocation_is_owned(a) ||
-		    !is_result(context, i) || !is_outlived(context, a) ||
+		    context->unused_graph[i] || !is_result(context, i) ||
+		    !is_outlived(context, a) ||
 		    vt_map_find(&queues, (struct vt_key){ a->made->python_stack,
 							  a->made->native_stack, 0 }))
 			continue;

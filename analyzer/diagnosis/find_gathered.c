@@ -32,7 +32,6 @@ struct gathering {
 	struct pile_list piles;
 	uint32_t *backward; /* by span: how many of that stage begin before it */
 	uint32_t nr_backward;
-	uint32_t *result; /* by pass: the last that it made */
 };
 
 static uint32_t count_backward(const struct gathering *g, int64_t event)
@@ -52,30 +51,6 @@ static void number_spans(struct gathering *g)
 		g->nr_backward += stages->spans[s].stage == VT_STAGE_BACKWARD;
 		g->backward[s] = g->nr_backward;
 	}
-}
-
-static void find_results(struct gathering *g)
-{
-	const struct vt_passes *passes = &g->context->facts->stages->passes;
-	const struct vt_model *model = g->context->model;
-
-	g->result = vt_xcalloc((size_t)passes->nr + 1, sizeof(*g->result));
-	for (uint32_t i = 0; i < model->nr_allocations; i++) {
-		const struct vt_allocation *a = &model->allocations[i];
-
-		if (passes->by_allocation[i] < passes->nr && vt_allocation_is_owned(a) &&
-		    !a->made->node_class)
-			g->result[passes->by_allocation[i]] = i;
-	}
-}
-
-/* Where autograd recorded the pass, its graph keeps what is not its result (find_graphs.h). */
-static int is_of_graph(const struct gathering *g, uint32_t i)
-{
-	const struct vt_passes *passes = &g->context->facts->stages->passes;
-	uint32_t pass = passes->by_allocation[i];
-
-	return pass < passes->nr && passes->passes[pass].has_autograd && g->result[pass] != i;
 }
 
 /* Of the first backward pass behind an event; VT_NEVER: there is none. */
@@ -211,13 +186,12 @@ void vt_find_gathered_detect(struct vt_finding_context *context)
 	if (!context->is_training || context->model->nr_ooms)
 		return;
 	number_spans(&g);
-	find_results(&g);
 	for (uint32_t i = 0; i < context->model->nr_allocations; i++) {
 		const struct vt_allocation *a = &context->model->allocations[i];
 
 		if (a->device == context->device && vt_allocation_is_owned(a) &&
 		    a->made->python_stack && !a->made->node_class && is_result(context, i) &&
-		    !is_of_graph(&g, i))
+		    !context->unused_graph[i])
 			add_to_pile(&g, i);
 	}
 	add_finding(&g);
@@ -226,5 +200,4 @@ void vt_find_gathered_detect(struct vt_finding_context *context)
 	vt_vector_release(&g.piles);
 	vt_map_release(&g.open);
 	free(g.backward);
-	free(g.result);
 }

@@ -193,6 +193,22 @@ static void relieve(struct vt_finding_context *context, const struct graphs *gra
 	}
 }
 
+static void mark_blocks(const struct vt_finding_context *context, const struct graphs *graphs)
+{
+	for (size_t g = 0; g < graphs->items.len; g++) {
+		const struct graph *graph = &graphs->items.items[g];
+		uint32_t result = result_of(context, graphs, graph);
+
+		for (uint32_t k = graph->first; k < graph->first + graph->nr; k++) {
+			int is_behind = block(context, graphs, k)->event >= graph->pass->end_event;
+
+			if (k != result)
+				context->unused_graph[graphs->blocks.items[k]] =
+					is_behind ? VT_BEHIND_ITS_PASS : VT_IN_UNUSED_GRAPH;
+		}
+	}
+}
+
 static int compare_events(const void *a, const void *b)
 {
 	const int64_t *x = a, *y = b;
@@ -210,8 +226,7 @@ static void find_teardowns(const struct vt_finding_context *context, const struc
 		const struct graph *graph = &graphs->items.items[g];
 
 		for (uint32_t k = graph->first; k < graph->first + graph->nr; k++)
-			if (block(context, graphs, k)->freed_event > graph->pass->end_event &&
-			    block(context, graphs, k)->freed_event != VT_NEVER)
+			if (block(context, graphs, k)->freed_event > graph->pass->end_event)
 				vt_vector_push(events, block(context, graphs, k)->freed_event);
 	}
 	vt_vector_sort(events, compare_events);
@@ -222,11 +237,12 @@ static int is_torn_down(const struct event_list *events, int64_t freed_event)
 	size_t at = vt_search_first(i, events->len,
 				    events->items[i] < freed_event - TEARDOWN_EVENTS);
 
-	return at < events->len && events->items[at] <= freed_event + TEARDOWN_EVENTS;
+	return at < events->len && events->items[at] - TEARDOWN_EVENTS <= freed_event;
 }
 
 /*
- * Data and caches that the graph alone kept: each would have gone when the same line made the next.
+ * Data, caches and what was made of results that the graph alone kept: each would have gone when
+ * the same line made the next.
  */
 static void relieve_kept_inputs(struct vt_finding_context *context, const struct graphs *graphs,
 				struct vt_savings *savings)
@@ -238,13 +254,13 @@ static void relieve_kept_inputs(struct vt_finding_context *context, const struct
 	find_teardowns(context, graphs, &events);
 	for (uint32_t i = model->nr_allocations; i-- > 0 && events.len;) {
 		const struct vt_allocation *a = &model->allocations[i];
-		struct vt_key key = { a->made->python_stack, a->made->native_stack,
-				      (uint64_t)a->device };
+		struct vt_key key = { a->made->python_stack, a->size_bytes, (uint64_t)a->device };
 		const uint64_t *replaced;
 
 		if (a->device != context->device || !vt_allocation_is_owned(a) ||
 		    !(vt_finding_context_is_owner(context, i, "inputs") ||
-		      vt_finding_context_is_owner(context, i, "kv cache")))
+		      vt_finding_context_is_owner(context, i, "kv cache") ||
+		      context->unused_graph[i] == VT_BEHIND_ITS_PASS))
 			continue;
 		replaced = vt_map_find(&next, key);
 		if (replaced && (int64_t)*replaced < a->freed_event &&
@@ -299,6 +315,7 @@ void vt_find_graphs_detect(struct vt_finding_context *context)
 		uint32_t first = graphs.blocks.items[graphs.items.items[0].first];
 		char *text;
 
+		mark_blocks(context, &graphs);
 		vt_graph_lifetimes_init(&lifetimes, context);
 		relieve(context, &graphs, &lifetimes, &likely, &latest);
 		vt_graph_lifetimes_release(&lifetimes);

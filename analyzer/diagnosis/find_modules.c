@@ -19,7 +19,7 @@ struct unused_tree {
 	uint32_t nr_modules;
 	uint64_t last_module; /* hash of its path */
 	uint64_t bytes;
-	uint8_t is_used;
+	uint64_t used_bytes;
 };
 
 VT_VECTOR_DECLARE(unused_trees, struct unused_tree);
@@ -60,7 +60,10 @@ static struct unused_tree *tree_of(struct unused_trees *trees, const struct unus
 	return &trees->items[trees->len - 1];
 }
 
-/* By allocation: whoever has a gradient or a copy in another type was used, whatever ran. */
+/*
+ * By allocation: whoever has a gradient or a copy in another type was used, whatever ran.  A small
+ * one may only be as large as another's gradient, so the larger part of a tree decides.
+ */
 static uint8_t *find_used(const struct vt_finding_context *context)
 {
 	const struct vt_facts *facts = context->facts;
@@ -95,7 +98,7 @@ static void note_parameter(struct vt_finding_context *context, const struct vt_m
 	tree->nr_modules += module != tree->last_module;
 	tree->last_module = module;
 	tree->bytes += context->model->allocations[i].size_bytes;
-	tree->is_used |= is_used[i];
+	tree->used_bytes += is_used[i] ? context->model->allocations[i].size_bytes : 0;
 }
 
 static void add_tree(const struct vt_finding_context *context, const struct unused_tree *tree,
@@ -123,7 +126,7 @@ static void add_unused(struct vt_finding_context *context, const struct unused_t
 	for (size_t t = 0; t < trees->len; t++) {
 		const struct unused_tree *tree = &trees->items[t];
 
-		if (tree->is_used || tree->nr_modules < LEAST_UNUSED_MODULES)
+		if (2 * tree->used_bytes > tree->bytes || tree->nr_modules < LEAST_UNUSED_MODULES)
 			continue;
 		largest = largest && largest->bytes >= tree->bytes ? largest : tree;
 		bytes += tree->bytes;

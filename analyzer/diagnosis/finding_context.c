@@ -122,7 +122,7 @@ struct settling {
 	const struct vt_trace_ready *ready;
 	struct vt_finding *findings;
 	const struct vt_replay *recorded;
-	uint8_t *is_dropped; /* by finding: it raises the highest use, or lowers nothing */
+	uint8_t *is_dropped; /* by finding: it lowers nothing */
 };
 
 static void settle_one(void *context, size_t number)
@@ -136,16 +136,16 @@ static void settle_one(void *context, size_t number)
 	if (finding->is_replayed ||
 	    vt_savings_replay(settling->ready, &finding->savings, &replay))
 		return;
-	finding->is_used_known = 1;
+	/* The program would ask in another order: what pieces of segments are left is a guess. */
+	finding->is_used_known = replay.peak_used_bytes <= before;
 	finding->lowers_used_bytes = lowered(before, replay.peak_used_bytes);
 	finding->lowers_allocated_bytes =
 		lowered(recorded->peak_allocated_bytes, replay.peak_allocated_bytes);
 	finding->saves_bytes = finding->lowers_allocated_bytes;
 	settling->is_dropped[number] =
-		(double)replay.peak_used_bytes > (1 + LEAST_SHARE) * (double)before ||
-		(!finding->is_least &&
-		 (double)finding->saves_bytes <
-			 LEAST_SHARE * (double)recorded->peak_allocated_bytes);
+		!finding->is_least &&
+		(double)finding->saves_bytes <
+			LEAST_SHARE * (double)recorded->peak_allocated_bytes;
 }
 
 void vt_finding_context_settle(struct vt_finding_context *context)
@@ -192,6 +192,7 @@ void vt_finding_context_init(struct vt_finding_context *context, int64_t event)
 	context->event = event;
 	context->live =
 		vt_xcalloc((size_t)context->model->nr_allocations + 1, sizeof(*context->live));
+	context->unused_graph = vt_xcalloc((size_t)context->model->nr_allocations + 1, 1);
 	for (uint32_t i = 0; i < context->model->nr_allocations; i++) {
 		const struct vt_allocation *a = &context->model->allocations[i];
 
@@ -216,4 +217,5 @@ void vt_finding_context_init(struct vt_finding_context *context, int64_t event)
 void vt_finding_context_release(struct vt_finding_context *context)
 {
 	free(context->live);
+	free(context->unused_graph);
 }

@@ -37,6 +37,13 @@ struct vt_finding {
 
 VT_VECTOR_DECLARE(vt_findings, struct vt_finding);
 
+/* What a graph keeps that no backward pass used: the finding about that has it, no other. */
+enum vt_unused_graph {
+	VT_IN_NO_UNUSED_GRAPH,
+	VT_IN_UNUSED_GRAPH,
+	VT_BEHIND_ITS_PASS, /* made of the pass's result: the loss, for instance */
+};
+
 struct vt_finding_context {
 	struct vt_findings *findings;
 	struct vt_attribution *attribution;
@@ -50,6 +57,7 @@ struct vt_finding_context {
 	uint64_t peak_bytes;
 	uint32_t *live; /* allocations with an owner at that event */
 	uint32_t nr_live;
+	uint8_t *unused_graph; /* by allocation: enum vt_unused_graph, as find_graphs found it */
 	uint32_t step;   /* 0: in none */
 	uint8_t stage;   /* enum vt_stage */
 	uint8_t is_training;
@@ -84,7 +92,7 @@ void vt_finding_context_add_replayed(struct vt_finding_context *context, enum vt
 			   char *text);
 /*
  * Finds by replay what the findings of the device lower the highest device use by, and drops those
- * that would raise it.
+ * that lower nothing.  Where the replay uses more, what they lower it by is not known.
  */
 void vt_finding_context_settle(struct vt_finding_context *context);
 

@@ -70,13 +70,13 @@ void vt_findings_init(struct vt_findings *findings, struct vt_attribution *attri
 		if (device != VT_WHEN_ALL_DEVICES && device != peak->device)
 			continue;
 		vt_finding_context_init(&context, peak->max_allocated_event);
+		vt_find_graphs_detect(&context); /* others leave out what it has */
 		vt_find_logits_detect(&context);
 		vt_find_states_detect(&context);
 		vt_find_weights_detect(&context);
 		vt_find_modules_detect(&context);
 		vt_find_unneeded_detect(&context);
 		vt_find_activations_detect(&context);
-		vt_find_graphs_detect(&context);
 		vt_find_gathered_detect(&context);
 		vt_find_keys_detect(&context);
 		vt_find_workspaces_detect(&context);
