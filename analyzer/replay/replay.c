@@ -289,13 +289,21 @@ static int is_left_out(const struct player *player, const struct vt_trace_step *
 	return step->op == VT_TRACE_TAKE && !request_of(player, step);
 }
 
+/* What an event gives back is free for what it takes. */
+static int is_before(const struct vt_trace_step *more, const struct vt_trace_step *step)
+{
+	int is_served_by_it = step->op == VT_TRACE_GIVE && more->op == VT_TRACE_TAKE;
+
+	return more->event < step->event || (more->event == step->event && !is_served_by_it);
+}
+
 /* What the trace does not have, up to a step of it. */
-static void make_more(struct player *player, int64_t event)
+static void make_more(struct player *player, const struct vt_trace_step *step)
 {
 	const struct vt_replay_options *options = player->options;
 
 	for (; player->next_more < options->nr_more && !player->replay->failure.event &&
-	       options->more[player->next_more].event <= event;
+	       is_before(&options->more[player->next_more], step);
 	     player->next_more++)
 		make(player, &options->more[player->next_more]);
 }
@@ -309,7 +317,7 @@ static void play(struct player *player)
 
 		if (is_left_out(player, step))
 			continue;
-		make_more(player, step->event);
+		make_more(player, step);
 		if (player->replay->failure.event)
 			break;
 		if (i == player->options->emptied_step)

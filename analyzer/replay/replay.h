@@ -20,7 +20,10 @@ struct vt_replay_options {
 	/* The sizes asked for, by allocation of the model: 0 leaves it out.  NULL: as recorded. */
 	const uint64_t *request_bytes;
 	const uint64_t *failed_bytes; /* the same of requests that failed, by vt_model.ooms */
-	/* Steps besides the trace's, by event: each before the first that is not earlier. */
+	/*
+	 * Steps besides the trace's, by event: each before the first that is not earlier, but what
+	 * is taken behind what the same event gives back.
+	 */
 	const struct vt_trace_step *more;
 	size_t nr_more;
 	size_t emptied_step;       /* empty_cache() is called before it; SIZE_MAX: before none */
