@@ -377,6 +377,14 @@ uint32_t vt_names_roles(const struct vt_names *names, uint32_t allocation)
 	return bits;
 }
 
+/* Tied weights are in several modules: their name is what named_parameters() says, the first. */
+static int is_tied(const struct vt_tensor *a, const struct vt_tensor *b)
+{
+	return (a->role == VT_ROLE_PARAMETER || a->role == VT_ROLE_GRADIENT) &&
+	       a->role == b->role && a->probe == b->probe && a->holder == b->holder &&
+	       a->shape == b->shape;
+}
+
 const struct vt_tensor *vt_names_find(const struct vt_names *names, uint32_t allocation,
 				      uint32_t role_mask)
 {
@@ -389,7 +397,7 @@ const struct vt_tensor *vt_names_find(const struct vt_names *names, uint32_t all
 
 		if (found && tensor->role != found->role)
 			break;
-		if (role_bit(tensor) & role_mask)
+		if (role_bit(tensor) & role_mask && !(found && is_tied(found, tensor)))
 			found = tensor;
 	}
 	return found;

@@ -36,7 +36,10 @@ void vt_names_release(struct vt_names *names);
 const uint32_t *vt_names_rows(const struct vt_names *names, uint32_t allocation, uint32_t *nr);
 /* Bit per enum vt_role. */
 uint32_t vt_names_roles(const struct vt_names *names, uint32_t allocation);
-/* The last row of the strongest role among those of the mask; NULL: none. */
+/*
+ * The last row of the strongest role among those of the mask, of tied weights the first of its
+ * probe; NULL: none.
+ */
 const struct vt_tensor *vt_names_find(const struct vt_names *names, uint32_t allocation,
 				      uint32_t role_mask);
 /*

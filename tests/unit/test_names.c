@@ -452,6 +452,34 @@ static void caches_of_one_name_have_two_paths(void **state)
 	vt_analysis_close(&analysis);
 }
 
+static void add_parameter(struct builder_db *b, int64_t event, const char *name)
+{
+	build_tensor(b, &(struct build_tensor){ .allocation = event,
+						.role = VT_ROLE_PARAMETER,
+						.name = name,
+						.holder = "main: model",
+						.shape = "16,8" });
+}
+
+/* As named_parameters() says: a state's name is made of it. */
+static void tied_weights_have_the_first_name(void **state)
+{
+	struct builder_db *b = build_open("tied.db");
+	int64_t event = build_alloc(b, &(struct build_event){ .size = 512, .python = MAIN });
+	struct vt_analysis analysis;
+	char *path;
+
+	(void)state;
+	add_parameter(b, event, "embed.weight");
+	add_parameter(b, event, "head.weight");
+	build_close(b);
+	open_analysis(&analysis, "tied.db");
+	path = vt_attribution_path(&analysis.attribution, index_at(&analysis, event));
+	assert_string_equal(path, "weights/embed.weight");
+	free(path);
+	vt_analysis_close(&analysis);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -461,6 +489,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(many_variables_are_many_owners, unit_enter,
 						unit_leave),
 		cmocka_unit_test_setup_teardown(caches_of_one_name_have_two_paths, unit_enter,
+						unit_leave),
+		cmocka_unit_test_setup_teardown(tied_weights_have_the_first_name, unit_enter,
 						unit_leave),
 	};
 
