@@ -53,7 +53,7 @@ def preferences():
         train_dataset=table, processing_class=tokenizer()).train()
 
 
-@case(family="Lightning", mode="GAN by manual optimization", steps=8, roles={"*": "conv"},
+@case(family="Lightning", mode="GAN by manual optimization", steps=4, roles={"*": "conv"},
       stages=("forward", "backward", "optimizer"), needs=["lightning"])
 def adversaries():
     import lightning
