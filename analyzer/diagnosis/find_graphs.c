@@ -254,7 +254,9 @@ static void relieve_kept_inputs(struct vt_finding_context *context, const struct
 	find_teardowns(context, graphs, &events);
 	for (uint32_t i = model->nr_allocations; i-- > 0 && events.len;) {
 		const struct vt_allocation *a = &model->allocations[i];
-		struct vt_key key = { a->made->python_stack, a->size_bytes, (uint64_t)a->device };
+		/* Caches grow; the native stack changes where observing begins or ends. */
+		struct vt_key place = { a->made->python_stack, a->made->native_stack, 0 };
+		struct vt_key equal = { a->made->python_stack, a->size_bytes, 1 };
 		const uint64_t *replaced;
 
 		if (a->device != context->device || !vt_allocation_is_owned(a) ||
@@ -262,12 +264,14 @@ static void relieve_kept_inputs(struct vt_finding_context *context, const struct
 		      vt_finding_context_is_owner(context, i, "kv cache") ||
 		      context->unused_graph[i] == VT_BEHIND_ITS_PASS))
 			continue;
-		replaced = vt_map_find(&next, key);
+		replaced = vt_map_find(&next, place);
+		replaced = replaced ? replaced : vt_map_find(&next, equal);
 		if (replaced && (int64_t)*replaced < a->freed_event &&
 		    is_torn_down(&events, a->freed_event))
 			vt_savings_add_between(savings, a, a->size_bytes, (int64_t)*replaced + 1,
 					       VT_NEVER);
-		vt_map_put(&next, key, (uint64_t)a->event);
+		vt_map_put(&next, place, (uint64_t)a->event);
+		vt_map_put(&next, equal, (uint64_t)a->event);
 	}
 	vt_map_release(&next);
 	vt_vector_release(&events);
