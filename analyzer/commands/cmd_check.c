@@ -150,6 +150,8 @@ static int keep_figures(const struct wanted *wanted, const struct vt_view *view,
 static int print(const struct wanted *wanted, const struct vt_view *view,
 		 const struct vt_check *check, struct vt_diag *diag)
 {
+	int is_text = !view->is_json && !wanted->is_markdown;
+
 	if (view->is_json)
 		vt_check_print_json(check, stdout);
 	else if (wanted->is_markdown)
@@ -158,7 +160,7 @@ static int print(const struct wanted *wanted, const struct vt_view *view,
 		vt_check_print_text(check, stdout);
 	/* Where the report is for a program, annotations would end up in it. */
 	if (wanted->has_github)
-		vt_check_print_github(check, view->is_json ? stderr : stdout);
+		vt_check_print_github(check, is_text ? stdout : stderr);
 	*wanted->is_broken = check->nr_broken != 0;
 	if (wanted->history && keep_figures(wanted, view, check, diag))
 		return -1;
