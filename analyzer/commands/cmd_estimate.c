@@ -343,6 +343,11 @@ static void show_run(const struct arguments *arguments, struct vt_model_run *run
 	struct vt_analysis analysis;
 	int rc = vt_analysis_open(&analysis, run->recording, NULL, diag);
 
+	if (json_object_get(run->result, "out_of_memory")) {
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: needs more than " WITHOUT_LIMIT,
+			    run->model);
+		rc = -1;
+	}
 	run->analysis = &analysis;
 	run->is_out_of_memory = -1;
 	if (!rc)
@@ -362,7 +367,7 @@ static int plan_beside(struct vt_plan *plan, struct vt_architecture *model, cons
 		       struct vt_diag *diag)
 {
 	if (!name)
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "a script's model has none");
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "they need a configuration, and a script has none");
 	return !name || vt_source_open(model, name, diag) || vt_estimate_make(plan, diag) ? -1 : 0;
 }
 
@@ -407,8 +412,9 @@ static const char *check_run(const struct arguments *arguments)
 {
 	if (!arguments->is_run)
 		return arguments->python ? "--python only applies with --run or --build" : NULL;
-	if (arguments->params || arguments->what_if || arguments->against || arguments->from)
-		return "--run excludes --params, --what-if, --against and --from";
+	if (arguments->params || arguments->what_if || arguments->against || arguments->from ||
+	    arguments->overhead)
+		return "--run excludes --params, --what-if, --against, --overhead and --from";
 	return NULL;
 }
 
@@ -435,7 +441,9 @@ int vt_cmd_estimate(int argc, char **argv)
 		return vt_options_wrong(&spec, "%s", check_run(&arguments));
 	wanted = arguments.params || arguments.from || arguments.build ? 0 : 1;
 	if (argc - optind != wanted)
-		return vt_options_wrong(&spec, wanted ? "one MODEL" : "--params and no MODEL");
+		return vt_options_wrong(&spec, wanted ? "one MODEL" :
+					       arguments.build ? "--build and no MODEL" :
+								 "--params and no MODEL");
 	if (arguments.against && (arguments.what_if || arguments.params ||
 				  (wanted && vt_sheet_is(argv[optind]))))
 		return vt_options_wrong(&spec, "--against needs a MODEL, and neither --what-if nor "

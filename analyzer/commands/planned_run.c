@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/commands/planned_run.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,13 +16,18 @@
 #include "analyzer/base/util.h"
 #include "analyzer/commands/launch.h"
 #include "analyzer/planner/source.h"
+#include "common/recorder_options.h"
+
+/* Of the command before the settings, and how long it waits for the database. */
+#define NR_WORDS    15
+#define EXIT_WAIT_S "600"
 
 /* Longest answer of --versions. */
 #define MAX_VERSIONS 1024
 
 /* One run in its folder. */
 struct place {
-	char *folder, *config, *recording, *result, *log;
+	char *folder, *config, *recording, *journal, *result, *log;
 };
 
 static char *cache_folder(void)
@@ -61,6 +67,7 @@ static void place_init(struct place *place, const char *cache, const char *name)
 	place->folder = vt_xasprintf("%s/%s", cache, name);
 	place->config = vt_xasprintf("%s/config.json", place->folder);
 	place->recording = vt_xasprintf("%s/run.db", place->folder);
+	place->journal = vt_xasprintf("%s/run.journal", place->folder);
 	place->result = vt_xasprintf("%s/result.json", place->folder);
 	place->log = vt_xasprintf("%s/log", place->folder);
 }
@@ -70,17 +77,23 @@ static void place_release(struct place *place)
 	free(place->folder);
 	free(place->config);
 	free(place->recording);
+	free(place->journal);
 	free(place->result);
 	free(place->log);
 }
 
-static void place_remove(const struct place *place)
+/* Everything in the folder but its log where that is to stay, and the folder if it is empty. */
+static void empty_folder(const char *folder, int is_log_kept)
 {
-	unlink(place->config);
-	unlink(place->recording);
-	unlink(place->result);
-	unlink(place->log);
-	rmdir(place->folder);
+	DIR *files = opendir(folder);
+	const struct dirent *entry;
+
+	while (files && (entry = readdir(files)))
+		if (!is_log_kept || strcmp(entry->d_name, "log") != 0)
+			unlinkat(dirfd(files), entry->d_name, 0);
+	if (files)
+		closedir(files);
+	rmdir(folder);
 }
 
 /* Complete or not at all. */
@@ -156,15 +169,29 @@ static char *setting_word(const struct vt_plan_settings *settings, enum vt_setti
 			    vt_plan_settings_text(settings, id, value, sizeof(value)));
 }
 
+/* What PyTorch's allocator reads; the rest of the environment changes no bytes. */
+static const char *const allocator_variables[] = {
+	"PYTORCH_ALLOC_CONF",
+	"PYTORCH_CUDA_ALLOC_CONF",
+	"PYTORCH_NO_CUDA_MEMORY_CACHING",
+	"CUBLAS_WORKSPACE_CONFIG",
+};
+
 static uint64_t hash_request(const struct vt_planned_run_request *request, const char *versions,
 			     const char *model)
 {
-	uint64_t hash = vt_hash_text(versions, strlen(versions));
+	const char *const texts[] = { versions,	       model,
+				      request->profile, vt_embedded_model_run,
+				      VTRACE_VERSION,  vt_embedded_profiles };
+	uint64_t hash = 0;
 
-	hash = vt_hash_mix(hash, vt_hash_text(model, strlen(model)));
-	hash = vt_hash_mix(hash, vt_hash_text(request->profile, strlen(request->profile)));
-	hash = vt_hash_mix(hash,
-			   vt_hash_text(vt_embedded_model_run, strlen(vt_embedded_model_run)));
+	for (size_t i = 0; i < VT_ARRAY_SIZE(texts); i++)
+		hash = vt_hash_mix(hash, vt_hash_text(texts[i], strlen(texts[i])));
+	for (size_t i = 0; i < VT_ARRAY_SIZE(allocator_variables); i++) {
+		const char *value = getenv(allocator_variables[i]);
+
+		hash = vt_hash_mix(hash, value ? vt_hash_text(value, strlen(value)) : i);
+	}
 	for (int id = 0; id < VT_NR_SETTINGS; id++) {
 		char *word = setting_word(request->settings, (enum vt_setting)id);
 
@@ -174,24 +201,46 @@ static uint64_t hash_request(const struct vt_planned_run_request *request, const
 	return hash;
 }
 
+/* The user's settings of the recorder are not for this recording, which is to be whole. */
+static void forget_recorder_options(void)
+{
+#define FORGET_TEXT(field, variable, standard, what)	     unsetenv(variable);
+#define FORGET_NUMBER(field, variable, standard, most, what) unsetenv(variable);
+	VT_RECORDER_OPTIONS(FORGET_TEXT, FORGET_NUMBER)
+#undef FORGET_TEXT
+#undef FORGET_NUMBER
+}
+
 /* Runs ourselves: `vtrace run --simulate ... -- PYTHON SCRIPT MODEL RESULT LOG SETTING...`. */
 static int record(const struct vt_planned_run_request *request, const char *script,
 		  const char *model, const struct place *place, struct vt_diag *diag)
 {
 	char *argv[VT_NR_SETTINGS + 16] = {
-		"vtrace",	   "run",	     "--quiet",	      "--simulate",
-		(char *)request->profile, "--output", place->recording, "--",
-		(char *)request->python, (char *)script,    (char *)model,    place->result,
+		"vtrace",
+		"run",
+		"--quiet",
+		"--exit-wait",
+		EXIT_WAIT_S,
+		"--simulate",
+		(char *)request->profile,
+		"--output",
+		place->recording,
+		"--",
+		(char *)request->python,
+		(char *)script,
+		(char *)model,
+		place->result,
 		place->log,
 	};
-	int nr = 13, status = 0, rc;
+	int nr = NR_WORDS, status = 0, rc;
 	pid_t pid;
 
+	forget_recorder_options();
 	for (int id = 0; id < VT_NR_SETTINGS; id++)
 		argv[nr++] = setting_word(request->settings, (enum vt_setting)id);
 	argv[nr] = NULL;
 	rc = vt_launch_run("/proc/self/exe", argv, &pid, &status, diag);
-	while (nr > 13)
+	while (nr > NR_WORDS)
 		free(argv[--nr]);
 	return rc;
 }
@@ -210,12 +259,24 @@ static int judge(struct vt_planned_run *run, const struct place *place, const ch
 		vt_diag_set(diag, VT_EXIT_UNREADABLE,
 			    "%s: the run ended without a result; its output: %s", model,
 			    place->log);
-	else if (access(place->recording, R_OK))
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: the run left no recording", model);
+	else if (access(place->recording, R_OK) || !access(place->journal, F_OK))
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: the run left no complete recording",
+			    model);
 	return diag->exit_code ? -1 : 0;
 }
 
-/* The run goes to `place` complete or not at all; who was faster has made the same. */
+/* Gives the finished run its name; what was there under it goes then, and not before. */
+static int publish(const struct place *part, const struct place *place, struct vt_diag *diag)
+{
+	empty_folder(place->folder, 0);
+	if (!rename(part->folder, place->folder))
+		return 0;
+	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: cannot be kept: %s", place->folder,
+		    strerror(errno));
+	return -1;
+}
+
+/* Of a run that ended without a result its output stays, which the message names. */
 static int run_into(struct vt_planned_run *run, const struct vt_planned_run_request *request,
 		    const char *cache, const char *script, const char *config,
 		    const struct place *place, struct vt_diag *diag)
@@ -232,11 +293,30 @@ static int run_into(struct vt_planned_run *run, const struct vt_planned_run_requ
 		rc = record(request, script, config ? part.config : request->model, &part, diag);
 	if (!rc)
 		rc = judge(run, &part, request->model, diag);
-	if (run->result && (rc || rename(part.folder, place->folder)))
-		place_remove(&part);
+	if (!rc)
+		rc = publish(&part, place, diag);
+	if (rc)
+		empty_folder(part.folder, !run->result);
 	place_release(&part);
 	free(name);
 	return rc;
+}
+
+/* The text of FILE.py behind its path: another file, or another text, is another run. */
+static char *script_text(const char *model, struct vt_diag *diag)
+{
+	char *file = vt_xstrndup(model, (size_t)(strstr(model, ".py:") - model) + strlen(".py"));
+	char *path = realpath(file, NULL), *text = NULL, *both = NULL;
+	size_t len;
+
+	errno = 0;
+	text = vt_source_read(path ? path : file, &len, diag);
+	if (text)
+		both = vt_xasprintf("%s %s\n%s", path ? path : file, model, text);
+	free(text);
+	free(path);
+	free(file);
+	return both;
 }
 
 static int make(struct vt_planned_run *run, const struct vt_planned_run_request *request,
@@ -245,7 +325,7 @@ static int make(struct vt_planned_run *run, const struct vt_planned_run_request 
 	int is_script = strstr(request->model, ".py:") != NULL;
 	char versions[MAX_VERSIONS], name[32];
 	struct place place;
-	char *config;
+	char *text;
 	int rc = 0;
 
 	if (ask_versions(request->python, script, versions, sizeof(versions))) {
@@ -253,12 +333,12 @@ static int make(struct vt_planned_run *run, const struct vt_planned_run_request 
 			    request->python);
 		return -1;
 	}
-	config = is_script ? NULL : vt_source_config(request->model, diag);
-	if (!config && !is_script)
+	text = is_script ? script_text(request->model, diag) :
+			   vt_source_config(request->model, diag);
+	if (!text)
 		return -1;
 	snprintf(name, sizeof(name), "%016llx",
-		 (unsigned long long)hash_request(request, versions,
-						  config ? config : request->model));
+		 (unsigned long long)hash_request(request, versions, text));
 	place_init(&place, cache, name);
 	/* What a script imports may have changed: its runs are not taken from before. */
 	run->result = is_script ? NULL : json_load_file(place.result, 0, NULL);
@@ -266,12 +346,11 @@ static int make(struct vt_planned_run *run, const struct vt_planned_run_request 
 	if (!run->is_kept) {
 		json_decref(run->result);
 		run->result = NULL;
-		place_remove(&place);
-		rc = run_into(run, request, cache, script, config, &place, diag);
+		rc = run_into(run, request, cache, script, is_script ? NULL : text, &place, diag);
 	}
 	run->recording = vt_xstrdup(place.recording);
 	place_release(&place);
-	free(config);
+	free(text);
 	return rc;
 }
 

@@ -5,7 +5,8 @@
 /*
  * Runs a planned model on the simulator and records it.  What was run is kept in the cache folder
  * (VTRACE_CACHE, XDG_CACHE_HOME/vtrace, ~/.cache/vtrace) under a hash of everything that decides
- * it: model, settings, card, Python and its libraries.  The next question is answered from there.
+ * it: model, settings, card, Python and its libraries, this vtrace, the allocator's environment.
+ * The next question is answered from there; of a script, which may import anything, never.
  */
 
 #include <jansson.h>

@@ -138,6 +138,7 @@ static void add_unused(struct vt_finding_context *context, const struct unused_t
 	vt_units_bytes(all, sizeof(all), bytes);
 	path = largest->len ? largest->path :
 			      vt_module_runs_variable(context->model, largest->holder);
+	path = path ? path : "a module";
 	vt_finding_context_add(context, VT_FINDING_MODULE_UNUSED, &savings, largest->first,
 			       vt_xasprintf("%s of %.*s%s", all,
 					    (int)(largest->len ? largest->len : strlen(path)), path,

@@ -11,12 +11,14 @@
 static char *cache_folder(void)
 {
 	const char *cache = getenv("HF_HUB_CACHE"), *hf_home = getenv("HF_HOME");
-	const char *home = getenv("HOME");
+	const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
 
 	if (cache && *cache)
 		return vt_xstrdup(cache);
 	if (hf_home && *hf_home)
 		return vt_xasprintf("%s/hub", hf_home);
+	if (base && *base)
+		return vt_xasprintf("%s/huggingface/hub", base);
 	return vt_xasprintf("%s/.cache/huggingface/hub", home ? home : "");
 }
 

@@ -457,7 +457,7 @@ def say_into(log):
 
 def main():
     if sys.argv[1:] == ["--versions"]:
-        print(json.dumps({"python": sys.executable} | versions(), sort_keys=True))
+        print(json.dumps({"python": sys.executable, "version": sys.version} | versions(), sort_keys=True))
         return 0
     word, path, log, *words = sys.argv[1:]
     say_into(log)
