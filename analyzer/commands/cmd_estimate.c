@@ -367,7 +367,7 @@ static int plan_beside(struct vt_plan *plan, struct vt_architecture *model, cons
 		       struct vt_diag *diag)
 {
 	if (!name)
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "they need a configuration, and a script has none");
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "a script has no configuration");
 	return !name || vt_source_open(model, name, diag) || vt_estimate_make(plan, diag) ? -1 : 0;
 }
 

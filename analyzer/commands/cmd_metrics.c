@@ -31,7 +31,7 @@ static const struct vt_options_spec spec = {
 };
 
 struct wanted {
-	const char *operand;
+	const char *path;
 	const char *output;
 	int64_t every_s; /* 0: once */
 };
@@ -43,13 +43,12 @@ static int print_once(const struct wanted *wanted, int *is_running, struct vt_di
 	enum vt_metrics_format format = vt_util_has_suffix(wanted->output, ".prom") ?
 						VT_METRICS_PROMETHEUS :
 						VT_METRICS_OPENMETRICS;
-	char *path = vt_live_find(wanted->operand, diag);
 	struct vt_ranks_runs runs = { 0 };
 	struct vt_output output;
 	int rc = -1;
 
 	*is_running = 0;
-	if (path && !vt_ranks_runs_init(&runs, path, &rank_options, 0, diag) &&
+	if (!vt_ranks_runs_init(&runs, wanted->path, &rank_options, 0, diag) &&
 	    !vt_output_open(&output, wanted->output, 1, diag)) {
 		vt_metrics_print(&runs, format, output.file);
 		rc = vt_output_close(&output, 0, diag);
@@ -57,9 +56,7 @@ static int print_once(const struct wanted *wanted, int *is_running, struct vt_di
 			*is_running |= !runs.files[i].problem &&
 				       !strcmp(runs.files[i].ended, "running");
 	}
-	if (path)
-		vt_ranks_runs_release(&runs);
-	free(path);
+	vt_ranks_runs_release(&runs);
 	return rc;
 }
 
@@ -68,6 +65,7 @@ int vt_cmd_metrics(int argc, char **argv)
 	struct wanted wanted = { .output = "-" };
 	struct vt_diag diag = { 0 };
 	int id, is_running, rc;
+	char *path;
 
 	while ((id = vt_options_next(&spec, argc, argv)) > 0) {
 		if (id == 'o')
@@ -82,14 +80,20 @@ int vt_cmd_metrics(int argc, char **argv)
 		return vt_options_wrong(&spec, "needs a process, a recording or a folder");
 	if (wanted.every_s && !strcmp(wanted.output, "-"))
 		return vt_options_wrong(&spec, "--every needs -o FILE");
-	wanted.operand = argv[optind];
-	/* A recording that is there already would be replaced by text. */
-	if (vt_output_check(wanted.output, 1, &diag))
+	/* Once: the process id of a program that has ended finds nothing. */
+	path = vt_live_find(argv[optind], &diag);
+	if (!path)
 		return vt_diag_print(&diag);
-	while (!(rc = print_once(&wanted, &is_running, &diag)) && wanted.every_s && is_running) {
+	wanted.path = path;
+	/* A recording that is there already would be replaced by text. */
+	rc = vt_output_check(wanted.output, 1, &diag);
+	is_running = !rc;
+	while (is_running && !(rc = print_once(&wanted, &is_running, &diag)) && wanted.every_s &&
+	       is_running) {
 		struct timespec pause = { (time_t)wanted.every_s, 0 };
 
 		nanosleep(&pause, NULL);
 	}
+	free(path);
 	return rc ? vt_diag_print(&diag) : VT_EXIT_OK;
 }

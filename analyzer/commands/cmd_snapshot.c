@@ -86,6 +86,20 @@ static int copy(struct vt_db *db, const char *part, struct vt_diag *diag)
 	return rc;
 }
 
+/* The copy is of a moment: nobody is to wait for its program. */
+static int mark(const char *part, struct vt_diag *diag)
+{
+	struct vt_db *db = NULL;
+	int rc = vt_db_open(&db, part, VT_DB_WRITE, diag);
+
+	if (!rc && (vt_db_run_set(db, "ended", "frozen") || vt_db_make_single_file(db))) {
+		vt_db_diag(db, diag);
+		rc = -1;
+	}
+	vt_db_close(db);
+	return rc;
+}
+
 /* --force is not for the recording that is being written. */
 static int is_itself(const char *path, const char *output, struct vt_diag *diag)
 {
@@ -117,6 +131,8 @@ static int freeze(const char *path, const char *output, int is_forced, struct vt
 	unlink(part);
 	rc = copy(db, part, diag);
 	vt_db_close(db);
+	if (!rc)
+		rc = mark(part, diag);
 	if (!rc)
 		rc = vt_new_file_publish(part, output, is_forced, diag);
 	else

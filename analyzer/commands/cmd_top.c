@@ -35,7 +35,7 @@ static const struct vt_options_spec spec = {
 };
 
 struct wanted {
-	const char *operand;
+	const char *path;
 	int64_t every_s, window_s;
 	int is_once;
 };
@@ -46,16 +46,16 @@ static int look(const struct wanted *wanted, struct vt_screen *screen, int *is_r
 {
 	/* Head, titles and places take twelve lines. */
 	struct vt_top_options top_options = { .window_s = wanted->window_s, .top = 5 };
-	char *path = vt_live_find(wanted->operand, diag), *text = NULL;
+	char *text = NULL;
 	size_t size = 0;
 	FILE *out;
 	int rc = -1;
 
 	if (screen)
 		top_options.nr_rows = screen->nr_rows > 18 ? screen->nr_rows - 13 : 5;
-	out = path ? open_memstream(&text, &size) : NULL;
+	out = open_memstream(&text, &size);
 	if (out) {
-		rc = vt_top_print(path, &top_options, is_running, out, diag);
+		rc = vt_top_print(wanted->path, &top_options, is_running, out, diag);
 		fclose(out);
 	}
 	if (!rc && screen)
@@ -63,7 +63,6 @@ static int look(const struct wanted *wanted, struct vt_screen *screen, int *is_r
 	else if (!rc)
 		fputs(text, stdout);
 	free(text);
-	free(path);
 	return rc;
 }
 
@@ -110,6 +109,7 @@ int vt_cmd_top(int argc, char **argv)
 	struct wanted wanted = { .every_s = 2, .window_s = 60 };
 	struct vt_diag diag = { 0 };
 	int id, is_running, rc;
+	char *path;
 
 	while ((id = vt_options_next(&spec, argc, argv)) > 0)
 		if (take_option(&wanted, id))
@@ -118,10 +118,15 @@ int vt_cmd_top(int argc, char **argv)
 		return vt_options_exit_code(id);
 	if (argc - optind != 1)
 		return vt_options_wrong(&spec, "needs a process, a recording or a folder");
-	wanted.operand = argv[optind];
+	/* Once: the process id of a program that has ended finds nothing. */
+	path = vt_live_find(argv[optind], &diag);
+	if (!path)
+		return vt_diag_print(&diag);
+	wanted.path = path;
 	if (wanted.is_once || !isatty(STDOUT_FILENO))
 		rc = look(&wanted, NULL, &is_running, &diag);
 	else
 		rc = watch(&wanted, &diag);
+	free(path);
 	return rc ? vt_diag_print(&diag) : VT_EXIT_OK;
 }

@@ -11,6 +11,7 @@
 
 #include "analyzer/base/numbers.h"
 #include "analyzer/base/util.h"
+#include "analyzer/import/journal_file.h"
 
 #define SUFFIX ".journal"
 /* Generations of processes: `vtrace run`, a shell, a launcher, a worker. */
@@ -21,6 +22,7 @@ static char *recording_of(int64_t pid)
 {
 	char *name = vt_xasprintf("/proc/%lld/maps", (long long)pid), *found = NULL, *line = NULL;
 	FILE *maps = fopen(name, "re");
+	struct vt_journal_header header;
 	size_t size = 0;
 
 	free(name);
@@ -28,7 +30,9 @@ static char *recording_of(int64_t pid)
 		char *path = strchr(line, '/');
 
 		line[strcspn(line, "\n")] = '\0';
-		if (path && vt_util_has_suffix(path, SUFFIX) && !access(path, R_OK))
+		/* Other programs have files of this name, too. */
+		if (path && vt_util_has_suffix(path, SUFFIX) &&
+		    !vt_journal_file_peek(path, &header, NULL))
 			found = vt_xasprintf("%.*s.db", (int)(strlen(path) - strlen(SUFFIX)), path);
 	}
 	free(line);

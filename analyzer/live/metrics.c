@@ -82,7 +82,9 @@ static void print_sample(const struct metric *metric, const struct vt_rank *rank
 	print_label("file", vt_util_base_name(rank->file), out);
 	fputc(',', out);
 	print_label("program", program, out);
-	fprintf(out, ",pid=\"%" PRId64 "\",device=\"%" PRId64 "\"", rank->pid, rank->device);
+	fprintf(out, ",pid=\"%" PRId64 "\"", rank->pid);
+	if (rank->device != VT_RANK_NONE)
+		fprintf(out, ",device=\"%" PRId64 "\"", rank->device);
 	if (has_rank)
 		fprintf(out, ",rank=\"%" PRId64 "\"", rank->number);
 	if (owner) {

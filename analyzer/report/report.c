@@ -134,7 +134,8 @@ char *vt_report_ended(const struct vt_analysis *analysis)
 
 	if (!ended)
 		return vt_xstrdup("running");
-	if (!died_of_memory(&analysis->model, ended))
+	/* A snapshot of a program that ran on. */
+	if (!strcmp(ended, "frozen") || !died_of_memory(&analysis->model, ended))
 		return ended;
 	free(ended);
 	return vt_xstrdup("out of memory");
