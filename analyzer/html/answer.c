@@ -82,7 +82,7 @@ static void print_line(const struct answer *answer, const struct vt_own_line *li
 	vt_markup_text(head->out, text);
 	fputs("</p><p>", head->out);
 	vt_markup_bytes(head->out, line->bytes);
-	fputs(" of it from this line", head->out);
+	fputs(" of that from this line", head->out);
 	print_source(is_own ? vt_sources_line(head->sources, line->frame.id)
 			    : vt_sources_made(head->sources, describe, line->largest->first),
 		     head->out);
@@ -174,11 +174,11 @@ static void print_largest(const struct answer *answer)
 					  &head->report->analysis->attribution,
 					  &head->report->describe, answer->owner, answer->len);
 
-	fputs("<div class=\"tile\"><h2>Most of it</h2><p class=\"big\">", head->out);
+	fputs("<div class=\"tile\"><h2>Largest owner</h2><p class=\"big\">", head->out);
 	vt_owner_rows_print_name(answer->books, answer->owner, answer->len, head->out);
 	fputs("</p><p>", head->out);
 	vt_markup_bytes(head->out, answer->bytes);
-	fprintf(head->out, ", %.1f %% of it",
+	fprintf(head->out, ", %.1f %% of what is allocated",
 		100.0 * (double)answer->bytes / (double)total_of(answer->books));
 	vt_owner_rows_print_meaning(answer->owner, answer->len, head->out);
 	if (has_line)

@@ -10,12 +10,11 @@ import pytest
 
 from recording import LIBRARY, TIMEOUT_S, VTRACE, clean_environment, vtrace
 from scenes import SCENES
-from victim import CLIENT, DRIVER_FOLDER, Victim, check_books, environment, finish, read_books
+from victim import CLIENT, DRIVER_FOLDER, MOST_SAMPLES, Victim, check_books, environment, finish, read_books
 
 FAULT = DRIVER_FOLDER / "libfault.so"
 SMALL, LARGE = 300, 40000  # calls: within one chunk; the journal grows twice
 MOST_FAULTS = 400
-MOST_SAMPLES = 60  # one for each eighth more that was allocated
 
 
 class Faulted:

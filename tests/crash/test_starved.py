@@ -9,7 +9,7 @@ import time
 
 from recording import LIBRARY, TIMEOUT_S, VTRACE, vtrace
 from scenes import BEGIN, GIVEN_BACK, SCENES, calls_of
-from victim import CLIENT, DRIVER_FOLDER, Victim, check_books, finish, read_books
+from victim import CLIENT, DRIVER_FOLDER, MOST_SAMPLES, Victim, check_books, finish, read_books
 
 MIB = 1 << 20
 PAUSED = "vtrace: recording paused; the program continues: {}: File too large\n"
@@ -83,7 +83,7 @@ def test_a_cap_becomes_counted_loss(tmp_path):
     # Three chunks full of events, some records of stacks among them.
     assert 3 * 65536 / 2 - 3000 < run["events"] <= 3 * 65536 / 2
     calls = len(next(iter(read_books(tmp_path).values())))
-    assert run["events"] + run["lost_events"] == calls + 1
+    assert 0 < run["events"] + run["lost_events"] - calls <= MOST_SAMPLES
     assert run["recording_stopped"] == "File too large"
 
 
@@ -128,16 +128,16 @@ def test_a_paused_recording_goes_on_when_the_collector_has_made_room(tmp_path):
         do_a_line(victim)
         lines += 1
         assert victim.wait_until(lambda: has_room(victim))
-    assert victim.head - gained == 3 * 40000
+    assert 0 <= victim.head - gained - 3 * 40000 <= 2 * MOST_SAMPLES
     _, said = victim.process.communicate(timeout=TIMEOUT_S)
     assert (victim.process.returncode, said) == (0, PAUSED.format(victim.journal))
     run = finish(tmp_path)["run"]
     assert run["ended"] == "exit 0" and "recording_stopped" not in run
-    # Two allocations and a look at the device at the beginning, a free at the end.
+    # Two allocations and looks at the device, the first at the beginning, a free at the end,
     # and where the gap ends, which says how large it is.
     gaps = query(tmp_path, "SELECT size_bytes FROM event JOIN operation o ON o.id = op WHERE o.name = 'loss'")
     assert sum(nr for nr, in gaps) == run["lost_events"] > 0
-    assert run["events"] + run["lost_events"] == 4 + lines * 20000 + len(gaps)
+    assert 4 <= run["events"] + run["lost_events"] - lines * 20000 - len(gaps) <= 3 + MOST_SAMPLES
     # At the time of the event that it stands before.
     times = query(tmp_path, "SELECT l.time_ns, n.time_ns FROM event l JOIN operation o ON o.id = l.op"
                   " JOIN every_event n ON n.event = l.id + 1 WHERE o.name = 'loss'")

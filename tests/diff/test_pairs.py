@@ -9,10 +9,8 @@ import pytest
 import truth
 from versions import Version
 
-# Of each mistake that was made before one: a line put in between, swapped, split, a function renamed, moved.
-QUICK = ("kept_tensor_inserted_between", "statements_swapped", "function_renamed", "method_moved_to_base_class",
-         "put_into_a_function", "call_split", "kept_tensors_swapped_and_grown", "class_renamed", "wrapped_in_with",
-         "result_kept_in_forward", "comment_in_function", "decorated")
+# One of each kind: something new, nothing, a move, one line that becomes two.
+QUICK = ("kept_tensor_inserted_between", "statements_swapped", "function_renamed", "call_split")
 
 
 def judge_all(rows):

@@ -20,6 +20,8 @@ LEDGER_CALLS = 131072
 LEDGER_THREAD_BYTES = 16 + 16 * LEDGER_CALLS
 HEAD, STATE, EXIT_TIME, IMPORTED, IMPORTER = 64, 80, 96, 128, 156
 EXITING = 2
+# Of the memory that the device has in use, each an event: one for each eighth more that was allocated.
+MOST_SAMPLES = 60
 
 
 def environment(directory, **extra):
