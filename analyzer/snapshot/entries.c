@@ -210,8 +210,8 @@ int vt_snapshot_entry_read(struct vt_snapshot_input *input, uint32_t device, uin
 		return -1;
 	shape = shape_of(input, dict);
 	for (unsigned key = 0; key < VT_SNAPSHOT_NR_KEYS; key++)
-		found[key] = shape->at[key] == UINT32_MAX ? VT_VALUE_UNSET :
-							    dict->values[shape->at[key]];
+		found[key] = shape->at[key] < dict->len ? dict->values[shape->at[key]] :
+							  VT_VALUE_UNSET;
 	*entry = (struct vt_snapshot_entry){
 		.action = action_of(input, found[VT_KEY_ACTION]),
 		.index = index,

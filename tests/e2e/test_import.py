@@ -376,3 +376,10 @@ def test_a_private_pool_ends_with_its_first_segment_that_goes(tmp_path):
     assert (found["graph_pools_bytes"], found["cached_bytes"]) == (28 * MIB, 0)
     found = json.loads(vtrace("report", path, "--json", "--at", "end").stdout)["devices"][0]["peak"]
     assert (found["graph_pools_bytes"], found["cached_bytes"]) == (0, 16 * MIB)
+
+
+def test_an_empty_entry_is_none(small, tmp_path):
+    """Before any shape of entries was known it had the one of nothing, and was read beyond its end."""
+    snapshot = snapshots.small()
+    snapshot["device_traces"][0].insert(0, {})
+    assert peak(write(tmp_path / "empty.pickle", snapshot))["allocated_bytes"] == 12 * MIB

@@ -133,9 +133,13 @@ static int put_odd(struct pickle *p, uint64_t *seed, unsigned oddity)
 {
 	if (below(seed, oddity))
 		return 0;
-	switch (below(seed, 8)) {
+	switch (below(seed, 9)) {
 	case 0:
 		pickle_byte(p, 'N');
+		break;
+	case 7:
+		pickle_open(p, '}');
+		pickle_close(p, 'u');
 		break;
 	case 1:
 		pickle_number(p, -(int64_t)below(seed, 1000));
