@@ -66,7 +66,7 @@ RUNS = {
     "other device": (make_other_device, {"device 0": ("H100", "A100")}),
     "killed": (make_killed, {"ended": ("exit 0", "signal 9")}),
     "no Python": (make_native, {"stacks": ("Python, native", "native"), "torch": ("2.", None)}),
-    "older schema": (make_older, {"schema": ("6", "2")}),
+    "older schema": (make_older, {"schema": ("7", "2")}),
 }
 
 

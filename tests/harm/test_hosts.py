@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 from recording import BUILD, LIBRARY, PYTHON, SOURCE, TIMEOUT_S, clean_environment, vtrace
+from victim import MOST_SAMPLES
 
 HARM = BUILD / "tests/harm"
 DRIVER = HARM / "driver"
@@ -60,8 +61,8 @@ def host(folder, preload, program=None, before=(), **extra):
 def check_all_recorded(done, calls=CALLS):
     assert int(done.stdout) == calls
     events, lost = re.search(r"vtrace: ([\d,]+) events, (\d+) lost", done.stderr).groups()
-    # One sample of the device.
-    assert int(events.replace(",", "")) == calls + 1 and lost == "0"
+    # Samples of the memory in use are events.
+    assert 0 < int(events.replace(",", "")) - calls <= MOST_SAMPLES and lost == "0"
 
 
 @pytest.mark.parametrize("order", ["first", "told"])

@@ -48,8 +48,9 @@ def peaks(recording):
     for device in recording.report()["devices"]:
         peak = device["peak"]
         if peak:
-            # Without blocks everything but the context is allocated.
-            allocated = peak["max_allocated_bytes"] or peak["device_used_bytes"] - peak["context_bytes"]
+            # Without blocks all is allocated but the context and what the driver's pages have beside it.
+            allocated = peak["max_allocated_bytes"] or peak["device_used_bytes"] - peak["context_bytes"] - \
+                peak["rounding_bytes"] - peak["difference_bytes"]
             found[device["id"]] = {"allocated": allocated, "used": peak["device_used_bytes"]}
     return found
 
