@@ -117,7 +117,8 @@ def test_the_closing_line_of_a_killed_program_has_the_reports_peak(tmp_path):
     assert match, said[0]
     peak = json.loads(vtrace("report", "--json", tmp_path / "killed.db").stdout)["devices"][0]["peak"]
     asked_for = peak["device_used_bytes"] - peak["rounding_bytes"] - peak["difference_bytes"]
-    assert f"{asked_for / 2**30:.2f} GiB" == match[1]
+    # Both are rounded, and the context may have grown between.
+    assert float(match[1].split()[0]) == pytest.approx(asked_for / 2**30, abs=0.01)
 
 
 @pytest.fixture
