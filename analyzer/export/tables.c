@@ -166,6 +166,13 @@ static void write_allocation(struct writer *w, struct vt_csv *csv)
 		write_allocation_row(w, csv, i);
 }
 
+static void write_rest_row(struct writer *w, struct vt_csv *csv, const char *owner, int64_t bytes)
+{
+	vt_csv_number(csv, w->rank->device);
+	vt_csv_text(csv, owner);
+	vt_csv_number(csv, bytes);
+}
+
 static void write_rest(struct writer *w, struct vt_csv *csv)
 {
 	struct vt_books books;
@@ -173,11 +180,10 @@ static void write_rest(struct writer *w, struct vt_csv *csv)
 	if (w->rank->device == VT_RANK_NONE)
 		return;
 	vt_books_init(&books, &w->analysis.attribution, (int)w->rank->device, w->rank->event);
-	for (uint32_t i = 0; i < books.nr_rest; i++) {
-		vt_csv_number(csv, w->rank->device);
-		vt_csv_text(csv, books.rest[i].owner);
-		vt_csv_number(csv, (int64_t)books.rest[i].bytes);
-	}
+	for (uint32_t i = 0; i < books.nr_rest; i++)
+		write_rest_row(w, csv, books.rest[i].owner, (int64_t)books.rest[i].bytes);
+	if (books.unseen_bytes > 0)
+		write_rest_row(w, csv, "unaccounted", books.unseen_bytes);
 	vt_books_release(&books);
 }
 

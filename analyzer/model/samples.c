@@ -246,6 +246,12 @@ static int tells_context(const struct vt_device_sample *sample)
 	       sample->process_used_bytes >= sample->recorded_bytes;
 }
 
+static int is_of(const struct vt_device_sample *sample, int device, int is_context)
+{
+	return sample->device == device && sample->has_process &&
+	       (!is_context || tells_context(sample));
+}
+
 /* S2, among those that know the process, and with `is_context` that tell the context. */
 static const struct vt_device_sample *find(const struct vt_model *model, int device,
 					   int64_t time_ns, int is_context)
@@ -255,14 +261,26 @@ static const struct vt_device_sample *find(const struct vt_model *model, int dev
 	for (uint32_t i = 0; i < model->nr_samples; i++) {
 		const struct vt_device_sample *sample = &model->samples[i];
 
-		if (sample->device != device || !sample->has_process ||
-		    (is_context && !tells_context(sample)))
+		if (!is_of(sample, device, is_context))
 			continue;
 		if (best && sample->time_ns > time_ns)
 			break;
 		best = sample;
 	}
 	return best;
+}
+
+/* The first of these samples after that moment. */
+static const struct vt_device_sample *find_next(const struct vt_model *model, int device,
+						int64_t time_ns, int is_context)
+{
+	uint32_t at = (uint32_t)vt_search_first(i, model->nr_samples,
+						model->samples[i].time_ns <= time_ns);
+
+	for (; at < model->nr_samples; at++)
+		if (is_of(&model->samples[at], device, is_context))
+			return &model->samples[at];
+	return NULL;
 }
 
 static int is_word(const struct vt_memory_info *info, int device)
@@ -311,14 +329,42 @@ static void add_first_context(const struct vt_model *model, int device, struct v
 	outside->context_bytes = less(known->context_bytes, first ? first->rounding_bytes : 0);
 }
 
-static void add_difference(const struct vt_memory_info *info,
+static uint64_t others_of(const struct vt_device_sample *sample)
+{
+	return sample->total_used_bytes - sample->process_used_bytes;
+}
+
+/* Of the difference, what `bytes` had grown to by the next sample. */
+static void take_growth(uint64_t *bytes, uint64_t grown_to, int64_t *difference)
+{
+	uint64_t growth = less(grown_to, *bytes);
+
+	if (*difference <= 0)
+		return;
+	if (growth > (uint64_t)*difference)
+		growth = (uint64_t)*difference;
+	*bytes += growth;
+	*difference -= (int64_t)growth;
+}
+
+/* S3 */
+static void add_difference(const struct vt_model *model, const struct vt_memory_info *info,
 			   const struct vt_device_sample *context, struct vt_outside *outside)
 {
+	const struct vt_device_sample *next;
+
 	if (!info || !outside->has_context || (context && context->time_ns >= info->time_ns))
 		return;
 	outside->difference_bytes =
 		(int64_t)(info->used_bytes - info->recorded_bytes - info->rounding_bytes -
 			  outside->context_bytes - outside->other_bytes);
+	next = find_next(model, info->device, info->time_ns, 0);
+	if (next)
+		take_growth(&outside->other_bytes, others_of(next), &outside->difference_bytes);
+	next = find_next(model, info->device, info->time_ns, 1);
+	if (next)
+		take_growth(&outside->context_bytes, context_of(model, next),
+			    &outside->difference_bytes);
 }
 
 struct vt_outside vt_samples_at(const struct vt_model *model, int device, int64_t time_ns)
@@ -330,7 +376,7 @@ struct vt_outside vt_samples_at(const struct vt_model *model, int device, int64_
 	add_first_context(model, device, &outside);
 	if (other) {
 		outside.has_other = 1;
-		outside.other_bytes = other->total_used_bytes - other->process_used_bytes;
+		outside.other_bytes = others_of(other);
 	}
 	if (context) {
 		outside.has_context = 1;
@@ -339,7 +385,7 @@ struct vt_outside vt_samples_at(const struct vt_model *model, int device, int64_
 		/* S5: the measured one has the others in it. */
 		outside.context_bytes = less(outside.context_bytes, outside.other_bytes);
 	}
-	add_difference(find_info(model, device, time_ns), context, &outside);
+	add_difference(model, find_info(model, device, time_ns), context, &outside);
 	return outside;
 }
 

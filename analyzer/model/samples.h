@@ -12,7 +12,8 @@
  *  S2  The last sample by a moment speaks for it, before the first one that one.
  *  S3  cuMemGetInfo is the driver's word for the device, from the last change before it until the
  *      next word: what it says beyond what was recorded, the context and other processes is a
- *      difference, unless a sample of S2 is newer.
+ *      difference, unless a sample of S2 is newer.  What other processes, then the context, have
+ *      more in the next sample than in the last is theirs already, as far as the difference goes.
  *  S4  Memory of cuMemAlloc takes pages of 2 MiB, which small allocations share.  What these have
  *      beyond the allocations is counted where the driver's first word leaves room for it.
  *  S5  Where no process is told apart, the context is the one that the recorder measured after the

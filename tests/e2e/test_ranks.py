@@ -66,7 +66,8 @@ def test_owners_of_ranks_are_those_of_their_own_reports(large_rank):
     alone = []
     for rank in ranks["ranks"]:
         done = vtrace("report", rank["file"], "--json", "--at", "most-allocated")
-        alone.append({row["owner"]: row["bytes"] for row in json.loads(done.stdout)["devices"][0]["peak"]["owners"]})
+        peak = json.loads(done.stdout)["devices"][0]["peak"]
+        alone.append({row["owner"]: row["bytes"] for row in peak["owners"]} | {"unaccounted": peak["difference_bytes"]})
     assert {"activations/mlp", "logits", "weights", "optimizer"} <= alone[0].keys()
     for name in alone[0].keys() | alone[1].keys():
         values = [row.get(name, 0) for row in alone]

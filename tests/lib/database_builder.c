@@ -384,6 +384,17 @@ void build_sample(struct builder_db *b, int device, int64_t after_ns, uint64_t t
 			     or_null(process, process != 0)));
 }
 
+int64_t build_memory_info(struct builder_db *b, int device, uint64_t total, uint64_t used)
+{
+	int64_t id = ++b->last_event;
+
+	exec(b, vt_xasprintf("INSERT INTO event VALUES (%" PRId64 ", %" PRId64
+			     ", %d, %d, %d, %d, 31, 0, %" PRIu64 ", %" PRIu64 ", NULL, NULL)",
+			     id, id * 1000000, BUILD_MAIN_THREAD, VT_OP_MEMORY_INFO,
+			     VT_KIND_SEGMENT, device, total, total - used));
+	return id;
+}
+
 void build_run(struct builder_db *b, const char *key, const char *value)
 {
 	vt_db_run_set(b->db, key, value);

@@ -87,6 +87,8 @@ int64_t build_graph(struct builder_db *b, enum vt_op op, uint64_t address, uint6
 /* After the last event by so much; `process` 0: not known. */
 void build_sample(struct builder_db *b, int device, int64_t after_ns, uint64_t total,
 		  uint64_t process);
+/* What the driver answered when it was asked. */
+int64_t build_memory_info(struct builder_db *b, int device, uint64_t total, uint64_t used);
 void build_run(struct builder_db *b, const char *key, const char *value);
 void build_device(struct builder_db *b, int id, uint64_t total, int64_t context);
 

@@ -194,6 +194,52 @@ static void the_first_look_may_follow_at_once(void **state)
 	vt_analysis_close(&analysis);
 }
 
+/* Each of them grew after a sample, and the driver said so before the next one. */
+static void what_the_next_sample_has_more_was_there_when_the_driver_said_it(void **state)
+{
+	struct builder_db *b = build_open("run.db");
+	struct vt_analysis analysis;
+	struct vt_outside outside;
+
+	(void)state;
+	build_device(b, 0, 8ull << 30, 300);
+	segment(b, 0, 1000);
+	settled(b, LONG, 1700, 1300);
+	pause_for(b, 300);
+	build_memory_info(b, 0, 8ull << 30, 1000 + 300 + 400 + 5000 + 60 + 7);
+	settled(b, LONG, 6760, 1360);
+	build_close(b);
+	open_run(&analysis);
+
+	outside = vt_samples_at(&analysis.model, 0, 302 * MS);
+	assert_int_equal(outside.other_bytes, 5400);
+	assert_int_equal(outside.context_bytes, 360);
+	assert_int_equal(outside.difference_bytes, 7);
+	vt_analysis_close(&analysis);
+}
+
+static void what_no_sample_explains_is_the_difference(void **state)
+{
+	struct builder_db *b = build_open("run.db");
+	struct vt_analysis analysis;
+	struct vt_outside outside;
+
+	(void)state;
+	build_device(b, 0, 8ull << 30, 300);
+	segment(b, 0, 1000);
+	settled(b, LONG, 1700, 1300);
+	pause_for(b, 300);
+	build_memory_info(b, 0, 8ull << 30, 1700 + 5000);
+	build_close(b);
+	open_run(&analysis);
+
+	outside = vt_samples_at(&analysis.model, 0, 302 * MS);
+	assert_int_equal(outside.other_bytes, 400);
+	assert_int_equal(outside.context_bytes, 300);
+	assert_int_equal(outside.difference_bytes, 5000);
+	vt_analysis_close(&analysis);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, unit_enter, unit_leave)
 
 int main(void)
@@ -206,6 +252,8 @@ int main(void)
 		TEST(a_busy_program_has_its_measured_context_without_the_others),
 		TEST(without_its_process_a_sample_tells_nothing),
 		TEST(an_unknown_device_is_left_out),
+		TEST(what_the_next_sample_has_more_was_there_when_the_driver_said_it),
+		TEST(what_no_sample_explains_is_the_difference),
 	};
 
 	return cmocka_run_group_tests_name("samples", tests, NULL, NULL);
