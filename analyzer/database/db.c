@@ -8,6 +8,9 @@
  *      at any instruction leaves the last committed batch.  Its index is a file that is mapped
  *      shared; where files cannot be, the rollback journal keeps the second promise and readers
  *      wait for the end of a batch.
+ *  D3  The file is looked at by nothing but SQLite while a connection of this process has it:
+ *      closing any descriptor of a file drops all locks that the process has on it, and the next
+ *      writer to leave would delete a write-ahead log that is in use.
  */
 #include "analyzer/database/db.h"
 
@@ -245,10 +248,10 @@ static int can_be_mapped(const char *path)
 	return 1;
 }
 
-static int set_up_writer(struct vt_db *db)
+static int set_up_writer(struct vt_db *db, int has_log)
 {
 	/* A database of this mode could not even be read there: it is never tried. */
-	if (can_be_mapped(db->path) && vt_db_exec(db, "PRAGMA journal_mode=WAL"))
+	if (has_log && vt_db_exec(db, "PRAGMA journal_mode=WAL"))
 		return -1;
 	return vt_db_exec(db, writer_settings);
 }
@@ -273,18 +276,18 @@ static int complete(struct vt_db *db, enum vt_db_mode mode)
 	return -1;
 }
 
-int vt_db_open(struct vt_db **out, const char *path, enum vt_db_mode mode, struct vt_diag *diag)
+/* The file is known to be one of ours (D3). */
+static int connect(struct vt_db **out, const char *path, enum vt_db_mode mode, int has_log,
+		   struct vt_diag *diag)
 {
 	int flags = mode == VT_DB_READ ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
 	struct vt_db *db = NULL;
 
-	if (mode == VT_DB_CREATE && create(path, diag))
-		return -1;
-	if (vt_db_check_file(path, diag) || open_raw(&db, path, flags, diag))
+	if (open_raw(&db, path, flags, diag))
 		return -1;
 	vt_db_defence_start(db, mode == VT_DB_READ);
 	/* The first query reads the schema: a damaged file shows here. */
-	if (vt_db_defence_check(db, diag) || (mode != VT_DB_READ && set_up_writer(db)) ||
+	if (vt_db_defence_check(db, diag) || (mode != VT_DB_READ && set_up_writer(db, has_log)) ||
 	    vt_db_exec(db, "SELECT count(1) FROM run; SELECT max(id) FROM allocation") ||
 	    complete(db, mode)) {
 		vt_db_diag(db, diag);
@@ -293,6 +296,20 @@ int vt_db_open(struct vt_db **out, const char *path, enum vt_db_mode mode, struc
 	}
 	*out = db;
 	return 0;
+}
+
+int vt_db_open(struct vt_db **db, const char *path, enum vt_db_mode mode, struct vt_diag *diag)
+{
+	if (mode == VT_DB_CREATE && create(path, diag))
+		return -1;
+	if (vt_db_check_file(path, diag))
+		return -1;
+	return connect(db, path, mode, mode != VT_DB_READ && can_be_mapped(path), diag);
+}
+
+int vt_db_open_again(struct vt_db **out, const struct vt_db *db, struct vt_diag *diag)
+{
+	return connect(out, db->path, VT_DB_READ, 0, diag);
 }
 
 int vt_db_open_memory(struct vt_db **out, const char *name, struct vt_diag *diag)

@@ -33,6 +33,8 @@ enum vt_db_mode {
  * permission, not ours, truncated, made by a newer version; nothing was modified.
  */
 int vt_db_open(struct vt_db **db, const char *path, enum vt_db_mode mode, struct vt_diag *diag);
+/* A second connection to the same file, for another thread to read. */
+int vt_db_open_again(struct vt_db **again, const struct vt_db *db, struct vt_diag *diag);
 /*
  * A new one that is in memory alone; `name` is what vt_db_path and messages call it.  0, or -1 with
  * `diag` filled.

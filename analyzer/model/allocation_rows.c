@@ -140,7 +140,7 @@ static struct vt_db *open_beside(struct vt_db *db)
 	struct vt_diag diag = { 0 };
 	struct vt_db *beside;
 
-	if (slots < 0 || vt_db_open(&beside, vt_db_path(db), VT_DB_READ, &diag))
+	if (slots < 0 || vt_db_open_again(&beside, db, &diag))
 		return NULL;
 	if (!vt_db_exec(beside, "BEGIN") &&
 	    vt_db_run_get_int(beside, "imported_slots", -1) == slots)

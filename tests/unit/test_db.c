@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/kinds.h"
@@ -388,6 +390,67 @@ static void a_finished_database_is_one_file(void **state)
 	vt_db_close(reader);
 }
 
+/*
+ * Another process, as a command beside the collector: at each byte that it is sent it opens `path`
+ * for writing, closes it, and answers.  SQLite knows what its own process has open: it must have
+ * begun before this one opens anything.
+ */
+static int start_other_writer(const char *path)
+{
+	int ends[2];
+	char byte;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+	if (fork()) {
+		close(ends[1]);
+		return ends[0];
+	}
+	close(ends[0]);
+	while (read(ends[1], &byte, 1) == 1) {
+		struct vt_db *db = NULL;
+
+		byte = vt_db_open(&db, path, VT_DB_WRITE, NULL) ? 'f' : 'w';
+		vt_db_close(db);
+		if (write(ends[1], &byte, 1) != 1)
+			break;
+	}
+	_exit(0);
+}
+
+static void let_it_write(int other)
+{
+	char byte = 'g';
+
+	assert_int_equal(write(other, &byte, 1), 1);
+	assert_int_equal(read(other, &byte, 1), 1);
+	assert_int_equal(byte, 'w');
+}
+
+static void a_writer_that_leaves_takes_no_log_away(void **state)
+{
+	struct vt_db *writer = NULL, *again = NULL, *reader = NULL;
+
+	int other = start_other_writer("shared.db");
+
+	(void)state;
+	make("shared.db");
+	/* From here the file itself says that it has a log. */
+	let_it_write(other);
+	assert_int_equal(vt_db_open(&writer, "shared.db", VT_DB_WRITE, NULL), 0);
+	assert_int_equal(vt_db_run_set(writer, "a", "1"), 0);
+	let_it_write(other);
+	assert_int_equal(vt_db_open_again(&again, writer, NULL), 0);
+	vt_db_close(again);
+	let_it_write(other);
+	assert_int_equal(vt_db_run_set(writer, "b", "2"), 0);
+	assert_int_equal(vt_db_open(&reader, "shared.db", VT_DB_READ, NULL), 0);
+	assert_int_equal(unit_int(reader, "SELECT count(*) FROM run"), 2);
+	vt_db_close(reader);
+	vt_db_close(writer);
+	close(other);
+	wait(NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -405,6 +468,7 @@ int main(void)
 		cmocka_unit_test(a_log_of_a_deleted_database_is_not_taken_over),
 		cmocka_unit_test(no_permission_is_one_clear_line),
 		cmocka_unit_test(a_failed_prepare_only_shows_at_the_step),
+		cmocka_unit_test(a_writer_that_leaves_takes_no_log_away),
 		cmocka_unit_test(a_finished_database_is_one_file),
 	};
 
