@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """`vtrace top`: lines into a pipe, pictures in a terminal (tmux)."""
+import itertools
 import re
 import shutil
 import subprocess
@@ -19,12 +20,15 @@ def program(tmp_path):
 
 
 class Terminal:
-    """A window of tmux with a server of its own."""
+    """A window of tmux with its own server."""
+
+    numbers = itertools.count()
 
     def __init__(self, folder, *command, columns=80, rows=24):
         if not shutil.which("tmux"):
             pytest.skip("tmux is not installed")
-        self.socket = str(folder / "tmux")
+        # A server that was told to end still has its socket for a moment.
+        self.socket = str(folder / f"tmux-{next(Terminal.numbers)}")
         self.tmux("-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", str(rows),
                   " ".join(map(str, command)) + "; echo ended with $?; cat")
 
