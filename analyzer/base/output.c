@@ -67,7 +67,7 @@ int vt_output_close(struct vt_output *output, int is_failed, struct vt_diag *dia
 	if (is_bad && output->file == stdout)
 		clearerr(output->file); /* it was reported here */
 	if (output->part && rc)
-		unlink(output->part);
+		vt_new_file_discard(output->part);
 	else if (output->part)
 		rc = vt_new_file_publish(output->part, output->path, output->is_forced, diag);
 	free(output->part);

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "analyzer/base/hash.h"
 #include "common/journal_format.h"
 
 /* State letter and start time of a process; -1 if there is none. */
@@ -103,6 +104,11 @@ static int differs(uint32_t theirs, uint32_t ours)
 int vt_process_is_elsewhere(uint32_t boot_hash, uint32_t pid_namespace)
 {
 	return differs(boot_hash, own_boot_hash()) || differs(pid_namespace, own_pid_namespace());
+}
+
+uint32_t vt_process_home(void)
+{
+	return (uint32_t)vt_hash_mix(own_boot_hash(), own_pid_namespace());
 }
 
 void vt_process_open(struct vt_process *process, uint32_t pid, uint64_t start_ticks)

@@ -25,6 +25,8 @@ void vt_process_close(struct vt_process *process);
  * for ours.
  */
 int vt_process_is_elsewhere(uint32_t boot_hash, uint32_t pid_namespace);
+/* Equal for processes whose ids can be looked up from each other: one boot, one pid namespace. */
+uint32_t vt_process_home(void);
 
 int vt_process_is_alive(struct vt_process *process);
 /* Waits until it dies, at most that long. */

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "analyzer/base/diag.h"
 #include "analyzer/base/options.h"
@@ -70,7 +69,7 @@ static int import(const char *snapshot, const char *output, int is_forced, struc
 	int rc = fill(snapshot, part, diag);
 
 	if (rc)
-		unlink(part);
+		vt_new_file_discard(part);
 	else
 		rc = vt_new_file_publish(part, output, is_forced, diag);
 	free(part);

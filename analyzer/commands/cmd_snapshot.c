@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "analyzer/base/clock.h"
 #include "analyzer/base/diag.h"
@@ -128,7 +127,6 @@ static int freeze(const char *path, const char *output, int is_forced, struct vt
 	if (vt_input_open(path, &db, diag))
 		return -1;
 	part = vt_new_file_part(output);
-	unlink(part);
 	rc = copy(db, part, diag);
 	vt_db_close(db);
 	if (!rc)
@@ -136,7 +134,7 @@ static int freeze(const char *path, const char *output, int is_forced, struct vt
 	if (!rc)
 		rc = vt_new_file_publish(part, output, is_forced, diag);
 	else
-		unlink(part);
+		vt_new_file_discard(part);
 	free(part);
 	return rc;
 }

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 
 import pytest
@@ -71,6 +72,84 @@ def test_a_snapshot_of_a_killed_program_under_a_killed_command(program, tmp_path
     program.end("kill 9")
     ok("snapshot", tmp_path / "run.db", "-o", tmp_path / "s.db", "--force")
     assert blocks(tmp_path / "s.db") == 40
+
+
+def stopped_while_writing(folder, output):
+    """A snapshot that is stopped before its file has its name, and the parts it has by then."""
+    while True:
+        command = subprocess.Popen([VTRACE, "snapshot", folder / "run.db", "-o", output, "--force"],
+                                   env=clean_environment(), stdout=subprocess.DEVNULL)
+        parts = []
+        while command.poll() is None:
+            if parts := sorted(folder.glob(f"{output.name}.{command.pid}-*.part*")):
+                command.send_signal(signal.SIGSTOP)
+                os.waitid(os.P_PID, command.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+                parts = [part for part in parts if part.exists()]
+                break
+        if parts and command.poll() is None:
+            return command, parts
+        command.wait()
+
+
+def kill(command):
+    command.kill()
+    command.wait()
+
+
+def test_what_a_killed_snapshot_left_goes_with_the_next(program, tmp_path):
+    program.tell("alloc 4")
+    command, left = stopped_while_writing(tmp_path, tmp_path / "s.db")
+    kill(command)
+    for ending in ("-journal", "-wal", "-shm"):
+        left[0].with_name(left[0].name + ending).touch()
+    ok("snapshot", tmp_path / "run.db", "-o", "s.db", "--force", cwd=tmp_path)
+    assert blocks(tmp_path / "s.db") == 4
+    assert not list(tmp_path.glob("*.part*"))
+
+
+def test_the_part_of_a_living_snapshot_stays(program, tmp_path):
+    program.tell("alloc 4")
+    command, parts = stopped_while_writing(tmp_path, tmp_path / "s.db")
+    try:
+        ok("snapshot", tmp_path / "run.db", "-o", tmp_path / "s.db", "--force")
+        assert all(part.exists() for part in parts)
+        command.send_signal(signal.SIGCONT)
+        assert command.wait(timeout=TIMEOUT_S) == 0
+    finally:
+        kill(command)
+    assert blocks(tmp_path / "s.db") == 4 and not list(tmp_path.glob("*.part*"))
+
+
+def test_only_parts_of_the_same_file_and_of_the_dead_go(program, tmp_path):
+    program.tell("alloc 4")
+    command, parts = stopped_while_writing(tmp_path, tmp_path / "s.db")
+    pid, home = re.fullmatch(r"s\.db\.(\d+)-([0-9a-f]{8})\.part", parts[0].name).groups()
+    kill(command)
+    zombie = subprocess.Popen(["true"])
+    os.waitid(os.P_PID, zombie.pid, os.WEXITED | os.WNOWAIT)
+    elsewhere = f"{int(home, 16) ^ 1:08x}"
+    kept = [f"s.db.{os.getpid()}-{home}.part-wal", f"t.db.{pid}-{home}.part", f"s.db.{pid}-{home}.part.gz",
+            f"s.db.{pid}.part", f"s.db.0{pid}-{home}.part", f"s.db.{pid}-{elsewhere}.part"]
+    gone = [f"s.db.{zombie.pid}-{home}.part", f"s.db.{zombie.pid}-{home}.part-shm", f"s.db.1-{elsewhere}.part"]
+    for name in kept + gone:
+        (tmp_path / name).touch()
+    os.utime(tmp_path / gone[-1], (1, 1))
+    folder = tmp_path / f"s.db.{pid}-{home}.part-wal"
+    folder.mkdir()
+    ok("snapshot", tmp_path / "run.db", "-o", tmp_path / "s.db", "--force")
+    zombie.wait()
+    assert sorted(file.name for file in tmp_path.glob("*.part*")) == sorted([*kept, folder.name])
+
+
+@pytest.mark.parametrize("arguments", (("export", "run.db", "--format", "folded", "-o"), ("html", "run.db", "-o")))
+def test_other_commands_clear_leftovers_too(program, tmp_path, arguments):
+    program.tell("alloc 1")
+    command, parts = stopped_while_writing(tmp_path, tmp_path / "s.db")
+    kill(command)
+    left = tmp_path / parts[0].name.replace("s.db.", "out.")
+    parts[0].rename(left)
+    ok(*arguments, "out", cwd=tmp_path)
+    assert (tmp_path / "out").exists() and not left.exists()
 
 
 def test_metrics_are_what_is_in_use(program, tmp_path):
