@@ -3,9 +3,11 @@
 
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "analyzer/base/util.h"
 #include "common/journal_format.h"
 
 int vt_recording_file_is(const char *path)
@@ -36,10 +38,28 @@ int vt_recording_file_keep(const char *path, int is_forced, struct vt_diag *diag
 	return -1;
 }
 
-int vt_recording_file_is_same(const char *a, const char *b)
+static int leads_to_same(const char *a, const char *b)
 {
 	struct stat first, second;
 
 	return !stat(a, &first) && !stat(b, &second) && first.st_dev == second.st_dev &&
 	       first.st_ino == second.st_ino;
+}
+
+static int is_in_same_folder(const char *a, const char *b)
+{
+	char *first = vt_xasprintf("%.*s.", (int)(vt_util_base_name(a) - a), a);
+	char *second = vt_xasprintf("%.*s.", (int)(vt_util_base_name(b) - b), b);
+	int is_same = leads_to_same(first, second);
+
+	free(first);
+	free(second);
+	return is_same;
+}
+
+int vt_recording_file_is_same(const char *a, const char *b)
+{
+	/* By name first: a collector may make the file at any moment. */
+	return (!strcmp(vt_util_base_name(a), vt_util_base_name(b)) && is_in_same_folder(a, b)) ||
+	       leads_to_same(a, b);
 }

@@ -13,7 +13,7 @@ int vt_recording_file_is(const char *path);
 /* 0, or -1 with `diag` filled where --force would replace a recording by something else. */
 int vt_recording_file_keep(const char *path, int is_forced, struct vt_diag *diag);
 
-/* Whether both names lead to one file that exists. */
+/* Whether both names lead to one file, or would: one name in one folder, with no such file yet. */
 int vt_recording_file_is_same(const char *a, const char *b);
 
 #endif

@@ -74,6 +74,17 @@ def test_a_snapshot_of_a_killed_program_under_a_killed_command(program, tmp_path
     assert blocks(tmp_path / "s.db") == 40
 
 
+def test_a_recording_without_a_database_yet_is_not_replaced_either(program, tmp_path):
+    program.tell("alloc 1")
+    other = tmp_path / "other"
+    other.mkdir()
+    shutil.copy(tmp_path / "run.journal", other)
+    for output in ("run.db", "../other/run.db", other / "run.db", "run.journal"):
+        done = vtrace("snapshot", other / "run.journal", "-o", output, "--force", cwd=other)
+        assert done.returncode == 3 and "is the recording itself" in done.stderr
+    assert [file.name for file in other.iterdir()] == ["run.journal"]
+
+
 def stopped_while_writing(folder, output):
     """A snapshot that is stopped before its file has its name, and the parts it has by then."""
     while True:
