@@ -7,7 +7,13 @@
 
 #include <string.h>
 
+#include "analyzer/base/hash.h"
 #include "analyzer/base/util.h"
+
+struct vt_key vt_map_text_key(const char *text, size_t len)
+{
+	return (struct vt_key){ vt_hash_text(text, len), len, 0 };
+}
 
 static size_t home_of(const struct vt_map *map, const struct vt_key *key)
 {

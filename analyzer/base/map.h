@@ -26,6 +26,9 @@ struct vt_map {
 	size_t len;
 };
 
+/* The key of a text that need not end with 0. */
+struct vt_key vt_map_text_key(const char *text, size_t len);
+
 void vt_map_release(struct vt_map *map);
 void vt_map_clear(struct vt_map *map);
 /* The value stored under `key`, NULL where there is none; valid until the next put or remove. */

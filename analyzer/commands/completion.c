@@ -5,7 +5,7 @@
 
 #include "analyzer/base/util.h"
 
-/* Without an argument of its own: words that follow are no options any more. */
+/* After "--" come the words of another program: no options of ours any more. */
 static const char bash_end[] =
 	"	if [ \"$COMP_CWORD\" = 1 ]; then\n"
 	"		COMPREPLY=($(compgen -W \"$commands --help --version\" -- \"$word\"))\n"

@@ -5,7 +5,6 @@
 
 #include "analyzer/attribution/keepers.h"
 #include "analyzer/attribution/inference/module_path.h"
-#include "analyzer/base/hash.h"
 #include "analyzer/base/map.h"
 #include "analyzer/base/search.h"
 #include "analyzer/base/units.h"
@@ -40,11 +39,6 @@ struct containers {
 	struct vt_map counts;	/* of the path before the number */
 };
 
-static struct vt_key key_of_path(const char *path, size_t len)
-{
-	return (struct vt_key){ vt_hash_text(path, len), len, 0 };
-}
-
 /* The next part of a path that is a number, from `part` on; NULL: there is none. */
 static char *next_number(char *part)
 {
@@ -62,8 +56,8 @@ static void count_children(struct containers *containers, char *path)
 {
 	for (char *part = next_number(path); part;) {
 		size_t len = strspn(part, "0123456789");
-		struct vt_key child = key_of_path(path, (size_t)(part - path) + len);
-		struct vt_key parent = key_of_path(path, (size_t)(part - path));
+		struct vt_key child = vt_map_text_key(path, (size_t)(part - path) + len);
+		struct vt_key parent = vt_map_text_key(path, (size_t)(part - path));
 		const uint64_t *count = vt_map_find(&containers->counts, parent);
 
 		if (!vt_map_find(&containers->children, child)) {
@@ -88,7 +82,7 @@ static char *layer_of(const struct vt_finding_context *context, const struct con
 	for (char *part = next_number(path); part;) {
 		size_t len = strspn(part, "0123456789");
 		const uint64_t *count = vt_map_find(&containers->counts,
-						    key_of_path(path, (size_t)(part - path)));
+						    vt_map_text_key(path, (size_t)(part - path)));
 
 		if (count && *count > most) {
 			most = *count;

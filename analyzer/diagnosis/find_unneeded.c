@@ -3,26 +3,12 @@
 
 #include <string.h>
 
-#include "analyzer/base/hash.h"
 #include "analyzer/base/map.h"
 #include "analyzer/base/units.h"
 #include "common/journal_format.h"
 
 /* Complete steps without a gradient; fewer may be an expert that got no tokens. */
 #define LEAST_STEPS_FROZEN 3
-
-static struct vt_key key_of_text(const char *text, size_t len)
-{
-	return (struct vt_key){ vt_hash_text(text, len), len, 0 };
-}
-
-static struct vt_key key_of_name(const struct vt_finding_context *context,
-				 const struct vt_tensor *tensor)
-{
-	const char *name = vt_model_text(context->model, tensor->name);
-
-	return key_of_text(name ? name : "", name ? strlen(name) : 0);
-}
 
 static uint32_t step_at(const struct vt_finding_context *context, int64_t event)
 {
@@ -68,7 +54,8 @@ static uint32_t collect_trained(const struct vt_finding_context *context, struct
 		if (!row && !of)
 			continue;
 		step = last_used_step(context, a);
-		key = key_of_name(context, row ? row : &context->model->tensors[of - 1]);
+		key = vt_finding_context_name_key(
+			context, row ? row : &context->model->tensors[of - 1]);
 		known = vt_map_find(last_steps, key);
 		if (!known || *known < step)
 			vt_map_put(last_steps, key, step);
@@ -84,7 +71,7 @@ static uint64_t *last_step_of(const struct vt_finding_context *context,
 	const char *name = vt_model_text(context->model, state->name);
 	const char *dot = name ? strrchr(name, '.') : NULL;
 
-	return dot ? vt_map_find(last_steps, key_of_text(name, (size_t)(dot - name))) : NULL;
+	return dot ? vt_map_find(last_steps, vt_map_text_key(name, (size_t)(dot - name))) : NULL;
 }
 
 void vt_find_unneeded_detect(struct vt_finding_context *context)

@@ -3,25 +3,11 @@
 
 #include <string.h>
 
-#include "analyzer/base/hash.h"
 #include "analyzer/base/map.h"
 #include "analyzer/base/units.h"
 #include "analyzer/diagnosis/module_runs.h"
 #include "analyzer/model/variables.h"
 #include "common/journal_format.h"
-
-static struct vt_key key_of_text(const char *text, size_t len)
-{
-	return (struct vt_key){ vt_hash_text(text, len), len, 0 };
-}
-
-static struct vt_key key_of_name(const struct vt_finding_context *context,
-				 const struct vt_tensor *tensor)
-{
-	const char *name = vt_model_text(context->model, tensor->name);
-
-	return key_of_text(name ? name : "", name ? strlen(name) : 0);
-}
 
 /* Made while a file of tensors was read. */
 static int is_loaded(const struct vt_finding_context *context, uint32_t stack)
@@ -46,7 +32,7 @@ static void collect_names(const struct vt_finding_context *context, struct vt_ma
 
 	for (uint32_t i = 0; i < context->model->nr_tensors; i++) {
 		const struct vt_tensor *tensor = &context->model->tensors[i];
-		struct vt_key key = key_of_name(context, tensor);
+		struct vt_key key = vt_finding_context_name_key(context, tensor);
 
 		if (!(1u << tensor->role & roles))
 			continue;
@@ -66,7 +52,7 @@ static int is_copy_of_named(const struct vt_finding_context *context, const stru
 	uint64_t like = (uint64_t)tensor->shape << 32 | tensor->dtype;
 
 	while (name && *name) {
-		struct vt_key key = key_of_text(name, strlen(name));
+		struct vt_key key = vt_map_text_key(name, strlen(name));
 
 		key.c = like;
 		if (vt_map_find(names, key))

@@ -11,6 +11,14 @@
 /* A hundredth of the highest use is worth a line, less is not. */
 #define LEAST_SHARE 0.01
 
+struct vt_key vt_finding_context_name_key(const struct vt_finding_context *context,
+					  const struct vt_tensor *tensor)
+{
+	const char *name = vt_model_text(context->model, tensor->name);
+
+	return vt_map_text_key(name ? name : "", name ? strlen(name) : 0);
+}
+
 int vt_finding_context_is_owner(const struct vt_finding_context *context, uint32_t allocation,
 				const char *owner)
 {

@@ -8,6 +8,7 @@
  */
 
 #include "analyzer/attribution/attribution.h"
+#include "analyzer/base/map.h"
 #include "analyzer/diagnosis/savings.h"
 #include "analyzer/model/describe.h"
 #include "analyzer/replay/traces.h"
@@ -68,6 +69,9 @@ struct vt_finding_context {
 void vt_finding_context_init(struct vt_finding_context *context, int64_t event);
 void vt_finding_context_release(struct vt_finding_context *context);
 
+/* The key of a tensor's name in a map; that of "" where it has none. */
+struct vt_key vt_finding_context_name_key(const struct vt_finding_context *context,
+					  const struct vt_tensor *tensor);
 /* Owner and all below it. */
 int vt_finding_context_is_owner(const struct vt_finding_context *context, uint32_t allocation,
 				const char *owner);

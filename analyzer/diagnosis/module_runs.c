@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "analyzer/base/hash.h"
 
 /* The instances whose forward was on some stack. */
 static void collect_called(const struct vt_finding_context *context, struct vt_map *called)
@@ -38,14 +37,18 @@ static int hides_calls(const struct vt_finding_context *context)
 
 static struct vt_key key_of_path(uint32_t holder, const char *path, size_t len)
 {
-	return (struct vt_key){ vt_hash_text(path, len), len, holder };
+	struct vt_key key = vt_map_text_key(path, len);
+
+	key.c = holder;
+	return key;
 }
 
 static struct vt_key key_of_like(const char *name, uint32_t shape)
 {
-	size_t len = strlen(name);
+	struct vt_key key = vt_map_text_key(name, strlen(name));
 
-	return (struct vt_key){ vt_hash_text(name, len), len, shape };
+	key.c = shape;
+	return key;
 }
 
 static void collect_paths(struct vt_module_runs *runs, const struct vt_finding_context *context)

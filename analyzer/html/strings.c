@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "analyzer/base/hash.h"
 #include "analyzer/report/json.h"
 
 void vt_page_strings_init(struct vt_page_strings *strings)
@@ -24,12 +23,10 @@ uint32_t vt_page_strings_number(struct vt_page_strings *strings, const char *tex
 	struct vt_key key;
 	uint64_t *found;
 	uint32_t number;
-	size_t len;
 
 	if (!text)
 		return 0;
-	len = strlen(text);
-	key = (struct vt_key){ vt_hash_text(text, len), len, 0 };
+	key = vt_map_text_key(text, strlen(text));
 	found = vt_map_find(&strings->numbers, key);
 	if (found)
 		return (uint32_t)*found;

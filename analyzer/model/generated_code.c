@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyzer/base/hash.h"
 #include "analyzer/base/map.h"
 
 #define ARGUMENTS_MAX 256
@@ -37,7 +36,7 @@ struct word {
 
 static struct vt_key key_of(struct word word)
 {
-	return (struct vt_key){ vt_hash_text(word.at, word.len), word.len, 0 };
+	return vt_map_text_key(word.at, word.len);
 }
 
 static struct word name_at(const char *at)

@@ -42,14 +42,6 @@ json_t *vt_json_append_object(json_t *array)
 	return object;
 }
 
-json_t *vt_json_set_object(json_t *object, const char *key)
-{
-	json_t *child = json_object();
-
-	json_object_set_new(object, key, child);
-	return child;
-}
-
 json_t *vt_json_lines(struct vt_lines lines)
 {
 	json_t *array = json_array();

@@ -47,9 +47,8 @@ static inline json_t *vt_json_taken(json_t *value)
 	return value;
 }
 
-/* A new object at the end of `array`, or under `key`; borrowed. */
+/* A new object at the end of `array`; borrowed. */
 json_t *vt_json_append_object(json_t *array);
-json_t *vt_json_set_object(json_t *object, const char *key);
 
 /* Prints a text as JSON, where a document is too long to be built first. */
 void vt_json_put_text(const char *text, FILE *out);
