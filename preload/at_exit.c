@@ -16,6 +16,9 @@
 #include "preload/sys.h"
 #include "preload/text.h"
 
+/* foreign_libc.h */
+#pragma weak on_exit
+
 #define POLL_NS 1000000u
 #define ALIVE_POLLS 64u	/* between looks whether the importer lives, which cost more */
 
@@ -158,5 +161,6 @@ static void finish(int status, void *unused)
 
 void vt_at_exit_register(void)
 {
-	on_exit(finish, NULL);
+	if (on_exit)
+		on_exit(finish, NULL);
 }

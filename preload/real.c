@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "common/kinds.h"
+#include "preload/foreign_libc.h"
 #include "preload/sys.h"
 #include "preload/text.h"
 
@@ -159,7 +160,9 @@ vt_real_dlsym_fn vt_real_libc_dlsym(void)
 	if (found)
 		return found;
 	take_error(&error);
-	for (size_t i = 0; !address && i < sizeof(versions) / sizeof(versions[0]); i++)
+	if (vt_foreign_libc_is_in_use())
+		address = vt_foreign_libc_symbol("dlsym");
+	for (size_t i = 0; dlvsym && !address && i < sizeof(versions) / sizeof(versions[0]); i++)
 		address = dlvsym(RTLD_NEXT, "dlsym", versions[i]);
 	found = address ? (vt_real_dlsym_fn)address : find_nothing;
 	__atomic_store_n(&g.libc_dlsym, found, __ATOMIC_RELEASE);

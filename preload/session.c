@@ -8,7 +8,6 @@
 #include "preload/session.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stddef.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -74,6 +73,20 @@ static void forget_in_child(void)
 	*g.state = STATE_NONE;
 }
 
+/*
+ * What pthread_atfork() calls, which is compiled into this library and would refer to it strongly
+ * (foreign_libc.h).
+ */
+extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
+			     void *library) __attribute__((weak));
+extern void *__dso_handle __attribute__((visibility("hidden")));
+
+static void add_fork_handler(void)
+{
+	if (__register_atfork)
+		__register_atfork(NULL, NULL, forget_in_child, &__dso_handle);
+}
+
 /* The page with the state word, made once per process. */
 static uint32_t *state_word(void)
 {
@@ -91,7 +104,7 @@ static uint32_t *state_word(void)
 		return state;
 	}
 	if (!page || vt_sys_advise(page, PAGE_BYTES, MADV_WIPEONFORK) < 0)
-		pthread_atfork(NULL, NULL, forget_in_child);
+		add_fork_handler();
 	return word;
 }
 

@@ -457,9 +457,10 @@ static void default_signals(void)
 /*
  * The same function as clone() in glibc.  ThreadSanitizer stands in front of clone(), takes the new
  * process for a fork, and notes in the memory that both share that no more threads may begin: the
- * host would die at its next one.
+ * host would die at its next one.  Weak: foreign_libc.h.
  */
-int __clone(int (*run)(void *), void *stack_top, int flags, void *argument, ...);
+int __clone(int (*run)(void *), void *stack_top, int flags, void *argument, ...)
+	__attribute__((weak));
 
 static int run_program(void *argument)
 {
@@ -503,6 +504,8 @@ int vt_sys_start_detached(const char *path, char *const argv[], char *const envp
 	int saved = errno;
 	int pid;
 
+	if (!__clone)
+		return -ENOSYS;
 	CALL4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, SIGNAL_SET_BYTES);
 	pid = __clone(leave_session, base + stack_size, CLONE_VM | CLONE_VFORK, &d);
 	if (pid < 0)

@@ -366,7 +366,6 @@ static void say_nothing_was_recorded(const struct run *run)
 	/* The driver's own, and that of Windows' subsystem for Linux. */
 	int has_gpu = !access("/dev/nvidiactl", F_OK) || !access("/dev/nvidia0", F_OK) ||
 		      !access("/dev/dxg", F_OK);
-
 	const char *refusal;
 
 	if (run->is_quiet || !vt_target_has_room(&run->target) ||
@@ -374,9 +373,7 @@ static void say_nothing_was_recorded(const struct run *run)
 		return;
 	refusal = vt_dynamic_loader_refusal(run->path);
 	if (refusal) {
-		fprintf(stderr,
-			"vtrace: libvtrace.so was not loaded into %s, nothing recorded: %s\n",
-			run->command[0], refusal);
+		fprintf(stderr, "vtrace: %s was not recorded: %s\n", run->command[0], refusal);
 		return;
 	}
 	fprintf(stderr, "vtrace: no GPU memory was allocated, nothing recorded%s\n",

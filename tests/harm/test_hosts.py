@@ -117,3 +117,21 @@ def test_the_instrumented_recorder_reads_python(tmp_path):
     first = [runtime("lib%s.so" % {"address": "asan", "thread": "tsan"}[SANITIZERS[0]])]
     done = host(tmp_path, [*first, LIBRARY], [PYTHON, "-c", THREADS], ASAN_OPTIONS="detect_leaks=0")
     check_all_recorded(done, 2 * 4 * 100 * 20)
+
+
+def test_a_host_of_another_c_library(tmp_path):
+    """It runs as it does without the recorder, which cannot record it."""
+    compiler = shutil.which("musl-gcc")
+    if not compiler:
+        pytest.skip("musl-gcc is not installed (apt: musl-tools)")
+    program = tmp_path / "program"
+    subprocess.run([compiler, "-o", program, SOURCE / "tests/harm/other_libc.c"], check=True)
+    plain, preloaded = (subprocess.run([program], env=environment, cwd=tmp_path, capture_output=True, text=True,
+                                       timeout=TIMEOUT_S)
+                        for environment in (clean_environment(), clean_environment({"LD_PRELOAD": str(LIBRARY)})))
+    assert plain.returncode == 7 and "strlen found" in plain.stdout and "child 5" in plain.stdout
+    assert (preloaded.returncode, preloaded.stdout, preloaded.stderr) == (7, plain.stdout, plain.stderr)
+    done = vtrace("run", "--", program, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (7, plain.stdout)
+    assert "was not recorded: its dynamic loader is not glibc's" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["program"]
