@@ -61,7 +61,7 @@ static const int CONSTANT[NR_ATTRIBUTES] = {
 
 static int from_profile(int attribute, CUdevice device, int *value)
 {
-	const struct vts_profile *profile = vts_profile_get();
+	const struct vt_card_profile *profile = vts_profile_get();
 	const int hopper = profile->capability >= 90;
 
 	switch (attribute) {

@@ -15,8 +15,8 @@
 #define MAX_FLAGS 0x3ff
 
 static struct {
-	struct vts_context *primaries[VTS_MAX_DEVICES];
-	unsigned int primary_flags[VTS_MAX_DEVICES];
+	struct vts_context *primaries[VT_CARD_MAX_DEVICES];
+	unsigned int primary_flags[VT_CARD_MAX_DEVICES];
 	unsigned int nr_created;
 } g;
 

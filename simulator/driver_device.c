@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 static struct {
-	struct vts_device devices[VTS_MAX_DEVICES];
+	struct vts_device devices[VT_CARD_MAX_DEVICES];
 	int nr_devices;
 } g;
 
@@ -38,7 +38,7 @@ int vts_device_open_all(void)
 			add_device(g.nr_devices);
 		return g.nr_devices;
 	}
-	while (*visible && g.nr_devices < VTS_MAX_DEVICES) {
+	while (*visible && g.nr_devices < VT_CARD_MAX_DEVICES) {
 		long physical = strtol(visible, &end, 10);
 
 		if (end == visible || physical < 0 || physical >= present)
@@ -61,7 +61,7 @@ int vts_device_count(void)
 
 uint64_t vts_device_free_bytes(CUdevice number)
 {
-	const struct vts_profile *profile = vts_profile_get();
+	const struct vt_card_profile *profile = vts_profile_get();
 	const struct vts_device *device = &g.devices[number];
 	uint64_t taken = device->used_bytes + profile->other_bytes +
 			 vts_share_others(device->physical);
@@ -108,7 +108,7 @@ static void list_self(struct vts_nvml_view *view, int physical)
 
 int vts_device_view(int physical, struct vts_nvml_view *view)
 {
-	const struct vts_profile *profile = vts_profile_get();
+	const struct vt_card_profile *profile = vts_profile_get();
 
 	if (physical < 0 || physical >= profile->nr_devices)
 		return -1;

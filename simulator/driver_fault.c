@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "simulator/driver_fault.h"
 
-#include "simulator/driver_size.h"
+#include "common/size.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -37,7 +37,7 @@ static int parse_condition(struct rule *rule, char *text)
 
 	if (text[0] == '>') {
 		rule->condition = ABOVE;
-		return vts_size_parse(text + 1, &rule->number);
+		return vt_size_parse(text + 1, &rule->number);
 	}
 	rule->condition = NTH;
 	if (!strncmp(text, "every=", 6)) {

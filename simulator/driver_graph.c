@@ -13,7 +13,7 @@
 #define CHUNK_BYTES (32 * VTS_MIB) /* as the pools': assumed */
 
 static struct {
-	struct vts_graph_memory memory[VTS_MAX_DEVICES];
+	struct vts_graph_memory memory[VT_CARD_MAX_DEVICES];
 } g;
 
 struct kept_object {

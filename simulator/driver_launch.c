@@ -66,7 +66,7 @@ CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x, uns
 /* Only threads and block slots limit: registers and shared memory of a kernel are not known. */
 static int blocks_per_sm(int block_size)
 {
-	const struct vts_profile *profile = vts_profile_get();
+	const struct vt_card_profile *profile = vts_profile_get();
 	int blocks = profile->max_threads_per_sm / block_size;
 
 	if (blocks > profile->max_blocks_per_sm)

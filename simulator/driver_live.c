@@ -19,7 +19,7 @@
 
 static struct {
 	struct vts_ranges live;
-	struct vts_arena slabs[VTS_MAX_DEVICES];
+	struct vts_arena slabs[VT_CARD_MAX_DEVICES];
 	uint64_t serial;
 } g;
 

@@ -13,7 +13,7 @@
 
 CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
 {
-	const struct vts_profile *profile = vts_profile_get();
+	const struct vt_card_profile *profile = vts_profile_get();
 
 	VTS_ENTER(VTS_NEEDS_CONTEXT);
 	if (free_bytes)

@@ -11,8 +11,8 @@
 #define CHUNK_BYTES (32 * VTS_MIB)
 
 static struct {
-	struct vts_pool *defaults[VTS_MAX_DEVICES];
-	struct vts_pool *currents[VTS_MAX_DEVICES];
+	struct vts_pool *defaults[VT_CARD_MAX_DEVICES];
+	struct vts_pool *currents[VT_CARD_MAX_DEVICES];
 } g;
 
 struct vts_pool *vts_pool_find(CUmemoryPool handle)

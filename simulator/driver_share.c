@@ -16,7 +16,7 @@
 struct slot {
 	uint32_t pid; /* 0: nobody's (atomic) */
 	uint32_t reserved;
-	uint64_t used_bytes[VTS_MAX_DEVICES]; /* by physical number (atomic) */
+	uint64_t used_bytes[VT_CARD_MAX_DEVICES]; /* by physical number (atomic) */
 };
 
 static struct {
@@ -64,7 +64,7 @@ void vts_share_open(void)
 								 __ATOMIC_RELAXED))
 			continue;
 		g.own = &g.slots[i];
-		for (int device = 0; device < VTS_MAX_DEVICES; device++)
+		for (int device = 0; device < VT_CARD_MAX_DEVICES; device++)
 			vts_share_set(device, 0);
 	}
 }

@@ -2,16 +2,13 @@
 #ifndef VTS_DRIVER_SIZE_H
 #define VTS_DRIVER_SIZE_H
 
-/* Sizes in text ("24GiB", "8GB", "512MiB", "4096") and rounding. */
+/* Units of sizes, and rounding. */
 
 #include <stdint.h>
 
 #define VTS_KIB 1024ULL
 #define VTS_MIB (1024 * VTS_KIB)
 #define VTS_GIB (1024 * VTS_MIB)
-
-/* GiB, MiB, KiB are 2^n; GB, MB, KB 10^n; no unit is bytes.  0, or -1 on anything else. */
-int vts_size_parse(const char *text, uint64_t *size_bytes);
 
 /* The next multiple of a power of two. */
 static inline uint64_t vts_size_round_up(uint64_t size, uint64_t multiple)

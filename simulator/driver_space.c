@@ -25,7 +25,7 @@
 #define MAX_COLLISIONS 64
 
 static struct {
-	struct vts_ranges devices[VTS_MAX_DEVICES];
+	struct vts_ranges devices[VT_CARD_MAX_DEVICES];
 	struct vts_ranges host;
 	int strict; /* 0: not asked yet, 1: yes, -1: no */
 } g;
@@ -43,7 +43,8 @@ static int is_strict(void)
 
 int vts_space_is_device(CUdeviceptr address)
 {
-	return address >= DEVICE_BASE && address - DEVICE_BASE < VTS_MAX_DEVICES * DEVICE_WINDOW;
+	return address >= DEVICE_BASE &&
+	       address - DEVICE_BASE < VT_CARD_MAX_DEVICES * DEVICE_WINDOW;
 }
 
 void *vts_space_host_view(CUdeviceptr address)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "simulator/driver_transfer.h"
 
+#include "common/size.h"
 #include "simulator/driver_live.h"
+#include "simulator/driver_size.h"
 #include "simulator/driver_size.h"
 #include "simulator/driver_space.h"
 
@@ -22,7 +24,7 @@ static uint64_t copy_limit(void)
 	if (g.copy_limit_bytes)
 		return g.copy_limit_bytes;
 	text = getenv("VTRACE_SIM_COPY_LIMIT");
-	if (!text || vts_size_parse(text, &g.copy_limit_bytes) || !g.copy_limit_bytes)
+	if (!text || vt_size_parse(text, &g.copy_limit_bytes) || !g.copy_limit_bytes)
 		g.copy_limit_bytes = 16 * VTS_MIB;
 	return g.copy_limit_bytes;
 }

@@ -8,7 +8,6 @@ extern const char vt_embedded_schema[]; /* common/schema.sql */
 extern const char vt_embedded_rules[];  /* analyzer/attribution/rules/rules.ini */
 extern const char vt_embedded_families[]; /* analyzer/planner/families.ini */
 extern const char vt_embedded_presets[];  /* analyzer/planner/presets.json */
-extern const char vt_embedded_gpus[];     /* analyzer/planner/gpus.ini */
 extern const char vt_embedded_model_run[]; /* analyzer/planner/model_run.py */
 extern const char vt_embedded_profiles[]; /* simulator/profiles.ini */
 

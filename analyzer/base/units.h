@@ -25,11 +25,7 @@ const char *vt_units_count(char *buf, size_t size, uint64_t count);
 /* "850 ms", "41.2 s", "1 min 12 s", "2 h 5 min" */
 const char *vt_units_duration(char *buf, size_t size, uint64_t ns);
 
-/*
- * Text to bytes: "24GiB", "24 GB", "1.5g", "4096".  K, M, G, T alone and KiB .. TiB are powers of
- * 1024, KB .. TB powers of 1000.  Returns 0, or -1 for anything else (negative, overflow, trailing
- * text).
- */
+/* vt_size_parse of common/size.h: "24GiB", "24 GB", "1.5g", "4096". */
 int vt_units_parse_bytes(const char *text, uint64_t *bytes);
 
 #endif

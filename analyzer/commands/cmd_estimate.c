@@ -6,9 +6,7 @@
 #include "analyzer/base/options.h"
 #include "analyzer/base/units.h"
 #include "analyzer/commands/cmd.h"
-#include "analyzer/base/embedded.h"
 #include "analyzer/commands/planned_run.h"
-#include "analyzer/commands/simulate.h"
 #include "analyzer/planner/estimate.h"
 #include "analyzer/planner/model_run.h"
 #include "analyzer/planner/validation.h"
@@ -36,7 +34,8 @@ enum { OPTION_TRAIN = 256, OPTION_INFER, OPTION_GPU, OPTION_VRAM, OPTION_PARAMS,
 static const struct vt_option options[] = {
 	{ OPTION_TRAIN, "train", NULL, "a step of training" },
 	{ OPTION_INFER, "infer", NULL, "a forward, or generation (default)" },
-	{ OPTION_GPU, "gpu", "NAME", "check whether it fits this card (default: all known cards)" },
+	{ OPTION_GPU, "gpu", "CARD",
+	  "check whether it fits this card of run --simulate (default: all known)" },
 	{ OPTION_VRAM, "vram", "SIZE", "check whether it fits a device of SIZE (24GiB or 24GB)" },
 	{ OPTION_PARAMS, "params", "N", "without MODEL: number of parameters (7B)" },
 	{ OPTION_WHAT_IF, "what-if", "NAME=V,V,...", "print the peak for each value of an option" },
@@ -71,6 +70,7 @@ static const struct vt_options_spec spec = {
 struct arguments {
 	struct vt_plan_settings settings;
 	struct vt_gpu gpu;
+	const char *card; /* --gpu, or NULL */
 	const char *params;
 	const char *what_if; /* NULL: one plan */
 	const char *against; /* NULL: no recorded run */
@@ -95,11 +95,8 @@ static int take_mode(struct arguments *arguments, int mode, struct vt_diag *diag
 static int take_gpu(struct arguments *arguments, const char *name, struct vt_diag *diag)
 {
 	arguments->has_gpu = 1;
-	if (!vt_gpus_find(name, &arguments->gpu))
-		return 0;
-	vt_diag_set(diag, VT_EXIT_USAGE, "--gpu %.40s: unknown card; --list shows the known ones",
-		    name);
-	return -1;
+	arguments->card = name;
+	return vt_gpus_choose(name, &arguments->gpu, diag);
 }
 
 static int take_vram(struct arguments *arguments, const char *text, struct vt_diag *diag)
@@ -107,6 +104,7 @@ static int take_vram(struct arguments *arguments, const char *text, struct vt_di
 	uint64_t bytes;
 
 	arguments->has_gpu = 1;
+	arguments->card = NULL;
 	if (vt_units_parse_bytes(text, &bytes) || !bytes ||
 	    (bytes < LEAST_VRAM && text[strspn(text, "0123456789.")] == '\0')) {
 		vt_diag_set(diag, VT_EXIT_USAGE, "--vram %.40s: a size with its unit such as 24GiB",
@@ -300,24 +298,22 @@ static void estimate(const struct arguments *arguments, const char *name, struct
 
 /* More than any card has: how much is needed is the question. */
 #define WITHOUT_LIMIT "4096GiB"
-/* Where the card is not simulated, or none was named. */
+/* Where none was named. */
 #define USUAL_CARD "h100-80g"
 
-static char *profile_of(const struct vt_gpu *gpu, int is_limited)
+static char *profile_of(const struct arguments *arguments, int is_limited)
 {
-	struct vt_diag unused = { 0 };
-	const char *card = gpu && !vt_simulate_check(gpu->name, vt_embedded_profiles, &unused) ?
-				   gpu->name :
-				   USUAL_CARD;
+	const char *card = arguments->card ? arguments->card : USUAL_CARD;
 
 	if (is_limited)
-		return vt_xasprintf("%s,memory=%llu", card, (unsigned long long)gpu->usable_bytes);
+		return vt_xasprintf("%s,memory=%llu", card,
+				    (unsigned long long)arguments->gpu.usable_bytes);
 	return vt_xasprintf("%s,memory=" WITHOUT_LIMIT, card);
 }
 
 /* What needs more than the card has, cached segments included, is tried with its memory. */
-static int try_on_card(struct vt_model_run *run, struct vt_planned_run_request *request,
-		       struct vt_diag *diag)
+static int try_on_card(const struct arguments *arguments, struct vt_model_run *run,
+		       struct vt_planned_run_request *request, struct vt_diag *diag)
 {
 	struct vt_planned_run tried = { 0 };
 	char *profile;
@@ -327,7 +323,7 @@ static int try_on_card(struct vt_model_run *run, struct vt_planned_run_request *
 	if (!run->gpu || vt_model_run_need(run, run->gpu) <= (double)run->gpu->usable_bytes ||
 	    vt_model_run_judge(run, run->gpu) == VT_FIT_NO)
 		return 0;
-	profile = profile_of(run->gpu, 1);
+	profile = profile_of(arguments, 1);
 	request->profile = profile;
 	rc = vt_planned_run_make(&tried, request, diag);
 	if (!rc)
@@ -353,7 +349,7 @@ static void show_run(const struct arguments *arguments, struct vt_model_run *run
 	if (!rc)
 		rc = vt_model_run_init(run, diag);
 	if (!rc)
-		rc = try_on_card(run, request, diag);
+		rc = try_on_card(arguments, run, request, diag);
 	if (!rc && arguments->is_json)
 		vt_model_run_print_json(run, stdout);
 	else if (!rc)
@@ -374,7 +370,7 @@ static int plan_beside(struct vt_plan *plan, struct vt_architecture *model, cons
 static void run_model(const struct arguments *arguments, const char *name, struct vt_diag *diag)
 {
 	const struct vt_gpu *gpu = arguments->has_gpu ? &arguments->gpu : NULL;
-	char *profile = profile_of(gpu, 0);
+	char *profile = profile_of(arguments, 0);
 	struct vt_planned_run_request request = {
 		.model = name ? name : arguments->build,
 		.python = arguments->python ? arguments->python : "python3",

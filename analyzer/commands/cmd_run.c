@@ -62,9 +62,9 @@ enum {
 };
 
 static const struct vt_option options[] = {
-	{ OPTION_SIMULATE, "simulate", "PROFILE",
-	  "no GPU needed: h100-80g[,memory=24GiB][,count=2][,driver=12.4][,other=3GiB]"
-	  "[,module=8MiB]" },
+	{ OPTION_SIMULATE, "simulate", "CARD",
+	  "no GPU needed: NAME or FILE.ini, then [,memory=24GiB][,count=2][,KEY=VALUE...]; "
+	  "list: print the cards" },
 	{ 'o', "output", "FILE", "database to write (VTRACE_OUTPUT); %e %p %h %t %n %r %q{NAME}" },
 	{ 'q', "quiet", NULL, "no closing lines (VTRACE_QUIET)" },
 	{ OPTION_FORCE, "force", NULL, "replace an existing FILE" },
@@ -197,7 +197,7 @@ static int set_environment(struct run *run, struct vt_diag *diag)
 		goto out;
 	if (run->profile &&
 	    (vt_simulate_prepare(&run->simulate, run->profile, run->path, diag) ||
-	     vt_simulate_set_environment(&run->simulate, run->profile, diag)))
+	     vt_simulate_set_environment(&run->simulate, diag)))
 		goto out;
 	/* In front of the simulator: ours must be the first to be asked. */
 	vt_environment_prepend("LD_PRELOAD", name);
@@ -448,6 +448,10 @@ int vt_cmd_run(int argc, char **argv)
 
 	if (id < 0)
 		return vt_options_exit_code(id);
+	if (run.profile && !strcmp(run.profile, "list")) {
+		vt_simulate_list(stdout);
+		return VT_EXIT_OK;
+	}
 	if (optind >= argc)
 		return vt_options_wrong(&spec, "needs a command");
 	if (run.output && !*run.output)

@@ -7,32 +7,33 @@
  * instead of NVIDIA's driver (the contract is in simulator/libraries/README.md).
  */
 
+#include <stdio.h>
+
 #include "analyzer/base/diag.h"
 
 struct vt_simulate {
 	char *folder; /* of the simulator's libraries */
 	char *stubs;  /* folder of stubs for the command's Python; "" where none are needed */
+	char *card;   /* as the driver reads it: the path of a file is absolute */
 	char *shared; /* file over which the processes share the devices; NULL: none made */
 };
 
 /*
- * Checks "NAME[,memory=24GiB][,count=2][,driver=12.4][,other=3GiB][,module=8MiB]" against
- * profiles.ini and finds or makes the stubs for the Python that runs `command_path`.  0, or -1 with
- * `diag` filled; an unknown name lists the known ones.
+ * Checks "NAME[,key=value...]" or "FILE.ini[,key=value...]" and finds or makes the stubs for the
+ * Python that runs `command_path`.  0, or -1 with `diag` filled.
  */
 int vt_simulate_prepare(struct vt_simulate *simulate, const char *profile, const char *command_path,
 			struct vt_diag *diag);
 /* After the program has ended. */
 void vt_simulate_release(struct vt_simulate *simulate);
 
-/* The check alone, on the text of a profiles.ini. */
-int vt_simulate_check(const char *profile, const char *ini, struct vt_diag *diag);
+/* The cards that can be named, as a table. */
+void vt_simulate_list(FILE *out);
 
 /*
  * Sets the environment of this process for the program to come; LD_PRELOAD is prepended to.
  * Returns 0, or -1 with `diag` filled where the loader accepts none of the simulator's names.
  */
-int vt_simulate_set_environment(struct vt_simulate *simulate, const char *profile,
-				struct vt_diag *diag);
+int vt_simulate_set_environment(struct vt_simulate *simulate, struct vt_diag *diag);
 
 #endif

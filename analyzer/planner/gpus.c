@@ -2,16 +2,15 @@
 #include "analyzer/planner/gpus.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/base/card_choice.h"
 #include "analyzer/base/embedded.h"
-#include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
-#include "common/ini.h"
 
-/* PyTorch's default, :4096:2:16:8, but on 9.0 (aten/src/ATen/cuda/CublasHandlePool.cpp). */
-#define CUBLAS_BYTES 8519680
+/* PyTorch's default, :4096:2:16:8, and that of 9.0 (aten/src/ATen/cuda/CublasHandlePool.cpp). */
+#define CUBLAS_BYTES        8519680
+#define CUBLAS_BYTES_HOPPER 33554432
 
 static struct {
 	VT_VECTOR(struct vt_gpu) cards;
@@ -26,52 +25,19 @@ static uint64_t vendor_bytes(const char *name)
 	return dash && sscanf(dash + 1, "%ug", &gigabytes) == 1 ? gigabytes * 1000000000ull : 0;
 }
 
-static struct vt_gpu *card_of(const struct vt_ini_entry *entry)
+static void describe(struct vt_gpu *gpu, const struct vt_card_profile *card)
 {
-	struct vt_gpu card = { .cublas_bytes = CUBLAS_BYTES };
-	struct vt_gpu *last = g.cards.len ? &g.cards.items[g.cards.len - 1] : NULL;
-
-	snprintf(card.name, sizeof(card.name), "%.*s", (int)entry->section_len, entry->section);
-	if (last && !strcmp(last->name, card.name))
-		return last;
-	card.vendor_bytes = vendor_bytes(card.name);
-	vt_vector_push(&g.cards, card);
-	return &g.cards.items[g.cards.len - 1];
-}
-
-static void take(struct vt_gpu *card, const struct vt_ini_entry *entry)
-{
-	char value[64], key[48];
-	uint64_t bytes = 0;
-
-	snprintf(key, sizeof(key), "%.*s", (int)entry->key_len, entry->key);
-	snprintf(value, sizeof(value), "%.*s", (int)entry->value_len, entry->value);
-	if (!strcmp(key, "device"))
-		snprintf(card->device, sizeof(card->device), "%s", value);
-	else if (!strcmp(key, "capability"))
-		card->capability = (unsigned)strtoul(value, NULL, 10);
-	else if (!strcmp(key, "nr_sms"))
-		card->nr_sms = (unsigned)strtoul(value, NULL, 10);
-	else if (!strcmp(key, "max_threads_per_sm"))
-		card->sm_threads = (unsigned)strtoul(value, NULL, 10);
-	if (vt_units_parse_bytes(value, &bytes))
-		return;
-	if (!strcmp(key, "usable_bytes") || (!strcmp(key, "total_bytes") && !card->usable_bytes))
-		card->usable_bytes = bytes;
-	else if (!strcmp(key, "context_bytes"))
-		card->context_bytes = bytes;
-	else if (!strcmp(key, "cublas_workspace_bytes"))
-		card->cublas_bytes = bytes;
-}
-
-static void read_cards(const char *text)
-{
-	struct vt_ini_entry entry;
-	struct vt_ini ini;
-
-	vt_ini_init(&ini, text, strlen(text));
-	while (vt_ini_next(&ini, &entry) > 0)
-		take(card_of(&entry), &entry);
+	memset(gpu, 0, sizeof(*gpu));
+	snprintf(gpu->name, sizeof(gpu->name), "%.*s", (int)sizeof(gpu->name) - 1, card->name);
+	snprintf(gpu->device, sizeof(gpu->device), "%.*s", (int)sizeof(gpu->device) - 1,
+		 card->device);
+	gpu->usable_bytes = card->usable_bytes;
+	gpu->vendor_bytes = vendor_bytes(card->name);
+	gpu->context_bytes = card->is_context_assumed ? 0 : card->context_bytes;
+	gpu->cublas_bytes = card->capability == 90 ? CUBLAS_BYTES_HOPPER : CUBLAS_BYTES;
+	gpu->capability = (unsigned)card->capability;
+	gpu->nr_sms = (unsigned)card->nr_sms;
+	gpu->sm_threads = (unsigned)card->max_threads_per_sm;
 }
 
 static int compare(const void *a, const void *b)
@@ -85,11 +51,26 @@ static int compare(const void *a, const void *b)
 
 static void load(void)
 {
+	struct vt_card_profile card;
+	struct vt_gpu gpu;
+
 	if (g.cards.len)
 		return;
-	read_cards(vt_embedded_profiles);
-	read_cards(vt_embedded_gpus);
+	for (size_t i = 0; !vt_card_choice_at(&card, vt_embedded_profiles, i); i++) {
+		describe(&gpu, &card);
+		vt_vector_push(&g.cards, gpu);
+	}
 	vt_vector_sort(&g.cards, compare);
+}
+
+int vt_gpus_choose(const char *choice, struct vt_gpu *gpu, struct vt_diag *diag)
+{
+	struct vt_card_profile card;
+
+	if (vt_card_choice_read(&card, choice, vt_embedded_profiles, "--gpu", diag))
+		return -1;
+	describe(gpu, &card);
+	return 0;
 }
 
 int vt_gpus_find(const char *name, struct vt_gpu *gpu)

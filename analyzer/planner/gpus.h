@@ -3,11 +3,13 @@
 #define VT_ANALYZER_GPUS_H
 
 /*
- * Cards: the profiles of the simulator and, beyond them, gpus.ini.
+ * Cards as the planner sees them: those of simulator/profiles.ini, or one of the user's.
  */
 
 #include <stddef.h>
 #include <stdint.h>
+
+#include "analyzer/base/diag.h"
 
 struct vt_gpu {
 	char name[32];
@@ -27,6 +29,9 @@ int vt_gpus_find(const char *name, struct vt_gpu *gpu);
 int vt_gpus_find_device(const char *device, struct vt_gpu *gpu);
 /* The `place`-th card, from the smallest on: 0 with *gpu filled, or -1 behind the last one. */
 int vt_gpus_at(size_t place, struct vt_gpu *gpu);
+
+/* "NAME[,key=value...]" or "FILE.ini[,key=value...]", as --simulate; -1 with `diag` filled. */
+int vt_gpus_choose(const char *choice, struct vt_gpu *gpu, struct vt_diag *diag);
 
 /* A card of that many bytes, of which nothing else is known. */
 void vt_gpus_plain(struct vt_gpu *gpu, uint64_t bytes);

@@ -170,7 +170,14 @@ def test_a_journal_without_its_collector_is_imported_by_the_next_command(journal
 
 def test_an_unknown_profile(tmp_path):
     done = vtrace("run", "--simulate", "h1000", "--", "/bin/true", cwd=tmp_path)
-    assert refused(done, "h1000", "h100-80g")
+    assert done.returncode == 2 and done.stderr.count("\n") == 1
+    assert "h1000: unknown card; nearest: h100-80g, " in done.stderr
+
+
+def test_a_file_of_a_card_that_is_wrong(tmp_path):
+    (tmp_path / "own.ini").write_text("[own]\ndevice = Own\ntotal_byte = 8GiB\n")
+    done = vtrace("run", "--simulate", "own.ini", "--", "/bin/true", cwd=tmp_path)
+    assert refused(done, "own.ini", "line 3", "nearest: total_bytes")
 
 
 def test_a_command_that_does_not_exist(tmp_path):

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+#include "common/nearest.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+void vt_nearest_init(struct vt_nearest *nearest, const char *wanted)
+{
+	memset(nearest, 0, sizeof(*nearest));
+	snprintf(nearest->wanted, sizeof(nearest->wanted), "%.*s", VT_NEAREST_LENGTH, wanted);
+}
+
+static unsigned least(unsigned a, unsigned b)
+{
+	return a < b ? a : b;
+}
+
+/*
+ * Edits that make `wanted` a part of `name`: what `name` has before and after that part costs
+ * nothing, so that "3090" is rtx3090-24g.
+ */
+static unsigned edits(const char *wanted, const char *name, size_t len)
+{
+	unsigned row[VT_NEAREST_LENGTH + 1] = { 0 };
+	unsigned best = (unsigned)strlen(wanted);
+
+	for (size_t i = 0; wanted[i]; i++) {
+		unsigned diagonal = row[0];
+
+		row[0] = (unsigned)i + 1;
+		for (size_t j = 0; j < len; j++) {
+			unsigned is_other = tolower((unsigned char)wanted[i]) !=
+					    tolower((unsigned char)name[j]);
+			unsigned changed = diagonal + is_other;
+
+			diagonal = row[j + 1];
+			row[j + 1] = least(changed, least(row[j], row[j + 1]) + 1);
+		}
+	}
+	for (size_t j = 0; j <= len; j++)
+		best = least(best, row[j]);
+	return best;
+}
+
+void vt_nearest_offer(struct vt_nearest *nearest, const char *name, size_t len)
+{
+	struct vt_nearest_name offered = { 0 };
+	size_t wanted_len = strlen(nearest->wanted), difference;
+	unsigned at;
+
+	if (len > VT_NEAREST_LENGTH)
+		len = VT_NEAREST_LENGTH;
+	memcpy(offered.text, name, len);
+	/* Of names with as many edits the one of the same length is nearer. */
+	difference = len > wanted_len ? len - wanted_len : wanted_len - len;
+	offered.distance = edits(nearest->wanted, name, len) * 64 + (unsigned)difference;
+	for (at = nearest->nr; at && offered.distance < nearest->names[at - 1].distance; at--)
+		if (at < VT_NEAREST_NAMES)
+			nearest->names[at] = nearest->names[at - 1];
+	if (at >= VT_NEAREST_NAMES)
+		return;
+	nearest->names[at] = offered;
+	if (nearest->nr < VT_NEAREST_NAMES)
+		nearest->nr++;
+}
+
+const char *vt_nearest_text(const struct vt_nearest *nearest, char *buf, size_t size)
+{
+	size_t used = 0;
+
+	buf[0] = '\0';
+	for (unsigned i = 0; i < nearest->nr && used < size; i++)
+		used += (size_t)snprintf(buf + used, size - used, "%s%s", i ? ", " : "",
+					 nearest->names[i].text);
+	return buf;
+}
