@@ -92,9 +92,19 @@ static int take_mode(struct arguments *arguments, int mode, struct vt_diag *diag
 	return diag->exit_code ? -1 : 0;
 }
 
+/* One device that it is to fit. */
+static int take_device(struct arguments *arguments, struct vt_diag *diag)
+{
+	if (arguments->has_gpu)
+		vt_diag_set(diag, VT_EXIT_USAGE, "--gpu and --vram: give one of them, once");
+	arguments->has_gpu = 1;
+	return diag->exit_code ? -1 : 0;
+}
+
 static int take_gpu(struct arguments *arguments, const char *name, struct vt_diag *diag)
 {
-	arguments->has_gpu = 1;
+	if (take_device(arguments, diag))
+		return -1;
 	arguments->card = name;
 	return vt_gpus_choose(name, &arguments->gpu, diag);
 }
@@ -103,8 +113,8 @@ static int take_vram(struct arguments *arguments, const char *text, struct vt_di
 {
 	uint64_t bytes;
 
-	arguments->has_gpu = 1;
-	arguments->card = NULL;
+	if (take_device(arguments, diag))
+		return -1;
 	if (vt_units_parse_bytes(text, &bytes) || !bytes ||
 	    (bytes < LEAST_VRAM && text[strspn(text, "0123456789.")] == '\0')) {
 		vt_diag_set(diag, VT_EXIT_USAGE, "--vram %.40s: a size with its unit such as 24GiB",
@@ -292,6 +302,8 @@ static void estimate(const struct arguments *arguments, const char *name, struct
 	else
 		rc = vt_source_open(&model, name, diag);
 	if (!rc)
+		vt_validate_usual_length(&request.settings, &model);
+	if (!rc)
 		print(arguments, &request, diag);
 	vt_architecture_release(&model);
 }
@@ -359,39 +371,46 @@ static void show_run(const struct arguments *arguments, struct vt_model_run *run
 }
 
 /* The formulas' plan of it, if they know the model. */
-static int plan_beside(struct vt_plan *plan, struct vt_architecture *model, const char *name,
-		       struct vt_diag *diag)
+static void plan_beside(struct vt_plan *plan, struct vt_plan_settings *settings,
+			struct vt_architecture *model, const char *name, struct vt_diag *diag)
 {
 	if (!name)
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "a script has no configuration");
-	return !name || vt_source_open(model, name, diag) || vt_estimate_make(plan, diag) ? -1 : 0;
+	if (!name || vt_source_open(model, name, diag))
+		return;
+	vt_validate_usual_length(settings, model);
+	vt_estimate_make(plan, diag);
 }
 
 static void run_model(const struct arguments *arguments, const char *name, struct vt_diag *diag)
 {
 	const struct vt_gpu *gpu = arguments->has_gpu ? &arguments->gpu : NULL;
+	struct vt_plan_settings settings = arguments->settings;
 	char *profile = profile_of(arguments, 0);
 	struct vt_planned_run_request request = {
 		.model = name ? name : arguments->build,
 		.python = arguments->python ? arguments->python : "python3",
 		.profile = profile,
-		.settings = &arguments->settings,
+		.settings = &settings,
 	};
 	struct vt_architecture model = { 0 };
-	struct vt_plan plan = { .model = &model, .settings = &arguments->settings };
+	struct vt_plan plan = { .model = &model, .settings = &settings };
 	struct vt_planned_run run = { 0 };
 	struct vt_diag without = { 0 };
 	struct vt_gpu usual;
 
 	plan.gpu = gpu ? gpu : vt_gpus_find(USUAL_CARD, &usual) ? NULL : &usual;
-	if (!vt_validate_settings(&arguments->settings, diag) &&
-	    !vt_planned_run_make(&run, &request, diag)) {
+	if (!vt_validate_settings(&settings, diag)) {
+		plan_beside(&plan, &settings, &model, name, &without);
+		vt_planned_run_make(&run, &request, diag);
+	}
+	if (!diag->exit_code) {
 		struct vt_model_run shown = {
 			.model = request.model, .recording = run.recording, .result = run.result,
-			.is_kept = run.is_kept, .settings = &arguments->settings, .gpu = gpu,
+			.is_kept = run.is_kept, .settings = &settings, .gpu = gpu,
 		};
 
-		if (plan_beside(&plan, &model, name, &without))
+		if (without.exit_code)
 			shown.plan_error = without.text;
 		else
 			shown.plan = &plan;

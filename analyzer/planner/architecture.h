@@ -74,6 +74,7 @@ struct vt_stack {
 	uint64_t vocabulary;
 	uint64_t embedding;     /* width of embeddings and head; a product makes it hidden */
 	uint64_t positions;     /* learned, 0 = rotary or none */
+	uint64_t reach;         /* tokens that these are enough for */
 	uint64_t norms;         /* per layer, of width hidden */
 	uint64_t full_layers;   /* attention over everything; the rest sees `window` tokens */
 	uint64_t window;        /* 0 = no layer has one */

@@ -67,7 +67,7 @@ static void read_window(const struct vt_config_values *v, struct vt_stack *s)
 static void read_experts(const struct vt_config_values *v, struct vt_stack *s,
 			 struct vt_tensor_style *style)
 {
-	s->experts = vt_config_size(v, "experts", 0);
+	s->experts = vt_config_flag(v, "is_moe", 1) ? vt_config_size(v, "experts", 0) : 0;
 	if (!s->experts)
 		return;
 	s->experts_per_token = vt_config_size(v, "experts_per_token", 1);
@@ -127,6 +127,9 @@ static void read_heads(const struct vt_config_values *v, struct vt_stack *s)
 {
 	s->heads = vt_config_required(v, "heads");
 	s->kv_heads = vt_config_size(v, "kv_heads", s->heads);
+	if (!s->kv_heads)
+		vt_diag_set(v->diag, VT_EXIT_UNREADABLE, "%s: no heads of keys and values",
+			    v->where);
 	/* Falcon's and StarCoder's first ones: one head of keys, whatever else is written. */
 	if (vt_config_flag(v, "multi_query", 0) &&
 	    !vt_config_flag(v, "new_decoder_architecture", 0))
@@ -134,6 +137,19 @@ static void read_heads(const struct vt_config_values *v, struct vt_stack *s)
 	s->head_dim = vt_config_size(v, "head_dim", 0);
 	if (!s->head_dim && !vt_config_key(v, "kv_lora_rank", 0))
 		s->head_dim = divided(v, s->hidden, s->heads);
+}
+
+/*
+ * Of most kinds a class of transformers has one of its own where the configuration is silent, which
+ * nobody knows here.  What is read as another kind is a guess as it is.
+ */
+static uint64_t ffn_of(const struct vt_config_values *v, const struct vt_stack *s)
+{
+	/* Layers that are mixtures alone have the width of their experts. */
+	int has_own = !s->dense_layers && vt_config_size(v, "expert_ffn", 0);
+	int is_needed = !has_own && !v->is_guessed && !is_family(v, "ffn_missing", "4h");
+
+	return is_needed ? vt_config_required(v, "ffn") : vt_config_size(v, "ffn", 4 * s->hidden);
 }
 
 /* LFM2 writes the width before a gate takes its third, and rounds that up. */
@@ -157,7 +173,7 @@ static void read_stack(const struct vt_config_values *v, struct vt_stack *s,
 	if (s->attention_layers)
 		read_heads(v, s);
 	if (s->mlp_layers)
-		s->ffn = adjusted_ffn(v, vt_config_size(v, "ffn", 4 * s->hidden));
+		s->ffn = adjusted_ffn(v, ffn_of(v, s));
 	read_shared_blocks(v, s, style);
 	s->value_dim = s->head_dim;
 	s->norms = strtoul(vt_families_get(v->family, "norms", norms, sizeof(norms)), NULL, 10);
@@ -187,6 +203,15 @@ static uint64_t positions_of(const struct vt_config_values *v)
 	return positions && is_family(v, "positions_from", "2") ? positions + 2 : positions;
 }
 
+/* Of those in the table some come before the first token's. */
+static uint64_t reach_of(const struct vt_config_values *v)
+{
+	uint64_t positions = vt_config_size(v, "positions", 0);
+	uint64_t skipped = is_family(v, "positions_skipped", "2") ? 2 : 0;
+
+	return positions > skipped ? positions - skipped : 0;
+}
+
 /* A size that models may have beside one that is planned, and usually have as large. */
 static void note_other(struct vt_architecture *model, const struct vt_config_values *v,
 		       const char *key, uint64_t planned)
@@ -205,6 +230,7 @@ static void read_decoder(struct vt_architecture *model, const struct vt_config_v
 	read_stack(v, s, &style);
 	s->vocabulary = vt_config_required(v, "vocabulary");
 	s->positions = positions_of(v);
+	s->reach = reach_of(v);
 	s->embedding = vt_config_size(v, "embedding", s->hidden);
 	note_other(model, v, "word_embed_proj_dim", s->embedding);
 	style.segments = vt_config_size(v, "segments", is_family(v, "segments", "none") ? 0 : 2);
@@ -259,6 +285,7 @@ static void read_encoder_decoder(struct vt_architecture *model, const struct vt_
 	if (is_family(v, "relative", "yes"))
 		style.relative_buckets = vt_config_key(v, "relative_attention_num_buckets", 32);
 	encoder->positions = positions_of(v);
+	encoder->reach = reach_of(v);
 	encoder->tokens = vt_config_size(v, "encoder_tokens", 0);
 	style.encoder_positions = encoder->tokens ? encoder->tokens : encoder->positions;
 	style.sound = encoder->sound = vt_config_size(v, "sound", 0);
@@ -349,13 +376,12 @@ static void read_parts(struct vt_architecture *model, const struct vt_config_val
 	const json_t *text = vt_config_get(v, "text_config");
 	const json_t *vision = vt_config_get(v, "vision_config");
 
-	if (!json_is_object(text)) {
-		vt_diag_set(v->diag, VT_EXIT_UNREADABLE, "%s: text_config: missing", v->where);
+	if (!json_is_object(text) || !json_is_object(vision)) {
+		vt_diag_set(v->diag, VT_EXIT_UNREADABLE, "%s: %s: missing", v->where,
+			    json_is_object(text) ? "vision_config" : "text_config");
 		return;
 	}
 	read_object(model, text, v->where, 0, v->diag);
-	if (!json_is_object(vision))
-		return;
 	read_object(model, vision, v->where, 0, v->diag);
 	model->image_tokens = model->patch_side * model->patch_side;
 	add_projector(model, is_family(v, "projector", "mlp"),
@@ -393,10 +419,35 @@ static const char *known_family(struct vt_architecture *model, const json_t *obj
 	return like ? like : VT_FAMILY_FALLBACK;
 }
 
+/* Parts of the model and of its types are objects. */
+static void check_parts(const json_t *object, const char *where, struct vt_diag *diag)
+{
+	static const char end[] = "_config";
+	const json_t *value;
+	const char *key;
+
+	json_object_foreach((json_t *)object, key, value) {
+		size_t len = strlen(key), tail = strlen(end);
+
+		if (len > tail && !strcmp(key + len - tail, end) && !json_is_object(value) &&
+		    !json_is_null(value))
+			vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %.60s: must be an object",
+				    where, key);
+	}
+}
+
 /* What was not understood takes memory that no formula has. */
 static void note_unread(struct vt_architecture *model, const struct vt_config_values *v)
 {
 	char *keys = vt_config_unread(v);
+	const char *word = vt_config_layers_unknown(v);
+
+	if (word) {
+		model->is_guessed = 1;
+		vt_architecture_note(model, vt_xasprintf("not understood, and not planned: layers "
+							 "of the kind %.40s",
+							 word));
+	}
 
 	if (!keys)
 		return;
@@ -436,8 +487,10 @@ static void read_object(struct vt_architecture *model, const json_t *object, con
 {
 	char like[64];
 	const char *family = known_family(model, object, like, sizeof(like));
-	struct vt_config_values v = { object, family, where, diag, json_object() };
+	struct vt_config_values v = { object, family, where, diag, json_object(),
+				      model->is_guessed };
 
+	check_parts(object, where, diag);
 	read_kind(model, &v, is_alone);
 	note_unread(model, &v);
 	json_decref(v.asked);

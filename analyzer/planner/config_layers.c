@@ -18,7 +18,10 @@ static int is_family(const struct vt_config_values *v, const char *key, const ch
 	return vt_families_has(v->family, key, word);
 }
 
-/* What lists of layers call them; what stands beside a mixer or attention is another question. */
+/*
+ * What lists of layers call them; what stands beside a mixer or attention is another question.  0:
+ * nothing that is known.
+ */
 static unsigned part_of_word(const char *word)
 {
 	static const struct {
@@ -29,12 +32,22 @@ static unsigned part_of_word(const char *word)
 		{ "conv", HAS_MIXER },		   { "M", HAS_MIXER },	   { "mlp", HAS_MLP },
 		{ "-", HAS_MLP },		   { "moe", HAS_EXPERTS }, { "E", HAS_EXPERTS },
 		{ "hybrid", HAS_MIXER | HAS_SHARED },
+		{ "full_attention", HAS_ATTENTION }, { "sliding_attention", HAS_ATTENTION },
+		{ "chunked_attention", HAS_ATTENTION }, { "attention", HAS_ATTENTION },
+		{ "*", HAS_ATTENTION },
 	};
 
 	for (size_t i = 0; word && i < VT_ARRAY_SIZE(words); i++)
 		if (!strcmp(word, words[i].word))
 			return words[i].parts;
-	return HAS_ATTENTION;
+	return 0;
+}
+
+static unsigned known_part(const char *word)
+{
+	unsigned parts = part_of_word(word);
+
+	return parts ? parts : HAS_ATTENTION;
 }
 
 /* A list that is longer than the layers that it could name is read so far. */
@@ -79,6 +92,44 @@ static const json_t *types_of(const struct vt_config_values *v)
 	return NULL;
 }
 
+/* What transformers refuses, too: not a word for each layer. */
+static void check_types(const struct vt_config_values *v, const struct vt_stack *s)
+{
+	const json_t *types = vt_config_get(v, "layer_types"), *type;
+	size_t i;
+
+	if (!types || json_is_null(types))
+		return;
+	if (!json_is_array(types))
+		vt_diag_set(v->diag, VT_EXIT_UNREADABLE, "%s: layer_types: must be a list of words",
+			    v->where);
+	else if (json_array_size(types) && json_array_size(types) != s->layers)
+		vt_diag_set(v->diag, VT_EXIT_UNREADABLE,
+			    "%s: layer_types: %zu words for %llu layers", v->where,
+			    json_array_size(types), (unsigned long long)s->layers);
+	json_array_foreach(types, i, type)
+		if (!json_is_string(type))
+			vt_diag_set(v->diag, VT_EXIT_UNREADABLE,
+				    "%s: layer_types: must be a list of words", v->where);
+}
+
+const char *vt_config_layers_unknown(const struct vt_config_values *v)
+{
+	int has_mixers = !is_family(v, "mixer", "none");
+	const json_t *type;
+	size_t i;
+
+	json_array_foreach(types_of(v), i, type)
+	{
+		const char *word = json_string_value(type);
+		unsigned parts = part_of_word(word);
+
+		if (word && (!parts || (parts & HAS_MIXER && !has_mixers)))
+			return word;
+	}
+	return NULL;
+}
+
 static void read_rules(const struct vt_config_values *v, struct rules *rules)
 {
 	rules->types = types_of(v);
@@ -107,10 +158,10 @@ static unsigned first_part(const struct rules *rules, uint64_t layer)
 	if (layer < rules->nr_letters) {
 		const char letter[] = { rules->letters[layer], '\0' };
 
-		return part_of_word(letter);
+		return known_part(letter);
 	}
 	if (nr)
-		return part_of_word(json_string_value(json_array_get(rules->types, layer % nr)));
+		return known_part(json_string_value(json_array_get(rules->types, layer % nr)));
 	if (rules->attention_period)
 		return layer % rules->attention_period == rules->attention_offset ? HAS_ATTENTION :
 										    HAS_MIXER;
@@ -231,6 +282,7 @@ void vt_config_layers(const struct vt_config_values *v, struct vt_stack *s,
 			    VT_CONFIG_MAX_LAYERS);
 		return;
 	}
+	check_types(v, s);
 	read_rules(v, &rules);
 	count_layers(v, &rules, s, style);
 	if (s->mixer_layers)

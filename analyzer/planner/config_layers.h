@@ -13,4 +13,7 @@
 void vt_config_layers(const struct vt_config_values *v, struct vt_stack *s,
 		      struct vt_tensor_style *style);
 
+/* The first word of a list of layers that names none that is planned, NULL: each does. */
+const char *vt_config_layers_unknown(const struct vt_config_values *v);
+
 #endif

@@ -22,6 +22,7 @@ struct vt_config_values {
 	const char *where;    /* for messages */
 	struct vt_diag *diag; /* the first thing that was wrong; exit_code 0 while all is well */
 	json_t *asked;        /* names of the keys that were asked for; NULL: not kept */
+	int is_guessed;       /* the family is one that it resembles */
 };
 
 /* The value of a key, NULL where it is missing.  Every key of a configuration is read by this. */

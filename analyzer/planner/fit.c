@@ -12,9 +12,6 @@
 static const char *const fit_texts[] = { VT_FITS(FIT_TEXT) };
 #undef FIT_TEXT
 
-/* Above this share PyTorch's allocator begins to retry and to free its cache (torchtune 1360). */
-#define COMFORTABLE 0.9
-
 const char *vt_fit_text(enum vt_fit fit)
 {
 	return fit_texts[fit];
@@ -35,7 +32,7 @@ enum vt_fit vt_fit_judge(const struct vt_plan *plan, const struct vt_gpu *gpu)
 		return VT_FIT_NO;
 	if (plan->model->is_guessed)
 		return VT_FIT_GUESSED;
-	return high > usable || peak > COMFORTABLE * usable ? VT_FIT_TIGHT : VT_FIT_YES;
+	return high > usable || peak > VT_FIT_COMFORTABLE * usable ? VT_FIT_TIGHT : VT_FIT_YES;
 }
 
 const char *vt_fit_fallback(const struct vt_plan *plan, const struct vt_gpu *gpu)

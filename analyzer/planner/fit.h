@@ -21,6 +21,9 @@ enum vt_fit {
 #undef VT_FIT_ID
 };
 
+/* Above this share PyTorch's allocator begins to retry and to free its cache (torchtune 1360). */
+#define VT_FIT_COMFORTABLE 0.9
+
 /*
  * TIGHT: the expected peak fits, but the upper end of the estimate, or 90 % of the card, do not:
  * a caching allocator fragments.  GUESSED: it fits, of a model that was read as another kind.

@@ -3,9 +3,6 @@
 
 #include <string.h>
 
-/* As in fit.c: above it PyTorch's allocator begins to retry and to free its cache. */
-#define COMFORTABLE 0.9
-
 static void find_peak(struct vt_model_run *run)
 {
 	const struct vt_measured *measured = &run->measured;
@@ -62,7 +59,7 @@ enum vt_fit vt_model_run_judge(const struct vt_model_run *run, const struct vt_g
 
 	if (run->allocated + context_of(run, gpu) > usable || run->is_out_of_memory > 0)
 		return VT_FIT_NO;
-	return need > COMFORTABLE * usable ? VT_FIT_TIGHT : VT_FIT_YES;
+	return need > VT_FIT_COMFORTABLE * usable ? VT_FIT_TIGHT : VT_FIT_YES;
 }
 
 static const struct vt_run_comparison_stage *stage_of(const struct vt_model_run *run,

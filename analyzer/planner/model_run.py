@@ -130,10 +130,13 @@ class Transformers:
     def text_length(self):
         """Positions of a table are as many as were learned: what is longer is an error of the device."""
         table = first_of(self.config, ("max_position_embeddings", "n_positions", "max_seq_len"))
-        learned = any("position" in name and "embed" in name for name, _ in self.model.named_parameters())
-        if learned and isinstance(table, int) and self.settings.seq > table:
-            raise Refused(f"--seq {self.settings.seq}: the model's table has {table} positions")
-        return self.settings.seq
+        learned = any("position" in name and "embed" in name or ".wpe." in name
+                      for name, _ in self.model.named_parameters())
+        new_tokens = 0 if getattr(self.config, "is_encoder_decoder", False) else int(self.settings["new-tokens"])
+        seq = self.settings.seq
+        if learned and isinstance(table, int) and seq + new_tokens > table:
+            raise Refused(f"--seq {seq} --new-tokens {new_tokens}: the model's table has {table} positions")
+        return seq
 
     def images(self):
         side = first_of(self.config, ("image_size", "input_size", "crop_size"), 224)

@@ -281,6 +281,7 @@ struct sums {
 	double all, trained, quantised, quantised_rows, adapters, small, matrices, factors, vectors;
 	double adapted; /* halves of adapters */
 	double largest, layer, layer_cut;
+	double stepped_rows, stepped_columns; /* of the largest parameter that is trained */
 	double outer_input, outer_output; /* outside the layers */
 	double read;                      /* bits, where a file says them */
 	double tails;
@@ -296,6 +297,16 @@ static void sum_outside(struct sums *sums, const struct vt_plan_tensor *tensor, 
 		sums->outer_input += elements;
 }
 
+static void sum_stepped(struct sums *sums, const struct vt_plan_tensor *tensor)
+{
+	double rows = (double)tensor->rows, columns = (double)tensor->columns;
+
+	if (rows * columns <= sums->stepped_rows * sums->stepped_columns)
+		return;
+	sums->stepped_rows = rows;
+	sums->stepped_columns = columns;
+}
+
 static void sum_trained(struct sums *sums, const struct vt_plan_tensor *tensor, double share)
 {
 	double each = (double)tensor->rows * (double)tensor->columns;
@@ -303,6 +314,7 @@ static void sum_trained(struct sums *sums, const struct vt_plan_tensor *tensor, 
 	int is_matrix = tensor->columns > 1 && tensor->rows > 1;
 
 	sums->trained += elements;
+	sum_stepped(sums, tensor);
 	if (each < MIN_8BIT_ELEMENTS)
 		sums->small += elements;
 	if (is_matrix && tensor->is_in_layer)
@@ -387,6 +399,8 @@ static void define_parameters(struct vt_plan *plan)
 	define(plan, "factors", sums.factors);
 	define(plan, "vectors", sums.vectors);
 	define(plan, "largest", sums.largest);
+	define(plan, "lr", sums.stepped_rows);
+	define(plan, "lc", sums.stepped_columns);
 	define(plan, "Player", sums.layer);
 	define(plan, "Pstored", sums.read / 8);
 	define(plan, "lora", lora);

@@ -501,6 +501,10 @@ static void add_inference(struct vt_plan *plan)
 		"kind of layer" };
 	const struct vt_term_spec step = { "activations/mlp", VT_IN(DECODE), VT_PLAYED_STAGED, NULL,
 		NULL, "one layer of one token per sequence" };
+	const struct vt_term_spec chosen = { "activations/mlp", VT_IN(DECODE), VT_PLAYED_STAGED,
+		NULL, NULL,
+		"a copy of the weights of every chosen expert of every sequence (transformers "
+		"multiplies them as a batch in decoding)" };
 	const struct vt_stack *s = &plan->model->stacks[VT_PART_TEXT];
 
 	vt_plan_add(plan, &embedding, s->positions ? "2*T*h*e" : "T*h*e");
@@ -520,6 +524,8 @@ static void add_inference(struct vt_plan *plan)
 		vt_plan_add(plan, &mask, "b*s*s");
 	vt_plan_add(plan, &step, "b*e*(%d*max(max(i,ie*chosen),inner)+2*h)",
 		    wide_of(plan));
+	vt_plan_add(plan, &chosen, "min(Lmoe,1)*b*chosen*%d*ie*h*e%s",
+		    s->mlp == VT_MLP_GATED ? 3 : 2, vt_terms_over(plan));
 	add_kept(plan);
 }
 

@@ -191,6 +191,32 @@ static const struct {
 		"momentum of the layers' matrices, AdamW for the rest" },
 };
 
+/*
+ * transformers' Adafactor goes through the parameters one by one: of a half type gradient and
+ * parameter in fp32, and the update twice while it is made; or, before that, the mean over rows.
+ * Its sums are split over blocks as those over tokens are (terms_transients.c).  Where the one
+ * before was as large, its update is still there.
+ */
+static void add_adafactor(struct vt_plan *plan)
+{
+	const struct vt_term_spec half = { "workspace/optimizer", VT_IN(STEP), VT_PLAYED_PARAMETERS,
+		NULL, "20*lr*lc",
+		"Adafactor, of the largest parameter: gradient, parameter and update in fp32, and "
+		"a second update or the partial sums of a mean" };
+	const struct vt_term_spec whole = { "workspace/optimizer", VT_IN(STEP),
+		VT_PLAYED_PARAMETERS, NULL, "12*lr*lc",
+		"Adafactor, of the largest parameter: the update, and its square or the partial "
+		"sums of a mean" };
+	int is_half = vt_plan_symbol(plan, "g") < 4;
+
+	if (vt_plan_setting(plan, VT_SET_LORA))
+		return;
+	vt_plan_add(plan, is_half ? &half : &whole,
+		    "%d*lr*lc + max(%d*lr*lc, 512*lc*max(min(ceil(blocks/ceil(lc/128)), "
+		    "ceil(lr/64)), ceil(lr/1024)))",
+		    is_half ? 12 : 4, 4);
+}
+
 static void add_optimizer(struct vt_plan *plan)
 {
 	int64_t kind = vt_plan_setting(plan, VT_SET_OPTIMIZER);
@@ -218,6 +244,8 @@ static void add_optimizer(struct vt_plan *plan)
 	vt_plan_add(plan, &spec, *zero ? "(%s)%s" : "%s%s", states[kind].formula, zero);
 	if (vt_plan_setting(plan, VT_SET_MASTER))
 		vt_plan_add(plan, &master, "Ptrained*4%s", zero);
+	if (kind == VT_OPTIMIZER_ADAFACTOR)
+		add_adafactor(plan);
 	if (kind != VT_OPTIMIZER_ADAMW)
 		return;
 	if (loop == VT_LOOP_FOREACH)

@@ -19,10 +19,17 @@ static void add_inputs(struct vt_plan *plan)
 	vt_plan_add(plan, &pixels, "b*images*patches*pixels*w");
 }
 
+/* The largest that a card has by default; where the card is not known, it may be this one. */
+#define MOST_CUBLAS "33554432"
+
 static void add_libraries(struct vt_plan *plan)
 {
+	int is_known = plan->gpu && plan->gpu->nr_sms;
 	const struct vt_term_spec cublas = { "workspace/cublas",
-		VT_IN_TRAINING | VT_IN_INFERENCE | VT_IN(STEP), VT_PLAYED_LIBRARY, "0", NULL,
+		VT_IN_TRAINING | VT_IN_INFERENCE | VT_IN(STEP), VT_PLAYED_LIBRARY, "0",
+		is_known		     ? NULL :
+		vt_plan_is_training(plan) ? "2*" MOST_CUBLAS :
+					     MOST_CUBLAS,
 		"one per handle and stream; backward's thread has its own handle" };
 	const struct vt_term_spec measured = { "workspace/cublas", cublas.stages, VT_PLAYED_LIBRARY,
 		NULL, NULL, "all of them, as measured" };

@@ -175,8 +175,92 @@ static int check_parts(const struct vt_plan_settings *settings,
 	return -1;
 }
 
-int vt_validate_model(const struct vt_plan_settings *settings,
-			 const struct vt_architecture *model, struct vt_diag *diag)
+/* Tokens that a stack counts positions of. */
+static uint64_t counted_tokens(const struct vt_plan_settings *settings,
+			       const struct vt_architecture *model, enum vt_part part)
 {
-	return check_ranks(settings, model, diag) || check_parts(settings, model, diag) ? -1 : 0;
+	uint64_t seq = (uint64_t)settings->value[VT_SET_SEQ];
+	uint64_t new_tokens = (uint64_t)settings->value[VT_SET_NEW_TOKENS];
+
+	if (part == VT_PART_ENCODER)
+		return model->stacks[part].tokens ? 0 : seq;
+	/* A decoder behind an encoder begins with one token of its own. */
+	if (model->stacks[VT_PART_ENCODER].layers && new_tokens)
+		return 1 + new_tokens;
+	return seq + new_tokens;
+}
+
+/* The part whose learned positions are too few; VT_NR_PARTS: none. */
+static enum vt_part short_part(const struct vt_plan_settings *settings,
+			       const struct vt_architecture *model)
+{
+	static const enum vt_part parts[] = { VT_PART_TEXT, VT_PART_ENCODER };
+
+	for (size_t i = 0; i < VT_ARRAY_SIZE(parts); i++) {
+		uint64_t reach = model->stacks[parts[i]].reach;
+
+		if (reach && counted_tokens(settings, model, parts[i]) > reach)
+			return parts[i];
+	}
+	return VT_NR_PARTS;
+}
+
+void vt_validate_usual_length(struct vt_plan_settings *settings,
+			      const struct vt_architecture *model)
+{
+	enum vt_part part;
+
+	if (settings->is_given[VT_SET_SEQ])
+		return;
+	part = short_part(settings, model);
+	if (part != VT_NR_PARTS) {
+		uint64_t more = counted_tokens(settings, model, part) -
+				(uint64_t)settings->value[VT_SET_SEQ];
+		uint64_t reach = model->stacks[part].reach;
+
+		if (more < reach)
+			settings->value[VT_SET_SEQ] = (int64_t)(reach - more);
+	}
+}
+
+/* What is longer reads outside of the table: an error of the device. */
+static int check_positions(const struct vt_plan_settings *settings,
+			   const struct vt_architecture *model, struct vt_diag *diag)
+{
+	struct vt_plan_settings own = *settings;
+	enum vt_part part;
+
+	vt_validate_usual_length(&own, model);
+	part = short_part(&own, model);
+	if (part == VT_NR_PARTS)
+		return 0;
+	vt_diag_set(diag, VT_EXIT_USAGE,
+		    "--seq %" PRId64 " --new-tokens %" PRId64 ": the model has learned positions "
+		    "for %" PRIu64 " tokens",
+		    own.value[VT_SET_SEQ], own.value[VT_SET_NEW_TOKENS], model->stacks[part].reach);
+	return -1;
+}
+
+/* Which is planned as eager whatever is asked for. */
+static int check_attention(const struct vt_plan_settings *settings,
+			   const struct vt_architecture *model, struct vt_diag *diag)
+{
+	if (!settings->is_given[VT_SET_ATTENTION] ||
+	    settings->value[VT_SET_ATTENTION] != VT_ATTENTION_SDPA ||
+	    !model->stacks[VT_PART_TEXT].has_eager_only)
+		return 0;
+	vt_diag_set(diag, VT_EXIT_USAGE,
+		    "--attention sdpa: transformers has only eager attention for %.40s",
+		    model->family);
+	return -1;
+}
+
+int vt_validate_model(const struct vt_plan_settings *settings,
+		      const struct vt_architecture *model, struct vt_diag *diag)
+{
+	return check_ranks(settings, model, diag) || check_parts(settings, model, diag) ||
+			       check_positions(settings, model, diag) ||
+			       check_attention(settings, model, diag) ?
+		       -1 :
+		       0;
 }

@@ -16,6 +16,10 @@ int vt_validate_settings(const struct vt_plan_settings *settings, struct vt_diag
 
 /* Of settings that the other one lets pass.  0, or -1 with `diag` filled (exit code 2). */
 int vt_validate_model(const struct vt_plan_settings *settings,
-			 const struct vt_architecture *model, struct vt_diag *diag);
+		      const struct vt_architecture *model, struct vt_diag *diag);
+
+/* Where nobody gave one, a sequence is not longer than the model's table of positions. */
+void vt_validate_usual_length(struct vt_plan_settings *settings,
+			      const struct vt_architecture *model);
 
 #endif

@@ -349,6 +349,9 @@ def test_sizes_that_no_device_holds():
     (("gpt2", "--dtype", "int3"), ("--dtype int3", "bf16")),
     (("gpt2", "--gpu", "nosuch"), ("unknown card",)),
     (("gpt2", "--vram", "80 apples"), ("--vram",)),
+    (("gpt2", "--gpu", "h100-80g", "--vram", "8GiB"), ("--gpu and --vram",)),
+    (("gpt2", "--seq", "1025"), ("--seq 1025", "positions for 1024 tokens")),
+    (("gpt2", "--seq", "1020", "--new-tokens", "8"), ("--new-tokens 8", "positions for 1024 tokens")),
     (("gpt2", "--train", "--infer"), ("exclude each other",)),
     (("gpt2", "--infer", "--checkpointing", "full"), ("only applies with --train",)),
     (("gpt2", "--train", "--new-tokens", "4"), ("only applies with --infer",)),
@@ -383,6 +386,22 @@ def test_a_sheet_that_is_none(tmp_path):
         assert refused(vtrace("estimate", sheet), 3, str(sheet), word)
     sheet.write_text("[rows]\nweights = 1\n")
     assert refused(vtrace("estimate", sheet, "--what-if", "x=1"), 2, "no symbol x")
+
+
+def test_the_usual_length_is_not_more_than_the_model_has_positions_for():
+    assert [estimate(model, *more)["settings"]["seq"] for model, more in
+            (("gpt2", ()), ("gpt2", ("--new-tokens", "24")), ("bert-base", ()), ("llama-3-8b", ()))] == \
+        ["1024", "1000", "512", "2048"]
+
+
+def test_a_known_kind_is_within_five_percent_and_an_unknown_card_may_have_any_workspace():
+    plan = estimate("llama-3-8b", "--vram", "80GiB")
+    for term in plan["terms"]:
+        if term["owner"] == "workspace/cublas":
+            assert term["low_bytes"] == 0 and term["high_bytes"] > 2**25
+        elif term["owner"] != "context":
+            assert term["low_bytes"] == pytest.approx(term["bytes"] / 1.05, abs=1)
+            assert term["high_bytes"] == pytest.approx(term["bytes"] * 1.05, abs=1)
 
 
 def test_every_card_has_sizes_and_a_capability():

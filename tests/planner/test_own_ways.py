@@ -8,6 +8,8 @@ import json
 import pytest
 
 from combinations import estimate
+from recording import vtrace
+from test_estimate import refused
 
 H, L, A, D, I, V = 512, 4, 8, 64, 2048, 10000
 B, S, POSITIONS = 2, 1024, 2048
@@ -23,7 +25,7 @@ CONFIGS = {
                 "max_position_embeddings": POSITIONS},
     "gptj": GPT | {"rotary_dim": 32}, "codegen": GPT | {"rotary_dim": 32}, "gpt_bigcode": GPT | {"multi_query": True},
     "nemotron": SIZES | {"head_dim": D, "hidden_act": "relu2"},
-    "persimmon": SIZES, "glm4": SIZES, "phi3": SIZES, "llama": SIZES, "gpt2": GPT,
+    "persimmon": SIZES, "mixtral": SIZES, "glm4": SIZES, "phi3": SIZES, "llama": SIZES, "gpt2": GPT,
     "cohere": SIZES, "granite": SIZES, "gemma2": SIZES | {"head_dim": D},
     "distilbert": {"architectures": ["DistilBertForMaskedLM"], "dim": H, "n_layers": L, "n_heads": A, "hidden_dim": I,
                    "vocab_size": V, "max_position_embeddings": POSITIONS},
@@ -115,7 +117,11 @@ def test_logits_that_are_scaled_or_capped_are_there_twice(tmp_path, kind, copies
     ("nobody", {}, "unknown model_type nobody"),
     ("llama", {"hidden_size_per_layer_input": 256}, "not understood, and not planned: hidden_size_per_layer_input"),
     ("llama", {"audio_config": {"hidden_size": 64}}, "not understood, and not planned: audio_config"),
-    ("opt", {"word_embed_proj_dim": 256}, "not understood, and not planned: word_embed_proj_dim")))
+    ("llama", {"layer_types": ["full_attention", "other", "other", "other"]},
+     "not understood, and not planned: layers of the kind other"),
+    ("llama", {"layer_types": ["linear_attention"] * 4},
+     "not understood, and not planned: layers of the kind linear_attention"),
+    ("opt", {"word_embed_proj_dim": 256, "ffn_dim": I}, "not understood, and not planned: word_embed_proj_dim")))
 def test_what_is_not_understood_is_said_and_fits_no_card_for_sure(tmp_path, kind, more, note):
     path = tmp_path / "config.json"
     path.write_text(json.dumps({"model_type": kind} | SIZES | more))
@@ -171,3 +177,38 @@ def test_masks_of_all_positions(tmp_path, kind, buffers):
 def test_what_an_mlp_has_at_once(tmp_path, kind, tensors):
     """Gate and up as halves of one product stay until both are used; a squared ReLU makes two of its input."""
     assert owned(plan(tmp_path, kind, "--infer"), "activations/mlp", "forward") == tensors * T * I * 2
+
+
+def test_decoding_copies_the_weights_of_chosen_experts(tmp_path):
+    """Gate, up and down of two experts for each of two sequences; nothing of other layers is there."""
+    sizes = {"num_local_experts": 4, "num_experts_per_tok": 2}
+    for more, copies in ((sizes, B * 2 * 3 * H * I * 2), ({}, 0)):
+        made = plan(tmp_path, "mixtral" if more else "llama", "--new-tokens", "4", more=more)
+        token = B * 2 * (3 * I * (2 if more else 1) + 2 * H)
+        assert owned(made, "activations/mlp", "decode") == token + copies
+
+
+@pytest.mark.parametrize("dtype, passing", (("bf16", 12), ("fp32", 4)))
+def test_adafactor_steps_the_largest_parameter_in_fp32(tmp_path, dtype, passing):
+    """The embedding: its partial sums of a mean are those of 157 blocks of 64 rows, more than one update more."""
+    made = plan(tmp_path, "llama", "--train", "--optimizer", "adafactor", "--dtype", dtype, "--gpu", "h100-80g")
+    step = owned(made, "workspace/optimizer", "step")
+    assert step == passing * H * V + 512 * H * 157
+    assert 512 * 157 > 4 * V
+
+
+def test_a_kernel_that_a_kind_does_not_have(tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"model_type": "gptj"} | CONFIGS["gptj"]))
+    assert refused(vtrace("estimate", path, "--attention", "sdpa"), 2, "only eager attention for gptj")
+    estimate(path, "--attention", "eager")
+
+
+def test_a_mixture_that_is_switched_off(tmp_path):
+    """Its number of experts is then that of another configuration."""
+    path = tmp_path / "config.json"
+    counts = []
+    for more in ({}, {"is_moe": False, "num_experts": 16384}):
+        path.write_text(json.dumps({"model_type": "llama"} | SIZES | more))
+        counts.append(estimate(path)["model"]["parameters"])
+    assert counts[0] == counts[1]

@@ -110,6 +110,8 @@ def test_a_name_in_the_local_cache(folder):
     ({"hidden_size": 3}, (), "has neither model_type, _class_name nor architecture"),
     (CONFIG, ("--train", "--zero", 3, "--data-parallel", 8), "--data-parallel 8 cannot be run"),
     (CONFIG, ("--attention", "flash"), "--attention flash cannot be run"),
+    ({"model_type": "gpt2", "n_embd": 64, "n_layer": 1, "n_head": 2, "n_positions": 256, "vocab_size": 100},
+     ("--seq", 250, "--new-tokens", 8), "the model's table has 256 positions"),
     (CONFIG | {"hidden_act": "nothing"}, ("--train", "--batch", 2, "--seq", 512), "cannot be run: KeyError"),
     ("{", (), "config"),
 ))

@@ -134,6 +134,7 @@ static void make_json(struct input *input)
 		  "{\"model_type\":\"qwen3_next\",\"architectures\":[\"Qwen3ForCausalLM\"],"
 		  "\"hidden_size\":64,\"num_hidden_layers\":4,\"num_attention_heads\":4,"
 		  "\"vocab_size\":100,\"num_experts\":8,\"num_experts_per_tok\":2,"
+		  "\"intermediate_size\":128,"
 		  "\"mlp_only_layers\":[0],\"linear_num_value_heads\":4,\"tie_word_embeddings\":"
 		  "true,\"rope_scaling\":{\"factor\":4.0,\"type\":\"yarn\"},\"torch_dtype\":"
 		  "\"bfloat16\",\"text_config\":{\"hidden_size\":32},\"vision_config\":{"

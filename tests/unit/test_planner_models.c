@@ -78,6 +78,8 @@ static void presets_have_exactly_their_parameters(void **state)
 }
 
 #define LLAMA "\"hidden_size\": 64, \"num_hidden_layers\": 2, \"num_attention_heads\": 4"
+#define WHOLE                                                                                      \
+	"\"model_type\": \"llama\", \"vocab_size\": 100, \"intermediate_size\": 128, " LLAMA
 
 static void an_unknown_kind_is_read_as_a_decoder_and_says_so(void **state)
 {
@@ -167,8 +169,23 @@ static void bad_configurations_are_refused_with_the_key(void **state)
 		  "\"num_attention_heads\": 1, \"vocab_size\": 100000000}",
 		  "more than 2^53 parameters" },
 		{ "{\"model_type\": \"llava\"}", "text_config: missing" },
-		{ "{\"model_type\": \"vit\", \"patch_size\": 0, \"image_size\": 8, " LLAMA "}",
+		{ "{\"model_type\": \"vit\", \"patch_size\": 0, \"image_size\": 8, "
+		  "\"intermediate_size\": 128, " LLAMA "}",
 		  "no sensible number of patches" },
+		{ "{\"model_type\": \"llama\", \"vocab_size\": 100, " LLAMA "}",
+		  "intermediate_size: missing" },
+		{ "{" WHOLE ", \"num_key_value_heads\": 0}", "no heads of keys and values" },
+		{ "{" WHOLE ", \"layer_types\": [\"full_attention\"]}",
+		  "layer_types: 1 words for 2 layers" },
+		{ "{" WHOLE ", \"layer_types\": \"full_attention\"}", "must be a list of words" },
+		{ "{" WHOLE ", \"layer_types\": [1, \"full_attention\"]}",
+		  "must be a list of words" },
+		{ "{" WHOLE ", \"quantization_config\": \"gptq\"}",
+		  "quantization_config: must be an object" },
+		{ "{\"model_type\": \"llava\", \"text_config\": {" WHOLE "}}",
+		  "vision_config: missing" },
+		{ "{\"model_type\": \"llava\", \"text_config\": {" WHOLE "}, "
+		  "\"vision_config\": [1]}", "vision_config: must be an object" },
 	};
 
 	(void)state;
