@@ -14,7 +14,8 @@ CLASSES = {"t5": "T5ForConditionalGeneration", "vit": "ViTModel", "bert": "BertM
            "LlavaForConditionalGeneration", "siglip_vision_model": "SiglipVisionModel"}
 OPTIMIZERS = {"adamw": lambda p, fused: torch.optim.AdamW(p, lr=1e-4, fused=fused or None),
               "sgd": lambda p, fused: torch.optim.SGD(p, lr=1e-4),
-              "momentum": lambda p, fused: torch.optim.SGD(p, lr=1e-4, momentum=0.9)}
+              "momentum": lambda p, fused: torch.optim.SGD(p, lr=1e-4, momentum=0.9),
+              "adafactor": lambda p, fused: transformers.Adafactor(p)}
 IGNORED = ("dtype", "torch_dtype", "sliding_window_pattern")
 
 
