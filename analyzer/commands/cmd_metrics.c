@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include <getopt.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "analyzer/base/clock.h"
 #include "analyzer/base/diag.h"
 #include "analyzer/base/numbers.h"
 #include "analyzer/base/options.h"
@@ -11,15 +13,27 @@
 #include "analyzer/base/util.h"
 #include "analyzer/commands/cmd.h"
 #include "analyzer/live/find.h"
+#include "analyzer/live/http.h"
+#include "analyzer/live/interrupt.h"
+#include "analyzer/live/listener.h"
 #include "analyzer/live/metrics.h"
 
 #define MOST_SECONDS 86400
 
-enum { OPTION_EVERY = 256 };
+#define TYPE "application/openmetrics-text; version=1.0.0; charset=utf-8"
+/* A text answers so long, and ten times as long as it took to make. */
+#define LIFE_NS	   1000000000ull
+#define MOST_SHARE 10
+/* Between two looks whether the programs still run. */
+#define PAUSE_MS 2000
+
+enum { OPTION_EVERY = 256, OPTION_LISTEN };
 
 static const struct vt_option options[] = {
 	{ 'o', "output", "FILE", "write to FILE, replacing it at once; .prom: for node_exporter" },
 	{ OPTION_EVERY, "every", "SECONDS", "write again and again until the programs have ended" },
+	{ OPTION_LISTEN, "listen", "[ADDRESS:]PORT",
+	  "answer GET /metrics until the programs have ended (default: " VT_LISTENER_ADDRESS ")" },
 	{ 0, NULL, NULL, NULL },
 };
 
@@ -32,68 +46,184 @@ static const struct vt_options_spec spec = {
 
 struct wanted {
 	const char *path;
-	const char *output;
-	int64_t every_s; /* 0: once */
+	const char *output; /* NULL: standard output */
+	int64_t every_s;    /* 0: once */
+	char *address;	    /* NULL: no server */
+	char *port;
 };
 
-/* Sets *is_running: a program still runs. */
-static int print_once(const struct wanted *wanted, int *is_running, struct vt_diag *diag)
+/* Sets *is_running: a program still runs.  vt_ranks_runs_release in any case. */
+static int read_runs(struct vt_ranks_runs *runs, const char *path, int *is_running,
+		     struct vt_diag *diag)
 {
 	const struct vt_rank_options rank_options = { .when = "end" };
-	enum vt_metrics_format format = vt_util_has_suffix(wanted->output, ".prom") ?
+
+	*is_running = 0;
+	if (vt_ranks_runs_init(runs, path, &rank_options, 0, diag))
+		return -1;
+	for (uint32_t i = 0; i < runs->nr_files; i++)
+		*is_running |= !runs->files[i].problem && !strcmp(runs->files[i].ended, "running");
+	return 0;
+}
+
+static int print_once(const struct wanted *wanted, int *is_running, struct vt_diag *diag)
+{
+	const char *path = wanted->output ? wanted->output : "-";
+	enum vt_metrics_format format = vt_util_has_suffix(path, ".prom") ?
 						VT_METRICS_PROMETHEUS :
 						VT_METRICS_OPENMETRICS;
 	struct vt_ranks_runs runs = { 0 };
 	struct vt_output output;
-	int rc = -1;
+	int rc = read_runs(&runs, wanted->path, is_running, diag);
 
-	*is_running = 0;
-	if (!vt_ranks_runs_init(&runs, wanted->path, &rank_options, 0, diag) &&
-	    !vt_output_open(&output, wanted->output, 1, diag)) {
+	if (!rc)
+		rc = vt_output_open(&output, path, 1, diag);
+	if (!rc) {
 		vt_metrics_print(&runs, format, output.file);
 		rc = vt_output_close(&output, 0, diag);
-		for (uint32_t i = 0; i < runs.nr_files; i++)
-			*is_running |= !runs.files[i].problem &&
-				       !strcmp(runs.files[i].ended, "running");
 	}
 	vt_ranks_runs_release(&runs);
 	return rc;
 }
 
-int vt_cmd_metrics(int argc, char **argv)
+static int print_again(const struct wanted *wanted, struct vt_diag *diag)
 {
-	struct wanted wanted = { .output = "-" };
-	struct vt_diag diag = { 0 };
-	int id, is_running, rc;
-	char *path;
+	const struct timespec pause = { (time_t)wanted->every_s, 0 };
+	int is_running = 1, rc = 0;
 
-	while ((id = vt_options_next(&spec, argc, argv)) > 0) {
-		if (id == 'o')
-			wanted.output = optarg;
-		else if (vt_numbers_parse(optarg, MOST_SECONDS, &wanted.every_s) || !wanted.every_s)
-			return vt_options_wrong(&spec, "%s: not a number from 1 to %d", optarg,
-						MOST_SECONDS);
+	/* A recording that is there already would be replaced by text. */
+	if (wanted->output && vt_output_check(wanted->output, 1, diag))
+		return -1;
+	while (!(rc = print_once(wanted, &is_running, diag)) && wanted->every_s && is_running)
+		nanosleep(&pause, NULL);
+	return rc;
+}
+
+struct text {
+	const char *path;
+	char *data;
+	size_t len;
+	uint64_t end_ns; /* made anew after that */
+	int is_running;
+	int rc;
+	struct vt_diag *diag;
+};
+
+static void make_text(struct text *text)
+{
+	struct vt_ranks_runs runs = { 0 };
+	uint64_t start = vt_clock_ns(), took;
+	FILE *out;
+
+	free(text->data);
+	text->data = NULL;
+	text->rc = read_runs(&runs, text->path, &text->is_running, text->diag);
+	out = text->rc ? NULL : open_memstream(&text->data, &text->len);
+	if (out) {
+		vt_metrics_print(&runs, VT_METRICS_OPENMETRICS, out);
+		fclose(out);
 	}
-	if (id < 0)
-		return vt_options_exit_code(id);
-	if (argc - optind != 1)
+	vt_ranks_runs_release(&runs);
+	took = vt_clock_ns() - start;
+	text->end_ns = start + took + (took * MOST_SHARE > LIFE_NS ? took * MOST_SHARE : LIFE_NS);
+}
+
+static const char *current_text(void *context, size_t *len)
+{
+	struct text *text = context;
+
+	if (text->is_running && !text->rc && vt_clock_ns() >= text->end_ns)
+		make_text(text);
+	*len = text->len;
+	return text->data;
+}
+
+static int serve(const struct wanted *wanted, struct vt_diag *diag)
+{
+	struct text text = { .path = wanted->path, .diag = diag };
+	const struct vt_http_page page = { "/metrics", TYPE, current_text, &text };
+	struct vt_listener listener;
+	struct vt_http http;
+	size_t len;
+
+	if (vt_listener_open(&listener, wanted->address, wanted->port, diag))
+		return -1;
+	vt_interrupt_take();
+	make_text(&text);
+	vt_http_init(&http, &listener, &page);
+	if (text.is_running)
+		fprintf(stderr, "vtrace: listening on http://%s/metrics\n", listener.name);
+	else if (!text.rc)
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: no program runs", wanted->path);
+	while (text.is_running && !vt_interrupt_came()) {
+		vt_http_serve(&http, PAUSE_MS);
+		current_text(&text, &len);
+	}
+	vt_http_finish(&http);
+	vt_http_release(&http);
+	free(text.data);
+	return diag->exit_code ? -1 : 0;
+}
+
+/* 0, or what the command ends with. */
+static int take_option(struct wanted *wanted, int id)
+{
+	if (id == 'o') {
+		wanted->output = optarg;
+	} else if (id == OPTION_LISTEN) {
+		free(wanted->address);
+		free(wanted->port);
+		wanted->address = wanted->port = NULL;
+		if (vt_listener_parse(optarg, &wanted->address, &wanted->port))
+			return vt_options_wrong(
+				&spec, "%s: not a port, ADDRESS:PORT or [ADDRESS]:PORT", optarg);
+	} else if (vt_numbers_parse(optarg, MOST_SECONDS, &wanted->every_s) || !wanted->every_s) {
+		return vt_options_wrong(&spec, "%s: not a number from 1 to %d", optarg,
+					MOST_SECONDS);
+	}
+	return 0;
+}
+
+static int check_options(const struct wanted *wanted, int nr_operands)
+{
+	if (nr_operands != 1)
 		return vt_options_wrong(&spec, "needs a process, a recording or a folder");
-	if (wanted.every_s && !strcmp(wanted.output, "-"))
+	if (wanted->address && (wanted->output || wanted->every_s))
+		return vt_options_wrong(&spec, "--listen takes neither -o nor --every");
+	if (wanted->every_s && (!wanted->output || !strcmp(wanted->output, "-")))
 		return vt_options_wrong(&spec, "--every needs -o FILE");
+	return 0;
+}
+
+static int run(struct wanted *wanted, const char *operand)
+{
+	struct vt_diag diag = { 0 };
 	/* Once: the process id of a program that has ended finds nothing. */
-	path = vt_live_find(argv[optind], &diag);
+	char *path = vt_live_find(operand, &diag);
+	int rc;
+
 	if (!path)
 		return vt_diag_print(&diag);
-	wanted.path = path;
-	/* A recording that is there already would be replaced by text. */
-	rc = vt_output_check(wanted.output, 1, &diag);
-	is_running = !rc;
-	while (is_running && !(rc = print_once(&wanted, &is_running, &diag)) && wanted.every_s &&
-	       is_running) {
-		struct timespec pause = { (time_t)wanted.every_s, 0 };
-
-		nanosleep(&pause, NULL);
-	}
+	wanted->path = path;
+	rc = wanted->address ? serve(wanted, &diag) : print_again(wanted, &diag);
 	free(path);
 	return rc ? vt_diag_print(&diag) : VT_EXIT_OK;
+}
+
+int vt_cmd_metrics(int argc, char **argv)
+{
+	struct wanted wanted = { 0 };
+	int id, rc = 0;
+
+	while (!rc && (id = vt_options_next(&spec, argc, argv)) > 0)
+		rc = take_option(&wanted, id);
+	if (!rc && id < 0)
+		rc = vt_options_exit_code(id);
+	else if (!rc)
+		rc = check_options(&wanted, argc - optind);
+	if (!rc && id == VT_OPTIONS_END)
+		rc = run(&wanted, argv[optind]);
+	free(wanted.address);
+	free(wanted.port);
+	return rc;
 }

@@ -8,34 +8,17 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "analyzer/base/util.h"
+#include "analyzer/live/interrupt.h"
+
 #define HOME	   "\033[H"
 #define CLEAR	   "\033[2J"
 #define CLEAR_LINE "\033[K"
 #define CLEAR_REST "\033[J"
 
-static volatile sig_atomic_t has_ended;
-
-static void end(int number)
-{
-	(void)number;
-	has_ended = 1;
-}
-
 static void wake(int number)
 {
 	(void)number;
-}
-
-/* Without SA_RESTART: they end the wait. */
-static void take_signals(void)
-{
-	struct sigaction action = { .sa_handler = end };
-
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-	sigaction(SIGHUP, &action, NULL);
-	action.sa_handler = wake;
-	sigaction(SIGWINCH, &action, NULL);
 }
 
 void vt_screen_measure(struct vt_screen *screen)
@@ -52,11 +35,13 @@ void vt_screen_measure(struct vt_screen *screen)
 
 void vt_screen_open(struct vt_screen *screen)
 {
+	/* Without SA_RESTART: it ends the wait. */
+	struct sigaction action = { .sa_handler = wake };
 	struct termios raw;
 
-	has_ended = 0;
 	vt_screen_measure(screen);
-	take_signals();
+	vt_interrupt_take();
+	sigaction(SIGWINCH, &action, NULL);
 	screen->has_input = isatty(STDIN_FILENO) && !tcgetattr(STDIN_FILENO, &screen->before);
 	if (screen->has_input) {
 		raw = screen->before;
@@ -104,13 +89,16 @@ void vt_screen_show(const struct vt_screen *screen, const char *text)
 
 int vt_screen_wait(const struct vt_screen *screen, uint64_t ms)
 {
-	struct pollfd input = { .fd = screen->has_input ? STDIN_FILENO : -1, .events = POLLIN };
+	struct pollfd inputs[] = {
+		{ .fd = screen->has_input ? STDIN_FILENO : -1, .events = POLLIN },
+		{ .fd = vt_interrupt_fd(), .events = POLLIN },
+	};
 	char key = 0;
 
-	if (has_ended)
+	if (vt_interrupt_came())
 		return 1;
-	if (poll(&input, 1, ms > 86400000 ? 86400000 : (int)ms) == 1 &&
-	    (read(STDIN_FILENO, &key, 1) != 1 || key == 'q' || key == 'Q'))
+	if (poll(inputs, VT_ARRAY_SIZE(inputs), ms > 86400000 ? 86400000 : (int)ms) > 0 &&
+	    inputs[0].revents && (read(STDIN_FILENO, &key, 1) != 1 || key == 'q' || key == 'Q'))
 		return 1;
-	return has_ended;
+	return vt_interrupt_came();
 }
