@@ -28,14 +28,23 @@ void *vt_torch_real_known[VT_TORCH_FUNCTION_COUNT];
 static struct {
 	uint32_t missed[VT_TORCH_FUNCTION_COUNT]; /* atomic: uses without it */
 	uint32_t next[VT_TORCH_FUNCTION_COUNT]; /* atomic: search again when missed reaches this */
-	int looked_up;				/* atomic */
+	int looked_up;                          /* atomic */
 } g;
+
+/* What libvtrace.so replaces another preloaded library may replace as well: it comes next. */
+static int is_replaced(enum vt_torch_function function)
+{
+	return function == VT_TORCH_FUNCTION_REPORT_V1 || function == VT_TORCH_FUNCTION_REPORT_V2 ||
+	       function == VT_TORCH_FUNCTION_REPORT_V3;
+}
 
 static void *look_up(enum vt_torch_function function, const void *caller)
 {
 	const char *symbol = functions[function].symbol;
-	void *address = vt_real_symbol_in(functions[function].library, symbol);
+	void *address = is_replaced(function) ? vt_real_symbol_next(symbol) : NULL;
 
+	if (!address)
+		address = vt_real_symbol_in(functions[function].library, symbol);
 	/* A program that is linked to PyTorch has it in the global scope, under any file name. */
 	if (!address)
 		address = vt_real_symbol_next(symbol);

@@ -65,8 +65,8 @@ CUresult vts_arena_alloc(struct vts_arena *arena, uint64_t size_bytes, CUdevicep
 		block.start = fit(chunk, block.span_bytes);
 	}
 	if (!block.start) {
-		result = add_chunk(arena, vts_size_round_up(size_bytes, arena->chunk_bytes),
-				   &chunk);
+		result =
+			add_chunk(arena, vts_size_round_up(size_bytes, arena->chunk_bytes), &chunk);
 		if (result)
 			return result;
 		block.start = chunk->start;
@@ -74,6 +74,8 @@ CUresult vts_arena_alloc(struct vts_arena *arena, uint64_t size_bytes, CUdevicep
 	if (vts_ranges_insert(&chunk->blocks, &block))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	arena->used_bytes += block.span_bytes;
+	/* An earlier block may have left its bytes. */
+	vts_space_clear(block.start, block.span_bytes);
 	*address = block.start;
 	return CUDA_SUCCESS;
 }

@@ -20,6 +20,7 @@
 #define HOST_BASE     0x180000000000ULL
 #define HOST_WINDOW   (4ULL << 40)
 #define HOST_GRANULE  4096ULL
+#define PAGE_BYTES    4096ULL
 
 /* Somebody else's mapping in the window: step over it, but do not search for ever. */
 #define MAX_COLLISIONS 64
@@ -72,8 +73,7 @@ static int map_new(CUdeviceptr start, uint64_t size_bytes, int is_backed)
 {
 	CUdeviceptr alias = start + VTS_SPACE_ALIAS;
 	int is_aliased = vts_space_is_device(start) && is_strict();
-	void *got = place(start, size_bytes, protection_of(start, is_backed),
-			  MAP_FIXED_NOREPLACE);
+	void *got = place(start, size_bytes, protection_of(start, is_backed), MAP_FIXED_NOREPLACE);
 
 	if (got == MAP_FAILED)
 		return errno;
@@ -159,6 +159,29 @@ void vts_space_give_back(int device, CUdeviceptr start)
 	if (vts_space_is_device(start) && is_strict())
 		munmap(vts_space_host_view(start), range->span_bytes);
 	vts_ranges_remove(ranges, range);
+}
+
+/* Pages that were never touched are only read: that takes no memory of the host. */
+static void clear_part(char *start, size_t size_bytes)
+{
+	if (size_bytes && (start[0] || memcmp(start, start + 1, size_bytes - 1)))
+		memset(start, 0, size_bytes);
+}
+
+/* Whole pages go back to the kernel and read as zeros again. */
+void vts_space_clear(CUdeviceptr address, uint64_t size_bytes)
+{
+	char *start = vts_space_host_view(address), *end = start + size_bytes;
+	char *first = (char *)(uintptr_t)vts_size_round_up((uintptr_t)start, PAGE_BYTES);
+	char *last = (char *)(uintptr_t)((uintptr_t)end & ~(PAGE_BYTES - 1));
+
+	if (first >= last) {
+		clear_part(start, size_bytes);
+		return;
+	}
+	clear_part(start, (size_t)(first - start));
+	madvise(first, (size_t)(last - first), MADV_DONTNEED);
+	clear_part(last, (size_t)(end - last));
 }
 
 int vts_space_back(CUdeviceptr start, uint64_t size_bytes)

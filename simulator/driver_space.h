@@ -16,8 +16,8 @@
 
 #include "common/cuda_abi.h"
 
-#define VTS_SPACE_GRANULE (2ULL << 20)	/* the driver's physical granularity */
-#define VTS_SPACE_ALIAS	  (1ULL << 45)	/* 32 TiB */
+#define VTS_SPACE_GRANULE (2ULL << 20) /* the driver's physical granularity */
+#define VTS_SPACE_ALIAS   (1ULL << 45) /* 32 TiB */
 
 /*
  * Takes address space of a device (or of pinned host memory with device -1): SIZE is rounded up to
@@ -32,6 +32,9 @@ void vts_space_give_back(int device, CUdeviceptr start);
 /* Makes a part of a reservation usable or not; unbacking drops its contents.  0 or -1. */
 int vts_space_back(CUdeviceptr start, uint64_t size_bytes);
 int vts_space_unback(CUdeviceptr start, uint64_t size_bytes);
+
+/* Makes usable device memory zero; whole pages go back to the host's kernel. */
+void vts_space_clear(CUdeviceptr start, uint64_t size_bytes);
 
 /* Where the host can reach the byte behind a device or host address.  Needs no mutex. */
 void *vts_space_host_view(CUdeviceptr address);

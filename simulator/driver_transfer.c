@@ -2,16 +2,13 @@
 #include "simulator/driver_transfer.h"
 
 #include "common/size.h"
+#include "simulator/driver_call.h"
 #include "simulator/driver_live.h"
-#include "simulator/driver_size.h"
 #include "simulator/driver_size.h"
 #include "simulator/driver_space.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-
-#define PAGE_BYTES 4096ULL
 
 static struct {
 	uint64_t copy_limit_bytes;
@@ -61,19 +58,14 @@ CUresult vts_transfer_copy(CUdeviceptr to, CUdeviceptr from, uint64_t size_bytes
 	return CUDA_SUCCESS;
 }
 
-/* Whole pages go back to the kernel and read as zeros again. */
-static void set_zero(char *start, uint64_t size_bytes)
+int vts_block_handed_out(void *block, uint64_t size_bytes)
 {
-	char *first = (char *)(uintptr_t)vts_size_round_up((uintptr_t)start, PAGE_BYTES);
-	char *last = (char *)(uintptr_t)((uintptr_t)(start + size_bytes) & ~(PAGE_BYTES - 1));
+	CUdeviceptr start = (CUdeviceptr)(uintptr_t)block;
 
-	if (first >= last) {
-		memset(start, 0, size_bytes);
-		return;
-	}
-	memset(start, 0, (size_t)(first - start));
-	madvise(first, (size_t)(last - first), MADV_DONTNEED);
-	memset(last, 0, (size_t)(start + size_bytes - last));
+	VTS_ENTER(VTS_NEEDS_NOTHING);
+	if (vts_space_is_device(start) && is_usable(start, size_bytes))
+		vts_space_clear(start, size_bytes);
+	return vts_call_leave(CUDA_SUCCESS);
 }
 
 static void fill(char *start, uint32_t value, unsigned int element_bytes, uint64_t nr_elements)
@@ -98,7 +90,7 @@ CUresult vts_transfer_set(CUdeviceptr to, uint32_t value, unsigned int element_b
 		return CUDA_ERROR_INVALID_VALUE;
 	/* Pinned memory can be shared or locked: never drop its pages. */
 	if (!value && vts_space_is_device(to))
-		set_zero(start, size_bytes);
+		vts_space_clear(to, size_bytes);
 	else if (size_bytes <= copy_limit())
 		fill(start, value, element_bytes, nr_elements);
 	return CUDA_SUCCESS;

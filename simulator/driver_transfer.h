@@ -21,4 +21,11 @@ CUresult vts_transfer_copy(CUdeviceptr to, CUdeviceptr from, uint64_t size_bytes
 CUresult vts_transfer_set(CUdeviceptr to, uint32_t value, unsigned int element_bytes,
 			  uint64_t nr_elements);
 
+/*
+ * A client's own allocator hands out a block of device memory, which may hold what an earlier block
+ * left there: it is made zero.  What is no usable device memory is left alone.  Returns 0.
+ * Exported: called by libvtrace-simulator.so, without the call mutex.
+ */
+__attribute__((visibility("default"))) int vts_block_handed_out(void *block, uint64_t size_bytes);
+
 #endif

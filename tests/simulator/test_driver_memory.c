@@ -123,6 +123,30 @@ static void test_copy(void **state)
 	assert_int_equal(0, vts_child_run(copy_body, "VTRACE_SIM_STRICT=1", NULL));
 }
 
+/* Of a slab, whose pages stay: a block has nothing of the one that was there before. */
+static void reuse_body(void)
+{
+	unsigned char back[4096], none[4096] = { 0 };
+	CUdeviceptr neighbour, first, second;
+
+	vts_child_start();
+	CHECK_RC(CUDA_SUCCESS, cuMemAlloc_v2(&neighbour, 4096));
+	CHECK_RC(CUDA_SUCCESS, cuMemAlloc_v2(&first, 6000));
+	CHECK_RC(CUDA_SUCCESS, cuMemsetD8_v2(first, 0xff, 6000));
+	CHECK_RC(CUDA_SUCCESS, cuMemFree_v2(first));
+	CHECK_RC(CUDA_SUCCESS, cuMemAlloc_v2(&second, 4096));
+	CHECK(first == second);
+	CHECK_RC(CUDA_SUCCESS, cuMemcpyDtoH_v2(back, second, sizeof(back)));
+	CHECK(!memcmp(back, none, sizeof(back)));
+}
+
+static void test_reuse(void **state)
+{
+	(void)state;
+	assert_int_equal(0, vts_child_run(reuse_body, NULL));
+	assert_int_equal(0, vts_child_run(reuse_body, "VTRACE_SIM_STRICT=1", NULL));
+}
+
 /* The whole card is allocated, set and read: nothing of it may be touched on the host. */
 static void large_body(void)
 {
@@ -238,11 +262,11 @@ static void attributes_body(void)
 	CHECK_RC(CUDA_SUCCESS, cuMemHostAlloc(&host, 5000, CU_MEMHOSTALLOC_PORTABLE));
 	*(char *)(uintptr_t)managed = 1;
 	*(char *)host = 1;
-	CHECK_RC(CUDA_SUCCESS, cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
-						     device + 4999));
+	CHECK_RC(CUDA_SUCCESS,
+		 cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, device + 4999));
 	CHECK_EQUAL(CU_MEMORYTYPE_DEVICE, type);
-	CHECK_RC(CUDA_SUCCESS, cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
-						     (uintptr_t)host));
+	CHECK_RC(CUDA_SUCCESS,
+		 cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (uintptr_t)host));
 	CHECK_EQUAL(CU_MEMORYTYPE_HOST, type);
 	CHECK_RC(CUDA_SUCCESS,
 		 cuPointerGetAttribute(&is_managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, managed));
@@ -273,10 +297,9 @@ static void test_attributes(void **state)
 
 static void array_body(void)
 {
-	CUDA_ARRAY_DESCRIPTOR shape = { .Width = 1024,
-					.Height = 1024,
-					.Format = CU_AD_FORMAT_FLOAT,
-					.NumChannels = 2 };
+	CUDA_ARRAY_DESCRIPTOR shape = {
+		.Width = 1024, .Height = 1024, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 2
+	};
 	uint64_t used;
 	CUarray array;
 
@@ -298,11 +321,12 @@ static void test_array(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_account),	   cmocka_unit_test(test_out_of_memory),
+		cmocka_unit_test(test_account),    cmocka_unit_test(test_out_of_memory),
 		cmocka_unit_test(test_bad_free),   cmocka_unit_test(test_copy),
-		cmocka_unit_test(test_large),	   cmocka_unit_test(test_copy_limit),
-		cmocka_unit_test(test_strict),	   cmocka_unit_test(test_shapes),
-		cmocka_unit_test(test_attributes), cmocka_unit_test(test_array),
+		cmocka_unit_test(test_reuse),      cmocka_unit_test(test_large),
+		cmocka_unit_test(test_copy_limit), cmocka_unit_test(test_strict),
+		cmocka_unit_test(test_shapes),     cmocka_unit_test(test_attributes),
+		cmocka_unit_test(test_array),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from recording import LIBRARY
+
 
 def test_device_is_that_of_the_profile(simulate):
     answer = json.loads(simulate("device_info.py", profile="a100-80g,count=2").output)
@@ -51,6 +53,18 @@ def test_checkpointing_saves_memory(simulate):
         return simulate("train_gpt.py", "--batch", "16", *arguments).number(r"step 4 .* peak (\d+) bytes")
 
     assert peak("--checkpointing") < 0.95 * peak()
+
+
+def test_what_is_read_from_the_device_is_zero(simulate):
+    """A block of PyTorch's allocator has nothing of the block that was there before."""
+    assert simulate("scaled_training.py").output == "performed 8 of 8 losses [0.0]\n"
+
+
+def test_it_is_zero_under_the_recorder_too(simulate, tmp_path):
+    """Which replaces the same function of PyTorch, in front of the simulator."""
+    run = simulate("scaled_training.py", VTRACE_PRELOAD=str(LIBRARY), VTRACE_OUTPUT=str(tmp_path / "run.db"))
+    assert run.output == "performed 8 of 8 losses [0.0]\n"
+    assert (tmp_path / "run.db").exists() or (tmp_path / "run.journal").exists()
 
 
 def test_convolution(simulate):
