@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "analyzer/attribution/known_owners.h"
@@ -32,13 +33,17 @@ static const struct vt_option options[] = {
 
 static const struct vt_options_spec spec = {
 	.command = "diff",
-	.synopsis = "[OPTION...] BASE NEW",
+	.synopsis = "[OPTION...] BASE NEW | BASE... -- NEW...",
 	.summary = "Compares two recordings: runs, owners, places.",
 	.options = options,
 };
 
+/* Stands for the "--" between two sides while getopt looks for options on either side of it. */
+static char separator[] = "(separator)";
+
 struct wanted {
 	struct vt_diff_options diff;
+	struct vt_diff_paths sides[VT_DIFF_SIDES];
 	struct vt_threshold thresholds[MOST_THRESHOLDS];
 	unsigned nr_thresholds;
 	int is_markdown;
@@ -110,7 +115,7 @@ static int check_owners(const struct wanted *wanted, const struct vt_diff *diff,
 
 		if (vt_thresholds_is_known(&wanted->thresholds[i], diff))
 			continue;
-		list = vt_known_owners_list(&diff->sides[VT_DIFF_NEW].analysis.rules);
+		list = vt_known_owners_list(&diff->sides[VT_DIFF_NEW]->analysis.rules);
 		vt_diag_set(diag, VT_EXIT_USAGE,
 			    "--fail-on: unknown owner \"%s\" in these runs and in the rules; the "
 			    "rules have: %s",
@@ -118,6 +123,39 @@ static int check_owners(const struct wanted *wanted, const struct vt_diff *diff,
 		free(list);
 		return -1;
 	}
+	return 0;
+}
+
+/* The path at that place, counted over both sides. */
+static const char *path_at(const struct vt_diff_paths *sides, uint32_t at)
+{
+	uint32_t nr_base = sides[VT_DIFF_BASE].nr;
+
+	return at < nr_base ? sides[VT_DIFF_BASE].paths[at]
+			    : sides[VT_DIFF_NEW].paths[at - nr_base];
+}
+
+/*
+ * A recording twice would halve the noise, and be equal to itself.  One of each side may be the
+ * same: that is how one looks at what a comparison shows.
+ */
+static int check_files(const struct vt_diff_paths *sides, struct vt_diag *diag)
+{
+	uint32_t nr = sides[VT_DIFF_BASE].nr + sides[VT_DIFF_NEW].nr;
+
+	for (uint32_t i = 0; i < nr && nr > VT_DIFF_SIDES; i++)
+		for (uint32_t k = 0; k < i; k++) {
+			const char *path = path_at(sides, i), *other = path_at(sides, k);
+			struct stat a, b;
+
+			if (stat(path, &a) || stat(other, &b) || a.st_dev != b.st_dev ||
+			    a.st_ino != b.st_ino)
+				continue;
+			vt_diag_set(diag, VT_EXIT_USAGE, "%s is given twice%s%s", path,
+				    strcmp(path, other) != 0 ? ", also as " : "",
+				    strcmp(path, other) != 0 ? other : "");
+			return -1;
+		}
 	return 0;
 }
 
@@ -132,7 +170,9 @@ static int show(const struct vt_view *view, const struct wanted *wanted)
 	asked.when = view->when;
 	asked.device = view->device;
 	asked.has_all_frames = view->has_all_frames;
-	rc = vt_diff_init(&diff, view->path, view->what, &asked, &diag);
+	rc = check_files(wanted->sides, &diag);
+	if (!rc)
+		rc = vt_diff_init_sides(&diff, wanted->sides, &asked, &diag);
 	if (!rc)
 		rc = check_owners(wanted, &diff, &diag);
 	if (!rc)
@@ -196,6 +236,47 @@ static int take_option(int id, struct wanted *wanted, struct vt_view *view)
 	}
 }
 
+/* vt_view.find_other: the sides are found afterwards. */
+static const char *find_sides(int argc, char **argv)
+{
+	return argc > optind ? argv[optind] : NULL;
+}
+
+static void hide_separator(int argc, char **argv)
+{
+	for (int i = 0; i < argc; i++)
+		if (!strcmp(argv[i], "--")) {
+			argv[i] = separator;
+			return;
+		}
+}
+
+/* Two operands, or any number around the separator.  0, or the exit code of wrong usage. */
+static int take_sides(struct vt_diff_paths *sides, int nr, char **operands)
+{
+	const char *const *paths = (const char *const *)operands;
+	int nr_base = 0, has_separator;
+
+	while (nr_base < nr && operands[nr_base] != separator)
+		nr_base++;
+	has_separator = nr_base < nr;
+	if (!has_separator && nr < VT_DIFF_SIDES)
+		return vt_options_wrong(&spec, "which new recording?");
+	if (!has_separator && nr > VT_DIFF_SIDES)
+		return vt_options_wrong(
+			&spec, "one new recording at a time; for several: BASE... -- NEW...");
+	if (!nr_base)
+		return vt_options_wrong(&spec, "no recording of the base before --");
+	if (has_separator && nr_base == nr - 1)
+		return vt_options_wrong(&spec, "no new recording after --");
+	if (!has_separator)
+		nr_base = 1;
+	sides[VT_DIFF_BASE] = (struct vt_diff_paths){ paths, (uint32_t)nr_base };
+	nr_base += has_separator;
+	sides[VT_DIFF_NEW] = (struct vt_diff_paths){ paths + nr_base, (uint32_t)(nr - nr_base) };
+	return 0;
+}
+
 int vt_cmd_diff(int argc, char **argv)
 {
 	struct vt_view view = VT_VIEW_DEFAULT;
@@ -203,7 +284,8 @@ int vt_cmd_diff(int argc, char **argv)
 	struct wanted wanted = { .diff = { .top = 10, .by = VT_CHANGES_BY_STACK },
 				 .is_exceeded = &is_exceeded };
 
-	view.what_word = "new recording";
+	view.find_other = find_sides;
+	hide_separator(argc, argv);
 	/* Device use is flat once the allocator has its segments: its peak could be any instant. */
 	view.when = "most-allocated";
 	while ((id = vt_view_next(&view, &spec, argc, argv)) > 0)
@@ -211,6 +293,8 @@ int vt_cmd_diff(int argc, char **argv)
 			return VT_EXIT_USAGE;
 	if (id < 0)
 		return vt_options_exit_code(id);
+	if (take_sides(wanted.sides, argc - optind, argv + optind))
+		return VT_EXIT_USAGE;
 	rc = show(&view, &wanted);
 	return rc == VT_EXIT_OK && is_exceeded ? VT_EXIT_DIFFERENCE : rc;
 }

@@ -20,6 +20,7 @@ struct vt_change {
 	const char *owner[VT_DIFF_SIDES];
 	uint32_t allocation[VT_DIFF_SIDES]; /* VT_NO_INDEX: none */
 	uint64_t largest[VT_DIFF_SIDES];    /* its bytes */
+	uint64_t noise_bytes; /* between the recordings of a side (noise.h) */
 	char *name; /* by module or file; NULL: not known there, or by stack */
 };
 

@@ -4,28 +4,17 @@
 #include <string.h>
 
 #include "analyzer/base/util.h"
+#include "analyzer/diff/noise.h"
 #include "analyzer/model/when.h"
 #include "analyzer/report/limits.h"
 
 /* Of a side that recorded nothing on the device. */
 static const struct vt_side_device nothing;
 
-static uint64_t magnitude(const uint64_t *bytes)
-{
-	return bytes[VT_DIFF_NEW] > bytes[VT_DIFF_BASE] ?
-		       bytes[VT_DIFF_NEW] - bytes[VT_DIFF_BASE] :
-		       bytes[VT_DIFF_BASE] - bytes[VT_DIFF_NEW];
-}
-
-int vt_diff_is_change(const struct vt_diff_device *device, const uint64_t *bytes)
-{
-	return magnitude(bytes) > device->noise_bytes;
-}
-
 static int compare_owners(const void *a, const void *b)
 {
 	const struct vt_diff_owner *x = a, *y = b;
-	uint64_t of_x = magnitude(x->bytes), of_y = magnitude(y->bytes);
+	uint64_t of_x = vt_diff_magnitude(x->bytes), of_y = vt_diff_magnitude(y->bytes);
 
 	if (x->is_rest != y->is_rest)
 		return x->is_rest - y->is_rest;
@@ -75,8 +64,9 @@ static void add_device(struct vt_diff *diff, const int *numbers)
 
 	device->device = numbers[VT_DIFF_NEW];
 	for (int side = 0; side < VT_DIFF_SIDES; side++) {
+		device->numbers[side] = numbers[side];
 		const struct vt_side_device *found =
-			vt_sides_device(&diff->sides[side], numbers[side]);
+			vt_sides_device(diff->sides[side], numbers[side]);
 
 		device->has_books[side] = found != NULL;
 		device->sides[side] = found ? found : &nothing;
@@ -85,18 +75,19 @@ static void add_device(struct vt_diff *diff, const int *numbers)
 		if (device->sides[side]->noise_bytes > device->noise_bytes)
 			device->noise_bytes = device->sides[side]->noise_bytes;
 		live[side] = &device->sides[side]->live;
-		sides[side] = (struct vt_changes_side){ .analysis = &diff->sides[side].analysis,
-							.describe = &diff->sides[side].describe };
+		sides[side] = (struct vt_changes_side){ .analysis = &diff->sides[side]->analysis,
+							.describe = &diff->sides[side]->describe };
 	}
 	add_owners(device);
 	vt_changes_init(&device->changes, sides, live, diff->options->by,
 			diff->options->is_exact);
+	vt_noise_fill(diff, device);
 }
 
 static int has_memory(const struct vt_diff *diff, int device)
 {
-	return vt_sides_device(&diff->sides[VT_DIFF_BASE], device) ||
-	       vt_sides_device(&diff->sides[VT_DIFF_NEW], device);
+	return vt_sides_device(diff->sides[VT_DIFF_BASE], device) ||
+	       vt_sides_device(diff->sides[VT_DIFF_NEW], device);
 }
 
 static int highest_device(const struct vt_diff *diff)
@@ -104,9 +95,9 @@ static int highest_device(const struct vt_diff *diff)
 	int highest = -1;
 
 	for (int side = 0; side < VT_DIFF_SIDES; side++)
-		for (uint32_t i = 0; i < diff->sides[side].nr_devices; i++)
-			if (diff->sides[side].devices[i].device > highest)
-				highest = diff->sides[side].devices[i].device;
+		for (uint32_t i = 0; i < diff->sides[side]->nr_devices; i++)
+			if (diff->sides[side]->devices[i].device > highest)
+				highest = diff->sides[side]->devices[i].device;
 	return highest;
 }
 
@@ -123,31 +114,93 @@ static int add_devices(struct vt_diff *diff, struct vt_diag *diag)
 	if (diff->nr_devices)
 		return 0;
 	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s and %s: no device memory was recorded%s",
-		    vt_db_path(diff->sides[VT_DIFF_BASE].analysis.db),
-		    vt_db_path(diff->sides[VT_DIFF_NEW].analysis.db),
+		    vt_db_path(diff->sides[VT_DIFF_BASE]->analysis.db),
+		    vt_db_path(diff->sides[VT_DIFF_NEW]->analysis.db),
 		    diff->options->device == VT_WHEN_ALL_DEVICES ? "" : " on that device");
 	return -1;
+}
+
+static uint64_t allocated_by(const struct vt_side *recording)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < recording->nr_devices; i++)
+		sum += recording->devices[i].most_allocated_bytes;
+	return sum;
+}
+
+/* What did not end well comes last, and is chosen only where nothing ended well. */
+static int compare_recordings(const void *a, const void *b)
+{
+	const struct vt_side *x = *(struct vt_side *const *)a, *y = *(struct vt_side *const *)b;
+	uint64_t of_x = allocated_by(x), of_y = allocated_by(y);
+
+	if (x->is_unfinished != y->is_unfinished)
+		return x->is_unfinished - y->is_unfinished;
+	if (of_x != of_y)
+		return of_x < of_y ? -1 : 1;
+	return x < y ? -1 : x > y;
+}
+
+/* The median by most allocated bytes; of an even number the lower one. */
+static struct vt_side *find_median(struct vt_side *recordings, uint32_t nr)
+{
+	struct vt_side **sorted = vt_xcalloc(nr, sizeof(*sorted)), *median;
+	uint32_t nr_whole = 0;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		sorted[i] = &recordings[i];
+		nr_whole += !recordings[i].is_unfinished;
+	}
+	qsort(sorted, nr, sizeof(struct vt_side *), compare_recordings);
+	median = sorted[((nr_whole ? nr_whole : nr) - 1) / 2];
+	free(sorted);
+	return median;
+}
+
+static int open_side(struct vt_diff *diff, int side, const struct vt_diff_paths *paths,
+		     struct vt_diag *diag)
+{
+	const struct vt_diff_options *options = diff->options;
+	const struct vt_sides_options asked = {
+		.rules = options->rules,
+		.when = options->when,
+		.device = options->pair ? options->pair[side] : options->device,
+		.by = options->by,
+		.has_all_frames = options->has_all_frames,
+	};
+
+	diff->recordings[side] = vt_xcalloc(paths->nr, sizeof(*diff->recordings[side]));
+	for (uint32_t i = 0; i < paths->nr; i++)
+		if (vt_sides_open(&diff->recordings[side][diff->nr_recordings[side]++],
+				  paths->paths[i], &asked, diag))
+			return -1;
+	diff->sides[side] = find_median(diff->recordings[side], paths->nr);
+	return 0;
+}
+
+int vt_diff_init_sides(struct vt_diff *diff, const struct vt_diff_paths *sides,
+		       const struct vt_diff_options *options, struct vt_diag *diag)
+{
+	struct vt_analysis *analyses[VT_DIFF_SIDES];
+
+	memset(diff, 0, sizeof(*diff));
+	diff->options = options;
+	for (int side = 0; side < VT_DIFF_SIDES; side++) {
+		if (open_side(diff, side, &sides[side], diag))
+			return -1;
+		analyses[side] = &diff->sides[side]->analysis;
+	}
+	vt_runs_init(&diff->runs, analyses);
+	return add_devices(diff, diag);
 }
 
 int vt_diff_init(struct vt_diff *diff, const char *base, const char *new,
 		 const struct vt_diff_options *options, struct vt_diag *diag)
 {
-	const char *const paths[VT_DIFF_SIDES] = { base, new };
-	struct vt_analysis *const analyses[] = { &diff->sides[VT_DIFF_BASE].analysis,
-						 &diff->sides[VT_DIFF_NEW].analysis };
-	struct vt_sides_options asked = { .rules = options->rules, .when = options->when,
-					  .by = options->by,
-					  .has_all_frames = options->has_all_frames };
+	const struct vt_diff_paths sides[VT_DIFF_SIDES] = { { &base, 1 }, { &new, 1 } };
 
-	memset(diff, 0, sizeof(*diff));
-	diff->options = options;
-	for (int side = 0; side < VT_DIFF_SIDES; side++) {
-		asked.device = options->pair ? options->pair[side] : options->device;
-		if (vt_sides_open(&diff->sides[side], paths[side], &asked, diag))
-			return -1;
-	}
-	vt_runs_init(&diff->runs, analyses);
-	return add_devices(diff, diag);
+	return vt_diff_init_sides(diff, sides, options, diag);
 }
 
 void vt_diff_release(struct vt_diff *diff)
@@ -160,17 +213,34 @@ void vt_diff_release(struct vt_diff *diff)
 	}
 	free(diff->devices);
 	vt_runs_release(&diff->runs);
-	for (int side = 0; side < VT_DIFF_SIDES; side++)
-		vt_sides_close(&diff->sides[side]);
+	for (int side = 0; side < VT_DIFF_SIDES; side++) {
+		for (uint32_t i = 0; i < diff->nr_recordings[side]; i++)
+			vt_sides_close(&diff->recordings[side][i]);
+		free(diff->recordings[side]);
+	}
 	memset(diff, 0, sizeof(*diff));
+}
+
+/* The first that did not end well, or NULL. */
+static const struct vt_side *find_unfinished(const struct vt_diff *diff, int side)
+{
+	for (uint32_t i = 0; i < diff->nr_recordings[side]; i++)
+		if (diff->recordings[side][i].is_unfinished)
+			return &diff->recordings[side][i];
+	return NULL;
 }
 
 char *vt_diff_incomplete(const struct vt_diff *diff, int side)
 {
-	const char *ending = vt_limits_ending(&diff->sides[side].analysis);
+	const struct vt_side *of = find_unfinished(diff, side);
+	const char *ending = of ? vt_limits_ending(&of->analysis) : NULL;
 
 	if (!ending)
 		return NULL;
+	if (of != diff->sides[side])
+		return vt_xasprintf("a %s %s, and is not compared: %s",
+				    side == VT_DIFF_NEW ? "new run" : "run of the base", ending,
+				    vt_db_path(of->analysis.db));
 	return vt_xasprintf("the %s %s: its figures lack what would have followed; %s",
 			    side == VT_DIFF_NEW ? "new run" : "base", ending,
 			    side == VT_DIFF_NEW ? "less memory is not an improvement"
@@ -179,21 +249,5 @@ char *vt_diff_incomplete(const struct vt_diff *diff, int side)
 
 int vt_diff_is_new_failed(const struct vt_diff *diff)
 {
-	return vt_limits_ending(&diff->sides[VT_DIFF_NEW].analysis) &&
-	       !vt_limits_ending(&diff->sides[VT_DIFF_BASE].analysis);
-}
-
-int vt_diff_is_different(const struct vt_diff *diff)
-{
-	for (uint32_t d = 0; d < diff->nr_devices; d++) {
-		const struct vt_diff_device *device = &diff->devices[d];
-
-		for (uint32_t i = 0; i < device->nr_owners; i++)
-			if (vt_diff_is_change(device, device->owners[i].bytes))
-				return 1;
-		for (uint32_t i = 0; i < device->changes.nr; i++)
-			if (vt_diff_is_change(device, device->changes.items[i].bytes))
-				return 1;
-	}
-	return 0;
+	return find_unfinished(diff, VT_DIFF_NEW) && !find_unfinished(diff, VT_DIFF_BASE);
 }

@@ -29,11 +29,22 @@ static void set_bytes(json_t *object, const uint64_t *bytes)
 			    json_integer((json_int_t)(bytes[VT_DIFF_NEW] - bytes[VT_DIFF_BASE])));
 }
 
-static json_t *bytes_json(const uint64_t *bytes)
+/* With how far equal runs lie apart, and whether the difference says more than that. */
+static void set_change(json_t *object, const struct vt_diff_device *device, const uint64_t *bytes,
+		       uint64_t noise_bytes)
+{
+	set_bytes(object, bytes);
+	json_object_set_new(object, "noise_bytes", vt_json_integer(noise_bytes));
+	json_object_set_new(object, "is_change",
+			    json_boolean(vt_diff_is_change(device, bytes, noise_bytes)));
+}
+
+static json_t *total_json(const struct vt_diff_device *device, const uint64_t *bytes,
+			  uint64_t noise_bytes)
 {
 	json_t *object = json_object();
 
-	set_bytes(object, bytes);
+	set_change(object, device, bytes, noise_bytes);
 	return object;
 }
 
@@ -45,7 +56,7 @@ static json_t *owners(const struct vt_diff_device *device)
 		json_t *object = json_object();
 
 		json_object_set_new(object, "owner", vt_json_text(device->owners[i].owner));
-		set_bytes(object, device->owners[i].bytes);
+		set_change(object, device, device->owners[i].bytes, device->owners[i].noise_bytes);
 		json_object_set_new(object, "is_rest",
 				    json_boolean(device->owners[i].is_rest));
 		json_array_append_new(array, object);
@@ -58,16 +69,17 @@ static json_t *stack_of(const struct vt_diff *diff, const struct vt_change *chan
 	if (change->allocation[side] == VT_NO_INDEX)
 		return json_array();
 	return vt_json_lines(vt_producer_lines(
-		&diff->sides[side].describe,
-		&diff->sides[side].analysis.model.allocations[change->allocation[side]]));
+		&diff->sides[side]->describe,
+		&diff->sides[side]->analysis.model.allocations[change->allocation[side]]));
 }
 
-static json_t *change_json(const struct vt_diff *diff, const struct vt_change *change)
+static json_t *change_json(const struct vt_diff *diff, const struct vt_diff_device *device,
+			   const struct vt_change *change)
 {
 	json_t *object = json_object();
 
 	json_object_set_new(object, "what", vt_json_text(vt_figures_word(change->bytes)));
-	set_bytes(object, change->bytes);
+	set_change(object, device, change->bytes, change->noise_bytes);
 	json_object_set_new(object, "base_blocks", json_integer(change->blocks[VT_DIFF_BASE]));
 	json_object_set_new(object, "new_blocks", json_integer(change->blocks[VT_DIFF_NEW]));
 	if (diff->options->by != VT_CHANGES_BY_STACK) {
@@ -82,12 +94,13 @@ static json_t *change_json(const struct vt_diff *diff, const struct vt_change *c
 	return object;
 }
 
-static json_t *places(const struct vt_diff *diff, const struct vt_changes *changes)
+static json_t *places(const struct vt_diff *diff, const struct vt_diff_device *device)
 {
+	const struct vt_changes *changes = &device->changes;
 	json_t *array = json_array();
 
 	for (uint32_t i = 0; i < changes->nr && i < diff->options->top; i++)
-		json_array_append_new(array, change_json(diff, &changes->items[i]));
+		json_array_append_new(array, change_json(diff, device, &changes->items[i]));
 	return array;
 }
 
@@ -113,13 +126,19 @@ static json_t *device_json(const struct vt_diff *diff, const struct vt_diff_devi
 	json_t *object = json_object();
 
 	json_object_set_new(object, "id", json_integer(device->device));
-	json_object_set_new(object, "device_used", bytes_json(device->peak_bytes));
-	json_object_set_new(object, "allocated", bytes_json(device->most_allocated_bytes));
+	json_object_set_new(object, "device_used",
+			    total_json(device, device->peak_bytes, device->peak_noise_bytes));
+	json_object_set_new(object, "allocated",
+			    total_json(device, device->most_allocated_bytes,
+				       device->allocated_noise_bytes));
 	json_object_set_new(object, "base_doing", vt_json_text(device->sides[VT_DIFF_BASE]->doing));
 	json_object_set_new(object, "new_doing", vt_json_text(device->sides[VT_DIFF_NEW]->doing));
 	json_object_set_new(object, "noise_bytes", vt_json_integer(device->noise_bytes));
+	json_object_set_new(object, "spread_bytes", vt_json_integer(device->spread_bytes));
+	json_object_set_new(object, "used_spread_bytes",
+			    vt_json_integer(device->used_spread_bytes));
 	json_object_set_new(object, "owners", owners(device));
-	json_object_set_new(object, "places", places(diff, &device->changes));
+	json_object_set_new(object, "places", places(diff, device));
 	json_object_set_new(object, "moved", moved(&device->changes));
 	json_object_set_new(object, "places_differing", json_integer(device->changes.nr));
 	json_object_set_new(object, "places_equal", json_integer(device->changes.nr_equal));
@@ -163,6 +182,17 @@ static json_t *incomplete(const struct vt_diff *diff)
 	return object;
 }
 
+static json_t *paths(const struct vt_diff *diff, int side)
+{
+	json_t *array = json_array();
+
+	for (uint32_t i = 0; i < diff->nr_recordings[side]; i++)
+		json_array_append_new(
+			array,
+			vt_json_text(vt_db_path(diff->recordings[side][i].analysis.db)));
+	return array;
+}
+
 json_t *vt_diff_json(struct vt_diff *diff, const struct vt_threshold *thresholds,
 		     unsigned nr_thresholds)
 {
@@ -171,9 +201,11 @@ json_t *vt_diff_json(struct vt_diff *diff, const struct vt_threshold *thresholds
 
 	json_object_set_new(object, "format", json_integer(1));
 	json_object_set_new(object, "base",
-			    vt_json_text(vt_db_path(diff->sides[VT_DIFF_BASE].analysis.db)));
+			    vt_json_text(vt_db_path(diff->sides[VT_DIFF_BASE]->analysis.db)));
 	json_object_set_new(object, "new",
-			    vt_json_text(vt_db_path(diff->sides[VT_DIFF_NEW].analysis.db)));
+			    vt_json_text(vt_db_path(diff->sides[VT_DIFF_NEW]->analysis.db)));
+	json_object_set_new(object, "base_recordings", paths(diff, VT_DIFF_BASE));
+	json_object_set_new(object, "new_recordings", paths(diff, VT_DIFF_NEW));
 	json_object_set_new(object, "at", vt_json_text(diff->options->when));
 	json_object_set_new(object, "by", vt_json_text(vt_changes_word(diff->options->by)));
 	json_object_set_new(object, "verdict", vt_json_text(verdict));

@@ -5,6 +5,7 @@
 
 #include "analyzer/base/util.h"
 #include "analyzer/diff/figures.h"
+#include "analyzer/diff/noise.h"
 #include "analyzer/diff/verdict.h"
 #include "analyzer/model/producer.h"
 #include "analyzer/report/source_links.h"
@@ -89,7 +90,7 @@ static void print_frame(const struct markdown *m, const struct vt_describe *desc
 
 static void print_stack(const struct markdown *m, const struct vt_change *change, int side)
 {
-	const struct vt_side *of = &m->diff->sides[side];
+	const struct vt_side *of = m->diff->sides[side];
 	const struct vt_model *model = &of->analysis.model;
 	const struct vt_allocation *a = &model->allocations[change->allocation[side]];
 	uint32_t ids[VT_FRAMES_MAX], stack = vt_producer_stack(model, a);
@@ -143,14 +144,14 @@ static void print_changes(const struct markdown *m, const struct vt_diff_device 
 	unsigned shown = 0, nr = 0;
 
 	for (uint32_t i = 0; i < changes->nr; i++)
-		nr += vt_diff_is_change(device, changes->items[i].bytes);
+		nr += vt_diff_is_place_change(device, &changes->items[i]);
 	if (changes->by == VT_CHANGES_BY_OWNER || !(nr + changes->moves.nr))
 		return;
 	fprintf(m->out, "\n<details><summary>%u of %u places differ, by %s; %u moved</summary>\n\n",
 		nr, changes->nr + changes->nr_equal, vt_changes_word(changes->by),
 		changes->moves.nr);
 	for (uint32_t i = 0; i < changes->nr && shown < m->diff->options->top; i++)
-		if (vt_diff_is_change(device, changes->items[i].bytes)) {
+		if (vt_diff_is_place_change(device, &changes->items[i])) {
 			print_change(m, &changes->items[i]);
 			shown++;
 		}
@@ -160,6 +161,19 @@ static void print_changes(const struct markdown *m, const struct vt_diff_device 
 	fputs("\n</details>\n", m->out);
 }
 
+static void print_noise(const struct vt_diff *diff, const struct vt_diff_device *devices,
+			uint32_t nr, FILE *out)
+{
+	char *text = vt_noise_text(devices, nr);
+
+	if (vt_diff_has_several(diff))
+		fprintf(out,
+			"\nOf %u and %u recordings those with the median of most allocated bytes; "
+			"%s: what differs no more than they do is left out.\n",
+			diff->nr_recordings[VT_DIFF_BASE], diff->nr_recordings[VT_DIFF_NEW], text);
+	free(text);
+}
+
 static void print_device(const struct markdown *m, const struct vt_diff_device *device)
 {
 	char size[VT_UNITS_MAX];
@@ -167,7 +181,7 @@ static void print_device(const struct markdown *m, const struct vt_diff_device *
 	fprintf(m->out, "| cuda:%d at %s | base | new | change | |\n|---|--:|--:|--:|--:|\n",
 		device->device, m->diff->options->when);
 	for (uint32_t i = 0; i < device->nr_owners; i++)
-		if (vt_diff_is_change(device, device->owners[i].bytes))
+		if (vt_diff_is_owner_change(device, &device->owners[i]))
 			print_row(device->owners[i].owner, device->owners[i].bytes, m->out);
 	print_row("**process used at most**", device->peak_bytes, m->out);
 	print_row("**allocated at most**", device->most_allocated_bytes, m->out);
@@ -175,6 +189,7 @@ static void print_device(const struct markdown *m, const struct vt_diff_device *
 		fprintf(m->out,
 			"\nEqual steps of one run differ by %s: what is less is left out.\n",
 			vt_units_bytes(size, sizeof(size), device->noise_bytes));
+	print_noise(m->diff, device, 1, m->out);
 	print_changes(m, device);
 }
 
@@ -193,6 +208,8 @@ void vt_diff_markdown_print(struct vt_diff *diff, const char *repository, const 
 		print_device(&m, &diff->devices[i]);
 	for (uint32_t i = 0; i < diff->nr_devices && !vt_diff_is_different(diff); i++)
 		print_moves(&m, &diff->devices[i].changes);
+	if (!vt_diff_is_different(diff))
+		print_noise(diff, diff->devices, diff->nr_devices, out);
 	print_runs(&diff->runs, out);
 	vt_source_links_release(&m.links);
 	free(head);

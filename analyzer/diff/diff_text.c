@@ -5,6 +5,7 @@
 
 #include "analyzer/base/util.h"
 #include "analyzer/diff/figures.h"
+#include "analyzer/diff/noise.h"
 #include "analyzer/diff/verdict.h"
 #include "analyzer/model/producer.h"
 #include "analyzer/report/table.h"
@@ -12,13 +13,23 @@
 /* Enough to see which call of which library; --all-frames shows the rest. */
 #define MOST_FRAMES 8
 
+static void print_side(const struct vt_diff *diff, int side, FILE *out)
+{
+	fprintf(out, "%-4s  %s", side == VT_DIFF_NEW ? "new" : "base",
+		vt_db_path(diff->sides[side]->analysis.db));
+	if (diff->nr_recordings[side] > 1)
+		fprintf(out, ", the median of %u recordings by most allocated bytes",
+			diff->nr_recordings[side]);
+	fputc('\n', out);
+}
+
 static void print_runs(const struct vt_diff *diff, FILE *out)
 {
 	static const struct vt_column columns[] = { { "", 0 }, { "base", 0 }, { "new", 0 } };
 	struct vt_table table;
 
-	fprintf(out, "base  %s\nnew   %s\n", vt_db_path(diff->sides[VT_DIFF_BASE].analysis.db),
-		vt_db_path(diff->sides[VT_DIFF_NEW].analysis.db));
+	print_side(diff, VT_DIFF_BASE, out);
+	print_side(diff, VT_DIFF_NEW, out);
 	if (!diff->runs.nr)
 		return;
 	fputs("\nRUNS  what differs between them\n", out);
@@ -68,7 +79,7 @@ static void print_owners(const struct vt_diff_device *device, FILE *out)
 	for (uint32_t i = 0; i < device->nr_owners; i++) {
 		const struct vt_diff_owner *owner = &device->owners[i];
 
-		if (vt_diff_is_change(device, owner->bytes)) {
+		if (vt_diff_is_owner_change(device, owner)) {
 			add_row(&table, owner->owner, owner->bytes);
 			continue;
 		}
@@ -92,10 +103,10 @@ static void print_owners(const struct vt_diff_device *device, FILE *out)
 static void print_stack(const struct vt_diff *diff, const struct vt_change *change, FILE *out)
 {
 	int side = change->allocation[VT_DIFF_NEW] != VT_NO_INDEX ? VT_DIFF_NEW : VT_DIFF_BASE;
-	const struct vt_model *model = &diff->sides[side].analysis.model;
+	const struct vt_model *model = &diff->sides[side]->analysis.model;
 	unsigned max = diff->options->has_all_frames ? VT_FRAMES_MAX : MOST_FRAMES;
 	struct vt_lines lines = vt_producer_lines(
-		&diff->sides[side].describe, &model->allocations[change->allocation[side]]);
+		&diff->sides[side]->describe, &model->allocations[change->allocation[side]]);
 
 	for (unsigned i = 0; i < lines.nr && i < max; i++)
 		fprintf(out, "       %s\n", lines.text[i]);
@@ -134,11 +145,11 @@ static void print_changes(const struct vt_diff *diff, const struct vt_diff_devic
 	if (changes->by == VT_CHANGES_BY_OWNER)
 		return;
 	for (uint32_t i = 0; i < changes->nr; i++)
-		nr += vt_diff_is_change(device, changes->items[i].bytes);
+		nr += vt_diff_is_place_change(device, &changes->items[i]);
 	fprintf(out, "\nPLACES by %s: %u of %u differ\n", vt_changes_word(changes->by), nr,
 		changes->nr + changes->nr_equal);
 	for (uint32_t i = 0; i < changes->nr && shown < diff->options->top; i++)
-		if (vt_diff_is_change(device, changes->items[i].bytes))
+		if (vt_diff_is_place_change(device, &changes->items[i]))
 			print_change(diff, &changes->items[i], ++shown, out);
 	if (nr > shown)
 		fprintf(out, "     ... %u more (--top)\n", nr - shown);
@@ -164,14 +175,16 @@ static void print_moves(const struct vt_diff_device *device, unsigned top, FILE 
 		fprintf(out, "  ... %u more (--top)\n", changes->moves.nr - top);
 }
 
-static void print_total(const char *what, const uint64_t *bytes, FILE *out)
+static void print_total(const char *what, const uint64_t *bytes, int is_change, FILE *out)
 {
 	struct vt_figures figures;
 
 	vt_figures_make(&figures, bytes);
-	fprintf(out, "  %-20s %s, was %s%s%s%s%s%s\n", what, figures.new, figures.base,
-		*figures.share ? ": " : "", *figures.share ? figures.change : "",
-		*figures.share ? " (" : "", figures.share, *figures.share ? ")" : "");
+	fprintf(out, "  %-20s %s, was %s", what, figures.new, figures.base);
+	if (*figures.share)
+		fprintf(out, ": %s (%s)%s", figures.change, figures.share,
+			is_change ? "" : ", no more than noise");
+	fputc('\n', out);
 }
 
 static void print_doing(const struct vt_diff_device *device, FILE *out)
@@ -187,24 +200,48 @@ static void print_doing(const struct vt_diff_device *device, FILE *out)
 		fputc('\n', out);
 }
 
+static void print_noise(const char *head, const struct vt_diff_device *devices, uint32_t nr,
+			FILE *out)
+{
+	char *text = vt_noise_text(devices, nr);
+
+	fprintf(out, "%s%s\n", head, text);
+	free(text);
+}
+
 static void print_device(const struct vt_diff *diff, const struct vt_diff_device *device, FILE *out)
 {
 	static const char *const words[] = { "base", "new run" };
 	char noise[VT_UNITS_MAX];
 
 	fprintf(out, "\ncuda:%d\n", device->device);
-	print_total("process used at most", device->peak_bytes, out);
-	print_total("allocated at most", device->most_allocated_bytes, out);
+	print_total("process used at most", device->peak_bytes,
+		    vt_diff_is_change(device, device->peak_bytes, device->peak_noise_bytes), out);
+	print_total("allocated at most", device->most_allocated_bytes,
+		    vt_diff_is_change(device, device->most_allocated_bytes,
+				      device->allocated_noise_bytes), out);
 	for (int side = 0; side < VT_DIFF_SIDES; side++)
 		if (!device->has_books[side])
 			fprintf(out, "  the %s recorded no memory of this device\n", words[side]);
 	if (device->noise_bytes)
 		fprintf(out, "  noise: equal steps of one run differ by %s\n",
 			vt_units_bytes(noise, sizeof(noise), device->noise_bytes));
+	if (vt_diff_has_several(diff))
+		print_noise("  noise: ", device, 1, out);
 	fprintf(out, "\nOWNERS  at %s", diff->options->when);
 	print_doing(device, out);
 	print_owners(device, out);
 	print_changes(diff, device, out);
+}
+
+static void print_equal(const struct vt_diff *diff, FILE *out)
+{
+	if (vt_diff_has_several(diff))
+		print_noise("\nno difference in memory beyond noise: ", diff->devices,
+			    diff->nr_devices, out);
+	else
+		fputs("\nno difference in memory: all owners and places have the same bytes\n",
+		      out);
 }
 
 void vt_diff_text_print(struct vt_diff *diff, FILE *out)
@@ -216,8 +253,7 @@ void vt_diff_text_print(struct vt_diff *diff, FILE *out)
 	print_runs(diff, out);
 	print_incomplete(diff, out);
 	if (!vt_diff_is_different(diff)) {
-		fputs("\nno difference in memory: all owners and places have the same bytes\n",
-		      out);
+		print_equal(diff, out);
 	}
 	for (uint32_t i = 0; i < diff->nr_devices; i++) {
 		if (vt_diff_is_different(diff))

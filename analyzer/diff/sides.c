@@ -6,6 +6,8 @@
 
 #include "analyzer/attribution/moments.h"
 #include "analyzer/base/util.h"
+#include "analyzer/replay/trace.h"
+#include "analyzer/report/limits.h"
 #include "analyzer/report/report_iterations.h"
 
 /* The first two steps make optimizer states and workspaces. */
@@ -36,6 +38,23 @@ static uint64_t noise_of(struct vt_analysis *analysis, int number)
 	return high > low && (double)(high - low) <= NOISE_SHARE * (double)high ? high - low : 0;
 }
 
+/* Of the allocator that cut segments into blocks on the device. */
+static uint64_t segment_of(const struct vt_analysis *analysis, int device)
+{
+	const struct vt_model *model = &analysis->model;
+	struct vt_settings settings;
+	struct vt_diag diag = { 0 };
+
+	/* Settings that nobody knows say nothing of segments. */
+	if (vt_trace_settings(&settings, analysis->db, &diag))
+		return 0;
+	for (uint32_t i = 0; i < model->nr_segments; i++)
+		if (model->allocations[model->segments[i].allocation].device == device)
+			return settings.is_expandable ? vt_settings_granule(&settings, 0)
+						      : settings.large_segment_bytes;
+	return 0;
+}
+
 static int read_device(struct vt_side *side, const struct vt_peak *peak,
 		       const struct vt_sides_options *options, struct vt_diag *diag)
 {
@@ -56,6 +75,7 @@ static int read_device(struct vt_side *side, const struct vt_peak *peak,
 	vt_books_init(&device->books, &analysis->attribution, peak->device, device->event);
 	device->doing = vt_stages_doing(&analysis->stages, device->event);
 	device->noise_bytes = noise_of(analysis, peak->device);
+	device->segment_bytes = segment_of(analysis, peak->device);
 	live.event = device->event;
 	vt_changes_gather(&device->live, &live, options->by);
 	return 0;
@@ -95,6 +115,7 @@ int vt_sides_open(struct vt_side *side, const char *path, const struct vt_sides_
 	rc = vt_analysis_open(analysis, path, options->rules, diag);
 	if (rc)
 		return rc;
+	side->is_unfinished = vt_limits_ending(analysis) != NULL;
 	vt_describe_init(&side->describe, model, options->has_all_frames);
 	side->devices = vt_xcalloc((size_t)model->nr_peaks + 1, sizeof(*side->devices));
 	for (uint32_t i = 0; i < model->nr_peaks && !rc; i++)

@@ -32,6 +32,8 @@ struct vt_side_device {
 	uint64_t most_allocated_bytes; /* in blocks */
 	char *doing;		       /* "step 2, backward"; NULL: not known */
 	uint64_t noise_bytes;	       /* how far the peaks of equal steps lie apart */
+	/* How large a segment is that a framework's allocator takes for small requests; 0: none. */
+	uint64_t segment_bytes;
 };
 
 struct vt_side {
@@ -43,6 +45,7 @@ struct vt_side {
 	struct vt_describe describe;
 	struct vt_side_device *devices;
 	uint32_t nr_devices;
+	int is_unfinished; /* the run did not end well */
 };
 
 /* 0, or -1 with `diag` filled: not readable, no such moment.  vt_sides_close in both cases. */

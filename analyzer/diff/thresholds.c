@@ -5,6 +5,7 @@
 
 #include "analyzer/attribution/known_owners.h"
 #include "analyzer/base/owner_path.h"
+#include "analyzer/diff/noise.h"
 
 static const struct subject {
 	const char *word;
@@ -97,10 +98,20 @@ int vt_thresholds_is_known(const struct vt_threshold *threshold, const struct vt
 		if (vt_owner_path_is_below(rests[i], threshold->owner, len))
 			return 1;
 	for (int side = 0; side < VT_DIFF_SIDES; side++)
-		if (vt_known_owners_has(&diff->sides[side].analysis.attribution,
-					&diff->sides[side].analysis.rules, threshold->owner, len))
+		if (vt_known_owners_has(&diff->sides[side]->analysis.attribution,
+					&diff->sides[side]->analysis.rules, threshold->owner, len))
 			return 1;
 	return 0;
+}
+
+static uint64_t noise_of(const struct vt_threshold *threshold, const struct vt_diff *diff,
+			 const struct vt_diff_device *device)
+{
+	if (threshold->subject == VT_THRESHOLD_TOTAL)
+		return device->peak_noise_bytes;
+	if (threshold->subject == VT_THRESHOLD_ALLOCATED)
+		return device->allocated_noise_bytes;
+	return vt_noise_of_owner(diff, device, threshold->owner, (size_t)threshold->owner_len);
 }
 
 int vt_thresholds_is_exceeded(const struct vt_threshold *threshold, const struct vt_diff *diff,
@@ -113,7 +124,8 @@ int vt_thresholds_is_exceeded(const struct vt_threshold *threshold, const struct
 		return device->changes.moves.nr != 0;
 	for (int side = 0; side < VT_DIFF_SIDES; side++)
 		bytes[side] = bytes_of(threshold, device, side);
-	if (bytes[VT_DIFF_NEW] <= bytes[VT_DIFF_BASE] || !vt_diff_is_change(device, bytes))
+	if (bytes[VT_DIFF_NEW] <= bytes[VT_DIFF_BASE] ||
+	    !vt_diff_is_change(device, bytes, noise_of(threshold, diff, device)))
 		return 0;
 	return bytes[VT_DIFF_NEW] > vt_amounts_most(&threshold->amount, bytes[VT_DIFF_BASE]);
 }

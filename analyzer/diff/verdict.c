@@ -36,6 +36,12 @@ static const uint64_t *highest_of(const struct vt_diff_device *device)
 	return allocated[VT_DIFF_BASE] || allocated[VT_DIFF_NEW] ? allocated : device->peak_bytes;
 }
 
+static uint64_t noise_of_highest(const struct vt_diff_device *device)
+{
+	return highest_of(device) == device->peak_bytes ? device->peak_noise_bytes
+							: device->allocated_noise_bytes;
+}
+
 /* NULL: nothing differs anywhere. */
 static const struct vt_diff_device *find_device(const struct vt_diff *diff)
 {
@@ -69,7 +75,7 @@ char *vt_verdict_head(const struct vt_diff *diff)
 	vt_figures_make(&figures, highest_of(device));
 	on = diff->nr_devices > 1 ? vt_xasprintf(" on cuda:%d", device->device) : vt_xstrdup("");
 	what = highest_of(device) == device->peak_bytes ? "used" : "allocated";
-	if (!change_of(highest_of(device)))
+	if (!vt_diff_is_change(device, highest_of(device), noise_of_highest(device)))
 		text = vt_xasprintf("as much at most %s%s, by other owners or places", what, on);
 	else
 		text = vt_xasprintf("%s (%s) at most %s%s", figures.change, figures.share, what,
@@ -157,7 +163,7 @@ static char *find_line(const struct vt_diff *diff, const struct vt_diff_device *
 	if (!changes->nr || changes->by != VT_CHANGES_BY_STACK)
 		return NULL;
 	side = change->allocation[VT_DIFF_NEW] != VT_NO_INDEX ? VT_DIFF_NEW : VT_DIFF_BASE;
-	of = &diff->sides[side];
+	of = diff->sides[side];
 	frame = vt_describe_own_frame(
 		&of->describe,
 		vt_producer_stack(&of->analysis.model,
@@ -189,7 +195,8 @@ static unsigned find_tops(const struct vt_diff_device *device, struct top_owner 
 		int len = (int)strcspn(owner->owner, "/");
 		unsigned k = 0;
 
-		if (owner->is_rest)
+		if (owner->is_rest ||
+		    !vt_diff_is_owner_change(device, owner))
 			continue;
 		while (k < nr && (tops[k].name_len != len ||
 				  strncmp(tops[k].name, owner->owner, (size_t)len) != 0))

@@ -60,7 +60,7 @@ static void print_owners(const struct pair *pair, const struct vt_diff_device *d
 	for (uint32_t i = 0; i < device->nr_owners; i++) {
 		const struct vt_diff_owner *owner = &device->owners[i];
 
-		if (vt_diff_is_change(device, owner->bytes)) {
+		if (vt_diff_is_owner_change(device, owner)) {
 			print_row(pair, owner->owner, owner->bytes);
 			continue;
 		}
@@ -85,7 +85,7 @@ static void print_owners(const struct pair *pair, const struct vt_diff_device *d
 static void print_place(struct pair *pair, const struct vt_change *change)
 {
 	int side = change->allocation[VT_DIFF_NEW] != VT_NO_INDEX ? VT_DIFF_NEW : VT_DIFF_BASE;
-	struct vt_side *of = &pair->diff->sides[side];
+	struct vt_side *of = pair->diff->sides[side];
 	const struct vt_allocation *a;
 	struct vt_lines lines;
 	char *source;
@@ -148,7 +148,7 @@ static void print_answer(struct pair *pair, const struct vt_diff_device *device)
 	print_highest(pair, "Most memory in tensors", device->most_allocated_bytes);
 	print_highest(pair, "Most of the device in use", device->peak_bytes);
 	if (device->nr_owners && !device->owners[0].is_rest &&
-	    vt_diff_is_change(device, device->owners[0].bytes)) {
+	    vt_diff_is_owner_change(device, &device->owners[0])) {
 		const struct vt_diff_owner *owner = &device->owners[0];
 		struct vt_figures figures;
 
@@ -225,7 +225,7 @@ void vt_pair_print(struct vt_diff *diff, const char *base, const char *new, FILE
 	struct pair pair = { .diff = diff, .names = { base, new }, .out = out };
 
 	for (int side = 0; side < VT_DIFF_SIDES; side++)
-		vt_sources_init(&pair.sources[side], &diff->sides[side].analysis.model);
+		vt_sources_init(&pair.sources[side], &diff->sides[side]->analysis.model);
 	print_incomplete(&pair);
 	for (uint32_t i = 0; i < diff->nr_devices; i++)
 		print_device(&pair, &diff->devices[i]);

@@ -207,7 +207,7 @@ static void print_reason(const struct vt_diff *diff, FILE *out)
 		const struct vt_diff_owner *owner = &device->owners[i];
 
 		if (owner->is_rest || owner->bytes[VT_DIFF_NEW] <= owner->bytes[VT_DIFF_BASE] ||
-		    !vt_diff_is_change(device, owner->bytes))
+		    !vt_diff_is_owner_change(device, owner))
 			continue;
 		vt_units_bytes_signed(more, sizeof(more),
 				      (int64_t)(owner->bytes[VT_DIFF_NEW] -

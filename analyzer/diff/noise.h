@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_NOISE_H
+#define VT_ANALYZER_NOISE_H
+
+/*
+ * How far the recordings of one side lie apart, where a side has several: the distance between the
+ * least and the most of each figure, of the side where that is larger.  A difference between the
+ * sides that is not larger says nothing.
+ *
+ * Runs that did not end well are no part of it: their figures lack what would have followed.
+ */
+
+#include "analyzer/diff/compared.h"
+
+/* A figure of a recording on one device. */
+typedef uint64_t (*vt_noise_figure_fn)(const struct vt_side_device *device, const void *context);
+
+/* How far that figure lies apart in either side's recordings; 0 with one recording a side. */
+uint64_t vt_noise_of(const struct vt_diff *diff, const struct vt_diff_device *device,
+		     vt_noise_figure_fn figure, const void *context);
+/* That of an owner's bytes at the moment, with all below it. */
+uint64_t vt_noise_of_owner(const struct vt_diff *diff, const struct vt_diff_device *device,
+			   const char *owner, size_t len);
+
+/* Fills the noise of the device's totals, owners and places. */
+void vt_noise_fill(const struct vt_diff *diff, struct vt_diff_device *device);
+
+/* "equal runs differ by up to 7.00 MiB allocated, 20.00 MiB used": of these devices.  Free(). */
+char *vt_noise_text(const struct vt_diff_device *devices, uint32_t nr);
+
+#endif
