@@ -100,12 +100,16 @@ static int is_of_owner(const struct answer *answer, const struct vt_leak *leak)
 				      answer->len);
 }
 
+/* What holds less than a quarter of the owner does not explain it. */
+#define LEAST_HELD 4
+
 /* The first whose holders are known. */
 static const struct vt_leak *held_in(const struct vt_leak *all, uint32_t nr,
 				     const struct answer *answer)
 {
 	for (uint32_t i = 0; i < nr; i++)
-		if (all[i].nr_holders && is_of_owner(answer, &all[i]))
+		if (all[i].nr_holders && is_of_owner(answer, &all[i]) &&
+		    all[i].bytes >= answer->bytes / LEAST_HELD)
 			return &all[i];
 	return NULL;
 }

@@ -11,7 +11,7 @@ import subprocess
 import pytest
 
 from page import Page
-from recording import BUILD, TIMEOUT_S, VTRACE, clean_environment, record, record_python, vtrace
+from recording import BUILD, PYTHON, TIMEOUT_S, VTRACE, clean_environment, record, record_python, vtrace
 
 
 @pytest.fixture(scope="module")
@@ -129,6 +129,26 @@ def test_neither_torch_nor_python(tmp_path):
     page = Page(recorded.database.with_suffix(".html"))
     assert page.data["report"] == recorded.report("--top", 20)
     assert "libcuda" in page.text or "driver_client" in page.markup
+
+
+OUT_OF_MEMORY = """
+import torch
+from transformers import GPT2Config, GPT2LMHeadModel
+model = GPT2LMHeadModel(GPT2Config(n_layer=24)).cuda()
+tokens = torch.zeros(24, 1024, dtype=torch.long, device="cuda")
+with torch.autocast("cuda", torch.bfloat16):
+    model(tokens, labels=tokens).loss.backward()
+"""
+
+
+def test_what_holds_little_of_an_owner_does_not_explain_it(tmp_path):
+    """A variable of the library has the embeddings; the blocks of the layers are the graph's."""
+    (tmp_path / "train.py").write_text(OUT_OF_MEMORY)
+    recorded = record(tmp_path, PYTHON, tmp_path / "train.py", profile="t4-16g", env={"VTRACE_PROBE": "2"})
+    assert "OutOfMemoryError" in recorded.process.stderr
+    assert vtrace("html", recorded.database).returncode == 0
+    largest = re.search(r"Largest owner.*?</div>", Page(tmp_path / "run.html").markup, re.S)[0]
+    assert "activations" in largest and "held by" not in largest
 
 
 def test_two_hundred_devices(training, tmp_path):
