@@ -82,7 +82,9 @@ static void print_line(const struct answer *answer, const struct vt_own_line *li
 	vt_markup_text(head->out, text);
 	fputs("</p><p>", head->out);
 	vt_markup_bytes(head->out, line->bytes);
-	fputs(" of that from this line", head->out);
+	fputs(" of ", head->out);
+	vt_owner_rows_print_name(answer->books, answer->owner, answer->len, head->out);
+	fputs(" from this line", head->out);
 	print_source(is_own ? vt_sources_line(head->sources, line->frame.id)
 			    : vt_sources_made(head->sources, describe, line->largest->first),
 		     head->out);
@@ -149,6 +151,8 @@ static void print_keeper(const struct answer *answer, const struct vt_own_line *
 	if (leak) {
 		fputs("; held by ", head->out);
 		vt_markup_text(head->out, leak->holders[0].way);
+		if (leak->nr_holders > 1)
+			fprintf(head->out, " and in %" PRIu32 " more places", leak->nr_holders - 1);
 		return;
 	}
 	if (!vt_owner_path_is_below("user", answer->owner, answer->len))

@@ -2,6 +2,8 @@
 #include "analyzer/html/oom_head.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "analyzer/base/units.h"
 #include "analyzer/html/answer.h"
@@ -115,13 +117,26 @@ static void print_stack(const struct vt_oom *oom, struct vt_sources *sources, FI
 	vt_describe_free(&lines);
 }
 
+/* "first:1,second:2": a narrow column breaks them between two. */
+static void print_settings(const char *text, FILE *out)
+{
+	for (const char *comma; (comma = strchr(text, ',')); text = comma + 1) {
+		char *setting = vt_xstrndup(text, (size_t)(comma - text));
+
+		vt_markup_text(out, setting);
+		fputs(",<wbr>", out);
+		free(setting);
+	}
+	vt_markup_text(out, text);
+}
+
 static void print_remedy(const struct vt_oom_remedy *remedy, FILE *out)
 {
 	char text[VT_UNITS_MAX];
 
 	fprintf(out, "<tr class=\"%s\"><th scope=\"row\"><code>",
 		!remedy->is_on && remedy->is_served ? "serves" : "");
-	vt_markup_text(out, remedy->text);
+	print_settings(remedy->text, out);
 	fputs("</code><td>", out);
 	if (remedy->is_on)
 		fputs("is set already", out);
@@ -135,8 +150,12 @@ static void print_remedy(const struct vt_oom_remedy *remedy, FILE *out)
 	fputc('\n', out);
 }
 
-static void print_smaller(const struct vt_smaller *smaller, FILE *out)
+/* `whole`: what a whole step needs, which may be less than serves the one request. */
+static void print_smaller(const struct vt_smaller *smaller, const struct vt_whole_step *whole,
+			  FILE *out)
 {
+	int is_too_much = whole->has_most && whole->most_batch < smaller->fits_batch;
+
 	if (smaller->is_varying)
 		fputs("<tr><th scope=\"row\">a smaller batch<td>not known: inputs vary, and those"
 		      " of this step were not seen\n", out);
@@ -144,11 +163,12 @@ static void print_smaller(const struct vt_smaller *smaller, FILE *out)
 		return;
 	if (smaller->fits_batch)
 		fprintf(out,
-			"<tr class=\"serves\"><th scope=\"row\">batch %" PRIu64
-			" instead of %" PRIu64 "<td>serves it%s\n",
-			smaller->fits_batch, smaller->batch,
-			smaller->has_whole_step ? ", as all of the steps before"
-						: ", this one request; the rest of the step was"
+			"<tr class=\"%s\"><th scope=\"row\">batch %" PRIu64
+			" instead of %" PRIu64 "<td>serves %s\n",
+			is_too_much ? "" : "serves", smaller->fits_batch, smaller->batch,
+			is_too_much		? "this one request, but no whole step"
+			: smaller->has_whole_step ? "it, as all of the steps before"
+						: "it, this one request; the rest of the step was"
 						  " not recorded and may need a smaller one");
 	else if (smaller->fits_length)
 		fprintf(out,
@@ -165,11 +185,13 @@ static void print_whole(const struct vt_whole_step *whole, FILE *out)
 {
 	if (whole->has_most && whole->most_batch)
 		fprintf(out,
-			"<tr><th scope=\"row\">a whole step<td>no batch above %" PRIu64
-			" fits one; whether that one does is not known\n",
+			"<tr><th scope=\"row\">batch %" PRIu64
+			" or less<td>a whole step needs it; whether that is small enough is not"
+			" known\n",
 			whole->most_batch);
 	else if (whole->has_most)
-		fputs("<tr><th scope=\"row\">a whole step<td>no batch fits one on this device\n",
+		fputs("<tr><th scope=\"row\">a smaller batch<td>none fits a whole step on this"
+		      " device\n",
 		      out);
 }
 
@@ -180,7 +202,7 @@ static void print_remedies(const struct vt_oom *oom, FILE *out)
 	fprintf(out, "<div><h3>What would have served it</h3><table class=\"plain remedies\">\n");
 	for (int i = 0; i < VT_NR_REMEDIES; i++)
 		print_remedy(&oom->remedies.items[i], out);
-	print_smaller(&oom->smaller, out);
+	print_smaller(&oom->smaller, &oom->whole, out);
 	print_whole(&oom->whole, out);
 	fprintf(out,
 		"</table><p class=\"note\">By replay%s; settings: for this request "

@@ -78,7 +78,7 @@ export class OwnersView {
           body.append(this.row(leaf.owner, leaf.owner === parent.name ? "(itself)" : leaf.owner.slice(parent.name.length + 1),
                                leaf.bytes, leaf.blocks, knownBy([leaf]), moment, true, !parent.isRest));
     }
-    const head = ["owner", "bytes", "share", "", "blocks", "known by"].map((word, i) =>
+    const head = ["owner", "bytes", "of used", "", "blocks", "known by"].map((word, i) =>
       el("th", { scope: "col", class: i === 1 || i === 2 || i === 4 ? "n" : "" }, word));
     const foot = el("tfoot", {}, el("tr", { "data-owner": "device used", "data-bytes": moment.device_used_bytes },
       el("th", { scope: "row" }, "device used"), el("td", { class: "n" }, bytes(moment.device_used_bytes)),

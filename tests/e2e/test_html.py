@@ -147,8 +147,14 @@ def test_what_holds_little_of_an_owner_does_not_explain_it(tmp_path):
     recorded = record(tmp_path, PYTHON, tmp_path / "train.py", profile="t4-16g", env={"VTRACE_PROBE": "2"})
     assert "OutOfMemoryError" in recorded.process.stderr
     assert vtrace("html", recorded.database).returncode == 0
-    largest = re.search(r"Largest owner.*?</div>", Page(tmp_path / "run.html").markup, re.S)[0]
+    markup = Page(tmp_path / "run.html").markup
+    largest = re.search(r"Largest owner.*?</div>", markup, re.S)[0]
     assert "activations" in largest and "held by" not in largest
+    # A batch that serves the request is no advice where a whole step needs a smaller one.
+    serves, needs = (int(re.search(pattern, markup)[1]) for pattern in
+                     (r'<tr class=""><th scope="row">batch (\d+) instead of 24<td>serves this one request, but no ',
+                      r'<th scope="row">batch (\d+) or less<td>a whole step needs it; '))
+    assert needs < serves < 24
 
 
 def test_two_hundred_devices(training, tmp_path):

@@ -171,7 +171,7 @@ def test_the_callers_own_line_and_the_pass(serving, tmp_path):
                                  ["read", text_of("leaks")])
     assert "Largest owner\nuser (SESSIONS)\n" in answer and re.search(r"; grows by [\d.]+ MiB a generation", answer)
     assert re.search(r"Allocated at\n\S*server.py:12 answer\n", answer)
-    assert "of that from this line: logits, cache = model(tokens, cache)\n" in answer
+    assert " of user (SESSIONS) from this line: logits, cache = model(tokens, cache)\n" in answer
     assert "of that in library/__init__.py:13 Attention.forward: k, v = torch.cat(" in answer
     assert re.search(r"When\ngeneration \d, prefill, Attention, at ", answer)
     assert re.search(r", generation \d, prefill, Attention$", moment)
