@@ -46,8 +46,9 @@ class Server:
         return socket.create_connection((self.host, self.port), timeout=TIMEOUT_S)
 
     def end(self):
-        _, errors = self.process.communicate(timeout=TIMEOUT_S)
-        return self.process.returncode, errors
+        """Not by communicate(): it does not know of lines that readline() has read ahead."""
+        self.process.wait(timeout=TIMEOUT_S)
+        return self.process.returncode, self.process.stderr.read()
 
 
 @pytest.fixture

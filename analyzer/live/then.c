@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/live/then.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* In the child. */
+static void run(const char *command, const struct vt_warn_event *event)
+{
+	char number[32];
+	int null = open("/dev/null", O_RDONLY);
+
+	setenv("VTRACE_WARN", event->rule->text, 1);
+	setenv("VTRACE_WARN_FILE", event->rank->file, 1);
+	setenv("VTRACE_WARN_LINE", event->line, 1);
+	snprintf(number, sizeof(number), "%" PRId64, event->bytes);
+	setenv("VTRACE_WARN_BYTES", number, 1);
+	snprintf(number, sizeof(number), "%" PRId64, event->rank->pid);
+	setenv("VTRACE_WARN_PID", number, 1);
+	dup2(null, STDIN_FILENO);
+	dup2(STDERR_FILENO, STDOUT_FILENO);
+	/* What the watcher ignores, its command does not. */
+	signal(SIGINT, SIG_DFL);
+	signal(SIGHUP, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
+	execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+	_exit(127);
+}
+
+static int is_running(const struct vt_then *then, const struct vt_warn_event *event)
+{
+	for (size_t i = 0; i < then->running.len; i++)
+		if (then->running.items[i].rule == event->rule &&
+		    !strcmp(then->running.items[i].file, event->rank->file))
+			return 1;
+	return 0;
+}
+
+char *vt_then_start(struct vt_then *then, const struct vt_warn_event *event)
+{
+	struct vt_then_process process = { .rule = event->rule };
+
+	if (!then->command || !event->is_over)
+		return NULL;
+	if (is_running(then, event))
+		return vt_xasprintf("%s: the command of --then still runs", event->rule->text);
+	fflush(NULL);
+	process.pid = fork();
+	if (process.pid == 0)
+		run(then->command, event);
+	if (process.pid < 0)
+		return vt_xasprintf("--then: %s", strerror(errno));
+	process.file = vt_xstrdup(event->rank->file);
+	vt_vector_push(&then->running, process);
+	return NULL;
+}
+
+static char *describe(const struct vt_then_process *process, int status)
+{
+	if (WIFSIGNALED(status))
+		return vt_xasprintf("%s: the command of --then was killed by signal %d",
+				    process->rule->text, WTERMSIG(status));
+	return vt_xasprintf("%s: the command of --then ended with %d", process->rule->text,
+			    WEXITSTATUS(status));
+}
+
+char *vt_then_reap(struct vt_then *then)
+{
+	char *problem = NULL;
+
+	for (size_t i = 0; i < then->running.len && !problem;) {
+		struct vt_then_process process = then->running.items[i];
+		int status;
+
+		if (waitpid(process.pid, &status, WNOHANG) != process.pid) {
+			i++;
+			continue;
+		}
+		if (status)
+			problem = describe(&process, status);
+		free(process.file);
+		then->running.items[i] = then->running.items[--then->running.len];
+	}
+	return problem;
+}
+
+void vt_then_release(struct vt_then *then)
+{
+	for (size_t i = 0; i < then->running.len; i++)
+		free(then->running.items[i].file);
+	vt_vector_release(&then->running);
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/live/warn.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "analyzer/base/owner_path.h"
+#include "analyzer/base/printable.h"
+#include "analyzer/base/units.h"
+
+#define NS	   1000000000ull
+#define MOST_NAMED 2
+
+struct vt_warn_state {
+	size_t rule;
+	char *file;
+	int is_over;
+	int has_seen; /* bytes of its owner */
+	uint64_t start_ns; /* of this period; 0: none yet */
+	int64_t least_bytes; /* in it */
+	int64_t least_before_bytes; /* in the period before; -1: there is none */
+};
+
+static struct vt_warn_state *state_of(struct vt_warn *warn, size_t rule, const char *file)
+{
+	struct vt_warn_state *state;
+
+	for (size_t i = 0; i < warn->states.len; i++) {
+		state = warn->states.items[i];
+		if (state->rule == rule && !strcmp(state->file, file))
+			return state;
+	}
+	state = vt_xmalloc(sizeof(*state));
+	*state = (struct vt_warn_state){ .rule = rule, .file = vt_xstrdup(file),
+					 .least_before_bytes = -1 };
+	vt_vector_push(&warn->states, state);
+	return state;
+}
+
+static int64_t in_use(const struct vt_rank *rank, const char *owner)
+{
+	int64_t bytes = 0;
+
+	if (!owner)
+		return rank->used_now_bytes;
+	for (uint32_t i = 0; i < rank->nr_owners; i++)
+		if (vt_owner_path_is_below(rank->owners[i].owner, owner, strlen(owner)))
+			bytes += (int64_t)rank->owners[i].bytes;
+	return bytes;
+}
+
+/* Looks may be further apart than a period.  Returns 0 until two periods have passed. */
+static int has_grown(struct vt_warn_state *state, const struct vt_warn_rule *rule, uint64_t now_ns,
+		     int64_t *bytes)
+{
+	uint64_t period_ns = (uint64_t)rule->period_s * NS, took_ns;
+	int64_t least, before = state->least_before_bytes;
+
+	if (!state->start_ns || *bytes < state->least_bytes)
+		state->least_bytes = *bytes;
+	if (!state->start_ns)
+		state->start_ns = now_ns;
+	took_ns = now_ns - state->start_ns;
+	if (took_ns < period_ns)
+		return 0;
+	least = state->least_bytes;
+	state->least_before_bytes = least;
+	state->least_bytes = *bytes;
+	state->start_ns = now_ns;
+	*bytes = (int64_t)((double)(least - before) * (double)period_ns / (double)took_ns);
+	return before >= 0;
+}
+
+/* Sets what is compared with the rule; 0: there is nothing to compare at this look. */
+static int measure(struct vt_warn_state *state, const struct vt_warn_rule *rule,
+		   const struct vt_rank *rank, uint64_t now_ns, int64_t *bytes)
+{
+	*bytes = in_use(rank, rule->owner);
+	state->has_seen |= *bytes > 0;
+	if (!rule->period)
+		return 1;
+	if (rule->period_s)
+		return has_grown(state, rule, now_ns, bytes);
+	*bytes = rank->growth_bytes;
+	return rank->has_growth != 0;
+}
+
+/* The largest owners: "; most: weights 2.00 GiB, logits 1.00 GiB". */
+static void add_owners(struct vt_buffer *line, const struct vt_rank *rank)
+{
+	const struct vt_rank_owner *before = NULL;
+
+	for (int named = 0; named < MOST_NAMED; named++) {
+		const struct vt_rank_owner *most = NULL;
+		char bytes[VT_UNITS_MAX];
+
+		for (uint32_t i = 0; i < rank->nr_owners; i++)
+			if (&rank->owners[i] != before &&
+			    (!most || rank->owners[i].bytes > most->bytes))
+				most = &rank->owners[i];
+		if (!most || !most->bytes)
+			return;
+		vt_buffer_printf(line, "%s%s %s", named ? ", " : "; most: ", most->owner,
+				 vt_units_bytes(bytes, sizeof(bytes), most->bytes));
+		before = most;
+	}
+}
+
+static void add_figure(struct vt_buffer *line, const struct vt_warn_event *event)
+{
+	const struct vt_warn_rule *rule = event->rule;
+	const char *owner = rule->owner ? rule->owner : "in use";
+	const struct vt_rank *rank = event->rank;
+	char bytes[VT_UNITS_MAX];
+
+	if (rule->period) {
+		vt_buffer_printf(line, "%s %s per %s", owner,
+				 vt_units_bytes_signed(bytes, sizeof(bytes), event->bytes),
+				 rule->period);
+		return;
+	}
+	vt_buffer_printf(line, "%s %s", owner,
+			 vt_units_bytes(bytes, sizeof(bytes), (uint64_t)event->bytes));
+	if (rank->device_bytes)
+		vt_buffer_printf(line, ", %.1f %% of cuda:%" PRId64,
+				 100.0 * (double)event->bytes / (double)rank->device_bytes,
+				 rank->device);
+}
+
+static char *make_line(const struct vt_warn_event *event)
+{
+	char moment[32] = "";
+	time_t now = time(NULL);
+	struct vt_buffer line;
+	struct tm utc;
+
+	if (gmtime_r(&now, &utc))
+		strftime(moment, sizeof(moment), "%Y-%m-%dT%H:%M:%SZ", &utc);
+	vt_buffer_init(&line);
+	vt_buffer_printf(&line, "%s %s: %s %s: ", moment, vt_util_base_name(event->rank->file),
+			 event->rule->text, event->is_over ? "reached" : "no longer reached");
+	add_figure(&line, event);
+	if (event->is_over && !event->rule->owner)
+		add_owners(&line, event->rank);
+	return vt_printable_make(vt_buffer_detach(&line));
+}
+
+static void judge(struct vt_warn *warn, struct vt_warn_state *state, struct vt_warn_event *event)
+{
+	double margin = (100.0 - VT_WARN_MARGIN_PERCENT) / 100;
+	double threshold = (double)event->threshold_bytes, bytes = (double)event->bytes;
+
+	if (state->is_over ? bytes >= threshold * margin : bytes < threshold)
+		return;
+	state->is_over = event->is_over = !state->is_over;
+	warn->nr_reached += (unsigned)state->is_over;
+	event->line = make_line(event);
+	warn->say(event, warn->context);
+	free(event->line);
+}
+
+void vt_warn_look(struct vt_warn *warn, const struct vt_ranks_runs *runs, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < runs->nr_files; i++) {
+		const struct vt_rank *rank = &runs->files[i];
+
+		for (size_t k = 0; k < warn->rules.len && !rank->problem; k++) {
+			const struct vt_warn_rule *rule = &warn->rules.items[k];
+			struct vt_warn_state *state = state_of(warn, k, rank->file);
+			struct vt_warn_event event = { .rule = rule, .rank = rank };
+
+			event.threshold_bytes = vt_warn_rule_bytes(rule, rank->device_bytes);
+			if (measure(state, rule, rank, now_ns, &event.bytes) &&
+			    event.threshold_bytes)
+				judge(warn, state, &event);
+		}
+	}
+}
+
+const struct vt_warn_rule *vt_warn_unseen(const struct vt_warn *warn, size_t *at)
+{
+	while (*at < warn->rules.len) {
+		const struct vt_warn_rule *rule = &warn->rules.items[*at];
+		int has_seen = !rule->owner;
+
+		for (size_t i = 0; i < warn->states.len; i++)
+			has_seen |= warn->states.items[i]->rule == *at &&
+				    warn->states.items[i]->has_seen;
+		++*at;
+		if (!has_seen)
+			return rule;
+	}
+	return NULL;
+}
+
+void vt_warn_release(struct vt_warn *warn)
+{
+	for (size_t i = 0; i < warn->rules.len; i++)
+		vt_warn_rule_release(&warn->rules.items[i]);
+	for (size_t i = 0; i < warn->states.len; i++) {
+		free(warn->states.items[i]->file);
+		free(warn->states.items[i]);
+	}
+	vt_vector_release(&warn->rules);
+	vt_vector_release(&warn->states);
+}

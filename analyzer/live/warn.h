@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_LIVE_WARN_H
+#define VT_ANALYZER_LIVE_WARN_H
+
+/*
+ * Thresholds against recordings, look by look.  A threshold that is reached is said once; it is
+ * over, and may be said again, when 5 % less than the threshold is in use (or grew).
+ *
+ * Growth in time compares the least that looks saw in one period with the least of the period
+ * before: what a step takes and gives back is none.
+ */
+
+#include <stdint.h>
+
+#include "analyzer/base/util.h"
+#include "analyzer/live/warn_rule.h"
+#include "analyzer/ranks/ranks_runs.h"
+
+#define VT_WARN_MARGIN_PERCENT 5
+
+struct vt_warn_event {
+	const struct vt_warn_rule *rule;
+	const struct vt_rank *rank;
+	int is_over;   /* 0: recovered */
+	int64_t bytes; /* in use, or grown per period of the rule */
+	uint64_t threshold_bytes;
+	char *line; /* "TIME FILE: WHAT reached: ..." */
+};
+
+struct vt_warn_state;
+VT_VECTOR_DECLARE(vt_warn_rules, struct vt_warn_rule);
+VT_VECTOR_DECLARE(vt_warn_states, struct vt_warn_state *);
+
+struct vt_warn {
+	struct vt_warn_rules rules; /* filled by the caller */
+	/* The event is gone when it returns. */
+	void (*say)(const struct vt_warn_event *event, void *context);
+	void *context;
+	struct vt_warn_states states; /* of each rule and recording */
+	unsigned nr_reached;
+};
+
+/* `now_ns`: vt_clock_ns() of the look. */
+void vt_warn_look(struct vt_warn *warn, const struct vt_ranks_runs *runs, uint64_t now_ns);
+/*
+ * The next rule from *at on with an owner that no look saw bytes of: it may be misspelt.  NULL:
+ * there is none.  Begin with *at = 0.
+ */
+const struct vt_warn_rule *vt_warn_unseen(const struct vt_warn *warn, size_t *at);
+void vt_warn_release(struct vt_warn *warn);
+
+#endif

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: MIT
+"""`vtrace top --warn`: thresholds of a program that runs."""
+import os
+import re
+import signal
+import subprocess
+
+import pytest
+
+from living import Program, until
+from recording import TIMEOUT_S, VTRACE, clean_environment, vtrace
+
+LINE = re.compile(r"vtrace: \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ run\.db: (.*)\n")
+
+
+@pytest.fixture
+def program(tmp_path):
+    living = Program(tmp_path)
+    living.tell("alloc 1")
+    until((tmp_path / "run.db").exists)
+    yield living
+    if living.process.poll() is None:
+        living.end()
+
+
+class Watcher:
+    def __init__(self, what, *arguments, cwd=None):
+        rules = [word for rule in what for word in ("--warn", rule)]
+        self.process = subprocess.Popen([VTRACE, "top", "--every", "1", *rules, *map(str, arguments)], cwd=cwd,
+                                        env=clean_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                        stdin=subprocess.PIPE, text=True)
+
+    def line(self):
+        text = self.process.stderr.readline()
+        found = LINE.fullmatch(text)
+        assert found, text
+        return found[1]
+
+    def end(self):
+        """Not by communicate(): it does not know of lines that readline() has read ahead."""
+        self.process.wait(timeout=TIMEOUT_S)
+        return self.process.returncode, self.process.stdout.read(), self.process.stderr.read()
+
+
+def test_reached_recovered_with_a_margin_and_reached_again(program, tmp_path):
+    watcher = Watcher(["user=10.4MiB", "user=11.5MiB"], tmp_path / "run.db")
+    program.tell("alloc 11")
+    assert {watcher.line(), watcher.line()} == {"user=10.4MiB reached: user 12.00 MiB, 0.0 % of cuda:0",
+                                                "user=11.5MiB reached: user 12.00 MiB, 0.0 % of cuda:0"}
+    program.tell("free 2")
+    # 10 MiB is below both, but within the margin of the first.
+    assert watcher.line() == "user=11.5MiB no longer reached: user 10.00 MiB, 0.0 % of cuda:0"
+    program.tell("free 1")
+    assert watcher.line() == "user=10.4MiB no longer reached: user 9.00 MiB, 0.0 % of cuda:0"
+    program.tell("alloc 2")
+    assert watcher.line() == "user=10.4MiB reached: user 11.00 MiB, 0.0 % of cuda:0"
+    program.end()
+    assert watcher.end() == (1, "", "")
+
+
+def test_of_the_device_and_of_a_folder(program, tmp_path):
+    watcher = Watcher(["1%"], tmp_path)
+    program.tell("alloc 400")
+    found = re.fullmatch(r"1% reached: in use 1\.\d\d GiB, (\d\.\d) % of cuda:0; most: (.*)", watcher.line())
+    assert float(found[1]) >= 1.0
+    assert [name.split()[0].split("/")[0] for name in found[2].split(", ")] == ["context", "user"]
+    watcher.process.send_signal(signal.SIGTERM)
+    assert watcher.end() == (1, "", "")
+    program.tell("alloc 1")
+
+
+def test_growth(program, tmp_path):
+    watcher = Watcher(["user=+2MiB/s", "user=2MiB"], program.process.pid)
+    program.tell("alloc 2")
+    assert watcher.line().startswith("user=2MiB reached")
+    program.tell("alloc 40")
+    assert re.fullmatch(r"user=\+2MiB/s reached: user \+\d+\.\d\d MiB per s", watcher.line())
+    assert watcher.line() == "user=+2MiB/s no longer reached: user 0 B per s"
+    program.end()
+    assert watcher.end()[0] == 1
+
+
+def test_nothing_reached_and_an_owner_that_nobody_has(program, tmp_path):
+    watcher = Watcher(["90%", "user=70GiB", "wieghts=1GiB"], tmp_path / "run.db")
+    program.end()
+    code, output, errors = watcher.end()
+    assert (code, output, errors) == (0, "", "vtrace: --warn wieghts=1GiB: no look saw memory of this owner\n")
+
+
+def test_once(program, tmp_path):
+    until(lambda: "1.00 MiB" in vtrace("top", tmp_path / "run.db").stdout)
+    done = vtrace("top", "--once", "--warn", "user=1MiB", tmp_path / "run.db")
+    assert done.returncode == 1 and LINE.fullmatch(done.stderr) and done.stdout.startswith("hold_memory.py")
+    assert vtrace("top", "--once", "--warn", "user=1.1MiB", tmp_path / "run.db").returncode == 0
+
+
+def test_the_command_has_the_figures_and_disturbs_nothing(program, tmp_path):
+    command = ('read line; echo "$VTRACE_WARN|$VTRACE_WARN_BYTES|$VTRACE_WARN_PID|$VTRACE_WARN_FILE|$line" >&2;'
+               ' echo "$VTRACE_WARN_LINE"; "$VTRACE" snapshot -o frozen.db "$VTRACE_WARN_FILE" >told')
+    watcher = Watcher(["user=3MiB"], "--then", f'VTRACE="{VTRACE}"; {command}', "run.db", cwd=tmp_path)
+    program.tell("alloc 2")
+    line = watcher.line()
+    until((tmp_path / "frozen.db").exists)
+    program.end()
+    code, output, errors = watcher.end()
+    pid = vtrace("top", tmp_path / "run.db").stdout.split("pid ")[1].split()[0]
+    first, second = errors.splitlines()
+    assert (code, output, first) == (1, "", f"user=3MiB|{3 << 20}|{pid}|run.db|")
+    assert second.endswith(f"run.db: {line}") and (tmp_path / "told").read_text() == "frozen.db\n"
+    assert vtrace("report", tmp_path / "frozen.db").returncode == 0
+
+
+def test_a_command_that_hangs_stops_no_watching(program, tmp_path):
+    watcher = Watcher(["user=3MiB", "user=20MiB", "none=1B"], "--then", "echo $$ >>pids; exec sleep 600",
+                      tmp_path / "run.db", cwd=tmp_path)
+    program.tell("alloc 2")
+    assert watcher.line().startswith("user=3MiB reached")
+    program.tell("free 1")
+    assert watcher.line().startswith("user=3MiB no longer reached")
+    program.tell("alloc 1")
+    assert watcher.line().startswith("user=3MiB reached")
+    assert watcher.process.stderr.readline() == "vtrace: user=3MiB: the command of --then still runs\n"
+    program.tell("alloc 20")
+    assert watcher.line().startswith("user=20MiB reached")
+    first, second = until(lambda: len(pids := (tmp_path / "pids").read_text().split()) == 2 and pids)
+    os.kill(int(first), signal.SIGKILL)
+    assert watcher.process.stderr.readline() == "vtrace: user=3MiB: the command of --then was killed by signal 9\n"
+    program.end("kill 9")
+    # It is at its end, and waits for the second one.
+    assert watcher.process.stderr.readline() == "vtrace: --warn none=1B: no look saw memory of this owner\n"
+    assert watcher.process.poll() is None
+    os.kill(int(second), signal.SIGTERM)
+    assert watcher.end() == (1, "", "vtrace: user=20MiB: the command of --then was killed by signal 15\n")
+
+
+def test_a_command_that_fails_is_said(program, tmp_path):
+    watcher = Watcher(["user=1MiB"], "--then", "exit 7", tmp_path / "run.db")
+    watcher.line()
+    assert watcher.process.stderr.readline() == "vtrace: user=1MiB: the command of --then ended with 7\n"
+    program.end()
+    assert watcher.end()[0] == 1
+
+
+def test_a_killed_watcher_takes_nobody_with_it(program, tmp_path):
+    watcher = Watcher(["user=1MiB"], "--then", "echo $$ >pid; exec sleep 600", tmp_path / "run.db", cwd=tmp_path)
+    watcher.line()
+    pid = int(until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text()))
+    watcher.process.kill()
+    watcher.process.wait()
+    program.tell("alloc 1")
+    os.kill(pid, signal.SIGTERM)
+    assert program.end("quit 3")[0] == 3
+
+
+def test_in_a_terminal_the_lines_are_above_the_picture_and_said_at_the_end(program, tmp_path):
+    from test_top import Terminal
+    terminal = Terminal(tmp_path, VTRACE, "top", "--every", "1", "--warn", "user=3MiB", tmp_path / "run.db")
+    try:
+        terminal.shows(r"^user +1\.00 MiB")
+        program.tell("alloc 2")
+        terminal.shows(r"^20\S+Z run\.db: user=3MiB reached: user 3\.00 MiB.*\nhold_memory\.py  pid ")
+        program.end()
+        terminal.shows(r"^vtrace: 20\S+Z run\.db: user=3MiB reached: user 3\.00 MiB")
+        terminal.shows("^ended with 1$")
+    finally:
+        terminal.close()
+
+
+@pytest.mark.parametrize("what", ("", "0%", "101%", "-1%", "85 %%", "user=", "=1GiB", "+1GiB", "1GiB/min", "+1GiB/day",
+                                  "+1GiB/", "user=+1MiB/step", "0", "x", "1e3%", "user=+0/min", "nan%"))
+def test_wrong_thresholds(tmp_path, what):
+    done = vtrace("top", "--warn", what, tmp_path)
+    assert done.returncode == 2 and done.stderr.startswith(f"vtrace top: --warn {what}: not ")
+
+
+def test_then_needs_a_threshold(tmp_path):
+    assert vtrace("top", "--then", "true", tmp_path).returncode == 2
