@@ -78,7 +78,6 @@ struct wanted {
 	const char *init;
 	const char *history;
 	const char *repository, *revision;
-	int is_markdown;
 	int has_github;
 	int is_forced;
 	int run;
@@ -150,11 +149,11 @@ static int keep_figures(const struct wanted *wanted, const struct vt_view *view,
 static int print(const struct wanted *wanted, const struct vt_view *view,
 		 const struct vt_check *check, struct vt_diag *diag)
 {
-	int is_text = !view->is_json && !wanted->is_markdown;
+	int is_text = !view->is_json && !view->is_markdown;
 
 	if (view->is_json)
 		vt_check_print_json(check, stdout);
-	else if (wanted->is_markdown)
+	else if (view->is_markdown)
 		vt_check_print_markdown(check, stdout);
 	else
 		vt_check_print_text(check, stdout);
@@ -286,16 +285,6 @@ static int take_missing(struct wanted *wanted)
 	return -1;
 }
 
-static int take_format(struct wanted *wanted, struct vt_view *view)
-{
-	wanted->is_markdown = !strcmp(optarg, "markdown");
-	view->is_json = !strcmp(optarg, "json");
-	if (wanted->is_markdown || view->is_json || !strcmp(optarg, "text"))
-		return 0;
-	vt_options_wrong(&spec, "unknown format \"%s\": use text, markdown or json", optarg);
-	return -1;
-}
-
 /* Returns 0, or -1 with the message printed. */
 static int take_option(int id, struct wanted *wanted, struct vt_view *view)
 {
@@ -333,7 +322,7 @@ static int take_option(int id, struct wanted *wanted, struct vt_view *view)
 		wanted->html = optarg;
 		break;
 	case OPTION_FORMAT:
-		return take_format(wanted, view);
+		return vt_view_format(view, &spec);
 	case OPTION_REPOSITORY:
 		wanted->repository = optarg;
 		break;
@@ -392,7 +381,7 @@ int vt_cmd_check(int argc, char **argv)
 		return vt_options_exit_code(id);
 	if (wanted.html && (rc = check_page(&wanted, &view)))
 		return rc;
-	if (vt_folder_is_one(view.path) && (wanted.init || wanted.history || wanted.is_markdown))
+	if (vt_folder_is_one(view.path) && (wanted.init || wanted.history || view.is_markdown))
 		rc = vt_options_wrong(&spec, "%s is for one recording",
 				      wanted.init	? "--init" :
 				      wanted.history ? "--history" :

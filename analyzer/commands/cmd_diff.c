@@ -46,7 +46,6 @@ struct wanted {
 	struct vt_diff_paths sides[VT_DIFF_SIDES];
 	struct vt_threshold thresholds[MOST_THRESHOLDS];
 	unsigned nr_thresholds;
-	int is_markdown;
 	const char *repository, *revision;
 	int *is_exceeded;
 };
@@ -95,7 +94,7 @@ static void print(const struct wanted *wanted, const struct vt_view *view, struc
 	if (view->is_json)
 		vt_json_print(vt_diff_json(diff, wanted->thresholds, wanted->nr_thresholds),
 			      stdout);
-	else if (wanted->is_markdown)
+	else if (view->is_markdown)
 		vt_diff_markdown_print(diff, wanted->repository, wanted->revision, stdout);
 	else
 		vt_diff_text_print(diff, stdout);
@@ -181,16 +180,6 @@ static int show(const struct vt_view *view, const struct wanted *wanted)
 	return rc ? vt_diag_print(&diag) : VT_EXIT_OK;
 }
 
-static int take_format(struct wanted *wanted, struct vt_view *view)
-{
-	wanted->is_markdown = !strcmp(optarg, "markdown");
-	view->is_json = !strcmp(optarg, "json");
-	if (wanted->is_markdown || view->is_json || !strcmp(optarg, "text"))
-		return 0;
-	vt_options_wrong(&spec, "unknown format \"%s\": use text, markdown or json", optarg);
-	return -1;
-}
-
 static int take_threshold(struct wanted *wanted)
 {
 	if (wanted->nr_thresholds == MOST_THRESHOLDS)
@@ -230,7 +219,7 @@ static int take_option(int id, struct wanted *wanted, struct vt_view *view)
 		wanted->revision = optarg;
 		return 0;
 	case OPTION_FORMAT:
-		return take_format(wanted, view);
+		return vt_view_format(view, &spec);
 	default:
 		return take_threshold(wanted);
 	}

@@ -2,6 +2,7 @@
 #include "analyzer/commands/view.h"
 
 #include <limits.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "analyzer/base/diag.h"
@@ -17,6 +18,16 @@ int vt_view_number(const struct vt_options_spec *spec, int *number)
 	}
 	*number = (int)parsed;
 	return 0;
+}
+
+int vt_view_format(struct vt_view *view, const struct vt_options_spec *spec)
+{
+	view->is_markdown = !strcmp(optarg, "markdown");
+	view->is_json = !strcmp(optarg, "json");
+	if (view->is_markdown || view->is_json || !strcmp(optarg, "text"))
+		return 0;
+	vt_options_wrong(spec, "unknown format \"%s\": use text, markdown or json", optarg);
+	return VT_OPTIONS_WRONG;
 }
 
 static int take_operands(struct vt_view *view, const struct vt_options_spec *spec, int argc,

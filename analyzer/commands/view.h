@@ -51,6 +51,7 @@ struct vt_view {
 	int device;        /* VT_WHEN_ALL_DEVICES, or a CUDA ordinal */
 	int has_all_frames;
 	int is_json;
+	int is_markdown; /* set by vt_view_format */
 	const char *what_word; /* set by a command that takes a second operand: what that is */
 	/* Set by a command that takes other operands as well: whether these are they. */
 	const char *(*find_other)(int argc, char **argv);
@@ -69,6 +70,9 @@ int vt_view_next(struct vt_view *view, const struct vt_options_spec *spec, int a
 
 /* Reads optarg.  0, or VT_OPTIONS_WRONG with the message printed. */
 int vt_view_number(const struct vt_options_spec *spec, int *number);
+
+/* Takes the format that optarg names: text, markdown or json.  As vt_view_number. */
+int vt_view_format(struct vt_view *view, const struct vt_options_spec *spec);
 
 /* Prints what the command is for.  0, or -1 with `diag` filled. */
 typedef int (*vt_view_show_fn)(struct vt_analysis *analysis, const struct vt_view *view,

@@ -54,6 +54,7 @@ static void add_to_change(struct vt_change *change, struct vt_entry *entry)
 	uint8_t side = entry->side;
 
 	change->bytes[side] += block->bytes;
+	change->asked_bytes[side] += block->asked_bytes;
 	change->blocks[side]++;
 	if (!change->owner[side] || block->bytes > change->largest[side] ||
 	    (block->bytes == change->largest[side] &&

@@ -15,6 +15,7 @@
 /* One place in both runs; 0 bytes on the side where it is not. */
 struct vt_change {
 	uint64_t bytes[VT_DIFF_SIDES];
+	uint64_t asked_bytes[VT_DIFF_SIDES]; /* as of the blocks */
 	uint32_t blocks[VT_DIFF_SIDES];
 	/* Of the largest allocation there; owners are borrowed. */
 	const char *owner[VT_DIFF_SIDES];

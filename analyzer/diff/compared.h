@@ -25,6 +25,7 @@ struct vt_diff_options {
 struct vt_diff_owner {
 	const char *owner; /* borrowed */
 	uint64_t bytes[VT_DIFF_SIDES];
+	uint64_t asked_bytes[VT_DIFF_SIDES]; /* as of its blocks */
 	uint64_t noise_bytes; /* between the recordings of a side */
 	int is_rest; /* no allocation's owner: cached, context, other processes */
 };

@@ -50,6 +50,11 @@ static void add_owners(struct vt_diff_device *device)
 			rest->bytes[side] += books->rest[i].bytes;
 			rest->is_rest = 1;
 		}
+		for (size_t i = 0; i < device->sides[side]->live.len; i++) {
+			const struct vt_changes_block *block = &device->sides[side]->live.items[i];
+
+			find_owner(device, block->owner)->asked_bytes[side] += block->asked_bytes;
+		}
 	}
 	if (device->nr_owners)
 		qsort(device->owners, device->nr_owners, sizeof(*device->owners), compare_owners);

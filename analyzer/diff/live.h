@@ -32,6 +32,8 @@ struct vt_changes_block {
 	const char *owner; /* borrowed */
 	char *name;        /* of its module, file or owner; NULL: not known, or by stack */
 	uint64_t bytes;
+	/* What was asked for, as the allocator rounds it: a block may be larger (settings.h). */
+	uint64_t asked_bytes;
 	/* By stack: what made it, and the module it belongs to, 0: not known. */
 	uint64_t operator, module;
 	uint32_t allocation; /* index into the model of its side */

@@ -63,26 +63,67 @@ static void add_function(struct vt_moves *moves, const struct vt_places *places,
 		}
 }
 
-/* The innermost frame that is to be seen; VT_NO_INDEX: none. */
-static uint32_t innermost(const struct vt_changes_side *side, const struct vt_changes_block *block)
+/* The frames of a block's stack that are to be seen, innermost first. */
+struct chain {
+	uint32_t ids[VT_FRAMES_MAX];
+	unsigned nr;
+};
+
+static void read_chain(struct chain *chain, const struct vt_changes_side *side,
+		       const struct vt_changes_block *block)
 {
 	const struct vt_model *model = &side->analysis->model;
-	uint32_t ids[VT_FRAMES_MAX];
-	uint32_t stack = vt_producer_stack(model, &model->allocations[block->allocation]);
 
-	return vt_describe_visible(side->describe, stack, ids) ? ids[0] : VT_NO_INDEX;
+	chain->nr = vt_describe_visible(
+		side->describe, vt_producer_stack(model, &model->allocations[block->allocation]),
+		chain->ids);
 }
 
-/* A block whose innermost function is another one now; not where only its callers are others. */
+static const struct vt_code *code_of(const struct vt_changes_side *side, uint32_t frame)
+{
+	return vt_frames_code(&side->describe->model->frames, frame);
+}
+
+/* Within a function, as what a decorator puts around another one: it only calls. */
+static int is_wrapper(const struct vt_changes_side *side, uint32_t frame)
+{
+	const char *name = code_of(side, frame)->name;
+
+	return name && strstr(name, ".<locals>.") != NULL;
+}
+
+/*
+ * Where two stacks part, from the inside: the block is made by another function now, or one has
+ * come or gone that makes a call in the place of its caller.  Returns 0 where no code moved.
+ */
+static int find_parting(const struct vt_places *places, const struct chain *base,
+			const struct chain *new, uint32_t *from, uint32_t *to)
+{
+	unsigned i = 0;
+
+	while (i < base->nr && i < new->nr &&
+	       places->alignment.functions[0][base->ids[i]] ==
+		       places->alignment.functions[1][new->ids[i]])
+		i++;
+	if (i == base->nr || i == new->nr)
+		return 0;
+	*from = base->ids[i];
+	*to = new->ids[i];
+	return !i ||
+	       (!is_wrapper(&places->sides[0], *from) && !is_wrapper(&places->sides[1], *to));
+}
+
 static void add_block(struct vt_moves *moves, const struct vt_places *places,
 		      const struct vt_entry *entry)
 {
 	const struct vt_changes_side *base = &places->sides[0], *new = &places->sides[1];
-	uint32_t from = innermost(base, entry->block), to = innermost(new, entry->moved_with);
 	struct vt_change_move *move;
+	struct chain before, after;
+	uint32_t from, to;
 
-	if (from == VT_NO_INDEX || to == VT_NO_INDEX ||
-	    places->alignment.functions[0][from] == places->alignment.functions[1][to])
+	read_chain(&before, base, entry->block);
+	read_chain(&after, new, entry->moved_with);
+	if (!find_parting(places, &before, &after, &from, &to))
 		return;
 	move = find(moves, name_of(base->describe, base->analysis->model.frames.python[from].code),
 		    name_of(new->describe, new->analysis->model.frames.python[to].code));

@@ -201,37 +201,77 @@ static void fill_places(const struct vt_diff *diff, struct vt_diff_device *devic
 	vt_map_release(&places.of_key);
 }
 
-/* With as many bytes in blocks, in segments of the framework's allocator, or not. */
+uint64_t vt_noise_uncut(const uint64_t *bytes, const uint64_t *asked)
+{
+	return asked[VT_DIFF_BASE] && asked[VT_DIFF_BASE] == asked[VT_DIFF_NEW]
+		       ? vt_diff_magnitude(bytes)
+		       : 0;
+}
+
+/* The same of all owners, where the moment is that of the most allocated bytes. */
+static uint64_t uncut_in_all(const struct vt_diff_device *device)
+{
+	uint64_t asked[VT_DIFF_SIDES] = { 0 };
+
+	for (int side = 0; side < VT_DIFF_SIDES; side++) {
+		if (device->sides[side]->books.allocated_bytes !=
+		    device->most_allocated_bytes[side])
+			return 0;
+		for (uint32_t i = 0; i < device->nr_owners; i++)
+			asked[side] += device->owners[i].asked_bytes[side];
+	}
+	return vt_noise_uncut(device->most_allocated_bytes, asked);
+}
+
+/* What did not ask for more may have one segment more. */
+static uint64_t segment_more(const struct vt_diff_device *device)
+{
+	if (vt_diff_is_change(device, device->most_allocated_bytes, device->allocated_noise_bytes))
+		return 0;
+	return larger(device->sides[VT_DIFF_BASE]->segment_bytes,
+		      device->sides[VT_DIFF_NEW]->segment_bytes);
+}
+
+/* In segments of the framework's allocator. */
 static int is_of_segments(const char *owner)
 {
 	return vt_owner_path_is_below(owner, "cached", strlen("cached"));
 }
 
+static void fill_totals(const struct vt_diff *diff, struct vt_diff_device *device)
+{
+	device->spread_bytes = vt_noise_of(diff, device, allocated_of, NULL);
+	device->used_spread_bytes = vt_noise_of(diff, device, peak_of, NULL);
+	device->allocated_noise_bytes = larger(device->spread_bytes, uncut_in_all(device));
+	device->peak_noise_bytes = larger(device->used_spread_bytes, segment_more(device));
+}
+
+static void fill_owner(const struct vt_diff *diff, struct vt_diff_device *device,
+		       struct vt_diff_owner *owner)
+{
+	uint64_t spread = vt_noise_of_owner(diff, device, owner->owner, strlen(owner->owner));
+
+	if (!owner->is_rest) {
+		owner->noise_bytes =
+			larger(spread, vt_noise_uncut(owner->bytes, owner->asked_bytes));
+		device->spread_bytes = larger(device->spread_bytes, spread);
+		return;
+	}
+	/* What is cached moves between the rest of the books: it is in the totals. */
+	owner->noise_bytes = spread;
+	if (is_of_segments(owner->owner))
+		owner->noise_bytes = larger(spread, segment_more(device));
+}
+
 void vt_noise_fill(const struct vt_diff *diff, struct vt_diff_device *device)
 {
-	uint64_t segment = 0;
+	fill_totals(diff, device);
+	for (uint32_t i = 0; i < device->nr_owners; i++)
+		fill_owner(diff, device, &device->owners[i]);
+	for (uint32_t i = 0; i < device->changes.nr; i++) {
+		struct vt_change *change = &device->changes.items[i];
 
-	for (int side = 0; side < VT_DIFF_SIDES; side++)
-		segment = larger(segment, device->sides[side]->segment_bytes);
-	device->allocated_noise_bytes = vt_noise_of(diff, device, allocated_of, NULL);
-	device->peak_noise_bytes = vt_noise_of(diff, device, peak_of, NULL);
-	/* What did not ask for more can have one segment more. */
-	if (vt_diff_is_change(device, device->most_allocated_bytes,
-			      device->allocated_noise_bytes))
-		segment = 0;
-	device->used_spread_bytes = device->peak_noise_bytes;
-	device->spread_bytes = device->allocated_noise_bytes;
-	device->peak_noise_bytes = larger(device->peak_noise_bytes, segment);
-	for (uint32_t i = 0; i < device->nr_owners; i++) {
-		struct vt_diff_owner *owner = &device->owners[i];
-
-		owner->noise_bytes = vt_noise_of_owner(diff, device, owner->owner,
-						       strlen(owner->owner));
-		/* What is cached moves between the rest of the books: it is in the totals. */
-		if (!owner->is_rest)
-			device->spread_bytes = larger(device->spread_bytes, owner->noise_bytes);
-		else if (is_of_segments(owner->owner))
-			owner->noise_bytes = larger(owner->noise_bytes, segment);
+		change->noise_bytes = vt_noise_uncut(change->bytes, change->asked_bytes);
 	}
 	for (int side = 0; side < VT_DIFF_SIDES; side++)
 		fill_places(diff, device, side);

@@ -22,6 +22,12 @@ uint64_t vt_noise_of(const struct vt_diff *diff, const struct vt_diff_device *de
 uint64_t vt_noise_of_owner(const struct vt_diff *diff, const struct vt_diff_device *device,
 			   const char *owner, size_t len);
 
+/*
+ * What a block has that was too little to be cut off goes to whoever gets the block: where as much
+ * was asked for, all of the difference is that, else 0.
+ */
+uint64_t vt_noise_uncut(const uint64_t *bytes, const uint64_t *asked);
+
 /* Fills the noise of the device's totals, owners and places. */
 void vt_noise_fill(const struct vt_diff *diff, struct vt_diff_device *device);
 

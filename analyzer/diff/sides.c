@@ -6,7 +6,6 @@
 
 #include "analyzer/attribution/moments.h"
 #include "analyzer/base/util.h"
-#include "analyzer/replay/trace.h"
 #include "analyzer/report/limits.h"
 #include "analyzer/report/report_iterations.h"
 
@@ -42,16 +41,15 @@ static uint64_t noise_of(struct vt_analysis *analysis, int number)
 static uint64_t segment_of(const struct vt_analysis *analysis, int device)
 {
 	const struct vt_model *model = &analysis->model;
-	struct vt_settings settings;
-	struct vt_diag diag = { 0 };
+	const struct vt_settings *settings = &analysis->traces.settings;
 
 	/* Settings that nobody knows say nothing of segments. */
-	if (vt_trace_settings(&settings, analysis->db, &diag))
+	if (analysis->traces.are_misread || !settings->is_native)
 		return 0;
 	for (uint32_t i = 0; i < model->nr_segments; i++)
 		if (model->allocations[model->segments[i].allocation].device == device)
-			return settings.is_expandable ? vt_settings_granule(&settings, 0)
-						      : settings.large_segment_bytes;
+			return settings->is_expandable ? vt_settings_granule(settings, 0)
+						       : settings->large_segment_bytes;
 	return 0;
 }
 

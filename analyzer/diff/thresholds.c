@@ -105,13 +105,21 @@ int vt_thresholds_is_known(const struct vt_threshold *threshold, const struct vt
 }
 
 static uint64_t noise_of(const struct vt_threshold *threshold, const struct vt_diff *diff,
-			 const struct vt_diff_device *device)
+			 const struct vt_diff_device *device, const uint64_t *bytes)
 {
+	uint64_t asked[VT_DIFF_SIDES] = { 0 }, spread, uncut;
+
 	if (threshold->subject == VT_THRESHOLD_TOTAL)
 		return device->peak_noise_bytes;
 	if (threshold->subject == VT_THRESHOLD_ALLOCATED)
 		return device->allocated_noise_bytes;
-	return vt_noise_of_owner(diff, device, threshold->owner, (size_t)threshold->owner_len);
+	for (uint32_t i = 0; i < device->nr_owners; i++)
+		for (int side = 0; side < VT_DIFF_SIDES; side++)
+			if (is_subject(device->owners[i].owner, threshold))
+				asked[side] += device->owners[i].asked_bytes[side];
+	spread = vt_noise_of_owner(diff, device, threshold->owner, (size_t)threshold->owner_len);
+	uncut = vt_noise_uncut(bytes, asked);
+	return spread > uncut ? spread : uncut;
 }
 
 int vt_thresholds_is_exceeded(const struct vt_threshold *threshold, const struct vt_diff *diff,
@@ -125,7 +133,7 @@ int vt_thresholds_is_exceeded(const struct vt_threshold *threshold, const struct
 	for (int side = 0; side < VT_DIFF_SIDES; side++)
 		bytes[side] = bytes_of(threshold, device, side);
 	if (bytes[VT_DIFF_NEW] <= bytes[VT_DIFF_BASE] ||
-	    !vt_diff_is_change(device, bytes, noise_of(threshold, diff, device)))
+	    !vt_diff_is_change(device, bytes, noise_of(threshold, diff, device, bytes)))
 		return 0;
 	return bytes[VT_DIFF_NEW] > vt_amounts_most(&threshold->amount, bytes[VT_DIFF_BASE]);
 }

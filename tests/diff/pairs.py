@@ -51,13 +51,16 @@ class Recorder:
         work.mkdir(exist_ok=True)
         jobs = [{"main": v.main, "files": {**self.extra, **{n: v.text(n) for n in v.files}}} for v in todo.values()]
         (self.folder / "jobs.json").write_text(json.dumps(jobs))
-        done = vtrace("run", "--simulate", "h100-80g", "-q", "-o", self.folder / "%p.db", "--", PYTHON,
+        # Process ids come again: a folder of its own for what is recorded at once.
+        batch = f"batch{len(list(self.folder.glob('batch*')))}"
+        (self.folder / batch).mkdir()
+        done = vtrace("run", "--simulate", "h100-80g", "-q", "-o", self.folder / batch / "%p.db", "--", PYTHON,
                       pathlib.Path(__file__).with_name("forks.py"), self.folder / "jobs.json", cwd=work,
                       env={"OMP_NUM_THREADS": "1"}, timeout=7200)
         assert done.returncode == 0, done.stderr
         for key, line in zip(todo, done.stdout.splitlines(), strict=True):
             pid, code = line.split()
-            self.databases[key] = f"{pid}.db" if code == "0" else None
+            self.databases[key] = f"{batch}/{pid}.db" if code == "0" else None
 
     def of(self, version):
         name = self.databases[digest(version)]
@@ -104,7 +107,7 @@ def judge(kind, base, new, databases):
     found = truth.reported(device, base, new)
     places = [f"{key}: {true.get(key, 0):+d}, reported {found.get(key, [])}" for key in {**true, **found}
               if key not in true or sum(found.get(key, [])) != true[key]]
-    owners = [o for o in device["owners"] if not o["is_rest"] and o["change_bytes"]]
+    owners = [o for o in device["owners"] if not o["is_rest"] and o["is_change"]]
     wrong = []
     if not true and owners:
         wrong = [f"equal bytes, {o['owner']} {o['change_bytes']:+d}" for o in owners]

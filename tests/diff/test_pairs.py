@@ -56,6 +56,10 @@ def test_a_table_fits_its_program():
 def test_a_place_that_is_wrong_is_noticed():
     """Bytes at another line, and a change that is two."""
     version = Version.of("a = 1\nb = 2\n")
-    device = {"places": [{"new_stack": ["train.py:1 <module>"], "base_stack": [], "change_bytes": 5},
-                         {"new_stack": [], "base_stack": ["backward of train.py:2 <module>"], "change_bytes": -5}]}
+    device = {"places": [{"new_stack": ["train.py:1 <module>"], "base_stack": [], "change_bytes": 5,
+                          "is_change": True},
+                         {"new_stack": [], "base_stack": ["backward of train.py:2 <module>"], "change_bytes": -5,
+                          "is_change": True},
+                         {"new_stack": ["train.py:2 <module>"], "base_stack": [], "change_bytes": 9,
+                          "is_change": False}]}
     assert truth.reported(device, version, version) == {(False, (1,)): [5], (True, (2,)): [-5]}

@@ -5,7 +5,8 @@ import re
 import sqlite3
 
 LIVE = """
-SELECT a.size_bytes, a.python_stack, a.forward_python_stack, a.node_class IS NOT NULL
+SELECT a.size_bytes, coalesce(a.requested_bytes, a.size_bytes), a.python_stack, a.forward_python_stack,
+    a.node_class IS NOT NULL
 FROM allocation a JOIN peak p ON p.device = a.device JOIN memory_kind k ON k.id = a.kind
 WHERE a.id <= p.max_allocated_event AND (a.freed_event IS NULL OR a.freed_event > p.max_allocated_event)
     AND (k.name = 'block' OR NOT EXISTS (SELECT 1 FROM memory_kind WHERE id = a.kind AND name IN
@@ -44,18 +45,22 @@ def is_engine_call(frames):
 
 
 def places(database, version):
-    """Bytes by place: whether it is the backward of it, and the ids of the lines."""
-    found = collections.Counter()
+    """Bytes by place, and what was asked for there: whether it is the backward of it, and the ids of the lines."""
+    found = collections.defaultdict(lambda: (0, 0))
     with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as connection:
         stacks = Stacks(connection)
-        for size, made, forward, has_node in connection.execute(LIVE):
+        for size, asked, made, forward, has_node in connection.execute(LIVE):
             is_backward = bool(has_node and forward and is_engine_call(list(stacks.frames(made))))
-            found[key_of(stacks.frames(forward if is_backward else made), version, is_backward)] += size
-    return found
+            key = key_of(stacks.frames(forward if is_backward else made), version, is_backward)
+            found[key] = found[key][0] + size, found[key][1] + asked
+    return dict(found)
 
 
 def changes(base, new):
-    return {key: new[key] - base[key] for key in base | new if new[key] != base[key]}
+    """Where as much was asked for, a block that is larger by what was not cut off it is no change."""
+    nothing = 0, 0
+    return {key: new.get(key, nothing)[0] - base.get(key, nothing)[0] for key in base | new
+            if new.get(key, nothing)[1] != base.get(key, nothing)[1]}
 
 
 TEXT = re.compile(r"(?:backward of )?(.*?):(\d+) \S+$")
@@ -71,6 +76,8 @@ def reported(device, base, new):
     """Changes by place as reported; a place that is two rows of opposite changes is wrong, so they are a list."""
     rows = collections.defaultdict(list)
     for place in device["places"]:
+        if not place["is_change"]:
+            continue
         side, stack = (new, place["new_stack"]) if place["new_stack"] else (base, place["base_stack"])
         rows[key_of_texts(stack, side)].append(place["change_bytes"])
     return dict(rows)

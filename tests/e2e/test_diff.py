@@ -193,6 +193,25 @@ def test_a_renamed_function_moved(base, tmp_path):
     assert vtrace("diff", base.database, base.database, "--fail-on", "moved").returncode == 0
 
 
+MODEL = "hidden = model.body(tokens).flatten(0, 1)"
+TAKEN_OVER = ("def hidden_of(model, tokens):\n    return model.body(tokens)\n\n\n",
+              "hidden = hidden_of(model, tokens).flatten(0, 1)")
+WRAPPED = ("def noted(f):\n    def inner(*arguments):\n        return f(*arguments)\n    return inner\n\n\n",
+           "hidden = noted(model.body)(tokens).flatten(0, 1)")
+
+
+@pytest.mark.parametrize("added, call, moved", ((*TAKEN_OVER, ["loss_of", "hidden_of"]), (*WRAPPED, [])))
+def test_a_call_that_another_function_makes_moved(base, tmp_path, added, call, moved):
+    """All blocks of the model are made in the functions of before; only what calls it is another one."""
+    script = tmp_path / SCRIPT
+    text = (WORKLOADS / SCRIPT).read_text()
+    assert MODEL in text
+    script.write_text(text.replace(MODEL, call).replace("def loss_of", added + "def loss_of"))
+    found = diff(base, record_changed(tmp_path, script=script), "--fail-on", "any")
+    names = [(move["base"].split()[-1], move["new"].split()[-1]) for move in found["devices"][0]["moved"]]
+    assert names == ([tuple(moved)] if moved else []) and not found["is_different"]
+
+
 def test_a_stage_is_compared_with_the_same_stage(base, shorter):
     device = diff(shorter, base, "--at", "stage:forward")["devices"][0]
     assert (device["base_doing"], device["new_doing"]) == ("step 2, forward", "step 2, forward")

@@ -224,6 +224,45 @@ static void a_segment_more_is_no_growth(void **state)
 	vt_diff_release(&diff);
 }
 
+/* A block is what was asked for, and what was too little to be cut off the one that it got. */
+static void make_uncut(const char *path, uint64_t first, uint64_t second, uint64_t asked)
+{
+	struct builder_db *b = build_open(path);
+
+	build_run(b, "ended", "exit 0");
+	build_alloc(b, &(struct build_event){
+			       .size = first, .requested = 9 * VT_MIB, .python = KEPT });
+	build_alloc(b, &(struct build_event){
+			       .size = second, .requested = asked, .python = LOADED });
+	build_close(b);
+}
+
+static void what_is_not_cut_off_is_no_change(void **state)
+{
+	struct vt_diag diag = { 0 };
+	struct vt_diff diff;
+
+	(void)state;
+	make_uncut("b", 9 * VT_MIB + 900 * VT_KIB, 2 * VT_MIB, 2 * VT_MIB);
+	make_uncut("n", 9 * VT_MIB, 2 * VT_MIB + 1000 * VT_KIB, 2 * VT_MIB);
+	assert_int_equal(vt_diff_init(&diff, "b", "n", &options, &diag), 0);
+	assert_int_equal(diff.devices[0].changes.nr, 2);
+	assert_true(diff.devices[0].most_allocated_bytes[1] >
+		    diff.devices[0].most_allocated_bytes[0]);
+	assert_false(vt_diff_is_different(&diff));
+	assert_false(is_exceeded(&diff, "any"));
+	assert_false(is_exceeded(&diff, "allocated:+0"));
+	assert_false(is_exceeded(&diff, "owner:unknown:+0"));
+	vt_diff_release(&diff);
+	/* What is asked for besides is one. */
+	make_uncut("m", 9 * VT_MIB, 2 * VT_MIB, 2 * VT_MIB);
+	make_uncut("k", 9 * VT_MIB, 2 * VT_MIB + 512, 2 * VT_MIB + 512);
+	assert_int_equal(vt_diff_init(&diff, "m", "k", &options, &diag), 0);
+	assert_true(is_exceeded(&diff, "any"));
+	assert_true(is_exceeded(&diff, "allocated:+0"));
+	vt_diff_release(&diff);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -236,6 +275,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_run_that_failed_is_no_noise, unit_enter,
 						unit_leave),
 		cmocka_unit_test_setup_teardown(a_segment_more_is_no_growth, unit_enter,
+						unit_leave),
+		cmocka_unit_test_setup_teardown(what_is_not_cut_off_is_no_change, unit_enter,
 						unit_leave),
 	};
 
