@@ -24,7 +24,7 @@
 /* The settings have the numbers from SETTING on, in their own order. */
 enum { OPTION_TRAIN = 256, OPTION_INFER, OPTION_GPU, OPTION_VRAM, OPTION_PARAMS, OPTION_WHAT_IF,
        OPTION_AGAINST, OPTION_OVERHEAD, OPTION_FROM, OPTION_WAS, OPTION_RUN, OPTION_PYTHON,
-       OPTION_BUILD, OPTION_LIST, SETTING = 512 };
+       OPTION_BUILD, OPTION_BUDGET, OPTION_LIST, SETTING = 512 };
 
 #define HELP_NUMBER(help, limits) help
 #define HELP_BYTES(help, limits)  help
@@ -51,6 +51,8 @@ static const struct vt_option options[] = {
 	  "with --run: a Python with PyTorch and the model's library (default: python3)" },
 	{ OPTION_BUILD, "build", "FILE.py:FUNCTION",
 	  "without MODEL: run what FUNCTION(batch, seq) returns, a model and its inputs" },
+	{ OPTION_BUDGET, "budget", "SIZE",
+	  "with --train: the cheapest changes with which it fits SIZE (24GiB or 24GB)" },
 	{ OPTION_LIST, "list", NULL, "list presets and cards" },
 	{ 'j', "json", NULL, "print JSON" },
 	VT_SETTINGS(SETTING_OPTION){ 0 },
@@ -78,6 +80,7 @@ struct arguments {
 	const char *from;    /* NULL: no recorded run */
 	const char *python;  /* NULL: python3 */
 	const char *build;   /* NULL: no script */
+	uint64_t budget;     /* bytes, 0: none */
 	struct vt_scaling_size was;
 	int has_gpu, is_json, is_list, is_run;
 };
@@ -109,20 +112,48 @@ static int take_gpu(struct arguments *arguments, const char *name, struct vt_dia
 	return vt_gpus_choose(name, &arguments->gpu, diag);
 }
 
+/* Bytes of memory as a user writes them. */
+static int parse_memory(uint64_t *bytes, const char *option, const char *text, struct vt_diag *diag)
+{
+	if (!vt_units_parse_bytes(text, bytes) && *bytes &&
+	    (*bytes >= LEAST_VRAM || text[strspn(text, "0123456789.")] != '\0'))
+		return 0;
+	vt_diag_set(diag, VT_EXIT_USAGE, "--%s %.40s: a size with its unit such as 24GiB", option,
+		    text);
+	return -1;
+}
+
 static int take_vram(struct arguments *arguments, const char *text, struct vt_diag *diag)
 {
 	uint64_t bytes;
 
-	if (take_device(arguments, diag))
+	if (take_device(arguments, diag) || parse_memory(&bytes, "vram", text, diag))
 		return -1;
-	if (vt_units_parse_bytes(text, &bytes) || !bytes ||
-	    (bytes < LEAST_VRAM && text[strspn(text, "0123456789.")] == '\0')) {
-		vt_diag_set(diag, VT_EXIT_USAGE, "--vram %.40s: a size with its unit such as 24GiB",
-			    text);
-		return -1;
-	}
 	vt_gpus_plain(&arguments->gpu, bytes);
 	return 0;
+}
+
+/* The device that it is to fit is that card's, with so much of it. */
+static int take_budget(struct arguments *arguments, struct vt_diag *diag)
+{
+	char b[VT_UNITS_MAX];
+
+	if (arguments->has_gpu && !arguments->card)
+		vt_diag_set(diag, VT_EXIT_USAGE, "--budget and --vram exclude each other");
+	else if (arguments->has_gpu && arguments->budget > arguments->gpu.usable_bytes)
+		vt_diag_set(diag, VT_EXIT_USAGE, "--budget: %s has %s", arguments->card,
+			    vt_units_bytes(b, sizeof(b), arguments->gpu.usable_bytes));
+	else if (arguments->settings.value[VT_SET_MODE] != VT_MODE_TRAIN)
+		vt_diag_set(diag, VT_EXIT_USAGE, "--budget only applies with --train");
+	else if (arguments->params || arguments->what_if || arguments->against ||
+		 arguments->from || arguments->build)
+		vt_diag_set(diag, VT_EXIT_USAGE, "--budget excludes --params, --what-if, "
+						 "--against, --from and --build");
+	if (!arguments->has_gpu)
+		vt_gpus_plain(&arguments->gpu, arguments->budget);
+	arguments->gpu.usable_bytes = arguments->budget;
+	arguments->has_gpu = 1;
+	return diag->exit_code ? -1 : 0;
 }
 
 static int take_was(struct arguments *arguments, const char *text, struct vt_diag *diag)
@@ -180,6 +211,8 @@ static int take(struct arguments *arguments, int id, struct vt_diag *diag)
 		arguments->build = optarg;
 		arguments->is_run = 1;
 		return 0;
+	case OPTION_BUDGET:
+		return parse_memory(&arguments->budget, "budget", optarg, diag);
 	case OPTION_LIST:
 		arguments->is_list = 1;
 		return 0;
@@ -279,24 +312,27 @@ static void scale(const struct arguments *arguments, struct vt_diag *diag)
 	vt_analysis_close(&analysis);
 }
 
-static void estimate(const struct arguments *arguments, const char *name, struct vt_diag *diag)
+/* The exit code; that of `diag` where it is filled. */
+static int estimate(const struct arguments *arguments, const char *name, struct vt_diag *diag)
 {
 	struct vt_architecture model = { 0 };
+	struct vt_fitting budget = { 0 };
 	struct vt_sweep sweep;
 	struct vt_planner_request request = {
 		.model = &model,
 		.settings = arguments->settings,
 		.gpu = arguments->has_gpu ? &arguments->gpu : NULL,
 		.sweep = arguments->what_if ? &sweep : NULL,
+		.budget = arguments->budget ? &budget : NULL,
 	};
-	int rc;
+	int rc, is_missed;
 
 	if (arguments->overhead && vt_overhead_read(&request.settings, arguments->overhead, diag))
-		return;
+		return diag->exit_code;
 	if (arguments->what_if && vt_sweep_parse(&sweep, arguments->what_if, diag))
-		return;
+		return diag->exit_code;
 	if (!arguments->what_if && vt_validate_settings(&arguments->settings, diag))
-		return;
+		return diag->exit_code;
 	if (arguments->params)
 		rc = vt_source_nominal(&model, arguments->params, diag);
 	else
@@ -306,6 +342,9 @@ static void estimate(const struct arguments *arguments, const char *name, struct
 	if (!rc)
 		print(arguments, &request, diag);
 	vt_architecture_release(&model);
+	is_missed = arguments->budget && !budget.sets.len;
+	vt_fitting_release(&budget);
+	return diag->exit_code ? diag->exit_code : is_missed ? VT_EXIT_DIFFERENCE : VT_EXIT_OK;
 }
 
 /* More than any card has: how much is needed is the question. */
@@ -382,6 +421,30 @@ static void plan_beside(struct vt_plan *plan, struct vt_plan_settings *settings,
 	vt_estimate_make(plan, diag);
 }
 
+/* What is run is what fits by formulas. */
+static void take_cheapest(struct vt_plan *plan, struct vt_plan_settings *settings,
+			  const struct vt_diag *without, struct vt_diag *diag)
+{
+	struct vt_plan changed = { .model = plan->model, .settings = settings, .gpu = plan->gpu };
+	struct vt_fitting budget = { 0 };
+
+	if (without->exit_code) {
+		*diag = *without;
+		return;
+	}
+	vt_fitting_search(&budget, plan);
+	if (!budget.sets.len)
+		vt_diag_set(diag, VT_EXIT_DIFFERENCE,
+			    "no set of changes fits the budget; without --run the one with the "
+			    "least peak is shown");
+	else if (!vt_fitting_apply(settings, &budget.sets.items[0])) {
+		vt_plan_release(plan);
+		*plan = changed;
+		vt_estimate_make(plan, diag);
+	}
+	vt_fitting_release(&budget);
+}
+
 static void run_model(const struct arguments *arguments, const char *name, struct vt_diag *diag)
 {
 	const struct vt_gpu *gpu = arguments->has_gpu ? &arguments->gpu : NULL;
@@ -402,8 +465,11 @@ static void run_model(const struct arguments *arguments, const char *name, struc
 	plan.gpu = gpu ? gpu : vt_gpus_find(USUAL_CARD, &usual) ? NULL : &usual;
 	if (!vt_validate_settings(&settings, diag)) {
 		plan_beside(&plan, &settings, &model, name, &without);
-		vt_planned_run_make(&run, &request, diag);
+		if (arguments->budget)
+			take_cheapest(&plan, &settings, &without, diag);
 	}
+	if (!diag->exit_code)
+		vt_planned_run_make(&run, &request, diag);
 	if (!diag->exit_code) {
 		struct vt_model_run shown = {
 			.model = request.model, .recording = run.recording, .result = run.result,
@@ -437,7 +503,7 @@ int vt_cmd_estimate(int argc, char **argv)
 {
 	struct arguments arguments = { 0 };
 	struct vt_diag diag = { 0 };
-	int id, wanted;
+	int id, wanted, exit_code = VT_EXIT_OK;
 
 	vt_plan_settings_init(&arguments.settings);
 	while ((id = vt_options_next(&spec, argc, argv)) > 0)
@@ -454,6 +520,8 @@ int vt_cmd_estimate(int argc, char **argv)
 		return vt_options_wrong(&spec, "--was is what --from was recorded with");
 	if (check_run(&arguments))
 		return vt_options_wrong(&spec, "%s", check_run(&arguments));
+	if (arguments.budget && take_budget(&arguments, &diag))
+		return vt_options_wrong(&spec, "%s", diag.text);
 	wanted = arguments.params || arguments.from || arguments.build ? 0 : 1;
 	if (argc - optind != wanted)
 		return vt_options_wrong(&spec, wanted ? "one MODEL" :
@@ -470,9 +538,9 @@ int vt_cmd_estimate(int argc, char **argv)
 	else if (wanted && vt_sheet_is(argv[optind]))
 		vt_sheet_print(argv[optind], arguments.what_if, arguments.is_json, stdout, &diag);
 	else
-		estimate(&arguments, argv[optind], &diag);
+		exit_code = estimate(&arguments, argv[optind], &diag);
 	if (!diag.exit_code)
-		return VT_EXIT_OK;
+		return exit_code;
 	return diag.exit_code == VT_EXIT_USAGE ? vt_options_wrong(&spec, "%s", diag.text) :
 						 vt_diag_print(&diag);
 }

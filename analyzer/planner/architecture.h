@@ -144,6 +144,7 @@ struct vt_architecture {
 	int is_tied;      /* the head is the embedding */
 	int is_nominal;   /* only a number of parameters is known */
 	int is_guessed;   /* read as a kind that it is not, or keys that say sizes were not read */
+	double unread;    /* elements of a matrix in each layer of sizes that were not read */
 	int is_too_large; /* more parameters than can be counted exactly */
 	uint64_t image_tokens; /* per image, in the text's sequence */
 	int has_projector_mlp; /* two linear layers between vision and text */

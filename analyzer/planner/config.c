@@ -270,6 +270,21 @@ static void read_decoder_beside(const struct vt_config_values *v, struct vt_stac
 	s->norms++; /* before the attention to the encoder */
 }
 
+/* Kinds with an encoder have classes without it. */
+static void note_decoder_alone(struct vt_architecture *model, const struct vt_config_values *v)
+{
+	static const char end[] = "ForCausalLM";
+	const char *class = json_string_value(
+		json_array_get(vt_config_get(v, "architectures"), 0));
+	size_t len = class ? strlen(class) : 0;
+
+	if (len < strlen(end) || strcmp(class + len - strlen(end), end))
+		return;
+	model->is_guessed = 1;
+	vt_architecture_note(model, vt_xasprintf("%.60s has no encoder: not planned without it",
+						 class));
+}
+
 static void read_encoder_decoder(struct vt_architecture *model, const struct vt_config_values *v)
 {
 	struct vt_stack *s = &model->stacks[VT_PART_TEXT];
@@ -299,6 +314,7 @@ static void read_encoder_decoder(struct vt_architecture *model, const struct vt_
 	s->has_relative_positions = style.relative_buckets > 0;
 	s->has_added_bias = is_family(v, "head_bias", "added");
 	vt_tensors_encoder_decoder(model, &style);
+	note_decoder_alone(model, v);
 }
 
 /* A tower without a text is planned as an encoder of so many tokens. */
@@ -452,6 +468,8 @@ static void note_unread(struct vt_architecture *model, const struct vt_config_va
 	if (!keys)
 		return;
 	model->is_guessed = 1;
+	model->unread += vt_config_unread_product(v, model->stacks[VT_PART_TEXT].hidden) *
+			 (double)model->stacks[VT_PART_TEXT].layers;
 	vt_architecture_note(model, vt_xasprintf("not understood, and not planned: %s", keys));
 	free(keys);
 }

@@ -106,6 +106,37 @@ static int is_size(const char *key, const json_t *value)
 	return 0;
 }
 
+static int is_unread(const struct vt_config_values *values, const char *key, const json_t *value)
+{
+	return is_size(key, value) && !json_object_get(values->asked, key) &&
+	       !vt_families_has(values->family, "costs_nothing", key) &&
+	       !vt_families_has(VT_FAMILY_FALLBACK, "costs_nothing", key);
+}
+
+double vt_config_unread_product(const struct vt_config_values *values, uint64_t width)
+{
+	double most = 0, second = 0;
+	const json_t *value;
+	const char *key;
+
+	json_object_foreach((json_t *)values->object, key, value)
+	{
+		double number = json_is_integer(value) && is_unread(values, key, value) ?
+					json_number_value(value) :
+					0;
+
+		if (number > VT_CONFIG_MAX_SIZE)
+			number = VT_CONFIG_MAX_SIZE;
+		if (number > most) {
+			second = most;
+			most = number;
+		} else if (number > second) {
+			second = number;
+		}
+	}
+	return most * (second > 0 ? second : (double)width);
+}
+
 char *vt_config_unread(const struct vt_config_values *values)
 {
 	struct vt_buffer text;
@@ -114,9 +145,7 @@ char *vt_config_unread(const struct vt_config_values *values)
 
 	vt_buffer_init(&text);
 	json_object_foreach((json_t *)values->object, key, value)
-		if (is_size(key, value) && !json_object_get(values->asked, key) &&
-		    !vt_families_has(values->family, "costs_nothing", key) &&
-		    !vt_families_has(VT_FAMILY_FALLBACK, "costs_nothing", key))
+		if (is_unread(values, key, value))
 			vt_buffer_printf(&text, "%s%.60s", text.len ? " " : "", key);
 	return text.len ? vt_buffer_detach(&text) : NULL;
 }

@@ -33,6 +33,8 @@ const json_t *vt_config_get(const struct vt_config_values *values, const char *k
  * that nobody asked for; free().  NULL: none.  families.ini says which are known to cost nothing.
  */
 char *vt_config_unread(const struct vt_config_values *values);
+/* The two largest numbers of those keys, multiplied; of one alone times `width`. */
+double vt_config_unread_product(const struct vt_config_values *values, uint64_t width);
 
 /*
  * The whole number that the family calls `name` ("hidden"), `fallback` where the configuration does

@@ -18,7 +18,7 @@ LIBRARIES = ("torch", "transformers", "diffusers", "timm", "peft")
 
 # Settings that are run; of the others only the standard value is.
 RUN = {"mode", "batch", "seq", "new-tokens", "dtype", "autocast", "optimizer", "optimizer-loop", "accumulate",
-       "checkpointing", "attention", "keep-logits", "lora", "kv-cache",
+       "checkpointing", "checkpointed-layers", "attention", "keep-logits", "lora", "kv-cache",
        # of the device, and not of the run
        "context", "cublas", "communication"}
 VALUES = {"optimizer": ("adamw", "sgd", "momentum", "adafactor"), "checkpointing": ("none", "full"),
@@ -207,6 +207,13 @@ class Transformers:
         if not self.model.supports_gradient_checkpointing:
             raise Refused(f"--checkpointing: {self.cls.__name__} has none")
         self.model.gradient_checkpointing_enable()
+        number = int(self.settings["checkpointed-layers"])
+        if number:
+            from transformers.modeling_layers import GradientCheckpointingLayer
+
+            layers = [m for m in self.model.modules() if isinstance(m, GradientCheckpointingLayer)]
+            for layer in layers[number:]:
+                layer.gradient_checkpointing = False
 
     def answer_for_the_device(self):
         """Whether a mask is all ones is read from the device, which computes nothing: the answer for it."""
@@ -390,6 +397,8 @@ def train(planned, settings):
     import torch
 
     planned.model.train()
+    if int(settings["checkpointed-layers"]) and planned.name != "transformers":
+        raise Refused("--checkpointed-layers is run of models of transformers only")
     if settings["checkpointing"] == "full":
         planned.checkpoint()
     optimizer = make_optimizer(planned.model.parameters(), settings)

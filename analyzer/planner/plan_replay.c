@@ -329,7 +329,9 @@ static int is_playable(const struct vt_plan *plan)
 
 	return !plan->model->is_nominal && is_one_device(plan) &&
 	       !vt_plan_setting(plan, VT_SET_QUANTISE) && !vt_plan_setting(plan, VT_SET_OFFLOAD) &&
-	       !vt_plan_setting(plan, VT_SET_LORA) && !vt_plan_setting(plan, VT_SET_MASTER) &&
+	       !vt_plan_setting(plan, VT_SET_LORA) &&
+	       !vt_plan_setting(plan, VT_SET_CHECKPOINTED) &&
+	       !vt_plan_setting(plan, VT_SET_MASTER) &&
 	       (!vt_plan_is_training(plan) || optimizer == VT_OPTIMIZER_ADAMW ||
 		optimizer == VT_OPTIMIZER_SGD || optimizer == VT_OPTIMIZER_MOMENTUM);
 }

@@ -35,6 +35,7 @@ X(OPTIMIZER, "optimizer", WORD, 0, "adamw adamw8bit sgd momentum adafactor muon"
 X(OPTIMIZER_LOOP, "optimizer-loop", WORD, 0, "foreach fused single", "WORD", 0, "how it steps")    \
 X(ACCUMULATE, "accumulate", NUMBER, 1, "1 1000000", "N", 0, "micro-batches per step (default: 1)")                    \
 X(CHECKPOINTING, "checkpointing", WORD, 0, "none full selective", "WORD", 0, "recompute layers, or attention")        \
+X(CHECKPOINTED, "checkpointed-layers", NUMBER, 0, "0 10000", "N", 0, "--checkpointing full of the first N layers only (0: all)")       \
 X(ATTENTION, "attention", WORD, 0, "sdpa eager flash", "WORD", 0, "kernel")                           \
 X(SCAN, "scan", WORD, 0, "fused sequential", "WORD", 0, "state-space layers: in a kernel, or token by token")      \
 X(MASK, "mask", WORD, 0, "no yes", "WORD", 0, "padding: a mask, and --repeat-kv yes")                                  \

@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 
+#include "analyzer/planner/fitting.h"
 #include "analyzer/planner/sweep.h"
 #include "analyzer/report/analysis.h"
 
@@ -17,6 +18,7 @@ struct vt_planner_request {
 	const struct vt_gpu *gpu;               /* NULL: all that are known */
 	const struct vt_sweep *sweep;           /* NULL: one plan */
 	struct vt_analysis *against;            /* a recorded run beside the plan; NULL: none */
+	struct vt_fitting *budget;               /* filled, and shown: what fits gpu; NULL: none */
 };
 
 /* Makes and prints.  0, or -1 with `diag` filled. */

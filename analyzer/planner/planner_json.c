@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
+#include "analyzer/planner/fitting_print.h"
 #include "analyzer/planner/run_comparison_print.h"
 #include "analyzer/planner/estimate.h"
 #include "analyzer/planner/fit.h"
@@ -27,6 +28,7 @@ static json_t *model_of(const struct vt_plan *plan)
 	vt_json_set(object, "family", plan->model->family);
 	vt_json_set(object, "parameters", vt_architecture_count(plan->model, NULL, NULL));
 	vt_json_set(object, "note", plan->model->note);
+	vt_json_set(object, "is_guessed", json_boolean(plan->model->is_guessed));
 	return object;
 }
 
@@ -302,10 +304,14 @@ int vt_planner_json_print(const struct vt_planner_request *request, FILE *out, s
 	if (request->sweep)
 		return json_sweep(request, out, diag);
 	rc = vt_estimate_make(&plan, diag);
-	if (!rc && request->against)
+	if (!rc && request->against) {
 		rc = json_against(request, &plan, out, diag);
-	else if (!rc)
+	} else if (!rc && request->budget) {
+		vt_fitting_search(request->budget, &plan);
+		vt_fitting_print_json(request->budget, &plan, out);
+	} else if (!rc) {
 		vt_json_print(plan_of(&plan), out);
+	}
 	vt_plan_release(&plan);
 	return rc;
 }

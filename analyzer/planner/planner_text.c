@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analyzer/base/units.h"
+#include "analyzer/planner/fitting_print.h"
 #include "analyzer/planner/run_comparison_print.h"
 #include "analyzer/planner/estimate.h"
 #include "analyzer/planner/fit.h"
@@ -330,6 +331,11 @@ int vt_planner_text_print(const struct vt_planner_request *request, FILE *out, s
 	rc = vt_estimate_make(&plan, diag);
 	if (!rc && request->against) {
 		rc = text_against(request, &plan, out, diag);
+	} else if (!rc && request->budget) {
+		vt_fitting_search(request->budget, &plan);
+		print_head(&plan, out);
+		print_peak(&plan, out);
+		vt_fitting_print_text(request->budget, &plan, out);
 	} else if (!rc) {
 		print_head(&plan, out);
 		print_peak(&plan, out);

@@ -100,6 +100,7 @@ static void define_stack(struct vt_plan *plan)
 	define(plan, "h", (double)s->hidden);
 	define(plan, "he", (double)s->embedding);
 	define(plan, "L", layers);
+	define(plan, "ck", fmin(setting(plan, VT_SET_CHECKPOINTED), layers));
 	define(plan, "a", (double)s->heads);
 	define(plan, "k", (double)s->kv_heads);
 	define(plan, "d", (double)s->head_dim);
@@ -399,6 +400,7 @@ static void define_parameters(struct vt_plan *plan)
 	define(plan, "factors", sums.factors);
 	define(plan, "vectors", sums.vectors);
 	define(plan, "largest", sums.largest);
+	define(plan, "unread", fmin(plan->model->unread, VT_FORMULA_MAX / 64));
 	define(plan, "lr", sums.stepped_rows);
 	define(plan, "lc", sums.stepped_columns);
 	define(plan, "Player", sums.layer);

@@ -45,6 +45,9 @@ int vt_terms_is_casting(const struct vt_plan *plan);
 
 /* What layers that mix tokens without attention keep. */
 void vt_terms_mixer(struct vt_plan *plan, int is_recomputed);
+/* Checkpointing of the first `ck` layers: what others keep stays, one more is recomputed. */
+int vt_terms_is_partial(const struct vt_plan *plan);
+
 /* Whether operators of PyTorch do it, which take much for a moment. */
 int vt_terms_is_scanned(const struct vt_plan *plan);
 /* Bytes per token of that moment, and what its way backward takes. */

@@ -86,10 +86,10 @@ static void add_norms_behind(struct vt_plan *plan, int is_recomputed)
 			   is_recomputed);
 	add_casts(plan, is_recomputed);
 	vt_plan_add(plan, &single, "T*(r*h+8+e*h)");
-	if (is_recomputed)
+	if (is_recomputed && !vt_terms_is_partial(plan))
 		return;
-	vt_plan_add(plan, &whole, "L*T*(r*h+8+e*h)");
-	vt_plan_add(plan, &others, "(L-1)*T*(r*h+8+e*h)");
+	vt_plan_add(plan, &whole, "%s*T*(r*h+8+e*h)", is_recomputed ? "(L-ck)" : "L");
+	vt_plan_add(plan, &others, "(L-%s1)*T*(r*h+8+e*h)", is_recomputed ? "ck-" : "");
 }
 
 /* Of a layer's two LayerNorms, what they keep is named after who made it. */
@@ -174,10 +174,12 @@ static void add_mlp_until_its_bias(struct vt_plan *plan, const char *bytes, int 
 		"of all layers but the last, whose mlp has gone by then" };
 
 	vt_plan_add(plan, &single, "min(Ldense,1)*T*(%s)", bytes);
-	if (is_recomputed)
+	if (is_recomputed && !vt_terms_is_partial(plan))
 		return;
-	vt_plan_add(plan, &whole, "Ldense*T*(%s)", bytes);
-	vt_plan_add(plan, &others, "(Ldense-min(Ldense,1))*T*(%s)", bytes);
+	vt_plan_add(plan, &whole, "%s*T*(%s)", is_recomputed ? "max(Ldense-ck,0)" : "Ldense",
+		    bytes);
+	vt_plan_add(plan, &others, "%s*T*(%s)",
+		    is_recomputed ? "max(Ldense-ck-1,0)" : "(Ldense-min(Ldense,1))", bytes);
 }
 
 /*
@@ -338,7 +340,8 @@ static void add_training(struct vt_plan *plan)
 	vt_terms_encoder(plan, is_recomputed);
 	add_adapters(plan, is_recomputed);
 	if (is_recomputed)
-		vt_plan_add(plan, &inputs, "L*T*h*r%s", over_sequence(plan));
+		vt_plan_add(plan, &inputs, "%s*T*h*r%s", vt_terms_is_partial(plan) ? "ck" : "L",
+			    over_sequence(plan));
 	add_head(plan, is_recomputed);
 }
 

@@ -12,6 +12,13 @@ const char *vt_terms_over(const struct vt_plan *plan)
 	return vt_plan_setting(plan, VT_SET_TENSOR) > 1 ? "/t" : "";
 }
 
+int vt_terms_is_partial(const struct vt_plan *plan)
+{
+	double checkpointed = vt_plan_symbol(plan, "ck");
+
+	return checkpointed && checkpointed < vt_plan_symbol(plan, "L");
+}
+
 void vt_terms_add_piece(struct vt_plan *plan, const char *owner, const char *layers,
 			const char *bytes, const char *why, int is_recomputed)
 {
@@ -22,8 +29,10 @@ void vt_terms_add_piece_of(struct vt_plan *plan, const char *owner, const char *
 			   const char *tokens, const char *bytes, const char *why,
 			   int is_recomputed)
 {
+	/* Of some layers the last ones go backward first, and are not recomputed. */
+	int is_partial = is_recomputed && layers && vt_terms_is_partial(plan);
 	const unsigned one = VT_IN(FIRST_LAYER) | VT_IN(BACKWARD_BOTTOM) |
-			     (is_recomputed ? VT_IN(BACKWARD_TOP) : 0);
+			     (is_recomputed && !is_partial ? VT_IN(BACKWARD_TOP) : 0);
 	const struct vt_term_spec single = { owner, one,
 		is_recomputed ? VT_PLAYED_RECOMPUTED : VT_PLAYED_PASSED_OVER, NULL, NULL, why };
 	const struct vt_term_spec whole = { owner, VT_IN_WHOLE,
@@ -31,7 +40,9 @@ void vt_terms_add_piece_of(struct vt_plan *plan, const char *owner, const char *
 	const char *times = layers ? layers : "1";
 
 	vt_plan_add(plan, &single, "min(%s,1)*%s*(%s)", times, tokens, bytes);
-	if (!is_recomputed)
+	if (is_partial)
+		vt_plan_add(plan, &whole, "max(%s-ck,0)*%s*(%s)", times, tokens, bytes);
+	else if (!is_recomputed)
 		vt_plan_add(plan, &whole, "%s*%s*(%s)", times, tokens, bytes);
 }
 

@@ -32,6 +32,16 @@ static void add_quantised(struct vt_plan *plan)
 		vt_plan_add(plan, &unpacked, "largest*e");
 }
 
+/* What is not understood may be as large as its sizes together are. */
+static void add_unread(struct vt_plan *plan)
+{
+	const struct vt_term_spec spec = { "weights", VT_IN_ALL, VT_PLAYED_PARAMETERS, "0",
+		vt_plan_is_training(plan) ? "unread*(w+g+2*o)" : "unread*w",
+		"keys that are not understood: at most a matrix of the two largest in each layer" };
+
+	vt_plan_add(plan, &spec, "0");
+}
+
 static void add_weights(struct vt_plan *plan)
 {
 	const struct vt_term_spec spec = { "weights", VT_IN_ALL, VT_PLAYED_PARAMETERS, NULL, NULL,
@@ -279,6 +289,7 @@ static void add_cast(struct vt_plan *plan)
 void vt_terms_states(struct vt_plan *plan)
 {
 	add_weights(plan);
+	add_unread(plan);
 	add_buffers(plan);
 	add_cast(plan);
 	if (!vt_plan_is_training(plan))

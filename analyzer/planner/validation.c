@@ -25,7 +25,7 @@ static int check_mode(const struct vt_plan_settings *settings, struct vt_diag *d
 		{ VT_SET_OPTIMIZER_LOOP, VT_MODE_TRAIN }, { VT_SET_LOSS_CHUNK, VT_MODE_TRAIN },
 		{ VT_SET_LORA_TARGETS, VT_MODE_TRAIN },  { VT_SET_LORA_DROPOUT, VT_MODE_TRAIN },
 		{ VT_SET_BUCKET_VIEW, VT_MODE_TRAIN },   { VT_SET_KV_GROUP, VT_MODE_INFER },
-		{ VT_SET_KEEP_ON, VT_MODE_INFER },
+		{ VT_SET_KEEP_ON, VT_MODE_INFER },       { VT_SET_CHECKPOINTED, VT_MODE_TRAIN },
 	};
 
 	for (size_t i = 0; i < VT_ARRAY_SIZE(only); i++) {
@@ -73,6 +73,10 @@ static const char *wrong_without_other(const struct vt_plan_settings *settings)
 	if (!vt_plan_settings_is_standard(settings, VT_SET_KV_GROUP) && kv != VT_DTYPE_INT8 &&
 	    kv != VT_DTYPE_INT4)
 		return "--kv-group only applies with --kv-dtype int8 or int4";
+	if (value[VT_SET_CHECKPOINTED] && value[VT_SET_CHECKPOINTING] != VT_CHECKPOINTING_FULL)
+		return "--checkpointed-layers only applies with --checkpointing full";
+	if (value[VT_SET_CHECKPOINTED] && value[VT_SET_PIPELINE] > 1)
+		return "--checkpointed-layers does not apply with --pipeline-parallel above 1";
 	if (value[VT_SET_KEEP_ON] && !value[VT_SET_KEEP])
 		return "--keep-on only applies with --keep";
 	return NULL;
@@ -255,12 +259,42 @@ static int check_attention(const struct vt_plan_settings *settings,
 	return -1;
 }
 
+int vt_validate_has_like_layers(const struct vt_architecture *model)
+{
+	const struct vt_stack *s = &model->stacks[VT_PART_TEXT];
+
+	return s->layers && !model->stacks[VT_PART_ENCODER].layers && !s->mixer_layers &&
+	       s->attention_layers == s->layers && s->mlp_layers == s->layers &&
+	       (!s->experts || !s->dense_layers) &&
+	       (!s->window || !s->full_layers || s->full_layers == s->layers);
+}
+
+/* Which of them are recomputed is planned where it makes no difference. */
+static int check_checkpointed(const struct vt_plan_settings *settings,
+			      const struct vt_architecture *model, struct vt_diag *diag)
+{
+	uint64_t number = (uint64_t)settings->value[VT_SET_CHECKPOINTED];
+	uint64_t layers = model->stacks[VT_PART_TEXT].layers;
+
+	if (!number || (vt_validate_has_like_layers(model) && number <= layers))
+		return 0;
+	if (number > layers)
+		vt_diag_set(diag, VT_EXIT_USAGE,
+			    "--checkpointed-layers %" PRIu64 ": there are %" PRIu64 " layers",
+			    number, layers);
+	else
+		vt_diag_set(diag, VT_EXIT_USAGE,
+			    "--checkpointed-layers only applies to models whose layers are alike");
+	return -1;
+}
+
 int vt_validate_model(const struct vt_plan_settings *settings,
 		      const struct vt_architecture *model, struct vt_diag *diag)
 {
 	return check_ranks(settings, model, diag) || check_parts(settings, model, diag) ||
 			       check_positions(settings, model, diag) ||
-			       check_attention(settings, model, diag) ?
+			       check_attention(settings, model, diag) ||
+			       check_checkpointed(settings, model, diag) ?
 		       -1 :
 		       0;
 }

@@ -18,6 +18,9 @@ int vt_validate_settings(const struct vt_plan_settings *settings, struct vt_diag
 int vt_validate_model(const struct vt_plan_settings *settings,
 		      const struct vt_architecture *model, struct vt_diag *diag);
 
+/* Whether one layer of the text takes what each other one does. */
+int vt_validate_has_like_layers(const struct vt_architecture *model);
+
 /* Where nobody gave one, a sequence is not longer than the model's table of positions. */
 void vt_validate_usual_length(struct vt_plan_settings *settings,
 			      const struct vt_architecture *model);

@@ -63,6 +63,7 @@ TRAINING = (
     ("--optimizer muon", "optimizer", "step", 2 * LINEAR + 4 * (P - LINEAR)),
     ("", "gradients", "forward", 0), ("--accumulate 4", "gradients", "forward", 2 * P),
     ("--checkpointing full", "activations/checkpoint", "loss", L * T * H * 2),
+    ("--checkpointing full --checkpointed-layers 3", "activations/checkpoint", "loss", 3 * T * H * 2),
     # q and output of all heads, k and v of two, a logarithm in fp32 of each row
     ("", "activations/attention", "loss", L * T * (2 * (2 * A * D + 2 * K * D) + 4 * A)),
     ("--attention flash", "activations/attention", "loss", L * T * (2 * (2 * A * D + 2 * K * D) + 4 * A)),

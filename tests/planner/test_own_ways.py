@@ -212,3 +212,36 @@ def test_a_mixture_that_is_switched_off(tmp_path):
         path.write_text(json.dumps({"model_type": "llama"} | SIZES | more))
         counts.append(estimate(path)["model"]["parameters"])
     assert counts[0] == counts[1]
+
+
+def test_sizes_that_are_not_understood_may_be_a_matrix_in_every_layer(tmp_path):
+    path = tmp_path / "config.json"
+    more = {"vocab_size_per_layer_input": 3000, "hidden_size_per_layer_input": 64}
+    path.write_text(json.dumps({"model_type": "llama"} | SIZES | more))
+    for mode, each in (("--infer", 2), ("--train", 2 + 2 + 2 * 2)):
+        term = next(t for t in estimate(path, mode, "--dtype", "bf16")["terms"] if t["why"].startswith("keys that are"))
+        assert (term["low_bytes"], term["bytes"]) == (0, 0)
+        assert term["high_bytes"] == pytest.approx(1.8 * L * 3000 * 64 * each, abs=1)
+
+
+def test_a_class_without_the_encoder_of_its_kind_is_a_guess(tmp_path):
+    path = tmp_path / "config.json"
+    bart = {"model_type": "bart", "d_model": 64, "encoder_layers": 1, "decoder_layers": 1, "encoder_attention_heads": 2,
+            "decoder_attention_heads": 2, "encoder_ffn_dim": 64, "decoder_ffn_dim": 64, "vocab_size": 100,
+            "max_position_embeddings": 64}
+    for name, is_guessed in (("BartForConditionalGeneration", False), ("BartForCausalLM", True)):
+        path.write_text(json.dumps(bart | {"architectures": [name]}))
+        made = estimate(path)
+        assert made["model"]["is_guessed"] == is_guessed
+        assert {gpu["fit"] for gpu in made["gpus"]} == {"may fit" if is_guessed else "fits"}
+
+
+def test_other_names_of_experts(tmp_path):
+    path = tmp_path / "config.json"
+    counts = []
+    for names in (("num_experts", "num_experts_per_tok", "n_shared_experts", "first_k_dense_replace"),
+                  ("moe_num_experts", "moe_k", "moe_num_shared_experts", "moe_layer_start_index")):
+        sizes = dict(zip(names, (8, 2, 1, 1)), moe_intermediate_size=64)
+        path.write_text(json.dumps({"model_type": "nobody"} | SIZES | sizes))
+        counts.append(estimate(path)["model"]["parameters"])
+    assert counts[0] == counts[1] > 3 * 9 * 3 * 64 * H

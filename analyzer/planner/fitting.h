@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_FITTING_H
+#define VT_ANALYZER_FITTING_H
+
+/*
+ * The least costly sets of changes with which a step of training fits a device.  The batch and the
+ * length stay as they were asked for.
+ */
+
+#include "analyzer/planner/fit.h"
+
+/* Of the dearest change of a set, the cheapest first. */
+enum vt_fitting_price {
+	VT_FITTING_FREE,      /* nothing */
+	VT_FITTING_RECOMPUTE, /* layers are computed twice */
+	VT_FITTING_ROUND,     /* states of the optimizer are rounded */
+	VT_FITTING_COPY,      /* what is on the host is copied at every step */
+};
+
+/* One more than there are settings that are changed. */
+#define VT_FITTING_MAX_STEPS 8
+
+struct vt_fitting_set {
+	struct vt_change_step steps[VT_FITTING_MAX_STEPS];
+	unsigned nr_steps;
+	unsigned nr_changes; /* a number of layers belongs to the checkpointing of them */
+	enum vt_fitting_price price;
+	uint64_t recomputed; /* layers */
+	double flops;        /* that these take once more at every step */
+	double peak, high;   /* bytes, of the stage with most */
+	enum vt_fit fit;
+};
+
+VT_VECTOR_DECLARE(vt_fitting_sets, struct vt_fitting_set);
+
+struct vt_fitting {
+	/* Those that fit and are not dearer in everything than another, the cheapest first. */
+	struct vt_fitting_sets sets;
+	struct vt_fitting_set nearest; /* the next cheaper one of the first, which does not fit */
+	int has_nearest;
+	struct vt_fitting_set least; /* of all that were tried, the one with the least peak */
+	double step_flops; /* of a whole step without any recomputation */
+};
+
+/*
+ * `plan` is made, of a step of training, with the device as its gpu.  *budget is zeroed before,
+ * vt_fitting_release() after.
+ */
+void vt_fitting_search(struct vt_fitting *budget, const struct vt_plan *plan);
+void vt_fitting_release(struct vt_fitting *budget);
+
+/* Whether it fits as far as the planner can say that. */
+int vt_fitting_is_fit(enum vt_fit fit);
+
+/* Makes the changes of a set.  0, or -1 where one of them makes no sense. */
+int vt_fitting_apply(struct vt_plan_settings *settings, const struct vt_fitting_set *set);
+
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/planner/fitting_print.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "analyzer/base/units.h"
+#include "analyzer/report/json.h"
+#include "analyzer/report/table.h"
+
+#define FORMAT 1
+
+const char *vt_fitting_options(const struct vt_fitting_set *set, char *buf, size_t size)
+{
+	size_t len = 0;
+
+	snprintf(buf, size, "no change");
+	for (unsigned i = 0; i < set->nr_steps && len < size; i++)
+		len += (size_t)snprintf(buf + len, size - len, "%s--%s %s", len ? " " : "",
+					vt_plan_settings_row(set->steps[i].id)->name,
+					set->steps[i].value);
+	return buf;
+}
+
+/* Each reason once: a number of layers has that of checkpointing. */
+static const char *costs_of(const struct vt_fitting *budget, const struct vt_fitting_set *set,
+			    char *buf, size_t size)
+{
+	size_t len = 0;
+
+	buf[0] = '\0';
+	for (unsigned i = 0; i < set->nr_steps && len < size; i++) {
+		const char *cost = set->steps[i].cost;
+
+		if (i && !strcmp(cost, set->steps[i - 1].cost))
+			continue;
+		len += (size_t)snprintf(buf + len, size - len, "%s%s", len ? "; " : "", cost);
+	}
+	if (set->flops && budget->step_flops && len < size)
+		snprintf(buf + len, size - len, ": %.3g FLOPs a step (%+.1f %%)", set->flops,
+			 100 * set->flops / budget->step_flops);
+	return buf;
+}
+
+static void add_set(struct vt_table *table, const struct vt_fitting *budget,
+		    const struct vt_fitting_set *set)
+{
+	char options[256], costs[320], peak[32], high[32];
+
+	snprintf(peak, sizeof(peak), "%.2f", set->peak / VT_GIB);
+	snprintf(high, sizeof(high), "%.2f", set->high / VT_GIB);
+	vt_fitting_options(set, options, sizeof(options));
+	vt_table_add(table, (const char *[]){ options, peak, high, vt_fit_text(set->fit),
+					      costs_of(budget, set, costs, sizeof(costs)) });
+}
+
+static const struct vt_column columns[] = {
+	{ "CHANGES", 0 }, { "GiB", 1 }, { "at most", 1 }, { NULL, 0 }, { "costs", 0 },
+};
+
+static void print_sets(const struct vt_fitting *budget, const struct vt_fitting_set *sets,
+		       size_t nr, FILE *out)
+{
+	struct vt_table table;
+
+	vt_table_init(&table, columns, VT_ARRAY_SIZE(columns));
+	for (size_t i = 0; i < nr; i++)
+		add_set(&table, budget, &sets[i]);
+	vt_table_print(&table, out, 0);
+	vt_table_release(&table);
+}
+
+void vt_fitting_print_text(const struct vt_fitting *budget, const struct vt_plan *plan, FILE *out)
+{
+	double usable = (double)plan->gpu->usable_bytes / VT_GIB;
+
+	if (!budget->sets.len) {
+		fprintf(out, "\nno set of changes fits %.2f GiB; the one with the least peak:\n\n",
+			usable);
+		print_sets(budget, &budget->least, 1, out);
+		return;
+	}
+	fprintf(out, "\nFITS %.2f GiB, the cheapest first\n\n", usable);
+	print_sets(budget, budget->sets.items, budget->sets.len, out);
+	if (!budget->has_nearest)
+		return;
+	fprintf(out, "\nthe next cheaper set than the first one:\n\n");
+	print_sets(budget, &budget->nearest, 1, out);
+}
+
+/* What no integer holds is no step of any machine. */
+static json_t *whole(double flops)
+{
+	return vt_json_rounded(flops < 9e18 ? flops : 9e18);
+}
+
+static json_t *set_of(const struct vt_fitting *budget, const struct vt_fitting_set *set)
+{
+	static const char *const prices[] = {
+		[VT_FITTING_FREE] = "nothing",
+		[VT_FITTING_RECOMPUTE] = "recomputation",
+		[VT_FITTING_ROUND] = "rounding",
+		[VT_FITTING_COPY] = "copies",
+	};
+	json_t *object = json_object(), *steps = json_array();
+
+	for (unsigned i = 0; i < set->nr_steps; i++) {
+		json_t *step = vt_json_append_object(steps);
+
+		vt_json_set(step, "option", vt_plan_settings_row(set->steps[i].id)->name);
+		vt_json_set(step, "value", set->steps[i].value);
+		vt_json_set(step, "costs", set->steps[i].cost);
+	}
+	vt_json_set(object, "changes", steps);
+	vt_json_set(object, "price", prices[set->price]);
+	vt_json_set(object, "recomputed_layers", set->recomputed);
+	vt_json_set(object, "recomputed_flops", whole(set->flops));
+	vt_json_set(object, "more_computing",
+		    budget->step_flops ? set->flops / budget->step_flops : 0.0);
+	vt_json_set(object, "peak_bytes", vt_json_rounded(set->peak));
+	vt_json_set(object, "high_bytes", vt_json_rounded(set->high));
+	vt_json_set(object, "fit", vt_fit_text(set->fit));
+	return object;
+}
+
+void vt_fitting_print_json(const struct vt_fitting *budget, const struct vt_plan *plan, FILE *out)
+{
+	json_t *object = json_object(), *sets = json_array();
+
+	for (size_t i = 0; i < budget->sets.len; i++)
+		json_array_append_new(sets, set_of(budget, &budget->sets.items[i]));
+	vt_json_set(object, "format", (uint64_t)FORMAT);
+	vt_json_set(object, "model", plan->model->name);
+	vt_json_set(object, "note", plan->model->note);
+	vt_json_set(object, "usable_bytes", plan->gpu->usable_bytes);
+	vt_json_set(object, "step_flops", whole(budget->step_flops));
+	vt_json_set(object, "sets", sets);
+	vt_json_set(object, "next_cheaper",
+		    budget->has_nearest ? set_of(budget, &budget->nearest) : json_null());
+	vt_json_set(object, "least", set_of(budget, &budget->least));
+	vt_json_print(object, out);
+}
