@@ -242,7 +242,8 @@ static void read_decoder(struct vt_architecture *model, const struct vt_config_v
 			       is_family(v, "logits", "scaled");
 	s->has_fp32_router = is_family(v, "router", "fp32");
 	s->has_fp32_experts = is_family(v, "router", "weights-fp32");
-	s->has_plain_loss = is_family(v, "loss", "plain");
+	/* The loss of the next token is computed in fp32, whatever the kind is. */
+	s->has_plain_loss = is_family(v, "loss", "plain") && !vt_config_is_causal(v);
 	vt_config_head(v, s, &style);
 	s->has_no_cache = is_family(v, "layout", "encoder");
 	s->is_cache_off = !vt_config_flag(v, "use_cache", !is_family(v, "use_cache", "no"));
@@ -273,12 +274,10 @@ static void read_decoder_beside(const struct vt_config_values *v, struct vt_stac
 /* Kinds with an encoder have classes without it. */
 static void note_decoder_alone(struct vt_architecture *model, const struct vt_config_values *v)
 {
-	static const char end[] = "ForCausalLM";
 	const char *class = json_string_value(
 		json_array_get(vt_config_get(v, "architectures"), 0));
-	size_t len = class ? strlen(class) : 0;
 
-	if (len < strlen(end) || strcmp(class + len - strlen(end), end))
+	if (!vt_config_is_causal(v))
 		return;
 	model->is_guessed = 1;
 	vt_architecture_note(model, vt_xasprintf("%.60s has no encoder: not planned without it",

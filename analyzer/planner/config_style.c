@@ -211,6 +211,14 @@ static int ends_with(const char *text, const char *end)
 	return len >= tail && !strcmp(text + len - tail, end);
 }
 
+int vt_config_is_causal(const struct vt_config_values *v)
+{
+	const char *class = json_string_value(
+		json_array_get(vt_config_get(v, "architectures"), 0));
+
+	return class && (ends_with(class, "ForCausalLM") || ends_with(class, "LMHeadModel"));
+}
+
 /* As many as there are labels, which are two where nobody says. */
 static uint64_t labels_of(const struct vt_config_values *v)
 {

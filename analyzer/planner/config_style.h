@@ -16,4 +16,7 @@ void vt_config_style(const struct vt_config_values *v, struct vt_stack *s,
 void vt_config_head(const struct vt_config_values *v, struct vt_stack *s,
 		    struct vt_tensor_style *style);
 
+/* Whether the class that the configuration names predicts the next token. */
+int vt_config_is_causal(const struct vt_config_values *v);
+
 #endif

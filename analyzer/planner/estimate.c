@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/planner/estimate.h"
 
+#include <stdio.h>
+
 #include "analyzer/planner/validation.h"
 #include "analyzer/planner/sizes.h"
 #include "analyzer/planner/terms.h"
@@ -22,6 +24,42 @@ static unsigned stages_of(const struct vt_plan *plan)
 	return stages;
 }
 
+static double most(const struct vt_plan *plan)
+{
+	double high = 0;
+
+	for (int stage = 0; stage < VT_NR_PLAN_STAGES; stage++)
+		high = plan->high[stage] > high ? plan->high[stage] : high;
+	return high;
+}
+
+/* Nobody knows here whether the kernels of state-space layers will be there. */
+static void widen_to_scan(struct vt_plan *plan)
+{
+	enum vt_mixer_kind mixer = plan->model->stacks[VT_PART_TEXT].mixer;
+	struct vt_plan_settings settings = *plan->settings;
+	struct vt_plan other = { .model = plan->model, .gpu = plan->gpu, .settings = &settings,
+				 .load = plan->load };
+	char more[32];
+	struct vt_term_spec spec = { "activations/mixer", VT_IN_TRAINING | VT_IN_INFERENCE,
+		VT_PLAYED_PASSED_OVER, "0", more,
+		"what --scan sequential takes more, where kernels of state-space layers are not "
+		"installed" };
+	struct vt_diag diag = { 0 };
+
+	if (plan->settings->is_given[VT_SET_SCAN] ||
+	    (mixer != VT_MIXER_MAMBA && mixer != VT_MIXER_MAMBA2))
+		return;
+	settings.is_given[VT_SET_SCAN] = 1;
+	settings.value[VT_SET_SCAN] = VT_SCAN_SEQUENTIAL;
+	if (!vt_estimate_make(&other, &diag) && most(&other) > most(plan)) {
+		snprintf(more, sizeof(more), "%.0f", most(&other) - most(plan));
+		vt_plan_add(plan, &spec, "0");
+		vt_plan_add_up(plan);
+	}
+	vt_plan_release(&other);
+}
+
 int vt_estimate_make(struct vt_plan *plan, struct vt_diag *diag)
 {
 	if (vt_validate_model(plan->settings, plan->model, diag))
@@ -38,6 +76,7 @@ int vt_estimate_make(struct vt_plan *plan, struct vt_diag *diag)
 	}
 	vt_terms_workspace(plan);
 	vt_plan_add_up(plan);
+	widen_to_scan(plan);
 	if (!plan->error && vt_plan_peak(plan) < VT_FORMULA_MAX)
 		return 0;
 	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s: %s", plan->model->name,

@@ -128,7 +128,7 @@ struct vt_term_spec {
 void vt_plan_add(struct vt_plan *plan, const struct vt_term_spec *spec, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Adds the terms up, once they are all there. */
+/* Adds the terms up that are there. */
 void vt_plan_add_up(struct vt_plan *plan);
 
 #endif

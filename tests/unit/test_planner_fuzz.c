@@ -138,6 +138,28 @@ static void check_parts(const struct vt_plan *plan)
 	}
 }
 
+/* Each within its range, stages the sums of their terms, the peak the largest of them. */
+static void check_figures(const struct vt_plan *plan)
+{
+	double sums[VT_NR_PLAN_STAGES] = { 0 };
+
+	for (size_t i = 0; i < plan->terms.len; i++) {
+		const struct vt_term *term = &plan->terms.items[i];
+
+		if (term->low < 0 || term->low > term->bytes || term->bytes > term->high)
+			fail_msg("%s: %s: %.17g not in %.17g to %.17g", plan->model->family,
+				 term->formula, term->bytes, term->low, term->high);
+		for (int stage = 0; stage < VT_NR_PLAN_STAGES; stage++)
+			sums[stage] += term->stages & 1u << stage ? term->bytes : 0;
+	}
+	for (int stage = 0; stage < VT_NR_PLAN_STAGES; stage++) {
+		assert_true(fabs(sums[stage] - plan->bytes[stage]) <= 1 + sums[stage] * 1e-9);
+		assert_true(plan->bytes[stage] <= vt_plan_peak(plan));
+		assert_true(plan->low[stage] <= plan->bytes[stage] * (1 + 1e-9));
+		assert_true(plan->bytes[stage] <= plan->high[stage] * (1 + 1e-9));
+	}
+}
+
 /* Whether it was played: what was is within its segments. */
 static int play(const struct vt_plan *plan)
 {
@@ -164,6 +186,7 @@ static int plan(const struct vt_architecture *model, const struct vt_plan_settin
 	} else {
 		assert_true(vt_plan_peak(&plan) >= 0 && vt_plan_peak(&plan) < VT_FORMULA_MAX);
 		check_parts(&plan);
+		check_figures(&plan);
 		is_played = play(&plan);
 	}
 	vt_plan_release(&plan);
