@@ -2,6 +2,7 @@
 #include "analyzer/report/limits.h"
 #include "analyzer/report/ended.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "analyzer/base/units.h"
@@ -76,10 +77,58 @@ static void add_ending(struct limits *limits, const struct vt_analysis *analysis
 	free(ended);
 }
 
+static int is_simulated(const struct vt_model *model)
+{
+	for (uint32_t i = 0; i < model->nr_devices; i++)
+		if (model->devices[i].is_simulated)
+			return 1;
+	return 0;
+}
+
+/* Whether a function or an operator of such a name was met. */
+static int has_called(struct vt_db *db, const char *glob)
+{
+	char *sql = vt_xasprintf("SELECT EXISTS(SELECT 1 FROM native_frame WHERE symbol GLOB '%s')"
+				 " OR EXISTS(SELECT 1 FROM operator WHERE name IN"
+				 " (SELECT id FROM string WHERE text GLOB '%s'))",
+				 glob, glob);
+	int64_t has = vt_db_query_int(db, sql, 0);
+
+	free(sql);
+	return has != 0;
+}
+
+/* What the simulator takes for 0 for want of a published figure. */
+static void add_not_simulated(struct limits *limits, const struct vt_analysis *analysis)
+{
+	static const struct {
+		const char *glob, *what;
+	} users[] = {
+		{ "*cudnn_convolution*", "convolutions" },
+		{ "*scaled_dot_product_cudnn_attention*", "attention" },
+		{ "*_cudnn_rnn*", "recurrent layers" },
+	};
+	struct vt_buffer met;
+
+	if (!is_simulated(&analysis->model))
+		return;
+	vt_buffer_init(&met);
+	for (size_t i = 0; i < VT_ARRAY_SIZE(users); i++)
+		if (has_called(analysis->db, users[i].glob))
+			vt_buffer_printf(&met, "%s%s", met.len ? ", " : "", users[i].what);
+	if (met.len)
+		vt_vector_push(limits, vt_xasprintf("cuDNN workspaces (%s): not simulated; on a real"
+						    " card they add to the peak, by how much is not"
+						    " known",
+						    met.data));
+	vt_buffer_release(&met);
+}
+
 static void add_notes(struct limits *limits, const struct vt_analysis *analysis)
 {
 	add_kinds(limits, &analysis->model);
 	add_ending(limits, analysis);
+	add_not_simulated(limits, analysis);
 }
 
 struct vt_lines vt_limits_of_kinds(const struct vt_analysis *analysis)
