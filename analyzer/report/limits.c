@@ -117,10 +117,10 @@ static void add_not_simulated(struct limits *limits, const struct vt_analysis *a
 		if (has_called(analysis->db, users[i].glob))
 			vt_buffer_printf(&met, "%s%s", met.len ? ", " : "", users[i].what);
 	if (met.len)
-		vt_vector_push(limits, vt_xasprintf("cuDNN workspaces (%s): not simulated; on a real"
-						    " card they add to the peak, by how much is not"
-						    " known",
-						    met.data));
+		vt_vector_push(limits,
+			       vt_xasprintf("cuDNN workspaces (%s): not simulated; on a real card"
+					    " they add to the peak, by how much is not known",
+					    met.data));
 	vt_buffer_release(&met);
 }
 

@@ -186,6 +186,7 @@ int vt_report_finish(struct vt_report *report, struct vt_diag *diag)
 		return -1;
 	vt_findings_init(&report->findings, &analysis->attribution, &analysis->traces,
 			 &report->describe, options->device);
+	report->pinned = vt_pinned_find(&analysis->model);
 	add_coverage(report);
 	return 0;
 }

@@ -203,6 +203,7 @@ json_t *vt_report_json(const struct vt_report *report)
 	vt_report_stages_json_add(report, object);
 	vt_json_set(object, "findings", vt_findings_print_json(&report->findings));
 	vt_json_set(object, "out_of_memory", vt_oom_json(&report->out_of_memory));
+	vt_json_set(object, "pinned_host", vt_pinned_json(&report->pinned));
 	vt_json_set(object, "coverage", coverage(report));
 	vt_json_set(object, "warn", vt_report_warn_json(report));
 	vt_json_set(object, "notes", vt_limits_json(report->analysis));

@@ -431,6 +431,7 @@ void vt_report_text_print(const struct vt_report *report, const char *path, FILE
 		print_device(report, &report->devices[i], out);
 	if (!report->nr_devices)
 		fprintf(out, "no device memory was allocated\n\n");
+	vt_pinned_print(&report->pinned, out);
 	vt_report_warn_print(report, out);
 	if (report->options->warn_share > 0)
 		fputc('\n', out);
