@@ -85,3 +85,67 @@ void vt_baseline_take(struct vt_baseline *baseline, const struct vt_limit *limit
 			figure->why = vt_xstrdup("the baseline does not have this figure");
 	}
 }
+
+int vt_baselines_init(struct vt_baselines *baselines, char *const *paths, unsigned nr,
+		      const char *rules, struct vt_measure *measure, struct vt_diag *diag)
+{
+	baselines->nr = 0;
+	baselines->items = vt_xcalloc((size_t)nr + 1, sizeof(*baselines->items));
+	for (unsigned i = 0; i < nr; i++) {
+		for (unsigned k = 0; k < i; k++)
+			if (!strcmp(paths[k], paths[i])) {
+				vt_diag_set(diag, VT_EXIT_USAGE, "baseline %s is given twice",
+					    paths[i]);
+				return -1;
+			}
+		if (vt_baseline_init(&baselines->items[baselines->nr++], paths[i], rules, measure,
+				     diag))
+			return -1;
+	}
+	return 0;
+}
+
+void vt_baselines_release(struct vt_baselines *baselines)
+{
+	for (unsigned i = 0; i < baselines->nr; i++)
+		vt_baseline_release(&baselines->items[i]);
+	free(baselines->items);
+	memset(baselines, 0, sizeof(*baselines));
+}
+
+/* The figure of one of several. */
+struct of_one {
+	struct vt_baseline *of;
+	struct vt_figure figure;
+};
+
+static int compare_values(const void *a, const void *b)
+{
+	const struct of_one *x = a, *y = b;
+
+	return x->figure.value < y->figure.value ? -1 : x->figure.value > y->figure.value;
+}
+
+struct vt_baseline *vt_baselines_take(struct vt_baselines *baselines, const struct vt_limit *limit,
+				      int device, struct vt_figure *figure, uint64_t *spread)
+{
+	unsigned nr = baselines->nr;
+	struct of_one *all = vt_xcalloc(nr, sizeof(*all)), median;
+	char *why = NULL;
+
+	for (unsigned i = 0; i < nr; i++) {
+		all[i].of = &baselines->items[i];
+		vt_baseline_take(all[i].of, limit, device, &all[i].figure);
+		if (all[i].figure.why && !why)
+			why = vt_xstrdup(all[i].figure.why);
+		free(all[i].figure.why);
+		all[i].figure.why = NULL;
+	}
+	qsort(all, nr, sizeof(*all), compare_values);
+	median = all[(nr - 1) / 2];
+	*spread = all[nr - 1].figure.value - all[0].figure.value;
+	*figure = median.figure;
+	figure->why = why;
+	free(all);
+	return median.of;
+}

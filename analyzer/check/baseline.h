@@ -32,4 +32,22 @@ void vt_baseline_release(struct vt_baseline *baseline);
 void vt_baseline_take(struct vt_baseline *baseline, const struct vt_limit *limit, int device,
 		      struct vt_figure *figure);
 
+/* Several runs that are equal: how far their figures lie apart is what a run may differ by. */
+struct vt_baselines {
+	struct vt_baseline *items;
+	unsigned nr;
+};
+
+/* As vt_baseline_init, of paths that are not twice the same; vt_baselines_release. */
+int vt_baselines_init(struct vt_baselines *baselines, char *const *paths, unsigned nr,
+		      const char *rules, struct vt_measure *measure, struct vt_diag *diag);
+void vt_baselines_release(struct vt_baselines *baselines);
+
+/*
+ * The median of their figures (of an even number the lower one), and the distance of the least and
+ * the most; no figure where one of them has none.  Returns the one whose figure it is.
+ */
+struct vt_baseline *vt_baselines_take(struct vt_baselines *baselines, const struct vt_limit *limit,
+				      int device, struct vt_figure *figure, uint64_t *spread);
+
 #endif

@@ -32,6 +32,7 @@ struct reading {
 	struct limits limits;
 	const struct vt_toml_value *value;
 	struct vt_diag *diag;
+	int are_baselines_given; /* those of the file are not asked for */
 };
 
 static int complain(const struct reading *r, const char *format, ...)
@@ -80,12 +81,17 @@ static uint64_t tolerated(const struct vt_budget *budget, const struct vt_limit 
 	return vt_amounts_most(&more, base) - base;
 }
 
-uint64_t vt_budget_most(const struct vt_budget *budget, const struct vt_limit *limit, uint64_t base)
+uint64_t vt_budget_most(const struct vt_budget *budget, const struct vt_limit *limit,
+			uint64_t base, uint64_t spread)
 {
+	uint64_t more = tolerated(budget, limit, base);
+
+	if (more < spread)
+		more = spread;
 	if (!is_share(limit))
-		return vt_amounts_most(&limit->amount, base) + tolerated(budget, limit, base);
+		return vt_amounts_most(&limit->amount, base) + more;
 	return (uint64_t)(limit->amount.percent * 100 + 0.5) +
-	       (limit->amount.is_relative ? base : 0);
+	       (limit->amount.is_relative ? base + more : 0);
 }
 
 static int take_tolerance(struct reading *r)
@@ -115,21 +121,34 @@ static int take_warn(struct reading *r)
 	return complain(r, "this file has no limit \"%s\"", r->value->text);
 }
 
+/* Takes the path. */
+static void add_baseline(struct vt_budget *budget, char *path)
+{
+	char *before = budget->baseline;
+
+	budget->baselines = vt_xrealloc(budget->baselines, (budget->nr_baselines + 1) *
+								   sizeof(*budget->baselines));
+	budget->baselines[budget->nr_baselines++] = path;
+	budget->baseline = before ? vt_xasprintf("%s, %s", before, path) : vt_xstrdup(path);
+	free(before);
+}
+
 static int take_baseline(struct reading *r)
 {
 	struct vt_budget *budget = r->budget;
 	const char *path = r->value->text, *slash = strrchr(budget->path, '/');
 
-	if (r->value->kind != VT_TOML_STRING || r->value->is_element || !*path)
+	if (r->value->kind != VT_TOML_STRING || !*path)
 		return complain(r,
-				"the name of a recording or of the output of vtrace check --json");
+				"the name of a recording or of the output of vtrace check --json, "
+				"or a list of such");
 	budget->baseline_line = r->value->line;
-	if (budget->baseline)
+	if (r->are_baselines_given)
 		return 0;
 	/* From the budget's folder, which is where it was written. */
-	budget->baseline = *path == '/' || !slash ?
+	add_baseline(budget, *path == '/' || !slash ?
 		vt_xstrdup(path) :
-		vt_xasprintf("%.*s/%s", (int)(slash - budget->path), budget->path, path);
+		vt_xasprintf("%.*s/%s", (int)(slash - budget->path), budget->path, path));
 	return 0;
 }
 
@@ -351,8 +370,8 @@ static int take_all(struct reading *r, const struct vt_toml_file *file)
 	return -1;
 }
 
-int vt_budget_read(struct vt_budget *budget, const char *path, const char *baseline,
-		   struct vt_diag *diag)
+int vt_budget_read(struct vt_budget *budget, const char *path, const char *const *baselines,
+		   unsigned nr, struct vt_diag *diag)
 {
 	struct reading r = { .budget = budget, .diag = diag };
 	struct vt_toml_file file;
@@ -360,7 +379,9 @@ int vt_budget_read(struct vt_budget *budget, const char *path, const char *basel
 
 	memset(budget, 0, sizeof(*budget));
 	budget->path = vt_xstrdup(path);
-	budget->baseline = baseline ? vt_xstrdup(baseline) : NULL;
+	for (unsigned i = 0; i < nr; i++)
+		add_baseline(budget, vt_xstrdup(baselines[i]));
+	r.are_baselines_given = nr != 0;
 	rc = vt_toml_file_read(&file, path, diag);
 	if (!rc)
 		rc = take_all(&r, &file);
@@ -377,6 +398,9 @@ void vt_budget_release(struct vt_budget *budget)
 		free(budget->limits[i].subject);
 	}
 	free(budget->limits);
+	for (unsigned i = 0; i < budget->nr_baselines; i++)
+		free(budget->baselines[i]);
+	free(budget->baselines);
 	free(budget->path);
 	free(budget->baseline);
 	memset(budget, 0, sizeof(*budget));

@@ -46,7 +46,9 @@ struct vt_limit {
 
 struct vt_budget {
 	char *path;
-	char *baseline; /* as a path from here; NULL: there is none */
+	char **baselines; /* as paths from here */
+	unsigned nr_baselines;
+	char *baseline; /* all of them as one text; NULL: there is none */
 	int baseline_line; /* 0: it was not named in the file */
 	struct vt_amount tolerance; /* that limits over a baseline allow besides; 0: none */
 	struct vt_limit *limits;
@@ -54,19 +56,22 @@ struct vt_budget {
 };
 
 /*
- * `baseline` stands for that of the file, where it is not NULL.  Returns 0, or -1 with `diag`
+ * `nr` baselines stand for those of the file, where there are any.  Returns 0, or -1 with `diag`
  * filled with file, line and key (exit code 3): unknown tables, keys, units, stages, findings.
  * vt_budget_release in both cases.
  */
-int vt_budget_read(struct vt_budget *budget, const char *path, const char *baseline,
-		   struct vt_diag *diag);
+int vt_budget_read(struct vt_budget *budget, const char *path, const char *const *baselines,
+		   unsigned nr, struct vt_diag *diag);
 void vt_budget_release(struct vt_budget *budget);
 
 /* Of what its figure is: bytes, a share of 100 % in hundredths of a percent, or a count. */
 enum vt_budget_unit { VT_BUDGET_BYTES, VT_BUDGET_SHARE, VT_BUDGET_COUNT };
 enum vt_budget_unit vt_budget_unit(const struct vt_limit *limit);
-/* The most that is allowed, in the unit of its figure. */
+/*
+ * The most that is allowed, in the unit of its figure.  `spread`: how far the figures of several
+ * baselines lie apart.
+ */
 uint64_t vt_budget_most(const struct vt_budget *budget, const struct vt_limit *limit,
-			uint64_t base);
+			uint64_t base, uint64_t spread);
 
 #endif

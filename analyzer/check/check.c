@@ -67,11 +67,12 @@ static void find_place(struct vt_check *check, struct vt_check_row *row)
 		row->stage = vt_evidence_stages[stages->spans[span].stage];
 }
 
-static void find_contributors(struct vt_check *check, struct vt_check_row *row, int64_t base_event)
+/* `of`: what a relative limit is more than, or NULL. */
+static void find_contributors(struct vt_check *check, struct vt_check_row *row,
+			      struct vt_baseline *of, int64_t base_event)
 {
-	struct vt_contributors_base base = { &check->baseline.measure,
-					 base_event };
-	int is_grown = row->limit->amount.is_relative && check->baseline.is_recording;
+	struct vt_contributors_base base = { of ? &of->measure : NULL, base_event };
+	int is_grown = of && of->is_recording;
 
 	vt_contributors_find(&row->contributors, &check->measure, row->limit, row->device,
 			 row->figure.event, is_grown ? &base : NULL, check->options->top);
@@ -79,14 +80,17 @@ static void find_contributors(struct vt_check *check, struct vt_check_row *row, 
 
 static void judge(struct vt_check *check, struct vt_check_row *row)
 {
+	struct vt_baseline *of = NULL;
 	struct vt_figure base = { 0 };
 
 	vt_measure_take(&check->measure, row->limit, row->device, &row->figure);
 	find_place(check, row);
 	if (row->limit->amount.is_relative)
-		vt_baseline_take(&check->baseline, row->limit, row->device, &base);
+		of = vt_baselines_take(&check->baselines, row->limit, row->device, &base,
+				       &row->spread);
 	row->base = base.value;
-	row->most = vt_budget_most(check->options->budget, row->limit, base.value);
+	row->most = vt_budget_most(check->options->budget, row->limit, base.value,
+				   row->spread);
 	/* How many events torn records and missing slots were, nobody knows: none are allowed. */
 	if (row->limit->what == VT_LIMIT_LOST &&
 	    !vt_losses_are_counted(check->measure.analysis->db))
@@ -99,7 +103,7 @@ static void judge(struct vt_check *check, struct vt_check_row *row)
 		       row->figure.value > row->most ? VT_OUTCOME_BROKEN :
 						       VT_OUTCOME_HELD;
 	if (row->outcome == VT_OUTCOME_BROKEN)
-		find_contributors(check, row, base.event);
+		find_contributors(check, row, of, base.event);
 	free(base.why);
 }
 
@@ -156,7 +160,9 @@ static void note_ending(struct vt_check *check)
 /* Runs that differ in more than memory are compared, and that is said. */
 static void gather_notes(struct vt_check *check)
 {
-	const struct vt_runs *runs = &check->baseline.runs;
+	static const struct vt_runs nothing;
+	const struct vt_baselines *baselines = &check->baselines;
+	const struct vt_runs *runs = baselines->nr ? &baselines->items[0].runs : &nothing;
 	struct vt_lines losses = vt_losses_find(check->measure.analysis->db);
 
 	note_ending(check);
@@ -216,9 +222,9 @@ int vt_check_init(struct vt_check *check, struct vt_analysis *analysis,
 	check->options = options;
 	if (vt_measure_init(&check->measure, analysis, options->from, options->to, diag))
 		return -1;
-	if (options->budget->baseline &&
-	    vt_baseline_init(&check->baseline, options->budget->baseline, options->rules,
-			     &check->measure, diag))
+	if (vt_baselines_init(&check->baselines, options->budget->baselines,
+			      options->budget->nr_baselines, options->rules, &check->measure,
+			      diag))
 		return -1;
 	gather_notes(check);
 	check->nr = options->budget->nr;
@@ -244,7 +250,7 @@ void vt_check_release(struct vt_check *check)
 		release_row(&check->rows[i]);
 	free(check->rows);
 	vt_describe_free(&check->notes);
-	vt_baseline_release(&check->baseline);
+	vt_baselines_release(&check->baselines);
 	vt_measure_release(&check->measure);
 	memset(check, 0, sizeof(*check));
 }

@@ -33,6 +33,7 @@ struct vt_check_row {
 	int device;
 	struct vt_figure figure;
 	uint64_t base; /* of a relative limit */
+	uint64_t spread; /* how far the figures of several baselines lie apart */
 	uint64_t most; /* that is allowed; in the unit of the figure, as `base` */
 	char *why;	/* it is missing */
 	const char *stage; /* at the figure's moment; NULL: unknown */
@@ -55,7 +56,7 @@ struct vt_check_options {
 struct vt_check {
 	const struct vt_check_options *options;
 	struct vt_measure measure;
-	struct vt_baseline baseline;
+	struct vt_baselines baselines;
 	struct vt_check_row *rows; /* as the limits of the budget */
 	unsigned nr;
 	unsigned nr_broken; /* with those missing, unless that is fine */

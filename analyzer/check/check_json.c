@@ -63,6 +63,8 @@ json_t *vt_check_row_json(const struct vt_check *check, const struct vt_check_ro
 				    json_integer((json_int_t)(row->most - row->figure.value)));
 	json_object_set_new(object, "base", is_relative ? figure_json(row, row->base) :
 							  json_null());
+	json_object_set_new(object, "spread", is_relative ? figure_json(row, row->spread) :
+							    json_null());
 	json_object_set_new(object, "why", vt_json_text(row->why));
 	json_object_set_new(object, "device", json_integer(row->device));
 	json_object_set_new(object, "event",

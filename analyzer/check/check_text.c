@@ -115,15 +115,20 @@ static void print_head(const struct vt_check *check, FILE *out)
 static void print_next(const struct vt_check *check, FILE *out)
 {
 	char *file = vt_shell_copy(vt_db_path(check->measure.analysis->db));
-	char *baseline = check->baseline.is_recording ?
-				 vt_shell_copy(check->options->budget->baseline) :
-				 NULL;
+	const struct vt_baselines *baselines = &check->baselines;
+	unsigned nr_recordings = 0;
 
-	if (baseline)
-		fprintf(out, "next: vtrace diff %s %s\n", baseline, file);
+	for (unsigned i = 0; i < baselines->nr; i++) {
+		char *path = vt_shell_copy(check->options->budget->baselines[i]);
+
+		if (baselines->items[i].is_recording)
+			fprintf(out, "%s %s", nr_recordings++ ? "" : "next: vtrace diff", path);
+		free(path);
+	}
+	if (nr_recordings)
+		fprintf(out, "%s %s\n", nr_recordings > 1 ? " --" : "", file);
 	else
 		fprintf(out, "next: vtrace report %s\n", file);
-	free(baseline);
 	free(file);
 }
 

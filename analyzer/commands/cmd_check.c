@@ -17,6 +17,7 @@
 #include "analyzer/ranks/folder.h"
 
 #define DEFAULT_BUDGET "memory.toml"
+#define MOST_BASELINES 64
 
 enum {
 	OPTION_BUDGET = 256,
@@ -40,7 +41,7 @@ enum {
 static const struct vt_option options[] = {
 	{ OPTION_BUDGET, "budget", "FILE", "the limits (default: " DEFAULT_BUDGET ")" },
 	{ OPTION_BASELINE, "baseline", "FILE",
-	  "baseline of \"+5%\": a recording, or the output of --json" },
+	  "baseline of \"+5%\": a recording, or the output of --json; several show noise" },
 	{ OPTION_FROM, "from", "MARK", "check only after this mark" },
 	{ OPTION_TO, "to", "MARK", "check only before this mark" },
 	{ OPTION_MISSING, "missing", "fail|skip",
@@ -72,7 +73,8 @@ static const struct vt_options_spec spec = {
 struct wanted {
 	struct vt_check_options check;
 	const char *budget; /* NULL: DEFAULT_BUDGET */
-	const char *baseline;
+	const char *baselines[MOST_BASELINES];
+	unsigned nr_baselines;
 	const char *junit;
 	const char *html;
 	const char *init;
@@ -189,7 +191,7 @@ static int read_budget(struct vt_budget *budget, const struct wanted *wanted, st
 		return -1;
 	}
 	return vt_budget_read(budget, wanted->budget ? wanted->budget : DEFAULT_BUDGET,
-			      wanted->baseline, diag);
+			      wanted->baselines, wanted->nr_baselines, diag);
 }
 
 static int show_ranks(const struct vt_view *view, const struct wanted *wanted)
@@ -295,7 +297,10 @@ static int take_option(int id, struct wanted *wanted, struct vt_view *view)
 		wanted->budget = optarg;
 		break;
 	case OPTION_BASELINE:
-		wanted->baseline = optarg;
+		if (wanted->nr_baselines == MOST_BASELINES)
+			return vt_options_wrong(&spec, "more than %d times --baseline",
+						MOST_BASELINES);
+		wanted->baselines[wanted->nr_baselines++] = optarg;
 		break;
 	case OPTION_FROM:
 		wanted->check.from = optarg;

@@ -62,4 +62,5 @@ def test_a_place_that_is_wrong_is_noticed():
                           "is_change": True},
                          {"new_stack": ["train.py:2 <module>"], "base_stack": [], "change_bytes": 9,
                           "is_change": False}]}
-    assert truth.reported(device, version, version) == {(False, (1,)): [5], (True, (2,)): [-5]}
+    assert truth.reported(device, version, version) == {
+        (False, (1,)): (5, [5]), (True, (2,)): (-5, [-5]), (False, (2,)): (9, [])}

@@ -56,6 +56,10 @@ def places(database, version):
     return dict(found)
 
 
+def total(found):
+    return sum(size for size, _ in found.values())
+
+
 def changes(base, new):
     """Where as much was asked for, a block that is larger by what was not cut off it is no change."""
     nothing = 0, 0
@@ -73,11 +77,11 @@ def key_of_texts(texts, version):
 
 
 def reported(device, base, new):
-    """Changes by place as reported; a place that is two rows of opposite changes is wrong, so they are a list."""
-    rows = collections.defaultdict(list)
+    """By place the bytes that differ, and which rows are said to be changes: opposite ones of one place are wrong."""
+    rows = collections.defaultdict(lambda: (0, []))
     for place in device["places"]:
-        if not place["is_change"]:
-            continue
         side, stack = (new, place["new_stack"]) if place["new_stack"] else (base, place["base_stack"])
-        rows[key_of_texts(stack, side)].append(place["change_bytes"])
+        key = key_of_texts(stack, side)
+        changes_there = [place["change_bytes"]] if place["is_change"] else []
+        rows[key] = rows[key][0] + place["change_bytes"], rows[key][1] + changes_there
     return dict(rows)

@@ -166,6 +166,38 @@ def test_figures_of_a_run_can_be_the_baseline_of_the_next(check, rows, base, gro
     assert rows(grown, budget, "--baseline", grown, code=0)["total.allocated"]["margin"] > 0
 
 
+def test_several_baselines_show_what_is_noise(rows, base, tmp_path):
+    figure = rows(base, '[total]\nallocated = "1 TiB"\n', code=0)["total.allocated"]["figure"]
+
+    def write(name, kib):
+        (tmp_path / name).write_text(json.dumps({"limits": [
+            {"limit": "total.allocated", "figure": figure - 1024 * kib}]}))
+    for name, kib in (("a.json", 3072), ("b.json", 1024), ("c.json", 2048), ("d.json", 2500)):
+        write(name, kib)
+    budget = '[total]\nallocated = "+0"\n'
+    of_three = 'baseline = ["a.json", "b.json", "c.json"]\n' + budget
+    row = rows(base, of_three, code=0)["total.allocated"]
+    assert (row["base"], row["spread"], row["allowed"]) == (figure - (2 << 20), 2 << 20, figure)
+    # Closer together they allow less; a tolerance that is larger allows that.
+    of_two = 'baseline = ["c.json", "d.json"]\n' + budget
+    row = rows(base, of_two, code=1)["total.allocated"]
+    assert (row["base"], row["spread"]) == (figure - 2500 * 1024, 452 * 1024)
+    assert rows(base, 'tolerance = "3 MiB"\n' + of_two, code=0)["total.allocated"]["outcome"] == "held"
+    options = [word for name in ("a", "b", "c") for word in ("--baseline", tmp_path / f"{name}.json")]
+    assert rows(base, of_two, *options, code=0)["total.allocated"]["spread"] == 2 << 20
+    (tmp_path / "b.json").write_text('{"limits": []}')
+    row = rows(base, of_three, code=1)["total.allocated"]
+    assert row["outcome"] == "missing" and "does not have this figure" in row["why"]
+
+
+def test_baselines_that_are_wrong(check, base, tmp_path):
+    limit = '[total]\nallocated = "+0"\n'
+    (tmp_path / "a.json").write_text('{"limits": []}')
+    assert "a.json is given twice" in check(base, 'baseline = ["a.json", "a.json"]\n' + limit, code=2).stderr
+    for line in ("baseline = []", "baseline = [1]", 'baseline = [""]'):
+        assert "memory.toml:1:" in check(base, f"{line}\n{limit}", code=3).stderr
+
+
 @pytest.mark.parametrize("limit,why", (
     ("stages.evaluation", "no stage evaluation"), ("steps.99", "has 5 steps"),
     ("steps.growth", "5 steps")))
