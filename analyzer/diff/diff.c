@@ -226,11 +226,13 @@ void vt_diff_release(struct vt_diff *diff)
 	memset(diff, 0, sizeof(*diff));
 }
 
-/* The first that did not end well, or NULL. */
+/* The one that is compared, where it did not end well, or the first that failed; NULL: neither. */
 static const struct vt_side *find_unfinished(const struct vt_diff *diff, int side)
 {
+	if (diff->sides[side]->is_unfinished)
+		return diff->sides[side];
 	for (uint32_t i = 0; i < diff->nr_recordings[side]; i++)
-		if (diff->recordings[side][i].is_unfinished)
+		if (diff->recordings[side][i].has_failed)
 			return &diff->recordings[side][i];
 	return NULL;
 }
@@ -254,5 +256,5 @@ char *vt_diff_incomplete(const struct vt_diff *diff, int side)
 
 int vt_diff_is_new_failed(const struct vt_diff *diff)
 {
-	return find_unfinished(diff, VT_DIFF_NEW) && !find_unfinished(diff, VT_DIFF_BASE);
+	return find_unfinished(diff, VT_DIFF_NEW) && !diff->sides[VT_DIFF_BASE]->is_unfinished;
 }

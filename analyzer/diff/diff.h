@@ -39,7 +39,7 @@ void vt_diff_release(struct vt_diff *diff);
  * new run comes first: its lower figures look like an improvement.
  */
 char *vt_diff_incomplete(const struct vt_diff *diff, int side);
-/* Whether a new run failed where none of the base did. */
+/* Whether a new run failed where the run of the base that is compared ended well. */
 int vt_diff_is_new_failed(const struct vt_diff *diff);
 
 void vt_diff_text_print(struct vt_diff *diff, FILE *out);

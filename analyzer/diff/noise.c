@@ -44,7 +44,7 @@ static uint64_t spread(const struct vt_diff *diff, int side, int device,
 		const struct vt_side_device *found = vt_sides_device(run, device);
 		uint64_t bytes = found ? figure(found, context) : 0;
 
-		if (run->is_unfinished)
+		if (run->has_failed)
 			continue;
 		least = bytes < least ? bytes : least;
 		most = larger(most, bytes);
@@ -181,7 +181,7 @@ static void fill_places(const struct vt_diff *diff, struct vt_diff_device *devic
 	for (uint32_t i = 0; i < diff->nr_recordings[which]; i++) {
 		struct vt_side *other = &diff->recordings[which][i];
 
-		if (other != side && !other->is_unfinished)
+		if (other != side && !other->has_failed)
 			compare_with(&places, diff, which, other, device->numbers[which]);
 	}
 	for (uint32_t i = 0; i < device->changes.nr && places.all.len; i++) {

@@ -6,6 +6,7 @@
 
 #include "analyzer/attribution/moments.h"
 #include "analyzer/base/util.h"
+#include "analyzer/report/ended.h"
 #include "analyzer/report/limits.h"
 #include "analyzer/report/report_iterations.h"
 
@@ -102,6 +103,15 @@ static void keep_live(struct vt_side *side)
 	model->nr_allocations = nr;
 }
 
+static int has_failed(struct vt_db *db)
+{
+	char *ended = vt_db_run_get(db, "ended");
+	int is_failed = vt_ended_has_failed(ended);
+
+	free(ended);
+	return is_failed;
+}
+
 int vt_sides_open(struct vt_side *side, const char *path, const struct vt_sides_options *options,
 		  struct vt_diag *diag)
 {
@@ -114,6 +124,7 @@ int vt_sides_open(struct vt_side *side, const char *path, const struct vt_sides_
 	if (rc)
 		return rc;
 	side->is_unfinished = vt_limits_ending(analysis) != NULL;
+	side->has_failed = has_failed(analysis->db);
 	vt_describe_init(&side->describe, model, options->has_all_frames);
 	side->devices = vt_xcalloc((size_t)model->nr_peaks + 1, sizeof(*side->devices));
 	for (uint32_t i = 0; i < model->nr_peaks && !rc; i++)

@@ -45,7 +45,8 @@ struct vt_side {
 	struct vt_describe describe;
 	struct vt_side_device *devices;
 	uint32_t nr_devices;
-	int is_unfinished; /* the run did not end well */
+	int is_unfinished; /* the run did not end well, or its recording is of a moment */
+	int has_failed;	   /* by an error or a signal */
 };
 
 /* 0, or -1 with `diag` filled: not readable, no such moment.  vt_sides_close in both cases. */

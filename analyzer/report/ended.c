@@ -5,10 +5,20 @@
 
 #define NO_HANDLERS "without its exit handlers"
 
-/* What the importer of snapshots writes: how the program went on is not known. */
+/* Of a moment, imported or by `vtrace snapshot`: how the program went on is not known. */
 static int is_snapshot(const char *ended)
 {
-	return !strcmp(ended, "snapshot");
+	return !strcmp(ended, "snapshot") || !strcmp(ended, "frozen");
+}
+
+int vt_ended_is_running(const char *ended)
+{
+	return !ended || !strcmp(ended, "running");
+}
+
+int vt_ended_has_failed(const char *ended)
+{
+	return !vt_ended_is_running(ended) && !is_snapshot(ended) && strcmp(ended, "exit 0") != 0;
 }
 
 const char *vt_ended_text(const char *ended)

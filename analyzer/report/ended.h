@@ -14,4 +14,9 @@ const char *vt_ended_early(const char *ended);
 /* ... and as a note begins: "killed". */
 const char *vt_ended_note(const char *ended);
 
+/* NULL: a program that still runs, as "running". */
+int vt_ended_is_running(const char *ended);
+/* By an error or a signal; one that runs, or whose recording is of a moment, has not failed. */
+int vt_ended_has_failed(const char *ended);
+
 #endif

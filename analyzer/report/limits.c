@@ -156,7 +156,7 @@ const char *vt_limits_ending(const struct vt_analysis *analysis)
 	char *ended = vt_db_run_get(analysis->db, "ended");
 	const char *text = NULL;
 
-	if (!ended || !strcmp(ended, "running"))
+	if (vt_ended_is_running(ended))
 		text = "is still running";
 	else if (strncmp(ended, "exit ", strlen("exit ")) != 0)
 		text = vt_ended_early(ended);

@@ -195,8 +195,51 @@ static void a_run_that_failed_is_no_noise(void **state)
 	assert_true(is_exceeded(&diff, "allocated:+0"));
 	why = vt_diff_incomplete(&diff, VT_DIFF_NEW);
 	assert_non_null(strstr(why, "n2"));
-	assert_false(vt_diff_is_new_failed(&diff));
+	assert_true(vt_diff_is_new_failed(&diff));
 	free(why);
+	vt_diff_release(&diff);
+}
+
+static void nothing_ended_well(void **state)
+{
+	const struct made base[] = { { "b", .kept = VT_GIB }, { 0 } };
+	const struct made new[] = { { "n1", .kept = VT_GIB, .ended = "exit 1" },
+				    { "n2", .kept = VT_MIB, .ended = "exit 1" },
+				    { "n3", .kept = 2 * VT_MIB, .ended = "exit 1" },
+				    { 0 } };
+	struct vt_diff diff;
+	char *why;
+
+	(void)state;
+	compare(&diff, base, new);
+	assert_ptr_equal(diff.sides[VT_DIFF_NEW], &diff.recordings[VT_DIFF_NEW][2]);
+	why = vt_diff_incomplete(&diff, VT_DIFF_NEW);
+	assert_non_null(strstr(why, "the new run ended with an error: its figures lack"));
+	assert_true(vt_diff_is_new_failed(&diff));
+	free(why);
+	vt_diff_release(&diff);
+}
+
+/* Their program's end is not known; nothing says that they failed. */
+static void recordings_of_a_moment_have_noise(void **state)
+{
+	const struct made base[] = {
+		{ "b1", .kept = VT_GIB, .loaded = 3 * VT_MIB, .ended = "snapshot" },
+		{ "b2", .kept = VT_GIB, .loaded = VT_MIB, .ended = "frozen" },
+		{ 0 }
+	};
+	const struct made new[] = {
+		{ "n1", .kept = VT_GIB, .loaded = 3 * VT_MIB, .ended = "snapshot" },
+		{ "n2", .kept = VT_GIB, .loaded = 3 * VT_MIB, .ended = "frozen" },
+		{ 0 }
+	};
+	struct vt_diff diff;
+
+	(void)state;
+	compare(&diff, base, new);
+	assert_int_equal(diff.devices[0].spread_bytes, 2 * VT_MIB);
+	assert_false(is_exceeded(&diff, "total:+0"));
+	assert_false(vt_diff_is_new_failed(&diff));
 	vt_diff_release(&diff);
 }
 
@@ -273,6 +316,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_place_of_some_of_the_runs_is_noise, unit_enter,
 						unit_leave),
 		cmocka_unit_test_setup_teardown(a_run_that_failed_is_no_noise, unit_enter,
+						unit_leave),
+		cmocka_unit_test_setup_teardown(nothing_ended_well, unit_enter, unit_leave),
+		cmocka_unit_test_setup_teardown(recordings_of_a_moment_have_noise, unit_enter,
 						unit_leave),
 		cmocka_unit_test_setup_teardown(a_segment_more_is_no_growth, unit_enter,
 						unit_leave),
