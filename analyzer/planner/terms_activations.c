@@ -459,6 +459,7 @@ static void add_widest(struct vt_plan *plan)
 	/* Copies of the input, what experts gave, and that weighted and put back in order. */
 	const char *experts = s->has_fp32_experts ? "chosen*max(h*(2*e+2*4), 4*ie*e+h*e)" :
 						    "chosen*max(h*(2*e+2*e), 4*ie*e+h*e)";
+	const char *by_scan = vt_terms_widest_of_mixer(plan);
 	char by_mlp[160], by_scores[96];
 
 	if (vt_terms_is_eager(plan) && s->has_returned_weights)
@@ -466,7 +467,8 @@ static void add_widest(struct vt_plan *plan)
 	snprintf(by_mlp, sizeof(by_mlp), "max(max((%d*e*max(i,inner))%s, %s), 8*h-e*h)",
 		 wide_of(plan), vt_terms_over(plan), experts);
 	if (scores_of(plan, by_scores, sizeof(by_scores)) &&
-	    per_token(plan, by_scores) >= per_token(plan, by_mlp) + per_token(plan, "h*e")) {
+	    per_token(plan, by_scores) >= per_token(plan, by_mlp) + per_token(plan, "h*e") &&
+	    (!by_scan || per_token(plan, by_scores) >= per_token(plan, by_scan))) {
 		vt_plan_add(plan, &stream, "2*T*h*e");
 		vt_plan_add(plan, &scores, "T*%s", by_scores);
 		return;
@@ -482,8 +484,8 @@ static void add_widest(struct vt_plan *plan)
 	}
 	if (s->is_attention_held)
 		vt_plan_add(plan, &given, "T*h*e");
-	if (vt_terms_is_scanned(plan))
-		vt_plan_add(plan, &scan, "T*(%s)", vt_terms_widest_of_mixer(plan));
+	if (by_scan)
+		vt_plan_add(plan, &scan, "T*(%s)", by_scan);
 	else
 		vt_plan_add(plan, &layer, "T*%s", by_mlp);
 }

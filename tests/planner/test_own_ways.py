@@ -260,3 +260,13 @@ def test_an_encoders_loss_of_the_next_token_is_in_fp32(tmp_path):
     for name, each in (("BertForMaskedLM", 3 * 2), ("BertLMHeadModel", 3 * 4)):
         made = plan(tmp_path, "bert", "--train", more={"architectures": [name]})
         assert owned(made, "logits", "backward: loss") == T * V * each + T * H * 2
+
+
+def test_a_scan_beside_attention_with_scores(tmp_path):
+    """Of layers of both kinds the one that takes more: here the scan, by decay, input and product of every state."""
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"model_type": "jamba"} | SIZES | {"attn_layer_period": 2, "attn_layer_offset": 1,
+                                                                  "mamba_d_state": 16, "mamba_expand": 2}))
+    made = estimate(path, "--batch", B, "--seq", 512, "--dtype", "bf16", "--attention", "eager", "--scan", "sequential")
+    inner = 2 * H
+    assert owned(made, "activations/mixer", "forward") == B * 512 * (3 * 4 * inner * 16 + 4 * 2 * inner + 4 * 4 * inner)
