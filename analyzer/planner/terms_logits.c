@@ -38,7 +38,8 @@ static void add_chunked(struct vt_plan *plan, int64_t loss)
 static void add_fused(struct vt_plan *plan)
 {
 	const struct vt_term_spec chunk = { "logits", VT_IN(LOSS), VT_PLAYED_STAGED, "0",
-		"(e+4)*x*V/t", "one chunk of logits, turned into its gradient in place" };
+		"(e+4)*max(x,min(liger,T))*V/t",
+		"one chunk of logits, turned into its gradient in place" };
 	const struct vt_term_spec gradient = { "gradients", IN_LOSS, VT_PLAYED_STAGED, NULL, NULL,
 		"of the head's weights and input, made in forward" };
 
