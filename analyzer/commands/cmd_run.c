@@ -26,6 +26,7 @@
 #include "analyzer/base/shell.h"
 #include "analyzer/commands/simulate.h"
 #include "analyzer/commands/target.h"
+#include "analyzer/commands/watcher.h"
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
 #include "common/recorder_options.h"
@@ -59,6 +60,8 @@ enum {
 	OPTION_MAX_JOURNAL,
 	OPTION_NO_COLLECT,
 	OPTION_HTML,
+	OPTION_WARN,
+	OPTION_THEN,
 };
 
 static const struct vt_option options[] = {
@@ -82,6 +85,9 @@ static const struct vt_option options[] = {
 	{ OPTION_NO_COLLECT, "no-collect", NULL,
 	  "leave the journal; the next vtrace command imports it (VTRACE_COLLECT=0)" },
 	{ OPTION_HTML, "html", NULL, "also write an HTML page next to the database (vtrace html)" },
+	{ OPTION_WARN, "warn", "WHAT",
+	  "say when so much is in use, as vtrace top --warn does; may be repeated" },
+	{ OPTION_THEN, "then", "COMMAND", "run COMMAND in a shell when a --warn is reached" },
 	{ 0, NULL, NULL, NULL },
 };
 
@@ -103,6 +109,7 @@ struct run {
 	char *path; /* of the command's executable */
 	struct vt_target target;
 	struct vt_simulate simulate;
+	struct vt_warnings warnings;
 	uint64_t start_realtime_ns;
 	uint64_t end_ns; /* of the program, CLOCK_MONOTONIC */
 };
@@ -177,6 +184,14 @@ static int read_options(struct run *run, int argc, char **argv)
 		case OPTION_NO_COLLECT:
 			setenv("VTRACE_COLLECT", "0", 1);
 			break;
+		case OPTION_THEN:
+			run->warnings.then.command = optarg;
+			break;
+		case OPTION_WARN:
+			if (!vt_warnings_add(&run->warnings, optarg))
+				break;
+			vt_options_wrong(&spec, "--warn %s: not " VT_WARN_RULE_EXAMPLES, optarg);
+			return VT_OPTIONS_WRONG;
 		}
 	}
 	return id;
@@ -427,17 +442,23 @@ static void finish(const struct run *run, pid_t pid, int status)
 static int run_and_finish(struct run *run)
 {
 	struct vt_diag diag = { 0 };
-	int status = 0;
+	struct vt_watcher watcher;
+	int status = 0, rc;
 	pid_t pid;
 
-	if (prepare(run, &diag) || vt_launch_run(run->path, run->command, &pid, &status, &diag)) {
-		vt_target_settle(&run->target);
-		return vt_diag_print(&diag);
-	}
+	rc = vt_watcher_start(&watcher, &run->warnings, &diag);
+	if (!rc)
+		rc = prepare(run, &diag) ||
+		     vt_launch_run(run->path, run->command, &pid, &status, &diag);
 	/* Before the import, which may take longer than the run. */
 	run->end_ns = vt_clock_ns();
-	finish(run, pid, status);
+	vt_watcher_stop(&watcher);
+	if (!rc)
+		finish(run, pid, status);
 	vt_target_settle(&run->target);
+	vt_watcher_wait(&watcher);
+	if (rc)
+		return vt_diag_print(&diag);
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
@@ -454,6 +475,8 @@ int vt_cmd_run(int argc, char **argv)
 	}
 	if (optind >= argc)
 		return vt_options_wrong(&spec, "needs a command");
+	if (run.warnings.then.command && !run.warnings.warn.rules.len)
+		return vt_options_wrong(&spec, "--then needs a --warn");
 	if (run.output && !*run.output)
 		return vt_options_wrong(&spec, "-o: empty name");
 	run.command = argv + optind;
@@ -461,6 +484,7 @@ int vt_cmd_run(int argc, char **argv)
 	exit_code = run_and_finish(&run);
 	vt_target_release(&run.target);
 	vt_simulate_release(&run.simulate);
+	vt_warnings_release(&run.warnings);
 	free(run.path);
 	return exit_code;
 }

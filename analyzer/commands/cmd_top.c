@@ -146,8 +146,7 @@ static int take_option(struct wanted *wanted, int id)
 	case OPTION_WARN:
 		if (!vt_warnings_add(&wanted->warnings, optarg))
 			return 0;
-		return vt_options_wrong(&spec, "--warn %s: not 85%%, 70GiB, OWNER=10GiB, +1GiB/min",
-					optarg);
+		return vt_options_wrong(&spec, "--warn %s: not " VT_WARN_RULE_EXAMPLES, optarg);
 	default:
 		if (!vt_numbers_parse(optarg, MOST_SECONDS, number) && *number)
 			return 0;

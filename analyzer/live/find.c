@@ -82,6 +82,11 @@ static char *recording_below(int64_t pid, int depth)
 	return found;
 }
 
+char *vt_live_find_below(int64_t pid)
+{
+	return recording_below(pid, MOST_DEPTH);
+}
+
 char *vt_live_find(const char *operand, struct vt_diag *diag)
 {
 	int64_t pid;
@@ -89,7 +94,7 @@ char *vt_live_find(const char *operand, struct vt_diag *diag)
 
 	if (!access(operand, F_OK) || vt_numbers_parse(operand, INT_MAX, &pid))
 		return vt_xstrdup(operand);
-	found = recording_below(pid, MOST_DEPTH);
+	found = vt_live_find_below(pid);
 	if (!found)
 		vt_diag_set(diag, VT_EXIT_UNREADABLE,
 			    "%s: no process that is being recorded has this id", operand);

@@ -2,6 +2,8 @@
 #ifndef VT_ANALYZER_LIVE_FIND_H
 #define VT_ANALYZER_LIVE_FIND_H
 
+#include <stdint.h>
+
 #include "analyzer/base/diag.h"
 
 /*
@@ -10,5 +12,8 @@
  * process id unless there is such a file.  The path; free().  NULL with `diag` filled.
  */
 char *vt_live_find(const char *operand, struct vt_diag *diag);
+
+/* The same by process id; NULL: none of these is being recorded. */
+char *vt_live_find_below(int64_t pid);
 
 #endif

@@ -181,7 +181,8 @@ void vt_warn_look(struct vt_warn *warn, const struct vt_ranks_runs *runs, uint64
 
 const struct vt_warn_rule *vt_warn_unseen(const struct vt_warn *warn, size_t *at)
 {
-	while (*at < warn->rules.len) {
+	/* Of no looks at all it says nothing. */
+	while (warn->states.len && *at < warn->rules.len) {
 		const struct vt_warn_rule *rule = &warn->rules.items[*at];
 		int has_seen = !rule->owner;
 

@@ -15,6 +15,9 @@
 
 #include "analyzer/base/amounts.h"
 
+/* For a message, in a format. */
+#define VT_WARN_RULE_EXAMPLES "85%%, 70GiB, OWNER=10GiB, +1GiB/min"
+
 struct vt_warn_rule {
 	const char *text; /* as it was typed; borrowed */
 	char *owner;	  /* NULL: all that is in use */

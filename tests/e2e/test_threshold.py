@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`vtrace top --warn`: thresholds of a program that runs."""
+"""`vtrace top --warn`, `vtrace run --warn`: thresholds of a program that runs."""
 import os
 import re
 import signal
@@ -175,3 +175,89 @@ def test_wrong_thresholds(tmp_path, what):
 
 def test_then_needs_a_threshold(tmp_path):
     assert vtrace("top", "--then", "true", tmp_path).returncode == 2
+
+
+class Run(Program):
+    """The same thresholds, of `vtrace run`."""
+
+    def __init__(self, folder, *what, then=()):
+        super().__init__(folder, options=[*(word for rule in what for word in ("--warn", rule)), *then])
+
+    def line(self):
+        text = self.process.stderr.readline()
+        return found[1] if (found := LINE.fullmatch(text)) else text
+
+    def finish(self, command):
+        self.process.stdin.write(command + "\n")
+        self.process.stdin.close()
+        self.process.wait(timeout=TIMEOUT_S)
+        return self.process.returncode, self.process.stdout.read(), self.process.stderr.read()
+
+    def watcher(self):
+        """The process beside the program's: its command line is that of `vtrace run`."""
+        pid = self.process.pid
+        children = open(f"/proc/{pid}/task/{pid}/children").read().split()
+        return next(int(child) for child in children if b"--warn" in open(f"/proc/{child}/cmdline", "rb").read())
+
+
+def test_run_says_it_and_the_program_is_as_it_was(tmp_path):
+    command = 'echo "$LD_PRELOAD|$VTRACE_WARN_BYTES"; read line; exit 0'
+    program = Run(tmp_path, "user=10MiB", "99%", then=("--then", command))
+    program.tell("alloc 12")
+    assert program.line() == "user=10MiB reached: user 12.00 MiB, 0.0 % of cuda:0"
+    assert program.line() == f"|{12 << 20}\n"
+    program.tell("free 6")
+    assert program.line() == "user=10MiB no longer reached: user 6.00 MiB, 0.0 % of cuda:0"
+    code, output, errors = program.finish("quit 5")
+    assert (code, output) == (5, "") and errors.count("\n") == 2 and " 0 lost; " in errors
+
+
+@pytest.mark.parametrize("end, code", (("quit 0", 0), ("kill 9", 137)))
+def test_run_ends_with_the_program_whoever_is_killed(tmp_path, end, code):
+    program = Run(tmp_path, "user=2MiB", then=("--then", "echo $$; exec sleep 600"))
+    program.tell("alloc 3")
+    assert program.line().startswith("user=2MiB reached")
+    command = int(program.line())
+    os.kill(program.watcher(), signal.SIGKILL)
+    program.tell("alloc 3")
+    os.kill(command, signal.SIGKILL)
+    got, output, errors = program.finish(end)
+    assert (got, output) == (code, "") and " 0 lost; " in errors
+
+
+def test_the_watcher_of_a_killed_run_ends(tmp_path):
+    program = Run(tmp_path, "user=2MiB")
+    program.tell("alloc 3")
+    assert program.line().startswith("user=2MiB reached")
+    watcher = program.watcher()
+    program.process.kill()
+    program.process.wait()
+    until(lambda: not os.path.exists(f"/proc/{watcher}") or "Z (" in open(f"/proc/{watcher}/status").read())
+    # The program goes on without it.
+    program.tell("alloc 1")
+    program.process.stdin.close()
+
+
+def test_run_waits_for_the_command(tmp_path):
+    command = "echo started; while ! test -e go; do sleep 0.3; done; echo over"
+    program = Run(tmp_path, "user=2MiB", then=("--then", command))
+    program.tell("alloc 3")
+    assert program.line().startswith("user=2MiB reached") and program.line() == "started\n"
+    program.process.stdin.close()
+    assert " 0 lost; " in program.line() and "next: " in program.line()
+    assert program.process.poll() is None
+    (tmp_path / "go").touch()
+    assert program.process.wait(timeout=TIMEOUT_S) == 0
+    os.set_blocking(program.process.stderr.fileno(), False)
+    assert program.process.stderr.read() == "over\n"
+
+
+@pytest.mark.parametrize("options", (("--warn", "85 %%"), ("--warn", "user=0"), ("--then", "true")))
+def test_run_starts_nothing_where_a_threshold_is_wrong(tmp_path, options):
+    done = vtrace("run", *options, "--", "touch", "started", cwd=tmp_path)
+    assert done.returncode == 2 and done.stderr.startswith("vtrace run: --") and not list(tmp_path.iterdir())
+
+
+def test_run_of_what_records_nothing(tmp_path):
+    done = vtrace("run", "--warn", "none=1B", "--", "sh", "-c", "exit 4", cwd=tmp_path)
+    assert done.returncode == 4 and done.stderr.count("\n") == 1 and "nothing recorded" in done.stderr

@@ -12,10 +12,10 @@ IMPORTER_PID_OFFSET = 156
 class Program:
     """hold_memory.py under `vtrace run`, obeying one command at a time."""
 
-    def __init__(self, directory, profile="h100-80g", env=None):
+    def __init__(self, directory, profile="h100-80g", env=None, options=()):
         self.directory = directory
         self.process = subprocess.Popen(
-            [VTRACE, "run", "--simulate", profile, "-o", directory / "run.db", "--", PYTHON,
+            [VTRACE, "run", "--simulate", profile, "-o", directory / "run.db", *options, "--", PYTHON,
              WORKLOADS / "hold_memory.py"], cwd=directory, env=clean_environment(env), stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_WATCHER_H
+#define VT_ANALYZER_WATCHER_H
+
+/*
+ * The thresholds of `vtrace run`: a process beside the program's that looks at its recording as
+ * `vtrace top` does.  It does nothing to the program, and ends with this process.
+ */
+
+#include <sys/types.h>
+
+#include "analyzer/live/warnings.h"
+
+struct vt_watcher {
+	pid_t pid; /* 0: there is none */
+	int fd;
+};
+
+/*
+ * Before the program and its environment.  Watches the first process with a recording that this one
+ * starts.  Does nothing where there is no threshold.  0, or -1 with `diag` filled.
+ */
+int vt_watcher_start(struct vt_watcher *watcher, struct vt_warnings *warnings,
+		     struct vt_diag *diag);
+/* No more looks. */
+void vt_watcher_stop(struct vt_watcher *watcher);
+/* Until it has ended, with its commands. */
+void vt_watcher_wait(struct vt_watcher *watcher);
+
+#endif
