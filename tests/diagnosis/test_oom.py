@@ -496,3 +496,22 @@ def test_wrong_usage(fragmented):
     assert vtrace("oom").returncode == 2
     assert vtrace("oom", fragmented.database, "--nonsense").returncode == 2
     assert vtrace("oom", "/nonexistent.db").returncode == 3
+
+
+MODULES_OF_A_LIST = """
+import torch
+from torch import nn
+layers = []
+for i in range(8):
+    layers += [nn.Conv2d(64, 64, 3, padding=1), nn.BatchNorm2d(64), nn.ReLU()]
+nn.Sequential(*layers).cuda()(torch.zeros(64, 64, 224, 224, device="cuda")).sum().backward()
+"""
+
+
+@pytest.mark.parametrize("memory_gib, module, owner", [("8.4", "BatchNorm2d", "activations/norm"),
+                                                       ("8.8", "ReLU", "activations/conv")])
+def test_modules_that_one_line_calls_are_told_apart(tmp_path, memory_gib, module, owner):
+    """The last allocation of the line was another module's."""
+    failed = program(tmp_path, MODULES_OF_A_LIST, profile=f"t4-16g,memory={memory_gib}GiB")
+    told = oom(failed)
+    assert (told["doing"], told["requested_for"]) == (module, owner)
