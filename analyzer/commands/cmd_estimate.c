@@ -356,6 +356,9 @@ static char *profile_of(const struct arguments *arguments, int is_limited)
 {
 	const char *card = arguments->card ? arguments->card : USUAL_CARD;
 
+	/* As it is described, with what of it is held back. */
+	if (is_limited && arguments->card && !arguments->budget)
+		return vt_xstrdup(card);
 	if (is_limited)
 		return vt_xasprintf("%s,memory=%llu", card,
 				    (unsigned long long)arguments->gpu.usable_bytes);

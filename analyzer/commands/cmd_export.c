@@ -107,6 +107,8 @@ static const char *find_misfit(const struct wanted *wanted, const struct vt_view
 		return "--device";
 	if (!writer && wanted->is_forced)
 		return "--force";
+	if (!writer && !strcmp(wanted->output, "-"))
+		return "-o -";
 	return NULL;
 }
 

@@ -11,7 +11,8 @@
 
 /*
  * The index of the last allocation that the place of the request made: by the same native stack
- * where there is one, else by the same Python stack, else by the same lines of the program.  VT_NO_INDEX: the place made none before.
+ * where there is one, else by the same Python stack, else by the same lines of the program.
+ * VT_NO_INDEX: the place made none before.
  */
 uint32_t vt_failed_request_find_like(const struct vt_describe *describe,
 				     const struct vt_out_of_memory *oom);

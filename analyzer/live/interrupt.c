@@ -23,8 +23,8 @@ static void come(int number)
 		raise(number);
 	} else {
 		has_come = 1;
-		if (write(event, &one, sizeof(one)) < 0)
-			has_come = 1; /* full: it is readable */
+		/* Where it is full it is readable, which is all that is wanted. */
+		(void)!write(event, &one, sizeof(one));
 	}
 	errno = error;
 }
@@ -39,8 +39,13 @@ void vt_interrupt_take(void)
 	owner = getpid();
 	if (event < 0)
 		event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	for (size_t i = 0; i < VT_ARRAY_SIZE(numbers); i++)
-		sigaction(numbers[i], &action, NULL);
+	for (size_t i = 0; i < VT_ARRAY_SIZE(numbers); i++) {
+		struct sigaction before;
+
+		/* nohup, and a script's commands in the background: it is not for us. */
+		if (!sigaction(numbers[i], NULL, &before) && before.sa_handler != SIG_IGN)
+			sigaction(numbers[i], &action, NULL);
+	}
 }
 
 int vt_interrupt_came(void)

@@ -77,7 +77,10 @@ int vt_listener_open(struct vt_listener *listener, const char *address, const ch
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", address, gai_strerror(error));
 		return -1;
 	}
-	listener->fd = open_socket(found);
+	/* Of "localhost" one may be of a protocol that the machine does not have. */
+	listener->fd = -1;
+	for (const struct addrinfo *one = found; one && listener->fd < 0; one = one->ai_next)
+		listener->fd = open_socket(one);
 	if (listener->fd < 0)
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "cannot listen on port %s of %s: %s", port,
 			    address, strerror(errno));

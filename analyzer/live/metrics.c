@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyzer/base/util.h"
+#include "analyzer/report/ended.h"
 #include "analyzer/report/program_name.h"
 
 struct metric {
@@ -18,7 +19,6 @@ struct metric {
 #define FIELD(field) \
 	static int64_t value_of_##field(const struct vt_rank *rank) { return rank->field; }
 FIELD(device_bytes)
-FIELD(used_now_bytes)
 FIELD(reserved_now_bytes)
 FIELD(owned_now_bytes)
 FIELD(growth_bytes)
@@ -28,6 +28,24 @@ FIELD(lost)
 FIELD(out_of_memory)
 #undef FIELD
 
+static int is_of_others(const struct vt_rank_owner *owner)
+{
+	return !strcmp(owner->owner, "other processes");
+}
+
+static int64_t value_of_others(const struct vt_rank *rank)
+{
+	for (uint32_t i = 0; i < rank->nr_owners; i++)
+		if (is_of_others(&rank->owners[i]))
+			return (int64_t)rank->owners[i].bytes;
+	return 0;
+}
+
+static int64_t value_of_used(const struct vt_rank *rank)
+{
+	return rank->used_now_bytes - value_of_others(rank);
+}
+
 /* What the driver rounds up is in what is used now, and not in the recorded peak. */
 static int64_t value_of_peak(const struct vt_rank *rank)
 {
@@ -36,25 +54,28 @@ static int64_t value_of_peak(const struct vt_rank *rank)
 
 static int64_t is_running(const struct vt_rank *rank)
 {
-	return !strcmp(rank->ended, "running");
+	return vt_ended_is_running(rank->ended);
 }
 
 static const struct metric metrics[] = {
 	{ "vtrace_device_bytes", "bytes", "Memory that the device has.", 0, value_of_device_bytes },
 	{ "vtrace_used_bytes", "bytes", "Device memory in use by the process, with its context.", 0,
-	  value_of_used_now_bytes },
+	  value_of_used },
+	{ "vtrace_other_processes_bytes", "bytes", "Device memory that other processes hold.", 0,
+	  value_of_others },
 	{ "vtrace_reserved_bytes", "bytes", "Driver memory that holds blocks of an allocator.", 0,
 	  value_of_reserved_now_bytes },
 	{ "vtrace_allocated_bytes", "bytes", "Memory in blocks, or without an allocator.", 0,
 	  value_of_owned_now_bytes },
 	{ "vtrace_owner_bytes", "bytes", "Memory in use by owner.", 0, NULL },
-	{ "vtrace_peak_used_bytes", "bytes", "Highest use so far.", 0, value_of_peak },
+	{ "vtrace_peak_used_bytes", "bytes",
+	  "Highest use of the device so far, with other processes.", 0, value_of_peak },
 	{ "vtrace_step_growth_bytes", "bytes", "Memory that stays allocated per step.", 0,
 	  value_of_growth_bytes },
 	{ "vtrace_running", "", "1 while the program runs.", 0, is_running },
 	{ "vtrace_steps", "", "Training steps that ended.", 1, value_of_steps },
 	{ "vtrace_events", "", "Events recorded.", 1, value_of_events },
-	{ "vtrace_lost_events", "", "Events that found no room in the journal.", 1, value_of_lost },
+	{ "vtrace_lost_events", "", "Events lost because the journal was full.", 1, value_of_lost },
 	{ "vtrace_out_of_memory", "", "Requests that failed for want of memory.", 1,
 	  value_of_out_of_memory },
 };
@@ -109,8 +130,9 @@ static void print_metric(const struct metric *metric, const struct vt_ranks_runs
 		if (metric->value)
 			print_sample(metric, rank, has_rank, programs[i], NULL, out);
 		for (uint32_t k = 0; !metric->value && k < rank->nr_owners; k++)
-			print_sample(metric, rank, has_rank, programs[i], &rank->owners[k],
-				     out);
+			if (!is_of_others(&rank->owners[k]))
+				print_sample(metric, rank, has_rank, programs[i],
+					     &rank->owners[k], out);
 	}
 }
 

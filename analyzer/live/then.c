@@ -76,9 +76,11 @@ char *vt_then_reap(struct vt_then *then)
 
 	for (size_t i = 0; i < then->running.len && !problem;) {
 		struct vt_then_process process = then->running.items[i];
-		int status;
+		int status = 0;
+		pid_t ended = waitpid(process.pid, &status, WNOHANG);
 
-		if (waitpid(process.pid, &status, WNOHANG) != process.pid) {
+		/* No such child: who started us ignores their ends, and the kernel keeps none. */
+		if (ended != process.pid && (ended >= 0 || errno != ECHILD)) {
 			i++;
 			continue;
 		}

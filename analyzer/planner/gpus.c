@@ -31,7 +31,8 @@ static void describe(struct vt_gpu *gpu, const struct vt_card_profile *card)
 	snprintf(gpu->name, sizeof(gpu->name), "%.*s", (int)sizeof(gpu->name) - 1, card->name);
 	snprintf(gpu->device, sizeof(gpu->device), "%.*s", (int)sizeof(gpu->device) - 1,
 		 card->device);
-	gpu->usable_bytes = card->usable_bytes;
+	gpu->usable_bytes = card->usable_bytes > card->other_bytes ?
+				    card->usable_bytes - card->other_bytes : 0;
 	gpu->vendor_bytes = vendor_bytes(card->name);
 	gpu->context_bytes = card->is_context_assumed ? 0 : card->context_bytes;
 	gpu->cublas_bytes = card->capability == 90 ? CUBLAS_BYTES_HOPPER : CUBLAS_BYTES;

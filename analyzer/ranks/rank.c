@@ -8,6 +8,7 @@
 #include "analyzer/base/printable.h"
 #include "analyzer/base/util.h"
 #include "analyzer/model/samples.h"
+#include "analyzer/report/ended.h"
 #include "analyzer/report/json.h"
 #include "analyzer/report/report.h"
 
@@ -179,7 +180,7 @@ void vt_rank_release(struct vt_rank *rank)
 
 int vt_rank_has_died(const struct vt_rank *rank)
 {
-	return strcmp(rank->ended, "exit 0") != 0 && strcmp(rank->ended, "running") != 0;
+	return vt_ended_has_failed(rank->ended);
 }
 
 char *vt_rank_pack(const struct vt_rank *rank)

@@ -209,9 +209,10 @@ def test_standard_output_that_fails_is_one_line(redirection, reason, trained):
     (["--format", "perfetto", "--by", "owner"], "--by does not apply to --format perfetto"),
     (["--format", "csv", "--by", "owner"], "--by does not apply to --format csv"),
     (["--format", "csv", "--device", "0"], "--device does not apply to --format csv"),
+    (["--format", "csv", "-o", "-"], "-o - does not apply to --format csv"),
     (["--format", "pytorch", "--run", "1"], "--run does not apply to --format pytorch"),
 ))
 def test_options_that_do_not_fit_are_wrong(arguments, message, trained):
-    done = vtrace("export", *arguments, "-o", "o", "rank3.db", cwd=trained)
+    done = vtrace("export", "-o", "o", *arguments, "rank3.db", cwd=trained)
     assert (done.returncode, done.stderr.splitlines()[0]) == (2, f"vtrace export: {message}")
-    assert not (trained / "o").exists()
+    assert not (trained / "o").exists() and not (trained / "-").exists()

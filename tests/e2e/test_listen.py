@@ -27,8 +27,8 @@ def program(tmp_path):
 
 
 class Server:
-    def __init__(self, *arguments):
-        self.process = subprocess.Popen([VTRACE, "metrics", *map(str, arguments)], env=clean_environment(),
+    def __init__(self, *arguments, before=()):
+        self.process = subprocess.Popen([*before, VTRACE, "metrics", *map(str, arguments)], env=clean_environment(),
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         line = self.process.stderr.readline()
         found = re.fullmatch(r"vtrace: listening on http://(.*):(\d+)/metrics\n", line)
@@ -163,6 +163,15 @@ def test_it_ends_by_a_signal_and_the_program_goes_on(program, server, number):
         server.process.send_signal(number)
         assert server.end() == (0, "")
     program.tell("alloc 1")
+
+
+def test_what_was_ignored_before_is_ignored(program, tmp_path):
+    until((tmp_path / "run.db").exists)
+    listening = Server(tmp_path / "run.db", "--listen", "localhost:0", before=("nohup",))
+    listening.process.send_signal(signal.SIGHUP)
+    assert listening.ask()[0] == 200
+    listening.process.terminate()
+    assert listening.end()[0] == 0
 
 
 def test_a_killed_server_leaves_program_and_port_as_they_were(program, server, tmp_path):

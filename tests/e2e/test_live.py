@@ -179,6 +179,18 @@ def test_metrics_are_what_is_in_use(program, tmp_path):
     assert samples(ok("metrics", tmp_path / "run.db"))["vtrace_running"] == 0
 
 
+def test_memory_of_other_processes_is_not_the_program_s(tmp_path):
+    program = Program(tmp_path, profile="h100-80g,other=3GiB")
+    program.tell("alloc 2")
+    now = until(lambda: (lambda found: found.get("vtrace_other_processes_bytes") and found)(
+        samples(ok("metrics", tmp_path / "run.db"))))
+    assert now["vtrace_other_processes_bytes"] == 3 << 30
+    assert 2 * MIB < now["vtrace_used_bytes"] < 1 << 30 < 3 << 30 < now["vtrace_peak_used_bytes"]
+    owners = sum(value for name, value in now.items() if name.startswith("vtrace_owner_bytes"))
+    assert owners == now["vtrace_used_bytes"]
+    program.end()
+
+
 def wheel_python():
     found = subprocess.run([SOURCE / "scripts" / "wheel-venv", "--cached"], capture_output=True, text=True)
     if found.returncode:

@@ -255,6 +255,12 @@ def test_a_ladder_names_single_changes_and_what_they_give():
     assert any(rung["fit"] == "fits" for rung in plan["ladder"])
 
 
+def test_what_others_hold_on_a_card_is_not_there():
+    whole, shared = (estimate("llama-3-8b", "--gpu", f"h100-80g{more}")["gpus"][0] for more in ("", ",other=70GiB"))
+    assert whole["usable_bytes"] - shared["usable_bytes"] == 70 << 30
+    assert (whole["fit"], shared["fit"]) == ("fits", "does not fit")
+
+
 DECIDING = (("deepseek-v3", "--gpu", "rtx4090-24g"), ("llama-3-8b", "--train", "--gpu", "rtx4090-24g"),
             ("llama-2-70b", "--train", "--gpu", "h100-80g"), ("llama-2-70b", "--train", "--gpu", "rtx4090-24g"),
             ("qwen2.5-0.5b", "--train", "--batch", "4", "--seq", "1024", "--vram", "16GiB"))
