@@ -45,7 +45,7 @@ def test_a_snapshot_has_what_was_there_and_the_program_goes_on(program, tmp_path
     assert ok("snapshot", tmp_path / "run.db") == f"{tmp_path}/run-snapshot.db\n"
     assert program.end("quit 4")[0] == 4
     assert (blocks(tmp_path / "a.db"), blocks(tmp_path / "run-snapshot.db"), blocks(tmp_path / "run.db")) == (5, 8, 8)
-    assert re.search(r"^ended +frozen$", ok("info", tmp_path / "a.db"), re.M)
+    assert re.search(r"^ended +with a snapshot$", ok("info", tmp_path / "a.db"), re.M)
     assert ok("report", tmp_path / "a.db") and ok("frag", tmp_path / "a.db")
     assert not list(tmp_path.glob("a.db-*")) and not list(tmp_path.glob("*part*"))
 
