@@ -58,7 +58,7 @@ static void add_function(struct vt_moves *moves, const struct vt_places *places,
 	for (size_t i = 0; i < places->entries.len; i++)
 		if (places->entries.items[i].side == VT_DIFF_NEW &&
 		    goes_through(places, &places->entries.items[i], function)) {
-			move->bytes += places->entries.items[i].bytes;
+			move->bytes += places->entries.items[i].block->bytes;
 			move->blocks++;
 		}
 }
@@ -127,7 +127,7 @@ static void add_block(struct vt_moves *moves, const struct vt_places *places,
 		return;
 	move = find(moves, name_of(base->describe, base->analysis->model.frames.python[from].code),
 		    name_of(new->describe, new->analysis->model.frames.python[to].code));
-	move->bytes += entry->bytes;
+	move->bytes += entry->block->bytes;
 	move->blocks++;
 }
 

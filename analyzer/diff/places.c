@@ -121,7 +121,7 @@ void vt_places_init_nowhere(struct vt_places *places)
 			struct vt_entry one = { .kind = kind_of(block),
 						.part = vt_hash_mix(block->module,
 								    hash_owner(block)),
-						.bytes = block->bytes,
+						.bytes = block->asked_bytes,
 						.order = block->allocation,
 						.side = side,
 						.has_module = block->module != 0,
@@ -139,7 +139,7 @@ static int compare_clue_blocks(const void *a, const void *b)
 
 	if (!order)
 		order = compare_numbers(x->kind, y->kind);
-	return order ? order : compare_numbers(x->block->bytes, y->block->bytes);
+	return order ? order : compare_numbers(x->block->asked_bytes, y->block->asked_bytes);
 }
 
 static void add_clues(struct vt_clues *clues, const struct vt_changes_side *side,
@@ -149,7 +149,7 @@ static void add_clues(struct vt_clues *clues, const struct vt_changes_side *side
 	unsigned nr = vt_describe_visible(side->describe, from->stack, ids);
 
 	for (unsigned i = 0; i < nr; i++) {
-		struct vt_clue clue = { .of = { vt_hash_mix(from->kind, from->block->bytes),
+		struct vt_clue clue = { .of = { vt_hash_mix(from->kind, from->block->asked_bytes),
 						from->kind,
 						vt_hash_mix(from->block->operator,
 							    from->block->module),

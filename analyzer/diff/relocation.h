@@ -21,7 +21,7 @@ struct vt_entry {
 	/* What it is, wherever it was made. */
 	uint64_t kind;   /* operator, module and owner */
 	uint64_t part;   /* module and owner */
-	uint64_t bytes;
+	uint64_t bytes;  /* that were asked for: a block may be larger */
 	uint32_t order;      /* of its making */
 	uint8_t side;        /* enum of alignment.h */
 	uint8_t has_module;  /* it is known: then few blocks are of that kind */
