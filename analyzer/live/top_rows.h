@@ -17,7 +17,7 @@
 struct vt_top_row {
 	char *owner; /* the first part of its path, or one that no allocation has */
 	uint64_t now_bytes, before_bytes;
-	uint64_t step_bytes, step_before_bytes; /* behind the last two steps that ended */
+	uint64_t step_bytes, step_before_bytes; /* after the last two steps that ended */
 };
 
 struct vt_top_rows {
