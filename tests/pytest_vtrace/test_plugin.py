@@ -323,7 +323,7 @@ def test_a_profile_that_is_none(project):
     result = project(LIMITS, simulate="h1000")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     text = text_of(result)
-    assert text.count("h1000: unknown profile") == 1 and "h100-80g" in text and "Traceback" not in text
+    assert text.count("h1000: unknown card") == 1 and "h100-80g" in text and "Traceback" not in text
 
 
 NET = """
