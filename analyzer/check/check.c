@@ -142,7 +142,7 @@ static void add_note(struct vt_check *check, char *note)
 static void note_ending(struct vt_check *check)
 {
 	char *ended = vt_printable_make(vt_report_ended(check->measure.analysis));
-	int is_running = !strcmp(ended, "running");
+	int is_running = vt_ended_is_running(ended);
 
 	if (!strncmp(ended, "exit ", strlen("exit "))) {
 		if (strcmp(ended, "exit 0") != 0)

@@ -61,8 +61,7 @@ static int read_runs(struct vt_ranks_runs *runs, const char *path, int *is_runni
 	*is_running = 0;
 	if (vt_ranks_runs_init(runs, path, &rank_options, 0, diag))
 		return -1;
-	for (uint32_t i = 0; i < runs->nr_files; i++)
-		*is_running |= !runs->files[i].problem && !strcmp(runs->files[i].ended, "running");
+	*is_running = vt_ranks_runs_is_running(runs);
 	return 0;
 }
 

@@ -36,7 +36,7 @@ static char *limits_of(const struct vt_analysis *analysis)
 	if (!has_blocks)
 		limits = vt_xstrdup("; only requests of PyTorch's allocator are recorded when they"
 				    " fail, and it was not used");
-	else if (!ended || !strcmp(ended, "running"))
+	else if (vt_ended_is_running(ended))
 		limits = vt_xstrdup(" so far; the run is still going on, or its end was not"
 				    " recorded");
 	else if (!strncmp(ended, "signal", 6) || !strcmp(ended, "killed"))

@@ -12,6 +12,7 @@
 #include "analyzer/live/top_rows.h"
 #include "analyzer/ranks/folder.h"
 #include "analyzer/ranks/ranks_runs.h"
+#include "analyzer/report/ended.h"
 #include "analyzer/report/program_name.h"
 #include "analyzer/report/report.h"
 #include "analyzer/report/table.h"
@@ -92,7 +93,7 @@ static int print_recording(struct vt_analysis *analysis, const struct vt_top_opt
 			   const char *ended, FILE *out)
 {
 	const struct vt_device *device = fullest(&analysis->model);
-	int64_t now = now_of(analysis, !strcmp(ended, "running"));
+	int64_t now = now_of(analysis, vt_ended_is_running(ended));
 	struct vt_top_rows rows = { 0 };
 
 	print_head(analysis, ended, now, out);
@@ -116,7 +117,7 @@ static int print_file(const char *path, const struct vt_top_options *options, in
 	if (!rc) {
 		char *ended = vt_printable_make(vt_report_ended(&analysis));
 
-		*is_running = !strcmp(ended, "running");
+		*is_running = vt_ended_is_running(ended);
 		rc = print_recording(&analysis, options, ended, out);
 		free(ended);
 	}
@@ -167,7 +168,7 @@ static int print_folder(const char *path, int *is_running, FILE *out, struct vt_
 
 		if (rank->problem)
 			continue;
-		*is_running |= !strcmp(rank->ended, "running");
+		*is_running |= vt_ended_is_running(rank->ended);
 		add_row(&table, rank, runs.is_numbered_here);
 	}
 	if (!rc) {

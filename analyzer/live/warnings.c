@@ -70,10 +70,10 @@ int vt_warnings_look(struct vt_warnings *warnings, const char *path, int *is_run
 	warnings->warn.say = take_event;
 	warnings->warn.context = warnings;
 	reap(warnings);
-	if (!rc)
+	if (!rc) {
 		vt_warn_look(&warnings->warn, &runs, vt_clock_ns());
-	for (uint32_t i = 0; !rc && i < runs.nr_files; i++)
-		*is_running |= !runs.files[i].problem && !strcmp(runs.files[i].ended, "running");
+		*is_running = vt_ranks_runs_is_running(&runs);
+	}
 	vt_ranks_runs_release(&runs);
 	return rc;
 }

@@ -140,8 +140,8 @@ static void read_heads(const struct vt_config_values *v, struct vt_stack *s)
 }
 
 /*
- * Of most kinds a class of transformers has one of its own where the configuration is silent, which
- * nobody knows here.  What is read as another kind is a guess as it is.
+ * For most kinds the class in transformers has a default where the configuration gives none, and it
+ * is not known here.  What is read as another kind is a guess anyway.
  */
 static uint64_t ffn_of(const struct vt_config_values *v, const struct vt_stack *s)
 {

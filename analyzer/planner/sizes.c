@@ -185,7 +185,7 @@ static void define_tokens(struct vt_plan *plan)
 	define(plan, "pixels", (double)plan->model->patch_pixels);
 	define(plan, "f", factor);
 	define(plan, "s", chunk && chunk < s ? chunk : s);
-	/* A decoder behind an encoder begins with one token of its own. */
+	/* A decoder that follows an encoder begins with one token. */
 	define(plan, "sd", plan->model->stacks[VT_PART_ENCODER].layers &&
 				   vt_plan_setting(plan, VT_SET_NEW_TOKENS) ?
 			   1 :

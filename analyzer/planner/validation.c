@@ -188,7 +188,7 @@ static uint64_t counted_tokens(const struct vt_plan_settings *settings,
 
 	if (part == VT_PART_ENCODER)
 		return model->stacks[part].tokens ? 0 : seq;
-	/* A decoder behind an encoder begins with one token of its own. */
+	/* A decoder that follows an encoder begins with one token. */
 	if (model->stacks[VT_PART_ENCODER].layers && new_tokens)
 		return 1 + new_tokens;
 	return seq + new_tokens;

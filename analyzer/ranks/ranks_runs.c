@@ -6,6 +6,7 @@
 #include "analyzer/base/util.h"
 #include "analyzer/ranks/folder.h"
 #include "analyzer/ranks/readers.h"
+#include "analyzer/report/ended.h"
 #include "analyzer/report/program_name.h"
 
 static int is_same(const char *a, const char *b)
@@ -45,6 +46,14 @@ static void add(struct vt_ranks_runs *runs, const struct vt_rank *rank)
 	}
 	run->ranks = vt_xrealloc(run->ranks, (run->nr + 1) * sizeof(*run->ranks));
 	run->ranks[run->nr++] = rank;
+}
+
+int vt_ranks_runs_is_running(const struct vt_ranks_runs *runs)
+{
+	for (uint32_t i = 0; i < runs->nr_files; i++)
+		if (!runs->files[i].problem && vt_ended_is_running(runs->files[i].ended))
+			return 1;
+	return 0;
 }
 
 int vt_ranks_runs_compare_starts(const void *a, const void *b)

@@ -39,6 +39,9 @@ int vt_ranks_runs_init(struct vt_ranks_runs *runs, const char *path,
 		       struct vt_diag *diag);
 void vt_ranks_runs_release(struct vt_ranks_runs *runs);
 
+/* Whether the program of a recording that could be read still runs. */
+int vt_ranks_runs_is_running(const struct vt_ranks_runs *runs);
+
 /* For qsort() of pointers to recordings: by start, then by name. */
 int vt_ranks_runs_compare_starts(const void *a, const void *b);
 

@@ -67,7 +67,7 @@ static void gather_notes(struct vt_leaks_report *report)
 	for (unsigned i = 0; i < losses.nr; i++)
 		vt_vector_push(&notes, losses.text[i]);
 	free(losses.text);
-	if (strcmp(report->ended, "running") == 0)
+	if (vt_ended_is_running(report->ended))
 		vt_vector_push(&notes, vt_xstrdup("still running: growth so far; what remains at "
 						  "its end is not known"));
 	else if (!has_ended(report->ended))

@@ -68,7 +68,7 @@ static void add_ending(struct limits *limits, const struct vt_analysis *analysis
 
 	if (ended && !strcmp(ended, "snapshot"))
 		add_snapshot(limits, analysis);
-	else if (!ended || !strcmp(ended, "running"))
+	else if (vt_ended_is_running(ended))
 		vt_vector_push(limits,
 			       vt_xstrdup("still running: figures cover the time up to now"));
 	else if (strncmp(ended, "exit ", strlen("exit ")) != 0)

@@ -51,7 +51,7 @@ char *vt_report_ending(const struct vt_report *report)
 		return vt_xasprintf("ended with exit status %d", number);
 	if (sscanf(report->ended, "signal %d%c", &number, &rest) == 1)
 		return vt_xasprintf("ended by signal %d (%s)", number, strsignal(number));
-	if (strcmp(report->ended, "running") == 0)
+	if (vt_ended_is_running(report->ended))
 		return vt_xstrdup("still running");
 	return vt_printable_make(vt_xasprintf("ended %s", vt_ended_text(report->ended)));
 }

@@ -51,7 +51,7 @@ class Recorder:
         work.mkdir(exist_ok=True)
         jobs = [{"main": v.main, "files": {**self.extra, **{n: v.text(n) for n in v.files}}} for v in todo.values()]
         (self.folder / "jobs.json").write_text(json.dumps(jobs))
-        # Process ids come again: a folder of its own for what is recorded at once.
+        # Process ids come again: what is recorded at once gets a folder.
         batch = f"batch{len(list(self.folder.glob('batch*')))}"
         (self.folder / batch).mkdir()
         done = vtrace("run", "--simulate", "h100-80g", "-q", "-o", self.folder / batch / "%p.db", "--", PYTHON,

@@ -14,7 +14,7 @@ KEPT = "from torch.utils.checkpoint import checkpoint\n"
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """By name the recordings of a side; "larger" has the batch of 5 and no noise of its own."""
+    """By name the recordings of a side; "larger" has the batch of 5 and no noise."""
     folder = tmp_path_factory.mktemp("runs")
     script = folder / "training.py"
     script.write_text((WORKLOADS / "diff_training.py").read_text().replace(

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from living import Program, until
-from recording import SOURCE, TIMEOUT_S, VTRACE, clean_environment, vtrace
+from recording import TIMEOUT_S, VTRACE, clean_environment, vtrace, wheel_python
 
 MIB = 1 << 20
 MOST_REQUEST = 8192
@@ -73,13 +73,6 @@ def value(text, name):
     return found and int(found[1])
 
 
-def parser():
-    found = subprocess.run([SOURCE / "scripts" / "wheel-venv", "--cached"], capture_output=True, text=True)
-    if found.returncode:
-        pytest.skip("scripts/wheel-venv makes the environment with prometheus_client")
-    return found.stdout.strip()
-
-
 def test_what_is_in_use_now(program, server):
     assert server.host == "127.0.0.1"
     status, headers, text = server.ask()
@@ -91,7 +84,7 @@ def test_what_is_in_use_now(program, server):
 
 
 def test_the_official_parser_takes_it(server):
-    python = parser()
+    python = wheel_python()
     check = ("import sys, urllib.request\n"
              "from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse\n"
              "text = urllib.request.urlopen(sys.argv[1]).read().decode()\n"

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from living import Program, until
-from recording import SOURCE, TIMEOUT_S, VTRACE, clean_environment, vtrace
+from recording import TIMEOUT_S, VTRACE, clean_environment, vtrace, wheel_python
 
 MIB = 1 << 20
 
@@ -189,13 +189,6 @@ def test_memory_of_other_processes_is_not_the_program_s(tmp_path):
     owners = sum(value for name, value in now.items() if name.startswith("vtrace_owner_bytes"))
     assert owners == now["vtrace_used_bytes"]
     program.end()
-
-
-def wheel_python():
-    found = subprocess.run([SOURCE / "scripts" / "wheel-venv", "--cached"], capture_output=True, text=True)
-    if found.returncode:
-        pytest.skip("scripts/wheel-venv makes the environment with prometheus_client")
-    return found.stdout.strip()
 
 
 def test_the_official_parsers_take_both_formats(program, tmp_path):

@@ -139,6 +139,15 @@ def frameworks_python():
     return found.stdout.strip()
 
 
+def wheel_python():
+    """The Python with prometheus_client; skips the test where it is not in the cache."""
+    import pytest  # as above
+    found = subprocess.run([str(SOURCE / "scripts" / "wheel-venv"), "--cached"], capture_output=True, text=True)
+    if found.returncode:
+        pytest.skip("scripts/wheel-venv makes the environment with prometheus_client")
+    return found.stdout.strip()
+
+
 def record(directory, *command, profile="h100-80g", env=None, name="run.db", options=(), timeout=TIMEOUT_S):
     """Run a command under `vtrace run --simulate`, with a ledger beside the database."""
     ledger = directory / "ledger"
