@@ -117,6 +117,7 @@ int vts_device_view(int physical, struct vts_nvml_view *view)
 	vts_device_uuid(physical, view->uuid);
 	view->nr_devices = profile->nr_devices;
 	view->driver_version = profile->driver_version;
+	view->capability = profile->capability;
 	view->bus = physical + 1;
 	view->total_bytes = profile->total_bytes;
 	view->nr_processes = vts_share_list(physical, view->processes, VTS_NVML_PROCESSES);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * libnvidia-ml.so.1: the few functions that CUDA programs ask for (PyTorch's out-of-memory text,
- * its expandable segments) and vtrace's collector, fed by the simulated driver: of the same
- * process, or of all processes of one simulation (driver_share.h).
+ * its expandable segments, serving engines when they choose their kernels) and vtrace's collector,
+ * fed by the simulated driver: of the same process, or of all processes of one simulation
+ * (driver_share.h).  Here: the library, its errors, finding a device.
  */
-#include "simulator/nvml_view.h"
+#include "simulator/nvml.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -13,47 +14,10 @@
 #include <string.h>
 #include <unistd.h>
 
-typedef enum {
-	NVML_SUCCESS = 0,
-	NVML_ERROR_UNINITIALIZED = 1,
-	NVML_ERROR_INVALID_ARGUMENT = 2,
-	NVML_ERROR_NOT_SUPPORTED = 3,
-	NVML_ERROR_NOT_FOUND = 6,
-	NVML_ERROR_INSUFFICIENT_SIZE = 7,
-	NVML_ERROR_DRIVER_NOT_LOADED = 9,
-	NVML_ERROR_UNKNOWN = 999,
-} nvmlReturn_t;
-
-typedef struct nvmlDevice_st *nvmlDevice_t; /* here: physical index + 1 */
-
-struct memory {
-	unsigned long long total, free, used;
-};
-
-struct memory_v2 {
-	unsigned int version;
-	unsigned long long total, reserved, free, used;
-};
-
-struct process_v1 {
-	unsigned int pid;
-	unsigned long long used;
-};
-
-struct process_v2 {
-	unsigned int pid;
-	unsigned long long used;
-	unsigned int gpu_instance, compute_instance;
-};
-
 static struct {
 	vts_nvml_view_fn view;
 	int nr_inits;
 } g;
-
-#define EXPORT(...)                                                                                \
-	__attribute__((visibility("default"))) nvmlReturn_t __VA_ARGS__;                           \
-	nvmlReturn_t __VA_ARGS__
 
 /* The driver lies beside this library; when it is loaded already, this is that one. */
 static vts_nvml_view_fn find_driver(void)
@@ -84,7 +48,7 @@ static nvmlReturn_t init(void)
 	return NVML_SUCCESS;
 }
 
-static nvmlReturn_t look(nvmlDevice_t device, struct vts_nvml_view *view)
+nvmlReturn_t vts_nvml_look(nvmlDevice_t device, struct vts_nvml_view *view)
 {
 	if (!g.nr_inits)
 		return NVML_ERROR_UNINITIALIZED;
@@ -96,7 +60,7 @@ static nvmlReturn_t by_index(unsigned int index, nvmlDevice_t *device)
 {
 	nvmlDevice_t wanted = (nvmlDevice_t)((uintptr_t)index + 1);
 	struct vts_nvml_view view;
-	nvmlReturn_t result = device ? look(wanted, &view) : NVML_ERROR_INVALID_ARGUMENT;
+	nvmlReturn_t result = device ? vts_nvml_look(wanted, &view) : NVML_ERROR_INVALID_ARGUMENT;
 
 	if (!result)
 		*device = wanted;
@@ -107,7 +71,7 @@ static nvmlReturn_t count(unsigned int *nr)
 {
 	nvmlDevice_t first = (nvmlDevice_t)(uintptr_t)1;
 	struct vts_nvml_view view;
-	nvmlReturn_t result = nr ? look(first, &view) : NVML_ERROR_INVALID_ARGUMENT;
+	nvmlReturn_t result = nr ? vts_nvml_look(first, &view) : NVML_ERROR_INVALID_ARGUMENT;
 
 	if (!result)
 		*nr = (unsigned int)view.nr_devices;
@@ -179,7 +143,7 @@ EXPORT(nvmlSystemGetDriverVersion(char *text, unsigned int capacity))
 {
 	nvmlDevice_t first = (nvmlDevice_t)(uintptr_t)1;
 	struct vts_nvml_view view;
-	nvmlReturn_t result = text ? look(first, &view) : NVML_ERROR_INVALID_ARGUMENT;
+	nvmlReturn_t result = text ? vts_nvml_look(first, &view) : NVML_ERROR_INVALID_ARGUMENT;
 
 	if (!result)
 		snprintf(text, capacity, "%d.00", view.driver_version >= 13000 ? 580 :
@@ -191,7 +155,7 @@ static nvmlReturn_t cuda_version(int *version)
 {
 	nvmlDevice_t first = (nvmlDevice_t)(uintptr_t)1;
 	struct vts_nvml_view view;
-	nvmlReturn_t result = version ? look(first, &view) : NVML_ERROR_INVALID_ARGUMENT;
+	nvmlReturn_t result = version ? vts_nvml_look(first, &view) : NVML_ERROR_INVALID_ARGUMENT;
 
 	if (!result)
 		*version = view.driver_version;
@@ -238,143 +202,29 @@ EXPORT(nvmlDeviceGetHandleByPciBusId_v2(const char *text, nvmlDevice_t *device))
 	return by_bus(text, device);
 }
 
-/* "GPU-" and 32 hexadecimal digits in groups. */
+void vts_nvml_uuid(const struct vts_nvml_view *view, char *text)
+{
+	size_t len = (size_t)snprintf(text, NVML_UUID_TEXT, "GPU-");
+
+	for (size_t i = 0; i < sizeof(view->uuid); i++)
+		len += (size_t)snprintf(text + len, NVML_UUID_TEXT - len, "%s%02x",
+					i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
+					(unsigned char)view->uuid[i]);
+}
+
 EXPORT(nvmlDeviceGetHandleByUUID(const char *text, nvmlDevice_t *device))
 {
 	struct vts_nvml_view view;
+	char uuid[NVML_UUID_TEXT];
 
 	if (!text || !device)
 		return NVML_ERROR_INVALID_ARGUMENT;
 	for (unsigned int i = 0; by_index(i, device) == NVML_SUCCESS; i++) {
-		char uuid[64] = "GPU-";
-		size_t len = strlen(uuid);
-
-		if (look(*device, &view))
+		if (vts_nvml_look(*device, &view))
 			break;
-		for (size_t k = 0; k < sizeof(view.uuid); k++)
-			len += (size_t)snprintf(uuid + len, sizeof(uuid) - len, "%s%02x",
-						k == 4 || k == 6 || k == 8 || k == 10 ? "-" : "",
-						(unsigned char)view.uuid[k]);
+		vts_nvml_uuid(&view, uuid);
 		if (!strcmp(uuid, text))
 			return NVML_SUCCESS;
 	}
 	return g.nr_inits ? NVML_ERROR_NOT_FOUND : NVML_ERROR_UNINITIALIZED;
-}
-
-EXPORT(nvmlDeviceGetIndex(nvmlDevice_t device, unsigned int *index))
-{
-	struct vts_nvml_view view;
-	nvmlReturn_t result = index ? look(device, &view) : NVML_ERROR_INVALID_ARGUMENT;
-
-	if (!result)
-		*index = (unsigned int)(uintptr_t)device - 1;
-	return result;
-}
-
-EXPORT(nvmlDeviceGetName(nvmlDevice_t device, char *text, unsigned int capacity))
-{
-	struct vts_nvml_view view;
-	nvmlReturn_t result = text ? look(device, &view) : NVML_ERROR_INVALID_ARGUMENT;
-
-	if (!result)
-		snprintf(text, capacity, "%s", view.name);
-	return result;
-}
-
-EXPORT(nvmlDeviceGetMemoryInfo(nvmlDevice_t device, struct memory *memory))
-{
-	struct vts_nvml_view view;
-	nvmlReturn_t result = memory ? look(device, &view) : NVML_ERROR_INVALID_ARGUMENT;
-
-	if (!result)
-		*memory = (struct memory){ view.total_bytes, view.total_bytes - view.used_bytes,
-					   view.used_bytes };
-	return result;
-}
-
-EXPORT(nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, struct memory_v2 *memory))
-{
-	struct vts_nvml_view view;
-	nvmlReturn_t result = memory ? look(device, &view) : NVML_ERROR_INVALID_ARGUMENT;
-
-	if (!result) {
-		memory->total = view.total_bytes;
-		memory->reserved = 0;
-		memory->used = view.used_bytes;
-		memory->free = view.total_bytes - view.used_bytes;
-	}
-	return result;
-}
-
-/* *nr is the room on entry and the number on return. */
-static nvmlReturn_t processes(nvmlDevice_t device, unsigned int *nr, struct vts_nvml_view *view)
-{
-	unsigned int room = nr ? *nr : 0;
-	nvmlReturn_t result = nr ? look(device, view) : NVML_ERROR_INVALID_ARGUMENT;
-
-	if (result)
-		return result;
-	*nr = view->nr_processes;
-	return room < *nr ? NVML_ERROR_INSUFFICIENT_SIZE : NVML_SUCCESS;
-}
-
-EXPORT(nvmlDeviceGetComputeRunningProcesses(nvmlDevice_t device, unsigned int *nr,
-					    struct process_v1 *list))
-{
-	struct vts_nvml_view view;
-	nvmlReturn_t result = processes(device, nr, &view);
-
-	for (unsigned int i = 0; !result && list && i < *nr; i++)
-		list[i] = (struct process_v1){ view.processes[i].pid,
-					       view.processes[i].used_bytes };
-	return result;
-}
-
-static nvmlReturn_t processes_v2(nvmlDevice_t device, unsigned int *nr, struct process_v2 *list)
-{
-	struct vts_nvml_view view;
-	nvmlReturn_t result = processes(device, nr, &view);
-
-	/* No partitions: both instance numbers are "none". */
-	for (unsigned int i = 0; !result && list && i < *nr; i++)
-		list[i] = (struct process_v2){ view.processes[i].pid, view.processes[i].used_bytes,
-					       ~0u, ~0u };
-	return result;
-}
-
-EXPORT(nvmlDeviceGetComputeRunningProcesses_v2(nvmlDevice_t device, unsigned int *nr,
-					       struct process_v2 *list))
-{
-	return processes_v2(device, nr, list);
-}
-
-EXPORT(nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsigned int *nr,
-					       struct process_v2 *list))
-{
-	return processes_v2(device, nr, list);
-}
-
-/* No NVLink and no fabric: programs then do without. */
-EXPORT(nvmlDeviceGetGpuFabricInfo(nvmlDevice_t device, void *info))
-{
-	(void)device, (void)info;
-	return NVML_ERROR_NOT_SUPPORTED;
-}
-
-EXPORT(nvmlDeviceGetGpuFabricInfoV(nvmlDevice_t device, void *info))
-{
-	(void)device, (void)info;
-	return NVML_ERROR_NOT_SUPPORTED;
-}
-
-EXPORT(nvmlDeviceGetNvLinkRemoteDeviceType(nvmlDevice_t device, unsigned int link, void *type))
-{
-	(void)device, (void)link, (void)type;
-	return NVML_ERROR_NOT_SUPPORTED;
-}
-
-EXPORT(nvmlDeviceGetNvLinkRemotePciInfo_v2(nvmlDevice_t device, unsigned int link, void *info))
-{
-	(void)device, (void)link, (void)info;
-	return NVML_ERROR_NOT_SUPPORTED;
 }

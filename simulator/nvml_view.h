@@ -16,6 +16,7 @@ struct vts_nvml_view {
 	char uuid[16];
 	int nr_devices;
 	int driver_version; /* 13000 */
+	int capability;     /* 90: 9.0 */
 	int bus;
 	unsigned long long total_bytes;
 	unsigned long long used_bytes; /* by all processes */

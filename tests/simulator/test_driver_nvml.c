@@ -59,15 +59,49 @@ static void account_body(void)
 	CHECK_EQUAL(0, CALL("nvmlShutdown"));
 }
 
+/* What serving engines ask before they choose kernels and ways between cards. */
+static void describe_body(void)
+{
+	int major = -1, minor = -1, status = -1;
+	void *first, *second, *found;
+	char uuid[64];
+
+	CHECK_EQUAL(0, CALL("nvmlInit_v2"));
+	CHECK_EQUAL(0, CALL("nvmlDeviceGetHandleByIndex_v2", 0, &first));
+	CHECK_EQUAL(0, CALL("nvmlDeviceGetHandleByIndex_v2", 1, &second));
+	CHECK_EQUAL(0, CALL("nvmlDeviceGetCudaComputeCapability", first, &major, &minor));
+	CHECK_EQUAL(8, major);
+	CHECK_EQUAL(9, minor);
+	CHECK_EQUAL(7, CALL("nvmlDeviceGetUUID", second, uuid, 40));
+	CHECK_EQUAL(0, CALL("nvmlDeviceGetUUID", second, uuid, 41));
+	CHECK_EQUAL(0, CALL("nvmlDeviceGetHandleByUUID", uuid, &found));
+	CHECK(found == second);
+	CHECK_EQUAL(0, CALL("nvmlDeviceGetP2PStatus", first, second, 0, &status));
+	CHECK_EQUAL(0, status);
+	CHECK_EQUAL(0, CALL("nvmlDeviceGetP2PStatus", first, second, 2, &status));
+	CHECK_EQUAL(5, status); /* no NVLink */
+	CHECK_EQUAL(2, CALL("nvmlDeviceGetP2PStatus", first, NULL, 0, &status));
+}
+
 static void test_account(void **state)
 {
 	(void)state;
 	assert_int_equal(0, vts_child_run(account_body, NULL));
 }
 
+static void test_describe(void **state)
+{
+	(void)state;
+	assert_int_equal(
+		0, vts_child_run(describe_body, "VTRACE_SIM_PROFILE=l4-24g,count=2", NULL));
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_account) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_account),
+		cmocka_unit_test(test_describe),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
