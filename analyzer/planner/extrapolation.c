@@ -15,21 +15,22 @@
 
 static double was_bytes(const struct vt_extrapolation *x, uint32_t allocation)
 {
-	const struct vt_allocation *a = &x->analysis->model.allocations[allocation];
-
-	return (double)(a->requested_bytes ? a->requested_bytes : a->size_bytes);
-}
-
-static double bytes_of(const struct vt_extrapolation *x, uint32_t allocation)
-{
-	double bytes = was_bytes(x, allocation);
-
-	return ceil(bytes * vt_scalings_factor(&x->scalings, allocation, x->is));
+	return (double)x->analysis->model.allocations[allocation].size_bytes;
 }
 
 static double in_blocks(double bytes)
 {
 	return ceil(bytes / BLOCK) * BLOCK;
+}
+
+/* What was asked for, scaled; an end that the allocator did not split off stays as it was. */
+static double bytes_of(const struct vt_extrapolation *x, uint32_t allocation)
+{
+	const struct vt_allocation *a = &x->analysis->model.allocations[allocation];
+	double asked = (double)(a->requested_bytes ? a->requested_bytes : a->size_bytes);
+	double scaled = ceil(asked * vt_scalings_factor(&x->scalings, allocation, x->is));
+
+	return in_blocks(scaled) + (double)a->size_bytes - in_blocks(asked);
 }
 
 /* --- over the whole run ----------------------------------------------------------------------- */
@@ -45,8 +46,8 @@ static void change(struct vt_extrapolation *x, struct walk *walk, uint32_t alloc
 
 	if (!vt_allocation_is_owned(a) || a->device != x->device->id)
 		return;
-	walk->was += sign * in_blocks(was_bytes(x, allocation));
-	walk->is += sign * in_blocks(bytes_of(x, allocation));
+	walk->was += sign * was_bytes(x, allocation);
+	walk->is += sign * bytes_of(x, allocation);
 }
 
 static void look(struct vt_extrapolation *x, struct walk *walk, int64_t event)
@@ -125,8 +126,8 @@ static void add_rows(struct vt_extrapolation *x, const struct walk *walk)
 		row = row_of(x, vt_attribution_owner(attribution,
 						     vt_attribution_judge(attribution, i).owner),
 			     (enum vt_scaling)x->scalings.of[i]);
-		row->was_bytes += was ? in_blocks(was_bytes(x, i)) : 0;
-		row->bytes += is ? in_blocks(bytes_of(x, i)) : 0;
+		row->was_bytes += was ? was_bytes(x, i) : 0;
+		row->bytes += is ? bytes_of(x, i) : 0;
 		row->blocks += is;
 	}
 	vt_vector_sort(&x->rows, compare_rows);

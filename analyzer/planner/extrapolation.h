@@ -36,7 +36,7 @@ struct vt_extrapolation {
 	struct vt_scaling_size is;
 	struct vt_extrapolation_rows rows; /* largest first */
 	struct vt_extrapolation_stage stages[VT_NR_STAGES];
-	double was_allocated, allocated; /* peaks of tensors, as asked for */
+	double was_allocated, allocated; /* peaks of blocks */
 	int64_t event; /* of the predicted peak */
 	struct vt_replay was, played; /* blocks and segments; without a limit where that failed */
 	uint64_t device_bytes; /* that `played` has; 0: not known, no limit */

@@ -56,7 +56,11 @@ def test_the_same_batch_is_the_recording(recorded):
     found = scale(recorded.database)
     assert found["peak"] == found["recorded_peak"]
     assert all(row["bytes"] == row["recorded_bytes"] for row in found["owners"])
-    assert found["peak"]["reserved_bytes"] == recorded.report()["devices"][0]["peak"]["reserved_bytes"]
+    report = recorded.report()
+    assert found["peak"]["reserved_bytes"] == report["devices"][0]["peak"]["reserved_bytes"]
+    peaks = {stage["name"]: stage["peak_bytes"] for stage in report["stages"]}
+    assert {s["name"]: s["recorded_bytes"] for s in found["stages"]} == peaks
+    assert {s["name"]: s["bytes"] for s in found["stages"]} == peaks
 
 
 def test_a_size_that_its_inputs_were_not_is_said(recorded):
