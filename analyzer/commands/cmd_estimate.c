@@ -173,6 +173,19 @@ static int take_what_if(struct arguments *arguments, const char *text, struct vt
 	return diag->exit_code ? -1 : 0;
 }
 
+static int take_build(struct arguments *arguments, const char *text, struct vt_diag *diag)
+{
+	const char *end = strstr(text, ".py:");
+
+	arguments->build = text;
+	arguments->is_run = 1;
+	if (end && end > text && end[strlen(".py:")])
+		return 0;
+	vt_diag_set(diag, VT_EXIT_USAGE, "--build %.60s: a file and its function, FILE.py:FUNCTION",
+		    text);
+	return -1;
+}
+
 /* 0, or -1 with `diag` filled. */
 static int take(struct arguments *arguments, int id, struct vt_diag *diag)
 {
@@ -208,9 +221,7 @@ static int take(struct arguments *arguments, int id, struct vt_diag *diag)
 		arguments->python = optarg;
 		return 0;
 	case OPTION_BUILD:
-		arguments->build = optarg;
-		arguments->is_run = 1;
-		return 0;
+		return take_build(arguments, optarg, diag);
 	case OPTION_BUDGET:
 		return parse_memory(&arguments->budget, "budget", optarg, diag);
 	case OPTION_LIST:

@@ -321,13 +321,23 @@ class Script(Diffusers):
         if not callable(getattr(module, function, None)):
             raise Refused(f"--build {word}: the file has no function {function}")
         made = getattr(module, function)(batch=settings.batch, seq=settings.seq)
-        if not (isinstance(made, tuple) and len(made) == 2 and hasattr(made[0], "parameters")):
+        if not (isinstance(made, tuple) and len(made) == 2 and hasattr(made[0], "parameters") and
+                (callable(made[1]) or isinstance(made[1], dict))):
             raise Refused(f"--build {word}: must return a model and a dict of its forward's arguments")
         self.model, self.made = made
+        self.word = word
+        self.demand_device("the model", self.model.parameters())
         self.cls = type(self.model)
 
+    def demand_device(self, what, tensors):
+        devices = {str(tensor.device.type) for tensor in tensors if hasattr(tensor, "device")} - {"cuda"}
+        if devices:
+            raise Refused(f"--build {self.word}: {what} must be on cuda, not on {min(devices)}")
+
     def inputs(self):
-        return self.made() if callable(self.made) else dict(self.made)
+        inputs = self.made() if callable(self.made) else dict(self.made)
+        self.demand_device("the arguments", inputs.values())
+        return inputs
 
     def checkpoint(self):
         self.model.gradient_checkpointing_enable()

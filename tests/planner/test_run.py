@@ -92,6 +92,24 @@ def test_a_script_of_ones_own(folder):
     assert all(row["formula_bytes"] is None for row in found["owners"])
 
 
+@pytest.mark.parametrize("line, message", (
+    ("net, {'input': torch.zeros(2, 4).cuda()}", "the model must be on cuda, not on cpu"),
+    ("net.cuda(), {'input': torch.zeros(2, 4)}", "the arguments must be on cuda, not on cpu"),
+    ("net.cuda(), torch.zeros(2, 4).cuda()", "must return a model and a dict of its forward's arguments"),
+    ("net.cuda()", "must return a model and a dict of its forward's arguments")))
+def test_what_a_script_must_return(folder, line, message):
+    path = write(folder, "wrong.py", f"import torch\n\ndef make(batch, seq):\n    net = torch.nn.Linear(4, 4)\n"
+                                     f"    return {line}\n")
+    done = run(folder, "--build", f"{path}:make")
+    assert (done.returncode, done.stdout) == (3, "") and message in done.stderr and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("word", ("own.py", "own.py:", ":make", ".py:make", "own:make"))
+def test_a_script_without_a_function_is_wrong_usage(word):
+    done = vtrace("estimate", "--build", word)
+    assert done.returncode == 2 and f"--build {word}: a file and its function" in done.stderr and not done.stdout
+
+
 def test_a_name_in_the_local_cache(folder):
     """For formulas and runs alike; nothing is fetched."""
     model = folder / "hub" / "models--some--model"
