@@ -434,18 +434,23 @@ static const char *known_family(struct vt_architecture *model, const json_t *obj
 	return like ? like : VT_FAMILY_FALLBACK;
 }
 
-/* Parts of the model and of its types are objects. */
-static void check_parts(const json_t *object, const char *where, struct vt_diag *diag)
+static int is_object_key(const char *key)
 {
 	static const char end[] = "_config";
+	size_t len = strlen(key), tail = strlen(end);
+
+	return (len > tail && !strcmp(key + len - tail, end)) || !strcmp(key, "rope_scaling") ||
+	       !strcmp(key, "rope_parameters");
+}
+
+/* Parts of the model, of its types and of its rotation are objects. */
+static void check_parts(const json_t *object, const char *where, struct vt_diag *diag)
+{
 	const json_t *value;
 	const char *key;
 
 	json_object_foreach((json_t *)object, key, value) {
-		size_t len = strlen(key), tail = strlen(end);
-
-		if (len > tail && !strcmp(key + len - tail, end) && !json_is_object(value) &&
-		    !json_is_null(value))
+		if (is_object_key(key) && !json_is_object(value) && !json_is_null(value))
 			vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %.60s: must be an object",
 				    where, key);
 	}
@@ -504,13 +509,15 @@ static void read_object(struct vt_architecture *model, const json_t *object, con
 {
 	char like[64];
 	const char *family = known_family(model, object, like, sizeof(like));
-	struct vt_config_values v = { object, family, where, diag, json_object(),
+	json_t *whole = vt_config_fill(object, model->is_guessed ? VT_FAMILY_FALLBACK : family);
+	struct vt_config_values v = { whole, family, where, diag, json_object(),
 				      model->is_guessed };
 
 	check_parts(object, where, diag);
 	read_kind(model, &v, is_alone);
 	note_unread(model, &v);
 	json_decref(v.asked);
+	json_decref(whole);
 }
 
 int vt_config_from_json(struct vt_architecture *model, const json_t *config, const char *where,

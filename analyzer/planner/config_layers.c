@@ -116,6 +116,7 @@ static void check_types(const struct vt_config_values *v, const struct vt_stack 
 const char *vt_config_layers_unknown(const struct vt_config_values *v)
 {
 	int has_mixers = !is_family(v, "mixer", "none");
+	int has_chunks = is_family(v, "chunks", "yes");
 	const json_t *type;
 	size_t i;
 
@@ -124,7 +125,8 @@ const char *vt_config_layers_unknown(const struct vt_config_values *v)
 		const char *word = json_string_value(type);
 		unsigned parts = part_of_word(word);
 
-		if (word && (!parts || (parts & HAS_MIXER && !has_mixers)))
+		if (word && (!parts || (parts & HAS_MIXER && !has_mixers) ||
+			     (!strcmp(word, "chunked_attention") && !has_chunks)))
 			return word;
 	}
 	return NULL;

@@ -1,10 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/planner/config_values.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "analyzer/base/util.h"
 #include "analyzer/planner/families.h"
+
+json_t *vt_config_fill(const json_t *object, const char *family)
+{
+	json_t *whole = json_copy((json_t *)object);
+	char keys[128], *save, *number;
+
+	vt_families_get(family, "missing", keys, sizeof(keys));
+	for (char *key = strtok_r(keys, " ", &save); key; key = strtok_r(NULL, " ", &save)) {
+		number = strchr(key, ':');
+		*number++ = '\0';
+		if (!json_object_get(whole, key))
+			json_object_set_new(whole, key, json_integer(strtoll(number, NULL, 10)));
+	}
+	return whole;
+}
 
 const json_t *vt_config_get(const struct vt_config_values *values, const char *key)
 {

@@ -25,6 +25,12 @@ struct vt_config_values {
 	int is_guessed;       /* the family is one that it resembles */
 };
 
+/*
+ * A copy of a configuration with what transformers takes for keys that it does not have
+ * (families.ini, "missing"); json_decref().
+ */
+json_t *vt_config_fill(const json_t *object, const char *family);
+
 /* The value of a key, NULL where it is missing.  Every key of a configuration is read by this. */
 const json_t *vt_config_get(const struct vt_config_values *values, const char *key);
 

@@ -17,6 +17,7 @@ T = B * S
 SCORES = T * A * S
 SIZES = {"hidden_size": H, "num_hidden_layers": L, "num_attention_heads": A, "intermediate_size": I, "vocab_size": V,
          "max_position_embeddings": POSITIONS}
+HEADS = {"num_key_value_heads": A, "head_dim": D}
 GPT = {"n_embd": H, "n_layer": L, "n_head": A, "n_positions": POSITIONS, "vocab_size": V}
 CONFIGS = {
     "bloom": {"hidden_size": H, "n_layer": L, "n_head": A, "vocab_size": V},
@@ -25,12 +26,12 @@ CONFIGS = {
                 "max_position_embeddings": POSITIONS},
     "gptj": GPT | {"rotary_dim": 32}, "codegen": GPT | {"rotary_dim": 32}, "gpt_bigcode": GPT | {"multi_query": True},
     "nemotron": SIZES | {"head_dim": D, "hidden_act": "relu2"},
-    "persimmon": SIZES, "mixtral": SIZES, "glm4": SIZES, "phi3": SIZES, "llama": SIZES, "gpt2": GPT,
-    "cohere": SIZES, "granite": SIZES, "gemma2": SIZES | {"head_dim": D},
+    "persimmon": SIZES, "mixtral": SIZES | HEADS, "glm4": SIZES | HEADS, "phi3": SIZES, "llama": SIZES, "gpt2": GPT,
+    "cohere": SIZES, "granite": SIZES, "gemma2": SIZES | HEADS,
     "distilbert": {"architectures": ["DistilBertForMaskedLM"], "dim": H, "n_layers": L, "n_heads": A, "hidden_dim": I,
                    "vocab_size": V, "max_position_embeddings": POSITIONS},
     "bert": SIZES | {"architectures": ["BertForMaskedLM"]},
-    "qwen2_moe": SIZES | {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 256,
+    "qwen2_moe": SIZES | HEADS | {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 256,
                           "shared_expert_intermediate_size": 1024},
     "llava": {"text_config": SIZES | {"model_type": "llama"},
               "vision_config": {"model_type": "clip_vision_model", "hidden_size": 256, "num_hidden_layers": 2,
@@ -121,6 +122,8 @@ def test_logits_that_are_scaled_or_capped_are_there_twice(tmp_path, kind, copies
      "not understood, and not planned: layers of the kind other"),
     ("llama", {"layer_types": ["linear_attention"] * 4},
      "not understood, and not planned: layers of the kind linear_attention"),
+    ("qwen3", HEADS | {"layer_types": ["chunked_attention"] * 4},
+     "not understood, and not planned: layers of the kind chunked_attention"),
     ("opt", {"word_embed_proj_dim": 256, "ffn_dim": I}, "not understood, and not planned: word_embed_proj_dim")))
 def test_what_is_not_understood_is_said_and_fits_no_card_for_sure(tmp_path, kind, more, note):
     path = tmp_path / "config.json"
@@ -136,6 +139,23 @@ def test_keys_that_cost_nothing_are_not_named(tmp_path):
     more = {"num_beams": 4, "initializer_range": 0.02, "routed_scaling_factor": 2.5, "rope_scaling": {"factor": 8},
             "head_dim": None, "num_experts": 0}
     plan(tmp_path, "llama", "--infer", more=more)
+
+
+@pytest.mark.parametrize("kind, keys, head", (("llama", A, D), ("qwen3", 32, 128), ("mistral", 8, D), ("glm", 2, 128),
+                                              ("gemma2", 4, 256), ("starcoder2", 2, D)))
+def test_heads_that_the_configuration_does_not_name(tmp_path, kind, keys, head):
+    """What transformers takes then: as many as there are heads, or a number of the kind's class."""
+    heads = {"num_attention_heads": 32, "hidden_size": 32 * D}
+    cache = L * 2 * T * min(keys * 4 if kind == "llama" else keys, 32) * head * 2
+    missing = {key: value for key, value in SIZES.items() if key not in heads} | heads | {"model_type": kind}
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(missing))
+    made = estimate(path, "--infer", "--batch", B, "--seq", S)
+    assert owned(made, "kv cache", "logits") == cache
+    named = missing | {"num_key_value_heads": 16, "head_dim": 32}
+    path.write_text(json.dumps(named))
+    made = estimate(path, "--infer", "--batch", B, "--seq", S)
+    assert owned(made, "kv cache", "logits") == L * 2 * T * 16 * 32 * 2
 
 
 @pytest.mark.parametrize("kind, says, kept", (("mpt", None, 0), ("mpt", True, 1), ("llama", None, 1),

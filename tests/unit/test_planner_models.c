@@ -182,6 +182,8 @@ static void bad_configurations_are_refused_with_the_key(void **state)
 		  "must be a list of words" },
 		{ "{" WHOLE ", \"quantization_config\": \"gptq\"}",
 		  "quantization_config: must be an object" },
+		{ "{" WHOLE ", \"rope_scaling\": \"linear\"}", "rope_scaling: must be an object" },
+		{ "{" WHOLE ", \"rope_parameters\": [1]}", "rope_parameters: must be an object" },
 		{ "{\"model_type\": \"llava\", \"text_config\": {" WHOLE "}}",
 		  "vision_config: missing" },
 		{ "{\"model_type\": \"llava\", \"text_config\": {" WHOLE "}, "
