@@ -13,7 +13,7 @@ static void find_peak(struct vt_model_run *run)
 		if (measured->stages[i].allocated_bytes >
 		    measured->stages[run->peak].allocated_bytes)
 			run->peak = i;
-	run->allocated = (double)peak->max_allocated_bytes;
+	run->allocated = measured->stages[run->peak].allocated_bytes;
 	run->used = (double)peak->used_bytes;
 }
 

@@ -421,6 +421,7 @@ def train(planned, settings):
             if settings["keep-logits"] != "yes":
                 del output
             loss.backward()
+            output = None  # --keep-logits: held in backward, and no longer
         optimizer.step()
         optimizer.zero_grad()
 
@@ -450,6 +451,7 @@ def run(word, words):
         add_adapters(planned, int(settings["lora"]))
     result = {"class": planned.cls.__name__, "library": planned.name, "parameters": parameters,
               "dtype": str(next(planned.model.parameters()).dtype).removeprefix("torch.")}
+    torch.cuda.reset_peak_memory_stats()  # a model that is built has a tied head twice for a moment; a loaded one never
     try:
         (train if settings.is_training else infer)(planned, settings)
     except torch.OutOfMemoryError as reason:

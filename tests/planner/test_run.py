@@ -92,6 +92,15 @@ def test_a_script_of_ones_own(folder):
     assert all(row["formula_bytes"] is None for row in found["owners"])
 
 
+def test_a_head_that_is_tied_while_it_is_built_is_no_peak(folder):
+    """Built, it is there twice; a model that is loaded never has it."""
+    config = CONFIG | {"vocab_size": 200000, "tie_word_embeddings": True}
+    made = plan(folder, write(folder, "tied.json", config), "--batch", 1, "--seq", 16)
+    peak = made["peak"]["allocated_bytes"]
+    assert peak == made["run"]["max_memory_allocated"] == max(stage["allocated_bytes"] for stage in made["stages"])
+    assert 2 * made["run"]["parameters"] + 2 * 200000 * 256 > peak
+
+
 @pytest.mark.parametrize("line, message", (
     ("net, {'input': torch.zeros(2, 4).cuda()}", "the model must be on cuda, not on cpu"),
     ("net.cuda(), {'input': torch.zeros(2, 4)}", "the arguments must be on cuda, not on cpu"),

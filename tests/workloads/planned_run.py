@@ -143,7 +143,7 @@ def loss_of(model, inputs, options):
         hidden = model.model(**inputs).last_hidden_state
         return HeadAndLoss.apply(hidden.flatten(0, 1), model.lm_head.weight, inputs["input_ids"].flatten())
     output = model(**inputs)
-    options.held = output.logits if options.keep_logits else None
+    options.held = output if options.keep_logits else None
     return output.loss if "labels" in inputs else output.last_hidden_state.float().mean()
 
 
@@ -189,6 +189,8 @@ def main():
     options = parse()
     tell_no_padding()
     model = make_model(options)
+    # A model that is built, and not loaded, has a tied head twice for a moment.
+    torch.cuda.reset_peak_memory_stats()
     (train if options.train else infer)(model, options)
     print(json.dumps({"peak_allocated_bytes": torch.cuda.max_memory_allocated(),
                       "peak_reserved_bytes": torch.cuda.max_memory_reserved()}))
