@@ -462,6 +462,11 @@ static void note_unread(struct vt_architecture *model, const struct vt_config_va
 	char *keys = vt_config_unread(v);
 	const char *word = vt_config_layers_unknown(v);
 
+	if (is_family(v, "is_like_this", "in-part")) {
+		model->is_guessed = 1;
+		vt_architecture_note(model, vt_xasprintf("%s computes in a way that is not planned",
+							 v->family));
+	}
 	if (word) {
 		model->is_guessed = 1;
 		vt_architecture_note(model, vt_xasprintf("not understood, and not planned: layers "

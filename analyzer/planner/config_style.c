@@ -227,6 +227,21 @@ static uint64_t labels_of(const struct vt_config_values *v)
 	return vt_config_key(v, "num_labels", named ? named : 2);
 }
 
+/* Of a kind that is not known, a class that does not say otherwise. */
+static int has_head(const struct vt_config_values *v, const char *class)
+{
+	static const char *const with[] = { "LM", "LMHeadModel", "Generation" };
+	static const char *const without[] = { "Model", "Encoder", "Classification", "Answering" };
+
+	for (size_t i = 0; i < VT_ARRAY_SIZE(with); i++)
+		if (ends_with(class, with[i]))
+			return 1;
+	for (size_t i = 0; i < VT_ARRAY_SIZE(without); i++)
+		if (ends_with(class, without[i]))
+			return 0;
+	return v->is_guessed;
+}
+
 void vt_config_head(const struct vt_config_values *v, struct vt_stack *s,
 		    struct vt_tensor_style *style)
 {
@@ -241,8 +256,7 @@ void vt_config_head(const struct vt_config_values *v, struct vt_stack *s,
 	/* Which is what such a stack predicts the next word with, too. */
 	s->has_masked_head = is_encoder &&
 			     (ends_with(class, "LM") || ends_with(class, "LMHeadModel"));
-	s->has_no_head = !s->has_masked_head && !ends_with(class, "LM") &&
-			 !ends_with(class, "LMHeadModel") && !ends_with(class, "Generation");
+	s->has_no_head = !s->has_masked_head && !has_head(v, class);
 	if (ends_with(class, "Classification"))
 		style->labels = labels_of(v);
 	if (is_encoder && is_family(v, "pooler", "classifier"))

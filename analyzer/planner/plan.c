@@ -13,6 +13,8 @@
 #define GUESSED_FACTOR 2.5
 /* The same of a kind that is known, in sizes and settings that nobody compared (unseen, there). */
 #define KNOWN_FACTOR 1.05
+/* What shapes alone decide; the allocator does not split off the ends of some blocks. */
+#define SHAPES_FACTOR 1.01
 
 #define STAGE_NAME(name, text) text,
 static const char *const stage_names[] = { VT_PLAN_STAGES(STAGE_NAME) };
@@ -77,6 +79,18 @@ static int is_of_card(const char *owner)
 	return !strcmp(owner, "context") || !strncmp(owner, "workspace", strlen("workspace"));
 }
 
+/* Parameters, what is kept of each, and caches; not what an optimizer takes for a moment. */
+static int is_of_shapes(const char *owner)
+{
+	static const char *const owners[] = { "weights", "weights/cast", "gradients", "optimizer",
+					      "buffers", "kv cache", "inputs" };
+
+	for (size_t i = 0; i < VT_ARRAY_SIZE(owners); i++)
+		if (!strcmp(owner, owners[i]))
+			return 1;
+	return 0;
+}
+
 /* Low and high of what depends on the model: what a formula says is never exact. */
 static void widen(const struct vt_plan *plan, struct vt_term *term)
 {
@@ -86,6 +100,8 @@ static void widen(const struct vt_plan *plan, struct vt_term *term)
 		return;
 	if (plan->model->is_guessed && !is_of_card(term->owner))
 		factor = GUESSED_FACTOR;
+	else if (term->played != VT_PLAYED_TRANSIENT && is_of_shapes(term->owner))
+		factor = SHAPES_FACTOR;
 	term->low /= factor;
 	term->high *= factor;
 }

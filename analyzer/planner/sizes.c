@@ -281,7 +281,7 @@ void vt_sizes_load(const struct vt_plan *plan, struct vt_load *load)
 struct sums {
 	double all, trained, quantised, quantised_rows, adapters, small, matrices, factors, vectors;
 	double adapted; /* halves of adapters */
-	double largest, layer, layer_cut;
+	double largest, layer, layer_mlp;
 	double stepped_rows, stepped_columns; /* of the largest parameter that is trained */
 	double outer_input, outer_output; /* outside the layers */
 	double read;                      /* bits, where a file says them */
@@ -345,6 +345,10 @@ static void sum(const struct vt_plan *plan, struct sums *sums)
 		sum_outside(sums, tensor, elements);
 		if (tensor->is_in_layer && tensor->part == VT_PART_TEXT && text->layers)
 			sums->layer += (double)vt_tensor_elements(tensor) / (double)text->layers;
+		if (tensor->is_in_layer && tensor->part == VT_PART_TEXT && text->layers &&
+		    strstr(tensor->name, "mlp."))
+			sums->layer_mlp +=
+				(double)vt_tensor_elements(tensor) / (double)text->layers;
 		if (tensor->role == VT_ROLE_LINEAR || tensor->role == VT_ROLE_EXPERT) {
 			sums->quantised += elements;
 			sums->quantised_rows += elements / (double)tensor->columns;
@@ -404,6 +408,7 @@ static void define_parameters(struct vt_plan *plan)
 	define(plan, "lr", sums.stepped_rows);
 	define(plan, "lc", sums.stepped_columns);
 	define(plan, "Player", sums.layer);
+	define(plan, "Pmlp", sums.layer_mlp);
 	define(plan, "Pstored", sums.read / 8);
 	define(plan, "lora", lora);
 	define(plan, "adapted", sums.adapted);

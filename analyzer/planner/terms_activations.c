@@ -67,6 +67,8 @@ static void add_casts(struct vt_plan *plan, int is_recomputed)
 static void add_norms_behind(struct vt_plan *plan, int is_recomputed)
 {
 	static const char why[] = "LayerNorm after the mlp: the sum before it, its output";
+	/* Frozen linear layers do not need what they are given. */
+	const char *given = vt_terms_is_frozen(plan) ? "0" : "e*h";
 	const struct vt_term_spec single = { "activations/norm", VT_IN(FIRST_LAYER),
 		VT_PLAYED_STAGED, NULL, NULL, why };
 	const struct vt_term_spec whole = { "activations/norm", VT_IN_WHOLE & ~VT_IN(BACKWARD_TOP),
@@ -75,7 +77,7 @@ static void add_norms_behind(struct vt_plan *plan, int is_recomputed)
 		VT_PLAYED_PASSED_OVER, NULL, NULL,
 		"LayerNorm after the mlp, of all layers but the last" };
 
-	vt_terms_add_piece(plan, "activations/norm", "L", "8+e*h",
+	vt_terms_add_piece(plan, "activations/norm", "L", vt_terms_is_frozen(plan) ? "8" : "8+e*h",
 			   "LayerNorm after attention: its output, which the mlp needs",
 			   is_recomputed);
 	vt_terms_add_piece(plan,
@@ -85,11 +87,11 @@ static void add_norms_behind(struct vt_plan *plan, int is_recomputed)
 			   "L", "r*h", "the sum after attention, which a norm keeps",
 			   is_recomputed);
 	add_casts(plan, is_recomputed);
-	vt_plan_add(plan, &single, "T*(r*h+8+e*h)");
+	vt_plan_add(plan, &single, "T*(r*h+8+%s)", given);
 	if (is_recomputed && !vt_terms_is_partial(plan))
 		return;
-	vt_plan_add(plan, &whole, "%s*T*(r*h+8+e*h)", is_recomputed ? "(L-ck)" : "L");
-	vt_plan_add(plan, &others, "(L-%s1)*T*(r*h+8+e*h)", is_recomputed ? "ck-" : "");
+	vt_plan_add(plan, &whole, "%s*T*(r*h+8+%s)", is_recomputed ? "(L-ck)" : "L", given);
+	vt_plan_add(plan, &others, "(L-%s1)*T*(r*h+8+%s)", is_recomputed ? "ck-" : "", given);
 }
 
 /* Of a layer's two LayerNorms, what they keep is named after who made it. */
@@ -228,9 +230,12 @@ static void add_adapters_of(struct vt_plan *plan, const char *owner, const char 
 {
 	char bytes[160];
 
-	snprintf(bytes, sizeof(bytes), "4*(%s) + 4*lora*%d", inputs, count);
+	snprintf(bytes, sizeof(bytes),
+		 vt_plan_setting(plan, VT_SET_AUTOCAST) ? "e*(%s) + e*lora*%d" :
+							  "4*(%s) + 4*lora*%d", inputs, count);
 	vt_terms_add_piece(plan, owner, "L", bytes,
-		  "each adapter keeps its input in fp32 (PEFT) and what its first half gives",
+		  "each adapter keeps its input in fp32 (PEFT; autocast casts that again) and "
+		  "what its first half gives",
 		  is_recomputed);
 	if (!vt_plan_setting(plan, VT_SET_LORA_DROPOUT))
 		return;
@@ -279,6 +284,9 @@ static void add_embeddings(struct vt_plan *plan)
 	const struct vt_term_spec projected = { embedded, VT_IN_WHOLE, VT_PLAYED_STAGED, NULL, NULL,
 		"embeddings made as wide as the layers are" };
 
+	/* Nothing before the first adapter has a gradient. */
+	if (vt_plan_setting(plan, VT_SET_LORA))
+		return;
 	if (s->has_embedding_dropout)
 		vt_plan_add(plan, &embedding,
 			    is_first_norms       ? "T*h" :

@@ -147,8 +147,14 @@ static void add_partial_gradients(struct vt_plan *plan)
 {
 	const struct vt_term_spec head = { "gradients", VT_IN(BACKWARD_NORM) | VT_IN(BACKWARD_TOP),
 		VT_PLAYED_PARAMETERS, NULL, NULL, "of the head alone, the first that is there" };
+	/* Where attention or what stands for it takes most, the mlp after it has gone backward. */
+	int is_before_mlp = vt_terms_is_scanned(plan) || vt_terms_is_eager(plan) ||
+			    plan->model->stacks[VT_PART_TEXT].mixer == VT_MIXER_DELTA;
+	const char *layer = is_before_mlp ? "(Player-Pmlp)" : "Player";
 	const struct vt_term_spec most = { "gradients", VT_IN(BACKWARD_BOTTOM),
-		VT_PLAYED_PARAMETERS, NULL, NULL, "of the head and all layers but the first" };
+		VT_PLAYED_PARAMETERS, NULL, NULL,
+		is_before_mlp ? "of the head, all layers but the first, and the first one's mlp" :
+				"of the head and all layers but the first" };
 	const struct vt_term_spec twice = { "gradients", VT_IN(BACKWARD_END), VT_PLAYED_PARAMETERS,
 		NULL, NULL, "a tied embedding has two, one from the head" };
 	const struct vt_term_spec sum = { "workspace/other", VT_IN(BACKWARD_END),
@@ -156,10 +162,8 @@ static void add_partial_gradients(struct vt_plan *plan)
 	const char *zero = rest_of_zero(plan, 3);
 
 	vt_plan_add(plan, &head, "min(V*h/t, Ptrained)*g%s", zero);
-	if (plan->model->is_tied)
-		vt_plan_add(plan, &most, "(Ptrained-min(Player/t, Ptrained))*g%s", zero);
-	else
-		vt_plan_add(plan, &most, "(Ptrained-min((Player+V*h)/t, Ptrained))*g%s", zero);
+	vt_plan_add(plan, &most, "(Ptrained-min((%s%s)/t, Ptrained))*g%s", layer,
+		    plan->model->is_tied ? "" : "+V*h", zero);
 	if (!plan->model->is_tied)
 		return;
 	vt_plan_add(plan, &twice, "min(V*h/t, Ptrained)*g%s", zero);

@@ -124,6 +124,7 @@ def test_logits_that_are_scaled_or_capped_are_there_twice(tmp_path, kind, copies
      "not understood, and not planned: layers of the kind linear_attention"),
     ("qwen3", HEADS | {"layer_types": ["chunked_attention"] * 4},
      "not understood, and not planned: layers of the kind chunked_attention"),
+    ("xglm", {"attention_heads": A, "ffn_dim": I}, "xglm computes in a way that is not planned"),
     ("opt", {"word_embed_proj_dim": 256, "ffn_dim": I}, "not understood, and not planned: word_embed_proj_dim")))
 def test_what_is_not_understood_is_said_and_fits_no_card_for_sure(tmp_path, kind, more, note):
     path = tmp_path / "config.json"
@@ -139,6 +140,47 @@ def test_keys_that_cost_nothing_are_not_named(tmp_path):
     more = {"num_beams": 4, "initializer_range": 0.02, "routed_scaling_factor": 2.5, "rope_scaling": {"factor": 8},
             "head_dim": None, "num_experts": 0}
     plan(tmp_path, "llama", "--infer", more=more)
+
+
+@pytest.mark.parametrize("words, is_kept", (((), False), (("--attention", "eager"), True)))
+def test_gradients_of_an_mlp_whose_attention_goes_backward_last(tmp_path, words, is_kept):
+    made = plan(tmp_path, "llama", "--train", *words)
+    mlp, rest = 3 * H * I, 4 * H * H + 2 * H
+    parameters = 2 * V * H + L * (mlp + rest) + H
+    term = next(t for t in made["terms"] if t["why"].startswith("of the head") and "layers" in t["why"])
+    assert term["bytes"] == 2 * (parameters - V * H - rest - (0 if is_kept else mlp))
+
+
+@pytest.mark.parametrize("words, element", (((), 4), (("--autocast", "bf16", "--dtype", "fp32"), 2)))
+def test_what_an_adapter_keeps_is_cast_once_more(tmp_path, words, element):
+    made = plan(tmp_path, "llama", "--train", "--lora", "8", *words)
+    kept = [t["bytes"] for t in made["terms"] if t["why"].startswith("each adapter keeps") and "loss" in t["stages"] and
+            t["owner"] == "activations/attention"]
+    assert kept == [L * T * element * (4 * H + 4 * 8)]
+
+
+def test_an_encoder_with_adapters_keeps_what_its_norms_need(tmp_path):
+    made = plan(tmp_path, "bert", "--train", "--lora", "8")
+    assert owned(made, "activations/embedding", "loss") == 0
+    behind = sum(t["bytes"] for t in made["terms"] if "LayerNorm after" in t["why"] and "loss" in t["stages"])
+    assert behind == L * T * (8 + 2 * H + 8)
+
+
+@pytest.mark.parametrize("name, has_head", (("NobodyDecoder", 1), ("NobodyModel", 0), ("NobodyForCausalLM", 1),
+                                            ("NobodyForTokenClassification", 0)))
+def test_the_head_of_a_class_that_is_not_known(tmp_path, name, has_head):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"model_type": "nobody", "architectures": [name]} | SIZES))
+    made = estimate(path, "--infer", "--batch", B, "--seq", S)
+    assert owned(made, "logits", "logits") == has_head * T * V * 2
+
+
+@pytest.mark.parametrize("kind", ("gpt_oss", "granite_swa"))
+def test_attention_with_sinks_computes_scores(tmp_path, kind):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"model_type": kind} | SIZES | HEADS))
+    made = estimate(path, "--infer", "--batch", B, "--seq", S)
+    assert owned(made, "activations/attention", "forward") >= T * A * S * (2 + 4 + 4)
 
 
 @pytest.mark.parametrize("kind, keys, head", (("llama", A, D), ("qwen3", 32, 128), ("mistral", 8, D), ("glm", 2, 128),
