@@ -9,6 +9,7 @@
 -- ended ("running", "exit N", "signal N", "killed" = no exit handler ran, "snapshot"), exit_status, recording_stopped (why, if early),
 -- events, lost_events (no room), torn_records (cut off by the program's death), reused_addresses (a free was lost),
 -- unknown_frees, missing_slots (where the journal was cut: how much of it), and how far it is: imported_slots, resolved_frames.
+-- Of a recording that keeps a part of its past only: keep ("2GiB", "24h"), folded_event and folded_time_ns (see table period).
 -- Of a PyTorch snapshot (ended "snapshot"; every event has the same thread, times are of the wall clock): snapshot (its file's name),
 -- snapshot_entries (of its traces), snapshot_earlier_blocks (alive when they began).
 CREATE TABLE run (
@@ -228,6 +229,32 @@ CREATE TABLE peak (
 	max_allocated_event   INTEGER NOT NULL,  -- instant of most block bytes, and how many
 	max_allocated_bytes   INTEGER NOT NULL
 );
+
+-- Of a recording with run.keep: what is known of each hour, or of several that were merged, of the run (id: its first hour, from 1).
+-- Of events up to run.folded_event there are rows only of what was live after it, or at one of the instants of table peak and of
+-- period_peak, or at the first failed request or a period's last one: whatever was live at such an instant is there, whole.
+CREATE TABLE period (
+	id              INTEGER PRIMARY KEY,
+	start_time_ns   INTEGER NOT NULL,
+	end_time_ns     INTEGER NOT NULL,        -- of its last event
+	first_event     INTEGER NOT NULL,
+	last_event      INTEGER NOT NULL,
+	allocations     INTEGER NOT NULL,        -- events of each kind
+	frees           INTEGER NOT NULL,
+	failed_requests INTEGER NOT NULL,
+	marks           INTEGER NOT NULL,
+	lost_events     INTEGER NOT NULL
+);
+CREATE TABLE period_peak (                       -- as of table peak, of the period alone
+	period                INTEGER NOT NULL,
+	device                INTEGER NOT NULL,
+	event                 INTEGER NOT NULL,  -- may be the one before first_event
+	used_bytes            INTEGER NOT NULL,
+	allocated_bytes       INTEGER NOT NULL,
+	max_allocated_event   INTEGER NOT NULL,
+	max_allocated_bytes   INTEGER NOT NULL,
+	PRIMARY KEY (period, device)
+) WITHOUT ROWID;
 
 -- The words behind the numbers, filled from the program's own lists when the database is made.
 CREATE TABLE operation (id INTEGER PRIMARY KEY, name TEXT NOT NULL);

@@ -25,6 +25,7 @@
 #include "preload/sys.h"
 #include "preload/text.h"
 #include "preload/thread_state.h"
+#include "common/keep.h"
 
 #define PAGE_BYTES 4096u
 #define OPEN_WAIT_NS 2000000000ull
@@ -126,7 +127,7 @@ static void say_refused(const char *path, int error)
 }
 
 /* Where a recording opens, so once per program that uses a GPU. */
-static void say_wrong_option(const char *variable)
+static void say_wrong_option(const char *variable, const char *what)
 {
 	char buffer[256];
 	struct vt_text text;
@@ -134,7 +135,9 @@ static void say_wrong_option(const char *variable)
 	vt_text_init(&text, buffer, sizeof(buffer));
 	vt_text_add(&text, "vtrace: ");
 	vt_text_add(&text, variable);
-	vt_text_add(&text, " is not a number; ignored\n");
+	vt_text_add(&text, " is not ");
+	vt_text_add(&text, what);
+	vt_text_add(&text, "; ignored\n");
 	vt_text_say(&text);
 }
 
@@ -205,6 +208,19 @@ static int forget_ids(void)
 	return err;
 }
 
+/* Both bounds hold. */
+static void limit_journal(void)
+{
+	uint64_t limit = (uint64_t)vt_config()->max_journal_mib << 20;
+	struct vt_keep keep = { 0 };
+
+	if (*vt_config()->keep && vt_keep_parse(vt_config()->keep, &keep) && !vt_config()->quiet)
+		say_wrong_option("VTRACE_KEEP", VT_KEEP_EXAMPLES);
+	if (keep.bytes && (!limit || limit > vt_keep_journal_bytes(&keep)))
+		limit = vt_keep_journal_bytes(&keep);
+	vt_journal_set_limit(limit);
+}
+
 static uint32_t open_recording(void)
 {
 	int err;
@@ -214,9 +230,9 @@ static uint32_t open_recording(void)
 	vt_config_read();
 	vt_text_remember_stderr();
 	if (vt_config_wrong() && !vt_config()->quiet)
-		say_wrong_option(vt_config_wrong());
+		say_wrong_option(vt_config_wrong(), "a number");
 	vt_journal_forget();
-	vt_journal_set_limit((uint64_t)vt_config()->max_journal_mib << 20);
+	limit_journal();
 	g.collector_pid = 0;
 	err = forget_ids();
 	if (!err)

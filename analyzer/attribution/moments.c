@@ -36,7 +36,7 @@ int vt_moments_find_highest(const struct vt_stages *stages, int device, vt_momen
 		if (span == stages->nr_spans)
 			break;
 		if (stages->spans[span].first_event > moment->event ||
-		    !vt_timeline_is_last_of_event(timeline, moment) ||
+		    !vt_timeline_is_instant(timeline, moment) ||
 		    !is_looked_at(&stages->spans[span], moment->event, context))
 			continue;
 		if (highest->span && totals.allocated_bytes <= highest->allocated_bytes)

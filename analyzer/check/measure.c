@@ -138,7 +138,7 @@ static struct highest find_highest(const struct vt_measure *m, const struct vt_l
 		const struct vt_moment *moment = &timeline->moments[i];
 
 		add_moment(m, limit, device, moment, &totals, &bytes);
-		if (!vt_timeline_is_last_of_event(timeline, moment) ||
+		if (!vt_timeline_is_instant(timeline, moment) ||
 		    !is_inside(m, limit, moment->event) ||
 		    (highest.is_found && bytes <= highest.bytes))
 			continue;

@@ -12,6 +12,7 @@
 #include "analyzer/database/db.h"
 #include "analyzer/base/diag.h"
 #include "analyzer/input/input.h"
+#include "analyzer/model/folded.h"
 #include "analyzer/import/run_keys.h"
 #include "analyzer/base/options.h"
 #include "analyzer/base/printable.h"
@@ -117,6 +118,31 @@ static json_t *json_int_or_null(struct vt_stmt *stmt, int column)
 					     : json_integer(vt_stmt_int(stmt, column));
 }
 
+#define PERIOD_COLUMNS                                                                             \
+	"id", "start_time_ns", "end_time_ns", "first_event", "last_event", "allocations", "frees", \
+		"failed_requests", "marks", "lost_events", "device", "peak_event",                 \
+		"peak_used_bytes", "peak_allocated_bytes", "max_allocated_event",                  \
+		"max_allocated_bytes"
+#define PERIOD_QUERY                                                                               \
+	"SELECT p.*, device, event, used_bytes, allocated_bytes, max_allocated_event,"             \
+	" max_allocated_bytes FROM period p JOIN period_peak ON period = id ORDER BY id, device"
+
+static json_t *json_periods(struct vt_db *db)
+{
+	static const char *const keys[] = { PERIOD_COLUMNS };
+	struct vt_stmt *stmt = vt_db_prepare(db, PERIOD_QUERY);
+	json_t *periods = json_array();
+
+	while (vt_stmt_step(stmt) == 1) {
+		json_t *period = vt_json_append_object(periods);
+
+		for (int i = 0; i < (int)VT_ARRAY_SIZE(keys); i++)
+			vt_json_set(period, keys[i], json_integer(vt_stmt_int(stmt, i)));
+	}
+	vt_stmt_free(stmt);
+	return periods;
+}
+
 static json_t *json_devices(struct vt_db *db)
 {
 	static const char *const keys[] = {
@@ -161,6 +187,7 @@ static void print_json(struct vt_db *db)
 	vt_json_set(root, "run", json_run(db));
 	vt_json_set(root, "devices", json_devices(db));
 	vt_json_set(root, "counts", counts);
+	vt_json_set(root, "periods", json_periods(db));
 	json_dumpf(root, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
 	putchar('\n');
 	json_decref(root);
@@ -240,6 +267,33 @@ static void print_counts(struct vt_db *db)
 				      (uint64_t)count_rows(db, counted[i].table)));
 }
 
+/* What is known of a past that is folded: one line for each period and device. */
+static void print_periods(struct vt_db *db)
+{
+	struct vt_stmt *stmt = vt_db_prepare(db, PERIOD_QUERY);
+	int64_t start_ns = vt_db_run_get_int(db, "start_time_ns", 0);
+	char time[VT_UNITS_MAX], used[VT_UNITS_MAX], most[VT_UNITS_MAX], events[VT_UNITS_MAX];
+
+	print_line("folded", vt_folded_describe(db));
+	while (vt_stmt_step(stmt) == 1) {
+		int64_t from_ns = vt_stmt_int(stmt, 1) - start_ns;
+
+		printf("period %-13" PRId64 " from t=%s: peak %s from the driver (event %" PRId64
+		       "), %s in blocks (event %" PRId64 ") on cuda:%" PRId64
+		       ", %s allocations and frees, %" PRId64 " failed, %" PRId64 " lost\n",
+		       vt_stmt_int(stmt, 0),
+		       vt_units_duration(time, sizeof(time), from_ns > 0 ? (uint64_t)from_ns : 0),
+		       vt_units_bytes(used, sizeof(used), (uint64_t)vt_stmt_int(stmt, 12)),
+		       vt_stmt_int(stmt, 11),
+		       vt_units_bytes(most, sizeof(most), (uint64_t)vt_stmt_int(stmt, 15)),
+		       vt_stmt_int(stmt, 14), vt_stmt_int(stmt, 10),
+		       vt_units_count(events, sizeof(events),
+				      (uint64_t)(vt_stmt_int(stmt, 5) + vt_stmt_int(stmt, 6))),
+		       vt_stmt_int(stmt, 7), vt_stmt_int(stmt, 9));
+	}
+	vt_stmt_free(stmt);
+}
+
 static void print_text(struct vt_db *db)
 {
 	struct vt_stmt *stmt;
@@ -269,6 +323,7 @@ static void print_text(struct vt_db *db)
 		print_device(stmt);
 	vt_stmt_free(stmt);
 	print_counts(db);
+	print_periods(db);
 }
 
 int vt_cmd_info(int argc, char **argv)

@@ -29,6 +29,7 @@
 #include "analyzer/commands/watcher.h"
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
+#include "common/keep.h"
 #include "common/recorder_options.h"
 
 /* The recorder's options that are numbers. */
@@ -58,6 +59,7 @@ enum {
 	OPTION_OBSERVE,
 	OPTION_REDACT,
 	OPTION_MAX_JOURNAL,
+	OPTION_KEEP,
 	OPTION_NO_COLLECT,
 	OPTION_HTML,
 	OPTION_WARN,
@@ -82,6 +84,9 @@ static const struct vt_option options[] = {
 	  "store no arguments and no string keys of dictionaries (VTRACE_REDACT=1)" },
 	{ OPTION_MAX_JOURNAL, "max-journal", "MIB",
 	  "MiB of disk for events not yet in the database; 0: no limit (VTRACE_MAX_JOURNAL)" },
+	{ OPTION_KEEP, "keep", "AMOUNT",
+	  "most disk of the recording (2GiB), or how far back it has details (24h); what is older "
+	  "is folded (VTRACE_KEEP)" },
 	{ OPTION_NO_COLLECT, "no-collect", NULL,
 	  "leave the journal; the next vtrace command imports it (VTRACE_COLLECT=0)" },
 	{ OPTION_HTML, "html", NULL, "also write an HTML page next to the database (vtrace html)" },
@@ -146,6 +151,16 @@ static int set_number(int id)
 	return -1;
 }
 
+static int set_keep(void)
+{
+	struct vt_keep keep;
+
+	if (!vt_keep_parse(optarg, &keep))
+		return setenv("VTRACE_KEEP", optarg, 1);
+	vt_options_wrong(&spec, "--keep %s: not " VT_KEEP_EXAMPLES, optarg);
+	return -1;
+}
+
 /*
  * Reads the options; the recorder's become its variables.  Returns as vt_options_next at its end.
  */
@@ -180,6 +195,10 @@ static int read_options(struct run *run, int argc, char **argv)
 			break;
 		case OPTION_REDACT:
 			setenv("VTRACE_REDACT", "1", 1);
+			break;
+		case OPTION_KEEP:
+			if (set_keep())
+				return VT_OPTIONS_WRONG;
 			break;
 		case OPTION_NO_COLLECT:
 			setenv("VTRACE_COLLECT", "0", 1);

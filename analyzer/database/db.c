@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "analyzer/database/db_check.h"
@@ -32,6 +33,9 @@
 
 /* How long a statement waits for another process's transaction. */
 #define BUSY_TIMEOUT_MS 10000
+
+/* SQLite's own. */
+#define PAGE_BYTES 4096
 
 /* Names for a new database before it has its own. */
 #define DRAFT_TRIES 100
@@ -370,13 +374,65 @@ void vt_db_rollback(struct vt_db *db)
 		sqlite3_exec(db->raw, "ROLLBACK", NULL, NULL, NULL);
 }
 
+uint64_t vt_db_used_bytes(struct vt_db *db)
+{
+	int64_t pages = vt_db_query_int(db, "PRAGMA main.page_count", 0) -
+			vt_db_query_int(db, "PRAGMA main.freelist_count", 0);
+
+	return (uint64_t)(pages * vt_db_query_int(db, "PRAGMA main.page_size", 0));
+}
+
+uint64_t vt_db_log_bytes(const struct vt_db *db)
+{
+	char *path = vt_xasprintf("%s-wal", db->path);
+	struct stat st;
+	uint64_t bytes = stat(path, &st) ? 0 : (uint64_t)st.st_size;
+
+	free(path);
+	return bytes;
+}
+
+int vt_db_limit_log(struct vt_db *db, uint64_t bytes)
+{
+	char sql[64];
+
+	snprintf(sql, sizeof(sql), "PRAGMA main.wal_autocheckpoint=%llu",
+		 (unsigned long long)(bytes / PAGE_BYTES));
+	return vt_db_exec(db, sql);
+}
+
+/* Without waiting for readers. */
+static int empty_log(struct vt_db *db)
+{
+	sqlite3_stmt *raw = NULL;
+	int rc = -1;
+
+	if (sqlite3_prepare_v2(db->raw, "PRAGMA main.wal_checkpoint(TRUNCATE)", -1, &raw, NULL) ==
+	    SQLITE_OK && sqlite3_step(raw) == SQLITE_ROW && !sqlite3_column_int(raw, 0))
+		rc = 0;
+	else
+		vt_db_fail(db);
+	sqlite3_finalize(raw);
+	return rc;
+}
+
+int vt_db_empty_log(struct vt_db *db)
+{
+	int rc;
+
+	sqlite3_busy_timeout(db->raw, 0);
+	rc = empty_log(db);
+	sqlite3_busy_timeout(db->raw, BUSY_TIMEOUT_MS);
+	return rc;
+}
+
 int vt_db_make_single_file(struct vt_db *db)
 {
 	sqlite3_stmt *raw = NULL;
 	int rc = -1;
 
 	sqlite3_busy_timeout(db->raw, 0);
-	if (vt_db_exec(db, "PRAGMA main.wal_checkpoint(TRUNCATE)"))
+	if (empty_log(db))
 		goto out;
 	if (sqlite3_prepare_v2(db->raw, "PRAGMA main.journal_mode=DELETE", -1, &raw, NULL) !=
 	    SQLITE_OK)

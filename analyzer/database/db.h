@@ -63,6 +63,16 @@ void vt_db_rollback(struct vt_db *db);
 int vt_db_append(struct vt_db *db, const char *table, size_t nr, vt_db_row_fn fill,
 		 const void *argument);
 /*
+ * Disk: of the pages that hold something (what was deleted is used again), and of the log.
+ * vt_db_limit_log: from how many bytes on the log's pages are moved to the database, at the end of
+ * a transaction, and it begins anew, unless somebody still reads what was there before.
+ */
+uint64_t vt_db_used_bytes(struct vt_db *db);
+uint64_t vt_db_log_bytes(const struct vt_db *db);
+int vt_db_limit_log(struct vt_db *db, uint64_t bytes);
+/* At once: all in the database, the log has no bytes.  -1: somebody reads what was before. */
+int vt_db_empty_log(struct vt_db *db);
+/*
  * How a writer ends: everything in one file, none beside it.  Returns -1 while a reader holds the
  * old state.
  */

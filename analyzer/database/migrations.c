@@ -49,7 +49,15 @@
 /* Version 7: where the forward of a failed request's node stood. */
 #define ADD_7 "ALTER TABLE out_of_memory ADD COLUMN forward_python_stack INTEGER;"
 
-#define SET_VERSION "PRAGMA user_version=7"
+/* Version 8: what is known of a past that was folded. */
+#define TABLES_8(temporary)                                                                        \
+	"CREATE " temporary " TABLE period (id INTEGER PRIMARY KEY, start_time_ns, end_time_ns,"   \
+	" first_event, last_event, allocations, frees, failed_requests, marks, lost_events);"      \
+	"CREATE " temporary " TABLE period_peak (period, device, event, used_bytes,"               \
+	" allocated_bytes, max_allocated_event, max_allocated_bytes,"                              \
+	" PRIMARY KEY (period, device)) WITHOUT ROWID;"
+
+#define SET_VERSION TABLES_8("") "PRAGMA user_version=8"
 
 /* A temporary view hides the table of its name. */
 #define VIEW(table, columns)                                                                       \
@@ -63,28 +71,31 @@ static const struct {
 	const char *read;
 	const char *write;
 } older[] = {
-	[1] = { "PRAGMA temp_store=MEMORY;" TABLES_2("TEMP") TABLES_3("TEMP") TABLES_5("TEMP")
-		TABLES_6("TEMP")
+	[1] = { "PRAGMA temp_store=MEMORY;" TABLES_8("TEMP") TABLES_2("TEMP") TABLES_3("TEMP")
+		TABLES_5("TEMP") TABLES_6("TEMP")
 		VIEW("allocation", "NULL AS forward_python_stack,"
 		     " NULL AS freed_forward_python_stack, NULL AS requested_bytes, "
 		     VIEW_ALLOCATION_4)
 		VIEW_OUT_OF_MEMORY_3,
 		TABLES_2("") TABLES_3("") TABLES_5("") TABLES_6("") ADD_2 ADD_3 ADD_4 ADD_7
 		SET_VERSION },
-	[2] = { "PRAGMA temp_store=MEMORY;" TABLES_3("TEMP") TABLES_5("TEMP") TABLES_6("TEMP")
+	[2] = { "PRAGMA temp_store=MEMORY;" TABLES_8("TEMP") TABLES_3("TEMP") TABLES_5("TEMP")
+		TABLES_6("TEMP")
 		VIEW("allocation", "NULL AS requested_bytes, " VIEW_ALLOCATION_4)
 		VIEW_OUT_OF_MEMORY_3,
 		TABLES_3("") TABLES_5("") TABLES_6("") ADD_3 ADD_4 ADD_7 SET_VERSION },
-	[3] = { "PRAGMA temp_store=MEMORY;" TABLES_5("TEMP") TABLES_6("TEMP")
+	[3] = { "PRAGMA temp_store=MEMORY;" TABLES_8("TEMP") TABLES_5("TEMP") TABLES_6("TEMP")
 		VIEW("allocation", VIEW_ALLOCATION_4)
 		VIEW("out_of_memory", "NULL AS grad, NULL AS forward_python_stack"),
 		TABLES_5("") TABLES_6("") ADD_4 ADD_7 SET_VERSION },
-	[4] = { "PRAGMA temp_store=MEMORY;" TABLES_5("TEMP") TABLES_6("TEMP")
+	[4] = { "PRAGMA temp_store=MEMORY;" TABLES_8("TEMP") TABLES_5("TEMP") TABLES_6("TEMP")
 		VIEW_OUT_OF_MEMORY_6,
 		TABLES_5("") TABLES_6("") ADD_7 SET_VERSION },
-	[5] = { "PRAGMA temp_store=MEMORY;" TABLES_6("TEMP") VIEW_OUT_OF_MEMORY_6,
+	[5] = { "PRAGMA temp_store=MEMORY;" TABLES_8("TEMP") TABLES_6("TEMP") VIEW_OUT_OF_MEMORY_6,
 		TABLES_6("") ADD_7 SET_VERSION },
-	[6] = { "PRAGMA temp_store=MEMORY;" VIEW_OUT_OF_MEMORY_6, ADD_7 SET_VERSION },
+	[6] = { "PRAGMA temp_store=MEMORY;" TABLES_8("TEMP") VIEW_OUT_OF_MEMORY_6,
+		ADD_7 SET_VERSION },
+	[7] = { "PRAGMA temp_store=MEMORY;" TABLES_8("TEMP"), SET_VERSION },
 };
 
 #define NR_OLDER (int)(sizeof(older) / sizeof(older[0]))

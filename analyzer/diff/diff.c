@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyzer/base/util.h"
+#include "analyzer/model/folded.h"
 #include "analyzer/diff/noise.h"
 #include "analyzer/model/when.h"
 #include "analyzer/report/limits.h"
@@ -237,7 +238,19 @@ static const struct vt_side *find_unfinished(const struct vt_diff *diff, int sid
 	return NULL;
 }
 
-char *vt_diff_incomplete(const struct vt_diff *diff, int side)
+/* NULL: everything of that side is kept. */
+static char *describe_folded(const struct vt_diff *diff, int side)
+{
+	char *folded = vt_folded_describe(diff->sides[side]->analysis.db), *text = NULL;
+
+	if (folded)
+		text = vt_xasprintf("of the %s %s", side == VT_DIFF_NEW ? "new run" : "base",
+				    folded);
+	free(folded);
+	return text;
+}
+
+static char *describe_unfinished(const struct vt_diff *diff, int side)
 {
 	const struct vt_side *of = find_unfinished(diff, side);
 	const char *ending = of ? vt_limits_ending(&of->analysis) : NULL;
@@ -252,6 +265,19 @@ char *vt_diff_incomplete(const struct vt_diff *diff, int side)
 			    side == VT_DIFF_NEW ? "new run" : "base", ending,
 			    side == VT_DIFF_NEW ? "less memory is not an improvement"
 						: "more in the new run may come from that");
+}
+
+char *vt_diff_incomplete(const struct vt_diff *diff, int side)
+{
+	char *unfinished = describe_unfinished(diff, side), *folded = describe_folded(diff, side);
+	char *both;
+
+	if (!unfinished || !folded)
+		return unfinished ? unfinished : folded;
+	both = vt_xasprintf("%s; %s", unfinished, folded);
+	free(unfinished);
+	free(folded);
+	return both;
 }
 
 int vt_diff_is_new_failed(const struct vt_diff *diff)

@@ -204,7 +204,7 @@ static void play(struct playing *playing)
 		playing->time_ns = time_ns > playing->time_ns ? time_ns : playing->time_ns;
 		if (moment->what == VT_MOMENT_ALLOC || moment->what == VT_MOMENT_FREE)
 			change(playing, moment);
-		if (!vt_timeline_is_last_of_event(timeline, moment))
+		if (!vt_timeline_is_instant(timeline, moment))
 			continue;
 		add_unrecorded(playing, moment->event);
 		settle(playing);

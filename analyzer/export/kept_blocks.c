@@ -33,7 +33,7 @@ static int64_t find_highest(const struct vt_writer_job *job, int device)
 	for (uint32_t i = 0; i < timeline->nr && timeline->moments[i].event <= job->event; i++) {
 		vt_timeline_add(timeline, &timeline->moments[i], device, &totals);
 		if (totals.allocated_bytes <= most ||
-		    !vt_timeline_is_last_of_event(timeline, &timeline->moments[i]))
+		    !vt_timeline_is_instant(timeline, &timeline->moments[i]))
 			continue;
 		most = totals.allocated_bytes;
 		event = timeline->moments[i].event;

@@ -295,7 +295,7 @@ static void play(struct vt_series *series, struct playing *all)
 			if (d != UINT32_MAX)
 				change(&all[d], series, moment, time_ns);
 		}
-		if (!vt_timeline_is_last_of_event(timeline, moment))
+		if (!vt_timeline_is_instant(timeline, moment))
 			continue;
 		while (span + 1 < stages->nr_spans &&
 		       stages->spans[span].last_event < moment->event)

@@ -123,6 +123,10 @@ static enum vt_collect_result follow(struct collect *c, struct vt_diag *diag)
 
 	for (;;) {
 		c->is_dead = is_writer_dead(c);
+		if (c->options->is_following && !c->is_dead && !vt_import_has_room(c->import)) {
+			pause_between(c, 0);
+			continue;
+		}
 		taken = take_batch(c, diag);
 		if (taken < 0)
 			return VT_COLLECT_FAILED;

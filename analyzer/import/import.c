@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/import/fold.h"
 #include "analyzer/import/import_allocations.h"
 #include "analyzer/import/import_definitions.h"
 #include "analyzer/import/import_generated.h"
@@ -15,6 +16,7 @@
 #include "analyzer/import/import_stacks.h"
 #include "analyzer/import/journal_reader.h"
 #include "analyzer/import/peak.h"
+#include "analyzer/import/periods.h"
 #include "analyzer/import/run_keys.h"
 #include "analyzer/base/process.h"
 #include "analyzer/base/util.h"
@@ -30,6 +32,9 @@ struct vt_import {
 	struct vt_import_names names;
 	struct vt_import_operators operators;
 	struct vt_peak_totals peak;
+	struct vt_periods periods;
+	struct vt_fold fold;
+	int is_folding; /* only a part of the past is kept */
 	struct vt_stmt *set;
 	uint64_t nr_events;
 	uint64_t start_time_ns;
@@ -107,6 +112,30 @@ static int resume_run(struct vt_import *im)
 	return vt_import_allocations_resume(&im->allocations);
 }
 
+/*
+ * What the recording was begun with holds to its end, whoever takes it up.  What is no such amount
+ * is as if not set, as with the recorder's own variables.
+ */
+static int start_folding(struct vt_import *im)
+{
+	const char *wanted = getenv("VTRACE_KEEP");
+	char *known = NULL;
+	struct vt_keep keep;
+	int rc = 0;
+
+	if (!im->nr_events && wanted && !vt_keep_parse(wanted, &keep))
+		rc = vt_db_run_set(im->db, vt_run_key(VT_RUN_KEEP), wanted);
+	if (!rc)
+		rc = vt_db_run_find(im->db, vt_run_key(VT_RUN_KEEP), &known);
+	if (!rc && known && !vt_keep_parse(known, &keep)) {
+		im->is_folding = 1;
+		rc = vt_periods_load(&im->periods) ||
+		     vt_fold_init(&im->fold, im->db, &keep, &im->periods);
+	}
+	free(known);
+	return rc;
+}
+
 static int is_other_run(struct vt_import *im, const struct vt_journal_header *header)
 {
 	return get_int(im, VT_RUN_PID) != header->pid ||
@@ -144,6 +173,7 @@ int vt_import_open(struct vt_import **out, struct vt_db *db, const struct vt_jou
 	vt_journal_reader_init(&im->reader, 0);
 	vt_import_rows_init(&im->rows, db);
 	vt_import_allocations_init(&im->allocations, &im->rows, &im->peak);
+	vt_periods_init(&im->periods, db, &im->peak, header->start_time_ns);
 	vt_import_stacks_init(&im->stacks, db);
 	vt_import_definitions_init(&im->definitions, db);
 	vt_import_generated_init(&im->generated, db);
@@ -166,7 +196,7 @@ int vt_import_open(struct vt_import **out, struct vt_db *db, const struct vt_jou
 		rc = -1;
 		goto out;
 	}
-	rc = pid ? resume_run(im) : begin_run(im, header);
+	rc = (pid ? resume_run(im) : begin_run(im, header)) || start_folding(im) ? -1 : 0;
 	if (rc)
 		fail(im, diag);
 out:
@@ -185,6 +215,7 @@ void vt_import_close(struct vt_import *im)
 	vt_stmt_free(im->set);
 	vt_import_allocations_release(&im->allocations);
 	vt_import_rows_release(&im->rows);
+	vt_periods_release(&im->periods);
 	vt_import_stacks_release(&im->stacks);
 	vt_import_definitions_release(&im->definitions);
 	vt_import_generated_release(&im->generated);
@@ -203,6 +234,9 @@ static void note_time(struct vt_import *im, uint64_t time_ns)
 static int take_event(struct vt_import *im, const struct vt_event_record *event)
 {
 	note_time(im, event->time_ns);
+	if (im->is_folding && vt_periods_note(&im->periods, im->nr_events + 1, event->time_ns,
+					      event->op, event->size_bytes))
+		return -1;
 	if (vt_import_allocations_event(&im->allocations, ++im->nr_events, event))
 		return -1;
 	if (event->op != VT_OP_MEMORY_INFO || event->kind != VT_KIND_SEGMENT)
@@ -214,6 +248,9 @@ static int take_event(struct vt_import *im, const struct vt_event_record *event)
 static int take_mark(struct vt_import *im, const struct vt_mark_record *mark)
 {
 	note_time(im, mark->time_ns);
+	if (im->is_folding &&
+	    vt_periods_note_mark(&im->periods, im->nr_events + 1, mark->time_ns))
+		return -1;
 	return vt_import_rows_mark(&im->rows, ++im->nr_events, mark);
 }
 
@@ -290,6 +327,15 @@ static int write_counts(struct vt_import *im, const struct vt_journal_header *he
 	return rc;
 }
 
+static int fold(struct vt_import *im)
+{
+	if (!im->is_folding)
+		return 0;
+	if (vt_periods_save(&im->periods))
+		return -1;
+	return vt_fold_run(&im->fold, im->nr_events, im->last_time_ns);
+}
+
 int64_t vt_import_batch(struct vt_import *im, const struct vt_journal_header *header,
 			const void *slots, uint64_t nr_slots, int is_writer_dead,
 			uint64_t max_records, struct vt_diag *diag)
@@ -301,6 +347,8 @@ int64_t vt_import_batch(struct vt_import *im, const struct vt_journal_header *he
 	/* Each may become a row. */
 	if (max_records > VT_DB_IMAGE_MOST_ROWS)
 		max_records = VT_DB_IMAGE_MOST_ROWS;
+	if (im->is_folding && max_records > VT_FOLD_BATCH_RECORDS)
+		max_records = VT_FOLD_BATCH_RECORDS;
 	im->reader.is_writer_dead = is_writer_dead;
 	vt_journal_reader_feed(&im->reader, slots, nr_slots);
 	while (max_records-- && (record = vt_journal_reader_next(&im->reader))) {
@@ -313,7 +361,7 @@ int64_t vt_import_batch(struct vt_import *im, const struct vt_journal_header *he
 		return 0;
 	if (!has_begun)
 		rc = vt_db_begin(im->db);
-	if (rc || vt_import_rows_flush(&im->rows) || vt_peak_save(&im->peak, im->db) ||
+	if (rc || vt_peak_save(&im->peak, im->db) || fold(im) || vt_import_rows_flush(&im->rows) ||
 	    write_counts(im, header) || vt_db_commit(im->db))
 		return fail(im, diag);
 	return (int64_t)(im->reader.slot - first_slot);
@@ -365,6 +413,14 @@ int vt_import_finish(struct vt_import *im, const struct vt_journal_header *heade
 	return 0;
 }
 
+int vt_import_has_room(struct vt_import *im)
+{
+	if (!im->is_folding || !im->fold.keep.bytes ||
+	    vt_db_log_bytes(im->db) <= vt_keep_log_bytes(&im->fold.keep))
+		return 1;
+	return !vt_db_empty_log(im->db);
+}
+
 /* Device use beyond what was recorded; 0 while there was no sample. */
 static uint64_t context_of(const struct vt_import *im, int32_t device)
 {
@@ -385,6 +441,6 @@ void vt_import_get_progress(const struct vt_import *im, struct vt_import_progres
 	progress->imported_slots = im->reader.slot;
 	progress->event_count = im->nr_events;
 	progress->peak_bytes =
-		highest ? highest->peak_used_bytes + context_of(im, highest->id) : 0;
+		highest ? highest->run.used_bytes + context_of(im, highest->id) : 0;
 	progress->peak_device = highest ? highest->id : 0;
 }

@@ -7,7 +7,7 @@ void vt_peak_release(struct vt_peak_totals *peak)
 }
 
 /* A handful of devices at most: searched one by one. */
-static struct vt_peak_device *device_at(struct vt_peak_totals *peak, int32_t id)
+struct vt_peak_device *vt_peak_device_at(struct vt_peak_totals *peak, int32_t id)
 {
 	for (size_t i = 0; i < peak->devices.len; i++)
 		if (peak->devices.items[i].id == id)
@@ -26,7 +26,7 @@ static uint64_t *total_of(struct vt_peak_totals *peak, int32_t id, unsigned int 
 
 	if (id < 0 || (kind != VT_KIND_BLOCK && !vt_kind_is_driver(kind)))
 		return NULL;
-	device = device_at(peak, id);
+	device = vt_peak_device_at(peak, id);
 	device->is_touched = 1;
 	return kind == VT_KIND_BLOCK ? &device->allocated_bytes : &device->used_bytes;
 }
@@ -39,7 +39,7 @@ void vt_peak_add(struct vt_peak_totals *peak, int32_t device, unsigned int kind,
 	if (total)
 		*total += size_bytes;
 	if (total && kind == VT_KIND_POOL)
-		device_at(peak, device)->pooled_bytes += size_bytes;
+		vt_peak_device_at(peak, device)->pooled_bytes += size_bytes;
 }
 
 void vt_peak_remove(struct vt_peak_totals *peak, int32_t device, unsigned int kind,
@@ -50,12 +50,12 @@ void vt_peak_remove(struct vt_peak_totals *peak, int32_t device, unsigned int ki
 	if (total)
 		*total -= size_bytes;
 	if (total && kind == VT_KIND_POOL)
-		device_at(peak, device)->pooled_bytes -= size_bytes;
+		vt_peak_device_at(peak, device)->pooled_bytes -= size_bytes;
 }
 
 void vt_peak_set_idle(struct vt_peak_totals *peak, int32_t device, uint64_t idle_bytes)
 {
-	struct vt_peak_device *d = device < 0 ? NULL : device_at(peak, device);
+	struct vt_peak_device *d = device < 0 ? NULL : vt_peak_device_at(peak, device);
 
 	if (!d || d->idle_bytes == idle_bytes)
 		return;
@@ -68,25 +68,32 @@ static uint64_t used_of(const struct vt_peak_device *d)
 	return d->used_bytes + d->idle_bytes;
 }
 
-static void settle_device(struct vt_peak_device *d, uint64_t event)
+static void settle_instants(struct vt_peak_instants *most, const struct vt_peak_device *d,
+			    uint64_t event)
 {
 	uint64_t owned = d->allocated_bytes + d->pooled_bytes;
 
 	/* Most used; among equal ones most allocated; among those the first. */
-	if (used_of(d) > d->peak_used_bytes ||
-	    (used_of(d) == d->peak_used_bytes &&
-	     owned > d->peak_allocated_bytes + d->peak_pooled_bytes)) {
-		d->peak_event = event;
-		d->peak_used_bytes = used_of(d);
-		d->peak_allocated_bytes = d->allocated_bytes;
-		d->peak_pooled_bytes = d->pooled_bytes;
-		d->is_changed = 1;
+	if (used_of(d) > most->used_bytes ||
+	    (used_of(d) == most->used_bytes &&
+	     owned > most->allocated_bytes + most->pooled_bytes)) {
+		most->event = event;
+		most->used_bytes = used_of(d);
+		most->allocated_bytes = d->allocated_bytes;
+		most->pooled_bytes = d->pooled_bytes;
+		most->is_changed = 1;
 	}
-	if (d->allocated_bytes > d->max_allocated_bytes) {
-		d->max_allocated_event = event;
-		d->max_allocated_bytes = d->allocated_bytes;
-		d->is_changed = 1;
+	if (d->allocated_bytes > most->max_allocated_bytes) {
+		most->max_allocated_event = event;
+		most->max_allocated_bytes = d->allocated_bytes;
+		most->is_changed = 1;
 	}
+}
+
+static void settle_device(struct vt_peak_device *d, uint64_t event)
+{
+	settle_instants(&d->run, d, event);
+	settle_instants(&d->period, d, event);
 	d->is_touched = 0;
 }
 
@@ -97,9 +104,19 @@ void vt_peak_settle(struct vt_peak_totals *peak, uint64_t event)
 			settle_device(&peak->devices.items[i], event);
 }
 
+void vt_peak_begin_period(struct vt_peak_totals *peak, uint64_t event)
+{
+	for (size_t i = 0; i < peak->devices.len; i++) {
+		struct vt_peak_device *d = &peak->devices.items[i];
+
+		d->period = (struct vt_peak_instants){ 0 };
+		settle_instants(&d->period, d, event);
+	}
+}
+
 uint64_t vt_peak_used(struct vt_peak_totals *peak, int32_t device)
 {
-	return used_of(device_at(peak, device));
+	return used_of(vt_peak_device_at(peak, device));
 }
 
 const struct vt_peak_device *vt_peak_highest(const struct vt_peak_totals *peak)
@@ -109,7 +126,7 @@ const struct vt_peak_device *vt_peak_highest(const struct vt_peak_totals *peak)
 	for (size_t i = 0; i < peak->devices.len; i++) {
 		const struct vt_peak_device *d = &peak->devices.items[i];
 
-		if (d->peak_event && (!highest || d->peak_used_bytes > highest->peak_used_bytes))
+		if (d->run.event && (!highest || d->run.used_bytes > highest->run.used_bytes))
 			highest = d;
 	}
 	return highest;
@@ -122,11 +139,11 @@ static int save_device(const struct vt_peak_device *d, struct vt_db *db)
 	int rc;
 
 	vt_stmt_bind_int(stmt, 1, d->id);
-	vt_stmt_bind_int(stmt, 2, (int64_t)d->peak_event);
-	vt_stmt_bind_int(stmt, 3, (int64_t)d->peak_used_bytes);
-	vt_stmt_bind_int(stmt, 4, (int64_t)d->peak_allocated_bytes);
-	vt_stmt_bind_int(stmt, 5, (int64_t)d->max_allocated_event);
-	vt_stmt_bind_int(stmt, 6, (int64_t)d->max_allocated_bytes);
+	vt_stmt_bind_int(stmt, 2, (int64_t)d->run.event);
+	vt_stmt_bind_int(stmt, 3, (int64_t)d->run.used_bytes);
+	vt_stmt_bind_int(stmt, 4, (int64_t)d->run.allocated_bytes);
+	vt_stmt_bind_int(stmt, 5, (int64_t)d->run.max_allocated_event);
+	vt_stmt_bind_int(stmt, 6, (int64_t)d->run.max_allocated_bytes);
 	rc = vt_stmt_step(stmt);
 	vt_stmt_free(stmt);
 	return rc;
@@ -140,10 +157,10 @@ int vt_peak_save(struct vt_peak_totals *peak, struct vt_db *db)
 	for (size_t i = 0; i < peak->devices.len && !rc; i++) {
 		struct vt_peak_device *d = &peak->devices.items[i];
 
-		if (!d->is_changed)
+		if (!d->run.is_changed)
 			continue;
 		rc = save_device(d, db);
-		d->is_changed = 0;
+		d->run.is_changed = 0;
 	}
 	return rc;
 }
@@ -162,14 +179,14 @@ int vt_peak_load(struct vt_peak_totals *peak, struct vt_db *db)
 	int rc;
 
 	while ((rc = vt_stmt_step(stmt)) == 1) {
-		struct vt_peak_device *d = device_at(peak, (int32_t)vt_stmt_int(stmt, 0));
+		struct vt_peak_device *d = vt_peak_device_at(peak, (int32_t)vt_stmt_int(stmt, 0));
 
-		d->peak_event = (uint64_t)vt_stmt_int(stmt, 1);
-		d->peak_used_bytes = (uint64_t)vt_stmt_int(stmt, 2);
-		d->peak_allocated_bytes = (uint64_t)vt_stmt_int(stmt, 3);
-		d->max_allocated_event = (uint64_t)vt_stmt_int(stmt, 4);
-		d->max_allocated_bytes = (uint64_t)vt_stmt_int(stmt, 5);
-		d->peak_pooled_bytes = (uint64_t)vt_stmt_int(stmt, 6);
+		d->run.event = (uint64_t)vt_stmt_int(stmt, 1);
+		d->run.used_bytes = (uint64_t)vt_stmt_int(stmt, 2);
+		d->run.allocated_bytes = (uint64_t)vt_stmt_int(stmt, 3);
+		d->run.max_allocated_event = (uint64_t)vt_stmt_int(stmt, 4);
+		d->run.max_allocated_bytes = (uint64_t)vt_stmt_int(stmt, 5);
+		d->run.pooled_bytes = (uint64_t)vt_stmt_int(stmt, 6);
 	}
 	vt_stmt_free(stmt);
 	return rc;

@@ -14,20 +14,26 @@
 #include "analyzer/base/util.h"
 #include "common/kinds.h"
 
+/* The instants of most use among those that were looked at; event 0 = none yet. */
+struct vt_peak_instants {
+	uint64_t event;
+	uint64_t used_bytes;
+	uint64_t allocated_bytes;
+	uint64_t pooled_bytes;
+	uint64_t max_allocated_event;
+	uint64_t max_allocated_bytes;
+	int is_changed; /* since the last save */
+};
+
 struct vt_peak_device {
 	int32_t id;
 	uint64_t used_bytes;
 	uint64_t allocated_bytes;
 	uint64_t pooled_bytes; /* allocations of stream-ordered pools: as blocks are of segments */
 	uint64_t idle_bytes;   /* what pools hold beyond them, and graph memory */
-	uint64_t peak_event; /* 0 = nothing yet */
-	uint64_t peak_used_bytes;
-	uint64_t peak_allocated_bytes;
-	uint64_t peak_pooled_bytes;
-	uint64_t max_allocated_event;
-	uint64_t max_allocated_bytes;
+	struct vt_peak_instants run;    /* of all */
+	struct vt_peak_instants period; /* since vt_peak_begin_period() */
 	int is_touched; /* since the last settle */
-	int is_changed; /* since the last save */
 };
 
 struct vt_peak_totals {
@@ -43,9 +49,12 @@ void vt_peak_remove(struct vt_peak_totals *peak, int32_t device, unsigned int ki
 		    uint64_t size_bytes);
 void vt_peak_set_idle(struct vt_peak_totals *peak, int32_t device, uint64_t idle_bytes);
 void vt_peak_settle(struct vt_peak_totals *peak, uint64_t event);
+/* What is in use now, after `event`, is the first that counts for the period. */
+void vt_peak_begin_period(struct vt_peak_totals *peak, uint64_t event);
 
 /* Bytes held from the driver on that device now. */
 uint64_t vt_peak_used(struct vt_peak_totals *peak, int32_t device);
+struct vt_peak_device *vt_peak_device_at(struct vt_peak_totals *peak, int32_t device);
 /* The device with the highest peak; NULL while there is none. */
 const struct vt_peak_device *vt_peak_highest(const struct vt_peak_totals *peak);
 

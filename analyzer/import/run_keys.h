@@ -19,10 +19,13 @@
 	X(REUSED_ADDRESSES, "reused_addresses")    \
 	X(UNKNOWN_FREES, "unknown_frees")          \
 	X(EXIT_STATUS, "exit_status")              \
-	X(RESOLVED_FRAMES, "resolved_frames")
+	X(RESOLVED_FRAMES, "resolved_frames")      \
+	X(FOLDED_EVENT, "folded_event")            \
+	X(FOLDED_TIME, "folded_time_ns")
 #define VT_RUN_TEXTS(X)                            \
 	X(ENDED, "ended")                          \
-	X(RECORDING_STOPPED, "recording_stopped")
+	X(RECORDING_STOPPED, "recording_stopped")  \
+	X(KEEP, "keep")
 #define VT_RUN_KEYS(X) VT_RUN_NUMBERS(X) VT_RUN_TEXTS(X)
 
 enum vt_run_key {

@@ -7,6 +7,7 @@
 #include "analyzer/base/printable.h"
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
+#include "analyzer/model/folded.h"
 
 VT_VECTOR_DECLARE(losses, char *);
 
@@ -141,8 +142,10 @@ struct vt_lines vt_losses_find(struct vt_db *db)
 {
 	char *stopped = vt_printable_make(vt_db_run_get(db, "recording_stopped"));
 	struct losses losses = { 0 };
-	char count[VT_UNITS_MAX];
+	char *folded = vt_folded_describe(db), count[VT_UNITS_MAX];
 
+	if (folded)
+		vt_vector_push(&losses, folded);
 	for (size_t i = 0; i < VT_ARRAY_SIZE(kinds); i++) {
 		const struct kind *kind = &kinds[i];
 		uint64_t nr = number_of(db, kind->key);

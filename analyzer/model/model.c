@@ -342,6 +342,10 @@ int vt_model_load(struct vt_model *model, struct vt_db *db, struct vt_diag *diag
 			" WHERE id = (SELECT min(id) FROM event))",
 			0);
 	rc = load_all(model, diag);
+	if (!rc && vt_folded_load(&model->folded, db)) {
+		vt_db_diag(db, diag);
+		rc = -1;
+	}
 	vt_db_rollback(db);
 	if (rc)
 		return rc;
@@ -356,6 +360,7 @@ void vt_model_release(struct vt_model *model)
 		free(model->devices[i].name);
 	for (size_t i = 0; i < VT_ARRAY_SIZE(tables); i++)
 		free(*(void **)((char *)model + tables[i].array));
+	vt_folded_release(&model->folded);
 	free(model->roundings);
 	free(model->allocations);
 	vt_callers_release(&model->callers);

@@ -13,6 +13,7 @@
 #include "analyzer/database/db.h"
 #include "analyzer/base/diag.h"
 #include "analyzer/model/allocation_rows.h"
+#include "analyzer/model/folded.h"
 #include "analyzer/model/frames.h"
 #include "analyzer/model/operator_calls.h"
 #include "analyzer/model/string_table.h"
@@ -210,6 +211,7 @@ struct vt_model {
 	uint32_t nr_roundings;
 	struct vt_pool_change *pool_changes; /* by event; found by idle_pools.h */
 	uint32_t nr_pool_changes;
+	struct vt_folded folded;
 	int64_t last_event;
 	int64_t start_time_ns;
 };

@@ -156,10 +156,15 @@ int64_t vt_timeline_time(const struct vt_timeline *timeline, int64_t event)
 	return after ? vt_timeline_moment_time(timeline, &timeline->moments[after - 1]) : 0;
 }
 
-int vt_timeline_is_last_of_event(const struct vt_timeline *timeline,
-				 const struct vt_moment *moment)
+static int is_last_of_event(const struct vt_timeline *timeline, const struct vt_moment *moment)
 {
 	return moment + 1 == timeline->moments + timeline->nr || moment[1].event != moment->event;
+}
+
+int vt_timeline_is_instant(const struct vt_timeline *timeline, const struct vt_moment *moment)
+{
+	return is_last_of_event(timeline, moment) &&
+	       vt_folded_is_known(&timeline->model->folded, moment->event);
 }
 
 void vt_timeline_add(const struct vt_timeline *timeline, const struct vt_moment *moment, int device,
@@ -168,7 +173,7 @@ void vt_timeline_add(const struct vt_timeline *timeline, const struct vt_moment 
 	const struct vt_allocation *a;
 	uint64_t sign;
 
-	if (timeline->model->nr_pool_changes && vt_timeline_is_last_of_event(timeline, moment))
+	if (timeline->model->nr_pool_changes && is_last_of_event(timeline, moment))
 		totals->used_bytes += (uint64_t)vt_idle_pools_change(timeline->model, device,
 								     moment->event);
 	if (moment->what != VT_MOMENT_ALLOC && moment->what != VT_MOMENT_FREE)

@@ -38,9 +38,11 @@ struct vt_timeline {
 void vt_timeline_init(struct vt_timeline *timeline, const struct vt_model *model);
 void vt_timeline_release(struct vt_timeline *timeline);
 
-/* Only behind the last moment of an event are totals those of an instant. */
-int vt_timeline_is_last_of_event(const struct vt_timeline *timeline,
-				 const struct vt_moment *moment);
+/*
+ * Only behind the last moment of an event are totals those of an instant, and in a past that is
+ * folded only at some.
+ */
+int vt_timeline_is_instant(const struct vt_timeline *timeline, const struct vt_moment *moment);
 /* Index of the first moment behind `event`. */
 uint32_t vt_timeline_after(const struct vt_timeline *timeline, int64_t event);
 /* Time of the last moment at or before `event`, in ns since the start of the recording. */

@@ -100,6 +100,14 @@ static int parse_event(const struct vt_model *model, const char *text, int64_t *
 			    vt_db_path(model->db), (long long)number, (long long)model->last_event);
 		return -1;
 	}
+	if (!vt_folded_is_known(&model->folded, number)) {
+		vt_diag_set(diag, VT_EXIT_UNREADABLE,
+			    "%s: event %lld is folded: what was live then is not all known; it is"
+			    " from event %lld on, and at the peaks that vtrace info lists",
+			    vt_db_path(model->db), (long long)number,
+			    (long long)model->folded.event + 1);
+		return -1;
+	}
 	*event = number;
 	return 0;
 }

@@ -93,7 +93,8 @@ static void find_peaks(struct vt_frag_device *device)
 		higher(&device->peak_requested_bytes, held.requested_bytes);
 		higher(&device->peak_allocated_bytes, held.allocated_bytes);
 		higher(&device->peak_reserved_bytes, held.reserved_bytes);
-		take_sample(device, at, step->event, &highest, held.reserved_bytes);
+		if (vt_folded_is_known(&device->trace->model->folded, step->event))
+			take_sample(device, at, step->event, &highest, held.reserved_bytes);
 	}
 }
 

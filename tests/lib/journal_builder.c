@@ -17,13 +17,12 @@ static void make_room(struct builder *b, uint64_t nr_slots)
 	memset(b->bytes + capacity, 0, b->capacity - capacity);
 }
 
-void builder_init(struct builder *b)
+static void start(struct builder *b)
 {
 	struct vt_journal_header *header;
 
-	memset(b, 0, sizeof(*b));
-	b->time_ns = 1000000;
 	make_room(b, 1);
+	b->time_ns = 1000000;
 	header = builder_header(b);
 	header->magic = VT_JOURNAL_MAGIC;
 	header->version = VT_JOURNAL_VERSION;
@@ -37,6 +36,18 @@ void builder_init(struct builder *b)
 	header->start_time_ns = 1000000;
 	header->start_realtime_ns = 1700000000000000000ull;
 	header->state = VT_JOURNAL_RECORDING;
+}
+
+void builder_init(struct builder *b)
+{
+	memset(b, 0, sizeof(*b));
+	start(b);
+}
+
+void builder_init_in(struct builder *b, void *memory, size_t bytes)
+{
+	*b = (struct builder){ .bytes = memory, .capacity = bytes };
+	start(b);
 }
 
 void builder_release(struct builder *b)

@@ -18,6 +18,8 @@ struct builder {
 };
 
 void builder_init(struct builder *b);
+/* In zeroed memory of the caller's that is large enough for all of it; not to be released. */
+void builder_init_in(struct builder *b, void *memory, size_t bytes);
 void builder_release(struct builder *b);
 
 /* The header; head_slots is kept right. */

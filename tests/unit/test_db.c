@@ -145,7 +145,8 @@ static void bad_files_are_refused_by_name(void **state)
 }
 
 /* What a schema added, taken away. */
-#define TAKE_AWAY_7 "ALTER TABLE out_of_memory DROP COLUMN forward_python_stack;"
+#define TAKE_AWAY_8 "DROP TABLE period; DROP TABLE period_peak;"
+#define TAKE_AWAY_7 TAKE_AWAY_8 "ALTER TABLE out_of_memory DROP COLUMN forward_python_stack;"
 #define TAKE_AWAY_6 TAKE_AWAY_7 "DROP TABLE python_source;"
 #define TAKE_AWAY_5 TAKE_AWAY_6 "DROP TABLE operator; DROP TABLE operator_tensor;"
 #define TAKE_AWAY_4                                                                                \
@@ -288,6 +289,26 @@ static void a_sixth_schema_is_read_and_completed(void **state)
 	assert_int_equal(unit_int(db, sql), 0);
 	vt_db_close(db);
 	assert_int_equal(vt_db_open(&db, "sixth.db", VT_DB_WRITE, NULL), 0);
+	assert_int_equal(unit_int(db, sql), 0);
+	assert_int_equal(unit_int(db, "PRAGMA user_version"), VT_DB_SCHEMA_VERSION);
+	vt_db_close(db);
+}
+
+static void a_seventh_schema_is_read_and_completed(void **state)
+{
+	static const char sql[] = "SELECT count(*) FROM period JOIN period_peak ON period = id";
+	struct vt_db *db = NULL;
+
+	(void)state;
+	make("seventh.db");
+	assert_int_equal(vt_db_open(&db, "seventh.db", VT_DB_WRITE, NULL), 0);
+	assert_int_equal(vt_db_exec(db, TAKE_AWAY_8 "PRAGMA user_version=7"), 0);
+	assert_int_equal(vt_db_make_single_file(db), 0);
+	vt_db_close(db);
+	assert_int_equal(vt_db_open(&db, "seventh.db", VT_DB_READ, NULL), 0);
+	assert_int_equal(unit_int(db, sql), 0);
+	vt_db_close(db);
+	assert_int_equal(vt_db_open(&db, "seventh.db", VT_DB_WRITE, NULL), 0);
 	assert_int_equal(unit_int(db, sql), 0);
 	assert_int_equal(unit_int(db, "PRAGMA user_version"), VT_DB_SCHEMA_VERSION);
 	vt_db_close(db);
@@ -465,6 +486,7 @@ int main(void)
 		cmocka_unit_test(a_fourth_schema_is_read_and_completed),
 		cmocka_unit_test(a_fifth_schema_is_read_and_completed),
 		cmocka_unit_test(a_sixth_schema_is_read_and_completed),
+		cmocka_unit_test(a_seventh_schema_is_read_and_completed),
 		cmocka_unit_test(a_log_of_a_deleted_database_is_not_taken_over),
 		cmocka_unit_test(no_permission_is_one_clear_line),
 		cmocka_unit_test(a_failed_prepare_only_shows_at_the_step),

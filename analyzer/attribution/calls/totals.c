@@ -76,7 +76,8 @@ struct vt_range_totals *vt_totals_add_up(const struct vt_timeline *timeline,
 
 			move_to(&pass, moment->event);
 			vt_timeline_add(timeline, moment, device, &pass.now);
-			see(&pass, moment->event);
+			if (vt_folded_is_known(&model->folded, moment->event))
+				see(&pass, moment->event);
 		}
 		move_to(&pass, VT_NEVER);
 	}
