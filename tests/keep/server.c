@@ -80,9 +80,13 @@ static void import_batch(void)
 {
 	struct vt_diag diag = { 0 };
 	uint64_t end = builder_bytes(&g.b) & ~0xffffull, disk;
+	int64_t taken;
 
-	if (vt_import_batch(g.import, builder_header(&g.b), builder_slots(&g.b), g.b.nr_slots, 1,
-			    BATCH_RECORDS * 2, &diag) < 0)
+	do
+		taken = vt_import_batch(g.import, builder_header(&g.b), builder_slots(&g.b),
+					g.b.nr_slots, 1, BATCH_RECORDS * 2, &diag);
+	while (taken > 0);
+	if (taken < 0)
 		die(diag.text);
 	/* As the collector gives the file's chunks back. */
 	if (end > g.forgotten_bytes + 8 * MIB) {
