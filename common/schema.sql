@@ -256,6 +256,19 @@ CREATE TABLE period_peak (                       -- as of table peak, of the per
 	PRIMARY KEY (period, device)
 ) WITHOUT ROWID;
 
+-- Thresholds (--warn) that were reached while the program ran, and that were no longer.
+CREATE TABLE warning (
+	id              INTEGER PRIMARY KEY,
+	time_ns         INTEGER NOT NULL,        -- of the look that saw it
+	event           INTEGER NOT NULL,        -- the last one that was imported then
+	device          INTEGER NOT NULL,
+	threshold       TEXT NOT NULL,           -- as it was typed
+	is_reached      INTEGER NOT NULL,        -- 0: no longer
+	bytes           INTEGER NOT NULL,        -- in use, or grown in the threshold's time
+	threshold_bytes INTEGER NOT NULL,
+	what            TEXT NOT NULL            -- in words
+);
+
 -- The words behind the numbers, filled from the program's own lists when the database is made.
 CREATE TABLE operation (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
 CREATE TABLE memory_kind (id INTEGER PRIMARY KEY, name TEXT NOT NULL);

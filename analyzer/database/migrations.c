@@ -57,7 +57,13 @@
 	" allocated_bytes, max_allocated_event, max_allocated_bytes,"                              \
 	" PRIMARY KEY (period, device)) WITHOUT ROWID;"
 
-#define SET_VERSION TABLES_8("") "PRAGMA user_version=8"
+/* Version 9: thresholds that were reached. */
+#define TABLES_9(temporary)                                                                        \
+	"CREATE " temporary " TABLE warning (id INTEGER PRIMARY KEY, time_ns, event, device,"      \
+	" threshold, is_reached, bytes, threshold_bytes, what);"
+
+#define SET_VERSION TABLES_9("") "PRAGMA user_version=9"
+#define TO_MEMORY   "PRAGMA temp_store=MEMORY;" TABLES_9("TEMP")
 
 /* A temporary view hides the table of its name. */
 #define VIEW(table, columns)                                                                       \
@@ -71,31 +77,32 @@ static const struct {
 	const char *read;
 	const char *write;
 } older[] = {
-	[1] = { "PRAGMA temp_store=MEMORY;" TABLES_8("TEMP") TABLES_2("TEMP") TABLES_3("TEMP")
+	[1] = { TO_MEMORY TABLES_8("TEMP") TABLES_2("TEMP") TABLES_3("TEMP")
 		TABLES_5("TEMP") TABLES_6("TEMP")
 		VIEW("allocation", "NULL AS forward_python_stack,"
 		     " NULL AS freed_forward_python_stack, NULL AS requested_bytes, "
 		     VIEW_ALLOCATION_4)
 		VIEW_OUT_OF_MEMORY_3,
 		TABLES_2("") TABLES_3("") TABLES_5("") TABLES_6("") ADD_2 ADD_3 ADD_4 ADD_7
-		SET_VERSION },
-	[2] = { "PRAGMA temp_store=MEMORY;" TABLES_8("TEMP") TABLES_3("TEMP") TABLES_5("TEMP")
+		TABLES_8("") SET_VERSION },
+	[2] = { TO_MEMORY TABLES_8("TEMP") TABLES_3("TEMP") TABLES_5("TEMP")
 		TABLES_6("TEMP")
 		VIEW("allocation", "NULL AS requested_bytes, " VIEW_ALLOCATION_4)
 		VIEW_OUT_OF_MEMORY_3,
-		TABLES_3("") TABLES_5("") TABLES_6("") ADD_3 ADD_4 ADD_7 SET_VERSION },
-	[3] = { "PRAGMA temp_store=MEMORY;" TABLES_8("TEMP") TABLES_5("TEMP") TABLES_6("TEMP")
+		TABLES_3("") TABLES_5("") TABLES_6("") ADD_3 ADD_4 ADD_7 TABLES_8("") SET_VERSION },
+	[3] = { TO_MEMORY TABLES_8("TEMP") TABLES_5("TEMP") TABLES_6("TEMP")
 		VIEW("allocation", VIEW_ALLOCATION_4)
 		VIEW("out_of_memory", "NULL AS grad, NULL AS forward_python_stack"),
-		TABLES_5("") TABLES_6("") ADD_4 ADD_7 SET_VERSION },
-	[4] = { "PRAGMA temp_store=MEMORY;" TABLES_8("TEMP") TABLES_5("TEMP") TABLES_6("TEMP")
+		TABLES_5("") TABLES_6("") ADD_4 ADD_7 TABLES_8("") SET_VERSION },
+	[4] = { TO_MEMORY TABLES_8("TEMP") TABLES_5("TEMP") TABLES_6("TEMP")
 		VIEW_OUT_OF_MEMORY_6,
-		TABLES_5("") TABLES_6("") ADD_7 SET_VERSION },
-	[5] = { "PRAGMA temp_store=MEMORY;" TABLES_8("TEMP") TABLES_6("TEMP") VIEW_OUT_OF_MEMORY_6,
-		TABLES_6("") ADD_7 SET_VERSION },
-	[6] = { "PRAGMA temp_store=MEMORY;" TABLES_8("TEMP") VIEW_OUT_OF_MEMORY_6,
-		ADD_7 SET_VERSION },
-	[7] = { "PRAGMA temp_store=MEMORY;" TABLES_8("TEMP"), SET_VERSION },
+		TABLES_5("") TABLES_6("") ADD_7 TABLES_8("") SET_VERSION },
+	[5] = { TO_MEMORY TABLES_8("TEMP") TABLES_6("TEMP") VIEW_OUT_OF_MEMORY_6,
+		TABLES_6("") ADD_7 TABLES_8("") SET_VERSION },
+	[6] = { TO_MEMORY TABLES_8("TEMP") VIEW_OUT_OF_MEMORY_6,
+		ADD_7 TABLES_8("") SET_VERSION },
+	[7] = { TO_MEMORY TABLES_8("TEMP"), TABLES_8("") SET_VERSION },
+	[8] = { TO_MEMORY, SET_VERSION },
 };
 
 #define NR_OLDER (int)(sizeof(older) / sizeof(older[0]))

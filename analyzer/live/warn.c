@@ -129,22 +129,29 @@ static void add_figure(struct vt_buffer *line, const struct vt_warn_event *event
 				 rank->device);
 }
 
-static char *make_line(const struct vt_warn_event *event)
+static char *say_what(const struct vt_warn_event *event)
 {
-	char moment[32] = "";
-	time_t now = time(NULL);
 	struct vt_buffer line;
-	struct tm utc;
 
-	if (gmtime_r(&now, &utc))
-		strftime(moment, sizeof(moment), "%Y-%m-%dT%H:%M:%SZ", &utc);
 	vt_buffer_init(&line);
-	vt_buffer_printf(&line, "%s %s: %s %s: ", moment, vt_util_base_name(event->rank->file),
-			 event->rule->text, event->is_over ? "reached" : "no longer reached");
+	vt_buffer_printf(&line, "%s %s: ", event->rule->text,
+			 event->is_over ? "reached" : "no longer reached");
 	add_figure(&line, event);
 	if (event->is_over && !event->rule->owner)
 		add_owners(&line, event->rank);
 	return vt_printable_make(vt_buffer_detach(&line));
+}
+
+static char *make_line(const struct vt_warn_event *event)
+{
+	char moment[32] = "", *line;
+	time_t now = time(NULL);
+	struct tm utc;
+
+	if (gmtime_r(&now, &utc))
+		strftime(moment, sizeof(moment), "%Y-%m-%dT%H:%M:%SZ", &utc);
+	line = vt_xasprintf("%s %s: %s", moment, vt_util_base_name(event->rank->file), event->what);
+	return vt_printable_make(line);
 }
 
 static void judge(struct vt_warn *warn, struct vt_warn_state *state, struct vt_warn_event *event)
@@ -156,9 +163,11 @@ static void judge(struct vt_warn *warn, struct vt_warn_state *state, struct vt_w
 		return;
 	state->is_over = event->is_over = !state->is_over;
 	warn->nr_reached += (unsigned)state->is_over;
+	event->what = say_what(event);
 	event->line = make_line(event);
 	warn->say(event, warn->context);
 	free(event->line);
+	free(event->what);
 }
 
 void vt_warn_look(struct vt_warn *warn, const struct vt_ranks_runs *runs, uint64_t now_ns)

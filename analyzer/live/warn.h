@@ -24,7 +24,8 @@ struct vt_warn_event {
 	int is_over;   /* 0: recovered */
 	int64_t bytes; /* in use, or grown per period of the rule */
 	uint64_t threshold_bytes;
-	char *line; /* "TIME FILE: WHAT reached: ..." */
+	char *what; /* "85% reached: in use ..." */
+	char *line; /* "TIME FILE: " and that */
 };
 
 struct vt_warn_state;

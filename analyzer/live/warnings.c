@@ -6,6 +6,7 @@
 #include "analyzer/base/clock.h"
 #include "analyzer/base/printable.h"
 #include "analyzer/live/interrupt.h"
+#include "analyzer/live/warn_rows.h"
 
 #define MOST_LINES 1000 /* that are kept */
 #define LEAST_REST 10
@@ -35,7 +36,11 @@ static void take_event(const struct vt_warn_event *event, void *context)
 {
 	struct vt_warnings *warnings = context;
 
+	struct vt_diag diag = { 0 };
+
 	say(warnings, vt_xstrdup(event->line));
+	if (vt_warn_rows_add(event, &diag))
+		say(warnings, vt_xasprintf("not written into the recording: %s", diag.text));
 	say(warnings, vt_then_start(&warnings->then, event));
 }
 

@@ -13,6 +13,7 @@
 #include "analyzer/report/keeper_table.h"
 #include "analyzer/report/limits.h"
 #include "analyzer/report/report_warn.h"
+#include "analyzer/report/warnings_report.h"
 #include "analyzer/base/util.h"
 
 #define FORMAT 1
@@ -206,6 +207,7 @@ json_t *vt_report_json(const struct vt_report *report)
 	vt_json_set(object, "pinned_host", vt_pinned_json(&report->pinned));
 	vt_json_set(object, "coverage", coverage(report));
 	vt_json_set(object, "warn", vt_report_warn_json(report));
+	vt_json_set(object, "warnings", vt_warnings_report_json(report->analysis->db));
 	vt_json_set(object, "notes", vt_limits_json(report->analysis));
 	return object;
 }

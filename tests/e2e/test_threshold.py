@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """`vtrace top --warn`, `vtrace run --warn`: thresholds of a program that runs."""
+import json
 import os
 import re
 import signal
@@ -56,6 +57,31 @@ def test_reached_recovered_with_a_margin_and_reached_again(program, tmp_path):
     assert watcher.line() == "user=10.4MiB reached: user 11.00 MiB, 0.0 % of cuda:0"
     program.end()
     assert watcher.end() == (1, "", "")
+
+
+def test_what_was_said_is_in_the_recording(program, tmp_path):
+    watcher = Watcher(["user=10.4MiB"], tmp_path / "run.db")
+    program.tell("alloc 11")
+    said = [watcher.line()]
+    program.tell("free 3")
+    said.append(watcher.line())
+    program.end()
+    assert watcher.end() == (1, "", "")
+    report = json.loads(vtrace("report", "--json", tmp_path / "run.db").stdout)
+    rows = report["warnings"]
+    assert [row["what"] for row in rows] == said
+    assert [(row["threshold"], row["is_reached"], row["bytes"]) for row in rows] == \
+        [("user=10.4MiB", True, 12 << 20), ("user=10.4MiB", False, 9 << 20)]
+    assert {row["threshold_bytes"] for row in rows} == {round(10.4 * (1 << 20))}
+    assert 0 < rows[0]["time_ns"] < rows[1]["time_ns"] < report["run"]["duration_ns"] + 10**9
+    assert 12 <= rows[0]["event"] < rows[1]["event"] <= report["run"]["events"]
+    text = vtrace("report", tmp_path / "run.db").stdout
+    assert "WARNINGS  thresholds (--warn) while it ran\n" in text
+    assert f": {said[0]}\n" in text and f": {said[1]}\n" in text
+    # Finished: it stays as it is, and is one file.
+    before = (tmp_path / "run.db").read_bytes()
+    assert vtrace("top", "--once", "--warn", "user=1MiB", tmp_path / "run.db").returncode == 1
+    assert (tmp_path / "run.db").read_bytes() == before and not list(tmp_path.glob("run.db-*"))
 
 
 def test_of_the_device_and_of_a_folder(program, tmp_path):

@@ -138,14 +138,15 @@ static void bad_files_are_refused_by_name(void **state)
 
 	make("newer.db");
 	assert_int_equal(vt_db_open(&db, "newer.db", VT_DB_WRITE, NULL), 0);
-	vt_db_exec(db, "PRAGMA user_version=9");
+	vt_db_exec(db, "PRAGMA user_version=99");
 	vt_db_make_single_file(db);
 	vt_db_close(db);
-	assert_refused("newer.db", "schema 9");
+	assert_refused("newer.db", "schema 99");
 }
 
 /* What a schema added, taken away. */
-#define TAKE_AWAY_8 "DROP TABLE period; DROP TABLE period_peak;"
+#define TAKE_AWAY_9 "DROP TABLE warning;"
+#define TAKE_AWAY_8 TAKE_AWAY_9 "DROP TABLE period; DROP TABLE period_peak;"
 #define TAKE_AWAY_7 TAKE_AWAY_8 "ALTER TABLE out_of_memory DROP COLUMN forward_python_stack;"
 #define TAKE_AWAY_6 TAKE_AWAY_7 "DROP TABLE python_source;"
 #define TAKE_AWAY_5 TAKE_AWAY_6 "DROP TABLE operator; DROP TABLE operator_tensor;"
@@ -310,6 +311,24 @@ static void a_seventh_schema_is_read_and_completed(void **state)
 	vt_db_close(db);
 	assert_int_equal(vt_db_open(&db, "seventh.db", VT_DB_WRITE, NULL), 0);
 	assert_int_equal(unit_int(db, sql), 0);
+	assert_int_equal(unit_int(db, "PRAGMA user_version"), VT_DB_SCHEMA_VERSION);
+	vt_db_close(db);
+}
+
+static void an_eighth_schema_is_read_and_completed(void **state)
+{
+	struct vt_db *db = NULL;
+
+	(void)state;
+	make("eighth.db");
+	assert_int_equal(vt_db_open(&db, "eighth.db", VT_DB_WRITE, NULL), 0);
+	assert_int_equal(vt_db_exec(db, TAKE_AWAY_9 "PRAGMA user_version=8"), 0);
+	assert_int_equal(vt_db_make_single_file(db), 0);
+	vt_db_close(db);
+	assert_int_equal(vt_db_open(&db, "eighth.db", VT_DB_READ, NULL), 0);
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM warning"), 0);
+	vt_db_close(db);
+	assert_int_equal(vt_db_open(&db, "eighth.db", VT_DB_WRITE, NULL), 0);
 	assert_int_equal(unit_int(db, "PRAGMA user_version"), VT_DB_SCHEMA_VERSION);
 	vt_db_close(db);
 }
@@ -487,6 +506,7 @@ int main(void)
 		cmocka_unit_test(a_fifth_schema_is_read_and_completed),
 		cmocka_unit_test(a_sixth_schema_is_read_and_completed),
 		cmocka_unit_test(a_seventh_schema_is_read_and_completed),
+		cmocka_unit_test(an_eighth_schema_is_read_and_completed),
 		cmocka_unit_test(a_log_of_a_deleted_database_is_not_taken_over),
 		cmocka_unit_test(no_permission_is_one_clear_line),
 		cmocka_unit_test(a_failed_prepare_only_shows_at_the_step),

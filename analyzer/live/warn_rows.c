@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/live/warn_rows.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "analyzer/base/clock.h"
+#include "analyzer/database/db.h"
+#include "analyzer/input/input.h"
+#include "analyzer/report/ended.h"
+
+static const char insert[] =
+	"INSERT INTO warning (time_ns, event, device, threshold, is_reached, bytes,"
+	" threshold_bytes, what) VALUES (?,"
+	" (SELECT ifnull(max(value), 0) + 0 FROM run WHERE key = 'events'), ?, ?, ?, ?, ?, ?)";
+
+static int add_row(struct vt_db *db, const struct vt_warn_event *event)
+{
+	struct vt_stmt *stmt = vt_db_prepare(db, insert);
+	int rc;
+
+	vt_stmt_bind_int(stmt, 1, (int64_t)vt_clock_ns());
+	vt_stmt_bind_int(stmt, 2, event->rank->device);
+	vt_stmt_bind_text(stmt, 3, event->rule->text);
+	vt_stmt_bind_int(stmt, 4, event->is_over);
+	vt_stmt_bind_int(stmt, 5, event->bytes);
+	vt_stmt_bind_int(stmt, 6, (int64_t)event->threshold_bytes);
+	vt_stmt_bind_text(stmt, 7, event->what);
+	rc = vt_stmt_step(stmt);
+	vt_stmt_free(stmt);
+	return rc < 0 ? -1 : 0;
+}
+
+/* It ended after the look: the file is one again, as its collector left it. */
+static void leave(struct vt_db *db)
+{
+	char *ended = vt_db_run_get(db, "ended");
+
+	if (!vt_ended_is_running(ended))
+		vt_db_make_single_file(db);
+	free(ended);
+}
+
+int vt_warn_rows_add(const struct vt_warn_event *event, struct vt_diag *diag)
+{
+	char *database, *journal;
+	struct vt_db *db = NULL;
+	int rc = 0;
+
+	if (!vt_ended_is_running(event->rank->ended))
+		return 0;
+	vt_input_paths(event->rank->file, &database, &journal);
+	if (!access(database, F_OK)) {
+		rc = vt_db_open(&db, database, VT_DB_WRITE, diag);
+		if (!rc && add_row(db, event)) {
+			vt_db_diag(db, diag);
+			rc = -1;
+		}
+	}
+	if (db)
+		leave(db);
+	vt_db_close(db);
+	free(database);
+	free(journal);
+	return rc;
+}
