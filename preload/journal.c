@@ -24,7 +24,8 @@
 #include "preload/sys.h"
 #include "preload/text.h"
 
-#define MOST_ADDRESS_SPACE (64ull << 30)
+/* As many events as a number of 32 bits counts. */
+#define MOST_ADDRESS_SPACE (512ull << 30)
 #define LEAST_ADDRESS_SPACE (16ull << 20)
 #define PART_OF_LIMIT 8
 /*
@@ -49,6 +50,12 @@
  */
 #define STEP_BYTES (256u << 10)
 #define STEP_SLOTS (STEP_BYTES / VT_SLOT_BYTES)
+
+/*
+ * What the importer has read keeps its page tables in the program, 8 bytes for each page: 256 MiB
+ * for 10^9 events.  They go when the range is mapped again, which is done for so much at once.
+ */
+#define REMAP_SLOTS (16ull * VT_CHUNK_SLOTS)
 #define PAGE_SLOTS (4096u / VT_SLOT_BYTES)
 
 static struct {
@@ -58,6 +65,7 @@ static struct {
 	uint64_t limit_slots;		/* that the mapping can hold */
 	uint64_t allocated_slots;	/* that the file has blocks for */
 	uint64_t capacity_slots;	/* of these, that may be used (atomic) */
+	uint64_t remapped_slots;	/* up to here the mapping has no page tables */
 	uint64_t next_try_slots;	/* a chunk was refused: when to ask again (atomic) */
 	uint32_t is_growing;		/* one thread is in grow() (atomic) */
 	uint64_t early_lost;		/* events lost before there was a header (atomic) */
@@ -145,7 +153,7 @@ static size_t most_address_space(void)
 /*
  * Address space may be refused (ulimit -v, small machines): take what there is.  It can be touched
  * as far as the file goes: a tool that looks through all readable memory (valgrind's search for
- * leaks, at exit) would otherwise walk through 64 GiB of it.
+ * leaks, at exit) would otherwise walk through all of it.
  */
 static void *map_as_much_as_possible(int fd, int is_plain, size_t *len)
 {
@@ -225,6 +233,7 @@ static int map_new_file(int fd)
 			 VT_JOURNAL_HEADER_BYTES) / VT_CHUNK_BYTES * VT_CHUNK_SLOTS;
 	g.is_growing = 0;
 	g.next_try_slots = 0;
+	g.remapped_slots = 0;
 	g.paused_until_ns = 0;
 	g.is_stopping = 0;
 	g.has_said_paused = 0;
@@ -406,6 +415,23 @@ static int open_up(int fd, uint64_t slots)
 	return err;
 }
 
+/*
+ * Whoever is stopped in the middle of a record that the importer has given up may still write there
+ * later: the same memory is mapped in its place, in one call.
+ */
+static void drop_page_tables(int fd)
+{
+	uint64_t imported = __atomic_load_n(&g.header->imported_slots, __ATOMIC_ACQUIRE);
+	uint64_t end = imported / VT_CHUNK_SLOTS * VT_CHUNK_SLOTS, from = g.remapped_slots;
+	unsigned char *where = g.slots + from * VT_SLOT_BYTES;
+
+	if (g.is_plain || end > g.allocated_slots || end < from + REMAP_SLOTS)
+		return;
+	if (!vt_sys_map_file_again(where, fd, file_bytes(from), (end - from) * VT_SLOT_BYTES))
+		vt_sys_advise(where, (end - from) * VT_SLOT_BYTES, MADV_DONTFORK);
+	g.remapped_slots = end;
+}
+
 /* Returns 0, AT_LIMIT or a negative errno. */
 static int allocate_chunk(int fd)
 {
@@ -420,6 +446,7 @@ static int allocate_chunk(int fd)
 		err = open_up(fd, slots);
 	if (!err)
 		g.allocated_slots = slots + VT_CHUNK_SLOTS;
+	drop_page_tables(fd);
 	return err;
 }
 

@@ -268,6 +268,14 @@ int vt_sys_map_file_at(void *where, int fd, uint64_t offset, size_t len)
 	return -EEXIST;
 }
 
+int vt_sys_map_file_again(void *where, int fd, uint64_t offset, size_t len)
+{
+	long address = CALL6(SYS_mmap, where, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+			     fd, offset);
+
+	return address < 0 && address > -4096 ? (int)address : 0;
+}
+
 void *vt_sys_map_private(size_t len)
 {
 	return map(-1, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);

@@ -57,6 +57,8 @@ void *vt_sys_map_private(size_t len);		/* zeroed, not reserved in advance */
 void *vt_sys_reserve_private(size_t len);
 /* A part of a file, shared, to be read and written; not where something is.  0 or -errno. */
 int vt_sys_map_file_at(void *where, int fd, uint64_t offset, size_t len);
+/* The same in the place of what is there. */
+int vt_sys_map_file_again(void *where, int fd, uint64_t offset, size_t len);
 void *vt_sys_reserve_file(int fd, size_t len);	/* shared, from offset 0 */
 int vt_sys_allow(void *address, size_t len);
 uint64_t vt_sys_address_space_limit(void);	/* bytes, UINT64_MAX: none */

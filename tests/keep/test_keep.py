@@ -150,6 +150,22 @@ def test_a_program_that_is_preloaded_stays_within_it(tmp_path):
     assert query(database, "SELECT count(*) FROM allocation WHERE freed_event IS NULL AND kind = 2") == [(1,)]
 
 
+def page_table_kib(victim):
+    with open(f"/proc/{victim.process.pid}/status", encoding="ascii") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmPTE:"))
+
+
+def test_the_program_keeps_no_page_tables_of_what_is_imported(tmp_path):
+    victim = Victim(tmp_path, command=(SCENES, "works_on_demand"), VTRACE_KEEP="64MiB")
+    work(victim, 30)
+    before = page_table_kib(victim)
+    work(victim, 60)
+    # 150 MiB of journal more: 300 KiB of tables.
+    assert page_table_kib(victim) <= before + 128
+    assert victim.end() == 0
+    assert finish(tmp_path)["run"]["lost_events"] == 0
+
+
 @pytest.mark.parametrize("amount", ["", "much", "1MiB", "24", "0h", "-1h", "24h ", "1e99GiB", "999999999d"])
 def test_wrong_amounts_are_wrong_usage(tmp_path, amount):
     done = vtrace("run", "--keep", amount, "--", "true", cwd=tmp_path)
