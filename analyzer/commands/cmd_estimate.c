@@ -14,6 +14,7 @@
 #include "analyzer/planner/measured.h"
 #include "analyzer/planner/overhead.h"
 #include "analyzer/planner/planner.h"
+#include "analyzer/planner/recorded_fitting_print.h"
 #include "analyzer/planner/sheet.h"
 #include "analyzer/planner/source.h"
 #include "analyzer/report/analysis.h"
@@ -52,7 +53,7 @@ static const struct vt_option options[] = {
 	{ OPTION_BUILD, "build", "FILE.py:FUNCTION",
 	  "without MODEL: run what FUNCTION(batch, seq) returns, a model and its inputs" },
 	{ OPTION_BUDGET, "budget", "SIZE",
-	  "with --train: the cheapest changes with which it fits SIZE (24GiB or 24GB)" },
+	  "with --train or --from: the cheapest changes with which it fits SIZE (24GiB or 24GB)" },
 	{ OPTION_LIST, "list", NULL, "list presets and cards" },
 	{ 'j', "json", NULL, "print JSON" },
 	VT_SETTINGS(SETTING_OPTION){ 0 },
@@ -143,12 +144,17 @@ static int take_budget(struct arguments *arguments, struct vt_diag *diag)
 	else if (arguments->has_gpu && arguments->budget > arguments->gpu.usable_bytes)
 		vt_diag_set(diag, VT_EXIT_USAGE, "--budget: %s has %s", arguments->card,
 			    vt_units_bytes(b, sizeof(b), arguments->gpu.usable_bytes));
-	else if (arguments->settings.value[VT_SET_MODE] != VT_MODE_TRAIN)
-		vt_diag_set(diag, VT_EXIT_USAGE, "--budget only applies with --train");
+	else if (!arguments->from && arguments->settings.value[VT_SET_MODE] != VT_MODE_TRAIN)
+		vt_diag_set(diag, VT_EXIT_USAGE, "--budget only applies with --train or --from");
 	else if (arguments->params || arguments->what_if || arguments->against ||
-		 arguments->from || arguments->build)
+		 arguments->build)
 		vt_diag_set(diag, VT_EXIT_USAGE, "--budget excludes --params, --what-if, "
-						 "--against, --from and --build");
+						 "--against and --build");
+	else if (arguments->from && (arguments->settings.is_given[VT_SET_BATCH] ||
+				     arguments->settings.is_given[VT_SET_SEQ] ||
+				     arguments->was.batch))
+		vt_diag_set(diag, VT_EXIT_USAGE,
+			    "--budget of a recording excludes --batch, --seq and --was");
 	if (!arguments->has_gpu)
 		vt_gpus_plain(&arguments->gpu, arguments->budget);
 	arguments->gpu.usable_bytes = arguments->budget;
@@ -321,6 +327,25 @@ static void scale(const struct arguments *arguments, struct vt_diag *diag)
 		vt_extrapolation_print_text(&x, gpu, stdout);
 	vt_extrapolation_release(&x);
 	vt_analysis_close(&analysis);
+}
+
+/* The exit code; that of `diag` where it is filled. */
+static int fit_recording(const struct arguments *arguments, struct vt_diag *diag)
+{
+	struct vt_recorded_fitting fitting = { 0 };
+	struct vt_analysis analysis;
+	int rc = vt_analysis_open(&analysis, arguments->from, NULL, diag), is_found;
+
+	if (!rc)
+		rc = vt_recorded_fitting_search(&fitting, &analysis, arguments->budget, diag);
+	if (!rc && arguments->is_json)
+		vt_recorded_fitting_print_json(&fitting, stdout);
+	else if (!rc)
+		vt_recorded_fitting_print_text(&fitting, stdout);
+	is_found = fitting.result == VT_COVER_FOUND;
+	vt_recorded_fitting_release(&fitting);
+	vt_analysis_close(&analysis);
+	return is_found ? VT_EXIT_OK : VT_EXIT_DIFFERENCE;
 }
 
 /* The exit code; that of `diag` where it is filled. */
@@ -547,6 +572,8 @@ int vt_cmd_estimate(int argc, char **argv)
 					       "a sheet");
 	if (arguments.is_run)
 		run_model(&arguments, wanted ? argv[optind] : NULL, &diag);
+	else if (arguments.from && arguments.budget)
+		exit_code = fit_recording(&arguments, &diag);
 	else if (arguments.from)
 		scale(&arguments, &diag);
 	else if (wanted && vt_sheet_is(argv[optind]))

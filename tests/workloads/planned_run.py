@@ -29,6 +29,9 @@ def parse():
     parser.add_argument("--dtype", default="bfloat16")
     parser.add_argument("--attention", help="default: what transformers takes for the model")
     parser.add_argument("--checkpointing", action="store_true")
+    parser.add_argument("--checkpointed", type=lambda text: text.split(","), default=[], help="layers by their paths")
+    parser.add_argument("--uncached", action="store_true", help="as transformers has it where anything is checkpointed")
+    parser.add_argument("--checkpointed-layers", type=int, default=0, help="of --checkpointing: the first ones alone")
     parser.add_argument("--autocast", action="store_true")
     parser.add_argument("--fused", action="store_true", help="the fused optimizer")
     parser.add_argument("--optimizer", choices=OPTIMIZERS, default="adamw")
@@ -147,10 +150,25 @@ def loss_of(model, inputs, options):
     return output.loss if "labels" in inputs else output.last_hidden_state.float().mean()
 
 
+def checkpoint_some(model, options):
+    """Of all layers that can be those that are named, or the first ones."""
+    from transformers.modeling_layers import GradientCheckpointingLayer
+
+    model.gradient_checkpointing_enable()
+    layers = [(name, m) for name, m in model.named_modules() if isinstance(m, GradientCheckpointingLayer)]
+    for number, (name, layer) in enumerate(layers):
+        if options.checkpointed:
+            layer.gradient_checkpointing = any(name.endswith(path) for path in options.checkpointed)
+        elif options.checkpointed_layers:
+            layer.gradient_checkpointing = number < options.checkpointed_layers
+
+
 def train(model, options):
     model.train()
-    if options.checkpointing:
-        model.gradient_checkpointing_enable()
+    if options.uncached:
+        model.config.use_cache = False
+    if options.checkpointing or options.checkpointed:
+        checkpoint_some(model, options)
     optimizer = OPTIMIZERS[options.optimizer]([p for p in model.parameters() if p.requires_grad], options.fused)
     for _ in range(options.steps):
         for _ in range(options.accumulate):

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/diagnosis/kept_layers.h"
+
+#include <string.h>
+
+#include "analyzer/attribution/inference/module_path.h"
+
+/* The next part of a path that is a number, from `part` on; NULL: there is none. */
+static char *next_number(char *part)
+{
+	while (part && *part) {
+		size_t len = strcspn(part, ".");
+
+		if (len && strspn(part, "0123456789") == len)
+			return part;
+		part += len + (part[len] == '.');
+	}
+	return NULL;
+}
+
+static void count_children(struct vt_kept_layers *kept, char *path)
+{
+	for (char *part = next_number(path); part;) {
+		size_t len = strspn(part, "0123456789");
+		struct vt_key child = vt_map_text_key(path, (size_t)(part - path) + len);
+		struct vt_key parent = vt_map_text_key(path, (size_t)(part - path));
+		const uint64_t *count = vt_map_find(&kept->counts, parent);
+
+		if (!vt_map_find(&kept->children, child)) {
+			vt_map_put(&kept->counts, parent, count ? *count + 1 : 1);
+			vt_map_put(&kept->children, child, 1);
+		}
+		part = part[len] ? next_number(part + len + 1) : NULL;
+	}
+}
+
+/*
+ * "model.layers.3" of "model.layers.3.mlp.up_proj", "0.model.encoder.layer.3" of what lies in it:
+ * of several numbers the one that counts the most; of "3.0" in Sequentials the first.  NULL: no
+ * number in it.  The caller frees.
+ */
+char *vt_kept_layers_path(const struct vt_kept_layers *kept,
+			  const struct vt_finding_context *context, uint32_t allocation)
+{
+	const struct vt_allocation *a = &context->model->allocations[allocation];
+	char *path = vt_module_path_module(context->facts, a), *end = NULL;
+	uint64_t most = 0;
+
+	for (char *part = next_number(path); part;) {
+		size_t len = strspn(part, "0123456789");
+		const uint64_t *count = vt_map_find(&kept->counts,
+						    vt_map_text_key(path, (size_t)(part - path)));
+
+		if (count && *count > most) {
+			most = *count;
+			end = part + len;
+		}
+		part = part[len] ? next_number(part + len + 1) : NULL;
+	}
+	if (!end) {
+		free(path);
+		return NULL;
+	}
+	*end = 0;
+	return path;
+}
+
+static uint32_t find_layer(struct vt_kept_layers *kept, char *path, uint32_t span, int64_t event)
+{
+	/* Blocks come in their order, so those of one span stand together. */
+	for (size_t i = kept->layers.len; i-- > 0 && kept->layers.items[i].span == span;)
+		if (!strcmp(kept->layers.items[i].path, path)) {
+			free(path);
+			return (uint32_t)i;
+		}
+	vt_vector_push(&kept->layers, ((struct vt_kept_layer){ .path = path,
+							       .span = span,
+							       .first_event = event,
+							       .backward_event = VT_NEVER,
+							       .input = VT_NO_INDEX }));
+	return (uint32_t)kept->layers.len - 1;
+}
+
+/* The residual stream is the input of the next layer; else what was made last stands for it. */
+static int is_better_input(const struct vt_finding_context *context, uint32_t i, uint32_t than)
+{
+	return than == VT_NO_INDEX ||
+	       vt_finding_context_is_owner(context, i, "activations/residual") >=
+		       vt_finding_context_is_owner(context, than, "activations/residual");
+}
+
+static int is_for_backward(const struct vt_stages *stages, const struct vt_allocation *a)
+{
+	uint32_t freed = a->freed_event == VT_NEVER
+				 ? VT_NO_INDEX
+				 : vt_stages_span_at(stages, a->freed_event);
+
+	return freed != VT_NO_INDEX && stages->spans[freed].stage == VT_STAGE_BACKWARD;
+}
+
+/* A request failed while the block waited for the backward pass of its own step. */
+static int is_cut_off(const struct vt_finding_context *context, const struct vt_allocation *a,
+		      uint32_t span)
+{
+	const struct vt_stages *stages = context->facts->stages;
+
+	for (uint32_t i = 0; i < context->model->nr_ooms; i++) {
+		int64_t event = context->model->ooms[i].event;
+		uint32_t failed = vt_stages_span_at(stages, event);
+
+		if (failed != VT_NO_INDEX && vt_allocation_is_live(a, event) &&
+		    stages->spans[failed].step &&
+		    stages->spans[failed].step == stages->spans[span].step)
+			return 1;
+	}
+	return 0;
+}
+
+/* The sum that a layer gives the next one, kept or not. */
+static void note_output(struct vt_kept_layers *kept, const struct vt_finding_context *context,
+			uint32_t i, uint32_t span)
+{
+	char *path;
+
+	if (!kept->layers.len || !vt_finding_context_is_owner(context, i, "activations/residual"))
+		return;
+	path = vt_kept_layers_path(kept, context, i);
+	for (size_t l = kept->layers.len; path && l-- > 0 && kept->layers.items[l].span == span;)
+		if (!strcmp(kept->layers.items[l].path, path))
+			kept->layers.items[l].output_bytes =
+				context->model->allocations[i].size_bytes;
+	free(path);
+}
+
+static void note_block(struct vt_kept_layers *kept, const struct vt_finding_context *context,
+		       uint32_t i)
+{
+	const struct vt_allocation *a = &context->model->allocations[i];
+	const struct vt_stages *stages = context->facts->stages;
+	uint32_t span = vt_stages_span_at(stages, a->event), number;
+	struct vt_kept_layer *layer;
+	char *path;
+
+	if (span == VT_NO_INDEX || stages->spans[span].stage != VT_STAGE_FORWARD)
+		return;
+	note_output(kept, context, i, span);
+	if (!(is_for_backward(stages, a) || is_cut_off(context, a, span)))
+		return;
+	path = vt_kept_layers_path(kept, context, i);
+	if (!path)
+		return;
+	number = find_layer(kept, path, span, a->event);
+	layer = &kept->layers.items[number];
+	layer->nr++;
+	layer->bytes += a->size_bytes;
+	layer->made_event = a->event;
+	if (a->freed_event < layer->backward_event)
+		layer->backward_event = a->freed_event;
+	if (is_better_input(context, i, layer->input))
+		layer->input = i;
+	vt_vector_push(&kept->blocks, ((struct vt_kept_block){ i, number }));
+}
+
+int vt_kept_layers_has_checkpoints(const struct vt_finding_context *context)
+{
+	if (context->facts->recomputes.nr)
+		return 1;
+	for (uint32_t k = 0; k < context->nr_live; k++)
+		if (vt_finding_context_is_owner(context, context->live[k],
+						"activations/checkpoint"))
+			return 1;
+	return 0;
+}
+
+/* A cache that a training step fills waits for backward, too; recomputing layers have none. */
+static int is_kept_activation(const struct vt_finding_context *context, uint32_t i)
+{
+	const struct vt_allocation *a = &context->model->allocations[i];
+
+	return a->device == context->device && vt_allocation_is_owned(a) &&
+	       (vt_finding_context_is_owner(context, i, "activations") ||
+		(context->is_training && vt_finding_context_is_owner(context, i, "kv cache")));
+}
+
+static void count_containers(const struct vt_finding_context *context,
+			     struct vt_kept_layers *kept)
+{
+	for (uint32_t i = 0; i < context->model->nr_allocations; i++)
+		if (is_kept_activation(context, i)) {
+			char *path = vt_module_path_module(context->facts,
+						       &context->model->allocations[i]);
+
+			count_children(kept, path);
+			free(path);
+		}
+}
+
+void vt_kept_layers_init(struct vt_kept_layers *kept, const struct vt_finding_context *context)
+{
+	count_containers(context, kept);
+	for (uint32_t i = 0; i < context->model->nr_allocations; i++)
+		if (is_kept_activation(context, i))
+			note_block(kept, context, i);
+}
+
+void vt_kept_layers_release(struct vt_kept_layers *kept)
+{
+	for (size_t i = 0; i < kept->layers.len; i++)
+		free(kept->layers.items[i].path);
+	vt_vector_release(&kept->layers);
+	vt_vector_release(&kept->blocks);
+	vt_map_release(&kept->children);
+	vt_map_release(&kept->counts);
+}

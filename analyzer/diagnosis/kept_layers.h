@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_KEPT_LAYERS_H
+#define VT_ANALYZER_KEPT_LAYERS_H
+
+/*
+ * What each layer of a program keeps for its backward pass: the blocks that activation
+ * checkpointing of that layer would not.  Layers are numbered modules ("model.layers.3").
+ */
+
+#include "analyzer/diagnosis/finding_context.h"
+
+/* What one layer keeps in one forward span. */
+struct vt_kept_layer {
+	char *path;
+	uint32_t span;
+	int64_t first_event;    /* the first of its blocks */
+	int64_t made_event;     /* the last of them */
+	int64_t backward_event; /* the first of them to go */
+	uint32_t input;         /* the one that a checkpoint keeps */
+	uint32_t nr;
+	uint64_t bytes;         /* of all, the input among them */
+	uint64_t output_bytes;  /* the next layer's input, kept or not; 0: not known */
+};
+
+VT_VECTOR_DECLARE(vt_kept_layer_list, struct vt_kept_layer);
+
+/* A block and the layer that it belongs to. */
+struct vt_kept_block {
+	uint32_t allocation;
+	uint32_t layer; /* index */
+};
+
+VT_VECTOR_DECLARE(vt_kept_block_list, struct vt_kept_block);
+
+struct vt_kept_layers {
+	struct vt_kept_layer_list layers; /* in the order of their first blocks */
+	struct vt_kept_block_list blocks; /* in their order */
+	struct vt_map children; /* numbered paths that were counted */
+	struct vt_map counts;   /* by the path before the number: its numbered children */
+};
+
+/* Whether the run recomputes layers already: its layers say nothing then. */
+int vt_kept_layers_has_checkpoints(const struct vt_finding_context *context);
+
+/* Of all spans, on that device.  *kept is zeroed before, vt_kept_layers_release() after. */
+void vt_kept_layers_init(struct vt_kept_layers *kept, const struct vt_finding_context *context);
+void vt_kept_layers_release(struct vt_kept_layers *kept);
+
+/* The layer in whose module an allocation was made; NULL: in none.  The caller frees. */
+char *vt_kept_layers_path(const struct vt_kept_layers *kept,
+			  const struct vt_finding_context *context, uint32_t allocation);
+
+#endif

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: MIT
+"""Runs that are made to fit a drawn budget, and what they take then: `fits` and test_fits.py."""
+import json
+import re
+from dataclasses import dataclass
+
+from combinations import GPU
+from recording import PYTHON, WORKLOADS, record, vtrace
+
+TOLERANCE = 0.02
+COMFORTABLE = 0.9
+
+
+@dataclass
+class Row:
+    name: str
+    was: int
+    limit: int  # of tensors: the budget without the context
+    found: int
+    taken: int
+    cheaper: int
+    cheaper_taken: int
+    what: str
+
+    @property
+    def is_right(self):
+        return self.taken <= self.limit * (1 + TOLERANCE) and self.cheaper_taken >= self.limit * (1 - TOLERANCE)
+
+
+def config_of(rng):
+    heads = rng.choice((4, 8))
+    width, layers = heads * 64, rng.randint(4, 10)
+    rest = {"intermediate_size": 64 * rng.randint(8, 32), "vocab_size": 64 * rng.randint(40, 300)}
+    kind = rng.choice(("llama", "qwen3", "mistral", "gpt2", "phi", "stablelm", "gemma", "bert"))
+    if kind == "gpt2":
+        return {"model_type": kind, "n_embd": width, "n_layer": layers, "n_head": heads, "n_positions": 1024,
+                "vocab_size": rest["vocab_size"]}
+    more = {"architectures": ["BertForMaskedLM"], "max_position_embeddings": 1024} if kind == "bert" else \
+        {"num_key_value_heads": heads, "head_dim": 64}
+    return {"model_type": kind, "hidden_size": width, "num_hidden_layers": layers, "num_attention_heads": heads} | \
+        rest | more
+
+
+def taken(folder, *command):
+    done = vtrace("run", "-q", "--no-collect", "--probe", 0, "--simulate", f"{GPU},memory=4096GiB", "--force", "-o",
+                  folder / "taken.db", "--", PYTHON, *command)
+    found = re.search(r'"peak_allocated_bytes": (\d+)', done.stdout)
+    assert found, done.stderr
+    return int(found[1])
+
+
+def search(*arguments):
+    done = vtrace("estimate", "--json", *arguments)
+    assert done.returncode in (0, 1), done.stderr
+    return json.loads(done.stdout)
+
+
+def between(rng, least, most):
+    return int(least + rng.uniform(0.1, 0.9) * (most - least))
+
+
+def recorded(folder, rng):
+    if rng.random() < 0.5:
+        inner = [256 * rng.randint(2, 24) for _ in range(rng.randint(4, 12))]
+        name = f"uneven {len(inner)} layers"
+        command = (WORKLOADS / "uneven.py", "--width", 64 * rng.randint(4, 12), "--rows", 512 * rng.randint(4, 24),
+                   "--inner", ",".join(map(str, inner)), "--outputs", 100 * rng.randint(1, 40))
+    else:
+        config = config_of(rng)
+        (folder / "config.json").write_text(json.dumps(config))
+        name = f"{config['model_type']} recorded"
+        command = (WORKLOADS / "planned_run.py", folder / "config.json", "--train", "--batch", rng.randint(2, 8),
+                   "--seq", 64 * rng.randint(2, 8), "--optimizer", rng.choice(("sgd", "momentum")), "--uncached")
+    database = record(folder, PYTHON, *command, profile=f"{GPU},memory=4096GiB", name="was.db").database
+    first = search("--from", database, "--budget", "1000GiB")
+    context, was = first["context_bytes"], first["recorded_allocated_bytes"]
+    limit = between(rng, first["least_allocated_bytes"], was)
+    found = search("--from", database, "--budget", f"{limit + context}B")
+    sets = [found["checkpointed"], found["next_cheaper"]]
+    runs = [taken(folder, *command, *(("--checkpointed", ",".join(s["layers"])) if s["layers"] else ())) for s in sets]
+    return Row(name, was, limit, sets[0]["allocated_bytes"], runs[0], sets[1]["allocated_bytes"], runs[1],
+               f"{len(sets[0]['layers'])} of {len(found['layers'])} layers")
+
+
+def words_of(changes):
+    """For planned_run.py; None: it has no such thing."""
+    words = []
+    for change in changes:
+        option, value = change["option"], change["value"]
+        if option == "checkpointing":
+            words += ["--checkpointing"]
+        elif option == "checkpointed-layers":
+            words += ["--checkpointed-layers", value]
+        elif option == "optimizer-loop":
+            words += ["--fused"]
+        else:
+            return None
+    return words
+
+
+def planned(folder, rng):
+    while True:
+        (folder / "config.json").write_text(json.dumps(config_of(rng)))
+        batch, seq = rng.randint(2, 8), 64 * rng.randint(2, 8)
+        optimizer = rng.choice(("sgd", "momentum"))
+        options = (folder / "config.json", "--train", "--batch", batch, "--seq", seq, "--optimizer", optimizer,
+                   "--dtype", "bf16", "--gpu", GPU)
+        plan, least = (search(*options, *more) for more in ((), ("--checkpointing", "full")))
+        context = next(o["bytes"] for o in plan["peak"]["owners"] if o["owner"] == "context")
+        budget = between(rng, least["peak"]["bytes"], plan["peak"]["bytes"])
+        found = search(*options, "--budget", f"{budget}B")
+        sets = [found["sets"][0] if found["sets"] else None, found["next_cheaper"]]
+        words = [words_of(s["changes"]) if s else None for s in sets]
+        if None not in words and words[0] != words[1]:
+            break
+    command = (WORKLOADS / "planned_run.py", folder / "config.json", "--train", "--batch", batch, "--seq", seq,
+               "--optimizer", optimizer)
+    runs = [taken(folder, *command, *more) for more in words]
+    limit = int(COMFORTABLE * budget) - context  # above that a plan is "tight"
+    return Row(f"{plan['model']['family']} planned", plan["peak"]["bytes"] - context, limit,
+               sets[0]["peak_bytes"] - context, runs[0], sets[1]["peak_bytes"] - context, runs[1], " ".join(words[0]))
+
+
+def drawn(folder, rng, is_recorded):
+    return recorded(folder, rng) if is_recorded else planned(folder, rng)
