@@ -18,6 +18,7 @@ struct vt_warn_state {
 	char *file;
 	int is_over;
 	int has_seen; /* bytes of its owner */
+	int is_unsized, has_said_unsized;
 	uint64_t start_ns; /* of this period; 0: none yet */
 	int64_t least_bytes; /* in it */
 	int64_t least_before_bytes; /* in the period before; -1: there is none */
@@ -181,6 +182,7 @@ void vt_warn_look(struct vt_warn *warn, const struct vt_ranks_runs *runs, uint64
 			struct vt_warn_event event = { .rule = rule, .rank = rank };
 
 			event.threshold_bytes = vt_warn_rule_bytes(rule, rank->device_bytes);
+			state->is_unsized = !event.threshold_bytes;
 			if (measure(state, rule, rank, now_ns, &event.bytes) &&
 			    event.threshold_bytes)
 				judge(warn, state, &event);
@@ -201,6 +203,19 @@ const struct vt_warn_rule *vt_warn_unseen(const struct vt_warn *warn, size_t *at
 		++*at;
 		if (!has_seen)
 			return rule;
+	}
+	return NULL;
+}
+
+const struct vt_warn_rule *vt_warn_unsized(struct vt_warn *warn)
+{
+	for (size_t i = 0; i < warn->states.len; i++) {
+		struct vt_warn_state *state = warn->states.items[i];
+
+		if (state->is_unsized && !state->has_said_unsized) {
+			state->has_said_unsized = 1;
+			return &warn->rules.items[state->rule];
+		}
 	}
 	return NULL;
 }

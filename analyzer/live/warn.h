@@ -48,6 +48,11 @@ void vt_warn_look(struct vt_warn *warn, const struct vt_ranks_runs *runs, uint64
  * there is none.  Begin with *at = 0.
  */
 const struct vt_warn_rule *vt_warn_unseen(const struct vt_warn *warn, size_t *at);
+/*
+ * The next rule, each once, that is a share of a device whose size is not known: no look can tell.
+ * NULL: there is none.
+ */
+const struct vt_warn_rule *vt_warn_unsized(struct vt_warn *warn);
 void vt_warn_release(struct vt_warn *warn);
 
 #endif

@@ -69,6 +69,7 @@ int vt_warnings_look(struct vt_warnings *warnings, const char *path, int *is_run
 {
 	const struct vt_rank_options rank_options = { .when = "end" };
 	struct vt_ranks_runs runs = { 0 };
+	const struct vt_warn_rule *rule;
 	int rc = vt_ranks_runs_init(&runs, path, &rank_options, 0, diag);
 
 	*is_running = 0;
@@ -77,6 +78,10 @@ int vt_warnings_look(struct vt_warnings *warnings, const char *path, int *is_run
 	reap(warnings);
 	if (!rc) {
 		vt_warn_look(&warnings->warn, &runs, vt_clock_ns());
+		while ((rule = vt_warn_unsized(&warnings->warn)))
+			say(warnings,
+			    vt_xasprintf("--warn %s: the size of the device is not known",
+					 rule->text));
 		*is_running = vt_ranks_runs_is_running(&runs);
 	}
 	vt_ranks_runs_release(&runs);

@@ -155,6 +155,24 @@ static void what_is_not_known_is_not_judged(void **state)
 	end(&scene, "");
 }
 
+static void a_share_of_a_device_of_unknown_size_is_said_once(void **state)
+{
+	struct scene scene;
+
+	(void)state;
+	begin(&scene, "80%");
+	look(&scene, 0, 900);
+	assert_null(vt_warn_unsized(&scene.warn));
+	end(&scene, "R");
+	begin(&scene, "80%");
+	scene.rank.device_bytes = 0;
+	look(&scene, 0, 900);
+	assert_string_equal(vt_warn_unsized(&scene.warn)->text, "80%");
+	look(&scene, 1, 900);
+	assert_null(vt_warn_unsized(&scene.warn));
+	end(&scene, "");
+}
+
 static void each_recording_has_its_own(void **state)
 {
 	struct scene scene;
@@ -180,6 +198,7 @@ int main(void)
 		cmocka_unit_test(growth_is_per_period_also_where_looks_are_rare),
 		cmocka_unit_test(growth_per_step_is_the_recordings),
 		cmocka_unit_test(what_is_not_known_is_not_judged),
+		cmocka_unit_test(a_share_of_a_device_of_unknown_size_is_said_once),
 		cmocka_unit_test(each_recording_has_its_own),
 	};
 
