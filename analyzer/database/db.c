@@ -28,6 +28,7 @@
 #include "analyzer/database/db_defence.h"
 #include "analyzer/database/migrations.h"
 #include "analyzer/base/embedded.h"
+#include "analyzer/base/new_file.h"
 #include "analyzer/base/util.h"
 #include "common/kinds.h"
 
@@ -36,9 +37,6 @@
 
 /* SQLite's own. */
 #define PAGE_BYTES 4096
-
-/* Names for a new database before it has its own. */
-#define DRAFT_TRIES 100
 
 const char *vt_db_path(const struct vt_db *db)
 {
@@ -181,24 +179,17 @@ static void remove_old_logs(const char *path)
 	}
 }
 
-/*
- * An empty file in the folder of `path` under a name that nobody had; free().  NULL with `diag`
- * filled.  It is left behind by who is killed before the rename, a few milliseconds later.
- */
+/* An empty file beside `path` (new_file.h); free().  NULL with `diag` filled. */
 static char *make_draft(const char *path, struct vt_diag *diag)
 {
-	for (unsigned int i = 0; i < DRAFT_TRIES; i++) {
-		char *draft = vt_xasprintf("%s.new-%d-%u", path, (int)getpid(), i);
-		int fd = open(draft, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	char *draft = vt_new_file_part(path);
+	int fd = open(draft, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
-		if (fd >= 0) {
-			close(fd);
-			return draft;
-		}
-		free(draft);
-		if (errno != EEXIST)
-			break;
+	if (fd >= 0) {
+		close(fd);
+		return draft;
 	}
+	free(draft);
 	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", path, strerror(errno));
 	return NULL;
 }

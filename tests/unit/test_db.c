@@ -10,6 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "analyzer/base/process.h"
+#include "analyzer/base/util.h"
 #include "common/kinds.h"
 
 static void make(const char *path)
@@ -108,6 +110,18 @@ static void a_neighbour_with_the_name_of_a_draft_is_not_touched(void **state)
 	unlink("drafted.db.new");
 	unlink("drafted.db");
 	assert_int_equal(count_files("drafted.db*"), 0);
+}
+
+static void what_a_killed_creator_left_goes_with_the_next(void **state)
+{
+	/* No process has such a number: they end at 2^22. */
+	char *left = vt_xasprintf("left.db.999999999-%08x.part", vt_process_home());
+
+	(void)state;
+	write_file(left, "half");
+	make("left.db");
+	assert_int_not_equal(access(left, F_OK), 0);
+	free(left);
 }
 
 static void bad_files_are_refused_by_name(void **state)
@@ -497,6 +511,7 @@ int main(void)
 		cmocka_unit_test(a_new_database_has_the_schema_and_the_words),
 		cmocka_unit_test(what_exists_is_never_replaced),
 		cmocka_unit_test(a_neighbour_with_the_name_of_a_draft_is_not_touched),
+		cmocka_unit_test(what_a_killed_creator_left_goes_with_the_next),
 		cmocka_unit_test(bad_files_are_refused_by_name),
 		cmocka_unit_test(a_first_schema_is_read_as_it_is),
 		cmocka_unit_test(a_first_schema_is_completed_by_a_writer),
