@@ -16,6 +16,7 @@
 #define MOST_REQUEST	 8192
 #define MOST_TIME_NS	 10000000000ull
 #define MS		 1000000
+#define REST_NS		 (100 * MS)
 
 enum state {
 	READING,
@@ -100,17 +101,47 @@ static void answer_page(struct vt_http *http, struct vt_http_connection *connect
 		refuse(connection, "503 Service Unavailable");
 }
 
+/*
+ * Whether a request to this machine's own address names it: by a number, or as localhost.  A page
+ * in a browser here could otherwise have its name lead to us, and read what we answer.
+ */
+static int is_host_ours(const struct vt_http *http, const char *request)
+{
+	const char *host = strcasestr(request, "\nHost:");
+	size_t len;
+
+	if (strncmp(http->listener.name, "127.", 4) != 0 &&
+	    strncmp(http->listener.name, "[::1]", 5) != 0)
+		return 1;
+	if (!host)
+		return 1;
+	host += strlen("\nHost:");
+	host += strspn(host, " \t");
+	len = strcspn(host, "\r\n");
+	if (*host == '[')
+		return 1;
+	if (memchr(host, ':', len))
+		len = strcspn(host, ":");
+	return strspn(host, "0123456789.") == len ||
+	       (len == strlen("localhost") && !strncasecmp(host, "localhost", len));
+}
+
 /* "GET /metrics?query HTTP/1.1": a scraper may have been given a query. */
 static void answer_request(struct vt_http *http, struct vt_http_connection *connection)
 {
 	char *line = connection->request.data, *path, *version;
 	size_t len;
+	int is_ours = is_host_ours(http, line);
 
 	line[strcspn(line, "\r\n")] = '\0';
 	path = strchr(line, ' ');
 	version = path ? strchr(path + 1, ' ') : NULL;
 	if (!version || strncmp(version + 1, "HTTP/1.", 7) != 0) {
 		refuse(connection, "400 Bad Request");
+		return;
+	}
+	if (!is_ours) {
+		refuse(connection, "421 Misdirected Request");
 		return;
 	}
 	len = strcspn(++path, "? ");
@@ -186,8 +217,12 @@ static void take_client(struct vt_http *http)
 {
 	int fd = accept4(http->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-	if (fd < 0)
+	if (fd < 0) {
+		/* No descriptors, or no memory: they wait, and asking again at once is in vain. */
+		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+			http->rest_until_ns = vt_clock_ns() + REST_NS;
 		return;
+	}
 	if (http->nr == MOST_CONNECTIONS) {
 		close_connection(&http->connections[0]);
 		remove_closed(http);
@@ -202,6 +237,10 @@ static void wait_for_any(struct vt_http *http, struct pollfd *polled, int is_ope
 {
 	uint64_t now = vt_clock_ns();
 
+	if (is_open && now < http->rest_until_ns) {
+		is_open = 0;
+		end_ns = http->rest_until_ns < end_ns ? http->rest_until_ns : end_ns;
+	}
 	polled[0] = (struct pollfd){ .fd = vt_interrupt_fd(), .events = POLLIN };
 	polled[1] = (struct pollfd){ .fd = is_open ? http->listener.fd : -1, .events = POLLIN };
 	for (size_t i = 0; i < http->nr; i++) {

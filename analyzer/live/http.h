@@ -28,6 +28,7 @@ struct vt_http {
 	struct vt_http_page page;
 	struct vt_http_connection *connections;
 	size_t nr;
+	uint64_t rest_until_ns; /* nobody is taken: the process has no room for more */
 };
 
 /* Takes over `listener`. */

@@ -2,8 +2,11 @@
 #include "analyzer/live/metrics.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/base/hash.h"
+#include "analyzer/base/printable.h"
 #include "analyzer/base/util.h"
 #include "analyzer/report/ended.h"
 #include "analyzer/report/program_name.h"
@@ -80,20 +83,24 @@ static const struct metric metrics[] = {
 	  value_of_out_of_memory },
 };
 
-/* Values of labels: backslash, quote and line end are escaped. */
+/*
+ * Values of labels are UTF-8 without control characters; backslash and quote are escaped.  Two
+ * that differ only in what cannot be shown stay two, by a number.
+ */
 static void print_label(const char *name, const char *value, FILE *out)
 {
+	char *shown = vt_printable_copy(value ? value : "");
+
 	fprintf(out, "%s=\"", name);
-	for (; value && *value; value++) {
-		if (*value == '\n') {
-			fputs("\\n", out);
-			continue;
-		}
-		if (*value == '\\' || *value == '"')
+	for (const char *at = shown; *at; at++) {
+		if (*at == '\\' || *at == '"')
 			fputc('\\', out);
-		fputc(*value, out);
+		fputc(*at, out);
 	}
+	if (value && strcmp(shown, value) != 0)
+		fprintf(out, "#%08" PRIx64, vt_hash_text(value, strlen(value)) & UINT32_MAX);
 	fputc('"', out);
+	free(shown);
 }
 
 static void print_sample(const struct metric *metric, const struct vt_rank *rank, int has_rank,

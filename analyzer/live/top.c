@@ -18,6 +18,7 @@
 #include "analyzer/report/table.h"
 
 #define BAR_WIDTH 30
+#define MOST_UNREADABLE 5
 #define NS	  1000000000
 
 static void print_bar(uint64_t used, uint64_t total, unsigned width, FILE *out)
@@ -151,6 +152,21 @@ static void add_row(struct vt_table *table, const struct vt_rank *rank, int is_n
 	free(file);
 }
 
+static void print_unreadable(const struct vt_ranks_runs *runs, FILE *out)
+{
+	unsigned nr = 0;
+
+	for (uint32_t i = 0; i < runs->nr_files; i++) {
+		char *problem = vt_printable_copy(runs->files[i].problem);
+
+		if (problem && nr++ < MOST_UNREADABLE)
+			fprintf(out, "not readable: %s\n", problem);
+		free(problem);
+	}
+	if (nr > MOST_UNREADABLE)
+		fprintf(out, "not readable: %u more (vtrace list)\n", nr - MOST_UNREADABLE);
+}
+
 static int print_folder(const char *path, int *is_running, FILE *out, struct vt_diag *diag)
 {
 	static const struct vt_column columns[] = {
@@ -174,8 +190,10 @@ static int print_folder(const char *path, int *is_running, FILE *out, struct vt_
 	if (!rc) {
 		char *name = vt_printable_copy(path);
 
-		fprintf(out, "%s: %u recordings\n\n", name, runs.nr_files);
+		fprintf(out, "%s: %u recording%s\n\n", name, table.nr_rows,
+			table.nr_rows == 1 ? "" : "s");
 		vt_table_print(&table, out, 0);
+		print_unreadable(&runs, out);
 		free(name);
 	}
 	vt_table_release(&table);

@@ -2,10 +2,13 @@
 """`vtrace metrics --listen`: figures over HTTP on a local port."""
 import contextlib
 import http.client
+import os
 import re
+import resource
 import signal
 import socket
 import subprocess
+import time
 
 import pytest
 
@@ -49,6 +52,11 @@ class Server:
         """Not by communicate(): it does not know of lines that readline() has read ahead."""
         self.process.wait(timeout=TIMEOUT_S)
         return self.process.returncode, self.process.stderr.read()
+
+
+def ticks_of(process):
+    with open(f"/proc/{process.pid}/stat", encoding="ascii") as stat:
+        return sum(int(word) for word in stat.read().rpartition(")")[2].split()[11:13])
 
 
 @pytest.fixture
@@ -209,3 +217,32 @@ def test_a_program_that_has_ended_has_no_server(program, tmp_path):
 def test_wrong_usage(tmp_path, arguments):
     done = vtrace("metrics", *arguments, tmp_path)
     assert done.returncode == 2 and done.stderr.startswith("vtrace metrics: ")
+
+
+def test_without_descriptors_it_waits_and_goes_on(server):
+    nr = len(os.listdir(f"/proc/{server.process.pid}/fd"))
+    _, hard = resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (nr + 1, hard))
+    clients = [server.connect() for _ in range(4)]
+    until(lambda: len(os.listdir(f"/proc/{server.process.pid}/fd")) == nr + 1)
+    before, start = ticks_of(server.process), time.monotonic()
+    while time.monotonic() < start + 1:
+        time.sleep(0.1)
+    # Processor time: a hundred of a second that spins, or the share of it that a busy machine gives.
+    assert ticks_of(server.process) - before < 10
+    resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (hard, hard))
+    for client in clients:
+        client.close()
+    assert server.ask()[0] == 200
+
+
+@pytest.mark.parametrize("host", ["localhost", "localhost:80", "127.0.0.1", "127.0.0.1:9400", "[::1]:9400",
+                                  "LOCALHOST"])
+def test_its_own_address_is_answered(server, host):
+    assert server.ask(headers={"Host": host})[0] == 200
+
+
+@pytest.mark.parametrize("host", ["example.org", "example.org:9400", "127.0.0.1.example.org", "localhost.example.org",
+                                  "127.0.0.1x", "x"])
+def test_a_name_that_leads_here_is_refused(server, host):
+    assert server.ask(headers={"Host": host})[0] == 421
