@@ -33,11 +33,6 @@ void *vt_xrealloc(void *p, size_t size)
 	return checked(realloc(p, size ? size : 1));
 }
 
-void *vt_xaligned(size_t alignment, size_t size)
-{
-	return checked(aligned_alloc(alignment, size));
-}
-
 char *vt_xstrdup(const char *text)
 {
 	return checked(strdup(text));

@@ -18,8 +18,6 @@
 void *vt_xmalloc(size_t size);
 void *vt_xcalloc(size_t count, size_t size);
 void *vt_xrealloc(void *p, size_t size);
-/* Not initialised; the size is a multiple of the alignment. */
-void *vt_xaligned(size_t alignment, size_t size);
 char *vt_xstrdup(const char *text);
 char *vt_xstrndup(const char *text, size_t len);
 char *vt_xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

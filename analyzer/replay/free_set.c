@@ -3,131 +3,220 @@
 
 #include <string.h>
 
+#include "analyzer/base/search.h"
+
+/* Few enough to be moved at once, enough for the sets of most programs. */
+#define KEYS_PER_CHUNK 64
+
+/*
+ * Stream, size and address as one number, which is compared without branches: which of two sizes is
+ * larger cannot be foreseen.  What no device has is cut: 2^16 streams, 2^48 bytes in a piece.
+ */
+typedef unsigned __int128 sort_key;
+
+#define MAX_STREAM     UINT16_MAX
+#define MAX_SIZE_BYTES (((uint64_t)1 << 48) - 1)
+
+/* Keys beside their pieces: a search reads no piece. */
+struct vt_free_chunk {
+	size_t nr;
+	sort_key keys[KEYS_PER_CHUNK];
+	struct vt_piece *pieces[KEYS_PER_CHUNK];
+};
+
+/* Where a key is or belongs; behind the last of a chunk only in the last chunk. */
+struct place {
+	size_t chunk;
+	size_t at;
+};
+
 void vt_free_set_init(struct vt_free_set *set, int is_by_address)
 {
 	memset(set, 0, sizeof(*set));
 	set->is_by_address = (uint8_t)is_by_address;
-	set->random = 0x9e3779b9u; /* any odd number; the same in every run */
 }
 
-struct key {
-	uint64_t size_bytes;
-	uint64_t address;
-	uint32_t stream;
-};
-
-static int is_below(const struct vt_free_set *set, const struct vt_piece *piece,
-		    const struct key *key)
+void vt_free_set_release(struct vt_free_set *set)
 {
-	if (piece->stream != key->stream)
-		return piece->stream < key->stream;
-	if (!set->is_by_address && piece->size_bytes != key->size_bytes)
-		return piece->size_bytes < key->size_bytes;
-	return piece->address < key->address;
+	for (size_t i = 0; i < set->chunks.len; i++)
+		free(set->chunks.items[i]);
+	vt_vector_release(&set->chunks);
 }
 
-/* The links that a piece with this key stands behind, one per level that is in use. */
-static void find_links(struct vt_free_set *set, const struct key *key, struct vt_piece ***links)
+static sort_key key_of(const struct vt_free_set *set, uint32_t stream, uint64_t size_bytes,
+		       uint64_t address)
 {
-	struct vt_piece **level = set->heads;
+	uint64_t high = stream < MAX_STREAM ? stream : MAX_STREAM;
 
-	for (int i = set->nr_levels - 1; i >= 0; i--) {
-		while (level[i] && is_below(set, level[i], key))
-			level = level[i]->links;
-		links[i] = &level[i];
+	high <<= 48;
+	if (!set->is_by_address)
+		high |= size_bytes < MAX_SIZE_BYTES ? size_bytes : MAX_SIZE_BYTES;
+	return (sort_key)high << 64 | address;
+}
+
+static sort_key key_of_piece(const struct vt_free_set *set, const struct vt_piece *piece)
+{
+	return key_of(set, piece->stream, piece->size_bytes, piece->address);
+}
+
+static size_t find_in_chunk(const struct vt_free_chunk *chunk, sort_key key)
+{
+	const sort_key *at = chunk->keys;
+	size_t nr = chunk->nr;
+
+	for (; nr > 1; nr -= nr / 2)
+		at += -(size_t)(at[nr / 2 - 1] < key) & (nr / 2);
+	return (size_t)(at - chunk->keys) + (nr && *at < key);
+}
+
+static sort_key last_of(const struct vt_free_chunk *chunk)
+{
+	return chunk->keys[chunk->nr - 1];
+}
+
+/* The first key that is not below; of a set that is not empty. */
+static struct place find(const struct vt_free_set *set, sort_key key)
+{
+	struct place place = { 0 };
+
+	place.chunk = vt_search_first(i, set->chunks.len - 1, last_of(set->chunks.items[i]) < key);
+	place.at = find_in_chunk(set->chunks.items[place.chunk], key);
+	return place;
+}
+
+static void insert_chunk(struct vt_free_set *set, size_t at)
+{
+	struct vt_free_chunk *chunk = vt_xmalloc(sizeof(*chunk));
+
+	chunk->nr = 0;
+	vt_vector_push(&set->chunks, chunk);
+	memmove(&set->chunks.items[at + 1], &set->chunks.items[at],
+		(set->chunks.len - 1 - at) * sizeof(chunk));
+	set->chunks.items[at] = chunk;
+}
+
+/* Moves the upper half of a full chunk into a new one behind it. */
+static void split_chunk(struct vt_free_set *set, size_t at)
+{
+	struct vt_free_chunk *full, *upper;
+
+	insert_chunk(set, at + 1);
+	full = set->chunks.items[at];
+	upper = set->chunks.items[at + 1];
+	full->nr = upper->nr = KEYS_PER_CHUNK / 2;
+	memcpy(upper->keys, &full->keys[full->nr], upper->nr * sizeof(upper->keys[0]));
+	memcpy(upper->pieces, &full->pieces[full->nr], upper->nr * sizeof(upper->pieces[0]));
+}
+
+/* A place with room for one more key. */
+static struct place make_room(struct vt_free_set *set, sort_key key)
+{
+	struct place place;
+
+	if (!set->chunks.len)
+		insert_chunk(set, 0);
+	place = find(set, key);
+	if (set->chunks.items[place.chunk]->nr < KEYS_PER_CHUNK)
+		return place;
+	split_chunk(set, place.chunk);
+	if (place.at > KEYS_PER_CHUNK / 2) {
+		place.chunk++;
+		place.at -= KEYS_PER_CHUNK / 2;
 	}
+	return place;
 }
 
-static struct key key_of(const struct vt_piece *piece)
+static void link_before(struct vt_free_set *set, struct vt_piece *piece, struct vt_piece *higher)
 {
-	return (struct key){ piece->size_bytes, piece->address, piece->stream };
+	piece->higher = higher;
+	piece->lower = higher ? higher->lower : set->highest;
+	*(piece->lower ? &piece->lower->higher : &set->lowest) = piece;
+	*(higher ? &higher->lower : &set->highest) = piece;
 }
 
-static uint8_t random_level(struct vt_free_set *set)
+static void unlink_piece(struct vt_free_set *set, struct vt_piece *piece)
 {
-	uint8_t level = 1;
+	*(piece->lower ? &piece->lower->higher : &set->lowest) = piece->higher;
+	*(piece->higher ? &piece->higher->lower : &set->highest) = piece->lower;
+}
 
-	set->random ^= set->random << 13;
-	set->random ^= set->random >> 17;
-	set->random ^= set->random << 5;
-	for (uint32_t bits = set->random; !(bits & 3) && level < VT_FREE_SET_LEVELS; bits >>= 2)
-		level++;
-	return level;
+/* Moves the keys from `from` on to `to`, one further or one back. */
+static void move_keys(struct vt_free_chunk *chunk, size_t to, size_t from)
+{
+	size_t nr = chunk->nr - from;
+
+	memmove(&chunk->keys[to], &chunk->keys[from], nr * sizeof(chunk->keys[0]));
+	memmove(&chunk->pieces[to], &chunk->pieces[from], nr * sizeof(chunk->pieces[0]));
 }
 
 void vt_free_set_insert(struct vt_free_set *set, struct vt_piece *piece)
 {
-	struct key key = key_of(piece);
-	struct vt_piece **links[VT_FREE_SET_LEVELS];
+	sort_key key = key_of_piece(set, piece);
+	struct place place = make_room(set, key);
+	struct vt_free_chunk *chunk = set->chunks.items[place.chunk];
 
-	piece->level = random_level(set);
-	while (set->nr_levels < piece->level)
-		set->heads[set->nr_levels++] = NULL;
-	find_links(set, &key, links);
-	for (unsigned i = 0; i < piece->level; i++) {
-		piece->links[i] = *links[i];
-		*links[i] = piece;
-	}
-	piece->link = links[0];
-	if (piece->links[0])
-		piece->links[0]->link = &piece->links[0];
-	set->len++;
+	if (place.at < chunk->nr)
+		link_before(set, piece, chunk->pieces[place.at]);
+	else
+		link_before(set, piece, place.at ? chunk->pieces[place.at - 1]->higher : NULL);
+	move_keys(chunk, place.at + 1, place.at);
+	chunk->keys[place.at] = key;
+	chunk->pieces[place.at] = piece;
+	piece->seen_at = (uint32_t)place.at;
+	chunk->nr++;
 }
 
-/* Three in four are on the lowest level alone, and need no search. */
-static void unlink_lowest(struct vt_piece *piece)
+static struct place place_of(const struct vt_free_set *set, const struct vt_piece *piece)
 {
-	*piece->link = piece->links[0];
-	if (piece->links[0])
-		piece->links[0]->link = piece->link;
+	const struct vt_free_chunk *chunk = set->chunks.items[0];
+	struct place place = { 0, piece->seen_at };
+
+	/* What is removed was mostly just found. */
+	if (set->chunks.len == 1 && place.at < chunk->nr && chunk->pieces[place.at] == piece)
+		return place;
+	place = find(set, key_of_piece(set, piece));
+	/* Segments of a damaged file may lie over each other: equals come first. */
+	while (set->chunks.items[place.chunk]->pieces[place.at] != piece)
+		if (++place.at == set->chunks.items[place.chunk]->nr)
+			place = (struct place){ place.chunk + 1, 0 };
+	return place;
 }
 
 void vt_free_set_remove(struct vt_free_set *set, struct vt_piece *piece)
 {
-	struct key key = key_of(piece);
-	struct vt_piece **links[VT_FREE_SET_LEVELS];
+	struct place place = place_of(set, piece);
+	struct vt_free_chunk *chunk = set->chunks.items[place.chunk];
 
-	if (piece->level > 1)
-		find_links(set, &key, links);
-	for (unsigned i = 1; i < piece->level; i++) {
-		/* Segments of a damaged file may lie over each other: equals stand in front. */
-		while (*links[i] != piece)
-			links[i] = &(*links[i])->links[i];
-		*links[i] = piece->links[i];
-	}
-	unlink_lowest(piece);
-	set->len--;
-}
-
-static struct vt_piece *search(const struct vt_free_set *set, const struct key *key,
-			       struct vt_piece **before)
-{
-	struct vt_piece *const *level = set->heads;
-
-	*before = NULL;
-	for (int i = set->nr_levels - 1; i >= 0; i--)
-		while (level[i] && is_below(set, level[i], key)) {
-			*before = level[i];
-			level = level[i]->links;
-		}
-	return level[0];
+	unlink_piece(set, piece);
+	move_keys(chunk, place.at, place.at + 1);
+	if (--chunk->nr)
+		return;
+	free(chunk);
+	set->chunks.len--;
+	memmove(&set->chunks.items[place.chunk], &set->chunks.items[place.chunk + 1],
+		(set->chunks.len - place.chunk) * sizeof(chunk));
 }
 
 struct vt_piece *vt_free_set_from(const struct vt_free_set *set, uint32_t stream,
 				  uint64_t size_bytes, uint64_t address)
 {
-	struct key key = { size_bytes, address, stream };
-	struct vt_piece *before;
+	const struct vt_free_chunk *chunk;
+	struct place place;
 
-	return search(set, &key, &before);
+	if (!set->chunks.len)
+		return NULL;
+	place = find(set, key_of(set, stream, size_bytes, address));
+	chunk = set->chunks.items[place.chunk];
+	if (place.at == chunk->nr)
+		return NULL;
+	chunk->pieces[place.at]->seen_at = (uint32_t)place.at;
+	return chunk->pieces[place.at];
 }
 
 struct vt_piece *vt_free_set_before(const struct vt_free_set *set, uint32_t stream,
 				    uint64_t size_bytes, uint64_t address)
 {
-	struct key key = { size_bytes, address, stream };
-	struct vt_piece *before;
+	struct vt_piece *from = vt_free_set_from(set, stream, size_bytes, address);
 
-	search(set, &key, &before);
-	return before;
+	return from ? from->lower : set->highest;
 }

@@ -4,29 +4,28 @@
 
 /*
  * The pieces of segments, and an ordered set of those that are free: by stream, then size, then
- * address, or by stream and address only.  A skip list whose links live in the pieces: a piece is
- * in one set at most.  The order is the allocator's own (best fit takes the first that is large
- * enough), so that walks and ties come out as they do there.
+ * address, or by stream and address only.  Sorted chunks of keys, searched by halving: most sets
+ * have one.  The order is the allocator's own (best fit takes the first that is large
+ * enough), so that walks and ties come out as they do there; a walk follows links in the pieces:
+ * a piece is in one set at most, and its key does not change while it is.
  */
 
 #include <stdint.h>
 
-/* Enough for 4^11 free pieces at one link in four. */
-#define VT_FREE_SET_LEVELS 12
-#define VT_PIECE_NOBODY    UINT32_MAX
+#include "analyzer/base/util.h"
+
+#define VT_PIECE_NOBODY UINT32_MAX
 
 struct vt_segment_run;
 
-/* What a search reads lies in the first 64 bytes, a line of the processor's cache. */
 struct vt_piece {
-	_Alignas(64) uint64_t address;
+	uint64_t address;
 	uint64_t size_bytes;
 	uint32_t stream;
 	uint8_t is_allocated;
-	uint8_t is_mapped;  /* 0: address space of an expandable segment, without memory */
-	uint8_t level;
-	struct vt_piece **link; /* the one that leads to it on the lowest level */
-	struct vt_piece *links[VT_FREE_SET_LEVELS];
+	uint8_t is_mapped;      /* 0: address space of an expandable segment, without memory */
+	struct vt_piece *lower; /* neighbours in the set's order */
+	struct vt_piece *higher;
 	struct vt_piece *previous; /* neighbours in the same segment */
 	struct vt_piece *next;
 	struct vt_segment_run *run; /* its expandable segment, or NULL */
@@ -34,17 +33,22 @@ struct vt_piece {
 	int64_t age_base; /* searches of the pool when it became free */
 	uint32_t holder;  /* what the caller says lives in it; VT_PIECE_NOBODY */
 	uint32_t segment; /* the caller's number of the segment */
+	uint32_t seen_at; /* where the set last saw it in its chunk: a hint */
 };
 
+struct vt_free_chunk;
+
 struct vt_free_set {
-	struct vt_piece *heads[VT_FREE_SET_LEVELS];
-	int nr_levels; /* that were ever used */
-	uint32_t len;
-	uint32_t random;
+	VT_VECTOR(struct vt_free_chunk *) chunks; /* none is empty */
+	struct vt_piece *lowest;
+	struct vt_piece *highest;
 	uint8_t is_by_address;
 };
 
 void vt_free_set_init(struct vt_free_set *set, int is_by_address);
+/* Leaves the pieces to their owner. */
+void vt_free_set_release(struct vt_free_set *set);
+/* In front of those with the same key. */
 void vt_free_set_insert(struct vt_free_set *set, struct vt_piece *piece);
 void vt_free_set_remove(struct vt_free_set *set, struct vt_piece *piece);
 
@@ -57,12 +61,12 @@ struct vt_piece *vt_free_set_before(const struct vt_free_set *set, uint32_t stre
 
 static inline struct vt_piece *vt_free_set_first(const struct vt_free_set *set)
 {
-	return set->heads[0];
+	return set->lowest;
 }
 
 static inline struct vt_piece *vt_free_set_next(const struct vt_piece *piece)
 {
-	return piece->links[0];
+	return piece->higher;
 }
 
 #endif

@@ -16,8 +16,11 @@ void vt_pools_init(struct vt_pools *pools, const struct vt_settings *settings, s
 
 void vt_pools_release(struct vt_pools *pools)
 {
-	for (size_t i = 0; i < pools->halves.len; i++)
+	for (size_t i = 0; i < pools->halves.len; i++) {
+		vt_free_set_release(&pools->halves.items[i]->free);
+		vt_free_set_release(&pools->halves.items[i]->unmapped);
 		free(pools->halves.items[i]);
+	}
 	for (size_t i = 0; i < pools->runs.len; i++)
 		free(pools->runs.items[i]);
 	for (size_t i = 0; i < pools->chunks.len; i++)
@@ -65,8 +68,7 @@ uint64_t vt_pools_allowed_bytes(const struct vt_pools *pools)
 
 static void add_spares(struct vt_pools *pools)
 {
-	struct vt_piece *chunk =
-		vt_xaligned(_Alignof(struct vt_piece), PIECES_PER_CHUNK * sizeof(*chunk));
+	struct vt_piece *chunk = vt_xmalloc(PIECES_PER_CHUNK * sizeof(*chunk));
 
 	vt_vector_push(&pools->chunks, chunk);
 	for (size_t i = 0; i < PIECES_PER_CHUNK; i++) {
