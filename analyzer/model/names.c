@@ -33,24 +33,18 @@ static int compare_numbers(uint64_t x, uint64_t y)
 	return x < y ? -1 : x > y;
 }
 
-/* Owned allocations by device, address, event. */
-static int compare_places(const void *a, const void *b, void *model)
-{
-	const struct vt_allocation *all = ((const struct vt_model *)model)->allocations;
-	const struct vt_allocation *x = &all[*(const uint32_t *)a], *y = &all[*(const uint32_t *)b];
-
-	if (x->device != y->device)
-		return x->device < y->device ? -1 : 1;
-	if (x->address != y->address)
-		return compare_numbers(x->address, y->address);
-	return compare_numbers((uint64_t)x->event, (uint64_t)y->event);
-}
-
+/* Where tensors lie, numbered, and what has an owner and lay there: by place, then by event. */
 struct places {
-	uint32_t *sorted; /* what has an owner and lies where some tensor does */
+	struct vt_map numbers;
+	uint32_t *first; /* by place: index into `sorted`; one more at the end */
+	uint32_t *sorted;
 	uint32_t *driver; /* what comes from the driver and has one: few, and cut up by programs */
-	uint32_t nr;
 	uint32_t nr_driver;
+};
+
+struct found {
+	uint32_t allocation;
+	uint32_t place;
 };
 
 static struct vt_key place_of(int16_t device, uint64_t address)
@@ -58,61 +52,68 @@ static struct vt_key place_of(int16_t device, uint64_t address)
 	return (struct vt_key){ .a = address, .b = (uint16_t)device };
 }
 
+static void number_places(struct places *places, const struct vt_model *model)
+{
+	for (uint32_t i = 0; i < model->nr_tensors; i++) {
+		const struct vt_tensor *tensor = &model->tensors[i];
+		struct vt_key key = place_of(tensor->device, tensor->address);
+
+		if (!vt_map_find(&places->numbers, key))
+			vt_map_put(&places->numbers, key, places->numbers.len);
+	}
+}
+
+/* Allocations are in the order of their events: counted by place, then put there. */
 static void find_places(struct places *places, const struct vt_model *model)
 {
-	struct vt_map wanted = { 0 };
+	VT_VECTOR(struct found) found = { 0 };
 
-	for (uint32_t i = 0; i < model->nr_tensors; i++)
-		vt_map_put(&wanted, place_of(model->tensors[i].device, model->tensors[i].address),
-			   1);
-	places->sorted = vt_xcalloc((size_t)model->nr_allocations + 1, sizeof(uint32_t));
+	number_places(places, model);
+	places->first = vt_xcalloc(places->numbers.len + 2, sizeof(uint32_t));
 	places->driver = vt_xcalloc((size_t)model->nr_allocations + 1, sizeof(uint32_t));
 	for (uint32_t i = 0; i < model->nr_allocations; i++) {
 		const struct vt_allocation *a = &model->allocations[i];
+		const uint64_t *place;
 
 		if (!vt_allocation_is_owned(a))
 			continue;
-		if (vt_map_find(&wanted, place_of(a->device, a->address)))
-			places->sorted[places->nr++] = i;
+		place = vt_map_find(&places->numbers, place_of(a->device, a->address));
+		if (place) {
+			vt_vector_push(&found, ((struct found){ i, (uint32_t)*place }));
+			places->first[*place + 2]++;
+		}
 		if (vt_allocation_is_driver(a))
 			places->driver[places->nr_driver++] = i;
 	}
-	vt_map_release(&wanted);
-	if (places->nr)
-		qsort_r(places->sorted, places->nr, sizeof(uint32_t), compare_places,
-			(void *)model);
+	for (size_t i = 0; i < places->numbers.len; i++)
+		places->first[i + 2] += places->first[i + 1];
+	places->sorted = vt_xcalloc(found.len + 1, sizeof(uint32_t));
+	for (size_t i = 0; i < found.len; i++)
+		places->sorted[places->first[found.items[i].place + 1]++] =
+			found.items[i].allocation;
+	vt_vector_release(&found);
 }
 
 static void release_places(struct places *places)
 {
+	vt_map_release(&places->numbers);
+	free(places->first);
 	free(places->sorted);
 	free(places->driver);
-}
-
-/* In the order of the places: by device, address, event. */
-static int is_not_behind(const struct vt_allocation *a, const struct vt_tensor *tensor)
-{
-	if (a->device != tensor->device)
-		return a->device < tensor->device;
-	if (a->address != tensor->address)
-		return a->address < tensor->address;
-	return a->event <= tensor->event;
 }
 
 /* The last allocation at exactly that address that was made at or before the event. */
 static uint32_t find_exact(const struct places *places, const struct vt_model *model,
 			   const struct vt_tensor *tensor)
 {
-	uint32_t low = vt_search_first(
-		i, places->nr, is_not_behind(&model->allocations[places->sorted[i]], tensor));
-	const struct vt_allocation *a;
+	const uint64_t *place =
+		vt_map_find(&places->numbers, place_of(tensor->device, tensor->address));
+	uint32_t first = places->first[*place], nr = places->first[*place + 1] - first, low;
+	const uint32_t *here = &places->sorted[first];
 
-	if (!low)
-		return VT_NO_INDEX;
-	a = &model->allocations[places->sorted[low - 1]];
-	return a->device == tensor->device && a->address == tensor->address &&
-			       vt_allocation_is_live(a, tensor->event)
-		       ? places->sorted[low - 1]
+	low = (uint32_t)vt_search_first(i, nr, model->allocations[here[i]].event <= tensor->event);
+	return low && vt_allocation_is_live(&model->allocations[here[low - 1]], tensor->event)
+		       ? here[low - 1]
 		       : VT_NO_INDEX;
 }
 
