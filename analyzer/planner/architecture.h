@@ -119,13 +119,15 @@ struct vt_stack {
 	int has_embedding_dropout;
 	int has_inner_dropout;  /* between the two halves of the mlp, too */
 	int is_cache_off;       /* by its configuration: every token goes through all again */
-	int has_no_cache;       /* generates nothing: no keys and values are kept for later */
+	int has_no_cache;       /* a forward keeps no keys and values for later */
+	int has_generated_cache; /* ... but generation does */
 	int has_soft_cap;       /* of logits (Gemma 2) */
 	int has_scaled_logits;  /* times a number, in a second copy (Cohere, Granite) */
 	int has_scores_cap;     /* of attention's scores, too */
 	int has_fp32_router;    /* which takes a copy of its input */
 	int has_shared_gate;    /* what shared experts give is multiplied with a gate's output */
 	int has_fp32_experts;   /* what they give is weighted with numbers in fp32 */
+	int has_head_bias;
 	int has_no_head;        /* hidden states are what comes out */
 	int has_masked_head;    /* a linear layer, its activation, a norm before the head */
 	int has_plain_loss;     /* of logits as they are, without an upcast */

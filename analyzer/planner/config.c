@@ -246,6 +246,7 @@ static void read_decoder(struct vt_architecture *model, const struct vt_config_v
 	s->has_plain_loss = is_family(v, "loss", "plain") && !vt_config_is_causal(v);
 	vt_config_head(v, s, &style);
 	s->has_no_cache = is_family(v, "layout", "encoder");
+	s->has_generated_cache = vt_config_is_causal(v);
 	s->is_cache_off = !vt_config_flag(v, "use_cache", !is_family(v, "use_cache", "no"));
 	model->is_tied = model->is_tied && !s->has_no_head;
 	read_experts(v, s, &style);

@@ -250,12 +250,14 @@ void vt_config_head(const struct vt_config_values *v, struct vt_stack *s,
 	int is_encoder = is_family(v, "layout", "encoder");
 
 	s->has_no_head = is_family(v, "head", "none");
+	s->has_head_bias = style->has_bias[VT_BIAS_HEAD];
 	style->has_pooler = is_encoder && is_family(v, "pooler", "yes");
 	if (!class)
 		return;
 	/* Which is what such a stack predicts the next word with, too. */
 	s->has_masked_head = is_encoder &&
 			     (ends_with(class, "LM") || ends_with(class, "LMHeadModel"));
+	s->has_head_bias |= s->has_masked_head;
 	s->has_no_head = !s->has_masked_head && !has_head(v, class);
 	if (ends_with(class, "Classification"))
 		style->labels = labels_of(v);

@@ -30,7 +30,7 @@ enum vt_fit vt_fit_judge(const struct vt_plan *plan, const struct vt_gpu *gpu)
 		high = plan->high[stage] > high ? plan->high[stage] : high;
 	if (peak > usable)
 		return VT_FIT_NO;
-	if (plan->model->is_guessed)
+	if (vt_plan_is_guessed(plan))
 		return VT_FIT_GUESSED;
 	return high > usable || peak > VT_FIT_COMFORTABLE * usable ? VT_FIT_TIGHT : VT_FIT_YES;
 }

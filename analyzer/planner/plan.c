@@ -73,10 +73,23 @@ static void drop_shares(char *text)
 	*to = '\0';
 }
 
+const char *vt_plan_doubt(const struct vt_plan *plan)
+{
+	if (vt_plan_setting(plan, VT_SET_LORA) && vt_plan_symbol(plan, "Lmoe") &&
+	    vt_plan_setting(plan, VT_SET_LORA_TARGETS) == VT_TARGETS_LINEAR)
+		return "adapters of a mixture's experts are not planned";
+	return NULL;
+}
+
+int vt_plan_is_guessed(const struct vt_plan *plan)
+{
+	return plan->model->is_guessed || vt_plan_doubt(plan);
+}
+
 /* What follows the card and not the model. */
 static int is_of_card(const char *owner)
 {
-	return !strcmp(owner, "context") || !strncmp(owner, "workspace", strlen("workspace"));
+	return !strcmp(owner, "context") || !strcmp(owner, "workspace/cublas");
 }
 
 /* Parameters, what is kept of each, and caches; not what an optimizer takes for a moment. */
@@ -98,7 +111,7 @@ static void widen(const struct vt_plan *plan, struct vt_term *term)
 
 	if (!plan->model || plan->model->is_nominal || !strcmp(term->owner, "context"))
 		return;
-	if (plan->model->is_guessed && !is_of_card(term->owner))
+	if (vt_plan_is_guessed(plan) && !is_of_card(term->owner))
 		factor = GUESSED_FACTOR;
 	else if (term->played != VT_PLAYED_TRANSIENT && is_of_shapes(term->owner))
 		factor = SHAPES_FACTOR;

@@ -96,6 +96,11 @@ void vt_plan_release(struct vt_plan *plan);
 /* Bytes of all device memory, context included, at the peak. */
 double vt_plan_peak(const struct vt_plan *plan);
 
+/* What these settings ask of the model that no formula has; NULL: nothing. */
+const char *vt_plan_doubt(const struct vt_plan *plan);
+/* Whether that, or the model is read as another kind: nothing "fits" then for sure. */
+int vt_plan_is_guessed(const struct vt_plan *plan);
+
 const char *vt_plan_stage_name(enum vt_plan_stage stage);
 
 /* --- for the files that know the terms ------------------------------------------------------- */

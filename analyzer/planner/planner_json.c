@@ -27,8 +27,8 @@ static json_t *model_of(const struct vt_plan *plan)
 	vt_json_set(object, "name", plan->model->name);
 	vt_json_set(object, "family", plan->model->family);
 	vt_json_set(object, "parameters", vt_architecture_count(plan->model, NULL, NULL));
-	vt_json_set(object, "note", plan->model->note);
-	vt_json_set(object, "is_guessed", json_boolean(plan->model->is_guessed));
+	vt_json_set(object, "note", plan->model->note ? plan->model->note : vt_plan_doubt(plan));
+	vt_json_set(object, "is_guessed", json_boolean(vt_plan_is_guessed(plan)));
 	return object;
 }
 

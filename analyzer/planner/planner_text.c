@@ -37,6 +37,8 @@ static void print_head(const struct vt_plan *plan, FILE *out)
 	fputc('\n', out);
 	if (model->note)
 		fprintf(out, "note: %s\n", model->note);
+	else if (vt_plan_doubt(plan))
+		fprintf(out, "note: %s\n", vt_plan_doubt(plan));
 }
 
 static double sum_of_ends(const struct vt_plan_replay *replay)

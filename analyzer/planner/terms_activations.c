@@ -196,6 +196,13 @@ static int fp32_steps(const struct vt_plan *plan, const struct vt_stack *s)
 		       0;
 }
 
+/* ... and of a relu that is squared one copy more. */
+static int is_squared_in_fp32(const struct vt_plan *plan, const struct vt_stack *s)
+{
+	return vt_plan_setting(plan, VT_SET_AUTOCAST) && s->mlp == VT_MLP_PLAIN &&
+	       s->activation_steps == 1 && s->activation_widest == 3;
+}
+
 static void add_mlp(struct vt_plan *plan, int is_recomputed)
 {
 	const struct vt_stack *s = &plan->model->stacks[VT_PART_TEXT];
@@ -203,7 +210,9 @@ static void add_mlp(struct vt_plan *plan, int is_recomputed)
 	int in_fp32 = fp32_steps(plan, s);
 	char bytes[128];
 
-	if (in_fp32)
+	if (is_squared_in_fp32(plan, s))
+		snprintf(bytes, sizeof(bytes), "(%d*i*e+4*i)%s", nr, vt_terms_over(plan));
+	else if (in_fp32)
 		snprintf(bytes, sizeof(bytes), "(%d*i*e+%d*4*i)%s", nr - in_fp32, in_fp32,
 			 vt_terms_over(plan));
 	else

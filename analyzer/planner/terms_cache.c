@@ -103,7 +103,9 @@ void vt_terms_cache(struct vt_plan *plan)
 		VT_PLAYED_PASSED_OVER, NULL, NULL,
 		"keys and values of the attention to the encoder" };
 
-	if (vt_plan_is_training(plan) || s->has_no_cache ||
+	if (vt_plan_is_training(plan) ||
+	    (s->has_no_cache &&
+	     !(s->has_generated_cache && vt_plan_setting(plan, VT_SET_NEW_TOKENS))) ||
 	    (s->is_cache_off && !plan->settings->is_given[VT_SET_KV_CACHE]) ||
 	    vt_plan_setting(plan, VT_SET_KV_CACHE) == VT_KV_NONE)
 		return;

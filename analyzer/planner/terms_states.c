@@ -279,7 +279,8 @@ static void add_cast(struct vt_plan *plan)
 {
 	int is_training = vt_plan_is_training(plan);
 	const struct vt_term_spec spec = { "weights/cast",
-		(is_training ? VT_IN_TRAINING & ~VT_IN(BACKWARD_BOTTOM) : VT_IN_INFERENCE) &
+		(is_training ? VT_IN_TRAINING & ~VT_IN(BACKWARD_BOTTOM) & ~VT_IN(BACKWARD_END) :
+			       VT_IN_INFERENCE) &
 			~VT_IN(FIRST_LAYER),
 		VT_PLAYED_PARAMETERS, NULL, NULL,
 		is_training ? "autocast's copies of linear weights, which backward needs" :

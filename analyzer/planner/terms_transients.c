@@ -13,11 +13,14 @@
 /*
  * The gradient of a bias, or of a norm's weight, is a sum over all tokens.  PyTorch's reduction
  * (aten/native/cuda/Reduce.cuh) splits it over blocks of 32 x 4 threads with 4 columns each, until
- * the card is full but not below 16 rows per thread, and keeps a partial sum in fp32 of each.
+ * the card is full but not below 16 rows per thread, and keeps a partial sum in fp32 of each; not
+ * where a thread has fewer than 256 rows.
  */
 static void sum_over_tokens(char *buf, size_t size, const char *width)
 {
-	snprintf(buf, size, "512*%s*max(min(ceil(blocks/ceil(%s/128)), ceil(T/64)), ceil(T/1024))",
+	snprintf(buf, size,
+		 "min(floor(T/1024),1)*512*%s*max(min(ceil(blocks/ceil(%s/128)), ceil(T/64)), "
+		 "ceil(T/1024))",
 		 width, width);
 }
 
@@ -25,6 +28,24 @@ static int is_trained(const struct vt_plan *plan)
 {
 	return !vt_plan_setting(plan, VT_SET_LORA) &&
 	       vt_plan_setting(plan, VT_SET_FREEZE) != VT_FREEZE_ALL_BUT_PROJECTOR;
+}
+
+/* A head with a bias: the logits' gradient is summed over the tokens, after that of its weights. */
+static void add_head_bias(struct vt_plan *plan)
+{
+	const struct vt_stack *s = &plan->model->stacks[VT_PART_TEXT];
+	const struct vt_term_spec sums = { "workspace/other", VT_IN(BACKWARD_NORM),
+		VT_PLAYED_STAGED, NULL, NULL, "partial sums of the gradient of the head's bias" };
+	const struct vt_term_spec logits = { "logits", VT_IN(BACKWARD_NORM), VT_PLAYED_STAGED, NULL,
+		NULL, "their gradient, while that of the bias is summed" };
+	char partial[160];
+
+	if (!s->has_head_bias || s->has_no_head || !is_trained(plan) ||
+	    vt_plan_setting(plan, VT_SET_TENSOR) > 1)
+		return;
+	sum_over_tokens(partial, sizeof(partial), "V");
+	vt_plan_add(plan, &sums, "%s", partial);
+	vt_plan_add(plan, &logits, "T*V*e");
 }
 
 /* LayerNorm has kernels of its own for both of its gradients; RMSNorm is made of operators. */
@@ -70,7 +91,7 @@ static double sums_over_tokens(const struct vt_plan *plan, double width)
 	double blocks = fmin(ceil(vt_plan_symbol(plan, "blocks") / ceil(width / 128)),
 			     ceil(tokens / 64));
 
-	return 512 * width * fmax(blocks, ceil(tokens / 1024));
+	return tokens < 1024 ? 0 : 512 * width * fmax(blocks, ceil(tokens / 1024));
 }
 
 int vt_terms_is_bias_widest(const struct vt_plan *plan)
@@ -157,6 +178,7 @@ void vt_terms_transients(struct vt_plan *plan)
 
 	if (!vt_plan_is_training(plan) || !plan->model->stacks[VT_PART_TEXT].hidden)
 		return;
+	add_head_bias(plan);
 	add_last_norm(plan);
 	add_layer(plan);
 	vt_plan_add(plan, &end, "T*h*e");

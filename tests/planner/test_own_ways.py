@@ -166,6 +166,55 @@ def test_an_encoder_with_adapters_keeps_what_its_norms_need(tmp_path):
     assert behind == L * T * (8 + 2 * H + 8)
 
 
+def test_a_relu_is_squared_in_fp32_under_autocast(tmp_path):
+    for words, element in ((("--dtype", "bf16"), 2 + 2), (("--dtype", "fp32", "--autocast", "bf16"), 2 + 4 + 2)):
+        made = plan(tmp_path, "nemotron", "--train", *words)
+        why = "the input and the output of the activation"
+        kept = [t["bytes"] for t in made["terms"] if t["why"] == why and "loss" in t["stages"]]
+        assert kept == [L * T * I * element]
+
+
+def test_casts_have_gone_when_the_embedding_goes_backward(tmp_path):
+    made = plan(tmp_path, "llama", "--train", "--dtype", "fp32", "--autocast", "bf16")
+    assert owned(made, "weights/cast", "loss") > 0 == owned(made, "weights/cast", "backward: embedding")
+
+
+@pytest.mark.parametrize("batch", (B, 1))
+def test_the_bias_of_a_head_is_summed_over_tokens(tmp_path, batch):
+    """2112 blocks run at once on an H100; each has 128 columns, and of 64 rows or more a partial sum."""
+    made = plan(tmp_path, "bert", "--train", "--batch", batch, "--gpu", "h100-80g")
+    terms = {t["why"]: t["bytes"] for t in made["terms"] if "backward: last norm" in t["stages"]}
+    blocks = min(-(-2112 // -(-V // 128)), batch * S // 64)
+    assert terms["partial sums of the gradient of the head's bias"] == 512 * V * blocks
+    made = plan(tmp_path, "bert", "--train", "--batch", 1, "--seq", 512, "--gpu", "h100-80g")
+    assert not [t for t in made["terms"] if t["why"] == "partial sums of the gradient of the head's bias"]
+
+
+@pytest.mark.parametrize("words, kept", (((), 0), (("--new-tokens", 4), L * 2 * T * H * 2)))
+def test_an_encoder_that_generates_keeps_keys_and_values(tmp_path, words, kept):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"model_type": "xlm-roberta", "architectures": ["XLMRobertaForCausalLM"]} | SIZES))
+    made = estimate(path, "--infer", "--batch", B, "--seq", S, *words)
+    assert owned(made, "kv cache", "logits") == kept
+
+
+def test_adapters_of_experts_are_a_guess(tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"model_type": "qwen2_moe"} | CONFIGS["qwen2_moe"]))
+    made = estimate(path, "--train", "--lora", 8)
+    assert made["model"]["note"] == "adapters of a mixture's experts are not planned" and made["model"]["is_guessed"]
+    assert {gpu["fit"] for gpu in made["gpus"]} == {"may fit"}
+    assert "note: adapters of a mixture's experts" in vtrace("estimate", path, "--train", "--lora", 8).stdout
+    assert not estimate(path, "--train", "--lora", 8, "--lora-targets", "attention")["model"]["is_guessed"]
+
+
+def test_what_a_step_takes_of_a_guess_is_a_guess(tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"model_type": "nobody"} | SIZES))
+    term = next(t for t in estimate(path, "--train")["terms"] if t["owner"] == "workspace/optimizer")
+    assert term["high_bytes"] > 2 * term["bytes"] > 4 * term["low_bytes"]
+
+
 @pytest.mark.parametrize("name, has_head", (("NobodyDecoder", 1), ("NobodyModel", 0), ("NobodyForCausalLM", 1),
                                             ("NobodyForTokenClassification", 0)))
 def test_the_head_of_a_class_that_is_not_known(tmp_path, name, has_head):
