@@ -23,6 +23,7 @@ struct walk {
 	struct vt_recorded_fitting *fitting;
 	const struct vt_kept_layers *kept;
 	uint32_t *items;          /* by layer of a span: which of all */
+	int64_t *last_freed;      /* ... when the last that it kept went, its input aside */
 	double *before, *highest; /* ... allocated before its forward, and most in it */
 	double *saves;            /* by item, now */
 	struct cover_needs needs; /* levels while they are collected */
@@ -68,20 +69,27 @@ static void note_level(struct walk *walk, double level, uint32_t item)
 static int64_t end_of_saving(const struct walk *walk, uint32_t layer)
 {
 	const struct vt_kept_layer *l = &walk->kept->layers.items[layer];
-	const struct vt_kept_block_list *blocks = &walk->kept->blocks;
-	int64_t last = 0;
+	int64_t last;
 
 	if (layer + 1 == walk->kept->layers.len || l[1].span != l->span)
 		return l->backward_event;
-	for (size_t k = 0; k < blocks->len; k++) {
-		const struct vt_allocation *a =
-			&walk->fitting->analysis->model.allocations[blocks->items[k].allocation];
-
-		if (blocks->items[k].layer == layer + 1 && a->freed_event > last &&
-		    blocks->items[k].allocation != l[1].input)
-			last = a->freed_event;
-	}
+	last = walk->last_freed[layer + 1];
 	return last > l->made_event && last < l->backward_event ? last : l->backward_event;
+}
+
+static void find_last_freed(struct walk *walk)
+{
+	const struct vt_kept_layers *kept = walk->kept;
+
+	for (size_t k = 0; k < kept->blocks.len; k++) {
+		struct vt_kept_block block = kept->blocks.items[k];
+		int64_t freed = walk->fitting->analysis->model.allocations[block.allocation]
+					.freed_event;
+
+		if (freed > walk->last_freed[block.layer] &&
+		    block.allocation != kept->layers.items[block.layer].input)
+			walk->last_freed[block.layer] = freed;
+	}
 }
 
 static int compare_edges(const void *a, const void *b)
@@ -275,6 +283,8 @@ static void search(struct vt_recorded_fitting *fitting, const struct vt_finding_
 	vt_kept_layers_init(&kept, context);
 	nr = kept.layers.len;
 	walk.items = vt_xcalloc(nr + 1, sizeof(*walk.items));
+	walk.last_freed = vt_xcalloc(nr + 1, sizeof(*walk.last_freed));
+	find_last_freed(&walk);
 	walk.before = vt_xcalloc(nr + 1, sizeof(*walk.before));
 	walk.highest = vt_xcalloc(nr + 1, sizeof(*walk.highest));
 	name_layers(&walk);
@@ -287,6 +297,7 @@ static void search(struct vt_recorded_fitting *fitting, const struct vt_finding_
 	vt_vector_release(&walk.needs);
 	vt_map_release(&walk.found);
 	free(walk.items);
+	free(walk.last_freed);
 	free(walk.before);
 	free(walk.highest);
 	free(walk.saves);
