@@ -3,8 +3,10 @@
 
 #include <string.h>
 
+#include "analyzer/attribution/calls/block_rounding.h"
 #include "analyzer/attribution/moments.h"
 #include "analyzer/model/site.h"
+#include "analyzer/replay/packing.h"
 
 /* Enough to see a trend, few enough for one screen. */
 #define NR_SAMPLES 16
@@ -96,6 +98,33 @@ static void find_peaks(struct vt_frag_device *device)
 		if (vt_folded_is_known(&device->trace->model->folded, step->event))
 			take_sample(device, at, step->event, &highest, held.reserved_bytes);
 	}
+}
+
+/* What was asked for, put in place by an oracle, in multiples of 512 bytes. */
+static void pack(struct vt_frag_device *device)
+{
+	const struct vt_model *model = device->trace->model;
+	struct vt_packing_block *blocks;
+	size_t nr = 0;
+
+	for (size_t at = 0; at < device->trace->steps.len; at++)
+		nr += device->trace->steps.items[at].op == VT_TRACE_TAKE;
+	if (nr > VT_PACKING_MOST)
+		return;
+	blocks = vt_xcalloc(nr + 1, sizeof(*blocks));
+	nr = 0;
+	for (size_t at = 0; at < device->trace->steps.len; at++) {
+		const struct vt_trace_step *step = &device->trace->steps.items[at];
+		const struct vt_allocation *a = &model->allocations[step->allocation];
+
+		if (step->op != VT_TRACE_TAKE)
+			continue;
+		blocks[nr++] = (struct vt_packing_block){
+			a->event, a->freed_event,
+			vt_block_rounding_rounded(device->request_bytes[step->allocation]), 0 };
+	}
+	device->packed_bytes = vt_packing_find(blocks, nr);
+	free(blocks);
 }
 
 /* The samples from `first` on up to `event`, by a follow on its way; returns the next one. */
@@ -293,6 +322,7 @@ static int begin_device(struct vt_frag *frag, int number)
 		return -1;
 	find_requests(device);
 	find_peaks(device);
+	pack(device);
 	if (!rc)
 		lay_out(frag, device);
 	return 0;

@@ -50,6 +50,7 @@ struct vt_frag_device {
 	uint64_t peak_reserved_bytes; /* of the whole run */
 	uint64_t peak_allocated_bytes;
 	uint64_t peak_requested_bytes; /* the least that any allocator could do with */
+	uint64_t packed_bytes; /* ... that one which knew the run did with; 0: too many blocks */
 	uint64_t rounding_bytes; /* of the live blocks at the moment: requests rounded up */
 	uint64_t tail_bytes;     /* ... what was not worth cutting off, as far as known */
 	VT_VECTOR(struct vt_frag_sample) samples;

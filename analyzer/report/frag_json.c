@@ -133,6 +133,7 @@ static json_t *device_json(struct vt_frag *frag, const struct vt_frag_device *de
 	vt_json_set(object, "peak_reserved_bytes", device->peak_reserved_bytes);
 	vt_json_set(object, "peak_allocated_bytes", device->peak_allocated_bytes);
 	vt_json_set(object, "lower_bound_bytes", device->peak_requested_bytes);
+	vt_json_set_if(object, "packed_bytes", device->packed_bytes, device->packed_bytes);
 	vt_json_set(object, "utilisation", vt_frag_utilisation(device));
 	vt_json_set(object, "streams", device->ready->nr_streams);
 	vt_json_set(object, "requests_bounded", device->ready->requests.nr_blocks);

@@ -77,14 +77,18 @@ static void print_totals(const struct vt_frag_device *device, FILE *out)
 static void print_run(const struct vt_frag_device *device, FILE *out)
 {
 	char reserved[VT_UNITS_MAX], allocated[VT_UNITS_MAX], bound[VT_UNITS_MAX];
+	char packed[VT_UNITS_MAX];
 
 	fprintf(out,
 		"FRAGMENTATION  cuda:%d  utilisation %.1f %%: peak allocated %s of peak reserved %s"
-		" (lower bound %s)\n",
+		" (lower bound %s%s%s)\n",
 		device->trace->device, 100 * vt_frag_utilisation(device),
 		vt_units_bytes(allocated, sizeof(allocated), device->peak_allocated_bytes),
 		vt_units_bytes(reserved, sizeof(reserved), device->peak_reserved_bytes),
-		vt_units_bytes(bound, sizeof(bound), device->peak_requested_bytes));
+		vt_units_bytes(bound, sizeof(bound), device->peak_requested_bytes),
+		device->packed_bytes ? ", with foresight " : "",
+		device->packed_bytes ?
+			vt_units_bytes(packed, sizeof(packed), device->packed_bytes) : "");
 }
 
 static void print_account(const struct vt_frag_device *device, FILE *out)

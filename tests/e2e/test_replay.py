@@ -148,6 +148,7 @@ def test_the_map_of_frag_is_whole(plain):
         blocks = [piece for piece in segment["pieces"] if piece["block"]]
         assert sum(piece["size_bytes"] for piece in blocks) == segment["allocated_bytes"]
     assert device["lower_bound_bytes"] <= device["peak_allocated_bytes"] <= device["peak_reserved_bytes"]
+    assert device["lower_bound_bytes"] <= device["packed_bytes"] < device["peak_reserved_bytes"]
     assert device["peak_reserved_bytes"] == own_peak(plain)
 
 
