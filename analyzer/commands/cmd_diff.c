@@ -6,6 +6,7 @@
 
 #include "analyzer/attribution/known_owners.h"
 #include "analyzer/base/diag.h"
+#include "analyzer/base/progress.h"
 #include "analyzer/base/util.h"
 #include "analyzer/commands/cmd.h"
 #include "analyzer/commands/view.h"
@@ -163,6 +164,7 @@ static int show(const struct vt_view *view, const struct wanted *wanted)
 	struct vt_diff_options asked = wanted->diff;
 	struct vt_diff diff = { 0 };
 	struct vt_diag diag = { 0 };
+	struct vt_progress_parts progress;
 	int rc;
 
 	asked.rules = view->rules;
@@ -170,8 +172,10 @@ static int show(const struct vt_view *view, const struct wanted *wanted)
 	asked.device = view->device;
 	asked.has_all_frames = view->has_all_frames;
 	rc = check_files(wanted->sides, &diag);
+	vt_progress_parts_begin(&progress, "comparing");
 	if (!rc)
 		rc = vt_diff_init_sides(&diff, wanted->sides, &asked, &diag);
+	vt_progress_parts_end(&progress);
 	if (!rc)
 		rc = check_owners(wanted, &diff, &diag);
 	if (!rc)

@@ -7,6 +7,7 @@
 
 #include "analyzer/base/diag.h"
 #include "analyzer/base/numbers.h"
+#include "analyzer/base/progress.h"
 
 int vt_view_number(const struct vt_options_spec *spec, int *number)
 {
@@ -98,10 +99,15 @@ int vt_view_show(const struct vt_view *view, vt_view_show_fn show, const void *w
 	struct vt_diag diag = { 0 };
 	struct vt_analysis analysis = { 0 };
 	struct beginning beginning = { view, wanted };
-	int rc = vt_analysis_open_model(&analysis, view->path, view->rules, &diag);
+	struct vt_progress_parts progress;
+	int rc;
 
+	vt_progress_parts_begin(&progress, "reading the recording");
+	rc = vt_analysis_open_model(&analysis, view->path, view->rules, &diag);
+	vt_progress_parts_next(&progress, "finding owners");
 	if (!rc && !view->is_without_owners)
 		vt_analysis_judge(&analysis, view->begin ? begin : NULL, &beginning);
+	vt_progress_parts_end(&progress);
 	if (!rc)
 		rc = show(&analysis, view, wanted, &diag);
 	vt_analysis_close(&analysis);
