@@ -145,12 +145,15 @@ static int export_file(const struct wanted *wanted, const struct vt_view *view)
 		.has_all_frames = view->has_all_frames,
 	};
 	struct vt_diag diag = { 0 };
-	char *left_out = NULL;
-	int rc = vt_export_file(view->path, &file, &left_out, &diag);
+	struct vt_export_lack lack = { 0 };
+	int rc = vt_export_file(view->path, &file, &lack, &diag);
 
-	if (left_out && !rc)
-		fprintf(stderr, "vtrace: %s; --all leaves nothing out\n", left_out);
-	free(left_out);
+	if (lack.left_out && !rc)
+		fprintf(stderr, "vtrace: %s; --all leaves nothing out\n", lack.left_out);
+	if (lack.folded && !rc)
+		fprintf(stderr, "vtrace: %s\n", lack.folded);
+	free(lack.left_out);
+	free(lack.folded);
 	return rc ? vt_diag_print(&diag) : VT_EXIT_OK;
 }
 

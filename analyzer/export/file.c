@@ -108,8 +108,8 @@ static int write_job(struct vt_writer_job *job, const struct vt_export_file_opti
 	return vt_output_close(&output, 0, diag);
 }
 
-int vt_export_file(const char *path, const struct vt_export_file_options *options, char **left_out,
-		   struct vt_diag *diag)
+int vt_export_file(const char *path, const struct vt_export_file_options *options,
+		   struct vt_export_lack *lack, struct vt_diag *diag)
 {
 	struct vt_analysis analysis = { 0 };
 	struct vt_writer_job job = { .analysis = &analysis,
@@ -123,6 +123,7 @@ int vt_export_file(const char *path, const struct vt_export_file_options *option
 	if (!rc)
 		rc = vt_analysis_open(&analysis, path, options->rules, diag);
 	if (!rc) {
+		lack->folded = vt_folded_describe(analysis.db);
 		vt_describe_init(&job.describe, &analysis.model, options->has_all_frames);
 		rc = find_moment(&job, options, diag);
 		if (!rc)
@@ -130,6 +131,6 @@ int vt_export_file(const char *path, const struct vt_export_file_options *option
 		vt_describe_release(&job.describe);
 	}
 	vt_analysis_close(&analysis);
-	*left_out = job.left_out;
+	lack->left_out = job.left_out;
 	return rc;
 }

@@ -32,11 +32,14 @@ char *vt_export_writer_names(void);
 /* 0, or -1 where `word` is none of VT_WRITER_BYS. */
 int vt_export_parse_by(const char *word, enum vt_writer_by *by);
 
-/*
- * 0, or -1 with `diag` filled.  `left_out`: what was left out to keep the file small, NULL where
- * nothing was; free().
- */
-int vt_export_file(const char *path, const struct vt_export_file_options *options, char **left_out,
-		   struct vt_diag *diag);
+/* What a file lacks, in words; each NULL where it lacks nothing, and to be free()d. */
+struct vt_export_lack {
+	char *left_out; /* to keep the file small */
+	char *folded;   /* model/folded.h */
+};
+
+/* 0, or -1 with `diag` filled; `lack` is set in both cases. */
+int vt_export_file(const char *path, const struct vt_export_file_options *options,
+		   struct vt_export_lack *lack, struct vt_diag *diag);
 
 #endif

@@ -24,6 +24,7 @@
 #define SHORTEST_PAUSE_MS 1
 #define USUAL_PAUSE_MS    10
 #define LONGEST_PAUSE_MS  50
+#define FEW_SLOTS	  4096 /* a tenth of a million events a second */
 
 /*
  * How often a reader may keep the finished database from becoming one file, at one try per long
@@ -86,15 +87,17 @@ static int is_exiting(struct collect *c)
 
 /*
  * Back-off while the program lives.  A small batch does not shorten the pause: a transaction per
- * handful of events would cost the machine more than it gives.  A program in its exit handlers
- * waits for us.
+ * handful of events would cost the machine more than it gives, most of all where it runs for weeks.
+ * A program in its exit handlers waits for us.
  */
 static void pause_between(struct collect *c, int64_t taken)
 {
 	if (is_exiting(c))
 		c->pause_ms = SHORTEST_PAUSE_MS;
 	else if (taken > 0)
-		c->pause_ms = USUAL_PAUSE_MS;
+		c->pause_ms = taken < FEW_SLOTS && vt_import_is_folding(c->import) ?
+				      LONGEST_PAUSE_MS :
+				      USUAL_PAUSE_MS;
 	else if (c->pause_ms < LONGEST_PAUSE_MS)
 		c->pause_ms =
 			c->pause_ms * 2 < LONGEST_PAUSE_MS ? c->pause_ms * 2 : LONGEST_PAUSE_MS;

@@ -413,6 +413,11 @@ int vt_import_finish(struct vt_import *im, const struct vt_journal_header *heade
 	return 0;
 }
 
+int vt_import_is_folding(const struct vt_import *im)
+{
+	return im->is_folding;
+}
+
 int vt_import_has_room(struct vt_import *im)
 {
 	if (!im->is_folding || !im->fold.keep.bytes ||

@@ -54,6 +54,8 @@ int64_t vt_import_batch(struct vt_import *im, const struct vt_journal_header *he
 int vt_import_finish(struct vt_import *im, const struct vt_journal_header *header,
 		     uint64_t missing_slots, struct vt_diag *diag);
 
+/* Whether only a part of the past is kept (VTRACE_KEEP). */
+int vt_import_is_folding(const struct vt_import *im);
 /*
  * 0: of a recording with VTRACE_KEEP the log of the database is as long as it may be, and cannot
  * begin anew while somebody reads what was there before.  A batch would be beyond the bound.

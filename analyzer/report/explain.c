@@ -69,8 +69,15 @@ static int find_block(struct vt_explain *explain, const struct vt_explain_option
 	explain->allocation = find_address(model, number, options->device, event);
 	if (explain->allocation != VT_NO_INDEX)
 		return 0;
-	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: no block %s, and nothing at that address (%s)",
-		    vt_db_path(model->db), options->what, options->when);
+	if (!is_hexadecimal && !vt_folded_is_known(&model->folded, (int64_t)number))
+		vt_diag_set(diag, VT_EXIT_UNREADABLE,
+			    "%s: block %s is folded, or was none: details begin at event %lld",
+			    vt_db_path(model->db), options->what,
+			    (long long)model->folded.event + 1);
+	else
+		vt_diag_set(diag, VT_EXIT_UNREADABLE,
+			    "%s: no block %s, and nothing at that address (%s)",
+			    vt_db_path(model->db), options->what, options->when);
 	return -1;
 }
 

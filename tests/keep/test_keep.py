@@ -84,6 +84,14 @@ def test_a_moment_that_is_folded_is_refused(week):
     assert vtrace("blocks", "--at", f"event:{hours[2]['event'][0]}", database).returncode == 0
 
 
+def test_a_block_that_is_folded_and_a_file_that_lacks_it_say_so(week, tmp_path):
+    gone = query(week[2], "SELECT max(id) + 1 FROM allocation WHERE id < 200000")[0][0]
+    done = vtrace("explain", week[2], gone)
+    assert done.returncode == 3 and f"block {gone} is folded, or was none: details begin at event " in done.stderr
+    done = vtrace("export", "--format", "chrome", "-o", tmp_path / "trace.json", week[2])
+    assert done.returncode == 0 and " are folded (--keep 64MiB)" in done.stderr, done.stderr
+
+
 def test_a_time_is_kept_too(tmp_path):
     hours, _ = serve(EVENTS, tmp_path / "run.db", "24h")
     assert [hour for hour in hours if figures_of(hour, 0) != figures_of(hour, 1)] == []
@@ -148,6 +156,30 @@ def test_a_program_that_is_preloaded_stays_within_it(tmp_path):
     assert run["events"] // 8 < run["folded_event"] < run["events"]
     assert query(database, "SELECT sum(allocations) - sum(frees), sum(allocations) / 10000 FROM period") == [(1, 60)]
     assert query(database, "SELECT count(*) FROM allocation WHERE freed_event IS NULL AND kind = 2") == [(1,)]
+
+
+def test_the_bound_holds_while_somebody_reads_without_an_end(tmp_path):
+    victim = Victim(tmp_path, command=(SCENES, "works_on_demand"), VTRACE_KEEP="64MiB")
+    work(victim, 1)
+    reader = sqlite3.connect(f"file:{tmp_path / 'run.db'}?mode=ro", uri=True, isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM allocation").fetchall()
+    most, log = 0, tmp_path / "run.db-wal"
+    for _ in range(60):
+        victim.process.stdin.write("\n")
+        victim.process.stdin.flush()
+        assert victim.process.stdout.readline() == "done\n"
+        victim.wait_until(lambda: victim.imported >= victim.head or log.stat().st_size > 8 * MIB)
+        most = max(most, disk_of(tmp_path))
+    assert victim.imported < victim.head and log.stat().st_size > 8 * MIB
+    reader.close()
+    most = max(most, work(victim, 20))
+    assert victim.end() == 0
+    run = finish(tmp_path)["run"]
+    assert most <= 64 * MIB and run["lost_events"] > 0
+    # Each allocation and each free was recorded, or lost and counted.
+    assert 81 * 20000 <= run["events"] + run["lost_events"] <= 81 * 20000 + 100
+    assert query(tmp_path / "run.db", "SELECT sum(lost_events) FROM period") == [(run["lost_events"],)]
 
 
 def page_table_kib(victim):
