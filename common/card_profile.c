@@ -49,6 +49,7 @@ static const struct field {
 	OPTION("memory", total_bytes, MEMORY, 0),
 	OPTION("other", other_bytes, SIZE, 0),
 	OPTION("module", module_bytes, SIZE, 0),
+	OPTION("graph_node", graph_node_bytes, SMALL_SIZE, 0),
 	OPTION("count", nr_devices, NUMBER, VT_CARD_MAX_DEVICES),
 	OPTION("driver", driver_version, DRIVER, 0),
 };
@@ -240,6 +241,7 @@ static int complete(struct vt_card_profile *card, struct vt_card_error *error)
 	card->is_context_assumed = !card->context_bytes;
 	if (!card->context_bytes)
 		card->context_bytes = VT_CARD_CONTEXT_BYTES;
+	card->graph_node_bytes = VT_CARD_GRAPH_NODE_BYTES;
 	return 0;
 }
 

@@ -14,6 +14,8 @@
 #define VT_CARD_MAX_DEVICES 8
 /* Of a card whose context was not measured; published figures go from 107 to 616 MiB. */
 #define VT_CARD_CONTEXT_BYTES (410ull << 20)
+/* "Around 10KB per kernel node": NVIDIA, of the cache of graphs in its cudax (CCCL, #3768). */
+#define VT_CARD_GRAPH_NODE_BYTES 10000
 
 struct vt_card_profile {
 	char name[64];   /* the section: h100-80g */
@@ -25,6 +27,7 @@ struct vt_card_profile {
 	uint64_t context_bytes;
 	uint64_t other_bytes;  /* of each device, taken by processes that are not simulated */
 	uint64_t module_bytes; /* that each loaded module adds to the context */
+	uint64_t graph_node_bytes; /* that each kernel of an executable graph adds */
 	uint64_t l2_bytes;     /* 0: not known, as the clocks and the bus */
 	uint64_t shared_per_block_optin_bytes;
 	uint64_t shared_per_sm_bytes;

@@ -55,8 +55,8 @@ static void discharge(CUdevice device)
 
 	if (--owner->nr_contexts)
 		return;
-	vts_device_discharge(device, vts_profile_get()->context_bytes + owner->module_bytes);
-	owner->module_bytes = 0;
+	vts_device_discharge(device, vts_profile_get()->context_bytes + owner->resident_bytes);
+	owner->resident_bytes = 0;
 }
 
 static CUresult make(CUdevice device, unsigned int flags, struct vts_context **out)

@@ -14,7 +14,7 @@ struct vts_device {
 	int physical; /* index before CUDA_VISIBLE_DEVICES */
 	uint64_t used_bytes;
 	uint64_t peak_bytes;
-	uint64_t module_bytes; /* of loaded modules; they go with the last context */
+	uint64_t resident_bytes; /* driver_resident.h; they go with the last context */
 	unsigned int nr_contexts;
 };
 

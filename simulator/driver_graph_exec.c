@@ -3,6 +3,8 @@
 #include "simulator/driver_call.h"
 #include "simulator/driver_graph.h"
 #include "simulator/driver_handles.h"
+#include "simulator/driver_profile.h"
+#include "simulator/driver_resident.h"
 #include "simulator/driver_stream.h"
 
 #include <stdio.h>
@@ -14,6 +16,7 @@ struct exec {
 	struct vts_host_call *calls;
 	size_t nr_calls;
 	uint64_t flags;
+	struct vts_resident resident;
 };
 
 static struct exec *find_exec(CUgraphExec handle)
@@ -38,6 +41,22 @@ static CUresult collect_calls(struct exec *exec, const struct vts_graph *graph)
 	return CUDA_SUCCESS;
 }
 
+static uint64_t nr_kernels(const struct vts_graph *graph)
+{
+	uint64_t nr = 0;
+
+	for (size_t i = 0; i < vts_graph_count(graph); i++)
+		nr += vts_graph_node_at(graph, i)->type == CU_GRAPH_NODE_TYPE_KERNEL;
+	return nr;
+}
+
+static void free_exec(struct exec *exec)
+{
+	vts_resident_unload(&exec->resident);
+	free(exec->calls);
+	free(exec);
+}
+
 static CUresult instantiate(CUgraphExec *out, CUgraph handle, uint64_t flags)
 {
 	struct vts_graph *graph = vts_graph_find(handle);
@@ -46,15 +65,18 @@ static CUresult instantiate(CUgraphExec *out, CUgraph handle, uint64_t flags)
 	if (!out || !graph)
 		return CUDA_ERROR_INVALID_VALUE;
 	exec = calloc(1, sizeof(*exec));
-	if (!exec || collect_calls(exec, graph)) {
+	if (!exec || collect_calls(exec, graph) ||
+	    vts_resident_load(&exec->resident, "exec",
+			      nr_kernels(graph) * vts_profile_get()->graph_node_bytes)) {
+		if (exec)
+			free(exec->calls);
 		free(exec);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	exec->flags = flags;
 	*out = (CUgraphExec)vts_handles_new(VTS_HANDLE_EXEC, exec);
 	if (!*out) {
-		free(exec->calls);
-		free(exec);
+		free_exec(exec);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	exec->holdings = vts_graph_hold(graph);
@@ -147,8 +169,7 @@ CUresult cuGraphExecDestroy(CUgraphExec handle)
 		return vts_call_leave(CUDA_ERROR_INVALID_VALUE);
 	vts_graph_let_go(exec->holdings);
 	vts_handles_drop(VTS_HANDLE_EXEC, (uintptr_t)handle);
-	free(exec->calls);
-	free(exec);
+	free_exec(exec);
 	return vts_call_leave(CUDA_SUCCESS);
 }
 

@@ -4,10 +4,9 @@
  * and a global variable, whose size only the image knows, is not.
  */
 #include "simulator/driver_call.h"
-#include "simulator/driver_device.h"
 #include "simulator/driver_handles.h"
-#include "simulator/driver_ledger.h"
 #include "simulator/driver_profile.h"
+#include "simulator/driver_resident.h"
 #include "simulator/driver_scope.h"
 
 #include <stdlib.h>
@@ -24,44 +23,8 @@ struct module {
 	uintptr_t *functions; /* handles */
 	size_t nr_functions;
 	uintptr_t as_module; /* of a library: the module handed out for it */
-	uint64_t charged_bytes;
-	CUdevice device; /* where */
+	struct vts_resident code;
 };
-
-/* The module= of the profile: what its code takes on the current context's device. */
-static CUresult charge(struct module *module)
-{
-	struct vts_ledger_entry entry = { .op = "load", .kind = "module",
-					  .size_bytes = vts_profile_get()->module_bytes };
-	CUresult result;
-
-	if (!entry.size_bytes || vts_scope_check() != CUDA_SUCCESS)
-		return CUDA_SUCCESS;
-	entry.device = vts_scope_context()->device;
-	result = vts_device_charge(entry.device, entry.size_bytes);
-	if (result)
-		return result;
-	vts_device_at(entry.device)->module_bytes += entry.size_bytes;
-	module->charged_bytes = entry.size_bytes;
-	module->device = entry.device;
-	vts_ledger_write(&entry);
-	return CUDA_SUCCESS;
-}
-
-/* With the last context of a device the code of all modules went. */
-static void discharge(const struct module *module)
-{
-	struct vts_ledger_entry entry = { .op = "unload", .kind = "module",
-					  .size_bytes = module->charged_bytes,
-					  .device = module->device };
-	struct vts_device *device = vts_device_at(module->device);
-
-	if (!module->charged_bytes || device->module_bytes < module->charged_bytes)
-		return;
-	device->module_bytes -= module->charged_bytes;
-	vts_device_discharge(module->device, module->charged_bytes);
-	vts_ledger_write(&entry);
-}
 
 static struct function *find_function(uintptr_t handle)
 {
@@ -75,7 +38,8 @@ static CUresult load(enum vts_handle_kind kind, uintptr_t *out, const void *imag
 	if (!out || !image)
 		return CUDA_ERROR_INVALID_VALUE;
 	module = calloc(1, sizeof(*module));
-	if (module && kind == VTS_HANDLE_MODULE && charge(module)) {
+	if (module && kind == VTS_HANDLE_MODULE &&
+	    vts_resident_load(&module->code, "module", vts_profile_get()->module_bytes)) {
 		free(module);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
@@ -108,7 +72,7 @@ static CUresult unload(enum vts_handle_kind kind, uintptr_t handle)
 		free(function->name);
 		free(function);
 	}
-	discharge(module);
+	vts_resident_unload(&module->code);
 	vts_handles_drop(kind, handle);
 	free(module->functions);
 	free(module);

@@ -122,6 +122,10 @@ static void add_not_simulated(struct limits *limits, const struct vt_analysis *a
 					    " they add to the peak, by how much is not known",
 					    met.data));
 	vt_buffer_release(&met);
+	if (analysis->model.nr_captures)
+		vt_vector_push(limits,
+			       vt_xstrdup("executable CUDA graphs: counted as a fixed size for"
+					  " each kernel (graph_node=); a driver's is not known"));
 }
 
 static void add_notes(struct limits *limits, const struct vt_analysis *analysis)

@@ -20,3 +20,11 @@ def test_convolutions_have_no_workspaces_of_cudnn(tmp_path, observe):
 def test_a_run_without_convolutions_says_nothing_of_them(tmp_path):
     recording = record_python(tmp_path, "train_mlp.py")
     assert not any("cuDNN" in note for note in recording.report()["notes"])
+
+
+def test_the_size_of_executable_graphs_is_assumed(tmp_path):
+    def says_so(script):
+        notes = record_python(tmp_path, script, name=f"{script}.db").report()["notes"]
+        return any(note.startswith("executable CUDA graphs: counted as a fixed size") for note in notes)
+
+    assert says_so("cuda_graph.py") and not says_so("train_mlp.py")

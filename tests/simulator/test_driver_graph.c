@@ -2,6 +2,8 @@
 /* Streams, events, capture, graphs, launches. */
 #include "tests/simulator/child.h"
 
+#define FOOTPRINT 7000 /* of a kernel: graph_node= */
+
 static int nr_calls;
 
 static void count_call(void *data)
@@ -9,6 +11,40 @@ static void count_call(void *data)
 	/* A host function may not call CUDA, but nothing may hang if it does. */
 	CHECK_RC(CUDA_SUCCESS, cuDriverGetVersion(&(int){ 0 }));
 	nr_calls += *(int *)data;
+}
+
+/* Two kernels and a fill. */
+static void footprint_body(void)
+{
+	CUgraphExec first, second;
+	CUfunction function;
+	CUdeviceptr address;
+	CUmodule module;
+	CUstream stream;
+	uint64_t before;
+	CUgraph graph;
+
+	vts_child_start();
+	CHECK_RC(CUDA_SUCCESS, cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	CHECK_RC(CUDA_SUCCESS, cuMemAlloc_v2(&address, 4096));
+	CHECK_RC(CUDA_SUCCESS, cuModuleLoadData(&module, "any image"));
+	CHECK_RC(CUDA_SUCCESS, cuModuleGetFunction(&function, module, "kernel"));
+	before = vts_child_used();
+	CHECK_RC(CUDA_SUCCESS, cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+	for (int i = 0; i < 2; i++)
+		CHECK_RC(CUDA_SUCCESS,
+			 cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, stream, NULL, NULL));
+	CHECK_RC(CUDA_SUCCESS, cuMemsetD8Async(address, 9, 4096, stream));
+	CHECK_RC(CUDA_SUCCESS, cuStreamEndCapture(stream, &graph));
+	CHECK_EQUAL(before, vts_child_used());
+	CHECK_RC(CUDA_SUCCESS, cuGraphInstantiateWithFlags(&first, graph, 0));
+	CHECK_RC(CUDA_SUCCESS, cuGraphInstantiateWithFlags(&second, graph, 0));
+	CHECK_EQUAL(before + 2 * 2 * FOOTPRINT, vts_child_used());
+	CHECK_RC(CUDA_SUCCESS, cuGraphExecDestroy(first));
+	CHECK_EQUAL(before + 2 * FOOTPRINT, vts_child_used());
+	CHECK_RC(CUDA_SUCCESS, cuGraphDestroy(graph));
+	CHECK_RC(CUDA_SUCCESS, cuGraphExecDestroy(second));
+	CHECK_EQUAL(before, vts_child_used());
 }
 
 static void capture_body(void)
@@ -205,9 +241,17 @@ static void test_launch(void **state)
 	assert_int_equal(0, vts_child_run(launch_body, NULL));
 }
 
+static void test_footprint(void **state)
+{
+	(void)state;
+	assert_int_equal(0, vts_child_run(footprint_body,
+					  "VTRACE_SIM_PROFILE=h100-80g,graph_node=7KB", NULL));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_footprint),
 		cmocka_unit_test(test_capture),	     cmocka_unit_test(test_unsafe),
 		cmocka_unit_test(test_graph_memory), cmocka_unit_test(test_streams),
 		cmocka_unit_test(test_launch),
