@@ -11,6 +11,7 @@ Loaded by libvtrace-simulator.so into the client's interpreter; its frames are n
 import ctypes
 import sys
 import threading
+import warnings
 
 # Bytes of one tensor up to which the host recomputes: masks and token ids of a batch, not data.
 LIMIT = 64 * 1024
@@ -169,15 +170,29 @@ def install(torch):
         __enter__.__wrapped__, __exit__.__wrapped__ = enter, leave
         region.__enter__, region.__exit__ = __enter__, __exit__
 
+    def fill(self, value):
+        """Data is not computed, with or without a kernel."""
+        if is_small(self):
+            on_host(self).fill_(value)
+        return self
+
+    def keep_constants():
+        """What needs no mode: an engine that asks how many tokens it sampled reads back the ones that it wrote."""
+        library = torch.library.Library("aten", "IMPL")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # "Overriding a previously registered kernel": that is the purpose.
+            library.impl("fill_.Scalar", fill, "CUDA")
+        switched_off.append(library)
+
     def give_way_to_compiler():
-        """A dispatch mode keeps torch.compile from compiling: whoever uses it has no control values."""
+        """A dispatch mode keeps torch.compile from compiling: whoever uses it has constants alone."""
         compile_ = torch.compile
 
         def compile(*args, **kwargs):
             spec = sys._getframe(1).f_globals.get("__spec__")
             # A library that decorates a function while it is imported may never call it.
-            if not getattr(spec, "_initializing", False):
-                switched_off.append(True)
+            if not switched_off and not getattr(spec, "_initializing", False):
+                keep_constants()
             return compile_(*args, **kwargs)
 
         compile.__doc__, compile.__wrapped__ = compile_.__doc__, compile_

@@ -104,3 +104,18 @@ def test_sizes_that_the_device_decides_collapse(simulate, tmp_path):
     run = simulate(script)
     assert run.output.splitlines() == ["0 0 (0, 64) 1 0 4"] * 3
     assert "Overriding" not in run.errors
+
+
+def test_constants_of_a_program_that_compiles(simulate, tmp_path):
+    """A serving engine writes how many tokens it sampled and reads it back to decide whether it is done."""
+    script = tmp_path / "constants.py"
+    script.write_text(
+        "import torch\n"
+        "torch.zeros(1, device='cuda')\n"
+        "compiled = torch.compile(lambda x: x + 1, backend='eager')\n"
+        "with torch.inference_mode():\n"
+        "    compiled(torch.zeros(3, device='cuda'))\n"
+        "    lengths = torch.empty(3, dtype=torch.int32, device='cuda')\n"
+        "    print(lengths.new_ones(3).tolist(), torch.full((2, 2), 7, device='cuda').tolist())\n"
+        "    print(torch.ones(2, device='cuda').shape)\n")
+    assert simulate(script).output.splitlines() == ["[1, 1, 1] [[7, 7], [7, 7]]", "torch.Size([2])"]
