@@ -6,9 +6,11 @@ import pytest
 
 from recording import MARKERS, record_python, vtrace
 
+# What a driver keeps of an executable graph is in no call.
+NOTHING_UNSEEN = "h100-80g,graph_node=0MiB"
 PROGRAMS = {
-    "graph": ("graph_pools.py", "h100-80g", {}),
-    "expandable": ("graph_pools.py", "h100-80g", {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}),
+    "graph": ("graph_pools.py", NOTHING_UNSEEN, {}),
+    "expandable": ("graph_pools.py", NOTHING_UNSEEN, {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}),
     "two devices": ("two_devices.py", "h100-80g,count=2", {}),
 }
 

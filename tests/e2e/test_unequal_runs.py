@@ -2,12 +2,13 @@
 """Runs that can hardly be compared (other devices, killed, without Python, empty, of an older schema): diff and check
 say so, and compare what can be."""
 import json
+import re
 import shutil
 import sqlite3
 
 import pytest
 
-from recording import BUILD, PYTHON, WORKLOADS, record, vtrace
+from recording import BUILD, PYTHON, SOURCE, WORKLOADS, record, vtrace
 
 SCRIPT = WORKLOADS / "diff_training.py"
 # Memory of the host alone.
@@ -61,12 +62,17 @@ def make_older(directory, base):
     return path
 
 
+def newest_schema():
+    text = (SOURCE / "analyzer" / "database" / "db_check.h").read_text()
+    return re.search(r"VT_DB_SCHEMA_VERSION (\d+)", text).group(1)
+
+
 # name: (recording, what differs, is any memory of both the same)
 RUNS = {
     "other device": (make_other_device, {"device 0": ("H100", "A100")}),
     "killed": (make_killed, {"ended": ("exit 0", "signal 9")}),
     "no Python": (make_native, {"stacks": ("Python, native", "native"), "torch": ("2.", None)}),
-    "older schema": (make_older, {"schema": ("7", "2")}),
+    "older schema": (make_older, {"schema": (newest_schema(), "2")}),
 }
 
 
