@@ -122,6 +122,43 @@ def test_it_can_be_killed_in_a_fold(week, tmp_path):
         query(week[2], "SELECT sum(allocations), sum(frees), sum(failed_requests), count(*) FROM period")
 
 
+def test_hours_become_pairs_with_the_higher_peaks_of_both(tmp_path):
+    database = tmp_path / "run.db"
+    hours, end = serve(EVENTS, database, "64MiB", 400)
+    assert len(hours) == 400 and [hour for hour in hours if figures_of(hour, 0) != figures_of(hour, 1)] == []
+    rows = query(database, "SELECT id, first_event, last_event, allocations, failed_requests, max_allocated_event,"
+                 " max_allocated_bytes FROM period JOIN period_peak ON period = id ORDER BY id")
+    assert 400 / 2 <= len(rows) <= 336 and rows[0][0] == 1
+    assert [row[1] for row in rows[1:]] == [row[2] + 1 for row in rows[:-1]] and rows[-1][2] == end["events"]
+    for number, (first, _, _, allocations, failed, event, most) in enumerate(rows):
+        after = rows[number + 1][0] if number + 1 < len(rows) else 401
+        own = [hour for hour in hours if first <= hour["hour"] < after]
+        assert (allocations, failed) == (sum(hour["allocations"][0] for hour in own),
+                                         sum(hour["failures"][0] for hour in own))
+        assert most == max(hour["most"][0] for hour in own)
+        assert event in [hour["event"][0] for hour in own if hour["most"][0] == most]
+        live = query(database, "SELECT sum(size_bytes) FROM allocation WHERE kind = 1 AND id <= {0} AND"
+                     " (freed_event IS NULL OR freed_event > {0})".format(event))
+        assert live == [(most,)]
+
+
+def test_who_takes_it_up_keeps_the_bound(tmp_path):
+    """The collector is killed, and the next command has no VTRACE_KEEP."""
+    victim = Victim(tmp_path, command=(SCENES, "works_on_demand"), VTRACE_KEEP="64MiB")
+    work(victim, 50)
+    folded = query(tmp_path / "run.db", "SELECT value FROM run WHERE key = 'folded_event'")
+    os.kill(victim.importer, signal.SIGKILL)
+    for _ in range(3):
+        victim.process.stdin.write("\n")
+        victim.process.stdin.flush()
+        assert victim.process.stdout.readline() == "done\n"
+    assert victim.end() == 0
+    run = finish(tmp_path)["run"]
+    assert run["folded_event"] > int(folded[0][0]) and run["lost_events"] == 0
+    assert query(tmp_path / "run.db", "SELECT sum(allocations) / 10000 FROM period") == [(53,)]
+    assert disk_of(tmp_path) <= 48 * MIB
+
+
 def imported_of(database):
     try:
         return int(query(database, "SELECT value FROM run WHERE key = 'events'")[0][0])
