@@ -286,7 +286,10 @@ struct vt_info_record {
 	char text[];			/* key, then value */
 };
 
-/* [start, end) is the mapped range, bias what to subtract from an address to get the file's own. */
+/*
+ * [start, end) is the mapped range, bias what to subtract from an address to get the file's own.
+ * Without a path: what was there is unloaded, and code there is of no file.
+ */
 struct vt_module_record {
 	struct vt_record head;
 	uint64_t start;

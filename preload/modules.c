@@ -14,10 +14,16 @@
 #define MOST_MODULES 4096u
 #define LONGEST_BUILD_ID 64u
 
+struct range {
+	uint64_t start;
+	uint64_t end;
+};
+
 /* What was there at the last look; a key stands for place, path and build id. */
 struct snapshot {
 	uint32_t nr;
 	struct vt_key keys[MOST_MODULES];
+	struct range ranges[MOST_MODULES];
 };
 
 static struct {
@@ -30,8 +36,7 @@ static struct {
 } g;
 
 struct module {
-	uint64_t start;
-	uint64_t end;
+	struct range range;
 	uint64_t bias;
 	const unsigned char *build_id;
 	uint32_t build_id_len;
@@ -41,17 +46,17 @@ struct module {
 
 static void find_range(const struct dl_phdr_info *info, struct module *module)
 {
-	module->start = UINT64_MAX;
+	module->range.start = UINT64_MAX;
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
 		uint64_t start = info->dlpi_addr + segment->p_vaddr;
 
 		if (segment->p_type != PT_LOAD)
 			continue;
-		if (start < module->start)
-			module->start = start;
-		if (start + segment->p_memsz > module->end)
-			module->end = start + segment->p_memsz;
+		if (start < module->range.start)
+			module->range.start = start;
+		if (start + segment->p_memsz > module->range.end)
+			module->range.end = start + segment->p_memsz;
 	}
 }
 
@@ -63,7 +68,8 @@ static void find_build_id(const struct dl_phdr_info *info, struct module *module
 		uint64_t at = info->dlpi_addr + segment->p_vaddr;
 		uint64_t end = at + segment->p_memsz;
 
-		if (segment->p_type != PT_NOTE || at < module->start || end > module->end)
+		if (segment->p_type != PT_NOTE || at < module->range.start ||
+		    end > module->range.end)
 			continue;
 		while (at + sizeof(ElfW(Nhdr)) <= end) {
 			const ElfW(Nhdr) *note = (const void *)(uintptr_t)at;
@@ -87,7 +93,7 @@ static void find_build_id(const struct dl_phdr_info *info, struct module *module
 static struct vt_key key_of(const struct module *module)
 {
 	const struct vt_key parts[3] = {
-		{ module->start, module->end },
+		{ module->range.start, module->range.end },
 		vt_ids_key(module->path, module->path_len),
 		vt_ids_key(module->build_id, module->build_id_len),
 	};
@@ -105,8 +111,8 @@ static int write_module(const struct module *module)
 	record = vt_journal_reserve(bytes, &slot);
 	if (!record)
 		return -1;
-	record->start = module->start;
-	record->end = module->end;
+	record->start = module->range.start;
+	record->end = module->range.end;
 	record->bias = module->bias;
 	record->build_id_len = module->build_id_len;
 	record->path_len = module->path_len;
@@ -130,32 +136,79 @@ static int has_key(const struct snapshot *snapshot, const struct vt_key *key, ui
 	return 0;
 }
 
-static int visit(struct dl_phdr_info *info, size_t size, void *unused)
+static void add(struct snapshot *snapshot, const struct vt_key *key, const struct range *range)
 {
-	struct module module = { .bias = info->dlpi_addr, .path = info->dlpi_name };
+	if (snapshot->nr == MOST_MODULES)
+		return;
+	snapshot->keys[snapshot->nr] = *key;
+	snapshot->ranges[snapshot->nr++] = *range;
+}
+
+/* Returns 0, or -1 where its path cannot be had. */
+static int describe(const struct dl_phdr_info *info, struct module *module)
+{
 	static char program[VT_OUTPUT_MAX]; /* one thread at a time; stacks may be small */
+
+	*module = (struct module){ .bias = info->dlpi_addr, .path = info->dlpi_name };
+	if (!module->path || !*module->path) {
+		/* The program itself has no name in the loader's list. */
+		if (vt_sys_readlink("/proc/self/exe", program, sizeof(program)) <= 0)
+			return -1;
+		module->path = program;
+	}
+	module->path_len = (uint32_t)strnlen(module->path, VT_OUTPUT_MAX);
+	find_range(info, module);
+	find_build_id(info, module);
+	return 0;
+}
+
+static int list_loaded(struct dl_phdr_info *info, size_t size, void *unused)
+{
+	struct module module;
 	struct vt_key key;
 
 	(void)size;
 	(void)unused;
-	if (!module.path || !*module.path) {
-		/* The program itself has no name in the loader's list. */
-		if (vt_sys_readlink("/proc/self/exe", program, sizeof(program)) <= 0)
-			return 0;
-		module.path = program;
-	}
-	module.path_len = (uint32_t)strnlen(module.path, VT_OUTPUT_MAX);
-	find_range(info, &module);
-	find_build_id(info, &module);
+	if (describe(info, &module))
+		return 0;
+	key = key_of(&module);
+	add(g.next, &key, &module.range);
+	return 0;
+}
+
+static int write_new(struct dl_phdr_info *info, size_t size, void *unused)
+{
+	struct module module;
+	struct vt_key key;
+
+	(void)size;
+	(void)unused;
+	if (describe(info, &module))
+		return 0;
 	key = key_of(&module);
 	/* One that found no room is new again at the next look, whatever has changed. */
-	if (!has_key(g.last, &key, g.next->nr) && write_module(&module)) {
+	if (!has_key(g.last, &key, g.next->nr) && write_module(&module))
 		g.is_incomplete = 1;
-		return 0;
-	}
-	if (g.next->nr < MOST_MODULES)
-		g.next->keys[g.next->nr++] = key;
+	else
+		add(g.next, &key, &module.range);
 	return 0;
+}
+
+/*
+ * What is gone leaves a range of no file: code that is made there later is nobody's.  Before what
+ * is new, which may lie in the same place.  Of more objects than a snapshot holds, those that it
+ * lacks may be loaded still.
+ */
+static void write_unloaded(void)
+{
+	g.next->nr = 0;
+	dl_iterate_phdr(list_loaded, NULL);
+	for (uint32_t i = 0; i < g.last->nr && g.next->nr < MOST_MODULES; i++) {
+		const struct module gone = { .range = g.last->ranges[i] };
+
+		if (!has_key(g.next, &g.last->keys[i], i) && write_module(&gone))
+			g.is_incomplete = 1;
+	}
 }
 
 struct counters {
@@ -184,9 +237,11 @@ static int take_snapshot(const struct counters *counters)
 		g.last = vt_sys_map_private(sizeof(*g.last));
 	if (!g.next || !g.last)
 		return has_unloaded;
-	g.next->nr = 0;
 	g.is_incomplete = 0;
-	dl_iterate_phdr(visit, NULL);
+	if (has_unloaded)
+		write_unloaded();
+	g.next->nr = 0;
+	dl_iterate_phdr(write_new, NULL);
 	old = g.last;
 	g.last = g.next;
 	g.next = old;

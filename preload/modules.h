@@ -10,8 +10,9 @@
  */
 
 /*
- * Writes a record for every object that was not loaded at the last call.  Returns 1 if objects have
- * been unloaded since then (code addresses may have changed their meaning), else 0.
+ * Writes a record for every object that was not loaded at the last call, and one for the place of
+ * each that is no longer.  Returns 1 if objects have been unloaded since then (code addresses may
+ * have changed their meaning), else 0.
  */
 int vt_modules_update(void);
 

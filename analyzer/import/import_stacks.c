@@ -78,12 +78,13 @@ static void remember_module(struct vt_import_stacks *s, const struct vt_stack_mo
 
 int vt_import_stacks_module(struct vt_import_stacks *s, const struct vt_module_record *r)
 {
-	struct vt_stack_module module = { r->start, r->end, (uint32_t)s->modules.len + 1 };
+	uint32_t row = (uint32_t)s->modules.len + 1;
+	struct vt_stack_module module = { r->start, r->end, r->path_len ? row : 0 };
 	char build_id[2 * 64 + 1];
 
 	vt_util_hex(build_id, r->bytes, r->build_id_len < 64 ? r->build_id_len : 64);
 	remember_module(s, &module);
-	vt_stmt_bind_int(s->module, 1, module.id);
+	vt_stmt_bind_int(s->module, 1, row);
 	vt_stmt_bind_text_len(s->module, 2, r->bytes + r->build_id_len, (int)r->path_len);
 	vt_stmt_bind_text(s->module, 3, build_id);
 	vt_stmt_bind_int(s->module, 4, (int64_t)r->start);
@@ -291,7 +292,8 @@ int vt_import_stacks_python(struct vt_import_stacks *s, const struct vt_python_s
 int vt_stack_modules_load(struct vt_stack_modules *modules, struct vt_db *db)
 {
 	struct vt_stmt *stmt =
-		vt_db_prepare(db, "SELECT start, end, id FROM module ORDER BY id");
+		vt_db_prepare(db, "SELECT start, end, CASE path WHEN '' THEN 0 ELSE id END"
+				  " FROM module ORDER BY id");
 	int rc;
 
 	while ((rc = vt_stmt_step(stmt)) == 1) {

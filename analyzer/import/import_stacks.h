@@ -22,7 +22,7 @@
 
 struct vt_stack_module {
 	uint64_t start, end;
-	uint32_t id;
+	uint32_t id;	/* row of the table module; 0: what was there is unloaded */
 };
 
 VT_VECTOR_DECLARE(vt_stack_modules, struct vt_stack_module);

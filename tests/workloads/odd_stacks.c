@@ -3,7 +3,7 @@
  * Allocations under stacks that cannot be followed: 3 MiB below code that was made at run time and
  * keeps no frame pointer, 5 MiB below 200 frames, 7 MiB below a few, 9 MiB below a function whose
  * unwind information leads to memory that is not there, 11 and 13 MiB through two libraries of
- * which the second is where the first was.
+ * which the second is where the first was.  The code made at run time is then where both were.
  */
 #include <dlfcn.h>
 #include <string.h>
@@ -49,10 +49,11 @@ static __attribute__((noinline)) void go_down(size_t size, volatile int depth)
 	__asm__ volatile("" ::: "memory");
 }
 
-static int take_below_made_code(void)
+/* Returns 0, or 1 where the code cannot be made at that place. */
+static int take_below_made_code(void *place)
 {
-	char *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
-			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *code = mmap(place, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	size_t size = 3 * MIB;
 	jit_fn jit;
 
@@ -113,17 +114,21 @@ static void *take_through(const char *name, size_t size)
 	return (void *)through;
 }
 
-static int libraries_take_each_other_s_place(void)
+/* Returns the page where the code of both was, which nothing is loaded at any more. */
+static void *libraries_take_each_other_s_place(void)
 {
-	void *first = take_through("libframe_library_1.so", 11 * MIB);
+	char *first = take_through("libframe_library_1.so", 11 * MIB);
 
-	return !first || take_through("libframe_library_2.so", 13 * MIB) != first;
+	if (!first || take_through("libframe_library_2.so", 13 * MIB) != first)
+		return NULL;
+	return first - (uintptr_t)first % 4096;
 }
 
 int main(void)
 {
 	void *driver = dlopen("libcuda.so.1", RTLD_NOW);
 	CUcontext context;
+	void *place;
 
 #define FIND(name) g.name = driver ? (__typeof__(name) *)dlsym(driver, #name) : NULL;
 	CALLS(FIND)
@@ -132,8 +137,9 @@ int main(void)
 		return 1;
 	go_down(7 * MIB, 2);
 	go_down(5 * MIB, DEPTH);
-	if (libraries_take_each_other_s_place())
+	place = libraries_take_each_other_s_place();
+	if (!place)
 		return 2;
 	take_below_wrong_information();
-	return take_below_made_code();
+	return take_below_made_code(place);
 }
