@@ -138,10 +138,11 @@ def prepare(recorder, chosen):
     return bases, hot
 
 
-def run(folder, wanted, seed, names, chosen=tuple(programs.PROGRAMS)):
+def run(folder, wanted, seed, names, chosen=tuple(programs.PROGRAMS), part=slice(None)):
+    """All pairs are drawn, whatever part of them is run: parts put together are the whole."""
     recorder = Recorder(folder)
     bases, hot = prepare(recorder, chosen)
-    pairs = draw(bases, hot, wanted, seed, names)
+    pairs = draw(bases, hot, wanted, seed, names)[part]
     recorder.record([v for pair in pairs for v in pair[3:]])
     rows = []
     for program, label, kind, base, new in pairs:
@@ -153,6 +154,14 @@ def run(folder, wanted, seed, names, chosen=tuple(programs.PROGRAMS)):
             row["places"], row["owners"] = judge(kind, base, new, databases)
         rows.append(row)
     return rows
+
+
+def part_of(text):
+    """FIRST:END, counted from 0."""
+    first, colon, end = text.partition(":")
+    if not (colon and first.isdigit() and end.isdigit() and int(first) < int(end)):
+        raise argparse.ArgumentTypeError(f"{text}: such as 0:100")
+    return slice(int(first), int(end))
 
 
 def print_rows(rows):
@@ -180,6 +189,7 @@ def main():
     parser.add_argument("edits", nargs="*")
     parser.add_argument("--pairs", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--part", type=part_of, default=slice(None), metavar="FIRST:END", help="run only these pairs")
     parser.add_argument("--programs", default=",".join(programs.PROGRAMS))
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--keep", type=pathlib.Path, help="leave the recordings there, and use those that are there")
@@ -188,7 +198,8 @@ def main():
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.keep or pathlib.Path(temporary)
         folder.mkdir(exist_ok=True)
-        rows = run(folder.absolute(), options.pairs, options.seed, names, options.programs.split(","))
+        rows = run(folder.absolute(), options.pairs, options.seed, names, options.programs.split(","),
+                   options.part)
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1))
     return 0 if print_rows(rows) else 1
