@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/check/history.h"
 
+#include <errno.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "analyzer/base/printable.h"
@@ -11,6 +13,8 @@
 #include "analyzer/base/util.h"
 
 #define BUSY_MS 10000
+
+#define NO_HISTORY "not a history (vtrace check --history writes one)"
 
 static const char schema[] =
 	"CREATE TABLE IF NOT EXISTS run (id INTEGER PRIMARY KEY, time_s INTEGER NOT NULL,"
@@ -20,9 +24,18 @@ static const char schema[] =
 
 static int fail(sqlite3 *db, const char *path, struct vt_diag *diag)
 {
-	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", path,
-		    sqlite3_errcode(db) == SQLITE_NOTADB ? "this is no history of vtrace" :
-							   sqlite3_errmsg(db));
+	int code = sqlite3_errcode(db);
+	struct stat st;
+
+	/* SQLITE_ERROR: no such table, no such column. */
+	if (code == SQLITE_NOTADB || code == SQLITE_ERROR)
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: " NO_HISTORY, path);
+	else if (stat(path, &st))
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", path, strerror(errno));
+	else if (S_ISDIR(st.st_mode))
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: is a directory", path);
+	else
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", path, sqlite3_errmsg(db));
 	sqlite3_close(db);
 	return -1;
 }

@@ -7,6 +7,7 @@ import pytest
 
 from recording import PYTHON, record, vtrace
 
+NONE = "not a history (vtrace check --history writes one)\n"
 PROGRAM = """
 import ctypes, sys
 cuda = ctypes.CDLL("libcuda.so.1")
@@ -55,9 +56,17 @@ def test_a_step_is_named_at_its_commit(runs, tmp_path):
 
 def test_files_that_are_none(runs, tmp_path):
     (tmp_path / "text").write_text("no database, and long enough to be looked at" * 40)
-    for arguments, code, words in (((tmp_path / "none.db",), 3, "none.db"), ((tmp_path / "text",), 3, "no history"),
-                                   ((), 2, "needs one FILE"), ((runs[0],), 3, "run.db")):
+    (tmp_path / "empty").touch()
+    with sqlite3.connect(tmp_path / "other.db") as file:
+        file.execute("CREATE TABLE other (a)")
+    for arguments, code, words in (((tmp_path / "none.db",), 3, "none.db: No such file or directory\n"),
+                                   ((tmp_path,), 3, f"{tmp_path}: is a directory\n"),
+                                   ((tmp_path / "text",), 3, f"text: {NONE}"),
+                                   ((tmp_path / "empty",), 3, f"empty: {NONE}"),
+                                   ((tmp_path / "other.db",), 3, f"other.db: {NONE}"),
+                                   ((), 2, "needs one FILE"), ((runs[0],), 3, f"run.db: {NONE}")):
         done = vtrace("history", *arguments)
         assert (done.returncode, done.stdout) == (code, "") and words in done.stderr, done.stderr
+        assert code == 2 or done.stderr.count("\n") == 1
     (tmp_path / "history.db").write_text("no database, and long enough to be looked at" * 40)
-    assert "no history" in check(tmp_path, runs[0], "x", code=3).stderr
+    assert NONE in check(tmp_path, runs[0], "x", code=3).stderr
