@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "analyzer/attribution/known_owners.h"
@@ -146,10 +145,8 @@ static int check_files(const struct vt_diff_paths *sides, struct vt_diag *diag)
 	for (uint32_t i = 0; i < nr && nr > VT_DIFF_SIDES; i++)
 		for (uint32_t k = 0; k < i; k++) {
 			const char *path = path_at(sides, i), *other = path_at(sides, k);
-			struct stat a, b;
 
-			if (stat(path, &a) || stat(other, &b) || a.st_dev != b.st_dev ||
-			    a.st_ino != b.st_ino)
+			if (!vt_diff_is_same_recording(path, other))
 				continue;
 			vt_diag_set(diag, VT_EXIT_USAGE, "%s is given twice%s%s", path,
 				    strcmp(path, other) != 0 ? ", also as " : "",

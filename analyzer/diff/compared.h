@@ -57,7 +57,8 @@ struct vt_diff_device {
 
 struct vt_diff {
 	const struct vt_diff_options *options;
-	struct vt_side *recordings[VT_DIFF_SIDES]; /* as they were given */
+	/* As they were given; of a recording against itself both are the same. */
+	struct vt_side *recordings[VT_DIFF_SIDES];
 	uint32_t nr_recordings[VT_DIFF_SIDES];
 	struct vt_side *sides[VT_DIFF_SIDES]; /* of them: what represents each side */
 	struct vt_runs runs;

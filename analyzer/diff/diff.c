@@ -2,10 +2,12 @@
 #include "analyzer/diff/diff.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 #include "analyzer/base/util.h"
-#include "analyzer/model/folded.h"
 #include "analyzer/diff/noise.h"
+#include "analyzer/input/input.h"
+#include "analyzer/model/folded.h"
 #include "analyzer/model/when.h"
 #include "analyzer/report/limits.h"
 
@@ -185,6 +187,44 @@ static int open_side(struct vt_diff *diff, int side, const struct vt_diff_paths 
 	return 0;
 }
 
+/* Its database, or its journal where there is no database yet.  0, or -1: there is neither. */
+static int find_file(const char *path, struct stat *st)
+{
+	char *database, *journal;
+	int rc;
+
+	vt_input_paths(path, &database, &journal);
+	rc = stat(database, st) && stat(journal, st) ? -1 : 0;
+	free(database);
+	free(journal);
+	return rc;
+}
+
+int vt_diff_is_same_recording(const char *path, const char *other)
+{
+	struct stat a, b;
+
+	return !find_file(path, &a) && !find_file(other, &b) && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
+}
+
+/*
+ * A recording against itself is read once: a program that lives would be seen at two moments, and
+ * its database must not be opened twice (D3 of database/db.c).
+ */
+static int is_against_itself(const struct vt_diff *diff, const struct vt_diff_paths *sides)
+{
+	return sides[VT_DIFF_BASE].nr == 1 && sides[VT_DIFF_NEW].nr == 1 && !diff->options->pair &&
+	       vt_diff_is_same_recording(sides[VT_DIFF_BASE].paths[0], sides[VT_DIFF_NEW].paths[0]);
+}
+
+static void share_side(struct vt_diff *diff)
+{
+	diff->recordings[VT_DIFF_NEW] = diff->recordings[VT_DIFF_BASE];
+	diff->nr_recordings[VT_DIFF_NEW] = diff->nr_recordings[VT_DIFF_BASE];
+	diff->sides[VT_DIFF_NEW] = diff->sides[VT_DIFF_BASE];
+}
+
 int vt_diff_init_sides(struct vt_diff *diff, const struct vt_diff_paths *sides,
 		       const struct vt_diff_options *options, struct vt_diag *diag)
 {
@@ -193,7 +233,9 @@ int vt_diff_init_sides(struct vt_diff *diff, const struct vt_diff_paths *sides,
 	memset(diff, 0, sizeof(*diff));
 	diff->options = options;
 	for (int side = 0; side < VT_DIFF_SIDES; side++) {
-		if (open_side(diff, side, &sides[side], diag))
+		if (side == VT_DIFF_NEW && is_against_itself(diff, sides))
+			share_side(diff);
+		else if (open_side(diff, side, &sides[side], diag))
 			return -1;
 		analyses[side] = &diff->sides[side]->analysis;
 	}
@@ -220,6 +262,9 @@ void vt_diff_release(struct vt_diff *diff)
 	free(diff->devices);
 	vt_runs_release(&diff->runs);
 	for (int side = 0; side < VT_DIFF_SIDES; side++) {
+		if (side == VT_DIFF_NEW &&
+		    diff->recordings[VT_DIFF_NEW] == diff->recordings[VT_DIFF_BASE])
+			break;
 		for (uint32_t i = 0; i < diff->nr_recordings[side]; i++)
 			vt_sides_close(&diff->recordings[side][i]);
 		free(diff->recordings[side]);

@@ -34,6 +34,9 @@ int vt_diff_init_sides(struct vt_diff *diff, const struct vt_diff_paths *sides,
 		       const struct vt_diff_options *options, struct vt_diag *diag);
 void vt_diff_release(struct vt_diff *diff);
 
+/* Whether both paths lead to one recording: its database or, before there is one, its journal. */
+int vt_diff_is_same_recording(const char *path, const char *other);
+
 /*
  * That a run did not end well, and what figures are worth then; NULL: it did.  To be freed.  The
  * new run comes first: its lower figures look like an improvement.

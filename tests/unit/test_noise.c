@@ -2,13 +2,17 @@
 /* Several recordings of equal runs a side: what differs by no more than they do is no change. */
 #include "tests/lib/unit.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "analyzer/base/units.h"
 #include "analyzer/diff/noise.h"
 #include "analyzer/diff/thresholds.h"
 #include "analyzer/model/when.h"
+#include "analyzer/database/db.h"
 #include "tests/lib/database_builder.h"
 
 #define MOST_RUNS 4
@@ -306,6 +310,72 @@ static void what_is_not_cut_off_is_no_change(void **state)
 	vt_diff_release(&diff);
 }
 
+/* SQLite's shared lock: what keeps the last writer from deleting a log that is read. */
+#define SHARED_FIRST 0x40000002
+#define SHARED_BYTES 510
+
+/* Of any other process; its own locks are none to it. */
+static int is_locked(const char *path)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = SHARED_FIRST,
+			      .l_len = SHARED_BYTES };
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+
+	return fd >= 0 && !fcntl(fd, F_GETLK, &lock) && lock.l_type != F_UNLCK;
+}
+
+/* Another process that writes, and says 'l' at a byte that it is sent if somebody else reads. */
+static int start_writer(const char *path)
+{
+	struct vt_db *db = NULL;
+	int ends[2];
+	char byte = 0;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+	if (fork()) {
+		close(ends[1]);
+		assert_int_equal(read(ends[0], &byte, 1), 1);
+		assert_int_equal(byte, 'w');
+		return ends[0];
+	}
+	close(ends[0]);
+	if (!vt_db_open(&db, path, VT_DB_WRITE, NULL) && !vt_db_run_set(db, "a", "1"))
+		byte = 'w';
+	while (write(ends[1], &byte, 1) == 1 && read(ends[1], &byte, 1) == 1)
+		byte = is_locked(path) ? 'l' : 'f';
+	_exit(0);
+}
+
+static int says_locked(int writer)
+{
+	char byte = 'q';
+
+	assert_int_equal(write(writer, &byte, 1), 1);
+	assert_int_equal(read(writer, &byte, 1), 1);
+	return byte == 'l';
+}
+
+static void a_recording_against_itself_keeps_its_lock(void **state)
+{
+	const struct made of[] = { { "n", .kept = VT_GIB }, { 0 } };
+	struct vt_diag diag = { 0 };
+	struct vt_diff diff;
+	int writer;
+
+	(void)state;
+	make(of);
+	assert_int_equal(symlink("n", "link"), 0);
+	writer = start_writer("n");
+	assert_false(says_locked(writer));
+	assert_int_equal(vt_diff_init(&diff, "n", "link", &options, &diag), 0);
+	assert_true(says_locked(writer));
+	assert_int_equal(diff.devices[0].changes.nr, 0);
+	assert_false(vt_diff_is_different(&diff));
+	vt_diff_release(&diff);
+	close(writer);
+	wait(NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -324,6 +394,8 @@ int main(void)
 						unit_leave),
 		cmocka_unit_test_setup_teardown(what_is_not_cut_off_is_no_change, unit_enter,
 						unit_leave),
+		cmocka_unit_test_setup_teardown(a_recording_against_itself_keeps_its_lock,
+						unit_enter, unit_leave),
 	};
 
 	return cmocka_run_group_tests_name("noise", tests, NULL, NULL);
