@@ -12,6 +12,16 @@ from torch.overrides import TorchFunctionMode
 from tensors import tensors
 
 
+def casts(parameters):
+    """Bytes of the copies that autocast would make of these."""
+    if not torch.is_autocast_enabled("cuda"):
+        return ()
+    with torch._C.DisableTorchFunction():
+        kind = torch.get_autocast_dtype("cuda")
+        return tuple(p.numel() * kind.itemsize for p in parameters
+                     if p.requires_grad and p.dtype == torch.float32 and p.dim() > 1)
+
+
 class Calls(TorchFunctionMode):
     """Each call of a PyTorch function from Python; what comes of logits and is as wide as they are is logits."""
 
@@ -25,7 +35,8 @@ class Calls(TorchFunctionMode):
             return function(*args, **kwargs)
         vocabulary = max((getattr(t, "_vocabulary", 0) for t in tensors([args, kwargs], 3)), default=0)
         token = self.observer.enter("call", name=getattr(function, "__name__", "?"), of_logits=vocabulary > 0,
-                                    is_builtin=not isinstance(function, types.FunctionType), has_grad=False)
+                                    is_builtin=not isinstance(function, types.FunctionType), has_grad=False,
+                                    casts=casts(t for t in tensors([args, kwargs], 3) if t.is_leaf))
         try:
             result = function(*args, **kwargs)
         finally:
@@ -82,7 +93,7 @@ class Brackets:
         roles = self.observer.roles
         role, is_final = roles.of_module(module)
         token = self.observer.enter("module", path=roles.path_of(module), type=type(module).__name__, role=role,
-                                    is_final=is_final, casts=self._casts(module))
+                                    is_final=is_final, casts=casts(filter(None.__ne__, module._parameters.values())))
         self.open.setdefault((threading.get_ident(), id(module)), []).append(token)
 
     def _module_ends(self, module, args, output):
@@ -96,20 +107,10 @@ class Brackets:
         if cache is not None:
             self.observer.see(cache, "kv cache")
 
-    @staticmethod
-    def _casts(module):
-        """Bytes of copies of this module's parameters that autocast would make."""
-        if not torch.is_autocast_enabled("cuda"):
-            return ()
-        with torch._C.DisableTorchFunction():
-            kind = torch.get_autocast_dtype("cuda")
-            return tuple(p.numel() * kind.itemsize for p in module._parameters.values()
-                         if p is not None and p.dtype == torch.float32 and p.dim() > 1)
-
     # --- optimizers ---
 
     def _step_begins(self, optimizer, args, kwargs):
-        self.open.setdefault(id(optimizer), []).append(self.observer.enter("step"))
+        self.open.setdefault(id(optimizer), []).append(self.observer.enter("step", id=id(optimizer)))
 
     def _step_ends(self, optimizer, args, kwargs):
         self.observer.leave(self.open[id(optimizer)].pop())

@@ -85,6 +85,10 @@ def died_within(birth, token):
     return 0 <= birth.death <= token.get("end", -1)
 
 
+def is_cast(birth, token):
+    return any(0 <= birth.requested - size < SLACK for size in token["casts"])
+
+
 def from_stack(ordinal, birth, stack):
     is_differentiable = False
     for token in reversed(stack):
@@ -92,6 +96,8 @@ def from_stack(ordinal, birth, stack):
         if what == "call":
             if token["of_logits"]:
                 return "logits"
+            if is_cast(birth, token):
+                return "weights/cast"
             if token["is_builtin"] and died_within(birth, token):
                 return "workspace/other"
             is_differentiable = is_differentiable or token["has_grad"]
@@ -129,7 +135,7 @@ def of_module(birth, stack):
             return owner(chain[0]["role"]) if chain and chain[0]["role"] == "norm" else owner(token["role"])
         elif token["what"] != "call":
             break
-    if any(0 <= birth.requested - size < SLACK for size in chain[0]["casts"]):
+    if is_cast(birth, chain[0]):
         return "weights/cast"
     if chain[0]["role"] == "norm":
         return "activations/norm"

@@ -128,11 +128,14 @@ class LoopObserver(Observer):
         return {"devices": devices, "steps": self.nr_steps()}
 
     def nr_steps(self):
-        """Of an optimizer that steps within another's step the outer one counts."""
-        nr, depth = 0, 0
+        """Of optimizers that take turns all make one step; of one that steps within another's the outer one counts."""
+        nr, depth, turn = 0, 0, set()
         for op, token, _ in self.log:
             if token["what"] == "step" and op in "+-":
-                nr += op == "+" and depth == 0
+                if op == "+" and depth == 0:
+                    if not turn or token["id"] in turn:
+                        nr, turn = nr + 1, set()
+                    turn.add(token["id"])
                 depth += 1 if op == "+" else -1
         return nr
 
