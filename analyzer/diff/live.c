@@ -59,7 +59,7 @@ static char *file_of(const struct vt_changes_side *side, const struct vt_allocat
 	return code->file ? vt_xstrdup(vt_describe_file(side->describe, code->file)) : NULL;
 }
 
-static uint64_t asked_of(const struct vt_traces *traces, const struct vt_allocation *a)
+uint64_t vt_changes_asked(const struct vt_traces *traces, const struct vt_allocation *a)
 {
 	if (!a->requested_bytes || traces->are_misread || !traces->settings.is_native)
 		return a->size_bytes;
@@ -81,7 +81,7 @@ void vt_changes_gather(struct vt_changes_live *live, const struct vt_changes_sid
 		if (a->device != side->device || !vt_allocation_is_live(a, side->event) ||
 		    !vt_allocation_is_owned(a))
 			continue;
-		one.asked_bytes = asked_of(&side->analysis->traces, a);
+		one.asked_bytes = vt_changes_asked(&side->analysis->traces, a);
 		one.owner = vt_attribution_owner(attribution,
 						 vt_attribution_judge(attribution, i).owner);
 		if (by == VT_CHANGES_BY_MODULE)

@@ -45,6 +45,9 @@ VT_VECTOR_DECLARE(vt_changes_live, struct vt_changes_block);
 int vt_changes_parse(const char *word, enum vt_changes_by *by);
 const char *vt_changes_word(enum vt_changes_by by);
 
+/* What was asked for (vt_changes_block); of what the traces do not settle, its size. */
+uint64_t vt_changes_asked(const struct vt_traces *traces, const struct vt_allocation *a);
+
 /* What is live on a side, into a zeroed list: all that is asked of its owners and modules. */
 void vt_changes_gather(struct vt_changes_live *live, const struct vt_changes_side *side,
 		       enum vt_changes_by by);

@@ -6,37 +6,9 @@
 
 #include "analyzer/attribution/moments.h"
 #include "analyzer/base/util.h"
+#include "analyzer/diff/step_noise.h"
 #include "analyzer/report/ended.h"
 #include "analyzer/report/limits.h"
-#include "analyzer/report/report_iterations.h"
-
-/* The first two steps make optimizer states and workspaces. */
-#define WARM_UP_STEPS 2
-
-/* Steps that lie further apart are different steps (longer sequences), not noise. */
-#define NOISE_SHARE 0.005
-
-/* How far the peaks of this run's later steps lie apart; 0 where that is no noise. */
-static uint64_t noise_of(struct vt_analysis *analysis, int number)
-{
-	const struct vt_device *device = vt_model_device(&analysis->model, number);
-	struct vt_report_iterations turns = { 0 };
-	uint64_t low = UINT64_MAX, high = 0;
-
-	if (!device)
-		return 0;
-	vt_report_iterations_init(&turns, analysis, &device, 1);
-	for (uint32_t i = WARM_UP_STEPS; i < turns.nr_steps; i++) {
-		uint64_t peak = turns.steps[i].turn.peak_bytes;
-
-		if (!turns.steps[i].is_complete)
-			continue;
-		low = peak < low ? peak : low;
-		high = peak > high ? peak : high;
-	}
-	vt_report_iterations_release(&turns);
-	return high > low && (double)(high - low) <= NOISE_SHARE * (double)high ? high - low : 0;
-}
 
 /* Of the allocator that cut segments into blocks on the device. */
 static uint64_t segment_of(const struct vt_analysis *analysis, int device)
@@ -73,7 +45,7 @@ static int read_device(struct vt_side *side, const struct vt_peak *peak,
 		return -1;
 	vt_books_init(&device->books, &analysis->attribution, peak->device, device->event);
 	device->doing = vt_stages_doing(&analysis->stages, device->event);
-	device->noise_bytes = noise_of(analysis, peak->device);
+	device->noise_bytes = vt_step_noise_of(analysis, peak->device);
 	device->segment_bytes = segment_of(analysis, peak->device);
 	live.event = device->event;
 	vt_changes_gather(&device->live, &live, options->by);

@@ -33,8 +33,7 @@ static void add_totals(struct vt_report_iteration *turn, const struct vt_range_t
 	turn->end_bytes = totals->end_allocated_bytes;
 }
 
-/* Evaluation and generation between training steps are no part of what a step takes. */
-static int is_trained_in(uint8_t stage)
+int vt_report_iterations_is_trained_in(uint8_t stage)
 {
 	return stage != VT_STAGE_EVALUATION && stage != VT_STAGE_GENERATION;
 }
@@ -47,7 +46,7 @@ static struct vt_report_iteration turn_of_spans(const struct gathering *g,
 	struct vt_report_iteration turn = { 0 };
 
 	for (uint32_t i = first; i <= last; i++)
-		if (is_trained_in(stages->spans[i].stage))
+		if (vt_report_iterations_is_trained_in(stages->spans[i].stage))
 			add_totals(&turn, vt_stages_totals(stages, i, device_index(g, device)),
 				   context_of(device));
 	return turn;

@@ -58,6 +58,9 @@ void vt_report_iterations_init(struct vt_report_iterations *turns, struct vt_ana
 			  const struct vt_device *const *devices, uint32_t nr_devices);
 void vt_report_iterations_release(struct vt_report_iterations *turns);
 
+/* Evaluation and generation between training steps are no part of what a step takes. */
+int vt_report_iterations_is_trained_in(uint8_t stage);
+
 /*
  * Bytes that stay behind per turn; returns 0 where there are too few to tell.  `ends`: allocated
  * bytes at their ends, of comparable ones; they are lost.
