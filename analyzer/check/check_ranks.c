@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "analyzer/base/printable.h"
 #include "analyzer/base/util.h"
 #include "analyzer/ranks/readers.h"
 #include "analyzer/report/json.h"
@@ -63,12 +64,19 @@ static const struct vt_rank *rank_of(const struct vt_check_ranks *ranks, const c
 	return NULL;
 }
 
+char *vt_check_ranks_name(const struct vt_check_ranks *ranks, const struct vt_rank *rank)
+{
+	if (ranks->runs.is_unrelated)
+		return vt_printable_copy(vt_util_base_name(rank->file));
+	return vt_xasprintf("rank %" PRId64, rank->number);
+}
+
 /* In a process of its own. */
 static char *check_file(const char *file, void *context)
 {
 	const struct vt_check_ranks *ranks = context;
 	struct vt_check_options options = *ranks->options;
-	char *label = vt_xasprintf("rank %" PRId64, rank_of(ranks, file)->number), *text;
+	char *label = vt_check_ranks_name(ranks, rank_of(ranks, file)), *text;
 	struct vt_analysis analysis = { 0 };
 	struct vt_check check = { 0 };
 	struct vt_diag diag = { 0 };

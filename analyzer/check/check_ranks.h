@@ -4,7 +4,8 @@
 
 /*
  * The ranks of one run held against a budget, each for itself: a limit holds where it holds for
- * every rank.  Each is checked in a process of its own (ranks/readers.h).
+ * every rank.  Each is checked in a process of its own (ranks/readers.h).  Recordings that are not
+ * ranks of one run (runs.is_unrelated) are held against it the same way, under their files' names.
  */
 
 #include <jansson.h>
@@ -66,6 +67,8 @@ void vt_check_ranks_release(struct vt_check_ranks *ranks);
  * is not fine.
  */
 int vt_check_ranks_is_failed(const struct vt_check_ranks *ranks);
+/* "rank 3"; of unrelated recordings the file's name without its folder.  free(). */
+char *vt_check_ranks_name(const struct vt_check_ranks *ranks, const struct vt_rank *rank);
 /* A rank of the world left nothing: neither a recording nor an unreadable one of its name. */
 int vt_check_ranks_is_absent(const struct vt_check_ranks *ranks, uint32_t number);
 /* What a rank said of a limit; borrowed. */

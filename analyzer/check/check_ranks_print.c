@@ -20,13 +20,18 @@ static const char *text_of(const struct vt_check_rank *rank, unsigned limit, con
 	return json_string_value(json_object_get(said, key));
 }
 
+static const char *noun_of(const struct vt_check_ranks *ranks)
+{
+	return ranks->runs.is_unrelated ? "recording" : "rank";
+}
+
 static void print_head(const struct vt_check_ranks *ranks, FILE *out)
 {
 	const struct vt_budget *budget = ranks->options->budget;
 	char *folder = vt_printable_copy(ranks->folder), *path = vt_printable_copy(budget->path);
 	char *baseline = vt_printable_copy(budget->baseline);
 
-	fprintf(out, "CHECK  %s against %s, %u rank%s%s%s\n", folder, path, ranks->nr,
+	fprintf(out, "CHECK  %s against %s, %u %s%s%s%s\n", folder, path, ranks->nr, noun_of(ranks),
 		ranks->nr == 1 ? "" : "s", baseline ? ", baseline " : "", baseline ? baseline : "");
 	free(folder);
 	free(path);
@@ -43,12 +48,13 @@ static void print_notes(const struct vt_check_ranks *ranks, FILE *out)
 			(long)(ranks->runs.chosen - ranks->runs.items + 1));
 	for (uint32_t i = 0; i < ranks->nr; i++) {
 		const json_t *notes = json_object_get(ranks->ranks[i].said, "notes");
+		char *name = vt_check_ranks_name(ranks, ranks->ranks[i].rank);
 
 		for (size_t k = 0; k < json_array_size(notes); k++)
 			if (nr++ < MOST_NOTES)
-				fprintf(out, "  note: rank %" PRId64 ": %s\n",
-					ranks->ranks[i].rank->number,
+				fprintf(out, "  note: %s: %s\n", name,
 					json_string_value(json_array_get(notes, k)));
+		free(name);
 	}
 	if (nr > MOST_NOTES)
 		fprintf(out, "  note: %u more (--json)\n", nr - MOST_NOTES);
@@ -59,7 +65,7 @@ static void add_row(struct vt_table *table, const struct vt_check_ranks *ranks, 
 {
 	const struct vt_check_rank_limit *all = &ranks->limits[limit];
 	const json_t *said = json_object_get(vt_check_ranks_said(all->worst, limit), "cells");
-	char outcome[64], worst[32];
+	char outcome[64], *name = vt_check_ranks_name(ranks, all->worst->rank);
 	const char *cells[VT_CHECK_CELLS + 1];
 
 	for (int i = 0; i < VT_CHECK_CELLS; i++)
@@ -69,17 +75,21 @@ static void add_row(struct vt_table *table, const struct vt_check_ranks *ranks, 
 			 ranks->nr - ranks->nr_problems);
 		cells[1] = outcome;
 	}
-	snprintf(worst, sizeof(worst), "%" PRId64, all->worst->rank->number);
-	cells[2] = worst;
+	/* The column says that it is a rank. */
+	cells[2] = ranks->runs.is_unrelated ? name : name + strlen("rank ");
 	vt_table_add(table, cells);
+	free(name);
 }
 
 static void print_limits(const struct vt_check_ranks *ranks, FILE *out)
 {
-	static const struct vt_column columns[] = { { "limit", 0 },   { "", 0 },
-						    { "rank", 1 },    { "figure", 1 },
-						    { "allowed", 1 }, { "margin", 1 },
-						    { "baseline", 1 } };
+	const struct vt_column columns[] = { { "limit", 0 },
+					     { "", 0 },
+					     { noun_of(ranks), !ranks->runs.is_unrelated },
+					     { "figure", 1 },
+					     { "allowed", 1 },
+					     { "margin", 1 },
+					     { "baseline", 1 } };
 	struct vt_table table;
 
 	vt_table_init(&table, columns, VT_ARRAY_SIZE(columns));
@@ -95,11 +105,16 @@ static void print_other_ranks(const struct vt_check_ranks *ranks, unsigned limit
 
 	for (uint32_t i = 0; i < ranks->nr; i++) {
 		const struct vt_check_rank *rank = &ranks->ranks[i];
+		char *name;
 
 		if (rank == ranks->limits[limit].worst || rank->problem ||
 		    !vt_check_ranks_has_failed(rank, limit) || nr++ >= MOST_NUMBERS)
 			continue;
-		fprintf(out, "%s %" PRId64, nr == 1 ? "  also on ranks" : "", rank->rank->number);
+		if (nr == 1)
+			fprintf(out, "  also on %ss", noun_of(ranks));
+		name = vt_check_ranks_name(ranks, rank->rank);
+		fprintf(out, " %s", ranks->runs.is_unrelated ? name : name + strlen("rank "));
+		free(name);
 	}
 	if (nr > MOST_NUMBERS)
 		fprintf(out, " and %u more", nr - MOST_NUMBERS);
@@ -154,9 +169,12 @@ static void print_unknown(const struct vt_check_ranks *ranks, FILE *out)
 	const char *word = ranks->options->is_missing_fine ? "skipped" : "FAILED";
 
 	for (uint32_t i = 0; i < ranks->nr; i++)
-		if (ranks->ranks[i].problem)
-			fprintf(out, "\n%s rank %" PRId64 ": %s\n", word,
-				ranks->ranks[i].rank->number, ranks->ranks[i].problem);
+		if (ranks->ranks[i].problem) {
+			char *name = vt_check_ranks_name(ranks, ranks->ranks[i].rank);
+
+			fprintf(out, "\n%s %s: %s\n", word, name, ranks->ranks[i].problem);
+			free(name);
+		}
 	for (uint32_t i = 0; i < ranks->nr_unreadable; i++)
 		print_unreadable(&ranks->unreadable[i], word, out);
 	print_absent(ranks, word, out);
@@ -182,14 +200,18 @@ static void print_outcome(const struct vt_check_ranks *ranks, FILE *out)
 		fprintf(out, "\n%u of %u limits failed", ranks->nr_broken,
 			ranks->options->budget->nr);
 	else
-		fprintf(out, "\nall limits hold on all ranks%s",
+		fprintf(out, "\nall limits hold on all %ss%s", noun_of(ranks),
 			has_unknown ? " that could be checked" : "");
 	print_count(ranks->nr_absent, "rank without a recording", "ranks without a recording",
 		    &before, out);
 	print_count(ranks->nr_unreadable, "recording that cannot be read",
 		    "recordings that cannot be read", &before, out);
-	print_count(ranks->nr_problems, "rank that could not be checked",
-		    "ranks that could not be checked", &before, out);
+	if (ranks->runs.is_unrelated)
+		print_count(ranks->nr_problems, "recording that could not be checked",
+			    "recordings that could not be checked", &before, out);
+	else
+		print_count(ranks->nr_problems, "rank that could not be checked",
+			    "ranks that could not be checked", &before, out);
 	fputc('\n', out);
 }
 
@@ -241,8 +263,9 @@ static void print_errors(const struct vt_check_ranks *ranks, FILE *out)
 {
 	for (uint32_t i = 0; i < ranks->nr; i++)
 		if (ranks->ranks[i].problem)
-			print_error(ranks->ranks[i].rank->number, NULL, ranks->ranks[i].problem,
-				    out);
+			print_error(ranks->runs.is_unrelated ? VT_RANK_NONE
+							     : ranks->ranks[i].rank->number,
+				    ranks->ranks[i].rank->file, ranks->ranks[i].problem, out);
 	for (uint32_t i = 0; i < ranks->nr_unreadable; i++) {
 		const struct vt_check_unreadable *unreadable = &ranks->unreadable[i];
 		char *file = vt_printable_copy(unreadable->file->file);
@@ -279,6 +302,13 @@ void vt_check_ranks_print_junit(const struct vt_check_ranks *ranks, FILE *out)
 	fputs("</testsuite>\n", out);
 }
 
+/* A rank by its number, an unrelated recording by its file. */
+static json_t *whose_json(const struct vt_check_ranks *ranks, const struct vt_check_rank *rank)
+{
+	return ranks->runs.is_unrelated ? vt_json_text(rank->rank->file)
+					: json_integer(rank->rank->number);
+}
+
 static json_t *limit_json(const struct vt_check_ranks *ranks, unsigned limit)
 {
 	const struct vt_check_rank_limit *all = &ranks->limits[limit];
@@ -287,11 +317,13 @@ static json_t *limit_json(const struct vt_check_ranks *ranks, unsigned limit)
 	for (uint32_t i = 0; i < ranks->nr; i++)
 		if (!ranks->ranks[i].problem &&
 		    vt_check_ranks_has_failed(&ranks->ranks[i], limit))
-			json_array_append_new(failed, json_integer(ranks->ranks[i].rank->number));
+			json_array_append_new(failed, whose_json(ranks, &ranks->ranks[i]));
 	json_object_set_new(object, "limit",
 			    vt_json_text(ranks->options->budget->limits[limit].name));
-	json_object_set_new(object, "failed_ranks", failed);
-	json_object_set_new(object, "worst_rank", json_integer(all->worst->rank->number));
+	json_object_set_new(object, ranks->runs.is_unrelated ? "failed_files" : "failed_ranks",
+			    failed);
+	json_object_set_new(object, ranks->runs.is_unrelated ? "worst_file" : "worst_rank",
+			    whose_json(ranks, all->worst));
 	return object;
 }
 
@@ -302,7 +334,8 @@ static json_t *rank_json(const struct vt_check_ranks *ranks, const struct vt_che
 
 	for (unsigned i = 0; i < nr; i++)
 		json_array_append(limits, json_object_get(vt_check_ranks_said(rank, i), "row"));
-	json_object_set_new(object, "rank", json_integer(rank->rank->number));
+	if (!ranks->runs.is_unrelated)
+		json_object_set_new(object, "rank", json_integer(rank->rank->number));
 	json_object_set_new(object, "file", vt_json_text(rank->rank->file));
 	json_object_set_new(object, "problem", vt_json_text(rank->problem));
 	json_object_set_new(object, "failed", json_integer(rank->nr_failed));
@@ -352,6 +385,6 @@ void vt_check_ranks_print_json(const struct vt_check_ranks *ranks, FILE *out)
 	json_object_set_new(object, "missing", missing);
 	json_object_set_new(object, "unreadable", unreadable_json(ranks));
 	json_object_set_new(object, "limits", limits);
-	json_object_set_new(object, "ranks", of_ranks);
+	json_object_set_new(object, ranks->runs.is_unrelated ? "recordings" : "ranks", of_ranks);
 	vt_json_print(object, out);
 }

@@ -10,7 +10,9 @@ import pytest
 
 from page import Page
 from ranks import change, train
-from recording import vtrace
+from recording import BUILD, record, vtrace
+
+CLIENT = BUILD / "tests" / "workloads" / "driver_client"
 
 
 @pytest.fixture(scope="module")
@@ -195,3 +197,22 @@ def test_the_closing_line_names_what_was_not_checked(copied, check):
     assert f"\n1 of 1 limits failed; skipped: {unknown}" in broken
     held = check(copied, BUDGET, "--missing", "skip").stdout
     assert held.endswith(f"\nall limits hold on all ranks that could be checked; skipped: {unknown}")
+
+
+def test_unrelated_recordings_are_each_held_against_it(check, tmp_path):
+    """One after the other, without a launcher: they are no ranks, and are named by their files."""
+    (tmp_path / "runs").mkdir()
+    for name in ("first", "second"):
+        assert record(tmp_path / "runs", CLIENT, "2", name=f"{name}.db").process.returncode == 0
+    text = check(tmp_path / "runs", "[total]\ndevice_used = 1\n", code=1).stdout
+    assert re.search(r"^CHECK .*, 2 recordings$", text, re.M), text
+    assert re.search(r"^ +total.device_used +FAILED on 2 of 2 +first.db ", text, re.M), text
+    assert "FAILED total.device_used: first.db: " in text and "\n  also on recordings second.db\n" in text
+    assert not re.search(r"\branks?\b", text), text
+    found = json.loads(check(tmp_path / "runs", "[total]\ndevice_used = 1\n", "--json", code=1).stdout)
+    files = [str(tmp_path / "runs" / f"{name}.db") for name in ("first", "second")]
+    assert found["limits"] == [{"limit": "total.device_used", "failed_files": files, "worst_file": files[0]}]
+    assert [row["file"] for row in found["recordings"]] == files and "ranks" not in found
+    assert "rank" not in found["recordings"][0]
+    well = check(tmp_path / "runs", '[total]\ndevice_used = "1 TiB"\n').stdout
+    assert "\nall limits hold on all recordings\n" in well
