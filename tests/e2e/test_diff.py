@@ -15,7 +15,7 @@ CHANGES = {
     "layer": (["layers=4"], "activations/mlp", 1, "MLP.forward", None),
     "checkpointing": (["checkpoint=1"], "activations/mlp", -1, "MLP.forward", None),
     "eager attention": (["attention=eager"], "activations/attention", 1, "attend", None),
-    "chunked loss": (["loss=chunked"], "logits", -1, "loss_of", None),
+    "chunked loss": (["loss=chunked"], "logits", -1, "chunk_loss", None),  # where the line went
     "optimizer": (["optimizer=SGD"], "optimizer", -1, "main", None),
 }
 QUICK = ("batch", "optimizer")
