@@ -60,7 +60,7 @@ static char *line_of(const struct vt_describe *describe, uint32_t python_stack)
 	struct vt_lines lines = vt_describe_python(describe, python_stack);
 	char *line = lines.nr ? vt_xstrdup(lines.text[0]) : NULL;
 
-	vt_describe_free(&lines);
+	vt_lines_free(&lines);
 	return line;
 }
 

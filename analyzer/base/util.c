@@ -111,6 +111,14 @@ int vt_util_rename(const char *from, const char *to)
 	return rc;
 }
 
+void vt_lines_free(struct vt_lines *lines)
+{
+	for (unsigned i = 0; i < lines->nr; i++)
+		free(lines->text[i]);
+	free(lines->text);
+	memset(lines, 0, sizeof(*lines));
+}
+
 void vt_buffer_init(struct vt_buffer *buffer)
 {
 	memset(buffer, 0, sizeof(*buffer));

@@ -42,6 +42,14 @@ int vt_util_open_regular(const char *path);
  */
 int vt_util_rename(const char *from, const char *to);
 
+/* Lines of text; who gets them frees them with vt_lines_free(). */
+struct vt_lines {
+	char **text;
+	unsigned nr;
+};
+
+void vt_lines_free(struct vt_lines *lines);
+
 /* Text that grows.  `data` is always NUL-terminated once anything was appended, NULL before. */
 struct vt_buffer {
 	char *data;

@@ -10,7 +10,7 @@
 #include "analyzer/base/util.h"
 #include "analyzer/model/losses.h"
 #include "analyzer/model/when.h"
-#include "analyzer/report/ended.h"
+#include "analyzer/analysis/ended.h"
 #include "analyzer/report/report.h"
 
 const char *const vt_check_outcomes[VT_NR_OUTCOMES] = {
@@ -249,7 +249,7 @@ void vt_check_release(struct vt_check *check)
 	for (unsigned i = 0; i < check->nr; i++)
 		release_row(&check->rows[i]);
 	free(check->rows);
-	vt_describe_free(&check->notes);
+	vt_lines_free(&check->notes);
 	vt_baselines_release(&check->baselines);
 	vt_measure_release(&check->measure);
 	memset(check, 0, sizeof(*check));

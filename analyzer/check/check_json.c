@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/check/check.h"
 
-#include "analyzer/report/json.h"
+#include "analyzer/output/json.h"
 
 static json_t *lines_json(const struct vt_lines *lines)
 {

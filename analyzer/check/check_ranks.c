@@ -6,8 +6,8 @@
 
 #include "analyzer/base/printable.h"
 #include "analyzer/base/util.h"
+#include "analyzer/output/json.h"
 #include "analyzer/ranks/readers.h"
-#include "analyzer/report/json.h"
 
 /* What a print function prints, as text. */
 static json_t *printed(const struct vt_check *check, const struct vt_check_row *row,

@@ -7,8 +7,8 @@
 #include "analyzer/base/printable.h"
 #include "analyzer/base/shell.h"
 #include "analyzer/base/util.h"
-#include "analyzer/report/json.h"
-#include "analyzer/report/table.h"
+#include "analyzer/output/json.h"
+#include "analyzer/output/table.h"
 
 #define MOST_NUMBERS 16 /* ranks in one line; --json has all */
 #define MOST_NOTES   8

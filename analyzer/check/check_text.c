@@ -5,7 +5,7 @@
 #include "analyzer/base/shell.h"
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
-#include "analyzer/report/table.h"
+#include "analyzer/output/table.h"
 
 #define MAX_FRAMES 6 /* of one place; --json has all */
 

@@ -10,7 +10,7 @@
 #include "analyzer/base/util.h"
 #include "analyzer/model/losses.h"
 #include "analyzer/model/samples.h"
-#include "analyzer/report/ended.h"
+#include "analyzer/analysis/ended.h"
 #include "analyzer/report/report.h"
 
 /* Bytes that libraries keep for their own later use are left by nobody's mistake. */

@@ -9,9 +9,9 @@
 
 #include <stdint.h>
 
+#include "analyzer/analysis/analysis.h"
 #include "analyzer/check/budget.h"
 #include "analyzer/diagnosis/findings.h"
-#include "analyzer/report/analysis.h"
 #include "analyzer/report/leaks_report.h"
 
 struct vt_measure {

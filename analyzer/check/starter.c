@@ -3,9 +3,9 @@
 
 #include <string.h>
 
+#include "analyzer/analysis/books.h"
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
-#include "analyzer/report/books.h"
 
 /* Above the figures of the run: what versions of libraries and the order of things may change. */
 #define ROOM 1.05

@@ -242,7 +242,7 @@ void vt_contributors_release(struct vt_contributors *contributors)
 		free(contributors->items[i].owner);
 		free(contributors->items[i].what);
 		free(contributors->items[i].file);
-		vt_describe_free(&contributors->items[i].lines);
+		vt_lines_free(&contributors->items[i].lines);
 	}
 	free(contributors->items);
 	memset(contributors, 0, sizeof(*contributors));

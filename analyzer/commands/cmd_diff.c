@@ -11,7 +11,7 @@
 #include "analyzer/commands/view.h"
 #include "analyzer/diff/diff_json.h"
 #include "analyzer/diff/figures.h"
-#include "analyzer/report/json.h"
+#include "analyzer/output/json.h"
 
 #define MOST_THRESHOLDS 64
 

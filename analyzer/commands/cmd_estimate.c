@@ -17,7 +17,7 @@
 #include "analyzer/planner/recorded_fitting_print.h"
 #include "analyzer/planner/sheet.h"
 #include "analyzer/planner/source.h"
-#include "analyzer/report/analysis.h"
+#include "analyzer/analysis/analysis.h"
 
 /* A number without a unit is bytes: nobody means a device of fewer than these. */
 #define LEAST_VRAM (1u << 20)

@@ -5,8 +5,8 @@
 #include "analyzer/base/units.h"
 #include "analyzer/commands/cmd.h"
 #include "analyzer/commands/view.h"
+#include "analyzer/output/json.h"
 #include "analyzer/report/frag.h"
-#include "analyzer/report/json.h"
 
 enum { OPTION_REQUEST = 256, OPTION_TOP };
 

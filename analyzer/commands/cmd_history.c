@@ -11,7 +11,7 @@
 #include "analyzer/check/history.h"
 #include "analyzer/commands/cmd.h"
 #include "analyzer/html/markup.h"
-#include "analyzer/report/json.h"
+#include "analyzer/output/json.h"
 
 enum { OPTION_HTML = 256 };
 

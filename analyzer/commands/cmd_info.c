@@ -18,8 +18,8 @@
 #include "analyzer/base/printable.h"
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
-#include "analyzer/report/ended.h"
-#include "analyzer/report/json.h"
+#include "analyzer/analysis/ended.h"
+#include "analyzer/output/json.h"
 
 static const struct vt_option options[] = {
 	{ 'j', "json", NULL, "print JSON" },

@@ -2,11 +2,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyzer/analysis/ended.h"
+#include "analyzer/analysis/limits.h"
 #include "analyzer/base/shell.h"
 #include "analyzer/commands/cmd.h"
 #include "analyzer/commands/view.h"
-#include "analyzer/report/ended.h"
-#include "analyzer/report/limits.h"
 #include "analyzer/report/oom.h"
 
 static const struct vt_option options[] = {

@@ -16,7 +16,7 @@
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
 #include "analyzer/commands/dynamic_loader.h"
-#include "analyzer/report/table.h"
+#include "analyzer/output/table.h"
 
 /* Runs `program --python PYTHON` and returns its first line, NULL if it failed. */
 static char *ask(const char *program, const char *python)

@@ -17,7 +17,7 @@
 
 #include "analyzer/base/options.h"
 #include "analyzer/attribution/moments.h"
-#include "analyzer/report/analysis.h"
+#include "analyzer/analysis/analysis.h"
 
 /* Apart from the numbers of a command's own options, which begin at 256. */
 enum {

@@ -62,7 +62,7 @@ static void set_where(const struct vt_finding_context *context, uint32_t allocat
 
 	finding->where = lines.nr ? vt_xstrdup(lines.text[0]) : NULL;
 	finding->caller = vt_producer_caller(context->describe, &at);
-	vt_describe_free(&lines);
+	vt_lines_free(&lines);
 }
 
 static void add(struct vt_finding_context *context, struct vt_finding finding,

@@ -4,12 +4,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "analyzer/analysis/limits.h"
 #include "analyzer/base/util.h"
 #include "analyzer/diff/noise.h"
 #include "analyzer/input/input.h"
 #include "analyzer/model/folded.h"
 #include "analyzer/model/when.h"
-#include "analyzer/report/limits.h"
 
 /* Of a side that recorded nothing on the device. */
 static const struct vt_side_device nothing;

@@ -4,7 +4,7 @@
 #include "analyzer/diff/figures.h"
 #include "analyzer/diff/verdict.h"
 #include "analyzer/model/producer.h"
-#include "analyzer/report/json.h"
+#include "analyzer/output/json.h"
 
 static json_t *runs(const struct vt_runs *all)
 {

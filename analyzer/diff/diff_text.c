@@ -8,7 +8,7 @@
 #include "analyzer/diff/noise.h"
 #include "analyzer/diff/verdict.h"
 #include "analyzer/model/producer.h"
-#include "analyzer/report/table.h"
+#include "analyzer/output/table.h"
 
 /* Enough to see which call of which library; --all-frames shows the rest. */
 #define MOST_FRAMES 8
@@ -112,7 +112,7 @@ static void print_stack(const struct vt_diff *diff, const struct vt_change *chan
 		fprintf(out, "       %s\n", lines.text[i]);
 	if (lines.nr > max)
 		fprintf(out, "       ... %u more\n", lines.nr - max);
-	vt_describe_free(&lines);
+	vt_lines_free(&lines);
 }
 
 static void print_change(const struct vt_diff *diff, const struct vt_change *change,

@@ -6,8 +6,8 @@
 
 #include <stdint.h>
 
+#include "analyzer/analysis/analysis.h"
 #include "analyzer/base/util.h"
-#include "analyzer/report/analysis.h"
 
 #define VT_CHANGES_BY(X)                                                                           \
 	X(STACK, "stack")                                                                          \

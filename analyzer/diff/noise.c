@@ -106,7 +106,7 @@ static uint64_t key_of(const struct vt_side *side, const struct vt_change *chang
 				  &side->analysis.model.allocations[change->allocation[which]]);
 	for (unsigned i = 0; i < lines.nr; i++)
 		key = vt_hash_mix(key, vt_hash_text(lines.text[i], strlen(lines.text[i])));
-	vt_describe_free(&lines);
+	vt_lines_free(&lines);
 	return key;
 }
 

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "analyzer/report/analysis.h"
+#include "analyzer/analysis/analysis.h"
 
 struct vt_runs_row {
 	char *what;    /* "command", "torch", "input ids" */

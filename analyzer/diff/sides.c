@@ -4,11 +4,11 @@
 #include <malloc.h>
 #include <string.h>
 
+#include "analyzer/analysis/ended.h"
+#include "analyzer/analysis/limits.h"
 #include "analyzer/attribution/moments.h"
 #include "analyzer/base/util.h"
 #include "analyzer/diff/step_noise.h"
-#include "analyzer/report/ended.h"
-#include "analyzer/report/limits.h"
 
 /* Of the allocator that cut segments into blocks on the device. */
 static uint64_t segment_of(const struct vt_analysis *analysis, int device)

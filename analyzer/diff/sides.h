@@ -10,8 +10,8 @@
 
 #include <stdint.h>
 
+#include "analyzer/analysis/books.h"
 #include "analyzer/diff/changes.h"
-#include "analyzer/report/books.h"
 
 struct vt_sides_options {
 	const char *rules; /* NULL: built in */

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "analyzer/report/analysis.h"
+#include "analyzer/analysis/analysis.h"
 
 /* Bytes on the device; 0 where the steps are so different that it is no noise. */
 uint64_t vt_step_noise_of(const struct vt_analysis *analysis, int device);

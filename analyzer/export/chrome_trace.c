@@ -5,7 +5,7 @@
 
 #include "analyzer/base/util.h"
 #include "analyzer/export/counters.h"
-#include "analyzer/report/json.h"
+#include "analyzer/output/json.h"
 
 /* A point takes 100 bytes, and browsers end at 500 MB of text. */
 #define MOST_EVENTS 1200000

@@ -4,10 +4,10 @@
 #include <signal.h>
 #include <string.h>
 
+#include "analyzer/analysis/program_name.h"
 #include "analyzer/attribution/moments.h"
 #include "analyzer/base/output.h"
 #include "analyzer/base/util.h"
-#include "analyzer/report/program_name.h"
 
 #define BUFFER_BYTES (1 << 20)
 

@@ -5,7 +5,7 @@
 #include "analyzer/base/util.h"
 #include "analyzer/export/chrome_trace.h"
 #include "analyzer/export/kept_blocks.h"
-#include "analyzer/report/json.h"
+#include "analyzer/output/json.h"
 
 /*
  * A trace as PyTorch's profiler writes it with profile_memory=True: an instant "[memory]" for each

@@ -4,7 +4,7 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "analyzer/report/json.h"
+#include "analyzer/output/json.h"
 
 #define PROTOCOL 4
 

@@ -3,7 +3,7 @@
 
 #include <jansson.h>
 
-#include "analyzer/report/json.h"
+#include "analyzer/output/json.h"
 
 enum wire_type { VARINT = 0, BYTES = 2 };
 

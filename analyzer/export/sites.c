@@ -61,7 +61,7 @@ static void add_native(struct adding *adding, uint32_t stack)
 		add_word(adding, lines.text[i]);
 	if (!lines.nr)
 		add_word(adding, "[no stack]");
-	vt_describe_free(&lines);
+	vt_lines_free(&lines);
 }
 
 static void add_stack(struct adding *adding, const struct vt_allocation *a)

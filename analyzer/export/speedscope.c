@@ -3,7 +3,7 @@
 
 #include "analyzer/base/util.h"
 #include "analyzer/export/sites.h"
-#include "analyzer/report/json.h"
+#include "analyzer/output/json.h"
 
 /*
  * speedscope's own format (https://www.speedscope.app/file-format-schema.json): a profile of bytes

@@ -6,12 +6,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "analyzer/analysis/books.h"
 #include "analyzer/base/map.h"
 #include "analyzer/base/util.h"
 #include "analyzer/export/csv.h"
 #include "analyzer/model/producer.h"
 #include "analyzer/report/blocks.h"
-#include "analyzer/report/books.h"
 #include "analyzer/report/report_iterations.h"
 
 #define NUMBER(name) { #name, 0 },
@@ -115,7 +115,7 @@ static const char *place_of(struct writer *w, const struct vt_allocation *a)
 		return w->texts.items[*known];
 	lines = vt_producer_lines(&w->describe, a);
 	text = lines.nr ? vt_xstrdup(lines.text[0]) : NULL;
-	vt_describe_free(&lines);
+	vt_lines_free(&lines);
 	vt_map_put(&w->places, key, w->texts.len);
 	vt_vector_push(&w->texts, text);
 	return text;

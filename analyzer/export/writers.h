@@ -11,9 +11,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "analyzer/analysis/analysis.h"
 #include "analyzer/base/progress.h"
 #include "analyzer/model/describe.h"
-#include "analyzer/report/analysis.h"
 
 #define VT_WRITERS(X)                                                                              \
 	X(pytorch, "pytorch", UNTIL)                                                               \

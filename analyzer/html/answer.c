@@ -67,7 +67,7 @@ static void print_inner(const struct answer *answer, const struct vt_own_line *l
 		print_source(vt_sources_made(head->sources, describe, line->largest->first),
 			     head->out);
 	}
-	vt_describe_free(&lines);
+	vt_lines_free(&lines);
 }
 
 /* The program's line that the bytes come from, its text, and where in a library they were made. */

@@ -12,7 +12,7 @@
 #include "analyzer/html/parts.h"
 #include "analyzer/html/rank_rows.h"
 #include "analyzer/model/when.h"
-#include "analyzer/report/json.h"
+#include "analyzer/output/json.h"
 
 /* Device use is flat once the allocator has its segments: its peak could be any instant. */
 #define USUAL_WHEN "most-allocated"

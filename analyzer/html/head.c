@@ -4,11 +4,11 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "analyzer/analysis/program_name.h"
 #include "analyzer/base/units.h"
 #include "analyzer/html/markup.h"
 #include "analyzer/html/owner_rows.h"
 #include "analyzer/model/losses.h"
-#include "analyzer/report/program_name.h"
 
 static void print_known(const struct vt_page_head *head, const char *word, const char *key)
 {
@@ -78,7 +78,7 @@ void vt_page_head_run(const struct vt_page_head *head)
 		vt_markup_text(head->out, losses.text[i]);
 		fputs("</p>\n", head->out);
 	}
-	vt_describe_free(&losses);
+	vt_lines_free(&losses);
 	free(program);
 	free(ending);
 }

@@ -35,7 +35,7 @@ static void print_place(const struct vt_leaks *leaks, const struct vt_leak *leak
 	fputc('\n', out);
 	free(caller);
 	free(source);
-	vt_describe_free(&lines);
+	vt_lines_free(&lines);
 }
 
 /* The line is repeated for the script, which shows the blocks that were made there. */
@@ -53,7 +53,7 @@ static void begin_row(const struct vt_leaks *leaks, const struct vt_leak *leak, 
 	fprintf(out, "\" data-device=\"%d\"><th scope=\"row\">",
 		model->allocations[leak->allocation].device);
 	vt_markup_text(out, owner);
-	vt_describe_free(&lines);
+	vt_lines_free(&lines);
 }
 
 static void print_row(const struct vt_leaks *leaks, const struct vt_leak *leak, int is_growth,

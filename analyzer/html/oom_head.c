@@ -93,7 +93,7 @@ static void print_stack(const struct vt_oom *oom, struct vt_sources *sources, FI
 	unsigned own = VT_NO_INDEX;
 
 	if (!lines.nr) {
-		vt_describe_free(&lines);
+		vt_lines_free(&lines);
 		lines = vt_describe_native(oom->describe, oom->oom->native_stack);
 		nr = 0;
 	}
@@ -114,7 +114,7 @@ static void print_stack(const struct vt_oom *oom, struct vt_sources *sources, FI
 		free(source);
 	}
 	fputs("</ol>\n", out);
-	vt_describe_free(&lines);
+	vt_lines_free(&lines);
 }
 
 /* "first:1,second:2": a narrow column breaks them between two. */

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "analyzer/report/books.h"
+#include "analyzer/analysis/books.h"
 
 struct vt_owner_moment {
 	const char *title; /* "most allocated" */

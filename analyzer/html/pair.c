@@ -107,7 +107,7 @@ static void print_place(struct pair *pair, const struct vt_change *change)
 	}
 	print_figures(pair, change->bytes);
 	free(source);
-	vt_describe_free(&lines);
+	vt_lines_free(&lines);
 }
 
 static void print_places(struct pair *pair, const struct vt_diff_device *device)

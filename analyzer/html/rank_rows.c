@@ -4,12 +4,12 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "analyzer/analysis/ended.h"
+#include "analyzer/analysis/program_name.h"
 #include "analyzer/base/owner_path.h"
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
 #include "analyzer/html/markup.h"
-#include "analyzer/report/ended.h"
-#include "analyzer/report/program_name.h"
 
 #define MOST_COLUMNS 12
 #define MOST_ROWS    2048

@@ -6,8 +6,8 @@
 #include "analyzer/attribution/keepers.h"
 #include "analyzer/attribution/inference/module_path.h"
 #include "analyzer/report/blocks.h"
-#include "analyzer/report/books_json.h"
-#include "analyzer/report/json.h"
+#include "analyzer/analysis/books_json.h"
+#include "analyzer/output/json.h"
 #include "analyzer/report/peak_context.h"
 
 /* A row as the numbers of its columns. */

@@ -10,9 +10,9 @@
  * single event is kept, in windows.
  */
 
+#include "analyzer/analysis/analysis.h"
 #include "analyzer/html/pack.h"
 #include "analyzer/html/series_windows.h"
-#include "analyzer/report/analysis.h"
 
 struct vt_series_column {
 	const char *owner; /* borrowed from the attribution; NULL: all owners without a column */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/html/series.h"
 
-#include "analyzer/report/json.h"
+#include "analyzer/output/json.h"
 
 static void put_numbers(struct vt_pack *pack, const uint64_t *numbers, uint32_t nr)
 {

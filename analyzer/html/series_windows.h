@@ -6,8 +6,8 @@
 
 #include <stdint.h>
 
+#include "analyzer/analysis/analysis.h"
 #include "analyzer/base/util.h"
-#include "analyzer/report/analysis.h"
 
 /* A change within a window. */
 struct vt_series_row {

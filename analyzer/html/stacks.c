@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "analyzer/model/producer.h"
-#include "analyzer/report/json.h"
+#include "analyzer/output/json.h"
 
 static void init_tree(struct vt_page_tree *tree)
 {
@@ -84,7 +84,7 @@ static uint32_t add_python(struct vt_page_stacks *stacks, uint32_t stack, int is
 		node = child(&stacks->python, node, text);
 		free(marked);
 	}
-	vt_describe_free(&lines);
+	vt_lines_free(&lines);
 	return node;
 }
 
@@ -116,7 +116,7 @@ uint32_t vt_page_stacks_native(struct vt_page_stacks *stacks, const struct vt_al
 	for (unsigned i = lines.nr; i-- > 0;)
 		node = child(&stacks->native, node,
 			     vt_page_strings_number(stacks->strings, lines.text[i]));
-	vt_describe_free(&lines);
+	vt_lines_free(&lines);
 	vt_map_put(&stacks->native.leaves, key, node);
 	return node;
 }

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "analyzer/report/json.h"
+#include "analyzer/output/json.h"
 
 void vt_page_strings_init(struct vt_page_strings *strings)
 {

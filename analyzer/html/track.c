@@ -3,7 +3,7 @@
 
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
-#include "analyzer/report/json.h"
+#include "analyzer/output/json.h"
 
 #define MOST_SPANS  6000
 #define MOST_MARKS  200

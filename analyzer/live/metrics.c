@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/analysis/ended.h"
+#include "analyzer/analysis/program_name.h"
 #include "analyzer/base/hash.h"
 #include "analyzer/base/printable.h"
 #include "analyzer/base/util.h"
-#include "analyzer/report/ended.h"
-#include "analyzer/report/program_name.h"
 
 struct metric {
 	const char *name;

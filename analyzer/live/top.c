@@ -5,17 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/analysis/ended.h"
+#include "analyzer/analysis/program_name.h"
 #include "analyzer/base/clock.h"
 #include "analyzer/base/printable.h"
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
 #include "analyzer/live/top_rows.h"
+#include "analyzer/output/table.h"
 #include "analyzer/ranks/folder.h"
 #include "analyzer/ranks/ranks_runs.h"
-#include "analyzer/report/ended.h"
-#include "analyzer/report/program_name.h"
 #include "analyzer/report/report.h"
-#include "analyzer/report/table.h"
 
 #define BAR_WIDTH 30
 #define MOST_UNREADABLE 5

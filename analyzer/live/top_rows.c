@@ -7,7 +7,7 @@
 
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
-#include "analyzer/report/table.h"
+#include "analyzer/output/table.h"
 
 #define MOST_PLACE 60
 
@@ -166,7 +166,7 @@ static void print_place(const struct vt_top_rows *rows, const struct grown *grow
 	size_t len;
 
 	if (!lines.nr) {
-		vt_describe_free(&lines);
+		vt_lines_free(&lines);
 		lines = vt_describe_native(describe, grown->spot->first->made->native_stack);
 	}
 	text = lines.nr ? lines.text[0] : "(no stack)";
@@ -175,7 +175,7 @@ static void print_place(const struct vt_top_rows *rows, const struct grown *grow
 	fprintf(out, "  %11s  %s%s\n",
 		vt_units_bytes_signed(bytes, sizeof(bytes), (int64_t)grown->bytes),
 		len > MOST_PLACE ? "..." : "", len > MOST_PLACE ? text + len - MOST_PLACE : text);
-	vt_describe_free(&lines);
+	vt_lines_free(&lines);
 }
 
 static void print_places(const struct vt_top_rows *rows, const struct vt_top_options *options,

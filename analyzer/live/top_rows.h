@@ -9,9 +9,9 @@
 
 #include <stdio.h>
 
+#include "analyzer/analysis/analysis.h"
+#include "analyzer/analysis/books.h"
 #include "analyzer/live/top_options.h"
-#include "analyzer/report/analysis.h"
-#include "analyzer/report/books.h"
 #include "analyzer/report/hotspots.h"
 
 struct vt_top_row {

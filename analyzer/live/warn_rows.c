@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "analyzer/analysis/ended.h"
 #include "analyzer/base/clock.h"
 #include "analyzer/database/db.h"
 #include "analyzer/input/input.h"
-#include "analyzer/report/ended.h"
 
 static const char insert[] =
 	"INSERT INTO warning (time_ns, event, device, threshold, is_reached, bytes,"

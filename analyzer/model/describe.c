@@ -245,11 +245,3 @@ struct vt_lines vt_describe_native(const struct vt_describe *describe, uint32_t 
 		lines.text[lines.nr++] = native_text(describe, ids[0]);
 	return lines;
 }
-
-void vt_describe_free(struct vt_lines *lines)
-{
-	for (unsigned i = 0; i < lines->nr; i++)
-		free(lines->text[i]);
-	free(lines->text);
-	memset(lines, 0, sizeof(*lines));
-}

@@ -22,12 +22,6 @@ void vt_describe_init(struct vt_describe *describe, const struct vt_model *model
 		      int has_all_frames);
 void vt_describe_release(struct vt_describe *describe);
 
-/* Lines of text; the caller gives them to vt_describe_free. */
-struct vt_lines {
-	char **text;
-	unsigned nr;
-};
-
 /* Ids of the Python frames that are to be seen, into VT_FRAMES_MAX entries; returns how many. */
 unsigned vt_describe_visible(const struct vt_describe *describe, uint32_t stack, uint32_t *ids);
 
@@ -45,7 +39,6 @@ char *vt_describe_frame(const struct vt_describe *describe, uint32_t frame);
  * parameter lists.
  */
 struct vt_lines vt_describe_native(const struct vt_describe *describe, uint32_t stack);
-void vt_describe_free(struct vt_lines *lines);
 
 /* A demangled name without its parameters: "void f<int>(int)" -> "void f<int>"; free(). */
 char *vt_describe_symbol(const char *symbol);

@@ -9,7 +9,7 @@
 #include "analyzer/database/db.h"
 #include "analyzer/model/describe.h"
 
-/* A sentence each, none where the recording is whole; vt_describe_free(). */
+/* A sentence each, none where the recording is whole; vt_lines_free(). */
 struct vt_lines vt_losses_find(struct vt_db *db);
 
 /*

@@ -116,7 +116,7 @@ struct vt_lines vt_producer_lines(const struct vt_describe *describe, const stru
 
 	if (lines.nr)
 		return lines;
-	vt_describe_free(&lines);
+	vt_lines_free(&lines);
 	return vt_describe_native(describe, producer.native_stack);
 }
 

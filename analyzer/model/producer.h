@@ -35,7 +35,7 @@ uint32_t vt_producer_stack(const struct vt_model *model, const struct vt_allocat
 
 /*
  * Its frames that are to be seen, innermost first, "backward of" before the line of a forward call;
- * native ones where there is no Python.  The caller gives them to vt_describe_free.
+ * native ones where there is no Python.  The caller gives them to vt_lines_free.
  */
 struct vt_lines vt_producer_lines(const struct vt_describe *describe,
 				  const struct vt_allocation *a);

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "analyzer/analysis/limits.h"
 #include "analyzer/planner/measured.h"
-#include "analyzer/report/limits.h"
 
 /* Blocks are multiples of that. */
 #define BLOCK 512

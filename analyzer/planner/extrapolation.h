@@ -8,10 +8,10 @@
  * of blocks are those of the recording is the assumption behind all of it.
  */
 
+#include "analyzer/analysis/analysis.h"
 #include "analyzer/diagnosis/scaling.h"
 #include "analyzer/planner/owners.h"
 #include "analyzer/replay/replay.h"
-#include "analyzer/report/analysis.h"
 
 /* What of one owner follows the batch in one way. */
 struct vt_extrapolation_row {

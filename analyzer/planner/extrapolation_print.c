@@ -4,8 +4,8 @@
 #include <math.h>
 
 #include "analyzer/base/units.h"
-#include "analyzer/report/json.h"
-#include "analyzer/report/table.h"
+#include "analyzer/output/json.h"
+#include "analyzer/output/table.h"
 
 /* Rows of less are left out of the text. */
 #define SHOWN 0x1p20

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "analyzer/base/units.h"
-#include "analyzer/report/json.h"
-#include "analyzer/report/table.h"
+#include "analyzer/output/json.h"
+#include "analyzer/output/table.h"
 
 #define FORMAT 1
 

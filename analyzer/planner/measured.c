@@ -3,10 +3,10 @@
 
 #include <string.h>
 
+#include "analyzer/analysis/books.h"
 #include "analyzer/attribution/moments.h"
 #include "analyzer/base/search.h"
 #include "analyzer/replay/trace.h"
-#include "analyzer/report/books.h"
 
 /* Which spans make a stage, and what a plan calls what happens there. */
 struct rule {

@@ -7,9 +7,9 @@
  * allocated bytes in the steady state (from the second training step on), by owner.
  */
 
+#include "analyzer/analysis/analysis.h"
 #include "analyzer/diagnosis/scaling.h"
 #include "analyzer/planner/owners.h"
-#include "analyzer/report/analysis.h"
 
 struct vt_measured_stage {
 	const char *name; /* as the report names it: "backward" */

@@ -4,9 +4,9 @@
 
 #include "analyzer/base/shell.h"
 #include "analyzer/base/units.h"
+#include "analyzer/output/json.h"
+#include "analyzer/output/table.h"
 #include "analyzer/planner/model_run.h"
-#include "analyzer/report/json.h"
-#include "analyzer/report/table.h"
 
 /* Rows of less are left out of the text. */
 #define SHOWN 0x1p20

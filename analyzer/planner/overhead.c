@@ -3,10 +3,10 @@
 
 #include <string.h>
 
+#include "analyzer/analysis/analysis.h"
+#include "analyzer/analysis/books.h"
 #include "analyzer/base/owner_path.h"
 #include "analyzer/planner/measured.h"
-#include "analyzer/report/analysis.h"
-#include "analyzer/report/books.h"
 
 static void fill(struct vt_plan_settings *settings, enum vt_setting id, uint64_t bytes)
 {

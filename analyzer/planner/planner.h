@@ -8,9 +8,9 @@
 
 #include <stdio.h>
 
+#include "analyzer/analysis/analysis.h"
 #include "analyzer/planner/fitting.h"
 #include "analyzer/planner/sweep.h"
-#include "analyzer/report/analysis.h"
 
 struct vt_planner_request {
 	const struct vt_architecture *model;

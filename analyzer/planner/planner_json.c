@@ -9,7 +9,7 @@
 #include "analyzer/planner/plan_replay.h"
 #include "analyzer/planner/planner.h"
 #include "analyzer/planner/sizes.h"
-#include "analyzer/report/json.h"
+#include "analyzer/output/json.h"
 
 #define FORMAT 1
 

@@ -11,7 +11,7 @@
 #include "analyzer/planner/plan_replay.h"
 #include "analyzer/planner/planner.h"
 #include "analyzer/planner/sizes.h"
-#include "analyzer/report/table.h"
+#include "analyzer/output/table.h"
 
 static const char *gib(char *buf, double bytes)
 {

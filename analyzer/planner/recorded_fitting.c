@@ -4,11 +4,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "analyzer/analysis/limits.h"
 #include "analyzer/base/map.h"
 #include "analyzer/diagnosis/kept_layers.h"
 #include "analyzer/planner/measured.h"
 #include "analyzer/planner/product_flops.h"
-#include "analyzer/report/limits.h"
 
 VT_VECTOR_DECLARE(cover_needs, struct vt_cover_need);
 

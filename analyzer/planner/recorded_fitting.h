@@ -8,8 +8,8 @@
  * run is assumed to do the same otherwise.
  */
 
+#include "analyzer/analysis/analysis.h"
 #include "analyzer/planner/cheapest_cover.h"
-#include "analyzer/report/analysis.h"
 
 struct vt_recorded_layer {
 	char *path;         /* "model.layers.3" */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "analyzer/base/units.h"
-#include "analyzer/report/json.h"
+#include "analyzer/output/json.h"
 
 #define FORMAT 1
 

@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "analyzer/base/units.h"
+#include "analyzer/output/json.h"
+#include "analyzer/output/table.h"
 #include "analyzer/planner/sheet.h"
 #include "analyzer/planner/source.h"
-#include "analyzer/report/json.h"
-#include "analyzer/report/table.h"
 
 #define FORMAT 1
 

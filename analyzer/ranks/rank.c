@@ -4,12 +4,12 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "analyzer/analysis/ended.h"
 #include "analyzer/attribution/moments.h"
 #include "analyzer/base/printable.h"
 #include "analyzer/base/util.h"
 #include "analyzer/model/samples.h"
-#include "analyzer/report/ended.h"
-#include "analyzer/report/json.h"
+#include "analyzer/output/json.h"
 #include "analyzer/report/report.h"
 
 /* Of a launcher that set no facts of its own (recordings of earlier versions) its variables. */

@@ -6,7 +6,7 @@
 #include "analyzer/base/util.h"
 #include "analyzer/ranks/recording_list.h"
 #include "analyzer/diff/diff_json.h"
-#include "analyzer/report/json.h"
+#include "analyzer/output/json.h"
 
 #define FORMAT 1
 

@@ -3,11 +3,11 @@
 
 #include <string.h>
 
+#include "analyzer/analysis/ended.h"
+#include "analyzer/analysis/program_name.h"
 #include "analyzer/base/util.h"
 #include "analyzer/ranks/folder.h"
 #include "analyzer/ranks/readers.h"
-#include "analyzer/report/ended.h"
-#include "analyzer/report/program_name.h"
 
 static int is_same(const char *a, const char *b)
 {

@@ -4,14 +4,14 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "analyzer/analysis/ended.h"
 #include "analyzer/base/printable.h"
 #include "analyzer/base/shell.h"
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
+#include "analyzer/output/json.h"
+#include "analyzer/output/table.h"
 #include "analyzer/ranks/recording_list.h"
-#include "analyzer/report/ended.h"
-#include "analyzer/report/json.h"
-#include "analyzer/report/table.h"
 
 /* As many ranks as are listed one by one; of more the highest, the median, the lowest. */
 #define MOST_RANKS 16

@@ -5,14 +5,14 @@
 #include <string.h>
 #include <time.h>
 
+#include "analyzer/analysis/ended.h"
+#include "analyzer/analysis/program_name.h"
 #include "analyzer/base/printable.h"
 #include "analyzer/base/shell.h"
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
-#include "analyzer/report/ended.h"
-#include "analyzer/report/json.h"
-#include "analyzer/report/program_name.h"
-#include "analyzer/report/table.h"
+#include "analyzer/output/json.h"
+#include "analyzer/output/table.h"
 
 #define FORMAT 1
 

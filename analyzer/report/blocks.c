@@ -6,8 +6,8 @@
 
 #include "analyzer/attribution/inference/module_path.h"
 #include "analyzer/attribution/keepers.h"
-#include "analyzer/report/json.h"
-#include "analyzer/report/table.h"
+#include "analyzer/output/json.h"
+#include "analyzer/output/table.h"
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
 #include "analyzer/model/producer.h"
@@ -196,7 +196,7 @@ static char *where(const struct vt_blocks *blocks, const struct vt_allocation *a
 	struct vt_lines lines = vt_producer_lines(&blocks->describe, a);
 	char *text = vt_xstrdup(lines.nr ? lines.text[0] : "");
 
-	vt_describe_free(&lines);
+	vt_lines_free(&lines);
 	return text;
 }
 

@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-#include "analyzer/report/analysis.h"
+#include "analyzer/analysis/analysis.h"
 #include "analyzer/report/blocks.h"
 
 /* Rules that would have matched next; further ones are ever more general. */

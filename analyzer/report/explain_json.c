@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/base/util.h"
+#include "analyzer/output/json.h"
 #include "analyzer/report/explain.h"
-#include "analyzer/report/json.h"
 
 static json_t *rule_json(struct vt_explain *explain, const struct vt_rule *rule)
 {

@@ -36,7 +36,7 @@ static void print_stack(const char *title, struct vt_lines lines, FILE *out)
 		fprintf(out, "\n%s\n", title);
 	for (unsigned i = 0; i < lines.nr; i++)
 		fprintf(out, "  %s\n", lines.text[i]);
-	vt_describe_free(&lines);
+	vt_lines_free(&lines);
 }
 
 static void print_moment(const struct vt_explain *explain, const char *word, int64_t event,

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "analyzer/base/units.h"
-#include "analyzer/report/json.h"
+#include "analyzer/output/json.h"
 
 #define WHAT_WIDTH 76 /* a longer line has the figures behind it */
 #define PAGE_WIDTH 78

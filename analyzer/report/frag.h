@@ -9,9 +9,9 @@
 
 #include <stdio.h>
 
+#include "analyzer/analysis/analysis.h"
 #include "analyzer/model/describe.h"
 #include "analyzer/replay/layout.h"
-#include "analyzer/report/analysis.h"
 
 struct vt_frag_options {
 	const char *when; /* NULL: the last failed request, else the peak of the device */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/report/frag.h"
 
-#include "analyzer/report/json.h"
-#include "analyzer/report/limits.h"
+#include "analyzer/analysis/limits.h"
+#include "analyzer/output/json.h"
 
 static json_t *totals_json(const struct vt_layout_totals *totals)
 {

@@ -6,8 +6,8 @@
 
 #include "analyzer/base/units.h"
 #include "analyzer/model/producer.h"
-#include "analyzer/report/table.h"
-#include "analyzer/report/limits.h"
+#include "analyzer/output/table.h"
+#include "analyzer/analysis/limits.h"
 
 #define MAP_WIDTH  48
 #define MAX_FRAMES 6 /* of one place; --json has all */
@@ -208,7 +208,7 @@ static void print_place(struct vt_frag *frag, const struct vt_allocation *a, FIL
 
 	for (unsigned i = 0; i < lines.nr && i < MAX_FRAMES; i++)
 		fprintf(out, "       %s\n", lines.text[i]);
-	vt_describe_free(&lines);
+	vt_lines_free(&lines);
 }
 
 static void print_pins(struct vt_frag *frag, const struct vt_frag_device *device, FILE *out)

@@ -6,8 +6,8 @@
 #include "analyzer/attribution/inference/module_path.h"
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
-#include "analyzer/report/json.h"
-#include "analyzer/report/table.h"
+#include "analyzer/output/json.h"
+#include "analyzer/output/table.h"
 
 #define WORD(name, text) text,
 static const char *const words[VT_NR_GROUPS_BY] = { VT_GROUPS_BY(WORD) };

@@ -5,8 +5,8 @@
 
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
-#include "analyzer/report/json.h"
-#include "analyzer/report/table.h"
+#include "analyzer/output/json.h"
+#include "analyzer/output/table.h"
 
 /* Details below one keeper; a deep model has as many as it has kinds of layers, and some lines. */
 #define MOST_DETAILS 8

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "analyzer/model/producer.h"
-#include "analyzer/report/json.h"
+#include "analyzer/output/json.h"
 
 /* "variable,list" as an array. */
 static json_t *kinds_json(const char *kinds)

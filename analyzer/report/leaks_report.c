@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/report/leaks_report.h"
-#include "analyzer/report/ended.h"
+#include "analyzer/analysis/ended.h"
 
 #include <string.h>
 
+#include "analyzer/analysis/limits.h"
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
 #include "analyzer/model/losses.h"
 #include "analyzer/model/when.h"
-#include "analyzer/report/limits.h"
 
 VT_VECTOR_DECLARE(notes, char *);
 
@@ -106,7 +106,7 @@ void vt_leaks_report_release(struct vt_leaks_report *report)
 {
 	if (report->analysis && report->ended)
 		vt_leaks_release(&report->leaks);
-	vt_describe_free(&report->notes);
+	vt_lines_free(&report->notes);
 	free(report->ended);
 	memset(report, 0, sizeof(*report));
 }

@@ -9,8 +9,8 @@
 #include <jansson.h>
 #include <stdio.h>
 
+#include "analyzer/analysis/analysis.h"
 #include "analyzer/diagnosis/leaks.h"
-#include "analyzer/report/analysis.h"
 
 struct vt_leaks_report {
 	struct vt_analysis *analysis;

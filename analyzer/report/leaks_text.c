@@ -23,14 +23,14 @@ static void print_frames(struct vt_leaks *leaks, const struct vt_allocation *a, 
 		vt_describe_python(&leaks->describe, vt_producer_stack(model, a));
 
 	if (!lines.nr) {
-		vt_describe_free(&lines);
+		vt_lines_free(&lines);
 		lines = vt_describe_native(&leaks->describe, a->made->native_stack);
 	}
 	for (unsigned i = 0; i < lines.nr && i < MAX_FRAMES; i++)
 		fprintf(out, "       %s\n", lines.text[i]);
 	if (!lines.nr)
 		fputs("       (no stack)\n", out);
-	vt_describe_free(&lines);
+	vt_lines_free(&lines);
 }
 
 static const struct vt_allocation *made(const struct vt_leaks *leaks, const struct vt_leak *leak)

@@ -3,10 +3,10 @@
 
 #include <string.h>
 
+#include "analyzer/analysis/limits.h"
 #include "analyzer/base/owner_path.h"
 #include "analyzer/diagnosis/failed_request.h"
 #include "analyzer/model/when.h"
-#include "analyzer/report/limits.h"
 
 const char *const vt_oom_causes[VT_NR_OOM_CAUSES] = {
 #define VT_OOM_CAUSE_TEXT(name, text) text,

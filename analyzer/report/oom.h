@@ -10,11 +10,11 @@
 
 #include <stdio.h>
 
+#include "analyzer/analysis/books.h"
 #include "analyzer/diagnosis/next_passes.h"
 #include "analyzer/diagnosis/oom_remedies.h"
 #include "analyzer/diagnosis/whole_step.h"
 #include "analyzer/model/producer.h"
-#include "analyzer/report/books.h"
 #include "analyzer/report/frag.h"
 #include "analyzer/report/peak_context.h"
 

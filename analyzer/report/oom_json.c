@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/report/oom.h"
 
+#include "analyzer/analysis/books_json.h"
 #include "analyzer/model/when.h"
-#include "analyzer/report/books_json.h"
-#include "analyzer/report/json.h"
+#include "analyzer/output/json.h"
 
 static void set_bytes(json_t *object, const char *key, uint64_t bytes)
 {

@@ -23,7 +23,7 @@ static void print_lines(struct vt_lines lines, unsigned max, const char *indent,
 		fprintf(out, "%s%s\n", indent, lines.text[i]);
 	if (lines.nr > max)
 		fprintf(out, "%s... %u more (--all-frames)\n", indent, lines.nr - max);
-	vt_describe_free(&lines);
+	vt_lines_free(&lines);
 }
 
 static void print_request(const struct vt_oom *oom, FILE *out)
@@ -311,7 +311,7 @@ static void print_next_passes(const struct vt_oom *oom, FILE *out)
 	if (!next->is_decoding)
 		fprintf(out, "  results that are moved to the host (.cpu()) %s by %s add nothing\n",
 			what, what);
-	vt_describe_free(&lines);
+	vt_lines_free(&lines);
 }
 
 static int is_same(const struct vt_out_of_memory *x, const struct vt_out_of_memory *y)
@@ -334,7 +334,7 @@ static void print_failure(const struct vt_oom *oom, const struct vt_out_of_memor
 	if (times > 1)
 		fprintf(out, "  (%u times in a row)", times);
 	fputc('\n', out);
-	vt_describe_free(&lines);
+	vt_lines_free(&lines);
 }
 
 /* A program that catches the error tries again; equal ones in a row are one line. */

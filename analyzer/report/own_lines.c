@@ -73,6 +73,6 @@ char *vt_own_lines_text(const struct vt_own_line *line, const struct vt_describe
 		return text;
 	lines = vt_producer_lines(describe, line->largest->first);
 	text = vt_xstrdup(lines.nr ? lines.text[0] : "a place without a stack");
-	vt_describe_free(&lines);
+	vt_lines_free(&lines);
 	return text;
 }

@@ -6,7 +6,7 @@
 
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
-#include "analyzer/report/table.h"
+#include "analyzer/output/table.h"
 
 #define MOST VT_OWNER_COLUMNS_MAX
 

@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-#include "analyzer/report/books.h"
+#include "analyzer/analysis/books.h"
 #include "analyzer/report/report_sections.h"
 
 /* One moment: a column of bytes and one of their share of the device's use. */

@@ -9,8 +9,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "analyzer/report/analysis.h"
-#include "analyzer/report/json.h"
+#include "analyzer/analysis/analysis.h"
+#include "analyzer/output/json.h"
 
 struct vt_peak_context {
 	int64_t event;

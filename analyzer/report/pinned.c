@@ -3,7 +3,7 @@
 
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
-#include "analyzer/report/json.h"
+#include "analyzer/output/json.h"
 
 /* Reading one value of the device pins a few bytes. */
 #define NOTICEABLE_BYTES VT_MIB

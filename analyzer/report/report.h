@@ -12,8 +12,8 @@
 #include <stdio.h>
 
 #include "analyzer/diagnosis/findings.h"
-#include "analyzer/report/analysis.h"
-#include "analyzer/report/books.h"
+#include "analyzer/analysis/analysis.h"
+#include "analyzer/analysis/books.h"
 #include "analyzer/model/describe.h"
 #include "analyzer/report/hotspots.h"
 #include "analyzer/report/oom.h"

@@ -7,8 +7,8 @@
  * their decode steps, calls of a module where nothing is trained.
  */
 
-#include "analyzer/report/analysis.h"
-#include "analyzer/report/books.h"
+#include "analyzer/analysis/analysis.h"
+#include "analyzer/analysis/books.h"
 
 /* What happened while something ran that is counted: a step, a micro-batch, a call of a module. */
 struct vt_report_iteration {

@@ -28,7 +28,7 @@ static void print_lines(struct vt_lines lines, unsigned max, FILE *out)
 		fprintf(out, "       %s\n", lines.text[i]);
 	if (lines.nr > max)
 		fprintf(out, "       ... %u more\n", lines.nr - max);
-	vt_describe_free(&lines);
+	vt_lines_free(&lines);
 }
 
 static void print_place(const struct vt_report *report, const struct vt_hotspot *spot,

@@ -7,8 +7,8 @@
  * program itself called; or one per mark and range that the program left.
  */
 
-#include "analyzer/report/analysis.h"
-#include "analyzer/report/books.h"
+#include "analyzer/analysis/analysis.h"
+#include "analyzer/analysis/books.h"
 
 /*
  * A row of the table of stages: the stretch with the highest use among those of one name on one

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/report/report_stages_json.h"
 
-#include "analyzer/report/json.h"
+#include "analyzer/output/json.h"
 
 static json_t *by_owner(const struct vt_books *books)
 {

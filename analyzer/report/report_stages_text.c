@@ -5,8 +5,8 @@
 
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
+#include "analyzer/output/table.h"
 #include "analyzer/report/report_changes.h"
-#include "analyzer/report/table.h"
 
 /* Of a long row the first and the last ones are printed. */
 #define SHOWN_AT_END 3

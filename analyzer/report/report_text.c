@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/report/report.h"
-#include "analyzer/report/ended.h"
+#include "analyzer/analysis/ended.h"
 
 #include <jansson.h>
 #include <string.h>
@@ -12,9 +12,9 @@
 #include "analyzer/model/samples.h"
 #include "analyzer/report/findings_print.h"
 #include "analyzer/report/keeper_table.h"
-#include "analyzer/report/limits.h"
+#include "analyzer/analysis/limits.h"
 #include "analyzer/report/owner_table.h"
-#include "analyzer/report/program_name.h"
+#include "analyzer/analysis/program_name.h"
 #include "analyzer/report/report_sections.h"
 #include "analyzer/report/report_stages_text.h"
 #include "analyzer/report/report_warn.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "analyzer/base/units.h"
-#include "analyzer/report/json.h"
+#include "analyzer/output/json.h"
 
 int vt_report_warn_parse(const char *text, double *share)
 {

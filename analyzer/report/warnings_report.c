@@ -6,7 +6,7 @@
 
 #include "analyzer/base/printable.h"
 #include "analyzer/base/units.h"
-#include "analyzer/report/json.h"
+#include "analyzer/output/json.h"
 
 #define MOST_ROWS 20
 

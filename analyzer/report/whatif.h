@@ -9,8 +9,8 @@
 
 #include <stdio.h>
 
+#include "analyzer/analysis/analysis.h"
 #include "analyzer/diagnosis/scaling.h"
-#include "analyzer/report/analysis.h"
 
 /*
  * An owner and all below it, or a glob of owners; factor 0 leaves its blocks out.  Of several that

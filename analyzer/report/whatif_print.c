@@ -4,10 +4,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "analyzer/analysis/limits.h"
 #include "analyzer/base/units.h"
-#include "analyzer/report/json.h"
-#include "analyzer/report/limits.h"
-#include "analyzer/report/table.h"
+#include "analyzer/output/json.h"
+#include "analyzer/output/table.h"
 
 static char *settings_text(const struct vt_settings *settings)
 {

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "analyzer/report/analysis.h"
+#include "analyzer/analysis/analysis.h"
 #include "tests/lib/database_builder.h"
 
 #define DRIVER "libcuda.so.1!cuMemAlloc_v2 < libcudart.so.12!cudaMalloc < "

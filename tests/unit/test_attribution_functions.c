@@ -10,8 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "analyzer/analysis/analysis.h"
 #include "analyzer/base/util.h"
-#include "analyzer/report/analysis.h"
 #include "tests/lib/database_builder.h"
 
 #define MAIN "main.py:9 main"

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "analyzer/report/analysis.h"
-#include "analyzer/report/books.h"
+#include "analyzer/analysis/analysis.h"
+#include "analyzer/analysis/books.h"
 #include "tests/lib/database_builder.h"
 
 #define BASE 0x700000000000ull

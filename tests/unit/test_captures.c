@@ -3,9 +3,9 @@
 
 #include <string.h>
 
+#include "analyzer/analysis/analysis.h"
+#include "analyzer/analysis/books.h"
 #include "analyzer/model/captures.h"
-#include "analyzer/report/analysis.h"
-#include "analyzer/report/books.h"
 #include "tests/lib/database_builder.h"
 
 #define BASE   0x700000000000ull

@@ -38,7 +38,7 @@ static void cells_have_numbers(void **state)
 	assert_string_equal(lines.text[1], "/tmp/ipykernel_7/456.py:2 <module>");
 	assert_string_equal(lines.text[2], "cell 12, line 3 <module>");
 	assert_string_equal(lines.text[3], "<ipython-input>:1 <module>");
-	vt_describe_free(&lines);
+	vt_lines_free(&lines);
 	vt_describe_release(&describe);
 	vt_model_release(&model);
 	vt_db_close(db);

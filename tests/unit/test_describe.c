@@ -60,7 +60,7 @@ static char *lines_of(const char *python, const char *native, int has_all_frames
 	vt_buffer_init(&text);
 	for (unsigned i = 0; i < lines.nr; i++)
 		vt_buffer_printf(&text, "%s\n", lines.text[i]);
-	vt_describe_free(&lines);
+	vt_lines_free(&lines);
 	vt_describe_release(&describe);
 	vt_model_release(&model);
 	vt_db_close(db);

@@ -7,9 +7,9 @@
 
 #include <string.h>
 
+#include "analyzer/analysis/analysis.h"
 #include "analyzer/attribution/inference/module_path.h"
 #include "analyzer/base/util.h"
-#include "analyzer/report/analysis.h"
 #include "tests/lib/database_builder.h"
 
 #define NET       "net.py:9 Net.forward Net@1 < train.py:40 main"

@@ -6,9 +6,9 @@
 
 #include <string.h>
 
+#include "analyzer/analysis/analysis.h"
 #include "analyzer/attribution/keepers.h"
 #include "analyzer/base/util.h"
-#include "analyzer/report/analysis.h"
 #include "tests/lib/database_builder.h"
 
 #define TORCH "/usr/lib/python3/dist-packages/torch"

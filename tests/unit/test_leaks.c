@@ -7,10 +7,10 @@
 
 #include <unistd.h>
 
+#include "analyzer/analysis/analysis.h"
 #include "analyzer/base/util.h"
 #include "analyzer/diagnosis/leaks.h"
 #include "analyzer/model/when.h"
-#include "analyzer/report/analysis.h"
 #include "tests/lib/database_builder.h"
 
 #define ROUNDS 20

@@ -52,7 +52,7 @@ static void what_pytorch_has_no_more_is_said(void **state)
 	assert_string_equal(lines.text[2],
 			    "1 allocation (20.00 MiB) from before the loss, with no event"
 			    " since: whether they were freed is not known");
-	vt_describe_free(&lines);
+	vt_lines_free(&lines);
 	vt_db_close(db);
 }
 
@@ -63,7 +63,7 @@ static void what_pytorch_still_has_is_not_doubted(void **state)
 
 	(void)state;
 	assert_int_equal(lines.nr, 1);
-	vt_describe_free(&lines);
+	vt_lines_free(&lines);
 	vt_db_close(db);
 }
 
@@ -88,7 +88,7 @@ static void what_nobody_tells_is_one_line_and_unknown(void **state)
 	assert_string_equal(lines.text[1],
 			    "3 allocations (24.00 MiB) from before the loss, with no event"
 			    " since: whether they were freed is not known");
-	vt_describe_free(&lines);
+	vt_lines_free(&lines);
 	vt_db_close(db);
 	builder_release(&b);
 }
@@ -107,7 +107,7 @@ static void nothing_is_said_of_a_whole_recording(void **state)
 	assert_int_equal(lines.nr, 0);
 	assert_int_equal(vt_losses_count(db), 0);
 	assert_false(vt_losses_is_cut(db));
-	vt_describe_free(&lines);
+	vt_lines_free(&lines);
 	vt_db_close(db);
 	builder_release(&b);
 }

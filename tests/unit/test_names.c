@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyzer/analysis/analysis.h"
 #include "analyzer/base/util.h"
-#include "analyzer/report/analysis.h"
 #include "common/journal_format.h"
 #include "tests/lib/database_builder.h"
 

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyzer/analysis/analysis.h"
 #include "analyzer/base/util.h"
-#include "analyzer/report/analysis.h"
 #include "tests/lib/database_builder.h"
 
 #define MAIN	 " < run.py:40 main"

@@ -5,12 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyzer/analysis/analysis.h"
 #include "analyzer/base/units.h"
 #include "analyzer/replay/layout.h"
 #include "analyzer/replay/replay.h"
 #include "analyzer/replay/requests.h"
 #include "analyzer/replay/streams.h"
-#include "analyzer/report/analysis.h"
 #include "tests/lib/database_builder.h"
 
 #define MIB     VT_MIB

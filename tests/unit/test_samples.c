@@ -3,9 +3,9 @@
 
 #include <unistd.h>
 
+#include "analyzer/analysis/analysis.h"
 #include "analyzer/import/device_samples.h"
 #include "analyzer/model/samples.h"
-#include "analyzer/report/analysis.h"
 #include "tests/lib/database_builder.h"
 
 #define MS   1000000

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "analyzer/model/when.h"
-#include "analyzer/report/analysis.h"
+#include "analyzer/analysis/analysis.h"
 #include "analyzer/report/report_stages_text.h"
 #include "analyzer/base/util.h"
 #include "tests/lib/database_builder.h"

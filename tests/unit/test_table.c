@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "analyzer/report/table.h"
+#include "analyzer/output/table.h"
 
 static void assert_prints(const struct vt_table *table, unsigned indent, const char *expected)
 {

@@ -4,10 +4,10 @@
 
 #include <string.h>
 
+#include "analyzer/analysis/analysis.h"
 #include "analyzer/base/units.h"
 #include "analyzer/diagnosis/oom_remedies.h"
 #include "analyzer/replay/traces.h"
-#include "analyzer/report/analysis.h"
 #include "tests/lib/database_builder.h"
 
 #define MIB     VT_MIB

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/analysis/analysis.h"
 #include "analyzer/base/util.h"
-#include "analyzer/report/analysis.h"
 #include "tests/lib/database_builder.h"
 
 #define MAIN "train.py:40 main"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "analyzer/report/program_name.h"
+#include "analyzer/analysis/program_name.h"
 
 #include <jansson.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "analyzer/report/ended.h"
+#include "analyzer/analysis/ended.h"
 
 #include <string.h>
 

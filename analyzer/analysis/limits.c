@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "analyzer/report/limits.h"
-#include "analyzer/report/ended.h"
+#include "analyzer/analysis/limits.h"
+#include "analyzer/analysis/ended.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
 #include "analyzer/model/losses.h"
-#include "analyzer/report/json.h"
+#include "analyzer/output/json.h"
 
 VT_VECTOR_DECLARE(limits, char *);
 
@@ -206,7 +206,7 @@ static void print(struct vt_lines lines, const char *word, FILE *out)
 {
 	for (unsigned i = 0; i < lines.nr; i++)
 		fprintf(out, "%s: %s\n", word, lines.text[i]);
-	vt_describe_free(&lines);
+	vt_lines_free(&lines);
 }
 
 void vt_limits_print_losses(const struct vt_analysis *analysis, FILE *out)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "analyzer/report/analysis.h"
+#include "analyzer/analysis/analysis.h"
 
 #include <string.h>
 

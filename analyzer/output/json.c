@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "analyzer/report/json.h"
+#include "analyzer/output/json.h"
 
 #include <math.h>
 
@@ -48,7 +48,7 @@ json_t *vt_json_lines(struct vt_lines lines)
 
 	for (unsigned i = 0; i < lines.nr; i++)
 		vt_json_append(array, lines.text[i]);
-	vt_describe_free(&lines);
+	vt_lines_free(&lines);
 	return array;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "analyzer/report/table.h"
+#include "analyzer/output/table.h"
 
 #include <string.h>
 

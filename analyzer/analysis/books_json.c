@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "analyzer/report/books_json.h"
+#include "analyzer/analysis/books_json.h"
 
 #include <string.h>
 
-#include "analyzer/report/json.h"
+#include "analyzer/output/json.h"
 
 static json_t *provenance(const uint64_t *bytes)
 {

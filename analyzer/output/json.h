@@ -10,7 +10,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "analyzer/model/describe.h"
+#include "analyzer/base/util.h"
 
 /*
  * A string, null for NULL.  Text that is no UTF-8 (a file name may be) has its odd bytes replaced

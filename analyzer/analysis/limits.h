@@ -10,10 +10,10 @@
 #include <jansson.h>
 #include <stdio.h>
 
+#include "analyzer/analysis/analysis.h"
 #include "analyzer/model/describe.h"
-#include "analyzer/report/analysis.h"
 
-/* Without frameworks or Python; vt_describe_free(). */
+/* Without frameworks or Python; vt_lines_free(). */
 struct vt_lines vt_limits_of_kinds(const struct vt_analysis *analysis);
 /* ... of a recording that is not whole, and of a run that did not end, or not by itself. */
 struct vt_lines vt_limits_find(const struct vt_analysis *analysis);

@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-#include "analyzer/report/books.h"
+#include "analyzer/analysis/books.h"
 
 void vt_books_json_set(json_t *object, const struct vt_books *books);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "analyzer/report/books.h"
+#include "analyzer/analysis/books.h"
 
 #include <stdarg.h>
 #include <stdio.h>
