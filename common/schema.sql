@@ -1,17 +1,17 @@
--- The vtrace database.  Public: documented here and in FORMAT.md, versioned by user_version, only ever added to.
--- Facts only; what a byte is called is decided by the reader.  Bytes, nanoseconds (CLOCK_MONOTONIC), event numbers from 1.
+-- The vtrace database.  Public: documented here and in FORMAT.md, versioned by user_version; later versions only add to it.
+-- It stores facts; owners are assigned when it is read.  Units: bytes, nanoseconds (CLOCK_MONOTONIC), event numbers from 1.
 -- INTEGER columns named *_class, class, scope, name, holder, dtype, shape and reason hold string.id.
 
 -- One row per fact about the run.  From the recorder: command (JSON array), executable, cwd, hostname, recorder, python,
--- operators (why they are not observed, if so),
--- env:NAME for each environment variable kept, uuid:N of device N; where a launcher started it (common/launchers.h) launcher, rank,
--- world_size, local_rank and job (equal for processes of one start).  From the importer: pid, start_time_ns, start_realtime_ns, duration_ns, torch,
--- ended ("running", "exit N", "signal N", "killed" = no exit handler ran, "snapshot"), exit_status, recording_stopped (why, if early),
--- events, lost_events (no room), torn_records (cut off by the program's death), reused_addresses (a free was lost),
--- unknown_frees, missing_slots (where the journal was cut: how much of it), and how far it is: imported_slots, resolved_frames.
--- Of a recording that keeps a part of its past only: keep ("2GiB", "24h"), folded_event and folded_time_ns (see table period).
+-- operators (the reason, if they are not observed),
+-- env:NAME for each stored environment variable, uuid:N of device N; if a launcher started it (common/launchers.h) launcher, rank,
+-- world_size, local_rank and job (equal for all processes of one start).  From the importer: pid, start_time_ns, start_realtime_ns, duration_ns, torch,
+-- ended ("running", "exit N", "signal N", "killed" = no exit handler ran, "snapshot"), exit_status, recording_stopped (the reason, if early),
+-- events, lost_events (no room), torn_records (cut off when the program died), reused_addresses (a free was lost),
+-- unknown_frees, missing_slots (of a journal that was cut), and the progress of the import: imported_slots, resolved_frames.
+-- Of a recording that keeps only a part of its past: keep ("2GiB", "24h"), folded_event and folded_time_ns (see table period).
 -- Of a PyTorch snapshot (ended "snapshot"; every event has the same thread, times are of the wall clock): snapshot (its file's name),
--- snapshot_entries (of its traces), snapshot_earlier_blocks (alive when they began).
+-- snapshot_entries (of its traces), snapshot_earlier_blocks (live when they began).
 CREATE TABLE run (
 	key   TEXT PRIMARY KEY,
 	value TEXT NOT NULL
@@ -25,8 +25,8 @@ CREATE TABLE device (
 	multiprocessors INTEGER NOT NULL,
 	driver_version  INTEGER NOT NULL,
 	simulated       INTEGER NOT NULL,
-	-- Device use that no allocation explains, from the first memory_info sample on this device:
-	-- used then - recorded then (the context, other processes).  NULL where there was no sample.
+	-- Device use that no allocation explains, at the first memory_info sample on this device:
+	-- used - recorded (the context, other processes).  NULL: there was no sample.
 	context_bytes   INTEGER
 );
 
@@ -35,7 +35,7 @@ CREATE TABLE string (id INTEGER PRIMARY KEY, text TEXT NOT NULL);
 CREATE TABLE module (                 -- loaded ELF objects
 	id       INTEGER PRIMARY KEY,
 	path     TEXT NOT NULL,
-	build_id TEXT NOT NULL,       -- hexadecimal, '' where there is none
+	build_id TEXT NOT NULL,       -- hexadecimal; '': none
 	start    INTEGER NOT NULL,
 	end      INTEGER NOT NULL,
 	bias     INTEGER NOT NULL
@@ -46,22 +46,22 @@ CREATE TABLE native_frame (
 	id            INTEGER PRIMARY KEY,
 	address       INTEGER NOT NULL,   -- return address in the process; 0: the stack was cut here
 	module        INTEGER,            -- module.id; NULL: code of no file, whose callers are guessed
-	symbol        TEXT,               -- demangled; NULL where none was found
+	symbol        TEXT,               -- demangled; NULL: not found
 	symbol_offset INTEGER,
-	file          TEXT,               -- from debug information, where there is any
+	file          TEXT,               -- from debug information, if there is any
 	line          INTEGER
 );
 CREATE TABLE native_node (id INTEGER PRIMARY KEY, parent INTEGER NOT NULL, frame INTEGER NOT NULL);  -- parent 0: outermost
 CREATE TABLE native_stack (id INTEGER PRIMARY KEY, leaf INTEGER NOT NULL, depth INTEGER NOT NULL);
 
 CREATE TABLE python_code (id INTEGER PRIMARY KEY, file TEXT NOT NULL, name TEXT NOT NULL, first_line INTEGER NOT NULL);
--- Only while a recording is being imported (empty afterwards): what decodes the lines of frames still to come.
+-- Used during import and empty afterwards: line tables for frames still to come.
 CREATE TABLE python_line_table (code INTEGER PRIMARY KEY, python_minor INTEGER NOT NULL, bytes BLOB NOT NULL);
 CREATE TABLE python_frame (
 	id           INTEGER PRIMARY KEY,
 	code         INTEGER NOT NULL,
 	line         INTEGER NOT NULL,    -- 0 or less: not known
-	self_type    INTEGER,             -- string.id: class of `self`, where that is a module or an optimizer
+	self_type    INTEGER,             -- string.id: class of `self`, if it is a module or an optimizer
 	self_address INTEGER              -- identity of that instance
 );
 CREATE TABLE python_node (id INTEGER PRIMARY KEY, parent INTEGER NOT NULL, frame INTEGER NOT NULL);
@@ -74,7 +74,7 @@ CREATE TABLE allocation (
 	device              INTEGER NOT NULL,
 	address             INTEGER NOT NULL,     -- pointer; vmm: the handle
 	size_bytes          INTEGER NOT NULL,
-	stream              INTEGER NOT NULL,     -- blocks: PyTorch's number of it, 0: the default one, or not known
+	stream              INTEGER NOT NULL,     -- blocks: PyTorch's stream number; 0: the default stream, or not known
 	function            INTEGER NOT NULL,     -- function.id
 	thread              INTEGER NOT NULL,
 	time_ns             INTEGER NOT NULL,
@@ -95,18 +95,18 @@ CREATE TABLE allocation (
 	freed_scope         INTEGER,
 	freed_node_class    INTEGER,              -- set: the block was released by this autograd node
 	freed_node_sequence INTEGER,
-	forward_python_stack       INTEGER,       -- where the forward call stood that created node_sequence
+	forward_python_stack       INTEGER,       -- stack of the forward call that created node_sequence
 	freed_forward_python_stack INTEGER,       -- ... freed_node_sequence
-	requested_bytes     INTEGER,              -- blocks: what was asked for before rounding; NULL: not known or below 512
+	requested_bytes     INTEGER,              -- blocks: the request before rounding; NULL: not known or below 512
 	grad                INTEGER,              -- blocks: 1 autograd recorded operators; 2 it did not (no_grad or inference_mode); NULL: not known
-	freed_grad          INTEGER               -- ... when it was freed
+	freed_grad          INTEGER               -- the same when it was freed
 );
 
--- What an allocation goes with, where the recorder knows it: the handle of the context that it was made in (cuMemAlloc, managed,
--- pinned, arrays, opened and external memory), of its pool (where it was not named, the device's current one), of the graph that it is a node of.
+-- What an allocation belongs to, if known: the handle of the context in which it was allocated (cuMemAlloc, managed,
+-- pinned, arrays, opened and external memory), of its pool (the device's current pool, if none was named), of the graph whose node it is.
 CREATE TABLE allocation_parent (allocation INTEGER PRIMARY KEY, parent INTEGER NOT NULL);
 
--- Events that neither create nor destroy memory by themselves: reserve, map, release, frees of unknown pointers, memory_info, captures,
+-- Events that neither allocate nor free memory: reserve, map, release, frees of unknown pointers, memory_info, captures,
 -- contexts, ...
 CREATE TABLE event (
 	id           INTEGER PRIMARY KEY,
@@ -128,7 +128,7 @@ CREATE TABLE out_of_memory (
 	time_ns         INTEGER NOT NULL,
 	thread          INTEGER NOT NULL,
 	device          INTEGER NOT NULL,
-	requested_bytes INTEGER NOT NULL, -- before rounding, where the recorder knew that
+	requested_bytes INTEGER NOT NULL, -- before rounding, if known
 	allocated_bytes INTEGER NOT NULL,
 	reserved_bytes  INTEGER NOT NULL,
 	native_stack    INTEGER,
@@ -151,15 +151,15 @@ CREATE TABLE mark (
 	python_stack INTEGER
 );
 
--- What the probe saw: the program's own objects, looked at now and then.  A row of tensor says that the storage at that address
--- was alive at that event and what the program called it; the allocation is the one that was live there then.
+-- What the probe read from the program's Python objects.  A row of tensor says that the storage at that address was live at that
+-- event, and its name in the program; the allocation is the one that was live at the address then.
 CREATE TABLE probe (
 	id          INTEGER PRIMARY KEY,
 	event       INTEGER NOT NULL,     -- the last one before its end
 	time_ns     INTEGER NOT NULL,
 	duration_ns INTEGER NOT NULL,
 	thread      INTEGER NOT NULL,
-	reason      INTEGER,              -- string.id: what made it look then
+	reason      INTEGER,              -- string.id: why it ran
 	tensors     INTEGER NOT NULL
 );
 CREATE TABLE tensor (
@@ -170,8 +170,8 @@ CREATE TABLE tensor (
 	address    INTEGER NOT NULL,      -- of its storage
 	size_bytes INTEGER NOT NULL,      -- of its storage
 	role       INTEGER NOT NULL,      -- tensor_role.id: where it was found
-	flags      INTEGER NOT NULL,      -- 1 requires_grad, 2 leaf, 4 sees a part of its storage only
-	name       INTEGER,               -- string.id: layers.3.mlp.up_proj.weight; role held: the way to it
+	flags      INTEGER NOT NULL,      -- 1 requires_grad, 2 leaf, 4 a view of a part of its storage
+	name       INTEGER,               -- string.id: layers.3.mlp.up_proj.weight; role held: the path to it
 	holder     INTEGER,               -- string.id: the variable that its root was found in; held: kinds of links
 	dtype      INTEGER,               -- string.id
 	shape      INTEGER                -- string.id: 4096,11008
@@ -189,50 +189,50 @@ CREATE TABLE torch_module (               -- instances of nn.Module
 
 -- What PyTorch's operators read and wrote, for the steps that were observed.  Operators nest: aten::linear calls aten::addmm.
 CREATE TABLE operator (
-	id                   INTEGER PRIMARY KEY,  -- counts from 1 in the order of beginning
-	event                INTEGER NOT NULL,     -- the last one before it began; without device tensors as inputs: before it ended
+	id                   INTEGER PRIMARY KEY,  -- from 1 in the order in which operators begin
+	event                INTEGER NOT NULL,     -- the last one before it began; if it had no device tensors as inputs: before it ended
 	end_event            INTEGER,              -- the last one before it ended; NULL: not recorded
 	thread               INTEGER NOT NULL,
-	parent               INTEGER,              -- operator.id: what called it on this thread; without a row if that had no device tensor
-	name                 INTEGER NOT NULL,     -- string.id: aten::addmm; of an autograd Function written in Python its class
-	sequence             INTEGER,              -- of the first autograd node that was made inside it; NULL: none was
+	parent               INTEGER,              -- operator.id of its caller on this thread, which has no row if it had no device tensor
+	name                 INTEGER NOT NULL,     -- string.id: aten::addmm; for an autograd Function written in Python, its class
+	sequence             INTEGER,              -- of the first autograd node that was created inside it; NULL: none
 	node_class           INTEGER,              -- autograd node that was being evaluated; NULL: forward
 	node_sequence        INTEGER,
 	python_stack         INTEGER,
 	forward_python_stack INTEGER               -- as of allocation
 );
--- Its device tensors in order; list arguments have a row for each element.  In-place operators and views return what they were given.
+-- Its device tensors in order; list arguments have a row for each element.  In-place operators and views return their inputs.
 CREATE TABLE operator_tensor (
 	operator   INTEGER NOT NULL,
 	is_output  INTEGER NOT NULL,
 	position   INTEGER NOT NULL,          -- which argument or result, from 0
 	element    INTEGER NOT NULL,          -- index in a list, else 0
-	allocation INTEGER                    -- that holds the storage; NULL: not known
+	allocation INTEGER                    -- of the storage; NULL: not known
 );
 
--- What the program knows of code that it made itself, by the file name of that code (python_code.file).
+-- Information about generated code, by its file name (python_code.file).
 CREATE TABLE python_source (
 	file TEXT NOT NULL,
-	kind INTEGER NOT NULL,            -- 1 the number of a notebook's cell; 2 lines that torch.compile generated, each behind its number; 3 the user's lines behind those (analyzer/model/generated_lines.h)
+	kind INTEGER NOT NULL,            -- 1 the number of a notebook's cell; 2 lines that torch.compile generated, each after its number; 3 the user's lines for those (analyzer/model/generated_lines.h)
 	part INTEGER NOT NULL,            -- long texts are cut into parts, from 0
 	text TEXT NOT NULL,
 	PRIMARY KEY (file, kind, part)
 ) WITHOUT ROWID;
 
--- Peaks per device.  used = bytes held from the driver (segments, vmm, pool, managed, arrays), with what pools keep, without the context.
--- The instant of highest use is the one after which nothing is higher; among equal ones the one with most allocated bytes, then the first.
+-- Peaks per device.  used = bytes held from the driver (segments, vmm, pool, managed, arrays), including what pools keep, without the context.
+-- Among moments of equal highest use the peak is the one with most allocated bytes, then the first.
 CREATE TABLE peak (
 	device                INTEGER PRIMARY KEY,
 	event                 INTEGER NOT NULL,
 	used_bytes            INTEGER NOT NULL,
-	allocated_bytes       INTEGER NOT NULL,  -- block bytes at that instant
-	max_allocated_event   INTEGER NOT NULL,  -- instant of most block bytes, and how many
+	allocated_bytes       INTEGER NOT NULL,  -- block bytes at that moment
+	max_allocated_event   INTEGER NOT NULL,  -- moment of most block bytes, and how many
 	max_allocated_bytes   INTEGER NOT NULL
 );
 
--- Of a recording with run.keep: what is known of each hour, or of several that were merged, of the run (id: its first hour, from 1).
--- Of events up to run.folded_event there are rows only of what was live after it, or at one of the instants of table peak and of
--- period_peak, or at the first failed request or a period's last one: whatever was live at such an instant is there, whole.
+-- Of a recording with run.keep: summaries of each hour of the run, or of several merged hours (id: the first hour, from 1).
+-- Of events up to run.folded_event, rows exist only for allocations that were live after it, or at a moment of table peak or of
+-- period_peak, or at the first failed request or the last one of a period: everything that was live at such a moment has its row.
 CREATE TABLE period (
 	id              INTEGER PRIMARY KEY,
 	start_time_ns   INTEGER NOT NULL,
@@ -245,7 +245,7 @@ CREATE TABLE period (
 	marks           INTEGER NOT NULL,
 	lost_events     INTEGER NOT NULL
 );
-CREATE TABLE period_peak (                       -- as of table peak, of the period alone
+CREATE TABLE period_peak (                       -- as table peak, for this period only
 	period                INTEGER NOT NULL,
 	device                INTEGER NOT NULL,
 	event                 INTEGER NOT NULL,  -- may be the one before first_event
@@ -256,20 +256,20 @@ CREATE TABLE period_peak (                       -- as of table peak, of the per
 	PRIMARY KEY (period, device)
 ) WITHOUT ROWID;
 
--- Thresholds (--warn) that were reached while the program ran, and that were no longer.
+-- Thresholds (--warn) that were reached while the program ran, and when use fell below them again.
 CREATE TABLE warning (
 	id              INTEGER PRIMARY KEY,
-	time_ns         INTEGER NOT NULL,        -- of the look that saw it
-	event           INTEGER NOT NULL,        -- the last one that was imported then
+	time_ns         INTEGER NOT NULL,        -- when it was noticed
+	event           INTEGER NOT NULL,        -- the last event that was imported then
 	device          INTEGER NOT NULL,
-	threshold       TEXT NOT NULL,           -- as it was typed
-	is_reached      INTEGER NOT NULL,        -- 0: no longer
-	bytes           INTEGER NOT NULL,        -- in use, or grown in the threshold's time
+	threshold       TEXT NOT NULL,           -- as given
+	is_reached      INTEGER NOT NULL,        -- 0: use fell below it
+	bytes           INTEGER NOT NULL,        -- in use, or growth in the threshold's period
 	threshold_bytes INTEGER NOT NULL,
-	what            TEXT NOT NULL            -- in words
+	what            TEXT NOT NULL            -- the message
 );
 
--- The words behind the numbers, filled from the program's own lists when the database is made.
+-- Names of the numbers, filled when the database is created.
 CREATE TABLE operation (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
 CREATE TABLE memory_kind (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
 CREATE TABLE mark_kind (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
@@ -277,13 +277,13 @@ CREATE TABLE mark_source (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
 CREATE TABLE tensor_role (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
 CREATE TABLE function (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
 
--- What NVML said while the program ran, looked up by the collector now and then: a row when it is another than before, and
--- one more when it was still so the next time.
+-- What NVML reported while the program ran, sampled by the collector: a row when the value changed, and another one if it was
+-- unchanged at the next sample.
 CREATE TABLE device_sample (
 	time_ns            INTEGER NOT NULL,
 	device             INTEGER NOT NULL,
-	total_used_bytes   INTEGER NOT NULL,  -- of the device, by everybody
-	process_used_bytes INTEGER            -- by this process; NULL where NVML does not say (other pid namespace)
+	total_used_bytes   INTEGER NOT NULL,  -- of the device, by all processes
+	process_used_bytes INTEGER            -- by this process; NULL: NVML does not say (other pid namespace)
 );
 
 -- Every event number with its time and what it was.
