@@ -119,13 +119,13 @@ static void add_not_simulated(struct limits *limits, const struct vt_analysis *a
 	if (met.len)
 		vt_vector_push(limits,
 			       vt_xasprintf("cuDNN workspaces (%s): not simulated; on a real card"
-					    " they add to the peak, by how much is not known",
+					    " they add an unknown amount to the peak",
 					    met.data));
 	vt_buffer_release(&met);
 	if (analysis->model.nr_captures)
 		vt_vector_push(limits,
-			       vt_xstrdup("executable CUDA graphs: counted as a fixed size for"
-					  " each kernel (graph_node=); a driver's is not known"));
+			       vt_xstrdup("executable CUDA graphs: a fixed size is assumed for"
+					  " each kernel (graph_node=); a real driver's is not known"));
 }
 
 static void add_notes(struct limits *limits, const struct vt_analysis *analysis)

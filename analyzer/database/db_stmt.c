@@ -21,7 +21,7 @@ int vt_db_fail(struct vt_db *db)
 
 	db->is_busy = code == SQLITE_BUSY || code == SQLITE_LOCKED;
 	snprintf(db->error, sizeof(db->error), "%s",
-		 code == SQLITE_INTERRUPT ? "damaged: more to read than a file of its size has"
+		 code == SQLITE_INTERRUPT ? "damaged: more rows than a file of its size can hold"
 					  : sqlite3_errmsg(db->raw));
 	return -1;
 }

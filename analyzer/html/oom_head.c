@@ -231,7 +231,7 @@ static void print_account(const struct vt_oom *oom, const struct vt_frag_device 
 		 vt_units_bytes(text, sizeof(text), device->layout.totals.largest_free_bytes));
 	print_free(out, "too small", account->too_small_bytes, why);
 	print_free(out, "other pool", account->other_pool_bytes,
-		   "requests up to 1 MiB and larger ones have pools of their own");
+		   "requests up to 1 MiB and larger ones use separate pools");
 	print_free(out, "other stream", account->other_stream_bytes, "large enough");
 	print_free(out, "private pool", account->private_pool_bytes,
 		   "large enough, but kept for the replay of a CUDA graph");

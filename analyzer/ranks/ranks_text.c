@@ -264,7 +264,7 @@ static void print_clocks(const struct vt_clocks *clocks, FILE *out)
 		if (!host->nr_steps)
 			fprintf(out,
 				"clocks: %s: no step in common with %s: its wall clock is"
-				" believed\n",
+				" used unchanged\n",
 				host->host, clocks->hosts[0].host);
 		else if (vt_clocks_is_off(clocks, host))
 			fprintf(out,

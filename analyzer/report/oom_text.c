@@ -80,7 +80,7 @@ static void print_cause(const struct vt_oom *oom, FILE *out)
 			     " (a memory fraction, or others took it meanwhile)\n");
 		break;
 	default:
-		fprintf(out, "of what cannot be told: the use of the device's context is not"
+		fprintf(out, "of an unknown reason: the use of the device's context is not"
 			     " known\n");
 		break;
 	}
@@ -132,7 +132,7 @@ static void print_account(const struct vt_oom *oom, const struct vt_frag_device 
 		 vt_units_bytes(text, sizeof(text), totals->largest_free_bytes));
 	line(&table, "too small", account->too_small_bytes, what);
 	line(&table, "other pool", account->other_pool_bytes,
-	     "requests up to 1 MiB and larger ones have pools of their own");
+	     "requests up to 1 MiB and larger ones use separate pools");
 	line(&table, "other stream", account->other_stream_bytes, "large enough");
 	line(&table, "private pool", account->private_pool_bytes,
 	     "large enough, but kept for the replay of a CUDA graph");
@@ -199,7 +199,7 @@ static void print_smaller(const struct vt_smaller *smaller, FILE *out)
 			smaller->fits_batch, smaller->batch, 8, "",
 			smaller->has_whole_step
 				? ", as all of the steps before"
-				: ", this one request; what the step takes behind it was not"
+				: ", this one request; what the step needs after it was not"
 				  " recorded and may need a smaller one");
 	else if (smaller->fits_length)
 		fprintf(out, "  length %" PRIu64 " instead of %" PRIu64
@@ -306,7 +306,7 @@ static void print_next_passes(const struct vt_oom *oom, FILE *out)
 		vt_attribution_owner(attribution,
 				     vt_attribution_judge(attribution, next->allocation).owner),
 		lines.nr ? ", " : "", lines.nr ? lines.text[0] : "");
-	fprintf(out, "  what is free is enough for %s%u more, were it usable\n",
+	fprintf(out, "  the free bytes would suffice for %s%u more\n",
 		next->more ? "at most " : "", next->more);
 	if (!next->is_decoding)
 		fprintf(out, "  results that are moved to the host (.cpu()) %s by %s add nothing\n",

@@ -327,7 +327,7 @@ static void print_difference(const struct vt_report_device *row, FILE *out)
 	if (bytes >= noticeable)
 		fprintf(out,
 			"note: the driver says %s %s in use on cuda:%d than was recorded: code of "
-			"kernels and libraries that came after the first allocation%s\n",
+			"kernels and libraries that were loaded later%s\n",
 			vt_units_bytes(text, sizeof(text), bytes),
 			books->unseen_bytes < 0 ? "less" : "more", row->device->id,
 			books->has_other ? "" : ", or other processes");

@@ -6,7 +6,7 @@ import pytest
 
 from recording import record_python, vtrace
 
-NOTE = "cuDNN workspaces (convolutions): not simulated; on a real card they add to the peak, by how much is not known"
+NOTE = "cuDNN workspaces (convolutions): not simulated; on a real card they add an unknown amount to the peak"
 
 
 @pytest.mark.parametrize("observe", ("1", "0"))
