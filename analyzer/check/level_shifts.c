@@ -36,6 +36,50 @@ static double deviation(const double *figures, size_t nr_before, size_t nr_after
 	return fmax(fmax(found, least), 1e-9);
 }
 
+static double log_choose(double of, double nr)
+{
+	return lgamma(of + 1) - lgamma(nr + 1) - lgamma(of - nr + 1);
+}
+
+/*
+ * Fisher's exact test: the chance that as few figures lie on the other side's half if all figures
+ * are drawn from one heap.  `nr_beyond` of those in front lie on the half of those behind.
+ */
+static double chance(size_t nr_before, size_t nr_after, size_t nr_beyond, size_t nr_behind)
+{
+	double beyond = (double)(nr_beyond + nr_after - nr_behind);
+	double nr = (double)(nr_before + nr_after), sum = 0;
+
+	for (size_t i = 0; i <= nr_beyond && i <= nr_behind; i++) {
+		double there = (double)(nr_beyond - i);
+
+		sum += exp(log_choose(beyond, there) +
+			   log_choose(nr - beyond, (double)nr_before - there) -
+			   log_choose(nr, (double)nr_before));
+	}
+	return sum;
+}
+
+/*
+ * Noise of few levels (a segment more or less) has medians that jump between them, at distances of
+ * mostly zero: whether the figures themselves are apart says what the medians cannot.
+ */
+static int is_apart(const double *figures, size_t nr_before, size_t nr_after,
+		    const struct vt_level_shift *step)
+{
+	double half = (step->before + step->after) / 2;
+	size_t nr_other[2] = { 0 };
+
+	for (size_t i = 0; i < nr_before + nr_after; i++) {
+		int is_behind = i >= nr_before;
+		int is_up = step->after > step->before;
+
+		nr_other[is_behind] += (figures[i] > half) == (is_up != is_behind);
+	}
+	return !(nr_other[0] + nr_other[1]) ||
+	       chance(nr_before, nr_after, nr_other[0], nr_other[1]) <= VT_LEVEL_SHIFTS_CHANCE;
+}
+
 static size_t window(size_t nr)
 {
 	return nr < VT_LEVEL_SHIFTS_WINDOW ? nr : VT_LEVEL_SHIFTS_WINDOW;
@@ -53,6 +97,9 @@ static struct vt_level_shift weigh(const double *figures, size_t nr, size_t at)
 	noise = deviation(figures + at - nr_before, nr_before, nr_after, step.before, step.after);
 	noise *= ERROR_OF_MEDIAN * sqrt(1.0 / (double)nr_before + 1.0 / (double)nr_after);
 	step.score = fabs(step.after - step.before) / noise;
+	if (step.score >= VT_LEVEL_SHIFTS_SCORE &&
+	    !is_apart(figures + at - nr_before, nr_before, nr_after, &step))
+		step.score = 0;
 	return step;
 }
 

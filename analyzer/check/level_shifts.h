@@ -12,6 +12,10 @@
  * first, then on both sides of it; its place is where the sum of the distances from both medians
  * is the least.  A step has VT_LEVEL_SHIFTS_LEAST figures on either side: with fewer it may be an
  * outlier.
+ *
+ * Where figures on either side lie on the other side of the middle between the medians, they may
+ * come from one heap of few levels (a segment of an allocator more or less): the chance of that,
+ * by Fisher's exact test, must be at most VT_LEVEL_SHIFTS_CHANCE.
  */
 
 #include <stddef.h>
@@ -22,6 +26,7 @@
 #define VT_LEVEL_SHIFTS_LEAST	     3
 #define VT_LEVEL_SHIFTS_SCORE	     8.0
 #define VT_LEVEL_SHIFTS_LEAST_NOISE 0.0005
+#define VT_LEVEL_SHIFTS_CHANCE	     1e-4
 
 struct vt_level_shift {
 	size_t at; /* the first figure of the new level */
