@@ -6,6 +6,7 @@
 All are written over each other in the working directory: what was recorded first is not there any more, as in a
 checkout.
 """
+import gc
 import json
 import os
 import pathlib
@@ -14,6 +15,7 @@ import sys
 import traceback
 
 import torch
+import torch._dynamo  # optimizers import it
 import torch.nn
 import torch.optim
 import torch.utils.checkpoint  # noqa: F401
@@ -38,6 +40,8 @@ def child(main):
 def main():
     sys.dont_write_bytecode = True
     folder = pathlib.Path.cwd()
+    gc.collect()
+    gc.freeze()  # a child's end does not look at all of PyTorch
     for job in json.loads(pathlib.Path(sys.argv[1]).read_text()):
         for old in folder.glob("*.py"):
             old.unlink()
