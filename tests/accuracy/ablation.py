@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Leave out one rule, section or fact at a time and count the bytes whose owner changes.
 
-Bytes are those of every block that ever lived, not only of the peak.  What changes no byte, or only those of one
-program, is printed last: it should not be there.
+Bytes are those of every block that ever lived, not only of the peak, in the programs of tests/accuracy and of
+tests/frameworks.  What changes no byte, or only those of one program, is printed last: it should not be there.  What
+has changed bytes in two families is not left out again (--whole does), so that all programs can be asked.
 """
 import argparse
 import csv
+import functools
 import itertools
 import json
 import pathlib
@@ -21,6 +23,8 @@ import score
 from recording import SOURCE, vtrace
 
 RULES = SOURCE / "analyzer" / "attribution" / "rules" / "rules.ini"
+FRAMEWORKS = SOURCE / "tests" / "frameworks"
+ENOUGH = 2  # families in which a rule must matter
 TAG = "/@rule-"
 
 
@@ -29,6 +33,11 @@ def parse(arguments):
     parser.add_argument("case", nargs="*", help="default: all")
     parser.add_argument("--probe", choices=("0", "1", "both"), default="both", help="VTRACE_PROBE of the recordings")
     parser.add_argument("--recordings", metavar="FOLDER", help="keep recordings there, and use those that are there")
+    parser.add_argument("--also", metavar="FOLDER", type=pathlib.Path,
+                        help="recordings of tests/diagnosis/proof --keep, too")
+    parser.add_argument("--no-cases", action="store_true", help="only those")
+    parser.add_argument("--whole", action="store_true", help="leave out everything in every program")
+    parser.add_argument("--no-truth", action="store_true", help="do not ask what is right; a truth takes a run")
     parser.add_argument("--json", metavar="FILE", help="write the same figures there")
     return parser.parse_args(arguments)
 
@@ -59,15 +68,10 @@ def read_sections():
 
 
 class Recording:
-    def __init__(self, entry, probe, folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        self.entry, self.database = entry, folder / "run.db"
-        if not self.database.exists():
-            runs.record(entry, probe, folder)
-        found, truth = recorded.Recorded(self.database), runs.find_truth(entry)
-        self.truth = {}
-        for device in found.devices():
-            self.truth |= recorded.join(found.births(device), truth["devices"][device])
+    """Of one program; those of one family count once."""
+
+    def __init__(self, name, family, database, truth=None):
+        self.name, self.family, self.database, self.truth = name, family, database, truth or {}
 
     def owners(self, text):
         """{id: (bytes, owner)} by these rules."""
@@ -76,7 +80,7 @@ class Recording:
             path.write_text(text)
             done = vtrace("export", "--format", "csv", "-o", out, "--rules", path, self.database)
             if done.returncode:
-                raise runs.Failed(f"{self.entry.name}: {done.stderr}")
+                raise runs.Failed(f"{self.name}: {done.stderr}")
             with open(next((out / "allocation").glob("*/data.csv")), encoding="utf-8", newline="") as file:
                 return {int(row["event"]): (int(row["size_bytes"]), row["owner"]) for row in csv.DictReader(file)
                         if row["is_owned"] in ("1", "true")}
@@ -84,6 +88,29 @@ class Recording:
     def is_right(self, event, owner):
         truth = self.truth.get(event)
         return bool(truth and truth[1]) and score.class_of(owner) == score.class_of(truth[1])
+
+
+def recording_of(entry, probe, folder, has_truth):
+    """That of a case, which is made where there is none yet."""
+    found, _, _ = runs.keep(entry, probe, folder)
+    true = {}
+    if has_truth:
+        devices = runs.find_truth(entry)["devices"]
+        for device in found.devices():
+            true |= recorded.join(found.births(device), devices[device])
+    return Recording(f"{entry.name}-{probe}", entry.options.get("family", entry.name), found.database, true)
+
+
+def recordings(options, folder):
+    """Each as a function that gives it, or fails."""
+    entries = catalogue.read() | catalogue.read(FRAMEWORKS / "cases", FRAMEWORKS / "oracle")
+    probes = "10" if options.probe == "both" else options.probe
+    for probe, name in itertools.product(probes, () if options.no_cases else options.case or entries):
+        if runs.has(entries[name]):
+            yield functools.partial(recording_of, entries[name], probe, folder, not options.no_truth)
+    for database in sorted(options.also.glob("*/run.db") if options.also else ()):
+        name = database.parent.name
+        yield functools.partial(Recording, name, name.partition("-")[0], database)
 
 
 def units_of(sections, deciding):
@@ -97,14 +124,16 @@ def units_of(sections, deciding):
     return units | {f"fact {fact}": numbers for fact, numbers in by_fact.items() if numbers & deciding}
 
 
-def ablate(recording, sections, table):
+def ablate(recording, sections, table, is_whole):
     base = recording.owners("".join(s.text for s in sections))
     tagged = recording.owners("".join(s.tagged() for s in sections))
     deciding = {int(owner.rpartition(TAG)[2]) for _, owner in tagged.values() if TAG in owner}
     for _, (size, owner) in tagged.items():
         if TAG in owner:
-            table[sections[int(owner.rpartition(TAG)[2])].name].decided[recording.entry.name] += size
+            table[sections[int(owner.rpartition(TAG)[2])].name].decided[recording.family] += size
     for name, without in units_of(sections, deciding).items():
+        if not is_whole and len(table[name].changed) >= ENOUGH:
+            continue
         try:
             got = recording.owners("".join(s.text for s in sections if s.number not in without))
         except runs.Failed:
@@ -113,7 +142,7 @@ def ablate(recording, sections, table):
         for event, (size, owner) in base.items():
             other = got[event][1]
             if score.class_of(other) != score.class_of(owner):
-                row.changed[recording.entry.name] += size
+                row.changed[recording.family] += size
                 row.gained += size * (recording.is_right(event, owner) - recording.is_right(event, other))
 
 
@@ -122,28 +151,25 @@ class Row:
         self.decided, self.changed, self.gained = defaultdict(int), defaultdict(int), 0
 
 
-def families(cases, entries):
-    return {entries[name].options.get("family", name) for name in cases}
-
-
 def main(arguments):
     options = parse(arguments)
-    entries, sections = catalogue.read(), read_sections()
-    table = defaultdict(Row)
+    sections, table = read_sections(), defaultdict(Row)
     for section in sections:
         table[section.name]  # rows in the order of the file
-    probes = "10" if options.probe == "both" else options.probe
     with tempfile.TemporaryDirectory() as temporary:
-        folder = pathlib.Path(options.recordings or temporary)
-        for name, probe in itertools.product(options.case or entries, probes):
+        folder = pathlib.Path(options.recordings or temporary).resolve()
+        folder.mkdir(parents=True, exist_ok=True)
+        for make in recordings(options, folder):
             try:
-                ablate(Recording(entries[name], probe, folder / f"{name}-{probe}"), sections, table)
+                recording = make()
+                ablate(recording, sections, table, options.whole)
+                print(recording.name, file=sys.stderr, flush=True)
             except runs.Failed as error:
-                print(f"{name} FAILED {str(error).strip().splitlines()[-1]}", file=sys.stderr)
-    rows = sorted(table.items(), key=lambda item: -len(families(item[1].changed, entries)))
+                print(f"FAILED {str(error).strip().splitlines()[-1]}", file=sys.stderr)
+    rows = sorted(table.items(), key=lambda item: -len(item[1].changed))
     print(f"{'left out':60} {'decides in':>10} {'changes in':>10} {'MiB changed':>12} {'MiB made right':>15}  e.g.")
     for name, row in rows:
-        print(f"{name:60} {len(families(row.decided, entries)):10} {len(families(row.changed, entries)):10}"
+        print(f"{name:60} {len(row.decided):10} {len(row.changed):10}"
               f" {sum(row.changed.values()) / (1 << 20):12.1f} {row.gained / (1 << 20):15.1f}"
               f"  {' '.join(sorted(row.changed, key=row.changed.get)[-2:])}")
     if options.json:

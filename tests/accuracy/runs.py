@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import pathlib
+import shutil
 import socket
 import subprocess
 import tempfile
@@ -146,8 +147,27 @@ def record(entry, probe, folder, backend="caching"):
                       *arguments(entry), cwd=folder, env=environment(entry) | settings | extra | place)
     if done.returncode:
         raise Failed(f"{entry.name}, recorded: {done.stderr[-2000:]}")
-    recorded = Recorded(database if database.exists() else complete(folder)[-1])  # that of a child
-    return recorded, *(books(recorded, ledger) if backend == "caching" else (0, 0))
+    return kept(folder, backend)
+
+
+def kept(folder, backend="caching"):
+    """As record(), of what was recorded there before."""
+    own = folder / "run.db"
+    recorded = Recorded(own if own.exists() else complete(folder)[-1])  # that of a child
+    return recorded, *(books(recorded, folder / "ledger") if backend == "caching" else (0, 0))
+
+
+def keep(entry, probe, folder):
+    """As record(), unless it is in that folder already, under a name of all that it depends on but vtrace itself."""
+    own = folder / f"{entry.name}-{key(entry)}-{probe}"
+    if not own.exists():
+        unfinished = pathlib.Path(tempfile.mkdtemp(dir=folder))
+        try:
+            record(entry, probe, unfinished)
+            unfinished.rename(own)
+        finally:
+            shutil.rmtree(unfinished, ignore_errors=True)
+    return kept(own)
 
 
 def score(entry, probe, backend="caching"):

@@ -4,6 +4,7 @@
 Exit code 0: all bounds are met, 1: not, 3: a program failed, 77: no program of those asked for could run here.
 """
 import argparse
+import contextlib
 import json
 import pathlib
 import sys
@@ -75,10 +76,10 @@ def share_of_kinds(case):
     return 100 * sum(agreed[word] for word in kinds) / total if total else None
 
 
-def score(entry):
+def score(entry, keep=None):
     truth = runs.find_truth(entry)
-    with tempfile.TemporaryDirectory() as folder:
-        recorded, difference, _ = runs.record(entry, 1, pathlib.Path(folder))
+    with contextlib.nullcontext(keep) if keep else tempfile.TemporaryDirectory() as folder:
+        recorded, difference, _ = runs.keep(entry, 1, pathlib.Path(folder))
 
         def ask(command, *options):
             done = vtrace(command, recorded.database, *options, "--json")
@@ -149,6 +150,8 @@ def parse(arguments):
     parser.add_argument("case", nargs="*", help="default: all")
     parser.add_argument("--quick", action="store_true", help="those that every scripts/test runs")
     parser.add_argument("--cached", action="store_true", help="do not make the environment")
+    parser.add_argument("--keep", metavar="FOLDER", type=pathlib.Path,
+                        help="keep recordings there, and use those that are there")
     parser.add_argument("--json", metavar="FILE", help="write the same figures there")
     parser.add_argument("-v", "--verbose", action="store_true", help="each confusion with an example")
     parser.add_argument("--list", action="store_true", help="the programs")
@@ -157,6 +160,9 @@ def parse(arguments):
 
 def main(arguments):
     options = parse(arguments)
+    if options.keep:
+        options.keep = options.keep.resolve()
+        options.keep.mkdir(parents=True, exist_ok=True)
     entries = catalogue.read(HERE / "cases", HERE / "oracle")
     unknown = [name for name in options.case if name not in entries]
     if unknown:
@@ -174,7 +180,7 @@ def main(arguments):
             print(f"{entry.name:26} skipped: needs {', '.join(entry.options['needs'])}")
             continue
         try:
-            results.append(score(entry))
+            results.append(score(entry, options.keep))
         except runs.Failed as error:
             nr_failed += 1
             print(f"{entry.name:26} FAILED {str(error) if options.verbose else str(error).strip().splitlines()[-1]}",
