@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Is it true what findings state?  Programs run as they are and with a finding's advice applied, each pair one row.
 
-    proof [--programs FOLDER] [--keep FOLDER] [--json FILE] [PROGRAM[:VARIANT]...]
+    proof [--programs FOLDER] [--keep FOLDER] [--no-settings] [--json FILE] [PROGRAM[:VARIANT]...]
 
 --keep FOLDER keeps the recordings there and uses them again, until a program's text changes: for work on the analyzer,
-which takes seconds then. A recorder that changed needs a new folder.
+which takes seconds then. A recorder that changed needs a new folder. --no-settings leaves out what a setting of the
+environment follows, most of the runs.
 
 A program names its variants in a comment and applies the advice that ADVICE names (programs/advice.py). What a report
 states to be lowered is compared with the two runs: the most allocated bytes as PyTorch counts them, and the highest
@@ -103,8 +104,9 @@ def judge(finding, allocated, used):
     return "OFF"
 
 
-def pairs(program, variant, keep):
+def pairs(program, variant, keep, has_settings):
     findings, allocated, used = run(program, variant, keep=keep)
+    findings = [finding for finding in findings if has_settings or finding["id"] not in SETTINGS]
     mistakes = {name for name in variants(program) if name and is_named(program, name)}
     if variant in mistakes - {finding["id"] for finding in findings}:
         saved = allocated - run(program, variant, variant, keep)[1]
@@ -165,6 +167,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--programs", type=pathlib.Path, default=HERE / "programs")
     parser.add_argument("--keep", type=pathlib.Path)
+    parser.add_argument("--no-settings", action="store_true")
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("names", nargs="*", metavar="PROGRAM[:VARIANT]")
     options = parser.parse_args()
@@ -173,7 +176,7 @@ def main():
     rows = []
     print("MiB: of allocated bytes what is stated and measured, then the same of device use", flush=True)
     for program, variant in chosen(options.names, options.programs):
-        for row in pairs(program, variant, options.keep):
+        for row in pairs(program, variant, options.keep, not options.no_settings):
             rows.append(row)
             print_row(row)
     if options.json:
