@@ -138,6 +138,11 @@ int vt_check_ranks_has_failed(const struct vt_check_rank *rank, unsigned limit)
 	return json_is_true(json_object_get(row_of(rank, limit), "failed"));
 }
 
+const json_t *vt_check_ranks_figure(const struct vt_check_rank *rank, unsigned limit)
+{
+	return rank->problem ? NULL : json_object_get(row_of(rank, limit), "figure");
+}
+
 /* Broken ones first, then those without a figure that fail; of others those with least left. */
 static int is_worse(const struct vt_check_rank *rank, const struct vt_check_rank *than,
 		    unsigned limit)
@@ -269,10 +274,13 @@ void vt_check_ranks_release(struct vt_check_ranks *ranks)
 	memset(ranks, 0, sizeof(*ranks));
 }
 
-int vt_check_ranks_is_failed(const struct vt_check_ranks *ranks)
+int vt_check_ranks_has_unknown(const struct vt_check_ranks *ranks)
 {
-	if (ranks->nr_broken)
-		return 1;
 	return !ranks->options->is_missing_fine &&
 	       (ranks->nr_problems || ranks->nr_absent || ranks->nr_unreadable);
+}
+
+int vt_check_ranks_is_failed(const struct vt_check_ranks *ranks)
+{
+	return ranks->nr_broken || vt_check_ranks_has_unknown(ranks);
 }

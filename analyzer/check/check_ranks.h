@@ -74,6 +74,10 @@ int vt_check_ranks_is_absent(const struct vt_check_ranks *ranks, uint32_t number
 /* What a rank said of a limit; borrowed. */
 const json_t *vt_check_ranks_said(const struct vt_check_rank *rank, unsigned limit);
 int vt_check_ranks_has_failed(const struct vt_check_rank *rank, unsigned limit);
+/* Its figure, null where it has none; NULL: the rank could not be checked. */
+const json_t *vt_check_ranks_figure(const struct vt_check_rank *rank, unsigned limit);
+/* Ranks or recordings could not be checked, and that is not fine. */
+int vt_check_ranks_has_unknown(const struct vt_check_ranks *ranks);
 
 void vt_check_ranks_print_text(const struct vt_check_ranks *ranks, FILE *out);
 void vt_check_ranks_print_json(const struct vt_check_ranks *ranks, FILE *out);

@@ -48,7 +48,7 @@ static int open_file(sqlite3 **db, const char *path, int flags, struct vt_diag *
 	return 0;
 }
 
-static int add_figure(sqlite3 *db, sqlite3_int64 run, const struct vt_check_row *row)
+static int add_figure(sqlite3 *db, sqlite3_int64 run, const struct vt_history_figure *figure)
 {
 	sqlite3_stmt *stmt;
 	int rc;
@@ -57,9 +57,9 @@ static int add_figure(sqlite3 *db, sqlite3_int64 run, const struct vt_check_row 
 			       NULL))
 		return -1;
 	sqlite3_bind_int64(stmt, 1, run);
-	sqlite3_bind_text(stmt, 2, row->limit->name, -1, SQLITE_STATIC);
-	sqlite3_bind_int(stmt, 3, (int)vt_budget_unit(row->limit));
-	sqlite3_bind_int64(stmt, 4, (sqlite3_int64)row->figure.value);
+	sqlite3_bind_text(stmt, 2, figure->name, -1, SQLITE_STATIC);
+	sqlite3_bind_int(stmt, 3, (int)figure->unit);
+	sqlite3_bind_int64(stmt, 4, (sqlite3_int64)figure->value);
 	rc = sqlite3_step(stmt) == SQLITE_DONE ? 0 : -1;
 	sqlite3_finalize(stmt);
 	return rc;
@@ -80,7 +80,7 @@ static int add_run(sqlite3 *db, const char *revision)
 	return rc;
 }
 
-static int add_all(sqlite3 *db, const struct vt_check *check, const char *revision)
+static int add_all(sqlite3 *db, const struct vt_history_figures *figures, const char *revision)
 {
 	sqlite3_int64 run;
 
@@ -88,20 +88,20 @@ static int add_all(sqlite3 *db, const struct vt_check *check, const char *revisi
 	    sqlite3_exec(db, schema, NULL, NULL, NULL) || add_run(db, revision))
 		return -1;
 	run = sqlite3_last_insert_rowid(db);
-	for (unsigned i = 0; i < check->nr; i++)
-		if (!check->rows[i].figure.why && add_figure(db, run, &check->rows[i]))
+	for (size_t i = 0; i < figures->len; i++)
+		if (add_figure(db, run, &figures->items[i]))
 			return -1;
 	return sqlite3_exec(db, "COMMIT", NULL, NULL, NULL) ? -1 : 0;
 }
 
-int vt_history_add(const char *path, const struct vt_check *check, const char *revision,
-		   struct vt_diag *diag)
+int vt_history_add(const char *path, const struct vt_history_figures *figures,
+		   const char *revision, struct vt_diag *diag)
 {
 	sqlite3 *db = NULL;
 
 	if (open_file(&db, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, diag))
 		return -1;
-	if (add_all(db, check, revision))
+	if (add_all(db, figures, revision))
 		return fail(db, path, diag);
 	sqlite3_close(db);
 	return 0;

@@ -10,8 +10,21 @@
 #include <stdint.h>
 
 #include "analyzer/base/diag.h"
-#include "analyzer/check/check.h"
+#include "analyzer/check/check_ranks.h"
 #include "analyzer/check/level_shifts.h"
+
+struct vt_history_figure {
+	const char *name; /* of the limit; borrowed */
+	enum vt_budget_unit unit;
+	uint64_t value;
+};
+
+VT_VECTOR_DECLARE(vt_history_figures, struct vt_history_figure);
+
+/* Those that a check has, or the ranks of a run: the highest of theirs. */
+void vt_history_figures_of_check(struct vt_history_figures *figures, const struct vt_check *check);
+void vt_history_figures_of_ranks(struct vt_history_figures *figures,
+				 const struct vt_check_ranks *ranks);
 
 /* One limit through all runs that have it. */
 struct vt_history_series {
@@ -31,12 +44,9 @@ struct vt_history {
 	uint32_t nr_series;
 };
 
-/*
- * Adds the figures of a check, making the file where there is none.  Returns 0, or -1 with `diag`
- * filled.
- */
-int vt_history_add(const char *path, const struct vt_check *check, const char *revision,
-		   struct vt_diag *diag);
+/* Adds a run, making the file where there is none.  Returns 0, or -1 with `diag` filled. */
+int vt_history_add(const char *path, const struct vt_history_figures *figures,
+		   const char *revision, struct vt_diag *diag);
 /* Reads all and finds the steps.  vt_history_release in both cases. */
 int vt_history_read(struct vt_history *history, const char *path, struct vt_diag *diag);
 void vt_history_release(struct vt_history *history);

@@ -6,6 +6,7 @@
 
 #include "analyzer/base/diag.h"
 #include "analyzer/base/output.h"
+#include "analyzer/base/printable.h"
 #include "analyzer/base/recording_file.h"
 #include "analyzer/base/util.h"
 #include "analyzer/check/check_ranks.h"
@@ -133,12 +134,19 @@ static void print_steps(const struct vt_history *history, FILE *out)
 }
 
 static int keep_figures(const struct wanted *wanted, const struct vt_view *view,
-			const struct vt_check *check, struct vt_diag *diag)
+			const struct found *found, struct vt_diag *diag)
 {
 	char *revision = vt_source_links_revision(wanted->revision);
+	struct vt_history_figures figures = { 0 };
 	struct vt_history history = { 0 };
-	int rc = vt_history_add(wanted->history, check, revision ? revision : "-", diag);
+	int rc;
 
+	if (found->ranks)
+		vt_history_figures_of_ranks(&figures, found->ranks);
+	else
+		vt_history_figures_of_check(&figures, found->check);
+	rc = vt_history_add(wanted->history, &figures, revision ? revision : "-", diag);
+	vt_vector_release(&figures);
 	free(revision);
 	if (!rc)
 		rc = vt_history_read(&history, wanted->history, diag);
@@ -151,6 +159,7 @@ static int keep_figures(const struct wanted *wanted, const struct vt_view *view,
 static int print(const struct wanted *wanted, const struct vt_view *view,
 		 const struct vt_check *check, struct vt_diag *diag)
 {
+	const struct found found = { check, NULL };
 	int is_text = !view->is_json && !view->is_markdown;
 
 	if (view->is_json)
@@ -163,14 +172,35 @@ static int print(const struct wanted *wanted, const struct vt_view *view,
 	if (wanted->has_github)
 		vt_check_print_github(check, is_text ? stdout : stderr);
 	*wanted->is_broken = check->nr_broken != 0;
-	if (wanted->history && keep_figures(wanted, view, check, diag))
+	if (wanted->history && keep_figures(wanted, view, &found, diag))
 		return -1;
-	return wanted->junit ? write_junit(wanted, &(struct found){ check, NULL }, diag) : 0;
+	return wanted->junit ? write_junit(wanted, &found, diag) : 0;
+}
+
+/* Of a run whose highest rank may be missing there is nothing to add. */
+static int keep_ranks(const struct wanted *wanted, const struct vt_view *view,
+		      const struct found *found, struct vt_diag *diag)
+{
+	char *path;
+
+	if (!vt_check_ranks_has_unknown(found->ranks))
+		return keep_figures(wanted, view, found, diag);
+	path = vt_printable_copy(wanted->history);
+	fprintf(stderr, "vtrace: nothing was added to %s: not every rank could be checked\n", path);
+	free(path);
+	return 0;
 }
 
 static int print_ranks(const struct wanted *wanted, const struct vt_view *view,
 		       const struct vt_check_ranks *ranks, struct vt_diag *diag)
 {
+	const struct found found = { NULL, ranks };
+
+	if (wanted->history && ranks->runs.is_unrelated) {
+		vt_diag_set(diag, VT_EXIT_USAGE, "%s: --history is for the ranks of one run",
+			    view->path);
+		return -1;
+	}
 	if (view->is_json)
 		vt_check_ranks_print_json(ranks, stdout);
 	else
@@ -178,7 +208,9 @@ static int print_ranks(const struct wanted *wanted, const struct vt_view *view,
 	if (wanted->has_github)
 		vt_check_ranks_print_github(ranks, view->is_json ? stderr : stdout);
 	*wanted->is_broken = vt_check_ranks_is_failed(ranks);
-	return wanted->junit ? write_junit(wanted, &(struct found){ NULL, ranks }, diag) : 0;
+	if (wanted->history && keep_ranks(wanted, view, &found, diag))
+		return -1;
+	return wanted->junit ? write_junit(wanted, &found, diag) : 0;
 }
 
 static int read_budget(struct vt_budget *budget, const struct wanted *wanted, struct vt_diag *diag)
@@ -386,11 +418,9 @@ int vt_cmd_check(int argc, char **argv)
 		return vt_options_exit_code(id);
 	if (wanted.html && (rc = check_page(&wanted, &view)))
 		return rc;
-	if (vt_folder_is_one(view.path) && (wanted.init || wanted.history || view.is_markdown))
+	if (vt_folder_is_one(view.path) && (wanted.init || view.is_markdown))
 		rc = vt_options_wrong(&spec, "%s is for one recording",
-				      wanted.init	? "--init" :
-				      wanted.history ? "--history" :
-						       "--format markdown");
+				      wanted.init ? "--init" : "--format markdown");
 	else if (vt_folder_is_one(view.path))
 		rc = show_ranks(&view, &wanted);
 	else if (wanted.run)

@@ -94,6 +94,23 @@ def test_annotations_and_junit(large_rank, check, tmp_path):
     assert [case.find("failure") is not None for case in suite] == [False, True]
 
 
+def test_the_highest_rank_goes_to_a_history(copied, check, tmp_path):
+    budget = '[owners]\n"activations/mlp" = "1 TiB"\n'
+    for _ in range(2):
+        check(copied, budget, "--history", "history.db", "--revision", "a")
+    history = json.loads(vtrace("history", tmp_path / "history.db", "--json").stdout)
+    assert history["limits"][0]["limit"] == "owners.activations/mlp"
+    most = max(figures(copied, check, budget))
+    assert history["limits"][0]["figures"] == [{"run": run, "figure": most} for run in (0, 1)]
+    # Without a rank it may be another one's.
+    (copied / "run.rank1.db").unlink()
+    done = check(copied, budget, "--history", "history.db", code=1)
+    assert done.stderr == "vtrace: nothing was added to history.db: not every rank could be checked\n"
+    check(copied, budget, "--history", "history.db", "--missing", "skip")
+    history = json.loads(vtrace("history", tmp_path / "history.db", "--json").stdout)
+    assert len(history["runs"]) == 3 and 0 < history["limits"][0]["figures"][2]["figure"] < most
+
+
 def test_a_page_of_the_ranks_where_the_budget_is_broken(large_rank, check, tmp_path):
     page = tmp_path / "ranks.html"
     check(large_rank, '[total]\nallocated = "1 TiB"\n', "--html", page)
@@ -214,5 +231,7 @@ def test_unrelated_recordings_are_each_held_against_it(check, tmp_path):
     assert found["limits"] == [{"limit": "total.device_used", "failed_files": files, "worst_file": files[0]}]
     assert [row["file"] for row in found["recordings"]] == files and "ranks" not in found
     assert "rank" not in found["recordings"][0]
+    refused = check(tmp_path / "runs", BUDGET, "--history", "history.db", code=2)
+    assert "--history is for the ranks of one run" in refused.stderr and not (tmp_path / "history.db").exists()
     well = check(tmp_path / "runs", '[total]\ndevice_used = "1 TiB"\n').stdout
     assert "\nall limits hold on all recordings\n" in well
