@@ -124,8 +124,8 @@ static void add_not_simulated(struct limits *limits, const struct vt_analysis *a
 	vt_buffer_release(&met);
 	if (analysis->model.nr_captures)
 		vt_vector_push(limits,
-			       vt_xstrdup("executable CUDA graphs: a fixed size is assumed for"
-					  " each kernel (graph_node=); a real driver's is not known"));
+			       vt_xstrdup("executable CUDA graphs: a fixed size is assumed for each"
+					  " kernel (graph_node=); a real driver's is not known"));
 }
 
 static void add_notes(struct limits *limits, const struct vt_analysis *analysis)

@@ -4,7 +4,8 @@
 
 /*
  * A TOML file of tables without tables in them, as a list of its values with their lines.  The only
- * user of toml++ is toml_file.cpp.
+ * user of toml++ is toml_file.cpp.  It is C++ because Debian has no C library for TOML (12 and 13:
+ * toml++, toml11 and cpptoml only); the C++ library is linked for demangling in any case.
  */
 
 #ifdef __cplusplus
