@@ -4,8 +4,12 @@
 
 /*
  * Many rows of numbers for one table at once.  They are laid out in memory as a table of the same
- * definition (db_image.h), which SQLite then copies record by record, without looking at columns:
- * a fifth of what a statement per row costs.  vt_db_append of db.h is how it is used.
+ * definition (db_image.h), which SQLite then copies record by record, without looking at columns.
+ * vt_db_append of db.h is how it is used.
+ *
+ * Instead of a prepared INSERT per row: a row of `allocation` takes less than half of the time that
+ * a statement with its 31 values takes (1.2 and 2.6 us on a busy machine), and the importer has to
+ * keep up with a million events a second (tests/bench/recorder importing).
  */
 
 #include <stddef.h>
