@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import shutil
+import sqlite3
 import statistics
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import time
 from recording import LIBRARY, clean_environment
 from runs import (EMPTY_LIBRARY, EVENTS_LIBRARY, collect, collect_instructions, depths, environment, in_turn,
                   instructions, medians, workload)
+from workload import FIRST_STEPS
 
 FIGURES = {}
 # Of the default build on x86-64, Python 3.11, gcc 12: 4,029.
@@ -115,6 +117,31 @@ def training_small(folder, options):
 def training_large(folder, options):
     """24 layers; on a device most of a step is kernels, here as little as in the small one."""
     return training(folder, options, 24, 2048, max(options.steps // 4, 5), 1)
+
+
+@figure
+def observing(folder, options):
+    """What observing PyTorch's operators takes of a run of 10,000 steps: it ends within the first."""
+    def run(number, steps):
+        database = folder / f"observed-{steps}.db"
+        database.unlink(missing_ok=True)
+        return workload("gpt", 6, 256, steps, database=database, settings={"VTRACE_OBSERVE": str(number)})
+
+    results = in_turn(options.rounds, {f"observed {number}": lambda _, n=number: run(n, options.steps)
+                                       for number in (0, 1)})
+    without, observed = (medians(r) for r in results.values())
+    run(1, FIRST_STEPS)
+    few, many = (count_operators(folder / f"observed-{steps}.db") for steps in (FIRST_STEPS, options.steps))
+    added = observed["first_cpu_ns"] - without["first_cpu_ns"]
+    return [row("observing, added to the first steps", added / 1e6, "ms", None, f"{many:,} operators"),
+            row("observing, of 10,000 steps", 100 * added / (1e4 * without["cpu_ns"]), "%", 0.1,
+                f"of {without['cpu_ns'] / 1e6:.2f} ms of processor time"),
+            row(f"operators observed in {options.steps} steps, more than in {FIRST_STEPS}", many - few, "", 0)]
+
+
+def count_operators(database):
+    with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as connection:
+        return connection.execute("SELECT count(*) FROM operator").fetchone()[0]
 
 
 @figure

@@ -29,11 +29,11 @@ def environment(database=None, collect=True):
                               "VTRACE_COLLECT": str(int(collect)), "VTRACE_EXIT_WAIT": "3600"})
 
 
-def workload(*arguments, database=None, collect=True, wrapper=(), program=HERE / "workload.py"):
+def workload(*arguments, database=None, collect=True, wrapper=(), program=HERE / "workload.py", settings=None):
     """What the workload printed."""
     command = [*wrapper, LAUNCHER, BUILD, "h100-80g", sys.executable, program, *arguments]
-    done = subprocess.run(list(map(str, command)), env=environment(database, collect), capture_output=True, text=True,
-                          timeout=TIMEOUT_S, stdin=subprocess.DEVNULL)
+    done = subprocess.run(list(map(str, command)), env=environment(database, collect) | (settings or {}),
+                          capture_output=True, text=True, timeout=TIMEOUT_S, stdin=subprocess.DEVNULL)
     if done.returncode:
         sys.exit(f"{' '.join(map(str, arguments))}: exit {done.returncode}\n{done.stderr[-2000:]}")
     return json.loads(done.stdout.splitlines()[-1])
