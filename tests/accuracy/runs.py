@@ -52,12 +52,14 @@ def has(entry):
     return all(version(library) != "-" for library in entry.options.get("needs", ()))
 
 
-def key(entry):
-    """Whatever the truth depends on; vtrace itself is not among it."""
+def key(entry, oracles=()):
+    """Whatever a run depends on but vtrace itself; the truth depends on the oracle, too."""
     text = hashlib.sha256(entry.name.encode())
-    paths = sorted(ORACLE.glob("*.py")) + [entry.file, HERE / "cases" / "stage.py"]
+    paths = [entry.file, HERE / "cases" / "stage.py"]
     if entry.oracle != ORACLE:
-        paths += sorted(entry.oracle.glob("*.py")) + sorted(entry.file.parent.glob("program*"))
+        paths += sorted(entry.file.parent.glob("program*"))
+    for folder in oracles:
+        paths += sorted(folder.glob("*.py"))
     for path in paths:
         text.update(path.read_bytes())
     text.update(repr(ENVIRONMENT).encode())
@@ -84,7 +86,7 @@ def environment(entry):
 
 
 def find_truth(entry):
-    path = CACHE / f"{entry.name}-{key(entry)}.json"
+    path = CACHE / f"{entry.name}-{key(entry, (ORACLE, entry.oracle))}.json"
     if not path.exists():
         CACHE.mkdir(parents=True, exist_ok=True)
         with open(CACHE / f"{entry.name}.lock", "w", encoding="ascii") as lock:
@@ -158,7 +160,7 @@ def kept(folder, backend="caching"):
 
 
 def keep(entry, probe, folder):
-    """As record(), unless it is in that folder already, under a name of all that it depends on but vtrace itself."""
+    """As record(), unless it is in that folder already, under a name of all that it depends on but vtrace."""
     own = folder / f"{entry.name}-{key(entry)}-{probe}"
     if not own.exists():
         unfinished = pathlib.Path(tempfile.mkdtemp(dir=folder))

@@ -13,13 +13,14 @@ from tensors import tensors
 
 
 def casts(parameters):
-    """Bytes of the copies that autocast would make of these."""
+    """Bytes of the copies that autocast would make of these; frozen parameters are weights, other data is not."""
     if not torch.is_autocast_enabled("cuda"):
         return ()
     with torch._C.DisableTorchFunction():
         kind = torch.get_autocast_dtype("cuda")
         return tuple(p.numel() * kind.itemsize for p in parameters
-                     if p.requires_grad and p.dtype == torch.float32 and p.dim() > 1)
+                     if (p.requires_grad or isinstance(p, torch.nn.Parameter)) and p.dtype == torch.float32
+                     and p.dim() > 1)
 
 
 class Calls(TorchFunctionMode):
