@@ -2,9 +2,6 @@
 #include "common/size.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 static int find_factor(const char *unit, double *factor)
@@ -28,23 +25,66 @@ static int find_factor(const char *unit, double *factor)
 	return -1;
 }
 
+static double power_of_ten(int exponent)
+{
+	double power = 1;
+
+	while (exponent-- > 0)
+		power *= 10;
+	return power;
+}
+
+/* "e3" behind a number; a unit may begin with the same letter. */
+static const char *parse_exponent(const char *at, int *exponent)
+{
+	int is_negative = at[0] && at[1] == '-', value = 0;
+	const char *digit = at + 1 + (is_negative || (at[0] && at[1] == '+'));
+
+	if ((*at != 'e' && *at != 'E') || !isdigit((unsigned char)*digit))
+		return at;
+	for (; isdigit((unsigned char)*digit); digit++)
+		if (value < 1000)
+			value = value * 10 + (*digit - '0');
+	*exponent += is_negative ? -value : value;
+	return digit;
+}
+
+/*
+ * Behind the number that `text` begins with; `text` where there is none.  Not by strtod(), whose
+ * point is that of the program's locale: the simulated driver is part of any program.
+ */
+static const char *parse_number(const char *text, double *number)
+{
+	const char *at = text;
+	int exponent = 0, nr_digits = 0, has_point = 0;
+	uint64_t digits = 0;
+
+	for (; isdigit((unsigned char)*at) || (*at == '.' && !has_point); at++) {
+		if (*at == '.') {
+			has_point = 1;
+			continue;
+		}
+		nr_digits++;
+		exponent -= has_point;
+		if (digits <= (UINT64_MAX - 9) / 10)
+			digits = digits * 10 + (uint64_t)(*at - '0');
+		else
+			exponent++;
+	}
+	if (!nr_digits)
+		return text;
+	at = parse_exponent(at, &exponent);
+	*number = exponent < 0 ? (double)digits / power_of_ten(-exponent) :
+				 (double)digits * power_of_ten(exponent);
+	return at;
+}
+
 int vt_size_parse(const char *text, uint64_t *bytes)
 {
-	double factor, value;
-	int before = errno;
-	int is_out_of_range;
-	char *end;
+	double factor, value = 0;
+	const char *end = parse_number(text, &value);
 
-	/* strtod would also take "inf", "nan", hexadecimal and leading blanks. */
-	if (!isdigit((unsigned char)text[0]) && text[0] != '.')
-		return -1;
-	if (strspn(text, "0123456789.") == 1 && (text[1] == 'x' || text[1] == 'X'))
-		return -1;
-	errno = 0;
-	value = strtod(text, &end);
-	is_out_of_range = errno != 0;
-	errno = before;
-	if (end == text || is_out_of_range)
+	if (end == text)
 		return -1;
 	while (*end == ' ')
 		end++;

@@ -80,6 +80,14 @@ static void input_never_confuses_gb_with_gib(void **state)
 		{ "2 tib", 2048 * VT_GIB },
 		{ "0", 0 },
 		{ "7 B", 7 },
+		{ "79.10GiB", 84932978278 },
+		{ ".5 KB", 500 },
+		{ "2.e3", 2000 },
+		{ "1e3 MB", 1000000000 },
+		{ "15E-1 GiB", VT_GIB * 3 / 2 },
+		{ "0.000000000000000000000000001TB", 0 },
+		{ "1.00000000000000000000000000001KB", 1000 },
+		{ "4611686018427387904", 1ull << 62 },
 	};
 	uint64_t bytes;
 
@@ -93,9 +101,10 @@ static void input_never_confuses_gb_with_gib(void **state)
 
 static void wrong_input_is_refused(void **state)
 {
-	static const char *const cases[] = { "",     "-1",          "GiB", "1 GiB x", "1e999",
-					     "0x10", "nan",         " 5",  "5 GGB",   "1..5",
-					     "inf",  "9999999 TiB", "+3",  "1,5" };
+	static const char *const cases[] = { "",      "-1",          "GiB", "1 GiB x", "1e999",
+					     "0e",    ".",           "1e",  "1e+",     "0x10",
+					     "nan",   " 5",          "+3",  "5 GGB",   "1..5",
+					     "inf",   "9999999 TiB", "1,5", "1e99999999999" };
 	uint64_t bytes = 42;
 
 	(void)state;
