@@ -12,6 +12,8 @@
 #include <stdint.h>
 
 #define VT_CARD_MAX_DEVICES 8
+/* With the NUL behind it: what is longer describes no card. */
+#define VT_CARD_MAX_FILE_BYTES (64 * 1024)
 /* Of a card whose context was not measured; published figures go from 107 to 616 MiB. */
 #define VT_CARD_CONTEXT_BYTES (410ull << 20)
 /* "Around 10KB per kernel node": NVIDIA, of the cache of graphs in its cudax (CCCL, #3768). */

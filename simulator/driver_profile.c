@@ -2,6 +2,7 @@
 #include "simulator/driver_profile.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
@@ -11,27 +12,27 @@
 #include <unistd.h>
 
 #define DEFAULT_PROFILE "h100-80g"
-#define MAX_FILE_BYTES  (64 * 1024)
 
 static struct {
 	pthread_once_t once;
 	struct vt_card_profile profile;
 } g = { .once = PTHREAD_ONCE_INIT };
 
-/* The text ends with a NUL; what is longer than that is cut off. */
+/* The text ends with a NUL.  0, or what went wrong. */
 static int read_file(const char *path, char *text, size_t capacity)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = open(path, O_RDONLY | O_CLOEXEC), error;
 	size_t len = 0;
-	ssize_t got;
+	ssize_t got = 0;
 
 	if (fd < 0)
-		return -1;
-	while (len < capacity - 1 && (got = read(fd, text + len, capacity - 1 - len)) > 0)
+		return errno;
+	while (len < capacity && (got = read(fd, text + len, capacity - len)) > 0)
 		len += (size_t)got;
-	text[len] = '\0';
+	error = got < 0 ? errno : len == capacity ? EFBIG : 0;
+	text[error ? 0 : len] = '\0';
 	close(fd);
-	return 0;
+	return error;
 }
 
 /* profiles.ini beside this library. */
@@ -49,10 +50,10 @@ static void find_table(char *path, size_t size)
 
 static int configure(struct vt_card_profile *profile, const char *choice)
 {
-	static char text[MAX_FILE_BYTES];
+	static char text[VT_CARD_MAX_FILE_BYTES];
 	struct vt_card_error error;
 	char head[PATH_MAX], path[PATH_MAX];
-	int is_file;
+	int is_file, problem;
 	size_t len = vt_card_profile_split(choice, &is_file);
 
 	snprintf(head, sizeof(head), "%.*s", (int)len, choice);
@@ -60,8 +61,10 @@ static int configure(struct vt_card_profile *profile, const char *choice)
 		snprintf(path, sizeof(path), "%s", head);
 	else
 		find_table(path, sizeof(path));
-	if (read_file(path, text, sizeof(text))) {
-		fprintf(stderr, "vtrace simulator: cannot read %s\n", path);
+	problem = read_file(path, text, sizeof(text));
+	if (problem) {
+		fprintf(stderr, "vtrace simulator: cannot read %s: %s\n", path,
+			strerror(problem));
 		return -1;
 	}
 	if (vt_card_profile_read(profile, text, is_file ? NULL : head, &error) ||

@@ -10,18 +10,17 @@
 #include "analyzer/base/util.h"
 #include "common/ini.h"
 
-/* As the driver, which reads no more either. */
-#define MAX_FILE_BYTES (64 * 1024)
-
 /* The caller frees; NULL with errno set. */
 static char *read_file(const char *path)
 {
-	char *text = vt_xcalloc(1, MAX_FILE_BYTES);
+	char *text = vt_xcalloc(1, VT_CARD_MAX_FILE_BYTES);
 	FILE *file = fopen(path, "re");
 	int error = 0;
 
-	if (!file || (fread(text, 1, MAX_FILE_BYTES - 1, file) == 0 && ferror(file)))
+	if (!file || (fread(text, 1, VT_CARD_MAX_FILE_BYTES - 1, file) == 0 && ferror(file)))
 		error = errno;
+	else if (getc(file) != EOF)
+		error = EFBIG;
 	if (file)
 		fclose(file);
 	if (!error)

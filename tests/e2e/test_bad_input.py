@@ -180,6 +180,16 @@ def test_a_file_of_a_card_that_is_wrong(tmp_path):
     assert refused(done, "own.ini", "line 3", "nearest: total_bytes")
 
 
+def test_a_card_file_that_is_too_long_is_not_cut(tmp_path):
+    """Its end would be another card, or an option that is not there."""
+    card = "[own]\ndevice = Own\ntotal_bytes = 8GiB\ncapability = 86\nnr_sms = 6\n"
+    comments = "#" * 99 + "\n"
+    for nr_lines, has_room in ((600, True), (700, False)):
+        (tmp_path / "own.ini").write_text(card + nr_lines * comments)
+        done = vtrace("run", "--simulate", "own.ini", "-q", "--", "/bin/true", cwd=tmp_path)
+        assert done.returncode == 0 if has_room else refused(done, "own.ini", "File too large"), done.stderr
+
+
 def test_a_command_that_does_not_exist(tmp_path):
     assert refused(vtrace("run", "--", "no-such-command", cwd=tmp_path), "no-such-command")
     assert list(tmp_path.iterdir()) == []

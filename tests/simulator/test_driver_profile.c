@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/card_profile.h"
+
 static int attribute(CUdevice_attribute which)
 {
 	int value = 0;
@@ -114,6 +116,21 @@ static void nothing_body(void)
 	CHECK_RC(CUDA_ERROR_NO_DEVICE, cuInit(0));
 }
 
+/* What is behind the end of the buffer would be missing in silence. */
+static void test_too_long(void **state)
+{
+	FILE *file = fopen("long.ini", "we");
+
+	(void)state;
+	assert_non_null(file);
+	fputs("[own]\ndevice = Own card\ntotal_bytes = 8GiB\ncapability = 86\n", file);
+	for (unsigned i = 0; i < VT_CARD_MAX_FILE_BYTES; i++)
+		fputs("\n", file);
+	assert_int_equal(fclose(file), 0);
+	assert_int_equal(0, vts_child_run(nothing_body, "VTRACE_SIM_PROFILE=./long.ini", NULL));
+	remove("long.ini");
+}
+
 static void test_options(void **state)
 {
 	(void)state;
@@ -149,6 +166,7 @@ int main(void)
 		cmocka_unit_test(test_complete),
 		cmocka_unit_test(test_options),
 		cmocka_unit_test(test_own),
+		cmocka_unit_test(test_too_long),
 		cmocka_unit_test(test_wrong),
 	};
 
