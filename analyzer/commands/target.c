@@ -269,13 +269,16 @@ int vt_target_reserve(struct vt_target *target, int is_replacing, struct vt_diag
 {
 	if (!target->files[DATABASE] || !is_there(target))
 		return 0;
+	/* First: what --force does not replace either has another cure. */
+	if (check_old(target, diag))
+		return -1;
 	if (!is_replacing) {
 		vt_new_file_exists(
 			target->files[has_name(target->files[DATABASE]) ? DATABASE : JOURNAL],
 			diag);
 		return -1;
 	}
-	return check_old(target, diag) ? -1 : set_aside(target, diag);
+	return set_aside(target, diag);
 }
 
 /* Never over a file that came in the meantime. */

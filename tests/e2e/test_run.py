@@ -203,6 +203,16 @@ def test_force_does_not_touch_a_recording_that_goes_on(tmp_path):
     assert names(tmp_path) == ["run.db"]
 
 
+@pytest.mark.parametrize("options", ((), ("--force",)))
+@pytest.mark.parametrize("name, reason", (("folder", "is a directory"), ("text", "not a vtrace database")))
+def test_force_is_no_cure_for_what_is_no_recording(name, reason, options, tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "text").write_text("mine")
+    done = run(tmp_path, *options, "--", "true", name=name)
+    assert (done.returncode, done.stderr) == (3, f"vtrace: {tmp_path}/{name}: {reason}\n")
+    assert (tmp_path / "text").read_text() == "mine" and not list((tmp_path / "folder").iterdir())
+
+
 def test_nothing_recorded_is_said_and_how_to_do_without_a_gpu(tmp_path):
     hint = "" if HAS_GPU else "; without a GPU: vtrace run --simulate h100-80g -- ..."
     assert vtrace("run", "--", "true", cwd=tmp_path).stderr == NOTHING + hint + "\n"
