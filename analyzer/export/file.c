@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/export/file.h"
 
-#include <signal.h>
 #include <string.h>
 
 #include "analyzer/attribution/moments.h"
@@ -82,8 +81,6 @@ int vt_export_file(const char *path, const struct vt_export_file_options *option
 				     .is_whole = options->is_whole };
 	int rc = vt_output_check(options->output, options->is_forced, diag);
 
-	/* A reader that goes away is an error to be reported, not the end of this process. */
-	signal(SIGPIPE, SIG_IGN);
 	if (!rc)
 		rc = vt_analysis_open(&analysis, path, options->rules, diag);
 	if (!rc) {

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "analyzer/analysis/books.h"
 #include "analyzer/base/map.h"
@@ -42,6 +43,25 @@ char *vt_tables_path(const char *folder, unsigned table, int64_t rank, const cha
 {
 	return vt_xasprintf("%s/%s/rank=%" PRId64 "/data.%s", folder, vt_tables_all[table].name,
 			    rank, suffix);
+}
+
+void vt_tables_remove(const char *folder, int64_t rank)
+{
+	static const char *const suffixes[] = { "csv", "parquet" };
+
+	for (unsigned table = 0; table < VT_NR_TABLES; table++) {
+		for (size_t i = 0; i < VT_ARRAY_SIZE(suffixes); i++) {
+			char *path = vt_tables_path(folder, table, rank, suffixes[i]);
+
+			unlink(path);
+			/* The rank's folder and the table's, where they are empty then. */
+			for (int up = 0; up < 2; up++) {
+				*strrchr(path, '/') = '\0';
+				rmdir(path);
+			}
+			free(path);
+		}
+	}
 }
 
 static void make_folders(const char *path)

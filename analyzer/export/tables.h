@@ -78,4 +78,7 @@ char *vt_tables_path(const char *folder, unsigned table, int64_t rank, const cha
 int vt_tables_write(const char *folder, const struct vt_rank *rank, const char *rules,
 		    struct vt_diag *diag);
 
+/* What was written of a recording, whole or not, with the folders that hold nothing else. */
+void vt_tables_remove(const char *folder, int64_t rank);
+
 #endif

@@ -4,7 +4,9 @@ import csv
 import functools
 import json
 import os
+import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -195,13 +197,34 @@ def test_a_full_disk_leaves_no_file(trained, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("redirection, reason", ((">/dev/full", "No space left on device"),
-                                                 ("| :", "Broken pipe")))
-def test_standard_output_that_fails_is_one_line(redirection, reason, trained):
-    script = f'set -o pipefail; "$@" {redirection}'
-    done = subprocess.run(["bash", "-c", script, "-", VTRACE, "export", "--format", "pytorch", "-o", "-",
-                           trained / "rank3.db"], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (3, f"vtrace: standard output: cannot write: {reason}\n")
+@pytest.mark.parametrize("is_there", (False, True))
+def test_a_full_disk_leaves_no_tables(is_there, trained, tmp_path):
+    """The second rank's are too large, too: nothing of the first one stays."""
+    if is_there:
+        (tmp_path / "out").mkdir()
+    done = subprocess.run(["bash", "-c", 'trap "" XFSZ; ulimit -f 8; exec "$@"', "-", VTRACE, "export", "--format",
+                           "csv", "-o", tmp_path / "out", trained], capture_output=True, text=True)
+    assert done.returncode == 3 and done.stderr.endswith("data.csv: File too large\n")
+    assert [path.relative_to(tmp_path) for path in tmp_path.rglob("*")] == [pathlib.Path("out")] * is_there
+
+
+def write_to(redirection, *command):
+    return subprocess.run(["bash", "-c", f'set -o pipefail; "$@" {redirection}', "-", VTRACE, *command],
+                          capture_output=True, text=True)
+
+
+def test_standard_output_that_fails_is_one_line(trained):
+    done = write_to(">/dev/full", "export", "--format", "pytorch", "-o", "-", trained / "rank3.db")
+    assert (done.returncode, done.stderr) == (
+        3, "vtrace: standard output: cannot write: No space left on device\n")
+
+
+@pytest.mark.parametrize("command", (("export", "--format", "pytorch", "-o", "-"), ("blocks", "--json")),
+                         ids=lambda command: command[0])
+def test_a_reader_that_goes_away_is_no_failure_to_be_told(command, trained):
+    """Every command ends as others do, by the signal."""
+    done = write_to("| :", *command, trained / "rank3.db")
+    assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, "")
 
 
 @pytest.mark.parametrize("arguments, message", (
