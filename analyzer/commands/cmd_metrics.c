@@ -161,7 +161,8 @@ static int serve(const struct wanted *wanted, struct vt_diag *diag)
 	vt_http_finish(&http);
 	vt_http_release(&http);
 	free(text.data);
-	return diag->exit_code ? -1 : 0;
+	/* Ctrl-C ends the processes of a look, too. */
+	return diag->exit_code && !vt_interrupt_came() ? -1 : 0;
 }
 
 /* 0, or what the command ends with. */

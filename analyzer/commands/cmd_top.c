@@ -176,7 +176,8 @@ static int run(struct wanted *wanted, const char *operand)
 		rc = look_once(wanted, &diag);
 	vt_warnings_end(&wanted->warnings);
 	free(path);
-	if (rc)
+	/* Ctrl-C ends the processes of a look, too. */
+	if (rc && !vt_interrupt_came())
 		return vt_diag_print(&diag);
 	return wanted->warnings.warn.nr_reached ? VT_EXIT_DIFFERENCE : VT_EXIT_OK;
 }

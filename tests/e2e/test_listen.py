@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from living import Program, until
+from living import Program, interrupt_a_look, until
 from recording import TIMEOUT_S, VTRACE, clean_environment, vtrace, wheel_python
 
 MIB = 1 << 20
@@ -32,7 +32,8 @@ def program(tmp_path):
 class Server:
     def __init__(self, *arguments, before=()):
         self.process = subprocess.Popen([*before, VTRACE, "metrics", *map(str, arguments)], env=clean_environment(),
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                        start_new_session=True)
         line = self.process.stderr.readline()
         found = re.fullmatch(r"vtrace: listening on http://(.*):(\d+)/metrics\n", line)
         assert found, line
@@ -164,6 +165,13 @@ def test_it_ends_by_a_signal_and_the_program_goes_on(program, server, number):
         server.process.send_signal(number)
         assert server.end() == (0, "")
     program.tell("alloc 1")
+
+
+def test_a_look_that_a_signal_ends_is_no_failure(program, tmp_path):
+    until((tmp_path / "run.db").exists)
+    listening = Server(tmp_path, "--listen", "0")
+    interrupt_a_look(listening.process)
+    assert listening.end() == (0, "")
 
 
 def test_what_was_ignored_before_is_ignored(program, tmp_path):

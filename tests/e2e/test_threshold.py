@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from living import Program, until
+from living import Program, interrupt_a_look, until
 from recording import TIMEOUT_S, VTRACE, clean_environment, vtrace
 
 LINE = re.compile(r"vtrace: \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ run\.db: (.*)\n")
@@ -29,7 +29,7 @@ class Watcher:
         rules = [word for rule in what for word in ("--warn", rule)]
         self.process = subprocess.Popen([VTRACE, "top", "--every", "1", *rules, *map(str, arguments)], cwd=cwd,
                                         env=clean_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                        stdin=subprocess.PIPE, text=True)
+                                        stdin=subprocess.PIPE, text=True, start_new_session=True)
 
     def line(self):
         text = self.process.stderr.readline()
@@ -93,6 +93,12 @@ def test_of_the_device_and_of_a_folder(program, tmp_path):
     watcher.process.send_signal(signal.SIGTERM)
     assert watcher.end() == (1, "", "")
     program.tell("alloc 1")
+
+
+def test_a_look_that_a_signal_ends_is_no_failure(program, tmp_path):
+    watcher = Watcher(["99%"], tmp_path)
+    interrupt_a_look(watcher.process)
+    assert watcher.end() == (0, "", "")
 
 
 def test_growth(program, tmp_path):

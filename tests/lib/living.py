@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: MIT
 """A program that lives while a test looks at it."""
+import contextlib
+import os
+import pathlib
+import signal
 import struct
 import subprocess
 import time
@@ -47,3 +51,15 @@ def until(question):
             return answer
         time.sleep(0.01)
     raise AssertionError("did not happen")
+
+
+def interrupt_a_look(process):
+    """Ctrl-C in a terminal, which is for the whole group, while a process of the command's reads a recording."""
+    children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    while not (readers := children.read_text(encoding="ascii").split()):
+        assert process.poll() is None
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(int(readers[0]), signal.SIGSTOP)
+    os.killpg(process.pid, signal.SIGINT)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(int(readers[0]), signal.SIGCONT)
