@@ -8,9 +8,11 @@
 #include <string.h>
 
 #include "analyzer/base/diag.h"
+#include "analyzer/base/printable.h"
 
 #define MAX_OPTIONS 80
 #define HELP_ID     1000
+#define MOST_TEXT   512
 
 static void print_usage(FILE *out, const struct vt_options_spec *spec)
 {
@@ -39,13 +41,13 @@ static void print_help(const struct vt_options_spec *spec)
 
 int vt_options_wrong(const struct vt_options_spec *spec, const char *fmt, ...)
 {
+	char text[MOST_TEXT];
 	va_list args;
 
-	fprintf(stderr, "vtrace %s: ", spec->command);
 	va_start(args, fmt);
-	vfprintf(stderr, fmt, args);
+	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
-	fputc('\n', stderr);
+	fprintf(stderr, "vtrace %s: %s\n", spec->command, vt_printable_make(text));
 	print_usage(stderr, spec);
 	return VT_EXIT_USAGE;
 }

@@ -15,6 +15,12 @@ static int is_control(uint32_t c)
 	       (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
 }
 
+/* Halves of UTF-16's pairs, and what is behind the last one. */
+static int is_no_character(uint32_t c)
+{
+	return (c >= 0xd800 && c <= 0xdfff) || c > 0x10ffff;
+}
+
 /* How many bytes the character at `c` has, 0: no UTF-8.  Ends at a NUL. */
 static unsigned decode(const unsigned char *c, uint32_t *character)
 {
@@ -31,7 +37,7 @@ static unsigned decode(const unsigned char *c, uint32_t *character)
 			return 0;
 		*character = *character << 6 | (c[i] & 0x3fu);
 	}
-	return len && *character >= least[len] ? len : 0;
+	return len && *character >= least[len] && !is_no_character(*character) ? len : 0;
 }
 
 char *vt_printable_make(char *text)

@@ -11,7 +11,8 @@ import pytest
 
 from recording import record_python, vtrace
 
-ODD = b"a\nb\x1b[31m\x07.db", b"\xff\xfe.db", b"\xff\xfd.db"
+# Control characters; no UTF-8 at all; half of a pair of UTF-16, and what is behind the last character.
+ODD = b"a\nb\x1b[31m\x07.db", b"\xff\xfe.db", b"\xff\xfd.db", b"\xed\xa0\x80.db", b"\xf4\x90\x80\x80.db"
 READABLE = 2 + len(ODD)
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Recorded texts drive no terminal and end no line: not in text, not in Markdown."""
 import json
+import re
 import shutil
 import sqlite3
 
@@ -87,3 +88,9 @@ def test_rules_drive_no_terminal(recorded, tmp_path):
                                       "reason = because\x9b8\x7f\n[include]\nrules = default\n")
     assert "mine?[2J???" in printed(vtrace("report", "--rules", tmp_path / "own.ini", recorded.database))
     printed(vtrace("explain", "--rules", tmp_path / "own.ini", recorded.database, "1"))
+
+
+def test_a_wrong_option_drives_no_terminal(recorded):
+    for arguments in (("report", "--top", "x\x1b[31m"), ("report", "--x\x1b[31m"), ("check", "--limit\x9b\u202e")):
+        done = vtrace(*arguments, recorded.database)
+        assert done.returncode == 2 and not re.search("[\x1b\x9b\u202e]", done.stderr), ascii(done.stderr)
