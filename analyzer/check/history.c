@@ -2,6 +2,7 @@
 #include "analyzer/check/history.h"
 
 #include <errno.h>
+#include <math.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,15 +12,16 @@
 #include "analyzer/base/printable.h"
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
+#include "analyzer/database/db_defence.h"
 
 #define BUSY_MS 10000
 
 #define NO_HISTORY "not a history (vtrace check --history writes one)"
 
 static const char schema[] =
-	"CREATE TABLE IF NOT EXISTS run (id INTEGER PRIMARY KEY, time_s INTEGER NOT NULL,"
+	"\nCREATE TABLE IF NOT EXISTS run (id INTEGER PRIMARY KEY, time_s INTEGER NOT NULL,"
 	" revision TEXT NOT NULL);"
-	"CREATE TABLE IF NOT EXISTS figure (run INTEGER NOT NULL, name TEXT NOT NULL,"
+	"\nCREATE TABLE IF NOT EXISTS figure (run INTEGER NOT NULL, name TEXT NOT NULL,"
 	" unit INTEGER NOT NULL, value INTEGER NOT NULL, PRIMARY KEY (name, run)) WITHOUT ROWID;";
 
 static int fail(sqlite3 *db, const char *path, struct vt_diag *diag)
@@ -32,20 +34,33 @@ static int fail(sqlite3 *db, const char *path, struct vt_diag *diag)
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: " NO_HISTORY, path);
 	else if (stat(path, &st))
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", path, strerror(errno));
-	else if (S_ISDIR(st.st_mode))
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: is a directory", path);
 	else
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", path, sqlite3_errmsg(db));
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", path, vt_db_defence_error(db));
 	sqlite3_close(db);
 	return -1;
 }
 
-static int open_file(sqlite3 **db, const char *path, int flags, struct vt_diag *diag)
+static int open_file(sqlite3 **db, struct vt_db_defence *defence, const char *path, int flags,
+		     struct vt_diag *diag)
 {
+	char wrong[128];
+	struct stat st;
+	int rc;
+
+	/* SQLite would wait for the writer of a pipe. */
+	if (!stat(path, &st) && !S_ISREG(st.st_mode)) {
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", path,
+			    S_ISDIR(st.st_mode) ? "is a directory" : NO_HISTORY);
+		return -1;
+	}
 	if (sqlite3_open_v2(path, db, flags, NULL))
 		return fail(*db, path, diag);
 	sqlite3_busy_timeout(*db, BUSY_MS);
-	return 0;
+	vt_db_defence_start(defence, *db, path, flags & SQLITE_OPEN_READONLY);
+	rc = vt_db_defence_check(*db, schema, wrong, sizeof(wrong));
+	if (rc > 0)
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: not a history: %s", path, wrong);
+	return rc ? fail(*db, path, diag) : 0;
 }
 
 static int add_figure(sqlite3 *db, sqlite3_int64 run, const struct vt_history_figure *figure)
@@ -97,9 +112,10 @@ static int add_all(sqlite3 *db, const struct vt_history_figures *figures, const 
 int vt_history_add(const char *path, const struct vt_history_figures *figures,
 		   const char *revision, struct vt_diag *diag)
 {
+	struct vt_db_defence defence;
 	sqlite3 *db = NULL;
 
-	if (open_file(&db, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, diag))
+	if (open_file(&db, &defence, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, diag))
 		return -1;
 	if (add_all(db, figures, revision))
 		return fail(db, path, diag);
@@ -107,24 +123,52 @@ int vt_history_add(const char *path, const struct vt_history_figures *figures,
 	return 0;
 }
 
-static void take_run(struct vt_history *history, sqlite3_stmt *row)
+struct reading {
+	struct vt_history *history;
+	VT_VECTOR(int64_t) ids; /* of the runs, rising */
+};
+
+static void take_run(struct reading *reading, sqlite3_stmt *row)
 {
-	uint32_t nr = history->nr_runs++;
+	struct vt_history *history = reading->history;
 	const char *revision = (const char *)sqlite3_column_text(row, 2);
+	uint32_t nr = history->nr_runs++;
 
 	history->revisions =
 		vt_xrealloc(history->revisions, (nr + 1) * sizeof(*history->revisions));
 	history->times_s = vt_xrealloc(history->times_s, (nr + 1) * sizeof(*history->times_s));
 	history->revisions[nr] = vt_printable_copy(revision ? revision : "");
 	history->times_s[nr] = sqlite3_column_int64(row, 1);
+	vt_vector_push(&reading->ids, sqlite3_column_int64(row, 0));
+}
+
+/* Returns 0 where there is no such run: somebody took it away. */
+static int find_run(const struct reading *reading, int64_t id, uint32_t *run)
+{
+	size_t low = 0, high = reading->ids.len;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (reading->ids.items[middle] < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	*run = (uint32_t)low;
+	return low < reading->ids.len && reading->ids.items[low] == id;
 }
 
 /* Ordered by name, so that a new one begins a series. */
-static void take_figure(struct vt_history *history, sqlite3_stmt *row)
+static void take_figure(struct reading *reading, sqlite3_stmt *row)
 {
 	const char *name = (const char *)sqlite3_column_text(row, 0);
+	struct vt_history *history = reading->history;
 	struct vt_history_series *series;
+	uint32_t run;
 
+	if (!find_run(reading, sqlite3_column_int64(row, 3), &run))
+		return;
 	if (!history->nr_series ||
 	    strcmp(history->series[history->nr_series - 1].name, name ? name : "") != 0) {
 		history->series = vt_xrealloc(history->series, (history->nr_series + 1) *
@@ -138,12 +182,14 @@ static void take_figure(struct vt_history *history, sqlite3_stmt *row)
 	series->figures =
 		vt_xrealloc(series->figures, (series->nr + 1) * sizeof(*series->figures));
 	series->runs = vt_xrealloc(series->runs, (series->nr + 1) * sizeof(*series->runs));
-	series->figures[series->nr] = (double)sqlite3_column_int64(row, 2);
-	series->runs[series->nr++] = (uint32_t)sqlite3_column_int64(row, 3);
+	/* Differences of two have to be numbers, too. */
+	series->figures[series->nr] =
+		fmax(-0x1p62, fmin(0x1p62, (double)sqlite3_column_int64(row, 2)));
+	series->runs[series->nr++] = run;
 }
 
-static int each(struct vt_history *history, sqlite3 *db, const char *sql,
-		void (*take)(struct vt_history *history, sqlite3_stmt *row))
+static int each(struct reading *reading, sqlite3 *db, const char *sql,
+		void (*take)(struct reading *reading, sqlite3_stmt *row))
 {
 	sqlite3_stmt *stmt;
 	int rc;
@@ -151,23 +197,26 @@ static int each(struct vt_history *history, sqlite3 *db, const char *sql,
 	if (sqlite3_prepare_v2(db, sql, -1, &stmt, NULL))
 		return -1;
 	while ((rc = sqlite3_step(stmt)) == SQLITE_ROW)
-		take(history, stmt);
+		take(reading, stmt);
 	sqlite3_finalize(stmt);
 	return rc == SQLITE_DONE ? 0 : -1;
 }
 
 int vt_history_read(struct vt_history *history, const char *path, struct vt_diag *diag)
 {
+	struct reading reading = { .history = history };
+	struct vt_db_defence defence;
 	sqlite3 *db = NULL;
+	int rc;
 
 	memset(history, 0, sizeof(*history));
-	if (open_file(&db, path, SQLITE_OPEN_READONLY, diag))
+	if (open_file(&db, &defence, path, SQLITE_OPEN_READONLY, diag))
 		return -1;
-	if (each(history, db, "SELECT id, time_s, revision FROM run ORDER BY id", take_run) ||
-	    each(history, db,
-		 "SELECT name, unit, value, (SELECT count(*) FROM run r WHERE r.id < run) AS at"
-		 " FROM figure ORDER BY name, run",
-		 take_figure))
+	rc = each(&reading, db, "SELECT id, time_s, revision FROM run ORDER BY id", take_run) ||
+	     each(&reading, db, "SELECT name, unit, value, run FROM figure ORDER BY name, run",
+		  take_figure);
+	vt_vector_release(&reading.ids);
+	if (rc)
 		return fail(db, path, diag);
 	sqlite3_close(db);
 	for (uint32_t i = 0; i < history->nr_series; i++)
@@ -194,6 +243,8 @@ void vt_history_release(struct vt_history *history)
 
 static const char *value_text(enum vt_budget_unit unit, double value, char *text)
 {
+	if (unit == VT_BUDGET_BYTES && value < 0)
+		return vt_units_bytes_signed(text, VT_UNITS_MAX, (int64_t)value);
 	if (unit == VT_BUDGET_BYTES)
 		return vt_units_bytes(text, VT_UNITS_MAX, (uint64_t)value);
 	snprintf(text, VT_UNITS_MAX, unit == VT_BUDGET_SHARE ? "%.2f %%" : "%.0f",

@@ -271,6 +271,18 @@ static int complete(struct vt_db *db, enum vt_db_mode mode)
 	return -1;
 }
 
+/* 0, or -1: `diag` is filled, or the connection has the error. */
+static int refuse_what_would_run(struct vt_db *db, struct vt_diag *diag)
+{
+	char wrong[128];
+	int rc = vt_db_defence_check(db->raw, vt_embedded_schema, wrong, sizeof(wrong));
+
+	if (rc > 0)
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: not a vtrace database: %s", db->path,
+			    wrong);
+	return rc < 0 ? vt_db_fail(db) : -rc;
+}
+
 /* The file is known to be one of ours (D3). */
 static int connect(struct vt_db **out, const char *path, enum vt_db_mode mode, int has_log,
 		   struct vt_diag *diag)
@@ -280,9 +292,9 @@ static int connect(struct vt_db **out, const char *path, enum vt_db_mode mode, i
 
 	if (open_raw(&db, path, flags, diag))
 		return -1;
-	vt_db_defence_start(db, mode == VT_DB_READ);
+	vt_db_defence_start(&db->defence, db->raw, path, mode == VT_DB_READ);
 	/* The first query reads the schema: a damaged file shows here. */
-	if (vt_db_defence_check(db, diag) || (mode != VT_DB_READ && set_up_writer(db, has_log)) ||
+	if (refuse_what_would_run(db, diag) || (mode != VT_DB_READ && set_up_writer(db, has_log)) ||
 	    vt_db_exec(db, "SELECT count(1) FROM run; SELECT max(id) FROM allocation") ||
 	    complete(db, mode)) {
 		vt_db_diag(db, diag);

@@ -8,7 +8,8 @@
  */
 
 #include <sqlite3.h>
-#include <stdint.h>
+
+#include "analyzer/database/db_defence.h"
 
 struct vt_db_rows;
 struct vt_stmt;
@@ -20,8 +21,7 @@ struct vt_db {
 	struct vt_db_rows *rows;    /* NULL until something is appended */
 	char error[256];
 	int is_busy; /* what `error` is about: somebody else's lock */
-	/* Of db_defence.h: how often it was asked whether a statement may go on, and may be. */
-	uint64_t nr_looks, most_looks;
+	struct vt_db_defence defence;
 };
 
 /* Keeps what SQLite says of its latest error as ours.  Returns -1. */

@@ -5,9 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "analyzer/base/embedded.h"
 #include "analyzer/base/util.h"
-#include "analyzer/database/db_connection.h"
 
 /*
  * Instructions of SQLite's machine.  A report takes 0.2 to 0.4 per byte of the file; 30 times that,
@@ -35,31 +33,35 @@ static uint64_t file_bytes(const char *path, const char *suffix)
 
 static int is_too_much(void *context)
 {
-	struct vt_db *db = context;
+	struct vt_db_defence *defence = context;
 
-	db->nr_looks++;
-	return db->nr_looks > db->most_looks;
+	defence->nr_looks++;
+	return defence->nr_looks > defence->most_looks;
 }
 
-void vt_db_defence_start(struct vt_db *db, int is_reader)
+void vt_db_defence_start(struct vt_db_defence *defence, sqlite3 *raw, const char *path,
+			 int is_reader)
 {
-	uint64_t bytes = file_bytes(db->path, "") + file_bytes(db->path, "-wal");
+	uint64_t bytes = file_bytes(path, "") + file_bytes(path, "-wal");
 
-	sqlite3_db_config(db->raw, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-	sqlite3_db_config(db->raw, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-	sqlite3_db_config(db->raw, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+	sqlite3_db_config(raw, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	sqlite3_db_config(raw, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	sqlite3_db_config(raw, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
 	if (!is_reader)
 		return;
-	db->most_looks =
-		(INSTRUCTIONS_AT_LEAST + bytes * INSTRUCTIONS_PER_BYTE) / INSTRUCTIONS_PER_LOOK;
-	sqlite3_progress_handler(db->raw, INSTRUCTIONS_PER_LOOK, is_too_much, db);
+	*defence = (struct vt_db_defence){
+		.most_looks = (INSTRUCTIONS_AT_LEAST + bytes * INSTRUCTIONS_PER_BYTE) /
+			      INSTRUCTIONS_PER_LOOK,
+	};
+	sqlite3_progress_handler(raw, INSTRUCTIONS_PER_LOOK, is_too_much, defence);
 }
 
-static int refuse(const struct vt_db *db, const char *name, const char *why, struct vt_diag *diag)
+const char *vt_db_defence_error(sqlite3 *raw)
 {
-	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: not a vtrace database: %s %s", db->path, name,
-		    why);
-	return -1;
+	/* Without the extension. */
+	if ((sqlite3_errcode(raw) & 0xff) == SQLITE_INTERRUPT)
+		return "damaged: more rows than a file of its size can hold";
+	return sqlite3_errmsg(raw);
 }
 
 static const char object_sql[] =
@@ -67,7 +69,7 @@ static const char object_sql[] =
 	" FROM main.sqlite_master WHERE name = ?1 COLLATE NOCASE AND type <> 'index'";
 
 /* NULL: nothing, one that older databases lack, or the query failed, as later ones will. */
-static const char *what_is_wrong(const struct vt_db *db, sqlite3_stmt *stmt, const char *table)
+static const char *what_is_wrong(sqlite3 *raw, sqlite3_stmt *stmt, const char *table)
 {
 	const char *type, *why = NULL;
 
@@ -76,8 +78,8 @@ static const char *what_is_wrong(const struct vt_db *db, sqlite3_stmt *stmt, con
 		type = (const char *)sqlite3_column_text(stmt, 0);
 		/* The first is what is written down, the second what SQLite took it for. */
 		if (!type || strcmp(type, "table") != 0 ||
-		    sqlite3_table_column_metadata(db->raw, "main", table, NULL, NULL, NULL, NULL,
-						  NULL, NULL) != SQLITE_OK)
+		    sqlite3_table_column_metadata(raw, "main", table, NULL, NULL, NULL, NULL, NULL,
+						  NULL) != SQLITE_OK)
 			why = "is no table";
 		else if (sqlite3_column_int(stmt, 1))
 			why = "has generated columns";
@@ -86,43 +88,45 @@ static const char *what_is_wrong(const struct vt_db *db, sqlite3_stmt *stmt, con
 	return why;
 }
 
-/* The tables of schema.sql, each of which begins a line. */
-static int check_tables(const struct vt_db *db, sqlite3_stmt *stmt, struct vt_diag *diag)
+static int check_tables(sqlite3 *raw, sqlite3_stmt *stmt, const char *schema, char *wrong,
+			size_t size)
 {
-	static const char start[] = "\nCREATE TABLE ";
-	const char *at = vt_embedded_schema;
+	static const char start[] = "\nCREATE TABLE ", condition[] = "IF NOT EXISTS ";
+	const char *at = schema;
 
 	while ((at = strstr(at, start))) {
 		char name[64];
 		const char *why;
 
 		at += sizeof(start) - 1;
+		if (!strncmp(at, condition, sizeof(condition) - 1))
+			at += sizeof(condition) - 1;
 		snprintf(name, sizeof(name), "%.*s", (int)strcspn(at, " ("), at);
-		why = what_is_wrong(db, stmt, name);
-		if (why)
-			return refuse(db, name, why, diag);
+		why = what_is_wrong(raw, stmt, name);
+		if (why) {
+			snprintf(wrong, size, "%s %s", name, why);
+			return 1;
+		}
 	}
 	return 0;
 }
 
-int vt_db_defence_check(struct vt_db *db, struct vt_diag *diag)
+int vt_db_defence_check(sqlite3 *raw, const char *schema, char *wrong, size_t size)
 {
 	sqlite3_stmt *stmt;
-	int rc = sqlite3_prepare_v2(db->raw, odd_objects, -1, &stmt, NULL);
+	int rc = sqlite3_prepare_v2(raw, odd_objects, -1, &stmt, NULL);
 
 	if (rc == SQLITE_OK)
 		rc = sqlite3_step(stmt);
 	if (rc == SQLITE_ROW)
-		refuse(db, (const char *)sqlite3_column_text(stmt, 0),
-		       "is a trigger or a virtual table", diag);
-	else if (rc != SQLITE_DONE)
-		vt_db_fail(db);
+		snprintf(wrong, size, "%s is a trigger or a virtual table",
+			 (const char *)sqlite3_column_text(stmt, 0));
 	sqlite3_finalize(stmt);
 	if (rc != SQLITE_DONE)
+		return rc == SQLITE_ROW ? 1 : -1;
+	if (sqlite3_prepare_v2(raw, object_sql, -1, &stmt, NULL) != SQLITE_OK)
 		return -1;
-	if (sqlite3_prepare_v2(db->raw, object_sql, -1, &stmt, NULL) != SQLITE_OK)
-		return vt_db_fail(db);
-	rc = check_tables(db, stmt, diag);
+	rc = check_tables(raw, stmt, schema, wrong, size);
 	sqlite3_finalize(stmt);
 	return rc;
 }

@@ -3,7 +3,8 @@
 #define VT_ANALYZER_DB_DEFENCE_H
 
 /*
- * A database is somebody else's file: what SQLite would run for whoever reads it.  Behind db.h.
+ * A database is somebody else's file: what SQLite would run for whoever reads it.  For those who
+ * open one.
  *
  *  F1  Our tables are tables.  Triggers, virtual tables, generated columns, and views under the
  *      names of our tables are refused before anything is read.  Views under other names stay.
@@ -11,13 +12,24 @@
  *      make rows without end otherwise.
  */
 
-#include "analyzer/base/diag.h"
+#include <sqlite3.h>
+#include <stddef.h>
+#include <stdint.h>
 
-struct vt_db;
+/* Of F2: how often it was asked whether a statement may go on, and may be. */
+struct vt_db_defence {
+	uint64_t nr_looks, most_looks;
+};
 
-/* Before the first statement.  With `is_reader`, F2. */
-void vt_db_defence_start(struct vt_db *db, int is_reader);
-/* F1.  0, or -1: `diag` is filled, or it was SQLite's error. */
-int vt_db_defence_check(struct vt_db *db, struct vt_diag *diag);
+/* Before the first statement.  With `is_reader`, F2: `defence` lives as long as the connection. */
+void vt_db_defence_start(struct vt_db_defence *defence, sqlite3 *raw, const char *path,
+			 int is_reader);
+/*
+ * F1, for the tables of a schema, each of which begins a line of it.  Returns 0; 1: `wrong` says
+ * what is, in `size` bytes; -1: SQLite's error.
+ */
+int vt_db_defence_check(sqlite3 *raw, const char *schema, char *wrong, size_t size);
+/* What SQLite's latest error says, or that it was F2. */
+const char *vt_db_defence_error(sqlite3 *raw);
 
 #endif

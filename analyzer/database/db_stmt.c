@@ -20,9 +20,7 @@ int vt_db_fail(struct vt_db *db)
 	int code = sqlite3_errcode(db->raw) & 0xff; /* without the extension */
 
 	db->is_busy = code == SQLITE_BUSY || code == SQLITE_LOCKED;
-	snprintf(db->error, sizeof(db->error), "%s",
-		 code == SQLITE_INTERRUPT ? "damaged: more rows than a file of its size can hold"
-					  : sqlite3_errmsg(db->raw));
+	snprintf(db->error, sizeof(db->error), "%s", vt_db_defence_error(db->raw));
 	return -1;
 }
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """vtrace check --history and vtrace history: figures are kept, and the commit at which one stepped is named."""
 import json
+import os
 import sqlite3
 
 import pytest
@@ -70,3 +71,55 @@ def test_files_that_are_none(runs, tmp_path):
         assert code == 2 or done.stderr.count("\n") == 1
     (tmp_path / "history.db").write_text("no database, and long enough to be looked at" * 40)
     assert NONE in check(tmp_path, runs[0], "x", code=3).stderr
+
+
+EMPTY = ("CREATE TABLE run (id INTEGER PRIMARY KEY, time_s INTEGER NOT NULL, revision TEXT NOT NULL);"
+         "CREATE TABLE figure (run INTEGER NOT NULL, name TEXT NOT NULL, unit INTEGER NOT NULL, value INTEGER NOT NULL,"
+         " PRIMARY KEY (name, run)) WITHOUT ROWID;")
+FOR_EVER = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i"
+HOSTILE = {
+    "run is no table": f"DROP TABLE run; CREATE VIEW run AS {FOR_EVER} AS id, 1 AS time_s, 'x' AS revision FROM n",
+    "figure is no table": f"DROP TABLE figure; CREATE VIEW figure AS {FOR_EVER} AS run, 'x' AS name, 0 AS unit,"
+                          " i AS value FROM n",
+    "figure has generated columns": "DROP TABLE figure; CREATE TABLE figure (run, name, unit, value AS (run + 1))",
+    "t is a trigger or a virtual table": "CREATE TRIGGER t AFTER INSERT ON run BEGIN"
+                                         " UPDATE run SET revision = zeroblob(1 << 30); END",
+}
+
+
+def history_of(folder, sql):
+    with sqlite3.connect(folder / "history.db") as file:
+        file.executescript(EMPTY + sql)
+    return vtrace("history", "history.db", cwd=folder)
+
+
+@pytest.mark.parametrize("reason", HOSTILE)
+def test_what_would_run_for_a_reader_is_refused(reason, runs, tmp_path):
+    done = history_of(tmp_path, HOSTILE[reason])
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr == f"vtrace: history.db: not a history: {reason}\n"
+    assert done.stderr in check(tmp_path, runs[0], "c0", code=3).stderr
+
+
+def test_figures_of_runs_that_are_gone_and_of_any_size(tmp_path):
+    """A person may take old runs out; a figure without its run named another one, or none."""
+    figures = [(run, "a", 0, 2 ** 63 - 1 if run >= 18 else -2 ** 63) for run in range(1, 41)]
+    values = ",".join(map(str, figures)).replace("-9223372036854775808", "-9223372036854775807 - 1")
+    done = history_of(tmp_path, "WITH RECURSIVE n(i) AS (SELECT 5 UNION ALL SELECT i + 1 FROM n WHERE i < 30)"
+                      f" INSERT INTO run SELECT i, 0, 'c' || i FROM n; INSERT INTO figure VALUES {values};")
+    assert done.returncode == 0, done.stderr
+    assert "of 1 limits in 26 runs\n" in done.stdout and " at c18, run 14 of 26: " in done.stdout
+
+
+def test_a_history_of_years_is_read_in_one_pass(tmp_path):
+    """It was a pass over all runs for each figure."""
+    many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)"
+    done = history_of(tmp_path, f"{many} INSERT INTO run SELECT i, 0, 'c' || i FROM n;"
+                      f"{many} INSERT INTO figure SELECT i, 'a', 0, 1 FROM n;")
+    assert (done.returncode, done.stdout) == (0, "0 steps of 1 limits in 20000 runs\n"), done.stderr
+
+
+def test_a_pipe_is_no_history(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    done = vtrace("history", "pipe", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (3, f"vtrace: pipe: {NONE}")
