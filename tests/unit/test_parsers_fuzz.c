@@ -7,6 +7,7 @@
 #include "tests/lib/unit.h"
 
 #include <fcntl.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,12 +16,14 @@
 #include "analyzer/attribution/rules/rules.h"
 #include "analyzer/base/embedded.h"
 #include "analyzer/base/util.h"
+#include "analyzer/check/history.h"
 #include "analyzer/check/toml_file.h"
 #include "analyzer/import/import.h"
 #include "analyzer/model/model.h"
 #include "analyzer/planner/config.h"
 #include "analyzer/planner/sheet.h"
 #include "analyzer/planner/tensor_file.h"
+#include "common/card_profile.h"
 #include "tests/lib/planned.h"
 #include "tests/lib/sample_journal.h"
 
@@ -61,6 +64,30 @@ static void put_text(struct vt_buffer *out, const char *text)
 {
 	put(out, strlen(text), 8);
 	vt_buffer_append(out, text, strlen(text));
+}
+
+/* For those that read a file themselves. */
+#define FILE_NAME "fuzzed"
+
+static void write_file(const char *bytes, size_t len)
+{
+	int fd = open(FILE_NAME, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	assert_int_equal(write(fd, bytes, len), (ssize_t)len);
+	close(fd);
+}
+
+static void take_file(struct input *input, const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char page[4096];
+	ssize_t len;
+
+	assert_true(fd >= 0);
+	while ((len = read(fd, page, sizeof(page))) > 0)
+		vt_buffer_append(&input->good, page, (size_t)len);
+	close(fd);
+	unlink(path);
 }
 
 static void make_text(struct input *input, const char *text)
@@ -116,14 +143,12 @@ static void make_toml(struct input *input)
 
 static int read_toml(struct input *input, const char *bytes, size_t len, struct vt_diag *diag)
 {
-	static const char path[] = "fuzzed.toml";
 	struct vt_toml_file file = { 0 };
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), rc;
+	int rc;
 
 	(void)input;
-	assert_int_equal(write(fd, bytes, len), (ssize_t)len);
-	close(fd);
-	rc = vt_toml_file_read(&file, path, diag);
+	write_file(bytes, len);
+	rc = vt_toml_file_read(&file, FILE_NAME, diag);
 	vt_toml_file_release(&file);
 	return rc;
 }
@@ -253,6 +278,33 @@ static int read_sheet(struct input *input, const char *bytes, size_t len, struct
 	return rc;
 }
 
+static void make_card(struct input *input)
+{
+	make_text(input, "# my card\n[own]\ndevice = Own card\nsource = a vendor, \"page\"\n"
+			 "total_bytes = 24.5GiB\nusable_bytes = 24e9\ncapability = 86\n"
+			 "context_bytes = 410 MiB\nnr_sms = 84\nclock_khz=1695000\n"
+			 "driver_version = 13.0\nshared_per_sm_bytes = 102400\n");
+}
+
+/* The file, and its first line as what stands behind the card's name. */
+static int read_card(struct input *input, const char *bytes, size_t len, struct vt_diag *diag)
+{
+	char *text = vt_xstrndup(bytes, len), *line;
+	struct vt_card_profile card;
+	struct vt_card_error error;
+	int rc = vt_card_profile_read(&card, text, NULL, &error);
+
+	(void)input;
+	if (rc)
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s", error.text);
+	line = vt_xstrndup(text, strcspn(text, "\n"));
+	if (!rc && vt_card_profile_change(&card, line, &error))
+		assert_true(error.text[0]);
+	free(line);
+	free(text);
+	return rc;
+}
+
 /* --- journals and databases ------------------------------------------------------------------- */
 
 static void make_journal(struct input *input)
@@ -334,35 +386,61 @@ static int read_journal(struct input *input, const char *bytes, size_t len, stru
 
 static void make_database(struct input *input)
 {
-	char page[4096];
 	struct builder b;
-	ssize_t len;
-	int fd;
 
 	builder_init(&b);
 	sample_journal(&b);
 	vt_db_close(unit_import(&b, "good.db"));
 	builder_release(&b);
-	fd = open("good.db", O_RDONLY | O_CLOEXEC);
-	assert_true(fd >= 0);
-	while ((len = read(fd, page, sizeof(page))) > 0)
-		vt_buffer_append(&input->good, page, (size_t)len);
-	close(fd);
+	take_file(input, "good.db");
 }
 
 static int read_database(struct input *input, const char *bytes, size_t len, struct vt_diag *diag)
 {
-	static const char path[] = "fuzzed.db";
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), rc;
 	struct vt_db *db = NULL;
+	int rc;
 
 	(void)input;
-	assert_int_equal(write(fd, bytes, len), (ssize_t)len);
-	close(fd);
-	rc = vt_db_open(&db, path, VT_DB_READ, diag);
+	write_file(bytes, len);
+	rc = vt_db_open(&db, FILE_NAME, VT_DB_READ, diag);
 	if (!rc)
 		rc = load_model(db, diag);
 	vt_db_close(db);
+	return rc;
+}
+
+static void make_history(struct input *input)
+{
+	static const char sql[] =
+		"CREATE TABLE run (id INTEGER PRIMARY KEY, time_s INTEGER NOT NULL, revision TEXT "
+		"NOT NULL);"
+		"CREATE TABLE figure (run INTEGER NOT NULL, name TEXT NOT NULL, unit INTEGER NOT "
+		"NULL, value INTEGER NOT NULL, PRIMARY KEY (name, run)) WITHOUT ROWID;"
+		"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 40) "
+		"INSERT INTO run SELECT i, i * 86400, 'commit ' || i FROM n;"
+		"INSERT INTO figure SELECT id, 'total.allocated', 0, id << (id / 20) FROM run;"
+		"INSERT INTO figure SELECT id, 'owners.weights', 1, id FROM run;";
+	sqlite3 *db = NULL;
+
+	assert_int_equal(sqlite3_open("history.db", &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(db);
+	take_file(input, "history.db");
+}
+
+static int read_history(struct input *input, const char *bytes, size_t len, struct vt_diag *diag)
+{
+	struct vt_history history;
+	int rc;
+
+	(void)input;
+	write_file(bytes, len);
+	rc = vt_history_read(&history, FILE_NAME, diag);
+	for (uint32_t i = 0; !rc && i < history.nr_series; i++)
+		for (size_t k = 0; k < history.series[i].steps.len; k++)
+			free(vt_history_sentence(&history, &history.series[i],
+						 &history.series[i].steps.items[k]));
+	vt_history_release(&history);
 	return rc;
 }
 
@@ -381,6 +459,9 @@ static const char *const toml_words[] = { "[", "]", "[[", "]]", "=", "\"\"\"", "
 static const char *const sheet_words[] = { "(", ")", "*", "/", "+", "-", "max(", "ceil(", "min(",
 					   ",", "1e308", "=", "[rows]",
 					   "[symbols]", "\n", "0", NULL };
+static const char *const card_words[] = { "[own]",   "[",       "]",    "=",   "\n", "#",
+					  ".",       "e999",    "GiB",  ",",   "-",  "0x",
+					  "memory=", "count=9", "86",   "\t",  NULL };
 static const char *const no_words[] = { "\xff\xff\xff\xff\xff\xff\xff\xff",
 					"\xff\xff\xff\x7f", "\x80", NULL };
 
@@ -391,8 +472,10 @@ static const struct parser parsers[] = {
 	{ "safetensors", make_safetensors, json_words, read_safetensors },
 	{ "gguf", make_gguf, no_words, read_gguf },
 	{ "sheets", make_sheet, sheet_words, read_sheet },
+	{ "cards", make_card, card_words, read_card },
 	{ "journal", make_journal, no_words, read_journal },
 	{ "database", make_database, no_words, read_database },
+	{ "history", make_history, no_words, read_history },
 };
 
 static void overwrite(struct vt_buffer *bytes, size_t at, const char *word)
