@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "common/character.h"
+
 enum quoting { QUOTING_NONE, QUOTING_SINGLE, QUOTING_ANSI_C };
 
 struct word {
@@ -17,21 +19,19 @@ static int is_plain(unsigned char c)
 	       c >= 0x80 || strchr("_-./:,+@%=", c);
 }
 
-/* Those of ASCII, and U+0080 to U+009F in UTF-8: U+009B drives a terminal as ESC [ does. */
-static int is_control(const unsigned char *c)
-{
-	return *c < ' ' || *c == 0x7f || (*c == 0xc2 && c[1] >= 0x80 && c[1] <= 0x9f);
-}
-
 static enum quoting find_quoting(const char *name)
 {
 	enum quoting quoting = *name ? QUOTING_NONE : QUOTING_SINGLE;
+	int is_printable;
 
-	for (const unsigned char *c = (const unsigned char *)name; *c; c++) {
-		if (is_control(c))
+	for (const char *c = name; *c;) {
+		unsigned len = vt_character_read(c, &is_printable);
+
+		if (!is_printable)
 			return QUOTING_ANSI_C;
-		if (!is_plain(*c))
+		if (!is_plain((unsigned char)*c))
 			quoting = QUOTING_SINGLE;
+		c += len;
 	}
 	return quoting;
 }
@@ -42,19 +42,22 @@ static void add(struct word *word, const char *text)
 		word->bytes[word->len++] = *text;
 }
 
-static void add_byte(struct word *word, const unsigned char *c, enum quoting quoting, int is_octal)
+static void add_octal(struct word *word, unsigned char c)
 {
-	char text[5] = { (char)*c };
+	const char text[] = { '\\', (char)('0' + (c >> 6)), (char)('0' + (c >> 3 & 7)),
+			      (char)('0' + (c & 7)), '\0' };
 
-	if (is_octal) {
+	add(word, text);
+}
+
+static void add_byte(struct word *word, char c, enum quoting quoting)
+{
+	char text[5] = { c };
+
+	if (quoting == QUOTING_ANSI_C && (c == '\'' || c == '\\')) {
 		text[0] = '\\';
-		text[1] = (char)('0' + (*c >> 6));
-		text[2] = (char)('0' + (*c >> 3 & 7));
-		text[3] = (char)('0' + (*c & 7));
-	} else if (quoting == QUOTING_ANSI_C && (*c == '\'' || *c == '\\')) {
-		text[0] = '\\';
-		text[1] = (char)*c;
-	} else if (quoting == QUOTING_SINGLE && *c == '\'') {
+		text[1] = c;
+	} else if (quoting == QUOTING_SINGLE && c == '\'') {
 		memcpy(text, "'\\''", sizeof(text));
 	}
 	add(word, text);
@@ -64,18 +67,21 @@ char *vt_shell_word_write(char *bytes, size_t size, const char *name)
 {
 	struct word word = { bytes, 0, size };
 	enum quoting quoting = find_quoting(name);
-	int nr_octal = 0;
 
 	/* What begins with a dash would be taken for an option. */
 	if (*name == '-')
 		add(&word, "./");
 	if (quoting != QUOTING_NONE)
 		add(&word, quoting == QUOTING_ANSI_C ? "$'" : "'");
-	for (const unsigned char *c = (const unsigned char *)name; *c; c++) {
-		if (is_control(c))
-			nr_octal = *c == 0xc2 ? 2 : 1;
-		add_byte(&word, c, quoting, nr_octal > 0);
-		nr_octal -= nr_octal > 0;
+	for (const char *c = name; *c;) {
+		int is_printable;
+
+		for (unsigned len = vt_character_read(c, &is_printable); len > 0; len--, c++) {
+			if (is_printable)
+				add_byte(&word, *c, quoting);
+			else
+				add_octal(&word, (unsigned char)*c);
+		}
 	}
 	if (quoting != QUOTING_NONE)
 		add(&word, "'");

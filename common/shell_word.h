@@ -4,8 +4,8 @@
 
 /*
  * A file's name as one word of a shell's command line, printable and no option: as it is where
- * nothing in it means anything to a shell, else in quotes; control characters as bash, ksh and zsh
- * read them in $'...'.
+ * nothing in it means anything to a shell, else in quotes; what may not be shown (character.h) as
+ * bash, ksh and zsh read it in $'...'.
  */
 
 #include <stddef.h>

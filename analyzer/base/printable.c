@@ -1,55 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/base/printable.h"
 
-#include <stdint.h>
 #include <string.h>
 
 #include "analyzer/base/util.h"
-
-#define CONTINUES(byte) (((byte)&0xc0) == 0x80)
-
-/* What drives a terminal, or shows other text in another order than it has. */
-static int is_control(uint32_t c)
-{
-	return c < ' ' || (c >= 0x7f && c <= 0x9f) || c == 0x61c || c == 0x200e || c == 0x200f ||
-	       (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
-}
-
-/* Halves of UTF-16's pairs, and what is behind the last one. */
-static int is_no_character(uint32_t c)
-{
-	return (c >= 0xd800 && c <= 0xdfff) || c > 0x10ffff;
-}
-
-/* How many bytes the character at `c` has, 0: no UTF-8.  Ends at a NUL. */
-static unsigned decode(const unsigned char *c, uint32_t *character)
-{
-	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-	unsigned len = *c < 0x80		? 1
-		       : (*c & 0xe0) == 0xc0 ? 2
-		       : (*c & 0xf0) == 0xe0 ? 3
-		       : (*c & 0xf8) == 0xf0 ? 4
-					     : 0;
-
-	*character = len > 1 ? *c & (0x7fu >> len) : *c;
-	for (unsigned i = 1; i < len; i++) {
-		if (!CONTINUES(c[i]))
-			return 0;
-		*character = *character << 6 | (c[i] & 0x3fu);
-	}
-	return len && *character >= least[len] && !is_no_character(*character) ? len : 0;
-}
+#include "common/character.h"
 
 char *vt_printable_make(char *text)
 {
-	uint32_t character;
+	for (char *c = text; c && *c;) {
+		int is_printable;
+		unsigned len = vt_character_read(c, &is_printable);
 
-	for (unsigned char *c = (unsigned char *)text; c && *c;) {
-		unsigned len = decode(c, &character);
-
-		if (!len || is_control(character))
-			memset(c, '?', len ? len : 1);
-		c += len ? len : 1;
+		if (!is_printable)
+			memset(c, '?', len);
+		c += len;
 	}
 	return text;
 }

@@ -47,13 +47,18 @@ static void no_name_drives_the_terminal(void **state)
 	check("\033[2J'\\", "$'\\033[2J\\'\\\\'");
 	check("\xc2\x9b" "31m", "$'\\302\\23331m'");
 	check("\x7f", "$'\\177'");
+	/* From right to left; a line of Unicode's; no UTF-8, alone and behind what is. */
+	check("a\xe2\x80\xae" "bd.z", "$'a\\342\\200\\256bd.z'");
+	check("\xe2\x80\xa8", "$'\\342\\200\\250'");
+	check("\xff", "$'\\377'");
+	check("\xc3\xb6\xc3", "$'\xc3\xb6\\303'");
 }
 
 /* What a shell makes of it is the name again. */
 static void a_shell_reads_the_name(void **state)
 {
 	static const char *const names[] = { "a b", "it's", "$x `y` \"z\" \\ !", "-n",
-					     "\n\t'\033", "~" };
+					     "\n\t'\033", "~", "\xff\xe2\x80\xae\xc3\xb6" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
