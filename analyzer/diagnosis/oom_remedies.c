@@ -44,6 +44,7 @@ int vt_oom_remedies_cut(struct vt_trace *cut, const struct vt_trace *trace, uint
 
 /* What one of the tries below has to go by, and to fill in. */
 struct trying {
+	struct vt_trace_ready *ready;
 	const struct vt_trace *cut;
 	struct vt_oom_remedies *remedies;
 	struct vt_oom_remedy splits[VT_ARRAY_SIZE(split_limits)];
@@ -157,8 +158,10 @@ static void try_expandable(const struct trying *trying)
 {
 	struct vt_oom_remedy *expandable = &trying->remedies->items[VT_REMEDY_EXPANDABLE];
 
-	if (!expandable->is_on)
-		play_text(expandable, trying->cut, texts[VT_REMEDY_EXPANDABLE]);
+	if (expandable->is_on)
+		return;
+	vt_traces_expandable(trying->ready);
+	take_over(expandable, trying->cut, &trying->ready->expandable_until_failed);
 }
 
 static void try_gc(const struct trying *trying)
@@ -231,7 +234,7 @@ void vt_oom_remedies_find(struct vt_oom_remedies *remedies, struct vt_trace_read
 	const struct vt_trace *trace = &ready->trace;
 	struct vt_oom_remedy *items = remedies->items;
 	struct vt_trace cut;
-	struct trying trying = { .cut = &cut, .remedies = remedies };
+	struct trying trying = { .ready = ready, .cut = &cut, .remedies = remedies };
 
 	memset(remedies, 0, sizeof(*remedies));
 	for (int i = 0; i < VT_NR_REMEDIES; i++) {

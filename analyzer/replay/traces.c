@@ -79,29 +79,33 @@ void vt_traces_read(struct vt_traces *traces)
 			vt_traces_get(traces, model->devices[i].id, NULL);
 }
 
-static void play_recorded(struct vt_trace_ready *ready)
+/* Fills `until_failed` too: what comes up to there is the same, whatever comes behind. */
+static void play(struct vt_replay *replay, struct vt_replay *until_failed,
+		 const struct vt_trace *trace, struct vt_replay_options *options)
 {
-	const struct vt_trace *trace = &ready->trace;
-	struct vt_replay_options options;
+	size_t nr = trace->steps.len;
 
-	vt_replay_options_init(&options, trace);
-	options.is_compared = 1;
-	options.noted_step = trace->steps.len;
-	options.noted = &ready->until_failed;
-	for (size_t i = trace->steps.len; i-- > 0 && options.noted_step == trace->steps.len;)
+	options->noted_step = nr;
+	options->noted = until_failed;
+	for (size_t i = nr; i-- > 0 && options->noted_step == nr;)
 		if (trace->steps.items[i].op == VT_TRACE_FAILED)
-			options.noted_step = i;
-	vt_replay_run(&ready->recorded, trace, &options);
+			options->noted_step = i;
+	vt_replay_run(replay, trace, options);
 	/* It did not come that far. */
-	if (ready->recorded.failure.event && options.noted_step < trace->steps.len &&
-	    ready->recorded.failure.event <= trace->steps.items[options.noted_step].event)
-		ready->until_failed = ready->recorded;
+	if (replay->failure.event && options->noted_step < nr &&
+	    replay->failure.event <= trace->steps.items[options->noted_step].event)
+		*until_failed = *replay;
 }
 
 const struct vt_replay *vt_traces_recorded(struct vt_trace_ready *ready)
 {
-	if (!ready->has_recorded)
-		play_recorded(ready);
+	struct vt_replay_options options;
+
+	if (!ready->has_recorded) {
+		vt_replay_options_init(&options, &ready->trace);
+		options.is_compared = 1;
+		play(&ready->recorded, &ready->until_failed, &ready->trace, &options);
+	}
 	ready->has_recorded = 1;
 	return &ready->recorded;
 }
@@ -113,7 +117,7 @@ const struct vt_replay *vt_traces_expandable(struct vt_trace_ready *ready)
 	if (!ready->has_expandable) {
 		vt_replay_options_init(&options, &ready->trace);
 		options.settings.is_expandable = 1;
-		vt_replay_run(&ready->expandable, &ready->trace, &options);
+		play(&ready->expandable, &ready->expandable_until_failed, &ready->trace, &options);
 	}
 	ready->has_expandable = 1;
 	return &ready->expandable;

@@ -22,8 +22,10 @@ struct vt_trace_ready {
 	uint8_t has_recorded;
 	uint8_t has_expandable;
 	struct vt_replay recorded;
-	struct vt_replay until_failed; /* the part of it that ends with the last failed request */
+	/* The parts of them that end with the last failed request. */
+	struct vt_replay until_failed;
 	struct vt_replay expandable;
+	struct vt_replay expandable_until_failed;
 };
 
 struct vt_traces {
@@ -52,7 +54,7 @@ void vt_traces_read(struct vt_traces *traces);
  * `until_failed` where a request failed.
  */
 const struct vt_replay *vt_traces_recorded(struct vt_trace_ready *ready);
-/* ... with expandable segments besides, which it must not have. */
+/* ... with expandable segments besides, which it must not have; fills the part of it, too. */
 const struct vt_replay *vt_traces_expandable(struct vt_trace_ready *ready);
 
 #endif
