@@ -32,6 +32,7 @@ struct judging {
 	struct vt_analysis *analysis;
 	vt_analysis_beside_fn beside;
 	void *context;
+	int is_all;
 };
 
 static void judge_or_beside(void *context, size_t number)
@@ -46,13 +47,23 @@ static void judge_or_beside(void *context, size_t number)
 	vt_stages_init(&analysis->stages, &analysis->timeline, &analysis->rules);
 	vt_facts_init(&analysis->facts, &analysis->stages, &analysis->rules);
 	vt_attribution_init(&analysis->attribution, &analysis->facts);
+	if (judging->is_all)
+		vt_attribution_judge_all(&analysis->attribution);
 }
 
 void vt_analysis_judge(struct vt_analysis *analysis, vt_analysis_beside_fn beside, void *context)
 {
-	struct judging judging = { analysis, beside, context };
+	struct judging judging = { analysis, beside, context, 0 };
 
 	vt_parallel_run(beside ? 2 : 1, judge_or_beside, &judging);
+}
+
+void vt_analysis_judge_all(struct vt_analysis *analysis, vt_analysis_beside_fn beside,
+			   void *context)
+{
+	struct judging judging = { analysis, beside, context, 1 };
+
+	vt_parallel_run(2, judge_or_beside, &judging);
 }
 
 int vt_analysis_open(struct vt_analysis *analysis, const char *path, const char *rules_path,

@@ -38,6 +38,9 @@ int vt_analysis_open_model(struct vt_analysis *analysis, const char *path, const
 			   struct vt_diag *diag);
 /* What is missing after vt_analysis_open_model; `beside` (or NULL) runs in another thread. */
 void vt_analysis_judge(struct vt_analysis *analysis, vt_analysis_beside_fn beside, void *context);
+/* ... and each block, beside it: for what will ask for the owners of all of them. */
+void vt_analysis_judge_all(struct vt_analysis *analysis, vt_analysis_beside_fn beside,
+			   void *context);
 /*
  * Gives back what is large: timeline, stages, facts and who was judged.  Names of owners stay, and
  * the model with its database.  Nothing can be asked of owners, stages and moments afterwards.

@@ -30,9 +30,11 @@ void vt_attribution_init(struct vt_attribution *attribution, struct vt_facts *fa
 
 void vt_attribution_release(struct vt_attribution *attribution)
 {
-	for (uint32_t i = 0; i < attribution->nr_owners; i++)
-		free(attribution->owners[i]);
-	free(attribution->owners);
+	for (uint32_t i = 0; i < attribution->nr_paths; i++)
+		free(attribution->paths[i]);
+	free(attribution->paths);
+	vt_vector_release(&attribution->owner_of);
+	vt_vector_release(&attribution->path_of);
 	free(attribution->verdicts);
 	vt_map_release(&attribution->numbers);
 	vt_map_release(&attribution->of_rules);
@@ -53,13 +55,13 @@ static struct vt_key key_of(const struct vt_attribution *attribution, const char
 	for (const char *at = path; *at; at++)
 		key.a = (key.a ^ (unsigned char)*at) * 0x100000001b3ull;
 	while ((number = vt_map_find(&attribution->numbers, key)) &&
-	       strcmp(attribution->owners[*number], path) != 0)
+	       strcmp(attribution->paths[*number], path) != 0)
 		key.c++;
 	return key;
 }
 
 /* Takes the path. */
-static uint32_t number_owner(struct vt_attribution *attribution, char *path)
+static uint32_t number_path(struct vt_attribution *attribution, char *path)
 {
 	struct vt_key key = key_of(attribution, path);
 	const uint64_t *known = vt_map_find(&attribution->numbers, key);
@@ -68,11 +70,12 @@ static uint32_t number_owner(struct vt_attribution *attribution, char *path)
 		free(path);
 		return (uint32_t)*known;
 	}
-	vt_map_put(&attribution->numbers, key, attribution->nr_owners);
-	attribution->owners = vt_vector_grow(attribution->owners, &attribution->owner_capacity,
-					     attribution->nr_owners + 1, sizeof(char *));
-	attribution->owners[attribution->nr_owners] = path;
-	return attribution->nr_owners++;
+	vt_map_put(&attribution->numbers, key, attribution->nr_paths);
+	attribution->paths = vt_vector_grow(attribution->paths, &attribution->path_capacity,
+					    attribution->nr_paths + 1, sizeof(char *));
+	attribution->paths[attribution->nr_paths] = path;
+	vt_vector_push(&attribution->owner_of, VT_NO_INDEX);
+	return attribution->nr_paths++;
 }
 
 /* The row that a rule speaks of: the strongest of the roles it asks for, else of any. */
@@ -170,7 +173,7 @@ static uint32_t expand_owner(struct vt_attribution *attribution, const struct vt
 	char *owner = expand(attribution, rule, rule->owner, allocation);
 
 	if (*owner)
-		return number_owner(attribution, owner);
+		return number_path(attribution, owner);
 	free(owner);
 	return VT_NO_INDEX;
 }
@@ -209,28 +212,56 @@ enum vt_provenance vt_attribution_provenance_by(struct vt_attribution *attributi
 		       rule->provenance;
 }
 
-struct vt_verdict vt_attribution_judge(struct vt_attribution *attribution, uint32_t allocation)
+static const struct vt_verdict *judge(struct vt_attribution *attribution, uint32_t allocation)
 {
 	struct vt_verdict *verdict = &attribution->verdicts[allocation];
 	const struct vt_allocation *a = &attribution->facts->model->allocations[allocation];
 	const struct vt_rule *rule;
-	uint32_t owner;
+	uint32_t path;
 
 	if (verdict->is_judged)
-		return *verdict;
+		return verdict;
 	rule = vt_match_rule(&attribution->match, a, NULL);
-	owner = rule ? owner_by(attribution, rule, allocation) : VT_NO_INDEX;
+	path = rule ? owner_by(attribution, rule, allocation) : VT_NO_INDEX;
 	/* An owner that depends on what the stacks do not tell. */
-	if (owner == VT_NO_INDEX) {
-		owner = number_owner(attribution, vt_xstrdup(VT_OWNER_UNKNOWN));
+	if (path == VT_NO_INDEX) {
+		path = number_path(attribution, vt_xstrdup(VT_OWNER_UNKNOWN));
 		rule = NULL;
 	}
 	verdict->is_judged = 1;
 	verdict->provenance = vt_attribution_provenance_by(attribution, rule, allocation);
 	verdict->rule = rule ? (uint16_t)(rule - attribution->facts->rules->rules + 1) : 0;
 	verdict->training = (rule ? training_of(attribution, rule, allocation) : 0) & 0x7f;
-	verdict->owner = owner;
-	return *verdict;
+	verdict->owner = path;
+	return verdict;
+}
+
+static uint32_t number_owner(struct vt_attribution *attribution, uint32_t path)
+{
+	uint32_t *owner = &attribution->owner_of.items[path];
+
+	if (*owner == VT_NO_INDEX) {
+		*owner = (uint32_t)attribution->path_of.len;
+		vt_vector_push(&attribution->path_of, path);
+	}
+	return *owner;
+}
+
+struct vt_verdict vt_attribution_judge(struct vt_attribution *attribution, uint32_t allocation)
+{
+	struct vt_verdict verdict = *judge(attribution, allocation);
+
+	verdict.owner = number_owner(attribution, verdict.owner);
+	return verdict;
+}
+
+void vt_attribution_judge_all(struct vt_attribution *attribution)
+{
+	const struct vt_model *model = attribution->facts->model;
+
+	for (uint32_t i = 0; i < model->nr_allocations; i++)
+		if (vt_allocation_is_owned(&model->allocations[i]))
+			judge(attribution, i);
 }
 
 char *vt_attribution_path_by(struct vt_attribution *attribution, const struct vt_rule *rule,
@@ -260,5 +291,7 @@ char *vt_attribution_path(struct vt_attribution *attribution, uint32_t allocatio
 
 const char *vt_attribution_owner(const struct vt_attribution *attribution, uint32_t owner)
 {
-	return owner < attribution->nr_owners ? attribution->owners[owner] : VT_OWNER_UNKNOWN;
+	return owner < attribution->path_of.len ?
+		       attribution->paths[attribution->path_of.items[owner]] :
+		       VT_OWNER_UNKNOWN;
 }

@@ -16,6 +16,7 @@
 #include "analyzer/attribution/inference/match.h"
 #include "analyzer/attribution/allocation_sites.h"
 #include "analyzer/base/map.h"
+#include "analyzer/base/util.h"
 #include "analyzer/model/variables.h"
 
 /* Weights: whether the optimizer may change them. */
@@ -35,12 +36,15 @@ struct vt_attribution {
 	struct vt_allocation_sites places;
 	struct vt_variables variables;
 	struct vt_facts *facts;
-	struct vt_verdict *verdicts; /* by allocation */
-	char **owners;
-	uint32_t nr_owners;
-	size_t owner_capacity;
-	struct vt_map numbers; /* hash of a path to its number */
+	struct vt_verdict *verdicts; /* by allocation; owner: which path */
+	char **paths;
+	uint32_t nr_paths;
+	size_t path_capacity;
+	struct vt_map numbers; /* hash of a path to which it is */
 	struct vt_map of_rules; /* a rule, and the kind that its owner ends with, to that */
+	/* Owners get their numbers as they are asked for, whatever was judged before. */
+	VT_VECTOR(uint32_t) owner_of; /* by path; VT_NO_INDEX: not asked for */
+	VT_VECTOR(uint32_t) path_of;  /* by owner */
 };
 
 #define VT_OWNER_UNKNOWN "unknown"
@@ -51,6 +55,11 @@ void vt_attribution_release(struct vt_attribution *attribution);
 
 /* Of the allocation with that index. */
 struct vt_verdict vt_attribution_judge(struct vt_attribution *attribution, uint32_t allocation);
+/*
+ * Judges all that has an owner, which no later answer depends on: for a command that has time to do
+ * it while something else is done.
+ */
+void vt_attribution_judge_all(struct vt_attribution *attribution);
 /* Category by number: "activations/mlp". */
 const char *vt_attribution_owner(const struct vt_attribution *attribution, uint32_t owner);
 /* The full path of the allocation with that index; the caller frees. */

@@ -126,7 +126,9 @@ static int show(struct vt_analysis *analysis, const struct vt_view *view, const 
 		return -1;
 	}
 	vt_describe_init(&describe, &analysis->model, view->has_all_frames);
-	vt_oom_finish(oom, &describe);
+	vt_oom_judge(oom, &describe);
+	vt_oom_play_smaller(oom);
+	vt_oom_finish(oom);
 	none = oom->oom ? NULL : say_none(analysis, view);
 	if (view->is_json)
 		print_json(oom, analysis, none);

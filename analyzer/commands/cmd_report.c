@@ -139,7 +139,9 @@ static int show_ranks(const struct vt_view *view, const struct wanted *wanted)
 
 int vt_cmd_report(int argc, char **argv)
 {
-	struct vt_view view = { .device = VT_WHEN_ALL_DEVICES, .begin = begin };
+	struct vt_view view = { .device = VT_WHEN_ALL_DEVICES,
+				.is_of_all_owners = 1,
+				.begin = begin };
 	struct vt_report report = { 0 };
 	struct vt_report_options report_options = { 0 };
 	struct wanted wanted = { .top = NOT_GIVEN,

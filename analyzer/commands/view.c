@@ -105,7 +105,9 @@ int vt_view_show(const struct vt_view *view, vt_view_show_fn show, const void *w
 	vt_progress_parts_begin(&progress, "reading the recording");
 	rc = vt_analysis_open_model(&analysis, view->path, view->rules, &diag);
 	vt_progress_parts_next(&progress, "finding owners");
-	if (!rc && !view->is_without_owners)
+	if (!rc && view->is_of_all_owners)
+		vt_analysis_judge_all(&analysis, begin, &beginning);
+	else if (!rc && !view->is_without_owners)
 		vt_analysis_judge(&analysis, view->begin ? begin : NULL, &beginning);
 	vt_progress_parts_end(&progress);
 	if (!rc)

@@ -56,6 +56,7 @@ struct vt_view {
 	/* Set by a command that takes other operands as well: whether these are they. */
 	const char *(*find_other)(int argc, char **argv);
 	int is_without_owners; /* set by a command that asks for no owner, stage or step */
+	int is_of_all_owners;  /* set by a command that asks for those of all blocks, and begins */
 	/* Set by a command that can begin before there are owners: runs beside finding them. */
 	void (*begin)(struct vt_analysis *analysis, const struct vt_view *view, const void *wanted);
 };

@@ -17,7 +17,7 @@ static const char *const growing[] = {
 	"activations", "activation gradients", "logits", "inputs", "kv cache",
 };
 
-struct trial {
+struct vt_smaller_trial {
 	struct vt_attribution *attribution;
 	const struct vt_trace *trace;
 	struct vt_trace cut;
@@ -31,14 +31,14 @@ static int is_growing(const char *owner)
 	return vt_owner_path_is_below_any(owner, growing, VT_ARRAY_SIZE(growing));
 }
 
-static uint8_t power_of(const struct trial *trial, uint64_t size_bytes)
+static uint8_t power_of(const struct vt_smaller_trial *trial, uint64_t size_bytes)
 {
 	uint32_t classes = vt_shapes_of_size(&trial->attribution->facts->shapes, size_bytes);
 
 	return classes == 1u << VT_SHAPE_SCORES ? 2 : 1;
 }
 
-static uint8_t power_of_block(struct trial *trial, uint32_t allocation)
+static uint8_t power_of_block(struct vt_smaller_trial *trial, uint32_t allocation)
 {
 	struct vt_verdict verdict = vt_attribution_judge(trial->attribution, allocation);
 
@@ -47,7 +47,7 @@ static uint8_t power_of_block(struct trial *trial, uint32_t allocation)
 	return power_of(trial, trial->trace->model->allocations[allocation].size_bytes);
 }
 
-static int follows_batch(const struct trial *trial, uint32_t oom)
+static int follows_batch(const struct vt_smaller_trial *trial, uint32_t oom)
 {
 	switch (vt_scaling_of_failed(trial->attribution, trial->was, oom)) {
 	case VT_SCALING_BATCH:
@@ -60,7 +60,7 @@ static int follows_batch(const struct trial *trial, uint32_t oom)
 }
 
 /* By the table of shapes, by what such a request became before, else by what divides it. */
-static uint8_t power_of_request(struct trial *trial, const struct vt_trace_step *failed)
+static uint8_t power_of_request(struct vt_smaller_trial *trial, const struct vt_trace_step *failed)
 {
 	const uint32_t batch_classes = 1u << VT_SHAPE_LOGITS | 1u << VT_SHAPE_HIDDEN |
 				       1u << VT_SHAPE_INTERMEDIATE | 1u << VT_SHAPE_SCORES;
@@ -82,7 +82,7 @@ static uint8_t power_of_request(struct trial *trial, const struct vt_trace_step 
 }
 
 /* Judging every block costs as much as all replays: only where the request itself would shrink. */
-static int find_powers(struct trial *trial)
+static int find_powers(struct vt_smaller_trial *trial)
 {
 	const struct vt_trace_step *steps = trial->cut.steps.items;
 	size_t nr = trial->cut.steps.len;
@@ -117,34 +117,71 @@ static uint64_t part_of(const struct part *part, uint64_t bytes, unsigned power)
 	return scaled(bytes, part->part, part->whole, part->is_length || !power ? power : 1);
 }
 
-static int is_served(const struct trial *trial, struct part part)
+/* What is asked for, by allocation and by failed request. */
+struct requests {
+	uint64_t *bytes;
+	uint64_t *failed;
+};
+
+static void find_requests(struct requests *requests, const struct vt_smaller_trial *trial,
+			  struct part part)
 {
-	const struct vt_model *model = trial->trace->model;
 	const struct vt_trace *cut = &trial->cut;
 	const struct vt_trace_step *last = &cut->steps.items[cut->steps.len - 1];
-	uint64_t *requests = vt_xcalloc((size_t)model->nr_allocations + 1, sizeof(*requests));
-	uint64_t *failed = vt_xcalloc((size_t)model->nr_ooms + 1, sizeof(*failed));
-	struct vt_replay_options options;
-	struct vt_replay replay;
 
+	requests->bytes =
+		vt_xcalloc((size_t)cut->model->nr_allocations + 1, sizeof(*requests->bytes));
+	requests->failed = vt_xcalloc((size_t)cut->model->nr_ooms + 1, sizeof(*requests->failed));
 	for (const struct vt_trace_step *step = cut->steps.items; step <= last; step++)
 		if (step->op == VT_TRACE_TAKE)
-			requests[step->allocation] =
+			requests->bytes[step->allocation] =
 				part_of(&part, step->bytes, trial->powers[step->allocation]);
 		else if (step->op == VT_TRACE_FAILED)
-			failed[step->allocation] = part_of(&part, step->bytes,
-							   step == last ? trial->of_request : 0);
+			requests->failed[step->allocation] =
+				part_of(&part, step->bytes, step == last ? trial->of_request : 0);
+}
+
+/* Whether what is live is more than there is, wherever it lies: no replay is needed to say so. */
+static int is_too_much(const struct vt_smaller_trial *trial, const struct requests *requests)
+{
+	const struct vt_trace *cut = &trial->cut;
+	uint64_t live = 0, bytes;
+
+	for (size_t i = 0; i < cut->steps.len; i++) {
+		const struct vt_trace_step *step = &cut->steps.items[i];
+
+		if (step->op == VT_TRACE_TAKE || step->op == VT_TRACE_GIVE) {
+			bytes = vt_settings_round(&cut->settings,
+						  requests->bytes[step->allocation]);
+			live += step->op == VT_TRACE_TAKE ? bytes : 0 - bytes;
+		}
+		if (live > cut->capacity_bytes)
+			return 1;
+	}
+	bytes = requests->failed[cut->steps.items[cut->steps.len - 1].allocation];
+	return live + vt_settings_round(&cut->settings, bytes) > cut->capacity_bytes;
+}
+
+static int is_served(const struct vt_smaller_trial *trial, struct part part)
+{
+	const struct vt_trace *cut = &trial->cut;
+	struct vt_replay_options options;
+	struct vt_replay replay = { 0 };
+	struct requests requests;
+
+	find_requests(&requests, trial, part);
 	vt_replay_options_init(&options, cut);
-	options.request_bytes = requests;
-	options.failed_bytes = failed;
-	vt_replay_run(&replay, cut, &options);
-	free(requests);
-	free(failed);
-	return replay.rescued_event == last->event;
+	options.request_bytes = requests.bytes;
+	options.failed_bytes = requests.failed;
+	if (!is_too_much(trial, &requests))
+		vt_replay_run(&replay, cut, &options);
+	free(requests.bytes);
+	free(requests.failed);
+	return replay.rescued_event == cut->steps.items[cut->steps.len - 1].event;
 }
 
 /* The largest part of `whole` below it that is served; 0: none. */
-static uint64_t search(const struct trial *trial, uint64_t whole, int is_length)
+static uint64_t search(const struct vt_smaller_trial *trial, uint64_t whole, int is_length)
 {
 	uint64_t low = 0, high = whole;
 
@@ -218,26 +255,43 @@ static int has_whole_step(const struct vt_smaller *smaller, const struct vt_fact
 	return 0;
 }
 
-void vt_smaller_find(struct vt_smaller *smaller, struct vt_attribution *attribution,
-		     const struct vt_trace *trace, uint32_t oom)
+void vt_smaller_begin(struct vt_smaller *smaller, struct vt_attribution *attribution,
+		      const struct vt_trace *trace, uint32_t oom)
 {
-	struct trial trial = { .attribution = attribution, .trace = trace };
+	int64_t event = trace->model->ooms[oom].event;
+	struct vt_smaller_trial trial = { .attribution = attribution, .trace = trace };
 
 	memset(smaller, 0, sizeof(*smaller));
-	if (read_batch(smaller, attribution->facts, trace->model->ooms[oom].event) ||
+	if (read_batch(smaller, attribution->facts, event) ||
 	    vt_oom_remedies_cut(&trial.cut, trace, oom)) {
 		*smaller = (struct vt_smaller){ .is_varying = smaller->is_varying };
 		return;
 	}
 	trial.was = (struct vt_scaling_size){ smaller->batch, smaller->length };
-	if (find_powers(&trial))
+	if (find_powers(&trial)) {
 		memset(smaller, 0, sizeof(*smaller));
-	else
-		smaller->fits_batch = search(&trial, smaller->batch, 0);
-	smaller->has_whole_step = (uint8_t)has_whole_step(smaller, attribution->facts,
-							  trace->model->ooms[oom].event);
-	if (smaller->batch && !smaller->fits_batch && smaller->length >= LENGTH_PARTS)
+	} else {
+		smaller->trial = vt_xmalloc(sizeof(trial));
+		*smaller->trial = trial;
+	}
+	smaller->has_whole_step = (uint8_t)has_whole_step(smaller, attribution->facts, event);
+}
+
+void vt_smaller_play(struct vt_smaller *smaller)
+{
+	if (!smaller->trial)
+		return;
+	smaller->fits_batch = search(smaller->trial, smaller->batch, 0);
+	if (!smaller->fits_batch && smaller->length >= LENGTH_PARTS)
 		smaller->fits_length =
-			search(&trial, LENGTH_PARTS, 1) * smaller->length / LENGTH_PARTS;
-	free(trial.powers);
+			search(smaller->trial, LENGTH_PARTS, 1) * smaller->length / LENGTH_PARTS;
+	vt_smaller_release(smaller);
+}
+
+void vt_smaller_release(struct vt_smaller *smaller)
+{
+	if (smaller->trial)
+		free(smaller->trial->powers);
+	free(smaller->trial);
+	smaller->trial = NULL;
 }

@@ -14,6 +14,8 @@
 #include "analyzer/attribution/attribution.h"
 #include "analyzer/replay/replay.h"
 
+struct vt_smaller_trial;
+
 struct vt_smaller {
 	uint64_t batch; /* recorded; 0: not known, or not known what the request would be then */
 	uint64_t length;
@@ -21,10 +23,16 @@ struct vt_smaller {
 	uint64_t fits_length; /* 0: not tried (a smaller batch fits), or none of the lengths */
 	uint8_t is_varying; /* the inputs of this request are not those seen: batch is 0 */
 	uint8_t has_whole_step; /* steps of that batch ended before: all that one needs was seen */
+	struct vt_smaller_trial *trial; /* what is to be played; NULL: nothing */
 };
 
-/* `oom` must be on the trace. */
-void vt_smaller_find(struct vt_smaller *smaller, struct vt_attribution *attribution,
-		     const struct vt_trace *trace, uint32_t oom);
+/*
+ * `oom` must be on the trace.  In two parts: the first asks for owners; the second replays, asks the
+ * trace alone and may run beside others who do.  Until then fits_batch and fits_length are 0.
+ */
+void vt_smaller_begin(struct vt_smaller *smaller, struct vt_attribution *attribution,
+		      const struct vt_trace *trace, uint32_t oom);
+void vt_smaller_play(struct vt_smaller *smaller);
+void vt_smaller_release(struct vt_smaller *smaller);
 
 #endif

@@ -34,7 +34,7 @@ static int judge(struct vt_page_recording *recording, struct vt_diag *diag)
 		.top = MOST_STACKS,
 		.has_all_frames = recording->options->has_all_frames,
 	};
-	vt_analysis_judge(&recording->analysis, begin, recording);
+	vt_analysis_judge_all(&recording->analysis, begin, recording);
 	if (vt_report_finish(&recording->report, diag))
 		return -1;
 	return vt_leaks_report_init(&recording->leaks, &recording->analysis, &leaks, diag);

@@ -37,18 +37,15 @@ static void play(struct vt_oom *oom)
 
 static void judge(struct vt_oom *oom)
 {
-	const struct vt_trace *trace;
-
 	oom->frag.options.has_all_frames = oom->describe->has_all_frames;
 	if (vt_frag_finish(&oom->frag, &oom->unplayed))
 		return;
-	trace = oom->frag.devices[0].trace;
-	vt_smaller_find(&oom->smaller, &oom->analysis->attribution, trace, index_of(oom));
+	vt_smaller_begin(&oom->smaller, &oom->analysis->attribution, oom->frag.devices[0].trace,
+			 index_of(oom));
 	/* A program that ended well has caught it: a library took a smaller workspace instead. */
-	if (vt_limits_ending(oom->analysis) &&
-	    (oom->kept_bytes || vt_stages_has(&oom->analysis->stages, VT_STAGE_BACKWARD)))
-		vt_whole_step_find(&oom->whole, &oom->analysis->attribution, trace, index_of(oom),
-				   &oom->smaller, vt_replay_is_exact(&oom->remedies.recorded));
+	oom->is_ending =
+		vt_limits_ending(oom->analysis) &&
+		(oom->kept_bytes || vt_stages_has(&oom->analysis->stages, VT_STAGE_BACKWARD));
 }
 
 static void find_free(struct vt_oom *oom)
@@ -162,7 +159,7 @@ void vt_oom_begin(struct vt_oom *oom, struct vt_analysis *analysis, int device)
 		play(oom);
 }
 
-void vt_oom_finish(struct vt_oom *oom, const struct vt_describe *describe)
+void vt_oom_judge(struct vt_oom *oom, const struct vt_describe *describe)
 {
 	struct vt_analysis *analysis = oom->analysis;
 
@@ -179,12 +176,26 @@ void vt_oom_finish(struct vt_oom *oom, const struct vt_describe *describe)
 	vt_next_passes_find(&oom->next, &analysis->attribution, oom->oom, free_bytes(oom));
 }
 
+void vt_oom_play_smaller(struct vt_oom *oom)
+{
+	vt_smaller_play(&oom->smaller);
+}
+
+void vt_oom_finish(struct vt_oom *oom)
+{
+	if (oom->is_ending)
+		vt_whole_step_find(&oom->whole, &oom->analysis->attribution,
+				   oom->frag.devices[0].trace, index_of(oom), &oom->smaller,
+				   vt_replay_is_exact(&oom->remedies.recorded));
+}
+
 void vt_oom_release(struct vt_oom *oom)
 {
 	if (oom->oom) {
 		vt_peak_context_release(&oom->place);
 		vt_books_release(&oom->books);
 		vt_frag_release(&oom->frag);
+		vt_smaller_release(&oom->smaller);
 	}
 	memset(oom, 0, sizeof(*oom));
 }

@@ -46,6 +46,7 @@ struct vt_oom {
 	struct vt_oom_remedies remedies;
 	struct vt_smaller smaller;
 	struct vt_whole_step whole;
+	int is_ending; /* the program did not go on: what a whole step needs is asked, too */
 	struct vt_next_passes next;
 	enum vt_oom_cause cause;
 	uint64_t device_free_bytes; /* UINT64_MAX: not known */
@@ -56,11 +57,14 @@ struct vt_oom {
 
 /*
  * The last failed request of a device (VT_WHEN_ALL_DEVICES: of all); the rest must outlive it.  In
- * two parts: the first needs no owner, and may run beside what finds them (analysis.h).
+ * parts: the first needs no owner, and may run beside what finds them (analysis.h); the third plays
+ * smaller batches, and may run beside everything that leaves the traces as they are.
  * vt_oom_release also after the first alone.
  */
 void vt_oom_begin(struct vt_oom *oom, struct vt_analysis *analysis, int device);
-void vt_oom_finish(struct vt_oom *oom, const struct vt_describe *describe);
+void vt_oom_judge(struct vt_oom *oom, const struct vt_describe *describe);
+void vt_oom_play_smaller(struct vt_oom *oom);
+void vt_oom_finish(struct vt_oom *oom);
 void vt_oom_release(struct vt_oom *oom);
 
 /* NULL: nothing was replayed. */

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "analyzer/base/parallel.h"
 #include "analyzer/base/util.h"
 #include "analyzer/attribution/moments.h"
 
@@ -172,23 +173,45 @@ void vt_report_begin(struct vt_report *report, struct vt_analysis *analysis,
 	vt_findings_prepare(&analysis->traces, options->device);
 }
 
+/* What is left once it is known how the program failed. */
+struct finishing {
+	struct vt_report *report;
+	struct vt_diag *diag;
+	int rc;
+};
+
+static void finish_or_play(void *context, size_t number)
+{
+	struct finishing *finishing = context;
+	struct vt_report *report = finishing->report;
+	struct vt_analysis *analysis = report->analysis;
+
+	if (number) {
+		vt_oom_play_smaller(&report->out_of_memory);
+		return;
+	}
+	finishing->rc = add_stages(report, finishing->diag);
+	if (finishing->rc)
+		return;
+	vt_findings_init(&report->findings, &analysis->attribution, &analysis->traces,
+			 &report->describe, report->options->device);
+	report->pinned = vt_pinned_find(&analysis->model);
+	add_coverage(report);
+}
+
 int vt_report_finish(struct vt_report *report, struct vt_diag *diag)
 {
 	struct vt_analysis *analysis = report->analysis;
-	const struct vt_report_options *options = report->options;
+	struct finishing finishing = { .report = report, .diag = diag };
 
-	vt_describe_init(&report->describe, &analysis->model, options->has_all_frames);
+	vt_describe_init(&report->describe, &analysis->model, report->options->has_all_frames);
 	report->ended = vt_report_ended(analysis);
 	if (add_devices(report, diag))
 		return -1;
-	vt_oom_finish(&report->out_of_memory, &report->describe);
-	if (add_stages(report, diag))
-		return -1;
-	vt_findings_init(&report->findings, &analysis->attribution, &analysis->traces,
-			 &report->describe, options->device);
-	report->pinned = vt_pinned_find(&analysis->model);
-	add_coverage(report);
-	return 0;
+	vt_oom_judge(&report->out_of_memory, &report->describe);
+	vt_parallel_run(2, finish_or_play, &finishing);
+	vt_oom_finish(&report->out_of_memory);
+	return finishing.rc;
 }
 
 int vt_report_init(struct vt_report *report, struct vt_analysis *analysis,
