@@ -10,6 +10,7 @@
 /* What else a module may hold: matrix products, and anything but those. */
 #define LAYER	 (UINT32_MAX - 1)
 #define NO_LAYER (UINT32_MAX - 2)
+#define NOT_ASKED (UINT32_MAX - 3)
 /* Allocations between a result and what passes it on: masks, and what an operator needs itself. */
 #define SOURCE_MAX 16
 
@@ -61,6 +62,18 @@ static uint32_t find_module(const struct vt_kinds *kinds, uint32_t python_stack,
 	return NO_KIND;
 }
 
+static uint32_t kind_of_modules(const struct vt_kinds *kinds, uint32_t python_stack)
+{
+	uint32_t *known;
+
+	if (python_stack >= kinds->facts->stages->chains.nr_stacks)
+		return NO_KIND;
+	known = &kinds->of_modules[python_stack];
+	if (*known == NOT_ASKED)
+		*known = find_module(kinds, python_stack, MODULE);
+	return *known;
+}
+
 static int compare_holders(const void *a, const void *b)
 {
 	const struct vt_kind_holder *x = a, *y = b;
@@ -78,12 +91,15 @@ void vt_kinds_init(struct vt_kinds *kinds, struct vt_facts *facts)
 	kinds->facts = facts;
 	kinds->rules = facts->rules;
 	kinds->layer_kind = NO_KIND;
+	kinds->of_modules = vt_xcalloc((size_t)facts->stages->chains.nr_stacks + 1,
+				       sizeof(*kinds->of_modules));
 	for (uint32_t stack = 0; stack < facts->stages->chains.nr_stacks; stack++) {
 		uint32_t nr;
 		const struct vt_module_link *links =
 			vt_module_stacks_get(&facts->stages->chains, stack, &nr);
 		struct vt_kind_holder one = { 0, NO_KIND };
 
+		kinds->of_modules[stack] = NOT_ASKED;
 		if (nr < 2)
 			continue;
 		one.address = links[1].address;
@@ -106,6 +122,7 @@ void vt_kinds_init(struct vt_kinds *kinds, struct vt_facts *facts)
 void vt_kinds_release(struct vt_kinds *kinds)
 {
 	free(kinds->holders);
+	free(kinds->of_modules);
 	vt_map_release(&kinds->own);
 	vt_map_release(&kinds->passing);
 	memset(kinds, 0, sizeof(*kinds));
@@ -182,7 +199,7 @@ static uint32_t find_own(struct vt_kinds *kinds, const struct vt_allocation *a, 
 			 uint32_t forward_node)
 {
 	struct vt_operators *operators = &kinds->facts->operators;
-	uint32_t kind = find_module(kinds, stack, MODULE);
+	uint32_t kind = kind_of_modules(kinds, stack);
 
 	if (kind == NO_KIND)
 		kind = find_beside(kinds, a);
@@ -245,7 +262,7 @@ static const struct vt_allocation *find_source(struct vt_kinds *kinds,
 	const struct vt_allocation *first = kinds->facts->model->allocations;
 
 	if (a->made->node_class || !is_passing(kinds, a) ||
-	    find_module(kinds, a->made->python_stack, MODULE) != NO_KIND)
+	    kind_of_modules(kinds, a->made->python_stack) != NO_KIND)
 		return a;
 	for (const struct vt_allocation *b = a; b-- > first && a - b <= SOURCE_MAX;) {
 		if (!vt_allocation_is_owned(b) || b->made->thread != a->made->thread)
@@ -273,7 +290,7 @@ static const char *name_by_flow(struct vt_kinds *kinds, const struct vt_allocati
 
 	if (label == VT_FLOW_NONE || label == VT_FLOW_LOGITS)
 		return NULL;
-	kind = find_module(kinds, stack, MODULE);
+	kind = kind_of_modules(kinds, stack);
 	if (kind != NO_KIND && !is_part_of(kinds, kind, label))
 		return NULL;
 	return vt_flow_label_text(label);

@@ -26,6 +26,7 @@ struct vt_kinds {
 	uint32_t nr_holders;
 	uint32_t layer_kind; /* of a matrix product by itself */
 	/* What was said before, of the same stacks and nodes. */
+	uint32_t *of_modules;  /* by Python stack: the kind of its modules */
 	struct vt_map own;     /* -> kind */
 	struct vt_map passing; /* -> whether they pass on what they are given */
 };

@@ -13,12 +13,36 @@ struct words {
 
 _Static_assert(VT_NR_FACTS <= 64, "struct words");
 
+/* Whether what a condition says is the same for all allocations of a site. */
+static int is_of_site(const struct vt_condition *condition)
+{
+	return condition->compare == VT_COMPARE_STACK || condition->fact == VT_FACT_KIND ||
+	       (condition->compare == VT_COMPARE_TEXT && condition->fact != VT_FACT_FORWARD_NODE);
+}
+
+static void find_asked(struct vt_match *match)
+{
+	const struct vt_rules *rules = match->rules;
+	uint32_t nr = 0;
+
+	match->first_asked = vt_xcalloc((size_t)rules->nr_rules + 1, sizeof(*match->first_asked));
+	match->asked = vt_xcalloc((size_t)rules->nr_conditions + 1, sizeof(*match->asked));
+	for (uint32_t r = 0; r < rules->nr_rules; r++) {
+		match->first_asked[r] = nr;
+		for (unsigned i = 0; i < rules->rules[r].nr_conditions; i++)
+			if (!is_of_site(&rules->rules[r].conditions[i]))
+				match->asked[nr++] = &rules->rules[r].conditions[i];
+	}
+	match->first_asked[rules->nr_rules] = nr;
+}
+
 void vt_match_init(struct vt_match *match, struct vt_facts *facts)
 {
 	match->facts = facts;
 	match->rules = facts->rules;
 	match->memo = vt_xcalloc(facts->rules->nr_conditions + 1, sizeof(*match->memo));
 	match->of_frames = vt_xcalloc(facts->rules->nr_conditions + 1, sizeof(*match->of_frames));
+	find_asked(match);
 }
 
 void vt_match_release(struct vt_match *match)
@@ -29,6 +53,8 @@ void vt_match_release(struct vt_match *match)
 	}
 	free(match->memo);
 	free(match->of_frames);
+	free(match->first_asked);
+	free(match->asked);
 	vt_map_release(&match->sites);
 	vt_map_release(&match->workspaces);
 	vt_vector_release(&match->left);
@@ -340,24 +366,26 @@ static int fits(struct vt_match *match, const struct vt_condition *condition,
 	}
 }
 
-/* Whether what a condition says is the same for all allocations of a site. */
-static int is_of_site(const struct vt_condition *condition)
-{
-	return condition->compare == VT_COMPARE_STACK || condition->fact == VT_FACT_KIND ||
-	       (condition->compare == VT_COMPARE_TEXT && condition->fact != VT_FACT_FORWARD_NODE);
-}
-
-/* Whether the conditions on the site hold, or the others. */
-static int holds(struct vt_match *match, const struct vt_rule *rule, const struct vt_allocation *a,
-		 int of_site, struct words *words)
+static int holds_at_site(struct vt_match *match, const struct vt_rule *rule,
+			 const struct vt_allocation *a, struct words *words)
 {
 	for (unsigned i = 0; i < rule->nr_conditions; i++) {
 		const struct vt_condition *condition = &rule->conditions[i];
 
-		if (is_of_site(condition) == of_site &&
+		if (is_of_site(condition) &&
 		    fits(match, condition, a, words) == condition->is_negated)
 			return 0;
 	}
+	return 1;
+}
+
+/* Whether the other conditions hold. */
+static int holds(struct vt_match *match, uint32_t rule, const struct vt_allocation *a,
+		 struct words *words)
+{
+	for (uint32_t i = match->first_asked[rule]; i < match->first_asked[rule + 1]; i++)
+		if (fits(match, match->asked[i], a, words) == match->asked[i]->is_negated)
+			return 0;
 	return 1;
 }
 
@@ -380,7 +408,7 @@ static const uint32_t *rules_left(struct vt_match *match, const struct vt_alloca
 	if (known)
 		return &match->left.items[*known];
 	for (uint32_t i = 0; i < match->rules->nr_rules; i++)
-		if (holds(match, &match->rules->rules[i], a, 1, &words))
+		if (holds_at_site(match, &match->rules->rules[i], a, &words))
 			vt_vector_push(&match->left, i);
 	vt_vector_push(&match->left, VT_NO_INDEX);
 	vt_map_put(&match->sites, site, first);
@@ -395,7 +423,7 @@ const struct vt_rule *vt_match_rule(struct vt_match *match, const struct vt_allo
 
 	words.known = 0;
 	for (const uint32_t *left = rules_left(match, a); *left != VT_NO_INDEX; left++)
-		if ((!after || &all[*left] > after) && holds(match, &all[*left], a, 0, &words))
+		if ((!after || &all[*left] > after) && holds(match, *left, a, &words))
 			return &all[*left];
 	return NULL;
 }
@@ -417,7 +445,7 @@ static int find_workspace_rule(struct vt_match *match, const struct vt_allocatio
 		const struct vt_rule *rule = &match->rules->rules[i];
 
 		if (strncmp(rule->owner, workspace, strlen(workspace)) == 0 &&
-		    asks_for_stacks_only(rule) && holds(match, rule, a, 1, &words))
+		    asks_for_stacks_only(rule) && holds_at_site(match, rule, a, &words))
 			return 1;
 	}
 	return 0;

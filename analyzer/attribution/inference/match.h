@@ -19,6 +19,9 @@ struct vt_match {
 	const struct vt_rules *rules;
 	int8_t **memo; /* by condition, then by stack or node; 0 unknown, 1 fits, -1 does not */
 	int8_t **of_frames; /* the same by code object or native frame: stacks share them */
+	/* By rule, and one more: its first of `asked`, the conditions that a site leaves open. */
+	uint32_t *first_asked;
+	const struct vt_condition **asked;
 	struct vt_map sites;         /* site -> its first in `left` */
 	VT_VECTOR(uint32_t) left;    /* numbers of rules, each site's in order and VT_NO_INDEX */
 	struct vt_map workspaces;    /* site -> whether it makes a library's workspace */
