@@ -9,19 +9,26 @@
 #define KEYS_PER_CHUNK 64
 
 /*
- * Stream, size and address as one number, which is compared without branches: which of two sizes is
- * larger cannot be foreseen.  What no device has is cut: 2^16 streams, 2^48 bytes in a piece.
+ * Stream and size as one number: which of two sizes is larger cannot be foreseen, and one number is
+ * compared without branches.  What no device has is cut: 2^16 streams, 2^48 bytes in a piece.
  */
-typedef unsigned __int128 sort_key;
-
 #define MAX_STREAM     UINT16_MAX
 #define MAX_SIZE_BYTES (((uint64_t)1 << 48) - 1)
 
-/* Keys beside their pieces: a search reads no piece. */
+/* The number beside its piece, which a search reads only where two numbers are equal. */
+struct entry {
+	uint64_t number;
+	struct vt_piece *piece;
+};
+
 struct vt_free_chunk {
 	size_t nr;
-	sort_key keys[KEYS_PER_CHUNK];
-	struct vt_piece *pieces[KEYS_PER_CHUNK];
+	struct entry entries[KEYS_PER_CHUNK];
+};
+
+struct sort_key {
+	uint64_t number;
+	uint64_t address;
 };
 
 /* Where a key is or belongs; behind the last of a chunk only in the last chunk. */
@@ -43,43 +50,54 @@ void vt_free_set_release(struct vt_free_set *set)
 	vt_vector_release(&set->chunks);
 }
 
-static sort_key key_of(const struct vt_free_set *set, uint32_t stream, uint64_t size_bytes,
-		       uint64_t address)
+static struct sort_key key_of(const struct vt_free_set *set, uint32_t stream, uint64_t size_bytes,
+			      uint64_t address)
 {
 	uint64_t high = stream < MAX_STREAM ? stream : MAX_STREAM;
 
 	high <<= 48;
 	if (!set->is_by_address)
 		high |= size_bytes < MAX_SIZE_BYTES ? size_bytes : MAX_SIZE_BYTES;
-	return (sort_key)high << 64 | address;
+	return (struct sort_key){ high, address };
 }
 
-static sort_key key_of_piece(const struct vt_free_set *set, const struct vt_piece *piece)
+static struct sort_key key_of_piece(const struct vt_free_set *set, const struct vt_piece *piece)
 {
 	return key_of(set, piece->stream, piece->size_bytes, piece->address);
 }
 
-static size_t find_in_chunk(const struct vt_free_chunk *chunk, sort_key key)
+static int is_below(const struct entry *entry, struct sort_key key)
 {
-	const sort_key *at = chunk->keys;
-	size_t nr = chunk->nr;
-
-	for (; nr > 1; nr -= nr / 2)
-		at += -(size_t)(at[nr / 2 - 1] < key) & (nr / 2);
-	return (size_t)(at - chunk->keys) + (nr && *at < key);
+	return entry->number < key.number ||
+	       (entry->number == key.number && entry->piece->address < key.address);
 }
 
-static sort_key last_of(const struct vt_free_chunk *chunk)
+static size_t find_in_chunk(const struct vt_free_chunk *chunk, struct sort_key key)
 {
-	return chunk->keys[chunk->nr - 1];
+	const struct entry *at = chunk->entries;
+	size_t nr = chunk->nr, first;
+
+	for (; nr > 1; nr -= nr / 2)
+		at += -(size_t)(at[nr / 2 - 1].number < key.number) & (nr / 2);
+	first = (size_t)(at - chunk->entries) + (nr && at->number < key.number);
+	if (first == chunk->nr || !is_below(&chunk->entries[first], key))
+		return first;
+	return first + vt_search_first(i, chunk->nr - first,
+				       is_below(&chunk->entries[first + i], key));
+}
+
+static const struct entry *last_of(const struct vt_free_chunk *chunk)
+{
+	return &chunk->entries[chunk->nr - 1];
 }
 
 /* The first key that is not below; of a set that is not empty. */
-static struct place find(const struct vt_free_set *set, sort_key key)
+static struct place find(const struct vt_free_set *set, struct sort_key key)
 {
 	struct place place = { 0 };
 
-	place.chunk = vt_search_first(i, set->chunks.len - 1, last_of(set->chunks.items[i]) < key);
+	place.chunk = vt_search_first(i, set->chunks.len - 1,
+				      is_below(last_of(set->chunks.items[i]), key));
 	place.at = find_in_chunk(set->chunks.items[place.chunk], key);
 	return place;
 }
@@ -104,12 +122,11 @@ static void split_chunk(struct vt_free_set *set, size_t at)
 	full = set->chunks.items[at];
 	upper = set->chunks.items[at + 1];
 	full->nr = upper->nr = KEYS_PER_CHUNK / 2;
-	memcpy(upper->keys, &full->keys[full->nr], upper->nr * sizeof(upper->keys[0]));
-	memcpy(upper->pieces, &full->pieces[full->nr], upper->nr * sizeof(upper->pieces[0]));
+	memcpy(upper->entries, &full->entries[full->nr], upper->nr * sizeof(upper->entries[0]));
 }
 
 /* A place with room for one more key. */
-static struct place make_room(struct vt_free_set *set, sort_key key)
+static struct place make_room(struct vt_free_set *set, struct sort_key key)
 {
 	struct place place;
 
@@ -140,28 +157,26 @@ static void unlink_piece(struct vt_free_set *set, struct vt_piece *piece)
 	*(piece->higher ? &piece->higher->lower : &set->highest) = piece->lower;
 }
 
-/* Moves the keys from `from` on to `to`, one further or one back. */
-static void move_keys(struct vt_free_chunk *chunk, size_t to, size_t from)
+/* Moves the entries from `from` on to `to`, one further or one back. */
+static void move_entries(struct vt_free_chunk *chunk, size_t to, size_t from)
 {
-	size_t nr = chunk->nr - from;
-
-	memmove(&chunk->keys[to], &chunk->keys[from], nr * sizeof(chunk->keys[0]));
-	memmove(&chunk->pieces[to], &chunk->pieces[from], nr * sizeof(chunk->pieces[0]));
+	memmove(&chunk->entries[to], &chunk->entries[from],
+		(chunk->nr - from) * sizeof(chunk->entries[0]));
 }
 
 void vt_free_set_insert(struct vt_free_set *set, struct vt_piece *piece)
 {
-	sort_key key = key_of_piece(set, piece);
+	struct sort_key key = key_of_piece(set, piece);
 	struct place place = make_room(set, key);
 	struct vt_free_chunk *chunk = set->chunks.items[place.chunk];
 
 	if (place.at < chunk->nr)
-		link_before(set, piece, chunk->pieces[place.at]);
+		link_before(set, piece, chunk->entries[place.at].piece);
 	else
-		link_before(set, piece, place.at ? chunk->pieces[place.at - 1]->higher : NULL);
-	move_keys(chunk, place.at + 1, place.at);
-	chunk->keys[place.at] = key;
-	chunk->pieces[place.at] = piece;
+		link_before(set, piece,
+			    place.at ? chunk->entries[place.at - 1].piece->higher : NULL);
+	move_entries(chunk, place.at + 1, place.at);
+	chunk->entries[place.at] = (struct entry){ key.number, piece };
 	piece->seen_at = (uint32_t)place.at;
 	chunk->nr++;
 }
@@ -172,11 +187,11 @@ static struct place place_of(const struct vt_free_set *set, const struct vt_piec
 	struct place place = { 0, piece->seen_at };
 
 	/* What is removed was mostly just found. */
-	if (set->chunks.len == 1 && place.at < chunk->nr && chunk->pieces[place.at] == piece)
+	if (set->chunks.len == 1 && place.at < chunk->nr && chunk->entries[place.at].piece == piece)
 		return place;
 	place = find(set, key_of_piece(set, piece));
 	/* Segments of a damaged file may lie over each other: equals come first. */
-	while (set->chunks.items[place.chunk]->pieces[place.at] != piece)
+	while (set->chunks.items[place.chunk]->entries[place.at].piece != piece)
 		if (++place.at == set->chunks.items[place.chunk]->nr)
 			place = (struct place){ place.chunk + 1, 0 };
 	return place;
@@ -188,7 +203,7 @@ void vt_free_set_remove(struct vt_free_set *set, struct vt_piece *piece)
 	struct vt_free_chunk *chunk = set->chunks.items[place.chunk];
 
 	unlink_piece(set, piece);
-	move_keys(chunk, place.at, place.at + 1);
+	move_entries(chunk, place.at, place.at + 1);
 	if (--chunk->nr)
 		return;
 	free(chunk);
@@ -209,8 +224,8 @@ struct vt_piece *vt_free_set_from(const struct vt_free_set *set, uint32_t stream
 	chunk = set->chunks.items[place.chunk];
 	if (place.at == chunk->nr)
 		return NULL;
-	chunk->pieces[place.at]->seen_at = (uint32_t)place.at;
-	return chunk->pieces[place.at];
+	chunk->entries[place.at].piece->seen_at = (uint32_t)place.at;
+	return chunk->entries[place.at].piece;
 }
 
 struct vt_piece *vt_free_set_before(const struct vt_free_set *set, uint32_t stream,
