@@ -24,27 +24,17 @@ static void add(struct vt_finding_context *context, enum vt_finding_id id,
 			      vt_xasprintf("%s reserved at most, %s in the replay", from, to));
 }
 
-/* What is played beside each other: none changes the trace. */
-enum { EXPANDABLE, AFTER_LOAD, UNROUNDED, NR_TRIES };
-
-struct trying {
-	const struct vt_finding_context *context;
-	struct vt_trace_ready *ready;
-	struct vt_replay replays[NR_TRIES];
-	uint8_t is_tried[NR_TRIES];
-};
-
-static void try_expandable(struct trying *trying)
+static void try_expandable(struct vt_cache_replays *cache)
 {
-	if (trying->ready->trace.settings.is_expandable)
+	if (cache->ready->trace.settings.is_expandable)
 		return;
-	trying->replays[EXPANDABLE] = *vt_traces_expandable(trying->ready);
-	trying->is_tried[EXPANDABLE] = 1;
+	cache->replays[VT_CACHE_EXPANDABLE] = *vt_traces_expandable(cache->ready);
+	cache->is_tried[VT_CACHE_EXPANDABLE] = 1;
 }
 
-static void try_unrounded(struct trying *trying)
+static void try_unrounded(struct vt_cache_replays *cache)
 {
-	const struct vt_trace *trace = &trying->ready->trace;
+	const struct vt_trace *trace = &cache->ready->trace;
 	struct vt_replay_options options;
 	int is_set = 0;
 
@@ -54,25 +44,23 @@ static void try_unrounded(struct trying *trying)
 		return;
 	vt_replay_options_init(&options, trace);
 	memset(options.settings.divisions, 0, sizeof(options.settings.divisions));
-	vt_replay_run(&trying->replays[UNROUNDED], trace, &options);
-	trying->is_tried[UNROUNDED] = 1;
+	vt_replay_run(&cache->replays[VT_CACHE_UNROUNDED], trace, &options);
+	cache->is_tried[VT_CACHE_UNROUNDED] = 1;
 }
 
 /* The first event behind loading; VT_NEVER: there is nothing behind it. */
-static int64_t end_of_load(const struct vt_finding_context *context)
+static int64_t end_of_load(const struct vt_stages *stages)
 {
-	const struct vt_stages *stages = context->facts->stages;
-
 	for (uint32_t i = 0; i < stages->nr_spans; i++)
 		if (stages->spans[i].stage != VT_STAGE_LOAD)
 			return i ? stages->spans[i].first_event : VT_NEVER;
 	return VT_NEVER;
 }
 
-static void try_after_load(struct trying *trying)
+static void try_after_load(struct vt_cache_replays *cache)
 {
-	const struct vt_trace *trace = &trying->ready->trace;
-	int64_t event = end_of_load(trying->context);
+	const struct vt_trace *trace = &cache->ready->trace;
+	int64_t event = end_of_load(cache->stages);
 	struct vt_replay_options options;
 	size_t at = 0;
 
@@ -82,15 +70,15 @@ static void try_after_load(struct trying *trying)
 		return;
 	vt_replay_options_init(&options, trace);
 	options.emptied_step = at;
-	vt_replay_run(&trying->replays[AFTER_LOAD], trace, &options);
-	trying->is_tried[AFTER_LOAD] = 1;
+	vt_replay_run(&cache->replays[VT_CACHE_AFTER_LOAD], trace, &options);
+	cache->is_tried[VT_CACHE_AFTER_LOAD] = 1;
 }
 
 static void try_one(void *context, size_t number)
 {
-	if (number == EXPANDABLE)
+	if (number == VT_CACHE_EXPANDABLE)
 		try_expandable(context);
-	else if (number == AFTER_LOAD)
+	else if (number == VT_CACHE_AFTER_LOAD)
 		try_after_load(context);
 	else
 		try_unrounded(context);
@@ -105,22 +93,32 @@ void vt_find_cache_prepare(struct vt_traces *traces, int device)
 		vt_traces_expandable(ready);
 }
 
-void vt_find_cache_detect(struct vt_finding_context *context)
+void vt_find_cache_begin(struct vt_cache_replays *cache, const struct vt_finding_context *context)
 {
-	static const enum vt_finding_id ids[NR_TRIES] = {
-		[EXPANDABLE] = VT_FINDING_FRAGMENTATION,
-		[AFTER_LOAD] = VT_FINDING_CACHE_AFTER_LOAD,
-		[UNROUNDED] = VT_FINDING_ROUNDED_REQUESTS,
-	};
-	struct trying trying = { .context = context };
-
+	memset(cache, 0, sizeof(*cache));
 	if (!vt_trace_has_blocks(context->model, context->device))
 		return;
-	trying.ready = vt_traces_get(context->traces, context->device, NULL);
-	if (!trying.ready || !vt_replay_is_exact(vt_traces_recorded(trying.ready)))
-		return;
-	vt_parallel_run(NR_TRIES, try_one, &trying);
-	for (unsigned i = 0; i < NR_TRIES; i++)
-		if (trying.is_tried[i])
-			add(context, ids[i], vt_traces_recorded(trying.ready), &trying.replays[i]);
+	cache->ready = vt_traces_get(context->traces, context->device, NULL);
+	if (cache->ready && !vt_replay_is_exact(vt_traces_recorded(cache->ready)))
+		cache->ready = NULL;
+	cache->stages = context->facts->stages;
+}
+
+void vt_find_cache_play(struct vt_cache_replays *cache)
+{
+	if (cache->ready)
+		vt_parallel_run(VT_NR_CACHE_TRIES, try_one, cache);
+}
+
+void vt_find_cache_detect(struct vt_finding_context *context, const struct vt_cache_replays *cache)
+{
+	static const enum vt_finding_id ids[VT_NR_CACHE_TRIES] = {
+		[VT_CACHE_EXPANDABLE] = VT_FINDING_FRAGMENTATION,
+		[VT_CACHE_AFTER_LOAD] = VT_FINDING_CACHE_AFTER_LOAD,
+		[VT_CACHE_UNROUNDED] = VT_FINDING_ROUNDED_REQUESTS,
+	};
+
+	for (unsigned i = 0; i < VT_NR_CACHE_TRIES; i++)
+		if (cache->is_tried[i])
+			add(context, ids[i], vt_traces_recorded(cache->ready), &cache->replays[i]);
 }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "analyzer/base/parallel.h"
 #include "analyzer/diagnosis/find_activations.h"
 #include "analyzer/diagnosis/find_cache.h"
 #include "analyzer/diagnosis/find_gathered.h"
@@ -51,6 +52,43 @@ void vt_findings_prepare(struct vt_traces *traces, int device)
 			vt_find_cache_prepare(traces, model->peaks[i].device);
 }
 
+/* One device: what asks for owners, and beside it what replays. */
+struct detecting {
+	struct vt_finding_context *context;
+	struct vt_cache_replays *cache;
+};
+
+static void detect_or_play(void *context, size_t number)
+{
+	struct detecting *detecting = context;
+
+	if (number) {
+		vt_find_cache_play(detecting->cache);
+		return;
+	}
+	vt_find_graphs_detect(detecting->context); /* others leave out what it has */
+	vt_find_logits_detect(detecting->context);
+	vt_find_states_detect(detecting->context);
+	vt_find_weights_detect(detecting->context);
+	vt_find_modules_detect(detecting->context);
+	vt_find_unneeded_detect(detecting->context);
+	vt_find_activations_detect(detecting->context);
+	vt_find_gathered_detect(detecting->context);
+	vt_find_keys_detect(detecting->context);
+	vt_find_workspaces_detect(detecting->context);
+	vt_find_growth_detect(detecting->context);
+}
+
+static void detect(struct vt_finding_context *context)
+{
+	struct vt_cache_replays cache;
+	struct detecting detecting = { context, &cache };
+
+	vt_find_cache_begin(&cache, context);
+	vt_parallel_run(2, detect_or_play, &detecting);
+	vt_find_cache_detect(context, &cache);
+}
+
 void vt_findings_init(struct vt_findings *findings, struct vt_attribution *attribution,
 		      struct vt_traces *traces, const struct vt_describe *describe, int device)
 {
@@ -70,18 +108,7 @@ void vt_findings_init(struct vt_findings *findings, struct vt_attribution *attri
 		if (device != VT_WHEN_ALL_DEVICES && device != peak->device)
 			continue;
 		vt_finding_context_init(&context, peak->max_allocated_event);
-		vt_find_graphs_detect(&context); /* others leave out what it has */
-		vt_find_logits_detect(&context);
-		vt_find_states_detect(&context);
-		vt_find_weights_detect(&context);
-		vt_find_modules_detect(&context);
-		vt_find_unneeded_detect(&context);
-		vt_find_activations_detect(&context);
-		vt_find_gathered_detect(&context);
-		vt_find_keys_detect(&context);
-		vt_find_workspaces_detect(&context);
-		vt_find_growth_detect(&context);
-		vt_find_cache_detect(&context);
+		detect(&context);
 		vt_finding_context_settle(&context);
 		vt_finding_context_release(&context);
 	}

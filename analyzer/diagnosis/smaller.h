@@ -27,8 +27,8 @@ struct vt_smaller {
 };
 
 /*
- * `oom` must be on the trace.  In two parts: the first asks for owners; the second replays, asks the
- * trace alone and may run beside others who do.  Until then fits_batch and fits_length are 0.
+ * `oom` must be on the trace.  In two parts: the first asks for owners; the second replays, asks
+ * the trace alone and may run beside others who do.  Until then fits_batch and fits_length are 0.
  */
 void vt_smaller_begin(struct vt_smaller *smaller, struct vt_attribution *attribution,
 		      const struct vt_trace *trace, uint32_t oom);
