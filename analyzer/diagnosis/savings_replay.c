@@ -15,6 +15,7 @@ struct change {
 struct changes {
 	struct change *items; /* by allocation, then event */
 	size_t nr;
+	size_t next; /* of the allocation asked for, where they are asked for in order */
 };
 
 VT_VECTOR_DECLARE(trace_steps, struct vt_trace_step);
@@ -33,6 +34,7 @@ static int sort_changes(struct changes *changes, const struct vt_savings *saving
 			const struct vt_model *model)
 {
 	changes->nr = 2 * savings->len;
+	changes->next = 0;
 	changes->items = vt_xcalloc(changes->nr + 1, sizeof(*changes->items));
 	for (size_t i = 0; i < savings->len; i++) {
 		const struct vt_saving *saving = &savings->items[i];
@@ -62,16 +64,28 @@ static uint64_t request_left(const struct vt_trace_step *take, const struct vt_a
 	return relieved < 0 || left < take->bytes ? left : take->bytes;
 }
 
+/* The first change of an allocation, or where it would be: takes are in order of allocations. */
+static size_t first_of(struct changes *changes, uint32_t allocation)
+{
+	const struct change *all = changes->items;
+
+	if (changes->next && all[changes->next - 1].allocation >= allocation)
+		changes->next = vt_search_first(i, changes->nr, all[i].allocation < allocation);
+	while (changes->next < changes->nr && all[changes->next].allocation < allocation)
+		changes->next++;
+	return changes->next;
+}
+
 /*
  * One request as several: returns the bytes of the first, 0: there is none; `later` gets what
  * follows at later events.
  */
-static uint64_t change_take(const struct changes *changes, const struct vt_trace_step *take,
+static uint64_t change_take(struct changes *changes, const struct vt_trace_step *take,
 			    const struct vt_allocation *block, struct trace_steps *later)
 {
 	const struct change *all = changes->items;
 	size_t nr = changes->nr;
-	size_t at = vt_search_first(i, nr, all[i].allocation < take->allocation);
+	size_t at = first_of(changes, take->allocation);
 	struct vt_trace_step step = *take;
 	int64_t relieved = 0;
 	uint64_t first;
@@ -115,7 +129,7 @@ static int compare_steps(const void *a, const void *b)
 }
 
 /* The first requests, by allocation, and the later ones. */
-static uint64_t *relieve(const struct vt_trace *trace, const struct changes *changes,
+static uint64_t *relieve(const struct vt_trace *trace, struct changes *changes,
 			 struct trace_steps *later)
 {
 	const struct vt_model *model = trace->model;

@@ -49,10 +49,13 @@ static uint32_t id_at(struct vt_stmt *stmt, int column)
 	return id > 0 && id < UINT32_MAX ? (uint32_t)id : 0;
 }
 
+/* NULL reads as 0, which few rows have. */
 static uint32_t sequence_at(struct vt_stmt *stmt, int column)
 {
-	return vt_stmt_is_null(stmt, column) ? (uint32_t)VT_NO_SEQUENCE :
-					       vt_allocation_sequence(vt_stmt_int(stmt, column));
+	int64_t sequence = vt_stmt_int(stmt, column);
+
+	return !sequence && vt_stmt_is_null(stmt, column) ? (uint32_t)VT_NO_SEQUENCE :
+							    vt_allocation_sequence(sequence);
 }
 
 static const struct vt_caller *maker_at(struct vt_callers *callers, struct vt_stmt *stmt)
