@@ -2,7 +2,7 @@
 /*
  * unw_backtrace() is libunwind's fast road: it remembers per thread and address how to find the
  * caller's frame (7-9 ns per frame, against 700 for unw_step), and takes the slow road itself where
- * a frame is unusual.  unw_backtrace_step() is ours (scripts/libunwind-VERSION.patch): one step of
+ * a frame is unusual.  unw_backtrace_step() is ours (scripts/libunwind-1.8.1.patch): one step of
  * the fast road.
  */
 #define UNW_LOCAL_ONLY
