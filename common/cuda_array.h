@@ -3,7 +3,7 @@
 #define VT_COMMON_CUDA_ARRAY_H
 
 /*
- * How much memory a CUDA array needs at least: its elements.  The driver tells more only of arrays
+ * How much memory a CUDA array needs at least: its elements.  The driver says more only of arrays
  * with deferred mapping (cuArrayGetMemoryRequirements refuses all others), and the real layout is
  * tiled, so what is really taken is larger by an unknown amount.
  */

@@ -6,7 +6,7 @@
  * Prototypes of the CUDA driver's functions by exact ABI name, argument types only.  Include
  * common/cuda_abi.h.  Where a structure or enumeration matters to nobody here, the type is void *
  * or int: the same registers.
- * A "_ptsz" or "_ptds" twin has the prototype of the name without it; VT_CUDA_TWIN declares one.
+ * A "_ptsz" or "_ptds" variant has the prototype of the name without it (VT_CUDA_TWIN).
  *
  * Default visibility: whoever defines one of these names does so to be found by it.
  */

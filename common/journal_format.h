@@ -3,7 +3,7 @@
 #define VT_COMMON_JOURNAL_FORMAT_H
 
 /*
- * The journal: the one road from the traced program to us.  FORMAT.md has the prose; these
+ * The journal: the way from the traced program to the importer.  FORMAT.md has the prose; these
  * structures are the layout.  A journal is one file: a header page, then slots of 64 bytes.  A
  * record fills one or more consecutive slots and never crosses a chunk boundary.  All integers are
  * little endian, all offsets are asserted by the compiler.
@@ -39,7 +39,7 @@ enum vt_journal_state {
 
 /*
  * Page 0.  The first part is written by the traced program, the second by whoever imports (the
- * collector), each in cache lines of its own.  Times are CLOCK_MONOTONIC unless they say otherwise.
+ * collector), each in separate cache lines.  Times are CLOCK_MONOTONIC unless they say otherwise.
  */
 struct vt_journal_header {
 	uint64_t magic;
@@ -49,7 +49,7 @@ struct vt_journal_header {
 	uint32_t slot_bytes;
 	uint32_t chunk_bytes;
 	uint32_t pid;
-	uint64_t process_start_ticks;	/* field 22 of /proc/PID/stat: tells a reused pid */
+	uint64_t process_start_ticks;	/* field 22 of /proc/PID/stat: detects a reused pid */
 	uint64_t start_time_ns;
 	uint64_t start_realtime_ns;	/* CLOCK_REALTIME at the same moment */
 	/* Where pid means that process, 0 = unknown: FORMAT.md, "Where the program runs". */
@@ -58,7 +58,7 @@ struct vt_journal_header {
 
 	/* Written by the program while it runs; 64-byte aligned. */
 	uint64_t head_slots;		/* slots reserved so far (atomic) */
-	uint64_t lost_events;		/* events that found no room (atomic) */
+	uint64_t lost_events;		/* events that did not fit (atomic) */
 	uint32_t state;			/* enum vt_journal_state */
 	uint32_t off_reason;		/* errno that ended or pauses the recording, 0 if none */
 	uint32_t has_exit_status;	/* 1 once exit_status is valid */
@@ -118,7 +118,7 @@ enum vt_record_type {
 /* The head of every record.  A reader skips types that it does not know. */
 struct vt_record {
 	uint32_t commit;	/* vt_record_commit(slot), stored last */
-	uint32_t sum;		/* vt_record_sum over everything behind this field */
+	uint32_t sum;		/* vt_record_sum over everything after this field */
 	uint32_t nr_slots;
 	uint16_t type;		/* enum vt_record_type */
 	uint16_t reserved;
@@ -127,7 +127,7 @@ _Static_assert(sizeof(struct vt_record) == 16, "layout");
 
 /*
  * An allocation, free, map, ... (enum vt_op).  Ids of stacks and strings are the recorder's own; 0
- * = none. A definition may stand after its first use (two threads), never be missing in a complete
+ * = none. A definition may come after its first use (two threads), never be missing in a complete
  * journal.
  */
 struct vt_event_record {
@@ -168,7 +168,7 @@ struct vt_mark_record {
 };
 _Static_assert(sizeof(struct vt_mark_record) == 56, "layout");
 
-/* Written when the probe has finished; its tensors and modules stand before it. */
+/* Written when the probe has finished; its tensors and modules come before it. */
 struct vt_probe_record {
 	struct vt_record head;
 	uint64_t time_ns;		/* when it began */
@@ -206,7 +206,7 @@ enum vt_tensor_flag {
 	VT_TENSOR_VIEW = 4,		/* sees a part of its storage only */
 };
 
-/* An nn.Module; `address` is what stands as self_address in Python stacks. */
+/* An nn.Module; `address` is self_address of Python stacks. */
 struct vt_torch_module_record {
 	struct vt_record head;
 	uint64_t address;
@@ -367,7 +367,7 @@ static inline uint32_t vt_record_slots(size_t bytes)
 	return (uint32_t)((bytes + VT_SLOT_BYTES - 1) / VT_SLOT_BYTES);
 }
 
-/* The checksum of a record; every byte behind `sum` counts, unused bytes are zero. */
+/* The checksum of a record; every byte after `sum` counts, unused bytes are zero. */
 uint32_t vt_record_sum(const struct vt_record *record);
 
 /*
@@ -377,7 +377,7 @@ uint32_t vt_record_sum(const struct vt_record *record);
  */
 int vt_record_is_valid(const struct vt_record *record, uint64_t slot, uint64_t available_slots);
 
-/* Size of the payload behind sizeof(struct vt_record), in bytes. */
+/* Size of the payload after sizeof(struct vt_record), in bytes. */
 static inline size_t vt_record_bytes(const struct vt_record *record)
 {
 	return (size_t)record->nr_slots * VT_SLOT_BYTES;

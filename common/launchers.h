@@ -48,7 +48,7 @@ int vt_launchers_is_one_of_many(const struct vt_launcher *launcher);
  */
 void vt_launchers_job(char job[VT_LAUNCHERS_MAX_JOB], vt_launchers_get_fn get);
 
-/* Whether outputs of this pattern (recorder_options.h) tell the rank, or a variable, themselves. */
+/* Whether outputs of this pattern (recorder_options.h) contain the rank, or a variable. */
 int vt_launchers_is_named_by(const char *pattern);
 
 #endif

@@ -3,8 +3,8 @@
 #define VT_PRELOAD_AT_EXIT_H
 
 /*
- * The last word of a program that ends by exit(): tells the journal, gives the collector a bounded
- * time to finish the database, prints the closing lines.
+ * The end of a program by exit(): notes it in the journal, gives the collector a bounded time to
+ * finish the database, prints the closing lines.
  */
 
 /*

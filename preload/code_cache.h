@@ -5,7 +5,7 @@
 /*
  * What one walk of a Python stack after the other has learnt of code objects and types.  They can
  * be freed between two walks and their memory reused, so what is known of an address counts for
- * the walk that has compared it with what stands there, and for no other; a stack runs through the
+ * the walk that has compared it with what is there, and for no other; a stack runs through the
  * same few functions again and again, and within a walk nothing that is on it can be freed.
  *
  * What a remembered stack refers to is in use: it stays where it is, and each walk compares all of
@@ -54,7 +54,7 @@ struct vt_code_cache_list {
 
 /*
  * The tables belong to whoever walks; their sizes are powers of two, or 0 where nothing is kept.
- * One entry more than that stands in where there is no place.
+ * One more entry is used where there is no place.
  */
 struct vt_code_cache {
 	uint64_t walk;		/* number of the present one, from 1 */

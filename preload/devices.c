@@ -88,7 +88,7 @@ static uint32_t driver_version(void)
 
 /*
  * NVML, which the collector asks about the whole device, numbers devices in another way.  The newer
- * call tells the parts of a partitioned device apart.
+ * call distinguishes the parts of a partitioned device.
  */
 static void write_uuid(CUdevice device)
 {

@@ -4,7 +4,7 @@
  *
  * Ours, in front of libc's, for the one flag that takes look-ups away from us: RTLD_DEEPBIND is
  * noted (hook_deepbind.c).  Jumps on with registers, stack and return address as they came: libc
- * tells from the return address whose RUNPATH and whose namespace it searches.
+ * finds by the return address whose RUNPATH and whose namespace it searches.
  */
 
 #if defined(__x86_64__)

@@ -2,7 +2,7 @@
 /*
  * void *dlsym(void *handle, const char *name)
  *
- * Ours, in front of libc's.  libc tells from the return address who asks (RTLD_NEXT means "after
+ * Ours, in front of libc's.  libc finds the caller by the return address (RTLD_NEXT means "after
  * the caller"), so a C function in between would make every such question look like ours, and
  * libraries that wrap each other would find themselves and recurse.  Hence: every name that does
  * not begin like a driver function (cu[A-Z]), and every one that vt_loader_dlsym() does not answer,

@@ -16,7 +16,7 @@
 
 #include "common/journal_format.h"
 
-/* Stands for a range in vt_thread.scope until the recording opens; ids of strings are smaller. */
+/* Represents a range in vt_thread.scope until the recording opens; ids of strings are smaller. */
 #define VT_EARLY_SCOPE 0x80000000u
 
 /*

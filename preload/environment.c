@@ -37,16 +37,16 @@ static int read_memory(void *to, const void *from, size_t len)
 }
 
 /* Returns the length without the end, or -1: it cannot be read, or there is no room. */
-static int64_t copy_text(char *to, size_t room, const char *from)
+static int64_t copy_text(char *to, size_t size, const char *from)
 {
 	size_t len = 0;
 
-	while (len < room) {
+	while (len < size) {
 		size_t piece = PAGE_BYTES - (uintptr_t)(from + len) % PAGE_BYTES;
 		const char *end;
 
-		if (piece > room - len)
-			piece = room - len;
+		if (piece > size - len)
+			piece = size - len;
 		if (read_memory(to + len, from + len, piece))
 			return -1;
 		end = memchr(to + len, '\0', piece);

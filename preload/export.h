@@ -3,7 +3,7 @@
 #define VT_PRELOAD_EXPORT_H
 
 /*
- * Everything is hidden but what stands in front of somebody else's function; exports.map lists them
+ * Everything is hidden but what overrides somebody else's function; exports.map lists them
  * again.
  */
 #define VT_EXPORT __attribute__((visibility("default")))

@@ -20,7 +20,7 @@ static int is_codeless(const struct vt_python_abi *abi, const void *frame)
 	       ((const unsigned char *)frame)[abi->frame_owner] >= VT_PYTHON_FIRST_CODELESS_OWNER;
 }
 
-/* Notes one more word.  Where there is no room, the level has to be looked at each time. */
+/* Notes one more word.  Where it is full, the level has to be looked at each time. */
 static void add(struct vt_frame_cache_entry *level, const void *base, uint64_t at)
 {
 	if (level->nr_extras < VT_FRAME_CACHE_EXTRAS)

@@ -22,10 +22,10 @@
 struct vt_frame_cache_entry {
 	/* What every event compares, one cache line. */
 	const void *frame;
-	uint64_t code;		/* as they stand in the frame; 0: never the same */
+	uint64_t code;		/* as they are in the frame; 0: never the same */
 	uint64_t instruction;
 	uint64_t previous;
-	uint64_t local;		/* what stands at local_at */
+	uint64_t local;		/* what is at local_at */
 	const void *object;	/* the first argument, or something that never changes */
 	uint64_t type;
 	uint32_t local_at;	/* of the first argument, of the code where there is none */

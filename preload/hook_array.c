@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hooks of CUDA arrays (textures, surfaces).  Their handle stands where other memory has an
- * address; a level of a mipmapped array has no memory of its own.
+ * Hooks of CUDA arrays (textures, surfaces).  Their handle is stored where other memory has an
+ * address; a level of a mipmapped array has no separate memory.
  */
 #include "common/cuda_array.h"
 #include "preload/hook_call.h"

@@ -68,7 +68,7 @@ void vt_hook_call_host_in_context(enum vt_real_function function, const void *ad
 void vt_hook_call_from_pool(enum vt_real_function function, uint64_t address, uint64_t size_bytes,
 	CUmemoryPool pool, CUstream stream);
 
-/* Something of that device, without memory of its own that is known. */
+/* Something of that device, without known memory. */
 void vt_hook_call_on_device(enum vt_real_function function, uint64_t handle, CUdevice device,
 	uint64_t extra);
 

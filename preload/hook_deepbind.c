@@ -33,7 +33,7 @@ _Thread_local uint32_t vt_loader_nr_before;
 struct search {
 	uint32_t nr_before;	/* objects that were there before */
 	uint32_t nr_seen;
-	/* No other library stands in front of libc's dlsym: what is not bound yet would be ours. */
+	/* No other library overrides libc's dlsym: what is not bound yet would be ours. */
 	int is_ours_first;
 	const void *libc_dlsym;
 };
@@ -150,7 +150,7 @@ static void exchange(const struct object *object, void **slot, void *value)
 
 	if (segment && (uintptr_t)slot >= start && (uintptr_t)slot < start + segment->p_memsz)
 		vt_sys_allow((void *)page, 4096);
-	/* Whole, as another thread may be calling what stands there. */
+	/* Whole, as another thread may be calling what is there. */
 	if (vt_sys_is_writable(slot))
 		__atomic_store_n(slot, value, __ATOMIC_RELEASE);
 }

@@ -46,7 +46,7 @@ CUresult cuMemFree_v2(CUdeviceptr address)
 	return result;
 }
 
-/* A program's own question; worth a record, since it tells device use from what we recorded. */
+/* A program's own question; worth a record, since it shows device use beside what we recorded. */
 CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
 {
 	HOOK(cuMemGetInfo_v2);

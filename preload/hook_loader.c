@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The two look-up roads into the driver: dlsym (dlsym.S) and cuGetProcAddress, which libcudart asks
+ * The two look-ups of driver functions: dlsym (dlsym.S) and cuGetProcAddress, which libcudart asks
  * for some 440 functions.  Both ask the real look-up first and then compare the pointer that it
  * returned (real.h), so errors, versions, flags and status are the driver's own, and
  * cuGetProcAddress asked for itself yields the hook of the right signature.
@@ -53,7 +53,7 @@ static void *substitute(void *address, const void *caller)
 {
 	int function = vt_real_route(address);
 
-	/* PyTorch is loaded before it looks for a driver, and holds no lock of its own here. */
+	/* PyTorch is loaded before it looks for a driver, and holds no lock here. */
 	vt_torch_real_prepare();
 	if (function < 0 || vt_real_is_driver_caller(caller))
 		return address;
@@ -75,7 +75,7 @@ struct vt_loader_answer vt_loader_dlsym(void *handle, const char *name, const vo
 	void *value;
 
 	/*
-	 * Questions that depend on who asks go on unchanged; in global scope our exports answer
+	 * Look-ups that depend on the caller are passed on; in global scope our exports answer
 	 * them.
 	 */
 	if (handle == RTLD_NEXT || (handle == RTLD_DEFAULT && !is_without_driver(name)))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Hooks of what takes device memory without an allocation: modules, libraries, the limits of a
- * context.  How much it takes no call tells: the events mark when the context's use may change.
+ * context.  No call says how much it takes: the events mark when the context's use may change.
  */
 #include "preload/devices.h"
 #include "preload/hook_call.h"

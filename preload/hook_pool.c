@@ -14,7 +14,7 @@
 		vt_pools_look();                                                                   \
 	return result
 
-/* A _ptsz twin differs in what stream NULL means. */
+/* A _ptsz variant differs in what stream NULL means. */
 #define LEGACY(stream) (stream)
 #define PER_THREAD(stream) ((stream) ? (stream) : CU_STREAM_PER_THREAD)
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Hooks of memory that is not this program's own: of other processes, of other interfaces, and of
- * objects that stand for memory on several devices.  On no device: whoever allocated it counts it.
+ * objects that represent memory on several devices.  On no device: whoever allocated it counts it.
  */
 #include "common/cuda_array.h"
 #include "preload/devices.h"
 #include "preload/hook_call.h"
 
-/* The call does not tell how much there is; the driver knows, and this is no time of capture. */
+/* The call does not say how much there is; the driver knows, and this is no time of capture. */
 #define OPEN_IPC(name)                                                                             \
 CUresult name(CUdeviceptr *address, CUipcMemHandle handle, unsigned int flags)                     \
 {                                                                                                  \
@@ -73,7 +73,7 @@ CUresult cuDestroyExternalMemory(CUexternalMemory memory)
 	return result;
 }
 
-/* How much it is, its maps tell. */
+/* Its maps say how much it is. */
 CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *shareable,
 	CUmemAllocationHandleType type)
 {

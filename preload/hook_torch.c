@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * PyTorch's memory reports: its caching allocator tells the profiler about every block that it
+ * PyTorch's memory reports: its caching allocator reports to the profiler every block that it
  * hands out or takes back and about every request that it cannot serve, whether a profiler runs or
- * not.  We stand in front of these functions, write the event, and call the real one.
+ * not.  We override these functions, write the event, and call the real one.
  *
  * The caller holds the allocator's mutex and usually not the GIL: nothing here may wait for either.
  */

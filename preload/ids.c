@@ -2,7 +2,7 @@
 /*
  * Open addressing with linear probing.  A slot goes through three states, never back: empty (low
  * 0), claimed (low set by compare-and-swap), published (id set last, with release).  A reader that
- * meets a claimed slot cannot know its key yet and goes on: at worst the content gets a second id.
+ * meets a claimed slot cannot know its key and continues: at worst the content gets a second id.
  */
 #include "preload/ids.h"
 

@@ -62,7 +62,7 @@ struct vt_key vt_ids_key(const void *bytes, size_t len);
 #define VT_IDS_HIGH 0x9fb21c651e98df25ull
 
 /*
- * Hashes a sequence of words so that a longer one goes on from a shorter one: start, push each,
+ * Hashes a sequence of words so that a longer one continues a shorter one: start, push each,
  * finish.  Two lanes of multiplications folded to 64 bits, with different constants.
  */
 static inline struct vt_key vt_ids_key_start(void)

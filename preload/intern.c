@@ -9,7 +9,7 @@
 
 #define TABLE_BITS 16		/* scopes, type names, node classes: hundreds, thousands at most */
 /*
- * Names of tensors: five per parameter of a model with 25,000 of them.  A table of their own, for a
+ * Names of tensors: five per parameter of a model with 25,000 of them.  A separate table, for a
  * full one would have every later scope written each time.
  */
 #define NAME_TABLE_BITS 18

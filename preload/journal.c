@@ -3,7 +3,7 @@
  * The journal.  One mapping of a fixed, large piece of address space: the header page, then slots.
  * The file behind it is shorter; its blocks are allocated by whole chunks and prepared by steps,
  * and `capacity_slots` says how far it may be touched, because touching a mapped page without a
- * block behind it on a full disk kills the program (SIGBUS).
+ * block after it on a full disk kills the program (SIGBUS).
  *
  * Growing opens the file by name, allocates, closes (journal_disk.h).  Where the file cannot be
  * mapped shared, the memory is private and is written to the file in batches (journal_plain.h).
@@ -69,7 +69,7 @@ static struct {
 	uint64_t next_try_slots;	/* a chunk was refused: when to ask again (atomic) */
 	uint32_t is_growing;		/* one thread is in grow() (atomic) */
 	uint64_t early_lost;		/* events lost before there was a header (atomic) */
-	uint64_t told_lost;		/* of those in the header, what records tell (atomic) */
+	uint64_t recorded_lost;		/* of those in the header, what records contain (atomic) */
 	uint32_t early_process;		/* whose: a fork child's parent's are not its own */
 	uint64_t nr_events;		/* recorded (atomic) */
 	uint64_t most_bytes;		/* on disk, 0 = no limit */
@@ -173,7 +173,7 @@ static uint64_t end_of_step(uint64_t slots)
 	uint64_t bytes = (file_bytes(slots) / STEP_BYTES + 1) * STEP_BYTES;
 	uint64_t end = (bytes - VT_JOURNAL_HEADER_BYTES) / VT_SLOT_BYTES;
 
-	/* No step of its own for the page of the last chunk that is left. */
+	/* No separate step for the page of the last chunk that is left. */
 	return end + PAGE_SLOTS < g.allocated_slots ? end : g.allocated_slots;
 }
 
@@ -193,7 +193,7 @@ static uint64_t prepare_step(int fd, uint64_t slots)
 	return end;
 }
 
-/* The first chunk; what comes behind it is mapped by allocate_chunk(). */
+/* The first chunk; what comes after it is mapped by allocate_chunk(). */
 static void *map_first_piece(int fd, size_t *len)
 {
 	*len = file_bytes(VT_CHUNK_SLOTS);
@@ -241,7 +241,7 @@ static int map_new_file(int fd)
 	__atomic_store_n(&g.capacity_slots, prepare_step(fd, 0), __ATOMIC_RELAXED);
 	fill_header(memory);
 	/* Nothing that is recorded was alive then. */
-	g.told_lost = ((struct vt_journal_header *)memory)->lost_events;
+	g.recorded_lost = ((struct vt_journal_header *)memory)->lost_events;
 	if (g.is_plain)
 		vt_journal_plain_start(memory, g.slots);
 	__atomic_store_n(&g.header, memory, __ATOMIC_RELEASE);
@@ -378,22 +378,22 @@ void vt_journal_count_lost(uint64_t nr_events)
 uint64_t vt_journal_take_losses(void)
 {
 	struct vt_journal_header *header = vt_journal_header();
-	uint64_t lost, told;
+	uint64_t lost, recorded;
 
 	if (!header)
 		return 0;
 	lost = __atomic_load_n(&header->lost_events, __ATOMIC_RELAXED);
-	told = __atomic_load_n(&g.told_lost, __ATOMIC_RELAXED);
-	if (lost <= told || !vt_journal_is_recording() ||
-	    !__atomic_compare_exchange_n(&g.told_lost, &told, lost, 0, __ATOMIC_RELAXED,
+	recorded = __atomic_load_n(&g.recorded_lost, __ATOMIC_RELAXED);
+	if (lost <= recorded || !vt_journal_is_recording() ||
+	    !__atomic_compare_exchange_n(&g.recorded_lost, &recorded, lost, 0, __ATOMIC_RELAXED,
 					 __ATOMIC_RELAXED))
 		return 0;
-	return lost - told;
+	return lost - recorded;
 }
 
 void vt_journal_give_back_losses(uint64_t nr_events)
 {
-	__atomic_fetch_sub(&g.told_lost, nr_events, __ATOMIC_RELAXED);
+	__atomic_fetch_sub(&g.recorded_lost, nr_events, __ATOMIC_RELAXED);
 }
 
 uint64_t vt_journal_nr_events(void)
@@ -450,7 +450,7 @@ static int allocate_chunk(int fd)
 	return err;
 }
 
-/* Makes the step behind the present capacity.  Only one thread is here.  As allocate_chunk(). */
+/* Makes the step after the present capacity.  Only one thread is here.  As allocate_chunk(). */
 static int grow(void)
 {
 	uint64_t capacity = __atomic_load_n(&g.capacity_slots, __ATOMIC_RELAXED);
@@ -469,7 +469,7 @@ static int grow(void)
 		half = g.allocated_slots - VT_CHUNK_SLOTS / 2;
 		end = prepare_step(fd, capacity);
 		__atomic_store_n(&g.capacity_slots, end, __ATOMIC_RELEASE);
-		/* What fails here is met again, and told, when the chunk is needed. */
+		/* What fails here is met again, and reported, when the chunk is needed. */
 		if (capacity < half && end >= half && g.allocated_slots < g.limit_slots)
 			allocate_chunk(fd);
 	}
@@ -537,7 +537,7 @@ static void prepare_next_step(uint64_t head)
 	    head < __atomic_load_n(&g.next_try_slots, __ATOMIC_RELAXED))
 		return;
 	/*
-	 * A failure here is met again, and told, when the room is really needed.  Not at every
+	 * A failure here is met again, and reported, when the space is really needed.  Not at every
 	 * event: a file system that is nearly full may take long to find that out (tmpfs: 0.5 ms).
 	 */
 	err = try_grow(capacity + 1, 0);

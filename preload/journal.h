@@ -7,7 +7,7 @@
  * rules (J1..J4) are in common/journal_format.h.
  *
  * Context: hook, any thread.  Appending takes no lock; only one thread at a time grows the file,
- * the others go on in what is there.  What finds no room is counted; where a thread does not come
+ * the others continue in what is there.  What does not fit is counted; where a thread does not come
  * back from growing or writing, the recording ends after two seconds (ETIMEDOUT).
  */
 
@@ -50,8 +50,8 @@ uint64_t vt_journal_nr_events(void);
 void vt_journal_count_lost(uint64_t nr_events);
 
 /*
- * Events that were lost since the journal was told so, 0 mostly; the caller, one for each loss,
- * tells it, or gives them back where it cannot.
+ * Events that were lost since the journal recorded a loss, 0 mostly; the caller, one for each loss,
+ * records it, or gives them back where it cannot.
  */
 uint64_t vt_journal_take_losses(void);
 void vt_journal_give_back_losses(uint64_t nr_events);

@@ -13,7 +13,7 @@ static struct {
 	char path[VT_OUTPUT_MAX];
 } g;
 
-/* Command lines and file names stand in it: nobody else's business. */
+/* It contains command lines and file names, which are private. */
 #define MODE 0600
 
 const char *vt_journal_disk_path(void)

@@ -17,7 +17,7 @@
 #define VT_MEMO_SLOTS 4096u
 
 struct vt_memo_key {
-	uint64_t words[VT_MEMO_WORDS];	/* the first tells most keys apart: an address */
+	uint64_t words[VT_MEMO_WORDS];	/* the first distinguishes most keys: an address */
 };
 
 static inline int vt_memo_is_same(const struct vt_memo_key *a, const struct vt_memo_key *b)

@@ -19,7 +19,7 @@ struct range {
 	uint64_t end;
 };
 
-/* What was there at the last look; a key stands for place, path and build id. */
+/* What was there at the last look; a key combines address, path and build id. */
 struct snapshot {
 	uint32_t nr;
 	struct vt_key keys[MOST_MODULES];
@@ -28,7 +28,7 @@ struct snapshot {
 
 static struct {
 	uint32_t is_busy;	/* one thread is in vt_modules_update (atomic) */
-	int is_incomplete;	/* some object found no room in the journal */
+	int is_incomplete;	/* some object did not fit into the journal */
 	unsigned long long adds;
 	unsigned long long subs;
 	struct snapshot *last;
@@ -186,7 +186,7 @@ static int write_new(struct dl_phdr_info *info, size_t size, void *unused)
 	if (describe(info, &module))
 		return 0;
 	key = key_of(&module);
-	/* One that found no room is new again at the next look, whatever has changed. */
+	/* One that did not fit is new again at the next look, whatever has changed. */
 	if (!has_key(g.last, &key, g.next->nr) && write_module(&module))
 		g.is_incomplete = 1;
 	else

@@ -2,9 +2,9 @@
 /*
  * A trace begins where our own frames end.  A remembered level that it meets is where the next
  * ones outwards are compared, each by the words that its step had read.  One that is not the same
- * is where the trace goes on; as long as each new step leads to where a remembered one had led, it
- * takes that one's place.  Where it does not, what was found so far is put aside and the trace goes
- * on until it meets a remembered level again.
+ * is where the trace continues; as long as each new step leads to where a remembered one led, it
+ * takes that one's place.  Where it does not, what was found so far is put aside and the trace
+ * continues until it meets a remembered level again.
  *
  * Few functions use their caller's frame pointer as one, so it is not read at each step: a trace
  * carries where it is stored, and the word is read, and compared later, by steps that start from
@@ -49,7 +49,7 @@ struct vt_native_stack {
 /* One trace. */
 struct trace {
 	struct vt_native_stack *stack;
-	/* Where it stands; the step that led there stands behind what is put aside. */
+	/* Where it is; the step that led there is stored after what is put aside. */
 	struct vt_unwind_place place;
 	uint32_t is_plain;
 
@@ -239,7 +239,7 @@ static __attribute__((noinline)) uint32_t *put_beside(struct trace *trace)
 }
 
 /*
- * Where the trace stands becomes a level of the stack.  Returns how that is left; NULL: what is
+ * The trace's position becomes a level of the stack.  Returns how that is left; NULL: what is
  * outside of it is known, or there is no room.
  */
 static uint32_t *put(struct trace *trace)
@@ -269,7 +269,7 @@ static inline void step_plainly(struct vt_unwind_place *place, uint32_t frame, s
 	place->address = level->address.what;
 }
 
-/* Goes on for as long as nothing is remembered there, and how each level is left is known. */
+/* Continues as long as nothing is remembered there, and how each level is left is known. */
 static void climb(struct trace *trace)
 {
 	struct vt_native_stack *stack = trace->stack;
@@ -386,7 +386,7 @@ static void put_together(struct trace *trace, uint32_t kept)
 	derive(stack, nr_same);
 }
 
-/* Where the thread stands in the function that called us, which is the first outside. */
+/* Where the thread is in the function that called us, which is the first outside. */
 static struct vt_unwind_place leave_own_frames(void)
 {
 	const uint64_t *frame = __builtin_frame_address(0);

@@ -23,7 +23,7 @@ struct vt_native_stack;
 /*
  * Brings the calling thread's stack up to date and locks it until vt_native_stack_leave.  NULL
  * where there is no place for this thread now, or the stack is deeper than `most` frames or too
- * unusual: vt_unwind_stack is the other road.
+ * unusual: vt_unwind_stack is the other way.
  */
 struct vt_native_stack *vt_native_stack_enter(unsigned int most);
 void vt_native_stack_leave(struct vt_native_stack *stack);

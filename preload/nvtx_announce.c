@@ -12,7 +12,7 @@
 #define MOST_VARIABLES 126u
 #define ENTRY_BYTES    512u
 
-/* What the environment is from then on: setenv() of the program makes a list of its own again. */
+/* What the environment is from then on: setenv() of the program makes its own list again. */
 static struct {
 	char *variables[MOST_VARIABLES + 2];
 	char entry[ENTRY_BYTES];

@@ -14,14 +14,14 @@
 #define SUFFIX ".db"
 #define LONGEST_SUFFIX ".journal"
 
-/* A value becomes part of one file name, never a path of its own. */
+/* A value becomes part of one file name, never a path. */
 static void add_name(struct vt_text *text, const char *value)
 {
 	for (; *value; value++)
 		vt_text_add_char(text, *value == '/' || (unsigned char)*value < ' ' ? '_' : *value);
 }
 
-/* %q{NAME}; returns the place behind it, or `at` if it is not written like that. */
+/* %q{NAME}; returns the position after it, or `at` if it is not written like that. */
 static const char *add_environment(struct vt_text *text, const char *at)
 {
 	char name[256];
@@ -37,7 +37,7 @@ static const char *add_environment(struct vt_text *text, const char *at)
 	return end + 1;
 }
 
-/* Expands the character behind '%' at `at`; returns the place behind what it took. */
+/* Expands the character after '%' at `at`; returns the position after what it took. */
 static const char *expand(struct vt_text *text, const char *at, unsigned int attempt)
 {
 	struct vt_launcher launcher;
@@ -95,7 +95,7 @@ static void expand_all(struct vt_text *text, const char *pattern, unsigned int a
 	}
 }
 
-/* One of several processes, whose pattern does not say which: behind the name. */
+/* One of several processes, whose pattern does not say which: after the name. */
 static void add_rank(struct vt_text *text, const char *pattern)
 {
 	struct vt_launcher launcher;

@@ -49,7 +49,7 @@ static int is_graphs(uint64_t key)
 	return key <= MOST_DEVICES;
 }
 
-/* Returns 0 where the driver does not tell. */
+/* Returns 0 where the driver does not say. */
 static int ask_held(uint64_t key, int device, uint64_t *bytes)
 {
 	CUmemoryPool pool = (CUmemoryPool)(uintptr_t)key;

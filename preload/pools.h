@@ -4,7 +4,7 @@
 
 /*
  * What memory pools hold from the device, and what the device holds for graphs' memory nodes: both
- * keep memory after it was freed, and give it back at moments of their own choice.  A pool is
+ * keep memory after it was freed, and give it back at moments that they choose.  A pool is
  * followed from the first allocation from it on; it is asked at each event of the driver and after
  * each synchronisation, and what it holds is recorded when that has changed (a memory_info event,
  * before the event that it was asked for).

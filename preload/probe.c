@@ -6,7 +6,7 @@
  *
  * A third kind, growth, also asks who holds what the program piles up (probe_holders.py).  It
  * comes when twice as many optimizer steps have ended as the last time, or at a new peak of a
- * program that has none, and only where more is allocated than then.  It has a budget of its own:
+ * program that has none, and only where more is allocated than then.  It has a separate budget:
  * the first two (one that notes what is there, one that searches for what still is) come in any
  * case.
  *

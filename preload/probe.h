@@ -3,7 +3,7 @@
 #define VT_PRELOAD_PROBE_H
 
 /*
- * When the probe looks.  Hooks tell what happens here; where that is worth a look, the interpreter
+ * When the probe runs.  Hooks report what happens here; where that is worth a run, the interpreter
  * is asked to run it at its main thread's next safe point (Py_AddPendingCall), never earlier, and
  * as long as it has time left (probe.c, "budget").
  *

@@ -53,7 +53,7 @@ class Look:
         self.optimizers = []       # (attributes, holder)
         self.found = []            # (tensor, role, name, holder)
         self.names = {}            # id of a tensor -> its name as a parameter or so
-        self.named = set()         # ids of tensors that have a role of their own
+        self.named = set()         # ids of tensors that have a role
         self.is_inside_trained = False  # within a tensor that wraps others and requires a gradient
         self.record = make_record(self)
 
@@ -311,7 +311,7 @@ class Look:
                     record(gradient, GRADIENT, name, holder)
 
     def own_tensors(self, inside, prefix, holder, is_cache):
-        """Buffers, and what stands in a module's own variables."""
+        """Buffers, and what a module's own variables hold."""
         for key, buffer in entries(inside, "_buffers"):
             if buffer is not None:
                 self.names[id(buffer)] = prefix + key

@@ -10,7 +10,7 @@
 
 MOST_HELD = 8         # tensors
 MOST_ALIKE = 2        # of them of one size
-MOST_AT_A_LEVEL = 16  # holders that the search goes on from
+MOST_AT_A_LEVEL = 16  # holders that the search continues from
 MOST_LEVELS = 12      # an exception in a list, its traceback of several frames
 MOST_TEXT = 400
 MOST_LISTED = 100000  # entries of one container that are looked through

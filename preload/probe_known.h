@@ -33,7 +33,7 @@ void vt_probe_known_keep_tensor(const struct vt_key *key);
 
 /*
  * What was written last for an address, or another number: whether anything was, whether `key` is
- * it.  It is kept once the journal has it: what found no room is written again.
+ * it.  It is kept once the journal has it: what did not fit is written again.
  */
 int vt_probe_known_has_place(uint64_t address);
 int vt_probe_known_is_last(uint64_t address, const struct vt_key *key);

@@ -69,7 +69,7 @@ static struct vt_probe_text text(void *object)
 	return result;
 }
 
-/* The first four arguments of both: what tells a tensor and its name from others. */
+/* The first four arguments of both: what distinguishes a tensor and its name from others. */
 static struct vt_probe_tensor named_tensor(void *const *arguments)
 {
 	return (struct vt_probe_tensor){
@@ -382,7 +382,7 @@ static int is_watched(const struct vt_probe_api *api)
 
 /*
  * The program has caught what it made itself.  An exception that comes out of it was raised into
- * it: by a signal handler, which runs between any two instructions.  It goes on to the host,
+ * it: by a signal handler, which runs between any two instructions.  It continues to the host,
  * without our frames in its traceback.
  */
 static enum vt_probe_answer pass_on(const struct vt_probe_api *api)

@@ -20,7 +20,7 @@ enum vt_probe_answer {
 	VT_PROBE_RAISED,	/* an exception of the host is set: a signal handler's */
 };
 
-/* What a look is after; each is part of those behind it. */
+/* What a look is after; each is part of those after it. */
 enum vt_probe_scope {
 	VT_PROBE_SOURCES,	/* code that the program made itself */
 	VT_PROBE_NAMES,		/* tensors and modules */

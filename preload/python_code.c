@@ -95,7 +95,7 @@ static uint64_t hash_of(const struct vt_python_abi *abi, const void *name)
 /*
  * Generated functions share their first lines and differ in their names, in a number at the end of
  * the file's name ("<eval_with_key>.12") and in their tables: those are compared too.  Each watch
- * that reads behind a pointer comes after the one that holds it.
+ * that reads through a pointer comes after the one that holds it.
  */
 static struct vt_memo_key watch(const struct vt_python_abi *abi, struct vt_code_cache_head *head,
 				const void *address, const struct code *code)
@@ -118,7 +118,7 @@ static struct vt_memo_key watch(const struct vt_python_abi *abi, struct vt_code_
 	*watch++ = vt_watch_of(address, abi->code_arguments);
 	if (code->file) {
 		*watch++ = vt_watch_of(code->file, abi->string_length);
-		/* Characters of more than a byte: inside them, which still tells texts apart. */
+		/* Characters of more than a byte: inside them, which still distinguishes texts. */
 		end = last_word((const char *)code->file + abi->string_ascii,
 				vt_python_read_size(code->file, abi->string_length));
 		if (end) {

@@ -5,8 +5,8 @@
 /*
  * Whether code objects have been freed, so that what is known of an address may be of another now.
  * CPython before 3.12 has nothing to ask for that: the word of the type `code` that says how its
- * objects are freed (tp_dealloc) is exchanged, once, for a function that counts and goes on to the
- * one that stood there.
+ * objects are freed (tp_dealloc) is exchanged, once, for a function that counts and calls the
+ * original one.
  *
  * Context: any thread; vt_python_frees_watch one at a time.
  */

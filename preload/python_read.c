@@ -12,7 +12,7 @@
 #define MOST_CHARACTERS (1 << 20)
 
 /*
- * Where `kind` begins in the state word: behind the two-bit field `interned`, which is a whole byte
+ * Where `kind` begins in the state word: after the two-bit field `interned`, which is a whole byte
  * in the free-threaded 3.14 because it is changed atomically there.
  */
 #define KIND_SHIFT	2

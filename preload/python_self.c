@@ -18,7 +18,7 @@
 #define LONGEST_TYPE_NAME 256
 #define MOST_BASES	  64
 #define MOST_CELLS	  1024
-#define NAME_BYTES	  16 /* that tell types of one address apart */
+#define NAME_BYTES	  16 /* that distinguish types of one address */
 #define FLAG_HEAP_TYPE	  (1 << 9) /* Py_TPFLAGS_HEAPTYPE */
 
 /* What is remembered for a type: the string id of its name, or this. */
@@ -202,7 +202,7 @@ static const void *local_at(const struct vt_python_abi *abi, const void *frame, 
 }
 
 /*
- * Until 3.10 an argument that an inner function uses moves to a cell behind the locals and leaves
+ * Until 3.10 an argument that an inner function uses moves to a cell after the locals and leaves
  * NULL; the code object maps cells to arguments (co_cell2arg, one Py_ssize_t per cell, or NULL
  * where there is none).
  */

@@ -17,7 +17,7 @@ enum vt_python_self_where {
 	VT_PYTHON_SELF_NONE,	/* nothing there */
 	VT_PYTHON_SELF_LOCAL,	/* the first local variable */
 	VT_PYTHON_SELF_CELL,	/* in the cell that is the first local variable */
-	VT_PYTHON_SELF_MOVED,	/* in a cell behind the local variables (until 3.10) */
+	VT_PYTHON_SELF_MOVED,	/* in a cell after the local variables (until 3.10) */
 };
 
 struct vt_python_self {

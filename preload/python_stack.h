@@ -23,7 +23,7 @@
  *
  *   VT_PYTHON_NO_INSTRUCTION: unknown; use the code object's first line.
  *
- * struct vt_python_code_record.python_minor tells the table's format: 9 = co_lnotab (pairs of
+ * struct vt_python_code_record.python_minor gives the table's format: 9 = co_lnotab (pairs of
  * unsigned byte increment and signed line increment), 10 = co_linetable of PEP 626 (pairs; line
  * increment -128 = no line), 11 and later = location table (Objects/locations.md).  A table too
  * long for a record is cut at its end.

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A remembered frame stands for its present self if all that is read of it for the stack reads the
+ * A remembered frame represents its present self if all that is read of it for the stack reads the
  * same (frame_cache.h).  That says nothing of the frame outside of it, so each is compared,
  * outwards, by the same chain of pointers that a full walk follows; no word is read that a full
  * walk would not read.
  *
  * Where a frame is another but the one outside of it is where it was, it is exchanged in its
  * place: a model that calls the next of its layers differs in the middle of its stack.  Where
- * frames have come or gone, what was compared so far is put aside and the walk goes on until it
+ * frames have come or gone, what was compared so far is put aside and the walk continues until it
  * meets a remembered frame again.
  */
 #include "preload/python_walk.h"
@@ -122,7 +122,7 @@ static const struct vt_frame_cache_entry *look(struct walk *walk, const void *fr
 	    !vt_frame_cache_renew(abi, known, level)) {
 		if (!vt_frame_cache_look(walk->python, known, frame, level))
 			return level;
-		/* What stands in for what found no place will soon be of something else. */
+		/* The entry used where there is no place will soon be of something else. */
 		if (known->is_full)
 			vt_frame_cache_spoil(level);
 	}
@@ -170,7 +170,7 @@ static int put_aside(struct walk *walk, uint32_t inner, uint32_t outer)
 }
 
 /*
- * From a level that stands for `*frame` outwards.  Returns 1 if the levels from there on are all of
+ * From a level that represents `*frame` outwards.  Returns 1 if the levels from there on are all of
  * the rest, 0 if the walk has to go on at *frame, -1 for a stack that is too deep.
  */
 static int share(struct walk *walk, uint32_t index, const void **frame)

@@ -192,7 +192,7 @@ vt_real_dlopen_fn vt_real_init_dlopen(void)
 
 	if (!next) {
 		next = (vt_real_dlopen_fn)vt_real_libc_dlsym()(RTLD_NEXT, "dlopen");
-		/* Before glibc 2.34 in a library of its own, which may be no global one. */
+		/* Before glibc 2.34 in a separate library, which may be no global one. */
 		if (!next)
 			next = (vt_real_dlopen_fn)vt_real_symbol_in("libdl.so", "dlopen");
 		__atomic_store_n(&vt_real_next_dlopen, next, __ATOMIC_RELEASE);

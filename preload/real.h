@@ -3,7 +3,7 @@
 #define VT_PRELOAD_REAL_H
 
 /*
- * Addresses of the real functions.  The only door to dlsym, dlvsym, dlopen and dlerror: this
+ * Addresses of the real functions.  The only caller of dlsym, dlvsym, dlopen and dlerror: this
  * library defines dlsym itself, so writing dlsym(...) anywhere else would call our own hook.
  *
  * A real address is learnt once per function and process: from the pointer that a look-up returned
@@ -106,7 +106,7 @@ typedef void *(*vt_real_dlopen_fn)(const char *path, int flags);
 extern vt_real_dlopen_fn vt_real_next_dlopen;
 vt_real_dlopen_fn vt_real_init_dlopen(void);
 
-/* libc's own, whoever stands in front of it. */
+/* libc's own, whoever overrides it. */
 vt_real_dlsym_fn vt_real_libc_dlsym(void);
 
 /*
@@ -153,7 +153,7 @@ void *vt_real_symbol_global(const char *symbol);
  */
 void *vt_real_symbol_next(const char *symbol);
 
-/* Absolute path of libvtrace.so, found on the first call; "" if it cannot be told. */
+/* Absolute path of libvtrace.so, found on the first call; "" if it is not known. */
 const char *vt_real_own_path(void);
 
 #endif

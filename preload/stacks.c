@@ -152,7 +152,7 @@ uint32_t vt_stacks_intern_python(const struct vt_key *key, const struct vt_pytho
 
 	if (id)
 		return id;
-	/* Code that found no room: none rather than a stack with a hole in it, for ever. */
+	/* Code that did not fit: none rather than a stack with a hole in it, for ever. */
 	for (unsigned int i = 0; i < nr; i++)
 		if (!frames[i].code)
 			return 0;

@@ -192,7 +192,7 @@ static int write_zeros(int fd, uint64_t offset, uint64_t len)
 			parts[nr++] = (struct iovec){ zeros, bytes };
 			left -= bytes;
 		}
-		/* The offset's upper half is a word of its own, which 64-bit systems ignore. */
+		/* The offset's upper half is a separate argument, which 64-bit systems ignore. */
 		done = CALL6(SYS_pwritev, fd, parts, nr, offset, 0, 0);
 		if (done == -EINTR)
 			continue;
@@ -463,7 +463,7 @@ static void default_signals(void)
 }
 
 /*
- * The same function as clone() in glibc.  ThreadSanitizer stands in front of clone(), takes the new
+ * The same function as clone() in glibc.  ThreadSanitizer overrides clone(), takes the new
  * process for a fork, and notes in the memory that both share that no more threads may begin: the
  * host would die at its next one.  Weak: foreign_libc.h.
  */

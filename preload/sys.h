@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* What tells one file from another. */
+/* What distinguishes one file from another. */
 struct vt_sys_identity {
 	uint64_t device;
 	uint64_t inode;
@@ -86,7 +86,7 @@ uint64_t vt_sys_now_ns(int clock);	/* CLOCK_MONOTONIC, CLOCK_REALTIME */
 int vt_sys_hostname(char *text, size_t size);
 
 /*
- * Starts a program that is not a child of this process and about whose end nobody here is told: no
+ * Starts a program that is not a child of this process and whose end is not reported here: no
  * SIGCHLD, nothing for the host's wait().  New session, default signals, empty signal mask.
  * `stack` is scratch memory.  Returns its process id, or a negative errno.
  */

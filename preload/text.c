@@ -21,10 +21,10 @@ void vt_text_init(struct vt_text *text, char *buffer, size_t size)
 
 void vt_text_add_bytes(struct vt_text *text, const char *bytes, size_t len)
 {
-	size_t room = text->size - 1 - text->len;
+	size_t left = text->size - 1 - text->len;
 
-	if (len > room) {
-		len = room;
+	if (len > left) {
+		len = left;
 		text->is_cut = 1;
 	}
 	memcpy(text->bytes + text->len, bytes, len);

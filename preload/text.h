@@ -4,7 +4,7 @@
 
 /*
  * Builds short texts without stdio or malloc, and says things on standard error.  A text that does
- * not fit is cut and stays NUL-terminated; is_cut tells.
+ * not fit is cut and stays NUL-terminated; is_cut says so.
  *
  * Context: hook, any thread (a text belongs to one).
  */

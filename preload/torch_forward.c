@@ -36,7 +36,7 @@ static struct {
 	struct place places[NR_PLACES];
 } g;
 
-/* 0: cannot be told apart from another one. */
+/* 0: cannot be distinguished from another one. */
 static uint64_t number_of(uint64_t thread, uint64_t sequence)
 {
 	if (!thread || thread >> THREAD_BITS || sequence >> SEQUENCE_BITS)

@@ -4,7 +4,7 @@
 
 /*
  * Where the forward calls stood whose autograd nodes are still to run.  The backward pass of a
- * device runs on a thread without Python; what a node does there is told by the stack that stood
+ * device runs on a thread without Python; what a node does there is described by the stack that was
  * when the node was made.
  *
  * A node is known by the thread that made it and by its sequence number, which counts per thread.

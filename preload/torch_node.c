@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The sequence number is the first data member of a node, behind a virtual table pointer and
+ * The sequence number is the first data member of a node, after a virtual table pointer and
  * whatever the base class has: 16 bytes of enable_shared_from_this (offset 24, seen in 1.13 to
  * 2.11) or 8 bytes of reference counts (offset 16, seen in 2.14 and 2.15).  Which of both it is, is
  * measured:
@@ -21,7 +21,7 @@
 #define OFFSET_OLDER 24u
 
 /*
- * Behind the sequence number: depth in the graph, one or two flags in a word, then the thread
+ * After the sequence number: depth in the graph, one or two flags in a word, then the thread
  * (1.13, 2.6, 2.11, 2.15).
  */
 #define THREAD_BEHIND 24u
@@ -42,7 +42,7 @@ static uint64_t number_at(const void *node, size_t offset)
 }
 
 /*
- * Itanium C++ ABI: the type information stands before the virtual table, the name is its second
+ * Itanium C++ ABI: the type information precedes the virtual table, the name is its second
  * word.
  */
 const char *vt_torch_node_class(const void *node)

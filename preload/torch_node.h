@@ -11,7 +11,7 @@
 
 #define VT_TORCH_NO_SEQUENCE UINT64_MAX
 
-/* The mangled name of the node's class; never NULL, "" if it cannot be told. */
+/* The mangled name of the node's class; never NULL, "" if it is not known. */
 const char *vt_torch_node_class(const void *node);
 
 /*
@@ -27,7 +27,7 @@ uint64_t vt_torch_node_sequence(const void *node, const char *node_class);
 uint64_t vt_torch_node_thread(const void *node, const char *node_class);
 
 /*
- * Tells of a number that PyTorch has just given out: nodes made up to now have none above the
+ * Notes a number that PyTorch has just given out: nodes made up to now have none above the
  * highest.
  */
 void vt_torch_node_note_sequence(uint64_t sequence);

@@ -90,7 +90,7 @@ static void write_end(struct vt_thread *thread, const void *call, uint32_t id, u
 	vt_journal_commit(record, slot, bytes, VT_RECORD_OPERATOR_END);
 }
 
-/* Returns what stands for it among those in progress. */
+/* Returns its entry among those in progress. */
 static uint32_t take_begin(struct vt_thread *thread, const void *call)
 {
 	uint32_t python_stack = vt_python_stack_capture(), id, nr_inputs;

@@ -12,7 +12,7 @@ extern int vt_torch_ranges_started __attribute__((visibility("hidden"))); /* ato
 void vt_torch_ranges_begin(void);
 
 /*
- * Asks PyTorch (1.13 or later) to tell us about ranges, and about operators; does it once, when the
+ * Asks PyTorch (1.13 or later) to report ranges to us, and about operators; does it once, when the
  * journal is open, and costs a load afterwards.  Context: hook, outside the re-entry guard.
  */
 static inline void vt_torch_ranges_start(void)

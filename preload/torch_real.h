@@ -3,7 +3,7 @@
 #define VT_PRELOAD_TORCH_REAL_H
 
 /*
- * PyTorch's functions that we stand in front of or call, and the addresses of the real ones.  Its
+ * PyTorch's functions that we override or call, and the addresses of the real ones.  Its
  * libraries are dependencies of a Python extension, loaded outside the global scope: "the next one
  * in search order" does not find them, so each is looked up in its own library.
  *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * DeviceCachingAllocator::malloc rounds a request first thing, and asks its configuration for the
- * divisions of that size on the way: we stand in front of that question.  The report of the block
+ * divisions of that size on the way: we override that function.  The report of the block
  * (or of the failure) follows on the same thread, with only the allocator's own work in between.
  *
  * Requests below the smallest block are not rounded, so nothing is asked: what an earlier request

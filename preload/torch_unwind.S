@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a C function with a clean-up needs when a C++ exception passes through it: the personality
- * routine, which finds the clean-up, and the function that goes on afterwards.  The compiler's own
+ * routine, which finds the clean-up, and the function that continues after it.  The compiler's own
  * are in libgcc_s, which this library must not need, and the exception belongs to the unwinder that
  * PyTorch uses.  So these two jump to that one's, found before any exception can come by
  * (torch_autograd.c).  A jump keeps registers, stack and return address: the real functions see our

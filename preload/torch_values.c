@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * at::RecordFunction has its inputs as a pointer and a length and its outputs as a vector, both of
- * c10::IValue: a word and a tag.  A tensor's word is a TensorImpl, whose first member behind the
+ * c10::IValue: a word and a tag.  A tensor's word is a TensorImpl, whose first member after the
  * reference counts is its StorageImpl; there the data pointer comes first.
  */
 

@@ -59,7 +59,7 @@ static void fill(struct vt_event_record *event)
 }
 
 /*
- * Before the first event behind a gap, with its time: what was alive before it may have been freed
+ * Before the first event after a gap, with its time: what was alive before it may have been freed
  * in it.  Out of the way of all other events.
  */
 static __attribute__((noinline, cold)) void tell_losses(uint64_t nr_events, uint64_t time_ns)

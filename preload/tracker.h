@@ -3,7 +3,7 @@
 #define VT_PRELOAD_TRACKER_H
 
 /*
- * The one road from a hook to the journal: adds to an event what every event has (time, thread,
+ * The only way from a hook to the journal: adds to an event what every event has (time, thread,
  * stacks, scope, autograd node) and appends it.
  *
  * Context: hook, between vt_guard_enter() and vt_guard_leave().  Any thread.  errno is left as it

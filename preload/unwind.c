@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * unw_backtrace() is libunwind's fast road: it remembers per thread and address how to find the
- * caller's frame (7-9 ns per frame, against 700 for unw_step), and takes the slow road itself where
+ * unw_backtrace() is libunwind's fast path: it remembers per thread and address how to find the
+ * caller's frame (7-9 ns per frame, against 700 for unw_step), and takes the slow path itself where
  * a frame is unusual.  unw_backtrace_step() is ours (scripts/libunwind-1.8.1.patch): one step of
- * the fast road.
+ * the fast path.
  */
 #define UNW_LOCAL_ONLY
 #include "preload/unwind.h"

@@ -23,12 +23,12 @@ unsigned int vt_unwind_stack(uint64_t *frames, unsigned int size, int *is_cut);
  */
 int vt_unwind_is_whole(void);
 
-/* Where a trace stands: in the caller of a function that is left. */
+/* The position of a trace: in the caller of a function that is left. */
 struct vt_unwind_place {
 	uint64_t address;		/* return address, read from top - 8 */
 	uint64_t top;			/* stack pointer after that return */
 	uint64_t frame_pointer_slot;	/* where the frame pointer after it is stored */
-	int32_t is_interrupted;		/* a signal came at `address`: it is behind no call */
+	int32_t is_interrupted;		/* a signal came at `address`: it follows no call */
 };
 
 /*
@@ -44,7 +44,7 @@ struct vt_unwind_frame {
 
 /*
  * Takes one step outwards.  Returns 1, 0 where the trace ends, -1 where a frame is too unusual for
- * this road: vt_unwind_stack knows another.
+ * this way: vt_unwind_stack knows another.
  */
 int vt_unwind_step(struct vt_unwind_place *place, struct vt_unwind_frame *frame);
 

@@ -2,9 +2,9 @@
 /*
  * The locks and signal masks of the libunwind inside us, which the linker turns to these functions
  * (--wrap).  libunwind takes a lock when a thread ends, in the destructor of a thread key.
- * Libraries that stand in front of pthread_mutex_lock may be done with that thread by then: with
+ * Libraries that override pthread_mutex_lock may be done with that thread by then: with
  * ThreadSanitizer every thread that had called a hook died there.  So no function of the C library
- * that somebody could stand in front of.
+ * that somebody could override.
  *
  * A lock is the first word of the mutex, which starts as 0: free, taken, or taken and waited for.
  */

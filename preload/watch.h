@@ -6,7 +6,7 @@
  * Words of the program's memory, and what they said when they were looked at.  What was derived
  * from nothing but these words is still right while they still say so.
  *
- * They are read in order, and none behind one that has changed: a word may lie behind a pointer
+ * They are read in order, and none after one that has changed: a word may lie behind a pointer
  * that an earlier one holds.
  */
 

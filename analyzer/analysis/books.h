@@ -52,7 +52,7 @@ struct vt_books {
 	uint64_t graph_pool_bytes;
 	uint64_t used_bytes; /* from the driver, without the context */
 	uint64_t context_bytes; /* 0 where it is not known */
-	uint64_t other_bytes;   /* other processes; 0 where they are not told from the context */
+	uint64_t other_bytes;   /* other processes; 0 where they are part of the context */
 	uint64_t rounding_bytes;
 	uint8_t has_context;
 	uint8_t has_other;

@@ -3,7 +3,7 @@
 #define VT_ANALYZER_LIMITS_H
 
 /*
- * What a recording cannot tell, whoever asks it: a line each, printed as "note: LINE" behind a
+ * What a recording cannot show, for any command: a line each, printed as "note: LINE" after a
  * table, or as "notes" of a JSON object.
  */
 

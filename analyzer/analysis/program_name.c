@@ -7,7 +7,7 @@
 #include "analyzer/base/printable.h"
 #include "analyzer/base/util.h"
 
-/* Options of Python whose value is a word of its own. */
+/* Options of Python whose value is a separate word. */
 static int has_value(const char *option)
 {
 	return strcmp(option, "-W") == 0 || strcmp(option, "-X") == 0;

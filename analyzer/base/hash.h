@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Hashes `value` behind what `hash` stands for; the finaliser is that of splitmix64. */
+/* Hashes `value` after what `hash` is of; the finaliser is that of splitmix64. */
 static inline uint64_t vt_hash_mix(uint64_t hash, uint64_t value)
 {
 	hash ^= value + 0x9e3779b97f4a7c15ull + (hash << 6) + (hash >> 2);

@@ -98,7 +98,7 @@ int vt_options_next(const struct vt_options_spec *spec, int argc, char **argv)
 	}
 	if (id != '?' && id != ':')
 		return id;
-	/* Letters may stand together behind one dash. */
+	/* Letters may follow one dash together. */
 	if (id == '?' && optopt > 0 && optopt <= UCHAR_MAX)
 		vt_options_wrong(spec, "-%c: unknown option", optopt);
 	else

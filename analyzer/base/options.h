@@ -25,7 +25,7 @@ struct vt_options_spec {
 	const char *synopsis;            /* "[--json] FILE" */
 	const char *summary;             /* one sentence */
 	const struct vt_option *options; /* ended by a row whose name is NULL; --help is added */
-	int is_stopping_at_operand; /* options behind the first operand belong to somebody else */
+	int is_stopping_at_operand; /* options after the first operand belong to somebody else */
 };
 
 enum vt_options_end {

@@ -30,7 +30,7 @@ static int read_stat(uint32_t pid, char *state, uint64_t *start_ticks)
 	len = fread(text, 1, sizeof(text) - 1, file);
 	fclose(file);
 	text[len] = '\0';
-	/* The name in parentheses may hold anything: fields are counted behind the last one. */
+	/* The name in parentheses may hold anything: fields are counted after the last one. */
 	at = strrchr(text, ')');
 	if (!at || at[1] != ' ')
 		return -1;

@@ -69,7 +69,7 @@ static int fill_words(struct vt_db *db, const char *table, int id, const char *n
 	return vt_db_exec(db, sql);
 }
 
-/* What the views of schema.sql tell a framework's report from a driver's call by. */
+/* What the views of schema.sql distinguish a framework's report from a driver's call by. */
 #define VT_CUDA_API(id, name, version, kind, op)                                                   \
 	_Static_assert(VT_KIND_##kind != VT_KIND_BLOCK, #name);
 #define VT_FRAMEWORK_API(id, name, kind, op) _Static_assert(VT_KIND_##kind == VT_KIND_BLOCK, #name);

@@ -3,7 +3,7 @@
 #define VT_ANALYZER_DB_H
 
 /*
- * The database file: the only door to SQLite.  Makes it from the embedded schema, opens it after
+ * The database file: the only user of SQLite.  Makes it from the embedded schema, opens it after
  * checking that it is ours and whole, and runs prepared statements.
  *
  * Errors: functions that return int return 0 (or what they say) or -1; the text is then in

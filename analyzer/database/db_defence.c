@@ -15,7 +15,7 @@
 #define INSTRUCTIONS_AT_LEAST 5000000
 #define INSTRUCTIONS_PER_LOOK 100000
 
-/* As SQLite itself writes them down; a name of ours may stand behind each. */
+/* As SQLite itself writes them down; a name of ours may follow each. */
 static const char odd_objects[] =
 	"SELECT coalesce(name, '?') FROM main.sqlite_master WHERE sql IS NOT NULL AND NOT ("
 	"substr(sql, 1, 13) = 'CREATE TABLE ' OR substr(sql, 1, 12) = 'CREATE VIEW ' OR "

@@ -7,7 +7,7 @@
 #define PAGE_BYTES VT_DB_IMAGE_PAGE_BYTES
 #define ROOT_PAGE  2u
 
-/* Kinds of pages, and what stands before the places of their cells. */
+/* Kinds of pages, and what precedes the offsets of their cells. */
 #define LEAF		    13
 #define LEAF_HEAD_BYTES	    8u
 #define INTERIOR	    5
@@ -141,7 +141,7 @@ static void begin_leaf(struct vt_db_image *image, uint32_t page)
 	image->nr_cells = 0;
 }
 
-/* What stands at the start of a page; a start of cells of 65536 is written as 0. */
+/* The start of a page; a start of cells of 65536 is written as 0. */
 static void put_head(unsigned char *page, unsigned int kind, uint32_t nr_cells,
 		     uint32_t cells_start)
 {
@@ -187,7 +187,7 @@ void vt_db_image_add(struct vt_db_image *image, const struct vt_db_row *row)
 	image->nr_cells++;
 }
 
-/* All leaves but the last have a cell with the highest id in them; the last stands in the head. */
+/* All leaves but the last have a cell with their highest id; the last one's is in the head. */
 static void put_root(struct vt_db_image *image)
 {
 	unsigned char *root = page_at(image, ROOT_PAGE);

@@ -5,7 +5,7 @@
 /*
  * Databases of older schemas.  The schema is only ever added to, so what an old file lacks is
  * empty: a reader gets it as temporary tables and views in front of the file, which is not touched;
- * a writer (an import that goes on) adds it to the file.
+ * a writer (an import that continues) adds it to the file.
  */
 
 /*

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 /*
- * A stream that writes what it is given compressed into `below`, which stays open behind its
+ * A stream that writes what it is given compressed into `below`, which stays open after its
  * fclose().  Errors of `below` are its own, too.
  */
 FILE *vt_gzip_open(FILE *below);

@@ -9,7 +9,7 @@
 
 /*
  * A trace as PyTorch's profiler writes it with profile_memory=True: an instant "[memory]" for each
- * allocation and free, with the totals behind it, which are all of the recording also where events
+ * allocation and free, with the totals after it, which are all of the recording also where events
  * are left out.  "Total Reserved" is what is held from the driver.
  */
 

@@ -31,7 +31,7 @@ enum counter { UNIT = 3, UNIT_BYTES = 3 };
 enum event { TYPE = 9, TRACK = 11, EVENT_NAME = 23, COUNTER_VALUE = 30 };
 enum event_type { SLICE_BEGIN = 1, SLICE_END = 2, INSTANT = 3, COUNTER_POINT = 4 };
 
-/* Tracks of the trace; counters have numbers of their own. */
+/* Tracks of the trace; counters have separate numbers. */
 enum track { TRACK_PROCESS, TRACK_DEVICES, TRACK_COUNTERS, TRACK_LANES };
 
 struct tracing {

@@ -7,7 +7,7 @@
  * memory viewer reads: no BINUNICODE8, LONG4 or bytes, and lists in batches of 1,000, because it
  * spreads a batch into the arguments of one call.
  *
- * What is written twice is remembered by its number in the memo: vt_pickle_memo() behind a value,
+ * What is written twice is remembered by its number in the memo: vt_pickle_memo() after a value,
  * vt_pickle_get() in its place.  Errors are those of `out`.
  */
 

@@ -13,7 +13,7 @@
  *  S1  Sizes of blocks are the allocator's, after rounding, so that the viewer's peak is
  *      max_memory_allocated(); PyTorch writes what was asked for, which is "requested_size" here.
  *  S2  The category of a block is the first word of its owner, user_metadata all of it with the
- *      name behind it; "owner" is where that begins, for vtrace import.
+ *      name after it; "owner" is where that begins, for vtrace import.
  *  S3  The viewer fails where there are categories and none is "unknown": the event "snapshot" at
  *      the end of each trace has that one.
  *  S4  A free is requested and completed at once: when a stream that still used the block was done
@@ -103,7 +103,7 @@ static void put_free(struct tracing *t, uint32_t index)
 			  a->size_bytes);
 }
 
-/* Whether `next` goes on where `bytes` from `first` on end. */
+/* Whether `next` continues where `bytes` from `first` on end. */
 static int follows(const struct vt_trace_change *first, const struct vt_trace_change *next,
 		   uint64_t bytes)
 {

@@ -130,7 +130,7 @@ static void print_row(const struct row *row, int is_leaf, const struct vt_owner_
 	fprintf(out, "<td class=\"n\">%s<td>%s\n", count, known_by(row));
 }
 
-/* A parent with several leaves has a line of its own before them. */
+/* A parent with several leaves has a separate line before them. */
 static size_t print_parent(const struct rows *rows, size_t first,
 			   const struct vt_owner_moment *moments, unsigned nr, FILE *out)
 {

@@ -92,7 +92,7 @@ static void put_line(const unsigned char *bytes, size_t nr, FILE *out)
 static void put_base64(struct base64 *base64, const unsigned char *bytes, size_t nr)
 {
 	while (nr) {
-		size_t room = LINE_BYTES - base64->nr_rest, taken = nr < room ? nr : room;
+		size_t left = LINE_BYTES - base64->nr_rest, taken = nr < left ? nr : left;
 
 		memcpy(base64->rest + base64->nr_rest, bytes, taken);
 		base64->nr_rest += taken;

@@ -20,7 +20,7 @@ struct vt_part {
 
 struct vt_parts {
 	const struct vt_html_options *options;
-	struct vt_part *items; /* the most telling first: those have room before others */
+	struct vt_part *items; /* the most relevant first: those are kept before others */
 	uint32_t nr;
 	uint32_t nr_shown; /* that the page has */
 };

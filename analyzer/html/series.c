@@ -210,7 +210,7 @@ static void change(struct playing *playing, const struct vt_series *series,
 		playing->dirty[playing->nr_dirty++] = row.column;
 }
 
-/* Behind the last moment of an event. */
+/* After the last moment of an event. */
 static void settle(struct playing *playing, uint32_t bucket, int64_t event, uint32_t step)
 {
 	struct vt_series_device *device = playing->device;

@@ -215,7 +215,7 @@ static enum vt_collect_result attempt(struct collect *c, const char *database_pa
 
 /*
  * Somebody may hold the database's lock for longer than SQLite waits.  A living program's journal
- * would only grow without us: another attempt goes on behind the last batch that was committed.
+ * would only grow without us: another attempt continues after the last batch that was committed.
  */
 static enum vt_collect_result attempt_while_alive(struct collect *c, const char *database_path,
 						  struct vt_diag *diag)

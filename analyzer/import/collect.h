@@ -7,8 +7,8 @@
  * dead one left.
  *
  * The journal is deleted only after everything in it is in a finished database, and no earlier:
- * stopped at any instruction, the next call goes on.  While it follows a living program, a database
- * that somebody else has locked is tried again and again.
+ * stopped at any instruction, the next call continues.  While it follows a running program, a
+ * database that somebody else has locked is tried again and again.
  */
 
 #include <stdint.h>

@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Each process keeps its end of the pipe between them here: behind the standard streams. */
+/* Each process keeps its end of the pipe between them here: after the standard streams. */
 #define PIPE_FD 3
 
 /*

@@ -12,11 +12,11 @@
 
 /*
  * Goes to the background.  Returns in the child only: 0, or -1 with errno.  Where there is no
- * child, -1 with errno in the process that called.  Files are opened behind this.
+ * child, -1 with errno in the process that called.  Files are opened after this.
  */
 int vt_detach(void);
 
-/* Lets the process that was called end: behind vt_detach, once. */
+/* Lets the process that was called end: after vt_detach, once. */
 void vt_detach_let_go(void);
 
 #endif

@@ -11,7 +11,7 @@
 #define SLICE_EVENTS 16384
 
 /*
- * Behind the horizon there are always so many: a free that failed takes back the free before it,
+ * After the horizon there are always so many: a free that failed takes back the free before it,
  * which the same thread has just said.
  */
 #define LEAST_EVENTS 65536

@@ -13,7 +13,7 @@
 
 struct vt_graph_life {
 	uint64_t executable;
-	uint64_t graph; /* or the executable that stands for a graph that is gone */
+	uint64_t graph; /* or the executable of a graph that was destroyed */
 };
 
 struct vt_graph_lives {

@@ -6,7 +6,7 @@
  * Journal records to database rows, in batches.
  *
  *  I1  A batch and the slot up to which it was read are one transaction: after SIGKILL at any
- *      instruction the next import goes on exactly behind the last committed batch.
+ *      instruction the next import continues exactly after the last committed batch.
  *  I2  The rows do not depend on how the records were cut into batches or imports.
  *  I3  After an error nothing of the batch is in the database, and the import must be given up:
  *      what it keeps in memory is then ahead of the rows.
@@ -29,7 +29,7 @@ struct vt_import_progress {
 };
 
 /*
- * Starts an import into an empty database, or goes on with one that was interrupted.  `db` is
+ * Starts an import into an empty database, or continues one that was interrupted.  `db` is
  * borrowed. Returns -1 with `diag` filled if the database belongs to another run or is ahead of the
  * journal.
  */

@@ -293,7 +293,7 @@ static void take_back(struct vt_import_allocations *a, struct vt_last_free *last
 	}
 }
 
-/* A plain free had no row of its own so far, it was the end of an allocation: now it gets one. */
+/* A plain free had no row so far, it was the end of an allocation: now it gets one. */
 static int write_failed_free(struct vt_import_allocations *a, const struct vt_last_free *last)
 {
 	struct vt_event_record record = last->record;

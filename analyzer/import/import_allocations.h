@@ -110,7 +110,7 @@ void vt_import_losses_take_alloc(struct vt_import_allocations *a,
 				 const struct vt_event_record *record);
 /*
  * `what` has ended, or the range of `record` was mapped or unmapped: ends at the loss the blocks in
- * it, which are appended to `ended`, as a refusal brings them back.
+ * it, which are appended to `ended`, as a failed free brings them back.
  */
 void vt_import_losses_take_end(struct vt_import_allocations *a,
 			       const struct vt_open_allocation *what,

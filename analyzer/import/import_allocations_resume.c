@@ -2,7 +2,7 @@
 /* The pairing's state, rebuilt from the rows of an earlier import. */
 #include "analyzer/import/import_allocations.h"
 
-/* Kinds whose lives events on handles tell, not the row: those of vt_vmm_is_kind, and graphs. */
+/* Kinds whose lifetime is in events on handles, not in the row: vt_vmm_is_kind, and graphs. */
 #define HANDLES "(3, 9, 13, 14)"
 _Static_assert(VT_KIND_VMM == 3 && VT_KIND_GRAPH == 9 && VT_KIND_IMPORTED == 13 &&
 		       VT_KIND_MULTICAST == 14,
@@ -132,7 +132,7 @@ static int is_later(struct vt_import_allocations *a, uint32_t thread, uint64_t e
 
 /*
  * Each thread's last driver free, where it ended allocations (an end by reuse, A2, was none); the
- * end of a context has a row of its own.
+ * end of a context has a separate row.
  */
 static const char last_frees[] =
 	"SELECT a.id, a.kind, a.device, a.address, a.size_bytes, ifnull(parent, 0), freed_thread,"

@@ -91,7 +91,7 @@ int vt_import_definitions_sample(struct vt_import_definitions *d, const struct v
 	return vt_stmt_step(d->context);
 }
 
-/* What stands between the quotes of  __version__ = '2.11.0+cu130'; NULL if it is not there. */
+/* What is between the quotes of  __version__ = '2.11.0+cu130'; NULL if it is not there. */
 static char *read_version(const char *path)
 {
 	int fd = vt_util_open_regular(path);

@@ -40,7 +40,7 @@ static int is_telling(const char *line, int is_indented)
 	       (strstr(line, " = buf") && strchr(line, '['));
 }
 
-/* The lines that tell, each behind its number; NULL: it is another file. */
+/* The lines that matter, each after its number; NULL: it is another file. */
 static char *read_lines(FILE *file, size_t *kept)
 {
 	char *line = NULL, *text = NULL;

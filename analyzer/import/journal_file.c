@@ -159,7 +159,7 @@ static void write_own_part(struct vt_journal_file *file)
 {
 	ssize_t len = sizeof(struct vt_journal_header) - PROGRAM_BYTES;
 
-	/* What does not arrive makes the program wait at its end, no longer than it is told to. */
+	/* What does not arrive makes the program wait at its end, as long as asked. */
 	if (file->is_plain && pwrite(file->fd, (char *)file->map + PROGRAM_BYTES, (size_t)len,
 				     PROGRAM_BYTES) != len)
 		return;
@@ -238,7 +238,7 @@ enum vt_journal_open vt_journal_file_open(struct vt_journal_file *file, const ch
 			vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", path, strerror(errno));
 		goto out;
 	}
-	/* The former holder deletes the file before it lets go of the lock. */
+	/* The former holder deletes the file before it releases the lock. */
 	if (fstat(file->fd, &st) || st.st_nlink == 0) {
 		rc = VT_JOURNAL_GONE;
 		goto out;

@@ -21,7 +21,7 @@ struct vt_journal_file {
 	uint64_t map_bytes;
 	uint64_t punched_chunks; /* chunks below were given back */
 	/*
-	 * Slots below the head that lie behind the end of the file.  Programs grow the file first:
+	 * Slots below the head that lie after the end of the file.  Programs grow the file first:
 	 * somebody has cut it, a copy that did not get to its end, say.
 	 */
 	uint64_t missing_slots;
@@ -65,8 +65,8 @@ struct vt_journal_header *vt_journal_file_header(struct vt_journal_file *file);
 const void *vt_journal_file_slots(struct vt_journal_file *file, uint64_t *nr_slots);
 
 /*
- * Tells the program (and whoever looks) how far the import is; the rows must be committed.  A file
- * that was cut stays as it is.
+ * Publishes to the program (and whoever looks) how far the import is; the rows must be committed.
+ * A file that was cut stays as it is.
  */
 void vt_journal_file_publish(struct vt_journal_file *file,
 			     const struct vt_import_progress *progress);

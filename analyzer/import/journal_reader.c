@@ -46,7 +46,7 @@ static uint64_t time_at(const struct vt_journal_reader *reader, uint64_t slot)
 	}
 }
 
-/* How far back the newest is looked for: definitions may stand behind it, some hundred at most. */
+/* How far back the newest is looked for: definitions may follow it, some hundred at most. */
 #define NEWEST_SLOTS 4096u
 
 static uint64_t newest_time(const struct vt_journal_reader *reader)
@@ -60,7 +60,7 @@ static uint64_t newest_time(const struct vt_journal_reader *reader)
 
 /*
  * Whether a thread that reserved the reader's slot left it for good.  Slots are reserved in order,
- * so it did that before the first record behind it was made, and so for all that is not there up
+ * so it did that before the first record after it was made, and so for all that is not there up
  * to that record.
  */
 static int is_hole_old(struct vt_journal_reader *reader)

@@ -9,7 +9,7 @@
  *  R1  No byte is read outside the given slots, whatever the bytes say.
  *  R2  A record that is returned is whole, and its variable parts lie inside it.
  *  R3  While the writer lives, reading stops at the first slot that is not there; the same call
- *      later goes on.  What stands in front of a record that is VT_JOURNAL_HOLE_NS older than the
+ *      later continues.  What precedes a record that is VT_JOURNAL_HOLE_NS older than the
  *      newest is never finished: it is passed as of a dead writer.
  *  R4  Once it is dead, what is not there is passed slot by slot and each gap is counted.
  */
@@ -29,7 +29,7 @@ struct vt_journal_reader {
 	int is_writer_dead;
 	int is_in_gap;
 	uint64_t hole_slot;    /* where reading stopped last, + 1 */
-	uint64_t behind_slot;  /* the first record with a time behind it, or how far was looked */
+	uint64_t behind_slot;  /* the first record with a time after it, or how far was looked */
 	uint64_t behind_ns;    /* its time, 0: not found yet */
 	uint64_t passed_slots; /* what is not there below this is passed */
 };

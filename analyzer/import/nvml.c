@@ -8,7 +8,7 @@
 
 #include "analyzer/base/util.h"
 
-/* nvml.h: results, and what stands where a value is not known (NVML_VALUE_NOT_AVAILABLE). */
+/* nvml.h: results, and what it returns where a value is not known (NVML_VALUE_NOT_AVAILABLE). */
 #define SUCCESS           0
 #define INSUFFICIENT_SIZE 7
 #define NOT_AVAILABLE     UINT64_MAX

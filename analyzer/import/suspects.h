@@ -4,7 +4,7 @@
 
 /*
  * Allocations that were alive when events were lost: whether they were freed among those, only what
- * comes later at their addresses can tell.  By class of address and address.
+ * comes later at their addresses can show.  By class of address and address.
  */
 
 #include <stdint.h>

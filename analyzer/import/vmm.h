@@ -5,7 +5,7 @@
 /*
  * The lifetime of physical memory behind cuMemCreate handles: it is there as long as a reference to
  * the handle or a mapping of it is.  Pure state, no database: the caller says what happened and is
- * told what died.
+ * given what died.
  */
 
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * allocation_rows.c - a table that is long is read in parts, each by a connection of its own and at
+ * allocation_rows.c - a table that is long is read in parts, each by a separate connection and at
  * the same time.
  *
  *  A1  All parts are of one snapshot: how far the import was is the same in each connection's

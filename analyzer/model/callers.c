@@ -94,7 +94,7 @@ void vt_callers_adopt(struct vt_callers *callers, struct vt_callers *from)
 		for (size_t i = 0; i < chunk->nr; i++)
 			chunk->items[i].number += callers->last_number;
 	callers->last_number += from->last_number;
-	/* Behind the one that is being filled. */
+	/* After the one that is being filled. */
 	while (*end)
 		end = &(*end)->next;
 	*end = from->chunks;

@@ -38,7 +38,7 @@ struct vt_callers {
 const struct vt_caller *vt_callers_intern(struct vt_callers *callers,
 					  const struct vt_caller *caller);
 /*
- * All of `from` live as long as those of `callers`, with numbers behind theirs, and are not found
+ * All of `from` live as long as those of `callers`, with numbers after theirs, and are not found
  * by it; `from` has none.
  */
 void vt_callers_adopt(struct vt_callers *callers, struct vt_callers *from);

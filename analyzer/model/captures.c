@@ -30,7 +30,7 @@ struct search {
 	struct captures captures;
 	struct graphs alive;
 	VT_VECTOR(struct bound) bound;
-	struct vt_map pools; /* handle -> capture that stands for it */
+	struct vt_map pools; /* handle -> its capture */
 };
 
 static struct graph *find_graph(struct search *s, uint64_t handle)

@@ -4,7 +4,7 @@
 
 /*
  * Which segments belong to private pools of CUDA graphs.  PyTorch gives a graph's capture blocks
- * from a pool of its own, and keeps that pool's memory at its addresses as long as the graph can be
+ * from a separate pool, and keeps that pool's memory at its addresses as long as the graph can be
  * replayed: what is free in it is not cached, empty_cache returns none of it.
  *
  *  C1  A segment is a pool's if the thread that captures got a block from it during the capture:

@@ -3,7 +3,7 @@
 #define VT_ANALYZER_CELLS_H
 
 /*
- * Cells of notebooks.  IPython compiles each under a file name of its own, which is different in
+ * Cells of notebooks.  IPython compiles each under a separate file name, which is different in
  * every run; what the user knows is the number before it.
  */
 
@@ -13,7 +13,7 @@
 
 /*
  * Replaces the file names of cells by "cell 3": those of IPython's terminal have the number in
- * them, of those of Jupyter the program told it.  A cell that ran several times has its last
+ * them, for Jupyter the program reported it.  A cell that ran several times has its last
  * number.  Returns 0, or -1 with `diag` filled.
  */
 int vt_cells_name(struct vt_frames *frames, struct vt_db *db, struct vt_diag *diag);

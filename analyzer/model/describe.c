@@ -25,7 +25,7 @@ void vt_describe_release(struct vt_describe *describe)
 	memset(describe, 0, sizeof(*describe));
 }
 
-/* Behind the last "/site-packages/" or "/dist-packages/"; NULL: the file is in neither. */
+/* After the last "/site-packages/" or "/dist-packages/"; NULL: the file is in neither. */
 const char *vt_describe_package(const char *file)
 {
 	static const char *const folders[] = { "/site-packages/", "/dist-packages/" };
@@ -39,7 +39,7 @@ const char *vt_describe_package(const char *file)
 	return NULL;
 }
 
-/* Behind ".../lib/python3.11/"; NULL: not part of an interpreter. */
+/* After ".../lib/python3.11/"; NULL: not part of an interpreter. */
 static const char *in_library(const char *file)
 {
 	static const char folder[] = "/lib/python3.";

@@ -140,7 +140,7 @@ static int is_method_name(const struct vt_code *code)
 
 /*
  * The recorder looks at the first argument alone: train(model, batch) passes for a method of the
- * model.  Where the interpreter qualifies names (3.11 and later) they tell; elsewhere it stays.
+ * model.  Where the interpreter qualifies names (3.11 and later) they suffice; elsewhere it stays.
  */
 static void drop_arguments_of_functions(struct vt_frames *frames)
 {

@@ -20,7 +20,7 @@
 struct vt_code {
 	char *file;
 	char *name;             /* qualified where the interpreter has it: "Linear.forward" */
-	const char *short_name; /* behind the last dot */
+	const char *short_name; /* after the last dot */
 	uint32_t first_line;
 };
 

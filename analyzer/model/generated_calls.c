@@ -240,7 +240,7 @@ static void find_observed(struct adding *a)
 	}
 }
 
-/* A kernel runs behind the buffers that were made above it. */
+/* A kernel runs after the buffers that were made above it. */
 static void add_launches(struct adding *a, uint32_t index)
 {
 	const struct run *run = &a->runs.items[index];
@@ -282,7 +282,7 @@ static int compare_launches(const void *a, const void *b)
 	return x->kernel < y->kernel ? -1 : x->kernel > y->kernel;
 }
 
-/* Whether an operator ran before a kernel; of those of one event the lines tell. */
+/* Whether an operator ran before a kernel; within one event the lines decide. */
 static int is_before(struct adding *a, const struct vt_operator_call *call,
 		     const struct launch *l)
 {

@@ -13,7 +13,7 @@
 #include "analyzer/model/frames.h"
 #include "analyzer/model/operator_calls.h"
 
-/* Before the names of such calls; behind it what the kernel is made of: "inductor::addmm relu". */
+/* Before the names of such calls; after it what the kernel is made of: "inductor::addmm relu". */
 #define VT_GENERATED_PREFIX "inductor::"
 
 /*

@@ -105,7 +105,7 @@ static void take_result(struct reading *r, struct word name, const struct vt_gen
 	vt_vector_push(&r->code->memories, memory);
 }
 
-/* What stands behind  NAME = . */
+/* What follows  NAME = . */
 static void read_assignment(struct reading *r, struct word name, const char *value)
 {
 	static const char view[] = "reinterpret_tensor(";
@@ -172,7 +172,7 @@ static char *operators_of(const struct reading *r, struct word kernel)
 	return text;
 }
 
-/* `arguments`: behind  NAME.run( */
+/* `arguments`: after  NAME.run( */
 static void read_run(struct reading *r, struct word name, const struct head *head,
 		     const char *arguments)
 {

@@ -31,7 +31,7 @@ struct applying {
 	uint32_t nr_codes; /* that are not ours */
 };
 
-/* What the tables of frames get behind their last id. */
+/* What the tables of frames get after their last id. */
 static uint32_t add_code(struct vt_frames *frames, const char *file, const char *name)
 {
 	struct vt_code code = { vt_printable_copy(file), vt_printable_copy(name), NULL, 0 };

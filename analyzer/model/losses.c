@@ -40,7 +40,7 @@ static const char unheard_by_kind[] =
 	" JOIN memory_kind k ON k.id = a.kind WHERE a.freed_event IS NULL AND a.id < " LAST_LOSS
 	" AND k.name IN ('block', 'segment', 'pool', 'managed') GROUP BY k.id";
 /*
- * Per device, the blocks that are alive at the last one behind the loss, and what PyTorch's
+ * Per device, the blocks that are alive at the last one after the loss, and what PyTorch's
  * allocator said at it.
  */
 static const char surplus[] =

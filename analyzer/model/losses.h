@@ -18,7 +18,7 @@ struct vt_lines vt_losses_find(struct vt_db *db);
  */
 uint64_t vt_losses_count(struct vt_db *db);
 
-/* Whether all of that are events that found no room, so that it is how many. */
+/* Whether all of that are events that did not fit, so that it is how many. */
 int vt_losses_are_counted(struct vt_db *db);
 
 /*

@@ -196,7 +196,7 @@ static void sort_modules(struct vt_names *names)
 		(void *)model);
 }
 
-/* A name that a holder's tree has, and what it stands for: an allocation, or a module's address. */
+/* A name that a holder's tree has, and what it names: an allocation, or a module's address. */
 struct use {
 	uint64_t place; /* role; of modules the look */
 	uint64_t what;
@@ -430,7 +430,7 @@ static const char *variable_of(const char *holder)
 	return colon ? colon + 2 : holder;
 }
 
-/* The holder where it is needed, and what stands behind it. */
+/* The holder where it is needed, and what follows it. */
 static char *join_path(const struct vt_names *names, uint32_t holder, uint32_t name)
 {
 	const char *text = vt_model_text(names->model, name);

@@ -4,7 +4,7 @@
 
 /*
  * What the program itself calls its memory: which allocation each tensor that the probe saw lies
- * in, and where in its tree each module stands.  Facts only.
+ * in, and where in its tree each module is.  Facts only.
  *
  * A tensor is true of one instant; the allocation meant is the one that was live at its address
  * then, however often the address was given out before and afterwards.
@@ -55,7 +55,7 @@ int vt_names_has_parameter_like(const struct vt_names *names, const struct vt_te
 int vt_names_is_shaped_like(const struct vt_names *names, const struct vt_tensor *tensor);
 
 /*
- * Full names; the caller frees.  The variable stands before them where another tree has the same
+ * Full names; the caller frees.  The variable precedes them where another tree has the same
  * names ("generator.0.weight").  The path of a root is empty, or the variable.
  */
 char *vt_names_tensor_path(const struct vt_names *names, const struct vt_tensor *tensor);

@@ -9,7 +9,7 @@ static const char operator_sql[] =
 	"SELECT id, event, end_event, sequence, node_sequence, thread, parent, name, node_class,"
 	" python_stack, forward_python_stack FROM operator ORDER BY id";
 
-/* Of one operator they stand in order: its inputs were written first. */
+/* Of one operator they are in order: its inputs were written first. */
 static const char tensor_sql[] =
 	"SELECT operator, is_output, position, element, allocation FROM operator_tensor";
 

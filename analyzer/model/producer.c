@@ -81,7 +81,7 @@ struct vt_own_frame vt_producer_own_frame(const struct vt_describe *describe,
 	return own;
 }
 
-/* Behind the frames of a library's own backward, which nothing of the program called. */
+/* After the frames of a library's own backward, which nothing of the program called. */
 static void append_forward(const struct vt_describe *describe, uint32_t stack,
 			   struct vt_lines *lines)
 {

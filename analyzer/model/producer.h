@@ -4,7 +4,7 @@
 
 /*
  * Where in the program the producer of an allocation stood.  That is its Python stack, but for what
- * a node of the backward pass made without Python of its own: there it is the stack of the forward
+ * a node of the backward pass made without a Python stack: there it is the stack of the forward
  * call that made the node.
  */
 

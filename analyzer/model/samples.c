@@ -19,7 +19,7 @@
 struct change {
 	int64_t time_ns;
 	int64_t bytes;
-	uint64_t address; /* 0: it has no pages of its own */
+	uint64_t address; /* 0: it has no separate pages */
 };
 VT_VECTOR_DECLARE(changes, struct change);
 VT_VECTOR_DECLARE(roundings, struct vt_rounding);
@@ -239,7 +239,7 @@ static uint64_t rounding_at(const struct vt_model *model, int device, int64_t ti
 	return 0;
 }
 
-/* S1: the sample tells the context. */
+/* S1: the sample shows the context. */
 static int tells_context(const struct vt_device_sample *sample)
 {
 	return sample->is_quiet && sample->has_process &&
@@ -252,7 +252,7 @@ static int is_of(const struct vt_device_sample *sample, int device, int is_conte
 	       (!is_context || tells_context(sample));
 }
 
-/* S2, among those that know the process, and with `is_context` that tell the context. */
+/* S2, among those that know the process, and with `is_context` that show the context. */
 static const struct vt_device_sample *find(const struct vt_model *model, int device,
 					   int64_t time_ns, int is_context)
 {

@@ -15,8 +15,8 @@
  *      difference, unless a sample of S2 is newer.  What other processes, then the context, have
  *      more in the next sample than in the last is theirs already, as far as the difference goes.
  *  S4  Memory of cuMemAlloc takes pages of 2 MiB, which small allocations share.  What these have
- *      beyond the allocations is counted where the driver's first word leaves room for it.
- *  S5  Where no process is told apart, the context is the one that the recorder measured after the
+ *      beyond the allocations is counted as far as the driver's first figure allows.
+ *  S5  Where processes are not distinguished, the context is what the recorder measured after the
  *      first allocation, which has the others in it.
  */
 
@@ -28,7 +28,7 @@ struct vt_outside {
 	uint64_t rounding_bytes;  /* S4 */
 	int64_t difference_bytes; /* S3 */
 	uint8_t has_context;
-	uint8_t has_other; /* other processes are told apart from the context */
+	uint8_t has_other; /* other processes are distinguished from the context */
 };
 
 /* Fills in what the samples are compared with. */

@@ -4,7 +4,7 @@
 
 /*
  * How much of each segment is given out.  A segment is what PyTorch's empty_cache can give back as
- * a whole: a cudaMalloc, or one granule of an expandable segment, which has a handle of its own
+ * a whole: a cudaMalloc, or one granule of an expandable segment, which has a separate handle
  * (c10/cuda/CUDACachingAllocator.cpp, ExpandableSegment::unmap: "all the completely empty
  * segment_size_ segments").
  */

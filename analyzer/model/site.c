@@ -3,7 +3,7 @@
 
 #include "analyzer/base/hash.h"
 
-/* Tells the backward of a line from the line. */
+/* Distinguishes the backward of a line from the line. */
 #define IS_BACKWARD UINT64_MAX
 
 uint64_t vt_site_of_producer(const struct vt_describe *describe,

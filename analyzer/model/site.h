@@ -5,7 +5,7 @@
 /*
  * The place in the program that made an allocation, as a number.  Stacks that differ only in which
  * instance of a module ran, or in frames that are not shown, are one place.  What a node of the
- * backward pass made stands at the forward call (producer.h); where there is no Python stack, the
+ * backward pass made counts at the forward call (producer.h); where there is no Python stack, the
  * native one is the place.
  */
 

@@ -20,7 +20,7 @@ struct vt_string_table {
 
 /*
  * Whether a row's id is one of that table's: in a damaged file the largest need not be the one that
- * vt_string_table_length was told.  Returns 0, or -1 with `diag` filled.
+ * vt_string_table_length was given.  Returns 0, or -1 with `diag` filled.
  */
 int vt_string_table_check(struct vt_db *db, const char *name, int64_t id, uint32_t length,
 			  struct vt_diag *diag);
@@ -33,12 +33,12 @@ void vt_string_table_release(struct vt_string_table *table);
 const char *vt_string_table_get(const struct vt_string_table *table, uint32_t id);
 
 /*
- * The one id that stands for all ids of one text (the recorder's tables do not know each other);
+ * The one id that represents all ids of one text (the recorder's tables do not know each other);
  * 0 for ids that are not there.
  */
 uint32_t vt_string_table_first(const struct vt_string_table *table, uint32_t id);
 
-/* The id that stands for a text, which becomes a new row if there is none. */
+/* The id that represents a text, which becomes a new row if there is none. */
 uint32_t vt_string_table_add(struct vt_string_table *table, const char *text);
 
 /*

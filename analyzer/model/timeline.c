@@ -19,7 +19,7 @@ static int compare_moments(const void *a, const void *b)
 }
 
 /*
- * Moments are told twice, to be counted and to be put down: a list of them that is sorted into
+ * Moments are added twice, to be counted and to be stored: a list of them that is sorted into
  * another one would take as much memory again as it has.
  */
 struct filling {
@@ -30,7 +30,8 @@ struct filling {
 	int is_out_of_range; /* an event that has no place */
 };
 
-static void tell(struct filling *filling, int64_t event, uint32_t index, enum vt_moment_what what)
+static void add_moment(struct filling *filling, int64_t event, uint32_t index,
+		       enum vt_moment_what what)
 {
 	struct vt_timeline *timeline = filling->timeline;
 	uint32_t at;
@@ -51,16 +52,16 @@ static void tell_all(struct filling *filling)
 	const struct vt_model *model = filling->timeline->model;
 
 	for (uint32_t i = 0; i < model->nr_allocations; i++) {
-		tell(filling, model->allocations[i].event, i, VT_MOMENT_ALLOC);
+		add_moment(filling, model->allocations[i].event, i, VT_MOMENT_ALLOC);
 		if (model->allocations[i].freed_event != VT_NEVER)
-			tell(filling, model->allocations[i].freed_event, i, VT_MOMENT_FREE);
+			add_moment(filling, model->allocations[i].freed_event, i, VT_MOMENT_FREE);
 	}
 	for (uint32_t i = 0; i < model->nr_events; i++)
-		tell(filling, model->events[i].event, i, VT_MOMENT_OTHER);
+		add_moment(filling, model->events[i].event, i, VT_MOMENT_OTHER);
 	for (uint32_t i = 0; i < model->nr_marks; i++)
-		tell(filling, model->marks[i].event, i, VT_MOMENT_MARK);
+		add_moment(filling, model->marks[i].event, i, VT_MOMENT_MARK);
 	for (uint32_t i = 0; i < model->nr_ooms; i++)
-		tell(filling, model->ooms[i].event, i, VT_MOMENT_OUT_OF_MEMORY);
+		add_moment(filling, model->ooms[i].event, i, VT_MOMENT_OUT_OF_MEMORY);
 }
 
 /* What happens at one event number, put in order where that is more than one thing. */

@@ -19,7 +19,7 @@ enum vt_moment_what {
 };
 
 /*
- * One event number may stand for two moments: an unmap that also ends the memory behind it.
+ * One event number may have two moments: an unmap that also ends the memory behind it.
  * Small: there is one for every event.
  */
 struct vt_moment {
@@ -39,11 +39,11 @@ void vt_timeline_init(struct vt_timeline *timeline, const struct vt_model *model
 void vt_timeline_release(struct vt_timeline *timeline);
 
 /*
- * Only behind the last moment of an event are totals those of an instant, and in a past that is
+ * Only after the last moment of an event are totals those of an instant, and in a past that is
  * folded only at some.
  */
 int vt_timeline_is_instant(const struct vt_timeline *timeline, const struct vt_moment *moment);
-/* Index of the first moment behind `event`. */
+/* Index of the first moment after `event`. */
 uint32_t vt_timeline_after(const struct vt_timeline *timeline, int64_t event);
 /* Time of the last moment at or before `event`, in ns since the start of the recording. */
 int64_t vt_timeline_time(const struct vt_timeline *timeline, int64_t event);

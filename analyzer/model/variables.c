@@ -70,7 +70,7 @@ static struct vt_key site_of(const struct vt_names *names, uint32_t allocation)
 				.c = a->size_bytes };
 }
 
-/* The value of a site: its row, and whether each of its tensors has a variable of its own. */
+/* The value of a site: its row, and whether each of its tensors has a separate variable. */
 #define IS_SEVERAL (1ull << 32)
 
 static int are_plain(const struct vt_names *names, const struct vt_tensor *x,

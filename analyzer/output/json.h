@@ -52,7 +52,7 @@ json_t *vt_json_append_object(json_t *array);
 
 /* Prints a text as JSON, where a document is too long to be built first. */
 void vt_json_put_text(const char *text, FILE *out);
-/* Prints with a newline behind it and lets go of `value`. */
+/* Prints with a newline after it and releases `value`. */
 void vt_json_print(json_t *value, FILE *out);
 
 #endif

@@ -4,7 +4,7 @@
 
 /*
  * The one text table of the command: columns as wide as their cells, two blanks between them,
- * nothing behind the last cell of a line.
+ * nothing after the last cell of a line.
  */
 
 #include <stdio.h>
@@ -33,7 +33,7 @@ void vt_table_add(struct vt_table *table, const char *const *cells);
 /* A line of dashes as wide as the table without its last column. */
 void vt_table_add_line(struct vt_table *table);
 
-/* Prints titles (where a column has one) and rows, each line behind `indent` blanks. */
+/* Prints titles (where a column has one) and rows, each line after `indent` blanks. */
 void vt_table_print(const struct vt_table *table, FILE *out, unsigned indent);
 
 #endif

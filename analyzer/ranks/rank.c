@@ -12,7 +12,7 @@
 #include "analyzer/output/json.h"
 #include "analyzer/report/report.h"
 
-/* Of a launcher that set no facts of its own (recordings of earlier versions) its variables. */
+/* Of a launcher that set no facts itself (recordings of earlier versions) its variables. */
 static int64_t number_of(struct vt_db *db, const char *key, const char *variable, int64_t fallback)
 {
 	return vt_db_run_get_int(db, key, vt_db_run_get_int(db, variable, fallback));
@@ -55,7 +55,7 @@ static uint64_t peak_of(const struct vt_model *model, const struct vt_device *de
 	return peak->used_bytes + (device->has_context ? device->context_bytes : 0);
 }
 
-/* A rank has one device; memory on another one, by mistake or for peers, is told by its count. */
+/* A rank has one device; memory on another one, by mistake or for peers, is only counted. */
 static const struct vt_device *choose_device(struct vt_rank *rank, const struct vt_model *model)
 {
 	const struct vt_device *chosen = NULL;

@@ -28,7 +28,7 @@ struct vt_rank_owner {
  * them.  Times are CLOCK_MONOTONIC of the rank's host, but start_realtime_ns.
  */
 #define VT_RANK_NUMBERS(X)                                                                         \
-	X(number)	     /* the rank; VT_RANK_NONE: no launcher told it */                     \
+	X(number)	     /* the rank; VT_RANK_NONE: no launcher set it */                      \
 	X(world_size)	     /* 0: not known */                                                    \
 	X(local_rank)	     /* VT_RANK_NONE: not known */                                         \
 	X(pid)                                                                                     \

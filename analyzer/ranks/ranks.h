@@ -36,7 +36,7 @@ struct vt_ranks {
 	const struct vt_ranks_options *options;
 	const char *folder;
 	struct vt_ranks_runs runs;
-	const struct vt_ranks_run *run; /* the one that is told of */
+	const struct vt_ranks_run *run; /* the one that is printed */
 	uint32_t *missing; /* of its world */
 	uint32_t nr_missing;
 	const struct vt_rank **died; /* first come first */

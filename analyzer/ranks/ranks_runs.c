@@ -89,7 +89,7 @@ static int used_less(const struct vt_rank *one, const struct vt_rank *other)
 	return one->peak_bytes < other->peak_bytes;
 }
 
-/* It started the others and did no work of its own: each of them used more. */
+/* It started the others and did no work itself: each of them used more. */
 static int is_starter(const struct vt_ranks_runs *runs, const struct vt_rank *rank)
 {
 	int has_spawned = 0;

@@ -48,7 +48,7 @@ int vt_ranks_runs_compare_starts(const void *a, const void *b);
 /* The ranks of its world that left no recording; free(). */
 uint32_t *vt_ranks_run_missing(const struct vt_ranks_run *run, uint32_t *nr);
 
-/* Why a recording is no part of the run that is told of; NULL: it is. */
+/* Why a recording is not part of the run that is printed; NULL: it is. */
 const char *vt_ranks_runs_reason(const struct vt_ranks_runs *runs, const struct vt_rank *file);
 
 #endif

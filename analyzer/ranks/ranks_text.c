@@ -128,7 +128,7 @@ static void add_rank(struct vt_table *table, const struct vt_ranks *ranks,
 				       growth, vt_ended_text(rank->ended), word });
 }
 
-/* Of many those that tell something. */
+/* Of many ranks only those that matter. */
 static int is_listed(const struct vt_ranks *ranks, const struct vt_rank *rank)
 {
 	return ranks->run->nr <= MOST_RANKS || rank == ranks->peak || rank == ranks->median ||

@@ -3,7 +3,7 @@
 #define VT_ANALYZER_READERS_H
 
 /*
- * Reads many recordings, each in a process of its own: as many at once as there are processors,
+ * Reads many recordings, each in a separate process: as many at once as there are processors,
  * fewer where they are large.  Memory does not grow with their number, and one that brings its
  * reader down is one that could not be read.
  */
@@ -15,7 +15,7 @@ struct vt_readers_work {
 	const char *const *files;
 	uint32_t nr;
 	/*
-	 * What is to be known of a recording, as text: free().  Mostly in a process of its own,
+	 * What is to be known of a recording, as text: free().  Mostly in a separate process,
 	 * where `context` is what it was when the work began.
 	 */
 	char *(*read)(const char *file, void *context);
