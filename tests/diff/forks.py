@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Runs many versions of programs, each in a fork of a process that has imported PyTorch: most of a short run is that.
 
-    forks.py JOBS    a JSON list of {"files": {name: text}, "main": name}; prints the process id and exit code of each
+    forks.py JOBS    a JSON list of {"files": {name: text}, "main": name, "arguments": [...]}, the last if there are
+                     any; prints the process id and exit code of each
 
 All are written over each other in the working directory: what was recorded first is not there any more, as in a
 checkout.
@@ -21,12 +22,12 @@ import torch.optim
 import torch.utils.checkpoint  # noqa: F401
 
 
-def child(main):
+def child(main, arguments):
     code = 0
     log = os.open("output", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(log, 1)
     os.dup2(log, 2)
-    sys.argv = [main]
+    sys.argv = [main, *arguments]
     sys.path[0] = os.getcwd()
     try:
         runpy.run_path(str(pathlib.Path(main).absolute()), run_name="__main__")
@@ -49,7 +50,7 @@ def main():
             (folder / name).write_text(text)
         pid = os.fork()
         if not pid:
-            child(job["main"])
+            child(job["main"], job.get("arguments", []))
         print(pid, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
 
 

@@ -32,6 +32,23 @@ def digest(version):
     return hashlib.sha256(json.dumps(version.key()).encode()).hexdigest()
 
 
+def run_all(folder, jobs):
+    """The recordings of the jobs of forks.py, below `folder`; None: it does not run."""
+    work = folder / "work"
+    work.mkdir(exist_ok=True)
+    (folder / "jobs.json").write_text(json.dumps(jobs))
+    # Process ids come again: what is recorded at once gets a folder.
+    batch = f"batch{len(list(folder.glob('batch*')))}"
+    (folder / batch).mkdir()
+    done = vtrace("run", "--simulate", "h100-80g", "-q", "-o", folder / batch / "%p.db", "--", PYTHON,
+                  pathlib.Path(__file__).with_name("forks.py"), folder / "jobs.json", cwd=work,
+                  env={"OMP_NUM_THREADS": "1"}, timeout=7200)
+    assert done.returncode == 0, done.stderr
+    ended = [line.split() for line in done.stdout.splitlines()]
+    assert len(ended) == len(jobs)
+    return [f"{batch}/{pid}.db" if code == "0" else None for pid, code in ended]
+
+
 class Recorder:
     """Versions and their recordings, each version recorded once; a kept folder knows them again."""
 
@@ -47,20 +64,8 @@ class Recorder:
             self.index.write_text(json.dumps(self.databases))
 
     def record_some(self, todo):
-        work = self.folder / "work"
-        work.mkdir(exist_ok=True)
         jobs = [{"main": v.main, "files": {**self.extra, **{n: v.text(n) for n in v.files}}} for v in todo.values()]
-        (self.folder / "jobs.json").write_text(json.dumps(jobs))
-        # Process ids come again: what is recorded at once gets a folder.
-        batch = f"batch{len(list(self.folder.glob('batch*')))}"
-        (self.folder / batch).mkdir()
-        done = vtrace("run", "--simulate", "h100-80g", "-q", "-o", self.folder / batch / "%p.db", "--", PYTHON,
-                      pathlib.Path(__file__).with_name("forks.py"), self.folder / "jobs.json", cwd=work,
-                      env={"OMP_NUM_THREADS": "1"}, timeout=7200)
-        assert done.returncode == 0, done.stderr
-        for key, line in zip(todo, done.stdout.splitlines(), strict=True):
-            pid, code = line.split()
-            self.databases[key] = f"{batch}/{pid}.db" if code == "0" else None
+        self.databases.update(zip(todo, run_all(self.folder, jobs), strict=True))
 
     def of(self, version):
         name = self.databases[digest(version)]

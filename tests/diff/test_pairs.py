@@ -3,6 +3,7 @@
 import ast
 
 import edits
+import equal
 import pairs
 import programs
 import pytest
@@ -28,6 +29,10 @@ def test_a_little_more_beside_steps_that_differ_in_rounding(tmp_path):
     """gpt's steps ask for the same, in blocks that are not; what a line keeps is less than these differ by."""
     rows = pairs.run(tmp_path, 1, 4, ("result_kept_in_forward",), ("gpt",))
     assert [(row["places"], row["owners"]) for row in rows] == [([], [])]
+
+
+def test_equal_runs_of_threads(tmp_path):
+    assert not list(equal.differences(tmp_path, "threads", 1))
 
 
 @pytest.mark.full

@@ -7,7 +7,7 @@ import pytest
 from ranks import train
 from recording import PYTHON, WORKLOADS, record, vtrace
 
-PROGRAMS = ("loader", "lengths", "transformers", "generation")
+PROGRAMS = ("loader", "lengths", "transformers", "generation", "threads")
 QUICK = ("loader",)
 OF_TRANSFORMERS = ("transformers", "generation")
 

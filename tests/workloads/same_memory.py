@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Programs that take the same memory in every run, however their threads, workers and processes take turns."""
 import sys
+import threading
 
 import torch
 from torch import nn
@@ -74,5 +75,24 @@ def lengths():
         optimizer.zero_grad()
 
 
+def threads():
+    """Each makes a model and trains it a step, whichever is next; what a step needs for itself, one has at a time."""
+    step, kept = threading.Lock(), []
+    end = threading.Barrier(6)  # whoever comes after a thread's end has its cuBLAS workspace
+
+    def work():
+        model = nn.Sequential(nn.Linear(512, 2048), nn.GELU(), nn.Linear(2048, 512)).to("cuda")
+        with step:
+            model(torch.zeros(256, 512, device="cuda")).sum().backward()
+            kept.append(model)
+        end.wait()
+
+    running = [threading.Thread(target=work) for _ in range(end.parties)]
+    for thread in running:
+        thread.start()
+    for thread in running:
+        thread.join()
+
+
 if __name__ == "__main__":
-    {f.__name__: f for f in (loader, transformers, generation, lengths)}[sys.argv[1]]()
+    {f.__name__: f for f in (loader, transformers, generation, lengths, threads)}[sys.argv[1]]()
