@@ -16,7 +16,7 @@
 #include "analyzer/base/util.h"
 
 /* A second connection costs a millisecond, a row about one thousandth of that. */
-#define ROWS_PER_PART 50000
+#define IDS_PER_PART 100000
 #define MAX_PARTS     4
 
 /* Columns in the order of the members below; the index is the column's number. */
@@ -34,10 +34,8 @@ struct part {
 	int64_t after;
 	int64_t upto;
 	int64_t start_time_ns;
-	struct vt_allocation *rows;
+	VT_VECTOR(struct vt_allocation) rows;
 	struct vt_callers callers; /* the part's own: no lock */
-	int64_t max;
-	int64_t nr;
 	int rc;
 };
 
@@ -87,8 +85,11 @@ static const struct vt_caller *freer_at(struct vt_callers *callers, struct vt_st
 
 static void take(struct part *part, struct vt_stmt *stmt)
 {
-	struct vt_allocation *a = &part->rows[part->nr++];
+	struct vt_allocation *a;
 
+	vt_vector_reserve(&part->rows, part->rows.len + 1);
+	a = &part->rows.items[part->rows.len++];
+	memset(a, 0, sizeof(*a));
 	a->event = vt_allocation_event(vt_stmt_int(stmt, 0));
 	a->kind = (uint8_t)vt_stmt_int(stmt, 1);
 	a->device = (int16_t)vt_stmt_int(stmt, 2);
@@ -118,22 +119,9 @@ static void read_part(void *context, size_t number)
 
 	vt_stmt_bind_int(stmt, 1, part->after);
 	vt_stmt_bind_int(stmt, 2, part->upto);
-	while ((part->rc = vt_stmt_step(stmt)) == 1 && part->nr < part->max)
+	while ((part->rc = vt_stmt_step(stmt)) == 1 && part->rows.len < VT_MOST_ROWS)
 		take(part, stmt);
 	vt_stmt_free(stmt);
-}
-
-static int64_t count_rows(struct vt_db *db, int64_t after, int64_t upto)
-{
-	struct vt_stmt *stmt =
-		vt_db_prepare(db, "SELECT count(*) FROM allocation WHERE id > ? AND id <= ?");
-	int64_t nr;
-
-	vt_stmt_bind_int(stmt, 1, after);
-	vt_stmt_bind_int(stmt, 2, upto);
-	nr = vt_stmt_step(stmt) == 1 ? vt_stmt_int(stmt, 0) : 0;
-	vt_stmt_free(stmt);
-	return nr;
 }
 
 /* Another connection that sees what this one does (A1); NULL: there is none. */
@@ -152,36 +140,36 @@ static struct vt_db *open_beside(struct vt_db *db)
 	return NULL;
 }
 
-/* The parts of a table of so many rows, equally long where its ids are dense; all in `rows`. */
-static unsigned divide(struct vt_db *db, int64_t nr_rows, struct vt_allocation *rows,
-		       struct part *parts)
+/*
+ * Parts with as many ids each, which are as many rows where they are the numbers of events.  Rows
+ * are not counted: that would read the whole table once more.
+ */
+static unsigned divide(struct vt_db *db, int64_t start_time_ns, struct part *parts)
 {
 	int64_t first = vt_db_query_int(db, "SELECT min(id) FROM allocation", 0);
 	int64_t last = vt_db_query_int(db, "SELECT max(id) FROM allocation", 0);
-	int64_t nr = nr_rows / ROWS_PER_PART, done = 0;
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	int64_t nr = 1;
 	unsigned i = 0;
 
+	/* A damaged table's ids may be any. */
+	if (first >= 0 && last > first && last < VT_NEVER)
+		nr = (last - first) / IDS_PER_PART;
 	nr = nr > processors ? processors : nr;
 	nr = nr > MAX_PARTS ? MAX_PARTS : nr;
-	/* A damaged table's ids may be any: no part of them is worth a thread. */
-	if (nr < 2 || first < 0 || last / 16 > nr_rows)
-		nr = 1;
+	nr = nr < 1 ? 1 : nr;
 	for (; i < nr; i++) {
 		struct part *part = &parts[i];
 
 		part->db = i ? open_beside(db) : db;
 		if (!part->db)
 			break;
+		part->start_time_ns = start_time_ns;
 		part->after = i ? parts[i - 1].upto : INT64_MIN;
 		part->upto = nr > 1 ? first + (last - first) * (i + 1) / nr : INT64_MAX;
-		part->rows = rows + done;
-		part->max = i + 1 < nr ? count_rows(db, part->after, part->upto) : nr_rows - done;
-		done += part->max;
 	}
 	/* The last one has what is left. */
 	parts[i - 1].upto = INT64_MAX;
-	parts[i - 1].max += nr_rows - done;
 	return i;
 }
 
@@ -189,20 +177,31 @@ static unsigned divide(struct vt_db *db, int64_t nr_rows, struct vt_allocation *
 static int join(struct vt_allocation_rows *rows, struct part *parts, unsigned nr,
 		struct vt_diag *diag)
 {
+	size_t nr_rows = 0;
 	int rc = 0;
 
 	for (unsigned i = 0; i < nr; i++) {
 		if (parts[i].rc < 0 && !rc)
 			vt_db_diag(parts[i].db, diag);
 		rc |= parts[i].rc < 0;
-		/* Fewer than were counted come of a damaged file alone: no hole stays. */
-		if (parts[i].rows != rows->items + rows->nr)
-			memmove(rows->items + rows->nr, parts[i].rows,
-				(size_t)parts[i].nr * sizeof(*rows->items));
-		rows->nr += (uint32_t)parts[i].nr;
+		nr_rows += parts[i].rows.len;
+	}
+	/* With one more, as nothing of no rows is no error; what is behind them is given back. */
+	rows->items = vt_xrealloc(parts[0].rows.items, (nr_rows + 1) * sizeof(*rows->items));
+	for (unsigned i = 0; i < nr; i++) {
 		vt_callers_adopt(&rows->callers, &parts[i].callers);
-		if (i)
-			vt_db_close(parts[i].db);
+		rows->nr += (uint32_t)parts[i].rows.len;
+		if (!i)
+			continue;
+		memcpy(rows->items + rows->nr - parts[i].rows.len, parts[i].rows.items,
+		       parts[i].rows.len * sizeof(*rows->items));
+		vt_vector_release(&parts[i].rows);
+		vt_db_close(parts[i].db);
+	}
+	if (!rc && nr_rows >= VT_MOST_ROWS) {
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: too many rows in table allocation",
+			    vt_db_path(parts[0].db));
+		return -1;
 	}
 	return rc ? -1 : 0;
 }
@@ -210,24 +209,10 @@ static int join(struct vt_allocation_rows *rows, struct part *parts, unsigned nr
 int vt_allocation_rows_load(struct vt_db *db, int64_t start_time_ns,
 			    struct vt_allocation_rows *rows, struct vt_diag *diag)
 {
-	int64_t counted = vt_db_count(db, "allocation");
 	struct part parts[MAX_PARTS] = { 0 };
-	unsigned nr;
+	unsigned nr = divide(db, start_time_ns, parts);
 
 	memset(rows, 0, sizeof(*rows));
-	if (counted < 0) {
-		vt_db_diag(db, diag);
-		return -1;
-	}
-	if (counted >= VT_MOST_ROWS) {
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: too many rows in table allocation",
-			    vt_db_path(db));
-		return -1;
-	}
-	rows->items = vt_xcalloc((size_t)counted + 1, sizeof(*rows->items));
-	nr = divide(db, counted, rows->items, parts);
-	for (unsigned i = 0; i < nr; i++)
-		parts[i].start_time_ns = start_time_ns;
 	vt_parallel_run(nr, read_part, parts);
 	return join(rows, parts, nr, diag);
 }
