@@ -192,22 +192,23 @@ void vt_finding_context_init(struct vt_finding_context *context, int64_t event)
 {
 	const struct vt_stages *stages = context->attribution->facts->stages;
 	uint32_t span = vt_stages_span_at(stages, event);
+	VT_VECTOR(uint32_t) live = { 0 };
 	char *ended;
 
 	context->facts = context->attribution->facts;
 	context->model = context->facts->model;
 	context->timeline = stages->timeline;
 	context->event = event;
-	context->live =
-		vt_xcalloc((size_t)context->model->nr_allocations + 1, sizeof(*context->live));
 	context->unused_graph = vt_xcalloc((size_t)context->model->nr_allocations + 1, 1);
 	for (uint32_t i = 0; i < context->model->nr_allocations; i++) {
 		const struct vt_allocation *a = &context->model->allocations[i];
 
 		if (a->device == context->device && vt_allocation_is_live(a, context->event) &&
 		    vt_allocation_is_owned(a))
-			context->live[context->nr_live++] = i;
+			vt_vector_push(&live, i);
 	}
+	context->live = live.items;
+	context->nr_live = (uint32_t)live.len;
 	if (span != VT_NO_INDEX) {
 		context->stage = stages->spans[span].stage;
 		context->step = stages->spans[span].step;

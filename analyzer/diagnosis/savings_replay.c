@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "analyzer/base/search.h"
 
 /* By how much an allocation gets smaller or larger at an event. */
 struct change {
@@ -15,10 +14,10 @@ struct change {
 struct changes {
 	struct change *items; /* by allocation, then event */
 	size_t nr;
-	size_t next; /* of the allocation asked for, where they are asked for in order */
 };
 
 VT_VECTOR_DECLARE(trace_steps, struct vt_trace_step);
+VT_VECTOR_DECLARE(requests, struct vt_replay_request);
 
 static int compare_changes(const void *a, const void *b)
 {
@@ -34,7 +33,6 @@ static int sort_changes(struct changes *changes, const struct vt_savings *saving
 			const struct vt_model *model)
 {
 	changes->nr = 2 * savings->len;
-	changes->next = 0;
 	changes->items = vt_xcalloc(changes->nr + 1, sizeof(*changes->items));
 	for (size_t i = 0; i < savings->len; i++) {
 		const struct vt_saving *saving = &savings->items[i];
@@ -64,28 +62,16 @@ static uint64_t request_left(const struct vt_trace_step *take, const struct vt_a
 	return relieved < 0 || left < take->bytes ? left : take->bytes;
 }
 
-/* The first change of an allocation, or where it would be: takes are in order of allocations. */
-static size_t first_of(struct changes *changes, uint32_t allocation)
-{
-	const struct change *all = changes->items;
-
-	if (changes->next && all[changes->next - 1].allocation >= allocation)
-		changes->next = vt_search_first(i, changes->nr, all[i].allocation < allocation);
-	while (changes->next < changes->nr && all[changes->next].allocation < allocation)
-		changes->next++;
-	return changes->next;
-}
-
 /*
  * One request as several: returns the bytes of the first, 0: there is none; `later` gets what
- * follows at later events.
+ * follows at later events.  `at`: the first change of its allocation.
  */
-static uint64_t change_take(struct changes *changes, const struct vt_trace_step *take,
-			    const struct vt_allocation *block, struct trace_steps *later)
+static uint64_t change_take(const struct changes *changes, size_t at,
+			    const struct vt_trace_step *take, const struct vt_allocation *block,
+			    struct trace_steps *later)
 {
 	const struct change *all = changes->items;
 	size_t nr = changes->nr;
-	size_t at = first_of(changes, take->allocation);
 	struct vt_trace_step step = *take;
 	int64_t relieved = 0;
 	uint64_t first;
@@ -128,22 +114,29 @@ static int compare_steps(const void *a, const void *b)
 	return (x->allocation > y->allocation) - (x->allocation < y->allocation);
 }
 
-/* The first requests, by allocation, and the later ones. */
-static uint64_t *relieve(const struct vt_trace *trace, struct changes *changes,
-			 struct trace_steps *later)
+/* The first requests, by allocation as takes are, and the later ones. */
+static void relieve(const struct vt_trace *trace, const struct changes *changes,
+		    struct requests *first, struct trace_steps *later)
 {
 	const struct vt_model *model = trace->model;
-	uint64_t *requests = vt_xcalloc((size_t)model->nr_allocations + 1, sizeof(*requests));
+	const struct change *all = changes->items;
+	size_t at = 0;
 
-	for (size_t i = 0; i < trace->steps.len; i++) {
+	for (size_t i = 0; i < trace->steps.len && at < changes->nr; i++) {
 		const struct vt_trace_step *step = &trace->steps.items[i];
+		struct vt_replay_request request = { .allocation = step->allocation };
 
-		if (step->op == VT_TRACE_TAKE)
-			requests[step->allocation] = change_take(
-				changes, step, &model->allocations[step->allocation], later);
+		if (step->op != VT_TRACE_TAKE)
+			continue;
+		while (at < changes->nr && all[at].allocation < step->allocation)
+			at++;
+		if (at == changes->nr || all[at].allocation != step->allocation)
+			continue;
+		request.bytes = change_take(changes, at, step,
+					    &model->allocations[step->allocation], later);
+		vt_vector_push(first, request);
 	}
 	vt_vector_sort(later, compare_steps);
-	return requests;
 }
 
 int vt_savings_replay(const struct vt_trace_ready *ready, const struct vt_savings *savings,
@@ -153,20 +146,21 @@ int vt_savings_replay(const struct vt_trace_ready *ready, const struct vt_saving
 	struct vt_replay_options options;
 	struct changes changes;
 	struct trace_steps later = { 0 };
-	uint64_t *requests;
+	struct requests first = { 0 };
 	int rc = -1;
 
 	if (sort_changes(&changes, savings, trace->model) == 0) {
-		requests = relieve(trace, &changes, &later);
+		relieve(trace, &changes, &first, &later);
 		vt_replay_options_init(&options, trace);
-		options.request_bytes = requests;
+		options.changed = first.items;
+		options.nr_changed = first.len;
 		options.more = later.items;
 		options.nr_more = later.len;
 		/* Requests that failed say nothing about those that were served. */
 		options.is_without_failed = 1;
 		vt_replay_run(replay, trace, &options);
 		rc = replay->failure.event ? -1 : 0;
-		free(requests);
+		vt_vector_release(&first);
 	}
 	vt_vector_release(&later);
 	free(changes.items);

@@ -125,7 +125,7 @@ static void put_trace(struct vt_snapshot_pickle *p, struct vt_pickle_list *segme
 			piece = piece->is_mapped ? put_run(p, segments, trace, piece) : piece->next;
 	}
 	for (uint32_t i = 0; i < trace->model->nr_allocations; i++)
-		is_placed[i] = follow.holding[i] != NULL;
+		is_placed[i] = follow.holding[i] != 0;
 	vt_follow_release(&follow);
 }
 

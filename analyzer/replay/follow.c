@@ -10,7 +10,7 @@ void vt_follow_init(struct vt_follow *follow, const struct vt_trace *trace)
 	vt_card_init(&follow->card, UINT64_MAX);
 	vt_pools_init(&follow->pools, &trace->settings, &follow->card, trace->device_bytes);
 	follow->holding =
-		vt_xcalloc((size_t)trace->model->nr_allocations + 1, sizeof(struct vt_piece *));
+		vt_xcalloc((size_t)trace->model->nr_allocations + 1, sizeof(*follow->holding));
 	follow->nr_live = vt_xcalloc(trace->segments.len + 1, sizeof(uint32_t));
 }
 
@@ -209,18 +209,19 @@ static void take(struct vt_follow *follow, const struct vt_trace_step *step)
 	index_piece(follow, piece);
 	piece->is_allocated = 1;
 	piece->holder = step->allocation;
-	follow->holding[step->allocation] = piece;
+	follow->holding[step->allocation] = piece->number;
 	follow->nr_live[piece->segment]++;
 	follow->pools.allocated_bytes += piece->size_bytes;
 }
 
 static void give(struct vt_follow *follow, const struct vt_trace_step *step)
 {
-	struct vt_piece *piece = follow->holding[step->allocation];
+	struct vt_piece *piece =
+		vt_pools_piece(&follow->pools, follow->holding[step->allocation]);
 
 	if (!piece)
 		return;
-	follow->holding[step->allocation] = NULL;
+	follow->holding[step->allocation] = 0;
 	follow->nr_live[piece->segment]--;
 	follow->pools.allocated_bytes -= piece->size_bytes;
 	piece->is_allocated = 0;

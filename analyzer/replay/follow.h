@@ -19,7 +19,7 @@ struct vt_follow {
 	struct vt_map starts; /* address -> piece that begins there */
 	size_t next_step;
 	size_t next_change;
-	struct vt_piece **holding; /* by allocation */
+	uint32_t *holding; /* by allocation: number of its piece, 0: none */
 	uint32_t *nr_live;         /* by segment: blocks in it */
 	int64_t event;             /* of the last step made */
 };

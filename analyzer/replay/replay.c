@@ -11,9 +11,10 @@ struct player {
 	const struct vt_replay_options *options;
 	struct vt_pools pools;
 	struct vt_card card;
-	struct vt_piece **holding; /* by allocation */
+	uint32_t *holding;         /* by allocation: number of its piece, 0: none */
 	size_t next_change;        /* of the recording, not yet compared */
 	size_t next_more;
+	size_t next_changed;
 	uint64_t recorded_reserved_bytes;
 	VT_VECTOR(struct vt_trace_change) made; /* since the last comparison */
 	VT_VECTOR(struct vt_trace_change) recorded;
@@ -145,11 +146,27 @@ static int is_more(const struct player *player, const struct vt_trace_step *step
 	       step < player->options->more + player->options->nr_more;
 }
 
-static uint64_t request_of(const struct player *player, const struct vt_trace_step *step)
+/* Requests come in order of their allocations. */
+static uint64_t changed_request_of(struct player *player, const struct vt_trace_step *step)
 {
-	return player->options->request_bytes && !is_more(player, step)
-		       ? player->options->request_bytes[step->allocation]
-		       : step->bytes;
+	const struct vt_replay_options *options = player->options;
+
+	while (player->next_changed < options->nr_changed &&
+	       options->changed[player->next_changed].allocation < step->allocation)
+		player->next_changed++;
+	if (player->next_changed < options->nr_changed &&
+	    options->changed[player->next_changed].allocation == step->allocation)
+		return options->changed[player->next_changed].bytes;
+	return step->bytes;
+}
+
+static uint64_t request_of(struct player *player, const struct vt_trace_step *step)
+{
+	if (is_more(player, step))
+		return step->bytes;
+	if (player->options->request_bytes)
+		return player->options->request_bytes[step->allocation];
+	return changed_request_of(player, step);
 }
 
 static uint64_t failed_request_of(const struct player *player, const struct vt_trace_step *step)
@@ -201,7 +218,7 @@ static void take(struct player *player, const struct vt_trace_step *step)
 		fail(player, step, bytes);
 		return;
 	}
-	player->holding[step->allocation] = piece;
+	player->holding[step->allocation] = piece->number;
 	note_peaks(player, step->event);
 	if (!player->options->is_compared)
 		return;
@@ -212,9 +229,10 @@ static void take(struct player *player, const struct vt_trace_step *step)
 
 static void give(struct player *player, const struct vt_trace_step *step)
 {
-	struct vt_piece *piece = player->holding[step->allocation];
+	struct vt_piece *piece =
+		vt_pools_piece(&player->pools, player->holding[step->allocation]);
 
-	player->holding[step->allocation] = NULL;
+	player->holding[step->allocation] = 0;
 	if (piece)
 		vt_allocator_give(&player->pools, piece);
 }
@@ -282,7 +300,7 @@ static void sum_up(const struct player *player, struct vt_replay *replay)
 	replay->nr_retries = player->pools.nr_retries;
 }
 
-static int is_left_out(const struct player *player, const struct vt_trace_step *step)
+static int is_left_out(struct player *player, const struct vt_trace_step *step)
 {
 	if (step->op == VT_TRACE_FAILED)
 		return player->options->is_without_failed;
@@ -344,7 +362,7 @@ void vt_replay_run(struct vt_replay *replay, const struct vt_trace *trace,
 	player.pools.note = note_change;
 	player.pools.context = &player;
 	player.holding =
-		vt_xcalloc((size_t)trace->model->nr_allocations + 1, sizeof(struct vt_piece *));
+		vt_xcalloc((size_t)trace->model->nr_allocations + 1, sizeof(*player.holding));
 	play(&player);
 	if (options->is_compared && replay->failure.event)
 		differ(&player, &replay->nr_blocks_elsewhere, replay->failure.event);

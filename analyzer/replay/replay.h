@@ -13,12 +13,21 @@
 
 struct vt_replay;
 
+/* What an allocation asks for; 0: it is left out. */
+struct vt_replay_request {
+	uint32_t allocation;
+	uint64_t bytes;
+};
+
 struct vt_replay_options {
 	struct vt_settings settings;
 	uint64_t capacity_bytes;
 	uint64_t device_bytes; /* what a memory fraction is a part of */
 	/* The sizes asked for, by allocation of the model: 0 leaves it out.  NULL: as recorded. */
 	const uint64_t *request_bytes;
+	/* ... or of few: those that are others than recorded, by allocation. */
+	const struct vt_replay_request *changed;
+	size_t nr_changed;
 	const uint64_t *failed_bytes; /* the same of requests that failed, by vt_model.ooms */
 	/*
 	 * Steps besides the trace's, by event: each before the first that is not earlier, but what

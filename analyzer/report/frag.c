@@ -303,6 +303,9 @@ static void lay_out(struct vt_frag *frag, struct vt_frag_device *device)
 	vt_layout_init(&device->layout, &device->follow, 0);
 	account(device, timeline, frag->options.request_bytes);
 	measure_internal(device);
+	/* Nobody asks for them behind that: as long as the recording's largest tables. */
+	free(device->request_bytes);
+	device->request_bytes = NULL;
 	device->is_laid_out = 1;
 }
 

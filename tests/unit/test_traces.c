@@ -205,6 +205,60 @@ static void the_part_up_to_a_failed_request_is_what_replaying_it_alone_comes_to(
 	assert_int_equal(part->largest_segment_bytes, alone.largest_segment_bytes);
 }
 
+static void its_part_with_expandable_segments_is_the_same_too(void **state)
+{
+	static const struct build_event failed = { .size = 60 * MIB, .python = BUILD_MAIN };
+	struct builder_db *b = start(100);
+	struct vt_replay_options options;
+	const struct vt_replay *part;
+	struct vt_trace_ready *ready;
+	struct vt_replay alone;
+	struct vt_trace cut;
+
+	(void)state;
+	build_segment_at(b, AT(0), 20 * MIB);
+	build_block_at(b, AT(0), 3 * MIB);
+	build_oom(b, &failed);
+	build_segment_at(b, AT(60), 40 * MIB);
+	build_block_at(b, AT(60), 40 * MIB);
+	build_close(b);
+
+	ready = open_trace();
+	part = &ready->expandable_until_failed;
+	assert_int_equal(vt_oom_remedies_cut(&cut, &ready->trace, 0), 0);
+	vt_replay_options_init(&options, &cut);
+	options.settings.is_expandable = 1;
+	vt_replay_run(&alone, &cut, &options);
+	assert_true(vt_traces_expandable(ready)->peak_reserved_bytes > alone.peak_reserved_bytes);
+	assert_int_equal(part->peak_reserved_bytes, alone.peak_reserved_bytes);
+	assert_int_equal(part->rescued_event, alone.rescued_event);
+	assert_int_equal(part->failure.event, alone.failure.event);
+}
+
+/* Those that are not named ask for what was recorded; 0 leaves a block out. */
+static void few_requests_can_be_others_than_recorded(void **state)
+{
+	static const struct vt_replay_request changed[] = { { 1, 1 * MIB }, { 2, 0 } };
+	struct builder_db *b = start(100);
+	struct vt_replay_options options;
+	struct vt_trace_ready *ready;
+	struct vt_replay replay;
+
+	(void)state;
+	build_segment_at(b, AT(0), 20 * MIB); /* block 0 is the segment */
+	build_block_at(b, AT(0), 3 * MIB);
+	build_block_at(b, AT(3), 4 * MIB);
+	build_block_at(b, AT(7), 5 * MIB);
+	build_close(b);
+
+	ready = open_trace();
+	vt_replay_options_init(&options, &ready->trace);
+	options.changed = changed;
+	options.nr_changed = VT_ARRAY_SIZE(changed);
+	vt_replay_run(&replay, &ready->trace, &options);
+	assert_int_equal(replay.peak_allocated_bytes, (1 + 5) * MIB);
+}
+
 /* A replay that ends before the failed request has no such part: it ends where the whole ends. */
 static void a_replay_that_ends_early_is_its_own_part(void **state)
 {
@@ -237,6 +291,8 @@ int main(void)
 		TEST(a_device_without_blocks_says_so_each_time),
 		TEST(settings_that_cannot_be_read_leave_no_trace),
 		TEST(the_part_up_to_a_failed_request_is_what_replaying_it_alone_comes_to),
+		TEST(its_part_with_expandable_segments_is_the_same_too),
+		TEST(few_requests_can_be_others_than_recorded),
 		TEST(a_replay_that_ends_early_is_its_own_part),
 	};
 
