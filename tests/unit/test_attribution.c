@@ -604,10 +604,41 @@ static void every_row_gets_its_owner(void **state)
 	vt_analysis_close(&analysis);
 }
 
+/* Asked for from the last block on, as nobody who judges all of them would come to them. */
+static void owners_have_the_same_numbers_whatever_was_judged_before(void **state)
+{
+	struct builder_db *b = build_open("training.db");
+	struct vt_analysis asked, judged;
+	struct vt_diag diag = { 0 };
+
+	(void)state;
+	make(b, LOAD);
+	step(b, 1);
+	build_close(b);
+	if (vt_analysis_open(&asked, "training.db", NULL, &diag) ||
+	    vt_analysis_open(&judged, "training.db", NULL, &diag))
+		fail_msg("%s", diag.text);
+
+	vt_attribution_judge_all(&judged.attribution);
+	for (uint32_t i = asked.model.nr_allocations; i-- > 0;) {
+		struct vt_verdict verdict = vt_attribution_judge(&asked.attribution, i);
+		struct vt_verdict other = vt_attribution_judge(&judged.attribution, i);
+
+		assert_int_equal(other.owner, verdict.owner);
+		assert_string_equal(vt_attribution_owner(&judged.attribution, other.owner),
+				    vt_attribution_owner(&asked.attribution, verdict.owner));
+	}
+	vt_analysis_close(&asked);
+	vt_analysis_close(&judged);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(every_row_gets_its_owner, unit_enter, unit_leave),
+		cmocka_unit_test_setup_teardown(
+			owners_have_the_same_numbers_whatever_was_judged_before, unit_enter,
+			unit_leave),
 	};
 
 	return cmocka_run_group_tests_name("attribution", tests, NULL, NULL);
