@@ -76,28 +76,28 @@ static void test_contents(void **state)
 	(void)state;
 	assert_has(ledger, "# vtrace-simulator-ledger 1 profile h100-80g driver 13000 devices 1\n"
 			   "# seq op kind thread pointer size handle device used function\n");
-	assert_has(ledger, "\n2 alloc device 1 0x200000000000 3000000 0x0 0 520093696 "
+	assert_has(ledger, "\n2 alloc device 1 0x200000000000 3000000 0x0 0 551550976 "
 			   "cuMemAlloc_v2\n");
-	assert_has(ledger, " alloc pool 1 0x200000400000 1000 0x10000010 0 553648128 "
+	assert_has(ledger, " alloc pool 1 0x200000400000 1000 0x10000010 0 585105408 "
 			   "cuMemAllocAsync\n");
 	assert_has(ledger, " alloc host 1 0x180000000000 5000 0x0 -1 0 cuMemHostAlloc\n");
 	assert_has(ledger, " reserve address 1 0x200002400000 4194304 0x0 -1 0 "
 			   "cuMemAddressReserve\n");
-	assert_has(ledger, " alloc vmm 1 0xb0000010 2097152 0xb0000010 0 555745280 cuMemCreate\n");
-	assert_has(ledger, " map vmm 1 0x200002400000 2097152 0xb0000010 0 555745280 cuMemMap\n");
+	assert_has(ledger, " alloc vmm 1 0xb0000010 2097152 0xb0000010 0 587202560 cuMemCreate\n");
+	assert_has(ledger, " map vmm 1 0x200002400000 2097152 0xb0000010 0 587202560 cuMemMap\n");
 	assert_has(ledger, " release vmm 1 0xb0000010 2097152 ");
 	assert_has(ledger, " unmap vmm 1 0x200002400000 2097152 0xb0000010 0 ");
 	assert_has(ledger, " unreserve address 1 0x200002400000 4194304 ");
 	assert_has(ledger, " free pool 1 0x200000400000 1000 0x10000010 0 ");
-	assert_has(ledger, " alloc pool 1 0x200000400000 1000 0x2 0 553648128 "
+	assert_has(ledger, " alloc pool 1 0x200000400000 1000 0x2 0 585105408 "
 			   "cuMemAllocAsync_ptsz\n");
-	assert_has(ledger, " free pool 1 0x200000400000 1000 0x1 0 553648128 "
+	assert_has(ledger, " free pool 1 0x200000400000 1000 0x1 0 585105408 "
 			   "cuMemFreeAsync_ptsz\n");
-	assert_has(ledger, " free device 1 0x200000000000 3000000 0x0 0 549453824 "
+	assert_has(ledger, " free device 1 0x200000000000 3000000 0x0 0 580911104 "
 			   "cuMemFree_v2\n");
 	assert_has(ledger, "# bad-free 0x200000000000 cuMemFree_v2\n");
 	assert_has(ledger, "# summary live 0 bytes 0 bad-frees 1\n");
-	assert_has(ledger, "# summary device 0 used 549453824 peak 555745280\n");
+	assert_has(ledger, "# summary device 0 used 580911104 peak 587202560\n");
 	/* Refused calls and cuMemFree(0) leave no line. */
 	assert_int_equal(2, count(ledger, "cuMemFree_v2"));
 	assert_int_equal(1, count(ledger, "cuMemAlloc_v2"));
@@ -218,10 +218,10 @@ static void test_destroyed(void **state)
 	char *ledger = run(destroyed_body, "destroyed", 0);
 
 	(void)state;
-	assert_has(ledger, " freed-by-destroy device 1 0x200000000000 100 0x0 0 515899392 "
+	assert_has(ledger, " freed-by-destroy device 1 0x200000000000 100 0x0 0 547356672 "
 			   "cuCtxDestroy_v2\n");
 	assert_has(ledger, " freed-by-destroy host 1 0x180000000000 100 ");
-	assert_has(ledger, " destroy context 1 0xe0000010 515899392 0x0 0 0 cuCtxDestroy_v2\n");
+	assert_has(ledger, " destroy context 1 0xe0000010 547356672 0x0 0 0 cuCtxDestroy_v2\n");
 	free(ledger);
 }
 
