@@ -13,7 +13,7 @@
 #define LEAST_SIZE    (1u << 20)
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
-enum value_kind { TEXT, SIZE, SMALL_SIZE, NUMBER, CAPABILITY, DRIVER, MEMORY };
+enum value_kind { TEXT, SIZE, SMALL_SIZE, NUMBER, CAPABILITY, DRIVER, MEMORY, RANK };
 
 #define FIELD(name, kind, most)                                                                    \
 	{                                                                                          \
@@ -50,8 +50,10 @@ static const struct field {
 	OPTION("other", other_bytes, SIZE, 0),
 	OPTION("module", module_bytes, SIZE, 0),
 	OPTION("graph_node", graph_node_bytes, SMALL_SIZE, 0),
+	OPTION("nccl", nccl_bytes, SIZE, 0),
 	OPTION("count", nr_devices, NUMBER, VT_CARD_MAX_DEVICES),
 	OPTION("driver", driver_version, DRIVER, 0),
+	OPTION("rank", rank, RANK, 65536),
 };
 
 /* Limits of an architecture: the table of compute capabilities in the CUDA programming guide. */
@@ -134,6 +136,20 @@ static int set_memory(struct vt_card_profile *card, const char *text)
 	return 0;
 }
 
+/* "3/256": the fourth of 256 */
+static int set_rank(struct vt_card_profile *card, const char *text, size_t most)
+{
+	unsigned rank, nr_ranks;
+	char rest;
+
+	if (sscanf(text, "%6u/%6u%c", &rank, &nr_ranks, &rest) != 2 || nr_ranks > most ||
+	    rank >= nr_ranks)
+		return -1;
+	card->rank = (int)rank;
+	card->nr_ranks = (int)nr_ranks;
+	return 0;
+}
+
 static int store(struct vt_card_profile *card, const struct field *field, const char *value)
 {
 	void *place = (char *)card + field->offset;
@@ -156,6 +172,8 @@ static int store(struct vt_card_profile *card, const struct field *field, const 
 		return parse_driver(value, place);
 	case MEMORY:
 		return set_memory(card, value);
+	case RANK:
+		return set_rank(card, value, field->most);
 	}
 	return -1;
 }
@@ -176,6 +194,9 @@ static int explain(const struct field *field, const char *value, struct vt_card_
 		break;
 	case DRIVER:
 		snprintf(needs, sizeof(needs), "a CUDA version such as 12.4");
+		break;
+	case RANK:
+		snprintf(needs, sizeof(needs), "a rank and the number of ranks such as 0/256");
 		break;
 	default:
 		snprintf(needs, sizeof(needs), "a size with its unit such as %s",
@@ -242,6 +263,7 @@ static int complete(struct vt_card_profile *card, struct vt_card_error *error)
 	if (!card->context_bytes)
 		card->context_bytes = VT_CARD_CONTEXT_BYTES;
 	card->graph_node_bytes = VT_CARD_GRAPH_NODE_BYTES;
+	card->nccl_bytes = card->capability == 90 ? VT_CARD_NCCL_BYTES : 0;
 	return 0;
 }
 

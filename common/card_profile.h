@@ -18,6 +18,12 @@
 #define VT_CARD_CONTEXT_BYTES (410ull << 20)
 /* "Around 10KB per kernel node": NVIDIA, of the cache of graphs in its cudax (CCCL, #3768). */
 #define VT_CARD_GRAPH_NODE_BYTES 10000
+/*
+ * On H100 with NVLink.  Logs of vLLM 0.19 there: 490 to 520 MiB for each communicator of 2 or 4
+ * ranks; NVIDIA/nccl #1685, eight ranks: 0.51 GB before the first all-to-all, then 0.47 GB for each
+ * further peer.  Of other cards nothing is known by communicator.
+ */
+#define VT_CARD_NCCL_BYTES (490ull << 20)
 
 struct vt_card_profile {
 	char name[64];   /* the section: h100-80g */
@@ -30,6 +36,7 @@ struct vt_card_profile {
 	uint64_t other_bytes;  /* of each device, taken by processes that are not simulated */
 	uint64_t module_bytes; /* that each loaded module adds to the context */
 	uint64_t graph_node_bytes; /* that each kernel of an executable graph adds */
+	uint64_t nccl_bytes;   /* of a communicator of NCCL, for each peer; 0: not known */
 	uint64_t l2_bytes;     /* 0: not known, as the clocks and the bus */
 	uint64_t shared_per_block_optin_bytes;
 	uint64_t shared_per_sm_bytes;
@@ -42,6 +49,7 @@ struct vt_card_profile {
 	int memory_bus_bits;
 	int driver_version; /* 13000: CUDA 13.0 */
 	int nr_devices;
+	int rank, nr_ranks; /* of a job, the others of which are not there; 0 ranks: none */
 	int is_context_assumed; /* context_bytes is VT_CARD_CONTEXT_BYTES */
 };
 
@@ -60,7 +68,8 @@ int vt_card_profile_read(struct vt_card_profile *card, const char *text, const c
 
 /*
  * Applies "key=value[,key=value...]" to a card that was read: the keys of the file, and memory=,
- * other=, module=, count=, driver=.  0, or -1 with `error` filled.
+ * other=, module=, graph_node=, nccl=, count=, rank=,
+ * driver=.  0, or -1 with `error` filled.
  */
 int vt_card_profile_change(struct vt_card_profile *card, const char *options,
 			   struct vt_card_error *error);

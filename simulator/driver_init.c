@@ -16,6 +16,14 @@ int vts_is_simulated(void)
 	return 1;
 }
 
+/* For the stand-in of NCCL, which knows the driver but no card. */
+__attribute__((visibility("default"))) uint64_t vts_nccl_bytes(void);
+
+uint64_t vts_nccl_bytes(void)
+{
+	return vts_profile_get()->nccl_bytes;
+}
+
 CUresult cuInit(unsigned int flags)
 {
 	CUresult result;

@@ -122,6 +122,10 @@ static void add_not_simulated(struct limits *limits, const struct vt_analysis *a
 					    " they add an unknown amount to the peak",
 					    met.data));
 	vt_buffer_release(&met);
+	if (has_called(analysis->db, "*ProcessGroupNCCL*"))
+		vt_vector_push(limits,
+			       vt_xstrdup("buffers of NCCL: as others measured them on H100,"
+					  " on other cards not known and 0 (nccl=)"));
 	if (analysis->model.nr_captures)
 		vt_vector_push(limits,
 			       vt_xstrdup("executable CUDA graphs: a fixed size is assumed for each"

@@ -77,8 +77,11 @@ int vt_simulate_prepare(struct vt_simulate *simulate, const char *profile, const
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "--simulate: simulator not found");
 	else
 		rc = vt_card_choice_read(&card, profile, vt_embedded_profiles, "--simulate", diag);
-	if (!rc)
+	if (!rc) {
+		simulate->rank = card.rank;
+		simulate->nr_ranks = card.nr_ranks;
 		simulate->card = vt_card_choice_absolute(profile, "--simulate", diag);
+	}
 	if (!rc)
 		rc = simulate->card ? find_stubs(simulate, command_path, diag) : -1;
 	if (rc)
@@ -143,6 +146,25 @@ static void share(struct vt_simulate *simulate)
 	setenv("VTRACE_SIM_SHARED", simulate->shared, 1);
 }
 
+/* As torchrun would start it on a machine of its own; nobody answers at the address. */
+static void set_rank(int rank, int nr_ranks)
+{
+	char rank_text[16], ranks_text[16], both[32];
+
+	snprintf(rank_text, sizeof(rank_text), "%d", rank);
+	snprintf(ranks_text, sizeof(ranks_text), "%d", nr_ranks);
+	snprintf(both, sizeof(both), "%d/%d", rank, nr_ranks);
+	setenv("VTRACE_SIM_RANK", both, 1);
+	setenv("RANK", rank_text, 1);
+	setenv("GROUP_RANK", rank_text, 1);
+	setenv("WORLD_SIZE", ranks_text, 1);
+	setenv("GROUP_WORLD_SIZE", ranks_text, 1);
+	setenv("LOCAL_RANK", "0", 1);
+	setenv("LOCAL_WORLD_SIZE", "1", 1);
+	setenv("MASTER_ADDR", "127.0.0.1", 1);
+	setenv("MASTER_PORT", "29500", 1);
+}
+
 int vt_simulate_set_environment(struct vt_simulate *simulate, struct vt_diag *diag)
 {
 	char *folder = vt_dynamic_loader_name(simulate->folder, diag);
@@ -157,6 +179,8 @@ int vt_simulate_set_environment(struct vt_simulate *simulate, struct vt_diag *di
 		setenv("VTRACE_SIM_PROFILE", simulate->card, 1);
 		share(simulate);
 		setenv("VTRACE_SIM_STUBS", simulate->stubs, 1);
+		if (simulate->nr_ranks)
+			set_rank(simulate->rank, simulate->nr_ranks);
 	}
 	free(loader);
 	free(folder);

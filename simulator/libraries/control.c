@@ -23,10 +23,12 @@ typedef void (*no_argument_fn)(void);
 
 /* control_scripts.S */
 extern const char vts_control_data_dependent[];
+extern const char vts_control_one_rank[];
 extern const char vts_control_values[];
 
 static struct {
-	int is_requested;
+	int is_requested;      /* what waits for a context */
+	int is_rank_requested; /* what waits for the client's libraries */
 } g;
 
 static void *find(const char *name)
@@ -72,14 +74,33 @@ static int install(void *unused)
 	return 0;
 }
 
-__attribute__((visibility("default"))) void vtrace_simulator_context_made(void)
+/* As install(), before the modules that it waits for are imported. */
+static int install_rank(void *unused)
+{
+	(void)unused;
+	evaluate(vts_control_one_rank);
+	return 0;
+}
+
+static void request(int *is_requested, int (*function)(void *))
 {
 	add_pending_fn add_pending;
 
-	if (__atomic_exchange_n(&g.is_requested, 1, __ATOMIC_RELAXED))
+	if (__atomic_exchange_n(is_requested, 1, __ATOMIC_RELAXED))
 		return;
 	add_pending = (add_pending_fn)find("Py_AddPendingCall");
-	/* The interpreter's queue may be full: the next context asks again. */
-	if (add_pending && add_pending(install, NULL))
-		__atomic_store_n(&g.is_requested, 0, __ATOMIC_RELAXED);
+	/* The interpreter's queue may be full: the next one asks again. */
+	if (add_pending && add_pending(function, NULL))
+		__atomic_store_n(is_requested, 0, __ATOMIC_RELAXED);
+}
+
+__attribute__((visibility("default"))) void vtrace_simulator_context_made(void)
+{
+	request(&g.is_requested, install);
+}
+
+__attribute__((visibility("default"))) void vtrace_simulator_client_loads(void)
+{
+	if (getenv("VTRACE_SIM_RANK"))
+		request(&g.is_rank_requested, install_rank);
 }

@@ -12,5 +12,6 @@
 
 	.section .rodata
 	script vts_control_data_dependent, "data_dependent.py"
+	script vts_control_one_rank, "one_rank.py"
 	script vts_control_values, "control_values.py"
 	.section .note.GNU-stack, "", @progbits

@@ -3,6 +3,9 @@
  * NCCL: communicators that know their size and rank, and collectives that put this rank's own data
  * where the data of all ranks would be.  Clients compare such results (DDP gathers parameter shapes
  * before it starts).
+ *
+ * Buffers: a communicator takes those of one peer at its first collective, as rings do, and those
+ * of each further one that it sends to or receives from (nccl= of the profile).
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -17,6 +20,9 @@ enum { SUCCESS = 0, SYSTEM_ERROR = 2, INVALID_ARGUMENT = 4, UNIQUE_ID_SIZE = 128
 struct communicator {
 	int nr_ranks;
 	int rank;
+	int nr_buffers;	    /* at most nr_ranks: of the ring and of each peer */
+	uint64_t *buffers;
+	char *is_connected; /* by rank: sent to or received from */
 };
 
 struct unique_id {
@@ -26,20 +32,25 @@ struct unique_id {
 typedef int (*copy_fn)(uint64_t to, uint64_t from, size_t size_bytes, void *stream);
 typedef int (*alloc_fn)(uint64_t *address, size_t size_bytes);
 typedef int (*free_fn)(uint64_t address);
+typedef uint64_t (*bytes_fn)(void);
 
 static struct {
 	pthread_once_t once;
 	copy_fn copy;
 	alloc_fn alloc;
 	free_fn release;
+	uint64_t peer_bytes;
 } g = {.once = PTHREAD_ONCE_INIT};
 
 static void find_driver(void)
 {
 	void *library = dlopen("libcuda.so.1", RTLD_NOW);
+	bytes_fn peer_bytes;
 
 	if (!library)
 		return;
+	peer_bytes = (bytes_fn)dlsym(library, "vts_nccl_bytes");
+	g.peer_bytes = peer_bytes ? peer_bytes() : 0;
 	*(void **)&g.copy = dlsym(library, "cuMemcpyAsync");
 	*(void **)&g.alloc = dlsym(library, "cuMemAlloc_v2");
 	*(void **)&g.release = dlsym(library, "cuMemFree_v2");
@@ -56,16 +67,65 @@ static int get_unique_id(struct unique_id *id)
 	return SUCCESS;
 }
 
+static int destroy(struct communicator *communicator)
+{
+	for (int i = 0; i < communicator->nr_buffers; i++)
+		g.release(communicator->buffers[i]);
+	free(communicator->buffers);
+	free(communicator->is_connected);
+	free(communicator);
+	return SUCCESS;
+}
+
 static int make_communicator(void **answer, int nr_ranks, int rank)
 {
-	struct communicator *communicator = malloc(sizeof(*communicator));
+	struct communicator *communicator;
 
+	if (nr_ranks < 1)
+		return INVALID_ARGUMENT;
+	communicator = calloc(1, sizeof(*communicator));
 	if (!communicator)
 		return SYSTEM_ERROR;
 	communicator->nr_ranks = nr_ranks;
 	communicator->rank = rank;
+	communicator->buffers = calloc((size_t)nr_ranks, sizeof(*communicator->buffers));
+	communicator->is_connected = calloc((size_t)nr_ranks, 1);
+	if (!communicator->buffers || !communicator->is_connected) {
+		destroy(communicator);
+		return SYSTEM_ERROR;
+	}
 	*answer = communicator;
 	return SUCCESS;
+}
+
+/* The buffers of one more peer, in the context of who calls. */
+static int take_buffers(struct communicator *communicator)
+{
+	pthread_once(&g.once, find_driver);
+	if (!g.peer_bytes || !g.alloc)
+		return SUCCESS;
+	if (g.alloc(&communicator->buffers[communicator->nr_buffers], g.peer_bytes))
+		return SYSTEM_ERROR;
+	communicator->nr_buffers++;
+	return SUCCESS;
+}
+
+/* A collective goes round rings: one peer, whoever it is. */
+static int join_ring(struct communicator *communicator)
+{
+	return communicator->nr_ranks == 1 || communicator->nr_buffers
+		       ? SUCCESS
+		       : take_buffers(communicator);
+}
+
+static int connect_peer(struct communicator *communicator, int peer)
+{
+	if (peer < 0 || peer >= communicator->nr_ranks)
+		return INVALID_ARGUMENT;
+	if (peer == communicator->rank || communicator->is_connected[peer])
+		return SUCCESS;
+	communicator->is_connected[peer] = 1;
+	return take_buffers(communicator);
 }
 
 static int init_rank(void **answer, int nr_ranks, struct unique_id id, int rank)
@@ -150,10 +210,10 @@ static int copy(void *to, const void *from, size_t size_bytes, void *stream)
 }
 
 static int all_gather(const void *send, void *receive, size_t count, int type,
-		      const struct communicator *communicator, void *stream)
+		      struct communicator *communicator, void *stream)
 {
 	size_t size_bytes = count * size_of(type);
-	int i, error = SUCCESS;
+	int i, error = join_ring(communicator);
 
 	for (i = 0; i < communicator->nr_ranks && !error; i++)
 		error = copy((char *)receive + (size_t)i * size_bytes, send, size_bytes, stream);
@@ -161,35 +221,62 @@ static int all_gather(const void *send, void *receive, size_t count, int type,
 }
 
 static int all_reduce(const void *send, void *receive, size_t count, int type, int operation,
-		      const struct communicator *communicator, void *stream)
+		      struct communicator *communicator, void *stream)
 {
-	(void)operation, (void)communicator;
-	return copy(receive, send, count * size_of(type), stream);
+	int error = join_ring(communicator);
+
+	(void)operation;
+	return error ? error : copy(receive, send, count * size_of(type), stream);
 }
 
 static int reduce(const void *send, void *receive, size_t count, int type, int operation, int root,
-		  const struct communicator *communicator, void *stream)
+		  struct communicator *communicator, void *stream)
 {
+	int error = join_ring(communicator);
+
 	(void)operation;
-	return communicator->rank == root ? copy(receive, send, count * size_of(type), stream)
-					  : SUCCESS;
+	return error || communicator->rank != root
+		       ? error
+		       : copy(receive, send, count * size_of(type), stream);
 }
 
 static int broadcast(const void *send, void *receive, size_t count, int type, int root,
-		     const struct communicator *communicator, void *stream)
+		     struct communicator *communicator, void *stream)
 {
-	return communicator->rank == root ? copy(receive, send, count * size_of(type), stream)
-					  : SUCCESS;
+	int error = join_ring(communicator);
+
+	return error || communicator->rank != root
+		       ? error
+		       : copy(receive, send, count * size_of(type), stream);
 }
 
 static int reduce_scatter(const void *send, void *receive, size_t count, int type, int operation,
-			  const struct communicator *communicator, void *stream)
+			  struct communicator *communicator, void *stream)
 {
 	size_t size_bytes = count * size_of(type);
 
+	int error = join_ring(communicator);
+
 	(void)operation;
-	return copy(receive, (const char *)send + (size_t)communicator->rank * size_bytes,
-		    size_bytes, stream);
+	return error ? error
+		     : copy(receive,
+			    (const char *)send + (size_t)communicator->rank * size_bytes,
+			    size_bytes, stream);
+}
+
+/* Nothing is sent; the peer's buffers are there as if it were. */
+static int send_to(const void *send, size_t count, int type, int peer,
+		   struct communicator *communicator, void *stream)
+{
+	(void)send, (void)count, (void)type, (void)stream;
+	return connect_peer(communicator, peer);
+}
+
+static int receive_from(void *receive, size_t count, int type, int peer,
+			struct communicator *communicator, void *stream)
+{
+	(void)receive, (void)count, (void)type, (void)stream;
+	return connect_peer(communicator, peer);
 }
 
 static int mem_alloc(void **pointer, size_t size_bytes)
@@ -209,12 +296,6 @@ static int mem_free(void *pointer)
 	return g.release && !g.release((uint64_t)(uintptr_t)pointer) ? SUCCESS : INVALID_ARGUMENT;
 }
 
-static int destroy(struct communicator *communicator)
-{
-	free(communicator);
-	return SUCCESS;
-}
-
 const struct vts_maths_function vts_maths_nccl_functions[] = {
 	{"ncclGetUniqueId", (void *)get_unique_id},
 	{"ncclCommInitRank", (void *)init_rank},
@@ -232,6 +313,8 @@ const struct vts_maths_function vts_maths_nccl_functions[] = {
 	{"ncclReduce", (void *)reduce},
 	{"ncclBroadcast", (void *)broadcast},
 	{"ncclReduceScatter", (void *)reduce_scatter},
+	{"ncclSend", (void *)send_to},
+	{"ncclRecv", (void *)receive_from},
 	{"ncclMemAlloc", (void *)mem_alloc},
 	{"ncclMemFree", (void *)mem_free},
 	{NULL, NULL},

@@ -150,6 +150,9 @@ static int find_variable(const void *host, uint64_t *address, size_t *size_bytes
 	return error;
 }
 
+/* The preloaded library's, where there is one (libraries/control.h). */
+__attribute__((weak)) void vtrace_simulator_client_loads(void);
+
 void **__cudaRegisterFatBinary(void *wrapper);
 VTS_EXPORT void **__cudaRegisterFatBinary(void *wrapper)
 {
@@ -161,6 +164,8 @@ VTS_EXPORT void **__cudaRegisterFatBinary(void *wrapper)
 	};
 	struct image *image = calloc(1, sizeof(*image));
 
+	if (vtrace_simulator_client_loads)
+		vtrace_simulator_client_loads();
 	if (image)
 		image->data = ((struct fat_binary *)wrapper)->data;
 	return (void **)image;

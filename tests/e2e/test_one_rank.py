@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: MIT
+"""`--simulate CARD,rank=R/N`: one rank of a job whose others are not there; what NCCL takes for its communicators."""
+import json
+
+import pytest
+
+from recording import PYTHON, WORKLOADS, record, record_python
+
+MIB = 1 << 20
+
+
+def one_rank(folder, choice, *arguments):
+    recording = record_python(folder, "sharded.py", *arguments, profile=choice)
+    assert recording.process.returncode == 0, recording.process.stderr
+    return json.loads(recording.process.stdout)
+
+
+@pytest.mark.parametrize("arguments", (("fsdp",), ("ddp", "nccl")))
+def test_a_rank_of_many_runs_alone(tmp_path, arguments):
+    took = one_rank(tmp_path, "h100-80g,rank=17/256", *arguments)
+    assert (took["rank"], took["ranks"]) == (17, 256)
+    assert [path.name for path in tmp_path.glob("*.db")] == ["run.rank17.db"]
+
+
+def test_alone_it_takes_what_it_takes_beside_the_others(tmp_path):
+    launcher = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", 2)
+    together = record(tmp_path, PYTHON, *launcher, WORKLOADS / "sharded.py", "fsdp", "nccl", profile="h100-80g,count=2")
+    assert together.process.returncode == 0, together.process.stderr
+    beside = json.loads(together.process.stdout.splitlines()[0])
+    alone = one_rank(tmp_path, "h100-80g,rank=1/2", "fsdp", "nccl")
+    assert alone == beside
+
+
+def test_a_communicator_takes_its_buffers(tmp_path):
+    """One communicator, a ring: the buffers of one peer, which the card's profile knows or the user gives."""
+    outside = {choice: one_rank(tmp_path, f"{choice},rank=0/8", "fsdp", "nccl")["outside"]
+               for choice in ("h100-80g,nccl=0MiB", "h100-80g", "h100-80g,nccl=100MiB")}
+    none, known, given = outside.values()
+    assert (known - none, given - none) == (490 * MIB, 100 * MIB)
