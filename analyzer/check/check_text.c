@@ -61,7 +61,7 @@ static void print_contributor(const struct vt_check_row *row,
 
 	fprintf(out, "  %10s", vt_units_bytes(text, sizeof(text), contributor->bytes));
 	if (row->limit->what == VT_LIMIT_GROWTH)
-		fputs(" each turn", out);
+		fputs(" each iteration", out);
 	if (contributor->base_bytes)
 		fprintf(out, " (was %s)",
 			vt_units_bytes(text, sizeof(text), contributor->base_bytes));

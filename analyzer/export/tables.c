@@ -211,22 +211,22 @@ static void write_step(struct writer *w, struct vt_csv *csv)
 {
 	const struct vt_model *model = &w->analysis.model;
 	const struct vt_device **devices = vt_xcalloc(model->nr_devices + 1, sizeof(*devices));
-	struct vt_report_iterations turns;
+	struct vt_report_iterations iterations;
 
 	for (uint32_t i = 0; i < model->nr_devices; i++)
 		devices[i] = &model->devices[i];
-	vt_report_iterations_init(&turns, &w->analysis, devices, model->nr_devices);
-	for (uint32_t i = 0; i < turns.nr_steps; i++) {
-		const struct vt_report_step *step = &turns.steps[i];
+	vt_report_iterations_init(&iterations, &w->analysis, devices, model->nr_devices);
+	for (uint32_t i = 0; i < iterations.nr_steps; i++) {
+		const struct vt_report_step *step = &iterations.steps[i];
 
 		vt_csv_number(csv, step->index);
 		vt_csv_number(csv, step->device);
 		vt_csv_number(csv, step->is_complete);
-		vt_csv_number(csv, (int64_t)step->turn.peak_bytes);
-		vt_csv_number(csv, (int64_t)step->turn.peak_device_bytes);
-		vt_csv_number(csv, (int64_t)step->turn.end_bytes);
+		vt_csv_number(csv, (int64_t)step->iteration.peak_bytes);
+		vt_csv_number(csv, (int64_t)step->iteration.peak_device_bytes);
+		vt_csv_number(csv, (int64_t)step->iteration.end_bytes);
 	}
-	vt_report_iterations_release(&turns);
+	vt_report_iterations_release(&iterations);
 	free(devices);
 }
 

@@ -58,7 +58,7 @@ static void print_table(const struct vt_report *report, FILE *out)
 
 void vt_stage_rows_print(const struct vt_report *report, FILE *out)
 {
-	if (!report->stages.nr && !report->turns.nr_steps)
+	if (!report->stages.nr && !report->iterations.nr_steps)
 		return;
 	fputs("<section id=\"stages\"><h2>Stages and steps</h2>\n", out);
 	if (report->stages.nr)

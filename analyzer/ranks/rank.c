@@ -101,7 +101,7 @@ static void read_steps(struct vt_rank *rank, struct vt_analysis *analysis)
 {
 	const struct vt_device *device = vt_model_device(&analysis->model, (int)rank->device);
 	const struct vt_stages *stages = &analysis->stages;
-	struct vt_report_iterations turns = { 0 };
+	struct vt_report_iterations iterations = { 0 };
 
 	rank->step_ends = vt_xcalloc(VT_RANK_MOST_STEPS, sizeof(*rank->step_ends));
 	for (uint32_t i = 0; i < stages->steps.nr; i++) {
@@ -114,10 +114,10 @@ static void read_steps(struct vt_rank *rank, struct vt_analysis *analysis)
 			rank->step_ends[rank->nr_step_ends++] = vt_timeline_time(
 				stages->timeline, stages->spans[step->last_span].last_event);
 	}
-	vt_report_iterations_init(&turns, analysis, &device, 1);
-	rank->has_growth = vt_report_iterations_step_growth(&turns, (int)rank->device,
+	vt_report_iterations_init(&iterations, analysis, &device, 1);
+	rank->has_growth = vt_report_iterations_step_growth(&iterations, (int)rank->device,
 						       &rank->growth_bytes);
-	vt_report_iterations_release(&turns);
+	vt_report_iterations_release(&iterations);
 }
 
 static int read_device(struct vt_rank *rank, struct vt_analysis *analysis,

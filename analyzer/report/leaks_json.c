@@ -81,18 +81,18 @@ static json_t *list_json(const struct vt_leaks *leaks, const struct vt_leak *all
 	return array;
 }
 
-static json_t *turns_json(const struct vt_leaks *leaks)
+static json_t *iterations_json(const struct vt_leaks *leaks)
 {
-	const struct vt_iterations *turns = &leaks->iterations;
-	const char *name = vt_model_text(leaks->attribution->facts->model, turns->name);
+	const struct vt_iterations *iterations = &leaks->iterations;
+	const char *name = vt_model_text(leaks->attribution->facts->model, iterations->name);
 	json_t *object = json_object();
 
-	vt_json_set(object, "kind", vt_iterations_words[turns->kind]);
-	vt_json_set(object, "name", turns->name ? name : NULL);
-	vt_json_set(object, "count", turns->nr);
+	vt_json_set(object, "kind", vt_iterations_words[iterations->kind]);
+	vt_json_set(object, "name", iterations->name ? name : NULL);
+	vt_json_set(object, "count", iterations->nr);
 	vt_json_set(object, "warm_up", leaks->nr_warm_up);
 	vt_json_set(object, "points", leaks->nr_points);
-	vt_json_set_if(object, "duration_ns", turns->duration_ns, turns->duration_ns);
+	vt_json_set_if(object, "duration_ns", iterations->duration_ns, iterations->duration_ns);
 	return object;
 }
 
@@ -122,7 +122,7 @@ json_t *vt_leaks_report_json(const struct vt_leaks_report *report)
 		vt_json_append(notes, report->notes.text[i]);
 	vt_json_set(object, "format", 1);
 	vt_json_set(object, "ended", report->ended);
-	vt_json_set(object, "turns", turns_json(leaks));
+	vt_json_set(object, "turns", iterations_json(leaks));
 	vt_json_set(object, "totals", totals_json(leaks));
 	vt_json_set(object, "bytes_per_turn", vt_leaks_report_growth(report));
 	vt_json_set(object, "growth",

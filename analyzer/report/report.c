@@ -107,7 +107,7 @@ static int add_stages(struct vt_report *report, struct vt_diag *diag)
 	rc = vt_report_stages_init(&report->stages, report->analysis, devices, report->nr_devices,
 				   report->options->has_marks, diag);
 	if (!rc)
-		vt_report_iterations_init(&report->turns, report->analysis, devices,
+		vt_report_iterations_init(&report->iterations, report->analysis, devices,
 				     report->nr_devices);
 	free(devices);
 	return rc;
@@ -228,7 +228,7 @@ void vt_report_release(struct vt_report *report)
 		release_moment(&report->devices[i].most_allocated);
 	}
 	vt_report_stages_release(&report->stages);
-	vt_report_iterations_release(&report->turns);
+	vt_report_iterations_release(&report->iterations);
 	vt_oom_release(&report->out_of_memory);
 	vt_findings_release(&report->findings);
 	vt_describe_release(&report->describe);

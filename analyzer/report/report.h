@@ -57,7 +57,7 @@ struct vt_report {
 	struct vt_report_device *devices;
 	uint32_t nr_devices;
 	struct vt_report_stages stages;
-	struct vt_report_iterations turns;
+	struct vt_report_iterations iterations;
 	struct vt_pinned pinned;
 	struct vt_findings findings;
 	struct vt_oom out_of_memory; /* .oom is NULL where there was none */

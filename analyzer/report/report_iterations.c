@@ -23,14 +23,14 @@ static uint64_t context_of(const struct vt_device *device)
 	return device->has_context ? device->context_bytes : 0;
 }
 
-static void add_totals(struct vt_report_iteration *turn, const struct vt_range_totals *totals,
+static void add_totals(struct vt_report_iteration *iteration, const struct vt_range_totals *totals,
 		       uint64_t context)
 {
-	if (totals->peak_allocated_bytes > turn->peak_bytes)
-		turn->peak_bytes = totals->peak_allocated_bytes;
-	if (totals->peak_used_bytes + context > turn->peak_device_bytes)
-		turn->peak_device_bytes = totals->peak_used_bytes + context;
-	turn->end_bytes = totals->end_allocated_bytes;
+	if (totals->peak_allocated_bytes > iteration->peak_bytes)
+		iteration->peak_bytes = totals->peak_allocated_bytes;
+	if (totals->peak_used_bytes + context > iteration->peak_device_bytes)
+		iteration->peak_device_bytes = totals->peak_used_bytes + context;
+	iteration->end_bytes = totals->end_allocated_bytes;
 }
 
 int vt_report_iterations_is_trained_in(uint8_t stage)
@@ -43,13 +43,13 @@ static struct vt_report_iteration turn_of_spans(const struct gathering *g,
 					   uint32_t last)
 {
 	const struct vt_stages *stages = &g->analysis->stages;
-	struct vt_report_iteration turn = { 0 };
+	struct vt_report_iteration iteration = { 0 };
 
 	for (uint32_t i = first; i <= last; i++)
 		if (vt_report_iterations_is_trained_in(stages->spans[i].stage))
-			add_totals(&turn, vt_stages_totals(stages, i, device_index(g, device)),
+			add_totals(&iteration, vt_stages_totals(stages, i, device_index(g, device)),
 				   context_of(device));
-	return turn;
+	return iteration;
 }
 
 static void add_step(struct gathering *g, const struct vt_device *device, uint32_t number)
@@ -61,7 +61,7 @@ static void add_step(struct gathering *g, const struct vt_device *device, uint32
 	out->index = number + 1;
 	out->device = device->id;
 	out->is_complete = step->is_complete;
-	out->turn = turn_of_spans(g, device, step->first_span, step->last_span);
+	out->iteration = turn_of_spans(g, device, step->first_span, step->last_span);
 	out->micro_batches = vt_xcalloc(step->nr_micro_batches + 1, sizeof(*out->micro_batches));
 	for (uint32_t i = 0; i < step->nr_micro_batches; i++) {
 		const struct vt_micro_batch *one =
@@ -118,9 +118,10 @@ static int64_t nearest_to_zero(int64_t low, int64_t high)
 }
 
 /*
- * The median (of two the one nearest to 0) of the differences between turns half the run apart.
- * Remainders that the allocator did not split move the end of single turns, while a leak is in all.
- * An even distance, because two kinds may take turns.  One difference alone is no growth.
+ * The median (of two the one nearest to 0) of the differences between iterations half the run
+ * apart.  Remainders that the allocator did not split move the end of single iterations, while a
+ * leak is in all.  An even distance, because two kinds may alternate.  One difference alone is no
+ * growth.
  */
 int vt_report_iterations_growth(int64_t *ends, uint32_t nr, int64_t *bytes)
 {
@@ -136,18 +137,18 @@ int vt_report_iterations_growth(int64_t *ends, uint32_t nr, int64_t *bytes)
 }
 
 /* Of the complete steps of a device but the first, which makes what all use. */
-int vt_report_iterations_step_growth(const struct vt_report_iterations *turns, int device,
+int vt_report_iterations_step_growth(const struct vt_report_iterations *iterations, int device,
 				     int64_t *bytes)
 {
-	int64_t *ends = vt_xcalloc(turns->nr_steps + 1, sizeof(*ends));
+	int64_t *ends = vt_xcalloc(iterations->nr_steps + 1, sizeof(*ends));
 	uint32_t nr = 0;
 	int has_growth;
 
-	for (uint32_t i = 0; i < turns->nr_steps; i++) {
-		const struct vt_report_step *step = &turns->steps[i];
+	for (uint32_t i = 0; i < iterations->nr_steps; i++) {
+		const struct vt_report_step *step = &iterations->steps[i];
 
 		if (step->device == device && step->is_complete && step->index >= 2)
-			ends[nr++] = (int64_t)step->turn.end_bytes;
+			ends[nr++] = (int64_t)step->iteration.end_bytes;
 	}
 	has_growth = vt_report_iterations_growth(ends, nr, bytes);
 	free(ends);
@@ -161,7 +162,7 @@ static void find_growth(struct vt_report_calls *row)
 	uint32_t nr = 0;
 
 	for (uint32_t i = row->generation ? 0 : 1; i < row->nr_iterations; i++)
-		ends[nr++] = (int64_t)row->turns[i].end_bytes;
+		ends[nr++] = (int64_t)row->iterations[i].end_bytes;
 	row->has_growth = vt_report_iterations_growth(ends, nr, &row->growth_bytes);
 	free(ends);
 }
@@ -206,17 +207,17 @@ static struct group *group_of(const struct gathering *g, const struct vt_pass *p
 }
 
 static void add_iteration(struct group *group, const struct vt_pass *pass,
-		     const struct vt_report_iteration *turn)
+		     const struct vt_report_iteration *iteration)
 {
 	struct vt_report_calls *row = &group->row;
 
 	if (pass->kind == VT_PASS_PREFILL) {
-		row->prefill = *turn;
+		row->prefill = *iteration;
 		return;
 	}
-	row->turns = vt_vector_grow(row->turns, &group->capacity, row->nr_iterations + 1,
-				    sizeof(*row->turns));
-	row->turns[row->nr_iterations++] = *turn;
+	row->iterations = vt_vector_grow(row->iterations, &group->capacity, row->nr_iterations + 1,
+				    sizeof(*row->iterations));
+	row->iterations[row->nr_iterations++] = *iteration;
 }
 
 static void gather_calls(const struct gathering *g, const struct vt_range_totals *totals,
@@ -231,14 +232,14 @@ static void gather_calls(const struct gathering *g, const struct vt_range_totals
 		for (uint32_t i = 0; i < stages->passes.nr; i++) {
 			const struct vt_pass *pass = &stages->passes.passes[i];
 			size_t at = (size_t)i * g->analysis->model.nr_devices;
-			struct vt_report_iteration turn = { 0 };
+			struct vt_report_iteration iteration = { 0 };
 
 			if (!is_counted(stages, pass))
 				continue;
-			add_totals(&turn, &totals[at + device_index(g, device)],
+			add_totals(&iteration, &totals[at + device_index(g, device)],
 				   context_of(device));
 			add_iteration(group_of(g, pass, device->id, &known, groups), pass,
-				 &turn);
+				 &iteration);
 		}
 	}
 	vt_map_release(&known);
@@ -259,7 +260,7 @@ static void add_calls(struct gathering *g)
 
 		/* Called once, a module has its row among the stages. */
 		if (!row->generation && row->nr_iterations < 2) {
-			free(row->turns);
+			free(row->iterations);
 			continue;
 		}
 		find_growth(row);
@@ -270,29 +271,30 @@ static void add_calls(struct gathering *g)
 	free(totals);
 }
 
-void vt_report_iterations_init(struct vt_report_iterations *turns, struct vt_analysis *analysis,
-			  const struct vt_device *const *devices, uint32_t nr_devices)
+void vt_report_iterations_init(struct vt_report_iterations *iterations,
+			       struct vt_analysis *analysis,
+			       const struct vt_device *const *devices, uint32_t nr_devices)
 {
-	struct gathering g = { turns, analysis, devices, nr_devices };
+	struct gathering g = { iterations, analysis, devices, nr_devices };
 
-	memset(turns, 0, sizeof(*turns));
+	memset(iterations, 0, sizeof(*iterations));
 	add_steps(&g);
 	add_first_steps(&g);
 	add_calls(&g);
 }
 
-void vt_report_iterations_release(struct vt_report_iterations *turns)
+void vt_report_iterations_release(struct vt_report_iterations *iterations)
 {
-	for (uint32_t i = 0; i < turns->nr_steps; i++)
-		free(turns->steps[i].micro_batches);
-	for (uint32_t i = 0; i < turns->nr_first_steps; i++) {
-		vt_books_release(&turns->first_steps[i].before);
-		vt_books_release(&turns->first_steps[i].after);
+	for (uint32_t i = 0; i < iterations->nr_steps; i++)
+		free(iterations->steps[i].micro_batches);
+	for (uint32_t i = 0; i < iterations->nr_first_steps; i++) {
+		vt_books_release(&iterations->first_steps[i].before);
+		vt_books_release(&iterations->first_steps[i].after);
 	}
-	for (uint32_t i = 0; i < turns->nr_calls; i++)
-		free(turns->calls[i].turns);
-	free(turns->steps);
-	free(turns->first_steps);
-	free(turns->calls);
-	memset(turns, 0, sizeof(*turns));
+	for (uint32_t i = 0; i < iterations->nr_calls; i++)
+		free(iterations->calls[i].iterations);
+	free(iterations->steps);
+	free(iterations->first_steps);
+	free(iterations->calls);
+	memset(iterations, 0, sizeof(*iterations));
 }

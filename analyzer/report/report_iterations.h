@@ -20,7 +20,7 @@ struct vt_report_iteration {
 struct vt_report_step {
 	uint32_t index;
 	int device;
-	struct vt_report_iteration turn;
+	struct vt_report_iteration iteration;
 	struct vt_report_iteration *micro_batches;
 	uint32_t nr_micro_batches;
 	int is_complete;
@@ -32,7 +32,7 @@ struct vt_report_calls {
 	int device;
 	uint32_t generation; /* from 1; 0: these are no decode steps */
 	struct vt_report_iteration prefill;
-	struct vt_report_iteration *turns;
+	struct vt_report_iteration *iterations;
 	uint32_t nr_iterations;
 	int has_growth;
 	int64_t growth_bytes; /* that stay allocated per call */
@@ -54,20 +54,21 @@ struct vt_report_iterations {
 	uint32_t nr_calls;
 };
 
-void vt_report_iterations_init(struct vt_report_iterations *turns, struct vt_analysis *analysis,
-			  const struct vt_device *const *devices, uint32_t nr_devices);
-void vt_report_iterations_release(struct vt_report_iterations *turns);
+void vt_report_iterations_init(struct vt_report_iterations *iterations,
+			       struct vt_analysis *analysis,
+			       const struct vt_device *const *devices, uint32_t nr_devices);
+void vt_report_iterations_release(struct vt_report_iterations *iterations);
 
 /* Evaluation and generation between training steps are no part of what a step takes. */
 int vt_report_iterations_is_trained_in(uint8_t stage);
 
 /*
- * Bytes that stay behind per turn; returns 0 where there are too few to tell.  `ends`: allocated
- * bytes at their ends, of comparable ones; they are lost.
+ * Bytes that remain per iteration; returns 0 where there are too few.  `ends`: allocated bytes
+ * at their ends, of comparable ones; they are lost.
  */
 int vt_report_iterations_growth(int64_t *ends, uint32_t nr, int64_t *bytes);
 /* The same per training step of one device. */
-int vt_report_iterations_step_growth(const struct vt_report_iterations *turns, int device,
+int vt_report_iterations_step_growth(const struct vt_report_iterations *iterations, int device,
 				     int64_t *bytes);
 
 #endif

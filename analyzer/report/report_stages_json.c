@@ -28,14 +28,14 @@ static json_t *stage(const struct vt_report_stage *row)
 	return object;
 }
 
-static void set_iteration(json_t *object, const struct vt_report_iteration *turn)
+static void set_iteration(json_t *object, const struct vt_report_iteration *iteration)
 {
-	vt_json_set(object, "peak_bytes", turn->peak_bytes);
-	vt_json_set(object, "peak_device_bytes", turn->peak_device_bytes);
-	vt_json_set(object, "end_bytes", turn->end_bytes);
+	vt_json_set(object, "peak_bytes", iteration->peak_bytes);
+	vt_json_set(object, "peak_device_bytes", iteration->peak_device_bytes);
+	vt_json_set(object, "end_bytes", iteration->end_bytes);
 }
 
-static json_t *turns(const struct vt_report_iteration *row, uint32_t nr)
+static json_t *iterations(const struct vt_report_iteration *row, uint32_t nr)
 {
 	json_t *array = json_array();
 
@@ -54,9 +54,9 @@ static json_t *step(const struct vt_report_step *row)
 
 	vt_json_set(object, "index", row->index);
 	vt_json_set(object, "device", row->device);
-	set_iteration(object, &row->turn);
+	set_iteration(object, &row->iteration);
 	vt_json_set(object, "complete", json_boolean(row->is_complete));
-	vt_json_set(object, "micro_batches", turns(row->micro_batches, row->nr_micro_batches));
+	vt_json_set(object, "micro_batches", iterations(row->micro_batches, row->nr_micro_batches));
 	return object;
 }
 
@@ -83,7 +83,7 @@ static json_t *calls(const struct vt_report_calls *row)
 	}
 	json_decref(prefill);
 	vt_json_set(object, row->generation ? "decode_steps" : "calls",
-		    turns(row->turns, row->nr_iterations));
+		    iterations(row->iterations, row->nr_iterations));
 	vt_json_set_if(object, "growth_bytes", row->has_growth, row->growth_bytes);
 	return object;
 }
@@ -95,13 +95,15 @@ void vt_report_stages_json_add(const struct vt_report *report, json_t *object)
 
 	for (uint32_t i = 0; i < report->stages.nr; i++)
 		json_array_append_new(stages, stage(&report->stages.rows[i]));
-	for (uint32_t i = 0; i < report->turns.nr_steps; i++)
-		json_array_append_new(steps, step(&report->turns.steps[i]));
-	for (uint32_t i = 0; i < report->turns.nr_first_steps; i++)
-		json_array_append_new(first_steps, first_step(&report->turns.first_steps[i]));
-	for (uint32_t i = 0; i < report->turns.nr_calls; i++)
-		json_array_append_new(report->turns.calls[i].generation ? generations : all_calls,
-				      calls(&report->turns.calls[i]));
+	for (uint32_t i = 0; i < report->iterations.nr_steps; i++)
+		json_array_append_new(steps, step(&report->iterations.steps[i]));
+	for (uint32_t i = 0; i < report->iterations.nr_first_steps; i++)
+		json_array_append_new(first_steps, first_step(&report->iterations.first_steps[i]));
+	for (uint32_t i = 0; i < report->iterations.nr_calls; i++) {
+		const struct vt_report_calls *row = &report->iterations.calls[i];
+
+		json_array_append_new(row->generation ? generations : all_calls, calls(row));
+	}
 	vt_json_set(object, report->options->has_marks ? "marks" : "stages", stages);
 	vt_json_set(object, "steps", steps);
 	vt_json_set(object, "first_steps", first_steps);

@@ -62,14 +62,14 @@ int vt_report_stages_text_table(const struct vt_report *report, int device,
 }
 
 /* " 1.25 1.82 1.82 ... 1.82 1.82 1.82": one of a row of `nr`. */
-static void print_peak(uint32_t index, uint32_t nr, const struct vt_report_iteration *turn,
+static void print_peak(uint32_t index, uint32_t nr, const struct vt_report_iteration *iteration,
 		       struct vt_report_unit unit, FILE *out)
 {
 	char figure[VT_REPORT_FIGURE_MAX];
 
 	if (index < SHOWN_AT_END || index + SHOWN_AT_END >= nr)
 		fprintf(out, " %s",
-			vt_report_sections_figure(figure, unit, (double)turn->peak_bytes));
+			vt_report_sections_figure(figure, unit, (double)iteration->peak_bytes));
 	else if (index == SHOWN_AT_END)
 		fprintf(out, " ...");
 }
@@ -84,8 +84,8 @@ static void print_growth(int64_t growth, const char *per, FILE *out)
 static const struct vt_report_step *find_step(const struct vt_report *report, int device,
 					      uint32_t index)
 {
-	for (uint32_t i = 0; i < report->turns.nr_steps; i++) {
-		const struct vt_report_step *step = &report->turns.steps[i];
+	for (uint32_t i = 0; i < report->iterations.nr_steps; i++) {
+		const struct vt_report_step *step = &report->iterations.steps[i];
 
 		if (step->device == device && step->index == index)
 			return step;
@@ -100,19 +100,19 @@ static void print_first_step(const struct vt_report *report, int device, struct 
 	const struct vt_report_step *first = find_step(report, device, 1);
 	const struct vt_report_step *second = find_step(report, device, 2);
 
-	for (uint32_t i = 0; i < report->turns.nr_first_steps; i++) {
-		const struct vt_report_first_step *row = &report->turns.first_steps[i];
+	for (uint32_t i = 0; i < report->iterations.nr_first_steps; i++) {
+		const struct vt_report_first_step *row = &report->iterations.first_steps[i];
 		char *left, figure[VT_REPORT_FIGURE_MAX];
 
 		if (row->device != device || !first || !second ||
-		    first->turn.peak_bytes == second->turn.peak_bytes)
+		    first->iteration.peak_bytes == second->iteration.peak_bytes)
 			continue;
 		left = vt_report_changes_text(&row->before, &row->after, unit);
-		if (*left && second->turn.peak_bytes > first->turn.peak_bytes)
+		if (*left && second->iteration.peak_bytes > first->iteration.peak_bytes)
 			fprintf(out, "       step 1 peaks %s %s lower; it left %s\n",
 				vt_report_sections_figure(figure, unit,
-							  (double)(second->turn.peak_bytes -
-								   first->turn.peak_bytes)),
+							  (double)(second->iteration.peak_bytes -
+								   first->iteration.peak_bytes)),
 				unit.name, left);
 		free(left);
 	}
@@ -125,8 +125,8 @@ static void print_micro_batches(const struct vt_report *report, int device,
 	const struct vt_report_step *most = NULL;
 	uint32_t least = UINT32_MAX;
 
-	for (uint32_t i = 0; i < report->turns.nr_steps; i++) {
-		const struct vt_report_step *step = &report->turns.steps[i];
+	for (uint32_t i = 0; i < report->iterations.nr_steps; i++) {
+		const struct vt_report_step *step = &report->iterations.steps[i];
 
 		if (step->device != device)
 			continue;
@@ -157,16 +157,16 @@ int vt_report_stages_text_steps(const struct vt_report *report, int device,
 	if (!nr)
 		return 0;
 	fprintf(out, "STEPS  1..%u  allocated peak", nr);
-	for (uint32_t i = 0; i < report->turns.nr_steps; i++) {
-		const struct vt_report_step *step = &report->turns.steps[i];
+	for (uint32_t i = 0; i < report->iterations.nr_steps; i++) {
+		const struct vt_report_step *step = &report->iterations.steps[i];
 
 		if (step->device != device)
 			continue;
 		is_unfinished |= !step->is_complete;
-		print_peak(step->index - 1, nr, &step->turn, unit, out);
+		print_peak(step->index - 1, nr, &step->iteration, unit, out);
 	}
 	fprintf(out, " %s", unit.name);
-	if (vt_report_iterations_step_growth(&report->turns, device, &growth))
+	if (vt_report_iterations_step_growth(&report->iterations, device, &growth))
 		print_growth(growth, "step", out);
 	fprintf(out, "%s\n", is_unfinished ? "   the last one did not end" : "");
 	print_first_step(report, device, unit, out);
@@ -178,7 +178,7 @@ static void print_iterations(const struct vt_report_calls *calls, struct vt_repo
 			     FILE *out)
 {
 	for (uint32_t i = 0; i < calls->nr_iterations; i++)
-		print_peak(i, calls->nr_iterations, &calls->turns[i], unit, out);
+		print_peak(i, calls->nr_iterations, &calls->iterations[i], unit, out);
 	fprintf(out, " %s", unit.name);
 }
 
@@ -217,10 +217,10 @@ int vt_report_stages_text_calls(const struct vt_report *report, int device,
 {
 	uint32_t nr = 0, index = 0;
 
-	for (uint32_t i = 0; i < report->turns.nr_calls; i++)
-		nr += report->turns.calls[i].device == device;
-	for (uint32_t i = 0; i < report->turns.nr_calls; i++) {
-		const struct vt_report_calls *calls = &report->turns.calls[i];
+	for (uint32_t i = 0; i < report->iterations.nr_calls; i++)
+		nr += report->iterations.calls[i].device == device;
+	for (uint32_t i = 0; i < report->iterations.nr_calls; i++) {
+		const struct vt_report_calls *calls = &report->iterations.calls[i];
 
 		if (calls->device != device)
 			continue;

@@ -386,12 +386,12 @@ static void print_notes(const struct vt_report *report, FILE *out)
 static int has_turns(const struct vt_report *report)
 {
 	const struct vt_facts *facts = report->analysis->attribution.facts;
-	struct vt_iterations turns;
+	struct vt_iterations iterations;
 	int has;
 
-	vt_iterations_init(&turns, facts->stages, facts->last_working_event);
-	has = turns.nr >= vt_leaks_min_iterations(turns.kind);
-	vt_iterations_release(&turns);
+	vt_iterations_init(&iterations, facts->stages, facts->last_working_event);
+	has = iterations.nr >= vt_leaks_min_iterations(iterations.kind);
+	vt_iterations_release(&iterations);
 	return has;
 }
 

@@ -71,11 +71,11 @@ static void print_steps(const struct vt_report *report, const struct limit *limi
 	const char *before = "; in steps ";
 	uint32_t first = 0, last = 0;
 
-	for (uint32_t i = 0; i <= report->turns.nr_steps; i++) {
+	for (uint32_t i = 0; i <= report->iterations.nr_steps; i++) {
 		const struct vt_report_step *step =
-			i < report->turns.nr_steps ? &report->turns.steps[i] : NULL;
+			i < report->iterations.nr_steps ? &report->iterations.steps[i] : NULL;
 		int is_over = step && step->device == limit->device->id &&
-			      step->turn.peak_device_bytes > limit->bytes;
+			      step->iteration.peak_device_bytes > limit->bytes;
 
 		if (step && step->device != limit->device->id)
 			continue;
@@ -140,13 +140,13 @@ static json_t *over_json(const struct vt_report *report, const struct limit *lim
 		if (row->device == limit->device->id && row->peak_device_bytes > limit->bytes)
 			add_over(array, "stage", vt_json_text(row->name), row->peak_device_bytes);
 	}
-	for (uint32_t i = 0; i < report->turns.nr_steps; i++) {
-		const struct vt_report_step *step = &report->turns.steps[i];
+	for (uint32_t i = 0; i < report->iterations.nr_steps; i++) {
+		const struct vt_report_step *step = &report->iterations.steps[i];
 
 		if (step->device == limit->device->id &&
-		    step->turn.peak_device_bytes > limit->bytes)
+		    step->iteration.peak_device_bytes > limit->bytes)
 			add_over(array, "step", json_integer(step->index),
-				 step->turn.peak_device_bytes);
+				 step->iteration.peak_device_bytes);
 	}
 	return array;
 }
