@@ -162,32 +162,18 @@ static int describe(const struct dl_phdr_info *info, struct module *module)
 	return 0;
 }
 
-static int list_loaded(struct dl_phdr_info *info, size_t size, void *unused)
+/* Notes an object in g.next and, with `is_writing`, in the journal where it is new. */
+static int note_loaded(struct dl_phdr_info *info, size_t size, void *is_writing)
 {
 	struct module module;
 	struct vt_key key;
 
 	(void)size;
-	(void)unused;
-	if (describe(info, &module))
-		return 0;
-	key = key_of(&module);
-	add(g.next, &key, &module.range);
-	return 0;
-}
-
-static int write_new(struct dl_phdr_info *info, size_t size, void *unused)
-{
-	struct module module;
-	struct vt_key key;
-
-	(void)size;
-	(void)unused;
 	if (describe(info, &module))
 		return 0;
 	key = key_of(&module);
 	/* One that did not fit is new again at the next look, whatever has changed. */
-	if (!has_key(g.last, &key, g.next->nr) && write_module(&module))
+	if (is_writing && !has_key(g.last, &key, g.next->nr) && write_module(&module))
 		g.is_incomplete = 1;
 	else
 		add(g.next, &key, &module.range);
@@ -202,7 +188,7 @@ static int write_new(struct dl_phdr_info *info, size_t size, void *unused)
 static void write_unloaded(void)
 {
 	g.next->nr = 0;
-	dl_iterate_phdr(list_loaded, NULL);
+	dl_iterate_phdr(note_loaded, NULL);
 	for (uint32_t i = 0; i < g.last->nr && g.next->nr < MOST_MODULES; i++) {
 		const struct module gone = { .range = g.last->ranges[i] };
 
@@ -241,7 +227,7 @@ static int take_snapshot(const struct counters *counters)
 	if (has_unloaded)
 		write_unloaded();
 	g.next->nr = 0;
-	dl_iterate_phdr(write_new, NULL);
+	dl_iterate_phdr(note_loaded, &g);
 	old = g.last;
 	g.last = g.next;
 	g.next = old;
