@@ -5,6 +5,10 @@
 /*
  * The one text table of the command: columns as wide as their cells, two blanks between them,
  * nothing after the last cell of a line.
+ *
+ * Tables and --json have separate writers: a table has other rows (the largest), another order and
+ * cells made of several values.  One description of both was tried for frag, ranks and blocks --by:
+ * 1,287 lines instead of 1,137.
  */
 
 #include <stdio.h>
