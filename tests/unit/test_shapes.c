@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What exact sizes mean in one run: a vocabulary of 3001, hidden size 64, an inner one of 256, two
- * rows of 16 tokens, three layers.
+ * rows of 16 tokens.
  */
 #include "tests/lib/unit.h"
 
@@ -29,19 +29,14 @@ static int64_t see(struct builder_db *b, uint64_t size, enum vt_role role, const
 	return event;
 }
 
-
 static void load(struct builder_db *b, const char *ids_shape)
 {
-	static const char *const layers[] = { "layers.0", "layers.1", "layers.2" };
-
 	see(b, 768256, VT_ROLE_PARAMETER, "embed.weight", "float32", "3001,64");
 	see(b, 65536, VT_ROLE_PARAMETER, "layers.0.up.weight", "float32", "256,64");
 	see(b, 256, VT_ROLE_PARAMETER, "norm.weight", "float32", "64");
 	see(b, 512, VT_ROLE_VARIABLE, "ids", "int64", ids_shape);
 	build_module(b, 1, "Net", NULL, "main: model", 1);
 	build_module(b, 2, "Embedding", "embed", "main: model", 1);
-	for (size_t i = 0; i < VT_ARRAY_SIZE(layers); i++)
-		build_module(b, 10 + i, "Layer", layers[i], "main: model", 1);
 }
 
 static void open_analysis(struct vt_analysis *analysis, const char *path)
@@ -106,42 +101,6 @@ static void sizes_have_classes(void **state)
 	vt_analysis_close(&analysis);
 }
 
-static int is_per_layer(const struct vt_analysis *analysis, int64_t event)
-{
-	for (uint32_t i = 0; i < analysis->model.nr_allocations; i++)
-		if (analysis->model.allocations[i].event == event)
-			return vt_facts_alike(&analysis->facts, &analysis->model.allocations[i]) !=
-			       0;
-	return -1;
-}
-
-static void equal_blocks_are_counted_against_layers(void **state)
-{
-	struct builder_db *b = build_open("layers.db");
-	struct vt_analysis analysis;
-	int64_t once = 0, twice = 0, odd = 0;
-
-	(void)state;
-	load(b, "2,16");
-	/* Another stage's, which does not count. */
-	build_alloc(b, &(struct build_event){ .size = 4096, .python = MAIN });
-	for (int i = 0; i < 6; i++) {
-		twice = build_alloc(b, &(struct build_event){ .size = 8192, .python = FORWARD });
-		if (i < 3)
-			once = build_alloc(
-				b, &(struct build_event){ .size = 4096, .python = FORWARD });
-		if (i < 4)
-			odd = build_alloc(
-				b, &(struct build_event){ .size = 2048, .python = FORWARD });
-	}
-	build_close(b);
-	open_analysis(&analysis, "layers.db");
-	assert_int_equal(is_per_layer(&analysis, once), 1);
-	assert_int_equal(is_per_layer(&analysis, twice), 1);
-	assert_int_equal(is_per_layer(&analysis, odd), 0);
-	vt_analysis_close(&analysis);
-}
-
 static void assert_owner(struct vt_analysis *analysis, int64_t event, const char *owner,
 			 const char *known_by)
 {
@@ -189,8 +148,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(sizes_have_classes, unit_enter, unit_leave),
-		cmocka_unit_test_setup_teardown(equal_blocks_are_counted_against_layers,
-						unit_enter, unit_leave),
 		cmocka_unit_test_setup_teardown(a_size_alone_names_only_what_is_small, unit_enter,
 						unit_leave),
 	};

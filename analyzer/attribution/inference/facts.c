@@ -179,7 +179,7 @@ void vt_facts_init(struct vt_facts *facts, const struct vt_stages *stages,
 	vt_names_init(&facts->names, facts->model);
 	vt_recorded_passes_init(&facts->recorded, stages);
 	vt_recomputes_init(&facts->recomputes, facts->model, &stages->chains);
-	vt_shapes_init(&facts->shapes, &facts->names, stages, rules);
+	vt_shapes_init(&facts->shapes, facts->model, rules);
 	facts->has_optimizer = (uint8_t)has_optimizer(facts->model);
 	facts->last_working_event = find_last_working_event(facts->model);
 	for (uint32_t i = 0; i < facts->model->nr_allocations; i++)
@@ -448,8 +448,6 @@ uint32_t vt_facts_alike(const struct vt_facts *facts, const struct vt_allocation
 
 	if (!vt_allocation_is_owned(a))
 		return 0;
-	if (vt_shapes_is_per_layer(&facts->shapes, facts->stages, a))
-		bits |= 1u << VT_ALIKE_LAYERS;
 	if (facts->containers.is_member[index_of(facts, a)])
 		bits |= 1u << VT_ALIKE_TREE;
 	if (facts->containers.is_score[index_of(facts, a)] ||

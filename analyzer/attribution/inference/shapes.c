@@ -219,93 +219,17 @@ static void merge_sizes(size_vector *sizes)
 	sizes->len = vt_group(sizes->items, sizes->len, compare_sizes, join_sizes);
 }
 
-/* The number behind the last dot of "model.layers.11" is one less than the layers so far. */
-static uint32_t count_layers(const struct vt_model *model)
-{
-	unsigned long most = 0;
-
-	for (uint32_t i = 0; i < model->nr_modules; i++) {
-		const char *name = vt_model_text(model, model->modules[i].name);
-		const char *dot = name ? strrchr(name, '.') : NULL;
-		const char *last = dot ? dot + 1 : name;
-		unsigned long number;
-		char *end;
-
-		if (!last || *last < '0' || *last > '9')
-			continue;
-		number = strtoul(last, &end, 10) + 1;
-		if (!*end && number > most && number < UINT32_MAX)
-			most = number;
-	}
-	return (uint32_t)most;
-}
-
-static struct vt_key span_key(const struct vt_stages *stages, const struct vt_allocation *a)
-{
-	struct vt_key key = { vt_block_rounding_block_bytes(a),
-			      vt_stages_span_at(stages, a->event), 0 };
-
-	return key;
-}
-
-static int is_row(const struct vt_shapes *shapes, uint64_t blocks)
-{
-	return blocks == shapes->nr_layers || blocks == 2ull * shapes->nr_layers;
-}
-
-/* What was counted in one span: the sizes of rows stay. */
-static void keep_rows(struct vt_shapes *shapes, struct vt_map *counts)
-{
-	for (size_t i = 0; i < counts->capacity; i++)
-		if (counts->entries[i].is_used && is_row(shapes, counts->entries[i].value))
-			vt_map_put(&shapes->rows, counts->entries[i].key, 1);
-	vt_map_clear(counts);
-}
-
-/* Allocations are in the order of the spans. */
-static void find_rows(struct vt_shapes *shapes, const struct vt_stages *stages)
-{
-	const struct vt_model *model = stages->timeline->model;
-	struct vt_map counts = { 0 };
-	uint64_t span = VT_NO_INDEX;
-
-	for (uint32_t i = 0; i < model->nr_allocations; i++) {
-		struct vt_key key = span_key(stages, &model->allocations[i]);
-		uint64_t *count;
-
-		if (key.b != span)
-			keep_rows(shapes, &counts);
-		span = key.b;
-		count = vt_map_find(&counts, key);
-		if (count)
-			++*count;
-		else
-			vt_map_put(&counts, key, 1);
-	}
-	keep_rows(shapes, &counts);
-}
-
-int vt_shapes_is_per_layer(const struct vt_shapes *shapes, const struct vt_stages *stages,
-			   const struct vt_allocation *a)
-{
-	return vt_map_find(&shapes->rows, span_key(stages, a)) != NULL;
-}
-
-void vt_shapes_init(struct vt_shapes *shapes, const struct vt_names *names,
-		    const struct vt_stages *stages, const struct vt_rules *rules)
+void vt_shapes_init(struct vt_shapes *shapes, const struct vt_model *model,
+		    const struct vt_rules *rules)
 {
 	struct dimensions dimensions = { 0 };
 	size_vector sizes = { 0 };
 
 	memset(shapes, 0, sizeof(*shapes));
-	shapes->nr_layers = count_layers(names->model);
-	/* One layer is no row. */
-	if (shapes->nr_layers > 1)
-		find_rows(shapes, stages);
-	find_embeddings(&dimensions, names->model, rules);
-	find_inner(&dimensions, names->model);
-	find_batches(&dimensions, names->model);
-	add_parameter_sizes(&sizes, names->model);
+	find_embeddings(&dimensions, model, rules);
+	find_inner(&dimensions, model);
+	find_batches(&dimensions, model);
+	add_parameter_sizes(&sizes, model);
 	if (dimensions.inner.is_full || dimensions.batches.is_full)
 		dimensions.batches.nr = 0;
 	for (unsigned i = 0; i < dimensions.batches.nr; i++)
@@ -319,7 +243,6 @@ void vt_shapes_init(struct vt_shapes *shapes, const struct vt_names *names,
 void vt_shapes_release(struct vt_shapes *shapes)
 {
 	free(shapes->sizes);
-	vt_map_release(&shapes->rows);
 	memset(shapes, 0, sizeof(*shapes));
 }
 

@@ -8,13 +8,11 @@
  * logits are b*T*V elements, a hidden state b*T*h, an intermediate one b*T*i, scores of attention
  * b*a*T*T, all of 2 or 4 bytes; and parameters have the sizes that they have.
  *
- * Equal sizes prove little: rules may only break ties with them.  As many equal blocks in one stage
- * as the model has layers, or twice as many, prove a little more.
+ * Equal sizes prove little: rules may only break ties with them.
  */
 
-#include "analyzer/attribution/timeline/stages.h"
-#include "analyzer/base/map.h"
-#include "analyzer/model/names.h"
+#include "analyzer/attribution/rules/rules.h"
+#include "analyzer/model/model.h"
 
 struct vt_shape_size {
 	uint64_t size_bytes; /* as the allocator rounds it */
@@ -24,21 +22,16 @@ struct vt_shape_size {
 struct vt_shapes {
 	struct vt_shape_size *sizes; /* sorted */
 	uint32_t nr;
-	uint32_t nr_layers; /* of the longest row of numbered modules; 0: none */
-	struct vt_map rows; /* sizes of which a span made one or two blocks per layer, by span */
 };
 
-void vt_shapes_init(struct vt_shapes *shapes, const struct vt_names *names,
-		    const struct vt_stages *stages, const struct vt_rules *rules);
+void vt_shapes_init(struct vt_shapes *shapes, const struct vt_model *model,
+		    const struct vt_rules *rules);
 void vt_shapes_release(struct vt_shapes *shapes);
 
 /* Bit per enum vt_shape_class: what has exactly that size. */
 uint32_t vt_shapes_of_size(const struct vt_shapes *shapes, uint64_t size_bytes);
 /* ... of all sizes that may have been asked for with that block. */
 uint32_t vt_shapes_classes(const struct vt_shapes *shapes, const struct vt_model *model,
-			   const struct vt_allocation *a);
-/* Whether the span that made it made one or two equal blocks per layer. */
-int vt_shapes_is_per_layer(const struct vt_shapes *shapes, const struct vt_stages *stages,
 			   const struct vt_allocation *a);
 
 #endif

@@ -123,9 +123,8 @@
 	X(SCORES, "scores")                                                                        \
 	X(PARAMETER, "parameter") /* a matrix or more of a module */
 
-/* How many blocks of its size its stage made. */
+/* Others of its shape or size. */
 #define VT_ALIKE(X)                                                                                \
-	X(LAYERS, "layers") /* one or two per layer of the model */                                \
 	X(TREE, "tree")     /* a container has such ones by number (parameter_containers.h) */     \
 	X(SCORES, "scores") /* ... or of a product on the way to a choice */
 

@@ -33,7 +33,7 @@
 	X(CAST_OF, "cast_of", WORDS)          /* the same of a copy in half the width */           \
 	X(LIKE, "like", WORDS)                /* what has its shape, in any type */                \
 	X(SHAPE_CLASS, "shape_class", WORDS)  /* what has this exact size here */                  \
-	X(ALIKE, "alike", WORDS)              /* how many equal ones its stage made */             \
+	X(ALIKE, "alike", WORDS)              /* which others have its shape or size */            \
 	X(SHARE, "share", WORDS)              /* of the peak */                                    \
 	X(NAME, "name", NAMES)                /* under which the probe found it */                 \
 	X(HOLDER, "holder", NAMES)            /* the variable that its root was found in */        \
