@@ -116,12 +116,23 @@ static uint8_t *find_all_logits(const struct vt_finding_context *context)
 	return found;
 }
 
+/* A weight that the embedding shares has one gradient: their sum, made as this one is let go. */
+static int is_added_to_gradient(const struct vt_finding_context *context, uint32_t i)
+{
+	const struct vt_allocation *all = context->model->allocations, *a = &all[i];
+	uint32_t behind = vt_search_first(k, context->model->nr_allocations,
+					  all[k].event < a->freed_event);
+
+	return a->freed_event != VT_NEVER && behind - 1 > i && is_gradient(context, behind - 1) &&
+	       all[behind - 1].requested_bytes == a->requested_bytes;
+}
+
 /* The product that is the head's gradient: in 16 bits it is cast before it is one. */
 static int is_head_gradient(const struct vt_finding_context *context, uint32_t i)
 {
 	uint64_t twice = 2 * context->model->allocations[i].size_bytes;
 
-	return is_gradient(context, i) ||
+	return is_gradient(context, i) || is_added_to_gradient(context, i) ||
 	       vt_shapes_of_size(&context->facts->shapes, twice) & 1u << VT_SHAPE_PARAMETER;
 }
 
