@@ -19,13 +19,26 @@ struct vt_key vt_finding_context_name_key(const struct vt_finding_context *conte
 	return vt_map_text_key(name ? name : "", name ? strlen(name) : 0);
 }
 
+static struct vt_owner_answers *answers_of(struct vt_asked_owners *asked, const char *owner)
+{
+	for (size_t i = 0; i < asked->len; i++)
+		if (asked->items[i].owner == owner)
+			return &asked->items[i].answers;
+	vt_vector_push(asked, ((struct vt_asked_owner){ .owner = owner }));
+	return &asked->items[asked->len - 1].answers;
+}
+
 int vt_finding_context_is_owner(const struct vt_finding_context *context, uint32_t allocation,
 				const char *owner)
 {
-	struct vt_verdict verdict = vt_attribution_judge(context->attribution, allocation);
-	const char *is = vt_attribution_owner(context->attribution, verdict.owner);
+	uint32_t number = vt_attribution_judge(context->attribution, allocation).owner;
+	uint8_t *answer = vt_owner_answers_of(answers_of(context->asked, owner), number);
 
-	return vt_owner_path_is_below(is, owner, strlen(owner));
+	if (!*answer)
+		*answer = vt_owner_path_is_below(
+				  vt_attribution_owner(context->attribution, number), owner,
+				  strlen(owner)) ? 2 : 1;
+	return *answer == 2;
 }
 
 static void release(struct vt_finding *finding)
@@ -195,6 +208,7 @@ void vt_finding_context_init(struct vt_finding_context *context, int64_t event)
 	VT_VECTOR(uint32_t) live = { 0 };
 	char *ended;
 
+	context->asked = vt_xcalloc(1, sizeof(*context->asked));
 	context->facts = context->attribution->facts;
 	context->model = context->facts->model;
 	context->timeline = stages->timeline;
@@ -225,6 +239,10 @@ void vt_finding_context_init(struct vt_finding_context *context, int64_t event)
 
 void vt_finding_context_release(struct vt_finding_context *context)
 {
+	for (size_t i = 0; i < context->asked->len; i++)
+		vt_vector_release(&context->asked->items[i].answers);
+	vt_vector_release(context->asked);
+	free(context->asked);
 	free(context->live);
 	free(context->unused_graph);
 }

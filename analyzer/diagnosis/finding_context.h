@@ -8,6 +8,7 @@
  */
 
 #include "analyzer/attribution/attribution.h"
+#include "analyzer/attribution/owner_answers.h"
 #include "analyzer/base/map.h"
 #include "analyzer/diagnosis/savings.h"
 #include "analyzer/model/describe.h"
@@ -45,6 +46,14 @@ enum vt_unused_graph {
 	VT_BEHIND_ITS_PASS, /* made of the pass's result: the loss, for instance */
 };
 
+/* Which owners are one, or below it: 1 not, 2 so. */
+struct vt_asked_owner {
+	const char *owner; /* its address stands for it */
+	struct vt_owner_answers answers;
+};
+
+VT_VECTOR_DECLARE(vt_asked_owners, struct vt_asked_owner);
+
 struct vt_finding_context {
 	struct vt_findings *findings;
 	struct vt_attribution *attribution;
@@ -58,6 +67,7 @@ struct vt_finding_context {
 	uint64_t peak_bytes;
 	uint32_t *live; /* allocations with an owner at that event */
 	uint32_t nr_live;
+	struct vt_asked_owners *asked;
 	uint8_t *unused_graph; /* by allocation: enum vt_unused_graph, as find_graphs found it */
 	uint32_t step;   /* 0: in none */
 	uint8_t stage;   /* enum vt_stage */
@@ -72,7 +82,7 @@ void vt_finding_context_release(struct vt_finding_context *context);
 /* The key of a tensor's name in a map; that of "" where it has none. */
 struct vt_key vt_finding_context_name_key(const struct vt_finding_context *context,
 					  const struct vt_tensor *tensor);
-/* Owner and all below it. */
+/* Owner, a text that stays where it is, and all below it. */
 int vt_finding_context_is_owner(const struct vt_finding_context *context, uint32_t allocation,
 				const char *owner);
 /* Whether bytes at the highest use are not worth a line. */

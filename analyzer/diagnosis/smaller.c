@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyzer/attribution/owner_answers.h"
 #include "analyzer/base/owner_path.h"
 #include "analyzer/diagnosis/inputs.h"
 #include "analyzer/diagnosis/oom_remedies.h"
@@ -24,11 +25,18 @@ struct vt_smaller_trial {
 	struct vt_scaling_size was;
 	uint8_t *powers; /* by allocation: with which power of the length it grows; 0: not at all */
 	uint8_t of_request; /* the same of what failed */
+	struct vt_owner_answers are_growing; /* 1 not, 2 so */
 };
 
-static int is_growing(const char *owner)
+static int is_growing(struct vt_smaller_trial *trial, uint32_t owner)
 {
-	return vt_owner_path_is_below_any(owner, growing, VT_ARRAY_SIZE(growing));
+	uint8_t *answer = vt_owner_answers_of(&trial->are_growing, owner);
+
+	if (!*answer)
+		*answer = vt_owner_path_is_below_any(
+				  vt_attribution_owner(trial->attribution, owner), growing,
+				  VT_ARRAY_SIZE(growing)) ? 2 : 1;
+	return *answer == 2;
 }
 
 static uint8_t power_of(const struct vt_smaller_trial *trial, uint64_t size_bytes)
@@ -42,7 +50,7 @@ static uint8_t power_of_block(struct vt_smaller_trial *trial, uint32_t allocatio
 {
 	struct vt_verdict verdict = vt_attribution_judge(trial->attribution, allocation);
 
-	if (!is_growing(vt_attribution_owner(trial->attribution, verdict.owner)))
+	if (!is_growing(trial, verdict.owner))
 		return 0;
 	return power_of(trial, trial->trace->model->allocations[allocation].size_bytes);
 }
@@ -260,6 +268,7 @@ void vt_smaller_begin(struct vt_smaller *smaller, struct vt_attribution *attribu
 {
 	int64_t event = trace->model->ooms[oom].event;
 	struct vt_smaller_trial trial = { .attribution = attribution, .trace = trace };
+	int rc;
 
 	memset(smaller, 0, sizeof(*smaller));
 	if (read_batch(smaller, attribution->facts, event) ||
@@ -268,7 +277,9 @@ void vt_smaller_begin(struct vt_smaller *smaller, struct vt_attribution *attribu
 		return;
 	}
 	trial.was = (struct vt_scaling_size){ smaller->batch, smaller->length };
-	if (find_powers(&trial)) {
+	rc = find_powers(&trial);
+	vt_vector_release(&trial.are_growing);
+	if (rc) {
 		memset(smaller, 0, sizeof(*smaller));
 	} else {
 		smaller->trial = vt_xmalloc(sizeof(trial));
