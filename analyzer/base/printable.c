@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/base/printable.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "analyzer/base/util.h"
 #include "common/character.h"
@@ -17,6 +20,14 @@ char *vt_printable_make(char *text)
 		c += len;
 	}
 	return text;
+}
+
+void vt_printable_path(const char *path)
+{
+	char *shown = isatty(STDOUT_FILENO) ? vt_printable_copy(path) : vt_xstrdup(path);
+
+	puts(shown);
+	free(shown);
 }
 
 char *vt_printable_copy(const char *text)

@@ -14,4 +14,10 @@ char *vt_printable_make(char *text);
 /* A copy (free()), NULL for NULL. */
 char *vt_printable_copy(const char *text);
 
+/*
+ * The name of a file that was written, alone on a line of standard output: as it is for the program
+ * that reads it, as above on a terminal.
+ */
+void vt_printable_path(const char *path);
+
 #endif

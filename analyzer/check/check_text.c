@@ -96,18 +96,17 @@ void vt_check_print_failure(const struct vt_check *check, const struct vt_check_
 static void print_head(const struct vt_check *check, FILE *out)
 {
 	const struct vt_budget *budget = check->options->budget;
-	char *path = vt_printable_copy(vt_db_path(check->measure.analysis->db));
 	char *budget_path = vt_printable_copy(budget->path);
 	char *baseline = vt_printable_copy(budget->baseline);
 
-	fprintf(out, "CHECK  %s against %s", path, budget_path);
+	fprintf(out, "CHECK  %s against %s", vt_db_shown_path(check->measure.analysis->db),
+		budget_path);
 	if (baseline)
 		fprintf(out, ", baseline %s", baseline);
 	fputs("\n", out);
 	for (unsigned i = 0; i < check->notes.nr; i++)
 		fprintf(out, "  note: %s\n", check->notes.text[i]);
 	fputs("\n", out);
-	free(path);
 	free(budget_path);
 	free(baseline);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyzer/base/diag.h"
+#include "analyzer/base/printable.h"
 #include "analyzer/commands/cmd.h"
 #include "analyzer/commands/view.h"
 #include "analyzer/export/export.h"
@@ -123,11 +124,14 @@ static int export_tables(const struct wanted *wanted, const struct vt_view *view
 	};
 	struct vt_diag diag = { 0 };
 	uint32_t nr_ranks = 0;
+	char *output;
 
 	if (vt_export_run(view->path, &tables, &nr_ranks, &diag))
 		return vt_diag_print(&diag);
+	output = vt_printable_copy(wanted->output);
 	fprintf(stderr, "vtrace: tables of %u recording%s as %s in %s\n", nr_ranks,
-		nr_ranks == 1 ? "" : "s", wanted->format, wanted->output);
+		nr_ranks == 1 ? "" : "s", wanted->format, output);
+	free(output);
 	return VT_EXIT_OK;
 }
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "analyzer/base/diag.h"
+#include "analyzer/base/printable.h"
 #include "analyzer/commands/cmd.h"
 #include "analyzer/commands/page.h"
 #include "analyzer/commands/view.h"
@@ -96,7 +97,7 @@ int vt_cmd_html(int argc, char **argv)
 		return vt_diag_print(&diag);
 	output = vt_page_output(&request);
 	if (strcmp(output, "-") != 0)
-		puts(output);
+		vt_printable_path(output);
 	if (is_opened)
 		open_page(output);
 	free(output);

@@ -10,6 +10,7 @@
 #include "analyzer/base/util.h"
 #include "analyzer/commands/cmd.h"
 #include "analyzer/base/new_file.h"
+#include "analyzer/base/printable.h"
 #include "analyzer/base/recording_file.h"
 #include "analyzer/database/db.h"
 #include "analyzer/snapshot/snapshot.h"
@@ -124,7 +125,7 @@ int vt_cmd_import(int argc, char **argv)
 		     vt_diag_print(&diag) :
 		     VT_EXIT_OK;
 	if (rc == VT_EXIT_OK)
-		puts(output);
+		vt_printable_path(output);
 	free(output);
 	return rc;
 }

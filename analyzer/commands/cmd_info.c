@@ -188,7 +188,7 @@ static void print_json(struct vt_db *db)
 	vt_json_set(root, "devices", json_devices(db));
 	vt_json_set(root, "counts", counts);
 	vt_json_set(root, "periods", json_periods(db));
-	json_dumpf(root, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+	json_dumpf(root, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER | vt_json_escapes(stdout));
 	putchar('\n');
 	json_decref(root);
 }
@@ -299,7 +299,7 @@ static void print_text(struct vt_db *db)
 	struct vt_stmt *stmt;
 	char size[VT_UNITS_MAX];
 
-	printf("%-20s %s, %s\n", "file", vt_db_path(db),
+	printf("%-20s %s, %s\n", "file", vt_db_shown_path(db),
 	       vt_units_bytes(size, sizeof(size), (uint64_t)file_bytes(db)));
 	print_fact(db, "command", "command");
 	print_fact(db, "executable", "executable");

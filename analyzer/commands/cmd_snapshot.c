@@ -8,6 +8,7 @@
 #include "analyzer/base/diag.h"
 #include "analyzer/base/new_file.h"
 #include "analyzer/base/options.h"
+#include "analyzer/base/printable.h"
 #include "analyzer/base/recording_file.h"
 #include "analyzer/base/util.h"
 #include "analyzer/commands/cmd.h"
@@ -163,7 +164,7 @@ int vt_cmd_snapshot(int argc, char **argv)
 		output = standard = name_beside(path);
 	rc = freeze(path, output, is_forced, &diag);
 	if (!rc)
-		puts(output);
+		vt_printable_path(output);
 	free(standard);
 	free(path);
 	return rc ? vt_diag_print(&diag) : VT_EXIT_OK;

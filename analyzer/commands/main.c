@@ -6,6 +6,7 @@
 #include "analyzer/commands/cmd.h"
 #include "analyzer/commands/launch.h"
 #include "analyzer/base/diag.h"
+#include "analyzer/base/printable.h"
 #include "analyzer/base/util.h"
 #include "vtrace_commit.h"
 
@@ -35,7 +36,8 @@ static int run_command(int argc, char **argv)
 	for (size_t i = 0; i < VT_ARRAY_SIZE(commands); i++)
 		if (!strcmp(argv[0], commands[i].name))
 			return commands[i].run(argc, argv);
-	fprintf(stderr, "vtrace: %s: unknown command; vtrace --help lists them\n", argv[0]);
+	fprintf(stderr, "vtrace: %s: unknown command; vtrace --help lists them\n",
+		vt_printable_make(argv[0]));
 	return VT_EXIT_USAGE;
 }
 
@@ -70,7 +72,7 @@ int main(int argc, char **argv)
 		return flush_output(VT_EXIT_OK);
 	}
 	if (argv[1][0] == '-') {
-		fprintf(stderr, "vtrace: %s: unknown option\n", argv[1]);
+		fprintf(stderr, "vtrace: %s: unknown option\n", vt_printable_make(argv[1]));
 		print_usage(stderr);
 		return VT_EXIT_USAGE;
 	}

@@ -29,6 +29,7 @@
 #include "analyzer/database/migrations.h"
 #include "analyzer/base/embedded.h"
 #include "analyzer/base/new_file.h"
+#include "analyzer/base/printable.h"
 #include "analyzer/base/util.h"
 #include "common/kinds.h"
 
@@ -41,6 +42,11 @@
 const char *vt_db_path(const struct vt_db *db)
 {
 	return db->path;
+}
+
+const char *vt_db_shown_path(const struct vt_db *db)
+{
+	return db->shown_path;
 }
 
 const char *vt_db_error(const struct vt_db *db)
@@ -129,6 +135,14 @@ static int write_schema(struct vt_db *db)
 	return vt_db_commit(db);
 }
 
+static void set_path(struct vt_db *db, const char *path)
+{
+	free(db->path);
+	free(db->shown_path);
+	db->path = vt_xstrdup(path);
+	db->shown_path = vt_printable_copy(path);
+}
+
 static int open_raw(struct vt_db **out, const char *path, int flags, struct vt_diag *diag)
 {
 	struct vt_db *db = vt_xcalloc(1, sizeof(*db));
@@ -138,7 +152,7 @@ static int open_raw(struct vt_db **out, const char *path, int flags, struct vt_d
 	 * first use.
 	 */
 	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
-	db->path = vt_xstrdup(path);
+	set_path(db, path);
 	if (sqlite3_open_v2(path, &db->raw, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK) {
 		int error = db->raw ? sqlite3_system_errno(db->raw) : ENOMEM;
 
@@ -325,8 +339,7 @@ int vt_db_open_memory(struct vt_db **out, const char *name, struct vt_diag *diag
 
 	if (open_raw(&db, ":memory:", SQLITE_OPEN_READWRITE, diag))
 		return -1;
-	free(db->path);
-	db->path = vt_xstrdup(name);
+	set_path(db, name);
 	if (write_schema(db)) {
 		vt_db_diag(db, diag);
 		vt_db_close(db);
@@ -345,6 +358,7 @@ void vt_db_close(struct vt_db *db)
 	vt_db_rows_close(db->rows);
 	sqlite3_close(db->raw);
 	free(db->path);
+	free(db->shown_path);
 	free(db);
 }
 

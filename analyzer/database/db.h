@@ -44,6 +44,8 @@ int vt_db_open_memory(struct vt_db **db, const char *name, struct vt_diag *diag)
 void vt_db_close(struct vt_db *db);
 
 const char *vt_db_path(const struct vt_db *db);
+/* The same as a terminal may have it (printable.h). */
+const char *vt_db_shown_path(const struct vt_db *db);
 const char *vt_db_error(const struct vt_db *db);
 /* Whether the latest error was that somebody else holds a lock. */
 int vt_db_is_busy(const struct vt_db *db);

@@ -16,7 +16,7 @@ struct vt_stmt;
 
 struct vt_db {
 	sqlite3 *raw;
-	char *path;
+	char *path, *shown_path;
 	struct vt_stmt *statements; /* all that are not freed yet */
 	struct vt_db_rows *rows;    /* NULL until something is appended */
 	char error[256];

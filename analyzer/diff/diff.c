@@ -305,7 +305,7 @@ static char *describe_unfinished(const struct vt_diff *diff, int side)
 	if (of != diff->sides[side])
 		return vt_xasprintf("a %s %s, and is not compared: %s",
 				    side == VT_DIFF_NEW ? "new run" : "run of the base", ending,
-				    vt_db_path(of->analysis.db));
+				    vt_db_shown_path(of->analysis.db));
 	return vt_xasprintf("the %s %s: its figures lack what would have followed; %s",
 			    side == VT_DIFF_NEW ? "new run" : "base", ending,
 			    side == VT_DIFF_NEW ? "less memory is not an improvement"

@@ -16,7 +16,7 @@
 static void print_side(const struct vt_diff *diff, int side, FILE *out)
 {
 	fprintf(out, "%-4s  %s", side == VT_DIFF_NEW ? "new" : "base",
-		vt_db_path(diff->sides[side]->analysis.db));
+		vt_db_shown_path(diff->sides[side]->analysis.db));
 	if (diff->nr_recordings[side] > 1)
 		fprintf(out, ", the median of %u recordings by most allocated bytes",
 			diff->nr_recordings[side]);

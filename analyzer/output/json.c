@@ -2,6 +2,7 @@
 #include "analyzer/output/json.h"
 
 #include <math.h>
+#include <unistd.h>
 
 #include "analyzer/base/util.h"
 
@@ -60,10 +61,15 @@ void vt_json_put_text(const char *text, FILE *out)
 	json_decref(value);
 }
 
+size_t vt_json_escapes(FILE *out)
+{
+	return isatty(fileno(out)) ? JSON_ENSURE_ASCII : 0;
+}
+
 void vt_json_print(json_t *value, FILE *out)
 {
 	/* Six digits: shares of bytes, nothing finer. */
-	json_dumpf(value, out, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
+	json_dumpf(value, out, JSON_INDENT(1) | JSON_REAL_PRECISION(6) | vt_json_escapes(out));
 	fputc('\n', out);
 	json_decref(value);
 }

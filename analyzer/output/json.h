@@ -52,6 +52,11 @@ json_t *vt_json_append_object(json_t *array);
 
 /* Prints a text as JSON, where a document is too long to be built first. */
 void vt_json_put_text(const char *text, FILE *out);
+/*
+ * A flag of jansson's: on a terminal all that is not ASCII is escaped, which says the same and
+ * drives nothing.
+ */
+size_t vt_json_escapes(FILE *out);
 /* Prints with a newline after it and releases `value`. */
 void vt_json_print(json_t *value, FILE *out);
 

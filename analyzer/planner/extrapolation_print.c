@@ -164,7 +164,7 @@ void vt_extrapolation_print_text(const struct vt_extrapolation *x, const struct 
 	char *note = note_of(x);
 
 	fprintf(out, "from %s: recorded with %s, scaled to %s\n",
-		vt_db_path(x->analysis->db), was, is);
+		vt_db_shown_path(x->analysis->db), was, is);
 	fprintf(out, "assumed: %s\n", same_order);
 	if (note)
 		fprintf(out, "note: %s\n", note);

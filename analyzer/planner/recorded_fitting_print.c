@@ -67,7 +67,7 @@ void vt_recorded_fitting_print_text(const struct vt_recorded_fitting *fitting, F
 	char b[3][VT_UNITS_MAX];
 
 	fprintf(out, "from %s: allocated peak %s, budget %s less %s of the context\n",
-		vt_db_path(fitting->analysis->db),
+		vt_db_shown_path(fitting->analysis->db),
 		vt_units_bytes(b[0], sizeof(b[0]), (uint64_t)fitting->was_bytes),
 		vt_units_bytes(b[1], sizeof(b[1]), fitting->budget_bytes),
 		vt_units_bytes(b[2], sizeof(b[2]), fitting->context_bytes));

@@ -139,7 +139,7 @@ void vt_run_comparison_print_text(const struct vt_run_comparison *comparison, FI
 	struct vt_table table;
 	char *note;
 
-	fprintf(out, "against %s, %s\n", vt_db_path(comparison->measured.analysis->db),
+	fprintf(out, "against %s, %s\n", vt_db_shown_path(comparison->measured.analysis->db),
 		comparison->measured.device->name ? comparison->measured.device->name : "?");
 	for (unsigned i = 0; (note = note_at(comparison, i)); i++) {
 		if (*note)

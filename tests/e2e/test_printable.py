@@ -2,12 +2,14 @@
 """Recorded texts drive no terminal and end no line: not in text, not in Markdown."""
 import json
 import re
+import shlex
 import shutil
 import sqlite3
+import subprocess
 
 import pytest
 
-from recording import PYTHON, WORKLOADS, record, vtrace
+from recording import PYTHON, TIMEOUT_S, VTRACE, WORKLOADS, clean_environment, record, vtrace
 
 # A colour, a carriage return, a line, a fence, CSI in one character, DEL, text from right to left, a line of Unicode's.
 WILD = "\x1b[31m\r\n```\n\x9b\x7f\u202e\u2066\u2028"
@@ -88,6 +90,51 @@ def test_rules_drive_no_terminal(recorded, tmp_path):
                                       "reason = because\x9b8\x7f\n[include]\nrules = default\n")
     assert "mine?[2J???" in printed(vtrace("report", "--rules", tmp_path / "own.ini", recorded.database))
     printed(vtrace("explain", "--rules", tmp_path / "own.ini", recorded.database, "1"))
+
+
+WILD_NAME = "r\x1b[31m\x9b\x7f\u202e\u2028.db"
+RAW = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e]")
+
+
+@pytest.fixture(name="wild_name")
+def fixture_wild_name(recorded, tmp_path):
+    shutil.copy(recorded.database, tmp_path / WILD_NAME)
+    shutil.copy(recorded.database, tmp_path / "base.db")
+    (tmp_path / "b.toml").write_text('[total]\nallocated = "1 TiB"\n')
+    return tmp_path
+
+
+@pytest.mark.parametrize("command", (("info",), ("diff", "base.db"), ("check", "--budget", "b.toml"),
+                                     ("estimate", "--from"), ("export", "--format", "csv", "-o", "o\x1b[31m")),
+                         ids=lambda command: command[0])
+def test_the_name_of_a_recording_drives_no_terminal(wild_name, command):
+    done = vtrace(*command, WILD_NAME, cwd=wild_name)
+    assert done.returncode == 0, done.stderr
+    assert not RAW.search(done.stdout + done.stderr), ascii(done.stdout + done.stderr)
+
+
+def on_a_terminal(folder, *command):
+    """What it printed: (to a program, to a terminal)."""
+    piped = vtrace(*command, cwd=folder).stdout
+    done = subprocess.run(["script", "-qec", shlex.join(map(str, (VTRACE, *command))), "/dev/null"], cwd=folder,
+                          env=clean_environment(), capture_output=True, text=True, timeout=TIMEOUT_S,
+                          stdin=subprocess.DEVNULL, check=True)
+    return piped, done.stdout.replace("\r\n", "\n")
+
+
+def test_data_for_programs_is_tame_on_a_terminal(wild_name):
+    piped, shown = on_a_terminal(wild_name, "html", "--force", WILD_NAME)
+    assert (piped, shown) == (WILD_NAME.replace(".db", ".html") + "\n", "r?[31m" + 9 * "?" + ".html\n")
+    piped, shown = on_a_terminal(wild_name, "list", "--json", ".")
+    # Of DEL, which a terminal ignores, JSON has no escape here.
+    assert json.loads(piped) == json.loads(shown) and not RAW.search(shown.replace("\x7f", ""))
+    assert RAW.search(piped.replace("\x7f", ""))
+
+
+def test_an_unknown_command_drives_no_terminal():
+    for word in ("x\x1b[31m\u202e", "--x\x9b"):
+        done = vtrace(word)
+        assert done.returncode == 2 and not RAW.search(done.stderr), ascii(done.stderr)
 
 
 def test_a_wrong_option_drives_no_terminal(recorded):
