@@ -3,10 +3,11 @@
  * A server of many days as its journal, imported as it is written, with VTRACE_KEEP from the
  * environment: what the collector does, with the days' clock run fast.
  *
- * 	server EVENTS HOURS FILE.db
+ * 	server EVENTS HOURS FILE.db [stops]
  *
  * One line of JSON for each hour (what the database said then and what the ledger says) and a last
- * one.  The stream is the same each time: killed and begun again, it goes on where the database is.
+ * one; "stops": it waits for a line of standard input after each hour's.  The stream is the same
+ * each time: killed and begun again, it goes on where the database is.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,6 +53,7 @@ static struct server {
 	unsigned int nr_requests;
 	uint64_t most_disk, most_log;
 	uint64_t forgotten_bytes; /* of the journal's memory */
+	int stops;
 } g;
 
 static void die(const char *what)
@@ -117,7 +119,7 @@ static void tell_hour(void)
 		 (unsigned long long)g.hour_event, (unsigned long long)g.hour_event);
 	printf("{\"hour\": %llu, \"live\": [%llu, %lld], \"most\": [%llu, %lld],"
 	       " \"event\": [%llu, %lld], \"allocations\": [%llu, %lld],"
-	       " \"failures\": [%llu, %lld]}\n",
+	       " \"failures\": [%llu, %lld], \"most_so_far\": %llu, \"event_so_far\": %llu}\n",
 	       (unsigned long long)g.hour, (unsigned long long)g.allocated_bytes,
 	       (long long)vt_db_query_int(g.db,
 					  "SELECT sum(size_bytes) FROM allocation"
@@ -138,7 +140,11 @@ static void tell_hour(void)
 	       (long long)vt_db_query_int(g.db,
 					  "SELECT failed_requests FROM period"
 					  " ORDER BY id DESC LIMIT 1",
-					  0));
+					  0),
+	       (unsigned long long)g.most_bytes, (unsigned long long)g.most_event);
+	fflush(stdout);
+	if (g.stops && getchar() == EOF)
+		exit(1);
 }
 
 static void count_most(uint64_t event)
@@ -321,13 +327,22 @@ static void open_recording(const char *path)
 		die(diag.text);
 }
 
+static uint64_t processor_ns(const struct rusage *usage)
+{
+	const struct timeval *user = &usage->ru_utime, *kernel = &usage->ru_stime;
+
+	return (uint64_t)(user->tv_sec + kernel->tv_sec) * 1000000000 +
+	       (uint64_t)(user->tv_usec + kernel->tv_usec) * 1000;
+}
+
 int main(int argc, char **argv)
 {
 	struct vt_diag diag = { 0 };
 	struct rusage usage;
 
-	if (argc != 4)
+	if (argc < 4)
 		return 2;
+	g.stops = argc > 4;
 	g.nr_events = strtoull(argv[1], NULL, 10);
 	g.interval_ns = strtoull(argv[2], NULL, 10) * HOUR_NS / (g.nr_events + 64);
 	open_recording(argv[3]);
@@ -345,12 +360,13 @@ int main(int argc, char **argv)
 	getrusage(RUSAGE_SELF, &usage);
 	printf("{\"events\": %llu, \"live\": %llu, \"blocks\": %llu, \"most\": %llu,"
 	       " \"event\": %llu, \"leaks\": %llu, \"failures\": %llu, \"infos\": %llu,"
-	       " \"disk\": %llu, \"log\": %llu, \"resident_kib\": %ld}\n",
+	       " \"disk\": %llu, \"log\": %llu, \"resident_kib\": %ld, \"processor_ns\": %llu}\n",
 	       (unsigned long long)g.b.nr_events, (unsigned long long)g.allocated_bytes,
 	       (unsigned long long)g.nr_live, (unsigned long long)g.most_bytes,
 	       (unsigned long long)g.most_event, (unsigned long long)g.nr_leaks,
 	       (unsigned long long)g.nr_failures, (unsigned long long)g.nr_infos,
-	       (unsigned long long)g.most_disk, (unsigned long long)g.most_log, usage.ru_maxrss);
+	       (unsigned long long)g.most_disk, (unsigned long long)g.most_log, usage.ru_maxrss,
+	       (unsigned long long)processor_ns(&usage));
 	vt_db_close(g.db);
 	return 0;
 }
