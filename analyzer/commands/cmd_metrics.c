@@ -16,14 +16,15 @@
 #include "analyzer/live/http.h"
 #include "analyzer/live/interrupt.h"
 #include "analyzer/live/listener.h"
+#include "analyzer/live/look.h"
 #include "analyzer/live/metrics.h"
 
 #define MOST_SECONDS 86400
 
 #define TYPE "application/openmetrics-text; version=1.0.0; charset=utf-8"
-/* A text answers so long, and ten times as long as it took to make. */
-#define LIFE_NS	   1000000000ull
-#define MOST_SHARE 10
+/* A text answers so long at least. */
+#define LIFE_S	  1
+#define NS_PER_MS 1000000ull
 /* Between two looks whether the programs still run. */
 #define PAUSE_MS 2000
 
@@ -52,36 +53,24 @@ struct wanted {
 	char *port;
 };
 
-/* Sets *is_running: a program still runs.  vt_ranks_runs_release in any case. */
-static int read_runs(struct vt_ranks_runs *runs, const char *path, int *is_running,
-		     struct vt_diag *diag)
-{
-	const struct vt_rank_options rank_options = { .when = "end" };
-
-	*is_running = 0;
-	if (vt_ranks_runs_init(runs, path, &rank_options, 0, diag))
-		return -1;
-	*is_running = vt_ranks_runs_is_running(runs);
-	return 0;
-}
-
 static int print_once(const struct wanted *wanted, int *is_running, struct vt_diag *diag)
 {
 	const char *path = wanted->output ? wanted->output : "-";
 	enum vt_metrics_format format = vt_util_has_suffix(path, ".prom") ?
 						VT_METRICS_PROMETHEUS :
 						VT_METRICS_OPENMETRICS;
-	struct vt_ranks_runs runs = { 0 };
+	struct vt_look look;
 	struct vt_output output;
-	int rc = read_runs(&runs, wanted->path, is_running, diag);
+	int rc = vt_look_init(&look, wanted->path, diag);
 
 	if (!rc)
 		rc = vt_output_open(&output, path, 1, diag);
 	if (!rc) {
-		vt_metrics_print(&runs, format, output.file);
+		vt_metrics_print(&look.runs, format, output.file);
 		rc = vt_output_close(&output, 0, diag);
 	}
-	vt_ranks_runs_release(&runs);
+	*is_running = look.is_running;
+	vt_look_release(&look);
 	return rc;
 }
 
@@ -110,21 +99,20 @@ struct text {
 
 static void make_text(struct text *text)
 {
-	struct vt_ranks_runs runs = { 0 };
-	uint64_t start = vt_clock_ns(), took;
+	struct vt_look look;
 	FILE *out;
 
 	free(text->data);
 	text->data = NULL;
-	text->rc = read_runs(&runs, text->path, &text->is_running, text->diag);
+	text->rc = vt_look_init(&look, text->path, text->diag);
+	text->is_running = look.is_running;
 	out = text->rc ? NULL : open_memstream(&text->data, &text->len);
 	if (out) {
-		vt_metrics_print(&runs, VT_METRICS_OPENMETRICS, out);
+		vt_metrics_print(&look.runs, VT_METRICS_OPENMETRICS, out);
 		fclose(out);
 	}
-	vt_ranks_runs_release(&runs);
-	took = vt_clock_ns() - start;
-	text->end_ns = start + took + (took * MOST_SHARE > LIFE_NS ? took * MOST_SHARE : LIFE_NS);
+	text->end_ns = vt_clock_ns() + vt_look_pause_ms(LIFE_S, look.took_ns) * NS_PER_MS;
+	vt_look_release(&look);
 }
 
 static const char *current_text(void *context, size_t *len)

@@ -114,7 +114,7 @@ struct run {
 	char *path; /* of the command's executable */
 	struct vt_target target;
 	struct vt_simulate simulate;
-	struct vt_warnings warnings;
+	struct vt_threshold_watch watch;
 	uint64_t start_realtime_ns;
 	uint64_t end_ns; /* of the program, CLOCK_MONOTONIC */
 };
@@ -204,12 +204,13 @@ static int read_options(struct run *run, int argc, char **argv)
 			setenv("VTRACE_COLLECT", "0", 1);
 			break;
 		case OPTION_THEN:
-			run->warnings.then.command = optarg;
+			run->watch.command.text = optarg;
 			break;
 		case OPTION_WARN:
-			if (!vt_warnings_add(&run->warnings, optarg))
+			if (!vt_threshold_watch_add(&run->watch, optarg))
 				break;
-			vt_options_wrong(&spec, "--warn %s: not " VT_WARN_RULE_EXAMPLES, optarg);
+			vt_options_wrong(&spec, "--warn %s: not " VT_THRESHOLD_RULE_EXAMPLES,
+					 optarg);
 			return VT_OPTIONS_WRONG;
 		}
 	}
@@ -465,7 +466,7 @@ static int run_and_finish(struct run *run)
 	int status = 0, rc;
 	pid_t pid;
 
-	rc = vt_watcher_start(&watcher, &run->warnings, &diag);
+	rc = vt_watcher_start(&watcher, &run->watch, &diag);
 	if (!rc)
 		rc = prepare(run, &diag) ||
 		     vt_launch_run(run->path, run->command, &pid, &status, &diag);
@@ -494,7 +495,7 @@ int vt_cmd_run(int argc, char **argv)
 	}
 	if (optind >= argc)
 		return vt_options_wrong(&spec, "needs a command");
-	if (run.warnings.then.command && !run.warnings.warn.rules.len)
+	if (run.watch.command.text && !run.watch.thresholds.rules.len)
 		return vt_options_wrong(&spec, "--then needs a --warn");
 	if (run.output && !*run.output)
 		return vt_options_wrong(&spec, "-o: empty name");
@@ -503,7 +504,7 @@ int vt_cmd_run(int argc, char **argv)
 	exit_code = run_and_finish(&run);
 	vt_target_release(&run.target);
 	vt_simulate_release(&run.simulate);
-	vt_warnings_release(&run.warnings);
+	vt_threshold_watch_release(&run.watch);
 	free(run.path);
 	return exit_code;
 }

@@ -4,16 +4,17 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "analyzer/base/clock.h"
 #include "analyzer/base/diag.h"
 #include "analyzer/base/numbers.h"
 #include "analyzer/base/options.h"
+#include "analyzer/base/util.h"
 #include "analyzer/commands/cmd.h"
 #include "analyzer/live/find.h"
 #include "analyzer/live/interrupt.h"
+#include "analyzer/live/look.h"
 #include "analyzer/live/screen.h"
+#include "analyzer/live/threshold_watch.h"
 #include "analyzer/live/top.h"
-#include "analyzer/live/warnings.h"
 
 #define MOST_SECONDS 86400
 /* Lines of thresholds above the picture. */
@@ -42,66 +43,84 @@ struct wanted {
 	const char *path;
 	int64_t every_s, window_s;
 	int is_once;
-	struct vt_warnings warnings;
+	struct vt_threshold_watch watch;
+	/* Of the last look. */
+	int is_running;
+	uint64_t pause_ms;
 };
 
-/* One look; a screen's size decides how much is shown. */
-static int look(const struct wanted *wanted, struct vt_screen *screen, int *is_running,
-		struct vt_diag *diag)
+/* A screen's size decides how much is shown; free(). */
+static char *draw(const struct wanted *wanted, const struct vt_screen *screen, struct vt_look *look)
 {
 	/* Head, titles and places take twelve lines. */
 	struct vt_top_options top_options = { .window_s = wanted->window_s, .top = 5 };
+	unsigned taken = wanted->watch.thresholds.rules.len ? 13 + MOST_WARNINGS : 13;
 	char *text = NULL;
 	size_t size = 0;
-	FILE *out;
-	int rc = -1;
+	FILE *out = open_memstream(&text, &size);
 
 	if (screen)
-		top_options.nr_rows = screen->nr_rows > 18 ? screen->nr_rows - 13 : 5;
-	out = open_memstream(&text, &size);
+		top_options.nr_rows = screen->nr_rows > taken + 5 ? screen->nr_rows - taken : 5;
 	if (out) {
-		unsigned nr = vt_warnings_print_last(&wanted->warnings, MOST_WARNINGS, out);
-
-		if (screen && top_options.nr_rows > nr)
-			top_options.nr_rows -= nr;
-		rc = vt_top_print(wanted->path, &top_options, is_running, out, diag);
+		vt_top_print(look, wanted->path, &top_options, out);
 		fclose(out);
 	}
-	if (!rc && screen)
-		vt_screen_show(screen, text);
-	else if (!rc)
-		fputs(text, stdout);
-	free(text);
-	return rc;
+	return text ? text : vt_xstrdup("");
 }
 
-static int warn(struct wanted *wanted, int *is_running, struct vt_diag *diag)
+/* What thresholds said stands above. */
+static void show(const struct wanted *wanted, struct vt_screen *screen, const char *drawn)
 {
-	if (!wanted->warnings.warn.rules.len)
-		return 0;
-	return vt_warnings_look(&wanted->warnings, wanted->path, is_running, diag);
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = screen ? open_memstream(&text, &size) : stdout;
+
+	if (!out)
+		return;
+	vt_threshold_watch_print_last(&wanted->watch, MOST_WARNINGS, out);
+	fputs(drawn, out);
+	if (screen) {
+		fclose(out);
+		vt_screen_show(screen, text);
+		free(text);
+	}
+}
+
+/*
+ * `screen`: NULL where there is none.  Thresholds are judged, and written into the recording, when
+ * it is read no more.
+ */
+static int look(struct wanted *wanted, int is_shown, struct vt_screen *screen, struct vt_diag *diag)
+{
+	struct vt_look look;
+	char *drawn = NULL;
+	int rc = vt_look_init(&look, wanted->path, diag);
+
+	if (!rc && is_shown)
+		drawn = draw(wanted, screen, &look);
+	vt_look_close(&look);
+	if (!rc)
+		vt_threshold_watch_judge(&wanted->watch, &look.runs);
+	if (drawn)
+		show(wanted, screen, drawn);
+	free(drawn);
+	wanted->is_running = look.is_running;
+	wanted->pause_ms = vt_look_pause_ms(wanted->every_s, look.took_ns);
+	vt_look_release(&look);
+	return rc;
 }
 
 static int watch(struct wanted *wanted, struct vt_diag *diag)
 {
 	struct vt_screen screen;
-	int is_running, rc;
+	int rc;
 
-	wanted->warnings.is_on_screen = 1;
+	wanted->watch.is_on_screen = 1;
 	vt_screen_open(&screen);
 	do {
-		uint64_t start = vt_clock_ns();
-
 		vt_screen_measure(&screen);
-		rc = warn(wanted, &is_running, diag);
-		if (!rc)
-			rc = look(wanted, &screen, &is_running, diag);
-		if (rc || !is_running)
-			break;
-		if (vt_screen_wait(&screen, vt_warnings_pause_ms(wanted->every_s,
-								 vt_clock_ns() - start)))
-			break;
-	} while (1);
+		rc = look(wanted, 1, &screen, diag);
+	} while (!rc && wanted->is_running && !vt_screen_wait(&screen, wanted->pause_ms));
 	vt_screen_close(&screen);
 	return rc;
 }
@@ -109,26 +128,12 @@ static int watch(struct wanted *wanted, struct vt_diag *diag)
 /* No terminal: thresholds only. */
 static int follow(struct wanted *wanted, struct vt_diag *diag)
 {
-	int is_running, rc;
+	int rc;
 
-	do {
-		uint64_t start = vt_clock_ns();
-
-		rc = warn(wanted, &is_running, diag);
-		if (rc || !is_running ||
-		    vt_interrupt_wait(vt_warnings_pause_ms(wanted->every_s, vt_clock_ns() - start)))
-			break;
-	} while (1);
+	do
+		rc = look(wanted, 0, NULL, diag);
+	while (!rc && wanted->is_running && !vt_interrupt_wait(wanted->pause_ms));
 	return rc;
-}
-
-static int look_once(struct wanted *wanted, struct vt_diag *diag)
-{
-	int is_running;
-
-	if (warn(wanted, &is_running, diag))
-		return -1;
-	return look(wanted, NULL, &is_running, diag);
 }
 
 /* 0, or what the command ends with. */
@@ -141,12 +146,13 @@ static int take_option(struct wanted *wanted, int id)
 		wanted->is_once = 1;
 		return 0;
 	case OPTION_THEN:
-		wanted->warnings.then.command = optarg;
+		wanted->watch.command.text = optarg;
 		return 0;
 	case OPTION_WARN:
-		if (!vt_warnings_add(&wanted->warnings, optarg))
+		if (!vt_threshold_watch_add(&wanted->watch, optarg))
 			return 0;
-		return vt_options_wrong(&spec, "--warn %s: not " VT_WARN_RULE_EXAMPLES, optarg);
+		return vt_options_wrong(&spec, "--warn %s: not " VT_THRESHOLD_RULE_EXAMPLES,
+					optarg);
 	default:
 		if (!vt_numbers_parse(optarg, MOST_SECONDS, number) && *number)
 			return 0;
@@ -166,20 +172,20 @@ static int run(struct wanted *wanted, const char *operand)
 		return vt_diag_print(&diag);
 	wanted->path = path;
 	/* For the commands that it waits for at its end, too. */
-	if (wanted->warnings.warn.rules.len)
+	if (wanted->watch.thresholds.rules.len)
 		vt_interrupt_take();
 	if (!wanted->is_once && isatty(STDOUT_FILENO))
 		rc = watch(wanted, &diag);
-	else if (!wanted->is_once && wanted->warnings.warn.rules.len)
+	else if (!wanted->is_once && wanted->watch.thresholds.rules.len)
 		rc = follow(wanted, &diag);
 	else
-		rc = look_once(wanted, &diag);
-	vt_warnings_end(&wanted->warnings);
+		rc = look(wanted, 1, NULL, &diag);
+	vt_threshold_watch_end(&wanted->watch);
 	free(path);
 	/* Ctrl-C ends the processes of a look, too. */
 	if (rc && !vt_interrupt_came())
 		return vt_diag_print(&diag);
-	return wanted->warnings.warn.nr_reached ? VT_EXIT_DIFFERENCE : VT_EXIT_OK;
+	return wanted->watch.thresholds.nr_reached ? VT_EXIT_DIFFERENCE : VT_EXIT_OK;
 }
 
 int vt_cmd_top(int argc, char **argv)
@@ -193,10 +199,10 @@ int vt_cmd_top(int argc, char **argv)
 		rc = vt_options_exit_code(id);
 	else if (!rc && argc - optind != 1)
 		rc = vt_options_wrong(&spec, "needs a process, a recording or a folder");
-	else if (!rc && wanted.warnings.then.command && !wanted.warnings.warn.rules.len)
+	else if (!rc && wanted.watch.command.text && !wanted.watch.thresholds.rules.len)
 		rc = vt_options_wrong(&spec, "--then needs a --warn");
 	if (!rc && id == VT_OPTIONS_END)
 		rc = run(&wanted, argv[optind]);
-	vt_warnings_release(&wanted.warnings);
+	vt_threshold_watch_release(&wanted.watch);
 	return rc;
 }

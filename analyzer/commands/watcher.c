@@ -10,10 +10,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "analyzer/base/clock.h"
 #include "analyzer/live/find.h"
+#include "analyzer/live/look.h"
 
-#define EVERY_S	  2
+#define EVERY_S   2
 #define SEARCH_MS 200 /* until there is a recording */
 
 /* Returns 1 once the other end is closed, by vt_watcher_stop or by the end of its process. */
@@ -28,7 +28,23 @@ static int wait_for_end(int fd, uint64_t ms)
 	return rc != 0;
 }
 
-static void watch(struct vt_warnings *warnings, pid_t parent, int fd)
+/* Returns the pause after it. */
+static uint64_t look_at(struct vt_threshold_watch *watch, const char *path)
+{
+	uint64_t pause_ms = SEARCH_MS;
+	struct vt_look look;
+
+	/* What cannot be read at this moment may be at the next. */
+	if (!vt_look_init(&look, path, NULL)) {
+		vt_look_close(&look);
+		vt_threshold_watch_judge(watch, &look.runs);
+		pause_ms = vt_look_pause_ms(EVERY_S, look.took_ns);
+	}
+	vt_look_release(&look);
+	return pause_ms;
+}
+
+static void run(struct vt_threshold_watch *watch, pid_t parent, int fd)
 {
 	uint64_t pause_ms = 0;
 	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -41,33 +57,28 @@ static void watch(struct vt_warnings *warnings, pid_t parent, int fd)
 	signal(SIGINT, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	while (!wait_for_end(fd, pause_ms)) {
-		uint64_t start = vt_clock_ns();
-		int is_running;
-
 		if (!path)
 			path = vt_live_find_below(parent);
-		pause_ms = SEARCH_MS;
-		/* What cannot be read at this moment may be at the next. */
-		if (path && !vt_warnings_look(warnings, path, &is_running, NULL))
-			pause_ms = vt_warnings_pause_ms(EVERY_S, vt_clock_ns() - start);
+		pause_ms = path ? look_at(watch, path) : SEARCH_MS;
 	}
-	vt_warnings_end(warnings);
+	vt_threshold_watch_end(watch);
 	free(path);
 }
 
-int vt_watcher_start(struct vt_watcher *watcher, struct vt_warnings *warnings, struct vt_diag *diag)
+int vt_watcher_start(struct vt_watcher *watcher, struct vt_threshold_watch *watch,
+		     struct vt_diag *diag)
 {
 	pid_t parent = getpid();
 	int ends[2];
 
 	*watcher = (struct vt_watcher){ 0 };
-	if (!warnings->warn.rules.len)
+	if (!watch->thresholds.rules.len)
 		return 0;
 	if (!pipe2(ends, O_CLOEXEC)) {
 		watcher->pid = fork();
 		if (watcher->pid == 0) {
 			close(ends[1]);
-			watch(warnings, parent, ends[0]);
+			run(watch, parent, ends[0]);
 			_exit(0);
 		}
 		close(ends[0]);

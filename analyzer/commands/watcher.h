@@ -9,7 +9,7 @@
 
 #include <sys/types.h>
 
-#include "analyzer/live/warnings.h"
+#include "analyzer/live/threshold_watch.h"
 
 struct vt_watcher {
 	pid_t pid; /* 0: there is none */
@@ -20,7 +20,7 @@ struct vt_watcher {
  * Before the program and its environment.  Watches the first process with a recording that this one
  * starts.  Does nothing where there is no threshold.  0, or -1 with `diag` filled.
  */
-int vt_watcher_start(struct vt_watcher *watcher, struct vt_warnings *warnings,
+int vt_watcher_start(struct vt_watcher *watcher, struct vt_threshold_watch *watch,
 		     struct vt_diag *diag);
 /* No more looks. */
 void vt_watcher_stop(struct vt_watcher *watcher);

@@ -13,8 +13,6 @@
 #include "analyzer/base/util.h"
 #include "analyzer/live/top_rows.h"
 #include "analyzer/output/table.h"
-#include "analyzer/ranks/folder.h"
-#include "analyzer/ranks/ranks_runs.h"
 #include "analyzer/report/report.h"
 
 #define BAR_WIDTH 30
@@ -48,13 +46,15 @@ static const struct vt_device *fullest(const struct vt_model *model)
 	return found;
 }
 
-/* Since the start: of a program that runs this moment, of another its last event. */
-static int64_t now_of(const struct vt_analysis *analysis, int is_running)
+/* Since the start: of a program that runs this moment, of another its end. */
+static int64_t now_of(const struct vt_analysis *analysis, const struct vt_rank *rank)
 {
 	int64_t last = vt_timeline_time(&analysis->timeline, analysis->model.last_event);
-	int64_t now = (int64_t)vt_clock_ns() - analysis->model.start_time_ns;
+	int64_t now = vt_ended_is_running(rank->ended) ?
+			      (int64_t)vt_clock_ns() - analysis->model.start_time_ns :
+			      rank->duration_ns;
 
-	return is_running && now > last ? now : last;
+	return now > last ? now : last;
 }
 
 static void print_head(struct vt_analysis *analysis, const char *ended, int64_t now_ns, FILE *out)
@@ -90,40 +90,22 @@ static void print_device(const struct vt_device *device, const struct vt_books *
 		vt_units_bytes(text, sizeof(text), books->reserved_bytes));
 }
 
-static int print_recording(struct vt_analysis *analysis, const struct vt_top_options *options,
-			   const char *ended, FILE *out)
+static void print_recording(struct vt_analysis *analysis, const struct vt_rank *rank,
+			    const struct vt_top_options *options, FILE *out)
 {
 	const struct vt_device *device = fullest(&analysis->model);
-	int64_t now = now_of(analysis, vt_ended_is_running(ended));
+	int64_t now = now_of(analysis, rank);
 	struct vt_top_rows rows = { 0 };
 
-	print_head(analysis, ended, now, out);
+	print_head(analysis, rank->ended, now, out);
 	if (!device) {
 		fputs("no GPU memory was allocated yet\n", out);
-		return 0;
+		return;
 	}
 	vt_top_rows_init(&rows, analysis, device->id, now - options->window_s * NS);
 	print_device(device, &rows.books, out);
 	vt_top_rows_print(&rows, options, out);
 	vt_top_rows_release(&rows);
-	return 0;
-}
-
-static int print_file(const char *path, const struct vt_top_options *options, int *is_running,
-		      FILE *out, struct vt_diag *diag)
-{
-	struct vt_analysis analysis = { 0 };
-	int rc = vt_analysis_open(&analysis, path, NULL, diag);
-
-	if (!rc) {
-		char *ended = vt_printable_make(vt_report_ended(&analysis));
-
-		*is_running = vt_ended_is_running(ended);
-		rc = print_recording(&analysis, options, ended, out);
-		free(ended);
-	}
-	vt_analysis_close(&analysis);
-	return rc;
 }
 
 static void add_row(struct vt_table *table, const struct vt_rank *rank, int is_numbered_here)
@@ -167,45 +149,32 @@ static void print_unreadable(const struct vt_ranks_runs *runs, FILE *out)
 		fprintf(out, "not readable: %u more (vtrace list)\n", nr - MOST_UNREADABLE);
 }
 
-static int print_folder(const char *path, int *is_running, FILE *out, struct vt_diag *diag)
+static void print_folder(const struct vt_ranks_runs *runs, const char *path, FILE *out)
 {
 	static const struct vt_column columns[] = {
 		{ "rank", 0 },	   { "used now", 1 }, { "of card", 0 }, { "allocated", 1 },
 		{ "per step", 1 }, { "steps", 1 },    { "ended", 0 },
 	};
-	const struct vt_rank_options rank_options = { .when = "end" };
-	struct vt_ranks_runs runs = { 0 };
+	char *name = vt_printable_copy(path);
 	struct vt_table table;
-	int rc = vt_ranks_runs_init(&runs, path, &rank_options, 0, diag);
 
 	vt_table_init(&table, columns, VT_ARRAY_SIZE(columns));
-	for (uint32_t i = 0; !rc && i < runs.nr_files; i++) {
-		const struct vt_rank *rank = &runs.files[i];
-
-		if (rank->problem)
-			continue;
-		*is_running |= vt_ended_is_running(rank->ended);
-		add_row(&table, rank, runs.is_numbered_here);
-	}
-	if (!rc) {
-		char *name = vt_printable_copy(path);
-
-		fprintf(out, "%s: %u recording%s\n\n", name, table.nr_rows,
-			table.nr_rows == 1 ? "" : "s");
-		vt_table_print(&table, out, 0);
-		print_unreadable(&runs, out);
-		free(name);
-	}
+	for (uint32_t i = 0; i < runs->nr_files; i++)
+		if (!runs->files[i].problem)
+			add_row(&table, &runs->files[i], runs->is_numbered_here);
+	fprintf(out, "%s: %u recording%s\n\n", name, table.nr_rows,
+		table.nr_rows == 1 ? "" : "s");
+	vt_table_print(&table, out, 0);
+	print_unreadable(runs, out);
 	vt_table_release(&table);
-	vt_ranks_runs_release(&runs);
-	return rc;
+	free(name);
 }
 
-int vt_top_print(const char *path, const struct vt_top_options *options, int *is_running, FILE *out,
-		 struct vt_diag *diag)
+void vt_top_print(struct vt_look *look, const char *path, const struct vt_top_options *options,
+		  FILE *out)
 {
-	*is_running = 0;
-	if (vt_folder_is_one(path))
-		return print_folder(path, is_running, out, diag);
-	return print_file(path, options, is_running, out, diag);
+	if (look->is_folder)
+		print_folder(&look->runs, path, out);
+	else
+		print_recording(&look->analysis, &look->runs.files[0], options, out);
 }

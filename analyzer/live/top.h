@@ -9,11 +9,11 @@
 
 #include <stdio.h>
 
-#include "analyzer/base/diag.h"
+#include "analyzer/live/look.h"
 #include "analyzer/live/top_options.h"
 
-/* 0, or -1 with `diag` filled.  Sets *is_running: a program may still record. */
-int vt_top_print(const char *path, const struct vt_top_options *options, int *is_running, FILE *out,
-		 struct vt_diag *diag);
+/* `path`: of the recording or the folder, as the user named it. */
+void vt_top_print(struct vt_look *look, const char *path, const struct vt_top_options *options,
+		  FILE *out);
 
 #endif

@@ -143,23 +143,40 @@ static int read_device(struct vt_rank *rank, struct vt_analysis *analysis,
 	return 0;
 }
 
+static void begin(struct vt_rank *rank, const char *path)
+{
+	memset(rank, 0, sizeof(*rank));
+	rank->file = vt_xstrdup(path);
+	rank->device = VT_RANK_NONE;
+}
+
+static int read_analysis(struct vt_rank *rank, struct vt_analysis *analysis,
+			 const struct vt_rank_options *options, struct vt_diag *diag)
+{
+	const struct vt_device *device;
+
+	read_run(rank, analysis);
+	device = choose_device(rank, &analysis->model);
+	return device ? read_device(rank, analysis, device, options, diag) : 0;
+}
+
+int vt_rank_take(struct vt_rank *rank, struct vt_analysis *analysis, const char *path,
+		 const struct vt_rank_options *options, struct vt_diag *diag)
+{
+	begin(rank, path);
+	return read_analysis(rank, analysis, options, diag);
+}
+
 int vt_rank_read(struct vt_rank *rank, const char *path, const struct vt_rank_options *options,
 		 struct vt_diag *diag)
 {
 	struct vt_analysis analysis = { 0 };
-	const struct vt_device *device;
 	int rc;
 
-	memset(rank, 0, sizeof(*rank));
-	rank->file = vt_xstrdup(path);
-	rank->device = VT_RANK_NONE;
+	begin(rank, path);
 	rc = vt_analysis_open(&analysis, path, options->rules, diag);
-	if (!rc) {
-		read_run(rank, &analysis);
-		device = choose_device(rank, &analysis.model);
-		if (device)
-			rc = read_device(rank, &analysis, device, options, diag);
-	}
+	if (!rc)
+		rc = read_analysis(rank, &analysis, options, diag);
 	vt_analysis_close(&analysis);
 	return rc;
 }

@@ -80,6 +80,14 @@ struct vt_rank_options {
 	const char *rules; /* NULL: built in */
 };
 
+struct vt_analysis;
+
+/*
+ * Of a recording that is open as `path`.  0, or -1 with `diag` filled.  vt_rank_release in both
+ * cases.
+ */
+int vt_rank_take(struct vt_rank *rank, struct vt_analysis *analysis, const char *path,
+		 const struct vt_rank_options *options, struct vt_diag *diag);
 /* Reads a whole recording.  0, or -1 with `diag` filled.  vt_rank_release in both cases. */
 int vt_rank_read(struct vt_rank *rank, const char *path, const struct vt_rank_options *options,
 		 struct vt_diag *diag);

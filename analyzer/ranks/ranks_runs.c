@@ -245,6 +245,22 @@ static void choose(struct vt_ranks_runs *runs, uint32_t wanted)
 			runs->chosen = &runs->items[i];
 }
 
+static void sort_out(struct vt_ranks_runs *runs, uint32_t wanted)
+{
+	number_here(runs);
+	add_all(runs);
+	choose(runs, wanted);
+}
+
+void vt_ranks_runs_of(struct vt_ranks_runs *runs, const struct vt_rank *rank)
+{
+	memset(runs, 0, sizeof(*runs));
+	runs->nr_files = 1;
+	runs->files = vt_xcalloc(1, sizeof(*runs->files));
+	runs->files[0] = *rank;
+	sort_out(runs, 0);
+}
+
 int vt_ranks_runs_init(struct vt_ranks_runs *runs, const char *path,
 		       const struct vt_rank_options *options, uint32_t wanted,
 		       struct vt_diag *diag)
@@ -252,9 +268,7 @@ int vt_ranks_runs_init(struct vt_ranks_runs *runs, const char *path,
 	memset(runs, 0, sizeof(*runs));
 	if (read_files(runs, path, options, diag))
 		return -1;
-	number_here(runs);
-	add_all(runs);
-	choose(runs, wanted);
+	sort_out(runs, wanted);
 	if (runs->chosen)
 		return 0;
 	if (runs->nr)

@@ -37,6 +37,8 @@ struct vt_ranks_runs {
 int vt_ranks_runs_init(struct vt_ranks_runs *runs, const char *path,
 		       const struct vt_rank_options *options, uint32_t wanted,
 		       struct vt_diag *diag);
+/* Of one recording that was read; takes it over. */
+void vt_ranks_runs_of(struct vt_ranks_runs *runs, const struct vt_rank *rank);
 void vt_ranks_runs_release(struct vt_ranks_runs *runs);
 
 /* Whether the program of a recording that could be read still runs. */

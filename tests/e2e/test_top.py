@@ -1,14 +1,21 @@
 # SPDX-License-Identifier: MIT
 """`vtrace top`: lines into a pipe, pictures in a terminal (tmux)."""
+import ctypes
 import itertools
+import os
 import re
 import shutil
+import sqlite3
+import struct
 import subprocess
 
 import pytest
 
 from living import Program, until
 from recording import TIMEOUT_S, VTRACE, clean_environment, record_python, vtrace
+
+IN_OPEN, IN_CLOSE_WRITE, IN_CLOSE_NOWRITE = 0x20, 0x8, 0x10
+EVENT = struct.Struct("iIII")
 
 
 @pytest.fixture
@@ -121,3 +128,35 @@ def test_wrong_usage_and_nothing_to_read(tmp_path):
     assert vtrace("top").returncode == 2
     assert vtrace("top", "--every", "0", "x").returncode == 2
     assert vtrace("top", tmp_path / "none.db").returncode == 3
+
+
+def opened_while(file, *command):
+    """How often the file was opened while the command ran (inotify)."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    watch = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+    # With the ends: two openings that follow each other are told as one.
+    wanted = IN_OPEN | IN_CLOSE_WRITE | IN_CLOSE_NOWRITE
+    assert watch >= 0 and libc.inotify_add_watch(watch, os.fsencode(file), wanted) >= 0
+    try:
+        assert vtrace(*command).returncode == 0
+        return sum(mask & IN_OPEN != 0 for _, mask, _, _ in EVENT.iter_unpack(os.read(watch, 1 << 16)))
+    finally:
+        os.close(watch)
+
+
+def test_a_look_with_thresholds_reads_the_recording_once(program, tmp_path):
+    program.tell("alloc 3")
+    until(lambda: "3.00 MiB" in vtrace("top", tmp_path / "run.db").stdout)
+    program.end()
+    without = opened_while(tmp_path / "run.db", "top", "--once", tmp_path / "run.db")
+    assert without == opened_while(tmp_path / "run.db", "top", "--once", "--warn", "user=70GiB", tmp_path / "run.db")
+
+
+def test_a_program_that_has_ended_ran_as_long_as_the_report_says(program, tmp_path):
+    program.tell("alloc 3")
+    program.end()
+    with sqlite3.connect(tmp_path / "run.db") as connection:
+        connection.execute("UPDATE run SET value = value + 3600000000000 WHERE key = 'duration_ns'")
+    connection.close()
+    ran = re.search(r"  ran (.+?), ", vtrace("report", tmp_path / "run.db").stdout)[1]
+    assert f"  exit 0  {ran}  " in vtrace("top", tmp_path / "run.db").stdout.splitlines()[0]

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef VT_ANALYZER_LIVE_WARN_RULE_H
-#define VT_ANALYZER_LIVE_WARN_RULE_H
+#ifndef VT_ANALYZER_LIVE_THRESHOLD_RULE_H
+#define VT_ANALYZER_LIVE_THRESHOLD_RULE_H
 
 /*
  * Thresholds of a program that runs, as users type them:
@@ -16,9 +16,9 @@
 #include "analyzer/base/amounts.h"
 
 /* For a message, in a format. */
-#define VT_WARN_RULE_EXAMPLES "85%%, 70GiB, OWNER=10GiB, +1GiB/min"
+#define VT_THRESHOLD_RULE_EXAMPLES "85%%, 70GiB, OWNER=10GiB, +1GiB/min"
 
-struct vt_warn_rule {
+struct vt_threshold_rule {
 	const char *text; /* as it was typed; borrowed */
 	char *owner;	  /* NULL: all that is in use */
 	struct vt_amount amount;
@@ -26,11 +26,11 @@ struct vt_warn_rule {
 	const char *period; /* "min", "step"; NULL: no growth */
 };
 
-/* Returns 0, or -1 where `text` is none of the above.  vt_warn_rule_release in both cases. */
-int vt_warn_rule_parse(struct vt_warn_rule *rule, const char *text);
-void vt_warn_rule_release(struct vt_warn_rule *rule);
+/* Returns 0, or -1 where `text` is none of the above.  vt_threshold_rule_release in both cases. */
+int vt_threshold_rule_parse(struct vt_threshold_rule *rule, const char *text);
+void vt_threshold_rule_release(struct vt_threshold_rule *rule);
 
 /* The bytes where it begins; 0: not known, the device's size is not. */
-uint64_t vt_warn_rule_bytes(const struct vt_warn_rule *rule, int64_t device_bytes);
+uint64_t vt_threshold_rule_bytes(const struct vt_threshold_rule *rule, int64_t device_bytes);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "analyzer/live/warn_rule.h"
+#include "analyzer/live/threshold_rule.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@ static const struct period {
 	int64_t s; /* 0: a step */
 } periods[] = { { "s", 1 }, { "min", 60 }, { "h", 3600 }, { "step", 0 } };
 
-static int parse_period(struct vt_warn_rule *rule, const char *name)
+static int parse_period(struct vt_threshold_rule *rule, const char *name)
 {
 	for (size_t i = 0; i < VT_ARRAY_SIZE(periods); i++)
 		if (!strcmp(periods[i].name, name)) {
@@ -23,7 +23,7 @@ static int parse_period(struct vt_warn_rule *rule, const char *name)
 	return -1;
 }
 
-static int parse_amount(struct vt_warn_rule *rule, char *text)
+static int parse_amount(struct vt_threshold_rule *rule, char *text)
 {
 	char *slash = *text == '+' ? strchr(text, '/') : NULL;
 
@@ -38,13 +38,13 @@ static int parse_amount(struct vt_warn_rule *rule, char *text)
 	return slash ? parse_period(rule, slash) : 0;
 }
 
-int vt_warn_rule_parse(struct vt_warn_rule *rule, const char *text)
+int vt_threshold_rule_parse(struct vt_threshold_rule *rule, const char *text)
 {
 	const char *equals = strrchr(text, '=');
 	char *amount = vt_xstrdup(equals ? equals + 1 : text);
 	int rc = -1;
 
-	*rule = (struct vt_warn_rule){ .text = text };
+	*rule = (struct vt_threshold_rule){ .text = text };
 	if (equals)
 		rule->owner = vt_xstrndup(text, (size_t)(equals - text));
 	if (equals != text)
@@ -53,12 +53,12 @@ int vt_warn_rule_parse(struct vt_warn_rule *rule, const char *text)
 	return rc;
 }
 
-void vt_warn_rule_release(struct vt_warn_rule *rule)
+void vt_threshold_rule_release(struct vt_threshold_rule *rule)
 {
 	free(rule->owner);
 }
 
-uint64_t vt_warn_rule_bytes(const struct vt_warn_rule *rule, int64_t device_bytes)
+uint64_t vt_threshold_rule_bytes(const struct vt_threshold_rule *rule, int64_t device_bytes)
 {
 	double share = rule->amount.percent / 100 * (double)device_bytes;
 

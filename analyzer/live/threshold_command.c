@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "analyzer/live/then.h"
+#include "analyzer/live/threshold_command.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 /* In the child. */
-static void run(const char *command, const struct vt_warn_event *event)
+static void run(const char *text, const struct vt_threshold_event *event)
 {
 	char number[32];
 	int null = open("/dev/null", O_RDONLY);
@@ -29,39 +29,41 @@ static void run(const char *command, const struct vt_warn_event *event)
 	signal(SIGINT, SIG_DFL);
 	signal(SIGHUP, SIG_DFL);
 	signal(SIGXFSZ, SIG_DFL);
-	execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+	execl("/bin/sh", "sh", "-c", text, (char *)NULL);
 	_exit(127);
 }
 
-static int is_running(const struct vt_then *then, const struct vt_warn_event *event)
+static int is_running(const struct vt_threshold_command *command,
+		      const struct vt_threshold_event *event)
 {
-	for (size_t i = 0; i < then->running.len; i++)
-		if (then->running.items[i].rule == event->rule &&
-		    !strcmp(then->running.items[i].file, event->rank->file))
+	for (size_t i = 0; i < command->running.len; i++)
+		if (command->running.items[i].rule == event->rule &&
+		    !strcmp(command->running.items[i].file, event->rank->file))
 			return 1;
 	return 0;
 }
 
-char *vt_then_start(struct vt_then *then, const struct vt_warn_event *event)
+char *vt_threshold_command_start(struct vt_threshold_command *command,
+				 const struct vt_threshold_event *event)
 {
-	struct vt_then_process process = { .rule = event->rule };
+	struct vt_threshold_process process = { .rule = event->rule };
 
-	if (!then->command || !event->is_over)
+	if (!command->text || !event->is_over)
 		return NULL;
-	if (is_running(then, event))
+	if (is_running(command, event))
 		return vt_xasprintf("%s: the command of --then still runs", event->rule->text);
 	fflush(NULL);
 	process.pid = fork();
 	if (process.pid == 0)
-		run(then->command, event);
+		run(command->text, event);
 	if (process.pid < 0)
 		return vt_xasprintf("--then: %s", strerror(errno));
 	process.file = vt_xstrdup(event->rank->file);
-	vt_vector_push(&then->running, process);
+	vt_vector_push(&command->running, process);
 	return NULL;
 }
 
-static char *describe(const struct vt_then_process *process, int status)
+static char *describe(const struct vt_threshold_process *process, int status)
 {
 	if (WIFSIGNALED(status))
 		return vt_xasprintf("%s: the command of --then was killed by signal %d",
@@ -70,12 +72,12 @@ static char *describe(const struct vt_then_process *process, int status)
 			    WEXITSTATUS(status));
 }
 
-char *vt_then_reap(struct vt_then *then)
+char *vt_threshold_command_reap(struct vt_threshold_command *command)
 {
 	char *problem = NULL;
 
-	for (size_t i = 0; i < then->running.len && !problem;) {
-		struct vt_then_process process = then->running.items[i];
+	for (size_t i = 0; i < command->running.len && !problem;) {
+		struct vt_threshold_process process = command->running.items[i];
 		int status = 0;
 		pid_t ended = waitpid(process.pid, &status, WNOHANG);
 
@@ -87,14 +89,14 @@ char *vt_then_reap(struct vt_then *then)
 		if (status)
 			problem = describe(&process, status);
 		free(process.file);
-		then->running.items[i] = then->running.items[--then->running.len];
+		command->running.items[i] = command->running.items[--command->running.len];
 	}
 	return problem;
 }
 
-void vt_then_release(struct vt_then *then)
+void vt_threshold_command_release(struct vt_threshold_command *command)
 {
-	for (size_t i = 0; i < then->running.len; i++)
-		free(then->running.items[i].file);
-	vt_vector_release(&then->running);
+	for (size_t i = 0; i < command->running.len; i++)
+		free(command->running.items[i].file);
+	vt_vector_release(&command->running);
 }

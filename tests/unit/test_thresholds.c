@@ -4,20 +4,20 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyzer/live/warn.h"
+#include "analyzer/live/thresholds.h"
 
 #define S 1000000000ull
 
 /* One recording with two owners, looked at again and again. */
 struct scene {
-	struct vt_warn warn;
+	struct vt_thresholds thresholds;
 	struct vt_rank rank;
 	struct vt_rank_owner owners[2];
 	char said[64]; /* R: reached, r: recovered */
 	char line[256];
 };
 
-static void take(const struct vt_warn_event *event, void *context)
+static void take(const struct vt_threshold_event *event, void *context)
 {
 	struct scene *scene = context;
 	size_t len = strlen(scene->said);
@@ -28,13 +28,13 @@ static void take(const struct vt_warn_event *event, void *context)
 
 static void begin(struct scene *scene, const char *rule)
 {
-	struct vt_warn_rule parsed;
+	struct vt_threshold_rule parsed;
 
 	memset(scene, 0, sizeof(*scene));
-	assert_int_equal(vt_warn_rule_parse(&parsed, rule), 0);
-	vt_vector_push(&scene->warn.rules, parsed);
-	scene->warn.say = take;
-	scene->warn.context = scene;
+	assert_int_equal(vt_threshold_rule_parse(&parsed, rule), 0);
+	vt_vector_push(&scene->thresholds.rules, parsed);
+	scene->thresholds.say = take;
+	scene->thresholds.context = scene;
 	scene->owners[0].owner = (char *)"weights/up";
 	scene->owners[1].owner = (char *)"weightsless";
 	scene->rank = (struct vt_rank){ .file = (char *)"a/run.db", .device_bytes = 1000,
@@ -47,13 +47,13 @@ static void look(struct scene *scene, uint64_t second, int64_t bytes)
 
 	scene->rank.used_now_bytes = bytes;
 	scene->owners[0].bytes = (uint64_t)bytes;
-	vt_warn_look(&scene->warn, &runs, (100 + second) * S);
+	vt_thresholds_look(&scene->thresholds, &runs, (100 + second) * S);
 }
 
 static void end(struct scene *scene, const char *said)
 {
 	assert_string_equal(scene->said, said);
-	vt_warn_release(&scene->warn);
+	vt_thresholds_release(&scene->thresholds);
 }
 
 static void a_level_is_said_once_until_it_is_five_percent_below(void **state)
@@ -65,7 +65,7 @@ static void a_level_is_said_once_until_it_is_five_percent_below(void **state)
 	begin(&scene, "80%");
 	for (unsigned i = 0; i < VT_ARRAY_SIZE(bytes); i++)
 		look(&scene, i, bytes[i]);
-	assert_int_equal(scene.warn.nr_reached, 2);
+	assert_int_equal(scene.thresholds.nr_reached, 2);
 	end(&scene, "RrR");
 }
 
@@ -78,15 +78,15 @@ static void an_owner_is_itself_and_what_is_below(void **state)
 	begin(&scene, "weights=500B");
 	scene.owners[1].bytes = 400;
 	look(&scene, 0, 499);
-	assert_null(vt_warn_unseen(&scene.warn, &at));
+	assert_null(vt_thresholds_unseen(&scene.thresholds, &at));
 	look(&scene, 1, 500);
 	assert_non_null(strstr(scene.line, " run.db: weights=500B reached: weights 500 B, 50.0 %"));
 	end(&scene, "R");
 	begin(&scene, "weight=500B");
 	look(&scene, 0, 600);
 	at = 0;
-	assert_string_equal(vt_warn_unseen(&scene.warn, &at)->owner, "weight");
-	assert_null(vt_warn_unseen(&scene.warn, &at));
+	assert_string_equal(vt_thresholds_unseen(&scene.thresholds, &at)->owner, "weight");
+	assert_null(vt_thresholds_unseen(&scene.thresholds, &at));
 	end(&scene, "");
 }
 
@@ -162,14 +162,14 @@ static void a_share_of_a_device_of_unknown_size_is_said_once(void **state)
 	(void)state;
 	begin(&scene, "80%");
 	look(&scene, 0, 900);
-	assert_null(vt_warn_unsized(&scene.warn));
+	assert_null(vt_thresholds_unsized(&scene.thresholds));
 	end(&scene, "R");
 	begin(&scene, "80%");
 	scene.rank.device_bytes = 0;
 	look(&scene, 0, 900);
-	assert_string_equal(vt_warn_unsized(&scene.warn)->text, "80%");
+	assert_string_equal(vt_thresholds_unsized(&scene.thresholds)->text, "80%");
 	look(&scene, 1, 900);
-	assert_null(vt_warn_unsized(&scene.warn));
+	assert_null(vt_thresholds_unsized(&scene.thresholds));
 	end(&scene, "");
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "analyzer/live/warn_rows.h"
+#include "analyzer/live/threshold_rows.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@ static const char insert[] =
 	" threshold_bytes, what) VALUES (?,"
 	" (SELECT ifnull(max(value), 0) + 0 FROM run WHERE key = 'events'), ?, ?, ?, ?, ?, ?)";
 
-static int add_row(struct vt_db *db, const struct vt_warn_event *event)
+static int add_row(struct vt_db *db, const struct vt_threshold_event *event)
 {
 	struct vt_stmt *stmt = vt_db_prepare(db, insert);
 	int rc;
@@ -41,7 +41,7 @@ static void leave(struct vt_db *db)
 	free(ended);
 }
 
-int vt_warn_rows_add(const struct vt_warn_event *event, struct vt_diag *diag)
+int vt_threshold_rows_add(const struct vt_threshold_event *event, struct vt_diag *diag)
 {
 	char *database, *journal;
 	struct vt_db *db = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef VT_ANALYZER_LIVE_WARN_H
-#define VT_ANALYZER_LIVE_WARN_H
+#ifndef VT_ANALYZER_LIVE_THRESHOLDS_H
+#define VT_ANALYZER_LIVE_THRESHOLDS_H
 
 /*
  * Thresholds against recordings, look by look.  A threshold that is reached is said once; it is
@@ -13,13 +13,13 @@
 #include <stdint.h>
 
 #include "analyzer/base/util.h"
-#include "analyzer/live/warn_rule.h"
+#include "analyzer/live/threshold_rule.h"
 #include "analyzer/ranks/ranks_runs.h"
 
-#define VT_WARN_MARGIN_PERCENT 5
+#define VT_THRESHOLD_MARGIN_PERCENT 5
 
-struct vt_warn_event {
-	const struct vt_warn_rule *rule;
+struct vt_threshold_event {
+	const struct vt_threshold_rule *rule;
 	const struct vt_rank *rank;
 	int is_over;   /* 0: recovered */
 	int64_t bytes; /* in use, or grown per period of the rule */
@@ -28,31 +28,33 @@ struct vt_warn_event {
 	char *line; /* "TIME FILE: " and that */
 };
 
-struct vt_warn_state;
-VT_VECTOR_DECLARE(vt_warn_rules, struct vt_warn_rule);
-VT_VECTOR_DECLARE(vt_warn_states, struct vt_warn_state *);
+struct vt_threshold_state;
+VT_VECTOR_DECLARE(vt_threshold_rules, struct vt_threshold_rule);
+VT_VECTOR_DECLARE(vt_threshold_states, struct vt_threshold_state *);
 
-struct vt_warn {
-	struct vt_warn_rules rules; /* filled by the caller */
+struct vt_thresholds {
+	struct vt_threshold_rules rules; /* filled by the caller */
 	/* The event is gone when it returns. */
-	void (*say)(const struct vt_warn_event *event, void *context);
+	void (*say)(const struct vt_threshold_event *event, void *context);
 	void *context;
-	struct vt_warn_states states; /* of each rule and recording */
+	struct vt_threshold_states states; /* of each rule and recording */
 	unsigned nr_reached;
 };
 
 /* `now_ns`: vt_clock_ns() of the look. */
-void vt_warn_look(struct vt_warn *warn, const struct vt_ranks_runs *runs, uint64_t now_ns);
+void vt_thresholds_look(struct vt_thresholds *thresholds, const struct vt_ranks_runs *runs,
+			uint64_t now_ns);
 /*
  * The next rule from *at on with an owner that no look saw bytes of: it may be misspelt.  NULL:
  * there is none.  Begin with *at = 0.
  */
-const struct vt_warn_rule *vt_warn_unseen(const struct vt_warn *warn, size_t *at);
+const struct vt_threshold_rule *vt_thresholds_unseen(const struct vt_thresholds *thresholds,
+						     size_t *at);
 /*
  * The next rule, each once, that is a share of a device whose size is not known: no look can tell.
  * NULL: there is none.
  */
-const struct vt_warn_rule *vt_warn_unsized(struct vt_warn *warn);
-void vt_warn_release(struct vt_warn *warn);
+const struct vt_threshold_rule *vt_thresholds_unsized(struct vt_thresholds *thresholds);
+void vt_thresholds_release(struct vt_thresholds *thresholds);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef VT_ANALYZER_LIVE_THEN_H
-#define VT_ANALYZER_LIVE_THEN_H
+#ifndef VT_ANALYZER_LIVE_THRESHOLD_COMMAND_H
+#define VT_ANALYZER_LIVE_THRESHOLD_COMMAND_H
 
 /*
  * The shell command of a threshold that is reached.  It runs beside the watching, with standard
@@ -11,26 +11,27 @@
 
 #include <sys/types.h>
 
-#include "analyzer/live/warn.h"
+#include "analyzer/live/thresholds.h"
 
-struct vt_then_process {
+struct vt_threshold_process {
 	pid_t pid;
-	const struct vt_warn_rule *rule;
+	const struct vt_threshold_rule *rule;
 	char *file;
 };
 
-VT_VECTOR_DECLARE(vt_then_processes, struct vt_then_process);
+VT_VECTOR_DECLARE(vt_threshold_processes, struct vt_threshold_process);
 
-struct vt_then {
-	const char *command; /* NULL: nothing is run */
-	struct vt_then_processes running;
+struct vt_threshold_command {
+	const char *text; /* NULL: nothing is run */
+	struct vt_threshold_processes running;
 };
 
 /* Returns what is to be said (free()); NULL: it was started, or there is none. */
-char *vt_then_start(struct vt_then *then, const struct vt_warn_event *event);
+char *vt_threshold_command_start(struct vt_threshold_command *command,
+				 const struct vt_threshold_event *event);
 /* Of one that has ended badly what is to be said (free()); NULL: none of those that ended. */
-char *vt_then_reap(struct vt_then *then);
+char *vt_threshold_command_reap(struct vt_threshold_command *command);
 /* Those that run still run. */
-void vt_then_release(struct vt_then *then);
+void vt_threshold_command_release(struct vt_threshold_command *command);
 
 #endif

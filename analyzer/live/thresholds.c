@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "analyzer/live/warn.h"
+#include "analyzer/live/thresholds.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,33 +10,35 @@
 #include "analyzer/base/printable.h"
 #include "analyzer/base/units.h"
 
-#define NS	   1000000000ull
+#define NS         1000000000ull
 #define MOST_NAMED 2
 
-struct vt_warn_state {
+struct vt_threshold_state {
 	size_t rule;
 	char *file;
 	int is_over;
 	int has_seen; /* bytes of its owner */
 	int is_unsized, has_said_unsized;
-	uint64_t start_ns; /* of this period; 0: none yet */
-	int64_t least_bytes; /* in it */
+	uint64_t start_ns;          /* of this period; 0: none yet */
+	int64_t least_bytes;        /* in it */
 	int64_t least_before_bytes; /* in the period before; -1: there is none */
 };
 
-static struct vt_warn_state *state_of(struct vt_warn *warn, size_t rule, const char *file)
+static struct vt_threshold_state *state_of(struct vt_thresholds *thresholds, size_t rule,
+					   const char *file)
 {
-	struct vt_warn_state *state;
+	struct vt_threshold_state *state;
 
-	for (size_t i = 0; i < warn->states.len; i++) {
-		state = warn->states.items[i];
+	for (size_t i = 0; i < thresholds->states.len; i++) {
+		state = thresholds->states.items[i];
 		if (state->rule == rule && !strcmp(state->file, file))
 			return state;
 	}
 	state = vt_xmalloc(sizeof(*state));
-	*state = (struct vt_warn_state){ .rule = rule, .file = vt_xstrdup(file),
-					 .least_before_bytes = -1 };
-	vt_vector_push(&warn->states, state);
+	*state = (struct vt_threshold_state){ .rule = rule,
+					      .file = vt_xstrdup(file),
+					      .least_before_bytes = -1 };
+	vt_vector_push(&thresholds->states, state);
 	return state;
 }
 
@@ -53,8 +55,8 @@ static int64_t in_use(const struct vt_rank *rank, const char *owner)
 }
 
 /* Looks may be further apart than a period.  Returns 0 until two periods have passed. */
-static int has_grown(struct vt_warn_state *state, const struct vt_warn_rule *rule, uint64_t now_ns,
-		     int64_t *bytes)
+static int has_grown(struct vt_threshold_state *state, const struct vt_threshold_rule *rule,
+		     uint64_t now_ns, int64_t *bytes)
 {
 	uint64_t period_ns = (uint64_t)rule->period_s * NS, took_ns;
 	int64_t least, before = state->least_before_bytes;
@@ -75,7 +77,7 @@ static int has_grown(struct vt_warn_state *state, const struct vt_warn_rule *rul
 }
 
 /* Sets what is compared with the rule; 0: there is nothing to compare at this look. */
-static int measure(struct vt_warn_state *state, const struct vt_warn_rule *rule,
+static int measure(struct vt_threshold_state *state, const struct vt_threshold_rule *rule,
 		   const struct vt_rank *rank, uint64_t now_ns, int64_t *bytes)
 {
 	*bytes = in_use(rank, rule->owner);
@@ -109,9 +111,9 @@ static void add_owners(struct vt_buffer *line, const struct vt_rank *rank)
 	}
 }
 
-static void add_figure(struct vt_buffer *line, const struct vt_warn_event *event)
+static void add_figure(struct vt_buffer *line, const struct vt_threshold_event *event)
 {
-	const struct vt_warn_rule *rule = event->rule;
+	const struct vt_threshold_rule *rule = event->rule;
 	const char *owner = rule->owner ? rule->owner : "in use";
 	const struct vt_rank *rank = event->rank;
 	char bytes[VT_UNITS_MAX];
@@ -130,7 +132,7 @@ static void add_figure(struct vt_buffer *line, const struct vt_warn_event *event
 				 rank->device);
 }
 
-static char *say_what(const struct vt_warn_event *event)
+static char *say_what(const struct vt_threshold_event *event)
 {
 	struct vt_buffer line;
 
@@ -143,7 +145,7 @@ static char *say_what(const struct vt_warn_event *event)
 	return vt_printable_make(vt_buffer_detach(&line));
 }
 
-static char *make_line(const struct vt_warn_event *event)
+static char *make_line(const struct vt_threshold_event *event)
 {
 	char moment[32] = "", *line;
 	time_t now = time(NULL);
@@ -155,51 +157,54 @@ static char *make_line(const struct vt_warn_event *event)
 	return vt_printable_make(line);
 }
 
-static void judge(struct vt_warn *warn, struct vt_warn_state *state, struct vt_warn_event *event)
+static void judge(struct vt_thresholds *thresholds, struct vt_threshold_state *state,
+		  struct vt_threshold_event *event)
 {
-	double margin = (100.0 - VT_WARN_MARGIN_PERCENT) / 100;
+	double margin = (100.0 - VT_THRESHOLD_MARGIN_PERCENT) / 100;
 	double threshold = (double)event->threshold_bytes, bytes = (double)event->bytes;
 
 	if (state->is_over ? bytes >= threshold * margin : bytes < threshold)
 		return;
 	state->is_over = event->is_over = !state->is_over;
-	warn->nr_reached += (unsigned)state->is_over;
+	thresholds->nr_reached += (unsigned)state->is_over;
 	event->what = say_what(event);
 	event->line = make_line(event);
-	warn->say(event, warn->context);
+	thresholds->say(event, thresholds->context);
 	free(event->line);
 	free(event->what);
 }
 
-void vt_warn_look(struct vt_warn *warn, const struct vt_ranks_runs *runs, uint64_t now_ns)
+void vt_thresholds_look(struct vt_thresholds *thresholds, const struct vt_ranks_runs *runs,
+			uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < runs->nr_files; i++) {
 		const struct vt_rank *rank = &runs->files[i];
 
-		for (size_t k = 0; k < warn->rules.len && !rank->problem; k++) {
-			const struct vt_warn_rule *rule = &warn->rules.items[k];
-			struct vt_warn_state *state = state_of(warn, k, rank->file);
-			struct vt_warn_event event = { .rule = rule, .rank = rank };
+		for (size_t k = 0; k < thresholds->rules.len && !rank->problem; k++) {
+			const struct vt_threshold_rule *rule = &thresholds->rules.items[k];
+			struct vt_threshold_state *state = state_of(thresholds, k, rank->file);
+			struct vt_threshold_event event = { .rule = rule, .rank = rank };
 
-			event.threshold_bytes = vt_warn_rule_bytes(rule, rank->device_bytes);
+			event.threshold_bytes = vt_threshold_rule_bytes(rule, rank->device_bytes);
 			state->is_unsized = !event.threshold_bytes;
 			if (measure(state, rule, rank, now_ns, &event.bytes) &&
 			    event.threshold_bytes)
-				judge(warn, state, &event);
+				judge(thresholds, state, &event);
 		}
 	}
 }
 
-const struct vt_warn_rule *vt_warn_unseen(const struct vt_warn *warn, size_t *at)
+const struct vt_threshold_rule *vt_thresholds_unseen(const struct vt_thresholds *thresholds,
+						     size_t *at)
 {
 	/* Of no looks at all it says nothing. */
-	while (warn->states.len && *at < warn->rules.len) {
-		const struct vt_warn_rule *rule = &warn->rules.items[*at];
+	while (thresholds->states.len && *at < thresholds->rules.len) {
+		const struct vt_threshold_rule *rule = &thresholds->rules.items[*at];
 		int has_seen = !rule->owner;
 
-		for (size_t i = 0; i < warn->states.len; i++)
-			has_seen |= warn->states.items[i]->rule == *at &&
-				    warn->states.items[i]->has_seen;
+		for (size_t i = 0; i < thresholds->states.len; i++)
+			has_seen |= thresholds->states.items[i]->rule == *at &&
+				    thresholds->states.items[i]->has_seen;
 		++*at;
 		if (!has_seen)
 			return rule;
@@ -207,27 +212,27 @@ const struct vt_warn_rule *vt_warn_unseen(const struct vt_warn *warn, size_t *at
 	return NULL;
 }
 
-const struct vt_warn_rule *vt_warn_unsized(struct vt_warn *warn)
+const struct vt_threshold_rule *vt_thresholds_unsized(struct vt_thresholds *thresholds)
 {
-	for (size_t i = 0; i < warn->states.len; i++) {
-		struct vt_warn_state *state = warn->states.items[i];
+	for (size_t i = 0; i < thresholds->states.len; i++) {
+		struct vt_threshold_state *state = thresholds->states.items[i];
 
 		if (state->is_unsized && !state->has_said_unsized) {
 			state->has_said_unsized = 1;
-			return &warn->rules.items[state->rule];
+			return &thresholds->rules.items[state->rule];
 		}
 	}
 	return NULL;
 }
 
-void vt_warn_release(struct vt_warn *warn)
+void vt_thresholds_release(struct vt_thresholds *thresholds)
 {
-	for (size_t i = 0; i < warn->rules.len; i++)
-		vt_warn_rule_release(&warn->rules.items[i]);
-	for (size_t i = 0; i < warn->states.len; i++) {
-		free(warn->states.items[i]->file);
-		free(warn->states.items[i]);
+	for (size_t i = 0; i < thresholds->rules.len; i++)
+		vt_threshold_rule_release(&thresholds->rules.items[i]);
+	for (size_t i = 0; i < thresholds->states.len; i++) {
+		free(thresholds->states.items[i]->file);
+		free(thresholds->states.items[i]);
 	}
-	vt_vector_release(&warn->rules);
-	vt_vector_release(&warn->states);
+	vt_vector_release(&thresholds->rules);
+	vt_vector_release(&thresholds->states);
 }

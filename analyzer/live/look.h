@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_ANALYZER_LIVE_LOOK_H
+#define VT_ANALYZER_LIVE_LOOK_H
+
+/*
+ * One look at what is recorded now: all that a command shows, judges or tells of it comes from one
+ * reading.
+ */
+
+#include <stdint.h>
+
+#include "analyzer/analysis/analysis.h"
+#include "analyzer/base/diag.h"
+#include "analyzer/ranks/ranks_runs.h"
+
+struct vt_look {
+	struct vt_ranks_runs runs; /* of a folder, or of the one recording */
+	int is_folder;
+	struct vt_analysis analysis; /* of the one recording, until vt_look_close */
+	int is_running;              /* a program still records */
+	uint64_t took_ns;
+};
+
+/* 0, or -1 with `diag` filled: nothing can be read.  vt_look_release in both cases. */
+int vt_look_init(struct vt_look *look, const char *path, struct vt_diag *diag);
+/* Leaves the recording alone, for who writes into it; the other fields stay. */
+void vt_look_close(struct vt_look *look);
+void vt_look_release(struct vt_look *look);
+
+/*
+ * The pause until the next look, of one that took so long: `every_s`, or more, for looks take a
+ * tenth of the time at most.
+ */
+uint64_t vt_look_pause_ms(int64_t every_s, uint64_t took_ns);
+
+#endif
