@@ -37,6 +37,13 @@ enum vt_journal_state {
 	VT_JOURNAL_OFF = 3,	/* recording ended early; off_reason says why */
 };
 
+/* Who told the exit status. */
+enum vt_journal_exit {
+	VT_JOURNAL_EXIT_UNKNOWN = 0,
+	VT_JOURNAL_EXIT_HANDLERS = 1,
+	VT_JOURNAL_EXIT_CALL = 2,	/* _exit: no exit handler ran, or not all of them */
+};
+
 /*
  * Page 0.  The first part is written by the traced program, the second by whoever imports (the
  * collector), each in separate cache lines.  Times are CLOCK_MONOTONIC unless they say otherwise.
@@ -61,8 +68,8 @@ struct vt_journal_header {
 	uint64_t lost_events;		/* events that did not fit (atomic) */
 	uint32_t state;			/* enum vt_journal_state */
 	uint32_t off_reason;		/* errno that ended or pauses the recording, 0 if none */
-	uint32_t has_exit_status;	/* 1 once exit_status is valid */
-	uint32_t exit_status;		/* as given to exit(3) */
+	uint32_t has_exit_status;	/* enum vt_journal_exit: once exit_status is valid */
+	uint32_t exit_status;		/* as given to exit(3) or _exit(2) */
 	uint64_t exit_time_ns;
 	uint64_t reserved_writer[3];
 

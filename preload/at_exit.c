@@ -5,10 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "common/journal_format.h"
 #include "common/shell_word.h"
 #include "preload/config.h"
+#include "preload/export.h"
 #include "preload/guard.h"
 #include "preload/journal.h"
 #include "preload/output.h"
@@ -138,6 +140,13 @@ static void say(const struct vt_journal_header *header)
 	vt_text_say(&text);
 }
 
+static void tell_status(struct vt_journal_header *header, int status, enum vt_journal_exit who)
+{
+	header->exit_status = (uint32_t)status;
+	header->exit_time_ns = vt_sys_now_ns(CLOCK_MONOTONIC);
+	__atomic_store_n(&header->has_exit_status, (uint32_t)who, __ATOMIC_RELEASE);
+}
+
 static void finish(int status, void *unused)
 {
 	struct vt_journal_header *header;
@@ -148,9 +157,7 @@ static void finish(int status, void *unused)
 		return;
 	header = vt_journal_header();
 	g.end_slots = __atomic_load_n(&header->head_slots, __ATOMIC_RELAXED);
-	header->exit_status = (uint32_t)status;
-	header->exit_time_ns = vt_sys_now_ns(CLOCK_MONOTONIC);
-	__atomic_store_n(&header->has_exit_status, 1, __ATOMIC_RELEASE);
+	tell_status(header, status, VT_JOURNAL_EXIT_HANDLERS);
 	/* A recording that had to stop stays so. */
 	__atomic_compare_exchange_n(&header->state, &recording, VT_JOURNAL_EXITING, 0,
 				    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
@@ -163,4 +170,20 @@ void vt_at_exit_register(void)
 {
 	if (on_exit)
 		on_exit(finish, NULL);
+}
+
+/*
+ * In front of libc's: workers of Python's multiprocessing leave so, and nobody but the parent would
+ * know how.  Nothing is waited for.  Also in signal handlers, and in a child of vfork, which has
+ * our memory and is another process.  _Exit is libc's second name of the same function.
+ */
+VT_EXPORT void _exit(int status)
+{
+	if (vt_session_is_open()) {
+		struct vt_journal_header *header = vt_journal_header();
+
+		if (header->pid == (uint32_t)vt_sys_process_id())
+			tell_status(header, status, VT_JOURNAL_EXIT_CALL);
+	}
+	_Exit(status);
 }

@@ -4,7 +4,7 @@
 
 /*
  * How a program ended, in words.  A database says "killed" where no exit handler ran and nobody saw
- * the status: SIGKILL does that, and so does os._exit.
+ * the status: SIGKILL does that, and quick_exit.
  */
 
 /* As a list has it: "without its exit handlers", else as recorded ("exit 0", "signal 9"). */

@@ -331,19 +331,20 @@ static void print_closing_line(struct vt_db *db, const char *path)
 }
 
 /* Only read: opening for writing changes the file's mode. */
-static int is_end_unknown(const char *path)
+static int has_closed_itself(const char *path)
 {
 	struct vt_db *db = NULL;
 	char *ended;
-	int is_unknown;
+	int has_closed;
 
 	if (vt_db_open(&db, path, VT_DB_READ, NULL))
-		return 0;
+		return 1;
 	ended = vt_db_run_get(db, "ended");
-	is_unknown = !ended || !strcmp(ended, "killed");
+	has_closed = ended && strcmp(ended, "killed") != 0 &&
+		     !vt_db_run_get_int(db, "no_exit_handlers", 0);
 	free(ended);
 	vt_db_close(db);
-	return is_unknown;
+	return has_closed;
 }
 
 /* The recording's own is up to its last event. */
@@ -360,14 +361,14 @@ static void set_duration(struct vt_db *db, uint64_t end_ns)
 
 /*
  * The recorder says the closing line in the program's exit handlers.  Where none ran (a signal,
- * _exit) nobody but us knows how the program ended.
+ * _exit) nobody but us says it, and of a signal nobody but us knows.
  */
 static void close_recording(const struct run *run, const char *path, int status)
 {
 	struct vt_db *db = NULL;
 	char text[32];
 
-	if (!is_end_unknown(path) || vt_db_open(&db, path, VT_DB_WRITE, NULL))
+	if (has_closed_itself(path) || vt_db_open(&db, path, VT_DB_WRITE, NULL))
 		return;
 	if (WIFSIGNALED(status))
 		snprintf(text, sizeof(text), "signal %d", WTERMSIG(status));

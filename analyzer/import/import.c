@@ -376,6 +376,8 @@ static int write_end(struct vt_import *im, const struct vt_journal_header *heade
 	if (header->has_exit_status) {
 		snprintf(text, sizeof(text), "exit %u", header->exit_status);
 		rc |= set_int(im, VT_RUN_EXIT_STATUS, header->exit_status);
+		if (header->has_exit_status == VT_JOURNAL_EXIT_CALL)
+			rc |= set_int(im, VT_RUN_NO_EXIT_HANDLERS, 1);
 	}
 	if (header->exit_time_ns)
 		note_time(im, header->exit_time_ns);

@@ -19,6 +19,7 @@
 	X(REUSED_ADDRESSES, "reused_addresses")    \
 	X(UNKNOWN_FREES, "unknown_frees")          \
 	X(EXIT_STATUS, "exit_status")              \
+	X(NO_EXIT_HANDLERS, "no_exit_handlers")    \
 	X(RESOLVED_FRAMES, "resolved_frames")      \
 	X(FOLDED_EVENT, "folded_event")            \
 	X(FOLDED_TIME, "folded_time_ns")

@@ -149,6 +149,19 @@ static void by_forked_exit(void)
 	take(1002);
 }
 
+/* The child has the parent's memory: its end must not be written there as the parent's. */
+static void by_vforked_exit(void)
+{
+	pid_t pid;
+
+	begin();
+	pid = vfork();
+	if (!pid)
+		_exit(6);
+	expect_end(pid, 6);
+	abort();
+}
+
 static void unloads_the_driver(void)
 {
 	__typeof__(&cuMemAlloc_v2) alloc;
@@ -392,6 +405,7 @@ static void jumps_out(void)
 #define SCENES(X)                                                                                  \
 	X(by_return) X(by_exit) X(by_underscore_exit) X(by_quick_exit) X(by_abort) X(by_exception) \
 	X(by_segmentation_fault) X(by_terminate) X(by_exec) X(by_forked_exit)                      \
+	X(by_vforked_exit)                                                                         \
 	X(unloads_the_driver) X(lists_descriptors) X(closes_descriptors) X(threads_come_and_go)    \
 	X(threads_have_small_stacks)                                                               \
 	X(ends_under_its_threads) X(thread_from_before) X(forks_workers) X(spawns)                 \

@@ -20,6 +20,7 @@ from victim import environment
     ("by_segmentation_fault", 139, "signal 11", BEGIN),
     ("by_terminate", 143, "signal 15", BEGIN),
     ("by_forked_exit", 0, "exit 0", [*BEGIN, ("alloc", 1002), *GIVEN_BACK]),
+    ("by_vforked_exit", 134, "signal 6", BEGIN),
     ("unloads_the_driver", 0, "exit 0", [("alloc", 2001), ("alloc", 2002), ("alloc", 2003), ("alloc", LATE),
                                          ("free", LATE)]),
 ))
@@ -34,12 +35,15 @@ def test_an_end(tmp_path, scene, code, ended, calls):
     assert run["ended"] == ended
 
 
-@pytest.mark.parametrize("scene", ("by_return", "by_abort", "by_underscore_exit"))
-def test_an_end_that_nobody_watches(tmp_path, scene):
-    """Preloaded alone: the next command knows what the exit handlers wrote, or that there were none."""
+@pytest.mark.parametrize("scene, ended", (
+    ("by_return", "exit 0"), ("by_abort", "killed"), ("by_underscore_exit", "exit 4"), ("by_quick_exit", "killed"),
+    ("by_vforked_exit", "killed"),
+))
+def test_an_end_that_nobody_watches(tmp_path, scene, ended):
+    """Preloaded alone: the next command knows what the exit handlers or _exit wrote, or that there were none."""
     subprocess.run([SCENES, scene], env=environment(tmp_path), cwd=tmp_path, capture_output=True, check=False)
     done = vtrace("info", "--json", tmp_path / "run.db")
-    assert json.loads(done.stdout)["run"]["ended"] == ("exit 0" if scene == "by_return" else "killed")
+    assert json.loads(done.stdout)["run"]["ended"] == ended
     assert calls_of(tmp_path / "run.db")[0] == BEGIN + (GIVEN_BACK if scene == "by_return" else [])
 
 
