@@ -4,7 +4,7 @@
 
 /*
  * The end of a program by exit(): notes it in the journal, gives the collector a bounded time to
- * finish the database, prints the closing lines.  Of an end by _exit() the journal notes the status.
+ * finish the database, prints the closing lines.  Of an end by _exit() the journal has the status.
  */
 
 /*

@@ -97,6 +97,94 @@ dlsym:
 	.cfi_endproc
 	.size	dlsym, .-dlsym
 
+#elif defined(__aarch64__)
+
+	/* x0 and x1, the arguments, are kept over a call of a function. */
+	.macro	KEEP
+	stp	x29, x30, [sp, -32]!
+	.cfi_def_cfa_offset 32
+	.cfi_offset 29, -32
+	.cfi_offset 30, -24
+	mov	x29, sp
+	stp	x0, x1, [sp, 16]
+	.endm
+
+	.macro	LEAVE
+	ldp	x29, x30, [sp], 32
+	.cfi_restore 30
+	.cfi_restore 29
+	.cfi_def_cfa_offset 0
+	.endm
+
+	.macro	GIVE_BACK
+	ldp	x0, x1, [sp, 16]
+	LEAVE
+	.endm
+
+	.text
+	.globl	dlsym
+	.type	dlsym, %function
+	.p2align 4
+dlsym:
+	.cfi_startproc
+	hint	#34			/* bti c */
+	/* A library was opened that does not ask us (hook_deepbind.c). */
+	mrs	x16, tpidr_el0
+	adrp	x17, :gottprel:vt_loader_nr_before
+	ldr	x17, [x17, :gottprel_lo12:vt_loader_nr_before]
+	ldr	w16, [x16, x17]
+	cbnz	w16, .Lbind
+
+.Lask:
+	cbz	x1, .Lnext
+	ldrb	w16, [x1]
+	cmp	w16, #'c'
+	b.ne	.Lnext
+	ldrb	w16, [x1, 1]
+	cmp	w16, #'u'
+	b.ne	.Lnext
+	ldrb	w16, [x1, 2]
+	sub	w16, w16, #'A'
+	cmp	w16, #25
+	b.hi	.Lnext
+
+	/*
+	 * struct vt_loader_answer vt_loader_dlsym(handle, name, caller): value in x0, is_answered
+	 * in x1
+	 */
+	mov	x2, x30
+	KEEP
+	bl	vt_loader_dlsym
+	cbz	x1, .Lunknown
+	.cfi_remember_state
+	LEAVE
+	ret
+
+.Lunknown:
+	.cfi_restore_state
+	GIVE_BACK
+
+.Lnext:
+	adrp	x16, vt_real_next_dlsym
+	ldr	x16, [x16, :lo12:vt_real_next_dlsym]
+	cbz	x16, .Lfirst
+	br	x16
+
+.Lbind:
+	KEEP
+	bl	vt_loader_bind_deep
+	GIVE_BACK
+	b	.Lask
+
+.Lfirst:
+	KEEP
+	bl	vt_real_init_dlsym
+	mov	x16, x0
+	GIVE_BACK
+	br	x16
+	.cfi_endproc
+	.size	dlsym, .-dlsym
+
 #else
 #error "dlsym needs a few lines of assembly for this processor"
 #endif

@@ -450,12 +450,16 @@ static int follow(struct vt_native_stack *stack, const struct vt_unwind_place *c
 
 struct vt_native_stack *vt_native_stack_enter(unsigned int most)
 {
-	struct vt_unwind_place caller = leave_own_frames();
-	struct vt_native_stack *stack = choose(caller.address);
+	struct vt_unwind_place caller;
+	struct vt_native_stack *stack;
 	uint32_t generation = vt_unwind_generation();
 	uint32_t recording = vt_thread_generation();
 	uint32_t idle = 0;
 
+	if (!VT_UNWIND_HAS_STEPS)
+		return NULL;
+	caller = leave_own_frames();
+	stack = choose(caller.address);
 	if (!__atomic_compare_exchange_n(&stack->is_busy, &idle, 1, 0, __ATOMIC_ACQUIRE,
 					 __ATOMIC_RELAXED))
 		return NULL;

@@ -9,26 +9,35 @@
  */
 
 #if defined(__x86_64__)
+	.macro	JUMP target
+	endbr64
+	jmpq	*\target(%rip)
+	.endm
+#elif defined(__aarch64__)
+	.macro	JUMP target
+	hint	#34			/* bti c */
+	adrp	x16, \target
+	ldr	x16, [x16, :lo12:\target]
+	br	x16
+	.endm
+#else
+#error "the unwinder's two functions need a few lines of assembly for this processor"
+#endif
 
 	.text
 	.macro	FORWARD name, target
 	.globl	\name
 	.hidden	\name
-	.type	\name, @function
+	.type	\name, %function
 	.p2align 4
 \name:
 	.cfi_startproc
-	endbr64
-	jmpq	*\target(%rip)
+	JUMP	\target
 	.cfi_endproc
 	.size	\name, .-\name
 	.endm
 
 	FORWARD	_Unwind_Resume, vt_torch_unwind_resume
 	FORWARD	__gcc_personality_v0, vt_torch_unwind_personality
-
-#else
-#error "the unwinder's two functions need a few lines of assembly for this processor"
-#endif
 
 	.section .note.GNU-stack, "", @progbits

@@ -60,6 +60,7 @@ int vt_unwind_is_whole(void)
 	return way >= 0;
 }
 
+#if VT_UNWIND_HAS_STEPS
 /* libunwind's descriptions are ours under other names. */
 #define SAME_PLACE(ours, theirs)                                                                   \
 	_Static_assert(offsetof(struct vt_unwind_place, ours) ==                                   \
@@ -82,6 +83,14 @@ int vt_unwind_step(struct vt_unwind_place *place, struct vt_unwind_frame *frame)
 {
 	return unw_backtrace_step((unw_trace_place_t *)place, (unw_trace_frame_t *)frame);
 }
+#else
+int vt_unwind_step(struct vt_unwind_place *place, struct vt_unwind_frame *frame)
+{
+	(void)place;
+	(void)frame;
+	return -1;
+}
+#endif
 
 void vt_unwind_flush(void)
 {

@@ -42,6 +42,13 @@ struct vt_unwind_frame {
 	int32_t slot_offset;		/* of the next slot, from the new top; 0: it stays */
 };
 
+/* Whether single steps are known on this processor (libunwind-VERSION.patch). */
+#if defined(__x86_64__)
+#define VT_UNWIND_HAS_STEPS 1
+#else
+#define VT_UNWIND_HAS_STEPS 0
+#endif
+
 /*
  * Takes one step outwards.  Returns 1, 0 where the trace ends, -1 where a frame is too unusual for
  * this way: vt_unwind_stack knows another.

@@ -16,6 +16,14 @@
 #include "analyzer/base/install_path.h"
 #include "analyzer/base/util.h"
 
+#if defined(__x86_64__)
+#define MACHINE EM_X86_64
+#define MACHINE_NAME "x86-64"
+#elif defined(__aarch64__)
+#define MACHINE EM_AARCH64
+#define MACHINE_NAME "aarch64"
+#endif
+
 #define SEPARATORS " \t\n:;$"
 
 static int is_name(const char *path)
@@ -180,8 +188,8 @@ static const char *refusal_of(int fd, const char *path)
 	if (pread(fd, &header, sizeof(header), 0) != sizeof(header) ||
 	    memcmp(header.e_ident, ELFMAG, SELFMAG))
 		return NULL;
-	if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != EM_X86_64)
-		return "it is not an x86-64 program";
+	if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != MACHINE)
+		return "it is not an " MACHINE_NAME " program";
 	if (header.e_phentsize != sizeof(Elf64_Phdr) ||
 	    read_interpreter(fd, &header, interpreter, sizeof(interpreter)))
 		return NULL;

@@ -6,7 +6,12 @@
 
 #include "maths.h"
 
+/* Integer arguments that maths_call.S finds in registers. */
+#if defined(__aarch64__)
+enum { NR_REGISTERS = 8 };
+#else
 enum { NR_REGISTERS = 6 };
+#endif
 
 const char vts_maths_text[] = "simulated by vtrace";
 

@@ -3,13 +3,13 @@
  * The file, by address (which equals the file offset, so that one number serves both):
  *
  *   read-only   headers, hash, dynsym, dynstr, versym, verdef, rela
- *   code        "return 0", then one stub of 16 bytes per function
+ *   code        "return 0", then one stub per function
  *   writable    dynamic, stub table (stub_table.h), zeroed room for imported data
  *
  * and after that, in the file only, the section headers that nm, gdb and the like read.
  *
  * E1  Every segment starts on a page of its own.
- * E2  The only relocations are R_X86_64_RELATIVE: two per table entry.
+ * E2  The only relocations are relative: two per table entry.
  * E3  dynsym is: nothing, the client's names in the set's order, the table.
  * E4  Versions: index 1 is the base (soname), index 2+i is nodes[i].
  */
@@ -24,10 +24,53 @@
 
 #include "stub_table.h"
 
+/* Each begins with a landing pad (endbr64, bti c); a stub loads its entry's address and jumps. */
+#if defined(__x86_64__)
 enum {
 	PAGE = 4096,
-	NR_SEGMENTS = 5,
 	STUB_SIZE = 16,
+	RELATIVE = R_X86_64_RELATIVE,
+};
+
+/* endbr64; xor %eax, %eax; ret */
+static const unsigned char return_zero[] = {0xf3, 0x0f, 0x1e, 0xfa, 0x31, 0xc0, 0xc3};
+/* endbr64; lea ENTRY(%rip), %r11; jmp *(%r11) */
+static const unsigned char stub[] = {0xf3, 0x0f, 0x1e, 0xfa, 0x4c, 0x8d, 0x1d,
+				     0,    0,    0,    0,    0x41, 0xff, 0x23};
+
+static void put_entry(unsigned char *code, size_t address, size_t entry)
+{
+	int32_t distance = (int32_t)((int64_t)entry - (int64_t)(address + 11));
+
+	memcpy(code + 7, &distance, sizeof(distance));
+}
+#elif defined(__aarch64__)
+enum {
+	PAGE = 65536, /* the largest that kernels have */
+	STUB_SIZE = 32,
+	RELATIVE = R_AARCH64_RELATIVE,
+};
+
+/* bti c; mov w0, #0; ret */
+static const uint32_t return_zero[] = {0xd503245f, 0x52800000, 0xd65f03c0};
+/* bti c; adrp x17, ENTRY; add x17, x17, #:lo12:ENTRY; ldr x16, [x17]; br x16 */
+static const uint32_t stub[] = {0xd503245f, 0x90000011, 0x91000231, 0xf9400230, 0xd61f0200};
+
+static void put_entry(unsigned char *code, size_t address, size_t entry)
+{
+	uint32_t pages = (uint32_t)((entry >> 12) - (address >> 12)), instructions[2];
+
+	memcpy(instructions, code + 4, sizeof(instructions));
+	instructions[0] |= (pages & 3) << 29 | ((pages >> 2) & 0x7ffff) << 5;
+	instructions[1] |= (uint32_t)(entry & 0xfff) << 10;
+	memcpy(code + 4, instructions, sizeof(instructions));
+}
+#else
+#error "stubs are machine code: which one?"
+#endif
+
+enum {
+	NR_SEGMENTS = 5,
 	NR_DYNAMIC = 14,
 	OBJECT_SIZE = 4096, /* of one imported variable, whose true size an import does not tell */
 };
@@ -155,7 +198,7 @@ static void write_headers(struct image *image)
 	header->e_ident[EI_DATA] = ELFDATA2LSB;
 	header->e_ident[EI_VERSION] = EV_CURRENT;
 	header->e_type = ET_DYN;
-	header->e_machine = EM_X86_64;
+	header->e_machine = VTS_STUB_MACHINE;
 	header->e_version = EV_CURRENT;
 	header->e_phoff = sizeof(*header);
 	header->e_ehsize = sizeof(*header);
@@ -173,21 +216,10 @@ static void write_headers(struct image *image)
 	write_segment(image, 4, PT_GNU_STACK, PF_R | PF_W, 0, 0, 0);
 }
 
-static void put32(unsigned char *to, int64_t value)
-{
-	int32_t narrow = (int32_t)value;
-
-	memcpy(to, &narrow, sizeof(narrow));
-}
-
-/* endbr64; lea entry(%rip), %r11; jmp *(%r11) */
 static void write_stub(struct image *image, size_t address, size_t entry)
 {
-	static const unsigned char code[] = {0xf3, 0x0f, 0x1e, 0xfa, 0x4c, 0x8d, 0x1d,
-					     0,    0,    0,    0,    0x41, 0xff, 0x23};
-
-	memcpy(image->bytes + address, code, sizeof(code));
-	put32(image->bytes + address + 7, (int64_t)entry - (int64_t)(address + 11));
+	memcpy(image->bytes + address, stub, sizeof(stub));
+	put_entry(image->bytes + address, address, entry);
 }
 
 static void write_relocation(struct image *image, size_t index, size_t where, size_t target)
@@ -195,7 +227,7 @@ static void write_relocation(struct image *image, size_t index, size_t where, si
 	Elf64_Rela *relocation = (Elf64_Rela *)(image->bytes + image->at.relocations) + index;
 
 	relocation->r_offset = where;
-	relocation->r_info = ELF64_R_INFO(0, R_X86_64_RELATIVE);
+	relocation->r_info = ELF64_R_INFO(0, RELATIVE);
 	relocation->r_addend = (Elf64_Sxword)target;
 }
 
@@ -215,8 +247,6 @@ static void write_symbol(struct image *image, size_t index, Elf64_Word name, int
 
 static void write_names(struct image *image)
 {
-	/* endbr64; xor %eax, %eax; ret */
-	static const unsigned char return_zero[] = {0xf3, 0x0f, 0x1e, 0xfa, 0x31, 0xc0, 0xc3};
 	const struct vts_stub_library *library = image->library;
 	const struct layout *at = &image->at;
 	struct vts_stub_table *table = (struct vts_stub_table *)(image->bytes + at->table);

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "stub_elf.h"
+
 /* The sections of one file that say what it imports. */
 struct imports {
 	Elf *elf;
@@ -130,8 +132,8 @@ static void add_file(struct vts_stub_set *set, const char *path)
 		return;
 	in.elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
 	if (in.elf && elf_kind(in.elf) == ELF_K_ELF && gelf_getehdr(in.elf, &header) &&
-	    header.e_machine == EM_X86_64 && header.e_type == ET_DYN && !find_sections(&in) &&
-	    add_needed(set, &in))
+	    header.e_machine == VTS_STUB_MACHINE && header.e_type == ET_DYN &&
+	    !find_sections(&in) && add_needed(set, &in))
 		for (i = 1; i < in.nr_symbols; i++)
 			add_symbol(set, &in, i);
 	elf_end(in.elf);

@@ -4,7 +4,7 @@
 
 /*
  * What a generated stub library and the preloaded library agree on.  Every function of a stub
- * library is two instructions: load the address of its own entry into %r11, jump to
+ * library loads the address of its own entry into %r11 (aarch64: x17) and jumps to
  * entry->function.  Until somebody stores another address there, that is code which returns 0.  The
  * table is writable data, exported under one name.
  */

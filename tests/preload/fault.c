@@ -29,6 +29,10 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
+#ifndef SYS_lstat
+#define SYS_lstat (-1) /* newer processors have SYS_newfstatat alone */
+#endif
+
 /* Those of the recorder that can fail, and how they usually do. */
 #define CALLS(X)                                                                                   \
 	X(mmap, ENOMEM) X(mprotect, ENOMEM) X(munmap, ENOMEM) X(madvise, EINVAL)                   \
@@ -55,6 +59,7 @@ static struct {
 /* Past libc, which would come back to us. */
 static long raw(long number, long a, long b, long c, long d, long e, long f)
 {
+#if defined(__x86_64__)
 	register long r10 __asm__("r10") = d;
 	register long r8 __asm__("r8") = e;
 	register long r9 __asm__("r9") = f;
@@ -64,6 +69,21 @@ static long raw(long number, long a, long b, long c, long d, long e, long f)
 			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
 			 : "rcx", "r11", "memory");
 	return result;
+#elif defined(__aarch64__)
+	register long x8 __asm__("x8") = number;
+	register long x0 __asm__("x0") = a;
+	register long x1 __asm__("x1") = b;
+	register long x2 __asm__("x2") = c;
+	register long x3 __asm__("x3") = d;
+	register long x4 __asm__("x4") = e;
+	register long x5 __asm__("x5") = f;
+
+	__asm__ volatile("svc #0"
+			 : "+r"(x0)
+			 : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
+			 : "memory");
+	return x0;
+#endif
 }
 
 static long finish(long result)
@@ -209,7 +229,8 @@ EXPORT int lstat(const char *path, struct stat *status)
 {
 	int error = fault("lstat", EACCES, __builtin_return_address(0));
 
-	return (int)finish(error ? -error : raw(SYS_lstat, (long)path, (long)status, 0, 0, 0, 0));
+	return (int)finish(error ? -error : raw(SYS_newfstatat, AT_FDCWD, (long)path, (long)status,
+						   AT_SYMLINK_NOFOLLOW, 0, 0));
 }
 
 EXPORT int getrlimit(__rlimit_resource_t resource, struct rlimit *limit)

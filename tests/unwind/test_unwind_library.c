@@ -33,18 +33,6 @@ static void take_stack(void *argument)
 	stack->nr_frames = probe_backtrace(stack->addresses, MAX_FRAMES);
 }
 
-static unsigned nr_descriptors(void)
-{
-	DIR *directory = opendir("/proc/self/fd");
-	unsigned nr = 0;
-
-	assert_non_null(directory);
-	while (readdir(directory))
-		nr++;
-	closedir(directory);
-	return nr;
-}
-
 /* Load a library, take a stack through its frame_call, unload it.  Returns where frame_call was. */
 static __attribute__((noinline)) void *stack_through(const char *path, struct stack *stack)
 {
@@ -116,6 +104,18 @@ static void stack_is_whole_in_another_thread_too(void **state)
 static const unsigned char jit_code[] = {
 	0x55, 0x48, 0x89, 0xd5, 0x48, 0x89, 0xf8, 0x48, 0x89, 0xf7, 0xff, 0xd0, 0x5d, 0xc3,
 };
+
+static unsigned nr_descriptors(void)
+{
+	DIR *directory = opendir("/proc/self/fd");
+	unsigned nr = 0;
+
+	assert_non_null(directory);
+	while (readdir(directory))
+		nr++;
+	closedir(directory);
+	return nr;
+}
 
 typedef void (*jit_fn)(void (*function)(void *argument), void *argument, void *frame_pointer);
 
