@@ -95,6 +95,10 @@ void vt_check_print_failure(const struct vt_check *check, const struct vt_check_
 void vt_check_print_annotation(const struct vt_check *check, const struct vt_check_row *row,
 			       FILE *out);
 void vt_check_print_case(const struct vt_check *check, const struct vt_check_row *row, FILE *out);
+void vt_check_print_markdown_row(const struct vt_check *check, const struct vt_check_row *row,
+				 FILE *out);
+/* "| text "; a bar would end the cell. */
+void vt_check_print_markdown_cell(const char *text, FILE *out);
 /* Text within XML. */
 void vt_check_print_xml(const char *text, FILE *out);
 json_t *vt_check_row_json(const struct vt_check *check, const struct vt_check_row *row);

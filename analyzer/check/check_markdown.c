@@ -17,8 +17,7 @@ static void print_title(const struct vt_check *check, FILE *out)
 	fputs("\n\n", out);
 }
 
-/* A bar would end the cell. */
-static void print_cell(const char *text, FILE *out)
+void vt_check_print_markdown_cell(const char *text, FILE *out)
 {
 	fputs("| ", out);
 	for (; *text; text++)
@@ -35,7 +34,7 @@ static void print_table(const struct vt_check *check, FILE *out)
 
 		vt_check_cells_make(&made, check, &check->rows[i]);
 		for (int k = 0; k < VT_CHECK_CELLS; k++)
-			print_cell(made.cells[k], out);
+			vt_check_print_markdown_cell(made.cells[k], out);
 		fputs("|\n", out);
 	}
 	fputc('\n', out);
@@ -62,24 +61,28 @@ static void print_contributor(const struct vt_check *check, const struct vt_cont
 	free(address);
 }
 
+void vt_check_print_markdown_row(const struct vt_check *check, const struct vt_check_row *row,
+				 FILE *out)
+{
+	char *sentence = vt_check_sentence(row);
+	const char *label = check->options->label;
+
+	fprintf(out, "**%s**: %s%s%s\n\n", row->limit->name, label ? label : "", label ? ": " : "",
+		sentence);
+	free(sentence);
+	for (unsigned k = 0; k < row->contributors.nr; k++)
+		print_contributor(check, &row->contributors.items[k], out);
+	if (row->contributors.nr)
+		fputc('\n', out);
+}
+
 void vt_check_print_markdown(const struct vt_check *check, FILE *out)
 {
 	print_title(check, out);
 	for (unsigned i = 0; i < check->notes.nr; i++)
 		fprintf(out, "Note: %s.\n\n", check->notes.text[i]);
 	print_table(check, out);
-	for (unsigned i = 0; i < check->nr; i++) {
-		const struct vt_check_row *row = &check->rows[i];
-		char *sentence;
-
-		if (row->outcome == VT_OUTCOME_HELD)
-			continue;
-		sentence = vt_check_sentence(row);
-		fprintf(out, "**%s**: %s\n\n", row->limit->name, sentence);
-		free(sentence);
-		for (unsigned k = 0; k < row->contributors.nr; k++)
-			print_contributor(check, &row->contributors.items[k], out);
-		if (row->contributors.nr)
-			fputc('\n', out);
-	}
+	for (unsigned i = 0; i < check->nr; i++)
+		if (check->rows[i].outcome != VT_OUTCOME_HELD)
+			vt_check_print_markdown_row(check, &check->rows[i], out);
 }

@@ -38,6 +38,7 @@ static json_t *limit_json(const struct vt_check *check, const struct vt_check_ro
 	json_object_set_new(object, "row", vt_check_row_json(check, row));
 	json_object_set_new(object, "cells", cells);
 	json_object_set_new(object, "text", printed(check, row, vt_check_print_failure));
+	json_object_set_new(object, "markdown", printed(check, row, vt_check_print_markdown_row));
 	json_object_set_new(object, "github", printed(check, row, vt_check_print_annotation));
 	json_object_set_new(object, "junit", printed(check, row, vt_check_print_case));
 	return object;

@@ -19,7 +19,8 @@ struct vt_check_rank {
 	char *problem; /* why it could not be checked; NULL: it could */
 	/*
 	 * What the process that checked it said: "notes", and per limit of the budget the "row" of
-	 * vt_check_row_json(), its "cells", and what is said of it as "text", "github", "junit".
+	 * vt_check_row_json(), its "cells", and what is said of it as "text", "markdown", "github",
+	 * "junit".
 	 */
 	json_t *said;
 	unsigned nr_failed; /* limits */
@@ -79,6 +80,27 @@ const json_t *vt_check_ranks_figure(const struct vt_check_rank *rank, unsigned l
 /* Ranks or recordings could not be checked, and that is not fine. */
 int vt_check_ranks_has_unknown(const struct vt_check_ranks *ranks);
 
+/*
+ * A row of the table of limits, of the worst rank: as of vt_check_cells_make(), with the rank
+ * behind the outcome.
+ */
+struct vt_check_ranks_cells {
+	const char *cells[VT_CHECK_CELLS + 1]; /* in what follows, or the rank's */
+	char *name;
+	char outcome[64];
+};
+void vt_check_ranks_cells_make(struct vt_check_ranks_cells *cells,
+			       const struct vt_check_ranks *ranks, unsigned limit);
+void vt_check_ranks_cells_release(struct vt_check_ranks_cells *cells);
+/* "rank", or "recording" where they are unrelated. */
+const char *vt_check_ranks_noun(const struct vt_check_ranks *ranks);
+/* Other ranks that broke a limit. */
+void vt_check_ranks_print_others(const struct vt_check_ranks *ranks, unsigned limit, FILE *out);
+/* Ranks of which nothing can be said. */
+void vt_check_ranks_print_unknown(const struct vt_check_ranks *ranks, FILE *out);
+
+/* For a job's summary page; links as of source_links.h. */
+void vt_check_ranks_print_markdown(const struct vt_check_ranks *ranks, FILE *out);
 void vt_check_ranks_print_text(const struct vt_check_ranks *ranks, FILE *out);
 void vt_check_ranks_print_json(const struct vt_check_ranks *ranks, FILE *out);
 void vt_check_ranks_print_github(const struct vt_check_ranks *ranks, FILE *out);

@@ -20,7 +20,7 @@ static const char *text_of(const struct vt_check_rank *rank, unsigned limit, con
 	return json_string_value(json_object_get(said, key));
 }
 
-static const char *noun_of(const struct vt_check_ranks *ranks)
+const char *vt_check_ranks_noun(const struct vt_check_ranks *ranks)
 {
 	return ranks->runs.is_unrelated ? "recording" : "rank";
 }
@@ -31,8 +31,9 @@ static void print_head(const struct vt_check_ranks *ranks, FILE *out)
 	char *folder = vt_printable_copy(ranks->folder), *path = vt_printable_copy(budget->path);
 	char *baseline = vt_printable_copy(budget->baseline);
 
-	fprintf(out, "CHECK  %s against %s, %u %s%s%s%s\n", folder, path, ranks->nr, noun_of(ranks),
-		ranks->nr == 1 ? "" : "s", baseline ? ", baseline " : "", baseline ? baseline : "");
+	fprintf(out, "CHECK  %s against %s, %u %s%s%s%s\n", folder, path, ranks->nr,
+		vt_check_ranks_noun(ranks), ranks->nr == 1 ? "" : "s",
+		baseline ? ", baseline " : "", baseline ? baseline : "");
 	free(folder);
 	free(path);
 	free(baseline);
@@ -61,31 +62,35 @@ static void print_notes(const struct vt_check_ranks *ranks, FILE *out)
 	fputc('\n', out);
 }
 
-static void add_row(struct vt_table *table, const struct vt_check_ranks *ranks, unsigned limit)
+void vt_check_ranks_cells_make(struct vt_check_ranks_cells *made,
+			       const struct vt_check_ranks *ranks, unsigned limit)
 {
 	const struct vt_check_rank_limit *all = &ranks->limits[limit];
 	const json_t *said = json_object_get(vt_check_ranks_said(all->worst, limit), "cells");
-	char outcome[64], *name = vt_check_ranks_name(ranks, all->worst->rank);
-	const char *cells[VT_CHECK_CELLS + 1];
 
 	for (int i = 0; i < VT_CHECK_CELLS; i++)
-		cells[i + (i > 1)] = json_string_value(json_array_get(said, (size_t)i));
+		made->cells[i + (i > 1)] = json_string_value(json_array_get(said, (size_t)i));
 	if (all->nr_failed) {
-		snprintf(outcome, sizeof(outcome), "FAILED on %u of %u", all->nr_failed,
+		snprintf(made->outcome, sizeof(made->outcome), "FAILED on %u of %u", all->nr_failed,
 			 ranks->nr - ranks->nr_problems);
-		cells[1] = outcome;
+		made->cells[1] = made->outcome;
 	}
+	made->name = vt_check_ranks_name(ranks, all->worst->rank);
 	/* The column says that it is a rank. */
-	cells[2] = ranks->runs.is_unrelated ? name : name + strlen("rank ");
-	vt_table_add(table, cells);
-	free(name);
+	made->cells[2] = ranks->runs.is_unrelated ? made->name : made->name + strlen("rank ");
+}
+
+void vt_check_ranks_cells_release(struct vt_check_ranks_cells *cells)
+{
+	free(cells->name);
 }
 
 static void print_limits(const struct vt_check_ranks *ranks, FILE *out)
 {
+	const char *noun = vt_check_ranks_noun(ranks);
 	const struct vt_column columns[] = { { "limit", 0 },
 					     { "", 0 },
-					     { noun_of(ranks), !ranks->runs.is_unrelated },
+					     { noun, !ranks->runs.is_unrelated },
 					     { "figure", 1 },
 					     { "allowed", 1 },
 					     { "margin", 1 },
@@ -93,13 +98,18 @@ static void print_limits(const struct vt_check_ranks *ranks, FILE *out)
 	struct vt_table table;
 
 	vt_table_init(&table, columns, VT_ARRAY_SIZE(columns));
-	for (unsigned i = 0; i < ranks->options->budget->nr; i++)
-		add_row(&table, ranks, i);
+	for (unsigned i = 0; i < ranks->options->budget->nr; i++) {
+		struct vt_check_ranks_cells made;
+
+		vt_check_ranks_cells_make(&made, ranks, i);
+		vt_table_add(&table, made.cells);
+		vt_check_ranks_cells_release(&made);
+	}
 	vt_table_print(&table, out, 2);
 	vt_table_release(&table);
 }
 
-static void print_other_ranks(const struct vt_check_ranks *ranks, unsigned limit, FILE *out)
+void vt_check_ranks_print_others(const struct vt_check_ranks *ranks, unsigned limit, FILE *out)
 {
 	unsigned nr = 0;
 
@@ -111,7 +121,7 @@ static void print_other_ranks(const struct vt_check_ranks *ranks, unsigned limit
 		    !vt_check_ranks_has_failed(rank, limit) || nr++ >= MOST_NUMBERS)
 			continue;
 		if (nr == 1)
-			fprintf(out, "  also on %ss", noun_of(ranks));
+			fprintf(out, "  also on %ss", vt_check_ranks_noun(ranks));
 		name = vt_check_ranks_name(ranks, rank->rank);
 		fprintf(out, " %s", ranks->runs.is_unrelated ? name : name + strlen("rank "));
 		free(name);
@@ -163,8 +173,7 @@ static void print_absent(const struct vt_check_ranks *ranks, const char *word, F
 	fprintf(out, "%s\n", ranks->nr_absent > MOST_NUMBERS ? " ..." : "");
 }
 
-/* Ranks of which nothing can be said. */
-static void print_unknown(const struct vt_check_ranks *ranks, FILE *out)
+void vt_check_ranks_print_unknown(const struct vt_check_ranks *ranks, FILE *out)
 {
 	const char *word = ranks->options->is_missing_fine ? "skipped" : "FAILED";
 
@@ -200,7 +209,7 @@ static void print_outcome(const struct vt_check_ranks *ranks, FILE *out)
 		fprintf(out, "\n%u of %u limits failed", ranks->nr_broken,
 			ranks->options->budget->nr);
 	else
-		fprintf(out, "\nall limits hold on all %ss%s", noun_of(ranks),
+		fprintf(out, "\nall limits hold on all %ss%s", vt_check_ranks_noun(ranks),
 			has_unknown ? " that could be checked" : "");
 	print_count(ranks->nr_absent, "rank without a recording", "ranks without a recording",
 		    &before, out);
@@ -231,9 +240,9 @@ void vt_check_ranks_print_text(const struct vt_check_ranks *ranks, FILE *out)
 	for (unsigned i = 0; i < ranks->options->budget->nr; i++)
 		if (ranks->limits[i].nr_failed) {
 			fputs(text_of(ranks->limits[i].worst, i, "text"), out);
-			print_other_ranks(ranks, i, out);
+			vt_check_ranks_print_others(ranks, i, out);
 		}
-	print_unknown(ranks, out);
+	vt_check_ranks_print_unknown(ranks, out);
 	print_outcome(ranks, out);
 	if (vt_check_ranks_is_failed(ranks))
 		print_next(ranks, out);

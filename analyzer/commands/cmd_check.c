@@ -195,6 +195,7 @@ static int print_ranks(const struct wanted *wanted, const struct vt_view *view,
 		       const struct vt_check_ranks *ranks, struct vt_diag *diag)
 {
 	const struct found found = { NULL, ranks };
+	int is_text = !view->is_json && !view->is_markdown;
 
 	if (wanted->history && ranks->runs.is_unrelated) {
 		vt_diag_set(diag, VT_EXIT_USAGE, "%s: --history is for the ranks of one run",
@@ -203,10 +204,12 @@ static int print_ranks(const struct wanted *wanted, const struct vt_view *view,
 	}
 	if (view->is_json)
 		vt_check_ranks_print_json(ranks, stdout);
+	else if (view->is_markdown)
+		vt_check_ranks_print_markdown(ranks, stdout);
 	else
 		vt_check_ranks_print_text(ranks, stdout);
 	if (wanted->has_github)
-		vt_check_ranks_print_github(ranks, view->is_json ? stderr : stdout);
+		vt_check_ranks_print_github(ranks, is_text ? stdout : stderr);
 	*wanted->is_broken = vt_check_ranks_is_failed(ranks);
 	if (wanted->history && keep_ranks(wanted, view, &found, diag))
 		return -1;
@@ -230,10 +233,13 @@ static int show_ranks(const struct vt_view *view, const struct wanted *wanted)
 {
 	struct vt_check_options asked = wanted->check;
 	struct vt_check_ranks ranks = { 0 };
+	struct vt_source_links links;
 	struct vt_budget budget;
 	struct vt_diag diag = { 0 };
 	int rc = read_budget(&budget, wanted, &diag);
 
+	vt_source_links_init(&links, wanted->repository, wanted->revision);
+	asked.links = &links;
 	asked.budget = &budget;
 	asked.rules = view->rules;
 	asked.device = view->device;
@@ -244,6 +250,7 @@ static int show_ranks(const struct vt_view *view, const struct wanted *wanted)
 		vt_check_ranks_release(&ranks);
 	}
 	vt_budget_release(&budget);
+	vt_source_links_release(&links);
 	return rc ? vt_diag_print(&diag) : VT_EXIT_OK;
 }
 
@@ -418,9 +425,8 @@ int vt_cmd_check(int argc, char **argv)
 		return vt_options_exit_code(id);
 	if (wanted.html && (rc = check_page(&wanted, &view)))
 		return rc;
-	if (vt_folder_is_one(view.path) && (wanted.init || view.is_markdown))
-		rc = vt_options_wrong(&spec, "%s is for one recording",
-				      wanted.init ? "--init" : "--format markdown");
+	if (vt_folder_is_one(view.path) && wanted.init)
+		rc = vt_options_wrong(&spec, "--init is for one recording");
 	else if (vt_folder_is_one(view.path))
 		rc = show_ranks(&view, &wanted);
 	else if (wanted.run)

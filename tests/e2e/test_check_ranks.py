@@ -87,11 +87,28 @@ def test_annotations_and_junit(large_rank, check, tmp_path):
     small, _ = figures(large_rank, check)
     budget = f'[owners]\n"activations/mlp" = {small}\n'
     text = check(large_rank, budget, "--github", "--junit", "out.xml", code=1).stdout
-    assert len(re.findall(r"^::error file=\S*,line=\d+,title=vtrace%3A rank 1%3A owners", text, re.M)) == 1
+    assert len(re.findall(r"^::error file=tests/workloads/train_gpt.py,line=\d+,title=vtrace%3A rank 1%3A owners", text,
+                          re.M)) == 1
     suite = ElementTree.parse(tmp_path / "out.xml").getroot()
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("2", "1", "0")
     assert [case.get("name") for case in suite] == ["rank 0: owners.activations/mlp", "rank 1: owners.activations/mlp"]
     assert [case.find("failure") is not None for case in suite] == [False, True]
+
+
+def test_markdown_for_a_summary_page(large_rank, copied, check):
+    small, _ = figures(large_rank, check)
+    budget = f'[owners]\n"activations/mlp" = {small}\n[total]\nallocated = "1 TiB"\n'
+    text = check(large_rank, budget, "--format", "markdown", "--repository", "https://gitlab.com/a/b", "--revision",
+                 "abc", code=1).stdout
+    assert text.startswith("### GPU memory: 1 of 2 limits failed, 2 ranks\n\n| limit | | rank | figure |")
+    assert re.search(r"^\| owners.activations/mlp \| FAILED on 1 of 2 \| 1 \| .* \|$", text, re.M), text
+    assert "\n**owners.activations/mlp**: rank 1: " in text
+    assert "(https://gitlab.com/a/b/-/blob/abc/tests/workloads/train_gpt.py#L" in text
+    text = check(large_rank, BUDGET, "--format", "markdown").stdout
+    assert text.startswith("### GPU memory: 1 limits hold on 2 ranks\n") and text.endswith("|\n\n")
+    (copied / "run.rank1.db").unlink()
+    assert "\nFAILED 1 of 2 ranks left no recording here: 1\n" in check(copied, BUDGET, "--format", "markdown",
+                                                                       code=1).stdout
 
 
 def test_the_highest_rank_goes_to_a_history(copied, check, tmp_path):
