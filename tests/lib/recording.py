@@ -30,9 +30,9 @@ def clean_environment(extra=None):
     return kept
 
 
-def vtrace(*arguments, cwd=None, env=None, timeout=TIMEOUT_S):
+def vtrace(*arguments, cwd=None, env=None, timeout=TIMEOUT_S, input=""):
     return subprocess.run([str(VTRACE), *map(str, arguments)], cwd=cwd, env=clean_environment(env),
-                          capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL)
+                          capture_output=True, text=True, timeout=timeout, input=input)
 
 
 def complete(directory):

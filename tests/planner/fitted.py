@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Runs that are made to fit a drawn budget, and what they take then: `fits` and test_fits.py."""
 import json
-import re
 from dataclasses import dataclass
 
 from combinations import GPU
+from counted import counted, simulated
 from recording import PYTHON, WORKLOADS, record, vtrace
 
 TOLERANCE = 0.02
@@ -17,10 +17,12 @@ class Row:
     was: int
     limit: int  # of tensors: the budget without the context
     found: int
-    taken: int
     cheaper: int
-    cheaper_taken: int
     what: str
+    config: dict  # None: of uneven.py
+    runs: tuple  # the words of the set that was found, and those of the next cheaper one
+    taken: int = 0
+    cheaper_taken: int = 0
 
     @property
     def is_right(self):
@@ -41,14 +43,6 @@ def config_of(rng):
         rest | more
 
 
-def taken(folder, *command):
-    done = vtrace("run", "-q", "--no-collect", "--probe", 0, "--simulate", f"{GPU},memory=4096GiB", "--force", "-o",
-                  folder / "taken.db", "--", PYTHON, *command)
-    found = re.search(r'"peak_allocated_bytes": (\d+)', done.stdout)
-    assert found, done.stderr
-    return int(found[1])
-
-
 def search(*arguments):
     done = vtrace("estimate", "--json", *arguments)
     assert done.returncode in (0, 1), done.stderr
@@ -60,26 +54,29 @@ def between(rng, least, most):
 
 
 def recorded(folder, rng):
+    config = None
     if rng.random() < 0.5:
         inner = [256 * rng.randint(2, 24) for _ in range(rng.randint(4, 12))]
         name = f"uneven {len(inner)} layers"
-        command = (WORKLOADS / "uneven.py", "--width", 64 * rng.randint(4, 12), "--rows", 512 * rng.randint(4, 24),
-                   "--inner", ",".join(map(str, inner)), "--outputs", 100 * rng.randint(1, 40))
+        words = ("--width", 64 * rng.randint(4, 12), "--rows", 512 * rng.randint(4, 24),
+                 "--inner", ",".join(map(str, inner)), "--outputs", 100 * rng.randint(1, 40))
+        command = (WORKLOADS / "uneven.py", *words)
     else:
         config = config_of(rng)
         (folder / "config.json").write_text(json.dumps(config))
         name = f"{config['model_type']} recorded"
-        command = (WORKLOADS / "planned_run.py", folder / "config.json", "--train", "--batch", rng.randint(2, 8),
-                   "--seq", 64 * rng.randint(2, 8), "--optimizer", rng.choice(("sgd", "momentum")), "--uncached")
+        words = ("--train", "--batch", rng.randint(2, 8), "--seq", 64 * rng.randint(2, 8), "--optimizer",
+                 rng.choice(("sgd", "momentum")), "--uncached")
+        command = (WORKLOADS / "planned_run.py", folder / "config.json", *words)
     database = record(folder, PYTHON, *command, profile=f"{GPU},memory=4096GiB", name="was.db").database
     first = search("--from", database, "--budget", "1000GiB")
     context, was = first["context_bytes"], first["recorded_allocated_bytes"]
     limit = between(rng, first["least_allocated_bytes"], was)
     found = search("--from", database, "--budget", f"{limit + context}B")
     sets = [found["checkpointed"], found["next_cheaper"]]
-    runs = [taken(folder, *command, *(("--checkpointed", ",".join(s["layers"])) if s["layers"] else ())) for s in sets]
-    return Row(name, was, limit, sets[0]["allocated_bytes"], runs[0], sets[1]["allocated_bytes"], runs[1],
-               f"{len(sets[0]['layers'])} of {len(found['layers'])} layers")
+    runs = [(*words, *(("--checkpointed", ",".join(s["layers"])) if s["layers"] else ())) for s in sets]
+    return Row(name, was, limit, sets[0]["allocated_bytes"], sets[1]["allocated_bytes"],
+               f"{len(sets[0]['layers'])} of {len(found['layers'])} layers", config, runs)
 
 
 def words_of(changes):
@@ -100,7 +97,8 @@ def words_of(changes):
 
 def planned(folder, rng):
     while True:
-        (folder / "config.json").write_text(json.dumps(config_of(rng)))
+        config = config_of(rng)
+        (folder / "config.json").write_text(json.dumps(config))
         batch, seq = rng.randint(2, 8), 64 * rng.randint(2, 8)
         optimizer = rng.choice(("sgd", "momentum"))
         options = (folder / "config.json", "--train", "--batch", batch, "--seq", seq, "--optimizer", optimizer,
@@ -113,13 +111,25 @@ def planned(folder, rng):
         words = [words_of(s["changes"]) if s else None for s in sets]
         if None not in words and words[0] != words[1]:
             break
-    command = (WORKLOADS / "planned_run.py", folder / "config.json", "--train", "--batch", batch, "--seq", seq,
-               "--optimizer", optimizer)
-    runs = [taken(folder, *command, *more) for more in words]
+    asked = ("--train", "--batch", batch, "--seq", seq, "--optimizer", optimizer)
     limit = int(COMFORTABLE * budget) - context  # above that a plan is "tight"
     return Row(f"{plan['model']['family']} planned", plan["peak"]["bytes"] - context, limit,
-               sets[0]["peak_bytes"] - context, runs[0], sets[1]["peak_bytes"] - context, runs[1], " ".join(words[0]))
+               sets[0]["peak_bytes"] - context, sets[1]["peak_bytes"] - context, " ".join(words[0]), config,
+               [(*asked, *more) for more in words])
 
 
 def drawn(folder, rng, is_recorded):
     return recorded(folder, rng) if is_recorded else planned(folder, rng)
+
+
+def run(folder, rows):
+    """What each takes with both of its sets: all of planned_run.py with one start of PyTorch."""
+    of_configs = [row for row in rows if row.config]
+    peaks = counted(folder, GPU, [(row.config, words) for row in of_configs for words in row.runs])
+    for index, row in enumerate(of_configs):
+        row.taken, row.cheaper_taken = (peak["peak_allocated_bytes"] for peak in peaks[2 * index:2 * index + 2])
+    for row in rows:
+        if not row.config:
+            row.taken, row.cheaper_taken = (
+                json.loads(simulated(folder, GPU, WORKLOADS / "uneven.py", *words)[-1])["peak_allocated_bytes"]
+                for words in row.runs)

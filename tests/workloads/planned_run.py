@@ -19,7 +19,7 @@ OPTIMIZERS = {"adamw": lambda p, fused: torch.optim.AdamW(p, lr=1e-4, fused=fuse
 IGNORED = ("dtype", "torch_dtype", "sliding_window_pattern")
 
 
-def parse():
+def parse(words=None):
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("config", help="a config.json")
     parser.add_argument("--train", action="store_true")
@@ -42,7 +42,7 @@ def parse():
     parser.add_argument("--keep-logits", action="store_true", help="the script has the output in a variable")
     parser.add_argument("--new-tokens", type=int, default=0)
     parser.add_argument("--static-cache", action="store_true")
-    return parser.parse_args()
+    return parser.parse_args(words)
 
 
 def make_config(path):
@@ -203,15 +203,19 @@ def infer(model, options):
         model(**inputs)
 
 
-def main():
-    options = parse()
+def measured(options):
+    """The peaks that PyTorch counts."""
     tell_no_padding()
     model = make_model(options)
     # A model that is built, and not loaded, has a tied head twice for a moment.
     torch.cuda.reset_peak_memory_stats()
     (train if options.train else infer)(model, options)
-    print(json.dumps({"peak_allocated_bytes": torch.cuda.max_memory_allocated(),
-                      "peak_reserved_bytes": torch.cuda.max_memory_reserved()}))
+    return {"peak_allocated_bytes": torch.cuda.max_memory_allocated(),
+            "peak_reserved_bytes": torch.cuda.max_memory_reserved()}
+
+
+def main():
+    print(json.dumps(measured(parse())))
 
 
 if __name__ == "__main__":
