@@ -103,6 +103,8 @@ struct vt_stack {
 	int has_joined_rotary;  /* rotated parts of a head are joined by a copy */
 	int has_eager_only;     /* no attention but the eager one */
 	int has_fp32_scores;    /* made of copies of queries and keys in fp32 */
+	int has_sinks_in_scores; /* one more column of them, which the softmax has, too */
+	int has_summed_scores;   /* whose logarithm of sums scales what attention gives */
 	int has_held_scores;    /* ... and their sum with a mask beside them */
 	int has_returned_weights; /* of scores: each layer gives them to the model */
 	uint64_t causal_buffers; /* masks of all positions, a byte for each pair */

@@ -526,75 +526,69 @@ static void read_object(struct vt_architecture *model, const json_t *object, con
 	json_decref(whole);
 }
 
+/* Other libraries name a class of theirs; what their sizes mean is not known here. */
+static int refuse_other_library(const json_t *config, const char *where, struct vt_diag *diag)
+{
+	static const struct {
+		const char *key, *library;
+	} others[] = { { "_class_name", "diffusers" }, { "architecture", "timm" } };
+
+	if (json_object_get(config, "model_type"))
+		return 0;
+	for (size_t i = 0; i < VT_ARRAY_SIZE(others); i++) {
+		if (!json_is_string(json_object_get(config, others[i].key)))
+			continue;
+		vt_diag_set(diag, VT_EXIT_UNREADABLE,
+			    "%s: a configuration of %s, which has no formulas here; --run builds "
+			    "the model and runs it", where, others[i].library);
+		return -1;
+	}
+	return 0;
+}
+
+/*
+ * The part of a kind that is not known which can be planned: its text, where it has no sizes itself
+ * and none of a tower of images in transformers' usual words.  NULL: the whole can.
+ */
+static const json_t *text_alone(const json_t *config)
+{
+	const json_t *text = json_object_get(config, "text_config");
+	const char *family = json_string_value(json_object_get(config, "model_type"));
+	const json_t *vision = json_object_get(config, "vision_config");
+
+	if (!json_is_object(text) || has_key("hidden_size", config) ||
+	    (family && vt_families_is_known(family)))
+		return NULL;
+	return has_key("num_hidden_layers", vision) && has_key("hidden_size", vision) ? NULL : text;
+}
+
+static void note_text_alone(struct vt_architecture *model, const json_t *config)
+{
+	const char *family = json_string_value(json_object_get(config, "model_type"));
+
+	model->is_guessed = 1;
+	vt_architecture_note(model, vt_xasprintf("of %.40s only text_config is planned",
+						 family ? family : "a kind without model_type"));
+}
+
 int vt_config_from_json(struct vt_architecture *model, const json_t *config, const char *where,
 			struct vt_diag *diag)
 {
+	const json_t *text;
+
 	if (!json_is_object(config)) {
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: not a JSON object", where);
 		return -1;
 	}
-	read_object(model, config, where, 1, diag);
+	if (refuse_other_library(config, where, diag))
+		return -1;
+	text = text_alone(config);
+	read_object(model, text ? text : config, where, 1, diag);
+	if (text)
+		note_text_alone(model, config);
 	vt_config_types(model, config);
 	vt_printable_make(model->note);
 	if (model->is_too_large)
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: more than 2^53 parameters", where);
 	return diag->exit_code ? -1 : 0;
-}
-
-/* The length of a word of Python for a number that JSON has none for, at the beginning of text. */
-static size_t no_number(const char *text, size_t len)
-{
-	static const char *const words[] = { "-Infinity", "Infinity", "NaN" };
-
-	for (size_t i = 0; i < VT_ARRAY_SIZE(words); i++)
-		if (len >= strlen(words[i]) && !memcmp(text, words[i], strlen(words[i])))
-			return strlen(words[i]);
-	return 0;
-}
-
-/*
- * Python's json, and so many a config.json, writes limits without an end as Infinity, which is not
- * JSON: a copy with null in their places, lines and columns as they were.
- */
-static char *without_infinities(const char *text, size_t len)
-{
-	char *copy = vt_xmalloc(len + 1);
-	int is_string = 0;
-
-	memcpy(copy, text, len);
-	copy[len] = '\0';
-	for (size_t i = 0; i < len; i++) {
-		size_t word = is_string ? 0 : no_number(copy + i, len - i);
-
-		if (copy[i] == '"')
-			is_string = !is_string;
-		else if (is_string && copy[i] == '\\')
-			i++;
-		else if (word == strlen("NaN"))
-			memcpy(copy + i, "0.0", word);
-		else if (word) {
-			memset(copy + i, ' ', word);
-			memcpy(copy + i, "null", strlen("null"));
-		}
-	}
-	return copy;
-}
-
-int vt_config_read(struct vt_architecture *model, const char *text, size_t len, const char *where,
-		   struct vt_diag *diag)
-{
-	json_error_t error;
-	char *copy = without_infinities(text, len);
-	json_t *config = json_loadb(copy, len, JSON_REJECT_DUPLICATES, &error);
-	int rc;
-
-	free(copy);
-	if (!config) {
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: invalid JSON: line %d: %.120s", where,
-			    error.line, vt_printable_make(error.text));
-		return -1;
-	}
-	rc = vt_config_from_json(model, config, where, diag);
-	json_decref(config);
-	return rc;
 }

@@ -182,6 +182,8 @@ void vt_config_style(const struct vt_config_values *v, struct vt_stack *s,
 	s->has_fp32_rotary = is_family(v, "rotary", "fp32");
 	s->has_eager_only = is_family(v, "kernels", "eager");
 	s->has_fp32_scores = is_family(v, "scores", "fp32");
+	s->has_sinks_in_scores = is_family(v, "scores", "sinks");
+	s->has_summed_scores = is_family(v, "scores", "summed");
 	s->has_held_scores = is_family(v, "scores", "held");
 	s->has_returned_weights = is_family(v, "scores", "returned");
 	s->causal_buffers = causal_buffers(v, s);

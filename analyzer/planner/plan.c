@@ -116,7 +116,8 @@ static void widen(const struct vt_plan *plan, struct vt_term *term)
 	else if (term->played != VT_PLAYED_TRANSIENT && is_of_shapes(term->owner))
 		factor = SHAPES_FACTOR;
 	term->low /= factor;
-	term->high *= factor;
+	/* Ends of blocks come on top; the replay of loading has those of the weights. */
+	term->high *= factor + (factor == SHAPES_FACTOR ? vt_plan_symbol(plan, "spread") : 0);
 }
 
 void vt_plan_add(struct vt_plan *plan, const struct vt_term_spec *spec, const char *fmt, ...)

@@ -278,6 +278,11 @@ void vt_sizes_load(const struct vt_plan *plan, struct vt_load *load)
 		*plan->load = *load;
 }
 
+/* PyTorch's: of a larger block less than this is not split off. */
+#define LARGE_BLOCK 0x1p20
+/* In a segment of 20 MiB, which all smaller blocks share, that is one part in twenty. */
+#define MAX_SPREAD 0.05
+
 struct sums {
 	double all, trained, quantised, quantised_rows, adapters, small, matrices, factors, vectors;
 	double adapted; /* halves of adapters */
@@ -286,6 +291,7 @@ struct sums {
 	double outer_input, outer_output; /* outside the layers */
 	double read;                      /* bits, where a file says them */
 	double tails;
+	double large; /* how many have a block that is split only where much is left */
 };
 
 static void sum_outside(struct sums *sums, const struct vt_plan_tensor *tensor, double elements)
@@ -298,9 +304,21 @@ static void sum_outside(struct sums *sums, const struct vt_plan_tensor *tensor, 
 		sums->outer_input += elements;
 }
 
-static void sum_stepped(struct sums *sums, const struct vt_plan_tensor *tensor)
+/* Of the parameter that it is a part of: a mixture's experts are one, with both halves of a gate. */
+static double parameter_rows(const struct vt_plan *plan, const struct vt_plan_tensor *tensor)
 {
-	double rows = (double)tensor->rows, columns = (double)tensor->columns;
+	const struct vt_stack *text = &plan->model->stacks[VT_PART_TEXT];
+	double rows = (double)tensor->rows;
+
+	if (tensor->role != VT_ROLE_EXPERT)
+		return rows;
+	return rows * (double)text->experts *
+	       (text->mlp == VT_MLP_GATED && !strstr(tensor->name, "down_proj") ? 2 : 1);
+}
+
+static void sum_stepped(struct sums *sums, const struct vt_plan_tensor *tensor, double rows)
+{
+	double columns = (double)tensor->columns;
 
 	if (rows * columns <= sums->stepped_rows * sums->stepped_columns)
 		return;
@@ -308,14 +326,15 @@ static void sum_stepped(struct sums *sums, const struct vt_plan_tensor *tensor)
 	sums->stepped_columns = columns;
 }
 
-static void sum_trained(struct sums *sums, const struct vt_plan_tensor *tensor, double share)
+static void sum_trained(struct sums *sums, const struct vt_plan_tensor *tensor, double share,
+			double rows)
 {
 	double each = (double)tensor->rows * (double)tensor->columns;
 	double elements = each * (double)tensor->count * share;
 	int is_matrix = tensor->columns > 1 && tensor->rows > 1;
 
 	sums->trained += elements;
-	sum_stepped(sums, tensor);
+	sum_stepped(sums, tensor, rows);
 	if (each < MIN_8BIT_ELEMENTS)
 		sums->small += elements;
 	if (is_matrix && tensor->is_in_layer)
@@ -356,14 +375,17 @@ static void sum(const struct vt_plan *plan, struct sums *sums)
 		sums->tails += (double)tensor->count *
 			       (double)vt_settings_tail(&settings, (uint64_t)(each * element));
 		if (tensor->columns > 1 && tensor->rows > 1)
-			sums->largest = fmax(sums->largest, each);
+			sums->largest = fmax(sums->largest, parameter_rows(plan, tensor) *
+								    (double)tensor->columns * share);
+		if (each * element > LARGE_BLOCK)
+			sums->large += (double)tensor->count;
 		if (has_adapter(plan, tensor))
 			sums->adapted += 2 * (double)tensor->count * share;
 		if (has_adapter(plan, tensor))
 			sums->adapters += (double)(tensor->rows + tensor->columns) *
 					  (double)tensor->count * share;
 		if (vt_sizes_is_trained(plan, tensor))
-			sum_trained(sums, tensor, share);
+			sum_trained(sums, tensor, share, parameter_rows(plan, tensor));
 	}
 }
 
@@ -414,6 +436,10 @@ static void define_parameters(struct vt_plan *plan)
 	define(plan, "adapted", sums.adapted);
 	define(plan, "positions", setting(plan, VT_SET_ROPE_CACHE));
 	define(plan, "tails", tails_of(plan, &sums));
+	/* Half of what may be left of each, as a share of all. */
+	define(plan, "spread",
+	       fmin(sums.large * LARGE_BLOCK / 2 / fmax(sums.all * vt_plan_symbol(plan, "w"), 1),
+		    MAX_SPREAD));
 }
 
 /* Blocks of 128 threads that run at once; where the card does not say, on one like an H100. */

@@ -34,6 +34,15 @@ void vt_terms_encoder(struct vt_plan *plan, int is_recomputed);
 /* What an encoder gave, and the last hidden states of the decoder beside it; inference. */
 void vt_terms_encoder_output(struct vt_plan *plan);
 
+/* What a formula gives; 0 where it fails. */
+double vt_terms_value(const struct vt_plan *plan, const char *formula);
+
+/*
+ * The width of an mlp that every token goes through: that of shared experts where all layers are
+ * mixtures.
+ */
+const char *vt_terms_mlp_width(const struct vt_plan *plan);
+
 /* Tensors of the mlp's width that one layer keeps. */
 int vt_terms_mlp_tensors(const struct vt_plan *plan, const struct vt_stack *stack);
 

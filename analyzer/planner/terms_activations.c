@@ -420,6 +420,8 @@ static int scores_of(const struct vt_plan *plan, char *buf, size_t size)
 		/* Of parts that are rotated and joined, what they were parts of stays, too. */
 		snprintf(buf, size, "(a*s*(4+4)+%sa*d*e+4*2*a*d)%s",
 			 s->has_joined_rotary ? "3*" : "", over);
+	else if (vt_terms_is_eager(plan) && s->has_sinks_in_scores)
+		snprintf(buf, size, "(a*3*(s+1)*e+3*a*d*e)%s", over);
 	else if (vt_terms_is_eager(plan) && s->has_held_scores)
 		snprintf(buf, size, "(a*s*%s+4*a*d*e)%s",
 			 vt_plan_symbol(plan, "e") == 4 ? "(2*e+4)" : "(2*e+4+4)", over);
@@ -427,20 +429,14 @@ static int scores_of(const struct vt_plan *plan, char *buf, size_t size)
 		/* Only fp16 is read by the softmax in fp32 as it is. */
 		snprintf(buf, size, "(a*s*%s+3*a*d*e)%s",
 			 vt_plan_symbol(plan, "e") == 4 ? "(4+4)" : "(e+4+4)", over);
+	else if (s->kv_rank)
+		/* Both as they were projected, joined with their rotated parts, and the output twice. */
+		snprintf(buf, size, "e*(a*(3*d+rope)+a*(d-rope+dv)+2*a*dv)%s", over);
 	else if (s->has_fp32_rotary)
 		snprintf(buf, size, "(4*(4*a*d+k*d)+2*e*k*d)%s", over);
 	else
 		snprintf(buf, size, "0");
 	return buf[0] != '0';
-}
-
-static double per_token(const struct vt_plan *plan, const char *formula)
-{
-	const char *error;
-	double bytes = 0;
-
-	vt_formula_evaluate(formula, &plan->symbols, &bytes, &error);
-	return bytes;
 }
 
 /*
@@ -474,18 +470,19 @@ static void add_widest(struct vt_plan *plan)
 	const struct vt_term_spec bias = { "activations/embedding", stages, VT_PLAYED_PASSING, NULL,
 		NULL, "the bias of relative positions, which every layer's scores get" };
 	/* Copies of the input, what experts gave, and that weighted and put back in order. */
-	const char *experts = s->has_fp32_experts ? "chosen*max(h*(2*e+2*4), 4*ie*e+h*e)" :
+	const char *experts = !vt_plan_symbol(plan, "Lmoe") ? "0" :
+			      s->has_fp32_experts ? "chosen*max(h*(2*e+2*4), 4*ie*e+h*e)" :
 						    "chosen*max(h*(2*e+2*e), 4*ie*e+h*e)";
 	const char *by_scan = vt_terms_widest_of_mixer(plan);
 	char by_mlp[160], by_scores[96];
 
 	if (vt_terms_is_eager(plan) && s->has_returned_weights)
 		vt_plan_add(plan, &returned, "T*a*s*e%s", vt_terms_over(plan));
-	snprintf(by_mlp, sizeof(by_mlp), "max(max((%d*e*max(i,inner))%s, %s), 8*h-e*h)",
-		 wide_of(plan), vt_terms_over(plan), experts);
+	snprintf(by_mlp, sizeof(by_mlp), "max(max((%d*e*max(%s,inner))%s, %s), 8*h-e*h)",
+		 wide_of(plan), vt_terms_mlp_width(plan), vt_terms_over(plan), experts);
 	if (scores_of(plan, by_scores, sizeof(by_scores)) &&
-	    per_token(plan, by_scores) >= per_token(plan, by_mlp) + per_token(plan, "h*e") &&
-	    (!by_scan || per_token(plan, by_scores) >= per_token(plan, by_scan))) {
+	    vt_terms_value(plan, by_scores) >= vt_terms_value(plan, by_mlp) + vt_terms_value(plan, "h*e") &&
+	    (!by_scan || vt_terms_value(plan, by_scores) >= vt_terms_value(plan, by_scan))) {
 		vt_plan_add(plan, &stream, "2*T*h*e");
 		vt_plan_add(plan, &scores, "T*%s", by_scores);
 		return;
@@ -544,8 +541,8 @@ static void add_inference(struct vt_plan *plan)
 		 (vt_plan_symbol(plan, "Lwindow") &&
 		  vt_plan_symbol(plan, "window") < vt_plan_symbol(plan, "s")))
 		vt_plan_add(plan, &mask, "b*s*s");
-	vt_plan_add(plan, &step, "b*e*(%d*max(max(i,ie*chosen),inner)+2*h)",
-		    wide_of(plan));
+	vt_plan_add(plan, &step, "b*e*(%d*max(max(%s,ie*chosen),inner)+2*h)", wide_of(plan),
+		    vt_terms_mlp_width(plan));
 	vt_plan_add(plan, &chosen, "min(Lmoe,1)*b*chosen*%d*ie*h*e%s",
 		    s->mlp == VT_MLP_GATED ? 3 : 2, vt_terms_over(plan));
 	add_kept(plan);

@@ -13,20 +13,30 @@ static const struct vt_stack *text_of(const struct vt_plan *plan)
 
 static void add_scores(struct vt_plan *plan, int is_recomputed)
 {
-	const char *scores = vt_plan_symbol(plan, "e") == 4 ? "4" : "(4+e)";
-	int is_capped = plan->model->stacks[VT_PART_TEXT].has_scores_cap;
+	const struct vt_stack *s = text_of(plan);
+	const char *softmax = vt_plan_symbol(plan, "e") == 4 ? "4" : "(4+e)";
+	const char *why = "eager attention keeps the softmax of s*s scores in fp32 and its cast";
 	char bytes[96];
 
-	snprintf(bytes, sizeof(bytes), "(a*s*(%s%s))%s", scores, is_capped ? "+e" : "",
-		 vt_terms_over(plan));
-	vt_terms_add_piece(plan, "activations/attention", vt_terms_attentions(plan), bytes,
-		  is_capped ? "eager attention keeps the tanh of s*s scores, their softmax in "
-			      "fp32 and its cast" :
-			      "eager attention keeps the softmax of s*s scores in fp32 and its "
-			      "cast",
-		  is_recomputed ||
-			  vt_plan_setting(plan, VT_SET_CHECKPOINTING) ==
-				  VT_CHECKPOINTING_SELECTIVE);
+	if (s->has_sinks_in_scores) {
+		snprintf(bytes, sizeof(bytes), "(a*e*((s+1)+s))%s", vt_terms_over(plan));
+		why = "eager attention keeps the softmax of s*s scores and a sink each, and the "
+		      "copy of it without them";
+	} else if (s->has_summed_scores) {
+		snprintf(bytes, sizeof(bytes), "(a*s*(%s+e)+a*dv*e)%s", softmax,
+			 vt_terms_over(plan));
+		why = "eager attention keeps s*s scores for the logarithm of their sums, their "
+		      "softmax in fp32 and its cast; the output before it is scaled";
+	} else if (s->has_scores_cap) {
+		snprintf(bytes, sizeof(bytes), "(a*s*(%s+e))%s", softmax, vt_terms_over(plan));
+		why = "eager attention keeps the tanh of s*s scores, their softmax in fp32 and "
+		      "its cast";
+	} else {
+		snprintf(bytes, sizeof(bytes), "(a*s*(%s))%s", softmax, vt_terms_over(plan));
+	}
+	vt_terms_add_piece(plan, "activations/attention", vt_terms_attentions(plan), bytes, why,
+			   is_recomputed || vt_plan_setting(plan, VT_SET_CHECKPOINTING) ==
+						    VT_CHECKPOINTING_SELECTIVE);
 }
 
 /* Beside queries, keys, values and output: what is made of latents, and their norms. */

@@ -82,3 +82,19 @@ int vt_terms_mlp_tensors(const struct vt_plan *plan, const struct vt_stack *s)
 	return s->activation_steps + (s->mlp == VT_MLP_GATED ? 2 : 0) + is_kept +
 	       (s->has_inner_dropout && s->mlp == VT_MLP_PLAIN && !s->activation_steps);
 }
+
+double vt_terms_value(const struct vt_plan *plan, const char *formula)
+{
+	const char *error;
+	double bytes = 0;
+
+	vt_formula_evaluate(formula, &plan->symbols, &bytes, &error);
+	return bytes;
+}
+
+const char *vt_terms_mlp_width(const struct vt_plan *plan)
+{
+	if (!vt_plan_symbol(plan, "Lmoe"))
+		return "i";
+	return vt_plan_symbol(plan, "Ldense") ? "max(i,is)" : "is";
+}

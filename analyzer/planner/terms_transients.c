@@ -72,8 +72,8 @@ static void add_last_norm(struct vt_plan *plan)
 
 static double mlp_transient(const struct vt_plan *plan)
 {
-	double i = fmax(vt_plan_symbol(plan, "i"),
-			vt_plan_symbol(plan, "ie") * vt_plan_symbol(plan, "chosen"));
+	double of_mlp = vt_terms_value(plan, vt_terms_mlp_width(plan));
+	double i = fmax(of_mlp, vt_plan_symbol(plan, "ie") * vt_plan_symbol(plan, "chosen"));
 
 	return vt_plan_symbol(plan, "e") *
 	       (2 * i / vt_plan_symbol(plan, "t") + 2 * vt_plan_symbol(plan, "h"));
@@ -164,7 +164,8 @@ static void add_layer(struct vt_plan *plan)
 	} else if (is_second_bias_widest(plan)) {
 		add_bias(plan, "h");
 	} else if (mlp_transient(plan) >= norm_transient(plan)) {
-		vt_plan_add(plan, &mlp, "T*((2*e*max(i,ie*chosen))%s+2*e*h)", vt_terms_over(plan));
+		vt_plan_add(plan, &mlp, "T*((2*e*max(%s,ie*chosen))%s+2*e*h)",
+			    vt_terms_mlp_width(plan), vt_terms_over(plan));
 	} else {
 		vt_plan_add(plan, &norm, "T*(2*4*h+e*h)");
 		vt_plan_add(plan, &product, "T*4*h");

@@ -224,12 +224,41 @@ def test_the_head_of_a_class_that_is_not_known(tmp_path, name, has_head):
     assert owned(made, "logits", "logits") == has_head * T * V * 2
 
 
-@pytest.mark.parametrize("kind", ("gpt_oss", "granite_swa"))
-def test_attention_with_sinks_computes_scores(tmp_path, kind):
+@pytest.mark.parametrize("kind, forward, kept", (
+    # scores, these with a column of sinks, what softmax makes of them; that, and its copy without the sinks
+    ("gpt_oss", T * A * 2 * (S + 2 * (S + 1)), T * A * 2 * (2 * S + 1)),
+    # scores, the softmax in fp32 and what it reads; scores, the softmax, its cast, the output before it is scaled
+    ("granite_swa", T * A * S * (2 + 4 + 4), T * (A * S * (2 + 4 + 2) + 2 * H))))
+def test_attention_with_sinks_computes_scores(tmp_path, kind, forward, kept):
     path = tmp_path / "config.json"
     path.write_text(json.dumps({"model_type": kind} | SIZES | HEADS))
     made = estimate(path, "--infer", "--batch", B, "--seq", S)
-    assert owned(made, "activations/attention", "forward") >= T * A * S * (2 + 4 + 4)
+    assert owned(made, "activations/attention", "forward") >= forward
+    made = estimate(path, "--train", "--batch", B, "--seq", S)
+    assert owned(made, "activations/attention", "loss") >= L * (kept + T * 2 * 4 * H)
+
+
+def test_layers_that_are_all_dense_plan_no_experts(tmp_path):
+    """... but the moment when latents have become queries, keys and values; a mixture alone has no dense mlp."""
+    path = tmp_path / "config.json"
+    latent = {"kv_lora_rank": 128, "q_lora_rank": 128, "qk_nope_head_dim": 64, "qk_rope_head_dim": 32, "v_head_dim": 64}
+    path.write_text(json.dumps({"model_type": "deepseek_v3", "n_routed_experts": 64, "num_experts_per_tok": 8,
+                                "moe_intermediate_size": 1024, "first_k_dense_replace": L} | SIZES | latent |
+                               {"intermediate_size": 512}))
+    made = estimate(path, "--infer", "--batch", B, "--seq", S)
+    query, out = 64 + 32, 64
+    assert owned(made, "activations/mlp", "forward") == 0
+    assert owned(made, "activations/attention", "forward") == T * A * 2 * (3 * query + 32 + 64 + out + 2 * out)
+    path.write_text(json.dumps(CONFIGS["qwen2_moe"] | {"model_type": "qwen2_moe", "intermediate_size": 1 << 20}))
+    made = estimate(path, "--infer", "--batch", B, "--seq", S)
+    assert owned(made, "activations/mlp", "forward") == T * 2 * H * 4 * 2  # of the two experts of each token
+
+
+def test_adafactor_steps_all_experts_of_a_layer_at_once(tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(CONFIGS["qwen2_moe"] | {"model_type": "qwen2_moe", "num_experts": 32}))
+    made = estimate(path, "--train", "--batch", B, "--seq", S, "--optimizer", "adafactor")
+    assert owned(made, "workspace/optimizer", "step") >= (12 + 4) * 32 * 2 * 256 * H
 
 
 @pytest.mark.parametrize("kind, keys, head", (("llama", A, D), ("qwen3", 32, 128), ("mistral", 8, D), ("glm", 2, 128),
@@ -381,3 +410,21 @@ def test_a_scan_beside_attention_with_scores(tmp_path):
     made = estimate(path, "--batch", B, "--seq", 512, "--dtype", "bf16", "--attention", "eager", "--scan", "sequential")
     inner = 2 * H
     assert owned(made, "activations/mixer", "forward") == B * 512 * (3 * 4 * inner * 16 + 4 * 2 * inner + 4 * 4 * inner)
+
+
+def test_the_text_of_a_kind_that_is_not_known_is_planned_alone(tmp_path):
+    """Where its tower of images has sizes in other words; not where it has them in the usual ones, or all is at the top."""
+    path, text = tmp_path / "config.json", SIZES | {"model_type": "qwen2"}
+    path.write_text(json.dumps({"model_type": "nobody", "text_config": text, "vision_config": {"depth": 4}}))
+    made = estimate(path, "--infer")
+    assert made["model"]["is_guessed"] and "of nobody only text_config is planned" in made["model"]["note"]
+    path.write_text(json.dumps(text))
+    assert estimate(path, "--infer")["model"]["parameters"] == made["model"]["parameters"]
+
+
+@pytest.mark.parametrize("config, library", (({"_class_name": "UNet2DConditionModel"}, "diffusers"),
+                                             ({"architecture": "resnet50"}, "timm")))
+def test_another_librarys_model_is_said_to_have_no_formulas(tmp_path, config, library):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(config))
+    assert refused(vtrace("estimate", path), 3, f"a configuration of {library}, which has no formulas here; --run")
