@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "analyzer/planner/compared.h"
 #include "analyzer/planner/validation.h"
 #include "analyzer/planner/sizes.h"
 #include "analyzer/planner/terms.h"
@@ -66,6 +67,7 @@ int vt_estimate_make(struct vt_plan *plan, struct vt_diag *diag)
 		return -1;
 	plan->stages = stages_of(plan);
 	vt_sizes_define(plan);
+	plan->doubt = vt_compared_doubt(plan);
 	vt_terms_states(plan);
 	if (!plan->model->is_nominal) {
 		vt_terms_cache(plan);

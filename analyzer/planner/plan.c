@@ -75,10 +75,7 @@ static void drop_shares(char *text)
 
 const char *vt_plan_doubt(const struct vt_plan *plan)
 {
-	if (vt_plan_setting(plan, VT_SET_LORA) && vt_plan_symbol(plan, "Lmoe") &&
-	    vt_plan_setting(plan, VT_SET_LORA_TARGETS) == VT_TARGETS_LINEAR)
-		return "adapters of a mixture's experts are not planned";
-	return NULL;
+	return plan->doubt;
 }
 
 int vt_plan_is_guessed(const struct vt_plan *plan)
@@ -117,7 +114,9 @@ static void widen(const struct vt_plan *plan, struct vt_term *term)
 		factor = SHAPES_FACTOR;
 	term->low /= factor;
 	/* Ends of blocks come on top; the replay of loading has those of the weights. */
-	term->high *= factor + (factor == SHAPES_FACTOR ? vt_plan_symbol(plan, "spread") : 0);
+	if (factor == SHAPES_FACTOR && strcmp(term->owner, "weights") != 0)
+		factor += vt_plan_symbol(plan, "spread");
+	term->high *= factor;
 }
 
 void vt_plan_add(struct vt_plan *plan, const struct vt_term_spec *spec, const char *fmt, ...)

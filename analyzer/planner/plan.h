@@ -87,6 +87,7 @@ struct vt_plan {
 	double bytes[VT_NR_PLAN_STAGES], low[VT_NR_PLAN_STAGES], high[VT_NR_PLAN_STAGES];
 	int is_explained;
 	struct vt_load *load; /* the caller's: the last replay, for many plans; or NULL */
+	const char *doubt; /* vt_plan_doubt */
 	const char *error; /* the first formula that failed, and why */
 	const char *error_formula;
 };
@@ -96,7 +97,7 @@ void vt_plan_release(struct vt_plan *plan);
 /* Bytes of all device memory, context included, at the peak. */
 double vt_plan_peak(const struct vt_plan *plan);
 
-/* What these settings ask of the model that no formula has; NULL: nothing. */
+/* What these settings ask of the model that no formula has, or none that was compared; or NULL. */
 const char *vt_plan_doubt(const struct vt_plan *plan);
 /* Whether that, or the model is read as another kind: nothing "fits" then for sure. */
 int vt_plan_is_guessed(const struct vt_plan *plan);

@@ -304,7 +304,7 @@ static void sum_outside(struct sums *sums, const struct vt_plan_tensor *tensor, 
 		sums->outer_input += elements;
 }
 
-/* Of the parameter that it is a part of: a mixture's experts are one, with both halves of a gate. */
+/* Of its parameter: a mixture's experts are one, with both halves of a gate. */
 static double parameter_rows(const struct vt_plan *plan, const struct vt_plan_tensor *tensor)
 {
 	const struct vt_stack *text = &plan->model->stacks[VT_PART_TEXT];
@@ -375,8 +375,9 @@ static void sum(const struct vt_plan *plan, struct sums *sums)
 		sums->tails += (double)tensor->count *
 			       (double)vt_settings_tail(&settings, (uint64_t)(each * element));
 		if (tensor->columns > 1 && tensor->rows > 1)
-			sums->largest = fmax(sums->largest, parameter_rows(plan, tensor) *
-								    (double)tensor->columns * share);
+			sums->largest =
+				fmax(sums->largest, parameter_rows(plan, tensor) *
+							    (double)tensor->columns * share);
 		if (each * element > LARGE_BLOCK)
 			sums->large += (double)tensor->count;
 		if (has_adapter(plan, tensor))

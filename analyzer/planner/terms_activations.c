@@ -257,13 +257,17 @@ static void add_adapters(struct vt_plan *plan, int is_recomputed)
 {
 	int is_everywhere = vt_plan_setting(plan, VT_SET_LORA_TARGETS) == VT_TARGETS_LINEAR;
 	int is_gated = plan->model->stacks[VT_PART_TEXT].mlp == VT_MLP_GATED;
+	/* What is fp32 already is not copied: those behind one norm keep the same input. */
+	int is_shared = vt_plan_symbol(plan, "e") == 4 && !vt_plan_setting(plan, VT_SET_AUTOCAST);
 
 	if (!vt_plan_setting(plan, VT_SET_LORA))
 		return;
-	add_adapters_of(plan, "activations/attention", "3*h+a*dv", 4, is_recomputed);
+	add_adapters_of(plan, "activations/attention", is_shared ? "h+a*dv" : "3*h+a*dv", 4,
+			is_recomputed);
 	if (is_everywhere)
-		add_adapters_of(plan, "activations/mlp", is_gated ? "2*h+i" : "h+i",
-				is_gated ? 3 : 2, is_recomputed);
+		add_adapters_of(plan, "activations/mlp",
+				is_gated && !is_shared ? "2*h+i" : "h+i", is_gated ? 3 : 2,
+				is_recomputed);
 }
 
 /* Between embeddings and layers that are of different widths lies a product. */
@@ -430,7 +434,7 @@ static int scores_of(const struct vt_plan *plan, char *buf, size_t size)
 		snprintf(buf, size, "(a*s*%s+3*a*d*e)%s",
 			 vt_plan_symbol(plan, "e") == 4 ? "(4+4)" : "(e+4+4)", over);
 	else if (s->kv_rank)
-		/* Both as they were projected, joined with their rotated parts, and the output twice. */
+		/* As projected, joined with their rotated parts; the output twice. */
 		snprintf(buf, size, "e*(a*(3*d+rope)+a*(d-rope+dv)+2*a*dv)%s", over);
 	else if (s->has_fp32_rotary)
 		snprintf(buf, size, "(4*(4*a*d+k*d)+2*e*k*d)%s", over);
@@ -481,7 +485,8 @@ static void add_widest(struct vt_plan *plan)
 	snprintf(by_mlp, sizeof(by_mlp), "max(max((%d*e*max(%s,inner))%s, %s), 8*h-e*h)",
 		 wide_of(plan), vt_terms_mlp_width(plan), vt_terms_over(plan), experts);
 	if (scores_of(plan, by_scores, sizeof(by_scores)) &&
-	    vt_terms_value(plan, by_scores) >= vt_terms_value(plan, by_mlp) + vt_terms_value(plan, "h*e") &&
+	    vt_terms_value(plan, by_scores) >=
+		    vt_terms_value(plan, by_mlp) + vt_terms_value(plan, "h*e") &&
 	    (!by_scan || vt_terms_value(plan, by_scores) >= vt_terms_value(plan, by_scan))) {
 		vt_plan_add(plan, &stream, "2*T*h*e");
 		vt_plan_add(plan, &scores, "T*%s", by_scores);

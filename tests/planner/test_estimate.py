@@ -409,8 +409,10 @@ def test_shapes_are_within_one_percent_the_rest_within_five_and_an_unknown_card_
             assert term["low_bytes"] == 0 and term["high_bytes"] > 2**25
         elif term["owner"] != "context":
             factor = 1.01 if term["owner"] in exact else 1.05
+            ends = plan["symbols"]["spread"] if term["owner"] in exact - {"weights"} else 0
             assert term["low_bytes"] == pytest.approx(term["bytes"] / factor, abs=1)
-            assert term["high_bytes"] == pytest.approx(term["bytes"] * factor, abs=1)
+            assert term["high_bytes"] == pytest.approx(term["bytes"] * (factor + ends), abs=1)
+    assert 0 < plan["symbols"]["spread"] < 0.01
 
 
 def test_every_card_has_sizes_and_a_capability():

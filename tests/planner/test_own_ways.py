@@ -86,11 +86,14 @@ INFERENCE = (
 )
 
 
+NOT_COMPARED = "not found right against a run"
+
+
 def plan(folder, kind, *options, more=None):
     path = folder / "config.json"
     path.write_text(json.dumps({"model_type": kind} | CONFIGS[kind] | (more or {})))
     made = estimate(path, "--batch", B, "--seq", S, "--dtype", "bf16", *options)
-    assert made["model"]["note"] is None
+    assert made["model"]["note"] is None or made["model"]["note"].endswith(NOT_COMPARED)
     return made
 
 
@@ -205,7 +208,25 @@ def test_adapters_of_experts_are_a_guess(tmp_path):
     assert made["model"]["note"] == "adapters of a mixture's experts are not planned" and made["model"]["is_guessed"]
     assert {gpu["fit"] for gpu in made["gpus"]} == {"may fit"}
     assert "note: adapters of a mixture's experts" in vtrace("estimate", path, "--train", "--lora", 8).stdout
-    assert not estimate(path, "--train", "--lora", 8, "--lora-targets", "attention")["model"]["is_guessed"]
+    made = estimate(path, "--train", "--lora", 8, "--lora-targets", "attention")
+    assert made["model"]["note"] is None or made["model"]["note"].endswith(NOT_COMPARED)
+
+
+def test_what_was_not_compared_with_a_run_is_a_guess(tmp_path):
+    """What families.ini does not claim of a kind widens its range and takes "fits" away."""
+    path = tmp_path / "config.json"
+    t5 = {"d_model": H, "d_kv": D, "num_layers": L, "num_heads": A, "d_ff": I, "vocab_size": V}
+    for kind, sizes, options, doubt in (
+            ("llama", SIZES, ("--train", "--lora", 8), None), ("llama", SIZES, ("--infer", "--new-tokens", 8), None),
+            ("cohere", SIZES, ("--train",), None), ("cohere", SIZES, ("--train", "--autocast", "bf16"), "autocast of"),
+            ("mt5", t5, ("--train",), "training of"), ("mt5", t5, ("--infer", "--new-tokens", 8), "generation by")):
+        path.write_text(json.dumps({"model_type": kind} | sizes))
+        made = estimate(path, *options, "--batch", B, "--seq", S, "--dtype", "fp32")
+        note, kept = made["model"]["note"], next(t for t in made["terms"] if t["owner"] == "activations/mlp")
+        assert made["model"]["is_guessed"] == bool(doubt)
+        assert {gpu["fit"] for gpu in made["gpus"]} == {"may fit" if doubt else "fits"}
+        assert kept["high_bytes"] == pytest.approx(kept["bytes"] * (2.5 if doubt else 1.05), abs=1)
+        assert note == (f"{doubt} this kind was {NOT_COMPARED}" if doubt else None)
 
 
 def test_what_a_step_takes_of_a_guess_is_a_guess(tmp_path):
@@ -371,7 +392,7 @@ def test_a_class_without_the_encoder_of_its_kind_is_a_guess(tmp_path):
             "max_position_embeddings": 64}
     for name, is_guessed in (("BartForConditionalGeneration", False), ("BartForCausalLM", True)):
         path.write_text(json.dumps(bart | {"architectures": [name]}))
-        made = estimate(path)
+        made = estimate(path, "--new-tokens", 4)
         assert made["model"]["is_guessed"] == is_guessed
         assert {gpu["fit"] for gpu in made["gpus"]} == {"may fit" if is_guessed else "fits"}
 
@@ -393,7 +414,9 @@ def test_kernels_of_state_space_layers_may_be_missing(tmp_path):
         usual, fused, sequential = (estimate(*model.split(), *more) for more in
                                     ((), ("--scan", "fused"), ("--scan", "sequential")))
         ends = [max(stage["high_bytes"] for stage in plan["stages"]) for plan in (usual, fused, sequential)]
-        assert usual["peak"]["bytes"] == fused["peak"]["bytes"] and ends[0] >= ends[2] > ends[1]
+        assert usual["peak"]["bytes"] == fused["peak"]["bytes"] and ends[0] >= max(ends[1:])
+        # No kernels were there to compare with.
+        assert fused["model"]["is_guessed"] and not sequential["model"]["is_guessed"]
 
 
 def test_an_encoders_loss_of_the_next_token_is_in_fp32(tmp_path):
@@ -413,8 +436,8 @@ def test_a_scan_beside_attention_with_scores(tmp_path):
 
 
 def test_the_text_of_a_kind_that_is_not_known_is_planned_alone(tmp_path):
-    """Where its tower of images has sizes in other words; not where it has them in the usual ones, or all is at the top."""
-    path, text = tmp_path / "config.json", SIZES | {"model_type": "qwen2"}
+    """... where its tower of images has sizes in other words than the usual ones."""
+    path, text = tmp_path / "config.json", SIZES | HEADS | {"model_type": "qwen2"}
     path.write_text(json.dumps({"model_type": "nobody", "text_config": text, "vision_config": {"depth": 4}}))
     made = estimate(path, "--infer")
     assert made["model"]["is_guessed"] and "of nobody only text_config is planned" in made["model"]["note"]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Many runs of planned_run.py, with one start of PyTorch.
 
-Each line of the input is a JSON object: "values" (a configuration) and "options" (words of planned_run.py). It is run in
-a child of its own, whose device has seen nothing before, and becomes a line of the output in the same order: the peaks
-that planned_run.py prints, or "error".
+Each line of the input is a JSON object: "values" (a configuration) and "options" (words of planned_run.py). It is run
+in a child of its own, whose device has seen nothing before, and becomes a line of the output in the same order: the
+peaks that planned_run.py prints, or "error".
 """
 import json
 import os

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyzer/planner/compared.h"
+
+#include "analyzer/planner/families.h"
+#include "analyzer/planner/terms.h"
+
+/* Options that a kind of model answers in its own way; those that hold for all are not here. */
+static const struct {
+	int64_t mode;
+	enum vt_setting id;
+	int64_t value; /* ANY: all but 0 */
+	const char *word, *doubt;
+} options[] = {
+#define ANY (-1)
+	{ VT_MODE_TRAIN, VT_SET_CHECKPOINTING, VT_CHECKPOINTING_FULL, "checkpointing",
+	  "checkpointing this kind was not found right against a run" },
+	{ VT_MODE_TRAIN, VT_SET_AUTOCAST, ANY, "autocast",
+	  "autocast of this kind was not found right against a run" },
+	{ VT_MODE_TRAIN, VT_SET_ATTENTION, VT_ATTENTION_EAGER, "eager",
+	  "training with eager attention of this kind was not found right against a run" },
+	{ VT_MODE_TRAIN, VT_SET_LORA, ANY, "lora",
+	  "adapters of this kind were not found right against a run" },
+	{ VT_MODE_INFER, VT_SET_ATTENTION, VT_ATTENTION_EAGER, "eager",
+	  "eager attention of this kind was not found right against a run" },
+	{ VT_MODE_INFER, VT_SET_NEW_TOKENS, ANY, "generate",
+	  "generation by this kind was not found right against a run" },
+};
+
+static const char *key_of(const struct vt_plan *plan)
+{
+	return vt_plan_is_training(plan) ? "compared_train" : "compared_infer";
+}
+
+static int is_asked(const struct vt_plan *plan, size_t option)
+{
+	int64_t value = vt_plan_setting(plan, options[option].id);
+
+	return vt_plan_setting(plan, VT_SET_MODE) == options[option].mode &&
+	       (options[option].value == ANY ? value != 0 : value == options[option].value);
+}
+
+const char *vt_compared_doubt(const struct vt_plan *plan)
+{
+	const char *family = plan->model->family;
+	int nr_asked = 0;
+
+	if (vt_plan_setting(plan, VT_SET_LORA) && vt_plan_symbol(plan, "Lmoe") &&
+	    vt_plan_setting(plan, VT_SET_LORA_TARGETS) == VT_TARGETS_LINEAR)
+		return "adapters of a mixture's experts are not planned";
+	if (plan->model->is_nominal || plan->model->is_guessed || !vt_families_is_known(family))
+		return NULL;
+	for (size_t i = 0; i < VT_ARRAY_SIZE(options); i++) {
+		if (!is_asked(plan, i))
+			continue;
+		nr_asked++;
+		if (!vt_families_has(family, key_of(plan), options[i].word))
+			return options[i].doubt;
+	}
+	if (nr_asked ||
+	    vt_families_has(family, key_of(plan), vt_terms_is_scanned(plan) ? "scanned" : "plain"))
+		return NULL;
+	return vt_plan_is_training(plan) ?
+		       "training of this kind was not found right against a run" :
+		       "a forward of this kind was not found right against a run";
+}
