@@ -24,7 +24,7 @@ class Agent(nn.Module):
 
     def act(self, x, action=None):
         h = self.network(x / 255.0)
-        d = Categorical(logits=self.actor(h))
+        d = Categorical(logits=self.actor(h), validate_args=False)
         action = d.sample() if action is None else action
         return action, d.log_prob(action), d.entropy(), self.critic(h).squeeze(-1)
 
