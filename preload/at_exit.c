@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "preload/at_exit.h"
 
+#include <dlfcn.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include "preload/guard.h"
 #include "preload/journal.h"
 #include "preload/output.h"
+#include "preload/real.h"
 #include "preload/session.h"
 #include "preload/sys.h"
 #include "preload/text.h"
@@ -31,6 +33,9 @@ static struct {
 	char word[VT_SHELL_WORD_SIZE(VT_OUTPUT_MAX + 16)];
 	char said[13 * VT_OUTPUT_MAX];	/* three paths, should all of them be quoted */
 } g;
+
+/* The next in search order: another preloaded library's if there is one, else libc's. */
+static void (*next_exit)(int status);
 
 /* Threads that go on allocating would have it waited for for ever. */
 static int is_imported(const struct vt_journal_header *header)
@@ -140,7 +145,7 @@ static void say(const struct vt_journal_header *header)
 	vt_text_say(&text);
 }
 
-static void tell_status(struct vt_journal_header *header, int status, enum vt_journal_exit who)
+static void store_status(struct vt_journal_header *header, int status, enum vt_journal_exit who)
 {
 	header->exit_status = (uint32_t)status;
 	header->exit_time_ns = vt_sys_now_ns(CLOCK_MONOTONIC);
@@ -157,7 +162,7 @@ static void finish(int status, void *unused)
 		return;
 	header = vt_journal_header();
 	g.end_slots = __atomic_load_n(&header->head_slots, __ATOMIC_RELAXED);
-	tell_status(header, status, VT_JOURNAL_EXIT_HANDLERS);
+	store_status(header, status, VT_JOURNAL_EXIT_HANDLERS);
 	/* A recording that had to stop stays so. */
 	__atomic_compare_exchange_n(&header->state, &recording, VT_JOURNAL_EXITING, 0,
 				    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
@@ -170,12 +175,15 @@ void vt_at_exit_register(void)
 {
 	if (on_exit)
 		on_exit(finish, NULL);
+	/* Here, since a signal handler may not look it up. */
+	next_exit = (void (*)(int))vt_real_libc_dlsym()(RTLD_NEXT, "_exit");
 }
 
 /*
- * In front of libc's: workers of Python's multiprocessing leave so, and nobody but the parent would
- * know how.  Nothing is waited for.  Also in signal handlers, and in a child of vfork, which has
- * our memory and is another process.  _Exit is libc's second name of the same function.
+ * Workers of Python's multiprocessing end this way, and only their parent would know how.  Nothing
+ * is waited for.  Also called in signal handlers, and in a child of vfork, which has our memory and
+ * is another process.  The next _exit is called, so that what it does for a sanitizer or another
+ * preloaded library is not skipped; _Exit is libc's second name of the same function.
  */
 VT_EXPORT void _exit(int status)
 {
@@ -183,7 +191,9 @@ VT_EXPORT void _exit(int status)
 		struct vt_journal_header *header = vt_journal_header();
 
 		if (header->pid == (uint32_t)vt_sys_process_id())
-			tell_status(header, status, VT_JOURNAL_EXIT_CALL);
+			store_status(header, status, VT_JOURNAL_EXIT_CALL);
 	}
+	if (next_exit)
+		next_exit(status);
 	_Exit(status);
 }

@@ -5,6 +5,8 @@
  */
 #include <dlfcn.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include "common/cuda_abi.h"
 
@@ -29,4 +31,10 @@ CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t size_bytes)
 	g.nr_allocations++;
 	/* Not itself again, through a hook that was given out for it. */
 	return real && g.nr_allocations < 10 ? real(address, size_bytes) : CUDA_ERROR_UNKNOWN;
+}
+
+/* As a sanitizer's runtime has it, which reports at the end. */
+EXPORT void _exit(int status)
+{
+	_Exit(status + 1);
 }

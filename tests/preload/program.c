@@ -295,6 +295,13 @@ static void chained_library_is_asked(void)
 	EXPECT(nr_allocations() == 1);
 }
 
+/* Its _exit adds 1. */
+static void chained_library_ends(void)
+{
+	take(1001);
+	_exit(6);
+}
+
 /* It sees the look-ups, wherever it stands; what comes back is a hook all the same. */
 static void chaining_library_is_asked(void)
 {

@@ -15,6 +15,7 @@
 	X(driver_callers_get_the_real_thing)                                                       \
 	X(second_library_is_asked)                                                                 \
 	X(chained_library_is_asked)                                                                \
+	X(chained_library_ends)                                                                    \
 	X(chaining_library_is_asked)                                                               \
 	X(hooks_are_not_wrapped_again)                                                             \
 	X(deeply_bound_libraries_are_seen)                                                         \

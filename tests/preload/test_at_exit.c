@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* How long the exit waits for the importer, with a journal and processes of the test's own. */
+#include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +11,7 @@
 #include "preload/at_exit.h"
 #include "preload/config.h"
 #include "preload/journal.h"
+#include "preload/real.h"
 #include "preload/session.h"
 #include "preload/sys.h"
 
@@ -34,6 +36,11 @@ int on_exit(void (*function)(int, void *), void *argument)
 int vt_session_is_open(void)
 {
 	return 1;
+}
+
+vt_real_dlsym_fn vt_real_libc_dlsym(void)
+{
+	return dlsym;
 }
 
 const char *vt_session_base(void)

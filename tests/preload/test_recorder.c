@@ -301,6 +301,9 @@ static void library_behind_us_is_not_skipped(void **state)
 	walk_open(&walk, "run-2.journal");
 	assert_int_equal(walk_count(&walk, VT_RECORD_EVENT), 2);
 	walk_close(&walk);
+	assert_int_equal(
+		WEXITSTATUS(run_under(TEST_LIBRARY ":" CHAINED, LINKED, "chained_library_ends")),
+		7);
 }
 
 /* Before us, behind us, on both sides. */
