@@ -77,7 +77,7 @@ def test_two_processes_and_a_context_that_grows(tmp_path):
         first.tell("alloc 3")
         second.tell("alloc 40")
         first.tell("load 2")
-        wanted = {"context": (492 + 16) * MIB, "other": (492 + 40 * 2) * MIB}
+        wanted = {"context": (522 + 16) * MIB, "other": (522 + 40 * 2) * MIB}
         until(lambda: last_sample(first) == (wanted["context"] + 6 * MIB, wanted["other"]))
         first.tell("alloc 1")
     finally:

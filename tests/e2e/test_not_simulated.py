@@ -25,6 +25,6 @@ def test_a_run_without_convolutions_says_nothing_of_them(tmp_path):
 def test_the_size_of_executable_graphs_is_assumed(tmp_path):
     def says_so(script):
         notes = record_python(tmp_path, script, name=f"{script}.db").report()["notes"]
-        return any(note.startswith("executable CUDA graphs: counted as a fixed size") for note in notes)
+        return any(note.startswith("executable CUDA graphs: a fixed size is assumed") for note in notes)
 
     assert says_so("cuda_graph.py") and not says_so("train_mlp.py")
