@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "analyzer/base/clock.h"
 #include "analyzer/base/diag.h"
@@ -72,6 +76,19 @@ static char *name_beside(const char *path)
 	return name;
 }
 
+/* SQLite writes into an empty file; one that it made itself would be readable by everyone. */
+static int make_private(const char *part, const char *output, struct vt_diag *diag)
+{
+	int fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
+
+	if (fd < 0) {
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", output, strerror(errno));
+		return -1;
+	}
+	close(fd);
+	return 0;
+}
+
 /* One statement of SQLite's reads one state of the database, whoever writes meanwhile. */
 static int copy(struct vt_db *db, const char *part, struct vt_diag *diag)
 {
@@ -128,7 +145,9 @@ static int freeze(const char *path, const char *output, int is_forced, struct vt
 	if (vt_input_open(path, &db, diag))
 		return -1;
 	part = vt_new_file_part(output);
-	rc = copy(db, part, diag);
+	rc = make_private(part, output, diag);
+	if (!rc)
+		rc = copy(db, part, diag);
 	vt_db_close(db);
 	if (!rc)
 		rc = mark(part, diag);

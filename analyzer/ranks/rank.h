@@ -69,6 +69,7 @@ struct vt_rank {
 #undef TEXT
 	char *file;
 	char *problem; /* why it could not be read; NULL: it could, and all else is set */
+	int is_copy;   /* set by ranks_runs.c: of a process whose longer recording is here, too */
 	struct vt_rank_owner *owners; /* by path, with what no allocation has ("cached/pinned") */
 	uint32_t nr_owners;
 	int64_t *step_ends; /* of the first steps, since its start */

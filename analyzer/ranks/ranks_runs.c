@@ -108,17 +108,60 @@ static int is_starter(const struct vt_ranks_runs *runs, const struct vt_rank *ra
 	return has_spawned;
 }
 
+static int is_of_one_process(const struct vt_rank *one, const struct vt_rank *other)
+{
+	return one->pid == other->pid && one->start_time_ns == other->start_time_ns &&
+	       one->start_realtime_ns == other->start_realtime_ns &&
+	       one->number == other->number && is_same(one->host, other->host) &&
+	       is_same(one->command, other->command);
+}
+
+/* Whether it says more of their process; of equal ones the one that is not a snapshot. */
+static int says_more(const struct vt_rank *one, const struct vt_rank *other)
+{
+	int is_frozen = is_same(one->ended, "frozen"), other_is = is_same(other->ended, "frozen");
+
+	if (one->events != other->events)
+		return one->events > other->events;
+	return is_frozen != other_is ? other_is : one < other;
+}
+
+/*
+ * A process has one recording: others of it are copies, or made by `vtrace snapshot`, and no
+ * ranks.
+ */
+static void find_copies(struct vt_ranks_runs *runs)
+{
+	for (uint32_t i = 0; i < runs->nr_files; i++) {
+		struct vt_rank *file = &runs->files[i];
+
+		for (uint32_t k = 0; k < runs->nr_files && !file->is_copy; k++) {
+			const struct vt_rank *other = &runs->files[k];
+
+			if (k == i || file->problem || other->problem || other->is_copy)
+				continue;
+			file->is_copy =
+				is_of_one_process(file, other) && says_more(other, file);
+		}
+	}
+}
+
+static int is_candidate(const struct vt_rank *file)
+{
+	return !file->problem && !file->is_copy;
+}
+
 /* Processes of a pool, a spawn without variables: as good as ranks where there are no others. */
 static void number_here(struct vt_ranks_runs *runs)
 {
 	int64_t number = 0;
 
 	for (uint32_t i = 0; i < runs->nr_files; i++)
-		if (runs->files[i].number != VT_RANK_NONE && !runs->files[i].problem)
+		if (runs->files[i].number != VT_RANK_NONE && is_candidate(&runs->files[i]))
 			return;
 	runs->is_numbered_here = 1;
 	for (uint32_t i = 0; i < runs->nr_files; i++)
-		if (!runs->files[i].problem && !is_starter(runs, &runs->files[i]))
+		if (is_candidate(&runs->files[i]) && !is_starter(runs, &runs->files[i]))
 			runs->files[i].number = number++;
 }
 
@@ -164,7 +207,7 @@ static void add_all(struct vt_ranks_runs *runs)
 	uint32_t nr = 0;
 
 	for (uint32_t i = 0; i < runs->nr_files; i++)
-		if (!runs->files[i].problem && runs->files[i].number != VT_RANK_NONE)
+		if (is_candidate(&runs->files[i]) && runs->files[i].number != VT_RANK_NONE)
 			by_start[nr++] = &runs->files[i];
 	vt_sort(by_start, nr, vt_ranks_runs_compare_starts);
 	runs->is_unrelated = runs->is_numbered_here && is_unrelated(by_start, nr);
@@ -247,6 +290,7 @@ static void choose(struct vt_ranks_runs *runs, uint32_t wanted)
 
 static void sort_out(struct vt_ranks_runs *runs, uint32_t wanted)
 {
+	find_copies(runs);
 	number_here(runs);
 	add_all(runs);
 	choose(runs, wanted);
@@ -313,6 +357,8 @@ const char *vt_ranks_runs_reason(const struct vt_ranks_runs *runs, const struct 
 
 	if (file->problem)
 		return file->problem;
+	if (file->is_copy)
+		return "a copy or snapshot of another recording here";
 	if (file->number == VT_RANK_NONE)
 		return runs->is_numbered_here ? "no rank: the parent of the others" :
 						"no rank: not started by a launcher";

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import signal
+import stat
 import subprocess
 
 import pytest
@@ -48,6 +49,17 @@ def test_a_snapshot_has_what_was_there_and_the_program_goes_on(program, tmp_path
     assert re.search(r"^ended +with a snapshot$", ok("info", tmp_path / "a.db"), re.M)
     assert ok("report", tmp_path / "a.db") and ok("frag", tmp_path / "a.db")
     assert not list(tmp_path.glob("a.db-*")) and not list(tmp_path.glob("*part*"))
+    assert stat.S_IMODE(os.stat(tmp_path / "a.db").st_mode) == 0o600
+    assert_one_rank(tmp_path, {"a.db", "run-snapshot.db"})
+
+
+def assert_one_rank(folder, others):
+    """Snapshots and copies beside a recording are not further ranks; the text names them."""
+    told = json.loads(ok("report", folder, "--json"))
+    assert [os.path.basename(rank["file"]) for rank in told["ranks"]] == ["run.db"]
+    text = ok("report", folder)
+    for name in others:
+        assert re.search(rf"{name}: a copy or snapshot of another recording here", text)
 
 
 def test_a_snapshot_replaces_nothing_unasked_and_never_the_recording(program, tmp_path):
