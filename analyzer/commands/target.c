@@ -195,18 +195,36 @@ static int is_there(const struct vt_target *target)
 	return has_name(target->files[DATABASE]) || has_name(target->files[JOURNAL]);
 }
 
+/* Not a recording: --force would refuse it, too, so it is not offered without saying that. */
+static int refuse_other(int is_replacing, struct vt_diag *diag)
+{
+	struct vt_diag reason = *diag;
+
+	if (!is_replacing) {
+		memset(diag, 0, sizeof(*diag));
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s; --force replaces recordings only",
+			    reason.text);
+	}
+	return -1;
+}
+
 /* Only recordings of ours that nobody writes are replaced. */
-static int check_old(const struct vt_target *target, struct vt_diag *diag)
+static int check_old(const struct vt_target *target, int is_replacing, struct vt_diag *diag)
 {
 	const char *database = target->files[DATABASE], *journal = target->files[JOURNAL];
 	struct vt_journal_header header;
 
-	if (has_name(database) && vt_db_check_file(database, diag))
+	if (has_name(database) && access(database, F_OK)) {
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: exists, and is a link to nothing",
+			    database);
 		return -1;
+	}
+	if (has_name(database) && vt_db_check_file(database, diag))
+		return refuse_other(is_replacing, diag);
 	if (access(journal, F_OK))
 		return 0;
 	if (vt_journal_file_peek(journal, &header, diag))
-		return -1;
+		return refuse_other(is_replacing, diag);
 	if (!vt_journal_file_is_held(journal) && !vt_input_is_writer_alive(journal))
 		return 0;
 	vt_diag_set(diag, VT_EXIT_UNREADABLE,
@@ -270,7 +288,7 @@ int vt_target_reserve(struct vt_target *target, int is_replacing, struct vt_diag
 	if (!target->files[DATABASE] || !is_there(target))
 		return 0;
 	/* First: what --force does not replace either has another cure. */
-	if (check_old(target, diag))
+	if (check_old(target, is_replacing, diag))
 		return -1;
 	if (!is_replacing) {
 		vt_new_file_exists(

@@ -209,7 +209,8 @@ def test_force_is_no_cure_for_what_is_no_recording(name, reason, options, tmp_pa
     (tmp_path / "folder").mkdir()
     (tmp_path / "text").write_text("mine")
     done = run(tmp_path, *options, "--", "true", name=name)
-    assert (done.returncode, done.stderr) == (3, f"vtrace: {tmp_path}/{name}: {reason}\n")
+    said = reason if options else f"{reason}; --force replaces recordings only"
+    assert (done.returncode, done.stderr) == (3, f"vtrace: {tmp_path}/{name}: {said}\n")
     assert (tmp_path / "text").read_text() == "mine" and not list((tmp_path / "folder").iterdir())
 
 
