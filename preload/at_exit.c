@@ -190,7 +190,8 @@ VT_EXPORT void _exit(int status)
 	if (vt_session_is_open()) {
 		struct vt_journal_header *header = vt_journal_header();
 
-		if (header->pid == (uint32_t)vt_sys_process_id())
+		/* Exit handlers that run after ours may end so; the closing line was said. */
+		if (header->pid == (uint32_t)vt_sys_process_id() && !header->has_exit_status)
 			store_status(header, status, VT_JOURNAL_EXIT_CALL);
 	}
 	if (next_exit)

@@ -120,12 +120,16 @@ static int join_ring(struct communicator *communicator)
 
 static int connect_peer(struct communicator *communicator, int peer)
 {
+	int result;
+
 	if (peer < 0 || peer >= communicator->nr_ranks)
 		return INVALID_ARGUMENT;
 	if (peer == communicator->rank || communicator->is_connected[peer])
 		return SUCCESS;
-	communicator->is_connected[peer] = 1;
-	return take_buffers(communicator);
+	/* Not connected where memory ran out: a program may catch that and try again. */
+	result = take_buffers(communicator);
+	communicator->is_connected[peer] = result == SUCCESS;
+	return result;
 }
 
 static int init_rank(void **answer, int nr_ranks, struct unique_id id, int rank)

@@ -84,6 +84,8 @@ def install():
             if wanted != name:
                 return None
             spec = importlib.machinery.PathFinder.find_spec(wanted, path)
+            if spec is None:
+                return None
             load = spec.loader.exec_module
 
             def exec_module(module):
