@@ -6,11 +6,12 @@ static void print_title(const struct vt_check_ranks *ranks, FILE *out)
 	unsigned nr = ranks->options->budget->nr;
 
 	if (vt_check_ranks_is_failed(ranks))
-		fprintf(out, "### GPU memory: %u of %u limits failed, %u %ss\n\n", ranks->nr_broken,
-			nr, ranks->nr, vt_check_ranks_noun(ranks));
+		fprintf(out, "### GPU memory: %u of %u limits failed, %u %s%s\n\n",
+			ranks->nr_broken, nr, ranks->nr, vt_check_ranks_noun(ranks),
+			ranks->nr == 1 ? "" : "s");
 	else
-		fprintf(out, "### GPU memory: %u limits hold on %u %ss\n\n", nr, ranks->nr,
-			vt_check_ranks_noun(ranks));
+		fprintf(out, "### GPU memory: %u limits hold on %u %s%s\n\n", nr, ranks->nr,
+			vt_check_ranks_noun(ranks), ranks->nr == 1 ? "" : "s");
 }
 
 static void print_table(const struct vt_check_ranks *ranks, FILE *out)
