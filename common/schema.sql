@@ -6,7 +6,8 @@
 -- operators (the reason, if they are not observed),
 -- env:NAME for each stored environment variable, uuid:N of device N; if a launcher started it (common/launchers.h) launcher, rank,
 -- world_size, local_rank and job (equal for all processes of one start).  From the importer: pid, start_time_ns, start_realtime_ns, duration_ns, torch,
--- ended ("running", "exit N", "signal N", "killed" = no exit handler ran, "snapshot"), exit_status, recording_stopped (the reason, if early),
+-- ended ("running", "exit N", "signal N", "killed" = the status is not known, "snapshot", "frozen"), exit_status,
+-- no_exit_handlers (1: it ended by _exit), recording_stopped (the reason, if early),
 -- events, lost_events (no room), torn_records (cut off when the program died), reused_addresses (a free was lost),
 -- unknown_frees, missing_slots (of a journal that was cut), and the progress of the import: imported_slots, resolved_frames.
 -- Of a recording that keeps only a part of its past: keep ("2GiB", "24h"), folded_event and folded_time_ns (see table period).
