@@ -11,8 +11,7 @@
 
 static const char insert[] =
 	"INSERT INTO warning (time_ns, event, device, threshold, is_reached, bytes,"
-	" threshold_bytes, what) VALUES (?,"
-	" (SELECT ifnull(max(value), 0) + 0 FROM run WHERE key = 'events'), ?, ?, ?, ?, ?, ?)";
+	" threshold_bytes, what) VALUES (?, ?, ?, ?, ?, ?, ?, ?)";
 
 static int add_row(struct vt_db *db, const struct vt_threshold_event *event)
 {
@@ -20,12 +19,14 @@ static int add_row(struct vt_db *db, const struct vt_threshold_event *event)
 	int rc;
 
 	vt_stmt_bind_int(stmt, 1, (int64_t)vt_clock_ns());
-	vt_stmt_bind_int(stmt, 2, event->rank->device);
-	vt_stmt_bind_text(stmt, 3, event->rule->text);
-	vt_stmt_bind_int(stmt, 4, event->is_over);
-	vt_stmt_bind_int(stmt, 5, event->bytes);
-	vt_stmt_bind_int(stmt, 6, (int64_t)event->threshold_bytes);
-	vt_stmt_bind_text(stmt, 7, event->what);
+	/* Of the look: more may have been imported since. */
+	vt_stmt_bind_int(stmt, 2, event->rank->events);
+	vt_stmt_bind_int(stmt, 3, event->rank->device);
+	vt_stmt_bind_text(stmt, 4, event->rule->text);
+	vt_stmt_bind_int(stmt, 5, event->is_over);
+	vt_stmt_bind_int(stmt, 6, event->bytes);
+	vt_stmt_bind_int(stmt, 7, (int64_t)event->threshold_bytes);
+	vt_stmt_bind_text(stmt, 8, event->what);
 	rc = vt_stmt_step(stmt);
 	vt_stmt_free(stmt);
 	return rc < 0 ? -1 : 0;

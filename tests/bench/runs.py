@@ -64,23 +64,24 @@ def counted(folder):
                for number in re.findall(r"^(?:summary|totals): (\d+)", file.read_text(), re.M)[:1])
 
 
-def count_instructions(folder, arguments):
+def count_instructions(folder, arguments, is_recorded):
+    database = folder / "callgrind.db" if is_recorded else None
     wrapper = [*callgrind(folder), "--toggle-collect=bench_event", "--trace-children=yes"]
-    workload(*arguments, database=folder / "callgrind.db", collect=False, wrapper=wrapper)
+    workload(*arguments, database=database, collect=False, wrapper=wrapper)
     number = counted(folder)
     for file in folder.glob("callgrind.*"):
         file.unlink()
     return number
 
 
-def instructions(folder, fewer, more, number):
+def instructions(folder, fewer, more, number, is_recorded=True):
     """
     Instructions per event, by callgrind: what `more` runs beyond `fewer`, over the `number` of events between them.
     None where there is no valgrind.
     """
     if not shutil.which("valgrind"):
         return None
-    return (count_instructions(folder, more) - count_instructions(folder, fewer)) / number
+    return (count_instructions(folder, more, is_recorded) - count_instructions(folder, fewer, is_recorded)) / number
 
 
 def collect(journal):

@@ -63,7 +63,7 @@ def test_into_a_pipe_it_prints_once(program, tmp_path):
     assert text.startswith("hold_memory.py  pid ") and "  running  " in text and "\033" not in text
     assert re.search(r"^user +7\.00 MiB +\+7\.00 MiB", text, re.M)
     assert re.search(r"^ +\+7\.00 MiB  \S*hold_memory\.py:\d+ allocate$", text, re.M)
-    assert re.search(r"^cuda:0 NVIDIA H100 80GB HBM3 \[[#.]{30}\] 0\.6 %$", text, re.M)
+    assert re.search(r"^cuda:0 NVIDIA H100 80GB HBM3 \[[#.]{30}\] 0\.7 %$", text, re.M)
 
 
 def test_what_grew_is_of_the_window(program, tmp_path):
