@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "preload/at_exit.h"
 
-#include <dlfcn.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +34,7 @@ static struct {
 } g;
 
 /* The next in search order: another preloaded library's if there is one, else libc's. */
-static void (*next_exit)(int status);
+static vt_real_exit_fn next_exit;
 
 /* Threads that go on allocating would have it waited for for ever. */
 static int is_imported(const struct vt_journal_header *header)
@@ -176,7 +175,7 @@ void vt_at_exit_register(void)
 	if (on_exit)
 		on_exit(finish, NULL);
 	/* Here, since a signal handler may not look it up. */
-	next_exit = (void (*)(int))vt_real_libc_dlsym()(RTLD_NEXT, "_exit");
+	next_exit = vt_real_next_exit();
 }
 
 /*

@@ -201,6 +201,11 @@ vt_real_dlopen_fn vt_real_init_dlopen(void)
 	return next;
 }
 
+vt_real_exit_fn vt_real_next_exit(void)
+{
+	return (vt_real_exit_fn)vt_real_libc_dlsym()(RTLD_NEXT, "_exit");
+}
+
 /* Searching loaded objects. */
 struct search {
 	const void *address;	/* find the object that holds it, or NULL: */

@@ -106,6 +106,10 @@ typedef void *(*vt_real_dlopen_fn)(const char *path, int flags);
 extern vt_real_dlopen_fn vt_real_next_dlopen;
 vt_real_dlopen_fn vt_real_init_dlopen(void);
 
+/* The next _exit; NULL: none was found. */
+typedef void (*vt_real_exit_fn)(int status);
+vt_real_exit_fn vt_real_next_exit(void);
+
 /* libc's own, whoever overrides it. */
 vt_real_dlsym_fn vt_real_libc_dlsym(void);
 

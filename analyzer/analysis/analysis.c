@@ -51,19 +51,20 @@ static void judge_or_beside(void *context, size_t number)
 		vt_attribution_judge_all(&analysis->attribution);
 }
 
+static void judge(struct judging judging)
+{
+	vt_parallel_run(judging.beside ? 2 : 1, judge_or_beside, &judging);
+}
+
 void vt_analysis_judge(struct vt_analysis *analysis, vt_analysis_beside_fn beside, void *context)
 {
-	struct judging judging = { analysis, beside, context, 0 };
-
-	vt_parallel_run(beside ? 2 : 1, judge_or_beside, &judging);
+	judge((struct judging){ analysis, beside, context, .is_all = 0 });
 }
 
 void vt_analysis_judge_all(struct vt_analysis *analysis, vt_analysis_beside_fn beside,
 			   void *context)
 {
-	struct judging judging = { analysis, beside, context, 1 };
-
-	vt_parallel_run(2, judge_or_beside, &judging);
+	judge((struct judging){ analysis, beside, context, .is_all = 1 });
 }
 
 int vt_analysis_open(struct vt_analysis *analysis, const char *path, const char *rules_path,

@@ -146,7 +146,7 @@ static void share(struct vt_simulate *simulate)
 	setenv("VTRACE_SIM_SHARED", simulate->shared, 1);
 }
 
-/* As torchrun would start it on a machine of its own; nobody answers at the address. */
+/* As torchrun would start it on a separate machine; nothing listens at the address. */
 static void set_rank(int rank, int nr_ranks)
 {
 	char rank_text[16], ranks_text[16], both[32];

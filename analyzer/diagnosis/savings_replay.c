@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/diagnosis/savings_replay.h"
 
-#include <string.h>
-
-
 /* By how much an allocation gets smaller or larger at an event. */
 struct change {
 	int64_t event;

@@ -3,8 +3,7 @@
 #define VT_ANALYZER_LIVE_LOOK_H
 
 /*
- * One look at what is recorded now: all that a command shows, judges or tells of it comes from one
- * reading.
+ * One reading of what is recorded now: everything that a command shows or checks comes from it.
  */
 
 #include <stdint.h>
