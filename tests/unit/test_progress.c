@@ -11,6 +11,7 @@
 #include "analyzer/base/progress.h"
 
 #define LONGER_THAN_QUIET_US 1300000
+#define PATIENCE_MS 30000
 
 static struct {
 	int master;
@@ -29,54 +30,73 @@ static void use_as_stderr(int fd)
 
 static void open_terminal(void)
 {
+	memset(g.seen, 0, sizeof(g.seen));
 	g.master = posix_openpt(O_RDWR | O_NOCTTY);
 	assert_true(g.master >= 0);
 	assert_int_equal(grantpt(g.master) | unlockpt(g.master), 0);
 	use_as_stderr(open(ptsname(g.master), O_RDWR | O_NOCTTY));
 }
 
+/* Until `ending` is the last that was seen; NULL: until nobody can write any more. */
+static void read_until(const char *ending)
+{
+	struct pollfd ready = { .fd = g.master, .events = POLLIN };
+	size_t len = strlen(g.seen);
+
+	while (len + 1 < sizeof(g.seen) && poll(&ready, 1, PATIENCE_MS) == 1) {
+		ssize_t got = read(g.master, g.seen + len, sizeof(g.seen) - 1 - len);
+
+		if (got <= 0)
+			return;
+		len += (size_t)got;
+		if (ending && len >= strlen(ending) &&
+		    !strcmp(g.seen + len - strlen(ending), ending))
+			return;
+	}
+	fail_msg("neither an end nor \"%s\" behind \"%s\"", ending ? ending : "", g.seen);
+}
+
 /* What was written, with the standard error as it was. */
 static const char *close_and_read(void)
 {
-	struct pollfd ready = { .fd = g.master, .events = POLLIN };
-	ssize_t len = 0;
-
-	memset(g.seen, 0, sizeof(g.seen));
 	fflush(stderr);
-	if (poll(&ready, 1, 100) == 1)
-		len = read(g.master, g.seen, sizeof(g.seen) - 1);
 	dup2(g.kept, STDERR_FILENO);
 	close(g.kept);
+	read_until(NULL);
 	close(g.master);
-	assert_true(len >= 0);
 	return g.seen;
-}
-
-static void show(unsigned first_us, unsigned second_us)
-{
-	struct vt_progress_parts parts;
-
-	vt_progress_parts_begin(&parts, "reading");
-	usleep(first_us);
-	vt_progress_parts_next(&parts, "judging");
-	usleep(second_us);
-	vt_progress_parts_end(&parts);
 }
 
 static void parts_are_shown_after_a_second_and_are_gone_at_the_end(void **state)
 {
+	struct vt_progress_parts parts;
+
 	(void)state;
 	open_terminal();
-	show(LONGER_THAN_QUIET_US, 300000);
+	vt_progress_parts_begin(&parts, "reading");
+	read_until("vtrace: reading");
+	vt_progress_parts_next(&parts, "judging");
+	read_until("vtrace: judging");
+	vt_progress_parts_end(&parts);
 	assert_string_equal(close_and_read(),
 			    "\r\033[Kvtrace: reading\r\033[Kvtrace: judging\r\033[K");
+}
+
+static void show(unsigned us)
+{
+	struct vt_progress_parts parts;
+
+	vt_progress_parts_begin(&parts, "reading");
+	vt_progress_parts_next(&parts, "judging");
+	usleep(us);
+	vt_progress_parts_end(&parts);
 }
 
 static void what_is_over_within_a_second_shows_nothing(void **state)
 {
 	(void)state;
 	open_terminal();
-	show(1000, 1000);
+	show(1000);
 	assert_string_equal(close_and_read(), "");
 }
 
@@ -85,10 +105,11 @@ static void a_file_gets_nothing(void **state)
 	int ends[2];
 
 	(void)state;
+	memset(g.seen, 0, sizeof(g.seen));
 	assert_int_equal(pipe(ends), 0);
 	g.master = ends[0];
 	use_as_stderr(ends[1]);
-	show(LONGER_THAN_QUIET_US, 0);
+	show(LONGER_THAN_QUIET_US);
 	assert_string_equal(close_and_read(), "");
 }
 
