@@ -14,7 +14,7 @@
  *  4  the first in the alphabet, of the names, then of their holders.
  *
  * Most tensors are not seen at all, or before they are put where they stay.  So what one place of
- * the program made (both stacks) in one size has one variable, the preferred of any of it; but
+ * the program asked for (both stacks) in one size has one variable, the preferred of any of it; but
  * where one look saw two plain variables there ("a, b = make(), make()") each has what it was seen
  * in.
  */
