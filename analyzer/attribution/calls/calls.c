@@ -13,6 +13,7 @@ struct thread {
 	uint32_t id;
 	uint32_t call; /* open; 0: none */
 	uint64_t sequence; /* last number that autograd gave */
+	uint32_t numbered_stack; /* of the first allocation since */
 };
 
 struct pass {
@@ -27,7 +28,7 @@ struct pass {
 
 static struct thread *thread_of(struct pass *pass, uint32_t id)
 {
-	struct thread fresh = { id, 0, VT_NO_SEQUENCE };
+	struct thread fresh = { id, 0, VT_NO_SEQUENCE, 0 };
 
 	for (size_t i = 0; i < pass->threads.len; i++)
 		if (pass->threads.items[i].id == id)
@@ -102,6 +103,11 @@ static void see_allocation(struct pass *pass, uint32_t index)
 	move_to(pass, thread, outermost_module(pass, a->made->python_stack), a->event);
 	call = &pass->found.items[thread->call];
 	pass->calls->is_numbered[index] = a->forward_sequence != thread->sequence;
+	if (pass->calls->is_numbered[index])
+		thread->numbered_stack = a->made->python_stack;
+	/* Autograd records here, but did not: the operator had no input with a gradient. */
+	pass->calls->is_unrecorded[index] =
+		a->made->grad == VT_GRAD_ENABLED && a->made->python_stack != thread->numbered_stack;
 	if (thread->call) {
 		call->has_autograd |= pass->calls->is_numbered[index];
 		call->last_sequence = a->forward_sequence;
@@ -135,6 +141,7 @@ void vt_calls_init(struct vt_calls *calls, const struct vt_timeline *timeline,
 	calls->by_allocation =
 		vt_xcalloc((size_t)model->nr_allocations + 1, sizeof(*calls->by_allocation));
 	calls->is_numbered = vt_xcalloc((size_t)model->nr_allocations + 1, 1);
+	calls->is_unrecorded = vt_xcalloc((size_t)model->nr_allocations + 1, 1);
 	calls->is_before = vt_xcalloc((size_t)model->nr_allocations + 1, 1);
 	pass.last_ordinal = vt_xcalloc(chains->nr_stacks + 1, sizeof(*pass.last_ordinal));
 	vt_vector_push(&pass.found, none);
@@ -163,6 +170,7 @@ void vt_calls_release(struct vt_calls *calls)
 	free(calls->calls);
 	free(calls->by_allocation);
 	free(calls->is_numbered);
+	free(calls->is_unrecorded);
 	free(calls->is_before);
 	free(calls->places);
 	memset(calls, 0, sizeof(*calls));
@@ -178,6 +186,11 @@ const struct vt_call *vt_calls_find(const struct vt_calls *calls, uint32_t alloc
 int vt_calls_is_numbered(const struct vt_calls *calls, uint32_t allocation)
 {
 	return calls->is_numbered[allocation];
+}
+
+int vt_calls_is_unrecorded(const struct vt_calls *calls, uint32_t allocation)
+{
+	return calls->is_unrecorded[allocation];
 }
 
 int vt_calls_is_before(const struct vt_calls *calls, uint32_t allocation)

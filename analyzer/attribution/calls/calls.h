@@ -36,6 +36,7 @@ struct vt_calls {
 	uint32_t nr;
 	uint32_t *by_allocation; /* index into calls */
 	uint8_t *is_numbered; /* by allocation: the first since autograd numbered a node */
+	uint8_t *is_unrecorded; /* by allocation: autograd recorded, but not its operator */
 	uint8_t *is_before;   /* by allocation: in a call that autograd had numbered nothing of */
 	struct vt_call_place *places; /* sorted */
 	uint32_t nr_places;
@@ -52,6 +53,11 @@ const struct vt_call *vt_calls_find(const struct vt_calls *calls, uint32_t alloc
  * the operator which made this one, or of one that made nothing.
  */
 int vt_calls_is_numbered(const struct vt_calls *calls, uint32_t allocation);
+/*
+ * Whether autograd recorded operators there, but had not numbered a node since the line before made
+ * something: the operator of this line computed nothing of what has a gradient ("torch.ones").
+ */
+int vt_calls_is_unrecorded(const struct vt_calls *calls, uint32_t allocation);
 /* Whether it was made in a call of which autograd had numbered nothing up to then. */
 int vt_calls_is_before(const struct vt_calls *calls, uint32_t allocation);
 /* Whether one of the module's next calls, or of those before, allocated at the same place. */

@@ -276,7 +276,9 @@ static const struct vt_sequence_class *find_node(const struct vt_facts *facts,
 	uint32_t low;
 	struct vt_sequence_class wanted = { a->forward_sequence, step_at(facts, a->event), 0, 0 };
 
-	if (a->made->node_class || a->forward_sequence == VT_NO_SEQUENCE || is_unnumbered(facts, a))
+	if (a->made->node_class || a->forward_sequence == VT_NO_SEQUENCE ||
+	    is_unnumbered(facts, a) ||
+	    vt_calls_is_unrecorded(&facts->stages->calls, index_of(facts, a)))
 		return NULL;
 	low = (uint32_t)vt_search_first(i, facts->nr_sequences,
 					compare_sequences(&facts->sequences[i], &wanted) < 0);
