@@ -499,6 +499,43 @@ static void test_mixtures_are_of_no_logits(void **state)
 	CHECK(steps);
 }
 
+/* Made alone, by a function of which nothing else is known. */
+static void test_constants_are_of_what_reads_them(void **state)
+{
+	const struct step one[] = {
+		{ "aten::ones", { 0 }, "attention", 0, 0, 0 },
+		{ "aten::triu", { S(0) }, "attention", 0, 0, 0 },
+		{ "aten::linear", { 1, 2 }, "attention", 0, 0, 0 },
+		{ "aten::bmm", { S(2), S(2) }, "attention", 0, 0, 0 },
+		{ "aten::masked_fill", { S(3), S(1) }, "attention", 0, 0, 0 },
+		{ "aten::softmax", { S(4) }, "attention", 0, 0, 0 },
+		{ "aten::bmm", { S(5), S(2) }, "attention", 0, 0, 0 },
+		{ "aten::linear", { S(6), 3 }, "attention", 0, 0, 0 },
+	};
+	/* one mask of two layers is of neither */
+	const struct step shared[] = {
+		{ "aten::ones", { 0 }, "", 0, 0, 0 },
+		{ "aten::linear", { 1, 2 }, "attention", 0, 0, 0 },
+		{ "aten::bmm", { S(1), S(1) }, "attention", 0, 0, 0 },
+		{ "aten::masked_fill", { S(2), S(0) }, "attention", 0, 0, 0 },
+		{ "aten::softmax", { S(3) }, "attention", 0, 0, 0 },
+		{ "aten::bmm", { S(4), S(1) }, "attention", 0, 0, 0 },
+		{ "aten::linear", { S(5), 3 }, "attention", 0, 0, 0 },
+		{ "aten::add", { 1, S(6) }, "residual", 0, 0, 0 },
+		{ "aten::linear", { S(7), 4 }, "attention", 0, 0, 0 },
+		{ "aten::bmm", { S(8), S(8) }, "attention", 0, 0, 0 },
+		{ "aten::masked_fill", { S(9), S(0) }, "attention", 0, 0, 0 },
+		{ "aten::softmax", { S(10) }, "attention", 0, 0, 0 },
+		{ "aten::bmm", { S(11), S(8) }, "attention", 0, 0, 0 },
+		{ "aten::linear", { S(12), 5 }, "attention", 0, 0, 0 },
+		{ "aten::add", { S(7), S(13) }, "residual", 0, 0, 0 },
+	};
+
+	(void)state;
+	CHECK(one);
+	CHECK(shared);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -518,6 +555,7 @@ int main(void)
 		cmocka_unit_test(test_layers_of_their_own),
 		cmocka_unit_test(test_loops_over_time),
 		cmocka_unit_test(test_mixtures_are_of_no_logits),
+		cmocka_unit_test(test_constants_are_of_what_reads_them),
 	};
 
 	return cmocka_run_group_tests_name("dataflow", tests, NULL, NULL);

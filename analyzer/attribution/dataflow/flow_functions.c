@@ -41,22 +41,38 @@ static struct function *find_function(struct functions *f, const struct vt_opera
 	return &f->all.items[f->all.len - 1];
 }
 
+static int is_part(unsigned label)
+{
+	return label == VT_FLOW_ATTENTION || label == VT_FLOW_MLP || label == VT_FLOW_CONV ||
+	       label == VT_FLOW_MIXER;
+}
+
 /* What three quarters of it are, of the parts of a network that have constants of their own. */
 static enum vt_flow_label main_label(const struct function *function)
 {
-	static const enum vt_flow_label parts[] = { VT_FLOW_ATTENTION, VT_FLOW_MLP, VT_FLOW_CONV,
-						    VT_FLOW_MIXER };
 	uint64_t total = 0;
 
 	for (unsigned i = VT_FLOW_NONE + 1; i < VT_NR_FLOW_LABELS; i++)
 		total += function->bytes[i];
-	for (unsigned i = 0; i < VT_ARRAY_SIZE(parts) && total; i++)
-		if (function->bytes[parts[i]] * 4 >= total * 3)
-			return parts[i];
+	for (unsigned i = VT_FLOW_NONE + 1; i < VT_NR_FLOW_LABELS && total; i++)
+		if (is_part(i) && function->bytes[i] * 4 >= total * 3)
+			return (enum vt_flow_label)i;
 	return VT_FLOW_NONE;
 }
 
-void vt_flow_label_functions(struct vt_dataflow *flow)
+/* A part of a network, for which alone it was made: all that reads it is there. */
+static enum vt_flow_label reader_label(const struct vt_dataflow *flow,
+				       const struct vt_flow_node *node)
+{
+	const struct vt_flow_node *first = vt_dataflow_reader(flow, node, 0), *reader;
+
+	for (uint32_t k = 1; first && (reader = vt_dataflow_reader(flow, node, k)); k++)
+		if (reader->label != first->label || reader->region != first->region)
+			return VT_FLOW_NONE;
+	return first && is_part(first->label) ? (enum vt_flow_label)first->label : VT_FLOW_NONE;
+}
+
+static void label_by_function(struct vt_dataflow *flow)
 {
 	struct functions f = { .model = flow->model };
 
@@ -75,4 +91,16 @@ void vt_flow_label_functions(struct vt_dataflow *flow)
 		}
 	vt_map_release(&f.numbers);
 	vt_vector_release(&f.all);
+}
+
+void vt_flow_label_functions(struct vt_dataflow *flow)
+{
+	label_by_function(flow);
+	/* What made something comes before what reads it. */
+	for (uint32_t n = flow->nr_nodes; n-- > 0;) {
+		struct vt_flow_node *node = &flow->nodes[n];
+
+		if (!node->in_backward && node->makes_leaf && node->label == VT_FLOW_NONE)
+			node->label = (uint8_t)reader_label(flow, node);
+	}
 }

@@ -48,7 +48,11 @@ void vt_flow_label_recurrence(struct vt_dataflow *flow);
 /* The rest of regions by what they hold, the rest of nodes by what they do. */
 void vt_flow_label_rest(struct vt_dataflow *flow);
 
-/* Masks and other constants, and what no pass knows: by the rest of the function that makes it. */
+/*
+ * Masks and other constants, and what no pass knows: by the rest of the function that makes it.
+ * Constants of a function that makes nothing else: by what reads them, where that is one place of
+ * the network.
+ */
 void vt_flow_label_functions(struct vt_dataflow *flow);
 
 #endif
