@@ -84,7 +84,7 @@ static void the_preferred_name_decides(void **state)
 		/* Names that nobody chose come last. */
 		{ { { 0, 1, "_" }, { 0, 2, "result" } }, { "user/result", "user/result" }, 0, 0 },
 		{ { { 0, 1, "Out.5" }, { 0, 2, "all.5" } }, { "user/all", "user/all" }, 0, 0 },
-		{ { { 0, 1, "log.all.3" }, { 0, 2, "queue.3" } }, { "user/queue", "user/queue" }, 0, 0 },
+		{ { { 0, 1, "log.all.3" }, { 0, 2, "q.3" } }, { "user/q", "user/q" }, 0, 0 },
 		{ { { 0, 1, "b" }, { 0, 2, "a" } }, { "user/a", "user/a" }, 0, 0 },
 		/* "a, b = make(), make()": each keeps its own. */
 		{ { { 0, 1, "a" }, { 1, 1, "b" } }, { "user/a", "user/b" }, 0, 0 },
