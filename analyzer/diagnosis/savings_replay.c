@@ -13,7 +13,7 @@ struct changes {
 	size_t nr;
 };
 
-VT_VECTOR_DECLARE(trace_steps, struct vt_trace_step);
+VT_VECTOR_DECLARE(more_steps, struct vt_replay_more);
 VT_VECTOR_DECLARE(requests, struct vt_replay_request);
 
 static int compare_changes(const void *a, const void *b)
@@ -49,14 +49,13 @@ static int sort_changes(struct changes *changes, const struct vt_savings *saving
 }
 
 /* A request is what its block has, or up to a tail less. */
-static uint64_t request_left(const struct vt_trace_step *take, const struct vt_allocation *block,
-			     int64_t relieved)
+static uint64_t request_left(uint64_t request, const struct vt_allocation *block, int64_t relieved)
 {
 	uint64_t left = relieved >= (int64_t)block->size_bytes ?
 				0 :
 				(uint64_t)((int64_t)block->size_bytes - relieved);
 
-	return relieved < 0 || left < take->bytes ? left : take->bytes;
+	return relieved < 0 || left < request ? left : request;
 }
 
 /*
@@ -64,37 +63,37 @@ static uint64_t request_left(const struct vt_trace_step *take, const struct vt_a
  * follows at later events.  `at`: the first change of its allocation.
  */
 static uint64_t change_take(const struct changes *changes, size_t at,
-			    const struct vt_trace_step *take, const struct vt_allocation *block,
-			    struct trace_steps *later)
+			    const struct vt_trace_step *take, uint64_t request,
+			    const struct vt_allocation *block, struct more_steps *later)
 {
 	const struct change *all = changes->items;
 	size_t nr = changes->nr;
-	struct vt_trace_step step = *take;
+	struct vt_replay_more more = { .step = *take };
 	int64_t relieved = 0;
 	uint64_t first;
 
 	for (; at < nr && all[at].allocation == take->allocation && all[at].event <= block->event;
 	     at++)
 		relieved += all[at].relieved_bytes;
-	first = step.bytes = request_left(take, block, relieved);
+	first = more.bytes = request_left(request, block, relieved);
 	while (at < nr && all[at].allocation == take->allocation &&
 	       all[at].event < block->freed_event) {
-		uint64_t before = step.bytes;
+		uint64_t before = more.bytes;
 		int64_t event = all[at].event;
 
-		step.event = vt_allocation_event(event);
+		more.step.event = vt_allocation_event(event);
 		for (; at < nr && all[at].allocation == take->allocation && all[at].event == event;
 		     at++)
 			relieved += all[at].relieved_bytes;
-		step.bytes = request_left(take, block, relieved);
-		if (step.bytes == before)
+		more.bytes = request_left(request, block, relieved);
+		if (more.bytes == before)
 			continue;
-		step.op = VT_TRACE_GIVE;
+		more.step.op = VT_TRACE_GIVE;
 		if (before)
-			vt_vector_push(later, step);
-		step.op = VT_TRACE_TAKE;
-		if (step.bytes)
-			vt_vector_push(later, step);
+			vt_vector_push(later, more);
+		more.step.op = VT_TRACE_TAKE;
+		if (more.bytes)
+			vt_vector_push(later, more);
 	}
 	return first;
 }
@@ -102,7 +101,8 @@ static uint64_t change_take(const struct changes *changes, size_t at,
 /* What an event gives back is free for what it takes. */
 static int compare_steps(const void *a, const void *b)
 {
-	const struct vt_trace_step *x = a, *y = b;
+	const struct vt_trace_step *x = &((const struct vt_replay_more *)a)->step,
+				   *y = &((const struct vt_replay_more *)b)->step;
 
 	if (x->event != y->event)
 		return x->event < y->event ? -1 : 1;
@@ -113,7 +113,7 @@ static int compare_steps(const void *a, const void *b)
 
 /* The first requests, by allocation as takes are, and the later ones. */
 static void relieve(const struct vt_trace *trace, const struct changes *changes,
-		    struct requests *first, struct trace_steps *later)
+		    struct requests *first, struct more_steps *later)
 {
 	const struct vt_model *model = trace->model;
 	const struct change *all = changes->items;
@@ -130,6 +130,7 @@ static void relieve(const struct vt_trace *trace, const struct changes *changes,
 		if (at == changes->nr || all[at].allocation != step->allocation)
 			continue;
 		request.bytes = change_take(changes, at, step,
+					    vt_trace_request(trace, step->allocation),
 					    &model->allocations[step->allocation], later);
 		vt_vector_push(first, request);
 	}
@@ -142,7 +143,7 @@ int vt_savings_replay(const struct vt_trace_ready *ready, const struct vt_saving
 	const struct vt_trace *trace = &ready->trace;
 	struct vt_replay_options options;
 	struct changes changes;
-	struct trace_steps later = { 0 };
+	struct more_steps later = { 0 };
 	struct requests first = { 0 };
 	int rc = -1;
 

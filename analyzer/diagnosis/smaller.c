@@ -72,13 +72,15 @@ static uint8_t power_of_request(struct vt_smaller_trial *trial, const struct vt_
 {
 	const uint32_t batch_classes = 1u << VT_SHAPE_LOGITS | 1u << VT_SHAPE_HIDDEN |
 				       1u << VT_SHAPE_INTERMEDIATE | 1u << VT_SHAPE_SCORES;
-	uint64_t size = vt_settings_round(&trial->trace->settings, failed->bytes);
+	uint64_t size = vt_settings_round(&trial->trace->settings,
+					  vt_trace_bytes(trial->trace, failed));
 
 	if (vt_shapes_of_size(&trial->attribution->facts->shapes, size) & batch_classes)
 		return power_of(trial, size);
 	for (size_t i = trial->cut.steps.len; i-- > 0;)
 		if (trial->cut.steps.items[i].op == VT_TRACE_TAKE &&
-		    vt_settings_round(&trial->trace->settings, trial->cut.steps.items[i].bytes) ==
+		    vt_settings_round(&trial->trace->settings,
+				      vt_trace_bytes(trial->trace, &trial->cut.steps.items[i])) ==
 			    size) {
 			uint8_t power = power_of_block(trial,
 						       trial->cut.steps.items[i].allocation);
@@ -143,10 +145,12 @@ static void find_requests(struct requests *requests, const struct vt_smaller_tri
 	for (const struct vt_trace_step *step = cut->steps.items; step <= last; step++)
 		if (step->op == VT_TRACE_TAKE)
 			requests->bytes[step->allocation] =
-				part_of(&part, step->bytes, trial->powers[step->allocation]);
+				part_of(&part, vt_trace_bytes(cut, step),
+					trial->powers[step->allocation]);
 		else if (step->op == VT_TRACE_FAILED)
 			requests->failed[step->allocation] =
-				part_of(&part, step->bytes, step == last ? trial->of_request : 0);
+				part_of(&part, vt_trace_bytes(cut, step),
+					step == last ? trial->of_request : 0);
 }
 
 /* Whether what is live is more than there is, wherever it lies: no replay is needed to say so. */

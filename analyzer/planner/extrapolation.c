@@ -174,7 +174,7 @@ static uint64_t *scaled_requests(const struct vt_extrapolation *x, const struct 
 
 		if (step->op == VT_TRACE_TAKE)
 			bytes[step->allocation] = (uint64_t)ceil(
-				(double)step->bytes *
+				(double)vt_trace_bytes(trace, step) *
 				vt_scalings_factor(&x->scalings, step->allocation, x->is));
 	}
 	return bytes;

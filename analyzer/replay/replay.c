@@ -140,10 +140,14 @@ static void note_peaks(struct player *player, int64_t event)
 		replay->peak_used_bytes = player->card.used_bytes;
 }
 
-static int is_more(const struct player *player, const struct vt_trace_step *step)
+/* NULL: a step of the trace. */
+static const struct vt_replay_more *more_of(const struct player *player,
+					    const struct vt_trace_step *step)
 {
-	return step >= player->options->more &&
-	       step < player->options->more + player->options->nr_more;
+	const struct vt_replay_options *options = player->options;
+	const struct vt_replay_more *more = (const struct vt_replay_more *)(const void *)step;
+
+	return more >= options->more && more < options->more + options->nr_more ? more : NULL;
 }
 
 /* Requests come in order of their allocations. */
@@ -157,13 +161,15 @@ static uint64_t changed_request_of(struct player *player, const struct vt_trace_
 	if (player->next_changed < options->nr_changed &&
 	    options->changed[player->next_changed].allocation == step->allocation)
 		return options->changed[player->next_changed].bytes;
-	return step->bytes;
+	return vt_trace_request(player->trace, step->allocation);
 }
 
 static uint64_t request_of(struct player *player, const struct vt_trace_step *step)
 {
-	if (is_more(player, step))
-		return step->bytes;
+	const struct vt_replay_more *more = more_of(player, step);
+
+	if (more)
+		return more->bytes;
 	if (player->options->request_bytes)
 		return player->options->request_bytes[step->allocation];
 	return changed_request_of(player, step);
@@ -172,7 +178,7 @@ static uint64_t request_of(struct player *player, const struct vt_trace_step *st
 static uint64_t failed_request_of(const struct player *player, const struct vt_trace_step *step)
 {
 	return player->options->failed_bytes ? player->options->failed_bytes[step->allocation]
-					     : step->bytes;
+					     : vt_trace_bytes(player->trace, step);
 }
 
 /* While a graph needs a private pool, none of it goes back. */
@@ -255,8 +261,10 @@ static void retry_failed(struct player *player, const struct vt_trace_step *step
 /* Others take what they took; where the replay leaves them too little, that is a failure. */
 static void take_other(struct player *player, const struct vt_trace_step *step)
 {
-	if (vt_card_charge(&player->card, step->bytes))
-		fail(player, step, step->bytes);
+	uint64_t bytes = vt_trace_bytes(player->trace, step);
+
+	if (vt_card_charge(&player->card, bytes))
+		fail(player, step, bytes);
 	note_peaks(player, step->event);
 }
 
@@ -282,7 +290,7 @@ static void make(struct player *player, const struct vt_trace_step *step)
 		take_other(player, step);
 		break;
 	default:
-		vt_card_discharge(&player->card, step->bytes);
+		vt_card_discharge(&player->card, vt_trace_bytes(player->trace, step));
 		break;
 	}
 }
@@ -321,9 +329,9 @@ static void make_more(struct player *player, const struct vt_trace_step *step)
 	const struct vt_replay_options *options = player->options;
 
 	for (; player->next_more < options->nr_more && !player->replay->failure.event &&
-	       is_before(&options->more[player->next_more], step);
+	       is_before(&options->more[player->next_more].step, step);
 	     player->next_more++)
-		make(player, &options->more[player->next_more]);
+		make(player, &options->more[player->next_more].step);
 }
 
 static void play(struct player *player)

@@ -19,6 +19,12 @@ struct vt_replay_request {
 	uint64_t bytes;
 };
 
+/* A step that the trace does not have. */
+struct vt_replay_more {
+	struct vt_trace_step step;
+	uint64_t bytes; /* TAKE: the request */
+};
+
 struct vt_replay_options {
 	struct vt_settings settings;
 	uint64_t capacity_bytes;
@@ -33,7 +39,7 @@ struct vt_replay_options {
 	 * Steps besides the trace's, by event: each before the first that is not earlier, but what
 	 * is taken behind what the same event gives back.
 	 */
-	const struct vt_trace_step *more;
+	const struct vt_replay_more *more;
 	size_t nr_more;
 	size_t emptied_step;       /* empty_cache() is called before it; SIZE_MAX: before none */
 	uint8_t is_without_failed; /* requests that failed are left out */

@@ -105,7 +105,7 @@ static struct take look_at(const struct vt_follow *follow, const struct vt_trace
 	};
 
 	if (is_recorded(block))
-		take.seen_bytes = vt_settings_round(&trace->settings, step->bytes);
+		take.seen_bytes = vt_settings_round(&trace->settings, vt_trace_bytes(trace, step));
 	else if (piece && step->segment != VT_NO_INDEX && piece->size_bytes == block->size_bytes)
 		take.least_bytes = least_request(
 			piece, longest_tail(trace, piece, vt_follow_is_new(follow, step)), below);
@@ -203,24 +203,24 @@ static void settle(struct vt_requests *requests, struct vt_trace *trace, const s
 		   size_t at)
 {
 	const struct take *take = &takes->items[at];
-	struct vt_trace_step *step = &trace->steps.items[take->step];
+	uint32_t block = trace->steps.items[take->step].allocation;
 	uint64_t likely;
 
 	if (known_bytes(take)) {
 		requests->nr_known++;
-		if (!is_recorded(&trace->model->allocations[step->allocation]))
-			step->bytes = known_bytes(take);
+		if (!is_recorded(&trace->model->allocations[block]))
+			trace->guessed_bytes[block] = known_bytes(take);
 		return;
 	}
 	likely = likely_bytes(takes, at);
 	if (likely) {
 		requests->nr_likely++;
-		step->bytes = likely;
+		trace->guessed_bytes[block] = likely;
 		return;
 	}
 	requests->nr_blocks++;
 	requests->tail_bytes += take->bytes - take->least_bytes;
-	step->bytes = vt_settings_round_down(&trace->settings, take->bytes);
+	trace->guessed_bytes[block] = vt_settings_round_down(&trace->settings, take->bytes);
 }
 
 void vt_requests_find(struct vt_requests *requests, struct vt_trace *trace)
@@ -236,6 +236,8 @@ void vt_requests_find(struct vt_requests *requests, struct vt_trace *trace)
 	gathering.takes_of = vt_xcalloc((size_t)trace->model->nr_allocations + 1, sizeof(uint32_t));
 	gather(&gathering, trace);
 	vt_vector_sort(takes, compare_takes);
+	trace->guessed_bytes =
+		vt_xcalloc((size_t)trace->model->nr_allocations + 1, sizeof(uint64_t));
 	for (size_t i = 0; i < takes->len; i++)
 		settle(requests, trace, takes, i);
 	vt_vector_release(takes);

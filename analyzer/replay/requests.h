@@ -22,7 +22,7 @@ struct vt_requests {
 	uint64_t tail_bytes; /* at most this much of the last ones was not asked for, each once */
 };
 
-/* Fills vt_trace_step.bytes of the takes where the recorder did not know. */
+/* Fills vt_trace.guessed_bytes of the takes where the recorder did not know. */
 void vt_requests_find(struct vt_requests *requests, struct vt_trace *trace);
 
 #endif

@@ -59,7 +59,8 @@ static void look_at_request(struct finding *finding, const struct vt_follow *fol
 	const struct vt_trace_segment *own = &finding->trace->segments.items[step->segment];
 	const struct vt_pool *pool =
 		vt_pools_half((struct vt_pools *)&follow->pools, 0, own->is_small);
-	uint64_t size_bytes = vt_settings_round(&finding->trace->settings, step->bytes);
+	uint64_t size_bytes = vt_settings_round(&finding->trace->settings,
+						vt_trace_bytes(finding->trace, step));
 	struct vt_piece *piece = vt_free_set_from(&pool->free, 0, size_bytes, 0);
 
 	for (unsigned i = 0; i < MAX_PASSED_OVER && piece && piece != chosen; i++) {

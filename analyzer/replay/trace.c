@@ -252,16 +252,6 @@ static void vote(struct reading *reading, uint32_t segment, uint64_t stream)
 	of->nr_votes += of->stream_id == stream ? 1 : (uint32_t)-1;
 }
 
-/* What the recorder knew, where a block of this size can have come of it. */
-static uint64_t asked_bytes(const struct vt_trace *trace, const struct vt_allocation *block)
-{
-	uint64_t asked = block->requested_bytes;
-
-	if (!asked || vt_settings_round(&trace->settings, asked) > block->size_bytes)
-		return block->size_bytes;
-	return asked;
-}
-
 static void take_block(struct reading *reading, uint32_t index)
 {
 	const struct vt_allocation *block = &reading->model->allocations[index];
@@ -273,15 +263,14 @@ static void take_block(struct reading *reading, uint32_t index)
 	trace->nr_homeless += segment == VT_NO_INDEX;
 	if (segment != VT_NO_INDEX)
 		vote(reading, segment, block->made->stream);
-	add_step(reading, (struct vt_trace_step){ asked_bytes(trace, block), block->event, segment,
-						 index, VT_TRACE_TAKE });
+	add_step(reading,
+		 (struct vt_trace_step){ block->event, segment, index, VT_TRACE_TAKE });
 }
 
 static void other(struct reading *reading, uint32_t index, int64_t event, enum vt_trace_op op)
 {
-	add_step(reading,
-		 (struct vt_trace_step){ reading->model->allocations[index].size_bytes,
-					 vt_allocation_event(event), VT_NO_INDEX, index, op });
+	add_step(reading, (struct vt_trace_step){ vt_allocation_event(event), VT_NO_INDEX, index,
+						 op });
 }
 
 static void count_use(struct reading *reading, uint64_t bytes, int is_more)
@@ -361,9 +350,8 @@ static void fail(struct reading *reading, uint32_t index)
 			      .is_request = 1,
 			      .stream_id = oom->stream,
 			      .is_small = (uint8_t)vt_settings_is_small(rounded) });
-	add_step(reading,
-		 (struct vt_trace_step){ oom->requested_bytes, vt_allocation_event(oom->event),
-					 segment, index, VT_TRACE_FAILED });
+	add_step(reading, (struct vt_trace_step){ vt_allocation_event(oom->event), segment, index,
+						 VT_TRACE_FAILED });
 	if (trace->settings.is_expandable)
 		return;
 	if (trace->capacity_bytes >= reading->used_bytes + needed)
@@ -486,6 +474,38 @@ static int is_usable(const struct vt_trace *trace, struct vt_diag *diag)
 	return !why;
 }
 
+/* What the recorder knew, where a block of this size can have come of it. */
+static uint64_t asked_bytes(const struct vt_trace *trace, const struct vt_allocation *block)
+{
+	uint64_t asked = block->requested_bytes;
+
+	if (!asked || vt_settings_round(&trace->settings, asked) > block->size_bytes)
+		return block->size_bytes;
+	return asked;
+}
+
+uint64_t vt_trace_request(const struct vt_trace *trace, uint32_t allocation)
+{
+	uint64_t guessed = trace->guessed_bytes ? trace->guessed_bytes[allocation] : 0;
+
+	return guessed ? guessed : asked_bytes(trace, &trace->model->allocations[allocation]);
+}
+
+uint64_t vt_trace_bytes(const struct vt_trace *trace, const struct vt_trace_step *step)
+{
+	switch (step->op) {
+	case VT_TRACE_TAKE:
+		return vt_trace_request(trace, step->allocation);
+	case VT_TRACE_FAILED:
+		return trace->model->ooms[step->allocation].requested_bytes;
+	case VT_TRACE_OTHER_TAKE:
+	case VT_TRACE_OTHER_GIVE:
+		return trace->model->allocations[step->allocation].size_bytes;
+	default:
+		return 0;
+	}
+}
+
 int vt_trace_init(struct vt_trace *trace, const struct vt_timeline *timeline, int device,
 		 const struct vt_settings *settings, struct vt_diag *diag)
 {
@@ -521,4 +541,6 @@ void vt_trace_release(struct vt_trace *trace)
 	vt_vector_release(&trace->steps);
 	vt_vector_release(&trace->changes);
 	vt_vector_release(&trace->segments);
+	free(trace->guessed_bytes);
+	trace->guessed_bytes = NULL;
 }

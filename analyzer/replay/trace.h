@@ -31,9 +31,8 @@ enum vt_trace_op {
 	VT_TRACE_OTHER_GIVE,
 };
 
-/* Packed: there is one for nearly every event. */
-struct __attribute__((packed, aligned(4))) vt_trace_step {
-	uint64_t bytes;      /* TAKE, FAILED: the request, as far as it is known; not rounded */
+/* There is one for nearly every event: how many bytes it is about, vt_trace_bytes() says. */
+struct vt_trace_step {
 	uint32_t event;
 	uint32_t segment;         /* TAKE, FAILED: index into `segments`, VT_NO_INDEX */
 	uint32_t allocation : 29; /* index into the model; FAILED: of vt_model.ooms */
@@ -73,10 +72,17 @@ struct vt_trace {
 	VT_VECTOR(struct vt_trace_step) steps;
 	VT_VECTOR(struct vt_trace_change) changes;
 	VT_VECTOR(struct vt_trace_segment) segments;
+	/* Requests by allocation where another one than the model's was found, else 0; or NULL. */
+	uint64_t *guessed_bytes;
 	uint32_t nr_blocks;
 	uint32_t nr_homeless; /* blocks that lie in no segment that was recorded */
 	uint8_t is_collected; /* old segments were given back: a memory limit was set */
 };
+
+/* What a block was asked for with, as far as it is known; not rounded. */
+uint64_t vt_trace_request(const struct vt_trace *trace, uint32_t allocation);
+/* TAKE, FAILED: the request; memory of others: its size. */
+uint64_t vt_trace_bytes(const struct vt_trace *trace, const struct vt_trace_step *step);
 
 /* Whether any framework's blocks were recorded on a device. */
 int vt_trace_has_blocks(const struct vt_model *model, int device);

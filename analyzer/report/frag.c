@@ -18,18 +18,6 @@ double vt_frag_utilisation(const struct vt_frag_device *device)
 		       : 1.0;
 }
 
-static void find_requests(struct vt_frag_device *device)
-{
-	const struct vt_trace *trace = device->trace;
-
-	device->request_bytes =
-		vt_xcalloc((size_t)trace->model->nr_allocations + 1, sizeof(uint64_t));
-	for (size_t i = 0; i < trace->steps.len; i++)
-		if (trace->steps.items[i].op == VT_TRACE_TAKE)
-			device->request_bytes[trace->steps.items[i].allocation] =
-				trace->steps.items[i].bytes;
-}
-
 static void higher(uint64_t *peak, uint64_t bytes)
 {
 	if (bytes > *peak)
@@ -75,7 +63,7 @@ static void hold(struct held *held, const struct vt_frag_device *device,
 		held->reserved_bytes += is_more ? change->bytes : 0 - change->bytes;
 	}
 	if (step->op == VT_TRACE_TAKE || is_give) {
-		uint64_t requested = device->request_bytes[step->allocation];
+		uint64_t requested = vt_trace_request(trace, step->allocation);
 		uint64_t allocated = trace->model->allocations[step->allocation].size_bytes;
 
 		held->requested_bytes += is_give ? 0 - requested : requested;
@@ -121,7 +109,9 @@ static void pack(struct vt_frag_device *device)
 			continue;
 		blocks[nr++] = (struct vt_packing_block){
 			a->event, a->freed_event,
-			vt_block_rounding_rounded(device->request_bytes[step->allocation]), 0 };
+			vt_block_rounding_rounded(
+				vt_trace_request(device->trace, step->allocation)),
+			0 };
 	}
 	device->packed_bytes = vt_packing_find(blocks, nr);
 	free(blocks);
@@ -176,14 +166,20 @@ static uint64_t used_at(const struct vt_timeline *timeline, int device, int64_t 
 static const struct vt_trace_step *find_request(const struct vt_frag_device *device)
 {
 	const struct vt_trace_step *failed = NULL, *largest = NULL;
+	uint64_t bytes, most = 0;
 
 	for (size_t i = 0; i < device->trace->steps.len; i++) {
 		const struct vt_trace_step *step = &device->trace->steps.items[i];
 
 		if (step->op == VT_TRACE_FAILED && step->event <= device->event)
 			failed = step;
-		else if (step->op == VT_TRACE_TAKE && (!largest || step->bytes > largest->bytes))
-			largest = step;
+		if (step->op != VT_TRACE_TAKE)
+			continue;
+		bytes = vt_trace_request(device->trace, step->allocation);
+		if (largest && bytes <= most)
+			continue;
+		largest = step;
+		most = bytes;
 	}
 	return failed ? failed : largest;
 }
@@ -195,7 +191,7 @@ static void account(struct vt_frag_device *device, const struct vt_timeline *tim
 	uint64_t used = used_at(timeline, device->trace->device, device->event);
 
 	if (step && !wanted_bytes) {
-		wanted_bytes = step->bytes;
+		wanted_bytes = vt_trace_bytes(device->trace, step);
 		if (step->segment != VT_NO_INDEX)
 			device->request_stream =
 				device->trace->segments.items[step->segment].stream;
@@ -277,11 +273,12 @@ static void measure_internal(struct vt_frag_device *device)
 	const struct vt_model *model = device->trace->model;
 
 	for (uint32_t i = 0; i < model->nr_allocations; i++) {
-		uint64_t request = device->request_bytes[i];
-		uint64_t rounded = vt_settings_round(&device->trace->settings, request);
+		uint64_t request, rounded;
 
 		if (!device->follow.holding[i])
 			continue;
+		request = vt_trace_request(device->trace, i);
+		rounded = vt_settings_round(&device->trace->settings, request);
 		device->rounding_bytes += rounded - request;
 		device->tail_bytes += model->allocations[i].size_bytes - rounded;
 	}
@@ -303,9 +300,6 @@ static void lay_out(struct vt_frag *frag, struct vt_frag_device *device)
 	vt_layout_init(&device->layout, &device->follow, 0);
 	account(device, timeline, frag->options.request_bytes);
 	measure_internal(device);
-	/* Nobody asks for them behind that: as long as the recording's largest tables. */
-	free(device->request_bytes);
-	device->request_bytes = NULL;
 	device->is_laid_out = 1;
 }
 
@@ -323,7 +317,6 @@ static int begin_device(struct vt_frag *frag, int number)
 	rc = resolve_early(frag, device, &frag->failed);
 	if (rc < 0)
 		return -1;
-	find_requests(device);
 	find_peaks(device);
 	pack(device);
 	if (!rc)
@@ -401,7 +394,6 @@ void vt_frag_release(struct vt_frag *frag)
 		vt_follow_release(&device->follow);
 		vt_vector_release(&device->samples);
 		vt_vector_release(&device->pins);
-		free(device->request_bytes);
 	}
 	vt_describe_release(&frag->describe);
 	free(frag->devices);

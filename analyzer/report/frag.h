@@ -43,7 +43,6 @@ struct vt_frag_device {
 	struct vt_follow follow; /* at the moment looked at */
 	struct vt_layout layout;
 	struct vt_layout_account account;
-	uint64_t *request_bytes; /* by allocation, as far as known */
 	uint8_t is_laid_out;     /* at `event`, which can wait for stages */
 	uint32_t request_stream;
 	int64_t event;

@@ -65,21 +65,22 @@ static int change_request(struct vt_whatif *whatif, struct vt_whatif_device *dev
 {
 	const struct vt_whatif_options *options = whatif->options;
 	size_t by = options->nr_scales ? scale_of(whatif, step->allocation) : 0;
+	uint64_t bytes = vt_trace_bytes(device->trace, step);
 	double factor = 1;
 
-	*request = step->bytes;
+	*request = bytes;
 	if (whatif->is_resized)
 		factor = vt_scalings_factor(&whatif->scalings, step->allocation, whatif->is);
 	if (factor != 1) {
-		device->met_batch.bytes += step->bytes;
+		device->met_batch.bytes += bytes;
 		device->met_batch.blocks++;
 		if (resize(request, factor, diag))
 			return -1;
 	}
 	if (by == options->nr_scales)
 		return 0;
-	device->scaled_bytes += step->bytes;
-	device->met[by].bytes += step->bytes;
+	device->scaled_bytes += bytes;
+	device->met[by].bytes += bytes;
 	device->met[by].blocks++;
 	return scale(request, *request, &options->scales[by], diag);
 }
@@ -102,7 +103,7 @@ static int change_requests(struct vt_whatif *whatif, struct vt_whatif_device *de
 			return -1;
 		if (step->op != VT_TRACE_FAILED)
 			continue;
-		(*failed)[step->allocation] = step->bytes;
+		(*failed)[step->allocation] = vt_trace_bytes(trace, step);
 		if (whatif->is_resized &&
 		    resize(&(*failed)[step->allocation],
 			   vt_scalings_factor_of_failed(&whatif->scalings, step->allocation,

@@ -347,11 +347,13 @@ static void a_tail_is_told_by_the_same_place(void **state)
 	assert_int_equal(g.requests.nr_known, 1);
 	assert_int_equal(g.requests.nr_likely, 1);
 	assert_int_equal(g.requests.nr_blocks, 2);
-	for (size_t i = 0; i < g.trace.steps.len; i++)
-		if (g.trace.steps.items[i].op == VT_TRACE_TAKE &&
-		    g.analysis.model.allocations[g.trace.steps.items[i].allocation].address ==
-			    AT(100))
-			assert_int_equal(g.trace.steps.items[i].bytes, request);
+	for (size_t i = 0; i < g.trace.steps.len; i++) {
+		const struct vt_trace_step *step = &g.trace.steps.items[i];
+
+		if (step->op == VT_TRACE_TAKE &&
+		    g.analysis.model.allocations[step->allocation].address == AT(100))
+			assert_int_equal(vt_trace_bytes(&g.trace, step), request);
+	}
 }
 
 static void a_tail_is_told_by_a_storage_that_was_seen(void **state)
@@ -381,7 +383,7 @@ static void a_tail_is_told_by_a_storage_that_was_seen(void **state)
 	open_trace();
 
 	assert_int_equal(g.requests.nr_known, 1);
-	assert_int_equal(g.trace.steps.items[0].bytes,
+	assert_int_equal(vt_trace_bytes(&g.trace, &g.trace.steps.items[0]),
 			 vt_settings_round(&g.trace.settings, 13 * MIB + 700000));
 }
 
@@ -402,7 +404,7 @@ static void a_recorded_request_is_what_is_asked_again(void **state)
 	open_trace();
 
 	assert_int_equal(g.requests.nr_known, 2);
-	assert_int_equal(g.trace.steps.items[0].bytes, request);
+	assert_int_equal(vt_trace_bytes(&g.trace, &g.trace.steps.items[0]), request);
 	assert_int_equal(replay_with("expandable_segments:True")->peak_allocated_bytes,
 			 13 * MIB + 512 + 512);
 	assert_int_equal(replay_with("roundup_power2_divisions:2")->peak_allocated_bytes,
@@ -421,7 +423,7 @@ static void an_impossible_request_is_not_believed(void **state)
 
 	open_trace();
 
-	assert_int_equal(g.trace.steps.items[0].bytes, 14 * MIB);
+	assert_int_equal(vt_trace_bytes(&g.trace, &g.trace.steps.items[0]), 14 * MIB);
 }
 
 /* The last block of the second segment was given a stream that is not the thread's current one. */
