@@ -3,8 +3,8 @@
 
 /* By how much an allocation gets smaller or larger at an event. */
 struct change {
-	int64_t event;
 	int64_t relieved_bytes;
+	uint32_t event;
 	uint32_t allocation;
 };
 
@@ -25,6 +25,12 @@ static int compare_changes(const void *a, const void *b)
 	return x->event < y->event ? -1 : x->event > y->event;
 }
 
+/* As in the model's rows; VT_NEVER stays. */
+static uint32_t event_of(int64_t event)
+{
+	return event == VT_NEVER ? (uint32_t)VT_NEVER : vt_allocation_event(event);
+}
+
 /* -1: a saving is of no block, so the trace does not have it. */
 static int sort_changes(struct changes *changes, const struct vt_savings *savings,
 			const struct vt_model *model)
@@ -38,10 +44,10 @@ static int sort_changes(struct changes *changes, const struct vt_savings *saving
 		if (!saving->allocation || saving->allocation->kind != VT_KIND_BLOCK)
 			return -1;
 		pair[0].allocation = (uint32_t)(saving->allocation - model->allocations);
-		pair[0].event = saving->from_event;
+		pair[0].event = event_of(saving->from_event);
 		pair[0].relieved_bytes = saving->bytes;
 		pair[1] = pair[0];
-		pair[1].event = saving->to_event;
+		pair[1].event = event_of(saving->to_event);
 		pair[1].relieved_bytes = -pair[0].relieved_bytes;
 	}
 	vt_sort(changes->items, changes->nr, compare_changes);
@@ -79,9 +85,9 @@ static uint64_t change_take(const struct changes *changes, size_t at,
 	while (at < nr && all[at].allocation == take->allocation &&
 	       all[at].event < block->freed_event) {
 		uint64_t before = more.bytes;
-		int64_t event = all[at].event;
+		uint32_t event = all[at].event;
 
-		more.step.event = vt_allocation_event(event);
+		more.step.event = event;
 		for (; at < nr && all[at].allocation == take->allocation && all[at].event == event;
 		     at++)
 			relieved += all[at].relieved_bytes;
@@ -134,7 +140,6 @@ static void relieve(const struct vt_trace *trace, const struct changes *changes,
 					    &model->allocations[step->allocation], later);
 		vt_vector_push(first, request);
 	}
-	vt_vector_sort(later, compare_steps);
 }
 
 int vt_savings_replay(const struct vt_trace_ready *ready, const struct vt_savings *savings,
@@ -149,6 +154,10 @@ int vt_savings_replay(const struct vt_trace_ready *ready, const struct vt_saving
 
 	if (sort_changes(&changes, savings, trace->model) == 0) {
 		relieve(trace, &changes, &first, &later);
+		/* As many as there are blocks at times: not kept beside a sort and a replay. */
+		free(changes.items);
+		changes.items = NULL;
+		vt_vector_sort(&later, compare_steps);
 		vt_replay_options_init(&options, trace);
 		options.changed = first.items;
 		options.nr_changed = first.len;

@@ -19,8 +19,8 @@ struct vt_replay_request {
 	uint64_t bytes;
 };
 
-/* A step that the trace does not have. */
-struct vt_replay_more {
+/* A step that the trace does not have.  Packed: there may be as many as blocks. */
+struct __attribute__((packed, aligned(4))) vt_replay_more {
 	struct vt_trace_step step;
 	uint64_t bytes; /* TAKE: the request */
 };
