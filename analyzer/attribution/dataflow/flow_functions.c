@@ -84,9 +84,9 @@ static void label_by_function(struct vt_dataflow *flow)
 			if (node->in_backward || (node->label == VT_FLOW_NONE) != is_labelling)
 				continue;
 			function = find_function(&f, &flow->model->calls.items[node->operator]);
-			if (function && is_labelling)
+			if (function && is_labelling && node->makes_leaf)
 				node->label = (uint8_t)main_label(function);
-			else if (function)
+			else if (function && !is_labelling)
 				function->bytes[node->label] += vt_dataflow_bytes(flow, node);
 		}
 	vt_map_release(&f.numbers);

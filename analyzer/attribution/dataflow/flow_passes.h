@@ -49,9 +49,8 @@ void vt_flow_label_recurrence(struct vt_dataflow *flow);
 void vt_flow_label_rest(struct vt_dataflow *flow);
 
 /*
- * Masks and other constants, and what no pass knows: by the rest of the function that makes it.
- * Constants of a function that makes nothing else: by what reads them, where that is one place of
- * the network.
+ * Masks and other constants: by the rest of the function that makes them.  Those of a function that
+ * makes nothing else: by what reads them, where that is one place of the network.
  */
 void vt_flow_label_functions(struct vt_dataflow *flow);
 
