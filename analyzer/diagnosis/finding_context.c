@@ -58,6 +58,12 @@ static void push(struct vt_finding_context *context, struct vt_finding finding,
 		 uint64_t likely_bytes)
 {
 	finding.device = context->device;
+	finding.flag = context->engine ? vt_engine_flag(context->engine, finding.id) : NULL;
+	if (finding.flag) {
+		finding.is_for_cache = 1;
+		finding.lowers_allocated_bytes = 0;
+		vt_vector_release(&finding.savings);
+	}
 	if (vt_finding_context_is_little(context, likely_bytes))
 		release(&finding);
 	else
@@ -116,6 +122,21 @@ void vt_finding_context_add_least(struct vt_finding_context *context, enum vt_fi
 	    likely_bytes, allocation);
 }
 
+void vt_finding_context_add_for_cache(struct vt_finding_context *context, enum vt_finding_id id,
+				      uint64_t bytes, uint32_t allocation, char *text)
+{
+	uint32_t owner = vt_attribution_judge(context->attribution, allocation).owner;
+	struct vt_finding finding = {
+		.id = id,
+		.saves_bytes = bytes,
+		.owner = vt_attribution_owner(context->attribution, owner),
+		.text = text,
+	};
+
+	set_where(context, allocation, &finding);
+	push(context, finding, bytes);
+}
+
 static uint64_t lowered(uint64_t before, uint64_t after)
 {
 	return before > after ? before - after : 0;
@@ -154,7 +175,7 @@ static void settle_one(void *context, size_t number)
 	uint64_t before = recorded->peak_used_bytes;
 	struct vt_replay replay;
 
-	if (finding->is_replayed ||
+	if (finding->is_replayed || finding->is_for_cache ||
 	    vt_savings_replay(settling->ready, &finding->savings, &replay))
 		return;
 	/* The program would ask in another order: what pieces of segments are left is a guess. */
@@ -212,6 +233,7 @@ void vt_finding_context_init(struct vt_finding_context *context, int64_t event)
 	context->facts = context->attribution->facts;
 	context->model = context->facts->model;
 	context->timeline = stages->timeline;
+	context->engine = vt_engine_of(context->model);
 	context->event = event;
 	context->unused_graph = vt_xcalloc((size_t)context->model->nr_allocations + 1, 1);
 	for (uint32_t i = 0; i < context->model->nr_allocations; i++) {

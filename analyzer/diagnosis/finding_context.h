@@ -10,16 +10,11 @@
 #include "analyzer/attribution/attribution.h"
 #include "analyzer/attribution/owner_answers.h"
 #include "analyzer/base/map.h"
+#include "analyzer/diagnosis/engine.h"
+#include "analyzer/diagnosis/finding_ids.h"
 #include "analyzer/diagnosis/savings.h"
 #include "analyzer/model/describe.h"
 #include "analyzer/replay/traces.h"
-
-enum vt_finding_id {
-#define VT_FINDING(name, ...) VT_FINDING_##name,
-#include "analyzer/diagnosis/finding_table.def"
-#undef VT_FINDING
-	VT_NR_FINDINGS
-};
 
 struct vt_finding {
 	enum vt_finding_id id;
@@ -35,6 +30,8 @@ struct vt_finding {
 	uint8_t is_replayed; /* saves_bytes is of device use; else of allocated bytes */
 	uint8_t is_used_known;
 	uint8_t is_least; /* the savings are lower bounds, maybe 0: the rest is not recorded */
+	uint8_t is_for_cache; /* an engine's cache grows by what is saved; its use stays */
+	const char *flag;     /* what to do in an engine's own flags; NULL: finding_table.def */
 };
 
 VT_VECTOR_DECLARE(vt_findings, struct vt_finding);
@@ -68,6 +65,7 @@ struct vt_finding_context {
 	uint32_t *live; /* allocations with an owner at that event */
 	uint32_t nr_live;
 	struct vt_asked_owners *asked;
+	const struct vt_engine *engine; /* that the program is, engine.h; NULL: it is none */
 	uint8_t *unused_graph; /* by allocation: enum vt_unused_graph, as find_graphs found it */
 	uint32_t step;   /* 0: in none */
 	uint8_t stage;   /* enum vt_stage */
@@ -100,6 +98,9 @@ void vt_finding_context_add(struct vt_finding_context *context, enum vt_finding_
 void vt_finding_context_add_least(struct vt_finding_context *context, enum vt_finding_id id,
 				  struct vt_savings *savings, uint64_t likely_bytes,
 				  uint32_t allocation, char *text);
+/* What an engine's cache would be larger by, at the same use. */
+void vt_finding_context_add_for_cache(struct vt_finding_context *context, enum vt_finding_id id,
+				      uint64_t bytes, uint32_t allocation, char *text);
 /* The same for what a replay came to. */
 void vt_finding_context_add_replayed(struct vt_finding_context *context, enum vt_finding_id id,
 			   const struct vt_replay *recorded, const struct vt_replay *changed,

@@ -6,6 +6,7 @@
 #include "analyzer/base/parallel.h"
 #include "analyzer/diagnosis/find_activations.h"
 #include "analyzer/diagnosis/find_cache.h"
+#include "analyzer/diagnosis/find_engine.h"
 #include "analyzer/diagnosis/find_gathered.h"
 #include "analyzer/diagnosis/find_graphs.h"
 #include "analyzer/diagnosis/find_growth.h"
@@ -77,6 +78,7 @@ static void detect_or_play(void *context, size_t number)
 	vt_find_keys_detect(detecting->context);
 	vt_find_workspaces_detect(detecting->context);
 	vt_find_growth_detect(detecting->context);
+	vt_find_engine_detect(detecting->context);
 }
 
 static void detect(struct vt_finding_context *context)

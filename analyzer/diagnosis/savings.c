@@ -65,8 +65,8 @@ static struct change *sorted_changes(const struct vt_savings *savings, size_t *n
 	return changes;
 }
 
-uint64_t vt_savings_peak(const struct vt_savings *savings, const struct vt_timeline *timeline,
-			 int device)
+uint64_t vt_savings_peak_before(const struct vt_savings *savings,
+				const struct vt_timeline *timeline, int device, int64_t event)
 {
 	size_t nr, next = 0;
 	struct change *changes = sorted_changes(savings, &nr);
@@ -74,7 +74,7 @@ uint64_t vt_savings_peak(const struct vt_savings *savings, const struct vt_timel
 	int64_t relieved = 0;
 	uint64_t peak = 0;
 
-	for (uint32_t i = 0; i < timeline->nr; i++) {
+	for (uint32_t i = 0; i < timeline->nr && timeline->moments[i].event < event; i++) {
 		const struct vt_moment *moment = &timeline->moments[i];
 
 		for (; next < nr && changes[next].event <= moment->event; next++)
@@ -88,4 +88,10 @@ uint64_t vt_savings_peak(const struct vt_savings *savings, const struct vt_timel
 	}
 	free(changes);
 	return peak;
+}
+
+uint64_t vt_savings_peak(const struct vt_savings *savings, const struct vt_timeline *timeline,
+			 int device)
+{
+	return vt_savings_peak_before(savings, timeline, device, VT_NEVER);
 }

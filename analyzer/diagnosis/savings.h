@@ -36,5 +36,8 @@ void vt_savings_add_cost(struct vt_savings *savings, const struct vt_allocation 
 /* The most bytes with an owner at any moment on a device, with the savings; NULL: as recorded. */
 uint64_t vt_savings_peak(const struct vt_savings *savings, const struct vt_timeline *timeline,
 			 int device);
+/* The same at any moment before `event`. */
+uint64_t vt_savings_peak_before(const struct vt_savings *savings,
+				const struct vt_timeline *timeline, int device, int64_t event);
 
 #endif

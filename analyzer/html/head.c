@@ -107,6 +107,12 @@ void vt_page_head_owners(const struct vt_page_head *head)
 /* "448.00 MiB of what is allocated, 652.00 MiB of what is used" */
 static void print_lowers(const struct vt_finding *finding, FILE *out)
 {
+	if (finding->is_for_cache) {
+		fputs(" <span class=\"saves\">", out);
+		vt_markup_bytes(out, finding->saves_bytes);
+		fputs(" more for the cache</span>", out);
+		return;
+	}
 	fprintf(out, " <span class=\"saves\">%s%s ", finding->is_replayed ? "by replay " : "",
 		finding->is_least ? "at least" : "");
 	vt_markup_bytes(out, finding->lowers_allocated_bytes);
@@ -139,7 +145,7 @@ static void print_finding(const struct vt_finding *finding, FILE *out)
 	fputs("</p>", out);
 	vt_markup_caller(finding->caller, out);
 	fputs("<p class=\"fix\">", out);
-	vt_markup_text(out, words->fix);
+	vt_markup_text(out, finding->flag ? finding->flag : words->fix);
 	fprintf(out, " <code>vtrace explain finding:%s</code></p>\n", words->id);
 }
 

@@ -20,6 +20,21 @@ static void at_least(char text[VT_UNITS_MAX], uint64_t bytes)
 	memcpy(text, copy, sizeof(copy));
 }
 
+/* "cache +1.05 GiB": what the engine takes stays, its cache has more of it. */
+static void for_cache(char allocated[VT_UNITS_MAX], char used[VT_UNITS_MAX], uint64_t bytes)
+{
+	char more[VT_UNITS_MAX];
+
+	vt_units_bytes(more, sizeof(more), bytes);
+	snprintf(allocated, VT_UNITS_MAX, "cache +%.*s", VT_UNITS_MAX - 8, more);
+	snprintf(used, VT_UNITS_MAX, "nothing");
+}
+
+static const char *what_to_do(const struct vt_finding *finding)
+{
+	return finding->flag ? finding->flag : vt_findings_words[finding->id].fix;
+}
+
 void vt_findings_print_text(const struct vt_findings *findings, FILE *out)
 {
 	fprintf(out, "%-*s  %16s  %11s\n", WHAT_WIDTH - (int)strlen("FINDINGS"), "  each alone",
@@ -38,11 +53,13 @@ void vt_findings_print_text(const struct vt_findings *findings, FILE *out)
 			if (finding->is_used_known)
 				at_least(used, finding->lowers_used_bytes);
 		}
+		if (finding->is_for_cache)
+			for_cache(allocated, used, finding->saves_bytes);
 		fprintf(out, "%*s  %16s  %11s\n", width < WHAT_WIDTH ? WHAT_WIDTH - width : 0, "",
 			allocated, used);
 		if (finding->where)
 			fprintf(out, "    %s\n", finding->where);
-		fprintf(out, "    %s (finding:%s)\n", words->fix, words->id);
+		fprintf(out, "    %s (finding:%s)\n", what_to_do(finding), words->id);
 	}
 }
 
@@ -66,7 +83,8 @@ json_t *vt_findings_print_json(const struct vt_findings *findings)
 		vt_json_set(object, "where", finding->where);
 		vt_json_set(object, "caller", finding->caller);
 		vt_json_set(object, "text", text);
-		vt_json_set(object, "fix", words->fix);
+		vt_json_set(object, "fix", what_to_do(finding));
+		vt_json_set(object, "is_for_cache", json_boolean(finding->is_for_cache));
 		vt_json_set(object, "device", finding->device);
 		vt_json_set(object, "proved_by", finding->is_replayed ? "replay" : "arithmetic");
 		free(text);
