@@ -7,6 +7,7 @@
 #include "simulator/driver_handles.h"
 #include "simulator/driver_ledger.h"
 #include "simulator/driver_live.h"
+#include "simulator/driver_local.h"
 #include "simulator/driver_profile.h"
 #include "simulator/driver_scope.h"
 
@@ -57,6 +58,7 @@ static void discharge(CUdevice device)
 		return;
 	vts_device_discharge(device, vts_profile_get()->context_bytes + owner->resident_bytes);
 	owner->resident_bytes = 0;
+	owner->local_bytes = 0;
 }
 
 static CUresult make(CUdevice device, unsigned int flags, struct vts_context **out)
@@ -78,7 +80,7 @@ static CUresult make(CUdevice device, unsigned int flags, struct vts_context **o
 	context->device = device;
 	context->flags = flags;
 	context->nr_references = 1;
-	context->limits[CU_LIMIT_STACK_SIZE] = 1024;
+	context->limits[CU_LIMIT_STACK_SIZE] = VTS_LOCAL_FIRST_LIMIT;
 	context->limits[CU_LIMIT_PRINTF_FIFO_SIZE] = 1 << 20;
 	context->limits[CU_LIMIT_MALLOC_HEAP_SIZE] = 8 << 20;
 	write_ledger(context, "create");

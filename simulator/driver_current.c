@@ -4,6 +4,7 @@
  */
 
 #include "simulator/driver_call.h"
+#include "simulator/driver_local.h"
 #include "simulator/driver_pool.h"
 #include "simulator/driver_scope.h"
 #include "simulator/driver_stream.h"
@@ -153,14 +154,19 @@ CUresult cuCtxGetLimit(size_t *value, CUlimit limit)
 	return vts_call_leave(CUDA_SUCCESS);
 }
 
-/* What a real card takes for larger stacks and heaps is not known here: nothing is charged. */
+/* What a real card takes for larger heaps is not known here: nothing is charged. */
 CUresult cuCtxSetLimit(CUlimit limit, size_t value)
 {
+	CUresult result = CUDA_SUCCESS;
+
 	VTS_ENTER(VTS_NEEDS_CONTEXT);
 	if ((unsigned int)limit >= VTS_NR_LIMITS)
 		return vts_call_leave(CUDA_ERROR_UNSUPPORTED_LIMIT);
-	vts_scope_context()->limits[limit] = value;
-	return vts_call_leave(CUDA_SUCCESS);
+	if (limit == CU_LIMIT_STACK_SIZE)
+		result = vts_local_resize(value);
+	if (!result)
+		vts_scope_context()->limits[limit] = value;
+	return vts_call_leave(result);
 }
 
 static CUresult answer_zero(int *value)

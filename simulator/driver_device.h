@@ -15,6 +15,7 @@ struct vts_device {
 	uint64_t used_bytes;
 	uint64_t peak_bytes;
 	uint64_t resident_bytes; /* driver_resident.h; they go with the last context */
+	uint64_t local_bytes;	 /* of these, driver_local.h */
 	unsigned int nr_contexts;
 };
 

@@ -2,7 +2,9 @@
 /* Launches do nothing but check their arguments; occupancy goes by the limits of the profile. */
 #include "simulator/driver_call.h"
 #include "simulator/driver_capture.h"
+#include "simulator/driver_function.h"
 #include "simulator/driver_handles.h"
+#include "simulator/driver_local.h"
 #include "simulator/driver_profile.h"
 
 #include <string.h>
@@ -13,15 +15,19 @@
 static CUresult launch(CUfunction function, CUstream stream, const unsigned int *grid,
 		       const unsigned int *block, uint64_t shared_bytes)
 {
+	const struct vts_function *kernel =
+		vts_handles_find(VTS_HANDLE_FUNCTION, (uintptr_t)function);
 	uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
 	CUresult result;
 
-	if (!vts_handles_find(VTS_HANDLE_FUNCTION, (uintptr_t)function) ||
-	    !vts_stream_is_valid(stream))
+	if (!kernel || !vts_stream_is_valid(stream))
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (!grid[0] || !grid[1] || !grid[2] || !threads || threads > MAX_BLOCK_THREADS ||
 	    shared_bytes > vts_profile_get()->shared_per_block_optin_bytes)
 		return CUDA_ERROR_INVALID_VALUE;
+	result = vts_local_reserve(kernel->local_bytes);
+	if (result)
+		return result;
 	return vts_capture_node(stream, CU_GRAPH_NODE_TYPE_KERNEL, &result) ? result :
 									      CUDA_SUCCESS;
 }

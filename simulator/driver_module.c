@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Modules, libraries and functions.  Images are not read: any image loads, any function is found,
- * and a global variable, whose size only the image knows, is not.
+ * Modules, libraries and functions.  Any image loads, any function is found, and a global variable
+ * is not; of an image only its kernels' local memory is read.
  */
 #include "simulator/driver_call.h"
+#include "simulator/driver_function.h"
 #include "simulator/driver_handles.h"
+#include "simulator/driver_image.h"
 #include "simulator/driver_profile.h"
 #include "simulator/driver_resident.h"
 #include "simulator/driver_scope.h"
@@ -13,20 +15,15 @@
 #include <string.h>
 #include <unistd.h>
 
-struct function {
-	char *name;
-	uintptr_t owner; /* module or library */
-	int max_dynamic_shared_bytes;
-};
-
 struct module {
 	uintptr_t *functions; /* handles */
 	size_t nr_functions;
 	uintptr_t as_module; /* of a library: the module handed out for it */
 	struct vts_resident code;
+	struct vts_image image;
 };
 
-static struct function *find_function(uintptr_t handle)
+static struct vts_function *find_function(uintptr_t handle)
 {
 	return vts_handles_find(VTS_HANDLE_FUNCTION, handle);
 }
@@ -44,8 +41,10 @@ static CUresult load(enum vts_handle_kind kind, uintptr_t *out, const void *imag
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	*out = module ? vts_handles_new(kind, module) : 0;
-	if (*out)
+	if (*out) {
+		vts_image_read(&module->image, image);
 		return CUDA_SUCCESS;
+	}
 	free(module);
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
@@ -66,13 +65,14 @@ static CUresult unload(enum vts_handle_kind kind, uintptr_t handle)
 	if (module->as_module)
 		unload(VTS_HANDLE_MODULE, module->as_module);
 	for (size_t i = 0; i < module->nr_functions; i++) {
-		struct function *function = find_function(module->functions[i]);
+		struct vts_function *function = find_function(module->functions[i]);
 
 		vts_handles_drop(VTS_HANDLE_FUNCTION, module->functions[i]);
 		free(function->name);
 		free(function);
 	}
 	vts_resident_unload(&module->code);
+	vts_image_release(&module->image);
 	vts_handles_drop(kind, handle);
 	free(module->functions);
 	free(module);
@@ -83,7 +83,7 @@ static uintptr_t add_function(struct module *module, uintptr_t owner, const char
 {
 	uintptr_t *functions = realloc(module->functions,
 				       (module->nr_functions + 1) * sizeof(*functions));
-	struct function *function = calloc(1, sizeof(*function));
+	struct vts_function *function = calloc(1, sizeof(*function));
 	uintptr_t handle = 0;
 
 	if (functions)
@@ -98,6 +98,7 @@ static uintptr_t add_function(struct module *module, uintptr_t owner, const char
 		return 0;
 	}
 	function->owner = owner;
+	function->local_bytes = vts_image_local_bytes(&module->image, name);
 	functions[module->nr_functions++] = handle;
 	return handle;
 }
@@ -249,7 +250,7 @@ CUresult cuKernelGetFunction(CUfunction *out, CUkernel kernel)
 
 static CUresult get_name(const char **out, uintptr_t handle)
 {
-	const struct function *function = find_function(handle);
+	const struct vts_function *function = find_function(handle);
 
 	if (!out || !function)
 		return out ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE;
@@ -271,7 +272,7 @@ CUresult cuFuncGetName(const char **out, CUfunction function)
 
 CUresult cuFuncGetModule(CUmodule *out, CUfunction handle)
 {
-	const struct function *function;
+	const struct vts_function *function;
 
 	VTS_ENTER(VTS_NEEDS_INIT);
 	function = find_function((uintptr_t)handle);
@@ -281,16 +282,19 @@ CUresult cuFuncGetModule(CUmodule *out, CUfunction handle)
 	return vts_call_leave(CUDA_SUCCESS);
 }
 
-/* Registers and memory of a kernel are in its image; these are an average one's. */
+/* Registers and shared memory of a kernel are in its image; these are an average one's. */
 static CUresult get_attribute(int *out, CUfunction_attribute attribute, uintptr_t handle)
 {
-	const struct function *function = find_function(handle);
+	const struct vts_function *function = find_function(handle);
 
 	if (!out || !function || (unsigned int)attribute > 15)
 		return function ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_HANDLE;
 	switch (attribute) {
 	case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
 		*out = 1024;
+		break;
+	case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
+		*out = (int)function->local_bytes;
 		break;
 	case CU_FUNC_ATTRIBUTE_NUM_REGS:
 		*out = 32;
@@ -312,7 +316,7 @@ static CUresult get_attribute(int *out, CUfunction_attribute attribute, uintptr_
 
 static CUresult set_attribute(uintptr_t handle, CUfunction_attribute attribute, int value)
 {
-	struct function *function = find_function(handle);
+	struct vts_function *function = find_function(handle);
 
 	if (!function)
 		return CUDA_ERROR_INVALID_HANDLE;
