@@ -11,9 +11,11 @@
 
 /* A size of fewer bytes lacks its unit. */
 #define LEAST_SIZE    (1u << 20)
+/* More experts than any model has: one gets all tokens. */
+#define MOST_SKEW     1024
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
-enum value_kind { TEXT, SIZE, SMALL_SIZE, NUMBER, CAPABILITY, DRIVER, MEMORY, RANK };
+enum value_kind { TEXT, SIZE, SMALL_SIZE, NUMBER, CAPABILITY, DRIVER, MEMORY, RANK, ROUTING };
 
 #define FIELD(name, kind, most)                                                                    \
 	{                                                                                          \
@@ -54,6 +56,7 @@ static const struct field {
 	OPTION("count", nr_devices, NUMBER, VT_CARD_MAX_DEVICES),
 	OPTION("driver", driver_version, DRIVER, 0),
 	OPTION("rank", rank, RANK, 65536),
+	OPTION("routing", routing, ROUTING, sizeof(((struct vt_card_profile *)0)->routing)),
 };
 
 /* Limits of an architecture: the table of compute capabilities in the CUDA programming guide. */
@@ -150,6 +153,20 @@ static int set_rank(struct vt_card_profile *card, const char *text, size_t most)
 	return 0;
 }
 
+/* "balanced", or "skew:4": one expert gets four times the mean. */
+static int set_routing(char *place, const char *text, size_t most)
+{
+	double times;
+	char rest;
+
+	if (strlen(text) >= most || (strcmp(text, "balanced") &&
+				     (sscanf(text, "skew:%5lf%c", &times, &rest) != 1 ||
+				      !(times >= 1 && times <= MOST_SKEW))))
+		return -1;
+	memcpy(place, text, strlen(text) + 1);
+	return 0;
+}
+
 static int store(struct vt_card_profile *card, const struct field *field, const char *value)
 {
 	void *place = (char *)card + field->offset;
@@ -174,6 +191,8 @@ static int store(struct vt_card_profile *card, const struct field *field, const 
 		return set_memory(card, value);
 	case RANK:
 		return set_rank(card, value, field->most);
+	case ROUTING:
+		return set_routing(place, value, field->most);
 	}
 	return -1;
 }
@@ -194,6 +213,10 @@ static int explain(const struct field *field, const char *value, struct vt_card_
 		break;
 	case DRIVER:
 		snprintf(needs, sizeof(needs), "a CUDA version such as 12.4");
+		break;
+	case ROUTING:
+		snprintf(needs, sizeof(needs), "balanced, or skew: and a number from 1 to %d",
+			 MOST_SKEW);
 		break;
 	case RANK:
 		snprintf(needs, sizeof(needs), "a rank and the number of ranks such as 0/256");

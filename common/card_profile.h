@@ -49,6 +49,7 @@ struct vt_card_profile {
 	int memory_bus_bits;
 	int driver_version; /* 13000: CUDA 13.0 */
 	int nr_devices;
+	char routing[16];   /* of tokens to experts; "": not chosen */
 	int rank, nr_ranks; /* of a job, the others of which are not there; 0 ranks: none */
 	int is_context_assumed; /* context_bytes is VT_CARD_CONTEXT_BYTES */
 };
@@ -69,7 +70,7 @@ int vt_card_profile_read(struct vt_card_profile *card, const char *text, const c
 /*
  * Applies "key=value[,key=value...]" to a card that was read: the keys of the file, and memory=,
  * other=, module=, graph_node=, nccl=, count=, rank=,
- * driver=.  0, or -1 with `error` filled.
+ * routing=, driver=.  0, or -1 with `error` filled.
  */
 int vt_card_profile_change(struct vt_card_profile *card, const char *options,
 			   struct vt_card_error *error);

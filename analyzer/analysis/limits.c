@@ -98,6 +98,21 @@ static int has_called(struct vt_db *db, const char *glob)
 	return has != 0;
 }
 
+/* Where tokens went was chosen by who simulated, not by a model. */
+static void add_routing(struct limits *limits, struct vt_db *db)
+{
+	char *card = vt_db_run_get(db, "env:VTRACE_SIM_PROFILE");
+	const char *chosen = card ? strstr(card, ",routing=") : NULL;
+
+	if (chosen) {
+		chosen += strlen(",routing=");
+		vt_vector_push(limits, vt_xasprintf("experts: tokens were routed as chosen"
+						    " (routing=%.*s), not as a model would",
+						    (int)strcspn(chosen, ","), chosen));
+	}
+	free(card);
+}
+
 /* What the simulator takes for 0 for want of a published figure. */
 static void add_not_simulated(struct limits *limits, const struct vt_analysis *analysis)
 {
@@ -126,6 +141,7 @@ static void add_not_simulated(struct limits *limits, const struct vt_analysis *a
 		vt_vector_push(limits,
 			       vt_xstrdup("buffers of NCCL: as others measured them on H100,"
 					  " on other cards not known and 0 (nccl=)"));
+	add_routing(limits, analysis->db);
 	if (analysis->model.nr_captures)
 		vt_vector_push(limits,
 			       vt_xstrdup("executable CUDA graphs: a fixed size is assumed for each"

@@ -78,6 +78,7 @@ int vt_simulate_prepare(struct vt_simulate *simulate, const char *profile, const
 	else
 		rc = vt_card_choice_read(&card, profile, vt_embedded_profiles, "--simulate", diag);
 	if (!rc) {
+		simulate->routing = vt_xstrdup(card.routing);
 		simulate->rank = card.rank;
 		simulate->nr_ranks = card.nr_ranks;
 		simulate->card = vt_card_choice_absolute(profile, "--simulate", diag);
@@ -122,6 +123,7 @@ void vt_simulate_release(struct vt_simulate *simulate)
 	free(simulate->folder);
 	free(simulate->stubs);
 	free(simulate->card);
+	free(simulate->routing);
 	memset(simulate, 0, sizeof(*simulate));
 }
 
@@ -179,6 +181,8 @@ int vt_simulate_set_environment(struct vt_simulate *simulate, struct vt_diag *di
 		setenv("VTRACE_SIM_PROFILE", simulate->card, 1);
 		share(simulate);
 		setenv("VTRACE_SIM_STUBS", simulate->stubs, 1);
+		if (*simulate->routing)
+			setenv("VTRACE_SIM_ROUTING", simulate->routing, 1);
 		if (simulate->nr_ranks)
 			set_rank(simulate->rank, simulate->nr_ranks);
 	}

@@ -16,6 +16,7 @@ struct vt_simulate {
 	char *stubs;  /* folder of stubs for the command's Python; "" where none are needed */
 	char *card;   /* as the driver reads it: the path of a file is absolute */
 	char *shared; /* file over which the processes share the devices; NULL: none made */
+	char *routing; /* of tokens to experts; "": not chosen */
 	int rank, nr_ranks; /* the program is one rank of a job; 0 ranks: it is not */
 };
 

@@ -9,17 +9,36 @@ memory here.  Small integers that come from floating-point data (argmax of logit
 Loaded by libvtrace-simulator.so into the client's interpreter; its frames are named <vtrace-simulator>.
 """
 import ctypes
+import os
 import sys
 import threading
 import warnings
 
 # Bytes of one tensor up to which the host recomputes: masks and token ids of a batch, not data.
 LIMIT = 64 * 1024
+# The same where experts are routed: a mask of experts has a number for each token and expert.
+ROUTED_LIMIT = 256 * 1024 * 1024
+# A choice among more columns chooses tokens of a vocabulary.
+MOST_EXPERTS = 1024
 
 _EXACT = set()  # the integer and boolean dtypes, filled by install()
 
 # What install() decided about an operator, by its schema.
 _PLAIN, _IGNORE, _UNKNOWN = range(3)
+
+
+def choices(torch, routing, shape, nr_experts):
+    """Which experts each token goes to: all get as many ("balanced"), or the first so many times the mean ("skew:4")."""
+    k = shape[-1]
+    tokens = shape.numel() // k
+    if routing == "balanced":
+        return (torch.arange(tokens * k, device="cpu") % nr_experts).view(shape)
+    most = min(tokens, round(float(routing.partition(":")[2]) * tokens * k / nr_experts))
+    chosen = torch.zeros(tokens, k, dtype=torch.int64, device="cpu")
+    is_other = torch.ones(tokens, k, dtype=torch.bool, device="cpu")
+    is_other[:most, 0] = False
+    chosen[is_other] = 1 + torch.arange(int(is_other.sum()), device="cpu") % (nr_experts - 1)
+    return chosen.view(shape)
 
 
 def install(torch):
@@ -31,6 +50,8 @@ def install(torch):
     plans = {}
     state = threading.local()
     switched_off = []
+    routing = os.environ.get("VTRACE_SIM_ROUTING")
+    limit = ROUTED_LIMIT if routing else LIMIT
 
     def plan_of(func):
         """Views and uninitialised memory need nothing; random numbers are unknown by nature."""
@@ -54,7 +75,7 @@ def install(torch):
         return (last + 1) * tensor.element_size()
 
     def is_small(tensor):
-        return tensor.dtype in _EXACT and tensor.layout is torch.strided and extent(tensor) <= LIMIT
+        return tensor.dtype in _EXACT and tensor.layout is torch.strided and extent(tensor) <= limit
 
     def on_host(tensor):
         """A host tensor over the memory of a device tensor."""
@@ -119,10 +140,20 @@ def install(torch):
             return type(result)(map(store, result, values))
         return result
 
+    def is_router(func, scores, k=1, dim=-1, *_, **__):
+        """A choice of a few of a row of scores: of experts, for each token."""
+        return (func is torch.ops.aten.topk.default and scores.is_cuda and scores.is_floating_point()
+                and scores.dim() >= 2 and dim in (-1, scores.dim() - 1) and scores.shape[-1] <= MOST_EXPERTS
+                and k < scores.shape[-1])
+
     class ControlValues(TorchDispatchMode):
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
             kwargs = kwargs or {}
             result = func._op(*args, **kwargs)
+            if routing and is_router(func, *args, **kwargs):
+                chosen = result[1]
+                on_host(chosen).copy_(choices(torch, routing, chosen.shape, args[0].shape[-1]))
+                return result
             plan = plans.get(func)
             if plan is None:
                 plan = plans[func] = plan_of(func)
@@ -198,6 +229,9 @@ def install(torch):
         compile.__doc__, compile.__wrapped__ = compile_.__doc__, compile_
         torch.compile = compile
 
+    if routing:
+        ControlValues().__enter__()
+        return
     follow(torch.no_grad)
     follow(torch.inference_mode)
     give_way_to_compiler()
