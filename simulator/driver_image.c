@@ -16,12 +16,13 @@ struct elf {
 	const unsigned char *bytes;
 	const Elf64_Shdr *sections;
 	unsigned int nr_sections;
-	uint64_t size; /* as far as the table of sections reaches: nobody says how large it is */
+	uint64_t size; /* up to the end of the table of sections: nobody says it */
 };
 
 static int is_inside(const struct elf *elf, const Elf64_Shdr *section)
 {
-	return section->sh_offset <= elf->size && section->sh_size <= elf->size - section->sh_offset;
+	return section->sh_offset <= elf->size &&
+	       section->sh_size <= elf->size - section->sh_offset;
 }
 
 static int open_elf(struct elf *elf, const void *bytes)

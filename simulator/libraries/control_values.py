@@ -28,7 +28,7 @@ _PLAIN, _IGNORE, _UNKNOWN = range(3)
 
 
 def choices(torch, routing, shape, nr_experts):
-    """Which experts each token goes to: all get as many ("balanced"), or the first so many times the mean ("skew:4")."""
+    """Which experts each token goes to: as many to each ("balanced"), or to one so many times the mean ("skew:4")."""
     k = shape[-1]
     tokens = shape.numel() // k
     if routing == "balanced":

@@ -45,7 +45,8 @@ def test_without_a_choice_no_token_goes_anywhere_and_nothing_is_said(tmp_path):
     assert not any("routed" in note for note in recording.report()["notes"])
 
 
-@pytest.mark.parametrize("routing", ("", "even", "skew", "skew:", "skew:0.5", "skew:x", "skew:4x", "skew:9999", "balanced4"))
+@pytest.mark.parametrize("routing", ("", "even", "skew", "skew:", "skew:0.5", "skew:x", "skew:4x", "skew:9999",
+                                     "balanced4"))
 def test_another_word_is_wrong_usage(routing, tmp_path):
     done = vtrace("run", "--simulate", f"h100-80g,routing={routing}", "--", "true", cwd=tmp_path)
     assert done.returncode == 2
