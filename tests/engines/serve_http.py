@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: MIT
+"""vLLM's server on a model that is a configuration alone: prompts by HTTP, at the same time, then what is whose.
+
+    python serve_http.py MODEL_FOLDER TRUTH.json
+
+The server and its engine are processes of their own, as users start them.  The oracle is asked through the server
+(/collective_rpc, a development mode).
+"""
+import concurrent.futures
+import json
+import os
+import pathlib
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+
+NR_PROMPTS, PROMPT_TOKENS, NEW_TOKENS, VOCABULARY = 8, 200, 16, 4096
+READY_S, ANSWER_S = 600, 300
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def write_tokenizer(folder):
+    """A word for each number: the server does not start without one, and prompts are tokens anyway."""
+    vocabulary = {f"w{i}": i for i in range(VOCABULARY)}
+    model = {"type": "WordLevel", "vocab": vocabulary, "unk_token": "w0"}
+    (folder / "tokenizer.json").write_text(json.dumps({
+        "version": "1.0", "added_tokens": [], "model": model, "pre_tokenizer": {"type": "Whitespace"},
+        **dict.fromkeys(("truncation", "padding", "normalizer", "post_processor", "decoder"))}))
+    (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "PreTrainedTokenizerFast",
+                                                              "unk_token": "w0"}))
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def start(model, port):
+    command = ["-m", "vllm.entrypoints.cli.main", "serve", model, "--load-format", "dummy", "--enforce-eager",
+               "--max-model-len", "2048", "--host", "127.0.0.1", "--port", str(port), "--served-model-name", "model",
+               "--worker-extension-cls", "oracle.Extension"]
+    environment = {**os.environ, "PYTHONPATH": str(HERE), "VLLM_SERVER_DEV_MODE": "1",
+                   "VLLM_USE_FLASHINFER_SAMPLER": "0"}
+    return subprocess.Popen([sys.executable, *command], env=environment)
+
+
+def ask(port, path, body=None):
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", json.dumps(body).encode() if body else None,
+                                     {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=ANSWER_S) as answer:
+        text = answer.read()
+    return json.loads(text) if text else None
+
+
+def wait_ready(server, port):
+    began = time.monotonic()
+    while time.monotonic() - began < READY_S:
+        if server.poll() is not None:
+            sys.exit(f"the server ended with {server.returncode}")
+        try:
+            ask(port, "/health")
+            return time.monotonic() - began
+        except (urllib.error.URLError, ConnectionError):
+            time.sleep(0.5)
+    sys.exit("the server did not get ready")
+
+
+def complete(port):
+    answer = ask(port, "/v1/completions", {"model": "model", "prompt": list(range(1, PROMPT_TOKENS)), "temperature": 0,
+                                           "max_tokens": NEW_TOKENS, "ignore_eos": True})
+    return answer["usage"]["completion_tokens"]
+
+
+def main():
+    folder, output = sys.argv[1:3]
+    write_tokenizer(pathlib.Path(folder))
+    port = free_port()
+    server = start(folder, port)
+    try:
+        print(f"ready after {wait_ready(server, port):.0f} s", flush=True)
+        with concurrent.futures.ThreadPoolExecutor(NR_PROMPTS) as pool:
+            lengths = list(pool.map(complete, [port] * NR_PROMPTS))
+        ask(port, "/collective_rpc", {"method": "write_truth", "args": [output]})
+        print(f"served {len(lengths)} prompts, {set(lengths)} tokens each", flush=True)
+    finally:
+        server.terminate()
+        server.wait()
+
+
+if __name__ == "__main__":
+    main()
