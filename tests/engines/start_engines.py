@@ -4,7 +4,7 @@
     python start_engines.py ROWS.json FOLDER
 
 A row has a name, the config.json of a model, and options of vllm.LLM.  Importing the engine takes longest, so it is
-done once: each row is a fork.  FOLDER/NAME.log has what the engine printed; its last line is "ready" or "failed".
+done once: each row is a fork.  FOLDER/NAME.log has what the engine printed; a line of it is "ready" or "failed".
 """
 import json
 import os
