@@ -99,6 +99,7 @@ struct vt_stack {
 	int activation_steps;   /* what the mlp's activation keeps of its width, its result aside */
 	int activation_widest;  /* of its width at once while it is computed, with its input */
 	int has_joined_gate;    /* gate and up are halves of one product */
+	int has_one_qkv_product;
 	int has_fused_qkv;      /* queries, keys and values are parts of one tensor */
 	int has_joined_rotary;  /* rotated parts of a head are joined by a copy */
 	int has_eager_only;     /* no attention but the eager one */

@@ -14,6 +14,9 @@ static const struct {
 #define ANY (-1)
 	{ VT_MODE_TRAIN, VT_SET_CHECKPOINTING, VT_CHECKPOINTING_FULL, "checkpointing",
 	  "checkpointing this kind was not found right against a run" },
+	/* No library has it, so that no run has been compared. */
+	{ VT_MODE_TRAIN, VT_SET_CHECKPOINTING, VT_CHECKPOINTING_SELECTIVE, "selective",
+	  "checkpointing attention alone was not found right against a run" },
 	{ VT_MODE_TRAIN, VT_SET_AUTOCAST, ANY, "autocast",
 	  "autocast of this kind was not found right against a run" },
 	{ VT_MODE_TRAIN, VT_SET_ATTENTION, VT_ATTENTION_EAGER, "eager",
@@ -42,24 +45,21 @@ static int is_asked(const struct vt_plan *plan, size_t option)
 const char *vt_compared_doubt(const struct vt_plan *plan)
 {
 	const char *family = plan->model->family;
-	int nr_asked = 0;
 
 	if (vt_plan_setting(plan, VT_SET_LORA) && vt_plan_symbol(plan, "Lmoe") &&
 	    vt_plan_setting(plan, VT_SET_LORA_TARGETS) == VT_TARGETS_LINEAR)
 		return "adapters of a mixture's experts are not planned";
 	if (plan->model->is_nominal || plan->model->is_guessed || !vt_families_is_known(family))
 		return NULL;
-	for (size_t i = 0; i < VT_ARRAY_SIZE(options); i++) {
-		if (!is_asked(plan, i))
-			continue;
-		nr_asked++;
-		if (!vt_families_has(family, key_of(plan), options[i].word))
+	/* An option was compared with what it changes, and changes what must be right itself. */
+	if (!vt_families_says(family, key_of(plan),
+			      vt_terms_is_scanned(plan) ? "scanned" : "plain"))
+		return vt_plan_is_training(plan) ?
+			       "training of this kind was not found right against a run" :
+			       "a forward of this kind was not found right against a run";
+	for (size_t i = 0; i < VT_ARRAY_SIZE(options); i++)
+		if (is_asked(plan, i) &&
+		    !vt_families_says(family, key_of(plan), options[i].word))
 			return options[i].doubt;
-	}
-	if (nr_asked ||
-	    vt_families_has(family, key_of(plan), vt_terms_is_scanned(plan) ? "scanned" : "plain"))
-		return NULL;
-	return vt_plan_is_training(plan) ?
-		       "training of this kind was not found right against a run" :
-		       "a forward of this kind was not found right against a run";
+	return NULL;
 }

@@ -178,6 +178,7 @@ void vt_config_style(const struct vt_config_values *v, struct vt_stack *s,
 	s->mlp = is_family(v, "mlp", "plain") ? VT_MLP_PLAIN : VT_MLP_GATED;
 	read_activation(v, s);
 	s->has_fused_qkv = is_family(v, "qkv", "fused");
+	s->has_one_qkv_product = s->has_fused_qkv || is_family(v, "qkv", "joined");
 	s->has_joined_rotary = is_family(v, "rotary", "joined") || is_rotated_in_part(v);
 	s->has_fp32_rotary = is_family(v, "rotary", "fp32");
 	s->has_eager_only = is_family(v, "kernels", "eager");

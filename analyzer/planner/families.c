@@ -96,13 +96,27 @@ const char *vt_families_get(const char *family, const char *key, char *buf, size
 	return buf;
 }
 
-int vt_families_has(const char *family, const char *key, const char *word)
+static int has_word(char *value, const char *word)
 {
-	char value[1024], *save, *found;
+	char *save, *found;
 
-	vt_families_get(family, key, value, sizeof(value));
 	for (found = strtok_r(value, " ", &save); found; found = strtok_r(NULL, " ", &save))
 		if (!strcmp(found, word))
 			return 1;
 	return 0;
+}
+
+int vt_families_has(const char *family, const char *key, const char *word)
+{
+	char value[1024];
+
+	vt_families_get(family, key, value, sizeof(value));
+	return has_word(value, word);
+}
+
+int vt_families_says(const char *family, const char *key, const char *word)
+{
+	char value[1024];
+
+	return find(family, key, value, sizeof(value)) && has_word(value, word);
 }

@@ -26,4 +26,7 @@ const char *vt_families_get(const char *family, const char *key, char *buf, size
 /* Whether a word of the value is `word`. */
 int vt_families_has(const char *family, const char *key, const char *word);
 
+/* ... of the value in the family's own section: nothing is taken from another. */
+int vt_families_says(const char *family, const char *key, const char *word);
+
 #endif

@@ -46,6 +46,20 @@ static uint64_t count_in(const struct vt_plan_tensor *t, const struct vt_stack *
 	return t->count * (layer + 1) / s->layers - t->count * layer / s->layers;
 }
 
+/* All experts of a layer are one parameter, with gates before the rows that they multiply. */
+static void push_experts(struct vt_load_tensors *tensors, const struct vt_plan_tensor *t,
+			 uint64_t count, uint64_t layer)
+{
+	struct vt_load_tensor *before = tensors->len ? &tensors->items[tensors->len - 1] : NULL;
+	uint64_t elements = t->rows * t->columns * count;
+
+	if (before && before->tensor && before->layer == layer && strstr(t->name, "up_proj") &&
+	    strstr(before->tensor->name, "experts.gate_proj"))
+		before->elements += elements;
+	else
+		push(tensors, t, elements, count > 0, layer);
+}
+
 /* A layer's parameters come together. */
 static void push_layers(struct vt_load_tensors *tensors, const struct vt_load *load,
 			enum vt_part part)
@@ -59,10 +73,15 @@ static void push_layers(struct vt_load_tensors *tensors, const struct vt_load *l
 	for (uint64_t layer = 0; layer < layers && tensors->len <= VT_LOAD_MAX_TENSORS; layer++) {
 		for (size_t i = 0; i < model->nr_tensors; i++) {
 			const struct vt_plan_tensor *t = &model->tensors[i];
+			uint64_t count;
 
-			if (t->part == part && t->is_in_layer)
-				push(tensors, t, t->rows * t->columns,
-				     count_in(t, &model->stacks[part], layer), layer);
+			if (t->part != part || !t->is_in_layer)
+				continue;
+			count = count_in(t, &model->stacks[part], layer);
+			if (t->role == VT_ROLE_EXPERT)
+				push_experts(tensors, t, count, layer);
+			else
+				push(tensors, t, t->rows * t->columns, count, layer);
 		}
 		if (load->rope_bytes && part == VT_PART_TEXT)
 			push(tensors, NULL, load->rope_bytes, 2, layer);

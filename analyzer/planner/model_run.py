@@ -343,13 +343,19 @@ class Script(Diffusers):
         self.model.gradient_checkpointing_enable()
 
 
+def as_float(value):
+    """As transformers writes what JSON has no number for."""
+    name = value.get("__float__") if len(value) == 1 else None
+    return float(name) if name in ("Infinity", "-Infinity", "NaN") else value
+
+
 def open_model(word, settings):
     if ".py:" in word:
         return Script(word, settings)
     path = os.path.join(word, "config.json") if os.path.isdir(word) else word
     try:
         with open(path, encoding="utf-8") as file:
-            values = json.load(file)
+            values = json.load(file, object_hook=as_float)
     except (OSError, ValueError) as reason:
         raise Refused(f"{path}: {reason}") from reason
     if not isinstance(values, dict):

@@ -286,6 +286,7 @@ void vt_sizes_load(const struct vt_plan *plan, struct vt_load *load)
 struct sums {
 	double all, trained, quantised, quantised_rows, adapters, small, matrices, factors, vectors;
 	double adapted; /* halves of adapters */
+	double experts;
 	double largest, layer, layer_mlp;
 	double stepped_rows, stepped_columns; /* of the largest parameter that is trained */
 	double outer_input, outer_output; /* outside the layers */
@@ -372,6 +373,8 @@ static void sum(const struct vt_plan *plan, struct sums *sums)
 			sums->quantised += elements;
 			sums->quantised_rows += elements / (double)tensor->columns;
 		}
+		if (tensor->role == VT_ROLE_EXPERT)
+			sums->experts += elements;
 		sums->tails += (double)tensor->count *
 			       (double)vt_settings_tail(&settings, (uint64_t)(each * element));
 		if (tensor->columns > 1 && tensor->rows > 1)
@@ -422,6 +425,8 @@ static void define_parameters(struct vt_plan *plan)
 	define(plan, "Padapters", lora * sums.adapters);
 	define(plan, "Pquantised", sums.quantised);
 	define(plan, "rows", sums.quantised_rows);
+	/* Autocast knows no grouped product: experts compute in the type of their weights. */
+	define(plan, "Pexperts", sums.experts);
 	define(plan, "Psmall", sums.small);
 	define(plan, "Pmatrices", sums.matrices);
 	define(plan, "factors", sums.factors);

@@ -74,9 +74,14 @@ static void add_attention(const struct layer *layer, const struct vt_stack *s)
 		add_latent_attention(layer, s);
 		return;
 	}
-	add_linear(layer, "self_attn.q_proj", gate * q, in, has_bias[VT_BIAS_QUERY]);
-	add_linear(layer, "self_attn.k_proj", k, in, has_bias[VT_BIAS_KEY]);
-	add_linear(layer, "self_attn.v_proj", k, in, has_bias[VT_BIAS_VALUE]);
+	if (s->has_one_qkv_product) {
+		add_linear(layer, "self_attn.qkv_proj", gate * q + 2 * k, in,
+			   has_bias[VT_BIAS_QUERY]);
+	} else {
+		add_linear(layer, "self_attn.q_proj", gate * q, in, has_bias[VT_BIAS_QUERY]);
+		add_linear(layer, "self_attn.k_proj", k, in, has_bias[VT_BIAS_KEY]);
+		add_linear(layer, "self_attn.v_proj", k, in, has_bias[VT_BIAS_VALUE]);
+	}
 	add_linear(layer, "self_attn.o_proj", s->hidden, q, has_bias[VT_BIAS_OUTPUT]);
 	if (layer->style->has_sinks)
 		add(layer, "self_attn.sinks", VT_ROLE_OTHER, s->heads, 1, layer->count);
@@ -92,9 +97,10 @@ static void add_mlp(const struct layer *layer, const struct vt_stack *s)
 {
 	int has_bias = layer->style->has_bias[VT_BIAS_MLP];
 
-	if (s->mlp == VT_MLP_GATED)
+	if (s->mlp == VT_MLP_GATED && !s->has_joined_gate)
 		add_linear(layer, "mlp.gate_proj", s->ffn, s->hidden, has_bias);
-	add_linear(layer, "mlp.up_proj", s->ffn, s->hidden, has_bias);
+	add_linear(layer, s->has_joined_gate ? "mlp.gate_up_proj" : "mlp.up_proj",
+		   s->has_joined_gate ? 2 * s->ffn : s->ffn, s->hidden, has_bias);
 	add_linear(layer, "mlp.down_proj", s->hidden, s->ffn, has_bias);
 }
 

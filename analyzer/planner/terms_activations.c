@@ -48,18 +48,19 @@ static const char *norm_why(enum vt_norm_kind norm)
 /* Autocast casts a norm's output for every linear layer behind it, each time anew. */
 static void add_casts(struct vt_plan *plan, int is_recomputed)
 {
-	int is_gated = plan->model->stacks[VT_PART_TEXT].mlp == VT_MLP_GATED;
+	const struct vt_stack *s = &plan->model->stacks[VT_PART_TEXT];
+	int nr_inner = s->mlp == VT_MLP_GATED && !s->has_joined_gate ? 2 : 1;
 
 	if (!vt_plan_setting(plan, VT_SET_AUTOCAST) || vt_terms_is_frozen(plan))
 		return;
-	if (plan->model->stacks[VT_PART_TEXT].has_fused_qkv)
+	if (s->has_one_qkv_product)
 		vt_terms_add_piece(plan, "activations/attention", "L", "e*h",
 			  "autocast's copy of the input of the one product for q, k and v",
 			  is_recomputed);
 	else
 		vt_terms_add_piece(plan, "activations/attention", "L", "3*e*h",
 			  "autocast's copies of the input, one each for q, k and v", is_recomputed);
-	vt_terms_add_piece(plan, "activations/mlp", "L", is_gated ? "2*e*h" : "e*h",
+	vt_terms_add_piece(plan, "activations/mlp", "L", nr_inner == 2 ? "2*e*h" : "e*h",
 		  "autocast's copies of the mlp's input", is_recomputed);
 }
 
@@ -222,7 +223,7 @@ static void add_mlp(struct vt_plan *plan, int is_recomputed)
 	else
 		vt_terms_add_piece(plan, "activations/mlp", "Ldense", bytes, mlp_why(s),
 				   is_recomputed);
-	snprintf(bytes, sizeof(bytes), "((4*ie*chosen+4*is)*e)%s+2*chosen*h*e+experts*4%s",
+	snprintf(bytes, sizeof(bytes), "(4*ie*chosen*w+4*is*e)%s+2*chosen*h*w+experts*4%s",
 		 vt_terms_over(plan), s->has_fp32_router ? "+4*h" : "");
 	vt_terms_add_piece(plan, "activations/mlp", "Lmoe", bytes,
 		  "every chosen expert as an mlp, its copy of the input and its output; the router",
@@ -256,17 +257,19 @@ static void add_adapters_of(struct vt_plan *plan, const char *owner, const char 
 static void add_adapters(struct vt_plan *plan, int is_recomputed)
 {
 	int is_everywhere = vt_plan_setting(plan, VT_SET_LORA_TARGETS) == VT_TARGETS_LINEAR;
-	int is_gated = plan->model->stacks[VT_PART_TEXT].mlp == VT_MLP_GATED;
+	const struct vt_stack *s = &plan->model->stacks[VT_PART_TEXT];
+	int nr_inner = s->mlp == VT_MLP_GATED && !s->has_joined_gate ? 2 : 1;
 	/* What is fp32 already is not copied: those behind one norm keep the same input. */
 	int is_shared = vt_plan_symbol(plan, "e") == 4 && !vt_plan_setting(plan, VT_SET_AUTOCAST);
 
 	if (!vt_plan_setting(plan, VT_SET_LORA))
 		return;
-	add_adapters_of(plan, "activations/attention", is_shared ? "h+a*dv" : "3*h+a*dv", 4,
-			is_recomputed);
+	add_adapters_of(plan, "activations/attention",
+			is_shared || s->has_one_qkv_product ? "h+a*dv" : "3*h+a*dv",
+			s->has_one_qkv_product ? 2 : 4, is_recomputed);
 	if (is_everywhere)
 		add_adapters_of(plan, "activations/mlp",
-				is_gated && !is_shared ? "2*h+i" : "h+i", is_gated ? 3 : 2,
+				nr_inner == 2 && !is_shared ? "2*h+i" : "h+i", nr_inner + 1,
 				is_recomputed);
 }
 
@@ -475,8 +478,8 @@ static void add_widest(struct vt_plan *plan)
 		NULL, "the bias of relative positions, which every layer's scores get" };
 	/* Copies of the input, what experts gave, and that weighted and put back in order. */
 	const char *experts = !vt_plan_symbol(plan, "Lmoe") ? "0" :
-			      s->has_fp32_experts ? "chosen*max(h*(2*e+2*4), 4*ie*e+h*e)" :
-						    "chosen*max(h*(2*e+2*e), 4*ie*e+h*e)";
+			      s->has_fp32_experts ? "chosen*max(h*(2*w+2*4), 4*ie*w+h*w)" :
+						    "chosen*max(h*(2*w+2*w), 4*ie*w+h*w)";
 	const char *by_scan = vt_terms_widest_of_mixer(plan);
 	char by_mlp[160], by_scores[96];
 

@@ -21,13 +21,22 @@ static void add(struct vt_plan *plan, const char *bytes, const char *why, int is
 
 static void add_mamba(struct vt_plan *plan, int is_recomputed)
 {
+	int is_cast = vt_plan_symbol(plan, "e") < 4; /* what is fp32 already is not copied */
+
 	add(plan, "e*(2*inner+4*inner)+4*inner",
 	    "projections, convolution, step sizes and the gate of a fused scan", is_recomputed);
-	if (vt_terms_is_scanned(plan))
+	if (!vt_terms_is_scanned(plan))
+		return;
+	if (is_cast)
 		add(plan, "(4+4+4+e)*inner*states+4*inner+3*e*inner",
 		    "token by token: decay, input and state of every token in fp32, the state's "
 		    "cast, the input in fp32, its copy in another layout, and what the scan and "
 		    "the gate give",
+		    is_recomputed);
+	else
+		add(plan, "3*4*inner*states+3*4*inner",
+		    "token by token: decay, input and state of every token, the input's copy in "
+		    "another layout, and what the scan and the gate give",
 		    is_recomputed);
 }
 

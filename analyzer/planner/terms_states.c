@@ -167,7 +167,9 @@ static void add_partial_gradients(struct vt_plan *plan)
 	if (!plan->model->is_tied)
 		return;
 	vt_plan_add(plan, &twice, "min(V*h/t, Ptrained)*g%s", zero);
-	vt_plan_add(plan, &sum, "min(V*h/t, Ptrained)*g%s", zero);
+	/* What autocast's cast gives back is nobody else's: the other is added to it in place. */
+	if (!vt_plan_setting(plan, VT_SET_AUTOCAST))
+		vt_plan_add(plan, &sum, "min(V*h/t, Ptrained)*g%s", zero);
 }
 
 static void add_gradients(struct vt_plan *plan)
@@ -283,12 +285,13 @@ static void add_cast(struct vt_plan *plan)
 			       VT_IN_INFERENCE) &
 			~VT_IN(FIRST_LAYER),
 		VT_PLAYED_PARAMETERS, NULL, NULL,
-		is_training ? "autocast's copies of linear weights, which backward needs" :
+		is_training ? "autocast's copies of linear weights, experts aside, which backward "
+			      "needs" :
 			      "autocast's copies of linear weights, which it keeps until it ends "
 			      "(not in torch.inference_mode)" };
 
 	if (vt_terms_is_casting(plan))
-		vt_plan_add(plan, &spec, "(Pquantised + V*h/t)*e");
+		vt_plan_add(plan, &spec, "(Pquantised - Pexperts + V*h/t)*e");
 }
 
 void vt_terms_states(struct vt_plan *plan)

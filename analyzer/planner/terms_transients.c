@@ -72,11 +72,11 @@ static void add_last_norm(struct vt_plan *plan)
 
 static double mlp_transient(const struct vt_plan *plan)
 {
-	double of_mlp = vt_terms_value(plan, vt_terms_mlp_width(plan));
-	double i = fmax(of_mlp, vt_plan_symbol(plan, "ie") * vt_plan_symbol(plan, "chosen"));
+	double e = vt_plan_symbol(plan, "e");
+	double of_mlp = e * vt_terms_value(plan, vt_terms_mlp_width(plan));
+	double inner = fmax(of_mlp, vt_terms_value(plan, "w*ie*chosen"));
 
-	return vt_plan_symbol(plan, "e") *
-	       (2 * i / vt_plan_symbol(plan, "t") + 2 * vt_plan_symbol(plan, "h"));
+	return 2 * inner / vt_plan_symbol(plan, "t") + 2 * e * vt_plan_symbol(plan, "h");
 }
 
 static double norm_transient(const struct vt_plan *plan)
@@ -164,7 +164,7 @@ static void add_layer(struct vt_plan *plan)
 	} else if (is_second_bias_widest(plan)) {
 		add_bias(plan, "h");
 	} else if (mlp_transient(plan) >= norm_transient(plan)) {
-		vt_plan_add(plan, &mlp, "T*((2*e*max(%s,ie*chosen))%s+2*e*h)",
+		vt_plan_add(plan, &mlp, "T*((2*max(e*%s,w*ie*chosen))%s+2*e*h)",
 			    vt_terms_mlp_width(plan), vt_terms_over(plan));
 	} else {
 		vt_plan_add(plan, &norm, "T*(2*4*h+e*h)");

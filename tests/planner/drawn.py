@@ -11,74 +11,17 @@ import subprocess
 import tempfile
 
 from counted import counted, simulated
-from recording import PYTHON, VTRACE
+from recording import PYTHON, VTRACE, WORKLOADS
 
 CARD = "h100-80g"
-# Of kinds whose forward takes tokens and that have a head for them; drawn sizes are those that a small batch runs with.
-DRAW = """
-import json, random, sys
-import torch, transformers
-from transformers import AutoConfig
-from transformers.models.auto import modeling_auto as auto
-kinds = {k: c for names in (auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES, auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES)
-         for k, c in names.items() if not sys.argv[3:] or k in sys.argv[3:]}
-NAMES = {"layers": ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "encoder_layers", "decoder_layers"),
-         "width": ("hidden_size", "d_model", "n_embd", "dim"), "ffn": ("intermediate_size", "ffn_dim", "d_ff"),
-         "heads": ("num_attention_heads", "n_head", "n_heads", "num_heads", "encoder_attention_heads",
-                   "decoder_attention_heads"),
-         "keys": ("num_key_value_heads", "num_kv_heads"), "head": ("head_dim",), "experts_ffn":
-         ("moe_intermediate_size",)}
-
-def sizes(rng):
-    heads, head = rng.choice((4, 6, 8, 12)), rng.choice((32, 64, 80, 128))
-    return {"layers": rng.randint(2, 6), "heads": heads, "head": head, "width": heads * head,
-            "keys": rng.choice([n for n in range(1, heads + 1) if heads % n == 0]), "ffn": 32 * rng.randint(16, 128),
-            "experts_ffn": 32 * rng.randint(4, 24)}
-
-def runs(kind, name, values):
-    try:
-        config = AutoConfig.for_model(kind, **{k: v for k, v in values.items() if k != "model_type"})
-        with torch.device("cuda"):
-            model = getattr(transformers, name)._from_config(config, dtype=torch.bfloat16)
-        with torch.no_grad():
-            model(torch.ones(1, 64, dtype=torch.int64).to("cuda"))
-        return True
-    except Exception:
-        return False
-
-def shrunk(kind, name, rng):
-    config = AutoConfig.for_model(kind).to_dict()
-    kept = {k: v for k, v in AutoConfig.for_model(kind).to_diff_dict().items() if isinstance(v, (int, float, str)) and
-            not isinstance(v, bool) and "token_id" not in k and "version" not in k}
-    for wanted in (NAMES, NAMES, {"layers": NAMES["layers"], "ffn": NAMES["ffn"]}, {"layers": NAMES["layers"]}):
-        drawn = sizes(rng)
-        small = {"model_type": kind, "architectures": [name], "vocab_size": 64 * rng.randint(100, 900)}
-        small |= {k: drawn[what] for what, keys in wanted.items() for k in keys if isinstance(config.get(k), int)}
-        values = kept | small
-        if runs(kind, name, values):
-            config = AutoConfig.for_model(kind, **{k: v for k, v in values.items() if k != "model_type"})
-            return json.loads(config.to_json_string()) | small  # all that it writes into a file
-    return None
-
-rng, found = random.Random(int(sys.argv[1])), []
-for kind in rng.sample(sorted(kinds), len(kinds)):
-    name = kinds[kind] if isinstance(kinds[kind], str) else kinds[kind][0]
-    seed = rng.random()
-    try:
-        values = shrunk(kind, name, random.Random(seed)) if len(found) < int(sys.argv[2]) else None
-    except Exception:
-        continue  # parts of models
-    if values:
-        found.append(values)
-print(json.dumps(found))
-"""
+DRAW = WORKLOADS / "draw_models.py"
 
 
 def drawn(options):
-    words = [options.seed, options.number, *options.kinds]
-    with Kept(options.keep, ["drawn", DRAW, *words]) as kept, tempfile.TemporaryDirectory() as folder:
+    words = [options.seed, options.number, options.heads, *options.kinds]
+    with Kept(options.keep, ["drawn", DRAW.read_text(), *words]) as kept, tempfile.TemporaryDirectory() as folder:
         if kept.value is None:
-            kept.value = json.loads(simulated(folder, CARD, "-c", DRAW, *words)[-1])
+            kept.value = json.loads(simulated(folder, CARD, DRAW, *words)[-1])
     return kept.value
 
 

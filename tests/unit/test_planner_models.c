@@ -5,6 +5,7 @@
 
 #include "analyzer/planner/config.h"
 #include "analyzer/planner/estimate.h"
+#include "analyzer/planner/families.h"
 #include "analyzer/planner/source.h"
 
 /* The sums of numel() over the parameters of the same configurations in transformers 5.23. */
@@ -252,6 +253,18 @@ static void damaged_configurations_are_survived(void **state)
 	assert_in_range(planned, 100, 19900);
 }
 
+/* DistilBERT's norms are BERT's; what was compared with runs of BERT was not with its own. */
+static void a_family_says_what_its_own_section_has(void **state)
+{
+	(void)state;
+	assert_true(vt_families_has("distilbert", "norm", "layer"));
+	assert_false(vt_families_says("distilbert", "norm", "layer"));
+	assert_true(vt_families_says("bert", "norm", "layer"));
+	assert_true(vt_families_says("distilbert", "like", "bert"));
+	assert_false(vt_families_says("llama", "norm", "rms")); /* [default]'s */
+	assert_false(vt_families_says("nobody", "norm", "layer"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -259,6 +272,7 @@ int main(void)
 		cmocka_unit_test(an_unknown_kind_is_read_as_a_decoder_and_says_so),
 		cmocka_unit_test(limits_without_an_end_are_read),
 		cmocka_unit_test(a_family_is_recognised_by_its_keys),
+		cmocka_unit_test(a_family_says_what_its_own_section_has),
 		cmocka_unit_test(bad_configurations_are_refused_with_the_key),
 		cmocka_unit_test(damaged_configurations_are_survived),
 	};

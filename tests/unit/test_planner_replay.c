@@ -153,7 +153,9 @@ static void mixtures_alone_have_experts(void **state)
 	} cases[] = {
 		{ "self_attn.o_proj", { 1, 1, 1, 1 } }, { "mlp.up_proj", { 1, 1, 0, 0 } },
 		{ "mlp.router", { 0, 0, 1, 1 } },	{ "mlp.shared.up_proj", { 0, 0, 1, 1 } },
-		{ "mlp.experts.up_proj", { 0, 0, 16, 16 } },
+		{ "mlp.experts.gate_proj", { 0, 0, 1, 1 } },
+		{ "mlp.experts.up_proj", { 0, 0, 0, 0 } },
+		{ "mlp.experts.down_proj", { 0, 0, 1, 1 } },
 	};
 	struct planned *planned =
 		planned_read("{\"model_type\":\"deepseek_v3\",\"hidden_size\":512,"
@@ -180,6 +182,11 @@ static void mixtures_alone_have_experts(void **state)
 			if (count_of(&tensors, cases[i].name, layer) != cases[i].nr[layer])
 				fail_msg("%s in layer %d: %d", cases[i].name, (int)layer,
 					 (int)count_of(&tensors, cases[i].name, layer));
+	/* All experts at once, with both halves of a gate. */
+	for (size_t i = 0; i < tensors.len; i++)
+		if (tensors.items[i].tensor &&
+		    !strcmp(tensors.items[i].tensor->name, "mlp.experts.gate_proj"))
+			assert_int_equal(tensors.items[i].elements, 16 * 2 * 256 * 512);
 	vt_vector_release(&tensors);
 	vt_pools_release(&pools);
 	vt_card_release(&card);

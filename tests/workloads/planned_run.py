@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What `vtrace estimate` plans, run: two training steps, a forward or a generation of a model of transformers."""
 import argparse
+import inspect
 import json
 import math
 
@@ -47,7 +48,7 @@ def parse(words=None):
 
 def make_config(path):
     with open(path, encoding="utf-8") as file:
-        values = json.load(file)
+        values = json.load(file, object_hook=lambda v: float(v["__float__"]) if set(v) == {"__float__"} else v)
     for part in (values, *(v for v in values.values() if isinstance(v, dict))):
         for key in IGNORED:
             part.pop(key, None)
@@ -86,20 +87,22 @@ def heard(config, options, tokens):
 
 def make_inputs(model, options):
     """The arguments of a forward; what is to be learned is among them where the class computes a loss."""
-    config = model.config
-    if config.model_type in ("vit", "siglip_vision_model"):
+    config, takes = model.config, inspect.signature(model.forward).parameters
+    if "pixel_values" in takes and "input_ids" not in takes:
         inputs = {"pixel_values": pixels(config, options)}
-        if options.train and config.architectures:
+        if options.train and config.architectures and "labels" in takes:
             inputs["labels"] = torch.zeros(options.batch, dtype=torch.int64).to("cuda")
         return inputs
     text = config.get_text_config()
     inputs = {"input_ids": torch.randint(text.vocab_size, (options.batch, options.seq)).to("cuda")}
     if config.model_type == "llava":
         return inputs | {"pixel_values": pixels(config.vision_config, options)}
-    if config.model_type == "whisper":
+    if "input_features" in takes and "input_ids" not in takes:
         return heard(config, options, inputs["input_ids"])
     if options.train and not options.fused_loss and (config.architectures or config.model_type != "bert"):
         inputs["labels"] = inputs["input_ids"]
+    elif config.is_encoder_decoder and "decoder_input_ids" in takes and not options.new_tokens:
+        inputs["decoder_input_ids"] = inputs["input_ids"]
     return inputs
 
 

@@ -5,6 +5,7 @@ Each line of the input is a JSON object: "values" (a configuration) and "options
 in a child of its own, whose device has seen nothing before, and becomes a line of the output in the same order: the
 peaks that planned_run.py prints, or "error".
 """
+import contextlib
 import json
 import os
 import pathlib
@@ -13,12 +14,14 @@ import sys
 import tempfile
 
 # What most of them import, and is most of what one takes: torch._dynamo is for the first step of an optimizer.
-import peft.tuners.lora  # noqa: F401
 import torch._dynamo  # noqa: F401
 import transformers.generation  # noqa: F401
 import transformers.models.llama.modeling_llama  # noqa: F401
 
 import planned_run
+
+with contextlib.suppress(ImportError):  # for --lora alone
+    import peft.tuners.lora  # noqa: F401
 
 LIMIT_S = 300
 
