@@ -258,7 +258,8 @@ def test_what_was_not_compared_with_a_run_is_a_guess(tmp_path):
     t5 = {"d_model": H, "d_kv": D, "num_layers": L, "num_heads": A, "d_ff": I, "vocab_size": V}
     for kind, sizes, options, doubt in (
             ("gemma2", SIZES, ("--train", "--lora", 8), None), ("llama", SIZES, ("--infer", "--new-tokens", 8), None),
-            ("gemma2", SIZES, ("--infer",), None), ("gpt_neo", CONFIGS["gpt_neo"], ("--infer", "--new-tokens", 8), "generation by"),
+            ("gemma2", SIZES, ("--infer",), None),
+            ("gpt_neo", CONFIGS["gpt_neo"], ("--infer", "--new-tokens", 8), "generation by"),
             ("mt5", t5, ("--train",), None), ("mt5", t5, ("--train", "--autocast", "bf16"), "autocast of"),
             ("codegen", GPT, ("--infer", "--new-tokens", 8), "a forward of")):
         path.write_text(json.dumps({"model_type": kind} | sizes))
