@@ -151,13 +151,17 @@ void vt_whatif_print_json(const struct vt_whatif *whatif, FILE *out)
 	vt_json_print(object, out);
 }
 
-static void add_row(struct vt_table *table, const char *name, uint64_t recorded, uint64_t predicted)
+/* A replay that ends with a failure has no peak to compare with: it would be a saving. */
+static void add_row(struct vt_table *table, const char *name, uint64_t recorded, uint64_t predicted,
+		    int is_cut)
 {
 	char a[VT_UNITS_MAX], b[VT_UNITS_MAX], c[VT_UNITS_MAX];
 	const char *cells[] = { name, vt_units_bytes(a, sizeof(a), recorded),
 				vt_units_bytes(b, sizeof(b), predicted),
-				vt_units_bytes_signed(c, sizeof(c),
-						      (int64_t)predicted - (int64_t)recorded) };
+				is_cut ? NULL :
+					 vt_units_bytes_signed(c, sizeof(c),
+							       (int64_t)predicted -
+								       (int64_t)recorded) };
 
 	vt_table_add(table, cells);
 }
@@ -270,9 +274,11 @@ static void print_changes(const struct vt_whatif *whatif, const struct vt_whatif
 static void print_device(const struct vt_whatif *whatif, const struct vt_whatif_device *device,
 			 FILE *out)
 {
-	static const struct vt_column columns[] = {
-		{ "", 0 }, { "recorded", 1 }, { "predicted", 1 }, { "difference", 1 }
-	};
+	int is_cut = device->predicted.failure.event != 0;
+	const struct vt_column columns[] = { { "", 0 },
+					     { "recorded", 1 },
+					     { is_cut ? "until it failed" : "predicted", 1 },
+					     { is_cut ? "" : "difference", 1 } };
 	char retries[2][16];
 	const char *cells[] = { "retries", retries[0], retries[1], NULL };
 	struct vt_table table;
@@ -282,11 +288,11 @@ static void print_device(const struct vt_whatif *whatif, const struct vt_whatif_
 	fputc('\n', out);
 	vt_table_init(&table, columns, VT_ARRAY_SIZE(columns));
 	add_row(&table, "peak reserved", device->recorded->peak_reserved_bytes,
-		device->predicted.peak_reserved_bytes);
+		device->predicted.peak_reserved_bytes, is_cut);
 	add_row(&table, "peak allocated", device->recorded->peak_allocated_bytes,
-		device->predicted.peak_allocated_bytes);
+		device->predicted.peak_allocated_bytes, is_cut);
 	add_row(&table, "reserved at the end", device->recorded->end_reserved_bytes,
-		device->predicted.end_reserved_bytes);
+		device->predicted.end_reserved_bytes, is_cut);
 	snprintf(retries[0], sizeof(retries[0]), "%u", device->recorded->nr_retries);
 	snprintf(retries[1], sizeof(retries[1]), "%u", device->predicted.nr_retries);
 	vt_table_add(&table, cells);
