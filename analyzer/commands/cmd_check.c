@@ -425,7 +425,10 @@ int vt_cmd_check(int argc, char **argv)
 		return vt_options_exit_code(id);
 	if (wanted.html && (rc = check_page(&wanted, &view)))
 		return rc;
-	if (vt_folder_is_one(view.path) && wanted.init)
+	if (wanted.budget && wanted.init)
+		rc = vt_options_wrong(&spec,
+				      "--init writes a budget; nothing is checked with --budget");
+	else if (vt_folder_is_one(view.path) && wanted.init)
 		rc = vt_options_wrong(&spec, "--init is for one recording");
 	else if (vt_folder_is_one(view.path))
 		rc = show_ranks(&view, &wanted);

@@ -402,4 +402,6 @@ def test_a_budget_to_begin_with(grown, tmp_path):
     assert vtrace("check", grown, cwd=tmp_path).returncode == 1
     again = vtrace("check", "--init", "memory.toml", grown, cwd=tmp_path)
     assert again.returncode == 3 and "--force replaces it" in again.stderr
+    both = vtrace("check", "--init", "new.toml", "--budget", "memory.toml", grown, cwd=tmp_path)
+    assert both.returncode == 2 and "nothing is checked" in both.stderr and not (tmp_path / "new.toml").exists()
     assert vtrace("check", "--init", "memory.toml", "--force", grown, cwd=tmp_path).returncode == 0
