@@ -9,6 +9,7 @@
 #include "analyzer/base/options.h"
 #include "analyzer/base/util.h"
 #include "analyzer/check/history.h"
+#include "analyzer/check/level_shifts.h"
 #include "analyzer/commands/cmd.h"
 #include "analyzer/html/markup.h"
 #include "analyzer/output/json.h"
@@ -43,6 +44,9 @@ static void print_text(const struct vt_history *history)
 		}
 	printf("%s%u %s of %u limits in %u runs\n", nr_steps ? "\n" : "", nr_steps,
 	       nr_steps == 1 ? "step" : "steps", history->nr_series, history->nr_runs);
+	if (history->nr_runs < 2 * VT_LEVEL_SHIFTS_LEAST)
+		printf("a step is seen with %d runs before it and %d from it on\n",
+		       VT_LEVEL_SHIFTS_LEAST, VT_LEVEL_SHIFTS_LEAST);
 }
 
 static json_t *series_json(const struct vt_history *history, const struct vt_history_series *series)

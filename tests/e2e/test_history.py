@@ -119,6 +119,13 @@ def test_a_history_of_years_is_read_in_one_pass(tmp_path):
     assert (done.returncode, done.stdout) == (0, "0 steps of 1 limits in 20000 runs\n"), done.stderr
 
 
+def test_few_runs_have_no_step_and_that_is_said(tmp_path):
+    done = history_of(tmp_path, "INSERT INTO run VALUES (1, 0, 'a'), (2, 0, 'b');"
+                      "INSERT INTO figure VALUES (1, 'a', 0, 1), (2, 'a', 0, 9);")
+    assert done.stdout == ("0 steps of 1 limits in 2 runs\n"
+                           "a step is seen with 3 runs before it and 3 from it on\n"), done.stderr
+
+
 def test_a_pipe_is_no_history(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     done = vtrace("history", "pipe", cwd=tmp_path)
