@@ -160,6 +160,8 @@ static void check_figures(const struct vt_plan *plan)
 	}
 }
 
+static const char *g_text; /* of the model that is planned */
+
 /* Whether it was played: what was is within its segments. */
 static int play(const struct vt_plan *plan)
 {
@@ -168,7 +170,10 @@ static int play(const struct vt_plan *plan)
 
 	vt_plan_replay_run(&replay, plan);
 	is_played = replay.is_played;
-	assert_true(replay.allocated_bytes <= replay.reserved_bytes);
+	if (replay.allocated_bytes > replay.reserved_bytes)
+		fail_msg("%s: %llu of %llu bytes reserved; peak %.17g\n%s", plan->model->family,
+			 (unsigned long long)replay.allocated_bytes,
+			 (unsigned long long)replay.reserved_bytes, vt_plan_peak(plan), g_text);
 	assert_true(!is_played == !replay.reserved_bytes);
 	vt_plan_replay_release(&replay);
 	return is_played;
@@ -253,6 +258,7 @@ static void damaged_configurations(void **state)
 					     json_dumps(preset, 0);
 			char *bad = damage(good, &seed);
 
+			g_text = bad;
 			if (nr && !vt_config_read(&model, bad, strlen(bad), "x", &diag)) {
 				make_settings(&settings, &seed);
 				plan(&model, &settings);
