@@ -49,6 +49,9 @@ static struct vt_piece *find_free(struct vt_pools *pools, const struct request *
 	piece = vt_free_set_from(&request->pool->free, request->stream, request->size_bytes, 0);
 	if (!piece || piece->stream != request->stream)
 		return NULL;
+	/* Above 2^48 bytes, which no device has, the set does not tell sizes apart. */
+	if (piece->size_bytes < request->size_bytes)
+		return NULL;
 	if (piece->run && settings->is_expandable)
 		piece = least_growable(piece, request->stream);
 	else if (piece->run)

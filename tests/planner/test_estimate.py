@@ -442,3 +442,13 @@ def test_the_list_names_presets_and_cards():
     assert done.returncode == 0
     assert "  qwen2.5-1.5b\n" in done.stdout
     assert "h100-80g" in done.stdout
+
+
+def test_a_replay_of_more_than_any_device_has_is_within_its_segments(tmp_path):
+    """Blocks of more than 2^48 bytes were put into smaller pieces (found by unit/planner_fuzz, 10^6 configurations)."""
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"model_type": "vit", "hidden_size": 768, "num_hidden_layers": 12,
+                                "num_attention_heads": 12, "intermediate_size": 3072, "image_size": 4096,
+                                "patch_size": 2}))
+    replay = estimate(path, "--infer", "--attention", "eager", "--batch", 1)["replay"]
+    assert 2 ** 50 < replay["allocated_bytes"] <= replay["reserved_bytes"]
