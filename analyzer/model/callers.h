@@ -7,8 +7,9 @@
  * millions of rows share what is said of them.  Each is kept once, at an address that stays.
  */
 
-#include <stddef.h>
 #include <stdint.h>
+
+#include "analyzer/base/interned.h"
 
 struct vt_caller {
 	uint64_t stream; /* of made blocks: PyTorch's number; 0: default, or not known */
@@ -27,10 +28,7 @@ extern const struct vt_caller vt_caller_nobody;
 
 /* Zero-initialised memory has none. */
 struct vt_callers {
-	struct vt_caller_chunk *chunks; /* the one that is filled first */
-	const struct vt_caller **table; /* by hash; a power of two, or 0 */
-	size_t capacity;
-	size_t nr;
+	struct vt_interned all;
 	uint32_t last_number; /* with those that were adopted */
 };
 

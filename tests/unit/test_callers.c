@@ -28,7 +28,7 @@ static void equal_callers_are_one_that_stays_where_it_is(void **state)
 		assert_int_equal(first[i]->python_stack, i);
 		assert_int_equal(first[i]->node_class, i / 7);
 	}
-	assert_int_equal(callers.nr, MANY);
+	assert_int_equal(callers.last_number, MANY);
 	vt_callers_release(&callers);
 }
 
@@ -49,7 +49,7 @@ static void any_member_tells_two_callers_apart(void **state)
 		for (size_t k = 0; k < VT_ARRAY_SIZE(all); k++)
 			vt_callers_intern(&callers, &all[k]);
 	}
-	assert_int_equal(callers.nr, 8 * MANY);
+	assert_int_equal(callers.last_number, 8 * MANY);
 	vt_callers_release(&callers);
 }
 
@@ -62,7 +62,7 @@ static void adopted_ones_outlive_where_they_were_found(void **state)
 	for (uint32_t i = 0; i < MANY; i++)
 		adopted = intern(&other, i);
 	vt_callers_adopt(&callers, &other);
-	assert_null(other.chunks);
+	assert_null(other.all.chunks);
 	assert_int_equal(adopted->python_stack, MANY - 1);
 	/* The chunk that was being filled still is. */
 	assert_ptr_equal(intern(&callers, 2), own + 1);
