@@ -19,14 +19,14 @@ static int compare_lines(const void *a, const void *b)
 
 static uint64_t requested_of(const struct vt_allocation *a)
 {
-	return a->requested_bytes ? a->requested_bytes : a->size_bytes;
+	return a->common->requested_bytes ? a->common->requested_bytes : a->common->size_bytes;
 }
 
 /* The line of an owner; lines are by number of the owner while they are filled. */
 static void add_to_owner(struct vt_books *books, const struct vt_attribution *attribution,
 			 struct vt_verdict verdict, const struct vt_allocation *a)
 {
-	uint64_t bytes = a->size_bytes;
+	uint64_t bytes = a->common->size_bytes;
 	struct vt_books_line *line;
 	uint32_t wanted = verdict.owner + 1;
 
@@ -108,9 +108,11 @@ static void share_out_free_bytes(struct vt_books *books, const struct vt_model *
 	for (uint32_t i = 0; i < model->nr_segments; i++) {
 		const struct vt_segment *segment = &model->segments[i];
 		const struct vt_allocation *a = &model->allocations[segment->allocation];
-		int is_there = a->device == books->device && vt_allocation_is_live(a, books->event);
-		uint64_t free_bytes =
-			is_there && a->size_bytes > held[i] ? a->size_bytes - held[i] : 0;
+		int is_there = a->common->device == books->device &&
+			       vt_allocation_is_live(a, books->event);
+		uint64_t free_bytes = is_there && a->common->size_bytes > held[i]
+					      ? a->common->size_bytes - held[i]
+					      : 0;
 
 		if (vt_captures_is_private(model, segment, books->event))
 			books->graph_pool_bytes += free_bytes;
@@ -185,20 +187,20 @@ static void add_allocation(struct adding *adding, uint32_t index)
 	const struct vt_allocation *a = &model->allocations[index];
 	struct vt_books *books = adding->books;
 
-	if (a->device != books->device || !vt_allocation_is_live(a, books->event))
+	if (a->common->device != books->device || !vt_allocation_is_live(a, books->event))
 		return;
 	if (vt_allocation_is_driver(a))
-		books->used_bytes += a->size_bytes;
+		books->used_bytes += a->common->size_bytes;
 	if (vt_allocation_is_driver(a) && a->holds_blocks)
-		books->reserved_bytes += a->size_bytes;
-	if (a->kind == VT_KIND_BLOCK) {
-		books->allocated_bytes += a->size_bytes;
+		books->reserved_bytes += a->common->size_bytes;
+	if (a->common->kind == VT_KIND_BLOCK) {
+		books->allocated_bytes += a->common->size_bytes;
 		books->requested_bytes += requested_of(a);
 		vt_segments_hold(model, adding->held, index);
 	}
 	if (!vt_allocation_is_owned(a))
 		return;
-	adding->owned += a->size_bytes;
+	adding->owned += a->common->size_bytes;
 	add_to_owner(books, adding->attribution,
 		     vt_attribution_judge(adding->attribution, index), a);
 }

@@ -15,7 +15,7 @@ VT_VECTOR_DECLARE(limits, char *);
 static int has_blocks(const struct vt_model *model)
 {
 	for (uint32_t i = 0; i < model->nr_allocations; i++)
-		if (model->allocations[i].kind == VT_KIND_BLOCK)
+		if (model->allocations[i].common->kind == VT_KIND_BLOCK)
 			return 1;
 	return 0;
 }

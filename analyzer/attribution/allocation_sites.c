@@ -198,11 +198,11 @@ static char *python_place(const struct vt_allocation_sites *places, uint32_t sta
 
 char *vt_allocation_sites_find(struct vt_allocation_sites *places, const struct vt_allocation *a)
 {
-	char *owner = python_place(places, a->made->python_stack);
+	char *owner = python_place(places, a->common->made->python_stack);
 
 	if (!owner)
-		owner = own_place(places, a->made->native_stack);
+		owner = own_place(places, a->common->made->native_stack);
 	if (!owner)
-		owner = library_place(places, a->made->native_stack);
+		owner = library_place(places, a->common->made->native_stack);
 	return owner;
 }

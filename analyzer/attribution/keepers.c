@@ -95,7 +95,7 @@ static enum vt_keeper find_node(struct vt_facts *facts, const struct vt_describe
 				const struct vt_allocation *a, const char *owner,
 				char **detail)
 {
-	const char *class = vt_operators_class(&facts->operators, a->freed->node_class);
+	const char *class = vt_operators_class(&facts->operators, a->common->freed->node_class);
 	const struct vt_span *span = vt_facts_span(facts, a);
 	uint32_t lifetimes = vt_facts_lifetimes(facts, a), nr;
 	int is_gradient;
@@ -103,14 +103,15 @@ static enum vt_keeper find_node(struct vt_facts *facts, const struct vt_describe
 	if (is_bit(lifetimes, VT_LIFETIME_OPERATION))
 		return VT_KEEPER_OPERATION;
 	/* Made in the pass, of no recomputed forward, and taken in the same pass. */
-	vt_module_stacks_get(&facts->stages->chains, a->made->python_stack, &nr);
-	is_gradient = (a->made->node_class || (span && span->stage == VT_STAGE_BACKWARD)) &&
-		      (!nr || vt_producer_stack(facts->model, a) != a->made->python_stack) &&
-		      !is_bit(lifetimes, VT_LIFETIME_AFTER_BACKWARD);
+	vt_module_stacks_get(&facts->stages->chains, a->common->made->python_stack, &nr);
+	is_gradient =
+		(a->common->made->node_class || (span && span->stage == VT_STAGE_BACKWARD)) &&
+		(!nr || vt_producer_stack(facts->model, a) != a->common->made->python_stack) &&
+		!is_bit(lifetimes, VT_LIFETIME_AFTER_BACKWARD);
 	if (strcmp(class, "AccumulateGrad") == 0)
 		return VT_KEEPER_ENGINE;
-	*detail = describe_node(facts, describe, a->freed->node_class,
-				a->freed->forward_python_stack);
+	*detail = describe_node(facts, describe, a->common->freed->node_class,
+				a->common->freed->forward_python_stack);
 	if (is_gradient)
 		return VT_KEEPER_ENGINE;
 	return is_below(owner, "activations/checkpoint") ? VT_KEEPER_CHECKPOINT : VT_KEEPER_NODE;
@@ -129,16 +130,17 @@ enum vt_keeper vt_keepers_find(struct vt_attribution *attribution,
 
 	*detail = NULL;
 	/* No .grad is let go by a node: a result of autograd.grad() is, or what a loss made. */
-	if (role != VT_NR_KEEPERS && !(role == VT_KEEPER_GRADIENTS && a->freed->node_class))
+	if (role != VT_NR_KEEPERS && !(role == VT_KEEPER_GRADIENTS && a->common->freed->node_class))
 		return role;
-	if (a->freed->node_class)
+	if (a->common->freed->node_class)
 		return find_node(facts, describe, a, owner, detail);
 	if (is_bit(lifetimes, VT_LIFETIME_OPERATION) ||
-	    (a->made->python_stack && a->made->python_stack == a->freed->python_stack))
+	    (a->common->made->python_stack &&
+	     a->common->made->python_stack == a->common->freed->python_stack))
 		return VT_KEEPER_OPERATION;
-	if (!a->freed->python_stack)
+	if (!a->common->freed->python_stack)
 		return VT_KEEPER_UNKNOWN;
-	*detail = line_of(describe, a->freed->python_stack);
+	*detail = line_of(describe, a->common->freed->python_stack);
 	return VT_KEEPER_VARIABLE;
 }
 

@@ -139,7 +139,7 @@ static int holds(const struct vt_kinds *kinds, uint64_t address, uint32_t kind)
 /* ReLU beside a convolution is part of the convolution's business: module or operator. */
 static uint32_t find_beside(struct vt_kinds *kinds, const struct vt_allocation *a)
 {
-	const char *op = vt_operators_name(&kinds->facts->operators, a->made->native_stack);
+	const char *op = vt_operators_name(&kinds->facts->operators, a->common->made->native_stack);
 	uint32_t nr;
 	const struct vt_module_link *links =
 		vt_module_stacks_get(&kinds->facts->stages->chains,
@@ -172,7 +172,8 @@ static int is_kind(const struct vt_kinds *kinds, uint32_t kind, const char *name
 /* A norm keeps its input, whoever made that. */
 static uint32_t find_keeper(struct vt_kinds *kinds, const struct vt_allocation *a)
 {
-	const char *node = vt_operators_class(&kinds->facts->operators, a->freed->node_class);
+	const char *node =
+		vt_operators_class(&kinds->facts->operators, a->common->freed->node_class);
 	uint32_t kind = find_text(kinds, node, NODE);
 
 	return is_kind(kinds, kind, "norm") ? NO_KIND : kind;
@@ -182,7 +183,7 @@ static uint32_t find_keeper(struct vt_kinds *kinds, const struct vt_allocation *
 static uint32_t find_operator(struct vt_kinds *kinds, const struct vt_allocation *a,
 			      uint32_t stack)
 {
-	const char *op = vt_operators_name(&kinds->facts->operators, a->made->native_stack);
+	const char *op = vt_operators_name(&kinds->facts->operators, a->common->made->native_stack);
 	uint32_t kind = find_text(kinds, op, OP);
 	uint32_t nr;
 	const struct vt_module_link *links =
@@ -206,7 +207,8 @@ static uint32_t find_own(struct vt_kinds *kinds, const struct vt_allocation *a, 
 	if (kind == NO_KIND)
 		kind = find_operator(kinds, a, stack);
 	if (kind == NO_KIND)
-		kind = find_text(kinds, vt_operators_class(operators, a->made->node_class), NODE);
+		kind = find_text(kinds, vt_operators_class(operators, a->common->made->node_class),
+				 NODE);
 	if (kind == NO_KIND)
 		kind = find_text(kinds, vt_operators_class(operators, forward_node), NODE);
 	if (kind == NO_KIND)
@@ -220,9 +222,9 @@ static const char *name_own(struct vt_kinds *kinds, const struct vt_allocation *
 {
 	uint32_t forward_node = vt_facts_forward_node(kinds->facts, a);
 	uint32_t stack = vt_producer_stack(kinds->facts->model, a), kind;
-	struct vt_key key = { (uint64_t)a->made->native_stack << 32 | stack,
-			      (uint64_t)a->made->node_class << 32 | forward_node,
-			      a->freed->node_class };
+	struct vt_key key = { (uint64_t)a->common->made->native_stack << 32 | stack,
+			      (uint64_t)a->common->made->node_class << 32 | forward_node,
+			      a->common->freed->node_class };
 	const uint64_t *known = vt_map_find(&kinds->own, key);
 
 	kind = known ? (uint32_t)*known : find_own(kinds, a, stack, forward_node);
@@ -244,13 +246,14 @@ static int find_passing(const struct vt_kinds *kinds, uint32_t native_stack, uin
 
 static int is_passing(struct vt_kinds *kinds, const struct vt_allocation *a)
 {
-	struct vt_key key = { a->made->native_stack, vt_producer_stack(kinds->facts->model, a), 0 };
+	struct vt_key key = { a->common->made->native_stack,
+			      vt_producer_stack(kinds->facts->model, a), 0 };
 	const uint64_t *known = vt_map_find(&kinds->passing, key);
 	int is;
 
 	if (known)
 		return (int)*known;
-	is = find_passing(kinds, a->made->native_stack, (uint32_t)key.b);
+	is = find_passing(kinds, a->common->made->native_stack, (uint32_t)key.b);
 	vt_map_put(&kinds->passing, key, (uint64_t)is);
 	return is;
 }
@@ -261,13 +264,14 @@ static const struct vt_allocation *find_source(struct vt_kinds *kinds,
 {
 	const struct vt_allocation *first = kinds->facts->model->allocations;
 
-	if (a->made->node_class || !is_passing(kinds, a) ||
-	    kind_of_modules(kinds, a->made->python_stack) != NO_KIND)
+	if (a->common->made->node_class || !is_passing(kinds, a) ||
+	    kind_of_modules(kinds, a->common->made->python_stack) != NO_KIND)
 		return a;
 	for (const struct vt_allocation *b = a; b-- > first && a - b <= SOURCE_MAX;) {
-		if (!vt_allocation_is_owned(b) || b->made->thread != a->made->thread)
+		if (!vt_allocation_is_owned(b) ||
+		    b->common->made->thread != a->common->made->thread)
 			continue;
-		if (b->made->node_class || !b->made->python_stack)
+		if (b->common->made->node_class || !b->common->made->python_stack)
 			break;
 		if (!is_passing(kinds, b))
 			return b;

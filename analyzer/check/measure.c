@@ -110,9 +110,9 @@ static void add_counted(const struct vt_measure *m, const struct vt_limit *limit
 	if (moment->what != VT_MOMENT_ALLOC && moment->what != VT_MOMENT_FREE)
 		return;
 	a = &m->analysis->model.allocations[moment->index];
-	if (a->device != device || !vt_measure_is_counted(m, limit, moment->index))
+	if (a->common->device != device || !vt_measure_is_counted(m, limit, moment->index))
 		return;
-	*bytes += moment->what == VT_MOMENT_ALLOC ? a->size_bytes : -a->size_bytes;
+	*bytes += moment->what == VT_MOMENT_ALLOC ? a->common->size_bytes : -a->common->size_bytes;
 }
 
 static void add_moment(const struct vt_measure *m, const struct vt_limit *limit, int device,
@@ -211,8 +211,9 @@ static void take_left(const struct vt_measure *m, const struct vt_limit *limit, 
 	if (limit->subject && !vt_measure_has_owner(m, limit->subject))
 		figure->why = vt_xstrdup("unknown owner, in this run and in the rules");
 	for (uint32_t i = 0; i < model->nr_allocations; i++)
-		if (model->allocations[i].device == device && vt_measure_is_counted(m, limit, i))
-			figure->value += model->allocations[i].size_bytes;
+		if (model->allocations[i].common->device == device &&
+		    vt_measure_is_counted(m, limit, i))
+			figure->value += model->allocations[i].common->size_bytes;
 	figure->event = m->last_event;
 }
 

@@ -58,7 +58,7 @@ static void index_calls(struct search *search)
 /* What was asked for: a block may have a tail that was not worth cutting off. */
 static uint64_t bytes_of(const struct vt_allocation *a)
 {
-	return a->requested_bytes ? a->requested_bytes : a->size_bytes;
+	return a->common->requested_bytes ? a->common->requested_bytes : a->common->size_bytes;
 }
 
 /* The same numbers in as many, half or twice the bits. */
@@ -138,7 +138,7 @@ static void follow(const struct search *search, struct chain *chain)
 /* Not the native stack, which has frames of the observer while that is on. */
 static struct vt_key place_of(const struct vt_allocation *a)
 {
-	const struct vt_caller *made = a->made;
+	const struct vt_caller *made = a->common->made;
 	uint32_t stack = made->node_class ? made->forward_python_stack : made->python_stack;
 
 	return (struct vt_key){ stack, made->node_class, bytes_of(a) };
@@ -194,7 +194,7 @@ static void find_gradients(struct search *search)
 	for (uint32_t i = 0; i < model->nr_allocations; i++) {
 		const struct vt_allocation *a = &model->allocations[i];
 
-		for (int shift = -1; shift < 2 && a->made->node_class; shift++) {
+		for (int shift = -1; shift < 2 && a->common->made->node_class; shift++) {
 			uint64_t bytes = shift < 0 ? bytes_of(a) / 2 : bytes_of(a) << shift;
 
 			if (vt_map_find(&search->nodes, (struct vt_key){ a->node_sequence,
@@ -211,10 +211,10 @@ static int is_scores(const struct search *search, uint32_t i)
 
 	int is_attention = vt_finding_context_is_owner(context, i, "activations/attention");
 
-	if (a->device != context->device || !vt_allocation_is_owned(a))
+	if (a->common->device != context->device || !vt_allocation_is_owned(a))
 		return 0;
 	if (vt_map_find(&search->places, place_of(a)))
-		return is_attention || a->made->node_class;
+		return is_attention || a->common->made->node_class;
 	return !search->calls->nr &&
 	       vt_facts_shape_classes(context->facts, a) == 1u << VT_SHAPE_SCORES &&
 	       (is_attention || vt_finding_context_is_owner(context, i, "activation gradients"));

@@ -41,20 +41,20 @@ static enum likeness find_likeness(const struct wanted *wanted, const struct vt_
 {
 	const struct vt_out_of_memory *oom = wanted->oom;
 
-	if (a->made->node_class != oom->node_class ||
+	if (a->common->made->node_class != oom->node_class ||
 	    vt_site_of(wanted->describe, a) != wanted->site)
 		return NR_LIKENESSES;
-	if (a->made->native_stack == oom->native_stack)
+	if (a->common->made->native_stack == oom->native_stack)
 		return SAME_NATIVE_STACK;
 	if (oom->python_stack &&
-	    lines_of(wanted->describe->model, a->made->python_stack) == wanted->lines)
+	    lines_of(wanted->describe->model, a->common->made->python_stack) == wanted->lines)
 		return SAME_PYTHON_STACK;
 	return SAME_LINES;
 }
 
 static enum likeness likeness_of(const struct wanted *wanted, const struct vt_allocation *a)
 {
-	uint8_t *known = &wanted->by_caller[a->made->number];
+	uint8_t *known = &wanted->by_caller[a->common->made->number];
 
 	if (!*known)
 		*known = (uint8_t)(find_likeness(wanted, a) + 1);

@@ -19,7 +19,7 @@ static uint64_t live_bytes(const struct vt_finding_context *context, const char 
 
 	for (uint32_t k = 0; k < context->nr_live; k++)
 		if (vt_finding_context_is_owner(context, context->live[k], owner))
-			bytes += context->model->allocations[context->live[k]].size_bytes;
+			bytes += context->model->allocations[context->live[k]].common->size_bytes;
 	return bytes;
 }
 
@@ -69,8 +69,8 @@ static void find_kept_activations(struct vt_finding_context *context)
 			&context->model->allocations[kept.blocks.items[k].allocation];
 
 		if (kept.blocks.items[k].allocation != layer->input)
-			vt_savings_add_between(&savings, a, a->size_bytes, layer->made_event,
-					       layer->backward_event);
+			vt_savings_add_between(&savings, a, a->common->size_bytes,
+					       layer->made_event, layer->backward_event);
 	}
 	vt_units_bytes(all, sizeof(all), bytes);
 	type = kept.layers.len ? class_of(context, kept.layers.items[0].path) : NULL;
@@ -101,11 +101,11 @@ static void find_scores(struct vt_finding_context *context)
 	for (uint32_t i = 0; i < context->model->nr_allocations && blocks; i++)
 		if (is_scores[i])
 			vt_savings_add(&savings, &context->model->allocations[i],
-				       context->model->allocations[i].size_bytes);
+				       context->model->allocations[i].common->size_bytes);
 	free(is_scores);
 	if (!blocks)
 		return;
-	vt_units_bytes(one, sizeof(one), context->model->allocations[first].size_bytes);
+	vt_units_bytes(one, sizeof(one), context->model->allocations[first].common->size_bytes);
 	vt_finding_context_add(context, VT_FINDING_ATTENTION_SCORES, &savings, first,
 			vt_xasprintf("%u block%s as this one of %s", blocks,
 				     blocks == 1 ? "" : "s", one));
@@ -169,11 +169,12 @@ static void collect_queues(const struct vt_finding_context *context, struct vt_m
 
 	for (uint32_t i = context->model->nr_allocations; i-- > 0;) {
 		const struct vt_allocation *a = &context->model->allocations[i];
-		const struct vt_key place = { a->made->python_stack, a->made->native_stack, 0 };
+		const struct vt_key place = { a->common->made->python_stack,
+					      a->common->made->native_stack, 0 };
 		const uint64_t *younger, *youngest;
 
-		if (a->device != context->device || !vt_allocation_is_owned(a) ||
-		    a->made->node_class)
+		if (a->common->device != context->device || !vt_allocation_is_owned(a) ||
+		    a->common->made->node_class)
 			continue;
 		youngest = vt_map_find(&second, place);
 		if (youngest && (int64_t)*youngest < a->freed_event &&
@@ -207,22 +208,22 @@ static void find_kept_results(struct vt_finding_context *context)
 		const struct vt_allocation *a = &model->allocations[i];
 		int64_t end;
 
-		if (a->device != context->device || !vt_allocation_is_owned(a) ||
+		if (a->common->device != context->device || !vt_allocation_is_owned(a) ||
 		    context->unused_graph[i] || !is_result(context, i) ||
 		    !is_outlived(context, a) ||
-		    vt_map_find(&queues, (struct vt_key){ a->made->python_stack,
-							  a->made->native_stack, 0 }))
+		    vt_map_find(&queues, (struct vt_key){ a->common->made->python_stack,
+							  a->common->made->native_stack, 0 }))
 			continue;
 		end = end_of_pass(context, a);
 		if (end == VT_NEVER || a->freed_event <= end)
 			continue;
-		vt_savings_add_between(&savings, a, a->size_bytes, end, VT_NEVER);
+		vt_savings_add_between(&savings, a, a->common->size_bytes, end, VT_NEVER);
 		if (end > context->event || !vt_allocation_is_live(a, context->event))
 			continue;
-		bytes += a->size_bytes;
+		bytes += a->common->size_bytes;
 		blocks++;
 		if (largest == VT_NO_INDEX ||
-		    a->size_bytes > model->allocations[largest].size_bytes)
+		    a->common->size_bytes > model->allocations[largest].common->size_bytes)
 			largest = i;
 	}
 	vt_map_release(&queues);

@@ -31,7 +31,7 @@ static int64_t find_cache(const struct vt_finding_context *context)
 
 		if (!vt_finding_context_is_owner(context, i, "kv cache"))
 			continue;
-		bytes += all[i].size_bytes;
+		bytes += all[i].common->size_bytes;
 		first = all[i].event < first ? all[i].event : first;
 	}
 	return (double)bytes < CACHE_SHARE * (double)context->peak_bytes ? VT_NEVER : first;
@@ -48,12 +48,13 @@ static void find_trial(struct vt_finding_context *context, const struct trial *t
 
 	for (uint32_t i = 0; i < context->model->nr_allocations; i++) {
 		if (all[i].event >= cache_event || all[i].freed_event > cache_event ||
-		    all[i].device != context->device || !vt_allocation_is_owned(&all[i]) ||
+		    all[i].common->device != context->device || !vt_allocation_is_owned(&all[i]) ||
 		    !vt_finding_context_is_owner(context, i, trial->owner))
 			continue;
 		vt_savings_add(&savings, &all[i],
-			       all[i].size_bytes / trial->parts * (trial->parts - 1));
-		if (largest == VT_NO_INDEX || all[i].size_bytes > all[largest].size_bytes)
+			       all[i].common->size_bytes / trial->parts * (trial->parts - 1));
+		if (largest == VT_NO_INDEX ||
+		    all[i].common->size_bytes > all[largest].common->size_bytes)
 			largest = i;
 	}
 	before = vt_savings_peak_before(NULL, context->timeline, context->device, cache_event);

@@ -77,7 +77,8 @@ static void add_to_pile(struct gathering *g, uint32_t i)
 {
 	const struct vt_allocation *a = &g->context->model->allocations[i];
 	const struct vt_passes *passes = &g->context->facts->stages->passes;
-	const struct vt_key key = { a->made->python_stack, a->made->native_stack, 0 };
+	const struct vt_key key = { a->common->made->python_stack, a->common->made->native_stack,
+				    0 };
 	const uint64_t *known = vt_map_find(&g->open, key);
 	uint32_t backward = count_backward(g, a->event);
 	uint32_t pass = (uint32_t)vt_search_first(p, passes->nr,
@@ -95,7 +96,7 @@ static void add_to_pile(struct gathering *g, uint32_t i)
 	}
 	vt_vector_push(pile, i);
 	pile->pass = pass;
-	pile->bytes += a->size_bytes;
+	pile->bytes += a->common->size_bytes;
 	if (a->freed_event < pile->first_freed_event)
 		pile->first_freed_event = a->freed_event;
 	if (a->freed_event > pile->last_freed_event)
@@ -104,7 +105,7 @@ static void add_to_pile(struct gathering *g, uint32_t i)
 
 static int may_be_copy(const struct vt_allocation *a, const struct pile *pile)
 {
-	return (double)a->size_bytes >= COPY_SHARE * (double)pile->bytes;
+	return (double)a->common->size_bytes >= COPY_SHARE * (double)pile->bytes;
 }
 
 /*
@@ -126,7 +127,7 @@ static int is_for_training(const struct gathering *g, const struct pile *pile)
 
 		if (a->event > pile->last_freed_event)
 			break;
-		if (a->device == g->context->device && vt_allocation_is_owned(a) &&
+		if (a->common->device == g->context->device && vt_allocation_is_owned(a) &&
 		    may_be_copy(a, pile) && a->freed_event > backward)
 			return 1;
 	}
@@ -141,7 +142,7 @@ static void relieve(const struct gathering *g, const struct pile *pile, struct v
 	for (size_t k = 0; k + 1 < pile->len; k++) {
 		const struct vt_allocation *a = &model->allocations[pile->items[k]];
 
-		vt_savings_add_between(savings, a, a->size_bytes,
+		vt_savings_add_between(savings, a, a->common->size_bytes,
 				       model->allocations[pile->items[k + 1]].event + 1, VT_NEVER);
 	}
 	for (uint32_t i = pile->items[pile->len - 1] + 1; i < model->nr_allocations; i++) {
@@ -149,10 +150,10 @@ static void relieve(const struct gathering *g, const struct pile *pile, struct v
 
 		if (a->event > pile->last_freed_event)
 			break;
-		if (a->device == g->context->device && vt_allocation_is_owned(a) &&
-		    !a->made->node_class && may_be_copy(a, pile) &&
+		if (a->common->device == g->context->device && vt_allocation_is_owned(a) &&
+		    !a->common->made->node_class && may_be_copy(a, pile) &&
 		    !vt_finding_context_is_owner(g->context, i, "activations"))
-			vt_savings_add(savings, a, a->size_bytes);
+			vt_savings_add(savings, a, a->common->size_bytes);
 	}
 }
 
@@ -189,9 +190,9 @@ void vt_find_gathered_detect(struct vt_finding_context *context)
 	for (uint32_t i = 0; i < context->model->nr_allocations; i++) {
 		const struct vt_allocation *a = &context->model->allocations[i];
 
-		if (a->device == context->device && vt_allocation_is_owned(a) &&
-		    a->made->python_stack && !a->made->node_class && is_result(context, i) &&
-		    !context->unused_graph[i])
+		if (a->common->device == context->device && vt_allocation_is_owned(a) &&
+		    a->common->made->python_stack && !a->common->made->node_class &&
+		    is_result(context, i) && !context->unused_graph[i])
 			add_to_pile(&g, i);
 	}
 	add_finding(&g);

@@ -47,7 +47,7 @@ static int is_freed_by_backward(const struct vt_finding_context *context,
 	uint32_t span = a->freed_event == VT_NEVER ? VT_NO_INDEX :
 						     vt_stages_span_at(stages, a->freed_event);
 
-	return a->freed->node_class ||
+	return a->common->freed->node_class ||
 	       (span != VT_NO_INDEX && stages->spans[span].stage == VT_STAGE_BACKWARD);
 }
 
@@ -62,8 +62,9 @@ static void add_block(struct vt_finding_context *context, struct graphs *graphs,
 {
 	const struct vt_allocation *a = &context->model->allocations[i];
 
-	if (a->device != context->device || !vt_allocation_is_owned(a) || a->made->node_class ||
-	    a->made->thread != graph->pass->thread || !is_of_graph(context, i))
+	if (a->common->device != context->device || !vt_allocation_is_owned(a) ||
+	    a->common->made->node_class || a->common->made->thread != graph->pass->thread ||
+	    !is_of_graph(context, i))
 		return;
 	vt_vector_push(&graphs->blocks, i);
 	graph->nr++;
@@ -87,7 +88,7 @@ static uint8_t *find_releasing(const struct vt_finding_context *context)
 		const struct vt_allocation *a = &model->allocations[i];
 		uint32_t span = VT_NO_INDEX;
 
-		if (a->freed->node_class && a->freed_event != VT_NEVER)
+		if (a->common->freed->node_class && a->freed_event != VT_NEVER)
 			span = vt_stages_span_at(stages, a->freed_event);
 		if (span != VT_NO_INDEX && a->event < stages->spans[span].first_event)
 			releasing[span] = 1;
@@ -169,7 +170,7 @@ static uint32_t result_of(const struct vt_finding_context *context, const struct
 static void add_after(struct vt_savings *savings, const struct vt_allocation *a, int64_t end)
 {
 	if (end < a->freed_event && end > a->event)
-		vt_savings_add_between(savings, a, a->size_bytes, end, VT_NEVER);
+		vt_savings_add_between(savings, a, a->common->size_bytes, end, VT_NEVER);
 }
 
 static void relieve(struct vt_finding_context *context, const struct graphs *graphs,
@@ -255,11 +256,12 @@ static void relieve_kept_inputs(struct vt_finding_context *context, const struct
 	for (uint32_t i = model->nr_allocations; i-- > 0 && events.len;) {
 		const struct vt_allocation *a = &model->allocations[i];
 		/* Caches grow; the native stack changes where observing begins or ends. */
-		struct vt_key place = { a->made->python_stack, a->made->native_stack, 0 };
-		struct vt_key equal = { a->made->python_stack, a->size_bytes, 1 };
+		struct vt_key place = { a->common->made->python_stack,
+					a->common->made->native_stack, 0 };
+		struct vt_key equal = { a->common->made->python_stack, a->common->size_bytes, 1 };
 		const uint64_t *replaced;
 
-		if (a->device != context->device || !vt_allocation_is_owned(a) ||
+		if (a->common->device != context->device || !vt_allocation_is_owned(a) ||
 		    !(vt_finding_context_is_owner(context, i, "inputs") ||
 		      vt_finding_context_is_owner(context, i, "kv cache") ||
 		      context->unused_graph[i] == VT_BEHIND_ITS_PASS))
@@ -268,8 +270,8 @@ static void relieve_kept_inputs(struct vt_finding_context *context, const struct
 		replaced = replaced ? replaced : vt_map_find(&next, equal);
 		if (replaced && (int64_t)*replaced < a->freed_event &&
 		    is_torn_down(&events, a->freed_event))
-			vt_savings_add_between(savings, a, a->size_bytes, (int64_t)*replaced + 1,
-					       VT_NEVER);
+			vt_savings_add_between(savings, a, a->common->size_bytes,
+					       (int64_t)*replaced + 1, VT_NEVER);
 		vt_map_put(&next, place, (uint64_t)a->event);
 		vt_map_put(&next, equal, (uint64_t)a->event);
 	}

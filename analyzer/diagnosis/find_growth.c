@@ -10,7 +10,8 @@
 
 static struct vt_key place_of(const struct vt_allocation *a)
 {
-	return (struct vt_key){ a->made->python_stack, a->made->native_stack, a->made->node_class };
+	return (struct vt_key){ a->common->made->python_stack, a->common->made->native_stack,
+				a->common->made->node_class };
 }
 
 /* Blocks of the same places, those of the warm-up too: each from the end of its iteration. */
@@ -23,13 +24,13 @@ static void relieve_piles(struct vt_finding_context *context, const struct vt_le
 		const struct vt_allocation *a = &context->model->allocations[i];
 		uint32_t iteration;
 
-		if (a->device != context->device || !vt_allocation_is_owned(a) ||
+		if (a->common->device != context->device || !vt_allocation_is_owned(a) ||
 		    !vt_map_find(places, place_of(a)))
 			continue;
 		iteration = vt_workload_stretch(ends, leaks->iterations.nr, a->event);
 		if (iteration != VT_NO_INDEX)
-			vt_savings_add_between(savings, a, a->size_bytes, ends[iteration + 1] + 1,
-					       VT_NEVER);
+			vt_savings_add_between(savings, a, a->common->size_bytes,
+					       ends[iteration + 1] + 1, VT_NEVER);
 	}
 }
 
@@ -43,8 +44,9 @@ static void relieve_growing(struct vt_finding_context *context, const struct vt_
 	for (uint32_t k = 0; k < leak->blocks; k++) {
 		const struct vt_allocation *a = &context->model->allocations[leak->kept[k]];
 
-		vt_savings_add(savings, a, grown < a->size_bytes ? grown : a->size_bytes);
-		grown -= grown < a->size_bytes ? grown : a->size_bytes;
+		vt_savings_add(savings, a,
+			       grown < a->common->size_bytes ? grown : a->common->size_bytes);
+		grown -= grown < a->common->size_bytes ? grown : a->common->size_bytes;
 	}
 }
 
@@ -64,7 +66,7 @@ static int is_bounded(const struct vt_finding_context *context, const struct vt_
 		const struct vt_key other = place_of(a);
 		uint32_t made, freed;
 
-		if (a->device != context->device || memcmp(&other, &place, sizeof(place)))
+		if (a->common->device != context->device || memcmp(&other, &place, sizeof(place)))
 			continue;
 		made = vt_workload_stretch(leaks->iterations.ends, leaks->iterations.nr, a->event);
 		freed = vt_workload_stretch(leaks->iterations.ends, leaks->iterations.nr,

@@ -32,14 +32,14 @@ struct sources {
 static struct asked asked_for(const struct vt_finding_context *context,
 			      const struct vt_allocation *a)
 {
-	return (struct asked){ vt_block_rounding_least(context->model, a), a->size_bytes };
+	return (struct asked){ vt_block_rounding_least(context->model, a), a->common->size_bytes };
 }
 
 static int has_operator(const struct vt_finding_context *context, const struct vt_allocation *a,
 			char **patterns, unsigned nr)
 {
 	const char *name = vt_operators_name(&context->attribution->facts->operators,
-					     a->made->native_stack);
+					     a->common->made->native_stack);
 	const struct vt_globs globs = { patterns, nr };
 
 	return name && vt_globs_match(&globs, name);
@@ -81,8 +81,8 @@ static struct sources find_sources(const struct vt_finding_context *context, uin
 		char *path;
 		int is_own;
 
-		if (!vt_allocation_is_owned(&all[i]) || all[i].device != context->device ||
-		    all[i].made->thread != all[copy].made->thread)
+		if (!vt_allocation_is_owned(&all[i]) || all[i].common->device != context->device ||
+		    all[i].common->made->thread != all[copy].common->made->thread)
 			continue;
 		path = vt_module_path_module(context->facts, &all[i]);
 		is_own = is_below(path, parent);
@@ -131,7 +131,8 @@ static uint64_t find_repeats(struct vt_finding_context *context, uint32_t i)
 	struct sources sources;
 	char *path;
 
-	if (a->device != context->device || !vt_allocation_is_owned(a) || !is_copy(context, a) ||
+	if (a->common->device != context->device || !vt_allocation_is_owned(a) ||
+	    !is_copy(context, a) ||
 	    !vt_finding_context_is_owner(context, i, "activations/attention"))
 		return 1;
 	path = vt_module_path_module(context->facts, a);
@@ -155,7 +156,8 @@ static void find_repeated_keys(struct vt_finding_context *context)
 
 		if (repeats < 2)
 			continue;
-		vt_savings_add(&savings, a, a->size_bytes - a->size_bytes / repeats);
+		vt_savings_add(&savings, a,
+			       a->common->size_bytes - a->common->size_bytes / repeats);
 		if (!vt_allocation_is_live(a, context->event))
 			continue;
 		first = first == VT_NO_INDEX ? i : first;
@@ -166,7 +168,7 @@ static void find_repeated_keys(struct vt_finding_context *context)
 		vt_vector_release(&savings);
 		return;
 	}
-	vt_units_bytes(one, sizeof(one), context->model->allocations[first].size_bytes);
+	vt_units_bytes(one, sizeof(one), context->model->allocations[first].common->size_bytes);
 	vt_finding_context_add(context, VT_FINDING_REPEATED_KEYS, &savings, first,
 			vt_xasprintf("%u block%s as this one of %s, %llu times what was copied",
 				     blocks, blocks == 1 ? "" : "s", one,
@@ -199,16 +201,16 @@ static void find_wide_cache(struct vt_finding_context *context)
 		const struct vt_allocation *a = &context->model->allocations[i];
 		unsigned width;
 
-		if (a->device != context->device || !vt_allocation_is_owned(a) ||
+		if (a->common->device != context->device || !vt_allocation_is_owned(a) ||
 		    !vt_finding_context_is_owner(context, i, "kv cache"))
 			continue;
 		width = width_of(context, i);
 		if (!width)
 			continue;
-		vt_savings_add(&savings, a, a->size_bytes / width * (width - 1));
+		vt_savings_add(&savings, a, a->common->size_bytes / width * (width - 1));
 		if (!vt_allocation_is_live(a, context->event))
 			continue;
-		bytes += a->size_bytes;
+		bytes += a->common->size_bytes;
 		first = first == VT_NO_INDEX ? i : first;
 	}
 	if ((double)bytes < CACHE_SHARE * (double)context->peak_bytes) {

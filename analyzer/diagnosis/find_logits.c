@@ -22,16 +22,17 @@ static struct vt_key key_of(const struct vt_finding_context *context, const stru
 {
 	uint32_t span = vt_stages_span_at(context->facts->stages, a->event);
 
-	return (struct vt_key){ a->size_bytes,
-				(uint64_t)a->made->python_stack << 32 | a->made->native_stack,
-				(uint64_t)span << 32 | a->made->node_class };
+	return (struct vt_key){ a->common->size_bytes,
+				(uint64_t)a->common->made->python_stack << 32 |
+					a->common->made->native_stack,
+				(uint64_t)span << 32 | a->common->made->node_class };
 }
 
 static int is_logits(const struct vt_finding_context *context, uint32_t i)
 {
 	const struct vt_allocation *a = &context->model->allocations[i];
 
-	return a->device == context->device && vt_allocation_is_owned(a) &&
+	return a->common->device == context->device && vt_allocation_is_owned(a) &&
 	       vt_finding_context_is_owner(context, i, "logits");
 }
 
@@ -72,8 +73,8 @@ static uint32_t largest_live(const struct vt_finding_context *context)
 
 		if (is_logits(context, i) &&
 		    (largest == VT_NO_INDEX ||
-		     context->model->allocations[i].size_bytes >
-			     context->model->allocations[largest].size_bytes))
+		     context->model->allocations[i].common->size_bytes >
+			     context->model->allocations[largest].common->size_bytes))
 			largest = i;
 	}
 	return largest;
@@ -88,7 +89,7 @@ static int is_gradient(const struct vt_finding_context *context, uint32_t i)
 /* Whether `b` is the gradient of logits `a` in its own or in half as many bits, or the reverse. */
 static int is_same_in_bits(const struct vt_allocation *a, const struct vt_allocation *b)
 {
-	uint64_t x = a->requested_bytes, y = b->requested_bytes;
+	uint64_t x = a->common->requested_bytes, y = b->common->requested_bytes;
 
 	return x && (x == y || x == 2 * y || 2 * x == y);
 }
@@ -105,12 +106,14 @@ static uint8_t *find_all_logits(const struct vt_finding_context *context)
 
 	for (uint32_t i = 0; i < nr; i++) {
 		found[i] |= (uint8_t)is_logits(context, i);
-		if (!found[i] || !all[i].made->node_class || !all[i].freed->node_class)
+		if (!found[i] || !all[i].common->made->node_class ||
+		    !all[i].common->freed->node_class)
 			continue;
 		for (uint32_t k = i + 1; k < nr && all[k].event < all[i].freed_event; k++)
-			found[k] |= all[k].device == context->device &&
+			found[k] |= all[k].common->device == context->device &&
 				    vt_allocation_is_owned(&all[k]) &&
-				    all[k].made->node_class == all[i].freed->node_class &&
+				    all[k].common->made->node_class ==
+					    all[i].common->freed->node_class &&
 				    is_same_in_bits(&all[i], &all[k]);
 	}
 	return found;
@@ -124,13 +127,13 @@ static int is_added_to_gradient(const struct vt_finding_context *context, uint32
 					  all[k].event < a->freed_event);
 
 	return a->freed_event != VT_NEVER && behind - 1 > i && is_gradient(context, behind - 1) &&
-	       all[behind - 1].requested_bytes == a->requested_bytes;
+	       all[behind - 1].common->requested_bytes == a->common->requested_bytes;
 }
 
 /* The product that is the head's gradient: in 16 bits it is cast before it is one. */
 static int is_head_gradient(const struct vt_finding_context *context, uint32_t i)
 {
-	uint64_t twice = 2 * context->model->allocations[i].size_bytes;
+	uint64_t twice = 2 * context->model->allocations[i].common->size_bytes;
 
 	return is_gradient(context, i) || is_added_to_gradient(context, i) ||
 	       vt_shapes_of_size(&context->facts->shapes, twice) & 1u << VT_SHAPE_PARAMETER;
@@ -151,7 +154,7 @@ static void add_sum(const struct vt_finding_context *context, struct vt_savings 
 	int64_t end = next < nr ? all[next].event : VT_NEVER;
 
 	/* When what the head's backward used is gone, and nothing further is made. */
-	vt_savings_add_cost(savings, product, 2 * product->size_bytes, end - 1, end);
+	vt_savings_add_cost(savings, product, 2 * product->common->size_bytes, end - 1, end);
 }
 
 static void add_head_backward(struct vt_finding_context *context, struct vt_savings *savings,
@@ -163,13 +166,15 @@ static void add_head_backward(struct vt_finding_context *context, struct vt_savi
 	     i < context->model->nr_allocations && all[i].event < a->freed_event; i++) {
 		const struct vt_allocation *b = &all[i];
 
-		if (!a->freed->node_class || b->made->node_class != a->freed->node_class ||
-		    b->device != a->device || !vt_allocation_is_owned(b) || is_of_logits[i])
+		if (!a->common->freed->node_class ||
+		    b->common->made->node_class != a->common->freed->node_class ||
+		    b->common->device != a->common->device || !vt_allocation_is_owned(b) ||
+		    is_of_logits[i])
 			continue;
 		if (b->freed_event <= a->freed_event) {
-			vt_savings_add(savings, b, b->size_bytes / CHUNKS * (CHUNKS - 1));
+			vt_savings_add(savings, b, b->common->size_bytes / CHUNKS * (CHUNKS - 1));
 		} else if (is_head_gradient(context, i)) {
-			vt_savings_add_cost(savings, a, b->size_bytes, a->event, VT_NEVER);
+			vt_savings_add_cost(savings, a, b->common->size_bytes, a->event, VT_NEVER);
 			add_sum(context, savings, b, a->freed_event);
 		}
 	}
@@ -185,9 +190,9 @@ static void shrink_all(struct vt_finding_context *context, struct vt_savings *sa
 
 		if (!is_of_logits[i])
 			continue;
-		vt_savings_add(savings, a, a->size_bytes / CHUNKS * (CHUNKS - 1));
+		vt_savings_add(savings, a, a->common->size_bytes / CHUNKS * (CHUNKS - 1));
 		/* Not the gradient of the loss, which is a number. */
-		if (a->made->node_class && a->size_bytes >= largest_bytes / CHUNKS)
+		if (a->common->made->node_class && a->common->size_bytes >= largest_bytes / CHUNKS)
 			add_head_backward(context, savings, i, is_of_logits);
 	}
 	free(is_of_logits);
@@ -204,15 +209,15 @@ static void find_whole(struct vt_finding_context *context, const struct pieces *
 		return;
 	for (uint32_t k = 0; k < context->nr_live; k++)
 		if (is_logits(context, context->live[k])) {
-			bytes += context->model->allocations[context->live[k]].size_bytes;
+			bytes += context->model->allocations[context->live[k]].common->size_bytes;
 			blocks++;
 		}
 	/* Beside a loss of one number all that its backward node makes would look like logits. */
 	if (vt_finding_context_is_little(context, bytes))
 		return;
-	shrink_all(context, &savings, context->model->allocations[largest].size_bytes);
+	shrink_all(context, &savings, context->model->allocations[largest].common->size_bytes);
 	vt_units_bytes(all, sizeof(all), bytes);
-	vt_units_bytes(one, sizeof(one), context->model->allocations[largest].size_bytes);
+	vt_units_bytes(one, sizeof(one), context->model->allocations[largest].common->size_bytes);
 	vt_finding_context_add(context, VT_FINDING_LOGITS_KEPT_WHOLE, &savings, largest,
 			vt_xasprintf("%s in %u block%s, the largest of %s", all, blocks,
 				     blocks == 1 ? "" : "s", one));
@@ -261,15 +266,15 @@ static void find_chunks(struct vt_finding_context *context, const struct pieces 
 			first = i;
 			kept++;
 		}
-		vt_savings_add_between(&savings, &all[i], all[i].size_bytes, all[next].event,
-				       all[next].freed_event);
+		vt_savings_add_between(&savings, &all[i], all[i].common->size_bytes,
+				       all[next].event, all[next].freed_event);
 	}
 	vt_map_release(&later);
 	if (kept + 1 < LEAST_PIECES) {
 		vt_vector_release(&savings);
 		return;
 	}
-	vt_units_bytes(one, sizeof(one), all[first].size_bytes);
+	vt_units_bytes(one, sizeof(one), all[first].common->size_bytes);
 	vt_finding_context_add(context, VT_FINDING_LOGITS_CHUNKS_KEPT, &savings, first,
 			vt_xasprintf("%u pieces, each as this one of %s", kept, one));
 }
@@ -350,18 +355,18 @@ static void find_all_tokens(struct vt_finding_context *context)
 	    vt_facts_grad_modes(context->facts, &all[largest]) & 1u << VT_GRAD_MODE_ON)
 		return;
 	find_shapes(&shapes, context->model);
-	positions = positions_of(&shapes, all[largest].size_bytes);
+	positions = positions_of(&shapes, all[largest].common->size_bytes);
 	for (uint32_t i = 0; positions > 1 && i < context->model->nr_allocations; i++) {
 		uint64_t of;
 
 		if (!is_logits(context, i))
 			continue;
-		of = positions_of(&shapes, all[i].size_bytes);
-		vt_savings_add(&savings, &all[i], all[i].size_bytes / of * (of - 1));
+		of = positions_of(&shapes, all[i].common->size_bytes);
+		vt_savings_add(&savings, &all[i], all[i].common->size_bytes / of * (of - 1));
 	}
 	if (!savings.len)
 		return;
-	vt_units_bytes(one, sizeof(one), all[largest].size_bytes);
+	vt_units_bytes(one, sizeof(one), all[largest].common->size_bytes);
 	vt_finding_context_add(context, VT_FINDING_LOGITS_OF_ALL_TOKENS, &savings, largest,
 			vt_xasprintf("one block of %s for %llu positions", one,
 				     (unsigned long long)positions));

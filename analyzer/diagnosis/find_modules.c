@@ -97,8 +97,8 @@ static void note_parameter(struct vt_finding_context *context, const struct vt_m
 	module = vt_hash_text(name, (size_t)(strrchr(name, '.') - name));
 	tree->nr_modules += module != tree->last_module;
 	tree->last_module = module;
-	tree->bytes += context->model->allocations[i].size_bytes;
-	tree->used_bytes += is_used[i] ? context->model->allocations[i].size_bytes : 0;
+	tree->bytes += context->model->allocations[i].common->size_bytes;
+	tree->used_bytes += is_used[i] ? context->model->allocations[i].common->size_bytes : 0;
 }
 
 static void add_tree(const struct vt_finding_context *context, const struct unused_tree *tree,
@@ -110,7 +110,7 @@ static void add_tree(const struct vt_finding_context *context, const struct unus
 		const char *name = row ? vt_model_text(context->model, row->name) : NULL;
 
 		if (name && is_below(tree, row->holder, name))
-			vt_savings_add(savings, a, a->size_bytes);
+			vt_savings_add(savings, a, a->common->size_bytes);
 	}
 }
 

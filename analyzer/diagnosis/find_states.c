@@ -102,19 +102,20 @@ static void find_equal_buffers(struct vt_finding_context *context)
 		if (compare_kind(&buffers[i], &buffers[i - 1]))
 			continue;
 		if (first == VT_NO_INDEX ||
-		    buffers[i].size_bytes > context->model->allocations[first].size_bytes)
+		    buffers[i].size_bytes > context->model->allocations[first].common->size_bytes)
 			first = buffers[i].allocation;
 		if (is_second)
 			vt_buffer_printf(&names, "%s%s", names.len ? ", " : "", buffers[i].leaf);
 		blocks += is_second ? 2 : 1;
-		vt_savings_add(&savings, &context->model->allocations[buffers[i].allocation],
-			       context->model->allocations[buffers[i].allocation].size_bytes);
+		vt_savings_add(
+			&savings, &context->model->allocations[buffers[i].allocation],
+			context->model->allocations[buffers[i].allocation].common->size_bytes);
 	}
 	if (first == VT_NO_INDEX) {
 		free(buffers);
 		return;
 	}
-	vt_units_bytes(one, sizeof(one), context->model->allocations[first].size_bytes);
+	vt_units_bytes(one, sizeof(one), context->model->allocations[first].common->size_bytes);
 	vt_finding_context_add(context, VT_FINDING_EQUAL_BUFFERS, &savings, first,
 			vt_xasprintf("%u of up to %s (%s)", blocks, one, names.data));
 	vt_buffer_release(&names);
@@ -135,14 +136,14 @@ static uint64_t relieve_burst(struct vt_finding_context *context, struct vt_savi
 	for (uint32_t i = 0; i < context->model->nr_allocations; i++) {
 		const struct vt_allocation *a = &context->model->allocations[i];
 
-		if (a->device != context->device || !vt_allocation_is_owned(a) ||
+		if (a->common->device != context->device || !vt_allocation_is_owned(a) ||
 		    !vt_finding_context_is_owner(context, i, "workspace/optimizer"))
 			continue;
 		if (vt_allocation_is_live(a, context->event)) {
 			*first = *first == VT_NO_INDEX ? i : *first;
-			bytes += a->size_bytes;
+			bytes += a->common->size_bytes;
 		}
-		vt_savings_add(savings, a, a->size_bytes);
+		vt_savings_add(savings, a, a->common->size_bytes);
 	}
 	return bytes;
 }
@@ -160,14 +161,14 @@ static void find_wide_states(struct vt_finding_context *context)
 		const struct vt_tensor *state = vt_names_find(&context->facts->names, i,
 							      1u << VT_ROLE_OPTIMIZER);
 		unsigned width = state ? bytes_of(context, state) : 0;
-		uint64_t elements = width ? a->size_bytes / width : 0;
+		uint64_t elements = width ? a->common->size_bytes / width : 0;
 
-		if (a->device != context->device || elements < LEAST_8BIT_ELEMENTS)
+		if (a->common->device != context->device || elements < LEAST_8BIT_ELEMENTS)
 			continue;
 		if (vt_allocation_is_live(a, context->event))
-			bytes += a->size_bytes;
+			bytes += a->common->size_bytes;
 		first = first == VT_NO_INDEX ? i : first;
-		vt_savings_add(&savings, a, a->size_bytes - narrowed(elements));
+		vt_savings_add(&savings, a, a->common->size_bytes - narrowed(elements));
 	}
 	if ((double)bytes < STATES_SHARE * (double)context->peak_bytes) {
 		vt_vector_release(&savings);
@@ -242,7 +243,7 @@ static void relieve_gradient(struct vt_finding_context *context, struct vt_savin
 		if (!find_stage(stages, step, VT_STAGE_BACKWARD, &first, &last))
 			continue;
 		first += (int64_t)(part * (double)(last - first));
-		vt_savings_add_between(savings, a, a->size_bytes, begin, first);
+		vt_savings_add_between(savings, a, a->common->size_bytes, begin, first);
 	}
 }
 
@@ -258,14 +259,15 @@ static uint64_t old_gradients(const struct vt_finding_context *context, uint32_t
 		const struct vt_step *next =
 			span && span->step ? vt_stages_step(stages, span->step + 1) : NULL;
 
-		if (!next || a->device != context->device || !vt_allocation_is_owned(a) ||
+		if (!next || a->common->device != context->device || !vt_allocation_is_owned(a) ||
 		    a->freed_event <= stages->spans[next->first_span].first_event ||
 		    !vt_finding_context_is_owner(context, i, "gradients"))
 			continue;
-		bytes[span->step] += a->size_bytes;
+		bytes[span->step] += a->common->size_bytes;
 		most = bytes[span->step] > most ? bytes[span->step] : most;
 		if (*largest == VT_NO_INDEX ||
-		    a->size_bytes > context->model->allocations[*largest].size_bytes)
+		    a->common->size_bytes >
+			    context->model->allocations[*largest].common->size_bytes)
 			*largest = i;
 	}
 	free(bytes);
@@ -282,7 +284,7 @@ static void find_old_gradients(struct vt_finding_context *context)
 	if (largest == VT_NO_INDEX)
 		return;
 	for (uint32_t i = 0; i < context->model->nr_allocations; i++)
-		if (context->model->allocations[i].device == context->device &&
+		if (context->model->allocations[i].common->device == context->device &&
 		    vt_allocation_is_owned(&context->model->allocations[i]) &&
 		    vt_finding_context_is_owner(context, i, "gradients"))
 			relieve_gradient(context, &savings, i);
@@ -309,7 +311,7 @@ static int is_bucket_stack(const struct vt_finding_context *context, uint32_t st
 /* Gradients come from few places: each stack is read once. */
 static int is_bucket(const struct vt_finding_context *context, struct vt_map *stacks, uint32_t i)
 {
-	uint32_t stack = context->model->allocations[i].made->native_stack;
+	uint32_t stack = context->model->allocations[i].common->made->native_stack;
 	const uint64_t *known = vt_map_find(stacks, (struct vt_key){ stack, 0, 0 });
 	int is;
 
@@ -335,18 +337,18 @@ static void find_gradients_twice(struct vt_finding_context *context)
 		int is_live = vt_allocation_is_live(a, context->event);
 		int is_seen = (vt_names_roles(&context->facts->names, i) & role) != 0;
 
-		if (a->device != context->device || !vt_allocation_is_owned(a) ||
+		if (a->common->device != context->device || !vt_allocation_is_owned(a) ||
 		    !vt_finding_context_is_owner(context, i, "gradients"))
 			continue;
 		if (is_bucket(context, &stacks, i)) {
-			in_buckets += is_live && !is_seen ? a->size_bytes : 0;
+			in_buckets += is_live && !is_seen ? a->common->size_bytes : 0;
 			continue;
 		}
-		vt_savings_add_between(&savings, a, a->size_bytes, a->event + 1, VT_NEVER);
+		vt_savings_add_between(&savings, a, a->common->size_bytes, a->event + 1, VT_NEVER);
 		if (!is_live || !is_seen)
 			continue;
 		first = first == VT_NO_INDEX ? i : first;
-		bytes += a->size_bytes;
+		bytes += a->common->size_bytes;
 	}
 	vt_map_release(&stacks);
 	if (first == VT_NO_INDEX || !in_buckets) {
@@ -409,18 +411,19 @@ static void find_frozen_weights(struct vt_finding_context *context)
 	for (uint32_t i = 0; i < context->model->nr_allocations; i++) {
 		const struct vt_allocation *a = &context->model->allocations[i];
 
-		if (a->device != context->device)
+		if (a->common->device != context->device)
 			continue;
 		if (is_frozen_wide(context, &trained,
 				   vt_names_find(names, i, 1u << VT_ROLE_PARAMETER))) {
 			first = first == VT_NO_INDEX ? i : first;
-			bytes += vt_allocation_is_live(a, context->event) ? a->size_bytes : 0;
-			vt_savings_add(&savings, a, a->size_bytes / 2);
+			bytes += vt_allocation_is_live(a, context->event) ? a->common->size_bytes
+									  : 0;
+			vt_savings_add(&savings, a, a->common->size_bytes / 2);
 		} else if (vt_allocation_is_owned(a) &&
 			   vt_finding_context_is_owner(context, i, "weights/cast") &&
 			   is_frozen_wide(context, &trained,
 					  vt_facts_parameter(context->facts, a))) {
-			vt_savings_add(&savings, a, a->size_bytes);
+			vt_savings_add(&savings, a, a->common->size_bytes);
 		}
 	}
 	vt_map_release(&trained);

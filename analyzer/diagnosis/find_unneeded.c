@@ -96,11 +96,10 @@ void vt_find_unneeded_detect(struct vt_finding_context *context)
 		if (!step || *step + LEAST_STEPS_FROZEN > last || *step >= latest)
 			continue;
 		first = first == VT_NO_INDEX ? i : first;
-		bytes += a->size_bytes;
+		bytes += a->common->size_bytes;
 		vt_savings_add_between(
-			&savings, a, a->size_bytes,
-			stages->spans[stages->steps.steps[*step].first_span].first_event,
-			VT_NEVER);
+			&savings, a, a->common->size_bytes,
+			stages->spans[stages->steps.steps[*step].first_span].first_event, VT_NEVER);
 	}
 	vt_map_release(&last_steps);
 	if (first == VT_NO_INDEX)

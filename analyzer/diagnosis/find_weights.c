@@ -134,12 +134,12 @@ void vt_find_weights_detect(struct vt_finding_context *context)
 		int is_weight;
 
 		if (!is_second(context, &loaded, i, &is_weight) ||
-		    !is_loaded(context, a->made->python_stack))
+		    !is_loaded(context, a->common->made->python_stack))
 			continue;
 		first = first == VT_NO_INDEX ? i : first;
 		weights += is_weight;
-		bytes += a->size_bytes;
-		vt_savings_add(&savings, a, a->size_bytes);
+		bytes += a->common->size_bytes;
+		vt_savings_add(&savings, a, a->common->size_bytes);
 	}
 	vt_map_release(&loaded.known);
 	vt_module_runs_release(&loaded.runs);

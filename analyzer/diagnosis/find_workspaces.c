@@ -27,15 +27,15 @@ void vt_find_workspaces_detect(struct vt_finding_context *context)
 	for (uint32_t i = 0; i < context->model->nr_allocations; i++) {
 		const struct vt_allocation *a = &context->model->allocations[i];
 
-		if (a->device != context->device || !vt_allocation_is_owned(a) ||
-		    a->size_bytes <= SMALL_BYTES ||
+		if (a->common->device != context->device || !vt_allocation_is_owned(a) ||
+		    a->common->size_bytes <= SMALL_BYTES ||
 		    !vt_finding_context_is_owner(context, i, "workspace/cublas"))
 			continue;
-		vt_savings_add(&savings, a, a->size_bytes - SMALL_BYTES);
+		vt_savings_add(&savings, a, a->common->size_bytes - SMALL_BYTES);
 		if (!vt_allocation_is_live(a, context->event))
 			continue;
 		first = first == VT_NO_INDEX ? i : first;
-		bytes += a->size_bytes;
+		bytes += a->common->size_bytes;
 		nr++;
 	}
 	if ((double)bytes < WORKSPACES_SHARE * (double)context->peak_bytes ||

@@ -73,7 +73,7 @@ static void push(struct vt_finding_context *context, struct vt_finding finding,
 static void set_where(const struct vt_finding_context *context, uint32_t allocation,
 		      struct vt_finding *finding)
 {
-	const struct vt_caller *made = context->model->allocations[allocation].made;
+	const struct vt_caller *made = context->model->allocations[allocation].common->made;
 	struct vt_producer at = { .python_stack = made->forward_python_stack
 							  ? made->forward_python_stack
 							  : made->python_stack };
@@ -239,8 +239,8 @@ void vt_finding_context_init(struct vt_finding_context *context, int64_t event)
 	for (uint32_t i = 0; i < context->model->nr_allocations; i++) {
 		const struct vt_allocation *a = &context->model->allocations[i];
 
-		if (a->device == context->device && vt_allocation_is_live(a, context->event) &&
-		    vt_allocation_is_owned(a))
+		if (a->common->device == context->device &&
+		    vt_allocation_is_live(a, context->event) && vt_allocation_is_owned(a))
 			vt_vector_push(&live, i);
 	}
 	context->live = live.items;

@@ -81,7 +81,7 @@ static const struct vt_operator_call *reader_of(const struct vt_graph_lifetimes 
 
 static struct vt_key line_of(const struct vt_graph_lifetimes *lifetimes, uint32_t at)
 {
-	const struct vt_caller *made = block(lifetimes, at)->made;
+	const struct vt_caller *made = block(lifetimes, at)->common->made;
 
 	return (struct vt_key){ lifetimes->lines[made->python_stack], made->native_stack, 0 };
 }
@@ -161,7 +161,7 @@ static uint32_t user_of(const struct vt_graph_lifetimes *lifetimes, uint32_t at)
 
 	if (reader)
 		return reader->python_stack;
-	return at + 1 < lifetimes->nr ? block(lifetimes, at + 1)->made->python_stack : 0;
+	return at + 1 < lifetimes->nr ? block(lifetimes, at + 1)->common->made->python_stack : 0;
 }
 
 /* The innermost module that has both the block and what uses it: its frame is what holds it. */
@@ -170,7 +170,7 @@ static struct vt_module_link holder_of(const struct vt_graph_lifetimes *lifetime
 	const struct vt_module_link none = { 0, 0 };
 	uint32_t nr, user = user_of(lifetimes, at);
 	const struct vt_module_link *links =
-		modules_of(lifetimes, block(lifetimes, at)->made->python_stack, &nr);
+		modules_of(lifetimes, block(lifetimes, at)->common->made->python_stack, &nr);
 
 	for (uint32_t i = 0; user && i < nr; i++)
 		if (callee_of(lifetimes, user, links[i].address) >= 0)
@@ -184,7 +184,8 @@ static int64_t next_call(const struct vt_graph_lifetimes *lifetimes, uint32_t at
 {
 	for (uint32_t k = at + 1; k < lifetimes->nr; k++)
 		if (block(lifetimes, k)->event > event &&
-		    callee_of(lifetimes, block(lifetimes, k)->made->python_stack, holder) != callee)
+		    callee_of(lifetimes, block(lifetimes, k)->common->made->python_stack, holder) !=
+			    callee)
 			return block(lifetimes, k)->event;
 	return lifetimes->pass->end_event;
 }
@@ -206,7 +207,8 @@ int64_t vt_graph_lifetimes_likely(const struct vt_graph_lifetimes *lifetimes, ui
 	const struct vt_finding_context *context = lifetimes->context;
 	const struct vt_operator_call *reader = reader_of(lifetimes, at);
 	uint64_t holder = holder_of(lifetimes, at).address;
-	int64_t callee = callee_of(lifetimes, block(lifetimes, at)->made->python_stack, holder);
+	int64_t callee =
+		callee_of(lifetimes, block(lifetimes, at)->common->made->python_stack, holder);
 	uint32_t changes = 0;
 	int is_sum = vt_finding_context_is_owner(context, lifetimes->blocks[at],
 						 "activations/residual");
@@ -215,8 +217,8 @@ int64_t vt_graph_lifetimes_likely(const struct vt_graph_lifetimes *lifetimes, ui
 		return end_of_use(lifetimes, at, reader);
 	/* The sum of a residual stream lives until the next such sum. */
 	for (uint32_t k = at + 1; k < lifetimes->nr && holder; k++) {
-		int64_t other =
-			callee_of(lifetimes, block(lifetimes, k)->made->python_stack, holder);
+		int64_t other = callee_of(lifetimes,
+					  block(lifetimes, k)->common->made->python_stack, holder);
 
 		if (is_sum && vt_finding_context_is_owner(context, lifetimes->blocks[k],
 							  "activations/residual"))
@@ -248,7 +250,7 @@ static uint32_t frame_of(const struct vt_graph_lifetimes *lifetimes, uint32_t st
 static int is_of_one_line(const struct vt_graph_lifetimes *lifetimes, uint32_t at, uint64_t holder)
 {
 	const struct vt_operator_call *reader = reader_of(lifetimes, at);
-	uint32_t stack = block(lifetimes, at)->made->python_stack, frame;
+	uint32_t stack = block(lifetimes, at)->common->made->python_stack, frame;
 
 	if (!reader)
 		return 0;
@@ -270,7 +272,7 @@ int64_t vt_graph_lifetimes_latest(const struct vt_graph_lifetimes *lifetimes, ui
 	if (same == lifetimes->nr && is_of_one_line(lifetimes, at, holder.address))
 		return vt_graph_lifetimes_likely(lifetimes, at);
 	for (uint32_t k = at + 1; k < lifetimes->nr && holder.address; k++)
-		if (callee_of(lifetimes, block(lifetimes, k)->made->python_stack,
+		if (callee_of(lifetimes, block(lifetimes, k)->common->made->python_stack,
 			      holder.address) < 0)
 			return block(lifetimes, k)->event;
 	return lifetimes->pass->end_event;

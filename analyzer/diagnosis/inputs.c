@@ -3,16 +3,17 @@
 
 static int is_of_place(const struct vt_allocation *a, const struct vt_allocation *of)
 {
-	return a->kind == of->kind && a->made->python_stack == of->made->python_stack &&
-	       a->made->native_stack == of->made->native_stack;
+	return a->common->kind == of->common->kind &&
+	       a->common->made->python_stack == of->common->made->python_stack &&
+	       a->common->made->native_stack == of->common->made->native_stack;
 }
 
 /* By what was asked for: the block of a small remainder is larger. */
 static int is_as_large(const struct vt_allocation *a, const struct vt_allocation *as)
 {
-	if (a->requested_bytes && as->requested_bytes)
-		return a->requested_bytes == as->requested_bytes;
-	return a->size_bytes == as->size_bytes;
+	if (a->common->requested_bytes && as->common->requested_bytes)
+		return a->common->requested_bytes == as->common->requested_bytes;
+	return a->common->size_bytes == as->common->size_bytes;
 }
 
 int vt_inputs_have_changed(const struct vt_facts *facts, const struct vt_tensor *input,

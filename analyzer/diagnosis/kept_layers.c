@@ -128,7 +128,7 @@ static void note_output(struct vt_kept_layers *kept, const struct vt_finding_con
 	for (size_t l = kept->layers.len; path && l-- > 0 && kept->layers.items[l].span == span;)
 		if (!strcmp(kept->layers.items[l].path, path))
 			kept->layers.items[l].output_bytes =
-				context->model->allocations[i].size_bytes;
+				context->model->allocations[i].common->size_bytes;
 	free(path);
 }
 
@@ -152,7 +152,7 @@ static void note_block(struct vt_kept_layers *kept, const struct vt_finding_cont
 	number = find_layer(kept, path, span, a->event);
 	layer = &kept->layers.items[number];
 	layer->nr++;
-	layer->bytes += a->size_bytes;
+	layer->bytes += a->common->size_bytes;
 	layer->made_event = a->event;
 	if (a->freed_event < layer->backward_event)
 		layer->backward_event = a->freed_event;
@@ -177,7 +177,7 @@ static int is_kept_activation(const struct vt_finding_context *context, uint32_t
 {
 	const struct vt_allocation *a = &context->model->allocations[i];
 
-	return a->device == context->device && vt_allocation_is_owned(a) &&
+	return a->common->device == context->device && vt_allocation_is_owned(a) &&
 	       (vt_finding_context_is_owner(context, i, "activations") ||
 		(context->is_training && vt_finding_context_is_owner(context, i, "kv cache")));
 }

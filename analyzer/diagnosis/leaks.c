@@ -131,7 +131,7 @@ static struct vt_trend group_trend(const struct build *build, uint32_t group)
 
 	for (uint32_t i = groups->first[group]; i < groups->first[group + 1]; i++) {
 		const struct vt_moment *moment = &groups->moments[i];
-		uint64_t size = build->model->allocations[moment->index].size_bytes;
+		uint64_t size = build->model->allocations[moment->index].common->size_bytes;
 
 		change(&floors, moment->event,
 		       moment->what == VT_MOMENT_ALLOC ? floors.now + size : floors.now - size);
@@ -154,10 +154,10 @@ static void add_kept(const struct build *build, struct vt_leak *leak, uint32_t i
 
 	if (!leak->blocks)
 		leak->first_iteration = iteration;
-	if (!leak->blocks || a->size_bytes > all[leak->allocation].size_bytes)
+	if (!leak->blocks || a->common->size_bytes > all[leak->allocation].common->size_bytes)
 		leak->allocation = index;
 	leak->last_iteration = iteration;
-	leak->bytes += a->size_bytes;
+	leak->bytes += a->common->size_bytes;
 	leak->kept[leak->blocks++] = index;
 }
 
@@ -209,7 +209,8 @@ static int is_joined(const struct build *build, uint32_t group)
 		    a->event > last_point(build))
 			continue;
 		if (last) {
-			const char *op = vt_operators_name(operators, a->made->native_stack);
+			const char *op =
+				vt_operators_name(operators, a->common->made->native_stack);
 
 			nr++;
 			nr_joined += is_joiner(op) && last->freed_event > a->event &&
@@ -232,7 +233,7 @@ static int grows_alone(const struct build *build, uint32_t group)
 						       moment->event);
 
 		if (moment->what == VT_MOMENT_ALLOC && stretch != VT_NO_INDEX)
-			own[stretch] += build->model->allocations[moment->index].size_bytes;
+			own[stretch] += build->model->allocations[moment->index].common->size_bytes;
 	}
 	return !vt_workload_is_growing(&build->workload, own);
 }

@@ -51,7 +51,7 @@ static void add(struct left *left, struct vt_map *places, const struct vt_descri
 {
 	const struct vt_allocation *all = describe->model->allocations;
 	const struct vt_key key = { vt_site_of(describe, &all[index]), owner,
-				    (uint64_t)all[index].device };
+				    (uint64_t)all[index].common->device };
 	uint64_t *known = vt_map_find(places, key);
 	struct vt_leak fresh = { .allocation = index, .owner = owner }, *leak;
 
@@ -61,9 +61,9 @@ static void add(struct left *left, struct vt_map *places, const struct vt_descri
 		known = vt_map_find(places, key);
 	}
 	leak = &left->items[*known];
-	if (all[index].size_bytes > all[leak->allocation].size_bytes)
+	if (all[index].common->size_bytes > all[leak->allocation].common->size_bytes)
 		leak->allocation = index;
-	leak->bytes += all[index].size_bytes;
+	leak->bytes += all[index].common->size_bytes;
 	leak->blocks++;
 }
 
@@ -83,13 +83,13 @@ void vt_leftovers_init(struct vt_leftovers *leftovers, struct vt_attribution *at
 
 		if (a->freed_event != VT_NEVER || a->event < doubted ||
 		    !vt_allocation_is_owned(a) ||
-		    (device != VT_WHEN_ALL_DEVICES && a->device != device))
+		    (device != VT_WHEN_ALL_DEVICES && a->common->device != device))
 			continue;
 		owner = vt_attribution_judge(attribution, i).owner;
 		if (is_on_purpose(vt_attribution_owner(attribution, owner)))
-			leftovers->on_purpose_bytes += a->size_bytes;
+			leftovers->on_purpose_bytes += a->common->size_bytes;
 		else if (a->event >= interrupted)
-			leftovers->interrupted_bytes += a->size_bytes;
+			leftovers->interrupted_bytes += a->common->size_bytes;
 		else
 			add(&left, &places, describe, i, owner);
 	}

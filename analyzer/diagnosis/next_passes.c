@@ -45,9 +45,10 @@ static uint64_t live_before(const struct vt_model *model, int device, int64_t ev
 	for (uint32_t i = 0; i < model->nr_allocations; i++) {
 		const struct vt_allocation *a = &model->allocations[i];
 
-		if (a->device == device && vt_allocation_is_owned(a) && a->event < event &&
+		if (a->common->device == device && vt_allocation_is_owned(a) && a->event < event &&
 		    a->freed_event >= event)
-			bytes += a->requested_bytes ? a->requested_bytes : a->size_bytes;
+			bytes += a->common->requested_bytes ? a->common->requested_bytes
+							    : a->common->size_bytes;
 	}
 	return bytes;
 }
@@ -60,10 +61,10 @@ static uint32_t largest_left(const struct vt_model *model, int device, int64_t f
 	for (uint32_t i = 0; i < model->nr_allocations; i++) {
 		const struct vt_allocation *a = &model->allocations[i];
 
-		if (a->device == device && vt_allocation_is_owned(a) && a->event >= from &&
+		if (a->common->device == device && vt_allocation_is_owned(a) && a->event >= from &&
 		    a->event < to && a->freed_event >= to &&
 		    (largest == VT_NO_INDEX ||
-		     a->size_bytes > model->allocations[largest].size_bytes))
+		     a->common->size_bytes > model->allocations[largest].common->size_bytes))
 			largest = i;
 	}
 	return largest;

@@ -41,7 +41,7 @@ static int sort_changes(struct changes *changes, const struct vt_savings *saving
 		const struct vt_saving *saving = &savings->items[i];
 		struct change *pair = &changes->items[2 * i];
 
-		if (!saving->allocation || saving->allocation->kind != VT_KIND_BLOCK)
+		if (!saving->allocation || saving->allocation->common->kind != VT_KIND_BLOCK)
 			return -1;
 		pair[0].allocation = (uint32_t)(saving->allocation - model->allocations);
 		pair[0].event = event_of(saving->from_event);
@@ -57,9 +57,9 @@ static int sort_changes(struct changes *changes, const struct vt_savings *saving
 /* A request is what its block has, or up to a tail less. */
 static uint64_t request_left(uint64_t request, const struct vt_allocation *block, int64_t relieved)
 {
-	uint64_t left = relieved >= (int64_t)block->size_bytes ?
-				0 :
-				(uint64_t)((int64_t)block->size_bytes - relieved);
+	uint64_t left = relieved >= (int64_t)block->common->size_bytes
+				? 0
+				: (uint64_t)((int64_t)block->common->size_bytes - relieved);
 
 	return relieved < 0 || left < request ? left : request;
 }

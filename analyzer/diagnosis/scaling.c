@@ -50,7 +50,7 @@ const char *vt_scaling_assumption(enum vt_scaling scaling)
 
 static uint64_t bytes_of(const struct vt_allocation *a)
 {
-	return a->requested_bytes ? a->requested_bytes : a->size_bytes;
+	return a->common->requested_bytes ? a->common->requested_bytes : a->common->size_bytes;
 }
 
 /* --- how large the batch was ------------------------------------------------------------------ */
@@ -169,7 +169,7 @@ static int is_softmax_of_scores(struct judging *j, uint32_t allocation, const ch
 	const struct vt_allocation *a = &j->attribution->facts->model->allocations[allocation];
 	const struct vt_scaling_size *was = &j->scalings->was;
 	const char *op =
-		vt_operators_name(&j->attribution->facts->operators, a->made->native_stack);
+		vt_operators_name(&j->attribution->facts->operators, a->common->made->native_stack);
 
 	return op && strstr(op, "softmax") && strcmp(owner, "logits") && was->seq > 1 &&
 	       bytes_of(a) % (was->batch * was->seq * was->seq) == 0;

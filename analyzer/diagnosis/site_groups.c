@@ -18,11 +18,13 @@ struct build {
 /* Sites are asked once per combination of stacks: it takes reading all frames. */
 static uint32_t group_of(struct build *build, const struct vt_allocation *a)
 {
-	const struct vt_key key = { (uint64_t)a->made->python_stack << 32 | a->made->native_stack,
-				    a->made->node_class ? a->made->forward_python_stack : 0,
-				    (uint64_t)a->device << 1 | !a->made->node_class };
+	const struct vt_key key = {
+		(uint64_t)a->common->made->python_stack << 32 | a->common->made->native_stack,
+		a->common->made->node_class ? a->common->made->forward_python_stack : 0,
+		(uint64_t)a->common->device << 1 | !a->common->made->node_class
+	};
 	uint64_t *known = vt_map_find(&build->stacks, key);
-	struct vt_key site = { 0, (uint64_t)a->device, 0 };
+	struct vt_key site = { 0, (uint64_t)a->common->device, 0 };
 
 	if (known)
 		return (uint32_t)*known;
@@ -51,7 +53,7 @@ static void assign(struct vt_site_groups *groups, struct build *build, int devic
 			next++;
 		groups->by_allocation[i] = VT_NO_INDEX;
 		if (next == nr_ends || a->freed_event <= ends[next] ||
-		    (device != VT_WHEN_ALL_DEVICES && a->device != device) ||
+		    (device != VT_WHEN_ALL_DEVICES && a->common->device != device) ||
 		    !vt_allocation_is_owned(a))
 			continue;
 		groups->by_allocation[i] = group_of(build, a);

@@ -52,7 +52,7 @@ static uint8_t power_of_block(struct vt_smaller_trial *trial, uint32_t allocatio
 
 	if (!is_growing(trial, verdict.owner))
 		return 0;
-	return power_of(trial, trial->trace->model->allocations[allocation].size_bytes);
+	return power_of(trial, trial->trace->model->allocations[allocation].common->size_bytes);
 }
 
 static int follows_batch(const struct vt_smaller_trial *trial, uint32_t oom)

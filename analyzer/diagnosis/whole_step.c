@@ -51,7 +51,7 @@ static const char *owner_of(struct looking *looking, uint32_t i)
 
 static int is_looked_at(const struct looking *looking, const struct vt_allocation *a)
 {
-	return a->device == looking->oom->device && vt_allocation_is_owned(a);
+	return a->common->device == looking->oom->device && vt_allocation_is_owned(a);
 }
 
 /* --- rows of layers --------------------------------------------------------------------------- */
@@ -163,7 +163,7 @@ static void note_layer(struct looking *looking, const struct vt_allocation *a, u
 		if (layer == VT_NO_INDEX)
 			continue;
 		if (is_weight) {
-			row->weights[layer] += a->size_bytes;
+			row->weights[layer] += a->common->size_bytes;
 			continue;
 		}
 		row->has_run[layer] = 1;
@@ -230,8 +230,9 @@ static void find_layers(struct looking *looking)
 		owner = owner_of(looking, i);
 		if (vt_owner_path_is_below_any(owner, kept, VT_ARRAY_SIZE(kept)))
 			note_layer(looking, a,
-				   vt_allocation_is_live(a, looking->oom->event) ? a->size_bytes :
-										   0);
+				   vt_allocation_is_live(a, looking->oom->event)
+					   ? a->common->size_bytes
+					   : 0);
 	}
 	for (size_t i = 0; i < looking->rows.len; i++)
 		add_row(looking, &looking->rows.items[i]);
@@ -267,15 +268,15 @@ static void find_live(struct looking *looking)
 			continue;
 		owner = owner_of(looking, i);
 		if (is_trained(looking, i))
-			whole->parameter_bytes += a->size_bytes;
+			whole->parameter_bytes += a->common->size_bytes;
 		if (vt_owner_path_is_below(owner, "optimizer", strlen("optimizer")))
-			whole->state_bytes += a->size_bytes;
+			whole->state_bytes += a->common->size_bytes;
 		if (vt_owner_path_is_below_any(owner, lasting, VT_ARRAY_SIZE(lasting)))
-			looking->lasting_bytes += a->size_bytes;
+			looking->lasting_bytes += a->common->size_bytes;
 		else if (vt_owner_path_is_below(owner, "gradients", strlen("gradients")))
-			looking->gradient_bytes += a->size_bytes;
+			looking->gradient_bytes += a->common->size_bytes;
 		else
-			looking->following_bytes += a->size_bytes;
+			looking->following_bytes += a->common->size_bytes;
 	}
 	if (whole->parameter_bytes > looking->gradient_bytes)
 		whole->gradient_bytes = whole->parameter_bytes - looking->gradient_bytes;
@@ -304,7 +305,8 @@ static void find_earlier(struct looking *looking)
 		owner = owner_of(looking, moment->index);
 		if (!vt_owner_path_is_below_any(owner, kept, VT_ARRAY_SIZE(kept)))
 			continue;
-		following += moment->what == VT_MOMENT_ALLOC ? a->size_bytes : -a->size_bytes;
+		following += moment->what == VT_MOMENT_ALLOC ? a->common->size_bytes
+							     : -a->common->size_bytes;
 		span = vt_stages_span_at(stages, moment->event);
 		if (span != VT_NO_INDEX && stages->spans[span].step &&
 		    stages->spans[span].stage == VT_STAGE_FORWARD &&

@@ -22,7 +22,7 @@ struct vt_workload vt_workload_measure(const struct vt_model *model, const int64
 		uint32_t stretch = vt_workload_stretch(points, nr, a->event);
 
 		if (stretch != VT_NO_INDEX && vt_allocation_is_owned(a))
-			workload.made_bytes[stretch] += a->size_bytes;
+			workload.made_bytes[stretch] += a->common->size_bytes;
 	}
 	return workload;
 }

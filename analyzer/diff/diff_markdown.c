@@ -96,7 +96,7 @@ static void print_stack(const struct markdown *m, const struct vt_change *change
 	uint32_t ids[VT_FRAMES_MAX], stack = vt_producer_stack(model, a);
 	unsigned nr = vt_describe_visible(&of->describe, stack, ids);
 
-	if (nr && stack != a->made->python_stack)
+	if (nr && stack != a->common->made->python_stack)
 		fputs("backward of ", m->out);
 	for (unsigned i = 0; i < nr && i < MOST_FRAMES; i++) {
 		if (i)

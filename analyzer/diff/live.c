@@ -61,9 +61,9 @@ static char *file_of(const struct vt_changes_side *side, const struct vt_allocat
 
 uint64_t vt_changes_asked(const struct vt_traces *traces, const struct vt_allocation *a)
 {
-	if (!a->requested_bytes || traces->are_misread || !traces->settings.is_native)
-		return a->size_bytes;
-	return vt_settings_round(&traces->settings, a->requested_bytes);
+	if (!a->common->requested_bytes || traces->are_misread || !traces->settings.is_native)
+		return a->common->size_bytes;
+	return vt_settings_round(&traces->settings, a->common->requested_bytes);
 }
 
 void vt_changes_gather(struct vt_changes_live *live, const struct vt_changes_side *side,
@@ -76,9 +76,9 @@ void vt_changes_gather(struct vt_changes_live *live, const struct vt_changes_sid
 	vt_makers_init(&makers, side->describe);
 	for (uint32_t i = 0; i < model->nr_allocations; i++) {
 		const struct vt_allocation *a = &model->allocations[i];
-		struct vt_changes_block one = { .bytes = a->size_bytes, .allocation = i };
+		struct vt_changes_block one = { .bytes = a->common->size_bytes, .allocation = i };
 
-		if (a->device != side->device || !vt_allocation_is_live(a, side->event) ||
+		if (a->common->device != side->device || !vt_allocation_is_live(a, side->event) ||
 		    !vt_allocation_is_owned(a))
 			continue;
 		one.asked_bytes = vt_changes_asked(&side->analysis->traces, a);

@@ -74,8 +74,8 @@ static uint64_t hash_native(const struct vt_frames *frames, uint32_t stack)
 uint64_t vt_makers_of(struct vt_makers *makers, const struct vt_allocation *a)
 {
 	const struct vt_model *model = makers->describe->model;
-	uint32_t python = vt_producer_stack(model, a), native = a->made->native_stack;
-	uint64_t hash = vt_hash_mix(a->kind, python != a->made->python_stack);
+	uint32_t python = vt_producer_stack(model, a), native = a->common->made->native_stack;
+	uint64_t hash = vt_hash_mix(a->common->kind, python != a->common->made->python_stack);
 
 	if (python < model->frames.python_tree.nr_stacks) {
 		if (!makers->of_python[python])
@@ -87,5 +87,5 @@ uint64_t vt_makers_of(struct vt_makers *makers, const struct vt_allocation *a)
 			makers->of_native[native] = hash_native(&model->frames, native);
 		hash = vt_hash_mix(hash, makers->of_native[native]);
 	}
-	return mix_text(hash, vt_model_text(model, a->made->node_class));
+	return mix_text(hash, vt_model_text(model, a->common->made->node_class));
 }

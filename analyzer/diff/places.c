@@ -29,7 +29,7 @@ static void find_place(struct vt_places *places, struct vt_entry *entry,
 	const struct vt_model *model = &side->analysis->model;
 	uint32_t ids[VT_FRAMES_MAX], stack = vt_producer_stack(model, a);
 	unsigned nr = vt_describe_visible(side->describe, stack, ids);
-	int way = stack == a->made->python_stack ? OF_FORWARD : OF_BACKWARD;
+	int way = stack == a->common->made->python_stack ? OF_FORWARD : OF_BACKWARD;
 
 	entry->place = entry->functions = vt_hash_mix(nr, (uint64_t)way);
 	for (unsigned i = 0; i < nr; i++) {
@@ -43,7 +43,7 @@ static void find_place(struct vt_places *places, struct vt_entry *entry,
 		entry->line = places->alignment.lines[entry->side][ids[0]];
 		return;
 	}
-	nr = vt_frames_native(&model->frames, a->made->native_stack, ids);
+	nr = vt_frames_native(&model->frames, a->common->made->native_stack, ids);
 	entry->place = vt_hash_mix(nr, OF_NATIVE);
 	for (unsigned i = 0; i < nr; i++)
 		entry->place =

@@ -20,7 +20,7 @@ static uint64_t segment_of(const struct vt_analysis *analysis, int device)
 	if (analysis->traces.are_misread || !settings->is_native)
 		return 0;
 	for (uint32_t i = 0; i < model->nr_segments; i++)
-		if (model->allocations[model->segments[i].allocation].device == device)
+		if (model->allocations[model->segments[i].allocation].common->device == device)
 			return settings->is_expandable ? vt_settings_granule(settings, 0)
 						       : settings->large_segment_bytes;
 	return 0;

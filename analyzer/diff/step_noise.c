@@ -28,7 +28,7 @@ static void add(struct pass *pass, const struct vt_moment *moment)
 	if (moment->what != VT_MOMENT_ALLOC && moment->what != VT_MOMENT_FREE)
 		return;
 	a = &pass->analysis->model.allocations[moment->index];
-	if (a->device != pass->device || !vt_allocation_is_owned(a))
+	if (a->common->device != pass->device || !vt_allocation_is_owned(a))
 		return;
 	asked = vt_changes_asked(&pass->analysis->traces, a);
 	pass->asked_bytes += moment->what == VT_MOMENT_ALLOC ? asked : -asked;

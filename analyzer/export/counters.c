@@ -130,10 +130,11 @@ static void change(struct playing *playing, const struct vt_moment *moment)
 {
 	struct vt_analysis *analysis = playing->counters->job->analysis;
 	const struct vt_allocation *a = &analysis->model.allocations[moment->index];
-	uint64_t bytes = moment->what == VT_MOMENT_ALLOC ? a->size_bytes : 0 - a->size_bytes;
+	uint64_t bytes =
+		moment->what == VT_MOMENT_ALLOC ? a->common->size_bytes : 0 - a->common->size_bytes;
 	uint32_t d = 0, first;
 
-	while (d < analysis->model.nr_devices && analysis->model.devices[d].id != a->device)
+	while (d < analysis->model.nr_devices && analysis->model.devices[d].id != a->common->device)
 		d++;
 	if (d == analysis->model.nr_devices)
 		return;

@@ -19,7 +19,8 @@ static int is_chosen_from(uint32_t allocation, const void *context)
 		&choosing->job->analysis->model.allocations[allocation];
 
 	return vt_allocation_is_owned(a) && a->event <= choosing->job->event &&
-	       vt_writer_has_device(choosing->job, a->device) && !choosing->is_kept[allocation];
+	       vt_writer_has_device(choosing->job, a->common->device) &&
+	       !choosing->is_kept[allocation];
 }
 
 /* The event after which most is allocated on a device. */
@@ -49,7 +50,7 @@ static uint32_t keep_live(struct vt_kept_blocks *kept, const struct choosing *ch
 	uint32_t nr = 0;
 
 	for (uint32_t i = 0; i < model->nr_allocations; i++)
-		if (model->allocations[i].device == device &&
+		if (model->allocations[i].common->device == device &&
 		    vt_allocation_is_live(&model->allocations[i], event) &&
 		    is_chosen_from(i, choosing)) {
 			kept->is_kept[i] = 1;

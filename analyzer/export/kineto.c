@@ -90,14 +90,17 @@ static void put_memory(struct tracing *t, const struct vt_moment *moment, uint32
 	int is_alloc = moment->what == VT_MOMENT_ALLOC;
 	FILE *out = t->job->out;
 
-	vt_chrome_trace_event(&t->trace, "i", is_alloc ? a->made->thread : a->freed->thread,
-			      is_alloc ? a->time_ns : a->freed_time_ns, "[memory]");
+	vt_chrome_trace_event(&t->trace, "i",
+			      is_alloc ? a->common->made->thread : a->common->freed->thread,
+			      is_alloc ? vt_model_made_ns(&analysis->model, a)
+				       : vt_model_freed_ns(&analysis->model, a),
+			      "[memory]");
 	fprintf(out,
 		",\"cat\":\"cpu_instant_event\",\"s\":\"t\",\"args\":{\"Total Reserved\":%" PRIu64
 		",\"Total Allocated\":%" PRIu64 ",\"Bytes\":%s%" PRIu64 ",\"Addr\":%" PRIu64
 		",\"Device Id\":%d,\"Device Type\":%d,\"Ev Idx\":%u,\"Owner\":",
-		totals->used_bytes, totals->allocated_bytes, is_alloc ? "" : "-", a->size_bytes,
-		a->address, a->device, DEVICE_TYPE_CUDA, number);
+		totals->used_bytes, totals->allocated_bytes, is_alloc ? "" : "-",
+		a->common->size_bytes, a->address, a->common->device, DEVICE_TYPE_CUDA, number);
 	vt_json_put_text(vt_attribution_owner(
 				 &analysis->attribution,
 				 vt_attribution_judge(&analysis->attribution, moment->index).owner),
@@ -118,7 +121,7 @@ static void put_device(struct tracing *t, int device, uint32_t done, uint32_t nr
 			return;
 		vt_timeline_add(timeline, moment, device, &totals);
 		if ((moment->what == VT_MOMENT_ALLOC || moment->what == VT_MOMENT_FREE) &&
-		    timeline->model->allocations[moment->index].device == device &&
+		    timeline->model->allocations[moment->index].common->device == device &&
 		    vt_kept_blocks_has(&t->kept, moment->index))
 			put_memory(t, moment, i, &totals);
 	}

@@ -71,7 +71,7 @@ static void put_events(struct vt_writer_job *job, FILE *out)
 		time_ns = time_ns > last_ns ? time_ns : last_ns + 1;
 		fprintf(out, "%s[%" PRId64 ", %d, %s%" PRIu64 ", %d]", last_ns < 0 ? "" : ", ",
 			time_ns, is_alloc ? CREATE : DESTROY, is_alloc ? "" : "-",
-			timeline->model->allocations[moment->index].size_bytes,
+			timeline->model->allocations[moment->index].common->size_bytes,
 			category_of(vt_attribution_owner(attribution, verdict.owner)));
 		last_ns = time_ns;
 	}

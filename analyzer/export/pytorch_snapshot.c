@@ -74,33 +74,35 @@ static void put_category(struct tracing *t, uint32_t index)
 static void put_alloc(struct tracing *t, uint32_t index)
 {
 	const struct vt_allocation *a = &t->timeline->model->allocations[index];
+	int64_t made_ns = vt_model_made_ns(t->timeline->model, a);
 
 	if (vt_allocation_is_driver(a))
-		put_range(t, VT_SNAPSHOT_segment_alloc, a->time_ns, a->made, a->address,
-			  a->size_bytes);
-	begin_event(t, VT_SNAPSHOT_alloc, a->time_ns, a->made);
+		put_range(t, VT_SNAPSHOT_segment_alloc, made_ns, a->common->made, a->address,
+			  a->common->size_bytes);
+	begin_event(t, VT_SNAPSHOT_alloc, made_ns, a->common->made);
 	vt_snapshot_number(&t->p, VT_SNAPSHOT_addr, a->address);
-	vt_snapshot_number(&t->p, VT_SNAPSHOT_size, a->size_bytes);
-	if (a->requested_bytes && a->requested_bytes != a->size_bytes)
-		vt_snapshot_number(&t->p, VT_SNAPSHOT_requested_size, a->requested_bytes);
+	vt_snapshot_number(&t->p, VT_SNAPSHOT_size, a->common->size_bytes);
+	if (a->common->requested_bytes && a->common->requested_bytes != a->common->size_bytes)
+		vt_snapshot_number(&t->p, VT_SNAPSHOT_requested_size, a->common->requested_bytes);
 	put_category(t, index);
-	vt_snapshot_forward(&t->p, a->made->forward_python_stack);
+	vt_snapshot_forward(&t->p, a->common->made->forward_python_stack);
 	vt_pickle_dict_end(&t->p.pickle);
 }
 
 static void put_free(struct tracing *t, uint32_t index)
 {
 	const struct vt_allocation *a = &t->timeline->model->allocations[index];
-	struct vt_caller freed = *a->freed;
+	int64_t freed_ns = vt_model_freed_ns(t->timeline->model, a);
+	struct vt_caller freed = *a->common->freed;
 
-	freed.stream = a->made->stream;
-	put_range(t, VT_SNAPSHOT_free_requested, a->freed_time_ns, &freed, a->address,
-		  a->size_bytes);
-	put_range(t, VT_SNAPSHOT_free_completed, a->freed_time_ns, &freed, a->address,
-		  a->size_bytes);
+	freed.stream = a->common->made->stream;
+	put_range(t, VT_SNAPSHOT_free_requested, freed_ns, &freed, a->address,
+		  a->common->size_bytes);
+	put_range(t, VT_SNAPSHOT_free_completed, freed_ns, &freed, a->address,
+		  a->common->size_bytes);
 	if (vt_allocation_is_driver(a))
-		put_range(t, VT_SNAPSHOT_segment_free, a->freed_time_ns, &freed, a->address,
-			  a->size_bytes);
+		put_range(t, VT_SNAPSHOT_segment_free, freed_ns, &freed, a->address,
+			  a->common->size_bytes);
 }
 
 /* Whether `next` continues where `bytes` from `first` on end. */
@@ -175,7 +177,7 @@ static int is_shown(const struct tracing *t, const struct vt_moment *moment, int
 	if (moment->what == VT_MOMENT_OUT_OF_MEMORY)
 		return model->ooms[moment->index].device == device;
 	return (moment->what == VT_MOMENT_ALLOC || moment->what == VT_MOMENT_FREE) &&
-	       model->allocations[moment->index].device == device &&
+	       model->allocations[moment->index].common->device == device &&
 	       vt_kept_blocks_has(&t->kept, moment->index);
 }
 

@@ -72,7 +72,7 @@ static void add_stack(struct adding *adding, const struct vt_allocation *a)
 	uint32_t ids[VT_FRAMES_MAX];
 	unsigned nr = vt_describe_visible(describe, stack, ids);
 
-	if (nr && stack != a->made->python_stack)
+	if (nr && stack != a->common->made->python_stack)
 		add_word(adding, "[backward]");
 	for (unsigned i = 0; i < nr; i++) {
 		const struct vt_code *code = vt_frames_code(frames, ids[i]);
@@ -81,7 +81,7 @@ static void add_stack(struct adding *adding, const struct vt_allocation *a)
 			  vt_describe_file(describe, code->file), frames->python[ids[i]].line);
 	}
 	if (!nr)
-		add_native(adding, a->made->native_stack);
+		add_native(adding, a->common->made->native_stack);
 }
 
 static void add_module(struct adding *adding, const struct vt_allocation *a, const char *owner)
@@ -103,11 +103,12 @@ static void add_block(struct adding *adding, uint32_t index)
 	struct vt_verdict verdict = vt_attribution_judge(&analysis->attribution, index);
 	const struct vt_span *span = vt_facts_span(&analysis->facts, a);
 	struct vt_export_site site = {
-		.device = a->device,
+		.device = a->common->device,
 		.owner = vt_attribution_owner(&analysis->attribution, verdict.owner),
 		.stage = span ? vt_evidence_stages[span->stage] : "",
 	};
-	struct vt_key key = { (uint64_t)a->device, verdict.owner, span ? span->stage + 1u : 0 };
+	struct vt_key key = { (uint64_t)a->common->device, verdict.owner,
+			      span ? span->stage + 1u : 0 };
 	const uint64_t *known;
 	char *path;
 
@@ -132,7 +133,7 @@ static void add_block(struct adding *adding, uint32_t index)
 		vt_vector_push(&adding->sites->sites, site);
 		known = vt_map_find(&adding->sites->known_sites, key);
 	}
-	adding->sites->sites.items[*known].bytes += a->size_bytes;
+	adding->sites->sites.items[*known].bytes += a->common->size_bytes;
 	adding->sites->sites.items[*known].blocks++;
 }
 
@@ -146,7 +147,7 @@ void vt_export_sites_init(struct vt_export_sites *sites, struct vt_writer_job *j
 		const struct vt_allocation *a = &model->allocations[i];
 
 		if (vt_allocation_is_owned(a) && vt_allocation_is_live(a, job->event) &&
-		    vt_writer_has_device(job, a->device))
+		    vt_writer_has_device(job, a->common->device))
 			add_block(&adding, i);
 	}
 	vt_vector_release(&adding.frames);

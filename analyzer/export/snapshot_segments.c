@@ -11,13 +11,13 @@ const struct vt_caller *vt_snapshot_maker(const struct vt_model *model, int64_t 
 				      model->allocations[i].event < event);
 
 	if (at < model->nr_allocations && model->allocations[at].event == event)
-		return model->allocations[at].made;
+		return model->allocations[at].common->made;
 	return &vt_caller_nobody;
 }
 
 static uint64_t requested_of(const struct vt_allocation *a)
 {
-	return a->requested_bytes ? a->requested_bytes : a->size_bytes;
+	return a->common->requested_bytes ? a->common->requested_bytes : a->common->size_bytes;
 }
 
 /* `a` NULL: a gap. */
@@ -31,7 +31,7 @@ static void put_block(struct vt_snapshot_pickle *p, struct vt_pickle_list *list,
 	vt_snapshot_number(p, VT_SNAPSHOT_requested_size, a ? requested_of(a) : 0);
 	vt_snapshot_choice(p, VT_SNAPSHOT_state,
 			   a ? VT_SNAPSHOT_active_allocated : VT_SNAPSHOT_inactive);
-	vt_snapshot_frames(p, a ? a->made : &vt_caller_nobody);
+	vt_snapshot_frames(p, a ? a->common->made : &vt_caller_nobody);
 	vt_pickle_dict_end(&p->pickle);
 }
 
@@ -133,17 +133,17 @@ static void put_alone(struct vt_snapshot_pickle *p, struct vt_pickle_list *segme
 		      const struct vt_allocation *a)
 {
 	struct head head = { .address = a->address,
-			     .total_bytes = a->size_bytes,
-			     .allocated_bytes = a->size_bytes,
+			     .total_bytes = a->common->size_bytes,
+			     .allocated_bytes = a->common->size_bytes,
 			     .requested_bytes = requested_of(a),
-			     .stream = a->made->stream,
-			     .maker = a->made };
+			     .stream = a->common->made->stream,
+			     .maker = a->common->made };
 	struct vt_pickle_list blocks;
 
 	vt_pickle_item(&p->pickle, segments);
-	put_head(p, a->device, &head);
+	put_head(p, a->common->device, &head);
 	vt_pickle_items(&p->pickle, &blocks);
-	put_block(p, &blocks, a->address, a->size_bytes, a);
+	put_block(p, &blocks, a->address, a->common->size_bytes, a);
 	vt_pickle_items_end(&p->pickle);
 	vt_pickle_dict_end(&p->pickle);
 }
@@ -159,7 +159,7 @@ void vt_snapshot_segments(struct vt_snapshot_pickle *p, struct vt_pickle_list *l
 	for (uint32_t i = 0; i < model->nr_allocations; i++) {
 		const struct vt_allocation *a = &model->allocations[i];
 
-		if (a->device == device && vt_allocation_is_owned(a) && !is_placed[i] &&
+		if (a->common->device == device && vt_allocation_is_owned(a) && !is_placed[i] &&
 		    vt_allocation_is_live(a, p->job->event))
 			put_alone(p, list, a);
 	}

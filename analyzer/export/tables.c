@@ -126,7 +126,8 @@ static void write_figures(struct writer *w, struct vt_csv *csv)
 /* The innermost line that is to be seen; NULL: there is none. */
 static const char *place_of(struct writer *w, const struct vt_allocation *a)
 {
-	struct vt_key key = { vt_producer_stack(&w->analysis.model, a), a->made->native_stack, 0 };
+	struct vt_key key = { vt_producer_stack(&w->analysis.model, a),
+			      a->common->made->native_stack, 0 };
 	const uint64_t *known = vt_map_find(&w->places, key);
 	struct vt_lines lines;
 	char *text;
@@ -164,15 +165,15 @@ static void write_allocation_row(struct writer *w, struct vt_csv *csv, uint32_t 
 		verdict = vt_attribution_judge(attribution, index);
 	vt_csv_number(csv, a->event);
 	number_or_null(csv, a->freed_event, is_freed);
-	vt_csv_number(csv, a->time_ns);
-	number_or_null(csv, a->freed_time_ns, is_freed);
+	vt_csv_number(csv, vt_model_made_ns(&w->analysis.model, a));
+	number_or_null(csv, vt_model_freed_ns(&w->analysis.model, a), is_freed);
 	vt_csv_text(csv, vt_blocks_kind(a));
-	vt_csv_number(csv, a->device);
+	vt_csv_number(csv, a->common->device);
 	vt_csv_number(csv, (int64_t)a->address);
-	vt_csv_number(csv, (int64_t)a->size_bytes);
-	number_or_null(csv, (int64_t)a->requested_bytes, a->requested_bytes != 0);
-	vt_csv_number(csv, (int64_t)a->made->stream);
-	vt_csv_number(csv, a->made->thread);
+	vt_csv_number(csv, (int64_t)a->common->size_bytes);
+	number_or_null(csv, (int64_t)a->common->requested_bytes, a->common->requested_bytes != 0);
+	vt_csv_number(csv, (int64_t)a->common->made->stream);
+	vt_csv_number(csv, a->common->made->thread);
 	vt_csv_number(csv, is_owned);
 	vt_csv_text(csv, is_owned ? vt_attribution_owner(attribution, verdict.owner) : NULL);
 	vt_csv_text(csv, is_owned ? vt_evidence_provenances[verdict.provenance] : NULL);

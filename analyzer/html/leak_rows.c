@@ -51,7 +51,7 @@ static void begin_row(const struct vt_leaks *leaks, const struct vt_leak *leak, 
 	fputs("\" data-line=\"", out);
 	vt_markup_text(out, lines.nr ? lines.text[0] : "");
 	fprintf(out, "\" data-device=\"%d\"><th scope=\"row\">",
-		model->allocations[leak->allocation].device);
+		model->allocations[leak->allocation].common->device);
 	vt_markup_text(out, owner);
 	vt_lines_free(&lines);
 }

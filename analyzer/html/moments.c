@@ -175,11 +175,11 @@ static size_t gather(struct vt_page_moments *moments, int is_kept)
 
 	for (uint32_t i = 0; i < model->nr_allocations; i++) {
 		const struct vt_allocation *a = &model->allocations[i];
-		const struct vt_device *device = vt_model_device(model, a->device);
+		const struct vt_device *device = vt_model_device(model, a->common->device);
 		const struct range *range = device ? &ranges[device - model->devices] : NULL;
 		size_t at;
 
-		if (!range || !range->nr || a->kind == VT_KIND_ADDRESS)
+		if (!range || !range->nr || a->common->kind == VT_KIND_ADDRESS)
 			continue;
 		at = vt_search_first(k, range->nr, range->first[k].event < a->event);
 		if (at == range->nr || range->first[at].event >= a->freed_event)

@@ -23,7 +23,7 @@ static void find_least(struct vt_page_rows *rows, const uint8_t *is_live,
 
 	for (uint32_t i = 0; i < model->nr_allocations; i++)
 		if (is_live[i] && !model->allocations[i].holds_blocks)
-			vt_vector_push(&sizes, model->allocations[i].size_bytes);
+			vt_vector_push(&sizes, model->allocations[i].common->size_bytes);
 	if (sizes.len > MOST_ROWS) {
 		qsort(sizes.items, sizes.len, sizeof(*sizes.items), compare_descending);
 		rows->least_bytes = sizes.items[MOST_ROWS - 1] + 1;
@@ -59,7 +59,7 @@ static void find_lifetimes(struct vt_page_rows *rows, uint8_t *marks, const stru
 
 static int is_row(const struct vt_page_rows *rows, const struct vt_allocation *a)
 {
-	return a->holds_blocks || a->size_bytes >= rows->least_bytes;
+	return a->holds_blocks || a->common->size_bytes >= rows->least_bytes;
 }
 
 /* Adds up what a moment has below the least size. */
@@ -72,7 +72,7 @@ static void add_rest(struct vt_page_rows *rows, uint32_t moment, struct vt_page_
 	for (size_t i = 0; i < at->live.len; i++) {
 		const struct vt_allocation *a = &analysis->model.allocations[at->live.items[i]];
 		struct vt_page_rest rest = { .moment = moment,
-					     .bytes = a->size_bytes,
+					     .bytes = a->common->size_bytes,
 					     .blocks = 1 };
 		struct vt_key key;
 		const uint64_t *found;

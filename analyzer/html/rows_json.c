@@ -71,11 +71,12 @@ static void fill(const struct vt_page_rows *rows, struct vt_page_stacks *stacks,
 	memset(row, 0, NR_FIELDS * sizeof(*row));
 	row[FIELD_EVENT] = a->event;
 	row[FIELD_FREED] = a->freed_event == VT_NEVER ? 0 : a->freed_event;
-	row[FIELD_US] = a->time_ns / 1000;
-	row[FIELD_FREED_US] = a->freed_event == VT_NEVER ? 0 : a->freed_time_ns / 1000;
-	row[FIELD_DEVICE] = a->device;
+	row[FIELD_US] = vt_model_made_ns(&analysis->model, a) / 1000;
+	row[FIELD_FREED_US] =
+		a->freed_event == VT_NEVER ? 0 : vt_model_freed_ns(&analysis->model, a) / 1000;
+	row[FIELD_DEVICE] = a->common->device;
 	row[FIELD_ADDRESS] = (int64_t)a->address;
-	row[FIELD_SIZE] = (int64_t)a->size_bytes;
+	row[FIELD_SIZE] = (int64_t)a->common->size_bytes;
 	row[FIELD_KIND] = vt_page_strings_number(stacks->strings, vt_blocks_kind(a));
 	row[FIELD_STEP] = span ? span->step : 0;
 	row[FIELD_LIFETIME] = rows->is_lifetime[i];

@@ -69,13 +69,13 @@ static struct most *find_most(struct vt_series *series)
 		if (moment->what != VT_MOMENT_ALLOC && moment->what != VT_MOMENT_FREE)
 			continue;
 		a = &timeline->model->allocations[moment->index];
-		d = device_index(series, a->device);
+		d = device_index(series, a->common->device);
 		if (d == UINT32_MAX || !vt_allocation_is_owned(a))
 			continue;
 		owner = vt_attribution_judge(attribution, moment->index).owner;
 		grow(&most[d], owner);
-		most[d].now[owner] += moment->what == VT_MOMENT_ALLOC ? a->size_bytes
-								      : 0 - a->size_bytes;
+		most[d].now[owner] += moment->what == VT_MOMENT_ALLOC ? a->common->size_bytes
+								      : 0 - a->common->size_bytes;
 		if (most[d].now[owner] > most[d].most[owner])
 			most[d].most[owner] = most[d].now[owner];
 	}
@@ -183,7 +183,8 @@ static void change(struct playing *playing, const struct vt_series *series,
 		   const struct vt_moment *moment, int64_t time_ns)
 {
 	const struct vt_allocation *a = &series->analysis->model.allocations[moment->index];
-	uint64_t bytes = moment->what == VT_MOMENT_ALLOC ? a->size_bytes : 0 - a->size_bytes;
+	uint64_t bytes =
+		moment->what == VT_MOMENT_ALLOC ? a->common->size_bytes : 0 - a->common->size_bytes;
 	struct vt_series_row row = { .event = moment->event,
 				     .time_ns = time_ns,
 				     .change_bytes = (int64_t)bytes,
@@ -290,7 +291,7 @@ static void play(struct vt_series *series, struct playing *all)
 		time_ns = now_ns > time_ns ? now_ns : time_ns;
 		if (moment->what == VT_MOMENT_ALLOC || moment->what == VT_MOMENT_FREE) {
 			uint32_t d = device_index(
-				series, timeline->model->allocations[moment->index].device);
+				series, timeline->model->allocations[moment->index].common->device);
 
 			if (d != UINT32_MAX)
 				change(&all[d], series, moment, time_ns);

@@ -91,7 +91,7 @@ static uint32_t add_python(struct vt_page_stacks *stacks, uint32_t stack, int is
 uint32_t vt_page_stacks_python(struct vt_page_stacks *stacks, const struct vt_allocation *a)
 {
 	uint32_t stack = vt_producer_stack(stacks->describe->model, a);
-	int is_backward = stack != a->made->python_stack;
+	int is_backward = stack != a->common->made->python_stack;
 	const struct vt_key key = { stack, (uint64_t)is_backward, 0 };
 	const uint64_t *found = vt_map_find(&stacks->python.leaves, key);
 	uint32_t node;
@@ -105,14 +105,14 @@ uint32_t vt_page_stacks_python(struct vt_page_stacks *stacks, const struct vt_al
 
 uint32_t vt_page_stacks_native(struct vt_page_stacks *stacks, const struct vt_allocation *a)
 {
-	const struct vt_key key = { a->made->native_stack, 0, 0 };
+	const struct vt_key key = { a->common->made->native_stack, 0, 0 };
 	const uint64_t *found = vt_map_find(&stacks->native.leaves, key);
 	struct vt_lines lines;
 	uint32_t node = 0;
 
 	if (found)
 		return (uint32_t)*found;
-	lines = vt_describe_native(stacks->describe, a->made->native_stack);
+	lines = vt_describe_native(stacks->describe, a->common->made->native_stack);
 	for (unsigned i = lines.nr; i-- > 0;)
 		node = child(&stacks->native, node,
 			     vt_page_strings_number(stacks->strings, lines.text[i]));

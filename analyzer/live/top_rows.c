@@ -160,14 +160,15 @@ static void print_place(const struct vt_top_rows *rows, const struct grown *grow
 {
 	const struct vt_describe *describe = &rows->describe;
 	struct vt_lines lines =
-		vt_describe_python(describe, grown->spot->first->made->python_stack);
+		vt_describe_python(describe, grown->spot->first->common->made->python_stack);
 	char bytes[VT_UNITS_MAX];
 	const char *text;
 	size_t len;
 
 	if (!lines.nr) {
 		vt_lines_free(&lines);
-		lines = vt_describe_native(describe, grown->spot->first->made->native_stack);
+		lines = vt_describe_native(describe,
+					   grown->spot->first->common->made->native_stack);
 	}
 	text = lines.nr ? lines.text[0] : "(no stack)";
 	len = strlen(text);

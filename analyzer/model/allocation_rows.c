@@ -35,7 +35,9 @@ struct part {
 	int64_t upto;
 	int64_t start_time_ns;
 	VT_VECTOR(struct vt_allocation) rows;
-	struct vt_callers callers; /* the part's own: no lock */
+	struct vt_allocation_times times;
+	struct vt_callers callers; /* the part's own, as the next: no lock */
+	struct vt_interned commons;
 	int rc;
 };
 
@@ -83,33 +85,45 @@ static const struct vt_caller *freer_at(struct vt_callers *callers, struct vt_st
 	return vt_callers_intern(callers, &caller);
 }
 
+static const struct vt_allocation_common *common_at(struct part *part, struct vt_stmt *stmt,
+						    int is_freed)
+{
+	const struct vt_allocation_common common = {
+		.size_bytes = (uint64_t)vt_stmt_int(stmt, 4),
+		.requested_bytes = (uint64_t)vt_stmt_int(stmt, 23),
+		.made = maker_at(&part->callers, stmt),
+		.freed = is_freed ? freer_at(&part->callers, stmt) : &vt_caller_nobody,
+		.device = (int16_t)vt_stmt_int(stmt, 2),
+		.kind = (uint8_t)vt_stmt_int(stmt, 1),
+	};
+	int is_new;
+
+	return vt_interned_add(&part->commons, &common, sizeof(common), sizeof(common), &is_new);
+}
+
 static void take(struct part *part, struct vt_stmt *stmt)
 {
+	int64_t time_ns = vt_stmt_int(stmt, 6) - part->start_time_ns;
+	int is_freed = !vt_stmt_is_null(stmt, 13);
 	struct vt_allocation *a;
 
 	vt_vector_reserve(&part->rows, part->rows.len + 1);
 	a = &part->rows.items[part->rows.len++];
 	memset(a, 0, sizeof(*a));
 	a->event = vt_allocation_event(vt_stmt_int(stmt, 0));
-	a->kind = (uint8_t)vt_stmt_int(stmt, 1);
-	a->device = (int16_t)vt_stmt_int(stmt, 2);
 	a->address = (uint64_t)vt_stmt_int(stmt, 3);
-	a->size_bytes = (uint64_t)vt_stmt_int(stmt, 4);
-	a->time_ns = vt_stmt_int(stmt, 6) - part->start_time_ns;
 	a->node_sequence = sequence_at(stmt, 11);
 	a->forward_sequence = sequence_at(stmt, 12);
-	a->requested_bytes = (uint64_t)vt_stmt_int(stmt, 23);
-	a->made = maker_at(&part->callers, stmt);
-	a->freed = &vt_caller_nobody;
-	a->container = VT_NO_INDEX;
+	a->common = common_at(part, stmt, is_freed);
+	a->container = VT_NO_CONTAINER;
 	a->freed_event = (uint32_t)VT_NEVER;
 	a->freed_node_sequence = (uint32_t)VT_NO_SEQUENCE;
-	if (vt_stmt_is_null(stmt, 13))
-		return;
-	a->freed_event = vt_allocation_event(vt_stmt_int(stmt, 13));
-	a->freed_time_ns = vt_stmt_int(stmt, 14) - part->start_time_ns;
-	a->freed_node_sequence = sequence_at(stmt, 20);
-	a->freed = freer_at(&part->callers, stmt);
+	if (is_freed) {
+		a->freed_event = vt_allocation_event(vt_stmt_int(stmt, 13));
+		a->freed_node_sequence = sequence_at(stmt, 20);
+	}
+	vt_allocation_times_add(&part->times, time_ns,
+				is_freed ? vt_stmt_int(stmt, 14) - part->start_time_ns : time_ns);
 }
 
 static void read_part(void *context, size_t number)
@@ -190,6 +204,8 @@ static int join(struct vt_allocation_rows *rows, struct part *parts, unsigned nr
 	rows->items = vt_xrealloc(parts[0].rows.items, (nr_rows + 1) * sizeof(*rows->items));
 	for (unsigned i = 0; i < nr; i++) {
 		vt_callers_adopt(&rows->callers, &parts[i].callers);
+		vt_interned_adopt(&rows->commons, &parts[i].commons);
+		vt_allocation_times_append(&rows->times, &parts[i].times);
 		rows->nr += (uint32_t)parts[i].rows.len;
 		if (!i)
 			continue;

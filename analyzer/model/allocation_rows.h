@@ -8,6 +8,7 @@
 
 #include "analyzer/base/diag.h"
 #include "analyzer/database/db.h"
+#include "analyzer/model/allocation_times.h"
 #include "analyzer/model/callers.h"
 
 /*
@@ -21,25 +22,35 @@
 /* Of one table: a moment of the timeline has 29 bits for the row. */
 #define VT_MOST_ROWS   ((1u << 29) - 1)
 
-/* Packed: there are millions of them, and most passes over them read all. */
-struct __attribute__((packed, aligned(4))) vt_allocation {
-	uint32_t event;
-	uint32_t freed_event; /* VT_NEVER: not freed while recorded */
-	int64_t time_ns;      /* since the start of the recording */
-	int64_t freed_time_ns;
-	uint64_t address;
+/* No driver allocation; an index of one has 29 bits. */
+#define VT_NO_CONTAINER VT_MOST_ROWS
+
+/*
+ * What an allocation has in common with others: a program that runs in steps repeats it, so it is
+ * kept once.
+ */
+struct vt_allocation_common {
 	uint64_t size_bytes;
-	uint64_t requested_bytes; /* blocks: before rounding; 0: not known */
+	uint64_t requested_bytes;      /* blocks: before rounding; 0: not known */
 	const struct vt_caller *made;  /* never NULL, as the next */
 	const struct vt_caller *freed; /* vt_caller_nobody: not freed while recorded */
-	uint32_t node_sequence;        /* VT_NO_SEQUENCE where there is none */
+	int32_t device;
+	uint32_t kind; /* enum vt_kind */
+};
+
+/* There are millions of them, and most passes over them read all. */
+struct vt_allocation {
+	uint32_t event;
+	uint32_t freed_event; /* VT_NEVER: not freed while recorded */
+	uint64_t address;
+	const struct vt_allocation_common *common; /* never NULL */
+	uint32_t node_sequence;                    /* VT_NO_SEQUENCE where there is none */
 	uint32_t forward_sequence;
 	uint32_t freed_node_sequence;
-	uint32_t container; /* blocks: index of the driver allocation it lies in, or VT_NO_INDEX */
-	int16_t device;
-	uint8_t kind;         /* enum vt_kind */
-	uint8_t holds_blocks; /* a framework's allocator cut this one into blocks at some time */
+	uint32_t container : 29;   /* blocks: index of the driver allocation it lies in */
+	uint32_t holds_blocks : 1; /* a framework's allocator cut this one into blocks */
 };
+_Static_assert(sizeof(struct vt_allocation) == 40, "struct vt_allocation has holes");
 
 /* A number of an event as a row has it; what only a damaged file has becomes the nearest. */
 static inline uint32_t vt_allocation_event(int64_t event)
@@ -57,7 +68,9 @@ static inline uint32_t vt_allocation_sequence(int64_t sequence)
 struct vt_allocation_rows {
 	struct vt_allocation *items; /* free() */
 	uint32_t nr;
-	struct vt_callers callers; /* of the rows; vt_callers_release() */
+	struct vt_allocation_times times; /* of the rows; vt_allocation_times_release() */
+	struct vt_callers callers;        /* of the rows; vt_callers_release() */
+	struct vt_interned commons;       /* of the rows; vt_interned_release() */
 };
 
 /*

@@ -199,7 +199,7 @@ static void ask_block(struct vt_model *model, struct witness *witnesses, uint32_
 {
 	const struct vt_segment *segment = vt_segments_find(model, allocation);
 	struct witness *witness = segment ? &witnesses[segment - model->segments] : NULL;
-	uint32_t capture = capture_at(model, block->event, block->made->thread);
+	uint32_t capture = capture_at(model, block->event, block->common->made->thread);
 
 	if (!witness)
 		return;
@@ -216,7 +216,7 @@ static void ask_blocks(struct vt_model *model, struct witness *witnesses)
 	for (uint32_t i = 0; i < model->nr_allocations; i++) {
 		const struct vt_allocation *a = &model->allocations[i];
 
-		if (a->kind == VT_KIND_BLOCK && a->container != VT_NO_INDEX)
+		if (a->common->kind == VT_KIND_BLOCK && a->container != VT_NO_CONTAINER)
 			ask_block(model, witnesses, a->container, a);
 	}
 	for (uint32_t i = 0; i < model->nr_spills; i++)

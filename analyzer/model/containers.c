@@ -91,7 +91,7 @@ static void place_block(struct vt_model *model, const struct ranges *ranges, spi
 			uint32_t index)
 {
 	struct vt_allocation *block = &model->allocations[index];
-	const uint64_t block_end = block->address + block->size_bytes;
+	const uint64_t block_end = block->address + block->common->size_bytes;
 	size_t at = first_ending_after(ranges, block->address);
 
 	for (; at < ranges->sorted.len; at++) {
@@ -114,12 +114,12 @@ static void start_allocation(struct vt_model *model, struct ranges *ranges, stru
 {
 	const struct vt_allocation *a = &model->allocations[index];
 
-	if (a->kind == VT_KIND_BLOCK)
+	if (a->common->kind == VT_KIND_BLOCK)
 		place_block(model, ranges, spills, index);
-	else if (a->kind == VT_KIND_VMM)
+	else if (a->common->kind == VT_KIND_VMM)
 		vt_vector_push(&handles->alive, index);
-	else if (vt_allocation_is_driver(a) && a->kind != VT_KIND_ARRAY)
-		insert(ranges, a->address, a->size_bytes, index);
+	else if (vt_allocation_is_driver(a) && a->common->kind != VT_KIND_ARRAY)
+		insert(ranges, a->address, a->common->size_bytes, index);
 }
 
 static void end_allocation(const struct vt_model *model, struct ranges *ranges,
@@ -127,10 +127,11 @@ static void end_allocation(const struct vt_model *model, struct ranges *ranges,
 {
 	const struct vt_allocation *a = &model->allocations[index];
 
-	if (a->kind == VT_KIND_VMM)
+	if (a->common->kind == VT_KIND_VMM)
 		drop_handle(handles, index);
-	else if (a->kind != VT_KIND_BLOCK && a->kind != VT_KIND_ARRAY && vt_allocation_is_driver(a))
-		erase(ranges, a->address, a->address + a->size_bytes);
+	else if (a->common->kind != VT_KIND_BLOCK && a->common->kind != VT_KIND_ARRAY &&
+		 vt_allocation_is_driver(a))
+		erase(ranges, a->address, a->address + a->common->size_bytes);
 }
 
 static void map_or_unmap(const struct vt_model *model, struct ranges *ranges,

@@ -120,7 +120,7 @@ static void add_file(void *context, const char *name, const char *text)
 static struct run *begin_run(struct adding *a, uint32_t file, const struct vt_allocation *first)
 {
 	struct run run = { .file = file,
-			   .thread = first->made->thread,
+			   .thread = first->common->made->thread,
 			   .first_memory = (uint32_t)a->memories.len,
 			   .first_event = first->event,
 			   .last_event = first->event,
@@ -138,8 +138,8 @@ static struct run *begin_run(struct adding *a, uint32_t file, const struct vt_al
 /* Whether a line has made its buffer; what the driver gave for it came before that. */
 static int is_taken(const struct adding *a, uint32_t index, const struct vt_allocation *made)
 {
-	return index != VT_NO_INDEX &&
-	       (a->allocations[index].kind == VT_KIND_BLOCK || made->kind != VT_KIND_BLOCK);
+	return index != VT_NO_INDEX && (a->allocations[index].common->kind == VT_KIND_BLOCK ||
+					made->common->kind != VT_KIND_BLOCK);
 }
 
 /* A line that makes memory for the second time begins a run. */
@@ -147,7 +147,7 @@ static void take_allocation(struct adding *a, uint32_t index)
 {
 	const struct vt_allocation *made = &a->allocations[index];
 	const uint64_t *current, *memory;
-	uint32_t line, file = find_place(a, made->made->python_stack, &line);
+	uint32_t line, file = find_place(a, made->common->made->python_stack, &line);
 	struct run *run;
 
 	if (file == VT_NO_INDEX)
@@ -155,7 +155,7 @@ static void take_allocation(struct adding *a, uint32_t index)
 	memory = vt_map_find(&a->memory_at, memory_key(file, line, 0, 0));
 	if (!memory)
 		return;
-	current = vt_map_find(&a->current, (struct vt_key){ file, made->made->thread, 0 });
+	current = vt_map_find(&a->current, (struct vt_key){ file, made->common->made->thread, 0 });
 	run = current ? &a->runs.items[*current] : NULL;
 	if (!run || is_taken(a, a->memories.items[run->first_memory + *memory], made))
 		run = begin_run(a, file, made);
@@ -316,8 +316,8 @@ static void push_launch(struct adding *a, const struct launch *l)
 		.thread = run->thread,
 		.parent = VT_NO_INDEX,
 		.name = file->names[l->kernel],
-		.node_class = first->made->node_class,
-		.forward_python_stack = first->made->forward_python_stack,
+		.node_class = first->common->made->node_class,
+		.forward_python_stack = first->common->made->forward_python_stack,
 		.first_tensor = (uint32_t)a->tensors.len,
 	};
 

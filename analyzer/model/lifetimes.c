@@ -14,7 +14,7 @@ double vt_lifetimes_area(const struct vt_model *model, const struct vt_allocatio
 {
 	int64_t end = a->freed_event == VT_NEVER ? model->last_event + 1 : a->freed_event;
 
-	return (double)a->size_bytes * (double)(end - a->event);
+	return (double)a->common->size_bytes * (double)(end - a->event);
 }
 
 static unsigned class_of(double area)

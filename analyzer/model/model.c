@@ -292,7 +292,9 @@ static int load_allocations(struct vt_model *model, struct vt_diag *diag)
 
 	model->allocations = rows.items;
 	model->nr_allocations = rows.nr;
+	model->times = rows.times;
 	model->callers = rows.callers;
+	model->commons = rows.commons;
 	return rc;
 }
 
@@ -363,7 +365,9 @@ void vt_model_release(struct vt_model *model)
 	vt_folded_release(&model->folded);
 	free(model->roundings);
 	free(model->allocations);
+	vt_allocation_times_release(&model->times);
 	vt_callers_release(&model->callers);
+	vt_interned_release(&model->commons);
 	vt_operator_calls_release(&model->calls);
 	free(model->segments);
 	free(model->spills);
@@ -372,6 +376,16 @@ void vt_model_release(struct vt_model *model)
 	vt_frames_release(&model->frames);
 	vt_string_table_release(&model->strings);
 	memset(model, 0, sizeof(*model));
+}
+
+int64_t vt_model_made_ns(const struct vt_model *model, const struct vt_allocation *a)
+{
+	return vt_allocation_times_made(&model->times, (uint32_t)(a - model->allocations));
+}
+
+int64_t vt_model_freed_ns(const struct vt_model *model, const struct vt_allocation *a)
+{
+	return vt_allocation_times_freed(&model->times, (uint32_t)(a - model->allocations));
 }
 
 const struct vt_device *vt_model_device(const struct vt_model *model, int device)

@@ -179,7 +179,9 @@ struct vt_model {
 	struct vt_frames frames;
 	struct vt_allocation *allocations;
 	uint32_t nr_allocations;
-	struct vt_callers callers; /* of the allocations */
+	struct vt_allocation_times times; /* of the allocations, as the next two */
+	struct vt_callers callers;
+	struct vt_interned commons;
 	struct vt_operator_calls calls;
 	struct vt_other_event *events;
 	uint32_t nr_events;
@@ -220,10 +222,13 @@ struct vt_model {
 int vt_model_load(struct vt_model *model, struct vt_db *db, struct vt_diag *diag);
 void vt_model_release(struct vt_model *model);
 
-const struct vt_device *vt_model_device(const struct vt_model *model,
-					int device);                           /* NULL: unknown */
-const struct vt_peak *vt_model_peak(const struct vt_model *model, int device); /* NULL: none */
-const char *vt_model_text(const struct vt_model *model, uint32_t string);      /* or NULL */
+/* When an allocation of the model was made, and freed if it was; since the recording's start. */
+int64_t vt_model_made_ns(const struct vt_model *model, const struct vt_allocation *a);
+int64_t vt_model_freed_ns(const struct vt_model *model, const struct vt_allocation *a);
+/* NULL: unknown, none. */
+const struct vt_device *vt_model_device(const struct vt_model *model, int device);
+const struct vt_peak *vt_model_peak(const struct vt_model *model, int device);
+const char *vt_model_text(const struct vt_model *model, uint32_t string);
 
 static inline int vt_allocation_is_live(const struct vt_allocation *a, int64_t event)
 {
@@ -233,13 +238,13 @@ static inline int vt_allocation_is_live(const struct vt_allocation *a, int64_t e
 /* Device memory that the driver counts as used by this process. */
 static inline int vt_allocation_is_driver(const struct vt_allocation *a)
 {
-	return vt_kind_is_driver(a->kind);
+	return vt_kind_is_driver(a->common->kind);
 }
 
 /* What gets an owner: blocks, and driver memory that no framework's allocator cuts into blocks. */
 static inline int vt_allocation_is_owned(const struct vt_allocation *a)
 {
-	return a->kind == VT_KIND_BLOCK || (vt_allocation_is_driver(a) && !a->holds_blocks);
+	return a->common->kind == VT_KIND_BLOCK || (vt_allocation_is_driver(a) && !a->holds_blocks);
 }
 
 #endif

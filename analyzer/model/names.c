@@ -77,7 +77,7 @@ static void find_places(struct places *places, const struct vt_model *model)
 
 		if (!vt_allocation_is_owned(a))
 			continue;
-		place = vt_map_find(&places->numbers, place_of(a->device, a->address));
+		place = vt_map_find(&places->numbers, place_of(a->common->device, a->address));
 		if (place) {
 			vt_vector_push(&found, ((struct found){ i, (uint32_t)*place }));
 			places->first[*place + 2]++;
@@ -127,8 +127,8 @@ static uint32_t find_allocation(const struct places *places, const struct vt_mod
 	for (uint32_t i = 0; i < places->nr_driver; i++) {
 		const struct vt_allocation *a = &model->allocations[places->driver[i]];
 
-		if (a->device == tensor->device && tensor->address >= a->address &&
-		    tensor->address - a->address < a->size_bytes &&
+		if (a->common->device == tensor->device && tensor->address >= a->address &&
+		    tensor->address - a->address < a->common->size_bytes &&
 		    vt_allocation_is_live(a, tensor->event))
 			return places->driver[i];
 	}

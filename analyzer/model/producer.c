@@ -43,8 +43,8 @@ static struct vt_producer choose(const struct vt_model *model, uint32_t node_cla
 
 struct vt_producer vt_producer_of(const struct vt_model *model, const struct vt_allocation *a)
 {
-	return choose(model, a->made->node_class, a->made->python_stack,
-		      a->made->forward_python_stack, a->made->native_stack);
+	return choose(model, a->common->made->node_class, a->common->made->python_stack,
+		      a->common->made->forward_python_stack, a->common->made->native_stack);
 }
 
 struct vt_producer vt_producer_of_failed(const struct vt_model *model,

@@ -44,13 +44,13 @@ static void list_changes(const struct vt_model *model, int device, struct change
 {
 	for (uint32_t i = 0; i < model->nr_allocations; i++) {
 		const struct vt_allocation *a = &model->allocations[i];
-		struct change change = { a->time_ns, (int64_t)a->size_bytes,
-					 a->kind == VT_KIND_SEGMENT ? a->address : 0 };
+		struct change change = { vt_model_made_ns(model, a), (int64_t)a->common->size_bytes,
+					 a->common->kind == VT_KIND_SEGMENT ? a->address : 0 };
 
-		if (a->device != device || !vt_allocation_is_driver(a))
+		if (a->common->device != device || !vt_allocation_is_driver(a))
 			continue;
 		vt_vector_push(changes, change);
-		change.time_ns = a->freed_time_ns;
+		change.time_ns = vt_model_freed_ns(model, a);
 		change.bytes = -change.bytes;
 		if (a->freed_event != VT_NEVER)
 			vt_vector_push(changes, change);

@@ -38,6 +38,6 @@ void vt_segments_hold(const struct vt_model *model, uint64_t *held, uint32_t blo
 		spilled += model->spills[i].bytes;
 		add(model, held, model->spills[i].segment, model->spills[i].bytes);
 	}
-	if (a->container != VT_NO_INDEX && spilled < a->size_bytes)
-		add(model, held, a->container, a->size_bytes - spilled);
+	if (a->container != VT_NO_CONTAINER && spilled < a->common->size_bytes)
+		add(model, held, a->container, a->common->size_bytes - spilled);
 }

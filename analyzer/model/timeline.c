@@ -138,9 +138,9 @@ int64_t vt_timeline_moment_time(const struct vt_timeline *timeline, const struct
 
 	switch (moment->what) {
 	case VT_MOMENT_FREE:
-		return model->allocations[moment->index].freed_time_ns;
+		return vt_allocation_times_freed(&model->times, moment->index);
 	case VT_MOMENT_ALLOC:
-		return model->allocations[moment->index].time_ns;
+		return vt_allocation_times_made(&model->times, moment->index);
 	case VT_MOMENT_MARK:
 		return model->marks[moment->index].time_ns;
 	case VT_MOMENT_OUT_OF_MEMORY:
@@ -180,11 +180,11 @@ void vt_timeline_add(const struct vt_timeline *timeline, const struct vt_moment 
 	if (moment->what != VT_MOMENT_ALLOC && moment->what != VT_MOMENT_FREE)
 		return;
 	a = &timeline->model->allocations[moment->index];
-	if (a->device != device)
+	if (a->common->device != device)
 		return;
 	sign = moment->what == VT_MOMENT_ALLOC ? 1 : (uint64_t)-1;
 	if (vt_allocation_is_driver(a))
-		totals->used_bytes += sign * a->size_bytes;
+		totals->used_bytes += sign * a->common->size_bytes;
 	if (vt_allocation_is_owned(a))
-		totals->allocated_bytes += sign * a->size_bytes;
+		totals->allocated_bytes += sign * a->common->size_bytes;
 }

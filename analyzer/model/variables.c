@@ -67,8 +67,10 @@ static struct vt_key site_of(const struct vt_names *names, uint32_t allocation)
 	const struct vt_allocation *a = &names->model->allocations[allocation];
 
 	/* A block may be larger than asked for, as what a split would leave is too small. */
-	return (struct vt_key){ .a = a->made->python_stack, .b = a->made->native_stack,
-				.c = a->requested_bytes ? a->requested_bytes : a->size_bytes };
+	return (struct vt_key){ .a = a->common->made->python_stack,
+				.b = a->common->made->native_stack,
+				.c = a->common->requested_bytes ? a->common->requested_bytes
+								: a->common->size_bytes };
 }
 
 /* The value of a site: its row, and whether each of its tensors has a separate variable. */

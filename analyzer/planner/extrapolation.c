@@ -15,7 +15,7 @@
 
 static double was_bytes(const struct vt_extrapolation *x, uint32_t allocation)
 {
-	return (double)x->analysis->model.allocations[allocation].size_bytes;
+	return (double)x->analysis->model.allocations[allocation].common->size_bytes;
 }
 
 static double in_blocks(double bytes)
@@ -27,10 +27,11 @@ static double in_blocks(double bytes)
 static double bytes_of(const struct vt_extrapolation *x, uint32_t allocation)
 {
 	const struct vt_allocation *a = &x->analysis->model.allocations[allocation];
-	double asked = (double)(a->requested_bytes ? a->requested_bytes : a->size_bytes);
+	double asked = (double)(a->common->requested_bytes ? a->common->requested_bytes
+							   : a->common->size_bytes);
 	double scaled = ceil(asked * vt_scalings_factor(&x->scalings, allocation, x->is));
 
-	return in_blocks(scaled) + (double)a->size_bytes - in_blocks(asked);
+	return in_blocks(scaled) + (double)a->common->size_bytes - in_blocks(asked);
 }
 
 /* --- over the whole run ----------------------------------------------------------------------- */
@@ -44,7 +45,7 @@ static void change(struct vt_extrapolation *x, struct walk *walk, uint32_t alloc
 {
 	const struct vt_allocation *a = &x->analysis->model.allocations[allocation];
 
-	if (!vt_allocation_is_owned(a) || a->device != x->device->id)
+	if (!vt_allocation_is_owned(a) || a->common->device != x->device->id)
 		return;
 	walk->was += sign * was_bytes(x, allocation);
 	walk->is += sign * bytes_of(x, allocation);
@@ -121,7 +122,8 @@ static void add_rows(struct vt_extrapolation *x, const struct walk *walk)
 		int is = vt_allocation_is_live(a, walk->is_peak);
 		struct vt_extrapolation_row *row;
 
-		if (!vt_allocation_is_owned(a) || a->device != x->device->id || (!was && !is))
+		if (!vt_allocation_is_owned(a) || a->common->device != x->device->id ||
+		    (!was && !is))
 			continue;
 		row = row_of(x, vt_attribution_owner(attribution,
 						     vt_attribution_judge(attribution, i).owner),

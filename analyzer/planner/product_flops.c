@@ -90,7 +90,8 @@ static double flops_of(const struct vt_facts *facts, const uint8_t *is_cast,
 			const struct vt_allocation *a = &model->allocations[tensor->allocation];
 
 			*allocation = tensor->allocation;
-			result = (double)(a->requested_bytes ? a->requested_bytes : a->size_bytes);
+			result = (double)(a->common->requested_bytes ? a->common->requested_bytes
+								     : a->common->size_bytes);
 		} else if (named && elements_of(vt_model_text(model, named->shape),
 						product->is_by_row, &outputs) > 0) {
 			weight = named;

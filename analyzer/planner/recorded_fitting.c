@@ -37,7 +37,7 @@ static double saved_bytes(const struct walk *walk, uint32_t layer)
 	uint64_t input = l->output_bytes;
 
 	if (!input)
-		input = walk->fitting->analysis->model.allocations[l->input].size_bytes;
+		input = walk->fitting->analysis->model.allocations[l->input].common->size_bytes;
 	return l->bytes > input ? (double)(l->bytes - input) : 0;
 }
 

@@ -186,7 +186,7 @@ struct vt_piece *vt_follow_place(const struct vt_follow *follow, const struct vt
 	struct vt_piece *piece = vt_follow_at(follow, block->address);
 
 	return piece && !piece->is_allocated && piece->is_mapped &&
-			       piece->size_bytes >= block->size_bytes
+			       piece->size_bytes >= block->common->size_bytes
 		       ? piece
 		       : NULL;
 }
@@ -199,10 +199,10 @@ static void take(struct vt_follow *follow, const struct vt_trace_step *step)
 	if (!piece)
 		return;
 	vt_pools_remove(piece);
-	if (piece->size_bytes > block->size_bytes) {
+	if (piece->size_bytes > block->common->size_bytes) {
 		struct vt_piece *rest = piece;
 
-		piece = vt_pools_split(&follow->pools, rest, block->size_bytes);
+		piece = vt_pools_split(&follow->pools, rest, block->common->size_bytes);
 		index_piece(follow, rest);
 		vt_pools_insert(rest);
 	}

@@ -229,7 +229,7 @@ static void take(struct player *player, const struct vt_trace_step *step)
 	if (!player->options->is_compared)
 		return;
 	player->replay->nr_blocks++;
-	if (piece->address != block->address || piece->size_bytes != block->size_bytes)
+	if (piece->address != block->address || piece->size_bytes != block->common->size_bytes)
 		differ(player, &player->replay->nr_blocks_elsewhere, step->event);
 }
 

@@ -32,7 +32,7 @@ struct gathering {
 /* Whether a block needs no guess: its request was recorded, or is what no tail was added to. */
 static int is_recorded(const struct vt_allocation *block)
 {
-	return block->requested_bytes || block->size_bytes == vt_settings_least();
+	return block->common->requested_bytes || block->common->size_bytes == vt_settings_least();
 }
 
 static int are_all_recorded(const struct vt_trace *trace)
@@ -46,8 +46,9 @@ static int are_all_recorded(const struct vt_trace *trace)
 
 static uint64_t place_of(const struct vt_allocation *block)
 {
-	return ((uint64_t)block->made->native_stack << 32 | block->made->python_stack) ^
-	       (uint64_t)block->made->node_class << 24;
+	return ((uint64_t)block->common->made->native_stack << 32 |
+		block->common->made->python_stack) ^
+	       (uint64_t)block->common->made->node_class << 24;
 }
 
 /* The longest tail that the allocator would have left on this block. */
@@ -71,10 +72,11 @@ static uint64_t largest_below(const struct vt_follow *follow, const struct vt_tr
 
 	if (step->op != VT_TRACE_TAKE || step->segment == VT_NO_INDEX)
 		return 0;
-	below = vt_free_set_before(&vt_pools_half((struct vt_pools *)&follow->pools, 0,
-						  trace->segments.items[step->segment].is_small)
-					    ->free,
-				   0, trace->model->allocations[step->allocation].size_bytes, 0);
+	below = vt_free_set_before(
+		&vt_pools_half((struct vt_pools *)&follow->pools, 0,
+			       trace->segments.items[step->segment].is_small)
+			 ->free,
+		0, trace->model->allocations[step->allocation].common->size_bytes, 0);
 	return below ? below->size_bytes : 0;
 }
 
@@ -100,13 +102,14 @@ static struct take look_at(const struct vt_follow *follow, const struct vt_trace
 	struct take take = {
 		.place = place_of(block),
 		.step = (uint32_t)(step - trace->steps.items),
-		.bytes = block->size_bytes,
-		.least_bytes = block->size_bytes,
+		.bytes = block->common->size_bytes,
+		.least_bytes = block->common->size_bytes,
 	};
 
 	if (is_recorded(block))
 		take.seen_bytes = vt_settings_round(&trace->settings, vt_trace_bytes(trace, step));
-	else if (piece && step->segment != VT_NO_INDEX && piece->size_bytes == block->size_bytes)
+	else if (piece && step->segment != VT_NO_INDEX &&
+		 piece->size_bytes == block->common->size_bytes)
 		take.least_bytes = least_request(
 			piece, longest_tail(trace, piece, vt_follow_is_new(follow, step)), below);
 	return take;

@@ -46,7 +46,7 @@ static void take_block(struct vt_reservations *found, const struct vt_allocation
 	if (!at)
 		return;
 	at->has_blocks = 1;
-	at->device = block->device;
+	at->device = block->common->device;
 }
 
 void vt_reservations_find(struct vt_reservations *found, const struct vt_timeline *timeline)
@@ -59,7 +59,7 @@ void vt_reservations_find(struct vt_reservations *found, const struct vt_timelin
 		if (moment->what == VT_MOMENT_OTHER)
 			take_event(found, &model->events[moment->index]);
 		else if (found->len && moment->what == VT_MOMENT_ALLOC &&
-			 model->allocations[moment->index].kind == VT_KIND_BLOCK)
+			 model->allocations[moment->index].common->kind == VT_KIND_BLOCK)
 			take_block(found, &model->allocations[moment->index]);
 	}
 }

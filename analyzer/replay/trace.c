@@ -95,8 +95,8 @@ static void note_given(struct reading *reading, int64_t event, const struct vt_a
 		reading->cause = VT_CAUSE_UNKNOWN;
 	}
 	if (a && reading->cause == VT_CAUSE_UNKNOWN)
-		reading->cause = vt_causes_find(reading->model, a->freed->native_stack,
-						a->freed->python_stack);
+		reading->cause = vt_causes_find(reading->model, a->common->freed->native_stack,
+						a->common->freed->python_stack);
 }
 
 static uint32_t add_segment(struct vt_trace *trace, struct vt_trace_segment segment)
@@ -129,16 +129,16 @@ static void take_segment(struct reading *reading, uint32_t index)
 	struct vt_trace *trace = reading->trace;
 	uint32_t number = add_segment(
 		trace, (struct vt_trace_segment){
-			      .address = a->address,
-			      .size_bytes = a->size_bytes,
-			      .taken_event = a->event,
-			      .is_small = (uint8_t)is_small_segment(trace, a->size_bytes),
-		      });
+			       .address = a->address,
+			       .size_bytes = a->common->size_bytes,
+			       .taken_event = a->event,
+			       .is_small = (uint8_t)is_small_segment(trace, a->common->size_bytes),
+		       });
 
 	join_pool(reading, &trace->segments.items[number], index);
 	put(&reading->segments, index, number);
-	add_change(reading, (struct vt_trace_change){ a->event, a->address, a->size_bytes, number,
-						     VT_SEGMENT_TAKE });
+	add_change(reading, (struct vt_trace_change){ a->event, a->address, a->common->size_bytes,
+						      number, VT_SEGMENT_TAKE });
 }
 
 static void give_segment(struct reading *reading, uint32_t index)
@@ -150,8 +150,9 @@ static void give_segment(struct reading *reading, uint32_t index)
 		return;
 	note_given(reading, a->freed_event, a);
 	reading->trace->segments.items[number].given_event = a->freed_event;
-	add_change(reading, (struct vt_trace_change){ a->freed_event, a->address, a->size_bytes,
-						     number, VT_SEGMENT_GIVE_BACK });
+	add_change(reading,
+		   (struct vt_trace_change){ a->freed_event, a->address, a->common->size_bytes,
+					     number, VT_SEGMENT_GIVE_BACK });
 }
 
 /* The expandable segment of this device around an address, NULL where it is none. */
@@ -232,8 +233,8 @@ static uint32_t segment_of_block(struct reading *reading, const struct vt_alloca
 {
 	const struct vt_reservation *r;
 
-	if (block->container != VT_NO_INDEX &&
-	    reading->model->allocations[block->container].kind == VT_KIND_SEGMENT)
+	if (block->container != VT_NO_CONTAINER &&
+	    reading->model->allocations[block->container].common->kind == VT_KIND_SEGMENT)
 		return get(&reading->segments, block->container);
 	r = run_at(reading, block->address, block->event);
 	return r ? r->segment : VT_NO_INDEX;
@@ -262,7 +263,7 @@ static void take_block(struct reading *reading, uint32_t index)
 	trace->nr_blocks++;
 	trace->nr_homeless += segment == VT_NO_INDEX;
 	if (segment != VT_NO_INDEX)
-		vote(reading, segment, block->made->stream);
+		vote(reading, segment, block->common->made->stream);
 	add_step(reading,
 		 (struct vt_trace_step){ block->event, segment, index, VT_TRACE_TAKE });
 }
@@ -288,7 +289,7 @@ static int is_others(const struct reading *reading, uint32_t index)
 {
 	const struct vt_allocation *a = &reading->model->allocations[index];
 
-	if (a->kind == VT_KIND_VMM && reading->reservations.len)
+	if (a->common->kind == VT_KIND_VMM && reading->reservations.len)
 		return reading->mapping[index] == MAPPED_ELSEWHERE;
 	return vt_allocation_is_driver(a);
 }
@@ -297,17 +298,17 @@ static void begin(struct reading *reading, uint32_t index)
 {
 	const struct vt_allocation *a = &reading->model->allocations[index];
 
-	if (a->device != reading->trace->device)
+	if (a->common->device != reading->trace->device)
 		return;
 	if (vt_allocation_is_driver(a))
-		count_use(reading, a->size_bytes, 1);
-	if (a->kind == VT_KIND_BLOCK)
+		count_use(reading, a->common->size_bytes, 1);
+	if (a->common->kind == VT_KIND_BLOCK)
 		take_block(reading, index);
-	else if (a->kind == VT_KIND_SEGMENT && a->holds_blocks)
+	else if (a->common->kind == VT_KIND_SEGMENT && a->holds_blocks)
 		take_segment(reading, index);
 	else if (is_others(reading, index))
 		other(reading, index, a->event, VT_TRACE_OTHER_TAKE);
-	if (a->kind == VT_KIND_VMM)
+	if (a->common->kind == VT_KIND_VMM)
 		put(&reading->handles, a->address, index);
 }
 
@@ -315,18 +316,18 @@ static void end(struct reading *reading, uint32_t index)
 {
 	const struct vt_allocation *a = &reading->model->allocations[index];
 
-	if (a->device != reading->trace->device)
+	if (a->common->device != reading->trace->device)
 		return;
-	if (a->kind == VT_KIND_BLOCK) {
+	if (a->common->kind == VT_KIND_BLOCK) {
 		close_gap(reading);
 		other(reading, index, a->freed_event, VT_TRACE_GIVE);
-	} else if (a->kind == VT_KIND_SEGMENT && a->holds_blocks) {
+	} else if (a->common->kind == VT_KIND_SEGMENT && a->holds_blocks) {
 		give_segment(reading, index);
 	} else if (is_others(reading, index)) {
 		other(reading, index, a->freed_event, VT_TRACE_OTHER_GIVE);
 	}
 	if (vt_allocation_is_driver(a))
-		count_use(reading, a->size_bytes, 0);
+		count_use(reading, a->common->size_bytes, 0);
 }
 
 /*
@@ -390,7 +391,7 @@ static void find_granules(struct reading *reading, const struct vt_timeline *tim
 		uint32_t owner;
 
 		if (moment->what == VT_MOMENT_ALLOC &&
-		    model->allocations[moment->index].kind == VT_KIND_VMM)
+		    model->allocations[moment->index].common->kind == VT_KIND_VMM)
 			put(&reading->handles, model->allocations[moment->index].address,
 			    moment->index);
 		if (moment->what != VT_MOMENT_OTHER || event->op != VT_OP_MAP)
@@ -451,8 +452,8 @@ static void correct_settings(struct vt_trace *trace)
 int vt_trace_has_blocks(const struct vt_model *model, int device)
 {
 	for (uint32_t i = 0; i < model->nr_allocations; i++)
-		if (model->allocations[i].kind == VT_KIND_BLOCK &&
-		    model->allocations[i].device == device)
+		if (model->allocations[i].common->kind == VT_KIND_BLOCK &&
+		    model->allocations[i].common->device == device)
 			return 1;
 	return 0;
 }
@@ -477,10 +478,10 @@ static int is_usable(const struct vt_trace *trace, struct vt_diag *diag)
 /* What the recorder knew, where a block of this size can have come of it. */
 static uint64_t asked_bytes(const struct vt_trace *trace, const struct vt_allocation *block)
 {
-	uint64_t asked = block->requested_bytes;
+	uint64_t asked = block->common->requested_bytes;
 
-	if (!asked || vt_settings_round(&trace->settings, asked) > block->size_bytes)
-		return block->size_bytes;
+	if (!asked || vt_settings_round(&trace->settings, asked) > block->common->size_bytes)
+		return block->common->size_bytes;
 	return asked;
 }
 
@@ -500,7 +501,7 @@ uint64_t vt_trace_bytes(const struct vt_trace *trace, const struct vt_trace_step
 		return trace->model->ooms[step->allocation].requested_bytes;
 	case VT_TRACE_OTHER_TAKE:
 	case VT_TRACE_OTHER_GIVE:
-		return trace->model->allocations[step->allocation].size_bytes;
+		return trace->model->allocations[step->allocation].common->size_bytes;
 	default:
 		return 0;
 	}

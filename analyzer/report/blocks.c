@@ -18,8 +18,9 @@ static const char *const kind_words[] = { VT_KINDS(KIND_WORD) };
 
 const char *vt_blocks_kind(const struct vt_allocation *a)
 {
-	return a->kind < VT_ARRAY_SIZE(kind_words) && kind_words[a->kind] ? kind_words[a->kind]
-									  : "?";
+	return a->common->kind < VT_ARRAY_SIZE(kind_words) && kind_words[a->common->kind]
+		       ? kind_words[a->common->kind]
+		       : "?";
 }
 
 static int compare_blocks(const void *a, const void *b, void *model)
@@ -27,17 +28,17 @@ static int compare_blocks(const void *a, const void *b, void *model)
 	const struct vt_allocation *all = ((const struct vt_model *)model)->allocations;
 	const struct vt_allocation *x = &all[*(const uint32_t *)a], *y = &all[*(const uint32_t *)b];
 
-	if (x->size_bytes != y->size_bytes)
-		return x->size_bytes > y->size_bytes ? -1 : 1;
+	if (x->common->size_bytes != y->common->size_bytes)
+		return x->common->size_bytes > y->common->size_bytes ? -1 : 1;
 	return x->event < y->event ? -1 : x->event > y->event;
 }
 
 static int is_listed(const struct vt_allocation *a, const struct vt_blocks_options *options,
 		     int64_t event)
 {
-	if (!vt_allocation_is_live(a, event) || a->kind == VT_KIND_ADDRESS)
+	if (!vt_allocation_is_live(a, event) || a->common->kind == VT_KIND_ADDRESS)
 		return 0;
-	if (options->device != VT_WHEN_ALL_DEVICES && a->device != options->device)
+	if (options->device != VT_WHEN_ALL_DEVICES && a->common->device != options->device)
 		return 0;
 	return !a->holds_blocks || options->has_segments;
 }
@@ -143,9 +144,9 @@ json_t *vt_blocks_json(struct vt_blocks *blocks, uint32_t allocation)
 	json_t *object = json_object();
 
 	vt_json_set(object, "id", e.a->event);
-	vt_json_set(object, "device", e.a->device);
+	vt_json_set(object, "device", e.a->common->device);
 	vt_json_set(object, "address", e.a->address);
-	vt_json_set(object, "size_bytes", e.a->size_bytes);
+	vt_json_set(object, "size_bytes", e.a->common->size_bytes);
 	vt_json_set(object, "kind", vt_blocks_kind(e.a));
 	vt_json_set(object, "owner", e.owner);
 	vt_json_set(object, "provenance", e.provenance);
@@ -155,15 +156,17 @@ json_t *vt_blocks_json(struct vt_blocks *blocks, uint32_t allocation)
 	vt_json_set_if(object, "step", e.step, e.step);
 	vt_json_set(object, "stage", e.stage);
 	vt_json_set(object, "python",
-		    vt_json_lines(vt_describe_python(&blocks->describe, e.a->made->python_stack)));
+		    vt_json_lines(vt_describe_python(&blocks->describe,
+						     e.a->common->made->python_stack)));
 	vt_json_set(object, "forward_python",
 		    vt_json_lines(vt_describe_python(&blocks->describe,
-						     e.a->made->forward_python_stack)));
+						     e.a->common->made->forward_python_stack)));
 	vt_json_set(object, "modules", modules(blocks, e.a));
 	vt_json_set(object, "module", e.module);
 	add_keeper(blocks, allocation, object);
 	vt_json_set(object, "native",
-		    vt_json_lines(vt_describe_native(&blocks->describe, e.a->made->native_stack)));
+		    vt_json_lines(vt_describe_native(&blocks->describe,
+						     e.a->common->made->native_stack)));
 	release(&e);
 	return object;
 }
@@ -219,14 +222,14 @@ void vt_blocks_print_text(struct vt_blocks *blocks, FILE *out)
 					e.owner, e.provenance, stage,        place };
 
 		snprintf(id, sizeof(id), "%" PRId64, (int64_t)e.a->event);
-		snprintf(device, sizeof(device), "%d", e.a->device);
-		vt_units_bytes(size, sizeof(size), e.a->size_bytes);
+		snprintf(device, sizeof(device), "%d", e.a->common->device);
+		vt_units_bytes(size, sizeof(size), e.a->common->size_bytes);
 		if (e.step)
 			snprintf(stage, sizeof(stage), "%s %u", e.stage, e.step);
 		else
 			snprintf(stage, sizeof(stage), "%s", e.stage ? e.stage : "");
 		vt_table_add(&table, cells);
-		sum += e.owner ? e.a->size_bytes : 0;
+		sum += e.owner ? e.a->common->size_bytes : 0;
 		free(place);
 		release(&e);
 	}

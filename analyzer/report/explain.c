@@ -15,7 +15,7 @@ static int is_better(const struct vt_allocation *a, const struct vt_allocation *
 {
 	if (a->holds_blocks != than->holds_blocks)
 		return !a->holds_blocks;
-	return a->size_bytes < than->size_bytes;
+	return a->common->size_bytes < than->common->size_bytes;
 }
 
 static uint32_t find_address(const struct vt_model *model, uint64_t address, int device,
@@ -26,9 +26,9 @@ static uint32_t find_address(const struct vt_model *model, uint64_t address, int
 	for (uint32_t i = 0; i < model->nr_allocations; i++) {
 		const struct vt_allocation *a = &model->allocations[i];
 
-		if (!vt_allocation_is_live(a, event) || a->kind == VT_KIND_ADDRESS ||
-		    (device != VT_WHEN_ALL_DEVICES && a->device != device) ||
-		    address < a->address || address - a->address >= a->size_bytes)
+		if (!vt_allocation_is_live(a, event) || a->common->kind == VT_KIND_ADDRESS ||
+		    (device != VT_WHEN_ALL_DEVICES && a->common->device != device) ||
+		    address < a->address || address - a->address >= a->common->size_bytes)
 			continue;
 		if (found == VT_NO_INDEX || is_better(a, &model->allocations[found]))
 			found = i;

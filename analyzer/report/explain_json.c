@@ -77,12 +77,12 @@ static json_t *freed_json(const struct vt_explain *explain)
 		return json_null();
 	object = json_object();
 	vt_json_set(object, "event", a->freed_event);
-	vt_json_set(object, "time_ns", a->freed_time_ns);
+	vt_json_set(object, "time_ns", vt_model_freed_ns(&explain->analysis->model, a));
 	vt_json_set(object, "stage", stage_at(&explain->analysis->stages, a->freed_event));
 	vt_json_set(object, "python",
-		    vt_json_lines(vt_describe_python(describe, a->freed->python_stack)));
+		    vt_json_lines(vt_describe_python(describe, a->common->freed->python_stack)));
 	vt_json_set(object, "native",
-		    vt_json_lines(vt_describe_native(describe, a->freed->native_stack)));
+		    vt_json_lines(vt_describe_native(describe, a->common->freed->native_stack)));
 	return object;
 }
 

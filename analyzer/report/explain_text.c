@@ -62,19 +62,21 @@ static void print_life(const struct vt_explain *explain, FILE *out)
 	char size[VT_UNITS_MAX];
 
 	fprintf(out, "%s %" PRId64 "  0x%" PRIx64 " on cuda:%d  %s", vt_blocks_kind(a),
-		(int64_t)a->event, a->address, a->device,
-		vt_units_bytes(size, sizeof(size), a->size_bytes));
-	if (a->container != VT_NO_INDEX)
+		(int64_t)a->event, a->address, a->common->device,
+		vt_units_bytes(size, sizeof(size), a->common->size_bytes));
+	if (a->container != VT_NO_CONTAINER)
 		fprintf(out, ", in %s %" PRId64, vt_blocks_kind(&model->allocations[a->container]),
 			(int64_t)model->allocations[a->container].event);
 	fputc('\n', out);
-	print_moment(explain, "made    ", a->event, a->time_ns, a->made->thread, out);
+	print_moment(explain, "made    ", a->event, vt_model_made_ns(model, a),
+		     a->common->made->thread, out);
 	if (a->freed_event == VT_NEVER) {
 		fprintf(out, "\nfreed    not in this recording\n");
 		return;
 	}
 	fputc('\n', out);
-	print_moment(explain, "freed   ", a->freed_event, a->freed_time_ns, a->freed->thread, out);
+	print_moment(explain, "freed   ", a->freed_event, vt_model_freed_ns(model, a),
+		     a->common->freed->thread, out);
 	fputc('\n', out);
 }
 
@@ -148,8 +150,8 @@ static void print_module(const struct vt_explain *explain, FILE *out)
 {
 	const char *path = explain->module;
 	uint32_t nr;
-	const struct vt_module_link *links = vt_module_stacks_get(&explain->analysis->stages.chains,
-							  explain->a->made->python_stack, &nr);
+	const struct vt_module_link *links = vt_module_stacks_get(
+		&explain->analysis->stages.chains, explain->a->common->made->python_stack, &nr);
 
 	if (path || nr)
 		fprintf(out, "module   %s", !path ? "" : *path ? path : "(root)");
@@ -172,12 +174,12 @@ void vt_explain_text_print(struct vt_explain *explain, FILE *out)
 	print_module(explain, out);
 	print_names(explain, out);
 	print_facts(explain, out);
-	print_stack("made at", vt_describe_python(describe, a->made->python_stack), out);
-	print_stack("made in", vt_describe_native(describe, a->made->native_stack), out);
+	print_stack("made at", vt_describe_python(describe, a->common->made->python_stack), out);
+	print_stack("made in", vt_describe_native(describe, a->common->made->native_stack), out);
 	print_stack("for the forward call at",
-		    vt_describe_python(describe, a->made->forward_python_stack), out);
-	print_stack("freed at", vt_describe_python(describe, a->freed->python_stack), out);
-	print_stack("freed in", vt_describe_native(describe, a->freed->native_stack), out);
+		    vt_describe_python(describe, a->common->made->forward_python_stack), out);
+	print_stack("freed at", vt_describe_python(describe, a->common->freed->python_stack), out);
+	print_stack("freed in", vt_describe_native(describe, a->common->freed->native_stack), out);
 	print_stack("freed for the forward call at",
-		    vt_describe_python(describe, a->freed->forward_python_stack), out);
+		    vt_describe_python(describe, a->common->freed->forward_python_stack), out);
 }

@@ -64,7 +64,7 @@ static void hold(struct held *held, const struct vt_frag_device *device,
 	}
 	if (step->op == VT_TRACE_TAKE || is_give) {
 		uint64_t requested = vt_trace_request(trace, step->allocation);
-		uint64_t allocated = trace->model->allocations[step->allocation].size_bytes;
+		uint64_t allocated = trace->model->allocations[step->allocation].common->size_bytes;
 
 		held->requested_bytes += is_give ? 0 - requested : requested;
 		held->allocated_bytes += is_give ? 0 - allocated : allocated;
@@ -243,7 +243,7 @@ static void gather_pins(struct vt_frag *frag, struct vt_frag_device *device)
 		struct vt_frag_pin found = {
 			.place = vt_site_of(&frag->describe, a),
 			.pinned_bytes = pin->bytes,
-			.size_bytes = a->size_bytes,
+			.size_bytes = a->common->size_bytes,
 			.blocks = 1,
 			.allocation = pin->allocation,
 			.owner = vt_attribution_judge(attribution, pin->allocation).owner,
@@ -280,7 +280,7 @@ static void measure_internal(struct vt_frag_device *device)
 		request = vt_trace_request(device->trace, i);
 		rounded = vt_settings_round(&device->trace->settings, request);
 		device->rounding_bytes += rounded - request;
-		device->tail_bytes += model->allocations[i].size_bytes - rounded;
+		device->tail_bytes += model->allocations[i].common->size_bytes - rounded;
 	}
 }
 

@@ -114,12 +114,12 @@ static json_t *pins_json(struct vt_frag *frag, const struct vt_frag_device *devi
 		vt_json_set(object, "blocks", pin->blocks);
 		vt_json_set(object, "owner",
 			    vt_attribution_owner(&frag->analysis->attribution, pin->owner));
-		vt_json_set(
-			object, "python",
-			vt_json_lines(vt_describe_python(&frag->describe, a->made->python_stack)));
-		vt_json_set(
-			object, "native",
-			vt_json_lines(vt_describe_native(&frag->describe, a->made->native_stack)));
+		vt_json_set(object, "python",
+			    vt_json_lines(vt_describe_python(&frag->describe,
+							     a->common->made->python_stack)));
+		vt_json_set(object, "native",
+			    vt_json_lines(vt_describe_native(&frag->describe,
+							     a->common->made->native_stack)));
 	}
 	return array;
 }

@@ -79,7 +79,7 @@ void vt_groups_init(struct vt_groups *groups, struct vt_blocks *blocks, enum vt_
 		if (a->holds_blocks)
 			continue;
 		group->name = name_of(blocks, blocks->allocations[i], by);
-		group->bytes = a->size_bytes;
+		group->bytes = a->common->size_bytes;
 		group->blocks = 1;
 		groups->nr++;
 	}

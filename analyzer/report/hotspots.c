@@ -17,9 +17,9 @@ static int compare_places(const void *a, const void *b)
 
 static int is_older(const struct vt_allocation *a, const struct vt_allocation *than)
 {
-	if (a->made->python_stack != than->made->python_stack)
-		return a->made->python_stack < than->made->python_stack;
-	return a->made->native_stack < than->made->native_stack;
+	if (a->common->made->python_stack != than->common->made->python_stack)
+		return a->common->made->python_stack < than->common->made->python_stack;
+	return a->common->made->native_stack < than->common->made->native_stack;
 }
 
 /* Equal sizes: by stack, so that the order does not depend on the sort. */
@@ -53,9 +53,9 @@ void vt_hotspots_init(struct vt_hotspots *hotspots, struct vt_attribution *attri
 
 	for (uint32_t i = 0; i < model->nr_allocations; i++) {
 		const struct vt_allocation *a = &model->allocations[i];
-		struct vt_hotspot one = { .bytes = a->size_bytes, .blocks = 1, .first = a };
+		struct vt_hotspot one = { .bytes = a->common->size_bytes, .blocks = 1, .first = a };
 
-		if (a->device != device || !vt_allocation_is_live(a, event) ||
+		if (a->common->device != device || !vt_allocation_is_live(a, event) ||
 		    !vt_allocation_is_owned(a))
 			continue;
 		one.place = vt_site_of(describe, a);

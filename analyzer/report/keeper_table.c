@@ -55,9 +55,9 @@ void vt_keeper_table_init(struct vt_keeper_table *table, const struct vt_report 
 
 	for (uint32_t i = 0; i < model->nr_allocations; i++) {
 		const struct vt_allocation *a = &model->allocations[i];
-		struct vt_keeper_line line = { .bytes = a->size_bytes, .blocks = 1 };
+		struct vt_keeper_line line = { .bytes = a->common->size_bytes, .blocks = 1 };
 
-		if (a->device != row->device->id || !vt_allocation_is_owned(a) ||
+		if (a->common->device != row->device->id || !vt_allocation_is_owned(a) ||
 		    !vt_allocation_is_live(a, row->chosen.place.event))
 			continue;
 		line.keeper = vt_keepers_find(&report->analysis->attribution, &report->describe, i,

@@ -42,7 +42,7 @@ static json_t *leak_json(const struct vt_leaks *leaks, const struct vt_leak *lea
 	const struct vt_allocation *a = &model->allocations[leak->allocation];
 	json_t *object = json_object();
 
-	vt_json_set(object, "device", a->device);
+	vt_json_set(object, "device", a->common->device);
 	vt_json_set(object, "owner", vt_attribution_owner(leaks->attribution, leak->owner));
 	vt_json_set(object, "bytes", leak->bytes);
 	vt_json_set(object, "blocks", leak->blocks);
@@ -52,8 +52,9 @@ static json_t *leak_json(const struct vt_leaks *leaks, const struct vt_leak *lea
 	vt_json_set(
 		object, "python",
 		vt_json_lines(vt_describe_python(&leaks->describe, vt_producer_stack(model, a))));
-	vt_json_set(object, "native",
-		    vt_json_lines(vt_describe_native(&leaks->describe, a->made->native_stack)));
+	vt_json_set(
+		object, "native",
+		vt_json_lines(vt_describe_native(&leaks->describe, a->common->made->native_stack)));
 	vt_json_set(object, "held_by", holders_json(leak));
 	return object;
 }

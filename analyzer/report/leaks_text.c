@@ -24,7 +24,7 @@ static void print_frames(struct vt_leaks *leaks, const struct vt_allocation *a, 
 
 	if (!lines.nr) {
 		vt_lines_free(&lines);
-		lines = vt_describe_native(&leaks->describe, a->made->native_stack);
+		lines = vt_describe_native(&leaks->describe, a->common->made->native_stack);
 	}
 	for (unsigned i = 0; i < lines.nr && i < MAX_FRAMES; i++)
 		fprintf(out, "       %s\n", lines.text[i]);

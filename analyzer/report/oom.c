@@ -121,14 +121,14 @@ static void find_kept(struct vt_oom *oom)
 		const struct vt_allocation *a = &model->allocations[i];
 		const char *owner;
 
-		if (a->device != oom->oom->device || !vt_allocation_is_owned(a) ||
+		if (a->common->device != oom->oom->device || !vt_allocation_is_owned(a) ||
 		    !vt_allocation_is_live(a, oom->oom->event) ||
 		    !is_recorded(attribution->facts, a))
 			continue;
 		owner = vt_attribution_owner(attribution,
 					     vt_attribution_judge(attribution, i).owner);
 		if (vt_owner_path_is_below_any(owner, results, VT_ARRAY_SIZE(results)))
-			oom->kept_bytes += a->size_bytes;
+			oom->kept_bytes += a->common->size_bytes;
 	}
 }
 

@@ -45,9 +45,9 @@ static json_t *pins_json(const struct vt_oom *oom, const struct vt_frag_device *
 			object, "owner",
 			vt_json_text(vt_attribution_owner(&oom->analysis->attribution,
 							  pin->owner)));
-		json_object_set_new(
-			object, "python",
-			vt_json_lines(vt_describe_python(oom->describe, a->made->python_stack)));
+		json_object_set_new(object, "python",
+				    vt_json_lines(vt_describe_python(
+					    oom->describe, a->common->made->python_stack)));
 		json_array_append_new(array, object);
 	}
 	return array;

@@ -44,8 +44,8 @@ void vt_peak_context_find(struct vt_peak_context *place, struct vt_analysis *ana
 		const struct vt_allocation *a =
 			&analysis->model.allocations[timeline->moments[after - 1].index];
 
-		python = a->made->python_stack;
-		node = a->made->node_class;
+		python = a->common->made->python_stack;
+		node = a->common->made->node_class;
 	} else if (after && timeline->moments[after - 1].what == VT_MOMENT_OUT_OF_MEMORY) {
 		const struct vt_out_of_memory *oom =
 			&analysis->model.ooms[timeline->moments[after - 1].index];

@@ -33,12 +33,14 @@ static int64_t find_peak(const struct vt_model *model, uint64_t *peak_bytes)
 	for (uint32_t i = 0; i < model->nr_allocations; i++) {
 		const struct vt_allocation *a = &model->allocations[i];
 
-		if (a->kind != VT_KIND_PINNED)
+		if (a->common->kind != VT_KIND_PINNED)
 			continue;
-		vt_vector_push(&changes, ((struct change){ a->event, (int64_t)a->size_bytes }));
+		vt_vector_push(&changes,
+			       ((struct change){ a->event, (int64_t)a->common->size_bytes }));
 		if (a->freed_event != VT_NEVER)
-			vt_vector_push(&changes, ((struct change){ a->freed_event,
-								   -(int64_t)a->size_bytes }));
+			vt_vector_push(&changes,
+				       ((struct change){ a->freed_event,
+							 -(int64_t)a->common->size_bytes }));
 	}
 	vt_vector_sort(&changes, compare);
 	for (size_t i = 0; i < changes.len; i++) {
@@ -60,11 +62,11 @@ struct vt_pinned vt_pinned_find(const struct vt_model *model)
 	for (uint32_t i = 0; pinned.peak_bytes && i < model->nr_allocations; i++) {
 		const struct vt_allocation *a = &model->allocations[i];
 
-		if (a->kind != VT_KIND_PINNED || !vt_allocation_is_live(a, pinned.event))
+		if (a->common->kind != VT_KIND_PINNED || !vt_allocation_is_live(a, pinned.event))
 			continue;
 		pinned.nr_blocks++;
-		if (is_power_of_two(a->size_bytes))
-			pinned.rounded_bytes += a->size_bytes;
+		if (is_power_of_two(a->common->size_bytes))
+			pinned.rounded_bytes += a->common->size_bytes;
 	}
 	if (pinned.peak_bytes)
 		pinned.is_torch = vt_db_query_int(model->db,

@@ -124,7 +124,7 @@ static int died_of_memory(const struct vt_model *model, const char *ended)
 	for (uint32_t i = model->nr_allocations; i-- > 0;)
 		if (model->allocations[i].event < oom->event)
 			return 1;
-		else if (model->allocations[i].made->thread == oom->thread)
+		else if (model->allocations[i].common->made->thread == oom->thread)
 			return 0;
 	return 1;
 }

@@ -87,12 +87,12 @@ static void set_stacks(json_t *object, const struct vt_report *report,
 	uint32_t producer = vt_producer_stack(describe->model, a);
 
 	vt_json_set(object, "python",
-		    vt_json_lines(vt_describe_python(describe, a->made->python_stack)));
+		    vt_json_lines(vt_describe_python(describe, a->common->made->python_stack)));
 	vt_json_set(object, "forward_python",
 		    vt_json_lines(vt_describe_python(
-			    describe, producer == a->made->python_stack ? 0 : producer)));
+			    describe, producer == a->common->made->python_stack ? 0 : producer)));
 	vt_json_set(object, "native",
-		    vt_json_lines(vt_describe_native(describe, a->made->native_stack)));
+		    vt_json_lines(vt_describe_native(describe, a->common->made->native_stack)));
 }
 
 /* The largest places; all, or only those that no rule names. */

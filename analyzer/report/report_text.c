@@ -358,7 +358,7 @@ static int has_silent_pools(const struct vt_report *report)
 		    model->events[i].kind == VT_KIND_POOL)
 			return 0;
 	for (uint32_t i = 0; i < model->nr_allocations; i++)
-		if (model->allocations[i].kind == VT_KIND_POOL)
+		if (model->allocations[i].common->kind == VT_KIND_POOL)
 			return 1;
 	return 0;
 }

@@ -31,7 +31,7 @@ static void cells_have_numbers(void **state)
 					" ('/tmp/ipykernel_7/other.py', 1, 0, '4')"), 0);
 	assert_int_equal(vt_model_load(&model, db, &diag), 0);
 	vt_describe_init(&describe, &model, 0);
-	lines = vt_describe_python(&describe, model.allocations[0].made->python_stack);
+	lines = vt_describe_python(&describe, model.allocations[0].common->made->python_stack);
 	assert_int_equal(lines.nr, 4);
 	assert_string_equal(lines.text[0], "cell 3, line 5 step");
 	/* Which cell it is the program was not asked in time. */

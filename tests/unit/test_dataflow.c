@@ -26,6 +26,7 @@ struct step {
 struct fixture {
 	struct vt_model model;
 	struct vt_allocation allocations[NR_MAX];
+	struct vt_allocation_common commons[NR_MAX];
 	struct vt_operator_call calls[NR_MAX];
 	struct vt_call_tensor tensors[4 * NR_MAX];
 	char *texts[NR_MAX];
@@ -38,8 +39,10 @@ static uint32_t add_allocation(struct fixture *f, uint32_t bytes)
 	struct vt_allocation *a = &f->allocations[f->model.nr_allocations];
 
 	a->event = (int64_t)f->model.nr_allocations + 1;
-	a->size_bytes = bytes ? bytes : WIDE;
-	a->made = a->freed = &caller;
+	f->commons[f->model.nr_allocations] = (struct vt_allocation_common){
+		.size_bytes = bytes ? bytes : WIDE, .made = &caller, .freed = &caller
+	};
+	a->common = &f->commons[f->model.nr_allocations];
 	return f->model.nr_allocations++;
 }
 

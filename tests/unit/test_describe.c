@@ -55,8 +55,10 @@ static char *lines_of(const char *python, const char *native, int has_all_frames
 	assert_int_equal(vt_db_open(&db, "run.db", VT_DB_READ, &diag), 0);
 	assert_int_equal(vt_model_load(&model, db, &diag), 0);
 	vt_describe_init(&describe, &model, has_all_frames);
-	lines = python ? vt_describe_python(&describe, model.allocations[0].made->python_stack)
-		       : vt_describe_native(&describe, model.allocations[0].made->native_stack);
+	lines = python ? vt_describe_python(&describe,
+					    model.allocations[0].common->made->python_stack)
+		       : vt_describe_native(&describe,
+					    model.allocations[0].common->made->native_stack);
 	vt_buffer_init(&text);
 	for (unsigned i = 0; i < lines.nr; i++)
 		vt_buffer_printf(&text, "%s\n", lines.text[i]);

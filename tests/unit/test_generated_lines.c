@@ -16,8 +16,8 @@
 static void check_stack(const struct vt_model *model, uint32_t allocation, const char *expected)
 {
 	uint32_t ids[VT_FRAMES_MAX];
-	unsigned nr = vt_frames_python(&model->frames,
-				       model->allocations[allocation].made->python_stack, ids);
+	unsigned nr = vt_frames_python(
+		&model->frames, model->allocations[allocation].common->made->python_stack, ids);
 	char text[512] = "";
 
 	for (unsigned i = 0; i < nr; i++) {

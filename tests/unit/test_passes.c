@@ -174,7 +174,8 @@ static void what_a_loop_hands_on_is_its_cache(void **state)
 		const char *owner = vt_attribution_owner(&analysis.attribution, verdict.owner);
 		int is_cache = strcmp(owner, "kv cache") == 0;
 
-		assert_int_equal(is_cache, analysis.model.allocations[i].size_bytes >= 8192);
+		assert_int_equal(is_cache,
+				 analysis.model.allocations[i].common->size_bytes >= 8192);
 		nr_caches += (uint32_t)is_cache;
 	}
 	assert_int_equal(nr_caches, 3);
@@ -222,9 +223,9 @@ static uint64_t sum_caches(uint64_t *others)
 		const char *owner = vt_attribution_owner(&analysis.attribution, verdict.owner);
 
 		if (strcmp(owner, "kv cache") == 0)
-			bytes += analysis.model.allocations[i].size_bytes;
+			bytes += analysis.model.allocations[i].common->size_bytes;
 		else
-			*others += analysis.model.allocations[i].size_bytes;
+			*others += analysis.model.allocations[i].common->size_bytes;
 	}
 	vt_analysis_close(&analysis);
 	return bytes;

@@ -5,12 +5,17 @@
 #include "analyzer/diagnosis/savings.h"
 
 /* A of 100 from 1 to 6, B of 50 from 3 to 5, C of 120 from 7 on, D of 500 on another device. */
+static const struct vt_allocation_common a = { .size_bytes = 100, .kind = VT_KIND_BLOCK },
+					 b = { .size_bytes = 50, .kind = VT_KIND_BLOCK },
+					 c = { .size_bytes = 120, .kind = VT_KIND_BLOCK },
+					 d = { .size_bytes = 500,
+					       .kind = VT_KIND_BLOCK,
+					       .device = 1 };
 static struct vt_allocation allocations[] = {
-	{ .event = 1, .freed_event = 6, .size_bytes = 100, .kind = VT_KIND_BLOCK },
-	{ .event = 3, .freed_event = 5, .size_bytes = 50, .kind = VT_KIND_BLOCK },
-	{ .event = 4, .freed_event = VT_NEVER, .size_bytes = 500, .kind = VT_KIND_BLOCK,
-	  .device = 1 },
-	{ .event = 7, .freed_event = VT_NEVER, .size_bytes = 120, .kind = VT_KIND_BLOCK },
+	{ .event = 1, .freed_event = 6, .common = &a },
+	{ .event = 3, .freed_event = 5, .common = &b },
+	{ .event = 4, .freed_event = VT_NEVER, .common = &d },
+	{ .event = 7, .freed_event = VT_NEVER, .common = &c },
 };
 
 struct fixture {

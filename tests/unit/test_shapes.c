@@ -49,9 +49,8 @@ static void open_analysis(struct vt_analysis *analysis, const char *path)
 
 static uint32_t classes_of(const struct vt_analysis *analysis, enum vt_kind kind, uint64_t size)
 {
-	const struct vt_allocation a = { .kind = kind,
-					 .size_bytes = size,
-					 .container = VT_NO_INDEX };
+	const struct vt_allocation_common common = { .kind = kind, .size_bytes = size };
+	const struct vt_allocation a = { .common = &common, .container = VT_NO_CONTAINER };
 
 	return vt_shapes_classes(&analysis->facts.shapes, &analysis->model, &a);
 }

@@ -30,7 +30,7 @@ static void only_what_is_live_then_stays(void **state)
 
 		assert_int_equal(block->allocation, i);
 		assert_int_equal(block->bytes, 1024 << i);
-		assert_int_equal(side.analysis.model.allocations[i].size_bytes, 1024 << i);
+		assert_int_equal(side.analysis.model.allocations[i].common->size_bytes, 1024 << i);
 	}
 	assert_null(vt_sides_device(&side, 1));
 	vt_sides_close(&side);

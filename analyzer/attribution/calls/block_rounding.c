@@ -5,17 +5,17 @@ int vt_block_rounding_can_have(const struct vt_model *model, const struct vt_all
 {
 	const struct vt_allocation *segment;
 
-	if (a->container == VT_NO_INDEX || a->size_bytes <= VT_REST_MAX)
+	if (a->container == VT_NO_CONTAINER || a->common->size_bytes <= VT_REST_MAX)
 		return 0;
 	segment = &model->allocations[a->container];
-	return a->address + a->size_bytes == segment->address + segment->size_bytes;
+	return a->address + a->common->size_bytes == segment->address + segment->common->size_bytes;
 }
 
 uint64_t vt_block_rounding_least(const struct vt_model *model, const struct vt_allocation *a)
 {
-	uint64_t most = a->size_bytes;
+	uint64_t most = a->common->size_bytes;
 
-	if (a->kind != VT_KIND_BLOCK)
+	if (a->common->kind != VT_KIND_BLOCK)
 		return most;
 	if (vt_block_rounding_can_have(model, a))
 		return most - VT_REST_MAX;

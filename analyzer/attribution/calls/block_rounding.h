@@ -22,8 +22,8 @@ static inline uint64_t vt_block_rounding_rounded(uint64_t bytes)
 /* Its size as a block's; where the driver is asked for each tensor, that is not rounded. */
 static inline uint64_t vt_block_rounding_block_bytes(const struct vt_allocation *a)
 {
-	return vt_allocation_is_driver(a) ? vt_block_rounding_rounded(a->size_bytes)
-					  : a->size_bytes;
+	return vt_allocation_is_driver(a) ? vt_block_rounding_rounded(a->common->size_bytes)
+					  : a->common->size_bytes;
 }
 
 /* Whether it ends with its segment: only such a block can have a rest. */

@@ -94,20 +94,20 @@ static void add_place(struct pass *pass, uint32_t python_stack, uint32_t ordinal
 static void see_allocation(struct pass *pass, uint32_t index)
 {
 	const struct vt_allocation *a = &pass->model->allocations[index];
-	struct thread *thread = thread_of(pass, a->made->thread);
+	struct thread *thread = thread_of(pass, a->common->made->thread);
 	struct vt_call *call;
 
 	/* Below a node of the backward pass modules run again, on the pass's behalf. */
-	if (a->made->node_class || !a->made->python_stack)
+	if (a->common->made->node_class || !a->common->made->python_stack)
 		return;
-	move_to(pass, thread, outermost_module(pass, a->made->python_stack), a->event);
+	move_to(pass, thread, outermost_module(pass, a->common->made->python_stack), a->event);
 	call = &pass->found.items[thread->call];
 	pass->calls->is_numbered[index] = a->forward_sequence != thread->sequence;
 	if (pass->calls->is_numbered[index])
-		thread->numbered_stack = a->made->python_stack;
+		thread->numbered_stack = a->common->made->python_stack;
 	/* Autograd records here, but did not: the operator had no input with a gradient. */
-	pass->calls->is_unrecorded[index] =
-		a->made->grad == VT_GRAD_ENABLED && a->made->python_stack != thread->numbered_stack;
+	pass->calls->is_unrecorded[index] = a->common->made->grad == VT_GRAD_ENABLED &&
+					    a->common->made->python_stack != thread->numbered_stack;
 	if (thread->call) {
 		call->has_autograd |= pass->calls->is_numbered[index];
 		call->last_sequence = a->forward_sequence;
@@ -118,7 +118,7 @@ static void see_allocation(struct pass *pass, uint32_t index)
 		thread->sequence = a->forward_sequence;
 	pass->calls->by_allocation[index] = thread->call;
 	if (thread->call)
-		add_place(pass, a->made->python_stack, call->ordinal);
+		add_place(pass, a->common->made->python_stack, call->ordinal);
 }
 
 static int compare_places(const void *a, const void *b)
@@ -151,10 +151,11 @@ void vt_calls_init(struct vt_calls *calls, const struct vt_timeline *timeline,
 
 		if (moment->what == VT_MOMENT_ALLOC)
 			see_allocation(&pass, moment->index);
-		else if (moment->what == VT_MOMENT_FREE && a->freed->python_stack &&
-			 !a->freed->node_class)
-			move_to(&pass, thread_of(&pass, a->freed->thread),
-				outermost_module(&pass, a->freed->python_stack), moment->event);
+		else if (moment->what == VT_MOMENT_FREE && a->common->freed->python_stack &&
+			 !a->common->freed->node_class)
+			move_to(&pass, thread_of(&pass, a->common->freed->thread),
+				outermost_module(&pass, a->common->freed->python_stack),
+				moment->event);
 	}
 	calls->calls = pass.found.items;
 	calls->nr = (uint32_t)pass.found.len;

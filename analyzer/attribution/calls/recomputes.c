@@ -57,16 +57,16 @@ void vt_recomputes_init(struct vt_recomputes *recomputes, const struct vt_model 
 
 	for (uint32_t i = 0; i < model->nr_allocations; i++) {
 		const struct vt_allocation *a = &model->allocations[i];
-		struct vt_recompute node = { a->node_sequence, a->made->node_class,
-					     a->made->forward_python_stack };
+		struct vt_recompute node = { a->node_sequence, a->common->made->node_class,
+					     a->common->made->forward_python_stack };
 
-		if (!a->made->node_class ||
-		    !vt_module_stacks_get(chains, a->made->python_stack, &nr) || !nr)
+		if (!a->common->made->node_class ||
+		    !vt_module_stacks_get(chains, a->common->made->python_stack, &nr) || !nr)
 			continue;
 		/* Events of one node follow each other. */
 		if (found.len && !vt_recomputes_compare(&found.items[found.len - 1], &node))
 			continue;
-		if (has_forward_below(&model->frames, a->made->python_stack))
+		if (has_forward_below(&model->frames, a->common->made->python_stack))
 			vt_vector_push(&found, node);
 	}
 	vt_vector_sort(&found, compare_nodes);

@@ -103,8 +103,8 @@ static void find_outermost(struct building *b)
 
 static uint32_t add_value(struct building *b, uint32_t allocation, uint32_t writer, uint32_t since)
 {
-	struct vt_flow_value value = { b->flow->model->allocations[allocation].size_bytes, writer,
-				       since, 0, 0 };
+	struct vt_flow_value value = { b->flow->model->allocations[allocation].common->size_bytes,
+				       writer, since, 0, 0 };
 
 	vt_vector_push(&b->values, value);
 	b->current[allocation] = (uint32_t)b->values.len;

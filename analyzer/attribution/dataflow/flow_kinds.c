@@ -54,7 +54,7 @@ static void label_made(struct labelling *l, const struct vt_flow_node *node,
 		return;
 	for (; i < l->model->nr_allocations && made[i].event <= operator->end_event && !is_head;
 	     i++)
-		if (made[i].made->thread == operator->thread)
+		if (made[i].common->made->thread == operator->thread)
 			label_one(l, i, node, label);
 	for (uint32_t k = 0; k < operator->nr_tensors; k++) {
 		const struct vt_call_tensor *t =
@@ -156,10 +156,10 @@ static void label_backward(struct labelling *l, const struct vt_flow_node *node)
  */
 static struct vt_key place_of(const struct vt_flow_kinds *kinds, const struct vt_allocation *a)
 {
-	const char *name = vt_operators_name(kinds->operators, a->made->native_stack);
+	const char *name = vt_operators_name(kinds->operators, a->common->made->native_stack);
 	uint64_t hash = name ? vt_hash_text(name, strlen(name)) : 0;
 
-	return (struct vt_key){ hash, a->made->python_stack, a->made->node_class };
+	return (struct vt_key){ hash, a->common->made->python_stack, a->common->made->node_class };
 }
 
 /* The label that most allocations of a place have, and its lead: one forward may be cut off. */
@@ -240,7 +240,7 @@ void vt_flow_kinds_release(struct vt_flow_kinds *kinds)
 /* What was observed at its place + 1; 0: nothing, or no label more often than others. */
 static unsigned find_place(const struct vt_flow_kinds *kinds, const struct vt_allocation *a)
 {
-	uint8_t *code = &kinds->by_maker[a->made->number];
+	uint8_t *code = &kinds->by_maker[a->common->made->number];
 	const uint64_t *known;
 
 	if (*code == NOT_ASKED) {

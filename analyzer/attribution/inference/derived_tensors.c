@@ -37,7 +37,7 @@ struct search {
 static int is_product(const struct vt_facts *facts, const struct vt_allocation *a)
 {
 	const char *op = vt_operators_name((struct vt_operators *)&facts->operators,
-					   a->made->native_stack);
+					   a->common->made->native_stack);
 
 	return op && vt_globs_match(&facts->rules->product.op, op);
 }
@@ -57,8 +57,8 @@ static int is_result(const struct vt_allocation *a, const struct vt_pass *pass)
 static int is_multiple(const struct vt_model *model, const struct vt_allocation *x,
 		       uint64_t times, uint64_t parts, const struct vt_allocation *y)
 {
-	return vt_block_rounding_least(model, x) * times <= y->size_bytes * parts &&
-	       vt_block_rounding_least(model, y) * parts <= x->size_bytes * times;
+	return vt_block_rounding_least(model, x) * times <= y->common->size_bytes * parts &&
+	       vt_block_rounding_least(model, y) * parts <= x->common->size_bytes * times;
 }
 
 static int is_cast(const struct vt_model *model, const struct vt_allocation *x,
@@ -78,17 +78,19 @@ static int is_made_of(struct search *search, const struct result *result,
 		      const struct vt_allocation *y)
 {
 	const struct vt_allocation *x = &search->model->allocations[result->allocation];
-	const char *op = vt_operators_name(&search->facts->operators, y->made->native_stack);
-	uint64_t times = (y->size_bytes + x->size_bytes / 2) / x->size_bytes;
+	const char *op =
+		vt_operators_name(&search->facts->operators, y->common->made->native_stack);
+	uint64_t times =
+		(y->common->size_bytes + x->common->size_bytes / 2) / x->common->size_bytes;
 	int is_same = is_cast(search->model, x, y);
 
-	if (x->device != y->device || !vt_allocation_is_live(x, y->event))
+	if (x->common->device != y->common->device || !vt_allocation_is_live(x, y->event))
 		return 0;
 	if (!op || !vt_globs_match(&search->facts->rules->copy, op))
 		return result->is_logits && is_same;
 	/* Without the last token of each row, which has no label. */
-	if (result->is_logits && (is_most_of(x->size_bytes, y->size_bytes) ||
-				  is_most_of(2 * x->size_bytes, y->size_bytes)))
+	if (result->is_logits && (is_most_of(x->common->size_bytes, y->common->size_bytes) ||
+				  is_most_of(2 * x->common->size_bytes, y->common->size_bytes)))
 		return 1;
 	return is_same || (times >= 2 && times <= REPEATS_MAX &&
 			   is_multiple(search->model, x, times, 1, y));
@@ -115,7 +117,8 @@ static const struct result *find_result(struct search *search, const struct vt_a
 static int is_made_of_logits(struct search *search, const struct vt_allocation *a,
 			     const struct vt_pass *pass)
 {
-	const char *op = vt_operators_name(&search->facts->operators, a->made->native_stack);
+	const char *op =
+		vt_operators_name(&search->facts->operators, a->common->made->native_stack);
 	const struct result *found = find_result(search, a);
 
 	if (!found || !found->is_logits || !op || is_product(search->facts, a))
@@ -135,11 +138,11 @@ static uint64_t find_scores(const struct search *search, const struct vt_allocat
 		const struct result *one = &search->results.items[nr - 1 - k];
 		const struct vt_allocation *x = &search->model->allocations[one->allocation];
 
-		if (!one->is_logits || x->device != then->device)
+		if (!one->is_logits || x->common->device != then->common->device)
 			continue;
 		is_any_live |= vt_allocation_is_live(x, then->event);
 		if (!bytes && !one->is_sampled)
-			bytes = x->size_bytes;
+			bytes = x->common->size_bytes;
 	}
 	return is_any_live ? bytes : 0;
 }
@@ -156,7 +159,7 @@ static int see_in_sampler(struct search *search, uint32_t index)
 
 	if (!scores_bytes)
 		return 0;
-	if (a->size_bytes < SMALLEST_BYTES || a->size_bytes * 2 < scores_bytes)
+	if (a->common->size_bytes < SMALLEST_BYTES || a->common->size_bytes * 2 < scores_bytes)
 		return 1;
 	search->facts->derived[index] = VT_SOURCE_LOGITS + 1;
 	vt_vector_push(&search->results, one);
@@ -174,7 +177,7 @@ static void see_in_pass(struct search *search, uint32_t index, uint32_t pass)
 	if (pass != search->pass)
 		search->results.len = 0;
 	search->pass = pass;
-	if (a->size_bytes < SMALLEST_BYTES)
+	if (a->common->size_bytes < SMALLEST_BYTES)
 		return;
 	if (!one.is_logits && is_made_of_logits(search, a, whole)) {
 		one.is_logits = 1;
@@ -190,9 +193,9 @@ static int is_piece(const struct search *search, uint32_t index, const struct vt
 
 	const uint32_t *passes = search->facts->stages->passes.by_allocation;
 
-	return vt_allocation_is_owned(a) && a->device == whole->device && a->made->python_stack &&
-	       !a->made->node_class && passes[index] == VT_NO_INDEX &&
-	       vt_allocation_is_live(a, whole->event);
+	return vt_allocation_is_owned(a) && a->common->device == whole->common->device &&
+	       a->common->made->python_stack && !a->common->made->node_class &&
+	       passes[index] == VT_NO_INDEX && vt_allocation_is_live(a, whole->event);
 }
 
 /* How many live pieces of that place and size there are. */
@@ -202,9 +205,10 @@ static uint64_t count_pieces(const struct search *search, uint32_t piece, uint32
 	uint64_t nr = 0;
 
 	for (uint32_t i = whole; i-- > 0 && whole - i <= PIECES_MAX;)
-		nr += all[i].made->python_stack == p->made->python_stack &&
-		      all[i].made->native_stack == p->made->native_stack &&
-		      all[i].size_bytes == p->size_bytes && is_piece(search, i, &all[whole]);
+		nr += all[i].common->made->python_stack == p->common->made->python_stack &&
+		      all[i].common->made->native_stack == p->common->made->native_stack &&
+		      all[i].common->size_bytes == p->common->size_bytes &&
+		      is_piece(search, i, &all[whole]);
 	return nr;
 }
 
@@ -213,21 +217,23 @@ static int is_of_data(struct search *search, uint32_t index)
 {
 	const struct vt_allocation *all = search->model->allocations, *a = &all[index];
 	const struct vt_rules *rules = search->facts->rules;
-	const char *op = vt_operators_name(&search->facts->operators, a->made->native_stack);
+	const char *op =
+		vt_operators_name(&search->facts->operators, a->common->made->native_stack);
 	uint32_t tried = 0, last = 0;
 
 	if (!op || !vt_globs_match(&rules->join, op))
 		return 0;
 	for (uint32_t i = index; i-- > 0 && index - i <= PIECES_MAX && tried < PLACES_MAX;) {
-		uint64_t nr = a->size_bytes / all[i].size_bytes;
+		uint64_t nr = a->common->size_bytes / all[i].common->size_bytes;
 		const char *made_by;
 
 		if (nr < 2 || !is_multiple(search->model, &all[i], nr, 1, a) ||
-		    (tried && all[i].made->python_stack == last) || !is_piece(search, i, a))
+		    (tried && all[i].common->made->python_stack == last) || !is_piece(search, i, a))
 			continue;
-		last = all[i].made->python_stack;
+		last = all[i].common->made->python_stack;
 		tried++;
-		made_by = vt_operators_name(&search->facts->operators, all[i].made->native_stack);
+		made_by = vt_operators_name(&search->facts->operators,
+					    all[i].common->made->native_stack);
 		if (made_by && vt_globs_match(&rules->data, made_by) &&
 		    count_pieces(search, i, index) == nr)
 			return 1;
@@ -238,10 +244,11 @@ static int is_of_data(struct search *search, uint32_t index)
 /* Brought to the device, or made up there, and by no module. */
 static int is_data(struct search *search, const struct vt_allocation *a)
 {
-	const char *op = vt_operators_name(&search->facts->operators, a->made->native_stack);
+	const char *op =
+		vt_operators_name(&search->facts->operators, a->common->made->native_stack);
 	uint32_t nr;
 
-	vt_module_stacks_get(&search->facts->stages->chains, a->made->python_stack, &nr);
+	vt_module_stacks_get(&search->facts->stages->chains, a->common->made->python_stack, &nr);
 	return !nr && op && vt_globs_match(&search->facts->rules->data, op);
 }
 
@@ -249,7 +256,8 @@ static int is_data(struct search *search, const struct vt_allocation *a)
 static int is_made_of_data(struct search *search, const struct vt_allocation *a)
 {
 	const struct vt_rules *rules = search->facts->rules;
-	const char *op = vt_operators_name(&search->facts->operators, a->made->native_stack);
+	const char *op =
+		vt_operators_name(&search->facts->operators, a->common->made->native_stack);
 	size_t nr = search->data.len;
 
 	if (!op || (vt_globs_match(&rules->plumbing, op) && !vt_globs_match(&rules->copy, op)))
@@ -258,7 +266,7 @@ static int is_made_of_data(struct search *search, const struct vt_allocation *a)
 		const struct vt_allocation *x =
 			&search->model->allocations[search->data.items[nr - 1 - k]];
 
-		if (x->device == a->device && vt_allocation_is_live(x, a->event) &&
+		if (x->common->device == a->common->device && vt_allocation_is_live(x, a->event) &&
 		    is_cast(search->model, x, a))
 			return 1;
 	}
@@ -271,7 +279,7 @@ static void see_outside(struct search *search, uint32_t index)
 	uint8_t *source = &search->facts->derived[index];
 	const struct result *found;
 
-	if (a->size_bytes < SMALLEST_BYTES || !a->made->python_stack)
+	if (a->common->size_bytes < SMALLEST_BYTES || !a->common->made->python_stack)
 		return;
 	found = find_result(search, a);
 	if (found) {
@@ -313,7 +321,7 @@ void vt_derived_tensors_find(struct vt_facts *facts)
 		const struct vt_allocation *a = &facts->model->allocations[i];
 
 		/* A backward pass consumes what the model returned. */
-		if (a->made->node_class)
+		if (a->common->made->node_class)
 			search.results.len = 0;
 		else if (vt_allocation_is_owned(a) && passes->by_allocation[i] != VT_NO_INDEX)
 			see_in_pass(&search, i, passes->by_allocation[i]);

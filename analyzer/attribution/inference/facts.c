@@ -83,9 +83,9 @@ static void join_sequences(void *into, void *from)
 /* It outlives the pass; or it was only added to the .grad that was there. */
 static int makes_gradient(struct vt_facts *facts, const struct vt_allocation *a)
 {
-	const char *freed_by = vt_operators_class(&facts->operators, a->freed->node_class);
+	const char *freed_by = vt_operators_class(&facts->operators, a->common->freed->node_class);
 
-	if (!a->made->node_class)
+	if (!a->common->made->node_class)
 		return 0;
 	if (freed_by && strncmp(freed_by, "AccumulateGrad", strlen("AccumulateGrad")) == 0)
 		return 1;
@@ -99,10 +99,10 @@ static void find_sequences(struct vt_facts *facts)
 	for (uint32_t i = 0; i < facts->model->nr_allocations; i++) {
 		const struct vt_allocation *a = &facts->model->allocations[i];
 
-		add_sequence(facts, &all, a->event, a->made->node_class, a->node_sequence,
+		add_sequence(facts, &all, a->event, a->common->made->node_class, a->node_sequence,
 			     makes_gradient(facts, a));
 		if (a->freed_event != VT_NEVER)
-			add_sequence(facts, &all, a->freed_event, a->freed->node_class,
+			add_sequence(facts, &all, a->freed_event, a->common->freed->node_class,
 				     a->freed_node_sequence, 0);
 	}
 	facts->nr_sequences = (uint32_t)vt_group(all.found.items, all.found.len, compare_sequences,
@@ -126,7 +126,7 @@ static int64_t find_last_working_event(const struct vt_model *model)
 		if (a->event > last)
 			last = a->event;
 		if (a->freed_event != VT_NEVER && a->freed_event > last &&
-		    (a->freed->python_stack || a->freed->node_class))
+		    (a->common->freed->python_stack || a->common->freed->node_class))
 			last = a->freed_event;
 	}
 	for (uint32_t i = 0; i < model->nr_marks; i++)
@@ -138,7 +138,7 @@ static int64_t find_last_working_event(const struct vt_model *model)
 static int has_optimizer(const struct vt_model *model)
 {
 	for (uint32_t i = 0; i < model->nr_allocations; i++) {
-		const char *scope = vt_model_text(model, model->allocations[i].made->scope);
+		const char *scope = vt_model_text(model, model->allocations[i].common->made->scope);
 
 		if (scope && strncmp(scope, "Optimizer.", strlen("Optimizer.")) == 0)
 			return 1;
@@ -152,11 +152,11 @@ static void find_gradient_sizes(struct vt_facts *facts)
 
 	for (uint32_t i = 0; i < facts->model->nr_allocations; i++) {
 		const struct vt_allocation *a = &facts->model->allocations[i];
-		struct vt_gradient_size twin = { a->size_bytes,
-						 { a->node_sequence, a->made->node_class,
-						   a->made->forward_python_stack } };
+		struct vt_gradient_size twin = { a->common->size_bytes,
+						 { a->node_sequence, a->common->made->node_class,
+						   a->common->made->forward_python_stack } };
 
-		if (a->made->node_class &&
+		if (a->common->made->node_class &&
 		    (vt_facts_lifetimes(facts, a) & 1u << VT_LIFETIME_AFTER_BACKWARD))
 			vt_vector_push(&gradients, twin);
 	}
@@ -228,7 +228,7 @@ static int is_unnumbered(const struct vt_facts *facts, const struct vt_allocatio
 static int is_copy_of_other(const struct vt_facts *facts, const struct vt_allocation *a)
 {
 	const char *op = vt_operators_name((struct vt_operators *)&facts->operators,
-					   a->made->native_stack);
+					   a->common->made->native_stack);
 
 	return op && vt_globs_match(&facts->rules->copy, op) &&
 	       !vt_calls_is_numbered(&facts->stages->calls, index_of(facts, a));
@@ -236,7 +236,7 @@ static int is_copy_of_other(const struct vt_facts *facts, const struct vt_alloca
 
 uint32_t vt_facts_heads(const struct vt_facts *facts, const struct vt_allocation *a)
 {
-	uint64_t sequence = a->made->node_class ? a->node_sequence : a->forward_sequence;
+	uint64_t sequence = a->common->made->node_class ? a->node_sequence : a->forward_sequence;
 	const struct vt_span *span = vt_facts_span(facts, a);
 	const struct vt_lm_head_range *stretch;
 	uint32_t bits = 0;
@@ -247,23 +247,24 @@ uint32_t vt_facts_heads(const struct vt_facts *facts, const struct vt_allocation
 									      : 0;
 	if (!span)
 		return 0;
-	if (!a->made->node_class && a->made->python_stack < facts->stages->chains.nr_stacks &&
-	    facts->stages->chains.is_head[a->made->python_stack])
+	if (!a->common->made->node_class &&
+	    a->common->made->python_stack < facts->stages->chains.nr_stacks &&
+	    facts->stages->chains.is_head[a->common->made->python_stack])
 		bits |= 1u << VT_HEAD_MODULE;
 	if (vt_lm_heads_is_at_head(&facts->lm_heads, facts->stages, a))
 		bits |= 1u << VT_HEAD_MODULE;
 	if (sequence == VT_NO_SEQUENCE || is_unnumbered(facts, a))
 		return bits;
 	stretch = vt_lm_heads_find(&facts->lm_heads, span->step, sequence);
-	if (stretch && !a->made->node_class && a->event >= stretch->product_event)
+	if (stretch && !a->common->made->node_class && a->event >= stretch->product_event)
 		bits |= 1u << VT_HEAD_PRODUCT;
 	/*
 	 * The product's own node makes the gradients of its input and its weight, not of the
 	 * logits.
 	 */
-	if (!stretch || (a->made->node_class && sequence == stretch->product))
+	if (!stretch || (a->common->made->node_class && sequence == stretch->product))
 		return bits;
-	if (!a->made->node_class &&
+	if (!a->common->made->node_class &&
 	    (span->stage != VT_STAGE_FORWARD || is_copy_of_other(facts, a)))
 		return bits;
 	return bits | 1u << stretch->how;
@@ -276,7 +277,7 @@ static const struct vt_sequence_class *find_node(const struct vt_facts *facts,
 	uint32_t low;
 	struct vt_sequence_class wanted = { a->forward_sequence, step_at(facts, a->event), 0, 0 };
 
-	if (a->made->node_class || a->forward_sequence == VT_NO_SEQUENCE ||
+	if (a->common->made->node_class || a->forward_sequence == VT_NO_SEQUENCE ||
 	    is_unnumbered(facts, a) ||
 	    vt_calls_is_unrecorded(&facts->stages->calls, index_of(facts, a)))
 		return NULL;
@@ -316,16 +317,16 @@ uint32_t vt_facts_grad_modes(const struct vt_facts *facts, const struct vt_alloc
 
 uint32_t vt_facts_releasers(const struct vt_facts *facts, const struct vt_allocation *a)
 {
-	struct vt_recompute node = { a->freed_node_sequence, a->freed->node_class,
-				     a->freed->forward_python_stack };
+	struct vt_recompute node = { a->freed_node_sequence, a->common->freed->node_class,
+				     a->common->freed->forward_python_stack };
 
 	uint32_t bits = 0;
 
-	if (!a->freed->node_class)
+	if (!a->common->freed->node_class)
 		return 0;
 	if (vt_recomputes_has(&facts->recomputes, &node))
 		bits |= 1u << VT_RELEASER_RECOMPUTING;
-	if (vt_gradient_sizes_has_node(&facts->gradient_sizes, a->size_bytes, &node))
+	if (vt_gradient_sizes_has_node(&facts->gradient_sizes, a->common->size_bytes, &node))
 		bits |= 1u << VT_RELEASER_TWIN;
 	return bits;
 }
@@ -340,7 +341,7 @@ uint32_t vt_facts_repeats(const struct vt_facts *facts, const struct vt_allocati
 		return 1u << VT_REPEAT_AS_CACHE;
 	if (!vt_calls_find(&facts->stages->calls, index))
 		return 0;
-	if (vt_calls_is_again(&facts->stages->calls, index, a->made->python_stack))
+	if (vt_calls_is_again(&facts->stages->calls, index, a->common->made->python_stack))
 		return 1u << VT_REPEAT_AGAIN;
 	return 1u << VT_REPEAT_ONCE;
 }
@@ -460,9 +461,10 @@ uint32_t vt_facts_alike(const struct vt_facts *facts, const struct vt_allocation
 
 uint32_t vt_facts_shares(const struct vt_facts *facts, const struct vt_allocation *a)
 {
-	const struct vt_peak *peak = vt_model_peak(facts->model, a->device);
+	const struct vt_peak *peak = vt_model_peak(facts->model, a->common->device);
 
 	if (!peak)
 		return 0;
-	return 1u << (a->size_bytes > peak->used_bytes / 1000 ? VT_SHARE_LARGE : VT_SHARE_SMALL);
+	return 1u << (a->common->size_bytes > peak->used_bytes / 1000 ? VT_SHARE_LARGE
+								      : VT_SHARE_SMALL);
 }

@@ -35,13 +35,14 @@ static int64_t end_of_backward(const struct vt_stages *stages, const struct vt_s
 /* Made and freed at the same place: same Python line, same node, one operator. */
 static int died_in_operation(const struct vt_allocation *a, int64_t freed)
 {
-	if (freed == VT_NEVER || a->made->thread != a->freed->thread ||
-	    a->made->node_class != a->freed->node_class)
+	if (freed == VT_NEVER || a->common->made->thread != a->common->freed->thread ||
+	    a->common->made->node_class != a->common->freed->node_class)
 		return 0;
-	if (a->made->node_class)
+	if (a->common->made->node_class)
 		return a->node_sequence == a->freed_node_sequence;
-	return a->made->native_stack && a->freed->native_stack &&
-	       a->made->python_stack == a->freed->python_stack && a->freed_event == a->event + 1;
+	return a->common->made->native_stack && a->common->freed->native_stack &&
+	       a->common->made->python_stack == a->common->freed->python_stack &&
+	       a->freed_event == a->event + 1;
 }
 
 static int64_t end_of_call(const struct vt_facts *facts, const struct vt_allocation *a)
@@ -60,11 +61,11 @@ static int64_t end_of_scope(const struct vt_model *model, const struct vt_alloca
 {
 	uint32_t low = vt_search_first(i, model->nr_marks, model->marks[i].event <= a->event);
 
-	for (; a->made->scope && low < model->nr_marks; low++) {
+	for (; a->common->made->scope && low < model->nr_marks; low++) {
 		const struct vt_mark *mark = &model->marks[low];
 
-		if (mark->kind == VT_MARK_END && mark->name == a->made->scope &&
-		    mark->thread == a->made->thread)
+		if (mark->kind == VT_MARK_END && mark->name == a->common->made->scope &&
+		    mark->thread == a->common->made->thread)
 			return mark->event;
 	}
 	return VT_NEVER;
@@ -88,7 +89,8 @@ uint32_t vt_facts_lifetimes(const struct vt_facts *facts, const struct vt_alloca
 
 	if (!span)
 		return 0;
-	if (freed > facts->last_working_event && !a->freed->python_stack && !a->freed->node_class)
+	if (freed > facts->last_working_event && !a->common->freed->python_stack &&
+	    !a->common->freed->node_class)
 		freed = VT_NEVER;
 #define ADD(name, holds) bits |= (holds) ? 1u << VT_LIFETIME_##name : 0
 	ADD(OPERATION, died_in_operation(a, freed));
@@ -97,7 +99,7 @@ uint32_t vt_facts_lifetimes(const struct vt_facts *facts, const struct vt_alloca
 	ADD(AFTER_STAGE, freed > end_of_stage(facts, span, a));
 	ADD(AFTER_BACKWARD, freed > end_of_backward(facts->stages, span));
 	ADD(FOREVER, freed == VT_NEVER);
-	ADD(TO_THE_END, freed > facts->last_made_event && !a->freed->node_class);
+	ADD(TO_THE_END, freed > facts->last_made_event && !a->common->freed->node_class);
 	if (span->step) {
 		int64_t end = end_of_step(facts->stages, span->step);
 		int64_t next = end_of_step(facts->stages, span->step + 1);

@@ -36,7 +36,7 @@ struct search {
 
 static struct vt_key size_key(const struct vt_allocation *a)
 {
-	struct vt_key key = { a->size_bytes, (uint64_t)a->device, 0 };
+	struct vt_key key = { a->common->size_bytes, (uint64_t)a->common->device, 0 };
 
 	return key;
 }
@@ -44,8 +44,8 @@ static struct vt_key size_key(const struct vt_allocation *a)
 /* All classes that differ by VT_REST_MAX at most are in three such places side by side. */
 static struct vt_key neighbours_key(const struct vt_allocation *a, int64_t beside)
 {
-	struct vt_key key = { a->size_bytes / VT_REST_MAX + (uint64_t)beside, (uint64_t)a->device,
-			      0 };
+	struct vt_key key = { a->common->size_bytes / VT_REST_MAX + (uint64_t)beside,
+			      (uint64_t)a->common->device, 0 };
 
 	return key;
 }
@@ -53,13 +53,13 @@ static struct vt_key neighbours_key(const struct vt_allocation *a, int64_t besid
 static int is_like(const struct vt_gradient_class *class, const struct vt_allocation *a,
 		   int has_rest)
 {
-	if (class->device != a->device)
+	if (class->device != a->common->device)
 		return 0;
-	if (has_rest && class->size_bytes < a->size_bytes &&
-	    a->size_bytes - class->size_bytes <= VT_REST_MAX)
+	if (has_rest && class->size_bytes < a->common->size_bytes &&
+	    a->common->size_bytes - class->size_bytes <= VT_REST_MAX)
 		return 1;
-	return class->has_rest && class->size_bytes > a->size_bytes &&
-	       class->size_bytes - a->size_bytes <= VT_REST_MAX;
+	return class->has_rest && class->size_bytes > a->common->size_bytes &&
+	       class->size_bytes - a->common->size_bytes <= VT_REST_MAX;
 }
 
 /* The first found of those of nearly its size. */
@@ -89,19 +89,19 @@ static struct vt_gradient_class *find_class(const struct search *search,
 {
 	const uint64_t *at;
 
-	if (!vt_allocation_is_owned(a) || a->size_bytes <= SMALLEST_BLOCK)
+	if (!vt_allocation_is_owned(a) || a->common->size_bytes <= SMALLEST_BLOCK)
 		return NULL;
 	at = vt_map_find(&search->by_size, size_key(a));
 	if (at)
 		return &search->classes.items[*at];
-	return a->size_bytes > VT_REST_MAX ? find_like(search, a) : NULL;
+	return a->common->size_bytes > VT_REST_MAX ? find_like(search, a) : NULL;
 }
 
 static void add_class(struct search *search, const struct vt_allocation *a, uint8_t has_rest)
 {
-	struct vt_gradient_class one = { .size_bytes = a->size_bytes,
+	struct vt_gradient_class one = { .size_bytes = a->common->size_bytes,
 					 .first_event = a->event,
-					 .device = a->device,
+					 .device = a->common->device,
 					 .has_rest = has_rest };
 	uint64_t number = search->classes.len, first = number;
 	struct vt_key key = neighbours_key(a, 0);
@@ -154,15 +154,15 @@ static int is_gradient(struct search *search, const struct vt_allocation *a)
 	const struct vt_span *span;
 
 	/* What costs least first: nearly every block is none. */
-	if (!vt_allocation_is_owned(a) || a->size_bytes <= SMALLEST_BLOCK)
+	if (!vt_allocation_is_owned(a) || a->common->size_bytes <= SMALLEST_BLOCK)
 		return 0;
-	if (!a->made->node_class && a->made->python_stack)
+	if (!a->common->made->node_class && a->common->made->python_stack)
 		return 0;
-	if (a->freed->node_class && !is_accumulation(search, a->freed->node_class))
+	if (a->common->freed->node_class && !is_accumulation(search, a->common->freed->node_class))
 		return 0;
 	span = vt_facts_span(search->facts, a);
 	/* The engine itself adds up what several nodes made for one tensor. */
-	if (!span || (!a->made->node_class && span->stage != VT_STAGE_BACKWARD))
+	if (!span || (!a->common->made->node_class && span->stage != VT_STAGE_BACKWARD))
 		return 0;
 	/* Other passes may make gradients of inputs; those that fill .grad tell the sizes. */
 	if (search->facts->recorded.is_any_plain &&
@@ -213,8 +213,9 @@ static void find_trained_modules(struct search *search)
 	     i++) {
 		const struct vt_allocation *a = &search->model->allocations[i];
 
-		search->has_trained_modules = is_accumulation(search, a->made->node_class) ||
-					      is_accumulation(search, a->freed->node_class);
+		search->has_trained_modules =
+			is_accumulation(search, a->common->made->node_class) ||
+			is_accumulation(search, a->common->freed->node_class);
 	}
 	for (uint32_t i = 0; i < search->model->nr_tensors; i++)
 		search->has_trained_modules |=
@@ -225,7 +226,7 @@ static int is_of_module(const struct search *search, const struct vt_allocation 
 {
 	uint32_t nr;
 
-	vt_module_stacks_get(&search->facts->stages->chains, a->made->python_stack, &nr);
+	vt_module_stacks_get(&search->facts->stages->chains, a->common->made->python_stack, &nr);
 	return nr || (vt_facts_roles(search->facts, a) & 1u << VT_ROLE_PARAMETER);
 }
 
@@ -235,7 +236,7 @@ static int is_candidate(const struct search *search, const struct vt_allocation 
 	const struct vt_gradient_class *class = class_of(search, a);
 	const struct vt_span *span;
 
-	if (!class || a->made->node_class || a->event > class->first_event ||
+	if (!class || a->common->made->node_class || a->event > class->first_event ||
 	    a->freed_event < class->first_event)
 		return 0;
 	span = vt_facts_span(search->facts, a);
@@ -253,7 +254,8 @@ static int requires_gradient(const struct search *search, const struct vt_alloca
 
 static int is_made_as_zeros(const struct search *search, const struct vt_allocation *a)
 {
-	return vt_parameter_containers_is_zeros(&search->facts->containers, a->made->native_stack);
+	return vt_parameter_containers_is_zeros(&search->facts->containers,
+						a->common->made->native_stack);
 }
 
 /* U2, one of the three kinds of candidates after the other, each in the order of making. */
@@ -302,7 +304,7 @@ static unsigned count_passes(struct search *search, const struct vt_allocation *
 
 		if (g->event > a->freed_event)
 			break;
-		if (!g->made->node_class || class_of(search, g) != class_of(search, a) ||
+		if (!g->common->made->node_class || class_of(search, g) != class_of(search, a) ||
 		    !is_gradient(search, g))
 			continue;
 		span = vt_stages_span_at(search->facts->stages, g->event);
@@ -319,9 +321,10 @@ static void find_late_states(struct search *search)
 		const struct vt_allocation *a = &search->model->allocations[i];
 		const struct vt_gradient_class *class = class_of(search, a);
 
-		if (search->what[i] || !class || a->made->node_class || !a->made->python_stack ||
-		    a->event < class->first_event || a->freed->node_class ||
-		    is_of_module(search, a) || !is_made_as_zeros(search, a))
+		if (search->what[i] || !class || a->common->made->node_class ||
+		    !a->common->made->python_stack || a->event < class->first_event ||
+		    a->common->freed->node_class || is_of_module(search, a) ||
+		    !is_made_as_zeros(search, a))
 			continue;
 		if (count_passes(search, a) >= LONG_LIFE)
 			search->what[i] = VT_UPDATE_STATE + 1;
@@ -333,7 +336,7 @@ static const struct vt_tensor *variable_of(const struct search *search, uint32_t
 {
 	const struct vt_allocation *a = &search->model->allocations[allocation];
 
-	if (a->made->node_class || !class_of(search, a))
+	if (a->common->made->node_class || !class_of(search, a))
 		return NULL;
 	return vt_names_find(&search->facts->names, allocation, 1u << VT_ROLE_VARIABLE);
 }
@@ -347,8 +350,9 @@ static struct vt_key name_key(const struct vt_tensor *row)
 
 static struct vt_key place_key(const struct vt_allocation *a)
 {
-	struct vt_key key = { (uint64_t)a->made->python_stack << 32 | a->made->native_stack,
-			      a->size_bytes, 1 };
+	struct vt_key key = { (uint64_t)a->common->made->python_stack << 32 |
+				      a->common->made->native_stack,
+			      a->common->size_bytes, 1 };
 
 	return key;
 }
@@ -372,8 +376,8 @@ static void spread(struct search *search, int is_by_place)
 			struct vt_key key;
 			const uint64_t *found;
 
-			if (a->made->node_class || !class_of(search, a) ||
-			    (is_by_place ? !a->made->python_stack : !row))
+			if (a->common->made->node_class || !class_of(search, a) ||
+			    (is_by_place ? !a->common->made->python_stack : !row))
 				continue;
 			key = is_by_place ? place_key(a) : name_key(row);
 			found = vt_map_find(&known, key);
@@ -425,9 +429,9 @@ static uint32_t find_successor(struct search *search, const moment_vector *all, 
 		/* Behind the gradients an update made nothing yet. */
 		if (a == old || is_gradient(search, a))
 			break;
-		if (!a->made->node_class && a->freed_event > m->event &&
-		    vt_allocation_is_live(a, old->freed_event) &&
-		    !search->what[m->index] && !is_of_module(search, a))
+		if (!a->common->made->node_class && a->freed_event > m->event &&
+		    vt_allocation_is_live(a, old->freed_event) && !search->what[m->index] &&
+		    !is_of_module(search, a))
 			return m->index;
 	}
 	return VT_NO_INDEX;
@@ -439,7 +443,7 @@ static int is_let_go(const struct search *search, uint32_t allocation)
 	const struct vt_allocation *a = &search->model->allocations[allocation];
 	const struct vt_gradient_class *class = class_of(search, a);
 
-	return class && search->what[allocation] && a->freed->python_stack &&
+	return class && search->what[allocation] && a->common->freed->python_stack &&
 	       a->freed_event > class->first_event;
 }
 

@@ -139,9 +139,10 @@ static uint32_t find_fitting(const struct search *search, const char *module,
 /* Made by a node, alive when the pass had ended, and not kept for another node. */
 static int may_be_gradient(struct vt_facts *facts, const struct vt_allocation *a)
 {
-	const char *freed_by = vt_operators_class(&facts->operators, a->freed->node_class);
+	const char *freed_by = vt_operators_class(&facts->operators, a->common->freed->node_class);
 
-	if (!vt_allocation_is_owned(a) || !a->made->node_class || !a->made->forward_python_stack)
+	if (!vt_allocation_is_owned(a) || !a->common->made->node_class ||
+	    !a->common->made->forward_python_stack)
 		return 0;
 	if (freed_by && strncmp(freed_by, "AccumulateGrad", strlen("AccumulateGrad")) != 0)
 		return 0;
@@ -271,7 +272,7 @@ static void find_by_nodes(struct search *search)
 
 	for (uint32_t i = 0; i < facts->model->nr_allocations; i++) {
 		const struct vt_allocation *a = &facts->model->allocations[i];
-		const struct wanted wanted = { i, a->made->forward_python_stack, 1, 0 };
+		const struct wanted wanted = { i, a->common->made->forward_python_stack, 1, 0 };
 		struct candidate one;
 
 		if (!may_be_gradient(facts, a))
@@ -289,9 +290,10 @@ static int is_cast(struct vt_facts *facts, const struct vt_allocation *a)
 {
 	const char *operation;
 
-	if (!vt_allocation_is_owned(a) || a->made->node_class || !a->made->python_stack)
+	if (!vt_allocation_is_owned(a) || a->common->made->node_class ||
+	    !a->common->made->python_stack)
 		return 0;
-	operation = vt_operators_name(&facts->operators, a->made->native_stack);
+	operation = vt_operators_name(&facts->operators, a->common->made->native_stack);
 	return operation && strcmp(operation, "_to_copy") == 0;
 }
 
@@ -303,9 +305,10 @@ static const struct vt_allocation *cast_beside(struct vt_facts *facts, uint32_t 
 
 	for (uint32_t i = allocation + (uint32_t)step; i < facts->model->nr_allocations;
 	     i += (uint32_t)step) {
-		if (!vt_allocation_is_owned(&all[i]) || all[i].made->thread != a->made->thread)
+		if (!vt_allocation_is_owned(&all[i]) ||
+		    all[i].common->made->thread != a->common->made->thread)
 			continue;
-		if (all[i].made->python_stack != a->made->python_stack)
+		if (all[i].common->made->python_stack != a->common->made->python_stack)
 			return NULL;
 		return is_cast(facts, &all[i]) ? &all[i] : NULL;
 	}
@@ -332,7 +335,7 @@ static void find_casts(struct search *search)
 
 	for (uint32_t i = 0; i < facts->model->nr_allocations; i++) {
 		const struct vt_allocation *a = &facts->model->allocations[i], *before;
-		struct wanted wanted = { i, a->made->python_stack, 2, 1 };
+		struct wanted wanted = { i, a->common->made->python_stack, 2, 1 };
 		struct candidate one;
 		int is_last;
 
@@ -342,7 +345,8 @@ static void find_casts(struct search *search)
 		is_last = !cast_beside(facts, i, 1);
 		wanted.is_exact = is_last && (!vt_block_rounding_can_have(facts->model, a) ||
 					      vt_calls_is_numbered(&facts->stages->calls, i));
-		if (wanted.is_exact && before && before->size_bytes == a->size_bytes)
+		if (wanted.is_exact && before &&
+		    before->common->size_bytes == a->common->size_bytes)
 			continue;
 		one = find_candidate(search, &wanted);
 		if (one.nr == 1 && (!is_last || wanted.is_exact || is_frozen(search, &one)))
@@ -352,7 +356,8 @@ static void find_casts(struct search *search)
 
 static struct vt_key place_of(const struct vt_allocation *a)
 {
-	struct vt_key key = { a->size_bytes, a->made->python_stack, a->made->native_stack };
+	struct vt_key key = { a->common->size_bytes, a->common->made->python_stack,
+			      a->common->made->native_stack };
 
 	return key;
 }
@@ -368,7 +373,7 @@ static void find_by_place(struct search *search)
 		const struct candidate one = { .allocation = i };
 		uint64_t parameter, *known;
 
-		if (a->made->node_class || !a->made->python_stack)
+		if (a->common->made->node_class || !a->common->made->python_stack)
 			continue;
 		parameter = seen_parameter(search, &one);
 		known = vt_map_find(&places, place_of(a));
@@ -382,7 +387,7 @@ static void find_by_place(struct search *search)
 		const struct vt_allocation *a = &facts->model->allocations[i];
 		const uint64_t *parameter = vt_map_find(&places, place_of(a));
 
-		if (parameter && !a->made->node_class)
+		if (parameter && !a->common->made->node_class)
 			facts->gradient_of[i] = (uint32_t)*parameter;
 	}
 	vt_map_release(&places);

@@ -111,12 +111,12 @@ static void see_operator(struct search *search, const struct vt_allocation *a)
 {
 	uint8_t *known;
 
-	if (a->made->native_stack >= search->model->frames.native_tree.nr_stacks)
+	if (a->common->made->native_stack >= search->model->frames.native_tree.nr_stacks)
 		return;
-	known = &search->operator_parts[a->made->native_stack];
+	known = &search->operator_parts[a->common->made->native_stack];
 	if (!*known)
-		*known = parts_of_operator(search, a->made->native_stack);
-	see_parts(search, *known, a->event, a->forward_sequence, a->made->python_stack,
+		*known = parts_of_operator(search, a->common->made->native_stack);
+	see_parts(search, *known, a->event, a->forward_sequence, a->common->made->python_stack,
 		  VT_HEAD_FRAMES);
 }
 
@@ -133,7 +133,7 @@ static void see_out_of_memory(struct search *search, const struct vt_out_of_memo
 
 		if (a->event > oom->event)
 			break;
-		if (a->made->thread == oom->thread && a->forward_sequence != VT_NO_SEQUENCE)
+		if (a->common->made->thread == oom->thread && a->forward_sequence != VT_NO_SEQUENCE)
 			last = a->forward_sequence;
 	}
 	if (last != VT_NO_SEQUENCE)
@@ -189,7 +189,7 @@ static uint32_t place_of(const struct vt_model *model, const struct vt_allocatio
 {
 	uint32_t ids[VT_FRAMES_MAX];
 
-	if (!vt_frames_python(&model->frames, a->made->python_stack, ids) ||
+	if (!vt_frames_python(&model->frames, a->common->made->python_stack, ids) ||
 	    !model->frames.python[ids[0]].self_type)
 		return 0;
 	return ids[0];
@@ -205,9 +205,9 @@ static struct vt_key place_key(uint32_t place)
 static int is_by_product(const struct vt_lm_heads *heads, const struct vt_model *model,
 			 const struct vt_allocation *a)
 {
-	uint32_t stack = a->made->native_stack;
+	uint32_t stack = a->common->made->native_stack;
 
-	return !a->made->node_class && vt_allocation_is_owned(a) &&
+	return !a->common->made->node_class && vt_allocation_is_owned(a) &&
 	       stack < model->frames.native_tree.nr_stacks && heads->is_product[stack];
 }
 
@@ -264,13 +264,14 @@ static int has_one_forward_thread(const struct search *search)
 	for (uint32_t i = 0; i < search->model->nr_allocations; i++) {
 		const struct vt_allocation *a = &search->model->allocations[i];
 
-		if (a->made->node_class ||
-		    a->made->python_stack >= search->model->frames.python_tree.nr_stacks ||
-		    search->stages->evidence.by_stack[a->made->python_stack] != VT_STAGE_FORWARD)
+		if (a->common->made->node_class ||
+		    a->common->made->python_stack >= search->model->frames.python_tree.nr_stacks ||
+		    search->stages->evidence.by_stack[a->common->made->python_stack] !=
+			    VT_STAGE_FORWARD)
 			continue;
-		if (thread && thread != a->made->thread)
+		if (thread && thread != a->common->made->thread)
 			return 0;
-		thread = a->made->thread;
+		thread = a->common->made->thread;
 	}
 	return 1;
 }
@@ -292,12 +293,12 @@ void vt_lm_heads_init(struct vt_lm_heads *heads, const struct vt_stages *stages,
 	for (uint32_t i = 0; i < search.model->nr_allocations; i++) {
 		const struct vt_allocation *a = &search.model->allocations[i];
 
-		see_node(&search, a->event, a->made->node_class, a->node_sequence,
-			 a->made->forward_python_stack);
+		see_node(&search, a->event, a->common->made->node_class, a->node_sequence,
+			 a->common->made->forward_python_stack);
 		if (a->freed_event != VT_NEVER)
-			see_node(&search, a->freed_event, a->freed->node_class,
-				 a->freed_node_sequence, a->freed->forward_python_stack);
-		if (!a->made->node_class && a->forward_sequence != VT_NO_SEQUENCE)
+			see_node(&search, a->freed_event, a->common->freed->node_class,
+				 a->freed_node_sequence, a->common->freed->forward_python_stack);
+		if (!a->common->made->node_class && a->forward_sequence != VT_NO_SEQUENCE)
 			see_operator(&search, a);
 	}
 	for (uint32_t i = 0; i < search.model->nr_ooms; i++)

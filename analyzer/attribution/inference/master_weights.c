@@ -50,16 +50,18 @@ static void gather(struct search *search)
 
 	for (uint32_t i = 0; i < facts->model->nr_allocations; i++) {
 		const struct vt_allocation *a = &facts->model->allocations[i];
-		struct candidate one = { .python_stack = a->made->python_stack, .allocation = i };
+		struct candidate one = { .python_stack = a->common->made->python_stack,
+					 .allocation = i };
 		uint32_t nr;
 
-		vt_module_stacks_get(&facts->stages->chains, a->made->python_stack, &nr);
-		if (!vt_allocation_is_owned(a) || a->size_bytes <= VT_REST_ROUNDING ||
-		    a->made->node_class || a->freed->node_class || !a->made->python_stack || nr ||
+		vt_module_stacks_get(&facts->stages->chains, a->common->made->python_stack, &nr);
+		if (!vt_allocation_is_owned(a) || a->common->size_bytes <= VT_REST_ROUNDING ||
+		    a->common->made->node_class || a->common->freed->node_class ||
+		    !a->common->made->python_stack || nr ||
 		    a->freed_event <= facts->last_made_event)
 			continue;
-		one.is_zeros = (uint8_t)vt_parameter_containers_is_zeros(&facts->containers,
-									 a->made->native_stack);
+		one.is_zeros = (uint8_t)vt_parameter_containers_is_zeros(
+			&facts->containers, a->common->made->native_stack);
 		vt_vector_push(&search->candidates, one);
 	}
 	vt_vector_sort(&search->candidates, compare_candidates);
@@ -89,11 +91,11 @@ static int has_gradient(struct search *search, const struct vt_allocation *a)
 	uint32_t best = search->nr_classes;
 
 	for (uint32_t k = 0; k < search->nr_classes; k++)
-		if (search->left[k] && classes[k].device == a->device &&
-		    is_twice(a->size_bytes, classes[k].size_bytes) &&
+		if (search->left[k] && classes[k].device == a->common->device &&
+		    is_twice(a->common->size_bytes, classes[k].size_bytes) &&
 		    (best == search->nr_classes ||
-		     distance(2 * classes[k].size_bytes, a->size_bytes) <
-			     distance(2 * classes[best].size_bytes, a->size_bytes)))
+		     distance(2 * classes[k].size_bytes, a->common->size_bytes) <
+			     distance(2 * classes[best].size_bytes, a->common->size_bytes)))
 			best = k;
 	if (best == search->nr_classes)
 		return 0;

@@ -74,7 +74,7 @@ static uint32_t words_of(const struct vt_facts *facts, const struct vt_allocatio
 {
 	switch (fact) {
 	case VT_FACT_KIND:
-		return 1u << a->kind;
+		return 1u << a->common->kind;
 	case VT_FACT_STAGE:
 		return stage_bit(facts, a->event);
 	case VT_FACT_FREED_STAGE:
@@ -86,7 +86,7 @@ static uint32_t words_of(const struct vt_facts *facts, const struct vt_allocatio
 	case VT_FACT_GRAD:
 		return vt_facts_grad_modes(facts, a);
 	case VT_FACT_MOVED:
-		if (!vt_module_apply_is_buffer(&facts->module_apply, a->made->python_stack))
+		if (!vt_module_apply_is_buffer(&facts->module_apply, a->common->made->python_stack))
 			return 0;
 		return 1u << VT_MOVED_BUFFER;
 	case VT_FACT_MADE_OF:
@@ -132,17 +132,18 @@ static const char *text_of(struct vt_facts *facts, const struct vt_allocation *a
 
 	switch (fact) {
 	case VT_FACT_SCOPE:
-		return vt_model_text(facts->model, a->made->scope);
+		return vt_model_text(facts->model, a->common->made->scope);
 	case VT_FACT_NODE:
-		return vt_operators_class(&facts->operators, a->made->node_class);
+		return vt_operators_class(&facts->operators, a->common->made->node_class);
 	case VT_FACT_FREED_NODE:
-		return vt_operators_class(&facts->operators, a->freed->node_class);
+		return vt_operators_class(&facts->operators, a->common->freed->node_class);
 	case VT_FACT_FORWARD_NODE:
 		return vt_operators_class(&facts->operators, vt_facts_forward_node(facts, a));
 	case VT_FACT_OP:
-		return vt_operators_name(&facts->operators, a->made->native_stack);
+		return vt_operators_name(&facts->operators, a->common->made->native_stack);
 	default:
-		links = vt_module_stacks_get(&facts->stages->chains, a->made->python_stack, &nr);
+		links = vt_module_stacks_get(&facts->stages->chains, a->common->made->python_stack,
+					     &nr);
 		return nr ? vt_model_text(facts->model, links[0].type) : NULL;
 	}
 }
@@ -247,17 +248,17 @@ static uint32_t stack_of(const struct vt_allocation *a, enum vt_fact fact)
 {
 	switch (fact) {
 	case VT_FACT_NATIVE:
-		return a->made->native_stack;
+		return a->common->made->native_stack;
 	case VT_FACT_FREED_NATIVE:
-		return a->freed->native_stack;
+		return a->common->freed->native_stack;
 	case VT_FACT_FREED_FRAME:
-		return a->freed->python_stack;
+		return a->common->freed->python_stack;
 	case VT_FACT_FORWARD_FRAME:
-		return a->made->forward_python_stack;
+		return a->common->made->forward_python_stack;
 	case VT_FACT_FREED_FORWARD_FRAME:
-		return a->freed->forward_python_stack;
+		return a->common->freed->forward_python_stack;
 	default:
-		return a->made->python_stack;
+		return a->common->made->python_stack;
 	}
 }
 
@@ -362,7 +363,7 @@ static int fits(struct vt_match *match, const struct vt_condition *condition,
 	case VT_COMPARE_NAMES:
 		return fits_names(match->facts, condition, a);
 	default:
-		return a->size_bytes >= condition->bytes;
+		return a->common->size_bytes >= condition->bytes;
 	}
 }
 
@@ -392,7 +393,8 @@ static int holds(struct vt_match *match, uint32_t rule, const struct vt_allocati
 /* All that conditions on the site ask for.  Of equal callers there is one, or a few. */
 static struct vt_key site_of(const struct vt_allocation *a)
 {
-	struct vt_key key = { (uintptr_t)a->made, (uintptr_t)a->freed, a->kind };
+	struct vt_key key = { (uintptr_t)a->common->made, (uintptr_t)a->common->freed,
+			      a->common->kind };
 
 	return key;
 }

@@ -53,7 +53,7 @@ static uint32_t find_buffer_line(const struct vt_stages *stages, const uint32_t 
 
 	for (uint32_t i = 0; i < model->nr_allocations; i++) {
 		const struct vt_allocation *a = &model->allocations[i];
-		uint32_t stack = a->made->python_stack;
+		uint32_t stack = a->common->made->python_stack;
 		uint32_t line = stack < nr_stacks ? lines[stack] : 0;
 
 		if (!vt_allocation_is_owned(a) || !line || !is_loading(stages, a->event))

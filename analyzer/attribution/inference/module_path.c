@@ -64,9 +64,9 @@ char *vt_module_path_module(const struct vt_facts *facts, const struct vt_alloca
 
 		return cut(path, parts_behind_path(tensor, path));
 	}
-	module = find_of_stack(facts, a->made->python_stack, a->event);
+	module = find_of_stack(facts, a->common->made->python_stack, a->event);
 	if (!module)
-		module = find_of_stack(facts, a->made->forward_python_stack, a->event);
+		module = find_of_stack(facts, a->common->made->forward_python_stack, a->event);
 	return module ? vt_names_module_path(&facts->names, module) : NULL;
 }
 

@@ -132,9 +132,9 @@ static void add_leaf(struct search *search, uint32_t row)
 		return;
 	a = &search->model->allocations[allocation];
 	leaf.nr_sides = read_sides(vt_model_text(search->model, tensor->shape), leaf.sides);
-	if (!leaf.nr_sides || a->made->node_class || !is_loaded(search, a) ||
+	if (!leaf.nr_sides || a->common->made->node_class || !is_loaded(search, a) ||
 	    (leaf.nr_sides == 4 && (leaf.sides[2] > MAX_KERNEL || leaf.sides[3] > MAX_KERNEL)) ||
-	    vt_parameter_containers_is_zeros(search->trees, a->made->native_stack))
+	    vt_parameter_containers_is_zeros(search->trees, a->common->made->native_stack))
 		return;
 	leaf.fold = fold_numbers(name, &leaf.place);
 	vt_vector_push(&search->leaves, leaf);
@@ -244,7 +244,7 @@ static void find_scores(struct search *search, const struct leaf *table)
 		const struct vt_allocation *a = &search->model->allocations[i];
 
 		for (uint64_t width = 2; width <= 4; width += 2) {
-			uint64_t tokens = a->size_bytes / (vocabulary * width);
+			uint64_t tokens = a->common->size_bytes / (vocabulary * width);
 			struct vt_key rows = { vt_block_rounding_rounded(tokens * hidden * width),
 					       0, 0 };
 

@@ -13,10 +13,10 @@ static int is_same_call(const struct vt_model *model, const struct vt_allocation
 			const struct vt_allocation *y)
 {
 	uint32_t of_x[VT_FRAMES_MAX], of_y[VT_FRAMES_MAX];
-	unsigned nr = vt_frames_python(&model->frames, x->made->python_stack, of_x);
+	unsigned nr = vt_frames_python(&model->frames, x->common->made->python_stack, of_x);
 	const struct vt_code *code_of_x, *code_of_y;
 
-	if (!nr || nr != vt_frames_python(&model->frames, y->made->python_stack, of_y))
+	if (!nr || nr != vt_frames_python(&model->frames, y->common->made->python_stack, of_y))
 		return 0;
 	code_of_x = vt_frames_code(&model->frames, of_x[0]);
 	code_of_y = vt_frames_code(&model->frames, of_y[0]);
@@ -29,18 +29,20 @@ static int is_same_call(const struct vt_model *model, const struct vt_allocation
 static int is_as_large(const struct vt_model *model, const struct vt_allocation *host,
 		       const struct vt_allocation *block)
 {
-	uint64_t least = block->requested_bytes;
+	uint64_t least = block->common->requested_bytes;
 
 	if (!least)
 		least = vt_block_rounding_least(model, block);
-	return host->size_bytes >= least && host->size_bytes / 2 < block->size_bytes;
+	return host->common->size_bytes >= least &&
+	       host->common->size_bytes / 2 < block->common->size_bytes;
 }
 
 static int is_pair(const struct vt_model *model, const struct vt_allocation *host,
 		   const struct vt_allocation *block)
 {
-	return vt_allocation_is_owned(block) && block->made->thread == host->made->thread &&
-	       !block->made->node_class && is_as_large(model, host, block) &&
+	return vt_allocation_is_owned(block) &&
+	       block->common->made->thread == host->common->made->thread &&
+	       !block->common->made->node_class && is_as_large(model, host, block) &&
 	       is_same_call(model, host, block);
 }
 
@@ -66,7 +68,7 @@ void vt_staging_find(struct vt_facts *facts)
 		const struct vt_allocation *a = &model->allocations[i];
 		uint32_t block = VT_NO_INDEX;
 
-		if (a->kind == VT_KIND_PINNED && a->made->python_stack)
+		if (a->common->kind == VT_KIND_PINNED && a->common->made->python_stack)
 			block = find_block(model, i);
 		if (block != VT_NO_INDEX)
 			facts->derived[block] = VT_SOURCE_HOST + 1;

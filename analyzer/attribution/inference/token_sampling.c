@@ -34,7 +34,7 @@ static void choose(struct search *search, uint32_t choice)
 	uint32_t product = search->product;
 
 	search->product = VT_NO_INDEX;
-	if (product == VT_NO_INDEX || all[product].size_bytes < search->most) {
+	if (product == VT_NO_INDEX || all[product].common->size_bytes < search->most) {
 		search->most = 0;
 		return;
 	}
@@ -42,8 +42,8 @@ static void choose(struct search *search, uint32_t choice)
 	search->choices->nr++;
 	for (uint32_t i = product; i < choice; i++)
 		if (vt_allocation_is_owned(&all[i]) &&
-		    all[i].made->thread == all[product].made->thread &&
-		    is_as_long(all[product].size_bytes, all[i].size_bytes))
+		    all[i].common->made->thread == all[product].common->made->thread &&
+		    is_as_long(all[product].common->size_bytes, all[i].common->size_bytes))
 			search->choices->is_score[i] = 1;
 }
 
@@ -71,13 +71,13 @@ static void see(struct search *search, uint32_t index)
 	enum part part = PART_NONE;
 
 	if (vt_allocation_is_owned(a))
-		part = part_of(search, a->made->native_stack);
+		part = part_of(search, a->common->made->native_stack);
 	if (part == PART_CHOICE) {
 		choose(search, index);
 	} else if (part == PART_PRODUCT) {
 		search->product = index;
-		if (a->size_bytes > search->most)
-			search->most = a->size_bytes;
+		if (a->common->size_bytes > search->most)
+			search->most = a->common->size_bytes;
 	}
 }
 

@@ -32,7 +32,7 @@ static int is_kept(const struct vt_carried_tensors *carried, uint32_t position,
 
 	if (!last)
 		last = vt_carried_tensors_later(carried, position, 1);
-	return vt_allocation_is_owned(a) && !a->made->node_class &&
+	return vt_allocation_is_owned(a) && !a->common->made->node_class &&
 	       a->freed_event >= (last ? last->first_event
 				       : vt_carried_tensors_pass(carried, position)->end_event);
 }
@@ -48,7 +48,7 @@ static struct vt_module_link inner_module(const struct vt_carried_tensors *carri
 
 	if (carried->passes->by_allocation[allocation] != carried->order[position])
 		return none;
-	links = vt_module_stacks_get(carried->chains, a->made->python_stack, &nr);
+	links = vt_module_stacks_get(carried->chains, a->common->made->python_stack, &nr);
 	return nr && links[0].address != vt_carried_tensors_pass(carried, position)->module
 		       ? links[0]
 		       : none;
@@ -72,7 +72,7 @@ static void see(const struct vt_carried_tensors *carried, uint32_t position, uin
 	if (!keeper)
 		return;
 	keeper->nr_kept += (uint32_t)is_kept(carried, position, a);
-	keeper->bytes += a->size_bytes;
+	keeper->bytes += a->common->size_bytes;
 }
 
 /* One more call: only those that kept something again stay. */
@@ -139,9 +139,9 @@ static void gather(const struct vt_carried_tensors *carried, uint32_t position,
 		struct vt_module_link link = inner_module(carried, position, i);
 		const struct vt_allocation *a = &carried->model->allocations[i];
 		struct vt_carried_tensor one = { .module = link.address,
-					   .type = link.type,
-					   .allocation = i,
-					   .size_bytes = a->size_bytes };
+						 .type = link.type,
+						 .allocation = i,
+						 .size_bytes = a->common->size_bytes };
 
 		if (link.address && find_keeper(keepers, link.address) &&
 		    is_kept(carried, position, a))

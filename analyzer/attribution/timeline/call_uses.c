@@ -98,9 +98,9 @@ static void find_backwards(struct search *search)
 		uint8_t stage = vt_stage_evidence_judge(search->evidence, moment).stage;
 
 		if (moment->what == VT_MOMENT_ALLOC)
-			add_ran(search, a->made, a->node_sequence, moment->event);
+			add_ran(search, a->common->made, a->node_sequence, moment->event);
 		else if (moment->what == VT_MOMENT_FREE)
-			add_ran(search, a->freed, a->freed_node_sequence, moment->event);
+			add_ran(search, a->common->freed, a->freed_node_sequence, moment->event);
 		if (stage == VT_STAGE_BACKWARD && has_computed)
 			vt_vector_push(&search->backwards, moment->event);
 		if (stage == VT_STAGE_BACKWARD || stage == VT_STAGE_FORWARD)
@@ -177,9 +177,8 @@ static int is_result(const struct search *search, const struct vt_allocation *a,
 {
 	size_t nr = count_backwards(search, a->event, a->freed_event);
 
-	return a->size_bytes >= SMALLEST_RESULT && a->freed_event != VT_NEVER && nr >= 1 &&
-	       nr <= MOST_BACKWARDS &&
-	       !count_backwards(search, from, a->event);
+	return a->common->size_bytes >= SMALLEST_RESULT && a->freed_event != VT_NEVER && nr >= 1 &&
+	       nr <= MOST_BACKWARDS && !count_backwards(search, from, a->event);
 }
 
 /* The last call that began on each thread. */
@@ -214,14 +213,15 @@ static void see_block(struct search *search, uint32_t index, uint32_t last)
 	int is_inside = search->calls->by_allocation[index] != 0;
 
 	if (is_inside && !use->nr_enabled && !use->nr_disabled)
-		use->is_function = (uint8_t)is_below_function(search, a->made->python_stack);
-	if (is_inside && a->made->grad == VT_GRAD_ENABLED)
+		use->is_function =
+			(uint8_t)is_below_function(search, a->common->made->python_stack);
+	if (is_inside && a->common->made->grad == VT_GRAD_ENABLED)
 		use->nr_enabled++;
-	if (is_inside && a->made->grad == VT_GRAD_DISABLED)
+	if (is_inside && a->common->made->grad == VT_GRAD_DISABLED)
 		use->nr_disabled++;
 	/* Behind the call, what is made of its results as long as autograd stays disabled. */
 	if (use->first_run == VT_NEVER && !use->has_result &&
-	    (is_inside || a->made->grad == VT_GRAD_DISABLED))
+	    (is_inside || a->common->made->grad == VT_GRAD_DISABLED))
 		use->has_result = (uint8_t)is_result(search, a, call->first_event);
 }
 
@@ -233,9 +233,9 @@ static void find_results(struct search *search)
 		const struct vt_allocation *a = &search->model->allocations[i];
 		uint32_t last;
 
-		if (a->made->node_class || !vt_allocation_is_owned(a))
+		if (a->common->made->node_class || !vt_allocation_is_owned(a))
 			continue;
-		last = follow_calls(&threads, search->calls, i, a->made->thread);
+		last = follow_calls(&threads, search->calls, i, a->common->made->thread);
 		if (last)
 			see_block(search, i, last);
 	}
@@ -274,7 +274,7 @@ static void find_trained(struct search *search)
 	uint8_t *is_seen = vt_xcalloc((size_t)search->chains->nr_stacks + 1, 1);
 
 	for (uint32_t i = 0; i < search->model->nr_allocations; i++) {
-		uint32_t stack = search->model->allocations[i].made->python_stack;
+		uint32_t stack = search->model->allocations[i].common->made->python_stack;
 		uint32_t call = search->calls->by_allocation[i];
 
 		if (!call || !is_used(search, call) || is_seen[stack])

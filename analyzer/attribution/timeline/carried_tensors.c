@@ -103,7 +103,7 @@ uint64_t vt_carried_tensors_first_size(const struct vt_carried_tensors *carried,
 	for (uint32_t i = carried->first[pass]; i < carried->first[pass + 1]; i++)
 		if (carried->passes->by_allocation[i] == pass &&
 		    vt_allocation_is_owned(&carried->model->allocations[i]))
-			return carried->model->allocations[i].size_bytes;
+			return carried->model->allocations[i].common->size_bytes;
 	return 0;
 }
 
@@ -145,13 +145,13 @@ static struct vt_carried_tensor describe(const struct vt_carried_tensors *carrie
 	const struct vt_allocation *a = &carried->model->allocations[allocation];
 	uint32_t ids[VT_FRAMES_MAX], nr;
 	const struct vt_module_link *links =
-		vt_module_stacks_get(carried->chains, a->made->python_stack, &nr);
+		vt_module_stacks_get(carried->chains, a->common->made->python_stack, &nr);
 	struct vt_carried_tensor one = { .module = nr ? links[0].address : 0,
-				   .type = nr ? links[0].type : 0,
-				   .allocation = allocation,
-				   .size_bytes = a->size_bytes };
+					 .type = nr ? links[0].type : 0,
+					 .allocation = allocation,
+					 .size_bytes = a->common->size_bytes };
 
-	if (vt_frames_python(&carried->model->frames, a->made->python_stack, ids))
+	if (vt_frames_python(&carried->model->frames, a->common->made->python_stack, ids))
 		one.frame = ids[0];
 	return one;
 }
@@ -168,9 +168,9 @@ static void gather_between(const struct vt_carried_tensors *carried, uint32_t po
 	for (uint32_t i = carried->first[here]; i < carried->first[end]; i++) {
 		const struct vt_allocation *a = &carried->model->allocations[i];
 
-		if (carried->passes->by_allocation[i] == VT_NO_INDEX &&
-		    vt_allocation_is_owned(a) && a->made->thread == pass->thread &&
-		    a->made->python_stack && !a->made->node_class)
+		if (carried->passes->by_allocation[i] == VT_NO_INDEX && vt_allocation_is_owned(a) &&
+		    a->common->made->thread == pass->thread && a->common->made->python_stack &&
+		    !a->common->made->node_class)
 			vt_vector_push(found, describe(carried, i));
 	}
 }
@@ -188,7 +188,7 @@ static int has_copies(const struct vt_carried_tensors *carried, uint32_t positio
 		const struct vt_carried_tensor *copy = &between->items[i];
 		const struct vt_allocation *c = &carried->model->allocations[copy->allocation];
 
-		nr += is_multiple(a->size_bytes, c->size_bytes) &&
+		nr += is_multiple(a->common->size_bytes, c->common->size_bytes) &&
 		      is_handed(carried, position, c);
 	}
 	return nr >= LEAST_COPIES;

@@ -29,11 +29,11 @@ static struct where place_of(const struct vt_model *model, const struct vt_momen
 	struct where where = { 0, 0 };
 
 	if (moment->what == VT_MOMENT_ALLOC) {
-		const struct vt_caller *made = model->allocations[moment->index].made;
+		const struct vt_caller *made = model->allocations[moment->index].common->made;
 
 		where = (struct where){ made->node_class ? 0 : made->python_stack, made->thread };
 	} else if (moment->what == VT_MOMENT_FREE) {
-		const struct vt_caller *freed = model->allocations[moment->index].freed;
+		const struct vt_caller *freed = model->allocations[moment->index].common->freed;
 
 		where = (struct where){ freed->node_class ? 0 : freed->python_stack,
 					freed->thread };

@@ -62,15 +62,17 @@ void vt_recorded_passes_init(struct vt_recorded_passes *passes, const struct vt_
 	passes->what = vt_xcalloc((size_t)stages->nr_spans + 1, 1);
 	for (uint32_t i = 0; i < model->nr_allocations; i++) {
 		const struct vt_allocation *a = &model->allocations[i];
-		const struct last next = { a->made->thread, vt_stages_span_at(stages, a->event),
-					   a->forward_sequence, a->made->python_stack != 0 };
+		const struct last next = { a->common->made->thread,
+					   vt_stages_span_at(stages, a->event), a->forward_sequence,
+					   a->common->made->python_stack != 0 };
 
 		if (next.span == VT_NO_INDEX ||
 		    stages->spans[next.span].stage != VT_STAGE_BACKWARD)
 			continue;
-		if (a->made->node_class && is_numbering(&threads, &next))
+		if (a->common->made->node_class && is_numbering(&threads, &next))
 			passes->what[next.span] |= 1u << VT_PURPOSE_RECORDED;
-		if (!a->made->node_class && is_returned(&model->frames, a->made->python_stack))
+		if (!a->common->made->node_class &&
+		    is_returned(&model->frames, a->common->made->python_stack))
 			passes->what[next.span] |= 1u << VT_PURPOSE_RETURNED;
 	}
 	for (uint32_t i = 0; i < stages->nr_spans; i++)
@@ -90,5 +92,5 @@ uint32_t vt_recorded_passes_of(const struct vt_recorded_passes *passes,
 {
 	uint32_t span = vt_stages_span_at(stages, a->event);
 
-	return a->made->node_class && span != VT_NO_INDEX ? passes->what[span] : 0;
+	return a->common->made->node_class && span != VT_NO_INDEX ? passes->what[span] : 0;
 }

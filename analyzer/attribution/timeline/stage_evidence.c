@@ -149,18 +149,18 @@ struct vt_shown vt_stage_evidence_judge(const struct vt_stage_evidence *evidence
 	if (moment->what == VT_MOMENT_ALLOC) {
 		const struct vt_allocation *a = &model->allocations[moment->index];
 
-		shown = judge(evidence, a->made->node_class, a->made->scope, a->made->python_stack,
-			      a->made->grad);
-		shown.thread = a->made->thread;
+		shown = judge(evidence, a->common->made->node_class, a->common->made->scope,
+			      a->common->made->python_stack, a->common->made->grad);
+		shown.thread = a->common->made->thread;
 		/* Functions without modules: autograd numbered what they did. */
 		if (!evidence->has_forward && shown.stage == VT_NO_STAGE &&
 		    a->forward_sequence != VT_NO_SEQUENCE)
 			shown.stage = VT_STAGE_FORWARD;
 		if (evidence->by_native_stack && shown.stage == VT_NO_STAGE &&
-		    a->made->native_stack < model->frames.native_tree.nr_stacks)
-			shown.stage = evidence->by_native_stack[a->made->native_stack];
+		    a->common->made->native_stack < model->frames.native_tree.nr_stacks)
+			shown.stage = evidence->by_native_stack[a->common->made->native_stack];
 	} else if (moment->what == VT_MOMENT_FREE) {
-		const struct vt_caller *freed = model->allocations[moment->index].freed;
+		const struct vt_caller *freed = model->allocations[moment->index].common->freed;
 
 		shown = judge(evidence, freed->node_class, freed->scope, freed->python_stack,
 			      freed->grad);
@@ -184,7 +184,7 @@ struct vt_shown vt_stage_evidence_judge(const struct vt_stage_evidence *evidence
 static int has_autograd(const struct vt_model *model)
 {
 	for (uint32_t i = 0; i < model->nr_allocations; i++)
-		if (model->allocations[i].made->node_class ||
+		if (model->allocations[i].common->made->node_class ||
 		    model->allocations[i].forward_sequence != VT_NO_SEQUENCE)
 			return 1;
 	return 0;
@@ -214,7 +214,7 @@ static uint8_t *judge_operators(const struct vt_model *model, const struct vt_ru
 static int knows_grad(const struct vt_model *model)
 {
 	for (uint32_t i = 0; i < model->nr_allocations; i++)
-		if (model->allocations[i].made->grad != VT_GRAD_UNKNOWN)
+		if (model->allocations[i].common->made->grad != VT_GRAD_UNKNOWN)
 			return 1;
 	return 0;
 }

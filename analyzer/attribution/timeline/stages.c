@@ -192,12 +192,12 @@ typedef VT_VECTOR(struct last_number) number_vector;
 /* Whether autograd numbered a new node on that thread since its last allocation. */
 static int has_new_number(number_vector *numbers, const struct vt_allocation *a)
 {
-	struct last_number one = { a->made->thread, a->forward_sequence };
+	struct last_number one = { a->common->made->thread, a->forward_sequence };
 
 	for (size_t i = 0; i < numbers->len; i++) {
 		struct last_number *known = &numbers->items[i];
 
-		if (known->thread != a->made->thread)
+		if (known->thread != a->common->made->thread)
 			continue;
 		if (known->sequence == a->forward_sequence)
 			return 0;
@@ -221,7 +221,7 @@ static uint8_t *find_autograd(const struct pass *pass)
 	for (uint32_t i = 0; i < pass->model->nr_allocations; i++) {
 		const struct vt_allocation *a = &pass->model->allocations[i];
 
-		if (a->made->node_class)
+		if (a->common->made->node_class)
 			continue;
 		while (span + 1 < pass->spans.len && pass->spans.items[span].last_event < a->event)
 			span++;

@@ -98,7 +98,7 @@ static void see_allocation(struct build *build, const struct vt_moment *moment)
 	const struct vt_allocation *a = &evidence->model->allocations[moment->index];
 	struct vt_shown shown = vt_stage_evidence_judge(evidence, moment);
 	int is_free = moment->what == VT_MOMENT_FREE;
-	uint32_t stack = is_free ? a->freed->python_stack : a->made->python_stack;
+	uint32_t stack = is_free ? a->common->freed->python_stack : a->common->made->python_stack;
 
 	if (shown.stage != VT_STAGE_OPTIMIZER)
 		return;
