@@ -350,12 +350,12 @@ static int take_option(int id, struct wanted *wanted, struct vt_view *view)
 	case OPTION_MISSING:
 		return take_missing(wanted);
 	case OPTION_TOP:
-		if (vt_view_number(&spec, &number))
+		if (vt_view_number(&spec, "top", &number))
 			return -1;
 		wanted->check.top = (unsigned)number;
 		break;
 	case OPTION_RUN:
-		return vt_view_number(&spec, &wanted->run);
+		return vt_view_number(&spec, "run", &wanted->run);
 	case OPTION_GITHUB:
 		wanted->has_github = 1;
 		break;

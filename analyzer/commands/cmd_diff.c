@@ -206,7 +206,7 @@ static int take_option(int id, struct wanted *wanted, struct vt_view *view)
 		vt_options_wrong(&spec, "cannot compare by \"%s\"", optarg);
 		return -1;
 	case OPTION_TOP:
-		if (vt_view_number(&spec, &number))
+		if (vt_view_number(&spec, "top", &number))
 			return -1;
 		wanted->diff.top = (unsigned)number;
 		return 0;

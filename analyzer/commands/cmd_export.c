@@ -89,7 +89,7 @@ static int take_option(int id, struct wanted *wanted)
 		return 0;
 	default:
 		wanted->has_run = 1;
-		return vt_view_number(&spec, &wanted->run) ? -1 : 0;
+		return vt_view_number(&spec, "run", &wanted->run) ? -1 : 0;
 	}
 }
 

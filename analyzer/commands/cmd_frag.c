@@ -98,7 +98,7 @@ int vt_cmd_frag(int argc, char **argv)
 	view.when = NULL; /* a failed request comes before the peak */
 	view.begin = begin;
 	while ((id = vt_view_next(&view, &spec, argc, argv)) > 0) {
-		if (id == OPTION_TOP && vt_view_number(&spec, &wanted.top))
+		if (id == OPTION_TOP && vt_view_number(&spec, "top", &wanted.top))
 			return vt_options_exit_code(VT_OPTIONS_WRONG);
 		if (id == OPTION_REQUEST &&
 		    (vt_units_parse_bytes(optarg, &wanted.request_bytes) || !wanted.request_bytes))

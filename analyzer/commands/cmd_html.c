@@ -60,7 +60,7 @@ static int take_option(int id, struct vt_page_request *request, int *is_opened)
 		request->base = optarg;
 		break;
 	case OPTION_RUN:
-		if (vt_view_number(&spec, &number))
+		if (vt_view_number(&spec, "run", &number))
 			return -1;
 		request->run = (uint32_t)number;
 		break;

@@ -73,7 +73,7 @@ int vt_cmd_leaks(int argc, char **argv)
 	struct wanted wanted = { .top = 10, .is_exceeded = &is_exceeded };
 
 	while ((id = vt_view_next(&view, &spec, argc, argv)) > 0) {
-		if (id == OPTION_TOP && vt_view_number(&spec, &wanted.top))
+		if (id == OPTION_TOP && vt_view_number(&spec, "top", &wanted.top))
 			return vt_options_exit_code(VT_OPTIONS_WRONG);
 		if (id == OPTION_FAIL_ON && (vt_units_parse_bytes(optarg, &wanted.fail_on_bytes) ||
 					     !wanted.fail_on_bytes))

@@ -106,9 +106,9 @@ static int take_option(int id, struct wanted *wanted)
 	if (id == OPTION_WARN)
 		return 0;
 	if (id == OPTION_TOP)
-		return vt_view_number(&spec, &wanted->top);
+		return vt_view_number(&spec, "top", &wanted->top);
 	if (id == OPTION_RUN)
-		return vt_view_number(&spec, &wanted->run);
+		return vt_view_number(&spec, "run", &wanted->run);
 	return id == OPTION_STAGES ? take_stages(wanted) : take_by(wanted);
 }
 

@@ -9,12 +9,13 @@
 #include "analyzer/base/numbers.h"
 #include "analyzer/base/progress.h"
 
-int vt_view_number(const struct vt_options_spec *spec, int *number)
+int vt_view_number(const struct vt_options_spec *spec, const char *option, int *number)
 {
 	int64_t parsed;
 
 	if (vt_numbers_parse(optarg, INT_MAX, &parsed)) {
-		vt_options_wrong(spec, "\"%s\" is not a number", optarg);
+		vt_options_wrong(spec, "--%s %s: must be a whole number from 0 to %d", option,
+				 optarg, INT_MAX);
 		return VT_OPTIONS_WRONG;
 	}
 	*number = (int)parsed;
@@ -62,7 +63,7 @@ int vt_view_next(struct vt_view *view, const struct vt_options_spec *spec, int a
 			view->when = optarg;
 			break;
 		case VT_VIEW_DEVICE:
-			if (vt_view_number(spec, &view->device))
+			if (vt_view_number(spec, "device", &view->device))
 				return VT_OPTIONS_WRONG;
 			break;
 		case VT_VIEW_ALL_FRAMES:

@@ -69,8 +69,8 @@ struct vt_view {
  */
 int vt_view_next(struct vt_view *view, const struct vt_options_spec *spec, int argc, char **argv);
 
-/* Reads optarg.  0, or VT_OPTIONS_WRONG with the message printed. */
-int vt_view_number(const struct vt_options_spec *spec, int *number);
+/* Reads optarg, the argument of --`option`.  0, or VT_OPTIONS_WRONG with the message printed. */
+int vt_view_number(const struct vt_options_spec *spec, const char *option, int *number);
 
 /* Takes the format that optarg names: text, markdown or json.  As vt_view_number. */
 int vt_view_format(struct vt_view *view, const struct vt_options_spec *spec);

@@ -48,6 +48,18 @@ def test_a_file_that_is_not_there(command, tmp_path):
     assert refused(vtrace(command, tmp_path / "absent.db"), "absent.db")
 
 
+@pytest.mark.parametrize("command, option", (
+    ("report", "--top"), ("report", "--run"), ("report", "--device"), ("frag", "--top"), ("leaks", "--top"),
+    ("diff", "--top"), ("check", "--top"), ("check", "--run"), ("html", "--run"), ("export", "--run")))
+@pytest.mark.parametrize("word", ("-1", "many", "99999999999"))
+def test_what_is_no_number_is_said_with_its_option(command, option, word, tmp_path):
+    done = vtrace(command, option, word, tmp_path / "absent.db")
+    assert done.returncode == 2 and not done.stdout
+    line, usage, _ = done.stderr.split("\n")
+    assert line == f"vtrace {command}: {option} {word}: must be a whole number from 0 to 2147483647"
+    assert usage.startswith(f"usage: vtrace {command} ")
+
+
 @pytest.mark.parametrize("command", ("report", "info", "blocks"))
 def test_a_file_that_is_not_ours(command, tmp_path):
     stranger = tmp_path / "stranger.db"
