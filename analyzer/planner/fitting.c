@@ -215,6 +215,29 @@ static int is_dominated(const struct vt_fitting_set *set, const struct vt_fittin
 	       other->flops <= set->flops && other->nr_changes <= set->nr_changes;
 }
 
+/* One setting once, the cheapest first; a number of layers where it could be one. */
+static void consider(struct vt_fitting *budget, const struct vt_change_step *step,
+		     int has_like_layers)
+{
+	const struct vt_change_step number = { VT_SET_CHECKPOINTED, "N", recomputed_cost };
+
+	for (unsigned i = 0; i < budget->nr_considered; i++)
+		if (budget->considered[i].id == step->id)
+			return;
+	budget->considered[budget->nr_considered++] = *step;
+	if (step->id == VT_SET_CHECKPOINTING && has_like_layers)
+		budget->considered[budget->nr_considered++] = number;
+}
+
+static void consider_all(struct vt_fitting *budget, const struct search *search)
+{
+	for (size_t i = 0; i < search->tried.len; i++)
+		for (unsigned j = 0; j < search->tried.items[i].nr_steps; j++)
+			if (search->tried.items[i].steps[j].id != VT_SET_CHECKPOINTED)
+				consider(budget, &search->tried.items[i].steps[j],
+					 search->has_like_layers);
+}
+
 static void choose(struct vt_fitting *budget, const struct vt_fitting_sets *tried)
 {
 	for (size_t i = 0; i < tried->len; i++) {
@@ -249,6 +272,7 @@ void vt_fitting_search(struct vt_fitting *budget, const struct vt_plan *plan)
 	}
 	vt_vector_sort(&search.tried, compare_sets);
 	choose(budget, &search.tried);
+	consider_all(budget, &search);
 	budget->step_flops = step_flops(plan, search.layer_flops);
 	vt_vector_release(&search.tried);
 }

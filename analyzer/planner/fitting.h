@@ -17,7 +17,7 @@ enum vt_fitting_price {
 	VT_FITTING_COPY,      /* what is on the host is copied at every step */
 };
 
-/* One more than there are settings that are changed. */
+/* As many as there are settings that are changed. */
 #define VT_FITTING_MAX_STEPS 8
 
 struct vt_fitting_set {
@@ -39,6 +39,9 @@ struct vt_fitting {
 	struct vt_fitting_set nearest; /* the next cheaper one of the first, which does not fit */
 	int has_nearest;
 	struct vt_fitting_set least; /* of all that were tried, the one with the least peak */
+	/* Changes of which sets were tried; a number of layers is "N". */
+	struct vt_change_step considered[VT_FITTING_MAX_STEPS];
+	unsigned nr_considered;
 	double step_flops; /* of a whole step without any recomputation */
 };
 

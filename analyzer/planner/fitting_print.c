@@ -70,6 +70,16 @@ static void print_sets(const struct vt_fitting *budget, const struct vt_fitting_
 	vt_table_release(&table);
 }
 
+static void print_considered(const struct vt_fitting *budget, FILE *out)
+{
+	fprintf(out, "\nconsidered, alone and together:");
+	for (unsigned i = 0; i < budget->nr_considered; i++)
+		fprintf(out, "%s --%s %s", i ? "," : "",
+			vt_plan_settings_row(budget->considered[i].id)->name,
+			budget->considered[i].value);
+	fprintf(out, "\n");
+}
+
 void vt_fitting_print_text(const struct vt_fitting *budget, const struct vt_plan *plan, FILE *out)
 {
 	double usable = (double)plan->gpu->usable_bytes / VT_GIB;
@@ -78,6 +88,7 @@ void vt_fitting_print_text(const struct vt_fitting *budget, const struct vt_plan
 		fprintf(out, "\nno set of changes fits %.2f GiB; the one with the least peak:\n\n",
 			usable);
 		print_sets(budget, &budget->least, 1, out);
+		print_considered(budget, out);
 		return;
 	}
 	fprintf(out, "\nFITS %.2f GiB, the cheapest first\n\n", usable);
@@ -94,6 +105,20 @@ static json_t *whole(double flops)
 	return vt_json_rounded(flops < 9e18 ? flops : 9e18);
 }
 
+static json_t *steps_of(const struct vt_change_step *steps, unsigned nr)
+{
+	json_t *array = json_array();
+
+	for (unsigned i = 0; i < nr; i++) {
+		json_t *step = vt_json_append_object(array);
+
+		vt_json_set(step, "option", vt_plan_settings_row(steps[i].id)->name);
+		vt_json_set(step, "value", steps[i].value);
+		vt_json_set(step, "costs", steps[i].cost);
+	}
+	return array;
+}
+
 static json_t *set_of(const struct vt_fitting *budget, const struct vt_fitting_set *set)
 {
 	static const char *const prices[] = {
@@ -102,16 +127,9 @@ static json_t *set_of(const struct vt_fitting *budget, const struct vt_fitting_s
 		[VT_FITTING_ROUND] = "rounding",
 		[VT_FITTING_COPY] = "copies",
 	};
-	json_t *object = json_object(), *steps = json_array();
+	json_t *object = json_object();
 
-	for (unsigned i = 0; i < set->nr_steps; i++) {
-		json_t *step = vt_json_append_object(steps);
-
-		vt_json_set(step, "option", vt_plan_settings_row(set->steps[i].id)->name);
-		vt_json_set(step, "value", set->steps[i].value);
-		vt_json_set(step, "costs", set->steps[i].cost);
-	}
-	vt_json_set(object, "changes", steps);
+	vt_json_set(object, "changes", steps_of(set->steps, set->nr_steps));
 	vt_json_set(object, "price", prices[set->price]);
 	vt_json_set(object, "recomputed_layers", set->recomputed);
 	vt_json_set(object, "recomputed_flops", whole(set->flops));
@@ -138,5 +156,6 @@ void vt_fitting_print_json(const struct vt_fitting *budget, const struct vt_plan
 	vt_json_set(object, "next_cheaper",
 		    budget->has_nearest ? set_of(budget, &budget->nearest) : json_null());
 	vt_json_set(object, "least", set_of(budget, &budget->least));
+	vt_json_set(object, "considered", steps_of(budget->considered, budget->nr_considered));
 	vt_json_print(object, out);
 }

@@ -103,6 +103,21 @@ def test_what_nothing_makes_fit():
     assert done.returncode == 1 and "no set of changes fits 1.00 GiB" in done.stdout and "--offload" in done.stdout
 
 
+@pytest.mark.parametrize("model, considered", (
+    ("llama-3-8b", "--optimizer-loop fused, --checkpointing full, --checkpointed-layers N, --optimizer adamw8bit, "
+                   "--offload optimizer"),
+    ("gpt2 --optimizer sgd --keep-logits yes --attention eager", "--keep-logits no, --attention sdpa, "
+     "--checkpointing full, --checkpointed-layers N, --offload optimizer"),
+    ("t5-base", "--optimizer-loop fused, --checkpointing full, --optimizer adamw8bit, --offload optimizer")))
+def test_what_was_considered_is_named(model, considered):
+    done = vtrace("estimate", *model.split(), "--train", "--budget", "1GiB")
+    line = next(line for line in done.stdout.splitlines() if line.startswith("considered, alone and together: "))
+    words = line.split(": ")[1].split(", ")
+    assert done.returncode == 1 and sorted(words) == sorted(considered.split(", "))
+    found = search(model, "--budget", "1GiB")["considered"]
+    assert [f"--{change['option']} {change['value']}" for change in found] == words
+
+
 @pytest.mark.parametrize("arguments, words", (
     (("gpt2", "--budget", "8GiB"), ("--budget", "--train")),
     (("gpt2", "--train", "--budget", "8"), ("--budget 8", "24GiB")),
