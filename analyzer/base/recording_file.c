@@ -10,10 +10,11 @@
 #include "analyzer/base/util.h"
 #include "common/journal_format.h"
 
-int vt_recording_file_is(const char *path)
+#define HEAD_BYTES sizeof(VT_RECORDING_FILE_SQLITE)
+
+/* Returns how many bytes were read; 0 where there is no regular file. */
+static size_t read_head(const char *path, char head[HEAD_BYTES])
 {
-	const uint64_t journal = VT_JOURNAL_MAGIC;
-	char head[sizeof(VT_RECORDING_FILE_SQLITE)] = "";
 	struct stat status;
 	FILE *file;
 	size_t len;
@@ -23,10 +24,27 @@ int vt_recording_file_is(const char *path)
 	file = fopen(path, "re");
 	if (!file)
 		return 0;
-	len = fread(head, 1, sizeof(head), file);
+	len = fread(head, 1, HEAD_BYTES, file);
 	fclose(file);
-	return (len == sizeof(head) && !memcmp(head, VT_RECORDING_FILE_SQLITE, sizeof(head))) ||
-	       (len >= sizeof(journal) && !memcmp(head, &journal, sizeof(journal)));
+	return len;
+}
+
+int vt_recording_file_is_sqlite(const char *path)
+{
+	char head[HEAD_BYTES];
+
+	return read_head(path, head) == sizeof(head) &&
+	       !memcmp(head, VT_RECORDING_FILE_SQLITE, sizeof(head));
+}
+
+int vt_recording_file_is(const char *path)
+{
+	const uint64_t journal = VT_JOURNAL_MAGIC;
+	char head[HEAD_BYTES];
+
+	return vt_recording_file_is_sqlite(path) ||
+	       (read_head(path, head) >= sizeof(journal) &&
+		!memcmp(head, &journal, sizeof(journal)));
 }
 
 int vt_recording_file_keep(const char *path, int is_forced, struct vt_diag *diag)

@@ -10,6 +10,9 @@
 /* Whether a file begins as a database or a journal does. */
 int vt_recording_file_is(const char *path);
 
+/* Any SQLite database, of whichever program. */
+int vt_recording_file_is_sqlite(const char *path);
+
 /* 0, or -1 with `diag` filled where --force would replace a recording by something else. */
 int vt_recording_file_keep(const char *path, int is_forced, struct vt_diag *diag);
 

@@ -13,6 +13,7 @@
 #include "analyzer/base/printable.h"
 #include "analyzer/base/recording_file.h"
 #include "analyzer/database/db.h"
+#include "analyzer/database/db_check.h"
 #include "analyzer/snapshot/snapshot.h"
 
 enum { OPTION_FORCE = 256 };
@@ -82,6 +83,9 @@ static int check(const char *snapshot, const char *output, int is_forced, struct
 {
 	const char *what = NULL;
 
+	/* What is no recording of ours, or a damaged one, no command reads. */
+	if (vt_recording_file_is_sqlite(snapshot) && vt_db_check_file(snapshot, diag))
+		return -1;
 	if (vt_recording_file_is(snapshot))
 		what = "is a recording; every command reads it as it is";
 	else if (is_forced && vt_recording_file_is_same(snapshot, output))

@@ -261,6 +261,17 @@ def test_neither_the_snapshot_nor_a_recording_is_replaced(small, tmp_path):
     refused(vtrace("import", tmp_path / "small.db"), "is a recording; every command reads it as it is")
 
 
+def test_a_database_that_no_command_reads_is_not_called_a_recording(small, tmp_path):
+    assert vtrace("import", small).returncode == 0
+    truncated, foreign = tmp_path / "truncated.db", tmp_path / "foreign.db"
+    truncated.write_bytes((tmp_path / "small.db").read_bytes()[:5000])
+    with sqlite3.connect(foreign) as connection:
+        connection.execute("CREATE TABLE t (a)")
+    connection.close()
+    for path in (truncated, foreign):
+        refused(vtrace("import", path), vtrace("info", path).stderr.strip())
+
+
 def first_block(path, at="peak"):
     return json.loads(vtrace("blocks", path, "--json", "--at", at).stdout)["blocks"][0]
 
