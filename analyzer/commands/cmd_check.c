@@ -101,14 +101,30 @@ static void print_junit(const struct found *found, FILE *out)
 		vt_check_print_junit(found->check, out);
 }
 
-/* Without --force, what is there stays; with it, a device, a pipe or a link stays what it is. */
+/* With --force, a device, a pipe or a link stays what it is. */
+static int is_rewritten(const struct wanted *wanted)
+{
+	struct stat st;
+
+	return wanted->is_forced && !lstat(wanted->junit, &st) && !S_ISREG(st.st_mode);
+}
+
+/* Before the check: a file that stays must not hide a broken budget behind its exit code. */
+static int check_junit(const struct wanted *wanted)
+{
+	struct vt_diag diag = { 0 };
+
+	if (is_rewritten(wanted) || !vt_output_check(wanted->junit, wanted->is_forced, &diag))
+		return VT_EXIT_OK;
+	return vt_diag_print(&diag);
+}
+
 static int write_junit(const struct wanted *wanted, const struct found *found,
 		       struct vt_diag *diag)
 {
-	struct stat st;
 	struct vt_output output;
 
-	if (wanted->is_forced && !lstat(wanted->junit, &st) && !S_ISREG(st.st_mode)) {
+	if (is_rewritten(wanted)) {
 		if (vt_recording_file_keep(wanted->junit, 1, diag) ||
 		    vt_output_rewrite(&output, wanted->junit, diag))
 			return -1;
@@ -424,6 +440,8 @@ int vt_cmd_check(int argc, char **argv)
 	if (id < 0)
 		return vt_options_exit_code(id);
 	if (wanted.html && (rc = check_page(&wanted, &view)))
+		return rc;
+	if (wanted.junit && (rc = check_junit(&wanted)))
 		return rc;
 	if (wanted.budget && wanted.init)
 		rc = vt_options_wrong(&spec,

@@ -259,9 +259,10 @@ def test_junit(check, grown, tmp_path):
     cases = {case.get("name"): [child.tag for child in case] for case in suite}
     assert cases == {"total.allocated": ["failure"], "total.reserved": [], "stages.generation": ["skipped"]}
     assert "diff_training.py" in suite.find("testcase/failure").text
-    # What is there stays.
+    # What is there stays, and is refused before anything is checked: no verdict is lost in exit code 3.
     (tmp_path / "out.xml").write_text("mine")
-    assert "--force replaces it" in check(grown, budget, "--junit", "out.xml", code=3).stderr
+    refused = check(grown, budget, "--junit", "out.xml", code=3)
+    assert "--force replaces it" in refused.stderr and refused.stdout == ""
     assert (tmp_path / "out.xml").read_text() == "mine"
     # Who reads the old one goes on reading it; nothing else is left behind.
     with open(tmp_path / "out.xml") as old:
