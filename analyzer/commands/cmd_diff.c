@@ -116,9 +116,9 @@ static int check_owners(const struct wanted *wanted, const struct vt_diff *diff,
 			continue;
 		list = vt_known_owners_list(&diff->sides[VT_DIFF_NEW]->analysis.rules);
 		vt_diag_set(diag, VT_EXIT_USAGE,
-			    "--fail-on: unknown owner \"%s\" in these runs and in the rules; the "
-			    "rules have: %s",
-			    wanted->thresholds[i].text, list);
+			    "--fail-on: unknown owner \"%.*s\" in these runs and in the rules; "
+			    "the rules have: %s",
+			    wanted->thresholds[i].owner_len, wanted->thresholds[i].owner, list);
 		free(list);
 		return -1;
 	}
@@ -183,15 +183,15 @@ static int show(const struct vt_view *view, const struct wanted *wanted)
 
 static int take_threshold(struct wanted *wanted)
 {
+	const char *wrong;
+
 	if (wanted->nr_thresholds == MOST_THRESHOLDS)
-		vt_options_wrong(&spec, "more than %d times --fail-on", MOST_THRESHOLDS);
-	else if (vt_thresholds_parse(&wanted->thresholds[wanted->nr_thresholds], optarg))
-		vt_options_wrong(&spec,
-				 "--fail-on \"%s\": such as any, total:+2%%, owner:PATH:+1GiB",
-				 optarg);
-	else
-		return wanted->nr_thresholds++, 0;
-	return -1;
+		return vt_options_wrong(&spec, "more than %d times --fail-on", MOST_THRESHOLDS);
+	wrong = vt_thresholds_parse(&wanted->thresholds[wanted->nr_thresholds], optarg);
+	if (wrong)
+		return vt_options_wrong(&spec, "--fail-on \"%s\" %s", optarg, wrong);
+	wanted->nr_thresholds++;
+	return 0;
 }
 
 /* Returns 0, or -1 with the message printed. */

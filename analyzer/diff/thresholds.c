@@ -17,24 +17,35 @@ static const struct subject {
 };
 
 /* "+5%", "+100MiB", "+0" */
-static int parse_amount(struct vt_threshold *threshold, const char *text)
+static const char *parse_amount(struct vt_threshold *threshold, const char *text)
 {
 	if (vt_amounts_parse(text, &threshold->amount) || !threshold->amount.is_relative)
-		return -1;
-	return 0;
+		return "needs an increase at its end, such as +2% or +1GiB";
+	return NULL;
 }
 
-int vt_thresholds_parse(struct vt_threshold *threshold, const char *text)
+static const char *parse_owner(struct vt_threshold *threshold, const char *text)
 {
-	const char *amount;
+	const char *amount = strrchr(text, ':');
 
+	if (!amount)
+		return "needs an increase after the owner, such as owner:PATH:+1GiB";
+	if (amount == text)
+		return "needs an owner, such as owner:activations:+1GiB";
+	threshold->owner = text;
+	threshold->owner_len = (int)(amount - text);
+	return parse_amount(threshold, amount + 1);
+}
+
+const char *vt_thresholds_parse(struct vt_threshold *threshold, const char *text)
+{
 	memset(threshold, 0, sizeof(*threshold));
 	threshold->text = text;
 	if (!strcmp(text, "any"))
-		return 0;
+		return NULL;
 	if (!strcmp(text, "moved")) {
 		threshold->subject = VT_THRESHOLD_MOVED;
-		return 0;
+		return NULL;
 	}
 	for (size_t i = 0; i < sizeof(subjects) / sizeof(subjects[0]); i++) {
 		size_t len = strlen(subjects[i].word);
@@ -42,16 +53,11 @@ int vt_thresholds_parse(struct vt_threshold *threshold, const char *text)
 		if (strncmp(text, subjects[i].word, len) != 0)
 			continue;
 		threshold->subject = subjects[i].subject;
-		if (threshold->subject != VT_THRESHOLD_OWNER)
-			return parse_amount(threshold, text + len);
-		threshold->owner = text + len;
-		amount = strrchr(threshold->owner, ':');
-		if (!amount || amount == threshold->owner)
-			return -1;
-		threshold->owner_len = (int)(amount - threshold->owner);
-		return parse_amount(threshold, amount + 1);
+		return threshold->subject == VT_THRESHOLD_OWNER ?
+			       parse_owner(threshold, text + len) :
+			       parse_amount(threshold, text + len);
 	}
-	return -1;
+	return "is none of any, moved, total:+2%, allocated:+1GiB, owner:PATH:+1GiB";
 }
 
 static int is_subject(const char *owner, const struct vt_threshold *threshold)

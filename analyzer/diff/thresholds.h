@@ -31,8 +31,8 @@ struct vt_threshold {
 	struct vt_amount amount; /* relative */
 };
 
-/* Returns 0, or -1 where `text` is none of the above.  `text` must outlive it. */
-int vt_thresholds_parse(struct vt_threshold *threshold, const char *text);
+/* Returns NULL, or what is wrong with `text`, to be said after it.  `text` must outlive it. */
+const char *vt_thresholds_parse(struct vt_threshold *threshold, const char *text);
 
 /* Whether what it is about is in either run. */
 int vt_thresholds_has_subject(const struct vt_threshold *threshold, const struct vt_diff *diff);

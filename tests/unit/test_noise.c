@@ -86,7 +86,7 @@ static int is_exceeded(const struct vt_diff *diff, const char *text)
 	struct vt_threshold threshold;
 	uint64_t bytes[VT_DIFF_SIDES];
 
-	assert_int_equal(vt_thresholds_parse(&threshold, text), 0);
+	assert_null(vt_thresholds_parse(&threshold, text));
 	return vt_thresholds_is_exceeded(&threshold, diff, &diff->devices[0], bytes);
 }
 
