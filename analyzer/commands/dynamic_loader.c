@@ -22,6 +22,8 @@
 #elif defined(__aarch64__)
 #define MACHINE EM_AARCH64
 #define MACHINE_NAME "aarch64"
+#else
+#error "which ELF machine are the programs of this processor?"
 #endif
 
 #define SEPARATORS " \t\n:;$"
