@@ -60,7 +60,7 @@ static int check(const struct wanted *wanted, struct vt_diff *diff, FILE *out)
 			struct vt_figures figures;
 			uint64_t bytes[VT_DIFF_SIDES];
 
-			if (!vt_thresholds_is_exceeded(&wanted->thresholds[i], diff,
+			if (!vt_fail_on_is_exceeded(&wanted->thresholds[i], diff,
 						       &diff->devices[d], bytes))
 				continue;
 			is_exceeded = 1;
@@ -99,7 +99,7 @@ static void print(const struct wanted *wanted, const struct vt_view *view, struc
 	else
 		vt_diff_text_print(diff, stdout);
 	for (unsigned i = 0; i < wanted->nr_thresholds; i++)
-		if (!vt_thresholds_has_subject(&wanted->thresholds[i], diff))
+		if (!vt_fail_on_has_subject(&wanted->thresholds[i], diff))
 			fprintf(stderr, "note: %s: neither run has bytes of that owner\n",
 				wanted->thresholds[i].text);
 	*wanted->is_exceeded = check(wanted, diff, stderr);
@@ -112,7 +112,7 @@ static int check_owners(const struct wanted *wanted, const struct vt_diff *diff,
 	for (unsigned i = 0; i < wanted->nr_thresholds; i++) {
 		char *list;
 
-		if (vt_thresholds_is_known(&wanted->thresholds[i], diff))
+		if (vt_fail_on_is_known(&wanted->thresholds[i], diff))
 			continue;
 		list = vt_known_owners_list(&diff->sides[VT_DIFF_NEW]->analysis.rules);
 		vt_diag_set(diag, VT_EXIT_USAGE,
@@ -187,7 +187,7 @@ static int take_threshold(struct wanted *wanted)
 
 	if (wanted->nr_thresholds == MOST_THRESHOLDS)
 		return vt_options_wrong(&spec, "more than %d times --fail-on", MOST_THRESHOLDS);
-	wrong = vt_thresholds_parse(&wanted->thresholds[wanted->nr_thresholds], optarg);
+	wrong = vt_fail_on_parse(&wanted->thresholds[wanted->nr_thresholds], optarg);
 	if (wrong)
 		return vt_options_wrong(&spec, "--fail-on \"%s\" %s", optarg, wrong);
 	wanted->nr_thresholds++;

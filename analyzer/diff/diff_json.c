@@ -155,7 +155,7 @@ static json_t *failed(const struct vt_diff *diff, const struct vt_threshold *thr
 			uint64_t bytes[VT_DIFF_SIDES];
 			json_t *object;
 
-			if (!vt_thresholds_is_exceeded(&thresholds[i], diff, &diff->devices[d],
+			if (!vt_fail_on_is_exceeded(&thresholds[i], diff, &diff->devices[d],
 						       bytes))
 				continue;
 			object = json_object();

@@ -7,7 +7,7 @@
 #include <jansson.h>
 
 #include "analyzer/diff/diff.h"
-#include "analyzer/diff/thresholds.h"
+#include "analyzer/diff/fail_on.h"
 
 /* The caller gives it back. */
 json_t *vt_diff_json(struct vt_diff *diff, const struct vt_threshold *thresholds,

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "analyzer/base/units.h"
+#include "analyzer/diff/fail_on.h"
 #include "analyzer/diff/noise.h"
-#include "analyzer/diff/thresholds.h"
 #include "analyzer/model/when.h"
 #include "analyzer/database/db.h"
 #include "tests/lib/database_builder.h"
@@ -86,8 +86,8 @@ static int is_exceeded(const struct vt_diff *diff, const char *text)
 	struct vt_threshold threshold;
 	uint64_t bytes[VT_DIFF_SIDES];
 
-	assert_null(vt_thresholds_parse(&threshold, text));
-	return vt_thresholds_is_exceeded(&threshold, diff, &diff->devices[0], bytes);
+	assert_null(vt_fail_on_parse(&threshold, text));
+	return vt_fail_on_is_exceeded(&threshold, diff, &diff->devices[0], bytes);
 }
 
 static void equal_runs_differ_by_noise(void **state)

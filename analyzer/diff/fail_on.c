@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "analyzer/diff/thresholds.h"
+#include "analyzer/diff/fail_on.h"
 
 #include <string.h>
 
@@ -37,7 +37,7 @@ static const char *parse_owner(struct vt_threshold *threshold, const char *text)
 	return parse_amount(threshold, amount + 1);
 }
 
-const char *vt_thresholds_parse(struct vt_threshold *threshold, const char *text)
+const char *vt_fail_on_parse(struct vt_threshold *threshold, const char *text)
 {
 	memset(threshold, 0, sizeof(*threshold));
 	threshold->text = text;
@@ -80,7 +80,7 @@ static uint64_t bytes_of(const struct vt_threshold *threshold,
 	return sum;
 }
 
-int vt_thresholds_has_subject(const struct vt_threshold *threshold, const struct vt_diff *diff)
+int vt_fail_on_has_subject(const struct vt_threshold *threshold, const struct vt_diff *diff)
 {
 	if (threshold->subject != VT_THRESHOLD_OWNER)
 		return 1;
@@ -91,14 +91,14 @@ int vt_thresholds_has_subject(const struct vt_threshold *threshold, const struct
 	return 0;
 }
 
-int vt_thresholds_is_known(const struct vt_threshold *threshold, const struct vt_diff *diff)
+int vt_fail_on_is_known(const struct vt_threshold *threshold, const struct vt_diff *diff)
 {
 	static const char *const rests[] = { "cached/free segments", "cached/pinned", "cached/pool",
 					     "cached/graph memory",  "graph pools",   "context",
 					     "rounding",	     "other processes" };
 	size_t len = (size_t)threshold->owner_len;
 
-	if (vt_thresholds_has_subject(threshold, diff))
+	if (vt_fail_on_has_subject(threshold, diff))
 		return 1;
 	for (size_t i = 0; i < sizeof(rests) / sizeof(rests[0]); i++)
 		if (vt_owner_path_is_below(rests[i], threshold->owner, len))
@@ -128,7 +128,7 @@ static uint64_t noise_of(const struct vt_threshold *threshold, const struct vt_d
 	return spread > uncut ? spread : uncut;
 }
 
-int vt_thresholds_is_exceeded(const struct vt_threshold *threshold, const struct vt_diff *diff,
+int vt_fail_on_is_exceeded(const struct vt_threshold *threshold, const struct vt_diff *diff,
 			      const struct vt_diff_device *device, uint64_t *bytes)
 {
 	bytes[VT_DIFF_BASE] = bytes[VT_DIFF_NEW] = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef VT_ANALYZER_THRESHOLDS_H
-#define VT_ANALYZER_THRESHOLDS_H
+#ifndef VT_ANALYZER_FAIL_ON_H
+#define VT_ANALYZER_FAIL_ON_H
 
 /*
  * How much more a run may take before that is a failure, as users type it:
@@ -32,21 +32,21 @@ struct vt_threshold {
 };
 
 /* Returns NULL, or what is wrong with `text`, to be said after it.  `text` must outlive it. */
-const char *vt_thresholds_parse(struct vt_threshold *threshold, const char *text);
+const char *vt_fail_on_parse(struct vt_threshold *threshold, const char *text);
 
 /* Whether what it is about is in either run. */
-int vt_thresholds_has_subject(const struct vt_threshold *threshold, const struct vt_diff *diff);
+int vt_fail_on_has_subject(const struct vt_threshold *threshold, const struct vt_diff *diff);
 /*
  * ... or could be, by the rules: else it is misspelt.  What no allocation has ("cached", "context")
  * is known, too.
  */
-int vt_thresholds_is_known(const struct vt_threshold *threshold, const struct vt_diff *diff);
+int vt_fail_on_is_known(const struct vt_threshold *threshold, const struct vt_diff *diff);
 
 /*
  * Whether the new run takes more than that on this device.  `bytes`: of its subject in both runs;
  * both 0 for "any" and "moved".
  */
-int vt_thresholds_is_exceeded(const struct vt_threshold *threshold, const struct vt_diff *diff,
+int vt_fail_on_is_exceeded(const struct vt_threshold *threshold, const struct vt_diff *diff,
 			      const struct vt_diff_device *device, uint64_t *bytes);
 
 #endif
