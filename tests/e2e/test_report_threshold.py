@@ -9,7 +9,7 @@ GIB = 1 << 30
 
 @pytest.fixture(name="trained", scope="module")
 def fixture_trained(tmp_path_factory):
-    return record_python(tmp_path_factory.mktemp("warn"), "train_mlp.py", profile="h100-80g,memory=4GiB")
+    return record_python(tmp_path_factory.mktemp("report_threshold"), "train_mlp.py", profile="h100-80g,memory=4GiB")
 
 
 def over(recording, share):
