@@ -29,19 +29,20 @@ int vt_moments_find_highest(const struct vt_stages *stages, int device, vt_momen
 
 	for (uint32_t i = 0; i < timeline->nr; i++) {
 		const struct vt_moment *moment = &timeline->moments[i];
+		int64_t event = vt_moment_event(timeline->model, moment);
 
 		vt_timeline_add(timeline, moment, device, &totals);
-		while (span < stages->nr_spans && stages->spans[span].last_event < moment->event)
+		while (span < stages->nr_spans && stages->spans[span].last_event < event)
 			span++;
 		if (span == stages->nr_spans)
 			break;
-		if (stages->spans[span].first_event > moment->event ||
+		if (stages->spans[span].first_event > event ||
 		    !vt_timeline_is_instant(timeline, moment) ||
-		    !is_looked_at(&stages->spans[span], moment->event, context))
+		    !is_looked_at(&stages->spans[span], event, context))
 			continue;
 		if (highest->span && totals.allocated_bytes <= highest->allocated_bytes)
 			continue;
-		*highest = (struct vt_highest){ totals.allocated_bytes, moment->event,
+		*highest = (struct vt_highest){ totals.allocated_bytes, event,
 						&stages->spans[span] };
 	}
 	return highest->span ? 0 : -1;

@@ -139,10 +139,10 @@ static struct highest find_highest(const struct vt_measure *m, const struct vt_l
 
 		add_moment(m, limit, device, moment, &totals, &bytes);
 		if (!vt_timeline_is_instant(timeline, moment) ||
-		    !is_inside(m, limit, moment->event) ||
+		    !is_inside(m, limit, vt_moment_event(timeline->model, moment)) ||
 		    (highest.is_found && bytes <= highest.bytes))
 			continue;
-		highest = (struct highest){ bytes, moment->event, 1 };
+		highest = (struct highest){ bytes, vt_moment_event(timeline->model, moment), 1 };
 	}
 	return highest;
 }

@@ -161,14 +161,15 @@ static void find_slices(struct vt_iterations *turns, const struct vt_timeline *t
 	begin_ns = vt_timeline_moment_time(timeline, &timeline->moments[0]);
 	length_ns = vt_timeline_time(timeline, last_event) - begin_ns;
 	turns->duration_ns = length_ns / SLICES;
-	vt_vector_push(&ends, (int64_t)timeline->moments[0].event - 1);
+	vt_vector_push(&ends, (int64_t)vt_moment_event(timeline->model, &timeline->moments[0]) - 1);
 	for (uint32_t i = 0; i < timeline->nr && ends.len < SLICES; i++) {
 		const struct vt_moment *moment = &timeline->moments[i];
 		int64_t time_ns = vt_timeline_moment_time(timeline, moment) - begin_ns;
 
 		while (ends.len < SLICES &&
 		       time_ns > length_ns * (int64_t)ends.len / SLICES)
-			vt_vector_push(&ends, (int64_t)moment->event - 1);
+			vt_vector_push(&ends,
+				       (int64_t)vt_moment_event(timeline->model, moment) - 1);
 	}
 	vt_vector_push(&ends, last_event);
 	if (ends.len == SLICES + 1)

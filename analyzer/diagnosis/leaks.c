@@ -133,7 +133,7 @@ static struct vt_trend group_trend(const struct build *build, uint32_t group)
 		const struct vt_moment *moment = &groups->moments[i];
 		uint64_t size = build->model->allocations[moment->index].common->size_bytes;
 
-		change(&floors, moment->event,
+		change(&floors, vt_moment_event(build->model, moment),
 		       moment->what == VT_MOMENT_ALLOC ? floors.now + size : floors.now - size);
 	}
 	return trend_of(&floors);
@@ -171,10 +171,10 @@ static struct vt_leak gather(const struct build *build, uint32_t group, int64_t 
 	leak.kept = vt_xcalloc((size_t)(end - first) + 1, sizeof(*leak.kept));
 	for (uint32_t i = first; i < end; i++) {
 		const struct vt_moment *moment = &groups->moments[i];
+		const struct vt_allocation *a = &build->model->allocations[moment->index];
 
-		if (moment->what == VT_MOMENT_ALLOC && moment->event > build->points[0] &&
-		    moment->event <= until &&
-		    build->model->allocations[moment->index].freed_event > last_point(build))
+		if (moment->what == VT_MOMENT_ALLOC && a->event > build->points[0] &&
+		    a->event <= until && a->freed_event > last_point(build))
 			add_kept(build, &leak, moment->index);
 	}
 	return leak;
@@ -230,7 +230,7 @@ static int grows_alone(const struct build *build, uint32_t group)
 	for (uint32_t i = groups->first[group]; i < groups->first[group + 1]; i++) {
 		const struct vt_moment *moment = &groups->moments[i];
 		uint32_t stretch = vt_workload_stretch(build->points, build->leaks->nr_points,
-						       moment->event);
+						       vt_moment_event(build->model, moment));
 
 		if (moment->what == VT_MOMENT_ALLOC && stretch != VT_NO_INDEX)
 			own[stretch] += build->model->allocations[moment->index].common->size_bytes;
@@ -363,8 +363,8 @@ static void add_total(struct build *build, int device)
 		const struct vt_moment *moment = &timeline->moments[i];
 
 		vt_timeline_add(timeline, moment, device, &now);
-		change(&allocated, moment->event, now.allocated_bytes);
-		change(&reserved, moment->event, now.used_bytes);
+		change(&allocated, vt_moment_event(timeline->model, moment), now.allocated_bytes);
+		change(&reserved, vt_moment_event(timeline->model, moment), now.used_bytes);
 	}
 	total->device = device;
 	total->allocated = trend_of(&allocated);

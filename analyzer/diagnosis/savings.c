@@ -71,17 +71,19 @@ uint64_t vt_savings_peak_before(const struct vt_savings *savings,
 	size_t nr, next = 0;
 	struct change *changes = sorted_changes(savings, &nr);
 	struct vt_totals totals = { 0 };
+	uint32_t end = vt_timeline_after(timeline, event - 1);
 	int64_t relieved = 0;
 	uint64_t peak = 0;
 
-	for (uint32_t i = 0; i < timeline->nr && timeline->moments[i].event < event; i++) {
+	for (uint32_t i = 0; i < end; i++) {
 		const struct vt_moment *moment = &timeline->moments[i];
+		int64_t now = vt_moment_event(timeline->model, moment);
 
-		for (; next < nr && changes[next].event <= moment->event; next++)
+		for (; next < nr && changes[next].event <= now; next++)
 			relieved += changes[next].bytes;
 		vt_timeline_add(timeline, moment, device, &totals);
 		/* What ends and what begins with one event is there only afterwards. */
-		if (i + 1 < timeline->nr && timeline->moments[i + 1].event == moment->event)
+		if (i + 1 < timeline->nr && vt_moment_event(timeline->model, moment + 1) == now)
 			continue;
 		if ((int64_t)totals.allocated_bytes - relieved > (int64_t)peak)
 			peak = (uint64_t)((int64_t)totals.allocated_bytes - relieved);

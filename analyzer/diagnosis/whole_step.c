@@ -295,7 +295,7 @@ static void find_earlier(struct looking *looking)
 		const char *owner;
 		uint32_t span;
 
-		if (moment->event >= looking->oom->event)
+		if (vt_moment_event(timeline->model, moment) >= looking->oom->event)
 			return;
 		if (moment->what != VT_MOMENT_ALLOC && moment->what != VT_MOMENT_FREE)
 			continue;
@@ -307,7 +307,7 @@ static void find_earlier(struct looking *looking)
 			continue;
 		following += moment->what == VT_MOMENT_ALLOC ? a->common->size_bytes
 							     : -a->common->size_bytes;
-		span = vt_stages_span_at(stages, moment->event);
+		span = vt_stages_span_at(stages, vt_moment_event(timeline->model, moment));
 		if (span != VT_NO_INDEX && stages->spans[span].step &&
 		    stages->spans[span].stage == VT_STAGE_FORWARD &&
 		    following > looking->most_following_bytes)

@@ -56,12 +56,13 @@ static void find_peaks(struct pass *pass)
 
 	for (uint32_t i = 0; i < timeline->nr; i++) {
 		const struct vt_moment *moment = &timeline->moments[i];
+		uint32_t event = vt_moment_event(timeline->model, moment);
 		uint32_t step;
 
 		add(pass, moment);
-		if (!vt_folded_is_known(&pass->analysis->model.folded, moment->event))
+		if (!vt_folded_is_known(&pass->analysis->model.folded, event))
 			continue;
-		step = step_at(pass, moment->event);
+		step = step_at(pass, event);
 		if (pass->asked_bytes > pass->peaks[step])
 			pass->peaks[step] = pass->asked_bytes;
 	}

@@ -207,7 +207,7 @@ static void play(struct playing *playing)
 			change(playing, moment);
 		if (!vt_timeline_is_instant(timeline, moment))
 			continue;
-		add_unrecorded(playing, moment->event);
+		add_unrecorded(playing, vt_moment_event(timeline->model, moment));
 		settle(playing);
 	}
 	end_bucket(playing);

@@ -28,16 +28,17 @@ static int64_t find_highest(const struct vt_writer_job *job, int device)
 {
 	const struct vt_timeline *timeline = &job->analysis->timeline;
 	struct vt_totals totals = { 0 };
+	uint32_t end = vt_timeline_after(timeline, job->event);
 	uint64_t most = 0;
 	int64_t event = 0;
 
-	for (uint32_t i = 0; i < timeline->nr && timeline->moments[i].event <= job->event; i++) {
+	for (uint32_t i = 0; i < end; i++) {
 		vt_timeline_add(timeline, &timeline->moments[i], device, &totals);
 		if (totals.allocated_bytes <= most ||
 		    !vt_timeline_is_instant(timeline, &timeline->moments[i]))
 			continue;
 		most = totals.allocated_bytes;
-		event = timeline->moments[i].event;
+		event = vt_moment_event(timeline->model, &timeline->moments[i]);
 	}
 	return event;
 }

@@ -199,7 +199,8 @@ static void put_trace(struct tracing *t, uint32_t index, uint32_t nr_devices)
 					 (uint64_t)nr_devices * nr))
 			break;
 		if (is_shown(t, moment, device)) {
-			next = trace ? put_changes(t, trace, next, moment->event) : 0;
+			next = trace ? put_changes(t, trace, next, vt_moment_event(model, moment))
+				     : 0;
 			put_moment(t, moment, totals.used_bytes);
 		}
 		vt_timeline_add(t->timeline, moment, device, &totals);

@@ -185,7 +185,7 @@ static void change(struct playing *playing, const struct vt_series *series,
 	const struct vt_allocation *a = &series->analysis->model.allocations[moment->index];
 	uint64_t bytes =
 		moment->what == VT_MOMENT_ALLOC ? a->common->size_bytes : 0 - a->common->size_bytes;
-	struct vt_series_row row = { .event = moment->event,
+	struct vt_series_row row = { .event = vt_moment_event(&series->analysis->model, moment),
 				     .time_ns = time_ns,
 				     .change_bytes = (int64_t)bytes,
 				     .column = VT_SERIES_NO_COLUMN,
@@ -198,7 +198,8 @@ static void change(struct playing *playing, const struct vt_series *series,
 	if (row.column == VT_SERIES_NO_COLUMN && !row.is_used)
 		return;
 	if (playing->is_pending && moment->what == VT_MOMENT_FREE)
-		copy_top(playing, (uint32_t)(moment->event / series->events_per_bucket));
+		copy_top(playing, (uint32_t)(vt_moment_event(&series->analysis->model, moment) /
+					     series->events_per_bucket));
 	keep(playing, series, &row);
 	playing->used += row.is_used ? bytes : 0;
 	playing->reserved += row.is_used && row.is_reserved ? bytes : 0;
@@ -285,8 +286,9 @@ static void play(struct vt_series *series, struct playing *all)
 	for (uint32_t i = 0; i < timeline->nr; i++) {
 		const struct vt_moment *moment = &timeline->moments[i];
 		int64_t now_ns = vt_timeline_moment_time(timeline, moment);
+		uint32_t event = vt_moment_event(timeline->model, moment);
 
-		while (moment->event / series->events_per_bucket > bucket)
+		while (event / series->events_per_bucket > bucket)
 			turn_bucket(series, all, bucket++, time_ns);
 		time_ns = now_ns > time_ns ? now_ns : time_ns;
 		if (moment->what == VT_MOMENT_ALLOC || moment->what == VT_MOMENT_FREE) {
@@ -298,13 +300,12 @@ static void play(struct vt_series *series, struct playing *all)
 		}
 		if (!vt_timeline_is_instant(timeline, moment))
 			continue;
-		while (span + 1 < stages->nr_spans &&
-		       stages->spans[span].last_event < moment->event)
+		while (span + 1 < stages->nr_spans && stages->spans[span].last_event < event)
 			span++;
 		for (uint32_t d = 0; d < series->nr_devices; d++) {
-			add_pools(series, &all[d], moment->event, time_ns);
+			add_pools(series, &all[d], event, time_ns);
 			if (all[d].has_changed)
-				settle(&all[d], bucket, moment->event,
+				settle(&all[d], bucket, event,
 				       stages->nr_spans ? stages->spans[span].step : 0);
 		}
 	}

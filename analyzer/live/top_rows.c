@@ -77,7 +77,7 @@ static int64_t event_at(const struct vt_timeline *timeline, int64_t time_ns)
 		else
 			high = middle;
 	}
-	return low ? timeline->moments[low - 1].event : 0;
+	return low ? vt_moment_event(timeline->model, &timeline->moments[low - 1]) : 0;
 }
 
 static void add_steps(struct vt_top_rows *rows, struct vt_analysis *analysis, int device)

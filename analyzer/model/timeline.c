@@ -7,15 +7,33 @@
 #include "analyzer/base/util.h"
 #include "analyzer/model/idle_pools.h"
 
-static int compare_moments(const void *a, const void *b)
+/* A moment while it is put in order. */
+struct ordered {
+	uint32_t event;
+	struct vt_moment moment;
+};
+
+static int compare_ordered(const void *a, const void *b)
 {
-	const struct vt_moment *x = a, *y = b;
+	const struct ordered *x = a, *y = b;
 
 	if (x->event != y->event)
 		return x->event < y->event ? -1 : 1;
-	if (x->what != y->what)
-		return x->what < y->what ? -1 : 1;
-	return x->index < y->index ? -1 : x->index > y->index;
+	if (x->moment.what != y->moment.what)
+		return x->moment.what < y->moment.what ? -1 : 1;
+	return x->moment.index < y->moment.index ? -1 : x->moment.index > y->moment.index;
+}
+
+static void sort_moments(const struct vt_model *model, struct vt_moment *moments, uint32_t nr)
+{
+	struct ordered *all = vt_xcalloc((size_t)nr + 1, sizeof(*all));
+
+	for (uint32_t i = 0; i < nr; i++)
+		all[i] = (struct ordered){ vt_moment_event(model, &moments[i]), moments[i] };
+	vt_sort(all, nr, compare_ordered);
+	for (uint32_t i = 0; i < nr; i++)
+		moments[i] = all[i].moment;
+	free(all);
 }
 
 /*
@@ -42,8 +60,7 @@ static void add_moment(struct filling *filling, int64_t event, uint32_t index,
 		filling->places[event + 1]++;
 	} else {
 		at = filling->places ? filling->places[event]++ : timeline->nr++;
-		timeline->moments[at] =
-			(struct vt_moment){ vt_allocation_event(event), index, what };
+		timeline->moments[at] = (struct vt_moment){ .index = index, .what = what };
 	}
 }
 
@@ -67,17 +84,19 @@ static void tell_all(struct filling *filling)
 /* What happens at one event number, put in order where that is more than one thing. */
 static void sort_runs(struct vt_timeline *timeline)
 {
-	uint32_t start = 0;
+	uint32_t start = 0, event = 0;
 
-	for (uint32_t i = 1; i <= timeline->nr; i++) {
-		const struct vt_moment *moments = timeline->moments;
+	for (uint32_t i = 0; i <= timeline->nr; i++) {
+		uint32_t next = i < timeline->nr
+					? vt_moment_event(timeline->model, &timeline->moments[i])
+					: 0;
 
-		if (i < timeline->nr && moments[i].event == moments[start].event)
+		if (i && i < timeline->nr && next == event)
 			continue;
 		if (i - start > 1)
-			qsort(&timeline->moments[start], i - start, sizeof(*timeline->moments),
-			      compare_moments);
+			sort_moments(timeline->model, &timeline->moments[start], i - start);
 		start = i;
+		event = next;
 	}
 }
 
@@ -87,7 +106,8 @@ static void sort_runs(struct vt_timeline *timeline)
  */
 static int place_by_event(struct vt_timeline *timeline, size_t most)
 {
-	struct filling filling = { .timeline = timeline, .is_counting = 1,
+	struct filling filling = { .timeline = timeline,
+				   .is_counting = 1,
 				   .last_event = timeline->model->last_event };
 
 	if (filling.last_event < 0 || filling.last_event >= 4 * (int64_t)most + 1024)
@@ -118,7 +138,7 @@ void vt_timeline_init(struct vt_timeline *timeline, const struct vt_model *model
 	if (place_by_event(timeline, most))
 		return;
 	tell_all(&filling);
-	vt_sort(timeline->moments, timeline->nr, compare_moments);
+	sort_moments(model, timeline->moments, timeline->nr);
 }
 
 void vt_timeline_release(struct vt_timeline *timeline)
@@ -129,7 +149,8 @@ void vt_timeline_release(struct vt_timeline *timeline)
 
 uint32_t vt_timeline_after(const struct vt_timeline *timeline, int64_t event)
 {
-	return vt_search_first(i, timeline->nr, timeline->moments[i].event <= event);
+	return vt_search_first(i, timeline->nr,
+			       vt_moment_event(timeline->model, &timeline->moments[i]) <= event);
 }
 
 int64_t vt_timeline_moment_time(const struct vt_timeline *timeline, const struct vt_moment *moment)
@@ -159,13 +180,16 @@ int64_t vt_timeline_time(const struct vt_timeline *timeline, int64_t event)
 
 static int is_last_of_event(const struct vt_timeline *timeline, const struct vt_moment *moment)
 {
-	return moment + 1 == timeline->moments + timeline->nr || moment[1].event != moment->event;
+	return moment + 1 == timeline->moments + timeline->nr ||
+	       vt_moment_event(timeline->model, moment + 1) !=
+		       vt_moment_event(timeline->model, moment);
 }
 
 int vt_timeline_is_instant(const struct vt_timeline *timeline, const struct vt_moment *moment)
 {
 	return is_last_of_event(timeline, moment) &&
-	       vt_folded_is_known(&timeline->model->folded, moment->event);
+	       vt_folded_is_known(&timeline->model->folded,
+				  vt_moment_event(timeline->model, moment));
 }
 
 void vt_timeline_add(const struct vt_timeline *timeline, const struct vt_moment *moment, int device,
@@ -175,8 +199,8 @@ void vt_timeline_add(const struct vt_timeline *timeline, const struct vt_moment 
 	uint64_t sign;
 
 	if (timeline->model->nr_pool_changes && is_last_of_event(timeline, moment))
-		totals->used_bytes += (uint64_t)vt_idle_pools_change(timeline->model, device,
-								     moment->event);
+		totals->used_bytes += (uint64_t)vt_idle_pools_change(
+			timeline->model, device, vt_moment_event(timeline->model, moment));
 	if (moment->what != VT_MOMENT_ALLOC && moment->what != VT_MOMENT_FREE)
 		return;
 	a = &timeline->model->allocations[moment->index];

@@ -20,14 +20,29 @@ enum vt_moment_what {
 
 /*
  * One event number may have two moments: an unmap that also ends the memory behind it.
- * Small: there is one for every event.
+ * Small: there is one for every event, whose number its row knows.
  */
 struct vt_moment {
-	uint32_t event;
 	uint32_t index : 29; /* VT_MOST_ROWS */
-	uint32_t what : 3; /* enum vt_moment_what */
+	uint32_t what : 3;   /* enum vt_moment_what */
 };
 
+/* Its event number, as a row has it. */
+static inline uint32_t vt_moment_event(const struct vt_model *model, const struct vt_moment *moment)
+{
+	switch (moment->what) {
+	case VT_MOMENT_FREE:
+		return model->allocations[moment->index].freed_event;
+	case VT_MOMENT_ALLOC:
+		return model->allocations[moment->index].event;
+	case VT_MOMENT_MARK:
+		return vt_allocation_event(model->marks[moment->index].event);
+	case VT_MOMENT_OUT_OF_MEMORY:
+		return vt_allocation_event(model->ooms[moment->index].event);
+	default:
+		return vt_allocation_event(model->events[moment->index].event);
+	}
+}
 
 struct vt_timeline {
 	const struct vt_model *model;

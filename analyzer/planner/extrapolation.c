@@ -82,8 +82,9 @@ static void walk_events(struct vt_extrapolation *x, struct walk *walk)
 			change(x, walk, moment->index, -1);
 		else if (moment->what == VT_MOMENT_ALLOC)
 			change(x, walk, moment->index, 1);
-		if (i + 1 == timeline->nr || moment[1].event != moment->event)
-			look(x, walk, moment->event);
+		if (i + 1 == timeline->nr || vt_moment_event(timeline->model, moment + 1) !=
+						     vt_moment_event(timeline->model, moment))
+			look(x, walk, vt_moment_event(timeline->model, moment));
 	}
 }
 

@@ -160,7 +160,8 @@ static void collect_levels(struct walk *walk)
 			continue;
 		level = (double)totals.allocated_bytes;
 		walk->fitting->was_bytes = fmax(walk->fitting->was_bytes, level);
-		for (; next < nr && edges[next].event <= moment->event; next++) {
+		for (; next < nr && edges[next].event <= vt_moment_event(timeline->model, moment);
+		     next++) {
 			open = edges[next].what == LAYER_BEGINS ? edges[next].layer :
 			       edges[next].layer == open	? VT_NO_INDEX :
 								  open;

@@ -135,6 +135,7 @@ static int is_told(const struct vt_report *report, const struct vt_report_device
 	const struct vt_oom *told = &report->out_of_memory;
 	const struct vt_timeline *timeline = &report->analysis->timeline;
 	int64_t from = row->chosen.books.event, to;
+	uint32_t end;
 
 	if (!told->oom || told->oom->device != row->device->id)
 		return 0;
@@ -143,10 +144,10 @@ static int is_told(const struct vt_report *report, const struct vt_report_device
 		from = to;
 		to = row->chosen.books.event;
 	}
-	for (uint32_t i = 0; i < timeline->nr; i++)
-		if (timeline->moments[i].event > from && timeline->moments[i].event <= to &&
-		    (timeline->moments[i].what == VT_MOMENT_ALLOC ||
-		     timeline->moments[i].what == VT_MOMENT_FREE))
+	end = vt_timeline_after(timeline, to);
+	for (uint32_t i = vt_timeline_after(timeline, from); i < end; i++)
+		if (timeline->moments[i].what == VT_MOMENT_ALLOC ||
+		    timeline->moments[i].what == VT_MOMENT_FREE)
 			return 0;
 	return 1;
 }

@@ -47,7 +47,8 @@ static void assert_order(const int64_t *events, const uint8_t *what, uint32_t nr
 {
 	assert_int_equal(g.timeline.nr, nr);
 	for (uint32_t i = 0; i < nr; i++) {
-		assert_int_equal(g.timeline.moments[i].event, events[i]);
+		assert_int_equal(vt_moment_event(g.timeline.model, &g.timeline.moments[i]),
+				 events[i]);
 		assert_int_equal(g.timeline.moments[i].what, what[i]);
 	}
 }

@@ -155,7 +155,7 @@ void vt_calls_init(struct vt_calls *calls, const struct vt_timeline *timeline,
 			 !a->common->freed->node_class)
 			move_to(&pass, thread_of(&pass, a->common->freed->thread),
 				outermost_module(&pass, a->common->freed->python_stack),
-				moment->event);
+				vt_moment_event(model, moment));
 	}
 	calls->calls = pass.found.items;
 	calls->nr = (uint32_t)pass.found.len;

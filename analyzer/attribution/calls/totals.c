@@ -73,11 +73,12 @@ struct vt_range_totals *vt_totals_add_up(const struct vt_timeline *timeline,
 		pass.now = (struct vt_totals){ 0 };
 		for (uint32_t i = 0; i < timeline->nr; i++) {
 			const struct vt_moment *moment = &timeline->moments[i];
+			int64_t event = vt_moment_event(model, moment);
 
-			move_to(&pass, moment->event);
+			move_to(&pass, event);
 			vt_timeline_add(timeline, moment, device, &pass.now);
-			if (vt_folded_is_known(&model->folded, moment->event))
-				see(&pass, moment->event);
+			if (vt_folded_is_known(&model->folded, event))
+				see(&pass, event);
 		}
 		move_to(&pass, VT_NEVER);
 	}

@@ -409,7 +409,8 @@ static void gather_moments(const struct search *search, moment_vector *all)
 		if (m->what != VT_MOMENT_ALLOC && !is_free)
 			continue;
 		if (class_of(search, &search->model->allocations[m->index]) &&
-		    (!is_free || m->event <= search->facts->last_working_event))
+		    (!is_free ||
+		     vt_moment_event(search->model, m) <= search->facts->last_working_event))
 			vt_vector_push(all, i);
 	}
 }
@@ -429,7 +430,8 @@ static uint32_t find_successor(struct search *search, const moment_vector *all, 
 		/* Behind the gradients an update made nothing yet. */
 		if (a == old || is_gradient(search, a))
 			break;
-		if (!a->common->made->node_class && a->freed_event > m->event &&
+		if (!a->common->made->node_class &&
+		    a->freed_event > vt_moment_event(search->model, m) &&
 		    vt_allocation_is_live(a, old->freed_event) && !search->what[m->index] &&
 		    !is_of_module(search, a))
 			return m->index;

@@ -98,11 +98,13 @@ static void find_backwards(struct search *search)
 		uint8_t stage = vt_stage_evidence_judge(search->evidence, moment).stage;
 
 		if (moment->what == VT_MOMENT_ALLOC)
-			add_ran(search, a->common->made, a->node_sequence, moment->event);
+			add_ran(search, a->common->made, a->node_sequence,
+				vt_moment_event(search->model, moment));
 		else if (moment->what == VT_MOMENT_FREE)
-			add_ran(search, a->common->freed, a->freed_node_sequence, moment->event);
+			add_ran(search, a->common->freed, a->freed_node_sequence,
+				vt_moment_event(search->model, moment));
 		if (stage == VT_STAGE_BACKWARD && has_computed)
-			vt_vector_push(&search->backwards, moment->event);
+			vt_vector_push(&search->backwards, vt_moment_event(search->model, moment));
 		if (stage == VT_STAGE_BACKWARD || stage == VT_STAGE_FORWARD)
 			has_computed = stage == VT_STAGE_FORWARD;
 	}

@@ -128,7 +128,7 @@ void vt_passes_init(struct vt_passes *passes, const struct vt_timeline *timeline
 
 		if (!where.stack)
 			continue;
-		move_to(&walk, &where, moment->event);
+		move_to(&walk, &where, vt_moment_event(model, moment));
 		if (moment->what == VT_MOMENT_ALLOC)
 			see_allocation(&walk, moment->index, where.thread);
 	}

@@ -135,7 +135,7 @@ static int is_in_loop(struct pass *pass, int64_t event)
 static uint8_t judge_forward(struct pass *pass, uint8_t *stage, const struct vt_shown *shown,
 			     const struct vt_moment *moment)
 {
-	if (is_in_loop(pass, moment->event)) {
+	if (is_in_loop(pass, vt_moment_event(pass->stages->timeline->model, moment))) {
 		pass->is_behind_loop = 1;
 		return *stage == VT_STAGE_FORWARD ? VT_STAGE_GENERATION : *stage;
 	}
@@ -167,7 +167,8 @@ static void cut(struct pass *pass)
 			vt_vector_push(&pass->main_threads, e.thread);
 		if (i >= first)
 			current = next_stage(pass, current, &e);
-		enter(pass, judge_forward(pass, &current, &e, moment), moment->event);
+		enter(pass, judge_forward(pass, &current, &e, moment),
+		      vt_moment_event(pass->stages->timeline->model, moment));
 	}
 	if (pass->spans.len)
 		pass->spans.items[pass->spans.len - 1].last_event = pass->model->last_event;

@@ -104,7 +104,7 @@ static void see_allocation(struct build *build, const struct vt_moment *moment)
 		return;
 	if (stack >= evidence->model->frames.python_tree.nr_stacks)
 		stack = 0;
-	see_optimizer(build, stack, shown.thread, moment->event);
+	see_optimizer(build, stack, shown.thread, vt_moment_event(build->timeline->model, moment));
 }
 
 /* The same place steps the same optimizer: where it allocates nothing we know it from before. */
