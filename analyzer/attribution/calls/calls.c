@@ -95,6 +95,7 @@ static void see_allocation(struct pass *pass, uint32_t index)
 {
 	const struct vt_allocation *a = &pass->model->allocations[index];
 	struct thread *thread = thread_of(pass, a->common->made->thread);
+	struct vt_call_of *of = &pass->calls->by_allocation[index];
 	struct vt_call *call;
 
 	/* Below a node of the backward pass modules run again, on the pass's behalf. */
@@ -102,21 +103,21 @@ static void see_allocation(struct pass *pass, uint32_t index)
 		return;
 	move_to(pass, thread, outermost_module(pass, a->common->made->python_stack), a->event);
 	call = &pass->found.items[thread->call];
-	pass->calls->is_numbered[index] = a->forward_sequence != thread->sequence;
-	if (pass->calls->is_numbered[index])
+	of->is_numbered = a->forward_sequence != thread->sequence;
+	if (of->is_numbered)
 		thread->numbered_stack = a->common->made->python_stack;
 	/* Autograd records here, but did not: the operator had no input with a gradient. */
-	pass->calls->is_unrecorded[index] = a->common->made->grad == VT_GRAD_ENABLED &&
-					    a->common->made->python_stack != thread->numbered_stack;
+	of->is_unrecorded = a->common->made->grad == VT_GRAD_ENABLED &&
+			    a->common->made->python_stack != thread->numbered_stack;
 	if (thread->call) {
-		call->has_autograd |= pass->calls->is_numbered[index];
+		call->has_autograd |= of->is_numbered;
 		call->last_sequence = a->forward_sequence;
 	}
-	pass->calls->is_before[index] = thread->call && !call->has_autograd;
+	of->is_before = thread->call && !call->has_autograd;
 	/* The segment that the first block of its size needed comes before the block. */
 	if (vt_allocation_is_owned(a))
 		thread->sequence = a->forward_sequence;
-	pass->calls->by_allocation[index] = thread->call;
+	of->call = thread->call & VT_MOST_ROWS;
 	if (thread->call)
 		add_place(pass, a->common->made->python_stack, call->ordinal);
 }
@@ -140,9 +141,6 @@ void vt_calls_init(struct vt_calls *calls, const struct vt_timeline *timeline,
 	memset(calls, 0, sizeof(*calls));
 	calls->by_allocation =
 		vt_xcalloc((size_t)model->nr_allocations + 1, sizeof(*calls->by_allocation));
-	calls->is_numbered = vt_xcalloc((size_t)model->nr_allocations + 1, 1);
-	calls->is_unrecorded = vt_xcalloc((size_t)model->nr_allocations + 1, 1);
-	calls->is_before = vt_xcalloc((size_t)model->nr_allocations + 1, 1);
 	pass.last_ordinal = vt_xcalloc(chains->nr_stacks + 1, sizeof(*pass.last_ordinal));
 	vt_vector_push(&pass.found, none);
 	for (uint32_t i = 0; i < timeline->nr; i++) {
@@ -170,33 +168,30 @@ void vt_calls_release(struct vt_calls *calls)
 {
 	free(calls->calls);
 	free(calls->by_allocation);
-	free(calls->is_numbered);
-	free(calls->is_unrecorded);
-	free(calls->is_before);
 	free(calls->places);
 	memset(calls, 0, sizeof(*calls));
 }
 
 const struct vt_call *vt_calls_find(const struct vt_calls *calls, uint32_t allocation)
 {
-	uint32_t call = calls->by_allocation[allocation];
+	uint32_t call = calls->by_allocation[allocation].call;
 
 	return call ? &calls->calls[call] : NULL;
 }
 
 int vt_calls_is_numbered(const struct vt_calls *calls, uint32_t allocation)
 {
-	return calls->is_numbered[allocation];
+	return calls->by_allocation[allocation].is_numbered;
 }
 
 int vt_calls_is_unrecorded(const struct vt_calls *calls, uint32_t allocation)
 {
-	return calls->is_unrecorded[allocation];
+	return calls->by_allocation[allocation].is_unrecorded;
 }
 
 int vt_calls_is_before(const struct vt_calls *calls, uint32_t allocation)
 {
-	return calls->is_before[allocation];
+	return calls->by_allocation[allocation].is_before;
 }
 
 static int has_place(const struct vt_calls *calls, uint32_t python_stack, uint32_t ordinal)

@@ -31,13 +31,18 @@ struct vt_call_place {
 	uint32_t ordinal;
 };
 
+/* What the calls say of an allocation: one for each, so it is small. */
+struct vt_call_of {
+	uint32_t call : 29;	    /* index into calls; there are no more than allocations */
+	uint32_t is_numbered : 1;   /* the first since autograd numbered a node */
+	uint32_t is_unrecorded : 1; /* autograd recorded, but not its operator */
+	uint32_t is_before : 1;	    /* in a call that autograd had numbered nothing of */
+};
+
 struct vt_calls {
 	struct vt_call *calls; /* the first is "none" */
 	uint32_t nr;
-	uint32_t *by_allocation; /* index into calls */
-	uint8_t *is_numbered; /* by allocation: the first since autograd numbered a node */
-	uint8_t *is_unrecorded; /* by allocation: autograd recorded, but not its operator */
-	uint8_t *is_before;   /* by allocation: in a call that autograd had numbered nothing of */
+	struct vt_call_of *by_allocation;
 	struct vt_call_place *places; /* sorted */
 	uint32_t nr_places;
 };

@@ -15,7 +15,7 @@
 
 /* Sequence numbers count per thread: the stack at which it was made tells nodes apart, too. */
 struct vt_recompute {
-	uint64_t sequence;
+	uint32_t sequence;
 	uint32_t node_class;
 	uint32_t forward_python_stack;
 };

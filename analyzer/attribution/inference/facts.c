@@ -52,7 +52,7 @@ static struct vt_sequence_class *find_recent(struct sequences *all,
 }
 
 static void add_sequence(const struct vt_facts *facts, struct sequences *all, int64_t event,
-			 uint32_t node_class, uint64_t sequence, int makes_gradient)
+			 uint32_t node_class, uint32_t sequence, int makes_gradient)
 {
 	struct vt_sequence_class one = { sequence, 0, node_class, (uint8_t)makes_gradient };
 	struct vt_sequence_class *known = NULL;
@@ -148,21 +148,17 @@ static int has_optimizer(const struct vt_model *model)
 
 static void find_gradient_sizes(struct vt_facts *facts)
 {
-	VT_VECTOR(struct vt_gradient_size) gradients = { 0 };
+	VT_VECTOR(uint32_t) gradients = { 0 };
 
 	for (uint32_t i = 0; i < facts->model->nr_allocations; i++) {
 		const struct vt_allocation *a = &facts->model->allocations[i];
-		struct vt_gradient_size twin = { a->common->size_bytes,
-						 { a->node_sequence, a->common->made->node_class,
-						   a->common->made->forward_python_stack } };
 
 		if (a->common->made->node_class &&
 		    (vt_facts_lifetimes(facts, a) & 1u << VT_LIFETIME_AFTER_BACKWARD))
-			vt_vector_push(&gradients, twin);
+			vt_vector_push(&gradients, i);
 	}
-	gradients.items = vt_xrealloc(gradients.items,
-				      (gradients.len + 1) * sizeof(*gradients.items));
-	vt_gradient_sizes_init(&facts->gradient_sizes, gradients.items, (uint32_t)gradients.len);
+	vt_gradient_sizes_init(&facts->gradient_sizes, facts->model, gradients.items,
+			       (uint32_t)gradients.len);
 }
 
 void vt_facts_init(struct vt_facts *facts, const struct vt_stages *stages,

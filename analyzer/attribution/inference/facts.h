@@ -55,7 +55,7 @@ struct vt_facts {
 
 /* The node class that a sequence number belongs to. */
 struct vt_sequence_class {
-	uint64_t sequence;
+	uint32_t sequence;
 	uint32_t step;
 	uint32_t node_class;
 	uint8_t makes_gradient; /* what it made outlived the backward pass, or was added to .grad */

@@ -1,49 +1,55 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/attribution/inference/gradient_sizes.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "analyzer/base/search.h"
-#include "analyzer/base/util.h"
 
-static int compare_gradient_sizes(const void *a, const void *b)
+static int compare_sizes(const struct vt_allocation *a, uint64_t size_bytes,
+			 const struct vt_recompute *node)
 {
-	const struct vt_gradient_size *x = a, *y = b;
+	const struct vt_recompute made_by = { a->node_sequence, a->common->made->node_class,
+					      a->common->made->forward_python_stack };
 
-	if (x->size_bytes != y->size_bytes)
-		return x->size_bytes < y->size_bytes ? -1 : 1;
-	return vt_recomputes_compare(&x->node, &y->node);
+	if (a->common->size_bytes != size_bytes)
+		return a->common->size_bytes < size_bytes ? -1 : 1;
+	return vt_recomputes_compare(&made_by, node);
 }
 
-void vt_gradient_sizes_init(struct vt_gradient_sizes *twins, struct vt_gradient_size *gradients,
-			    uint32_t nr)
+static int compare_gradients(const void *a, const void *b, void *context)
 {
-	twins->gradients = gradients;
-	twins->nr = nr;
-	vt_sort(gradients, nr, compare_gradient_sizes);
+	const struct vt_model *model = context;
+	const struct vt_allocation *y = &model->allocations[*(const uint32_t *)b];
+	const struct vt_recompute node = { y->node_sequence, y->common->made->node_class,
+					   y->common->made->forward_python_stack };
+
+	return compare_sizes(&model->allocations[*(const uint32_t *)a], y->common->size_bytes,
+			     &node);
 }
 
-void vt_gradient_sizes_release(struct vt_gradient_sizes *twins)
+void vt_gradient_sizes_init(struct vt_gradient_sizes *sizes, const struct vt_model *model,
+			    uint32_t *gradients, uint32_t nr)
 {
-	free(twins->gradients);
-	memset(twins, 0, sizeof(*twins));
+	sizes->model = model;
+	sizes->gradients = gradients;
+	sizes->nr = nr;
+	if (nr)
+		qsort_r(gradients, nr, sizeof(*gradients), compare_gradients, (void *)model);
 }
 
-/* The first at or behind `wanted`; NULL: none. */
-static const struct vt_gradient_size *find(const struct vt_gradient_sizes *twins,
-				  const struct vt_gradient_size *wanted)
+void vt_gradient_sizes_release(struct vt_gradient_sizes *sizes)
 {
-	uint32_t low = vt_search_first(i, twins->nr,
-				       compare_gradient_sizes(&twins->gradients[i], wanted) < 0);
-
-	return low < twins->nr ? &twins->gradients[low] : NULL;
+	free(sizes->gradients);
+	memset(sizes, 0, sizeof(*sizes));
 }
 
-int vt_gradient_sizes_has_node(const struct vt_gradient_sizes *twins, uint64_t size_bytes,
-		      const struct vt_recompute *node)
+int vt_gradient_sizes_has_node(const struct vt_gradient_sizes *sizes, uint64_t size_bytes,
+			       const struct vt_recompute *node)
 {
-	const struct vt_gradient_size wanted = { size_bytes, *node };
-	const struct vt_gradient_size *found = find(twins, &wanted);
+	const struct vt_allocation *all = sizes->model->allocations;
+	size_t low = vt_search_first(
+		i, sizes->nr, compare_sizes(&all[sizes->gradients[i]], size_bytes, node) < 0);
 
-	return found && !compare_gradient_sizes(found, &wanted);
+	return low < sizes->nr && !compare_sizes(&all[sizes->gradients[low]], size_bytes, node);
 }

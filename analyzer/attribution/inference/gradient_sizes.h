@@ -12,23 +12,19 @@
 
 #include "analyzer/attribution/calls/recomputes.h"
 
-struct vt_gradient_size {
-	uint64_t size_bytes;
-	struct vt_recompute node; /* that made it */
-};
-
 struct vt_gradient_sizes {
-	struct vt_gradient_size *gradients; /* sorted */
+	const struct vt_model *model;
+	uint32_t *gradients; /* allocations, sorted by size, then by the node that made them */
 	uint32_t nr;
 };
 
-/* Takes the rows, in any order. */
-void vt_gradient_sizes_init(struct vt_gradient_sizes *twins, struct vt_gradient_size *gradients,
-			    uint32_t nr);
-void vt_gradient_sizes_release(struct vt_gradient_sizes *twins);
+/* Takes the indices of `nr` gradients in the model, in any order. */
+void vt_gradient_sizes_init(struct vt_gradient_sizes *sizes, const struct vt_model *model,
+			    uint32_t *gradients, uint32_t nr);
+void vt_gradient_sizes_release(struct vt_gradient_sizes *sizes);
 
 /* Whether that node made a gradient of that size. */
-int vt_gradient_sizes_has_node(const struct vt_gradient_sizes *twins, uint64_t size_bytes,
-		      const struct vt_recompute *node);
+int vt_gradient_sizes_has_node(const struct vt_gradient_sizes *sizes, uint64_t size_bytes,
+			       const struct vt_recompute *node);
 
 #endif

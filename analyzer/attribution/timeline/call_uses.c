@@ -194,7 +194,7 @@ typedef VT_VECTOR(struct last_call) last_call_vector;
 static uint32_t follow_calls(last_call_vector *threads, const struct vt_calls *calls,
 			     uint32_t index, uint32_t thread)
 {
-	uint32_t call = calls->by_allocation[index];
+	uint32_t call = calls->by_allocation[index].call;
 	struct last_call fresh = { thread, call };
 
 	for (size_t i = 0; i < threads->len; i++)
@@ -212,7 +212,7 @@ static void see_block(struct search *search, uint32_t index, uint32_t last)
 	const struct vt_allocation *a = &search->model->allocations[index];
 	const struct vt_call *call = &search->calls->calls[last];
 	struct use *use = &search->uses[last];
-	int is_inside = search->calls->by_allocation[index] != 0;
+	int is_inside = search->calls->by_allocation[index].call != 0;
 
 	if (is_inside && !use->nr_enabled && !use->nr_disabled)
 		use->is_function =
@@ -277,7 +277,7 @@ static void find_trained(struct search *search)
 
 	for (uint32_t i = 0; i < search->model->nr_allocations; i++) {
 		uint32_t stack = search->model->allocations[i].common->made->python_stack;
-		uint32_t call = search->calls->by_allocation[i];
+		uint32_t call = search->calls->by_allocation[i].call;
 
 		if (!call || !is_used(search, call) || is_seen[stack])
 			continue;

@@ -96,7 +96,8 @@ static int is_evaluation(struct pass *pass, uint8_t stage, const struct vt_shown
 			 const struct vt_moment *moment)
 {
 	const struct vt_calls *calls = &pass->stages->calls;
-	uint32_t call = moment->what == VT_MOMENT_ALLOC ? calls->by_allocation[moment->index] : 0;
+	uint32_t call =
+		moment->what == VT_MOMENT_ALLOC ? calls->by_allocation[moment->index].call : 0;
 	uint8_t use = pass->stages->call_uses.by_call[call];
 
 	if (stage == VT_STAGE_BACKWARD || stage == VT_STAGE_OPTIMIZER)
@@ -227,7 +228,7 @@ static uint8_t *find_autograd(const struct pass *pass)
 		while (span + 1 < pass->spans.len && pass->spans.items[span].last_event < a->event)
 			span++;
 		found[span] |= has_new_number(&numbers, a) ||
-			       pass->stages->calls.by_allocation[i];
+			       pass->stages->calls.by_allocation[i].call;
 	}
 	vt_vector_release(&numbers);
 	return found;
