@@ -51,6 +51,8 @@ const char *vt_compared_doubt(const struct vt_plan *plan)
 		return "adapters of a mixture's experts are not planned";
 	if (plan->model->is_nominal || plan->model->is_guessed || !vt_families_is_known(family))
 		return NULL;
+	if (vt_families_has(family, "is_like_this", "in-part"))
+		return "this kind computes in a way that is not planned";
 	/* An option was compared with what it changes, and changes what must be right itself. */
 	if (!vt_families_says(family, key_of(plan),
 			      vt_terms_is_scanned(plan) ? "scanned" : "plain"))

@@ -387,17 +387,32 @@ static void add_projector(struct vt_architecture *model, int has_two, int has_no
 	vt_architecture_add(model, "projector.bias", &spec);
 }
 
+/* In a class that has no head its text has none, whatever it would have alone. */
+static json_t *copy_text(const struct vt_config_values *v, const json_t *text)
+{
+	json_t *classes = (json_t *)vt_config_get(v, "architectures");
+	const char *class = json_string_value(json_array_get(classes, 0));
+	json_t *copy = json_copy((json_t *)text);
+
+	if (class && !vt_config_has_head(v, class))
+		json_object_set(copy, "architectures", classes);
+	return copy;
+}
+
 static void read_parts(struct vt_architecture *model, const struct vt_config_values *v)
 {
 	const json_t *text = vt_config_get(v, "text_config");
 	const json_t *vision = vt_config_get(v, "vision_config");
+	json_t *copy;
 
 	if (!json_is_object(text) || !json_is_object(vision)) {
 		vt_diag_set(v->diag, VT_EXIT_UNREADABLE, "%s: %s: missing", v->where,
 			    json_is_object(text) ? "vision_config" : "text_config");
 		return;
 	}
-	read_object(model, text, v->where, 0, v->diag);
+	copy = copy_text(v, text);
+	read_object(model, copy, v->where, 0, v->diag);
+	json_decref(copy);
 	read_object(model, vision, v->where, 0, v->diag);
 	model->image_tokens = model->patch_side * model->patch_side;
 	add_projector(model, is_family(v, "projector", "mlp"),
@@ -463,11 +478,6 @@ static void note_unread(struct vt_architecture *model, const struct vt_config_va
 	char *keys = vt_config_unread(v);
 	const char *word = vt_config_layers_unknown(v);
 
-	if (is_family(v, "is_like_this", "in-part")) {
-		model->is_guessed = 1;
-		vt_architecture_note(model, vt_xasprintf("%s computes in a way that is not planned",
-							 v->family));
-	}
 	if (word) {
 		model->is_guessed = 1;
 		vt_architecture_note(model, vt_xasprintf("not understood, and not planned: layers "

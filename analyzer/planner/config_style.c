@@ -230,8 +230,8 @@ static uint64_t labels_of(const struct vt_config_values *v)
 	return vt_config_key(v, "num_labels", named ? named : 2);
 }
 
-/* Of a kind that is not known, a class that does not say otherwise. */
-static int has_head(const struct vt_config_values *v, const char *class)
+/* Of a kind that is not known, a class that does not say otherwise, too. */
+int vt_config_has_head(const struct vt_config_values *v, const char *class)
 {
 	static const char *const with[] = { "LM", "LMHeadModel", "Generation" };
 	static const char *const without[] = { "Model", "Encoder", "Classification", "Answering" };
@@ -261,7 +261,7 @@ void vt_config_head(const struct vt_config_values *v, struct vt_stack *s,
 	s->has_masked_head = is_encoder &&
 			     (ends_with(class, "LM") || ends_with(class, "LMHeadModel"));
 	s->has_head_bias |= s->has_masked_head;
-	s->has_no_head = !s->has_masked_head && !has_head(v, class);
+	s->has_no_head = !s->has_masked_head && !vt_config_has_head(v, class);
 	if (ends_with(class, "Classification"))
 		style->labels = labels_of(v);
 	if (is_encoder && is_family(v, "pooler", "classifier"))

@@ -16,6 +16,9 @@ void vt_config_style(const struct vt_config_values *v, struct vt_stack *s,
 void vt_config_head(const struct vt_config_values *v, struct vt_stack *s,
 		    struct vt_tensor_style *style);
 
+/* Whether that class has one, for words or tokens. */
+int vt_config_has_head(const struct vt_config_values *v, const char *class);
+
 /* Whether the class that the configuration names predicts the next token. */
 int vt_config_is_causal(const struct vt_config_values *v);
 

@@ -29,6 +29,7 @@ static json_t *model_of(const struct vt_plan *plan)
 	vt_json_set(object, "parameters", vt_architecture_count(plan->model, NULL, NULL));
 	vt_json_set(object, "note", plan->model->note ? plan->model->note : vt_plan_doubt(plan));
 	vt_json_set(object, "is_guessed", json_boolean(vt_plan_is_guessed(plan)));
+	vt_json_set(object, "has_guessed_parameters", json_boolean(plan->model->is_guessed));
 	return object;
 }
 

@@ -130,7 +130,7 @@ def test_logits_that_are_scaled_or_capped_are_there_twice(tmp_path, kind, copies
      "not understood, and not planned: layers of the kind linear_attention"),
     ("qwen3", HEADS | {"layer_types": ["chunked_attention"] * 4},
      "not understood, and not planned: layers of the kind chunked_attention"),
-    ("xglm", {"attention_heads": A, "ffn_dim": I}, "xglm computes in a way that is not planned"),
+    ("xglm", {"attention_heads": A, "ffn_dim": I}, "this kind computes in a way that is not planned"),
     ("opt", {"word_embed_proj_dim": 256, "ffn_dim": I}, "not understood, and not planned: word_embed_proj_dim")))
 def test_what_is_not_understood_is_said_and_fits_no_card_for_sure(tmp_path, kind, more, note):
     path = tmp_path / "config.json"
