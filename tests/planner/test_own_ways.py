@@ -130,7 +130,6 @@ def test_logits_that_are_scaled_or_capped_are_there_twice(tmp_path, kind, copies
      "not understood, and not planned: layers of the kind linear_attention"),
     ("qwen3", HEADS | {"layer_types": ["chunked_attention"] * 4},
      "not understood, and not planned: layers of the kind chunked_attention"),
-    ("xglm", {"attention_heads": A, "ffn_dim": I}, "this kind computes in a way that is not planned"),
     ("opt", {"word_embed_proj_dim": 256, "ffn_dim": I}, "not understood, and not planned: word_embed_proj_dim")))
 def test_what_is_not_understood_is_said_and_fits_no_card_for_sure(tmp_path, kind, more, note):
     path = tmp_path / "config.json"
@@ -140,6 +139,16 @@ def test_what_is_not_understood_is_said_and_fits_no_card_for_sure(tmp_path, kind
     assert {gpu["fit"] for gpu in made["gpus"]} == {"may fit"}
     weights = next(term for term in made["terms"] if term["owner"] == "weights")
     assert weights["low_bytes"] < weights["bytes"] / 1.7 and weights["high_bytes"] > 1.7 * weights["bytes"]
+
+
+def test_parameters_of_a_kind_may_be_known_and_not_how_it_computes(tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"model_type": "xglm", "vocab_size": V, "d_model": H, "num_layers": L, "ffn_dim": I,
+                                "attention_heads": A, "architectures": ["XGLMForCausalLM"]}))
+    made = estimate(path, "--batch", B, "--seq", S)
+    assert made["model"]["note"] == "this kind computes in a way that is not planned"
+    assert made["model"]["is_guessed"] and not made["model"]["has_guessed_parameters"]
+    assert {gpu["fit"] for gpu in made["gpus"]} == {"may fit"}
 
 
 def test_keys_that_cost_nothing_are_not_named(tmp_path):
