@@ -16,6 +16,7 @@
 #define SUFFIX ".journal"
 /* Generations of processes: `vtrace run`, a shell, a launcher, a worker. */
 #define MOST_DEPTH 8
+#define MOST_NAMED 8
 
 /* The database to the journal that a process has mapped; NULL: none, or not ours to look at. */
 static char *recording_of(int64_t pid)
@@ -60,41 +61,99 @@ static int64_t parent_of(const char *pid)
 	return parent;
 }
 
-/* That of the process, else of the first of those that it started. */
-static char *recording_below(int64_t pid, int depth)
+struct recorded {
+	int64_t pid;
+	char *path; /* of its recording */
+};
+
+typedef VT_VECTOR(struct recorded) recorded_vector;
+
+/* A child that was forked has its parent's journal mapped, too. */
+static int is_known(const recorded_vector *all, const char *path)
+{
+	for (size_t i = 0; i < all->len; i++)
+		if (!strcmp(all->items[i].path, path))
+			return 1;
+	return 0;
+}
+
+/* The process itself, else those that it started. */
+static void collect(int64_t pid, int depth, recorded_vector *all)
 {
 	char *found = recording_of(pid);
 	struct dirent *entry;
 	DIR *processes;
 
+	if (found && !is_known(all, found))
+		vt_vector_push(all, ((struct recorded){ pid, found }));
+	else
+		free(found);
 	if (found || depth == 0)
-		return found;
+		return;
 	processes = opendir("/proc");
-	while (processes && !found && (entry = readdir(processes))) {
+	while (processes && (entry = readdir(processes))) {
 		int64_t child;
 
 		if (!vt_numbers_parse(entry->d_name, INT_MAX, &child) &&
 		    parent_of(entry->d_name) == pid)
-			found = recording_below(child, depth - 1);
+			collect(child, depth - 1, all);
 	}
 	if (processes)
 		closedir(processes);
-	return found;
+}
+
+/* The path of the first. */
+static char *take_first(recorded_vector *all)
+{
+	char *first = all->len ? all->items[0].path : NULL;
+
+	for (size_t i = 1; i < all->len; i++)
+		free(all->items[i].path);
+	vt_vector_release(all);
+	return first;
 }
 
 char *vt_live_find_below(int64_t pid)
 {
-	return recording_below(pid, MOST_DEPTH);
+	recorded_vector all = { 0 };
+
+	collect(pid, MOST_DEPTH, &all);
+	return take_first(&all);
+}
+
+static void refuse_several(const char *operand, const recorded_vector *all, struct vt_diag *diag)
+{
+	char *list = vt_xstrdup("");
+
+	for (size_t i = 0; i < all->len && i < MOST_NAMED; i++) {
+		char *longer = vt_xasprintf("%s%s%lld", list, i ? ", " : "",
+					    (long long)all->items[i].pid);
+
+		free(list);
+		list = longer;
+	}
+	vt_diag_set(diag, VT_EXIT_USAGE,
+		    "%s: started %zu processes that are being recorded: name one of them"
+		    " (%s%s), or the folder of the recordings",
+		    operand, all->len, list, all->len > MOST_NAMED ? ", ..." : "");
+	free(list);
 }
 
 char *vt_live_find(const char *operand, struct vt_diag *diag)
 {
+	recorded_vector all = { 0 };
 	int64_t pid;
 	char *found;
 
 	if (!access(operand, F_OK) || vt_numbers_parse(operand, INT_MAX, &pid))
 		return vt_xstrdup(operand);
-	found = vt_live_find_below(pid);
+	collect(pid, MOST_DEPTH, &all);
+	if (all.len > 1) {
+		refuse_several(operand, &all, diag);
+		free(take_first(&all));
+		return NULL;
+	}
+	found = take_first(&all);
 	if (!found)
 		vt_diag_set(diag, VT_EXIT_UNREADABLE,
 			    "%s: no process that is being recorded has this id", operand);

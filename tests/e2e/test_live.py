@@ -263,3 +263,21 @@ def test_what_is_no_recorded_process_is_one_line(tmp_path):
         assert "no process that is being recorded" in done.stderr
         assert vtrace(command, tmp_path / "none.db").returncode == 3
     assert vtrace("list", tmp_path).returncode == 3
+
+
+def test_one_of_several_is_not_chosen_in_silence(tmp_path):
+    programs = []
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        programs.append(Program(tmp_path / name))
+        programs[-1].tell("alloc 1")
+    for command in ("top", "metrics", "snapshot"):
+        done = vtrace(command, os.getpid(), cwd=tmp_path)
+        assert done.returncode == 2 and done.stderr.count("\n") == 1 and not done.stdout
+        named = re.search(r"started 2 processes that are being recorded: name one of them \((\d+), (\d+)\),",
+                          done.stderr)
+    for pid in named.groups():
+        ok("top", pid)
+    programs[0].end()
+    ok("metrics", os.getpid())
+    programs[1].end()
