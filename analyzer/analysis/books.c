@@ -17,11 +17,6 @@ static int compare_lines(const void *a, const void *b)
 		      ((const struct vt_books_line *)b)->owner);
 }
 
-static uint64_t requested_of(const struct vt_allocation *a)
-{
-	return a->common->requested_bytes ? a->common->requested_bytes : a->common->size_bytes;
-}
-
 /* The line of an owner; lines are by number of the owner while they are filled. */
 static void add_to_owner(struct vt_books *books, const struct vt_attribution *attribution,
 			 struct vt_verdict verdict, const struct vt_allocation *a)
@@ -39,7 +34,7 @@ static void add_to_owner(struct vt_books *books, const struct vt_attribution *at
 	line = &books->lines[verdict.owner];
 	line->owner = vt_attribution_owner(attribution, verdict.owner);
 	line->bytes += bytes;
-	line->requested_bytes += requested_of(a);
+	line->requested_bytes += vt_allocation_asked_bytes(a);
 	line->blocks++;
 	line->provenance[verdict.provenance] += bytes;
 	line->trained_bytes += verdict.training == VT_TRAINING_TRAINED ? bytes : 0;
@@ -195,7 +190,7 @@ static void add_allocation(struct adding *adding, uint32_t index)
 		books->reserved_bytes += a->common->size_bytes;
 	if (a->common->kind == VT_KIND_BLOCK) {
 		books->allocated_bytes += a->common->size_bytes;
-		books->requested_bytes += requested_of(a);
+		books->requested_bytes += vt_allocation_asked_bytes(a);
 		vt_segments_hold(model, adding->held, index);
 	}
 	if (!vt_allocation_is_owned(a))

@@ -29,22 +29,26 @@ static size_t read_head(const char *path, char head[HEAD_BYTES])
 	return len;
 }
 
+static int is_sqlite(const char *head, size_t len)
+{
+	return len == HEAD_BYTES && !memcmp(head, VT_RECORDING_FILE_SQLITE, HEAD_BYTES);
+}
+
 int vt_recording_file_is_sqlite(const char *path)
 {
 	char head[HEAD_BYTES];
 
-	return read_head(path, head) == sizeof(head) &&
-	       !memcmp(head, VT_RECORDING_FILE_SQLITE, sizeof(head));
+	return is_sqlite(head, read_head(path, head));
 }
 
 int vt_recording_file_is(const char *path)
 {
 	const uint64_t journal = VT_JOURNAL_MAGIC;
 	char head[HEAD_BYTES];
+	size_t len = read_head(path, head);
 
-	return vt_recording_file_is_sqlite(path) ||
-	       (read_head(path, head) >= sizeof(journal) &&
-		!memcmp(head, &journal, sizeof(journal)));
+	return is_sqlite(head, len) ||
+	       (len >= sizeof(journal) && !memcmp(head, &journal, sizeof(journal)));
 }
 
 int vt_recording_file_keep(const char *path, int is_forced, struct vt_diag *diag)

@@ -55,17 +55,11 @@ static void index_calls(struct search *search)
 	search->first[0] = 0;
 }
 
-/* What was asked for: a block may have a tail that was not worth cutting off. */
-static uint64_t bytes_of(const struct vt_allocation *a)
-{
-	return a->common->requested_bytes ? a->common->requested_bytes : a->common->size_bytes;
-}
-
 /* The same numbers in as many, half or twice the bits. */
 static int is_alike(const struct search *search, uint32_t i, uint32_t k)
 {
-	uint64_t a = bytes_of(&search->context->model->allocations[i]);
-	uint64_t b = bytes_of(&search->context->model->allocations[k]);
+	uint64_t a = vt_allocation_asked_bytes(&search->context->model->allocations[i]);
+	uint64_t b = vt_allocation_asked_bytes(&search->context->model->allocations[k]);
 
 	return a == b || a == 2 * b || 2 * a == b;
 }
@@ -141,7 +135,7 @@ static struct vt_key place_of(const struct vt_allocation *a)
 	const struct vt_caller *made = a->common->made;
 	uint32_t stack = made->node_class ? made->forward_python_stack : made->python_stack;
 
-	return (struct vt_key){ stack, made->node_class, bytes_of(a) };
+	return (struct vt_key){ stack, made->node_class, vt_allocation_asked_bytes(a) };
 }
 
 static void mark(struct search *search, const struct chain *chain)
@@ -150,6 +144,7 @@ static void mark(struct search *search, const struct chain *chain)
 
 	for (unsigned k = 0; k < chain->nr; k++) {
 		uint32_t i = chain->items[k];
+		uint64_t asked = vt_allocation_asked_bytes(&all[i]);
 
 		vt_map_put(&search->places, place_of(&all[i]), 1);
 		for (uint32_t n = search->first[i]; n < search->first[i + 1]; n++) {
@@ -157,7 +152,7 @@ static void mark(struct search *search, const struct chain *chain)
 
 			if (sequence != VT_NO_SEQUENCE)
 				vt_map_put(&search->nodes,
-					   (struct vt_key){ sequence, bytes_of(&all[i]), 0 }, 1);
+					   (struct vt_key){ sequence, asked, 0 }, 1);
 		}
 	}
 }
@@ -195,7 +190,8 @@ static void find_gradients(struct search *search)
 		const struct vt_allocation *a = &model->allocations[i];
 
 		for (int shift = -1; shift < 2 && a->common->made->node_class; shift++) {
-			uint64_t bytes = shift < 0 ? bytes_of(a) / 2 : bytes_of(a) << shift;
+			uint64_t asked = vt_allocation_asked_bytes(a);
+			uint64_t bytes = shift < 0 ? asked / 2 : asked << shift;
 
 			if (vt_map_find(&search->nodes, (struct vt_key){ a->node_sequence,
 									 bytes, 0 }))

@@ -47,8 +47,7 @@ static uint64_t live_before(const struct vt_model *model, int device, int64_t ev
 
 		if (a->common->device == device && vt_allocation_is_owned(a) && a->event < event &&
 		    a->freed_event >= event)
-			bytes += a->common->requested_bytes ? a->common->requested_bytes
-							    : a->common->size_bytes;
+			bytes += vt_allocation_asked_bytes(a);
 	}
 	return bytes;
 }

@@ -82,8 +82,7 @@ uint64_t vt_savings_peak_before(const struct vt_savings *savings,
 		for (; next < nr && changes[next].event <= now; next++)
 			relieved += changes[next].bytes;
 		vt_timeline_add(timeline, moment, device, &totals);
-		/* What ends and what begins with one event is there only afterwards. */
-		if (i + 1 < timeline->nr && vt_moment_event(timeline->model, moment + 1) == now)
+		if (!vt_timeline_is_last_of_event(timeline, moment))
 			continue;
 		if ((int64_t)totals.allocated_bytes - relieved > (int64_t)peak)
 			peak = (uint64_t)((int64_t)totals.allocated_bytes - relieved);

@@ -48,11 +48,6 @@ const char *vt_scaling_assumption(enum vt_scaling scaling)
 	return assumptions[scaling];
 }
 
-static uint64_t bytes_of(const struct vt_allocation *a)
-{
-	return a->common->requested_bytes ? a->common->requested_bytes : a->common->size_bytes;
-}
-
 /* --- how large the batch was ------------------------------------------------------------------ */
 
 /* "4,1024,768": how many numbers, the first four of them. */
@@ -172,7 +167,7 @@ static int is_softmax_of_scores(struct judging *j, uint32_t allocation, const ch
 		vt_operators_name(&j->attribution->facts->operators, a->common->made->native_stack);
 
 	return op && strstr(op, "softmax") && strcmp(owner, "logits") && was->seq > 1 &&
-	       bytes_of(a) % (was->batch * was->seq * was->seq) == 0;
+	       vt_allocation_asked_bytes(a) % (was->batch * was->seq * was->seq) == 0;
 }
 
 static void put(struct vt_map *map, uint64_t bytes)
@@ -206,14 +201,15 @@ static void gather(struct judging *j)
 			continue;
 		owner = owner_of(j, i);
 		if (is_softmax_of_scores(j, i, owner)) {
-			put(&j->scores, bytes_of(a));
-			put(&j->scores, bytes_of(a) * 2);
-			put(&j->scores, bytes_of(a) / 2);
+			put(&j->scores, vt_allocation_asked_bytes(a));
+			put(&j->scores, vt_allocation_asked_bytes(a) * 2);
+			put(&j->scores, vt_allocation_asked_bytes(a) / 2);
 		}
 		if (is_activation(owner))
-			put(&j->results, bytes_of(a));
-		if (!strcmp(owner, "kv cache") && tokens && bytes_of(a) % tokens == 0)
-			put(&j->units, bytes_of(a) / tokens);
+			put(&j->results, vt_allocation_asked_bytes(a));
+		if (!strcmp(owner, "kv cache") && tokens &&
+		    vt_allocation_asked_bytes(a) % tokens == 0)
+			put(&j->units, vt_allocation_asked_bytes(a) / tokens);
 	}
 }
 
@@ -244,7 +240,8 @@ static int is_of_parameter(struct judging *j, const struct vt_allocation *a, con
 {
 	uint32_t classes = vt_facts_shape_classes(j->attribution->facts, a);
 
-	if (!strcmp(owner, "activation gradients") && has(&j->results, bytes_of(a)))
+	if (!strcmp(owner, "activation gradients") &&
+	    has(&j->results, vt_allocation_asked_bytes(a)))
 		return 0;
 	return classes == 1u << VT_SHAPE_PARAMETER && !is_activation(owner);
 }
@@ -277,7 +274,8 @@ static enum vt_scaling judge_bytes(const struct judging *j, uint64_t bytes, cons
 static enum vt_scaling judge_size(struct judging *j, uint32_t allocation, const char *owner)
 {
 	const struct vt_scaling_size *was = &j->scalings->was;
-	uint64_t bytes = bytes_of(&j->attribution->facts->model->allocations[allocation]);
+	const struct vt_model *model = j->attribution->facts->model;
+	uint64_t bytes = vt_allocation_asked_bytes(&model->allocations[allocation]);
 
 	if (was->seq && !strcmp(owner, "kv cache") && bytes % (was->batch * was->seq) &&
 	    is_grown(j, allocation, bytes))

@@ -129,7 +129,7 @@ static uint64_t noise_of(const struct vt_threshold *threshold, const struct vt_d
 }
 
 int vt_fail_on_is_exceeded(const struct vt_threshold *threshold, const struct vt_diff *diff,
-			      const struct vt_diff_device *device, uint64_t *bytes)
+			   const struct vt_diff_device *device, uint64_t *bytes)
 {
 	bytes[VT_DIFF_BASE] = bytes[VT_DIFF_NEW] = 0;
 	if (threshold->subject == VT_THRESHOLD_ANY)

@@ -15,11 +15,6 @@ const struct vt_caller *vt_snapshot_maker(const struct vt_model *model, int64_t 
 	return &vt_caller_nobody;
 }
 
-static uint64_t requested_of(const struct vt_allocation *a)
-{
-	return a->common->requested_bytes ? a->common->requested_bytes : a->common->size_bytes;
-}
-
 /* `a` NULL: a gap. */
 static void put_block(struct vt_snapshot_pickle *p, struct vt_pickle_list *list, uint64_t address,
 		      uint64_t bytes, const struct vt_allocation *a)
@@ -28,7 +23,7 @@ static void put_block(struct vt_snapshot_pickle *p, struct vt_pickle_list *list,
 	vt_pickle_dict(&p->pickle);
 	vt_snapshot_number(p, VT_SNAPSHOT_address, address);
 	vt_snapshot_number(p, VT_SNAPSHOT_size, bytes);
-	vt_snapshot_number(p, VT_SNAPSHOT_requested_size, a ? requested_of(a) : 0);
+	vt_snapshot_number(p, VT_SNAPSHOT_requested_size, a ? vt_allocation_asked_bytes(a) : 0);
 	vt_snapshot_choice(p, VT_SNAPSHOT_state,
 			   a ? VT_SNAPSHOT_active_allocated : VT_SNAPSHOT_inactive);
 	vt_snapshot_frames(p, a ? a->common->made : &vt_caller_nobody);
@@ -98,7 +93,7 @@ static const struct vt_piece *put_run(struct vt_snapshot_pickle *p, struct vt_pi
 
 		head.total_bytes += piece->size_bytes;
 		head.allocated_bytes += a ? piece->size_bytes : 0;
-		head.requested_bytes += a ? requested_of(a) : 0;
+		head.requested_bytes += a ? vt_allocation_asked_bytes(a) : 0;
 	}
 	vt_pickle_item(&p->pickle, segments);
 	put_head(p, trace->device, &head);
@@ -135,7 +130,7 @@ static void put_alone(struct vt_snapshot_pickle *p, struct vt_pickle_list *segme
 	struct head head = { .address = a->address,
 			     .total_bytes = a->common->size_bytes,
 			     .allocated_bytes = a->common->size_bytes,
-			     .requested_bytes = requested_of(a),
+			     .requested_bytes = vt_allocation_asked_bytes(a),
 			     .stream = a->common->made->stream,
 			     .maker = a->common->made };
 	struct vt_pickle_list blocks;

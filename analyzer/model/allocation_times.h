@@ -4,8 +4,9 @@
 
 /*
  * When allocations were made and freed, in ns since the start of the recording: exact, in four
- * bytes each.  Rows come one after the other in time, and most are freed soon; what is further
- * than four seconds from the row before it, or lives longer, is in a list of its own.
+ * bytes each.  Rows follow each other in time, so 1,024 of them share a base, and most are freed
+ * soon.  A time that is more than four seconds after its base, or a longer life, is in a separate
+ * list.
  * Zero-initialised memory has none.
  */
 

@@ -241,6 +241,12 @@ static inline int vt_allocation_is_driver(const struct vt_allocation *a)
 	return vt_kind_is_driver(a->common->kind);
 }
 
+/* What was asked for: a block may have a tail that was not worth cutting off. */
+static inline uint64_t vt_allocation_asked_bytes(const struct vt_allocation *a)
+{
+	return a->common->requested_bytes ? a->common->requested_bytes : a->common->size_bytes;
+}
+
 /* What gets an owner: blocks, and driver memory that no framework's allocator cuts into blocks. */
 static inline int vt_allocation_is_owned(const struct vt_allocation *a)
 {

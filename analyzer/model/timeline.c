@@ -84,19 +84,15 @@ static void tell_all(struct filling *filling)
 /* What happens at one event number, put in order where that is more than one thing. */
 static void sort_runs(struct vt_timeline *timeline)
 {
-	uint32_t start = 0, event = 0;
+	struct vt_moment *moments = timeline->moments;
+	uint32_t start = 0;
 
-	for (uint32_t i = 0; i <= timeline->nr; i++) {
-		uint32_t next = i < timeline->nr
-					? vt_moment_event(timeline->model, &timeline->moments[i])
-					: 0;
-
-		if (i && i < timeline->nr && next == event)
+	for (uint32_t i = 0; i < timeline->nr; i++) {
+		if (!vt_timeline_is_last_of_event(timeline, &moments[i]))
 			continue;
-		if (i - start > 1)
-			sort_moments(timeline->model, &timeline->moments[start], i - start);
-		start = i;
-		event = next;
+		if (i > start)
+			sort_moments(timeline->model, &moments[start], i + 1 - start);
+		start = i + 1;
 	}
 }
 
@@ -178,7 +174,7 @@ int64_t vt_timeline_time(const struct vt_timeline *timeline, int64_t event)
 	return after ? vt_timeline_moment_time(timeline, &timeline->moments[after - 1]) : 0;
 }
 
-static int is_last_of_event(const struct vt_timeline *timeline, const struct vt_moment *moment)
+int vt_timeline_is_last_of_event(const struct vt_timeline *timeline, const struct vt_moment *moment)
 {
 	return moment + 1 == timeline->moments + timeline->nr ||
 	       vt_moment_event(timeline->model, moment + 1) !=
@@ -187,7 +183,7 @@ static int is_last_of_event(const struct vt_timeline *timeline, const struct vt_
 
 int vt_timeline_is_instant(const struct vt_timeline *timeline, const struct vt_moment *moment)
 {
-	return is_last_of_event(timeline, moment) &&
+	return vt_timeline_is_last_of_event(timeline, moment) &&
 	       vt_folded_is_known(&timeline->model->folded,
 				  vt_moment_event(timeline->model, moment));
 }
@@ -198,7 +194,7 @@ void vt_timeline_add(const struct vt_timeline *timeline, const struct vt_moment 
 	const struct vt_allocation *a;
 	uint64_t sign;
 
-	if (timeline->model->nr_pool_changes && is_last_of_event(timeline, moment))
+	if (timeline->model->nr_pool_changes && vt_timeline_is_last_of_event(timeline, moment))
 		totals->used_bytes += (uint64_t)vt_idle_pools_change(
 			timeline->model, device, vt_moment_event(timeline->model, moment));
 	if (moment->what != VT_MOMENT_ALLOC && moment->what != VT_MOMENT_FREE)

@@ -53,6 +53,9 @@ struct vt_timeline {
 void vt_timeline_init(struct vt_timeline *timeline, const struct vt_model *model);
 void vt_timeline_release(struct vt_timeline *timeline);
 
+/* What ends and what begins with one event is there only after all of its moments. */
+int vt_timeline_is_last_of_event(const struct vt_timeline *timeline,
+				 const struct vt_moment *moment);
 /*
  * Only after the last moment of an event are totals those of an instant, and in a past that is
  * folded only at some.

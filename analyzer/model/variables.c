@@ -66,11 +66,9 @@ static struct vt_key site_of(const struct vt_names *names, uint32_t allocation)
 {
 	const struct vt_allocation *a = &names->model->allocations[allocation];
 
-	/* A block may be larger than asked for, as what a split would leave is too small. */
 	return (struct vt_key){ .a = a->common->made->python_stack,
 				.b = a->common->made->native_stack,
-				.c = a->common->requested_bytes ? a->common->requested_bytes
-								: a->common->size_bytes };
+				.c = vt_allocation_asked_bytes(a) };
 }
 
 /* The value of a site: its row, and whether each of its tensors has a separate variable. */

@@ -27,8 +27,7 @@ static double in_blocks(double bytes)
 static double bytes_of(const struct vt_extrapolation *x, uint32_t allocation)
 {
 	const struct vt_allocation *a = &x->analysis->model.allocations[allocation];
-	double asked = (double)(a->common->requested_bytes ? a->common->requested_bytes
-							   : a->common->size_bytes);
+	double asked = (double)vt_allocation_asked_bytes(a);
 	double scaled = ceil(asked * vt_scalings_factor(&x->scalings, allocation, x->is));
 
 	return in_blocks(scaled) + (double)a->common->size_bytes - in_blocks(asked);
@@ -82,8 +81,7 @@ static void walk_events(struct vt_extrapolation *x, struct walk *walk)
 			change(x, walk, moment->index, -1);
 		else if (moment->what == VT_MOMENT_ALLOC)
 			change(x, walk, moment->index, 1);
-		if (i + 1 == timeline->nr || vt_moment_event(timeline->model, moment + 1) !=
-						     vt_moment_event(timeline->model, moment))
+		if (vt_timeline_is_last_of_event(timeline, moment))
 			look(x, walk, vt_moment_event(timeline->model, moment));
 	}
 }

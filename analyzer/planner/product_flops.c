@@ -90,8 +90,7 @@ static double flops_of(const struct vt_facts *facts, const uint8_t *is_cast,
 			const struct vt_allocation *a = &model->allocations[tensor->allocation];
 
 			*allocation = tensor->allocation;
-			result = (double)(a->common->requested_bytes ? a->common->requested_bytes
-								     : a->common->size_bytes);
+			result = (double)vt_allocation_asked_bytes(a);
 		} else if (named && elements_of(vt_model_text(model, named->shape),
 						product->is_by_row, &outputs) > 0) {
 			weight = named;

@@ -33,6 +33,12 @@ static int has_forward_below(const struct vt_frames *frames, uint32_t python_sta
 	return 0;
 }
 
+struct vt_recompute vt_recomputes_maker(const struct vt_allocation *a)
+{
+	return (struct vt_recompute){ a->node_sequence, a->common->made->node_class,
+				      a->common->made->forward_python_stack };
+}
+
 int vt_recomputes_compare(const struct vt_recompute *x, const struct vt_recompute *y)
 {
 	if (x->sequence != y->sequence)
@@ -57,8 +63,7 @@ void vt_recomputes_init(struct vt_recomputes *recomputes, const struct vt_model 
 
 	for (uint32_t i = 0; i < model->nr_allocations; i++) {
 		const struct vt_allocation *a = &model->allocations[i];
-		struct vt_recompute node = { a->node_sequence, a->common->made->node_class,
-					     a->common->made->forward_python_stack };
+		struct vt_recompute node = vt_recomputes_maker(a);
 
 		if (!a->common->made->node_class ||
 		    !vt_module_stacks_get(chains, a->common->made->python_stack, &nr) || !nr)

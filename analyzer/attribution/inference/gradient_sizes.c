@@ -9,20 +9,18 @@
 static int compare_sizes(const struct vt_allocation *a, uint64_t size_bytes,
 			 const struct vt_recompute *node)
 {
-	const struct vt_recompute made_by = { a->node_sequence, a->common->made->node_class,
-					      a->common->made->forward_python_stack };
+	const struct vt_recompute maker = vt_recomputes_maker(a);
 
 	if (a->common->size_bytes != size_bytes)
 		return a->common->size_bytes < size_bytes ? -1 : 1;
-	return vt_recomputes_compare(&made_by, node);
+	return vt_recomputes_compare(&maker, node);
 }
 
 static int compare_gradients(const void *a, const void *b, void *context)
 {
 	const struct vt_model *model = context;
 	const struct vt_allocation *y = &model->allocations[*(const uint32_t *)b];
-	const struct vt_recompute node = { y->node_sequence, y->common->made->node_class,
-					   y->common->made->forward_python_stack };
+	const struct vt_recompute node = vt_recomputes_maker(y);
 
 	return compare_sizes(&model->allocations[*(const uint32_t *)a], y->common->size_bytes,
 			     &node);
