@@ -49,6 +49,22 @@ static __attribute__((noinline)) void *stack_through(const char *path, struct st
 	return address;
 }
 
+static char elsewhere[] =
+	"the second library does not lie where the first one was: nothing tested";
+
+/* A kernel puts it there; qemu's user mode, which runs the others, chooses places of its own. */
+static void judge(const char *wrong)
+{
+#if !defined(__x86_64__)
+	if (wrong == elsewhere) {
+		print_message("%s\n", wrong);
+		skip();
+	}
+#endif
+	if (wrong)
+		fail_msg("%s", wrong);
+}
+
 /*
  * Two stacks from the same call site are equal, although the library between was another one.
  * Returns what was wrong, or NULL: cmocka's assertions only work in the main thread.
@@ -64,7 +80,7 @@ static void *stacks_around_a_reload(void *argument)
 	for (volatile int i = 0; i < 2; i++)
 		where[i] = stack_through(paths[i], &stacks[i]);
 	if (!where[0] || where[0] != where[1])
-		return "the second library does not lie where the first one was: nothing tested";
+		return elsewhere;
 	if (stacks[0].nr_frames < 4)
 		return "the first stack is too short";
 	if (stacks[0].nr_frames != stacks[1].nr_frames)
@@ -77,11 +93,8 @@ static void *stacks_around_a_reload(void *argument)
 
 static void stack_is_whole_after_a_library_was_replaced(void **state)
 {
-	const char *wrong = stacks_around_a_reload(NULL);
-
 	(void)state;
-	if (wrong)
-		fail_msg("%s", wrong);
+	judge(stacks_around_a_reload(NULL));
 }
 
 static void stack_is_whole_in_another_thread_too(void **state)
@@ -92,8 +105,7 @@ static void stack_is_whole_in_another_thread_too(void **state)
 	(void)state;
 	assert_int_equal(pthread_create(&thread, NULL, stacks_around_a_reload, NULL), 0);
 	assert_int_equal(pthread_join(thread, &wrong), 0);
-	if (wrong)
-		fail_msg("%s", (const char *)wrong);
+	judge(wrong);
 }
 
 #if defined(__x86_64__)
