@@ -68,40 +68,61 @@ CREATE TABLE python_frame (
 CREATE TABLE python_node (id INTEGER PRIMARY KEY, parent INTEGER NOT NULL, frame INTEGER NOT NULL);
 CREATE TABLE python_stack (id INTEGER PRIMARY KEY, leaf INTEGER NOT NULL, depth INTEGER NOT NULL);
 
+-- Who made or freed memory is kept once: a program that runs in steps does it from the same places.  The view allocation, below,
+-- has all of it in one row.
+CREATE TABLE allocation_made (
+	id                   INTEGER PRIMARY KEY,
+	kind                 INTEGER NOT NULL,     -- memory_kind.id
+	device               INTEGER NOT NULL,
+	stream               INTEGER NOT NULL,     -- blocks: PyTorch's stream number; 0: the default stream, or not known
+	function             INTEGER NOT NULL,     -- function.id
+	thread               INTEGER NOT NULL,
+	native_stack         INTEGER,
+	python_stack         INTEGER,
+	scope                INTEGER,
+	node_class           INTEGER,              -- autograd node that was being evaluated
+	forward_python_stack INTEGER,              -- stack of the forward call that created node_sequence
+	grad                 INTEGER               -- blocks: 1 autograd recorded operators; 2 it did not (no_grad or inference_mode); NULL: not known
+);
+
+CREATE TABLE allocation_freed (
+	id                   INTEGER PRIMARY KEY,
+	thread               INTEGER NOT NULL,
+	function             INTEGER NOT NULL,
+	native_stack         INTEGER,
+	python_stack         INTEGER,
+	scope                INTEGER,
+	node_class           INTEGER,              -- set: the block was released by this autograd node
+	forward_python_stack INTEGER,              -- stack of the forward call that created freed_node_sequence
+	grad                 INTEGER               -- as of allocation_made, when it was freed
+);
+
 -- One row per allocation; its free, when there is one, in the same row.
-CREATE TABLE allocation (
+CREATE TABLE allocation_row (
 	id                  INTEGER PRIMARY KEY,  -- event number of the allocation
-	kind                INTEGER NOT NULL,     -- memory_kind.id
-	device              INTEGER NOT NULL,
+	made                INTEGER NOT NULL,     -- allocation_made.id
 	address             INTEGER NOT NULL,     -- pointer; vmm: the handle
 	size_bytes          INTEGER NOT NULL,
-	stream              INTEGER NOT NULL,     -- blocks: PyTorch's stream number; 0: the default stream, or not known
-	function            INTEGER NOT NULL,     -- function.id
-	thread              INTEGER NOT NULL,
+	requested_bytes     INTEGER,              -- blocks: the request before rounding; NULL: not known or below 512
 	time_ns             INTEGER NOT NULL,
-	native_stack        INTEGER,
-	python_stack        INTEGER,
-	scope               INTEGER,
-	node_class          INTEGER,              -- autograd node that was being evaluated
 	node_sequence       INTEGER,
 	forward_sequence    INTEGER,              -- last sequence number given to a new node on that thread
 	allocated_bytes     INTEGER NOT NULL,     -- the framework allocator's totals after the event (blocks only)
 	reserved_bytes      INTEGER NOT NULL,
-	freed_event         INTEGER,              -- NULL: never freed.  vmm: the event that dropped the last reference or mapping
-	freed_time_ns       INTEGER,
-	freed_thread        INTEGER,
-	freed_function      INTEGER,
-	freed_native_stack  INTEGER,
-	freed_python_stack  INTEGER,
-	freed_scope         INTEGER,
-	freed_node_class    INTEGER,              -- set: the block was released by this autograd node
-	freed_node_sequence INTEGER,
-	forward_python_stack       INTEGER,       -- stack of the forward call that created node_sequence
-	freed_forward_python_stack INTEGER,       -- ... freed_node_sequence
-	requested_bytes     INTEGER,              -- blocks: the request before rounding; NULL: not known or below 512
-	grad                INTEGER,              -- blocks: 1 autograd recorded operators; 2 it did not (no_grad or inference_mode); NULL: not known
-	freed_grad          INTEGER               -- the same when it was freed
+	freed               INTEGER,              -- allocation_freed.id; NULL: never freed
+	lived_events        INTEGER,              -- from its event to that of its free; vmm: that dropped the last reference or mapping
+	lived_ns            INTEGER,
+	freed_node_sequence INTEGER
 );
+
+CREATE VIEW allocation AS
+	SELECT r.id, m.kind, m.device, r.address, r.size_bytes, m.stream, m.function, m.thread, r.time_ns, m.native_stack, m.python_stack,
+		m.scope, m.node_class, r.node_sequence, r.forward_sequence, r.allocated_bytes, r.reserved_bytes,
+		r.id + r.lived_events AS freed_event, r.time_ns + r.lived_ns AS freed_time_ns, f.thread AS freed_thread,
+		f.function AS freed_function, f.native_stack AS freed_native_stack, f.python_stack AS freed_python_stack,
+		f.scope AS freed_scope, f.node_class AS freed_node_class, r.freed_node_sequence, m.forward_python_stack,
+		f.forward_python_stack AS freed_forward_python_stack, r.requested_bytes, m.grad, f.grad AS freed_grad
+	FROM allocation_row r LEFT JOIN allocation_made m ON m.id = r.made LEFT JOIN allocation_freed f ON f.id = r.freed;
 
 -- What an allocation belongs to, if known: the handle of the context in which it was allocated (cuMemAlloc, managed,
 -- pinned, arrays, opened and external memory), of its pool (the device's current pool, if none was named), of the graph whose node it is.

@@ -13,7 +13,6 @@
 struct vt_interned_chunk {
 	struct vt_interned_chunk *next;
 	size_t nr;
-	size_t size; /* of a value */
 	_Alignas(8) char values[];
 };
 
@@ -64,7 +63,6 @@ static void *keep(struct vt_interned *interned, const void *value, size_t size)
 		chunk = vt_xmalloc(sizeof(*chunk) + CHUNK_VALUES * size);
 		chunk->next = interned->chunks;
 		chunk->nr = 0;
-		chunk->size = size;
 		interned->chunks = chunk;
 	}
 	return memcpy(chunk->values + chunk->nr++ * size, value, size);
@@ -97,14 +95,6 @@ void vt_interned_adopt(struct vt_interned *interned, struct vt_interned *from)
 	*end = from->chunks;
 	from->chunks = NULL;
 	vt_interned_release(from);
-}
-
-void vt_interned_each(const struct vt_interned *interned, void (*tell)(void *context, void *value),
-		      void *context)
-{
-	for (struct vt_interned_chunk *chunk = interned->chunks; chunk; chunk = chunk->next)
-		for (size_t i = 0; i < chunk->nr; i++)
-			tell(context, chunk->values + i * chunk->size);
 }
 
 void vt_interned_release(struct vt_interned *interned)

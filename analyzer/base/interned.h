@@ -26,9 +26,6 @@ void *vt_interned_add(struct vt_interned *interned, const void *value, size_t si
 		      int *is_new);
 /* All values of `from` live as long as those of `interned`, and are not found by it. */
 void vt_interned_adopt(struct vt_interned *interned, struct vt_interned *from);
-/* Calls `tell` for each value, also the adopted ones, in no order. */
-void vt_interned_each(const struct vt_interned *interned, void (*tell)(void *context, void *value),
-		      void *context);
 void vt_interned_release(struct vt_interned *interned);
 
 #endif

@@ -40,7 +40,7 @@ static const struct {
 	const char *name;
 	const char *table;
 } counted[] = {
-	{ "allocations", "allocation" },
+	{ "allocations", "allocation_row" },
 	{ "other_events", "event" },
 	{ "marks", "mark" },
 	{ "out_of_memory", "out_of_memory" },

@@ -265,6 +265,18 @@ static int set_up_writer(struct vt_db *db, int has_log)
 	return vt_db_exec(db, writer_settings);
 }
 
+/* By the words that the file will be checked for. */
+static int make_allocation_view(struct vt_db *db)
+{
+	size_t len;
+	const char *sql = vt_db_defence_view(vt_embedded_schema, "allocation", &len);
+	char *copy = vt_xasprintf("%.*s", (int)len, sql);
+	int rc = vt_db_exec(db, copy);
+
+	free(copy);
+	return rc;
+}
+
 static int complete(struct vt_db *db, enum vt_db_mode mode)
 {
 	int version = (int)vt_db_query_int(db, "PRAGMA user_version", -1);
@@ -279,7 +291,8 @@ static int complete(struct vt_db *db, enum vt_db_mode mode)
 		return vt_db_exec(db, sql);
 	if (vt_db_begin(db))
 		return -1;
-	if (!vt_db_exec(db, sql) && !fill_all_words(db) && !vt_db_commit(db))
+	if (!vt_db_exec(db, sql) && !make_allocation_view(db) && !fill_all_words(db) &&
+	    !vt_db_commit(db))
 		return 0;
 	vt_db_rollback(db);
 	return -1;
@@ -309,7 +322,7 @@ static int connect(struct vt_db **out, const char *path, enum vt_db_mode mode, i
 	vt_db_defence_start(&db->defence, db->raw, path, mode == VT_DB_READ);
 	/* The first query reads the schema: a damaged file shows here. */
 	if (refuse_what_would_run(db, diag) || (mode != VT_DB_READ && set_up_writer(db, has_log)) ||
-	    vt_db_exec(db, "SELECT count(1) FROM run; SELECT max(id) FROM allocation") ||
+	    vt_db_exec(db, "SELECT count(1) FROM run; SELECT id FROM allocation LIMIT 1") ||
 	    complete(db, mode)) {
 		vt_db_diag(db, diag);
 		vt_db_close(db);

@@ -111,6 +111,46 @@ static int check_tables(sqlite3 *raw, sqlite3_stmt *stmt, const char *schema, ch
 	return 0;
 }
 
+const char *vt_db_defence_view(const char *schema, const char *name, size_t *len)
+{
+	char start[64];
+	const char *at;
+
+	snprintf(start, sizeof(start), "\nCREATE VIEW %s AS", name);
+	at = strstr(schema, start);
+	if (!at++)
+		return NULL;
+	*len = strcspn(at, ";");
+	return at;
+}
+
+/* Commands read it: one of other words could run for hours.  In older databases it is a table. */
+static int check_allocation(sqlite3 *raw, sqlite3_stmt *stmt, const char *schema, char *wrong,
+			    size_t size)
+{
+	static const char sql[] = "SELECT sql FROM main.sqlite_master WHERE type = 'view' AND"
+				  " name = 'allocation' COLLATE NOCASE";
+	size_t len;
+	const char *ours = vt_db_defence_view(schema, "allocation", &len), *why = NULL, *text;
+	sqlite3_stmt *view;
+
+	if (!ours)
+		return 0;
+	if (sqlite3_prepare_v2(raw, sql, -1, &view, NULL) != SQLITE_OK)
+		return -1;
+	if (sqlite3_step(view) == SQLITE_ROW) {
+		text = (const char *)sqlite3_column_text(view, 0);
+		if (!text || strlen(text) != len || memcmp(text, ours, len) != 0)
+			why = "is another view";
+	} else {
+		why = what_is_wrong(raw, stmt, "allocation");
+	}
+	sqlite3_finalize(view);
+	if (why)
+		snprintf(wrong, size, "allocation %s", why);
+	return why != NULL;
+}
+
 int vt_db_defence_check(sqlite3 *raw, const char *schema, char *wrong, size_t size)
 {
 	sqlite3_stmt *stmt;
@@ -127,6 +167,8 @@ int vt_db_defence_check(sqlite3 *raw, const char *schema, char *wrong, size_t si
 	if (sqlite3_prepare_v2(raw, object_sql, -1, &stmt, NULL) != SQLITE_OK)
 		return -1;
 	rc = check_tables(raw, stmt, schema, wrong, size);
+	if (!rc)
+		rc = check_allocation(raw, stmt, schema, wrong, size);
 	sqlite3_finalize(stmt);
 	return rc;
 }

@@ -25,10 +25,13 @@ struct vt_db_defence {
 void vt_db_defence_start(struct vt_db_defence *defence, sqlite3 *raw, const char *path,
 			 int is_reader);
 /*
- * F1, for the tables of a schema, each of which begins a line of it.  Returns 0; 1: `wrong` says
+ * F1, for the tables of a schema, each of which begins a line of it, and for the view that commands
+ * read, which is to be the schema's.  Returns 0; 1: `wrong` says
  * what is, in `size` bytes; -1: SQLite's error.
  */
 int vt_db_defence_check(sqlite3 *raw, const char *schema, char *wrong, size_t size);
+/* The statement that makes this view, and its length without the semicolon; NULL: there is none. */
+const char *vt_db_defence_view(const char *schema, const char *name, size_t *len);
 /* What SQLite's latest error says, or that it was F2. */
 const char *vt_db_defence_error(sqlite3 *raw);
 

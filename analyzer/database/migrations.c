@@ -62,8 +62,48 @@
 	"CREATE " temporary " TABLE warning (id INTEGER PRIMARY KEY, time_ns, event, device,"      \
 	" threshold, is_reached, bytes, threshold_bytes, what);"
 
-#define SET_VERSION TABLES_9("") "PRAGMA user_version=9"
-#define TO_MEMORY   "PRAGMA temp_store=MEMORY;" TABLES_9("TEMP")
+/* Version 10: who made or freed memory is kept once. */
+#define MADE_10                                                                                    \
+	"kind, device, stream, function, thread, native_stack, python_stack, scope, node_class,"   \
+	" forward_python_stack, grad"
+#define FREED_10                                                                                   \
+	"freed_thread, freed_function, freed_native_stack, freed_python_stack, freed_scope,"       \
+	" freed_node_class, freed_forward_python_stack, freed_grad"
+#define ROW_10(made, freed)                                                                        \
+	"SELECT id, " made " AS made, address, size_bytes, requested_bytes, time_ns,"              \
+	" node_sequence, forward_sequence, allocated_bytes, reserved_bytes,"                       \
+	" CASE WHEN freed_event IS NOT NULL THEN " freed " END AS freed,"                          \
+	" freed_event - id AS lived_events, freed_time_ns - time_ns AS lived_ns,"                  \
+	" freed_node_sequence FROM allocation"
+#define SPLIT_10                                                                                   \
+	"CREATE TABLE allocation_made (id INTEGER PRIMARY KEY, " MADE_10 ");"                      \
+	"CREATE TABLE allocation_freed (id INTEGER PRIMARY KEY, thread, function, native_stack,"   \
+	" python_stack, scope, node_class, forward_python_stack, grad);"                           \
+	"CREATE TABLE allocation_row (id INTEGER PRIMARY KEY, made, address, size_bytes,"          \
+	" requested_bytes, time_ns, node_sequence, forward_sequence, allocated_bytes,"             \
+	" reserved_bytes, freed, lived_events, lived_ns, freed_node_sequence);"                    \
+	"INSERT INTO allocation_made SELECT min(id), " MADE_10 " FROM allocation GROUP BY "        \
+	MADE_10 ";"                                                                                \
+	"INSERT INTO allocation_freed SELECT min(id), " FREED_10 " FROM allocation"                \
+	" WHERE freed_event IS NOT NULL GROUP BY " FREED_10 ";"                                    \
+	"INSERT INTO allocation_row "                                                              \
+	ROW_10("min(id) OVER (PARTITION BY " MADE_10 ")",                                          \
+	       "min(id) OVER (PARTITION BY freed_event IS NULL, " FREED_10 ")")                    \
+	" ORDER BY id;"                                                                            \
+	"DROP TABLE allocation;"
+
+/* For a reader each allocation has all of it to itself. */
+#define VIEWS_10                                                                                   \
+	"CREATE TEMP VIEW allocation_made AS SELECT id, " MADE_10 " FROM allocation;"              \
+	"CREATE TEMP VIEW allocation_freed (id, thread, function, native_stack, python_stack,"     \
+	" scope, node_class, forward_python_stack, grad) AS SELECT id, " FREED_10                  \
+	" FROM allocation WHERE freed_event IS NOT NULL;"                                          \
+	"CREATE TEMP VIEW allocation_row AS " ROW_10("id", "id") ";"
+
+#define LAST        SPLIT_10 "PRAGMA user_version=10"
+#define SET_VERSION TABLES_9("") LAST
+#define LAST_VIEWS  "PRAGMA temp_store=MEMORY;" VIEWS_10
+#define TO_MEMORY   LAST_VIEWS TABLES_9("TEMP")
 
 /* A temporary view hides the table of its name. */
 #define VIEW(table, columns)                                                                       \
@@ -103,6 +143,7 @@ static const struct {
 		ADD_7 TABLES_8("") SET_VERSION },
 	[7] = { TO_MEMORY TABLES_8("TEMP"), TABLES_8("") SET_VERSION },
 	[8] = { TO_MEMORY, SET_VERSION },
+	[9] = { LAST_VIEWS, LAST },
 };
 
 #define NR_OLDER (int)(sizeof(older) / sizeof(older[0]))

@@ -120,10 +120,10 @@ static void add_devices(struct vt_runs *runs, struct vt_analysis *const *sides)
 /* Asked of the database: of the model little may be left. */
 static char *stacks_of(const struct vt_analysis *side)
 {
-	int has_python = vt_db_query_int(
-		side->db, "SELECT EXISTS(SELECT 1 FROM allocation WHERE python_stack > 0)", 0) > 0;
-	int has_native = vt_db_query_int(
-		side->db, "SELECT EXISTS(SELECT 1 FROM allocation WHERE native_stack > 0)", 0) > 0;
+	static const char python[] = "SELECT count(*) FROM allocation_made WHERE python_stack > 0";
+	static const char native[] = "SELECT count(*) FROM allocation_made WHERE native_stack > 0";
+	int has_python = vt_db_query_int(side->db, python, 0) > 0;
+	int has_native = vt_db_query_int(side->db, native, 0) > 0;
 
 	return vt_xstrdup(has_python && has_native ? "Python, native"
 			  : has_python             ? "Python"

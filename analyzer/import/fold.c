@@ -47,11 +47,12 @@ static const char instants[] =
 
 /* :1 the horizon. */
 static const char *const deletions[] = {
-	"DELETE FROM allocation WHERE id <= ?1 AND freed_event <= ?1 AND kind NOT IN " HANDLES
-	" AND NOT EXISTS (SELECT 1 FROM temp.instant i"
-	" WHERE i.event >= allocation.id AND i.event < allocation.freed_event)",
+	"DELETE FROM allocation_row WHERE id <= ?1 AND id + lived_events <= ?1 AND"
+	" (SELECT kind FROM allocation_made m WHERE m.id = made) NOT IN " HANDLES
+	" AND NOT EXISTS (SELECT 1 FROM temp.instant i WHERE i.event >= allocation_row.id AND"
+	" i.event < allocation_row.id + lived_events)",
 	"DELETE FROM allocation_parent WHERE allocation <= ?1 AND"
-	" NOT EXISTS (SELECT 1 FROM allocation WHERE id = allocation)",
+	" NOT EXISTS (SELECT 1 FROM allocation_row WHERE id = allocation)",
 	/* What a pool held is known by the last time that it was said before an instant. */
 	"DELETE FROM event WHERE id <= ?1 AND ("
 	" (op IN (2, 3) AND kind NOT IN (4, 8) AND kind NOT IN " HANDLES
@@ -99,7 +100,7 @@ int vt_fold_init(struct vt_fold *fold, struct vt_db *db, const struct vt_keep *k
 static uint64_t time_after(struct vt_fold *fold, uint64_t event)
 {
 	struct vt_stmt *stmt = vt_db_prepare(
-		fold->db, "SELECT time_ns FROM allocation WHERE id > ? ORDER BY id LIMIT 1");
+		fold->db, "SELECT time_ns FROM allocation_row WHERE id > ? ORDER BY id LIMIT 1");
 	uint64_t time_ns;
 
 	vt_stmt_bind_int(stmt, 1, (int64_t)event);

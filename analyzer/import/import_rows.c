@@ -8,12 +8,11 @@ void vt_import_rows_init(struct vt_import_rows *rows, struct vt_db *db)
 	memset(rows, 0, sizeof(*rows));
 	rows->db = db;
 	rows->parent = vt_db_prepare(db, "INSERT INTO allocation_parent VALUES (?,?)");
-	rows->update = vt_db_prepare(
-		db,
-		"UPDATE allocation SET freed_event=?2, freed_time_ns=?3, freed_thread=?4,"
-		" freed_function=?5, freed_native_stack=?6, freed_python_stack=?7, freed_scope=?8,"
-		" freed_node_class=?9, freed_node_sequence=?10, freed_forward_python_stack=?11,"
-		" freed_grad=?12 WHERE id=?1");
+	vt_import_callers_init(&rows->made, db, "allocation_made", 11, 5);
+	vt_import_callers_init(&rows->freed, db, "allocation_freed", 8, 2);
+	rows->update = vt_db_prepare(db, "UPDATE allocation_row SET freed=?2, lived_events=?3 - id,"
+					 " lived_ns=?4 - time_ns, freed_node_sequence=?5"
+					 " WHERE id=?1");
 	rows->event = vt_db_prepare(db, "INSERT INTO event VALUES (?,?,?,?,?,?,?,?,?,?,?,?)");
 	rows->out_of_memory =
 		vt_db_prepare(db, "INSERT INTO out_of_memory VALUES"
@@ -25,6 +24,8 @@ void vt_import_rows_release(struct vt_import_rows *rows)
 {
 	vt_vector_release(&rows->waiting);
 	vt_vector_release(&rows->updates);
+	vt_import_callers_release(&rows->made);
+	vt_import_callers_release(&rows->freed);
 	vt_stmt_free(rows->parent);
 	vt_stmt_free(rows->update);
 	vt_stmt_free(rows->event);
@@ -43,31 +44,6 @@ static void bind_sequence(struct vt_stmt *stmt, int parameter, uint64_t sequence
 static void bind_u64(struct vt_stmt *stmt, int parameter, uint64_t value)
 {
 	vt_stmt_bind_int(stmt, parameter, (int64_t)value);
-}
-
-/* The columns about the end of an allocation, from `first` on; the newest two from `last` on. */
-static void bind_end(struct vt_stmt *stmt, int first, int last, const struct vt_row_end *end)
-{
-	const struct vt_event_record *r = &end->record;
-
-	if (!end->event) {
-		for (int i = 0; i < 9; i++)
-			vt_stmt_bind_null(stmt, first + i);
-		vt_stmt_bind_null(stmt, last);
-		vt_stmt_bind_null(stmt, last + 1);
-		return;
-	}
-	bind_u64(stmt, first, end->event);
-	bind_u64(stmt, first + 1, r->time_ns);
-	bind_u64(stmt, first + 2, r->thread);
-	bind_u64(stmt, first + 3, r->function);
-	vt_stmt_bind_id(stmt, first + 4, r->native_stack);
-	vt_stmt_bind_id(stmt, first + 5, r->python_stack);
-	vt_stmt_bind_id(stmt, first + 6, r->scope);
-	vt_stmt_bind_id(stmt, first + 7, r->node_class);
-	bind_sequence(stmt, first + 8, r->node_sequence);
-	vt_stmt_bind_id(stmt, last, r->forward_python_stack);
-	vt_stmt_bind_id(stmt, last + 1, r->grad);
 }
 
 /* The same field is the size that was asked for where it is a block. */
@@ -96,56 +72,93 @@ static void put_unless(struct vt_db_row *row, int column, uint64_t value, uint64
 		row->nulls |= 1u << column;
 }
 
-static void put_end(struct vt_db_row *row, const struct vt_row_end *end)
-{
-	const int first = 17, forward = 27, grad = 30;
-	const struct vt_event_record *r = &end->record;
-
-	if (!end->event) {
-		row->nulls |= 0x1ffu << first | 1u << forward | 1u << grad;
-		return;
-	}
-	put(row, first, end->event);
-	put(row, first + 1, r->time_ns);
-	put(row, first + 2, r->thread);
-	put(row, first + 3, r->function);
-	put_unless(row, first + 4, r->native_stack, 0);
-	put_unless(row, first + 5, r->python_stack, 0);
-	put_unless(row, first + 6, r->scope, 0);
-	put_unless(row, first + 7, r->node_class, 0);
-	put_unless(row, first + 8, r->node_sequence, UINT64_MAX);
-	put_unless(row, forward, r->forward_python_stack, 0);
-	put_unless(row, grad, r->grad, 0);
-}
-
 static void fill_allocation(const void *items, size_t index, struct vt_db_row *row)
 {
-	const struct vt_row_allocation *allocation = items;
-	const struct vt_event_record *r = &allocation[index].record;
+	const struct vt_row_allocation *rows = items, *allocation = &rows[index];
+	const struct vt_event_record *r = &allocation->record, *end = &allocation->end.record;
+	const int freed = 10;
 
-	allocation += index;
 	row->nulls = 0;
 	put(row, 0, allocation->id);
-	put(row, 1, r->kind);
-	row->values[2] = r->device;
-	put(row, 3, r->address);
-	put(row, 4, r->size_bytes);
-	put(row, 5, r->stream);
-	put(row, 6, r->function);
-	put(row, 7, r->thread);
-	put(row, 8, r->time_ns);
-	put_unless(row, 9, r->native_stack, 0);
-	put_unless(row, 10, r->python_stack, 0);
-	put_unless(row, 11, r->scope, 0);
-	put_unless(row, 12, r->node_class, 0);
-	put_unless(row, 13, r->node_sequence, UINT64_MAX);
-	put_unless(row, 14, r->forward_sequence, UINT64_MAX);
-	put(row, 15, r->allocated_bytes);
-	put(row, 16, r->reserved_bytes);
-	put_unless(row, 26, r->forward_python_stack, 0);
-	put_unless(row, 28, r->kind == VT_KIND_BLOCK ? r->extra : 0, 0);
-	put_unless(row, 29, r->grad, 0);
-	put_end(row, &allocation->end);
+	put(row, 1, allocation->made);
+	put(row, 2, r->address);
+	put(row, 3, r->size_bytes);
+	put_unless(row, 4, r->kind == VT_KIND_BLOCK ? r->extra : 0, 0);
+	put(row, 5, r->time_ns);
+	put_unless(row, 6, r->node_sequence, UINT64_MAX);
+	put_unless(row, 7, r->forward_sequence, UINT64_MAX);
+	put(row, 8, r->allocated_bytes);
+	put(row, 9, r->reserved_bytes);
+	if (!allocation->end.event) {
+		row->nulls |= 0xfu << freed;
+		return;
+	}
+	put(row, freed, allocation->freed);
+	put(row, freed + 1, allocation->end.event - allocation->id);
+	put(row, freed + 2, end->time_ns - r->time_ns);
+	put_unless(row, freed + 3, end->node_sequence, UINT64_MAX);
+}
+
+static int64_t made_id(struct vt_import_rows *rows, const struct vt_event_record *r)
+{
+	const int64_t values[VT_IMPORT_CALLERS_COLUMNS] = {
+		r->kind,
+		r->device,
+		(int64_t)r->stream,
+		r->function,
+		r->thread,
+		r->native_stack,
+		r->python_stack,
+		r->scope,
+		r->node_class,
+		r->forward_python_stack,
+		r->grad,
+	};
+
+	return vt_import_callers_id(&rows->made, values);
+}
+
+static int64_t freed_id(struct vt_import_rows *rows, const struct vt_event_record *r)
+{
+	const int64_t values[VT_IMPORT_CALLERS_COLUMNS] = {
+		r->thread, r->function,	  r->native_stack,	   r->python_stack,
+		r->scope,  r->node_class, r->forward_python_stack, r->grad,
+	};
+
+	return vt_import_callers_id(&rows->freed, values);
+}
+
+/* Before the row that names them. */
+static int write_commons(struct vt_import_rows *rows, struct vt_row_allocation *row)
+{
+	int64_t made = made_id(rows, &row->record);
+	int64_t freed = row->end.event ? freed_id(rows, &row->end.record) : 0;
+
+	row->made = (uint64_t)made;
+	row->freed = (uint64_t)freed;
+	return made < 0 || freed < 0 ? -1 : 0;
+}
+
+static int write_end(struct vt_import_rows *rows, const struct vt_row_update *update)
+{
+	const struct vt_event_record *r = &update->end.record;
+	struct vt_stmt *stmt = rows->update;
+	int64_t freed;
+
+	bind_u64(stmt, 1, update->id);
+	if (!update->end.event) {
+		for (int i = 2; i <= 5; i++)
+			vt_stmt_bind_null(stmt, i);
+		return vt_stmt_step(stmt);
+	}
+	freed = freed_id(rows, r);
+	if (freed < 0)
+		return -1;
+	vt_stmt_bind_int(stmt, 2, freed);
+	bind_u64(stmt, 3, update->end.event);
+	bind_u64(stmt, 4, r->time_ns);
+	bind_sequence(stmt, 5, r->node_sequence);
+	return vt_stmt_step(stmt);
 }
 
 uint64_t vt_import_rows_allocation(struct vt_import_rows *rows, uint64_t id,
@@ -230,18 +243,17 @@ int vt_import_rows_flush(struct vt_import_rows *rows)
 {
 	int rc = 0;
 
-	if (rows->waiting.len)
-		rc = vt_db_append(rows->db, "allocation", rows->waiting.len, fill_allocation,
+	for (size_t i = 0; i < rows->waiting.len && !rc; i++)
+		rc = write_commons(rows, &rows->waiting.items[i]);
+	if (rows->waiting.len && !rc)
+		rc = vt_db_append(rows->db, "allocation_row", rows->waiting.len, fill_allocation,
 				  rows->waiting.items);
 	for (size_t i = 0; i < rows->waiting.len && !rc; i++)
 		if (has_parent(&rows->waiting.items[i]))
 			rc = write_parent(rows->parent, &rows->waiting.items[i]);
 	/* In order: an end may be taken back in the same batch. */
-	for (size_t i = 0; i < rows->updates.len && !rc; i++) {
-		bind_u64(rows->update, 1, rows->updates.items[i].id);
-		bind_end(rows->update, 2, 11, &rows->updates.items[i].end);
-		rc = vt_stmt_step(rows->update);
-	}
+	for (size_t i = 0; i < rows->updates.len && !rc; i++)
+		rc = write_end(rows, &rows->updates.items[i]);
 	rows->first_row += rows->waiting.len;
 	rows->waiting.len = 0;
 	rows->updates.len = 0;

@@ -12,6 +12,7 @@
 
 #include "analyzer/database/db.h"
 #include "analyzer/base/util.h"
+#include "analyzer/import/import_callers.h"
 #include "common/journal_format.h"
 
 /* How an allocation ended; event 0 = it did not. */
@@ -24,6 +25,7 @@ struct vt_row_allocation {
 	uint64_t id;
 	struct vt_event_record record;
 	struct vt_row_end end;
+	uint64_t made, freed; /* ids of who did, when it is written */
 };
 
 /* A change to an allocation that an earlier batch wrote. */
@@ -34,6 +36,7 @@ struct vt_row_update {
 
 struct vt_import_rows {
 	struct vt_db *db;
+	struct vt_import_callers made, freed;
 	struct vt_stmt *parent, *update, *event, *out_of_memory, *mark;
 	VT_VECTOR(struct vt_row_allocation) waiting;
 	VT_VECTOR(struct vt_row_update) updates;

@@ -9,24 +9,22 @@
  */
 #include "analyzer/model/allocation_rows.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "analyzer/base/parallel.h"
 #include "analyzer/base/util.h"
+#include "analyzer/model/caller_table.h"
 
 /* A second connection costs a millisecond, a row about one thousandth of that. */
 #define IDS_PER_PART 100000
 #define MAX_PARTS     4
 
-/* Columns in the order of the members below; the index is the column's number. */
 static const char allocation_sql[] =
-	"SELECT id, kind, device, address, size_bytes, thread, time_ns, native_stack, python_stack,"
-	" scope, node_class, node_sequence, forward_sequence, freed_event, freed_time_ns,"
-	" freed_thread, freed_native_stack, freed_python_stack, freed_scope, freed_node_class,"
-	" freed_node_sequence, forward_python_stack, freed_forward_python_stack, requested_bytes,"
-	" stream, grad, freed_grad"
-	" FROM allocation WHERE id > ? AND id <= ? ORDER BY id";
+	"SELECT id, made, address, size_bytes, requested_bytes, time_ns, node_sequence,"
+	" forward_sequence, freed, id + lived_events, time_ns + lived_ns, freed_node_sequence"
+	" FROM allocation_row WHERE id > ? AND id <= ? ORDER BY id";
 
 /* Rows with ids in (after, upto]. */
 struct part {
@@ -36,18 +34,10 @@ struct part {
 	int64_t start_time_ns;
 	VT_VECTOR(struct vt_allocation) rows;
 	struct vt_allocation_times times;
-	struct vt_callers callers; /* the part's own, as the next: no lock */
-	struct vt_interned commons;
+	const struct vt_caller_table *made, *freed; /* of all parts */
+	struct vt_interned commons;                 /* the part's own: no lock */
 	int rc;
 };
-
-/* Ids of other tables: NULL, and what does not fit, become "none". */
-static uint32_t id_at(struct vt_stmt *stmt, int column)
-{
-	int64_t id = vt_stmt_int(stmt, column);
-
-	return id > 0 && id < UINT32_MAX ? (uint32_t)id : 0;
-}
 
 /* NULL reads as 0, which few rows have. */
 static uint32_t sequence_at(struct vt_stmt *stmt, int column)
@@ -58,43 +48,19 @@ static uint32_t sequence_at(struct vt_stmt *stmt, int column)
 							    vt_allocation_sequence(sequence);
 }
 
-static const struct vt_caller *maker_at(struct vt_callers *callers, struct vt_stmt *stmt)
-{
-	const struct vt_caller caller = { .stream = (uint64_t)vt_stmt_int(stmt, 24),
-					  .thread = (uint32_t)vt_stmt_int(stmt, 5),
-					  .native_stack = id_at(stmt, 7),
-					  .python_stack = id_at(stmt, 8),
-					  .forward_python_stack = id_at(stmt, 21),
-					  .scope = id_at(stmt, 9),
-					  .node_class = id_at(stmt, 10),
-					  .grad = id_at(stmt, 25) };
-
-	return vt_callers_intern(callers, &caller);
-}
-
-static const struct vt_caller *freer_at(struct vt_callers *callers, struct vt_stmt *stmt)
-{
-	const struct vt_caller caller = { .thread = (uint32_t)vt_stmt_int(stmt, 15),
-					  .native_stack = id_at(stmt, 16),
-					  .python_stack = id_at(stmt, 17),
-					  .forward_python_stack = id_at(stmt, 22),
-					  .scope = id_at(stmt, 18),
-					  .node_class = id_at(stmt, 19),
-					  .grad = id_at(stmt, 26) };
-
-	return vt_callers_intern(callers, &caller);
-}
-
 static const struct vt_allocation_common *common_at(struct part *part, struct vt_stmt *stmt,
 						    int is_freed)
 {
+	const struct vt_caller_row *made = vt_caller_table_find(part->made, vt_stmt_int(stmt, 1));
 	const struct vt_allocation_common common = {
-		.size_bytes = (uint64_t)vt_stmt_int(stmt, 4),
-		.requested_bytes = (uint64_t)vt_stmt_int(stmt, 23),
-		.made = maker_at(&part->callers, stmt),
-		.freed = is_freed ? freer_at(&part->callers, stmt) : &vt_caller_nobody,
-		.device = (int16_t)vt_stmt_int(stmt, 2),
-		.kind = (uint8_t)vt_stmt_int(stmt, 1),
+		.size_bytes = (uint64_t)vt_stmt_int(stmt, 3),
+		.requested_bytes = (uint64_t)vt_stmt_int(stmt, 4),
+		.made = made->caller,
+		.freed = is_freed ?
+			 vt_caller_table_find(part->freed, vt_stmt_int(stmt, 8))->caller :
+			 &vt_caller_nobody,
+		.device = made->device,
+		.kind = made->kind,
 	};
 	int is_new;
 
@@ -103,27 +69,27 @@ static const struct vt_allocation_common *common_at(struct part *part, struct vt
 
 static void take(struct part *part, struct vt_stmt *stmt)
 {
-	int64_t time_ns = vt_stmt_int(stmt, 6) - part->start_time_ns;
-	int is_freed = !vt_stmt_is_null(stmt, 13);
+	int64_t time_ns = vt_stmt_int(stmt, 5) - part->start_time_ns;
+	int is_freed = !vt_stmt_is_null(stmt, 9);
 	struct vt_allocation *a;
 
 	vt_vector_reserve(&part->rows, part->rows.len + 1);
 	a = &part->rows.items[part->rows.len++];
 	memset(a, 0, sizeof(*a));
 	a->event = vt_allocation_event(vt_stmt_int(stmt, 0));
-	a->address = (uint64_t)vt_stmt_int(stmt, 3);
-	a->node_sequence = sequence_at(stmt, 11);
-	a->forward_sequence = sequence_at(stmt, 12);
+	a->address = (uint64_t)vt_stmt_int(stmt, 2);
+	a->node_sequence = sequence_at(stmt, 6);
+	a->forward_sequence = sequence_at(stmt, 7);
 	a->common = common_at(part, stmt, is_freed);
 	a->container = VT_NO_CONTAINER;
 	a->freed_event = (uint32_t)VT_NEVER;
 	a->freed_node_sequence = (uint32_t)VT_NO_SEQUENCE;
 	if (is_freed) {
-		a->freed_event = vt_allocation_event(vt_stmt_int(stmt, 13));
-		a->freed_node_sequence = sequence_at(stmt, 20);
+		a->freed_event = vt_allocation_event(vt_stmt_int(stmt, 9));
+		a->freed_node_sequence = sequence_at(stmt, 11);
 	}
 	vt_allocation_times_add(&part->times, time_ns,
-				is_freed ? vt_stmt_int(stmt, 14) - part->start_time_ns : time_ns);
+				is_freed ? vt_stmt_int(stmt, 10) - part->start_time_ns : time_ns);
 }
 
 static void read_part(void *context, size_t number)
@@ -160,8 +126,8 @@ static struct vt_db *open_beside(struct vt_db *db)
  */
 static unsigned divide(struct vt_db *db, int64_t start_time_ns, struct part *parts)
 {
-	int64_t first = vt_db_query_int(db, "SELECT min(id) FROM allocation", 0);
-	int64_t last = vt_db_query_int(db, "SELECT max(id) FROM allocation", 0);
+	int64_t first = vt_db_query_int(db, "SELECT min(id) FROM allocation_row", 0);
+	int64_t last = vt_db_query_int(db, "SELECT max(id) FROM allocation_row", 0);
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
 	int64_t nr = 1;
 	unsigned i = 0;
@@ -203,7 +169,6 @@ static int join(struct vt_allocation_rows *rows, struct part *parts, unsigned nr
 	/* With one more, as nothing of no rows is no error; what is behind them is given back. */
 	rows->items = vt_xrealloc(parts[0].rows.items, (nr_rows + 1) * sizeof(*rows->items));
 	for (unsigned i = 0; i < nr; i++) {
-		vt_callers_adopt(&rows->callers, &parts[i].callers);
 		vt_interned_adopt(&rows->commons, &parts[i].commons);
 		vt_allocation_times_append(&rows->times, &parts[i].times);
 		rows->nr += (uint32_t)parts[i].rows.len;
@@ -226,9 +191,23 @@ int vt_allocation_rows_load(struct vt_db *db, int64_t start_time_ns,
 			    struct vt_allocation_rows *rows, struct vt_diag *diag)
 {
 	struct part parts[MAX_PARTS] = { 0 };
-	unsigned nr = divide(db, start_time_ns, parts);
+	struct vt_caller_table made = { 0 }, freed = { 0 };
+	unsigned nr;
+	int rc;
 
 	memset(rows, 0, sizeof(*rows));
-	vt_parallel_run(nr, read_part, parts);
-	return join(rows, parts, nr, diag);
+	rc = vt_caller_table_load_made(&made, db, &rows->callers, diag) ||
+	     vt_caller_table_load_freed(&freed, db, &rows->callers, diag);
+	if (!rc) {
+		nr = divide(db, start_time_ns, parts);
+		for (unsigned i = 0; i < nr; i++) {
+			parts[i].made = &made;
+			parts[i].freed = &freed;
+		}
+		vt_parallel_run(nr, read_part, parts);
+		rc = join(rows, parts, nr, diag);
+	}
+	free(made.items);
+	free(freed.items);
+	return rc ? -1 : 0;
 }

@@ -20,19 +20,6 @@ const struct vt_caller *vt_callers_intern(struct vt_callers *callers,
 	return found;
 }
 
-static void number_after(void *last_number, void *caller)
-{
-	((struct vt_caller *)caller)->number += *(const uint32_t *)last_number;
-}
-
-void vt_callers_adopt(struct vt_callers *callers, struct vt_callers *from)
-{
-	vt_interned_each(&from->all, number_after, &callers->last_number);
-	callers->last_number += from->last_number;
-	vt_interned_adopt(&callers->all, &from->all);
-	from->last_number = 0;
-}
-
 void vt_callers_release(struct vt_callers *callers)
 {
 	vt_interned_release(&callers->all);

@@ -29,17 +29,12 @@ extern const struct vt_caller vt_caller_nobody;
 /* Zero-initialised memory has none. */
 struct vt_callers {
 	struct vt_interned all;
-	uint32_t last_number; /* with those that were adopted */
+	uint32_t last_number;
 };
 
 /* The one that is equal to `caller`, whose number is of no interest; valid until the release. */
 const struct vt_caller *vt_callers_intern(struct vt_callers *callers,
 					  const struct vt_caller *caller);
-/*
- * All of `from` live as long as those of `callers`, with numbers after theirs, and are not found
- * by it; `from` has none.
- */
-void vt_callers_adopt(struct vt_callers *callers, struct vt_callers *from);
 void vt_callers_release(struct vt_callers *callers);
 
 #endif

@@ -10,6 +10,7 @@ import catalogue
 import recorded
 import runs
 import score
+from recording import make_allocations_writable
 
 QUICK = ("cnn", "eight_bits", "two_devices")
 
@@ -129,6 +130,7 @@ def test_the_books_do_not_close_after_a_forgery(recording, tmp_path, change):
     forged = tmp_path / "forged.db"
     forged.write_bytes(found.database.read_bytes())
     with sqlite3.connect(forged) as connection:
+        make_allocations_writable(connection)
         connection.execute(change)
     assert recorded.books(recorded.Recorded(forged), folder / "ledger")[0] > 0
 

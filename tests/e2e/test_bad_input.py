@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from recording import BUILD, TIMEOUT_S, WORKLOADS, record, vtrace
+from recording import BUILD, SOURCE, TIMEOUT_S, WORKLOADS, make_allocations_writable, record, vtrace
 
 CLIENT = BUILD / "tests" / "workloads" / "driver_client"
 JOURNAL_VERSION_OFFSET = 8
@@ -84,7 +84,12 @@ def test_a_truncated_database(recorded, kept, tmp_path):
 
 
 HOSTILE = {
-    "a view": "ALTER TABLE allocation RENAME TO other; CREATE VIEW allocation AS SELECT * FROM other",
+    "a view": "ALTER TABLE mark RENAME TO other; CREATE VIEW mark AS SELECT * FROM other",
+    "another view": "DROP VIEW allocation; CREATE VIEW allocation AS SELECT *, 1 AS more FROM allocation_row",
+    "another view of an older file": "DROP VIEW allocation; CREATE VIEW allocation AS SELECT * FROM allocation_row;"
+                                     " PRAGMA user_version = 9",
+    "a generated column of an older table": (SOURCE / "tests" / "lib" / "older_allocations.sql").read_text() +
+                                            "ALTER TABLE allocation ADD COLUMN more AS (hex(zeroblob(100000000)))",
     "an endless view": "DROP TABLE string; CREATE VIEW string AS WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT"
                        " id + 1 FROM n) SELECT id, 'x' AS text FROM n",
     "a trigger": "CREATE TRIGGER t AFTER INSERT ON run BEGIN DELETE FROM allocation; END",
@@ -130,7 +135,7 @@ def test_pages_that_refer_to_each_other(recorded, tmp_path):
         connection.execute("PRAGMA page_size")
         size = connection.execute("PRAGMA page_size").fetchone()[0]
         pages = connection.execute("PRAGMA page_count").fetchone()[0]
-        root = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'allocation'").fetchone()[0]
+        root = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'allocation_row'").fetchone()[0]
     data = bytearray(hostile.read_bytes())
     leaf = bytes(data[(root - 1) * size:root * size])
     assert leaf[0] in (5, 13)
@@ -338,6 +343,7 @@ def test_figures_that_contradict_each_other_end_no_command(recorded, tmp_path, d
     path = tmp_path / "damaged.db"
     shutil.copy(recorded.database, path)
     with sqlite3.connect(path) as connection:
+        make_allocations_writable(connection)
         connection.execute(damage)
     for command in ("report", "blocks", "leaks", "frag", "oom"):
         assert vtrace(command, path).returncode in (0, 3), command

@@ -11,7 +11,8 @@ import subprocess
 import pytest
 
 from page import Page
-from recording import BUILD, PYTHON, TIMEOUT_S, VTRACE, clean_environment, record, record_python, vtrace
+from recording import (BUILD, PYTHON, TIMEOUT_S, VTRACE, clean_environment, make_allocations_writable, record,
+                       record_python, vtrace)
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +38,7 @@ def copy(database, folder, *statements):
     changed = folder / "copy.db"
     changed.write_bytes(database.read_bytes())
     with sqlite3.connect(changed) as connection:
+        make_allocations_writable(connection)
         for statement in statements:
             connection.execute(statement)
     connection.close()

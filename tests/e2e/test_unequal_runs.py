@@ -49,7 +49,9 @@ def make_older(directory, base):
     with sqlite3.connect(path) as db:
         views = db.execute("SELECT name, sql FROM sqlite_master WHERE type = 'view'").fetchall()
         for name, _ in views:
-            db.execute(f"DROP VIEW {name}")
+            if name != "allocation":
+                db.execute(f"DROP VIEW {name}")
+        db.executescript((SOURCE / "tests" / "lib" / "older_allocations.sql").read_text())
         db.executescript("DROP TABLE python_source; DROP TABLE operator; DROP TABLE operator_tensor;"
                          "DROP TABLE allocation_parent;"
                          "ALTER TABLE allocation DROP COLUMN requested_bytes;"
@@ -57,7 +59,7 @@ def make_older(directory, base):
                          "ALTER TABLE out_of_memory DROP COLUMN stream;"
                          "ALTER TABLE out_of_memory DROP COLUMN grad; PRAGMA user_version=2;")
         for _, sql in views:
-            if not any(word in sql for word in ("allocation_parent", "requested_bytes", "stream")):
+            if not any(word in sql for word in ("allocation_parent", "allocation_row", "requested_bytes", "stream")):
                 db.execute(sql)
     return path
 

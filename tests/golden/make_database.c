@@ -36,7 +36,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	vt_buffer_init(&sql);
-	if (read_file(argv[2], &sql))
+	if (read_file(WRITABLE_ALLOCATIONS, &sql) || read_file(argv[2], &sql))
 		goto out;
 	if (vt_db_open(&db, argv[1], VT_DB_CREATE, &diag)) {
 		vt_diag_print(&diag);

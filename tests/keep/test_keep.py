@@ -14,7 +14,7 @@ from recording import TIMEOUT_S, clean_environment, vtrace
 from scenes import SCENES
 from victim import Victim, finish
 
-EVENTS = 1_400_000
+EVENTS = 3_000_000
 
 
 @pytest.fixture(scope="module")
@@ -155,7 +155,7 @@ def test_hours_become_pairs_with_the_higher_peaks_of_both(tmp_path):
 def test_who_takes_it_up_keeps_the_bound(tmp_path):
     """The collector is killed, and the next command has no VTRACE_KEEP."""
     victim = Victim(tmp_path, command=(SCENES, "works_on_demand"), VTRACE_KEEP="64MiB")
-    work(victim, 50)
+    work(victim, 110)
     folded = query(tmp_path / "run.db", "SELECT value FROM run WHERE key = 'folded_event'")
     os.kill(victim.importer, signal.SIGKILL)
     for _ in range(3):
@@ -165,7 +165,7 @@ def test_who_takes_it_up_keeps_the_bound(tmp_path):
     assert victim.end() == 0
     run = finish(tmp_path)["run"]
     assert run["folded_event"] > int(folded[0][0]) and run["lost_events"] == 0
-    assert query(tmp_path / "run.db", "SELECT sum(allocations) / 10000 FROM period") == [(53,)]
+    assert query(tmp_path / "run.db", "SELECT sum(allocations) / 10000 FROM period") == [(113,)]
     assert disk_of(tmp_path) <= 48 * MIB
 
 
@@ -195,13 +195,13 @@ def work(victim, lines):
 
 def test_a_program_that_is_preloaded_stays_within_it(tmp_path):
     victim = Victim(tmp_path, command=(SCENES, "works_on_demand"), VTRACE_KEEP="64MiB")
-    assert work(victim, 60) <= 64 * MIB
+    assert work(victim, 130) <= 64 * MIB
     assert victim.end() == 0
     run = finish(tmp_path)["run"]
     database = tmp_path / "run.db"
     assert (run["keep"], run["lost_events"], run["reused_addresses"], run["unknown_frees"]) == ("64MiB", 0, 0, 0)
     assert run["events"] // 8 < run["folded_event"] < run["events"]
-    assert query(database, "SELECT sum(allocations) - sum(frees), sum(allocations) / 10000 FROM period") == [(1, 60)]
+    assert query(database, "SELECT sum(allocations) - sum(frees), sum(allocations) / 10000 FROM period") == [(1, 130)]
     assert query(database, "SELECT count(*) FROM allocation WHERE freed_event IS NULL AND kind = 2") == [(1,)]
 
 

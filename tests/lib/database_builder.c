@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyzer/base/util.h"
+#include "tests/lib/allocations_sql.h"
 
 #define NODE_FORMAT "N5torch8autograd9generated%zu%sE"
 
@@ -53,6 +54,7 @@ struct builder_db *build_open(const char *path)
 	b->default_kind = VT_KIND_BLOCK;
 	b->next_address = 0x7f0000000000;
 	build_run(b, "start_time_ns", "0");
+	check(!vt_db_exec(b->db, vt_embedded_writable_allocations), path, "failed");
 	vt_db_begin(b->db);
 	return b;
 }

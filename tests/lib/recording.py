@@ -48,6 +48,11 @@ def complete(directory):
     return sorted(directory.glob("*.db"))
 
 
+def make_allocations_writable(connection):
+    """For this connection, as the view that a program reads has one row for what stands in three tables."""
+    connection.executescript((SOURCE / "tests" / "lib" / "writable_allocations.sql").read_text())
+
+
 # What the recorder intercepts; the ledger also has contexts, arrays and handles that died with their last mapping.
 RECORDED_OPS = {"alloc", "free", "reserve", "unreserve", "map", "unmap", "release", "retain"}
 RECORDED_KINDS = {"device", "managed", "host", "registered", "pool", "vmm", "address"}

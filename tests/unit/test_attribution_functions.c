@@ -12,6 +12,7 @@
 
 #include "analyzer/analysis/analysis.h"
 #include "analyzer/base/util.h"
+#include "tests/lib/allocations_sql.h"
 #include "tests/lib/database_builder.h"
 
 #define MAIN "main.py:9 main"
@@ -617,6 +618,7 @@ static void sizes_that_are_all_different_take_no_time(void **state)
 	build_alloc(b, &(struct build_event){ .size = 2 * M, .node = "AddmmBackward0" });
 	build_close(b);
 	assert_int_equal(vt_db_open(&db, "sizes.db", VT_DB_WRITE, &diag), 0);
+	assert_int_equal(vt_db_exec(db, vt_embedded_writable_allocations), 0);
 	assert_int_equal(vt_db_exec(db, many_sizes), 0);
 	vt_db_close(db);
 	assert_int_equal(getrlimit(RLIMIT_CPU, &limit), 0);

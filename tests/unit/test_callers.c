@@ -53,28 +53,11 @@ static void any_member_tells_two_callers_apart(void **state)
 	vt_callers_release(&callers);
 }
 
-static void adopted_ones_outlive_where_they_were_found(void **state)
-{
-	struct vt_callers callers = { 0 }, other = { 0 };
-	const struct vt_caller *own = intern(&callers, 1), *adopted;
-
-	(void)state;
-	for (uint32_t i = 0; i < MANY; i++)
-		adopted = intern(&other, i);
-	vt_callers_adopt(&callers, &other);
-	assert_null(other.all.chunks);
-	assert_int_equal(adopted->python_stack, MANY - 1);
-	/* The chunk that was being filled still is. */
-	assert_ptr_equal(intern(&callers, 2), own + 1);
-	vt_callers_release(&callers);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(equal_callers_are_one_that_stays_where_it_is),
 		cmocka_unit_test(any_member_tells_two_callers_apart),
-		cmocka_unit_test(adopted_ones_outlive_where_they_were_found),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,6 +12,7 @@
 
 #include "analyzer/base/process.h"
 #include "analyzer/base/util.h"
+#include "tests/lib/allocations_sql.h"
 #include "common/kinds.h"
 
 static void make(const char *path)
@@ -158,7 +159,13 @@ static void bad_files_are_refused_by_name(void **state)
 	assert_refused("newer.db", "schema 99");
 }
 
-/* What a schema added, taken away. */
+/* Made as a database of the ninth schema was; then what later ones added is taken away. */
+static void take_away(struct vt_db *db, const char *sql)
+{
+	assert_int_equal(vt_db_exec(db, vt_embedded_older_allocations), 0);
+	assert_int_equal(vt_db_exec(db, sql), 0);
+}
+
 #define TAKE_AWAY_9 "DROP TABLE warning;"
 #define TAKE_AWAY_8 TAKE_AWAY_9 "DROP TABLE period; DROP TABLE period_peak;"
 #define TAKE_AWAY_7 TAKE_AWAY_8 "ALTER TABLE out_of_memory DROP COLUMN forward_python_stack;"
@@ -179,7 +186,7 @@ static void make_first_schema(const char *path)
 
 	make(path);
 	assert_int_equal(vt_db_open(&db, path, VT_DB_WRITE, NULL), 0);
-	assert_int_equal(vt_db_exec(db,
+	take_away(db,
 		"DROP TABLE probe; DROP TABLE tensor; DROP TABLE torch_module;"
 		"DROP TABLE tensor_role; DROP TABLE device_sample;"
 		"DELETE FROM operation WHERE id > 19;"
@@ -189,7 +196,7 @@ static void make_first_schema(const char *path)
 		"INSERT INTO allocation (id, kind, device, address, size_bytes, stream, function,"
 		" thread, time_ns, allocated_bytes, reserved_bytes)"
 		" VALUES (1,2,0,4096,512,0,1,1,0,0,0);"
-		"PRAGMA user_version=1"), 0);
+		"PRAGMA user_version=1");
 	assert_int_equal(vt_db_make_single_file(db), 0);
 	vt_db_close(db);
 }
@@ -233,8 +240,7 @@ static void a_second_schema_is_read_and_completed(void **state)
 	(void)state;
 	make("second.db");
 	assert_int_equal(vt_db_open(&db, "second.db", VT_DB_WRITE, NULL), 0);
-	assert_int_equal(vt_db_exec(db, TAKE_AWAY_5 TAKE_AWAY_4 TAKE_AWAY_3
-				    "PRAGMA user_version=2"), 0);
+	take_away(db, TAKE_AWAY_5 TAKE_AWAY_4 TAKE_AWAY_3 "PRAGMA user_version=2");
 	assert_int_equal(vt_db_make_single_file(db), 0);
 	vt_db_close(db);
 	assert_int_equal(vt_db_open(&db, "second.db", VT_DB_READ, NULL), 0);
@@ -243,7 +249,7 @@ static void a_second_schema_is_read_and_completed(void **state)
 	assert_int_equal(unit_int(db, "SELECT count(stream) FROM out_of_memory"), 0);
 	vt_db_close(db);
 	assert_int_equal(vt_db_open(&db, "second.db", VT_DB_WRITE, NULL), 0);
-	assert_int_equal(vt_db_exec(db, "UPDATE allocation SET requested_bytes = 1"), 0);
+	assert_int_equal(vt_db_exec(db, "UPDATE allocation_row SET requested_bytes = 1"), 0);
 	assert_int_equal(unit_int(db, "PRAGMA user_version"), VT_DB_SCHEMA_VERSION);
 	vt_db_close(db);
 }
@@ -255,7 +261,7 @@ static void a_third_schema_is_read_and_completed(void **state)
 	(void)state;
 	make("third.db");
 	assert_int_equal(vt_db_open(&db, "third.db", VT_DB_WRITE, NULL), 0);
-	assert_int_equal(vt_db_exec(db, TAKE_AWAY_5 TAKE_AWAY_4 "PRAGMA user_version=3"), 0);
+	take_away(db, TAKE_AWAY_5 TAKE_AWAY_4 "PRAGMA user_version=3");
 	assert_int_equal(vt_db_make_single_file(db), 0);
 	vt_db_close(db);
 	assert_int_equal(vt_db_open(&db, "third.db", VT_DB_READ, NULL), 0);
@@ -264,7 +270,7 @@ static void a_third_schema_is_read_and_completed(void **state)
 	assert_int_equal(unit_int(db, "SELECT count(*) FROM python_source"), 0);
 	vt_db_close(db);
 	assert_int_equal(vt_db_open(&db, "third.db", VT_DB_WRITE, NULL), 0);
-	assert_int_equal(vt_db_exec(db, "UPDATE allocation SET freed_grad = 1"), 0);
+	assert_int_equal(unit_int(db, "SELECT count(freed_grad) FROM allocation"), 0);
 	assert_int_equal(vt_db_exec(db, "INSERT INTO python_source VALUES ('a', 1, 0, '3')"), 0);
 	assert_int_equal(unit_int(db, "PRAGMA user_version"), VT_DB_SCHEMA_VERSION);
 	vt_db_close(db);
@@ -277,7 +283,7 @@ static void a_fifth_schema_is_read_and_completed(void **state)
 	(void)state;
 	make("fifth.db");
 	assert_int_equal(vt_db_open(&db, "fifth.db", VT_DB_WRITE, NULL), 0);
-	assert_int_equal(vt_db_exec(db, TAKE_AWAY_6 "PRAGMA user_version=5"), 0);
+	take_away(db, TAKE_AWAY_6 "PRAGMA user_version=5");
 	assert_int_equal(vt_db_make_single_file(db), 0);
 	vt_db_close(db);
 	assert_int_equal(vt_db_open(&db, "fifth.db", VT_DB_READ, NULL), 0);
@@ -297,7 +303,7 @@ static void a_sixth_schema_is_read_and_completed(void **state)
 	(void)state;
 	make("sixth.db");
 	assert_int_equal(vt_db_open(&db, "sixth.db", VT_DB_WRITE, NULL), 0);
-	assert_int_equal(vt_db_exec(db, TAKE_AWAY_7 "PRAGMA user_version=6"), 0);
+	take_away(db, TAKE_AWAY_7 "PRAGMA user_version=6");
 	assert_int_equal(vt_db_make_single_file(db), 0);
 	vt_db_close(db);
 	assert_int_equal(vt_db_open(&db, "sixth.db", VT_DB_READ, NULL), 0);
@@ -317,7 +323,7 @@ static void a_seventh_schema_is_read_and_completed(void **state)
 	(void)state;
 	make("seventh.db");
 	assert_int_equal(vt_db_open(&db, "seventh.db", VT_DB_WRITE, NULL), 0);
-	assert_int_equal(vt_db_exec(db, TAKE_AWAY_8 "PRAGMA user_version=7"), 0);
+	take_away(db, TAKE_AWAY_8 "PRAGMA user_version=7");
 	assert_int_equal(vt_db_make_single_file(db), 0);
 	vt_db_close(db);
 	assert_int_equal(vt_db_open(&db, "seventh.db", VT_DB_READ, NULL), 0);
@@ -336,7 +342,7 @@ static void an_eighth_schema_is_read_and_completed(void **state)
 	(void)state;
 	make("eighth.db");
 	assert_int_equal(vt_db_open(&db, "eighth.db", VT_DB_WRITE, NULL), 0);
-	assert_int_equal(vt_db_exec(db, TAKE_AWAY_9 "PRAGMA user_version=8"), 0);
+	take_away(db, TAKE_AWAY_9 "PRAGMA user_version=8");
 	assert_int_equal(vt_db_make_single_file(db), 0);
 	vt_db_close(db);
 	assert_int_equal(vt_db_open(&db, "eighth.db", VT_DB_READ, NULL), 0);
@@ -347,6 +353,53 @@ static void an_eighth_schema_is_read_and_completed(void **state)
 	vt_db_close(db);
 }
 
+/* Frees of all sorts and two of the same place. */
+static const char nine_rows[] =
+	"INSERT INTO allocation VALUES"
+	" (1,1,0,4096,512,7,100,1,10,3,4,5,6,7,8,512,4096,3,30,1,101,3,4,5,6,7,4,4,500,1,2),"
+	" (2,2,-1,8192,512,0,100,2,20,NULL,NULL,NULL,NULL,NULL,NULL,0,0,NULL,NULL,NULL,NULL,NULL,"
+	"NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL),"
+	" (4,1,0,4608,1024,7,100,1,40,3,4,5,6,9,8,1024,4096,6,60,1,101,3,4,5,6,9,4,4,1000,1,2),"
+	" (5,1,0,5120,1024,7,100,1,50,3,4,5,6,9,8,1024,4096,5,50,1,101,NULL,NULL,NULL,NULL,NULL,"
+	"NULL,NULL,NULL,NULL,NULL)";
+
+static void a_ninth_schema_is_read_and_completed(void **state)
+{
+	char *made, *read, *completed;
+	struct vt_db *db = NULL;
+
+	(void)state;
+	make("ninth.db");
+	assert_int_equal(vt_db_open(&db, "ninth.db", VT_DB_WRITE, NULL), 0);
+	assert_int_equal(vt_db_exec(db, vt_embedded_writable_allocations), 0);
+	assert_int_equal(vt_db_exec(db, nine_rows), 0);
+	made = unit_dump(db);
+	take_away(db, "");
+	assert_int_equal(vt_db_make_single_file(db), 0);
+	vt_db_close(db);
+	assert_int_equal(vt_db_open(&db, "ninth.db", VT_DB_READ, NULL), 0);
+	read = unit_dump(db);
+	assert_string_equal(read, made);
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM allocation_row r JOIN allocation_made"
+				      " m ON m.id = made LEFT JOIN allocation_freed f ON"
+				      " f.id = freed WHERE lived_events IS NULL OR f.thread = 1"),
+			 4);
+	vt_db_close(db);
+	assert_int_equal(vt_db_open(&db, "ninth.db", VT_DB_WRITE, NULL), 0);
+	completed = unit_dump(db);
+	assert_string_equal(completed, made);
+	/* The first and the third are of the same place. */
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM allocation_made"), 3);
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM allocation_freed"), 2);
+	assert_int_equal(vt_db_make_single_file(db), 0);
+	vt_db_close(db);
+	assert_int_equal(vt_db_open(&db, "ninth.db", VT_DB_READ, NULL), 0);
+	vt_db_close(db);
+	free(completed);
+	free(read);
+	free(made);
+}
+
 static void a_fourth_schema_is_read_and_completed(void **state)
 {
 	struct vt_db *db = NULL;
@@ -354,7 +407,7 @@ static void a_fourth_schema_is_read_and_completed(void **state)
 	(void)state;
 	make("fourth.db");
 	assert_int_equal(vt_db_open(&db, "fourth.db", VT_DB_WRITE, NULL), 0);
-	assert_int_equal(vt_db_exec(db, TAKE_AWAY_5 "PRAGMA user_version=4"), 0);
+	take_away(db, TAKE_AWAY_5 "PRAGMA user_version=4");
 	assert_int_equal(vt_db_make_single_file(db), 0);
 	vt_db_close(db);
 	assert_int_equal(vt_db_open(&db, "fourth.db", VT_DB_READ, NULL), 0);
@@ -522,6 +575,7 @@ int main(void)
 		cmocka_unit_test(a_sixth_schema_is_read_and_completed),
 		cmocka_unit_test(a_seventh_schema_is_read_and_completed),
 		cmocka_unit_test(an_eighth_schema_is_read_and_completed),
+		cmocka_unit_test(a_ninth_schema_is_read_and_completed),
 		cmocka_unit_test(a_log_of_a_deleted_database_is_not_taken_over),
 		cmocka_unit_test(no_permission_is_one_clear_line),
 		cmocka_unit_test(a_failed_prepare_only_shows_at_the_step),

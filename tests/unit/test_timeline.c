@@ -4,6 +4,7 @@
 
 #include "analyzer/base/util.h"
 #include "analyzer/model/timeline.h"
+#include "tests/lib/allocations_sql.h"
 #include "tests/lib/database_builder.h"
 
 static struct {
@@ -17,6 +18,7 @@ static void open_run(const char *change)
 	struct vt_diag diag = { 0 };
 
 	assert_int_equal(vt_db_open(&g.db, "run.db", VT_DB_WRITE, &diag), 0);
+	assert_int_equal(vt_db_exec(g.db, vt_embedded_writable_allocations), 0);
 	assert_int_equal(vt_db_exec(g.db, change), 0);
 	assert_int_equal(vt_model_load(&g.model, g.db, &diag), 0);
 	vt_timeline_init(&g.timeline, &g.model);
