@@ -3,10 +3,20 @@
 
 #include <time.h>
 
-uint64_t vt_clock_ns(void)
+static uint64_t read_clock(clockid_t clock)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_gettime(clock, &now);
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+uint64_t vt_clock_ns(void)
+{
+	return read_clock(CLOCK_MONOTONIC);
+}
+
+uint64_t vt_clock_processor_ns(void)
+{
+	return read_clock(CLOCK_PROCESS_CPUTIME_ID);
 }

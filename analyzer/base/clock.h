@@ -8,5 +8,7 @@
 
 /* CLOCK_MONOTONIC, as the recorder's times are. */
 uint64_t vt_clock_ns(void);
+/* What this process has taken of all processors. */
+uint64_t vt_clock_processor_ns(void);
 
 #endif

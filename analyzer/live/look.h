@@ -17,7 +17,7 @@ struct vt_look {
 	int is_folder;
 	struct vt_analysis analysis; /* of the one recording, until vt_look_close */
 	int is_running;              /* a program still records */
-	uint64_t took_ns;
+	uint64_t took_ns; /* of the clock, or of processors, whichever is more */
 };
 
 /* 0, or -1 with `diag` filled: nothing can be read.  vt_look_release in both cases. */

@@ -50,7 +50,7 @@ def record(database, layers, events):
 # What repeats is moved on by all event numbers and all of the time: as many more steps of the same program. What was
 # alive at the end stays alive in the first part only as long as there.
 REPEAT = """
-INSERT INTO allocation SELECT {columns} FROM allocation WHERE id <= {last} AND freed_event IS NOT NULL;
+INSERT INTO allocation_row SELECT {columns} FROM allocation_row WHERE id <= {last} AND freed NOTNULL;
 INSERT INTO mark SELECT event + {by}, time_ns + {time}, thread, kind, source, name, python_stack FROM mark
  WHERE event <= {last};
 """
@@ -64,11 +64,11 @@ def repeat(source, database, events):
         connection.executescript("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF")
         last, time_ns = connection.execute(
             "SELECT max(max(id), max(freed_event)), max(time_ns) - min(time_ns) FROM allocation").fetchone()
-        names = [name for _, name, *_ in connection.execute("PRAGMA table_info(allocation)")]
+        names = [name for _, name, *_ in connection.execute("PRAGMA table_info(allocation_row)")]
         times = -(-events // last)
         for number in range(1, times):
             by, time = number * last, number * time_ns
-            moved = {"id": by, "freed_event": by, "time_ns": time, "freed_time_ns": time}
+            moved = {"id": by, "time_ns": time}
             columns = ", ".join(f"{name} + {moved[name]}" if name in moved else name for name in names)
             connection.executescript(REPEAT.format(columns=columns, last=last, by=by, time=time))
         connection.execute("UPDATE run SET value = ? WHERE key = 'events'", (str(last * times),))

@@ -14,7 +14,7 @@ import time
 
 from recording import LIBRARY, clean_environment
 from runs import (EMPTY_LIBRARY, EVENTS_LIBRARY, collect, collect_instructions, depths, environment, in_turn,
-                  instructions, medians, workload)
+                  instructions, medians, watched, workload)
 from workload import FIRST_STEPS
 
 FIGURES = {}
@@ -145,6 +145,31 @@ def observing(folder, options):
             row("observing, of 10,000 steps", 100 * added / (1e4 * without["cpu_ns"]), "%", 0.1,
                 f"of {without['cpu_ns'] / 1e6:.2f} ms of processor time"),
             row(f"operators observed in {options.steps} steps, more than in {FIRST_STEPS}", many - few, "", 0)]
+
+
+@figure
+def watching(folder, options):
+    """What a program loses by `vtrace top` on a terminal beside it, refreshed twice a second."""
+    arguments = ("gpt", 6, 256, options.steps * 50)
+    usages = []
+
+    def run(number, is_watched):
+        # A name of its own: the watcher waits for the file.
+        database = folder / f"watched-{number}-{is_watched}.db"
+        if not is_watched:
+            return workload(*arguments, database=database)
+        with watched(database, usages):
+            return workload(*arguments, database=database)
+
+    results = in_turn(options.rounds, {name: lambda n, w=name == "watched": run(n, w)
+                                       for name in ("alone", "watched")})
+    alone, beside = (medians(r) for r in results.values())
+    walls = sorted(result["wall_ns"] for result in results["alone"])
+    return [row("watched by top, slower by", 100 * (beside["wall_ns"] / alone["wall_ns"] - 1), "%", None,
+                f"runs alone differ by {100 * (walls[-1] / walls[0] - 1):.1f} %"),
+            row("watched by top, more processor time", 100 * (beside["cpu_ns"] / alone["cpu_ns"] - 1), "%"),
+            # A tenth while the program runs; one look more when it has ended, at all of it.
+            row("top itself", 100 * statistics.median(usages), "% of one", None, "with the look at the end")]
 
 
 def count_operators(database):

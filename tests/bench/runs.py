@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Starts the workloads, with the recorder and without, always in turn: a machine that slows down slows both."""
+import contextlib
 import json
 import os
 import pathlib
+import pty
 import re
 import shutil
 import sqlite3
@@ -10,6 +12,8 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 
 from recording import BUILD, LIBRARY, SOURCE, VTRACE, clean_environment
 
@@ -37,6 +41,31 @@ def workload(*arguments, database=None, collect=True, wrapper=(), program=HERE /
     if done.returncode:
         sys.exit(f"{' '.join(map(str, arguments))}: exit {done.returncode}\n{done.stderr[-2000:]}")
     return json.loads(done.stdout.splitlines()[-1])
+
+
+@contextlib.contextmanager
+def watched(database, usages):
+    """`vtrace top` on a terminal, from the first sign of the recording; adds its share of a processor to `usages`."""
+    def watch():
+        while not database.exists():
+            time.sleep(0.05)
+        start, (master, slave) = time.monotonic(), pty.openpty()
+        with subprocess.Popen([str(VTRACE), "top", "--every", "1", str(database)], stdin=slave, stdout=slave,
+                              env=clean_environment({"TERM": "xterm"})) as top:
+            os.close(slave)
+            with contextlib.suppress(OSError):  # the terminal's other end was closed
+                while os.read(master, 65536):
+                    pass
+            os.close(master)
+            _, status, usage = os.wait4(top.pid, 0)
+            top.returncode = os.waitstatus_to_exitcode(status)
+        assert top.returncode == 0, top.returncode
+        usages.append((usage.ru_utime + usage.ru_stime) / (time.monotonic() - start))
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    yield
+    watcher.join()
 
 
 def in_turn(rounds, variants):
