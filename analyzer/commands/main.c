@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <getopt.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -57,8 +58,15 @@ static int flush_output(int exit_code)
 	return exit_code;
 }
 
+/*
+ * Tables of a long recording are given back when they are freed.  Left alone, glibc takes the next
+ * ones of their size from its heap, which keeps them: a second recording came on top of the first.
+ */
+#define LARGE_TABLE_BYTES (1 << 20)
+
 int main(int argc, char **argv)
 {
+	mallopt(M_MMAP_THRESHOLD, LARGE_TABLE_BYTES);
 	vt_launch_ignore_file_limit();
 	if (argc < 2) {
 		print_usage(stderr);
