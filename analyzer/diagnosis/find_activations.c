@@ -37,18 +37,24 @@ static uint32_t count_layers(const struct vt_kept_layers *kept)
 static const char *class_of(const struct vt_finding_context *context, const char *path)
 {
 	const struct vt_model *model = context->model;
-	size_t len = strlen(path);
+	size_t len = strlen(path), longest = 0;
+	const char *found = NULL;
 
 	for (uint32_t m = 0; m < model->nr_modules; m++) {
 		const char *name = vt_model_text(model, model->modules[m].name);
 		size_t name_len = name ? strlen(name) : 0;
 
-		/* The variable may be before it, where several trees have such a name. */
-		if (name && name_len <= len && !strcmp(path + len - name_len, name) &&
-		    (name_len == len || path[len - name_len - 1] == '.'))
-			return vt_model_text(model, model->modules[m].class_name);
+		/*
+		 * The variable may be before it, where several trees have such a name; "0" is the
+		 * end of "0.layers.0", too.
+		 */
+		if (name_len <= longest || name_len > len || strcmp(path + len - name_len, name) ||
+		    (name_len < len && path[len - name_len - 1] != '.'))
+			continue;
+		longest = name_len;
+		found = vt_model_text(model, model->modules[m].class_name);
 	}
-	return NULL;
+	return found;
 }
 
 static void find_kept_activations(struct vt_finding_context *context)

@@ -18,20 +18,73 @@ static char *next_number(char *part)
 	return NULL;
 }
 
-static void count_children(struct vt_kept_layers *kept, char *path)
+static struct vt_key parent_of(const char *path, const char *part)
 {
-	for (char *part = next_number(path); part;) {
-		size_t len = strspn(part, "0123456789");
-		struct vt_key child = vt_map_text_key(path, (size_t)(part - path) + len);
-		struct vt_key parent = vt_map_text_key(path, (size_t)(part - path));
-		const uint64_t *count = vt_map_find(&kept->counts, parent);
+	return vt_map_text_key(path, (size_t)(part - path));
+}
 
-		if (!vt_map_find(&kept->children, child)) {
-			vt_map_put(&kept->counts, parent, count ? *count + 1 : 1);
-			vt_map_put(&kept->children, child, 1);
-		}
-		part = part[len] ? next_number(part + len + 1) : NULL;
+static struct vt_key child_of(const char *path, const char *part)
+{
+	return vt_map_text_key(path, (size_t)(part - path) + strspn(part, "0123456789"));
+}
+
+static uint64_t value_at(const struct vt_map *map, struct vt_key key)
+{
+	const uint64_t *value = vt_map_find(map, key);
+
+	return value ? *value : 0;
+}
+
+static char *number_after(char *part)
+{
+	size_t len = strspn(part, "0123456789");
+
+	return part[len] ? next_number(part + len + 1) : NULL;
+}
+
+/* Counts the numbers of a path from `part` on; returns the most that one of their lists has. */
+static uint64_t count_children(struct vt_kept_layers *kept, char *path, char *part)
+{
+	struct vt_key parent, child;
+	uint64_t below, count;
+
+	if (!part)
+		return 0;
+	parent = parent_of(path, part);
+	child = child_of(path, part);
+	below = count_children(kept, path, number_after(part));
+	if (!vt_map_find(&kept->below, child)) {
+		vt_map_put(&kept->counts, parent, value_at(&kept->counts, parent) + 1);
+		vt_map_put(&kept->below, child, 0);
+		vt_vector_push(&kept->children, ((struct vt_kept_child){ child, parent }));
 	}
+	if (below > value_at(&kept->below, child))
+		vt_map_put(&kept->below, child, below);
+	count = value_at(&kept->counts, parent);
+	return count > below ? count : below;
+}
+
+/* When all are counted. */
+static void find_wrapping(struct vt_kept_layers *kept)
+{
+	for (size_t i = 0; i < kept->children.len; i++) {
+		struct vt_key parent = kept->children.items[i].parent;
+
+		if (value_at(&kept->below, kept->children.items[i].path) >
+		    value_at(&kept->counts, parent))
+			vt_map_put(&kept->wrapping, parent, value_at(&kept->wrapping, parent) + 1);
+	}
+}
+
+/*
+ * A list whose few members hold what is longer than itself: the model and what stands beside it,
+ * as in Sequential(model, norm, head).  Experts, which are more than their layers, are in most.
+ */
+static int is_around_a_model(const struct vt_kept_layers *kept, struct vt_key list)
+{
+	uint64_t nr = value_at(&kept->counts, list), nr_wrapping = value_at(&kept->wrapping, list);
+
+	return nr_wrapping && (nr == 1 || 2 * nr_wrapping <= nr);
 }
 
 /*
@@ -46,16 +99,14 @@ char *vt_kept_layers_path(const struct vt_kept_layers *kept,
 	char *path = vt_module_path_module(context->facts, a), *end = NULL;
 	uint64_t most = 0;
 
-	for (char *part = next_number(path); part;) {
-		size_t len = strspn(part, "0123456789");
-		const uint64_t *count = vt_map_find(&kept->counts,
-						    vt_map_text_key(path, (size_t)(part - path)));
+	for (char *part = next_number(path); part; part = number_after(part)) {
+		struct vt_key list = parent_of(path, part);
+		uint64_t count = value_at(&kept->counts, list);
 
-		if (count && *count > most) {
-			most = *count;
-			end = part + len;
+		if (count > most && !is_around_a_model(kept, list)) {
+			most = count;
+			end = part + strspn(part, "0123456789");
 		}
-		part = part[len] ? next_number(part + len + 1) : NULL;
 	}
 	if (!end) {
 		free(path);
@@ -190,9 +241,10 @@ static void count_containers(const struct vt_finding_context *context,
 			char *path = vt_module_path_module(context->facts,
 						       &context->model->allocations[i]);
 
-			count_children(kept, path);
+			count_children(kept, path, next_number(path));
 			free(path);
 		}
+	find_wrapping(kept);
 }
 
 void vt_kept_layers_init(struct vt_kept_layers *kept, const struct vt_finding_context *context)
@@ -209,6 +261,8 @@ void vt_kept_layers_release(struct vt_kept_layers *kept)
 		free(kept->layers.items[i].path);
 	vt_vector_release(&kept->layers);
 	vt_vector_release(&kept->blocks);
-	vt_map_release(&kept->children);
+	vt_vector_release(&kept->children);
+	vt_map_release(&kept->below);
 	vt_map_release(&kept->counts);
+	vt_map_release(&kept->wrapping);
 }

@@ -32,11 +32,20 @@ struct vt_kept_block {
 
 VT_VECTOR_DECLARE(vt_kept_block_list, struct vt_kept_block);
 
+/* A numbered module; keys are those of paths up to the number, and before it. */
+struct vt_kept_child {
+	struct vt_key path, parent;
+};
+
+VT_VECTOR_DECLARE(vt_kept_child_list, struct vt_kept_child);
+
 struct vt_kept_layers {
 	struct vt_kept_layer_list layers; /* in the order of their first blocks */
 	struct vt_kept_block_list blocks; /* in their order */
-	struct vt_map children; /* numbered paths that were counted */
+	struct vt_kept_child_list children; /* each once */
+	struct vt_map below;    /* by a child's path: the most of one list below it, or 0 */
 	struct vt_map counts;   /* by the path before the number: its numbered children */
+	struct vt_map wrapping; /* the same: those with a longer list below them */
 };
 
 /* Whether the run recomputes layers already: its layers say nothing then. */
