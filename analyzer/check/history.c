@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "analyzer/base/printable.h"
+#include "analyzer/base/search.h"
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
 #include "analyzer/database/db_defence.h"
@@ -145,18 +146,10 @@ static void take_run(struct reading *reading, sqlite3_stmt *row)
 /* Returns 0 where there is no such run: somebody took it away. */
 static int find_run(const struct reading *reading, int64_t id, uint32_t *run)
 {
-	size_t low = 0, high = reading->ids.len;
+	size_t at = vt_search_first(i, reading->ids.len, reading->ids.items[i] < id);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (reading->ids.items[middle] < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	*run = (uint32_t)low;
-	return low < reading->ids.len && reading->ids.items[low] == id;
+	*run = (uint32_t)at;
+	return at < reading->ids.len && reading->ids.items[at] == id;
 }
 
 /* Ordered by name, so that a new one begins a series. */

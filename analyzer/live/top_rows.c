@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/base/search.h"
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
 #include "analyzer/output/table.h"
@@ -67,17 +68,11 @@ static void add_event(struct vt_top_rows *rows, struct vt_analysis *analysis, in
 /* The last event by that time; 0: none. */
 static int64_t event_at(const struct vt_timeline *timeline, int64_t time_ns)
 {
-	uint32_t low = 0, high = timeline->nr;
+	size_t nr = vt_search_first(
+		i, timeline->nr,
+		vt_timeline_moment_time(timeline, &timeline->moments[i]) <= time_ns);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (vt_timeline_moment_time(timeline, &timeline->moments[middle]) <= time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? vt_moment_event(timeline->model, &timeline->moments[low - 1]) : 0;
+	return nr ? vt_moment_event(timeline->model, &timeline->moments[nr - 1]) : 0;
 }
 
 static void add_steps(struct vt_top_rows *rows, struct vt_analysis *analysis, int device)

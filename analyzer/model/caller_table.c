@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/model/caller_table.h"
 
+#include "analyzer/base/search.h"
 #include "analyzer/base/util.h"
 
 VT_VECTOR_DECLARE(caller_rows, struct vt_caller_row);
@@ -74,18 +75,11 @@ int vt_caller_table_load_freed(struct vt_caller_table *table, struct vt_db *db,
 
 const struct vt_caller_row *vt_caller_table_find(const struct vt_caller_table *table, int64_t id)
 {
-	size_t low = 0, high = table->nr;
+	size_t at;
 
 	/* An importer numbers them from 1 on. */
 	if (id > 0 && (uint64_t)id <= table->nr && table->items[id - 1].id == id)
 		return &table->items[id - 1];
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (table->items[middle].id < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < table->nr && table->items[low].id == id ? &table->items[low] : &nobody;
+	at = vt_search_first(i, table->nr, table->items[i].id < id);
+	return at < table->nr && table->items[at].id == id ? &table->items[at] : &nobody;
 }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "analyzer/base/search.h"
 #include "analyzer/base/util.h"
 
 static const char operator_sql[] =
@@ -48,33 +49,18 @@ static uint64_t sequence_at(struct vt_stmt *stmt, int column)
 /* Index of the operator with that id, or VT_NO_INDEX. */
 static uint32_t find_operator(const struct loading *l, int64_t id)
 {
-	uint32_t low = 0, high = l->calls->nr;
+	size_t at = vt_search_first(i, l->calls->nr, l->ids[i] < id);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (l->ids[middle] < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < l->calls->nr && l->ids[low] == id ? low : VT_NO_INDEX;
+	return at < l->calls->nr && l->ids[at] == id ? (uint32_t)at : VT_NO_INDEX;
 }
 
 /* Index of the allocation that event made, or VT_NO_INDEX. */
 static uint32_t find_allocation(const struct loading *l, int64_t event)
 {
-	uint32_t low = 0, high = l->nr_allocations;
+	size_t at = vt_search_first(i, l->nr_allocations, l->allocations[i].event < event);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (l->allocations[middle].event < event)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < l->nr_allocations && l->allocations[low].event == event ? low : VT_NO_INDEX;
+	return at < l->nr_allocations && l->allocations[at].event == event ? (uint32_t)at :
+									     VT_NO_INDEX;
 }
 
 static void take_operator(struct loading *l, struct vt_stmt *stmt)
