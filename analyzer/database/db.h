@@ -105,6 +105,8 @@ int vt_stmt_step(struct vt_stmt *stmt);
  */
 int vt_stmt_is_null(struct vt_stmt *stmt, int column);
 int64_t vt_stmt_int(struct vt_stmt *stmt, int column);
+/* An id of another table; 0, none, where it is NULL, and where it does not fit. */
+uint32_t vt_stmt_id(struct vt_stmt *stmt, int column);
 const char *vt_stmt_text(struct vt_stmt *stmt, int column); /* NULL for NULL */
 int vt_stmt_text_len(struct vt_stmt *stmt, int column);     /* bytes; of a blob too */
 const void *vt_stmt_blob(struct vt_stmt *stmt, int column);

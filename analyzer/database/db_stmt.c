@@ -119,6 +119,13 @@ int64_t vt_stmt_int(struct vt_stmt *stmt, int column)
 	return stmt ? sqlite3_column_int64(stmt->raw, column) : 0;
 }
 
+uint32_t vt_stmt_id(struct vt_stmt *stmt, int column)
+{
+	int64_t id = vt_stmt_int(stmt, column);
+
+	return id > 0 && id < UINT32_MAX ? (uint32_t)id : 0;
+}
+
 const char *vt_stmt_text(struct vt_stmt *stmt, int column)
 {
 	return stmt ? (const char *)sqlite3_column_text(stmt->raw, column) : NULL;

@@ -16,23 +16,15 @@ static const char freed_sql[] =
 	"SELECT id, thread, native_stack, python_stack, forward_python_stack, scope, node_class,"
 	" grad FROM allocation_freed ORDER BY id";
 
-/* Ids of other tables: NULL, and what does not fit, become "none". */
-static uint32_t id_at(struct vt_stmt *stmt, int column)
-{
-	int64_t id = vt_stmt_int(stmt, column);
-
-	return id > 0 && id < UINT32_MAX ? (uint32_t)id : 0;
-}
-
 static struct vt_caller read_caller(struct vt_stmt *stmt)
 {
 	return (struct vt_caller){ .thread = (uint32_t)vt_stmt_int(stmt, 1),
-				   .native_stack = id_at(stmt, 2),
-				   .python_stack = id_at(stmt, 3),
-				   .forward_python_stack = id_at(stmt, 4),
-				   .scope = id_at(stmt, 5),
-				   .node_class = id_at(stmt, 6),
-				   .grad = id_at(stmt, 7) };
+				   .native_stack = vt_stmt_id(stmt, 2),
+				   .python_stack = vt_stmt_id(stmt, 3),
+				   .forward_python_stack = vt_stmt_id(stmt, 4),
+				   .scope = vt_stmt_id(stmt, 5),
+				   .node_class = vt_stmt_id(stmt, 6),
+				   .grad = vt_stmt_id(stmt, 7) };
 }
 
 static int load(struct vt_caller_table *table, struct vt_db *db, struct vt_callers *callers,

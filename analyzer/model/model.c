@@ -9,18 +9,10 @@
 #include "analyzer/model/generated_calls.h"
 #include "analyzer/model/generated_lines.h"
 
-/* Ids of other tables: NULL, and what does not fit, become "none". */
-static uint32_t id_at(struct vt_stmt *stmt, int column)
-{
-	int64_t id = vt_stmt_int(stmt, column);
-
-	return id > 0 && id < UINT32_MAX ? (uint32_t)id : 0;
-}
-
 /* Of strings that are compared: of equal texts the first. */
 static uint32_t string_at(const struct vt_model *model, struct vt_stmt *stmt, int column)
 {
-	return vt_string_table_first(&model->strings, id_at(stmt, column));
+	return vt_string_table_first(&model->strings, vt_stmt_id(stmt, column));
 }
 
 static const char event_sql[] =
@@ -52,8 +44,8 @@ static void take_mark(struct vt_model *model, struct vt_stmt *stmt)
 	mark->thread = (uint32_t)vt_stmt_int(stmt, 2);
 	mark->kind = (uint8_t)vt_stmt_int(stmt, 3);
 	mark->source = (uint8_t)vt_stmt_int(stmt, 4);
-	mark->name = id_at(stmt, 5);
-	mark->python_stack = id_at(stmt, 6);
+	mark->name = vt_stmt_id(stmt, 5);
+	mark->python_stack = vt_stmt_id(stmt, 6);
 }
 
 static const char oom_sql[] =
@@ -72,13 +64,13 @@ static void take_oom(struct vt_model *model, struct vt_stmt *stmt)
 	oom->requested_bytes = (uint64_t)vt_stmt_int(stmt, 4);
 	oom->allocated_bytes = (uint64_t)vt_stmt_int(stmt, 5);
 	oom->reserved_bytes = (uint64_t)vt_stmt_int(stmt, 6);
-	oom->native_stack = id_at(stmt, 7);
-	oom->python_stack = id_at(stmt, 8);
-	oom->scope = id_at(stmt, 9);
-	oom->node_class = id_at(stmt, 10);
+	oom->native_stack = vt_stmt_id(stmt, 7);
+	oom->python_stack = vt_stmt_id(stmt, 8);
+	oom->scope = vt_stmt_id(stmt, 9);
+	oom->node_class = vt_stmt_id(stmt, 10);
 	oom->stream = (uint64_t)vt_stmt_int(stmt, 11);
-	oom->grad = id_at(stmt, 12);
-	oom->forward_python_stack = id_at(stmt, 13);
+	oom->grad = vt_stmt_id(stmt, 12);
+	oom->forward_python_stack = vt_stmt_id(stmt, 13);
 }
 
 static const char device_sql[] =
@@ -119,11 +111,11 @@ static void take_probe(struct vt_model *model, struct vt_stmt *stmt)
 {
 	struct vt_probe *probe = &model->probes[model->nr_probes++];
 
-	probe->id = id_at(stmt, 0);
+	probe->id = vt_stmt_id(stmt, 0);
 	probe->event = vt_stmt_int(stmt, 1);
 	probe->time_ns = vt_stmt_int(stmt, 2) - model->start_time_ns;
 	probe->duration_ns = vt_stmt_int(stmt, 3);
-	probe->reason = id_at(stmt, 4);
+	probe->reason = vt_stmt_id(stmt, 4);
 }
 
 static const char tensor_sql[] =
@@ -137,7 +129,7 @@ static void take_tensor(struct vt_model *model, struct vt_stmt *stmt)
 	tensor->event = vt_stmt_int(stmt, 0);
 	tensor->address = (uint64_t)vt_stmt_int(stmt, 1);
 	tensor->size_bytes = (uint64_t)vt_stmt_int(stmt, 2);
-	tensor->probe = id_at(stmt, 3);
+	tensor->probe = vt_stmt_id(stmt, 3);
 	tensor->name = string_at(model, stmt, 4);
 	tensor->holder = string_at(model, stmt, 5);
 	tensor->dtype = string_at(model, stmt, 6);
@@ -157,7 +149,7 @@ static void take_module(struct vt_model *model, struct vt_stmt *stmt)
 	module->event = vt_stmt_int(stmt, 0);
 	module->address = (uint64_t)vt_stmt_int(stmt, 1);
 	module->root_address = (uint64_t)vt_stmt_int(stmt, 2);
-	module->probe = id_at(stmt, 3);
+	module->probe = vt_stmt_id(stmt, 3);
 	module->class_name = string_at(model, stmt, 4);
 	module->name = string_at(model, stmt, 5);
 	module->holder = string_at(model, stmt, 6);

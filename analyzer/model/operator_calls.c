@@ -32,14 +32,6 @@ struct loading {
 	struct vt_diag *diag;
 };
 
-/* Ids of other tables: NULL, and what does not fit, become "none". */
-static uint32_t id_at(struct vt_stmt *stmt, int column)
-{
-	int64_t id = vt_stmt_int(stmt, column);
-
-	return id > 0 && id < UINT32_MAX ? (uint32_t)id : 0;
-}
-
 static uint64_t sequence_at(struct vt_stmt *stmt, int column)
 {
 	return vt_stmt_is_null(stmt, column) ? VT_NO_SEQUENCE :
@@ -79,10 +71,10 @@ static void take_operator(struct loading *l, struct vt_stmt *stmt)
 	o->parent = find_operator(l, vt_stmt_int(stmt, 6));
 	if (o->parent == index)
 		o->parent = VT_NO_INDEX;
-	o->name = vt_string_table_first(l->strings, id_at(stmt, 7));
-	o->node_class = vt_string_table_first(l->strings, id_at(stmt, 8));
-	o->python_stack = id_at(stmt, 9);
-	o->forward_python_stack = id_at(stmt, 10);
+	o->name = vt_string_table_first(l->strings, vt_stmt_id(stmt, 7));
+	o->node_class = vt_string_table_first(l->strings, vt_stmt_id(stmt, 8));
+	o->python_stack = vt_stmt_id(stmt, 9);
+	o->forward_python_stack = vt_stmt_id(stmt, 10);
 }
 
 static void take_tensor(struct loading *l, struct vt_stmt *stmt)
