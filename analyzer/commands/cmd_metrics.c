@@ -111,7 +111,7 @@ static void make_text(struct text *text)
 		vt_metrics_print(&look.runs, VT_METRICS_OPENMETRICS, out);
 		fclose(out);
 	}
-	text->end_ns = vt_clock_ns() + vt_look_pause_ms(LIFE_S, look.took_ns) * NS_PER_MS;
+	text->end_ns = vt_clock_ns() + vt_look_pause_ms(&look, LIFE_S) * NS_PER_MS;
 	vt_look_release(&look);
 }
 

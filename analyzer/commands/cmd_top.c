@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "analyzer/base/clock.h"
 #include "analyzer/base/diag.h"
 #include "analyzer/base/numbers.h"
 #include "analyzer/base/options.h"
@@ -93,7 +92,6 @@ static void show(const struct wanted *wanted, struct vt_screen *screen, const ch
  */
 static int look(struct wanted *wanted, int is_shown, struct vt_screen *screen, struct vt_diag *diag)
 {
-	uint64_t start = vt_clock_processor_ns(), took_ns;
 	struct vt_look look;
 	char *drawn = NULL;
 	int rc = vt_look_init(&look, wanted->path, diag);
@@ -107,11 +105,7 @@ static int look(struct wanted *wanted, int is_shown, struct vt_screen *screen, s
 		show(wanted, screen, drawn);
 	free(drawn);
 	wanted->is_running = look.is_running;
-	/* With the drawing. */
-	took_ns = vt_clock_processor_ns() - start;
-	if (took_ns < look.took_ns)
-		took_ns = look.took_ns;
-	wanted->pause_ms = vt_look_pause_ms(wanted->every_s, took_ns);
+	wanted->pause_ms = vt_look_pause_ms(&look, wanted->every_s);
 	vt_look_release(&look);
 	return rc;
 }

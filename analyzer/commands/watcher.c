@@ -38,7 +38,7 @@ static uint64_t look_at(struct vt_threshold_watch *watch, const char *path)
 	if (!vt_look_init(&look, path, NULL)) {
 		vt_look_close(&look);
 		vt_threshold_watch_judge(watch, &look.runs);
-		pause_ms = vt_look_pause_ms(EVERY_S, look.took_ns);
+		pause_ms = vt_look_pause_ms(&look, EVERY_S);
 	}
 	vt_look_release(&look);
 	return pause_ms;

@@ -27,20 +27,17 @@ static int read_one(struct vt_look *look, const char *path, struct vt_diag *diag
 
 int vt_look_init(struct vt_look *look, const char *path, struct vt_diag *diag)
 {
-	uint64_t start = vt_clock_ns(), start_processor = vt_clock_processor_ns(), processor_ns;
+	uint64_t start = vt_clock_ns();
 	int rc;
 
 	memset(look, 0, sizeof(*look));
+	look->start_processor_ns = vt_clock_processor_ns();
 	look->is_folder = vt_folder_is_one(path);
 	rc = look->is_folder ? vt_ranks_runs_init(&look->runs, path, &rank_options, 0, diag)
 			     : read_one(look, path, diag);
 	if (!rc)
 		look->is_running = vt_ranks_runs_is_running(&look->runs);
-	/* A long recording is read on several processors at once. */
-	processor_ns = vt_clock_processor_ns() - start_processor;
 	look->took_ns = vt_clock_ns() - start;
-	if (look->took_ns < processor_ns)
-		look->took_ns = processor_ns;
 	return rc;
 }
 
@@ -56,8 +53,11 @@ void vt_look_release(struct vt_look *look)
 	memset(look, 0, sizeof(*look));
 }
 
-uint64_t vt_look_pause_ms(int64_t every_s, uint64_t took_ns)
+uint64_t vt_look_pause_ms(const struct vt_look *look, int64_t every_s)
 {
+	/* A long recording is read on several processors at once. */
+	uint64_t processor_ns = vt_clock_processor_ns() - look->start_processor_ns;
+	uint64_t took_ns = look->took_ns > processor_ns ? look->took_ns : processor_ns;
 	uint64_t rest = (uint64_t)every_s * 1000, least = took_ns * LEAST_REST / NS_PER_MS;
 
 	return rest < least ? least : rest;

@@ -17,7 +17,8 @@ struct vt_look {
 	int is_folder;
 	struct vt_analysis analysis; /* of the one recording, until vt_look_close */
 	int is_running;              /* a program still records */
-	uint64_t took_ns; /* of the clock, or of processors, whichever is more */
+	uint64_t took_ns;            /* until it was read */
+	uint64_t start_processor_ns; /* vt_clock_processor_ns() before */
 };
 
 /* 0, or -1 with `diag` filled: nothing can be read.  vt_look_release in both cases. */
@@ -27,9 +28,9 @@ void vt_look_close(struct vt_look *look);
 void vt_look_release(struct vt_look *look);
 
 /*
- * The pause until the next look, of one that took so long: `every_s`, or more, for looks take a
- * tenth of the time at most.
+ * The pause until the next look, when all has been done with this one: `every_s`, or more, for
+ * looks take a tenth of the time and of a processor at most.
  */
-uint64_t vt_look_pause_ms(int64_t every_s, uint64_t took_ns);
+uint64_t vt_look_pause_ms(const struct vt_look *look, int64_t every_s);
 
 #endif
