@@ -129,7 +129,7 @@ static int64_t freed_id(struct vt_import_rows *rows, const struct vt_event_recor
 }
 
 /* Before the row that names them. */
-static int write_commons(struct vt_import_rows *rows, struct vt_row_allocation *row)
+static int write_callers(struct vt_import_rows *rows, struct vt_row_allocation *row)
 {
 	int64_t made = made_id(rows, &row->record);
 	int64_t freed = row->end.event ? freed_id(rows, &row->end.record) : 0;
@@ -244,7 +244,7 @@ int vt_import_rows_flush(struct vt_import_rows *rows)
 	int rc = 0;
 
 	for (size_t i = 0; i < rows->waiting.len && !rc; i++)
-		rc = write_commons(rows, &rows->waiting.items[i]);
+		rc = write_callers(rows, &rows->waiting.items[i]);
 	if (rows->waiting.len && !rc)
 		rc = vt_db_append(rows->db, "allocation_row", rows->waiting.len, fill_allocation,
 				  rows->waiting.items);

@@ -149,12 +149,12 @@ def observing(folder, options):
 
 @figure
 def watching(folder, options):
-    """What a program loses by `vtrace top` on a terminal beside it, refreshed twice a second."""
+    """What a program loses by `vtrace top` on a terminal beside it, refreshed each second."""
     arguments = ("gpt", 6, 256, options.steps * 50)
     usages = []
 
     def run(number, is_watched):
-        # A name of its own: the watcher waits for the file.
+        # Each run has another file, as the watcher waits until it is there.
         database = folder / f"watched-{number}-{is_watched}.db"
         if not is_watched:
             return workload(*arguments, database=database)

@@ -62,7 +62,8 @@ def watched(database, usages):
         assert top.returncode == 0, top.returncode
         usages.append((usage.ru_utime + usage.ru_stime) / (time.monotonic() - start))
 
-    watcher = threading.Thread(target=watch)
+    # Of a workload that failed there may never be a file to wait for.
+    watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
     yield
     watcher.join()

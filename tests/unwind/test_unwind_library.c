@@ -52,7 +52,7 @@ static __attribute__((noinline)) void *stack_through(const char *path, struct st
 static char elsewhere[] =
 	"the second library does not lie where the first one was: nothing tested";
 
-/* A kernel puts it there; qemu's user mode, which runs the others, chooses places of its own. */
+/* Linux uses the address again; the user mode of qemu, for other processors, does not. */
 static void judge(const char *wrong)
 {
 #if !defined(__x86_64__)
