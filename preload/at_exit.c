@@ -24,6 +24,7 @@
 
 #define POLL_NS 1000000u
 #define ALIVE_POLLS 64u	/* between looks whether the importer lives, which cost more */
+#define PEAK_WAIT_NS 1000000000ull /* a closing line may do without the peak */
 
 static struct {
 	uint64_t end_slots;	/* the head when the end began */
@@ -42,6 +43,12 @@ static int is_imported(const struct vt_journal_header *header)
 	return __atomic_load_n(&header->imported_slots, __ATOMIC_ACQUIRE) >= g.end_slots;
 }
 
+/* Adding it up takes the importer a moment, after everything was imported. */
+static int has_peak(const struct vt_journal_header *header)
+{
+	return __atomic_load_n(&header->peak_slots, __ATOMIC_ACQUIRE) >= g.end_slots;
+}
+
 /*
  * Whoever has taken up the journal, else the collector that was started and has not come to it yet,
  * however long that takes on a machine with much else to do: the process that was started ends when
@@ -58,13 +65,12 @@ static int has_importer(const struct vt_journal_header *header)
 	return pid ? vt_sys_is_alive((int)pid) : is_coming;
 }
 
-static void wait_for_import(const struct vt_journal_header *header)
+static void wait_until(int (*is_done)(const struct vt_journal_header *),
+		       const struct vt_journal_header *header, uint64_t give_up_ns)
 {
-	uint64_t give_up_ns = header->exit_time_ns + vt_config()->exit_wait_s * 1000000000ull;
-
 	for (unsigned int poll = 0;; poll++) {
 		vt_journal_exchange();
-		if (is_imported(header))
+		if (is_done(header))
 			return;
 		if (poll % ALIVE_POLLS == 0 && !has_importer(header))
 			return;
@@ -72,6 +78,17 @@ static void wait_for_import(const struct vt_journal_header *header)
 			return;
 		vt_sys_sleep_ns(POLL_NS);
 	}
+}
+
+static void wait_for_import(const struct vt_journal_header *header)
+{
+	uint64_t give_up_ns = header->exit_time_ns + vt_config()->exit_wait_s * 1000000000ull;
+	uint64_t no_peak_ns;
+
+	wait_until(is_imported, header, give_up_ns);
+	no_peak_ns = vt_sys_now_ns(CLOCK_MONOTONIC) + PEAK_WAIT_NS;
+	if (is_imported(header) && !vt_config()->quiet)
+		wait_until(has_peak, header, no_peak_ns < give_up_ns ? no_peak_ns : give_up_ns);
 }
 
 /*
@@ -97,8 +114,11 @@ static void add_path(struct vt_text *text, const char *suffix)
 
 static void add_peak(struct vt_text *text, const struct vt_journal_header *header)
 {
-	uint64_t peak = __atomic_load_n(&header->peak_bytes, __ATOMIC_RELAXED);
+	uint64_t peak;
 
+	if (!has_peak(header))
+		return;
+	peak = __atomic_load_n(&header->peak_bytes, __ATOMIC_RELAXED);
 	if (!peak)
 		return;
 	vt_text_add(text, "peak ");

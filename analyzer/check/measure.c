@@ -176,11 +176,10 @@ static void take_highest(const struct vt_measure *m, const struct vt_limit *limi
 static void take_device_used(const struct vt_measure *m, const struct vt_limit *limit, int device,
 			     struct vt_figure *figure)
 {
-	const struct vt_device *row = vt_model_device(&m->analysis->model, device);
-
 	take_highest(m, limit, device, figure);
-	if (row && row->has_context)
-		figure->value += row->context_bytes;
+	figure->value =
+		vt_samples_process_used(&m->analysis->model, device, figure->value,
+					vt_timeline_time(&m->analysis->timeline, figure->event));
 }
 
 static void take_fragmentation(const struct vt_measure *m, const struct vt_limit *limit, int device,

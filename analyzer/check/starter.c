@@ -111,7 +111,7 @@ void vt_starter_write(struct vt_measure *measure, int device, FILE *out)
 	      "\n[total]\n",
 	      out);
 	print(&s, "device_used", take(&s, VT_LIMIT_DEVICE_USED, NULL),
-	      "highest use of the device, with the context");
+	      "the most that the process used, with its context");
 	print(&s, "allocated", allocated, "most bytes in blocks");
 	print(&s, "reserved", take(&s, VT_LIMIT_RESERVED, NULL),
 	      "most that the allocator held; it grows in steps of segments");

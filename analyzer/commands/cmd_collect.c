@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analyzer/analysis/device_use.h"
 #include "analyzer/commands/cmd.h"
 #include "analyzer/import/collect.h"
 #include "analyzer/base/diag.h"
@@ -59,12 +60,21 @@ static int check(const char *path, const char *journal, const char *database, st
 	return -1;
 }
 
+static void find_highest_use(struct vt_db *db, uint64_t *bytes, int32_t *device)
+{
+	struct vt_device_use highest = vt_device_use_highest(db);
+
+	*bytes = highest.peak_bytes;
+	*device = highest.device;
+}
+
 static int collect(const char *journal, const char *database, int is_foreground, int is_writer_dead,
 		   struct vt_diag *diag)
 {
 	struct vt_collect_options collect_options = {
 		.is_following = 1,
 		.is_writer_dead = is_writer_dead,
+		.highest_use = find_highest_use,
 		.taken_up = is_foreground ? NULL : vt_detach_let_go,
 	};
 	int rc = vt_collect_run(journal, database, &collect_options, diag);

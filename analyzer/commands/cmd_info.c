@@ -18,6 +18,7 @@
 #include "analyzer/base/printable.h"
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
+#include "analyzer/analysis/device_use.h"
 #include "analyzer/analysis/ended.h"
 #include "analyzer/output/json.h"
 
@@ -109,7 +110,7 @@ static json_t *json_run(struct vt_db *db)
 
 #define DEVICE_QUERY                                                                               \
 	"SELECT id, name, total_bytes, capability, multiprocessors, driver_version, simulated,"    \
-	" context_bytes, p.used_bytes, p.allocated_bytes, p.max_allocated_bytes"                   \
+	" p.used_bytes, p.allocated_bytes, p.max_allocated_bytes"                                  \
 	" FROM device LEFT JOIN peak p ON p.device = id ORDER BY id"
 
 static json_t *json_int_or_null(struct vt_stmt *stmt, int column)
@@ -143,7 +144,22 @@ static json_t *json_periods(struct vt_db *db)
 	return periods;
 }
 
-static json_t *json_devices(struct vt_db *db)
+/* What was in use at each device's peak. */
+struct uses {
+	struct vt_device_use *items;
+	int nr;
+};
+
+/* NULL: the device has no peak. */
+static const struct vt_device_use *use_of(const struct uses *uses, int64_t device)
+{
+	for (int i = 0; i < uses->nr; i++)
+		if (uses->items[i].device == device)
+			return &uses->items[i];
+	return NULL;
+}
+
+static json_t *json_devices(struct vt_db *db, const struct uses *uses)
 {
 	static const char *const keys[] = {
 		"id",
@@ -153,7 +169,6 @@ static json_t *json_devices(struct vt_db *db)
 		"multiprocessors",
 		"driver_version",
 		"simulated",
-		"context_bytes",
 		"peak_used_bytes",
 		"peak_allocated_bytes",
 		"max_allocated_bytes",
@@ -162,18 +177,22 @@ static json_t *json_devices(struct vt_db *db)
 	json_t *devices = json_array();
 
 	while (vt_stmt_step(stmt) == 1) {
+		const struct vt_device_use *use = use_of(uses, vt_stmt_int(stmt, 0));
 		json_t *device = vt_json_append_object(devices);
 
 		for (int i = 0; i < (int)VT_ARRAY_SIZE(keys); i++)
 			vt_json_set(device, keys[i], json_int_or_null(stmt, i));
 		vt_json_set(device, "name", vt_stmt_text(stmt, 1));
 		vt_json_set(device, "simulated", json_boolean(vt_stmt_int(stmt, 6)));
+		vt_json_set_if(device, "device_used_bytes", use != NULL, use ? use->peak_bytes : 0);
+		vt_json_set_if(device, "context_bytes", use && use->has_context,
+			       use ? use->context_bytes : 0);
 	}
 	vt_stmt_free(stmt);
 	return devices;
 }
 
-static void print_json(struct vt_db *db)
+static void print_json(struct vt_db *db, const struct uses *uses)
 {
 	json_t *root = json_object(), *counts = json_object(), *file = json_object();
 
@@ -185,7 +204,7 @@ static void print_json(struct vt_db *db)
 	vt_json_set(root, "format", 1);
 	vt_json_set(root, "file", file);
 	vt_json_set(root, "run", json_run(db));
-	vt_json_set(root, "devices", json_devices(db));
+	vt_json_set(root, "devices", json_devices(db, uses));
 	vt_json_set(root, "counts", counts);
 	vt_json_set(root, "periods", json_periods(db));
 	json_dumpf(root, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER | vt_json_escapes(stdout));
@@ -227,10 +246,33 @@ static void print_time(struct vt_db *db)
 	       vt_units_duration(duration, sizeof(duration), (uint64_t)duration_ns));
 }
 
-static void print_device(struct vt_stmt *stmt)
+/* What was in use at the peak, and what of it. */
+static void print_use(const struct vt_device_use *use, uint64_t driver_bytes,
+		      uint64_t allocated_bytes)
 {
-	char total[VT_UNITS_MAX], peak[VT_UNITS_MAX], allocated[VT_UNITS_MAX],
-		context[VT_UNITS_MAX];
+	const struct {
+		const char *before, *after;
+		uint64_t bytes;
+		int is_known;
+	} parts[] = {
+		{ "", " from the driver", driver_bytes, 1 },
+		{ "driver pages, not filled ", "", use->rounding_bytes, use->rounding_bytes != 0 },
+		{ "context ", "", use->context_bytes, use->has_context },
+		{ "other processes ", "", use->other_bytes, use->other_bytes != 0 },
+	};
+	char text[VT_UNITS_MAX];
+
+	printf("%-20s peak %s: ", "", vt_units_bytes(text, sizeof(text), use->peak_bytes));
+	for (size_t i = 0; i < VT_ARRAY_SIZE(parts); i++)
+		if (parts[i].is_known)
+			printf("%s%s%s%s", i ? ", " : "", parts[i].before,
+			       vt_units_bytes(text, sizeof(text), parts[i].bytes), parts[i].after);
+	printf("; most in blocks %s\n", vt_units_bytes(text, sizeof(text), allocated_bytes));
+}
+
+static void print_device(struct vt_stmt *stmt, const struct vt_device_use *use)
+{
+	char total[VT_UNITS_MAX];
 	int64_t capability = vt_stmt_int(stmt, 3), driver = vt_stmt_int(stmt, 5);
 	char *name = vt_printable_copy(vt_stmt_text(stmt, 1));
 
@@ -242,13 +284,8 @@ static void print_device(struct vt_stmt *stmt)
 	       capability / 10, capability % 10, vt_stmt_int(stmt, 4), driver / 1000,
 	       driver % 1000 / 10);
 	free(name);
-	printf("%-20s peak %s from the driver, %s in blocks", "",
-	       vt_units_bytes(peak, sizeof(peak), (uint64_t)vt_stmt_int(stmt, 8)),
-	       vt_units_bytes(allocated, sizeof(allocated), (uint64_t)vt_stmt_int(stmt, 10)));
-	if (!vt_stmt_is_null(stmt, 7))
-		printf(", context %s",
-		       vt_units_bytes(context, sizeof(context), (uint64_t)vt_stmt_int(stmt, 7)));
-	putchar('\n');
+	if (use)
+		print_use(use, (uint64_t)vt_stmt_int(stmt, 7), (uint64_t)vt_stmt_int(stmt, 9));
 }
 
 static void print_counts(struct vt_db *db)
@@ -294,7 +331,7 @@ static void print_periods(struct vt_db *db)
 	vt_stmt_free(stmt);
 }
 
-static void print_text(struct vt_db *db)
+static void print_text(struct vt_db *db, const struct uses *uses)
 {
 	struct vt_stmt *stmt;
 	char size[VT_UNITS_MAX];
@@ -320,7 +357,7 @@ static void print_text(struct vt_db *db)
 	vt_stmt_free(stmt);
 	stmt = vt_db_prepare(db, DEVICE_QUERY);
 	while (vt_stmt_step(stmt) == 1)
-		print_device(stmt);
+		print_device(stmt, use_of(uses, vt_stmt_int(stmt, 0)));
 	vt_stmt_free(stmt);
 	print_counts(db);
 	print_periods(db);
@@ -330,6 +367,7 @@ int vt_cmd_info(int argc, char **argv)
 {
 	struct vt_diag diag = { 0 };
 	struct vt_db *db = NULL;
+	struct uses uses;
 	int is_json = 0, id;
 
 	while ((id = vt_options_next(&spec, argc, argv)) > 0)
@@ -340,10 +378,16 @@ int vt_cmd_info(int argc, char **argv)
 		return vt_options_wrong(&spec, "needs one file");
 	if (vt_input_open(argv[optind], &db, &diag))
 		return vt_diag_print(&diag);
+	uses.nr = vt_device_use_read(&uses.items, db, &diag);
+	if (uses.nr < 0) {
+		vt_db_close(db);
+		return vt_diag_print(&diag);
+	}
 	if (is_json)
-		print_json(db);
+		print_json(db, &uses);
 	else
-		print_text(db);
+		print_text(db, &uses);
+	free(uses.items);
 	vt_db_close(db);
 	return VT_EXIT_OK;
 }

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "analyzer/analysis/device_use.h"
 #include "analyzer/commands/cmd.h"
 #include "analyzer/import/collect.h"
 #include "analyzer/database/db.h"
@@ -308,23 +309,16 @@ static void print_closing_line(struct vt_db *db, const char *path)
 {
 	uint64_t nr_events = (uint64_t)vt_db_run_get_int(db, "events", 0);
 	uint64_t nr_lost = (uint64_t)vt_db_run_get_int(db, "lost_events", 0);
-	/* With the context, as the recorder says it. */
-	int64_t peak = vt_db_query_int(db,
-				       "SELECT used_bytes + ifnull(context_bytes, 0)"
-				       " FROM peak LEFT JOIN device ON device = device.id"
-				       " ORDER BY used_bytes DESC LIMIT 1",
-				       0);
-	int64_t device =
-		vt_db_query_int(db, "SELECT device FROM peak ORDER BY used_bytes DESC LIMIT 1", 0);
+	struct vt_device_use highest = vt_device_use_highest(db);
 	char events[VT_UNITS_MAX], lost[VT_UNITS_MAX], bytes[VT_UNITS_MAX];
 	char *word;
 
 	fprintf(stderr, "vtrace: %s events, %s lost; ",
 		vt_units_count(events, sizeof(events), nr_events),
 		vt_units_count(lost, sizeof(lost), nr_lost));
-	if (peak > 0)
-		fprintf(stderr, "peak %s on cuda:%lld; ",
-			vt_units_bytes(bytes, sizeof(bytes), (uint64_t)peak), (long long)device);
+	if (highest.peak_bytes)
+		fprintf(stderr, "peak %s on cuda:%d; ",
+			vt_units_bytes(bytes, sizeof(bytes), highest.peak_bytes), highest.device);
 	word = vt_shell_copy(path);
 	fprintf(stderr, "%s\nvtrace: next: vtrace report %s | vtrace html %s\n", word, word, word);
 	free(word);

@@ -9,6 +9,7 @@
 #include "analyzer/attribution/moments.h"
 #include "analyzer/base/util.h"
 #include "analyzer/diff/step_noise.h"
+#include "analyzer/model/samples.h"
 
 /* Of the allocator that cut segments into blocks on the device. */
 static uint64_t segment_of(const struct vt_analysis *analysis, int device)
@@ -30,15 +31,14 @@ static int read_device(struct vt_side *side, const struct vt_peak *peak,
 		       const struct vt_sides_options *options, struct vt_diag *diag)
 {
 	struct vt_analysis *analysis = &side->analysis;
-	const struct vt_device *row = vt_model_device(&analysis->model, peak->device);
 	struct vt_side_device *device = &side->devices[side->nr_devices++];
 	struct vt_changes_side live = { .analysis = analysis, .describe = &side->describe,
 					.device = peak->device };
 
 	device->device = peak->device;
-	device->peak_bytes = peak->used_bytes;
-	if (row && row->has_context)
-		device->peak_bytes += row->context_bytes;
+	device->peak_bytes =
+		vt_samples_process_used(&analysis->model, peak->device, peak->used_bytes,
+					vt_timeline_time(&analysis->timeline, peak->event));
 	device->most_allocated_bytes = peak->max_allocated_bytes;
 	if (vt_moments_resolve(&analysis->stages, options->when, peak->device, &device->event,
 			       diag))

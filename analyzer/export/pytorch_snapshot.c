@@ -146,13 +146,13 @@ static void put_out_of_memory(struct tracing *t, const struct vt_out_of_memory *
 			      uint64_t used_bytes)
 {
 	const struct vt_device *device = vt_model_device(t->timeline->model, oom->device);
-	struct vt_outside outside = vt_samples_at(t->timeline->model, oom->device, oom->time_ns);
 	uint64_t total = device ? device->total_bytes : 0;
 	const struct vt_caller caller = { .stream = oom->stream,
 					  .native_stack = oom->native_stack,
 					  .python_stack = oom->python_stack };
 
-	used_bytes += vt_samples_sum(&outside);
+	used_bytes =
+		vt_samples_device_used(t->timeline->model, oom->device, used_bytes, oom->time_ns);
 	begin_event(t, VT_SNAPSHOT_oom, oom->time_ns, &caller);
 	vt_snapshot_number(&t->p, VT_SNAPSHOT_device_free,
 			   total > used_bytes ? total - used_bytes : 0);

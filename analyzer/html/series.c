@@ -149,12 +149,12 @@ static void begin_bucket(struct playing *playing, uint32_t bucket)
 static void end_bucket(const struct vt_series *series, struct playing *playing, uint32_t bucket)
 {
 	struct vt_series_device *device = playing->device;
-	struct vt_outside outside = vt_samples_at(&series->analysis->model, device->device->id,
-						  series->end_ns[bucket]);
 
 	if (playing->is_pending)
 		copy_top(playing, bucket);
-	device->used[bucket] = playing->highest_used + vt_samples_sum(&outside);
+	device->used[bucket] =
+		vt_samples_device_used(&series->analysis->model, device->device->id,
+				       playing->highest_used, series->end_ns[bucket]);
 	device->reserved[bucket] = playing->highest_reserved;
 }
 
@@ -164,16 +164,14 @@ static void keep(struct playing *playing, const struct vt_series *series,
 {
 	struct vt_series_device *device = playing->device;
 	struct vt_series_window *window = vt_series_windows_at(&device->windows, row->event);
-	struct vt_outside outside;
 
 	if (!window)
 		return;
 	if (!window->before) {
-		outside = vt_samples_at(&series->analysis->model, device->device->id, row->time_ns);
 		window->before = vt_xcalloc(device->nr_columns + 2u, sizeof(*window->before));
 		memcpy(window->before, playing->now, device->nr_columns * sizeof(*playing->now));
-		window->before[device->nr_columns] =
-			playing->used + vt_samples_sum(&outside);
+		window->before[device->nr_columns] = vt_samples_device_used(
+			&series->analysis->model, device->device->id, playing->used, row->time_ns);
 		window->before[device->nr_columns + 1] = playing->reserved;
 	}
 	vt_series_windows_add(&device->windows, window, row);

@@ -40,6 +40,7 @@ struct collect {
 	struct vt_db *db;
 	struct vt_device_samples *samples; /* NULL: the program cannot be looked at */
 	unsigned int pause_ms;
+	int has_peak; /* published, of a program that ends */
 	int is_dead; /* seen before the journal was read: what we then read is all */
 };
 
@@ -52,9 +53,35 @@ static void publish(struct collect *c)
 	vt_journal_file_recycle(&c->journal, progress.imported_slots);
 }
 
+/* Its exit handlers run: it gives its memory back, and waits for us. */
+static int is_exiting(struct collect *c)
+{
+	const struct vt_journal_header *header = vt_journal_file_header(&c->journal);
+
+	return __atomic_load_n(&header->state, __ATOMIC_ACQUIRE) == VT_JOURNAL_EXITING;
+}
+
+/* When everything is imported, and once: threads of a program that ends may go on allocating. */
+static void publish_peak(struct collect *c, uint64_t nr_slots)
+{
+	struct vt_import_progress progress;
+	uint64_t bytes = 0;
+	int32_t device = 0;
+
+	vt_import_get_progress(c->import, &progress);
+	if (c->has_peak || progress.imported_slots < nr_slots)
+		return;
+	c->has_peak = 1;
+	if (c->options->highest_use)
+		c->options->highest_use(c->db, &bytes, &device);
+	vt_journal_file_publish_peak(&c->journal, progress.imported_slots, bytes, device);
+}
+
 /* Imports one batch.  Returns the slots read, 0 at the end of what is there, -1 on failure. */
 static int64_t take_batch(struct collect *c, struct vt_diag *diag)
 {
+	/* First: what is read then has all that was there when the exit handlers began. */
+	int is_ending = is_exiting(c);
 	uint64_t nr_slots;
 	const void *slots = vt_journal_file_slots(&c->journal, &nr_slots);
 	const struct vt_journal_header *header = vt_journal_file_header(&c->journal);
@@ -68,6 +95,8 @@ static int64_t take_batch(struct collect *c, struct vt_diag *diag)
 				diag);
 	if (taken > 0)
 		publish(c);
+	if (is_ending && taken >= 0)
+		publish_peak(c, nr_slots);
 	if (c->options->progress) {
 		struct vt_import_progress progress;
 
@@ -75,14 +104,6 @@ static int64_t take_batch(struct collect *c, struct vt_diag *diag)
 		c->options->progress(c->options->context, progress.imported_slots, nr_slots);
 	}
 	return taken;
-}
-
-/* Its exit handlers run: it gives its memory back, and waits for us. */
-static int is_exiting(struct collect *c)
-{
-	const struct vt_journal_header *header = vt_journal_file_header(&c->journal);
-
-	return __atomic_load_n(&header->state, __ATOMIC_RELAXED) == VT_JOURNAL_EXITING;
 }
 
 /*

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "analyzer/base/diag.h"
+#include "analyzer/database/db.h"
 
 enum vt_collect_result {
 	VT_COLLECT_DONE = 0,    /* the database is finished, the journal gone or, if cut, kept */
@@ -33,6 +34,11 @@ struct vt_collect_options {
 	int is_writer_dead; /* the user says so: believed where it cannot be known */
 	/* Called once the journal is held, and its header says by whom; may be NULL. */
 	void (*taken_up)(void);
+	/*
+	 * Called once, when everything of a program that ends was imported: the highest use of a
+	 * device, for the line that the program then prints; may be NULL.
+	 */
+	void (*highest_use)(struct vt_db *db, uint64_t *bytes, int32_t *device);
 	/* Called now and then with the share that is done; may be NULL. */
 	void (*progress)(void *context, uint64_t slots_done, uint64_t slots_all);
 	void *context;

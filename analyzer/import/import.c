@@ -428,26 +428,8 @@ int vt_import_has_room(struct vt_import *im)
 	return !vt_db_empty_log(im->db);
 }
 
-/* Device use beyond what was recorded; 0 while there was no sample. */
-static uint64_t context_of(const struct vt_import *im, int32_t device)
-{
-	struct vt_stmt *stmt = vt_db_prepare(
-		im->db, "SELECT ifnull(context_bytes, 0) FROM device WHERE id = ?");
-	uint64_t context_bytes;
-
-	vt_stmt_bind_int(stmt, 1, device);
-	context_bytes = vt_stmt_step(stmt) > 0 ? (uint64_t)vt_stmt_int(stmt, 0) : 0;
-	vt_stmt_free(stmt);
-	return context_bytes;
-}
-
 void vt_import_get_progress(const struct vt_import *im, struct vt_import_progress *progress)
 {
-	const struct vt_peak_device *highest = vt_peak_highest(&im->peak);
-
 	progress->imported_slots = im->reader.slot;
 	progress->event_count = im->nr_events;
-	progress->peak_bytes =
-		highest ? highest->run.used_bytes + context_of(im, highest->id) : 0;
-	progress->peak_device = highest ? highest->id : 0;
 }

@@ -24,8 +24,6 @@ struct vt_import;
 struct vt_import_progress {
 	uint64_t imported_slots;
 	uint64_t event_count;
-	uint64_t peak_bytes; /* device use as a report gives it: with the context */
-	int32_t peak_device;
 };
 
 /*

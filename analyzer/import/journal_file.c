@@ -324,10 +324,21 @@ void vt_journal_file_publish(struct vt_journal_file *file,
 	if (file->is_elsewhere || file->missing_slots)
 		return;
 	__atomic_store_n(&header->event_count, progress->event_count, __ATOMIC_RELAXED);
-	__atomic_store_n(&header->peak_bytes, progress->peak_bytes, __ATOMIC_RELAXED);
-	__atomic_store_n(&header->peak_device, progress->peak_device, __ATOMIC_RELAXED);
 	/* Last, with release: who sees this count sees the figures that belong to it. */
 	__atomic_store_n(&header->imported_slots, progress->imported_slots, __ATOMIC_RELEASE);
+	write_own_part(file);
+}
+
+void vt_journal_file_publish_peak(struct vt_journal_file *file, uint64_t slots, uint64_t bytes,
+				  int32_t device)
+{
+	struct vt_journal_header *header = vt_journal_file_header(file);
+
+	if (file->is_elsewhere || file->missing_slots)
+		return;
+	__atomic_store_n(&header->peak_bytes, bytes, __ATOMIC_RELAXED);
+	__atomic_store_n(&header->peak_device, device, __ATOMIC_RELAXED);
+	__atomic_store_n(&header->peak_slots, slots, __ATOMIC_RELEASE);
 	write_own_part(file);
 }
 

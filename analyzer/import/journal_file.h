@@ -70,6 +70,9 @@ const void *vt_journal_file_slots(struct vt_journal_file *file, uint64_t *nr_slo
  */
 void vt_journal_file_publish(struct vt_journal_file *file,
 			     const struct vt_import_progress *progress);
+/* The highest use of a device, of a program that ends and of the slots below `slots`. */
+void vt_journal_file_publish_peak(struct vt_journal_file *file, uint64_t slots, uint64_t bytes,
+				  int32_t device);
 /* Gives whole chunks below `slot` back.  Files that were cut, or cannot have holes, keep them. */
 void vt_journal_file_recycle(struct vt_journal_file *file, uint64_t slot);
 /* Deletes the file: only after everything in it is in the database for good. */

@@ -119,19 +119,6 @@ uint64_t vt_peak_used(struct vt_peak_totals *peak, int32_t device)
 	return used_of(vt_peak_device_at(peak, device));
 }
 
-const struct vt_peak_device *vt_peak_highest(const struct vt_peak_totals *peak)
-{
-	const struct vt_peak_device *highest = NULL;
-
-	for (size_t i = 0; i < peak->devices.len; i++) {
-		const struct vt_peak_device *d = &peak->devices.items[i];
-
-		if (d->run.event && (!highest || d->run.used_bytes > highest->run.used_bytes))
-			highest = d;
-	}
-	return highest;
-}
-
 static int save_device(const struct vt_peak_device *d, struct vt_db *db)
 {
 	struct vt_stmt *stmt =

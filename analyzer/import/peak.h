@@ -55,8 +55,6 @@ void vt_peak_begin_period(struct vt_peak_totals *peak, uint64_t event);
 /* Bytes held from the driver on that device now. */
 uint64_t vt_peak_used(struct vt_peak_totals *peak, int32_t device);
 struct vt_peak_device *vt_peak_device_at(struct vt_peak_totals *peak, int32_t device);
-/* The device with the highest peak; NULL while there is none. */
-const struct vt_peak_device *vt_peak_highest(const struct vt_peak_totals *peak);
 
 /*
  * Writes what changed to the peak table; reads it back.  The totals come from the open allocations.

@@ -49,10 +49,11 @@ static int64_t value_of_used(const struct vt_rank *rank)
 	return rank->used_now_bytes - value_of_others(rank);
 }
 
-/* What the driver rounds up is in what is used now, and not in the recorded peak. */
+/* The peak is where most was recorded: with a context that grew since, now may be higher. */
 static int64_t value_of_peak(const struct vt_rank *rank)
 {
-	return rank->peak_bytes > rank->used_now_bytes ? rank->peak_bytes : rank->used_now_bytes;
+	return rank->device_peak_bytes > rank->used_now_bytes ? rank->device_peak_bytes
+							      : rank->used_now_bytes;
 }
 
 static int64_t is_running(const struct vt_rank *rank)

@@ -16,19 +16,28 @@
 #include "analyzer/base/parallel.h"
 #include "analyzer/base/util.h"
 #include "analyzer/model/caller_table.h"
+#include "common/kinds.h"
 
 /* A second connection costs a millisecond, a row about one thousandth of that. */
 #define IDS_PER_PART 100000
 #define MAX_PARTS     4
 
-static const char allocation_sql[] =
-	"SELECT id, made, address, size_bytes, requested_bytes, time_ns, node_sequence,"
-	" forward_sequence, freed, id + lived_events, time_ns + lived_ns, freed_node_sequence"
-	" FROM allocation_row WHERE id > ? AND id <= ? ORDER BY id";
+#define ALLOCATION_SQL(choice)                                                                     \
+	"SELECT id, made, address, size_bytes, requested_bytes, time_ns, node_sequence,"           \
+	" forward_sequence, freed, id + lived_events, time_ns + lived_ns, freed_node_sequence"     \
+	" FROM allocation_row WHERE id > ? AND id <= ?" choice " ORDER BY id"
+
+_Static_assert(VT_KIND_BLOCK == 1, "the number below");
+static const char *const allocation_sql[] = {
+	[VT_ALLOCATIONS_ALL] = ALLOCATION_SQL(""),
+	[VT_ALLOCATIONS_DRIVER] =
+		ALLOCATION_SQL(" AND made IN (SELECT id FROM allocation_made WHERE kind <> 1)"),
+};
 
 /* Rows with ids in (after, upto]. */
 struct part {
 	struct vt_db *db;
+	enum vt_allocation_choice choice;
 	int64_t after;
 	int64_t upto;
 	int64_t start_time_ns;
@@ -95,7 +104,7 @@ static void take(struct part *part, struct vt_stmt *stmt)
 static void read_part(void *context, size_t number)
 {
 	struct part *part = (struct part *)context + number;
-	struct vt_stmt *stmt = vt_db_prepare(part->db, allocation_sql);
+	struct vt_stmt *stmt = vt_db_prepare(part->db, allocation_sql[part->choice]);
 
 	vt_stmt_bind_int(stmt, 1, part->after);
 	vt_stmt_bind_int(stmt, 2, part->upto);
@@ -187,8 +196,9 @@ static int join(struct vt_allocation_rows *rows, struct part *parts, unsigned nr
 	return rc ? -1 : 0;
 }
 
-int vt_allocation_rows_load(struct vt_db *db, int64_t start_time_ns,
-			    struct vt_allocation_rows *rows, struct vt_diag *diag)
+int vt_allocation_rows_load(struct vt_db *db, enum vt_allocation_choice choice,
+			    int64_t start_time_ns, struct vt_allocation_rows *rows,
+			    struct vt_diag *diag)
 {
 	struct part parts[MAX_PARTS] = { 0 };
 	struct vt_caller_table made = { 0 }, freed = { 0 };
@@ -201,6 +211,7 @@ int vt_allocation_rows_load(struct vt_db *db, int64_t start_time_ns,
 	if (!rc) {
 		nr = divide(db, start_time_ns, parts);
 		for (unsigned i = 0; i < nr; i++) {
+			parts[i].choice = choice;
 			parts[i].made = &made;
 			parts[i].freed = &freed;
 		}

@@ -73,11 +73,17 @@ struct vt_allocation_rows {
 	struct vt_interned commons;       /* of the rows; vt_interned_release() */
 };
 
+enum vt_allocation_choice {
+	VT_ALLOCATIONS_ALL,
+	VT_ALLOCATIONS_DRIVER, /* without a framework's blocks */
+};
+
 /*
- * All rows, by event, with times since `start_time_ns`, inside the transaction that is open in
+ * The rows, by event, with times since `start_time_ns`, inside the transaction that is open in
  * `db`.  What is in `rows` is the caller's in both cases.  Returns 0, or -1 with `diag` filled.
  */
-int vt_allocation_rows_load(struct vt_db *db, int64_t start_time_ns,
-			    struct vt_allocation_rows *rows, struct vt_diag *diag);
+int vt_allocation_rows_load(struct vt_db *db, enum vt_allocation_choice choice,
+			    int64_t start_time_ns, struct vt_allocation_rows *rows,
+			    struct vt_diag *diag);
 
 #endif

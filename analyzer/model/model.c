@@ -202,16 +202,18 @@ struct table {
 	}
 
 static const struct table tables[] = {
+	/* What is known of devices. */
+	TABLE("device", device, devices, nr_devices),
+	TABLE("peak", peak, peaks, nr_peaks),
+	TABLE("device_sample", sample, samples, nr_samples),
+	TABLE("event", info, infos, nr_infos),
+#define NR_DEVICE_TABLES 4
 	TABLE("event", event, events, nr_events),
 	TABLE("mark", mark, marks, nr_marks),
 	TABLE("out_of_memory", oom, ooms, nr_ooms),
-	TABLE("device", device, devices, nr_devices),
-	TABLE("peak", peak, peaks, nr_peaks),
 	TABLE("probe", probe, probes, nr_probes),
 	TABLE("tensor", tensor, tensors, nr_tensors),
 	TABLE("torch_module", module, modules, nr_modules),
-	TABLE("device_sample", sample, samples, nr_samples),
-	TABLE("event", info, infos, nr_infos),
 };
 
 static int load_table(struct vt_model *model, const struct table *t, struct vt_diag *diag)
@@ -277,10 +279,11 @@ static void name_unknown_devices(struct vt_model *model)
 	}
 }
 
-static int load_allocations(struct vt_model *model, struct vt_diag *diag)
+static int load_allocations(struct vt_model *model, enum vt_allocation_choice choice,
+			    struct vt_diag *diag)
 {
 	struct vt_allocation_rows rows;
-	int rc = vt_allocation_rows_load(model->db, model->start_time_ns, &rows, diag);
+	int rc = vt_allocation_rows_load(model->db, choice, model->start_time_ns, &rows, diag);
 
 	model->allocations = rows.items;
 	model->nr_allocations = rows.nr;
@@ -288,6 +291,22 @@ static int load_allocations(struct vt_model *model, struct vt_diag *diag)
 	model->callers = rows.callers;
 	model->commons = rows.commons;
 	return rc;
+}
+
+static int load_tables(struct vt_model *model, size_t nr, struct vt_diag *diag)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (load_table(model, &tables[i], diag))
+			return -1;
+	return 0;
+}
+
+static int load_device_use(struct vt_model *model, struct vt_diag *diag)
+{
+	return load_tables(model, NR_DEVICE_TABLES, diag) ||
+			       load_allocations(model, VT_ALLOCATIONS_DRIVER, diag)
+		       ? -1
+		       : 0;
 }
 
 static int load_all(struct vt_model *model, struct vt_diag *diag)
@@ -301,10 +320,8 @@ static int load_all(struct vt_model *model, struct vt_diag *diag)
 
 		frame->self_type = vt_string_table_first(&model->strings, frame->self_type);
 	}
-	for (size_t i = 0; i < VT_ARRAY_SIZE(tables); i++)
-		if (load_table(model, &tables[i], diag))
-			return -1;
-	if (load_allocations(model, diag))
+	if (load_tables(model, VT_ARRAY_SIZE(tables), diag) ||
+	    load_allocations(model, VT_ALLOCATIONS_ALL, diag))
 		return -1;
 	if (vt_operator_calls_load(&model->calls, model->db, &model->strings, model->allocations,
 				   model->nr_allocations, diag))
@@ -316,7 +333,8 @@ static int load_all(struct vt_model *model, struct vt_diag *diag)
 	return vt_generated_lines_apply(&model->frames, model->db, diag);
 }
 
-int vt_model_load(struct vt_model *model, struct vt_db *db, struct vt_diag *diag)
+static int load(struct vt_model *model, struct vt_db *db,
+		int (*load_part)(struct vt_model *, struct vt_diag *), struct vt_diag *diag)
 {
 	int rc;
 
@@ -335,7 +353,7 @@ int vt_model_load(struct vt_model *model, struct vt_db *db, struct vt_diag *diag
 			" (SELECT min(id) FROM allocation_row) UNION ALL SELECT time_ns FROM event"
 			" WHERE id = (SELECT min(id) FROM event))",
 			0);
-	rc = load_all(model, diag);
+	rc = load_part(model, diag);
 	if (!rc && vt_folded_load(&model->folded, db)) {
 		vt_db_diag(db, diag);
 		rc = -1;
@@ -346,6 +364,16 @@ int vt_model_load(struct vt_model *model, struct vt_db *db, struct vt_diag *diag
 	find_last_event(model);
 	name_unknown_devices(model);
 	return 0;
+}
+
+int vt_model_load(struct vt_model *model, struct vt_db *db, struct vt_diag *diag)
+{
+	return load(model, db, load_all, diag);
+}
+
+int vt_model_load_device_use(struct vt_model *model, struct vt_db *db, struct vt_diag *diag)
+{
+	return load(model, db, load_device_use, diag);
 }
 
 void vt_model_release(struct vt_model *model)

@@ -220,6 +220,8 @@ struct vt_model {
 
 /* Returns 0, or -1 with `diag` filled; vt_model_release is to be called in both cases. */
 int vt_model_load(struct vt_model *model, struct vt_db *db, struct vt_diag *diag);
+/* The same of devices, samples and what the driver gave only: samples.h asks for no more. */
+int vt_model_load_device_use(struct vt_model *model, struct vt_db *db, struct vt_diag *diag);
 void vt_model_release(struct vt_model *model);
 
 /* When an allocation of the model was made, and freed if it was; since the recording's start. */

@@ -65,6 +65,11 @@ static void list_changes(const struct vt_model *model, int device, struct change
 	vt_vector_sort(changes, compare_changes);
 }
 
+static uint64_t less(uint64_t bytes, uint64_t by)
+{
+	return bytes > by ? bytes - by : 0;
+}
+
 static int64_t rounding_of(int64_t taken_bytes)
 {
 	return taken_bytes > 0 && taken_bytes < PAGE_BYTES ? PAGE_BYTES - taken_bytes : 0;
@@ -178,8 +183,8 @@ static void forget_rounding(struct vt_model *model, int device, struct roundings
 			model->infos[i].rounding_bytes = 0;
 }
 
-static void compare_infos(struct vt_model *model, int device, const struct changes *changes,
-			  struct roundings *roundings)
+static void compare_infos(struct vt_model *model, struct vt_device *device,
+			  const struct changes *changes, struct roundings *roundings)
 {
 	const struct vt_memory_info *first = NULL;
 	struct held held = { .changes = changes };
@@ -188,9 +193,9 @@ static void compare_infos(struct vt_model *model, int device, const struct chang
 	for (uint32_t i = 0; i < model->nr_infos; i++) {
 		struct vt_memory_info *info = &model->infos[i];
 
-		if (info->device != device)
+		if (info->device != device->id)
 			continue;
-		play_to(&held, info->time_ns, device, roundings);
+		play_to(&held, info->time_ns, device->id, roundings);
 		info->since_ns =
 			held.nr_done ? changes->items[held.nr_done - 1].time_ns : INT64_MIN;
 		info->recorded_bytes = held_bytes(&held);
@@ -198,9 +203,12 @@ static void compare_infos(struct vt_model *model, int device, const struct chang
 		if (!first && says_more(info))
 			first = info;
 	}
-	play_to(&held, INT64_MAX, device, roundings);
+	play_to(&held, INT64_MAX, device->id, roundings);
 	if (!first || first->used_bytes - first->recorded_bytes < first->rounding_bytes)
-		forget_rounding(model, device, roundings, nr_before);
+		forget_rounding(model, device->id, roundings, nr_before);
+	/* It was measured after the first allocation, with the rest of its pages in it. */
+	else
+		device->context_bytes = less(device->context_bytes, first->rounding_bytes);
 	vt_map_release(&held.pages);
 }
 
@@ -209,11 +217,12 @@ void vt_samples_find(struct vt_model *model)
 	struct roundings roundings = { 0 };
 
 	for (uint32_t i = 0; model->nr_samples + model->nr_infos && i < model->nr_devices; i++) {
+		struct vt_device *device = &model->devices[i];
 		struct changes changes = { 0 };
 
-		list_changes(model, model->devices[i].id, &changes);
-		compare_samples(model, model->devices[i].id, &changes);
-		compare_infos(model, model->devices[i].id, &changes, &roundings);
+		list_changes(model, device->id, &changes);
+		compare_samples(model, device->id, &changes);
+		compare_infos(model, device, &changes, &roundings);
 		vt_vector_release(&changes);
 	}
 	model->roundings = roundings.items;
@@ -252,35 +261,31 @@ static int is_of(const struct vt_device_sample *sample, int device, int is_conte
 	       (!is_context || tells_context(sample));
 }
 
-/* S2, among those that know the process, and with `is_context` that show the context. */
-static const struct vt_device_sample *find(const struct vt_model *model, int device,
-					   int64_t time_ns, int is_context)
+/* Index of the first sample after that moment. */
+static uint32_t after(const struct vt_model *model, int64_t time_ns)
 {
-	const struct vt_device_sample *best = NULL;
-
-	for (uint32_t i = 0; i < model->nr_samples; i++) {
-		const struct vt_device_sample *sample = &model->samples[i];
-
-		if (!is_of(sample, device, is_context))
-			continue;
-		if (best && sample->time_ns > time_ns)
-			break;
-		best = sample;
-	}
-	return best;
+	return (uint32_t)vt_search_first(i, model->nr_samples,
+					 model->samples[i].time_ns <= time_ns);
 }
 
 /* The first of these samples after that moment. */
 static const struct vt_device_sample *find_next(const struct vt_model *model, int device,
 						int64_t time_ns, int is_context)
 {
-	uint32_t at = (uint32_t)vt_search_first(i, model->nr_samples,
-						model->samples[i].time_ns <= time_ns);
-
-	for (; at < model->nr_samples; at++)
-		if (is_of(&model->samples[at], device, is_context))
-			return &model->samples[at];
+	for (uint32_t i = after(model, time_ns); i < model->nr_samples; i++)
+		if (is_of(&model->samples[i], device, is_context))
+			return &model->samples[i];
 	return NULL;
+}
+
+/* S2, among those that know the process, and with `is_context` that show the context. */
+static const struct vt_device_sample *find(const struct vt_model *model, int device,
+					   int64_t time_ns, int is_context)
+{
+	for (uint32_t i = after(model, time_ns); i > 0; i--)
+		if (is_of(&model->samples[i - 1], device, is_context))
+			return &model->samples[i - 1];
+	return find_next(model, device, time_ns, is_context);
 }
 
 static int is_word(const struct vt_memory_info *info, int device)
@@ -306,27 +311,20 @@ static const struct vt_memory_info *find_info(const struct vt_model *model, int 
 	return NULL;
 }
 
-static uint64_t less(uint64_t bytes, uint64_t by)
-{
-	return bytes > by ? bytes - by : 0;
-}
-
 static uint64_t context_of(const struct vt_model *model, const struct vt_device_sample *sample)
 {
 	return less(sample->process_used_bytes - sample->recorded_bytes,
 		    rounding_at(model, sample->device, sample->time_ns));
 }
 
-/* As it was measured after the first allocation, which has its pages' rest in it. */
 static void add_first_context(const struct vt_model *model, int device, struct vt_outside *outside)
 {
 	const struct vt_device *known = vt_model_device(model, device);
-	const struct vt_memory_info *first = find_info(model, device, INT64_MIN);
 
 	if (!known || !known->has_context)
 		return;
 	outside->has_context = 1;
-	outside->context_bytes = less(known->context_bytes, first ? first->rounding_bytes : 0);
+	outside->context_bytes = known->context_bytes;
 }
 
 static uint64_t others_of(const struct vt_device_sample *sample)
@@ -393,6 +391,22 @@ uint64_t vt_samples_sum(const struct vt_outside *outside)
 {
 	return outside->context_bytes + outside->other_bytes + outside->rounding_bytes +
 	       (uint64_t)outside->difference_bytes;
+}
+
+uint64_t vt_samples_device_used(const struct vt_model *model, int device, uint64_t recorded_bytes,
+				int64_t time_ns)
+{
+	struct vt_outside outside = vt_samples_at(model, device, time_ns);
+
+	return recorded_bytes + vt_samples_sum(&outside);
+}
+
+uint64_t vt_samples_process_used(const struct vt_model *model, int device, uint64_t recorded_bytes,
+				 int64_t time_ns)
+{
+	struct vt_outside outside = vt_samples_at(model, device, time_ns);
+
+	return recorded_bytes + vt_samples_sum(&outside) - outside.other_bytes;
 }
 
 #define ANY_WITHIN(items, nr)                                                                      \

@@ -31,12 +31,23 @@ struct vt_outside {
 	uint8_t has_other; /* other processes are distinguished from the context */
 };
 
-/* Fills in what the samples are compared with. */
+/*
+ * Fills in what the samples are compared with, and takes from the devices' contexts what is the
+ * driver's rounding.
+ */
 void vt_samples_find(struct vt_model *model);
 
 struct vt_outside vt_samples_at(const struct vt_model *model, int device, int64_t time_ns);
 /* All of it. */
 uint64_t vt_samples_sum(const struct vt_outside *outside);
+/*
+ * What is in use at that time, with `recorded_bytes` held from the driver: of the device, and of it
+ * by the process.  Every command says these figures.
+ */
+uint64_t vt_samples_device_used(const struct vt_model *model, int device, uint64_t recorded_bytes,
+				int64_t time_ns);
+uint64_t vt_samples_process_used(const struct vt_model *model, int device, uint64_t recorded_bytes,
+				 int64_t time_ns);
 /* Whether something of it may be another at the second time, the later one, than at the first. */
 int vt_samples_is_other(const struct vt_model *model, int64_t first_ns, int64_t second_ns);
 /* The first and the last that is known of the whole run; returns 0 where there is nothing. */

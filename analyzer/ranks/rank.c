@@ -46,25 +46,27 @@ static void read_run(struct vt_rank *rank, struct vt_analysis *analysis)
 	rank->ended = vt_printable_make(vt_report_ended(analysis));
 }
 
-static uint64_t peak_of(const struct vt_model *model, const struct vt_device *device)
+static uint64_t peak_of(const struct vt_analysis *analysis, const struct vt_device *device)
 {
-	const struct vt_peak *peak = vt_model_peak(model, device->id);
+	const struct vt_peak *peak = vt_model_peak(&analysis->model, device->id);
 
-	if (!peak)
-		return 0;
-	return peak->used_bytes + (device->has_context ? device->context_bytes : 0);
+	return peak ? vt_samples_process_used(&analysis->model, device->id, peak->used_bytes,
+					      vt_timeline_time(&analysis->timeline, peak->event))
+		    : 0;
 }
 
 /* A rank has one device; memory on another one, by mistake or for peers, is only counted. */
-static const struct vt_device *choose_device(struct vt_rank *rank, const struct vt_model *model)
+static const struct vt_device *choose_device(struct vt_rank *rank,
+					     const struct vt_analysis *analysis)
 {
+	const struct vt_model *model = &analysis->model;
 	const struct vt_device *chosen = NULL;
 
 	for (uint32_t i = 0; i < model->nr_devices; i++) {
 		if (!vt_model_peak(model, model->devices[i].id))
 			continue;
 		rank->nr_devices++;
-		if (!chosen || peak_of(model, &model->devices[i]) > peak_of(model, chosen))
+		if (!chosen || peak_of(analysis, &model->devices[i]) > peak_of(analysis, chosen))
 			chosen = &model->devices[i];
 	}
 	return chosen;
@@ -125,15 +127,14 @@ static int read_device(struct vt_rank *rank, struct vt_analysis *analysis,
 		       struct vt_diag *diag)
 {
 	const struct vt_peak *peak = vt_model_peak(&analysis->model, device->id);
-	struct vt_outside outside;
 
 	rank->device = device->id;
 	rank->device_name = vt_xstrdup(device->name);
 	rank->device_bytes = (int64_t)device->total_bytes;
-	rank->peak_bytes = (int64_t)peak_of(&analysis->model, device);
+	rank->peak_bytes = (int64_t)peak_of(analysis, device);
 	rank->peak_time_ns = vt_timeline_time(&analysis->timeline, peak->event);
-	outside = vt_samples_at(&analysis->model, device->id, rank->peak_time_ns);
-	rank->peak_bytes += (int64_t)outside.rounding_bytes + outside.difference_bytes;
+	rank->device_peak_bytes = (int64_t)vt_samples_device_used(
+		&analysis->model, device->id, peak->used_bytes, rank->peak_time_ns);
 	rank->allocated_bytes = (int64_t)peak->max_allocated_bytes;
 	if (vt_moments_resolve(&analysis->stages, options->when, device->id, &rank->event, diag))
 		return -1;
@@ -156,7 +157,7 @@ static int read_analysis(struct vt_rank *rank, struct vt_analysis *analysis,
 	const struct vt_device *device;
 
 	read_run(rank, analysis);
-	device = choose_device(rank, &analysis->model);
+	device = choose_device(rank, analysis);
 	return device ? read_device(rank, analysis, device, options, diag) : 0;
 }
 

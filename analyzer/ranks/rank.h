@@ -28,9 +28,9 @@ struct vt_rank_owner {
  * them.  Times are CLOCK_MONOTONIC of the rank's host, but start_realtime_ns.
  */
 #define VT_RANK_NUMBERS(X)                                                                         \
-	X(number)	     /* the rank; VT_RANK_NONE: no launcher set it */                      \
-	X(world_size)	     /* 0: not known */                                                    \
-	X(local_rank)	     /* VT_RANK_NONE: not known */                                         \
+	X(number)     /* the rank; VT_RANK_NONE: no launcher set it */                             \
+	X(world_size) /* 0: not known */                                                           \
+	X(local_rank) /* VT_RANK_NONE: not known */                                                \
 	X(pid)                                                                                     \
 	X(start_time_ns)                                                                           \
 	X(start_realtime_ns)                                                                       \
@@ -39,19 +39,20 @@ struct vt_rank_owner {
 	X(lost)                                                                                    \
 	X(missing_slots)     /* of its journal, which was cut */                                   \
 	X(out_of_memory)     /* requests that failed */                                            \
-	X(device)	     /* the one it uses most; VT_RANK_NONE: none */                        \
-	X(nr_devices)	     /* on which it allocated */                                           \
-	X(device_bytes)	     /* that the device has */                                             \
-	X(peak_bytes)	     /* highest device use, with the context */                            \
-	X(peak_time_ns)	     /* since its start */                                                 \
+	X(device)            /* the one it uses most; VT_RANK_NONE: none */                        \
+	X(nr_devices)        /* on which it allocated */                                           \
+	X(device_bytes)      /* that the device has */                                             \
+	X(peak_bytes)        /* the most that the process used, with its context */                \
+	X(peak_time_ns)      /* since its start */                                                 \
+	X(device_peak_bytes) /* at that moment, with other processes */                            \
 	X(allocated_bytes)   /* the most that were in blocks */                                    \
-	X(event)	     /* the moment that its owners are of */                               \
+	X(event)             /* the moment that its owners are of */                               \
 	X(used_now_bytes)    /* at that moment, as the next two; with the context */               \
 	X(reserved_now_bytes)                                                                      \
-	X(owned_now_bytes)   /* in blocks, and what no allocator cut into blocks */                \
-	X(steps)	     /* training steps that ended */                                       \
+	X(owned_now_bytes) /* in blocks, and what no allocator cut into blocks */                  \
+	X(steps)           /* training steps that ended */                                         \
 	X(has_growth)                                                                              \
-	X(growth_bytes)	     /* that stay allocated per step */
+	X(growth_bytes) /* that stay allocated per step */
 #define VT_RANK_TEXTS(X)                                                                           \
 	X(host)                                                                                    \
 	X(job)		     /* equal for processes of one start; NULL: not known */               \

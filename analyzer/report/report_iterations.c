@@ -5,6 +5,7 @@
 
 #include "analyzer/base/map.h"
 #include "analyzer/base/util.h"
+#include "analyzer/model/samples.h"
 
 struct gathering {
 	struct vt_report_iterations *out;
@@ -18,18 +19,17 @@ static uint32_t device_index(const struct gathering *g, const struct vt_device *
 	return (uint32_t)(device - g->analysis->model.devices);
 }
 
-static uint64_t context_of(const struct vt_device *device)
+static void add_totals(const struct gathering *g, struct vt_report_iteration *iteration,
+		       const struct vt_range_totals *totals, const struct vt_device *device)
 {
-	return device->has_context ? device->context_bytes : 0;
-}
+	uint64_t used_bytes = vt_samples_device_used(
+		&g->analysis->model, device->id, totals->peak_used_bytes,
+		vt_timeline_time(&g->analysis->timeline, totals->peak_event));
 
-static void add_totals(struct vt_report_iteration *iteration, const struct vt_range_totals *totals,
-		       uint64_t context)
-{
 	if (totals->peak_allocated_bytes > iteration->peak_bytes)
 		iteration->peak_bytes = totals->peak_allocated_bytes;
-	if (totals->peak_used_bytes + context > iteration->peak_device_bytes)
-		iteration->peak_device_bytes = totals->peak_used_bytes + context;
+	if (used_bytes > iteration->peak_device_bytes)
+		iteration->peak_device_bytes = used_bytes;
 	iteration->end_bytes = totals->end_allocated_bytes;
 }
 
@@ -47,8 +47,8 @@ static struct vt_report_iteration turn_of_spans(const struct gathering *g,
 
 	for (uint32_t i = first; i <= last; i++)
 		if (vt_report_iterations_is_trained_in(stages->spans[i].stage))
-			add_totals(&iteration, vt_stages_totals(stages, i, device_index(g, device)),
-				   context_of(device));
+			add_totals(g, &iteration,
+				   vt_stages_totals(stages, i, device_index(g, device)), device);
 	return iteration;
 }
 
@@ -236,8 +236,7 @@ static void gather_calls(const struct gathering *g, const struct vt_range_totals
 
 			if (!is_counted(stages, pass))
 				continue;
-			add_totals(&iteration, &totals[at + device_index(g, device)],
-				   context_of(device));
+			add_totals(g, &iteration, &totals[at + device_index(g, device)], device);
 			add_iteration(group_of(g, pass, device->id, &known, groups), pass,
 				 &iteration);
 		}

@@ -5,6 +5,7 @@
 
 #include "analyzer/base/map.h"
 #include "analyzer/base/util.h"
+#include "analyzer/model/samples.h"
 
 /* More classes of modules than this are no phases of a program. */
 #define MODULES_MAX 8
@@ -38,10 +39,11 @@ static struct vt_report_stage make_row(const struct gathering *g,
 {
 	struct vt_attribution *attribution = &g->analysis->attribution;
 	struct vt_report_stage row = { .name = name, .device = device->id };
-	uint64_t context = device->has_context ? device->context_bytes : 0;
 
 	row.peak_bytes = totals->peak_allocated_bytes;
-	row.peak_device_bytes = totals->peak_used_bytes + context;
+	row.peak_device_bytes = vt_samples_device_used(
+		model_of(g), row.device, totals->peak_used_bytes,
+		vt_timeline_time(&g->analysis->timeline, totals->peak_event));
 	row.allocated_after_bytes = totals->end_allocated_bytes;
 	vt_books_init(&row.after, attribution, row.device, range->last_event);
 	if (range->first_event > 1)

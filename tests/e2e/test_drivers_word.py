@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: MIT
 """The ledger is closed against what the driver said; what nobody recorded is as much as the simulator's ledger says."""
 import json
+import re
 import sqlite3
+import subprocess
 
 import pytest
 
 from living import Program, until
-from recording import read_ledger, record_python, vtrace
+from recording import (BUILD, LIBRARY, PYTHON, SOURCE, TIMEOUT_S, WORKLOADS, clean_environment, complete, read_ledger,
+                       record_python, vtrace)
 
 MIB, MODULES = 1 << 20, 3
 SETTINGS = {
@@ -81,8 +84,7 @@ def test_two_processes_and_a_context_that_grows(tmp_path):
         until(lambda: last_sample(first) == (wanted["context"] + 6 * MIB, wanted["other"]))
         first.tell("alloc 1")
     finally:
-        for program in programs:
-            program.end("quit 0")
+        errors = [program.end("quit 0")[1] for program in programs]
     done = vtrace("report", "--json", first.directory / "run.db")
     peak = json.loads(done.stdout)["devices"][0]["peak"]
     taken = sum(max(line.used for line in read_ledger(tmp_path / name / "ledger").lines)
@@ -92,6 +94,60 @@ def test_two_processes_and_a_context_that_grows(tmp_path):
     assert peak["context_bytes"] == wanted["context"] and peak["other_processes_bytes"] == wanted["other"]
     assert peak["rounding_bytes"] == 4 * MIB and peak["difference_bytes"] == 0
     assert peak["device_used_bytes"] == wanted["context"] + wanted["other"] + 8 * MIB
+    said = uses_said_of(first.directory / "run.db")
+    assert {said[name] for name in ("report", "info", "metrics")} == {taken}
+    assert {said[name] for name in ("list", "diff", "check")} == {taken - wanted["other"]}
+    assert use_in_closing_line(errors[0]) == f"{taken / (1 << 30):.2f} GiB"
+
+
+def uses_said_of(database):
+    """By command: the highest use of the device."""
+    def answer(*command):
+        done = vtrace(*command, cwd=database.parent)
+        assert done.returncode == 0, done.stderr
+        return done.stdout if command[0] == "metrics" else json.loads(done.stdout)
+    (database.parent / "memory.toml").write_text('[total]\ndevice_used = "2 TiB"\n')
+    return {
+        "report": answer("report", "--json", database)["devices"][0]["peak"]["device_used_bytes"],
+        "info": answer("info", "--json", database)["devices"][0]["device_used_bytes"],
+        "list": answer("list", "--json", database)["recordings"][0]["device_used_bytes"],
+        "diff": answer("diff", "--json", database, database)["devices"][0]["device_used"]["new_bytes"],
+        "check": answer("check", "--json", database)["limits"][0]["figure"],
+        "metrics": int(re.search(r"^vtrace_peak_used_bytes\{.*\} (\d+)$", answer("metrics", database), re.M)[1]),
+    }
+
+
+def use_in_closing_line(errors):
+    return re.search(r"; peak (\S+ \S+) on cuda:0; ", errors)[1]
+
+
+@pytest.mark.parametrize("profile, setting", (("h100-80g", "alloc 300"), ("h100-80g,memory=2GiB", "alloc 757"),
+                                              ("h100-80g,module=8MiB", "load 3")))
+def test_every_command_says_the_same_highest_use(profile, setting, tmp_path):
+    """Of small allocations, whose pages are mostly empty; of a card that is full; of a context that grew."""
+    program = Program(tmp_path, profile)
+    program.tell("alloc 5")
+    program.tell(setting)
+    _, errors = program.end("alloc 1")
+    database = tmp_path / "run.db"
+    said = uses_said_of(database)
+    assert set(said.values()) == {said["report"]}, said
+    peak = json.loads(vtrace("report", "--json", database).stdout)["devices"][0]["peak"]
+    assert peak["rounding_bytes"] > 0
+    info = json.loads(vtrace("info", "--json", database).stdout)["devices"][0]
+    assert info["context_bytes"] == peak["context_bytes"]
+    assert use_in_closing_line(errors) == re.search(r"^PEAK +(\S+ \S+) of", vtrace("report", database).stdout, re.M)[1]
+
+
+def test_the_recorder_says_it_itself(tmp_path):
+    """Without `vtrace run`; the collector's sum is waited for."""
+    environment = clean_environment() | {"VTRACE_PRELOAD": str(LIBRARY), "VTRACE_OUTPUT": str(tmp_path / "run.db")}
+    done = subprocess.run([SOURCE / "tests" / "simulator" / "sim-run", BUILD, "h100-80g", PYTHON,
+                           WORKLOADS / "hold_memory.py"], cwd=tmp_path, env=environment, input="alloc 300\n",
+                          capture_output=True, text=True, timeout=TIMEOUT_S)
+    complete(tmp_path)
+    text = vtrace("report", tmp_path / "run.db").stdout
+    assert use_in_closing_line(done.stderr) == re.search(r"^PEAK +(\S+ \S+) of", text, re.M)[1] == "1.10 GiB"
 
 
 def last_sample(program):

@@ -107,7 +107,7 @@ def names(directory):
 
 
 def test_the_closing_line_of_a_killed_program_has_the_reports_peak(tmp_path):
-    """The program cannot say it, so we do, in the recorder's words: without what the driver's pages have beside it."""
+    """The program cannot say it, so we do, in the recorder's words."""
     said = [run(tmp_path, "--", PYTHON, HOLD, text="alloc 700\n" + end, name=name).stderr
             for end, name in (("kill 9\n", "killed.db"), ("", "normal.db"))]
     assert said[0].replace("killed", "normal") == said[1]
@@ -115,10 +115,7 @@ def test_the_closing_line_of_a_killed_program_has_the_reports_peak(tmp_path):
     match = re.match(r"vtrace: 7[0-9][0-9] events, 0 lost; peak ([0-9.]+ GiB) on cuda:0; killed\.db\n"
                      r"vtrace: next: vtrace report killed\.db \| vtrace html killed\.db\n$", said[0])
     assert match, said[0]
-    peak = json.loads(vtrace("report", "--json", tmp_path / "killed.db").stdout)["devices"][0]["peak"]
-    asked_for = peak["device_used_bytes"] - peak["rounding_bytes"] - peak["difference_bytes"]
-    # Both are rounded, and the context may have grown between.
-    assert float(match[1].split()[0]) == pytest.approx(asked_for / 2**30, abs=0.01)
+    assert f"\nPEAK  {match[1]} of " in vtrace("report", tmp_path / "killed.db").stdout
 
 
 @pytest.fixture

@@ -49,6 +49,7 @@ int main(int argc, char **argv)
 	       kill((pid_t)header->pid, 0) == 0)
 		usleep(1000);
 	header->peak_bytes = COLLECTOR_PEAK_BYTES;
+	header->peak_slots = header->head_slots;
 	header->peak_device = 1;
 	__atomic_store_n(&header->imported_slots, header->head_slots, __ATOMIC_RELEASE);
 	return 0;
