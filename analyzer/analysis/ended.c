@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/analysis/ended.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#include "analyzer/base/clock.h"
 
 #define NO_HANDLERS "without its exit handlers"
 
@@ -14,6 +17,20 @@ static int is_snapshot(const char *ended)
 int vt_ended_is_running(const char *ended)
 {
 	return !ended || !strcmp(ended, "running");
+}
+
+int64_t vt_ended_ran_ns(struct vt_db *db)
+{
+	/* While it runs, up to its last event. */
+	int64_t ran_ns = vt_db_run_get_int(db, "duration_ns", -1);
+	int64_t start_ns = vt_db_run_get_int(db, "start_realtime_ns", 0);
+	char *ended = vt_db_run_get(db, "ended");
+	int64_t now_ns = (int64_t)vt_clock_realtime_ns();
+
+	if (vt_ended_is_running(ended) && start_ns > 0 && now_ns - start_ns > ran_ns)
+		ran_ns = now_ns - start_ns;
+	free(ended);
+	return ran_ns;
 }
 
 int vt_ended_has_failed(const char *ended)

@@ -16,6 +16,11 @@ uint64_t vt_clock_ns(void)
 	return read_clock(CLOCK_MONOTONIC);
 }
 
+uint64_t vt_clock_realtime_ns(void)
+{
+	return read_clock(CLOCK_REALTIME);
+}
+
 uint64_t vt_clock_processor_ns(void)
 {
 	return read_clock(CLOCK_PROCESS_CPUTIME_ID);

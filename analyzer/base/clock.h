@@ -2,12 +2,12 @@
 #ifndef VT_ANALYZER_CLOCK_H
 #define VT_ANALYZER_CLOCK_H
 
-/* Time for deadlines and pauses: nobody sets this clock. */
-
 #include <stdint.h>
 
-/* CLOCK_MONOTONIC, as the recorder's times are. */
+/* For deadlines and pauses: CLOCK_MONOTONIC, which nobody sets, as the recorder's times are. */
 uint64_t vt_clock_ns(void);
+/* CLOCK_REALTIME, to compare with another program's. */
+uint64_t vt_clock_realtime_ns(void);
 /* What this process has taken of all processors. */
 uint64_t vt_clock_processor_ns(void);
 

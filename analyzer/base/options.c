@@ -37,6 +37,7 @@ static void print_help(const struct vt_options_spec *spec)
 	for (const struct vt_option *o = spec->options; o->name; o++)
 		print_row(o->id, o->name, o->argument, o->help);
 	print_row('h', "help", NULL, "show this help");
+	printf("\nmore: man vtrace-%s\n", spec->command);
 }
 
 int vt_options_wrong(const struct vt_options_spec *spec, const char *fmt, ...)

@@ -236,14 +236,15 @@ static void print_ended(struct vt_db *db)
 static void print_time(struct vt_db *db)
 {
 	int64_t start_ns = vt_db_run_get_int(db, "start_realtime_ns", 0);
-	int64_t duration_ns = vt_db_run_get_int(db, "duration_ns", 0);
+	int64_t duration_ns = vt_ended_ran_ns(db);
 	time_t seconds = (time_t)(start_ns / 1000000000);
 	char text[64], duration[VT_UNITS_MAX];
 	struct tm tm;
 
 	strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S %z", localtime_r(&seconds, &tm));
 	printf("%-20s %s, %s\n", "started", text,
-	       vt_units_duration(duration, sizeof(duration), (uint64_t)duration_ns));
+	       vt_units_duration(duration, sizeof(duration),
+				 duration_ns > 0 ? (uint64_t)duration_ns : 0));
 }
 
 /* What was in use at the peak, and what of it. */

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "analyzer/analysis/ended.h"
 #include "analyzer/analysis/program_name.h"
 #include "analyzer/base/units.h"
 #include "analyzer/html/markup.h"
@@ -53,7 +54,7 @@ void vt_page_head_run(const struct vt_page_head *head)
 	struct vt_db *db = report->analysis->db;
 	struct vt_lines losses = vt_losses_find(db);
 	char *program = vt_page_head_program(report), *ending = vt_report_ending(report);
-	int64_t duration = vt_db_run_get_int(db, "duration_ns", -1);
+	int64_t duration = vt_ended_ran_ns(db);
 	char text[VT_UNITS_MAX];
 
 	fprintf(head->out, "<%s>", head->heading);

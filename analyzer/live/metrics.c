@@ -80,7 +80,7 @@ static const struct metric metrics[] = {
 	{ "vtrace_steps", "", "Training steps that ended.", 1, value_of_steps },
 	{ "vtrace_events", "", "Events recorded.", 1, value_of_events },
 	{ "vtrace_lost_events", "", "Events lost because the journal was full.", 1, value_of_lost },
-	{ "vtrace_out_of_memory", "", "Requests that failed for want of memory.", 1,
+	{ "vtrace_out_of_memory", "", "Requests of PyTorch's allocator that failed.", 1,
 	  value_of_out_of_memory },
 };
 

@@ -50,11 +50,8 @@ static const struct vt_device *fullest(const struct vt_model *model)
 static int64_t now_of(const struct vt_analysis *analysis, const struct vt_rank *rank)
 {
 	int64_t last = vt_timeline_time(&analysis->timeline, analysis->model.last_event);
-	int64_t now = vt_ended_is_running(rank->ended) ?
-			      (int64_t)vt_clock_ns() - analysis->model.start_time_ns :
-			      rank->duration_ns;
 
-	return now > last ? now : last;
+	return rank->duration_ns > last ? rank->duration_ns : last;
 }
 
 static void print_head(struct vt_analysis *analysis, const char *ended, int64_t now_ns, FILE *out)
@@ -116,7 +113,7 @@ static void add_row(struct vt_table *table, const struct vt_rank *rank, int is_n
 	FILE *stream = open_memstream(&text, &size);
 
 	file = vt_printable_copy(vt_util_base_name(rank->file));
-	snprintf(name, sizeof(name), "%.31s", file);
+	snprintf(name, sizeof(name), strlen(file) < sizeof(name) ? "%s" : "%.28s...", file);
 	if (!is_numbered_here && rank->number != VT_RANK_NONE)
 		snprintf(name, sizeof(name), "%" PRId64, rank->number);
 	if (stream) {
@@ -129,7 +126,8 @@ static void add_row(struct vt_table *table, const struct vt_rank *rank, int is_n
 	vt_units_bytes(used, sizeof(used), (uint64_t)rank->used_now_bytes);
 	vt_units_bytes(owned, sizeof(owned), (uint64_t)rank->owned_now_bytes);
 	vt_units_count(steps, sizeof(steps), (uint64_t)rank->steps);
-	vt_table_add(table, (const char *[]){ name, used, bar, owned, growth, steps, rank->ended });
+	vt_table_add(table, (const char *[]){ name, used, bar, owned, growth, steps,
+					      vt_ended_text(rank->ended) });
 	free(text);
 	free(file);
 }
@@ -152,8 +150,8 @@ static void print_unreadable(const struct vt_ranks_runs *runs, FILE *out)
 static void print_folder(const struct vt_ranks_runs *runs, const char *path, FILE *out)
 {
 	static const struct vt_column columns[] = {
-		{ "rank", 0 },	   { "used now", 1 }, { "of card", 0 }, { "allocated", 1 },
-		{ "per step", 1 }, { "steps", 1 },    { "ended", 0 },
+		{ "recording", 0 }, { "used now", 1 }, { "of card", 0 }, { "allocated", 1 },
+		{ "per step", 1 },  { "steps", 1 },    { "ended", 0 },
 	};
 	char *name = vt_printable_copy(path);
 	struct vt_table table;

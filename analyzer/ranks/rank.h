@@ -45,7 +45,7 @@ struct vt_rank_owner {
 	X(peak_bytes)        /* the most that the process used, with its context */                \
 	X(peak_time_ns)      /* since its start */                                                 \
 	X(device_peak_bytes) /* at that moment, with other processes */                            \
-	X(allocated_bytes)   /* the most that were in blocks */                                    \
+	X(allocated_bytes)   /* the most in blocks, or without */                                  \
 	X(event)             /* the moment that its owners are of */                               \
 	X(used_now_bytes)    /* at that moment, as the next two; with the context */               \
 	X(reserved_now_bytes)                                                                      \

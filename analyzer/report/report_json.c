@@ -7,6 +7,7 @@
 #include "analyzer/model/samples.h"
 #include "analyzer/model/producer.h"
 #include "analyzer/analysis/books_json.h"
+#include "analyzer/analysis/ended.h"
 #include "analyzer/report/findings_print.h"
 #include "analyzer/output/json.h"
 #include "analyzer/report/report_stages_json.h"
@@ -62,11 +63,12 @@ static json_t *settings(const struct vt_report *report)
 static json_t *run(const struct vt_report *report)
 {
 	json_t *object = json_object();
+	int64_t ran_ns = vt_ended_ran_ns(report->analysis->db);
 
 	vt_json_set(object, "command", command(report));
 	vt_json_set(object, "pid", run_int(report, "pid", 0));
 	vt_json_set(object, "ended", report->ended);
-	vt_json_set(object, "duration_ns", run_int(report, "duration_ns", 0));
+	vt_json_set(object, "duration_ns", ran_ns > 0 ? ran_ns : 0);
 	vt_json_set(object, "events",
 		    run_int(report, "events", report->analysis->model.last_event));
 	vt_json_set(object, "lost", run_int(report, "lost_events", 0));

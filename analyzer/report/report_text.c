@@ -72,7 +72,7 @@ static void print_header(const struct vt_report *report, FILE *out)
 {
 	char *program = vt_program_name_of(report->analysis->db);
 	char *ending = vt_report_ending(report);
-	int64_t duration = vt_db_run_get_int(report->analysis->db, "duration_ns", -1);
+	int64_t duration = vt_ended_ran_ns(report->analysis->db);
 	char text[VT_UNITS_MAX];
 
 	fputs(program, out);

@@ -191,6 +191,20 @@ def test_metrics_are_what_is_in_use(program, tmp_path):
     assert samples(ok("metrics", tmp_path / "run.db"))["vtrace_running"] == 0
 
 
+def test_the_time_of_a_program_goes_on_without_events(program, tmp_path):
+    program.tell("alloc 7")
+    until(lambda: samples(ok("metrics", tmp_path)).get("vtrace_allocated_bytes") == 7 * MIB)
+    def ran():
+        row, = json.loads(ok("list", "--json", tmp_path))["recordings"]
+        assert row["allocated_bytes"] == 7 * MIB
+        return row["duration_ns"], json.loads(ok("report", "--json", tmp_path / "run.db"))["run"]["duration_ns"]
+    first = ran()
+    second = ran()
+    assert first[0] < first[1] < second[0] < second[1]
+    program.end()
+    assert ran() == ran()
+
+
 def test_memory_of_other_processes_is_not_the_program_s(tmp_path):
     program = Program(tmp_path, profile="h100-80g,other=3GiB")
     program.tell("alloc 2")
