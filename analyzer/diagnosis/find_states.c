@@ -361,19 +361,51 @@ static void find_gradients_twice(struct vt_finding_context *context)
 			vt_xasprintf("%s in buckets, %s beside them", all, twice));
 }
 
+/* VT_NEVER: nothing ran backward. */
+static int64_t first_backward(const struct vt_finding_context *context)
+{
+	const struct vt_stages *stages = context->facts->stages;
+
+	for (uint32_t i = 0; i < stages->nr_spans; i++)
+		if (stages->spans[i].stage == VT_STAGE_BACKWARD)
+			return stages->spans[i].first_event;
+	return VT_NEVER;
+}
+
+/* Looks since `from`, and at gradients, are one; of the others each is its own. */
+static uint64_t look_of(const struct vt_tensor *tensor, int64_t from)
+{
+	return tensor->role == VT_ROLE_GRADIENT || tensor->event >= from ? UINT64_MAX
+									 : tensor->probe;
+}
+
 /*
- * The names of what is trained.  A flag alone does not say it: a local shard of a trained parameter
- * needs no gradient itself.
+ * The names of what is trained.  One look does not say it: a local shard of a trained parameter
+ * needs no gradient itself, and a program freezes a model after it has loaded it.  So any look
+ * since the first backward pass tells, and of those before it the last one.
  */
 static void collect_trained(const struct vt_finding_context *context, struct vt_map *trained)
 {
 	const struct vt_model *model = context->model;
+	int64_t from = first_backward(context);
+	struct vt_map looks = { 0 };
 
-	for (uint32_t i = 0; i < model->nr_tensors; i++)
-		if (model->tensors[i].role == VT_ROLE_GRADIENT ||
-		    (model->tensors[i].role == VT_ROLE_PARAMETER &&
-		     model->tensors[i].flags & VT_TENSOR_REQUIRES_GRAD))
-			vt_map_put(trained, (struct vt_key){ model->tensors[i].name, 0, 0 }, 1);
+	for (uint32_t i = 0; i < model->nr_tensors; i++) {
+		const struct vt_tensor *tensor = &model->tensors[i];
+		struct vt_key key = { tensor->name, 0, 0 };
+		const uint64_t *last = vt_map_find(&looks, key);
+		uint64_t look = look_of(tensor, from);
+
+		if (tensor->role != VT_ROLE_GRADIENT && tensor->role != VT_ROLE_PARAMETER)
+			continue;
+		if (last && *last < look)
+			vt_map_remove(trained, key);
+		if (!last || *last < look)
+			vt_map_put(&looks, key, look);
+		if (tensor->role == VT_ROLE_GRADIENT || tensor->flags & VT_TENSOR_REQUIRES_GRAD)
+			vt_map_put(trained, key, 1);
+	}
+	vt_map_release(&looks);
 }
 
 static int is_frozen_wide(const struct vt_finding_context *context, const struct vt_map *trained,
