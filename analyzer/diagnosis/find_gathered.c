@@ -134,6 +134,18 @@ static int is_for_training(const struct gathering *g, const struct pile *pile)
 	return 0;
 }
 
+/* Made outside a model, or by an operator that puts tensors together. */
+static int may_join(const struct vt_finding_context *context, uint32_t i)
+{
+	const struct vt_allocation *a = &context->model->allocations[i];
+	const char *name = vt_operators_name(&context->attribution->facts->operators,
+					     a->common->made->native_stack);
+
+	return !vt_finding_context_is_owner(context, i, "activations") ||
+	       (name && !context->unused_graph[i] &&
+		(strcmp(name, "cat") == 0 || strcmp(name, "stack") == 0));
+}
+
 /* Each until the next comes, in the program's variable; of all as one block nothing is left. */
 static void relieve(const struct gathering *g, const struct pile *pile, struct vt_savings *savings)
 {
@@ -151,8 +163,7 @@ static void relieve(const struct gathering *g, const struct pile *pile, struct v
 		if (a->event > pile->last_freed_event)
 			break;
 		if (a->common->device == g->context->device && vt_allocation_is_owned(a) &&
-		    !a->common->made->node_class && may_be_copy(a, pile) &&
-		    !vt_finding_context_is_owner(g->context, i, "activations"))
+		    !a->common->made->node_class && may_be_copy(a, pile) && may_join(g->context, i))
 			vt_savings_add(savings, a, a->common->size_bytes);
 	}
 }
