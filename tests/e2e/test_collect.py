@@ -49,6 +49,30 @@ def test_a_living_program_can_be_looked_at(program, tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["run.db"]
 
 
+def test_a_look_at_the_beginning_does_not_keep_the_collector_away(program, tmp_path):
+    """It holds the journal while it imports what is there."""
+    program.tell("alloc 4")
+    os.kill(until(program.collector), signal.SIGKILL)
+    with open(tmp_path / "run.journal", "rb") as journal:
+        until(lambda: not is_held(journal))
+        fcntl.flock(journal, fcntl.LOCK_EX)
+        collector = subprocess.Popen([VTRACE, "collect", tmp_path / "run.journal"], stdin=subprocess.DEVNULL)
+        with pytest.raises(subprocess.TimeoutExpired):
+            collector.wait(0.5)
+    assert collector.wait(TIMEOUT_S) == 0
+    program.tell("alloc 3")
+    _, errors = program.end()
+    assert "; peak 536.00 MiB on cuda:0; " in errors and live(tmp_path) == 7
+
+
+def is_held(file):
+    with suppress(BlockingIOError):
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, fcntl.LOCK_UN)
+        return False
+    return True
+
+
 @pytest.mark.parametrize("end", (None, "kill 9"))
 def test_a_killed_collector_loses_nothing(program, tmp_path, end):
     program.tell("alloc 4")
