@@ -147,7 +147,9 @@ char *vt_live_find(const char *operand, struct vt_diag *diag)
 
 	if (!access(operand, F_OK) || vt_numbers_parse(operand, INT_MAX, &pid))
 		return vt_xstrdup(operand);
-	collect(pid, MOST_DEPTH, &all);
+	/* 0 is the ancestor of everything, and no process. */
+	if (pid > 0)
+		collect(pid, MOST_DEPTH, &all);
 	if (all.len > 1) {
 		refuse_several(operand, &all, diag);
 		free(take_first(&all));

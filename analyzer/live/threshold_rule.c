@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/live/threshold_rule.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +30,9 @@ static int parse_amount(struct vt_threshold_rule *rule, char *text)
 
 	if (slash)
 		*slash++ = '\0';
+	/* 85 is more often a share whose sign was forgotten than bytes. */
+	if (!*text || isdigit((unsigned char)text[strlen(text) - 1]))
+		return -1;
 	if (vt_amounts_parse(text, &rule->amount) || rule->amount.is_relative != (slash != NULL))
 		return -1;
 	/* Nothing is always reached, more than there is never. */

@@ -16,7 +16,7 @@
 #include "analyzer/base/amounts.h"
 
 /* For a message, in a format. */
-#define VT_THRESHOLD_RULE_EXAMPLES "85%%, 70GiB, OWNER=10GiB, +1GiB/min"
+#define VT_THRESHOLD_RULE_EXAMPLES "85%%, 70GiB, OWNER=10GiB, +1GiB/min, +100MiB/step"
 
 struct vt_threshold_rule {
 	const char *text; /* as it was typed; borrowed */

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Commands that look at a program that still runs: list, metrics, snapshot."""
+import itertools
 import json
 import os
 import re
@@ -270,13 +271,20 @@ def test_wrong_usage(arguments):
     assert vtrace(*arguments).returncode == 2
 
 
-def test_what_is_no_recorded_process_is_one_line(tmp_path):
-    for command in ("metrics", "snapshot"):
-        done = vtrace(command, os.getpid(), cwd=tmp_path)
+def test_what_is_no_recorded_process_is_one_line(program, tmp_path):
+    """A program that is recorded lives, and 0 is not the ancestor of all."""
+    program.tell("alloc 1")
+    until(program.collector)
+    child = subprocess.Popen(["sleep", "600"])
+    for command, pid in itertools.product(("metrics", "snapshot"), (child.pid, 0)):
+        done = vtrace(command, pid, cwd=tmp_path)
         assert done.returncode == 3 and done.stderr.count("\n") == 1
         assert "no process that is being recorded" in done.stderr
         assert vtrace(command, tmp_path / "none.db").returncode == 3
-    assert vtrace("list", tmp_path).returncode == 3
+    child.kill()
+    child.wait()
+    (tmp_path / "empty").mkdir()
+    assert vtrace("list", tmp_path / "empty").returncode == 3
 
 
 def test_one_of_several_is_not_chosen_in_silence(tmp_path):

@@ -199,7 +199,7 @@ def test_in_a_terminal_the_lines_are_above_the_picture_and_said_at_the_end(progr
 
 
 @pytest.mark.parametrize("what", ("", "0%", "101%", "-1%", "85 %%", "user=", "=1GiB", "+1GiB", "1GiB/min", "+1GiB/day",
-                                  "+1GiB/", "user=+1MiB/step", "0", "x", "1e3%", "user=+0/min", "nan%"))
+                                  "+1GiB/", "user=+1MiB/step", "0", "x", "1e3%", "user=+0/min", "nan%", "85", "user=3"))
 def test_wrong_thresholds(tmp_path, what):
     done = vtrace("top", "--warn", what, tmp_path)
     assert done.returncode == 2 and done.stderr.startswith(f"vtrace top: --warn {what}: not ")
