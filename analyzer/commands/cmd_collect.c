@@ -4,13 +4,11 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "analyzer/analysis/device_use.h"
 #include "analyzer/commands/cmd.h"
 #include "analyzer/import/collect.h"
-#include "analyzer/base/clock.h"
 #include "analyzer/base/diag.h"
 #include "analyzer/database/db_check.h"
 #include "analyzer/import/detach.h"
@@ -25,7 +23,6 @@ enum {
 
 /* For how long another command may import what is there, before it is taken for a collector. */
 #define LONGEST_LOOK_NS 10000000000ull
-#define PAUSE_NS        50000000
 
 static const struct vt_option options[] = {
 	{ OPTION_FOREGROUND, "foreground", NULL, "stay in the foreground and report errors" },
@@ -80,18 +77,13 @@ static int collect(const char *journal, const char *database, int is_foreground,
 	struct vt_collect_options collect_options = {
 		.is_following = 1,
 		.is_writer_dead = is_writer_dead,
+		/* A command that looks at a program that has just begun does not keep us away. */
+		.patience_ns = is_foreground ? 0 : LONGEST_LOOK_NS,
 		.highest_use = find_highest_use,
 		.taken_up = is_foreground ? NULL : vt_detach_let_go,
 	};
-	uint64_t give_up_ns = vt_clock_ns() + (is_foreground ? 0 : LONGEST_LOOK_NS);
-	struct timespec pause = { 0, PAUSE_NS };
-	int rc;
+	int rc = vt_collect_run(journal, database, &collect_options, diag);
 
-	/* A command that looks at a program which has just begun is no reason to leave it alone. */
-	while ((rc = vt_collect_run(journal, database, &collect_options, diag)) ==
-		       VT_COLLECT_BUSY &&
-	       vt_clock_ns() < give_up_ns)
-		nanosleep(&pause, NULL);
 	if (rc == VT_COLLECT_BUSY)
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: another collector is at work on it",
 			    journal);

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "analyzer/analysis/device_use.h"
@@ -262,14 +261,6 @@ static int prepare(struct run *run, struct vt_diag *diag)
 	return run->output ? vt_target_reserve(&run->target, run->is_forcing, diag) : 0;
 }
 
-static uint64_t realtime_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 /* In force, as the recorder reads it. */
 static int64_t number_in_force(const struct recorder_option *option)
 {
@@ -291,17 +282,14 @@ static int64_t number_in_force(const struct recorder_option *option)
 static int complete(const char *journal, const char *database)
 {
 	int64_t wait_s = number_in_force(&recorder_options[RECORDER_exit_wait_s]);
-	uint64_t end = vt_clock_ns() + (uint64_t)wait_s * 1000000000;
-	struct vt_collect_options collect_options = { 0 };
-	struct timespec pause = { 0, 10000000 };
+	struct vt_collect_options collect_options = { .patience_ns =
+							      (uint64_t)wait_s * 1000000000 };
 
 	if (access(journal, F_OK))
 		return 1;
 	if (!number_in_force(&recorder_options[RECORDER_collect]))
 		return 0;
-	while (vt_collect_run(journal, database, &collect_options, NULL) == VT_COLLECT_BUSY &&
-	       vt_clock_ns() < end)
-		nanosleep(&pause, NULL);
+	vt_collect_run(journal, database, &collect_options, NULL);
 	return access(journal, F_OK) != 0;
 }
 
@@ -495,7 +483,7 @@ int vt_cmd_run(int argc, char **argv)
 	if (run.output && !*run.output)
 		return vt_options_wrong(&spec, "-o: empty name");
 	run.command = argv + optind;
-	run.start_realtime_ns = realtime_ns();
+	run.start_realtime_ns = vt_clock_realtime_ns();
 	exit_code = run_and_finish(&run);
 	vt_target_release(&run.target);
 	vt_simulate_release(&run.simulate);

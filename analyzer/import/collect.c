@@ -10,6 +10,7 @@
 #include "analyzer/import/device_samples.h"
 #include "analyzer/import/import.h"
 #include "analyzer/import/journal_file.h"
+#include "analyzer/base/clock.h"
 #include "analyzer/base/process.h"
 #include "analyzer/import/resolve.h"
 #include "analyzer/base/util.h"
@@ -257,6 +258,18 @@ static enum vt_collect_result attempt_while_alive(struct collect *c, const char 
 	return result;
 }
 
+/* Each try waits a moment for the lock. */
+static enum vt_journal_open open_journal(struct collect *c, const char *path, struct vt_diag *diag)
+{
+	uint64_t give_up_ns = vt_clock_ns() + c->options->patience_ns;
+	enum vt_journal_open result;
+
+	do
+		result = vt_journal_file_open(&c->journal, path, diag);
+	while (result == VT_JOURNAL_BUSY && vt_clock_ns() < give_up_ns);
+	return result;
+}
+
 enum vt_collect_result vt_collect_run(const char *journal_path, const char *database_path,
 				      const struct vt_collect_options *options,
 				      struct vt_diag *diag)
@@ -265,7 +278,7 @@ enum vt_collect_result vt_collect_run(const char *journal_path, const char *data
 	const struct vt_journal_header *header;
 	enum vt_collect_result result;
 
-	switch (vt_journal_file_open(&c.journal, journal_path, diag)) {
+	switch (open_journal(&c, journal_path, diag)) {
 	case VT_JOURNAL_OPENED:
 		break;
 	case VT_JOURNAL_FAILED:

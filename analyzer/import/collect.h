@@ -32,6 +32,7 @@ enum vt_collect_result {
 struct vt_collect_options {
 	int is_following;   /* stay until the program has ended */
 	int is_writer_dead; /* the user says so: believed where it cannot be known */
+	uint64_t patience_ns; /* for how long somebody else may hold the journal: BUSY then */
 	/* Called once the journal is held, and its header says by whom; may be NULL. */
 	void (*taken_up)(void);
 	/*
