@@ -76,10 +76,10 @@ struct vt_journal_header {
 	/* Written by the importer; 64-byte aligned. */
 	uint64_t imported_slots;	/* everything below is in the database */
 	uint64_t event_count;
-	uint64_t peak_bytes; /* highest device use, of the slots below peak_slots */
+	uint64_t peak_bytes;		/* highest device use, of the slots below peak_slots */
 	int32_t peak_device;
 	uint32_t importer_pid;		/* 0 = nobody */
-	uint64_t peak_slots;            /* 0 until the program ends */
+	uint64_t peak_slots;		/* 0 until the program ends */
 	uint64_t reserved_importer[3];
 };
 

@@ -53,18 +53,6 @@ static void number_spans(struct gathering *g)
 	}
 }
 
-/* Of the first backward pass behind an event; VT_NEVER: there is none. */
-static int64_t next_backward(const struct gathering *g, int64_t event)
-{
-	const struct vt_stages *stages = g->context->facts->stages;
-
-	for (uint32_t s = vt_stages_span_at(stages, event); s < stages->nr_spans; s++)
-		if (stages->spans[s].stage == VT_STAGE_BACKWARD &&
-		    stages->spans[s].first_event > event)
-			return stages->spans[s].first_event;
-	return VT_NEVER;
-}
-
 static int is_result(const struct vt_finding_context *context, uint32_t i)
 {
 	return vt_finding_context_is_owner(context, i, "activations") ||
@@ -116,7 +104,8 @@ static int is_for_training(const struct gathering *g, const struct pile *pile)
 {
 	const struct vt_model *model = g->context->model;
 	uint32_t last = pile->items[pile->len - 1];
-	int64_t backward = next_backward(g, model->allocations[last].event);
+	int64_t backward =
+		vt_stages_next_backward(g->context->facts->stages, model->allocations[last].event);
 
 	if (backward == VT_NEVER)
 		return 0;

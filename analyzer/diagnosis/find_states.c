@@ -361,17 +361,6 @@ static void find_gradients_twice(struct vt_finding_context *context)
 			vt_xasprintf("%s in buckets, %s beside them", all, twice));
 }
 
-/* VT_NEVER: nothing ran backward. */
-static int64_t first_backward(const struct vt_finding_context *context)
-{
-	const struct vt_stages *stages = context->facts->stages;
-
-	for (uint32_t i = 0; i < stages->nr_spans; i++)
-		if (stages->spans[i].stage == VT_STAGE_BACKWARD)
-			return stages->spans[i].first_event;
-	return VT_NEVER;
-}
-
 /* Looks since `from`, and at gradients, are one; of the others each is its own. */
 static uint64_t look_of(const struct vt_tensor *tensor, int64_t from)
 {
@@ -387,7 +376,7 @@ static uint64_t look_of(const struct vt_tensor *tensor, int64_t from)
 static void collect_trained(const struct vt_finding_context *context, struct vt_map *trained)
 {
 	const struct vt_model *model = context->model;
-	int64_t from = first_backward(context);
+	int64_t from = vt_stages_next_backward(context->facts->stages, 0);
 	struct vt_map looks = { 0 };
 
 	for (uint32_t i = 0; i < model->nr_tensors; i++) {

@@ -315,6 +315,15 @@ uint32_t vt_stages_span_at(const struct vt_stages *stages, int64_t event)
 	return vt_spans_index_find(&stages->index, event);
 }
 
+int64_t vt_stages_next_backward(const struct vt_stages *stages, int64_t event)
+{
+	for (uint32_t s = vt_stages_span_at(stages, event); s < stages->nr_spans; s++)
+		if (stages->spans[s].stage == VT_STAGE_BACKWARD &&
+		    stages->spans[s].first_event > event)
+			return stages->spans[s].first_event;
+	return VT_NEVER;
+}
+
 const struct vt_step *vt_stages_step(const struct vt_stages *stages, uint32_t step)
 {
 	return step && step <= stages->steps.nr ? &stages->steps.steps[step - 1] : NULL;

@@ -42,6 +42,8 @@ void vt_stages_release(struct vt_stages *stages);
 
 /* Index of the span that holds `event`; VT_NO_INDEX where there are no spans. */
 uint32_t vt_stages_span_at(const struct vt_stages *stages, int64_t event);
+/* Where the first backward pass begins that does so after `event`; VT_NEVER: there is none. */
+int64_t vt_stages_next_backward(const struct vt_stages *stages, int64_t event);
 /* NULL where the step is 0 or unknown. */
 const struct vt_step *vt_stages_step(const struct vt_stages *stages, uint32_t step);
 /* Whether any span is of that stage. */
