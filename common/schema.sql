@@ -281,7 +281,7 @@ CREATE TABLE period_peak (                       -- as table peak, for this peri
 -- Thresholds (--warn) that were reached while the program ran, and when use fell below them again.
 CREATE TABLE warning (
 	id              INTEGER PRIMARY KEY,
-	time_ns         INTEGER NOT NULL,        -- when it was noticed
+	time_ns         INTEGER NOT NULL,        -- when it was noticed, or of the peak
 	event           INTEGER NOT NULL,        -- the last event that was imported then
 	device          INTEGER NOT NULL,
 	threshold       TEXT NOT NULL,           -- as given

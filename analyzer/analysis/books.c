@@ -249,6 +249,11 @@ uint64_t vt_books_device_used(const struct vt_books *books)
 	       books->other_bytes + (uint64_t)books->unseen_bytes;
 }
 
+uint64_t vt_books_process_used(const struct vt_books *books)
+{
+	return vt_books_device_used(books) - books->other_bytes;
+}
+
 uint64_t vt_books_provenance(const struct vt_books *books, uint64_t *bytes)
 {
 	uint64_t sum = 0;

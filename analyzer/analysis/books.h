@@ -69,6 +69,8 @@ void vt_books_release(struct vt_books *books);
 
 /* Everything in use, with the context and other processes where they are known. */
 uint64_t vt_books_device_used(const struct vt_books *books);
+/* Of it by the process. */
+uint64_t vt_books_process_used(const struct vt_books *books);
 /* Bytes per enum vt_provenance over all owners; returns their sum. */
 uint64_t vt_books_provenance(const struct vt_books *books, uint64_t *bytes);
 

@@ -417,27 +417,48 @@ static void write_page(const struct run *run, const char *database)
 	free(output);
 }
 
-static void finish(const struct run *run, pid_t pid, int status)
+/* Of the program itself. */
+static void finish_own(const struct run *run, struct vt_watcher *watcher, const char *path,
+		       int status)
+{
+	char *database, *journal;
+
+	vt_input_paths(path, &database, &journal);
+	if (complete(journal, database)) {
+		vt_watcher_look_at_peak(watcher, shorten(database));
+		close_recording(run, shorten(database), status);
+		if (run->has_page)
+			write_page(run, shorten(database));
+	}
+	free(database);
+	free(journal);
+}
+
+/* Those that the program started say their closing lines themselves. */
+static void finish_others(const struct run *run, struct vt_watcher *watcher)
+{
+	char *path = vt_outputs_find_any(run->target.folder, run->start_realtime_ns);
+
+	if (path)
+		vt_watcher_look_at_peak(watcher, shorten(path));
+	else
+		say_nothing_was_recorded(run);
+	free(path);
+}
+
+static void finish(const struct run *run, struct vt_watcher *watcher, pid_t pid, int status)
 {
 	const char *folder = run->target.folder;
-	char *database = NULL, *journal = NULL, *path;
+	char *path;
 
 	/* Of folders whose names only the recorder knows, nothing is known. */
 	if (!folder)
 		return;
 	path = vt_outputs_find(folder, (uint32_t)pid, run->start_realtime_ns);
-	if (path) {
-		vt_input_paths(path, &database, &journal);
-		if (complete(journal, database)) {
-			close_recording(run, shorten(database), status);
-			if (run->has_page)
-				write_page(run, shorten(database));
-		}
-	} else {
-		say_nothing_was_recorded(run);
-	}
-	free(database);
-	free(journal);
+	if (path)
+		finish_own(run, watcher, path, status);
+	else
+		finish_others(run, watcher);
 	free(path);
 }
 
@@ -457,7 +478,7 @@ static int run_and_finish(struct run *run)
 	run->end_ns = vt_clock_ns();
 	vt_watcher_stop(&watcher);
 	if (!rc)
-		finish(run, pid, status);
+		finish(run, &watcher, pid, status);
 	vt_target_settle(&run->target);
 	vt_watcher_wait(&watcher);
 	if (rc)

@@ -78,9 +78,14 @@ char *vt_outputs_find(const char *folder, uint32_t pid, uint64_t since)
 	return found ? found : find_with(folder, ".db", is_database_of, pid, since);
 }
 
+char *vt_outputs_find_any(const char *folder, uint64_t since)
+{
+	return vt_outputs_find(folder, ANY_PROCESS, since);
+}
+
 int vt_outputs_has_any(const char *folder, uint64_t since)
 {
-	char *found = vt_outputs_find(folder, ANY_PROCESS, since);
+	char *found = vt_outputs_find_any(folder, since);
 	int has_any = found != NULL;
 
 	free(found);

@@ -12,6 +12,8 @@
  */
 char *vt_outputs_find(const char *folder, uint32_t pid, uint64_t since_realtime_ns);
 
+/* The same of any process. */
+char *vt_outputs_find_any(const char *folder, uint64_t since_realtime_ns);
 /* Whether any process began a recording there at or after `since_realtime_ns`. */
 int vt_outputs_has_any(const char *folder, uint64_t since_realtime_ns);
 

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,8 +17,8 @@
 #define EVERY_S   2
 #define SEARCH_MS 200 /* until there is a recording */
 
-/* Returns 1 once the other end is closed, by vt_watcher_stop or by the end of its process. */
-static int wait_for_end(int fd, uint64_t ms)
+/* Returns 1 once the program has ended (vt_watcher_stop), or the process that started it. */
+static int has_ended(int fd, uint64_t ms)
 {
 	struct pollfd input = { .fd = fd, .events = POLLIN };
 	int rc;
@@ -44,11 +45,38 @@ static uint64_t look_at(struct vt_threshold_watch *watch, const char *path)
 	return pause_ms;
 }
 
+/* What was sent, behind the byte of vt_watcher_stop; free().  NULL: nothing. */
+static char *read_path(int fd)
+{
+	struct vt_buffer text;
+	char part[256];
+	ssize_t len;
+	char *path;
+
+	vt_buffer_init(&text);
+	while ((len = read(fd, part, sizeof(part))) > 0 || (len < 0 && errno == EINTR))
+		vt_buffer_append(&text, part, len > 0 ? (size_t)len : 0);
+	path = text.len > 1 ? vt_xstrdup(text.data + 1) : NULL;
+	vt_buffer_release(&text);
+	return path;
+}
+
+static void look_at_peak(struct vt_threshold_watch *watch, const char *path)
+{
+	struct vt_look look;
+
+	if (!vt_look_init_at_peak(&look, path, NULL)) {
+		vt_look_close(&look);
+		vt_threshold_watch_judge_peak(watch, &look.runs);
+	}
+	vt_look_release(&look);
+}
+
 static void run(struct vt_threshold_watch *watch, pid_t parent, int fd)
 {
 	uint64_t pause_ms = 0;
 	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	char *path = NULL;
+	char *path = NULL, *last;
 
 	/* The streams are the program's, too. */
 	dup2(null, STDIN_FILENO);
@@ -56,13 +84,19 @@ static void run(struct vt_threshold_watch *watch, pid_t parent, int fd)
 	/* They are the program's: whether it ends is its own affair. */
 	signal(SIGINT, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
-	while (!wait_for_end(fd, pause_ms)) {
+	while (!has_ended(fd, pause_ms)) {
 		if (!path)
 			path = vt_live_find_below(parent);
 		pause_ms = path ? look_at(watch, path) : SEARCH_MS;
 	}
+	last = read_path(fd);
+	if (last)
+		look_at_peak(watch, path ? path : last);
+	/* The other end waits for this, but not for the commands that run. */
+	close(fd);
 	vt_threshold_watch_end(watch);
 	free(path);
+	free(last);
 }
 
 int vt_watcher_start(struct vt_watcher *watcher, struct vt_threshold_watch *watch,
@@ -74,7 +108,7 @@ int vt_watcher_start(struct vt_watcher *watcher, struct vt_threshold_watch *watc
 	*watcher = (struct vt_watcher){ 0 };
 	if (!watch->thresholds.rules.len)
 		return 0;
-	if (!pipe2(ends, O_CLOEXEC)) {
+	if (!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) {
 		watcher->pid = fork();
 		if (watcher->pid == 0) {
 			close(ends[1]);
@@ -95,11 +129,25 @@ int vt_watcher_start(struct vt_watcher *watcher, struct vt_threshold_watch *watc
 void vt_watcher_stop(struct vt_watcher *watcher)
 {
 	if (watcher->pid)
-		close(watcher->fd);
+		send(watcher->fd, "", 1, MSG_NOSIGNAL);
+}
+
+void vt_watcher_look_at_peak(struct vt_watcher *watcher, const char *path)
+{
+	char none;
+
+	if (!watcher->pid)
+		return;
+	send(watcher->fd, path, strlen(path), MSG_NOSIGNAL);
+	shutdown(watcher->fd, SHUT_WR);
+	while (recv(watcher->fd, &none, 1, 0) < 0 && errno == EINTR)
+		;
 }
 
 void vt_watcher_wait(struct vt_watcher *watcher)
 {
+	if (watcher->pid)
+		close(watcher->fd);
 	while (watcher->pid && waitpid(watcher->pid, NULL, 0) < 0 && errno == EINTR)
 		;
 }

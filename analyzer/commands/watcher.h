@@ -22,8 +22,13 @@ struct vt_watcher {
  */
 int vt_watcher_start(struct vt_watcher *watcher, struct vt_threshold_watch *watch,
 		     struct vt_diag *diag);
-/* No more looks. */
+/* No more looks: the program has ended. */
 void vt_watcher_stop(struct vt_watcher *watcher);
+/*
+ * After it: one more, at the peak of the recording that was watched, or of `path` where none was,
+ * for what no look saw.  Returns when what it found is written into it.
+ */
+void vt_watcher_look_at_peak(struct vt_watcher *watcher, const char *path);
 /* Until it has ended, with its commands. */
 void vt_watcher_wait(struct vt_watcher *watcher);
 

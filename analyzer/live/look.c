@@ -9,15 +9,14 @@
 #define LEAST_REST 10
 #define NS_PER_MS  1000000
 
-static const struct vt_rank_options rank_options = { .when = "end" };
-
-static int read_one(struct vt_look *look, const char *path, struct vt_diag *diag)
+static int read_one(struct vt_look *look, const char *path, const struct vt_rank_options *options,
+		    struct vt_diag *diag)
 {
 	struct vt_rank rank;
 
 	if (vt_analysis_open(&look->analysis, path, NULL, diag))
 		return -1;
-	if (vt_rank_take(&rank, &look->analysis, path, &rank_options, diag)) {
+	if (vt_rank_take(&rank, &look->analysis, path, options, diag)) {
 		vt_rank_release(&rank);
 		return -1;
 	}
@@ -25,20 +24,31 @@ static int read_one(struct vt_look *look, const char *path, struct vt_diag *diag
 	return 0;
 }
 
-int vt_look_init(struct vt_look *look, const char *path, struct vt_diag *diag)
+static int look_at(struct vt_look *look, const char *path, const char *when, struct vt_diag *diag)
 {
+	const struct vt_rank_options options = { .when = when };
 	uint64_t start = vt_clock_ns();
 	int rc;
 
 	memset(look, 0, sizeof(*look));
 	look->start_processor_ns = vt_clock_processor_ns();
 	look->is_folder = vt_folder_is_one(path);
-	rc = look->is_folder ? vt_ranks_runs_init(&look->runs, path, &rank_options, 0, diag)
-			     : read_one(look, path, diag);
+	rc = look->is_folder ? vt_ranks_runs_init(&look->runs, path, &options, 0, diag)
+			     : read_one(look, path, &options, diag);
 	if (!rc)
 		look->is_running = vt_ranks_runs_is_running(&look->runs);
 	look->took_ns = vt_clock_ns() - start;
 	return rc;
+}
+
+int vt_look_init(struct vt_look *look, const char *path, struct vt_diag *diag)
+{
+	return look_at(look, path, "end", diag);
+}
+
+int vt_look_init_at_peak(struct vt_look *look, const char *path, struct vt_diag *diag)
+{
+	return look_at(look, path, "peak", diag);
 }
 
 void vt_look_close(struct vt_look *look)

@@ -23,6 +23,8 @@ struct vt_look {
 
 /* 0, or -1 with `diag` filled: nothing can be read.  vt_look_release in both cases. */
 int vt_look_init(struct vt_look *look, const char *path, struct vt_diag *diag);
+/* The same, as it was when most was in use, not as it is now. */
+int vt_look_init_at_peak(struct vt_look *look, const char *path, struct vt_diag *diag);
 /* Leaves the recording alone, for who writes into it; the other fields stay. */
 void vt_look_close(struct vt_look *look);
 void vt_look_release(struct vt_look *look);

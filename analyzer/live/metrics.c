@@ -24,6 +24,7 @@ struct metric {
 FIELD(device_bytes)
 FIELD(reserved_now_bytes)
 FIELD(owned_now_bytes)
+FIELD(process_now_bytes)
 FIELD(growth_bytes)
 FIELD(steps)
 FIELD(events)
@@ -44,11 +45,6 @@ static int64_t value_of_others(const struct vt_rank *rank)
 	return 0;
 }
 
-static int64_t value_of_used(const struct vt_rank *rank)
-{
-	return rank->used_now_bytes - value_of_others(rank);
-}
-
 /* The peak is where most was recorded: with a context that grew since, now may be higher. */
 static int64_t value_of_peak(const struct vt_rank *rank)
 {
@@ -64,7 +60,7 @@ static int64_t is_running(const struct vt_rank *rank)
 static const struct metric metrics[] = {
 	{ "vtrace_device_bytes", "bytes", "Memory that the device has.", 0, value_of_device_bytes },
 	{ "vtrace_used_bytes", "bytes", "Device memory in use by the process, with its context.", 0,
-	  value_of_used },
+	  value_of_process_now_bytes },
 	{ "vtrace_other_processes_bytes", "bytes", "Device memory that other processes hold.", 0,
 	  value_of_others },
 	{ "vtrace_reserved_bytes", "bytes", "Driver memory that holds blocks of an allocator.", 0,
@@ -123,6 +119,14 @@ static void print_sample(const struct metric *metric, const struct vt_rank *rank
 	fprintf(out, "} %" PRId64 "\n", owner ? (int64_t)owner->bytes : metric->value(rank));
 }
 
+/* Other processes, too, are known only once NVML has been asked. */
+static int is_known(const struct metric *metric, const struct vt_rank *rank)
+{
+	if (metric->value == value_of_growth_bytes)
+		return rank->has_growth != 0;
+	return metric->value != value_of_others || rank->has_others;
+}
+
 /* All samples of a metric are together. */
 static void print_metric(const struct metric *metric, const struct vt_ranks_runs *runs,
 			 char *const *programs, FILE *out)
@@ -133,7 +137,7 @@ static void print_metric(const struct metric *metric, const struct vt_ranks_runs
 
 		if (rank->problem || (metric->unit[0] && rank->device == VT_RANK_NONE))
 			continue;
-		if (metric->value == value_of_growth_bytes && !rank->has_growth)
+		if (!is_known(metric, rank))
 			continue;
 		if (metric->value)
 			print_sample(metric, rank, has_rank, programs[i], NULL, out);

@@ -16,12 +16,14 @@ static const char insert[] =
 static int add_row(struct vt_db *db, const struct vt_threshold_event *event)
 {
 	struct vt_stmt *stmt = vt_db_prepare(db, insert);
+	const struct vt_rank *rank = event->rank;
+	int64_t peak_ns = rank->start_time_ns + rank->peak_time_ns;
 	int rc;
 
-	vt_stmt_bind_int(stmt, 1, (int64_t)vt_clock_ns());
+	vt_stmt_bind_int(stmt, 1, event->is_of_peak ? peak_ns : (int64_t)vt_clock_ns());
 	/* Of the look: more may have been imported since. */
-	vt_stmt_bind_int(stmt, 2, event->rank->events);
-	vt_stmt_bind_int(stmt, 3, event->rank->device);
+	vt_stmt_bind_int(stmt, 2, event->is_of_peak ? rank->event : rank->events);
+	vt_stmt_bind_int(stmt, 3, rank->device);
 	vt_stmt_bind_text(stmt, 4, event->rule->text);
 	vt_stmt_bind_int(stmt, 5, event->is_over);
 	vt_stmt_bind_int(stmt, 6, event->bytes);
@@ -48,7 +50,7 @@ int vt_threshold_rows_add(const struct vt_threshold_event *event, struct vt_diag
 	struct vt_db *db = NULL;
 	int rc = 0;
 
-	if (!vt_ended_is_running(event->rank->ended))
+	if (!event->is_of_peak && !vt_ended_is_running(event->rank->ended))
 		return 0;
 	vt_input_paths(event->rank->file, &database, &journal);
 	if (!access(database, F_OK)) {

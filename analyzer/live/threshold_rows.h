@@ -10,8 +10,9 @@
 #include "analyzer/live/thresholds.h"
 
 /*
- * Of a program that still runs; a recording that is finished is not changed, and where there is no
- * database yet nothing is written.  0, or -1 with `diag` filled.
+ * Of a program that still runs, or of the peak of one that this command ran; other recordings that
+ * are finished are not changed, and where there is no database yet nothing is written.  0, or -1
+ * with `diag` filled.
  */
 int vt_threshold_rows_add(const struct vt_threshold_event *event, struct vt_diag *diag);
 

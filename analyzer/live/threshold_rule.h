@@ -5,7 +5,8 @@
 /*
  * Thresholds of a program that runs, as users type them:
  *
- *	85%, 70GiB                    in use by the process, of the device or in bytes
+ *	85%                           of the device is in use, by other processes, too
+ *	70GiB                         in use by the process, with its context
  *	activations=10GiB             of an owner, with all below it
  *	+1GiB/min, weights=+1%/h      more than a second, minute, hour before
  *	+100MiB/step                  more per training step

@@ -62,17 +62,35 @@ static void reap(struct vt_threshold_watch *watch)
 		say(watch, problem);
 }
 
-void vt_threshold_watch_judge(struct vt_threshold_watch *watch, const struct vt_ranks_runs *runs)
+static void begin(struct vt_threshold_watch *watch)
 {
-	const struct vt_threshold_rule *rule;
-
 	watch->thresholds.say = take_event;
 	watch->thresholds.context = watch;
 	reap(watch);
-	vt_thresholds_look(&watch->thresholds, runs, vt_clock_ns());
+}
+
+static void say_unsized(struct vt_threshold_watch *watch)
+{
+	const struct vt_threshold_rule *rule;
+
 	while ((rule = vt_thresholds_unsized(&watch->thresholds)))
 		say(watch,
 		    vt_xasprintf("--warn %s: the size of the device is not known", rule->text));
+}
+
+void vt_threshold_watch_judge(struct vt_threshold_watch *watch, const struct vt_ranks_runs *runs)
+{
+	begin(watch);
+	vt_thresholds_look(&watch->thresholds, runs, vt_clock_ns());
+	say_unsized(watch);
+}
+
+void vt_threshold_watch_judge_peak(struct vt_threshold_watch *watch,
+				   const struct vt_ranks_runs *runs)
+{
+	begin(watch);
+	vt_thresholds_look_at_peak(&watch->thresholds, runs);
+	say_unsized(watch);
 }
 
 unsigned vt_threshold_watch_print_last(const struct vt_threshold_watch *watch, unsigned most,

@@ -26,6 +26,10 @@ int vt_threshold_watch_add(struct vt_threshold_watch *watch, const char *text);
 /* At each look (look.h); recordings of programs that run are written into. */
 void vt_threshold_watch_judge(struct vt_threshold_watch *watch, const struct vt_ranks_runs *runs);
 
+/* At the end of a program that this command ran: its recording, read at its peak. */
+void vt_threshold_watch_judge_peak(struct vt_threshold_watch *watch,
+				   const struct vt_ranks_runs *runs);
+
 /* The last lines that were kept; returns how many. */
 unsigned vt_threshold_watch_print_last(const struct vt_threshold_watch *watch, unsigned most,
 				       FILE *out);

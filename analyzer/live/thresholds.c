@@ -12,11 +12,12 @@
 
 #define NS         1000000000ull
 #define MOST_NAMED 2
+#define AT_PEAK    UINT64_MAX /* instead of the time of a look */
 
 struct vt_threshold_state {
 	size_t rule;
 	char *file;
-	int is_over;
+	int is_over, was_over;
 	int has_seen; /* bytes of its owner */
 	int is_unsized, has_said_unsized;
 	uint64_t start_ns;          /* of this period; 0: none yet */
@@ -42,12 +43,16 @@ static struct vt_threshold_state *state_of(struct vt_thresholds *thresholds, siz
 	return state;
 }
 
-static int64_t in_use(const struct vt_rank *rank, const char *owner)
+static int64_t in_use(const struct vt_rank *rank, const struct vt_threshold_rule *rule)
 {
+	const char *owner = rule->owner;
 	int64_t bytes = 0;
 
-	if (!owner)
+	/* How full the device is decides whether the next request succeeds. */
+	if (!owner && rule->amount.is_percent && !rule->period)
 		return rank->used_now_bytes;
+	if (!owner)
+		return rank->process_now_bytes;
 	for (uint32_t i = 0; i < rank->nr_owners; i++)
 		if (vt_owner_path_is_below(rank->owners[i].owner, owner, strlen(owner)))
 			bytes += (int64_t)rank->owners[i].bytes;
@@ -80,7 +85,7 @@ static int has_grown(struct vt_threshold_state *state, const struct vt_threshold
 static int measure(struct vt_threshold_state *state, const struct vt_threshold_rule *rule,
 		   const struct vt_rank *rank, uint64_t now_ns, int64_t *bytes)
 {
-	*bytes = in_use(rank, rule->owner);
+	*bytes = in_use(rank, rule);
 	state->has_seen |= *bytes > 0;
 	if (!rule->period)
 		return 1;
@@ -137,8 +142,9 @@ static char *say_what(const struct vt_threshold_event *event)
 	struct vt_buffer line;
 
 	vt_buffer_init(&line);
-	vt_buffer_printf(&line, "%s %s: ", event->rule->text,
-			 event->is_over ? "reached" : "no longer reached");
+	vt_buffer_printf(&line, "%s %s%s: ", event->rule->text,
+			 event->is_over ? "reached" : "no longer reached",
+			 event->is_of_peak ? " at the peak" : "");
 	add_figure(&line, event);
 	if (event->is_over && !event->rule->owner)
 		add_owners(&line, event->rank);
@@ -166,6 +172,7 @@ static void judge(struct vt_thresholds *thresholds, struct vt_threshold_state *s
 	if (state->is_over ? bytes >= threshold * margin : bytes < threshold)
 		return;
 	state->is_over = event->is_over = !state->is_over;
+	state->was_over = 1;
 	thresholds->nr_reached += (unsigned)state->is_over;
 	event->what = say_what(event);
 	event->line = make_line(event);
@@ -174,24 +181,35 @@ static void judge(struct vt_thresholds *thresholds, struct vt_threshold_state *s
 	free(event->what);
 }
 
+static void look_at_one(struct vt_thresholds *thresholds, size_t k, const struct vt_rank *rank,
+			uint64_t now_ns)
+{
+	const struct vt_threshold_rule *rule = &thresholds->rules.items[k];
+	struct vt_threshold_state *state = state_of(thresholds, k, rank->file);
+	struct vt_threshold_event event = { .rule = rule, .rank = rank };
+
+	event.threshold_bytes = vt_threshold_rule_bytes(rule, rank->device_bytes);
+	state->is_unsized = !event.threshold_bytes;
+	if (now_ns == AT_PEAK) {
+		if (rule->period || state->was_over)
+			return;
+		event.is_of_peak = 1;
+	}
+	if (measure(state, rule, rank, now_ns, &event.bytes) && event.threshold_bytes)
+		judge(thresholds, state, &event);
+}
+
 void vt_thresholds_look(struct vt_thresholds *thresholds, const struct vt_ranks_runs *runs,
 			uint64_t now_ns)
 {
-	for (uint32_t i = 0; i < runs->nr_files; i++) {
-		const struct vt_rank *rank = &runs->files[i];
+	for (uint32_t i = 0; i < runs->nr_files; i++)
+		for (size_t k = 0; k < thresholds->rules.len && !runs->files[i].problem; k++)
+			look_at_one(thresholds, k, &runs->files[i], now_ns);
+}
 
-		for (size_t k = 0; k < thresholds->rules.len && !rank->problem; k++) {
-			const struct vt_threshold_rule *rule = &thresholds->rules.items[k];
-			struct vt_threshold_state *state = state_of(thresholds, k, rank->file);
-			struct vt_threshold_event event = { .rule = rule, .rank = rank };
-
-			event.threshold_bytes = vt_threshold_rule_bytes(rule, rank->device_bytes);
-			state->is_unsized = !event.threshold_bytes;
-			if (measure(state, rule, rank, now_ns, &event.bytes) &&
-			    event.threshold_bytes)
-				judge(thresholds, state, &event);
-		}
-	}
+void vt_thresholds_look_at_peak(struct vt_thresholds *thresholds, const struct vt_ranks_runs *runs)
+{
+	vt_thresholds_look(thresholds, runs, AT_PEAK);
 }
 
 const struct vt_threshold_rule *vt_thresholds_unseen(const struct vt_thresholds *thresholds,

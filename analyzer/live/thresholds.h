@@ -22,6 +22,7 @@ struct vt_threshold_event {
 	const struct vt_threshold_rule *rule;
 	const struct vt_rank *rank;
 	int is_over;   /* 0: recovered */
+	int is_of_peak; /* of vt_thresholds_look_at_peak */
 	int64_t bytes; /* in use, or grown per period of the rule */
 	uint64_t threshold_bytes;
 	char *what; /* "85% reached: in use ..." */
@@ -44,6 +45,11 @@ struct vt_thresholds {
 /* `now_ns`: vt_clock_ns() of the look. */
 void vt_thresholds_look(struct vt_thresholds *thresholds, const struct vt_ranks_runs *runs,
 			uint64_t now_ns);
+/*
+ * At the end of a program, of recordings that were read at their peaks: what no look saw, because
+ * it came and went in between or near the end.  Growth is that of looks only.
+ */
+void vt_thresholds_look_at_peak(struct vt_thresholds *thresholds, const struct vt_ranks_runs *runs);
 /*
  * The next rule from *at on with an owner that no look saw bytes of: it may be misspelt.  NULL:
  * there is none.  Begin with *at = 0.

@@ -97,6 +97,8 @@ static void read_owners(struct vt_rank *rank, struct vt_analysis *analysis)
 	if (books.unseen_bytes > 0)
 		add_owner(rank, "unaccounted", (uint64_t)books.unseen_bytes);
 	rank->used_now_bytes = (int64_t)vt_books_device_used(&books);
+	rank->process_now_bytes = (int64_t)vt_books_process_used(&books);
+	rank->has_others = books.has_other;
 	rank->reserved_now_bytes = (int64_t)books.reserved_bytes;
 	vt_books_release(&books);
 }

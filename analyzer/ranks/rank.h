@@ -47,7 +47,9 @@ struct vt_rank_owner {
 	X(device_peak_bytes) /* at that moment, with other processes */                            \
 	X(allocated_bytes)   /* the most in blocks, or without */                                  \
 	X(event)             /* the moment that its owners are of */                               \
-	X(used_now_bytes)    /* at that moment, as the next two; with the context */               \
+	X(used_now_bytes)    /* of the device at that moment, as the next five */                  \
+	X(process_now_bytes) /* of it by the process, with its context */                          \
+	X(has_others)        /* other processes are distinguished from the context */              \
 	X(reserved_now_bytes)                                                                      \
 	X(owned_now_bytes) /* in blocks, and what no allocator cut into blocks */                  \
 	X(steps)           /* training steps that ended */                                         \

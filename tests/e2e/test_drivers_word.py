@@ -2,12 +2,11 @@
 """The ledger is closed against what the driver said; what nobody recorded is as much as the simulator's ledger says."""
 import json
 import re
-import sqlite3
 import subprocess
 
 import pytest
 
-from living import Program, until
+from living import Program, last_sample, until
 from recording import (BUILD, LIBRARY, PYTHON, SOURCE, TIMEOUT_S, WORKLOADS, clean_environment, complete, read_ledger,
                        record_python, vtrace)
 
@@ -148,14 +147,3 @@ def test_the_recorder_says_it_itself(tmp_path):
     complete(tmp_path)
     text = vtrace("report", tmp_path / "run.db").stdout
     assert use_in_closing_line(done.stderr) == re.search(r"^PEAK +(\S+ \S+) of", text, re.M)[1] == "1.10 GiB"
-
-
-def last_sample(program):
-    """Of NVML, said twice: used by the program and by others."""
-    path = program.directory / "run.db"
-    if not path.exists():
-        return None
-    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as connection:
-        rows = connection.execute("SELECT process_used_bytes, total_used_bytes - process_used_bytes FROM device_sample"
-                                  " ORDER BY time_ns DESC LIMIT 2").fetchall()
-    return rows[0] if len(rows) == 2 and rows[0] == rows[1] else None

@@ -8,8 +8,8 @@ import subprocess
 
 import pytest
 
-from living import Program, interrupt_a_look, until
-from recording import TIMEOUT_S, VTRACE, clean_environment, vtrace
+from living import Program, interrupt_a_look, last_sample, until
+from recording import PYTHON, TIMEOUT_S, VTRACE, WORKLOADS, clean_environment, vtrace
 
 LINE = re.compile(r"vtrace: \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ run\.db: (.*)\n")
 
@@ -212,8 +212,8 @@ def test_then_needs_a_threshold(tmp_path):
 class Run(Program):
     """The same thresholds, of `vtrace run`."""
 
-    def __init__(self, folder, *what, then=()):
-        super().__init__(folder, options=[*(word for rule in what for word in ("--warn", rule)), *then])
+    def __init__(self, folder, *what, then=(), **settings):
+        super().__init__(folder, **settings, options=[*(word for rule in what for word in ("--warn", rule)), *then])
 
     def line(self):
         text = self.process.stderr.readline()
@@ -293,3 +293,44 @@ def test_run_starts_nothing_where_a_threshold_is_wrong(tmp_path, options):
 def test_run_of_what_records_nothing(tmp_path):
     done = vtrace("run", "--warn", "none=1B", "--", "sh", "-c", "exit 4", cwd=tmp_path)
     assert done.returncode == 4 and done.stderr.count("\n") == 1 and "nothing recorded" in done.stderr
+
+
+SHORT = "alloc 1500\nfree 1500\n"  # in pages of 2 MiB
+
+
+def run_short(folder, what, *options, command="", shell="exec"):
+    options = ["--simulate", "h100-80g,memory=4GiB", "-o", folder / "run.db", "--warn", what, *options]
+    program = ["sh", "-c", f'{shell} "$0" "$1"', PYTHON, WORKLOADS / "hold_memory.py"]
+    return subprocess.run([VTRACE, "run", *options, "--", *program], cwd=folder, env=clean_environment(),
+                          input=SHORT + command, capture_output=True, text=True, timeout=TIMEOUT_S)
+
+
+@pytest.mark.parametrize("shell, command, code", (
+    ("exec", "", 0), ("exec", "quit 5\n", 5), ("exec", "kill 9\n", 137), ("", "", 0)), ids=repr)
+def test_run_says_what_no_look_saw(tmp_path, shell, command, code):
+    """It came and went within one pause, in a program that ended before the second look."""
+    said = 'echo "told $VTRACE_WARN_BYTES" >told'
+    done = run_short(tmp_path, "75%", "--then", said, command=command, shell=shell)
+    found = [match[1] for match in LINE.finditer(done.stderr)]
+    assert done.returncode == code and len(found) == 1, done.stderr
+    assert re.fullmatch(r"75% reached( at the peak)?: in use 3\.\d\d GiB, .*; most: user\S* 1\.46 GiB, .*", found[0])
+    told = int((tmp_path / "told").read_text().split()[1])
+    report = json.loads(vtrace("report", "--json", tmp_path / "run.db").stdout)
+    row, = report["warnings"]
+    assert (row["what"], row["bytes"], row["is_reached"]) == (found[0], told, True)
+    assert 0 < row["time_ns"] <= report["run"]["duration_ns"] and row["event"] <= report["run"]["events"]
+    if "at the peak" in found[0]:
+        assert told == report["devices"][0]["peak"]["device_used_bytes"]
+    assert not list(tmp_path.glob("run.db-*"))
+
+
+def test_bytes_are_the_processs_and_a_share_is_the_devices(tmp_path):
+    """3 GiB of 80 are other processes'."""
+    program = Run(tmp_path, "6GiB", "4GiB", "9%", profile="h100-80g,other=3GiB")
+    program.tell("alloc 1")
+    until(lambda: (sample := last_sample(program)) and sample[1] == 3 << 30)
+    program.tell("alloc 2200")
+    first, second = sorted([program.line(), program.line()])
+    assert re.match(r"4GiB reached: in use 4\.\d\d GiB, ", first), first
+    assert re.match(r"9% reached: in use 7\.\d\d GiB, ", second), second
+    assert "reached" not in program.finish("quit 0")[2]

@@ -4,6 +4,7 @@ import contextlib
 import os
 import pathlib
 import signal
+import sqlite3
 import struct
 import subprocess
 import time
@@ -63,3 +64,14 @@ def interrupt_a_look(process):
     os.killpg(process.pid, signal.SIGINT)
     with contextlib.suppress(ProcessLookupError):
         os.kill(int(readers[0]), signal.SIGCONT)
+
+
+def last_sample(program):
+    """Of NVML, said twice: used by the program and by others."""
+    path = program.directory / "run.db"
+    if not path.exists():
+        return None
+    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as connection:
+        rows = connection.execute("SELECT process_used_bytes, total_used_bytes - process_used_bytes FROM device_sample"
+                                  " ORDER BY time_ns DESC LIMIT 2").fetchall()
+    return rows[0] if len(rows) == 2 and rows[0] == rows[1] else None
