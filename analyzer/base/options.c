@@ -75,6 +75,14 @@ static void make_tables(const struct vt_options_spec *spec, struct option *longs
 	longs[n] = (struct option){ NULL, 0, NULL, 0 };
 }
 
+static int has_option(const struct option *longs, int id)
+{
+	for (; longs->name; longs++)
+		if (longs->val == id)
+			return 1;
+	return 0;
+}
+
 /* Set while a command's table is asked for. */
 static const struct vt_options_spec **wanted_spec;
 
@@ -99,8 +107,10 @@ int vt_options_next(const struct vt_options_spec *spec, int argc, char **argv)
 	}
 	if (id != '?' && id != ':')
 		return id;
-	/* Letters may follow one dash together. */
-	if (id == '?' && optopt > 0 && optopt <= UCHAR_MAX)
+	/* It exists: an argument is what is wrong with it.  Letters may follow one dash together. */
+	if (id == '?' && has_option(longs, optopt))
+		vt_options_wrong(spec, "%s: takes no argument", argv[optind - 1]);
+	else if (id == '?' && optopt > 0 && optopt <= UCHAR_MAX)
 		vt_options_wrong(spec, "-%c: unknown option", optopt);
 	else
 		vt_options_wrong(spec, "%s: %s", argv[optind - 1],

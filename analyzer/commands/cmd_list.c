@@ -14,8 +14,10 @@ static const struct vt_option options[] = {
 
 static const struct vt_options_spec spec = {
 	.command = "list",
-	.synopsis = "[--json] [FOLDER]",
-	.summary = "Lists the recordings of a folder (default: this one) by their starts.",
+	.synopsis = "[--json] [FOLDER|FILE]",
+	.summary =
+		"Lists the recordings of a folder (default: this one) by their starts, or one of "
+		"them.",
 	.options = options,
 };
 
@@ -32,7 +34,7 @@ int vt_cmd_list(int argc, char **argv)
 	if (id < 0)
 		return vt_options_exit_code(id);
 	if (argc - optind > 1)
-		return vt_options_wrong(&spec, "one folder at a time");
+		return vt_options_wrong(&spec, "one folder or recording at a time");
 	folder = optind < argc ? argv[optind] : ".";
 	rc = vt_ranks_runs_init(&runs, folder, &rank_options, 0, &diag);
 	if (!rc && is_json)

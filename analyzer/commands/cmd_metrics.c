@@ -74,13 +74,33 @@ static int print_once(const struct wanted *wanted, int *is_running, struct vt_di
 	return rc;
 }
 
+/* What metrics were not written into is somebody's; node_exporter's are replaced again and again. */
+static int check_output(const char *path, struct vt_diag *diag)
+{
+	static const char begin[] = "# HELP vtrace_";
+	char head[sizeof(begin)] = "";
+	FILE *file;
+
+	if (vt_output_check(path, 1, diag))
+		return -1;
+	file = fopen(path, "re");
+	if (!file)
+		return 0;
+	if (!fgets(head, sizeof(head), file) || !strcmp(head, begin)) {
+		fclose(file);
+		return 0;
+	}
+	fclose(file);
+	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: exists, and has no metrics of vtrace", path);
+	return -1;
+}
+
 static int print_again(const struct wanted *wanted, struct vt_diag *diag)
 {
 	const struct timespec pause = { (time_t)wanted->every_s, 0 };
 	int is_running = 1, rc = 0;
 
-	/* A recording that is there already would be replaced by text. */
-	if (wanted->output && vt_output_check(wanted->output, 1, diag))
+	if (wanted->output && check_output(wanted->output, diag))
 		return -1;
 	while (!(rc = print_once(wanted, &is_running, diag)) && wanted->every_s && is_running)
 		nanosleep(&pause, NULL);

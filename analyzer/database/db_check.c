@@ -91,9 +91,10 @@ int vt_db_check_file(const char *path, struct vt_diag *diag)
 	close(fd);
 	if (len != (ssize_t)sizeof(header)) {
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", path,
-			    S_ISDIR(st.st_mode) ? "is a directory"
-			    : len == 0          ? "empty, not a vtrace database"
-						: "not a vtrace database");
+			    S_ISDIR(st.st_mode)    ? "is a directory"
+			    : !S_ISREG(st.st_mode) ? "not a regular file"
+			    : len == 0             ? "empty, not a vtrace database"
+						   : "not a vtrace database");
 		return -1;
 	}
 	return check_header(path, header, (uint64_t)st.st_size, diag);

@@ -189,13 +189,14 @@ static int open_snapshot(const char *path, struct vt_db **db, struct vt_diag *di
 int vt_input_open(const char *path, struct vt_db **db, struct vt_diag *diag)
 {
 	char *database, *journal;
-	int is_live = 0, rc = -1;
+	int is_live = 0, rc = -1, error;
 
 	if (vt_snapshot_is_one(path))
 		return open_snapshot(path, db, diag);
 	vt_input_paths(path, &database, &journal);
-	if (access(database, F_OK) && access(journal, F_OK)) {
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", path, strerror(errno));
+	error = access(database, F_OK) ? errno : 0;
+	if (error && access(journal, F_OK)) {
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", path, strerror(error));
 		goto out;
 	}
 	if (!access(journal, F_OK) && take_up(journal, database, &is_live, diag))

@@ -348,3 +348,29 @@ def test_figures_that_contradict_each_other_end_no_command(recorded, tmp_path, d
     for command in ("report", "blocks", "leaks", "frag", "oom"):
         assert vtrace(command, path).returncode in (0, 3), command
     assert vtrace("diff", recorded.database, path).returncode in (0, 3)
+
+
+@pytest.mark.parametrize("command", ("report", "info", "list", "top"))
+def test_links_and_pipes_that_are_no_files(command, tmp_path):
+    (tmp_path / "loop.db").symlink_to("loop.db")
+    os.mkfifo(tmp_path / "pipe.db")
+    assert refused(vtrace(command, tmp_path / "loop.db"), "loop.db", "Too many levels of symbolic links")
+    assert refused(vtrace(command, tmp_path / "pipe.db"), "pipe.db", "not a regular file")
+
+
+def test_an_argument_of_an_option_that_takes_none():
+    for word, said in (("--json=1", "--json=1: takes no argument"), ("-zj", "-z: unknown option"),
+                       ("--jso=", "--jso=: takes no argument"), ("--none=1", "--none=1: unknown option")):
+        done = vtrace("list", word)
+        assert (done.returncode, done.stderr.splitlines()[0]) == (2, f"vtrace list: {said}")
+
+
+def test_metrics_replace_metrics_only(recorded, tmp_path):
+    for name, text in (("recording.db", recorded.database.read_bytes()), ("notes.txt", b"x\n")):
+        (tmp_path / name).write_bytes(text)
+        done = vtrace("metrics", "-o", tmp_path / name, recorded.database)
+        assert done.returncode == 3 and "--force" not in done.stderr, done.stderr
+        assert (tmp_path / name).read_bytes() == text
+    (tmp_path / "metrics.prom").touch()
+    for _ in range(2):
+        assert vtrace("metrics", "-o", tmp_path / "metrics.prom", recorded.database).returncode == 0

@@ -216,7 +216,7 @@ def test_a_recording_is_never_replaced_by_a_page(training, tmp_path):
     before = copy.read_bytes()
     for arguments in ((copy, "-o", copy), ("--base", copy, "-o", copy, training)):
         done = vtrace("html", "--force", *arguments)
-        assert (done.returncode, done.stderr) == (3, f"vtrace: {copy}: is a recording; --force does not replace it\n")
+        assert (done.returncode, done.stderr) == (3, f"vtrace: {copy}: is a recording, which this does not replace\n")
     assert copy.read_bytes() == before
 
 
