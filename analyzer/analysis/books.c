@@ -149,7 +149,7 @@ static void add_outside(struct vt_books *books, const struct vt_model *model, in
 	books->has_other = outside.has_other;
 	books->other_bytes = outside.other_bytes;
 	if (books->rounding_bytes)
-		add_rest(books, books->rounding_bytes, "rounding");
+		add_rest(books, books->rounding_bytes, "unfilled pages");
 	if (books->has_context)
 		add_rest(books, books->context_bytes, "context");
 	if (books->has_other)

@@ -302,7 +302,8 @@ static int busiest(const struct vt_model *model)
 	const struct vt_peak *most = NULL;
 
 	for (uint32_t i = 0; i < model->nr_peaks; i++)
-		if (!most || model->peaks[i].max_allocated_bytes > most->max_allocated_bytes)
+		if (!most ||
+		    vt_model_most_allocated(&model->peaks[i]) > vt_model_most_allocated(most))
 			most = &model->peaks[i];
 	return most ? most->device : -1;
 }

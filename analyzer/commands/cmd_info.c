@@ -248,8 +248,7 @@ static void print_time(struct vt_db *db)
 }
 
 /* What was in use at the peak, and what of it. */
-static void print_use(const struct vt_device_use *use, uint64_t driver_bytes,
-		      uint64_t allocated_bytes)
+static void print_use(const struct vt_device_use *use, uint64_t driver_bytes, uint64_t blocks_bytes)
 {
 	const struct {
 		const char *before, *after;
@@ -257,7 +256,7 @@ static void print_use(const struct vt_device_use *use, uint64_t driver_bytes,
 		int is_known;
 	} parts[] = {
 		{ "", " from the driver", driver_bytes, 1 },
-		{ "driver pages, not filled ", "", use->rounding_bytes, use->rounding_bytes != 0 },
+		{ "unfilled pages ", "", use->rounding_bytes, use->rounding_bytes != 0 },
 		{ "context ", "", use->context_bytes, use->has_context },
 		{ "other processes ", "", use->other_bytes, use->other_bytes != 0 },
 	};
@@ -268,7 +267,9 @@ static void print_use(const struct vt_device_use *use, uint64_t driver_bytes,
 		if (parts[i].is_known)
 			printf("%s%s%s%s", i ? ", " : "", parts[i].before,
 			       vt_units_bytes(text, sizeof(text), parts[i].bytes), parts[i].after);
-	printf("; most in blocks %s\n", vt_units_bytes(text, sizeof(text), allocated_bytes));
+	if (blocks_bytes)
+		printf("; most in blocks %s", vt_units_bytes(text, sizeof(text), blocks_bytes));
+	putchar('\n');
 }
 
 static void print_device(struct vt_stmt *stmt, const struct vt_device_use *use)

@@ -126,7 +126,7 @@ static json_t *device_json(const struct vt_diff *diff, const struct vt_diff_devi
 	json_t *object = json_object();
 
 	json_object_set_new(object, "id", json_integer(device->device));
-	json_object_set_new(object, "device_used",
+	json_object_set_new(object, "process_used",
 			    total_json(device, device->peak_bytes, device->peak_noise_bytes));
 	json_object_set_new(object, "allocated",
 			    total_json(device, device->most_allocated_bytes,

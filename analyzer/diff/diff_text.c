@@ -83,7 +83,7 @@ static void print_owners(const struct vt_diff_device *device, FILE *out)
 			add_row(&table, owner->owner, owner->bytes);
 			continue;
 		}
-		nr_same++;
+		nr_same += owner->bytes[VT_DIFF_BASE] || owner->bytes[VT_DIFF_NEW];
 		for (int side = 0; side < VT_DIFF_SIDES; side++)
 			same[side] += owner->bytes[side];
 	}
@@ -237,11 +237,9 @@ static void print_device(const struct vt_diff *diff, const struct vt_diff_device
 static void print_equal(const struct vt_diff *diff, FILE *out)
 {
 	if (vt_diff_has_several(diff))
-		print_noise("\nno difference in memory beyond noise: ", diff->devices,
-			    diff->nr_devices, out);
+		print_noise("\nnothing beyond noise: ", diff->devices, diff->nr_devices, out);
 	else
-		fputs("\nno difference in memory: all owners and places have the same bytes\n",
-		      out);
+		fputs("\nall owners and places have the same bytes\n", out);
 }
 
 void vt_diff_text_print(struct vt_diff *diff, FILE *out)
@@ -252,9 +250,8 @@ void vt_diff_text_print(struct vt_diff *diff, FILE *out)
 	free(verdict);
 	print_runs(diff, out);
 	print_incomplete(diff, out);
-	if (!vt_diff_is_different(diff)) {
+	if (!vt_diff_is_different(diff))
 		print_equal(diff, out);
-	}
 	for (uint32_t i = 0; i < diff->nr_devices; i++) {
 		if (vt_diff_is_different(diff))
 			print_device(diff, &diff->devices[i], out);

@@ -93,9 +93,10 @@ int vt_fail_on_has_subject(const struct vt_threshold *threshold, const struct vt
 
 int vt_fail_on_is_known(const struct vt_threshold *threshold, const struct vt_diff *diff)
 {
-	static const char *const rests[] = { "cached/free segments", "cached/pinned", "cached/pool",
-					     "cached/graph memory",  "graph pools",   "context",
-					     "rounding",	     "other processes" };
+	static const char *const rests[] = { "cached/free segments", "cached/pinned",
+					     "cached/pool",          "cached/graph memory",
+					     "graph pools",          "context",
+					     "unfilled pages",       "other processes" };
 	size_t len = (size_t)threshold->owner_len;
 
 	if (vt_fail_on_has_subject(threshold, diff))

@@ -39,7 +39,7 @@ static int read_device(struct vt_side *side, const struct vt_peak *peak,
 	device->peak_bytes =
 		vt_samples_process_used(&analysis->model, peak->device, peak->used_bytes,
 					vt_timeline_time(&analysis->timeline, peak->event));
-	device->most_allocated_bytes = peak->max_allocated_bytes;
+	device->most_allocated_bytes = vt_model_most_allocated(peak);
 	if (vt_moments_resolve(&analysis->stages, options->when, peak->device, &device->event,
 			       diag))
 		return -1;

@@ -29,7 +29,7 @@ struct vt_side_device {
 	struct vt_changes_live live;
 	/* Of the whole run, whatever moment is looked at. */
 	uint64_t peak_bytes;	       /* device use, with the context */
-	uint64_t most_allocated_bytes; /* in blocks */
+	uint64_t most_allocated_bytes; /* vt_model_most_allocated */
 	char *doing;		       /* "step 2, backward"; NULL: not known */
 	uint64_t noise_bytes;	       /* how far the peaks of equal steps lie apart */
 	/* How large a segment is that a framework's allocator takes for small requests; 0: none. */

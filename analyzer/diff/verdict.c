@@ -28,20 +28,6 @@ static int64_t change_of(const uint64_t *bytes)
 	return (int64_t)(bytes[VT_DIFF_NEW] - bytes[VT_DIFF_BASE]);
 }
 
-/* Of blocks; of a program without a framework what it has of the device. */
-static const uint64_t *highest_of(const struct vt_diff_device *device)
-{
-	const uint64_t *allocated = device->most_allocated_bytes;
-
-	return allocated[VT_DIFF_BASE] || allocated[VT_DIFF_NEW] ? allocated : device->peak_bytes;
-}
-
-static uint64_t noise_of_highest(const struct vt_diff_device *device)
-{
-	return highest_of(device) == device->peak_bytes ? device->peak_noise_bytes
-							: device->allocated_noise_bytes;
-}
-
 /* NULL: nothing differs anywhere. */
 static const struct vt_diff_device *find_device(const struct vt_diff *diff)
 {
@@ -50,8 +36,8 @@ static const struct vt_diff_device *find_device(const struct vt_diff *diff)
 	for (uint32_t i = 0; i < diff->nr_devices && vt_diff_is_different(diff); i++) {
 		const struct vt_diff_device *device = &diff->devices[i];
 
-		if (!most || magnitude(change_of(highest_of(device))) >
-				     magnitude(change_of(highest_of(most))))
+		if (!most || magnitude(change_of(device->most_allocated_bytes)) >
+				     magnitude(change_of(most->most_allocated_bytes)))
 			most = device;
 	}
 	return most;
@@ -62,7 +48,6 @@ char *vt_verdict_head(const struct vt_diff *diff)
 	const struct vt_diff_device *device = find_device(diff);
 	struct vt_figures figures;
 	uint32_t nr_moves = 0;
-	const char *what;
 	char *on, *text;
 
 	for (uint32_t i = 0; i < diff->nr_devices; i++)
@@ -72,13 +57,12 @@ char *vt_verdict_head(const struct vt_diff *diff)
 				    nr_moves == 1 ? "place" : "places");
 	if (!device)
 		return vt_xstrdup("no difference in memory");
-	vt_figures_make(&figures, highest_of(device));
+	vt_figures_make(&figures, device->most_allocated_bytes);
 	on = diff->nr_devices > 1 ? vt_xasprintf(" on cuda:%d", device->device) : vt_xstrdup("");
-	what = highest_of(device) == device->peak_bytes ? "used" : "allocated";
-	if (!vt_diff_is_change(device, highest_of(device), noise_of_highest(device)))
-		text = vt_xasprintf("as much at most %s%s, by other owners or places", what, on);
+	if (!vt_diff_is_change(device, device->most_allocated_bytes, device->allocated_noise_bytes))
+		text = vt_xasprintf("as much at most allocated%s, by other owners or places", on);
 	else
-		text = vt_xasprintf("%s (%s) at most %s%s", figures.change, figures.share, what,
+		text = vt_xasprintf("%s (%s) at most allocated%s", figures.change, figures.share,
 				    on);
 	free(on);
 	return text;

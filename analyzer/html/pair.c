@@ -64,7 +64,7 @@ static void print_owners(const struct pair *pair, const struct vt_diff_device *d
 			print_row(pair, owner->owner, owner->bytes);
 			continue;
 		}
-		nr_equal++;
+		nr_equal += owner->bytes[VT_DIFF_BASE] || owner->bytes[VT_DIFF_NEW];
 		for (int side = 0; side < VT_DIFF_SIDES; side++)
 			equal[side] += owner->bytes[side];
 	}

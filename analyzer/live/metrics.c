@@ -135,7 +135,8 @@ static void print_metric(const struct metric *metric, const struct vt_ranks_runs
 		const struct vt_rank *rank = &runs->files[i];
 		int has_rank = !runs->is_numbered_here && rank->number != VT_RANK_NONE;
 
-		if (rank->problem || (metric->unit[0] && rank->device == VT_RANK_NONE))
+		if (!vt_ranks_runs_is_process(rank) ||
+		    (metric->unit[0] && rank->device == VT_RANK_NONE))
 			continue;
 		if (!is_known(metric, rank))
 			continue;

@@ -203,8 +203,9 @@ void vt_thresholds_look(struct vt_thresholds *thresholds, const struct vt_ranks_
 			uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < runs->nr_files; i++)
-		for (size_t k = 0; k < thresholds->rules.len && !runs->files[i].problem; k++)
-			look_at_one(thresholds, k, &runs->files[i], now_ns);
+		for (size_t k = 0; k < thresholds->rules.len; k++)
+			if (vt_ranks_runs_is_process(&runs->files[i]))
+				look_at_one(thresholds, k, &runs->files[i], now_ns);
 }
 
 void vt_thresholds_look_at_peak(struct vt_thresholds *thresholds, const struct vt_ranks_runs *runs)

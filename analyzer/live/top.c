@@ -158,7 +158,7 @@ static void print_folder(const struct vt_ranks_runs *runs, const char *path, FIL
 
 	vt_table_init(&table, columns, VT_ARRAY_SIZE(columns));
 	for (uint32_t i = 0; i < runs->nr_files; i++)
-		if (!runs->files[i].problem)
+		if (vt_ranks_runs_is_process(&runs->files[i]))
 			add_row(&table, &runs->files[i], runs->is_numbered_here);
 	fprintf(out, "%s: %u recording%s\n\n", name, table.nr_rows,
 		table.nr_rows == 1 ? "" : "s");

@@ -424,6 +424,11 @@ const struct vt_peak *vt_model_peak(const struct vt_model *model, int device)
 	return NULL;
 }
 
+uint64_t vt_model_most_allocated(const struct vt_peak *peak)
+{
+	return peak->max_allocated_bytes ? peak->max_allocated_bytes : peak->used_bytes;
+}
+
 const char *vt_model_text(const struct vt_model *model, uint32_t string)
 {
 	return vt_string_table_get(&model->strings, string);

@@ -10,7 +10,7 @@ import { change, follow, state } from "./state";
 
 interface Parent { name: string; bytes: number; blocks: number; leaves: OwnerFigure[]; isRest: boolean; }
 
-const REST = new Set(["cached", "graph pools", "rounding", "context", "other processes"]);
+const REST = new Set(["cached", "graph pools", "unfilled pages", "context", "other processes"]);
 const WORDS: Record<string, string> = {
   cached: "cached, not in use", "graph pools": "CUDA graph pools, idle", context: "CUDA context, libraries",
 };

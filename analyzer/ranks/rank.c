@@ -38,6 +38,7 @@ static void read_run(struct vt_rank *rank, struct vt_analysis *analysis)
 	rank->duration_ns = vt_ended_ran_ns(db);
 	if (rank->duration_ns < 0)
 		rank->duration_ns = 0;
+	rank->is_snapshot = vt_db_run_get_int(db, "snapshot_realtime_ns", 0) != 0;
 	rank->events = vt_db_run_get_int(db, "events", analysis->model.last_event);
 	rank->lost = vt_db_run_get_int(db, "lost_events", 0);
 	rank->missing_slots = vt_db_run_get_int(db, "missing_slots", 0);
@@ -139,9 +140,7 @@ static int read_device(struct vt_rank *rank, struct vt_analysis *analysis,
 	rank->peak_time_ns = vt_timeline_time(&analysis->timeline, peak->event);
 	rank->device_peak_bytes = (int64_t)vt_samples_device_used(
 		&analysis->model, device->id, peak->used_bytes, rank->peak_time_ns);
-	/* Without blocks, what the driver gave is what was allocated, as for `vtrace check`. */
-	rank->allocated_bytes =
-		(int64_t)(peak->max_allocated_bytes ? peak->max_allocated_bytes : peak->used_bytes);
+	rank->allocated_bytes = (int64_t)vt_model_most_allocated(peak);
 	if (vt_moments_resolve(&analysis->stages, options->when, device->id, &rank->event, diag))
 		return -1;
 	rank->doing = vt_stages_doing(&analysis->stages, rank->event);

@@ -35,6 +35,7 @@ struct vt_rank_owner {
 	X(start_time_ns)                                                                           \
 	X(start_realtime_ns)                                                                       \
 	X(duration_ns)                                                                             \
+	X(is_snapshot)       /* by `vtrace snapshot` */                                            \
 	X(events)                                                                                  \
 	X(lost)                                                                                    \
 	X(missing_slots)     /* of its journal, which was cut */                                   \

@@ -82,7 +82,7 @@ static void add_figures(struct vt_ranks *ranks)
 	for (uint32_t i = 0; i < run->nr; i++) {
 		const struct vt_rank *rank = run->ranks[i];
 
-		add(&ranks->device_used, rank, (uint64_t)rank->peak_bytes);
+		add(&ranks->process_used, rank, (uint64_t)rank->peak_bytes);
 		add(&ranks->allocated, rank, (uint64_t)rank->allocated_bytes);
 		for (uint32_t o = 0; o < ranks->nr_owners; o++)
 			add(&ranks->owners[o], rank, bytes_of(rank, ranks->owners[o].owner));

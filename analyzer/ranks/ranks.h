@@ -43,7 +43,7 @@ struct vt_ranks {
 	uint32_t nr_died;
 	struct vt_ranks_figure *owners; /* the largest first */
 	uint32_t nr_owners;
-	struct vt_ranks_figure device_used, allocated; /* the highest of each run */
+	struct vt_ranks_figure process_used, allocated; /* the highest of each run */
 	const struct vt_rank *peak;
 	const struct vt_rank *median; /* by device use; of two the lower */
 	struct vt_clocks clocks;

@@ -54,7 +54,7 @@ static json_t *rank(const struct vt_ranks *ranks, const struct vt_rank *rank)
 	vt_json_set(object, "devices", rank->nr_devices);
 	vt_json_set(object, "device_name", rank->device_name);
 	vt_json_set(object, "total_bytes", rank->device_bytes);
-	vt_json_set(object, "device_used_bytes", rank->peak_bytes);
+	vt_json_set(object, "process_used_bytes", rank->peak_bytes);
 	vt_json_set(object, "allocated_bytes", rank->allocated_bytes);
 	vt_json_set(object, "doing", rank->doing);
 	vt_json_set(object, "steps", rank->steps);
@@ -149,7 +149,7 @@ static json_t *warnings(const struct vt_ranks *ranks)
 
 		vt_json_set(row, "rank", rank->number);
 		vt_json_set_if(row, "limit_bytes", limit, limit);
-		vt_json_set(row, "device_used_bytes", rank->peak_bytes);
+		vt_json_set(row, "process_used_bytes", rank->peak_bytes);
 		vt_json_set(row, "is_over",
 			    json_boolean(limit && (uint64_t)rank->peak_bytes > limit));
 	}
@@ -176,7 +176,7 @@ json_t *vt_ranks_json(struct vt_ranks *ranks)
 	vt_json_set(object, "ranks", rows);
 	vt_json_set(object, "missing", missing);
 	vt_json_set(object, "died", died);
-	vt_json_set(object, "device_used", figure_json(ranks, &ranks->device_used));
+	vt_json_set(object, "process_used", figure_json(ranks, &ranks->process_used));
 	vt_json_set(object, "allocated", figure_json(ranks, &ranks->allocated));
 	vt_json_set(object, "owners", owners(ranks));
 	vt_json_set(object, "peak_rank", ranks->peak->number);

@@ -119,11 +119,11 @@ static int is_of_one_process(const struct vt_rank *one, const struct vt_rank *ot
 /* Whether it says more of their process; of equal ones the one that is not a snapshot. */
 static int says_more(const struct vt_rank *one, const struct vt_rank *other)
 {
-	int is_frozen = is_same(one->ended, "frozen"), other_is = is_same(other->ended, "frozen");
-
 	if (one->events != other->events)
 		return one->events > other->events;
-	return is_frozen != other_is ? other_is : one < other;
+	if (one->is_snapshot != other->is_snapshot)
+		return other->is_snapshot != 0;
+	return one < other;
 }
 
 /*
@@ -146,7 +146,7 @@ static void find_copies(struct vt_ranks_runs *runs)
 	}
 }
 
-static int is_candidate(const struct vt_rank *file)
+int vt_ranks_runs_is_process(const struct vt_rank *file)
 {
 	return !file->problem && !file->is_copy;
 }
@@ -157,11 +157,12 @@ static void number_here(struct vt_ranks_runs *runs)
 	int64_t number = 0;
 
 	for (uint32_t i = 0; i < runs->nr_files; i++)
-		if (runs->files[i].number != VT_RANK_NONE && is_candidate(&runs->files[i]))
+		if (runs->files[i].number != VT_RANK_NONE &&
+		    vt_ranks_runs_is_process(&runs->files[i]))
 			return;
 	runs->is_numbered_here = 1;
 	for (uint32_t i = 0; i < runs->nr_files; i++)
-		if (is_candidate(&runs->files[i]) && !is_starter(runs, &runs->files[i]))
+		if (vt_ranks_runs_is_process(&runs->files[i]) && !is_starter(runs, &runs->files[i]))
 			runs->files[i].number = number++;
 }
 
@@ -207,7 +208,8 @@ static void add_all(struct vt_ranks_runs *runs)
 	uint32_t nr = 0;
 
 	for (uint32_t i = 0; i < runs->nr_files; i++)
-		if (is_candidate(&runs->files[i]) && runs->files[i].number != VT_RANK_NONE)
+		if (vt_ranks_runs_is_process(&runs->files[i]) &&
+		    runs->files[i].number != VT_RANK_NONE)
 			by_start[nr++] = &runs->files[i];
 	vt_sort(by_start, nr, vt_ranks_runs_compare_starts);
 	runs->is_unrelated = runs->is_numbered_here && is_unrelated(by_start, nr);

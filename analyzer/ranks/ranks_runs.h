@@ -50,6 +50,9 @@ int vt_ranks_runs_compare_starts(const void *a, const void *b);
 /* The ranks of its world that left no recording; free(). */
 uint32_t *vt_ranks_run_missing(const struct vt_ranks_run *run, uint32_t *nr);
 
+/* Whether it could be read and is no copy: each process is one of these. */
+int vt_ranks_runs_is_process(const struct vt_rank *file);
+
 /* Why a recording is not part of the run that is printed; NULL: it is. */
 const char *vt_ranks_runs_reason(const struct vt_ranks_runs *runs, const struct vt_rank *file);
 

@@ -132,7 +132,7 @@ static void add_rank(struct vt_table *table, const struct vt_ranks *ranks,
 static int is_listed(const struct vt_ranks *ranks, const struct vt_rank *rank)
 {
 	return ranks->run->nr <= MOST_RANKS || rank == ranks->peak || rank == ranks->median ||
-	       rank == ranks->device_used.min_rank;
+	       rank == ranks->process_used.min_rank;
 }
 
 static void print_ranks(const struct vt_ranks *ranks, FILE *out)
@@ -176,7 +176,7 @@ static void print_owners(const struct vt_ranks *ranks, FILE *out)
 		{ "owner", 0 },	  { "min GiB", 1 },	 { "mean GiB", 1 },
 		{ "max GiB", 1 }, { "max over mean %", 1 }, { "most on rank", 0 },
 	};
-	double least = LEAST_SHARE * (double)ranks->device_used.max_bytes;
+	double least = LEAST_SHARE * (double)ranks->process_used.max_bytes;
 	struct vt_table table;
 	uint32_t nr_small = 0;
 
@@ -188,7 +188,7 @@ static void print_owners(const struct vt_ranks *ranks, FILE *out)
 		else
 			nr_small++;
 	vt_table_add_line(&table);
-	add_figure(&table, ranks, "process used at most", &ranks->device_used);
+	add_figure(&table, ranks, "process used at most", &ranks->process_used);
 	add_figure(&table, ranks, "allocated at most", &ranks->allocated);
 	vt_table_print(&table, out, 2);
 	vt_table_release(&table);

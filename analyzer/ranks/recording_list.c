@@ -52,8 +52,8 @@ static void add_row(struct vt_table *table, const struct vt_rank *rank)
 void vt_recording_list_text(const struct vt_ranks_runs *runs, const char *folder, FILE *out)
 {
 	static const struct vt_column columns[] = {
-		{ "file", 0 },	 { "started (UTC)", 0 }, { "program", 0 },	  { "ran", 1 },
-		{ "device", 0 }, { "most used", 1 },	 { "most allocated", 1 }, { "ended", 0 },
+		{ "file", 0 },   { "started (UTC)", 0 }, { "program", 0 },        { "ran", 1 },
+		{ "device", 0 }, { "process used", 1 },  { "most allocated", 1 }, { "ended", 0 },
 	};
 	uint32_t nr;
 	const struct vt_rank **rows = vt_recording_list_sorted(runs, &nr), *highest = NULL;
@@ -93,7 +93,7 @@ static json_t *row_json(const struct vt_rank *rank)
 	vt_json_set(object, "duration_ns", rank->duration_ns);
 	vt_json_set(object, "ended", rank->ended);
 	vt_json_set(object, "device_name", rank->device_name);
-	vt_json_set(object, "device_used_bytes", rank->peak_bytes);
+	vt_json_set(object, "process_used_bytes", rank->peak_bytes);
 	vt_json_set(object, "allocated_bytes", rank->allocated_bytes);
 	return object;
 }

@@ -261,7 +261,7 @@ static const struct rest_name {
 } rest_names[] = {
 	{ "cached", "cached, not in use", NULL },
 	{ "graph pools", "CUDA graph pools, idle", NULL },
-	{ "rounding", "driver pages, not filled", "sizes" },
+	{ "unfilled pages", "unfilled pages", "sizes" },
 	{ "context", "CUDA context, libraries", "device total - recorded" },
 	{ "other processes", "other processes", "NVML" },
 };

@@ -38,7 +38,7 @@ def diff(base, new, *options, code=0):
 def test_equal_runs_are_no_difference(runs):
     done = diff(runs["base"], runs["equal"], "--fail-on", "any", "--fail-on", "total:+0", "--fail-on", "allocated:+0",
                 "--fail-on", "owner:user:+0")
-    assert "no difference in memory beyond noise: equal runs differ by up to 7.00 MiB allocated, " in done.stdout
+    assert "\nnothing beyond noise: equal runs differ by up to 7.00 MiB allocated, " in done.stdout
     assert f"base  {runs['base'][2]}, the median of 3 recordings by most allocated bytes" in done.stdout
     # Of one recording a side each of it is a difference.
     pair = vtrace("diff", runs["base"][1], runs["equal"][0], "--fail-on", "allocated:+0", "--fail-on", "any")

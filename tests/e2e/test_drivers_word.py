@@ -109,8 +109,8 @@ def uses_said_of(database):
     return {
         "report": answer("report", "--json", database)["devices"][0]["peak"]["device_used_bytes"],
         "info": answer("info", "--json", database)["devices"][0]["device_used_bytes"],
-        "list": answer("list", "--json", database)["recordings"][0]["device_used_bytes"],
-        "diff": answer("diff", "--json", database, database)["devices"][0]["device_used"]["new_bytes"],
+        "list": answer("list", "--json", database)["recordings"][0]["process_used_bytes"],
+        "diff": answer("diff", "--json", database, database)["devices"][0]["process_used"]["new_bytes"],
         "check": answer("check", "--json", database)["limits"][0]["figure"],
         "metrics": int(re.search(r"^vtrace_peak_used_bytes\{.*\} (\d+)$", answer("metrics", database), re.M)[1]),
     }
@@ -147,3 +147,24 @@ def test_the_recorder_says_it_itself(tmp_path):
     complete(tmp_path)
     text = vtrace("report", tmp_path / "run.db").stdout
     assert use_in_closing_line(done.stderr) == re.search(r"^PEAK +(\S+ \S+) of", text, re.M)[1] == "1.10 GiB"
+
+
+def test_every_command_says_what_was_allocated_without_a_framework(tmp_path):
+    """No allocator cuts blocks: it is what the driver gave."""
+    program = Program(tmp_path)
+    program.tell("alloc 40")
+    program.end("quit 0")
+    database = tmp_path / "run.db"
+    (tmp_path / "memory.toml").write_text('[total]\nallocated = "1 GiB"\n')
+    listed = json.loads(vtrace("list", "--json", tmp_path).stdout)["recordings"][0]["allocated_bytes"]
+    compared = json.loads(vtrace("diff", "--json", database, database).stdout)["devices"][0]["allocated"]["new_bytes"]
+    checked = json.loads(vtrace("check", "--json", database, cwd=tmp_path).stdout)["limits"][0]["figure"]
+    assert [listed, compared, checked] == [40 * MIB] * 3
+    assert "in blocks" not in vtrace("info", database).stdout
+    (tmp_path / "grown").mkdir()
+    program = Program(tmp_path / "grown")
+    program.tell("alloc 50")
+    program.end("quit 0")
+    text = vtrace("diff", database, tmp_path / "grown/run.db").stdout
+    assert text.startswith("+10.00 MiB (+25.0 %) at most allocated: "), text
+    assert "\n  allocated at most    50.00 MiB, was 40.00 MiB" in text and "  1 owner as before  " in text, text

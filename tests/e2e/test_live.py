@@ -8,6 +8,7 @@ import shutil
 import signal
 import stat
 import subprocess
+import time
 
 import pytest
 
@@ -52,6 +53,25 @@ def test_a_snapshot_has_what_was_there_and_the_program_goes_on(program, tmp_path
     assert not list(tmp_path.glob("a.db-*")) and not list(tmp_path.glob("*part*"))
     assert stat.S_IMODE(os.stat(tmp_path / "a.db").st_mode) == 0o600
     assert_one_rank(tmp_path, {"a.db", "run-snapshot.db"})
+
+
+def test_a_snapshot_of_what_has_ended_says_how(program, tmp_path):
+    program.tell("alloc 1")
+    program.end("kill 9")
+    ok("snapshot", tmp_path / "run.db")
+    told = json.loads(ok("report", tmp_path / "run-snapshot.db", "--json"))["run"]
+    assert told["ended"] == "signal 9"
+    assert told == {**json.loads(ok("report", tmp_path / "run.db", "--json"))["run"], **{
+        key: told[key] for key in ("database",) if key in told}}
+    assert_one_rank(tmp_path, {"run-snapshot.db"})
+
+
+def test_a_snapshot_of_a_living_program_is_of_now(program, tmp_path):
+    """Not of its last event: what was said of it since lies before its end."""
+    program.tell("alloc 1")
+    time.sleep(1.5)
+    ok("snapshot", program.process.pid, "-o", tmp_path / "a.db")
+    assert json.loads(ok("report", tmp_path / "a.db", "--json"))["run"]["duration_ns"] > 1.5e9
 
 
 def assert_one_rank(folder, others):

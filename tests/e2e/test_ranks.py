@@ -81,10 +81,10 @@ def test_owners_of_ranks_are_those_of_their_own_reports(large_rank):
 
 
 def test_ranks_too_near_to_the_size_of_their_device(large_rank):
-    peaks = [rank["device_used_bytes"] for rank in report(large_rank)["ranks"]]
+    peaks = [rank["process_used_bytes"] for rank in report(large_rank)["ranks"]]
     share = sum(peaks) / 2 / report(large_rank)["ranks"][0]["total_bytes"]
     warn = report(large_rank, "--warn", share)["warn"]
-    over = [(row["device_used_bytes"], row["is_over"]) for row in warn["ranks"]]
+    over = [(row["process_used_bytes"], row["is_over"]) for row in warn["ranks"]]
     assert over == [(peaks[0], False), (peaks[1], True)]
     lines = [line for line in text(large_rank, "--warn", share).splitlines() if line.startswith("WARN")]
     assert len(lines) == 1 and lines[0].startswith("WARN  rank 1  above "), lines

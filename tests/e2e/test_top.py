@@ -116,12 +116,20 @@ def test_q_and_a_signal_end_it_and_the_terminal_is_as_before(program, tmp_path):
     program.tell("alloc 1")
 
 
-def test_a_folder_has_a_line_for_each(program, tmp_path):
+def test_a_folder_has_a_line_for_each_process(program, tmp_path):
+    """A snapshot is none."""
     program.tell("alloc 3")
     done = vtrace("snapshot", program.process.pid, "-o", tmp_path / "a.db")
     assert done.returncode == 0, done.stderr
-    rows = [line.split() for line in vtrace("top", tmp_path).stdout.splitlines()]
-    assert [row[0] for row in rows if row and row[0].endswith(".db")] == ["a.db", "run.db"]
+    (tmp_path / "other").mkdir()
+    other = Program(tmp_path / "other")
+    other.tell("alloc 1")
+    other.end("quit 0")
+    (tmp_path / "other/run.db").rename(tmp_path / "b.db")
+    text = vtrace("top", tmp_path).stdout
+    assert re.findall(r"^\w+\.db", text, re.M) == ["b.db", "run.db"] and ": 2 recordings\n" in text
+    metrics = vtrace("metrics", tmp_path).stdout
+    assert re.findall(r'^vtrace_used_bytes\{file="([^"]*)"', metrics, re.M) == ["b.db", "run.db"]
 
 
 def test_wrong_usage_and_nothing_to_read(tmp_path):

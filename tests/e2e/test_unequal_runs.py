@@ -106,7 +106,7 @@ def test_diff_says_what_differs_and_compares(base, other):
         assert all((text or "") in (told[what][i] or "") for i, text in enumerate(texts)), told
         assert (told[what][1] is None) == (texts[1] is None)
     device, = found["devices"]
-    assert device["device_used"]["base_bytes"] > 0 and device["device_used"]["new_bytes"] > 0
+    assert device["process_used"]["base_bytes"] > 0 and device["process_used"]["new_bytes"] > 0
     # Weights are weights on every card, after any death and in any schema.
     owners = {o["owner"]: o for o in device["owners"]}
     weights = owners.get("weights", {"base_bytes": 1, "new_bytes": 1})

@@ -163,7 +163,7 @@ def test_ranks_by_owners(ranks):
             parent = row["owner"].split("/")[0]
             sums[parent] = sums.get(parent, 0) + row["bytes"]
         assert figures.pop("allocated") == own["max_allocated_bytes"]
-        assert figures.pop("used") == inside["ranks"][rank]["device_used_bytes"]
+        assert figures.pop("used") == inside["ranks"][rank]["process_used_bytes"]
         assert figures == {name: sums.get(name, 0) for name in figures}
         assert {name for name, value in sums.items() if value} - set(figures) <= {"other processes"}
     # Twice the batch is in activations and logits, not in what the model itself takes.
