@@ -107,7 +107,7 @@ int vt_options_next(const struct vt_options_spec *spec, int argc, char **argv)
 	}
 	if (id != '?' && id != ':')
 		return id;
-	/* It exists: an argument is what is wrong with it.  Letters may follow one dash together. */
+	/* What exists was given an argument.  Letters may follow one dash together. */
 	if (id == '?' && has_option(longs, optopt))
 		vt_options_wrong(spec, "%s: takes no argument", argv[optind - 1]);
 	else if (id == '?' && optopt > 0 && optopt <= UCHAR_MAX)

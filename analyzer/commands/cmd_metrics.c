@@ -74,7 +74,7 @@ static int print_once(const struct wanted *wanted, int *is_running, struct vt_di
 	return rc;
 }
 
-/* What metrics were not written into is somebody's; node_exporter's are replaced again and again. */
+/* Metrics are replaced again and again; anything else is somebody's. */
 static int check_output(const char *path, struct vt_diag *diag)
 {
 	static const char begin[] = "# HELP vtrace_";
