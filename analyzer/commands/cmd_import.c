@@ -14,6 +14,7 @@
 #include "analyzer/base/recording_file.h"
 #include "analyzer/database/db.h"
 #include "analyzer/database/db_check.h"
+#include "analyzer/input/replace.h"
 #include "analyzer/snapshot/snapshot.h"
 
 enum { OPTION_FORCE = 256 };
@@ -73,7 +74,7 @@ static int import(const char *snapshot, const char *output, int is_forced, struc
 	if (rc)
 		vt_new_file_discard(part);
 	else
-		rc = vt_new_file_publish(part, output, is_forced, diag);
+		rc = vt_replace_publish(part, output, is_forced, diag);
 	free(part);
 	return rc;
 }
@@ -91,7 +92,7 @@ static int check(const char *snapshot, const char *output, int is_forced, struct
 	else if (is_forced && vt_recording_file_is_same(snapshot, output))
 		what = "is the snapshot; --force does not replace it";
 	if (!what)
-		return vt_new_file_check(output, is_forced, diag);
+		return vt_replace_check_database(output, is_forced, diag);
 	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", snapshot, what);
 	return -1;
 }

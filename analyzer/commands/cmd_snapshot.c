@@ -21,6 +21,7 @@
 #include "analyzer/database/db.h"
 #include "analyzer/import/journal_file.h"
 #include "analyzer/input/input.h"
+#include "analyzer/input/replace.h"
 #include "analyzer/live/find.h"
 #include "analyzer/ranks/folder.h"
 
@@ -92,7 +93,7 @@ static int make_private(const char *part, const char *output, struct vt_diag *di
 }
 
 /* One statement of SQLite's reads one state of the database, whoever writes meanwhile. */
-static int copy(struct vt_db *db, const char *part, struct vt_diag *diag)
+static int copy(struct vt_db *db, const char *part, const char *output, struct vt_diag *diag)
 {
 	struct vt_stmt *stmt = vt_db_prepare(db, "VACUUM INTO ?");
 	int rc;
@@ -100,7 +101,7 @@ static int copy(struct vt_db *db, const char *part, struct vt_diag *diag)
 	vt_stmt_bind_text(stmt, 1, part);
 	rc = vt_stmt_step(stmt);
 	if (rc)
-		vt_db_diag(db, diag);
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", output, vt_db_error(db));
 	vt_stmt_free(stmt);
 	return rc;
 }
@@ -162,7 +163,7 @@ static int freeze(const char *path, const char *output, int is_forced, struct vt
 	char *part = NULL;
 	int rc = -1;
 
-	if (vt_new_file_check(output, is_forced, diag) || is_itself(path, output, diag))
+	if (is_itself(path, output, diag) || vt_replace_check_database(output, is_forced, diag))
 		return -1;
 	wait_for_collector(path);
 	if (vt_input_open(path, &db, diag))
@@ -170,14 +171,14 @@ static int freeze(const char *path, const char *output, int is_forced, struct vt
 	part = vt_new_file_part(output);
 	rc = make_private(part, output, diag);
 	if (!rc)
-		rc = copy(db, part, diag);
+		rc = copy(db, part, output, diag);
 	vt_db_close(db);
 	if (!rc)
 		rc = mark(part, diag);
-	if (!rc)
-		rc = vt_new_file_publish(part, output, is_forced, diag);
-	else
+	if (rc)
 		vt_new_file_discard(part);
+	else
+		rc = vt_replace_publish(part, output, is_forced, diag);
 	free(part);
 	return rc;
 }

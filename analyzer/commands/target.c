@@ -9,11 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "analyzer/base/new_file.h"
 #include "analyzer/base/util.h"
-#include "analyzer/database/db_check.h"
 #include "analyzer/input/input.h"
-#include "analyzer/import/journal_file.h"
+#include "analyzer/input/replace.h"
 #include "common/journal_format.h"
 #include "common/launchers.h"
 
@@ -195,43 +193,6 @@ static int is_there(const struct vt_target *target)
 	return has_name(target->files[DATABASE]) || has_name(target->files[JOURNAL]);
 }
 
-/* Not a recording: --force would refuse it, too, so it is not offered without saying that. */
-static int refuse_other(int is_replacing, struct vt_diag *diag)
-{
-	struct vt_diag reason = *diag;
-
-	if (!is_replacing) {
-		memset(diag, 0, sizeof(*diag));
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s; --force replaces recordings only",
-			    reason.text);
-	}
-	return -1;
-}
-
-/* Only recordings of ours that nobody writes are replaced. */
-static int check_old(const struct vt_target *target, int is_replacing, struct vt_diag *diag)
-{
-	const char *database = target->files[DATABASE], *journal = target->files[JOURNAL];
-	struct vt_journal_header header;
-
-	if (has_name(database) && access(database, F_OK)) {
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: exists, and is a link to nothing",
-			    database);
-		return -1;
-	}
-	if (has_name(database) && vt_db_check_file(database, diag))
-		return refuse_other(is_replacing, diag);
-	if (access(journal, F_OK))
-		return 0;
-	if (vt_journal_file_peek(journal, &header, diag))
-		return refuse_other(is_replacing, diag);
-	if (!vt_journal_file_is_held(journal) && !vt_input_is_writer_alive(journal))
-		return 0;
-	vt_diag_set(diag, VT_EXIT_UNREADABLE,
-		    "%s: a recording is in progress; --force does not replace it", journal);
-	return -1;
-}
-
 /* SQLite finds a log by its database's name: FILE.old-PID-1 has FILE.old-PID-1-wal. */
 static char *aside_name(const struct vt_target *target, int file, unsigned number)
 {
@@ -287,15 +248,8 @@ int vt_target_reserve(struct vt_target *target, int is_replacing, struct vt_diag
 {
 	if (!target->files[DATABASE] || !is_there(target))
 		return 0;
-	/* First: what --force does not replace either has another cure. */
-	if (check_old(target, is_replacing, diag))
+	if (vt_replace_check(target->files[DATABASE], target->files[JOURNAL], is_replacing, diag))
 		return -1;
-	if (!is_replacing) {
-		vt_new_file_exists(
-			target->files[has_name(target->files[DATABASE]) ? DATABASE : JOURNAL],
-			diag);
-		return -1;
-	}
 	return set_aside(target, diag);
 }
 

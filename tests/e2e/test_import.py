@@ -192,8 +192,12 @@ def test_devices_and_failed_requests(tmp_path):
 def test_an_existing_file_is_kept(small, tmp_path):
     output = tmp_path / "small.db"
     output.write_text("mine")
-    refused(vtrace("import", small), "small.db", "exists; --force replaces it")
+    refused(vtrace("import", small), "small.db", "not a vtrace database; --force replaces recordings only")
+    refused(vtrace("import", "--force", small), "small.db", "not a vtrace database")
     assert output.read_text() == "mine"
+    output.unlink()
+    assert vtrace("import", small).returncode == 0
+    refused(vtrace("import", small), "small.db", "exists; --force replaces it")
     assert vtrace("import", "--force", small).returncode == 0
     assert peak(output) == peak(small)
 

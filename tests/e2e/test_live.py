@@ -90,8 +90,21 @@ def test_a_snapshot_replaces_nothing_unasked_and_never_the_recording(program, tm
     assert (tmp_path / "there.db").read_text() == "mine"
     done = vtrace("snapshot", program.process.pid, "-o", tmp_path / "run.db", "--force")
     assert done.returncode == 3 and "is the recording itself" in done.stderr
-    ok("snapshot", program.process.pid, "-o", tmp_path / "there.db", "--force")
-    assert blocks(tmp_path / "there.db") == 1
+    done = vtrace("snapshot", program.process.pid, "-o", tmp_path / "there.db", "--force")
+    assert done.returncode == 3 and (tmp_path / "there.db").read_text() == "mine"
+    for _ in range(2):
+        ok("snapshot", program.process.pid, "-o", tmp_path / "other.db", "--force")
+    assert blocks(tmp_path / "other.db") == 1
+    # Of a program that still records, under both of its names; and a name that no command would read.
+    for name in ("run.db", "run.journal", "new.journal"):
+        assert vtrace("snapshot", tmp_path / "other.db", "-o", tmp_path / name, "--force").returncode == 3
+    program.tell("alloc 1")
+    program.end("quit 0")
+    assert blocks(tmp_path / "run.db") == 2 and not (tmp_path / "new.journal").exists()
+    # What is left of an old recording is not taken for the new one's.
+    (tmp_path / "run.db-wal").write_bytes(b"stale" * 1000)
+    ok("snapshot", tmp_path / "other.db", "-o", tmp_path / "run.db", "--force")
+    assert blocks(tmp_path / "run.db") == 1 and not (tmp_path / "run.db-wal").exists()
 
 
 def test_a_snapshot_of_a_killed_program_under_a_killed_command(program, tmp_path):
