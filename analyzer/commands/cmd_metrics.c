@@ -98,13 +98,16 @@ static int check_output(const char *path, struct vt_diag *diag)
 static int print_again(const struct wanted *wanted, struct vt_diag *diag)
 {
 	const struct timespec pause = { (time_t)wanted->every_s, 0 };
-	int is_running = 1, rc = 0;
+	int is_running = 1, rc;
 
-	if (wanted->output && check_output(wanted->output, diag))
-		return -1;
-	while (!(rc = print_once(wanted, &is_running, diag)) && wanted->every_s && is_running)
+	for (;;) {
+		rc = wanted->output && check_output(wanted->output, diag);
+		if (!rc)
+			rc = print_once(wanted, &is_running, diag);
+		if (rc || !wanted->every_s || !is_running)
+			return rc ? -1 : 0;
 		nanosleep(&pause, NULL);
-	return rc;
+	}
 }
 
 struct text {

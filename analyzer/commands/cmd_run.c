@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -405,16 +406,28 @@ static void write_page(const struct run *run, const char *database)
 {
 	const struct vt_page_request request = { .path = database, .is_forced = run->is_forcing };
 	struct vt_diag diag = { 0 };
-	char *output;
+	char *output, *word;
 
 	if (vt_page_check(&request, &diag) || vt_page_write(&request, &diag)) {
 		vt_diag_print(&diag);
 		return;
 	}
 	output = vt_page_output(&request);
+	word = vt_shell_copy(output);
 	if (!run->is_quiet)
-		fprintf(stderr, "vtrace: page: %s\n", output);
+		fprintf(stderr, "vtrace: page: %s\n", word);
+	free(word);
 	free(output);
+}
+
+/* Under the name by which the program has it open. */
+static void look_at_peak(struct vt_watcher *watcher, const char *database)
+{
+	char *absolute = realpath(database, NULL);
+
+	if (absolute)
+		vt_watcher_look_at_peak(watcher, absolute);
+	free(absolute);
 }
 
 /* Of the program itself. */
@@ -425,10 +438,12 @@ static void finish_own(const struct run *run, struct vt_watcher *watcher, const 
 
 	vt_input_paths(path, &database, &journal);
 	if (complete(journal, database)) {
-		vt_watcher_look_at_peak(watcher, shorten(database));
+		look_at_peak(watcher, database);
 		close_recording(run, shorten(database), status);
 		if (run->has_page)
 			write_page(run, shorten(database));
+	} else if (run->has_page && !run->is_quiet) {
+		fprintf(stderr, "vtrace: no page: the events are not all in the database yet\n");
 	}
 	free(database);
 	free(journal);
@@ -440,7 +455,7 @@ static void finish_others(const struct run *run, struct vt_watcher *watcher)
 	char *path = vt_outputs_find_any(run->target.folder, run->start_realtime_ns);
 
 	if (path)
-		vt_watcher_look_at_peak(watcher, shorten(path));
+		look_at_peak(watcher, path);
 	else
 		say_nothing_was_recorded(run);
 	free(path);
@@ -476,6 +491,8 @@ static int run_and_finish(struct run *run)
 		     vt_launch_run(run->path, run->command, &pid, &status, &diag);
 	/* Before the import, which may take longer than the run. */
 	run->end_ns = vt_clock_ns();
+	/* Whoever reads what is said: the exit code is the program's. */
+	signal(SIGPIPE, SIG_IGN);
 	vt_watcher_stop(&watcher);
 	if (!rc)
 		finish(run, &watcher, pid, status);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <getopt.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -130,6 +131,8 @@ static int follow(struct wanted *wanted, struct vt_diag *diag)
 {
 	int rc;
 
+	/* Nobody may read what is said: it is recorded, and commands run, all the same. */
+	signal(SIGPIPE, SIG_IGN);
 	do
 		rc = look(wanted, 0, NULL, diag);
 	while (!rc && wanted->is_running && !vt_interrupt_wait(wanted->pause_ms));
@@ -156,7 +159,8 @@ static int take_option(struct wanted *wanted, int id)
 	default:
 		if (!vt_numbers_parse(optarg, MOST_SECONDS, number) && *number)
 			return 0;
-		return vt_options_wrong(&spec, "%s: not a number from 1 to %d", optarg,
+		return vt_options_wrong(&spec, "--%s %s: not a number from 1 to %d",
+					id == OPTION_EVERY ? "every" : "window", optarg,
 					MOST_SECONDS);
 	}
 }
@@ -199,6 +203,8 @@ int vt_cmd_top(int argc, char **argv)
 		rc = vt_options_exit_code(id);
 	else if (!rc && argc - optind != 1)
 		rc = vt_options_wrong(&spec, "needs a process, a recording or a folder");
+	else if (!rc && wanted.is_once && vt_threshold_watch_has_period(&wanted.watch))
+		rc = vt_options_wrong(&spec, "--once: growth over time needs more than one look");
 	else if (!rc && wanted.watch.command.text && !wanted.watch.thresholds.rules.len)
 		rc = vt_options_wrong(&spec, "--then needs a --warn");
 	if (!rc && id == VT_OPTIONS_END)

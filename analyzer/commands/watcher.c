@@ -29,22 +29,6 @@ static int has_ended(int fd, uint64_t ms)
 	return rc != 0;
 }
 
-/* Returns the pause after it. */
-static uint64_t look_at(struct vt_threshold_watch *watch, const char *path)
-{
-	uint64_t pause_ms = SEARCH_MS;
-	struct vt_look look;
-
-	/* What cannot be read at this moment may be at the next. */
-	if (!vt_look_init(&look, path, NULL)) {
-		vt_look_close(&look);
-		vt_threshold_watch_judge(watch, &look.runs);
-		pause_ms = vt_look_pause_ms(&look, EVERY_S);
-	}
-	vt_look_release(&look);
-	return pause_ms;
-}
-
 /* What was sent, behind the byte of vt_watcher_stop; free().  NULL: nothing. */
 static char *read_path(int fd)
 {
@@ -72,11 +56,66 @@ static void look_at_peak(struct vt_threshold_watch *watch, const char *path)
 	vt_look_release(&look);
 }
 
+struct watching {
+	struct vt_threshold_watch *watch;
+	char *path; /* of the recording that is watched; NULL: none is */
+	char *done; /* of the last one, whose program has ended */
+};
+
+static void move_on(struct watching *watching)
+{
+	look_at_peak(watching->watch, watching->path);
+	free(watching->done);
+	watching->done = watching->path;
+	watching->path = NULL;
+}
+
+/* Returns the pause after it. */
+static uint64_t look(struct watching *watching)
+{
+	uint64_t pause_ms = SEARCH_MS;
+	int has_ended = 0;
+	struct vt_look look;
+
+	/* What cannot be read at this moment may be at the next. */
+	if (!vt_look_init(&look, watching->path, NULL)) {
+		vt_look_close(&look);
+		vt_threshold_watch_judge(watching->watch, &look.runs);
+		pause_ms = vt_look_pause_ms(&look, EVERY_S);
+		has_ended = !look.is_running;
+	}
+	vt_look_release(&look);
+	if (!has_ended)
+		return pause_ms;
+	/* The program, a script's say, may start another. */
+	move_on(watching);
+	return SEARCH_MS;
+}
+
+static void search(struct watching *watching, pid_t parent)
+{
+	watching->path = vt_live_find_below(parent);
+	/* It is still there while it exits. */
+	if (watching->path && watching->done && !strcmp(watching->path, watching->done)) {
+		free(watching->path);
+		watching->path = NULL;
+	}
+}
+
+static void finish(struct watching *watching, const char *last)
+{
+	if (watching->path)
+		look_at_peak(watching->watch, watching->path);
+	else if (last && (!watching->done || strcmp(watching->done, last) != 0))
+		look_at_peak(watching->watch, last);
+}
+
 static void run(struct vt_threshold_watch *watch, pid_t parent, int fd)
 {
+	struct watching watching = { .watch = watch };
 	uint64_t pause_ms = 0;
 	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	char *path = NULL, *last;
+	char *last;
 
 	/* The streams are the program's, too. */
 	dup2(null, STDIN_FILENO);
@@ -84,18 +123,21 @@ static void run(struct vt_threshold_watch *watch, pid_t parent, int fd)
 	/* They are the program's: whether it ends is its own affair. */
 	signal(SIGINT, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
+	/* Nobody may read what is said: the rest is done all the same. */
+	signal(SIGPIPE, SIG_IGN);
 	while (!has_ended(fd, pause_ms)) {
-		if (!path)
-			path = vt_live_find_below(parent);
-		pause_ms = path ? look_at(watch, path) : SEARCH_MS;
+		if (!watching.path)
+			search(&watching, parent);
+		pause_ms = watching.path ? look(&watching) : SEARCH_MS;
 	}
 	last = read_path(fd);
 	if (last)
-		look_at_peak(watch, path ? path : last);
+		finish(&watching, last);
 	/* The other end waits for this, but not for the commands that run. */
 	close(fd);
 	vt_threshold_watch_end(watch);
-	free(path);
+	free(watching.path);
+	free(watching.done);
 	free(last);
 }
 

@@ -18,6 +18,17 @@
 #define MOST_DEPTH 8
 #define MOST_NAMED 8
 
+/* The kernel writes a newline in a name as \012. */
+static void restore_newlines(char *path)
+{
+	char *at;
+
+	while ((at = strstr(path, "\\012"))) {
+		*at = '\n';
+		memmove(at + 1, at + 4, strlen(at + 4) + 1);
+	}
+}
+
 /* The database to the journal that a process has mapped; NULL: none, or not ours to look at. */
 static char *recording_of(int64_t pid)
 {
@@ -31,6 +42,8 @@ static char *recording_of(int64_t pid)
 		char *path = strchr(line, '/');
 
 		line[strcspn(line, "\n")] = '\0';
+		if (path && access(path, F_OK))
+			restore_newlines(path);
 		/* Other programs have files of this name, too. */
 		if (path && vt_util_has_suffix(path, SUFFIX) &&
 		    !vt_journal_file_peek(path, &header, NULL))

@@ -28,6 +28,7 @@ static void run(const char *text, const struct vt_threshold_event *event)
 	/* What the watcher ignores, its command does not. */
 	signal(SIGINT, SIG_DFL);
 	signal(SIGHUP, SIG_DFL);
+	signal(SIGPIPE, SIG_DFL);
 	signal(SIGXFSZ, SIG_DFL);
 	execl("/bin/sh", "sh", "-c", text, (char *)NULL);
 	_exit(127);

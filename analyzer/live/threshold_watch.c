@@ -54,6 +54,14 @@ int vt_threshold_watch_add(struct vt_threshold_watch *watch, const char *text)
 	return 0;
 }
 
+int vt_threshold_watch_has_period(const struct vt_threshold_watch *watch)
+{
+	for (size_t i = 0; i < watch->thresholds.rules.len; i++)
+		if (watch->thresholds.rules.items[i].period_s)
+			return 1;
+	return 0;
+}
+
 static void reap(struct vt_threshold_watch *watch)
 {
 	char *problem;

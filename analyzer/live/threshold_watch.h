@@ -23,6 +23,9 @@ struct vt_threshold_watch {
 /* Returns 0, or -1 where `text` is no threshold (threshold_rule.h); `text` must outlive it. */
 int vt_threshold_watch_add(struct vt_threshold_watch *watch, const char *text);
 
+/* Whether any threshold is of growth over time, which one look cannot tell. */
+int vt_threshold_watch_has_period(const struct vt_threshold_watch *watch);
+
 /* At each look (look.h); recordings of programs that run are written into. */
 void vt_threshold_watch_judge(struct vt_threshold_watch *watch, const struct vt_ranks_runs *runs);
 

@@ -146,7 +146,8 @@ static char *say_what(const struct vt_threshold_event *event)
 			 event->is_over ? "reached" : "no longer reached",
 			 event->is_of_peak ? " at the peak" : "");
 	add_figure(&line, event);
-	if (event->is_over && !event->rule->owner)
+	/* What is largest is not what grew. */
+	if (event->is_over && !event->rule->owner && !event->rule->period)
 		add_owners(&line, event->rank);
 	return vt_printable_make(vt_buffer_detach(&line));
 }

@@ -334,3 +334,46 @@ def test_bytes_are_the_processs_and_a_share_is_the_devices(tmp_path):
     assert re.match(r"4GiB reached: in use 4\.\d\d GiB, ", first), first
     assert re.match(r"9% reached: in use 7\.\d\d GiB, ", second), second
     assert "reached" not in program.finish("quit 0")[2]
+
+
+def test_run_watches_the_next_process_when_one_has_ended(tmp_path):
+    script = tmp_path / "script.sh"
+    program = f'"{PYTHON}" "{WORKLOADS}/hold_memory.py"'
+    script.write_text(f"(echo alloc 5; sleep 1; echo free 5) | {program}\n"
+                      f"(echo alloc 500; while ! test -e said; do sleep 0.1; done) | {program}\n")
+    then = f'echo "$VTRACE_WARN_FILE" >"{tmp_path}/said"'
+    done = subprocess.run([VTRACE, "run", "--simulate", "h100-80g,memory=4GiB", "-o", "run-%p.db", "--warn", "20%",
+                           "--then", then, "--", "sh", script], cwd=tmp_path, env=clean_environment(),
+                          capture_output=True, text=True, timeout=TIMEOUT_S)
+    assert re.search(r" run-\d+\.db: 20% reached: in use 1\.49 GiB", done.stderr), done.stderr
+    warned = (tmp_path / "said").read_text().strip()
+    assert os.path.isabs(warned) and "20% reached" in vtrace("report", warned).stdout
+
+
+def test_run_with_nobody_who_reads_what_it_says(tmp_path):
+    """The program's exit code, the recording and the command do not depend on it."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run([VTRACE, "run", "--simulate", "h100-80g,memory=4GiB", "-o", "run.db", "--warn", "20%",
+                           "--then", "echo told >told", "--", PYTHON, WORKLOADS / "hold_memory.py"], cwd=tmp_path,
+                          env=clean_environment(), input="alloc 500\nquit 4\n", stdout=subprocess.DEVNULL,
+                          stderr=writing, text=True, timeout=TIMEOUT_S)
+    os.close(writing)
+    assert done.returncode == 4 and (tmp_path / "told").read_text() == "told\n"
+    assert "20% reached" in vtrace("report", tmp_path / "run.db").stdout
+
+
+def test_a_name_with_a_newline_is_found(tmp_path):
+    folder = tmp_path / "new\nline"
+    folder.mkdir()
+    program = Run(folder, "user=2MiB")
+    program.tell("alloc 3")
+    assert program.line().startswith("user=2MiB reached: ")
+    assert vtrace("top", program.process.pid).stdout.startswith("hold_memory.py  pid ")
+    program.finish("quit 0")
+
+
+def test_growth_over_time_needs_more_than_one_look(program, tmp_path):
+    done = vtrace("top", "--once", "--warn", "+1GiB/min", tmp_path / "run.db")
+    assert done.returncode == 2 and "more than one look" in done.stderr
+    assert vtrace("top", "--once", "--warn", "+1GiB/step", tmp_path / "run.db").returncode == 0
