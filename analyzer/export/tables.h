@@ -19,7 +19,7 @@
 	NUMBER(world_size) NUMBER(local_rank) TEXT(host) TEXT(job) NUMBER(pid) TEXT(ended)         \
 	NUMBER(died) NUMBER(out_of_memory) NUMBER(events) NUMBER(lost) NUMBER(start_realtime_ns)   \
 	NUMBER(duration_ns) NUMBER(device) TEXT(device_name) NUMBER(total_bytes)                   \
-	NUMBER(device_used_bytes) NUMBER(allocated_bytes) NUMBER(at_event) NUMBER(steps)           \
+	NUMBER(process_used_bytes) NUMBER(allocated_bytes) NUMBER(at_event) NUMBER(steps)          \
 	NUMBER(growth_bytes)
 
 /*

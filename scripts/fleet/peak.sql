@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- The rank with the highest device use and the median one (of two the lower).
 WITH placed AS (
-	SELECT rank, row_number() OVER (ORDER BY device_used_bytes, allocated_bytes, rank DESC) AS place, count(*) OVER () AS nr
+	SELECT rank, row_number() OVER (ORDER BY process_used_bytes, allocated_bytes, rank DESC) AS place, count(*) OVER () AS nr
 	FROM figures
 )
 SELECT max(CASE WHEN place = nr THEN rank END) AS peak_rank,

@@ -61,7 +61,7 @@ def test_processes_outside_are_told_from_the_context(start):
     device = report(program)
     assert owners(device)["other processes"] == device["peak"]["other_processes_bytes"] == 3 * GIB
     # The rest of the page is nobody's allocation.
-    assert owners(device)["rounding"] == device["peak"]["rounding_bytes"] == PAGE - MIB
+    assert owners(device)["unfilled pages"] == device["peak"]["rounding_bytes"] == PAGE - MIB
     assert owners(device)["context"] == device["peak"]["context_bytes"] == CONTEXT
     assert device["peak"]["device_used_bytes"] == sum(owners(device).values()) == 3 * GIB + CONTEXT + PAGE
     assert device["peak"]["difference_bytes"] == 0

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
 """`vtrace list`, `top` and `metrics` of folders in which anything lies."""
+import contextlib
 import json
 import os
 import re
 import shutil
 import socket
+import sqlite3
 import threading
 
 import pytest
@@ -25,8 +27,12 @@ def recording(tmp_path_factory):
 def fixture_folder(recording, tmp_path_factory):
     folder = tmp_path_factory.mktemp("hostile")
     data = recording.read_bytes()
-    for name in (b"good.db", b"log.db", *ODD):
-        shutil.copy(recording, os.fsencode(folder) + b"/" + name)
+    for pid, name in enumerate((b"good.db", b"log.db", *ODD), 1):
+        shutil.copy(recording, folder / "copy.db")
+        # Copies of one process would be one.
+        with contextlib.closing(sqlite3.connect(folder / "copy.db")) as connection, connection:
+            connection.execute("UPDATE run SET value = ? WHERE key = 'pid'", (str(pid),))
+        os.rename(folder / "copy.db", os.fsencode(folder) + b"/" + name)
     (folder / "log.db-wal").write_bytes(os.urandom(4096))
     for name in ("pipe.db", "pipe.journal", "alone.journal", "shm.db-shm"):
         os.mkfifo(folder / name)

@@ -140,7 +140,7 @@ static void bad_files_are_refused_by_name(void **state)
 	write_file("empty.db", "");
 	assert_refused("empty.db", "empty");
 	assert_int_equal(mkfifo("pipe.db", 0600), 0);
-	assert_refused("pipe.db", "not a vtrace database");
+	assert_refused("pipe.db", "not a regular file");
 	mkdir("folder.db", 0777);
 	assert_refused("folder.db", "directory");
 

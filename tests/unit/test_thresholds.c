@@ -45,7 +45,7 @@ static void look(struct scene *scene, uint64_t second, int64_t bytes)
 {
 	const struct vt_ranks_runs runs = { .files = &scene->rank, .nr_files = 1 };
 
-	scene->rank.used_now_bytes = bytes;
+	scene->rank.used_now_bytes = scene->rank.process_now_bytes = bytes;
 	scene->owners[0].bytes = (uint64_t)bytes;
 	vt_thresholds_look(&scene->thresholds, &runs, (100 + second) * S);
 }
