@@ -8,8 +8,22 @@
 
 #include "analyzer/base/new_file.h"
 #include "analyzer/base/recording_file.h"
+#include "analyzer/base/util.h"
 
 #define STANDARD_OUTPUT "-"
+
+/* Before the work: what it finds must not be lost behind the exit code of a file. */
+static int check_folder(const char *path, struct vt_diag *diag)
+{
+	char *folder = vt_xasprintf("%.*s.", (int)(vt_util_base_name(path) - path), path);
+	int error = access(folder, W_OK) ? errno : 0;
+
+	free(folder);
+	if (error)
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: cannot write: %s", path,
+			    strerror(error));
+	return error ? -1 : 0;
+}
 
 int vt_output_check(const char *path, int is_forced, struct vt_diag *diag)
 {
@@ -17,7 +31,9 @@ int vt_output_check(const char *path, int is_forced, struct vt_diag *diag)
 		return 0;
 	if (vt_recording_file_keep(path, is_forced, diag))
 		return -1;
-	return vt_new_file_check(path, is_forced, diag);
+	if (vt_new_file_check(path, is_forced, diag))
+		return -1;
+	return check_folder(path, diag);
 }
 
 static void cannot(const struct vt_output *output, struct vt_diag *diag)

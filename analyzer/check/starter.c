@@ -100,6 +100,8 @@ void vt_starter_write(struct vt_measure *measure, int device, FILE *out)
 {
 	const struct starter s = { measure, device, out };
 	uint64_t allocated = take(&s, VT_LIMIT_ALLOCATED, NULL);
+	/* 0 is well. */
+	int has_failed = take(&s, VT_LIMIT_ENDED, NULL) != 0;
 
 	fputs("# What a run may take; vtrace check FILE --budget this file holds it against one.\n"
 	      "# Each limit is what the run took that this was made of, and 5 % more.\n"
@@ -117,8 +119,9 @@ void vt_starter_write(struct vt_measure *measure, int device, FILE *out)
 	      "most that the allocator held; it grows in steps of segments");
 	print_owners(&s, allocated);
 	print_steps(&s);
-	fputs("\n[recording]\n"
-	      "lost          = 0              # events that found no room\n"
-	      "ended         = \"normally\"     # by itself, with exit status 0\n",
-	      out);
+	fprintf(out,
+		"\n[recording]\n"
+		"lost          = 0              # events that found no room\n"
+		"%sended         = \"normally\"     # by itself, with exit status 0%s\n",
+		has_failed ? "# " : "", has_failed ? "; this run did not" : "");
 }

@@ -129,69 +129,87 @@ void vt_top_rows_release(struct vt_top_rows *rows)
 	vt_books_release(&rows->books);
 }
 
-struct grown {
-	const struct vt_hotspot *spot;
-	uint64_t bytes;
+/* A line of the program, and what it holds more than before. */
+struct place {
+	char *text;
+	int64_t bytes;
 };
 
-static int compare_grown(const void *a, const void *b)
-{
-	const struct grown *x = a, *y = b;
+typedef VT_VECTOR(struct place) place_vector;
 
-	if (x->bytes != y->bytes)
-		return x->bytes > y->bytes ? -1 : 1;
-	return x->spot->place < y->spot->place ? -1 : x->spot->place > y->spot->place;
-}
-
-static uint64_t bytes_before(const struct vt_top_rows *rows, uint64_t place)
+static char *text_of(const struct vt_describe *describe, const struct vt_hotspot *spot)
 {
-	for (uint32_t i = 0; i < rows->before.nr; i++)
-		if (rows->before.items[i].place == place)
-			return rows->before.items[i].bytes;
-	return 0;
-}
-
-static void print_place(const struct vt_top_rows *rows, const struct grown *grown, FILE *out)
-{
-	const struct vt_describe *describe = &rows->describe;
-	struct vt_lines lines =
-		vt_describe_python(describe, grown->spot->first->common->made->python_stack);
-	char bytes[VT_UNITS_MAX];
-	const char *text;
-	size_t len;
+	const struct vt_caller *made = spot->first->common->made;
+	struct vt_lines lines = vt_describe_python(describe, made->python_stack);
+	char *text;
 
 	if (!lines.nr) {
 		vt_lines_free(&lines);
-		lines = vt_describe_native(describe,
-					   grown->spot->first->common->made->native_stack);
+		lines = vt_describe_native(describe, made->native_stack);
 	}
-	text = lines.nr ? lines.text[0] : "(no stack)";
-	len = strlen(text);
-	/* The end of a long line is what tells. */
-	fprintf(out, "  %11s  %s%s\n",
-		vt_units_bytes_signed(bytes, sizeof(bytes), (int64_t)grown->bytes),
-		len > MOST_PLACE ? "..." : "", len > MOST_PLACE ? text + len - MOST_PLACE : text);
+	text = vt_xstrdup(lines.nr ? lines.text[0] : "(no stack)");
 	vt_lines_free(&lines);
+	return text;
+}
+
+static void add_places(place_vector *all, const struct vt_describe *describe,
+		       const struct vt_hotspots *spots, int sign)
+{
+	for (uint32_t i = 0; i < spots->nr; i++)
+		vt_vector_push(all, ((struct place){ text_of(describe, &spots->items[i]),
+						     sign * (int64_t)spots->items[i].bytes }));
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+	return strcmp(((const struct place *)a)->text, ((const struct place *)b)->text);
+}
+
+/* Different ways may lead to one line. */
+static void join_places(void *into, void *from)
+{
+	((struct place *)into)->bytes += ((struct place *)from)->bytes;
+	free(((struct place *)from)->text);
+}
+
+static int compare_grown(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	if (x->bytes != y->bytes)
+		return x->bytes > y->bytes ? -1 : 1;
+	return strcmp(x->text, y->text);
+}
+
+static void print_place(const struct place *place, FILE *out)
+{
+	size_t len = strlen(place->text);
+	char bytes[VT_UNITS_MAX];
+
+	/* The end of a long line is what tells. */
+	fprintf(out, "  %11s  %s%s\n", vt_units_bytes_signed(bytes, sizeof(bytes), place->bytes),
+		len > MOST_PLACE ? "..." : "",
+		len > MOST_PLACE ? place->text + len - MOST_PLACE : place->text);
 }
 
 static void print_places(const struct vt_top_rows *rows, const struct vt_top_options *options,
 			 FILE *out)
 {
-	VT_VECTOR(struct grown) all = { 0 };
+	place_vector all = { 0 };
+	size_t nr;
 
-	for (uint32_t i = 0; i < rows->now.nr; i++) {
-		const struct vt_hotspot *spot = &rows->now.items[i];
-		uint64_t before = bytes_before(rows, spot->place);
-
-		if (spot->bytes > before)
-			vt_vector_push(&all, ((struct grown){ spot, spot->bytes - before }));
-	}
-	if (all.len)
-		qsort(all.items, all.len, sizeof(*all.items), compare_grown);
+	add_places(&all, &rows->describe, &rows->now, 1);
+	add_places(&all, &rows->describe, &rows->before, -1);
+	nr = vt_group(all.items, all.len, compare_texts, join_places);
+	all.len = nr;
+	vt_vector_sort(&all, compare_grown);
 	fprintf(out, "\nplaces that hold more than %" PRId64 " s ago%s\n", options->window_s,
-		all.len ? "" : ": none");
-	for (size_t i = 0; i < all.len && i < options->top; i++)
-		print_place(rows, &all.items[i], out);
+		nr && all.items[0].bytes > 0 ? "" : ": none");
+	for (size_t i = 0; i < nr; i++) {
+		if (i < options->top && all.items[i].bytes > 0)
+			print_place(&all.items[i], out);
+		free(all.items[i].text);
+	}
 	vt_vector_release(&all);
 }
 

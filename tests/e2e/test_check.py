@@ -276,8 +276,10 @@ def test_junit(check, grown, tmp_path):
     assert ElementTree.parse(tmp_path / "out.xml").getroot().get("tests") == "1"
     (tmp_path / "link.xml").unlink()
     (tmp_path / "folder").mkdir()
+    # Before the check: what it found would be hidden by this exit code.
     for target in ("folder", "nowhere/out.xml"):
-        assert target in check(grown, budget, "--junit", target, "--force", code=3).stderr
+        done = check(grown, budget, "--junit", target, "--force", code=3)
+        assert target in done.stderr and (target == "folder" or not done.stdout)
     assert {path.name for path in tmp_path.iterdir()} == {"memory.toml", "out.xml", "folder"}
 
 
@@ -406,3 +408,11 @@ def test_a_budget_to_begin_with(grown, tmp_path):
     both = vtrace("check", "--init", "new.toml", "--budget", "memory.toml", grown, cwd=tmp_path)
     assert both.returncode == 2 and "nothing is checked" in both.stderr and not (tmp_path / "new.toml").exists()
     assert vtrace("check", "--init", "memory.toml", "--force", grown, cwd=tmp_path).returncode == 0
+
+
+def test_a_budget_to_begin_with_of_a_run_that_failed(tmp_path):
+    """It does not ask for an end that the run did not have."""
+    failed = record(tmp_path, PYTHON, "-c", MARKED, "abort").database
+    assert vtrace("check", "--init", "memory.toml", failed, cwd=tmp_path).returncode == 0
+    assert "# ended " in (tmp_path / "memory.toml").read_text()
+    assert vtrace("check", failed, cwd=tmp_path).returncode == 0

@@ -12,7 +12,7 @@ import subprocess
 import pytest
 
 from living import Program, until
-from recording import TIMEOUT_S, VTRACE, clean_environment, record_python, vtrace
+from recording import PYTHON, TIMEOUT_S, VTRACE, WORKLOADS, clean_environment, record_python, vtrace
 
 IN_OPEN, IN_CLOSE_WRITE, IN_CLOSE_NOWRITE = 0x20, 0x8, 0x10
 EVENT = struct.Struct("iIII")
@@ -168,3 +168,20 @@ def test_a_program_that_has_ended_ran_as_long_as_the_report_says(program, tmp_pa
     connection.close()
     ran = re.search(r"  ran (.+?), ", vtrace("report", tmp_path / "run.db").stdout)[1]
     assert f"  exit 0  {ran}  " in vtrace("top", tmp_path / "run.db").stdout.splitlines()[0]
+
+
+TWO_WAYS = """
+import hold_memory as program
+def one(): return program.allocate(cuda)
+def other(): return program.allocate(cuda)
+cuda = program.connect()
+held = one(), other(), other()
+"""
+
+
+def test_a_line_that_is_reached_in_several_ways_is_one_place(tmp_path):
+    done = vtrace("run", "-q", "--simulate", "h100-80g", "-o", tmp_path / "run.db", "--", PYTHON, "-c", TWO_WAYS,
+                  env={"PYTHONPATH": str(WORKLOADS)})
+    assert done.returncode == 0, done.stderr
+    places = vtrace("top", tmp_path / "run.db").stdout.split("places that hold more")[1].splitlines()[1:]
+    assert len(places) == 1 and re.fullmatch(r" +\+3\.00 MiB  .*hold_memory\.py:\d+ allocate", places[0]), places
