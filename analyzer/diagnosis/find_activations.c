@@ -57,9 +57,59 @@ static const char *class_of(const struct vt_finding_context *context, const char
 	return found;
 }
 
+/* Layers of one class, in the span of the first layer. */
+struct class_share {
+	const char *name;
+	uint32_t nr;
+	uint64_t bytes;
+};
+
+typedef VT_VECTOR(struct class_share) class_share_vector;
+
+static void add_layer(class_share_vector *classes, const char *name, uint64_t bytes)
+{
+	for (size_t i = 0; i < classes->len; i++)
+		if (!strcmp(classes->items[i].name, name)) {
+			classes->items[i].nr++;
+			classes->items[i].bytes += bytes;
+			return;
+		}
+	vt_vector_push(classes, ((struct class_share){ name, 1, bytes }));
+}
+
+/* "8 layers (Block)", or "20 layers, 15 of them Block": that class which keeps most. */
+static char *describe_layers(const struct vt_finding_context *context,
+			     const struct vt_kept_layers *kept)
+{
+	class_share_vector classes = { 0 };
+	struct class_share most = { 0 };
+	uint32_t nr = count_layers(kept);
+	char *text;
+
+	for (size_t i = 0; i < kept->layers.len; i++) {
+		const struct vt_kept_layer *layer = &kept->layers.items[i];
+		const char *name = layer->span == kept->layers.items[0].span
+					   ? class_of(context, layer->path)
+					   : NULL;
+
+		if (name)
+			add_layer(&classes, name, layer->bytes);
+	}
+	for (size_t i = 0; i < classes.len; i++)
+		if (classes.items[i].bytes > most.bytes)
+			most = classes.items[i];
+	vt_vector_release(&classes);
+	if (!most.nr)
+		text = vt_xasprintf("%u layers", nr);
+	else if (most.nr == nr)
+		text = vt_xasprintf("%u layers (%s)", nr, most.name);
+	else
+		text = vt_xasprintf("%u layers, %u of them %s", nr, most.nr, most.name);
+	return text;
+}
+
 static void find_kept_activations(struct vt_finding_context *context)
 {
-	const char *type;
 	uint64_t bytes = live_bytes(context, "activations");
 	struct vt_savings savings = { 0 };
 	struct vt_kept_layers kept = { 0 };
@@ -79,14 +129,16 @@ static void find_kept_activations(struct vt_finding_context *context)
 					       layer->made_event, layer->backward_event);
 	}
 	vt_units_bytes(all, sizeof(all), bytes);
-	type = kept.layers.len ? class_of(context, kept.layers.items[0].path) : NULL;
-	if (count_layers(&kept) > 1)
+	if (count_layers(&kept) > 1) {
+		char *layers = describe_layers(context, &kept);
+
 		vt_finding_context_add(context, VT_FINDING_ACTIVATIONS_KEPT, &savings,
-			     kept.blocks.items[0].allocation,
-			     vt_xasprintf("%s, of %u layers%s%s%s", all, count_layers(&kept),
-					  type ? " (" : "", type ? type : "", type ? ")" : ""));
-	else
+				       kept.blocks.items[0].allocation,
+				       vt_xasprintf("%s, of %s", all, layers));
+		free(layers);
+	} else {
 		vt_vector_release(&savings);
+	}
 	vt_kept_layers_release(&kept);
 }
 

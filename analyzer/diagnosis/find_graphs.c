@@ -113,9 +113,24 @@ static int may_be_retained(const struct vt_finding_context *context, const struc
 	return 0;
 }
 
+/* It ran out of memory, or what followed did; the program may have gone on with the next batch. */
+static int has_failed(const struct vt_finding_context *context, const struct graph *graph)
+{
+	for (uint32_t i = 0; i < context->model->nr_ooms; i++) {
+		const struct vt_out_of_memory *oom = &context->model->ooms[i];
+
+		if (oom->device == context->device && oom->event >= graph->pass->first_event &&
+		    oom->event < graph->end_event)
+			return 1;
+	}
+	return 0;
+}
+
 /* What failed or was interrupted may have been meant for a backward pass. */
 static int is_cut_off(const struct vt_finding_context *context, const struct graph *graph)
 {
+	if (has_failed(context, graph))
+		return 1;
 	if (graph->end_event != VT_NEVER || context->is_ended_well)
 		return 0;
 	return context->model->nr_ooms || graph->last_freed_event == VT_NEVER;

@@ -198,6 +198,16 @@ static void shrink_all(struct vt_finding_context *context, struct vt_savings *sa
 	free(is_of_logits);
 }
 
+/* Those of an evaluation, or of a search by scores, wait for no backward pass. */
+static int is_trained_with(const struct vt_finding_context *context, const struct vt_allocation *a)
+{
+	const struct vt_span *span = vt_facts_span(context->facts, a);
+
+	if (!a->common->made->node_class && a->common->made->grad == VT_GRAD_DISABLED)
+		return 0;
+	return span && (span->stage == VT_STAGE_FORWARD || span->stage == VT_STAGE_BACKWARD);
+}
+
 static void find_whole(struct vt_finding_context *context, const struct pieces *pieces)
 {
 	struct vt_savings savings = { 0 };
@@ -205,7 +215,8 @@ static void find_whole(struct vt_finding_context *context, const struct pieces *
 	uint64_t bytes = 0;
 	char all[VT_UNITS_MAX], one[VT_UNITS_MAX];
 
-	if (largest == VT_NO_INDEX || nr_pieces(pieces, context, largest) != 1)
+	if (largest == VT_NO_INDEX || nr_pieces(pieces, context, largest) != 1 ||
+	    !is_trained_with(context, &context->model->allocations[largest]))
 		return;
 	for (uint32_t k = 0; k < context->nr_live; k++)
 		if (is_logits(context, context->live[k])) {
@@ -233,15 +244,6 @@ static uint32_t next_piece(struct vt_map *later, const struct vt_finding_context
 
 	vt_map_put(later, key, i);
 	return next;
-}
-
-/* Pieces of an evaluation wait for no backward pass. */
-static int is_trained_with(const struct vt_finding_context *context, const struct vt_allocation *a)
-{
-	const struct vt_span *span = vt_facts_span(context->facts, a);
-
-	return span &&
-	       (span->stage == VT_STAGE_FORWARD || span->stage == VT_STAGE_BACKWARD);
 }
 
 /* With a checkpoint, a piece dies when the next begins, and is made again when that one is done. */
@@ -282,21 +284,25 @@ static void find_chunks(struct vt_finding_context *context, const struct pieces 
 /* Inputs of the model and rows of its matrices, each once; a run with more has no such table. */
 #define SHAPES_MAX 64
 
+struct shape {
+	uint64_t rows, columns, width;
+};
+
 struct shapes {
-	struct {
-		uint64_t rows, columns;
-	} inputs[SHAPES_MAX], matrices[SHAPES_MAX];
+	struct shape inputs[SHAPES_MAX], matrices[SHAPES_MAX];
 	unsigned nr_inputs, nr_matrices;
 };
 
-static void note_shape(struct shapes *shapes, int is_input, uint64_t rows, uint64_t columns)
+static void note_shape(struct shapes *shapes, int is_input, uint64_t rows, uint64_t columns,
+		       uint64_t width)
 {
 	unsigned *nr = is_input ? &shapes->nr_inputs : &shapes->nr_matrices;
 
 	for (unsigned i = 0; i < *nr; i++)
-		if (is_input ? shapes->inputs[i].rows == rows &&
-				       shapes->inputs[i].columns == columns
-			     : shapes->matrices[i].rows == rows)
+		if (is_input
+			    ? shapes->inputs[i].rows == rows && shapes->inputs[i].columns == columns
+			    : shapes->matrices[i].rows == rows &&
+				      shapes->matrices[i].width == width)
 			return;
 	if (*nr == SHAPES_MAX)
 		return;
@@ -305,6 +311,7 @@ static void note_shape(struct shapes *shapes, int is_input, uint64_t rows, uint6
 		shapes->inputs[*nr].columns = columns;
 	} else {
 		shapes->matrices[*nr].rows = rows;
+		shapes->matrices[*nr].width = width;
 	}
 	++*nr;
 }
@@ -320,26 +327,48 @@ static void find_shapes(struct shapes *shapes, const struct vt_model *model)
 		if ((is_input || model->tensors[i].role == VT_ROLE_PARAMETER) && shape &&
 		    sscanf(shape, "%llu,%llu", &rows, &columns) == 2 && rows && columns > 1 &&
 		    rows < UINT32_MAX && columns < UINT32_MAX)
-			note_shape(shapes, is_input, rows, columns);
+			note_shape(shapes, is_input, rows, columns,
+				   model->tensors[i].size_bytes / rows / columns);
 	}
 }
 
 /*
- * How many positions of each row such a block has; 1: the last only, or it is not known.  Up to
- * 1 MiB of a large block may be a tail that was not worth cutting off.
+ * Of inputs that were seen, in elements of `width` bytes; 0: those of none.  Up to 1 MiB of a large
+ * block may be a tail that was not worth cutting off.
  */
-static uint64_t positions_of(const struct shapes *shapes, uint64_t size_bytes)
+static uint64_t positions_in(const struct shapes *shapes, uint64_t size_bytes, uint64_t rows,
+			     uint64_t width)
 {
-	for (unsigned i = 0; i < shapes->nr_inputs; i++)
-		for (unsigned k = 0; k < 2 * shapes->nr_matrices; k++) {
-			uint64_t width = k % 2 ? 4 : 2;
-			uint64_t bytes = shapes->inputs[i].rows * shapes->inputs[i].columns *
-					 shapes->matrices[k / 2].rows * width;
+	for (unsigned i = 0; i < shapes->nr_inputs; i++) {
+		uint64_t bytes = shapes->inputs[i].rows * shapes->inputs[i].columns * rows * width;
 
-			if (size_bytes >= bytes && size_bytes - bytes <= VT_MIB)
-				return shapes->inputs[i].columns;
-		}
-	return 1;
+		if (bytes && size_bytes >= bytes && size_bytes - bytes <= VT_MIB)
+			return shapes->inputs[i].columns;
+	}
+	return 0;
+}
+
+/*
+ * How many positions of each row such a block has; 1: the last only, or it is not known.  In the
+ * type of the head's matrix, else in another: by a cast, or of an input that nobody saw, in which
+ * case the number is another one (*is_sure is 0).
+ */
+static uint64_t positions_of(const struct shapes *shapes, uint64_t size_bytes, int *is_sure)
+{
+	uint64_t positions = 0;
+
+	*is_sure = 1;
+	for (unsigned k = 0; k < shapes->nr_matrices && !positions; k++)
+		positions = positions_in(shapes, size_bytes, shapes->matrices[k].rows,
+					 shapes->matrices[k].width);
+	if (positions)
+		return positions;
+	*is_sure = 0;
+	for (uint64_t width = 2; width <= 4; width += 2)
+		for (unsigned k = 0; k < shapes->nr_matrices && !positions; k++)
+			positions =
+				positions_in(shapes, size_bytes, shapes->matrices[k].rows, width);
+	return positions ? positions : 1;
 }
 
 static void find_all_tokens(struct vt_finding_context *context)
@@ -350,26 +379,30 @@ static void find_all_tokens(struct vt_finding_context *context)
 	char one[VT_UNITS_MAX];
 	struct shapes shapes;
 	uint64_t positions;
+	int is_sure;
+
 	/* What autograd records is meant to be trained, even where that was not recorded. */
 	if (largest == VT_NO_INDEX ||
 	    vt_facts_grad_modes(context->facts, &all[largest]) & 1u << VT_GRAD_MODE_ON)
 		return;
 	find_shapes(&shapes, context->model);
-	positions = positions_of(&shapes, all[largest].common->size_bytes);
+	positions = positions_of(&shapes, all[largest].common->size_bytes, &is_sure);
 	for (uint32_t i = 0; positions > 1 && i < context->model->nr_allocations; i++) {
 		uint64_t of;
+		int is_sure_of_one;
 
 		if (!is_logits(context, i))
 			continue;
-		of = positions_of(&shapes, all[i].common->size_bytes);
+		of = positions_of(&shapes, all[i].common->size_bytes, &is_sure_of_one);
 		vt_savings_add(&savings, &all[i], all[i].common->size_bytes / of * (of - 1));
 	}
 	if (!savings.len)
 		return;
 	vt_units_bytes(one, sizeof(one), all[largest].common->size_bytes);
 	vt_finding_context_add(context, VT_FINDING_LOGITS_OF_ALL_TOKENS, &savings, largest,
-			vt_xasprintf("one block of %s for %llu positions", one,
-				     (unsigned long long)positions));
+			       is_sure ? vt_xasprintf("one block of %s for %llu positions", one,
+						      (unsigned long long)positions)
+				       : vt_xasprintf("one block of %s", one));
 }
 
 void vt_find_logits_detect(struct vt_finding_context *context)

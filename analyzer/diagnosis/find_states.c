@@ -247,11 +247,14 @@ static void relieve_gradient(struct vt_finding_context *context, struct vt_savin
 	}
 }
 
-/* The most that lives on into a later step, and one of them. */
+/* At the peak, or where there are none the most that lives on into a later step; one of them. */
 static uint64_t old_gradients(const struct vt_finding_context *context, uint32_t *largest)
 {
 	const struct vt_stages *stages = context->facts->stages;
 	uint64_t *bytes = vt_xcalloc((size_t)stages->steps.nr + 1, sizeof(*bytes)), most = 0;
+	uint32_t span_now = vt_stages_span_at(stages, context->event);
+	uint32_t step_now = span_now == VT_NO_INDEX ? 0 : stages->spans[span_now].step;
+	uint64_t now_bytes = 0;
 
 	for (uint32_t i = 0; i < context->model->nr_allocations; i++) {
 		const struct vt_allocation *a = &context->model->allocations[i];
@@ -263,6 +266,8 @@ static uint64_t old_gradients(const struct vt_finding_context *context, uint32_t
 		    a->freed_event <= stages->spans[next->first_span].first_event ||
 		    !vt_finding_context_is_owner(context, i, "gradients"))
 			continue;
+		if (span->step < step_now && vt_allocation_is_live(a, context->event))
+			now_bytes += a->common->size_bytes;
 		bytes[span->step] += a->common->size_bytes;
 		most = bytes[span->step] > most ? bytes[span->step] : most;
 		if (*largest == VT_NO_INDEX ||
@@ -271,7 +276,7 @@ static uint64_t old_gradients(const struct vt_finding_context *context, uint32_t
 			*largest = i;
 	}
 	free(bytes);
-	return most;
+	return now_bytes ? now_bytes : most;
 }
 
 static void find_old_gradients(struct vt_finding_context *context)

@@ -220,3 +220,113 @@ def test_a_list_that_keeps_results_is_told_once(tmp_path):
     found = finding(recording, "growth")
     assert found and "history" in found["text"]
     assert finding(recording, "results-kept") is None
+
+
+SKIPPED = """
+import torch
+from torch import nn
+model = nn.Sequential(*[layer for _ in range(6) for layer in (nn.Linear(512, 2048), nn.GELU(), nn.Linear(2048, 512))])
+model.to("cuda")
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for rows in (4096, 4096, 100000, 4096, 4096):
+    try:
+        optimizer.zero_grad()
+        model(torch.randn(rows, 512, device="cuda")).mean().backward()
+        optimizer.step()
+    except torch.OutOfMemoryError:
+        print("skipped")
+"""
+
+
+def test_a_forward_that_ran_out_of_memory_is_no_unused_graph(tmp_path):
+    """The program catches it and goes on with the next batch."""
+    recording = record(tmp_path, PYTHON, "-c", SKIPPED, profile="h100-80g,memory=4GiB")
+    assert recording.process.stdout == "skipped\n", recording.process.stderr
+    assert finding(recording, "graph-unused") is None
+
+
+RANKED = """
+import torch
+users, items = (torch.nn.Embedding(n, 64).to("cuda") for n in (20000, 5000))
+optimizer = torch.optim.SGD([*users.parameters(), *items.parameters()], lr=0.1)
+for _ in range(3):
+    left, right = (table(torch.randint(0, 5000, (1024,), device="cuda")) for table in (users, items))
+    torch.nn.functional.cross_entropy(left @ right.T, torch.arange(1024, device="cuda")).backward()
+    optimizer.step()
+    optimizer.zero_grad()
+with torch.no_grad():
+    best = (users.weight @ items.weight.T).topk(10)
+"""
+
+
+def test_scores_that_nothing_is_trained_with_are_not_told_to_split_their_loss(tmp_path):
+    recording = record(tmp_path, PYTHON, "-c", RANKED)
+    assert recording.process.returncode == 0, recording.process.stderr
+    assert finding(recording, "logits-kept-whole") is None
+
+
+ALTERNATING = """
+import torch
+from torch import nn
+def net(width):
+    return nn.Sequential(nn.Linear(512, width), nn.ReLU(), nn.Linear(width, 512)).to("cuda")
+maker, critic = net(2048), net(6144)
+steps = [torch.optim.SGD(one.parameters(), lr=0.1) for one in (maker, critic)]
+for _ in range(4):
+    critic.zero_grad()
+    critic(torch.randn(2048, 512, device="cuda")).mean().backward()
+    made = maker(torch.randn(4096, 512, device="cuda"))
+    critic(made.detach()).mean().backward()
+    steps[1].step()
+    maker.zero_grad()
+    critic(made).mean().backward()
+    steps[0].step()
+"""
+
+
+def test_old_gradients_at_the_peak_are_those_of_steps_before(tmp_path):
+    """Of two networks in turn, the maker's: not those of the critic, which this step has made."""
+    recording = record(tmp_path, PYTHON, "-c", ALTERNATING)
+    found = finding(recording, "gradients-in-forward")
+    said = float(re.match(r"[^:]*: ([0-9.]+) MiB of a step before", found["text"])[1]) * MIB
+    assert said == pytest.approx(found["saves_bytes"], rel=0.05)
+
+
+GENERATED = """
+import torch
+from torch import nn
+model = nn.Sequential(nn.Embedding(32000, 256), nn.Linear(256, 32000, bias=False)).to("cuda", torch.bfloat16)
+with torch.no_grad():
+    for length in (512, 512, 1024):
+        model(torch.zeros(4, length, dtype=torch.long, device="cuda"))
+"""
+
+
+def test_positions_are_counted_in_the_type_of_the_head(tmp_path):
+    """2 bytes for each of 1,024 positions are as many as 4 for each of 512."""
+    recording = record(tmp_path, PYTHON, "-c", GENERATED)
+    found = finding(recording, "logits-of-all-tokens")
+    assert found and " 512 positions" not in found["text"], found
+
+
+MIXED = """
+import torch
+from torch import nn
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up, self.down = nn.Linear(512, 2048), nn.Linear(2048, 512)
+    def forward(self, x):
+        return x + self.down(torch.relu(self.up(x)))
+model = nn.Sequential(nn.Linear(256, 512), nn.GELU(), *[Block() for _ in range(6)]).to("cuda")
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(3):
+    model(torch.randn(8192, 256, device="cuda")).mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+def test_layers_of_several_classes_are_named_by_those_that_keep_most(tmp_path):
+    found = finding(record(tmp_path, PYTHON, "-c", MIXED), "activations-kept")
+    assert found and re.search(r", of \d layers, 6 of them Block$", found["text"]), found
