@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from recording import PYTHON, record, record_python, vtrace
+from recording import record_python, vtrace
 
 
 @pytest.fixture(scope="module")
@@ -117,47 +117,3 @@ def test_grad_mode_is_recorded(tmp_path):
     assert recording.query(of_size.format(256)) == [(1,)]  # one that is learned
     recording = record_python(tmp_path, "training_loops.py", "by_hand", "--iterations", "1")
     assert recording.query("SELECT DISTINCT grad FROM allocation WHERE kind = 2") == [(None,)]
-
-
-REQUESTS = """
-import torch
-from torch import nn
-class Attention(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.qkv, self.out = nn.Linear(256, 768), nn.Linear(256, 256)
-    def forward(self, x, past):
-        q, k, v = self.qkv(x).chunk(3, -1)
-        if past is not None:
-            k, v = torch.cat([past[0], k], 1), torch.cat([past[1], v], 1)
-        return self.out(torch.softmax(q @ k.mT, -1) @ v), (k, v)
-class Model(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.embed, self.head = nn.Embedding(1000, 256), nn.Linear(256, 1000)
-        self.layers = nn.ModuleList(Attention() for _ in range(4))
-    def forward(self, ids, cache):
-        x, new = self.embed(ids), []
-        for layer, past in zip(self.layers, cache):
-            x, pair = layer(x, past)
-            new.append(pair)
-        return self.head(x), new
-@torch.no_grad()
-def answer(length):
-    ids, cache = torch.zeros(8, length, dtype=torch.long, device="cuda"), [None] * 4
-    for _ in range(12):
-        logits, cache = model(ids, cache)
-        ids = logits[:, -1:].argmax(-1)
-    return ids.cpu()
-model = Model().to("cuda")
-for length in LENGTHS:
-    answer(length)
-"""
-
-
-@pytest.mark.parametrize("lengths", ("300, 200, 400", "300, 300, 300"))
-def test_each_request_of_a_server_has_all_of_its_decode_steps(lengths, tmp_path):
-    """The last one has the cache from the one before, and hands it to nobody."""
-    report = record(tmp_path, PYTHON, "-c", REQUESTS.replace("LENGTHS", lengths)).report()
-    assert [len(generation["decode_steps"]) for generation in report["generations"]] == [11] * 3
-    assert not report["calls"]

@@ -162,14 +162,6 @@ static int goes_on(const place_vector *places, uint32_t position)
 	return is_met;
 }
 
-static int has_shrunk(const place_vector *places, uint32_t position)
-{
-	for (size_t i = 0; i < places->len; i++)
-		if (places->items[i].position == position && places->items[i].has_shrunk)
-			return 1;
-	return 0;
-}
-
 /* The end of the row of calls that begins at `position`, and what their places did. */
 static uint32_t find_row(const struct search *search, uint32_t position, place_vector *places)
 {
@@ -191,16 +183,11 @@ static uint32_t find_row(const struct search *search, uint32_t position, place_v
 		vt_carried_tensors_gather(carried, end, &handed);
 		follow(places, end, &handed);
 		if (!goes_on(places, end)) {
-			int is_other = has_shrunk(places, end);
-
 			vt_vector_release(places);
 			*places = before;
-			/*
-			 * The last call of a loop has the cache from the one before and hands it to
-			 * nobody; one that the program died in hands over whatever was there.
-			 */
-			end += !is_other || (ordered(search, end)->end_event == VT_NEVER &&
-					     !vt_carried_tensors_later(carried, end, 1));
+			/* A call that the program died in hands over whatever was there. */
+			end += ordered(search, end)->end_event == VT_NEVER &&
+			       !vt_carried_tensors_later(carried, end, 1);
 			break;
 		}
 		vt_vector_release(&before);
