@@ -79,20 +79,26 @@ static int check_output(const char *path, struct vt_diag *diag)
 {
 	static const char begin[] = "# HELP vtrace_";
 	char head[sizeof(begin)] = "";
+	int is_ours;
 	FILE *file;
 
 	if (vt_output_check(path, 1, diag))
 		return -1;
-	file = fopen(path, "re");
-	if (!file)
-		return 0;
-	if (!fgets(head, sizeof(head), file) || !strcmp(head, begin)) {
+	file = strcmp(path, "-") != 0 ? fopen(path, "re") : NULL;
+	is_ours = !file || !fgets(head, sizeof(head), file) || !strcmp(head, begin);
+	if (file)
 		fclose(file);
+	if (is_ours)
 		return 0;
-	}
-	fclose(file);
 	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: exists, and has no metrics of vtrace", path);
 	return -1;
+}
+
+static int print_checked(const struct wanted *wanted, int *is_running, struct vt_diag *diag)
+{
+	if (wanted->output && check_output(wanted->output, diag))
+		return -1;
+	return print_once(wanted, is_running, diag);
 }
 
 static int print_again(const struct wanted *wanted, struct vt_diag *diag)
@@ -100,14 +106,9 @@ static int print_again(const struct wanted *wanted, struct vt_diag *diag)
 	const struct timespec pause = { (time_t)wanted->every_s, 0 };
 	int is_running = 1, rc;
 
-	for (;;) {
-		rc = wanted->output && check_output(wanted->output, diag);
-		if (!rc)
-			rc = print_once(wanted, &is_running, diag);
-		if (rc || !wanted->every_s || !is_running)
-			return rc ? -1 : 0;
+	while (!(rc = print_checked(wanted, &is_running, diag)) && wanted->every_s && is_running)
 		nanosleep(&pause, NULL);
-	}
+	return rc;
 }
 
 struct text {

@@ -334,12 +334,10 @@ static int has_closed_itself(const char *path)
 static void set_duration(struct vt_db *db, uint64_t end_ns)
 {
 	int64_t start_ns = vt_db_run_get_int(db, "start_time_ns", 0);
-	char text[32];
 
 	if (start_ns <= 0 || (int64_t)end_ns < start_ns)
 		return;
-	snprintf(text, sizeof(text), "%" PRId64, (int64_t)end_ns - start_ns);
-	vt_db_run_set(db, "duration_ns", text);
+	vt_db_run_set_int(db, "duration_ns", (int64_t)end_ns - start_ns);
 }
 
 /*
@@ -387,8 +385,7 @@ static void say_nothing_was_recorded(const struct run *run)
 		      !access("/dev/dxg", F_OK);
 	const char *refusal;
 
-	if (run->is_quiet || !vt_target_has_room(&run->target) ||
-	    vt_outputs_has_any(run->target.folder, run->start_realtime_ns))
+	if (run->is_quiet || !vt_target_has_room(&run->target))
 		return;
 	refusal = vt_dynamic_loader_refusal(run->path);
 	if (refusal) {

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -106,14 +105,6 @@ static int copy(struct vt_db *db, const char *part, const char *output, struct v
 	return rc;
 }
 
-static int set_number(struct vt_db *db, const char *key, int64_t number)
-{
-	char text[32];
-
-	snprintf(text, sizeof(text), "%" PRId64, number);
-	return vt_db_run_set(db, key, text);
-}
-
 /* Of a program that runs the copy is of this moment, and nobody is to wait for it. */
 static int set_end(struct vt_db *db)
 {
@@ -121,7 +112,7 @@ static int set_end(struct vt_db *db)
 	int rc = 0;
 
 	if (vt_ended_is_running(ended))
-		rc = set_number(db, "duration_ns", vt_ended_ran_ns(db)) ||
+		rc = vt_db_run_set_int(db, "duration_ns", vt_ended_ran_ns(db)) ||
 		     vt_db_run_set(db, "ended", "frozen");
 	free(ended);
 	return rc;
@@ -132,8 +123,9 @@ static int mark(const char *part, struct vt_diag *diag)
 	struct vt_db *db = NULL;
 	int rc = vt_db_open(&db, part, VT_DB_WRITE, diag);
 
-	if (!rc && (set_number(db, "snapshot_realtime_ns", (int64_t)vt_clock_realtime_ns()) ||
-		    set_end(db) || vt_db_make_single_file(db))) {
+	if (!rc &&
+	    (vt_db_run_set_int(db, "snapshot_realtime_ns", (int64_t)vt_clock_realtime_ns()) ||
+	     set_end(db) || vt_db_make_single_file(db))) {
 		vt_db_diag(db, diag);
 		rc = -1;
 	}

@@ -82,12 +82,3 @@ char *vt_outputs_find_any(const char *folder, uint64_t since)
 {
 	return vt_outputs_find(folder, ANY_PROCESS, since);
 }
-
-int vt_outputs_has_any(const char *folder, uint64_t since)
-{
-	char *found = vt_outputs_find_any(folder, since);
-	int has_any = found != NULL;
-
-	free(found);
-	return has_any;
-}

@@ -14,7 +14,5 @@ char *vt_outputs_find(const char *folder, uint32_t pid, uint64_t since_realtime_
 
 /* The same of any process. */
 char *vt_outputs_find_any(const char *folder, uint64_t since_realtime_ns);
-/* Whether any process began a recording there at or after `since_realtime_ns`. */
-int vt_outputs_has_any(const char *folder, uint64_t since_realtime_ns);
 
 #endif

@@ -74,7 +74,7 @@ static void move_on(struct watching *watching)
 static uint64_t look(struct watching *watching)
 {
 	uint64_t pause_ms = SEARCH_MS;
-	int has_ended = 0;
+	int is_running = 1;
 	struct vt_look look;
 
 	/* What cannot be read at this moment may be at the next. */
@@ -82,10 +82,10 @@ static uint64_t look(struct watching *watching)
 		vt_look_close(&look);
 		vt_threshold_watch_judge(watching->watch, &look.runs);
 		pause_ms = vt_look_pause_ms(&look, EVERY_S);
-		has_ended = !look.is_running;
+		is_running = look.is_running;
 	}
 	vt_look_release(&look);
-	if (!has_ended)
+	if (is_running)
 		return pause_ms;
 	/* The program, a script's say, may start another. */
 	move_on(watching);

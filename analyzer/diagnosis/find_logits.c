@@ -284,51 +284,46 @@ static void find_chunks(struct vt_finding_context *context, const struct pieces 
 /* Inputs of the model and rows of its matrices, each once; a run with more has no such table. */
 #define SHAPES_MAX 64
 
+/* Of inputs rows and columns, of matrices rows and the width of their elements; else 0. */
 struct shape {
 	uint64_t rows, columns, width;
 };
 
-struct shapes {
-	struct shape inputs[SHAPES_MAX], matrices[SHAPES_MAX];
-	unsigned nr_inputs, nr_matrices;
+struct shape_list {
+	struct shape items[SHAPES_MAX];
+	unsigned nr;
 };
 
-static void note_shape(struct shapes *shapes, int is_input, uint64_t rows, uint64_t columns,
-		       uint64_t width)
-{
-	unsigned *nr = is_input ? &shapes->nr_inputs : &shapes->nr_matrices;
+struct shapes {
+	struct shape_list inputs, matrices;
+};
 
-	for (unsigned i = 0; i < *nr; i++)
-		if (is_input
-			    ? shapes->inputs[i].rows == rows && shapes->inputs[i].columns == columns
-			    : shapes->matrices[i].rows == rows &&
-				      shapes->matrices[i].width == width)
+static void note_shape(struct shape_list *list, struct shape shape)
+{
+	for (unsigned i = 0; i < list->nr; i++)
+		if (!memcmp(&list->items[i], &shape, sizeof(shape)))
 			return;
-	if (*nr == SHAPES_MAX)
-		return;
-	if (is_input) {
-		shapes->inputs[*nr].rows = rows;
-		shapes->inputs[*nr].columns = columns;
-	} else {
-		shapes->matrices[*nr].rows = rows;
-		shapes->matrices[*nr].width = width;
-	}
-	++*nr;
+	if (list->nr < SHAPES_MAX)
+		list->items[list->nr++] = shape;
 }
 
 static void find_shapes(struct shapes *shapes, const struct vt_model *model)
 {
 	memset(shapes, 0, sizeof(*shapes));
 	for (uint32_t i = 0; i < model->nr_tensors; i++) {
-		const char *shape = vt_model_text(model, model->tensors[i].shape);
-		int is_input = model->tensors[i].role == VT_ROLE_INPUT;
+		const struct vt_tensor *tensor = &model->tensors[i];
+		const char *shape = vt_model_text(model, tensor->shape);
 		unsigned long long rows, columns;
 
-		if ((is_input || model->tensors[i].role == VT_ROLE_PARAMETER) && shape &&
-		    sscanf(shape, "%llu,%llu", &rows, &columns) == 2 && rows && columns > 1 &&
-		    rows < UINT32_MAX && columns < UINT32_MAX)
-			note_shape(shapes, is_input, rows, columns,
-				   model->tensors[i].size_bytes / rows / columns);
+		if ((tensor->role != VT_ROLE_INPUT && tensor->role != VT_ROLE_PARAMETER) ||
+		    !shape || sscanf(shape, "%llu,%llu", &rows, &columns) != 2 || !rows ||
+		    columns <= 1 || rows >= UINT32_MAX || columns >= UINT32_MAX)
+			continue;
+		if (tensor->role == VT_ROLE_INPUT)
+			note_shape(&shapes->inputs, (struct shape){ rows, columns, 0 });
+		else
+			note_shape(&shapes->matrices,
+				   (struct shape){ rows, 0, tensor->size_bytes / rows / columns });
 	}
 }
 
@@ -339,11 +334,12 @@ static void find_shapes(struct shapes *shapes, const struct vt_model *model)
 static uint64_t positions_in(const struct shapes *shapes, uint64_t size_bytes, uint64_t rows,
 			     uint64_t width)
 {
-	for (unsigned i = 0; i < shapes->nr_inputs; i++) {
-		uint64_t bytes = shapes->inputs[i].rows * shapes->inputs[i].columns * rows * width;
+	for (unsigned i = 0; i < shapes->inputs.nr; i++) {
+		uint64_t bytes = shapes->inputs.items[i].rows * shapes->inputs.items[i].columns *
+				 rows * width;
 
 		if (bytes && size_bytes >= bytes && size_bytes - bytes <= VT_MIB)
-			return shapes->inputs[i].columns;
+			return shapes->inputs.items[i].columns;
 	}
 	return 0;
 }
@@ -355,20 +351,17 @@ static uint64_t positions_in(const struct shapes *shapes, uint64_t size_bytes, u
  */
 static uint64_t positions_of(const struct shapes *shapes, uint64_t size_bytes, int *is_sure)
 {
-	uint64_t positions = 0;
+	for (uint64_t cast = 0; cast <= 4; cast += 2)
+		for (unsigned k = 0; k < shapes->matrices.nr; k++) {
+			const struct shape *matrix = &shapes->matrices.items[k];
+			uint64_t positions = positions_in(shapes, size_bytes, matrix->rows,
+							  cast ? cast : matrix->width);
 
-	*is_sure = 1;
-	for (unsigned k = 0; k < shapes->nr_matrices && !positions; k++)
-		positions = positions_in(shapes, size_bytes, shapes->matrices[k].rows,
-					 shapes->matrices[k].width);
-	if (positions)
-		return positions;
-	*is_sure = 0;
-	for (uint64_t width = 2; width <= 4; width += 2)
-		for (unsigned k = 0; k < shapes->nr_matrices && !positions; k++)
-			positions =
-				positions_in(shapes, size_bytes, shapes->matrices[k].rows, width);
-	return positions ? positions : 1;
+			*is_sure = !cast;
+			if (positions)
+				return positions;
+		}
+	return 1;
 }
 
 static void find_all_tokens(struct vt_finding_context *context)
@@ -379,7 +372,7 @@ static void find_all_tokens(struct vt_finding_context *context)
 	char one[VT_UNITS_MAX];
 	struct shapes shapes;
 	uint64_t positions;
-	int is_sure;
+	int is_sure = 0;
 
 	/* What autograd records is meant to be trained, even where that was not recorded. */
 	if (largest == VT_NO_INDEX ||

@@ -12,9 +12,6 @@
 #include "analyzer/import/journal_file.h"
 #include "analyzer/input/input.h"
 
-#define DATABASE_SUFFIX ".db"
-#define JOURNAL_SUFFIX  ".journal"
-
 /* A link that leads nowhere is there: nothing is made through it. */
 static int has_name(const char *path)
 {
@@ -73,24 +70,22 @@ int vt_replace_check(const char *database, const char *journal, int is_forced, s
 
 static char *journal_of(const char *output)
 {
-	size_t stem = strlen(output);
+	char *database, *journal;
 
-	if (vt_util_has_suffix(output, DATABASE_SUFFIX))
-		stem -= strlen(DATABASE_SUFFIX);
-	return vt_xasprintf("%.*s" JOURNAL_SUFFIX, (int)stem, output);
+	vt_input_paths(output, &database, &journal);
+	free(database);
+	return journal;
 }
 
 int vt_replace_check_database(const char *output, int is_forced, struct vt_diag *diag)
 {
-	char *journal;
-	int rc;
+	char *journal = journal_of(output);
+	int rc = -1;
 
-	if (vt_util_has_suffix(output, JOURNAL_SUFFIX)) {
+	if (strcmp(output, journal) != 0)
+		rc = vt_replace_check(output, journal, is_forced, diag);
+	else
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: only journals have such names", output);
-		return -1;
-	}
-	journal = journal_of(output);
-	rc = vt_replace_check(output, journal, is_forced, diag);
 	free(journal);
 	return rc;
 }

@@ -12,7 +12,6 @@
 
 #define NS         1000000000ull
 #define MOST_NAMED 2
-#define AT_PEAK    UINT64_MAX /* instead of the time of a look */
 
 struct vt_threshold_state {
 	size_t rule;
@@ -183,35 +182,41 @@ static void judge(struct vt_thresholds *thresholds, struct vt_threshold_state *s
 }
 
 static void look_at_one(struct vt_thresholds *thresholds, size_t k, const struct vt_rank *rank,
-			uint64_t now_ns)
+			uint64_t now_ns, int is_of_peak)
 {
 	const struct vt_threshold_rule *rule = &thresholds->rules.items[k];
 	struct vt_threshold_state *state = state_of(thresholds, k, rank->file);
-	struct vt_threshold_event event = { .rule = rule, .rank = rank };
+	struct vt_threshold_event event = { .rule = rule, .rank = rank, .is_of_peak = is_of_peak };
 
 	event.threshold_bytes = vt_threshold_rule_bytes(rule, rank->device_bytes);
 	state->is_unsized = !event.threshold_bytes;
-	if (now_ns == AT_PEAK) {
-		if (rule->period || state->was_over)
-			return;
-		event.is_of_peak = 1;
-	}
+	if (is_of_peak && (rule->period || state->was_over))
+		return;
 	if (measure(state, rule, rank, now_ns, &event.bytes) && event.threshold_bytes)
 		judge(thresholds, state, &event);
+}
+
+static void look_at_all(struct vt_thresholds *thresholds, const struct vt_ranks_runs *runs,
+			uint64_t now_ns, int is_of_peak)
+{
+	for (uint32_t i = 0; i < runs->nr_files; i++) {
+		if (!vt_ranks_runs_is_process(&runs->files[i]))
+			continue;
+		for (size_t k = 0; k < thresholds->rules.len; k++)
+			look_at_one(thresholds, k, &runs->files[i], now_ns, is_of_peak);
+	}
 }
 
 void vt_thresholds_look(struct vt_thresholds *thresholds, const struct vt_ranks_runs *runs,
 			uint64_t now_ns)
 {
-	for (uint32_t i = 0; i < runs->nr_files; i++)
-		for (size_t k = 0; k < thresholds->rules.len; k++)
-			if (vt_ranks_runs_is_process(&runs->files[i]))
-				look_at_one(thresholds, k, &runs->files[i], now_ns);
+	look_at_all(thresholds, runs, now_ns, 0);
 }
 
 void vt_thresholds_look_at_peak(struct vt_thresholds *thresholds, const struct vt_ranks_runs *runs)
 {
-	vt_thresholds_look(thresholds, runs, AT_PEAK);
+	/* Growth, which is of times, is not looked at. */
+	look_at_all(thresholds, runs, 0, 1);
 }
 
 const struct vt_threshold_rule *vt_thresholds_unseen(const struct vt_thresholds *thresholds,

@@ -196,16 +196,14 @@ static void print_places(const struct vt_top_rows *rows, const struct vt_top_opt
 			 FILE *out)
 {
 	place_vector all = { 0 };
-	size_t nr;
 
 	add_places(&all, &rows->describe, &rows->now, 1);
 	add_places(&all, &rows->describe, &rows->before, -1);
-	nr = vt_group(all.items, all.len, compare_texts, join_places);
-	all.len = nr;
+	all.len = vt_group(all.items, all.len, compare_texts, join_places);
 	vt_vector_sort(&all, compare_grown);
 	fprintf(out, "\nplaces that hold more than %" PRId64 " s ago%s\n", options->window_s,
-		nr && all.items[0].bytes > 0 ? "" : ": none");
-	for (size_t i = 0; i < nr; i++) {
+		all.len && all.items[0].bytes > 0 ? "" : ": none");
+	for (size_t i = 0; i < all.len; i++) {
 		if (i < options->top && all.items[i].bytes > 0)
 			print_place(&all.items[i], out);
 		free(all.items[i].text);
