@@ -3,6 +3,7 @@
 #include <malloc.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "analyzer/commands/cmd.h"
 #include "analyzer/commands/launch.h"
@@ -27,18 +28,22 @@ static int print_help(void)
 	for (size_t i = 0; i < VT_ARRAY_SIZE(commands); i++)
 		printf("  %-10s %s\n", commands[i].name, commands[i].summary);
 	puts("\n  vtrace COMMAND --help   options of a command\n"
+	     "  vtrace FILE|FOLDER      vtrace report\n"
 	     "  vtrace --version        version\n\n"
 	     "To record without this command: LD_PRELOAD=/path/to/libvtrace.so PROGRAM");
 	return VT_EXIT_OK;
 }
 
+/* With the program's own name in front, which stands for `report` where a recording is named. */
 static int run_command(int argc, char **argv)
 {
 	for (size_t i = 0; i < VT_ARRAY_SIZE(commands); i++)
-		if (!strcmp(argv[0], commands[i].name))
-			return commands[i].run(argc, argv);
+		if (!strcmp(argv[1], commands[i].name))
+			return commands[i].run(argc - 1, argv + 1);
+	if (!access(argv[1], F_OK))
+		return vt_cmd_report(argc, argv);
 	fprintf(stderr, "vtrace: %s: unknown command; vtrace --help lists them\n",
-		vt_printable_make(argv[0]));
+		vt_printable_make(argv[1]));
 	return VT_EXIT_USAGE;
 }
 
@@ -84,5 +89,5 @@ int main(int argc, char **argv)
 		print_usage(stderr);
 		return VT_EXIT_USAGE;
 	}
-	return flush_output(run_command(argc - 1, argv + 1));
+	return flush_output(run_command(argc, argv));
 }

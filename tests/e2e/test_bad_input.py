@@ -374,3 +374,11 @@ def test_metrics_replace_metrics_only(recorded, tmp_path):
     (tmp_path / "metrics.prom").touch()
     for _ in range(2):
         assert vtrace("metrics", "-o", tmp_path / "metrics.prom", recorded.database).returncode == 0
+
+
+def test_a_recording_instead_of_a_command_is_reported(recorded, tmp_path):
+    done = vtrace(recorded.database, "--top", "1")
+    assert (done.returncode, done.stdout) == (0, vtrace("report", recorded.database, "--top", "1").stdout)
+    assert refused(vtrace(__file__), "test_bad_input.py", "not a vtrace database")
+    missing = vtrace(tmp_path / "none.db")
+    assert missing.returncode == 2 and "unknown command" in missing.stderr
