@@ -8,22 +8,54 @@
 #include "analyzer/attribution/inference/derived_tensors.h"
 #include "analyzer/attribution/inference/staging.h"
 #include "analyzer/attribution/inference/functional_updates.h"
+#include "analyzer/base/parallel.h"
 #include "analyzer/base/util.h"
 #include "common/journal_format.h"
+
+static void find_updates(struct vt_attribution *attribution)
+{
+	vt_functional_updates_find(attribution->facts);
+}
+
+static void find_gradients(struct vt_attribution *attribution)
+{
+	vt_gradients_find(attribution->facts);
+}
+
+static void find_derived(struct vt_attribution *attribution)
+{
+	vt_derived_tensors_find(attribution->facts);
+	vt_staging_find(attribution->facts);
+}
+
+static void find_names(struct vt_attribution *attribution)
+{
+	vt_variables_init(&attribution->variables, &attribution->facts->names);
+	vt_allocation_sites_init(&attribution->places, attribution->facts->model);
+}
+
+/* None of them needs what another finds; in a long recording the first takes longest. */
+static void (*const searches[])(struct vt_attribution *) = {
+	find_updates,
+	find_gradients,
+	find_names,
+	find_derived,
+};
+
+static void search(void *attribution, size_t number)
+{
+	searches[number](attribution);
+}
 
 void vt_attribution_init(struct vt_attribution *attribution, struct vt_facts *facts)
 {
 	memset(attribution, 0, sizeof(*attribution));
 	attribution->facts = facts;
-	vt_gradients_find(facts);
-	vt_functional_updates_find(facts);
-	vt_derived_tensors_find(facts);
-	vt_staging_find(facts);
+	vt_parallel_run(sizeof(searches) / sizeof(searches[0]), search, attribution);
+	/* By rules, which may ask for all of these. */
 	vt_cache_sites_find(facts);
 	vt_match_init(&attribution->match, facts);
 	vt_kinds_init(&attribution->kinds, facts);
-	vt_allocation_sites_init(&attribution->places, facts->model);
-	vt_variables_init(&attribution->variables, &facts->names);
 	attribution->verdicts =
 		vt_xcalloc((size_t)facts->model->nr_allocations + 1, sizeof(struct vt_verdict));
 }

@@ -2,18 +2,29 @@
 #include "analyzer/attribution/calls/operators.h"
 
 #include <ctype.h>
+#include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analyzer/base/util.h"
+
+/* Stands for that a stack has no operator. */
+static char no_operator[] = "";
 
 void vt_operators_init(struct vt_operators *operators, const struct vt_model *model,
 		       const struct vt_rules *rules)
 {
 	operators->model = model;
 	operators->rules = rules;
-	operators->names = vt_xcalloc(model->frames.native_tree.nr_stacks + 1, sizeof(char *));
-	operators->is_known = vt_xcalloc(model->frames.native_tree.nr_stacks + 1, 1);
-	operators->classes = vt_xcalloc(model->strings.nr + 1, sizeof(char *));
+	operators->names =
+		vt_xcalloc(model->frames.native_tree.nr_stacks + 1, sizeof(*operators->names));
+	operators->classes = vt_xcalloc(model->strings.nr + 1, sizeof(*operators->classes));
+}
+
+static void free_name(char *name)
+{
+	if (name != no_operator)
+		free(name);
 }
 
 void vt_operators_release(struct vt_operators *operators)
@@ -21,11 +32,10 @@ void vt_operators_release(struct vt_operators *operators)
 	if (!operators->model)
 		return;
 	for (uint32_t i = 0; i < operators->model->frames.native_tree.nr_stacks; i++)
-		free(operators->names[i]);
+		free_name(operators->names[i]);
 	for (uint32_t i = 0; i < operators->model->strings.nr; i++)
 		free(operators->classes[i]);
 	free(operators->names);
-	free(operators->is_known);
 	free(operators->classes);
 	memset(operators, 0, sizeof(*operators));
 }
@@ -70,15 +80,29 @@ static char *find_operator(const struct vt_operators *operators, uint32_t native
 	return plumbing;
 }
 
-const char *vt_operators_name(struct vt_operators *operators, uint32_t native_stack)
+/* Takes `name`; what another thread found first is the same. */
+static char *keep(_Atomic(char *) *at, char *name)
 {
+	char *known = NULL;
+
+	if (atomic_compare_exchange_strong(at, &known, name))
+		return name;
+	free_name(name);
+	return known;
+}
+
+const char *vt_operators_name(const struct vt_operators *operators, uint32_t native_stack)
+{
+	char *name;
+
 	if (native_stack >= operators->model->frames.native_tree.nr_stacks)
 		return NULL;
-	if (!operators->is_known[native_stack]) {
-		operators->names[native_stack] = find_operator(operators, native_stack);
-		operators->is_known[native_stack] = 1;
+	name = operators->names[native_stack];
+	if (!name) {
+		name = find_operator(operators, native_stack);
+		name = keep(&operators->names[native_stack], name ? name : no_operator);
 	}
-	return operators->names[native_stack];
+	return name == no_operator ? NULL : name;
 }
 
 int vt_operators_has(const struct vt_operators *operators, uint32_t native_stack,
@@ -131,13 +155,13 @@ char *vt_operators_short_class(const char *rtti)
 	return name ? name : vt_xstrdup(colons ? colons + 1 : text);
 }
 
-const char *vt_operators_class(struct vt_operators *operators, uint32_t string)
+const char *vt_operators_class(const struct vt_operators *operators, uint32_t string)
 {
 	const char *rtti = vt_model_text(operators->model, string);
+	char *name;
 
 	if (!rtti)
 		return NULL;
-	if (!operators->classes[string])
-		operators->classes[string] = vt_operators_short_class(rtti);
-	return operators->classes[string];
+	name = operators->classes[string];
+	return name ? name : keep(&operators->classes[string], vt_operators_short_class(rtti));
 }

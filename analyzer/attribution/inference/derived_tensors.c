@@ -36,8 +36,7 @@ struct search {
 
 static int is_product(const struct vt_facts *facts, const struct vt_allocation *a)
 {
-	const char *op = vt_operators_name((struct vt_operators *)&facts->operators,
-					   a->common->made->native_stack);
+	const char *op = vt_operators_name(&facts->operators, a->common->made->native_stack);
 
 	return op && vt_globs_match(&facts->rules->product.op, op);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyzer/base/hash.h"
+#include "analyzer/base/parallel.h"
 #include "analyzer/base/search.h"
 #include "analyzer/base/util.h"
 #include "common/journal_format.h"
@@ -135,7 +136,7 @@ static int64_t find_last_working_event(const struct vt_model *model)
 	return last;
 }
 
-static int has_optimizer(const struct vt_model *model)
+static uint8_t has_optimizer(const struct vt_model *model)
 {
 	for (uint32_t i = 0; i < model->nr_allocations; i++) {
 		const char *scope = vt_model_text(model, model->allocations[i].common->made->scope);
@@ -161,6 +162,47 @@ static void find_gradient_sizes(struct vt_facts *facts)
 			       (uint32_t)gradients.len);
 }
 
+static void find_heads(struct vt_facts *facts)
+{
+	vt_lm_heads_init(&facts->lm_heads, facts->stages, facts->rules, &facts->operators);
+}
+
+static void find_flow(struct vt_facts *facts)
+{
+	vt_flow_kinds_init(&facts->flow, facts->model, &facts->operators);
+}
+
+static void find_names(struct vt_facts *facts)
+{
+	vt_names_init(&facts->names, facts->model);
+	vt_parameter_containers_init(&facts->containers, &facts->names, facts->stages);
+}
+
+static void find_passes(struct vt_facts *facts)
+{
+	vt_recorded_passes_init(&facts->recorded, facts->stages);
+	vt_recomputes_init(&facts->recomputes, facts->model, &facts->stages->chains);
+}
+
+static void find_rest(struct vt_facts *facts)
+{
+	vt_module_apply_init(&facts->module_apply, facts->stages);
+	vt_shapes_init(&facts->shapes, facts->model, facts->rules);
+	vt_token_sampling_init(&facts->sampling, facts->stages, facts->rules, &facts->operators);
+	facts->has_optimizer = has_optimizer(facts->model);
+}
+
+/* None of them needs what another finds; in a long recording the first take longest. */
+static void (*const searches[])(struct vt_facts *) = {
+	find_gradient_sizes, find_heads, find_sequences, find_names,
+	find_passes,         find_rest,  find_flow,
+};
+
+static void search(void *facts, size_t number)
+{
+	searches[number](facts);
+}
+
 void vt_facts_init(struct vt_facts *facts, const struct vt_stages *stages,
 		   const struct vt_rules *rules)
 {
@@ -169,22 +211,12 @@ void vt_facts_init(struct vt_facts *facts, const struct vt_stages *stages,
 	facts->rules = rules;
 	facts->stages = stages;
 	vt_operators_init(&facts->operators, facts->model, rules);
-	vt_flow_kinds_init(&facts->flow, facts->model, &facts->operators);
-	vt_lm_heads_init(&facts->lm_heads, stages, rules, &facts->operators);
-	vt_module_apply_init(&facts->module_apply, stages);
-	vt_names_init(&facts->names, facts->model);
-	vt_recorded_passes_init(&facts->recorded, stages);
-	vt_recomputes_init(&facts->recomputes, facts->model, &stages->chains);
-	vt_shapes_init(&facts->shapes, facts->model, rules);
-	facts->has_optimizer = (uint8_t)has_optimizer(facts->model);
+	/* What tells how long something lived. */
 	facts->last_working_event = find_last_working_event(facts->model);
 	for (uint32_t i = 0; i < facts->model->nr_allocations; i++)
 		if (facts->model->allocations[i].event > facts->last_made_event)
 			facts->last_made_event = facts->model->allocations[i].event;
-	vt_parameter_containers_init(&facts->containers, &facts->names, stages);
-	vt_token_sampling_init(&facts->sampling, stages, rules, &facts->operators);
-	find_sequences(facts);
-	find_gradient_sizes(facts);
+	vt_parallel_run(sizeof(searches) / sizeof(searches[0]), search, facts);
 }
 
 void vt_facts_release(struct vt_facts *facts)
@@ -223,8 +255,7 @@ static int is_unnumbered(const struct vt_facts *facts, const struct vt_allocatio
 /* What autograd did not record copies something else, labels or a mask, between two that it did. */
 static int is_copy_of_other(const struct vt_facts *facts, const struct vt_allocation *a)
 {
-	const char *op = vt_operators_name((struct vt_operators *)&facts->operators,
-					   a->common->made->native_stack);
+	const char *op = vt_operators_name(&facts->operators, a->common->made->native_stack);
 
 	return op && vt_globs_match(&facts->rules->copy, op) &&
 	       !vt_calls_is_numbered(&facts->stages->calls, index_of(facts, a));

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "analyzer/attribution/timeline/decoding.h"
+#include "analyzer/base/parallel.h"
 #include "analyzer/base/util.h"
 
 struct pass {
@@ -271,28 +272,65 @@ static struct vt_range_totals *add_up_spans(const struct vt_stages *stages)
 	return totals;
 }
 
+static void find_call_uses(struct vt_stages *stages)
+{
+	vt_call_uses_init(&stages->call_uses, stages->timeline, &stages->evidence, &stages->calls,
+			  &stages->chains);
+}
+
+static void find_passes(struct vt_stages *stages)
+{
+	vt_passes_init(&stages->passes, stages->timeline, &stages->evidence, &stages->calls);
+	vt_decoding_find(&stages->passes, stages->timeline->model, &stages->chains);
+}
+
+static void find_steps(struct vt_stages *stages)
+{
+	vt_steps_init(&stages->steps, stages->timeline, &stages->evidence, stages->spans,
+		      stages->nr_spans);
+}
+
+static void find_totals(struct vt_stages *stages)
+{
+	stages->totals = add_up_spans(stages);
+}
+
+/* Neither of two needs what the other finds: before the cut into spans, and after it. */
+typedef void (*search_fn)(struct vt_stages *stages);
+static const search_fn of_moments[] = { find_call_uses, find_passes };
+static const search_fn of_spans[] = { find_steps, find_totals };
+
+struct pair {
+	struct vt_stages *stages;
+	const search_fn *searches;
+};
+
+static void search(void *context, size_t number)
+{
+	const struct pair *pair = context;
+
+	pair->searches[number](pair->stages);
+}
+
 void vt_stages_init(struct vt_stages *stages, const struct vt_timeline *timeline,
 		    const struct vt_rules *rules)
 {
 	const struct vt_model *model = timeline->model;
 	struct pass pass = { .stages = stages, .model = model };
+	struct pair before = { stages, of_moments }, after = { stages, of_spans };
 
 	memset(stages, 0, sizeof(*stages));
 	stages->timeline = timeline;
 	vt_stage_evidence_init(&stages->evidence, model, rules);
 	vt_module_stacks_init(&stages->chains, model, rules);
 	vt_calls_init(&stages->calls, timeline, &stages->chains);
-	vt_call_uses_init(&stages->call_uses, timeline, &stages->evidence, &stages->calls,
-			  &stages->chains);
-	vt_passes_init(&stages->passes, timeline, &stages->evidence, &stages->calls);
-	vt_decoding_find(&stages->passes, model, &stages->chains);
+	vt_parallel_run(2, search, &before);
 	cut(&pass);
 	find_evaluations(&pass);
 	stages->spans = pass.spans.items;
 	stages->nr_spans = (uint32_t)pass.spans.len;
 	vt_spans_index_init(&stages->index, stages->spans, stages->nr_spans);
-	vt_steps_init(&stages->steps, timeline, &stages->evidence, stages->spans, stages->nr_spans);
-	stages->totals = add_up_spans(stages);
+	vt_parallel_run(2, search, &after);
 	vt_vector_release(&pass.main_threads);
 }
 
