@@ -9,12 +9,14 @@
  */
 #include "analyzer/model/allocation_rows.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "analyzer/base/parallel.h"
 #include "analyzer/base/util.h"
+#include "analyzer/database/db_scan.h"
 #include "analyzer/model/caller_table.h"
 #include "common/kinds.h"
 
@@ -22,16 +24,33 @@
 #define IDS_PER_PART 100000
 #define MAX_PARTS     4
 
-#define ALLOCATION_SQL(choice)                                                                     \
-	"SELECT id, made, address, size_bytes, requested_bytes, time_ns, node_sequence,"           \
-	" forward_sequence, freed, id + lived_events, time_ns + lived_ns, freed_node_sequence"     \
-	" FROM allocation_row WHERE id > ? AND id <= ?" choice " ORDER BY id"
+#define COLUMNS                                                                                    \
+	"id, made, address, size_bytes, requested_bytes, time_ns, node_sequence,"                  \
+	" forward_sequence, freed, lived_events, lived_ns, freed_node_sequence"
+
+enum column {
+	ID,
+	MADE,
+	ADDRESS,
+	SIZE_BYTES,
+	REQUESTED_BYTES,
+	TIME_NS,
+	NODE_SEQUENCE,
+	FORWARD_SEQUENCE,
+	FREED,
+	LIVED_EVENTS,
+	LIVED_NS,
+	FREED_NODE_SEQUENCE,
+};
+
+/* By id: no index that a file may have decides the order. */
+#define ROWS(choice) "allocation_row NOT INDEXED WHERE id > ?1 AND id <= ?2" choice
 
 _Static_assert(VT_KIND_BLOCK == 1, "the number below");
-static const char *const allocation_sql[] = {
-	[VT_ALLOCATIONS_ALL] = ALLOCATION_SQL(""),
+static const char *const rows_of[] = {
+	[VT_ALLOCATIONS_ALL] = ROWS(""),
 	[VT_ALLOCATIONS_DRIVER] =
-		ALLOCATION_SQL(" AND made IN (SELECT id FROM allocation_made WHERE kind <> 1)"),
+		ROWS(" AND made IN (SELECT id FROM allocation_made WHERE kind <> 1)"),
 };
 
 /* Rows with ids in (after, upto]. */
@@ -45,72 +64,86 @@ struct part {
 	struct vt_allocation_times times;
 	const struct vt_caller_table *made, *freed; /* of all parts */
 	struct vt_interned commons;                 /* the part's own: no lock */
+	uint32_t next_common, nr_parts;             /* the parts take numbers in turn */
 	int rc;
 };
 
 /* NULL reads as 0, which few rows have. */
-static uint32_t sequence_at(struct vt_stmt *stmt, int column)
+static uint32_t sequence_at(const struct vt_scan_row *row, enum column column)
 {
-	int64_t sequence = vt_stmt_int(stmt, column);
+	int64_t sequence = vt_scan_int(row, column);
 
-	return !sequence && vt_stmt_is_null(stmt, column) ? (uint32_t)VT_NO_SEQUENCE :
-							    vt_allocation_sequence(sequence);
+	return !sequence && vt_scan_is_null(row, column) ? (uint32_t)VT_NO_SEQUENCE
+							 : vt_allocation_sequence(sequence);
 }
 
-static const struct vt_allocation_common *common_at(struct part *part, struct vt_stmt *stmt,
-						    int is_freed)
+static const struct vt_allocation_common *common_at(struct part *part,
+						    const struct vt_scan_row *row, int is_freed)
 {
-	const struct vt_caller_row *made = vt_caller_table_find(part->made, vt_stmt_int(stmt, 1));
-	const struct vt_allocation_common common = {
-		.size_bytes = (uint64_t)vt_stmt_int(stmt, 3),
-		.requested_bytes = (uint64_t)vt_stmt_int(stmt, 4),
+	const struct vt_caller_row *made = vt_caller_table_find(part->made, vt_scan_int(row, MADE));
+	struct vt_allocation_common common = {
+		.size_bytes = (uint64_t)vt_scan_int(row, SIZE_BYTES),
+		.requested_bytes = (uint64_t)vt_scan_int(row, REQUESTED_BYTES),
 		.made = made->caller,
-		.freed = is_freed ?
-			 vt_caller_table_find(part->freed, vt_stmt_int(stmt, 8))->caller :
-			 &vt_caller_nobody,
+		.freed =
+			is_freed
+				? vt_caller_table_find(part->freed, vt_scan_int(row, FREED))->caller
+				: &vt_caller_nobody,
 		.device = made->device,
 		.kind = made->kind,
+		.number = part->next_common,
 	};
+	const struct vt_allocation_common *kept;
 	int is_new;
 
-	return vt_interned_add(&part->commons, &common, sizeof(common), sizeof(common), &is_new);
+	kept = vt_interned_add(&part->commons, &common, sizeof(common),
+			       offsetof(struct vt_allocation_common, number), &is_new);
+	part->next_common += is_new ? part->nr_parts : 0;
+	return kept;
 }
 
-static void take(struct part *part, struct vt_stmt *stmt)
+/* A damaged file's numbers may be any. */
+static int64_t add(int64_t number, int64_t more)
 {
-	int64_t time_ns = vt_stmt_int(stmt, 5) - part->start_time_ns;
-	int is_freed = !vt_stmt_is_null(stmt, 9);
+	return (int64_t)((uint64_t)number + (uint64_t)more);
+}
+
+static void take(void *context, const struct vt_scan_row *row)
+{
+	struct part *part = context;
+	int64_t id = vt_scan_int(row, ID), time_ns = vt_scan_int(row, TIME_NS);
+	int64_t freed_time_ns = time_ns;
+	int is_freed = !vt_scan_is_null(row, LIVED_EVENTS);
 	struct vt_allocation *a;
 
+	if (part->rows.len >= VT_MOST_ROWS)
+		return;
 	vt_vector_reserve(&part->rows, part->rows.len + 1);
 	a = &part->rows.items[part->rows.len++];
 	memset(a, 0, sizeof(*a));
-	a->event = vt_allocation_event(vt_stmt_int(stmt, 0));
-	a->address = (uint64_t)vt_stmt_int(stmt, 2);
-	a->node_sequence = sequence_at(stmt, 6);
-	a->forward_sequence = sequence_at(stmt, 7);
-	a->common = common_at(part, stmt, is_freed);
+	a->event = vt_allocation_event(id);
+	a->address = (uint64_t)vt_scan_int(row, ADDRESS);
+	a->node_sequence = sequence_at(row, NODE_SEQUENCE);
+	a->forward_sequence = sequence_at(row, FORWARD_SEQUENCE);
+	a->common = common_at(part, row, is_freed);
 	a->container = VT_NO_CONTAINER;
 	a->freed_event = (uint32_t)VT_NEVER;
 	a->freed_node_sequence = (uint32_t)VT_NO_SEQUENCE;
 	if (is_freed) {
-		a->freed_event = vt_allocation_event(vt_stmt_int(stmt, 9));
-		a->freed_node_sequence = sequence_at(stmt, 11);
+		a->freed_event = vt_allocation_event(add(id, vt_scan_int(row, LIVED_EVENTS)));
+		a->freed_node_sequence = sequence_at(row, FREED_NODE_SEQUENCE);
+		freed_time_ns = add(time_ns, vt_scan_int(row, LIVED_NS));
 	}
-	vt_allocation_times_add(&part->times, time_ns,
-				is_freed ? vt_stmt_int(stmt, 10) - part->start_time_ns : time_ns);
+	vt_allocation_times_add(&part->times, add(time_ns, -part->start_time_ns),
+				add(freed_time_ns, -part->start_time_ns));
 }
 
 static void read_part(void *context, size_t number)
 {
 	struct part *part = (struct part *)context + number;
-	struct vt_stmt *stmt = vt_db_prepare(part->db, allocation_sql[part->choice]);
+	const int64_t bounds[] = { part->after, part->upto };
 
-	vt_stmt_bind_int(stmt, 1, part->after);
-	vt_stmt_bind_int(stmt, 2, part->upto);
-	while ((part->rc = vt_stmt_step(stmt)) == 1 && part->rows.len < VT_MOST_ROWS)
-		take(part, stmt);
-	vt_stmt_free(stmt);
+	part->rc = vt_db_scan(part->db, COLUMNS, rows_of[part->choice], bounds, take, part);
 }
 
 /* Another connection that sees what this one does (A1); NULL: there is none. */
@@ -181,6 +214,8 @@ static int join(struct vt_allocation_rows *rows, struct part *parts, unsigned nr
 		vt_interned_adopt(&rows->commons, &parts[i].commons);
 		vt_allocation_times_append(&rows->times, &parts[i].times);
 		rows->nr += (uint32_t)parts[i].rows.len;
+		if (rows->nr_commons < parts[i].next_common)
+			rows->nr_commons = parts[i].next_common;
 		if (!i)
 			continue;
 		memcpy(rows->items + rows->nr - parts[i].rows.len, parts[i].rows.items,
@@ -214,6 +249,8 @@ int vt_allocation_rows_load(struct vt_db *db, enum vt_allocation_choice choice,
 			parts[i].choice = choice;
 			parts[i].made = &made;
 			parts[i].freed = &freed;
+			parts[i].next_common = i;
+			parts[i].nr_parts = nr;
 		}
 		vt_parallel_run(nr, read_part, parts);
 		rc = join(rows, parts, nr, diag);

@@ -36,6 +36,8 @@ struct vt_allocation_common {
 	const struct vt_caller *freed; /* vt_caller_nobody: not freed while recorded */
 	int32_t device;
 	uint32_t kind; /* enum vt_kind */
+	/* For tables by it: below vt_allocation_rows.nr_commons; two that are equal may differ. */
+	uint32_t number;
 };
 
 /* There are millions of them, and most passes over them read all. */
@@ -71,6 +73,7 @@ struct vt_allocation_rows {
 	struct vt_allocation_times times; /* of the rows; vt_allocation_times_release() */
 	struct vt_callers callers;        /* of the rows; vt_callers_release() */
 	struct vt_interned commons;       /* of the rows; vt_interned_release() */
+	uint32_t nr_commons;
 };
 
 enum vt_allocation_choice {

@@ -290,6 +290,7 @@ static int load_allocations(struct vt_model *model, enum vt_allocation_choice ch
 	model->times = rows.times;
 	model->callers = rows.callers;
 	model->commons = rows.commons;
+	model->nr_commons = rows.nr_commons;
 	return rc;
 }
 

@@ -182,6 +182,7 @@ struct vt_model {
 	struct vt_allocation_times times; /* of the allocations, as the next two */
 	struct vt_callers callers;
 	struct vt_interned commons;
+	uint32_t nr_commons; /* more than any number of theirs */
 	struct vt_operator_calls calls;
 	struct vt_other_event *events;
 	uint32_t nr_events;

@@ -20,6 +20,11 @@
 /* Classes of nearly one size that are looked at: no program has so many, a damaged file may. */
 #define MAX_NEIGHBOURS 64
 
+/* The class of blocks that have something in common, which lie in a segment or at its end. */
+struct common_class {
+	uint32_t inside, at_end; /* class + 1, 0: none */
+};
+
 struct search {
 	uint8_t *what; /* facts->functional_updates */
 	const struct vt_facts *facts;
@@ -28,7 +33,7 @@ struct search {
 	struct vt_map by_size;
 	struct vt_map neighbours; /* sizes, to VT_REST_MAX -> first class << 32 | last class */
 	VT_VECTOR(uint32_t) next; /* class of like size that was found after this one; 0: none */
-	uint32_t *by_allocation; /* class + 1, 0: none; NULL: not all classes are known yet */
+	struct common_class *by_common; /* NULL: not all classes are known yet */
 	struct vt_map per_span; /* gradients of a class in a backward pass */
 	struct vt_match match;
 	int has_trained_modules;
@@ -64,9 +69,8 @@ static int is_like(const struct vt_gradient_class *class, const struct vt_alloca
 
 /* The first found of those of nearly its size. */
 static struct vt_gradient_class *find_like(const struct search *search,
-					   const struct vt_allocation *a)
+					   const struct vt_allocation *a, int has_rest)
 {
-	int has_rest = vt_block_rounding_can_have(search->model, a);
 	uint32_t found = VT_NO_INDEX;
 
 	for (int beside = -1; beside <= 1; beside++) {
@@ -85,16 +89,13 @@ static struct vt_gradient_class *find_like(const struct search *search,
 }
 
 static struct vt_gradient_class *find_class(const struct search *search,
-					    const struct vt_allocation *a)
+					    const struct vt_allocation *a, int has_rest)
 {
-	const uint64_t *at;
+	const uint64_t *at = vt_map_find(&search->by_size, size_key(a));
 
-	if (!vt_allocation_is_owned(a) || a->common->size_bytes <= SMALLEST_BLOCK)
-		return NULL;
-	at = vt_map_find(&search->by_size, size_key(a));
 	if (at)
 		return &search->classes.items[*at];
-	return a->common->size_bytes > VT_REST_MAX ? find_like(search, a) : NULL;
+	return a->common->size_bytes > VT_REST_MAX ? find_like(search, a, has_rest) : NULL;
 }
 
 static void add_class(struct search *search, const struct vt_allocation *a, uint8_t has_rest)
@@ -120,26 +121,45 @@ static void add_class(struct search *search, const struct vt_allocation *a, uint
 static struct vt_gradient_class *class_of(const struct search *search,
 					  const struct vt_allocation *a)
 {
-	uint32_t known;
+	const struct common_class *known;
+	uint32_t class;
 
-	if (!search->by_allocation)
-		return find_class(search, a);
-	known = search->by_allocation[a - search->model->allocations];
-	return known ? &search->classes.items[known - 1] : NULL;
+	if (!vt_allocation_is_owned(a) || a->common->size_bytes <= SMALLEST_BLOCK)
+		return NULL;
+	if (!search->by_common)
+		return find_class(search, a, vt_block_rounding_can_have(search->model, a));
+	known = &search->by_common[a->common->number];
+	class = known->inside;
+	if (class != known->at_end && vt_block_rounding_can_have(search->model, a))
+		class = known->at_end;
+	return class ? &search->classes.items[class - 1] : NULL;
+}
+
+static uint32_t number_class(const struct search *search, const struct vt_allocation *a,
+			     int has_rest)
+{
+	const struct vt_gradient_class *class = find_class(search, a, has_rest);
+
+	return class ? (uint32_t)(class - search->classes.items) + 1 : 0;
 }
 
 static void remember_classes(struct search *search)
 {
-	uint32_t nr = search->model->nr_allocations;
-	uint32_t *known = vt_xcalloc((size_t)nr + 1, sizeof(*known));
+	uint8_t *is_known = vt_xcalloc((size_t)search->model->nr_commons + 1, 1);
 
-	for (uint32_t i = 0; i < nr; i++) {
-		struct vt_gradient_class *class =
-			find_class(search, &search->model->allocations[i]);
+	search->by_common =
+		vt_xcalloc((size_t)search->model->nr_commons + 1, sizeof(*search->by_common));
+	for (uint32_t i = 0; i < search->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &search->model->allocations[i];
 
-		known[i] = class ? (uint32_t)(class - search->classes.items) + 1 : 0;
+		if (is_known[a->common->number])
+			continue;
+		is_known[a->common->number] = 1;
+		search->by_common[a->common->number] =
+			(struct common_class){ number_class(search, a, 0),
+					       number_class(search, a, 1) };
 	}
-	search->by_allocation = known;
+	free(is_known);
 }
 
 static int is_accumulation(const struct search *search, uint32_t node_class)
@@ -518,6 +538,6 @@ void vt_functional_updates_find(struct vt_facts *facts)
 	vt_map_release(&search.by_size);
 	vt_map_release(&search.neighbours);
 	vt_vector_release(&search.next);
-	free(search.by_allocation);
+	free(search.by_common);
 	vt_map_release(&search.per_span);
 }
