@@ -6,34 +6,20 @@
 #include "analyzer/base/util.h"
 #include "analyzer/database/db_connection.h"
 
-/* In the connection that runs the query, and for queries of ours only. */
+/* In the connection that runs the query, and for our query only. */
 #define FUNCTION "vtrace_scan"
-
-struct vt_scan_row {
-	sqlite3_value **values;
-};
-
-struct scan {
-	vt_scan_fn take;
-	void *context;
-};
-
-int64_t vt_scan_int(const struct vt_scan_row *row, int column)
-{
-	return sqlite3_value_int64(row->values[column]);
-}
-
-int vt_scan_is_null(const struct vt_scan_row *row, int column)
-{
-	return sqlite3_value_type(row->values[column]) == SQLITE_NULL;
-}
 
 static void take_row(sqlite3_context *raw, int nr, sqlite3_value **values)
 {
-	const struct scan *scan = sqlite3_user_data(raw);
-	const struct vt_scan_row row = { values };
+	const struct vt_scan *scan = sqlite3_user_data(raw);
+	struct vt_db_row row = { .nulls = 0 };
 
-	(void)nr;
+	for (int i = 0; i < nr; i++) {
+		row.values[i] = sqlite3_value_int64(values[i]);
+		/* Few rows have a 0 in most columns. */
+		if (!row.values[i] && sqlite3_value_type(values[i]) == SQLITE_NULL)
+			row.nulls |= 1u << i;
+	}
 	scan->take(scan->context, &row);
 }
 
@@ -43,26 +29,45 @@ static void end(sqlite3_context *raw)
 	sqlite3_result_null(raw);
 }
 
-int vt_db_scan(struct vt_db *db, const char *columns, const char *from, const int64_t bounds[2],
-	       vt_scan_fn take, void *context)
+/* NOT INDEXED: by id, whatever indexes a file has. */
+static char *query_of(const struct vt_scan *scan)
 {
-	struct scan scan = { take, context };
+	struct vt_buffer sql;
+
+	vt_buffer_init(&sql);
+	for (unsigned int i = 0; i < scan->nr_columns; i++)
+		vt_buffer_printf(&sql, "%s%s", i ? "," : "SELECT " FUNCTION "(", scan->columns[i]);
+	vt_buffer_printf(&sql, ") FROM %s NOT INDEXED WHERE %s > ? AND %s <= ?", scan->table,
+			 scan->columns[0], scan->columns[0]);
+	return vt_buffer_detach(&sql);
+}
+
+static int scan_by_function(struct vt_db *db, const struct vt_scan *scan)
+{
 	struct vt_stmt *stmt;
 	char *sql;
 	int rc;
 
 	if (sqlite3_create_function_v2(db->raw, FUNCTION, -1, SQLITE_UTF8 | SQLITE_DIRECTONLY,
-				       &scan, NULL, take_row, end, NULL) != SQLITE_OK)
+				       (void *)scan, NULL, take_row, end, NULL) != SQLITE_OK)
 		return vt_db_fail(db);
-	sql = vt_xasprintf("SELECT " FUNCTION "(%s) FROM %s", columns, from);
+	sql = query_of(scan);
 	stmt = vt_db_prepare(db, sql);
-	vt_stmt_bind_int(stmt, 1, bounds[0]);
-	vt_stmt_bind_int(stmt, 2, bounds[1]);
+	vt_stmt_bind_int(stmt, 1, scan->after);
+	vt_stmt_bind_int(stmt, 2, scan->upto);
 	rc = vt_stmt_step(stmt);
 	vt_stmt_free(stmt);
-	/* What it points to is gone. */
+	free(sql);
+	/* `scan` is the caller's. */
 	sqlite3_create_function_v2(db->raw, FUNCTION, -1, SQLITE_UTF8, NULL, NULL, NULL, NULL,
 				   NULL);
-	free(sql);
 	return rc < 0 ? -1 : 0;
+}
+
+int vt_db_scan(struct vt_db *db, const struct vt_scan *scan)
+{
+	if (!vt_db_pages_scan(db, scan))
+		return 0;
+	scan->restart(scan->context);
+	return scan_by_function(db, scan);
 }

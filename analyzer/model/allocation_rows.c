@@ -24,10 +24,6 @@
 #define IDS_PER_PART 100000
 #define MAX_PARTS     4
 
-#define COLUMNS                                                                                    \
-	"id, made, address, size_bytes, requested_bytes, time_ns, node_sequence,"                  \
-	" forward_sequence, freed, lived_events, lived_ns, freed_node_sequence"
-
 enum column {
 	ID,
 	MADE,
@@ -43,14 +39,19 @@ enum column {
 	FREED_NODE_SEQUENCE,
 };
 
-/* By id: no index that a file may have decides the order. */
-#define ROWS(choice) "allocation_row NOT INDEXED WHERE id > ?1 AND id <= ?2" choice
-
-_Static_assert(VT_KIND_BLOCK == 1, "the number below");
-static const char *const rows_of[] = {
-	[VT_ALLOCATIONS_ALL] = ROWS(""),
-	[VT_ALLOCATIONS_DRIVER] =
-		ROWS(" AND made IN (SELECT id FROM allocation_made WHERE kind <> 1)"),
+static const char *const columns[] = {
+	[ID] = "id",
+	[MADE] = "made",
+	[ADDRESS] = "address",
+	[SIZE_BYTES] = "size_bytes",
+	[REQUESTED_BYTES] = "requested_bytes",
+	[TIME_NS] = "time_ns",
+	[NODE_SEQUENCE] = "node_sequence",
+	[FORWARD_SEQUENCE] = "forward_sequence",
+	[FREED] = "freed",
+	[LIVED_EVENTS] = "lived_events",
+	[LIVED_NS] = "lived_ns",
+	[FREED_NODE_SEQUENCE] = "freed_node_sequence",
 };
 
 /* Rows with ids in (after, upto]. */
@@ -68,27 +69,26 @@ struct part {
 	int rc;
 };
 
-/* NULL reads as 0, which few rows have. */
-static uint32_t sequence_at(const struct vt_scan_row *row, enum column column)
+static int is_null(const struct vt_db_row *row, enum column column)
 {
-	int64_t sequence = vt_scan_int(row, column);
-
-	return !sequence && vt_scan_is_null(row, column) ? (uint32_t)VT_NO_SEQUENCE
-							 : vt_allocation_sequence(sequence);
+	return (row->nulls >> column & 1) != 0;
 }
 
-static const struct vt_allocation_common *common_at(struct part *part,
-						    const struct vt_scan_row *row, int is_freed)
+static uint32_t sequence_at(const struct vt_db_row *row, enum column column)
 {
-	const struct vt_caller_row *made = vt_caller_table_find(part->made, vt_scan_int(row, MADE));
+	return is_null(row, column) ? (uint32_t)VT_NO_SEQUENCE
+				    : vt_allocation_sequence(row->values[column]);
+}
+
+static const struct vt_allocation_common *common_at(struct part *part, const struct vt_db_row *row,
+						    const struct vt_caller_row *made, int is_freed)
+{
 	struct vt_allocation_common common = {
-		.size_bytes = (uint64_t)vt_scan_int(row, SIZE_BYTES),
-		.requested_bytes = (uint64_t)vt_scan_int(row, REQUESTED_BYTES),
+		.size_bytes = (uint64_t)row->values[SIZE_BYTES],
+		.requested_bytes = (uint64_t)row->values[REQUESTED_BYTES],
 		.made = made->caller,
-		.freed =
-			is_freed
-				? vt_caller_table_find(part->freed, vt_scan_int(row, FREED))->caller
-				: &vt_caller_nobody,
+		.freed = is_freed ? vt_caller_table_find(part->freed, row->values[FREED])->caller
+				  : &vt_caller_nobody,
 		.device = made->device,
 		.kind = made->kind,
 		.number = part->next_common,
@@ -108,42 +108,62 @@ static int64_t add(int64_t number, int64_t more)
 	return (int64_t)((uint64_t)number + (uint64_t)more);
 }
 
-static void take(void *context, const struct vt_scan_row *row)
+static void take(void *context, const struct vt_db_row *row)
 {
 	struct part *part = context;
-	int64_t id = vt_scan_int(row, ID), time_ns = vt_scan_int(row, TIME_NS);
-	int64_t freed_time_ns = time_ns;
-	int is_freed = !vt_scan_is_null(row, LIVED_EVENTS);
+	const struct vt_caller_row *made = vt_caller_table_find(part->made, row->values[MADE]);
+	int64_t time_ns = row->values[TIME_NS], freed_time_ns = time_ns;
+	int is_freed = !is_null(row, LIVED_EVENTS);
 	struct vt_allocation *a;
 
-	if (part->rows.len >= VT_MOST_ROWS)
+	if (part->rows.len >= VT_MOST_ROWS ||
+	    (part->choice == VT_ALLOCATIONS_DRIVER && made->kind == VT_KIND_BLOCK))
 		return;
 	vt_vector_reserve(&part->rows, part->rows.len + 1);
 	a = &part->rows.items[part->rows.len++];
 	memset(a, 0, sizeof(*a));
-	a->event = vt_allocation_event(id);
-	a->address = (uint64_t)vt_scan_int(row, ADDRESS);
+	a->event = vt_allocation_event(row->values[ID]);
+	a->address = (uint64_t)row->values[ADDRESS];
 	a->node_sequence = sequence_at(row, NODE_SEQUENCE);
 	a->forward_sequence = sequence_at(row, FORWARD_SEQUENCE);
-	a->common = common_at(part, row, is_freed);
+	a->common = common_at(part, row, made, is_freed);
 	a->container = VT_NO_CONTAINER;
 	a->freed_event = (uint32_t)VT_NEVER;
 	a->freed_node_sequence = (uint32_t)VT_NO_SEQUENCE;
 	if (is_freed) {
-		a->freed_event = vt_allocation_event(add(id, vt_scan_int(row, LIVED_EVENTS)));
+		a->freed_event =
+			vt_allocation_event(add(row->values[ID], row->values[LIVED_EVENTS]));
 		a->freed_node_sequence = sequence_at(row, FREED_NODE_SEQUENCE);
-		freed_time_ns = add(time_ns, vt_scan_int(row, LIVED_NS));
+		freed_time_ns = add(time_ns, row->values[LIVED_NS]);
 	}
 	vt_allocation_times_add(&part->times, add(time_ns, -part->start_time_ns),
 				add(freed_time_ns, -part->start_time_ns));
 }
 
+/* What rows had in common stays: some of it may be there again. */
+static void forget(void *context)
+{
+	struct part *part = context;
+
+	part->rows.len = 0;
+	vt_allocation_times_release(&part->times);
+}
+
 static void read_part(void *context, size_t number)
 {
 	struct part *part = (struct part *)context + number;
-	const int64_t bounds[] = { part->after, part->upto };
+	const struct vt_scan scan = {
+		.table = "allocation_row",
+		.columns = columns,
+		.nr_columns = VT_ARRAY_SIZE(columns),
+		.after = part->after,
+		.upto = part->upto,
+		.take = take,
+		.restart = forget,
+		.context = part,
+	};
 
-	part->rc = vt_db_scan(part->db, COLUMNS, rows_of[part->choice], bounds, take, part);
+	part->rc = vt_db_scan(part->db, &scan);
 }
 
 /* Another connection that sees what this one does (A1); NULL: there is none. */

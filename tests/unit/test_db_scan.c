@@ -1,114 +1,295 @@
 /* SPDX-License-Identifier: MIT */
+/* Rows come in one way from a finished file and in another from all else: both must be the same. */
 #include "tests/lib/unit.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "analyzer/base/util.h"
 #include "analyzer/database/db_scan.h"
 
+#define FILE_NAME "scan.db"
+
+static const char *const columns[] = { "id", "b", "a" };
+
 struct seen {
-	int64_t ids[8], values[8];
-	int is_null[8];
-	unsigned nr;
+	VT_VECTOR(struct vt_db_row) rows;
+	unsigned int nr_restarts;
 };
 
-static void see(void *context, const struct vt_scan_row *row)
+static void take(void *context, const struct vt_db_row *row)
+{
+	vt_vector_push(&((struct seen *)context)->rows, *row);
+}
+
+static void restart(void *context)
 {
 	struct seen *seen = context;
 
-	assert_true(seen->nr < 8);
-	seen->ids[seen->nr] = vt_scan_int(row, 0);
-	seen->values[seen->nr] = vt_scan_int(row, 1);
-	seen->is_null[seen->nr++] = vt_scan_is_null(row, 1);
+	seen->rows.len = 0;
+	seen->nr_restarts++;
 }
 
+static struct vt_scan scan_of(struct seen *seen, int64_t after, int64_t upto)
+{
+	return (struct vt_scan){ "t",     columns, VT_ARRAY_SIZE(columns), after, upto, take,
+				 restart, seen };
+}
+
+/* A finished recording that has these tables as well. */
 static struct vt_db *open_with(const char *sql)
 {
 	struct vt_db *db = NULL;
 
-	assert_int_equal(vt_db_open_memory(&db, "memory", NULL), 0);
+	unlink(FILE_NAME);
+	assert_int_equal(vt_db_open(&db, FILE_NAME, VT_DB_CREATE, NULL), 0);
 	assert_int_equal(vt_db_exec(db, sql), 0);
+	assert_int_equal(vt_db_make_single_file(db), 0);
+	vt_db_close(db);
+	assert_int_equal(vt_db_open(&db, FILE_NAME, VT_DB_READ, NULL), 0);
+	assert_int_equal(vt_db_exec(db, "BEGIN"), 0);
 	return db;
 }
 
-/* Rows are put in another order than their ids have, and an index has a third one. */
-static const char three_rows[] =
-	"CREATE TEMP TABLE t (id INTEGER PRIMARY KEY, value);"
-	"INSERT INTO t VALUES (3, -7), (1, 9223372036854775807), (2, NULL), (9, 1);"
-	"CREATE INDEX temp.odd ON t (value, id)";
-
-static void rows_come_by_id_within_the_bounds(void **state)
+static void assert_row(const struct vt_db_row *row, int64_t id, int64_t b, int64_t a,
+		       uint32_t nulls)
 {
-	const int64_t bounds[] = { 0, 3 };
-	struct vt_db *db = open_with(three_rows);
+	assert_int_equal(row->values[0], id);
+	assert_int_equal(row->values[1], b);
+	assert_int_equal(row->values[2], a);
+	assert_int_equal(row->nulls, nulls);
+}
+
+/* All kinds of numbers; `skipped` is asked for by nobody. */
+static const char numbers[] =
+	"CREATE TABLE t (id INTEGER PRIMARY KEY, a, skipped, b, last);"
+	"INSERT INTO t VALUES (9, 0, 'text', 1, 1), (-4, -1, NULL, NULL, 2),"
+	" (2, 127, 1.5, -129, 3), (3, 9223372036854775807, 7, -9223372036854775807 - 1, 4),"
+	" (300, 8388608, x'00', -2147483649, 'text'), (70000, 140737488355328, 0, 32767, NULL);";
+
+/* The same, as they can be read from pages: behind the last that is asked for may be anything. */
+static const char numbers_only[] =
+	"CREATE TABLE t (id INTEGER PRIMARY KEY, a, b, last);"
+	"INSERT INTO t VALUES (9, 0, 1, 'text'), (-4, -1, NULL, 2), (2, 127, -129, 1.5),"
+	" (3, 9223372036854775807, -9223372036854775807 - 1, 4),"
+	" (300, 8388608, -2147483649, x'00'), (70000, 140737488355328, 32767, NULL)";
+
+static void assert_numbers(struct seen *seen)
+{
+	assert_int_equal(seen->rows.len, 6);
+	assert_row(&seen->rows.items[0], -4, 0, -1, 1u << 1);
+	assert_row(&seen->rows.items[1], 2, -129, 127, 0);
+	assert_row(&seen->rows.items[2], 3, INT64_MIN, INT64_MAX, 0);
+	assert_row(&seen->rows.items[3], 9, 1, 0, 0);
+	assert_row(&seen->rows.items[4], 300, -2147483649, 8388608, 0);
+	assert_row(&seen->rows.items[5], 70000, 32767, 140737488355328, 0);
+	vt_vector_release(&seen->rows);
+}
+
+static void numbers_are_read_from_pages(void **state)
+{
+	struct vt_db *db = open_with(numbers_only);
 	struct seen seen = { 0 };
+	struct vt_scan scan = scan_of(&seen, INT64_MIN, INT64_MAX);
 
 	(void)state;
-	assert_int_equal(vt_db_scan(db, "id, value", "t NOT INDEXED WHERE id > ?1 AND id <= ?2",
-				    bounds, see, &seen),
-			 0);
-	assert_int_equal(seen.nr, 3);
-	for (int64_t i = 0; i < 3; i++)
-		assert_int_equal(seen.ids[i], i + 1);
-	assert_int_equal(seen.values[0], INT64_MAX);
-	assert_int_equal(seen.values[1], 0);
-	assert_true(seen.is_null[1]);
-	assert_int_equal(seen.values[2], -7);
-	assert_false(seen.is_null[2]);
+	assert_int_equal(vt_db_pages_scan(db, &scan), 0);
+	assert_int_equal(seen.nr_restarts, 0);
+	assert_numbers(&seen);
 	vt_db_close(db);
 }
 
-static void no_rows_are_no_error(void **state)
+static void what_is_no_number_is_left_to_sqlite(void **state)
 {
-	const int64_t bounds[] = { 3, 3 };
-	struct vt_db *db = open_with(three_rows);
+	struct vt_db *db = open_with(numbers);
 	struct seen seen = { 0 };
+	struct vt_scan scan = scan_of(&seen, INT64_MIN, INT64_MAX);
 
 	(void)state;
-	assert_int_equal(
-		vt_db_scan(db, "id, value", "t WHERE id > ?1 AND id <= ?2", bounds, see, &seen), 0);
-	assert_int_equal(seen.nr, 0);
+	assert_int_equal(vt_db_pages_scan(db, &scan), 1);
+	assert_int_equal(vt_db_scan(db, &scan), 0);
+	assert_int_equal(seen.nr_restarts, 1);
+	assert_numbers(&seen);
+	vt_db_close(db);
+}
+
+static void assert_left_to_sqlite(struct vt_db *db, const char *why)
+{
+	struct seen seen = { 0 };
+	struct vt_scan scan = scan_of(&seen, INT64_MIN, INT64_MAX);
+
+	if (!vt_db_pages_scan(db, &scan))
+		fail_msg("%s", why);
+	vt_vector_release(&seen.rows);
+}
+
+static void what_may_change_is_left_to_sqlite(void **state)
+{
+	struct vt_db *db = open_with(numbers_only), *reader = NULL;
+
+	(void)state;
+	assert_int_equal(vt_db_exec(db, "COMMIT"), 0);
+	assert_left_to_sqlite(db, "no transaction");
+	assert_int_equal(vt_db_exec(db, "BEGIN; CREATE TEMP VIEW t AS SELECT 1 AS id"), 0);
+	assert_left_to_sqlite(db, "a view before it");
+	vt_db_close(db);
+	db = NULL;
+	assert_int_equal(vt_db_open_memory(&db, "memory", NULL), 0);
+	assert_int_equal(vt_db_exec(db, numbers_only), 0);
+	assert_int_equal(vt_db_exec(db, "BEGIN"), 0);
+	assert_left_to_sqlite(db, "in memory");
+	vt_db_close(db);
+	db = NULL;
+	/* Rows may be in the log of one that writes. */
+	vt_db_close(open_with(numbers_only));
+	assert_int_equal(vt_db_open(&db, FILE_NAME, VT_DB_WRITE, NULL), 0);
+	assert_int_equal(vt_db_exec(db, "UPDATE t SET a = 1"), 0);
+	assert_int_equal(vt_db_open_again(&reader, db, NULL), 0);
+	assert_int_equal(vt_db_exec(reader, "BEGIN"), 0);
+	assert_left_to_sqlite(reader, "a log");
+	vt_db_close(reader);
+	vt_db_close(db);
+}
+
+static void what_is_no_such_table_is_left_to_sqlite(void **state)
+{
+	static const char *const tables[] = {
+		"CREATE TABLE t (id INTEGER PRIMARY KEY, a)",
+		"CREATE TABLE t (id, a, b); INSERT INTO t VALUES (1, 2, 3)",
+		"CREATE TABLE t (id INT PRIMARY KEY, a, b) WITHOUT ROWID;"
+		" INSERT INTO t VALUES (1, 2, 3)",
+		/* Rows that are older than a column have what its definition says. */
+		"CREATE TABLE t (id INTEGER PRIMARY KEY, a); INSERT INTO t VALUES (1, 8);"
+		" ALTER TABLE t ADD COLUMN b DEFAULT 7",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < VT_ARRAY_SIZE(tables); i++) {
+		struct vt_db *db = open_with(tables[i]);
+
+		assert_left_to_sqlite(db, tables[i]);
+		vt_db_close(db);
+	}
+}
+
+/* Three levels of pages, and an index in another order. */
+static const char many_rows[] =
+	"CREATE TABLE t (id INTEGER PRIMARY KEY, a, b);"
+	"CREATE INDEX odd ON t (b, a, id);"
+	"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300000)"
+	" INSERT INTO t SELECT i * 3, i * 1000003 % 700001, -i FROM n";
+
+static void assert_range(struct vt_db *db, int64_t after, int64_t upto)
+{
+	struct seen seen = { 0 };
+	struct vt_scan scan = scan_of(&seen, after, upto);
+	int64_t first = (after < 0 ? 0 : after / 3) + 1, last = upto / 3;
+
+	last = last > 300000 ? 300000 : last;
+	assert_int_equal(vt_db_pages_scan(db, &scan), 0);
+	assert_int_equal(seen.rows.len, last >= first ? last - first + 1 : 0);
+	for (size_t k = 0; k < seen.rows.len; k++) {
+		int64_t i = first + (int64_t)k;
+
+		assert_row(&seen.rows.items[k], 3 * i, -i, i * 1000003 % 700001, 0);
+	}
+	vt_vector_release(&seen.rows);
+}
+
+static void ranges_come_by_id(void **state)
+{
+	struct vt_db *db = open_with(many_rows);
+
+	(void)state;
+	assert_range(db, INT64_MIN, INT64_MAX);
+	assert_range(db, INT64_MIN, 450000);
+	assert_range(db, 450000, INT64_MAX);
+	assert_range(db, 449998, 450002);
+	assert_range(db, 7, 7);
+	assert_range(db, 900000, INT64_MAX);
+	for (int64_t id = 0; id < 900000; id += 903)
+		assert_range(db, id, id + 6);
+	vt_db_close(db);
+}
+
+static void put_byte(long offset, int byte)
+{
+	FILE *file = fopen(FILE_NAME, "r+e");
+
+	assert_non_null(file);
+	assert_int_equal(fseek(file, offset, SEEK_SET), 0);
+	assert_int_equal(fputc(byte, file), byte);
+	assert_int_equal(fclose(file), 0);
+}
+
+/* Damage of any byte: what comes back is an answer or a refusal, and memory is left alone. */
+static void damaged_pages_do_no_harm(void **state)
+{
+	struct vt_db *db = open_with(
+		"CREATE TABLE t (id INTEGER PRIMARY KEY, a, b);"
+		"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1"
+		" FROM n WHERE i < 900) INSERT INTO t SELECT i, i, i FROM n");
+	int64_t page_bytes = vt_db_query_int(db, "PRAGMA page_size", 0);
+	int64_t nr_pages = vt_db_query_int(db, "PRAGMA page_count", 0);
+	uint32_t random = 1;
+
+	(void)state;
+	for (int i = 0; i < 3000; i++) {
+		struct seen seen = { 0 };
+		struct vt_scan scan = scan_of(&seen, INT64_MIN, INT64_MAX);
+		long page;
+
+		random = random * 1664525 + 1013904223;
+		page = (long)(nr_pages - 1 - random / 7 % 3);
+		put_byte(page * (long)page_bytes +
+				 (long)(random >> 8) % (i % 2 ? 16 : (long)page_bytes),
+			 (int)(random >> 24));
+		vt_db_pages_scan(db, &scan);
+		vt_vector_release(&seen.rows);
+	}
 	vt_db_close(db);
 }
 
 static void what_cannot_be_read_is_said(void **state)
 {
-	const int64_t bounds[] = { 0, 3 };
-	struct vt_db *db = open_with(three_rows);
+	struct vt_db *db = open_with("CREATE TABLE other (id INTEGER PRIMARY KEY)");
 	struct seen seen = { 0 };
+	struct vt_scan scan = scan_of(&seen, INT64_MIN, INT64_MAX);
 
 	(void)state;
-	assert_int_equal(vt_db_scan(db, "id", "no_such_table WHERE ?1 < ?2", bounds, see, &seen),
-			 -1);
-	assert_non_null(strstr(vt_db_error(db), "no_such_table"));
-	assert_int_equal(seen.nr, 0);
+	assert_int_equal(vt_db_scan(db, &scan), -1);
+	assert_non_null(strstr(vt_db_error(db), "no such table: t"));
 	vt_db_close(db);
 }
 
-/* The function is there for our query only: a file's view that calls it is an error. */
-static void nobody_else_can_call_it(void **state)
+/* A file's view that calls what we call would run it with another query's rows. */
+static void the_function_is_for_our_query_only(void **state)
 {
-	const int64_t bounds[] = { 0, 3 };
-	struct vt_db *db = open_with(three_rows);
+	struct vt_db *db = open_with(numbers);
 	struct seen seen = { 0 };
-	struct vt_stmt *stmt;
+	struct vt_scan scan = scan_of(&seen, INT64_MIN, INT64_MAX);
 
 	(void)state;
-	assert_int_equal(
-		vt_db_scan(db, "id, value", "t WHERE id > ?1 AND id <= ?2", bounds, see, &seen), 0);
-	stmt = vt_db_prepare(db, "SELECT vtrace_scan(id, value) FROM t");
-	assert_null(stmt);
-	assert_int_equal(seen.nr, 3);
+	assert_int_equal(vt_db_scan(db, &scan), 0);
+	assert_null(vt_db_prepare(db, "SELECT vtrace_scan(id) FROM t"));
+	vt_vector_release(&seen.rows);
 	vt_db_close(db);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rows_come_by_id_within_the_bounds),
-		cmocka_unit_test(no_rows_are_no_error),
+		cmocka_unit_test(numbers_are_read_from_pages),
+		cmocka_unit_test(what_is_no_number_is_left_to_sqlite),
+		cmocka_unit_test(what_may_change_is_left_to_sqlite),
+		cmocka_unit_test(what_is_no_such_table_is_left_to_sqlite),
+		cmocka_unit_test(ranges_come_by_id),
+		cmocka_unit_test(damaged_pages_do_no_harm),
 		cmocka_unit_test(what_cannot_be_read_is_said),
-		cmocka_unit_test(nobody_else_can_call_it),
+		cmocka_unit_test(the_function_is_for_our_query_only),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, unit_enter, unit_leave);
 }
