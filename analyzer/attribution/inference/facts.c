@@ -147,21 +147,6 @@ static uint8_t has_optimizer(const struct vt_model *model)
 	return 0;
 }
 
-static void find_gradient_sizes(struct vt_facts *facts)
-{
-	VT_VECTOR(uint32_t) gradients = { 0 };
-
-	for (uint32_t i = 0; i < facts->model->nr_allocations; i++) {
-		const struct vt_allocation *a = &facts->model->allocations[i];
-
-		if (a->common->made->node_class &&
-		    (vt_facts_lifetimes(facts, a) & 1u << VT_LIFETIME_AFTER_BACKWARD))
-			vt_vector_push(&gradients, i);
-	}
-	vt_gradient_sizes_init(&facts->gradient_sizes, facts->model, gradients.items,
-			       (uint32_t)gradients.len);
-}
-
 static void find_heads(struct vt_facts *facts)
 {
 	vt_lm_heads_init(&facts->lm_heads, facts->stages, facts->rules, &facts->operators);
@@ -192,10 +177,12 @@ static void find_rest(struct vt_facts *facts)
 	facts->has_optimizer = has_optimizer(facts->model);
 }
 
-/* None of them needs what another finds; in a long recording the first take longest. */
+/*
+ * None of them needs what another finds.  In a long recording the first and find_sequences() take
+ * longest, and most memory: side by side they would raise the peak.
+ */
 static void (*const searches[])(struct vt_facts *) = {
-	find_gradient_sizes, find_heads, find_sequences, find_names,
-	find_passes,         find_rest,  find_flow,
+	find_heads, find_names, find_passes, find_rest, find_sequences, find_flow,
 };
 
 static void search(void *facts, size_t number)
@@ -235,7 +222,6 @@ void vt_facts_release(struct vt_facts *facts)
 	vt_recomputes_release(&facts->recomputes);
 	vt_recorded_passes_release(&facts->recorded);
 	free(facts->derived);
-	vt_gradient_sizes_release(&facts->gradient_sizes);
 	free(facts->cast_of);
 	free(facts->sequences);
 	memset(facts, 0, sizeof(*facts));
@@ -340,22 +326,6 @@ uint32_t vt_facts_grad_modes(const struct vt_facts *facts, const struct vt_alloc
 	if (!call)
 		return 0;
 	return 1u << (call->has_autograd ? VT_GRAD_MODE_ON : VT_GRAD_MODE_OFF);
-}
-
-uint32_t vt_facts_releasers(const struct vt_facts *facts, const struct vt_allocation *a)
-{
-	struct vt_recompute node = { a->freed_node_sequence, a->common->freed->node_class,
-				     a->common->freed->forward_python_stack };
-
-	uint32_t bits = 0;
-
-	if (!a->common->freed->node_class)
-		return 0;
-	if (vt_recomputes_has(&facts->recomputes, &node))
-		bits |= 1u << VT_RELEASER_RECOMPUTING;
-	if (vt_gradient_sizes_has_node(&facts->gradient_sizes, a->common->size_bytes, &node))
-		bits |= 1u << VT_RELEASER_TWIN;
-	return bits;
 }
 
 uint32_t vt_facts_repeats(const struct vt_facts *facts, const struct vt_allocation *a)

@@ -20,7 +20,6 @@
 #include "analyzer/attribution/inference/shapes.h"
 #include "analyzer/attribution/timeline/stages.h"
 #include "analyzer/attribution/inference/parameter_containers.h"
-#include "analyzer/attribution/inference/gradient_sizes.h"
 #include "analyzer/model/names.h"
 
 struct vt_facts {
@@ -38,7 +37,6 @@ struct vt_facts {
 	uint32_t *cast_of;     /* ... of which it is a copy of half the width */
 	struct vt_recomputes recomputes;
 	struct vt_recorded_passes recorded;
-	struct vt_gradient_sizes gradient_sizes;
 	struct vt_parameter_containers containers;
 	struct vt_token_sampling sampling;
 	/* By allocation: enum vt_derived_tensor + 1; 0: not known (derived_tensors.h). */

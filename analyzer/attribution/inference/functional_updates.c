@@ -383,30 +383,44 @@ static int is_kept(struct search *search, const struct vt_allocation *a)
 	return a->freed_event > search->facts->last_made_event || count_passes(search, a) > 0;
 }
 
+/* Whether it can be said of by its place, or by its name; *key is of which. */
+static int has_key(const struct search *search, uint32_t allocation, int is_by_place,
+		   struct vt_key *key)
+{
+	const struct vt_allocation *a = &search->model->allocations[allocation];
+	const struct vt_tensor *row;
+
+	if (a->common->made->node_class || !class_of(search, a))
+		return 0;
+	if (is_by_place) {
+		*key = place_key(a);
+		return a->common->made->python_stack != 0;
+	}
+	row = variable_of(search, allocation);
+	if (row)
+		*key = name_key(row);
+	return row != NULL;
+}
+
 /* U5: what was said of one goes to those that have the same key. */
 static void spread(struct search *search, int is_by_place)
 {
 	uint8_t *what = search->what;
 	struct vt_map known = { 0 };
+	struct vt_key key;
 
-	for (int is_second = 0; is_second < 2; is_second++)
-		for (uint32_t i = 0; i < search->model->nr_allocations; i++) {
-			const struct vt_allocation *a = &search->model->allocations[i];
-			const struct vt_tensor *row = variable_of(search, i);
-			struct vt_key key;
-			const uint64_t *found;
+	for (uint32_t i = 0; i < search->model->nr_allocations; i++)
+		if (what[i] && has_key(search, i, is_by_place, &key) && !vt_map_find(&known, key))
+			vt_map_put(&known, key, what[i]);
+	for (uint32_t i = 0; known.len && i < search->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &search->model->allocations[i];
+		const uint64_t *found = NULL;
 
-			if (a->common->made->node_class || !class_of(search, a) ||
-			    (is_by_place ? !a->common->made->python_stack : !row))
-				continue;
-			key = is_by_place ? place_key(a) : name_key(row);
+		if (!what[i] && has_key(search, i, is_by_place, &key))
 			found = vt_map_find(&known, key);
-			if (!is_second && what[i] && !found)
-				vt_map_put(&known, key, what[i]);
-			else if (is_second && !what[i] && found &&
-				 (!is_by_place || (!row && is_kept(search, a))))
-				what[i] = (uint8_t)*found;
-		}
+		if (found && (!is_by_place || (!variable_of(search, i) && is_kept(search, a))))
+			what[i] = (uint8_t)*found;
+	}
 	vt_map_release(&known);
 }
 
