@@ -58,10 +58,12 @@ void vt_db_defence_start(struct vt_db_defence *defence, sqlite3 *raw, const char
 
 const char *vt_db_defence_error(sqlite3 *raw)
 {
-	/* Without the extension. */
-	if ((sqlite3_errcode(raw) & 0xff) == SQLITE_INTERRUPT)
+	int code = sqlite3_errcode(raw) & 0xff; /* without the extension */
+
+	if (code == SQLITE_INTERRUPT)
 		return "damaged: more rows than a file of its size can hold";
-	return sqlite3_errmsg(raw);
+	/* "Database disk image" is SQLite's word for a file. */
+	return code == SQLITE_CORRUPT ? "damaged, or only a part of it" : sqlite3_errmsg(raw);
 }
 
 static const char object_sql[] =

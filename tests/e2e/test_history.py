@@ -126,6 +126,16 @@ def test_few_runs_have_no_step_and_that_is_said(tmp_path):
                            "a step is seen with 3 runs before it and 3 from it on\n"), done.stderr
 
 
+def test_a_part_of_a_history_is_called_one(tmp_path):
+    history_of(tmp_path, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)"
+                         " INSERT INTO figure SELECT i, 'a', 0, i FROM n;")
+    file = tmp_path / "history.db"
+    file.write_bytes(file.read_bytes()[:5000])
+    done = vtrace("history", "history.db", cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == \
+        (3, "", "vtrace: history.db: damaged, or only a part of it\n")
+
+
 def test_a_pipe_is_no_history(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     done = vtrace("history", "pipe", cwd=tmp_path)
