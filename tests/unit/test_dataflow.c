@@ -225,6 +225,43 @@ static void test_logits_reach_a_loss_and_their_gradients_are_of_its_nodes(void *
 	CHECK(steps);
 }
 
+/* Two encoders are compared with each other; what was scored before is joined to it. */
+static void test_scores_of_data_by_data_that_a_loss_reads(void **state)
+{
+	const struct step steps[] = {
+		{ "aten::linear", { 1, 2 }, "mlp", 0, 0, 0 },
+		{ "aten::linear", { 3, 4 }, "mlp", 0, 0, 0 },
+		{ "aten::mm", { S(0), S(1) }, "logits", 0, 0, 0 },
+		{ "aten::bmm", { S(0), S(1) }, "logits", 4096, 0, 0 },
+		{ "aten::cat", { S(3), S(2) }, "logits", 0, 0, 0 },
+		{ "aten::div", { S(4) }, "logits", 0, 0, 0 },
+		{ "aten::cross_entropy_loss", { S(5), 5 }, "logits", 0, 0, 0 },
+		{ "aten::div", { 6 }, "logits", 0, 5 + 1, 0 },
+	};
+	/* ... and by a loss that is spelled out */
+	const struct step spelled[] = {
+		{ "aten::linear", { 1, 2 }, "mlp", 0, 0, 0 },
+		{ "aten::linear", { 3, 4 }, "mlp", 0, 0, 0 },
+		{ "aten::mm", { S(0), S(1) }, "logits", 0, 0, 0 },
+		{ "aten::logsumexp", { S(2) }, "logits", 4096, 0, 0 },
+	};
+	/* those of attention are still attention, whatever a loss asks of them */
+	const struct step attention[] = {
+		{ "aten::linear", { 1, 2 }, "attention", 0, 0, 0 },
+		{ "aten::linear", { 1, 3 }, "attention", 0, 0, 0 },
+		{ "aten::linear", { 1, 4 }, "attention", 0, 0, 0 },
+		{ "aten::matmul", { S(0), S(1) }, "attention", 0, 0, 0 },
+		{ "aten::softmax", { S(3) }, "attention", 0, 0, 0 },
+		{ "aten::matmul", { S(4), S(2) }, "attention", 0, 0, 0 },
+		{ "aten::log_softmax", { S(3) }, "", 0, 0, 0 },
+	};
+
+	(void)state;
+	CHECK(steps);
+	CHECK(spelled);
+	CHECK(attention);
+}
+
 /* Their gradients have the size of the whole; what is sliced has no operator of its own. */
 static void test_gradients_of_slices_of_logits(void **state)
 {
@@ -547,6 +584,7 @@ int main(void)
 		cmocka_unit_test(test_experts_by_hand_are_no_attention_and_no_logits),
 		cmocka_unit_test(test_norms_by_hand),
 		cmocka_unit_test(test_logits_reach_a_loss_and_their_gradients_are_of_its_nodes),
+		cmocka_unit_test(test_scores_of_data_by_data_that_a_loss_reads),
 		cmocka_unit_test(test_gradients_of_slices_of_logits),
 		cmocka_unit_test(test_weights_stay_weights_when_they_are_written),
 		cmocka_unit_test(test_sums_over_all_ways_are_of_no_logits),

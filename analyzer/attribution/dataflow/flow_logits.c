@@ -129,6 +129,17 @@ static int is_by_element(const struct vt_flow_node *node)
 	}
 }
 
+/*
+ * A head multiplies by a weight.  A loss over classes may also read the products of two encoders'
+ * outputs; a choice of such is one of attention's or of a router's.
+ */
+static int makes_scores(const struct vt_dataflow *flow, const struct vt_flow_node *node,
+			const struct vt_flow_node *end)
+{
+	return vt_dataflow_is_by_weight(flow, node) ||
+	       (end->class != VT_OPERATOR_CHOICE && vt_dataflow_is_of_data(flow, node));
+}
+
 /* Back from a loss or a choice to the product whose results it is of. */
 static void find_heads(struct vt_dataflow *flow, const struct vt_flow_node *end,
 		       struct vt_flow_nodes *found)
@@ -151,7 +162,7 @@ static void find_heads(struct vt_dataflow *flow, const struct vt_flow_node *end,
 
 			if (!writer || !vt_dataflow_see(flow, writer))
 				continue;
-			if (vt_dataflow_is_by_weight(flow, writer))
+			if (makes_scores(flow, writer, end))
 				products[nr_products++ % BEFORE_MAX] = writer;
 			else if (writer->class != VT_OPERATOR_PRODUCT && is_by_element(writer) &&
 				 nr < BEFORE_MAX)
