@@ -262,6 +262,35 @@ static void test_scores_of_data_by_data_that_a_loss_reads(void **state)
 	CHECK(attention);
 }
 
+static void test_a_ranking_is_of_logits_where_a_network_made_the_scores(void **state)
+{
+	const struct step network[] = {
+		{ "aten::embedding", { 1, 2 }, "embedding", 0, 0, 0 },
+		{ "aten::layer_norm", { S(0), 3 }, "norm", 0, 0, 0 },
+		{ "aten::linear", { S(1), 4 }, "logits", 0, 0, 0 },
+		{ "aten::topk", { S(2) }, "logits", 4096, 0, 1 },
+	};
+	/* rows of a table by another table */
+	const struct step tables[] = {
+		{ "aten::mm", { 1, 2 }, "mlp", 0, 0, 0 },
+		{ "aten::topk", { S(0) }, "", 4096, 0, 1 },
+		{ "aten::embedding", { 3, 4 }, "embedding", 0, 0, 0 },
+		{ "aten::mm", { S(3), 2 }, "mlp", 0, 0, 0 },
+		{ "aten::sort", { S(4) }, "", 0, 0, 1 },
+	};
+	/* ... of which one is chosen */
+	const struct step chosen[] = {
+		{ "aten::embedding", { 1, 2 }, "embedding", 0, 0, 0 },
+		{ "aten::mm", { S(0), 2 }, "logits", 0, 0, 0 },
+		{ "aten::argmax", { S(1) }, "logits", 4096, 0, 0 },
+	};
+
+	(void)state;
+	CHECK(network);
+	CHECK(tables);
+	CHECK(chosen);
+}
+
 /* Their gradients have the size of the whole; what is sliced has no operator of its own. */
 static void test_gradients_of_slices_of_logits(void **state)
 {
@@ -585,6 +614,7 @@ int main(void)
 		cmocka_unit_test(test_norms_by_hand),
 		cmocka_unit_test(test_logits_reach_a_loss_and_their_gradients_are_of_its_nodes),
 		cmocka_unit_test(test_scores_of_data_by_data_that_a_loss_reads),
+		cmocka_unit_test(test_a_ranking_is_of_logits_where_a_network_made_the_scores),
 		cmocka_unit_test(test_gradients_of_slices_of_logits),
 		cmocka_unit_test(test_weights_stay_weights_when_they_are_written),
 		cmocka_unit_test(test_sums_over_all_ways_are_of_no_logits),

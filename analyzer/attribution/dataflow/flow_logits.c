@@ -129,6 +129,33 @@ static int is_by_element(const struct vt_flow_node *node)
 	}
 }
 
+/* It orders scores and chooses none of them, unlike argmax() and multinomial(). */
+static int is_ranking(const struct vt_flow_node *node)
+{
+	return node->class == VT_OPERATOR_CHOICE && node->nr_outputs >= 2;
+}
+
+/* Whether a layer is among what a product's inputs were computed of; a table is none. */
+static int is_of_network(struct vt_dataflow *flow, const struct vt_flow_node *product)
+{
+	const struct vt_flow_node *nodes[BEFORE_MAX] = { product };
+	unsigned nr = 1;
+
+	vt_dataflow_walk(flow);
+	for (unsigned i = 0; i < nr; i++)
+		for (uint32_t k = 0; k < nodes[i]->nr_inputs; k++) {
+			const struct vt_flow_node *writer = vt_dataflow_writer(flow, nodes[i], k);
+
+			if (!writer || !vt_dataflow_see(flow, writer))
+				continue;
+			if (is_layer(writer))
+				return 1;
+			if (nr < BEFORE_MAX)
+				nodes[nr++] = writer;
+		}
+	return 0;
+}
+
 /*
  * A head multiplies by a weight.  A loss over classes may also read the products of two encoders'
  * outputs; a choice of such is one of attention's or of a router's.
@@ -170,7 +197,8 @@ static void find_heads(struct vt_dataflow *flow, const struct vt_flow_node *end,
 		}
 	}
 	for (unsigned i = 0; i < nr_products && i < BEFORE_MAX; i++)
-		label_head(flow, products[i], found);
+		if (!is_ranking(end) || is_of_network(flow, products[i]))
+			label_head(flow, products[i], found);
 }
 
 /* Readers follow what they read. */
