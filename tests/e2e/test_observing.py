@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from recording import record_python
+from recording import PYTHON, record, record_python
 
 BETWEEN = """SELECT b.event, min(e.event) FROM mark b JOIN mark e ON e.name = b.name AND e.event > b.event
     JOIN string s ON s.id = b.name WHERE s.text = ? AND b.kind = 2 AND e.kind = 3 GROUP BY b.event"""
@@ -134,3 +134,27 @@ def test_program_does_the_same_unobserved(tmp_path):
                       recording.query("""SELECT kind, address, size_bytes, freed_event, freed_node_sequence
                           FROM allocation ORDER BY id""")))
     assert found[0] == found[1]
+
+
+MERGED = """
+import torch
+net = torch.nn.Sequential(*(torch.nn.Linear(256, 256) for _ in range(4))).to("cuda", torch.bfloat16)
+thin = [(torch.randn(256, 8, device="cuda"), torch.randn(8, 256, device="cuda")) for _ in net]
+optimizer = torch.optim.SGD(net.parameters(), 0.1)
+for _ in range(60):
+    net(torch.randn(64, 256, device="cuda", dtype=torch.bfloat16)).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+with torch.no_grad():
+    merged = [one.weight + (up @ down).to(torch.bfloat16) * 2 for one, (up, down) in zip(net, thin)]
+"""
+
+
+def test_what_the_first_operator_of_something_new_made_is_no_batch(tmp_path):
+    """It is not observed itself; a cast of what it made looks like the copy of a batch."""
+    recording = record(tmp_path, PYTHON, "-c", MERGED)
+    assert recording.process.returncode == 0, recording.process.stderr
+    last = recording.value("SELECT max(id) FROM allocation")
+    blocks = recording.blocks(f"event:{last}")["blocks"]
+    merged = [b["owner"] for b in blocks if b["size_bytes"] == 2 * 256 * 256 and not b["owner"].startswith("weights/")]
+    assert len(merged) >= 4 and set(merged) == {"user"}

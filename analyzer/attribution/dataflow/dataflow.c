@@ -5,6 +5,7 @@
 
 struct building {
 	struct vt_dataflow *flow;
+	struct vt_operators *operators;
 	const struct vt_operator_calls *calls;
 	uint8_t *classes;   /* by string + 1; 0: not asked */
 	uint8_t *is_inside; /* by operator: what it does is told by one that called it */
@@ -103,12 +104,44 @@ static void find_outermost(struct building *b)
 
 static uint32_t add_value(struct building *b, uint32_t allocation, uint32_t writer, uint32_t since)
 {
-	struct vt_flow_value value = { b->flow->model->allocations[allocation].common->size_bytes,
-				       writer, since, 0, 0 };
+	struct vt_flow_value value = {
+		.bytes = b->flow->model->allocations[allocation].common->size_bytes,
+		.writer = writer,
+		.since = since,
+	};
 
 	vt_vector_push(&b->values, value);
 	b->current[allocation] = (uint32_t)b->values.len;
 	return (uint32_t)b->values.len - 1;
+}
+
+/* What only a network computes; by element and by casts programs also make batches. */
+static int is_layer(enum vt_operator_class class)
+{
+	switch (class) {
+	case VT_OPERATOR_PRODUCT:
+	case VT_OPERATOR_CONVOLUTION:
+	case VT_OPERATOR_ATTENTION:
+	case VT_OPERATOR_RECURRENT:
+	case VT_OPERATOR_EMBEDDING:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+/*
+ * Where something new is computed, operators are observed from the first block on: the one that
+ * made this block is missing, but its stack has its name.
+ */
+static uint32_t add_leaf(struct building *b, uint32_t allocation)
+{
+	uint32_t value = add_value(b, allocation, VT_NO_INDEX, (uint32_t)b->nodes.len);
+	uint32_t stack = b->flow->model->allocations[allocation].common->made->native_stack;
+	const char *name = vt_operators_name(b->operators, stack);
+
+	b->values.items[value].is_of_layer = name && is_layer(vt_operator_class(name));
+	return value;
 }
 
 static void add_inputs(struct building *b, struct vt_flow_node *node)
@@ -125,8 +158,7 @@ static void add_inputs(struct building *b, struct vt_flow_node *node)
 		    is_out_argument(b, operator, t))
 			continue;
 		value = b->current[t->allocation];
-		value = value ? value - 1
-			      : add_value(b, t->allocation, VT_NO_INDEX, (uint32_t)b->nodes.len);
+		value = value ? value - 1 : add_leaf(b, t->allocation);
 		vt_vector_push(&b->inputs, value);
 	}
 	node->nr_inputs = (uint32_t)b->inputs.len - node->first_input;
@@ -188,7 +220,7 @@ static void add_outputs(struct building *b, struct vt_flow_node *node)
 	for (uint32_t i = 0; i < operator->nr_tensors; i++) {
 		const struct vt_call_tensor *t =
 			&b->calls->tensors[operator->first_tensor + i];
-		uint32_t known;
+		uint32_t known, value;
 
 		if (t->allocation == VT_NO_INDEX)
 			continue;
@@ -200,8 +232,11 @@ static void add_outputs(struct building *b, struct vt_flow_node *node)
 		if (known > node->first_output)
 			continue;
 		node->makes_leaf |= b->is_weight[t->allocation];
-		add_value(b, t->allocation,
-			  node->makes_leaf || node->in_backward ? VT_NO_INDEX : index, index);
+		value = add_value(b, t->allocation,
+				  node->makes_leaf || node->in_backward ? VT_NO_INDEX : index,
+				  index);
+		b->values.items[value].is_of_layer =
+			node->is_of_layer && !b->is_weight[t->allocation];
 	}
 	node->nr_outputs = (uint32_t)b->values.len - node->first_output;
 	if (node->nr_outputs)
@@ -212,25 +247,14 @@ static void add_outputs(struct building *b, struct vt_flow_node *node)
 
 static int is_of_layer(const struct building *b, const struct vt_flow_node *node)
 {
-	if (node->makes_leaf || node->in_backward)
+	if (node->in_backward || node->class == VT_OPERATOR_FACTORY ||
+	    node->class == VT_OPERATOR_UPDATE)
 		return 0;
-	switch (node->class) {
-	case VT_OPERATOR_PRODUCT:
-	case VT_OPERATOR_CONVOLUTION:
-	case VT_OPERATOR_ATTENTION:
-	case VT_OPERATOR_RECURRENT:
-	case VT_OPERATOR_EMBEDDING:
+	if (is_layer(node->class) && !node->makes_leaf)
 		return 1;
-	default:
-		break;
-	}
-	for (uint32_t i = 0; i < node->nr_inputs; i++) {
-		uint32_t input = b->inputs.items[node->first_input + i];
-		uint32_t writer = b->values.items[input].writer;
-
-		if (writer != VT_NO_INDEX && b->nodes.items[writer].is_of_layer)
+	for (uint32_t i = 0; i < node->nr_inputs; i++)
+		if (b->values.items[b->inputs.items[node->first_input + i]].is_of_layer)
 			return 1;
-	}
 	return 0;
 }
 
@@ -278,9 +302,10 @@ static void find_readers(struct vt_dataflow *flow)
 	}
 }
 
-void vt_dataflow_init(struct vt_dataflow *flow, const struct vt_model *model)
+void vt_dataflow_init(struct vt_dataflow *flow, const struct vt_model *model,
+		      struct vt_operators *operators)
 {
-	struct building b = { .flow = flow, .calls = &model->calls };
+	struct building b = { .flow = flow, .operators = operators, .calls = &model->calls };
 	size_t nr_strings = (size_t)model->strings.nr + 1;
 
 	memset(flow, 0, sizeof(*flow));

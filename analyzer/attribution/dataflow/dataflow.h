@@ -12,6 +12,7 @@
 
 #include <stdint.h>
 
+#include "analyzer/attribution/calls/operators.h"
 #include "analyzer/attribution/dataflow/operator_classes.h"
 #include "analyzer/base/util.h"
 #include "analyzer/model/model.h"
@@ -39,6 +40,7 @@ struct vt_flow_value {
 	uint32_t since;	       /* the node that made it, or the first that read it */
 	uint32_t first_reader; /* in `readers` */
 	uint32_t nr_readers;   /* nodes of a forward */
+	uint8_t is_of_layer;   /* a layer's, or computed of one: no batch */
 };
 
 struct vt_flow_node {
@@ -56,7 +58,7 @@ struct vt_flow_node {
 	/* The last product of a forward, or made of it by element, that no operator reads. */
 	uint8_t is_unread;
 	uint8_t is_recurrent; /* of a loop over time */
-	uint8_t is_of_layer; /* a layer, or computed of what one made: no batch */
+	uint8_t is_of_layer;  /* its results are */
 };
 
 struct vt_dataflow {
@@ -71,7 +73,9 @@ struct vt_dataflow {
 	uint32_t walk;
 };
 
-void vt_dataflow_init(struct vt_dataflow *flow, const struct vt_model *model);
+/* `operators` say what made a leaf that no observed operator made. */
+void vt_dataflow_init(struct vt_dataflow *flow, const struct vt_model *model,
+		      struct vt_operators *operators);
 void vt_dataflow_release(struct vt_dataflow *flow);
 
 VT_VECTOR_DECLARE(vt_flow_nodes, uint32_t);
