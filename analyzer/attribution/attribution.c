@@ -6,6 +6,7 @@
 #include "analyzer/attribution/inference/gradients.h"
 #include "analyzer/attribution/inference/cache_sites.h"
 #include "analyzer/attribution/inference/derived_tensors.h"
+#include "analyzer/attribution/inference/replaced_parameters.h"
 #include "analyzer/attribution/inference/staging.h"
 #include "analyzer/attribution/inference/functional_updates.h"
 #include "analyzer/base/parallel.h"
@@ -20,6 +21,7 @@ static void find_updates(struct vt_attribution *attribution)
 static void find_gradients(struct vt_attribution *attribution)
 {
 	vt_gradients_find(attribution->facts);
+	vt_replaced_parameters_find(attribution->facts);
 }
 
 static void find_derived(struct vt_attribution *attribution)
@@ -193,6 +195,9 @@ static uint8_t training_of(const struct vt_attribution *attribution, const struc
 		return VT_TRAINING_UNKNOWN;
 	row = vt_names_find(&attribution->facts->names, allocation,
 			    1u << VT_ROLE_PARAMETER | 1u << VT_ROLE_MASTER);
+	if (!row)
+		row = vt_facts_parameter(attribution->facts,
+					 &attribution->facts->model->allocations[allocation]);
 	if (!row)
 		return VT_TRAINING_UNKNOWN;
 	return row->flags & VT_TENSOR_REQUIRES_GRAD ? VT_TRAINING_TRAINED : VT_TRAINING_FROZEN;

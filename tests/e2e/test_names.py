@@ -60,3 +60,40 @@ def test_each_layer_counts_to_its_row(recorded):
     groups = vtrace("blocks", recorded.database, "--by", "module").stdout
     assert "blocks.*.mlp" in groups
     assert "blocks.0" not in groups
+
+
+AVERAGED = """
+import copy, torch
+from torch import nn
+
+class Pair(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.quick = nn.Sequential(nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 512))
+        self.slow = copy.deepcopy(self.quick).requires_grad_(False)
+
+    def forward(self, x):
+        with torch.no_grad():
+            for new, old in zip(self.quick.parameters(), self.slow.parameters()):
+                old.data = old.data * 0.9 + new.data * (1 - 0.9)
+            target = self.slow(x)
+        return (self.quick(x) - target).square().mean()
+
+net = Pair().to("cuda")
+optimizer = torch.optim.SGD(net.quick.parameters(), 0.1)
+for _ in range(12):
+    net(torch.randn(64, 512, device="cuda")).backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+def test_weights_that_every_step_replaces_have_their_names_in_all(tmp_path):
+    """No probe looks after the first steps."""
+    recording = record(tmp_path, PYTHON, "-c", AVERAGED)
+    assert recording.process.returncode == 0, recording.process.stderr
+    expected = {f"weights/{part}.{layer}.{kind}"
+                for part in ("quick", "slow") for layer in (0, 2) for kind in ("weight", "bias")}
+    for step in range(2, 13):
+        blocks = recording.blocks(f"step:{step}")["blocks"]
+        assert {b["owner"] for b in blocks if b["owner"].startswith("weights")} == expected, step

@@ -223,6 +223,7 @@ void vt_facts_release(struct vt_facts *facts)
 	vt_recorded_passes_release(&facts->recorded);
 	free(facts->derived);
 	free(facts->cast_of);
+	free(facts->replaced);
 	free(facts->sequences);
 	memset(facts, 0, sizeof(*facts));
 }
@@ -336,6 +337,8 @@ uint32_t vt_facts_repeats(const struct vt_facts *facts, const struct vt_allocati
 		return 1u << VT_REPEAT_CARRIED;
 	if (facts->as_cache && facts->as_cache[index])
 		return 1u << VT_REPEAT_AS_CACHE;
+	if (facts->replaced[index])
+		return 1u << VT_REPEAT_AS_PARAMETER;
 	if (!vt_calls_find(&facts->stages->calls, index))
 		return 0;
 	if (vt_calls_is_again(&facts->stages->calls, index, a->common->made->python_stack))
@@ -398,6 +401,8 @@ const struct vt_tensor *vt_facts_parameter(const struct vt_facts *facts,
 	uint32_t tensor = facts->gradient_of[index] ? facts->gradient_of[index]
 						    : facts->cast_of[index];
 
+	if (!tensor)
+		tensor = facts->replaced[index];
 	return tensor ? &facts->model->tensors[tensor - 1] : NULL;
 }
 

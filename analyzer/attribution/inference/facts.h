@@ -35,6 +35,7 @@ struct vt_facts {
 	uint32_t *gradient_of; /* by allocation: index of the parameter in vt_model.tensors + 1;
 				  0: unknown, or no gradient (gradients.h) */
 	uint32_t *cast_of;     /* ... of which it is a copy of half the width */
+	uint32_t *replaced; /* ... that it is in place of another block (replaced_parameters.h) */
 	struct vt_recomputes recomputes;
 	struct vt_recorded_passes recorded;
 	struct vt_parameter_containers containers;
@@ -92,7 +93,7 @@ uint32_t vt_facts_shares(const struct vt_facts *facts, const struct vt_allocatio
 /* Bit per enum vt_thing: what it is the gradient, or a cast, of. */
 uint32_t vt_facts_gradients(const struct vt_facts *facts, const struct vt_allocation *a);
 uint32_t vt_facts_casts(const struct vt_facts *facts, const struct vt_allocation *a);
-/* The parameter whose gradient or cast it is, though no probe saw it to be; NULL: unknown. */
+/* The parameter that it is, or is the gradient or a cast of, unseen; NULL: unknown. */
 const struct vt_tensor *vt_facts_parameter(const struct vt_facts *facts,
 					   const struct vt_allocation *a);
 /* Whether the tensor has the shape of something that is trained; bit per enum vt_thing. */

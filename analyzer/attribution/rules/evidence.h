@@ -65,8 +65,10 @@
 #define VT_REPEATS(X)                                                                              \
 	X(AGAIN, "again")                                                                          \
 	X(ONCE, "once")                                                                            \
-	X(CARRIED, "carried") /* ... a larger one in its stead, in a loop that makes tokens */     \
-	X(AS_CACHE, "as-cache") /* ... one that is a cache by its name (cache_sites.h) */
+	X(CARRIED, "carried")   /* ... a larger one in its stead, in a loop that makes tokens */   \
+	X(AS_CACHE, "as-cache") /* ... one that is a cache by its name (cache_sites.h) */          \
+	/* ... the parameter that it replaces (replaced_parameters.h) */                           \
+	X(AS_PARAMETER, "as-parameter")
 
 /* What the program's own code made it of (derived_tensors.h). */
 #define VT_SOURCES(X)                                                                              \
