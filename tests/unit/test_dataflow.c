@@ -358,6 +358,49 @@ static void test_convolutions_beside_sums(void **state)
 	CHECK(steps);
 }
 
+/* A block that convolves each channel and then mixes them at each position. */
+static void test_feed_forwards_beside_convolutions(void **state)
+{
+	const struct step steps[] = {
+		{ "aten::conv2d", { 1, 2 }, "conv", 0, 0, 0 },
+		{ "aten::conv2d", { S(0), 3 }, "conv", 0, 0, 0 },
+		{ "aten::layer_norm", { S(1), 4 }, "norm", 0, 0, 0 },
+		{ "aten::_to_copy", { S(2) }, "mlp", 0, 0, 0 },
+		{ "aten::linear", { S(3), 5 }, "mlp", 4 * WIDE, 0, 0 },
+		{ "aten::gelu", { S(4) }, "mlp", 4 * WIDE, 0, 0 },
+		{ "aten::linear", { S(5), 6 }, "mlp", 0, 0, 0 },
+		{ "aten::mul", { S(6), 7 }, "mlp", 0, 0, 0 },
+		{ "aten::add", { S(0), S(7) }, "residual", 0, 0, 0 },
+		{ "aten::conv2d", { S(8), 2 }, "conv", 0, 0, 0 },
+	};
+	/* ... a gate for each channel is none, */
+	const struct step squeezed[] = {
+		{ "aten::conv2d", { 1, 2 }, "conv", 0, 0, 0 },
+		{ "aten::conv2d", { S(0), 3 }, "conv", 0, 0, 0 },
+		{ "aten::adaptive_avg_pool2d", { S(1) }, "conv", 4096, 0, 0 },
+		{ "aten::linear", { S(2), 4 }, "conv", 4096, 0, 0 },
+		{ "aten::relu", { S(3) }, "conv", 4096, 0, 0 },
+		{ "aten::linear", { S(4), 5 }, "conv", 4096, 0, 0 },
+		{ "aten::sigmoid", { S(5) }, "conv", 4096, 0, 0 },
+		{ "aten::mul", { S(1), S(6) }, "conv", 0, 0, 0 },
+		{ "aten::add", { S(0), S(7) }, "residual", 0, 0, 0 },
+	};
+	/* ... nor is one layer that a branch adds, nor two with a convolution between them */
+	const struct step between[] = {
+		{ "aten::conv2d", { 1, 2 }, "conv", 0, 0, 0 },
+		{ "aten::linear", { S(0), 3 }, "conv", 0, 0, 0 },
+		{ "aten::conv2d", { S(1), 4 }, "conv", 0, 0, 0 },
+		{ "aten::gelu", { S(2) }, "conv", 0, 0, 0 },
+		{ "aten::linear", { S(3), 5 }, "conv", 0, 0, 0 },
+		{ "aten::add", { S(0), S(4) }, "residual", 0, 0, 0 },
+	};
+
+	(void)state;
+	CHECK(steps);
+	CHECK(squeezed);
+	CHECK(between);
+}
+
 /* e = exp(scores); e / sum(e), between products of data and beside one by element. */
 static void test_softmax_spelled_out(void **state)
 {
@@ -619,6 +662,7 @@ int main(void)
 		cmocka_unit_test(test_weights_stay_weights_when_they_are_written),
 		cmocka_unit_test(test_sums_over_all_ways_are_of_no_logits),
 		cmocka_unit_test(test_convolutions_beside_sums),
+		cmocka_unit_test(test_feed_forwards_beside_convolutions),
 		cmocka_unit_test(test_softmax_spelled_out),
 		cmocka_unit_test(test_pooling_by_scores_of_what_is_pooled),
 		cmocka_unit_test(test_attention_without_softmax),

@@ -45,6 +45,12 @@ void vt_flow_label_attention(struct vt_dataflow *flow);
 /* What is left of loops over time: as the same line in another iteration, else a mixer. */
 void vt_flow_label_recurrence(struct vt_dataflow *flow);
 
+/*
+ * Feed-forwards of branches that convolve too: two products by weights with a nonlinear operator
+ * between them, at each position.
+ */
+void vt_flow_label_feed_forwards(struct vt_dataflow *flow);
+
 /* The rest of regions by what they hold, the rest of nodes by what they do. */
 void vt_flow_label_rest(struct vt_dataflow *flow);
 
