@@ -29,6 +29,26 @@ def parameters(tmp_path_factory):
     return json.loads(process.stdout.splitlines()[-1])
 
 
+# A network learns, and keeps what it returned before; a frozen one's features are what a picture is moved towards.
+KEPT_OVER_STEPS = """
+import torch, torch.nn.functional as F
+from torch import nn
+net = nn.Sequential(nn.Linear(512, 1024), nn.GELU(), nn.Linear(1024, 512)).cuda()
+frozen = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU()).cuda().requires_grad_(False)
+rows, picture = torch.rand(1024, 512).cuda(), torch.rand(1, 3, 256, 256, device="cuda", requires_grad=True)
+with torch.no_grad():
+    before = net(rows)
+wanted = frozen(torch.rand(1, 3, 256, 256).cuda()).detach()
+optimizer = torch.optim.Adam([*net.parameters(), picture])
+for step in range(3):
+    optimizer.zero_grad()
+    now = net(rows)
+    loss = F.mse_loss(now, before) + now.square().mean() + F.mse_loss(frozen(picture), wanted)
+    loss.backward()
+    optimizer.step()
+"""
+
+
 def named(recorded, when):
     blocks = recorded.blocks(when)["blocks"]
     return [b for b in blocks if b["owner"].split("/")[0] in NAMED and not b["owner"].startswith("weights/cast")]
@@ -97,3 +117,11 @@ def test_weights_that_every_step_replaces_have_their_names_in_all(tmp_path):
     for step in range(2, 13):
         blocks = recording.blocks(f"step:{step}")["blocks"]
         assert {b["owner"] for b in blocks if b["owner"].startswith("weights")} == expected, step
+
+
+def test_results_that_are_kept_over_steps_are_the_programs(tmp_path):
+    recording = record(tmp_path, PYTHON, "-c", KEPT_OVER_STEPS)
+    assert recording.process.returncode == 0, recording.process.stderr
+    owners = [b["owner"] for b in recording.blocks("stage:backward")["blocks"]]
+    assert owners.count("user/before") == 1 and owners.count("user/wanted") == 1, owners
+    assert any(o.startswith("activations/") for o in owners)

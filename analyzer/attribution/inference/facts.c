@@ -431,6 +431,9 @@ uint32_t vt_facts_sources(const struct vt_facts *facts, const struct vt_allocati
 {
 	uint8_t what = facts->derived ? facts->derived[index_of(facts, a)] : 0;
 
+	/* Within a call of a model nothing is derived, but operators were seen there, too. */
+	if (!what && !a->common->made->node_class && vt_flow_kinds_is_of_layer(&facts->flow, a))
+		return 1u << VT_SOURCE_LAYERS;
 	return what ? 1u << (what - 1) : 0;
 }
 

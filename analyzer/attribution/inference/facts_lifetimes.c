@@ -19,6 +19,16 @@ static int64_t end_of_step(const struct vt_stages *stages, uint32_t step)
 	return s && s->is_complete ? stages->spans[s->last_span].last_event : VT_NEVER;
 }
 
+/* Where the first step ends that begins after `event`; VT_NEVER: there is none, or no end of it. */
+static int64_t end_of_later_step(const struct vt_stages *stages, int64_t event)
+{
+	uint32_t before = (uint32_t)vt_search_first(
+		i, stages->steps.nr,
+		stages->spans[stages->steps.steps[i].first_span].first_event <= event);
+
+	return end_of_step(stages, before + 1);
+}
+
 /*
  * The end of the backward pass that `span` is or that follows it in the same step; VT_NEVER: none.
  */
@@ -100,6 +110,7 @@ uint32_t vt_facts_lifetimes(const struct vt_facts *facts, const struct vt_alloca
 	ADD(AFTER_BACKWARD, freed > end_of_backward(facts->stages, span));
 	ADD(FOREVER, freed == VT_NEVER);
 	ADD(TO_THE_END, freed > facts->last_made_event && !a->common->freed->node_class);
+	ADD(OVER_STEPS, !span->step && freed > end_of_later_step(facts->stages, a->event));
 	if (span->step) {
 		int64_t end = end_of_step(facts->stages, span->step);
 		int64_t next = end_of_step(facts->stages, span->step + 1);

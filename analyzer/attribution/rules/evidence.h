@@ -36,6 +36,7 @@
 	X(AFTER_BACKWARD, "after-backward") /* alive when its step's backward pass ended */        \
 	X(AFTER_STEP, "after-step")         /* alive when its step ended */                        \
 	X(AFTER_NEXT_STEP, "after-next-step")                                                      \
+	X(OVER_STEPS, "over-steps") /* made outside of any, alive when a later one ended */        \
 	X(FOREVER, "forever") /* never freed while the program worked */                           \
 	X(TO_THE_END, "to-the-end") /* ... or behind the last that was made */
 

@@ -111,5 +111,45 @@ def surprised():
             del chances, scores
 
 
+@case(family="pictures by a frozen network", mode="fp32, only a picture is trained, towards features kept from before",
+      roles={":Conv2d": "conv", ":ReLU": "conv"})
+def painted():
+    net = nn.Sequential(nn.Conv2d(3, 32, 3, padding=1), nn.ReLU(), nn.Conv2d(32, 64, 3, padding=1), nn.ReLU())
+    net = net.cuda().requires_grad_(False)
+    watch(net)
+    original = torch.rand(1, 3, 512, 512).cuda()
+    with torch.no_grad():
+        wanted = net(original)
+    picture = nn.Parameter(original.clone())
+    optimizer = torch.optim.Adam([picture], 0.02)
+    for step in range(3):
+        loss = F.mse_loss(net(picture), wanted)
+        stage(f"forward-{step}", inputs="original", weights="picture", user="wanted")
+        optimizer.zero_grad()
+        loss.backward()
+        stage(f"backward-{step}", inputs="original", weights="picture", gradients="picture.grad", user="wanted")
+        optimizer.step()
+
+
+@case(family="plain MLP", mode="fp32, held to what it returned before its first step", roles={"*": "mlp"})
+def held_back():
+    net = nn.Sequential(nn.Linear(512, 2048), nn.GELU(), nn.Linear(2048, 512)).cuda()
+    optimizer = torch.optim.AdamW(net.parameters())
+    watch(net, optimizer)
+    x = torch.rand(8192, 512).cuda()
+    net.eval()
+    with torch.no_grad():
+        before = net(x)
+    net.train()
+    for step in range(3):
+        now = net(x)
+        loss = now.square().mean() + F.mse_loss(now, before)
+        stage(f"forward-{step}", inputs="x", activations="now", user="before")
+        loss.backward()
+        stage(f"backward-{step}", inputs="x", activations="now", user="before")
+        optimizer.step()
+        optimizer.zero_grad()
+
+
 if __name__ == "__main__":
     main()
