@@ -53,6 +53,11 @@ static const char *in_library(const char *file)
 	return *found == '/' ? found + 1 : NULL;
 }
 
+int vt_describe_is_simulator(const char *file)
+{
+	return strcmp(file, "<vtrace-simulator>") == 0;
+}
+
 int vt_describe_is_framework(const char *file)
 {
 	/* PyTorch, and what runs the cells of a notebook. */
@@ -64,7 +69,7 @@ int vt_describe_is_framework(const char *file)
 
 	if (!package)
 		return in_library(file) != NULL || strncmp(file, "<frozen ", 8) == 0 ||
-		       strcmp(file, "<vtrace-simulator>") == 0;
+		       vt_describe_is_simulator(file);
 	for (size_t i = 0; i < VT_ARRAY_SIZE(packages); i++)
 		if (strncmp(package, packages[i], strlen(packages[i])) == 0)
 			return 1;

@@ -44,6 +44,8 @@ struct vt_lines vt_describe_native(const struct vt_describe *describe, uint32_t 
 char *vt_describe_symbol(const char *symbol);
 /* What follows the folder of installed packages in a source file's path; NULL: it is in none. */
 const char *vt_describe_package(const char *file);
+/* Whether a source file is the simulator's, whose frames stand behind every operator's. */
+int vt_describe_is_simulator(const char *file);
 /* Whether a source file belongs to the framework. */
 int vt_describe_is_framework(const char *file);
 /* A source file without what is the same on every machine or in every run; borrowed from `file`. */

@@ -5,6 +5,7 @@
 
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
+#include "analyzer/model/describe.h"
 
 static void find_pass(struct vt_peak_context *place, const struct vt_passes *passes)
 {
@@ -20,6 +21,26 @@ static void find_pass(struct vt_peak_context *place, const struct vt_passes *pas
 	}
 }
 
+/*
+ * The function that the program was in; NULL: not known.  Where the simulator stands behind an
+ * operator, PyTorch's frames that call it are there for it alone.
+ */
+static const char *innermost_function(const struct vt_frames *frames, uint32_t python_stack)
+{
+	uint32_t ids[VT_FRAMES_MAX];
+	unsigned nr = vt_frames_python(frames, python_stack, ids);
+	int is_simulated = 0;
+
+	for (unsigned i = 0; i < nr; i++) {
+		const struct vt_code *code = vt_frames_code(frames, ids[i]);
+
+		is_simulated |= vt_describe_is_simulator(code->file);
+		if (!is_simulated || !vt_describe_is_framework(code->file))
+			return code->short_name;
+	}
+	return NULL;
+}
+
 /* What the events at one event number tell about the place: stacks and node of the last of them. */
 void vt_peak_context_find(struct vt_peak_context *place, struct vt_analysis *analysis,
 			  int64_t event)
@@ -27,7 +48,7 @@ void vt_peak_context_find(struct vt_peak_context *place, struct vt_analysis *ana
 	const struct vt_timeline *timeline = &analysis->timeline;
 	uint32_t after = vt_timeline_after(timeline, event);
 	uint32_t span = vt_stages_span_at(&analysis->stages, event);
-	uint32_t python = 0, node = 0, nr = 0, frames[VT_FRAMES_MAX];
+	uint32_t python = 0, node = 0, nr = 0;
 	const struct vt_module_link *links;
 	const char *name = NULL;
 
@@ -58,8 +79,8 @@ void vt_peak_context_find(struct vt_peak_context *place, struct vt_analysis *ana
 		name = vt_model_text(&analysis->model, links[0].type);
 	else if (node)
 		name = vt_operators_class(&analysis->facts.operators, node);
-	else if (vt_frames_python(&analysis->model.frames, python, frames))
-		name = vt_frames_code(&analysis->model.frames, frames[0])->short_name;
+	else
+		name = innermost_function(&analysis->model.frames, python);
 	place->doing = name ? vt_xstrdup(name) : NULL;
 }
 

@@ -7,6 +7,7 @@
 
 #include "analyzer/base/util.h"
 #include "analyzer/model/when.h"
+#include "analyzer/report/peak_context.h"
 #include "analyzer/report/report_changes.h"
 #include "analyzer/report/report_stages_text.h"
 #include "tests/lib/database_builder.h"
@@ -299,6 +300,30 @@ static void changes_are_split_by_leaf(void **state)
 		       " weights 6.00 (itself 5.00, cast 1.00), inputs 3.00");
 }
 
+/* The simulator's frame stands inside the program's: there was none without it. */
+static void the_peak_is_in_no_function_of_the_simulator(void **state)
+{
+	struct builder_db *b = open_db();
+	struct vt_peak_context place;
+	struct vt_analysis analysis;
+	struct vt_diag diag = { 0 };
+	int64_t highest =
+		alloc(b,
+		      "<vtrace-simulator>:152 Mode.__torch_dispatch__ < "
+		      "/venv/lib/python3.11/site-packages/torch/_dynamo/eval_frame.py:9 _fn < "
+		      "run.py:9 score < " MAIN,
+		      8);
+
+	(void)state;
+	build_close(b);
+	if (vt_analysis_open(&analysis, "run.db", NULL, &diag))
+		fail_msg("%s", diag.text);
+	vt_peak_context_find(&place, &analysis, highest);
+	assert_string_equal(place.doing, "score");
+	vt_peak_context_release(&place);
+	vt_analysis_close(&analysis);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, unit_enter, unit_leave)
 
 int main(void)
@@ -312,6 +337,7 @@ int main(void)
 		TEST(micro_batches_and_the_first_step_have_lines),
 		TEST(evaluation_does_not_count_as_use_of_a_step),
 		TEST(changes_are_split_by_leaf),
+		TEST(the_peak_is_in_no_function_of_the_simulator),
 	};
 
 	return cmocka_run_group_tests_name("report_stages", tests, NULL, NULL);
