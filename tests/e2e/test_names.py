@@ -49,6 +49,33 @@ for step in range(3):
 """
 
 
+# Trained by its forward, asked by another method.
+OTHER_METHOD = """
+import torch, torch.nn.functional as F
+from torch import nn
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.stem, self.place = nn.Linear(256, 512), nn.Parameter(torch.zeros(512))
+        self.wide, self.narrow = nn.Parameter(torch.zeros(4096, 512)), nn.Parameter(torch.zeros(8, 4096))
+    def features(self, x):
+        x = self.stem(x) + self.place
+        x = F.gelu(F.linear(x, self.wide))
+        return F.linear(x, self.narrow)
+    def forward(self, x):
+        return self.features(x)
+net = Net().cuda()
+optimizer = torch.optim.SGD(net.parameters(), 0.1)
+for step in range(2):
+    optimizer.zero_grad()
+    net(torch.rand(2048, 256).cuda()).square().mean().backward()
+    optimizer.step()
+with torch.inference_mode():
+    for batch in range(2):
+        net.features(torch.rand(8192, 256).cuda())
+"""
+
+
 def named(recorded, when):
     blocks = recorded.blocks(when)["blocks"]
     return [b for b in blocks if b["owner"].split("/")[0] in NAMED and not b["owner"].startswith("weights/cast")]
@@ -125,3 +152,12 @@ def test_results_that_are_kept_over_steps_are_the_programs(tmp_path):
     owners = [b["owner"] for b in recording.blocks("stage:backward")["blocks"]]
     assert owners.count("user/before") == 1 and owners.count("user/wanted") == 1, owners
     assert any(o.startswith("activations/") for o in owners)
+
+
+def test_what_other_methods_make_of_layers_is_an_activation(tmp_path):
+    recording = record(tmp_path, PYTHON, "-c", OTHER_METHOD)
+    assert recording.process.returncode == 0, recording.process.stderr
+    trained, asked = ([b["owner"] for b in recording.blocks(when)["blocks"] if "Net.features" in str(b["python"][:1])]
+                      for when in ("stage:forward", "stage:evaluation"))
+    assert asked and set(asked) <= set(trained), (asked, trained)
+    assert any(owner.startswith("activations/") for owner in asked)
