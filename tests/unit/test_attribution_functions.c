@@ -591,6 +591,28 @@ static void what_dies_within_a_step_is_no_state(void **state)
 	assert_int_equal(unlink("functions.db"), 0);
 }
 
+/* Zeros that happen to have a parameter's shape: beside PyTorch's optimizer they are no state. */
+static void buffers_beside_an_optimizer_are_no_state(void **state)
+{
+	static const struct event events[] = {
+		{ .made = { .size = 4096, .python = MAIN },
+		  SEEN("bias", "1024"),
+		  .role = VT_ROLE_PARAMETER },
+		{ .made = MADE(8192, zeros), .owner = "user/actions", SEEN("actions", "1024") },
+		{ .made = MADE(4096, zeros), .owner = "user/values", SEEN("values", "1024") },
+		{ .made = { .size = 4096, .python = NET, .forward = 1 } },
+		{ .made = NODE(4096, "MmBackward0", 1) },
+		{ .made = { .size = 4096,
+			    .python = MAIN,
+			    .scope = "Optimizer.step#SGD.step",
+			    .forward = 1 } },
+		{ .made = { .size = 512, .python = NET, .forward = 2 } },
+	};
+
+	(void)state;
+	CHECK(events);
+}
+
 /* Row 2 again and again, each larger than all before. */
 static const char many_sizes[] =
 	"CREATE TEMP TABLE copy AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
@@ -657,6 +679,7 @@ int main(void)
 		TEST(beside_an_optimizer_zeros_are_no_state),
 		TEST(what_the_line_of_a_cache_makes_is_a_cache),
 		TEST(what_dies_within_a_step_is_no_state),
+		TEST(buffers_beside_an_optimizer_are_no_state),
 		TEST(sizes_that_are_all_different_take_no_time),
 	};
 
