@@ -9,6 +9,7 @@
 #include "analyzer/base/units.h"
 #include "analyzer/diagnosis/attention_scores.h"
 #include "analyzer/diagnosis/kept_layers.h"
+#include "analyzer/diagnosis/micro_batch_results.h"
 
 /* Where less of the highest use is activations, running a forward twice is no good bargain. */
 #define ACTIVATIONS_SHARE 0.25
@@ -255,6 +256,7 @@ static void find_kept_results(struct vt_finding_context *context)
 	const struct vt_model *model = context->model;
 	struct vt_savings savings = { 0 };
 	uint32_t largest = VT_NO_INDEX, blocks = 0;
+	int64_t *ends;
 	uint64_t bytes = 0;
 	char all[VT_UNITS_MAX];
 
@@ -262,6 +264,7 @@ static void find_kept_results(struct vt_finding_context *context)
 	if (model->frames.native_tree.nr_stacks <= 1)
 		return;
 	collect_queues(context, &queues);
+	ends = vt_micro_batch_results_find(context->facts->stages);
 	for (uint32_t i = 0; i < model->nr_allocations; i++) {
 		const struct vt_allocation *a = &model->allocations[i];
 		int64_t end;
@@ -272,7 +275,7 @@ static void find_kept_results(struct vt_finding_context *context)
 		    vt_map_find(&queues, (struct vt_key){ a->common->made->python_stack,
 							  a->common->made->native_stack, 0 }))
 			continue;
-		end = end_of_pass(context, a);
+		end = ends && ends[i] ? ends[i] : end_of_pass(context, a);
 		if (end == VT_NEVER || a->freed_event <= end)
 			continue;
 		vt_savings_add_between(&savings, a, a->common->size_bytes, end, VT_NEVER);
@@ -285,6 +288,7 @@ static void find_kept_results(struct vt_finding_context *context)
 			largest = i;
 	}
 	vt_map_release(&queues);
+	free(ends);
 	if (largest == VT_NO_INDEX) {
 		vt_vector_release(&savings);
 		return;

@@ -82,6 +82,17 @@ def test_the_two_peaks_are_lowered_by_what_is_stated_of_each(tmp_path):
     assert heading.split()[-4:] == ["lowers", "allocated", "lowers", "used"]
 
 
+def test_results_of_a_micro_batch_that_are_alive_in_the_next_are_found(tmp_path):
+    variants = ("micro", "micro-fixed", "micro-near")
+    for how in variants:
+        (tmp_path / how).mkdir()
+    fault, fixed, near = (mended("results-kept", how, tmp_path / how) for how in variants)
+    found = finding(fault, "results-kept")
+    assert found and finding(fixed, "results-kept") is None and finding(near, "results-kept") is None
+    assert found["lowers_allocated_bytes"] == pytest.approx(
+        fault.own_peak["allocated"] - fixed.own_peak["allocated"], rel=0.05)
+
+
 @pytest.mark.full
 def test_layers_of_a_sequential_model_are_layers(tmp_path):
     """Their modules have numbers for names, and nothing before them."""

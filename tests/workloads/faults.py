@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Programs with one fault that costs memory each, the same without it, and one that looks like it and has it not.
 
-    faults.py CASE fault|fixed|near|near2|nested|wrapped
+    faults.py CASE fault|fixed|near|near2|nested|wrapped|micro|micro-fixed|micro-near
 
 Prints the highest allocated and reserved bytes as JSON.
 """
@@ -229,7 +229,44 @@ def gradients_in_forward(how):
     train(model, loss, micro_batches=micro_batches, set_to_none=set_to_none)
 
 
+def negatives_of_micro_batches():
+    """What earlier micro-batches returned is what the next ones are told from."""
+    model = nn.Sequential(nn.Linear(256, 1024), nn.GELU(), nn.Linear(1024, 2048)).to("cuda")
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        seen = []
+        for _ in range(4):
+            found = model(torch.rand(1024, 256).cuda())
+            others = torch.cat([found, *seen])
+            F.cross_entropy(found @ others.T, torch.arange(1024, device="cuda")).backward()
+            seen.append(found.detach())
+            del found, others
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+def results_of_micro_batches(how):
+    """Of each micro-batch its scores, in a list until the step is over."""
+    if how.endswith("near"):
+        return negatives_of_micro_batches()
+    model = Decoder(layers=2).to("cuda", torch.bfloat16)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        kept = []
+        for _ in range(4):
+            tokens = batch()
+            logits = model(tokens)
+            loss = F.cross_entropy(logits.flatten(0, 1), tokens.flatten()) / 4
+            loss.backward()
+            kept.append(loss.detach() if how.endswith("fixed") else logits.detach())
+            del logits, loss
+        optimizer.step()
+        optimizer.zero_grad()
+
+
 def results_kept(how):
+    if how.startswith("micro"):
+        return results_of_micro_batches(how)
     model = Decoder(layers=2).to("cuda", torch.bfloat16)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     previous, losses = None, []
@@ -481,7 +518,8 @@ def main():
     cases = {case.__name__.replace("_", "-"): case for case in CASES}
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("case", choices=cases)
-    parser.add_argument("how", choices=("fault", "fixed", "near", "near2", "nested", "wrapped"))
+    parser.add_argument("how", choices=("fault", "fixed", "near", "near2", "nested", "wrapped", "micro", "micro-fixed",
+                                        "micro-near"))
     options = parser.parse_args()
     cases[options.case](options.how)
     print(json.dumps({"allocated": torch.cuda.max_memory_allocated(), "reserved": torch.cuda.max_memory_reserved()}))
