@@ -45,7 +45,7 @@ static void grow(struct vt_map *map)
 	size_t old_capacity = map->capacity;
 
 	map->capacity = old_capacity ? old_capacity * 2 : 64;
-	map->entries = vt_xcalloc(map->capacity, sizeof(*map->entries));
+	map->entries = vt_xzeros(map->capacity, sizeof(*map->entries));
 	for (size_t i = 0; i < old_capacity; i++)
 		if (old[i].is_used)
 			*locate(map, &old[i].key) = old[i];

@@ -28,6 +28,15 @@ void *vt_xcalloc(size_t count, size_t size)
 	return checked(calloc(count ? count : 1, size ? size : 1));
 }
 
+void *vt_xzeros(size_t count, size_t size)
+{
+	size_t bytes;
+
+	if (__builtin_mul_overflow(count, size, &bytes))
+		bytes = SIZE_MAX;
+	return memset(vt_xmalloc(bytes), 0, bytes);
+}
+
 void *vt_xrealloc(void *p, size_t size)
 {
 	return checked(realloc(p, size ? size : 1));

@@ -17,6 +17,11 @@
 /* Allocators that never return NULL; what they give is freed with free(). */
 void *vt_xmalloc(size_t size);
 void *vt_xcalloc(size_t count, size_t size);
+/*
+ * The same for what is read before it is written, and written in most pages: vt_xcalloc's are
+ * mapped for the reading and once more for the writing.
+ */
+void *vt_xzeros(size_t count, size_t size);
 void *vt_xrealloc(void *p, size_t size);
 char *vt_xstrdup(const char *text);
 char *vt_xstrndup(const char *text, size_t len);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "analyzer/base/hash.h"
 #include "analyzer/base/map.h"
 #include "analyzer/base/search.h"
 #include "analyzer/base/util.h"
@@ -36,6 +37,7 @@ static int compare_numbers(uint64_t x, uint64_t y)
 /* Where tensors lie, numbered, and what has an owner and lay there: by place, then by event. */
 struct places {
 	struct vt_map numbers;
+	uint64_t may_have[1024]; /* a bit per hash of an address: most allocations are at none */
 	uint32_t *first; /* by place: index into `sorted`; one more at the end */
 	uint32_t *sorted;
 	uint32_t *driver; /* what comes from the driver and has one: few, and cut up by programs */
@@ -52,12 +54,35 @@ static struct vt_key place_of(int16_t device, uint64_t address)
 	return (struct vt_key){ .a = address, .b = (uint16_t)device };
 }
 
+/* A bit of `may_have`; addresses of blocks differ from bit 9 on. */
+static uint64_t bit_of(uint64_t address, size_t *word)
+{
+	uint64_t hash = vt_hash_mix(0, address >> 9);
+
+	*word = hash >> 6 & 1023;
+	return (uint64_t)1 << (hash & 63);
+}
+
+static const uint64_t *find_place(const struct places *places, const struct vt_allocation *a)
+{
+	size_t word;
+	uint64_t bit = bit_of(a->address, &word);
+
+	if (!(places->may_have[word] & bit))
+		return NULL;
+	return vt_map_find(&places->numbers, place_of(a->common->device, a->address));
+}
+
 static void number_places(struct places *places, const struct vt_model *model)
 {
 	for (uint32_t i = 0; i < model->nr_tensors; i++) {
 		const struct vt_tensor *tensor = &model->tensors[i];
 		struct vt_key key = place_of(tensor->device, tensor->address);
 
+		size_t word;
+		uint64_t bit = bit_of(tensor->address, &word);
+
+		places->may_have[word] |= bit;
 		if (!vt_map_find(&places->numbers, key))
 			vt_map_put(&places->numbers, key, places->numbers.len);
 	}
@@ -77,7 +102,7 @@ static void find_places(struct places *places, const struct vt_model *model)
 
 		if (!vt_allocation_is_owned(a))
 			continue;
-		place = vt_map_find(&places->numbers, place_of(a->common->device, a->address));
+		place = find_place(places, a);
 		if (place) {
 			vt_vector_push(&found, ((struct found){ i, (uint32_t)*place }));
 			places->first[*place + 2]++;
@@ -157,7 +182,7 @@ static void join_tensors(struct vt_names *names)
 	find_places(&places, model);
 	names->allocations = vt_xcalloc((size_t)model->nr_tensors + 1, sizeof(uint32_t));
 	names->by_allocation = vt_xcalloc((size_t)model->nr_tensors + 1, sizeof(uint32_t));
-	names->first = vt_xcalloc((size_t)model->nr_allocations + 2, sizeof(uint32_t));
+	names->first = vt_xzeros((size_t)model->nr_allocations + 2, sizeof(uint32_t));
 	for (uint32_t i = 0; i < model->nr_tensors; i++) {
 		uint32_t allocation = find_allocation(&places, model, &model->tensors[i]);
 

@@ -140,7 +140,7 @@ void vt_calls_init(struct vt_calls *calls, const struct vt_timeline *timeline,
 
 	memset(calls, 0, sizeof(*calls));
 	calls->by_allocation =
-		vt_xcalloc((size_t)model->nr_allocations + 1, sizeof(*calls->by_allocation));
+		vt_xzeros((size_t)model->nr_allocations + 1, sizeof(*calls->by_allocation));
 	pass.last_ordinal = vt_xcalloc(chains->nr_stacks + 1, sizeof(*pass.last_ordinal));
 	vt_vector_push(&pass.found, none);
 	for (uint32_t i = 0; i < timeline->nr; i++) {

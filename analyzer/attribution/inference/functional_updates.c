@@ -11,6 +11,7 @@
 #include "analyzer/attribution/inference/match.h"
 #include "analyzer/attribution/calls/block_rounding.h"
 #include "analyzer/base/map.h"
+#include "analyzer/base/search.h"
 #include "analyzer/base/util.h"
 
 /* PyTorch gives nothing smaller: scalars and short vectors of all sorts have this size. */
@@ -34,6 +35,7 @@ struct search {
 	struct vt_map neighbours; /* sizes, to VT_REST_MAX -> first class << 32 | last class */
 	VT_VECTOR(uint32_t) next; /* class of like size that was found after this one; 0: none */
 	struct common_class *by_common; /* NULL: not all classes are known yet */
+	int64_t last_first_event;       /* of all classes: what was made later was before none */
 	struct vt_map per_span; /* gradients of a class in a backward pass */
 	struct vt_match match;
 	int has_trained_modules;
@@ -160,6 +162,9 @@ static void remember_classes(struct search *search)
 					       number_class(search, a, 1) };
 	}
 	free(is_known);
+	for (size_t i = 0; i < search->classes.len; i++)
+		if (search->classes.items[i].first_event > search->last_first_event)
+			search->last_first_event = search->classes.items[i].first_event;
 }
 
 static int is_accumulation(const struct search *search, uint32_t node_class)
@@ -250,6 +255,15 @@ static int is_of_module(const struct search *search, const struct vt_allocation 
 	return nr || (vt_facts_roles(search->facts, a) & 1u << VT_ROLE_PARAMETER);
 }
 
+/* Where those end that may be candidates: allocations are in the order of their events. */
+static uint32_t nr_before_gradients(const struct search *search)
+{
+	const struct vt_allocation *all = search->model->allocations;
+
+	return (uint32_t)vt_search_first(i, search->model->nr_allocations,
+					 all[i].event <= search->last_first_event);
+}
+
 /* U1 */
 static int is_candidate(const struct search *search, const struct vt_allocation *a)
 {
@@ -281,7 +295,9 @@ static int is_made_as_zeros(const struct search *search, const struct vt_allocat
 /* U2, one of the three kinds of candidates after the other, each in the order of making. */
 static void find_weights(struct search *search, int turn)
 {
-	for (uint32_t i = 0; i < search->model->nr_allocations; i++) {
+	uint32_t nr = nr_before_gradients(search);
+
+	for (uint32_t i = 0; i < nr; i++) {
 		const struct vt_allocation *a = &search->model->allocations[i];
 		struct vt_gradient_class *class;
 
@@ -302,7 +318,9 @@ static void find_weights(struct search *search, int turn)
 /* U3 */
 static void find_states(struct search *search)
 {
-	for (uint32_t i = 0; i < search->model->nr_allocations; i++) {
+	uint32_t nr = nr_before_gradients(search);
+
+	for (uint32_t i = 0; i < nr; i++) {
 		const struct vt_allocation *a = &search->model->allocations[i];
 
 		if (!search->what[i] && is_candidate(search, a) &&
@@ -528,7 +546,7 @@ void vt_functional_updates_find(struct vt_facts *facts)
 	struct search search = { .facts = facts, .model = facts->model };
 
 	vt_match_init(&search.match, facts);
-	facts->functional_updates = vt_xcalloc((size_t)facts->model->nr_allocations + 1, 1);
+	facts->functional_updates = vt_xzeros((size_t)facts->model->nr_allocations + 1, 1);
 	search.what = facts->functional_updates;
 	/* What has no rest tells the sizes. */
 	count_gradients(&search, 0);
