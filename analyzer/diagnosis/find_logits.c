@@ -328,18 +328,27 @@ static void find_shapes(struct shapes *shapes, const struct vt_model *model)
 }
 
 /*
- * Of inputs that were seen, in elements of `width` bytes; 0: those of none.  Up to 1 MiB of a large
- * block may be a tail that was not worth cutting off.
+ * Whether a block was made for so many bytes.  Where it is not known what was asked for, up to 1
+ * MiB of a large block may be a tail that was not worth cutting off.
  */
-static uint64_t positions_in(const struct shapes *shapes, uint64_t size_bytes, uint64_t rows,
-			     uint64_t width)
+static int is_for_bytes(const struct vt_allocation *a, uint64_t bytes)
+{
+	uint64_t size = a->common->size_bytes;
+
+	if (a->common->requested_bytes)
+		return a->common->requested_bytes == bytes;
+	return bytes && size >= bytes && size - bytes <= VT_MIB;
+}
+
+/* Of inputs that were seen, in elements of `width` bytes; 0: those of none. */
+static uint64_t positions_in(const struct shapes *shapes, const struct vt_allocation *a,
+			     uint64_t rows, uint64_t width)
 {
 	for (unsigned i = 0; i < shapes->inputs.nr; i++) {
-		uint64_t bytes = shapes->inputs.items[i].rows * shapes->inputs.items[i].columns *
-				 rows * width;
+		const struct shape *input = &shapes->inputs.items[i];
 
-		if (bytes && size_bytes >= bytes && size_bytes - bytes <= VT_MIB)
-			return shapes->inputs.items[i].columns;
+		if (is_for_bytes(a, input->rows * input->columns * rows * width))
+			return input->columns;
 	}
 	return 0;
 }
@@ -349,19 +358,42 @@ static uint64_t positions_in(const struct shapes *shapes, uint64_t size_bytes, u
  * type of the head's matrix, else in another: by a cast, or of an input that nobody saw, in which
  * case the number is another one (*is_sure is 0).
  */
-static uint64_t positions_of(const struct shapes *shapes, uint64_t size_bytes, int *is_sure)
+static uint64_t positions_of(const struct shapes *shapes, const struct vt_allocation *a,
+			     int *is_sure)
 {
 	for (uint64_t cast = 0; cast <= 4; cast += 2)
 		for (unsigned k = 0; k < shapes->matrices.nr; k++) {
 			const struct shape *matrix = &shapes->matrices.items[k];
-			uint64_t positions = positions_in(shapes, size_bytes, matrix->rows,
-							  cast ? cast : matrix->width);
+			uint64_t positions =
+				positions_in(shapes, a, matrix->rows, cast ? cast : matrix->width);
 
 			*is_sure = !cast;
 			if (positions)
 				return positions;
 		}
 	return 1;
+}
+
+/* Whether an operator made it that normalises scores: a likelihood needs those of each position. */
+static int is_normalised(const struct vt_finding_context *context, const struct vt_allocation *a)
+{
+	const char *name = vt_operators_name(&context->attribution->facts->operators,
+					     a->common->made->native_stack);
+
+	return name && strstr(name, "softmax");
+}
+
+/* Whether the program asks how likely each of the tokens is, as for a perplexity. */
+static int needs_all_tokens(const struct vt_finding_context *context, const struct shapes *shapes)
+{
+	const struct vt_allocation *all = context->model->allocations;
+	int is_sure;
+
+	for (uint32_t i = 0; i < context->model->nr_allocations; i++)
+		if (is_logits(context, i) && is_normalised(context, &all[i]) &&
+		    positions_of(shapes, &all[i], &is_sure) > 1)
+			return 1;
+	return 0;
 }
 
 static void find_all_tokens(struct vt_finding_context *context)
@@ -379,14 +411,16 @@ static void find_all_tokens(struct vt_finding_context *context)
 	    vt_facts_grad_modes(context->facts, &all[largest]) & 1u << VT_GRAD_MODE_ON)
 		return;
 	find_shapes(&shapes, context->model);
-	positions = positions_of(&shapes, all[largest].common->size_bytes, &is_sure);
+	positions = positions_of(&shapes, &all[largest], &is_sure);
+	if (positions > 1 && needs_all_tokens(context, &shapes))
+		return;
 	for (uint32_t i = 0; positions > 1 && i < context->model->nr_allocations; i++) {
 		uint64_t of;
 		int is_sure_of_one;
 
 		if (!is_logits(context, i))
 			continue;
-		of = positions_of(&shapes, all[i].common->size_bytes, &is_sure_of_one);
+		of = positions_of(&shapes, &all[i], &is_sure_of_one);
 		vt_savings_add(&savings, &all[i], all[i].common->size_bytes / of * (of - 1));
 	}
 	if (!savings.len)

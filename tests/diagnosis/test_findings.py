@@ -341,3 +341,41 @@ for _ in range(3):
 def test_layers_of_several_classes_are_named_by_those_that_keep_most(tmp_path):
     found = finding(record(tmp_path, PYTHON, "-c", MIXED), "activations-kept")
     assert found and re.search(r", of \d layers, 6 of them Block$", found["text"]), found
+
+
+LAST_ONLY = """
+import torch
+from torch import nn
+embedding, layer, head = nn.Embedding(16000, 256), nn.Linear(256, 512), nn.Linear(512, 16000, bias=False)
+model = nn.Sequential(embedding, layer).to("cuda")
+head.to("cuda")
+with torch.no_grad():
+    for _ in range(3):
+        states = model(torch.zeros(8, 96, dtype=torch.long, device="cuda"))[:, -1]
+        head(states.repeat(4, 1)).log_softmax(-1)
+"""
+
+
+def test_scores_of_the_last_position_in_beams_are_not_those_of_a_whole_prompt(tmp_path):
+    """32 rows of 16,000 are nearly as many bytes as 768 positions of a layer's 512."""
+    recording = record(tmp_path, PYTHON, "-c", LAST_ONLY)
+    assert recording.process.returncode == 0, recording.process.stderr
+    assert finding(recording, "logits-of-all-tokens") is None
+
+
+PERPLEXITY = """
+import torch
+from torch import nn
+model = nn.Sequential(nn.Embedding(16000, 256), nn.Linear(256, 16000, bias=False)).to("cuda", torch.bfloat16)
+with torch.no_grad():
+    for _ in range(4):
+        ids = torch.zeros(2, 256, dtype=torch.long, device="cuda")
+        total = torch.nn.functional.cross_entropy(model(ids).float().flatten(0, 1), ids.flatten())
+        print(total.item())
+"""
+
+
+def test_a_likelihood_needs_the_scores_of_all_tokens(tmp_path):
+    recording = record(tmp_path, PYTHON, "-c", PERPLEXITY)
+    assert recording.process.returncode == 0, recording.process.stderr
+    assert finding(recording, "logits-of-all-tokens") is None
