@@ -30,7 +30,8 @@ static uint32_t count_layers(const struct vt_kept_layers *kept)
 	uint32_t nr = 0;
 
 	for (size_t i = 0; i < kept->layers.len; i++)
-		nr += kept->layers.items[i].span == kept->layers.items[0].span;
+		nr += kept->layers.items[i].span == kept->layers.items[0].span &&
+		      !kept->layers.items[i].call;
 	return nr;
 }
 
@@ -67,15 +68,16 @@ struct class_share {
 
 typedef VT_VECTOR(struct class_share) class_share_vector;
 
-static void add_layer(class_share_vector *classes, const char *name, uint64_t bytes)
+static void add_layer(class_share_vector *classes, const char *name,
+		      const struct vt_kept_layer *layer)
 {
 	for (size_t i = 0; i < classes->len; i++)
 		if (!strcmp(classes->items[i].name, name)) {
-			classes->items[i].nr++;
-			classes->items[i].bytes += bytes;
+			classes->items[i].nr += !layer->call;
+			classes->items[i].bytes += layer->bytes;
 			return;
 		}
-	vt_vector_push(classes, ((struct class_share){ name, 1, bytes }));
+	vt_vector_push(classes, ((struct class_share){ name, 1, layer->bytes }));
 }
 
 /* "8 layers (Block)", or "20 layers, 15 of them Block": that class which keeps most. */
@@ -94,7 +96,7 @@ static char *describe_layers(const struct vt_finding_context *context,
 					   : NULL;
 
 		if (name)
-			add_layer(&classes, name, layer->bytes);
+			add_layer(&classes, name, layer);
 	}
 	for (size_t i = 0; i < classes.len; i++)
 		if (classes.items[i].bytes > most.bytes)

@@ -116,20 +116,33 @@ char *vt_kept_layers_path(const struct vt_kept_layers *kept,
 	return path;
 }
 
+/*
+ * Blocks come in their order: those of one span stand together, and so do those of one call of a
+ * layer.  What a layer makes when another has made something is of its next call, which a
+ * checkpoint would keep an input for, too (a critic sees what is real and what is not).
+ */
 static uint32_t find_layer(struct vt_kept_layers *kept, char *path, uint32_t span, int64_t event)
 {
-	/* Blocks come in their order, so those of one span stand together. */
-	for (size_t i = kept->layers.len; i-- > 0 && kept->layers.items[i].span == span;)
-		if (!strcmp(kept->layers.items[i].path, path)) {
+	size_t nr = kept->layers.len, i = nr;
+	uint32_t call = 0;
+
+	while (i && kept->layers.items[i - 1].span == span &&
+	       strcmp(kept->layers.items[i - 1].path, path) != 0)
+		i--;
+	if (i && kept->layers.items[i - 1].span == span) {
+		if (i == nr) {
 			free(path);
-			return (uint32_t)i;
+			return (uint32_t)nr - 1;
 		}
+		call = kept->layers.items[i - 1].call + 1;
+	}
 	vt_vector_push(&kept->layers, ((struct vt_kept_layer){ .path = path,
 							       .span = span,
+							       .call = call,
 							       .first_event = event,
 							       .backward_event = VT_NEVER,
 							       .input = VT_NO_INDEX }));
-	return (uint32_t)kept->layers.len - 1;
+	return (uint32_t)nr;
 }
 
 /* The residual stream is the input of the next layer; else what was made last stands for it. */

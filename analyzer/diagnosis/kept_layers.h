@@ -9,10 +9,11 @@
 
 #include "analyzer/diagnosis/finding_context.h"
 
-/* What one layer keeps in one forward span. */
+/* What one call of a layer keeps in one forward span. */
 struct vt_kept_layer {
 	char *path;
 	uint32_t span;
+	uint32_t call;          /* counts those of the span, from 0 */
 	int64_t first_event;    /* the first of its blocks */
 	int64_t made_event;     /* the last of them */
 	int64_t backward_event; /* the first of them to go */

@@ -343,6 +343,26 @@ def test_layers_of_several_classes_are_named_by_those_that_keep_most(tmp_path):
     assert found and re.search(r", of \d layers, 6 of them Block$", found["text"]), found
 
 
+JUDGED_TWICE = """
+import torch
+from torch import nn
+critic = nn.Sequential(*[nn.Conv2d(16, 16, 3, padding=1, stride=1) for _ in range(8)]).to("cuda")
+optimizer = torch.optim.SGD(critic.parameters(), lr=0.1)
+for _ in range(3):
+    real, false = (torch.randn(16, 16, 64, 64, device="cuda") for _ in range(2))
+    (critic(real).mean() - critic(false).mean()).backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+def test_layers_that_keep_their_input_alone_are_not_to_be_checkpointed(tmp_path):
+    """Also if they are called twice before the backward pass: each call has an input."""
+    recording = record(tmp_path, PYTHON, "-c", JUDGED_TWICE)
+    assert recording.process.returncode == 0, recording.process.stderr
+    assert finding(recording, "activations-kept") is None
+
+
 LAST_ONLY = """
 import torch
 from torch import nn
