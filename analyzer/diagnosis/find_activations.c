@@ -111,6 +111,57 @@ static char *describe_layers(const struct vt_finding_context *context,
 	return text;
 }
 
+/* Whether the thread of the backward passes has a workspace of that size, too. */
+static int has_in_backward(const struct vt_finding_context *context, uint64_t size_bytes)
+{
+	for (uint32_t k = 0; k < context->nr_live; k++) {
+		const struct vt_allocation *a = &context->model->allocations[context->live[k]];
+
+		if (a->common->size_bytes == size_bytes && a->common->made->node_class &&
+		    vt_finding_context_is_owner(context, context->live[k], "workspace/cublas"))
+			return 1;
+	}
+	return 0;
+}
+
+/* A small block that stays: if it grows to some size, that is like a new one of that size. */
+static const struct vt_allocation *smallest_that_stays(const struct vt_finding_context *context,
+						       int64_t from_event)
+{
+	const struct vt_allocation *smallest = NULL;
+
+	for (uint32_t k = 0; k < context->nr_live; k++) {
+		const struct vt_allocation *a = &context->model->allocations[context->live[k]];
+
+		if (a->event < from_event && a->freed_event > context->facts->last_working_event &&
+		    a->common->kind == VT_KIND_BLOCK &&
+		    (!smallest || a->common->size_bytes < smallest->common->size_bytes))
+			smallest = a;
+	}
+	return smallest;
+}
+
+/* A layer that runs again in the backward pass needs there what products in a forward need. */
+static void add_workspaces(const struct vt_finding_context *context, int64_t from_event,
+			   struct vt_savings *savings)
+{
+	const struct vt_allocation *smallest = smallest_that_stays(context, from_event);
+
+	if (!smallest)
+		return;
+	for (uint32_t k = 0; k < context->nr_live; k++) {
+		const struct vt_allocation *a = &context->model->allocations[context->live[k]];
+		uint64_t bytes = a->common->size_bytes;
+
+		if (a->common->made->node_class ||
+		    !vt_finding_context_is_owner(context, context->live[k], "workspace/cublas") ||
+		    has_in_backward(context, bytes) || bytes <= smallest->common->size_bytes)
+			continue;
+		vt_savings_add_cost(savings, smallest, bytes - smallest->common->size_bytes,
+				    from_event, VT_NEVER);
+	}
+}
+
 static void find_kept_activations(struct vt_finding_context *context)
 {
 	uint64_t bytes = live_bytes(context, "activations");
@@ -135,6 +186,7 @@ static void find_kept_activations(struct vt_finding_context *context)
 	if (count_layers(&kept) > 1) {
 		char *layers = describe_layers(context, &kept);
 
+		add_workspaces(context, kept.layers.items[0].made_event, &savings);
 		vt_finding_context_add(context, VT_FINDING_ACTIVATIONS_KEPT, &savings,
 				       kept.blocks.items[0].allocation,
 				       vt_xasprintf("%s, of %s", all, layers));
