@@ -363,6 +363,32 @@ def test_layers_that_keep_their_input_alone_are_not_to_be_checkpointed(tmp_path)
     assert finding(recording, "activations-kept") is None
 
 
+GENERATES = """
+import torch
+from transformers import GPT2Config, GPT2LMHeadModel
+model = GPT2LMHeadModel(GPT2Config(vocab_size=4000, n_embd=256, n_layer=4, n_head=4)).to("cuda").eval()
+for _ in range(3):
+    ids = torch.randint(4000, (8, 256)).to("cuda")
+    out = model.generate(ids, do_sample=False, max_new_tokens=6, return_dict_in_generate=True, pad_token_id=0)
+    {words}
+"""
+
+
+@pytest.mark.full
+def test_the_cache_of_one_generation_is_not_to_outlive_the_next(tmp_path):
+    """It hangs on what generate() returned; without training caches are kept for a purpose otherwise."""
+    peaks = []
+    for how, words in (("fault", ""), ("fixed", "del out")):
+        (tmp_path / how).mkdir()
+        recording = record(tmp_path / how, PYTHON, "-c", GENERATES.format(words=words))
+        assert recording.process.returncode == 0, recording.process.stderr
+        peaks.append((finding(recording, "results-kept"),
+                      recording.report()["devices"][0]["peak"]["allocated_bytes"]))
+    (found, before), (none, after) = peaks
+    assert none is None
+    assert found and found["saves_bytes"] == pytest.approx(before - after, rel=0.05)
+
+
 LAST_ONLY = """
 import torch
 from torch import nn
