@@ -247,8 +247,60 @@ static void relieve_gradient(struct vt_finding_context *context, struct vt_savin
 	}
 }
 
+/*
+ * Where the first forward pass begins that a gradient lives through for nothing: in the step that
+ * made it no backward pass added to it, and no optimizer read it, before it was cleared.  So it is
+ * with what a search for hard examples leaves in the weights.  VT_NEVER: in none.
+ */
+static int64_t unused_from(const struct vt_finding_context *context, const struct vt_allocation *a)
+{
+	const struct vt_stages *stages = context->facts->stages;
+	uint32_t s = vt_stages_span_at(stages, a->event);
+	uint32_t step = s == VT_NO_INDEX ? 0 : stages->spans[s].step;
+	int64_t forward = VT_NEVER;
+
+	if (!step || stages->spans[s].stage != VT_STAGE_BACKWARD)
+		return VT_NEVER;
+	while (++s < stages->nr_spans && stages->spans[s].first_event < a->freed_event) {
+		const struct vt_span *span = &stages->spans[s];
+
+		if (span->step != step || span->stage == VT_STAGE_BACKWARD ||
+		    span->stage == VT_STAGE_OPTIMIZER)
+			return VT_NEVER;
+		if (span->stage == VT_STAGE_FORWARD && forward == VT_NEVER)
+			forward = span->first_event;
+	}
+	return a->freed_event == VT_NEVER ? VT_NEVER : forward;
+}
+
+static int is_gradient_block(const struct vt_finding_context *context, uint32_t i)
+{
+	const struct vt_allocation *a = &context->model->allocations[i];
+
+	return a->common->device == context->device && vt_allocation_is_owned(a) &&
+	       vt_finding_context_is_owner(context, i, "gradients");
+}
+
+/* Whether it lives on into a step behind its own. */
+static int is_of_step_before(const struct vt_finding_context *context,
+			     const struct vt_allocation *a)
+{
+	const struct vt_stages *stages = context->facts->stages;
+	const struct vt_span *span = vt_facts_span(context->facts, a);
+	const struct vt_step *next =
+		span && span->step ? vt_stages_step(stages, span->step + 1) : NULL;
+
+	return next && a->freed_event > stages->spans[next->first_span].first_event;
+}
+
 /* At the peak, or where there are none the most that lives on into a later step; one of them. */
-static uint64_t old_gradients(const struct vt_finding_context *context, uint32_t *largest)
+struct old_gradients {
+	uint64_t bytes;
+	uint32_t largest;
+	int are_of_step; /* all of steps before */
+};
+
+static void find_old(const struct vt_finding_context *context, struct old_gradients *old)
 {
 	const struct vt_stages *stages = context->facts->stages;
 	uint64_t *bytes = vt_xcalloc((size_t)stages->steps.nr + 1, sizeof(*bytes)), most = 0;
@@ -256,46 +308,59 @@ static uint64_t old_gradients(const struct vt_finding_context *context, uint32_t
 	uint32_t step_now = span_now == VT_NO_INDEX ? 0 : stages->spans[span_now].step;
 	uint64_t now_bytes = 0;
 
+	*old = (struct old_gradients){ .largest = VT_NO_INDEX, .are_of_step = 1 };
 	for (uint32_t i = 0; i < context->model->nr_allocations; i++) {
 		const struct vt_allocation *a = &context->model->allocations[i];
 		const struct vt_span *span = vt_facts_span(context->facts, a);
-		const struct vt_step *next =
-			span && span->step ? vt_stages_step(stages, span->step + 1) : NULL;
+		int64_t from = VT_NEVER;
 
-		if (!next || a->common->device != context->device || !vt_allocation_is_owned(a) ||
-		    a->freed_event <= stages->spans[next->first_span].first_event ||
-		    !vt_finding_context_is_owner(context, i, "gradients"))
+		if (!span || !is_gradient_block(context, i))
 			continue;
-		if (span->step < step_now && vt_allocation_is_live(a, context->event))
+		if (!is_of_step_before(context, a)) {
+			from = unused_from(context, a);
+			if (from == VT_NEVER)
+				continue;
+		}
+		if ((from == VT_NEVER ? span->step < step_now : from <= context->event) &&
+		    vt_allocation_is_live(a, context->event)) {
 			now_bytes += a->common->size_bytes;
+			old->are_of_step &= from == VT_NEVER;
+		}
 		bytes[span->step] += a->common->size_bytes;
 		most = bytes[span->step] > most ? bytes[span->step] : most;
-		if (*largest == VT_NO_INDEX ||
+		if (old->largest == VT_NO_INDEX ||
 		    a->common->size_bytes >
-			    context->model->allocations[*largest].common->size_bytes)
-			*largest = i;
+			    context->model->allocations[old->largest].common->size_bytes)
+			old->largest = i;
 	}
 	free(bytes);
-	return now_bytes ? now_bytes : most;
+	old->bytes = now_bytes ? now_bytes : most;
 }
 
 static void find_old_gradients(struct vt_finding_context *context)
 {
 	struct vt_savings savings = { 0 };
-	uint32_t largest = VT_NO_INDEX;
-	uint64_t bytes = old_gradients(context, &largest);
+	struct old_gradients old;
 	char all[VT_UNITS_MAX];
 
-	if (largest == VT_NO_INDEX)
+	find_old(context, &old);
+	if (old.largest == VT_NO_INDEX)
 		return;
-	for (uint32_t i = 0; i < context->model->nr_allocations; i++)
-		if (context->model->allocations[i].common->device == context->device &&
-		    vt_allocation_is_owned(&context->model->allocations[i]) &&
-		    vt_finding_context_is_owner(context, i, "gradients"))
-			relieve_gradient(context, &savings, i);
-	vt_units_bytes(all, sizeof(all), bytes);
-	vt_finding_context_add(context, VT_FINDING_GRADIENTS_IN_FORWARD, &savings, largest,
-		     vt_xasprintf("%s of a step before", all));
+	for (uint32_t i = 0; i < context->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &context->model->allocations[i];
+		int64_t from;
+
+		if (!is_gradient_block(context, i))
+			continue;
+		relieve_gradient(context, &savings, i);
+		from = unused_from(context, a);
+		if (from != VT_NEVER)
+			vt_savings_add_between(&savings, a, a->common->size_bytes, from, VT_NEVER);
+	}
+	vt_units_bytes(all, sizeof(all), old.bytes);
+	vt_finding_context_add(
+		context, VT_FINDING_GRADIENTS_IN_FORWARD, &savings, old.largest,
+		vt_xasprintf("%s of a %s before", all, old.are_of_step ? "step" : "pass"));
 }
 
 /* Made by the reducer of DistributedDataParallel; its frames are exported since PyTorch 1.x. */

@@ -343,6 +343,43 @@ def test_layers_of_several_classes_are_named_by_those_that_keep_most(tmp_path):
     assert found and re.search(r", of \d layers, 6 of them Block$", found["text"]), found
 
 
+ATTACKED = """
+import torch
+from torch import nn
+model = nn.Sequential(*[layer for _ in range(6) for layer in (nn.Linear(1024, 1024), nn.GELU())]).to("cuda")
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(3):
+    x = torch.randn(512, 1024, device="cuda")
+    for _ in range(3):
+        x = x.detach().requires_grad_()
+        loss = model(x).mean()
+        {late}
+        loss.backward()
+        {early}
+        x = x + 0.1 * x.grad.sign()
+    loss = model(x.detach()).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+@pytest.mark.full
+def test_gradients_that_a_search_leaves_in_the_weights_are_old_in_its_next_forward(tmp_path):
+    """They are cleared unused in the step that made them: no optimizer reads them, nothing is added to them."""
+    peaks = []
+    for how, words in (("late", {"late": "model.zero_grad()", "early": ""}),
+                       ("early", {"late": "", "early": "model.zero_grad()"})):
+        (tmp_path / how).mkdir()
+        recording = record(tmp_path / how, PYTHON, "-c", ATTACKED.format(**words))
+        peaks.append((finding(recording, "gradients-in-forward"),
+                      recording.report()["devices"][0]["peak"]["allocated_bytes"]))
+    (found, before), (none, after) = peaks
+    assert found and " of a pass before" in found["text"] and none is None
+    assert found["saves_bytes"] == pytest.approx(before - after, rel=0.05)
+
+
 JUDGED_TWICE = """
 import torch
 from torch import nn
