@@ -380,6 +380,39 @@ def test_gradients_that_a_search_leaves_in_the_weights_are_old_in_its_next_forwa
     assert found["saves_bytes"] == pytest.approx(before - after, rel=0.05)
 
 
+HELD_AGAINST = """
+import copy, torch
+from torch import nn
+model = nn.Sequential(*[nn.Linear(2048, 2048) for _ in range(6)])
+other = copy.deepcopy(model).requires_grad_(False)
+model.to("cuda"), other.to("cuda")
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(4):
+    x = torch.randn(64, 2048, device="cuda")
+    with torch.autocast("cuda", torch.bfloat16):
+        with torch.no_grad():
+            aim = other(x)
+        loss = (model(x) - aim).square().mean()
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    if {is_average}:
+        with torch.no_grad():
+            for mean, p in zip(other.parameters(), model.parameters()):
+                mean.lerp_(p, 0.01)
+"""
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("is_average", [False, True])
+def test_a_copy_that_training_is_held_against_may_be_narrow_but_not_an_average(is_average, tmp_path):
+    """Both have the names of what is trained, and steps compute with both."""
+    recording = record(tmp_path, PYTHON, "-c", HELD_AGAINST.format(is_average=is_average))
+    found = finding(recording, "frozen-weights-wide")
+    assert (found is None) == is_average, found
+    assert is_average or found["saves_bytes"] >= 6 * 2048 * 2048 * 2
+
+
 JUDGED_TWICE = """
 import torch
 from torch import nn
