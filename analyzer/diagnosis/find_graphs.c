@@ -21,7 +21,7 @@ struct graph {
 	int64_t end_event;	 /* the next pass begins, VT_NEVER: none does */
 	int64_t last_freed_event; /* of what was alive after the pass */
 	uint32_t first, nr;	 /* allocations, as indices of struct graphs.blocks */
-	uint32_t nr_retained;
+	uint32_t nr_retained;    /* of what the pass itself made */
 	uint8_t is_consumed; /* a backward pass released some of it */
 };
 
@@ -72,7 +72,7 @@ static void add_block(struct vt_finding_context *context, struct graphs *graphs,
 			      is_freed_by_backward(context, a);
 	if (a->freed_event <= graph->pass->end_event)
 		return;
-	graph->nr_retained++;
+	graph->nr_retained += a->event < graph->pass->end_event;
 	if (a->freed_event > graph->last_freed_event)
 		graph->last_freed_event = a->freed_event;
 }

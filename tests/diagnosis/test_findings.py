@@ -495,3 +495,29 @@ def test_a_likelihood_needs_the_scores_of_all_tokens(tmp_path):
     recording = record(tmp_path, PYTHON, "-c", PERPLEXITY)
     assert recording.process.returncode == 0, recording.process.stderr
     assert finding(recording, "logits-of-all-tokens") is None
+
+
+PENALISED = """
+import torch
+from torch import nn
+body = nn.Sequential(nn.Linear(512, 2048), nn.ReLU(), nn.Linear(2048, 2048)).to("cuda")
+head = nn.Linear(2048, 10).to("cuda")
+optimizer = torch.optim.SGD([*body.parameters(), *head.parameters()], lr=0.1)
+old = [p.detach().clone() for p in body.parameters()]
+for _ in range(3):
+    scores = head(body(torch.randn(64, 512, device="cuda")))
+    loss = nn.functional.cross_entropy(scores, torch.zeros(64, dtype=torch.long, device="cuda"))
+    for p, q in zip(body.parameters(), old):
+        loss = loss + ((p - q) ** 2).sum()
+    del scores
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+def test_what_follows_a_call_that_kept_nothing_is_no_graph_of_it(tmp_path):
+    """The head keeps its input, which the body made; the penalty behind it is of the weights."""
+    recording = record(tmp_path, PYTHON, "-c", PENALISED)
+    assert recording.process.returncode == 0, recording.process.stderr
+    assert finding(recording, "graph-unused") is None
