@@ -260,15 +260,13 @@ static int is_torn_down(const struct event_list *events, int64_t freed_event)
  * Data, caches and what was made of results that the graph alone kept: each would have gone when
  * the same line made the next.
  */
-static void relieve_kept_inputs(struct vt_finding_context *context, const struct graphs *graphs,
-				struct vt_savings *savings)
+static void relieve_kept_inputs(struct vt_finding_context *context, const struct event_list *events,
+				struct vt_savings *savings, int has_results)
 {
 	const struct vt_model *model = context->model;
-	struct event_list events = { 0 };
 	struct vt_map next = { 0 };
 
-	find_teardowns(context, graphs, &events);
-	for (uint32_t i = model->nr_allocations; i-- > 0 && events.len;) {
+	for (uint32_t i = model->nr_allocations; i-- > 0 && events->len;) {
 		const struct vt_allocation *a = &model->allocations[i];
 		/* Caches grow; the native stack changes where observing begins or ends. */
 		struct vt_key place = { a->common->made->python_stack,
@@ -279,19 +277,36 @@ static void relieve_kept_inputs(struct vt_finding_context *context, const struct
 		if (a->common->device != context->device || !vt_allocation_is_owned(a) ||
 		    !(vt_finding_context_is_owner(context, i, "inputs") ||
 		      vt_finding_context_is_owner(context, i, "kv cache") ||
-		      context->unused_graph[i] == VT_BEHIND_ITS_PASS))
+		      (has_results && context->unused_graph[i] == VT_BEHIND_ITS_PASS)))
 			continue;
 		replaced = vt_map_find(&next, place);
 		replaced = replaced ? replaced : vt_map_find(&next, equal);
 		if (replaced && (int64_t)*replaced < a->freed_event &&
-		    is_torn_down(&events, a->freed_event))
+		    is_torn_down(events, a->freed_event))
 			vt_savings_add_between(savings, a, a->common->size_bytes,
 					       (int64_t)*replaced + 1, VT_NEVER);
 		vt_map_put(&next, place, (uint64_t)a->event);
 		vt_map_put(&next, equal, (uint64_t)a->event);
 	}
 	vt_map_release(&next);
-	vt_vector_release(&events);
+}
+
+/* The same of what a function made of results: none of its variables is there in the next pass. */
+static void relieve_results(struct vt_finding_context *context, const struct graphs *graphs,
+			    const struct event_list *events, struct vt_savings *savings)
+{
+	for (size_t g = 0; g < graphs->items.len; g++) {
+		const struct graph *graph = &graphs->items.items[g];
+
+		for (uint32_t k = graph->first; k < graph->first + graph->nr; k++) {
+			uint32_t i = graphs->blocks.items[k];
+			const struct vt_allocation *a = &context->model->allocations[i];
+
+			if (context->unused_graph[i] == VT_BEHIND_ITS_PASS &&
+			    is_torn_down(events, a->freed_event))
+				add_after(savings, a, graph->end_event);
+		}
+	}
 }
 
 static uint64_t lowered(const struct vt_finding_context *context, const struct vt_savings *savings)
@@ -327,6 +342,7 @@ static char *describe(const struct vt_finding_context *context, const struct gra
 void vt_find_graphs_detect(struct vt_finding_context *context)
 {
 	struct vt_savings likely = { 0 }, latest = { 0 };
+	struct event_list events = { 0 };
 	struct vt_graph_lifetimes lifetimes;
 	struct graphs graphs = { 0 };
 	uint64_t saves, least;
@@ -340,8 +356,10 @@ void vt_find_graphs_detect(struct vt_finding_context *context)
 		vt_graph_lifetimes_init(&lifetimes, context);
 		relieve(context, &graphs, &lifetimes, &likely, &latest);
 		vt_graph_lifetimes_release(&lifetimes);
-		relieve_kept_inputs(context, &graphs, &likely);
-		relieve_kept_inputs(context, &graphs, &latest);
+		find_teardowns(context, &graphs, &events);
+		relieve_kept_inputs(context, &events, &likely, 0);
+		relieve_results(context, &graphs, &events, &likely);
+		relieve_kept_inputs(context, &events, &latest, 1);
 		saves = lowered(context, &likely);
 		least = lowered(context, &latest);
 		if ((double)saves - (double)least <= MOST_DOUBT * (double)saves) {
@@ -356,6 +374,7 @@ void vt_find_graphs_detect(struct vt_finding_context *context)
 	}
 	vt_vector_release(&likely);
 	vt_vector_release(&latest);
+	vt_vector_release(&events);
 	vt_vector_release(&graphs.items);
 	vt_vector_release(&graphs.blocks);
 	free(graphs.releasing);

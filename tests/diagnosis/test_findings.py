@@ -521,3 +521,32 @@ def test_what_follows_a_call_that_kept_nothing_is_no_graph_of_it(tmp_path):
     recording = record(tmp_path, PYTHON, "-c", PENALISED)
     assert recording.process.returncode == 0, recording.process.stderr
     assert finding(recording, "graph-unused") is None
+
+
+SCORED = """
+import torch
+from torch import nn
+model = nn.Sequential(*[layer for _ in range(4) for layer in (nn.Linear(512, 512), nn.GELU())]).to("cuda")
+def score(x):
+    y = model(x)
+    wide = y.repeat(1, 16).log_softmax(-1)
+    return wide.gather(1, torch.zeros(len(x), 1, dtype=torch.long, device="cuda"))
+with torch.set_grad_enabled({has_grad}):
+    for _ in range(4):
+        best = score(torch.randn(1024, 512, device="cuda"))
+"""
+
+
+@pytest.mark.full
+def test_what_a_function_made_of_a_result_may_be_gone_before_its_next_call(tmp_path):
+    """Its local variables are: what the graph holds of them may be saved, but other programs hold it themselves."""
+    peaks = []
+    for has_grad in (True, False):
+        (tmp_path / str(has_grad)).mkdir()
+        recording = record(tmp_path / str(has_grad), PYTHON, "-c", SCORED.format(has_grad=has_grad))
+        peaks.append((finding(recording, "graph-unused"),
+                      recording.report()["devices"][0]["peak"]["allocated_bytes"]))
+    (found, before), (none, after) = peaks
+    assert found and found["is_lower_bound"] and none is None
+    most = float(re.search(r"up to ([0-9.]+) MiB less", found["text"])[1]) * MIB
+    assert found["saves_bytes"] < 0.95 * (before - after) and most == pytest.approx(before - after, rel=0.05)
