@@ -32,6 +32,11 @@ struct graphs {
 	struct graph_list items;
 	struct block_list blocks; /* of all graphs, each in order of their events */
 	uint8_t *releasing;
+	/*
+	 * By place: twice how many passes later the last operator read what it made, and one more
+	 * if it did so in that pass.  Operators are observed now and then, places repeat.
+	 */
+	struct vt_map read_later;
 };
 
 static const struct vt_allocation *block(const struct vt_finding_context *context,
@@ -143,6 +148,63 @@ static int is_unused(const struct vt_finding_context *context, const struct grap
 	       !is_cut_off(context, graph) && !may_be_retained(context, graphs, graph);
 }
 
+static struct vt_key place_of(const struct vt_allocation *a)
+{
+	return (struct vt_key){ a->common->made->python_stack, a->common->made->native_stack, 0 };
+}
+
+static void note_reader(const struct vt_passes *passes, struct graphs *graphs,
+			const struct vt_operator_call *call, const struct vt_allocation *a,
+			uint32_t made)
+{
+	uint32_t pass = (uint32_t)vt_search_first(p, passes->nr,
+						  passes->passes[p].end_event <= call->event);
+	const uint64_t *known = vt_map_find(&graphs->read_later, place_of(a));
+	uint64_t distance;
+
+	if (pass >= passes->nr || pass <= made)
+		return;
+	distance =
+		2 * (uint64_t)(pass - made) + (passes->passes[pass].first_event <= call->event + 1);
+	if (!known || *known < distance)
+		vt_map_put(&graphs->read_later, place_of(a), distance);
+}
+
+/* Results of a pass, of which it may have several, that the program hands to a later one. */
+static void find_later_readers(const struct vt_finding_context *context, struct graphs *graphs)
+{
+	const struct vt_operator_calls *calls = &context->model->calls;
+	const struct vt_passes *passes = &context->facts->stages->passes;
+
+	for (uint32_t c = 0; c < calls->nr; c++) {
+		const struct vt_operator_call *call = &calls->items[c];
+
+		for (uint32_t t = 0; t < call->nr_tensors && !call->node_class; t++) {
+			const struct vt_call_tensor *tensor =
+				&calls->tensors[call->first_tensor + t];
+			uint32_t i = tensor->allocation;
+
+			if (!tensor->is_output && i != VT_NO_INDEX &&
+			    passes->by_allocation[i] != VT_NO_INDEX)
+				note_reader(passes, graphs, call, &context->model->allocations[i],
+					    passes->by_allocation[i]);
+		}
+	}
+}
+
+/* Until when the program itself holds a block for a later pass; 0: for none that was seen. */
+static int64_t end_of_reading(const struct vt_finding_context *context, const struct graphs *graphs,
+			      const struct graph *graph, const struct vt_allocation *a)
+{
+	const struct vt_passes *passes = &context->facts->stages->passes;
+	const uint64_t *distance = vt_map_find(&graphs->read_later, place_of(a));
+	uint64_t pass = (uint64_t)(graph->pass - passes->passes) + (distance ? *distance / 2 : 0);
+
+	if (!distance || pass >= passes->nr)
+		return 0;
+	return *distance % 2 ? passes->passes[pass].end_event : passes->passes[pass].first_event;
+}
+
 static void find_graphs(struct vt_finding_context *context, struct graphs *graphs)
 {
 	const struct vt_passes *passes = &context->facts->stages->passes;
@@ -150,6 +212,7 @@ static void find_graphs(struct vt_finding_context *context, struct graphs *graph
 	uint32_t next = 0;
 
 	graphs->releasing = find_releasing(context);
+	find_later_readers(context, graphs);
 	for (uint32_t p = 0; p < passes->nr; p++) {
 		struct graph graph = { .pass = &passes->passes[p], .end_event = VT_NEVER };
 
@@ -188,6 +251,11 @@ static void add_after(struct vt_savings *savings, const struct vt_allocation *a,
 		vt_savings_add_between(savings, a, a->common->size_bytes, end, VT_NEVER);
 }
 
+static int64_t later(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
 static void relieve(struct vt_finding_context *context, const struct graphs *graphs,
 		    struct vt_graph_lifetimes *lifetimes, struct vt_savings *likely,
 		    struct vt_savings *latest)
@@ -200,11 +268,12 @@ static void relieve(struct vt_finding_context *context, const struct graphs *gra
 				       graph->nr);
 		for (uint32_t k = 0; k < graph->nr; k++) {
 			const struct vt_allocation *a = block(context, graphs, first + k);
+			int64_t held = end_of_reading(context, graphs, graph, a);
 
 			if (first + k == result)
 				continue;
-			add_after(likely, a, vt_graph_lifetimes_likely(lifetimes, k));
-			add_after(latest, a, vt_graph_lifetimes_latest(lifetimes, k));
+			add_after(likely, a, later(held, vt_graph_lifetimes_likely(lifetimes, k)));
+			add_after(latest, a, later(held, vt_graph_lifetimes_latest(lifetimes, k)));
 		}
 	}
 }
@@ -377,5 +446,6 @@ void vt_find_graphs_detect(struct vt_finding_context *context)
 	vt_vector_release(&events);
 	vt_vector_release(&graphs.items);
 	vt_vector_release(&graphs.blocks);
+	vt_map_release(&graphs.read_later);
 	free(graphs.releasing);
 }

@@ -550,3 +550,34 @@ def test_what_a_function_made_of_a_result_may_be_gone_before_its_next_call(tmp_p
     assert found and found["is_lower_bound"] and none is None
     most = float(re.search(r"up to ([0-9.]+) MiB less", found["text"])[1]) * MIB
     assert found["saves_bytes"] < 0.95 * (before - after) and most == pytest.approx(before - after, rel=0.05)
+
+
+HANDED_ON = """
+import torch
+from torch import nn
+class Both(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up, self.down, self.last = nn.Linear(256, 1024), nn.Linear(1024, 64), nn.Linear(64, 8)
+    def forward(self, x):
+        states = self.up(x)
+        return states, self.last(self.down(states))
+first, second = Both().to("cuda"), nn.Linear(1024, 4096).to("cuda")
+with torch.set_grad_enabled({has_grad}):
+    for _ in range(4):
+        states, scores = first(torch.randn(4096, 256, device="cuda"))
+        wide = second(states)
+        del states
+"""
+
+
+def test_a_pass_may_have_several_results_for_the_next(tmp_path):
+    """The one that it made last is not all that the program holds without a graph."""
+    recordings = []
+    for has_grad in (True, False):
+        (tmp_path / str(has_grad)).mkdir()
+        recordings.append(record(tmp_path / str(has_grad), PYTHON, "-c", HANDED_ON.format(has_grad=has_grad)))
+        assert recordings[-1].process.returncode == 0, recordings[-1].process.stderr
+    found = finding(recordings[0], "graph-unused")
+    before, after = (r.report()["devices"][0]["peak"]["allocated_bytes"] for r in recordings)
+    assert (found["saves_bytes"] if found else 0) == pytest.approx(before - after, rel=0.05, abs=0.02 * before)
