@@ -5,6 +5,9 @@
 
 #include "analyzer/attribution/inference/module_path.h"
 
+/* A layer's output is no smaller part of what it made before; the statistics of norms are. */
+#define LEAST_OUTPUT_PART 64
+
 /* The next part of a path that is a number, from `part` on; NULL: there is none. */
 static char *next_number(char *part)
 {
@@ -145,12 +148,22 @@ static uint32_t find_layer(struct vt_kept_layers *kept, char *path, uint32_t spa
 	return (uint32_t)nr;
 }
 
-/* The residual stream is the input of the next layer; else what was made last stands for it. */
+/*
+ * The residual stream is the input of the next layer; else what was made last stands for it, if
+ * that is no statistic of what was made before (a norm whose activation is computed in place).
+ */
 static int is_better_input(const struct vt_finding_context *context, uint32_t i, uint32_t than)
 {
-	return than == VT_NO_INDEX ||
-	       vt_finding_context_is_owner(context, i, "activations/residual") >=
-		       vt_finding_context_is_owner(context, than, "activations/residual");
+	const struct vt_allocation *all = context->model->allocations;
+	int is_sum = vt_finding_context_is_owner(context, i, "activations/residual");
+	int was_sum;
+
+	if (than == VT_NO_INDEX)
+		return 1;
+	was_sum = vt_finding_context_is_owner(context, than, "activations/residual");
+	if (is_sum != was_sum)
+		return is_sum > was_sum;
+	return all[i].common->size_bytes * LEAST_OUTPUT_PART >= all[than].common->size_bytes;
 }
 
 static int is_for_backward(const struct vt_stages *stages, const struct vt_allocation *a)

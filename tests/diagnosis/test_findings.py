@@ -581,3 +581,34 @@ def test_a_pass_may_have_several_results_for_the_next(tmp_path):
     found = finding(recordings[0], "graph-unused")
     before, after = (r.report()["devices"][0]["peak"]["allocated_bytes"] for r in recordings)
     assert (found["saves_bytes"] if found else 0) == pytest.approx(before - after, rel=0.05, abs=0.02 * before)
+
+
+IN_PLACE = """
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+model = nn.Sequential(*[nn.Sequential(nn.Conv2d(32, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU(inplace=True))
+                        for _ in range(6)]).to("cuda")
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+def loss(x):
+    for layer in model:
+        x = checkpoint(layer, x, use_reentrant=False) if {is_checkpointed} else layer(x)
+    return x.mean()
+for _ in range(3):
+    loss(torch.randn(8, 32, 128, 128, device="cuda")).backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+def test_the_output_of_a_layer_is_no_statistic_of_its_norm(tmp_path):
+    """A norm makes its statistics last, and an activation in place nothing: a checkpoint keeps what the norm made."""
+    recordings = []
+    for is_checkpointed in (False, True):
+        (tmp_path / str(is_checkpointed)).mkdir()
+        recordings.append(record(tmp_path / str(is_checkpointed), PYTHON, "-c",
+                                 IN_PLACE.format(is_checkpointed=is_checkpointed)))
+        assert recordings[-1].process.returncode == 0, recordings[-1].process.stderr
+    found = finding(recordings[0], "activations-kept")
+    before, after = (r.report()["devices"][0]["peak"]["allocated_bytes"] for r in recordings)
+    assert found and found["saves_bytes"] == pytest.approx(before - after, rel=0.05)
