@@ -111,17 +111,19 @@ static char *describe_layers(const struct vt_finding_context *context,
 	return text;
 }
 
-/* Whether the thread of the backward passes has a workspace of that size, too. */
-static int has_in_backward(const struct vt_finding_context *context, uint64_t size_bytes)
+/* The largest workspace on the thread of the backward passes; 0: nothing is multiplied there. */
+static uint64_t largest_in_backward(const struct vt_finding_context *context)
 {
+	uint64_t largest = 0;
+
 	for (uint32_t k = 0; k < context->nr_live; k++) {
 		const struct vt_allocation *a = &context->model->allocations[context->live[k]];
 
-		if (a->common->size_bytes == size_bytes && a->common->made->node_class &&
+		if (a->common->made->node_class && a->common->size_bytes > largest &&
 		    vt_finding_context_is_owner(context, context->live[k], "workspace/cublas"))
-			return 1;
+			largest = a->common->size_bytes;
 	}
-	return 0;
+	return largest;
 }
 
 /* A small block that stays: if it grows to some size, that is like a new one of that size. */
@@ -141,11 +143,15 @@ static const struct vt_allocation *smallest_that_stays(const struct vt_finding_c
 	return smallest;
 }
 
-/* A layer that runs again in the backward pass needs there what products in a forward need. */
+/*
+ * A layer that runs again in the backward pass needs there what its products need in a forward:
+ * beside the workspace of all products that of sums with a bias, which the backward pass has not.
+ */
 static void add_workspaces(const struct vt_finding_context *context, int64_t from_event,
 			   struct vt_savings *savings)
 {
 	const struct vt_allocation *smallest = smallest_that_stays(context, from_event);
+	uint64_t largest = largest_in_backward(context);
 
 	if (!smallest)
 		return;
@@ -153,12 +159,35 @@ static void add_workspaces(const struct vt_finding_context *context, int64_t fro
 		const struct vt_allocation *a = &context->model->allocations[context->live[k]];
 		uint64_t bytes = a->common->size_bytes;
 
-		if (a->common->made->node_class ||
-		    !vt_finding_context_is_owner(context, context->live[k], "workspace/cublas") ||
-		    has_in_backward(context, bytes) || bytes <= smallest->common->size_bytes)
+		if (!a->common->made->node_class && bytes < largest &&
+		    bytes > smallest->common->size_bytes &&
+		    vt_finding_context_is_owner(context, context->live[k], "workspace/cublas"))
+			vt_savings_add_cost(savings, smallest, bytes - smallest->common->size_bytes,
+					    from_event, VT_NEVER);
+	}
+}
+
+/*
+ * What autocast made of a layer's weights: until the forward ends its cache has it, then the layer
+ * alone, which makes it once more when it runs again.
+ */
+static void save_casts(const struct vt_finding_context *context, const struct vt_kept_layers *kept,
+		       struct vt_savings *savings)
+{
+	const struct vt_stages *stages = context->facts->stages;
+
+	for (uint32_t i = 0; i < context->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &context->model->allocations[i];
+		const struct vt_kept_layer *layer;
+
+		if (a->common->device != context->device || !vt_allocation_is_owned(a) ||
+		    !vt_finding_context_is_owner(context, i, "weights/cast"))
 			continue;
-		vt_savings_add_cost(savings, smallest, bytes - smallest->common->size_bytes,
-				    from_event, VT_NEVER);
+		layer = vt_kept_layers_of(kept, context, i);
+		if (layer)
+			vt_savings_add_between(savings, a, a->common->size_bytes,
+					       vt_stages_next_backward(stages, a->event),
+					       layer->backward_event);
 	}
 }
 
@@ -186,6 +215,7 @@ static void find_kept_activations(struct vt_finding_context *context)
 	if (count_layers(&kept) > 1) {
 		char *layers = describe_layers(context, &kept);
 
+		save_casts(context, &kept, &savings);
 		add_workspaces(context, kept.layers.items[0].made_event, &savings);
 		vt_finding_context_add(context, VT_FINDING_ACTIVATIONS_KEPT, &savings,
 				       kept.blocks.items[0].allocation,

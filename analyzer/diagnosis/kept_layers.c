@@ -273,12 +273,60 @@ static void count_containers(const struct vt_finding_context *context,
 	find_wrapping(kept);
 }
 
+/*
+ * A layer runs again when a node of its own begins, which may make something before any of its
+ * blocks goes.  Of several calls it is not known whose node it is.
+ */
+static void note_backward(struct vt_kept_layers *kept, const struct vt_finding_context *context,
+			  uint32_t i)
+{
+	const struct vt_allocation *a = &context->model->allocations[i];
+	char *path = vt_kept_layers_path(kept, context, i);
+
+	for (size_t l = kept->layers.len; path && l-- > 0;) {
+		struct vt_kept_layer *layer = &kept->layers.items[l];
+
+		if (layer->made_event >= a->event || strcmp(layer->path, path) != 0)
+			continue;
+		if (!layer->call && layer->backward_event > a->event)
+			layer->backward_event = a->event;
+		break;
+	}
+	free(path);
+}
+
 void vt_kept_layers_init(struct vt_kept_layers *kept, const struct vt_finding_context *context)
 {
 	count_containers(context, kept);
 	for (uint32_t i = 0; i < context->model->nr_allocations; i++)
 		if (is_kept_activation(context, i))
 			note_block(kept, context, i);
+	for (uint32_t i = 0; i < context->model->nr_allocations; i++)
+		if (context->model->allocations[i].common->made->node_class &&
+		    context->model->allocations[i].common->device == context->device &&
+		    vt_allocation_is_owned(&context->model->allocations[i]))
+			note_backward(kept, context, i);
+}
+
+const struct vt_kept_layer *vt_kept_layers_of(const struct vt_kept_layers *kept,
+					      const struct vt_finding_context *context,
+					      uint32_t allocation)
+{
+	const struct vt_allocation *a = &context->model->allocations[allocation];
+	const struct vt_stages *stages = context->facts->stages;
+	uint32_t span = vt_stages_span_at(stages, a->event);
+	const struct vt_kept_layer *found = NULL;
+	char *path;
+
+	if (span == VT_NO_INDEX || stages->spans[span].stage != VT_STAGE_FORWARD ||
+	    !is_for_backward(stages, a))
+		return NULL;
+	path = vt_kept_layers_path(kept, context, allocation);
+	for (size_t l = 0; path && l < kept->layers.len && !found; l++)
+		if (kept->layers.items[l].span == span && !strcmp(kept->layers.items[l].path, path))
+			found = &kept->layers.items[l];
+	free(path);
+	return found;
 }
 
 void vt_kept_layers_release(struct vt_kept_layers *kept)

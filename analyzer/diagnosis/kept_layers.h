@@ -60,4 +60,9 @@ void vt_kept_layers_release(struct vt_kept_layers *kept);
 char *vt_kept_layers_path(const struct vt_kept_layers *kept,
 			  const struct vt_finding_context *context, uint32_t allocation);
 
+/* The first call of that layer which made an allocation for its backward pass; NULL: none did. */
+const struct vt_kept_layer *vt_kept_layers_of(const struct vt_kept_layers *kept,
+					      const struct vt_finding_context *context,
+					      uint32_t allocation);
+
 #endif
