@@ -14,6 +14,34 @@ static struct vt_key place_of(const struct vt_allocation *a)
 				a->common->made->node_class };
 }
 
+/* Fewer places of a pass may be results that the program keeps; of a graph there are more. */
+#define LEAST_GRAPH_PLACES 3
+
+/*
+ * Whether a graph piles up that backward passes used and kept (retain_graph=True): without that
+ * much of it would have gone within its iteration, at times that were not recorded.
+ */
+static int is_retained_graph(const struct vt_finding_context *context, struct vt_map *places)
+{
+	const struct vt_stages *stages = context->facts->stages;
+	struct vt_map found = { 0 };
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < context->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &context->model->allocations[i];
+
+		if (a->common->device != context->device || !vt_map_find(places, place_of(a)) ||
+		    !vt_finding_context_is_owner(context, i, "activations") ||
+		    a->freed_event <= vt_stages_next_backward(stages, a->event) ||
+		    vt_map_find(&found, place_of(a)))
+			continue;
+		vt_map_put(&found, place_of(a), 1);
+		nr++;
+	}
+	vt_map_release(&found);
+	return nr >= LEAST_GRAPH_PLACES;
+}
+
 /* Blocks of the same places, those of the warm-up too: each from the end of its iteration. */
 static void relieve_piles(struct vt_finding_context *context, const struct vt_leaks *leaks,
 			  struct vt_map *places, struct vt_savings *savings)
@@ -77,7 +105,7 @@ static int is_bounded(const struct vt_finding_context *context, const struct vt_
 }
 
 static uint64_t relieve(struct vt_finding_context *context, const struct vt_leaks *leaks,
-			struct vt_savings *savings)
+			struct vt_savings *savings, int *is_least)
 {
 	struct vt_map places = { 0 };
 	double per_turn = 0;
@@ -97,6 +125,7 @@ static uint64_t relieve(struct vt_finding_context *context, const struct vt_leak
 					   1);
 	}
 	relieve_piles(context, leaks, &places, savings);
+	*is_least = is_retained_graph(context, &places);
 	vt_map_release(&places);
 	return (uint64_t)per_turn;
 }
@@ -137,25 +166,30 @@ void vt_find_growth_detect(struct vt_finding_context *context)
 	const struct vt_leaks_options options = { .device = context->device };
 	struct vt_savings savings = { 0 };
 	struct vt_leaks leaks;
-	char one[VT_UNITS_MAX];
+	char one[VT_UNITS_MAX], *text;
 	uint64_t per_turn;
+	int is_least;
 
 	vt_leaks_init(&leaks, context->attribution, &options);
 	if (leaks.nr_growth && leaks.iterations.kind != VT_ITERATION_SLICE) {
 		const struct vt_leak *leak = &leaks.growth[0];
 		const char *way = leak->nr_holders ? leak->holders[0].way : NULL;
 
-		per_turn = relieve(context, &leaks, &savings);
+		per_turn = relieve(context, &leaks, &savings, &is_least);
 		if (!savings.len) {
 			vt_leaks_release(&leaks);
 			return;
 		}
 		vt_units_bytes(one, sizeof(one), per_turn);
-		vt_finding_context_add(context, VT_FINDING_GROWTH, &savings, leak->allocation,
-				       vt_xasprintf("%s per %s over %u of them%s%s%s", one,
-						    vt_iterations_words[leaks.iterations.kind],
-						    leaks.iterations.nr, way ? " (" : "",
-						    way ? way : "", way ? ")" : ""));
+		text = vt_xasprintf("%s per %s over %u of them%s%s%s", one,
+				    vt_iterations_words[leaks.iterations.kind], leaks.iterations.nr,
+				    way ? " (" : "", way ? way : "", way ? ")" : "");
+		if (is_least)
+			vt_finding_context_add_least(context, VT_FINDING_GROWTH, &savings, 0,
+						     leak->allocation, text);
+		else
+			vt_finding_context_add(context, VT_FINDING_GROWTH, &savings,
+					       leak->allocation, text);
 		drop_told(context);
 	}
 	vt_leaks_release(&leaks);

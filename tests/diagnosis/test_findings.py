@@ -583,6 +583,28 @@ def test_a_pass_may_have_several_results_for_the_next(tmp_path):
     assert (found["saves_bytes"] if found else 0) == pytest.approx(before - after, rel=0.05, abs=0.02 * before)
 
 
+RETAINED = """
+import torch
+from torch import nn
+model = nn.Sequential(*[layer for _ in range(4) for layer in (nn.Linear(512, 512), nn.GELU())]).to("cuda")
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+losses = []
+for _ in range(10):
+    loss = model(torch.randn(2048, 512, device="cuda")).mean()
+    loss.backward(retain_graph=True)
+    optimizer.step()
+    optimizer.zero_grad()
+    losses.append(loss)
+"""
+
+
+@pytest.mark.full
+def test_graphs_that_were_used_and_pile_up_cost_at_least_what_they_leave(tmp_path):
+    """Without retain_graph much of the last one would have gone in its own backward pass."""
+    found = finding(record(tmp_path, PYTHON, "-c", RETAINED), "growth")
+    assert found and found["is_lower_bound"]
+
+
 IN_PLACE = """
 import torch
 from torch import nn
