@@ -181,13 +181,8 @@ static unsigned width_of(const struct vt_finding_context *context, uint32_t i)
 	const uint32_t roles = 1u << VT_ROLE_CACHE | 1u << VT_ROLE_BUFFER |
 			       1u << VT_ROLE_ATTRIBUTE | 1u << VT_ROLE_VARIABLE;
 	const struct vt_tensor *tensor = vt_names_find(&context->facts->names, i, roles);
-	const char *dtype = tensor ? vt_model_text(context->model, tensor->dtype) : NULL;
 
-	if (!dtype)
-		return 0;
-	if (!strcmp(dtype, "float32"))
-		return 4;
-	return !strcmp(dtype, "bfloat16") || !strcmp(dtype, "float16") ? 2 : 0;
+	return tensor ? vt_finding_context_width(context, tensor) : 0;
 }
 
 static void find_wide_cache(struct vt_finding_context *context)

@@ -28,6 +28,18 @@ static struct vt_owner_answers *answers_of(struct vt_asked_owners *asked, const 
 	return &asked->items[asked->len - 1].answers;
 }
 
+unsigned vt_finding_context_width(const struct vt_finding_context *context,
+				  const struct vt_tensor *tensor)
+{
+	const char *dtype = vt_model_text(context->model, tensor->dtype);
+
+	if (!dtype)
+		return 0;
+	if (strcmp(dtype, "float32") == 0)
+		return 4;
+	return strcmp(dtype, "bfloat16") == 0 || strcmp(dtype, "float16") == 0 ? 2 : 0;
+}
+
 int vt_finding_context_is_owner(const struct vt_finding_context *context, uint32_t allocation,
 				const char *owner)
 {

@@ -83,6 +83,9 @@ struct vt_key vt_finding_context_name_key(const struct vt_finding_context *conte
 /* Owner, a text that stays where it is, and all below it. */
 int vt_finding_context_is_owner(const struct vt_finding_context *context, uint32_t allocation,
 				const char *owner);
+/* Bytes of an element of the types that models are trained in: 4 or 2; 0: another, or not seen. */
+unsigned vt_finding_context_width(const struct vt_finding_context *context,
+				  const struct vt_tensor *tensor);
 /* Whether bytes at the highest use are not worth a line. */
 int vt_finding_context_is_little(const struct vt_finding_context *context, uint64_t bytes);
 /*

@@ -7,12 +7,14 @@
 #include "analyzer/diagnosis/find_activations.h"
 #include "analyzer/diagnosis/find_cache.h"
 #include "analyzer/diagnosis/find_engine.h"
+#include "analyzer/diagnosis/find_frozen.h"
 #include "analyzer/diagnosis/find_gathered.h"
 #include "analyzer/diagnosis/find_graphs.h"
 #include "analyzer/diagnosis/find_growth.h"
 #include "analyzer/diagnosis/find_keys.h"
 #include "analyzer/diagnosis/find_logits.h"
 #include "analyzer/diagnosis/find_modules.h"
+#include "analyzer/diagnosis/find_results.h"
 #include "analyzer/diagnosis/find_states.h"
 #include "analyzer/diagnosis/find_unneeded.h"
 #include "analyzer/diagnosis/find_weights.h"
@@ -69,10 +71,12 @@ static void detect_or_play(void *context, size_t number)
 	}
 	vt_find_graphs_detect(detecting->context); /* others leave out what it has */
 	vt_find_logits_detect(detecting->context);
+	vt_find_frozen_detect(detecting->context);
 	vt_find_states_detect(detecting->context);
 	vt_find_weights_detect(detecting->context);
 	vt_find_modules_detect(detecting->context);
 	vt_find_unneeded_detect(detecting->context);
+	vt_find_results_detect(detecting->context);
 	vt_find_activations_detect(detecting->context);
 	vt_find_gathered_detect(detecting->context);
 	vt_find_keys_detect(detecting->context);
