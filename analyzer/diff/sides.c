@@ -7,6 +7,7 @@
 #include "analyzer/analysis/ended.h"
 #include "analyzer/analysis/limits.h"
 #include "analyzer/attribution/moments.h"
+#include "analyzer/base/parallel.h"
 #include "analyzer/base/util.h"
 #include "analyzer/diff/step_noise.h"
 #include "analyzer/model/samples.h"
@@ -27,13 +28,42 @@ static uint64_t segment_of(const struct vt_analysis *analysis, int device)
 	return 0;
 }
 
+/* What is read of one device. */
+struct reading {
+	struct vt_side *side;
+	struct vt_side_device *device;
+	enum vt_changes_by by;
+};
+
+static void read_live(struct vt_side *side, struct vt_side_device *device, enum vt_changes_by by)
+{
+	const struct vt_changes_side live = { .analysis = &side->analysis,
+					      .describe = &side->describe,
+					      .device = device->device,
+					      .event = device->event };
+
+	vt_books_init(&device->books, &side->analysis.attribution, device->device, device->event);
+	vt_changes_gather(&device->live, &live, by);
+}
+
+/* Of the whole run, and of its moment: neither needs the other. */
+static void read_run_or_live(void *context, size_t number)
+{
+	const struct reading *reading = context;
+	struct vt_side_device *device = reading->device;
+
+	if (number)
+		read_live(reading->side, device, reading->by);
+	else
+		device->noise_bytes = vt_step_noise_of(&reading->side->analysis, device->device);
+}
+
 static int read_device(struct vt_side *side, const struct vt_peak *peak,
 		       const struct vt_sides_options *options, struct vt_diag *diag)
 {
 	struct vt_analysis *analysis = &side->analysis;
 	struct vt_side_device *device = &side->devices[side->nr_devices++];
-	struct vt_changes_side live = { .analysis = analysis, .describe = &side->describe,
-					.device = peak->device };
+	struct reading reading = { side, device, options->by };
 
 	device->device = peak->device;
 	device->peak_bytes =
@@ -43,12 +73,9 @@ static int read_device(struct vt_side *side, const struct vt_peak *peak,
 	if (vt_moments_resolve(&analysis->stages, options->when, peak->device, &device->event,
 			       diag))
 		return -1;
-	vt_books_init(&device->books, &analysis->attribution, peak->device, device->event);
 	device->doing = vt_stages_doing(&analysis->stages, device->event);
-	device->noise_bytes = vt_step_noise_of(analysis, peak->device);
 	device->segment_bytes = segment_of(analysis, peak->device);
-	live.event = device->event;
-	vt_changes_gather(&device->live, &live, options->by);
+	vt_parallel_run(2, read_run_or_live, &reading);
 	return 0;
 }
 

@@ -215,10 +215,43 @@ static unsigned divide(struct vt_db *db, int64_t start_time_ns, struct part *par
 	return i;
 }
 
+/* Rows and times of the parts, each to be moved to those of the first. */
+struct joining {
+	struct vt_allocation_rows *rows;
+	struct part *parts;
+	unsigned nr_parts;
+};
+
+static void join_rows(const struct joining *joining)
+{
+	struct vt_allocation *to = joining->rows->items + joining->parts[0].rows.len;
+
+	for (unsigned i = 1; i < joining->nr_parts; i++) {
+		struct part *part = &joining->parts[i];
+
+		if (part->rows.len)
+			memcpy(to, part->rows.items, part->rows.len * sizeof(*to));
+		to += part->rows.len;
+		vt_vector_release(&part->rows);
+	}
+}
+
+static void join_times(const struct joining *joining)
+{
+	for (unsigned i = 0; i < joining->nr_parts; i++)
+		vt_allocation_times_append(&joining->rows->times, &joining->parts[i].times);
+}
+
+static void join_rows_or_times(void *joining, size_t number)
+{
+	(number ? join_times : join_rows)(joining);
+}
+
 /* What the parts read, as one. */
 static int join(struct vt_allocation_rows *rows, struct part *parts, unsigned nr,
 		struct vt_diag *diag)
 {
+	struct joining joining = { rows, parts, nr };
 	size_t nr_rows = 0;
 	int rc = 0;
 
@@ -227,22 +260,16 @@ static int join(struct vt_allocation_rows *rows, struct part *parts, unsigned nr
 			vt_db_diag(parts[i].db, diag);
 		rc |= parts[i].rc < 0;
 		nr_rows += parts[i].rows.len;
+		vt_interned_adopt(&rows->commons, &parts[i].commons);
+		if (rows->nr_commons < parts[i].next_common)
+			rows->nr_commons = parts[i].next_common;
+		if (i)
+			vt_db_close(parts[i].db);
 	}
 	/* With one more, as nothing of no rows is no error; what is behind them is given back. */
 	rows->items = vt_xrealloc(parts[0].rows.items, (nr_rows + 1) * sizeof(*rows->items));
-	for (unsigned i = 0; i < nr; i++) {
-		vt_interned_adopt(&rows->commons, &parts[i].commons);
-		vt_allocation_times_append(&rows->times, &parts[i].times);
-		rows->nr += (uint32_t)parts[i].rows.len;
-		if (rows->nr_commons < parts[i].next_common)
-			rows->nr_commons = parts[i].next_common;
-		if (!i)
-			continue;
-		memcpy(rows->items + rows->nr - parts[i].rows.len, parts[i].rows.items,
-		       parts[i].rows.len * sizeof(*rows->items));
-		vt_vector_release(&parts[i].rows);
-		vt_db_close(parts[i].db);
-	}
+	rows->nr = (uint32_t)nr_rows;
+	vt_parallel_run(2, join_rows_or_times, &joining);
 	if (!rc && nr_rows >= VT_MOST_ROWS) {
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: too many rows in table allocation",
 			    vt_db_path(parts[0].db));

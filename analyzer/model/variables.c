@@ -89,12 +89,17 @@ void vt_variables_init(struct vt_variables *variables, const struct vt_names *na
 
 	for (uint32_t i = 0; i < names->model->nr_allocations; i++) {
 		const struct vt_tensor *row = vt_variables_row(names, i), *best;
-		struct vt_key site = site_of(names, i);
-		const uint64_t *known = vt_map_find(&variables->sites, site);
 		uint64_t is_several = 0;
+		const uint64_t *known;
+		struct vt_key site;
 
-		if (!row || !site.a)
+		/* Of millions a few have a variable. */
+		if (!row)
 			continue;
+		site = site_of(names, i);
+		if (!site.a)
+			continue;
+		known = vt_map_find(&variables->sites, site);
 		best = known ? &all[(uint32_t)*known] : row;
 		if (known && best->probe == row->probe && best->name != row->name &&
 		    are_plain(names, best, row))

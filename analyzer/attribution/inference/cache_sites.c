@@ -52,7 +52,7 @@ void vt_cache_sites_find(struct vt_facts *facts)
 	for (uint32_t i = 0; i < model->nr_allocations; i++)
 		if (is_cache_by_name(&search, &model->allocations[i]))
 			vt_map_put(&search.places, place_of(&model->allocations[i]), 1);
-	for (uint32_t i = 0; i < model->nr_allocations; i++)
+	for (uint32_t i = 0; search.places.len && i < model->nr_allocations; i++)
 		found[i] = vt_map_find(&search.places, place_of(&model->allocations[i])) &&
 			   is_kept(&search, &model->allocations[i]);
 	vt_match_release(&search.match);

@@ -200,9 +200,9 @@ void vt_facts_init(struct vt_facts *facts, const struct vt_stages *stages,
 	vt_operators_init(&facts->operators, facts->model, rules);
 	/* What tells how long something lived. */
 	facts->last_working_event = find_last_working_event(facts->model);
-	for (uint32_t i = 0; i < facts->model->nr_allocations; i++)
-		if (facts->model->allocations[i].event > facts->last_made_event)
-			facts->last_made_event = facts->model->allocations[i].event;
+	if (facts->model->nr_allocations)
+		facts->last_made_event =
+			facts->model->allocations[facts->model->nr_allocations - 1].event;
 	vt_parallel_run(sizeof(searches) / sizeof(searches[0]), search, facts);
 }
 

@@ -220,15 +220,24 @@ static void count_gradient(struct search *search, const struct vt_allocation *a,
 		class->most = (uint32_t)nr;
 }
 
-static void count_gradients(struct search *search, int has_rest)
+/* What has no rest tells the sizes: blocks at the end of a segment are looked at afterwards. */
+static void count_gradients(struct search *search)
 {
+	VT_VECTOR(uint32_t) at_end = { 0 };
+
 	for (uint32_t i = 0; i < search->model->nr_allocations; i++) {
 		const struct vt_allocation *a = &search->model->allocations[i];
 
-		if (vt_block_rounding_can_have(search->model, a) == has_rest &&
-		    is_gradient(search, a))
-			count_gradient(search, a, (uint8_t)has_rest);
+		if (!is_gradient(search, a))
+			continue;
+		if (vt_block_rounding_can_have(search->model, a))
+			vt_vector_push(&at_end, i);
+		else
+			count_gradient(search, a, 0);
 	}
+	for (size_t i = 0; i < at_end.len; i++)
+		count_gradient(search, &search->model->allocations[at_end.items[i]], 1);
+	vt_vector_release(&at_end);
 }
 
 static void find_trained_modules(struct search *search)
@@ -548,9 +557,7 @@ void vt_functional_updates_find(struct vt_facts *facts)
 	vt_match_init(&search.match, facts);
 	facts->functional_updates = vt_xzeros((size_t)facts->model->nr_allocations + 1, 1);
 	search.what = facts->functional_updates;
-	/* What has no rest tells the sizes. */
-	count_gradients(&search, 0);
-	count_gradients(&search, 1);
+	count_gradients(&search);
 	remember_classes(&search);
 	find_trained_modules(&search);
 	for (int turn = 0; turn < 3; turn++)

@@ -373,14 +373,15 @@ static void find_by_place(struct search *search)
 		const struct candidate one = { .allocation = i };
 		uint64_t parameter, *known;
 
-		if (a->common->made->node_class || !a->common->made->python_stack)
-			continue;
+		/* Of millions few were seen. */
 		parameter = seen_parameter(search, &one);
+		if (!parameter || a->common->made->node_class || !a->common->made->python_stack)
+			continue;
 		known = vt_map_find(&places, place_of(a));
 		/* Two parameters in turn at one place: which is which, is not known. */
-		if (known && parameter)
+		if (known)
 			*known = *known == parameter ? parameter : 0;
-		else if (parameter)
+		else
 			vt_map_put(&places, place_of(a), parameter);
 	}
 	for (uint32_t i = 0; places.len && i < facts->model->nr_allocations; i++) {
