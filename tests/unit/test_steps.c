@@ -116,6 +116,16 @@ static void optimizers_that_take_turns_make_one_step(void **state)
 	check("fb1fb1fb2fb1fb1fb2", "11 12 11 12");
 }
 
+static void an_optimizer_that_takes_over_begins_a_step(void **state)
+{
+	(void)state;
+	/* a warm-up, then another optimizer, which may call closures */
+	check("fb1fb1fb2fb2", "11 11 12 12");
+	check("fb1fb1u[fbfb2fb)u[fbfb)", "11 11 1) 1)");
+	/* one that comes back took a turn */
+	check("fb1fb1fb2fb2fb1", "11 12 11");
+}
+
 /* A fused optimizer allocates nothing: the place that calls it tells which it is. */
 static void ranges_without_allocations_are_told_by_their_place(void **state)
 {
@@ -171,6 +181,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(one_optimizer_ends_each_step),
 		TEST(optimizers_that_take_turns_make_one_step),
+		TEST(an_optimizer_that_takes_over_begins_a_step),
 		TEST(ranges_without_allocations_are_told_by_their_place),
 		TEST(an_iteration_cut_short_is_one_step),
 		TEST(a_closure_belongs_to_the_step_that_calls_it),

@@ -227,6 +227,34 @@ static int steps_again(const struct build *build, uint32_t first, uint32_t index
 	return 0;
 }
 
+static int has_stepped(const struct build *build, uint32_t call, uint32_t from, uint32_t to)
+{
+	for (uint32_t i = from; i < to; i++)
+		if (is_same(&build->calls.items[i], &build->calls.items[call]))
+			return 1;
+	return 0;
+}
+
+/*
+ * Whether another optimizer takes over with run `index`, as after a warm-up: those of the step that
+ * begins with run `first` stepped before it and never step again, and none of this run did.
+ * Optimizers that take turns come back.
+ */
+static int takes_over(const struct build *build, uint32_t first, uint32_t index)
+{
+	const struct run *run = &build->runs.items[index];
+	uint32_t begin = build->runs.items[first].first_call;
+
+	for (uint32_t k = begin; k < run->first_call; k++)
+		if (!has_stepped(build, k, 0, begin) ||
+		    has_stepped(build, k, run->first_call, (uint32_t)build->calls.len))
+			return 0;
+	for (uint32_t k = run->first_call; k < run->end_call; k++)
+		if (has_stepped(build, k, 0, run->first_call))
+			return 0;
+	return 1;
+}
+
 /*
  * The forwards with their backward passes in a part of a step; returns how many.  What an optimizer
  * calls counts once, however often it evaluates the loss.
@@ -300,7 +328,7 @@ static void find_optimized_steps(struct build *build)
 	uint32_t end, nr_before = 0;
 
 	for (end = 1; end < nr; end++)
-		if (steps_again(build, first, end)) {
+		if (steps_again(build, first, end) || takes_over(build, first, end)) {
 			push_step(build, begin, build->runs.items[end - 1].last_span, first, end,
 				  1);
 			begin = build->runs.items[end - 1].last_span + 1;
