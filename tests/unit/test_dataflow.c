@@ -305,6 +305,31 @@ static void test_gradients_of_slices_of_logits(void **state)
 	CHECK(steps);
 }
 
+/* A decoder that fills one tensor with the scores of each step, or with what was picked of them. */
+static void test_what_is_filled_with_scores(void **state)
+{
+	const struct step scores[] = {
+		{ "aten::zeros", { 0 }, "logits", 0, 0, 0 },
+		{ "aten::linear", { 1, 2 }, "logits", 0, 0, 0 },
+		{ "aten::copy_", { S(0), S(1) }, "", 0, 0, 0 },
+		{ "aten::linear", { 3, 2 }, "logits", 0, 0, 0 },
+		{ "aten::copy_", { S(0), S(2) }, "", 0, 0, 0 },
+		{ "aten::log_softmax", { S(0) }, "logits", 0, 0, 0 },
+	};
+	const struct step picked[] = {
+		{ "aten::zeros", { 0 }, "", 4096, 0, 0 },
+		{ "aten::linear", { 1, 2 }, "logits", 0, 0, 0 },
+		{ "aten::log_softmax", { S(1) }, "logits", 0, 0, 0 },
+		{ "aten::gather", { S(2), 3 }, "logits", 4096, 0, 0 },
+		{ "aten::copy_", { S(0), S(3) }, "", 0, 0, 0 },
+		{ "aten::exp", { S(0) }, "logits", 4096, 0, 0 },
+	};
+
+	(void)state;
+	CHECK(scores);
+	CHECK(picked);
+}
+
 /* An optimizer that computes with products: what it writes into weights makes them no data. */
 static void test_weights_stay_weights_when_they_are_written(void **state)
 {
@@ -659,6 +684,7 @@ int main(void)
 		cmocka_unit_test(test_scores_of_data_by_data_that_a_loss_reads),
 		cmocka_unit_test(test_a_ranking_is_of_logits_where_a_network_made_the_scores),
 		cmocka_unit_test(test_gradients_of_slices_of_logits),
+		cmocka_unit_test(test_what_is_filled_with_scores),
 		cmocka_unit_test(test_weights_stay_weights_when_they_are_written),
 		cmocka_unit_test(test_sums_over_all_ways_are_of_no_logits),
 		cmocka_unit_test(test_convolutions_beside_sums),

@@ -58,6 +58,7 @@ struct vt_flow_node {
 	/* The last product of a forward, or made of it by element, that no operator reads. */
 	uint8_t is_unread;
 	uint8_t is_recurrent; /* of a loop over time */
+	uint8_t fills_scores; /* into a blank tensor, its first input */
 	uint8_t is_of_layer;  /* its results are */
 };
 

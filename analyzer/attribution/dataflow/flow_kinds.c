@@ -150,6 +150,28 @@ static void label_backward(struct labelling *l, const struct vt_flow_node *node)
 	label_made(l, node, label);
 }
 
+/* The last block before an operator was observed: one of its kind made observing begin. */
+static int began_observing(const struct labelling *l, uint32_t allocation)
+{
+	const struct vt_operator_calls *calls = &l->model->calls;
+	const struct vt_allocation *a = &l->model->allocations[allocation];
+	uint32_t first = (uint32_t)vt_search_first(i, calls->nr, calls->items[i].event < a->event);
+
+	return first < calls->nr && (allocation + 1 == l->model->nr_allocations ||
+				     a[1].event > calls->items[first].event);
+}
+
+/* What is filled with scores is theirs from the start. */
+static void label_filled(struct labelling *l, const struct vt_flow_node *node)
+{
+	const struct vt_operator_call *operator= & l->model->calls.items[node->operator];
+	uint32_t filled = l->model->calls.tensors[operator->first_tensor].allocation;
+
+	if (node->fills_scores && filled != VT_NO_INDEX &&
+	    (l->kinds->is_observed[filled] || began_observing(l, filled)))
+		label_one(l, filled, node, VT_FLOW_LOGITS);
+}
+
 /*
  * Where it was made, whether or not that was observed: PyTorch calls operators by another way while
  * they are, so that native stacks differ, and the innermost operator stands for them.
@@ -221,6 +243,8 @@ void vt_flow_kinds_init(struct vt_flow_kinds *kinds, const struct vt_model *mode
 			label_backward(&l, &flow.nodes[n]);
 		else
 			label_made(&l, &flow.nodes[n], final_label(&flow.nodes[n]));
+	for (uint32_t n = 0; n < flow.nr_nodes; n++)
+		label_filled(&l, &flow.nodes[n]);
 	remember_places(kinds);
 	kinds->by_maker = vt_xmalloc((size_t)model->callers.last_number + 1);
 	memset(kinds->by_maker, NOT_ASKED, (size_t)model->callers.last_number + 1);

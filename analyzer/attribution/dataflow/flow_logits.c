@@ -216,6 +216,41 @@ static void find_unread(struct vt_dataflow *flow)
 	}
 }
 
+/* A product with the vocabulary, or its log-softmax: a row of scores, not what was picked there. */
+static int is_whole_scores(const struct vt_dataflow *flow, uint32_t value)
+{
+	uint32_t writer = flow->values[vt_dataflow_origin(flow, value)].writer;
+	const struct vt_flow_node *node = writer == VT_NO_INDEX ? NULL : &flow->nodes[writer];
+
+	return node && node->label == VT_FLOW_LOGITS &&
+	       (is_product(node) ||
+		(node->class == VT_OPERATOR_LOSS &&
+		 vt_dataflow_bytes(flow, node) >= vt_dataflow_input_bytes(flow, node) / 2));
+}
+
+/* Whether a value is what an operator without inputs made, or no operator that was observed. */
+static int is_blank(const struct vt_dataflow *flow, uint32_t index)
+{
+	const struct vt_flow_value *value = &flow->values[index];
+	const struct vt_flow_node *maker = &flow->nodes[value->since];
+	int is_result = value->since < flow->nr_nodes && index >= maker->first_output &&
+			index < maker->first_output + maker->nr_outputs;
+
+	return value->writer == VT_NO_INDEX && (!is_result || !maker->nr_inputs);
+}
+
+/* A blank tensor is filled with scores, a step of a sequence at a time. */
+static int fills_scores(const struct vt_dataflow *flow, const struct vt_flow_node *copy)
+{
+	const struct vt_operator_call *call = &flow->model->calls.items[copy->operator];
+	const char *name = vt_model_text(flow->model, call->name);
+
+	return copy->label == VT_FLOW_LOGITS && copy->class == VT_OPERATOR_COPY &&
+	       copy->nr_inputs == 2 && name && vt_operator_is_in_place(name) &&
+	       is_whole_scores(flow, flow->inputs[copy->first_input + 1]) &&
+	       is_blank(flow, flow->inputs[copy->first_input]);
+}
+
 void vt_flow_label_logits(struct vt_dataflow *flow)
 {
 	struct vt_flow_nodes found = { 0 };
@@ -228,6 +263,8 @@ void vt_flow_label_logits(struct vt_dataflow *flow)
 						  node->class == VT_OPERATOR_CHOICE))
 			find_heads(flow, node, &found);
 	}
+	for (uint32_t n = 0; n < flow->nr_nodes; n++)
+		flow->nodes[n].fills_scores = (uint8_t)fills_scores(flow, &flow->nodes[n]);
 	find_unread(flow);
 	vt_vector_release(&found);
 }
