@@ -76,6 +76,28 @@ with torch.inference_mode():
 """
 
 
+# A critic is asked between real and made pictures, and for its gradient there.
+PENALTY = """
+import torch
+from torch import nn
+made = nn.Linear(64, 3072).cuda()
+critic = nn.Sequential(nn.Linear(3072, 512), nn.LeakyReLU(), nn.Linear(512, 1)).cuda()
+optimizer = torch.optim.Adam(critic.parameters())
+for step in range(3):
+    real = torch.rand(256, 3072).cuda()
+    with torch.no_grad():
+        fake = made(torch.randn(256, 64, device="cuda"))
+    part = torch.rand(256, 1, device="cuda")
+    mixed = (part * real + (1 - part) * fake).requires_grad_(True)
+    score = critic(mixed)
+    slope, = torch.autograd.grad(score.sum(), mixed, create_graph=True)
+    loss = critic(fake).mean() - critic(real).mean() + ((slope.norm(2, dim=1) - 1) ** 2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
 def named(recorded, when):
     blocks = recorded.blocks(when)["blocks"]
     return [b for b in blocks if b["owner"].split("/")[0] in NAMED and not b["owner"].startswith("weights/cast")]
@@ -161,3 +183,10 @@ def test_what_other_methods_make_of_layers_is_an_activation(tmp_path):
                       for when in ("stage:forward", "stage:evaluation"))
     assert asked and set(asked) <= set(trained), (asked, trained)
     assert any(owner.startswith("activations/") for owner in asked)
+
+
+def test_what_a_gradient_penalty_is_of_is_no_weight(tmp_path):
+    recording = record(tmp_path, PYTHON, "-c", PENALTY)
+    assert recording.process.returncode == 0, recording.process.stderr
+    owners = [b["owner"] for b in recording.blocks("stage:backward")["blocks"]]
+    assert owners.count("inputs/mixed") == 1 and "weights/mixed" not in owners, owners
