@@ -76,6 +76,32 @@ with torch.inference_mode():
 """
 
 
+# Functions that learn, and then show what they learned; the batch is picked from data on the device.
+FUNCTIONS = """
+import torch
+def layer(i, o):
+    weight, bias = torch.randn(i, o, device="cuda").div_(16), torch.zeros(o, device="cuda")
+    return [weight.requires_grad_(), bias.requires_grad_()]
+def net(P, x):
+    h = torch.relu(x @ P[0] + P[1])
+    h = torch.relu(torch.addmm(P[3], h, P[2]))
+    return torch.sigmoid(torch.addmm(P[5], h, P[4]))
+P = [*layer(64, 256), *layer(256, 256), *layer(256, 3)]
+optimizer = torch.optim.Adam(P)
+places, colours = torch.rand(100000, 64, device="cuda"), torch.rand(100000, 3, device="cuda")
+for step in range(3):
+    picked = torch.randint(0, 100000, (4096,), device="cuda")
+    x = places[picked]
+    y = colours[picked]
+    loss = ((net(P, x) - y) ** 2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+with torch.no_grad():
+    shown = torch.cat([net(P, places[k:k + 40960]) for k in range(0, 81920, 40960)])
+"""
+
+
 # A critic is asked between real and made pictures, and for its gradient there.
 PENALTY = """
 import torch
@@ -183,6 +209,15 @@ def test_what_other_methods_make_of_layers_is_an_activation(tmp_path):
                       for when in ("stage:forward", "stage:evaluation"))
     assert asked and set(asked) <= set(trained), (asked, trained)
     assert any(owner.startswith("activations/") for owner in asked)
+
+
+def test_functions_make_the_same_in_evaluation_as_in_training(tmp_path):
+    recording = record(tmp_path, PYTHON, "-c", FUNCTIONS)
+    assert recording.process.returncode == 0, recording.process.stderr
+    asked = [b["owner"] for b in recording.blocks("stage:evaluation")["blocks"] if b["size_bytes"] == 40960 * 256 * 4]
+    assert asked and set(asked) == {"activations/mlp"}, asked
+    trained = [b["owner"] for b in recording.blocks("stage:backward")["blocks"]]
+    assert trained.count("inputs/x") == 1, trained
 
 
 def test_what_a_gradient_penalty_is_of_is_no_weight(tmp_path):
