@@ -136,15 +136,31 @@ static void what_a_sampler_makes_of_scores_is_logits(void **state)
 static void what_a_loop_repeats_is_no_input(void **state)
 {
 	static const struct event events[] = {
-		{ { .size = M, .python = "net.py:12 Coder.forward Coder@5 < " LOOP,
+		{ { .size = M,
+		    .python = "net.py:12 Coder.forward Coder@5 < " LOOP,
 		    .native = OP(native_layer_norm) },
-		  NULL, 0, NULL },
+		  NULL,
+		  0,
+		  NULL },
 		{ { .size = 4 * M, .python = "gen.py:60 expand < " LOOP, .native = OP(clone) },
-		  "activations/other", 0, NULL },
+		  "activations/other",
+		  0,
+		  NULL },
 		{ { .size = 4 * M, .python = "gen.py:60 expand < " LOOP, .native = OP(full) },
-		  "inputs", 0, NULL },
+		  "inputs",
+		  0,
+		  NULL },
 		{ { .size = 65536, .python = "gen.py:60 expand < " LOOP, .native = OP(clone) },
-		  "inputs", 0, NULL },
+		  "inputs",
+		  0,
+		  NULL },
+		/* beams are put in order: the cache's rows, which have a result's size by chance */
+		{ { .size = M,
+		    .python = "lib/cache_utils.py:9 Layer.reorder_cache < " LOOP,
+		    .native = OP(index_select) },
+		  "kv cache",
+		  0,
+		  NULL },
 		{ { .size = M, .python = CODE, .native = OP(native_layer_norm) }, NULL, 0, NULL },
 	};
 
