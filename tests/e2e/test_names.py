@@ -124,6 +124,33 @@ for step in range(3):
 """
 
 
+# Of each step's scores and of the repeated state 64 x 3072 numbers.
+STEPS_OF_SCORES = """
+import torch, torch.nn as nn
+class Decoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding(3072, 512)
+        self.ask, self.score = nn.Linear(1024, 512), nn.Linear(512, 1, bias=False)
+        self.step, self.head = nn.GRUCell(1024, 512), nn.Linear(512, 3072)
+    def forward(self, seen, token, steps):
+        state, told = seen.mean(1), []
+        for _ in range(steps):
+            wide = state.unsqueeze(1).repeat(1, seen.shape[1], 1)
+            part = torch.softmax(self.score(torch.tanh(self.ask(torch.cat([wide, seen], 2)))).squeeze(2), 1)
+            context = torch.bmm(part.unsqueeze(1), seen).squeeze(1)
+            state = self.step(torch.cat([self.table(token), context], 1), state)
+            scores = self.head(state)
+            token = scores.argmax(1)
+            told.append(token)
+        return torch.stack(told)
+net = Decoder().cuda().eval()
+with torch.no_grad():
+    for k in range(2):
+        net(torch.rand(64, 6, 512).cuda(), torch.zeros(64, dtype=torch.long).cuda(), 4)
+"""
+
+
 def named(recorded, when):
     blocks = recorded.blocks(when)["blocks"]
     return [b for b in blocks if b["owner"].split("/")[0] in NAMED and not b["owner"].startswith("weights/cast")]
@@ -225,3 +252,11 @@ def test_what_a_gradient_penalty_is_of_is_no_weight(tmp_path):
     assert recording.process.returncode == 0, recording.process.stderr
     owners = [b["owner"] for b in recording.blocks("stage:backward")["blocks"]]
     assert owners.count("inputs/mixed") == 1 and "weights/mixed" not in owners, owners
+
+
+def test_what_has_the_size_of_scores_is_none_of_them(tmp_path):
+    recording = record(tmp_path, PYTHON, "-c", STEPS_OF_SCORES)
+    assert recording.process.returncode == 0, recording.process.stderr
+    blocks = recording.blocks("stage:forward")["blocks"]
+    scores = [b for b in blocks if b["owner"] == "logits" and b["size_bytes"] >= 64 * 3072 * 4]
+    assert [b["python"][0] for b in scores] == ["<string>:16 Decoder.forward"], scores

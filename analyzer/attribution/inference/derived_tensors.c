@@ -72,6 +72,22 @@ static int is_most_of(uint64_t whole, uint64_t part)
 	return part < whole && part >= whole - whole / SHORTEST_ROW;
 }
 
+/*
+ * Operators show that it is of another part of a network, or that it is made of none of the scores
+ * that they showed, whatever has the size of these.
+ */
+static int is_of_other_part(const struct search *search, const struct vt_allocation *scores,
+			    const struct vt_allocation *a)
+{
+	const struct vt_flow_kinds *flow = &search->facts->flow;
+	enum vt_flow_label label = vt_flow_kinds_find(flow, a);
+
+	if (label == VT_FLOW_LOGITS || label == VT_FLOW_LAST_MLP)
+		return 0;
+	return label != VT_FLOW_NONE || (vt_flow_kinds_knows_heads(flow, a) &&
+					 vt_flow_kinds_find(flow, scores) == VT_FLOW_LOGITS);
+}
+
 /* Scores go through all sorts of operators; of anything else only copies are told by their size. */
 static int is_made_of(struct search *search, const struct result *result,
 		      const struct vt_allocation *y)
@@ -83,7 +99,8 @@ static int is_made_of(struct search *search, const struct result *result,
 		(y->common->size_bytes + x->common->size_bytes / 2) / x->common->size_bytes;
 	int is_same = is_cast(search->model, x, y);
 
-	if (x->common->device != y->common->device || !vt_allocation_is_live(x, y->event))
+	if (x->common->device != y->common->device || !vt_allocation_is_live(x, y->event) ||
+	    (result->is_logits && is_of_other_part(search, x, y)))
 		return 0;
 	if (!op || !vt_globs_match(&search->facts->rules->copy, op))
 		return result->is_logits && is_same;
