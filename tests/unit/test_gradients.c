@@ -281,6 +281,38 @@ static void casts_of_parameters_are_told_from_those_of_inputs(void **state)
 	vt_analysis_close(&analysis);
 }
 
+/* A checkpointed part runs again below a node of the backward pass, and casts its weights again. */
+static void casts_made_again_in_the_backward_pass_are_of_parameters_too(void **state)
+{
+	struct builder_db *b = build_open("again.db");
+	struct vt_analysis analysis;
+	struct vt_diag diag = { 0 };
+	struct build_event cast = { .native = CAST,
+				    .python = IN(Linear, 3),
+				    .node = "NativeDropoutBackward0",
+				    .sequence = 300 };
+	int64_t bias, weight, input;
+
+	(void)state;
+	load(b);
+	cast.size = 1024;
+	bias = build_alloc(b, &cast);
+	cast.size = 1 << 19;
+	weight = build_alloc(b, &cast);
+	cast.size = 5 << 17;
+	input = build_alloc(b, &cast);
+	for (int64_t i = bias; i <= input; i++)
+		build_free(b, i,
+			   &(struct build_event){ .node = "AddmmBackward0", .sequence = 299 });
+	build_close(b);
+	if (vt_analysis_open(&analysis, "again.db", NULL, &diag))
+		fail_msg("%s", diag.text);
+	assert_path(&analysis, bias, "weights/cast/up.bias");
+	assert_path(&analysis, weight, "weights/cast/up.weight");
+	assert_path(&analysis, input, "activations/mlp");
+	vt_analysis_close(&analysis);
+}
+
 /* A fused loss makes the gradient in its forward; what becomes .grad is known by where. */
 static void gradients_made_in_forward_are_known_by_their_place(void **state)
 {
@@ -326,6 +358,9 @@ int main(void)
 						unit_enter, unit_leave),
 		cmocka_unit_test_setup_teardown(casts_of_parameters_are_told_from_those_of_inputs,
 						unit_enter, unit_leave),
+		cmocka_unit_test_setup_teardown(
+			casts_made_again_in_the_backward_pass_are_of_parameters_too, unit_enter,
+			unit_leave),
 		cmocka_unit_test_setup_teardown(gradients_made_in_forward_are_known_by_their_place,
 						unit_enter, unit_leave),
 	};

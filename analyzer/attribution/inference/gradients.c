@@ -286,12 +286,12 @@ static void find_by_nodes(struct search *search)
 	name_several(search);
 }
 
+/* Below a node of the backward pass there are stacks of Python where a part runs again. */
 static int is_cast(struct vt_facts *facts, const struct vt_allocation *a)
 {
 	const char *operation;
 
-	if (!vt_allocation_is_owned(a) || a->common->made->node_class ||
-	    !a->common->made->python_stack)
+	if (!vt_allocation_is_owned(a) || !a->common->made->python_stack)
 		return 0;
 	operation = vt_operators_name(&facts->operators, a->common->made->native_stack);
 	return operation && strcmp(operation, "_to_copy") == 0;
