@@ -46,6 +46,26 @@ static const char *class_of(const struct vt_kinds *kinds, const struct vt_module
 	return vt_model_text(kinds->facts->model, link->type);
 }
 
+static int is_kind(const struct vt_kinds *kinds, uint32_t kind, const char *name)
+{
+	return kind != NO_KIND && !strcmp(kinds->rules->kinds[kind].name, name);
+}
+
+/*
+ * Holds one of the kind that it is called, and one of another: a block, called by what is special
+ * about it.  An attention that computes its bias by a feed-forward holds no other attention.
+ */
+static int is_block(const struct vt_kinds *kinds, const struct vt_module_link *link, uint32_t kind)
+{
+	const uint64_t *inside;
+	uint64_t own = 1ull << kind;
+
+	if (!(kinds->alternating & own))
+		return 0;
+	inside = vt_map_find(&kinds->inside, (struct vt_key){ link->address, 0, 0 });
+	return inside && (*inside & own) && (*inside & kinds->alternating & ~own);
+}
+
 /* Modules from the innermost outwards. */
 static uint32_t find_module(const struct vt_kinds *kinds, uint32_t python_stack, enum list list)
 {
@@ -56,7 +76,7 @@ static uint32_t find_module(const struct vt_kinds *kinds, uint32_t python_stack,
 	for (uint32_t i = 0; i < nr; i++) {
 		uint32_t kind = find_text(kinds, class_of(kinds, &links[i]), list);
 
-		if (kind != NO_KIND)
+		if (kind != NO_KIND && (list != MODULE || !is_block(kinds, &links[i], kind)))
 			return kind;
 	}
 	return NO_KIND;
@@ -81,6 +101,49 @@ static int compare_holders(const void *a, const void *b)
 	if (x->address != y->address)
 		return x->address < y->address ? -1 : 1;
 	return x->kind < y->kind ? -1 : x->kind > y->kind;
+}
+
+/* What a class is called, found once; in a map from its string id. */
+static uint32_t kind_of_class(const struct vt_kinds *kinds, struct vt_map *classes,
+			      const struct vt_module_link *link)
+{
+	const struct vt_key key = { link->type, 0, 0 };
+	const uint64_t *known = vt_map_find(classes, key);
+	uint32_t kind;
+
+	if (known)
+		return (uint32_t)*known;
+	kind = find_text(kinds, class_of(kinds, link), MODULE);
+	vt_map_put(classes, key, kind);
+	return kind;
+}
+
+static void find_insides(struct vt_kinds *kinds)
+{
+	const struct vt_module_stacks *chains = &kinds->facts->stages->chains;
+	struct vt_map classes = { 0 };
+
+	for (uint32_t k = 0; k < kinds->rules->nr_kinds; k++)
+		if (is_kind(kinds, k, "attention") || is_kind(kinds, k, "mlp") ||
+		    is_kind(kinds, k, "mixer"))
+			kinds->alternating |= 1u << k;
+	for (uint32_t stack = 0; stack < chains->nr_stacks; stack++) {
+		uint32_t nr;
+		const struct vt_module_link *links = vt_module_stacks_get(chains, stack, &nr);
+		uint64_t inner = 0;
+
+		for (uint32_t i = 0; i < nr; i++) {
+			const struct vt_key key = { links[i].address, 0, 0 };
+			const uint64_t *known = inner ? vt_map_find(&kinds->inside, key) : NULL;
+			uint32_t kind = kind_of_class(kinds, &classes, &links[i]);
+
+			if (inner && (!known || (*known | inner) != *known))
+				vt_map_put(&kinds->inside, key, (known ? *known : 0) | inner);
+			if (kind != NO_KIND)
+				inner |= kinds->alternating & 1u << kind;
+		}
+	}
+	vt_map_release(&classes);
 }
 
 void vt_kinds_init(struct vt_kinds *kinds, struct vt_facts *facts)
@@ -117,12 +180,14 @@ void vt_kinds_init(struct vt_kinds *kinds, struct vt_facts *facts)
 	vt_vector_sort(&holders, compare_holders);
 	kinds->holders = holders.items;
 	kinds->nr_holders = (uint32_t)holders.len;
+	find_insides(kinds);
 }
 
 void vt_kinds_release(struct vt_kinds *kinds)
 {
 	free(kinds->holders);
 	free(kinds->of_modules);
+	vt_map_release(&kinds->inside);
 	vt_map_release(&kinds->own);
 	vt_map_release(&kinds->passing);
 	memset(kinds, 0, sizeof(*kinds));
@@ -162,11 +227,6 @@ static uint32_t find_beside(struct vt_kinds *kinds, const struct vt_allocation *
 static int is_layer(const struct vt_kinds *kinds, uint64_t address)
 {
 	return holds(kinds, address, LAYER) && !holds(kinds, address, NO_LAYER);
-}
-
-static int is_kind(const struct vt_kinds *kinds, uint32_t kind, const char *name)
-{
-	return kind != NO_KIND && !strcmp(kinds->rules->kinds[kind].name, name);
 }
 
 /* A norm keeps its input, whoever made that. */

@@ -25,6 +25,8 @@ struct vt_kinds {
 	struct vt_kind_holder *holders; /* sorted */
 	uint32_t nr_holders;
 	uint32_t layer_kind; /* of a matrix product by itself */
+	uint32_t alternating; /* bits of the kinds that take turns in a block, each a part of it */
+	struct vt_map inside; /* address of a module -> bits of the kinds of modules in it */
 	/* What was said before, of the same stacks and nodes. */
 	uint32_t *of_modules;  /* by Python stack: the kind of its modules */
 	struct vt_map own;     /* -> kind */

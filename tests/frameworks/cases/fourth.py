@@ -212,8 +212,8 @@ def finds_boxes():
 
 @case(family="diffusers ControlNet", mode="accelerate fp16, latents of a frozen VAE, checkpointing, two micro-batches",
       steps=2, micro_batches=2, needs=["diffusers"],
-      roles={"*.attn1": "attention", "*.attn2": "attention", "*.attentions.?": "attention", "*.ff": "mlp",
-             "*.resnets.?": "conv", "*conv*": "conv", "*norm*": "norm", "*controlnet_cond_embedding": "conv",
+      roles={"*.attn1": "attention", "*.attn2": "attention", "*.ff": "mlp", "*.resnets.?": "conv",
+             "*conv*": "conv", "*norm*": "norm", "*controlnet_cond_embedding": "conv",
              "*controlnet_*_block*": "conv"}, stages=("forward", "backward", "optimizer"))
 def steers():
     from accelerate import Accelerator
@@ -264,7 +264,8 @@ def forecasts():
     config = TimeSeriesTransformerConfig(
         prediction_length=12, context_length=48, lags_sequence=[1, 2, 3, 7], num_time_features=2, d_model=128,
         encoder_layers=2, decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=4, encoder_ffn_dim=512,
-        decoder_ffn_dim=512, num_static_categorical_features=1, cardinality=[50], embedding_dimension=[8])
+        decoder_ffn_dim=512, num_static_categorical_features=1, cardinality=[50], embedding_dimension=[8],
+        encoder_layerdrop=0.0, decoder_layerdrop=0.0)
     torch.distributions.Distribution.set_default_validate_args(False)
     model = TimeSeriesTransformerForPrediction(config).to("cuda")
     optimizer = torch.optim.Adam(model.parameters(), lr=6e-4, betas=(0.9, 0.95))

@@ -90,8 +90,8 @@ def adversaries():
 
 
 @case(family="diffusers pipeline", mode="latent diffusion sampled and decoded, fp16", needs=["diffusers"],
-      roles={"*.attn1": "attention", "*.attn2": "attention", "*.attentions.?": "attention", "*.ff": "mlp",
-             "*.resnets.?": "conv", "*norm*": "norm"}, stages=("forward",))
+      roles={"*.attn1": "attention", "*.attn2": "attention", "*.ff": "mlp", "*.resnets.?": "conv", "*norm*": "norm"},
+      stages=("forward",))
 def paints():
     from diffusers import AutoencoderKL, DDIMScheduler, StableDiffusionPipeline, UNet2DConditionModel
     unet = UNet2DConditionModel(sample_size=16, block_out_channels=(32, 64), layers_per_block=1,
