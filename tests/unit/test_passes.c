@@ -317,6 +317,32 @@ static void what_grows_under_a_frame_that_generates_is_cache(void **state)
 	check("p1 d1 d1 d1");
 }
 
+/* Called on the whole sequence again, a model hands over nothing: its result grows with that. */
+static void what_a_norm_makes_of_a_whole_sequence_is_no_cache(void **state)
+{
+	struct builder_db *b = build_open("run.db");
+	struct build_event made = { .python =
+					    "lm.py:30 LayerNorm.forward LayerNorm@2 < "
+					    "lm.py:5 Lm.forward Lm@1 < " GENERATE,
+				    .native = "libtorch_cpu.so!at::_ops::native_layer_norm::call" };
+	int64_t result = 0;
+	uint64_t others;
+
+	(void)state;
+	for (uint64_t i = 0; i < 5; i++) {
+		int64_t old = result;
+
+		made.size = 2048 + 512 * i;
+		result = build_alloc(b, &made);
+		alloc(b, GENERATE, 512);
+		if (old)
+			build_free(b, old, &(struct build_event){ .python = GENERATE });
+	}
+	build_close(b);
+	assert_int_equal(sum_caches(&others), 0);
+	check("p1 d1 d1 d1 d1");
+}
+
 /* Layers keep a piece of every call, and put all pieces together, or do not. */
 static void play_pieces(int reads_all)
 {
@@ -408,6 +434,7 @@ int main(void)
 		TEST(copies_that_the_loop_makes_of_its_cache_are_cache),
 		TEST(a_loop_that_died_in_a_call_has_its_cache),
 		TEST(what_grows_under_a_frame_that_generates_is_cache),
+		TEST(what_a_norm_makes_of_a_whole_sequence_is_no_cache),
 		TEST(pieces_that_are_read_together_are_a_cache),
 		TEST(requests_of_any_length_are_calls),
 		TEST(a_module_around_the_loop_is_no_pass),

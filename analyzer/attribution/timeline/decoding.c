@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "analyzer/attribution/calls/operators.h"
 #include "analyzer/attribution/timeline/carried_tensors.h"
 #include "analyzer/attribution/timeline/append_caches.h"
 #include "analyzer/base/util.h"
@@ -26,6 +27,8 @@ struct search {
 	struct vt_passes *passes;
 	const struct vt_model *model;
 	struct vt_carried_tensors carried;
+	struct vt_operators operators;
+	const struct vt_rules *rules;
 	uint32_t nr_generations;
 	uint32_t next_append_cache; /* rows before it were looked through */
 	VT_VECTOR(struct vt_range) loops;
@@ -358,6 +361,35 @@ static void find_unknown(struct search *search)
 	vt_vector_release(&places);
 }
 
+/*
+ * What layers end with: a norm, a sum.  These append nothing; their results grow where the model
+ * reads the whole sequence again.
+ */
+static int ends_layer(const struct search *search, const struct vt_carried_tensor *one)
+{
+	const struct vt_allocation *a = &search->model->allocations[one->allocation];
+	const char *op = vt_operators_name(&search->operators, a->common->made->native_stack);
+
+	for (uint32_t k = 0; op && k < search->rules->nr_kinds; k++) {
+		const struct vt_kind_rule *kind = &search->rules->kinds[k];
+
+		if ((!strcmp(kind->name, "norm") || !strcmp(kind->name, "residual")) &&
+		    vt_globs_match(&kind->op, op))
+			return 1;
+	}
+	return 0;
+}
+
+static void leave_out_results(const struct search *search, vt_carried_vector *handed)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < handed->len; i++)
+		if (!ends_layer(search, &handed->items[i]))
+			handed->items[kept++] = handed->items[i];
+	handed->len = kept;
+}
+
 /* The caches of loops that a frame shows, of modules that do not show them by a frame. */
 static void find_known_caches(struct search *search)
 {
@@ -376,6 +408,7 @@ static void find_known_caches(struct search *search)
 		/* What grows behind the prompt's call only may do so with the number of rows. */
 		for (uint32_t k = i + 1; k < end; k++) {
 			vt_carried_tensors_gather(carried, k, &handed);
+			leave_out_results(search, &handed);
 			follow(&places, k, &handed);
 		}
 		if (has_growing(&places))
@@ -410,14 +443,16 @@ static void number_generations(struct search *search)
 }
 
 void vt_decoding_find(struct vt_passes *passes, const struct vt_model *model,
-		      const struct vt_module_stacks *chains)
+		      const struct vt_module_stacks *chains, const struct vt_rules *rules)
 {
 	struct search search = { .passes = passes,
 				 .model = model,
+				 .rules = rules,
 				 .nr_generations = passes->nr_generations };
 
 	passes->is_carried = vt_xcalloc((size_t)model->nr_allocations + 1, 1);
 	vt_carried_tensors_init(&search.carried, passes, model, chains);
+	vt_operators_init(&search.operators, model, rules);
 	find_known(&search);
 	find_known_caches(&search);
 	search.next_append_cache = 0;
@@ -426,5 +461,6 @@ void vt_decoding_find(struct vt_passes *passes, const struct vt_model *model,
 	vt_vector_sort(&search.loops, compare_ranges);
 	passes->loops = search.loops.items;
 	passes->nr_loops = (uint32_t)search.loops.len;
+	vt_operators_release(&search.operators);
 	vt_carried_tensors_release(&search.carried);
 }

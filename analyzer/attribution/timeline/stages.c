@@ -281,7 +281,7 @@ static void find_call_uses(struct vt_stages *stages)
 static void find_passes(struct vt_stages *stages)
 {
 	vt_passes_init(&stages->passes, stages->timeline, &stages->evidence, &stages->calls);
-	vt_decoding_find(&stages->passes, stages->timeline->model, &stages->chains);
+	vt_decoding_find(&stages->passes, stages->timeline->model, &stages->chains, stages->rules);
 }
 
 static void find_steps(struct vt_stages *stages)
@@ -321,6 +321,7 @@ void vt_stages_init(struct vt_stages *stages, const struct vt_timeline *timeline
 
 	memset(stages, 0, sizeof(*stages));
 	stages->timeline = timeline;
+	stages->rules = rules;
 	vt_stage_evidence_init(&stages->evidence, model, rules);
 	vt_module_stacks_init(&stages->chains, model, rules);
 	vt_calls_init(&stages->calls, timeline, &stages->chains);

@@ -24,6 +24,7 @@
 
 struct vt_stages {
 	const struct vt_timeline *timeline;
+	const struct vt_rules *rules;
 	struct vt_span *spans;
 	uint32_t nr_spans;
 	struct vt_span_index index; /* of the spans */
