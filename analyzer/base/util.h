@@ -18,8 +18,8 @@
 void *vt_xmalloc(size_t size);
 void *vt_xcalloc(size_t count, size_t size);
 /*
- * The same for what is read before it is written, and written in most pages: vt_xcalloc's are
- * mapped for the reading and once more for the writing.
+ * The same, with every page written at once: for what is read before it is written.  A page of
+ * vt_xcalloc's is mapped for the reading and once more for the writing.
  */
 void *vt_xzeros(size_t count, size_t size);
 void *vt_xrealloc(void *p, size_t size);

@@ -3,6 +3,7 @@
 
 #include <endian.h>
 #include <limits.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,12 +30,14 @@ struct pages {
 	uint32_t page_bytes, usable_bytes, nr_pages;
 	uint32_t nr_read; /* a damaged file's pages may point to each other in a circle */
 	uint8_t slot_of[MOST_COLUMNS]; /* by column of a record: index in the row, or NOT_ASKED */
+	unsigned int id_column;        /* of a record */
 	unsigned int nr_columns;       /* of a record, up to the last that is asked for */
 	int64_t last_id;
 	int is_any;
 	unsigned char *levels[MOST_LEVELS]; /* a page each */
 	unsigned char *window;              /* with room behind it for a number */
 	uint32_t window_page, window_nr;    /* the first, and how many */
+	uint32_t last_page;                 /* that was asked for */
 	struct vt_db_row row;
 };
 
@@ -64,10 +67,13 @@ static const unsigned char *read_varint(const unsigned char *at, const unsigned 
 	return NULL;
 }
 
-/* Fills the window from that page on.  Behind the file's end SQLite's handle reads zeros. */
+/*
+ * Fills the window from that page on: with one page, unless it follows the one before.  Pages that
+ * were used before, and deleted, come in any order.
+ */
 static int fill_window(struct pages *pages, uint32_t page)
 {
-	uint32_t nr = WINDOW_BYTES / pages->page_bytes;
+	uint32_t nr = page == pages->last_page + 1 ? WINDOW_BYTES / pages->page_bytes : 1;
 
 	nr = nr > pages->nr_pages - page + 1 ? pages->nr_pages - page + 1 : nr;
 	pages->window_page = page;
@@ -80,11 +86,12 @@ static int fill_window(struct pages *pages, uint32_t page)
 /* In the window, until another one is asked for; NULL: there is no such page, or all were read. */
 static const unsigned char *find_page(struct pages *pages, uint32_t page)
 {
-	/* The first page is SQLite's own. */
+	/* Page 1 holds the schema, never this table. */
 	if (page < 2 || page > pages->nr_pages || ++pages->nr_read > pages->nr_pages)
 		return NULL;
 	if (page - pages->window_page >= pages->window_nr && fill_window(pages, page))
 		return NULL;
+	pages->last_page = page;
 	return pages->window + (size_t)(page - pages->window_page) * pages->page_bytes;
 }
 
@@ -114,15 +121,17 @@ static void put_value(struct pages *pages, unsigned int slot, unsigned int type,
 /* A record: its head says the type of each column, whose bytes follow.  -1: not as we write it. */
 static int read_record(struct pages *pages, const unsigned char *at, const unsigned char *end)
 {
-	unsigned int head = at < end ? at[0] : 0;
-	const unsigned char *types = at + 1, *value = at + head;
+	ptrdiff_t head = at < end ? at[0] : 0;
+	const unsigned char *types = at + 1, *value;
 
-	if (head > MOST_TYPE_HEAD || head < 1 + pages->nr_columns || value > end)
+	if (head > MOST_TYPE_HEAD || head < 1 + (ptrdiff_t)pages->nr_columns || head > end - at ||
+	    types[pages->id_column])
 		return -1;
+	value = at + head;
 	for (unsigned int i = 0; i < pages->nr_columns; i++) {
 		int bytes = type_bytes(types[i]);
 
-		if (bytes < 0 || value + bytes > end)
+		if (bytes < 0 || bytes > end - value)
 			return -1;
 		if (pages->slot_of[i] != NOT_ASKED)
 			put_value(pages, pages->slot_of[i], types[i], value, bytes);
@@ -151,7 +160,7 @@ static int read_cell(struct pages *pages, const unsigned char *at, const unsigne
 	pages->row.nulls = 0;
 	if (read_record(pages, at, at + len))
 		return -1;
-	/* The id's own column says nothing. */
+	/* Its column is NULL in the record; of a column that is no alias of it, it would not be. */
 	pages->row.values[0] = (int64_t)id;
 	pages->row.nulls &= ~1u;
 	scan->take(scan->context, &pages->row);
@@ -228,13 +237,23 @@ static int read_tree(struct pages *pages, uint32_t number, unsigned int level)
 	return page ? read_interior(pages, page, level) : -1;
 }
 
-/* P1: 1 and 1 are the versions of a file without a write-ahead log. */
+/* P1: a log that lies beside a file is used, whatever the file's header says. */
+static int has_log(struct vt_db *db)
+{
+	struct vt_stmt *stmt = vt_db_prepare(db, "PRAGMA main.journal_mode");
+	int has = vt_stmt_step(stmt) != 1 || strcmp(vt_stmt_text(stmt, 0), "wal") == 0;
+
+	vt_stmt_free(stmt);
+	return has;
+}
+
 static int open_file(struct pages *pages, struct vt_db *db)
 {
 	unsigned char header[HEADER_BYTES];
 	sqlite3_int64 bytes;
 
 	if (sqlite3_get_autocommit(db->raw) || !sqlite3_db_readonly(db->raw, "main") ||
+	    has_log(db) ||
 	    sqlite3_file_control(db->raw, "main", SQLITE_FCNTL_FILE_POINTER, &pages->file) !=
 		    SQLITE_OK ||
 	    !pages->file || !pages->file->pMethods ||
@@ -243,7 +262,7 @@ static int open_file(struct pages *pages, struct vt_db *db)
 		return -1;
 	pages->page_bytes = number_at(header + 16, 2);
 	pages->page_bytes = pages->page_bytes == 1 ? 65536 : pages->page_bytes;
-	if (header[18] != 1 || header[19] != 1 || pages->page_bytes < 512)
+	if (pages->page_bytes < 512)
 		return -1;
 	pages->usable_bytes = pages->page_bytes - header[20];
 	bytes /= pages->page_bytes;
@@ -289,7 +308,10 @@ static int find_columns(struct pages *pages, struct vt_db *db)
 		pages->slot_of[nr++] = slot;
 		if (slot == NOT_ASKED)
 			continue;
-		has_id |= slot == 0 && vt_stmt_int(stmt, 1) == 1;
+		if (slot == 0 && vt_stmt_int(stmt, 1) == 1) {
+			has_id = 1;
+			pages->id_column = nr - 1;
+		}
 		pages->nr_columns = nr;
 		nr_found++;
 	}

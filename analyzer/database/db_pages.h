@@ -9,8 +9,8 @@
  *  P1  Only what nobody may change: the connection's transaction holds the lock of a file without a
  *      write-ahead log, and reads by the same handle.
  *  P2  Only what is as we write it: a table with ids in order, numbers and NULL in all columns that
- *      are asked for, no row on more than one page.  Of anything else, and of damage, SQLite has
- *      the word: it reads the table again.
+ *      are asked for, no row on more than one page.  Everything else, damage included, is left to
+ *      SQLite, which reads the table again.
  */
 
 #include <stdint.h>

@@ -16,29 +16,37 @@ static void take_row(sqlite3_context *raw, int nr, sqlite3_value **values)
 
 	for (int i = 0; i < nr; i++) {
 		row.values[i] = sqlite3_value_int64(values[i]);
-		/* Few rows have a 0 in most columns. */
+		/* Zeros are rare: the type is asked for only then. */
 		if (!row.values[i] && sqlite3_value_type(values[i]) == SQLITE_NULL)
 			row.nulls |= 1u << i;
 	}
 	scan->take(scan->context, &row);
 }
 
-/* An aggregate function has a result. */
+/* An aggregate function must return something. */
 static void end(sqlite3_context *raw)
 {
 	sqlite3_result_null(raw);
 }
 
-/* NOT INDEXED: by id, whatever indexes a file has. */
+static void add_columns(struct vt_buffer *sql, const struct vt_scan *scan)
+{
+	for (unsigned int i = 0; i < scan->nr_columns; i++)
+		vt_buffer_printf(sql, "%s%s", i ? "," : "", scan->columns[i]);
+}
+
+/* NOT INDEXED: an index of a stranger's file would be read first, and the rows sorted. */
 static char *query_of(const struct vt_scan *scan)
 {
 	struct vt_buffer sql;
 
 	vt_buffer_init(&sql);
-	for (unsigned int i = 0; i < scan->nr_columns; i++)
-		vt_buffer_printf(&sql, "%s%s", i ? "," : "SELECT " FUNCTION "(", scan->columns[i]);
-	vt_buffer_printf(&sql, ") FROM %s NOT INDEXED WHERE %s > ? AND %s <= ?", scan->table,
-			 scan->columns[0], scan->columns[0]);
+	vt_buffer_printf(&sql, "SELECT " FUNCTION "(");
+	add_columns(&sql, scan);
+	vt_buffer_printf(&sql, ") FROM (SELECT ");
+	add_columns(&sql, scan);
+	vt_buffer_printf(&sql, " FROM %s NOT INDEXED WHERE %s > ? AND %s <= ? ORDER BY %s)",
+			 scan->table, scan->columns[0], scan->columns[0], scan->columns[0]);
 	return vt_buffer_detach(&sql);
 }
 

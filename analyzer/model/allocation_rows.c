@@ -102,7 +102,7 @@ static const struct vt_allocation_common *common_at(struct part *part, const str
 	return kept;
 }
 
-/* A damaged file's numbers may be any. */
+/* Numbers in a damaged file can be anything. */
 static int64_t add(int64_t number, int64_t more)
 {
 	return (int64_t)((uint64_t)number + (uint64_t)more);
@@ -117,7 +117,7 @@ static void take(void *context, const struct vt_db_row *row)
 	struct vt_allocation *a;
 
 	if (part->rows.len >= VT_MOST_ROWS ||
-	    (part->choice == VT_ALLOCATIONS_DRIVER && made->kind == VT_KIND_BLOCK))
+	    (part->choice == VT_ALLOCATIONS_DRIVER && (!made->kind || made->kind == VT_KIND_BLOCK)))
 		return;
 	vt_vector_reserve(&part->rows, part->rows.len + 1);
 	a = &part->rows.items[part->rows.len++];

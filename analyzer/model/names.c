@@ -37,7 +37,8 @@ static int compare_numbers(uint64_t x, uint64_t y)
 /* Where tensors lie, numbered, and what has an owner and lay there: by place, then by event. */
 struct places {
 	struct vt_map numbers;
-	uint64_t may_have[1024]; /* a bit per hash of an address: most allocations are at none */
+	uint64_t may_have
+		[1024];  /* a bit per hash of an address: most allocations are at no such one */
 	uint32_t *first; /* by place: index into `sorted`; one more at the end */
 	uint32_t *sorted;
 	uint32_t *driver; /* what comes from the driver and has one: few, and cut up by programs */

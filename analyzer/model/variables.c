@@ -93,7 +93,7 @@ void vt_variables_init(struct vt_variables *variables, const struct vt_names *na
 		const uint64_t *known;
 		struct vt_key site;
 
-		/* Of millions a few have a variable. */
+		/* Few of the millions have one. */
 		if (!row)
 			continue;
 		site = site_of(names, i);
