@@ -32,17 +32,27 @@ int vt_diff_has_several(const struct vt_diff *diff)
 	return diff->nr_recordings[VT_DIFF_BASE] > 1 || diff->nr_recordings[VT_DIFF_NEW] > 1;
 }
 
+int vt_diff_is_use_change(const struct vt_diff_device *device)
+{
+	return vt_diff_is_change(device, device->peak_bytes, device->peak_noise_bytes);
+}
+
+int vt_diff_is_block_change(const struct vt_diff_device *device)
+{
+	for (uint32_t i = 0; i < device->nr_owners; i++)
+		if (vt_diff_is_owner_change(device, &device->owners[i]))
+			return 1;
+	for (uint32_t i = 0; i < device->changes.nr; i++)
+		if (vt_diff_is_place_change(device, &device->changes.items[i]))
+			return 1;
+	return 0;
+}
+
 int vt_diff_is_different(const struct vt_diff *diff)
 {
-	for (uint32_t d = 0; d < diff->nr_devices; d++) {
-		const struct vt_diff_device *device = &diff->devices[d];
-
-		for (uint32_t i = 0; i < device->nr_owners; i++)
-			if (vt_diff_is_owner_change(device, &device->owners[i]))
-				return 1;
-		for (uint32_t i = 0; i < device->changes.nr; i++)
-			if (vt_diff_is_place_change(device, &device->changes.items[i]))
-				return 1;
-	}
+	for (uint32_t d = 0; d < diff->nr_devices; d++)
+		if (vt_diff_is_block_change(&diff->devices[d]) ||
+		    vt_diff_is_use_change(&diff->devices[d]))
+			return 1;
 	return 0;
 }

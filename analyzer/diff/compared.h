@@ -70,8 +70,12 @@ struct vt_diff {
 uint64_t vt_diff_magnitude(const uint64_t *bytes);
 /* Whether a side has more than one recording. */
 int vt_diff_has_several(const struct vt_diff *diff);
-/* Whether any owner or place differs by more than the noise. */
+/* Whether any owner, place or the most in use differs by more than the noise. */
 int vt_diff_is_different(const struct vt_diff *diff);
+/* What the process used at most: segments and the context, whatever lies in them. */
+int vt_diff_is_use_change(const struct vt_diff_device *device);
+/* Whether an owner or a place of that device does. */
+int vt_diff_is_block_change(const struct vt_diff_device *device);
 /* The same of one pair of figures, whose recordings lie that far apart on either side. */
 int vt_diff_is_change(const struct vt_diff_device *device, const uint64_t *bytes,
 		      uint64_t noise_bytes);

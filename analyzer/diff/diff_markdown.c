@@ -72,15 +72,17 @@ static void print_incomplete(const struct vt_diff *diff, FILE *out)
 	}
 }
 
-/* "[train.py:12](...)", or without an address. */
+/* "[train.py:12](...)", or without an address: the revision is that of the new run. */
 static void print_frame(const struct markdown *m, const struct vt_describe *describe,
-			uint32_t frame)
+			uint32_t frame, int side)
 {
 	const struct vt_frames *frames = &describe->model->frames;
 	const struct vt_code *code = vt_frames_code(frames, frame);
 	uint32_t line = frames->python[frame].line;
 	char *path = vt_source_links_path(&m->links, describe, code->file);
-	char *address = vt_source_links_line(&m->links, describe, code->file, line);
+	char *address = side == VT_DIFF_NEW
+				? vt_source_links_line(&m->links, describe, code->file, line)
+				: NULL;
 
 	fprintf(m->out, address ? "[`%s:%u`](%s)" : "`%s:%u`",
 		path ? path : vt_describe_file(describe, code->file), line, address);
@@ -101,7 +103,7 @@ static void print_stack(const struct markdown *m, const struct vt_change *change
 	for (unsigned i = 0; i < nr && i < MOST_FRAMES; i++) {
 		if (i)
 			fputs(i == 1 ? ", from " : ", ", m->out);
-		print_frame(m, &of->describe, ids[i]);
+		print_frame(m, &of->describe, ids[i], side);
 		if (!i)
 			fprintf(m->out, " `%s`", vt_frames_code(&model->frames, ids[i])->name);
 	}

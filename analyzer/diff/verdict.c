@@ -43,6 +43,16 @@ static const struct vt_diff_device *find_device(const struct vt_diff *diff)
 	return most;
 }
 
+/* Nothing else differs. */
+static char *describe_use(const struct vt_diff_device *device, const char *on)
+{
+	struct vt_figures figures;
+
+	vt_figures_make(&figures, device->peak_bytes);
+	return vt_xasprintf("as much at most allocated%s; %s (%s) at most used by the process", on,
+			    figures.change, figures.share);
+}
+
 char *vt_verdict_head(const struct vt_diff *diff)
 {
 	const struct vt_diff_device *device = find_device(diff);
@@ -59,11 +69,13 @@ char *vt_verdict_head(const struct vt_diff *diff)
 		return vt_xstrdup("no difference in memory");
 	vt_figures_make(&figures, device->most_allocated_bytes);
 	on = diff->nr_devices > 1 ? vt_xasprintf(" on cuda:%d", device->device) : vt_xstrdup("");
-	if (!vt_diff_is_change(device, device->most_allocated_bytes, device->allocated_noise_bytes))
-		text = vt_xasprintf("as much at most allocated%s, by other owners or places", on);
-	else
+	if (vt_diff_is_change(device, device->most_allocated_bytes, device->allocated_noise_bytes))
 		text = vt_xasprintf("%s (%s) at most allocated%s", figures.change, figures.share,
 				    on);
+	else if (vt_diff_is_block_change(device))
+		text = vt_xasprintf("as much at most allocated%s, by other owners or places", on);
+	else
+		text = describe_use(device, on);
 	free(on);
 	return text;
 }
@@ -134,17 +146,35 @@ static char *find_cause(const struct vt_runs *runs)
 	return cause;
 }
 
+/* The largest that goes where the whole goes, or the largest; NULL: none is beyond noise. */
+static const struct vt_change *find_place(const struct vt_diff_device *device)
+{
+	int64_t whole = change_of(device->most_allocated_bytes);
+	const struct vt_change *largest = NULL;
+
+	for (uint32_t i = 0; i < device->changes.nr; i++) {
+		const struct vt_change *change = &device->changes.items[i];
+		int64_t one = change_of(change->bytes);
+
+		if (!vt_diff_is_place_change(device, change))
+			continue;
+		if (!whole || (one < 0) == (whole < 0))
+			return change;
+		largest = largest ? largest : change;
+	}
+	return largest;
+}
+
 /* The program's line of the largest change; NULL: by no line. */
 static char *find_line(const struct vt_diff *diff, const struct vt_diff_device *device)
 {
-	const struct vt_changes *changes = &device->changes;
-	const struct vt_change *change = changes->items;
+	const struct vt_change *change = find_place(device);
 	const struct vt_side *of;
 	char *text, *end;
 	uint32_t frame;
 	int side;
 
-	if (!changes->nr || changes->by != VT_CHANGES_BY_STACK)
+	if (!change || device->changes.by != VT_CHANGES_BY_STACK)
 		return NULL;
 	side = change->allocation[VT_DIFF_NEW] != VT_NO_INDEX ? VT_DIFF_NEW : VT_DIFF_BASE;
 	of = diff->sides[side];
