@@ -36,7 +36,10 @@ static void find_names(struct vt_attribution *attribution)
 	vt_allocation_sites_init(&attribution->places, attribution->facts->model);
 }
 
-/* None of them needs what another finds; in a long recording the first takes longest. */
+/*
+ * None of them needs what another finds, and only the last asks data flow, which fills a table as
+ * it is asked.  In a long recording the first takes longest.
+ */
 static void (*const searches[])(struct vt_attribution *) = {
 	find_updates,
 	find_gradients,
@@ -53,7 +56,7 @@ void vt_attribution_init(struct vt_attribution *attribution, struct vt_facts *fa
 {
 	memset(attribution, 0, sizeof(*attribution));
 	attribution->facts = facts;
-	vt_parallel_run(sizeof(searches) / sizeof(searches[0]), search, attribution);
+	vt_parallel_run(VT_ARRAY_SIZE(searches), search, attribution);
 	/* By rules, which may ask for all of these. */
 	vt_cache_sites_find(facts);
 	vt_match_init(&attribution->match, facts);

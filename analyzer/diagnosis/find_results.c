@@ -38,7 +38,8 @@ static uint32_t generation_of(const struct vt_stages *stages, const struct gener
 	uint32_t generation = behind ? passes->passes[behind - 1].generation : 0;
 
 	if (generation && a->event >= all[generation].last->end_event &&
-	    !stages->evidence.landmarks[a->common->made->python_stack].is_generating)
+	    !vt_stage_evidence_landmarks(&stages->evidence, a->common->made->python_stack)
+		     ->is_generating)
 		return 0;
 	return generation;
 }

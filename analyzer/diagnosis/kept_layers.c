@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyzer/attribution/inference/module_path.h"
+#include "analyzer/base/search.h"
 
 /* A layer's output is no smaller part of what it made before; the statistics of norms are. */
 #define LEAST_OUTPUT_PART 64
@@ -119,6 +120,11 @@ char *vt_kept_layers_path(const struct vt_kept_layers *kept,
 	return path;
 }
 
+static struct vt_key whole_key(const char *path)
+{
+	return vt_map_text_key(path, strlen(path));
+}
+
 /*
  * Blocks come in their order: those of one span stand together, and so do those of one call of a
  * layer.  What a layer makes when another has made something is of its next call, which a
@@ -139,6 +145,7 @@ static uint32_t find_layer(struct vt_kept_layers *kept, char *path, uint32_t spa
 		}
 		call = kept->layers.items[i - 1].call + 1;
 	}
+	vt_map_put(&kept->last, whole_key(path), nr);
 	vt_vector_push(&kept->layers, ((struct vt_kept_layer){ .path = path,
 							       .span = span,
 							       .call = call,
@@ -282,30 +289,28 @@ static void note_backward(struct vt_kept_layers *kept, const struct vt_finding_c
 {
 	const struct vt_allocation *a = &context->model->allocations[i];
 	char *path = vt_kept_layers_path(kept, context, i);
+	const uint64_t *last = path ? vt_map_find(&kept->last, whole_key(path)) : NULL;
+	struct vt_kept_layer *layer = last ? &kept->layers.items[*last] : NULL;
 
-	for (size_t l = kept->layers.len; path && l-- > 0;) {
-		struct vt_kept_layer *layer = &kept->layers.items[l];
-
-		if (layer->made_event >= a->event || strcmp(layer->path, path) != 0)
-			continue;
-		if (!layer->call && layer->backward_event > a->event)
-			layer->backward_event = a->event;
-		break;
-	}
+	if (layer && layer->made_event < a->event && !layer->call &&
+	    layer->backward_event > a->event)
+		layer->backward_event = a->event;
 	free(path);
 }
 
+/* Allocations are in the order of their events: what a node makes follows the blocks it is of. */
 void vt_kept_layers_init(struct vt_kept_layers *kept, const struct vt_finding_context *context)
 {
 	count_containers(context, kept);
-	for (uint32_t i = 0; i < context->model->nr_allocations; i++)
+	for (uint32_t i = 0; i < context->model->nr_allocations; i++) {
+		const struct vt_allocation *a = &context->model->allocations[i];
+
 		if (is_kept_activation(context, i))
 			note_block(kept, context, i);
-	for (uint32_t i = 0; i < context->model->nr_allocations; i++)
-		if (context->model->allocations[i].common->made->node_class &&
-		    context->model->allocations[i].common->device == context->device &&
-		    vt_allocation_is_owned(&context->model->allocations[i]))
+		if (a->common->made->node_class && a->common->device == context->device &&
+		    vt_allocation_is_owned(a))
 			note_backward(kept, context, i);
+	}
 }
 
 const struct vt_kept_layer *vt_kept_layers_of(const struct vt_kept_layers *kept,
@@ -316,15 +321,20 @@ const struct vt_kept_layer *vt_kept_layers_of(const struct vt_kept_layers *kept,
 	const struct vt_stages *stages = context->facts->stages;
 	uint32_t span = vt_stages_span_at(stages, a->event);
 	const struct vt_kept_layer *found = NULL;
+	size_t first;
 	char *path;
 
 	if (span == VT_NO_INDEX || stages->spans[span].stage != VT_STAGE_FORWARD ||
 	    !is_for_backward(stages, a))
 		return NULL;
 	path = vt_kept_layers_path(kept, context, allocation);
-	for (size_t l = 0; path && l < kept->layers.len && !found; l++)
-		if (kept->layers.items[l].span == span && !strcmp(kept->layers.items[l].path, path))
+	first = vt_search_first(k, kept->layers.len, kept->layers.items[k].span < span);
+	for (size_t l = first; path && l < kept->layers.len && !found; l++) {
+		if (kept->layers.items[l].span != span)
+			break;
+		if (!strcmp(kept->layers.items[l].path, path))
 			found = &kept->layers.items[l];
+	}
 	free(path);
 	return found;
 }
@@ -336,6 +346,7 @@ void vt_kept_layers_release(struct vt_kept_layers *kept)
 	vt_vector_release(&kept->layers);
 	vt_vector_release(&kept->blocks);
 	vt_vector_release(&kept->children);
+	vt_map_release(&kept->last);
 	vt_map_release(&kept->below);
 	vt_map_release(&kept->counts);
 	vt_map_release(&kept->wrapping);

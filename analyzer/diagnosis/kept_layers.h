@@ -44,6 +44,7 @@ struct vt_kept_layers {
 	struct vt_kept_layer_list layers; /* in the order of their first blocks */
 	struct vt_kept_block_list blocks; /* in their order */
 	struct vt_kept_child_list children; /* each once */
+	struct vt_map last;                 /* by a layer's path: index of the last of its layers */
 	struct vt_map below;    /* by a child's path: the most of one list below it, or 0 */
 	struct vt_map counts;   /* by the path before the number: its numbered children */
 	struct vt_map wrapping; /* the same: those with a longer list below them */

@@ -410,6 +410,26 @@ static void each_event_is_in_the_span_that_a_search_finds(void **state)
 	vt_analysis_close(&analysis);
 }
 
+/* A damaged file names any stack. */
+static void a_stack_that_is_not_there_shows_nothing(void **state)
+{
+	struct builder_db *b = build_open("run.db");
+	struct vt_analysis analysis;
+
+	(void)state;
+	build_alloc(b, &(struct build_event){ .python = FORWARD, .size = 512 });
+	build_close(b);
+	open_analysis(&analysis);
+	assert_int_equal(vt_stage_evidence_landmarks(&analysis.stages.evidence, 4000000000)->module,
+			 0);
+	assert_int_not_equal(vt_stage_evidence_landmarks(
+				     &analysis.stages.evidence,
+				     analysis.model.allocations[0].common->made->python_stack)
+				     ->module,
+			     0);
+	vt_analysis_close(&analysis);
+}
+
 static void what_follows_an_out_of_memory_is_other(void **state)
 {
 	struct builder_db *b = build_open("run.db");
@@ -552,6 +572,7 @@ int main(void)
 		TEST(functions_without_modules_show_their_forward_by_numbers),
 		TEST(a_range_without_allocations_is_a_step),
 		TEST(each_event_is_in_the_span_that_a_search_finds),
+		TEST(a_stack_that_is_not_there_shows_nothing),
 		TEST(what_follows_an_out_of_memory_is_other),
 		TEST(spans_know_their_peak),
 		TEST(growth_is_what_most_steps_leave_behind),

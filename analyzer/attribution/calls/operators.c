@@ -8,7 +8,7 @@
 
 #include "analyzer/base/util.h"
 
-/* Stands for that a stack has no operator. */
+/* Marks a stack that has no operator. */
 static char no_operator[] = "";
 
 void vt_operators_init(struct vt_operators *operators, const struct vt_model *model,

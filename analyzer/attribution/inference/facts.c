@@ -178,8 +178,8 @@ static void find_rest(struct vt_facts *facts)
 }
 
 /*
- * None of them needs what another finds.  In a long recording the first and find_sequences() take
- * longest, and most memory: side by side they would raise the peak.
+ * None of them needs what another finds.  The first and find_sequences() take longest, and most
+ * memory, of a long recording: this order keeps them apart on two processors.
  */
 static void (*const searches[])(struct vt_facts *) = {
 	find_heads, find_names, find_passes, find_rest, find_sequences, find_flow,
@@ -203,7 +203,7 @@ void vt_facts_init(struct vt_facts *facts, const struct vt_stages *stages,
 	if (facts->model->nr_allocations)
 		facts->last_made_event =
 			facts->model->allocations[facts->model->nr_allocations - 1].event;
-	vt_parallel_run(sizeof(searches) / sizeof(searches[0]), search, facts);
+	vt_parallel_run(VT_ARRAY_SIZE(searches), search, facts);
 }
 
 void vt_facts_release(struct vt_facts *facts)

@@ -4,6 +4,9 @@
 
 #include "analyzer/base/search.h"
 
+/* Allocations of other threads between two of a node: those of a step of many threads. */
+#define MOST_BETWEEN 4096
+
 static int is_gradient_like(const struct vt_facts *facts, const struct vt_allocation *made,
 			    const struct vt_allocation *a)
 {
@@ -18,8 +21,11 @@ static const struct vt_allocation *next_of_node(const struct vt_facts *facts,
 {
 	const struct vt_caller *node = a->common->freed;
 
+	uint32_t left = MOST_BETWEEN;
+
 	/* Below 0 lies UINT32_MAX. */
-	for (*index += direction; *index < facts->model->nr_allocations; *index += direction) {
+	for (*index += direction; *index < facts->model->nr_allocations && left;
+	     *index += direction, left--) {
 		const struct vt_allocation *made = &facts->model->allocations[*index];
 		const struct vt_caller *by = made->common->made;
 

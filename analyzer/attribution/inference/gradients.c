@@ -373,7 +373,7 @@ static void find_by_place(struct search *search)
 		const struct candidate one = { .allocation = i };
 		uint64_t parameter, *known;
 
-		/* Of millions few were seen. */
+		/* Few of the millions were seen. */
 		parameter = seen_parameter(search, &one);
 		if (!parameter || a->common->made->node_class || !a->common->made->python_stack)
 			continue;

@@ -82,7 +82,8 @@ static void begin(struct walk *walk, const struct vt_stage_landmarks *here, uint
  */
 static void move_to(struct walk *walk, const struct where *where, int64_t event)
 {
-	const struct vt_stage_landmarks *here = &walk->evidence->landmarks[where->stack];
+	const struct vt_stage_landmarks *here =
+		vt_stage_evidence_landmarks(walk->evidence, where->stack);
 	struct vt_pass *open = walk->open == NO_PASS ? NULL : &walk->found.items[walk->open];
 
 	follow_generation(walk, here, where->thread);

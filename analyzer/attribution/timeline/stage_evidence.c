@@ -281,3 +281,13 @@ void vt_stage_evidence_release(struct vt_stage_evidence *evidence)
 	free(evidence->by_native_stack);
 	memset(evidence, 0, sizeof(*evidence));
 }
+
+const struct vt_stage_landmarks *
+vt_stage_evidence_landmarks(const struct vt_stage_evidence *evidence, uint32_t python_stack)
+{
+	static const struct vt_stage_landmarks none;
+
+	return python_stack < evidence->model->frames.python_tree.nr_stacks
+		       ? &evidence->landmarks[python_stack]
+		       : &none;
+}

@@ -53,4 +53,8 @@ void vt_stage_evidence_release(struct vt_stage_evidence *evidence);
 struct vt_shown vt_stage_evidence_judge(const struct vt_stage_evidence *evidence,
 					const struct vt_moment *moment);
 
+/* What that Python stack shows; of a stack that is not there, nothing. */
+const struct vt_stage_landmarks *
+vt_stage_evidence_landmarks(const struct vt_stage_evidence *evidence, uint32_t python_stack);
+
 #endif

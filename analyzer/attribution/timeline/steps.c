@@ -71,7 +71,8 @@ static void see_range(struct build *build, const struct vt_mark *mark)
 /* An event below an optimizer's step: of the open range, else of the call that this span is. */
 static void see_optimizer(struct build *build, uint32_t stack, uint32_t thread, int64_t event)
 {
-	const struct vt_stage_landmarks *landmarks = &build->evidence->landmarks[stack];
+	const struct vt_stage_landmarks *landmarks =
+		vt_stage_evidence_landmarks(build->evidence, stack);
 	uint64_t optimizer = landmarks->optimizer;
 	struct optimizer_call *call = last_call(build);
 	struct optimizer_call fresh = { .first_event = event,
