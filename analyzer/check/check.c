@@ -138,23 +138,32 @@ static void add_note(struct vt_check *check, char *note)
 	check->notes.text[check->notes.nr++] = note;
 }
 
+char *vt_check_ending(const struct vt_analysis *analysis)
+{
+	char *ended = vt_printable_make(vt_report_ended(analysis)), *note = NULL;
+	int is_running = vt_ended_is_running(ended);
+
+	if (strncmp(ended, "exit ", strlen("exit ")) != 0)
+		note = vt_xasprintf(
+			"the run did not end by itself (%s): figures cover the time "
+			"until then",
+			is_running ? "still running" : vt_ended_text(ended));
+	else if (strcmp(ended, "exit 0") != 0)
+		note = vt_xasprintf(
+			"the run ended with exit status %s: figures cover the time "
+			"until then",
+			ended + strlen("exit "));
+	free(ended);
+	return note;
+}
+
 /* What came too late to be in the figures could have broken a limit. */
 static void note_ending(struct vt_check *check)
 {
-	char *ended = vt_printable_make(vt_report_ended(check->measure.analysis));
-	int is_running = vt_ended_is_running(ended);
+	char *note = vt_check_ending(check->measure.analysis);
 
-	if (!strncmp(ended, "exit ", strlen("exit "))) {
-		if (strcmp(ended, "exit 0") != 0)
-			add_note(check, vt_xasprintf("the run ended with exit status %s: figures "
-						     "cover the time until then",
-						     ended + strlen("exit ")));
-	} else {
-		add_note(check, vt_xasprintf("the run did not end by itself (%s): figures cover "
-					     "the time until then",
-					     is_running ? "still running" : vt_ended_text(ended)));
-	}
-	free(ended);
+	if (note)
+		add_note(check, note);
 }
 
 /* Runs that differ in more than memory are compared, and that is said. */

@@ -72,6 +72,8 @@ int vt_check_init(struct vt_check *check, struct vt_analysis *analysis,
 		  const struct vt_check_options *options, struct vt_diag *diag);
 void vt_check_release(struct vt_check *check);
 
+/* What a run that did not end well leaves out of its figures; NULL: it ended well.  free() */
+char *vt_check_ending(const struct vt_analysis *analysis);
 int vt_check_is_failed(const struct vt_check *check, const struct vt_check_row *row);
 /* Broken, and only to be said. */
 int vt_check_is_warned(const struct vt_check_row *row);

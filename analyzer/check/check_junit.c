@@ -133,7 +133,11 @@ void vt_check_print_case(const struct vt_check *check, const struct vt_check_row
 		fprintf(out, "%s: ", check->options->label);
 	print_escaped(xml, row->limit->name, out);
 	fputs("\"", out);
-	if (row->outcome == VT_OUTCOME_HELD || vt_check_is_warned(row)) {
+	if (vt_check_is_warned(row)) {
+		fputs("><system-out>", out);
+		print_escaped(xml, message, out);
+		fputs("</system-out></testcase>\n", out);
+	} else if (row->outcome == VT_OUTCOME_HELD) {
 		fputs("/>\n", out);
 	} else {
 		fprintf(out, "><%s message=\"", is_skipped ? "skipped" : "failure");

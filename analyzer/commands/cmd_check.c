@@ -315,12 +315,14 @@ static int init_budget(struct vt_analysis *analysis, const struct vt_view *view,
 	int device = view->device >= 0 ? view->device : busiest(&analysis->model), rc;
 	struct vt_measure measure = { 0 };
 	struct vt_output output;
+	char *ending;
 
 	if (!vt_model_peak(&analysis->model, device)) {
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: no device memory was recorded%s",
 			    view->path, view->device >= 0 ? " on that device" : "");
 		return -1;
 	}
+	ending = vt_check_ending(analysis);
 	rc = vt_output_check(wanted->init, wanted->is_forced, diag) ||
 	     vt_measure_init(&measure, analysis, wanted->check.from, wanted->check.to, diag) ||
 	     vt_output_open(&output, wanted->init, wanted->is_forced, diag);
@@ -330,6 +332,9 @@ static int init_budget(struct vt_analysis *analysis, const struct vt_view *view,
 	}
 	if (!rc)
 		printf("%s\n", wanted->init);
+	if (!rc && ending)
+		fprintf(stderr, "vtrace: %s: %s\n", vt_db_shown_path(analysis->db), ending);
+	free(ending);
 	vt_measure_release(&measure);
 	return rc ? -1 : 0;
 }

@@ -29,11 +29,10 @@ int vt_parquet_check(struct vt_diag *diag)
 	free(path);
 	if (is_there)
 		return 0;
-	vt_diag_set(
-		diag, VT_EXIT_UNREADABLE,
-		"%s: command not found; Parquet is written by DuckDB's (pip install duckdb-cli),"
-		" --format csv needs nothing",
-		program());
+	vt_diag_set(diag, VT_EXIT_UNREADABLE,
+		    "%s: command not found; Parquet is written by DuckDB (pip install duckdb-cli),"
+		    " --format csv needs nothing",
+		    program());
 	return -1;
 }
 

@@ -360,13 +360,16 @@ def test_a_run_that_did_not_end_well_says_so(ending, check, tmp_path):
     assert not said or notes[0].startswith(said)
 
 
-def test_a_warning_fails_nothing_and_is_said(check, rows, grown):
+def test_a_warning_fails_nothing_and_is_said(check, rows, grown, tmp_path):
     budget = 'warn = ["total.allocated"]\n[total]\nallocated = 0\nreserved = "70 GiB"\n'
     done = check(grown, budget, "--github", code=0)
     assert "total.allocated  WARNING" in done.stdout and "but for 1 that only warn" in done.stdout
     assert "::warning file=tests/workloads/diff_training.py,line=" in done.stdout and "::error" not in done.stdout
     found = rows(grown, budget, code=0)["total.allocated"]
     assert (found["outcome"], found["failed"], found["warned"]) == ("broken", False, True)
+    check(grown, budget, "--junit", "out.xml", code=0)
+    suite = ElementTree.parse(tmp_path / "out.xml").getroot()
+    assert suite.get("failures") == "0" and "diff_training.py" in suite.find("testcase/system-out").text
 
 
 def test_a_tolerance_is_for_what_grew(rows, base, grown):
@@ -413,6 +416,8 @@ def test_a_budget_to_begin_with(grown, tmp_path):
 def test_a_budget_to_begin_with_of_a_run_that_failed(tmp_path):
     """It does not ask for an end that the run did not have."""
     failed = record(tmp_path, PYTHON, "-c", MARKED, "abort").database
-    assert vtrace("check", "--init", "memory.toml", failed, cwd=tmp_path).returncode == 0
+    made = vtrace("check", "--init", "memory.toml", failed, cwd=tmp_path)
+    assert (made.returncode, made.stdout) == (0, "memory.toml\n")
+    assert "did not end by itself" in made.stderr and made.stderr.count("\n") == 1
     assert "# ended " in (tmp_path / "memory.toml").read_text()
     assert vtrace("check", failed, cwd=tmp_path).returncode == 0
