@@ -14,7 +14,7 @@ static struct vt_key place_of(const struct vt_allocation *a)
 				a->common->made->node_class };
 }
 
-/* Fewer places of a pass may be results that the program keeps; of a graph there are more. */
+/* Fewer places may just be results that the program keeps; a graph has more. */
 #define LEAST_GRAPH_PLACES 3
 
 /*

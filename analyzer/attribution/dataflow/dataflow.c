@@ -131,8 +131,8 @@ static int is_layer(enum vt_operator_class class)
 }
 
 /*
- * Where something new is computed, operators are observed from the first block on: the one that
- * made this block is missing, but its stack has its name.
+ * Observing starts in the middle: the operator that made this block was missed, but its native
+ * stack names it.
  */
 static uint32_t add_leaf(struct building *b, uint32_t allocation)
 {

@@ -6,6 +6,8 @@
 #include "analyzer/base/util.h"
 
 #define SEVERAL UINT32_MAX
+/* Allocations of other threads since the last of the one that freed. */
+#define MOST_BETWEEN 65536
 
 static uint32_t seen_parameter(const struct vt_facts *facts, uint32_t allocation)
 {
@@ -21,8 +23,9 @@ static const struct vt_allocation *last_before_free(const struct vt_model *model
 {
 	const struct vt_allocation *all = model->allocations;
 	size_t i = vt_search_first(k, model->nr_allocations, all[k].event < a->freed_event);
+	size_t end = i > MOST_BETWEEN ? i - MOST_BETWEEN : 0;
 
-	while (i-- > 0 && all[i].event > a->event)
+	while (i-- > end && all[i].event > a->event)
 		if (vt_allocation_is_owned(&all[i]) &&
 		    all[i].common->made->thread == a->common->freed->thread)
 			return &all[i];
