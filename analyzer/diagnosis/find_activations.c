@@ -176,8 +176,7 @@ static void save_casts(const struct vt_finding_context *context, const struct vt
 		const struct vt_allocation *a = &context->model->allocations[i];
 		const struct vt_kept_layer *layer;
 
-		if (a->common->device != context->device || !vt_allocation_is_owned(a) ||
-		    !vt_finding_context_is_owner(context, i, "weights/cast"))
+		if (!vt_finding_context_is_cast(context, i))
 			continue;
 		layer = vt_kept_layers_of(kept, context, i);
 		if (layer)

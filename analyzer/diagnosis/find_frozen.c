@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/diagnosis/find_frozen.h"
 
-#include <string.h>
-
+#include "analyzer/attribution/dataflow/operator_classes.h"
 #include "analyzer/base/map.h"
 #include "analyzer/base/units.h"
 
@@ -72,16 +71,6 @@ struct frozen {
 	int has_writes;
 };
 
-/* "aten::lerp_" and "aten::_foreach_mul_" change what they are given first. */
-static int is_in_place(const struct vt_finding_context *context,
-		       const struct vt_operator_call *call)
-{
-	const char *name = vt_model_text(context->model, call->name);
-	size_t len = name ? strlen(name) : 0;
-
-	return len > 1 && name[len - 1] == '_' && name[len - 2] != '_';
-}
-
 static void collect_writes(struct frozen *frozen)
 {
 	const struct vt_model *model = frozen->context->model;
@@ -90,8 +79,9 @@ static void collect_writes(struct frozen *frozen)
 	frozen->is_written = vt_xcalloc((size_t)model->nr_allocations + 1, 1);
 	for (uint32_t c = 0; c < model->calls.nr; c++) {
 		const struct vt_operator_call *call = &model->calls.items[c];
+		const char *name = vt_model_text(model, call->name);
 
-		if (call->event < from || !is_in_place(frozen->context, call))
+		if (call->event < from || !name || !vt_operator_is_in_place(name))
 			continue;
 		for (uint32_t t = 0; t < call->nr_tensors; t++) {
 			const struct vt_call_tensor *tensor =
@@ -155,9 +145,7 @@ static int has_narrow(const struct vt_finding_context *context)
 		    vt_finding_context_width(context, &context->model->tensors[i]) == 2)
 			return 1;
 	for (uint32_t i = 0; i < context->model->nr_allocations; i++)
-		if (context->model->allocations[i].common->device == context->device &&
-		    vt_allocation_is_owned(&context->model->allocations[i]) &&
-		    vt_finding_context_is_owner(context, i, "weights/cast"))
+		if (vt_finding_context_is_cast(context, i))
 			return 1;
 	return 0;
 }
@@ -191,8 +179,7 @@ static void save_casts(const struct vt_finding_context *context, struct vt_savin
 		const struct vt_allocation *a = &context->model->allocations[i];
 		const struct vt_tensor *of;
 
-		if (a->common->device != context->device || !vt_allocation_is_owned(a) ||
-		    !vt_finding_context_is_owner(context, i, "weights/cast"))
+		if (!vt_finding_context_is_cast(context, i))
 			continue;
 		of = vt_facts_parameter(context->facts, a);
 		if (of && vt_map_find(found, address_key(of)))

@@ -148,18 +148,13 @@ static int is_unused(const struct vt_finding_context *context, const struct grap
 	       !is_cut_off(context, graph) && !may_be_retained(context, graphs, graph);
 }
 
-static struct vt_key place_of(const struct vt_allocation *a)
-{
-	return (struct vt_key){ a->common->made->python_stack, a->common->made->native_stack, 0 };
-}
-
 static void note_reader(const struct vt_passes *passes, struct graphs *graphs,
 			const struct vt_operator_call *call, const struct vt_allocation *a,
 			uint32_t made)
 {
 	uint32_t pass = (uint32_t)vt_search_first(p, passes->nr,
 						  passes->passes[p].end_event <= call->event);
-	const uint64_t *known = vt_map_find(&graphs->read_later, place_of(a));
+	const uint64_t *known = vt_map_find(&graphs->read_later, vt_finding_context_place_key(a));
 	uint64_t distance;
 
 	if (pass >= passes->nr || pass <= made)
@@ -167,7 +162,7 @@ static void note_reader(const struct vt_passes *passes, struct graphs *graphs,
 	distance =
 		2 * (uint64_t)(pass - made) + (passes->passes[pass].first_event <= call->event + 1);
 	if (!known || *known < distance)
-		vt_map_put(&graphs->read_later, place_of(a), distance);
+		vt_map_put(&graphs->read_later, vt_finding_context_place_key(a), distance);
 }
 
 /* Results of a pass, of which it may have several, that the program hands to a later one. */
@@ -197,7 +192,8 @@ static int64_t end_of_reading(const struct vt_finding_context *context, const st
 			      const struct graph *graph, const struct vt_allocation *a)
 {
 	const struct vt_passes *passes = &context->facts->stages->passes;
-	const uint64_t *distance = vt_map_find(&graphs->read_later, place_of(a));
+	const uint64_t *distance =
+		vt_map_find(&graphs->read_later, vt_finding_context_place_key(a));
 	uint64_t pass = (uint64_t)(graph->pass - passes->passes) + (distance ? *distance / 2 : 0);
 
 	if (!distance || pass >= passes->nr)
@@ -338,8 +334,7 @@ static void relieve_kept_inputs(struct vt_finding_context *context, const struct
 	for (uint32_t i = model->nr_allocations; i-- > 0 && events->len;) {
 		const struct vt_allocation *a = &model->allocations[i];
 		/* Caches grow; the native stack changes where observing begins or ends. */
-		struct vt_key place = { a->common->made->python_stack,
-					a->common->made->native_stack, 0 };
+		struct vt_key place = vt_finding_context_place_key(a);
 		struct vt_key equal = { a->common->made->python_stack, a->common->size_bytes, 1 };
 		const uint64_t *replaced;
 

@@ -146,8 +146,7 @@ static void collect_queues(const struct vt_finding_context *context, struct vt_m
 
 	for (uint32_t i = context->model->nr_allocations; i-- > 0;) {
 		const struct vt_allocation *a = &context->model->allocations[i];
-		const struct vt_key place = { a->common->made->python_stack,
-					      a->common->made->native_stack, 0 };
+		const struct vt_key place = vt_finding_context_place_key(a);
 		const uint64_t *younger, *youngest;
 
 		if (a->common->device != context->device || !vt_allocation_is_owned(a) ||
@@ -190,8 +189,7 @@ void vt_find_results_detect(struct vt_finding_context *context)
 
 		if (a->common->device != context->device || !vt_allocation_is_owned(a) ||
 		    context->unused_graph[i] || !is_result(context, i) ||
-		    vt_map_find(&queues, (struct vt_key){ a->common->made->python_stack,
-							  a->common->made->native_stack, 0 }))
+		    vt_map_find(&queues, vt_finding_context_place_key(a)))
 			continue;
 		end = ends && ends[i] ? ends[i] : end_of_result(context, generations, i);
 		if (end == VT_NEVER || a->freed_event <= end)

@@ -28,6 +28,19 @@ static struct vt_owner_answers *answers_of(struct vt_asked_owners *asked, const 
 	return &asked->items[asked->len - 1].answers;
 }
 
+struct vt_key vt_finding_context_place_key(const struct vt_allocation *a)
+{
+	return (struct vt_key){ a->common->made->python_stack, a->common->made->native_stack, 0 };
+}
+
+int vt_finding_context_is_cast(const struct vt_finding_context *context, uint32_t allocation)
+{
+	const struct vt_allocation *a = &context->model->allocations[allocation];
+
+	return a->common->device == context->device && vt_allocation_is_owned(a) &&
+	       vt_finding_context_is_owner(context, allocation, "weights/cast");
+}
+
 unsigned vt_finding_context_width(const struct vt_finding_context *context,
 				  const struct vt_tensor *tensor)
 {

@@ -80,6 +80,10 @@ void vt_finding_context_release(struct vt_finding_context *context);
 /* The key of a tensor's name in a map; that of "" where it has none. */
 struct vt_key vt_finding_context_name_key(const struct vt_finding_context *context,
 					  const struct vt_tensor *tensor);
+/* The line that made it, with all that called it. */
+struct vt_key vt_finding_context_place_key(const struct vt_allocation *a);
+/* Whether it is a weight that autocast converted, on the device. */
+int vt_finding_context_is_cast(const struct vt_finding_context *context, uint32_t allocation);
 /* Owner, a text that stays where it is, and all below it. */
 int vt_finding_context_is_owner(const struct vt_finding_context *context, uint32_t allocation,
 				const char *owner);

@@ -281,8 +281,8 @@ static void count_containers(const struct vt_finding_context *context,
 }
 
 /*
- * A layer runs again when a node of its own begins, which may make something before any of its
- * blocks goes.  Of several calls it is not known whose node it is.
+ * A checkpointed layer runs again as soon as its own backward begins: its node may allocate before
+ * any of its blocks is freed.  With several calls of a layer, whose node it is is not known.
  */
 static void note_backward(struct vt_kept_layers *kept, const struct vt_finding_context *context,
 			  uint32_t i)

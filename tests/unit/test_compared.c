@@ -25,7 +25,7 @@ static void assert_head(struct vt_diff_device device, int is_different, const ch
 	free(head);
 }
 
-/* A cache that grew in the warm-up, a context that is larger: no block tells of it. */
+/* A cache that grew in the warm-up or a larger context: no block shows it. */
 static void what_the_process_uses_is_compared_too(void **state)
 {
 	(void)state;

@@ -193,7 +193,7 @@ static int put_byte(long offset, int byte)
 	return before;
 }
 
-/* SQLite reads a log that lies beside a file, whatever the file says of its own. */
+/* SQLite reads a log beside a file even if the header says that there is none. */
 static void a_log_that_lies_beside_is_no_news_to_pages(void **state)
 {
 	struct vt_db *db = open_with(numbers_only), *reader = NULL;

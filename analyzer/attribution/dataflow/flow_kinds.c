@@ -164,8 +164,8 @@ static int began_observing(const struct labelling *l, uint32_t allocation)
 /* What is filled with scores is theirs from the start. */
 static void label_filled(struct labelling *l, const struct vt_flow_node *node)
 {
-	const struct vt_operator_call *operator= & l->model->calls.items[node->operator];
-	uint32_t filled = l->model->calls.tensors[operator->first_tensor].allocation;
+	const struct vt_operator_call *call = &l->model->calls.items[node->operator];
+	uint32_t filled = l->model->calls.tensors[call->first_tensor].allocation;
 
 	if (node->fills_scores && filled != VT_NO_INDEX &&
 	    (l->kinds->is_observed[filled] || began_observing(l, filled)))
