@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyzer/base/sort.h"
 #include "analyzer/base/util.h"
 #include "analyzer/model/captures.h"
 #include "analyzer/model/idle_pools.h"

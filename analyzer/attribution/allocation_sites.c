@@ -4,6 +4,7 @@
 #include <fnmatch.h>
 #include <string.h>
 
+#include "analyzer/base/sort.h"
 #include "analyzer/base/util.h"
 #include "analyzer/model/describe.h"
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyzer/base/owner_path.h"
+#include "analyzer/base/sort.h"
 #include "analyzer/base/util.h"
 
 static int is_kind(const struct vt_rules *rules, const char *name, size_t len)

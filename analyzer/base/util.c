@@ -210,21 +210,3 @@ void *vt_vector_grow(void *items, size_t *capacity, size_t wanted, size_t item_s
 	*capacity = grown;
 	return vt_xrealloc(items, grown * item_size);
 }
-
-size_t vt_vector_group(void *items, size_t nr, size_t item_size,
-		       int (*compare)(const void *a, const void *b),
-		       void (*join)(void *into, void *from))
-{
-	char *last = items, *end = last + nr * item_size;
-
-	if (!nr)
-		return 0;
-	qsort(items, nr, item_size, compare);
-	for (char *item = last + item_size; item < end; item += item_size) {
-		if (compare(last, item))
-			memmove(last += item_size, item, item_size);
-		else if (join)
-			join(last, item);
-	}
-	return (size_t)(last - (char *)items) / item_size + 1;
-}

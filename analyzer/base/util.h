@@ -98,21 +98,6 @@ char *vt_buffer_detach(struct vt_buffer *buffer);
 
 #define vt_vector_release(v) (free((v)->items), (v)->items = NULL, (v)->len = (v)->capacity = 0)
 
-/* Sorts an array, or a vector, that may be empty and then NULL; `compare` as qsort's. */
-#define vt_sort(items, nr, compare)                                                                \
-	((nr) ? qsort((items), (nr), sizeof(*(items)), (compare)) : (void)0)
-#define vt_vector_sort(v, compare) vt_sort((v)->items, (v)->len, compare)
-
-/*
- * Sorts, then joins what compares equal: `join` adds the second to the first and releases what it
- * holds; NULL: the first is kept.  Returns how many are left.
- */
-#define vt_group(items, nr, compare, join)                                                         \
-	vt_vector_group((items), (nr), sizeof(*(items)), (compare), (join))
-size_t vt_vector_group(void *items, size_t nr, size_t item_size,
-		       int (*compare)(const void *a, const void *b),
-		       void (*join)(void *into, void *from));
-
 void *vt_vector_grow(void *items, size_t *capacity, size_t wanted, size_t item_size);
 
 #endif

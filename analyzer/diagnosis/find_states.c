@@ -5,6 +5,7 @@
 
 #include "analyzer/attribution/rules/globs.h"
 #include "analyzer/base/map.h"
+#include "analyzer/base/sort.h"
 #include "analyzer/base/units.h"
 
 /* bitsandbytes leaves smaller states as they are (min_8bit_size), and has one scale per 256. */

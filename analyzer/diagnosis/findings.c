@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyzer/base/parallel.h"
+#include "analyzer/base/sort.h"
 #include "analyzer/diagnosis/find_activations.h"
 #include "analyzer/diagnosis/find_cache.h"
 #include "analyzer/diagnosis/find_engine.h"

@@ -9,6 +9,7 @@
 
 #include "analyzer/base/map.h"
 #include "analyzer/base/owner_path.h"
+#include "analyzer/base/sort.h"
 #include "analyzer/base/util.h"
 #include "analyzer/diagnosis/holders.h"
 #include "analyzer/diagnosis/site_groups.h"

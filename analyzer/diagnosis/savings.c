@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "analyzer/base/sort.h"
+
 struct change {
 	int64_t event;
 	int64_t bytes;

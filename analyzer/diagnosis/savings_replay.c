@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/diagnosis/savings_replay.h"
 
+#include "analyzer/base/sort.h"
+
 /* By how much an allocation gets smaller or larger at an event. */
 struct change {
 	int64_t relieved_bytes;

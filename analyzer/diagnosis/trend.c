@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "analyzer/base/sort.h"
 #include "analyzer/base/util.h"
 
 #define TEXT(name, text) text,

@@ -5,6 +5,7 @@
 
 #include "analyzer/attribution/moments.h"
 #include "analyzer/base/search.h"
+#include "analyzer/base/sort.h"
 #include "analyzer/base/units.h"
 #include "analyzer/html/track.h"
 
@@ -275,9 +276,7 @@ int vt_page_moments_init(struct vt_page_moments *moments, const struct vt_series
 	}
 	for (uint32_t d = 0; d < series->nr_devices; d++)
 		add_device(moments, series, &series->devices[d], &report->devices[d]);
-	if (moments->all.len)
-		qsort(moments->all.items, moments->all.len, sizeof(struct vt_page_moment),
-		      compare_moments);
+	vt_vector_sort(&moments->all, compare_moments);
 	while (gather(moments, 0) > MOST_ROWS && thin(moments))
 		;
 	gather(moments, 1);

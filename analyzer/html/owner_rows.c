@@ -6,6 +6,7 @@
 
 #include "analyzer/base/owner_path.h"
 #include "analyzer/base/units.h"
+#include "analyzer/base/sort.h"
 #include "analyzer/base/util.h"
 #include "analyzer/html/markup.h"
 
@@ -89,8 +90,7 @@ static void sort(struct rows *rows)
 				for (unsigned m = 0; m < MOST_MOMENTS; m++)
 					rows->all.items[i].parent_bytes[m] +=
 						rows->all.items[k].bytes[m];
-	if (rows->all.len)
-		qsort(rows->all.items, rows->all.len, sizeof(struct row), compare_rows);
+	vt_vector_sort(&rows->all, compare_rows);
 }
 
 static void print_figures(const uint64_t *bytes, const struct vt_owner_moment *moments, unsigned nr,

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "analyzer/base/sort.h"
 #include "analyzer/model/lifetimes.h"
 
 #define MOST_ROWS      40000
@@ -25,7 +26,7 @@ static void find_least(struct vt_page_rows *rows, const uint8_t *is_live,
 		if (is_live[i] && !model->allocations[i].holds_blocks)
 			vt_vector_push(&sizes, model->allocations[i].common->size_bytes);
 	if (sizes.len > MOST_ROWS) {
-		qsort(sizes.items, sizes.len, sizeof(*sizes.items), compare_descending);
+		vt_vector_sort(&sizes, compare_descending);
 		rows->least_bytes = sizes.items[MOST_ROWS - 1] + 1;
 	}
 	vt_vector_release(&sizes);

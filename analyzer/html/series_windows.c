@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "analyzer/base/sort.h"
 #include "analyzer/html/track.h"
 
 #define ALL_EVENTS  65536 /* in the windows of all devices */
@@ -42,8 +43,7 @@ static void join(struct vt_series_windows *all)
 	struct vt_series_window *windows = all->all.items;
 	size_t kept = 0;
 
-	if (all->all.len)
-		qsort(windows, all->all.len, sizeof(*windows), compare_windows);
+	vt_sort(windows, all->all.len, compare_windows);
 	for (size_t i = 0; i < all->all.len; i++) {
 		if (kept && windows[i].first_event <= windows[kept - 1].last_event + 1) {
 			if (windows[i].last_event > windows[kept - 1].last_event)

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "analyzer/base/sort.h"
 #include "analyzer/import/import_stacks.h"
 #include "analyzer/import/run_keys.h"
 #include "analyzer/import/symbols.h"

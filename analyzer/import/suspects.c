@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "analyzer/base/search.h"
+#include "analyzer/base/sort.h"
 
 void vt_suspects_add(struct vt_suspects *suspects, const struct vt_suspect *suspect)
 {

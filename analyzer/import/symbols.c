@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "analyzer/base/search.h"
+#include "analyzer/base/sort.h"
 #include "analyzer/base/util.h"
 
 /* From libstdc++: the demangler of the Itanium C++ ABI. */

@@ -5,6 +5,7 @@
 
 #include "analyzer/base/map.h"
 #include "analyzer/base/search.h"
+#include "analyzer/base/sort.h"
 #include "analyzer/base/util.h"
 #include "analyzer/model/generated_code.h"
 #include "analyzer/model/python_sources.h"

@@ -8,6 +8,7 @@
 #include "analyzer/base/map.h"
 #include "analyzer/base/printable.h"
 #include "analyzer/base/search.h"
+#include "analyzer/base/sort.h"
 #include "analyzer/base/util.h"
 #include "analyzer/model/python_sources.h"
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyzer/analysis/limits.h"
+#include "analyzer/base/sort.h"
 #include "analyzer/planner/measured.h"
 
 /* Blocks are multiples of that. */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyzer/base/sort.h"
 #include "analyzer/planner/estimate.h"
 #include "analyzer/planner/load.h"
 #include "analyzer/planner/validation.h"

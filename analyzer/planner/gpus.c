@@ -6,6 +6,7 @@
 
 #include "analyzer/base/card_choice.h"
 #include "analyzer/base/embedded.h"
+#include "analyzer/base/sort.h"
 #include "analyzer/base/util.h"
 
 /* PyTorch's default, :4096:2:16:8, and that of 9.0 (aten/src/ATen/cuda/CublasHandlePool.cpp). */

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "analyzer/base/sort.h"
+
 static void find_peak(struct vt_model_run *run)
 {
 	const struct vt_measured *measured = &run->measured;

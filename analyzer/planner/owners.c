@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "analyzer/base/sort.h"
+
 static int compare(const void *a, const void *b)
 {
 	const struct vt_owner_sum *x = a, *y = b;

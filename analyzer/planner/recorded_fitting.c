@@ -6,6 +6,7 @@
 
 #include "analyzer/analysis/limits.h"
 #include "analyzer/base/map.h"
+#include "analyzer/base/sort.h"
 #include "analyzer/diagnosis/kept_layers.h"
 #include "analyzer/planner/measured.h"
 #include "analyzer/planner/product_flops.h"

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "analyzer/base/sort.h"
 #include "analyzer/base/util.h"
 #include "analyzer/input/input.h"
 

@@ -5,6 +5,7 @@
 
 #include "analyzer/analysis/ended.h"
 #include "analyzer/analysis/program_name.h"
+#include "analyzer/base/sort.h"
 #include "analyzer/base/util.h"
 #include "analyzer/ranks/folder.h"
 #include "analyzer/ranks/readers.h"

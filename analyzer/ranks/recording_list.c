@@ -9,6 +9,7 @@
 #include "analyzer/analysis/program_name.h"
 #include "analyzer/base/printable.h"
 #include "analyzer/base/shell.h"
+#include "analyzer/base/sort.h"
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
 #include "analyzer/output/json.h"

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "analyzer/base/sort.h"
 #include "analyzer/base/util.h"
 
 static int compare_bytes(const void *a, const void *b)

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "analyzer/base/sort.h"
 #include "analyzer/replay/allocator.h"
 
 struct player {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyzer/base/map.h"
+#include "analyzer/base/sort.h"
 #include "analyzer/replay/follow.h"
 
 /* More better fits than this at one request are not looked at: they are the same few segments. */

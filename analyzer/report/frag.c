@@ -5,6 +5,7 @@
 
 #include "analyzer/attribution/calls/block_rounding.h"
 #include "analyzer/attribution/moments.h"
+#include "analyzer/base/sort.h"
 #include "analyzer/model/site.h"
 #include "analyzer/replay/packing.h"
 

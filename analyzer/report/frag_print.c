@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "analyzer/base/sort.h"
 #include "analyzer/base/units.h"
 #include "analyzer/model/producer.h"
 #include "analyzer/output/table.h"

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyzer/attribution/inference/module_path.h"
+#include "analyzer/base/sort.h"
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
 #include "analyzer/output/json.h"

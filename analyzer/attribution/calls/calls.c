@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "analyzer/base/sort.h"
 #include "analyzer/base/util.h"
 
 /* A step may call one module from several places in turn: a critic on real and on made images. */

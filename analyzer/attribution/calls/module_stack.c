@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyzer/attribution/calls/vocabulary_products.h"
+#include "analyzer/base/sort.h"
 #include "analyzer/base/util.h"
 
 /* Optimizers are recorded as `self` too; they are no modules. */

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "analyzer/base/sort.h"
 #include "analyzer/base/util.h"
 
 /* Where PyTorch calls the backward() of a function written in Python. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/attribution/dataflow/flow_passes.h"
 
+#include "analyzer/base/sort.h"
+
 /* Operators between a head and its loss, and those behind it in a forward. */
 #define BEFORE_MAX 48
 #define BEHIND_MAX 512

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/attribution/dataflow/flow_passes.h"
 
+#include "analyzer/base/sort.h"
 
 /* Operators of one branch: more are no layer. */
 #define BRANCH_MAX 2000

@@ -6,6 +6,7 @@
 #include "analyzer/base/hash.h"
 #include "analyzer/base/parallel.h"
 #include "analyzer/base/search.h"
+#include "analyzer/base/sort.h"
 #include "analyzer/base/util.h"
 #include "common/journal_format.h"
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyzer/base/search.h"
+#include "analyzer/base/sort.h"
 #include "analyzer/base/util.h"
 
 /*

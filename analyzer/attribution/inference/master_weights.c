@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyzer/attribution/calls/block_rounding.h"
+#include "analyzer/base/sort.h"
 #include "analyzer/base/util.h"
 
 /* Of the gradients, and of what the line made. */

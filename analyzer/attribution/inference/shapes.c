@@ -6,6 +6,7 @@
 
 #include "analyzer/attribution/calls/block_rounding.h"
 #include "analyzer/base/search.h"
+#include "analyzer/base/sort.h"
 #include "analyzer/base/util.h"
 
 /* Distinct values of one dimension; a run with more of them (ragged batches) has no table. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyzer/attribution/calls/block_rounding.h"
+#include "analyzer/base/sort.h"
 
 /* A cache has keys and values. */
 #define LEAST_COPIES 2

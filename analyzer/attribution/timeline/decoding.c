@@ -6,6 +6,7 @@
 #include "analyzer/attribution/calls/operators.h"
 #include "analyzer/attribution/timeline/carried_tensors.h"
 #include "analyzer/attribution/timeline/append_caches.h"
+#include "analyzer/base/sort.h"
 #include "analyzer/base/util.h"
 
 /* A place in all modules of a class that hands over in each call of a row. */
