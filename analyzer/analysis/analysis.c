@@ -10,20 +10,42 @@
 #include "analyzer/base/parallel.h"
 #include "analyzer/input/input.h"
 
+struct finding {
+	struct vt_analysis *analysis;
+	struct vt_diag *diag;
+	int rc;
+};
+
+/* The order of events, and what the model says without it. */
+static void find_in_model(void *context, size_t number)
+{
+	struct finding *finding = context;
+	struct vt_model *model = &finding->analysis->model;
+
+	if (!number) {
+		vt_timeline_init(&finding->analysis->timeline, model);
+		return;
+	}
+	vt_containers_find(model);
+	vt_captures_find(model);
+	finding->rc = vt_idle_pools_find(model, finding->diag);
+	if (!finding->rc)
+		vt_samples_find(model);
+}
+
 int vt_analysis_open_model(struct vt_analysis *analysis, const char *path, const char *rules_path,
 			   struct vt_diag *diag)
 {
+	struct finding finding = { analysis, diag, 0 };
+
 	memset(analysis, 0, sizeof(*analysis));
 	if (vt_rules_load(&analysis->rules, rules_path, diag) ||
 	    vt_input_open(path, &analysis->db, diag) ||
 	    vt_model_load(&analysis->model, analysis->db, diag))
 		return -1;
-	vt_timeline_init(&analysis->timeline, &analysis->model);
-	vt_containers_find(&analysis->model, &analysis->timeline);
-	vt_captures_find(&analysis->model);
-	if (vt_idle_pools_find(&analysis->model, diag))
+	vt_parallel_run(2, find_in_model, &finding);
+	if (finding.rc)
 		return -1;
-	vt_samples_find(&analysis->model);
 	vt_traces_init(&analysis->traces, analysis->db, &analysis->timeline);
 	return 0;
 }

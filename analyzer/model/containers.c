@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyzer/base/search.h"
+#include "analyzer/base/sort.h"
 #include "analyzer/base/util.h"
 
 /*
@@ -109,6 +110,13 @@ static void place_block(struct vt_model *model, const struct ranges *ranges, spi
 	}
 }
 
+/* Driver memory at an address of its own. */
+static int is_range(const struct vt_allocation *a)
+{
+	return vt_allocation_is_driver(a) && a->common->kind != VT_KIND_BLOCK &&
+	       a->common->kind != VT_KIND_VMM && a->common->kind != VT_KIND_ARRAY;
+}
+
 static void start_allocation(struct vt_model *model, struct ranges *ranges, struct handles *handles,
 			     spill_vector *spills, uint32_t index)
 {
@@ -118,7 +126,7 @@ static void start_allocation(struct vt_model *model, struct ranges *ranges, stru
 		place_block(model, ranges, spills, index);
 	else if (a->common->kind == VT_KIND_VMM)
 		vt_vector_push(&handles->alive, index);
-	else if (vt_allocation_is_driver(a) && a->common->kind != VT_KIND_ARRAY)
+	else if (is_range(a))
 		insert(ranges, a->address, a->common->size_bytes, index);
 }
 
@@ -129,8 +137,7 @@ static void end_allocation(const struct vt_model *model, struct ranges *ranges,
 
 	if (a->common->kind == VT_KIND_VMM)
 		drop_handle(handles, index);
-	else if (a->common->kind != VT_KIND_BLOCK && a->common->kind != VT_KIND_ARRAY &&
-		 vt_allocation_is_driver(a))
+	else
 		erase(ranges, a->address, a->address + a->common->size_bytes);
 }
 
@@ -159,22 +166,67 @@ static void list_segments(struct vt_model *model)
 	model->nr_segments = (uint32_t)segments.len;
 }
 
-void vt_containers_find(struct vt_model *model, const struct vt_timeline *timeline)
+/* What changes where driver memory is, besides allocations: few, as blocks do not. */
+struct change {
+	uint32_t event;
+	uint8_t is_event; /* a map or an unmap; else the end of driver memory, which comes first */
+	uint32_t index;   /* of vt_model.events, or of the allocation */
+};
+
+typedef VT_VECTOR(struct change) change_vector;
+
+static int compare_changes(const void *a, const void *b)
+{
+	const struct change *x = a, *y = b;
+
+	if (x->event != y->event)
+		return x->event < y->event ? -1 : 1;
+	return x->is_event - y->is_event;
+}
+
+static void list_changes(const struct vt_model *model, change_vector *changes)
+{
+	for (uint32_t i = 0; i < model->nr_allocations; i++) {
+		const struct vt_allocation *a = &model->allocations[i];
+		struct change change = { a->freed_event, 0, i };
+
+		if (a->freed_event != VT_NEVER && (a->common->kind == VT_KIND_VMM || is_range(a)))
+			vt_vector_push(changes, change);
+	}
+	for (uint32_t i = 0; i < model->nr_events; i++) {
+		struct change change = { vt_allocation_event(model->events[i].event), 1, i };
+
+		vt_vector_push(changes, change);
+	}
+	vt_vector_sort(changes, compare_changes);
+}
+
+/* A change with the event of an allocation comes before it. */
+static void make_change(struct vt_model *model, struct ranges *ranges, struct handles *handles,
+			const struct change *change)
+{
+	if (change->is_event)
+		map_or_unmap(model, ranges, handles, &model->events[change->index]);
+	else
+		end_allocation(model, ranges, handles, change->index);
+}
+
+void vt_containers_find(struct vt_model *model)
 {
 	struct ranges ranges = { 0 };
 	struct handles handles = { 0 };
 	spill_vector spills = { 0 };
+	change_vector changes = { 0 };
+	size_t next = 0;
 
-	for (uint32_t i = 0; i < timeline->nr; i++) {
-		const struct vt_moment *moment = &timeline->moments[i];
-
-		if (moment->what == VT_MOMENT_ALLOC)
-			start_allocation(model, &ranges, &handles, &spills, moment->index);
-		else if (moment->what == VT_MOMENT_FREE)
-			end_allocation(model, &ranges, &handles, moment->index);
-		else if (moment->what == VT_MOMENT_OTHER)
-			map_or_unmap(model, &ranges, &handles, &model->events[moment->index]);
+	list_changes(model, &changes);
+	for (uint32_t i = 0; i < model->nr_allocations; i++) {
+		while (next < changes.len &&
+		       changes.items[next].event <= model->allocations[i].event)
+			make_change(model, &ranges, &handles, &changes.items[next++]);
+		start_allocation(model, &ranges, &handles, &spills, i);
 	}
+	vt_vector_release(&changes);
 	vt_vector_release(&ranges.sorted);
 	vt_vector_release(&handles.alive);
 	model->spills = spills.items;

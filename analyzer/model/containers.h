@@ -9,8 +9,7 @@
  */
 
 #include "analyzer/model/model.h"
-#include "analyzer/model/timeline.h"
 
-void vt_containers_find(struct vt_model *model, const struct vt_timeline *timeline);
+void vt_containers_find(struct vt_model *model);
 
 #endif

@@ -8,11 +8,16 @@
 #include "analyzer/base/util.h"
 #include "analyzer/model/idle_pools.h"
 
+/* No moment: none has it, as a row's number is below VT_MOST_ROWS. */
+static const struct vt_moment nothing = { .index = VT_MOST_ROWS, .what = VT_MOMENT_OTHER };
+
 /* A moment while it is put in order. */
 struct ordered {
 	uint32_t event;
 	struct vt_moment moment;
 };
+
+typedef VT_VECTOR(struct ordered) ordered_vector;
 
 static int compare_ordered(const void *a, const void *b)
 {
@@ -25,117 +30,104 @@ static int compare_ordered(const void *a, const void *b)
 	return x->moment.index < y->moment.index ? -1 : x->moment.index > y->moment.index;
 }
 
-static void sort_moments(const struct vt_model *model, struct vt_moment *moments, uint32_t nr)
-{
-	struct ordered *all = vt_xcalloc((size_t)nr + 1, sizeof(*all));
-
-	for (uint32_t i = 0; i < nr; i++)
-		all[i] = (struct ordered){ vt_moment_event(model, &moments[i]), moments[i] };
-	vt_sort(all, nr, compare_ordered);
-	for (uint32_t i = 0; i < nr; i++)
-		moments[i] = all[i].moment;
-	free(all);
-}
-
-/*
- * Moments are added twice, to be counted and to be stored: a list of them that is sorted into
- * another one would take as much memory again as it has.
- */
-struct filling {
-	struct vt_timeline *timeline;
-	uint32_t *places; /* by event: how many there are, then where the next one goes */
-	int64_t last_event;
-	int is_counting;
-	int is_out_of_range; /* an event that has no place */
-};
-
-static void add_moment(struct filling *filling, int64_t event, uint32_t index,
-		       enum vt_moment_what what)
-{
-	struct vt_timeline *timeline = filling->timeline;
-	uint32_t at;
-
-	if (filling->is_counting && (event < 0 || event > filling->last_event)) {
-		filling->is_out_of_range = 1;
-	} else if (filling->is_counting) {
-		filling->places[event + 1]++;
-	} else {
-		at = filling->places ? filling->places[event]++ : timeline->nr++;
-		timeline->moments[at] = (struct vt_moment){ .index = index, .what = what };
-	}
-}
-
-static void tell_all(struct filling *filling)
-{
-	const struct vt_model *model = filling->timeline->model;
-
-	for (uint32_t i = 0; i < model->nr_allocations; i++) {
-		add_moment(filling, model->allocations[i].event, i, VT_MOMENT_ALLOC);
-		if (model->allocations[i].freed_event != VT_NEVER)
-			add_moment(filling, model->allocations[i].freed_event, i, VT_MOMENT_FREE);
-	}
-	for (uint32_t i = 0; i < model->nr_events; i++)
-		add_moment(filling, model->events[i].event, i, VT_MOMENT_OTHER);
-	for (uint32_t i = 0; i < model->nr_marks; i++)
-		add_moment(filling, model->marks[i].event, i, VT_MOMENT_MARK);
-	for (uint32_t i = 0; i < model->nr_ooms; i++)
-		add_moment(filling, model->ooms[i].event, i, VT_MOMENT_OUT_OF_MEMORY);
-}
-
-/* What happens at one event number, put in order where that is more than one thing. */
-static void sort_runs(struct vt_timeline *timeline)
-{
-	struct vt_moment *moments = timeline->moments;
-	uint32_t start = 0;
-
-	for (uint32_t i = 0; i < timeline->nr; i++) {
-		if (!vt_timeline_is_last_of_event(timeline, &moments[i]))
-			continue;
-		if (i > start)
-			sort_moments(timeline->model, &moments[start], i + 1 - start);
-		start = i + 1;
-	}
-}
-
 /*
  * Event numbers are nearly all there are: each moment goes to the place that its number says.
- * Returns 0 where they are not: a damaged database may have any.
+ * What finds its place taken, or has none, as in a damaged database, is put in order and merged.
  */
-static int place_by_event(struct vt_timeline *timeline, size_t most)
-{
-	struct filling filling = { .timeline = timeline,
-				   .is_counting = 1,
-				   .last_event = timeline->model->last_event };
+struct filling {
+	const struct vt_model *model;
+	struct vt_moment *places; /* by event */
+	uint32_t nr_places;
+	ordered_vector others;
+};
 
-	if (filling.last_event < 0 || filling.last_event >= 4 * (int64_t)most + 1024)
-		return 0;
-	filling.places = vt_xcalloc((size_t)filling.last_event + 2, sizeof(*filling.places));
-	tell_all(&filling);
-	if (!filling.is_out_of_range) {
-		for (int64_t event = 0; event <= filling.last_event; event++)
-			filling.places[event + 1] += filling.places[event];
-		timeline->nr = filling.places[filling.last_event + 1];
-		filling.is_counting = 0;
-		tell_all(&filling);
-		sort_runs(timeline);
+static void add_moment(struct filling *filling, uint32_t index, enum vt_moment_what what)
+{
+	struct vt_moment moment = { .index = index, .what = what };
+	uint32_t event = vt_moment_event(filling->model, &moment);
+
+	if (event < filling->nr_places && filling->places[event].index == nothing.index)
+		filling->places[event] = moment;
+	else
+		vt_vector_push(&filling->others, ((struct ordered){ event, moment }));
+}
+
+static void add_all(struct filling *filling)
+{
+	const struct vt_model *model = filling->model;
+
+	for (uint32_t i = 0; i < model->nr_allocations; i++) {
+		add_moment(filling, i, VT_MOMENT_ALLOC);
+		if (model->allocations[i].freed_event != VT_NEVER)
+			add_moment(filling, i, VT_MOMENT_FREE);
 	}
-	free(filling.places);
-	return !filling.is_out_of_range;
+	for (uint32_t i = 0; i < model->nr_events; i++)
+		add_moment(filling, i, VT_MOMENT_OTHER);
+	for (uint32_t i = 0; i < model->nr_marks; i++)
+		add_moment(filling, i, VT_MOMENT_MARK);
+	for (uint32_t i = 0; i < model->nr_ooms; i++)
+		add_moment(filling, i, VT_MOMENT_OUT_OF_MEMORY);
+}
+
+/* Moves the moments to the front of the places.  Returns how many there are. */
+static uint32_t close_gaps(struct filling *filling)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < filling->nr_places; i++)
+		if (filling->places[i].index != nothing.index)
+			filling->places[nr++] = filling->places[i];
+	return nr;
+}
+
+/* From the last one down: both lists are in order, and the others fit behind the moments. */
+static void merge(struct filling *filling, struct vt_moment *moments, uint32_t nr)
+{
+	size_t left = filling->others.len;
+
+	while (left) {
+		const struct ordered *other = &filling->others.items[left - 1];
+		struct ordered last = { 0 };
+
+		if (nr) {
+			last.moment = moments[nr - 1];
+			last.event = vt_moment_event(filling->model, &last.moment);
+		}
+		if (nr && compare_ordered(&last, other) > 0) {
+			moments[--nr + left] = last.moment;
+		} else {
+			moments[nr + --left] = other->moment;
+		}
+	}
+}
+
+/* How many events get a place: none where the numbers are far apart. */
+static uint32_t nr_places(const struct vt_model *model)
+{
+	int64_t most = 2 * (int64_t)model->nr_allocations + model->nr_events + model->nr_marks +
+		       model->nr_ooms;
+	int64_t last = model->last_event;
+
+	return last < 0 || last >= 4 * most + 1024 || last >= VT_NEVER ? 0 : (uint32_t)last + 1;
 }
 
 void vt_timeline_init(struct vt_timeline *timeline, const struct vt_model *model)
 {
-	size_t most = 2 * (size_t)model->nr_allocations + model->nr_events + model->nr_marks +
-		      model->nr_ooms;
-	struct filling filling = { .timeline = timeline };
+	struct filling filling = { .model = model, .nr_places = nr_places(model) };
+	uint32_t nr;
 
+	filling.places = vt_xmalloc(((size_t)filling.nr_places + 1) * sizeof(*filling.places));
+	for (uint32_t i = 0; i < filling.nr_places; i++)
+		filling.places[i] = nothing;
+	add_all(&filling);
+	nr = close_gaps(&filling);
 	timeline->model = model;
-	timeline->nr = 0;
-	timeline->moments = vt_xcalloc(most + 1, sizeof(*timeline->moments));
-	if (place_by_event(timeline, most))
-		return;
-	tell_all(&filling);
-	sort_moments(model, timeline->moments, timeline->nr);
+	timeline->nr = nr + (uint32_t)filling.others.len;
+	timeline->moments = vt_xrealloc(filling.places,
+					((size_t)timeline->nr + 1) * sizeof(*timeline->moments));
+	vt_vector_sort(&filling.others, compare_ordered);
+	merge(&filling, timeline->moments, nr);
+	vt_vector_release(&filling.others);
 }
 
 void vt_timeline_release(struct vt_timeline *timeline)
