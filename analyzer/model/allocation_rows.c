@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analyzer/base/hash.h"
 #include "analyzer/base/parallel.h"
 #include "analyzer/base/util.h"
 #include "analyzer/database/db_scan.h"
@@ -54,6 +55,15 @@ static const char *const columns[] = {
 	[FREED_NODE_SEQUENCE] = "freed_node_sequence",
 };
 
+/* A row repeats one of those before it, nearly always: what they have in common, by a hash. */
+#define NR_RECENT 8192
+#define NOT_FREED INT64_MIN /* no id of a caller */
+
+struct recent {
+	const struct vt_allocation_common *common; /* NULL: none yet */
+	int64_t made, freed;                       /* ids of callers */
+};
+
 /* Rows with ids in (after, upto]. */
 struct part {
 	struct vt_db *db;
@@ -65,6 +75,7 @@ struct part {
 	struct vt_allocation_times times;
 	const struct vt_caller_table *made, *freed; /* of all parts */
 	struct vt_interned commons;                 /* the part's own: no lock */
+	struct recent *recent;                      /* NR_RECENT */
 	uint32_t next_common, nr_parts;             /* the parts take numbers in turn */
 	int rc;
 };
@@ -80,15 +91,16 @@ static uint32_t sequence_at(const struct vt_db_row *row, enum column column)
 				    : vt_allocation_sequence(row->values[column]);
 }
 
-static const struct vt_allocation_common *common_at(struct part *part, const struct vt_db_row *row,
-						    const struct vt_caller_row *made, int is_freed)
+static const struct vt_allocation_common *make_common(struct part *part,
+						      const struct vt_db_row *row, int64_t freed)
 {
+	const struct vt_caller_row *made = vt_caller_table_find(part->made, row->values[MADE]);
 	struct vt_allocation_common common = {
 		.size_bytes = (uint64_t)row->values[SIZE_BYTES],
 		.requested_bytes = (uint64_t)row->values[REQUESTED_BYTES],
 		.made = made->caller,
-		.freed = is_freed ? vt_caller_table_find(part->freed, row->values[FREED])->caller
-				  : &vt_caller_nobody,
+		.freed = freed == NOT_FREED ? &vt_caller_nobody
+					    : vt_caller_table_find(part->freed, freed)->caller,
 		.device = made->device,
 		.kind = made->kind,
 		.number = part->next_common,
@@ -102,35 +114,56 @@ static const struct vt_allocation_common *common_at(struct part *part, const str
 	return kept;
 }
 
+static const struct vt_allocation_common *common_at(struct part *part, const struct vt_db_row *row)
+{
+	int64_t made = row->values[MADE];
+	int64_t freed = is_null(row, LIVED_EVENTS) ? NOT_FREED : row->values[FREED];
+	uint64_t hash = vt_hash_mix(vt_hash_mix((uint64_t)made, (uint64_t)freed),
+				    (uint64_t)row->values[SIZE_BYTES]);
+	struct recent *recent = &part->recent[hash % NR_RECENT];
+
+	if (!recent->common || recent->made != made || recent->freed != freed ||
+	    recent->common->size_bytes != (uint64_t)row->values[SIZE_BYTES] ||
+	    recent->common->requested_bytes != (uint64_t)row->values[REQUESTED_BYTES])
+		*recent = (struct recent){ make_common(part, row, freed), made, freed };
+	return recent->common;
+}
+
 /* Numbers in a damaged file can be anything. */
 static int64_t add(int64_t number, int64_t more)
 {
 	return (int64_t)((uint64_t)number + (uint64_t)more);
 }
 
+static int is_of_driver(const struct part *part, const struct vt_db_row *row)
+{
+	uint32_t kind = vt_caller_table_find(part->made, row->values[MADE])->kind;
+
+	return kind && kind != VT_KIND_BLOCK;
+}
+
 static void take(void *context, const struct vt_db_row *row)
 {
 	struct part *part = context;
-	const struct vt_caller_row *made = vt_caller_table_find(part->made, row->values[MADE]);
 	int64_t time_ns = row->values[TIME_NS], freed_time_ns = time_ns;
-	int is_freed = !is_null(row, LIVED_EVENTS);
 	struct vt_allocation *a;
 
 	if (part->rows.len >= VT_MOST_ROWS ||
-	    (part->choice == VT_ALLOCATIONS_DRIVER && (!made->kind || made->kind == VT_KIND_BLOCK)))
+	    (part->choice == VT_ALLOCATIONS_DRIVER && !is_of_driver(part, row)))
 		return;
 	vt_vector_reserve(&part->rows, part->rows.len + 1);
 	a = &part->rows.items[part->rows.len++];
-	memset(a, 0, sizeof(*a));
-	a->event = vt_allocation_event(row->values[ID]);
-	a->address = (uint64_t)row->values[ADDRESS];
-	a->node_sequence = sequence_at(row, NODE_SEQUENCE);
-	a->forward_sequence = sequence_at(row, FORWARD_SEQUENCE);
-	a->common = common_at(part, row, made, is_freed);
-	a->container = VT_NO_CONTAINER;
-	a->freed_event = (uint32_t)VT_NEVER;
-	a->freed_node_sequence = (uint32_t)VT_NO_SEQUENCE;
-	if (is_freed) {
+	*a = (struct vt_allocation){
+		.event = vt_allocation_event(row->values[ID]),
+		.freed_event = (uint32_t)VT_NEVER,
+		.address = (uint64_t)row->values[ADDRESS],
+		.common = common_at(part, row),
+		.node_sequence = sequence_at(row, NODE_SEQUENCE),
+		.forward_sequence = sequence_at(row, FORWARD_SEQUENCE),
+		.freed_node_sequence = (uint32_t)VT_NO_SEQUENCE,
+		.container = VT_NO_CONTAINER,
+	};
+	if (!is_null(row, LIVED_EVENTS)) {
 		a->freed_event =
 			vt_allocation_event(add(row->values[ID], row->values[LIVED_EVENTS]));
 		a->freed_node_sequence = sequence_at(row, FREED_NODE_SEQUENCE);
@@ -163,7 +196,9 @@ static void read_part(void *context, size_t number)
 		.context = part,
 	};
 
+	part->recent = vt_xcalloc(NR_RECENT, sizeof(*part->recent));
 	part->rc = vt_db_scan(part->db, &scan);
+	free(part->recent);
 }
 
 /* Another connection that sees what this one does (A1); NULL: there is none. */
