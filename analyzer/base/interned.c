@@ -97,6 +97,14 @@ void vt_interned_adopt(struct vt_interned *interned, struct vt_interned *from)
 	vt_interned_release(from);
 }
 
+void vt_interned_each(const struct vt_interned *interned, size_t size,
+		      void (*tell)(void *context, const void *value), void *context)
+{
+	for (const struct vt_interned_chunk *chunk = interned->chunks; chunk; chunk = chunk->next)
+		for (size_t i = 0; i < chunk->nr; i++)
+			tell(context, chunk->values + i * size);
+}
+
 void vt_interned_release(struct vt_interned *interned)
 {
 	while (interned->chunks) {

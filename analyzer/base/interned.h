@@ -26,6 +26,9 @@ void *vt_interned_add(struct vt_interned *interned, const void *value, size_t si
 		      int *is_new);
 /* All values of `from` live as long as those of `interned`, and are not found by it. */
 void vt_interned_adopt(struct vt_interned *interned, struct vt_interned *from);
+/* Tells each value, adopted ones too, in no order; `size` as when they were added. */
+void vt_interned_each(const struct vt_interned *interned, size_t size,
+		      void (*tell)(void *context, const void *value), void *context);
 void vt_interned_release(struct vt_interned *interned);
 
 #endif

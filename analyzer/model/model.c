@@ -430,6 +430,12 @@ uint64_t vt_model_most_allocated(const struct vt_peak *peak)
 	return peak->max_allocated_bytes ? peak->max_allocated_bytes : peak->used_bytes;
 }
 
+void vt_model_each_common(const struct vt_model *model,
+			  void (*tell)(void *context, const void *common), void *context)
+{
+	vt_interned_each(&model->commons, sizeof(struct vt_allocation_common), tell, context);
+}
+
 const char *vt_model_text(const struct vt_model *model, uint32_t string)
 {
 	return vt_string_table_get(&model->strings, string);

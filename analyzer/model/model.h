@@ -233,6 +233,9 @@ const struct vt_device *vt_model_device(const struct vt_model *model, int device
 const struct vt_peak *vt_model_peak(const struct vt_model *model, int device);
 /* The most that was allocated: in blocks, or without an allocator what the driver gave. */
 uint64_t vt_model_most_allocated(const struct vt_peak *peak);
+/* Tells each struct vt_allocation_common of the model once, in no order. */
+void vt_model_each_common(const struct vt_model *model,
+			  void (*tell)(void *context, const void *common), void *context);
 const char *vt_model_text(const struct vt_model *model, uint32_t string);
 
 static inline int vt_allocation_is_live(const struct vt_allocation *a, int64_t event)

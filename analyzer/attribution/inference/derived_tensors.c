@@ -31,19 +31,52 @@ struct search {
 	VT_VECTOR(struct result) results; /* of the last pass */
 	VT_VECTOR(uint32_t) data; /* what was brought to the device, or made of that */
 	uint8_t *has_product;     /* by pass: a matrix product was among what it made */
+	uint8_t *operators;       /* by native stack: enum operator, 0: not looked up yet */
 	uint32_t pass;
 };
 
-static int is_product(const struct vt_facts *facts, const struct vt_allocation *a)
-{
-	const char *op = vt_operators_name(&facts->operators, a->common->made->native_stack);
+/* What rules say of an operator, so that its name is matched once. */
+enum operator{
+	LOOKED_UP = 1,
+	NAMED = 2,
+	PRODUCT = 4,
+	COPY = 8,
+	JOIN = 16,
+	PLUMBING = 32,
+	DATA = 64,
+};
 
-	return op && vt_globs_match(&facts->rules->product.op, op);
+static uint8_t look_up(const struct search *search, const char *name)
+{
+	const struct vt_rules *rules = search->facts->rules;
+
+	if (!name)
+		return LOOKED_UP;
+	return (uint8_t)(LOOKED_UP | NAMED |
+			 (vt_globs_match(&rules->product.op, name) ? PRODUCT : 0) |
+			 (vt_globs_match(&rules->copy, name) ? COPY : 0) |
+			 (vt_globs_match(&rules->join, name) ? JOIN : 0) |
+			 (vt_globs_match(&rules->plumbing, name) ? PLUMBING : 0) |
+			 (vt_globs_match(&rules->data, name) ? DATA : 0));
 }
 
-static int is_head(const struct vt_facts *facts, const struct vt_allocation *a)
+static int is_made_by(const struct search *search, const struct vt_allocation *a,
+		      enum operator what)
 {
-	return vt_facts_heads(facts, a) && is_product(facts, a);
+	uint32_t stack = a->common->made->native_stack;
+	uint8_t *known;
+
+	if (stack >= search->model->frames.native_tree.nr_stacks)
+		return 0;
+	known = &search->operators[stack];
+	if (!*known)
+		*known = look_up(search, vt_operators_name(&search->facts->operators, stack));
+	return (*known & what) != 0;
+}
+
+static int is_head(const struct search *search, const struct vt_allocation *a)
+{
+	return vt_facts_heads(search->facts, a) && is_made_by(search, a, PRODUCT);
 }
 
 /* In a call that autograd records whatever it saves stays alive, the head's output as well. */
@@ -93,8 +126,6 @@ static int is_made_of(struct search *search, const struct result *result,
 		      const struct vt_allocation *y)
 {
 	const struct vt_allocation *x = &search->model->allocations[result->allocation];
-	const char *op =
-		vt_operators_name(&search->facts->operators, y->common->made->native_stack);
 	uint64_t times =
 		(y->common->size_bytes + x->common->size_bytes / 2) / x->common->size_bytes;
 	int is_same = is_cast(search->model, x, y);
@@ -102,7 +133,7 @@ static int is_made_of(struct search *search, const struct result *result,
 	if (x->common->device != y->common->device || !vt_allocation_is_live(x, y->event) ||
 	    (result->is_logits && is_of_other_part(search, x, y)))
 		return 0;
-	if (!op || !vt_globs_match(&search->facts->rules->copy, op))
+	if (!is_made_by(search, y, COPY))
 		return result->is_logits && is_same;
 	/* Without the last token of each row, which has no label. */
 	if (result->is_logits && (is_most_of(x->common->size_bytes, y->common->size_bytes) ||
@@ -133,13 +164,12 @@ static const struct result *find_result(struct search *search, const struct vt_a
 static int is_made_of_logits(struct search *search, const struct vt_allocation *a,
 			     const struct vt_pass *pass)
 {
-	const char *op =
-		vt_operators_name(&search->facts->operators, a->common->made->native_stack);
 	const struct result *found = find_result(search, a);
 
-	if (!found || !found->is_logits || !op || is_product(search->facts, a))
+	if (!found || !found->is_logits || !is_made_by(search, a, NAMED) ||
+	    is_made_by(search, a, PRODUCT))
 		return 0;
-	return (!pass->has_autograd || vt_globs_match(&search->facts->rules->copy, op)) &&
+	return (!pass->has_autograd || is_made_by(search, a, COPY)) &&
 	       is_cast(search->model, &search->model->allocations[found->allocation], a);
 }
 
@@ -186,7 +216,7 @@ static void see_in_pass(struct search *search, uint32_t index, uint32_t pass)
 {
 	const struct vt_allocation *a = &search->model->allocations[index];
 	const struct vt_pass *whole = &search->facts->stages->passes.passes[pass];
-	struct result one = { index, (uint8_t)is_head(search->facts, a), 0 };
+	struct result one = { index, (uint8_t)is_head(search, a), 0 };
 
 	if (!search->has_product[pass] && !whole->has_autograd && see_in_sampler(search, index))
 		return;
@@ -232,26 +262,20 @@ static uint64_t count_pieces(const struct search *search, uint32_t piece, uint32
 static int is_of_data(struct search *search, uint32_t index)
 {
 	const struct vt_allocation *all = search->model->allocations, *a = &all[index];
-	const struct vt_rules *rules = search->facts->rules;
-	const char *op =
-		vt_operators_name(&search->facts->operators, a->common->made->native_stack);
 	uint32_t tried = 0, last = 0;
 
-	if (!op || !vt_globs_match(&rules->join, op))
+	if (!is_made_by(search, a, JOIN))
 		return 0;
 	for (uint32_t i = index; i-- > 0 && index - i <= PIECES_MAX && tried < PLACES_MAX;) {
-		uint64_t nr = a->common->size_bytes / all[i].common->size_bytes;
-		const char *made_by;
+		uint64_t bytes = all[i].common->size_bytes;
+		uint64_t nr = bytes ? a->common->size_bytes / bytes : 0;
 
 		if (nr < 2 || !is_multiple(search->model, &all[i], nr, 1, a) ||
 		    (tried && all[i].common->made->python_stack == last) || !is_piece(search, i, a))
 			continue;
 		last = all[i].common->made->python_stack;
 		tried++;
-		made_by = vt_operators_name(&search->facts->operators,
-					    all[i].common->made->native_stack);
-		if (made_by && vt_globs_match(&rules->data, made_by) &&
-		    count_pieces(search, i, index) == nr)
+		if (is_made_by(search, &all[i], DATA) && count_pieces(search, i, index) == nr)
 			return 1;
 	}
 	return 0;
@@ -260,23 +284,19 @@ static int is_of_data(struct search *search, uint32_t index)
 /* Brought to the device, or made up there, and by no module. */
 static int is_data(struct search *search, const struct vt_allocation *a)
 {
-	const char *op =
-		vt_operators_name(&search->facts->operators, a->common->made->native_stack);
 	uint32_t nr;
 
 	vt_module_stacks_get(&search->facts->stages->chains, a->common->made->python_stack, &nr);
-	return !nr && op && vt_globs_match(&search->facts->rules->data, op);
+	return !nr && is_made_by(search, a, DATA);
 }
 
 /* Scaled, mixed, moved by noise: with the elements of data that is there. */
 static int is_made_of_data(struct search *search, const struct vt_allocation *a)
 {
-	const struct vt_rules *rules = search->facts->rules;
-	const char *op =
-		vt_operators_name(&search->facts->operators, a->common->made->native_stack);
 	size_t nr = search->data.len;
 
-	if (!op || (vt_globs_match(&rules->plumbing, op) && !vt_globs_match(&rules->copy, op)))
+	if (!is_made_by(search, a, NAMED) ||
+	    (is_made_by(search, a, PLUMBING) && !is_made_by(search, a, COPY)))
 		return 0;
 	for (size_t k = 0; k < nr && k < RESULTS_MAX; k++) {
 		const struct vt_allocation *x =
@@ -321,7 +341,7 @@ static void find_products(struct search *search, const struct vt_passes *passes)
 		const struct vt_allocation *a = &search->model->allocations[i];
 
 		if (passes->by_allocation[i] != VT_NO_INDEX && vt_allocation_is_owned(a) &&
-		    is_product(search->facts, a))
+		    is_made_by(search, a, PRODUCT))
 			search->has_product[passes->by_allocation[i]] = 1;
 	}
 }
@@ -332,6 +352,7 @@ void vt_derived_tensors_find(struct vt_facts *facts)
 	const struct vt_passes *passes = &facts->stages->passes;
 
 	facts->derived = vt_xcalloc((size_t)facts->model->nr_allocations + 1, 1);
+	search.operators = vt_xcalloc((size_t)facts->model->frames.native_tree.nr_stacks + 1, 1);
 	find_products(&search, passes);
 	for (uint32_t i = 0; i < facts->model->nr_allocations; i++) {
 		const struct vt_allocation *a = &facts->model->allocations[i];
@@ -347,4 +368,5 @@ void vt_derived_tensors_find(struct vt_facts *facts)
 	vt_vector_release(&search.results);
 	vt_vector_release(&search.data);
 	free(search.has_product);
+	free(search.operators);
 }

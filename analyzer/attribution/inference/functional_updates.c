@@ -41,46 +41,47 @@ struct search {
 	int has_trained_modules;
 };
 
-static struct vt_key size_key(const struct vt_allocation *a)
+static struct vt_key size_key(const struct vt_allocation_common *common)
 {
-	struct vt_key key = { a->common->size_bytes, (uint64_t)a->common->device, 0 };
+	struct vt_key key = { common->size_bytes, (uint64_t)common->device, 0 };
 
 	return key;
 }
 
 /* All classes that differ by VT_REST_MAX at most are in three such places side by side. */
-static struct vt_key neighbours_key(const struct vt_allocation *a, int64_t beside)
+static struct vt_key neighbours_key(const struct vt_allocation_common *common, int64_t beside)
 {
-	struct vt_key key = { a->common->size_bytes / VT_REST_MAX + (uint64_t)beside,
-			      (uint64_t)a->common->device, 0 };
+	struct vt_key key = { common->size_bytes / VT_REST_MAX + (uint64_t)beside,
+			      (uint64_t)common->device, 0 };
 
 	return key;
 }
 
-static int is_like(const struct vt_gradient_class *class, const struct vt_allocation *a,
+static int is_like(const struct vt_gradient_class *class, const struct vt_allocation_common *common,
 		   int has_rest)
 {
-	if (class->device != a->common->device)
+	if (class->device != common->device)
 		return 0;
-	if (has_rest && class->size_bytes < a->common->size_bytes &&
-	    a->common->size_bytes - class->size_bytes <= VT_REST_MAX)
+	if (has_rest && class->size_bytes < common->size_bytes &&
+	    common->size_bytes - class->size_bytes <= VT_REST_MAX)
 		return 1;
-	return class->has_rest && class->size_bytes > a->common->size_bytes &&
-	       class->size_bytes - a->common->size_bytes <= VT_REST_MAX;
+	return class->has_rest && class->size_bytes > common->size_bytes &&
+	       class->size_bytes - common->size_bytes <= VT_REST_MAX;
 }
 
 /* The first found of those of nearly its size. */
 static struct vt_gradient_class *find_like(const struct search *search,
-					   const struct vt_allocation *a, int has_rest)
+					   const struct vt_allocation_common *common, int has_rest)
 {
 	uint32_t found = VT_NO_INDEX;
 
 	for (int beside = -1; beside <= 1; beside++) {
-		const uint64_t *ends = vt_map_find(&search->neighbours, neighbours_key(a, beside));
+		const uint64_t *ends =
+			vt_map_find(&search->neighbours, neighbours_key(common, beside));
 		uint32_t i = ends ? (uint32_t)(*ends >> 32) : 0;
 
 		for (unsigned nr = 0; ends && nr < MAX_NEIGHBOURS && i < found; nr++) {
-			if (is_like(&search->classes.items[i], a, has_rest))
+			if (is_like(&search->classes.items[i], common, has_rest))
 				found = i;
 			i = search->next.items[i];
 			if (!i)
@@ -91,13 +92,13 @@ static struct vt_gradient_class *find_like(const struct search *search,
 }
 
 static struct vt_gradient_class *find_class(const struct search *search,
-					    const struct vt_allocation *a, int has_rest)
+					    const struct vt_allocation_common *common, int has_rest)
 {
-	const uint64_t *at = vt_map_find(&search->by_size, size_key(a));
+	const uint64_t *at = vt_map_find(&search->by_size, size_key(common));
 
 	if (at)
 		return &search->classes.items[*at];
-	return a->common->size_bytes > VT_REST_MAX ? find_like(search, a, has_rest) : NULL;
+	return common->size_bytes > VT_REST_MAX ? find_like(search, common, has_rest) : NULL;
 }
 
 static void add_class(struct search *search, const struct vt_allocation *a, uint8_t has_rest)
@@ -107,7 +108,7 @@ static void add_class(struct search *search, const struct vt_allocation *a, uint
 					 .device = a->common->device,
 					 .has_rest = has_rest };
 	uint64_t number = search->classes.len, first = number;
-	struct vt_key key = neighbours_key(a, 0);
+	struct vt_key key = neighbours_key(a->common, 0);
 	const uint64_t *ends = vt_map_find(&search->neighbours, key);
 
 	if (ends) {
@@ -115,7 +116,7 @@ static void add_class(struct search *search, const struct vt_allocation *a, uint
 		search->next.items[(uint32_t)*ends] = (uint32_t)number;
 	}
 	vt_map_put(&search->neighbours, key, first << 32 | number);
-	vt_map_put(&search->by_size, size_key(a), number);
+	vt_map_put(&search->by_size, size_key(a->common), number);
 	vt_vector_push(&search->classes, one);
 	vt_vector_push(&search->next, 0);
 }
@@ -129,7 +130,7 @@ static struct vt_gradient_class *class_of(const struct search *search,
 	if (!vt_allocation_is_owned(a) || a->common->size_bytes <= SMALLEST_BLOCK)
 		return NULL;
 	if (!search->by_common)
-		return find_class(search, a, vt_block_rounding_can_have(search->model, a));
+		return find_class(search, a->common, vt_block_rounding_can_have(search->model, a));
 	known = &search->by_common[a->common->number];
 	class = known->inside;
 	if (class != known->at_end && vt_block_rounding_can_have(search->model, a))
@@ -137,31 +138,29 @@ static struct vt_gradient_class *class_of(const struct search *search,
 	return class ? &search->classes.items[class - 1] : NULL;
 }
 
-static uint32_t number_class(const struct search *search, const struct vt_allocation *a,
+static uint32_t number_class(const struct search *search, const struct vt_allocation_common *common,
 			     int has_rest)
 {
-	const struct vt_gradient_class *class = find_class(search, a, has_rest);
+	const struct vt_gradient_class *class = find_class(search, common, has_rest);
 
 	return class ? (uint32_t)(class - search->classes.items) + 1 : 0;
 }
 
+static void remember_class(void *context, const void *value)
+{
+	struct search *search = context;
+	const struct vt_allocation_common *common = value;
+
+	search->by_common[common->number] =
+		(struct common_class){ number_class(search, common, 0),
+				       number_class(search, common, 1) };
+}
+
 static void remember_classes(struct search *search)
 {
-	uint8_t *is_known = vt_xcalloc((size_t)search->model->nr_commons + 1, 1);
-
 	search->by_common =
 		vt_xcalloc((size_t)search->model->nr_commons + 1, sizeof(*search->by_common));
-	for (uint32_t i = 0; i < search->model->nr_allocations; i++) {
-		const struct vt_allocation *a = &search->model->allocations[i];
-
-		if (is_known[a->common->number])
-			continue;
-		is_known[a->common->number] = 1;
-		search->by_common[a->common->number] =
-			(struct common_class){ number_class(search, a, 0),
-					       number_class(search, a, 1) };
-	}
-	free(is_known);
+	vt_model_each_common(search->model, remember_class, search);
 	for (size_t i = 0; i < search->classes.len; i++)
 		if (search->classes.items[i].first_event > search->last_first_event)
 			search->last_first_event = search->classes.items[i].first_event;

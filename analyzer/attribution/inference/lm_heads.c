@@ -257,24 +257,32 @@ int vt_lm_heads_is_at_head(const struct vt_lm_heads *heads, const struct vt_stag
 	return place && vt_map_find(&heads->places, place_key(place)) != NULL;
 }
 
+struct forward_threads {
+	const struct vt_stage_evidence *evidence;
+	uint32_t first; /* 0: none yet */
+	int is_several;
+};
+
+static void see_forward_thread(void *context, const void *value)
+{
+	struct forward_threads *threads = context;
+	const struct vt_caller *made = ((const struct vt_allocation_common *)value)->made;
+
+	if (made->node_class ||
+	    made->python_stack >= threads->evidence->model->frames.python_tree.nr_stacks ||
+	    threads->evidence->by_stack[made->python_stack] != VT_STAGE_FORWARD)
+		return;
+	threads->is_several |= threads->first && threads->first != made->thread;
+	threads->first = made->thread;
+}
+
 /* Sequence numbers count per thread: with several threads running forwards they say nothing. */
 static int has_one_forward_thread(const struct search *search)
 {
-	uint32_t thread = 0;
+	struct forward_threads threads = { .evidence = &search->stages->evidence };
 
-	for (uint32_t i = 0; i < search->model->nr_allocations; i++) {
-		const struct vt_allocation *a = &search->model->allocations[i];
-
-		if (a->common->made->node_class ||
-		    a->common->made->python_stack >= search->model->frames.python_tree.nr_stacks ||
-		    search->stages->evidence.by_stack[a->common->made->python_stack] !=
-			    VT_STAGE_FORWARD)
-			continue;
-		if (thread && thread != a->common->made->thread)
-			return 0;
-		thread = a->common->made->thread;
-	}
-	return 1;
+	vt_model_each_common(search->model, see_forward_thread, &threads);
+	return !threads.is_several;
 }
 
 void vt_lm_heads_init(struct vt_lm_heads *heads, const struct vt_stages *stages,

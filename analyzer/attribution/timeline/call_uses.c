@@ -31,9 +31,8 @@ struct use {
 };
 
 struct search {
-	const struct vt_timeline *timeline;
+	const struct vt_shown_moments *shown;
 	const struct vt_model *model;
-	const struct vt_stage_evidence *evidence;
 	const struct vt_calls *calls;
 	const struct vt_module_stacks *chains;
 	struct use *uses;
@@ -88,24 +87,32 @@ static void find_casts(struct search *search)
 	}
 }
 
+/* Only what a node does shows a backward pass by itself, besides ranges. */
+static void see_node(struct search *search, const struct vt_moment *moment)
+{
+	const struct vt_allocation *a = &search->model->allocations[moment->index];
+
+	if (moment->what == VT_MOMENT_ALLOC)
+		add_ran(search, a->common->made, a->node_sequence, a->event);
+	else if (moment->what == VT_MOMENT_FREE)
+		add_ran(search, a->common->freed, a->freed_node_sequence, a->freed_event);
+}
+
 static void find_backwards(struct search *search)
 {
-	const struct vt_timeline *timeline = search->timeline;
+	const struct vt_timeline *timeline = search->shown->timeline;
 	int has_computed = 0;
 
 	for (uint32_t i = 0; i < timeline->nr; i++) {
 		const struct vt_moment *moment = &timeline->moments[i];
-		const struct vt_allocation *a = &search->model->allocations[moment->index];
-		uint8_t stage = vt_stage_evidence_judge(search->evidence, moment).stage;
+		uint8_t stage = vt_shown_moments_at(search->shown, i).stage;
 
-		if (moment->what == VT_MOMENT_ALLOC)
-			add_ran(search, a->common->made, a->node_sequence,
-				vt_moment_event(search->model, moment));
-		else if (moment->what == VT_MOMENT_FREE)
-			add_ran(search, a->common->freed, a->freed_node_sequence,
-				vt_moment_event(search->model, moment));
-		if (stage == VT_STAGE_BACKWARD && has_computed)
-			vt_vector_push(&search->backwards, vt_moment_event(search->model, moment));
+		if (stage == VT_STAGE_BACKWARD) {
+			see_node(search, moment);
+			if (has_computed)
+				vt_vector_push(&search->backwards,
+					       vt_moment_event(search->model, moment));
+		}
 		if (stage == VT_STAGE_BACKWARD || stage == VT_STAGE_FORWARD)
 			has_computed = stage == VT_STAGE_FORWARD;
 	}
@@ -333,15 +340,12 @@ static uint8_t judge(struct search *search, const struct vt_call_uses *uses, uin
 	return previous ? uses->by_call[previous] : VT_CALL_TRAINS;
 }
 
-void vt_call_uses_init(struct vt_call_uses *uses, const struct vt_timeline *timeline,
-		       const struct vt_stage_evidence *evidence, const struct vt_calls *calls,
-		       const struct vt_module_stacks *chains)
+void vt_call_uses_init(struct vt_call_uses *uses, const struct vt_shown_moments *shown,
+		       const struct vt_calls *calls, const struct vt_module_stacks *chains)
 {
-	struct search search = { .timeline = timeline,
-				 .model = timeline->model,
-				 .evidence = evidence,
-				 .calls = calls,
-				 .chains = chains };
+	struct search search = {
+		.shown = shown, .model = shown->timeline->model, .calls = calls, .chains = chains
+	};
 
 	uses->by_call = vt_xcalloc((size_t)calls->nr + 1, 1);
 	find_casts(&search);

@@ -16,7 +16,7 @@
  */
 
 #include "analyzer/attribution/calls/calls.h"
-#include "analyzer/attribution/timeline/stage_evidence.h"
+#include "analyzer/attribution/timeline/shown_moments.h"
 
 enum vt_call_use {
 	VT_CALL_UNDECIDED, /* of a module that is never trained: what the program does around it */
@@ -28,9 +28,8 @@ struct vt_call_uses {
 	uint8_t *by_call; /* enum vt_call_use */
 };
 
-void vt_call_uses_init(struct vt_call_uses *uses, const struct vt_timeline *timeline,
-		       const struct vt_stage_evidence *evidence, const struct vt_calls *calls,
-		       const struct vt_module_stacks *chains);
+void vt_call_uses_init(struct vt_call_uses *uses, const struct vt_shown_moments *shown,
+		       const struct vt_calls *calls, const struct vt_module_stacks *chains);
 void vt_call_uses_release(struct vt_call_uses *uses);
 
 #endif

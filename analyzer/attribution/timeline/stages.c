@@ -18,18 +18,13 @@
 struct pass {
 	struct vt_stages *stages;
 	const struct vt_model *model;
+	struct vt_shown_moments shown;
 	VT_VECTOR(struct vt_span) spans;
 	VT_VECTOR(uint32_t) main_threads; /* those that ever showed a stage in Python */
 	int is_evaluating;
 	uint32_t loop; /* the first of passes.loops that did not end yet */
 	int is_behind_loop;
 };
-
-static struct vt_shown shown_at(const struct pass *pass, uint32_t moment)
-{
-	return vt_stage_evidence_judge(&pass->stages->evidence,
-				       &pass->stages->timeline->moments[moment]);
-}
 
 static int is_main_thread(const struct pass *pass, uint32_t thread)
 {
@@ -46,7 +41,7 @@ static uint32_t find_first_forward(const struct pass *pass)
 	uint32_t first_other = timeline->nr;
 
 	for (uint32_t i = 0; i < timeline->nr; i++) {
-		uint8_t stage = shown_at(pass, i).stage;
+		uint8_t stage = vt_shown_moments_at(&pass->shown, i).stage;
 
 		if (stage == VT_STAGE_FORWARD || stage == VT_STAGE_GENERATION)
 			return i;
@@ -70,7 +65,7 @@ static uint32_t find_tail(const struct pass *pass)
 		const struct vt_moment *moment = &timeline->moments[i - 1];
 
 		if (moment->what == VT_MOMENT_ALLOC || moment->what == VT_MOMENT_OUT_OF_MEMORY ||
-		    shown_at(pass, i - 1).stage != VT_NO_STAGE)
+		    vt_shown_moments_at(&pass->shown, i - 1).stage != VT_NO_STAGE)
 			break;
 		i--;
 	}
@@ -108,26 +103,31 @@ static int is_evaluation(struct pass *pass, uint8_t stage, const struct vt_shown
 	return pass->is_evaluating && stage == VT_STAGE_FORWARD;
 }
 
-static void enter(struct pass *pass, uint8_t stage, int64_t event)
+static void enter(struct pass *pass, uint8_t stage, const struct vt_moment *moment)
 {
-	struct vt_span span = { .first_event = event, .stage = stage };
+	struct vt_span span = { .stage = stage };
 	struct vt_span *last = pass->spans.len ? &pass->spans.items[pass->spans.len - 1] : NULL;
 
 	if (last && last->stage == stage)
 		return;
+	span.first_event = vt_moment_event(pass->model, moment);
 	/* Two moments of one event: it belongs to the span that it began in. */
-	if (last && last->first_event == event)
+	if (last && last->first_event == span.first_event)
 		return;
 	if (last)
-		last->last_event = event - 1;
+		last->last_event = span.first_event - 1;
 	vt_vector_push(&pass->spans, span);
 }
 
 /* Whether an event lies in a loop that makes tokens and shows no frame that says so. */
-static int is_in_loop(struct pass *pass, int64_t event)
+static int is_in_loop(struct pass *pass, const struct vt_moment *moment)
 {
 	const struct vt_passes *passes = &pass->stages->passes;
+	int64_t event;
 
+	if (pass->loop >= passes->nr_loops)
+		return 0;
+	event = vt_moment_event(pass->model, moment);
 	while (pass->loop < passes->nr_loops && passes->loops[pass->loop].last_event < event)
 		pass->loop++;
 	return pass->loop < passes->nr_loops && passes->loops[pass->loop].first_event <= event;
@@ -137,7 +137,7 @@ static int is_in_loop(struct pass *pass, int64_t event)
 static uint8_t judge_forward(struct pass *pass, uint8_t *stage, const struct vt_shown *shown,
 			     const struct vt_moment *moment)
 {
-	if (is_in_loop(pass, vt_moment_event(pass->stages->timeline->model, moment))) {
+	if (is_in_loop(pass, moment)) {
 		pass->is_behind_loop = 1;
 		return *stage == VT_STAGE_FORWARD ? VT_STAGE_GENERATION : *stage;
 	}
@@ -158,7 +158,7 @@ static void cut(struct pass *pass)
 
 	for (uint32_t i = 0; i < timeline->nr; i++) {
 		const struct vt_moment *moment = &timeline->moments[i];
-		struct vt_shown e = shown_at(pass, i);
+		struct vt_shown e = vt_shown_moments_at(&pass->shown, i);
 
 		/* What did not fit is given up; what follows, if anything, shows itself. */
 		if (i >= end || (i && moment[-1].what == VT_MOMENT_OUT_OF_MEMORY))
@@ -169,8 +169,7 @@ static void cut(struct pass *pass)
 			vt_vector_push(&pass->main_threads, e.thread);
 		if (i >= first)
 			current = next_stage(pass, current, &e);
-		enter(pass, judge_forward(pass, &current, &e, moment),
-		      vt_moment_event(pass->stages->timeline->model, moment));
+		enter(pass, judge_forward(pass, &current, &e, moment), moment);
 	}
 	if (pass->spans.len)
 		pass->spans.items[pass->spans.len - 1].last_event = pass->model->last_event;
@@ -272,44 +271,63 @@ static struct vt_range_totals *add_up_spans(const struct vt_stages *stages)
 	return totals;
 }
 
-static void find_call_uses(struct vt_stages *stages)
+static void find_calls(struct pass *pass)
 {
-	vt_call_uses_init(&stages->call_uses, stages->timeline, &stages->evidence, &stages->calls,
-			  &stages->chains);
+	struct vt_stages *stages = pass->stages;
+
+	vt_calls_init(&stages->calls, stages->timeline, &stages->chains);
 }
 
-static void find_passes(struct vt_stages *stages)
+static void find_shown(struct pass *pass)
 {
+	vt_shown_moments_init(&pass->shown, &pass->stages->evidence, pass->stages->timeline);
+}
+
+static void find_call_uses(struct pass *pass)
+{
+	vt_call_uses_init(&pass->stages->call_uses, &pass->shown, &pass->stages->calls,
+			  &pass->stages->chains);
+}
+
+static void find_passes(struct pass *pass)
+{
+	struct vt_stages *stages = pass->stages;
+
 	vt_passes_init(&stages->passes, stages->timeline, &stages->evidence, &stages->calls);
 	vt_decoding_find(&stages->passes, stages->timeline->model, &stages->chains, stages->rules);
 }
 
-static void find_steps(struct vt_stages *stages)
+static void find_steps(struct pass *pass)
 {
-	vt_steps_init(&stages->steps, stages->timeline, &stages->evidence, stages->spans,
-		      stages->nr_spans);
+	vt_steps_init(&pass->stages->steps, &pass->shown, pass->stages->spans,
+		      pass->stages->nr_spans);
 }
 
-static void find_totals(struct vt_stages *stages)
+static void find_totals(struct pass *pass)
 {
-	stages->totals = add_up_spans(stages);
+	pass->stages->totals = add_up_spans(pass->stages);
 }
 
-/* Neither of two needs what the other finds: before the cut into spans, and after it. */
-typedef void (*search_fn)(struct vt_stages *stages);
-static const search_fn of_moments[] = { find_call_uses, find_passes };
-static const search_fn of_spans[] = { find_steps, find_totals };
+/* Neither of two needs what the other finds. */
+typedef void (*search_fn)(struct pass *pass);
 
 struct pair {
-	struct vt_stages *stages;
-	const search_fn *searches;
+	struct pass *pass;
+	search_fn searches[2];
 };
 
 static void search(void *context, size_t number)
 {
 	const struct pair *pair = context;
 
-	pair->searches[number](pair->stages);
+	pair->searches[number](pair->pass);
+}
+
+static void run_pair(struct pass *pass, search_fn one, search_fn other)
+{
+	struct pair pair = { pass, { one, other } };
+
+	vt_parallel_run(2, search, &pair);
 }
 
 void vt_stages_init(struct vt_stages *stages, const struct vt_timeline *timeline,
@@ -317,21 +335,21 @@ void vt_stages_init(struct vt_stages *stages, const struct vt_timeline *timeline
 {
 	const struct vt_model *model = timeline->model;
 	struct pass pass = { .stages = stages, .model = model };
-	struct pair before = { stages, of_moments }, after = { stages, of_spans };
 
 	memset(stages, 0, sizeof(*stages));
 	stages->timeline = timeline;
 	stages->rules = rules;
 	vt_stage_evidence_init(&stages->evidence, model, rules);
 	vt_module_stacks_init(&stages->chains, model, rules);
-	vt_calls_init(&stages->calls, timeline, &stages->chains);
-	vt_parallel_run(2, search, &before);
+	run_pair(&pass, find_calls, find_shown);
+	run_pair(&pass, find_call_uses, find_passes);
 	cut(&pass);
 	find_evaluations(&pass);
 	stages->spans = pass.spans.items;
 	stages->nr_spans = (uint32_t)pass.spans.len;
 	vt_spans_index_init(&stages->index, stages->spans, stages->nr_spans);
-	vt_parallel_run(2, search, &after);
+	run_pair(&pass, find_steps, find_totals);
+	vt_shown_moments_release(&pass.shown);
 	vt_vector_release(&pass.main_threads);
 }
 

@@ -27,6 +27,7 @@ struct run {
 
 struct build {
 	const struct vt_timeline *timeline;
+	const struct vt_shown_moments *shown;
 	const struct vt_stage_evidence *evidence;
 	const struct vt_span *spans;
 	uint32_t nr_spans;
@@ -93,17 +94,15 @@ static void see_optimizer(struct build *build, uint32_t stack, uint32_t thread, 
 		vt_vector_push(&build->calls, fresh);
 }
 
-static void see_allocation(struct build *build, const struct vt_moment *moment)
+static void see_allocation(struct build *build, const struct vt_moment *moment,
+			   struct vt_shown shown)
 {
-	const struct vt_stage_evidence *evidence = build->evidence;
-	const struct vt_allocation *a = &evidence->model->allocations[moment->index];
-	struct vt_shown shown = vt_stage_evidence_judge(evidence, moment);
+	const struct vt_model *model = build->timeline->model;
+	const struct vt_allocation *a = &model->allocations[moment->index];
 	int is_free = moment->what == VT_MOMENT_FREE;
 	uint32_t stack = is_free ? a->common->freed->python_stack : a->common->made->python_stack;
 
-	if (shown.stage != VT_STAGE_OPTIMIZER)
-		return;
-	if (stack >= evidence->model->frames.python_tree.nr_stacks)
+	if (stack >= model->frames.python_tree.nr_stacks)
 		stack = 0;
 	see_optimizer(build, stack, shown.thread, vt_moment_event(build->timeline->model, moment));
 }
@@ -135,11 +134,13 @@ static void find_calls(struct build *build)
 
 	for (uint32_t i = 0; i < timeline->nr; i++) {
 		const struct vt_moment *moment = &timeline->moments[i];
+		struct vt_shown shown = vt_shown_moments_at(build->shown, i);
 
 		if (moment->what == VT_MOMENT_MARK)
 			see_range(build, &timeline->model->marks[moment->index]);
-		else if (moment->what == VT_MOMENT_ALLOC || moment->what == VT_MOMENT_FREE)
-			see_allocation(build, moment);
+		else if (shown.stage == VT_STAGE_OPTIMIZER &&
+			 (moment->what == VT_MOMENT_ALLOC || moment->what == VT_MOMENT_FREE))
+			see_allocation(build, moment, shown);
 	}
 	name_by_place(build);
 }
@@ -386,13 +387,14 @@ static void find_plain_steps(struct build *build)
 		  build->steps.len && has_backward && !model->nr_ooms);
 }
 
-void vt_steps_init(struct vt_steps *steps, const struct vt_timeline *timeline,
-		   const struct vt_stage_evidence *evidence, struct vt_span *spans,
-		   uint32_t nr_spans)
+void vt_steps_init(struct vt_steps *steps, const struct vt_shown_moments *shown,
+		   struct vt_span *spans, uint32_t nr_spans)
 {
-	struct build build = {
-		.timeline = timeline, .evidence = evidence, .spans = spans, .nr_spans = nr_spans
-	};
+	struct build build = { .timeline = shown->timeline,
+			       .shown = shown,
+			       .evidence = shown->evidence,
+			       .spans = spans,
+			       .nr_spans = nr_spans };
 
 	find_calls(&build);
 	find_runs(&build);

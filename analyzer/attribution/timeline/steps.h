@@ -13,7 +13,7 @@
  */
 
 #include "analyzer/attribution/calls/spans.h"
-#include "analyzer/attribution/timeline/stage_evidence.h"
+#include "analyzer/attribution/timeline/shown_moments.h"
 
 /* A forward and its backward pass, of several before one optimizer step.  Whole spans. */
 struct vt_micro_batch {
@@ -38,9 +38,8 @@ struct vt_steps {
 };
 
 /* Sets `step` of all spans, too. */
-void vt_steps_init(struct vt_steps *steps, const struct vt_timeline *timeline,
-		   const struct vt_stage_evidence *evidence, struct vt_span *spans,
-		   uint32_t nr_spans);
+void vt_steps_init(struct vt_steps *steps, const struct vt_shown_moments *shown,
+		   struct vt_span *spans, uint32_t nr_spans);
 void vt_steps_release(struct vt_steps *steps);
 
 #endif
