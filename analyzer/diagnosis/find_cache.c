@@ -64,7 +64,7 @@ static void try_after_load(struct vt_cache_replays *cache)
 	struct vt_replay_options options;
 	size_t at = 0;
 
-	while (at < trace->steps.len && trace->steps.items[at].event < event)
+	while (at < trace->steps.len && vt_trace_event(trace, &trace->steps.items[at]) < event)
 		at++;
 	if (!at || at == trace->steps.len)
 		return;

@@ -36,8 +36,8 @@ int vt_oom_remedies_cut(struct vt_trace *cut, const struct vt_trace *trace, uint
 		return -1;
 	*cut = *trace;
 	cut->steps.len = at + 1;
-	while (cut->changes.len &&
-	       cut->changes.items[cut->changes.len - 1].event > trace->steps.items[at].event)
+	while (cut->changes.len && cut->changes.items[cut->changes.len - 1].event >
+					   vt_trace_event(trace, &trace->steps.items[at]))
 		cut->changes.len--;
 	return 0;
 }
@@ -56,7 +56,7 @@ static void take_over(struct vt_oom_remedy *remedy, const struct vt_trace *cut,
 		      const struct vt_replay *replay)
 {
 	remedy->is_served =
-		replay->rescued_event == cut->steps.items[cut->steps.len - 1].event;
+		replay->rescued_event == vt_trace_event(cut, &cut->steps.items[cut->steps.len - 1]);
 	remedy->failed_event = replay->failure.event;
 	remedy->reserved_bytes = replay->peak_reserved_bytes;
 }

@@ -89,7 +89,7 @@ static uint64_t change_take(const struct changes *changes, size_t at,
 		uint64_t before = more.bytes;
 		uint32_t event = all[at].event;
 
-		more.step.event = event;
+		more.event = event;
 		for (; at < nr && all[at].allocation == take->allocation && all[at].event == event;
 		     at++)
 			relieved += all[at].relieved_bytes;
@@ -109,14 +109,14 @@ static uint64_t change_take(const struct changes *changes, size_t at,
 /* What an event gives back is free for what it takes. */
 static int compare_steps(const void *a, const void *b)
 {
-	const struct vt_trace_step *x = &((const struct vt_replay_more *)a)->step,
-				   *y = &((const struct vt_replay_more *)b)->step;
+	const struct vt_replay_more *x = a, *y = b;
 
 	if (x->event != y->event)
 		return x->event < y->event ? -1 : 1;
-	if (x->op != y->op)
-		return x->op == VT_TRACE_GIVE ? -1 : 1;
-	return (x->allocation > y->allocation) - (x->allocation < y->allocation);
+	if (x->step.op != y->step.op)
+		return x->step.op == VT_TRACE_GIVE ? -1 : 1;
+	return (x->step.allocation > y->step.allocation) -
+	       (x->step.allocation < y->step.allocation);
 }
 
 /* The first requests, by allocation as takes are, and the later ones. */

@@ -127,69 +127,62 @@ static uint64_t part_of(const struct part *part, uint64_t bytes, unsigned power)
 	return scaled(bytes, part->part, part->whole, part->is_length || !power ? power : 1);
 }
 
-/* What is asked for, by allocation and by failed request. */
-struct requests {
-	uint64_t *bytes;
-	uint64_t *failed;
+/* One try: what each request would be. */
+struct
+try {
+	const struct vt_smaller_trial *trial;
+	struct part part;
 };
 
-static void find_requests(struct requests *requests, const struct vt_smaller_trial *trial,
-			  struct part part)
+static uint64_t request_of(const void *context, const struct vt_trace_step *step)
 {
-	const struct vt_trace *cut = &trial->cut;
-	const struct vt_trace_step *last = &cut->steps.items[cut->steps.len - 1];
+	const struct try *try = context;
+	const struct vt_trace *cut = &try->trial->cut;
+	unsigned power = 0;
 
-	requests->bytes =
-		vt_xcalloc((size_t)cut->model->nr_allocations + 1, sizeof(*requests->bytes));
-	requests->failed = vt_xcalloc((size_t)cut->model->nr_ooms + 1, sizeof(*requests->failed));
-	for (const struct vt_trace_step *step = cut->steps.items; step <= last; step++)
-		if (step->op == VT_TRACE_TAKE)
-			requests->bytes[step->allocation] =
-				part_of(&part, vt_trace_bytes(cut, step),
-					trial->powers[step->allocation]);
-		else if (step->op == VT_TRACE_FAILED)
-			requests->failed[step->allocation] =
-				part_of(&part, vt_trace_bytes(cut, step),
-					step == last ? trial->of_request : 0);
+	if (step->op == VT_TRACE_TAKE)
+		power = try->trial->powers[step->allocation];
+	else if (step == &cut->steps.items[cut->steps.len - 1])
+		power = try->trial->of_request;
+	return part_of(&try->part, vt_trace_bytes(cut, step), power);
 }
 
 /* Whether what is live is more than there is, wherever it lies: no replay is needed to say so. */
-static int is_too_much(const struct vt_smaller_trial *trial, const struct requests *requests)
+static int is_too_much(const struct try *try)
 {
-	const struct vt_trace *cut = &trial->cut;
-	uint64_t live = 0, bytes;
+	const struct vt_trace *cut = &try->trial->cut;
+	const struct vt_trace_step *last = &cut->steps.items[cut->steps.len - 1];
+	uint64_t live = 0;
 
-	for (size_t i = 0; i < cut->steps.len; i++) {
-		const struct vt_trace_step *step = &cut->steps.items[i];
+	for (const struct vt_trace_step *step = cut->steps.items; step < last; step++) {
+		struct vt_trace_step take = *step;
 
+		take.op = VT_TRACE_TAKE;
 		if (step->op == VT_TRACE_TAKE || step->op == VT_TRACE_GIVE) {
-			bytes = vt_settings_round(&cut->settings,
-						  requests->bytes[step->allocation]);
+			uint64_t bytes = vt_settings_round(&cut->settings, request_of(try, &take));
+
 			live += step->op == VT_TRACE_TAKE ? bytes : 0 - bytes;
 		}
 		if (live > cut->capacity_bytes)
 			return 1;
 	}
-	bytes = requests->failed[cut->steps.items[cut->steps.len - 1].allocation];
-	return live + vt_settings_round(&cut->settings, bytes) > cut->capacity_bytes;
+	return live + vt_settings_round(&cut->settings, request_of(try, last)) >
+	       cut->capacity_bytes;
 }
 
 static int is_served(const struct vt_smaller_trial *trial, struct part part)
 {
 	const struct vt_trace *cut = &trial->cut;
+	const struct try try = { trial, part };
 	struct vt_replay_options options;
 	struct vt_replay replay = { 0 };
-	struct requests requests;
 
-	find_requests(&requests, trial, part);
 	vt_replay_options_init(&options, cut);
-	options.request_bytes = requests.bytes;
-	options.failed_bytes = requests.failed;
-	if (!is_too_much(trial, &requests))
+	options.request_of = request_of;
+	options.request_context = &try;
+	if (!is_too_much(&try))
 		vt_replay_run(&replay, cut, &options);
-	free(requests.bytes);
-	free(requests.failed);
-	return replay.rescued_event == cut->steps.items[cut->steps.len - 1].event;
+	return replay.rescued_event == vt_trace_event(cut, &cut->steps.items[cut->steps.len - 1]);
 }
 
 /* The largest part of `whole` below it that is served; 0: none. */

@@ -119,8 +119,9 @@ static void put_trace(struct vt_snapshot_pickle *p, struct vt_pickle_list *segme
 		while (piece)
 			piece = piece->is_mapped ? put_run(p, segments, trace, piece) : piece->next;
 	}
-	for (uint32_t i = 0; i < trace->model->nr_allocations; i++)
-		is_placed[i] = follow.holding[i] != 0;
+	for (uint32_t i = 0; i < follow.holdings.capacity; i++)
+		if (follow.holdings.places[i].piece)
+			is_placed[follow.holdings.places[i].allocation] = 1;
 	vt_follow_release(&follow);
 }
 

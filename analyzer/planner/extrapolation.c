@@ -167,19 +167,15 @@ static uint64_t capacity_of(const struct vt_extrapolation *x, const struct vt_tr
 	return x->device_bytes > context_bytes ? x->device_bytes - context_bytes : 0;
 }
 
-static uint64_t *scaled_requests(const struct vt_extrapolation *x, const struct vt_trace *trace)
+static uint64_t scaled_request(const void *context, const struct vt_trace_step *step)
 {
-	uint64_t *bytes = vt_xcalloc((size_t)trace->model->nr_allocations + 1, sizeof(*bytes));
+	const struct vt_extrapolation *x = context;
+	uint64_t bytes = vt_trace_bytes(x->trace, step);
 
-	for (size_t i = 0; i < trace->steps.len; i++) {
-		const struct vt_trace_step *step = &trace->steps.items[i];
-
-		if (step->op == VT_TRACE_TAKE)
-			bytes[step->allocation] = (uint64_t)ceil(
-				(double)vt_trace_bytes(trace, step) *
-				vt_scalings_factor(&x->scalings, step->allocation, x->is));
-	}
-	return bytes;
+	if (step->op == VT_TRACE_FAILED)
+		return bytes;
+	return (uint64_t)ceil((double)bytes *
+			      vt_scalings_factor(&x->scalings, step->allocation, x->is));
 }
 
 /* A program that went on behind a request that failed would have gone another way. */
@@ -197,21 +193,20 @@ static int play(struct vt_extrapolation *x, struct vt_diag *diag)
 	struct vt_trace_ready *ready = vt_traces_get(&x->analysis->traces, x->device->id, diag);
 	const struct vt_trace *trace = ready ? &ready->trace : NULL;
 	struct vt_replay_options options;
-	uint64_t *bytes;
 
 	if (!ready)
 		return -1;
+	x->trace = trace;
 	vt_replay_options_init(&options, trace);
 	play_on(&x->was, trace, options, trace->capacity_bytes);
-	bytes = scaled_requests(x, trace);
-	options.request_bytes = bytes;
+	options.request_of = scaled_request;
+	options.request_context = x;
 	if (x->device_bytes)
 		options.device_bytes = x->device_bytes;
 	x->is_served = play_on(&x->played, trace, options, capacity_of(x, trace));
 	x->unfinished = unfinished(x);
 	if (!x->device_bytes)
 		x->device_bytes = trace->device_bytes;
-	free(bytes);
 	return 0;
 }
 

@@ -30,6 +30,7 @@ struct vt_extrapolation_stage {
 };
 
 struct vt_extrapolation {
+	const struct vt_trace *trace; /* that is played */
 	struct vt_analysis *analysis;
 	const struct vt_device *device; /* the one of the highest peak */
 	struct vt_scalings scalings;

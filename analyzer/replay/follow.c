@@ -9,8 +9,6 @@ void vt_follow_init(struct vt_follow *follow, const struct vt_trace *trace)
 	follow->trace = trace;
 	vt_card_init(&follow->card, UINT64_MAX);
 	vt_pools_init(&follow->pools, &trace->settings, &follow->card, trace->device_bytes);
-	follow->holding =
-		vt_xcalloc((size_t)trace->model->nr_allocations + 1, sizeof(*follow->holding));
 	follow->nr_live = vt_xcalloc(trace->segments.len + 1, sizeof(uint32_t));
 }
 
@@ -19,7 +17,7 @@ void vt_follow_release(struct vt_follow *follow)
 	vt_pools_release(&follow->pools);
 	vt_card_release(&follow->card);
 	vt_map_release(&follow->starts);
-	free(follow->holding);
+	vt_holdings_release(&follow->holdings);
 	free(follow->nr_live);
 	memset(follow, 0, sizeof(*follow));
 }
@@ -153,12 +151,13 @@ const struct vt_trace_step *vt_follow_peek(const struct vt_follow *follow)
 int vt_follow_is_new(const struct vt_follow *follow, const struct vt_trace_step *step)
 {
 	const struct vt_trace *trace = follow->trace;
-	int64_t before = step > trace->steps.items ? step[-1].event : 0;
+	int64_t before = step > trace->steps.items ? vt_trace_event(trace, step - 1) : 0;
+	uint32_t segment = vt_trace_segment(trace, step);
 
 	if (step->op == VT_TRACE_FAILED)
 		return 1;
-	return step->op == VT_TRACE_TAKE && step->segment != VT_NO_INDEX &&
-	       trace->segments.items[step->segment].taken_event > before;
+	return step->op == VT_TRACE_TAKE && segment != VT_NO_INDEX &&
+	       trace->segments.items[segment].taken_event > before;
 }
 
 int vt_follow_is_searched_before(const struct vt_follow *follow, const struct vt_trace_step *step)
@@ -175,7 +174,8 @@ const struct vt_trace_step *vt_follow_next(struct vt_follow *follow)
 	if (follow->next_step < trace->steps.len)
 		step = &trace->steps.items[follow->next_step++];
 	while (follow->next_change < trace->changes.len &&
-	       (!step || trace->changes.items[follow->next_change].event < step->event))
+	       (!step ||
+		trace->changes.items[follow->next_change].event < vt_trace_event(trace, step)))
 		make_change(follow, &trace->changes.items[follow->next_change++]);
 	return step;
 }
@@ -209,19 +209,17 @@ static void take(struct vt_follow *follow, const struct vt_trace_step *step)
 	index_piece(follow, piece);
 	piece->is_allocated = 1;
 	piece->holder = step->allocation;
-	follow->holding[step->allocation] = piece->number;
+	vt_holdings_add(&follow->holdings, step->allocation, piece);
 	follow->nr_live[piece->segment]++;
 	follow->pools.allocated_bytes += piece->size_bytes;
 }
 
 static void give(struct vt_follow *follow, const struct vt_trace_step *step)
 {
-	struct vt_piece *piece =
-		vt_pools_piece(&follow->pools, follow->holding[step->allocation]);
+	struct vt_piece *piece = vt_holdings_remove(&follow->holdings, step->allocation);
 
 	if (!piece)
 		return;
-	follow->holding[step->allocation] = 0;
 	follow->nr_live[piece->segment]--;
 	follow->pools.allocated_bytes -= piece->size_bytes;
 	piece->is_allocated = 0;
@@ -231,7 +229,7 @@ static void give(struct vt_follow *follow, const struct vt_trace_step *step)
 
 void vt_follow_make(struct vt_follow *follow, const struct vt_trace_step *step)
 {
-	follow->event = step->event;
+	follow->event = vt_trace_event(follow->trace, step);
 	if (step->op == VT_TRACE_TAKE)
 		take(follow, step);
 	else if (step->op == VT_TRACE_GIVE)
@@ -243,7 +241,7 @@ void vt_follow_to(struct vt_follow *follow, int64_t event)
 	const struct vt_trace *trace = follow->trace;
 
 	while (follow->next_step < trace->steps.len &&
-	       trace->steps.items[follow->next_step].event <= event)
+	       vt_trace_event(trace, &trace->steps.items[follow->next_step]) <= event)
 		vt_follow_make(follow, vt_follow_next(follow));
 	while (follow->next_change < trace->changes.len &&
 	       trace->changes.items[follow->next_change].event <= event)

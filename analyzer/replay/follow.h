@@ -9,6 +9,7 @@
  */
 
 #include "analyzer/base/map.h"
+#include "analyzer/replay/holdings.h"
 #include "analyzer/replay/pools.h"
 #include "analyzer/replay/trace.h"
 
@@ -19,7 +20,7 @@ struct vt_follow {
 	struct vt_map starts; /* address -> piece that begins there */
 	size_t next_step;
 	size_t next_change;
-	uint32_t *holding; /* by allocation: number of its piece, 0: none */
+	struct vt_holdings holdings;
 	uint32_t *nr_live;         /* by segment: blocks in it */
 	int64_t event;             /* of the last step made */
 };

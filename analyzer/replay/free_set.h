@@ -34,7 +34,6 @@ struct vt_piece {
 	uint32_t holder;  /* what the caller says lives in it; VT_PIECE_NOBODY */
 	uint32_t segment; /* the caller's number of the segment */
 	uint32_t seen_at; /* where the set last saw it in its chunk: a hint */
-	uint32_t number;  /* pools.h: half as long as its address */
 };
 
 struct vt_free_chunk;

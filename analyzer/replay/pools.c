@@ -72,7 +72,6 @@ static void add_spares(struct vt_pools *pools)
 
 	vt_vector_push(&pools->chunks, chunk);
 	for (size_t i = 0; i < PIECES_PER_CHUNK; i++) {
-		chunk[i].number = (uint32_t)((pools->chunks.len - 1) * PIECES_PER_CHUNK + i + 1);
 		chunk[i].next = pools->spare;
 		pools->spare = &chunk[i];
 	}
@@ -106,13 +105,6 @@ void vt_pools_piece_free(struct vt_pools *pools, struct vt_piece *piece)
 {
 	piece->next = pools->spare;
 	pools->spare = piece;
-}
-
-struct vt_piece *vt_pools_piece(const struct vt_pools *pools, uint32_t number)
-{
-	uint32_t at = number - 1;
-
-	return number ? &pools->chunks.items[at / PIECES_PER_CHUNK][at % PIECES_PER_CHUNK] : NULL;
 }
 
 struct vt_piece *vt_pools_split(struct vt_pools *pools, struct vt_piece *piece, uint64_t size_bytes)

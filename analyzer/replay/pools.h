@@ -71,8 +71,6 @@ uint64_t vt_pools_allowed_bytes(const struct vt_pools *pools);
 struct vt_piece *vt_pools_piece_new(struct vt_pools *pools, struct vt_pool *pool, uint32_t stream,
 				    uint64_t address, uint64_t size_bytes);
 void vt_pools_piece_free(struct vt_pools *pools, struct vt_piece *piece);
-/* The piece of a number, which are from 1; NULL: 0. */
-struct vt_piece *vt_pools_piece(const struct vt_pools *pools, uint32_t number);
 /* Cuts the first `size_bytes` off and returns them; `piece` keeps the rest.  Neither in a set. */
 struct vt_piece *vt_pools_split(struct vt_pools *pools, struct vt_piece *piece,
 				uint64_t size_bytes);

@@ -5,6 +5,7 @@
 
 #include "analyzer/base/sort.h"
 #include "analyzer/replay/allocator.h"
+#include "analyzer/replay/holdings.h"
 
 struct player {
 	struct vt_replay *replay;
@@ -12,7 +13,7 @@ struct player {
 	const struct vt_replay_options *options;
 	struct vt_pools pools;
 	struct vt_card card;
-	uint32_t *holding;         /* by allocation: number of its piece, 0: none */
+	struct vt_holdings holdings;
 	size_t next_change;        /* of the recording, not yet compared */
 	size_t next_more;
 	size_t next_changed;
@@ -151,6 +152,13 @@ static const struct vt_replay_more *more_of(const struct player *player,
 	return more >= options->more && more < options->more + options->nr_more ? more : NULL;
 }
 
+static int64_t event_of(const struct player *player, const struct vt_trace_step *step)
+{
+	const struct vt_replay_more *more = more_of(player, step);
+
+	return more ? more->event : vt_trace_event(player->trace, step);
+}
+
 /* Requests come in order of their allocations. */
 static uint64_t changed_request_of(struct player *player, const struct vt_trace_step *step)
 {
@@ -171,15 +179,17 @@ static uint64_t request_of(struct player *player, const struct vt_trace_step *st
 
 	if (more)
 		return more->bytes;
-	if (player->options->request_bytes)
-		return player->options->request_bytes[step->allocation];
+	if (player->options->request_of)
+		return player->options->request_of(player->options->request_context, step);
 	return changed_request_of(player, step);
 }
 
 static uint64_t failed_request_of(const struct player *player, const struct vt_trace_step *step)
 {
-	return player->options->failed_bytes ? player->options->failed_bytes[step->allocation]
-					     : vt_trace_bytes(player->trace, step);
+	const struct vt_replay_options *options = player->options;
+
+	return options->request_of ? options->request_of(options->request_context, step)
+				   : vt_trace_bytes(player->trace, step);
 }
 
 /* While a graph needs a private pool, none of it goes back. */
@@ -193,18 +203,18 @@ static struct vt_piece *take_piece(struct player *player, const struct vt_trace_
 				   uint64_t bytes)
 {
 	static const struct vt_trace_segment nowhere;
+	uint32_t number = vt_trace_segment(player->trace, step);
 	const struct vt_trace_segment *segment =
-		step->segment == VT_NO_INDEX ? &nowhere
-					     : &player->trace->segments.items[step->segment];
+		number == VT_NO_INDEX ? &nowhere : &player->trace->segments.items[number];
 
-	keep_pool(player, segment->pool, step->event < segment->kept_until);
+	keep_pool(player, segment->pool, event_of(player, step) < segment->kept_until);
 	return vt_allocator_take(&player->pools, bytes, segment->stream, segment->pool);
 }
 
 static void fail(struct player *player, const struct vt_trace_step *step, uint64_t bytes)
 {
 	player->replay->failure = (struct vt_replay_failure){
-		.event = step->event,
+		.event = event_of(player, step),
 		.request_bytes = bytes,
 		.reserved_bytes = player->pools.reserved_bytes,
 		.allocated_bytes = player->pools.allocated_bytes,
@@ -219,27 +229,25 @@ static void take(struct player *player, const struct vt_trace_step *step)
 
 	if (!bytes)
 		return;
-	expect_changes(player, step->event);
+	expect_changes(player, event_of(player, step));
 	piece = take_piece(player, step, bytes);
 	if (!piece) {
 		fail(player, step, bytes);
 		return;
 	}
-	player->holding[step->allocation] = piece->number;
-	note_peaks(player, step->event);
+	vt_holdings_add(&player->holdings, step->allocation, piece);
+	note_peaks(player, event_of(player, step));
 	if (!player->options->is_compared)
 		return;
 	player->replay->nr_blocks++;
 	if (piece->address != block->address || piece->size_bytes != block->common->size_bytes)
-		differ(player, &player->replay->nr_blocks_elsewhere, step->event);
+		differ(player, &player->replay->nr_blocks_elsewhere, event_of(player, step));
 }
 
 static void give(struct player *player, const struct vt_trace_step *step)
 {
-	struct vt_piece *piece =
-		vt_pools_piece(&player->pools, player->holding[step->allocation]);
+	struct vt_piece *piece = vt_holdings_remove(&player->holdings, step->allocation);
 
-	player->holding[step->allocation] = 0;
 	if (piece)
 		vt_allocator_give(&player->pools, piece);
 }
@@ -249,13 +257,13 @@ static void retry_failed(struct player *player, const struct vt_trace_step *step
 {
 	struct vt_piece *piece;
 
-	expect_changes(player, step->event);
+	expect_changes(player, event_of(player, step));
 	piece = take_piece(player, step, failed_request_of(player, step));
 	if (!piece)
 		return;
-	note_peaks(player, step->event);
+	note_peaks(player, event_of(player, step));
 	player->replay->nr_rescued++;
-	player->replay->rescued_event = step->event;
+	player->replay->rescued_event = event_of(player, step);
 	vt_allocator_give(&player->pools, piece);
 }
 
@@ -266,7 +274,7 @@ static void take_other(struct player *player, const struct vt_trace_step *step)
 
 	if (vt_card_charge(&player->card, bytes))
 		fail(player, step, bytes);
-	note_peaks(player, step->event);
+	note_peaks(player, event_of(player, step));
 }
 
 static void make(struct player *player, const struct vt_trace_step *step)
@@ -285,7 +293,7 @@ static void make(struct player *player, const struct vt_trace_step *step)
 		retry_failed(player, step);
 		break;
 	case VT_TRACE_POOL_GONE:
-		keep_pool(player, step->segment, 0);
+		keep_pool(player, step->allocation, 0);
 		break;
 	case VT_TRACE_OTHER_TAKE:
 		take_other(player, step);
@@ -317,20 +325,25 @@ static int is_left_out(struct player *player, const struct vt_trace_step *step)
 }
 
 /* What an event gives back is free for what it takes. */
-static int is_before(const struct vt_trace_step *more, const struct vt_trace_step *step)
+static int is_before(const struct vt_replay_more *more, const struct vt_trace_step *step,
+		     int64_t event)
 {
-	int is_served_by_it = step->op == VT_TRACE_GIVE && more->op == VT_TRACE_TAKE;
+	int is_served_by_it = step->op == VT_TRACE_GIVE && more->step.op == VT_TRACE_TAKE;
 
-	return more->event < step->event || (more->event == step->event && !is_served_by_it);
+	return more->event < event || (more->event == event && !is_served_by_it);
 }
 
 /* What the trace does not have, up to a step of it. */
 static void make_more(struct player *player, const struct vt_trace_step *step)
 {
 	const struct vt_replay_options *options = player->options;
+	int64_t event;
 
+	if (player->next_more == options->nr_more)
+		return;
+	event = vt_trace_event(player->trace, step);
 	for (; player->next_more < options->nr_more && !player->replay->failure.event &&
-	       is_before(&options->more[player->next_more].step, step);
+	       is_before(&options->more[player->next_more], step, event);
 	     player->next_more++)
 		make(player, &options->more[player->next_more].step);
 }
@@ -351,7 +364,7 @@ static void play(struct player *player)
 			vt_allocator_empty_cache(&player->pools);
 		make(player, step);
 		if (player->options->is_compared && is_comparable(step))
-			compare_changes(player, step->event);
+			compare_changes(player, event_of(player, step));
 		if (player->options->noted && i == player->options->noted_step)
 			sum_up(player, player->options->noted);
 	}
@@ -370,8 +383,6 @@ void vt_replay_run(struct vt_replay *replay, const struct vt_trace *trace,
 		      options->device_bytes);
 	player.pools.note = note_change;
 	player.pools.context = &player;
-	player.holding =
-		vt_xcalloc((size_t)trace->model->nr_allocations + 1, sizeof(*player.holding));
 	play(&player);
 	if (options->is_compared && replay->failure.event)
 		differ(&player, &replay->nr_blocks_elsewhere, replay->failure.event);
@@ -380,5 +391,5 @@ void vt_replay_run(struct vt_replay *replay, const struct vt_trace *trace,
 	vt_vector_release(&player.recorded);
 	vt_pools_release(&player.pools);
 	vt_card_release(&player.card);
-	free(player.holding);
+	vt_holdings_release(&player.holdings);
 }

@@ -22,6 +22,7 @@ struct vt_replay_request {
 /* A step that the trace does not have.  Packed: there may be as many as blocks. */
 struct __attribute__((packed, aligned(4))) vt_replay_more {
 	struct vt_trace_step step;
+	uint32_t event;
 	uint64_t bytes; /* TAKE: the request */
 };
 
@@ -29,12 +30,12 @@ struct vt_replay_options {
 	struct vt_settings settings;
 	uint64_t capacity_bytes;
 	uint64_t device_bytes; /* what a memory fraction is a part of */
-	/* The sizes asked for, by allocation of the model: 0 leaves it out.  NULL: as recorded. */
-	const uint64_t *request_bytes;
-	/* ... or of few: those that are others than recorded, by allocation. */
+	/* The size that a TAKE, 0: it is left out, or a FAILED asks for.  NULL: as recorded. */
+	uint64_t (*request_of)(const void *context, const struct vt_trace_step *step);
+	const void *request_context;
+	/* ... or of few TAKEs: those that ask for another one than recorded, by allocation. */
 	const struct vt_replay_request *changed;
 	size_t nr_changed;
-	const uint64_t *failed_bytes; /* the same of requests that failed, by vt_model.ooms */
 	/*
 	 * Steps besides the trace's, by event: each before the first that is not earlier, but what
 	 * is taken behind what the same event gives back.

@@ -69,13 +69,14 @@ static uint64_t longest_tail(const struct vt_trace *trace, const struct vt_piece
 static uint64_t largest_below(const struct vt_follow *follow, const struct vt_trace_step *step)
 {
 	const struct vt_trace *trace = follow->trace;
+	uint32_t segment = vt_trace_segment(trace, step);
 	const struct vt_piece *below;
 
-	if (step->op != VT_TRACE_TAKE || step->segment == VT_NO_INDEX)
+	if (step->op != VT_TRACE_TAKE || segment == VT_NO_INDEX)
 		return 0;
 	below = vt_free_set_before(
 		&vt_pools_half((struct vt_pools *)&follow->pools, 0,
-			       trace->segments.items[step->segment].is_small)
+			       trace->segments.items[segment].is_small)
 			 ->free,
 		0, trace->model->allocations[step->allocation].common->size_bytes, 0);
 	return below ? below->size_bytes : 0;
@@ -109,7 +110,7 @@ static struct take look_at(const struct vt_follow *follow, const struct vt_trace
 
 	if (is_recorded(block))
 		take.seen_bytes = vt_settings_round(&trace->settings, vt_trace_bytes(trace, step));
-	else if (piece && step->segment != VT_NO_INDEX &&
+	else if (piece && vt_trace_segment(trace, step) != VT_NO_INDEX &&
 		 piece->size_bytes == block->common->size_bytes)
 		take.least_bytes = least_request(
 			piece, longest_tail(trace, piece, vt_follow_is_new(follow, step)), below);
@@ -152,7 +153,7 @@ static void gather(struct gathering *gathering, const struct vt_trace *trace)
 		uint64_t below = largest_below(&follow, step);
 		int is_before = vt_follow_is_searched_before(&follow, step);
 
-		use_storages(gathering, &follow, step->event);
+		use_storages(gathering, &follow, vt_trace_event(trace, step));
 		vt_follow_next(&follow);
 		if (step->op == VT_TRACE_TAKE) {
 			struct take take = look_at(

@@ -57,7 +57,8 @@ static int is_allowed(const struct vt_settings *settings, uint64_t size_bytes, u
 static void look_at_request(struct finding *finding, const struct vt_follow *follow,
 			    const struct vt_trace_step *step, const struct vt_piece *chosen)
 {
-	const struct vt_trace_segment *own = &finding->trace->segments.items[step->segment];
+	uint32_t number = vt_trace_segment(finding->trace, step);
+	const struct vt_trace_segment *own = &finding->trace->segments.items[number];
 	const struct vt_pool *pool =
 		vt_pools_half((struct vt_pools *)&follow->pools, 0, own->is_small);
 	uint64_t size_bytes = vt_settings_round(&finding->trace->settings,
@@ -67,7 +68,7 @@ static void look_at_request(struct finding *finding, const struct vt_follow *fol
 	for (unsigned i = 0; i < MAX_PASSED_OVER && piece && piece != chosen; i++) {
 		if (!is_allowed(&finding->trace->settings, size_bytes, piece->size_bytes))
 			return;
-		differ(finding, step->segment, piece->segment);
+		differ(finding, number, piece->segment);
 		piece = vt_free_set_next(piece);
 	}
 }
@@ -94,7 +95,7 @@ static void gather(struct finding *finding)
 	vt_follow_init(&follow, finding->trace);
 	while ((step = vt_follow_peek(&follow))) {
 		int is_request = (step->op == VT_TRACE_TAKE || step->op == VT_TRACE_FAILED) &&
-				 step->segment != VT_NO_INDEX;
+				 vt_trace_segment(finding->trace, step) != VT_NO_INDEX;
 		int is_before = vt_follow_is_searched_before(&follow, step);
 
 		if (is_request && is_before)

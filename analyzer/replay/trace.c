@@ -45,9 +45,19 @@ static uint32_t get(const struct vt_map *map, uint64_t from)
 	return value ? (uint32_t)(*value - 1) : VT_NO_INDEX;
 }
 
-static void add_step(struct reading *reading, struct vt_trace_step step)
+static void add_step(struct reading *reading, uint32_t index, enum vt_trace_op op)
 {
+	struct vt_trace_step step = { .allocation = index, .op = op };
+
 	vt_vector_push(&reading->trace->steps, step);
+}
+
+static void empty_cache(struct reading *reading)
+{
+	struct vt_trace *trace = reading->trace;
+
+	add_step(reading, (uint32_t)trace->emptied.len, VT_TRACE_EMPTY_CACHE);
+	vt_vector_push(&trace->emptied, vt_allocation_event(reading->given_event));
 }
 
 /* Whether what was taken from the driver in this gap would not have fitted without giving back. */
@@ -72,9 +82,7 @@ static void close_gap(struct reading *reading)
 		return;
 	if (reading->cause == VT_CAUSE_EMPTY_CACHE ||
 	    (reading->cause == VT_CAUSE_UNKNOWN && !was_needed(reading)))
-		add_step(reading, (struct vt_trace_step){ .event = reading->given_event,
-							 .op = VT_TRACE_EMPTY_CACHE,
-							 .segment = VT_NO_INDEX });
+		empty_cache(reading);
 	trace->is_collected |= reading->cause == VT_CAUSE_COLLECTION;
 	reading->given_event = 0;
 }
@@ -207,9 +215,7 @@ static void end_pools(struct reading *reading, int64_t event)
 		if (model->captures[i].pool != pool || vt_captures_pool_gone(model, pool) != event)
 			continue;
 		close_gap(reading);
-		add_step(reading, (struct vt_trace_step){ .event = event,
-							 .op = VT_TRACE_POOL_GONE,
-							 .segment = pool });
+		add_step(reading, pool, VT_TRACE_POOL_GONE);
 	}
 }
 
@@ -264,14 +270,8 @@ static void take_block(struct reading *reading, uint32_t index)
 	trace->nr_homeless += segment == VT_NO_INDEX;
 	if (segment != VT_NO_INDEX)
 		vote(reading, segment, block->common->made->stream);
-	add_step(reading,
-		 (struct vt_trace_step){ block->event, segment, index, VT_TRACE_TAKE });
-}
-
-static void other(struct reading *reading, uint32_t index, int64_t event, enum vt_trace_op op)
-{
-	add_step(reading, (struct vt_trace_step){ vt_allocation_event(event), VT_NO_INDEX, index,
-						 op });
+	trace->block_segments[index] = segment;
+	add_step(reading, index, VT_TRACE_TAKE);
 }
 
 static void count_use(struct reading *reading, uint64_t bytes, int is_more)
@@ -307,7 +307,7 @@ static void begin(struct reading *reading, uint32_t index)
 	else if (a->common->kind == VT_KIND_SEGMENT && a->holds_blocks)
 		take_segment(reading, index);
 	else if (is_others(reading, index))
-		other(reading, index, a->event, VT_TRACE_OTHER_TAKE);
+		add_step(reading, index, VT_TRACE_OTHER_TAKE);
 	if (a->common->kind == VT_KIND_VMM)
 		put(&reading->handles, a->address, index);
 }
@@ -320,11 +320,11 @@ static void end(struct reading *reading, uint32_t index)
 		return;
 	if (a->common->kind == VT_KIND_BLOCK) {
 		close_gap(reading);
-		other(reading, index, a->freed_event, VT_TRACE_GIVE);
+		add_step(reading, index, VT_TRACE_GIVE);
 	} else if (a->common->kind == VT_KIND_SEGMENT && a->holds_blocks) {
 		give_segment(reading, index);
 	} else if (is_others(reading, index)) {
-		other(reading, index, a->freed_event, VT_TRACE_OTHER_GIVE);
+		add_step(reading, index, VT_TRACE_OTHER_GIVE);
 	}
 	if (vt_allocation_is_driver(a))
 		count_use(reading, a->common->size_bytes, 0);
@@ -340,19 +340,17 @@ static void fail(struct reading *reading, uint32_t index)
 	struct vt_trace *trace = reading->trace;
 	uint64_t rounded = vt_settings_round(&trace->settings, oom->requested_bytes);
 	uint64_t needed = vt_settings_segment(&trace->settings, rounded);
-	uint32_t segment;
 
 	if (oom->device != trace->device)
 		return;
 	close_gap(reading);
-	segment = add_segment(
-		trace, (struct vt_trace_segment){
-			      .taken_event = oom->event,
-			      .is_request = 1,
-			      .stream_id = oom->stream,
-			      .is_small = (uint8_t)vt_settings_is_small(rounded) });
-	add_step(reading, (struct vt_trace_step){ vt_allocation_event(oom->event), segment, index,
-						 VT_TRACE_FAILED });
+	trace->failed_segments[index] = add_segment(
+		trace,
+		(struct vt_trace_segment){ .taken_event = oom->event,
+					   .is_request = 1,
+					   .stream_id = oom->stream,
+					   .is_small = (uint8_t)vt_settings_is_small(rounded) });
+	add_step(reading, index, VT_TRACE_FAILED);
 	if (trace->settings.is_expandable)
 		return;
 	if (trace->capacity_bytes >= reading->used_bytes + needed)
@@ -475,38 +473,6 @@ static int is_usable(const struct vt_trace *trace, struct vt_diag *diag)
 	return !why;
 }
 
-/* What the recorder knew, where a block of this size can have come of it. */
-static uint64_t asked_bytes(const struct vt_trace *trace, const struct vt_allocation *block)
-{
-	uint64_t asked = block->common->requested_bytes;
-
-	if (!asked || vt_settings_round(&trace->settings, asked) > block->common->size_bytes)
-		return block->common->size_bytes;
-	return asked;
-}
-
-uint64_t vt_trace_request(const struct vt_trace *trace, uint32_t allocation)
-{
-	uint64_t guessed = trace->guessed_bytes ? trace->guessed_bytes[allocation] : 0;
-
-	return guessed ? guessed : asked_bytes(trace, &trace->model->allocations[allocation]);
-}
-
-uint64_t vt_trace_bytes(const struct vt_trace *trace, const struct vt_trace_step *step)
-{
-	switch (step->op) {
-	case VT_TRACE_TAKE:
-		return vt_trace_request(trace, step->allocation);
-	case VT_TRACE_FAILED:
-		return trace->model->ooms[step->allocation].requested_bytes;
-	case VT_TRACE_OTHER_TAKE:
-	case VT_TRACE_OTHER_GIVE:
-		return trace->model->allocations[step->allocation].common->size_bytes;
-	default:
-		return 0;
-	}
-}
-
 int vt_trace_init(struct vt_trace *trace, const struct vt_timeline *timeline, int device,
 		 const struct vt_settings *settings, struct vt_diag *diag)
 {
@@ -518,6 +484,10 @@ int vt_trace_init(struct vt_trace *trace, const struct vt_timeline *timeline, in
 	trace->device = device;
 	trace->settings = *settings;
 	read_device(trace);
+	trace->block_segments =
+		vt_xcalloc((size_t)model->nr_allocations + 1, sizeof(*trace->block_segments));
+	trace->failed_segments =
+		vt_xcalloc((size_t)model->nr_ooms + 1, sizeof(*trace->failed_segments));
 	reading.mapping = vt_xcalloc((size_t)model->nr_allocations + 1, 1);
 	vt_reservations_find(&reading.reservations, timeline);
 	find_granules(&reading, timeline);
@@ -542,6 +512,9 @@ void vt_trace_release(struct vt_trace *trace)
 	vt_vector_release(&trace->steps);
 	vt_vector_release(&trace->changes);
 	vt_vector_release(&trace->segments);
+	vt_vector_release(&trace->emptied);
+	free(trace->block_segments);
+	free(trace->failed_segments);
 	free(trace->guessed_bytes);
 	trace->guessed_bytes = NULL;
 }

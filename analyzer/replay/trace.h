@@ -31,12 +31,17 @@ enum vt_trace_op {
 	VT_TRACE_OTHER_GIVE,
 };
 
-/* There is one for nearly every event: how many bytes it is about, vt_trace_bytes() says. */
+/*
+ * There is one for nearly every event, so it says no more than what it is about: vt_trace_event(),
+ * vt_trace_bytes() and vt_trace_segment() tell the rest.
+ */
 struct vt_trace_step {
-	uint32_t event;
-	uint32_t segment;         /* TAKE, FAILED: index into `segments`, VT_NO_INDEX */
-	uint32_t allocation : 29; /* index into the model; FAILED: of vt_model.ooms */
-	uint32_t op : 3;          /* enum vt_trace_op */
+	/*
+	 * Index into the model; FAILED: of vt_model.ooms; POOL_GONE: the pool's number;
+	 * EMPTY_CACHE: of `emptied`.
+	 */
+	uint32_t allocation : 29;
+	uint32_t op : 3; /* enum vt_trace_op */
 };
 
 /* What the allocator did at the driver. */
@@ -72,6 +77,9 @@ struct vt_trace {
 	VT_VECTOR(struct vt_trace_step) steps;
 	VT_VECTOR(struct vt_trace_change) changes;
 	VT_VECTOR(struct vt_trace_segment) segments;
+	uint32_t *block_segments;    /* by allocation: the segment of a block, VT_NO_INDEX */
+	uint32_t *failed_segments;   /* by vt_model.ooms: what stands for its segment */
+	VT_VECTOR(uint32_t) emptied;      /* events with which the cache was emptied */
 	/* Requests by allocation where another one than the model's was found, else 0; or NULL. */
 	uint64_t *guessed_bytes;
 	uint32_t nr_blocks;
@@ -81,6 +89,10 @@ struct vt_trace {
 
 /* What a block was asked for with, as far as it is known; not rounded. */
 uint64_t vt_trace_request(const struct vt_trace *trace, uint32_t allocation);
+/* Of a step of the trace. */
+int64_t vt_trace_event(const struct vt_trace *trace, const struct vt_trace_step *step);
+/* TAKE, FAILED: index into `segments`, VT_NO_INDEX; others: VT_NO_INDEX. */
+uint32_t vt_trace_segment(const struct vt_trace *trace, const struct vt_trace_step *step);
 /* TAKE, FAILED: the request; memory of others: its size. */
 uint64_t vt_trace_bytes(const struct vt_trace *trace, const struct vt_trace_step *step);
 

@@ -93,7 +93,8 @@ static void play(struct vt_replay *replay, struct vt_replay *until_failed,
 	vt_replay_run(replay, trace, options);
 	/* It did not come that far. */
 	if (replay->failure.event && options->noted_step < nr &&
-	    replay->failure.event <= trace->steps.items[options->noted_step].event)
+	    replay->failure.event <=
+		    vt_trace_event(trace, &trace->steps.items[options->noted_step]))
 		*until_failed = *replay;
 }
 

@@ -50,13 +50,13 @@ struct held {
 };
 
 static void hold(struct held *held, const struct vt_frag_device *device,
-		 const struct vt_trace_step *step)
+		 const struct vt_trace_step *step, int64_t event)
 {
 	const struct vt_trace *trace = device->trace;
 	int is_give = step->op == VT_TRACE_GIVE;
 
 	for (; held->next_change < trace->changes.len &&
-	       trace->changes.items[held->next_change].event < step->event;
+	       trace->changes.items[held->next_change].event < event;
 	     held->next_change++) {
 		const struct vt_trace_change *change = &trace->changes.items[held->next_change];
 		int is_more = change->op == VT_SEGMENT_TAKE || change->op == VT_SEGMENT_MAP;
@@ -79,13 +79,14 @@ static void find_peaks(struct vt_frag_device *device)
 
 	for (size_t at = 0; at < device->trace->steps.len; at++) {
 		const struct vt_trace_step *step = &device->trace->steps.items[at];
+		int64_t event = vt_trace_event(device->trace, step);
 
-		hold(&held, device, step);
+		hold(&held, device, step, event);
 		higher(&device->peak_requested_bytes, held.requested_bytes);
 		higher(&device->peak_allocated_bytes, held.allocated_bytes);
 		higher(&device->peak_reserved_bytes, held.reserved_bytes);
-		if (vt_folded_is_known(&device->trace->model->folded, step->event))
-			take_sample(device, at, step->event, &highest, held.reserved_bytes);
+		if (vt_folded_is_known(&device->trace->model->folded, event))
+			take_sample(device, at, event, &highest, held.reserved_bytes);
 	}
 }
 
@@ -172,7 +173,8 @@ static const struct vt_trace_step *find_request(const struct vt_frag_device *dev
 	for (size_t i = 0; i < device->trace->steps.len; i++) {
 		const struct vt_trace_step *step = &device->trace->steps.items[i];
 
-		if (step->op == VT_TRACE_FAILED && step->event <= device->event)
+		if (step->op == VT_TRACE_FAILED &&
+		    vt_trace_event(device->trace, step) <= device->event)
 			failed = step;
 		if (step->op != VT_TRACE_TAKE)
 			continue;
@@ -190,12 +192,13 @@ static void account(struct vt_frag_device *device, const struct vt_timeline *tim
 {
 	const struct vt_trace_step *step = find_request(device);
 	uint64_t used = used_at(timeline, device->trace->device, device->event);
+	uint32_t segment;
 
 	if (step && !wanted_bytes) {
 		wanted_bytes = vt_trace_bytes(device->trace, step);
-		if (step->segment != VT_NO_INDEX)
-			device->request_stream =
-				device->trace->segments.items[step->segment].stream;
+		segment = vt_trace_segment(device->trace, step);
+		if (segment != VT_NO_INDEX)
+			device->request_stream = device->trace->segments.items[segment].stream;
 	}
 	vt_layout_account(&device->account, &device->follow, wanted_bytes, device->request_stream,
 			  used);
@@ -272,16 +275,18 @@ static void gather_pins(struct vt_frag *frag, struct vt_frag_device *device)
 static void measure_internal(struct vt_frag_device *device)
 {
 	const struct vt_model *model = device->trace->model;
+	const struct vt_holdings *held = &device->follow.holdings;
 
-	for (uint32_t i = 0; i < model->nr_allocations; i++) {
+	for (uint32_t i = 0; i < held->capacity; i++) {
+		uint32_t allocation = held->places[i].allocation;
 		uint64_t request, rounded;
 
-		if (!device->follow.holding[i])
+		if (!held->places[i].piece)
 			continue;
-		request = vt_trace_request(device->trace, i);
+		request = vt_trace_request(device->trace, allocation);
 		rounded = vt_settings_round(&device->trace->settings, request);
 		device->rounding_bytes += rounded - request;
-		device->tail_bytes += model->allocations[i].common->size_bytes - rounded;
+		device->tail_bytes += model->allocations[allocation].common->size_bytes - rounded;
 	}
 }
 

@@ -85,27 +85,40 @@ static int change_request(struct vt_whatif *whatif, struct vt_whatif_device *dev
 	return scale(request, *request, &options->scales[by], diag);
 }
 
-/* Requests by allocation, and those that failed by their number; NULL where none is changed. */
+/* By allocation, and of those that failed by their number; NULL where none is changed. */
+struct requests {
+	uint64_t *bytes;
+	uint64_t *failed;
+};
+
+static uint64_t request_of(const void *context, const struct vt_trace_step *step)
+{
+	const struct requests *requests = context;
+
+	return (step->op == VT_TRACE_TAKE ? requests->bytes : requests->failed)[step->allocation];
+}
+
 static int change_requests(struct vt_whatif *whatif, struct vt_whatif_device *device,
-			   uint64_t **requests, uint64_t **failed, struct vt_diag *diag)
+			   struct requests *requests, struct vt_diag *diag)
 {
 	const struct vt_trace *trace = device->trace;
 
 	if (!whatif->options->nr_scales && !whatif->is_resized)
 		return 0;
-	*requests = vt_xcalloc((size_t)trace->model->nr_allocations + 1, sizeof(**requests));
-	*failed = vt_xcalloc((size_t)trace->model->nr_ooms + 1, sizeof(**failed));
+	requests->bytes =
+		vt_xcalloc((size_t)trace->model->nr_allocations + 1, sizeof(*requests->bytes));
+	requests->failed = vt_xcalloc((size_t)trace->model->nr_ooms + 1, sizeof(*requests->failed));
 	for (size_t i = 0; i < trace->steps.len; i++) {
 		const struct vt_trace_step *step = &trace->steps.items[i];
 
 		if (step->op == VT_TRACE_TAKE &&
-		    change_request(whatif, device, step, &(*requests)[step->allocation], diag))
+		    change_request(whatif, device, step, &requests->bytes[step->allocation], diag))
 			return -1;
 		if (step->op != VT_TRACE_FAILED)
 			continue;
-		(*failed)[step->allocation] = vt_trace_bytes(trace, step);
+		requests->failed[step->allocation] = vt_trace_bytes(trace, step);
 		if (whatif->is_resized &&
-		    resize(&(*failed)[step->allocation],
+		    resize(&requests->failed[step->allocation],
 			   vt_scalings_factor_of_failed(&whatif->scalings, step->allocation,
 							whatif->is),
 			   diag))
@@ -178,7 +191,7 @@ static int play_asked(const struct playing *playing)
 {
 	const struct vt_whatif_options *options = playing->whatif->options;
 	struct vt_whatif_device *device = playing->device;
-	uint64_t *requests = NULL, *failed = NULL;
+	struct requests requests = { 0 };
 	struct vt_replay_options asked;
 	int rc;
 
@@ -187,15 +200,17 @@ static int play_asked(const struct playing *playing)
 		return -1;
 	if (options->memory_bytes)
 		change_memory(&asked, device->trace, options->memory_bytes);
-	rc = change_requests(playing->whatif, device, &requests, &failed, playing->diag);
-	asked.request_bytes = requests;
-	asked.failed_bytes = failed;
+	rc = change_requests(playing->whatif, device, &requests, playing->diag);
+	if (requests.bytes) {
+		asked.request_of = request_of;
+		asked.request_context = &requests;
+	}
 	if (!rc)
 		vt_replay_run(&device->predicted, device->trace, &asked);
 	device->settings = asked.settings;
 	device->capacity_bytes = asked.capacity_bytes;
-	free(requests);
-	free(failed);
+	free(requests.bytes);
+	free(requests.failed);
 	return rc;
 }
 
