@@ -147,8 +147,8 @@ static uint64_t request_of(const void *context, const struct vt_trace_step *step
 	return part_of(&try->part, vt_trace_bytes(cut, step), power);
 }
 
-/* Whether what is live is more than there is, wherever it lies: no replay is needed to say so. */
-static int is_too_much(const struct try *try)
+/* Whether what is live is no more than there is, wherever it lies. */
+static int is_not_too_much(const struct try *try)
 {
 	const struct vt_trace *cut = &try->trial->cut;
 	const struct vt_trace_step *last = &cut->steps.items[cut->steps.len - 1];
@@ -164,41 +164,52 @@ static int is_too_much(const struct try *try)
 			live += step->op == VT_TRACE_TAKE ? bytes : 0 - bytes;
 		}
 		if (live > cut->capacity_bytes)
-			return 1;
+			return 0;
 	}
-	return live + vt_settings_round(&cut->settings, request_of(try, last)) >
+	return live + vt_settings_round(&cut->settings, request_of(try, last)) <=
 	       cut->capacity_bytes;
 }
 
-static int is_served(const struct vt_smaller_trial *trial, struct part part)
+static int is_served(const struct try *try)
 {
-	const struct vt_trace *cut = &trial->cut;
-	const struct try try = { trial, part };
+	const struct vt_trace *cut = &try->trial->cut;
 	struct vt_replay_options options;
-	struct vt_replay replay = { 0 };
+	struct vt_replay replay;
 
 	vt_replay_options_init(&options, cut);
 	options.request_of = request_of;
-	options.request_context = &try;
-	if (!is_too_much(&try))
-		vt_replay_run(&replay, cut, &options);
+	options.request_context = try;
+	vt_replay_run(&replay, cut, &options);
 	return replay.rescued_event == vt_trace_event(cut, &cut->steps.items[cut->steps.len - 1]);
 }
 
-/* The largest part of `whole` below it that is served; 0: none. */
-static uint64_t search(const struct vt_smaller_trial *trial, uint64_t whole, int is_length)
+/* The largest part below `part` of which that is so, where it is of all below that; 0: of none. */
+static uint64_t largest(struct try try, uint64_t part, int (*is_so)(const struct try *try))
 {
-	uint64_t low = 0, high = whole;
+	uint64_t low = 0, high = part;
 
 	while (high - low > 1) {
-		uint64_t middle = low + (high - low) / 2;
-
-		if (is_served(trial, (struct part){ middle, whole, is_length }))
-			low = middle;
+		try.part.part = low + (high - low) / 2;
+		if (is_so(&try))
+			low = try.part.part;
 		else
-			high = middle;
+			high = try.part.part;
 	}
 	return low;
+}
+
+/*
+ * The largest part of `whole` below it that is served; 0: none.  What is live bounds it, in a
+ * fraction of a replay's time, and is mostly all that does.
+ */
+static uint64_t search(const struct vt_smaller_trial *trial, uint64_t whole, int is_length)
+{
+	struct try try = { trial, { .whole = whole, .is_length = is_length } };
+
+	try.part.part = largest(try, whole, is_not_too_much);
+	if (!try.part.part || is_served(&try))
+		return try.part.part;
+	return largest(try, try.part.part, is_served);
 }
 
 /* "8,1024" */
