@@ -325,6 +325,19 @@ char *vt_diff_incomplete(const struct vt_diff *diff, int side)
 	return both;
 }
 
+char *vt_diff_ending(const struct vt_diff *diff)
+{
+	for (int side = VT_DIFF_SIDES; side-- > 0;) {
+		const struct vt_side *of = find_unfinished(diff, side);
+		const char *ending = of ? vt_limits_ending(&of->analysis) : NULL;
+
+		if (ending && of == diff->sides[side])
+			return vt_xasprintf("the %s %s", side == VT_DIFF_NEW ? "new run" : "base",
+					    ending);
+	}
+	return NULL;
+}
+
 int vt_diff_is_new_failed(const struct vt_diff *diff)
 {
 	return find_unfinished(diff, VT_DIFF_NEW) && !diff->sides[VT_DIFF_BASE]->is_unfinished;

@@ -42,6 +42,8 @@ int vt_diff_is_same_recording(const char *path, const char *other);
  * new run comes first: its lower figures look like an improvement.
  */
 char *vt_diff_incomplete(const struct vt_diff *diff, int side);
+/* The same in few words: "the new run ended out of memory". */
+char *vt_diff_ending(const struct vt_diff *diff);
 /* Whether a new run failed where the run of the base that is compared ended well. */
 int vt_diff_is_new_failed(const struct vt_diff *diff);
 

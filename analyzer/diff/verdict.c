@@ -238,25 +238,41 @@ static void add_owners(struct vt_buffer *text, const struct vt_diff_device *devi
 	free(tops);
 }
 
+/* A run that broke off is not to be taken for a smaller one. */
+static void add_ending(struct vt_buffer *text, const struct vt_diff *diff)
+{
+	char *ending = vt_diff_ending(diff);
+
+	if (ending)
+		vt_buffer_printf(text, "; %s", ending);
+	free(ending);
+}
+
+static void add_change(struct vt_buffer *text, const struct vt_diff *diff,
+		       const struct vt_diff_device *device)
+{
+	char *cause = find_cause(&diff->runs), *line = find_line(diff, device);
+
+	if (cause)
+		vt_buffer_printf(text, ": %s", cause);
+	if (line)
+		vt_buffer_printf(text, cause ? " (%s)" : ": most of it at %s", line);
+	add_owners(text, device);
+	free(cause);
+	free(line);
+}
+
 char *vt_verdict_make(const struct vt_diff *diff)
 {
 	const struct vt_diff_device *device = find_device(diff);
-	char *head = vt_verdict_head(diff), *cause, *line;
+	char *head = vt_verdict_head(diff);
 	struct vt_buffer text;
 
-	if (!device)
-		return head;
-	cause = find_cause(&diff->runs);
-	line = find_line(diff, device);
 	vt_buffer_init(&text);
 	vt_buffer_puts(&text, head);
-	if (cause)
-		vt_buffer_printf(&text, ": %s", cause);
-	if (line)
-		vt_buffer_printf(&text, cause ? " (%s)" : ": most of it at %s", line);
-	add_owners(&text, device);
+	if (device)
+		add_change(&text, diff, device);
+	add_ending(&text, diff);
 	free(head);
-	free(cause);
-	free(line);
 	return vt_buffer_detach(&text);
 }

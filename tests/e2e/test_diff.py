@@ -250,7 +250,9 @@ def test_a_killed_run_is_compared_with_a_whole_one(base, tmp_path):
     assert ended["base"] == "exit 0" and ended["new"] != "exit 0"
     assert found["incomplete"]["base"] is None
     assert found["incomplete"]["new"].startswith("the new run was killed")
-    assert "\nINCOMPLETE  the new run was killed" in vtrace("diff", base.database, new.database).stdout
+    text = vtrace("diff", base.database, new.database).stdout
+    assert "\nINCOMPLETE  the new run was killed" in text
+    assert text.splitlines()[0].endswith("; the new run was killed"), text
 
 
 def test_a_run_that_failed_is_no_improvement(base, tmp_path):
