@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* More than names differ in length. */
+#define EDIT 64
+
 void vt_nearest_init(struct vt_nearest *nearest, const char *wanted)
 {
 	memset(nearest, 0, sizeof(*nearest));
@@ -54,7 +57,7 @@ void vt_nearest_offer(struct vt_nearest *nearest, const char *name, size_t len)
 	memcpy(offered.text, name, len);
 	/* Of names with as many edits the one of the same length is nearer. */
 	difference = len > wanted_len ? len - wanted_len : wanted_len - len;
-	offered.distance = edits(nearest->wanted, name, len) * 64 + (unsigned)difference;
+	offered.distance = edits(nearest->wanted, name, len) * EDIT + (unsigned)difference;
 	for (at = nearest->nr; at && offered.distance < nearest->names[at - 1].distance; at--)
 		if (at < VT_NEAREST_NAMES)
 			nearest->names[at] = nearest->names[at - 1];
@@ -63,6 +66,14 @@ void vt_nearest_offer(struct vt_nearest *nearest, const char *name, size_t len)
 	nearest->names[at] = offered;
 	if (nearest->nr < VT_NEAREST_NAMES)
 		nearest->nr++;
+}
+
+const char *vt_nearest_meant(const struct vt_nearest *nearest)
+{
+	const struct vt_nearest_name *first = &nearest->names[0];
+
+	return nearest->nr && 2 * first->distance / EDIT < strlen(nearest->wanted) ? first->text
+										   : NULL;
 }
 
 const char *vt_nearest_text(const struct vt_nearest *nearest, char *buf, size_t size)

@@ -24,6 +24,9 @@ struct vt_nearest {
 void vt_nearest_init(struct vt_nearest *nearest, const char *wanted);
 void vt_nearest_offer(struct vt_nearest *nearest, const char *name, size_t len);
 
+/* The one that was meant if it was mistyped: less than half of it is other; NULL: none. */
+const char *vt_nearest_meant(const struct vt_nearest *nearest);
+
 /* "h100-80g, a100-80g, v100-32g" in `buf`, which is returned. */
 const char *vt_nearest_text(const struct vt_nearest *nearest, char *buf, size_t size);
 

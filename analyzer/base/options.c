@@ -9,6 +9,8 @@
 
 #include "analyzer/base/diag.h"
 #include "analyzer/base/printable.h"
+#include "analyzer/base/util.h"
+#include "common/nearest.h"
 
 #define MAX_OPTIONS 80
 #define HELP_ID     1000
@@ -86,6 +88,24 @@ static int has_option(const struct option *longs, int id)
 /* Set while a command's table is asked for. */
 static const struct vt_options_spec **wanted_spec;
 
+/* Names the one that was meant, where one is like it. */
+static void tell_unknown(const struct vt_options_spec *spec, const char *word)
+{
+	char *name = vt_xstrndup(word, strcspn(word, "="));
+	struct vt_nearest nearest;
+	const char *meant;
+
+	vt_nearest_init(&nearest, name + strspn(name, "-"));
+	for (const struct vt_option *o = spec->options; o->name; o++)
+		vt_nearest_offer(&nearest, o->name, strlen(o->name));
+	meant = vt_nearest_meant(&nearest);
+	if (meant)
+		vt_options_wrong(spec, "%s: unknown option; did you mean --%s?", word, meant);
+	else
+		vt_options_wrong(spec, "%s: unknown option", word);
+	free(name);
+}
+
 int vt_options_next(const struct vt_options_spec *spec, int argc, char **argv)
 {
 	struct option longs[MAX_OPTIONS];
@@ -112,9 +132,10 @@ int vt_options_next(const struct vt_options_spec *spec, int argc, char **argv)
 		vt_options_wrong(spec, "%s: takes no argument", argv[optind - 1]);
 	else if (id == '?' && optopt > 0 && optopt <= UCHAR_MAX)
 		vt_options_wrong(spec, "-%c: unknown option", optopt);
+	else if (id == ':')
+		vt_options_wrong(spec, "%s: needs an argument", argv[optind - 1]);
 	else
-		vt_options_wrong(spec, "%s: %s", argv[optind - 1],
-				 id == ':' ? "needs an argument" : "unknown option");
+		tell_unknown(spec, argv[optind - 1]);
 	return VT_OPTIONS_WRONG;
 }
 

@@ -10,6 +10,7 @@
 #include "analyzer/base/diag.h"
 #include "analyzer/base/printable.h"
 #include "analyzer/base/util.h"
+#include "common/nearest.h"
 #include "vtrace_commit.h"
 
 #define ROW(name, summary) { #name, summary, vt_cmd_##name },
@@ -37,13 +38,23 @@ static int print_help(void)
 /* With the program's own name in front, which stands for `report` where a recording is named. */
 static int run_command(int argc, char **argv)
 {
-	for (size_t i = 0; i < VT_ARRAY_SIZE(commands); i++)
+	struct vt_nearest nearest;
+	const char *meant;
+
+	vt_nearest_init(&nearest, argv[1]);
+	for (size_t i = 0; i < VT_ARRAY_SIZE(commands); i++) {
 		if (!strcmp(argv[1], commands[i].name))
 			return commands[i].run(argc - 1, argv + 1);
+		vt_nearest_offer(&nearest, commands[i].name, strlen(commands[i].name));
+	}
 	if (!access(argv[1], F_OK))
 		return vt_cmd_report(argc, argv);
-	fprintf(stderr, "vtrace: %s: unknown command; vtrace --help lists them\n",
-		vt_printable_make(argv[1]));
+	fprintf(stderr, "vtrace: %s: unknown command; ", vt_printable_make(argv[1]));
+	meant = vt_nearest_meant(&nearest);
+	if (meant)
+		fprintf(stderr, "did you mean vtrace %s?\n", meant);
+	else
+		fputs("vtrace --help lists them\n", stderr);
 	return VT_EXIT_USAGE;
 }
 

@@ -365,6 +365,15 @@ def test_an_argument_of_an_option_that_takes_none():
         assert (done.returncode, done.stderr.splitlines()[0]) == (2, f"vtrace list: {said}")
 
 
+def test_what_was_meant_is_named():
+    for arguments, said in ((("reprot", "x.db"), "vtrace: reprot: unknown command; did you mean vtrace report?"),
+                            (("none", "x.db"), "vtrace: none: unknown command; vtrace --help lists them"),
+                            (("report", "--jsn"), "vtrace report: --jsn: unknown option; did you mean --json?"),
+                            (("diff", "--nosuch=x"), "vtrace diff: --nosuch=x: unknown option")):
+        done = vtrace(*arguments)
+        assert (done.returncode, done.stderr.splitlines()[0]) == (2, said)
+
+
 def test_metrics_replace_metrics_only(recorded, tmp_path):
     for name, text in (("recording.db", recorded.database.read_bytes()), ("notes.txt", b"x\n")):
         (tmp_path / name).write_bytes(text)
