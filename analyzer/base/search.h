@@ -10,6 +10,7 @@
  */
 
 #include <stddef.h>
+#include <stdint.h>
 
 #define vt_search_first(i, nr, is_before)                                                          \
 	__extension__({                                                                            \
@@ -22,6 +23,19 @@
 				high_ = i;                                                         \
 		}                                                                                  \
 		low_;                                                                              \
+	})
+
+/*
+ * The index of the item with that `id`, of items in the order of theirs, at its own number where
+ * they count from 1; `nr` where there is none.
+ */
+#define vt_search_id(items, nr, wanted)                                                            \
+	__extension__({                                                                            \
+		int64_t wanted_ = (wanted);                                                        \
+		size_t nr_ = (nr), at_ = (size_t)wanted_ - 1;                                      \
+		if (at_ >= nr_ || (items)[at_].id != wanted_)                                      \
+			at_ = vt_search_first(i, nr_, (items)[i].id < wanted_);                    \
+		at_ < nr_ && (items)[at_].id == wanted_ ? at_ : nr_;                               \
 	})
 
 #endif

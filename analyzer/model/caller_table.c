@@ -67,11 +67,8 @@ int vt_caller_table_load_freed(struct vt_caller_table *table, struct vt_db *db,
 
 const struct vt_caller_row *vt_caller_table_find(const struct vt_caller_table *table, int64_t id)
 {
-	size_t at;
-
 	/* An importer numbers them from 1 on. */
-	if (id > 0 && (uint64_t)id <= table->nr && table->items[id - 1].id == id)
-		return &table->items[id - 1];
-	at = vt_search_first(i, table->nr, table->items[i].id < id);
-	return at < table->nr && table->items[at].id == id ? &table->items[at] : &nobody;
+	size_t at = vt_search_id(table->items, table->nr, id);
+
+	return at < table->nr ? &table->items[at] : &nobody;
 }
