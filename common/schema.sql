@@ -97,32 +97,72 @@ CREATE TABLE allocation_freed (
 	grad                 INTEGER               -- as of allocation_made, when it was freed
 );
 
--- One row per allocation; its free, when there is one, in the same row.
-CREATE TABLE allocation_row (
-	id                  INTEGER PRIMARY KEY,  -- event number of the allocation
-	made                INTEGER NOT NULL,     -- allocation_made.id
-	address             INTEGER NOT NULL,     -- pointer; vmm: the handle
-	size_bytes          INTEGER NOT NULL,
-	requested_bytes     INTEGER,              -- blocks: the request before rounding; NULL: not known or below 512
-	time_ns             INTEGER NOT NULL,
-	node_sequence       INTEGER,
-	forward_sequence    INTEGER,              -- last sequence number given to a new node on that thread
-	allocated_bytes     INTEGER NOT NULL,     -- the framework allocator's totals after the event (blocks only)
-	reserved_bytes      INTEGER NOT NULL,
-	freed               INTEGER,              -- allocation_freed.id; NULL: never freed
-	lived_events        INTEGER,              -- from its event to that of its free; vmm: that dropped the last reference or mapping
-	lived_ns            INTEGER,
-	freed_node_sequence INTEGER
+-- Who made and freed an allocation.
+CREATE TABLE allocation_callers (
+	id    INTEGER PRIMARY KEY,
+	made  INTEGER NOT NULL,    -- allocation_made.id
+	freed INTEGER              -- allocation_freed.id; NULL: never freed
 );
 
+-- What the rows of 256 event numbers (id: allocation_row.id >> 8) are differences from: small numbers take fewer bytes.
+CREATE TABLE allocation_base (
+	id              INTEGER PRIMARY KEY,
+	time_ns         INTEGER NOT NULL,
+	address         INTEGER NOT NULL,
+	sequence        INTEGER NOT NULL,     -- of autograd's nodes
+	allocated_bytes INTEGER NOT NULL
+);
+
+-- One row per allocation; its free, when there is one, in the same row.  Columns with "offset" and the packed address and totals are to
+-- be added to what allocation_base has.  Packed: twice as many bytes plus 1; of a multiple of 512, that divided by 256, which is even.
+CREATE TABLE allocation_row (
+	id                         INTEGER PRIMARY KEY,  -- event number of the allocation
+	callers                    INTEGER NOT NULL,     -- allocation_callers.id
+	address_packed             INTEGER NOT NULL,
+	size_packed                INTEGER NOT NULL,
+	rounding_bytes             INTEGER,              -- size_bytes - requested_bytes
+	time_offset_ns             INTEGER NOT NULL,
+	node_sequence_offset       INTEGER,
+	forward_sequence_offset    INTEGER,
+	allocated_packed           INTEGER,              -- NULL: allocated_bytes are 0
+	lived_events               INTEGER,              -- freed_event - id; NULL: never freed
+	lived_ns                   INTEGER,
+	freed_node_sequence_offset INTEGER
+);
+
+-- What the framework's allocator had reserved after each allocation of a block: the events at which that changed, 0 before.
+CREATE TABLE allocator_reserved (
+	device         INTEGER NOT NULL,
+	event          INTEGER NOT NULL,
+	reserved_bytes INTEGER NOT NULL,
+	PRIMARY KEY (device, event)
+) WITHOUT ROWID;
+
+-- Of it:
+-- address: pointer; vmm: the handle.
+-- requested_bytes: of blocks, before rounding; NULL: not known or below 512.
+-- forward_sequence: last sequence number given to a new node on that thread.
+-- allocated_bytes, reserved_bytes: the framework allocator's totals after the event (blocks only).
+-- freed_event: NULL: never freed; vmm: the event that dropped the last reference or mapping.
 CREATE VIEW allocation AS
-	SELECT r.id, m.kind, m.device, r.address, r.size_bytes, m.stream, m.function, m.thread, r.time_ns, m.native_stack, m.python_stack,
-		m.scope, m.node_class, r.node_sequence, r.forward_sequence, r.allocated_bytes, r.reserved_bytes,
-		r.id + r.lived_events AS freed_event, r.time_ns + r.lived_ns AS freed_time_ns, f.thread AS freed_thread,
+	SELECT r.id, m.kind, m.device,
+		b.address + CASE WHEN r.address_packed & 1 THEN r.address_packed >> 1 ELSE r.address_packed << 8 END AS address,
+		CASE WHEN r.size_packed & 1 THEN r.size_packed >> 1 ELSE r.size_packed << 8 END AS size_bytes,
+		m.stream, m.function, m.thread, b.time_ns + r.time_offset_ns AS time_ns, m.native_stack, m.python_stack,
+		m.scope, m.node_class, b.sequence + r.node_sequence_offset AS node_sequence,
+		b.sequence + r.forward_sequence_offset AS forward_sequence,
+		CASE WHEN r.allocated_packed IS NULL THEN 0 WHEN r.allocated_packed & 1 THEN b.allocated_bytes + (r.allocated_packed >> 1)
+			ELSE b.allocated_bytes + (r.allocated_packed << 8) END AS allocated_bytes,
+		CASE WHEN m.kind = 1 THEN ifnull((SELECT v.reserved_bytes FROM allocator_reserved v WHERE v.device = m.device
+			AND v.event <= r.id ORDER BY v.event DESC LIMIT 1), 0) ELSE 0 END AS reserved_bytes,
+		r.id + r.lived_events AS freed_event, b.time_ns + r.time_offset_ns + r.lived_ns AS freed_time_ns, f.thread AS freed_thread,
 		f.function AS freed_function, f.native_stack AS freed_native_stack, f.python_stack AS freed_python_stack,
-		f.scope AS freed_scope, f.node_class AS freed_node_class, r.freed_node_sequence, m.forward_python_stack,
-		f.forward_python_stack AS freed_forward_python_stack, r.requested_bytes, m.grad, f.grad AS freed_grad
-	FROM allocation_row r LEFT JOIN allocation_made m ON m.id = r.made LEFT JOIN allocation_freed f ON f.id = r.freed;
+		f.scope AS freed_scope, f.node_class AS freed_node_class, b.sequence + r.freed_node_sequence_offset AS freed_node_sequence,
+		m.forward_python_stack, f.forward_python_stack AS freed_forward_python_stack,
+		CASE WHEN r.size_packed & 1 THEN r.size_packed >> 1 ELSE r.size_packed << 8 END - r.rounding_bytes AS requested_bytes,
+		m.grad, f.grad AS freed_grad
+	FROM allocation_row r LEFT JOIN allocation_base b ON b.id = r.id >> 8 LEFT JOIN allocation_callers c ON c.id = r.callers
+		LEFT JOIN allocation_made m ON m.id = c.made LEFT JOIN allocation_freed f ON f.id = c.freed;
 
 -- What an allocation belongs to, if known: the handle of the context in which it was allocated (cuMemAlloc, managed,
 -- pinned, arrays, opened and external memory), of its pool (the device's current pool, if none was named), of the graph whose node it is.

@@ -75,18 +75,19 @@
 	" CASE WHEN freed_event IS NOT NULL THEN " freed " END AS freed,"                          \
 	" freed_event - id AS lived_events, freed_time_ns - time_ns AS lived_ns,"                  \
 	" freed_node_sequence FROM allocation"
+/* Under a name of its own, until the next schema has it. */
 #define SPLIT_10                                                                                   \
 	"CREATE TABLE allocation_made (id INTEGER PRIMARY KEY, " MADE_10 ");"                      \
 	"CREATE TABLE allocation_freed (id INTEGER PRIMARY KEY, thread, function, native_stack,"   \
 	" python_stack, scope, node_class, forward_python_stack, grad);"                           \
-	"CREATE TABLE allocation_row (id INTEGER PRIMARY KEY, made, address, size_bytes,"          \
+	"CREATE TABLE allocation_row_10 (id INTEGER PRIMARY KEY, made, address, size_bytes,"       \
 	" requested_bytes, time_ns, node_sequence, forward_sequence, allocated_bytes,"             \
 	" reserved_bytes, freed, lived_events, lived_ns, freed_node_sequence);"                    \
 	"INSERT INTO allocation_made SELECT min(id), " MADE_10 " FROM allocation GROUP BY "        \
 	MADE_10 ";"                                                                                \
 	"INSERT INTO allocation_freed SELECT min(id), " FREED_10 " FROM allocation"                \
 	" WHERE freed_event IS NOT NULL GROUP BY " FREED_10 ";"                                    \
-	"INSERT INTO allocation_row "                                                              \
+	"INSERT INTO allocation_row_10 "                                                           \
 	ROW_10("min(id) OVER (PARTITION BY " MADE_10 ")",                                          \
 	       "min(id) OVER (PARTITION BY freed_event IS NULL, " FREED_10 ")")                    \
 	" ORDER BY id;"                                                                            \
@@ -98,11 +99,92 @@
 	"CREATE TEMP VIEW allocation_freed (id, thread, function, native_stack, python_stack,"     \
 	" scope, node_class, forward_python_stack, grad) AS SELECT id, " FREED_10                  \
 	" FROM allocation WHERE freed_event IS NOT NULL;"                                          \
-	"CREATE TEMP VIEW allocation_row AS " ROW_10("id", "id") ";"
+	"CREATE TEMP VIEW allocation_row_10 AS " ROW_10("id", "id") ";"
 
-#define LAST        SPLIT_10 "PRAGMA user_version=10"
-#define SET_VERSION TABLES_9("") LAST
-#define LAST_VIEWS  "PRAGMA temp_store=MEMORY;" VIEWS_10
+/* Version 11: who made and freed is one number, and differences are in place of numbers. */
+/* Bytes, evaluated twice. */
+#define PACK(bytes)                                                                                \
+	"CASE WHEN (" bytes ") & 511 THEN (" bytes ") << 1 | 1 ELSE (" bytes ") >> 8 END"
+#define ROW_11(callers, of_base)                                                                   \
+	"SELECT r.id, " callers " AS callers,"                                                     \
+	" " PACK("r.address" of_base("address")) " AS address_packed,"                             \
+	" " PACK("size_bytes") " AS size_packed, size_bytes - requested_bytes AS rounding_bytes,"  \
+	" r.time_ns" of_base("time_ns") " AS time_offset_ns,"                                      \
+	" node_sequence" of_base("sequence") " AS node_sequence_offset,"                           \
+	" forward_sequence" of_base("sequence") " AS forward_sequence_offset,"                     \
+	" CASE WHEN r.allocated_bytes THEN "                                                       \
+	PACK("r.allocated_bytes" of_base("allocated_bytes")) " END AS allocated_packed,"           \
+	" lived_events, lived_ns,"                                                                 \
+	" freed_node_sequence" of_base("sequence") " AS freed_node_sequence_offset"
+#define MINUS_BASE(column) " - b." column
+#define OF_NO_BASE(column)
+#define SPLIT_11                                                                                   \
+	"CREATE TABLE allocation_callers (id INTEGER PRIMARY KEY, made INTEGER, freed INTEGER);"   \
+	"CREATE TABLE allocation_base (id INTEGER PRIMARY KEY, time_ns, address, sequence,"        \
+	" allocated_bytes);"                                                                       \
+	"CREATE TABLE allocation_row (id INTEGER PRIMARY KEY, callers, address_packed,"            \
+	" size_packed, rounding_bytes, time_offset_ns, node_sequence_offset,"                      \
+	" forward_sequence_offset, allocated_packed, lived_events, lived_ns,"                      \
+	" freed_node_sequence_offset);"                                                            \
+	"CREATE TABLE allocator_reserved (device, event, reserved_bytes,"                          \
+	" PRIMARY KEY (device, event)) WITHOUT ROWID;"                                             \
+	"INSERT INTO allocation_callers SELECT min(id), made, freed FROM allocation_row_10"        \
+	" GROUP BY made, freed;"                                                                   \
+	"CREATE INDEX allocation_callers_11 ON allocation_callers (made, freed);"                  \
+	"INSERT INTO allocation_base SELECT id >> 8, time_ns, address,"                            \
+	" ifnull(forward_sequence, ifnull(node_sequence, 0)), allocated_bytes FROM"                \
+	" (SELECT *, lag(id >> 8) OVER (ORDER BY id) AS before FROM allocation_row_10)"            \
+	" WHERE before IS NOT id >> 8;"                                                            \
+	"INSERT INTO allocator_reserved SELECT device, id, reserved_bytes FROM (SELECT m.device,"  \
+	" r.id, reserved_bytes, lag(reserved_bytes, 1, 0) OVER (PARTITION BY m.device"             \
+	" ORDER BY r.id) AS known FROM allocation_row_10 r JOIN allocation_made m ON m.id = made"  \
+	" WHERE m.kind = 1) WHERE known <> reserved_bytes;"                                        \
+	"INSERT INTO allocation_row "                                                              \
+	ROW_11("c.id", MINUS_BASE)                                                                 \
+	" FROM allocation_row_10 r CROSS JOIN allocation_base b ON b.id = r.id >> 8"               \
+	" CROSS JOIN allocation_callers c ON c.made = r.made AND c.freed IS r.freed"               \
+	" ORDER BY r.id;"                                                                          \
+	"DROP INDEX allocation_callers_11;"                                                        \
+	"DROP TABLE allocation_row_10;"
+
+/* Views of others that name what is not there are theirs. */
+#define RENAME_10                                                                                  \
+	"PRAGMA legacy_alter_table=ON;"                                                            \
+	"ALTER TABLE allocation_row RENAME TO allocation_row_10;"                                  \
+	"PRAGMA legacy_alter_table=OFF;"                                                           \
+	"DROP VIEW allocation;"
+
+/* `rows`: what has the rows of schema 10.  There is no base: offsets are from 0. */
+#define VIEWS_11(rows)                                                                             \
+	"CREATE TEMP VIEW allocation_callers AS SELECT id, made, freed FROM " rows ";"             \
+	"CREATE TEMP VIEW allocation_base AS SELECT id, time_ns, address, 0 AS sequence,"          \
+	" allocated_bytes FROM " rows " WHERE 0;"                                                  \
+	"CREATE TEMP VIEW allocator_reserved AS SELECT m.device, r.id AS event, reserved_bytes"    \
+	" FROM " rows " r JOIN allocation_made m ON m.id = made WHERE m.kind = 1;"                 \
+	"CREATE TEMP VIEW allocation_row AS " ROW_11("r.id", OF_NO_BASE) " FROM " rows " r;"
+
+const char vt_migrations_view_10[] =
+	"CREATE VIEW allocation AS\n"
+	"\tSELECT r.id, m.kind, m.device, r.address, r.size_bytes, m.stream, m.function, "
+	"m.thread, r.time_ns, m.native_stack, m.python_stack,\n"
+	"\t\tm.scope, m.node_class, r.node_sequence, r.forward_sequence, "
+	"r.allocated_bytes, r.reserved_bytes,\n"
+	"\t\tr.id + r.lived_events AS freed_event, r.time_ns + r.lived_ns AS "
+	"freed_time_ns, f.thread AS freed_thread,\n"
+	"\t\tf.function AS freed_function, f.native_stack AS freed_native_stack, "
+	"f.python_stack AS freed_python_stack,\n"
+	"\t\tf.scope AS freed_scope, f.node_class AS freed_node_class, "
+	"r.freed_node_sequence, m.forward_python_stack,\n"
+	"\t\tf.forward_python_stack AS freed_forward_python_stack, r.requested_bytes, "
+	"m.grad, f.grad AS freed_grad\n"
+	"\tFROM allocation_row r LEFT JOIN allocation_made m ON m.id = r.made LEFT JOIN "
+	"allocation_freed f ON f.id = r.freed";
+
+#define LAST        SPLIT_11 "PRAGMA user_version=11"
+#define LAST_9      SPLIT_10 LAST
+#define SET_VERSION TABLES_9("") LAST_9
+#define IN_MEMORY   "PRAGMA temp_store=MEMORY;"
+#define LAST_VIEWS  IN_MEMORY VIEWS_10 VIEWS_11("allocation_row_10")
 #define TO_MEMORY   LAST_VIEWS TABLES_9("TEMP")
 
 /* A temporary view hides the table of its name. */
@@ -143,7 +225,8 @@ static const struct {
 		ADD_7 TABLES_8("") SET_VERSION },
 	[7] = { TO_MEMORY TABLES_8("TEMP"), TABLES_8("") SET_VERSION },
 	[8] = { TO_MEMORY, SET_VERSION },
-	[9] = { LAST_VIEWS, LAST },
+	[9] = { LAST_VIEWS, LAST_9 },
+	[10] = { IN_MEMORY VIEWS_11("main.allocation_row"), RENAME_10 LAST },
 };
 
 #define NR_OLDER (int)(sizeof(older) / sizeof(older[0]))

@@ -14,4 +14,7 @@
  */
 const char *vt_migrations_sql(int version, int is_reader);
 
+/* The view `allocation` of files of schema 10, as the schema had it. */
+extern const char vt_migrations_view_10[];
+
 #endif

@@ -48,11 +48,20 @@ static const char instants[] =
 /* :1 the horizon. */
 static const char *const deletions[] = {
 	"DELETE FROM allocation_row WHERE id <= ?1 AND id + lived_events <= ?1 AND"
-	" (SELECT kind FROM allocation_made m WHERE m.id = made) NOT IN " HANDLES
+	" (SELECT kind FROM allocation_callers c JOIN allocation_made m ON m.id = c.made"
+	" WHERE c.id = callers) NOT IN " HANDLES
 	" AND NOT EXISTS (SELECT 1 FROM temp.instant i WHERE i.event >= allocation_row.id AND"
 	" i.event < allocation_row.id + lived_events)",
 	"DELETE FROM allocation_parent WHERE allocation <= ?1 AND"
 	" NOT EXISTS (SELECT 1 FROM allocation_row WHERE id = allocation)",
+	"DELETE FROM allocation_base WHERE id < ?1 >> 8 AND NOT EXISTS (SELECT 1 FROM"
+	" allocation_row r WHERE r.id BETWEEN allocation_base.id << 8 AND"
+	" allocation_base.id << 8 | 255)",
+	/* The last is what the importer compares the next with. */
+	"DELETE FROM allocator_reserved WHERE (device, event) IN (SELECT device, event FROM"
+	" (SELECT device, event, lead(event) OVER (PARTITION BY device ORDER BY event) AS next"
+	" FROM allocator_reserved) WHERE event <= ?1 AND next IS NOT NULL AND NOT EXISTS"
+	" (SELECT 1 FROM allocation_row r WHERE r.id >= event AND r.id < next))",
 	/* What a pool held is known by the last time that it was said before an instant. */
 	"DELETE FROM event WHERE id <= ?1 AND ("
 	" (op IN (2, 3) AND kind NOT IN (4, 8) AND kind NOT IN " HANDLES
@@ -100,7 +109,7 @@ int vt_fold_init(struct vt_fold *fold, struct vt_db *db, const struct vt_keep *k
 static uint64_t time_after(struct vt_fold *fold, uint64_t event)
 {
 	struct vt_stmt *stmt = vt_db_prepare(
-		fold->db, "SELECT time_ns FROM allocation_row WHERE id > ? ORDER BY id LIMIT 1");
+		fold->db, "SELECT time_ns FROM allocation WHERE id > ? ORDER BY id LIMIT 1");
 	uint64_t time_ns;
 
 	vt_stmt_bind_int(stmt, 1, (int64_t)event);

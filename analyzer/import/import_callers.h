@@ -3,7 +3,8 @@
 #define VT_ANALYZER_IMPORT_CALLERS_H
 
 /*
- * Who made or freed memory, written once: the rows of allocation_made and allocation_freed.
+ * Who made or freed memory, written once: the rows of allocation_made and allocation_freed, and
+ * those of allocation_callers, which are pairs of these.
  *
  *  C1  What is remembered is bounded: who comes again after being forgotten gets another row.
  */

@@ -12,6 +12,7 @@
 
 #include "analyzer/database/db.h"
 #include "analyzer/base/util.h"
+#include "analyzer/import/import_bases.h"
 #include "analyzer/import/import_callers.h"
 #include "common/journal_format.h"
 
@@ -25,7 +26,9 @@ struct vt_row_allocation {
 	uint64_t id;
 	struct vt_event_record record;
 	struct vt_row_end end;
-	uint64_t made, freed; /* ids of who did, when it is written */
+	/* When it is written. */
+	struct vt_allocation_base base;
+	uint64_t callers; /* the row's id */
 };
 
 /* A change to an allocation that an earlier batch wrote. */
@@ -36,8 +39,9 @@ struct vt_row_update {
 
 struct vt_import_rows {
 	struct vt_db *db;
-	struct vt_import_callers made, freed;
-	struct vt_stmt *parent, *update, *event, *out_of_memory, *mark;
+	struct vt_import_callers made, freed, callers;
+	struct vt_import_bases bases;
+	struct vt_stmt *parent, *written, *update, *event, *out_of_memory, *mark;
 	VT_VECTOR(struct vt_row_allocation) waiting;
 	VT_VECTOR(struct vt_row_update) updates;
 	uint64_t first_row; /* number of the first waiting row, counted over the whole import */

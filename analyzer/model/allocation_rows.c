@@ -18,7 +18,8 @@
 #include "analyzer/base/parallel.h"
 #include "analyzer/base/util.h"
 #include "analyzer/database/db_scan.h"
-#include "analyzer/model/caller_table.h"
+#include "analyzer/model/allocation_bases.h"
+#include "analyzer/model/caller_pairs.h"
 #include "common/kinds.h"
 
 /* A second connection costs a millisecond, a row about one thousandth of that. */
@@ -27,41 +28,38 @@
 
 enum column {
 	ID,
-	MADE,
-	ADDRESS,
-	SIZE_BYTES,
-	REQUESTED_BYTES,
-	TIME_NS,
-	NODE_SEQUENCE,
-	FORWARD_SEQUENCE,
-	FREED,
+	CALLERS,
+	ADDRESS_PACKED,
+	SIZE_PACKED,
+	ROUNDING_BYTES,
+	TIME_OFFSET_NS,
+	NODE_SEQUENCE_OFFSET,
+	FORWARD_SEQUENCE_OFFSET,
 	LIVED_EVENTS,
 	LIVED_NS,
-	FREED_NODE_SEQUENCE,
+	FREED_NODE_SEQUENCE_OFFSET,
 };
 
 static const char *const columns[] = {
 	[ID] = "id",
-	[MADE] = "made",
-	[ADDRESS] = "address",
-	[SIZE_BYTES] = "size_bytes",
-	[REQUESTED_BYTES] = "requested_bytes",
-	[TIME_NS] = "time_ns",
-	[NODE_SEQUENCE] = "node_sequence",
-	[FORWARD_SEQUENCE] = "forward_sequence",
-	[FREED] = "freed",
+	[CALLERS] = "callers",
+	[ADDRESS_PACKED] = "address_packed",
+	[SIZE_PACKED] = "size_packed",
+	[ROUNDING_BYTES] = "rounding_bytes",
+	[TIME_OFFSET_NS] = "time_offset_ns",
+	[NODE_SEQUENCE_OFFSET] = "node_sequence_offset",
+	[FORWARD_SEQUENCE_OFFSET] = "forward_sequence_offset",
 	[LIVED_EVENTS] = "lived_events",
 	[LIVED_NS] = "lived_ns",
-	[FREED_NODE_SEQUENCE] = "freed_node_sequence",
+	[FREED_NODE_SEQUENCE_OFFSET] = "freed_node_sequence_offset",
 };
 
 /* A row repeats one of those before it, nearly always: what they have in common, by a hash. */
 #define NR_RECENT 8192
-#define NOT_FREED INT64_MIN /* no id of a caller */
 
 struct recent {
 	const struct vt_allocation_common *common; /* NULL: none yet */
-	int64_t made, freed;                       /* ids of callers */
+	int64_t callers;
 };
 
 /* Rows with ids in (after, upto]. */
@@ -73,10 +71,13 @@ struct part {
 	int64_t start_time_ns;
 	VT_VECTOR(struct vt_allocation) rows;
 	struct vt_allocation_times times;
-	const struct vt_caller_table *made, *freed; /* of all parts */
-	struct vt_interned commons;                 /* the part's own: no lock */
-	struct recent *recent;                      /* NR_RECENT */
-	uint32_t next_common, nr_parts;             /* the parts take numbers in turn */
+	const struct vt_caller_pairs *pairs; /* of all parts, as the next */
+	const struct vt_allocation_bases *bases;
+	const struct vt_allocation_base *base; /* the latest row's; NULL: none yet */
+	int64_t base_id;                       /* what was asked for */
+	struct vt_interned commons;            /* the part's own: no lock */
+	struct recent *recent;                 /* NR_RECENT */
+	uint32_t next_common, nr_parts;        /* the parts take numbers in turn */
 	int rc;
 };
 
@@ -85,24 +86,31 @@ static int is_null(const struct vt_db_row *row, enum column column)
 	return (row->nulls >> column & 1) != 0;
 }
 
-static uint32_t sequence_at(const struct vt_db_row *row, enum column column)
+/* Numbers in a damaged file can be anything. */
+static int64_t add(int64_t number, int64_t more)
 {
-	return is_null(row, column) ? (uint32_t)VT_NO_SEQUENCE
-				    : vt_allocation_sequence(row->values[column]);
+	return (int64_t)((uint64_t)number + (uint64_t)more);
 }
 
-static const struct vt_allocation_common *make_common(struct part *part,
-						      const struct vt_db_row *row, int64_t freed)
+static uint32_t sequence_at(const struct part *part, const struct vt_db_row *row,
+			    enum column column)
 {
-	const struct vt_caller_row *made = vt_caller_table_find(part->made, row->values[MADE]);
+	return is_null(row, column) ? (uint32_t)VT_NO_SEQUENCE
+				    : vt_allocation_sequence(add((int64_t)part->base->sequence,
+								 row->values[column]));
+}
+
+static const struct vt_allocation_common *make_common(struct part *part, int64_t callers,
+						      uint64_t size_bytes, uint64_t requested_bytes)
+{
+	const struct vt_caller_pair *pair = vt_caller_pairs_find(part->pairs, callers);
 	struct vt_allocation_common common = {
-		.size_bytes = (uint64_t)row->values[SIZE_BYTES],
-		.requested_bytes = (uint64_t)row->values[REQUESTED_BYTES],
-		.made = made->caller,
-		.freed = freed == NOT_FREED ? &vt_caller_nobody
-					    : vt_caller_table_find(part->freed, freed)->caller,
-		.device = made->device,
-		.kind = made->kind,
+		.size_bytes = size_bytes,
+		.requested_bytes = requested_bytes,
+		.made = pair->made,
+		.freed = pair->freed,
+		.device = pair->device,
+		.kind = pair->kind,
 		.number = part->next_common,
 	};
 	const struct vt_allocation_common *kept;
@@ -116,57 +124,65 @@ static const struct vt_allocation_common *make_common(struct part *part,
 
 static const struct vt_allocation_common *common_at(struct part *part, const struct vt_db_row *row)
 {
-	int64_t made = row->values[MADE];
-	int64_t freed = is_null(row, LIVED_EVENTS) ? NOT_FREED : row->values[FREED];
-	uint64_t hash = vt_hash_mix(vt_hash_mix((uint64_t)made, (uint64_t)freed),
-				    (uint64_t)row->values[SIZE_BYTES]);
-	struct recent *recent = &part->recent[hash % NR_RECENT];
+	int64_t callers = row->values[CALLERS];
+	uint64_t size_bytes = vt_allocation_base_unpack(row->values[SIZE_PACKED]);
+	uint64_t requested_bytes = is_null(row, ROUNDING_BYTES)
+					   ? 0
+					   : size_bytes - (uint64_t)row->values[ROUNDING_BYTES];
+	struct recent *recent =
+		&part->recent[vt_hash_mix((uint64_t)callers, size_bytes) % NR_RECENT];
 
-	if (!recent->common || recent->made != made || recent->freed != freed ||
-	    recent->common->size_bytes != (uint64_t)row->values[SIZE_BYTES] ||
-	    recent->common->requested_bytes != (uint64_t)row->values[REQUESTED_BYTES])
-		*recent = (struct recent){ make_common(part, row, freed), made, freed };
+	if (!recent->common || recent->callers != callers ||
+	    recent->common->size_bytes != size_bytes ||
+	    recent->common->requested_bytes != requested_bytes)
+		*recent = (struct recent){ make_common(part, callers, size_bytes, requested_bytes),
+					   callers };
 	return recent->common;
-}
-
-/* Numbers in a damaged file can be anything. */
-static int64_t add(int64_t number, int64_t more)
-{
-	return (int64_t)((uint64_t)number + (uint64_t)more);
 }
 
 static int is_of_driver(const struct part *part, const struct vt_db_row *row)
 {
-	uint32_t kind = vt_caller_table_find(part->made, row->values[MADE])->kind;
+	uint32_t kind = vt_caller_pairs_find(part->pairs, row->values[CALLERS])->kind;
 
 	return kind && kind != VT_KIND_BLOCK;
+}
+
+static void find_base(struct part *part, int64_t id)
+{
+	if (part->base && part->base_id == vt_allocation_base_id(id))
+		return;
+	part->base_id = vt_allocation_base_id(id);
+	part->base = vt_allocation_bases_find(part->bases, part->base_id);
 }
 
 static void take(void *context, const struct vt_db_row *row)
 {
 	struct part *part = context;
-	int64_t time_ns = row->values[TIME_NS], freed_time_ns = time_ns;
+	int64_t time_ns, freed_time_ns;
 	struct vt_allocation *a;
 
 	if (part->rows.len >= VT_MOST_ROWS ||
 	    (part->choice == VT_ALLOCATIONS_DRIVER && !is_of_driver(part, row)))
 		return;
+	find_base(part, row->values[ID]);
 	vt_vector_reserve(&part->rows, part->rows.len + 1);
 	a = &part->rows.items[part->rows.len++];
 	*a = (struct vt_allocation){
 		.event = vt_allocation_event(row->values[ID]),
 		.freed_event = (uint32_t)VT_NEVER,
-		.address = (uint64_t)row->values[ADDRESS],
+		.address = part->base->address +
+			   vt_allocation_base_unpack(row->values[ADDRESS_PACKED]),
 		.common = common_at(part, row),
-		.node_sequence = sequence_at(row, NODE_SEQUENCE),
-		.forward_sequence = sequence_at(row, FORWARD_SEQUENCE),
+		.node_sequence = sequence_at(part, row, NODE_SEQUENCE_OFFSET),
+		.forward_sequence = sequence_at(part, row, FORWARD_SEQUENCE_OFFSET),
 		.freed_node_sequence = (uint32_t)VT_NO_SEQUENCE,
 		.container = VT_NO_CONTAINER,
 	};
+	time_ns = freed_time_ns = add(part->base->time_ns, row->values[TIME_OFFSET_NS]);
 	if (!is_null(row, LIVED_EVENTS)) {
 		a->freed_event =
 			vt_allocation_event(add(row->values[ID], row->values[LIVED_EVENTS]));
-		a->freed_node_sequence = sequence_at(row, FREED_NODE_SEQUENCE);
+		a->freed_node_sequence = sequence_at(part, row, FREED_NODE_SEQUENCE_OFFSET);
 		freed_time_ns = add(time_ns, row->values[LIVED_NS]);
 	}
 	vt_allocation_times_add(&part->times, add(time_ns, -part->start_time_ns),
@@ -318,26 +334,27 @@ int vt_allocation_rows_load(struct vt_db *db, enum vt_allocation_choice choice,
 			    struct vt_diag *diag)
 {
 	struct part parts[MAX_PARTS] = { 0 };
-	struct vt_caller_table made = { 0 }, freed = { 0 };
+	struct vt_caller_pairs pairs = { 0 };
+	struct vt_allocation_bases bases = { 0 };
 	unsigned nr;
 	int rc;
 
 	memset(rows, 0, sizeof(*rows));
-	rc = vt_caller_table_load_made(&made, db, &rows->callers, diag) ||
-	     vt_caller_table_load_freed(&freed, db, &rows->callers, diag);
+	rc = vt_caller_pairs_load(&pairs, db, &rows->callers, diag) ||
+	     vt_allocation_bases_load(&bases, db, diag);
 	if (!rc) {
 		nr = divide(db, start_time_ns, parts);
 		for (unsigned i = 0; i < nr; i++) {
 			parts[i].choice = choice;
-			parts[i].made = &made;
-			parts[i].freed = &freed;
+			parts[i].pairs = &pairs;
+			parts[i].bases = &bases;
 			parts[i].next_common = i;
 			parts[i].nr_parts = nr;
 		}
 		vt_parallel_run(nr, read_part, parts);
 		rc = join(rows, parts, nr, diag);
 	}
-	free(made.items);
-	free(freed.items);
+	vt_vector_release(&pairs);
+	vt_vector_release(&bases);
 	return rc ? -1 : 0;
 }

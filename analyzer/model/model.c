@@ -350,7 +350,7 @@ static int load(struct vt_model *model, struct vt_db *db,
 	if (model->start_time_ns < 0)
 		model->start_time_ns = vt_db_query_int(
 			db,
-			"SELECT min(time_ns) FROM (SELECT time_ns FROM allocation_row WHERE id ="
+			"SELECT min(time_ns) FROM (SELECT time_ns FROM allocation WHERE id ="
 			" (SELECT min(id) FROM allocation_row) UNION ALL SELECT time_ns FROM event"
 			" WHERE id = (SELECT min(id) FROM event))",
 			0);

@@ -48,9 +48,13 @@ def record(database, layers, events):
 
 
 # What repeats is moved on by all event numbers and all of the time: as many more steps of the same program. What was
-# alive at the end stays alive in the first part only as long as there.
+# alive at the end stays alive in the first part only as long as there. Bases are of 256 numbers.
 REPEAT = """
-INSERT INTO allocation_row SELECT {columns} FROM allocation_row WHERE id <= {last} AND freed NOTNULL;
+INSERT INTO allocation_base SELECT id + {by} / 256, time_ns + {time}, address, sequence, allocated_bytes
+ FROM allocation_base WHERE id <= {last} / 256;
+INSERT INTO allocation_row SELECT {columns} FROM allocation_row WHERE id <= {last} AND lived_events NOTNULL;
+INSERT INTO allocator_reserved SELECT device, event + {by}, reserved_bytes FROM allocator_reserved
+ WHERE event <= {last};
 INSERT INTO mark SELECT event + {by}, time_ns + {time}, thread, kind, source, name, python_stack FROM mark
  WHERE event <= {last};
 """
@@ -65,13 +69,13 @@ def repeat(source, database, events):
         last, time_ns = connection.execute(
             "SELECT max(max(id), max(freed_event)), max(time_ns) - min(time_ns) FROM allocation").fetchone()
         names = [name for _, name, *_ in connection.execute("PRAGMA table_info(allocation_row)")]
-        times = -(-events // last)
+        step = (last // 256 + 1) * 256
+        times = -(-events // step)
         for number in range(1, times):
-            by, time = number * last, number * time_ns
-            moved = {"id": by, "time_ns": time}
-            columns = ", ".join(f"{name} + {moved[name]}" if name in moved else name for name in names)
-            connection.executescript(REPEAT.format(columns=columns, last=last, by=by, time=time))
-        connection.execute("UPDATE run SET value = ? WHERE key = 'events'", (str(last * times),))
+            by = number * step
+            columns = ", ".join(f"{name} + {by}" if name == "id" else name for name in names)
+            connection.executescript(REPEAT.format(columns=columns, last=last, by=by, time=number * time_ns))
+        connection.execute("UPDATE run SET value = ? WHERE key = 'events'", (str(step * times),))
     connection.close()
 
 

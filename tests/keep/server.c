@@ -181,7 +181,8 @@ static uint64_t say(struct vt_event_record event)
 	pass_time();
 	event.python_stack = event.python_stack ? event.python_stack : ACTIVATIONS;
 	event.allocated_bytes = g.allocated_bytes;
-	event.reserved_bytes = g.reserved_bytes;
+	/* Other than an hour ago. */
+	event.reserved_bytes = g.reserved_bytes + g.hour * MIB;
 	g.b.time_ns += g.interval_ns - 1000;
 	number = builder_event(&g.b, event);
 	if (number % BATCH_RECORDS == 0)

@@ -111,6 +111,21 @@ def test_a_time_is_kept_too(tmp_path):
     assert 24 * 3600 * 10**9 <= int(end) - int(horizon) < 36 * 3600 * 10**9
 
 
+def test_rows_that_stay_are_as_they_were(tmp_path):
+    """What they are differences from stays with them, and goes with what is deleted."""
+    whole, kept = tmp_path / "whole.db", tmp_path / "kept.db"
+    serve(EVENTS // 10, whole, "1000h")
+    serve(EVENTS // 10, kept, "24h")
+    rows = dict((row[0], row) for row in query(whole, "SELECT * FROM allocation"))
+    stayed = query(kept, "SELECT * FROM allocation")
+    assert 1000 < len(stayed) < len(rows) - 1000
+    assert [row for row in stayed if row != rows[row[0]]] == []
+    assert query(kept, "SELECT count(*) FROM allocation_base b LEFT JOIN allocation_row r ON r.id >> 8 = b.id"
+                 " WHERE r.id IS NULL") == [(0,)]
+    (few,), (all_,) = (query(database, "SELECT count(*) FROM allocator_reserved")[0] for database in (kept, whole))
+    assert few < all_ == HOURS
+
+
 def test_it_can_be_killed_in_a_fold(week, tmp_path):
     """SIGKILL at any moment; begun again, it ends as the run that nobody killed."""
     hours, end, _ = week

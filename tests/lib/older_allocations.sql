@@ -1,9 +1,12 @@
--- The table `allocation` of schema 9 with what the tables of schema 10 have, in their place.
+-- The table `allocation` of schema 9 with what the tables of later schemas have, in their place.
 CREATE TEMP TABLE kept AS SELECT * FROM allocation;
 DROP VIEW allocation;
 DROP TABLE allocation_row;
 DROP TABLE allocation_made;
 DROP TABLE allocation_freed;
+DROP TABLE allocation_callers;
+DROP TABLE allocation_base;
+DROP TABLE allocator_reserved;
 CREATE TABLE allocation (id INTEGER PRIMARY KEY, kind INTEGER NOT NULL, device INTEGER NOT NULL, address INTEGER NOT NULL,
 	size_bytes INTEGER NOT NULL, stream INTEGER NOT NULL, function INTEGER NOT NULL, thread INTEGER NOT NULL,
 	time_ns INTEGER NOT NULL, native_stack INTEGER, python_stack INTEGER, scope INTEGER, node_class INTEGER,

@@ -103,7 +103,7 @@ char *unit_dump(struct vt_db *db)
 		"SELECT m.name, group_concat('quote(\"' || c.name || '\")', '||'',''||')"
 		" FROM sqlite_master m JOIN pragma_table_info(m.name) c"
 		/* Which number a caller has depends on the batches; the view has it by value. */
-		" WHERE m.type = 'table' AND m.name NOT GLOB 'allocation_[mfr]*' OR"
+		" WHERE m.type = 'table' AND m.name NOT GLOB 'allocat*_[bcmfr]*' OR"
 		" m.name = 'allocation' GROUP BY m.name ORDER BY m.name");
 	struct vt_buffer text;
 

@@ -249,7 +249,7 @@ static void a_second_schema_is_read_and_completed(void **state)
 	assert_int_equal(unit_int(db, "SELECT count(stream) FROM out_of_memory"), 0);
 	vt_db_close(db);
 	assert_int_equal(vt_db_open(&db, "second.db", VT_DB_WRITE, NULL), 0);
-	assert_int_equal(vt_db_exec(db, "UPDATE allocation_row SET requested_bytes = 1"), 0);
+	assert_int_equal(vt_db_exec(db, "UPDATE allocation_row SET rounding_bytes = 1"), 0);
 	assert_int_equal(unit_int(db, "PRAGMA user_version"), VT_DB_SCHEMA_VERSION);
 	vt_db_close(db);
 }
@@ -380,9 +380,11 @@ static void a_ninth_schema_is_read_and_completed(void **state)
 	assert_int_equal(vt_db_open(&db, "ninth.db", VT_DB_READ, NULL), 0);
 	read = unit_dump(db);
 	assert_string_equal(read, made);
-	assert_int_equal(unit_int(db, "SELECT count(*) FROM allocation_row r JOIN allocation_made"
-				      " m ON m.id = made LEFT JOIN allocation_freed f ON"
-				      " f.id = freed WHERE lived_events IS NULL OR f.thread = 1"),
+	assert_int_equal(unit_int(db,
+				  "SELECT count(*) FROM allocation_row JOIN allocation_callers c"
+				  " ON c.id = callers JOIN allocation_made m ON m.id = made"
+				  " LEFT JOIN allocation_freed f ON f.id = freed"
+				  " WHERE lived_events IS NULL OR f.thread = 1"),
 			 4);
 	vt_db_close(db);
 	assert_int_equal(vt_db_open(&db, "ninth.db", VT_DB_WRITE, NULL), 0);
@@ -391,12 +393,68 @@ static void a_ninth_schema_is_read_and_completed(void **state)
 	/* The first and the third are of the same place. */
 	assert_int_equal(unit_int(db, "SELECT count(*) FROM allocation_made"), 3);
 	assert_int_equal(unit_int(db, "SELECT count(*) FROM allocation_freed"), 2);
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM allocation_callers"), 3);
 	assert_int_equal(vt_db_make_single_file(db), 0);
 	vt_db_close(db);
 	assert_int_equal(vt_db_open(&db, "ninth.db", VT_DB_READ, NULL), 0);
 	vt_db_close(db);
 	free(completed);
 	free(read);
+	free(made);
+}
+
+/* Of other hundreds of events, with numbers that are no differences of anything. */
+static const char ten_rows[] =
+	"INSERT INTO allocation VALUES"
+	" (300,1,0,35184411860480,512,7,100,1,3000,3,4,5,6,1200,8,1024,8192,9000,3040,1,101,3,4,5,"
+	"6,900,4,4,500,1,2),"
+	" (301,1,1,35184411860993,513,7,100,1,2900,3,4,5,6,NULL,1300,1025,4096,NULL,NULL,NULL,NULL,"
+	"NULL,NULL,NULL,NULL,NULL,NULL,NULL,500,1,NULL),"
+	" (302,1,0,4096,512,7,100,1,3100,3,4,5,6,7,8,512,8192,303,3100,1,101,3,4,5,6,7,4,4,500,1,"
+	"2)";
+
+static void assert_dump(struct vt_db *db, const char *expected)
+{
+	char *text = unit_dump(db);
+
+	assert_string_equal(text, expected);
+	free(text);
+}
+
+static void a_tenth_schema_is_read_and_completed(void **state)
+{
+	struct vt_db *db = NULL;
+	char *made;
+
+	(void)state;
+	make("tenth.db");
+	assert_int_equal(vt_db_open(&db, "tenth.db", VT_DB_WRITE, NULL), 0);
+	assert_int_equal(vt_db_exec(db, vt_embedded_writable_allocations), 0);
+	assert_int_equal(vt_db_exec(db, nine_rows), 0);
+	assert_int_equal(vt_db_exec(db, ten_rows), 0);
+	made = unit_dump(db);
+	assert_int_equal(vt_db_exec(db, vt_embedded_tenth_allocations), 0);
+	assert_dump(db, made);
+	assert_int_equal(vt_db_make_single_file(db), 0);
+	vt_db_close(db);
+	assert_int_equal(vt_db_open(&db, "tenth.db", VT_DB_READ, NULL), 0);
+	assert_dump(db, made);
+	assert_int_equal(unit_int(db, "SELECT time_offset_ns FROM allocation_row WHERE id = 301"),
+			 2900);
+	vt_db_close(db);
+	assert_int_equal(vt_db_open(&db, "tenth.db", VT_DB_WRITE, NULL), 0);
+	assert_dump(db, made);
+	assert_int_equal(unit_int(db, "PRAGMA user_version"), VT_DB_SCHEMA_VERSION);
+	assert_int_equal(unit_int(db, "SELECT time_offset_ns FROM allocation_row WHERE id = 301"),
+			 -100);
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM allocation_base"), 2);
+	/* 4096 and 8192 of the one device, 4096 of the other. */
+	assert_int_equal(unit_int(db, "SELECT count(*) FROM allocator_reserved"), 3);
+	assert_int_equal(vt_db_make_single_file(db), 0);
+	vt_db_close(db);
+	assert_int_equal(vt_db_open(&db, "tenth.db", VT_DB_READ, NULL), 0);
+	assert_dump(db, made);
+	vt_db_close(db);
 	free(made);
 }
 
@@ -576,6 +634,7 @@ int main(void)
 		cmocka_unit_test(a_seventh_schema_is_read_and_completed),
 		cmocka_unit_test(an_eighth_schema_is_read_and_completed),
 		cmocka_unit_test(a_ninth_schema_is_read_and_completed),
+		cmocka_unit_test(a_tenth_schema_is_read_and_completed),
 		cmocka_unit_test(a_log_of_a_deleted_database_is_not_taken_over),
 		cmocka_unit_test(no_permission_is_one_clear_line),
 		cmocka_unit_test(a_failed_prepare_only_shows_at_the_step),

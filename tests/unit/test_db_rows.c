@@ -8,10 +8,10 @@
 
 #include "analyzer/base/util.h"
 
-#define COLUMNS 14
+#define COLUMNS 12
 
 /* What may not be NULL in the table. */
-#define MAY_BE_NULL 0x3cd0u
+#define MAY_BE_NULL 0xfd0u
 
 /* Numbers of every length, at both sides of where one more byte begins. */
 static int64_t number(uint64_t index)
@@ -58,7 +58,7 @@ static int insert(struct vt_db *db, const struct range *range, size_t nr)
 {
 	struct vt_stmt *stmt =
 		vt_db_prepare(db, "INSERT INTO allocation_row VALUES"
-				  " (?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+				  " (?,?,?,?,?,?,?,?,?,?,?,?)");
 	struct vt_db_row row;
 	int rc = 0;
 

@@ -337,7 +337,8 @@ static void empty_tables(struct vt_db *db)
 	static const char *const tables[] = {
 		"run", "device", "string", "module", "native_frame", "native_node", "native_stack",
 		"python_code", "python_line_table", "python_frame", "python_node", "python_stack",
-		"allocation_row", "allocation_made", "allocation_freed", "allocation_parent",
+		"allocation_row", "allocation_made", "allocation_freed", "allocation_callers",
+		"allocation_base", "allocator_reserved", "allocation_parent",
 		"event", "out_of_memory", "mark", "probe", "tensor", "torch_module", "operator",
 		"operator_tensor", "python_source", "peak", "device_sample",
 	};

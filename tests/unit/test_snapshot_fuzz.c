@@ -31,7 +31,8 @@ static const char empty[] =
 	"DELETE FROM python_frame; DELETE FROM python_node; DELETE FROM python_stack;"
 	"DELETE FROM native_frame; DELETE FROM native_node; DELETE FROM native_stack;"
 	"DELETE FROM allocation_row; DELETE FROM allocation_made; DELETE FROM allocation_freed;"
-	"DELETE FROM allocation_parent; DELETE FROM event;"
+	"DELETE FROM allocation_callers; DELETE FROM allocation_base;"
+	"DELETE FROM allocator_reserved; DELETE FROM allocation_parent; DELETE FROM event;"
 	"DELETE FROM out_of_memory; DELETE FROM mark; DELETE FROM tensor; DELETE FROM probe;"
 	"DELETE FROM peak; DELETE FROM device";
 
