@@ -10,6 +10,7 @@
 
 #define NR_MAX	 64
 #define WIDE	 (1u << 20)
+#define UNRECORDED (-1)
 #define GIVEN	 UINT32_MAX /* the result was there before, and is the last argument */
 #define LEAF_MAX 8 /* storages 1 to 7 are weights and data from elsewhere */
 
@@ -19,7 +20,7 @@ struct step {
 	uint32_t inputs[3]; /* 0: none; 1 to 7 are leaves, LEAF_MAX + i what step i made */
 	const char *label;
 	uint32_t bytes; /* 0: WIDE */
-	int in_backward; /* of the forward step with that number + 1 */
+	int in_backward; /* of the forward step with that number + 1; UNRECORDED: no node */
 	uint32_t nr_more; /* results besides; steps behind it count them */
 };
 
@@ -30,6 +31,9 @@ struct fixture {
 	struct vt_operator_call calls[NR_MAX];
 	struct vt_call_tensor tensors[4 * NR_MAX];
 	char *texts[NR_MAX];
+	struct vt_names names; /* of leaves that are buffers of modules */
+	struct vt_tensor named[LEAF_MAX];
+	uint32_t named_rows[LEAF_MAX], first_rows[NR_MAX + 1];
 };
 
 static const struct vt_caller caller;
@@ -70,8 +74,9 @@ static void add_step(struct fixture *f, const struct step *step)
 	call->python_stack = 1;
 	call->parent = VT_NO_INDEX;
 	call->sequence = step->in_backward ? VT_NO_SEQUENCE : number;
-	call->node_class = step->in_backward ? 1 : 0;
-	call->node_sequence = step->in_backward ? (uint64_t)step->in_backward - 1 : VT_NO_SEQUENCE;
+	call->node_class = step->in_backward > 0;
+	call->node_sequence =
+		step->in_backward > 0 ? (uint64_t)step->in_backward - 1 : VT_NO_SEQUENCE;
 	call->first_tensor = f->model.calls.nr_tensors;
 	if (step->nr_more == GIVEN)
 		made = add_allocation(f, step->bytes);
@@ -93,7 +98,27 @@ static void add_step(struct fixture *f, const struct step *step)
 	f->model.calls.nr++;
 }
 
-static void check_steps(const struct step *steps, uint32_t nr)
+/* Leaves from `first` on are buffers. */
+static void add_names(struct fixture *f, uint32_t first)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < f->model.nr_allocations; i++) {
+		f->first_rows[i] = nr;
+		if (i + 1 < first || i + 1 >= LEAF_MAX)
+			continue;
+		f->named[nr].role = VT_ROLE_BUFFER;
+		f->named_rows[nr] = nr;
+		nr++;
+	}
+	f->first_rows[f->model.nr_allocations] = nr;
+	f->model.tensors = f->named;
+	f->names = (struct vt_names){ .model = &f->model,
+				      .by_allocation = f->named_rows,
+				      .first = f->first_rows };
+}
+
+static void check_steps_of(const struct step *steps, uint32_t nr, uint32_t first_buffer)
 {
 	static struct fixture f;
 	struct vt_flow_kinds kinds;
@@ -111,7 +136,8 @@ static void check_steps(const struct step *steps, uint32_t nr)
 	for (uint32_t i = 0; i < nr; i++)
 		add_step(&f, &steps[i]);
 	vt_operators_init(&operators, &f.model, &rules);
-	vt_flow_kinds_init(&kinds, &f.model, &operators);
+	add_names(&f, first_buffer);
+	vt_flow_kinds_init(&kinds, &f.model, &f.names, &operators);
 	for (uint32_t i = 0; i < nr; i++) {
 		const struct vt_allocation *a = &f.allocations[f.calls[i].end_event - 1];
 
@@ -124,7 +150,7 @@ static void check_steps(const struct step *steps, uint32_t nr)
 	vt_operators_release(&operators);
 }
 
-#define CHECK(steps) check_steps(steps, VT_ARRAY_SIZE(steps))
+#define CHECK(steps) check_steps_of(steps, VT_ARRAY_SIZE(steps), LEAF_MAX)
 #define S(i)	     (LEAF_MAX + (i))
 
 static void test_attention_is_a_softmax_between_products_of_data(void **state)
@@ -182,6 +208,29 @@ static void test_experts_by_hand_are_no_attention_and_no_logits(void **state)
 
 	(void)state;
 	CHECK(steps);
+}
+
+/* Codes, a code book and scales are buffers; what multiplies data is the weight. */
+static void test_weights_are_dequantised_by_hand(void **state)
+{
+	const struct step steps[] = {
+		{ "aten::linear", { 1, 2 }, "mlp", 0, 0, 0 },
+		{ "aten::bitwise_and", { 5 }, "weight", 0, UNRECORDED, 0 },
+		{ "aten::index", { 6, S(1) }, "weight", 0, UNRECORDED, 0 },
+		{ "aten::mul", { S(2), 7 }, "weight", 0, UNRECORDED, 0 },
+		{ "aten::linear", { S(0), S(3) }, "mlp", 0, 0, 0 },
+		/* What is only copied, or added, is no weight: by what reads it. */
+		{ "aten::clone", { 5 }, "mlp", 0, UNRECORDED, 0 },
+		{ "aten::linear", { S(4), S(5) }, "mlp", 0, 0, 0 },
+		{ "aten::mul", { 6, 7 }, "mlp", 0, UNRECORDED, 0 },
+		{ "aten::add", { S(6), S(7) }, "mlp", 0, 0, 0 },
+		/* ... and what is trained through is a part of the network. */
+		{ "aten::mul", { 6, 7 }, "mlp", 0, 0, 0 },
+		{ "aten::linear", { S(8), S(9) }, "mlp", 0, 0, 0 },
+	};
+
+	(void)state;
+	check_steps_of(steps, VT_ARRAY_SIZE(steps), 5);
 }
 
 static void test_norms_by_hand(void **state)
@@ -679,6 +728,7 @@ int main(void)
 		cmocka_unit_test(test_attention_is_a_softmax_between_products_of_data),
 		cmocka_unit_test(test_products_write_what_they_are_given_for_results),
 		cmocka_unit_test(test_experts_by_hand_are_no_attention_and_no_logits),
+		cmocka_unit_test(test_weights_are_dequantised_by_hand),
 		cmocka_unit_test(test_norms_by_hand),
 		cmocka_unit_test(test_logits_reach_a_loss_and_their_gradients_are_of_its_nodes),
 		cmocka_unit_test(test_scores_of_data_by_data_that_a_loss_reads),

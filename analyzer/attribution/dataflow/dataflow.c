@@ -106,6 +106,7 @@ static uint32_t add_value(struct building *b, uint32_t allocation, uint32_t writ
 {
 	struct vt_flow_value value = {
 		.bytes = b->flow->model->allocations[allocation].common->size_bytes,
+		.allocation = allocation,
 		.writer = writer,
 		.since = since,
 	};
@@ -258,13 +259,23 @@ static int is_of_layer(const struct building *b, const struct vt_flow_node *node
 	return 0;
 }
 
+/* An operator that computes by itself makes its result so: the result is of its inputs. */
+static int is_made_for_parent(const struct building *b, const struct vt_flow_node *node)
+{
+	uint32_t parent = b->calls->items[node->operator].parent;
+
+	return node->class == VT_OPERATOR_FACTORY && parent != VT_NO_INDEX &&
+	       !b->has_child[parent] && writes_something(b, &b->calls->items[parent]);
+}
+
 static void add_node(struct building *b, uint32_t index)
 {
 	const struct vt_operator_call *operator = &b->calls->items[index];
 	struct vt_flow_node node = { .operator = index, .region = VT_NO_INDEX };
 
 	node.class = (uint8_t)class_of(b, operator);
-	if (b->is_inside[index] || (!is_telling(node.class) && b->has_child[index]))
+	if (b->is_inside[index] || (!is_telling(node.class) && b->has_child[index]) ||
+	    is_made_for_parent(b, &node))
 		return;
 	/* What makes nodes in the backward pass repeats a forward, or is one of a gradient. */
 	node.in_backward = operator->node_class && operator->sequence == VT_NO_SEQUENCE;

@@ -28,7 +28,9 @@
 	X(EMBEDDING, "embedding")                                                                  \
 	X(CONV, "conv")                                                                            \
 	X(MIXER, "mixer")                                                                          \
-	X(LOGITS, "logits")
+	X(LOGITS, "logits")                                                                        \
+	/* a weight in the form in which a product reads it */                                     \
+	X(WEIGHT, "weight")
 
 #define VT_FLOW_LABEL_ENUM(name, text) VT_FLOW_##name,
 enum vt_flow_label { VT_FLOW_LABELS(VT_FLOW_LABEL_ENUM) VT_NR_FLOW_LABELS };
@@ -36,6 +38,7 @@ enum vt_flow_label { VT_FLOW_LABELS(VT_FLOW_LABEL_ENUM) VT_NR_FLOW_LABELS };
 
 struct vt_flow_value {
 	uint64_t bytes;	       /* of its storage */
+	uint32_t allocation;
 	uint32_t writer;       /* node; VT_NO_INDEX: a leaf */
 	uint32_t since;	       /* the node that made it, or the first that read it */
 	uint32_t first_reader; /* in `readers` */

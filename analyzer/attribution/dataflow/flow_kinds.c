@@ -214,7 +214,7 @@ static enum vt_flow_label final_label(const struct vt_flow_node *node)
 }
 
 void vt_flow_kinds_init(struct vt_flow_kinds *kinds, const struct vt_model *model,
-			struct vt_operators *operators)
+			const struct vt_names *names, struct vt_operators *operators)
 {
 	struct vt_dataflow flow;
 	struct labelling l = { kinds, &flow, model, NULL, { 0 } };
@@ -227,6 +227,7 @@ void vt_flow_kinds_init(struct vt_flow_kinds *kinds, const struct vt_model *mode
 	kinds->labels = vt_xcalloc((size_t)model->nr_allocations + 1, 1);
 	kinds->is_observed = vt_xcalloc((size_t)model->nr_allocations + 1, 1);
 	vt_dataflow_init(&flow, model, operators);
+	vt_flow_find_weights(&flow, names);
 	vt_flow_find_composites(&flow);
 	vt_flow_label_norms(&flow);
 	vt_flow_label_logits(&flow);
@@ -239,7 +240,8 @@ void vt_flow_kinds_init(struct vt_flow_kinds *kinds, const struct vt_model *mode
 	vt_flow_label_functions(&flow);
 	find_numbered(&l);
 	for (uint32_t n = 0; n < flow.nr_nodes; n++)
-		if (flow.nodes[n].in_backward)
+		/* Where a forward is repeated weights are converted again. */
+		if (flow.nodes[n].in_backward && flow.nodes[n].label != VT_FLOW_WEIGHT)
 			label_backward(&l, &flow.nodes[n]);
 		else
 			label_made(&l, &flow.nodes[n], final_label(&flow.nodes[n]));

@@ -12,6 +12,7 @@
 #include "analyzer/attribution/dataflow/dataflow.h"
 #include "analyzer/attribution/calls/operators.h"
 #include "analyzer/base/map.h"
+#include "analyzer/model/names.h"
 
 struct vt_flow_kinds {
 	const struct vt_model *model;
@@ -23,7 +24,7 @@ struct vt_flow_kinds {
 };
 
 void vt_flow_kinds_init(struct vt_flow_kinds *kinds, const struct vt_model *model,
-			struct vt_operators *operators);
+			const struct vt_names *names, struct vt_operators *operators);
 void vt_flow_kinds_release(struct vt_flow_kinds *kinds);
 
 /* What a forward made; VT_FLOW_NONE: not known. */

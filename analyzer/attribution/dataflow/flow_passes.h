@@ -6,6 +6,14 @@
 
 #include "analyzer/attribution/dataflow/dataflow.h"
 
+struct vt_names;
+
+/*
+ * Weights in another form: what is computed of parameters and buffers alone, without autograd (a
+ * cast may be trained through), and multiplied with data.  To the other passes these are leaves.
+ */
+void vt_flow_find_weights(struct vt_dataflow *flow, const struct vt_names *names);
+
 /*
  * Softmax and the logarithm of a sum of exponentials, spelled out: the node that ends one gets the
  * class of the operator.

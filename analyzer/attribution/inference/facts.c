@@ -155,13 +155,14 @@ static void find_heads(struct vt_facts *facts)
 
 static void find_flow(struct vt_facts *facts)
 {
-	vt_flow_kinds_init(&facts->flow, facts->model, &facts->operators);
+	vt_flow_kinds_init(&facts->flow, facts->model, &facts->names, &facts->operators);
 }
 
 static void find_names(struct vt_facts *facts)
 {
 	vt_names_init(&facts->names, facts->model);
 	vt_parameter_containers_init(&facts->containers, &facts->names, facts->stages);
+	find_flow(facts);
 }
 
 static void find_passes(struct vt_facts *facts)
@@ -183,7 +184,7 @@ static void find_rest(struct vt_facts *facts)
  * memory, of a long recording: this order keeps them apart on two processors.
  */
 static void (*const searches[])(struct vt_facts *) = {
-	find_heads, find_names, find_passes, find_rest, find_sequences, find_flow,
+	find_heads, find_names, find_passes, find_rest, find_sequences,
 };
 
 static void search(void *facts, size_t number)
@@ -432,6 +433,8 @@ uint32_t vt_facts_sources(const struct vt_facts *facts, const struct vt_allocati
 {
 	uint8_t what = facts->derived ? facts->derived[index_of(facts, a)] : 0;
 
+	if (vt_flow_kinds_find(&facts->flow, a) == VT_FLOW_WEIGHT)
+		return 1u << VT_SOURCE_WEIGHTS;
 	/* Within a call of a model nothing is derived, but operators were seen there, too. */
 	if (!what && !a->common->made->node_class && vt_flow_kinds_is_of_layer(&facts->flow, a))
 		return 1u << VT_SOURCE_LAYERS;
