@@ -666,9 +666,22 @@ static void test_loops_over_time(void **state)
 		{ "aten::mm", { S(4), 7 }, "mlp", 0, 0, 0 },
 	};
 
+	/* States that are ranked at the end of a plan are no scores: the iterations read them. */
+	const struct step plan[] = {
+		{ "aten::linear", { 1, 2 }, "mlp", 0, 0, 0 },
+		{ "aten::mm", { S(0), 3 }, "mixer", 0, 0, 0 },
+		{ "aten::mm", { S(1), 3 }, "mixer", 0, 0, 0 },
+		{ "aten::mm", { S(2), 3 }, "mixer", 0, 0, 0 },
+		{ "aten::mm", { S(3), 3 }, "mixer", 0, 0, 0 },
+		{ "aten::mm", { S(4), 3 }, "mixer", 0, 0, 0 },
+		{ "aten::exp", { S(5) }, "mixer", 0, 0, 0 },
+		{ "aten::topk", { S(6) }, "", 4096, 0, 1 },
+	};
+
 	(void)state;
 	CHECK(steps);
 	CHECK(layers);
+	CHECK(plan);
 }
 
 static void test_mixtures_are_of_no_logits(void **state)

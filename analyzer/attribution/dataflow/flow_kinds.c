@@ -230,8 +230,8 @@ void vt_flow_kinds_init(struct vt_flow_kinds *kinds, const struct vt_model *mode
 	vt_flow_find_weights(&flow, names);
 	vt_flow_find_composites(&flow);
 	vt_flow_label_norms(&flow);
-	vt_flow_label_logits(&flow);
 	vt_flow_find_recurrence(&flow);
+	vt_flow_label_logits(&flow);
 	vt_flow_find_regions(&flow);
 	vt_flow_label_attention(&flow);
 	vt_flow_label_recurrence(&flow);

@@ -7,6 +7,11 @@
 #define BEFORE_MAX 48
 #define BEHIND_MAX 512
 
+struct search {
+	struct vt_flow_nodes found; /* of the walk behind one product */
+	struct vt_map carried;      /* lines of products */
+};
+
 /* A part of a network of its own. */
 static int is_layer(const struct vt_flow_node *node)
 {
@@ -74,11 +79,8 @@ static int has_sums_of_sums(struct vt_dataflow *flow, struct vt_flow_nodes *foun
 	return 0;
 }
 
-/*
- * What is computed of a product; returns 0 where it is no head: a layer is computed of it, or sums
- * of sums, over all ways through a sequence.
- */
-static int find_behind(struct vt_dataflow *flow, struct vt_flow_node *product,
+/* What is computed of a product; returns 0 where a layer is. */
+static int find_behind(struct vt_dataflow *flow, const struct vt_flow_node *product,
 		       struct vt_flow_nodes *found)
 {
 	found->len = 0;
@@ -95,8 +97,12 @@ static int find_behind(struct vt_dataflow *flow, struct vt_flow_node *product,
 		for (uint32_t k = 0; (reader = vt_dataflow_reader(flow, node, k)); k++) {
 			if (!reads_values(flow, reader, node) || reader->in_backward)
 				continue;
-			/* A loss that makes its gradients itself: by what the head multiplied. */
-			if (is_product(reader) && shares_input(flow, reader, product))
+			/*
+			 * A loss that makes its gradients itself: by what the head multiplied, as
+			 * the next iteration of a loop over time does.
+			 */
+			if (is_product(reader) && !reader->is_recurrent &&
+			    shares_input(flow, reader, product))
 				continue;
 			if (is_layer(reader))
 				return 0;
@@ -104,13 +110,33 @@ static int find_behind(struct vt_dataflow *flow, struct vt_flow_node *product,
 				vt_vector_push(found, vt_dataflow_index(flow, reader));
 		}
 	}
-	return !has_sums_of_sums(flow, found);
+	return 1;
+}
+
+/* Products of loops over time that the next iteration's layers read: the last one is no head. */
+static void find_carried(struct vt_dataflow *flow, struct search *search)
+{
+	for (uint32_t n = 0; n < flow->nr_nodes; n++)
+		if (flow->nodes[n].is_recurrent && is_product(&flow->nodes[n]) &&
+		    !find_behind(flow, &flow->nodes[n], &search->found))
+			vt_map_put(&search->carried, vt_flow_line(flow, &flow->nodes[n]), 1);
+}
+
+/* Sums of sums, over all ways through a sequence, are of no head either. */
+static int is_head(struct vt_dataflow *flow, struct vt_flow_node *product, struct search *search)
+{
+	if (product->is_recurrent && vt_map_find(&search->carried, vt_flow_line(flow, product)))
+		return 0;
+	return find_behind(flow, product, &search->found) &&
+	       !has_sums_of_sums(flow, &search->found);
 }
 
 static void label_head(struct vt_dataflow *flow, struct vt_flow_node *product,
-		       struct vt_flow_nodes *found)
+		       struct search *search)
 {
-	if (product->label == VT_FLOW_LOGITS || !find_behind(flow, product, found))
+	const struct vt_flow_nodes *found = &search->found;
+
+	if (product->label == VT_FLOW_LOGITS || !is_head(flow, product, search))
 		return;
 	for (size_t i = 0; i < found->len; i++)
 		if (vt_flow_node_counts(&flow->nodes[found->items[i]]))
@@ -171,7 +197,7 @@ static int makes_scores(const struct vt_dataflow *flow, const struct vt_flow_nod
 
 /* Back from a loss or a choice to the product whose results it is of. */
 static void find_heads(struct vt_dataflow *flow, const struct vt_flow_node *end,
-		       struct vt_flow_nodes *found)
+		       struct search *search)
 {
 	struct vt_flow_node *products[BEFORE_MAX];
 	const struct vt_flow_node *nodes[BEFORE_MAX] = { end };
@@ -200,7 +226,7 @@ static void find_heads(struct vt_dataflow *flow, const struct vt_flow_node *end,
 	}
 	for (unsigned i = 0; i < nr_products && i < BEFORE_MAX; i++)
 		if (!is_ranking(end) || is_of_network(flow, products[i]))
-			label_head(flow, products[i], found);
+			label_head(flow, products[i], search);
 }
 
 /* Readers follow what they read. */
@@ -255,18 +281,20 @@ static int fills_scores(const struct vt_dataflow *flow, const struct vt_flow_nod
 
 void vt_flow_label_logits(struct vt_dataflow *flow)
 {
-	struct vt_flow_nodes found = { 0 };
+	struct search search = { 0 };
 
+	find_carried(flow, &search);
 	for (uint32_t n = 0; n < flow->nr_nodes; n++) {
 		const struct vt_flow_node *node = &flow->nodes[n];
 
 		if (vt_flow_node_counts(node) && (node->class == VT_OPERATOR_LOSS ||
 						  node->class == VT_OPERATOR_NORMALISER ||
 						  node->class == VT_OPERATOR_CHOICE))
-			find_heads(flow, node, &found);
+			find_heads(flow, node, &search);
 	}
 	for (uint32_t n = 0; n < flow->nr_nodes; n++)
 		flow->nodes[n].fills_scores = (uint8_t)fills_scores(flow, &flow->nodes[n]);
 	find_unread(flow);
-	vt_vector_release(&found);
+	vt_vector_release(&search.found);
+	vt_map_release(&search.carried);
 }

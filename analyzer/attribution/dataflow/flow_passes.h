@@ -5,6 +5,7 @@
 /* What labels the nodes of the graph, in the order in which they are called. */
 
 #include "analyzer/attribution/dataflow/dataflow.h"
+#include "analyzer/base/map.h"
 
 struct vt_names;
 
@@ -27,16 +28,19 @@ void vt_flow_find_composites(struct vt_dataflow *flow);
 void vt_flow_label_norms(struct vt_dataflow *flow);
 
 /*
- * Logits: what a product by weights made and what became of it, where that reaches the
- * normalisation of a loss or a choice through operators by element, and no other layer.
- */
-void vt_flow_label_logits(struct vt_dataflow *flow);
-
-/*
  * Loops over time: the same lines again and again, each iteration computed of the last, by the
  * same weights.
  */
 void vt_flow_find_recurrence(struct vt_dataflow *flow);
+/* The line of a node's operator, the same in each iteration. */
+struct vt_key vt_flow_line(const struct vt_dataflow *flow, const struct vt_flow_node *node);
+
+/*
+ * Logits: what a product by weights made and what became of it, where that reaches the
+ * normalisation of a loss or a choice through operators by element, and no other layer, in no
+ * iteration of a loop over time.
+ */
+void vt_flow_label_logits(struct vt_dataflow *flow);
 
 /*
  * Residual sums: one operand was computed from the other.  What lies between is a region; each node

@@ -10,18 +10,23 @@
 
 struct loops {
 	struct vt_dataflow *flow;
-	struct vt_map last;	    /* place -> its last node */
-	struct vt_map recurrent;    /* places */
+	struct vt_map last;                 /* line -> its last node */
+	struct vt_map recurrent;            /* lines */
 	uint32_t *nr_iterations;	    /* by node: of the loop that it ends an iteration of */
 	uint32_t *nr_backward;	    /* by node: nodes of backward passes before it */
 	struct vt_flow_nodes iteration;
 };
 
-static struct vt_key place_of(const struct vt_dataflow *flow, uint32_t n)
+struct vt_key vt_flow_line(const struct vt_dataflow *flow, const struct vt_flow_node *node)
 {
-	const struct vt_operator_call *call = &flow->model->calls.items[flow->nodes[n].operator];
+	const struct vt_operator_call *call = &flow->model->calls.items[node->operator];
 
 	return (struct vt_key){ call->name, call->python_stack, call->thread };
+}
+
+static struct vt_key line_of(const struct vt_dataflow *flow, uint32_t n)
+{
+	return vt_flow_line(flow, &flow->nodes[n]);
 }
 
 /* The operators of an iteration: after `first`, up to `last`, which is computed of it. */
@@ -92,19 +97,19 @@ static int is_of_a_recurrence(const struct loops *l, uint32_t first, uint32_t la
 
 static void look_at(struct loops *l, uint32_t n)
 {
-	struct vt_key place = place_of(l->flow, n);
-	const uint64_t *known = vt_map_find(&l->last, place);
+	struct vt_key line = line_of(l->flow, n);
+	const uint64_t *known = vt_map_find(&l->last, line);
 	uint32_t before = known ? (uint32_t)*known : VT_NO_INDEX;
 
-	vt_map_put(&l->last, place, n);
-	if (before == VT_NO_INDEX || !place.b || l->nr_backward[before] != l->nr_backward[n] ||
+	vt_map_put(&l->last, line, n);
+	if (before == VT_NO_INDEX || !line.b || l->nr_backward[before] != l->nr_backward[n] ||
 	    !walk_iteration(l, before, n) || !is_of_a_recurrence(l, before, n))
 		return;
 	l->nr_iterations[n] = l->nr_iterations[before] + 1;
 	if (l->nr_iterations[n] < ITERATIONS_MIN)
 		return;
 	for (size_t i = 0; i < l->iteration.len; i++)
-		vt_map_put(&l->recurrent, place_of(l->flow, l->iteration.items[i]), 1);
+		vt_map_put(&l->recurrent, line_of(l->flow, l->iteration.items[i]), 1);
 }
 
 void vt_flow_find_recurrence(struct vt_dataflow *flow)
@@ -123,7 +128,7 @@ void vt_flow_find_recurrence(struct vt_dataflow *flow)
 	for (uint32_t n = 0; n < flow->nr_nodes; n++)
 		if (vt_flow_node_counts(&flow->nodes[n]))
 			flow->nodes[n].is_recurrent =
-				vt_map_find(&l.recurrent, place_of(flow, n)) != NULL;
+				vt_map_find(&l.recurrent, line_of(flow, n)) != NULL;
 	vt_map_release(&l.last);
 	vt_map_release(&l.recurrent);
 	vt_vector_release(&l.iteration);
@@ -133,7 +138,7 @@ void vt_flow_find_recurrence(struct vt_dataflow *flow)
 
 void vt_flow_label_recurrence(struct vt_dataflow *flow)
 {
-	struct vt_map labels = { 0 }; /* by place */
+	struct vt_map labels = { 0 }; /* by line */
 
 	for (int is_labelling = 0; is_labelling < 2; is_labelling++)
 		for (uint32_t n = 0; n < flow->nr_nodes; n++) {
@@ -143,10 +148,10 @@ void vt_flow_label_recurrence(struct vt_dataflow *flow)
 			if (!node->is_recurrent || (node->label == VT_FLOW_NONE) != is_labelling)
 				continue;
 			if (!is_labelling) {
-				vt_map_put(&labels, place_of(flow, n), node->label);
+				vt_map_put(&labels, line_of(flow, n), node->label);
 				continue;
 			}
-			known = vt_map_find(&labels, place_of(flow, n));
+			known = vt_map_find(&labels, line_of(flow, n));
 			node->label = (uint8_t)(known ? *known : VT_FLOW_MIXER);
 		}
 	vt_map_release(&labels);
