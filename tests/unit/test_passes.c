@@ -136,6 +136,36 @@ static void a_cache_that_grows_from_call_to_call_is_a_generation(void **state)
 	check("p1 d1 d1 d1");
 }
 
+/* The loop's function returns, and the model is called again without a cache. */
+static void the_last_token_belongs_to_the_loop(void **state)
+{
+	static const char scores[] = "lm.py:5 Lm.forward Lm@1 < run.py:70 main";
+	struct builder_db *b = build_open("run.db");
+	int64_t held = 0;
+
+	(void)state;
+	for (uint64_t i = 0; i < 4; i++) {
+		const char *line =
+			i ? "run.py:45 loop < run.py:60 main" : "run.py:42 loop < run.py:60 main";
+		char *model = vt_xasprintf("lm.py:5 Lm.forward Lm@1 < %s", line);
+		char *cache = vt_xasprintf("lm.py:20 Attention.forward Attention@2 < %s", model);
+		int64_t input = alloc(b, model, i ? 512 : 4096);
+		int64_t output = alloc(b, cache, 8192 + i * 512);
+
+		build_free(b, input, &(struct build_event){ .python = model });
+		alloc(b, line, 512);
+		if (held)
+			build_free(b, held, &(struct build_event){ .python = line });
+		held = output;
+		free(model);
+		free(cache);
+	}
+	build_free(b, held, &(struct build_event){ .python = "run.py:60 main" });
+	build_free(b, alloc(b, scores, 4096), &(struct build_event){ .python = scores });
+	build_close(b);
+	check("p1 d1 d1 d1 c0");
+}
+
 /* The cache of the prompt, which the same module made at another line, belongs to it as well. */
 static void what_a_loop_hands_on_is_its_cache(void **state)
 {
@@ -430,6 +460,7 @@ int main(void)
 		TEST(a_call_is_one_pass_however_deep_it_goes),
 		TEST(the_loop_that_generates_makes_passes_of_its_calls),
 		TEST(a_cache_that_grows_from_call_to_call_is_a_generation),
+		TEST(the_last_token_belongs_to_the_loop),
 		TEST(what_a_loop_hands_on_is_its_cache),
 		TEST(copies_that_the_loop_makes_of_its_cache_are_cache),
 		TEST(a_loop_that_died_in_a_call_has_its_cache),

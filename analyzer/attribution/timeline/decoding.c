@@ -248,6 +248,27 @@ static int is_at_growing(const place_vector *places, const struct vt_carried_ten
 	return 0;
 }
 
+/*
+ * Whether a call reads what the row before it left and leaves nothing at places that grow: the last
+ * token's, whose cache went with the function that had the loop.
+ */
+static int is_last_token(const struct search *search, uint32_t position, const place_vector *places)
+{
+	const struct vt_carried_tensors *carried = &search->carried;
+	vt_carried_vector handed = { 0 };
+	int found = vt_carried_tensors_later(carried, position - 1, 1) != NULL &&
+		    !ordered(search, position)->has_autograd &&
+		    vt_carried_tensors_first_size(carried, position) ==
+			    vt_carried_tensors_first_size(carried, position - 1);
+
+	if (found)
+		vt_carried_tensors_gather(carried, position, &handed);
+	for (size_t i = 0; i < handed.len; i++)
+		found &= !is_at_growing(places, &handed.items[i], 0);
+	vt_vector_release(&handed);
+	return found;
+}
+
 static int has_module(const vt_carried_vector *known, uint64_t module)
 {
 	for (size_t i = 0; i < known->len; i++)
@@ -357,6 +378,7 @@ static void find_unknown(struct search *search)
 		}
 		first = least == 2 ? i - 1 : i;
 		mark_cache(search, first, end, &places);
+		end += (uint32_t)is_last_token(search, end, &places);
 		mark_loop(search, first, end);
 	}
 	vt_vector_release(&places);
