@@ -17,8 +17,8 @@
 #define STEP    TORCH "/optim/sgd.py:90 SGD.step SGD@7 < train.py:44 main"
 
 /*
- * One event of a scenario: an allocation that shows what its fields say.  What has a size is freed
- * before the last one.
+ * One event of a scenario: an allocation that shows what its fields say.  The first that has a size
+ * is freed before the last one.
  */
 struct moment {
 	struct build_event event;
@@ -46,10 +46,11 @@ static void check(const struct moment *moments, size_t nr)
 
 		if (i + 1 == nr && result)
 			build_free(b, result, &(struct build_event){ .python = USER });
-		if (event.size)
-			result = build_alloc(b, &event);
-		event.size = 512;
-		ids[i] = moments[i].event.size ? result : build_alloc(b, &event);
+		if (!event.size)
+			event.size = 512;
+		ids[i] = build_alloc(b, &event);
+		if (moments[i].event.size && !result)
+			result = ids[i];
 	}
 	build_close(b);
 	open_analysis(&analysis);
@@ -234,6 +235,30 @@ static void what_the_next_backward_pass_needs_serves_the_step(void **state)
 		  2 },
 		{ { .node = "AddmmBackward0", .sequence = 2 }, VT_STAGE_BACKWARD, 2 },
 		{ { .python = STEP }, VT_STAGE_OPTIMIZER, 2 },
+	};
+
+	(void)state;
+	check(moments, VT_ARRAY_SIZE(moments));
+}
+
+/* The first iteration's scores of the old policy are freed by the next one's, these by nobody. */
+static void what_the_last_backward_pass_needs_serves_the_step(void **state)
+{
+	static const char scores[] = "train.py:9 Net.forward Net@1 < train.py:41 main";
+	static const struct moment moments[] = {
+		{ { .python = FORWARD, .forward = 1 }, VT_STAGE_FORWARD, 1 },
+		{ { .node = "AddmmBackward0", .sequence = 1 }, VT_STAGE_BACKWARD, 1 },
+		{ { .python = STEP, .forward = 1 }, VT_STAGE_OPTIMIZER, 1 },
+		{ { .python = scores, .forward = 1, .size = 4096 }, VT_STAGE_FORWARD, 2 },
+		{ { .python = USER }, VT_STAGE_FORWARD, 2 },
+		{ { .python = FORWARD, .forward = 2 }, VT_STAGE_FORWARD, 2 },
+		{ { .node = "AddmmBackward0", .sequence = 2 }, VT_STAGE_BACKWARD, 2 },
+		{ { .python = STEP, .forward = 2 }, VT_STAGE_OPTIMIZER, 2 },
+		{ { .python = scores, .forward = 2, .size = 4096 }, VT_STAGE_FORWARD, 3 },
+		{ { .python = USER }, VT_STAGE_FORWARD, 3 },
+		{ { .python = FORWARD, .forward = 3 }, VT_STAGE_FORWARD, 3 },
+		{ { .node = "AddmmBackward0", .sequence = 3 }, VT_STAGE_BACKWARD, 3 },
+		{ { .python = STEP }, VT_STAGE_OPTIMIZER, 3 },
 	};
 
 	(void)state;
@@ -563,6 +588,7 @@ int main(void)
 		TEST(casts_of_autocast_do_not_make_an_evaluation_train),
 		TEST(a_forward_that_no_backward_pass_uses_is_evaluation),
 		TEST(what_the_next_backward_pass_needs_serves_the_step),
+		TEST(what_the_last_backward_pass_needs_serves_the_step),
 		TEST(a_closure_is_no_part_of_its_optimizer),
 		TEST(an_optimizer_that_calls_another_is_one),
 		TEST(a_step_with_autograd_enabled_is_an_optimizer),

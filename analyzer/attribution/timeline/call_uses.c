@@ -39,6 +39,7 @@ struct search {
 	VT_VECTOR(struct ran) ran;
 	VT_VECTOR(int64_t) backwards; /* first events of backward passes */
 	struct vt_map trained; /* modules, and classes of outermost ones */
+	struct vt_map results; /* Python stacks that made some */
 	uint8_t *is_cast; /* by string: the class of nodes that convert to another type */
 	int is_any_used;
 };
@@ -182,13 +183,22 @@ static int is_below_function(const struct search *search, uint32_t python_stack)
 	return 0;
 }
 
-/* A result that the next backward pass had, and no later ones. */
-static int is_result(const struct search *search, const struct vt_allocation *a, int64_t from)
+/*
+ * A result that the next backward pass had, and no later ones.  The last one is never freed: it is
+ * what those that the same line made before it were.
+ */
+static int is_result(struct search *search, const struct vt_allocation *a, int64_t from)
 {
+	struct vt_key line = { a->common->made->python_stack, 0, 0 };
 	size_t nr = count_backwards(search, a->event, a->freed_event);
 
-	return a->common->size_bytes >= SMALLEST_RESULT && a->freed_event != VT_NEVER && nr >= 1 &&
-	       nr <= MOST_BACKWARDS && !count_backwards(search, from, a->event);
+	if (a->common->size_bytes < SMALLEST_RESULT || nr < 1 || nr > MOST_BACKWARDS ||
+	    count_backwards(search, from, a->event))
+		return 0;
+	if (a->freed_event == VT_NEVER)
+		return vt_map_find(&search->results, line) != NULL;
+	vt_map_put(&search->results, line, 1);
+	return 1;
 }
 
 /* The last call that began on each thread. */
@@ -359,6 +369,7 @@ void vt_call_uses_init(struct vt_call_uses *uses, const struct vt_shown_moments 
 	free(search.uses);
 	free(search.is_cast);
 	vt_map_release(&search.trained);
+	vt_map_release(&search.results);
 	vt_vector_release(&search.ran);
 	vt_vector_release(&search.backwards);
 }
