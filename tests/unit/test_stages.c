@@ -265,6 +265,25 @@ static void what_the_last_backward_pass_needs_serves_the_step(void **state)
 	check(moments, VT_ARRAY_SIZE(moments));
 }
 
+/* An average of the weights is a copy in a module of its own, which is never trained. */
+static void a_copy_in_a_wrapper_evaluates(void **state)
+{
+	static const struct moment moments[] = {
+		{ { .python = FORWARD, .forward = 1 }, VT_STAGE_FORWARD, 1 },
+		{ { .node = "AddmmBackward0", .sequence = 1 }, VT_STAGE_BACKWARD, 1 },
+		{ { .python = STEP, .forward = 1 }, VT_STAGE_OPTIMIZER, 1 },
+		{ { .python = USER, .forward = 1 }, VT_STAGE_OTHER, 0 },
+		{ { .python = "train.py:9 Net.forward Net@3 < avg.py:5 Average.forward Average@2 "
+			      "< " USER,
+		    .forward = 1 },
+		  VT_STAGE_EVALUATION,
+		  0 },
+	};
+
+	(void)state;
+	check(moments, VT_ARRAY_SIZE(moments));
+}
+
 /* The closure computes its loss outside of modules; the optimizer's own work is under no_grad. */
 static void a_closure_is_no_part_of_its_optimizer(void **state)
 {
@@ -589,6 +608,7 @@ int main(void)
 		TEST(a_forward_that_no_backward_pass_uses_is_evaluation),
 		TEST(what_the_next_backward_pass_needs_serves_the_step),
 		TEST(what_the_last_backward_pass_needs_serves_the_step),
+		TEST(a_copy_in_a_wrapper_evaluates),
 		TEST(a_closure_is_no_part_of_its_optimizer),
 		TEST(an_optimizer_that_calls_another_is_one),
 		TEST(a_step_with_autograd_enabled_is_an_optimizer),

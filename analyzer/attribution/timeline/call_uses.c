@@ -28,6 +28,7 @@ struct use {
 	uint8_t is_waited_for; /* made while the graph of another call waited */
 	uint8_t has_result; /* the next backward pass had something that it made */
 	uint8_t is_function; /* below a custom autograd function, which records for it */
+	uint8_t wraps_trained; /* the outermost module calls one of a class that is trained */
 };
 
 struct search {
@@ -283,10 +284,13 @@ static int is_used(const struct search *search, uint32_t call)
 				     search->calls->calls[call].has_autograd;
 }
 
-static int is_trained(struct search *search, const struct vt_call *call)
+static int is_trained(struct search *search, uint32_t index)
 {
+	const struct vt_call *call = &search->calls->calls[index];
+
 	return vt_map_find(&search->trained, (struct vt_key){ call->module, 0, 0 }) ||
-	       vt_map_find(&search->trained, (struct vt_key){ call->type, 1, 0 });
+	       vt_map_find(&search->trained, (struct vt_key){ call->type, 1, 0 }) ||
+	       search->uses[index].wraps_trained;
 }
 
 static void find_trained(struct search *search)
@@ -301,6 +305,28 @@ static void find_trained(struct search *search)
 			continue;
 		is_seen[stack] = 1;
 		add_trained(search, stack);
+	}
+	free(is_seen);
+}
+
+/* Calls of a copy of what is trained, in a module around it: an average of the weights. */
+static void find_wrappers(struct search *search)
+{
+	uint8_t *is_seen = vt_xcalloc((size_t)search->chains->nr_stacks + 1, 1);
+
+	for (uint32_t i = 0; i < search->model->nr_allocations; i++) {
+		uint32_t stack = search->model->allocations[i].common->made->python_stack, nr;
+		uint32_t call = search->calls->by_allocation[i].call;
+		const struct vt_module_link *links;
+
+		if (!call || search->uses[call].wraps_trained || is_seen[stack])
+			continue;
+		links = vt_module_stacks_get(search->chains, stack, &nr);
+		if (nr >= 2 &&
+		    vt_map_find(&search->trained, (struct vt_key){ links[nr - 2].type, 1, 0 }))
+			search->uses[call].wraps_trained = 1;
+		else
+			is_seen[stack] = 1;
 	}
 	free(is_seen);
 }
@@ -335,13 +361,12 @@ static int is_cut_short(const struct search *search, uint32_t index)
 
 static uint8_t judge(struct search *search, const struct vt_call_uses *uses, uint32_t index)
 {
-	const struct vt_call *call = &search->calls->calls[index];
 	const struct use *use = &search->uses[index];
 	uint32_t previous;
 
 	if (is_used(search, index) || use->is_waited_for || use->has_result || use->is_function)
 		return VT_CALL_TRAINS;
-	if (!is_trained(search, call))
+	if (!is_trained(search, index))
 		return VT_CALL_UNDECIDED;
 	if (!is_cut_short(search, index))
 		return VT_CALL_EVALUATES;
@@ -364,6 +389,7 @@ void vt_call_uses_init(struct vt_call_uses *uses, const struct vt_shown_moments 
 	find_first_runs(&search);
 	find_results(&search);
 	find_trained(&search);
+	find_wrappers(&search);
 	for (uint32_t i = 1; i < calls->nr && search.backwards.len; i++)
 		uses->by_call[i] = judge(&search, uses, i);
 	free(search.uses);
