@@ -212,6 +212,29 @@ static void what_a_program_makes_of_data_is_data(void **state)
 	check_events(events, VT_ARRAY_SIZE(events));
 }
 
+/* A loader that is ahead makes the next batch while the last one is evaluated. */
+static void what_an_evaluation_makes_of_data_is_data(void **state)
+{
+	static const struct event events[] = {
+		{ { .size = M, .python = IN(Linear, 3), .native = OP(linear), .forward = 1 },
+		  NULL,
+		  0,
+		  NULL },
+		{ { .size = 512, .node = "AddmmBackward0", .sequence = 1 }, NULL, 0, NULL },
+		{ HERE(512, zeros), NULL, 0, NULL },
+		{ { .size = M, .python = IN(Linear, 3), .native = OP(linear), .forward = 1 },
+		  NULL,
+		  0,
+		  NULL },
+		{ HERE(8 * M, _to_copy), "inputs", 6, NULL },
+		{ HERE(8 * M, sub_Tensor), "inputs", 0, NULL },
+		{ HERE(3 * M, mul_Tensor), "user", 0, NULL },
+	};
+
+	(void)state;
+	check_events(events, VT_ARRAY_SIZE(events));
+}
+
 /* Three equal pieces that were brought to the device; not four, and not what was chosen. */
 static void a_batch_from_pieces_of_data_is_an_input(void **state)
 {
@@ -286,6 +309,7 @@ int main(void)
 		TEST(what_is_made_beside_host_memory_of_its_size_is_input),
 		TEST(what_a_loop_repeats_is_no_input),
 		TEST(what_a_program_makes_of_data_is_data),
+		TEST(what_an_evaluation_makes_of_data_is_data),
 		TEST(a_batch_from_pieces_of_data_is_an_input),
 		TEST(behind_the_last_product_of_a_compiled_graph_are_logits),
 		TEST(scores_that_a_program_normalises_are_logits),
