@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/diagnosis/attention_scores.h"
 
-#include "analyzer/attribution/dataflow/operator_classes.h"
+#include "analyzer/attribution/calls/operator_classes.h"
 #include "analyzer/base/map.h"
 
 /* Blocks between the two products of one attention: scales, masks, biases, casts, dropouts. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/diagnosis/find_frozen.h"
 
-#include "analyzer/attribution/dataflow/operator_classes.h"
+#include "analyzer/attribution/calls/operator_classes.h"
 #include "analyzer/base/map.h"
 #include "analyzer/base/units.h"
 

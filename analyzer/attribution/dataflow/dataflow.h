@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "analyzer/attribution/calls/operators.h"
-#include "analyzer/attribution/dataflow/operator_classes.h"
+#include "analyzer/attribution/calls/operator_classes.h"
 #include "analyzer/base/util.h"
 #include "analyzer/model/model.h"
 

@@ -6,8 +6,12 @@
 #include "analyzer/attribution/calls/operators.h"
 #include "analyzer/attribution/timeline/carried_tensors.h"
 #include "analyzer/attribution/timeline/append_caches.h"
+#include "analyzer/attribution/timeline/static_caches.h"
 #include "analyzer/base/sort.h"
 #include "analyzer/base/util.h"
+
+/* A prompt and two tokens: fewer may be chance. */
+#define LEAST_STATIC_CALLS 3
 
 /* A place in all modules of a class that hands over in each call of a row. */
 struct place {
@@ -384,6 +388,45 @@ static void find_unknown(struct search *search)
 	vt_vector_release(&places);
 }
 
+/* The end of the calls with a cache of a fixed size that make tokens of one prompt. */
+static uint32_t find_static_row(const struct search *search, uint32_t position)
+{
+	const struct vt_carried_tensors *carried = &search->carried;
+	uint64_t size = 0, next;
+	uint32_t end = position + 1;
+
+	for (; vt_carried_tensors_later(carried, end - 1, 1) && !ordered(search, end)->has_autograd;
+	     end++) {
+		next = vt_carried_tensors_first_size(carried, end);
+		if (next > vt_carried_tensors_first_size(carried, position) ||
+		    (size && next != size))
+			break;
+		size = next;
+	}
+	return end;
+}
+
+/* Loops of modules whose caches have a fixed size (static_caches.h). */
+static void find_static(struct search *search)
+{
+	struct vt_map modules = { 0 };
+	uint32_t end;
+
+	vt_static_caches_find(search->model, search->passes, &modules);
+	for (uint32_t i = 0; modules.len && i < search->carried.nr; i = end) {
+		struct vt_key key = { ordered(search, i)->module, 0, 0 };
+
+		end = i + 1;
+		if (ordered(search, i)->has_autograd || ordered(search, i)->generation ||
+		    !vt_map_find(&modules, key))
+			continue;
+		end = find_static_row(search, i);
+		if (end - i >= LEAST_STATIC_CALLS)
+			mark_loop(search, i, end);
+	}
+	vt_map_release(&modules);
+}
+
 /*
  * What layers end with: a norm, a sum.  These append nothing; their results grow where the model
  * reads the whole sequence again.
@@ -480,6 +523,7 @@ void vt_decoding_find(struct vt_passes *passes, const struct vt_model *model,
 	find_known_caches(&search);
 	search.next_append_cache = 0;
 	find_unknown(&search);
+	find_static(&search);
 	number_generations(&search);
 	vt_vector_sort(&search.loops, compare_ranges);
 	passes->loops = search.loops.items;

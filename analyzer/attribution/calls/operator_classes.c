@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "analyzer/attribution/dataflow/operator_classes.h"
+#include "analyzer/attribution/calls/operator_classes.h"
 
 #include <fnmatch.h>
 #include <stddef.h>

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/* Which modules write into caches of a fixed size and compute with them. */
+#include "tests/lib/unit.h"
+
+#include <string.h>
+
+#include "analyzer/attribution/timeline/static_caches.h"
+#include "analyzer/base/util.h"
+
+#define MODULE      7
+#define FIRST_EVENT 10 /* of the call that is looked at */
+#define NR_MAX      8
+
+/* An operator: what it reads first, what it reads besides or VT_NO_INDEX, what it returns. */
+struct step {
+	const char *name;
+	uint32_t first, second, result;
+};
+
+enum { KEYS, VALUES, SMALLER, MADE, RESULT };
+
+static int has_cache(const struct step *steps, uint32_t nr, int has_autograd)
+{
+	struct vt_allocation_common commons[RESULT + 1];
+	struct vt_allocation allocations[RESULT + 1];
+	struct vt_operator_call calls[NR_MAX];
+	struct vt_call_tensor tensors[3 * NR_MAX];
+	char *texts[NR_MAX + 1] = { NULL };
+	struct vt_model model = { .allocations = allocations,
+				  .nr_allocations = RESULT + 1,
+				  .calls = { .items = calls, .tensors = tensors, .nr = nr },
+				  .strings = { .text = texts, .nr = NR_MAX + 1 } };
+	struct vt_pass pass = { .module = MODULE,
+				.first_event = FIRST_EVENT,
+				.end_event = FIRST_EVENT + NR_MAX,
+				.has_autograd = (uint8_t)has_autograd };
+	struct vt_passes passes = { .passes = &pass, .nr = 1 };
+	struct vt_map modules = { 0 };
+	int found;
+
+	memset(allocations, 0, sizeof(allocations));
+	memset(calls, 0, sizeof(calls));
+	memset(tensors, 0, sizeof(tensors));
+	for (uint32_t i = 0; i <= RESULT; i++) {
+		commons[i] =
+			(struct vt_allocation_common){ .size_bytes = i == SMALLER ? 8192 : 65536 };
+		allocations[i].event = i < MADE ? i + 1 : FIRST_EVENT;
+		allocations[i].freed_event = VT_NEVER;
+		allocations[i].common = &commons[i];
+	}
+	for (uint32_t i = 0; i < nr; i++) {
+		texts[i + 1] = (char *)steps[i].name;
+		calls[i].name = i + 1;
+		calls[i].event = FIRST_EVENT + i;
+		calls[i].first_tensor = 3 * i;
+		calls[i].nr_tensors = 3;
+		tensors[3 * i].allocation = steps[i].first;
+		tensors[3 * i + 1].allocation = steps[i].second;
+		tensors[3 * i + 2].allocation = steps[i].result;
+		tensors[3 * i + 2].is_output = 1;
+	}
+	vt_static_caches_find(&model, &passes, &modules);
+	found = vt_map_find(&modules, (struct vt_key){ MODULE, 0, 0 }) != NULL;
+	vt_map_release(&modules);
+	return found;
+}
+
+#define HAS(steps) has_cache(steps, VT_ARRAY_SIZE(steps), 0)
+
+static void test_keys_and_values_are_written_and_read(void **state)
+{
+	const struct step by_index[] = {
+		{ "aten::index_copy_", KEYS, MADE, KEYS },
+		{ "aten::index_copy_", VALUES, MADE, VALUES },
+		{ "aten::matmul", MADE, KEYS, RESULT },
+		{ "aten::matmul", MADE, VALUES, RESULT },
+	};
+	/* Through a view, and read by a copy of what is filled so far. */
+	const struct step by_slices[] = {
+		{ "aten::slice", KEYS, VT_NO_INDEX, KEYS },
+		{ "aten::copy_", KEYS, MADE, KEYS },
+		{ "aten::copy_", VALUES, MADE, VALUES },
+		{ "aten::index", KEYS, VT_NO_INDEX, RESULT },
+		{ "aten::index", VALUES, VT_NO_INDEX, RESULT },
+	};
+
+	(void)state;
+	assert_true(HAS(by_index));
+	assert_true(HAS(by_slices));
+	assert_false(has_cache(by_index, VT_ARRAY_SIZE(by_index), 1));
+}
+
+static void test_other_blocks_that_a_call_writes_are_no_cache(void **state)
+{
+	/* A log that nothing reads; a view reads nothing. */
+	const struct step unread[] = {
+		{ "aten::copy_", KEYS, MADE, KEYS },
+		{ "aten::copy_", VALUES, MADE, VALUES },
+		{ "aten::slice", VALUES, VT_NO_INDEX, VALUES },
+		{ "aten::matmul", MADE, KEYS, RESULT },
+	};
+	/* An average and its count. */
+	const struct step unequal[] = {
+		{ "aten::copy_", KEYS, MADE, KEYS },
+		{ "aten::copy_", SMALLER, MADE, SMALLER },
+		{ "aten::matmul", KEYS, SMALLER, RESULT },
+	};
+	/* A result that the call fills itself. */
+	const struct step own[] = {
+		{ "aten::copy_", MADE, KEYS, MADE },
+		{ "aten::copy_", VALUES, KEYS, VALUES },
+		{ "aten::matmul", MADE, VALUES, RESULT },
+	};
+	/* Computed in place, not copied: running statistics. */
+	const struct step computed[] = {
+		{ "aten::mul_", KEYS, MADE, KEYS },
+		{ "aten::mul_", VALUES, MADE, VALUES },
+		{ "aten::matmul", KEYS, VALUES, RESULT },
+	};
+
+	(void)state;
+	assert_false(HAS(unread));
+	assert_false(HAS(unequal));
+	assert_false(HAS(own));
+	assert_false(HAS(computed));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_keys_and_values_are_written_and_read),
+		cmocka_unit_test(test_other_blocks_that_a_call_writes_are_no_cache),
+	};
+
+	return cmocka_run_group_tests_name("static_caches", tests, NULL, NULL);
+}
