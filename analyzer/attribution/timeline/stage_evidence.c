@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyzer/attribution/calls/operators.h"
+#include "analyzer/attribution/timeline/own_steps.h"
 #include "analyzer/base/map.h"
 #include "analyzer/base/util.h"
 
@@ -243,6 +244,63 @@ static void find_closures(struct vt_stage_evidence *evidence)
 	vt_map_release(&optimizers);
 }
 
+/* By code: some stack runs through it into a forward or a backward pass. */
+static uint8_t *find_computing(const struct vt_stage_evidence *evidence)
+{
+	const struct vt_frames *frames = &evidence->model->frames;
+	uint8_t *computes = vt_xcalloc((size_t)frames->nr_codes + 1, 1);
+
+	for (uint32_t i = 1; i < frames->python_tree.nr_stacks; i++) {
+		uint32_t ids[VT_FRAMES_MAX];
+		unsigned nr = 0;
+
+		if (evidence->by_stack[i] == VT_STAGE_FORWARD ||
+		    evidence->by_stack[i] == VT_STAGE_BACKWARD)
+			nr = vt_frames_python(frames, i, ids);
+		for (unsigned k = 0; k < nr; k++)
+			if (frames->python[ids[k]].code < frames->nr_codes)
+				computes[frames->python[ids[k]].code] = 1;
+	}
+	return computes;
+}
+
+/* The frame node of the innermost function that takes a step; 0: none does. */
+static uint32_t find_step(const struct vt_frames *frames, const uint8_t *takes_step, uint32_t stack)
+{
+	const struct vt_frame_tree *tree = &frames->python_tree;
+	uint32_t node = tree->leaves[stack];
+
+	while (node && !(tree->nodes[node].frame < frames->nr_python &&
+			 frames->python[tree->nodes[node].frame].code < frames->nr_codes &&
+			 takes_step[frames->python[tree->nodes[node].frame].code]))
+		node = tree->nodes[node].parent;
+	return node;
+}
+
+/* Optimizers that the program wrote itself are no classes of PyTorch's, but do what these do. */
+static void find_own_steps(struct vt_stage_evidence *evidence)
+{
+	const struct vt_frames *frames = &evidence->model->frames;
+	uint32_t nr_stacks = frames->python_tree.nr_stacks;
+	uint8_t *computes, *takes_step;
+
+	if (!evidence->model->calls.nr)
+		return;
+	computes = find_computing(evidence);
+	takes_step = vt_own_steps_find(evidence->model, computes, evidence->by_stack);
+	for (uint32_t i = 1; i < nr_stacks && takes_step; i++) {
+		uint32_t node =
+			evidence->by_stack[i] == VT_NO_STAGE ? find_step(frames, takes_step, i) : 0;
+
+		if (!node)
+			continue;
+		evidence->by_stack[i] = VT_STAGE_OPTIMIZER;
+		evidence->landmarks[i].caller = frames->python_tree.nodes[node].parent;
+	}
+	free(computes);
+	free(takes_step);
+}
+
 void vt_stage_evidence_init(struct vt_stage_evidence *evidence, const struct vt_model *model,
 			    const struct vt_rules *rules)
 {
@@ -260,6 +318,7 @@ void vt_stage_evidence_init(struct vt_stage_evidence *evidence, const struct vt_
 		evidence->landmarks[i] = find_landmarks(&model->frames, rules, &codes, i);
 		evidence->has_forward |= evidence->by_stack[i] == VT_STAGE_FORWARD;
 	}
+	find_own_steps(evidence);
 	find_closures(evidence);
 	evidence->has_autograd = has_autograd(model);
 	evidence->by_native_stack = NULL;
