@@ -388,24 +388,6 @@ static void find_unknown(struct search *search)
 	vt_vector_release(&places);
 }
 
-/* The end of the calls with a cache of a fixed size that make tokens of one prompt. */
-static uint32_t find_static_row(const struct search *search, uint32_t position)
-{
-	const struct vt_carried_tensors *carried = &search->carried;
-	uint64_t size = 0, next;
-	uint32_t end = position + 1;
-
-	for (; vt_carried_tensors_later(carried, end - 1, 1) && !ordered(search, end)->has_autograd;
-	     end++) {
-		next = vt_carried_tensors_first_size(carried, end);
-		if (next > vt_carried_tensors_first_size(carried, position) ||
-		    (size && next != size))
-			break;
-		size = next;
-	}
-	return end;
-}
-
 /* Loops of modules whose caches have a fixed size (static_caches.h). */
 static void find_static(struct search *search)
 {
@@ -420,7 +402,7 @@ static void find_static(struct search *search)
 		if (ordered(search, i)->has_autograd || ordered(search, i)->generation ||
 		    !vt_map_find(&modules, key))
 			continue;
-		end = find_static_row(search, i);
+		end = vt_static_caches_find_row(&search->carried, i);
 		if (end - i >= LEAST_STATIC_CALLS)
 			mark_loop(search, i, end);
 	}

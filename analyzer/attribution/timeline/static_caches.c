@@ -137,3 +137,19 @@ void vt_static_caches_find(const struct vt_model *model, const struct vt_passes 
 	free(search.is_copy);
 	vt_vector_release(&search.written);
 }
+
+uint32_t vt_static_caches_find_row(const struct vt_carried_tensors *carried, uint32_t position)
+{
+	uint64_t most = vt_carried_tensors_first_size(carried, position), size = 0, next;
+	uint32_t end = position + 1;
+
+	for (; vt_carried_tensors_later(carried, end - 1, 1) &&
+	       !vt_carried_tensors_pass(carried, end)->has_autograd;
+	     end++) {
+		next = vt_carried_tensors_first_size(carried, end);
+		if (next > most || (size && next != size))
+			break;
+		size = next;
+	}
+	return end;
+}

@@ -9,11 +9,15 @@
  * what one call of a module does the others do.
  */
 
+#include "analyzer/attribution/timeline/carried_tensors.h"
 #include "analyzer/attribution/timeline/passes.h"
 #include "analyzer/base/map.h"
 
 /* Puts { module, 0, 0 } -> 1 for each. */
 void vt_static_caches_find(const struct vt_model *model, const struct vt_passes *passes,
 			   struct vt_map *modules);
+
+/* The end of the calls that make the tokens of one prompt, which the call at `position` reads. */
+uint32_t vt_static_caches_find_row(const struct vt_carried_tensors *carried, uint32_t position);
 
 #endif
