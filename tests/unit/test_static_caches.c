@@ -35,15 +35,22 @@ static int has_cache(const struct step *steps, uint32_t nr, int has_autograd)
 				.end_event = FIRST_EVENT + NR_MAX,
 				.has_autograd = (uint8_t)has_autograd };
 	struct vt_passes passes = { .passes = &pass, .nr = 1 };
-	struct vt_map modules = { 0 };
+	struct vt_static_caches caches;
 	int found;
 
+	struct vt_caller made[RESULT + 1];
+
+	memset(made, 0, sizeof(made));
 	memset(allocations, 0, sizeof(allocations));
 	memset(calls, 0, sizeof(calls));
 	memset(tensors, 0, sizeof(tensors));
 	for (uint32_t i = 0; i <= RESULT; i++) {
-		commons[i] =
-			(struct vt_allocation_common){ .size_bytes = i == SMALLER ? 8192 : 65536 };
+		commons[i] = (struct vt_allocation_common){ .made = &made[i],
+							    .kind = VT_KIND_BLOCK,
+							    .size_bytes = 65536 };
+		made[i].python_stack = i + 1;
+		if (i == SMALLER)
+			commons[i].size_bytes = 8192;
 		allocations[i].event = i < MADE ? i + 1 : FIRST_EVENT;
 		allocations[i].freed_event = VT_NEVER;
 		allocations[i].common = &commons[i];
@@ -59,9 +66,11 @@ static int has_cache(const struct step *steps, uint32_t nr, int has_autograd)
 		tensors[3 * i + 2].allocation = steps[i].result;
 		tensors[3 * i + 2].is_output = 1;
 	}
-	vt_static_caches_find(&model, &passes, &modules);
-	found = vt_map_find(&modules, (struct vt_key){ MODULE, 0, 0 }) != NULL;
-	vt_map_release(&modules);
+	vt_static_caches_init(&caches, &model, &passes);
+	found = vt_static_caches_has(&caches, MODULE);
+	assert_int_equal(vt_static_caches_is_block(&caches, &allocations[KEYS]), found);
+	assert_false(vt_static_caches_is_block(&caches, &allocations[SMALLER]));
+	vt_static_caches_release(&caches);
 	return found;
 }
 

@@ -388,25 +388,28 @@ static void find_unknown(struct search *search)
 	vt_vector_release(&places);
 }
 
-/* Loops of modules whose caches have a fixed size (static_caches.h). */
+/* Loops of modules whose caches have a fixed size (static_caches.h), and these. */
 static void find_static(struct search *search)
 {
-	struct vt_map modules = { 0 };
-	uint32_t end;
+	struct vt_static_caches caches;
+	uint32_t end, nr = 0;
 
-	vt_static_caches_find(search->model, search->passes, &modules);
-	for (uint32_t i = 0; modules.len && i < search->carried.nr; i = end) {
-		struct vt_key key = { ordered(search, i)->module, 0, 0 };
-
+	vt_static_caches_init(&caches, search->model, search->passes);
+	for (uint32_t i = 0; caches.modules.len && i < search->carried.nr; i = end) {
 		end = i + 1;
 		if (ordered(search, i)->has_autograd || ordered(search, i)->generation ||
-		    !vt_map_find(&modules, key))
+		    !vt_static_caches_has(&caches, ordered(search, i)->module))
 			continue;
 		end = vt_static_caches_find_row(&search->carried, i);
-		if (end - i >= LEAST_STATIC_CALLS)
-			mark_loop(search, i, end);
+		if (end - i < LEAST_STATIC_CALLS)
+			continue;
+		mark_loop(search, i, end);
+		nr++;
 	}
-	vt_map_release(&modules);
+	for (uint32_t i = 0; nr && i < search->model->nr_allocations; i++)
+		if (vt_static_caches_is_block(&caches, &search->model->allocations[i]))
+			search->passes->is_carried[i] = 1;
+	vt_static_caches_release(&caches);
 }
 
 /*

@@ -40,7 +40,7 @@ struct vt_passes {
 	struct vt_pass *passes;
 	uint32_t nr;
 	uint32_t *by_allocation; /* index of the pass it was made in, or VT_NO_INDEX */
-	uint8_t *is_carried;	 /* by allocation: handed on in such a loop, and replaced by more */
+	uint8_t *is_carried;	 /* by allocation: a cache of such a loop */
 	struct vt_range *loops;	 /* generations that a program wrote itself, in order */
 	uint32_t nr_loops;
 	uint32_t nr_generations;

@@ -20,7 +20,7 @@ typedef VT_VECTOR(struct written) written_vector;
 struct search {
 	const struct vt_model *model;
 	const struct vt_passes *passes;
-	struct vt_map *modules;
+	struct vt_static_caches *caches;
 	uint8_t *is_copy; /* by string: an operator that copies into its first argument */
 	written_vector written;
 };
@@ -82,23 +82,47 @@ static void see_reading(struct search *search, const struct vt_operator_call *ca
 	}
 }
 
-/* Whether several blocks of one size were written and read. */
-static int has_cache(const struct search *search)
+static struct vt_key module_key(uint64_t module)
+{
+	return (struct vt_key){ module, 0, 0 };
+}
+
+static struct vt_key place_key(const struct vt_allocation *a)
+{
+	return (struct vt_key){ a->common->made->python_stack, 0, 0 };
+}
+
+/* How many that were written and read hold as much as that one. */
+static uint32_t count_alike(const struct search *search, const struct written *one)
 {
 	const struct vt_allocation *all = search->model->allocations;
+	uint64_t bytes = all[one->allocation].common->size_bytes;
+	uint32_t nr = 0;
+
+	for (size_t i = 0; i < search->written.len && one->is_read; i++) {
+		const struct written *other = &search->written.items[i];
+
+		nr += other->is_read && vt_carried_tensors_is_as_large(
+						all[other->allocation].common->size_bytes, bytes);
+	}
+	return nr;
+}
+
+/* Whether several of one size were written and read: notes where they were made. */
+static int has_cache(struct search *search)
+{
+	int found = 0;
 
 	for (size_t i = 0; i < search->written.len; i++) {
 		const struct written *one = &search->written.items[i];
-		uint32_t nr = 0;
+		const struct vt_allocation *a = &search->model->allocations[one->allocation];
 
-		for (size_t k = 0; k < search->written.len && one->is_read; k++)
-			nr += search->written.items[k].is_read &&
-			      all[search->written.items[k].allocation].common->size_bytes ==
-				      all[one->allocation].common->size_bytes;
-		if (nr >= LEAST_BLOCKS)
-			return 1;
+		if (count_alike(search, one) < LEAST_BLOCKS)
+			continue;
+		vt_map_put(&search->caches->places, place_key(a), a->common->size_bytes);
+		found = 1;
 	}
-	return 0;
+	return found;
 }
 
 static void look_at(struct search *search, const struct vt_pass *pass)
@@ -119,23 +143,42 @@ static void look_at(struct search *search, const struct vt_pass *pass)
 			see_reading(search, call);
 	}
 	if (has_cache(search))
-		vt_map_put(search->modules, (struct vt_key){ pass->module, 0, 0 }, 1);
+		vt_map_put(&search->caches->modules, module_key(pass->module), 1);
 }
 
-void vt_static_caches_find(const struct vt_model *model, const struct vt_passes *passes,
-			   struct vt_map *modules)
+void vt_static_caches_init(struct vt_static_caches *caches, const struct vt_model *model,
+			   const struct vt_passes *passes)
 {
-	struct search search = { .model = model, .passes = passes, .modules = modules };
+	struct search search = { .model = model, .passes = passes, .caches = caches };
 
+	*caches = (struct vt_static_caches){ 0 };
 	if (!model->calls.nr)
 		return;
 	find_copies(&search);
 	for (uint32_t i = 0; i < passes->nr; i++)
-		if (!passes->passes[i].has_autograd && !passes->passes[i].generation &&
-		    !vt_map_find(modules, (struct vt_key){ passes->passes[i].module, 0, 0 }))
+		if (!passes->passes[i].has_autograd && !passes->passes[i].generation)
 			look_at(&search, &passes->passes[i]);
 	free(search.is_copy);
 	vt_vector_release(&search.written);
+}
+
+void vt_static_caches_release(struct vt_static_caches *caches)
+{
+	vt_map_release(&caches->modules);
+	vt_map_release(&caches->places);
+}
+
+int vt_static_caches_has(const struct vt_static_caches *caches, uint64_t module)
+{
+	return vt_map_find(&caches->modules, module_key(module)) != NULL;
+}
+
+int vt_static_caches_is_block(const struct vt_static_caches *caches, const struct vt_allocation *a)
+{
+	const uint64_t *size = vt_map_find(&caches->places, place_key(a));
+
+	return size && vt_allocation_is_owned(a) && !a->common->made->node_class &&
+	       vt_carried_tensors_is_as_large(a->common->size_bytes, *size);
 }
 
 uint32_t vt_static_caches_find_row(const struct vt_carried_tensors *carried, uint32_t position)

@@ -13,9 +13,18 @@
 #include "analyzer/attribution/timeline/passes.h"
 #include "analyzer/base/map.h"
 
-/* Puts { module, 0, 0 } -> 1 for each. */
-void vt_static_caches_find(const struct vt_model *model, const struct vt_passes *passes,
-			   struct vt_map *modules);
+struct vt_static_caches {
+	struct vt_map modules; /* { module, 0, 0 } */
+	struct vt_map places;  /* of their blocks: { Python stack, 0, 0 } -> bytes */
+};
+
+void vt_static_caches_init(struct vt_static_caches *caches, const struct vt_model *model,
+			   const struct vt_passes *passes);
+void vt_static_caches_release(struct vt_static_caches *caches);
+
+int vt_static_caches_has(const struct vt_static_caches *caches, uint64_t module);
+/* Whether the place that made it made such a block, for whichever prompt. */
+int vt_static_caches_is_block(const struct vt_static_caches *caches, const struct vt_allocation *a);
 
 /* The end of the calls that make the tokens of one prompt, which the call at `position` reads. */
 uint32_t vt_static_caches_find_row(const struct vt_carried_tensors *carried, uint32_t position);
