@@ -12,6 +12,7 @@
 #define WIDE	 (1u << 20)
 #define UNRECORDED (-1)
 #define GIVEN	 UINT32_MAX /* the result was there before, and is the last argument */
+#define CALLED_BY(i) (1000 + (i)) /* no results besides; the step with that number calls it */
 #define LEAF_MAX 8 /* storages 1 to 7 are weights and data from elsewhere */
 
 /* An operator, the storages that it reads, and what the one that it makes is. */
@@ -65,6 +66,7 @@ static void add_step(struct fixture *f, const struct step *step)
 {
 	struct vt_operator_call *call = &f->calls[f->model.calls.nr];
 	uint32_t number = f->model.calls.nr, made = 0;
+	int is_called = step->nr_more >= CALLED_BY(0) && step->nr_more != GIVEN;
 	unsigned i = 0;
 
 	call->name = 1;
@@ -72,7 +74,7 @@ static void add_step(struct fixture *f, const struct step *step)
 		call->name++;
 	f->texts[call->name] = (char *)step->name;
 	call->python_stack = 1;
-	call->parent = VT_NO_INDEX;
+	call->parent = is_called ? step->nr_more - CALLED_BY(0) : VT_NO_INDEX;
 	call->sequence = step->in_backward ? VT_NO_SEQUENCE : number;
 	call->node_class = step->in_backward > 0;
 	call->node_sequence =
@@ -92,7 +94,7 @@ static void add_step(struct fixture *f, const struct step *step)
 		add_tensor(f, made, 1, 0);
 	else
 		add_tensor(f, add_allocation(f, step->bytes), 1, 0);
-	for (uint32_t k = 1; k < step->nr_more + 1; k++)
+	for (uint32_t k = 1; k < step->nr_more + 1 && !is_called; k++)
 		add_tensor(f, add_allocation(f, step->bytes), 1, k);
 	call->end_event = (int64_t)f->model.nr_allocations;
 	f->model.calls.nr++;
@@ -348,6 +350,21 @@ static void test_gradients_of_slices_of_logits(void **state)
 		{ "aten::slice", { S(0) }, "", 0, 0, 0 },
 		{ "aten::cross_entropy_loss", { S(0), 5 }, "logits", 0, 0, 0 },
 		{ "aten::slice_backward", { 6 }, "logits", 0, 1 + 1, 0 },
+	};
+
+	(void)state;
+	CHECK(steps);
+}
+
+/* A product of more than two dimensions ends with a view, whose node copies what is transposed. */
+static void test_gradients_of_the_view_that_a_head_ends_with(void **state)
+{
+	const struct step steps[] = {
+		{ "aten::linear", { 1, 2 }, "logits", 0, 0, 0 },
+		{ "aten::slice", { S(0) }, "", 0, 0, CALLED_BY(0) },
+		{ "aten::cross_entropy_loss", { S(0), 5 }, "logits", 0, 0, 0 },
+		{ "aten::clone", { 6 }, "logits", 0, 1 + 1, 0 },
+		{ "aten::mm", { S(2), 4 }, "", 0, 0 + 1, 0 },
 	};
 
 	(void)state;
@@ -747,6 +764,7 @@ int main(void)
 		cmocka_unit_test(test_scores_of_data_by_data_that_a_loss_reads),
 		cmocka_unit_test(test_a_ranking_is_of_logits_where_a_network_made_the_scores),
 		cmocka_unit_test(test_gradients_of_slices_of_logits),
+		cmocka_unit_test(test_gradients_of_the_view_that_a_head_ends_with),
 		cmocka_unit_test(test_what_is_filled_with_scores),
 		cmocka_unit_test(test_weights_stay_weights_when_they_are_written),
 		cmocka_unit_test(test_sums_over_all_ways_are_of_no_logits),

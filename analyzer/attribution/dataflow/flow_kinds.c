@@ -111,12 +111,14 @@ static uint32_t find_forward(const struct labelling *l, const struct vt_operator
 	return found;
 }
 
-/* A view of logits: it has no node, but what it looks at has a label. */
-static int is_of_logits(const struct labelling *l, const struct vt_operator_call *call)
+/* A view of logits, also one that the product's operator ends with: what it looks at has a label. */
+static int is_view_of_logits(const struct labelling *l, const struct vt_operator_call *call)
 {
 	const struct vt_call_tensor *t = &l->model->calls.tensors[call->first_tensor];
+	const char *name = vt_model_text(l->model, call->name);
 
-	return call->nr_tensors && !t->is_output && t->allocation != VT_NO_INDEX &&
+	return name && vt_operator_class(name) == VT_OPERATOR_VIEW && call->nr_tensors &&
+	       !t->is_output && t->allocation != VT_NO_INDEX &&
 	       (l->kinds->labels[t->allocation] & ~OF_LAYER) == VT_FLOW_LOGITS;
 }
 
@@ -137,15 +139,15 @@ static void label_backward(struct labelling *l, const struct vt_flow_node *node)
 		return;
 	while (!l->node_of[call] && calls[call].parent < call)
 		call = calls[call].parent;
-	if (l->node_of[call]) {
+	if (is_view_of_logits(l, &calls[first])) {
+		label = VT_FLOW_LOGITS;
+	} else if (l->node_of[call]) {
 		const struct vt_flow_node *forward = &l->flow->nodes[l->node_of[call] - 1];
 
 		/* Of the product itself they are those of what it multiplied. */
 		if (forward->class != VT_OPERATOR_PRODUCT &&
 		    forward->class != VT_OPERATOR_CONVOLUTION)
 			label = forward->label == VT_FLOW_LOGITS ? VT_FLOW_LOGITS : VT_FLOW_NONE;
-	} else if (is_of_logits(l, &calls[first])) {
-		label = VT_FLOW_LOGITS;
 	}
 	label_made(l, node, label);
 }
