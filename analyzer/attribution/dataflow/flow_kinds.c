@@ -111,7 +111,7 @@ static uint32_t find_forward(const struct labelling *l, const struct vt_operator
 	return found;
 }
 
-/* A view of logits, also one that the product's operator ends with: what it looks at has a label. */
+/* A view of logits, also what a product's operator ends with: what it looks at has a label. */
 static int is_view_of_logits(const struct labelling *l, const struct vt_operator_call *call)
 {
 	const struct vt_call_tensor *t = &l->model->calls.tensors[call->first_tensor];
