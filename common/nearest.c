@@ -71,9 +71,12 @@ void vt_nearest_offer(struct vt_nearest *nearest, const char *name, size_t len)
 const char *vt_nearest_meant(const struct vt_nearest *nearest)
 {
 	const struct vt_nearest_name *first = &nearest->names[0];
+	unsigned edits = first->distance / EDIT, difference = first->distance % EDIT;
 
-	return nearest->nr && 2 * first->distance / EDIT < strlen(nearest->wanted) ? first->text
-										   : NULL;
+	/* What a name has around the part that is like it is an edit as well. */
+	if (edits < difference)
+		edits = difference;
+	return nearest->nr && 2 * edits < strlen(nearest->wanted) ? first->text : NULL;
 }
 
 const char *vt_nearest_text(const struct vt_nearest *nearest, char *buf, size_t size)

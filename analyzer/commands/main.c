@@ -50,7 +50,8 @@ static int run_command(int argc, char **argv)
 	if (!access(argv[1], F_OK))
 		return vt_cmd_report(argc, argv);
 	fprintf(stderr, "vtrace: %s: unknown command; ", vt_printable_make(argv[1]));
-	meant = vt_nearest_meant(&nearest);
+	/* A file that is not there. */
+	meant = strpbrk(argv[1], "./") ? NULL : vt_nearest_meant(&nearest);
 	if (meant)
 		fprintf(stderr, "did you mean vtrace %s?\n", meant);
 	else
