@@ -119,8 +119,12 @@ int vt_carried_tensors_is_as_large(uint64_t size_bytes, uint64_t other_bytes)
 /* Whether a copy holds the original one or several times. */
 static int is_multiple(uint64_t size_bytes, uint64_t copy_bytes)
 {
-	uint64_t times = (copy_bytes + size_bytes / 2) / size_bytes;
+	uint64_t times;
 
+	/* A damaged file may have any size. */
+	if (!size_bytes)
+		return 0;
+	times = (copy_bytes + size_bytes / 2) / size_bytes;
 	if (!times || times > MOST_MULTIPLE)
 		return 0;
 	return vt_carried_tensors_is_as_large(times * size_bytes, copy_bytes);
