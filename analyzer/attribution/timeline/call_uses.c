@@ -198,7 +198,8 @@ static int is_result(struct search *search, const struct vt_allocation *a, int64
 		return 0;
 	if (a->freed_event == VT_NEVER)
 		return vt_map_find(&search->results, line) != NULL;
-	vt_map_put(&search->results, line, 1);
+	if (line.a)
+		vt_map_put(&search->results, line, 1);
 	return 1;
 }
 

@@ -119,8 +119,10 @@ static int has_cache(struct search *search)
 
 		if (count_alike(search, one) < LEAST_BLOCKS)
 			continue;
-		vt_map_put(&search->caches->places, place_key(a), a->common->size_bytes);
 		found = 1;
+		/* Without a stack it is not known which others were made there. */
+		if (a->common->made->python_stack)
+			vt_map_put(&search->caches->places, place_key(a), a->common->size_bytes);
 	}
 	return found;
 }
