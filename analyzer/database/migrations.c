@@ -154,14 +154,22 @@
 	"PRAGMA legacy_alter_table=OFF;"                                                           \
 	"DROP VIEW allocation;"
 
-/* `rows`: what has the rows of schema 10.  There is no base: offsets are from 0. */
-#define VIEWS_11(rows)                                                                             \
-	"CREATE TEMP VIEW allocation_callers AS SELECT id, made, freed FROM " rows ";"             \
+/*
+ * `rows`: what has the rows of schema 10; `callers`: by what columns they tell one pair of callers
+ * from another.  There is no base: offsets are from 0.
+ */
+#define VIEWS_11(rows, callers)                                                                    \
+	"CREATE TEMP VIEW allocation_callers AS SELECT DISTINCT " callers                          \
+	" AS id, made, freed"                                                                      \
+	" FROM " rows                                                                              \
+	" r;"                                                                                      \
 	"CREATE TEMP VIEW allocation_base AS SELECT id, time_ns, address, 0 AS sequence,"          \
-	" allocated_bytes FROM " rows " WHERE 0;"                                                  \
+	" allocated_bytes FROM " rows                                                              \
+	" WHERE 0;"                                                                                \
 	"CREATE TEMP VIEW allocator_reserved AS SELECT m.device, r.id AS event, reserved_bytes"    \
-	" FROM " rows " r JOIN allocation_made m ON m.id = made WHERE m.kind = 1;"                 \
-	"CREATE TEMP VIEW allocation_row AS " ROW_11("r.id", OF_NO_BASE) " FROM " rows " r;"
+	" FROM " rows                                                                              \
+	" r JOIN allocation_made m ON m.id = made WHERE m.kind = 1;"                               \
+	"CREATE TEMP VIEW allocation_row AS " ROW_11(callers, OF_NO_BASE) " FROM " rows " r;"
 
 const char vt_migrations_view_10[] =
 	"CREATE VIEW allocation AS\n"
@@ -184,7 +192,7 @@ const char vt_migrations_view_10[] =
 #define LAST_9      SPLIT_10 LAST
 #define SET_VERSION TABLES_9("") LAST_9
 #define IN_MEMORY   "PRAGMA temp_store=MEMORY;"
-#define LAST_VIEWS  IN_MEMORY VIEWS_10 VIEWS_11("allocation_row_10")
+#define LAST_VIEWS  IN_MEMORY VIEWS_10 VIEWS_11("allocation_row_10", "r.id")
 #define TO_MEMORY   LAST_VIEWS TABLES_9("TEMP")
 
 /* A temporary view hides the table of its name. */
@@ -199,34 +207,32 @@ static const struct {
 	const char *read;
 	const char *write;
 } older[] = {
-	[1] = { TO_MEMORY TABLES_8("TEMP") TABLES_2("TEMP") TABLES_3("TEMP")
-		TABLES_5("TEMP") TABLES_6("TEMP")
-		VIEW("allocation", "NULL AS forward_python_stack,"
-		     " NULL AS freed_forward_python_stack, NULL AS requested_bytes, "
-		     VIEW_ALLOCATION_4)
-		VIEW_OUT_OF_MEMORY_3,
-		TABLES_2("") TABLES_3("") TABLES_5("") TABLES_6("") ADD_2 ADD_3 ADD_4 ADD_7
-		TABLES_8("") SET_VERSION },
-	[2] = { TO_MEMORY TABLES_8("TEMP") TABLES_3("TEMP") TABLES_5("TEMP")
-		TABLES_6("TEMP")
-		VIEW("allocation", "NULL AS requested_bytes, " VIEW_ALLOCATION_4)
-		VIEW_OUT_OF_MEMORY_3,
+	[1] = { TO_MEMORY TABLES_8("TEMP") TABLES_2("TEMP") TABLES_3("TEMP") TABLES_5("TEMP")
+			TABLES_6("TEMP") VIEW("allocation",
+					      "NULL AS forward_python_stack,"
+					      " NULL AS freed_forward_python_stack, NULL AS "
+					      "requested_bytes, " VIEW_ALLOCATION_4)
+				VIEW_OUT_OF_MEMORY_3,
+		TABLES_2("") TABLES_3("") TABLES_5("") TABLES_6("")
+			ADD_2 ADD_3 ADD_4 ADD_7 TABLES_8("") SET_VERSION },
+	[2] = { TO_MEMORY TABLES_8("TEMP") TABLES_3("TEMP") TABLES_5("TEMP") TABLES_6("TEMP")
+			VIEW("allocation", "NULL AS requested_bytes, " VIEW_ALLOCATION_4)
+				VIEW_OUT_OF_MEMORY_3,
 		TABLES_3("") TABLES_5("") TABLES_6("") ADD_3 ADD_4 ADD_7 TABLES_8("") SET_VERSION },
 	[3] = { TO_MEMORY TABLES_8("TEMP") TABLES_5("TEMP") TABLES_6("TEMP")
-		VIEW("allocation", VIEW_ALLOCATION_4)
-		VIEW("out_of_memory", "NULL AS grad, NULL AS forward_python_stack"),
+			VIEW("allocation", VIEW_ALLOCATION_4)
+				VIEW("out_of_memory", "NULL AS grad, NULL AS forward_python_stack"),
 		TABLES_5("") TABLES_6("") ADD_4 ADD_7 TABLES_8("") SET_VERSION },
-	[4] = { TO_MEMORY TABLES_8("TEMP") TABLES_5("TEMP") TABLES_6("TEMP")
-		VIEW_OUT_OF_MEMORY_6,
+	[4] = { TO_MEMORY TABLES_8("TEMP") TABLES_5("TEMP") TABLES_6("TEMP") VIEW_OUT_OF_MEMORY_6,
 		TABLES_5("") TABLES_6("") ADD_7 TABLES_8("") SET_VERSION },
 	[5] = { TO_MEMORY TABLES_8("TEMP") TABLES_6("TEMP") VIEW_OUT_OF_MEMORY_6,
 		TABLES_6("") ADD_7 TABLES_8("") SET_VERSION },
-	[6] = { TO_MEMORY TABLES_8("TEMP") VIEW_OUT_OF_MEMORY_6,
-		ADD_7 TABLES_8("") SET_VERSION },
+	[6] = { TO_MEMORY TABLES_8("TEMP") VIEW_OUT_OF_MEMORY_6, ADD_7 TABLES_8("") SET_VERSION },
 	[7] = { TO_MEMORY TABLES_8("TEMP"), TABLES_8("") SET_VERSION },
 	[8] = { TO_MEMORY, SET_VERSION },
 	[9] = { LAST_VIEWS, LAST_9 },
-	[10] = { IN_MEMORY VIEWS_11("main.allocation_row"), RENAME_10 LAST },
+	[10] = { IN_MEMORY VIEWS_11("main.allocation_row", "(made << 32 | ifnull(freed, 0))"),
+		 RENAME_10 LAST },
 };
 
 #define NR_OLDER (int)(sizeof(older) / sizeof(older[0]))
