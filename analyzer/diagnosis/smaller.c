@@ -127,30 +127,29 @@ static uint64_t part_of(const struct part *part, uint64_t bytes, unsigned power)
 	return scaled(bytes, part->part, part->whole, part->is_length || !power ? power : 1);
 }
 
-/* One try: what each request would be. */
-struct
-try {
+/* What each request would be. */
+struct attempt {
 	const struct vt_smaller_trial *trial;
 	struct part part;
 };
 
 static uint64_t request_of(const void *context, const struct vt_trace_step *step)
 {
-	const struct try *try = context;
-	const struct vt_trace *cut = &try->trial->cut;
+	const struct attempt *attempt = context;
+	const struct vt_trace *cut = &attempt->trial->cut;
 	unsigned power = 0;
 
 	if (step->op == VT_TRACE_TAKE)
-		power = try->trial->powers[step->allocation];
+		power = attempt->trial->powers[step->allocation];
 	else if (step == &cut->steps.items[cut->steps.len - 1])
-		power = try->trial->of_request;
-	return part_of(&try->part, vt_trace_bytes(cut, step), power);
+		power = attempt->trial->of_request;
+	return part_of(&attempt->part, vt_trace_bytes(cut, step), power);
 }
 
 /* Whether what is live is no more than there is, wherever it lies. */
-static int is_not_too_much(const struct try *try)
+static int is_not_too_much(const struct attempt *attempt)
 {
-	const struct vt_trace *cut = &try->trial->cut;
+	const struct vt_trace *cut = &attempt->trial->cut;
 	const struct vt_trace_step *last = &cut->steps.items[cut->steps.len - 1];
 	uint64_t live = 0;
 
@@ -159,41 +158,43 @@ static int is_not_too_much(const struct try *try)
 
 		take.op = VT_TRACE_TAKE;
 		if (step->op == VT_TRACE_TAKE || step->op == VT_TRACE_GIVE) {
-			uint64_t bytes = vt_settings_round(&cut->settings, request_of(try, &take));
+			uint64_t bytes =
+				vt_settings_round(&cut->settings, request_of(attempt, &take));
 
 			live += step->op == VT_TRACE_TAKE ? bytes : 0 - bytes;
 		}
 		if (live > cut->capacity_bytes)
 			return 0;
 	}
-	return live + vt_settings_round(&cut->settings, request_of(try, last)) <=
+	return live + vt_settings_round(&cut->settings, request_of(attempt, last)) <=
 	       cut->capacity_bytes;
 }
 
-static int is_served(const struct try *try)
+static int is_served(const struct attempt *attempt)
 {
-	const struct vt_trace *cut = &try->trial->cut;
+	const struct vt_trace *cut = &attempt->trial->cut;
 	struct vt_replay_options options;
 	struct vt_replay replay;
 
 	vt_replay_options_init(&options, cut);
 	options.request_of = request_of;
-	options.request_context = try;
+	options.request_context = attempt;
 	vt_replay_run(&replay, cut, &options);
 	return replay.rescued_event == vt_trace_event(cut, &cut->steps.items[cut->steps.len - 1]);
 }
 
 /* The largest part below `part` of which that is so, where it is of all below that; 0: of none. */
-static uint64_t largest(struct try try, uint64_t part, int (*is_so)(const struct try *try))
+static uint64_t largest(struct attempt attempt, uint64_t part,
+			int (*is_so)(const struct attempt *attempt))
 {
 	uint64_t low = 0, high = part;
 
 	while (high - low > 1) {
-		try.part.part = low + (high - low) / 2;
-		if (is_so(&try))
-			low = try.part.part;
+		attempt.part.part = low + (high - low) / 2;
+		if (is_so(&attempt))
+			low = attempt.part.part;
 		else
-			high = try.part.part;
+			high = attempt.part.part;
 	}
 	return low;
 }
@@ -204,12 +205,12 @@ static uint64_t largest(struct try try, uint64_t part, int (*is_so)(const struct
  */
 static uint64_t search(const struct vt_smaller_trial *trial, uint64_t whole, int is_length)
 {
-	struct try try = { trial, { .whole = whole, .is_length = is_length } };
+	struct attempt attempt = { trial, { .whole = whole, .is_length = is_length } };
 
-	try.part.part = largest(try, whole, is_not_too_much);
-	if (!try.part.part || is_served(&try))
-		return try.part.part;
-	return largest(try, try.part.part, is_served);
+	attempt.part.part = largest(attempt, whole, is_not_too_much);
+	if (!attempt.part.part || is_served(&attempt))
+		return attempt.part.part;
+	return largest(attempt, attempt.part.part, is_served);
 }
 
 /* "8,1024" */

@@ -415,19 +415,14 @@ static uint32_t count_data(const struct vt_dataflow *flow, const struct vt_flow_
 	return nr;
 }
 
-static int is_product(const struct vt_flow_node *node)
-{
-	return node->class == VT_OPERATOR_PRODUCT || node->class == VT_OPERATOR_CONVOLUTION;
-}
-
 int vt_dataflow_is_by_weight(const struct vt_dataflow *flow, const struct vt_flow_node *node)
 {
-	return is_product(node) && count_data(flow, node) < 2;
+	return vt_flow_is_product(node) && count_data(flow, node) < 2;
 }
 
 int vt_dataflow_is_of_data(const struct vt_dataflow *flow, const struct vt_flow_node *node)
 {
-	return is_product(node) && count_data(flow, node) >= 2;
+	return vt_flow_is_product(node) && count_data(flow, node) >= 2;
 }
 
 void vt_dataflow_walk(struct vt_dataflow *flow)

@@ -102,6 +102,11 @@ uint64_t vt_dataflow_bytes(const struct vt_dataflow *flow, const struct vt_flow_
 uint64_t vt_dataflow_input_bytes(const struct vt_dataflow *flow, const struct vt_flow_node *node);
 /* Through copies, casts and dropouts to what they repeat: index of a value. */
 uint32_t vt_dataflow_origin(const struct vt_dataflow *flow, uint32_t value);
+static inline int vt_flow_is_product(const struct vt_flow_node *node)
+{
+	return node->class == VT_OPERATOR_PRODUCT || node->class == VT_OPERATOR_CONVOLUTION;
+}
+
 /* A product or convolution of data by something that is a leaf; or of data by data. */
 int vt_dataflow_is_by_weight(const struct vt_dataflow *flow, const struct vt_flow_node *node);
 int vt_dataflow_is_of_data(const struct vt_dataflow *flow, const struct vt_flow_node *node);

@@ -36,11 +36,6 @@ static int reads_values(const struct vt_dataflow *flow, const struct vt_flow_nod
 	return reader->class != VT_OPERATOR_INDEX || vt_dataflow_writer(flow, reader, 0) == node;
 }
 
-static int is_product(const struct vt_flow_node *node)
-{
-	return node->class == VT_OPERATOR_PRODUCT || node->class == VT_OPERATOR_CONVOLUTION;
-}
-
 static int shares_input(const struct vt_dataflow *flow, const struct vt_flow_node *a,
 			const struct vt_flow_node *b)
 {
@@ -101,7 +96,7 @@ static int find_behind(struct vt_dataflow *flow, const struct vt_flow_node *prod
 			 * A loss that makes its gradients itself: by what the head multiplied, as
 			 * the next iteration of a loop over time does.
 			 */
-			if (is_product(reader) && !reader->is_recurrent &&
+			if (vt_flow_is_product(reader) && !reader->is_recurrent &&
 			    shares_input(flow, reader, product))
 				continue;
 			if (is_layer(reader))
@@ -117,7 +112,7 @@ static int find_behind(struct vt_dataflow *flow, const struct vt_flow_node *prod
 static void find_carried(struct vt_dataflow *flow, struct search *search)
 {
 	for (uint32_t n = 0; n < flow->nr_nodes; n++)
-		if (flow->nodes[n].is_recurrent && is_product(&flow->nodes[n]) &&
+		if (flow->nodes[n].is_recurrent && vt_flow_is_product(&flow->nodes[n]) &&
 		    !find_behind(flow, &flow->nodes[n], &search->found))
 			vt_map_put(&search->carried, vt_flow_line(flow, &flow->nodes[n]), 1);
 }
@@ -237,10 +232,10 @@ static void find_unread(struct vt_dataflow *flow)
 		const struct vt_flow_node *reader;
 
 		node->is_unread = vt_flow_node_counts(node) && node->label == VT_FLOW_NONE &&
-				  (is_product(node) ? vt_dataflow_is_by_weight(flow, node) :
-						      is_by_element(node));
+				  (vt_flow_is_product(node) ? vt_dataflow_is_by_weight(flow, node)
+							    : is_by_element(node));
 		for (uint32_t k = 0; (reader = vt_dataflow_reader(flow, node, k)); k++)
-			node->is_unread &= reader->is_unread && !is_product(reader);
+			node->is_unread &= reader->is_unread && !vt_flow_is_product(reader);
 	}
 }
 
@@ -251,7 +246,7 @@ static int is_whole_scores(const struct vt_dataflow *flow, uint32_t value)
 	const struct vt_flow_node *node = writer == VT_NO_INDEX ? NULL : &flow->nodes[writer];
 
 	return node && node->label == VT_FLOW_LOGITS &&
-	       (is_product(node) ||
+	       (vt_flow_is_product(node) ||
 		(node->class == VT_OPERATOR_LOSS &&
 		 vt_dataflow_bytes(flow, node) >= vt_dataflow_input_bytes(flow, node) / 2));
 }

@@ -80,8 +80,7 @@ static int is_of_a_recurrence(const struct loops *l, uint32_t first, uint32_t la
 
 	for (size_t i = 0; i < l->iteration.len; i++) {
 		const struct vt_flow_node *node = &flow->nodes[l->iteration.items[i]];
-		int is_product = node->class == VT_OPERATOR_PRODUCT ||
-				 node->class == VT_OPERATOR_CONVOLUTION;
+		int is_product = vt_flow_is_product(node);
 
 		if (node->class == VT_OPERATOR_ATTENTION)
 			return 0;

@@ -21,11 +21,6 @@ struct regions {
 	struct vt_flow_nodes branch;
 };
 
-static int is_product(const struct vt_flow_node *node)
-{
-	return node->class == VT_OPERATOR_PRODUCT || node->class == VT_OPERATOR_CONVOLUTION;
-}
-
 /* What a layer that is a sum by itself does not have: x + a * (x @ w). */
 static int is_bent(const struct vt_dataflow *flow, const struct vt_flow_node *node)
 {
@@ -62,7 +57,7 @@ static int walk_branch(struct regions *r, uint32_t value, uint32_t base)
 
 		if (r->branch.len > BRANCH_MAX)
 			return 0;
-		is_more |= is_bent(flow, node) || (has_layer && is_product(node));
+		is_more |= is_bent(flow, node) || (has_layer && vt_flow_is_product(node));
 		has_layer |= node->class == VT_OPERATOR_PRODUCT ||
 			     node->class == VT_OPERATOR_CONVOLUTION ||
 			     node->class == VT_OPERATOR_ATTENTION ||

@@ -73,16 +73,11 @@ static uint8_t source_of_node(const struct vt_dataflow *flow, const struct vt_fl
 	return source;
 }
 
-static int is_product(const struct vt_flow_node *node)
-{
-	return node->class == VT_OPERATOR_PRODUCT || node->class == VT_OPERATOR_CONVOLUTION;
-}
-
 /* Whether it multiplies data, also where the forward is repeated. */
 static int multiplies_data(const struct vt_dataflow *flow, const struct vt_flow_node *node,
 			   const uint8_t *sources)
 {
-	for (uint32_t i = 0; i < node->nr_inputs && is_product(node); i++)
+	for (uint32_t i = 0; i < node->nr_inputs && vt_flow_is_product(node); i++)
 		if (sources[flow->inputs[node->first_input + i]] == SOURCE_DATA)
 			return 1;
 	return 0;

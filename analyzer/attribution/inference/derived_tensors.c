@@ -31,12 +31,12 @@ struct search {
 	VT_VECTOR(struct result) results; /* of the last pass */
 	VT_VECTOR(uint32_t) data; /* what was brought to the device, or made of that */
 	uint8_t *has_product;     /* by pass: a matrix product was among what it made */
-	uint8_t *operators;       /* by native stack: enum operator, 0: not looked up yet */
+	uint8_t *operators;       /* by native stack: enum operator_trait, 0: not looked up yet */
 	uint32_t pass;
 };
 
 /* What rules say of an operator, so that its name is matched once. */
-enum operator{
+enum operator_trait {
 	LOOKED_UP = 1,
 	NAMED = 2,
 	PRODUCT = 4,
@@ -61,7 +61,7 @@ static uint8_t look_up(const struct search *search, const char *name)
 }
 
 static int is_made_by(const struct search *search, const struct vt_allocation *a,
-		      enum operator what)
+		      enum operator_trait what)
 {
 	uint32_t stack = a->common->made->native_stack;
 	uint8_t *known;
