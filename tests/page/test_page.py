@@ -169,9 +169,9 @@ def test_the_callers_own_line_and_the_pass(serving, tmp_path):
     answer, moment, leaks = look(make_page(database), ["read", text_of("answer")],
                                  ["read", "document.querySelector('#pin .said').textContent"],
                                  ["read", text_of("leaks")])
-    assert "Largest owner\nuser (SESSIONS)\n" in answer and re.search(r"; grows by [\d.]+ MiB a generation", answer)
+    assert "Largest owner\nkv cache\n" in answer and re.search(r"; grows by [\d.]+ MiB a generation", answer)
     assert re.search(r"Allocated at\n\S*server.py:12 answer\n", answer)
-    assert " of user (SESSIONS) from this line: logits, cache = model(tokens, cache)\n" in answer
+    assert " of kv cache from this line: logits, cache = model(tokens, cache)\n" in answer
     assert "of that in library/__init__.py:13 Attention.forward: k, v = torch.cat(" in answer
     assert re.search(r"When\ngeneration \d, prefill, Attention, at ", answer)
     assert re.search(r", generation \d, prefill, Attention$", moment)
@@ -188,7 +188,7 @@ def test_a_failed_request_names_the_callers_own_line(serving, tmp_path):
     head, rest = text.split("In tensors when it failed")
     assert found["own_line"].endswith("server.py:12 answer") and found["requested_for"]
     assert f" for {found['requested_for']} on cuda:0 failed\n{found['own_line']}\nlogits, cache = model(" in head
-    assert rest.index("Largest owner\nuser (SESSIONS)") < rest.index(f"Allocated at\n{found['own_line']}") < \
+    assert rest.index("Largest owner\nkv cache") < rest.index(f"Allocated at\n{found['own_line']}") < \
         rest.index("Where the request came from\nlibrary/__init__.py:")
     assert tiles == 4
 

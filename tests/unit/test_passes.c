@@ -136,6 +136,25 @@ static void a_cache_that_grows_from_call_to_call_is_a_generation(void **state)
 	check("p1 d1 d1 d1");
 }
 
+/* How many blocks of the recording are a cache. */
+static uint32_t count_caches(void)
+{
+	struct vt_analysis analysis;
+	struct vt_diag diag = { 0 };
+	uint32_t nr = 0;
+
+	if (vt_analysis_open(&analysis, "run.db", NULL, &diag))
+		fail_msg("%s", diag.text);
+	for (uint32_t i = 0; i < analysis.model.nr_allocations; i++) {
+		struct vt_verdict verdict = vt_attribution_judge(&analysis.attribution, i);
+
+		nr += !strcmp(vt_attribution_owner(&analysis.attribution, verdict.owner),
+			      "kv cache");
+	}
+	vt_analysis_close(&analysis);
+	return nr;
+}
+
 /* The loop's function returns, and the model is called again without a cache. */
 static void the_last_token_belongs_to_the_loop(void **state)
 {
@@ -163,6 +182,7 @@ static void the_last_token_belongs_to_the_loop(void **state)
 	build_free(b, held, &(struct build_event){ .python = "run.py:60 main" });
 	build_free(b, alloc(b, scores, 4096), &(struct build_event){ .python = scores });
 	build_close(b);
+	assert_int_equal(count_caches(), 4);
 	check("p1 d1 d1 d1 c0");
 }
 

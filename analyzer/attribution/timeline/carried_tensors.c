@@ -231,6 +231,17 @@ static int compare_carried(const void *a, const void *b)
 	return x->module < y->module ? -1 : x->module > y->module;
 }
 
+static void add_found(const struct vt_carried_tensors *carried, uint32_t allocation,
+		      vt_carried_vector *found)
+{
+	struct vt_carried_tensor one = describe(carried, allocation);
+
+	for (size_t k = 0; k < found->len; k++)
+		one.occurrence +=
+			found->items[k].frame == one.frame && found->items[k].module == one.module;
+	vt_vector_push(found, one);
+}
+
 void vt_carried_tensors_gather(const struct vt_carried_tensors *carried, uint32_t position,
 			 vt_carried_vector *found)
 {
@@ -239,21 +250,29 @@ void vt_carried_tensors_gather(const struct vt_carried_tensors *carried, uint32_
 
 	found->len = 0;
 	gather_between(carried, position, &between);
-	for (uint32_t i = carried->first[pass]; i < carried->first[pass + 1]; i++) {
-		const struct vt_allocation *a = &carried->model->allocations[i];
-		struct vt_carried_tensor one;
-
-		if (carried->passes->by_allocation[i] != pass ||
-		    !is_left(carried, position, a, &between))
-			continue;
-		one = describe(carried, i);
-		for (size_t k = 0; k < found->len; k++)
-			one.occurrence += found->items[k].frame == one.frame &&
-					  found->items[k].module == one.module;
-		vt_vector_push(found, one);
-	}
+	for (uint32_t i = carried->first[pass]; i < carried->first[pass + 1]; i++)
+		if (carried->passes->by_allocation[i] == pass &&
+		    is_left(carried, position, &carried->model->allocations[i], &between))
+			add_found(carried, i, found);
 	vt_vector_sort(found, compare_carried);
 	vt_vector_release(&between);
+}
+
+void vt_carried_tensors_returned(const struct vt_carried_tensors *carried, uint32_t position,
+				 vt_carried_vector *found)
+{
+	uint32_t pass = carried->order[position];
+	int64_t end = vt_carried_tensors_pass(carried, position)->end_event;
+
+	found->len = 0;
+	for (uint32_t i = carried->first[pass]; i < carried->first[pass + 1]; i++) {
+		const struct vt_allocation *a = &carried->model->allocations[i];
+
+		if (carried->passes->by_allocation[i] == pass && vt_allocation_is_owned(a) &&
+		    a->freed_event >= end)
+			add_found(carried, i, found);
+	}
+	vt_vector_sort(found, compare_carried);
 }
 
 static int is_copy(const struct vt_carried_tensor *one, const vt_carried_vector *original)

@@ -56,6 +56,9 @@ int vt_carried_tensors_is_same(const struct vt_carried_tensor *one,
 /* Fills `found` with what the call hands over; what is of one place stands together. */
 void vt_carried_tensors_gather(const struct vt_carried_tensors *carried, uint32_t position,
 			 vt_carried_vector *found);
+/* Fills `found` with all that is there when the call ends, whatever becomes of it. */
+void vt_carried_tensors_returned(const struct vt_carried_tensors *carried, uint32_t position,
+				 vt_carried_vector *found);
 /* Fills `copies` with what the program made of `original` behind the call, outside of any. */
 void vt_carried_tensors_copies(const struct vt_carried_tensors *carried, uint32_t position,
 			 const vt_carried_vector *original, vt_carried_vector *copies);

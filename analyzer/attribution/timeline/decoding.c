@@ -323,6 +323,17 @@ static void mark_cache(struct search *search, uint32_t first, uint32_t end,
 	vt_vector_release(&copies);
 }
 
+/* What the last call made at the places of the cache, gone with the loop or kept by the caller. */
+static void mark_last(struct search *search, uint32_t position, const place_vector *places)
+{
+	vt_carried_vector returned = { 0 };
+
+	vt_carried_tensors_returned(&search->carried, position, &returned);
+	keep_cache(&returned, places, position, NULL);
+	mark(search, &returned);
+	vt_vector_release(&returned);
+}
+
 static void mark_loop(struct search *search, uint32_t first, uint32_t end)
 {
 	const struct vt_pass *last = ordered(search, end - 1);
@@ -382,7 +393,8 @@ static void find_unknown(struct search *search)
 		}
 		first = least == 2 ? i - 1 : i;
 		mark_cache(search, first, end, &places);
-		end += (uint32_t)is_last_token(search, end, &places);
+		if (is_last_token(search, end, &places))
+			mark_last(search, end++, &places);
 		mark_loop(search, first, end);
 	}
 	vt_vector_release(&places);
