@@ -79,3 +79,13 @@ int vt_db_scan(struct vt_db *db, const struct vt_scan *scan)
 	scan->restart(scan->context);
 	return scan_by_function(db, scan);
 }
+
+int vt_db_scan_all(struct vt_db *db, struct vt_scan scan, struct vt_diag *diag)
+{
+	scan.after = INT64_MIN;
+	scan.upto = INT64_MAX;
+	if (!vt_db_scan(db, &scan))
+		return 0;
+	vt_db_diag(db, diag);
+	return -1;
+}

@@ -14,5 +14,7 @@
 
 /* In the transaction that is open.  0, or -1 with vt_db_error(). */
 int vt_db_scan(struct vt_db *db, const struct vt_scan *scan);
+/* All rows, whatever `after` and `upto` say.  0, or -1 with `diag` filled. */
+int vt_db_scan_all(struct vt_db *db, struct vt_scan scan, struct vt_diag *diag);
 
 #endif

@@ -45,17 +45,12 @@ int vt_allocation_bases_load(struct vt_allocation_bases *bases, struct vt_db *db
 		.table = "allocation_base",
 		.columns = columns,
 		.nr_columns = VT_ARRAY_SIZE(columns),
-		.after = INT64_MIN,
-		.upto = INT64_MAX,
 		.take = take,
 		.restart = forget,
 		.context = bases,
 	};
 
-	if (!vt_db_scan(db, &scan))
-		return 0;
-	vt_db_diag(db, diag);
-	return -1;
+	return vt_db_scan_all(db, scan, diag);
 }
 
 const struct vt_allocation_base *vt_allocation_bases_find(const struct vt_allocation_bases *bases,

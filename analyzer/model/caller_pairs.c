@@ -54,17 +54,12 @@ static int scan_table(struct load *load, struct vt_db *db, struct vt_diag *diag)
 		.table = "allocation_callers",
 		.columns = columns,
 		.nr_columns = VT_ARRAY_SIZE(columns),
-		.after = INT64_MIN,
-		.upto = INT64_MAX,
 		.take = take,
 		.restart = forget,
 		.context = load,
 	};
 
-	if (!vt_db_scan(db, &scan))
-		return 0;
-	vt_db_diag(db, diag);
-	return -1;
+	return vt_db_scan_all(db, scan, diag);
 }
 
 int vt_caller_pairs_load(struct vt_caller_pairs *pairs, struct vt_db *db,
