@@ -111,10 +111,14 @@ static int find_behind(struct vt_dataflow *flow, const struct vt_flow_node *prod
 /* Products of loops over time that the next iteration's layers read: the last one is no head. */
 static void find_carried(struct vt_dataflow *flow, struct search *search)
 {
-	for (uint32_t n = 0; n < flow->nr_nodes; n++)
-		if (flow->nodes[n].is_recurrent && vt_flow_is_product(&flow->nodes[n]) &&
-		    !find_behind(flow, &flow->nodes[n], &search->found))
-			vt_map_put(&search->carried, vt_flow_line(flow, &flow->nodes[n]), 1);
+	for (uint32_t n = 0; n < flow->nr_nodes; n++) {
+		const struct vt_flow_node *node = &flow->nodes[n];
+
+		if (node->is_recurrent && vt_flow_is_product(node) &&
+		    !vt_map_find(&search->carried, vt_flow_line(flow, node)) &&
+		    !find_behind(flow, node, &search->found))
+			vt_map_put(&search->carried, vt_flow_line(flow, node), 1);
+	}
 }
 
 /* Sums of sums, over all ways through a sequence, are of no head either. */
