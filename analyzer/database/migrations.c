@@ -75,7 +75,7 @@
 	" CASE WHEN freed_event IS NOT NULL THEN " freed " END AS freed,"                          \
 	" freed_event - id AS lived_events, freed_time_ns - time_ns AS lived_ns,"                  \
 	" freed_node_sequence FROM allocation"
-/* Under a name of its own, until the next schema has it. */
+/* Under a temporary name, until the next schema takes it over. */
 #define SPLIT_10                                                                                   \
 	"CREATE TABLE allocation_made (id INTEGER PRIMARY KEY, " MADE_10 ");"                      \
 	"CREATE TABLE allocation_freed (id INTEGER PRIMARY KEY, thread, function, native_stack,"   \

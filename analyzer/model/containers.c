@@ -110,7 +110,7 @@ static void place_block(struct vt_model *model, const struct ranges *ranges, spi
 	}
 }
 
-/* Driver memory at an address of its own. */
+/* Driver memory that is found by its address. */
 static int is_range(const struct vt_allocation *a)
 {
 	return vt_allocation_is_driver(a) && a->common->kind != VT_KIND_BLOCK &&

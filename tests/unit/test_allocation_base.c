@@ -79,7 +79,7 @@ static void make_rows(void)
 	}
 }
 
-/* Each batch is a transaction; every third one is a process of its own. */
+/* Each batch is a transaction; every third one opens the database again. */
 static void write_batch(struct vt_import_rows *rows, uint64_t batch)
 {
 	assert_int_equal(vt_db_begin(g.db), 0);

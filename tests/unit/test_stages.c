@@ -265,7 +265,7 @@ static void what_the_last_backward_pass_needs_serves_the_step(void **state)
 	check(moments, VT_ARRAY_SIZE(moments));
 }
 
-/* An average of the weights is a copy in a module of its own, which is never trained. */
+/* An average of the weights is a copy inside another module, and is never trained. */
 static void a_copy_in_a_wrapper_evaluates(void **state)
 {
 	static const struct moment moments[] = {
