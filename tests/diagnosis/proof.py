@@ -165,7 +165,7 @@ def chosen(words, folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--programs", type=pathlib.Path, default=HERE / "programs")
+    parser.add_argument("--programs", type=lambda path: pathlib.Path(path).resolve(), default=HERE / "programs")
     parser.add_argument("--keep", type=pathlib.Path)
     parser.add_argument("--no-settings", action="store_true")
     parser.add_argument("--json", type=pathlib.Path)
