@@ -61,8 +61,8 @@ void vt_attribution_init(struct vt_attribution *attribution, struct vt_facts *fa
 	vt_cache_sites_find(facts);
 	vt_match_init(&attribution->match, facts);
 	vt_kinds_init(&attribution->kinds, facts);
-	attribution->verdicts =
-		vt_xcalloc((size_t)facts->model->nr_allocations + 1, sizeof(struct vt_verdict));
+	attribution->verdict_of =
+		vt_xcalloc((size_t)facts->model->nr_allocations + 1, sizeof(uint32_t));
 }
 
 void vt_attribution_release(struct vt_attribution *attribution)
@@ -72,7 +72,9 @@ void vt_attribution_release(struct vt_attribution *attribution)
 	free(attribution->paths);
 	vt_vector_release(&attribution->owner_of);
 	vt_vector_release(&attribution->path_of);
-	free(attribution->verdicts);
+	vt_vector_release(&attribution->verdicts);
+	vt_map_release(&attribution->verdict_numbers);
+	free(attribution->verdict_of);
 	vt_map_release(&attribution->numbers);
 	vt_map_release(&attribution->of_rules);
 	vt_match_release(&attribution->match);
@@ -252,28 +254,46 @@ enum vt_provenance vt_attribution_provenance_by(struct vt_attribution *attributi
 		       rule->provenance;
 }
 
-static const struct vt_verdict *judge(struct vt_attribution *attribution, uint32_t allocation)
+/* Millions of allocations share some hundred verdicts. */
+static uint32_t number_verdict(struct vt_attribution *attribution, struct vt_verdict verdict)
 {
-	struct vt_verdict *verdict = &attribution->verdicts[allocation];
-	const struct vt_allocation *a = &attribution->facts->model->allocations[allocation];
-	const struct vt_rule *rule;
-	uint32_t path;
+	struct vt_key key = { verdict.owner, verdict.rule,
+			      (uint64_t)verdict.provenance << 8 | verdict.training };
+	const uint64_t *known = vt_map_find(&attribution->verdict_numbers, key);
 
-	if (verdict->is_judged)
-		return verdict;
-	rule = vt_match_rule(&attribution->match, a, NULL);
-	path = rule ? owner_by(attribution, rule, allocation) : VT_NO_INDEX;
+	if (known)
+		return (uint32_t)*known;
+	vt_vector_push(&attribution->verdicts, verdict);
+	vt_map_put(&attribution->verdict_numbers, key, attribution->verdicts.len);
+	return (uint32_t)attribution->verdicts.len;
+}
+
+static uint32_t judge(struct vt_attribution *attribution, uint32_t allocation)
+{
+	const struct vt_allocation *a = &attribution->facts->model->allocations[allocation];
+	const struct vt_rule *rule = vt_match_rule(&attribution->match, a, NULL);
+	uint32_t path = rule ? owner_by(attribution, rule, allocation) : VT_NO_INDEX;
+	struct vt_verdict verdict = { 0 };
+
 	/* An owner that depends on what the stacks do not tell. */
 	if (path == VT_NO_INDEX) {
 		path = number_path(attribution, vt_xstrdup(VT_OWNER_UNKNOWN));
 		rule = NULL;
 	}
-	verdict->is_judged = 1;
-	verdict->provenance = vt_attribution_provenance_by(attribution, rule, allocation);
-	verdict->rule = rule ? (uint16_t)(rule - attribution->facts->rules->rules + 1) : 0;
-	verdict->training = (rule ? training_of(attribution, rule, allocation) : 0) & 0x7f;
-	verdict->owner = path;
-	return verdict;
+	verdict.provenance = (uint8_t)vt_attribution_provenance_by(attribution, rule, allocation);
+	verdict.rule = rule ? (uint16_t)(rule - attribution->facts->rules->rules + 1) : 0;
+	verdict.training = rule ? training_of(attribution, rule, allocation) : 0;
+	verdict.owner = path;
+	return number_verdict(attribution, verdict);
+}
+
+static const struct vt_verdict *verdict_of(struct vt_attribution *attribution, uint32_t allocation)
+{
+	uint32_t *number = &attribution->verdict_of[allocation];
+
+	if (!*number)
+		*number = judge(attribution, allocation);
+	return &attribution->verdicts.items[*number - 1];
 }
 
 static uint32_t number_owner(struct vt_attribution *attribution, uint32_t path)
@@ -289,7 +309,7 @@ static uint32_t number_owner(struct vt_attribution *attribution, uint32_t path)
 
 struct vt_verdict vt_attribution_judge(struct vt_attribution *attribution, uint32_t allocation)
 {
-	struct vt_verdict verdict = *judge(attribution, allocation);
+	struct vt_verdict verdict = *verdict_of(attribution, allocation);
 
 	verdict.owner = number_owner(attribution, verdict.owner);
 	return verdict;
@@ -301,7 +321,7 @@ void vt_attribution_judge_all(struct vt_attribution *attribution)
 
 	for (uint32_t i = 0; i < model->nr_allocations; i++)
 		if (vt_allocation_is_owned(&model->allocations[i]))
-			judge(attribution, i);
+			verdict_of(attribution, i);
 }
 
 char *vt_attribution_path_by(struct vt_attribution *attribution, const struct vt_rule *rule,

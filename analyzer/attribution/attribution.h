@@ -26,8 +26,7 @@ struct vt_verdict {
 	uint32_t owner;     /* vt_attribution_owner() */
 	uint16_t rule;      /* index into vt_rules.rules + 1; 0 = no rule fits */
 	uint8_t provenance; /* enum vt_provenance */
-	uint8_t training : 7;	/* enum vt_training */
-	uint8_t is_judged : 1;
+	uint8_t training;   /* enum vt_training */
 };
 
 struct vt_attribution {
@@ -36,7 +35,9 @@ struct vt_attribution {
 	struct vt_allocation_sites places;
 	struct vt_variables variables;
 	struct vt_facts *facts;
-	struct vt_verdict *verdicts; /* by allocation; owner: which path */
+	VT_VECTOR(struct vt_verdict) verdicts; /* those that differ; owner: which path */
+	struct vt_map verdict_numbers;         /* of their fields to which it is + 1 */
+	uint32_t *verdict_of;                  /* by allocation: which + 1; 0: not judged */
 	char **paths;
 	uint32_t nr_paths;
 	size_t path_capacity;

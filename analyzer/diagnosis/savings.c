@@ -5,9 +5,11 @@
 
 #include "analyzer/base/sort.h"
 
+/* That a saving begins, or ends, at an event as in the model's rows: there may be millions. */
 struct change {
-	int64_t event;
-	int64_t bytes;
+	uint32_t event;
+	uint32_t saving : 31;
+	uint32_t is_end : 1;
 };
 
 void vt_savings_add_between(struct vt_savings *savings, const struct vt_allocation *a,
@@ -51,27 +53,27 @@ static int compare_changes(const void *a, const void *b)
 	return x->event < y->event ? -1 : x->event > y->event;
 }
 
-static struct change *sorted_changes(const struct vt_savings *savings, size_t *nr)
+static struct change *sorted_changes(const struct vt_savings *savings, size_t nr_savings)
 {
-	size_t nr_savings = savings ? savings->len : 0;
 	struct change *changes = vt_xcalloc(2 * nr_savings + 1, sizeof(*changes));
 
-	*nr = 2 * nr_savings;
 	for (size_t i = 0; i < nr_savings; i++) {
 		const struct vt_saving *saving = &savings->items[i];
 
-		changes[2 * i] = (struct change){ saving->from_event, saving->bytes };
-		changes[2 * i + 1] = (struct change){ saving->to_event, -saving->bytes };
+		changes[2 * i] = (struct change){ vt_allocation_event(saving->from_event),
+						  (uint32_t)i & INT32_MAX, 0 };
+		changes[2 * i + 1] = (struct change){ vt_allocation_event(saving->to_event),
+						      (uint32_t)i & INT32_MAX, 1 };
 	}
-	vt_sort(changes, *nr, compare_changes);
+	vt_sort(changes, 2 * nr_savings, compare_changes);
 	return changes;
 }
 
 uint64_t vt_savings_peak_before(const struct vt_savings *savings,
 				const struct vt_timeline *timeline, int device, int64_t event)
 {
-	size_t nr, next = 0;
-	struct change *changes = sorted_changes(savings, &nr);
+	size_t nr_savings = savings ? savings->len : 0, nr = 2 * nr_savings, next = 0;
+	struct change *changes = sorted_changes(savings, nr_savings);
 	struct vt_totals totals = { 0 };
 	uint32_t end = vt_timeline_after(timeline, event - 1);
 	int64_t relieved = 0;
@@ -81,8 +83,11 @@ uint64_t vt_savings_peak_before(const struct vt_savings *savings,
 		const struct vt_moment *moment = &timeline->moments[i];
 		int64_t now = vt_moment_event(timeline->model, moment);
 
-		for (; next < nr && changes[next].event <= now; next++)
-			relieved += changes[next].bytes;
+		for (; next < nr && changes[next].event <= now; next++) {
+			int64_t bytes = savings->items[changes[next].saving].bytes;
+
+			relieved += changes[next].is_end ? -bytes : bytes;
+		}
 		vt_timeline_add(timeline, moment, device, &totals);
 		if (!vt_timeline_is_last_of_event(timeline, moment))
 			continue;
