@@ -97,7 +97,5 @@ def test_the_table_is_whole():
         if row["verdict"] == "beyond":  # time, quality, an argument of an example: no plan of memory says it
             assert row["said"] and row["why"] and "right" not in row
             continue
-        assert row["verdict"] in ("reproduced", "refuted"), row
-        assert row["verdict"] == "reproduced" or row["why"] or row["said"] != row["right"], row
-        if row["verdict"] == "refuted":
-            assert row["said"] != row["right"], row
+        # A seed's words may differ from ours where its figure is right: "GB" divided by 2^30.
+        assert row["verdict"] == "reproduced" or (row["verdict"] == "refuted" and row["said"] != row["right"]), row

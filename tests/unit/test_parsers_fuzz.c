@@ -24,6 +24,7 @@
 #include "analyzer/planner/sheet.h"
 #include "analyzer/planner/tensor_file.h"
 #include "common/card_profile.h"
+#include "tests/lib/guarded.h"
 #include "tests/lib/planned.h"
 #include "tests/lib/sample_journal.h"
 
@@ -40,7 +41,7 @@ struct parser {
 	void (*make)(struct input *input);
 	/* Words that mean something to it, in the place of others. */
 	const char *const *words;
-	/* `bytes` end where the heap's block does.  0, or -1 with `diag` filled. */
+	/* `bytes` end where their page does.  0, or -1 with `diag` filled. */
 	int (*read)(struct input *input, const char *bytes, size_t len, struct vt_diag *diag);
 };
 
@@ -544,16 +545,14 @@ static void play(const struct parser *parser, struct input *input, uint64_t *see
 	vt_buffer_append(&bytes, input->good.data, input->good.len);
 	for (uint64_t i = 1 + below(seed, 6); i > 0 && bytes.len; i--)
 		damage_once(&bytes, parser->words, seed);
-	/* From the heap, so that a sanitizer sees a read behind its end. */
-	exact = vt_xmalloc(bytes.len + !bytes.len);
-	memcpy(exact, bytes.data, bytes.len);
+	exact = guarded_copy(bytes.data, bytes.len);
 	if (!parser->read(input, exact, bytes.len, &diag)) {
 		(*nr_read)++;
 	} else {
 		assert_int_equal(diag.exit_code, VT_EXIT_UNREADABLE);
 		assert_true(diag.text[0] && !strchr(diag.text, '\n'));
 	}
-	free(exact);
+	guarded_free(exact, bytes.len);
 	vt_buffer_release(&bytes);
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analyzer/planner/tensor_file.h"
+#include "tests/lib/guarded.h"
 #include "tests/lib/planned.h"
 
 /* --- safetensors ------------------------------------------------------------------------------ */
@@ -23,14 +24,15 @@ static int read_safetensors(struct vt_architecture *model, const char *header, u
 			    uint64_t data, struct vt_diag *diag)
 {
 	size_t len = 8 + strlen(header);
-	/* From the heap, so that a sanitizer sees a read behind its end. */
-	char *bytes = vt_xmalloc(len);
+	char *whole = vt_xmalloc(len), *bytes;
 	int rc;
 
-	memcpy(bytes, &size, 8);
-	memcpy(bytes + 8, header, len - 8);
+	memcpy(whole, &size, 8);
+	memcpy(whole + 8, header, len - 8);
+	bytes = guarded_copy(whole, len);
 	rc = vt_safetensors_read(model, bytes, len, len + data, "x", diag);
-	free(bytes);
+	guarded_free(bytes, len);
+	free(whole);
 	return rc;
 }
 
@@ -221,13 +223,12 @@ static void every_cut_of_a_gguf_header_is_refused(void **state)
 	for (size_t len = 0; len < file.len; len++) {
 		struct vt_architecture model = { 0 };
 		struct vt_diag diag = { 0 };
-		char *bytes = vt_xmalloc(len);
+		char *bytes = guarded_copy(file.data, len);
 
-		memcpy(bytes, file.data, len);
 		assert_int_equal(vt_gguf_read(&model, bytes, len, "x", &diag), -1);
 		assert_int_equal(diag.exit_code, VT_EXIT_UNREADABLE);
 		vt_architecture_release(&model);
-		free(bytes);
+		guarded_free(bytes, len);
 	}
 	vt_buffer_release(&file);
 }
@@ -250,10 +251,9 @@ static void damaged_headers_are_survived(void **state)
 	for (unsigned long round = 0; round < planned_rounds(20000); round++) {
 		struct vt_architecture model = { 0 }, other = { 0 };
 		struct vt_diag diag = { 0 };
-		unsigned char *bytes = vt_xmalloc(good.len);
+		unsigned char *bytes = guarded_copy(good.data, good.len);
 		char header[sizeof(GOOD)] = GOOD;
 
-		memcpy(bytes, good.data, good.len);
 		for (int i = 0; i < 3; i++) {
 			bytes[4 + next(&seed) % (good.len - 4)] = (unsigned char)next(&seed);
 			header[next(&seed) % strlen(GOOD)] = (char)(32 + next(&seed) % 95);
@@ -262,7 +262,7 @@ static void damaged_headers_are_survived(void **state)
 		read_safetensors(&other, header, strlen(header), GOOD_DATA, &diag);
 		vt_architecture_release(&model);
 		vt_architecture_release(&other);
-		free(bytes);
+		guarded_free(bytes, good.len);
 	}
 	vt_buffer_release(&good);
 }

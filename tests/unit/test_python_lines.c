@@ -12,6 +12,7 @@
 
 #include "analyzer/import/python_lines.h"
 #include "analyzer/base/util.h"
+#include "tests/lib/guarded.h"
 
 /*
  * Prints "c MINOR FIRST_LINE TABLE" for each code object of a large module of the standard library
@@ -167,13 +168,14 @@ static void any_bytes_are_safe(void **state)
 	(void)state;
 	for (int round = 0; round < 20000; round++) {
 		size_t len = (size_t)rand_r(&seed) % 40;
-		unsigned char *table = malloc(len ? len : 1);
+		unsigned char bytes[40], *table;
 
 		for (size_t i = 0; i < len; i++)
-			table[i] = (unsigned char)rand_r(&seed);
+			bytes[i] = (unsigned char)rand_r(&seed);
+		table = guarded_copy(bytes, len);
 		vt_python_lines_find(8 + (unsigned int)rand_r(&seed) % 8, table, len,
 				     (uint32_t)rand_r(&seed) % 1000, (uint32_t)rand_r(&seed) % 300);
-		free(table);
+		guarded_free(table, len);
 	}
 }
 
