@@ -337,7 +337,7 @@ static int is_for_bytes(const struct vt_allocation *a, uint64_t bytes)
 
 	if (a->common->requested_bytes)
 		return a->common->requested_bytes == bytes;
-	return bytes && size >= bytes && size - bytes <= VT_MIB;
+	return bytes && size >= bytes && size - bytes <= VT_SETTINGS_SMALL_MAX;
 }
 
 /* Of inputs that were seen, in elements of `width` bytes; 0: those of none. */

@@ -8,9 +8,6 @@
 #include "analyzer/base/sort.h"
 #include "analyzer/planner/measured.h"
 
-/* Blocks are multiples of that. */
-#define BLOCK 512
-
 /* Nothing that a device has. */
 #define MAX_BYTES 0x1p53
 
@@ -21,7 +18,7 @@ static double was_bytes(const struct vt_extrapolation *x, uint32_t allocation)
 
 static double in_blocks(double bytes)
 {
-	return ceil(bytes / BLOCK) * BLOCK;
+	return ceil(bytes / VT_SETTINGS_BLOCK_ROUNDING) * VT_SETTINGS_BLOCK_ROUNDING;
 }
 
 /* What was asked for, scaled; an end that the allocator did not split off stays as it was. */

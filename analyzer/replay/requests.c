@@ -10,10 +10,6 @@
 /* Requests of one place to look at before and behind: places repeat from step to step. */
 #define MAX_NEIGHBOURS 64
 
-/* The tail that may be left on a large block, also the largest small one; a segment's rounding. */
-#define LONGEST_TAIL     VT_MIB
-#define SEGMENT_ROUNDING (2 * VT_MIB)
-
 struct take {
 	uint64_t place;
 	uint32_t step;
@@ -33,7 +29,8 @@ struct gathering {
 /* Whether a block needs no guess: its request was recorded, or is what no tail was added to. */
 static int is_recorded(const struct vt_allocation *block)
 {
-	return block->common->requested_bytes || block->common->size_bytes == vt_settings_least();
+	return block->common->requested_bytes ||
+	       block->common->size_bytes == VT_SETTINGS_BLOCK_ROUNDING;
 }
 
 static int are_all_recorded(const struct vt_trace *trace)
@@ -61,8 +58,9 @@ static uint64_t longest_tail(const struct vt_trace *trace, const struct vt_piece
 	if (piece->pool->is_small || settings->is_expandable)
 		return 0;
 	if (piece->size_bytes < settings->max_split_bytes)
-		return LONGEST_TAIL;
-	return is_fresh ? SEGMENT_ROUNDING - 512 : settings->max_rounding_bytes - 512;
+		return VT_SETTINGS_SMALL_MAX;
+	return is_fresh ? VT_SETTINGS_SEGMENT_ROUNDING - VT_SETTINGS_BLOCK_ROUNDING
+			: settings->max_rounding_bytes - VT_SETTINGS_BLOCK_ROUNDING;
 }
 
 /* The largest piece that is free now and smaller than the block of a TAKE; 0: none. */
@@ -90,9 +88,10 @@ static uint64_t least_request(const struct vt_piece *piece, uint64_t tail_bytes,
 {
 	uint64_t least = piece->size_bytes - tail_bytes;
 
-	if (tail_bytes && least <= LONGEST_TAIL)
-		least = LONGEST_TAIL + 512; /* smaller ones have a pool of their own */
-	return below >= least ? below + 512 : least;
+	/* Smaller ones have a pool of their own. */
+	if (tail_bytes && least <= VT_SETTINGS_SMALL_MAX)
+		least = VT_SETTINGS_SMALL_MAX + VT_SETTINGS_BLOCK_ROUNDING;
+	return below >= least ? below + VT_SETTINGS_BLOCK_ROUNDING : least;
 }
 
 static struct take look_at(const struct vt_follow *follow, const struct vt_trace_step *step,

@@ -9,13 +9,10 @@
 #include "analyzer/base/numbers.h"
 #include "analyzer/base/units.h"
 
-/* c10/core/AllocatorConfig.h, and CUDACachingAllocator.cpp before it existed. */
-#define SMALLEST_BLOCK 512ull
-#define SMALL_MAX      VT_MIB
+/* As those of settings.h. */
 #define SMALL_SEGMENT  (2 * VT_MIB)
 #define LARGE_SEGMENT  (20 * VT_MIB)
 #define OWN_SEGMENT    (10 * VT_MIB) /* from here on a segment is made for one request */
-#define OWN_ROUNDING   (2 * VT_MIB)
 #define FIRST_INTERVAL 20 /* log2 of 1 MiB */
 
 /* AllocatorConfig.cpp replaced CUDAAllocatorConfig.cpp's own parsing of these options in 2.9. */
@@ -70,17 +67,13 @@ uint64_t vt_settings_round(const struct vt_settings *settings, uint64_t request_
 {
 	uint32_t divisions;
 
-	if (request_bytes < SMALLEST_BLOCK)
-		return SMALLEST_BLOCK;
+	if (request_bytes < VT_SETTINGS_BLOCK_ROUNDING)
+		return VT_SETTINGS_BLOCK_ROUNDING;
 	divisions = divisions_of(settings, request_bytes);
-	if (divisions > 1 && request_bytes > SMALLEST_BLOCK * divisions)
+	if (divisions > 1 && request_bytes > VT_SETTINGS_BLOCK_ROUNDING * divisions)
 		return round_to_division(request_bytes, divisions);
-	return (request_bytes + SMALLEST_BLOCK - 1) / SMALLEST_BLOCK * SMALLEST_BLOCK;
-}
-
-uint64_t vt_settings_least(void)
-{
-	return SMALLEST_BLOCK;
+	return (request_bytes + VT_SETTINGS_BLOCK_ROUNDING - 1) / VT_SETTINGS_BLOCK_ROUNDING *
+	       VT_SETTINGS_BLOCK_ROUNDING;
 }
 
 uint64_t vt_settings_round_down(const struct vt_settings *settings, uint64_t bytes)
@@ -88,17 +81,17 @@ uint64_t vt_settings_round_down(const struct vt_settings *settings, uint64_t byt
 	uint64_t power, step;
 	uint32_t divisions;
 
-	if (bytes <= SMALLEST_BLOCK || vt_settings_round(settings, bytes) == bytes)
+	if (bytes <= VT_SETTINGS_BLOCK_ROUNDING || vt_settings_round(settings, bytes) == bytes)
 		return bytes;
 	divisions = divisions_of(settings, bytes);
 	power = 1ull << log2_floor(bytes);
-	step = divisions > 1 ? power >> log2_floor(divisions) : SMALLEST_BLOCK;
+	step = divisions > 1 ? power >> log2_floor(divisions) : VT_SETTINGS_BLOCK_ROUNDING;
 	return step ? bytes / step * step : power;
 }
 
 int vt_settings_is_small(uint64_t rounded_bytes)
 {
-	return rounded_bytes <= SMALL_MAX;
+	return rounded_bytes <= VT_SETTINGS_SMALL_MAX;
 }
 
 uint64_t vt_settings_segment(const struct vt_settings *settings, uint64_t rounded_bytes)
@@ -107,7 +100,8 @@ uint64_t vt_settings_segment(const struct vt_settings *settings, uint64_t rounde
 		return SMALL_SEGMENT;
 	if (rounded_bytes < OWN_SEGMENT)
 		return settings->large_segment_bytes;
-	return (rounded_bytes + OWN_ROUNDING - 1) / OWN_ROUNDING * OWN_ROUNDING;
+	return (rounded_bytes + VT_SETTINGS_SEGMENT_ROUNDING - 1) / VT_SETTINGS_SEGMENT_ROUNDING *
+	       VT_SETTINGS_SEGMENT_ROUNDING;
 }
 
 uint64_t vt_settings_granule(const struct vt_settings *settings, int is_small)
@@ -119,8 +113,8 @@ int vt_settings_is_split(const struct vt_settings *settings, uint64_t rounded_by
 			 uint64_t remainder_bytes)
 {
 	if (settings->is_expandable || vt_settings_is_small(rounded_bytes))
-		return remainder_bytes >= SMALLEST_BLOCK;
-	return rounded_bytes < settings->max_split_bytes && remainder_bytes > SMALL_MAX;
+		return remainder_bytes >= VT_SETTINGS_BLOCK_ROUNDING;
+	return rounded_bytes < settings->max_split_bytes && remainder_bytes > VT_SETTINGS_SMALL_MAX;
 }
 
 uint64_t vt_settings_tail(const struct vt_settings *settings, uint64_t request_bytes)

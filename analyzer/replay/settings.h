@@ -20,7 +20,18 @@
 #include <stdint.h>
 
 #include "analyzer/base/diag.h"
+#include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
+
+/*
+ * Sizes that no setting changes (c10/core/AllocatorConfig.h, and CUDACachingAllocator.cpp before
+ * it existed): kMinBlockSize, to which blocks are rounded up; kSmallSize, the largest small block,
+ * and the most that is left uncut in a large one; kRoundLarge, to which segments of one request are
+ * rounded up.
+ */
+#define VT_SETTINGS_BLOCK_ROUNDING   512ull
+#define VT_SETTINGS_SMALL_MAX        VT_MIB
+#define VT_SETTINGS_SEGMENT_ROUNDING (2 * VT_MIB)
 
 #define VT_SETTINGS_UNLIMITED UINT64_MAX
 
@@ -55,8 +66,6 @@ void vt_settings_print(const struct vt_settings *settings, struct vt_buffer *out
 
 /* The size of block that a request becomes. */
 uint64_t vt_settings_round(const struct vt_settings *settings, uint64_t request_bytes);
-/* The size of the smallest block, and that up to which requests are not rounded any other way. */
-uint64_t vt_settings_least(void);
 /* The largest size up to `bytes` that is not rounded any further. */
 uint64_t vt_settings_round_down(const struct vt_settings *settings, uint64_t bytes);
 int vt_settings_is_small(uint64_t rounded_bytes);

@@ -272,7 +272,7 @@ static int add_block(struct vt_snapshot_device *d, const struct made_block *bloc
 	if (put_place(d, &record, &block->place, diag))
 		return -1;
 	/* As the recorder has it: below the smallest block the size says nothing. */
-	if (block->requested_bytes >= vt_settings_least())
+	if (block->requested_bytes >= VT_SETTINGS_BLOCK_ROUNDING)
 		record.extra = block->requested_bytes;
 	record.stream = block->stream;
 	record.allocated_bytes = d->allocated_bytes;

@@ -5,7 +5,7 @@ int vt_block_rounding_can_have(const struct vt_model *model, const struct vt_all
 {
 	const struct vt_allocation *segment;
 
-	if (a->container == VT_NO_CONTAINER || a->common->size_bytes <= VT_REST_MAX)
+	if (a->container == VT_NO_CONTAINER || a->common->size_bytes <= VT_SETTINGS_SMALL_MAX)
 		return 0;
 	segment = &model->allocations[a->container];
 	return a->address + a->common->size_bytes == segment->address + segment->common->size_bytes;
@@ -18,6 +18,6 @@ uint64_t vt_block_rounding_least(const struct vt_model *model, const struct vt_a
 	if (a->common->kind != VT_KIND_BLOCK)
 		return most;
 	if (vt_block_rounding_can_have(model, a))
-		return most - VT_REST_MAX;
-	return most < VT_REST_ROUNDING ? 1 : most - VT_REST_ROUNDING + 1;
+		return most - VT_SETTINGS_SMALL_MAX;
+	return most < VT_SETTINGS_BLOCK_ROUNDING ? 1 : most - VT_SETTINGS_BLOCK_ROUNDING + 1;
 }

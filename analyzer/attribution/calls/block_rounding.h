@@ -4,19 +4,17 @@
 
 /*
  * How much of a block was asked for: PyTorch's allocator rounds up to 512 bytes, and leaves up to
- * 1 MiB more in the last block of a segment (kMinBlockSize and kSmallSize in
- * CUDACachingAllocator.cpp).
+ * 1 MiB more in the last block of a segment.
  */
 
 #include "analyzer/model/model.h"
-
-#define VT_REST_ROUNDING 512
-#define VT_REST_MAX      (1u << 20)
+#include "analyzer/replay/settings.h"
 
 /* The block that a request becomes. */
 static inline uint64_t vt_block_rounding_rounded(uint64_t bytes)
 {
-	return (bytes + VT_REST_ROUNDING - 1) / VT_REST_ROUNDING * VT_REST_ROUNDING;
+	return (bytes + VT_SETTINGS_BLOCK_ROUNDING - 1) / VT_SETTINGS_BLOCK_ROUNDING *
+	       VT_SETTINGS_BLOCK_ROUNDING;
 }
 
 /* Its size as a block's; where the driver is asked for each tensor, that is not rounded. */

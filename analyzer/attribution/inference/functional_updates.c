@@ -14,8 +14,6 @@
 #include "analyzer/base/search.h"
 #include "analyzer/base/util.h"
 
-/* PyTorch gives nothing smaller: scalars and short vectors of all sorts have this size. */
-#define SMALLEST_BLOCK 512
 /* Backward passes: what a step makes for itself sees the next one at most. */
 #define LONG_LIFE 2
 /* Classes of nearly one size that are looked at: no program has so many, a damaged file may. */
@@ -32,7 +30,8 @@ struct search {
 	const struct vt_model *model;
 	VT_VECTOR(struct vt_gradient_class) classes;
 	struct vt_map by_size;
-	struct vt_map neighbours; /* sizes, to VT_REST_MAX -> first class << 32 | last class */
+	struct vt_map
+		neighbours; /* sizes, to VT_SETTINGS_SMALL_MAX -> first class << 32 | last class */
 	VT_VECTOR(uint32_t) next; /* class of like size that was found after this one; 0: none */
 	struct common_class *by_common; /* NULL: not all classes are known yet */
 	int64_t last_first_event;       /* of all classes: what was made later was before none */
@@ -48,10 +47,10 @@ static struct vt_key size_key(const struct vt_allocation_common *common)
 	return key;
 }
 
-/* All classes that differ by VT_REST_MAX at most are in three such places side by side. */
+/* All classes that differ by at most that are in three such places side by side. */
 static struct vt_key neighbours_key(const struct vt_allocation_common *common, int64_t beside)
 {
-	struct vt_key key = { common->size_bytes / VT_REST_MAX + (uint64_t)beside,
+	struct vt_key key = { common->size_bytes / VT_SETTINGS_SMALL_MAX + (uint64_t)beside,
 			      (uint64_t)common->device, 0 };
 
 	return key;
@@ -63,10 +62,10 @@ static int is_like(const struct vt_gradient_class *class, const struct vt_alloca
 	if (class->device != common->device)
 		return 0;
 	if (has_rest && class->size_bytes < common->size_bytes &&
-	    common->size_bytes - class->size_bytes <= VT_REST_MAX)
+	    common->size_bytes - class->size_bytes <= VT_SETTINGS_SMALL_MAX)
 		return 1;
 	return class->has_rest && class->size_bytes > common->size_bytes &&
-	       class->size_bytes - common->size_bytes <= VT_REST_MAX;
+	       class->size_bytes - common->size_bytes <= VT_SETTINGS_SMALL_MAX;
 }
 
 /* The first found of those of nearly its size. */
@@ -98,7 +97,8 @@ static struct vt_gradient_class *find_class(const struct search *search,
 
 	if (at)
 		return &search->classes.items[*at];
-	return common->size_bytes > VT_REST_MAX ? find_like(search, common, has_rest) : NULL;
+	return common->size_bytes > VT_SETTINGS_SMALL_MAX ? find_like(search, common, has_rest)
+							  : NULL;
 }
 
 static void add_class(struct search *search, const struct vt_allocation *a, uint8_t has_rest)
@@ -121,13 +121,14 @@ static void add_class(struct search *search, const struct vt_allocation *a, uint
 	vt_vector_push(&search->next, 0);
 }
 
+/* Scalars and short vectors of all sorts have the size of the smallest block: they are in none. */
 static struct vt_gradient_class *class_of(const struct search *search,
 					  const struct vt_allocation *a)
 {
 	const struct common_class *known;
 	uint32_t class;
 
-	if (!vt_allocation_is_owned(a) || a->common->size_bytes <= SMALLEST_BLOCK)
+	if (!vt_allocation_is_owned(a) || a->common->size_bytes <= VT_SETTINGS_BLOCK_ROUNDING)
 		return NULL;
 	if (!search->by_common)
 		return find_class(search, a->common, vt_block_rounding_can_have(search->model, a));
@@ -178,7 +179,7 @@ static int is_gradient(struct search *search, const struct vt_allocation *a)
 	const struct vt_span *span;
 
 	/* What costs least first: nearly every block is none. */
-	if (!vt_allocation_is_owned(a) || a->common->size_bytes <= SMALLEST_BLOCK)
+	if (!vt_allocation_is_owned(a) || a->common->size_bytes <= VT_SETTINGS_BLOCK_ROUNDING)
 		return 0;
 	if (!a->common->made->node_class && a->common->made->python_stack)
 		return 0;

@@ -87,8 +87,8 @@ static int fits(uint64_t tensor_bytes, uint64_t block_bytes, int is_exact)
 
 	if (block_bytes == rounded)
 		return 1;
-	return !is_exact && rounded > VT_REST_MAX && block_bytes > rounded &&
-	       block_bytes - rounded <= VT_REST_MAX;
+	return !is_exact && rounded > VT_SETTINGS_SMALL_MAX && block_bytes > rounded &&
+	       block_bytes - rounded <= VT_SETTINGS_SMALL_MAX;
 }
 
 /* What is looked for: a block, and how much smaller than a parameter it is. */

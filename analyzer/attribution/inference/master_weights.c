@@ -56,7 +56,8 @@ static void gather(struct search *search)
 		uint32_t nr;
 
 		vt_module_stacks_get(&facts->stages->chains, a->common->made->python_stack, &nr);
-		if (!vt_allocation_is_owned(a) || a->common->size_bytes <= VT_REST_ROUNDING ||
+		if (!vt_allocation_is_owned(a) ||
+		    a->common->size_bytes <= VT_SETTINGS_BLOCK_ROUNDING ||
 		    a->common->made->node_class || a->common->freed->node_class ||
 		    !a->common->made->python_stack || nr ||
 		    a->freed_event <= facts->last_made_event)
@@ -71,7 +72,8 @@ static void gather(struct search *search)
 /* What a block may have been made for at least. */
 static uint64_t least_bytes(uint64_t size_bytes)
 {
-	return size_bytes - (size_bytes > VT_REST_MAX ? VT_REST_MAX : VT_REST_ROUNDING - 1);
+	return size_bytes - (size_bytes > VT_SETTINGS_SMALL_MAX ? VT_SETTINGS_SMALL_MAX
+								: VT_SETTINGS_BLOCK_ROUNDING - 1);
 }
 
 static int is_twice(uint64_t size_bytes, uint64_t gradient_bytes)

@@ -272,5 +272,6 @@ uint32_t vt_shapes_classes(const struct vt_shapes *shapes, const struct vt_model
 
 	if (classes || !vt_block_rounding_can_have(model, a))
 		return classes;
-	return classes_of(shapes, a->common->size_bytes - VT_REST_MAX, a->common->size_bytes);
+	return classes_of(shapes, a->common->size_bytes - VT_SETTINGS_SMALL_MAX,
+			  a->common->size_bytes);
 }

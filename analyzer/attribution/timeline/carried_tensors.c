@@ -113,7 +113,8 @@ int vt_carried_tensors_is_as_large(uint64_t size_bytes, uint64_t other_bytes)
 	uint64_t more = size_bytes > other_bytes ? size_bytes : other_bytes;
 	uint64_t less = size_bytes > other_bytes ? other_bytes : size_bytes;
 
-	return more == less || (less > VT_REST_MAX && more - less <= VT_REST_MAX);
+	return more == less ||
+	       (less > VT_SETTINGS_SMALL_MAX && more - less <= VT_SETTINGS_SMALL_MAX);
 }
 
 /* Whether a copy holds the original one or several times. */
