@@ -163,7 +163,8 @@ struct vt_lines vt_limits_of_kinds(const struct vt_analysis *analysis)
 	return (struct vt_lines){ limits.items, (unsigned)limits.len };
 }
 
-struct vt_lines vt_limits_find(const struct vt_analysis *analysis)
+/* ... and that a recording is not whole, or its run did not end, or not by itself. */
+static struct vt_lines find_all(const struct vt_analysis *analysis)
 {
 	struct limits limits = { 0 };
 	struct vt_lines losses = vt_losses_find(analysis->db);
@@ -250,5 +251,5 @@ void vt_limits_print(const struct vt_analysis *analysis, FILE *out)
 
 json_t *vt_limits_json(const struct vt_analysis *analysis)
 {
-	return vt_json_lines(vt_limits_find(analysis));
+	return vt_json_lines(find_all(analysis));
 }

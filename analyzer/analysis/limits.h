@@ -15,8 +15,6 @@
 
 /* Without frameworks or Python; vt_lines_free(). */
 struct vt_lines vt_limits_of_kinds(const struct vt_analysis *analysis);
-/* ... of a recording that is not whole, and of a run that did not end, or not by itself. */
-struct vt_lines vt_limits_find(const struct vt_analysis *analysis);
 
 /* "ended out of memory", "was killed", "is still running"; NULL: it ended with exit code 0. */
 const char *vt_limits_ending(const struct vt_analysis *analysis);

@@ -25,8 +25,8 @@ static int read_figures(struct vt_baseline *baseline, const char *path, struct v
 	return -1;
 }
 
-int vt_baseline_init(struct vt_baseline *baseline, const char *path, const char *rules,
-		     struct vt_measure *measure, struct vt_diag *diag)
+static int open_one(struct vt_baseline *baseline, const char *path, const char *rules,
+		    struct vt_measure *measure, struct vt_diag *diag)
 {
 	struct vt_analysis *const runs[] = { &baseline->analysis, measure->analysis };
 
@@ -41,7 +41,7 @@ int vt_baseline_init(struct vt_baseline *baseline, const char *path, const char 
 	return 0;
 }
 
-void vt_baseline_release(struct vt_baseline *baseline)
+static void close_one(struct vt_baseline *baseline)
 {
 	json_decref(baseline->figures);
 	if (baseline->is_recording) {
@@ -67,7 +67,7 @@ static const json_t *find_row(const struct vt_baseline *baseline, const struct v
 	return NULL;
 }
 
-void vt_baseline_take(struct vt_baseline *baseline, const struct vt_limit *limit, int device,
+static void take_from(struct vt_baseline *baseline, const struct vt_limit *limit, int device,
 		      struct vt_figure *figure)
 {
 	const json_t *row, *value;
@@ -98,8 +98,7 @@ int vt_baselines_init(struct vt_baselines *baselines, char *const *paths, unsign
 					    paths[i]);
 				return -1;
 			}
-		if (vt_baseline_init(&baselines->items[baselines->nr++], paths[i], rules, measure,
-				     diag))
+		if (open_one(&baselines->items[baselines->nr++], paths[i], rules, measure, diag))
 			return -1;
 	}
 	return 0;
@@ -108,7 +107,7 @@ int vt_baselines_init(struct vt_baselines *baselines, char *const *paths, unsign
 void vt_baselines_release(struct vt_baselines *baselines)
 {
 	for (unsigned i = 0; i < baselines->nr; i++)
-		vt_baseline_release(&baselines->items[i]);
+		close_one(&baselines->items[i]);
 	free(baselines->items);
 	memset(baselines, 0, sizeof(*baselines));
 }
@@ -135,7 +134,7 @@ struct vt_baseline *vt_baselines_take(struct vt_baselines *baselines, const stru
 
 	for (unsigned i = 0; i < nr; i++) {
 		all[i].of = &baselines->items[i];
-		vt_baseline_take(all[i].of, limit, device, &all[i].figure);
+		take_from(all[i].of, limit, device, &all[i].figure);
 		if (all[i].figure.why && !why)
 			why = vt_xstrdup(all[i].figure.why);
 		free(all[i].figure.why);

@@ -20,25 +20,16 @@ struct vt_baseline {
 	struct vt_runs runs;	       /* what differs between it and that run */
 };
 
-/*
- * `measure`: of the run that is checked, which must outlive it.  Returns 0, or -1 with `diag`
- * filled; vt_baseline_release in both cases.
- */
-int vt_baseline_init(struct vt_baseline *baseline, const char *path, const char *rules,
-		     struct vt_measure *measure, struct vt_diag *diag);
-void vt_baseline_release(struct vt_baseline *baseline);
-
-/* As vt_measure_take. */
-void vt_baseline_take(struct vt_baseline *baseline, const struct vt_limit *limit, int device,
-		      struct vt_figure *figure);
-
 /* Several runs that are equal: how far their figures lie apart is what a run may differ by. */
 struct vt_baselines {
 	struct vt_baseline *items;
 	unsigned nr;
 };
 
-/* As vt_baseline_init, of paths that are not twice the same; vt_baselines_release. */
+/*
+ * Of paths that are not twice the same.  `measure`: of the run that is checked, which must outlive
+ * it.  Returns 0, or -1 with `diag` filled; vt_baselines_release in both cases.
+ */
 int vt_baselines_init(struct vt_baselines *baselines, char *const *paths, unsigned nr,
 		      const char *rules, struct vt_measure *measure, struct vt_diag *diag);
 void vt_baselines_release(struct vt_baselines *baselines);

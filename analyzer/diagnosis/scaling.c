@@ -114,7 +114,7 @@ static const struct vt_tensor *find_input(const struct vt_model *model, struct v
 	return input;
 }
 
-int vt_scaling_inputs_vary(const struct vt_facts *facts)
+static int inputs_vary(const struct vt_facts *facts)
 {
 	struct vt_scaling_size was;
 	const struct vt_tensor *input = find_input(facts->model, &was);
@@ -127,7 +127,7 @@ struct vt_scaling_size vt_scaling_size_of(const struct vt_facts *facts)
 {
 	struct vt_scaling_size was;
 
-	if (!find_input(facts->model, &was) || vt_scaling_inputs_vary(facts))
+	if (!find_input(facts->model, &was) || inputs_vary(facts))
 		return (struct vt_scaling_size){ 0, 0 };
 	return was;
 }
@@ -325,7 +325,7 @@ int vt_scalings_init(struct vt_scalings *scalings, struct vt_attribution *attrib
 		     struct vt_scaling_size was, struct vt_diag *diag)
 {
 	const struct vt_model *model = attribution->facts->model;
-	int is_varying = vt_scaling_inputs_vary(attribution->facts);
+	int is_varying = inputs_vary(attribution->facts);
 	struct judging j = { .scalings = scalings, .attribution = attribution };
 
 	memset(scalings, 0, sizeof(*scalings));

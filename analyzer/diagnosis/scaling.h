@@ -39,8 +39,6 @@ int vt_scaling_size_parse(struct vt_scaling_size *size, const char *text);
  * prompt.  Zero where no probe saw any, and where the inputs vary.
  */
 struct vt_scaling_size vt_scaling_size_of(const struct vt_facts *facts);
-/* Whether at the peak that input had another size than the one that was seen (inputs.h). */
-int vt_scaling_inputs_vary(const struct vt_facts *facts);
 
 /*
  * That `was` contradicts what the probe saw; NULL: it does not, or nothing was seen.  To be freed.

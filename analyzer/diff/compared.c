@@ -32,7 +32,7 @@ int vt_diff_has_several(const struct vt_diff *diff)
 	return diff->nr_recordings[VT_DIFF_BASE] > 1 || diff->nr_recordings[VT_DIFF_NEW] > 1;
 }
 
-int vt_diff_is_use_change(const struct vt_diff_device *device)
+static int is_use_change(const struct vt_diff_device *device)
 {
 	return vt_diff_is_change(device, device->peak_bytes, device->peak_noise_bytes);
 }
@@ -51,8 +51,7 @@ int vt_diff_is_block_change(const struct vt_diff_device *device)
 int vt_diff_is_different(const struct vt_diff *diff)
 {
 	for (uint32_t d = 0; d < diff->nr_devices; d++)
-		if (vt_diff_is_block_change(&diff->devices[d]) ||
-		    vt_diff_is_use_change(&diff->devices[d]))
+		if (vt_diff_is_block_change(&diff->devices[d]) || is_use_change(&diff->devices[d]))
 			return 1;
 	return 0;
 }

@@ -72,8 +72,6 @@ uint64_t vt_diff_magnitude(const uint64_t *bytes);
 int vt_diff_has_several(const struct vt_diff *diff);
 /* Whether any owner, place or the most in use differs by more than the noise. */
 int vt_diff_is_different(const struct vt_diff *diff);
-/* What the process used at most: segments and the context, whatever lies in them. */
-int vt_diff_is_use_change(const struct vt_diff_device *device);
 /* Whether an owner or a place of that device does. */
 int vt_diff_is_block_change(const struct vt_diff_device *device);
 /* The same of one pair of figures, whose recordings lie that far apart on either side. */

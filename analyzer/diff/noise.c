@@ -33,9 +33,12 @@ static uint64_t larger(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
+/* A figure of a recording on one device. */
+typedef uint64_t (*figure_fn)(const struct vt_side_device *device, const void *context);
+
 /* Of one side. */
-static uint64_t spread(const struct vt_diff *diff, int side, int device,
-		       vt_noise_figure_fn figure, const void *context)
+static uint64_t spread(const struct vt_diff *diff, int side, int device, figure_fn figure,
+		       const void *context)
 {
 	uint64_t least = UINT64_MAX, most = 0;
 
@@ -52,8 +55,8 @@ static uint64_t spread(const struct vt_diff *diff, int side, int device,
 	return most > least ? most - least : 0;
 }
 
-uint64_t vt_noise_of(const struct vt_diff *diff, const struct vt_diff_device *device,
-		     vt_noise_figure_fn figure, const void *context)
+static uint64_t noise_of(const struct vt_diff *diff, const struct vt_diff_device *device,
+			 figure_fn figure, const void *context)
 {
 	uint64_t noise = 0;
 
@@ -91,7 +94,7 @@ static uint64_t owner_of(const struct vt_side_device *device, const void *contex
 uint64_t vt_noise_of_owner(const struct vt_diff *diff, const struct vt_diff_device *device,
 			   const char *owner, size_t len)
 {
-	return vt_noise_of(diff, device, owner_of, &(struct owner){ owner, len });
+	return noise_of(diff, device, owner_of, &(struct owner){ owner, len });
 }
 
 /* A place of one recording, as it is printed. */
@@ -240,8 +243,8 @@ static int is_of_segments(const char *owner)
 
 static void fill_totals(const struct vt_diff *diff, struct vt_diff_device *device)
 {
-	device->spread_bytes = vt_noise_of(diff, device, allocated_of, NULL);
-	device->used_spread_bytes = vt_noise_of(diff, device, peak_of, NULL);
+	device->spread_bytes = noise_of(diff, device, allocated_of, NULL);
+	device->used_spread_bytes = noise_of(diff, device, peak_of, NULL);
 	device->allocated_noise_bytes = larger(device->spread_bytes, uncut_in_all(device));
 	device->peak_noise_bytes = larger(device->used_spread_bytes, segment_more(device));
 }

@@ -12,13 +12,10 @@
 
 #include "analyzer/diff/compared.h"
 
-/* A figure of a recording on one device. */
-typedef uint64_t (*vt_noise_figure_fn)(const struct vt_side_device *device, const void *context);
-
-/* How far that figure lies apart in either side's recordings; 0 with one recording a side. */
-uint64_t vt_noise_of(const struct vt_diff *diff, const struct vt_diff_device *device,
-		     vt_noise_figure_fn figure, const void *context);
-/* That of an owner's bytes at the moment, with all below it. */
+/*
+ * How far an owner's bytes at the moment, with all below it, lie apart in either side's recordings;
+ * 0 with one recording a side.
+ */
 uint64_t vt_noise_of_owner(const struct vt_diff *diff, const struct vt_diff_device *device,
 			   const char *owner, size_t len);
 

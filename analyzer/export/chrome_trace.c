@@ -20,7 +20,7 @@ static void begin_item(struct vt_chrome_trace *trace)
 	trace->has_events = 1;
 }
 
-void vt_chrome_trace_time(const struct vt_chrome_trace *trace, const char *name, int64_t time_ns)
+static void add_time(const struct vt_chrome_trace *trace, const char *name, int64_t time_ns)
 {
 	fprintf(trace->out, ",\"%s\":%" PRId64 ".%03d", name, time_ns / 1000,
 		(int)(time_ns % 1000));
@@ -32,7 +32,7 @@ void vt_chrome_trace_event(struct vt_chrome_trace *trace, const char *phase, int
 	begin_item(trace);
 	fprintf(trace->out, "\"ph\":\"%s\",\"pid\":%" PRId64 ",\"tid\":%" PRId64, phase, trace->pid,
 		lane);
-	vt_chrome_trace_time(trace, "ts", time_ns > 0 ? time_ns : 0);
+	add_time(trace, "ts", time_ns > 0 ? time_ns : 0);
 	fputs(",\"name\":", trace->out);
 	vt_json_put_text(name, trace->out);
 }
@@ -90,7 +90,7 @@ void vt_chrome_trace_happening(struct vt_chrome_trace *trace, const struct vt_ha
 	if (category)
 		fprintf(trace->out, ",\"cat\":\"%s\"", category);
 	if (happening->kind == VT_HAPPENING_SPAN)
-		vt_chrome_trace_time(trace, "dur", happening->end_ns - happening->time_ns);
+		add_time(trace, "dur", happening->end_ns - happening->time_ns);
 	fputs(happening->kind == VT_HAPPENING_INSTANT ? ",\"s\":\"t\"}" : "}", trace->out);
 }
 

@@ -23,9 +23,6 @@ void vt_chrome_trace_end(struct vt_chrome_trace *trace);
 /* {"ph":PHASE,"pid":...,"tid":LANE,"ts":...,"name":NAME; more members and "}" follow. */
 void vt_chrome_trace_event(struct vt_chrome_trace *trace, const char *phase, int64_t lane,
 			   int64_t time_ns, const char *name);
-/* ,"NAME":TIME */
-void vt_chrome_trace_time(const struct vt_chrome_trace *trace, const char *name, int64_t time_ns);
-
 /* A happening; `category` NULL: none. */
 void vt_chrome_trace_happening(struct vt_chrome_trace *trace, const struct vt_happening *happening,
 			       const char *name, const char *category);

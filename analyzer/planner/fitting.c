@@ -37,7 +37,7 @@ struct search {
 	int has_like_layers;
 };
 
-int vt_fitting_is_fit(enum vt_fit fit)
+static int is_fit(enum vt_fit fit)
 {
 	return fit == VT_FIT_YES || fit == VT_FIT_GUESSED;
 }
@@ -155,16 +155,16 @@ static void find_fewest(struct search *search, const struct vt_fitting_set *set,
 	uint64_t low = 0, high = most; /* does not fit; does */
 	struct vt_fitting_set tried;
 
-	if (judge_recomputed(search, set, low, &tried) || vt_fitting_is_fit(tried.fit) || !most)
+	if (judge_recomputed(search, set, low, &tried) || is_fit(tried.fit) || !most)
 		return;
-	if (judge_recomputed(search, set, high, &tried) || !vt_fitting_is_fit(tried.fit))
+	if (judge_recomputed(search, set, high, &tried) || !is_fit(tried.fit))
 		return;
 	while (search->has_like_layers && high - low > 1) {
 		uint64_t middle = low + (high - low) / 2;
 
 		if (judge_recomputed(search, set, middle, &tried))
 			return;
-		if (vt_fitting_is_fit(tried.fit))
+		if (is_fit(tried.fit))
 			high = middle;
 		else
 			low = middle;
@@ -243,7 +243,7 @@ static void choose(struct vt_fitting *budget, const struct vt_fitting_sets *trie
 {
 	for (size_t i = 0; i < tried->len; i++) {
 		const struct vt_fitting_set *set = &tried->items[i];
-		int is_wanted = vt_fitting_is_fit(set->fit);
+		int is_wanted = is_fit(set->fit);
 
 		if (!i || set->peak < budget->least.peak)
 			budget->least = *set;

@@ -52,9 +52,6 @@ struct vt_fitting {
 void vt_fitting_search(struct vt_fitting *budget, const struct vt_plan *plan);
 void vt_fitting_release(struct vt_fitting *budget);
 
-/* Whether it fits as far as the planner can say that. */
-int vt_fitting_is_fit(enum vt_fit fit);
-
 /* Makes the changes of a set.  0, or -1 where one of them makes no sense. */
 int vt_fitting_apply(struct vt_plan_settings *settings, const struct vt_fitting_set *set);
 

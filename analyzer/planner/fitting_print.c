@@ -10,7 +10,7 @@
 
 #define FORMAT 1
 
-const char *vt_fitting_options(const struct vt_fitting_set *set, char *buf, size_t size)
+static const char *options_of(const struct vt_fitting_set *set, char *buf, size_t size)
 {
 	size_t len = 0;
 
@@ -49,7 +49,7 @@ static void add_set(struct vt_table *table, const struct vt_fitting *budget,
 
 	snprintf(peak, sizeof(peak), "%.2f", set->peak / VT_GIB);
 	snprintf(high, sizeof(high), "%.2f", set->high / VT_GIB);
-	vt_fitting_options(set, options, sizeof(options));
+	options_of(set, options, sizeof(options));
 	vt_table_add(table, (const char *[]){ options, peak, high, vt_fit_text(set->fit),
 					      costs_of(budget, set, costs, sizeof(costs)) });
 }

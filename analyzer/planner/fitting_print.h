@@ -10,7 +10,4 @@
 void vt_fitting_print_text(const struct vt_fitting *budget, const struct vt_plan *plan, FILE *out);
 void vt_fitting_print_json(const struct vt_fitting *budget, const struct vt_plan *plan, FILE *out);
 
-/* The options of a set, "--checkpointing full --optimizer adamw8bit"; buf[size]. */
-const char *vt_fitting_options(const struct vt_fitting_set *set, char *buf, size_t size);
-
 #endif

@@ -85,9 +85,6 @@ int vt_terms_is_math(const struct vt_plan *plan);
 /* Attention with scores: as asked for, or because transformers has nothing else for the model. */
 int vt_terms_is_eager(const struct vt_plan *plan);
 
-/* Caches that grow by a copy per token; any other kind has its last length from the start. */
-int vt_terms_is_concatenated(const struct vt_plan *plan);
-
 /*
  * Where the first half of an mlp has a bias, its gradient is summed when what the mlp kept has
  * gone: whether that moment is the widest of a layer's way backward.

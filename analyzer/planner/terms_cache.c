@@ -15,7 +15,8 @@ static int is_latent(const struct vt_plan *plan)
 	       vt_plan_setting(plan, VT_SET_KV_CACHE) != VT_KV_EXPANDED;
 }
 
-int vt_terms_is_concatenated(const struct vt_plan *plan)
+/* Caches that grow by a copy per token; any other kind has its last length from the start. */
+static int is_concatenated(const struct vt_plan *plan)
 {
 	int64_t cache = vt_plan_setting(plan, VT_SET_KV_CACHE);
 
@@ -62,7 +63,7 @@ static void add_paged(struct vt_plan *plan, const char *why)
 static void add_whole(struct vt_plan *plan, const char *why)
 {
 	static const char window[] = "layers that see a window keep that much";
-	int is_static = !vt_terms_is_concatenated(plan);
+	int is_static = !is_concatenated(plan);
 	/* What has its last length from the start is played with the prefill. */
 	enum vt_played_kind decode = is_static ? VT_PLAYED_PASSED_OVER : VT_PLAYED_GROWING;
 
@@ -82,7 +83,7 @@ static void add_growth(struct vt_plan *plan)
 	const struct vt_term_spec spec = { "kv cache", VT_IN(DECODE), VT_PLAYED_PASSED_OVER, NULL,
 		NULL, "one layer's keys or values twice while a token is appended (torch.cat)" };
 
-	if (!vt_terms_is_concatenated(plan))
+	if (!is_concatenated(plan))
 		return;
 	if (is_latent(plan))
 		vt_plan_add(plan, &spec, "b*max(rank,rope)*(sd+n)*%s", element(plan));

@@ -124,7 +124,11 @@ static int64_t nearest_to_zero(int64_t low, int64_t high)
  * leak is in all.  An even distance, because two kinds may alternate.  One difference alone is no
  * growth.
  */
-int vt_report_iterations_growth(int64_t *ends, uint32_t nr, int64_t *bytes)
+/*
+ * Bytes that remain per iteration; returns 0 where there are too few.  `ends`: allocated bytes at
+ * their ends, of comparable ones; they are lost.
+ */
+static int growth_of(int64_t *ends, uint32_t nr, int64_t *bytes)
 {
 	uint32_t distance = nr < 4 ? 1 : nr / 4 * 2;
 	uint32_t nr_differences = nr > distance ? nr - distance : 0;
@@ -151,7 +155,7 @@ int vt_report_iterations_step_growth(const struct vt_report_iterations *iteratio
 		if (step->device == device && step->is_complete && step->index >= 2)
 			ends[nr++] = (int64_t)step->iteration.end_bytes;
 	}
-	has_growth = vt_report_iterations_growth(ends, nr, bytes);
+	has_growth = growth_of(ends, nr, bytes);
 	free(ends);
 	return has_growth;
 }
@@ -164,7 +168,7 @@ static void find_growth(struct vt_report_calls *row)
 
 	for (uint32_t i = row->generation ? 0 : 1; i < row->nr_iterations; i++)
 		ends[nr++] = (int64_t)row->iterations[i].end_bytes;
-	row->has_growth = vt_report_iterations_growth(ends, nr, &row->growth_bytes);
+	row->has_growth = growth_of(ends, nr, &row->growth_bytes);
 	free(ends);
 }
 

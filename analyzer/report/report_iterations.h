@@ -62,12 +62,7 @@ void vt_report_iterations_release(struct vt_report_iterations *iterations);
 /* Evaluation and generation between training steps are no part of what a step takes. */
 int vt_report_iterations_is_trained_in(uint8_t stage);
 
-/*
- * Bytes that remain per iteration; returns 0 where there are too few.  `ends`: allocated bytes
- * at their ends, of comparable ones; they are lost.
- */
-int vt_report_iterations_growth(int64_t *ends, uint32_t nr, int64_t *bytes);
-/* The same per training step of one device. */
+/* Bytes that remain per training step of one device; returns 0 where there are too few steps. */
 int vt_report_iterations_step_growth(const struct vt_report_iterations *iterations, int device,
 				     int64_t *bytes);
 

@@ -34,13 +34,13 @@ static int has_forward_below(const struct vt_frames *frames, uint32_t python_sta
 	return 0;
 }
 
-struct vt_recompute vt_recomputes_maker(const struct vt_allocation *a)
+static struct vt_recompute maker_of(const struct vt_allocation *a)
 {
 	return (struct vt_recompute){ a->node_sequence, a->common->made->node_class,
 				      a->common->made->forward_python_stack };
 }
 
-int vt_recomputes_compare(const struct vt_recompute *x, const struct vt_recompute *y)
+static int compare(const struct vt_recompute *x, const struct vt_recompute *y)
 {
 	if (x->sequence != y->sequence)
 		return x->sequence < y->sequence ? -1 : 1;
@@ -53,7 +53,7 @@ int vt_recomputes_compare(const struct vt_recompute *x, const struct vt_recomput
 
 static int compare_nodes(const void *a, const void *b)
 {
-	return vt_recomputes_compare(a, b);
+	return compare(a, b);
 }
 
 void vt_recomputes_init(struct vt_recomputes *recomputes, const struct vt_model *model,
@@ -64,13 +64,13 @@ void vt_recomputes_init(struct vt_recomputes *recomputes, const struct vt_model 
 
 	for (uint32_t i = 0; i < model->nr_allocations; i++) {
 		const struct vt_allocation *a = &model->allocations[i];
-		struct vt_recompute node = vt_recomputes_maker(a);
+		struct vt_recompute node = maker_of(a);
 
 		if (!a->common->made->node_class ||
 		    !vt_module_stacks_get(chains, a->common->made->python_stack, &nr) || !nr)
 			continue;
 		/* Events of one node follow each other. */
-		if (found.len && !vt_recomputes_compare(&found.items[found.len - 1], &node))
+		if (found.len && !compare(&found.items[found.len - 1], &node))
 			continue;
 		if (has_forward_below(&model->frames, a->common->made->python_stack))
 			vt_vector_push(&found, node);

@@ -29,10 +29,6 @@ void vt_recomputes_init(struct vt_recomputes *recomputes, const struct vt_model 
 			const struct vt_module_stacks *chains);
 void vt_recomputes_release(struct vt_recomputes *recomputes);
 
-/* The node that made an allocation. */
-struct vt_recompute vt_recomputes_maker(const struct vt_allocation *a);
-/* Orders nodes, as qsort wants it. */
-int vt_recomputes_compare(const struct vt_recompute *x, const struct vt_recompute *y);
 int vt_recomputes_has(const struct vt_recomputes *recomputes, const struct vt_recompute *node);
 
 #endif
