@@ -171,7 +171,7 @@ int vt_import_open(struct vt_import **out, struct vt_db *db, const struct vt_jou
 	im->is_elsewhere = vt_process_is_elsewhere(header->boot_hash, header->pid_namespace);
 	im->set = vt_db_prepare(db, "INSERT OR REPLACE INTO run VALUES (?,?)");
 	vt_journal_reader_init(&im->reader, 0);
-	vt_import_rows_init(&im->rows, db);
+	rc |= vt_import_rows_init(&im->rows, db);
 	vt_import_allocations_init(&im->allocations, &im->rows, &im->peak);
 	vt_periods_init(&im->periods, db, &im->peak, header->start_time_ns);
 	vt_import_stacks_init(&im->stacks, db);

@@ -14,14 +14,15 @@ static struct vt_key device_key(int64_t device)
 }
 
 /* What an earlier import wrote last. */
-static void load(struct vt_import_bases *bases, struct vt_db *db)
+static int load_base(struct vt_import_bases *bases, struct vt_db *db)
 {
 	struct vt_stmt *stmt =
 		vt_db_prepare(db,
 			      "SELECT id, time_ns, address, sequence, allocated_bytes"
 			      " FROM allocation_base ORDER BY id DESC LIMIT 1");
+	int rc = vt_stmt_step(stmt);
 
-	if (vt_stmt_step(stmt) == 1) {
+	if (rc == 1) {
 		bases->has_base = 1;
 		bases->last = (struct vt_allocation_base){
 			.id = vt_stmt_int(stmt, 0),
@@ -32,21 +33,29 @@ static void load(struct vt_import_bases *bases, struct vt_db *db)
 		};
 	}
 	vt_stmt_free(stmt);
-	stmt = vt_db_prepare(db,
-			     "SELECT device, reserved_bytes, max(event)"
-			     " FROM allocator_reserved GROUP BY device");
-	while (vt_stmt_step(stmt) == 1)
+	return rc < 0 ? -1 : 0;
+}
+
+static int load_reserved(struct vt_import_bases *bases, struct vt_db *db)
+{
+	struct vt_stmt *stmt = vt_db_prepare(db,
+					     "SELECT device, reserved_bytes, max(event)"
+					     " FROM allocator_reserved GROUP BY device");
+	int rc;
+
+	while ((rc = vt_stmt_step(stmt)) == 1)
 		vt_map_put(&bases->reserved, device_key(vt_stmt_int(stmt, 0)),
 			   (uint64_t)vt_stmt_int(stmt, 1));
 	vt_stmt_free(stmt);
+	return rc;
 }
 
-void vt_import_bases_init(struct vt_import_bases *bases, struct vt_db *db)
+int vt_import_bases_init(struct vt_import_bases *bases, struct vt_db *db)
 {
 	memset(bases, 0, sizeof(*bases));
 	bases->insert_base = vt_db_prepare(db, "INSERT INTO allocation_base VALUES (?,?,?,?,?)");
 	bases->insert_reserved = vt_db_prepare(db, "INSERT INTO allocator_reserved VALUES (?,?,?)");
-	load(bases, db);
+	return load_base(bases, db) || load_reserved(bases, db) ? -1 : 0;
 }
 
 void vt_import_bases_release(struct vt_import_bases *bases)

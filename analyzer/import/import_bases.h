@@ -23,7 +23,8 @@ struct vt_import_bases {
 	int has_base, has_block;
 };
 
-void vt_import_bases_init(struct vt_import_bases *bases, struct vt_db *db);
+/* 0, or -1 with vt_db_error(): what an earlier import wrote cannot be read.  Release it anyway. */
+int vt_import_bases_init(struct vt_import_bases *bases, struct vt_db *db);
 void vt_import_bases_release(struct vt_import_bases *bases);
 
 /*

@@ -24,16 +24,16 @@ static struct vt_stmt *prepare_insert(struct vt_db *db, const char *table, unsig
 }
 
 /* What an earlier import wrote last. */
-static void load(struct vt_import_callers *callers, struct vt_db *db, const char *table)
+static int load(struct vt_import_callers *callers, struct vt_db *db, const char *table)
 {
 	struct vt_stmt *stmt;
 	char sql[96];
-	int is_new;
+	int is_new, rc;
 
 	snprintf(sql, sizeof(sql), "SELECT * FROM %s ORDER BY id DESC LIMIT %d", table,
 		 MOST_KNOWN / 2);
 	stmt = vt_db_prepare(db, sql);
-	while (vt_stmt_step(stmt) == 1) {
+	while ((rc = vt_stmt_step(stmt)) == 1) {
 		struct known row = { .id = vt_stmt_int(stmt, 0) };
 
 		callers->last_id = row.id > callers->last_id ? row.id : callers->last_id;
@@ -42,15 +42,16 @@ static void load(struct vt_import_callers *callers, struct vt_db *db, const char
 		vt_interned_add(&callers->known, &row, sizeof(row), sizeof(row.values), &is_new);
 	}
 	vt_stmt_free(stmt);
+	return rc;
 }
 
-void vt_import_callers_init(struct vt_import_callers *callers, struct vt_db *db, const char *table,
-			    unsigned int nr_columns, unsigned int nr_required)
+int vt_import_callers_init(struct vt_import_callers *callers, struct vt_db *db, const char *table,
+			   unsigned int nr_columns, unsigned int nr_required)
 {
 	*callers =
 		(struct vt_import_callers){ .nr_columns = nr_columns, .nr_required = nr_required };
 	callers->insert = prepare_insert(db, table, nr_columns);
-	load(callers, db, table);
+	return load(callers, db, table);
 }
 
 void vt_import_callers_release(struct vt_import_callers *callers)

@@ -24,8 +24,9 @@ struct vt_import_callers {
 	int64_t last_id;
 };
 
-void vt_import_callers_init(struct vt_import_callers *callers, struct vt_db *db, const char *table,
-			    unsigned int nr_columns, unsigned int nr_required);
+/* 0, or -1 with vt_db_error(): what an earlier import wrote cannot be read.  Release it anyway. */
+int vt_import_callers_init(struct vt_import_callers *callers, struct vt_db *db, const char *table,
+			   unsigned int nr_columns, unsigned int nr_required);
 void vt_import_callers_release(struct vt_import_callers *callers);
 
 /* The id of the row with these values, in the transaction that is open; -1 with vt_db_error(). */

@@ -3,15 +3,17 @@
 
 #include <string.h>
 
-void vt_import_rows_init(struct vt_import_rows *rows, struct vt_db *db)
+int vt_import_rows_init(struct vt_import_rows *rows, struct vt_db *db)
 {
+	int rc;
+
 	memset(rows, 0, sizeof(*rows));
 	rows->db = db;
 	rows->parent = vt_db_prepare(db, "INSERT INTO allocation_parent VALUES (?,?)");
-	vt_import_callers_init(&rows->made, db, "allocation_made", 11, 5);
-	vt_import_callers_init(&rows->freed, db, "allocation_freed", 8, 2);
-	vt_import_callers_init(&rows->callers, db, "allocation_callers", 2, 1);
-	vt_import_bases_init(&rows->bases, db);
+	rc = vt_import_callers_init(&rows->made, db, "allocation_made", 11, 5);
+	rc |= vt_import_callers_init(&rows->freed, db, "allocation_freed", 8, 2);
+	rc |= vt_import_callers_init(&rows->callers, db, "allocation_callers", 2, 1);
+	rc |= vt_import_bases_init(&rows->bases, db);
 	rows->written = vt_db_prepare(
 		db,
 		"SELECT made, b.time_ns + time_offset_ns, sequence FROM allocation_row r"
@@ -26,6 +28,7 @@ void vt_import_rows_init(struct vt_import_rows *rows, struct vt_db *db)
 		vt_db_prepare(db, "INSERT INTO out_of_memory VALUES"
 				  " (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
 	rows->mark = vt_db_prepare(db, "INSERT INTO mark VALUES (?,?,?,?,?,?,?)");
+	return rc;
 }
 
 void vt_import_rows_release(struct vt_import_rows *rows)

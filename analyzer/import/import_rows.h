@@ -50,7 +50,8 @@ struct vt_import_rows {
 /* A row number that is never waiting: rows read back from the database have it. */
 #define VT_ROW_WRITTEN UINT64_MAX
 
-void vt_import_rows_init(struct vt_import_rows *rows, struct vt_db *db);
+/* 0, or -1 with vt_db_error(): what an earlier import wrote cannot be read.  Release it anyway. */
+int vt_import_rows_init(struct vt_import_rows *rows, struct vt_db *db);
 void vt_import_rows_release(struct vt_import_rows *rows);
 
 /* Adds an allocation and returns its row number, which stays valid for vt_import_rows_end. */

@@ -14,12 +14,14 @@ static int fail(struct vt_writer *w, struct vt_diag *diag)
 
 int vt_writer_init(struct vt_writer *w, struct vt_db *db, struct vt_diag *diag)
 {
+	int rc;
+
 	memset(w, 0, sizeof(*w));
 	w->db = db;
-	vt_import_rows_init(&w->rows, db);
+	rc = vt_import_rows_init(&w->rows, db);
 	vt_import_allocations_init(&w->allocations, &w->rows, &w->peak);
 	vt_import_names_init(&w->names, db);
-	return vt_db_begin(db) ? fail(w, diag) : 0;
+	return rc || vt_db_begin(db) ? fail(w, diag) : 0;
 }
 
 static int write_counts(struct vt_writer *w)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "analyzer/import/import.h"
+#include "analyzer/import/import_rows.h"
 #include "analyzer/import/journal_reader.h"
 #include "analyzer/base/util.h"
 #include "tests/lib/sample_journal.h"
@@ -166,6 +167,79 @@ static void a_prefix_gives_a_prefix_of_the_events(void **state)
 	builder_release(&b);
 }
 
+/* One more row than there is, whose numbers cannot be had: what a read error looks like. */
+static void make_unreadable(struct vt_db *db, const char *table)
+{
+	char *sql = vt_xasprintf(
+		"ALTER TABLE %s RENAME TO whole; CREATE VIEW %s AS"
+		" SELECT * FROM whole UNION ALL SELECT"
+		" abs(-9223372036854775808)%s",
+		table, table,
+		!strcmp(table, "allocation_made")    ? ",1,2,3,4,5,6,7,8,9,10,11"
+		: !strcmp(table, "allocation_freed") ? ",1,2,3,4,5,6,7,8"
+		: !strcmp(table, "allocation_base")  ? ",1,2,3,4"
+						     : ",1,2");
+
+	assert_int_equal(vt_db_exec(db, sql), 0);
+	free(sql);
+}
+
+static struct vt_db *begin_import(struct builder *b)
+{
+	struct vt_db *db = NULL;
+
+	builder_init(b);
+	sample_journal(b);
+	unlink("unreadable.db"); /* of a test that failed */
+	import_some(b, "unreadable.db", 60);
+	assert_int_equal(vt_db_open(&db, "unreadable.db", VT_DB_WRITE, NULL), 0);
+	return db;
+}
+
+static void end_import(struct builder *b, struct vt_db *db)
+{
+	vt_db_close(db);
+	unlink("unreadable.db");
+	builder_release(b);
+}
+
+static void what_cannot_be_read_is_not_taken_for_its_end(void **state)
+{
+	static const char *const tables[] = { "allocation_made", "allocation_freed",
+					      "allocation_callers", "allocation_base",
+					      "allocator_reserved" };
+
+	(void)state;
+	for (size_t i = 0; i < VT_ARRAY_SIZE(tables); i++) {
+		struct vt_import_rows rows;
+		struct builder b;
+		struct vt_db *db = begin_import(&b);
+
+		assert_int_equal(vt_import_rows_init(&rows, db), 0);
+		vt_import_rows_release(&rows);
+		make_unreadable(db, tables[i]);
+		assert_int_equal(vt_import_rows_init(&rows, db), -1);
+		vt_import_rows_release(&rows);
+		end_import(&b, db);
+	}
+}
+
+static void an_import_that_cannot_read_where_it_was_does_not_go_on(void **state)
+{
+	struct vt_import *im = NULL;
+	struct vt_diag diag = { 0 };
+	struct builder b;
+	struct vt_db *db = begin_import(&b);
+
+	(void)state;
+	/* Nothing else reads this table. */
+	make_unreadable(db, "allocator_reserved");
+	assert_int_equal(vt_import_open(&im, db, builder_header(&b), &diag), -1);
+	assert_non_null(strstr(diag.text, "the journal is kept"));
+	vt_import_close(im);
+	end_import(&b, db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -173,6 +247,8 @@ int main(void)
 		cmocka_unit_test(an_import_that_is_killed_at_every_record_gives_the_same_database),
 		cmocka_unit_test(batches_of_any_size_give_the_same_database),
 		cmocka_unit_test(a_prefix_gives_a_prefix_of_the_events),
+		cmocka_unit_test(what_cannot_be_read_is_not_taken_for_its_end),
+		cmocka_unit_test(an_import_that_cannot_read_where_it_was_does_not_go_on),
 	};
 
 	return cmocka_run_group_tests(tests, unit_enter, unit_leave);
