@@ -141,11 +141,88 @@ static void test_other_blocks_that_a_call_writes_are_no_cache(void **state)
 	assert_false(HAS(computed));
 }
 
+/* A call: the size of the first block that it makes, 0: it makes none. */
+struct call {
+	uint64_t bytes;
+	uint64_t module;
+	uint8_t has_autograd;
+};
+
+/* The end of the row that begins with the call at `position`. */
+static uint32_t find_row(const struct call *row, uint32_t nr, uint32_t position)
+{
+	struct vt_allocation_common commons[NR_MAX];
+	struct vt_allocation allocations[NR_MAX];
+	struct vt_pass items[NR_MAX];
+	uint32_t by_allocation[NR_MAX];
+	struct vt_model model = { .allocations = allocations, .nr_allocations = nr };
+	struct vt_passes passes = { .passes = items, .nr = nr, .by_allocation = by_allocation };
+	struct vt_carried_tensors carried;
+	uint32_t end;
+
+	memset(allocations, 0, sizeof(allocations));
+	for (uint32_t i = 0; i < nr; i++) {
+		items[i] = (struct vt_pass){ .module = row[i].module,
+					     .has_autograd = row[i].has_autograd };
+		commons[i] = (struct vt_allocation_common){ .kind = VT_KIND_BLOCK,
+							    .size_bytes = row[i].bytes };
+		allocations[i].common = &commons[i];
+		by_allocation[i] = row[i].bytes ? i : VT_NO_INDEX;
+	}
+	vt_carried_tensors_init(&carried, &passes, &model, NULL);
+	end = vt_static_caches_find_row(&carried, position);
+	vt_carried_tensors_release(&carried);
+	return end;
+}
+
+#define CALL(bytes)                                                                                \
+	{                                                                                          \
+		bytes, MODULE, 0                                                                   \
+	}
+#define TRAINING(bytes)                                                                            \
+	{                                                                                          \
+		bytes, MODULE, 1                                                                   \
+	}
+#define OTHER(bytes)                                                                               \
+	{                                                                                          \
+		bytes, MODULE + 1, 0                                                               \
+	}
+#define ROW(position, ...)                                                                         \
+	find_row((const struct call[]){ __VA_ARGS__ },                                             \
+		 VT_ARRAY_SIZE(((const struct call[]){ __VA_ARGS__ })), position)
+
+static void test_a_row_is_a_prompt_and_tokens_of_one_size(void **state)
+{
+	(void)state;
+	/* The prompt's is the largest; tokens are alike; the next prompt is larger. */
+	assert_int_equal(ROW(0, CALL(4096), CALL(512), CALL(512), CALL(512), CALL(2048)), 4);
+	assert_int_equal(ROW(4, CALL(4096), CALL(512), CALL(512), CALL(512), CALL(2048)), 5);
+	/* A prompt of one token. */
+	assert_int_equal(ROW(0, CALL(512), CALL(512), CALL(512)), 3);
+	/* No token is larger than the prompt. */
+	assert_int_equal(ROW(0, CALL(512), CALL(1024), CALL(1024)), 1);
+	/* Nor than another token. */
+	assert_int_equal(ROW(0, CALL(4096), CALL(512), CALL(1024), CALL(1024)), 2);
+	assert_int_equal(ROW(0, CALL(4096), CALL(1024), CALL(512)), 2);
+	/* Tokens that make nothing. */
+	assert_int_equal(ROW(0, CALL(4096), CALL(0), CALL(0)), 3);
+}
+
+static void test_a_row_ends_before_training_and_another_module(void **state)
+{
+	(void)state;
+	assert_int_equal(ROW(0, CALL(4096), CALL(512), TRAINING(512), CALL(512)), 2);
+	assert_int_equal(ROW(0, CALL(4096), CALL(512), OTHER(512)), 2);
+	assert_int_equal(ROW(2, CALL(4096), CALL(512), OTHER(512)), 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_keys_and_values_are_written_and_read),
 		cmocka_unit_test(test_other_blocks_that_a_call_writes_are_no_cache),
+		cmocka_unit_test(test_a_row_is_a_prompt_and_tokens_of_one_size),
+		cmocka_unit_test(test_a_row_ends_before_training_and_another_module),
 	};
 
 	return cmocka_run_group_tests_name("static_caches", tests, NULL, NULL);

@@ -2,6 +2,8 @@
 /* The order of events, however they are numbered. */
 #include "tests/lib/unit.h"
 
+#include <stdlib.h>
+
 #include "analyzer/base/util.h"
 #include "analyzer/model/timeline.h"
 #include "tests/lib/allocations_sql.h"
@@ -85,6 +87,92 @@ static void any_numbers_are_put_in_order(void **state)
 	close_run();
 }
 
+#define NR_MOST 12
+
+static uint32_t below(unsigned int *seed, uint32_t nr)
+{
+	return (uint32_t)rand_r(seed) % nr;
+}
+
+/* A moment and its event; sorting by both is what a timeline is. */
+struct expected {
+	uint32_t event, what, index;
+};
+
+static int compare_expected(const void *a, const void *b)
+{
+	const struct expected *x = a, *y = b;
+
+	if (x->event != y->event)
+		return x->event < y->event ? -1 : 1;
+	if (x->what != y->what)
+		return x->what < y->what ? -1 : 1;
+	return x->index < y->index ? -1 : x->index > y->index;
+}
+
+static void check_any(unsigned int *seed)
+{
+	struct vt_allocation allocations[NR_MOST] = { { 0 } };
+	struct vt_other_event events[NR_MOST] = { { 0 } };
+	struct vt_mark marks[NR_MOST] = { { 0 } };
+	struct vt_out_of_memory ooms[NR_MOST] = { { 0 } };
+	struct expected expected[5 * NR_MOST];
+	/* Below, about and above as many numbers as there are moments; far apart. */
+	uint32_t numbers[] = { 3, 20, 60, 5000 }, most = numbers[below(seed, 4)], nr = 0;
+	struct vt_model model = { .allocations = allocations,
+				  .nr_allocations = below(seed, 12),
+				  .events = events,
+				  .nr_events = below(seed, 12),
+				  .marks = marks,
+				  .nr_marks = below(seed, 12),
+				  .ooms = ooms,
+				  .nr_ooms = below(seed, 3),
+				  .last_event = most };
+	struct vt_timeline timeline;
+
+	for (uint32_t i = 0; i < model.nr_allocations; i++) {
+		allocations[i].event = below(seed, most);
+		allocations[i].freed_event =
+			below(seed, 3) ? allocations[i].event + 1 + below(seed, most) : VT_NEVER;
+		expected[nr++] = (struct expected){ allocations[i].event, VT_MOMENT_ALLOC, i };
+		if (allocations[i].freed_event != VT_NEVER)
+			expected[nr++] =
+				(struct expected){ allocations[i].freed_event, VT_MOMENT_FREE, i };
+	}
+	for (uint32_t i = 0; i < model.nr_events; i++) {
+		events[i].event = below(seed, most);
+		expected[nr++] = (struct expected){ (uint32_t)events[i].event, VT_MOMENT_OTHER, i };
+	}
+	for (uint32_t i = 0; i < model.nr_marks; i++) {
+		marks[i].event = below(seed, most);
+		expected[nr++] = (struct expected){ (uint32_t)marks[i].event, VT_MOMENT_MARK, i };
+	}
+	for (uint32_t i = 0; i < model.nr_ooms; i++) {
+		ooms[i].event = below(seed, most);
+		expected[nr++] =
+			(struct expected){ (uint32_t)ooms[i].event, VT_MOMENT_OUT_OF_MEMORY, i };
+	}
+	qsort(expected, nr, sizeof(*expected), compare_expected);
+	vt_timeline_init(&timeline, &model);
+	assert_int_equal(timeline.nr, nr);
+	for (uint32_t i = 0; i < nr; i++) {
+		assert_int_equal(vt_moment_event(&model, &timeline.moments[i]), expected[i].event);
+		assert_int_equal(timeline.moments[i].what, expected[i].what);
+		assert_int_equal(timeline.moments[i].index, expected[i].index);
+	}
+	vt_timeline_release(&timeline);
+}
+
+/* Moments that have a number of their own, that share one, and that are beyond the last one. */
+static void moments_of_any_numbers_are_put_in_order(void **state)
+{
+	unsigned int seed = 20240229;
+
+	(void)state;
+	for (int round = 0; round < 3000; round++)
+		check_any(&seed);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -92,6 +180,7 @@ int main(void)
 						unit_enter, unit_leave),
 		cmocka_unit_test_setup_teardown(any_numbers_are_put_in_order, unit_enter,
 						unit_leave),
+		cmocka_unit_test(moments_of_any_numbers_are_put_in_order),
 	};
 
 	return cmocka_run_group_tests_name("timeline", tests, NULL, NULL);
