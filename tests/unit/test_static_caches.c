@@ -2,6 +2,7 @@
 /* Which modules write into caches of a fixed size and compute with them. */
 #include "tests/lib/unit.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "analyzer/attribution/timeline/static_caches.h"
@@ -141,6 +142,53 @@ static void test_other_blocks_that_a_call_writes_are_no_cache(void **state)
 	assert_false(HAS(computed));
 }
 
+/* More than anybody's program writes. */
+#define MANY 500000u
+
+static void test_many_blocks_are_found_at_once(void **state)
+{
+	struct vt_allocation *allocations = vt_xcalloc(MANY + 1, sizeof(*allocations));
+	struct vt_allocation_common *commons = vt_xcalloc(MANY, sizeof(*commons));
+	struct vt_operator_call *calls = vt_xcalloc(2 * MANY, sizeof(*calls));
+	struct vt_call_tensor *tensors = vt_xcalloc(4 * MANY, sizeof(*tensors));
+	struct vt_caller made = { .python_stack = 1 };
+	char *texts[] = { NULL, (char *)"aten::copy_", (char *)"aten::matmul" };
+	struct vt_model model = { .allocations = allocations,
+				  .nr_allocations = MANY + 1,
+				  .calls = { .items = calls, .tensors = tensors, .nr = 2 * MANY },
+				  .strings = { .text = texts, .nr = VT_ARRAY_SIZE(texts) } };
+	struct vt_pass pass = { .module = MODULE, .first_event = 1, .end_event = 2 };
+	struct vt_passes passes = { .passes = &pass, .nr = 1 };
+	struct vt_static_caches caches;
+
+	(void)state;
+	/* All are written, then all are read; only the last two are of one size. */
+	for (uint32_t i = 0; i < MANY; i++) {
+		commons[i] = (struct vt_allocation_common){ .made = &made,
+							    .kind = VT_KIND_BLOCK,
+							    .size_bytes = 4096 + i };
+		allocations[i].freed_event = VT_NEVER;
+		allocations[i].common = &commons[i];
+		tensors[2 * i] = (struct vt_call_tensor){ .allocation = i };
+		tensors[2 * i + 1] = (struct vt_call_tensor){ .allocation = MANY, .is_output = 1 };
+	}
+	commons[MANY - 1].size_bytes--;
+	for (uint32_t i = 0; i < 2 * MANY; i++)
+		calls[i] = (struct vt_operator_call){ .name = i < MANY ? 1 : 2,
+						      .event = 1,
+						      .first_tensor = i % MANY * 2,
+						      .nr_tensors = 2 };
+	vt_static_caches_init(&caches, &model, &passes);
+	assert_true(vt_static_caches_has(&caches, MODULE));
+	assert_true(vt_static_caches_is_block(&caches, &allocations[MANY - 1]));
+	assert_false(vt_static_caches_is_block(&caches, &allocations[0]));
+	vt_static_caches_release(&caches);
+	free(allocations);
+	free(commons);
+	free(calls);
+	free(tensors);
+}
+
 /* A call: the size of the first block that it makes, 0: it makes none. */
 struct call {
 	uint64_t bytes;
@@ -221,6 +269,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_keys_and_values_are_written_and_read),
 		cmocka_unit_test(test_other_blocks_that_a_call_writes_are_no_cache),
+		cmocka_unit_test(test_many_blocks_are_found_at_once),
 		cmocka_unit_test(test_a_row_is_a_prompt_and_tokens_of_one_size),
 		cmocka_unit_test(test_a_row_ends_before_training_and_another_module),
 	};

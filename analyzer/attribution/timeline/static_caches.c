@@ -3,63 +3,86 @@
 
 #include "analyzer/attribution/calls/operator_classes.h"
 #include "analyzer/base/search.h"
+#include "analyzer/base/sort.h"
 #include "analyzer/base/util.h"
 
-#define LEAST_BLOCKS 2
 /* Keys and values of one token of a small model; running statistics are smaller. */
 #define LEAST_BYTES 4096
+
+/* What is known of an operator by its name. */
+#define IS_KNOWN 1u
+#define IS_COPY  2u /* into its first argument */
 
 /* A block that a call wrote in place. */
 struct written {
 	uint32_t allocation;
-	uint8_t is_read; /* ... and computed with afterwards */
+	uint8_t is_read;   /* ... and computed with afterwards */
+	uint8_t has_alike; /* another one that was read holds as much */
 };
 
-typedef VT_VECTOR(struct written) written_vector;
+struct sized {
+	uint64_t bytes;
+	uint32_t written; /* index */
+};
 
 struct search {
 	const struct vt_model *model;
 	const struct vt_passes *passes;
 	struct vt_static_caches *caches;
-	uint8_t *is_copy; /* by string: an operator that copies into its first argument */
-	written_vector written;
+	uint8_t *by_name;     /* by string */
+	uint32_t *written_at; /* by allocation: index of what the call wrote + 1 */
+	VT_VECTOR(struct written) written;
+	VT_VECTOR(struct sized) read; /* of these, by size */
 };
 
 static void find_copies(struct search *search)
 {
 	const struct vt_operator_calls *calls = &search->model->calls;
 
-	search->is_copy = vt_xcalloc((size_t)search->model->strings.nr + 1, 1);
 	for (uint32_t i = 0; i < calls->nr; i++) {
-		const char *name = vt_model_text(search->model, calls->items[i].name);
+		uint8_t *known = &search->by_name[calls->items[i].name];
+		const char *name =
+			*known ? NULL : vt_model_text(search->model, calls->items[i].name);
 
+		*known |= IS_KNOWN;
 		if (name && vt_operator_is_in_place(name) &&
 		    vt_operator_class(name) == VT_OPERATOR_COPY)
-			search->is_copy[calls->items[i].name] = 1;
+			*known |= IS_COPY;
 	}
 }
 
-static struct written *find_written(written_vector *written, uint32_t allocation)
+/* NULL: the call did not write it. */
+static struct written *find_written(const struct search *search, uint32_t allocation)
 {
-	for (size_t i = 0; i < written->len; i++)
-		if (written->items[i].allocation == allocation)
-			return &written->items[i];
-	return NULL;
+	uint32_t at = allocation == VT_NO_INDEX ? 0 : search->written_at[allocation];
+
+	return at ? &search->written.items[at - 1] : NULL;
+}
+
+static void forget_written(struct search *search)
+{
+	for (size_t i = 0; i < search->written.len; i++)
+		search->written_at[search->written.items[i].allocation] = 0;
+	search->written.len = 0;
 }
 
 static void see_writing(struct search *search, const struct vt_operator_call *call,
 			const struct vt_pass *pass)
 {
-	struct written fresh = { search->model->calls.tensors[call->first_tensor].allocation, 0 };
+	struct written fresh = { 0 };
 	const struct vt_allocation *a;
 
-	if (!call->nr_tensors || fresh.allocation == VT_NO_INDEX)
+	if (!call->nr_tensors)
+		return;
+	fresh.allocation = search->model->calls.tensors[call->first_tensor].allocation;
+	if (fresh.allocation == VT_NO_INDEX)
 		return;
 	a = &search->model->allocations[fresh.allocation];
 	if (a->event < pass->first_event && a->freed_event >= pass->end_event &&
-	    a->common->size_bytes >= LEAST_BYTES &&
-	    !find_written(&search->written, fresh.allocation))
+	    a->common->size_bytes >= LEAST_BYTES && !find_written(search, fresh.allocation)) {
 		vt_vector_push(&search->written, fresh);
+		search->written_at[fresh.allocation] = (uint32_t)search->written.len;
+	}
 }
 
 /* A view makes no block: what it looks at is what it returns. */
@@ -72,10 +95,9 @@ static void see_reading(struct search *search, const struct vt_operator_call *ca
 		if (tensors[i].is_output)
 			result = tensors[i].allocation;
 	for (uint32_t i = 0; i < call->nr_tensors && result != VT_NO_INDEX; i++) {
-		struct written *one =
-			tensors[i].is_output || tensors[i].allocation == result
-				? NULL
-				: find_written(&search->written, tensors[i].allocation);
+		struct written *one = tensors[i].is_output || tensors[i].allocation == result
+					      ? NULL
+					      : find_written(search, tensors[i].allocation);
 
 		if (one)
 			one->is_read = 1;
@@ -92,20 +114,35 @@ static struct vt_key place_key(const struct vt_allocation *a)
 	return (struct vt_key){ a->common->made->python_stack, 0, 0 };
 }
 
-/* How many that were written and read hold as much as that one. */
-static uint32_t count_alike(const struct search *search, const struct written *one)
+static int compare_sized(const void *a, const void *b)
 {
-	const struct vt_allocation *all = search->model->allocations;
-	uint64_t bytes = all[one->allocation].common->size_bytes;
-	uint32_t nr = 0;
+	const struct sized *x = a, *y = b;
 
-	for (size_t i = 0; i < search->written.len && one->is_read; i++) {
-		const struct written *other = &search->written.items[i];
+	return x->bytes == y->bytes ? 0 : x->bytes < y->bytes ? -1 : 1;
+}
 
-		nr += other->is_read && vt_carried_tensors_is_as_large(
-						all[other->allocation].common->size_bytes, bytes);
+/* Of what was written and read.  What holds as much as another one does so as its next by size. */
+static void find_alike(struct search *search)
+{
+	search->read.len = 0;
+	for (uint32_t i = 0; i < search->written.len; i++) {
+		const struct written *one = &search->written.items[i];
+		struct sized sized = {
+			search->model->allocations[one->allocation].common->size_bytes, i
+		};
+
+		if (one->is_read)
+			vt_vector_push(&search->read, sized);
 	}
-	return nr;
+	vt_vector_sort(&search->read, compare_sized);
+	for (size_t i = 1; i < search->read.len; i++) {
+		const struct sized *less = &search->read.items[i - 1], *more = less + 1;
+
+		if (!vt_carried_tensors_is_as_large(less->bytes, more->bytes))
+			continue;
+		search->written.items[less->written].has_alike = 1;
+		search->written.items[more->written].has_alike = 1;
+	}
 }
 
 /* Whether several of one size were written and read: notes where they were made. */
@@ -113,11 +150,12 @@ static int has_cache(struct search *search)
 {
 	int found = 0;
 
+	find_alike(search);
 	for (size_t i = 0; i < search->written.len; i++) {
 		const struct written *one = &search->written.items[i];
 		const struct vt_allocation *a = &search->model->allocations[one->allocation];
 
-		if (count_alike(search, one) < LEAST_BLOCKS)
+		if (!one->has_alike)
 			continue;
 		found = 1;
 		/* Without a stack it is not known which others were made there. */
@@ -133,13 +171,13 @@ static void look_at(struct search *search, const struct vt_pass *pass)
 	uint32_t first =
 		(uint32_t)vt_search_first(i, calls->nr, calls->items[i].event < pass->first_event);
 
-	search->written.len = 0;
+	forget_written(search);
 	for (uint32_t i = first; i < calls->nr && calls->items[i].event < pass->end_event; i++) {
 		const struct vt_operator_call *call = &calls->items[i];
 
 		if (call->thread != pass->thread || call->node_class)
 			continue;
-		if (search->is_copy[call->name])
+		if (search->by_name[call->name] & IS_COPY)
 			see_writing(search, call, pass);
 		else if (search->written.len)
 			see_reading(search, call);
@@ -156,12 +194,17 @@ void vt_static_caches_init(struct vt_static_caches *caches, const struct vt_mode
 	*caches = (struct vt_static_caches){ 0 };
 	if (!model->calls.nr)
 		return;
+	search.by_name = vt_xcalloc((size_t)model->strings.nr + 1, 1);
+	search.written_at =
+		vt_xcalloc((size_t)model->nr_allocations + 1, sizeof(*search.written_at));
 	find_copies(&search);
 	for (uint32_t i = 0; i < passes->nr; i++)
 		if (!passes->passes[i].has_autograd && !passes->passes[i].generation)
 			look_at(&search, &passes->passes[i]);
-	free(search.is_copy);
+	free(search.by_name);
+	free(search.written_at);
 	vt_vector_release(&search.written);
+	vt_vector_release(&search.read);
 }
 
 void vt_static_caches_release(struct vt_static_caches *caches)
