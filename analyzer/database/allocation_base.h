@@ -17,11 +17,23 @@ struct vt_allocation_base {
 	uint64_t allocated_bytes;
 };
 
+/* How many event numbers have one base, as a power of two; schema.sql's view says it too. */
+#define VT_ALLOCATION_BASE_BITS 8
+
 /* The base of the row with that id. */
 static inline int64_t vt_allocation_base_id(int64_t id)
 {
-	return id >> 8;
+	return id >> VT_ALLOCATION_BASE_BITS;
 }
+
+/* The same in SQL, and the first and the last id that a base may have rows of. */
+#define VT_ALLOCATION_BASE_TEXT(bits)	   #bits
+#define VT_ALLOCATION_BASE_BY(shift, bits) shift VT_ALLOCATION_BASE_TEXT(bits)
+#define VT_ALLOCATION_BASE_ID(id)                                                                  \
+	"(" id VT_ALLOCATION_BASE_BY(" >> ", VT_ALLOCATION_BASE_BITS) ")"
+#define VT_ALLOCATION_BASE_FIRST(base)                                                             \
+	"(" base VT_ALLOCATION_BASE_BY(" << ", VT_ALLOCATION_BASE_BITS) ")"
+#define VT_ALLOCATION_BASE_LAST(base) "(" VT_ALLOCATION_BASE_FIRST(base " + 1") " - 1)"
 
 /*
  * Bytes, mostly a multiple of 512, as which PyTorch's allocator cuts its blocks.  Others lose their

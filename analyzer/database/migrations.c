@@ -3,6 +3,8 @@
 
 #include <stddef.h>
 
+#include "analyzer/database/allocation_base.h"
+
 /* Version 2: what the probe saw, where forward calls stood, what NVML said. */
 #define TABLES_2(temporary)                                                                        \
 	"CREATE " temporary " TABLE probe (id INTEGER PRIMARY KEY, event, time_ns, duration_ns,"   \
@@ -131,17 +133,18 @@
 	"INSERT INTO allocation_callers SELECT min(id), made, freed FROM allocation_row_10"        \
 	" GROUP BY made, freed;"                                                                   \
 	"CREATE INDEX allocation_callers_11 ON allocation_callers (made, freed);"                  \
-	"INSERT INTO allocation_base SELECT id >> 8, time_ns, address,"                            \
+	"INSERT INTO allocation_base SELECT " VT_ALLOCATION_BASE_ID("id") ", time_ns, address,"    \
 	" ifnull(forward_sequence, ifnull(node_sequence, 0)), allocated_bytes FROM"                \
-	" (SELECT *, lag(id >> 8) OVER (ORDER BY id) AS before FROM allocation_row_10)"            \
-	" WHERE before IS NOT id >> 8;"                                                            \
+	" (SELECT *, lag(" VT_ALLOCATION_BASE_ID("id") ") OVER (ORDER BY id) AS before"            \
+	" FROM allocation_row_10) WHERE before IS NOT " VT_ALLOCATION_BASE_ID("id") ";"            \
 	"INSERT INTO allocator_reserved SELECT device, id, reserved_bytes FROM (SELECT m.device,"  \
 	" r.id, reserved_bytes, lag(reserved_bytes, 1, 0) OVER (PARTITION BY m.device"             \
 	" ORDER BY r.id) AS known FROM allocation_row_10 r JOIN allocation_made m ON m.id = made"  \
 	" WHERE m.kind = 1) WHERE known <> reserved_bytes;"                                        \
 	"INSERT INTO allocation_row "                                                              \
 	ROW_11("c.id", MINUS_BASE)                                                                 \
-	" FROM allocation_row_10 r CROSS JOIN allocation_base b ON b.id = r.id >> 8"               \
+	" FROM allocation_row_10 r CROSS JOIN allocation_base b"                                   \
+	" ON b.id = " VT_ALLOCATION_BASE_ID("r.id")                                                \
 	" CROSS JOIN allocation_callers c ON c.made = r.made AND c.freed IS r.freed"               \
 	" ORDER BY r.id;"                                                                          \
 	"DROP INDEX allocation_callers_11;"                                                        \

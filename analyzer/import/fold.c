@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "analyzer/database/allocation_base.h"
 #include "analyzer/import/run_keys.h"
 #include "analyzer/base/util.h"
 #include "common/kinds.h"
@@ -54,9 +55,9 @@ static const char *const deletions[] = {
 	" i.event < allocation_row.id + lived_events)",
 	"DELETE FROM allocation_parent WHERE allocation <= ?1 AND"
 	" NOT EXISTS (SELECT 1 FROM allocation_row WHERE id = allocation)",
-	"DELETE FROM allocation_base WHERE id < ?1 >> 8 AND NOT EXISTS (SELECT 1 FROM"
-	" allocation_row r WHERE r.id BETWEEN allocation_base.id << 8 AND"
-	" allocation_base.id << 8 | 255)",
+	"DELETE FROM allocation_base AS b WHERE id < " VT_ALLOCATION_BASE_ID("?1")
+	" AND NOT EXISTS (SELECT 1 FROM allocation_row r WHERE r.id BETWEEN"
+	" " VT_ALLOCATION_BASE_FIRST("b.id") " AND " VT_ALLOCATION_BASE_LAST("b.id") ")",
 	/* The last is what the importer compares the next with. */
 	"DELETE FROM allocator_reserved WHERE (device, event) IN (SELECT device, event FROM"
 	" (SELECT device, event, lead(event) OVER (PARTITION BY device ORDER BY event) AS next"

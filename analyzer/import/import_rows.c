@@ -18,7 +18,8 @@ int vt_import_rows_init(struct vt_import_rows *rows, struct vt_db *db)
 		db,
 		"SELECT made, b.time_ns + time_offset_ns, sequence FROM allocation_row r"
 		" JOIN allocation_callers c ON c.id = callers"
-		" JOIN allocation_base b ON b.id = r.id >> 8 WHERE r.id = ?");
+		" JOIN allocation_base b ON b.id = " VT_ALLOCATION_BASE_ID(
+			"r.id") " WHERE r.id = ?");
 	rows->update = vt_db_prepare(db,
 				     "UPDATE allocation_row SET callers=?2, lived_events=?3,"
 				     " lived_ns=?4, freed_node_sequence_offset=?5"
