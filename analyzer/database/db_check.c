@@ -11,13 +11,7 @@
 
 #include "analyzer/base/recording_file.h"
 #include "analyzer/base/util.h"
-
-/* Layout of an SQLite file's first page, https://www.sqlite.org/fileformat.html section 1.3. */
-#define SQLITE_HEADER_BYTES   100
-#define OFFSET_PAGE_SIZE      16
-#define OFFSET_PAGE_COUNT     28
-#define OFFSET_USER_VERSION   60
-#define OFFSET_APPLICATION_ID 68
+#include "analyzer/database/db_format.h"
 
 static uint32_t get_be32(const unsigned char *p)
 {
@@ -27,9 +21,10 @@ static uint32_t get_be32(const unsigned char *p)
 /* A page size of 65536 is written as 1. */
 static uint64_t promised_bytes(const unsigned char *header)
 {
-	uint32_t page = (uint32_t)header[OFFSET_PAGE_SIZE] << 8 | header[OFFSET_PAGE_SIZE + 1];
+	uint32_t page = (uint32_t)header[VT_DB_PAGE_BYTES_OFFSET] << 8 |
+			header[VT_DB_PAGE_BYTES_OFFSET + 1];
 
-	return (uint64_t)(page == 1 ? 65536 : page) * get_be32(header + OFFSET_PAGE_COUNT);
+	return (uint64_t)(page == 1 ? 65536 : page) * get_be32(header + VT_DB_FILE_PAGES_OFFSET);
 }
 
 static int has_write_ahead_log(const char *path)
@@ -45,10 +40,10 @@ static int has_write_ahead_log(const char *path)
 static int check_header(const char *path, const unsigned char *header, uint64_t size_bytes,
 			struct vt_diag *diag)
 {
-	uint32_t version = get_be32(header + OFFSET_USER_VERSION);
+	uint32_t version = get_be32(header + VT_DB_USER_VERSION_OFFSET);
 
 	if (memcmp(header, VT_RECORDING_FILE_SQLITE, sizeof(VT_RECORDING_FILE_SQLITE)) ||
-	    get_be32(header + OFFSET_APPLICATION_ID) != VT_DB_APPLICATION_ID) {
+	    get_be32(header + VT_DB_APPLICATION_ID_OFFSET) != VT_DB_APPLICATION_ID) {
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: not a vtrace database", path);
 		return -1;
 	}
@@ -74,7 +69,7 @@ static int check_header(const char *path, const unsigned char *header, uint64_t 
 
 int vt_db_check_file(const char *path, struct vt_diag *diag)
 {
-	unsigned char header[SQLITE_HEADER_BYTES];
+	unsigned char header[VT_DB_FILE_HEADER_BYTES];
 	struct stat st;
 	ssize_t len;
 	int fd;

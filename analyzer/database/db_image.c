@@ -4,26 +4,19 @@
 #include <endian.h>
 #include <string.h>
 
+#include "analyzer/database/db_format.h"
+
 #define PAGE_BYTES VT_DB_IMAGE_PAGE_BYTES
 #define ROOT_PAGE  2u
 
-/* Kinds of pages, and what precedes the offsets of their cells. */
-#define LEAF		    13
-#define LEAF_HEAD_BYTES	    8u
-#define INTERIOR	    5
-#define INTERIOR_HEAD_BYTES 12u
-#define PLACE_BYTES	    2u
-
-#define FILE_PAGES_OFFSET 28
-
 /* Two sizes, an id, a type per column and as many numbers of eight bytes. */
 #define MOST_CELL_BYTES (2 + 9 + 1 + VT_DB_IMAGE_COLUMNS * 9)
-#define MOST_KEY_BYTES	(4 + 9)
+#define MOST_KEY_BYTES  (VT_DB_CHILD_BYTES + 9)
 
-_Static_assert((PAGE_BYTES - LEAF_HEAD_BYTES) / (MOST_CELL_BYTES + PLACE_BYTES) *
-				       ((PAGE_BYTES - INTERIOR_HEAD_BYTES) /
-					(MOST_KEY_BYTES + PLACE_BYTES)) >=
-			       VT_DB_IMAGE_MOST_ROWS,
+_Static_assert((PAGE_BYTES - VT_DB_LEAF_HEAD_BYTES) / (MOST_CELL_BYTES + VT_DB_PLACE_BYTES) *
+			       ((PAGE_BYTES - VT_DB_INTERIOR_HEAD_BYTES) /
+				(MOST_KEY_BYTES + VT_DB_PLACE_BYTES)) >=
+		       VT_DB_IMAGE_MOST_ROWS,
 	       "I2");
 
 /* Where a page is, counted from 1. */
@@ -69,7 +62,8 @@ static const struct number_type {
 };
 
 /* Of 0 and 1 the type says everything. */
-static const struct number_type constant_types[] = { { 8, 0, 0 }, { 9, 0, 0 } };
+static const struct number_type constant_types[] = { { VT_DB_TYPE_0, 0, 0 },
+						     { VT_DB_TYPE_1, 0, 0 } };
 
 static const struct number_type *type_of(int64_t value)
 {
@@ -89,12 +83,12 @@ static unsigned int put_cell(unsigned char *cell, const struct vt_db_row *row, u
 
 	/* The row's id is the key: its own column says nothing. */
 	payload[0] = (unsigned char)(1 + nr);
-	payload[1] = 0;
+	payload[1] = VT_DB_TYPE_NULL;
 	for (unsigned int i = 1; i < nr; i++) {
 		const struct number_type *type;
 		uint64_t big_endian;
 
-		payload[1 + i] = 0;
+		payload[1 + i] = VT_DB_TYPE_NULL;
 		if (row->nulls >> i & 1)
 			continue;
 		type = type_of(row->values[i]);
@@ -147,14 +141,14 @@ static void put_head(unsigned char *page, unsigned int kind, uint32_t nr_cells,
 {
 	page[0] = (unsigned char)kind;
 	put_number(page + 1, 0, 2);
-	put_number(page + 3, nr_cells, 2);
-	put_number(page + 5, cells_start, 2);
+	put_number(page + VT_DB_NR_CELLS_OFFSET, nr_cells, 2);
+	put_number(page + VT_DB_CELLS_START_OFFSET, cells_start, 2);
 	page[7] = 0;
 }
 
 static void finish_leaf(struct vt_db_image *image)
 {
-	put_head(page_at(image, image->leaves.items[image->leaves.len - 1].page), LEAF,
+	put_head(page_at(image, image->leaves.items[image->leaves.len - 1].page), VT_DB_LEAF,
 		 image->nr_cells, image->cells_start);
 }
 
@@ -169,21 +163,21 @@ void vt_db_image_add(struct vt_db_image *image, const struct vt_db_row *row)
 {
 	unsigned char cell[MOST_CELL_BYTES + 8];
 	uint32_t len = put_cell(cell, row, image->nr_columns);
-	uint32_t places_end = LEAF_HEAD_BYTES + (image->nr_cells + 1) * PLACE_BYTES;
+	uint32_t places_end = VT_DB_LEAF_HEAD_BYTES + (image->nr_cells + 1) * VT_DB_PLACE_BYTES;
 	struct vt_db_leaf *leaf;
 	unsigned char *page;
 
 	if (places_end + len > image->cells_start) {
 		finish_leaf(image);
 		begin_leaf(image, add_page(image));
-		places_end = LEAF_HEAD_BYTES + PLACE_BYTES;
+		places_end = VT_DB_LEAF_HEAD_BYTES + VT_DB_PLACE_BYTES;
 	}
 	leaf = &image->leaves.items[image->leaves.len - 1];
 	leaf->last_id = row->values[0];
 	page = page_at(image, leaf->page);
 	image->cells_start -= len;
 	memcpy(page + image->cells_start, cell, len);
-	put_number(page + places_end - PLACE_BYTES, image->cells_start, PLACE_BYTES);
+	put_number(page + places_end - VT_DB_PLACE_BYTES, image->cells_start, VT_DB_PLACE_BYTES);
 	image->nr_cells++;
 }
 
@@ -196,15 +190,18 @@ static void put_root(struct vt_db_image *image)
 
 	for (uint32_t i = 0; i < nr_cells; i++) {
 		const struct vt_db_leaf *leaf = &image->leaves.items[i];
-		unsigned int len = 4 + put_varint(key + 4, (uint64_t)leaf->last_id);
+		unsigned int len = VT_DB_CHILD_BYTES +
+				   put_varint(key + VT_DB_CHILD_BYTES, (uint64_t)leaf->last_id);
 
-		put_number(key, leaf->page, 4);
+		put_number(key, leaf->page, VT_DB_CHILD_BYTES);
 		cells_start -= len;
 		memcpy(root + cells_start, key, len);
-		put_number(root + INTERIOR_HEAD_BYTES + i * PLACE_BYTES, cells_start, PLACE_BYTES);
+		put_number(root + VT_DB_INTERIOR_HEAD_BYTES + i * VT_DB_PLACE_BYTES, cells_start,
+			   VT_DB_PLACE_BYTES);
 	}
-	put_head(root, INTERIOR, nr_cells, cells_start);
-	put_number(root + 8, image->leaves.items[nr_cells].page, 4);
+	put_head(root, VT_DB_INTERIOR, nr_cells, cells_start);
+	put_number(root + VT_DB_LAST_CHILD_OFFSET, image->leaves.items[nr_cells].page,
+		   VT_DB_CHILD_BYTES);
 }
 
 void vt_db_image_finish(struct vt_db_image *image)
@@ -217,5 +214,5 @@ void vt_db_image_finish(struct vt_db_image *image)
 		image->leaves.items[0].page = page;
 		put_root(image);
 	}
-	put_number(image->bytes + FILE_PAGES_OFFSET, (uint32_t)image->nr_pages, 4);
+	put_number(image->bytes + VT_DB_FILE_PAGES_OFFSET, (uint32_t)image->nr_pages, 4);
 }

@@ -9,12 +9,8 @@
 
 #include "analyzer/base/util.h"
 #include "analyzer/database/db_connection.h"
+#include "analyzer/database/db_format.h"
 
-#define HEADER_BYTES   100
-#define LEAF           13
-#define LEAF_HEAD      8
-#define INTERIOR       5
-#define INTERIOR_HEAD  12
 #define MOST_LEVELS    16
 #define MOST_COLUMNS   64 /* of the table */
 #define NOT_ASKED      UINT8_MAX
@@ -114,8 +110,8 @@ static void put_value(struct pages *pages, unsigned int slot, unsigned int type,
 		return;
 	}
 	/* NULL, 0 or 1. */
-	pages->row.values[slot] = type == 9;
-	pages->row.nulls |= (uint32_t)(type == 0) << slot;
+	pages->row.values[slot] = type == VT_DB_TYPE_1;
+	pages->row.nulls |= (uint32_t)(type == VT_DB_TYPE_NULL) << slot;
 }
 
 /* A record: its head says the type of each column, whose bytes follow.  -1: not as we write it. */
@@ -171,20 +167,20 @@ static int read_cell(struct pages *pages, const unsigned char *at, const unsigne
 static const unsigned char *cell_at(const struct pages *pages, const unsigned char *page,
 				    unsigned int head, uint32_t number)
 {
-	uint32_t place = head + 2 * number, at;
+	uint32_t place = head + VT_DB_PLACE_BYTES * number, at;
 
-	if (place + 2 > pages->usable_bytes)
+	if (place + VT_DB_PLACE_BYTES > pages->usable_bytes)
 		return NULL;
-	at = number_at(page + place, 2);
+	at = number_at(page + place, VT_DB_PLACE_BYTES);
 	return at < pages->usable_bytes ? page + at : NULL;
 }
 
 static int read_leaf(struct pages *pages, const unsigned char *page)
 {
-	uint32_t nr = number_at(page + 3, 2);
+	uint32_t nr = number_at(page + VT_DB_NR_CELLS_OFFSET, 2);
 
 	for (uint32_t i = 0; i < nr; i++) {
-		const unsigned char *cell = cell_at(pages, page, LEAF_HEAD, i);
+		const unsigned char *cell = cell_at(pages, page, VT_DB_LEAF_HEAD_BYTES, i);
 
 		if (!cell || read_cell(pages, cell, page + pages->usable_bytes))
 			return -1;
@@ -198,21 +194,23 @@ static int read_tree(struct pages *pages, uint32_t number, unsigned int level);
 static int read_interior(struct pages *pages, const unsigned char *page, unsigned int level)
 {
 	const unsigned char *end = page + pages->usable_bytes;
-	uint32_t nr = number_at(page + 3, 2);
+	uint32_t nr = number_at(page + VT_DB_NR_CELLS_OFFSET, 2);
 	uint64_t highest;
 
 	for (uint32_t i = 0; i < nr; i++) {
-		const unsigned char *cell = cell_at(pages, page, INTERIOR_HEAD, i);
+		const unsigned char *cell = cell_at(pages, page, VT_DB_INTERIOR_HEAD_BYTES, i);
 
-		if (!cell || end - cell < 4 || !read_varint(cell + 4, end, &highest))
+		if (!cell || end - cell < (ptrdiff_t)VT_DB_CHILD_BYTES ||
+		    !read_varint(cell + VT_DB_CHILD_BYTES, end, &highest))
 			return -1;
 		if ((int64_t)highest > pages->scan->after &&
-		    read_tree(pages, number_at(cell, 4), level + 1))
+		    read_tree(pages, number_at(cell, VT_DB_CHILD_BYTES), level + 1))
 			return -1;
 		if ((int64_t)highest >= pages->scan->upto)
 			return 0;
 	}
-	return read_tree(pages, number_at(page + 8, 4), level + 1);
+	return read_tree(pages, number_at(page + VT_DB_LAST_CHILD_OFFSET, VT_DB_CHILD_BYTES),
+			 level + 1);
 }
 
 /* Pages above leaves are kept while their children are read. */
@@ -229,9 +227,9 @@ static int read_tree(struct pages *pages, uint32_t number, unsigned int level)
 {
 	const unsigned char *page = find_page(pages, number);
 
-	if (page && page[0] == LEAF)
+	if (page && page[0] == VT_DB_LEAF)
 		return read_leaf(pages, page);
-	if (!page || page[0] != INTERIOR)
+	if (!page || page[0] != VT_DB_INTERIOR)
 		return -1;
 	page = keep_page(pages, page, level);
 	return page ? read_interior(pages, page, level) : -1;
@@ -249,7 +247,7 @@ static int has_log(struct vt_db *db)
 
 static int open_file(struct pages *pages, struct vt_db *db)
 {
-	unsigned char header[HEADER_BYTES];
+	unsigned char header[VT_DB_FILE_HEADER_BYTES];
 	sqlite3_int64 bytes;
 
 	if (sqlite3_get_autocommit(db->raw) || !sqlite3_db_readonly(db->raw, "main") ||
@@ -260,11 +258,11 @@ static int open_file(struct pages *pages, struct vt_db *db)
 	    pages->file->pMethods->xRead(pages->file, header, sizeof(header), 0) != SQLITE_OK ||
 	    pages->file->pMethods->xFileSize(pages->file, &bytes) != SQLITE_OK)
 		return -1;
-	pages->page_bytes = number_at(header + 16, 2);
+	pages->page_bytes = number_at(header + VT_DB_PAGE_BYTES_OFFSET, 2);
 	pages->page_bytes = pages->page_bytes == 1 ? 65536 : pages->page_bytes;
 	if (pages->page_bytes < 512)
 		return -1;
-	pages->usable_bytes = pages->page_bytes - header[20];
+	pages->usable_bytes = pages->page_bytes - header[VT_DB_UNUSED_BYTES_OFFSET];
 	bytes /= pages->page_bytes;
 	pages->nr_pages = bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes;
 	return 0;
