@@ -2,7 +2,6 @@
 #include "analyzer/commands/simulate.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,9 +116,7 @@ void vt_simulate_list(FILE *out)
 
 void vt_simulate_release(struct vt_simulate *simulate)
 {
-	if (simulate->shared)
-		unlink(simulate->shared);
-	free(simulate->shared);
+	vt_shared_devices_remove(&simulate->shared);
 	free(simulate->folder);
 	free(simulate->stubs);
 	free(simulate->card);
@@ -130,22 +127,9 @@ void vt_simulate_release(struct vt_simulate *simulate)
 /* Without it the processes of the program do not see each other's memory, which is no error. */
 static void share(struct vt_simulate *simulate)
 {
-	const char *folder = getenv("TMPDIR");
-	int fd;
-
 	/* A simulation inside of another one is on the same devices. */
-	if (getenv("VTRACE_SIM_SHARED"))
-		return;
-	simulate->shared =
-		vt_xasprintf("%s/vtrace-devices-XXXXXX", folder && *folder ? folder : P_tmpdir);
-	fd = mkostemp(simulate->shared, O_CLOEXEC);
-	if (fd < 0) {
-		free(simulate->shared);
-		simulate->shared = NULL;
-		return;
-	}
-	close(fd);
-	setenv("VTRACE_SIM_SHARED", simulate->shared, 1);
+	if (!getenv("VTRACE_SIM_SHARED") && !vt_shared_devices_make(&simulate->shared))
+		setenv("VTRACE_SIM_SHARED", simulate->shared.path, 1);
 }
 
 /* As torchrun would start it on a separate machine; nothing listens at the address. */

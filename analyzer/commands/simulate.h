@@ -10,12 +10,13 @@
 #include <stdio.h>
 
 #include "analyzer/base/diag.h"
+#include "analyzer/commands/shared_devices.h"
 
 struct vt_simulate {
 	char *folder; /* of the simulator's libraries */
 	char *stubs;  /* folder of stubs for the command's Python; "" where none are needed */
 	char *card;   /* as the driver reads it: the path of a file is absolute */
-	char *shared; /* file over which the processes share the devices; NULL: none made */
+	struct vt_shared_devices shared;
 	char *routing; /* of tokens to experts; "": not chosen */
 	int rank, nr_ranks; /* the program is one rank of a job; 0 ranks: it is not */
 };
