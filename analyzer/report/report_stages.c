@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/report/report_stages.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "analyzer/base/map.h"
@@ -261,6 +263,22 @@ static void add_marks_of(struct gathering *g, const struct vt_device *device,
 	vt_vector_release(&best);
 }
 
+/* As many as `vtrace info` counts. */
+static void say_no_marks(const struct gathering *g, struct vt_diag *diag)
+{
+	uint32_t nr = model_of(g)->nr_marks;
+	char others[80] = "";
+
+	if (nr)
+		snprintf(others, sizeof(others),
+			 ": its %" PRIu32
+			 " marks begin and end ranges of a framework, which are"
+			 " stages",
+			 nr);
+	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: no marks and no ranges of the program%s",
+		    vt_db_path(g->analysis->db), others);
+}
+
 static int add_marks(struct gathering *g, struct vt_diag *diag)
 {
 	struct stretches found = { 0 };
@@ -269,8 +287,7 @@ static int add_marks(struct gathering *g, struct vt_diag *diag)
 
 	find_stretches(g, &found);
 	if (!found.len) {
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: no marks and no ranges of the program",
-			    vt_db_path(g->analysis->db));
+		say_no_marks(g, diag);
 		return -1;
 	}
 	ranges = vt_xcalloc(found.len, sizeof(*ranges));

@@ -189,6 +189,31 @@ static void marks_and_ranges_are_rows_on_request(void **state)
 	free(text);
 }
 
+/* `vtrace info` counts two marks, the report shows none. */
+static void marks_of_a_framework_are_said_to_be_there(void **state)
+{
+	const struct vt_report_options options = {
+		.when = "peak", .device = VT_WHEN_ALL_DEVICES, .top = 1, .has_marks = 1
+	};
+	struct builder_db *b = open_db();
+	struct vt_analysis analysis;
+	struct vt_report report;
+	struct vt_diag diag = { 0 };
+
+	(void)state;
+	build_mark(b, "Optimizer.step#SGD.step", VT_MARK_BEGIN, VT_SOURCE_RECORD_FUNCTION);
+	alloc(b, MAIN, 1);
+	build_mark(b, "Optimizer.step#SGD.step", VT_MARK_END, VT_SOURCE_RECORD_FUNCTION);
+	build_close(b);
+	assert_int_equal(vt_analysis_open(&analysis, "run.db", NULL, &diag), 0);
+	assert_int_equal(vt_db_count(analysis.db, "mark"), 2);
+	assert_int_not_equal(vt_report_init(&report, &analysis, &options, &diag), 0);
+	assert_string_equal(diag.text,
+			    "run.db: no marks and no ranges of the program: its 2 marks"
+			    " begin and end ranges of a framework, which are stages");
+	vt_analysis_close(&analysis);
+}
+
 static void micro_batches_and_the_first_step_have_lines(void **state)
 {
 	struct builder_db *b = open_db();
@@ -334,6 +359,7 @@ int main(void)
 		TEST(one_class_alone_has_no_row_of_its_own),
 		TEST(of_many_classes_the_lowest_are_left_out),
 		TEST(marks_and_ranges_are_rows_on_request),
+		TEST(marks_of_a_framework_are_said_to_be_there),
 		TEST(micro_batches_and_the_first_step_have_lines),
 		TEST(evaluation_does_not_count_as_use_of_a_step),
 		TEST(changes_are_split_by_leaf),
