@@ -122,8 +122,6 @@ def place_lines(place):
 def row_lines(row):
     if row["outcome"] == "missing":
         yield f"{row['limit']}: {row['why']}"
-        if row["why"].startswith("baseline"):
-            yield "  no baseline of this test: run it once with --vtrace-update"
         return
     line = (f"{row['limit']}: {bytes_text(row['figure'])} on cuda:{row['device']}, allowed are "
             f"{bytes_text(row['allowed'])}: {bytes_text(-row['margin'])} too much")
@@ -132,5 +130,14 @@ def row_lines(row):
         yield from place_lines(place)
 
 
+def has_no_baseline(row):
+    return row["outcome"] == "missing" and row["why"].startswith("baseline")
+
+
 def failure_text(rows):
-    return "\n".join(line for row in rows if row["failed"] for line in row_lines(row))
+    failed = [row for row in rows if row["failed"]]
+    lines = [line for row in failed if not has_no_baseline(row) for line in row_lines(row)]
+    unknown = [row["limit"] for row in failed if has_no_baseline(row)]
+    if unknown:
+        lines.append(f"{', '.join(unknown)}: no baseline: run the test once with --vtrace-update")
+    return "\n".join(lines)

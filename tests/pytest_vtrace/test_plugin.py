@@ -231,7 +231,10 @@ def test_baselines(project, pytester, workers):
         pytest.importorskip("xdist")
     first = project(UPDATE, *workers)
     first.assert_outcomes(failed=2)
-    assert "run it once with --vtrace-update" in text_of(first)
+    said = [line for line in text_of(first).splitlines()
+            if "baseline" in line and line.startswith((" ", "total", "left"))]
+    assert sorted(said) == ["total.allocated, left.total: no baseline: run the test once with --vtrace-update",
+                            "total.allocated: no baseline: run the test once with --vtrace-update"]
     result = project(UPDATE, "--vtrace-update", *workers)
     result.assert_outcomes(passed=2)
     result.stdout.fnmatch_lines("vtrace: test_it.vtrace.json: 2 baselines")
