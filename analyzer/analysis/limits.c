@@ -98,19 +98,50 @@ static int has_called(struct vt_db *db, const char *glob)
 	return has != 0;
 }
 
+/* What the simulated card was given besides its name ("routing"); NULL: not that. */
+static char *find_choice(struct vt_db *db, const char *option)
+{
+	char *card = vt_db_run_get(db, "env:VTRACE_SIM_PROFILE");
+	char *key = vt_xasprintf(",%s=", option);
+	const char *found = card ? strstr(card, key) : NULL;
+	char *choice = NULL;
+
+	if (found) {
+		found += strlen(key);
+		choice = vt_xasprintf("%.*s", (int)strcspn(found, ","), found);
+	}
+	free(key);
+	free(card);
+	return choice;
+}
+
 /* Where tokens went was chosen by who simulated, not by a model. */
 static void add_routing(struct limits *limits, struct vt_db *db)
 {
-	char *card = vt_db_run_get(db, "env:VTRACE_SIM_PROFILE");
-	const char *chosen = card ? strstr(card, ",routing=") : NULL;
+	char *chosen = find_choice(db, "routing");
 
-	if (chosen) {
-		chosen += strlen(",routing=");
+	if (chosen)
 		vt_vector_push(limits, vt_xasprintf("experts: tokens were routed as chosen"
-						    " (routing=%.*s), not as a model would",
-						    (int)strcspn(chosen, ","), chosen));
-	}
-	free(card);
+						    " (routing=%s), not as a model would",
+						    chosen));
+	free(chosen);
+}
+
+/* Known for one kind of card (common/card_profile.h). */
+static void add_nccl(struct limits *limits, struct vt_db *db)
+{
+	char *chosen = find_choice(db, "nccl");
+
+	if (chosen)
+		vt_vector_push(limits,
+			       vt_xasprintf("buffers of NCCL: as chosen (nccl=%s)", chosen));
+	else if (vt_db_query_int(db, "SELECT max(capability) FROM device", 0) == 90)
+		vt_vector_push(limits, vt_xstrdup("buffers of NCCL: as others measured them on"
+						  " H100 (nccl=)"));
+	else
+		vt_vector_push(limits, vt_xstrdup("buffers of NCCL: not known on this card, and 0"
+						  " (nccl=)"));
+	free(chosen);
 }
 
 /* What the simulator takes for 0 for want of a published figure. */
@@ -138,9 +169,7 @@ static void add_not_simulated(struct limits *limits, const struct vt_analysis *a
 					    met.data));
 	vt_buffer_release(&met);
 	if (has_called(analysis->db, "*ProcessGroupNCCL*"))
-		vt_vector_push(limits,
-			       vt_xstrdup("buffers of NCCL: as others measured them on H100,"
-					  " on other cards not known and 0 (nccl=)"));
+		add_nccl(limits, analysis->db);
 	add_routing(limits, analysis->db);
 	if (analysis->model.nr_captures)
 		vt_vector_push(limits,

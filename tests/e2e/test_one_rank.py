@@ -4,15 +4,19 @@ import json
 
 import pytest
 
-from recording import PYTHON, WORKLOADS, record, record_python
+from recording import PYTHON, WORKLOADS, record, record_python, vtrace
 
 MIB = 1 << 20
 
 
-def one_rank(folder, choice, *arguments):
+def record_rank(folder, choice, *arguments):
     recording = record_python(folder, "sharded.py", *arguments, profile=choice)
     assert recording.process.returncode == 0, recording.process.stderr
-    return json.loads(recording.process.stdout)
+    return recording
+
+
+def one_rank(folder, choice, *arguments):
+    return json.loads(record_rank(folder, choice, *arguments).process.stdout)
 
 
 @pytest.mark.parametrize("arguments", (("fsdp",), ("ddp", "nccl")))
@@ -37,3 +41,13 @@ def test_a_communicator_takes_its_buffers(tmp_path):
                for choice in ("h100-80g,nccl=0MiB", "h100-80g", "h100-80g,nccl=100MiB")}
     none, known, given = outside.values()
     assert (known - none, given - none) == (490 * MIB, 100 * MIB)
+
+
+@pytest.mark.parametrize("card,words", (
+    ("h100-80g,nccl=100MiB", "as chosen (nccl=100MiB)"), ("h100-80g", "as others measured them on H100 (nccl=)"),
+    ("a100-80g", "not known on this card, and 0 (nccl=)")))
+def test_reports_say_what_the_buffers_are(tmp_path, card, words):
+    record_rank(tmp_path, f"{card},rank=0/8", "fsdp", "nccl")
+    (database,) = tmp_path.glob("*.db")
+    done = vtrace("report", database, "--json")
+    assert [note for note in json.loads(done.stdout)["notes"] if "NCCL" in note] == [f"buffers of NCCL: {words}"]
