@@ -353,7 +353,8 @@ static const char *name_by_flow(struct vt_kinds *kinds, const struct vt_allocati
 	enum vt_flow_label label = vt_flow_kinds_find(&kinds->facts->flow, a);
 	uint32_t stack = vt_producer_stack(kinds->facts->model, a), kind;
 
-	if (label == VT_FLOW_NONE || label == VT_FLOW_LOGITS || label == VT_FLOW_WEIGHT)
+	if (label == VT_FLOW_NONE || label == VT_FLOW_LOGITS || label == VT_FLOW_WEIGHT ||
+	    label == VT_FLOW_STREAMED)
 		return NULL;
 	kind = kind_of_modules(kinds, stack);
 	if (kind != NO_KIND && !is_part_of(kinds, kind, label))

@@ -1,159 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What part of a network an operator is, by what it reads and what reads it. */
+#include "tests/lib/flow_steps.h"
 #include "tests/lib/unit.h"
-
-#include <string.h>
-
-#include "analyzer/attribution/dataflow/flow_kinds.h"
-#include "analyzer/base/util.h"
-#include "analyzer/model/model.h"
-
-#define NR_MAX	 64
-#define WIDE	 (1u << 20)
-#define UNRECORDED (-1)
-#define GIVEN	 UINT32_MAX /* the result was there before, and is the last argument */
-#define CALLED_BY(i) (1000 + (i)) /* no results besides; the step with that number calls it */
-#define LEAF_MAX 8 /* storages 1 to 7 are weights and data from elsewhere */
-
-/* An operator, the storages that it reads, and what the one that it makes is. */
-struct step {
-	const char *name;
-	uint32_t inputs[3]; /* 0: none; 1 to 7 are leaves, LEAF_MAX + i what step i made */
-	const char *label;
-	uint32_t bytes; /* 0: WIDE */
-	int in_backward; /* of the forward step with that number + 1; UNRECORDED: no node */
-	uint32_t nr_more; /* results besides; steps behind it count them */
-};
-
-struct fixture {
-	struct vt_model model;
-	struct vt_allocation allocations[NR_MAX];
-	struct vt_allocation_common commons[NR_MAX];
-	struct vt_operator_call calls[NR_MAX];
-	struct vt_call_tensor tensors[4 * NR_MAX];
-	char *texts[NR_MAX];
-	struct vt_names names; /* of leaves that are buffers of modules */
-	struct vt_tensor named[LEAF_MAX];
-	uint32_t named_rows[LEAF_MAX], first_rows[NR_MAX + 1];
-};
-
-static const struct vt_caller caller;
-
-static uint32_t add_allocation(struct fixture *f, uint32_t bytes)
-{
-	struct vt_allocation *a = &f->allocations[f->model.nr_allocations];
-
-	a->event = (int64_t)f->model.nr_allocations + 1;
-	f->commons[f->model.nr_allocations] = (struct vt_allocation_common){
-		.size_bytes = bytes ? bytes : WIDE, .made = &caller, .freed = &caller
-	};
-	a->common = &f->commons[f->model.nr_allocations];
-	return f->model.nr_allocations++;
-}
-
-static void add_tensor(struct fixture *f, uint32_t allocation, int is_output, unsigned position)
-{
-	struct vt_operator_call *call = &f->calls[f->model.calls.nr];
-	struct vt_call_tensor *t = &f->tensors[call->first_tensor + call->nr_tensors++];
-
-	t->allocation = allocation;
-	t->is_output = (uint8_t)is_output;
-	t->position = (uint16_t)position;
-	f->model.calls.nr_tensors++;
-}
-
-static void add_step(struct fixture *f, const struct step *step)
-{
-	struct vt_operator_call *call = &f->calls[f->model.calls.nr];
-	uint32_t number = f->model.calls.nr, made = 0;
-	int is_called = step->nr_more >= CALLED_BY(0) && step->nr_more != GIVEN;
-	unsigned i = 0;
-
-	call->name = 1;
-	while (f->texts[call->name] && strcmp(f->texts[call->name], step->name) != 0)
-		call->name++;
-	f->texts[call->name] = (char *)step->name;
-	call->python_stack = 1;
-	call->parent = is_called ? step->nr_more - CALLED_BY(0) : VT_NO_INDEX;
-	call->sequence = step->in_backward ? VT_NO_SEQUENCE : number;
-	call->node_class = step->in_backward > 0;
-	call->node_sequence =
-		step->in_backward > 0 ? (uint64_t)step->in_backward - 1 : VT_NO_SEQUENCE;
-	call->first_tensor = f->model.calls.nr_tensors;
-	if (step->nr_more == GIVEN)
-		made = add_allocation(f, step->bytes);
-	call->event = (int64_t)f->model.nr_allocations;
-	for (; i < VT_ARRAY_SIZE(step->inputs) && step->inputs[i]; i++)
-		add_tensor(f, step->inputs[i] - 1, 0, i);
-	if (step->nr_more == GIVEN)
-		add_tensor(f, made, 0, i);
-	/* Views and what is written in place are of the storage that was read first. */
-	if (strstr(step->name, "slice") || step->name[strlen(step->name) - 1] == '_')
-		add_tensor(f, step->inputs[0] - 1, 1, 0);
-	else if (step->nr_more == GIVEN)
-		add_tensor(f, made, 1, 0);
-	else
-		add_tensor(f, add_allocation(f, step->bytes), 1, 0);
-	for (uint32_t k = 1; k < step->nr_more + 1 && !is_called; k++)
-		add_tensor(f, add_allocation(f, step->bytes), 1, k);
-	call->end_event = (int64_t)f->model.nr_allocations;
-	f->model.calls.nr++;
-}
-
-/* Leaves from `first` on are buffers. */
-static void add_names(struct fixture *f, uint32_t first)
-{
-	uint32_t nr = 0;
-
-	for (uint32_t i = 0; i < f->model.nr_allocations; i++) {
-		f->first_rows[i] = nr;
-		if (i + 1 < first || i + 1 >= LEAF_MAX)
-			continue;
-		f->named[nr].role = VT_ROLE_BUFFER;
-		f->named_rows[nr] = nr;
-		nr++;
-	}
-	f->first_rows[f->model.nr_allocations] = nr;
-	f->model.tensors = f->named;
-	f->names = (struct vt_names){ .model = &f->model,
-				      .by_allocation = f->named_rows,
-				      .first = f->first_rows };
-}
-
-static void check_steps_of(const struct step *steps, uint32_t nr, uint32_t first_buffer)
-{
-	static struct fixture f;
-	struct vt_flow_kinds kinds;
-	struct vt_operators operators;
-	struct vt_rules rules = { 0 };
-
-	memset(&f, 0, sizeof(f));
-	f.model.allocations = f.allocations;
-	f.model.calls.items = f.calls;
-	f.model.calls.tensors = f.tensors;
-	f.model.strings.text = f.texts;
-	f.model.strings.nr = NR_MAX;
-	for (unsigned i = 1; i < LEAF_MAX; i++)
-		add_allocation(&f, 0);
-	for (uint32_t i = 0; i < nr; i++)
-		add_step(&f, &steps[i]);
-	vt_operators_init(&operators, &f.model, &rules);
-	add_names(&f, first_buffer);
-	vt_flow_kinds_init(&kinds, &f.model, &f.names, &operators);
-	for (uint32_t i = 0; i < nr; i++) {
-		const struct vt_allocation *a = &f.allocations[f.calls[i].end_event - 1];
-
-		if ((f.calls[i].event < f.calls[i].end_event || steps[i].nr_more == GIVEN) &&
-		    strcmp(vt_flow_label_text(vt_flow_kinds_find(&kinds, a)), steps[i].label) != 0)
-			fail_msg("step %u, %s: %s, not %s", i, steps[i].name,
-				 vt_flow_label_text(vt_flow_kinds_find(&kinds, a)), steps[i].label);
-	}
-	vt_flow_kinds_release(&kinds);
-	vt_operators_release(&operators);
-}
-
-#define CHECK(steps) check_steps_of(steps, VT_ARRAY_SIZE(steps), LEAF_MAX)
-#define S(i)	     (LEAF_MAX + (i))
 
 static void test_attention_is_a_softmax_between_products_of_data(void **state)
 {
@@ -210,29 +58,6 @@ static void test_experts_by_hand_are_no_attention_and_no_logits(void **state)
 
 	(void)state;
 	CHECK(steps);
-}
-
-/* Codes, a code book and scales are buffers; what multiplies data is the weight. */
-static void test_weights_are_dequantised_by_hand(void **state)
-{
-	const struct step steps[] = {
-		{ "aten::linear", { 1, 2 }, "mlp", 0, 0, 0 },
-		{ "aten::bitwise_and", { 5 }, "weight", 0, UNRECORDED, 0 },
-		{ "aten::index", { 6, S(1) }, "weight", 0, UNRECORDED, 0 },
-		{ "aten::mul", { S(2), 7 }, "weight", 0, UNRECORDED, 0 },
-		{ "aten::linear", { S(0), S(3) }, "mlp", 0, 0, 0 },
-		/* What is only copied, or added, is no weight: by what reads it. */
-		{ "aten::clone", { 5 }, "mlp", 0, UNRECORDED, 0 },
-		{ "aten::linear", { S(4), S(5) }, "mlp", 0, 0, 0 },
-		{ "aten::mul", { 6, 7 }, "mlp", 0, UNRECORDED, 0 },
-		{ "aten::add", { S(6), S(7) }, "mlp", 0, 0, 0 },
-		/* ... and what is trained through is a part of the network. */
-		{ "aten::mul", { 6, 7 }, "mlp", 0, 0, 0 },
-		{ "aten::linear", { S(8), S(9) }, "mlp", 0, 0, 0 },
-	};
-
-	(void)state;
-	check_steps_of(steps, VT_ARRAY_SIZE(steps), 5);
 }
 
 static void test_norms_by_hand(void **state)
@@ -758,7 +583,6 @@ int main(void)
 		cmocka_unit_test(test_attention_is_a_softmax_between_products_of_data),
 		cmocka_unit_test(test_products_write_what_they_are_given_for_results),
 		cmocka_unit_test(test_experts_by_hand_are_no_attention_and_no_logits),
-		cmocka_unit_test(test_weights_are_dequantised_by_hand),
 		cmocka_unit_test(test_norms_by_hand),
 		cmocka_unit_test(test_logits_reach_a_loss_and_their_gradients_are_of_its_nodes),
 		cmocka_unit_test(test_scores_of_data_by_data_that_a_loss_reads),

@@ -30,7 +30,9 @@
 	X(MIXER, "mixer")                                                                          \
 	X(LOGITS, "logits")                                                                        \
 	/* a weight in the form in which a product reads it */                                     \
-	X(WEIGHT, "weight")
+	X(WEIGHT, "weight")                                                                        \
+	/* a weight that the host keeps, copied to the device to be multiplied by */               \
+	X(STREAMED, "streamed weight")
 
 #define VT_FLOW_LABEL_ENUM(name, text) VT_FLOW_##name,
 enum vt_flow_label { VT_FLOW_LABELS(VT_FLOW_LABEL_ENUM) VT_NR_FLOW_LABELS };

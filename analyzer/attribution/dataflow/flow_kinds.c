@@ -230,6 +230,7 @@ void vt_flow_kinds_init(struct vt_flow_kinds *kinds, const struct vt_model *mode
 	kinds->is_observed = vt_xcalloc((size_t)model->nr_allocations + 1, 1);
 	vt_dataflow_init(&flow, model, operators);
 	vt_flow_find_weights(&flow, names);
+	vt_flow_find_streamed(&flow);
 	vt_flow_find_composites(&flow);
 	vt_flow_label_norms(&flow);
 	vt_flow_find_recurrence(&flow);

@@ -16,6 +16,12 @@ struct vt_names;
 void vt_flow_find_weights(struct vt_dataflow *flow, const struct vt_names *names);
 
 /*
+ * Weights that the host keeps: copied to the device, and read by nothing but products, which
+ * multiply what layers made by them.
+ */
+void vt_flow_find_streamed(struct vt_dataflow *flow);
+
+/*
  * Softmax and the logarithm of a sum of exponentials, spelled out: the node that ends one gets the
  * class of the operator.
  */

@@ -435,6 +435,8 @@ uint32_t vt_facts_sources(const struct vt_facts *facts, const struct vt_allocati
 
 	if (vt_flow_kinds_find(&facts->flow, a) == VT_FLOW_WEIGHT)
 		return 1u << VT_SOURCE_WEIGHTS;
+	if (vt_flow_kinds_find(&facts->flow, a) == VT_FLOW_STREAMED)
+		return 1u << VT_SOURCE_STREAMED;
 	/* Within a call of a model nothing is derived, but operators were seen there, too. */
 	if (!what && !a->common->made->node_class && vt_flow_kinds_is_of_layer(&facts->flow, a))
 		return 1u << VT_SOURCE_LAYERS;

@@ -79,6 +79,7 @@
 	X(DATA, "data")     /* of what was copied to the device, or made up there */              \
 	X(PIECES, "pieces") /* ... and put together */                                             \
 	X(WEIGHTS, "weights") /* of a module's tensors alone, to multiply (flow_passes.h) */       \
+	X(STREAMED, "streamed") /* of the host's memory, to multiply by (flow_passes.h) */         \
 	X(HOST, "host")     /* for what page-locked memory of its size holds (staging.h) */
 
 /* What the program is written with. */

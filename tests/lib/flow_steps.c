@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/lib/flow_steps.h"
+
+#include <string.h>
+
+#include "analyzer/attribution/dataflow/flow_kinds.h"
+#include "analyzer/model/model.h"
+#include "tests/lib/unit.h"
+
+#define NR_MAX 64
+
+struct fixture {
+	struct vt_model model;
+	struct vt_allocation allocations[NR_MAX];
+	struct vt_allocation_common commons[NR_MAX];
+	struct vt_operator_call calls[NR_MAX];
+	struct vt_call_tensor tensors[4 * NR_MAX];
+	char *texts[NR_MAX];
+	struct vt_names names; /* of leaves that are buffers of modules */
+	struct vt_tensor named[LEAF_MAX];
+	uint32_t named_rows[LEAF_MAX], first_rows[NR_MAX + 1];
+};
+
+static const struct vt_caller caller;
+
+static uint32_t add_allocation(struct fixture *f, uint32_t bytes)
+{
+	struct vt_allocation *a = &f->allocations[f->model.nr_allocations];
+
+	a->event = (int64_t)f->model.nr_allocations + 1;
+	f->commons[f->model.nr_allocations] = (struct vt_allocation_common){
+		.size_bytes = bytes ? bytes : WIDE, .made = &caller, .freed = &caller
+	};
+	a->common = &f->commons[f->model.nr_allocations];
+	return f->model.nr_allocations++;
+}
+
+static void add_tensor(struct fixture *f, uint32_t allocation, int is_output, unsigned position)
+{
+	struct vt_operator_call *call = &f->calls[f->model.calls.nr];
+	struct vt_call_tensor *t = &f->tensors[call->first_tensor + call->nr_tensors++];
+
+	t->allocation = allocation;
+	t->is_output = (uint8_t)is_output;
+	t->position = (uint16_t)position;
+	f->model.calls.nr_tensors++;
+}
+
+static void add_step(struct fixture *f, const struct step *step)
+{
+	struct vt_operator_call *call = &f->calls[f->model.calls.nr];
+	uint32_t number = f->model.calls.nr, made = 0;
+	int is_called = step->nr_more >= CALLED_BY(0) && step->nr_more != GIVEN;
+	unsigned i = 0;
+
+	call->name = 1;
+	while (f->texts[call->name] && strcmp(f->texts[call->name], step->name) != 0)
+		call->name++;
+	f->texts[call->name] = (char *)step->name;
+	call->python_stack = 1;
+	call->parent = is_called ? step->nr_more - CALLED_BY(0) : VT_NO_INDEX;
+	call->sequence = step->in_backward ? VT_NO_SEQUENCE : number;
+	call->node_class = step->in_backward > 0;
+	call->node_sequence =
+		step->in_backward > 0 ? (uint64_t)step->in_backward - 1 : VT_NO_SEQUENCE;
+	call->first_tensor = f->model.calls.nr_tensors;
+	if (step->nr_more == GIVEN)
+		made = add_allocation(f, step->bytes);
+	call->event = (int64_t)f->model.nr_allocations;
+	for (; i < VT_ARRAY_SIZE(step->inputs) && step->inputs[i]; i++)
+		add_tensor(f, step->inputs[i] - 1, 0, i);
+	if (step->nr_more == GIVEN)
+		add_tensor(f, made, 0, i);
+	/* Views and what is written in place are of the storage that was read first. */
+	if (strstr(step->name, "slice") || step->name[strlen(step->name) - 1] == '_')
+		add_tensor(f, step->inputs[0] - 1, 1, 0);
+	else if (step->nr_more == GIVEN)
+		add_tensor(f, made, 1, 0);
+	else
+		add_tensor(f, add_allocation(f, step->bytes), 1, 0);
+	for (uint32_t k = 1; k < step->nr_more + 1 && !is_called; k++)
+		add_tensor(f, add_allocation(f, step->bytes), 1, k);
+	call->end_event = (int64_t)f->model.nr_allocations;
+	f->model.calls.nr++;
+}
+
+/* Leaves from `first` on are buffers. */
+static void add_names(struct fixture *f, uint32_t first)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < f->model.nr_allocations; i++) {
+		f->first_rows[i] = nr;
+		if (i + 1 < first || i + 1 >= LEAF_MAX)
+			continue;
+		f->named[nr].role = VT_ROLE_BUFFER;
+		f->named_rows[nr] = nr;
+		nr++;
+	}
+	f->first_rows[f->model.nr_allocations] = nr;
+	f->model.tensors = f->named;
+	f->names = (struct vt_names){ .model = &f->model,
+				      .by_allocation = f->named_rows,
+				      .first = f->first_rows };
+}
+
+void flow_steps_check(const struct step *steps, uint32_t nr, uint32_t first_buffer)
+{
+	static struct fixture f;
+	struct vt_flow_kinds kinds;
+	struct vt_operators operators;
+	struct vt_rules rules = { 0 };
+
+	memset(&f, 0, sizeof(f));
+	f.model.allocations = f.allocations;
+	f.model.calls.items = f.calls;
+	f.model.calls.tensors = f.tensors;
+	f.model.strings.text = f.texts;
+	f.model.strings.nr = NR_MAX;
+	for (unsigned i = 1; i < LEAF_MAX; i++)
+		add_allocation(&f, 0);
+	for (uint32_t i = 0; i < nr; i++)
+		add_step(&f, &steps[i]);
+	vt_operators_init(&operators, &f.model, &rules);
+	add_names(&f, first_buffer);
+	vt_flow_kinds_init(&kinds, &f.model, &f.names, &operators);
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct vt_allocation *a = &f.allocations[f.calls[i].end_event - 1];
+
+		if ((f.calls[i].event < f.calls[i].end_event || steps[i].nr_more == GIVEN) &&
+		    strcmp(vt_flow_label_text(vt_flow_kinds_find(&kinds, a)), steps[i].label) != 0)
+			fail_msg("step %u, %s: %s, not %s", i, steps[i].name,
+				 vt_flow_label_text(vt_flow_kinds_find(&kinds, a)), steps[i].label);
+	}
+	vt_flow_kinds_release(&kinds);
+	vt_operators_release(&operators);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VT_TESTS_FLOW_STEPS_H
+#define VT_TESTS_FLOW_STEPS_H
+
+/* Operators that read and write storages, and the part of a network that each must be. */
+
+#include <stdint.h>
+
+#include "analyzer/base/util.h"
+
+#define WIDE         (1u << 20)
+#define NO_NODE      (-1)
+#define GIVEN        UINT32_MAX   /* the result was there before, and is the last argument */
+#define CALLED_BY(i) (1000 + (i)) /* no results besides; the step with that number calls it */
+#define LEAF_MAX     8            /* storages 1 to 7 are weights and data from elsewhere */
+
+/* An operator, the storages that it reads, and what the one that it makes is. */
+struct step {
+	const char *name;
+	uint32_t inputs[3]; /* 0: none; 1 to 7 are leaves, LEAF_MAX + i what step i made */
+	const char *label;
+	uint32_t bytes;   /* 0: WIDE */
+	int in_backward;  /* of the forward step with that number + 1; NO_NODE: no node */
+	uint32_t nr_more; /* results besides; steps behind it count them */
+};
+
+/* Leaves from `first_buffer` on are buffers of modules. */
+void flow_steps_check(const struct step *steps, uint32_t nr, uint32_t first_buffer);
+
+#define CHECK(steps) flow_steps_check(steps, VT_ARRAY_SIZE(steps), LEAF_MAX)
+#define S(i)         (LEAF_MAX + (i))
+
+#endif
