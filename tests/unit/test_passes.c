@@ -232,6 +232,36 @@ static void what_a_loop_hands_on_is_its_cache(void **state)
 	vt_analysis_close(&analysis);
 }
 
+/*
+ * A picture in parts: what a part begins with has the sizes of what the last part's call returned,
+ * which was gone by then.
+ */
+static void parts_of_a_picture_are_no_generation(void **state)
+{
+	static const char render[] = "run.py:50 render < run.py:74 main";
+	static const char net[] = "net.py:9 Net.forward Net@1 < run.py:51 render < run.py:74 main";
+	static const uint64_t kib = 1024;
+	struct builder_db *b = build_open("run.db");
+
+	(void)state;
+	for (int part = 0; part < 4; part++) {
+		int64_t ids[5], input;
+
+		ids[0] = alloc(b, render, 64 * kib);
+		ids[1] = alloc(b, render, 192 * kib);
+		input = alloc(b, net, 256 * kib);
+		ids[2] = alloc(b, net, 192 * kib);
+		ids[3] = alloc(b, net, 64 * kib);
+		build_free(b, input, &(struct build_event){ .python = net });
+		ids[4] = alloc(b, render, 64 * kib);
+		alloc(b, render, 4 * kib);
+		for (int i = 0; i < 5; i++)
+			build_free(b, ids[i], &(struct build_event){ .python = "run.py:74 main" });
+	}
+	build_close(b);
+	check("c0 c0 c0 c0");
+}
+
 #define LAYERS 2
 
 /* One call's keys and values, at the same line of each layer. */
@@ -483,6 +513,7 @@ int main(void)
 		TEST(the_last_token_belongs_to_the_loop),
 		TEST(what_a_loop_hands_on_is_its_cache),
 		TEST(copies_that_the_loop_makes_of_its_cache_are_cache),
+		TEST(parts_of_a_picture_are_no_generation),
 		TEST(a_loop_that_died_in_a_call_has_its_cache),
 		TEST(what_grows_under_a_frame_that_generates_is_cache),
 		TEST(what_a_norm_makes_of_a_whole_sequence_is_no_cache),

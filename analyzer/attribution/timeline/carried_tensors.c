@@ -183,19 +183,24 @@ static void gather_between(const struct vt_carried_tensors *carried, uint32_t po
 
 /*
  * Whether what replaces a block that died between two calls was handed over, be it the copy of a
- * copy.
+ * copy: each is made while what it copies is there.
  */
 static int has_copies(const struct vt_carried_tensors *carried, uint32_t position,
 		      const struct vt_allocation *a, const vt_carried_vector *between)
 {
+	int64_t last_event = a->freed_event;
 	unsigned nr = 0;
 
 	for (size_t i = 0; i < between->len && nr < LEAST_COPIES; i++) {
 		const struct vt_carried_tensor *copy = &between->items[i];
 		const struct vt_allocation *c = &carried->model->allocations[copy->allocation];
 
-		nr += is_multiple(a->common->size_bytes, c->common->size_bytes) &&
-		      is_handed(carried, position, c);
+		if (c->event > last_event ||
+		    !is_multiple(a->common->size_bytes, c->common->size_bytes))
+			continue;
+		if (c->freed_event > last_event)
+			last_event = c->freed_event;
+		nr += is_handed(carried, position, c);
 	}
 	return nr >= LEAST_COPIES;
 }
