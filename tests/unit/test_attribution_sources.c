@@ -255,6 +255,26 @@ static void a_batch_from_pieces_of_data_is_an_input(void **state)
 	check_events(events, VT_ARRAY_SIZE(events));
 }
 
+/* Targets: what was picked for each picture, moved by something else, one by one. */
+static void a_batch_from_what_was_made_of_data_is_an_input(void **state)
+{
+	static const struct event events[] = {
+		{ { .size = M, .python = IN(Linear, 3), .native = OP(linear) }, NULL, 0, NULL },
+		{ { .size = 512, .node = "AddmmBackward0", .sequence = 3 }, NULL, 0, NULL },
+		PIECE(20, _to_copy, M),
+		PIECE(21, sub_Tensor, M),
+		PIECE(21, sub_Tensor, M),
+		PIECE(21, sub_Tensor, M),
+		PIECE(22, zeros, 5 * M / 4),
+		PIECE(22, zeros, 5 * M / 4),
+		{ HERE(3 * M, stack), "inputs", 0, NULL },
+		{ HERE(5 * M / 2, stack), "user", 0, NULL },
+	};
+
+	(void)state;
+	check_events(events, VT_ARRAY_SIZE(events));
+}
+
 #define GRAPH "<eval_with_key>.3:18 forward GraphModule@8 < " NET
 #define GRAPH_OP(bytes, op)                                                                        \
 	{ .size = bytes, .python = GRAPH, .native = OP(op), .forward = 4 }
@@ -311,6 +331,7 @@ int main(void)
 		TEST(what_a_program_makes_of_data_is_data),
 		TEST(what_an_evaluation_makes_of_data_is_data),
 		TEST(a_batch_from_pieces_of_data_is_an_input),
+		TEST(a_batch_from_what_was_made_of_data_is_an_input),
 		TEST(behind_the_last_product_of_a_compiled_graph_are_logits),
 		TEST(scores_that_a_program_normalises_are_logits),
 	};

@@ -258,7 +258,14 @@ static uint64_t count_pieces(const struct search *search, uint32_t piece, uint32
 	return nr;
 }
 
-/* Whether it was put together from pieces that are data: copied to the device, or made up. */
+/* Copied to the device, made up there, or made of such a thing. */
+static int is_piece_of_data(struct search *search, uint32_t index)
+{
+	return is_made_by(search, &search->model->allocations[index], DATA) ||
+	       search->facts->derived[index] == VT_SOURCE_DATA + 1;
+}
+
+/* Whether it was put together from pieces that are data. */
 static int is_of_data(struct search *search, uint32_t index)
 {
 	const struct vt_allocation *all = search->model->allocations, *a = &all[index];
@@ -275,7 +282,7 @@ static int is_of_data(struct search *search, uint32_t index)
 			continue;
 		last = all[i].common->made->python_stack;
 		tried++;
-		if (is_made_by(search, &all[i], DATA) && count_pieces(search, i, index) == nr)
+		if (is_piece_of_data(search, i) && count_pieces(search, i, index) == nr)
 			return 1;
 	}
 	return 0;
