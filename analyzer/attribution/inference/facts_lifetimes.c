@@ -2,6 +2,8 @@
 /* How long an allocation lived, in the program's own terms. */
 #include "analyzer/attribution/inference/facts.h"
 
+#include <string.h>
+
 #include "analyzer/base/search.h"
 #include "common/journal_format.h"
 
@@ -42,8 +44,18 @@ static int64_t end_of_backward(const struct vt_stages *stages, const struct vt_s
 	return VT_NEVER;
 }
 
+/* Both stacks show the same operator: what lies between them is its own. */
+static int is_one_operator(const struct vt_facts *facts, const struct vt_allocation *a)
+{
+	const char *made = vt_operators_name(&facts->operators, a->common->made->native_stack);
+	const char *freed = vt_operators_name(&facts->operators, a->common->freed->native_stack);
+
+	return made && freed && strcmp(made, freed) == 0;
+}
+
 /* Made and freed at the same place: same Python line, same node, one operator. */
-static int died_in_operation(const struct vt_allocation *a, int64_t freed)
+static int died_in_operation(const struct vt_facts *facts, const struct vt_allocation *a,
+			     int64_t freed)
 {
 	if (freed == VT_NEVER || a->common->made->thread != a->common->freed->thread ||
 	    a->common->made->node_class != a->common->freed->node_class)
@@ -52,7 +64,7 @@ static int died_in_operation(const struct vt_allocation *a, int64_t freed)
 		return a->node_sequence == a->freed_node_sequence;
 	return a->common->made->native_stack && a->common->freed->native_stack &&
 	       a->common->made->python_stack == a->common->freed->python_stack &&
-	       a->freed_event == a->event + 1;
+	       (a->freed_event == a->event + 1 || is_one_operator(facts, a));
 }
 
 static int64_t end_of_call(const struct vt_facts *facts, const struct vt_allocation *a)
@@ -103,7 +115,7 @@ uint32_t vt_facts_lifetimes(const struct vt_facts *facts, const struct vt_alloca
 	    !a->common->freed->node_class)
 		freed = VT_NEVER;
 #define ADD(name, holds) bits |= (holds) ? 1u << VT_LIFETIME_##name : 0
-	ADD(OPERATION, died_in_operation(a, freed));
+	ADD(OPERATION, died_in_operation(facts, a, freed));
 	ADD(STAGE, freed <= end_of_stage(facts, span, a));
 	ADD(AFTER_CALL, freed > end_of_call(facts, a));
 	ADD(AFTER_STAGE, freed > end_of_stage(facts, span, a));
