@@ -31,6 +31,13 @@ int vt_devices_current(void)
 	return VT_REAL_CALL(cuCtxGetDevice, &device) == CUDA_SUCCESS ? device : -1;
 }
 
+int vt_devices_are_several(void)
+{
+	int nr;
+
+	return VT_REAL_CALL(cuDeviceGetCount, &nr) == CUDA_SUCCESS && nr > 1;
+}
+
 uint64_t vt_devices_context(void)
 {
 	CUcontext context;

@@ -20,6 +20,12 @@
 /* Ordinal of the device of the calling thread's context, -1 if there is none. */
 int vt_devices_current(void);
 
+/*
+ * Whether the program sees more than one device, so that it matters on which it has a context.  0
+ * where the driver does not say.
+ */
+int vt_devices_are_several(void);
+
 /* Handle of the calling thread's context, 0 if there is none: what memory is freed with. */
 uint64_t vt_devices_context(void);
 
@@ -38,11 +44,11 @@ int vt_devices_are_capturing(void);
 uint64_t vt_devices_captured_graph(CUstream stream);
 
 /*
- * Call after an allocation on `device` was recorded: the first time writes the device's description
- * and, once the thread's context is on it and `stream` (NULL: no stream at all) is not capturing,
- * a memory_info event.  With that, used bytes - recorded bytes at this instant = context, libraries
- * and other processes.  The next one is due when an eighth more was allocated than by then;
- * `size_bytes` is what was.
+ * Call after an allocation or a context on `device` was recorded: the first time writes the
+ * device's description and, once the thread's context is on it and `stream` (NULL: no stream at
+ * all) is not capturing, a memory_info event.  With that, used bytes - recorded bytes at this
+ * instant = context, libraries and other processes.  The next one is due when an eighth more was
+ * allocated than by then; `size_bytes` is what was.
  */
 void vt_devices_note(int device, CUstream stream, uint64_t size_bytes);
 

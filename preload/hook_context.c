@@ -5,7 +5,7 @@
  *
  * A primary context is one per device, counted: it begins with the first reference and ends with
  * the last, or when it is reset.  References are counted here from the start of the process: the
- * first ones are taken before anything is recorded.
+ * first ones may be taken before anything is recorded.
  */
 #include <stddef.h>
 
@@ -23,12 +23,20 @@ static struct {
 	} primary[MOST_DEVICES];
 } g;
 
+/*
+ * With several devices a context on the wrong one takes hundreds of MiB of it, often before or
+ * without any allocation there: such a recording begins with the first context.  The device is
+ * described, so that the importer can ask NVML what the process has on it.
+ */
 static void note_context(enum vt_real_function function, uint64_t context, CUdevice device)
 {
 	struct vt_event_record event = vt_hook_call_event(function, context, 0);
 
 	event.device = device;
+	if (vt_devices_are_several())
+		vt_tracker_open();
 	vt_tracker_event(&event);
+	vt_devices_note(device, NULL, 0);
 }
 
 #define CREATE(name, parameters, arguments)                                                        \

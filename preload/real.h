@@ -31,6 +31,7 @@ typedef void *(*vt_real_dlsym_fn)(void *handle, const char *name);
 	X(cuCtxGetDevice)                                                                          \
 	X(cuCtxGetCurrent)                                                                         \
 	X(cuMemGetAddressRange_v2)                                                                 \
+	X(cuDeviceGetCount)                                                                        \
 	X(cuDeviceGetName)                                                                         \
 	X(cuDeviceTotalMem_v2)                                                                     \
 	X(cuDeviceGetUuid_v2)                                                                      \

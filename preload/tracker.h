@@ -16,8 +16,9 @@
 #include "common/journal_format.h"
 
 /*
- * Whether the journal is open.  The first driver allocation opens it; whatever comes earlier in a
- * process must leave no trace outside its memory, so that a program without CUDA stays untouched.
+ * Whether the journal is open.  The first driver allocation opens it, or the first context where
+ * there are several devices; whatever comes earlier in a process must leave no trace outside its
+ * memory, so that a program without CUDA stays untouched.
  */
 int vt_tracker_is_active(void);
 /* Opens the recording as the first allocation does, for what is recorded just before that. */

@@ -7,6 +7,7 @@
 #include "analyzer/base/sort.h"
 #include "analyzer/diagnosis/find_activations.h"
 #include "analyzer/diagnosis/find_cache.h"
+#include "analyzer/diagnosis/find_contexts.h"
 #include "analyzer/diagnosis/find_engine.h"
 #include "analyzer/diagnosis/find_frozen.h"
 #include "analyzer/diagnosis/find_gathered.h"
@@ -119,6 +120,7 @@ void vt_findings_init(struct vt_findings *findings, struct vt_attribution *attri
 		vt_finding_context_settle(&context);
 		vt_finding_context_release(&context);
 	}
+	vt_find_contexts_detect(findings, attribution->facts, describe, device);
 	vt_vector_sort(findings, compare_findings);
 }
 

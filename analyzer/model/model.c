@@ -185,6 +185,28 @@ static void take_info(struct vt_model *model, struct vt_stmt *stmt)
 	info->used_bytes = total > free_bytes ? total - free_bytes : 0;
 }
 
+_Static_assert(VT_KIND_CONTEXT == 11 && VT_KIND_MODULE == 15 && VT_KIND_LIMIT == 16,
+	       "the numbers below");
+static const char context_sql[] =
+	"SELECT id, time_ns, address, size_bytes, extra, native_stack, python_stack, device, op,"
+	" kind FROM event WHERE kind IN (11, 15, 16) ORDER BY id";
+
+static void take_context(struct vt_model *model, struct vt_stmt *stmt)
+{
+	struct vt_context_event *event = &model->context_events[model->nr_context_events++];
+
+	event->event = vt_stmt_int(stmt, 0);
+	event->time_ns = vt_stmt_int(stmt, 1) - model->start_time_ns;
+	event->address = (uint64_t)vt_stmt_int(stmt, 2);
+	event->size_bytes = (uint64_t)vt_stmt_int(stmt, 3);
+	event->extra = (uint64_t)vt_stmt_int(stmt, 4);
+	event->native_stack = vt_stmt_id(stmt, 5);
+	event->python_stack = vt_stmt_id(stmt, 6);
+	event->device = (int16_t)vt_stmt_int(stmt, 7);
+	event->op = (uint8_t)vt_stmt_int(stmt, 8);
+	event->kind = (uint8_t)vt_stmt_int(stmt, 9);
+}
+
 struct table {
 	const char *name;
 	const char *sql;
@@ -209,6 +231,7 @@ static const struct table tables[] = {
 	TABLE("event", info, infos, nr_infos),
 #define NR_DEVICE_TABLES 4
 	TABLE("event", event, events, nr_events),
+	TABLE("event", context, context_events, nr_context_events),
 	TABLE("mark", mark, marks, nr_marks),
 	TABLE("out_of_memory", oom, ooms, nr_ooms),
 	TABLE("probe", probe, probes, nr_probes),

@@ -123,6 +123,20 @@ struct vt_memory_info {
 	int16_t device;
 };
 
+/* What may change the size of a device's context: contexts, modules and libraries, limits. */
+struct vt_context_event {
+	int64_t event;
+	int64_t time_ns;     /* since the start of the recording */
+	uint64_t address;    /* handle; of a limit that of the context */
+	uint64_t size_bytes; /* of a limit its value */
+	uint64_t extra;      /* of a limit which one, as CUlimit */
+	uint32_t native_stack;
+	uint32_t python_stack;
+	int16_t device; /* -1: not known */
+	uint8_t op;     /* enum vt_op */
+	uint8_t kind;   /* enum vt_kind */
+};
+
 /* What pages of the driver have beyond the allocations in them, from that time on. */
 struct vt_rounding {
 	int64_t time_ns;
@@ -210,6 +224,8 @@ struct vt_model {
 	uint32_t nr_samples;
 	struct vt_memory_info *infos; /* by time */
 	uint32_t nr_infos;
+	struct vt_context_event *context_events; /* by event */
+	uint32_t nr_context_events;
 	struct vt_rounding *roundings; /* by device, then time; found by samples.h */
 	uint32_t nr_roundings;
 	struct vt_pool_change *pool_changes; /* by event; found by idle_pools.h */

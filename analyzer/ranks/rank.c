@@ -8,6 +8,7 @@
 #include "analyzer/attribution/moments.h"
 #include "analyzer/base/printable.h"
 #include "analyzer/base/util.h"
+#include "analyzer/diagnosis/find_contexts.h"
 #include "analyzer/model/samples.h"
 #include "analyzer/output/json.h"
 #include "analyzer/report/report.h"
@@ -73,6 +74,27 @@ static const struct vt_device *choose_device(struct vt_rank *rank,
 			chosen = &model->devices[i];
 	}
 	return chosen;
+}
+
+/* The largest context on a device that the rank does not work on. */
+static void read_idle_context(struct vt_rank *rank, const struct vt_analysis *analysis)
+{
+	struct vt_idle_contexts contexts = { 0 };
+	const struct vt_idle_context *largest = NULL;
+	struct vt_describe describe;
+
+	vt_find_contexts_elsewhere(&analysis->model, &contexts);
+	for (size_t i = 0; i < contexts.len; i++)
+		if (!largest || contexts.items[i].context_bytes > largest->context_bytes)
+			largest = &contexts.items[i];
+	if (largest) {
+		vt_describe_init(&describe, &analysis->model, 0);
+		rank->idle_device = largest->device;
+		rank->idle_bytes = (int64_t)(largest->context_bytes + largest->used_bytes);
+		rank->idle_where = vt_find_contexts_line(&describe, largest);
+		vt_describe_release(&describe);
+	}
+	vt_vector_release(&contexts);
 }
 
 static void add_owner(struct vt_rank *rank, const char *owner, uint64_t bytes)
@@ -154,6 +176,7 @@ static void begin(struct vt_rank *rank, const char *path)
 	memset(rank, 0, sizeof(*rank));
 	rank->file = vt_xstrdup(path);
 	rank->device = VT_RANK_NONE;
+	rank->idle_device = VT_RANK_NONE;
 }
 
 static int read_analysis(struct vt_rank *rank, struct vt_analysis *analysis,
@@ -162,6 +185,7 @@ static int read_analysis(struct vt_rank *rank, struct vt_analysis *analysis,
 	const struct vt_device *device;
 
 	read_run(rank, analysis);
+	read_idle_context(rank, analysis);
 	device = choose_device(rank, analysis);
 	return device ? read_device(rank, analysis, device, options, diag) : 0;
 }

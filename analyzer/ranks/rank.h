@@ -42,6 +42,8 @@ struct vt_rank_owner {
 	X(out_of_memory)     /* requests that failed */                                            \
 	X(device)            /* the one it uses most; VT_RANK_NONE: none */                        \
 	X(nr_devices)        /* on which it allocated */                                           \
+	X(idle_device)       /* with a context and hardly used; VT_RANK_NONE: none */              \
+	X(idle_bytes)        /* of the process on it; 0: not known */                              \
 	X(device_bytes)      /* that the device has */                                             \
 	X(peak_bytes)        /* the most that the process used, with its context */                \
 	X(peak_time_ns)      /* since its start */                                                 \
@@ -62,6 +64,7 @@ struct vt_rank_owner {
 	X(command)                                                                                 \
 	X(ended)                                                                                   \
 	X(device_name)                                                                             \
+	X(idle_where)	     /* the line that made that context; NULL: not known */                \
 	X(doing)	     /* "step 2, backward" at that moment; NULL: not known */
 
 struct vt_rank {

@@ -36,6 +36,19 @@ static json_t *run(const struct vt_ranks *ranks)
 	return object;
 }
 
+static json_t *idle_context(const struct vt_rank *rank)
+{
+	json_t *object;
+
+	if (rank->idle_device == VT_RANK_NONE)
+		return json_null();
+	object = json_object();
+	vt_json_set(object, "device", rank->idle_device);
+	vt_json_set_if(object, "bytes", rank->idle_bytes, rank->idle_bytes);
+	vt_json_set(object, "where", rank->idle_where);
+	return object;
+}
+
 static json_t *rank(const struct vt_ranks *ranks, const struct vt_rank *rank)
 {
 	json_t *object = json_object();
@@ -52,6 +65,7 @@ static json_t *rank(const struct vt_ranks *ranks, const struct vt_rank *rank)
 	vt_json_set(object, "missing_slots", rank->missing_slots);
 	vt_json_set_if(object, "device", rank->device != VT_RANK_NONE, rank->device);
 	vt_json_set(object, "devices", rank->nr_devices);
+	vt_json_set(object, "idle_context", idle_context(rank));
 	vt_json_set(object, "device_name", rank->device_name);
 	vt_json_set(object, "total_bytes", rank->device_bytes);
 	vt_json_set(object, "process_used_bytes", rank->peak_bytes);

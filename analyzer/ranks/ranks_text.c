@@ -156,6 +156,31 @@ static void print_ranks(const struct vt_ranks *ranks, FILE *out)
 			ranks->run->nr);
 }
 
+/* Each of them takes from the rank whose device it is. */
+static void print_idle_contexts(const struct vt_ranks *ranks, FILE *out)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < ranks->run->nr; i++) {
+		const struct vt_rank *rank = ranks->run->ranks[i];
+		char bytes[VT_UNITS_MAX] = "an unknown amount";
+
+		if (rank->idle_device == VT_RANK_NONE || nr++ >= MOST_LINES)
+			continue;
+		if (rank->idle_bytes)
+			vt_units_bytes(bytes, sizeof(bytes), (uint64_t)rank->idle_bytes);
+		fprintf(out,
+			"%s  rank %" PRId64 " holds %s of cuda:%" PRId64
+			", which it hardly uses%s%s\n",
+			nr == 1 ? "\nCONTEXTS" : "        ", rank->number, bytes, rank->idle_device,
+			rank->idle_where ? ": " : "", rank->idle_where ? rank->idle_where : "");
+	}
+	if (nr > MOST_LINES)
+		fprintf(out, "          ... %u more ranks (--json)\n", nr - MOST_LINES);
+	if (nr)
+		fprintf(out, "          vtrace explain finding:context-elsewhere\n");
+}
+
 static void add_figure(struct vt_table *table, const struct vt_ranks *ranks, const char *name,
 		       const struct vt_ranks_figure *figure)
 {
@@ -364,6 +389,7 @@ void vt_ranks_text_print(struct vt_ranks *ranks, FILE *out)
 	print_died(ranks, out);
 	print_missing(ranks, out);
 	print_ranks(ranks, out);
+	print_idle_contexts(ranks, out);
 	print_owners(ranks, out);
 	print_peak(ranks, out);
 	fputc('\n', out);

@@ -19,6 +19,7 @@ SLOW = ["logits-chunks-kept", "equal-buffers", "logits-of-all-tokens", "optimize
         "rounded-requests", "growth", "graph-unused", "predictions-gathered", "weights-twice", "module-unused",
         "states-unused"]
 ENGINES = ["trial-of-requests", "trial-of-tokens"]  # test_engine.py
+CONTEXTS = ["context-elsewhere", "context-of-worker"]  # e2e/test_idle_contexts.py
 CASES = QUICK + [pytest.param(case, marks=pytest.mark.full) for case in SLOW]
 REPLAYED = ("fragmentation", "cache-after-load", "rounded-requests")
 ALLOCATOR, CUBLAS = "PYTORCH_CUDA_ALLOC_CONF", "CUBLAS_WORKSPACE_CONFIG"
@@ -35,7 +36,7 @@ def test_each_finding_has_its_programs():
     table = (SOURCE / "analyzer" / "diagnosis" / "finding_table.def").read_text()
     ids = re.findall(r'^VT_FINDING\(\w+,\s*"([^"]+)"', table, re.M)
     assert len(ids) == table.count("\nVT_FINDING(")
-    assert sorted(ids) == sorted(QUICK + SLOW + ENGINES)
+    assert sorted(ids) == sorted(QUICK + SLOW + ENGINES + CONTEXTS)
 
 
 def mended(case, how, directory):

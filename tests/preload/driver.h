@@ -14,6 +14,8 @@
 #define DRIVER_OTHER_CONTEXT ((CUcontext)0xc1de)	/* the only one that can be destroyed */
 #define DRIVER_BAD_DEVICE 5			/* cannot be reset */
 
+#define DRIVER_DEVICES "DRIVER_DEVICES" /* variable: how many there are; 1 without it */
+
 /* Calls that reached the driver, of functions that the recorder hooks. */
 unsigned int driver_nr_calls(void);
 

@@ -238,6 +238,17 @@ static void contexts(void)
 		EXPECT(CALL(cuDevicePrimaryCtxRelease_v2, DRIVER_BAD_DEVICE) == CUDA_SUCCESS);
 }
 
+/* A context on one of several devices, and nothing allocated on it. */
+static void several(void)
+{
+	CUcontext context;
+
+	EXPECT(CALL(cuDevicePrimaryCtxRetain, &context, 0) == CUDA_SUCCESS);
+	EXPECT(setenv(DRIVER_DEVICES, "2", 1) == 0);
+	EXPECT(CALL(cuDevicePrimaryCtxRetain, &context, 1) == CUDA_SUCCESS);
+	EXPECT(CALL(cuDevicePrimaryCtxRetain, &context, 1) == CUDA_SUCCESS);
+}
+
 /* Without a driver our exports must not look like one. */
 static void no_driver(void)
 {

@@ -12,6 +12,7 @@
 	X(shapes)                                                                                  \
 	X(arrays)                                                                                  \
 	X(contexts)                                                                                \
+	X(several)                                                                                 \
 	X(driver_callers_get_the_real_thing)                                                       \
 	X(second_library_is_asked)                                                                 \
 	X(chained_library_is_asked)                                                                \

@@ -234,6 +234,24 @@ static void arrays_are_their_elements(void **state)
 	walk_close(&walk);
 }
 
+static void the_first_context_on_one_of_several_devices_is_recorded(void **state)
+{
+	struct vt_event_record event;
+	struct walk walk;
+
+	(void)state;
+	run(FOUND, "several");
+	walk_open(&walk, "run.journal");
+	event = walk_event(&walk, PRIMARY_RETAIN, 0);
+	assert_int_equal(event.op, VT_OP_CREATE);
+	assert_int_equal(event.device, 1);
+	assert_int_not_equal(event.native_stack, 0);
+	assert_int_equal(walk_count(&walk, VT_RECORD_EVENT), 1);
+	/* Described, so that others can be asked what is in use on it. */
+	assert_int_equal(walk_count(&walk, VT_RECORD_DEVICE), 1);
+	walk_close(&walk);
+}
+
 static void contexts_end_with_their_last_reference(void **state)
 {
 	struct vt_event_record event;
@@ -566,6 +584,7 @@ int main(void)
 		TEST(errno_is_untouched),
 		TEST(sizes_and_devices),
 		TEST(arrays_are_their_elements),
+		TEST(the_first_context_on_one_of_several_devices_is_recorded),
 		TEST(contexts_end_with_their_last_reference),
 		TEST(program_without_a_driver_is_left_alone),
 		TEST(rtld_next_keeps_its_caller),
