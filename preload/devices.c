@@ -235,3 +235,14 @@ void vt_devices_note(int device, CUstream stream, uint64_t size_bytes)
 	if (is_due(device, stream, size_bytes))
 		sample(device);
 }
+
+void vt_devices_measure(void)
+{
+	int device;
+
+	if (!vt_tracker_is_active() || !vt_journal_is_recording())
+		return;
+	device = vt_devices_current();
+	if (device >= 0 && device < MOST_DEVICES && can_sample(device, NULL))
+		sample(device);
+}

@@ -52,4 +52,10 @@ uint64_t vt_devices_captured_graph(CUstream stream);
  */
 void vt_devices_note(int device, CUstream stream, uint64_t size_bytes);
 
+/*
+ * A memory_info event of the thread's device now, where one may be had: before and after what takes
+ * memory that no call says the size of.
+ */
+void vt_devices_measure(void);
+
 #endif

@@ -2,6 +2,10 @@
 /*
  * Hooks of what takes device memory without an allocation: modules, libraries, the limits of a
  * context.  No call says how much it takes: the events mark when the context's use may change.
+ *
+ * A module's code is on the device when its load returns, and a limit is in force: what is in use
+ * is asked before and after.  A library's code comes later, kernel by kernel (CUDA's runtime loads
+ * its libraries so): nothing is asked.
  */
 #include "preload/devices.h"
 #include "preload/hook_call.h"
@@ -16,6 +20,20 @@ CUresult name parameters                                                        
 	return result;                                                                             \
 }
 
+#define LOAD_MEASURED(name, handle, parameters, arguments)                                         \
+CUresult name parameters                                                                           \
+{                                                                                                  \
+	HOOK(name);                                                                                \
+	if (recording)                                                                             \
+		vt_devices_measure();                                                              \
+	result = real arguments;                                                                   \
+	if (recording && result == CUDA_SUCCESS) {                                                 \
+		vt_hook_call_on_device(function, (uintptr_t)*handle, vt_devices_current(), 0);     \
+		vt_devices_measure();                                                              \
+	}                                                                                          \
+	return result;                                                                             \
+}
+
 #define UNLOAD(name, type)                                                                         \
 CUresult name(type handle)                                                                         \
 {                                                                                                  \
@@ -24,12 +42,12 @@ CUresult name(type handle)                                                      
 	return result;                                                                             \
 }
 
-LOAD(cuModuleLoad, module, (CUmodule *module, const char *path), (module, path))
-LOAD(cuModuleLoadData, module, (CUmodule *module, const void *image), (module, image))
-LOAD(cuModuleLoadDataEx, module,
+LOAD_MEASURED(cuModuleLoad, module, (CUmodule *module, const char *path), (module, path))
+LOAD_MEASURED(cuModuleLoadData, module, (CUmodule *module, const void *image), (module, image))
+LOAD_MEASURED(cuModuleLoadDataEx, module,
 	(CUmodule *module, const void *image, unsigned int nr, int *options, void **values),
 	(module, image, nr, options, values))
-LOAD(cuModuleLoadFatBinary, module, (CUmodule *module, const void *binary), (module, binary))
+LOAD_MEASURED(cuModuleLoadFatBinary, module, (CUmodule *module, const void *binary), (module, binary))
 UNLOAD(cuModuleUnload, CUmodule)
 LOAD(cuLibraryLoadData, library,
 	(CUlibrary *library, const void *code, int *jit, void **jit_values, unsigned int nr_jit,
@@ -45,8 +63,12 @@ CUresult cuCtxSetLimit(CUlimit limit, size_t value)
 {
 	HOOK(cuCtxSetLimit);
 
+	if (recording)
+		vt_devices_measure();
 	result = real(limit, value);
-	if (recording && result == CUDA_SUCCESS)
+	if (recording && result == CUDA_SUCCESS) {
 		vt_hook_call_note(function, vt_devices_context(), value, limit);
+		vt_devices_measure();
+	}
 	return result;
 }

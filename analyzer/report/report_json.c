@@ -8,6 +8,7 @@
 #include "analyzer/model/producer.h"
 #include "analyzer/analysis/books_json.h"
 #include "analyzer/analysis/ended.h"
+#include "analyzer/report/context_section.h"
 #include "analyzer/report/findings_print.h"
 #include "analyzer/output/json.h"
 #include "analyzer/report/report_stages_json.h"
@@ -175,6 +176,7 @@ static json_t *device(const struct vt_report *report, const struct vt_report_dev
 	vt_json_set(object, "total_bytes", row->device->total_bytes);
 	vt_json_set(object, "simulated", json_boolean(row->device->is_simulated));
 	set_context_growth(object, &report->analysis->model, row->device->id);
+	vt_json_set(object, "context", vt_context_section_json(report, row));
 	/* With --at it is another moment; the key stays, so that readers need one path. */
 	vt_json_set(object, "peak", peak);
 	/* null: the same moment, or another one was asked for. */

@@ -10,6 +10,7 @@
 #include "analyzer/diagnosis/leaks.h"
 #include "analyzer/model/losses.h"
 #include "analyzer/model/samples.h"
+#include "analyzer/report/context_section.h"
 #include "analyzer/report/findings_print.h"
 #include "analyzer/report/keeper_table.h"
 #include "analyzer/analysis/limits.h"
@@ -245,6 +246,7 @@ static void print_device(const struct vt_report *report, const struct vt_report_
 	else
 		print_one_moment(report, row, out);
 	print_owners(report, row, unit, out);
+	vt_context_section_print(report, row, out);
 	print_stacks(report, has_two ? &row->most_allocated.hotspots : &row->chosen.hotspots,
 		     has_two ? ", at most allocated" : "", unit, out);
 	fputc('\n', out);

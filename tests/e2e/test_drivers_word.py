@@ -36,6 +36,16 @@ def row(name, peak, used):
           f" {peak['difference_bytes']:10} {peak['device_used_bytes'] - owned - peak['difference_bytes']:3}")
 
 
+def check_parts(split, context, modules, graphs):
+    """Of the split context: the first measurement, and what each line that loads modules added."""
+    assert split["first_bytes"] == context and split["bytes"] == context + modules * 8 * MIB + graphs
+    assert not split["is_of_process"] and split["limits"] == []
+    of_lines = [(part["bytes"], part["modules"], part["places"], part["where"].split()[1])
+                for part in split["parts"] if part["modules"]]
+    assert of_lines == ([(modules * 8 * MIB, modules, 1, "load_module")] if modules else [])
+    assert sum(part["bytes"] for part in split["parts"] if not part["modules"]) == graphs
+
+
 @pytest.mark.parametrize("setting, grows", [(setting, MODULES) for setting in SETTINGS] + [("cache off", 0)])
 def test_what_the_driver_has_more_is_unaccounted(setting, grows, tmp_path):
     """Without NVML: nobody else can say what it is."""
@@ -53,6 +63,7 @@ def test_what_the_driver_has_more_is_unaccounted(setting, grows, tmp_path):
     assert peak["difference_bytes"] == loaded
     assert peak["device_used_bytes"] == ledger.peak[0]
     assert sum(o["bytes"] for o in peak["owners"]) + loaded == ledger.peak[0]
+    check_parts(report["devices"][0]["context"], context, grows, graphs)
     shares = report["coverage"]
     owned = sum(o["bytes"] for o in peak["owners"] if sum(o["provenance"].values()))
     assert sum(shares.values()) == pytest.approx(1, abs=1e-3) and shares["unknown"] >= 0.9 * loaded / (owned + loaded)
@@ -63,6 +74,36 @@ def test_what_the_driver_has_more_is_unaccounted(setting, grows, tmp_path):
         assert f"unaccounted {more}" in text or "unaccounted 0.02 GiB" in text
     else:
         assert "the driver says" not in text
+
+
+def test_the_stack_limit_is_a_part_of_the_context(tmp_path):
+    """A card keeps a stack for each of its threads: what the ledger says, at the line that set the limit."""
+    recording = record_python(tmp_path, "growing_context.py", "limits", "1", profile="h100-80g,module=8MiB",
+                              env={"VTRACE_COLLECT": "0"})
+    assert recording.process.returncode == 0, recording.process.stderr
+    grown, = [line.size for line in recording.read_ledger().lines if (line.op, line.kind) == ("load", "local")]
+    split = recording.report()["devices"][0]["context"]
+    stacks, = [part for part in split["parts"] if part["limits"]]
+    assert (stacks["bytes"], stacks["modules"], stacks["limits"]) == (grown, 0, 1) and grown > 0
+    assert stacks["where"].endswith(" set_limits")
+    assert [(limit["name"], limit["value"]) for limit in split["limits"]] == [
+        ("stack of a thread", 4096), ("device heap", 64 * MIB)]
+    text = vtrace("report", recording.database).stdout
+    section = text[text.index("\nCONTEXT  "):].partition("\n\n")[0]
+    row_of_limit = rf"\n +\+{grown / MIB:.2f} MiB  1 limit set  \S+growing_context.py:\d+ set_limits\n"
+    assert re.search(row_of_limit, section), section
+    assert "\n  limits: stack of a thread 4.00 KiB, device heap 64.00 MiB" in section
+
+
+def test_libraries_after_the_last_measurement_are_not_known(tmp_path):
+    recording = record_python(tmp_path, "growing_context.py", "late", "1", profile="h100-80g,module=8MiB",
+                              env={"VTRACE_COLLECT": "0"})
+    assert recording.process.returncode == 0, recording.process.stderr
+    split = recording.report("--at", "end")["devices"][0]["context"]
+    assert split["unmeasured_modules"] > 0 and [part["bytes"] for part in split["parts"]] == [8 * MIB]
+    text = vtrace("report", recording.database, "--at", "end").stdout
+    unknown = r"\n  not known: what was loaded after the last measurement takes \(\d+ modules? or libraries\)\n"
+    assert re.search(unknown, text), text
 
 
 def test_two_processes_and_a_context_that_grows(tmp_path):
