@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """One rank of a job whose other ranks are not there: nothing waits for them (VTRACE_SIM_RANK=RANK/RANKS).
 
-Run when PyTorch's libraries are being loaded, before torch.distributed.  Groups keep their size and this process its
-place in them.  The store that ranks meet in has an answer to every question, and NCCL's stand-in waits for nobody;
+Run when PyTorch's libraries are being loaded, mostly before torch.distributed.  Groups keep their size and this process
+its place in them.  The store that ranks meet in has an answer to every question, and NCCL's stand-in waits for nobody;
 Gloo, which opens connections, is replaced by PyTorch's own group that does nothing.
 """
 
@@ -69,7 +69,10 @@ def install():
             given.update(arguments_of(given))
             return original(**given)
 
-        setattr(module, function, call)
+        # Others may have taken it by its name already, torch.distributed among them.
+        for other in list(sys.modules.values()):
+            if getattr(other, "__dict__", {}).get(function) is original:
+                setattr(other, function, call)
 
     def patch(module):
         replace(module, "init_process_group",
@@ -77,6 +80,15 @@ def install():
                                "world_size": nr_ranks, "store": make_store(module.Store)})
         replace(module, "new_group",
                 lambda given: {"backend": without_gloo(given["backend"])} if given.get("backend") else {})
+
+    def patch_late(module):
+        """It was imported before this ran: by a thread, while the main one did no more than wait for that."""
+        is_whole = not getattr(module.__spec__, "_initializing", False)
+        if is_whole:
+            patch(module)
+        if not is_whole or module.is_initialized():
+            os.write(2, b"vtrace: rank=: torch.distributed was in use before the other ranks could be replaced: "
+                     b"it waits for them\n")
 
     class Finder:
         @classmethod
@@ -98,7 +110,9 @@ def install():
     # Threads that look into the store while the program ends.
     os.environ.setdefault("TORCH_NCCL_ENABLE_MONITORING", "0")
     os.environ.setdefault("TORCH_NCCL_DUMP_ON_TIMEOUT", "0")
-    if name not in sys.modules:
+    if name in sys.modules:
+        patch_late(sys.modules[name])
+    else:
         sys.meta_path.insert(0, Finder)
 
 

@@ -51,3 +51,33 @@ def test_reports_say_what_the_buffers_are(tmp_path, card, words):
     (database,) = tmp_path.glob("*.db")
     done = vtrace("report", database, "--json")
     assert [note for note in json.loads(done.stdout)["notes"] if "NCCL" in note] == [f"buffers of NCCL: {words}"]
+
+
+IN_A_THREAD = """
+import datetime, sys, threading
+
+def prepare():
+    import torch.distributed as dist
+    if sys.argv[1:]:
+        dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+
+thread = threading.Thread(target=prepare)
+thread.start()
+thread.join()  # between two bytecodes of which nothing of the simulator's can run
+import torch
+import torch.distributed as dist
+if not dist.is_initialized():
+    dist.init_process_group("nccl", timeout=datetime.timedelta(seconds=5))
+torch.zeros(1, device="cuda")
+print(dist.get_rank(), dist.get_world_size())
+"""
+
+
+@pytest.mark.parametrize("in_use", (False, True), ids=("imported", "in use"))
+def test_what_was_imported_by_a_thread_is_one_rank_too(tmp_path, in_use):
+    program = tmp_path / "threads.py"
+    program.write_text(IN_A_THREAD, encoding="utf-8")
+    done = record(tmp_path, PYTHON, program, *["in use"] * in_use, profile="h100-80g,rank=3/8").process
+    assert (done.returncode, done.stdout) == (0, "0 1\n" if in_use else "3 8\n"), done.stderr
+    said = "rank=: torch.distributed was in use before the other ranks could be replaced: it waits for them"
+    assert (f"vtrace: {said}\n" in done.stderr) == in_use
