@@ -234,7 +234,7 @@ void vt_history_release(struct vt_history *history)
 	memset(history, 0, sizeof(*history));
 }
 
-static const char *value_text(enum vt_budget_unit unit, double value, char *text)
+const char *vt_history_value(enum vt_budget_unit unit, double value, char *text)
 {
 	if (unit == VT_BUDGET_BYTES && value < 0)
 		return vt_units_bytes_signed(text, VT_UNITS_MAX, (int64_t)value);
@@ -256,8 +256,8 @@ char *vt_history_sentence(const struct vt_history *history, const struct vt_hist
 		snprintf(share, sizeof(share), " (%+.1f %%)", 100 * change / step->before);
 	return vt_xasprintf("%s: %s%s%s at %s, run %u of %u: %s, was %s", series->name,
 			    change < 0 ? "-" : "+",
-			    value_text(series->unit, change < 0 ? -change : change, by), share,
-			    history->revisions[run], run + 1, history->nr_runs,
-			    value_text(series->unit, step->after, after),
-			    value_text(series->unit, step->before, before));
+			    vt_history_value(series->unit, change < 0 ? -change : change, by),
+			    share, history->revisions[run], run + 1, history->nr_runs,
+			    vt_history_value(series->unit, step->after, after),
+			    vt_history_value(series->unit, step->before, before));
 }

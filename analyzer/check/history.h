@@ -51,6 +51,8 @@ int vt_history_add(const char *path, const struct vt_history_figures *figures,
 int vt_history_read(struct vt_history *history, const char *path, struct vt_diag *diag);
 void vt_history_release(struct vt_history *history);
 
+/* A figure with its unit; `text` has VT_UNITS_MAX bytes, and is returned. */
+const char *vt_history_value(enum vt_budget_unit unit, double value, char *text);
 /* "total.allocated: +28.00 MiB (+8.2 %) at abc, run 17 of 40: 370.00 MiB, was ..."; free(). */
 char *vt_history_sentence(const struct vt_history *history, const struct vt_history_series *series,
 			  const struct vt_level_shift *step);

@@ -2,6 +2,7 @@
 """vtrace check --history and vtrace history: figures are kept, and the commit at which one stepped is named."""
 import json
 import os
+import re
 import sqlite3
 
 import pytest
@@ -48,6 +49,10 @@ def test_a_step_is_named_at_its_commit(runs, tmp_path):
     assert text.endswith("\n1 step of 1 limits in 9 runs\n")
     page = vtrace("history", tmp_path / "history.db", "--html").stdout
     assert page.startswith("<!doctype html>") and "<polyline" in page and "at c5, run 6" in page
+    most = found["limits"][0]["figures"][-1]["figure"] / (1 << 20)
+    labels = re.findall(r"<text [^>]*>([^<]*)</text>", page)
+    assert labels[:3] == ["0 B", f"{most / 2:.2f} MiB", f"{most:.2f} MiB"]
+    assert [re.sub(r"20..-..-..$", "DATE", label) for label in labels[3:]] == ["run 1: c0, DATE", "run 9: c8, DATE"]
     # JSON stays JSON; --revision goes before the variables.
     done = check(tmp_path, runs[1], "c9", "--json", "--revision", "by hand")
     assert json.loads(done.stdout)["failed"] == 0 and "STEP" in done.stderr
@@ -140,3 +145,22 @@ def test_a_pipe_is_no_history(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     done = vtrace("history", "pipe", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (3, f"vtrace: pipe: {NONE}")
+
+
+def test_a_chart_has_room_for_what_is_below_nothing(tmp_path):
+    history_of(tmp_path, "INSERT INTO run VALUES (1, 0, '<a>'), (2, 0, 'b');"
+               "INSERT INTO figure VALUES (1, 'x', 0, -1024), (2, 'x', 0, 3072);")
+    page = vtrace("history", tmp_path / "history.db", "--html").stdout
+    assert re.findall(r"<text [^>]*>([^<]*)</text>", page) == ["-1.00 KiB", "1.00 KiB", "3.00 KiB", "run 1: &lt;a&gt;",
+                                                               "run 2: b"]
+    assert 'points="0.0,160.0 800.0,0.0 "' in page
+
+
+def test_a_chart_of_losses_alone_and_of_long_revisions(tmp_path):
+    history_of(tmp_path, f"INSERT INTO run VALUES (1, 0, '{'0123456789' * 4}'), (2, 0, '{'a' * 19}\u00fc{'b' * 9}');"
+               "INSERT INTO figure VALUES (1, 'x', 0, -2048), (2, 'x', 0, 0), (2, 'y', 0, 0);")
+    page = vtrace("history", tmp_path / "history.db", "--html").stdout
+    labels = [re.sub("<.*", "", label) for label in re.findall(r"<text [^>]*>(.*)</text>", page)]
+    runs = ["run 1: 01234567890123456789...", f"run 2: {'a' * 19}..."]
+    assert labels == ["-2.00 KiB", "-1.00 KiB", "0 B", *runs, "0 B", "0 B", "1 B", *runs]
+    assert f"<title>{'0123456789' * 4}</title>" in page
