@@ -54,7 +54,8 @@ static int is_kind(const struct vt_kinds *kinds, uint32_t kind, const char *name
 
 /*
  * Holds one of the kind that it is called, and one of another: a block, called by what is special
- * about it.  An attention that computes its bias by a feed-forward holds no other attention.
+ * about it.  An attention that computes its bias by a feed-forward, or its queries by
+ * convolutions, holds no other attention.
  */
 static int is_block(const struct vt_kinds *kinds, const struct vt_module_link *link, uint32_t kind)
 {
@@ -64,7 +65,7 @@ static int is_block(const struct vt_kinds *kinds, const struct vt_module_link *l
 	if (!(kinds->alternating & own))
 		return 0;
 	inside = vt_map_find(&kinds->inside, (struct vt_key){ link->address, 0, 0 });
-	return inside && (*inside & own) && (*inside & kinds->alternating & ~own);
+	return inside && (*inside & own) && (*inside & ~own);
 }
 
 /* Modules from the innermost outwards. */
@@ -123,11 +124,14 @@ static void find_insides(struct vt_kinds *kinds)
 {
 	const struct vt_module_stacks *chains = &kinds->facts->stages->chains;
 	struct vt_map classes = { 0 };
+	uint64_t convolutions = 0;
 
 	for (uint32_t k = 0; k < kinds->rules->nr_kinds; k++)
 		if (is_kind(kinds, k, "attention") || is_kind(kinds, k, "mlp") ||
 		    is_kind(kinds, k, "mixer"))
 			kinds->alternating |= 1u << k;
+		else if (is_kind(kinds, k, "conv"))
+			convolutions = 1u << k;
 	for (uint32_t stack = 0; stack < chains->nr_stacks; stack++) {
 		uint32_t nr;
 		const struct vt_module_link *links = vt_module_stacks_get(chains, stack, &nr);
@@ -140,8 +144,12 @@ static void find_insides(struct vt_kinds *kinds)
 
 			if (inner && (!known || (*known | inner) != *known))
 				vt_map_put(&kinds->inside, key, (known ? *known : 0) | inner);
-			if (kind != NO_KIND)
-				inner |= kinds->alternating & 1u << kind;
+			if (kind == NO_KIND)
+				continue;
+			inner |= (kinds->alternating | convolutions) & 1u << kind;
+			/* Its convolutions are a part of what it is. */
+			if (kinds->alternating & 1u << kind)
+				inner &= ~convolutions;
 		}
 	}
 	vt_map_release(&classes);
