@@ -25,6 +25,28 @@ static void test_attention_is_a_softmax_between_products_of_data(void **state)
 	CHECK(steps);
 }
 
+/* Both operands of a residual sum come by it: it is before the branch, and no part of that. */
+static void test_a_dropout_before_a_branch_is_of_what_it_drops(void **state)
+{
+	const struct step steps[] = {
+		{ "aten::embedding", { 1, 2 }, "embedding", 0, 0, 0 },
+		{ "aten::native_dropout", { S(0) }, "embedding", 0, 0, 0 },
+		{ "aten::layer_norm", { S(1), 3 }, "norm", 0, 0, 0 },
+		{ "aten::linear", { S(2), 4 }, "attention", 0, 0, 0 },
+		{ "aten::scaled_dot_product_attention", { S(3) }, "attention", 0, 0, 0 },
+		{ "aten::linear", { S(4), 6 }, "attention", 0, 0, 0 },
+		{ "aten::native_dropout", { S(5) }, "attention", 0, 0, 0 },
+		{ "aten::add", { S(1), S(6) }, "residual", 0, 0, 0 },
+		{ "aten::linear", { S(7), 3 }, "mlp", 0, 0, 0 },
+		{ "aten::relu", { S(8) }, "mlp", 0, 0, 0 },
+		{ "aten::linear", { S(9), 4 }, "mlp", 0, 0, 0 },
+		{ "aten::add", { S(7), S(10) }, "residual", 0, 0, 0 },
+	};
+
+	(void)state;
+	CHECK(steps);
+}
+
 /* As compiled code calls them. */
 static void test_products_write_what_they_are_given_for_results(void **state)
 {
@@ -581,6 +603,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_attention_is_a_softmax_between_products_of_data),
+		cmocka_unit_test(test_a_dropout_before_a_branch_is_of_what_it_drops),
 		cmocka_unit_test(test_products_write_what_they_are_given_for_results),
 		cmocka_unit_test(test_experts_by_hand_are_no_attention_and_no_logits),
 		cmocka_unit_test(test_norms_by_hand),

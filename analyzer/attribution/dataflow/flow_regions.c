@@ -128,6 +128,22 @@ static int compare_regions(const void *a, const void *b)
 	return x->sum < y->sum ? -1 : x->sum > y->sum;
 }
 
+/* Whether the operand that is the base comes by it: a dropout, a cast, before the branch begins. */
+static int is_before_branch(const struct vt_dataflow *flow, uint32_t operand, uint32_t base,
+			    uint32_t n)
+{
+	while (operand != base && flow->values[operand].writer != VT_NO_INDEX) {
+		const struct vt_flow_node *node = &flow->nodes[flow->values[operand].writer];
+
+		if (vt_dataflow_index(flow, node) == n)
+			return 1;
+		if (vt_dataflow_origin(flow, operand) == operand)
+			break;
+		operand = flow->inputs[node->first_input + node->nr_inputs - 1];
+	}
+	return 0;
+}
+
 /* The operand that is not the base: walked again. */
 static void claim(struct regions *r, uint32_t number)
 {
@@ -136,13 +152,16 @@ static void claim(struct regions *r, uint32_t number)
 	const struct vt_flow_node *sum = &flow->nodes[region->sum];
 
 	for (uint32_t k = 0; k < sum->nr_inputs; k++) {
+		uint32_t other = flow->inputs[sum->first_input + 1 - k];
+
 		if (!walk_branch(r, flow->inputs[sum->first_input + k], region->base))
 			continue;
 		if (r->branch.len != region->size)
 			continue;
 		for (size_t i = 0; i < r->branch.len; i++)
 			if (flow->nodes[r->branch.items[i]].region == VT_NO_INDEX &&
-			    flow->nodes[r->branch.items[i]].label != VT_FLOW_RESIDUAL)
+			    flow->nodes[r->branch.items[i]].label != VT_FLOW_RESIDUAL &&
+			    !is_before_branch(flow, other, region->base, r->branch.items[i]))
 				flow->nodes[r->branch.items[i]].region = number;
 		return;
 	}
