@@ -355,6 +355,12 @@ static int is_part_of(const struct vt_kinds *kinds, uint32_t kind, enum vt_flow_
 	       (label == VT_FLOW_ATTENTION || label == VT_FLOW_MIXER);
 }
 
+/* A sum with what a part was computed from is none of the part, though its class may make it. */
+static int is_sum_of(const struct vt_kinds *kinds, uint32_t kind, enum vt_flow_label label)
+{
+	return label == VT_FLOW_RESIDUAL && (kinds->alternating & 1ull << kind);
+}
+
 /* What operators read and wrote says, where no module does; NULL: nothing. */
 static const char *name_by_flow(struct vt_kinds *kinds, const struct vt_allocation *a)
 {
@@ -365,7 +371,7 @@ static const char *name_by_flow(struct vt_kinds *kinds, const struct vt_allocati
 	    label == VT_FLOW_STREAMED)
 		return NULL;
 	kind = kind_of_modules(kinds, stack);
-	if (kind != NO_KIND && !is_part_of(kinds, kind, label))
+	if (kind != NO_KIND && !is_part_of(kinds, kind, label) && !is_sum_of(kinds, kind, label))
 		return NULL;
 	return vt_flow_label_text(label);
 }
