@@ -8,7 +8,8 @@ from torch import nn
 V, H = 16000, 512
 HF = {"*.attention": "attention", "*.self_attn": "attention", "*.SelfAttention": "attention", "*norm*": "norm",
       "*.EncDecAttention": "attention", "*.mlp": "mlp", "*.DenseReluDense": "mlp", "*.intermediate": "mlp",
-      "*.attention.output.dense": "attention", "*.output.dense": "mlp", "*layernorm*": "norm",
+      "*.attention.output.dense": "attention", "*.attention.output.dropout": "attention",
+      "*.attention.output": "residual", "*.output.dense": "mlp", "*layernorm*": "norm",
       "*layer_norm*": "norm", "*LayerNorm": "norm",
       "*.rotary_emb": "attention", "*patch_embedding*": "embedding", "*patch_embeddings*": "embedding",
       "*.embeddings": "embedding"}
@@ -43,7 +44,9 @@ def bert():
     train(model, text, optimizer=torch.optim.Adafactor(model.parameters()))
 
 
-@case(family="encoder and decoder", mode="fp32, Adafactor of transformers", roles=HF, heads=["lm_head"],
+@case(family="encoder and decoder", mode="fp32, Adafactor of transformers", heads=["lm_head"],
+      roles={**HF, "*.layer.0.dropout": "attention", "decoder.*.layer.1.dropout": "attention",
+             "*.layer.?.dropout": "mlp"},
       functions={"Adafactor.step": "workspace/optimizer"})
 def t5():
     from transformers import Adafactor, T5Config, T5ForConditionalGeneration
@@ -132,8 +135,8 @@ def pixel_shuffle():
     train(model, lambda: text(4, 192) | {"pixel_values": torch.randn(4, 3, 224, 224).to("cuda", torch.bfloat16)})
 
 
-@case(family="speech, encoder and decoder", mode="fp32", roles={**HF, "*.encoder_attn": "attention", "*.fc?": "mlp"},
-      heads=["proj_out"])
+@case(family="speech, encoder and decoder", mode="fp32", heads=["proj_out"],
+      roles={**HF, "*.encoder_attn": "attention", "*.fc?": "mlp", "*.activation_fn": "mlp"})
 def whisper():
     from transformers import WhisperConfig, WhisperForConditionalGeneration
     model = WhisperForConditionalGeneration(WhisperConfig(vocab_size=V, d_model=256, encoder_layers=2, decoder_layers=2,

@@ -89,6 +89,7 @@ def timm_vit():
 
 
 @case(family="timm, hierarchical", mode="bf16", heads=["head.fc"], needs=["timm"],
+      functions={"window_partition": "attention", "window_reverse": "attention"},
       roles={"*.attn": "attention", "*.mlp": "mlp", "patch_embed": "embedding", "*norm*": "norm",
              "*.downsample": "other"})
 def timm_swin():

@@ -23,6 +23,11 @@ def casts(parameters):
                      and p.dim() > 1)
 
 
+def is_one_operator(function):
+    """Also a function of torch.nn.functional that hands over to the operator of its name."""
+    return not isinstance(function, types.FunctionType) or hasattr(torch._C._nn, function.__name__)
+
+
 class Calls(TorchFunctionMode):
     """Each call of a PyTorch function from Python; what comes of logits and is as wide as they are is logits."""
 
@@ -36,7 +41,7 @@ class Calls(TorchFunctionMode):
             return function(*args, **kwargs)
         vocabulary = max((getattr(t, "_vocabulary", 0) for t in tensors([args, kwargs], 3)), default=0)
         token = self.observer.enter("call", name=getattr(function, "__name__", "?"), of_logits=vocabulary > 0,
-                                    is_builtin=not isinstance(function, types.FunctionType), has_grad=False,
+                                    is_builtin=is_one_operator(function), has_grad=False,
                                     casts=casts(t for t in tensors([args, kwargs], 3) if t.is_leaf))
         try:
             result = function(*args, **kwargs)
