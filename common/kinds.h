@@ -34,7 +34,9 @@
 	X(USE, 22, "use")                    /* the device's pool from now on: address = pool */   \
 	X(LOAD, 23, "load")                  /* of a module or library: address = its handle */    \
 	X(UNLOAD, 24, "unload")                                                                    \
-	X(LOSS, 25, "loss")                  /* size = events lost before it            */
+	X(LOSS, 25, "loss")                  /* size = events lost before it            */         \
+	X(READ, 26, "read")                  /* written at an end with an error: size = zeros */   \
+					     /* read from the simulated device, extra = when */
 
 /* The last word: whether it is device memory that the driver counts as used by the process. */
 #define VT_KINDS(X)                                                                                \

@@ -18,6 +18,7 @@
 #include "preload/session.h"
 #include "preload/sys.h"
 #include "preload/text.h"
+#include "preload/zero_reads.h"
 
 /* foreign_libc.h */
 #pragma weak on_exit
@@ -28,6 +29,7 @@
 
 static struct {
 	uint64_t end_slots;	/* the head when the end began */
+	unsigned int nr_zero_reads;	/* that were written */
 	/* Not on a stack that may be small: said once. */
 	char path[VT_OUTPUT_MAX + 16];
 	char word[VT_SHELL_WORD_SIZE(VT_OUTPUT_MAX + 16)];
@@ -161,6 +163,9 @@ static void say(const struct vt_journal_header *header)
 		add_path(&text, suffix);
 	}
 	vt_text_add_char(&text, '\n');
+	if (g.nr_zero_reads)
+		vt_text_add(&text, "vtrace: it failed, and values are zeros on the simulator: the"
+				   " report says which lines read them\n");
 	vt_text_say(&text);
 }
 
@@ -180,6 +185,8 @@ static void finish(int status, void *unused)
 	if (!vt_session_is_open())
 		return;
 	header = vt_journal_header();
+	if (status)
+		g.nr_zero_reads = vt_zero_reads_write();
 	g.end_slots = __atomic_load_n(&header->head_slots, __ATOMIC_RELAXED);
 	store_status(header, status, VT_JOURNAL_EXIT_HANDLERS);
 	/* A recording that had to stop stays so. */
@@ -210,8 +217,11 @@ VT_EXPORT void _exit(int status)
 		struct vt_journal_header *header = vt_journal_header();
 
 		/* Exit handlers that run after ours may end so; the closing line was said. */
-		if (header->pid == (uint32_t)vt_sys_process_id() && !header->has_exit_status)
+		if (header->pid == (uint32_t)vt_sys_process_id() && !header->has_exit_status) {
+			if (status)
+				vt_zero_reads_write();
 			store_status(header, status, VT_JOURNAL_EXIT_CALL);
+		}
 	}
 	if (next_exit)
 		next_exit(status);

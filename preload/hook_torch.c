@@ -20,6 +20,7 @@
 #include "preload/torch_real.h"
 #include "preload/torch_request.h"
 #include "preload/tracker.h"
+#include "preload/zero_reads.h"
 
 enum {
 #define VT_CUDA_API(id, name, version, kind, op)
@@ -109,6 +110,7 @@ static void record_out_of_memory(const void *caller, int64_t size, uint64_t allo
 	vt_devices_note(device.index, NULL, 0);
 	vt_guard_leave();
 	vt_probe_note_out_of_memory();
+	vt_zero_reads_forget();
 }
 
 /*

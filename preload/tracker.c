@@ -112,6 +112,20 @@ out:
 	errno = saved;
 }
 
+void vt_tracker_past_event(struct vt_event_record *event)
+{
+	int saved = errno;
+
+	if (!vt_session_is_open())
+		return;
+	event->time_ns = vt_sys_now_ns(CLOCK_MONOTONIC);
+	event->thread = vt_thread_id();
+	event->node_sequence = UINT64_MAX;
+	event->forward_sequence = UINT64_MAX;
+	append(event, sizeof(*event), VT_RECORD_EVENT, event->time_ns);
+	errno = saved;
+}
+
 static void open_range(struct vt_thread *thread, uint32_t name)
 {
 	if (thread->nr_scopes < VT_SCOPE_DEPTH)

@@ -32,6 +32,9 @@ void vt_tracker_open(void);
  */
 void vt_tracker_event(struct vt_event_record *event);
 
+/* Records what happened earlier: time and thread are of now, stacks the caller's. */
+void vt_tracker_past_event(struct vt_event_record *event);
+
 /*
  * Records a mark.  BEGIN opens a range on this thread, END closes the innermost one (its name may
  * be NULL, then the range's own is used).  Before the journal is open,

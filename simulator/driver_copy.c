@@ -10,7 +10,11 @@
 
 static CUresult copy_now(CUdeviceptr to, CUdeviceptr from, size_t size_bytes)
 {
-	return vts_call_leave(vts_transfer_copy(to, from, size_bytes));
+	CUresult result = vts_call_leave(vts_transfer_copy(to, from, size_bytes));
+
+	if (!result)
+		vts_transfer_note_read(to, from, size_bytes);
+	return result;
 }
 
 /* On a capturing stream: a node, and nothing moves. */

@@ -7,8 +7,12 @@
 #include "simulator/driver_size.h"
 #include "simulator/driver_space.h"
 
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* What a program reads to decide by: a number, a mask, token ids; not a result. */
+#define MOST_READ_BYTES (64 * 1024)
 
 static struct {
 	uint64_t copy_limit_bytes;
@@ -56,6 +60,27 @@ CUresult vts_transfer_copy(CUdeviceptr to, CUdeviceptr from, uint64_t size_bytes
 	if (size_bytes <= copy_limit())
 		memmove(vts_space_host_view(to), vts_space_host_view(from), size_bytes);
 	return CUDA_SUCCESS;
+}
+
+static int is_zeros(const char *bytes, uint64_t size_bytes)
+{
+	return !bytes[0] && !memcmp(bytes, bytes + 1, size_bytes - 1);
+}
+
+void vts_transfer_note_read(CUdeviceptr to, CUdeviceptr from, uint64_t size_bytes)
+{
+	typedef void (*note_fn)(uint64_t bytes);
+	static note_fn note;
+
+	if (!size_bytes || size_bytes > MOST_READ_BYTES || !vts_space_is_device(from) ||
+	    vts_space_is_device(to) || !is_zeros(vts_space_host_view(to), size_bytes))
+		return;
+	/* The recorder is preloaded: it is there from the start, or not at all. */
+	if (!__atomic_load_n(&note, __ATOMIC_RELAXED))
+		__atomic_store_n(&note, (note_fn)dlsym(RTLD_DEFAULT, "vtrace_zeros_read"),
+				 __ATOMIC_RELAXED);
+	if (note)
+		note(size_bytes);
 }
 
 int vts_block_handed_out(void *block, uint64_t size_bytes)

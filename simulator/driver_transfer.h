@@ -17,6 +17,12 @@
  */
 CUresult vts_transfer_copy(CUdeviceptr to, CUdeviceptr from, uint64_t size_bytes);
 
+/*
+ * After a copy, without the call mutex: where a few values came to the host and all are zeros, says
+ * so to the recorder, if there is one.  A program that fails may have decided by them.
+ */
+void vts_transfer_note_read(CUdeviceptr to, CUdeviceptr from, uint64_t size_bytes);
+
 /* Element size 1, 2 or 4.  Needs the call mutex. */
 CUresult vts_transfer_set(CUdeviceptr to, uint32_t value, unsigned int element_bytes,
 			  uint64_t nr_elements);

@@ -17,6 +17,7 @@
 #include "analyzer/report/report_warn.h"
 #include "analyzer/report/warnings_report.h"
 #include "analyzer/base/util.h"
+#include "analyzer/report/zero_reads.h"
 
 #define FORMAT 1
 
@@ -212,6 +213,7 @@ json_t *vt_report_json(const struct vt_report *report)
 	vt_json_set(object, "coverage", coverage(report));
 	vt_json_set(object, "warn", vt_report_warn_json(report));
 	vt_json_set(object, "warnings", vt_warnings_report_json(report->analysis->db));
+	vt_json_set(object, "zero_reads", vt_zero_reads_json(report));
 	vt_json_set(object, "notes", vt_limits_json(report->analysis));
 	return object;
 }

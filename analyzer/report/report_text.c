@@ -23,6 +23,7 @@
 #include "analyzer/base/printable.h"
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
+#include "analyzer/report/zero_reads.h"
 
 #define BOLD     "1"
 #define BOLD_RED "1;31"
@@ -431,6 +432,7 @@ void vt_report_text_print(const struct vt_report *report, const char *path, FILE
 	print_header(report, out);
 	fputc('\n', out);
 	print_out_of_memory(report, out);
+	vt_zero_reads_print(report, out);
 	for (uint32_t i = 0; i < report->nr_devices; i++)
 		print_device(report, &report->devices[i], out);
 	if (!report->nr_devices)
