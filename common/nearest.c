@@ -19,26 +19,41 @@ static unsigned least(unsigned a, unsigned b)
 	return a < b ? a : b;
 }
 
+static int is_same(char a, char b)
+{
+	return tolower((unsigned char)a) == tolower((unsigned char)b);
+}
+
+/* Whether the last two letters of the one, up to i, are those of the other, up to j, swapped. */
+static int is_swap(const char *wanted, size_t i, const char *name, size_t j)
+{
+	return i && j && is_same(wanted[i], name[j - 1]) && is_same(wanted[i - 1], name[j]);
+}
+
 /*
- * Edits that make `wanted` a part of `name`: what `name` has before and after that part costs
- * nothing, so that "3090" is rtx3090-24g.
+ * Edits that make `wanted` a part of `name`, two swapped letters being one: what `name` has before
+ * and after that part costs nothing, so that "3090" is rtx3090-24g.
  */
 static unsigned edits(const char *wanted, const char *name, size_t len)
 {
-	unsigned row[VT_NEAREST_LENGTH + 1] = { 0 };
+	/* The row of one letter of `wanted`, and those of the two before it. */
+	unsigned rows[3][VT_NEAREST_LENGTH + 1] = { 0 };
+	unsigned *row = rows[0], *before = rows[1], *two_before = rows[2];
 	unsigned best = (unsigned)strlen(wanted);
 
 	for (size_t i = 0; wanted[i]; i++) {
-		unsigned diagonal = row[0];
+		unsigned *oldest = two_before;
 
+		two_before = before;
+		before = row;
+		row = oldest;
 		row[0] = (unsigned)i + 1;
 		for (size_t j = 0; j < len; j++) {
-			unsigned is_other = tolower((unsigned char)wanted[i]) !=
-					    tolower((unsigned char)name[j]);
-			unsigned changed = diagonal + is_other;
+			unsigned changed = before[j] + !is_same(wanted[i], name[j]);
 
-			diagonal = row[j + 1];
-			row[j + 1] = least(changed, least(row[j], row[j + 1]) + 1);
+			row[j + 1] = least(changed, least(before[j + 1], row[j]) + 1);
+			if (is_swap(wanted, i, name, j))
+				row[j + 1] = least(row[j + 1], two_before[j - 1] + 1);
 		}
 	}
 	for (size_t j = 0; j <= len; j++)

@@ -381,6 +381,8 @@ def test_what_was_meant_is_named():
                             (("report.db",), "vtrace: report.db: unknown command; vtrace --help lists them"),
                             (("a", "x.db"), "vtrace: a: unknown command; vtrace --help lists them"),
                             (("report", "--jsn"), "vtrace report: --jsn: unknown option; did you mean --json?"),
+                            (("report", "--josn"), "vtrace report: --josn: unknown option; did you mean --json?"),
+                            (("lsit", "."), "vtrace: lsit: unknown command; did you mean vtrace list?"),
                             (("diff", "--nosuch=x"), "vtrace diff: --nosuch=x: unknown option")):
         done = vtrace(*arguments)
         assert (done.returncode, done.stderr.splitlines()[0]) == (2, said)
