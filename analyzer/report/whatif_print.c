@@ -115,11 +115,27 @@ static char *note_of(const struct vt_whatif *whatif)
 				  : NULL;
 }
 
+/* NULL: each setting that was asked for can change something. */
+static const char *settings_note_of(const struct vt_whatif *whatif)
+{
+	for (uint32_t i = 0; i < whatif->nr_devices; i++) {
+		const struct vt_settings *settings = &whatif->devices[i].settings;
+
+		if (settings->gc_threshold > 0 && settings->memory_fraction >= 1)
+			return "garbage_collection_threshold (--gc) has no effect without a memory "
+			       "fraction (--fraction)";
+	}
+	return NULL;
+}
+
 static json_t *notes_json(const struct vt_whatif *whatif)
 {
 	json_t *notes = vt_limits_json(whatif->analysis);
+	const char *settings_note = settings_note_of(whatif);
 	char *note = note_of(whatif);
 
+	if (settings_note)
+		vt_json_append(notes, settings_note);
 	if (note)
 		vt_json_append(notes, note);
 	free(note);
@@ -179,7 +195,7 @@ static void print_spare(const struct vt_whatif_device *device, FILE *out)
 		vt_units_bytes(left, sizeof(left),
 			       device->capacity_bytes - replay->peak_used_bytes));
 	if (replay->peak_reserved_bytes > replay->peak_allocated_bytes)
-		fprintf(out, ", and up to %s of cache that can be given back",
+		fprintf(out, ", plus up to %s of releasable cache",
 			vt_units_bytes(cached, sizeof(cached),
 				       replay->peak_reserved_bytes - replay->peak_allocated_bytes));
 	fputc('\n', out);
@@ -194,8 +210,7 @@ static void print_verdict(const struct vt_whatif_device *device, FILE *out)
 	if (failure->event) {
 		fprintf(out,
 			"out of memory at event %" PRId64
-			": %s more do not fit beside %s "
-			"reserved\n",
+			": a further %s does not fit on top of %s reserved\n",
 			failure->event,
 			vt_units_bytes(bytes, sizeof(bytes), failure->request_bytes),
 			vt_units_bytes(reserved, sizeof(reserved), failure->reserved_bytes));
@@ -208,7 +223,7 @@ static void print_verdict(const struct vt_whatif_device *device, FILE *out)
 		free(rescued);
 	}
 	if (replay->nr_rescued < device->nr_failed) {
-		fprintf(out, "%u of the %u requests that failed would fail again\n",
+		fprintf(out, "%u of the %u failed requests would fail again\n",
 			device->nr_failed - replay->nr_rescued, device->nr_failed);
 		return;
 	}
@@ -221,14 +236,13 @@ static void print_comparison(const struct vt_whatif_device *device, FILE *out)
 	const struct vt_replay *replay = device->recorded;
 
 	if (vt_replay_is_exact(replay)) {
-		fprintf(out,
-			"as recorded: %u blocks and %u segment events reproduced one for one\n",
+		fprintf(out, "replay check: all %u blocks and %u segment events reproduced\n",
 			replay->nr_blocks, replay->nr_changes);
 		return;
 	}
 	fprintf(out,
-		"as recorded: %u of %u blocks and %u of %u segment events differ, first at event "
-		"%" PRId64 ": the prediction is as uncertain\n",
+		"replay check: %u of %u blocks and %u of %u segment events differ, first at event "
+		"%" PRId64 ": the prediction is no more accurate than that\n",
 		replay->nr_blocks_elsewhere, replay->nr_blocks, replay->nr_changes_other,
 		replay->nr_changes, replay->first_difference);
 }
@@ -304,6 +318,7 @@ static void print_device(const struct vt_whatif *whatif, const struct vt_whatif_
 
 void vt_whatif_print_text(const struct vt_whatif *whatif, FILE *out)
 {
+	const char *settings_note = settings_note_of(whatif);
 	char *note = note_of(whatif);
 
 	for (uint32_t i = 0; i < whatif->nr_devices; i++) {
@@ -311,6 +326,8 @@ void vt_whatif_print_text(const struct vt_whatif *whatif, FILE *out)
 			fputc('\n', out);
 		print_device(whatif, &whatif->devices[i], out);
 	}
+	if (settings_note)
+		fprintf(out, "note: %s\n", settings_note);
 	if (note)
 		fprintf(out, "note: %s\n", note);
 	free(note);

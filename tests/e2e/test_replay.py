@@ -101,7 +101,8 @@ def test_what_is_cached_is_said_beside_what_is_to_spare(plain):
     said = vtrace("whatif", plain.database, "--memory", "2GiB").stdout
     predicted = whatif(plain, "--memory", "2GiB")["predicted"]
     cached = predicted["peak_reserved_bytes"] - predicted["peak_allocated_bytes"]
-    amount, unit = re.search(r"fits with .* to spare, and up to ([0-9.]+) (MiB|GiB) of cache", said).groups()
+    found = re.search(r"fits with .* to spare, plus up to ([0-9.]+) (MiB|GiB) of releasable cache", said)
+    amount, unit = found.groups()
     assert cached > 0
     assert float(amount) * 1024 ** {"MiB": 2, "GiB": 3}[unit] == pytest.approx(cached, rel=0.01)
 
@@ -232,6 +233,14 @@ def test_a_fraction_is_one_of_the_device_asked_for(plain):
     predicted = whatif(plain, "--memory", "1GiB", "--fraction", "0.3")["predicted"]
     assert predicted["out_of_memory"] or predicted["retries"]
     assert predicted["peak_reserved_bytes"] <= 0.3 * (1 << 30)
+
+
+def test_a_threshold_without_a_fraction_is_said_to_change_nothing(plain):
+    note = "note: garbage_collection_threshold (--gc) has no effect without a memory fraction (--fraction)"
+    for options, has in ((("--gc", "0.8"), True), (("--gc", "0.8", "--fraction", "0.5"), False), ((), False)):
+        assert (note in vtrace("whatif", plain.database, *options).stdout.splitlines()) is has
+        notes = json.loads(vtrace("whatif", plain.database, *options, "--json").stdout)["notes"]
+        assert (note.removeprefix("note: ") in notes) is has
 
 
 def test_the_pools_of_graphs_are_told_apart(tmp_path):
