@@ -119,8 +119,8 @@ static int parse_memory(uint64_t *bytes, const char *option, const char *text, s
 	if (!vt_units_parse_bytes(text, bytes) && *bytes &&
 	    (*bytes >= LEAST_VRAM || text[strspn(text, "0123456789.")] != '\0'))
 		return 0;
-	vt_diag_set(diag, VT_EXIT_USAGE, "--%s %.40s: a size with its unit such as 24GiB", option,
-		    text);
+	vt_diag_set(diag, VT_EXIT_USAGE, "--%s %.40s: must be a size with a unit, such as 24GiB",
+		    option, text);
 	return -1;
 }
 
@@ -166,15 +166,16 @@ static int take_was(struct arguments *arguments, const char *text, struct vt_dia
 {
 	if (!vt_scaling_size_parse(&arguments->was, text))
 		return 0;
-	vt_diag_set(diag, VT_EXIT_USAGE, "--was %.40s: rows and tokens such as 8x512", text);
+	vt_diag_set(diag, VT_EXIT_USAGE, "--was %.40s: must be rows and tokens, such as 8x512",
+		    text);
 	return -1;
 }
 
 static int take_what_if(struct arguments *arguments, const char *text, struct vt_diag *diag)
 {
 	if (arguments->what_if)
-		vt_diag_set(diag, VT_EXIT_USAGE, "--what-if %.40s: one option is varied at a time",
-			    text);
+		vt_diag_set(diag, VT_EXIT_USAGE,
+			    "--what-if %.40s: only one option can be varied at a time", text);
 	arguments->what_if = text;
 	return diag->exit_code ? -1 : 0;
 }
@@ -474,8 +475,8 @@ static void take_cheapest(struct vt_plan *plan, struct vt_plan_settings *setting
 	vt_fitting_search(&budget, plan);
 	if (!budget.sets.len)
 		vt_diag_set(diag, VT_EXIT_DIFFERENCE,
-			    "no set of changes fits the budget; without --run the one with the "
-			    "least peak is shown");
+			    "no combination of changes fits the budget; without --run the one with "
+			    "the lowest peak is shown");
 	else if (!vt_fitting_apply(settings, &budget.sets.items[0])) {
 		vt_plan_release(plan);
 		*plan = changed;
@@ -556,16 +557,16 @@ int vt_cmd_estimate(int argc, char **argv)
 		return vt_options_wrong(&spec, "--from takes no MODEL, and of the settings only "
 					       "--batch and --seq");
 	if (!arguments.from && arguments.was.batch)
-		return vt_options_wrong(&spec, "--was is what --from was recorded with");
+		return vt_options_wrong(&spec, "--was only applies with --from");
 	if (check_run(&arguments))
 		return vt_options_wrong(&spec, "%s", check_run(&arguments));
 	if (arguments.budget && take_budget(&arguments, &diag))
 		return vt_options_wrong(&spec, "%s", diag.text);
 	wanted = arguments.params || arguments.from || arguments.build ? 0 : 1;
 	if (argc - optind != wanted)
-		return vt_options_wrong(&spec, wanted ? "one MODEL" :
-					       arguments.build ? "--build and no MODEL" :
-								 "--params and no MODEL");
+		return vt_options_wrong(&spec, wanted            ? "needs exactly one MODEL"
+					       : arguments.build ? "--build takes no MODEL"
+								 : "--params takes no MODEL");
 	if (arguments.against && (arguments.what_if || arguments.params ||
 				  (wanted && vt_sheet_is(argv[optind]))))
 		return vt_options_wrong(&spec, "--against needs a MODEL, and neither --what-if nor "

@@ -4,21 +4,21 @@
 
 /*
  * How the blocks of a recorded run follow its batch of b rows of s tokens: by owner where owners
- * never do (weights), else by what divides the bytes that were asked for.
+ * never do (weights), else by what divides the bytes that were requested.
  */
 
 #include "analyzer/attribution/attribution.h"
 
 /* X(NAME, text, the assumption) */
 #define VT_SCALINGS(X)                                                                             \
-	X(NEITHER, "neither", "as large for any batch")                                            \
-	X(BATCH, "b", "so many bytes per row: they divide by b, and not by b*s")                   \
-	X(SEQUENCE, "s", "so many bytes per position, the same for all rows: they divide by s")    \
-	X(BOTH, "b*s", "so many bytes per token: they divide by b*s")                              \
-	X(SHIFTED, "b*(s-1)", "so many bytes per token with a token behind it")                    \
-	X(GROWN, "b*(s+i)", "so many bytes per token, those generated since among them")           \
+	X(NEITHER, "neither", "independent of the batch")                                          \
+	X(BATCH, "b", "proportional to rows (divisible by b, not by b*s)")                         \
+	X(SEQUENCE, "s", "proportional to positions, shared by all rows (divisible by s)")         \
+	X(BOTH, "b*s", "proportional to tokens (divisible by b*s)")                                \
+	X(SHIFTED, "b*(s-1)", "proportional to tokens that have a successor")                      \
+	X(GROWN, "b*(s+i)", "proportional to tokens, including generated ones")                    \
 	X(SQUARE, "s*s", "a mask of positions by positions")                                       \
-	X(SCORES, "b*s*s", "as large as the softmax of attention's scores")
+	X(SCORES, "b*s*s", "as large as the softmax of the attention scores")
 
 enum vt_scaling {
 #define VT_SCALING_ID(name, text, why) VT_SCALING_##name,

@@ -13,20 +13,20 @@ static const struct {
 } options[] = {
 #define ANY (-1)
 	{ VT_MODE_TRAIN, VT_SET_CHECKPOINTING, VT_CHECKPOINTING_FULL, "checkpointing",
-	  "checkpointing this kind was not found right against a run" },
+	  "checkpointing was not validated for this model type" },
 	/* No library has it, so that no run has been compared. */
 	{ VT_MODE_TRAIN, VT_SET_CHECKPOINTING, VT_CHECKPOINTING_SELECTIVE, "selective",
-	  "checkpointing attention alone was not found right against a run" },
+	  "checkpointing of attention alone was not validated for this model type" },
 	{ VT_MODE_TRAIN, VT_SET_AUTOCAST, ANY, "autocast",
-	  "autocast of this kind was not found right against a run" },
+	  "autocast was not validated for this model type" },
 	{ VT_MODE_TRAIN, VT_SET_ATTENTION, VT_ATTENTION_EAGER, "eager",
-	  "training with eager attention of this kind was not found right against a run" },
+	  "training with eager attention was not validated for this model type" },
 	{ VT_MODE_TRAIN, VT_SET_LORA, ANY, "lora",
-	  "adapters of this kind were not found right against a run" },
+	  "adapters were not validated for this model type" },
 	{ VT_MODE_INFER, VT_SET_ATTENTION, VT_ATTENTION_EAGER, "eager",
-	  "eager attention of this kind was not found right against a run" },
+	  "eager attention was not validated for this model type" },
 	{ VT_MODE_INFER, VT_SET_NEW_TOKENS, ANY, "generate",
-	  "generation by this kind was not found right against a run" },
+	  "generation was not validated for this model type" },
 };
 
 static const char *key_of(const struct vt_plan *plan)
@@ -52,13 +52,13 @@ const char *vt_compared_doubt(const struct vt_plan *plan)
 	if (plan->model->is_nominal || plan->model->is_guessed || !vt_families_is_known(family))
 		return NULL;
 	if (vt_families_has(family, "is_like_this", "in-part"))
-		return "this kind computes in a way that is not planned";
+		return "this model type computes in a way that is not planned";
 	/* An option was compared with what it changes, and changes what must be right itself. */
 	if (!vt_families_says(family, key_of(plan),
 			      vt_terms_is_scanned(plan) ? "scanned" : "plain"))
-		return vt_plan_is_training(plan) ?
-			       "training of this kind was not found right against a run" :
-			       "a forward of this kind was not found right against a run";
+		return vt_plan_is_training(plan)
+			       ? "training was not validated for this model type"
+			       : "a forward was not validated for this model type";
 	for (size_t i = 0; i < VT_ARRAY_SIZE(options); i++)
 		if (is_asked(plan, i) &&
 		    !vt_families_says(family, key_of(plan), options[i].word))

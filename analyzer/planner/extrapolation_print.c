@@ -13,8 +13,8 @@
 #define FORMAT 1
 
 static const char same_order[] =
-	"the run does as many operations in the same order: a loop over chunks or micro-batches of "
-	"one size would turn more often, not grow";
+	"same operations in the same order; a loop over fixed-size chunks or micro-batches would "
+	"iterate more often instead";
 
 static const char *gib(char *buf, double bytes)
 {
@@ -59,11 +59,12 @@ static void print_fit(const struct vt_extrapolation *x, const struct vt_gpu *gpu
 		fprintf(out, "%s: does not fit: out of memory on %s GiB (above: without a limit)\n",
 			device_name(x, gpu), b);
 	else if (x->unfinished)
-		fprintf(out,
-			"%s: what was recorded fits, of %s GiB usable: not known of the rest\n",
+		fprintf(out, "%s: what was recorded fits (%s GiB usable); unknown for the rest\n",
 			device_name(x, gpu), b);
 	else if (x->played.nr_retries)
-		fprintf(out, "%s: fits: %s GiB usable, full %u time%s: cached segments go back\n",
+		fprintf(out,
+			"%s: fits: %s GiB usable, full %u time%s (cached segments are then "
+			"released)\n",
 			device_name(x, gpu), b, x->played.nr_retries,
 			x->played.nr_retries == 1 ? "" : "s");
 	else

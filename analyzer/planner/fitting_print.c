@@ -55,7 +55,7 @@ static void add_set(struct vt_table *table, const struct vt_fitting *budget,
 }
 
 static const struct vt_column columns[] = {
-	{ "CHANGES", 0 }, { "GiB", 1 }, { "at most", 1 }, { NULL, 0 }, { "costs", 0 },
+	{ "CHANGES", 0 }, { "GiB", 1 }, { "up to", 1 }, { NULL, 0 }, { "costs", 0 },
 };
 
 static void print_sets(const struct vt_fitting *budget, const struct vt_fitting_set *sets,
@@ -72,7 +72,7 @@ static void print_sets(const struct vt_fitting *budget, const struct vt_fitting_
 
 static void print_considered(const struct vt_fitting *budget, FILE *out)
 {
-	fprintf(out, "\nconsidered, alone and together:");
+	fprintf(out, "\nconsidered, alone and combined:");
 	for (unsigned i = 0; i < budget->nr_considered; i++)
 		fprintf(out, "%s --%s %s", i ? "," : "",
 			vt_plan_settings_row(budget->considered[i].id)->name,
@@ -85,17 +85,17 @@ void vt_fitting_print_text(const struct vt_fitting *budget, const struct vt_plan
 	double usable = (double)plan->gpu->usable_bytes / VT_GIB;
 
 	if (!budget->sets.len) {
-		fprintf(out, "\nno set of changes fits %.2f GiB; the one with the least peak:\n\n",
+		fprintf(out, "\nno combination of changes fits %.2f GiB; lowest peak found:\n\n",
 			usable);
 		print_sets(budget, &budget->least, 1, out);
 		print_considered(budget, out);
 		return;
 	}
-	fprintf(out, "\nFITS %.2f GiB, the cheapest first\n\n", usable);
+	fprintf(out, "\nFITS %.2f GiB, cheapest first\n\n", usable);
 	print_sets(budget, budget->sets.items, budget->sets.len, out);
 	if (!budget->has_nearest)
 		return;
-	fprintf(out, "\nthe next cheaper set than the first one:\n\n");
+	fprintf(out, "\nnext cheaper combination (does not fit):\n\n");
 	print_sets(budget, &budget->nearest, 1, out);
 }
 

@@ -79,7 +79,8 @@ static void print_peak(const struct vt_model_run *run, FILE *out)
 	char b[4][VT_UNITS_MAX];
 
 	fprintf(out,
-		"\nPEAK  %s GiB of the device: %s allocated at most, %s reserved, %s context\n\n",
+		"\nPEAK  %s GiB of the device: %s allocated at the peak, %s reserved, %s "
+		"context\n\n",
 		gib(b[0], need), gib(b[1], run->allocated), gib(b[2], run->used),
 		gib(b[3], need - run->used));
 }

@@ -66,7 +66,7 @@ static int set_number(struct vt_plan_settings *settings, enum vt_setting id, con
 		settings->value[id] = value;
 		return 0;
 	}
-	vt_diag_set(diag, VT_EXIT_USAGE, "--%s %.60s: a whole number from %lld to %lld",
+	vt_diag_set(diag, VT_EXIT_USAGE, "--%s %.60s: must be a whole number from %lld to %lld",
 		    rows[id].shown.name, text, min, max);
 	return -1;
 }
@@ -86,16 +86,16 @@ int vt_plan_settings_set(struct vt_plan_settings *settings, enum vt_setting id, 
 			settings->value[id] = place;
 			return 0;
 		}
-		vt_diag_set(diag, VT_EXIT_USAGE, "--%s %.60s: one of %s", rows[id].shown.name, text,
-			    rows[id].limits);
+		vt_diag_set(diag, VT_EXIT_USAGE, "--%s %.60s: must be one of %s",
+			    rows[id].shown.name, text, rows[id].limits);
 		return -1;
 	}
 	if (!vt_units_parse_bytes(text, &bytes) && bytes < 1ull << 53) {
 		settings->value[id] = (int64_t)bytes;
 		return 0;
 	}
-	vt_diag_set(diag, VT_EXIT_USAGE, "--%s %.60s: a size such as 400MiB", rows[id].shown.name,
-		    text);
+	vt_diag_set(diag, VT_EXIT_USAGE, "--%s %.60s: must be a size such as 400MiB",
+		    rows[id].shown.name, text);
 	return -1;
 }
 

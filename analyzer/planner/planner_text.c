@@ -59,8 +59,8 @@ static void print_cached(const struct vt_plan *plan, FILE *out)
 	vt_plan_replay_run(&replay, plan);
 	if (replay.is_played)
 		fprintf(out,
-			"  replayed: reserved %s GiB where the card has room, allocated %s GiB at "
-			"most, %s GiB of it ends of blocks; without the context\n",
+			"  replay: %s GiB reserved (if the card has enough), %s GiB allocated at "
+			"the peak, %s GiB of it unsplit tails; context excluded\n",
 			gib(b[0], (double)replay.reserved_bytes),
 			gib(b[1], (double)replay.allocated_bytes), gib(b[2], sum_of_ends(&replay)));
 	else
@@ -183,7 +183,7 @@ static void print_load(const struct vt_plan *plan, FILE *out)
 		return;
 	vt_sizes_load(plan, &load);
 	if (load.reserved_bytes)
-		fprintf(out, "after loading, replayed: allocated %s GiB, reserved %s GiB\n",
+		fprintf(out, "after loading, by replay: allocated %s GiB, reserved %s GiB\n",
 			gib(b[0], (double)load.allocated_bytes),
 			gib(b[1], (double)load.reserved_bytes));
 }
@@ -260,11 +260,12 @@ static void print_peak(const struct vt_plan *plan, FILE *out)
 {
 	char b[VT_UNITS_MAX];
 
-	fprintf(out, "\nPEAK  %s GiB", gib(b, vt_plan_peak(plan)));
+	fprintf(out, "\nPEAK  %s GiB in \"%s\"", gib(b, vt_plan_peak(plan)),
+		vt_plan_stage_name(plan->peak));
 	if (plan->gpu)
-		fprintf(out, " of %s GiB on %s", gib(b, (double)plan->gpu->usable_bytes),
-			plan->gpu->name);
-	fprintf(out, "   in %s\n\n", vt_plan_stage_name(plan->peak));
+		fprintf(out, "; %s has %s GiB", plan->gpu->name,
+			gib(b, (double)plan->gpu->usable_bytes));
+	fputc('\n', out);
 }
 
 static void print_sweep(const struct vt_planner_request *request,
@@ -341,6 +342,7 @@ int vt_planner_text_print(const struct vt_planner_request *request, FILE *out, s
 	} else if (!rc) {
 		print_head(&plan, out);
 		print_peak(&plan, out);
+		fputc('\n', out);
 		print_owners(&plan, out);
 		print_terms(&plan, out);
 		print_stages(&plan, out);

@@ -9,8 +9,8 @@
 #define FORMAT 1
 
 static const char assumed[] =
-	"the run does as much in the same order; a layer that is checkpointed keeps its input, and "
-	"takes once more in backward what its forward took";
+	"same operations in the same order; a checkpointed layer keeps its input and allocates "
+	"again in backward what its forward allocated";
 
 static size_t count(const struct vt_recorded_fitting *fitting, const uint8_t *chosen)
 {
@@ -45,19 +45,19 @@ static void print_answer(const struct vt_recorded_fitting *fitting, FILE *out)
 	char b[VT_UNITS_MAX];
 
 	if (fitting->result == VT_COVER_NONE) {
-		fprintf(out, "checkpointing does not fit it: with all %zu layers %s\n",
+		fprintf(out, "checkpointing is not enough: with all %zu layers the peak is %s\n",
 			fitting->layers.len,
 			vt_units_bytes(b, sizeof(b), (uint64_t)fitting->least_bytes));
 	} else if (fitting->result == VT_COVER_GIVEN_UP) {
-		fputs("too many sets to try them all; with all layers it takes ", out);
+		fputs("too many combinations to try them all; with all layers the peak is ", out);
 		fprintf(out, "%s\n",
 			vt_units_bytes(b, sizeof(b), (uint64_t)fitting->least_bytes));
 	} else if (!count(fitting, fitting->chosen)) {
-		fputs("fits as it was recorded\n", out);
+		fputs("fits as recorded\n", out);
 	} else {
-		fputs("CHECKPOINT  the cheapest layers\n", out);
+		fputs("CHECKPOINT  cheapest layers\n", out);
 		print_set(fitting, fitting->chosen, fitting->bytes, out);
-		fputs("the nearest that is cheaper does not fit\n", out);
+		fputs("next cheaper combination (does not fit)\n", out);
 		print_set(fitting, fitting->nearest, fitting->nearest_bytes, out);
 	}
 }
@@ -66,7 +66,7 @@ void vt_recorded_fitting_print_text(const struct vt_recorded_fitting *fitting, F
 {
 	char b[3][VT_UNITS_MAX];
 
-	fprintf(out, "from %s: allocated peak %s, budget %s less %s of the context\n",
+	fprintf(out, "from %s: allocated peak %s, budget %s less %s for the context\n",
 		vt_db_shown_path(fitting->analysis->db),
 		vt_units_bytes(b[0], sizeof(b[0]), (uint64_t)fitting->was_bytes),
 		vt_units_bytes(b[1], sizeof(b[1]), fitting->budget_bytes),
@@ -75,7 +75,8 @@ void vt_recorded_fitting_print_text(const struct vt_recorded_fitting *fitting, F
 	if (fitting->unfinished)
 		fprintf(out, "note: %s\n", fitting->unfinished);
 	if (!fitting->step_flops && fitting->layers.len)
-		fputs("note: operators were not observed: prices are the bytes that layers keep\n",
+		fputs("note: operators were not observed; layers are priced by the bytes that they "
+		      "keep\n",
 		      out);
 	fputc('\n', out);
 	print_answer(fitting, out);

@@ -306,7 +306,7 @@ def test_reserved_bytes_are_those_of_a_replay():
         assert replay["reserved_bytes"] >= replay["allocated_bytes"] > 0.95 * peak
         assert replay["allocated_bytes"] < 1.05 * peak
         assert all(row["bytes"] >= 0 for row in replay["ends"])
-        assert f"reserved {replay['reserved_bytes'] / 2**30:.2f} GiB" in vtrace("estimate", *command).stdout
+        assert f"replay: {replay['reserved_bytes'] / 2**30:.2f} GiB reserved" in vtrace("estimate", *command).stdout
     for option in ("--tensor-parallel 2", "--quantise int8", "--data-parallel 2"):
         assert estimate("llama-3.2-1b", *option.split())["replay"] is None
     assert estimate("llama-3.2-1b", "--train", "--optimizer", "muon")["replay"] is None
@@ -346,7 +346,7 @@ def test_sizes_that_no_device_holds():
 @pytest.mark.parametrize("arguments, words", (
     ((), ("one MODEL",)),
     (("gpt2", "llama-3-8b"), ("one MODEL",)),
-    (("gpt2", "--params", "7B"), ("--params and no MODEL",)),
+    (("gpt2", "--params", "7B"), ("--params takes no MODEL",)),
     (("--params", "0"), ("such as 7B",)),
     (("--params", "7Q"), ("such as 7B",)),
     (("gpt2", "--batch", "0"), ("--batch 0", "whole number from 1")),

@@ -29,7 +29,7 @@ def test_parameters_of_other_families(name, tmp_path):
     config.write_text(json.dumps(FAMILIES[name]["config"]))
     model = estimate(config)["model"]
     assert model["parameters"] == FAMILIES[name]["parameters"]
-    assert model["note"] is None or model["note"].endswith("not found right against a run")
+    assert model["note"] is None or model["note"].endswith("not validated for this model type")
 
 
 def test_a_safetensors_file(tmp_path):

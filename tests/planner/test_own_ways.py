@@ -89,7 +89,7 @@ INFERENCE = (
 )
 
 
-NOT_COMPARED = "not found right against a run"
+NOT_COMPARED = "not validated for this model type"
 
 
 def plan(folder, kind, *options, more=None):
@@ -146,7 +146,7 @@ def test_parameters_of_a_kind_may_be_known_and_not_how_it_computes(tmp_path):
     path.write_text(json.dumps({"model_type": "xglm", "vocab_size": V, "d_model": H, "num_layers": L, "ffn_dim": I,
                                 "attention_heads": A, "architectures": ["XGLMForCausalLM"]}))
     made = estimate(path, "--batch", B, "--seq", S)
-    assert made["model"]["note"] == "this kind computes in a way that is not planned"
+    assert made["model"]["note"] == "this model type computes in a way that is not planned"
     assert made["model"]["is_guessed"] and not made["model"]["has_guessed_parameters"]
     assert {gpu["fit"] for gpu in made["gpus"]} == {"may fit"}
 
@@ -268,9 +268,9 @@ def test_what_was_not_compared_with_a_run_is_a_guess(tmp_path):
     for kind, sizes, options, doubt in (
             ("gemma2", SIZES, ("--train", "--lora", 8), None), ("llama", SIZES, ("--infer", "--new-tokens", 8), None),
             ("gemma2", SIZES, ("--infer",), None),
-            ("gpt_neo", CONFIGS["gpt_neo"], ("--infer", "--new-tokens", 8), "generation by"),
-            ("mt5", t5, ("--train",), None), ("mt5", t5, ("--train", "--autocast", "bf16"), "autocast of"),
-            ("codegen", GPT, ("--infer", "--new-tokens", 8), "a forward of")):
+            ("gpt_neo", CONFIGS["gpt_neo"], ("--infer", "--new-tokens", 8), "generation"),
+            ("mt5", t5, ("--train",), None), ("mt5", t5, ("--train", "--autocast", "bf16"), "autocast"),
+            ("codegen", GPT, ("--infer", "--new-tokens", 8), "a forward")):
         path.write_text(json.dumps({"model_type": kind} | sizes))
         made = estimate(path, *options, "--batch", B, "--seq", S, "--dtype", "fp32")
         note, kept = made["model"]["note"], next(t for t in made["terms"] if t["owner"].startswith("activations/") and
@@ -278,12 +278,12 @@ def test_what_was_not_compared_with_a_run_is_a_guess(tmp_path):
         assert made["model"]["is_guessed"] == bool(doubt)
         assert {gpu["fit"] for gpu in made["gpus"]} == {"may fit" if doubt else "fits"}
         assert kept["high_bytes"] == pytest.approx(kept["bytes"] * (2.5 if doubt else 1.05), abs=1)
-        assert note == (f"{doubt} this kind was {NOT_COMPARED}" if doubt else None)
+        assert note == (f"{doubt} was {NOT_COMPARED}" if doubt else None)
 
 
 @pytest.mark.parametrize("kind, words, doubt", (
-    ("llama", ("--checkpointing", "selective", "--attention", "eager"), "checkpointing attention alone"),
-    ("jamba", ("--checkpointing", "full"), "training of")))  # by kernels; what is claimed was run without
+    ("llama", ("--checkpointing", "selective", "--attention", "eager"), "checkpointing of attention alone"),
+    ("jamba", ("--checkpointing", "full"), "training")))  # by kernels; what is claimed was run without
 def test_no_option_is_compared_without_what_it_changes(tmp_path, kind, words, doubt):
     path = tmp_path / "config.json"
     path.write_text(json.dumps({"model_type": kind} | SIZES | HEADS | (MIXERS if kind == "jamba" else {})))
