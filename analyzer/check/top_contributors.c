@@ -152,7 +152,7 @@ static void find_growing(const struct finding_out *f)
 		contributor->bytes = (uint64_t)(leak->bytes_per_iteration + 0.5);
 		contributor->blocks = leak->blocks;
 		if (leak->nr_holders)
-			contributor->what = vt_xasprintf("held by %s", leak->holders[0].way);
+			contributor->what = vt_xasprintf("held by %s", leak->holders[0].path);
 		add_stack(f, contributor, leak->allocation);
 	}
 }

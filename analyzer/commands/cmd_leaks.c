@@ -38,8 +38,7 @@ static int judge(const struct vt_leaks_report *report, const struct vt_view *vie
 {
 	if (!report->leaks.nr_points) {
 		vt_diag_set(diag, VT_EXIT_UNREADABLE,
-			    "%s: --fail-on: growth is not known: too few iterations",
-			    view->path);
+			    "%s: --fail-on: growth unknown: too few iterations", view->path);
 		return -1;
 	}
 	*wanted->is_exceeded = vt_leaks_report_growth(report) >= wanted->fail_on_bytes;

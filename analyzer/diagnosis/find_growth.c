@@ -173,7 +173,7 @@ void vt_find_growth_detect(struct vt_finding_context *context)
 	vt_leaks_init(&leaks, context->attribution, &options);
 	if (leaks.nr_growth && leaks.iterations.kind != VT_ITERATION_SLICE) {
 		const struct vt_leak *leak = &leaks.growth[0];
-		const char *way = leak->nr_holders ? leak->holders[0].way : NULL;
+		const char *path = leak->nr_holders ? leak->holders[0].path : NULL;
 
 		per_turn = relieve(context, &leaks, &savings, &is_least);
 		if (!savings.len) {
@@ -183,7 +183,7 @@ void vt_find_growth_detect(struct vt_finding_context *context)
 		vt_units_bytes(one, sizeof(one), per_turn);
 		text = vt_xasprintf("%s per %s over %u of them%s%s%s", one,
 				    vt_iterations_words[leaks.iterations.kind], leaks.iterations.nr,
-				    way ? " (" : "", way ? way : "", way ? ")" : "");
+				    path ? " (" : "", path ? path : "", path ? ")" : "");
 		if (is_least)
 			vt_finding_context_add_least(context, VT_FINDING_GROWTH, &savings, 0,
 						     leak->allocation, text);

@@ -20,13 +20,13 @@ static int is_graph(const struct vt_holder *holder)
 }
 
 /* Takes the texts. */
-static void add(struct vt_leak *leak, char *way, char *kinds, int has_graph)
+static void add(struct vt_leak *leak, char *path, char *kinds, int has_graph)
 {
-	struct vt_holder fresh = { .way = way, .kinds = kinds };
+	struct vt_holder fresh = { .path = path, .kinds = kinds };
 	struct vt_holder *holder = NULL;
 
 	for (uint32_t i = 0; i < leak->nr_holders && !holder; i++)
-		if (strcmp(leak->holders[i].way, way) == 0)
+		if (strcmp(leak->holders[i].path, path) == 0)
 			holder = &leak->holders[i];
 	if (!holder) {
 		leak->holders = vt_xrealloc(leak->holders,
@@ -34,7 +34,7 @@ static void add(struct vt_leak *leak, char *way, char *kinds, int has_graph)
 		holder = &leak->holders[leak->nr_holders++];
 		*holder = fresh;
 	} else {
-		free(way);
+		free(path);
 		free(kinds);
 	}
 	holder->tensors++;
@@ -133,7 +133,7 @@ static int is_plain(const struct search *search, const struct vt_tensor *tensor)
 
 static int is_one_of_many(const struct vt_leak *leak, const struct vt_tensor *tensor)
 {
-	return leak->form == VT_LEAK_PILE && leak->blocks > 1 && !has_graph(tensor);
+	return leak->form == VT_LEAK_ACCUMULATING && leak->blocks > 1 && !has_graph(tensor);
 }
 
 static void see(struct vt_leak *leak, const struct vt_model *model, const struct vt_tensor *tensor)
@@ -193,7 +193,7 @@ static int compare_holders(const void *a, const void *b)
 		return is_graph(x) - is_graph(y);
 	if (x->tensors != y->tensors)
 		return x->tensors > y->tensors ? -1 : 1;
-	return strcmp(x->way, y->way);
+	return strcmp(x->path, y->path);
 }
 
 static int are_same_turns(const struct vt_leak *a, const struct vt_leak *b)
@@ -210,7 +210,7 @@ static const struct vt_holder *result_holder(const struct vt_leak *leak)
 	return NULL;
 }
 
-/* Of what grows in the same turns, the one holder of results; NULL: none, or two. */
+/* Of what grows in the same iterations, the one holder of results; NULL: none, or two. */
 static const struct vt_holder *find_result(const struct vt_leak *leaks, uint32_t nr,
 					   const struct vt_leak *leak)
 {
@@ -221,7 +221,7 @@ static const struct vt_holder *find_result(const struct vt_leak *leaks, uint32_t
 
 		if (!holder || !are_same_turns(&leaks[i], leak))
 			continue;
-		if (found && strcmp(found->way, holder->way) != 0)
+		if (found && strcmp(found->path, holder->path) != 0)
 			return NULL;
 		found = holder;
 	}
@@ -255,11 +255,11 @@ static char *find_sum(const struct search *search, const struct vt_leak *leak)
 		     : NULL;
 }
 
-static void add_graph(struct vt_holder *holder, const char *way, const char *kinds)
+static void add_graph(struct vt_holder *holder, const char *path, const char *kinds)
 {
-	free(holder->way);
+	free(holder->path);
 	free(holder->kinds);
-	holder->way = vt_xasprintf("%s > " GRAPH, way);
+	holder->path = vt_xasprintf("%s > " GRAPH, path);
 	holder->kinds = vt_xasprintf("%s," GRAPH, kinds);
 }
 
@@ -277,7 +277,7 @@ static void look_through_graphs(const struct search *search, struct vt_leak *lea
 		if (!result)
 			sum = find_sum(search, &leaks[i]);
 		if (result)
-			add_graph(&leaks[i].holders[0], result->way, result->kinds);
+			add_graph(&leaks[i].holders[0], result->path, result->kinds);
 		else if (sum)
 			add_graph(&leaks[i].holders[0], sum, VARIABLE);
 		free(sum);
@@ -308,7 +308,7 @@ void vt_holders_find(struct vt_leak *leaks, uint32_t nr, const struct vt_names *
 void vt_holders_release(struct vt_leak *leak)
 {
 	for (uint32_t i = 0; i < leak->nr_holders; i++) {
-		free(leak->holders[i].way);
+		free(leak->holders[i].path);
 		free(leak->holders[i].kinds);
 	}
 	free(leak->holders);

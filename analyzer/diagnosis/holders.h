@@ -6,7 +6,7 @@
  * Who holds what piles up, as far as the probe saw it: the way that it searched from a tensor
  * outwards (role "held"); without one the variable that it found the tensor in.  What only C++
  * holds is in the graph of a result that somebody holds: of one that grows with it, in the same
- * turns.
+ * iterations.
  *
  * Who held some of it once is no holder: a name counts for the tensor that it was last seen with,
  * while that is alive, and a variable that has one tensor holds no pile of them, unless by its

@@ -19,14 +19,14 @@ const char *const vt_iterations_plurals[VT_NR_ITERATION_KINDS] = { VT_ITERATIONS
 
 VT_VECTOR_DECLARE(ends, int64_t);
 
-static void keep(struct vt_iterations *turns, enum vt_iteration_kind kind, struct ends *ends)
+static void keep(struct vt_iterations *iterations, enum vt_iteration_kind kind, struct ends *ends)
 {
-	turns->kind = kind;
-	turns->ends = ends->items;
-	turns->nr = ends->len ? (uint32_t)ends->len - 1 : 0;
+	iterations->kind = kind;
+	iterations->ends = ends->items;
+	iterations->nr = ends->len ? (uint32_t)ends->len - 1 : 0;
 }
 
-static int find_steps(struct vt_iterations *turns, const struct vt_stages *stages)
+static int find_steps(struct vt_iterations *iterations, const struct vt_stages *stages)
 {
 	const struct vt_steps *steps = &stages->steps;
 	struct ends ends = { 0 };
@@ -37,11 +37,11 @@ static int find_steps(struct vt_iterations *turns, const struct vt_stages *stage
 				       stages->spans[steps->steps[i].first_span].first_event - 1);
 		vt_vector_push(&ends, stages->spans[steps->steps[i].last_span].last_event);
 	}
-	keep(turns, VT_ITERATION_STEP, &ends);
+	keep(iterations, VT_ITERATION_STEP, &ends);
 	return ends.len > 1;
 }
 
-/* A turn ends where the next begins: what the program does with a result belongs to it. */
+/* An iteration ends where the next begins: what the program does with a result belongs to it. */
 static void push_begin(struct ends *ends, int64_t first_event)
 {
 	vt_vector_push(ends, first_event - 1);
@@ -52,7 +52,7 @@ static int64_t end_of(const struct vt_pass *pass, int64_t last_event)
 	return pass->end_event < last_event ? pass->end_event : last_event;
 }
 
-static int find_generations(struct vt_iterations *turns, const struct vt_passes *passes,
+static int find_generations(struct vt_iterations *iterations, const struct vt_passes *passes,
 			    int64_t last_event)
 {
 	const struct vt_pass *last = NULL;
@@ -69,7 +69,7 @@ static int find_generations(struct vt_iterations *turns, const struct vt_passes 
 	}
 	if (last)
 		vt_vector_push(&ends, end_of(last, last_event));
-	keep(turns, VT_ITERATION_GENERATION, &ends);
+	keep(iterations, VT_ITERATION_GENERATION, &ends);
 	return ends.len > 1;
 }
 
@@ -107,7 +107,8 @@ static uint64_t mark_key(const struct vt_mark *mark, int64_t last_event)
 										       : 0;
 }
 
-static int find_marks(struct vt_iterations *turns, const struct vt_model *model, int64_t last_event)
+static int find_marks(struct vt_iterations *iterations, const struct vt_model *model,
+		      int64_t last_event)
 {
 	uint64_t *keys = vt_xcalloc((size_t)model->nr_marks + 1, sizeof(*keys)), name;
 	struct ends ends = { 0 };
@@ -119,12 +120,12 @@ static int find_marks(struct vt_iterations *turns, const struct vt_model *model,
 		if (keys[i] == name)
 			vt_vector_push(&ends, model->marks[i].event);
 	free(keys);
-	keep(turns, VT_ITERATION_MARK, &ends);
-	turns->name = (uint32_t)name;
+	keep(iterations, VT_ITERATION_MARK, &ends);
+	iterations->name = (uint32_t)name;
 	return ends.len > 1;
 }
 
-static int find_calls(struct vt_iterations *turns, const struct vt_passes *passes,
+static int find_calls(struct vt_iterations *iterations, const struct vt_passes *passes,
 		      int64_t last_event)
 {
 	uint64_t *keys = vt_xcalloc((size_t)passes->nr + 1, sizeof(*keys)), module;
@@ -139,28 +140,28 @@ static int find_calls(struct vt_iterations *turns, const struct vt_passes *passe
 			continue;
 		last = &passes->passes[i];
 		push_begin(&ends, last->first_event);
-		turns->name = last->type;
+		iterations->name = last->type;
 	}
 	if (last)
 		vt_vector_push(&ends, end_of(last, last_event));
 	free(keys);
-	keep(turns, VT_ITERATION_CALL, &ends);
+	keep(iterations, VT_ITERATION_CALL, &ends);
 	return ends.len > 1;
 }
 
-static void find_slices(struct vt_iterations *turns, const struct vt_timeline *timeline,
+static void find_slices(struct vt_iterations *iterations, const struct vt_timeline *timeline,
 			int64_t last_event)
 {
 	int64_t begin_ns, length_ns;
 	struct ends ends = { 0 };
 
-	turns->kind = VT_ITERATION_SLICE;
-	turns->nr = 0;
+	iterations->kind = VT_ITERATION_SLICE;
+	iterations->nr = 0;
 	if (timeline->nr < SLICES * SLICE_EVENTS)
 		return;
 	begin_ns = vt_timeline_moment_time(timeline, &timeline->moments[0]);
 	length_ns = vt_timeline_time(timeline, last_event) - begin_ns;
-	turns->duration_ns = length_ns / SLICES;
+	iterations->duration_ns = length_ns / SLICES;
 	vt_vector_push(&ends, (int64_t)vt_moment_event(timeline->model, &timeline->moments[0]) - 1);
 	for (uint32_t i = 0; i < timeline->nr && ends.len < SLICES; i++) {
 		const struct vt_moment *moment = &timeline->moments[i];
@@ -173,32 +174,32 @@ static void find_slices(struct vt_iterations *turns, const struct vt_timeline *t
 	}
 	vt_vector_push(&ends, last_event);
 	if (ends.len == SLICES + 1)
-		keep(turns, VT_ITERATION_SLICE, &ends);
+		keep(iterations, VT_ITERATION_SLICE, &ends);
 	else
 		vt_vector_release(&ends);
 }
 
-void vt_iterations_init(struct vt_iterations *turns, const struct vt_stages *stages,
+void vt_iterations_init(struct vt_iterations *iterations, const struct vt_stages *stages,
 			int64_t last_event)
 {
-	memset(turns, 0, sizeof(*turns));
-	if (find_steps(turns, stages))
+	memset(iterations, 0, sizeof(*iterations));
+	if (find_steps(iterations, stages))
 		return;
-	vt_iterations_release(turns);
-	if (find_generations(turns, &stages->passes, last_event))
+	vt_iterations_release(iterations);
+	if (find_generations(iterations, &stages->passes, last_event))
 		return;
-	vt_iterations_release(turns);
-	if (find_marks(turns, stages->timeline->model, last_event))
+	vt_iterations_release(iterations);
+	if (find_marks(iterations, stages->timeline->model, last_event))
 		return;
-	vt_iterations_release(turns);
-	if (find_calls(turns, &stages->passes, last_event))
+	vt_iterations_release(iterations);
+	if (find_calls(iterations, &stages->passes, last_event))
 		return;
-	vt_iterations_release(turns);
-	find_slices(turns, stages->timeline, last_event);
+	vt_iterations_release(iterations);
+	find_slices(iterations, stages->timeline, last_event);
 }
 
-void vt_iterations_release(struct vt_iterations *turns)
+void vt_iterations_release(struct vt_iterations *iterations)
 {
-	free(turns->ends);
-	memset(turns, 0, sizeof(*turns));
+	free(iterations->ends);
+	memset(iterations, 0, sizeof(*iterations));
 }

@@ -32,14 +32,14 @@ extern const char *const vt_iterations_plurals[VT_NR_ITERATION_KINDS];
 struct vt_iterations {
 	enum vt_iteration_kind kind;
 	uint32_t nr;
-	int64_t *ends;	     /* nr + 1 event numbers: [0] is the last before the first turn */
+	int64_t *ends;	     /* nr + 1 event numbers: [0] is the last before the first */
 	uint32_t name;	     /* string id: of the mark, or the module's class; else 0 */
 	int64_t duration_ns; /* of a slice; else 0 */
 };
 
-/* `last_event`: what comes behind it is the program's end, and no turn. */
-void vt_iterations_init(struct vt_iterations *turns, const struct vt_stages *stages,
+/* `last_event`: what comes behind it is the program's end, and no iteration. */
+void vt_iterations_init(struct vt_iterations *iterations, const struct vt_stages *stages,
 			int64_t last_event);
-void vt_iterations_release(struct vt_iterations *turns);
+void vt_iterations_release(struct vt_iterations *iterations);
 
 #endif

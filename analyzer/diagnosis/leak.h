@@ -12,8 +12,8 @@
 #include "analyzer/diagnosis/trend.h"
 
 #define VT_LEAK_FORMS(X)                                                                           \
-	X(PILE, "pile")       /* every iteration adds blocks */                                    \
-	X(GROWING, "growing") /* a block is replaced by a larger one */
+	X(ACCUMULATING, "accumulating") /* every iteration adds blocks */                          \
+	X(GROWING, "growing")           /* a block is replaced by a larger one */
 
 #define VT_LEAK_ENUM(name, text) VT_LEAK_##name,
 enum vt_leak_form { VT_LEAK_FORMS(VT_LEAK_ENUM) VT_NR_LEAK_FORMS };
@@ -23,7 +23,7 @@ extern const char *const vt_leak_forms[VT_NR_LEAK_FORMS];
 
 /* Who holds some of it. */
 struct vt_holder {
-	char *way;   /* from a root inwards: "variable history of train.py:main > list" */
+	char *path;  /* from a root inwards: "variable history of train.py:main > list" */
 	char *kinds; /* of its links: "variable,list" */
 	uint32_t tensors; /* that the probe saw held so */
 	uint8_t has_graph; /* one of them is a result of autograd */

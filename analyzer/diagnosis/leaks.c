@@ -276,7 +276,7 @@ static int is_leak(const struct build *build, uint32_t group, struct vt_leak *le
 	int is_pile = (double)old.bytes >= OLD_SHARE * leak->trend.slope * nr_old;
 
 	free(old.kept);
-	leak->form = is_pile ? VT_LEAK_PILE : VT_LEAK_GROWING;
+	leak->form = is_pile ? VT_LEAK_ACCUMULATING : VT_LEAK_GROWING;
 	return leak->blocks && (is_pile || is_joined(build, group) || grows_alone(build, group)) &&
 	       !is_bounded(build, leak);
 }

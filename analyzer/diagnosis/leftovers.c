@@ -11,14 +11,20 @@
 #include "analyzer/model/site.h"
 #include "analyzer/model/when.h"
 
-/* Owners, and all below them. */
-static const char *const on_purpose[] = {
+const char *const vt_leftovers_on_purpose[VT_LEFTOVERS_NR_ON_PURPOSE] = {
 	"weights", "buffers", "gradients", "optimizer", "workspace", "communication", "graph pools",
 };
 
-static int is_on_purpose(const char *owner)
+/* Which of them has the owner; VT_LEFTOVERS_NR_ON_PURPOSE: none. */
+static unsigned find_on_purpose(const char *owner)
 {
-	return vt_owner_path_is_below_any(owner, on_purpose, VT_ARRAY_SIZE(on_purpose));
+	unsigned i = 0;
+
+	while (i < VT_LEFTOVERS_NR_ON_PURPOSE &&
+	       !vt_owner_path_is_below(owner, vt_leftovers_on_purpose[i],
+				       strlen(vt_leftovers_on_purpose[i])))
+		i++;
+	return i;
 }
 
 VT_VECTOR_DECLARE(left, struct vt_leak);
@@ -80,6 +86,7 @@ void vt_leftovers_init(struct vt_leftovers *leftovers, struct vt_attribution *at
 	memset(leftovers, 0, sizeof(*leftovers));
 	for (uint32_t i = 0; i < model->nr_allocations; i++) {
 		const struct vt_allocation *a = &model->allocations[i];
+		unsigned on_purpose;
 		uint32_t owner;
 
 		if (a->freed_event != VT_NEVER || a->event < doubted ||
@@ -87,12 +94,15 @@ void vt_leftovers_init(struct vt_leftovers *leftovers, struct vt_attribution *at
 		    (device != VT_WHEN_ALL_DEVICES && a->common->device != device))
 			continue;
 		owner = vt_attribution_judge(attribution, i).owner;
-		if (is_on_purpose(vt_attribution_owner(attribution, owner)))
+		on_purpose = find_on_purpose(vt_attribution_owner(attribution, owner));
+		if (on_purpose < VT_LEFTOVERS_NR_ON_PURPOSE) {
 			leftovers->on_purpose_bytes += a->common->size_bytes;
-		else if (a->event >= interrupted)
+			leftovers->has_on_purpose[on_purpose] = 1;
+		} else if (a->event >= interrupted) {
 			leftovers->interrupted_bytes += a->common->size_bytes;
-		else
+		} else {
 			add(&left, &places, describe, i, owner);
+		}
 	}
 	vt_map_release(&places);
 	leftovers->items = left.items;

@@ -14,10 +14,15 @@
 #include "analyzer/diagnosis/leak.h"
 #include "analyzer/model/describe.h"
 
+/* Owners, and all below them, that are left out. */
+#define VT_LEFTOVERS_NR_ON_PURPOSE 7
+extern const char *const vt_leftovers_on_purpose[VT_LEFTOVERS_NR_ON_PURPOSE];
+
 struct vt_leftovers {
 	struct vt_leak *items; /* largest first; their `kept` is NULL */
 	uint32_t nr;
 	uint64_t on_purpose_bytes; /* what was left out */
+	uint8_t has_on_purpose[VT_LEFTOVERS_NR_ON_PURPOSE]; /* which owners have some of it */
 	uint64_t interrupted_bytes; /* ... of the step or call that a failure interrupted */
 };
 

@@ -3,7 +3,7 @@
 #define VT_ANALYZER_TREND_H
 
 /*
- * Whether a row of byte counts, one per turn, goes on growing.
+ * Whether a row of byte counts, one per iteration, goes on growing.
  *
  * The slope is Theil's and Sen's: the median of the slopes of all pairs, which no single jump
  * moves.  It counts only where the row rose in each quarter and until the end (a cache that is
@@ -15,7 +15,7 @@
 
 #define VT_CONFIDENCES(X)                                                                          \
 	X(NONE, "none") /* no growth */                                                            \
-	X(MEDIUM, "medium") /* few turns, or an uneven rise */                                     \
+	X(MEDIUM, "medium") /* few iterations, uneven rise */                                     \
 	X(HIGH, "high")
 
 #define VT_CONFIDENCE_ENUM(name, text) VT_CONFIDENCE_##name,

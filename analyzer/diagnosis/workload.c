@@ -2,7 +2,7 @@
 #include "analyzer/diagnosis/workload.h"
 #include "analyzer/base/search.h"
 
-/* Of the first stretch: below that, turns are alike. */
+/* Of the first stretch: below that, iterations are alike. */
 #define LEAST_GROWTH 0.1
 
 uint32_t vt_workload_stretch(const int64_t *points, uint32_t nr, int64_t event)

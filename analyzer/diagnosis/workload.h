@@ -3,8 +3,8 @@
 #define VT_ANALYZER_WORKLOAD_H
 
 /*
- * How much was made between points: where turns get larger (longer sequences, larger batches) their
- * results do, and that is no leak.
+ * How much was made between points: where iterations get larger (longer sequences, larger batches)
+ * their results do, and that is no leak.
  */
 
 #include <stdint.h>

@@ -150,9 +150,9 @@ static void print_keeper(const struct answer *answer, const struct vt_own_line *
 		leak = held_in(leaks->since, leaks->nr_since, answer);
 	if (leak) {
 		fputs("; held by ", head->out);
-		vt_markup_text(head->out, leak->holders[0].way);
+		vt_markup_text(head->out, leak->holders[0].path);
 		if (leak->nr_holders > 1)
-			fprintf(head->out, " and in %" PRIu32 " more places", leak->nr_holders - 1);
+			fprintf(head->out, " and %" PRIu32 " more", leak->nr_holders - 1);
 		return;
 	}
 	if (!vt_owner_path_is_below("user", answer->owner, answer->len))
@@ -241,7 +241,7 @@ void vt_answer_print(const struct vt_page_head *head)
 	answer.hotspots = &most->hotspots;
 	vt_units_bytes(text, sizeof(text), vt_books_device_used(&row->chosen.books));
 	if (vt_report_has_most_allocated(row))
-		used = vt_xasprintf("at most %s of the device in use, at another moment", text);
+		used = vt_xasprintf("peak device use %s, at another moment", text);
 	else
 		used = vt_xasprintf("%s of the device in use then", text);
 	print_tiles(&answer, "Most memory in tensors", used);
@@ -262,7 +262,7 @@ void vt_answer_print_failed(const struct vt_page_head *head)
 			 oom->oom->device, oom->oom->event);
 	used = vt_xasprintf("%s of the device in use then",
 			    vt_units_bytes(text, sizeof(text), vt_books_device_used(&oom->books)));
-	print_tiles(&answer, "In tensors when it failed", used);
+	print_tiles(&answer, "Allocated at failure", used);
 	free(used);
 	vt_hotspots_release(&hotspots);
 }

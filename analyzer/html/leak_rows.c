@@ -20,7 +20,7 @@ static void print_place(const struct vt_leaks *leaks, const struct vt_leak *leak
 	char *caller = vt_producer_caller(&leaks->describe, &producer);
 
 	fputs("<td><span class=\"line\">", out);
-	vt_markup_text(out, lines.nr ? lines.text[0] : "a place without a stack");
+	vt_markup_text(out, lines.nr ? lines.text[0] : "a call site without a stack");
 	fputs("</span>", out);
 	if (source) {
 		fputs("<code class=\"source\">", out);
@@ -30,7 +30,7 @@ static void print_place(const struct vt_leaks *leaks, const struct vt_leak *leak
 	vt_markup_caller(caller, out);
 	for (uint32_t i = 0; i < leak->nr_holders && i < MOST_HOLDERS; i++) {
 		fputs("<br>held by ", out);
-		vt_markup_text(out, leak->holders[i].way);
+		vt_markup_text(out, leak->holders[i].path);
 	}
 	fputc('\n', out);
 	free(caller);
@@ -109,7 +109,7 @@ void vt_leak_rows_print(const struct vt_leaks_report *report, struct vt_sources 
 
 	if (!leaks->nr_growth && !leaks->nr_since && !leftovers->nr)
 		return;
-	fputs("<section id=\"leaks\"><h2>What piles up</h2>\n", out);
+	fputs("<section id=\"leaks\"><h2>Memory growth</h2>\n", out);
 	print_iterations(leaks, out);
 	fprintf(out,
 		"<table class=\"plain leaks\"><thead><tr><th scope=\"col\">owner"

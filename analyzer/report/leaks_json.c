@@ -28,7 +28,7 @@ static json_t *holders_json(const struct vt_leak *leak)
 		const struct vt_holder *holder = &leak->holders[i];
 		json_t *object = vt_json_append_object(array);
 
-		vt_json_set(object, "way", holder->way);
+		vt_json_set(object, "path", holder->path);
 		vt_json_set(object, "kinds", kinds_json(holder->kinds));
 		vt_json_set(object, "tensors", holder->tensors);
 	}
@@ -47,8 +47,8 @@ static json_t *leak_json(const struct vt_leaks *leaks, const struct vt_leak *lea
 	vt_json_set(object, "bytes", leak->bytes);
 	vt_json_set(object, "blocks", leak->blocks);
 	vt_json_set(object, "largest_block", a->event);
-	vt_json_set_if(object, "first_turn", leak->first_iteration, leak->first_iteration);
-	vt_json_set_if(object, "last_turn", leak->last_iteration, leak->last_iteration);
+	vt_json_set_if(object, "first_iteration", leak->first_iteration, leak->first_iteration);
+	vt_json_set_if(object, "last_iteration", leak->last_iteration, leak->last_iteration);
 	vt_json_set(
 		object, "python",
 		vt_json_lines(vt_describe_python(&leaks->describe, vt_producer_stack(model, a))));
@@ -63,7 +63,7 @@ static json_t *growth_json(const struct vt_leaks *leaks, const struct vt_leak *l
 {
 	json_t *object = leak_json(leaks, leak);
 
-	vt_json_set(object, "bytes_per_turn", vt_json_rounded(leak->bytes_per_iteration));
+	vt_json_set(object, "bytes_per_iteration", vt_json_rounded(leak->bytes_per_iteration));
 	vt_json_set(object, "form", vt_leak_forms[leak->form]);
 	vt_json_set(object, "confidence", vt_trend_confidences[leak->trend.confidence]);
 	vt_json_set(object, "points", leak->trend.nr_points);
@@ -106,9 +106,9 @@ static json_t *totals_json(const struct vt_leaks *leaks)
 		json_t *object = vt_json_append_object(array);
 
 		vt_json_set(object, "device", total->device);
-		vt_json_set(object, "allocated_bytes_per_turn",
+		vt_json_set(object, "allocated_bytes_per_iteration",
 			    vt_json_rounded(total->allocated_per_iteration));
-		vt_json_set(object, "reserved_bytes_per_turn",
+		vt_json_set(object, "reserved_bytes_per_iteration",
 			    vt_json_rounded(total->reserved_per_iteration));
 	}
 	return array;
@@ -123,9 +123,9 @@ json_t *vt_leaks_report_json(const struct vt_leaks_report *report)
 		vt_json_append(notes, report->notes.text[i]);
 	vt_json_set(object, "format", 1);
 	vt_json_set(object, "ended", report->ended);
-	vt_json_set(object, "turns", iterations_json(leaks));
+	vt_json_set(object, "iterations", iterations_json(leaks));
 	vt_json_set(object, "totals", totals_json(leaks));
-	vt_json_set(object, "bytes_per_turn", vt_leaks_report_growth(report));
+	vt_json_set(object, "bytes_per_iteration", vt_leaks_report_growth(report));
 	vt_json_set(object, "growth",
 		    list_json(leaks, leaks->growth, leaks->nr_growth, growth_json));
 	vt_json_set(object, "kept", list_json(leaks, leaks->since, leaks->nr_since, leak_json));

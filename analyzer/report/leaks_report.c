@@ -19,15 +19,16 @@ static char *note_iterations(const struct vt_leaks *leaks)
 	char duration[VT_UNITS_MAX];
 
 	if (!iterations->nr)
-		return vt_xstrdup("growth is not known: no steps, generations, marks or calls, and"
-				  " too few events for slices of time");
+		return vt_xstrdup(
+			"growth unknown: no steps, generations, marks or calls, and too few events "
+			"for slices of time");
 	if (!leaks->nr_points)
 		return vt_xasprintf(
-			"growth is not known: %u %s; at least %u are needed to separate it from "
+			"growth unknown: only %u %s; at least %u are needed to tell growth from "
 			"warm-up",
 			iterations->nr,
 			iterations->nr == 1 ? vt_iterations_words[iterations->kind]
-				       : vt_iterations_plurals[iterations->kind],
+					    : vt_iterations_plurals[iterations->kind],
 			wanted);
 	if (iterations->kind == VT_ITERATION_SLICE)
 		return vt_xasprintf(
@@ -69,10 +70,10 @@ static void gather_notes(struct vt_leaks_report *report)
 	free(losses.text);
 	if (vt_ended_is_running(report->ended))
 		vt_vector_push(&notes, vt_xstrdup("still running: growth so far; what remains at "
-						  "its end is not known"));
+						  "its end is unknown"));
 	else if (!has_ended(report->ended))
 		vt_vector_push(&notes,
-			       vt_xasprintf("%s: what it would have freed at its end is not known",
+			       vt_xasprintf("%s: what it would have freed at its end is unknown",
 					    vt_ended_note(report->ended)));
 	report->notes.text = notes.items;
 	report->notes.nr = (unsigned)notes.len;

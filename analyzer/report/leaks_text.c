@@ -46,7 +46,7 @@ static const char *owner_of(const struct vt_leaks *leaks, const struct vt_leak *
 static void print_holders(const struct vt_leak *leak, FILE *out)
 {
 	for (uint32_t i = 0; i < leak->nr_holders && i < MAX_HOLDERS; i++)
-		fprintf(out, "     held by %s\n", leak->holders[i].way);
+		fprintf(out, "     held by %s\n", leak->holders[i].path);
 }
 
 static void print_iterations(const struct vt_leaks *leaks, FILE *out)
@@ -72,9 +72,9 @@ static void print_totals(const struct vt_leaks *leaks, FILE *out)
 		const struct vt_leak_total *total = &leaks->totals[i];
 		char allocated[VT_UNITS_MAX], reserved[VT_UNITS_MAX];
 
-		fprintf(out, "  cuda:%d  allocated %s/%s, held from the driver %s/%s%s\n",
-			total->device, signed_bytes(allocated, total->allocated_per_iteration),
-			word, signed_bytes(reserved, total->reserved_per_iteration), word,
+		fprintf(out, "  cuda:%d  allocated %s/%s, reserved %s/%s%s\n", total->device,
+			signed_bytes(allocated, total->allocated_per_iteration), word,
+			signed_bytes(reserved, total->reserved_per_iteration), word,
 			total->reserved_per_iteration > 0 && total->allocated_per_iteration <= 0
 				? ": fragmentation, see vtrace frag"
 				: "");
@@ -88,10 +88,10 @@ static void print_growth(struct vt_leaks_report *report, FILE *out)
 	char bytes[VT_UNITS_MAX], slope[VT_UNITS_MAX], noise[VT_UNITS_MAX];
 
 	if (!leaks->nr_growth) {
-		fputs("\nno place in the program grows\n", out);
+		fputs("\nno call site grows\n", out);
 		return;
 	}
-	fprintf(out, "\nGROWTH  %s/%s in %u place%s\n",
+	fprintf(out, "\nGROWTH  %s/%s at %u call site%s\n",
 		vt_units_bytes_signed(slope, sizeof(slope),
 				      (int64_t)vt_leaks_report_growth(report)),
 		word, leaks->nr_growth, leaks->nr_growth == 1 ? "" : "s");
@@ -104,7 +104,8 @@ static void print_growth(struct vt_leaks_report *report, FILE *out)
 			leak->blocks == 1 ? "" : "s", word, leak->first_iteration);
 		print_frames(leaks, made(leaks, leak), out);
 		print_holders(leak, out);
-		fprintf(out, "     confidence %s: %u points, noise %s, %.0f %% in order%s\n",
+		fprintf(out,
+			"     confidence %s (%u points, noise %s, %.0f %% of pairs increasing)%s\n",
 			vt_trend_confidences[leak->trend.confidence], leak->trend.nr_points,
 			vt_units_bytes(noise, sizeof(noise), (uint64_t)leak->trend.noise),
 			100 * leak->trend.consistency,
@@ -138,6 +139,19 @@ static void print_list(struct vt_leaks_report *report, const struct vt_leak *all
 		fprintf(out, "  and %u more\n", nr - report->top);
 }
 
+static void print_by_design(const struct vt_leftovers *leftovers, FILE *out)
+{
+	char bytes[VT_UNITS_MAX];
+	unsigned nr = 0;
+
+	fprintf(out, "\nnot listed, kept by design: %s",
+		vt_units_bytes(bytes, sizeof(bytes), leftovers->on_purpose_bytes));
+	for (unsigned i = 0; i < VT_LEFTOVERS_NR_ON_PURPOSE; i++)
+		if (leftovers->has_on_purpose[i])
+			fprintf(out, "%s%s", nr++ ? ", " : " (", vt_leftovers_on_purpose[i]);
+	fputs(")\n", out);
+}
+
 void vt_leaks_report_print_text(struct vt_leaks_report *report, FILE *out)
 {
 	struct vt_leaks *leaks = &report->leaks;
@@ -150,21 +164,18 @@ void vt_leaks_report_print_text(struct vt_leaks_report *report, FILE *out)
 	}
 	if (leaks->nr_since) {
 		fprintf(out,
-			"\nKEPT  allocated after the warm-up, alive at the end of the last %s\n",
+			"\nKEPT  allocated after the warm-up, live at the end of the last %s\n",
 			vt_iterations_words[leaks->iterations.kind]);
 		print_list(report, leaks->since, leaks->nr_since, out);
 	}
 	if (leaks->leftovers.nr) {
-		fputs("\nNEVER FREED  alive when the program ended\n", out);
+		fputs("\nNEVER FREED  live when the program ended\n", out);
 		print_list(report, leaks->leftovers.items, leaks->leftovers.nr, out);
 	}
 	if (leaks->leftovers.on_purpose_bytes)
-		fprintf(out,
-			"\nalso never freed, on purpose: %s (weights, state, workspaces of "
-			"libraries)\n",
-			vt_units_bytes(bytes, sizeof(bytes), leaks->leftovers.on_purpose_bytes));
+		print_by_design(&leaks->leftovers, out);
 	if (leaks->leftovers.interrupted_bytes)
-		fprintf(out, "\nalso alive, of what the failure interrupted: %s\n",
+		fprintf(out, "\nstill live because the run failed: %s\n",
 			vt_units_bytes(bytes, sizeof(bytes), leaks->leftovers.interrupted_bytes));
 	if (report->notes.nr)
 		fputc('\n', out);

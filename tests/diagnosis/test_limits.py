@@ -22,14 +22,14 @@ SAYS = {
         "report": (0, (NO_BLOCKS,), (RUNNING, DEAD, "FINDINGS", NO_PYTHON)),
         "frag": (0, (NOTHING_TO_REPLAY,), ("PINNED",)),
         "oom": (0, (NEVER_USED,), ("WHAT WOULD",)),
-        "leaks": (0, (NO_BLOCKS, "growth is not known"), (RUNNING, DEAD, NO_PYTHON)),
+        "leaks": (0, (NO_BLOCKS, "growth unknown"), (RUNNING, DEAD, NO_PYTHON)),
         "whatif": (3, (NOTHING_TO_REPLAY,), ("predicted",)),
     },
     "without Python": {
         "report": (0, (NO_BLOCKS, NO_PYTHON), (RUNNING, DEAD, "FINDINGS")),
         "frag": (0, (NOTHING_TO_REPLAY,), ("PINNED",)),
         "oom": (0, (NEVER_USED,), ("WHAT WOULD",)),
-        "leaks": (0, (NO_BLOCKS, NO_PYTHON, "growth is not known"), (RUNNING, DEAD)),
+        "leaks": (0, (NO_BLOCKS, NO_PYTHON, "growth unknown"), (RUNNING, DEAD)),
         "whatif": (3, (NOTHING_TO_REPLAY,), ("predicted",)),
     },
     "still running": {

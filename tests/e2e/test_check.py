@@ -230,7 +230,7 @@ def test_growth_and_what_holds_it(rows, tmp_path):
     assert recording.process.returncode == 0, recording.process.stderr
     row = rows(recording.database, '[steps]\ngrowth = "64 KiB"\n', code=1)["steps.growth"]
     growth = json.loads(vtrace("leaks", recording.database, "--json").stdout)["growth"]
-    assert row["figure"] == pytest.approx(sum(g["bytes_per_turn"] for g in growth), rel=0.01)
+    assert row["figure"] == pytest.approx(sum(g["bytes_per_iteration"] for g in growth), rel=0.01)
     assert row["figure"] >= 1 << 20
     assert "main" in row["places"][0]["stack"][0]
 

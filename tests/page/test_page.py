@@ -92,7 +92,7 @@ def test_failed_request_comes_first(failed):
     text, state, first = look(page, ["read", text_of("oom")], ["read", STATE],
                               ["read", "document.querySelector('main > section').id"])
     assert text.startswith("Out of memory\nA request of 4.00 GiB for ")
-    assert text.index(report(failed)["out_of_memory"]["own_line"]) < text.index("In tensors when it failed") < \
+    assert text.index(report(failed)["out_of_memory"]["own_line"]) < text.index("Allocated at failure") < \
         text.index("What would have served it")
     assert first == "oom"
     assert any(name.startswith("out of memory: 4.00 GiB") for name in state["names"])
@@ -185,7 +185,7 @@ def test_a_failed_request_names_the_callers_own_line(serving, tmp_path):
     text, tiles = look(make_page(database), ["read", text_of("oom")],
                        ["read", "document.querySelectorAll('main .tile').length"])
     found = report(database)["out_of_memory"]
-    head, rest = text.split("In tensors when it failed")
+    head, rest = text.split("Allocated at failure")
     assert found["own_line"].endswith("server.py:12 answer") and found["requested_for"]
     assert f" for {found['requested_for']} on cuda:0 failed\n{found['own_line']}\nlogits, cache = model(" in head
     assert rest.index("Largest owner\nkv cache") < rest.index(f"Allocated at\n{found['own_line']}") < \
@@ -267,8 +267,8 @@ def test_what_piles_up(tmp_path):
         make_page(database), ["read", figures], ["read", "vtrace.data.leaks"], ["click", "#leaks button"],
         ["read", STATE], ["read", "document.getElementById('leaks').innerText"])
     assert inside == leaks and len(leaks["growth"]) == 2
-    assert rows[:2] == [[row["owner"], row["bytes_per_turn"], row["bytes"]] for row in leaks["growth"]]
-    assert all(row["held_by"][0]["way"] in text for row in leaks["growth"])
+    assert rows[:2] == [[row["owner"], row["bytes_per_iteration"], row["bytes"]] for row in leaks["growth"]]
+    assert all(row["held_by"][0]["path"] in text for row in leaks["growth"])
     assert "torch.rand(" in text
     assert state["owner"] == leaks["growth"][0]["owner"] and "end" in state["names"]
 

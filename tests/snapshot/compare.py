@@ -60,7 +60,7 @@ def failures(path):
 
 def leak_list(path):
     found = answer("leaks", path)
-    return [(row.get("where"), row.get("bytes_per_turn")) for row in found["growth"]]
+    return [(row.get("where"), row.get("bytes_per_iteration")) for row in found["growth"]]
 
 
 def finding_list(path):

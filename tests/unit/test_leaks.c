@@ -38,9 +38,9 @@ static void work(struct program *p, uint64_t size)
 		drop(p, make(p, size, "serve.py:50 work"));
 }
 
-static void pile(struct program *p)
+static void accumulate(struct program *p)
 {
-	p->kept[p->round] = make(p, 8 * KIB, "serve.py:10 pile");
+	p->kept[p->round] = make(p, 8 * KIB, "serve.py:10 accumulate");
 }
 
 /* Every third round gives two thirds back. */
@@ -113,7 +113,7 @@ static const struct {
 	uint64_t bytes_per_iteration;
 	uint32_t nr_since;
 } programs[] = {
-	{ "pile", pile, 1, VT_LEAK_PILE, 8 * KIB, 0 },
+	{ "accumulating", accumulate, 1, VT_LEAK_ACCUMULATING, 8 * KIB, 0 },
 	{ "sawtooth", sawtooth, 0, 0, 0, 0 },
 	{ "window", window, 0, 0, 0, 1 },
 	{ "growing", growing, 1, VT_LEAK_GROWING, 8 * KIB, 0 },
@@ -202,7 +202,7 @@ static void few_rounds_tell_nothing(void **state)
 	struct vt_leaks leaks;
 
 	(void)state;
-	write_program(pile, VT_ITERATIONS_RHYTHM - 1);
+	write_program(accumulate, VT_ITERATIONS_RHYTHM - 1);
 	find(&leaks, &analysis);
 	assert_int_equal(leaks.iterations.kind, VT_ITERATION_MARK);
 	assert_int_equal(leaks.iterations.nr, VT_ITERATIONS_RHYTHM - 1);
@@ -222,7 +222,8 @@ static void many_rounds_keep_their_slope(void **state)
 	build_device(b, 0, 1 << 30, 0);
 	for (int i = 0; i < 1000; i++) {
 		build_mark(b, "round", VT_MARK_POINT, VT_SOURCE_USER);
-		build_alloc(b, &(struct build_event){ .size = 512, .python = "serve.py:10 pile" });
+		build_alloc(b, &(struct build_event){ .size = 512,
+						      .python = "serve.py:10 accumulate" });
 	}
 	build_close(b);
 	find(&leaks, &analysis);
